@@ -1,0 +1,112 @@
+# redlock. `make` builds, `make check` tests; HACKING.md says the rest.
+# V=1 shows the commands; DEVELOPER=1 turns warnings into errors.
+
+PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+CC ?= cc
+PKG_CONFIG ?= pkg-config
+CFLAGS ?= -O2 -g
+B ?= build
+
+HIREDIS_LIBS ?= -lhiredis
+REDLOCK_CFLAGS = -std=gnu11 -D_GNU_SOURCE -Isrc -pthread -MMD -MP \
+	-Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 \
+	-Wno-format-nonliteral
+ifdef DEVELOPER
+REDLOCK_CFLAGS += -Werror
+endif
+Q = $(if $(V),,@)
+
+LAYERS = base core io cmd
+SOURCES = $(foreach layer,$(LAYERS),$(sort $(wildcard src/$(layer)/*.c)))
+OBJECTS = $(SOURCES:src/%.c=$(B)/%.o)
+UNIT = $(sort $(wildcard tests/unit/*.c))
+TOOLS = $(patsubst tests/tools/%.c,$(B)/tools/%,$(wildcard tests/tools/*.c))
+STYLED = $(wildcard src/*.c src/*/*.[ch] tests/*/*.[ch])
+
+all: $(B)/redlock
+
+$(B)/redlock: $(B)/main.o $(OBJECTS)
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(HIREDIS_LIBS)
+
+$(B)/%.o: src/%.c
+	@mkdir -p $(@D)
+	@echo "  CC      $<"
+	$(Q)$(CC) $(CPPFLAGS) $(REDLOCK_CFLAGS) $(CFLAGS) -c -o $@ $<
+
+# The unit tests link the same objects; one binary for all of them.
+$(B)/unit: $(UNIT:tests/%.c=$(B)/tests/%.o) $(OBJECTS)
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(HIREDIS_LIBS)
+
+$(B)/tests/%.o: tests/%.c
+	@mkdir -p $(@D)
+	@echo "  CC      $<"
+	$(Q)$(CC) $(CPPFLAGS) $(REDLOCK_CFLAGS) -Itests $(CFLAGS) -c -o $@ $<
+
+$(B)/tools/%: tests/tools/%.c
+	@mkdir -p $(@D)
+	@echo "  CC      $<"
+	$(Q)$(CC) $(CPPFLAGS) $(REDLOCK_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $<
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)
+
+# ---- tests ----
+
+BATS_FILES = $(sort $(wildcard tests/bats/*.bats))
+
+# Everything a reviewer needs.
+check: lint fmt-check check-all
+
+# The same without what takes longer than a few seconds.
+check-fast: lint
+	$(Q)$(MAKE) --no-print-directory $(B)/redlock $(B)/unit
+	$(Q)tests/run --unit $(B)/unit
+
+check-all: $(B)/redlock $(B)/unit $(TOOLS)
+	$(Q)tests/run --unit $(B)/unit --bats $(B) $(BATS_FILES)
+
+# One target per tool: each builds into a folder of its own and runs the whole suite on it.
+check-san:
+	$(Q)UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 $(MAKE) --no-print-directory \
+		B=build/san CFLAGS="-O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer" check-all
+
+check-tsan:
+	$(Q)TSAN_OPTIONS=halt_on_error=1 $(MAKE) --no-print-directory B=build/tsan \
+		CFLAGS="-O1 -g -fsanitize=thread -fno-omit-frame-pointer" check-all
+
+check-valgrind: $(B)/redlock $(B)/unit $(TOOLS)
+	$(Q)REDLOCK_UNDER="valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,possible --trace-children=no --child-silent-after-fork=yes" \
+		tests/run --unit $(B)/unit --bats $(B) $(BATS_FILES)
+
+lint:
+	$(Q)CC="$(CC)" tests/lint
+
+fmt:
+	$(Q)clang-format -i $(STYLED)
+
+fmt-check:
+	$(Q)clang-format --dry-run -Werror $(STYLED)
+
+tidy:
+	$(Q)clang-tidy --quiet --warnings-as-errors='*' $(SOURCES) src/main.c -- \
+		-std=gnu11 -D_GNU_SOURCE -Isrc
+
+bench: $(B)/redlock $(TOOLS)
+	$(Q)tests/bench/run $(B)
+
+demo: $(B)/redlock
+	$(Q)tests/demo $(B)/redlock
+
+install: $(B)/redlock
+	install -D -m 755 $(B)/redlock $(DESTDIR)$(BINDIR)/redlock
+
+uninstall:
+	rm -f $(DESTDIR)$(BINDIR)/redlock
+
+clean:
+	rm -rf build
+
+.PHONY: all check check-fast check-all check-san check-tsan check-valgrind lint fmt fmt-check tidy \
+	bench demo install uninstall clean

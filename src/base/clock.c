@@ -1,0 +1,23 @@
+#include "base/clock.h"
+
+#include <assert.h>
+#include <time.h>
+
+static int64_t read_nsec(clockid_t id)
+{
+	struct timespec ts;
+	int rc = clock_gettime(id, &ts);
+
+	assert(rc == 0);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+usec clock_now(void)
+{
+	/* In this order, being interrupted between the reads can only make the answer as old as the
+	 * first read: it never goes back. */
+	int64_t boot = read_nsec(CLOCK_BOOTTIME);
+	int64_t suspended = boot - read_nsec(CLOCK_MONOTONIC);
+
+	return (read_nsec(CLOCK_MONOTONIC_RAW) + suspended) / 1000;
+}

@@ -1,0 +1,31 @@
+/* err: trouble as a value, complete enough to print. */
+#ifndef BASE_ERR_H
+#define BASE_ERR_H
+
+enum err_kind {
+	ERR_NONE,
+	ERR_USAGE,  /* the command line is wrong: nothing was done */
+	ERR_CONFIG, /* a setting is wrong: a URL, a node named twice */
+	ERR_SYSTEM, /* this machine refused: memory, descriptors, fork */
+	ERR_CANNOT_RUN, /* the command was found, but cannot be executed */
+	ERR_NOT_FOUND,  /* the command was not found */
+};
+
+#define ERR_TEXT_MAX 640
+#define ERR_HINT_MAX 160
+
+/* `text` says what, which and why; `hint`, if not empty, says what to do about it. */
+struct err {
+	enum err_kind kind;
+	char text[ERR_TEXT_MAX];
+	char hint[ERR_HINT_MAX];
+};
+
+/* Fills *e (cut to fit) and drops an earlier hint. Returns -1, so that callers can return it. */
+int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Adds the hint to *e. Returns -1. */
+int err_hint(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,32 @@
+/* out: what redlock says. The only writer on stderr; only the main thread calls it. */
+#ifndef BASE_OUT_H
+#define BASE_OUT_H
+
+#include "base/err.h"
+
+enum loudness {
+	OUT_ERRORS,    /* -q: only what made redlock fail */
+	OUT_NORMAL,    /* and what a user should know: waiting, busy, a lock left behind */
+	OUT_DECISIONS, /* -v */
+	OUT_ANSWERS,   /* -vv: every node's answer */
+};
+
+void out_set_loudness(enum loudness loudness);
+enum loudness out_loudness(void);
+
+/*
+ * After this, a line that stderr cannot take at once is dropped: while a command runs, a full pipe
+ * or a stopped terminal must not keep us from ending it in time.
+ */
+void out_never_block(void);
+
+/* One line "redlock: ..." and one write, if the loudness is at least `at`. */
+void out_say(enum loudness at, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* One line "hint: ..." under a line said at the same loudness. */
+void out_hint(enum loudness at, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The error's line, and its hint if it has one. */
+void out_err(const struct err *e);
+
+#endif

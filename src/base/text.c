@@ -1,0 +1,213 @@
+#include "base/text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct unit {
+	const char *name;
+	usec length;
+} units[] = {
+	{"ms", USEC_MSEC},
+	{"s", USEC_SEC},
+	{"m", 60 * USEC_SEC},
+	{"h", 3600 * USEC_SEC},
+	{"d", 86400 * USEC_SEC},
+	{"", USEC_SEC},
+};
+
+static const struct unit *find_unit(const char *name)
+{
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (strcmp(units[i].name, name) == 0)
+			return &units[i];
+	return NULL;
+}
+
+const char *duration_parse(const char *text, usec *out)
+{
+	const char *p = text;
+	const struct unit *unit;
+	int64_t whole = 0, fraction = 0, scale = 1;
+	bool digits = false, more = false;
+	usec total;
+
+	if (*p == '\0')
+		return "is empty";
+	if (*p == '-')
+		return "is negative";
+	for (; isdigit((unsigned char)*p); p++, digits = true)
+		if (whole <= DURATION_MAX)
+			whole = whole * 10 + (*p - '0');
+	if (*p == '.')
+		for (p++; isdigit((unsigned char)*p); p++, digits = true) {
+			if (scale < 100000000) {
+				fraction = fraction * 10 + (*p - '0');
+				scale *= 10;
+			} else if (*p != '0') {
+				more = true;
+			}
+		}
+	if (!digits)
+		return "is not a duration (such as 250ms, 30s, 5m, 2h, 1d)";
+	unit = find_unit(p);
+	if (!unit)
+		return "has an unknown unit (known: ms, s, m, h, d)";
+	if (whole > DURATION_MAX / unit->length)
+		return "is too long (at most 100 years)";
+	/* fraction < 10^8 and a day is < 10^11 us: the product overflows, so it goes by a wider type */
+	total = whole * unit->length +
+		(usec)(((__int128)fraction * unit->length + scale - 1) / scale) + more;
+	if (total > DURATION_MAX)
+		return "is too long (at most 100 years)";
+	*out = (total + USEC_MSEC - 1) / USEC_MSEC * USEC_MSEC;
+	return NULL;
+}
+
+const char *duration_format(char dst[DURATION_TEXT_MAX], usec d)
+{
+	static const usec sec = USEC_SEC, min = 60 * USEC_SEC, hour = 3600 * USEC_SEC,
+			  day = 86400 * USEC_SEC;
+	size_t used = 0;
+
+	if (d < 0)
+		d = 0;
+	if (d < sec)
+		snprintf(dst, DURATION_TEXT_MAX, "%dms", (int)(d / USEC_MSEC));
+	else if (d < 10 * sec && d % sec >= sec / 10)
+		snprintf(dst, DURATION_TEXT_MAX, "%d.%ds", (int)(d / sec), (int)(d % sec * 10 / sec));
+	else if (d < 2 * min)
+		snprintf(dst, DURATION_TEXT_MAX, "%ds", (int)(d / sec));
+	else {
+		if (d >= day)
+			text_append(dst, DURATION_TEXT_MAX, &used, "%dd", (int)(d / day));
+		if (d % day >= hour)
+			text_append(dst, DURATION_TEXT_MAX, &used, "%dh", (int)(d % day / hour));
+		if (d < day && d % hour >= min)
+			text_append(dst, DURATION_TEXT_MAX, &used, "%dm", (int)(d % hour / min));
+	}
+	return dst;
+}
+
+/* The length of the printable UTF-8 character at s, or 0. Refused: controls (C0, DEL, C1), overlong
+ * forms, surrogates, what lies beyond Unicode, and the marks that turn the writing direction. */
+static size_t printable(const unsigned char *s, size_t len)
+{
+	unsigned code, min;
+	size_t n;
+
+	if (s[0] < 0x80)
+		return s[0] >= 0x20 && s[0] != 0x7f && s[0] != '\\';
+	if (s[0] >= 0xc2 && s[0] < 0xe0)
+		n = 2, code = s[0] & 0x1f, min = 0xa0;
+	else if (s[0] >= 0xe0 && s[0] < 0xf0)
+		n = 3, code = s[0] & 0x0f, min = 0x800;
+	else if (s[0] >= 0xf0 && s[0] < 0xf5)
+		n = 4, code = s[0] & 0x07, min = 0x10000;
+	else
+		return 0;
+	if (len < n)
+		return 0;
+	for (size_t i = 1; i < n; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (s[i] & 0x3f);
+	}
+	if (code < min || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+		return 0;
+	if ((code >= 0x200e && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+		(code >= 0x2066 && code <= 0x2069) || code == 0xfeff)
+		return 0;
+	return n;
+}
+
+const char *text_escape(char *dst, size_t size, const void *src, size_t len)
+{
+	const unsigned char *s = src;
+	size_t used = 0, fits = 0;
+
+	while (len > 0) {
+		char piece[5];
+		size_t n = printable(s, len), shown = n;
+
+		if (n > 0) {
+			memcpy(piece, s, n);
+		} else {
+			n = 1;
+			shown = (size_t)snprintf(
+				piece, sizeof(piece), *s == '\\' ? "\\\\" : "\\x%02x", *s);
+		}
+		if (used + shown >= size) {
+			memcpy(dst + fits, "...", 4);
+			return dst;
+		}
+		memcpy(dst + used, piece, shown);
+		used += shown;
+		if (used + 4 <= size)
+			fits = used;
+		s += n;
+		len -= n;
+	}
+	dst[used] = '\0';
+	return dst;
+}
+
+void text_append(char *dst, size_t size, size_t *used, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(dst + *used, size - *used, fmt, ap);
+	va_end(ap);
+	if (n > 0)
+		*used = (size_t)n < size - *used ? *used + (size_t)n : size - 1;
+}
+
+bool text_number(const char *text, long min, long max, long *out)
+{
+	char *end;
+	long n;
+
+	if (!isdigit((unsigned char)text[0]))
+		return false;
+	errno = 0;
+	n = strtol(text, &end, 10);
+	if (errno || *end != '\0' || n < min || n > max)
+		return false;
+	*out = n;
+	return true;
+}
+
+int text_distance(const char *a, const char *b)
+{
+	enum { MAX = 32 };
+	int cost[MAX + 1][MAX + 1];
+	size_t la = strlen(a), lb = strlen(b);
+
+	if (la >= MAX || lb >= MAX)
+		return INT_MAX;
+	for (size_t i = 0; i <= la; i++)
+		for (size_t j = 0; j <= lb; j++) {
+			int best;
+
+			if (i == 0 || j == 0) {
+				cost[i][j] = (int)(i + j);
+				continue;
+			}
+			best = cost[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+			if (cost[i - 1][j] + 1 < best)
+				best = cost[i - 1][j] + 1;
+			if (cost[i][j - 1] + 1 < best)
+				best = cost[i][j - 1] + 1;
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+				cost[i - 2][j - 2] + 1 < best)
+				best = cost[i - 2][j - 2] + 1;
+			cost[i][j] = best;
+		}
+	return cost[la][lb];
+}

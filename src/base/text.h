@@ -1,0 +1,43 @@
+/* text: durations, words for people, and bytes of strangers made safe to show. */
+#ifndef BASE_TEXT_H
+#define BASE_TEXT_H
+
+#include "base/clock.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define DURATION_MAX ((usec)100 * 365 * 86400 * USEC_SEC)
+
+/*
+ * Reads `250ms 1.5s 30s 5m 2h 1d`; a bare number is seconds. Fractions are rounded up to the next
+ * millisecond. Returns NULL and sets *out, or returns the reason why not (a constant), as in
+ * "is negative". At most DURATION_MAX.
+ */
+const char *duration_parse(const char *text, usec *out);
+
+#define DURATION_TEXT_MAX 24
+
+/* Writes a duration as people say it: "0ms", "250ms", "1.5s", "90s", "5m", "2h30m", "3d". Negative
+ * ones are shown as 0ms. Returns dst. */
+const char *duration_format(char dst[DURATION_TEXT_MAX], usec d);
+
+/*
+ * Copies `len` bytes so that they can be shown on a terminal: printable UTF-8 as it is; everything
+ * else, and the backslash, as \xNN or \\. What does not fit is cut and marked with "...". Always
+ * NUL-terminated; size must be at least 8. Returns dst.
+ */
+const char *text_escape(char *dst, size_t size, const void *src, size_t len);
+
+/* Appends printf-style at *used, cutting at size; *used never exceeds size - 1. */
+void text_append(char *dst, size_t size, size_t *used, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* Reads a whole decimal number within [min, max]; false for anything else. */
+bool text_number(const char *text, long min, long max, long *out);
+
+/* How many letters must be typed, dropped, changed or swapped with a neighbour to make b of a;
+ * words over 31 letters are infinitely far apart. For "did you mean". */
+int text_distance(const char *a, const char *b);
+
+#endif

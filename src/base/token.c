@@ -1,0 +1,37 @@
+#include "base/token.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+static int fill(void *dst, size_t len)
+{
+	ssize_t n;
+
+	do
+		n = getrandom(dst, len, 0);
+	while (n < 0 && errno == EINTR);
+	if (n >= 0 && (size_t)n < len) /* never for so few bytes, says getrandom(2) */
+		errno = EIO;
+	return n >= 0 && (size_t)n == len ? 0 : -1;
+}
+
+int token_make(char token[TOKEN_MAX], const char *owner, struct err *e)
+{
+	unsigned char id[TOKEN_ID_LEN / 2];
+
+	if (fill(id, sizeof(id)) < 0)
+		return err_set(e, ERR_SYSTEM, "no random token: %s", strerror(errno));
+	for (size_t i = 0; i < sizeof(id); i++)
+		snprintf(token + 2 * i, 3, "%02x", id[i]);
+	snprintf(token + TOKEN_ID_LEN, TOKEN_MAX - TOKEN_ID_LEN, ":%s", owner);
+	return 0;
+}
+
+uint64_t random_bits(void)
+{
+	uint64_t bits;
+
+	return fill(&bits, sizeof(bits)) < 0 ? 0 : bits;
+}

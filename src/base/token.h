@@ -1,0 +1,23 @@
+/* token: what tells one acquisition from every other one in the world. */
+#ifndef BASE_TOKEN_H
+#define BASE_TOKEN_H
+
+#include "base/err.h"
+
+#include <stdint.h>
+
+#define TOKEN_ID_LEN 40
+#define OWNER_MAX 256
+#define TOKEN_MAX (TOKEN_ID_LEN + 1 + OWNER_MAX)
+
+/*
+ * Writes 20 bytes from the kernel's generator as 40 hex characters, ':' and the owner text: the
+ * value that the key carries on the nodes. The owner text is cut to OWNER_MAX - 1. Returns -1 with
+ * *e set if the kernel has no randomness to give: there is no second-best source.
+ */
+int token_make(char token[TOKEN_MAX], const char *owner, struct err *e);
+
+/* A number for what must only be spread, such as retry delays; 0 when there is no randomness. */
+uint64_t random_bits(void);
+
+#endif

@@ -1,0 +1,345 @@
+/*
+ * redlock run: take the lock, run the command, release the lock.
+ *
+ * The main thread acquires, forks while it is still the only thread, and hands the session to the
+ * keeper. From then on it watches signals, the command, the keeper's notes and, by a clock of its
+ * own, the end of the validity. When the command is gone, the session is its own again.
+ */
+#include "base/clock.h"
+#include "base/out.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "cmd/cmd.h"
+#include "core/report.h"
+#include "io/child.h"
+#include "io/keeper.h"
+#include "io/session.h"
+#include "io/signals.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define FIRST_WORD_AFTER USEC_SEC
+#define WORDS_APART (10 * USEC_SEC)
+#define WORDS_APART_MAX (300 * USEC_SEC)
+
+struct run {
+	const struct settings *settings;
+	struct session session;
+	struct signals signals;
+	struct child child;
+	struct keeper keeper;
+	struct leash leash;
+	bool lost;
+	int status; /* of the child, as waitpid(2) gives it */
+};
+
+/* ---- the lock ---- */
+
+static void tell_answer(const struct run *r)
+{
+	const struct event *ev = &r->session.event;
+	char text[REPORT_MAX];
+
+	if (out_loudness() >= OUT_ANSWERS && ev->kind == EV_REPLY)
+		out_say(OUT_ANSWERS, "%s",
+			report_answer(text, &r->settings->nodes.node[ev->node], ev->op, ev->answer,
+				r->session.pool.took));
+}
+
+static void tell_waiting(const struct run *r)
+{
+	const struct quorum *q = &r->session.quorum;
+	char text[REPORT_MAX];
+
+	if (q->refusal == REFUSAL_BUSY)
+		out_say(OUT_NORMAL, "waiting: %s", report_holder(text, q, r->settings->key));
+	else
+		out_say(OUT_NORMAL, "waiting: %s",
+			report_refusal(text, q, &r->settings->nodes, r->settings->key));
+}
+
+/* Until the lock is held, or refused, or a signal comes (its number is returned, else 0). */
+static int acquire(struct run *r)
+{
+	const struct quorum *q = &r->session.quorum;
+	usec say_at = clock_now() + FIRST_WORD_AFTER, apart = WORDS_APART;
+	struct caught caught;
+
+	session_start(&r->session);
+	while (q->state == QUORUM_TRYING) {
+		bool signalled = session_turn(&r->session, say_at, r->signals.fd);
+
+		tell_answer(r);
+		if (signalled && signals_next(&r->signals, &caught) && caught.number != SIGWINCH &&
+			caught.number != SIGPIPE)
+			return caught.number;
+		if (quorum_is_pausing(q) && clock_now() >= say_at) {
+			tell_waiting(r);
+			say_at = clock_now() + apart;
+			apart = usec_min(2 * apart, WORDS_APART_MAX);
+		}
+	}
+	return 0;
+}
+
+/* Gives back what may be ours. A signal cuts it short. */
+static void release(struct run *r)
+{
+	const struct quorum *q = &r->session.quorum;
+	struct caught caught;
+	char text[REPORT_MAX];
+	usec until;
+
+	session_release(&r->session);
+	while (q->state != QUORUM_OVER) {
+		if (session_turn(&r->session, NEVER, r->signals.fd) &&
+			signals_next(&r->signals, &caught) && caught.number != SIGWINCH &&
+			caught.number != SIGPIPE)
+			break;
+		tell_answer(r);
+	}
+	if (q->policy.nodes - quorum_unreleased(q, &until) < policy_quorum(&q->policy))
+		out_say(OUT_NORMAL, "%s",
+			report_unreleased(text, q, &r->settings->nodes, r->settings->key, clock_now()));
+	else
+		out_say(OUT_DECISIONS, "released '%s'", r->settings->key);
+	session_close(&r->session);
+}
+
+static int refused(struct run *r)
+{
+	const struct quorum *q = &r->session.quorum;
+	const struct settings *s = r->settings;
+	char text[REPORT_MAX];
+
+	report_refusal(text, q, &s->nodes, s->key);
+	release(r);
+	switch (q->refusal) {
+	case REFUSAL_BUSY:
+		out_say(OUT_NORMAL, "%s", text);
+		return (int)s->conflict_exit_code;
+	case REFUSAL_DUPLICATE:
+		out_say(OUT_ERRORS, "%s", text);
+		out_hint(OUT_ERRORS, "every node must be a server of its own");
+		return STATUS_CONFIG;
+	case REFUSAL_NO_QUORUM:
+	case REFUSAL_SLOW:
+		out_say(OUT_ERRORS, "%s", text);
+		if (s->nodes.count == 1 && strcmp(s->nodes.node[0].label, DEFAULT_NODES) == 0)
+			out_hint(OUT_ERRORS, "name your Redis servers with --nodes or REDLOCK_NODES");
+		return STATUS_NO_QUORUM;
+	case REFUSAL_NONE:
+		break;
+	}
+	return STATUS_INTERNAL;
+}
+
+/* ---- the command ---- */
+
+static void set_environment(const struct run *r)
+{
+	const struct settings *s = r->settings;
+	char nodes[NODES_MAX * NODE_LABEL_MAX], ttl[24];
+
+	node_list_format(&s->nodes, nodes, sizeof(nodes));
+	snprintf(ttl, sizeof(ttl), "%lld", (long long)(s->ttl / USEC_MSEC));
+	setenv("REDLOCK_KEY", s->key, 1);
+	setenv("REDLOCK_TOKEN", r->session.token, 1);
+	setenv("REDLOCK_TTL_MS", ttl, 1);
+	setenv("REDLOCK_NODES", nodes, 1);
+	unsetenv("REDLOCK_PASSWORD");
+	unsetenv("REDLOCK_USERNAME");
+}
+
+static void pull_leash(struct run *r)
+{
+	usec ignored;
+
+	switch (leash_step(&r->leash, clock_now(), &ignored)) {
+	case LEASH_WAIT:
+		return;
+	case LEASH_TERM:
+		child_signal(&r->child, SIGTERM);
+		child_signal(&r->child, SIGCONT); /* one that is stopped could not hear it */
+		break;
+	case LEASH_KILL:
+		child_signal(&r->child, SIGKILL);
+		break;
+	}
+	r->lost = true;
+}
+
+static void read_notes(struct run *r)
+{
+	char left[DURATION_TEXT_MAX];
+	struct note note;
+
+	while (keeper_read(&r->keeper, &note))
+		switch (note.kind) {
+		case NOTE_EXTENDED:
+			r->leash.valid_until = note.valid_until;
+			out_say(OUT_DECISIONS, "extended '%s', valid for %s", r->settings->key,
+				duration_format(left, note.valid_until - clock_now()));
+			break;
+		case NOTE_EXPIRING:
+			leash_pull(&r->leash, clock_now());
+			out_say(OUT_ERRORS, "%s", note.text);
+			break;
+		case NOTE_LOG:
+			out_say(OUT_ANSWERS, "%s", note.text);
+			break;
+		}
+}
+
+/* Until the command is gone. */
+static void supervise(struct run *r)
+{
+	struct caught caught;
+
+	for (;;) {
+		struct pollfd fds[] = {
+			{.fd = r->child.pidfd, .events = POLLIN},
+			{.fd = r->signals.fd, .events = POLLIN},
+			{.fd = keeper_fd(&r->keeper), .events = POLLIN},
+		};
+		struct leash peek = r->leash;
+		struct timespec ts, *timeout = NULL;
+		usec wake_at, now = clock_now();
+
+		if (leash_step(&peek, now, &wake_at) != LEASH_WAIT)
+			wake_at = now;
+		if (wake_at != NEVER) {
+			usec left = usec_max(wake_at - now, 0);
+
+			ts = (struct timespec){.tv_sec = left / USEC_SEC,
+				.tv_nsec = left % USEC_SEC * 1000};
+			timeout = &ts;
+		}
+		if (ppoll(fds, 3, timeout, NULL) < 0)
+			assert(errno == EINTR || errno == ENOMEM);
+		pull_leash(r);
+		if (child_reap(&r->child, &r->status))
+			return;
+		read_notes(r);
+		while (signals_next(&r->signals, &caught))
+			if (!caught.is_terminals)
+				child_signal(&r->child, caught.number);
+	}
+}
+
+/* Runs the command under the lock that is held. Returns a status, or -1: r->status has it. */
+static int run_command(struct run *r, char *const argv[])
+{
+	const struct quorum *q = &r->session.quorum;
+	struct leash_policy policy = settings_leash(r->settings);
+	usec ended_at, ignored;
+	struct err e;
+
+	leash_init(&r->leash, &policy, q->valid_until);
+	if (leash_step(&r->leash, clock_now(), &ignored) != LEASH_WAIT) {
+		release(r);
+		out_say(OUT_ERRORS, "this machine is so slow that too little of the TTL was left");
+		return STATUS_NO_QUORUM;
+	}
+	set_environment(r);
+	if (child_start(&r->child, argv, &r->signals, &e) < 0) {
+		release(r);
+		out_err(&e);
+		return status_of(e.kind);
+	}
+	out_never_block();
+	if (keeper_start(&r->keeper, &r->session, &r->settings->nodes,
+		    out_loudness() >= OUT_ANSWERS, &e) < 0) {
+		child_signal(&r->child, SIGKILL);
+		while (!child_reap(&r->child, &r->status))
+			poll(&(struct pollfd){.fd = r->child.pidfd, .events = POLLIN}, 1, -1);
+		release(r);
+		out_err(&e);
+		return status_of(e.kind);
+	}
+	supervise(r);
+	ended_at = clock_now();
+	keeper_stop(&r->keeper);
+	/* Never its own status if the lock ended first, even if nobody had the time to tell. */
+	r->lost |= q->loss != LOSS_NONE || ended_at >= q->valid_until;
+	if (q->duplicate[0] >= 0) {
+		char text[REPORT_MAX];
+
+		out_say(OUT_NORMAL, "%s", report_duplicate(text, q, &r->settings->nodes));
+	}
+	release(r);
+	return r->lost ? STATUS_LOST : -1;
+}
+
+static void default_owner(char owner[OWNER_MAX], char *const argv[])
+{
+	const char *user = getenv("LOGNAME");
+	char host[256] = "", uid[24];
+
+	if (!user || !*user)
+		user = getenv("USER");
+	if (!user || !*user) {
+		snprintf(uid, sizeof(uid), "%ld", (long)getuid());
+		user = uid;
+	}
+	gethostname(host, sizeof(host) - 1);
+	settings_owner(owner, OWNER_MAX, user, host, (long)getpid(), argv);
+}
+
+int cmd_run(struct settings *s, char *const operands[])
+{
+	static struct run r; /* large, and one of a kind */
+	char owner[OWNER_MAX], text[DURATION_TEXT_MAX];
+	char *shell_argv[] = {getenv("SHELL"), "-c", (char *)s->shell, NULL};
+	char *const *argv = operands;
+	struct policy policy;
+	struct err e;
+	usec began = clock_now();
+	int status;
+
+	if (s->shell) {
+		if (!shell_argv[0] || !*shell_argv[0])
+			shell_argv[0] = "/bin/sh";
+		argv = shell_argv;
+	}
+	if (!argv[0] || (s->shell && operands[0])) {
+		out_say(OUT_ERRORS, s->shell ? "both -c and a command: which one?" : "no command to run");
+		out_hint(OUT_ERRORS, "redlock run -k KEY -- COMMAND; see 'redlock help run'");
+		return STATUS_USAGE;
+	}
+	r.settings = s;
+	policy = settings_policy(s);
+	if (s->owner)
+		snprintf(owner, sizeof(owner), "%s", s->owner);
+	else
+		default_owner(owner, argv);
+	if (signals_open(&r.signals, &e) < 0 ||
+		session_open(&r.session, &policy, &s->nodes, s->key, owner, &e) < 0) {
+		out_err(&e);
+		return status_of(e.kind);
+	}
+	status = acquire(&r);
+	if (status > 0) {
+		release(&r);
+		signals_die(status);
+	}
+	if (r.session.quorum.state != QUORUM_HELD)
+		return refused(&r);
+	out_say(OUT_DECISIONS, "acquired '%s' on %d of %d nodes after %s, valid for %s", s->key,
+		quorum_count(&r.session.quorum, VOTE_YES), s->nodes.count,
+		duration_format((char[DURATION_TEXT_MAX]){0}, clock_now() - began),
+		duration_format(text, r.session.quorum.valid_until - clock_now()));
+	status = run_command(&r, argv);
+	if (status >= 0)
+		return status;
+	if (WIFSIGNALED(r.status))
+		signals_die(WTERMSIG(r.status));
+	return WEXITSTATUS(r.status);
+}

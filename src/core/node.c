@@ -1,0 +1,261 @@
+#include "core/node.h"
+
+#include "base/text.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define URL_MAX 1024
+#define UNIX_PATH_MAX 107 /* sun_path less its NUL */
+
+/* Everything that may hold a password goes: from the scheme, or the start, to the last '@'. */
+static void mask(char *dst, size_t size, const char *url)
+{
+	const char *at = strrchr(url, '@');
+	const char *scheme = strstr(url, "://");
+	const char *from = scheme && at && scheme < at ? scheme + 3 : url;
+	char masked[URL_MAX];
+
+	if (at)
+		snprintf(masked, sizeof(masked), "%.*s***%s", (int)(from - url), url, at);
+	else
+		snprintf(masked, sizeof(masked), "%s", url);
+	text_escape(dst, size, masked, strlen(masked));
+}
+
+static int refuse(struct err *e, const char *url, const char *why)
+{
+	char shown[200];
+
+	mask(shown, sizeof(shown), url);
+	err_set(e, ERR_CONFIG, "bad node '%s': %s", shown, why);
+	return err_hint(e,
+		"a node is redis://[user:password@]host[:port][/db], host:port or unix:///path");
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c = (char)tolower((unsigned char)c);
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Percent-decodes [src, end) into dst; the reason why not, or NULL. */
+static const char *decode(char *dst, const char *src, const char *end)
+{
+	size_t used = 0;
+
+	for (; src < end; src++) {
+		char c = *src;
+
+		if (c == '%') {
+			int high = src + 2 < end ? hex_digit(src[1]) : -1;
+			int low = src + 2 < end ? hex_digit(src[2]) : -1;
+
+			if (high < 0 || low < 0 || high + low == 0)
+				return "a '%' in user or password must start an escape such as %40";
+			c = (char)(high * 16 + low);
+			src += 2;
+		}
+		if (used == NODE_SECRET_MAX - 1)
+			return "user or password is too long";
+		dst[used++] = c;
+	}
+	dst[used] = '\0';
+	return NULL;
+}
+
+static const char *parse_user(struct node *node, const char *from, const char *at)
+{
+	const char *colon = memchr(from, ':', (size_t)(at - from));
+	const char *why = decode(node->user, from, colon ? colon : at);
+
+	if (!why && colon)
+		why = decode(node->password, colon + 1, at);
+	return why;
+}
+
+static const char *parse_db(struct node *node, const char *text)
+{
+	long db;
+
+	if (!text_number(text, 0, 1000000, &db))
+		return "the database must be a number";
+	node->db = (int)db;
+	return NULL;
+}
+
+static const char *parse_unix(struct node *node, char *rest)
+{
+	char *query = strchr(rest, '?');
+
+	node->kind = NODE_UNIX;
+	if (query)
+		*query++ = '\0';
+	if (rest[0] != '/')
+		return "the path of a unix socket must start with '/'";
+	if (strlen(rest) > UNIX_PATH_MAX)
+		return "the path of a unix socket can have 107 characters at most";
+	snprintf(node->host, sizeof(node->host), "%s", rest);
+	if (query && strncmp(query, "db=", 3) != 0)
+		return "after '?' only db=N can stand";
+	return query ? parse_db(node, query + 3) : NULL;
+}
+
+static const char *parse_port(struct node *node, const char *text)
+{
+	long port;
+
+	if (!text_number(text, 1, 65535, &port))
+		return "the port must be a number from 1 to 65535";
+	node->port = (int)port;
+	return NULL;
+}
+
+static const char *parse_tcp(struct node *node, char *rest)
+{
+	char *slash = strchr(rest, '/');
+	char *host = rest, *colon, *end;
+	const char *why = NULL;
+
+	node->kind = NODE_TCP;
+	node->port = NODE_PORT;
+	if (slash)
+		*slash++ = '\0';
+	if (host[0] == '[') {
+		end = strchr(++host, ']');
+		if (!end)
+			return "the ']' is missing";
+		*end++ = '\0';
+		if (*end && *end != ':')
+			return "after ']' only :port can stand";
+		if (strspn(host, "0123456789abcdefABCDEF:.%") < strcspn(host, "%"))
+			return "between '[' and ']' belongs an IPv6 address";
+		colon = *end ? end : NULL;
+	} else {
+		colon = strchr(host, ':');
+		if (colon && strchr(colon + 1, ':'))
+			return "an IPv6 address must stand in brackets: [::1]:6379";
+	}
+	if (colon) {
+		*colon = '\0';
+		why = parse_port(node, colon + 1);
+	}
+	if (why)
+		return why;
+	if (!*host)
+		return "the host is missing";
+	if (strlen(host) >= NODE_HOST_MAX)
+		return "the host name is too long";
+	for (const char *c = host; *c; c++)
+		if (!isgraph((unsigned char)*c) || strchr("?#\"'\\@", *c))
+			return "the host has a character that no host name has";
+	snprintf(node->host, sizeof(node->host), "%s", host);
+	return slash && *slash ? parse_db(node, slash) : NULL;
+}
+
+static void make_label(struct node *node)
+{
+	bool v6 = strchr(node->host, ':') != NULL;
+	size_t used = 0;
+
+	if (node->kind == NODE_UNIX) {
+		text_append(node->label, sizeof(node->label), &used, "unix://%s", node->host);
+		if (node->db)
+			text_append(node->label, sizeof(node->label), &used, "?db=%d", node->db);
+		return;
+	}
+	text_append(node->label, sizeof(node->label), &used, "redis://%s%s%s:%d", v6 ? "[" : "",
+		node->host, v6 ? "]" : "", node->port);
+	if (node->db)
+		text_append(node->label, sizeof(node->label), &used, "/%d", node->db);
+}
+
+int node_parse(const char *url, struct node *node, struct err *e)
+{
+	char copy[URL_MAX];
+	char *rest = copy, *scheme, *at;
+	const char *why = NULL;
+	bool socket = url[0] == '/';
+
+	memset(node, 0, sizeof(*node));
+	if (strlen(url) >= sizeof(copy))
+		return refuse(e, url, "it is too long");
+	snprintf(copy, sizeof(copy), "%s", url);
+	for (const char *c = copy; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			return refuse(e, url, "it has a control character");
+	scheme = strstr(copy, "://");
+	if (scheme) {
+		*scheme = '\0';
+		rest = scheme + 3;
+		socket = strcasecmp(copy, "unix") == 0;
+		if (strcasecmp(copy, "rediss") == 0)
+			return refuse(e, url, "TLS is not supported yet");
+		if (!socket && strcasecmp(copy, "redis") != 0)
+			return refuse(e, url, "the scheme is neither redis nor unix");
+	}
+	at = socket && rest[0] == '/' ? NULL : strrchr(rest, '@');
+	if (at) {
+		why = parse_user(node, rest, at);
+		rest = at + 1;
+	}
+	if (!why)
+		why = socket ? parse_unix(node, rest) : parse_tcp(node, rest);
+	if (why)
+		return refuse(e, url, why);
+	make_label(node);
+	return 0;
+}
+
+static bool same_server(const struct node *a, const struct node *b)
+{
+	return a->kind == b->kind && a->port == b->port && strcasecmp(a->host, b->host) == 0 &&
+		(a->kind == NODE_TCP || strcmp(a->host, b->host) == 0);
+}
+
+static int add_one(struct node_list *list, const char *url, struct err *e)
+{
+	struct node node;
+
+	if (node_parse(url, &node, e) < 0)
+		return -1;
+	for (int i = 0; i < list->count; i++)
+		if (same_server(&list->node[i], &node)) {
+			err_set(e, ERR_CONFIG, "node '%.200s' is named twice", node.label);
+			return err_hint(e, "every node must be a server of its own");
+		}
+	if (list->count == NODES_MAX)
+		return err_set(e, ERR_CONFIG, "more than %d nodes", NODES_MAX);
+	list->node[list->count++] = node;
+	return 0;
+}
+
+int node_list_add(struct node_list *list, const char *urls, struct err *e)
+{
+	static const char separators[] = ", \t\r\n";
+
+	while (*(urls += strspn(urls, separators))) {
+		size_t len = strcspn(urls, separators);
+		char one[URL_MAX + 1];
+
+		/* One byte more than node_parse takes, so that a longer one is refused there. */
+		snprintf(one, sizeof(one), "%.*s", (int)(len < URL_MAX ? len : URL_MAX), urls);
+		if (add_one(list, one, e) < 0)
+			return -1;
+		urls += len;
+	}
+	return 0;
+}
+
+void node_list_format(const struct node_list *list, char *dst, size_t size)
+{
+	size_t used = 0;
+
+	dst[0] = '\0';
+	for (int i = 0; i < list->count; i++)
+		text_append(dst, size, &used, "%s%s", i ? " " : "", list->node[i].label);
+}

@@ -1,0 +1,55 @@
+/* node: one Redis-protocol server as the user names it. */
+#ifndef CORE_NODE_H
+#define CORE_NODE_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A lock over more nodes than this buys nothing and costs a round trip each. */
+#define NODES_MAX 15
+
+#define NODE_HOST_MAX 256
+#define NODE_SECRET_MAX 256
+#define NODE_LABEL_MAX 576
+#define NODE_PORT 6379
+
+enum node_kind {
+	NODE_TCP,
+	NODE_UNIX,
+};
+
+struct node {
+	enum node_kind kind;
+	char host[NODE_HOST_MAX]; /* name, IPv4, IPv6 without brackets, or the socket's path */
+	int port;                 /* NODE_TCP only */
+	int db;
+	char user[NODE_SECRET_MAX];     /* "": the default user */
+	char password[NODE_SECRET_MAX]; /* "": no AUTH unless there is a user */
+	char label[NODE_LABEL_MAX];     /* the canonical URL without user and password: safe to show */
+};
+
+/*
+ * Reads redis://[user[:password]@]host[:port][/db], unix://[user[:password]@]/path[?db=N], host,
+ * host:port, [v6]:port or a bare /path. User and password may be percent-encoded. The URL is quoted
+ * in *e (ERR_CONFIG) with what may be a password masked.
+ */
+int node_parse(const char *url, struct node *node, struct err *e);
+
+struct node_list {
+	int count;
+	struct node node[NODES_MAX];
+};
+
+/*
+ * Adds the URLs of a list, separated by commas or white space, to *list. Refuses (ERR_CONFIG) more
+ * than NODES_MAX, and a server that is spelt twice, whatever its database: that would be two votes
+ * for one voter.
+ */
+int node_list_add(struct node_list *list, const char *urls, struct err *e);
+
+/* The list as REDLOCK_NODES for a child: without passwords, separated by spaces. */
+void node_list_format(const struct node_list *list, char *dst, size_t size);
+
+#endif

@@ -1,0 +1,78 @@
+/*
+ * option: the one table of commands and options. The parser, --help and whatever else lists them
+ * read it. A new option is one row here and one field in struct settings.
+ */
+#ifndef CORE_OPTION_H
+#define CORE_OPTION_H
+
+#include "core/settings.h"
+
+enum command {
+	COMMAND_RUN,
+	COMMAND_HELP,
+	COMMAND_VERSION,
+};
+
+struct command_row {
+	enum command id;
+	const char *name;
+	const char *operands; /* as shown behind the name */
+	const char *summary;
+};
+
+extern const struct command_row command_rows[];
+extern const int command_rows_count;
+
+enum option_kind {
+	OPTION_COUNT,    /* no value; each mention adds 1 */
+	OPTION_NO_WAIT,  /* no value; sets a duration to 0 */
+	OPTION_TEXT,
+	OPTION_DURATION,
+	OPTION_STATUS,   /* 0..255 */
+	OPTION_FACTOR,   /* 0.01..0.5, kept in permille */
+	OPTION_NODES,    /* one node or a list of them; mentions add up */
+};
+
+enum option_group {
+	GROUP_LOCK,
+	GROUP_RUN,
+	GROUP_NODES,
+	GROUP_TALK,
+	GROUP_COUNT,
+};
+
+struct option_row {
+	enum option_group group;
+	char letter;      /* 0: none */
+	const char *name;
+	const char *alias; /* another long name, or NULL */
+	enum option_kind kind;
+	size_t field;     /* offset in struct settings */
+	bool has_env;     /* REDLOCK_NAME sets it too */
+	const char *value; /* what --help calls the value, or NULL */
+	const char *words;
+	const char *initial; /* the default, in words, or NULL */
+};
+
+extern const struct option_row option_rows[];
+extern const int option_rows_count;
+
+/* "Naming the lock", ... */
+const char *option_group_words(enum option_group group);
+
+/* The row with that name, or NULL. */
+const struct command_row *command_find(const char *name);
+
+/* The nearest name to a mistyped one, or NULL if none is near. */
+const char *command_nearest(const char *name);
+
+/*
+ * Reads the options in argv[first..]; they stop at the first operand or behind "--". Afterwards the
+ * environment fills what the command line left open. Returns the index of the first operand, or
+ * -1 with *e set (ERR_USAGE, or ERR_CONFIG for a node). Stops early, without looking at the
+ * environment, when --help or --version was given. Values are kept as pointers into argv and envp.
+ */
+int options_read(struct settings *s, int first, char *const argv[], char *const envp[],
+	struct err *e);
+
+#endif

@@ -1,0 +1,172 @@
+/*
+ * quorum: one lock over N nodes, from the first attempt to the last release, as a state machine.
+ *
+ * quorum_step() takes an event and answers with what to do next. It has no clock, socket, memory
+ * or randomness of its own: all of them come with the event. It cannot fail and calls nothing back.
+ * The algorithm is Redlock (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/);
+ * where it goes further, the reason stands beside the line in quorum.c.
+ */
+#ifndef CORE_QUORUM_H
+#define CORE_QUORUM_H
+
+#include "core/node.h"
+#include "core/request.h"
+
+#include <stdbool.h>
+
+struct policy {
+	int nodes;         /* configured nodes, 1..NODES_MAX */
+	usec ttl;          /* the key's life on a node */
+	usec drift;        /* how much of it is not relied on: clocks run at different rates */
+	usec node_timeout; /* longest wait for one node: connect plus answer */
+	usec wait;         /* how long to go on trying; 0: one attempt; NEVER: no limit */
+	usec guard;        /* EXPIRING comes this long before the validity ends */
+};
+
+/* More than half of the nodes *configured*, whoever happens to answer. */
+static inline int policy_quorum(const struct policy *p)
+{
+	return p->nodes / 2 + 1;
+}
+
+/* drift = ttl * factor_permille / 1000 + 2 ms. */
+usec policy_drift(usec ttl, int factor_permille);
+
+enum quorum_state {
+	QUORUM_TRYING,
+	QUORUM_HELD,
+	QUORUM_EXPIRING,  /* the end is near or certain: end the command now */
+	QUORUM_LOST,      /* the validity is over */
+	QUORUM_RELEASING, /* giving back whatever may be ours */
+	QUORUM_OVER,
+};
+
+/* Why the lock was not obtained. */
+enum refusal {
+	REFUSAL_NONE,
+	REFUSAL_BUSY,      /* a majority answered, and somebody else is in the way */
+	REFUSAL_NO_QUORUM, /* fewer than a majority answered */
+	REFUSAL_DUPLICATE, /* two nodes are one server */
+	REFUSAL_SLOW,      /* a majority granted it, but so late that too little validity was left */
+};
+
+/* Why a held lock came to its end. */
+enum loss {
+	LOSS_NONE,
+	LOSS_EXPIRED, /* no majority confirmed it in time */
+	LOSS_DENIED,  /* a majority said, twice, that the key is gone or somebody else's */
+};
+
+enum event_kind {
+	EV_START,     /* begin */
+	EV_LINK_UP,   /* the connection to a node stands */
+	EV_LINK_DOWN, /* it could not be made, or broke; answer says why */
+	EV_REPLY,     /* the answer to the oldest unanswered request on that connection */
+	EV_TIME,      /* nothing happened but time */
+	EV_RELEASE,   /* let go: the command is gone, or the caller no longer wants the lock */
+};
+
+struct event {
+	enum event_kind kind;
+	usec now;        /* read before this event is acted on; never goes back */
+	uint64_t random; /* fresh random bits */
+	int node;        /* LINK_*, REPLY */
+	enum op op;      /* REPLY: the request that is answered, */
+	uint32_t round;  /* and the round it was sent for */
+	const struct answer *answer; /* LINK_DOWN, REPLY */
+};
+
+enum action_kind {
+	ACT_OPEN,  /* connect; LINK_UP or LINK_DOWN follows */
+	ACT_CLOSE, /* drop the connection at once; nothing follows */
+	ACT_SEND,  /* send op for round, behind all that was sent before; REPLY or LINK_DOWN follows */
+};
+
+struct action {
+	enum action_kind kind;
+	int node;
+	enum op op;
+	uint32_t round;
+};
+
+/* At most one close, one open and one send for each node in a step. */
+#define ACTIONS_MAX (3 * NODES_MAX)
+
+struct update {
+	bool new_token; /* make a new token before the first of the actions */
+	int count;
+	struct action action[ACTIONS_MAX];
+	usec wake_at; /* EV_TIME is due then, unless something else comes first; NEVER: no need */
+};
+
+enum link {
+	LINK_DOWN,
+	LINK_OPENING,
+	LINK_UP,
+};
+
+/* What is known of one node. Read it; only quorum.c writes it. */
+struct member {
+	enum link link;
+	usec opened_at;
+
+	/* At most one request and, behind it, one release are in flight on a connection. */
+	bool asked;
+	bool releasing;
+	usec due; /* from then on what is in flight is late */
+
+	/* Debt: whatever may have been set must be released, by the token it was set with. */
+	uint32_t owes;        /* the attempt whose token may be on the node; 0: none */
+	usec owes_until;      /* the key has ended by then, released or not */
+	bool release_refused; /* the last release got no clean answer on a whole connection */
+	int reopened;         /* how often the link was opened again just to release */
+
+	uint32_t tried;  /* the last round in which its link was opened, */
+	uint32_t joined; /* in which it was asked, */
+	uint32_t healed; /* in which the key was put back */
+
+	enum vote vote;       /* in the current round */
+	struct answer answer; /* the newest from, or about, this node */
+	char run_id[RUN_ID_MAX];
+};
+
+struct quorum {
+	struct policy policy;
+	enum quorum_state state;
+	enum refusal refusal;
+	enum loss loss;
+	int duplicate[2]; /* two nodes that are one server; -1: none */
+
+	int phase;        /* enum phase in quorum.c */
+	uint32_t round;   /* every attempt, every extension has one of its own */
+	uint32_t attempt; /* the round whose token is current */
+	uint32_t proved;  /* the last round that a majority confirmed */
+	int extensions;   /* how many of those were extensions */
+
+	usec round_at;    /* when the round began: before its first byte left */
+	usec valid_until; /* HELD and later */
+	usec deadline;    /* of the wait */
+	usec resume_at;   /* of the next attempt, or extension round */
+	usec enough_at;   /* when a majority was ready, or released; 0: not yet */
+	usec release_until;
+	bool asking;      /* an extension round is undecided */
+	bool denied;      /* the last extension round was a majority of NO */
+
+	struct member member[NODES_MAX];
+};
+
+void quorum_init(struct quorum *q, const struct policy *policy);
+
+/* One event in; what to do about it out. */
+void quorum_step(struct quorum *q, const struct event *ev, struct update *up);
+
+/* Between two attempts: the votes of the last one can be told about. */
+bool quorum_is_pausing(const struct quorum *q);
+
+/* Members with that vote in the current round. */
+int quorum_count(const struct quorum *q, enum vote vote);
+
+/* Nodes on which the lock may still be after the release, and until when in *until (if any). */
+int quorum_unreleased(const struct quorum *q, usec *until);
+
+#endif

@@ -1,0 +1,288 @@
+#include "core/report.h"
+
+#include "base/text.h"
+#include "base/token.h"
+
+#include <ctype.h>
+#include <string.h>
+
+struct line {
+	char *dst;
+	size_t used;
+};
+
+#define add(l, ...) text_append((l)->dst, REPORT_MAX, &(l)->used, __VA_ARGS__)
+
+static struct line line(char *dst)
+{
+	dst[0] = '\0';
+	return (struct line){.dst = dst};
+}
+
+static void add_quoted(struct line *l, const char *text)
+{
+	char shown[120];
+
+	add(l, "'%s'", text_escape(shown, sizeof(shown), text, strlen(text)));
+}
+
+/* Our own values are ID:owner; every library has a format of its own. */
+static bool is_ours(const struct answer *a)
+{
+	if (a->text_len <= TOKEN_ID_LEN || a->text[TOKEN_ID_LEN] != ':')
+		return false;
+	for (int i = 0; i < TOKEN_ID_LEN; i++)
+		if (!isxdigit((unsigned char)a->text[i]))
+			return false;
+	return true;
+}
+
+static void add_owner(struct line *l, const struct answer *a)
+{
+	size_t skip = is_ours(a) ? TOKEN_ID_LEN + 1 : 0;
+	char shown[ANSWER_TEXT_MAX];
+
+	text_escape(shown, sizeof(shown), a->text + skip, a->text_len - skip);
+	if (skip)
+		add(l, "%s", shown);
+	else
+		add(l, "another program (value '%.60s')", shown);
+}
+
+static bool same_holder(const struct answer *a, const struct answer *b)
+{
+	return a->vote == VOTE_FOREIGN && b->vote == VOTE_FOREIGN && a->text_len == b->text_len &&
+		memcmp(a->text, b->text, a->text_len) == 0;
+}
+
+/* The holder that most nodes name, how many they are, and its longest time left. */
+static const struct answer *find_holder(const struct quorum *q, int *nodes, usec *left)
+{
+	const struct answer *best = NULL;
+
+	*nodes = 0;
+	for (int i = 0; i < q->policy.nodes; i++) {
+		const struct answer *a = &q->member[i].answer;
+		usec longest = 0;
+		int count = 0;
+
+		for (int j = 0; j < q->policy.nodes; j++)
+			if (same_holder(a, &q->member[j].answer)) {
+				count++;
+				longest = usec_max(longest, q->member[j].answer.pttl);
+			}
+		if (count > *nodes) {
+			best = a;
+			*nodes = count;
+			*left = longest;
+		}
+	}
+	return best;
+}
+
+static void add_holder(struct line *l, const struct quorum *q)
+{
+	char left[DURATION_TEXT_MAX];
+	usec pttl = 0;
+	int nodes;
+	const struct answer *holder = find_holder(q, &nodes, &pttl);
+
+	if (!holder) {
+		add(l, "held by somebody else");
+		return;
+	}
+	add(l, "held by ");
+	add_owner(l, holder);
+	add(l, " on %d of %d node%s, ", nodes, q->policy.nodes, q->policy.nodes > 1 ? "s" : "");
+	if (pttl == NEVER)
+		add(l, "with no expiry");
+	else
+		add(l, "%s left", duration_format(left, pttl));
+}
+
+const char *report_holder(char dst[REPORT_MAX], const struct quorum *q, const char *key)
+{
+	struct line l = line(dst);
+
+	add_quoted(&l, key);
+	add(&l, " is ");
+	add_holder(&l, q);
+	return dst;
+}
+
+static void add_trouble(struct line *l, const struct answer *a)
+{
+	char shown[160];
+
+	add(l, "%s", reason_words(a->reason));
+	switch (a->reason) {
+	case REASON_UNRESOLVED:
+	case REASON_CONNECT:
+	case REASON_CLOSED:
+	case REASON_SERVER:
+		if (a->text_len)
+			add(l, " (%s)", text_escape(shown, sizeof(shown), a->text, a->text_len));
+		break;
+	case REASON_NONE:
+	case REASON_CONNECT_TIMEOUT:
+	case REASON_TIMEOUT:
+	case REASON_LOADING:
+	case REASON_READONLY:
+	case REASON_MISCONF:
+	case REASON_OOM:
+	case REASON_NOAUTH:
+	case REASON_NOPERM:
+	case REASON_MOVED:
+	case REASON_CLUSTERDOWN:
+	case REASON_MASTERDOWN:
+	case REASON_NOREPLICAS:
+	case REASON_BUSY:
+	case REASON_MAXCLIENTS:
+	case REASON_GARBAGE:
+	case REASON_TOO_LONG:
+		break;
+	}
+}
+
+static void add_troubles(struct line *l, const struct quorum *q, const struct node_list *nodes)
+{
+	const char *separator = ": ";
+
+	for (int i = 0; i < q->policy.nodes; i++) {
+		const struct member *m = &q->member[i];
+
+		if (m->vote != VOTE_ABSENT)
+			continue;
+		add(l, "%s%s ", separator, nodes->node[i].label);
+		add_trouble(l, &m->answer);
+		separator = "; ";
+	}
+}
+
+const char *report_refusal(char dst[REPORT_MAX], const struct quorum *q,
+	const struct node_list *nodes, const char *key)
+{
+	struct line l = line(dst);
+
+	switch (q->refusal) {
+	case REFUSAL_NONE:
+		break;
+	case REFUSAL_BUSY:
+		add_quoted(&l, key);
+		add(&l, " is busy: ");
+		add_holder(&l, q);
+		break;
+	case REFUSAL_NO_QUORUM:
+		add(&l, "no quorum for ");
+		add_quoted(&l, key);
+		add(&l, ": %d of %d node%s can be used, %d needed",
+			q->policy.nodes - quorum_count(q, VOTE_ABSENT), q->policy.nodes,
+			q->policy.nodes > 1 ? "s" : "", policy_quorum(&q->policy));
+		add_troubles(&l, q, nodes);
+		break;
+	case REFUSAL_SLOW:
+		add(&l, "no quorum for ");
+		add_quoted(&l, key);
+		add(&l, " in time: the nodes granted it so late that too little of the TTL was left");
+		break;
+	case REFUSAL_DUPLICATE:
+		return report_duplicate(dst, q, nodes);
+	}
+	return dst;
+}
+
+const char *report_loss(char dst[REPORT_MAX], const struct quorum *q, const struct node_list *nodes,
+	const char *key)
+{
+	struct line l = line(dst);
+	int foreign = quorum_count(q, VOTE_FOREIGN), gone = quorum_count(q, VOTE_GONE);
+
+	add(&l, "lost ");
+	add_quoted(&l, key);
+	if (q->loss == LOSS_DENIED && foreign > 0) {
+		add(&l, ": now ");
+		add_holder(&l, q);
+		if (gone > 0)
+			add(&l, "; gone from %d", gone);
+	} else if (q->loss == LOSS_DENIED) {
+		add(&l, ": the key is gone from %d of %d nodes", gone, q->policy.nodes);
+	} else {
+		add(&l, ": only %d of %d nodes confirmed it in time, %d needed",
+			quorum_count(q, VOTE_YES), q->policy.nodes, policy_quorum(&q->policy));
+		add_troubles(&l, q, nodes);
+	}
+	return dst;
+}
+
+const char *report_unreleased(char dst[REPORT_MAX], const struct quorum *q,
+	const struct node_list *nodes, const char *key, usec now)
+{
+	struct line l = line(dst);
+	const char *separator = ": ";
+	char left[DURATION_TEXT_MAX];
+	usec until = now;
+	int count = quorum_unreleased(q, &until);
+
+	add_quoted(&l, key);
+	add(&l, " could not be released on %d of %d nodes and frees itself there within %s", count,
+		q->policy.nodes, duration_format(left, until - now));
+	for (int i = 0; i < q->policy.nodes; i++)
+		if (q->member[i].owes) {
+			add(&l, "%s%s", separator, nodes->node[i].label);
+			separator = ", ";
+		}
+	return dst;
+}
+
+const char *report_duplicate(char dst[REPORT_MAX], const struct quorum *q,
+	const struct node_list *nodes)
+{
+	struct line l = line(dst);
+
+	if (q->duplicate[0] >= 0)
+		add(&l, "nodes '%s' and '%s' are one and the same server",
+			nodes->node[q->duplicate[0]].label, nodes->node[q->duplicate[1]].label);
+	return dst;
+}
+
+static const char *op_words(enum op op)
+{
+	switch (op) {
+	case OP_ACQUIRE:
+		return "acquire";
+	case OP_EXTEND:
+		return "extend";
+	case OP_HEAL:
+		return "put back";
+	case OP_RELEASE:
+		return "release";
+	}
+	return "?";
+}
+
+const char *report_answer(char dst[REPORT_MAX], const struct node *node, enum op op,
+	const struct answer *answer, usec took)
+{
+	struct line l = line(dst);
+
+	add(&l, "%s %s: ", node->label, op_words(op));
+	switch (answer->vote) {
+	case VOTE_NONE:
+		break;
+	case VOTE_YES:
+		add(&l, "yes");
+		break;
+	case VOTE_GONE:
+		add(&l, "no, the key is gone");
+		break;
+	case VOTE_FOREIGN:
+		add(&l, "no, held by ");
+		add_owner(&l, answer);
+		break;
+	case VOTE_ABSENT:
+		add_trouble(&l, answer);
+		break;
+	}
+	add(&l, " (%d.%03dms)", (int)(took / 1000), (int)(took % 1000));
+	return dst;
+}

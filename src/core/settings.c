@@ -1,0 +1,117 @@
+#include "core/settings.h"
+
+#include "base/text.h"
+#include "base/token.h"
+
+#include <string.h>
+
+/* What the owner text shows of a long command. */
+#define OWNER_COMMAND_MAX 80
+
+void settings_init(struct settings *s)
+{
+	memset(s, 0, sizeof(*s));
+	s->ttl = 30 * USEC_SEC;
+	s->wait = NEVER;
+	s->conflict_exit_code = 75;
+	s->node_timeout = UNSET;
+	s->drift_permille = 100;
+	s->kill_after = UNSET;
+}
+
+static usec drift(const struct settings *s)
+{
+	return policy_drift(s->ttl, (int)s->drift_permille);
+}
+
+/*
+ * How long TERM may take to work: the command must be gone before the validity ends, and before
+ * TERM is sent, an extension must have had its turn at a third of the TTL.
+ */
+static usec longest_kill_after(const struct settings *s)
+{
+	return s->ttl - drift(s) - s->ttl / 3 - s->node_timeout - leash_reap_time(s->ttl);
+}
+
+static int check_times(struct settings *s, struct err *e)
+{
+	char ttl[DURATION_TEXT_MAX], least[DURATION_TEXT_MAX], timeout[DURATION_TEXT_MAX];
+	usec longest;
+
+	if (s->node_timeout == UNSET)
+		s->node_timeout = usec_min(usec_max(s->ttl / 20, 50 * USEC_MSEC), USEC_SEC);
+	if (s->node_timeout == 0)
+		return err_set(e, ERR_USAGE, "--node-timeout must be longer than 0");
+	longest = longest_kill_after(s);
+	if (s->ttl < 2 * s->node_timeout + drift(s) || longest < 0) {
+		err_set(e, ERR_USAGE,
+			"--ttl %s is too short for a node time-out of %s: two of them, the drift "
+			"allowance (%s) and the time to end the command must fit",
+			duration_format(ttl, s->ttl), duration_format(timeout, s->node_timeout),
+			duration_format(least, drift(s)));
+		return err_hint(e, "a longer --ttl or a shorter --node-timeout helps");
+	}
+	if (s->kill_after == UNSET)
+		s->kill_after = usec_min(leash_default_kill_after(s->ttl), longest);
+	if (s->kill_after > longest)
+		return err_set(e, ERR_USAGE,
+			"--kill-after %s does not fit into --ttl %s: at most %s leave the time to end "
+			"the command before its lock",
+			duration_format(least, s->kill_after), duration_format(ttl, s->ttl),
+			duration_format(timeout, longest));
+	return 0;
+}
+
+int settings_finish(struct settings *s, struct err *e)
+{
+	if (!s->key) {
+		err_set(e, ERR_USAGE, "no key: which lock?");
+		return err_hint(e, "name it with -k KEY; see 'redlock help run'");
+	}
+	if (!*s->key)
+		return err_set(e, ERR_USAGE, "the key is empty");
+	if (strlen(s->key) > KEY_MAX)
+		return err_set(e, ERR_USAGE, "the key has %zu bytes; at most %d are allowed",
+			strlen(s->key), KEY_MAX);
+	if (s->owner && strlen(s->owner) >= OWNER_MAX)
+		return err_set(e, ERR_USAGE, "--owner has %zu bytes; at most %d are allowed",
+			strlen(s->owner), OWNER_MAX - 1);
+	if (s->nodes.count == 0 && node_list_add(&s->nodes, DEFAULT_NODES, e) < 0)
+		return -1;
+	return check_times(s, e);
+}
+
+struct leash_policy settings_leash(const struct settings *s)
+{
+	return (struct leash_policy){.kill_after = s->kill_after, .reap = leash_reap_time(s->ttl)};
+}
+
+struct policy settings_policy(const struct settings *s)
+{
+	struct leash_policy leash = settings_leash(s);
+
+	return (struct policy){
+		.nodes = s->nodes.count,
+		.ttl = s->ttl,
+		.drift = drift(s),
+		.node_timeout = s->node_timeout,
+		.wait = s->wait,
+		.guard = leash_guard(&leash),
+	};
+}
+
+void settings_owner(char *dst, size_t size, const char *user, const char *host, long pid,
+	char *const argv[])
+{
+	char command[OWNER_COMMAND_MAX];
+	size_t used = 0;
+
+	command[0] = '\0';
+	for (int i = 0; argv[i]; i++)
+		text_append(command, sizeof(command), &used, "%s%s", i ? " " : "", argv[i]);
+	used = 0;
+	text_append(dst, size, &used, "%s@%s:%ld %s", user, host, pid, command);
+	for (char *c = dst; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?';
+}

@@ -1,0 +1,46 @@
+/* settings: what the user wants, after the command line, the environment and the defaults. */
+#ifndef CORE_SETTINGS_H
+#define CORE_SETTINGS_H
+
+#include "core/leash.h"
+#include "core/node.h"
+#include "core/quorum.h"
+
+#define KEY_MAX 4096
+#define DEFAULT_NODES "redis://127.0.0.1:6379"
+
+/* Not given: the value depends on others, see settings_finish(). */
+#define UNSET ((usec)-1)
+
+struct settings {
+	const char *key;
+	usec ttl;
+	usec wait;
+	long conflict_exit_code;
+	const char *owner; /* NULL: settings_owner() */
+	struct node_list nodes;
+	usec node_timeout;
+	long drift_permille;
+	const char *shell; /* a command for the shell, or NULL */
+	usec kill_after;
+	long verbose;
+	long quiet;
+	long help;
+	long version;
+};
+
+void settings_init(struct settings *s);
+
+/* Fills what depends on other settings, and refuses what cannot work together: ERR_USAGE, or
+ * ERR_CONFIG where it is about nodes. */
+int settings_finish(struct settings *s, struct err *e);
+
+/* The rules that follow from the settings. */
+struct leash_policy settings_leash(const struct settings *s);
+struct policy settings_policy(const struct settings *s);
+
+/* Writes "user@host:pid command" (control characters as '?', cut to size) for the holder's card. */
+void settings_owner(char *dst, size_t size, const char *user, const char *host, long pid,
+	char *const argv[]);
+
+#endif

@@ -1,0 +1,407 @@
+#include "io/conn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <hiredis/hiredis.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What one reply may take, whatever its header promises. Ours have some 400 bytes. */
+#define REPLY_BYTES_MAX ((size_t)64 * 1024)
+
+/* ---- the reader: replies into struct reply, without allocating ---- */
+
+static struct reply_item *next_item(const redisReadTask *task)
+{
+	struct reply *reply = task->privdata;
+	bool nested = task->parent != NULL;
+
+	if (!nested)
+		memset(reply, 0, offsetof(struct reply, item));
+	/* One level deep, and no longer than ours ever are: more is refused as out of memory. */
+	if (nested && (task->parent->parent || reply->count >= REPLY_ITEMS_MAX))
+		return NULL;
+	return &reply->item[reply->count++];
+}
+
+static void *on_string(const redisReadTask *task, char *text, size_t len)
+{
+	struct reply_item *item = next_item(task);
+
+	if (!item)
+		return NULL;
+	item->type = task->type == REDIS_REPLY_ERROR ? REPLY_ERROR
+		: task->type == REDIS_REPLY_STATUS   ? REPLY_STATUS
+						     : REPLY_STRING;
+	item->len = len < sizeof(item->text) ? len : sizeof(item->text) - 1;
+	memcpy(item->text, text, item->len);
+	item->text[item->len] = '\0';
+	return task->privdata;
+}
+
+static void *start_array(const redisReadTask *task)
+{
+	struct reply *reply = task->privdata;
+
+	if (task->parent)
+		return NULL;
+	memset(reply, 0, offsetof(struct reply, item));
+	reply->is_array = 1;
+	return reply;
+}
+
+#if HIREDIS_MAJOR >= 1
+static void *on_array(const redisReadTask *task, size_t elements)
+{
+	return elements <= REPLY_ITEMS_MAX ? start_array(task) : NULL;
+}
+#else
+static void *on_array(const redisReadTask *task, int elements)
+{
+	return elements >= 0 && elements <= REPLY_ITEMS_MAX ? start_array(task) : NULL;
+}
+#endif
+
+static void *on_integer(const redisReadTask *task, long long value)
+{
+	struct reply_item *item = next_item(task);
+
+	if (!item)
+		return NULL;
+	item->type = REPLY_INTEGER;
+	item->integer = value;
+	return task->privdata;
+}
+
+static void *on_nil(const redisReadTask *task)
+{
+	struct reply_item *item = next_item(task);
+
+	if (!item)
+		return NULL;
+	item->type = REPLY_NIL;
+	return task->privdata;
+}
+
+static void on_free(void *object)
+{
+	(void)object; /* it is part of the connection */
+}
+
+static redisReplyObjectFunctions reader_functions = {
+	.createString = on_string,
+	.createArray = on_array,
+	.createInteger = on_integer,
+	.createNil = on_nil,
+	.freeObject = on_free,
+};
+
+/* ---- connecting ---- */
+
+void conn_init(struct conn *c, const struct node *node, const struct addresses *addresses)
+{
+	memset(c, 0, sizeof(*c));
+	c->node = node;
+	c->addresses = addresses;
+	c->fd = -1;
+}
+
+static void drop(struct conn *c)
+{
+	if (c->fd >= 0)
+		close(c->fd);
+	c->fd = -1;
+	c->state = CONN_DOWN;
+	if (c->reader)
+		redisReaderFree(c->reader);
+	c->reader = NULL;
+	free(c->out);
+	c->out = NULL;
+	c->out_len = c->out_sent = 0;
+	c->blocked = false;
+	c->pending_count = 0;
+}
+
+static void fail(struct conn *c, enum reason reason, const char *detail)
+{
+	drop(c);
+	c->trouble = answer_absent(reason, detail);
+}
+
+/* Appends a command to what is to be written. */
+static bool append(struct conn *c, const struct request *r)
+{
+	char *text, *grown;
+	const char **argv = (const char **)r->argv;
+	int len = redisFormatCommandArgv(&text, r->argc, argv, r->len);
+
+	if (len < 0)
+		return false;
+	grown = realloc(c->out, c->out_len + (size_t)len);
+	if (grown) {
+		memcpy(grown + c->out_len, text, (size_t)len);
+		c->out = grown;
+		c->out_len += (size_t)len;
+	}
+	free(text);
+	return grown != NULL;
+}
+
+static bool append_handshake(struct conn *c, const char *word, const char *a, const char *b)
+{
+	struct request r = {.argc = 1, .argv = {word}, .len = {strlen(word)}};
+
+	for (int i = 0; i < 2; i++) {
+		const char *arg = i == 0 ? a : b;
+
+		if (arg) {
+			r.argv[r.argc] = arg;
+			r.len[r.argc++] = strlen(arg);
+		}
+	}
+	c->pending[c->pending_count++] = (struct pending){.is_handshake = true};
+	return append(c, &r);
+}
+
+/* The socket is connected. AUTH and SELECT wait in the buffer and travel with the first request. */
+static void established(struct conn *c)
+{
+	const struct node *node = c->node;
+	char db[16];
+	bool ok = true;
+
+	c->state = CONN_UP;
+	c->refused.vote = VOTE_NONE;
+	c->reader = redisReaderCreateWithFunctions(&reader_functions);
+	if (!c->reader) {
+		fail(c, REASON_CONNECT, strerror(ENOMEM));
+		return;
+	}
+	((redisReader *)c->reader)->privdata = &c->reply;
+	if (node->user[0])
+		ok = append_handshake(c, "AUTH", node->user, node->password);
+	else if (node->password[0])
+		ok = append_handshake(c, "AUTH", node->password, NULL);
+	if (ok && node->db) {
+		snprintf(db, sizeof(db), "%d", node->db);
+		ok = append_handshake(c, "SELECT", db, NULL);
+	}
+	if (!ok)
+		fail(c, REASON_CONNECT, strerror(ENOMEM));
+}
+
+/* Tries the addresses from next_address on, until one accepts or takes its time. */
+static void connect_next(struct conn *c)
+{
+	int error = EADDRNOTAVAIL;
+
+	while (c->next_address < c->addresses->count) {
+		int i = c->next_address++;
+		const struct sockaddr *address = (const struct sockaddr *)&c->addresses->address[i];
+		int one = 1;
+
+		c->fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+		if (c->fd < 0) {
+			error = errno;
+			continue;
+		}
+		if (address->sa_family != AF_UNIX)
+			(void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+		if (connect(c->fd, address, c->addresses->len[i]) == 0) {
+			established(c);
+			return;
+		}
+		if (errno == EINPROGRESS) {
+			c->state = CONN_OPENING;
+			return;
+		}
+		error = errno;
+		close(c->fd);
+		c->fd = -1;
+	}
+	fail(c, REASON_CONNECT, strerror(error));
+}
+
+void conn_open(struct conn *c)
+{
+	drop(c);
+	c->next_address = 0;
+	if (c->addresses->count == 0)
+		fail(c, REASON_UNRESOLVED, c->addresses->why);
+	else
+		connect_next(c);
+}
+
+static void finish_connect(struct conn *c)
+{
+	int error = 0;
+	socklen_t len = sizeof(error);
+
+	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
+		error = errno;
+	if (error == 0) {
+		established(c);
+	} else if (c->next_address < c->addresses->count) {
+		close(c->fd);
+		c->fd = -1;
+		connect_next(c);
+	} else {
+		fail(c, REASON_CONNECT, strerror(error));
+	}
+}
+
+/* ---- talking ---- */
+
+static void flush(struct conn *c)
+{
+	while (c->out_sent < c->out_len) {
+		ssize_t n = send(c->fd, c->out + c->out_sent, c->out_len - c->out_sent,
+			MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		c->blocked = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+		if (c->blocked)
+			return;
+		if (n < 0) {
+			/* The server may have said why before it closed; the reader will see. */
+			if (errno == EPIPE || errno == ECONNRESET)
+				return;
+			fail(c, REASON_CLOSED, strerror(errno));
+			return;
+		}
+		c->out_sent += (size_t)n;
+	}
+	c->out_len = c->out_sent = 0;
+}
+
+void conn_send(struct conn *c, enum op op, uint32_t round, const char *key, const char *token,
+	usec ttl, usec now)
+{
+	struct request r;
+
+	request_build(&r, op, key, token, ttl);
+	if (c->pending_count == CONN_PENDING_MAX || !append(c, &r)) {
+		fail(c, REASON_CLOSED, strerror(ENOMEM));
+		return;
+	}
+	c->pending[c->pending_count++] =
+		(struct pending){.op = op, .round = round, .sent_at = now};
+	flush(c);
+}
+
+short conn_wants(const struct conn *c)
+{
+	switch (c->state) {
+	case CONN_DOWN:
+		return 0;
+	case CONN_OPENING:
+		return POLLOUT;
+	case CONN_UP:
+		/* An unsent handshake waits for its request, and is no reason to wake up. */
+		return c->blocked ? POLLIN | POLLOUT : POLLIN;
+	}
+	return 0;
+}
+
+static void receive(struct conn *c)
+{
+	char buf[16 * 1024];
+	ssize_t n;
+
+	do
+		n = recv(c->fd, buf, sizeof(buf), MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	if (n > 0) {
+		if (redisReaderFeed(c->reader, buf, (size_t)n) != REDIS_OK)
+			fail(c, REASON_GARBAGE, NULL);
+	} else if (n == 0) {
+		fail(c, REASON_CLOSED, NULL);
+	} else if (errno != EAGAIN && errno != EWOULDBLOCK) {
+		fail(c, REASON_CLOSED, strerror(errno));
+	}
+}
+
+void conn_handle(struct conn *c, short revents)
+{
+	if (c->state == CONN_OPENING && (revents & (POLLOUT | POLLERR | POLLHUP)))
+		finish_connect(c);
+	else if (c->state == CONN_UP && (revents & (POLLIN | POLLERR | POLLHUP)))
+		receive(c);
+	if (c->state == CONN_UP && (revents & POLLOUT))
+		flush(c);
+}
+
+static void shift(struct conn *c)
+{
+	c->pending_count--;
+	memmove(c->pending, c->pending + 1, (size_t)c->pending_count * sizeof(c->pending[0]));
+}
+
+/* A server may say why it will not serve us ("max number of clients") and close: that is no reply to
+ * anything, but it is the reason. */
+static bool is_farewell(const struct reply *reply)
+{
+	return !reply->is_array && reply->item[0].type == REPLY_ERROR;
+}
+
+bool conn_next_reply(struct conn *c, struct pending *request, struct answer *answer)
+{
+	redisReader *reader = c->reader;
+	void *object = NULL;
+
+	while (c->state == CONN_UP) {
+		if (redisReaderGetReply(reader, &object) != REDIS_OK) {
+			fail(c, reader->err == REDIS_ERR_OOM ? REASON_TOO_LONG : REASON_GARBAGE, NULL);
+			return false;
+		}
+		if (!object) {
+			if (reader->len > REPLY_BYTES_MAX)
+				fail(c, REASON_TOO_LONG, NULL);
+			return false;
+		}
+		if (c->pending_count == 0) {
+			struct answer said = answer_read(&c->reply);
+
+			fail(c, REASON_GARBAGE, NULL);
+			if (is_farewell(&c->reply))
+				c->trouble = said;
+			return false;
+		}
+		*request = c->pending[0];
+		shift(c);
+		if (request->is_handshake) {
+			if (c->reply.is_array || c->reply.item[0].type != REPLY_STATUS)
+				c->refused = answer_read(&c->reply);
+			continue;
+		}
+		*answer = answer_read(&c->reply);
+		/* Without its SELECT, the script ran in another database: no such answer counts. */
+		if (c->refused.vote == VOTE_ABSENT)
+			*answer = c->refused;
+		return true;
+	}
+	return false;
+}
+
+void conn_abort(struct conn *c)
+{
+	drop(c);
+}
+
+void conn_close(struct conn *c)
+{
+	char rest[4096];
+
+	if (c->state == CONN_UP) {
+		flush(c);
+		if (c->fd >= 0 && shutdown(c->fd, SHUT_WR) == 0)
+			while (recv(c->fd, rest, sizeof(rest), MSG_DONTWAIT) > 0)
+				;
+	}
+	drop(c);
+}

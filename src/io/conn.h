@@ -1,0 +1,83 @@
+/*
+ * conn: one connection to one node: connecting, writing requests, reading replies. The only user of
+ * hiredis (its formatter and its reader, over sockets of our own: its connect blocks in the
+ * resolver, and its asynchronous contexts have no time-outs).
+ */
+#ifndef IO_CONN_H
+#define IO_CONN_H
+
+#include "core/request.h"
+#include "io/resolve.h"
+
+#include <poll.h>
+
+enum conn_state {
+	CONN_DOWN,
+	CONN_OPENING,
+	CONN_UP,
+};
+
+/* Requests on the way: AUTH, SELECT, and the two that core/quorum.c allows at a time. */
+#define CONN_PENDING_MAX 6
+
+struct pending {
+	bool is_handshake; /* AUTH or SELECT */
+	enum op op;
+	uint32_t round;
+	usec sent_at;
+};
+
+struct conn {
+	const struct node *node;
+	const struct addresses *addresses;
+	int next_address;
+
+	enum conn_state state;
+	struct answer trouble; /* why it is down */
+	struct answer refused; /* AUTH or SELECT failed: no answer on this connection counts */
+
+	int fd; /* -1 while down */
+	char *out;
+	size_t out_len, out_sent;
+	bool blocked; /* the socket is full: some of `out` still waits for it */
+	void *reader; /* redisReader */
+	struct reply reply;
+
+	struct pending pending[CONN_PENDING_MAX]; /* oldest first */
+	int pending_count;
+};
+
+/* The node and its addresses must outlive the connection. */
+void conn_init(struct conn *c, const struct node *node, const struct addresses *addresses);
+
+/* Starts to connect, without waiting. The state is then OPENING or UP, or DOWN with `trouble` set. */
+void conn_open(struct conn *c);
+
+/* Puts one request behind those before it and writes what the socket takes. c must be UP; it may be
+ * DOWN afterwards. */
+void conn_send(struct conn *c, enum op op, uint32_t round, const char *key, const char *token,
+	usec ttl, usec now);
+
+/* What to poll for; 0 when down. */
+short conn_wants(const struct conn *c);
+
+/* Acts on what poll said. The state may change; then replies may be there. */
+void conn_handle(struct conn *c, short revents);
+
+/*
+ * Takes the next complete reply that is already here: true, with the request that it answers in
+ * *request and its meaning in *answer. A reply that cannot be understood takes the connection down.
+ */
+bool conn_next_reply(struct conn *c, struct pending *request, struct answer *answer);
+
+/* Drops everything at once. */
+void conn_abort(struct conn *c);
+
+/*
+ * Ends in good order: the sending side is shut, what has come in is read, then it is closed. Closing
+ * over unread bytes would reset the connection, and a reset can destroy a release that the node
+ * has not read yet.
+ */
+void conn_close(struct conn *c);
+
+#endif

@@ -1,0 +1,103 @@
+#include "io/keeper.h"
+
+#include "core/report.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+_Static_assert(sizeof(struct note) <= PIPE_BUF, "a note goes through the pipe whole");
+
+static void tell(struct keeper *k, enum note_kind kind, const char *text)
+{
+	struct note note = {
+		.kind = kind,
+		.extensions = k->session->quorum.extensions,
+		.valid_until = k->session->quorum.valid_until,
+	};
+
+	snprintf(note.text, sizeof(note.text), "%s", text);
+	/* The pipe is full only if main no longer reads; then main's own clock must do. */
+	if (write(k->notes[1], &note, sizeof(note)) < 0)
+		assert(errno == EAGAIN);
+}
+
+static void tell_answer(struct keeper *k)
+{
+	const struct event *ev = &k->session->event;
+	char text[REPORT_MAX];
+
+	if (ev->kind == EV_REPLY)
+		tell(k, NOTE_LOG, report_answer(text, &k->nodes->node[ev->node], ev->op, ev->answer,
+					  k->session->pool.took));
+}
+
+static void *run(void *arg)
+{
+	struct keeper *k = arg;
+	const struct quorum *q = &k->session->quorum;
+	enum quorum_state state = q->state;
+	usec valid_until = q->valid_until;
+	char text[REPORT_MAX];
+
+	while (!session_turn(k->session, NEVER, k->stop_fd)) {
+		if (k->tell_answers)
+			tell_answer(k);
+		if (q->valid_until != valid_until)
+			tell(k, NOTE_EXTENDED, "");
+		if (q->state != state && state == QUORUM_HELD)
+			tell(k, NOTE_EXPIRING, report_loss(text, q, k->nodes, k->session->key));
+		valid_until = q->valid_until;
+		state = q->state;
+	}
+	return NULL;
+}
+
+static void close_all(struct keeper *k)
+{
+	close(k->notes[0]);
+	close(k->notes[1]);
+	close(k->stop_fd);
+}
+
+int keeper_start(struct keeper *k, struct session *s, const struct node_list *nodes,
+	bool tell_answers, struct err *e)
+{
+	int rc;
+
+	*k = (struct keeper){.session = s, .nodes = nodes, .tell_answers = tell_answers};
+	if (pipe2(k->notes, O_CLOEXEC | O_NONBLOCK) < 0)
+		return err_set(e, ERR_SYSTEM, "cannot keep the lock: pipe: %s", strerror(errno));
+	k->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	rc = k->stop_fd < 0 ? errno : pthread_create(&k->thread, NULL, run, k);
+	if (rc != 0) {
+		close_all(k);
+		return err_set(e, ERR_SYSTEM, "cannot keep the lock: no thread: %s", strerror(rc));
+	}
+	return 0;
+}
+
+int keeper_fd(const struct keeper *k)
+{
+	return k->notes[0];
+}
+
+bool keeper_read(struct keeper *k, struct note *note)
+{
+	return read(k->notes[0], note, sizeof(*note)) == (ssize_t)sizeof(*note);
+}
+
+void keeper_stop(struct keeper *k)
+{
+	int rc = eventfd_write(k->stop_fd, 1);
+
+	assert(rc == 0);
+	rc = pthread_join(k->thread, NULL);
+	assert(rc == 0);
+	close_all(k);
+}

@@ -1,0 +1,51 @@
+/*
+ * keeper: the thread that keeps a held lock. It owns the session from keeper_start() until
+ * keeper_stop() and shares nothing: what the main thread must know comes as notes through a pipe.
+ * It never writes to stderr, where a full pipe could cost the lock.
+ */
+#ifndef IO_KEEPER_H
+#define IO_KEEPER_H
+
+#include "io/session.h"
+
+#include <pthread.h>
+
+enum note_kind {
+	NOTE_EXTENDED, /* valid_until is new */
+	NOTE_EXPIRING, /* the lock ends at valid_until; text says why */
+	NOTE_LOG,      /* text is a line for those who asked for more */
+};
+
+#define NOTE_TEXT_MAX 1000
+
+/* Smaller than PIPE_BUF, so that it goes through the pipe whole or not at all. */
+struct note {
+	enum note_kind kind;
+	int extensions;
+	usec valid_until;
+	char text[NOTE_TEXT_MAX];
+};
+
+struct keeper {
+	struct session *session;
+	const struct node_list *nodes;
+	bool tell_answers; /* send a NOTE_LOG for each answer */
+	pthread_t thread;
+	int notes[2];
+	int stop_fd;
+};
+
+/* The session must be HELD. Returns -1 with *e (ERR_SYSTEM), and the session is still the caller's. */
+int keeper_start(struct keeper *k, struct session *s, const struct node_list *nodes,
+	bool tell_answers, struct err *e);
+
+/* Readable when a note is there. */
+int keeper_fd(const struct keeper *k);
+
+/* Takes the next note, without waiting; false if there is none. */
+bool keeper_read(struct keeper *k, struct note *note);
+
+/* Ends the thread and gives the session back. */
+void keeper_stop(struct keeper *k);
+
+#endif

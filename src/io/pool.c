@@ -1,0 +1,111 @@
+#include "io/pool.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+void pool_init(struct pool *p, const struct node_list *nodes, usec timeout)
+{
+	memset(p, 0, sizeof(*p));
+	p->count = nodes->count;
+	resolve_nodes(nodes, timeout, p->addresses);
+	for (int i = 0; i < p->count; i++)
+		conn_init(&p->conn[i], &nodes->node[i], &p->addresses[i]);
+}
+
+void pool_open(struct pool *p, int node)
+{
+	conn_open(&p->conn[node]);
+	p->told[node] = CONN_OPENING;
+}
+
+void pool_drop(struct pool *p, int node)
+{
+	conn_abort(&p->conn[node]);
+	p->told[node] = CONN_DOWN;
+}
+
+static bool link_changed(struct pool *p, int i, struct event *ev)
+{
+	struct conn *c = &p->conn[i];
+
+	if (c->state == p->told[i] || c->state == CONN_OPENING)
+		return false;
+	p->told[i] = c->state;
+	p->answer = c->trouble;
+	ev->kind = c->state == CONN_UP ? EV_LINK_UP : EV_LINK_DOWN;
+	ev->node = i;
+	ev->answer = &p->answer;
+	return true;
+}
+
+static bool reply_came(struct pool *p, int i, struct event *ev)
+{
+	struct pending request;
+
+	if (p->told[i] != CONN_UP || !conn_next_reply(&p->conn[i], &request, &p->answer))
+		return false;
+	ev->kind = EV_REPLY;
+	ev->node = i;
+	ev->op = request.op;
+	ev->round = request.round;
+	ev->answer = &p->answer;
+	p->took = clock_now() - request.sent_at;
+	return true;
+}
+
+/* What is known without waiting. Replies come before the news that their connection broke. */
+static bool event_is_here(struct pool *p, struct event *ev)
+{
+	for (int n = 0; n < p->count; n++) {
+		int i = (p->next + n) % p->count;
+
+		if (reply_came(p, i, ev) || link_changed(p, i, ev)) {
+			p->next = (i + 1) % p->count;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void wait_and_handle(struct pool *p, usec until, int wake_fd)
+{
+	struct pollfd fds[NODES_MAX + 1];
+	struct timespec ts, *timeout = NULL;
+	usec left;
+	int n;
+
+	for (int i = 0; i < p->count; i++)
+		fds[i] = (struct pollfd){.fd = p->conn[i].fd, .events = conn_wants(&p->conn[i])};
+	fds[p->count] = (struct pollfd){.fd = wake_fd, .events = POLLIN};
+	if (until != NEVER) {
+		left = usec_max(until - clock_now(), 0);
+		ts = (struct timespec){.tv_sec = left / USEC_SEC, .tv_nsec = left % USEC_SEC * 1000};
+		timeout = &ts;
+	}
+	n = ppoll(fds, (nfds_t)p->count + 1, timeout, NULL);
+	if (n < 0) {
+		assert(errno == EINTR || errno == ENOMEM);
+		return;
+	}
+	for (int i = 0; i < p->count; i++)
+		if (fds[i].revents)
+			conn_handle(&p->conn[i], fds[i].revents);
+	p->woken = fds[p->count].revents != 0;
+}
+
+void pool_next(struct pool *p, usec until, int wake_fd, struct event *ev)
+{
+	memset(ev, 0, sizeof(*ev));
+	p->woken = false;
+	ev->kind = EV_TIME;
+	while (!event_is_here(p, ev) && !p->woken && clock_now() < until)
+		wait_and_handle(p, until, wake_fd);
+	ev->now = clock_now();
+}
+
+void pool_close(struct pool *p)
+{
+	for (int i = 0; i < p->count; i++)
+		conn_close(&p->conn[i]);
+}

@@ -1,0 +1,34 @@
+/* pool: the connections to all nodes, as a source of events and a sink of actions. */
+#ifndef IO_POOL_H
+#define IO_POOL_H
+
+#include "core/quorum.h"
+#include "io/conn.h"
+
+struct pool {
+	int count;
+	struct addresses addresses[NODES_MAX];
+	struct conn conn[NODES_MAX];
+	enum conn_state told[NODES_MAX]; /* the state that the last event about it told */
+	int next;                        /* the node to look at first: nobody starves */
+	struct answer answer;            /* what the last event points to */
+	usec took;                       /* REPLY: from sending to now */
+	bool woken;                      /* pool_next() returned because wake_fd is readable */
+};
+
+/* Resolves names within `timeout`. The list must outlive the pool. */
+void pool_init(struct pool *p, const struct node_list *nodes, usec timeout);
+
+void pool_open(struct pool *p, int node);
+void pool_drop(struct pool *p, int node);
+
+/*
+ * Waits for the next event and fills *ev (all but `random`): a link that came up or went down, a
+ * reply, or EV_TIME when `until` has come or wake_fd (-1: none) is readable. ev->now is read last.
+ */
+void pool_next(struct pool *p, usec until, int wake_fd, struct event *ev);
+
+/* Closes every connection in good order and frees what they hold. */
+void pool_close(struct pool *p);
+
+#endif

@@ -1,0 +1,115 @@
+#include "io/resolve.h"
+
+#include <netdb.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+/* glibc's own worker threads write here, perhaps after the time-out: it must outlive the call. */
+static struct lookup {
+	struct gaicb request;
+	struct addrinfo hints;
+	char host[NODE_HOST_MAX];
+	char port[8];
+} lookups[NODES_MAX];
+
+static void take(struct addresses *out, const struct addrinfo *info)
+{
+	for (; info && out->count < ADDRESSES_MAX; info = info->ai_next) {
+		memcpy(&out->address[out->count], info->ai_addr, info->ai_addrlen);
+		out->len[out->count++] = info->ai_addrlen;
+	}
+}
+
+static void take_unix(struct addresses *out, const char *path)
+{
+	struct sockaddr_un *un = (struct sockaddr_un *)&out->address[0];
+
+	un->sun_family = AF_UNIX;
+	snprintf(un->sun_path, sizeof(un->sun_path), "%s", path);
+	out->len[0] = (socklen_t)sizeof(*un);
+	out->count = 1;
+}
+
+/* A literal address needs no resolver and no thread. */
+static bool take_literal(struct addresses *out, struct lookup *l)
+{
+	struct addrinfo hints = l->hints, *info;
+
+	hints.ai_flags |= AI_NUMERICHOST;
+	if (getaddrinfo(l->host, l->port, &hints, &info) != 0)
+		return false;
+	take(out, info);
+	freeaddrinfo(info);
+	return true;
+}
+
+static void prepare(struct lookup *l, const struct node *node)
+{
+	memset(l, 0, sizeof(*l));
+	snprintf(l->host, sizeof(l->host), "%s", node->host);
+	snprintf(l->port, sizeof(l->port), "%d", node->port);
+	l->hints.ai_socktype = SOCK_STREAM;
+	l->hints.ai_flags = AI_NUMERICSERV;
+	l->request.ar_name = l->host;
+	l->request.ar_service = l->port;
+	l->request.ar_request = &l->hints;
+}
+
+static void wait_for(const struct gaicb *const pending[], int count, usec timeout)
+{
+	usec end = clock_now() + timeout;
+	bool open = true;
+
+	while (open && clock_now() < end) {
+		usec left = end - clock_now();
+		struct timespec ts = {.tv_sec = left / USEC_SEC,
+			.tv_nsec = left % USEC_SEC * 1000};
+
+		if (left <= 0 || gai_suspend(pending, count, &ts) == EAI_AGAIN)
+			return;
+		open = false;
+		for (int i = 0; i < count; i++)
+			open |= gai_error((struct gaicb *)pending[i]) == EAI_INPROGRESS;
+	}
+}
+
+void resolve_nodes(const struct node_list *list, usec timeout, struct addresses out[NODES_MAX])
+{
+	struct gaicb *pending[NODES_MAX];
+	int owner[NODES_MAX], count = 0;
+
+	for (int i = 0; i < list->count; i++) {
+		const struct node *node = &list->node[i];
+
+		memset(&out[i], 0, sizeof(out[i]));
+		if (node->kind == NODE_UNIX) {
+			take_unix(&out[i], node->host);
+			continue;
+		}
+		prepare(&lookups[i], node);
+		if (take_literal(&out[i], &lookups[i]))
+			continue;
+		owner[count] = i;
+		pending[count++] = &lookups[i].request;
+	}
+	if (count == 0)
+		return;
+	if (getaddrinfo_a(GAI_NOWAIT, pending, count, NULL) == 0)
+		wait_for((const struct gaicb *const *)pending, count, timeout);
+	for (int i = 0; i < count; i++) {
+		struct addresses *to = &out[owner[i]];
+		int rc = gai_error(pending[i]);
+
+		if (rc == 0) {
+			take(to, pending[i]->ar_result);
+			freeaddrinfo(pending[i]->ar_result);
+		} else {
+			snprintf(to->why, sizeof(to->why), "%s",
+				rc == EAI_INPROGRESS ? "the resolver does not answer"
+						     : gai_strerror(rc));
+		}
+	}
+}

@@ -1,0 +1,101 @@
+#include "io/session.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *token_for(struct session *s, const struct action *a)
+{
+	char *sent = s->sent_token[a->node];
+
+	/* A release goes by the token that this node was given: with an earlier attempt's debt, that
+	 * is not the current one. */
+	if (a->op == OP_RELEASE)
+		return sent;
+	if (a->op != OP_EXTEND)
+		memcpy(sent, s->token, sizeof(s->token));
+	return s->token;
+}
+
+static void perform(struct session *s, const struct update *up, usec now)
+{
+	struct err e;
+	int rc;
+
+	if (up->new_token) {
+		/* getrandom(2): once it has worked, it does not fail for so few bytes. */
+		rc = token_make(s->token, s->owner, &e);
+		assert(rc == 0);
+	}
+	for (int i = 0; i < up->count; i++) {
+		const struct action *a = &up->action[i];
+
+		switch (a->kind) {
+		case ACT_OPEN:
+			pool_open(&s->pool, a->node);
+			break;
+		case ACT_CLOSE:
+			pool_drop(&s->pool, a->node);
+			break;
+		case ACT_SEND:
+			/* A connection that broke in this very moment tells so by itself. */
+			if (s->pool.conn[a->node].state == CONN_UP)
+				conn_send(&s->pool.conn[a->node], a->op, a->round, s->key,
+					token_for(s, a), s->quorum.policy.ttl, now);
+			break;
+		}
+	}
+	s->wake_at = up->wake_at;
+}
+
+static void step(struct session *s, const struct event *ev)
+{
+	struct update up;
+
+	quorum_step(&s->quorum, ev, &up);
+	perform(s, &up, ev->now);
+}
+
+int session_open(struct session *s, const struct policy *policy, const struct node_list *nodes,
+	const char *key, const char *owner, struct err *e)
+{
+	memset(s, 0, sizeof(*s));
+	s->key = key;
+	s->wake_at = NEVER;
+	snprintf(s->owner, sizeof(s->owner), "%s", owner);
+	if (token_make(s->token, s->owner, e) < 0)
+		return -1;
+	quorum_init(&s->quorum, policy);
+	pool_init(&s->pool, nodes, policy->node_timeout);
+	return 0;
+}
+
+static void nudge(struct session *s, enum event_kind kind)
+{
+	struct event ev = {.kind = kind, .now = clock_now()};
+
+	step(s, &ev);
+}
+
+void session_start(struct session *s)
+{
+	nudge(s, EV_START);
+}
+
+void session_release(struct session *s)
+{
+	nudge(s, EV_RELEASE);
+}
+
+bool session_turn(struct session *s, usec until, int wake_fd)
+{
+	pool_next(&s->pool, usec_min(until, s->wake_at), wake_fd, &s->event);
+	s->event.random = random_bits();
+	step(s, &s->event);
+	return s->pool.woken;
+}
+
+void session_close(struct session *s)
+{
+	pool_close(&s->pool);
+}

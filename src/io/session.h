@@ -1,0 +1,44 @@
+/*
+ * session: one lock in the works: the quorum, the connections that carry it out, and the tokens.
+ * session_turn() is the only loop's only step. A session belongs to one thread at a time.
+ */
+#ifndef IO_SESSION_H
+#define IO_SESSION_H
+
+#include "base/token.h"
+#include "io/pool.h"
+
+struct session {
+	struct quorum quorum; /* read it; only session.c steps it */
+	struct pool pool;
+	const char *key;
+	char owner[OWNER_MAX];
+	char token[TOKEN_MAX];                 /* of the current attempt */
+	char sent_token[NODES_MAX][TOKEN_MAX]; /* what each node was last asked to keep */
+	usec wake_at;
+	struct event event; /* the last one, for whoever wants to tell about it */
+};
+
+/*
+ * Resolves the nodes (within the node time-out) and makes the first token; sends nothing. `key` and
+ * `nodes` must outlive the session; the owner text is copied. Returns -1 with *e (ERR_SYSTEM).
+ */
+int session_open(struct session *s, const struct policy *policy, const struct node_list *nodes,
+	const char *key, const char *owner, struct err *e);
+
+/* Begins to acquire. */
+void session_start(struct session *s);
+
+/* Begins to let go, in whatever state the lock is. */
+void session_release(struct session *s);
+
+/*
+ * Waits for one event, at most `until` or until wake_fd (-1: none) is readable, and does what
+ * follows from it. True if it came back because of wake_fd.
+ */
+bool session_turn(struct session *s, usec until, int wake_fd);
+
+/* Closes the connections in good order. */
+void session_close(struct session *s);
+
+#endif

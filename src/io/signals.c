@@ -1,0 +1,75 @@
+#include "io/signals.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+/* Left to the kernel: faults of our own, stopping and going on, and the child's end (a pidfd). */
+static const int not_ours[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGSTOP,
+	SIGKILL, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGCHLD, SIGURG};
+
+static void choose(sigset_t *set)
+{
+	struct sigaction old;
+
+	sigfillset(set);
+	for (size_t i = 0; i < sizeof(not_ours) / sizeof(not_ours[0]); i++)
+		sigdelset(set, not_ours[i]);
+	for (int i = 1; i < NSIG; i++)
+		if (sigaction(i, NULL, &old) == 0 && old.sa_handler == SIG_IGN)
+			sigdelset(set, i);
+	/* Writing to a pipe that nobody reads must not kill us; the command finds it as it was. */
+	sigaddset(set, SIGPIPE);
+}
+
+int signals_open(struct signals *s, struct err *e)
+{
+	struct sigaction plain = {.sa_handler = SIG_DFL};
+	sigset_t set;
+
+	choose(&set);
+	/* With SIGCHLD ignored, as some parents leave it, the kernel would keep no status for us. */
+	if (sigaction(SIGCHLD, &plain, &s->old_child) < 0 ||
+		sigprocmask(SIG_BLOCK, &set, &s->old_mask) < 0)
+		return err_set(e, ERR_SYSTEM, "cannot take signals: %s", strerror(errno));
+	s->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (s->fd < 0)
+		return err_set(e, ERR_SYSTEM, "cannot take signals: %s", strerror(errno));
+	return 0;
+}
+
+bool signals_next(struct signals *s, struct caught *caught)
+{
+	struct signalfd_siginfo info;
+
+	do {
+		if (read(s->fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+			return false;
+		caught->number = (int)info.ssi_signo;
+		caught->is_terminals = info.ssi_code == SI_KERNEL &&
+			(caught->number == SIGINT || caught->number == SIGQUIT ||
+				caught->number == SIGWINCH);
+	} while (caught->number == SIGPIPE && info.ssi_pid == (unsigned)getpid());
+	return true;
+}
+
+void signals_restore(const struct signals *s)
+{
+	sigaction(SIGCHLD, &s->old_child, NULL);
+	sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
+}
+
+_Noreturn void signals_die(int number)
+{
+	sigset_t set;
+
+	prctl(PR_SET_DUMPABLE, 0);
+	signal(number, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	raise(number);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	_exit(128 + number);
+}

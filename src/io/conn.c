@@ -104,10 +104,16 @@ static redisReplyObjectFunctions reader_functions = {
 
 void conn_init(struct conn *c, const struct node *node, const struct addresses *addresses)
 {
-	memset(c, 0, sizeof(*c));
+	/* Not the whole of it: its pages are touched when they are needed. */
 	c->node = node;
 	c->addresses = addresses;
+	c->state = CONN_DOWN;
 	c->fd = -1;
+	c->out = NULL;
+	c->out_len = c->out_sent = 0;
+	c->blocked = false;
+	c->reader = NULL;
+	c->pending_count = 0;
 }
 
 static void drop(struct conn *c)

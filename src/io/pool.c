@@ -6,11 +6,13 @@
 
 void pool_init(struct pool *p, const struct node_list *nodes, usec timeout)
 {
-	memset(p, 0, sizeof(*p));
 	p->count = nodes->count;
+	p->next = 0;
 	resolve_nodes(nodes, timeout, p->addresses);
-	for (int i = 0; i < p->count; i++)
+	for (int i = 0; i < p->count; i++) {
+		p->told[i] = CONN_DOWN;
 		conn_init(&p->conn[i], &nodes->node[i], &p->addresses[i]);
+	}
 }
 
 void pool_open(struct pool *p, int node)

@@ -27,6 +27,7 @@ static void take_unix(struct addresses *out, const char *path)
 {
 	struct sockaddr_un *un = (struct sockaddr_un *)&out->address[0];
 
+	memset(un, 0, sizeof(*un));
 	un->sun_family = AF_UNIX;
 	snprintf(un->sun_path, sizeof(un->sun_path), "%s", path);
 	out->len[0] = (socklen_t)sizeof(*un);
@@ -84,7 +85,7 @@ void resolve_nodes(const struct node_list *list, usec timeout, struct addresses 
 	for (int i = 0; i < list->count; i++) {
 		const struct node *node = &list->node[i];
 
-		memset(&out[i], 0, sizeof(out[i]));
+		out[i].count = 0;
 		if (node->kind == NODE_UNIX) {
 			take_unix(&out[i], node->host);
 			continue;

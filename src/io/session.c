@@ -59,15 +59,25 @@ static void step(struct session *s, const struct event *ev)
 int session_open(struct session *s, const struct policy *policy, const struct node_list *nodes,
 	const char *key, const char *owner, struct err *e)
 {
-	memset(s, 0, sizeof(*s));
 	s->key = key;
 	s->wake_at = NEVER;
+	s->random = random_bits();
 	snprintf(s->owner, sizeof(s->owner), "%s", owner);
 	if (token_make(s->token, s->owner, e) < 0)
 		return -1;
 	quorum_init(&s->quorum, policy);
 	pool_init(&s->pool, nodes, policy->node_timeout);
 	return 0;
+}
+
+/* splitmix64 (Steele, Lea, Flood 2014): delays must be spread, not secret. */
+static uint64_t next_random(struct session *s)
+{
+	uint64_t z = s->random += 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
 }
 
 static void nudge(struct session *s, enum event_kind kind)
@@ -90,7 +100,7 @@ void session_release(struct session *s)
 bool session_turn(struct session *s, usec until, int wake_fd)
 {
 	pool_next(&s->pool, usec_min(until, s->wake_at), wake_fd, &s->event);
-	s->event.random = random_bits();
+	s->event.random = next_random(s);
 	step(s, &s->event);
 	return s->pool.woken;
 }

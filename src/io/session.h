@@ -16,6 +16,7 @@ struct session {
 	char token[TOKEN_MAX];                 /* of the current attempt */
 	char sent_token[NODES_MAX][TOKEN_MAX]; /* what each node was last asked to keep */
 	usec wake_at;
+	uint64_t random;
 	struct event event; /* the last one, for whoever wants to tell about it */
 };
 

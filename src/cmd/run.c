@@ -19,6 +19,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,7 @@
 
 struct run {
 	const struct settings *settings;
+	char key[120]; /* safe to show */
 	struct session session;
 	struct signals signals;
 	struct child child;
@@ -109,7 +111,7 @@ static void release(struct run *r)
 		out_say(OUT_NORMAL, "%s",
 			report_unreleased(text, q, &r->settings->nodes, r->settings->key, clock_now()));
 	else
-		out_say(OUT_DECISIONS, "released '%s'", r->settings->key);
+		out_say(OUT_DECISIONS, "released '%s'", r->key);
 	session_close(&r->session);
 }
 
@@ -185,7 +187,7 @@ static void read_notes(struct run *r)
 		switch (note.kind) {
 		case NOTE_EXTENDED:
 			r->leash.valid_until = note.valid_until;
-			out_say(OUT_DECISIONS, "extended '%s', valid for %s", r->settings->key,
+			out_say(OUT_DECISIONS, "extended '%s', valid for %s", r->key,
 				duration_format(left, note.valid_until - clock_now()));
 			break;
 		case NOTE_EXPIRING:
@@ -281,13 +283,15 @@ static int run_command(struct run *r, char *const argv[])
 static void default_owner(char owner[OWNER_MAX], char *const argv[])
 {
 	const char *user = getenv("LOGNAME");
+	const struct passwd *entry;
 	char host[256] = "", uid[24];
 
 	if (!user || !*user)
 		user = getenv("USER");
 	if (!user || !*user) {
 		snprintf(uid, sizeof(uid), "%ld", (long)getuid());
-		user = uid;
+		entry = getpwuid(getuid());
+		user = entry ? entry->pw_name : uid;
 	}
 	gethostname(host, sizeof(host) - 1);
 	settings_owner(owner, OWNER_MAX, user, host, (long)getpid(), argv);
@@ -315,6 +319,7 @@ int cmd_run(struct settings *s, char *const operands[])
 		return STATUS_USAGE;
 	}
 	r.settings = s;
+	text_escape(r.key, sizeof(r.key), s->key, strlen(s->key));
 	policy = settings_policy(s);
 	if (s->owner)
 		snprintf(owner, sizeof(owner), "%s", s->owner);
@@ -332,7 +337,7 @@ int cmd_run(struct settings *s, char *const operands[])
 	}
 	if (r.session.quorum.state != QUORUM_HELD)
 		return refused(&r);
-	out_say(OUT_DECISIONS, "acquired '%s' on %d of %d nodes after %s, valid for %s", s->key,
+	out_say(OUT_DECISIONS, "acquired '%s' on %d of %d nodes after %s, valid for %s", r.key,
 		quorum_count(&r.session.quorum, VOTE_YES), s->nodes.count,
 		duration_format((char[DURATION_TEXT_MAX]){0}, clock_now() - began),
 		duration_format(text, r.session.quorum.valid_until - clock_now()));

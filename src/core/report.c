@@ -151,7 +151,9 @@ static void add_troubles(struct line *l, const struct quorum *q, const struct no
 	for (int i = 0; i < q->policy.nodes; i++) {
 		const struct member *m = &q->member[i];
 
-		if (m->vote != VOTE_ABSENT)
+		/* In the middle of a round, the round before tells. */
+		if (m->vote != VOTE_ABSENT &&
+			(m->vote != VOTE_NONE || m->answer.vote != VOTE_ABSENT))
 			continue;
 		add(l, "%s%s ", separator, nodes->node[i].label);
 		add_trouble(l, &m->answer);
@@ -207,8 +209,8 @@ const char *report_loss(char dst[REPORT_MAX], const struct quorum *q, const stru
 	} else if (q->loss == LOSS_DENIED) {
 		add(&l, ": the key is gone from %d of %d nodes", gone, q->policy.nodes);
 	} else {
-		add(&l, ": only %d of %d nodes confirmed it in time, %d needed",
-			quorum_count(q, VOTE_YES), q->policy.nodes, policy_quorum(&q->policy));
+		add(&l, ": no majority of %d node%s confirmed it in time", q->policy.nodes,
+			q->policy.nodes > 1 ? "s" : "");
 		add_troubles(&l, q, nodes);
 	}
 	return dst;

@@ -1,0 +1,123 @@
+# Helpers for the bats files: throwaway redis-servers on unix sockets in the test's own folder.
+# Everything that is started here is ended by its pid in nodes_stop.
+
+bats_require_minimum_version 1.5.0
+
+# redlock: the program, under valgrind or alone.
+redlock() {
+	${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" "$@"
+}
+
+# start_node I [redis options...]: node I, answering, as unix socket $T/I.sock, pid in PID[I].
+start_node() {
+	local i=$1
+	shift
+	rm -f "$T/$i.sock"
+	redis-server --port 0 --unixsocket "$T/$i.sock" --save '' --appendonly no --dir "$T" \
+		--dbfilename "$i.rdb" --logfile "$T/$i.log" --loglevel warning "$@" \
+		3>&- > "$T/$i.out" 2>&1 &
+	PID[i]=$!
+}
+
+# nodes_start N [redis options...]: nodes 1..N, and REDLOCK_NODES naming them.
+nodes_start() {
+	local n=$1 i
+	shift
+	T=$BATS_TEST_TMPDIR
+	PID=()
+	N=$n
+	export REDLOCK_NODES=
+	for ((i = 1; i <= n; i++)); do
+		start_node "$i" "$@"
+		REDLOCK_NODES+="${REDLOCK_NODES:+ }unix://$T/$i.sock"
+	done
+	for ((i = 1; i <= n; i++)); do
+		eventually answers "$i"
+	done
+	unset REDLOCK_KEY REDLOCK_TTL REDLOCK_WAIT REDLOCK_VERBOSE REDLOCK_QUIET
+}
+
+nodes_stop() {
+	local pid
+	for pid in "${PID[@]}" "${EXTRA[@]}"; do
+		kill -KILL "$pid" 2> "$T/kill" || true
+		wait "$pid" 2> "$T/kill" || true
+	done
+}
+
+# also_end PID: something else to end with the test.
+also_end() { EXTRA+=("$1"); }
+
+node() {
+	local i=$1
+	shift
+	redis-cli -s "$T/$i.sock" "$@"
+}
+
+answers() { [ -S "$T/$1.sock" ] && [ "$(node "$1" ping 2>&1)" = PONG ]; }
+
+kill_node() {
+	kill -KILL "${PID[$1]}"
+	wait "${PID[$1]}" 2> "$T/kill" || true
+}
+
+stop_node() {
+	kill -STOP "${PID[$1]}"
+	eventually in_state "${PID[$1]}" T
+}
+continue_node() { kill -CONT "${PID[$1]}"; }
+
+# in_state PID LETTER: what /proc says, such as T (stopped) or Z (zombie).
+in_state() { [ "$(sed 's/.*) //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
+
+# eventually CMD...: polls until it is true, for at most 20 seconds.
+eventually() {
+	local tries=1000
+	until "$@"; do
+		((--tries > 0)) || {
+			echo "never came true: $*"
+			return 1
+		}
+		sleep 0.02
+	done
+}
+
+# holders KEY: on how many nodes the key exists (of those that answer).
+holders() {
+	local i n=0
+	for ((i = 1; i <= N; i++)); do
+		[ "$(timeout 1 redis-cli -s "$T/$i.sock" exists "$1" 2>&1)" = 1 ] && n=$((n + 1))
+	done
+	echo "$n"
+}
+held_on() { [ "$(holders "$1")" = "$2" ]; }
+
+# free_everywhere KEY
+free_everywhere() {
+	eventually held_on "$1" 0
+}
+
+file_has() { grep -q -- "$2" "$1" 2> /dev/null; }
+# is_gone PID: ended, whether somebody has waited for it yet or not.
+is_gone() { ! kill -0 "$1" 2> /dev/null || in_state "$1" Z; }
+
+# in_background FILE ARG...: runs redlock ARG... with output to FILE; its pid is in BG. The shell
+# ignores INT and QUIT for what it starts with &, and redlock keeps what is ignored: hence env.
+in_background() {
+	local file=$1
+	shift
+	env --default-signal=INT,QUIT ${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" "$@" \
+		> "$file" 2>&1 3>&- &
+	BG=$!
+	also_end "$BG"
+}
+
+# ended_with STATUS: what the program in the background ends with.
+ended_with() {
+	local status=0
+	wait "$BG" || status=$?
+	[ "$status" -eq "$1" ] || {
+		echo "ended with $status, not $1"
+		return 1
+	}
+}

@@ -1,0 +1,305 @@
+# redlock run when nodes are dead, stopped, black-holed, forgetful, wrong, or one and the same.
+
+load nodes
+
+setup() { nodes_start 5; }
+teardown() {
+	for pid in "${PID[@]}"; do kill -CONT "$pid" 2> "$T/kill" || true; done
+	nodes_stop
+}
+
+# A node time-out that no test would survive waiting for: whoever waits for a dead node shows.
+PATIENT=(--ttl 600s --node-timeout 100s)
+
+# runs_quickly CMD...: within 30 seconds, which is far less than PATIENT's node time-out.
+runs_quickly() { timeout --foreground 30 "$@"; }
+
+@test "two dead nodes of five cost nothing" {
+	kill_node 2
+	kill_node 4
+	run runs_quickly "$REDLOCK_BUILD/redlock" run "${PATIENT[@]}" -n -k job -- echo done
+	[ "$status" -eq 0 ]
+	[ "$output" = "done" ]
+	held_on job 0
+}
+
+@test "two stopped nodes of five cost nothing, and keep nothing once they go on" {
+	stop_node 1
+	stop_node 5
+	run runs_quickly "$REDLOCK_BUILD/redlock" run "${PATIENT[@]}" -n -k job -- echo done
+	[ "$status" -eq 0 ]
+	[ "$output" = "done" ]
+	continue_node 1
+	continue_node 5
+	# the SET that was queued is followed by its release on the same connection
+	free_everywhere job
+}
+
+@test "two black-holed nodes of five cost nothing" {
+	for i in 1 2; do
+		"$REDLOCK_BUILD/tools/blackhole" > "$T/hole$i" 3>&- &
+		also_end $!
+		eventually test -s "$T/hole$i"
+	done
+	REDLOCK_NODES="127.0.0.1:$(cat "$T/hole1") 127.0.0.1:$(cat "$T/hole2") unix://$T/3.sock unix://$T/4.sock unix://$T/5.sock"
+	run runs_quickly "$REDLOCK_BUILD/redlock" run "${PATIENT[@]}" -n -k job -- echo done
+	[ "$status" -eq 0 ]
+	[ "$output" = "done" ]
+	held_on job 0
+}
+
+@test "a minority that stops while the lock is held costs nothing: not at the extension, not at the end" {
+	in_background "$T/out" run -v --ttl 3s --node-timeout 900ms -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	eventually held_on job 5
+	stop_node 2
+	stop_node 3
+	extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
+	eventually extended 3
+	touch "$T/go"
+	ended_with 0
+	continue_node 2
+	continue_node 3
+	free_everywhere job
+}
+
+@test "a minority that dies while the lock is held is survived" {
+	in_background "$T/out" run -v --ttl 1s -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	eventually held_on job 5
+	kill_node 2
+	kill_node 3
+	extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
+	eventually extended 3
+	touch "$T/go"
+	ended_with 0
+	held_on job 0
+}
+
+@test "three dead nodes of five: 69 with each node's trouble, at once and after a wait" {
+	for i in 1 3 5; do kill_node $i; done
+	run redlock run -n -k job -- echo never
+	[ "$status" -eq 69 ]
+	[ "${#lines[@]}" -eq 1 ]
+	[[ "$output" == "redlock: no quorum for 'job': 2 of 5 nodes can be used, 3 needed: "* ]]
+	for i in 1 3 5; do
+		[[ "$output" == *"unix://$T/$i.sock cannot be reached (Connection refused)"* ]]
+	done
+	run redlock run -w 1.2 -q -k job -- echo never
+	[ "$status" -eq 69 ]
+	held_on job 0
+}
+
+@test "three stopped nodes of five: 69, and nothing is left once they go on" {
+	for i in 1 3 5; do stop_node $i; done
+	run redlock run -n --node-timeout 200ms -k job -- echo never
+	[ "$status" -eq 69 ]
+	for i in 1 3 5; do
+		[[ "$output" == *"unix://$T/$i.sock did not answer in time"* ]]
+	done
+	for i in 1 3 5; do continue_node $i; done
+	free_everywhere job
+}
+
+@test "no quorum while waiting: it goes on when the nodes come back" {
+	for i in 1 3 5; do kill_node $i; done
+	in_background "$T/out" run -k job -- echo done
+	eventually file_has "$T/out" "waiting: no quorum for 'job'"
+	start_node 3
+	ended_with 0
+	file_has "$T/out" "^done"
+	held_on job 0
+}
+
+@test "busy and no quorum are never confused: two dead nodes and three that are held" {
+	for i in 1 2 3 4 5; do node $i set job other px 60000; done
+	kill_node 1
+	kill_node 2
+	for try in $(seq 20); do
+		run redlock run -n -k job -- echo never
+		[ "$status" -eq 75 ]
+	done
+	kill_node 3
+	for try in $(seq 20); do
+		run redlock run -n -k job -- echo never
+		[ "$status" -eq 69 ]
+	done
+	for i in 4 5; do [ "$(node $i get job)" = other ]; done
+}
+
+@test "DEL on a majority stops the command: 79, and it is gone before redlock is" {
+	in_background "$T/out" run --ttl 2s -k job -- sh -c "echo \$\$ > $T/pid; exec sleep 60"
+	eventually held_on job 5
+	for i in 1 3 5; do node $i del job; done
+	ended_with 79
+	is_gone "$(cat "$T/pid")"
+	file_has "$T/out" "^redlock: lost 'job': the key is gone from [345] of 5 nodes"
+	held_on job 0
+}
+
+@test "DEL on a minority is mended by the next extension" {
+	in_background "$T/out" run --ttl 1s -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	eventually held_on job 5
+	value=$(node 3 get job)
+	for i in 1 2; do node $i del job; done
+	eventually held_on job 5
+	[ "$(node 1 get job)" = "$value" ]
+	[ "$(node 2 pttl job)" -gt 0 ]
+	touch "$T/go"
+	ended_with 0
+	free_everywhere job
+}
+
+@test "a node that was down, or restarted empty, gets the key at the next extension" {
+	kill_node 4
+	in_background "$T/out" run --ttl 1s -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	eventually held_on job 4
+	start_node 4
+	kill_node 2
+	start_node 2
+	eventually held_on job 5
+	touch "$T/go"
+	ended_with 0
+	free_everywhere job
+}
+
+@test "a stolen lock stops the command, names the thief and leaves the key to him" {
+	in_background "$T/out" run --ttl 2s -k job -- sleep 60
+	eventually held_on job 5
+	for i in 1 2 3; do node $i set job thief px 60000; done
+	ended_with 79
+	file_has "$T/out" "^redlock: lost 'job': now held by another program (value 'thief') on 3 of 5 nodes"
+	for i in 1 2 3; do [ "$(node $i get job)" = thief ]; done
+	held_on job 3
+}
+
+@test "a majority lost while held: TERM, then KILL, before the validity ends: 79" {
+	for how in kill_node stop_node; do
+		in_background "$T/out" run --ttl 1500ms -k "$how" -- sh -c "trap '' TERM; echo \$\$ > $T/pid; while :; do date +%s%N > $T/beat.new; mv $T/beat.new $T/beat; sleep 0.01; done"
+		eventually test -s "$T/beat"
+		for i in 1 2 3; do $how $i; done
+		broken_at=$(date +%s%N)
+		ended_with 79
+		is_gone "$(cat "$T/pid")"
+		# its last breath lies before the end of what the last extension can have given
+		[ $(($(cat "$T/beat") - broken_at)) -lt 1500000000 ]
+		file_has "$T/out" "^redlock: lost '$how': no majority of 5 nodes confirmed it in time: "
+		for i in 1 2 3; do
+			[ "$how" = stop_node ] || start_node $i
+			continue_node $i
+			eventually answers $i
+		done
+		rm -f "$T/beat" "$T/pid"
+	done
+}
+
+@test "a command that ends in time at TERM is reported as 79 all the same" {
+	in_background "$T/out" run --ttl 2s -k job -- sh -c "trap 'exit 0' TERM; while :; do sleep 0.02; done"
+	eventually held_on job 5
+	for i in 1 3 5; do node $i del job; done
+	ended_with 79
+}
+
+@test "a release that reaches no majority is a warning with the time left, and changes no status" {
+	in_background "$T/out" run --ttl 20s -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done; exit 6"
+	eventually held_on job 5
+	for i in 1 3 5; do kill_node $i; done
+	touch "$T/go"
+	ended_with 6
+	file_has "$T/out" "^redlock: 'job' could not be released on 3 of 5 nodes and frees itself there within [12][0-9]s: unix://$T/1.sock, unix://$T/3.sock, unix://$T/5.sock$"
+}
+
+@test "one server under two names is a configuration error: 78" {
+	ln -s 1.sock "$T/alias.sock"
+	REDLOCK_NODES="unix://$T/1.sock unix://$T/alias.sock"
+	run redlock run -k job -- echo never
+	[ "$status" -eq 78 ]
+	[ "${lines[0]}" = "redlock: nodes 'unix://$T/1.sock' and 'unix://$T/alias.sock' are one and the same server" ]
+	held_on job 0
+	run redlock run -k job --nodes "unix://$T/1.sock?db=1 unix://$T/1.sock?db=2" -- echo never
+	[ "$status" -eq 78 ]
+	[[ "$output" == *"is named twice"* ]]
+}
+
+@test "a password, an ACL user, a database; and each of them wrong" {
+	for i in 1 2 3; do
+		node $i config set requirepass 's3cret word' > "$T/set"
+		node $i --pass 's3cret word' --no-auth-warning acl setuser worker on '>w0rk' '~*' +@all > "$T/set"
+	done
+	urls() { printf "unix://$1$T/%d.sock?db=$2 " 1 2 3; }
+	run redlock run -n -k job --nodes "$(urls ':s3cret%%20word@' 3)" -- redis-cli -s "$T/1.sock" --pass 's3cret word' --no-auth-warning -n 3 exists job
+	[ "$output" = 1 ]
+	run redlock run -n -k job --nodes "$(urls 'worker:w0rk@' 3)" -- sh -c 'echo $REDLOCK_NODES'
+	[ "$output" = "$(urls '' 3 | sed 's/ $//')" ]
+	run redlock run -n -k job --nodes "$(urls 'worker:wr0ng@' 3)" -- echo never
+	[ "$status" -eq 69 ]
+	[[ "$output" == *"unix://$T/1.sock?db=3 wants a password, or another one"* ]]
+	[[ "$output" != *wr0ng* ]]
+	run redlock run -n -k job --nodes "$(urls '' 0)" -- echo never
+	[ "$status" -eq 69 ]
+	[[ "$output" == *"wants a password"* ]]
+	# a database that does not exist: the script would run in another one, so it is no vote
+	run redlock run -n -vv -k job --nodes "$(urls 'worker:w0rk@' 77)" -- echo never
+	[ "$status" -eq 69 ]
+	[[ "$output" == *"DB index is out of range"* ]]
+	for i in 1 2 3; do [ "$(node $i --pass 's3cret word' --no-auth-warning dbsize)" = 0 ]; done
+}
+
+@test "what a node cannot do is said in its own words" {
+	node 1 config set maxmemory 1 > "$T/set"
+	node 2 replicaof 127.0.0.1 1 > "$T/set"
+	node 3 config set min-replicas-to-write 1 > "$T/set"
+	run redlock run -n -k job -- echo never
+	[ "$status" -eq 69 ]
+	[[ "$output" == *"unix://$T/1.sock is out of memory"* ]]
+	[[ "$output" == *"unix://$T/2.sock is a read-only replica"* ]]
+	[[ "$output" == *"unix://$T/3.sock refuses writes because it has too few replicas"* ]]
+	node 3 config set min-replicas-to-write 0 > "$T/set"
+	held_on job 0
+}
+
+@test "a server that speaks something else is no node" {
+	perl -MIO::Socket::UNIX -e '
+		my $s = IO::Socket::UNIX->new(Local => $ARGV[0], Listen => 5) or die;
+		while (my $c = $s->accept) { sysread $c, my $x, 4096; print $c "HTTP/1.1 400 Bad Request\r\n\r\n"; $c->flush; sleep 0.1; }
+	' "$T/http.sock" 3>&- &
+	also_end $!
+	eventually test -S "$T/http.sock"
+	run redlock run -n -k job --nodes "unix://$T/http.sock" -- echo never
+	[ "$status" -eq 69 ]
+	[[ "$output" == *"does not speak the Redis protocol"* ]]
+}
+
+@test "TCP nodes: a name, an IPv4 and an IPv6 address" {
+	for i in 1 2 3; do
+		kill_node $i
+		for try in $(seq 50); do
+			port[i]=$((20000 + RANDOM % 20000))
+			start_node $i --port "${port[i]}" --bind 127.0.0.1 -::1
+			tries=0
+			until answers $i || ! kill -0 "${PID[$i]}" 2> "$T/kill"; do sleep 0.02; done
+			answers $i && break
+		done
+	done
+	REDLOCK_NODES="localhost:${port[1]},redis://127.0.0.1:${port[2]}"
+	run redlock run -n -k job -- redis-cli -s "$T/1.sock" exists job
+	[ "$status" -eq 0 ]
+	[ "$output" = 1 ]
+	if [ -e /proc/net/if_inet6 ] && redis-cli -h ::1 -p "${port[3]}" ping > "$T/ping" 2>&1; then
+		REDLOCK_NODES+=" [::1]:${port[3]}"
+		run redlock run -n -k job -- redis-cli -s "$T/3.sock" exists job
+		[ "$output" = 1 ]
+	fi
+	# a name that does not exist, in a majority of others
+	REDLOCK_NODES="redis://127.0.0.1:${port[1]} redis://127.0.0.1:${port[2]} redis://no-such-host.invalid"
+	run redlock run -n -k job -- echo done
+	[ "$output" = "done" ]
+	run redlock run -n -k job --node redis://no-such-host.invalid --node-timeout 5s --ttl 60s -- echo never
+	[ "$status" -eq 69 ]
+	[[ "$output" == *"redis://no-such-host.invalid:6379 its name does not resolve ("* ]]
+}
+
+@test "no server on the default address: 69, and the hint names --nodes" {
+	unset REDLOCK_NODES
+	run redlock run -n -k job --nodes 127.0.0.1:1 -- echo never
+	[ "$status" -eq 69 ]
+	[[ "$output" == *"redis://127.0.0.1:1 cannot be reached (Connection refused)" ]]
+}

@@ -1,0 +1,308 @@
+# redlock run: the main job on healthy nodes.
+
+load nodes
+
+setup() { nodes_start 3; }
+teardown() { nodes_stop; }
+
+@test "passes on the command's status, and releases on all nodes" {
+	for want in 0 1 7 64 69 75 79 125 126 127 255; do
+		run "-$want" redlock run -k job -- sh -c "exit $want"
+		[ "$output" = "" ]
+		held_on job 0
+	done
+}
+
+@test "holds the key on all nodes while the command runs" {
+	run redlock run -k job -- sh -c "for i in 1 2 3; do redis-cli -s $T/\$i.sock get job; done"
+	[ "$status" -eq 0 ]
+	[ "${#lines[@]}" -eq 3 ]
+	[[ "${lines[0]}" =~ ^[0-9a-f]{40}:.*@.*:[0-9]+\ sh\ -c ]]
+	[ "${lines[0]}" = "${lines[1]}" ]
+	[ "${lines[0]}" = "${lines[2]}" ]
+	held_on job 0
+}
+
+@test "works with one node, with two and with five" {
+	for n in 1 2; do
+		REDLOCK_NODES=$(printf "unix://$T/%d.sock " $(seq $n))
+		run redlock run -k job -- echo "$n"
+		[ "$status" -eq 0 ]
+		[ "$output" = "$n" ]
+	done
+	nodes_stop
+	nodes_start 5
+	run redlock run -k job -- echo five
+	[ "$status" -eq 0 ]
+	[ "$output" = five ]
+	held_on job 0
+}
+
+@test "dies of the signal that killed the command" {
+	for signal in TERM KILL INT USR1; do
+		# bash -c: the shell must see a real death by signal, not a status that looks like one
+		run bash -c "'$REDLOCK_BUILD/redlock' run -k job -- sh -c 'kill -$signal \$\$'; echo \$?"
+		[ "${lines[-1]}" -eq $((128 + $(kill -l $signal))) ]
+		held_on job 0
+	done
+	in_background "$T/out" run -k job -- sh -c 'kill -KILL $$'
+	ended_with 137
+}
+
+@test "stdin and stdout belong to the command: 10 MB each way, to the byte" {
+	head -c 10485760 /dev/urandom > "$T/in"
+	redlock run -k job -- cat < "$T/in" > "$T/out" 2> "$T/err"
+	cmp "$T/in" "$T/out"
+	[ ! -s "$T/err" ]
+	cat "$T/in" | redlock run -k job -- cat | cmp - "$T/in"
+	# what the command leaves unread is still there for the next one
+	printf 'one\ntwo\n' > "$T/lines"
+	{ redlock run -k job -- true; cat; } < "$T/lines" > "$T/rest"
+	cmp "$T/lines" "$T/rest"
+}
+
+@test "the command finds its world: argv, environment, descriptors" {
+	run redlock run -k job -- printf '[%s]' 'a b' '' '*' '$HOME' -n --
+	[ "$output" = '[a b][][*][$HOME][-n][--]' ]
+	REDLOCK_PASSWORD=hidden REDLOCK_USERNAME=hidden run redlock run -k 'my key' -t 20s -- env
+	[[ "$output" == *"REDLOCK_KEY=my key"* ]]
+	[[ "$output" == *"REDLOCK_TTL_MS=20000"* ]]
+	[[ "$output" == *"REDLOCK_NODES=unix://$T/1.sock unix://$T/2.sock unix://$T/3.sock"* ]]
+	[[ "$output" =~ REDLOCK_TOKEN=[0-9a-f]{40}: ]]
+	[[ "$output" != *hidden* ]]
+	# what ls finds open is what it would find without redlock
+	exec 7< /dev/null
+	[ "$(redlock run -k job -- ls /proc/self/fd)" = "$(ls /proc/self/fd)" ]
+}
+
+@test "the environment's token is the key's value" {
+	run redlock run -k job -- sh -c "[ \"\$(redis-cli -s $T/2.sock get job)\" = \"\$REDLOCK_TOKEN\" ]"
+	[ "$status" -eq 0 ]
+}
+
+@test "-c runs a string with the shell" {
+	SHELL=/bin/sh run redlock run -k job -c 'echo $((1 + 1)); exit 3'
+	[ "$status" -eq 3 ]
+	[ "$output" = 2 ]
+	SHELL= run redlock run -k job -c 'echo $0'
+	[ "$output" = /bin/sh ]
+	SHELL=/bin/bash run redlock run -k job -c 'echo $0'
+	[ "$output" = /bin/bash ]
+}
+
+@test "a command that cannot be run: 127 or 126 with one line, and the lock is free at once" {
+	run -127 redlock run -k job -- no-such-command
+	[ "$output" = "redlock: command 'no-such-command' not found" ]
+	held_on job 0
+	run redlock run -k job -- /etc/passwd
+	[ "$status" -eq 126 ]
+	[ "$output" = "redlock: cannot run '/etc/passwd': Permission denied" ]
+	held_on job 0
+	run redlock run -k job -- "$T"
+	[ "$status" -eq 126 ]
+	run -127 redlock run -k job -- ''
+	# the same statuses from the command itself say nothing
+	run -127 redlock run -k job -- sh -c 'exit 127'
+	[ "$output" = "" ]
+}
+
+@test "busy: 75 and the holder's name; -E changes the status; -q says nothing" {
+	in_background "$T/holder" run -k job --owner 'the other one' -- sleep 60
+	eventually held_on job 3
+	run redlock run -n -k job -- echo never
+	[ "$status" -eq 75 ]
+	[[ "$output" =~ ^"redlock: 'job' is busy: held by the other one on "[23]" of 3 nodes, "(29|30)"s left"$ ]]
+	run redlock run -w 0 -k job -- echo never
+	[ "$status" -eq 75 ]
+	run redlock run --nonblock -E 0 -q -k job -- echo never
+	[ "$status" -eq 0 ]
+	[ "$output" = "" ]
+	run redlock run -n -E 200 -k job -- echo never
+	[ "$status" -eq 200 ]
+	run redlock run -n -k another -- echo yes
+	[ "$output" = yes ]
+	held_on job 3
+}
+
+@test "-w waits that long, no less, and then gives up" {
+	in_background "$T/holder" run -k job -- sleep 60
+	eventually held_on job 3
+	before=$(date +%s%N)
+	run redlock run -w 1.2s -k job -- echo never
+	after=$(date +%s%N)
+	[ "$status" -eq 75 ]
+	[ $((after - before)) -ge 1200000000 ]
+	[[ "${lines[0]}" == "redlock: waiting: 'job' is held by "* ]]
+	[[ "${lines[1]}" == "redlock: 'job' is busy: held by "* ]]
+	[ "${#lines[@]}" -eq 2 ]
+}
+
+@test "a waiter gets the lock when the holder is done" {
+	in_background "$T/holder" run -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done; echo first >> $T/order"
+	eventually held_on job 3
+	in_background "$T/waiter" run -k job -- sh -c "echo second >> $T/order"
+	eventually file_has "$T/waiter" waiting
+	touch "$T/go"
+	wait "$BG"
+	[ "$(cat "$T/order")" = "$(printf 'first\nsecond')" ]
+	held_on job 0
+}
+
+@test "a crashed holder's lock frees itself" {
+	for i in 1 2 3; do node $i set job somebody px 700; done
+	run redlock run -w 30 -k job -- echo mine
+	[ "$status" -eq 0 ]
+	[ "$output" = mine ]
+}
+
+@test "a lock that another program set is respected, and ours by it" {
+	for i in 1 2; do [ "$(node $i set job other nx px 60000)" = OK ]; done
+	run redlock run -n -k job -- echo never
+	[ "$status" -eq 75 ]
+	[[ "$output" == *"held by another program (value 'other') on 2 of 3 nodes, "* ]]
+	for i in 1 2; do [ "$(node $i get job)" = other ]; done
+	held_on job 2
+	for i in 1 2; do node $i del job; done
+	run redlock run -k job -- sh -c "for i in 1 2 3; do redis-cli -s $T/\$i.sock set job other nx px 60000; done"
+	[ "$output" = "$(printf '\n\n')" ]
+	held_on job 0
+}
+
+@test "a key of another type is somebody else's" {
+	for i in 1 2; do node $i hset job field 1; done
+	run redlock run -n -k job -- echo never
+	[ "$status" -eq 75 ]
+	[[ "$output" == *"held by another program (value '(hash)') on 2 of 3 nodes, with no expiry" ]]
+	[ "$(node 1 type job)" = hash ]
+}
+
+@test "a lock on a minority of nodes does not stop us, and is left alone" {
+	node 3 set job other px 60000
+	run redlock run -n -k job -- echo mine
+	[ "$status" -eq 0 ]
+	[ "$output" = mine ]
+	[ "$(node 3 get job)" = other ]
+	held_on job 1
+}
+
+@test "sixteen workers never overlap: a counter without any other lock ends exact" {
+	echo 0 > "$T/counter"
+	cat > "$T/increment" <<-'EOF'
+		#!/bin/sh
+		read -r n < "$1"
+		sleep 0.002
+		echo $((n + 1)) > "$1"
+	EOF
+	chmod +x "$T/increment"
+	workers=()
+	for w in $(seq 16); do
+		(for i in 1 2 3 4 5; do redlock run -k counter -- "$T/increment" "$T/counter" || exit 1; done) 3>&- &
+		workers+=($!)
+	done
+	for pid in "${workers[@]}"; do wait "$pid"; done
+	[ "$(cat "$T/counter")" -eq 80 ]
+	held_on counter 0
+}
+
+@test "the lock is extended for as long as the command runs" {
+	in_background "$T/out" run -v -k job -t 600ms -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	eventually file_has "$T/out" "extended 'job', valid for"
+	eventually [ "$(grep -c extended "$T/out")" -ge 1 ]
+	for i in 1 2 3; do
+		before=$(node $i get job)
+		[ -n "$before" ]
+	done
+	extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
+	eventually extended 6
+	[ "$(node 1 get job)" = "$before" ]
+	touch "$T/go"
+	wait "$BG"
+	held_on job 0
+}
+
+@test "-v tells decisions, -vv every answer, and neither touches stdout" {
+	redlock run -v -k job -- echo out > "$T/out" 2> "$T/err"
+	[ "$(cat "$T/out")" = out ]
+	file_has "$T/err" "^redlock: acquired 'job' on [23] of 3 nodes after "
+	file_has "$T/err" "^redlock: released 'job'"
+	redlock run -vv -k job -- true 2> "$T/err"
+	file_has "$T/err" "^redlock: unix://$T/1.sock acquire: yes ("
+	file_has "$T/err" "^redlock: unix://$T/3.sock release: yes ("
+}
+
+@test "any bytes make a key" {
+	key=$'sp ace\t"quote\'\\ \n\xff\xfe{brace}$(id)'
+	run redlock run -v -k "$key" -- redis-cli -s "$T/1.sock" exists "$key"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"'sp ace\\x09\"quote'\\\\ \\x0a\\xff\\xfe{brace}\$(id)'"* ]]
+	[ "${lines[1]}" = 1 ]
+	held_on "$key" 0
+	key=$(printf 'k%.0s' $(seq 4096))
+	run redlock run -k "$key" -- redis-cli -s "$T/1.sock" exists "$key"
+	[ "$output" = 1 ]
+}
+
+@test "every acquisition has a token of its own" {
+	for i in 1 2 3 4 5; do
+		redlock run -k job -- printenv REDLOCK_TOKEN
+	done > "$T/tokens"
+	[ "$(cut -c 1-40 "$T/tokens" | sort -u | wc -l)" -eq 5 ]
+}
+
+@test "a terminating signal is passed on, and the lock is released" {
+	for signal in TERM HUP INT; do
+		in_background "$T/out" run -k job -- sh -c "trap 'echo got $signal >> $T/got; exit 5' $signal; echo ready > $T/ready; while :; do sleep 0.02; done"
+		eventually file_has "$T/ready" ready
+		kill -$signal "$BG"
+		ended_with 5
+		file_has "$T/got" "got $signal"
+		held_on job 0
+		rm "$T/ready"
+	done
+}
+
+@test "a signal that kills the command kills redlock, after the release" {
+	in_background "$T/out" run -k job -- sleep 60
+	eventually held_on job 3
+	kill -TERM "$BG"
+	ended_with 143
+	held_on job 0
+}
+
+@test "what was ignored on entry stays ignored, for redlock and for the command" {
+	(trap '' HUP; exec "$REDLOCK_BUILD/redlock" run -k job -- sh -c 'kill -HUP $PPID; kill -HUP $$; echo alive') > "$T/out"
+	[ "$(cat "$T/out")" = alive ]
+}
+
+@test "a signal while waiting ends redlock at once and leaves nothing" {
+	in_background "$T/holder" run -k job -- sleep 60
+	eventually held_on job 3
+	value=$(node 1 get job)
+	in_background "$T/waiter" run -k job -- touch "$T/never"
+	eventually file_has "$T/waiter" waiting
+	kill -INT "$BG"
+	ended_with 130
+	[ ! -e "$T/never" ]
+	for i in 1 2 3; do [ "$(node $i get job)" = "$value" ]; done
+}
+
+@test "the command dies when redlock is killed with SIGKILL" {
+	in_background "$T/out" run -k job -- sh -c "echo \$\$ > $T/pid; exec sleep 60"
+	eventually test -s "$T/pid"
+	kill -KILL "$BG"
+	eventually is_gone "$(cat "$T/pid")"
+}
+
+@test "closed standard streams stay closed for the command and never become ours" {
+	run redlock run -k job -- sh -c 'ls -l /proc/self/fd | grep -c socket' <&-
+	[ "$output" = 0 ]
+	run bash -c "'$REDLOCK_BUILD/redlock' run -k job -- sh -c '[ ! -e /proc/\$\$/fd/0 ]' <&- && echo shut"
+	[ "$output" = shut ]
+	run bash -c "'$REDLOCK_BUILD/redlock' run -k job -- sh -c '[ ! -e /proc/\$\$/fd/1 ]; echo \$? >&2' >&-"
+	[ "$output" = 0 ]
+	run bash -c "'$REDLOCK_BUILD/redlock' run -v -k job -- sh -c '[ ! -e /proc/\$\$/fd/2 ] && echo shut' 2>&-"
+	[ "$output" = shut ]
+	held_on job 0
+	run bash -c "'$REDLOCK_BUILD/redlock' run -n -k job -- sh -c 'exit 4' 0<&- 1>&- 2>&-"
+	[ "$status" -eq 4 ]
+}

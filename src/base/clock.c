@@ -1,7 +1,6 @@
 #include "base/clock.h"
 
 #include <assert.h>
-#include <time.h>
 
 static int64_t read_nsec(clockid_t id)
 {

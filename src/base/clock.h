@@ -3,6 +3,7 @@
 #define BASE_CLOCK_H
 
 #include <stdint.h>
+#include <time.h>
 
 /* Every time and duration in the program, in microseconds. */
 typedef int64_t usec;
@@ -22,6 +23,12 @@ usec clock_now(void);
 static inline usec usec_add(usec a, usec b)
 {
 	return a > NEVER - b ? NEVER : a + b;
+}
+
+/* A duration, not negative, as the kernel's calls take it. */
+static inline struct timespec clock_timespec(usec d)
+{
+	return (struct timespec){.tv_sec = d / USEC_SEC, .tv_nsec = d % USEC_SEC * 1000};
 }
 
 static inline usec usec_min(usec a, usec b)

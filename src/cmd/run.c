@@ -1,9 +1,10 @@
 /*
  * redlock run: take the lock, run the command, release the lock.
  *
- * The main thread acquires, forks while it is still the only thread, and hands the session to the
- * keeper. From then on it watches signals, the command, the keeper's notes and, by a clock of its
- * own, the end of the validity. When the command is gone, the session is its own again.
+ * The main thread acquires, starts the command while it is still the only thread, and watches
+ * signals, the command and, by a clock of its own, the end of the validity. When the first extension
+ * is due, it hands the session to the keeper and watches the keeper's notes as well: a command that
+ * ends before then costs no thread. When the command is gone, the session is main's again.
  */
 #include "base/clock.h"
 #include "base/out.h"
@@ -37,6 +38,7 @@ struct run {
 	struct signals signals;
 	struct child child;
 	struct keeper keeper;
+	bool has_keeper;
 	struct leash leash;
 	bool lost;
 	int status; /* of the child, as waitpid(2) gives it */
@@ -200,36 +202,51 @@ static void read_notes(struct run *r)
 		}
 }
 
+static void start_keeper(struct run *r)
+{
+	struct err e;
+
+	r->has_keeper = keeper_start(&r->keeper, &r->session, &r->settings->nodes,
+				out_loudness() >= OUT_ANSWERS, &e) == 0;
+	if (!r->has_keeper) {
+		out_err(&e);
+		leash_pull(&r->leash, clock_now()); /* a lock that nobody keeps is as good as lost */
+	}
+}
+
+/* When main must look up, whatever happens until then. */
+static usec next_look(const struct run *r, usec now)
+{
+	struct leash peek = r->leash;
+	usec at;
+
+	if (leash_step(&peek, now, &at) != LEASH_WAIT)
+		return now;
+	return r->has_keeper || r->lost ? at : usec_min(at, quorum_extend_at(&r->session.quorum));
+}
+
 /* Until the command is gone. */
 static void supervise(struct run *r)
 {
 	struct caught caught;
 
-	for (;;) {
+	while (!child_reap(&r->child, &r->status)) {
 		struct pollfd fds[] = {
 			{.fd = r->child.pidfd, .events = POLLIN},
 			{.fd = r->signals.fd, .events = POLLIN},
-			{.fd = keeper_fd(&r->keeper), .events = POLLIN},
+			{.fd = r->has_keeper ? keeper_fd(&r->keeper) : -1, .events = POLLIN},
 		};
-		struct leash peek = r->leash;
-		struct timespec ts, *timeout = NULL;
-		usec wake_at, now = clock_now();
+		usec now = clock_now(), at = next_look(r, now);
+		struct timespec ts = clock_timespec(usec_max(at - now, 0));
 
-		if (leash_step(&peek, now, &wake_at) != LEASH_WAIT)
-			wake_at = now;
-		if (wake_at != NEVER) {
-			usec left = usec_max(wake_at - now, 0);
-
-			ts = (struct timespec){.tv_sec = left / USEC_SEC,
-				.tv_nsec = left % USEC_SEC * 1000};
-			timeout = &ts;
-		}
-		if (ppoll(fds, 3, timeout, NULL) < 0)
+		if (ppoll(fds, 3, at == NEVER ? NULL : &ts, NULL) < 0)
 			assert(errno == EINTR || errno == ENOMEM);
+		if (r->has_keeper)
+			read_notes(r);
 		pull_leash(r);
-		if (child_reap(&r->child, &r->status))
-			return;
-		read_notes(r);
+		if (!r->has_keeper && !r->lost &&
+			clock_now() >= quorum_extend_at(&r->session.quorum))
+			start_keeper(r);
 		while (signals_next(&r->signals, &caught))
 			if (!caught.is_terminals)
 				child_signal(&r->child, caught.number);
@@ -257,18 +274,10 @@ static int run_command(struct run *r, char *const argv[])
 		return status_of(e.kind);
 	}
 	out_never_block();
-	if (keeper_start(&r->keeper, &r->session, &r->settings->nodes,
-		    out_loudness() >= OUT_ANSWERS, &e) < 0) {
-		child_signal(&r->child, SIGKILL);
-		while (!child_reap(&r->child, &r->status))
-			poll(&(struct pollfd){.fd = r->child.pidfd, .events = POLLIN}, 1, -1);
-		release(r);
-		out_err(&e);
-		return status_of(e.kind);
-	}
 	supervise(r);
 	ended_at = clock_now();
-	keeper_stop(&r->keeper);
+	if (r->has_keeper)
+		keeper_stop(&r->keeper);
 	/* Never its own status if the lock ended first, even if nobody had the time to tell. */
 	r->lost |= q->loss != LOSS_NONE || ended_at >= q->valid_until;
 	if (q->duplicate[0] >= 0) {

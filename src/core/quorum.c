@@ -60,6 +60,11 @@ bool quorum_is_pausing(const struct quorum *q)
 	return q->phase == PHASE_PAUSE;
 }
 
+usec quorum_extend_at(const struct quorum *q)
+{
+	return q->resume_at;
+}
+
 int quorum_count(const struct quorum *q, enum vote vote)
 {
 	int n = 0;

@@ -163,6 +163,9 @@ void quorum_step(struct quorum *q, const struct event *ev, struct update *up);
 /* Between two attempts: the votes of the last one can be told about. */
 bool quorum_is_pausing(const struct quorum *q);
 
+/* HELD, and no extension is under way: when the next one is due. */
+usec quorum_extend_at(const struct quorum *q);
+
 /* Members with that vote in the current round. */
 int quorum_count(const struct quorum *q, enum vote vote);
 

@@ -403,7 +403,7 @@ void conn_close(struct conn *c)
 {
 	char rest[4096];
 
-	if (c->state == CONN_UP) {
+	if (c->state == CONN_UP && (c->pending_count > 0 || c->out_len > 0)) {
 		flush(c);
 		if (c->fd >= 0 && shutdown(c->fd, SHUT_WR) == 0)
 			while (recv(c->fd, rest, sizeof(rest), MSG_DONTWAIT) > 0)

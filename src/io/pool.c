@@ -74,15 +74,13 @@ static void wait_and_handle(struct pool *p, usec until, int wake_fd)
 {
 	struct pollfd fds[NODES_MAX + 1];
 	struct timespec ts, *timeout = NULL;
-	usec left;
 	int n;
 
 	for (int i = 0; i < p->count; i++)
 		fds[i] = (struct pollfd){.fd = p->conn[i].fd, .events = conn_wants(&p->conn[i])};
 	fds[p->count] = (struct pollfd){.fd = wake_fd, .events = POLLIN};
 	if (until != NEVER) {
-		left = usec_max(until - clock_now(), 0);
-		ts = (struct timespec){.tv_sec = left / USEC_SEC, .tv_nsec = left % USEC_SEC * 1000};
+		ts = clock_timespec(usec_max(until - clock_now(), 0));
 		timeout = &ts;
 	}
 	n = ppoll(fds, (nfds_t)p->count + 1, timeout, NULL);

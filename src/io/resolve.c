@@ -66,10 +66,9 @@ static void wait_for(const struct gaicb *const pending[], int count, usec timeou
 
 	while (open && clock_now() < end) {
 		usec left = end - clock_now();
-		struct timespec ts = {.tv_sec = left / USEC_SEC,
-			.tv_nsec = left % USEC_SEC * 1000};
+		struct timespec ts = clock_timespec(usec_max(left, 0));
 
-		if (left <= 0 || gai_suspend(pending, count, &ts) == EAI_AGAIN)
+		if (gai_suspend(pending, count, &ts) == EAI_AGAIN)
 			return;
 		open = false;
 		for (int i = 0; i < count; i++)

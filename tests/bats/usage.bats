@@ -1,0 +1,163 @@
+# Every wrong input: one clear line that says what, which and why (and a hint), the documented status,
+# and nothing done.
+
+load nodes
+
+setup() { nodes_start 1; }
+teardown() { nodes_stop; }
+
+# refused STATUS 'first line' ARG...: exactly that status and line, at most a hint below, and nothing
+# left on the node; the command is never run.
+refused() {
+	local want=$1 line=$2
+	shift 2
+	run "-$want" redlock "$@"
+	[ "${lines[0]}" = "$line" ] || {
+		echo "got:  ${lines[0]}"
+		echo "want: $line"
+		return 1
+	}
+	[ "${#lines[@]}" -le 2 ]
+	[ "${#lines[@]}" -eq 1 ] || [[ "${lines[1]}" == "hint: "* ]]
+	[ ! -e "$T/never" ]
+	[ "$(node 1 dbsize)" = 0 ]
+}
+
+@test "commands: none, unknown, mistyped" {
+	refused 64 "redlock: no command: what shall be done?"
+	refused 64 "redlock: unknown command 'frobnicate'" frobnicate
+	refused 64 "redlock: unknown command 'rnu'" rnu -k job -- touch "$T/never"
+	[ "${lines[1]}" = "hint: did you mean 'run'? See 'redlock help'" ]
+	refused 64 "redlock: unknown command 'versoin'" help versoin
+	refused 64 "redlock: unexpected argument 'more'" version more
+	refused 64 "redlock: unexpected argument 'more'" help run more
+	refused 64 "redlock: unknown option '-z'" -z
+	refused 64 "redlock: unknown command ''" ''
+}
+
+@test "options: unknown, mistyped, without a value, with one too many" {
+	refused 64 "redlock: unknown option '--frobnicate'" run -k job --frobnicate -- touch "$T/never"
+	refused 64 "redlock: unknown option '--tlt'" run -k job --tlt 5s -- touch "$T/never"
+	[ "${lines[1]}" = "hint: did you mean --ttl? See 'redlock help run'" ]
+	refused 64 "redlock: unknown option '-z'" run -k job -nz touch "$T/never"
+	refused 64 "redlock: --key wants a value: KEY" run --key
+	refused 64 "redlock: -k wants a value: KEY" run -nk
+	refused 64 "redlock: --quiet takes no value" run --quiet=yes -k job touch "$T/never"
+	refused 64 "redlock: the key is given twice" run -k one -k two -- touch "$T/never"
+	refused 64 "redlock: unknown option '--key-'" run --key- job -- touch "$T/never"
+}
+
+@test "key: missing, empty, too long" {
+	refused 64 "redlock: no key: which lock?" run -- touch "$T/never"
+	refused 64 "redlock: the key is empty" run -k '' -- touch "$T/never"
+	refused 64 "redlock: the key is empty" run --key= touch "$T/never"
+	refused 64 "redlock: the key has 4097 bytes; at most 4096 are allowed" \
+		run -k "$(printf 'k%.0s' $(seq 4097))" -- touch "$T/never"
+	refused 64 "redlock: the key has 100000 bytes; at most 4096 are allowed" \
+		run -k "$(head -c 100000 /dev/zero | tr '\0' k)" -- touch "$T/never"
+	refused 64 "redlock: --owner has 300 bytes; at most 255 are allowed" \
+		run -k job --owner "$(head -c 300 /dev/zero | tr '\0' o)" -- touch "$T/never"
+}
+
+@test "command: missing, two of them" {
+	refused 64 "redlock: no command to run" run -k job
+	refused 64 "redlock: no command to run" run -k job --
+	refused 64 "redlock: both -c and a command: which one?" run -k job -c true touch "$T/never"
+}
+
+@test "the -- before the command can be left out; behind it, options are the command's" {
+	run redlock run -k job echo -n -k
+	[ "$output" = "-k" ]
+	run redlock run -k job -- echo -- -q
+	[ "$output" = "-- -q" ]
+}
+
+@test "durations" {
+	refused 64 "redlock: --ttl '5x' has an unknown unit (known: ms, s, m, h, d)" run -k job --ttl 5x touch "$T/never"
+	refused 64 "redlock: -t '-5s' is negative" run -k job -t -5s touch "$T/never"
+	refused 64 "redlock: --wait '' is empty" run -k job --wait= touch "$T/never"
+	refused 64 "redlock: -w 'soon' is not a duration (such as 250ms, 30s, 5m, 2h, 1d)" run -k job -wsoon touch "$T/never"
+	refused 64 "redlock: --ttl '99999999999999999999d' is too long (at most 100 years)" run -k job --ttl 99999999999999999999d touch "$T/never"
+	REDLOCK_TTL=1y refused 64 "redlock: REDLOCK_TTL '1y' has an unknown unit (known: ms, s, m, h, d)" run -k job touch "$T/never"
+	REDLOCK_WAIT='1 s' refused 64 "redlock: REDLOCK_WAIT '1 s' has an unknown unit (known: ms, s, m, h, d)" run -k job touch "$T/never"
+}
+
+@test "times that cannot work together" {
+	refused 64 "redlock: --ttl 100ms is too short for a node time-out of 50ms: two of them, the drift allowance (12ms) and the time to end the command must fit" \
+		run -k job --ttl 100ms touch "$T/never"
+	[ "${lines[1]}" = "hint: a longer --ttl or a shorter --node-timeout helps" ]
+	refused 64 "redlock: --ttl 0ms is too short for a node time-out of 50ms: two of them, the drift allowance (2ms) and the time to end the command must fit" \
+		run -k job --ttl 0 touch "$T/never"
+	refused 64 "redlock: --ttl 30s is too short for a node time-out of 15s: two of them, the drift allowance (3s) and the time to end the command must fit" \
+		run -k job --node-timeout 15s touch "$T/never"
+	refused 64 "redlock: --node-timeout must be longer than 0" run -k job --node-timeout 0 touch "$T/never"
+	refused 64 "redlock: --kill-after 20s does not fit into --ttl 30s: at most 15s leave the time to end the command before its lock" \
+		run -k job --kill-after 20s touch "$T/never"
+	refused 64 "redlock: --drift-factor '0.001' is not within 0.01 and 0.5" run -k job --drift-factor 0.001 touch "$T/never"
+	refused 64 "redlock: --drift-factor '0,1' is not within 0.01 and 0.5" run -k job --drift-factor 0,1 touch "$T/never"
+}
+
+@test "the conflict exit code" {
+	for bad in 256 -1 x '' 1.5 99999999999999999999; do
+		refused 64 "redlock: -E '$bad' is not a number from 0 to 255" run -k job -E "$bad" touch "$T/never"
+	done
+}
+
+@test "nodes: bad URLs are quoted, and a password never is" {
+	bad() { refused 78 "redlock: bad node '$1': $2" run -n -k job --node "${3:-$1}" -- touch "$T/never"; }
+	bad 'http://a' "the scheme is neither redis nor unix"
+	bad 'rediss://a' "TLS is not supported yet"
+	bad 'redis://' "the host is missing"
+	bad 'a:b' "the port must be a number from 1 to 65535"
+	bad 'a:0' "the port must be a number from 1 to 65535"
+	bad 'a:65536' "the port must be a number from 1 to 65535"
+	bad '::1' "an IPv6 address must stand in brackets: [::1]:6379"
+	bad '[::1' "the ']' is missing"
+	bad 'redis://a/x' "the database must be a number"
+	bad 'unix://a/b' "the path of a unix socket must start with '/'"
+	bad 'unix:///a?x=1' "after '?' only db=N can stand"
+	bad 'redis://***@a:x' "the port must be a number from 1 to 65535" 'redis://me:hidden@a:x'
+	bad 'redis://***@a' "a '%' in user or password must start an escape such as %40" 'redis://me:hid%zzen@a'
+	bad '***@:1' "the host is missing" 'hid@den@:1'
+	refused 78 "redlock: more than 15 nodes" run -k job --nodes "$(printf 'node%d ' $(seq 16))" -- touch "$T/never"
+	refused 78 "redlock: node 'redis://a:6379' is named twice" run -k job --node a --node redis://A:6379/1 touch "$T/never"
+	refused 78 "redlock: --nodes names no node" run -k job --nodes ' , ' -- touch "$T/never"
+	REDLOCK_NODES= refused 78 "redlock: REDLOCK_NODES names no node" run -k job -- touch "$T/never"
+}
+
+@test "--help, help, --version and version: on stdout, status 0" {
+	for words in "help" "--help" "-h" "help run" "run --help" "run -h" "run -k job --help -- touch x" "version" "--version" "run --version"; do
+		redlock $words > "$T/out" 2> "$T/err"
+		[ -s "$T/out" ]
+		[ ! -s "$T/err" ]
+	done
+	[[ "$(redlock version)" =~ ^redlock\ [0-9]+\.[0-9]+\.[0-9]+$ ]]
+	redlock help run > "$T/out"
+	for option in --key --ttl --wait --no-wait --conflict-exit-code --nodes --shell --verbose; do
+		file_has "$T/out" "$option"
+	done
+	for status in 64 69 75 78 79 125 126 127; do
+		file_has "$T/out" "^  $status "
+	done
+}
+
+@test "output that cannot be written is a failure" {
+	run -125 bash -c "'$REDLOCK_BUILD/redlock' help run > /dev/full"
+	[ "$output" = "redlock: cannot write to stdout: No space left on device" ]
+	run -125 bash -c "'$REDLOCK_BUILD/redlock' version >&-"
+	[ "$output" = "redlock: cannot write to stdout: Bad file descriptor" ]
+}
+
+@test "settings from the environment; the command line wins" {
+	REDLOCK_TTL=77s run redlock run -k job -- printenv REDLOCK_TTL_MS
+	[ "$output" = 77000 ]
+	REDLOCK_TTL=77s run redlock run -k job -t 5s -- printenv REDLOCK_TTL_MS
+	[ "$output" = 5000 ]
+	node 1 set job other px 60000
+	REDLOCK_WAIT=0 REDLOCK_CONFLICT_EXIT_CODE=9 REDLOCK_QUIET=1 run redlock run -k job -- true
+	[ "$status" -eq 9 ]
+	[ "$output" = "" ]
+	REDLOCK_WAIT=60 run -75 redlock run -n -k job -- true
+	node 1 del job
+	REDLOCK_KEY=outer run -64 redlock run -- true
+}

@@ -59,29 +59,36 @@ $(B)/tools/%: tests/tools/%.c
 
 BATS_FILES = $(sort $(wildcard tests/bats/*.bats))
 
-# Everything a reviewer needs.
-check: lint fmt-check check-all
+# Everything a reviewer needs: the rules of the house, then the whole suite on the real program and on
+# one that watches itself.
+check: check-suite check-san
 
-# The same without what takes longer than a few seconds.
-check-fast: lint
-	$(Q)$(MAKE) --no-print-directory $(B)/redlock $(B)/unit
-	$(Q)tests/run --unit $(B)/unit
+check-suite: check-built
+	$(Q)CC="$(CC)" tests/run $(B) lint unit $(BATS_FILES)
 
-check-all: $(B)/redlock $(B)/unit $(TOOLS)
-	$(Q)tests/run --unit $(B)/unit --bats $(B) $(BATS_FILES)
+# Seconds: the loop while writing.
+check-fast: check-built
+	$(Q)CC="$(CC)" tests/run $(B) lint unit
 
 # One target per tool: each builds into a folder of its own and runs the whole suite on it.
 check-san:
-	$(Q)UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 $(MAKE) --no-print-directory \
-		B=build/san CFLAGS="-O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer" check-all
+	$(Q)UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 $(MAKE) \
+		--no-print-directory B=build/san check-part \
+		CFLAGS="-O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer"
 
 check-tsan:
-	$(Q)TSAN_OPTIONS=halt_on_error=1 $(MAKE) --no-print-directory B=build/tsan \
-		CFLAGS="-O1 -g -fsanitize=thread -fno-omit-frame-pointer" check-all
+	$(Q)TSAN_OPTIONS=halt_on_error=1 $(MAKE) --no-print-directory B=build/tsan check-part \
+		CFLAGS="-O1 -g -fsanitize=thread -fno-omit-frame-pointer"
 
-check-valgrind: $(B)/redlock $(B)/unit $(TOOLS)
-	$(Q)REDLOCK_UNDER="valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,possible --trace-children=no --child-silent-after-fork=yes" \
-		tests/run --unit $(B)/unit --bats $(B) $(BATS_FILES)
+check-valgrind: check-built
+	$(Q)REDLOCK_UNDER="valgrind -q --error-exitcode=99 --leak-check=full \
+		--errors-for-leak-kinds=definite,possible --trace-children=no" \
+		tests/run $(B) $(BATS_FILES)
+
+check-part: check-built
+	$(Q)tests/run $(B) unit $(BATS_FILES)
+
+check-built: $(B)/redlock $(B)/unit $(TOOLS)
 
 lint:
 	$(Q)CC="$(CC)" tests/lint
@@ -111,5 +118,5 @@ uninstall:
 clean:
 	rm -rf build
 
-.PHONY: all check check-fast check-all check-san check-tsan check-valgrind lint fmt fmt-check tidy \
-	bench demo install uninstall clean
+.PHONY: all check check-suite check-fast check-san check-tsan check-valgrind check-part check-built \
+	lint fmt fmt-check tidy bench demo install uninstall clean

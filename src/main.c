@@ -64,9 +64,9 @@ static int run(char *const argv[])
 	if (settings.quiet)
 		out_set_loudness(OUT_ERRORS);
 	else
-		out_set_loudness(settings.verbose > 1 ? OUT_ANSWERS
-			: settings.verbose == 1       ? OUT_DECISIONS
-						      : OUT_NORMAL);
+		out_set_loudness(settings.verbose > 1    ? OUT_ANSWERS
+				 : settings.verbose == 1 ? OUT_DECISIONS
+							 : OUT_NORMAL);
 	return cmd_run(&settings, argv + operands);
 }
 

@@ -4,11 +4,11 @@
 
 enum err_kind {
 	ERR_NONE,
-	ERR_USAGE,  /* the command line is wrong: nothing was done */
+	ERR_USAGE, /* the command line is wrong: nothing was done */
 	ERR_CONFIG, /* a setting is wrong: a URL, a node named twice */
 	ERR_SYSTEM, /* this machine refused: memory, descriptors, fork */
 	ERR_CANNOT_RUN, /* the command was found, but cannot be executed */
-	ERR_NOT_FOUND,  /* the command was not found */
+	ERR_NOT_FOUND, /* the command was not found */
 };
 
 #define ERR_TEXT_MAX 640

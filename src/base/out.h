@@ -5,10 +5,10 @@
 #include "base/err.h"
 
 enum loudness {
-	OUT_ERRORS,    /* -q: only what made redlock fail */
-	OUT_NORMAL,    /* and what a user should know: waiting, busy, a lock left behind */
+	OUT_ERRORS, /* -q: only what made redlock fail */
+	OUT_NORMAL, /* and what a user should know: waiting, busy, a lock left behind */
 	OUT_DECISIONS, /* -v */
-	OUT_ANSWERS,   /* -vv: every node's answer */
+	OUT_ANSWERS, /* -vv: every node's answer */
 };
 
 void out_set_loudness(enum loudness loudness);

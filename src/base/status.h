@@ -5,15 +5,15 @@
 #include "base/err.h"
 
 /* name, number, when. The words are what --help (and the man page) show. */
-#define STATUS_TABLE(X)                                                                            \
-	X(STATUS_OK, 0, "done; `run`: the command's own status, or its signal")                    \
-	X(STATUS_USAGE, 64, "usage: nothing was done")                                             \
-	X(STATUS_NO_QUORUM, 69, "no quorum: too few nodes answered within the wait")               \
-	X(STATUS_BUSY, 75, "busy: held by somebody else for the whole wait (-E changes it)")       \
-	X(STATUS_CONFIG, 78, "configuration: a node's URL, a node named twice")                    \
+#define STATUS_TABLE(X) \
+	X(STATUS_OK, 0, "done; `run`: the command's own status, or its signal") \
+	X(STATUS_USAGE, 64, "usage: nothing was done") \
+	X(STATUS_NO_QUORUM, 69, "no quorum: too few nodes answered within the wait") \
+	X(STATUS_BUSY, 75, "busy: held by somebody else for the whole wait (-E changes it)") \
+	X(STATUS_CONFIG, 78, "configuration: a node's URL, a node named twice") \
 	X(STATUS_LOST, 79, "the lock was lost while the command ran, and the command was stopped") \
-	X(STATUS_INTERNAL, 125, "redlock itself failed")                                           \
-	X(STATUS_CANNOT_RUN, 126, "the command was found but could not be run")                    \
+	X(STATUS_INTERNAL, 125, "redlock itself failed") \
+	X(STATUS_CANNOT_RUN, 126, "the command was found but could not be run") \
 	X(STATUS_NOT_FOUND, 127, "the command was not found")
 
 #define STATUS_ENUM(name, number, words) name = (number),

@@ -59,7 +59,8 @@ const char *duration_parse(const char *text, usec *out)
 		return "has an unknown unit (known: ms, s, m, h, d)";
 	if (whole > DURATION_MAX / unit->length)
 		return "is too long (at most 100 years)";
-	/* fraction < 10^8 and a day is < 10^11 us: the product overflows, so it goes by a wider type */
+	/* fraction < 10^8 and a day is < 10^11 us: the product overflows, so it goes by a wider
+	 * type */
 	total = whole * unit->length +
 		(usec)(((__int128)fraction * unit->length + scale - 1) / scale) + more;
 	if (total > DURATION_MAX)
@@ -79,7 +80,8 @@ const char *duration_format(char dst[DURATION_TEXT_MAX], usec d)
 	if (d < sec)
 		snprintf(dst, DURATION_TEXT_MAX, "%dms", (int)(d / USEC_MSEC));
 	else if (d < 10 * sec && d % sec >= sec / 10)
-		snprintf(dst, DURATION_TEXT_MAX, "%d.%ds", (int)(d / sec), (int)(d % sec * 10 / sec));
+		snprintf(dst, DURATION_TEXT_MAX, "%d.%ds", (int)(d / sec),
+			(int)(d % sec * 10 / sec));
 	else if (d < 2 * min)
 		snprintf(dst, DURATION_TEXT_MAX, "%ds", (int)(d / sec));
 	else {

@@ -37,7 +37,8 @@ static void print_options(void)
 			if (option_rows[i].group == (enum option_group)group)
 				print_option(&option_rows[i]);
 	}
-	printf("\nDurations: 250ms 1.5s 30s 5m 2h 1d; a bare number is seconds. Most options can also "
+	printf("\nDurations: 250ms 1.5s 30s 5m 2h 1d; a bare number is seconds. Most options can "
+	       "also "
 	       "be set\nin the environment: --node-timeout as REDLOCK_NODE_TIMEOUT, and so on.\n");
 }
 
@@ -58,13 +59,15 @@ static void print_command(const struct command_row *row)
 	print_statuses();
 	printf("\nExamples\n"
 	       "  redlock run -k nightly --nodes 'redis://a redis://b redis://c' -- backup.sh\n"
-	       "  redlock run -k nightly -n -E 0 -- backup.sh      skip it if another host runs it\n"
+	       "  redlock run -k nightly -n -E 0 -- backup.sh      skip it if another host runs "
+	       "it\n"
 	       "  redlock run -k deploy -w 10m -c 'make && make deploy'\n");
 }
 
 static void print_overview(void)
 {
-	printf("redlock runs commands under a lock that is held on a majority of Redis servers.\n\n");
+	printf("redlock runs commands under a lock that is held on a majority of Redis "
+	       "servers.\n\n");
 	for (int i = 0; i < command_rows_count; i++)
 		printf("  redlock %-8s %s\n", command_rows[i].name, command_rows[i].summary);
 	printf("\n  redlock run -k nightly --nodes 'redis://a redis://b redis://c' -- backup.sh\n\n"

@@ -2,9 +2,10 @@
  * redlock run: take the lock, run the command, release the lock.
  *
  * The main thread acquires, starts the command while it is still the only thread, and watches
- * signals, the command and, by a clock of its own, the end of the validity. When the first extension
- * is due, it hands the session to the keeper and watches the keeper's notes as well: a command that
- * ends before then costs no thread. When the command is gone, the session is main's again.
+ * signals, the command and, by a clock of its own, the end of the validity. When the first
+ * extension is due, it hands the session to the keeper and watches the keeper's notes as well: a
+ * command that ends before then costs no thread. When the command is gone, the session is main's
+ * again.
  */
 #include "base/clock.h"
 #include "base/out.h"
@@ -111,7 +112,8 @@ static void release(struct run *r)
 	}
 	if (q->policy.nodes - quorum_unreleased(q, &until) < policy_quorum(&q->policy))
 		out_say(OUT_NORMAL, "%s",
-			report_unreleased(text, q, &r->settings->nodes, r->settings->key, clock_now()));
+			report_unreleased(
+				text, q, &r->settings->nodes, r->settings->key, clock_now()));
 	else
 		out_say(OUT_DECISIONS, "released '%s'", r->key);
 	session_close(&r->session);
@@ -137,7 +139,8 @@ static int refused(struct run *r)
 	case REFUSAL_SLOW:
 		out_say(OUT_ERRORS, "%s", text);
 		if (s->nodes.count == 1 && strcmp(s->nodes.node[0].label, DEFAULT_NODES) == 0)
-			out_hint(OUT_ERRORS, "name your Redis servers with --nodes or REDLOCK_NODES");
+			out_hint(OUT_ERRORS,
+				"name your Redis servers with --nodes or REDLOCK_NODES");
 		return STATUS_NO_QUORUM;
 	case REFUSAL_NONE:
 		break;
@@ -210,7 +213,8 @@ static void start_keeper(struct run *r)
 				out_loudness() >= OUT_ANSWERS, &e) == 0;
 	if (!r->has_keeper) {
 		out_err(&e);
-		leash_pull(&r->leash, clock_now()); /* a lock that nobody keeps is as good as lost */
+		leash_pull(
+			&r->leash, clock_now()); /* a lock that nobody keeps is as good as lost */
 	}
 }
 
@@ -323,7 +327,8 @@ int cmd_run(struct settings *s, char *const operands[])
 		argv = shell_argv;
 	}
 	if (!argv[0] || (s->shell && operands[0])) {
-		out_say(OUT_ERRORS, s->shell ? "both -c and a command: which one?" : "no command to run");
+		out_say(OUT_ERRORS,
+			s->shell ? "both -c and a command: which one?" : "no command to run");
 		out_hint(OUT_ERRORS, "redlock run -k KEY -- COMMAND; see 'redlock help run'");
 		return STATUS_USAGE;
 	}

@@ -11,7 +11,7 @@
 
 struct leash_policy {
 	usec kill_after; /* between TERM and KILL */
-	usec reap;       /* between KILL and the end of the validity: to die and be reaped */
+	usec reap; /* between KILL and the end of the validity: to die and be reaped */
 };
 
 /* TERM is due this long before the validity ends. */
@@ -35,7 +35,7 @@ enum leash_action {
 struct leash {
 	struct leash_policy policy;
 	usec valid_until; /* set it anew after each extension */
-	usec term_at;     /* when TERM was sent; NEVER: not yet */
+	usec term_at; /* when TERM was sent; NEVER: not yet */
 	bool killed;
 };
 

@@ -31,8 +31,8 @@ static int refuse(struct err *e, const char *url, const char *why)
 
 	mask(shown, sizeof(shown), url);
 	err_set(e, ERR_CONFIG, "bad node '%s': %s", shown, why);
-	return err_hint(e,
-		"a node is redis://[user:password@]host[:port][/db], host:port or unix:///path");
+	return err_hint(
+		e, "a node is redis://[user:password@]host[:port][/db], host:port or unix:///path");
 }
 
 static int hex_digit(char c)
@@ -214,7 +214,7 @@ int node_parse(const char *url, struct node *node, struct err *e)
 static bool same_server(const struct node *a, const struct node *b)
 {
 	return a->kind == b->kind && a->port == b->port && strcasecmp(a->host, b->host) == 0 &&
-		(a->kind == NODE_TCP || strcmp(a->host, b->host) == 0);
+	       (a->kind == NODE_TCP || strcmp(a->host, b->host) == 0);
 }
 
 static int add_one(struct node_list *list, const char *url, struct err *e)

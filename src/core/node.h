@@ -23,11 +23,11 @@ enum node_kind {
 struct node {
 	enum node_kind kind;
 	char host[NODE_HOST_MAX]; /* name, IPv4, IPv6 without brackets, or the socket's path */
-	int port;                 /* NODE_TCP only */
+	int port; /* NODE_TCP only */
 	int db;
-	char user[NODE_SECRET_MAX];     /* "": the default user */
+	char user[NODE_SECRET_MAX]; /* "": the default user */
 	char password[NODE_SECRET_MAX]; /* "": no AUTH unless there is a user */
-	char label[NODE_LABEL_MAX];     /* the canonical URL without user and password: safe to show */
+	char label[NODE_LABEL_MAX]; /* the canonical URL without user and password: safe to show */
 };
 
 /*

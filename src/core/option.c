@@ -30,14 +30,15 @@ const struct option_row option_rows[] = {
 		"give up after D; 0: do not wait", "wait for ever"},
 	{GROUP_LOCK, 'n', "no-wait", "nonblock", OPTION_NO_WAIT, FIELD(wait), false, NULL,
 		"do not wait: the same as -w 0", NULL},
-	{GROUP_LOCK, 'E', "conflict-exit-code", NULL, OPTION_STATUS, FIELD(conflict_exit_code), true,
-		"N", "the exit status when somebody else holds the lock", "75"},
+	{GROUP_LOCK, 'E', "conflict-exit-code", NULL, OPTION_STATUS, FIELD(conflict_exit_code),
+		true, "N", "the exit status when somebody else holds the lock", "75"},
 	{GROUP_LOCK, 0, "owner", NULL, OPTION_TEXT, FIELD(owner), true, "TEXT",
 		"what others are shown as the holder", "user@host:pid command"},
 	{GROUP_RUN, 'c', "shell", NULL, OPTION_TEXT, FIELD(shell), false, "STRING",
 		"run STRING with $SHELL -c, or /bin/sh -c", NULL},
 	{GROUP_RUN, 0, "kill-after", NULL, OPTION_DURATION, FIELD(kill_after), true, "D",
-		"when the lock is lost: time between TERM and KILL", "a tenth of the TTL, at most 10s"},
+		"when the lock is lost: time between TERM and KILL",
+		"a tenth of the TTL, at most 10s"},
 	{GROUP_NODES, 0, "node", NULL, OPTION_NODES, FIELD(nodes), false, "URL",
 		"a node; repeat it: redis://[user:password@]host[:port][/db], host:port, "
 		"unix:///path",
@@ -140,8 +141,8 @@ static const char *read_factor(const char *text, long *permille)
 }
 
 /* `source` is how the user wrote the option: "--ttl", "-t" or "REDLOCK_TTL". */
-static int set_value(struct reading *r, const struct option_row *row, const char *source,
-	const char *value)
+static int set_value(
+	struct reading *r, const struct option_row *row, const char *source, const char *value)
 {
 	void *field = (char *)r->s + row->field;
 	const char *why = NULL;
@@ -174,7 +175,8 @@ static int set_value(struct reading *r, const struct option_row *row, const char
 		if (value[strspn(value, ", \t\r\n")] == '\0') {
 			err_set(r->e, ERR_CONFIG, "%s names no node", source);
 			return err_hint(r->e, "name Redis servers, such as --nodes "
-				"'redis://a redis://b redis://c', or leave it out for " DEFAULT_NODES);
+					      "'redis://a redis://b redis://c', or leave it out "
+					      "for " DEFAULT_NODES);
 		}
 		return node_list_add(field, value, r->e);
 	}
@@ -210,7 +212,8 @@ static int unknown_option(struct reading *r, const char *shown_as, const char *n
 	err_set(r->e, ERR_USAGE, "unknown option '%s'", shown);
 	if (nearest)
 		return err_hint(r->e, "did you mean --%s? See 'redlock help run'", nearest);
-	return err_hint(r->e, "see 'redlock help run'; a command that starts with '-' goes behind '--'");
+	return err_hint(
+		r->e, "see 'redlock help run'; a command that starts with '-' goes behind '--'");
 }
 
 static int missing_value(struct reading *r, const char *source, const struct option_row *row)
@@ -313,7 +316,8 @@ static int read_env(struct reading *r, char *const envp[])
 			continue;
 		if (row->kind == OPTION_COUNT) {
 			if (!text_number(value, 0, 9, (long *)((char *)r->s + row->field)))
-				return err_set(r->e, ERR_USAGE, "%s is not a number from 0 to 9", name);
+				return err_set(
+					r->e, ERR_USAGE, "%s is not a number from 0 to 9", name);
 		} else if (set_value(r, row, name, value) < 0) {
 			return -1;
 		}
@@ -321,8 +325,8 @@ static int read_env(struct reading *r, char *const envp[])
 	return 0;
 }
 
-int options_read(struct settings *s, int first, char *const argv[], char *const envp[],
-	struct err *e)
+int options_read(
+	struct settings *s, int first, char *const argv[], char *const envp[], struct err *e)
 {
 	struct reading r = {.s = s, .e = e};
 	int i = first, used;

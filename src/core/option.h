@@ -24,13 +24,13 @@ extern const struct command_row command_rows[];
 extern const int command_rows_count;
 
 enum option_kind {
-	OPTION_COUNT,    /* no value; each mention adds 1 */
-	OPTION_NO_WAIT,  /* no value; sets a duration to 0 */
+	OPTION_COUNT, /* no value; each mention adds 1 */
+	OPTION_NO_WAIT, /* no value; sets a duration to 0 */
 	OPTION_TEXT,
 	OPTION_DURATION,
-	OPTION_STATUS,   /* 0..255 */
-	OPTION_FACTOR,   /* 0.01..0.5, kept in permille */
-	OPTION_NODES,    /* one node or a list of them; mentions add up */
+	OPTION_STATUS, /* 0..255 */
+	OPTION_FACTOR, /* 0.01..0.5, kept in permille */
+	OPTION_NODES, /* one node or a list of them; mentions add up */
 };
 
 enum option_group {
@@ -43,12 +43,12 @@ enum option_group {
 
 struct option_row {
 	enum option_group group;
-	char letter;      /* 0: none */
+	char letter; /* 0: none */
 	const char *name;
 	const char *alias; /* another long name, or NULL */
 	enum option_kind kind;
-	size_t field;     /* offset in struct settings */
-	bool has_env;     /* REDLOCK_NAME sets it too */
+	size_t field; /* offset in struct settings */
+	bool has_env; /* REDLOCK_NAME sets it too */
 	const char *value; /* what --help calls the value, or NULL */
 	const char *words;
 	const char *initial; /* the default, in words, or NULL */
@@ -72,7 +72,7 @@ const char *command_nearest(const char *name);
  * -1 with *e set (ERR_USAGE, or ERR_CONFIG for a node). Stops early, without looking at the
  * environment, when --help or --version was given. Values are kept as pointers into argv and envp.
  */
-int options_read(struct settings *s, int first, char *const argv[], char *const envp[],
-	struct err *e);
+int options_read(
+	struct settings *s, int first, char *const argv[], char *const envp[], struct err *e);
 
 #endif

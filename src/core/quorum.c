@@ -20,9 +20,9 @@
 enum phase {
 	PHASE_IDLE,
 	PHASE_GATHER, /* connections are being made; nothing of this round was sent */
-	PHASE_ASK,    /* the votes of an attempt are coming in */
-	PHASE_PAUSE,  /* between two attempts */
-	PHASE_KEEP,   /* held */
+	PHASE_ASK, /* the votes of an attempt are coming in */
+	PHASE_PAUSE, /* between two attempts */
+	PHASE_KEEP, /* held */
 	PHASE_LET_GO, /* releasing for good */
 	PHASE_DONE,
 };
@@ -125,7 +125,8 @@ static void open_link(struct step *s, int i)
 	m->tried = s->q->round;
 }
 
-/* No vote comes any more from this node in this round. Of several reasons the first is the cause. */
+/* No vote comes any more from this node in this round. Of several reasons the first is the cause.
+ */
 static void set_absent(struct member *m, const struct answer *answer)
 {
 	if (m->vote != VOTE_NONE)
@@ -161,7 +162,8 @@ static void send_op(struct step *s, int i, enum op op)
 	assert(!in_flight(m));
 	m->asked = true;
 	m->joined = s->q->round;
-	/* The time-out covers connecting and answering; a heal is asked after the round's answer. */
+	/* The time-out covers connecting and answering; a heal is asked after the round's answer.
+	 */
 	m->due = (op == OP_HEAL ? s->now : s->q->round_at) + p->node_timeout;
 	/* It may land whatever becomes of the answer, so it is owed from here on. */
 	if (op != OP_EXTEND)
@@ -196,8 +198,8 @@ static void reply(struct step *s, const struct event *ev)
 	m->answer = *answer;
 	if (answer->run_id[0])
 		memcpy(m->run_id, answer->run_id, sizeof(m->run_id));
-	/* Only the first word of this round counts: not an earlier round's, not a late one, and not a
-	 * heal's, which would let a lock that a majority forgot confirm itself. */
+	/* Only the first word of this round counts: not an earlier round's, not a late one, and not
+	 * a heal's, which would let a lock that a majority forgot confirm itself. */
 	if (ev->round == q->round && ev->op != OP_HEAL && m->vote == VOTE_NONE)
 		m->vote = answer->vote;
 	/* The scripts change all or nothing, so a clean NO leaves nothing to release. */
@@ -359,8 +361,7 @@ static void gather(struct step *s, usec *wake_at)
 	}
 	if (ready + pending < quorum)
 		fail_attempt(s, REFUSAL_NO_QUORUM);
-	else if (ready >= quorum && (pending == 0 ||
-		 grace_is_over(q, s->now, true, 200, wake_at)))
+	else if (ready >= quorum && (pending == 0 || grace_is_over(q, s->now, true, 200, wake_at)))
 		ask(s);
 }
 
@@ -505,8 +506,8 @@ static void release(struct step *s, usec *wake_at)
 	}
 	*wake_at = q->release_until;
 	if (waited_for == 0 || s->now >= q->release_until ||
-		grace_is_over(q, s->now, settled >= policy_quorum(&q->policy), 2 * USEC_MSEC,
-			wake_at)) {
+		grace_is_over(
+			q, s->now, settled >= policy_quorum(&q->policy), 2 * USEC_MSEC, wake_at)) {
 		q->phase = PHASE_DONE;
 		q->state = QUORUM_OVER;
 		*wake_at = NEVER;
@@ -587,8 +588,8 @@ static usec advance(struct step *s)
 	case PHASE_KEEP:
 		keep(s);
 		if (q->state == QUORUM_HELD)
-			wake_at = usec_min(q->asking ? NEVER : q->resume_at,
-				q->valid_until - q->policy.guard);
+			wake_at = usec_min(
+				q->asking ? NEVER : q->resume_at, q->valid_until - q->policy.guard);
 		else if (q->state == QUORUM_EXPIRING)
 			wake_at = q->valid_until;
 		break;
@@ -606,7 +607,8 @@ void quorum_step(struct quorum *q, const struct event *ev, struct update *up)
 
 	up->new_token = false;
 	up->count = 0;
-	/* Expiry is looked at before the event: no answer, however good, revives a lock that ended. */
+	/* Expiry is looked at before the event: no answer, however good, revives a lock that ended.
+	 */
 	look_at_expiry(q, s.now);
 	take_in(&s, ev);
 	overdue(&s);

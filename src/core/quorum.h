@@ -15,12 +15,12 @@
 #include <stdbool.h>
 
 struct policy {
-	int nodes;         /* configured nodes, 1..NODES_MAX */
-	usec ttl;          /* the key's life on a node */
-	usec drift;        /* how much of it is not relied on: clocks run at different rates */
+	int nodes; /* configured nodes, 1..NODES_MAX */
+	usec ttl; /* the key's life on a node */
+	usec drift; /* how much of it is not relied on: clocks run at different rates */
 	usec node_timeout; /* longest wait for one node: connect plus answer */
-	usec wait;         /* how long to go on trying; 0: one attempt; NEVER: no limit */
-	usec guard;        /* EXPIRING comes this long before the validity ends */
+	usec wait; /* how long to go on trying; 0: one attempt; NEVER: no limit */
+	usec guard; /* EXPIRING comes this long before the validity ends */
 };
 
 /* More than half of the nodes *configured*, whoever happens to answer. */
@@ -35,8 +35,8 @@ usec policy_drift(usec ttl, int factor_permille);
 enum quorum_state {
 	QUORUM_TRYING,
 	QUORUM_HELD,
-	QUORUM_EXPIRING,  /* the end is near or certain: end the command now */
-	QUORUM_LOST,      /* the validity is over */
+	QUORUM_EXPIRING, /* the end is near or certain: end the command now */
+	QUORUM_LOST, /* the validity is over */
 	QUORUM_RELEASING, /* giving back whatever may be ours */
 	QUORUM_OVER,
 };
@@ -44,42 +44,43 @@ enum quorum_state {
 /* Why the lock was not obtained. */
 enum refusal {
 	REFUSAL_NONE,
-	REFUSAL_BUSY,      /* a majority answered, and somebody else is in the way */
+	REFUSAL_BUSY, /* a majority answered, and somebody else is in the way */
 	REFUSAL_NO_QUORUM, /* fewer than a majority answered */
 	REFUSAL_DUPLICATE, /* two nodes are one server */
-	REFUSAL_SLOW,      /* a majority granted it, but so late that too little validity was left */
+	REFUSAL_SLOW, /* a majority granted it, but so late that too little validity was left */
 };
 
 /* Why a held lock came to its end. */
 enum loss {
 	LOSS_NONE,
 	LOSS_EXPIRED, /* no majority confirmed it in time */
-	LOSS_DENIED,  /* a majority said, twice, that the key is gone or somebody else's */
+	LOSS_DENIED, /* a majority said, twice, that the key is gone or somebody else's */
 };
 
 enum event_kind {
-	EV_START,     /* begin */
-	EV_LINK_UP,   /* the connection to a node stands */
+	EV_START, /* begin */
+	EV_LINK_UP, /* the connection to a node stands */
 	EV_LINK_DOWN, /* it could not be made, or broke; answer says why */
-	EV_REPLY,     /* the answer to the oldest unanswered request on that connection */
-	EV_TIME,      /* nothing happened but time */
-	EV_RELEASE,   /* let go: the command is gone, or the caller no longer wants the lock */
+	EV_REPLY, /* the answer to the oldest unanswered request on that connection */
+	EV_TIME, /* nothing happened but time */
+	EV_RELEASE, /* let go: the command is gone, or the caller no longer wants the lock */
 };
 
 struct event {
 	enum event_kind kind;
-	usec now;        /* read before this event is acted on; never goes back */
+	usec now; /* read before this event is acted on; never goes back */
 	uint64_t random; /* fresh random bits */
-	int node;        /* LINK_*, REPLY */
-	enum op op;      /* REPLY: the request that is answered, */
-	uint32_t round;  /* and the round it was sent for */
+	int node; /* LINK_*, REPLY */
+	enum op op; /* REPLY: the request that is answered, */
+	uint32_t round; /* and the round it was sent for */
 	const struct answer *answer; /* LINK_DOWN, REPLY */
 };
 
 enum action_kind {
-	ACT_OPEN,  /* connect; LINK_UP or LINK_DOWN follows */
+	ACT_OPEN, /* connect; LINK_UP or LINK_DOWN follows */
 	ACT_CLOSE, /* drop the connection at once; nothing follows */
-	ACT_SEND,  /* send op for round, behind all that was sent before; REPLY or LINK_DOWN follows */
+	ACT_SEND, /* send op for round, behind all that was sent before; REPLY or LINK_DOWN follows
+		   */
 };
 
 struct action {
@@ -116,16 +117,16 @@ struct member {
 	usec due; /* from then on what is in flight is late */
 
 	/* Debt: whatever may have been set must be released, by the token it was set with. */
-	uint32_t owes;        /* the attempt whose token may be on the node; 0: none */
-	usec owes_until;      /* the key has ended by then, released or not */
+	uint32_t owes; /* the attempt whose token may be on the node; 0: none */
+	usec owes_until; /* the key has ended by then, released or not */
 	bool release_refused; /* the last release got no clean answer on a whole connection */
-	int reopened;         /* how often the link was opened again just to release */
+	int reopened; /* how often the link was opened again just to release */
 
-	uint32_t tried;  /* the last round in which its link was opened, */
+	uint32_t tried; /* the last round in which its link was opened, */
 	uint32_t joined; /* in which it was asked, */
 	uint32_t healed; /* in which the key was put back */
 
-	enum vote vote;       /* in the current round */
+	enum vote vote; /* in the current round */
 	struct answer answer; /* the newest from, or about, this node */
 	char run_id[RUN_ID_MAX];
 };
@@ -137,20 +138,20 @@ struct quorum {
 	enum loss loss;
 	int duplicate[2]; /* two nodes that are one server; -1: none */
 
-	int phase;        /* enum phase in quorum.c */
-	uint32_t round;   /* every attempt, every extension has one of its own */
+	int phase; /* enum phase in quorum.c */
+	uint32_t round; /* every attempt, every extension has one of its own */
 	uint32_t attempt; /* the round whose token is current */
-	uint32_t proved;  /* the last round that a majority confirmed */
-	int extensions;   /* how many of those were extensions */
+	uint32_t proved; /* the last round that a majority confirmed */
+	int extensions; /* how many of those were extensions */
 
-	usec round_at;    /* when the round began: before its first byte left */
+	usec round_at; /* when the round began: before its first byte left */
 	usec valid_until; /* HELD and later */
-	usec deadline;    /* of the wait */
-	usec resume_at;   /* of the next attempt, or extension round */
-	usec enough_at;   /* when a majority was ready, or released; 0: not yet */
+	usec deadline; /* of the wait */
+	usec resume_at; /* of the next attempt, or extension round */
+	usec enough_at; /* when a majority was ready, or released; 0: not yet */
 	usec release_until;
-	bool asking;      /* an extension round is undecided */
-	bool denied;      /* the last extension round was a majority of NO */
+	bool asking; /* an extension round is undecided */
+	bool denied; /* the last extension round was a majority of NO */
 
 	struct member member[NODES_MAX];
 };

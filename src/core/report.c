@@ -52,7 +52,7 @@ static void add_owner(struct line *l, const struct answer *a)
 static bool same_holder(const struct answer *a, const struct answer *b)
 {
 	return a->vote == VOTE_FOREIGN && b->vote == VOTE_FOREIGN && a->text_len == b->text_len &&
-		memcmp(a->text, b->text, a->text_len) == 0;
+	       memcmp(a->text, b->text, a->text_len) == 0;
 }
 
 /* The holder that most nodes name, how many they are, and its longest time left. */
@@ -185,7 +185,8 @@ const char *report_refusal(char dst[REPORT_MAX], const struct quorum *q,
 	case REFUSAL_SLOW:
 		add(&l, "no quorum for ");
 		add_quoted(&l, key);
-		add(&l, " in time: the nodes granted it so late that too little of the TTL was left");
+		add(&l, " in time: the nodes granted it so late that too little of the TTL was "
+			"left");
 		break;
 	case REFUSAL_DUPLICATE:
 		return report_duplicate(dst, q, nodes);
@@ -236,8 +237,8 @@ const char *report_unreleased(char dst[REPORT_MAX], const struct quorum *q,
 	return dst;
 }
 
-const char *report_duplicate(char dst[REPORT_MAX], const struct quorum *q,
-	const struct node_list *nodes)
+const char *report_duplicate(
+	char dst[REPORT_MAX], const struct quorum *q, const struct node_list *nodes)
 {
 	struct line l = line(dst);
 

@@ -25,8 +25,8 @@ const char *report_unreleased(char dst[REPORT_MAX], const struct quorum *q,
 	const struct node_list *nodes, const char *key, usec now);
 
 /* "redis://a:6379 and redis://b:6379 are one server" */
-const char *report_duplicate(char dst[REPORT_MAX], const struct quorum *q,
-	const struct node_list *nodes);
+const char *report_duplicate(
+	char dst[REPORT_MAX], const struct quorum *q, const struct node_list *nodes);
 
 /* One node's answer to one request: "redis://a:6379 extend: yes (0.3ms)". */
 const char *report_answer(char dst[REPORT_MAX], const struct node *node, enum op op,

@@ -9,32 +9,30 @@
  * Every script answers {code, pttl, holder, run_id}: code 1 yes, 0 somebody else's, -1 gone.
  * `look` reads the key; a key of another type (Redisson keeps a hash) is somebody else's.
  */
-#define SCRIPT_LOOK                                                                                \
-	"local v=redis.pcall('GET',KEYS[1]) "                                                      \
-	"if type(v)=='table' then "                                                                \
-	"if not string.find(v.err,'WRONGTYPE',1,true) then return v end "                          \
-	"v='('..redis.call('TYPE',KEYS[1]).ok..')' end "                                           \
-	"local function other() "                                                                  \
+#define SCRIPT_LOOK \
+	"local v=redis.pcall('GET',KEYS[1]) " \
+	"if type(v)=='table' then " \
+	"if not string.find(v.err,'WRONGTYPE',1,true) then return v end " \
+	"v='('..redis.call('TYPE',KEYS[1]).ok..')' end " \
+	"local function other() " \
 	"return {0,redis.call('PTTL',KEYS[1]),string.sub(v,1,300),''} end "
 
-static const char script_acquire[] = SCRIPT_LOOK
-	"local id=redis.pcall('INFO','server') "
-	"id=type(id)=='string' and string.match(id,'run_id:(%x+)') or '' "
-	"if v and v~=ARGV[1] then local o=other() o[4]=id return o end "
-	"redis.call('SET',KEYS[1],ARGV[1],'PX',ARGV[2]) "
-	"return {1,tonumber(ARGV[2]),'',id}";
+static const char script_acquire[] =
+	SCRIPT_LOOK "local id=redis.pcall('INFO','server') "
+		    "id=type(id)=='string' and string.match(id,'run_id:(%x+)') or '' "
+		    "if v and v~=ARGV[1] then local o=other() o[4]=id return o end "
+		    "redis.call('SET',KEYS[1],ARGV[1],'PX',ARGV[2]) "
+		    "return {1,tonumber(ARGV[2]),'',id}";
 
-static const char script_extend[] = SCRIPT_LOOK
-	"if not v then return {-1,0,'',''} end "
-	"if v~=ARGV[1] then return other() end "
-	"redis.call('PEXPIRE',KEYS[1],ARGV[2]) "
-	"return {1,tonumber(ARGV[2]),'',''}";
+static const char script_extend[] = SCRIPT_LOOK "if not v then return {-1,0,'',''} end "
+						"if v~=ARGV[1] then return other() end "
+						"redis.call('PEXPIRE',KEYS[1],ARGV[2]) "
+						"return {1,tonumber(ARGV[2]),'',''}";
 
-static const char script_release[] = SCRIPT_LOOK
-	"if not v then return {-1,0,'',''} end "
-	"if v~=ARGV[1] then return other() end "
-	"redis.call('DEL',KEYS[1]) "
-	"return {1,0,'',''}";
+static const char script_release[] = SCRIPT_LOOK "if not v then return {-1,0,'',''} end "
+						 "if v~=ARGV[1] then return other() end "
+						 "redis.call('DEL',KEYS[1]) "
+						 "return {1,0,'',''}";
 
 static const char *script_of(enum op op)
 {

@@ -9,25 +9,25 @@
 
 enum op {
 	OP_ACQUIRE, /* take the key if it is free */
-	OP_EXTEND,  /* a new TTL if the key is still ours; touches nothing otherwise */
-	OP_HEAL,    /* OP_ACQUIRE for a node that lost our key; its answer is never a vote */
+	OP_EXTEND, /* a new TTL if the key is still ours; touches nothing otherwise */
+	OP_HEAL, /* OP_ACQUIRE for a node that lost our key; its answer is never a vote */
 	OP_RELEASE, /* delete the key if it is ours */
 };
 
 enum vote {
-	VOTE_NONE,    /* not asked, or not answered yet */
-	VOTE_YES,     /* done */
-	VOTE_GONE,    /* no such key */
+	VOTE_NONE, /* not asked, or not answered yet */
+	VOTE_YES, /* done */
+	VOTE_GONE, /* no such key */
 	VOTE_FOREIGN, /* the key is somebody else's */
-	VOTE_ABSENT,  /* no clean answer: never a vote, and never "busy" */
+	VOTE_ABSENT, /* no clean answer: never a vote, and never "busy" */
 };
 
 /* Why a node is absent. The words are in reason_words(). */
 enum reason {
 	REASON_NONE,
 	REASON_UNRESOLVED, /* detail: the resolver's words */
-	REASON_CONNECT,    /* detail: the system's words */
-	REASON_CLOSED,     /* the connection broke; detail may say how */
+	REASON_CONNECT, /* detail: the system's words */
+	REASON_CLOSED, /* the connection broke; detail may say how */
 	REASON_CONNECT_TIMEOUT,
 	REASON_TIMEOUT,
 	REASON_LOADING,
@@ -42,7 +42,7 @@ enum reason {
 	REASON_NOREPLICAS,
 	REASON_BUSY,
 	REASON_MAXCLIENTS,
-	REASON_SERVER,  /* another error; detail: the server's words */
+	REASON_SERVER, /* another error; detail: the server's words */
 	REASON_GARBAGE, /* not the protocol, or not our script's answer */
 	REASON_TOO_LONG,
 };
@@ -52,11 +52,11 @@ enum reason {
 
 struct answer {
 	enum vote vote;
-	enum reason reason;         /* VOTE_ABSENT only */
-	usec pttl;                  /* time left of the key as the node sees it; NEVER: no expiry */
+	enum reason reason; /* VOTE_ABSENT only */
+	usec pttl; /* time left of the key as the node sees it; NEVER: no expiry */
 	size_t text_len;
 	char text[ANSWER_TEXT_MAX]; /* FOREIGN: the holder's value, raw; ABSENT: detail, raw */
-	char run_id[RUN_ID_MAX];    /* which life of which server answered; "" if it does not say */
+	char run_id[RUN_ID_MAX]; /* which life of which server answered; "" if it does not say */
 };
 
 /* An answer that is no answer; detail may be NULL. */

@@ -55,7 +55,8 @@ static int check_times(struct settings *s, struct err *e)
 		s->kill_after = usec_min(leash_default_kill_after(s->ttl), longest);
 	if (s->kill_after > longest)
 		return err_set(e, ERR_USAGE,
-			"--kill-after %s does not fit into --ttl %s: at most %s leave the time to end "
+			"--kill-after %s does not fit into --ttl %s: at most %s leave the time to "
+			"end "
 			"the command before its lock",
 			duration_format(least, s->kill_after), duration_format(ttl, s->ttl),
 			duration_format(timeout, longest));
@@ -100,8 +101,8 @@ struct policy settings_policy(const struct settings *s)
 	};
 }
 
-void settings_owner(char *dst, size_t size, const char *user, const char *host, long pid,
-	char *const argv[])
+void settings_owner(
+	char *dst, size_t size, const char *user, const char *host, long pid, char *const argv[])
 {
 	char command[OWNER_COMMAND_MAX];
 	size_t used = 0;

@@ -40,7 +40,7 @@ struct leash_policy settings_leash(const struct settings *s);
 struct policy settings_policy(const struct settings *s);
 
 /* Writes "user@host:pid command" (control characters as '?', cut to size) for the holder's card. */
-void settings_owner(char *dst, size_t size, const char *user, const char *host, long pid,
-	char *const argv[]);
+void settings_owner(
+	char *dst, size_t size, const char *user, const char *host, long pid, char *const argv[]);
 
 #endif

@@ -12,8 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* In the child, after vfork: until exec the parent stands still and shares its memory, of which only
- * this stack frame and errno change here. Says by the pipe why exec failed: a status could be the command's own. */
+/* In the child, after vfork: until exec the parent stands still and shares its memory, of which
+ * only this stack frame and errno change here. Says by the pipe why exec failed: a status could be
+ * the command's own. */
 static void become(char *const argv[], const struct signals *signals, pid_t parent, int tell)
 {
 	int error = 0;
@@ -48,7 +49,8 @@ int child_start(struct child *c, char *const argv[], const struct signals *signa
 	ssize_t n;
 
 	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
-		return err_set(e, ERR_SYSTEM, "cannot start the command: pipe: %s", strerror(errno));
+		return err_set(
+			e, ERR_SYSTEM, "cannot start the command: pipe: %s", strerror(errno));
 	/* Not fork: copying the page tables alone takes as long as a node takes to answer. */
 	c->pid = vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork)
 	if (c->pid == 0)
@@ -57,7 +59,8 @@ int child_start(struct child *c, char *const argv[], const struct signals *signa
 	close(pipe_fds[1]);
 	if (c->pid < 0) {
 		close(pipe_fds[0]);
-		return err_set(e, ERR_SYSTEM, "cannot start the command: fork: %s", strerror(error));
+		return err_set(
+			e, ERR_SYSTEM, "cannot start the command: fork: %s", strerror(error));
 	}
 	c->pidfd = pidfd_open(c->pid, 0);
 	if (c->pidfd < 0) {

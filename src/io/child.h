@@ -17,7 +17,8 @@ struct child {
  * Starts argv (looked up in PATH) with the environment as it is now and the signal mask and
  * dispositions that redlock found. The kernel kills it when redlock dies. Must be called from the
  * main thread: the kernel's rule is about the death of the *thread* that forked (prctl(2)).
- * Returns -1 with *e: ERR_NOT_FOUND, ERR_CANNOT_RUN (the exec failed, nothing is left) or ERR_SYSTEM.
+ * Returns -1 with *e: ERR_NOT_FOUND, ERR_CANNOT_RUN (the exec failed, nothing is left) or
+ * ERR_SYSTEM.
  */
 int child_start(struct child *c, char *const argv[], const struct signals *signals, struct err *e);
 

@@ -34,9 +34,9 @@ static void *on_string(const redisReadTask *task, char *text, size_t len)
 
 	if (!item)
 		return NULL;
-	item->type = task->type == REDIS_REPLY_ERROR ? REPLY_ERROR
-		: task->type == REDIS_REPLY_STATUS   ? REPLY_STATUS
-						     : REPLY_STRING;
+	item->type = task->type == REDIS_REPLY_ERROR    ? REPLY_ERROR
+		     : task->type == REDIS_REPLY_STATUS ? REPLY_STATUS
+							: REPLY_STRING;
 	item->len = len < sizeof(item->text) ? len : sizeof(item->text) - 1;
 	memcpy(item->text, text, item->len);
 	item->text[item->len] = '\0';
@@ -295,8 +295,7 @@ void conn_send(struct conn *c, enum op op, uint32_t round, const char *key, cons
 		fail(c, REASON_CLOSED, strerror(ENOMEM));
 		return;
 	}
-	c->pending[c->pending_count++] =
-		(struct pending){.op = op, .round = round, .sent_at = now};
+	c->pending[c->pending_count++] = (struct pending){.op = op, .round = round, .sent_at = now};
 	flush(c);
 }
 
@@ -348,8 +347,8 @@ static void shift(struct conn *c)
 	memmove(c->pending, c->pending + 1, (size_t)c->pending_count * sizeof(c->pending[0]));
 }
 
-/* A server may say why it will not serve us ("max number of clients") and close: that is no reply to
- * anything, but it is the reason. */
+/* A server may say why it will not serve us ("max number of clients") and close: that is no reply
+ * to anything, but it is the reason. */
 static bool is_farewell(const struct reply *reply)
 {
 	return !reply->is_array && reply->item[0].type == REPLY_ERROR;
@@ -362,7 +361,8 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct answer *ans
 
 	while (c->state == CONN_UP) {
 		if (redisReaderGetReply(reader, &object) != REDIS_OK) {
-			fail(c, reader->err == REDIS_ERR_OOM ? REASON_TOO_LONG : REASON_GARBAGE, NULL);
+			fail(c, reader->err == REDIS_ERR_OOM ? REASON_TOO_LONG : REASON_GARBAGE,
+				NULL);
 			return false;
 		}
 		if (!object) {

@@ -50,7 +50,8 @@ struct conn {
 /* The node and its addresses must outlive the connection. */
 void conn_init(struct conn *c, const struct node *node, const struct addresses *addresses);
 
-/* Starts to connect, without waiting. The state is then OPENING or UP, or DOWN with `trouble` set. */
+/* Starts to connect, without waiting. The state is then OPENING or UP, or DOWN with `trouble` set.
+ */
 void conn_open(struct conn *c);
 
 /* Puts one request behind those before it and writes what the socket takes. c must be UP; it may be
@@ -74,9 +75,9 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct answer *ans
 void conn_abort(struct conn *c);
 
 /*
- * Ends in good order: the sending side is shut, what has come in is read, then it is closed. Closing
- * over unread bytes would reset the connection, and a reset can destroy a release that the node
- * has not read yet.
+ * Ends in good order: the sending side is shut, what has come in is read, then it is closed.
+ * Closing over unread bytes would reset the connection, and a reset can destroy a release that the
+ * node has not read yet.
  */
 void conn_close(struct conn *c);
 

@@ -34,8 +34,9 @@ static void tell_answer(struct keeper *k)
 	char text[REPORT_MAX];
 
 	if (ev->kind == EV_REPLY)
-		tell(k, NOTE_LOG, report_answer(text, &k->nodes->node[ev->node], ev->op, ev->answer,
-					  k->session->pool.took));
+		tell(k, NOTE_LOG,
+			report_answer(text, &k->nodes->node[ev->node], ev->op, ev->answer,
+				k->session->pool.took));
 }
 
 static void *run(void *arg)

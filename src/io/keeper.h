@@ -13,7 +13,7 @@
 enum note_kind {
 	NOTE_EXTENDED, /* valid_until is new */
 	NOTE_EXPIRING, /* the lock ends at valid_until; text says why */
-	NOTE_LOG,      /* text is a line for those who asked for more */
+	NOTE_LOG, /* text is a line for those who asked for more */
 };
 
 #define NOTE_TEXT_MAX 1000
@@ -35,7 +35,8 @@ struct keeper {
 	int stop_fd;
 };
 
-/* The session must be HELD. Returns -1 with *e (ERR_SYSTEM), and the session is still the caller's. */
+/* The session must be HELD. Returns -1 with *e (ERR_SYSTEM), and the session is still the caller's.
+ */
 int keeper_start(struct keeper *k, struct session *s, const struct node_list *nodes,
 	bool tell_answers, struct err *e);
 

@@ -10,10 +10,10 @@ struct pool {
 	struct addresses addresses[NODES_MAX];
 	struct conn conn[NODES_MAX];
 	enum conn_state told[NODES_MAX]; /* the state that the last event about it told */
-	int next;                        /* the node to look at first: nobody starves */
-	struct answer answer;            /* what the last event points to */
-	usec took;                       /* REPLY: from sending to now */
-	bool woken;                      /* pool_next() returned because wake_fd is readable */
+	int next; /* the node to look at first: nobody starves */
+	struct answer answer; /* what the last event points to */
+	usec took; /* REPLY: from sending to now */
+	bool woken; /* pool_next() returned because wake_fd is readable */
 };
 
 /* Resolves names within `timeout`. The list must outlive the pool. */

@@ -8,8 +8,8 @@ static const char *token_for(struct session *s, const struct action *a)
 {
 	char *sent = s->sent_token[a->node];
 
-	/* A release goes by the token that this node was given: with an earlier attempt's debt, that
-	 * is not the current one. */
+	/* A release goes by the token that this node was given: with an earlier attempt's debt,
+	 * that is not the current one. */
 	if (a->op == OP_RELEASE)
 		return sent;
 	if (a->op != OP_EXTEND)

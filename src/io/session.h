@@ -13,7 +13,7 @@ struct session {
 	struct pool pool;
 	const char *key;
 	char owner[OWNER_MAX];
-	char token[TOKEN_MAX];                 /* of the current attempt */
+	char token[TOKEN_MAX]; /* of the current attempt */
 	char sent_token[NODES_MAX][TOKEN_MAX]; /* what each node was last asked to keep */
 	usec wake_at;
 	uint64_t random;

@@ -30,7 +30,8 @@ int signals_open(struct signals *s, struct err *e)
 	sigset_t set;
 
 	choose(&set);
-	/* With SIGCHLD ignored, as some parents leave it, the kernel would keep no status for us. */
+	/* With SIGCHLD ignored, as some parents leave it, the kernel would keep no status for us.
+	 */
 	if (sigaction(SIGCHLD, &plain, &s->old_child) < 0 ||
 		sigprocmask(SIG_BLOCK, &set, &s->old_mask) < 0)
 		return err_set(e, ERR_SYSTEM, "cannot take signals: %s", strerror(errno));
@@ -49,8 +50,8 @@ bool signals_next(struct signals *s, struct caught *caught)
 			return false;
 		caught->number = (int)info.ssi_signo;
 		caught->is_terminals = info.ssi_code == SI_KERNEL &&
-			(caught->number == SIGINT || caught->number == SIGQUIT ||
-				caught->number == SIGWINCH);
+				       (caught->number == SIGINT || caught->number == SIGQUIT ||
+					       caught->number == SIGWINCH);
 	} while (caught->number == SIGPIPE && info.ssi_pid == (unsigned)getpid());
 	return true;
 }

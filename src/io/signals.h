@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 struct signals {
-	int fd;            /* readable when a signal has come */
+	int fd; /* readable when a signal has come */
 	sigset_t old_mask; /* what the command shall find */
 	struct sigaction old_child;
 };
@@ -22,7 +22,8 @@ int signals_open(struct signals *s, struct err *e);
 
 struct caught {
 	int number;
-	bool is_terminals; /* the terminal sent it to the whole foreground group: not to be passed on */
+	bool is_terminals; /* the terminal sent it to the whole foreground group: not to be passed
+			      on */
 };
 
 /* Takes the next signal, without waiting; false if there is none. */

@@ -120,7 +120,7 @@ refused() {
 	bad 'redis://***@a' "a '%' in user or password must start an escape such as %40" 'redis://me:hid%zzen@a'
 	bad '***@:1' "the host is missing" 'hid@den@:1'
 	refused 78 "redlock: more than 15 nodes" run -k job --nodes "$(printf 'node%d ' $(seq 16))" -- touch "$T/never"
-	refused 78 "redlock: node 'redis://a:6379' is named twice" run -k job --node a --node redis://A:6379/1 touch "$T/never"
+	refused 78 "redlock: node 'redis://A:6379/1' is named twice" run -k job --node a --node redis://A:6379/1 touch "$T/never"
 	refused 78 "redlock: --nodes names no node" run -k job --nodes ' , ' -- touch "$T/never"
 	REDLOCK_NODES= refused 78 "redlock: REDLOCK_NODES names no node" run -k job -- touch "$T/never"
 }

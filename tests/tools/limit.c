@@ -51,7 +51,8 @@ int main(int argc, char *argv[])
 	for (size_t n = 0; n < sizeof(id); n++)
 		snprintf(token + 2 * n, 3, "%02x", id[n]);
 	snprintf(request, sizeof(request),
-		"*6\r\n$3\r\nSET\r\n$%zu\r\n%s\r\n$40\r\n%s\r\n$2\r\nNX\r\n$2\r\nPX\r\n$5\r\n30000\r\n",
+		"*6\r\n$3\r\nSET\r\n$%zu\r\n%s\r\n$40\r\n%s\r\n$2\r\nNX\r\n$2\r\nPX\r\n$"
+		"5\r\n30000\r\n",
 		strlen(argv[1]), argv[1], token);
 	ask_all(request);
 	if (posix_spawnp(&pid, argv[i + 1], NULL, NULL, argv + i + 1, environ) != 0)

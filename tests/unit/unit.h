@@ -1,4 +1,5 @@
-/* unit: a test is TEST(words_in_a_name) { CHECK(...); }, in any file here; nothing else to register. */
+/* unit: a test is TEST(words_in_a_name) { CHECK(...); }, in any file here; nothing else to
+ * register. */
 #ifndef TESTS_UNIT_H
 #define TESTS_UNIT_H
 
@@ -19,18 +20,18 @@ bool unit_check(bool ok, const char *file, int line, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 bool unit_check_text(const char *got, const char *want, const char *file, int line);
 
-#define TEST(name)                                                                                 \
-	static void name(void);                                                                    \
-	static struct unit_test test_##name = {__FILE__, #name, name, NULL};                       \
-	__attribute__((constructor)) static void add_##name(void)                                  \
-	{                                                                                          \
-		unit_add(&test_##name);                                                            \
-	}                                                                                          \
+#define TEST(name) \
+	static void name(void); \
+	static struct unit_test test_##name = {__FILE__, #name, name, NULL}; \
+	__attribute__((constructor)) static void add_##name(void) \
+	{ \
+		unit_add(&test_##name); \
+	} \
 	static void name(void)
 
 #define CHECK(condition) unit_check(condition, __FILE__, __LINE__, "%s", #condition)
-#define CHECK_INT(got, want)                                                                       \
-	unit_check((long long)(got) == (long long)(want), __FILE__, __LINE__,                      \
+#define CHECK_INT(got, want) \
+	unit_check((long long)(got) == (long long)(want), __FILE__, __LINE__, \
 		"%s is %lld, not %lld", #got, (long long)(got), (long long)(want))
 #define CHECK_TEXT(got, want) unit_check_text(got, want, __FILE__, __LINE__)
 

@@ -1,0 +1,41 @@
+// What a section costs with the usual library: acquire on all nodes, spawn, wait, release.
+// usage: node node-redlock.js KEY SOCKET... -- COMMAND [ARG...]
+"use strict";
+
+const { spawn } = require("node:child_process");
+const { Redis } = require("ioredis");
+const { default: Redlock } = require("redlock");
+
+const words = process.argv.slice(2);
+const dashes = words.indexOf("--");
+const [key, ...sockets] = words.slice(0, dashes);
+const [command, ...args] = words.slice(dashes + 1);
+
+function run() {
+	return new Promise((resolve, reject) => {
+		const child = spawn(command, args, { stdio: "inherit" });
+
+		child.on("error", reject);
+		child.on("exit", (status, signal) => resolve(signal ? 1 : status));
+	});
+}
+
+async function main() {
+	const nodes = sockets.map((path) => new Redis({ path }));
+	const redlock = new Redlock(nodes);
+
+	try {
+		const lock = await redlock.acquire([key], 30000);
+
+		process.exitCode = await run();
+		await lock.release();
+	} finally {
+		for (const node of nodes)
+			node.disconnect();
+	}
+}
+
+main().catch((error) => {
+	console.error(`node-redlock: ${error.message}`);
+	process.exitCode = 1;
+});

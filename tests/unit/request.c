@@ -1,0 +1,263 @@
+/* request: what is asked, and what answers mean. */
+#include "core/request.h"
+
+#include "unit/unit.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
+
+/* ---- asking ---- */
+
+TEST(request_parts)
+{
+	static const enum op ops[] = {OP_ACQUIRE, OP_EXTEND, OP_HEAL, OP_RELEASE};
+	struct request r;
+
+	for (size_t i = 0; i < COUNT_OF(ops); i++) {
+		memset(&r, 0x5a, sizeof(r));
+		request_build(&r, ops[i], "the key", "token:me", 30 * USEC_SEC + 999);
+		CHECK_INT(r.argc, 6);
+		CHECK_TEXT(r.argv[0], "EVAL");
+		CHECK(strstr(r.argv[1], "redis.pcall('GET',KEYS[1])") != NULL);
+		CHECK_TEXT(r.argv[2], "1");
+		CHECK_TEXT(r.argv[3], "the key");
+		CHECK_TEXT(r.argv[4], "token:me");
+		CHECK_TEXT(r.argv[5], "30000");
+		for (int n = 0; n < r.argc; n++)
+			CHECK_INT(r.len[n], strlen(r.argv[n]));
+	}
+	request_build(&r, OP_ACQUIRE, "k", "t", (usec)100 * 365 * 86400 * USEC_SEC);
+	CHECK_TEXT(r.argv[5], "3153600000000");
+}
+
+TEST(request_scripts)
+{
+	static const struct {
+		enum op op;
+		const char *does;
+		const char *const never[3];
+	} cases[] = {
+		{OP_ACQUIRE, "redis.call('SET',KEYS[1],ARGV[1],'PX',ARGV[2])", {"DEL", "PEXPIRE'"}},
+		{OP_HEAL, "redis.call('SET',KEYS[1],ARGV[1],'PX',ARGV[2])", {"DEL", "PEXPIRE'"}},
+		{OP_EXTEND, "redis.call('PEXPIRE',KEYS[1],ARGV[2])", {"DEL", "'SET'"}},
+		{OP_RELEASE, "redis.call('DEL',KEYS[1])", {"PEXPIRE'", "'SET'"}},
+	};
+	struct request r;
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		const char *guard, *act;
+
+		request_build(&r, cases[i].op, "k", "t", USEC_SEC);
+		guard = strstr(r.argv[1], "v~=ARGV[1]");
+		act = strstr(r.argv[1], cases[i].does);
+		/* Nothing is done before the holder was compared. */
+		CHECK(guard && act && guard < act);
+		for (int n = 0; cases[i].never[n]; n++)
+			unit_check(!strstr(r.argv[1], cases[i].never[n]), __FILE__, __LINE__,
+				"op %d has %s", (int)cases[i].op, cases[i].never[n]);
+	}
+}
+
+/* ---- answers ---- */
+
+static void add_integer(struct reply *r, int64_t n)
+{
+	r->item[r->count++] = (struct reply_item){.type = REPLY_INTEGER, .integer = n};
+}
+
+static void add_text(struct reply *r, enum reply_type type, const char *text)
+{
+	struct reply_item *item = &r->item[r->count++];
+
+	*item = (struct reply_item){.type = type, .len = strlen(text)};
+	snprintf(item->text, sizeof(item->text), "%s", text);
+}
+
+static struct reply script_reply(int64_t code, int64_t pttl, const char *holder, const char *run_id)
+{
+	struct reply r = {.is_array = 1};
+
+	add_integer(&r, code);
+	add_integer(&r, pttl);
+	add_text(&r, REPLY_STRING, holder);
+	add_text(&r, REPLY_STRING, run_id);
+	return r;
+}
+
+TEST(answer_good)
+{
+	static const char run_id[] = "0123456789abcdef0123456789abcdef01234567";
+	static const struct {
+		int64_t code, pttl;
+		const char *holder, *run_id;
+		enum vote vote;
+		usec left;
+	} cases[] = {
+		{1, 30000, "", run_id, VOTE_YES, 30 * USEC_SEC},
+		{1, 0, "", "", VOTE_YES, 0},
+		{0, 27001, "somebody", "", VOTE_FOREIGN, 27001 * USEC_MSEC},
+		{0, -1, "somebody", run_id, VOTE_FOREIGN, NEVER},
+		{0, -2, "", "", VOTE_FOREIGN, NEVER},
+		{0, INT64_MIN, "x", "", VOTE_FOREIGN, NEVER},
+		{0, INT64_MAX, "x", "", VOTE_FOREIGN, NEVER},
+		{0, INT64_MAX / 1000, "x", "", VOTE_FOREIGN, INT64_MAX / 1000 * 1000},
+		{0, INT64_MAX / 1000 + 1, "x", "", VOTE_FOREIGN, NEVER},
+		{-1, 0, "", "", VOTE_GONE, 0},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct reply r = script_reply(
+			cases[i].code, cases[i].pttl, cases[i].holder, cases[i].run_id);
+		struct answer a = answer_read(&r);
+
+		CHECK_INT(a.vote, cases[i].vote);
+		CHECK_INT(a.reason, REASON_NONE);
+		CHECK_INT(a.pttl, cases[i].left);
+		CHECK_TEXT(a.text, cases[i].holder);
+		CHECK_INT(a.text_len, strlen(cases[i].holder));
+		CHECK_TEXT(a.run_id, cases[i].run_id);
+	}
+}
+
+TEST(answer_keeps_a_holder_byte_for_byte)
+{
+	struct reply r = script_reply(0, 1, "", "");
+	struct answer a;
+
+	memset(r.item[2].text, 'x', sizeof(r.item[2].text) - 1);
+	memcpy(r.item[2].text, "a\0b\xff", 4);
+	r.item[2].len = sizeof(r.item[2].text) - 1;
+	a = answer_read(&r);
+	CHECK_INT(a.vote, VOTE_FOREIGN);
+	CHECK_INT(a.text_len, ANSWER_TEXT_MAX - 1);
+	CHECK(memcmp(a.text, r.item[2].text, ANSWER_TEXT_MAX) == 0);
+}
+
+TEST(answer_errors)
+{
+	static const struct {
+		const char *text;
+		enum reason reason;
+	} cases[] = {
+		{"LOADING Redis is loading the dataset in memory", REASON_LOADING},
+		{"READONLY You can't write against a read only replica.", REASON_READONLY},
+		{"MISCONF Redis is configured to save RDB snapshots", REASON_MISCONF},
+		{"OOM command not allowed when used memory > 'maxmemory'.", REASON_OOM},
+		{"NOAUTH Authentication required.", REASON_NOAUTH},
+		{"WRONGPASS invalid username-password pair", REASON_NOAUTH},
+		{"ERR AUTH <password> called without any password configured", REASON_NOAUTH},
+		{"ERR invalid password", REASON_NOAUTH},
+		{"ERR Client sent AUTH, but no password is set", REASON_NOAUTH},
+		{"NOPERM this user has no permissions to run 'eval'", REASON_NOPERM},
+		{"ERR The user executing the script can't run this command", REASON_NOPERM},
+		{"MOVED 3999 127.0.0.1:6381", REASON_MOVED},
+		{"ASK 3999 127.0.0.1:6381", REASON_MOVED},
+		{"CLUSTERDOWN Hash slot not served", REASON_CLUSTERDOWN},
+		{"MASTERDOWN Link with MASTER is down", REASON_MASTERDOWN},
+		{"NOREPLICAS Not enough good replicas to write.", REASON_NOREPLICAS},
+		{"BUSY Redis is busy running a script.", REASON_BUSY},
+		{"ERR max number of clients reached", REASON_MAXCLIENTS},
+		{"ERR unknown command 'EVAL'", REASON_SERVER},
+		{"WRONGTYPE Operation against a key", REASON_SERVER},
+		{"ERR LOADING", REASON_SERVER},
+		{"loading", REASON_SERVER},
+		{"", REASON_SERVER},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct reply r = {.count = 0};
+		struct answer a;
+
+		add_text(&r, REPLY_ERROR, cases[i].text);
+		a = answer_read(&r);
+		CHECK_INT(a.vote, VOTE_ABSENT);
+		unit_check(a.reason == cases[i].reason, __FILE__, __LINE__, "'%s' is %d, not %d",
+			cases[i].text, (int)a.reason, (int)cases[i].reason);
+		CHECK_TEXT(a.text, cases[i].text);
+		CHECK_INT(a.text_len, strlen(cases[i].text));
+		CHECK_TEXT(a.run_id, "");
+	}
+}
+
+static void expect_garbage(const struct reply *r, int line)
+{
+	struct answer a = answer_read(r);
+
+	unit_check(a.vote == VOTE_ABSENT && a.reason == REASON_GARBAGE, __FILE__, line,
+		"vote %d, reason %d", (int)a.vote, (int)a.reason);
+}
+
+#define EXPECT_GARBAGE(r) expect_garbage(r, __LINE__)
+
+TEST(answer_malformed)
+{
+	static const int64_t codes[] = {
+		2, -2, 1000000, INT64_MAX, INT64_MIN, 0x100000001, 0x100000000, -0x100000001};
+	static const enum reply_type types[] = {
+		REPLY_NIL, REPLY_INTEGER, REPLY_STRING, REPLY_STATUS, REPLY_ERROR};
+	struct reply good = script_reply(1, 1, "", ""), r;
+
+	/* not an array */
+	for (size_t i = 0; i < COUNT_OF(types); i++) {
+		r = (struct reply){.count = 1, .item[0] = {.type = types[i], .integer = 1}};
+		if (types[i] != REPLY_ERROR)
+			EXPECT_GARBAGE(&r);
+		r.is_array = 1;
+		EXPECT_GARBAGE(&r);
+	}
+	r = good;
+	r.is_array = 0;
+	EXPECT_GARBAGE(&r);
+	/* too short, too long */
+	for (int n = 0; n <= REPLY_ITEMS_MAX; n++) {
+		r = good;
+		r.count = n;
+		if (n != 4)
+			EXPECT_GARBAGE(&r);
+	}
+	/* any item of another type */
+	for (int n = 0; n < 4; n++)
+		for (size_t i = 0; i < COUNT_OF(types); i++) {
+			r = good;
+			r.item[n].type = types[i];
+			if (types[i] != good.item[n].type)
+				EXPECT_GARBAGE(&r);
+		}
+	for (size_t i = 0; i < COUNT_OF(codes); i++) {
+		r = script_reply(codes[i], 1, "", "");
+		EXPECT_GARBAGE(&r);
+	}
+	r = script_reply(1, 1, "", "0123456789abcdef0123456789abcdef012345678");
+	EXPECT_GARBAGE(&r);
+}
+
+TEST(answer_absent_detail)
+{
+	char text[ANSWER_TEXT_MAX + 100];
+	struct answer a = answer_absent(REASON_CLOSED, NULL);
+
+	CHECK_INT(a.vote, VOTE_ABSENT);
+	CHECK_INT(a.reason, REASON_CLOSED);
+	CHECK_INT(a.text_len, 0);
+	CHECK_TEXT(a.text, "");
+	CHECK_TEXT(a.run_id, "");
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	a = answer_absent(REASON_CONNECT, text);
+	CHECK_INT(a.text_len, ANSWER_TEXT_MAX - 1);
+	CHECK_INT(strlen(a.text), ANSWER_TEXT_MAX - 1);
+}
+
+TEST(every_reason_has_its_own_words)
+{
+	for (int i = REASON_NONE; i <= REASON_TOO_LONG; i++) {
+		const char *words = reason_words((enum reason)i);
+
+		CHECK(strlen(words) > 5);
+		for (int j = REASON_NONE; j < i; j++)
+			CHECK(strcmp(words, reason_words((enum reason)j)) != 0);
+	}
+}

@@ -1,0 +1,205 @@
+/* settings: defaults, and what cannot work together. */
+#include "core/settings.h"
+
+#include "base/token.h"
+#include "unit/unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MS USEC_MSEC
+#define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
+
+static struct settings fresh(void)
+{
+	struct settings s;
+
+	memset(&s, 0x5a, sizeof(s));
+	settings_init(&s);
+	s.key = "k";
+	return s;
+}
+
+TEST(settings_defaults)
+{
+	struct settings s = fresh();
+	struct policy p;
+	struct err e;
+
+	CHECK(s.owner == NULL && s.shell == NULL);
+	CHECK_INT(settings_finish(&s, &e), 0);
+	CHECK_INT(s.ttl, 30 * USEC_SEC);
+	CHECK_INT(s.wait, NEVER);
+	CHECK_INT(s.conflict_exit_code, 75);
+	CHECK_INT(s.node_timeout, USEC_SEC);
+	CHECK_INT(s.drift_permille, 100);
+	CHECK_INT(s.kill_after, 3 * USEC_SEC);
+	CHECK_INT(s.verbose + s.quiet + s.help + s.version, 0);
+	CHECK_INT(s.nodes.count, 1);
+	CHECK_TEXT(s.nodes.node[0].label, DEFAULT_NODES);
+	p = settings_policy(&s);
+	CHECK_INT(p.nodes, 1);
+	CHECK_INT(p.ttl, 30 * USEC_SEC);
+	CHECK_INT(p.drift, 3002 * MS);
+	CHECK_INT(p.node_timeout, USEC_SEC);
+	CHECK_INT(p.wait, NEVER);
+	CHECK_INT(p.guard, 3500 * MS);
+	CHECK_INT(settings_leash(&s).kill_after, 3 * USEC_SEC);
+	CHECK_INT(settings_leash(&s).reap, 500 * MS);
+}
+
+TEST(settings_derived)
+{
+	static const struct {
+		usec ttl, node_timeout, kill_after;
+	} cases[] = {
+		{114 * MS, 50 * MS, 2600},
+		{USEC_SEC, 50 * MS, 100 * MS},
+		{2 * USEC_SEC, 100 * MS, 200 * MS},
+		{10 * USEC_SEC, 500 * MS, USEC_SEC},
+		{20 * USEC_SEC, USEC_SEC, 2 * USEC_SEC},
+		{100 * USEC_SEC, USEC_SEC, 10 * USEC_SEC},
+		{86400 * USEC_SEC, USEC_SEC, 10 * USEC_SEC},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct settings s = fresh();
+		struct err e = {.text = ""};
+
+		s.ttl = cases[i].ttl;
+		unit_check(settings_finish(&s, &e) == 0, __FILE__, __LINE__, "%s", e.text);
+		CHECK_INT(s.node_timeout, cases[i].node_timeout);
+		CHECK_INT(s.kill_after, cases[i].kill_after);
+	}
+}
+
+TEST(settings_refusals)
+{
+	static char long_key[KEY_MAX + 2], long_owner[OWNER_MAX + 1];
+	static const struct {
+		const char *key, *owner;
+		usec ttl, node_timeout, kill_after;
+		const char *why;
+	} cases[] = {
+		{"k", NULL, 30 * USEC_SEC, UNSET, UNSET, NULL},
+		{NULL, NULL, 30 * USEC_SEC, UNSET, UNSET, "no key"},
+		{"", NULL, 30 * USEC_SEC, UNSET, UNSET, "the key is empty"},
+		{long_key, NULL, 30 * USEC_SEC, UNSET, UNSET,
+			"the key has 4097 bytes; at most 4096 are"},
+		{long_key + 1, NULL, 30 * USEC_SEC, UNSET, UNSET, NULL},
+		{"k", long_owner, 30 * USEC_SEC, UNSET, UNSET,
+			"--owner has 256 bytes; at most 255 are"},
+		{"k", long_owner + 1, 30 * USEC_SEC, UNSET, UNSET, NULL},
+		{"k", "", 30 * USEC_SEC, UNSET, UNSET, NULL},
+		{"k", NULL, 0, UNSET, UNSET, "--ttl 0ms is too short"},
+		{"k", NULL, MS, UNSET, UNSET, "--ttl 1ms is too short for a node time-out of 50ms"},
+		{"k", NULL, 113 * MS, UNSET, UNSET, "--ttl 113ms is too short"},
+		{"k", NULL, 114 * MS, UNSET, UNSET, NULL},
+		{"k", NULL, 30 * USEC_SEC, 0, UNSET, "--node-timeout must be longer than 0"},
+		{"k", NULL, 30 * USEC_SEC, MS, UNSET, NULL},
+		{"k", NULL, 30 * USEC_SEC, 13499 * MS, UNSET, NULL},
+		{"k", NULL, 30 * USEC_SEC, 13500 * MS, UNSET, "--ttl 30s is too short"},
+		{"k", NULL, 30 * USEC_SEC, UNSET, 0, NULL},
+		{"k", NULL, 30 * USEC_SEC, UNSET, 15498 * MS, NULL},
+		{"k", NULL, 30 * USEC_SEC, UNSET, 15499 * MS,
+			"--kill-after 15s does not fit into --ttl 30s: at most 15s"},
+		{"k", NULL, 30 * USEC_SEC, UNSET, 24 * 86400 * USEC_SEC,
+			"--kill-after 24d does not fit"},
+		{"k", NULL, 30 * USEC_SEC, (usec)36500 * 86400 * USEC_SEC, UNSET, "is too short"},
+	};
+
+	memset(long_key, 'k', sizeof(long_key) - 1);
+	memset(long_owner, 'o', sizeof(long_owner) - 1);
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct settings s = fresh();
+		struct err e = {.text = "accepted"};
+		int rc;
+
+		s.key = cases[i].key;
+		s.owner = cases[i].owner;
+		s.ttl = cases[i].ttl;
+		s.node_timeout = cases[i].node_timeout;
+		s.kill_after = cases[i].kill_after;
+		rc = settings_finish(&s, &e);
+		if (!cases[i].why) {
+			unit_check(rc == 0, __FILE__, __LINE__, "case %zu: %s", i, e.text);
+			continue;
+		}
+		unit_check(rc == -1 && strstr(e.text, cases[i].why), __FILE__, __LINE__,
+			"case %zu: '%s', not '%s'", i, e.text, cases[i].why);
+		CHECK_INT(e.kind, ERR_USAGE);
+	}
+}
+
+/* A command that is told to end has its grace, and dies, before the lock; and before it is told, an
+ * extension has had its turn. quorum_init() insists on less. */
+static bool fits(const struct settings *s)
+{
+	struct policy p = settings_policy(s);
+	struct leash_policy leash = settings_leash(s);
+
+	return leash.kill_after >= 0 && leash.reap > 0 && p.guard == leash_guard(&leash) &&
+	       p.drift == policy_drift(s->ttl, (int)s->drift_permille) &&
+	       leash.kill_after + leash.reap + s->ttl / 3 + s->node_timeout + p.drift <= s->ttl &&
+	       s->ttl > p.drift + p.guard;
+}
+
+TEST(settings_accepted_fit_the_ttl)
+{
+	static const usec timeouts[] = {
+		UNSET, MS, 50 * MS, 333 * MS, 5 * USEC_SEC, 3600 * USEC_SEC};
+	static const usec kills[] = {UNSET, 0, 10 * MS, USEC_SEC, 60 * USEC_SEC};
+	static const long drifts[] = {10, 100, 333, 500};
+	int accepted = 0, refused = 0;
+
+	for (usec ttl = 0; ttl < (usec)36500 * 86400 * USEC_SEC; ttl += MS + ttl / 50)
+		for (size_t t = 0; t < COUNT_OF(timeouts); t++)
+			for (size_t k = 0; k < COUNT_OF(kills); k++)
+				for (size_t d = 0; d < COUNT_OF(drifts); d++) {
+					static struct settings s;
+					struct err e;
+
+					settings_init(&s);
+					s.key = "k";
+					s.ttl = ttl / MS * MS;
+					s.node_timeout = timeouts[t];
+					s.kill_after = kills[k];
+					s.drift_permille = drifts[d];
+					if (settings_finish(&s, &e) < 0) {
+						refused++;
+						continue;
+					}
+					accepted++;
+					if (!CHECK(fits(&s))) {
+						printf("# ttl %lld, cases %zu %zu %zu\n",
+							(long long)s.ttl, t, k, d);
+						return;
+					}
+				}
+	CHECK(accepted > 10000);
+	CHECK(refused > 1000);
+}
+
+TEST(settings_owner_text)
+{
+	char owner[OWNER_MAX], small[16];
+	char *command[] = {"rm", "-rf", "a\nb\x1b[2J\x7f", NULL};
+	char *nothing[] = {NULL};
+	char many[300];
+	char *longest[] = {many, many, NULL};
+
+	settings_owner(owner, sizeof(owner), "alice", "web1", 42, command);
+	CHECK_TEXT(owner, "alice@web1:42 rm -rf a?b?[2J?");
+	settings_owner(owner, sizeof(owner), "b\tb", "", 1, nothing);
+	CHECK_TEXT(owner, "b?b@:1 ");
+	settings_owner(small, sizeof(small), "alice", "web1", 42, command);
+	CHECK_TEXT(small, "alice@web1:42 r");
+	memset(many, 'x', sizeof(many) - 1);
+	many[sizeof(many) - 1] = '\0';
+	settings_owner(owner, sizeof(owner), "u", "h", 7, longest);
+	CHECK_INT(strlen(owner), strlen("u@h:7 ") + 79);
+	settings_owner(owner, sizeof(owner), many, many, 7, longest);
+	CHECK_INT(strlen(owner), OWNER_MAX - 1);
+	/* It always fits what --owner may have. */
+	CHECK(strlen(owner) < OWNER_MAX);
+}

@@ -32,7 +32,7 @@ const char *duration_parse(const char *text, usec *out)
 {
 	const char *p = text;
 	const struct unit *unit;
-	int64_t whole = 0, fraction = 0, scale = 1;
+	int64_t whole = 0, fraction = 0, scale = USEC_MSEC;
 	bool digits = false, more = false;
 	usec total;
 
@@ -45,7 +45,7 @@ const char *duration_parse(const char *text, usec *out)
 			whole = whole * 10 + (*p - '0');
 	if (*p == '.')
 		for (p++; isdigit((unsigned char)*p); p++, digits = true) {
-			if (scale < 100000000) {
+			if (scale < 1000 * (int64_t)1e15) {
 				fraction = fraction * 10 + (*p - '0');
 				scale *= 10;
 			} else if (*p != '0') {
@@ -59,13 +59,12 @@ const char *duration_parse(const char *text, usec *out)
 		return "has an unknown unit (known: ms, s, m, h, d)";
 	if (whole > DURATION_MAX / unit->length)
 		return "is too long (at most 100 years)";
-	/* fraction < 10^8 and a day is < 10^11 us: the product overflows, so it goes by a wider
-	 * type */
-	total = whole * unit->length +
-		(usec)(((__int128)fraction * unit->length + scale - 1) / scale) + more;
-	if (total > DURATION_MAX)
+	/* In milliseconds, rounded up: a digit that did not fit counts as the least bit more. */
+	total = whole * (unit->length / USEC_MSEC) +
+		(usec)(((__int128)fraction * unit->length + more + scale - 1) / scale);
+	if (total > DURATION_MAX / USEC_MSEC)
 		return "is too long (at most 100 years)";
-	*out = (total + USEC_MSEC - 1) / USEC_MSEC * USEC_MSEC;
+	*out = total * USEC_MSEC;
 	return NULL;
 }
 
@@ -122,7 +121,7 @@ static size_t printable(const unsigned char *s, size_t len)
 	if (code < min || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
 		return 0;
 	if ((code >= 0x200e && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
-		(code >= 0x2066 && code <= 0x2069) || code == 0xfeff)
+		(code >= 0x2066 && code <= 0x2069) || code == 0xfeff || code == 0x061c)
 		return 0;
 	return n;
 }
@@ -166,8 +165,29 @@ void text_append(char *dst, size_t size, size_t *used, const char *fmt, ...)
 	va_start(ap, fmt);
 	n = vsnprintf(dst + *used, size - *used, fmt, ap);
 	va_end(ap);
-	if (n > 0)
-		*used = (size_t)n < size - *used ? *used + (size_t)n : size - 1;
+	if (n <= 0)
+		return;
+	if ((size_t)n < size - *used) {
+		*used += (size_t)n;
+		return;
+	}
+	/* Cut between characters, not inside one: back over the bytes that continue one, and its
+	 * first. */
+	*used = size - 1;
+	for (size_t i = size - 1; i > 0 && size - i < 5; i--) {
+		unsigned char c = (unsigned char)dst[i - 1];
+
+		if (c < 0x80)
+			break;
+		if (c >= 0xc0) {
+			size_t needs = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
+
+			if (size - i < needs)
+				*used = i - 1;
+			break;
+		}
+	}
+	dst[*used] = '\0';
 }
 
 bool text_number(const char *text, long min, long max, long *out)

@@ -10,16 +10,31 @@
 #define URL_MAX 1024
 #define UNIX_PATH_MAX 107 /* sun_path less its NUL */
 
-/* Everything that may hold a password goes: from the scheme, or the start, to the last '@'. */
+/* Where the part behind the scheme begins; a scheme has only letters. */
+static const char *behind_scheme(const char *url)
+{
+	const char *p = url;
+
+	while (isalpha((unsigned char)*p))
+		p++;
+	return strncmp(p, "://", 3) == 0 ? p + 3 : url;
+}
+
+/*
+ * Everything that may hold a password goes: what stands before the last '@'; and, where the '@' was
+ * forgotten, what stands behind a ':' and is neither a port nor part of an IPv6 address.
+ */
 static void mask(char *dst, size_t size, const char *url)
 {
-	const char *at = strrchr(url, '@');
-	const char *scheme = strstr(url, "://");
-	const char *from = scheme && at && scheme < at ? scheme + 3 : url;
+	const char *from = behind_scheme(url), *at = strrchr(url, '@');
+	const char *colon = *from == '/' || *from == '[' ? NULL : strchr(from, ':');
+	const char *stop = colon ? colon + strspn(colon, ":0123456789abcdefABCDEF") : NULL;
 	char masked[URL_MAX];
 
 	if (at)
 		snprintf(masked, sizeof(masked), "%.*s***%s", (int)(from - url), url, at);
+	else if (colon && *stop && *stop != '/')
+		snprintf(masked, sizeof(masked), "%.*s***", (int)(colon + 1 - url), url);
 	else
 		snprintf(masked, sizeof(masked), "%s", url);
 	text_escape(dst, size, masked, strlen(masked));

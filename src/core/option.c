@@ -140,13 +140,21 @@ static const char *read_factor(const char *text, long *permille)
 	return NULL;
 }
 
+static int bad_value(struct reading *r, const char *source, const char *value, const char *why)
+{
+	char shown[100];
+
+	text_escape(shown, sizeof(shown), value, strlen(value));
+	err_set(r->e, ERR_USAGE, "%s '%s' %s", source, shown, why);
+	return err_hint(r->e, "see 'redlock help run'");
+}
+
 /* `source` is how the user wrote the option: "--ttl", "-t" or "REDLOCK_TTL". */
 static int set_value(
 	struct reading *r, const struct option_row *row, const char *source, const char *value)
 {
 	void *field = (char *)r->s + row->field;
 	const char *why = NULL;
-	char shown[100];
 
 	r->set[row - option_rows] = true;
 	switch (row->kind) {
@@ -180,11 +188,7 @@ static int set_value(
 		}
 		return node_list_add(field, value, r->e);
 	}
-	if (!why)
-		return 0;
-	text_escape(shown, sizeof(shown), value, strlen(value));
-	err_set(r->e, ERR_USAGE, "%s '%s' %s", source, shown, why);
-	return err_hint(r->e, "see 'redlock help run'");
+	return why ? bad_value(r, source, value, why) : 0;
 }
 
 static const char *nearest_option(const char *name)
@@ -316,8 +320,7 @@ static int read_env(struct reading *r, char *const envp[])
 			continue;
 		if (row->kind == OPTION_COUNT) {
 			if (!text_number(value, 0, 9, (long *)((char *)r->s + row->field)))
-				return err_set(
-					r->e, ERR_USAGE, "%s is not a number from 0 to 9", name);
+				return bad_value(r, name, value, "is not a number from 0 to 9");
 		} else if (set_value(r, row, name, value) < 0) {
 			return -1;
 		}

@@ -46,6 +46,12 @@ static usec valid_until(const struct policy *p, usec started)
 	return started + p->ttl - p->drift;
 }
 
+/* When a key that a node sets, or extends, by `landed` is gone there by itself. */
+static usec key_gone_at(const struct policy *p, usec landed)
+{
+	return landed + p->ttl + p->drift;
+}
+
 void quorum_init(struct quorum *q, const struct policy *policy)
 {
 	assert(policy->nodes >= 1 && policy->nodes <= NODES_MAX);
@@ -135,8 +141,20 @@ static void set_absent(struct member *m, const struct answer *answer)
 	m->answer = *answer;
 }
 
-static void link_is_down(struct member *m)
+static void link_is_up(struct step *s, struct member *m)
 {
+	/* Too late is not up: overdue() closes it. */
+	if (s->now >= m->opened_at + s->q->policy.node_timeout)
+		return;
+	m->link = LINK_UP;
+	m->connecting = s->now - m->opened_at;
+}
+
+static void link_is_down(struct step *s, struct member *m)
+{
+	/* What the network held back may have landed as late as now. */
+	if (m->asked && m->owes)
+		m->owes_until = key_gone_at(&s->q->policy, s->now);
 	m->link = LINK_DOWN;
 	m->asked = m->releasing = false;
 }
@@ -144,7 +162,7 @@ static void link_is_down(struct member *m)
 static void close_link(struct step *s, int i)
 {
 	act(s, ACT_CLOSE, i);
-	link_is_down(&s->q->member[i]);
+	link_is_down(s, &s->q->member[i]);
 }
 
 static void send_op(struct step *s, int i, enum op op)
@@ -162,13 +180,15 @@ static void send_op(struct step *s, int i, enum op op)
 	assert(!in_flight(m));
 	m->asked = true;
 	m->joined = s->q->round;
-	/* The time-out covers connecting and answering; a heal is asked after the round's answer.
-	 */
-	m->due = (op == OP_HEAL ? s->now : s->q->round_at) + p->node_timeout;
+	/* The time-out covers connecting and answering. */
+	m->due = s->now + p->node_timeout - m->connecting;
+	/* A word about an earlier connection says nothing about this request. */
+	if (op != OP_HEAL)
+		m->vote = VOTE_NONE;
 	/* It may land whatever becomes of the answer, so it is owed from here on. */
 	if (op != OP_EXTEND)
 		m->owes = s->q->attempt;
-	m->owes_until = s->now + p->ttl + p->drift;
+	m->owes_until = key_gone_at(p, s->now);
 }
 
 /* The token of an earlier attempt may still be on this node. */
@@ -229,7 +249,7 @@ static void overdue(struct step *s)
 	for (int i = 0; i < p->nodes; i++) {
 		struct member *m = &s->q->member[i];
 
-		if (m->owes && s->now >= m->owes_until)
+		if (m->owes && !in_flight(m) && s->now >= m->owes_until)
 			m->owes = 0;
 		if (m->link == LINK_OPENING && s->now >= m->opened_at + p->node_timeout) {
 			close_link(s, i);
@@ -261,6 +281,7 @@ static void begin_round(struct step *s)
 	q->enough_at = 0;
 	for (int i = 0; i < q->policy.nodes; i++) {
 		q->member[i].vote = VOTE_NONE;
+		q->member[i].connecting = 0;
 		q->member[i].release_refused = false;
 	}
 }
@@ -272,7 +293,8 @@ static bool grace_is_over(struct quorum *q, usec now, bool enough, usec least, u
 		return false;
 	if (!q->enough_at)
 		q->enough_at = now;
-	*over_at = q->enough_at + usec_max(least, 2 * (q->enough_at - q->round_at));
+	*over_at = q->enough_at + usec_min(usec_max(least, 2 * (q->enough_at - q->round_at)),
+					  q->policy.node_timeout / 4);
 	return now >= *over_at;
 }
 
@@ -504,14 +526,15 @@ static void release(struct step *s, usec *wake_at)
 		/* Whoever is late already has the release in its queue and is not waited for. */
 		waited_for += m->link == LINK_OPENING || (in_flight(m) && !is_late(m, s->now));
 	}
-	*wake_at = q->release_until;
 	if (waited_for == 0 || s->now >= q->release_until ||
 		grace_is_over(
 			q, s->now, settled >= policy_quorum(&q->policy), 2 * USEC_MSEC, wake_at)) {
 		q->phase = PHASE_DONE;
 		q->state = QUORUM_OVER;
 		*wake_at = NEVER;
+		return;
 	}
+	*wake_at = usec_min(*wake_at, q->release_until);
 }
 
 /* ---- the machine ---- */
@@ -528,11 +551,11 @@ static void take_in(struct step *s, const struct event *ev)
 		q->phase = PHASE_GATHER;
 		break;
 	case EV_LINK_UP:
-		q->member[ev->node].link = LINK_UP;
+		link_is_up(s, &q->member[ev->node]);
 		break;
 	case EV_LINK_DOWN:
 		/* What was in flight may have been carried out all the same: the debt stays. */
-		link_is_down(&q->member[ev->node]);
+		link_is_down(s, &q->member[ev->node]);
 		set_absent(&q->member[ev->node], ev->answer);
 		break;
 	case EV_REPLY:

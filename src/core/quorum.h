@@ -109,7 +109,8 @@ enum link {
 /* What is known of one node. Read it; only quorum.c writes it. */
 struct member {
 	enum link link;
-	usec opened_at;
+	usec opened_at; /* when it began to connect, */
+	usec connecting; /* and how much of this round that took */
 
 	/* At most one request and, behind it, one release are in flight on a connection. */
 	bool asked;

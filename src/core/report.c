@@ -42,11 +42,12 @@ static void add_owner(struct line *l, const struct answer *a)
 	size_t skip = is_ours(a) ? TOKEN_ID_LEN + 1 : 0;
 	char shown[ANSWER_TEXT_MAX];
 
-	text_escape(shown, sizeof(shown), a->text + skip, a->text_len - skip);
+	/* Of a value in another program's format, enough to recognise it. */
+	text_escape(shown, skip ? sizeof(shown) : 61, a->text + skip, a->text_len - skip);
 	if (skip)
 		add(l, "%s", shown);
 	else
-		add(l, "another program (value '%.60s')", shown);
+		add(l, "another program (value '%s')", shown);
 }
 
 static bool same_holder(const struct answer *a, const struct answer *b)

@@ -108,7 +108,8 @@ refused() {
 	bad 'http://a' "the scheme is neither redis nor unix"
 	bad 'rediss://a' "TLS is not supported yet"
 	bad 'redis://' "the host is missing"
-	bad 'a:b' "the port must be a number from 1 to 65535"
+	bad 'a:***' "the port must be a number from 1 to 65535" 'a:hidden'
+	bad 'redis://me:***' "the port must be a number from 1 to 65535" 'redis://me:hidden'
 	bad 'a:0' "the port must be a number from 1 to 65535"
 	bad 'a:65536' "the port must be a number from 1 to 65535"
 	bad '::1' "an IPv6 address must stand in brackets: [::1]:6379"

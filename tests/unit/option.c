@@ -1,0 +1,470 @@
+/* option: the table, the command line and the environment. */
+#include "core/option.h"
+
+#include "unit/unit.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MS USEC_MSEC
+#define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
+#define WORDS_MAX 12
+
+struct reading {
+	struct settings s;
+	struct err e;
+	int rc;
+};
+
+static char *nothing[] = {NULL};
+
+static struct reading *read_all(char *const argv[], char *const envp[])
+{
+	static struct reading r;
+
+	settings_init(&r.s);
+	r.e = (struct err){.kind = ERR_NONE};
+	r.rc = options_read(&r.s, 0, argv, envp, &r.e);
+	return &r;
+}
+
+/* Words separated by '|'. */
+static struct reading *read_line(const char *line, const char *env)
+{
+	static char words[512], env_words[512];
+	char *argv[WORDS_MAX + 1] = {NULL}, *envp[WORDS_MAX + 1] = {NULL}, *rest = words;
+
+	snprintf(words, sizeof(words), "%s", line);
+	snprintf(env_words, sizeof(env_words), "%s", env);
+	for (int n = 0; *line && n < WORDS_MAX && rest; n++)
+		argv[n] = strsep(&rest, "|");
+	rest = env_words;
+	for (int n = 0; *env && n < WORDS_MAX && rest; n++)
+		envp[n] = strsep(&rest, "|");
+	return read_all(argv, envp);
+}
+
+static const struct option_row *row_of(const char *name)
+{
+	for (int i = 0; i < option_rows_count; i++)
+		if (strcmp(option_rows[i].name, name) == 0)
+			return &option_rows[i];
+	return NULL;
+}
+
+/* ---- the table ---- */
+
+static size_t width(const struct option_row *row)
+{
+	switch (row->kind) {
+	case OPTION_TEXT:
+		return sizeof(char *);
+	case OPTION_NODES:
+		return sizeof(struct node_list);
+	case OPTION_NO_WAIT:
+	case OPTION_DURATION:
+		return sizeof(usec);
+	case OPTION_COUNT:
+	case OPTION_STATUS:
+	case OPTION_FACTOR:
+		break;
+	}
+	return sizeof(long);
+}
+
+static bool takes_value(const struct option_row *row)
+{
+	return row->kind != OPTION_COUNT && row->kind != OPTION_NO_WAIT;
+}
+
+TEST(option_table_is_sound)
+{
+	for (int i = 0; i < option_rows_count; i++) {
+		const struct option_row *row = &option_rows[i];
+		size_t len = strlen(row->name);
+
+		CHECK(row->field + width(row) <= sizeof(struct settings));
+		/* "REDLOCK_" and the name in 48 bytes; "--name" in 32. */
+		CHECK(len > 1 && len < 31);
+		CHECK(strspn(row->name, "abcdefghijklmnopqrstuvwxyz-") == len);
+		CHECK(row->name[0] != '-' && row->name[len - 1] != '-');
+		CHECK(!row->letter || isalpha((unsigned char)row->letter));
+		CHECK(row->words && strlen(row->words) > 5);
+		CHECK(takes_value(row) == (row->value != NULL));
+		CHECK(row->group < GROUP_COUNT && *option_group_words(row->group));
+		for (int j = 0; j < i; j++) {
+			const struct option_row *other = &option_rows[j];
+
+			CHECK(strcmp(row->name, other->name) != 0);
+			CHECK(!row->alias || strcmp(row->alias, other->name) != 0);
+			CHECK(!other->alias || strcmp(row->name, other->alias) != 0);
+			CHECK(!row->letter || row->letter != other->letter);
+			CHECK(other->group <= row->group);
+			CHECK(row->field == other->field ||
+				row->field + width(row) <= other->field ||
+				other->field + width(other) <= row->field);
+		}
+	}
+}
+
+TEST(command_names)
+{
+	for (int i = 0; i < command_rows_count; i++) {
+		const struct command_row *row = &command_rows[i];
+
+		CHECK(command_find(row->name) == row);
+		CHECK(row->operands && row->summary && *row->summary);
+		for (int j = 0; j < i; j++)
+			CHECK(strcmp(row->name, command_rows[j].name) != 0 &&
+				row->id != command_rows[j].id);
+	}
+	CHECK_INT(command_find("run")->id, COMMAND_RUN);
+	CHECK_INT(command_find("help")->id, COMMAND_HELP);
+	CHECK_INT(command_find("version")->id, COMMAND_VERSION);
+	CHECK(command_find("") == NULL);
+	CHECK(command_find("ru") == NULL);
+	CHECK(command_find("runs") == NULL);
+}
+
+TEST(command_nearest_name)
+{
+	static const struct {
+		const char *typed, *want;
+	} cases[] = {{"rnu", "run"}, {"runn", "run"}, {"hlep", "help"}, {"verison", "version"},
+		{"versoin", "version"}, {"backup", NULL}, {"", NULL}, {"zzz", NULL}};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		const char *got = command_nearest(cases[i].typed);
+
+		CHECK_TEXT(got ? got : "none", cases[i].want ? cases[i].want : "none");
+	}
+}
+
+/* ---- every row ---- */
+
+/* Two values that differ from the default, and from one another. */
+static const char *sample(const struct option_row *row, int which)
+{
+	switch (row->kind) {
+	case OPTION_TEXT:
+		return which ? "two" : "one";
+	case OPTION_DURATION:
+		return which ? "22s" : "11s";
+	case OPTION_STATUS:
+		return which ? "22" : "11";
+	case OPTION_FACTOR:
+		return which ? "0.22" : "0.11";
+	case OPTION_NODES:
+		return which ? "two" : "one";
+	case OPTION_COUNT:
+	case OPTION_NO_WAIT:
+		break;
+	}
+	return which ? "2" : "1";
+}
+
+static bool has_sample(const struct settings *s, const struct option_row *row, int which)
+{
+	const void *field = (const char *)s + row->field;
+	const char *want = sample(row, which);
+
+	switch (row->kind) {
+	case OPTION_TEXT:
+		return *(const char *const *)field &&
+		       strcmp(*(const char *const *)field, want) == 0;
+	case OPTION_DURATION:
+		return *(const usec *)field == (which ? 22 : 11) * USEC_SEC;
+	case OPTION_STATUS:
+		return *(const long *)field == (which ? 22 : 11);
+	case OPTION_FACTOR:
+		return *(const long *)field == (which ? 220 : 110);
+	case OPTION_NODES:
+		return s->nodes.count == 1 && strcmp(s->nodes.node[0].host, want) == 0;
+	case OPTION_COUNT:
+		return *(const long *)field == which + 1;
+	case OPTION_NO_WAIT:
+		return s->wait == 0;
+	}
+	return false;
+}
+
+static void expect_sample(
+	const char *line, const char *env, const struct option_row *row, int which, int rc)
+{
+	struct reading *r = read_line(line, env);
+
+	unit_check(r->rc == rc, __FILE__, __LINE__, "'%s' with '%s': %d, not %d: %s", line, env,
+		r->rc, rc, r->e.text);
+	unit_check(has_sample(&r->s, row, which), __FILE__, __LINE__,
+		"'%s' with '%s' does not set it", line, env);
+}
+
+TEST(every_option_from_the_command_line)
+{
+	for (int i = 0; i < option_rows_count; i++) {
+		const struct option_row *row = &option_rows[i];
+		const char *name = row->name, *value = sample(row, 0);
+		char line[100];
+
+		if (!takes_value(row)) {
+			snprintf(line, sizeof(line), "--%s|x", name);
+			expect_sample(line, "", row, 0, 1);
+			snprintf(line, sizeof(line), "-%c|x", row->letter);
+			if (row->letter)
+				expect_sample(line, "", row, 0, 1);
+			snprintf(line, sizeof(line), "-%c%c|x", row->letter, row->letter);
+			if (row->letter && row->kind == OPTION_COUNT)
+				expect_sample(line, "", row, 1, 1);
+			snprintf(line, sizeof(line), "--%s=1|x", name);
+			CHECK_INT(read_line(line, "")->rc, -1);
+			CHECK(strstr(read_line(line, "")->e.text, "takes no value"));
+			continue;
+		}
+		snprintf(line, sizeof(line), "--%s=%s|x", name, value);
+		expect_sample(line, "", row, 0, 1);
+		snprintf(line, sizeof(line), "--%s|%s|x", name, value);
+		expect_sample(line, "", row, 0, 2);
+		snprintf(line, sizeof(line), "--%s", name);
+		CHECK_INT(read_line(line, "")->rc, -1);
+		CHECK(strstr(read_line(line, "")->e.text, "wants a value"));
+		CHECK(strstr(read_line(line, "")->e.text, name));
+		if (!row->letter)
+			continue;
+		snprintf(line, sizeof(line), "-%c%s|x", row->letter, value);
+		expect_sample(line, "", row, 0, 1);
+		snprintf(line, sizeof(line), "-%c|%s|x", row->letter, value);
+		expect_sample(line, "", row, 0, 2);
+		snprintf(line, sizeof(line), "-vq%c|%s|x", row->letter, value);
+		expect_sample(line, "", row, 0, 2);
+		snprintf(line, sizeof(line), "-v%c", row->letter);
+		CHECK_INT(read_line(line, "")->rc, -1);
+		CHECK(strstr(read_line(line, "")->e.text, "wants a value"));
+	}
+}
+
+TEST(every_option_from_the_environment)
+{
+	for (int i = 0; i < option_rows_count; i++) {
+		const struct option_row *row = &option_rows[i];
+		char name[48] = "REDLOCK_", env[200], line[100];
+		struct reading *r;
+
+		for (size_t n = 0; row->name[n]; n++)
+			name[8 + n] = row->name[n] == '-'
+					      ? '_'
+					      : (char)toupper((unsigned char)row->name[n]);
+		snprintf(env, sizeof(env), "OTHER=1|%sX=9|%s=%s|%s=9", name, name, sample(row, 1),
+			name);
+		if (!row->has_env) {
+			/* The field stays as it was; another row may have that name, though. */
+			r = read_line("x", env);
+			CHECK_INT(r->rc, 0);
+			CHECK(!has_sample(&r->s, row, 1));
+			continue;
+		}
+		expect_sample("x", env, row, 1, 0);
+		/* The command line wins. */
+		if (takes_value(row))
+			snprintf(line, sizeof(line), "--%s=%s|x", row->name, sample(row, 0));
+		else
+			snprintf(line, sizeof(line), "--%s|x", row->name);
+		expect_sample(line, env, row, 0, 1);
+	}
+}
+
+TEST(option_environment_details)
+{
+	CHECK_INT(read_line("-n", "REDLOCK_WAIT=11s")->s.wait, 0);
+	CHECK_INT(read_line("--nonblock", "REDLOCK_WAIT=11s")->s.wait, 0);
+	CHECK_INT(read_line("x", "REDLOCK_WAIT=11s")->s.wait, 11 * USEC_SEC);
+	CHECK_INT(read_line("-n|-w|5s", "")->s.wait, 5 * USEC_SEC);
+	CHECK_INT(read_line("-w|5s|-n", "")->s.wait, 0);
+	CHECK_INT(read_line("x", "REDLOCK_NO_WAIT=1")->s.wait, NEVER);
+	CHECK_INT(read_line("--node|a", "REDLOCK_NODES=b c d")->s.nodes.count, 1);
+	CHECK_INT(read_line("x", "REDLOCK_NODES=b c d")->s.nodes.count, 3);
+	CHECK_INT(read_line("--node|a|--nodes|b,c|--node=d", "")->s.nodes.count, 4);
+	CHECK(read_line("x", "REDLOCK_KEY=k")->s.key == NULL);
+	CHECK_INT(read_line("x", "REDLOCK_VERBOSE=2|REDLOCK_QUIET=0")->s.verbose, 2);
+	CHECK_INT(read_line("-v", "REDLOCK_VERBOSE=2")->s.verbose, 1);
+	/* A wrong variable that the command line overrides is not even looked at. */
+	CHECK_INT(read_line("-t|5s|x", "REDLOCK_TTL=nonsense")->rc, 2);
+}
+
+TEST(options_stop)
+{
+	static const struct {
+		const char *line;
+		int rc;
+		long verbose;
+	} cases[] = {
+		{"", 0, 0},
+		{"x|-v", 0, 0},
+		{"-v|x|-v", 1, 1},
+		{"-v|--|-v", 2, 1},
+		{"--|--|-v", 1, 0},
+		{"-v|-", 1, 1},
+		{"-|-v", 0, 0},
+		{"-k|--|-v|x", 3, 1},
+		{"-k|-v|x", 2, 0},
+		{"--key|-v|x", 2, 0},
+		{"-vv|-v", 2, 3},
+		{"|-v", 0, 0},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct reading *r = read_line(cases[i].line, "");
+
+		unit_check(r->rc == cases[i].rc && r->s.verbose == cases[i].verbose, __FILE__,
+			__LINE__, "'%s': %d, verbose %ld, %s", cases[i].line, r->rc, r->s.verbose,
+			r->e.text);
+	}
+	CHECK_INT(read_line("-h|--nonsense", "REDLOCK_TTL=nonsense")->rc, 1);
+	CHECK_INT(read_line("--version|--nonsense", "REDLOCK_TTL=nonsense")->rc, 1);
+	CHECK_INT(read_line("--nonsense|-h", "")->rc, -1);
+}
+
+TEST(option_first_word)
+{
+	char *argv[] = {"redlock", "run", "-k", "key", "cmd", NULL};
+	struct settings s;
+	struct err e;
+
+	settings_init(&s);
+	CHECK(options_read(&s, 2, argv, nothing, &e) == 4);
+	/* Kept as it is, not copied. */
+	CHECK(s.key == argv[3]);
+}
+
+TEST(option_errors_say_what_and_which)
+{
+	static const struct {
+		const char *line, *env;
+		enum err_kind kind;
+		const char *text, *hint;
+	} cases[] = {
+		{"-t|abc", "", ERR_USAGE, "-t 'abc' is not a duration", "redlock help run"},
+		{"--ttl=5y", "", ERR_USAGE, "--ttl '5y' has an unknown unit", ""},
+		{"--ttl=", "", ERR_USAGE, "--ttl '' is empty", ""},
+		{"--ttl|-5s", "", ERR_USAGE, "--ttl '-5s' is negative", ""},
+		{"x", "REDLOCK_TTL=5y", ERR_USAGE, "REDLOCK_TTL '5y' has an unknown unit", ""},
+		{"x", "REDLOCK_TTL=", ERR_USAGE, "REDLOCK_TTL '' is empty", ""},
+		{"x", "REDLOCK_NODE_TIMEOUT=x", ERR_USAGE, "REDLOCK_NODE_TIMEOUT 'x' is not", ""},
+		{"-E256", "", ERR_USAGE, "-E '256' is not a number from 0 to 255", ""},
+		{"-E-1", "", ERR_USAGE, "-E '-1' is not a number from 0 to 255", ""},
+		{"-t|\x1b[2J", "", ERR_USAGE, "-t '\\x1b[2J' is not", ""},
+		{"--drift-factor=1", "", ERR_USAGE, "--drift-factor '1' is not within 0.01 and 0.5",
+			""},
+		{"x", "REDLOCK_VERBOSE=10", ERR_USAGE, "REDLOCK_VERBOSE", ""},
+		{"x", "REDLOCK_QUIET=", ERR_USAGE, "REDLOCK_QUIET", ""},
+		{"-k|a|-k|b", "", ERR_USAGE, "the key is given twice", ""},
+		{"--key=a|-kb", "", ERR_USAGE, "the key is given twice", ""},
+		{"--nodes=", "", ERR_CONFIG, "--nodes names no node", "--nodes"},
+		{"--node|, ", "", ERR_CONFIG, "--node names no node", ""},
+		{"x", "REDLOCK_NODES=", ERR_CONFIG, "REDLOCK_NODES names no node", "--nodes"},
+		{"--node|a:x", "", ERR_CONFIG, "bad node 'a:***'", ""},
+		{"--node|a|--node|a", "", ERR_CONFIG, "named twice", ""},
+		{"-Z", "", ERR_USAGE, "unknown option '-Z'", "behind '--'"},
+		{"-vZ", "", ERR_USAGE, "unknown option '-Z'", ""},
+		{"-n5", "", ERR_USAGE, "unknown option '-5'", ""},
+		{"-\xc3\xbc", "", ERR_USAGE, "unknown option '-\\xc3'", ""},
+		{"--", "REDLOCK_WAIT=x", ERR_USAGE, "REDLOCK_WAIT 'x'", ""},
+		{"--=x", "", ERR_USAGE, "unknown option '--'", ""},
+		{"---ttl=1s", "", ERR_USAGE, "unknown option '---ttl'", "--ttl"},
+		{"--tll=5s", "", ERR_USAGE, "unknown option '--tll'", "did you mean --ttl?"},
+		{"--wiat|5s", "", ERR_USAGE, "unknown option '--wiat'", "did you mean --wait?"},
+		{"--node-timeuot=1s", "", ERR_USAGE, "unknown option",
+			"did you mean --node-timeout?"},
+		{"--conflict-exit-cod=1", "", ERR_USAGE, "unknown option",
+			"did you mean --conflict-exit-code?"},
+		{"--backup", "", ERR_USAGE, "unknown option '--backup'", "behind '--'"},
+		{"--ttlttlttlttlttlttlttlttlttlttlttlttlttl=1", "", ERR_USAGE,
+			"unknown option '--ttlttl", "behind '--'"},
+		{"--t\x1b[2J", "", ERR_USAGE, "unknown option '--t\\x1b[2J'", ""},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct reading *r = read_line(cases[i].line, cases[i].env);
+
+		unit_check(r->rc == -1 && r->e.kind == cases[i].kind, __FILE__, __LINE__,
+			"'%s' with '%s': %d, kind %d", cases[i].line, cases[i].env, r->rc,
+			(int)r->e.kind);
+		unit_check(strncmp(r->e.text, cases[i].text, strlen(cases[i].text)) == 0 ||
+				   strstr(cases[i].text, "named twice"),
+			__FILE__, __LINE__, "'%s' with '%s': '%s'", cases[i].line, cases[i].env,
+			r->e.text);
+		unit_check(strstr(r->e.hint, cases[i].hint) != NULL, __FILE__, __LINE__,
+			"'%s' with '%s': hint '%s'", cases[i].line, cases[i].env, r->e.hint);
+	}
+}
+
+TEST(option_count_variable_error_quotes_the_value)
+{
+	CHECK(strstr(read_line("x", "REDLOCK_VERBOSE=much")->e.text, "'much'") != NULL);
+}
+
+TEST(option_errors_show_no_password)
+{
+	struct reading *r = read_line("--node|redis://u:s3cret@a:x", "");
+
+	CHECK_INT(r->rc, -1);
+	CHECK(!strstr(r->e.text, "s3cret") && !strstr(r->e.hint, "s3cret"));
+	r = read_line("x", "REDLOCK_NODES=redis://u:s3cret@");
+	CHECK_INT(r->rc, -1);
+	CHECK(!strstr(r->e.text, "s3cret") && !strstr(r->e.hint, "s3cret"));
+}
+
+TEST(option_factor)
+{
+	static const struct {
+		const char *text;
+		long permille; /* -1: refused */
+	} cases[] = {
+		{"0.1", 100},
+		{".1", 100},
+		{"0.01", 10},
+		{"0.010", 10},
+		{"0.5", 500},
+		{"0.500", 500},
+		{"0.123", 123},
+		{"000.25", 250},
+		{"0.009", -1},
+		{"0.0", -1},
+		{"0", -1},
+		{"", -1},
+		{".", -1},
+		{"0.501", -1},
+		{"0.6", -1},
+		{"1", -1},
+		{"1.1", -1},
+		{"9999999999999999999999999.1", -1},
+		{"-0.1", -1},
+		{"+0.1", -1},
+		{" 0.1", -1},
+		{"0.1 ", -1},
+		{"0.1x", -1},
+		{"0,1", -1},
+		{"10%", -1},
+		{"1e-1", -1},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		char line[80];
+		struct reading *r;
+
+		snprintf(line, sizeof(line), "--drift-factor=%s", cases[i].text);
+		r = read_line(line, "");
+		unit_check(r->rc == (cases[i].permille < 0 ? -1 : 1), __FILE__, __LINE__,
+			"'%s': %d", cases[i].text, r->rc);
+		CHECK_INT(r->s.drift_permille, cases[i].permille < 0 ? 100 : cases[i].permille);
+	}
+}
+
+TEST(option_rows_named_in_the_rules)
+{
+	CHECK_INT(row_of("key")->letter, 'k');
+	CHECK(!row_of("key")->has_env && !row_of("shell")->has_env && !row_of("node")->has_env);
+	CHECK_TEXT(row_of("no-wait")->alias, "nonblock");
+	CHECK(row_of("nodes")->has_env && row_of("nodes")->field == row_of("node")->field);
+}

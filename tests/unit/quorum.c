@@ -1,0 +1,1574 @@
+/* quorum: the rules of the lock, one by one. The tests play the transport; walk.c plays at random.
+ */
+#include "core/quorum.h"
+
+#include "unit/unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MS USEC_MSEC
+#define BEGIN (1000 * USEC_SEC)
+#define TTL (10 * USEC_SEC)
+#define NODE_TIMEOUT (100 * MS)
+#define GUARD USEC_SEC
+
+enum { NOBODY = 0, OUTSIDER = -1 };
+
+struct sent {
+	enum op op;
+	uint32_t round;
+	int token;
+};
+
+/* A node, and the connection to it, as the other side sees them. */
+struct peer {
+	enum link link;
+	struct sent queue[2];
+	int queued;
+	int holder; /* whose key it carries: a token of ours, OUTSIDER or NOBODY */
+	int kept_token; /* what it was last asked to keep, as in session.c */
+	int sends[OP_RELEASE + 1];
+	int opens;
+	bool silent; /* answers nothing */
+	bool gone; /* refuses to be connected to again */
+	const char *run_id;
+};
+
+struct rig {
+	struct quorum q;
+	struct update up;
+	usec now;
+	uint64_t random;
+	int token; /* counts the tokens made */
+	struct peer peer[NODES_MAX];
+};
+
+/* ---- the rig ---- */
+
+static void cut(struct peer *p)
+{
+	p->link = LINK_DOWN;
+	p->queued = 0;
+}
+
+static void enqueue(struct rig *r, const struct action *a)
+{
+	struct peer *p = &r->peer[a->node];
+	struct sent *sent = &p->queue[p->queued];
+
+	CHECK(p->link == LINK_UP);
+	if (a->op == OP_RELEASE)
+		CHECK(p->queued == 0 || (p->queued == 1 && p->queue[0].op != OP_RELEASE));
+	else
+		CHECK_INT(p->queued, 0);
+	if (p->queued == 2)
+		return;
+	*sent = (struct sent){.op = a->op, .round = a->round, .token = r->token};
+	if (a->op == OP_RELEASE)
+		sent->token = p->kept_token;
+	else if (a->op != OP_EXTEND)
+		p->kept_token = r->token;
+	p->queued++;
+	p->sends[a->op]++;
+}
+
+static void perform(struct rig *r, const struct action *a)
+{
+	struct peer *p = &r->peer[a->node];
+
+	switch (a->kind) {
+	case ACT_OPEN:
+		CHECK(p->link == LINK_DOWN);
+		p->link = LINK_OPENING;
+		p->opens++;
+		break;
+	case ACT_CLOSE:
+		CHECK(p->link != LINK_DOWN);
+		cut(p);
+		break;
+	case ACT_SEND:
+		enqueue(r, a);
+		break;
+	}
+}
+
+static void step(struct rig *r, struct event ev)
+{
+	ev.now = r->now;
+	ev.random = r->random;
+	quorum_step(&r->q, &ev, &r->up);
+	CHECK(r->up.count <= ACTIONS_MAX);
+	if (r->up.new_token)
+		r->token++;
+	for (int i = 0; i < r->up.count; i++)
+		perform(r, &r->up.action[i]);
+}
+
+static void tick(struct rig *r)
+{
+	step(r, (struct event){.kind = EV_TIME});
+}
+
+static void let_go(struct rig *r)
+{
+	step(r, (struct event){.kind = EV_RELEASE});
+}
+
+/* Time passes; the machine is woken whenever it asked for it. */
+static void wait_until(struct rig *r, usec until)
+{
+	int turns = 0;
+
+	while (r->up.wake_at <= until && turns++ < 10000) {
+		if (r->up.wake_at > r->now)
+			r->now = r->up.wake_at;
+		tick(r);
+	}
+	CHECK(turns < 10000);
+	r->now = usec_max(r->now, until);
+}
+
+static void pass(struct rig *r, usec d)
+{
+	wait_until(r, r->now + d);
+}
+
+static void link_up(struct rig *r, int i)
+{
+	CHECK(r->peer[i].link == LINK_OPENING);
+	r->peer[i].link = LINK_UP;
+	step(r, (struct event){.kind = EV_LINK_UP, .node = i});
+}
+
+static void link_down(struct rig *r, int i, enum reason reason)
+{
+	struct answer answer = answer_absent(reason, NULL);
+
+	CHECK(r->peer[i].link != LINK_DOWN);
+	cut(&r->peer[i]);
+	step(r, (struct event){.kind = EV_LINK_DOWN, .node = i, .answer = &answer});
+}
+
+static void all_up(struct rig *r)
+{
+	for (int i = 0; i < r->q.policy.nodes; i++)
+		if (r->peer[i].link == LINK_OPENING)
+			link_up(r, i);
+}
+
+/* What a node that answers ABSENT did is unknown; the worst is that it did it. */
+static void apply(struct peer *p, const struct sent *sent, enum vote vote)
+{
+	bool sets = sent->op == OP_ACQUIRE || sent->op == OP_HEAL;
+
+	if (sets && (vote == VOTE_YES || vote == VOTE_ABSENT) && p->holder != OUTSIDER)
+		p->holder = sent->token;
+	if (sent->op == OP_RELEASE && vote == VOTE_YES)
+		p->holder = NOBODY;
+}
+
+static enum vote natural_vote(const struct peer *p)
+{
+	const struct sent *sent = &p->queue[0];
+
+	if (p->holder == sent->token)
+		return VOTE_YES;
+	if (p->holder != NOBODY)
+		return VOTE_FOREIGN;
+	return sent->op == OP_ACQUIRE || sent->op == OP_HEAL ? VOTE_YES : VOTE_GONE;
+}
+
+static struct sent take(struct peer *p)
+{
+	struct sent sent = p->queue[0];
+
+	p->queue[0] = p->queue[1];
+	p->queued--;
+	return sent;
+}
+
+/* The node answers the oldest request on its connection. */
+static void reply(struct rig *r, int i, enum vote vote)
+{
+	struct peer *p = &r->peer[i];
+	struct answer answer = {.vote = vote, .pttl = USEC_SEC};
+	struct sent sent;
+
+	if (!unit_check(p->queued > 0, __FILE__, __LINE__, "node %d was asked nothing", i))
+		return;
+	sent = take(p);
+	if (vote == VOTE_ABSENT)
+		answer = answer_absent(REASON_LOADING, "LOADING");
+	else if (sent.op == OP_ACQUIRE || sent.op == OP_HEAL)
+		snprintf(answer.run_id, sizeof(answer.run_id), "%s%d",
+			p->run_id ? p->run_id : "life", p->run_id ? 0 : i);
+	apply(p, &sent, vote);
+	step(r, (struct event){.kind = EV_REPLY,
+			.node = i,
+			.op = sent.op,
+			.round = sent.round,
+			.answer = &answer});
+}
+
+/* One letter for each node: Y, G(one), F(oreign), A(bsent), or '.' for silence. */
+static void votes(struct rig *r, const char *letters)
+{
+	for (int i = 0; letters[i]; i++)
+		switch (letters[i]) {
+		case 'Y':
+			reply(r, i, VOTE_YES);
+			break;
+		case 'G':
+			reply(r, i, VOTE_GONE);
+			break;
+		case 'F':
+			reply(r, i, VOTE_FOREIGN);
+			break;
+		case 'A':
+			reply(r, i, VOTE_ABSENT);
+			break;
+		}
+}
+
+static struct policy policy(int nodes, usec wait)
+{
+	return (struct policy){.nodes = nodes,
+		.ttl = TTL,
+		.drift = policy_drift(TTL, 100),
+		.node_timeout = NODE_TIMEOUT,
+		.wait = wait,
+		.guard = GUARD};
+}
+
+static void start_with(struct rig *r, const struct policy *p)
+{
+	memset(r, 0, sizeof(*r));
+	quorum_init(&r->q, p);
+	r->now = BEGIN;
+	step(r, (struct event){.kind = EV_START});
+}
+
+static void start(struct rig *r, int nodes, usec wait)
+{
+	struct policy p = policy(nodes, wait);
+
+	start_with(r, &p);
+}
+
+/* Connected and asked, nothing answered. */
+static void ask(struct rig *r, int nodes, usec wait)
+{
+	start(r, nodes, wait);
+	all_up(r);
+}
+
+static void hold_with(struct rig *r, const struct policy *p)
+{
+	start_with(r, p);
+	all_up(r);
+	for (int i = 0; i < p->nodes; i++)
+		reply(r, i, VOTE_YES);
+	CHECK_INT(r->q.state, QUORUM_HELD);
+}
+
+static void hold(struct rig *r, int nodes)
+{
+	struct policy p = policy(nodes, 0);
+
+	hold_with(r, &p);
+}
+
+/* To the beginning of the next extension round; its requests are in flight then. */
+static void next_round(struct rig *r)
+{
+	uint32_t round = r->q.round;
+
+	for (int turns = 0; turns < 100 && r->q.round == round; turns++)
+		wait_until(r, r->up.wake_at);
+	CHECK_INT(r->q.round, round + 1);
+}
+
+static usec validity(usec from)
+{
+	return from + TTL - policy_drift(TTL, 100);
+}
+
+static int sends(const struct rig *r, enum op op)
+{
+	int n = 0;
+
+	for (int i = 0; i < r->q.policy.nodes; i++)
+		n += r->peer[i].sends[op];
+	return n;
+}
+
+/* One event from whoever has one to give. */
+static bool serve(struct rig *r)
+{
+	for (int i = 0; i < r->q.policy.nodes; i++) {
+		struct peer *p = &r->peer[i];
+
+		if (p->link == LINK_OPENING && !p->silent) {
+			if (p->gone)
+				link_down(r, i, REASON_CONNECT);
+			else
+				link_up(r, i);
+			return true;
+		}
+		if (p->link == LINK_UP && p->queued > 0 && !p->silent) {
+			reply(r, i, natural_vote(p));
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The nodes answer at once, until the machine is through. */
+static void finish(struct rig *r)
+{
+	if (r->q.state < QUORUM_RELEASING)
+		let_go(r);
+	for (int turns = 0; turns < 1000 && r->q.state != QUORUM_OVER; turns++)
+		if (!serve(r)) {
+			if (!CHECK(r->up.wake_at != NEVER))
+				return;
+			wait_until(r, r->up.wake_at);
+		}
+	CHECK_INT(r->q.state, QUORUM_OVER);
+}
+
+/* What lies in a node's queue is carried out, whether or not anybody still listens. Then, of the
+ * nodes with a whole connection, how many carry a token of ours? */
+static int left_behind(struct rig *r)
+{
+	int n = 0;
+
+	for (int i = 0; i < r->q.policy.nodes; i++) {
+		struct peer *p = &r->peer[i];
+
+		while (p->link == LINK_UP && p->queued > 0) {
+			enum vote vote = natural_vote(p);
+			struct sent sent = take(p);
+
+			apply(p, &sent, vote);
+		}
+		n += p->holder > NOBODY;
+	}
+	return n;
+}
+
+/* ---- the rules ---- */
+
+TEST(quorum_is_more_than_half_of_the_configured)
+{
+	static const int want[] = {0, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8};
+
+	for (int n = 1; n <= NODES_MAX; n++) {
+		struct policy p = policy(n, 0);
+
+		CHECK_INT(policy_quorum(&p), want[n]);
+	}
+	CHECK_INT(policy_drift(30 * USEC_SEC, 100), 3 * USEC_SEC + 2 * MS);
+	CHECK_INT(policy_drift(USEC_SEC, 10), 12 * MS);
+	CHECK_INT(policy_drift((usec)100 * 365 * 86400 * USEC_SEC, 500),
+		(usec)50 * 365 * 86400 * USEC_SEC + 2 * MS);
+}
+
+enum fate {
+	FATE_YES,
+	FATE_FOREIGN,
+	FATE_ERROR, /* answers with an error, after setting the key */
+	FATE_BREAK, /* sets the key and breaks the connection */
+	FATE_SILENT, /* takes the request and never answers */
+	FATE_REFUSED, /* refuses the connection */
+	FATE_BLACK_HOLE, /* neither accepts nor refuses it */
+	FATES,
+};
+
+struct play {
+	struct rig rig;
+	int nodes;
+	enum fate fate[NODES_MAX];
+	int order[NODES_MAX];
+	bool let_go_at_once; /* as soon as it is held, before the rest has answered */
+	int yes, no, absent;
+	bool failed;
+};
+
+enum verdict { OPEN, HELD, BUSY, NO_QUORUM };
+
+/* By what was heard so far, and nothing else. */
+static enum verdict expected(const struct play *t)
+{
+	int quorum = t->nodes / 2 + 1, open = t->nodes - t->yes - t->no - t->absent;
+
+	if (t->yes >= quorum)
+		return HELD;
+	if (t->yes + t->no + open < quorum)
+		return NO_QUORUM;
+	return t->yes + open < quorum && t->yes + t->no >= quorum ? BUSY : OPEN;
+}
+
+static enum verdict verdict(const struct play *t)
+{
+	const struct quorum *q = &t->rig.q;
+
+	if (q->state == QUORUM_TRYING)
+		return OPEN;
+	if (q->state == QUORUM_HELD || q->proved > 0)
+		return HELD;
+	return q->refusal == REFUSAL_BUSY        ? BUSY
+	       : q->refusal == REFUSAL_NO_QUORUM ? NO_QUORUM
+						 : OPEN;
+}
+
+static void compare(struct play *t, const char *when)
+{
+	char fates[NODES_MAX + 1] = "", order[NODES_MAX + 1] = "";
+
+	if (t->failed || verdict(t) == expected(t))
+		return;
+	for (int i = 0; i < t->nodes; i++) {
+		fates[i] = "YFEBSRH"[t->fate[i]];
+		order[i] = (char)('0' + t->order[i]);
+	}
+	t->failed = true;
+	unit_check(false, __FILE__, __LINE__, "fates %s in the order %s, %s: verdict %d, not %d",
+		fates, order, when, (int)verdict(t), (int)expected(t));
+}
+
+static void play_links(struct play *t)
+{
+	struct rig *r = &t->rig;
+
+	for (int n = 0; n < t->nodes && r->q.state == QUORUM_TRYING; n++) {
+		int i = t->order[n];
+
+		if (t->fate[i] == FATE_REFUSED) {
+			t->absent++;
+			link_down(r, i, REASON_CONNECT);
+		} else if (t->fate[i] != FATE_BLACK_HOLE) {
+			link_up(r, i);
+		}
+		compare(t, "connecting");
+	}
+	/* The grace, or the time-out if there is no majority. */
+	for (int n = 0; n < t->nodes; n++)
+		t->absent += t->fate[n] == FATE_BLACK_HOLE;
+	if (r->q.state == QUORUM_TRYING && sends(r, OP_ACQUIRE) == 0)
+		wait_until(r, r->up.wake_at);
+	compare(t, "connected");
+}
+
+static void play_answer(struct play *t, int i)
+{
+	struct rig *r = &t->rig;
+
+	switch (t->fate[i]) {
+	case FATE_YES:
+		t->yes++;
+		reply(r, i, VOTE_YES);
+		break;
+	case FATE_FOREIGN:
+		t->no++;
+		reply(r, i, VOTE_FOREIGN);
+		break;
+	case FATE_ERROR:
+		t->absent++;
+		reply(r, i, VOTE_ABSENT);
+		break;
+	case FATE_BREAK:
+		t->absent++;
+		apply(&r->peer[i], &r->peer[i].queue[0], VOTE_YES);
+		link_down(r, i, REASON_CLOSED);
+		break;
+	case FATE_SILENT:
+	case FATE_REFUSED:
+	case FATE_BLACK_HOLE:
+	case FATES:
+		break;
+	}
+}
+
+static void play_answers(struct play *t)
+{
+	struct rig *r = &t->rig;
+
+	for (int n = 0; n < t->nodes && r->q.state != QUORUM_OVER; n++) {
+		int i = t->order[n];
+		bool told = expected(t) != OPEN;
+
+		if (r->peer[i].sends[OP_ACQUIRE] == 0 || t->fate[i] == FATE_SILENT)
+			continue;
+		play_answer(t, i);
+		/* Once it is told, it stays. */
+		if (!told)
+			compare(t, "asking");
+		else if (!t->let_go_at_once)
+			t->failed |= !CHECK(verdict(t) != OPEN);
+		if (t->let_go_at_once && r->q.state == QUORUM_HELD)
+			let_go(r);
+	}
+}
+
+static bool play(struct play *t)
+{
+	struct rig *r = &t->rig;
+	int silent = 0;
+
+	t->yes = t->no = t->absent = 0;
+	t->failed = false;
+	start(r, t->nodes, 0);
+	for (int i = 0; i < t->nodes; i++) {
+		r->peer[i].holder = t->fate[i] == FATE_FOREIGN ? OUTSIDER : NOBODY;
+		silent += r->peer[i].silent = t->fate[i] == FATE_SILENT;
+	}
+	play_links(t);
+	if (r->q.state == QUORUM_TRYING)
+		play_answers(t);
+	if (r->q.state == QUORUM_TRYING) {
+		CHECK(r->up.wake_at <= r->now + NODE_TIMEOUT);
+		pass(r, NODE_TIMEOUT);
+		t->absent = t->nodes - t->yes - t->no;
+		compare(t, "at the time-out");
+	}
+	finish(r);
+	t->failed |= !CHECK(sends(r, OP_ACQUIRE) <= t->nodes);
+	t->failed |= !CHECK(silent > 0 || quorum_unreleased(&r->q, &(usec){0}) == 0);
+	t->failed |= !CHECK_INT(left_behind(r), 0);
+	if (t->failed)
+		unit_check(false, __FILE__, __LINE__, "%d nodes, fates %d %d %d %d %d %d %d",
+			t->nodes, t->fate[0], t->fate[1], t->fate[2], t->fate[3], t->fate[4],
+			t->fate[5], t->fate[6]);
+	return !t->failed;
+}
+
+/* Forward, backward, and one of the other orders. */
+static void set_order(struct play *t, int which, unsigned seed)
+{
+	for (int i = 0; i < t->nodes; i++)
+		t->order[i] = which == 1 ? t->nodes - 1 - i : i;
+	for (int i = t->nodes - 1; which == 2 && i > 0; i--) {
+		int j, held = t->order[i];
+
+		seed = seed * 1103515245 + 12345;
+		j = (int)(seed >> 16) % (i + 1);
+		t->order[i] = t->order[j];
+		t->order[j] = held;
+	}
+}
+
+static bool play_all(int nodes, int fates, int orders)
+{
+	struct play t = {.nodes = nodes};
+	long combinations = 1;
+
+	for (int i = 0; i < nodes; i++)
+		combinations *= fates;
+	for (long n = 0; n < combinations; n++) {
+		long rest = n;
+
+		for (int i = 0; i < nodes; i++, rest /= fates)
+			t.fate[i] = (enum fate)(rest % fates);
+		for (int which = 0; which < orders; which++) {
+			set_order(&t, which, (unsigned)n);
+			for (int early = 0; early < 2; early++) {
+				t.let_go_at_once = early;
+				if (!play(&t))
+					return false;
+			}
+		}
+	}
+	return true;
+}
+
+TEST(every_tally_of_up_to_five_nodes)
+{
+	for (int n = 1; n <= 4; n++)
+		if (!CHECK(play_all(n, FATES, 3)))
+			return;
+	CHECK(play_all(5, FATES, 2));
+}
+
+TEST(every_tally_of_six_and_seven_nodes)
+{
+	CHECK(play_all(6, FATE_BREAK + 1, 3) && play_all(7, FATE_ERROR + 1, 3));
+}
+
+/* ---- validity ---- */
+
+TEST(validity_counts_from_before_the_first_byte)
+{
+	struct rig r;
+
+	start(&r, 3, 0);
+	pass(&r, 30 * MS);
+	all_up(&r);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 3);
+	pass(&r, 40 * MS);
+	votes(&r, "YY");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	CHECK_INT(r.q.valid_until, validity(BEGIN + 30 * MS));
+	pass(&r, 10 * MS);
+	votes(&r, "..Y");
+	CHECK_INT(r.q.valid_until, validity(BEGIN + 30 * MS));
+	/* An extension counts from its own beginning. */
+	next_round(&r);
+	CHECK_INT(r.now, BEGIN + TTL / 3);
+	pass(&r, 50 * MS);
+	votes(&r, "YY");
+	CHECK_INT(r.q.valid_until, validity(BEGIN + TTL / 3));
+	CHECK_INT(r.q.extensions, 1);
+}
+
+TEST(a_majority_that_comes_too_late_is_not_held)
+{
+	struct policy p = {.nodes = 3,
+		.ttl = USEC_SEC,
+		.drift = 102 * MS,
+		.node_timeout = 450 * MS,
+		.guard = 500 * MS};
+	const usec end = BEGIN + USEC_SEC - 102 * MS - 500 * MS;
+	struct rig r;
+
+	for (int late = 0; late < 2; late++) {
+		start_with(&r, &p);
+		all_up(&r);
+		votes(&r, "Y");
+		wait_until(&r, end - 1 + late);
+		votes(&r, ".Y");
+		CHECK_INT(r.q.state, late ? QUORUM_RELEASING : QUORUM_HELD);
+		CHECK_INT(r.q.refusal, late ? REFUSAL_SLOW : REFUSAL_NONE);
+		finish(&r);
+		CHECK_INT(left_behind(&r), 0);
+	}
+}
+
+TEST(an_answer_of_an_earlier_round_is_not_a_vote)
+{
+	struct rig r;
+
+	ask(&r, 3, NEVER);
+	votes(&r, ".FF");
+	CHECK(quorum_is_pausing(&r.q));
+	wait_until(&r, r.up.wake_at);
+	pass(&r, 200);
+	CHECK_INT(r.q.round, 2);
+	CHECK_INT(r.peer[1].sends[OP_ACQUIRE], 2);
+	CHECK_INT(r.peer[0].sends[OP_ACQUIRE], 1);
+	votes(&r, "YY");
+	CHECK_INT(r.q.state, QUORUM_TRYING);
+	CHECK_INT(quorum_count(&r.q, VOTE_YES), 1);
+	votes(&r, "..Y");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	CHECK_INT(r.peer[0].sends[OP_RELEASE], 1);
+	votes(&r, "Y");
+	finish(&r);
+	CHECK_INT(left_behind(&r), 0);
+}
+
+TEST(a_late_answer_is_not_a_vote)
+{
+	struct rig r;
+
+	ask(&r, 3, NEVER);
+	votes(&r, "Y");
+	wait_until(&r, BEGIN + NODE_TIMEOUT - 1);
+	CHECK_INT(r.q.state, QUORUM_TRYING);
+	CHECK(!quorum_is_pausing(&r.q));
+	wait_until(&r, BEGIN + NODE_TIMEOUT);
+	CHECK(quorum_is_pausing(&r.q));
+	CHECK_INT(r.q.refusal, REFUSAL_NO_QUORUM);
+	votes(&r, ".YY");
+	CHECK_INT(r.q.state, QUORUM_TRYING);
+	CHECK_INT(quorum_count(&r.q, VOTE_YES), 1);
+	CHECK_INT(r.q.member[1].vote, VOTE_ABSENT);
+
+	hold(&r, 3);
+	next_round(&r);
+	votes(&r, "Y");
+	pass(&r, NODE_TIMEOUT);
+	votes(&r, ".YY");
+	CHECK_INT(r.q.valid_until, validity(BEGIN));
+	CHECK_INT(r.q.extensions, 0);
+}
+
+TEST(a_heal_is_not_a_vote)
+{
+	struct policy p = policy(3, 0);
+	struct rig r;
+	usec valid;
+
+	p.node_timeout = 2 * USEC_SEC;
+	hold_with(&r, &p);
+	next_round(&r);
+	pass(&r, USEC_SEC);
+	votes(&r, "YYG");
+	valid = validity(BEGIN + TTL / 3);
+	CHECK_INT(r.q.valid_until, valid);
+	CHECK_INT(r.peer[2].sends[OP_HEAL], 1);
+	/* Its answer comes when the next round already runs. */
+	r.now = BEGIN + 2 * (TTL / 3);
+	tick(&r);
+	CHECK_INT(r.q.round, 3);
+	votes(&r, "Y");
+	votes(&r, "..Y");
+	CHECK_INT(r.q.member[2].vote, VOTE_NONE);
+	CHECK_INT(r.q.valid_until, valid);
+	CHECK_INT(r.q.extensions, 1);
+	/* Then it is asked like any other. */
+	CHECK_INT(r.peer[2].queue[0].op, OP_EXTEND);
+	votes(&r, "..Y");
+	CHECK_INT(r.q.extensions, 2);
+	CHECK_INT(r.q.valid_until, validity(BEGIN + 2 * (TTL / 3)));
+}
+
+/* ---- the end of a held lock ---- */
+
+TEST(expiring_at_the_guard_lost_at_the_end)
+{
+	struct rig r;
+	usec end = validity(BEGIN);
+
+	hold(&r, 3);
+	for (int i = 0; i < 3; i++)
+		r.peer[i].silent = true;
+	wait_until(&r, end - GUARD - 1);
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	CHECK_INT(r.q.loss, LOSS_NONE);
+	CHECK(r.up.wake_at <= end - GUARD);
+	wait_until(&r, end - GUARD);
+	CHECK_INT(r.q.state, QUORUM_EXPIRING);
+	CHECK_INT(r.q.loss, LOSS_EXPIRED);
+	wait_until(&r, end - 1);
+	CHECK_INT(r.q.state, QUORUM_EXPIRING);
+	CHECK(r.up.wake_at <= end);
+	wait_until(&r, end);
+	CHECK_INT(r.q.state, QUORUM_LOST);
+	CHECK_INT(r.q.loss, LOSS_EXPIRED);
+	CHECK_INT(r.q.valid_until, end);
+}
+
+TEST(no_answer_revives_a_lock_that_ended)
+{
+	static const struct {
+		usec before_end;
+		enum quorum_state state;
+	} cases[] = {
+		{GUARD + 1, QUORUM_HELD},
+		{GUARD, QUORUM_EXPIRING},
+		{1, QUORUM_EXPIRING},
+		{0, QUORUM_LOST},
+		{-USEC_SEC, QUORUM_LOST},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct policy p = policy(3, 0);
+		struct rig r;
+
+		p.node_timeout = 5 * USEC_SEC;
+		hold_with(&r, &p);
+		next_round(&r);
+		/* This process was stopped: no wake-up came in between. */
+		r.now = validity(BEGIN) - cases[i].before_end;
+		votes(&r, "YYY");
+		CHECK_INT(r.q.state, cases[i].state);
+		if (cases[i].state == QUORUM_HELD) {
+			CHECK_INT(r.q.valid_until, validity(BEGIN + TTL / 3));
+		} else {
+			CHECK_INT(r.q.valid_until, validity(BEGIN));
+			CHECK_INT(r.q.extensions, 0);
+			CHECK_INT(r.q.loss, LOSS_EXPIRED);
+		}
+	}
+}
+
+/* Rounds of votes (see votes()); a '.' is waited out. */
+static void rounds(struct rig *r, const char *const *letters)
+{
+	for (int i = 0; letters[i]; i++) {
+		next_round(r);
+		CHECK_INT(r->q.state, QUORUM_HELD);
+		votes(r, letters[i]);
+		if (r->q.asking)
+			pass(r, NODE_TIMEOUT);
+		/* Those who were late come in, so that the next round can ask them. */
+		for (int n = 0; n < r->q.policy.nodes; n++)
+			if (letters[i][n] == '.')
+				reply(r, n, VOTE_ABSENT);
+	}
+}
+
+TEST(denied_is_a_majority_of_no_twice_in_a_row)
+{
+	static const struct {
+		const char *rounds[6];
+		enum loss loss;
+	} cases[] = {
+		{{"GGG"}, LOSS_NONE},
+		{{"GGG", "GGG"}, LOSS_DENIED},
+		{{"FF.", "GG."}, LOSS_DENIED},
+		{{"FGY", "GFY"}, LOSS_DENIED},
+		{{"FYY", "FYY", "GYY"}, LOSS_NONE},
+		{{"GG.", "YY.", "GG."}, LOSS_NONE},
+		{{"GG.", "YY.", "GG.", "FF."}, LOSS_DENIED},
+		{{"GG.", "Y..", "GG."}, LOSS_NONE},
+		{{"GG.", "...", "GG."}, LOSS_NONE},
+		{{"GG.", "...", "GG.", "GG."}, LOSS_DENIED},
+		{{"G..", "G..", "GYA", "GYA"}, LOSS_NONE},
+		{{"AAA", "AAA", "AAA"}, LOSS_NONE},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rig r;
+
+		hold(&r, 3);
+		rounds(&r, cases[i].rounds);
+		if (!CHECK_INT(r.q.loss, cases[i].loss))
+			printf("# in case %zu\n", i);
+		CHECK_INT(r.q.state, cases[i].loss ? QUORUM_EXPIRING : QUORUM_HELD);
+		if (cases[i].loss) {
+			wait_until(&r, r.q.valid_until);
+			CHECK_INT(r.q.state, QUORUM_LOST);
+			CHECK_INT(r.q.loss, LOSS_DENIED);
+		}
+	}
+}
+
+TEST(the_second_look_is_soon)
+{
+	struct rig r;
+	usec denied_at;
+
+	hold(&r, 3);
+	next_round(&r);
+	votes(&r, "GG");
+	denied_at = r.now;
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	votes(&r, "..Y");
+	next_round(&r);
+	CHECK_INT(r.now - denied_at, 25 * MS);
+}
+
+TEST(extensions_are_retried_until_the_guard)
+{
+	struct rig r;
+	usec last = 0, end = validity(BEGIN) - GUARD;
+	int failed = 0;
+
+	hold(&r, 3);
+	for (int turns = 0; r.q.state == QUORUM_HELD && turns < 1000; turns++) {
+		uint32_t round = r.q.round;
+
+		wait_until(&r, r.up.wake_at);
+		if (r.q.round == round)
+			continue;
+		CHECK(last == 0 || r.now - last <= 2 * (TTL / 30) + NODE_TIMEOUT);
+		last = r.now;
+		failed++;
+		for (int i = 0; i < 3; i++)
+			reply(&r, i, VOTE_ABSENT);
+	}
+	CHECK_INT(r.q.state, QUORUM_EXPIRING);
+	CHECK_INT(r.now, end);
+	CHECK(failed > 5);
+	CHECK(end - last <= 2 * (TTL / 30));
+	CHECK_INT(sends(&r, OP_EXTEND), 3 * failed);
+	/* And the one that works in the end is enough. */
+	hold(&r, 3);
+	next_round(&r);
+	votes(&r, "AAA");
+	next_round(&r);
+	votes(&r, "YY");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	CHECK_INT(r.q.valid_until, validity(r.now));
+}
+
+/* A node that stopped answering keeps nobody from asking the others again. */
+TEST(an_extension_round_does_not_wait_for_a_late_node)
+{
+	struct rig r;
+
+	hold(&r, 3);
+	next_round(&r);
+	votes(&r, "YY");
+	next_round(&r);
+	CHECK_INT(r.peer[2].sends[OP_EXTEND], 1);
+	votes(&r, "YY");
+	CHECK_INT(r.q.extensions, 2);
+	CHECK_INT(r.q.valid_until, validity(r.now));
+	/* Late for a sixth of the ttl: a new connection is tried. */
+	CHECK_INT(r.peer[2].opens, 2);
+	CHECK(r.peer[2].link == LINK_OPENING);
+	link_up(&r, 2);
+	CHECK_INT(r.peer[2].sends[OP_EXTEND], 2);
+}
+
+/* ---- heal ---- */
+
+TEST(a_heal_needs_a_majority_proved_in_this_round)
+{
+	struct rig r;
+
+	hold(&r, 3);
+	next_round(&r);
+	votes(&r, "..G");
+	CHECK_INT(sends(&r, OP_HEAL), 0);
+	votes(&r, "Y");
+	CHECK_INT(sends(&r, OP_HEAL), 0);
+	votes(&r, ".Y");
+	CHECK_INT(r.peer[2].sends[OP_HEAL], 1);
+	CHECK_INT(sends(&r, OP_HEAL), 1);
+	votes(&r, "..A");
+	CHECK_INT(sends(&r, OP_HEAL), 1);
+	/* Once more in the next round, if it is still gone. */
+	next_round(&r);
+	votes(&r, "YYG");
+	CHECK_INT(r.peer[2].sends[OP_HEAL], 2);
+	votes(&r, "..Y");
+	CHECK_INT(r.peer[2].holder, r.token);
+	CHECK_INT(quorum_count(&r.q, VOTE_YES), 2);
+	finish(&r);
+	CHECK_INT(left_behind(&r), 0);
+}
+
+TEST(no_heal_without_proof_nor_over_somebody_else)
+{
+	struct rig r;
+
+	hold(&r, 5);
+	next_round(&r);
+	votes(&r, "YYG");
+	pass(&r, NODE_TIMEOUT);
+	CHECK_INT(r.q.extensions, 0);
+	votes(&r, "...YY");
+	CHECK_INT(sends(&r, OP_HEAL), 0);
+	next_round(&r);
+	votes(&r, "YYYFG");
+	CHECK_INT(r.peer[3].sends[OP_HEAL], 0);
+	CHECK_INT(r.peer[4].sends[OP_HEAL], 1);
+	CHECK_INT(sends(&r, OP_HEAL), 1);
+}
+
+/* ---- release ---- */
+
+TEST(a_release_goes_behind_the_request_in_flight)
+{
+	struct rig r;
+
+	ask(&r, 5, 0);
+	votes(&r, "YYY");
+	let_go(&r);
+	for (int i = 0; i < 5; i++)
+		CHECK_INT(r.peer[i].sends[OP_RELEASE], 1);
+	for (int i = 3; i < 5; i++) {
+		CHECK_INT(r.peer[i].queued, 2);
+		CHECK_INT(r.peer[i].queue[0].op, OP_ACQUIRE);
+		CHECK_INT(r.peer[i].queue[1].op, OP_RELEASE);
+		CHECK_INT(r.peer[i].queue[1].token, r.token);
+	}
+	CHECK_INT(r.q.state, QUORUM_RELEASING);
+	finish(&r);
+	CHECK_INT(sends(&r, OP_RELEASE), 5);
+	CHECK_INT(left_behind(&r), 0);
+}
+
+TEST(a_clean_no_is_not_asked_to_release)
+{
+	struct rig r;
+
+	ask(&r, 5, 0);
+	votes(&r, "YFF");
+	CHECK_INT(r.q.state, QUORUM_TRYING);
+	votes(&r, "...F");
+	CHECK_INT(r.q.refusal, REFUSAL_BUSY);
+	CHECK_INT(r.peer[0].sends[OP_RELEASE], 1);
+	CHECK_INT(r.peer[4].sends[OP_RELEASE], 1);
+	CHECK_INT(sends(&r, OP_RELEASE), 2);
+	finish(&r);
+	CHECK_INT(sends(&r, OP_RELEASE), 2);
+
+	hold(&r, 3);
+	next_round(&r);
+	votes(&r, "YYF");
+	let_go(&r);
+	CHECK_INT(r.peer[2].sends[OP_RELEASE], 0);
+	CHECK_INT(sends(&r, OP_RELEASE), 2);
+}
+
+TEST(a_broken_link_is_made_anew_to_release)
+{
+	struct rig r;
+	usec until;
+
+	hold(&r, 3);
+	link_down(&r, 2, REASON_CLOSED);
+	let_go(&r);
+	CHECK(r.peer[2].link == LINK_OPENING);
+	link_up(&r, 2);
+	CHECK_INT(r.peer[2].queue[0].op, OP_RELEASE);
+	/* It breaks with the release in flight: once more. */
+	link_down(&r, 2, REASON_CLOSED);
+	CHECK(r.peer[2].link == LINK_OPENING);
+	finish(&r);
+	CHECK_INT(quorum_unreleased(&r.q, &until), 0);
+	CHECK_INT(left_behind(&r), 0);
+	/* Not for ever. */
+	hold(&r, 3);
+	r.peer[2].gone = true;
+	link_down(&r, 2, REASON_CLOSED);
+	finish(&r);
+	CHECK(r.peer[2].opens <= 4);
+	CHECK_INT(quorum_unreleased(&r.q, &until), 1);
+	CHECK(until >= BEGIN + TTL);
+}
+
+TEST(a_late_node_is_not_waited_for)
+{
+	struct rig r;
+
+	ask(&r, 3, 0);
+	votes(&r, "YY");
+	pass(&r, NODE_TIMEOUT);
+	let_go(&r);
+	CHECK_INT(r.peer[2].queued, 2);
+	votes(&r, "YY");
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK_INT(left_behind(&r), 0);
+}
+
+TEST(a_release_without_an_answer_ends_at_the_time_out)
+{
+	struct rig r;
+	usec began;
+
+	hold(&r, 3);
+	pass(&r, USEC_SEC);
+	let_go(&r);
+	began = r.now;
+	for (int turns = 0; turns < 100 && r.q.state != QUORUM_OVER; turns++)
+		wait_until(&r, r.up.wake_at);
+	CHECK_INT(r.now - began, NODE_TIMEOUT);
+	CHECK_INT(quorum_unreleased(&r.q, &(usec){0}), 3);
+}
+
+/* The grace for the rest must not reach beyond the time set aside for the release. */
+TEST(a_release_ends_within_its_time)
+{
+	struct policy p = policy(3, 0);
+	struct rig r;
+
+	p.node_timeout = 3 * USEC_SEC;
+	start_with(&r, &p);
+	all_up(&r);
+	votes(&r, "YYY");
+	let_go(&r);
+	pass(&r, 500 * MS);
+	votes(&r, "YY");
+	CHECK_INT(r.q.state, QUORUM_RELEASING);
+	CHECK(r.up.wake_at <= BEGIN + USEC_SEC);
+	pass(&r, 500 * MS);
+	CHECK_INT(r.q.state, QUORUM_OVER);
+}
+
+TEST(a_release_has_a_second_at_most)
+{
+	struct policy p = policy(3, 0);
+	struct rig r;
+
+	p.node_timeout = 3 * USEC_SEC;
+	hold_with(&r, &p);
+	let_go(&r);
+	pass(&r, 500 * MS);
+	/* Asked to let go once more: no new beginning. */
+	let_go(&r);
+	wait_until(&r, BEGIN + USEC_SEC - 1);
+	CHECK_INT(r.q.state, QUORUM_RELEASING);
+	wait_until(&r, BEGIN + USEC_SEC);
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK_INT(sends(&r, OP_RELEASE), 3);
+	let_go(&r);
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK_INT(r.up.count, 0);
+}
+
+/* It was put back late in the round, and has its own time-out. */
+TEST(a_heal_in_flight_is_waited_for)
+{
+	struct rig r;
+
+	hold(&r, 3);
+	next_round(&r);
+	pass(&r, NODE_TIMEOUT - 10 * MS);
+	votes(&r, "YYG");
+	pass(&r, 20 * MS);
+	let_go(&r);
+	CHECK_INT(r.peer[2].queued, 2);
+	votes(&r, "YY");
+	CHECK_INT(r.q.state, QUORUM_RELEASING);
+	votes(&r, "..Y");
+	votes(&r, "..Y");
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK_INT(quorum_unreleased(&r.q, &(usec){0}), 0);
+}
+
+TEST(an_extension_renews_the_debt)
+{
+	struct rig r;
+	usec until = 0, asked_at;
+
+	hold(&r, 3);
+	next_round(&r);
+	asked_at = r.now;
+	votes(&r, "YYY");
+	r.peer[2].gone = true;
+	link_down(&r, 2, REASON_CLOSED);
+	finish(&r);
+	CHECK_INT(quorum_unreleased(&r.q, &until), 1);
+	CHECK_INT(until, asked_at + TTL + policy_drift(TTL, 100));
+	/* And a yes is a debt, whatever was known before. */
+	hold(&r, 3);
+	next_round(&r);
+	votes(&r, "AAG");
+	CHECK_INT(quorum_unreleased(&r.q, &until), 2);
+	next_round(&r);
+	votes(&r, "AAY");
+	CHECK_INT(quorum_unreleased(&r.q, &until), 3);
+	let_go(&r);
+	CHECK_INT(r.peer[2].sends[OP_RELEASE], 1);
+}
+
+TEST(letting_go_at_the_end_is_a_loss)
+{
+	static const usec before_end[] = {GUARD + 1, GUARD, 0, -USEC_SEC};
+
+	for (size_t i = 0; i < sizeof(before_end) / sizeof(before_end[0]); i++) {
+		struct rig r;
+
+		hold(&r, 3);
+		r.now = validity(BEGIN) - before_end[i];
+		let_go(&r);
+		CHECK_INT(r.q.loss, i == 0 ? LOSS_NONE : LOSS_EXPIRED);
+		CHECK_INT(r.q.state, QUORUM_RELEASING);
+	}
+}
+
+TEST(a_vote_outlives_its_connection)
+{
+	struct rig r;
+
+	ask(&r, 3, 0);
+	votes(&r, "YA");
+	link_down(&r, 0, REASON_CLOSED);
+	link_down(&r, 1, REASON_CLOSED);
+	CHECK_INT(r.q.member[0].vote, VOTE_YES);
+	/* Of several reasons the first is the cause. */
+	CHECK_INT(r.q.member[1].answer.reason, REASON_LOADING);
+	votes(&r, "..Y");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+}
+
+TEST(an_error_on_release_is_not_asked_again)
+{
+	struct rig r;
+
+	hold(&r, 3);
+	let_go(&r);
+	votes(&r, "YYA");
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK_INT(r.peer[2].sends[OP_RELEASE], 1);
+	CHECK_INT(quorum_unreleased(&r.q, &(usec){0}), 1);
+}
+
+TEST(an_earlier_token_is_released_before_the_node_is_asked_again)
+{
+	struct rig r;
+	int old;
+
+	ask(&r, 3, NEVER);
+	old = r.token;
+	r.peer[0].holder = r.token;
+	link_down(&r, 0, REASON_CLOSED);
+	votes(&r, ".FF");
+	CHECK(quorum_is_pausing(&r.q));
+	wait_until(&r, r.up.wake_at);
+	CHECK(r.peer[0].link == LINK_OPENING);
+	link_up(&r, 0);
+	CHECK_INT(r.peer[0].queue[0].op, OP_RELEASE);
+	CHECK_INT(r.peer[0].queue[0].token, old);
+	pass(&r, 200);
+	/* The others are asked; this one, not yet paid, takes no part. */
+	CHECK_INT(r.token, old + 1);
+	CHECK_INT(r.peer[1].sends[OP_ACQUIRE], 2);
+	CHECK_INT(r.peer[0].sends[OP_ACQUIRE], 1);
+	votes(&r, "Y");
+	CHECK_INT(r.peer[0].holder, NOBODY);
+	CHECK_INT(r.peer[0].sends[OP_ACQUIRE], 1);
+	CHECK_INT(r.q.member[0].vote, VOTE_ABSENT);
+	votes(&r, ".FF");
+	wait_until(&r, r.up.wake_at);
+	CHECK_INT(r.peer[0].sends[OP_ACQUIRE], 2);
+	CHECK_INT(r.peer[0].queue[0].token, old + 2);
+}
+
+TEST(a_node_that_refuses_to_release_takes_no_part)
+{
+	struct rig r;
+
+	ask(&r, 3, NEVER);
+	link_down(&r, 0, REASON_CLOSED);
+	votes(&r, ".FF");
+	wait_until(&r, r.up.wake_at);
+	link_up(&r, 0);
+	votes(&r, "A");
+	CHECK_INT(r.peer[0].sends[OP_RELEASE], 1);
+	CHECK_INT(r.peer[1].sends[OP_ACQUIRE], 2);
+	CHECK_INT(r.peer[0].sends[OP_ACQUIRE], 1);
+	CHECK_INT(r.q.member[0].answer.reason, REASON_LOADING);
+	votes(&r, ".FF");
+	CHECK(quorum_is_pausing(&r.q));
+	r.peer[0].silent = true;
+	while (serve(&r))
+		;
+	/* Asked once more when the attempt failed, and again by the next one. */
+	CHECK_INT(r.peer[0].sends[OP_RELEASE], 2);
+	votes(&r, "A");
+	wait_until(&r, r.up.wake_at);
+	CHECK_INT(r.peer[0].sends[OP_RELEASE], 3);
+	pass(&r, 200);
+	CHECK_INT(r.peer[0].sends[OP_ACQUIRE], 1);
+	CHECK_INT(r.peer[1].sends[OP_ACQUIRE], 3);
+}
+
+TEST(a_held_lock_spreads_to_a_node_that_owes_an_earlier_token)
+{
+	struct rig r;
+	int old;
+
+	ask(&r, 3, NEVER);
+	old = r.peer[0].holder = r.token;
+	link_down(&r, 0, REASON_CLOSED);
+	votes(&r, ".FF");
+	wait_until(&r, r.up.wake_at);
+	link_down(&r, 0, REASON_CONNECT);
+	votes(&r, ".YY");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	next_round(&r);
+	link_up(&r, 0);
+	CHECK_INT(r.peer[0].queue[0].op, OP_RELEASE);
+	CHECK_INT(r.peer[0].queue[0].token, old);
+	votes(&r, "YYY");
+	CHECK_INT(r.peer[0].queue[0].op, OP_EXTEND);
+	votes(&r, "G");
+	CHECK_INT(r.peer[0].queue[0].op, OP_HEAL);
+	votes(&r, "Y");
+	CHECK_INT(r.peer[0].holder, r.token);
+	finish(&r);
+	CHECK_INT(left_behind(&r), 0);
+}
+
+TEST(a_debt_ends_with_the_key)
+{
+	const usec end = BEGIN + TTL + policy_drift(TTL, 100);
+	struct rig r;
+	usec until = 0;
+
+	ask(&r, 3, 0);
+	link_down(&r, 0, REASON_CLOSED);
+	r.peer[0].gone = true;
+	votes(&r, ".FF");
+	finish(&r);
+	CHECK_INT(quorum_unreleased(&r.q, &until), 1);
+	CHECK_INT(until, end);
+	r.now = end - 1;
+	tick(&r);
+	CHECK_INT(quorum_unreleased(&r.q, &until), 1);
+	r.now = end;
+	tick(&r);
+	CHECK_INT(quorum_unreleased(&r.q, &until), 0);
+}
+
+TEST(letting_go_before_anything_was_asked)
+{
+	struct rig r;
+
+	start(&r, 3, NEVER);
+	let_go(&r);
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK_INT(r.token, 0);
+	memset(&r, 0, sizeof(r));
+	quorum_init(&r.q, &(struct policy){.nodes = 1, .ttl = TTL, .node_timeout = 1});
+	let_go(&r);
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK_INT(r.up.wake_at, NEVER);
+}
+
+/* ---- one server under two names ---- */
+
+TEST(two_names_of_one_server_are_refused)
+{
+	struct rig r;
+
+	ask(&r, 5, NEVER);
+	r.peer[1].run_id = r.peer[3].run_id = "same";
+	votes(&r, ".Y");
+	CHECK_INT(r.q.state, QUORUM_TRYING);
+	votes(&r, "...Y");
+	CHECK_INT(r.q.state, QUORUM_RELEASING);
+	CHECK_INT(r.q.refusal, REFUSAL_DUPLICATE);
+	CHECK_INT(r.q.duplicate[0], 1);
+	CHECK_INT(r.q.duplicate[1], 3);
+	finish(&r);
+	CHECK_INT(r.q.refusal, REFUSAL_DUPLICATE);
+	CHECK_INT(left_behind(&r), 0);
+	/* Even if this very answer makes the majority. */
+	ask(&r, 3, NEVER);
+	r.peer[0].run_id = r.peer[1].run_id = "same";
+	votes(&r, "YY");
+	CHECK_INT(r.q.refusal, REFUSAL_DUPLICATE);
+	/* And if somebody else holds it there. */
+	ask(&r, 3, NEVER);
+	r.peer[0].run_id = r.peer[1].run_id = "same";
+	votes(&r, "FF");
+	CHECK_INT(r.q.refusal, REFUSAL_DUPLICATE);
+}
+
+TEST(two_names_of_one_server_are_only_noted_when_held)
+{
+	struct rig r;
+
+	ask(&r, 3, 0);
+	r.peer[1].run_id = r.peer[2].run_id = "same";
+	votes(&r, "YY");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	CHECK_INT(r.q.duplicate[0], -1);
+	votes(&r, "..Y");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	CHECK_INT(r.q.duplicate[0], 1);
+	CHECK_INT(r.q.duplicate[1], 2);
+	CHECK_INT(r.q.refusal, REFUSAL_NONE);
+}
+
+/* ---- waiting ---- */
+
+struct attempts {
+	int count;
+	usec last;
+	usec shortest, longest;
+};
+
+/* Somebody else holds it, and every node says so at once. */
+static struct attempts try_for(struct rig *r, usec wait, uint64_t random, usec at_most)
+{
+	struct attempts a = {.shortest = NEVER};
+
+	start(r, 3, wait);
+	r->random = random;
+	for (int i = 0; i < 3; i++)
+		r->peer[i].holder = OUTSIDER;
+	all_up(r);
+	while (r->q.state == QUORUM_TRYING && r->now < BEGIN + at_most) {
+		usec pause = r->now - a.last;
+
+		if (a.count++ > 0) {
+			a.shortest = usec_min(a.shortest, pause);
+			a.longest = usec_max(a.longest, pause);
+		}
+		a.last = r->now;
+		CHECK_INT(r->token, a.count);
+		CHECK_INT(r->peer[0].sends[OP_ACQUIRE], a.count);
+		while (r->q.state != QUORUM_OVER && serve(r))
+			;
+		if (r->q.state != QUORUM_TRYING)
+			break;
+		CHECK(quorum_is_pausing(&r->q));
+		CHECK_INT(r->q.refusal, REFUSAL_BUSY);
+		wait_until(r, r->up.wake_at);
+	}
+	return a;
+}
+
+TEST(the_wait_has_its_last_attempt_at_the_deadline)
+{
+	static const usec waits[] = {0, 1, 19 * MS, 20 * MS, 21 * MS, 50 * MS, USEC_SEC, 7777777};
+	struct rig r;
+
+	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
+		struct attempts a = try_for(&r, waits[i], 31415, NEVER - BEGIN);
+
+		CHECK_INT(a.last, BEGIN + waits[i]);
+		CHECK_INT(r.now, BEGIN + waits[i]);
+		CHECK_INT(a.count, waits[i] == 0 ? 1 : 2 + (waits[i] - 1) / (20 * MS + 31415));
+		CHECK_INT(r.q.state, QUORUM_OVER);
+		CHECK_INT(r.q.refusal, REFUSAL_BUSY);
+	}
+}
+
+TEST(the_wait_can_have_no_end)
+{
+	struct rig r;
+	struct attempts a = try_for(&r, NEVER, 99999, 86400 * USEC_SEC);
+
+	CHECK_INT(r.q.state, QUORUM_TRYING);
+	CHECK(a.count > 700000);
+}
+
+TEST(attempts_are_a_random_20_to_120_ms_apart)
+{
+	struct rig r;
+	struct attempts a = try_for(&r, 10 * USEC_SEC, 0, NEVER - BEGIN);
+
+	CHECK_INT(a.longest, 20 * MS);
+	a = try_for(&r, NEVER, 99999, 10 * USEC_SEC);
+	CHECK_INT(a.longest, 120 * MS - 1);
+	for (uint64_t random = 1; random; random <<= 1) {
+		a = try_for(&r, NEVER, random - 1, USEC_SEC);
+		CHECK(a.shortest >= 20 * MS && a.longest < 120 * MS);
+	}
+	a = try_for(&r, NEVER, UINT64_MAX, USEC_SEC);
+	CHECK(a.shortest >= 20 * MS && a.longest < 120 * MS);
+}
+
+/* ---- connecting ---- */
+
+TEST(a_black_holed_minority_delays_by_the_grace_only)
+{
+	static const struct {
+		usec connect, ask;
+	} cases[] = {{0, 200}, {50, 250}, {100, 300}, {MS, 3 * MS}, {10 * MS, 30 * MS}};
+	struct rig r;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		start(&r, 5, 0);
+		pass(&r, cases[i].connect);
+		for (int n = 0; n < 3; n++)
+			link_up(&r, n);
+		CHECK_INT(sends(&r, OP_ACQUIRE), 0);
+		wait_until(&r, BEGIN + cases[i].ask - 1);
+		CHECK_INT(sends(&r, OP_ACQUIRE), 0);
+		wait_until(&r, BEGIN + cases[i].ask);
+		CHECK_INT(sends(&r, OP_ACQUIRE), 3);
+		/* Too late for this attempt. */
+		link_up(&r, 3);
+		link_up(&r, 4);
+		CHECK_INT(sends(&r, OP_ACQUIRE), 3);
+		votes(&r, "YYY");
+		CHECK_INT(r.q.state, QUORUM_HELD);
+		pass(&r, NODE_TIMEOUT);
+		CHECK_INT(sends(&r, OP_ACQUIRE), 3);
+		/* But for the next extension. */
+		CHECK_INT(sends(&r, OP_EXTEND), 0);
+		next_round(&r);
+		CHECK_INT(sends(&r, OP_EXTEND), 5);
+	}
+}
+
+TEST(a_majority_of_refused_links_fails_at_once)
+{
+	struct rig r;
+
+	start(&r, 5, 0);
+	link_up(&r, 0);
+	link_down(&r, 1, REASON_CONNECT);
+	link_down(&r, 2, REASON_CONNECT);
+	CHECK_INT(r.q.state, QUORUM_TRYING);
+	link_down(&r, 3, REASON_UNRESOLVED);
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK_INT(r.q.refusal, REFUSAL_NO_QUORUM);
+	CHECK_INT(r.q.member[3].answer.reason, REASON_UNRESOLVED);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 0);
+	CHECK_INT(r.now, BEGIN);
+}
+
+TEST(a_black_holed_majority_fails_at_the_time_out)
+{
+	struct rig r;
+
+	start(&r, 3, 0);
+	link_up(&r, 0);
+	wait_until(&r, BEGIN + NODE_TIMEOUT - 1);
+	CHECK_INT(r.q.state, QUORUM_TRYING);
+	wait_until(&r, BEGIN + NODE_TIMEOUT);
+	CHECK_INT(r.q.refusal, REFUSAL_NO_QUORUM);
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK_INT(r.q.member[1].answer.reason, REASON_CONNECT_TIMEOUT);
+	CHECK(r.peer[1].link == LINK_DOWN);
+}
+
+/* Each of the two takes less than the time-out to connect and to answer. */
+TEST(slow_nodes_are_good_enough_beside_a_black_hole)
+{
+	struct rig r;
+
+	for (usec part = 10; part < 50; part += 5) {
+		usec delay = part * NODE_TIMEOUT / 100;
+
+		start(&r, 3, 0);
+		pass(&r, delay);
+		link_up(&r, 0);
+		link_up(&r, 1);
+		for (int turns = 0; turns < 10 && sends(&r, OP_ACQUIRE) == 0; turns++)
+			wait_until(&r, r.up.wake_at);
+		CHECK_INT(sends(&r, OP_ACQUIRE), 2);
+		pass(&r, delay);
+		for (int i = 0; i < 2 && r.q.state == QUORUM_TRYING; i++)
+			reply(&r, i, VOTE_YES);
+		if (!CHECK_INT(r.q.state, QUORUM_HELD))
+			printf("# connecting and answering took %d%% of the time-out each\n",
+				(int)part);
+	}
+}
+
+/* The connection took its time, and so did the release of an earlier token; then nothing comes. */
+TEST(an_attempt_that_began_late_ends_all_the_same)
+{
+	struct rig r;
+
+	ask(&r, 1, 5 * USEC_SEC);
+	link_down(&r, 0, REASON_CLOSED);
+	wait_until(&r, r.up.wake_at);
+	pass(&r, NODE_TIMEOUT * 6 / 10);
+	link_up(&r, 0);
+	CHECK_INT(r.peer[0].queue[0].op, OP_RELEASE);
+	pass(&r, NODE_TIMEOUT * 6 / 10);
+	votes(&r, "G");
+	CHECK_INT(r.peer[0].sends[OP_ACQUIRE], 2);
+	CHECK(r.up.wake_at != NEVER);
+	pass(&r, 10 * USEC_SEC);
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK_INT(r.q.refusal, REFUSAL_NO_QUORUM);
+}
+
+/* Its connection breaks just before the ask, and is made anew in time. */
+TEST(a_link_that_stands_again_before_the_ask_counts)
+{
+	struct rig r;
+
+	ask(&r, 3, NEVER);
+	votes(&r, ".FF");
+	wait_until(&r, r.up.wake_at);
+	CHECK_INT(r.q.round, 2);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 3);
+	link_down(&r, 1, REASON_CLOSED);
+	link_up(&r, 1);
+	pass(&r, 200);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 5);
+	CHECK(!quorum_is_pausing(&r.q));
+	votes(&r, ".YY");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+}
+
+/* The network held the request back until the connection broke: the key was set no sooner. */
+TEST(a_debt_counts_from_the_end_of_the_connection)
+{
+	struct rig r;
+
+	ask(&r, 3, NEVER);
+	votes(&r, ".FF");
+	r.now = BEGIN + 2 * USEC_SEC;
+	r.peer[0].holder = r.token;
+	link_down(&r, 0, REASON_CLOSED);
+	CHECK(r.q.member[0].owes > 0);
+	CHECK(r.q.member[0].owes_until >= r.now + TTL);
+}

@@ -1,0 +1,330 @@
+/* report: what became of a lock, in words. */
+#include "core/report.h"
+
+#include "core/settings.h"
+#include "unit/unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
+#define ID "0123456789abcdef0123456789abcdef01234567"
+
+static char text[REPORT_MAX];
+
+static const struct node_list *nodes(void)
+{
+	static struct node_list list;
+	struct err e;
+
+	if (list.count == 0)
+		CHECK(node_list_add(&list, "redis://u:s3cret@a b c d e", &e) == 0);
+	return &list;
+}
+
+static struct quorum fresh(int count)
+{
+	struct quorum q;
+
+	quorum_init(&q, &(struct policy){.nodes = count, .ttl = USEC_SEC, .node_timeout = 1});
+	return q;
+}
+
+static void set_vote(struct quorum *q, int node, enum vote vote)
+{
+	q->member[node].vote = vote;
+	q->member[node].answer = (struct answer){.vote = vote};
+}
+
+static void set_holder(struct quorum *q, int node, const char *holder, usec left)
+{
+	struct answer *a = &q->member[node].answer;
+
+	set_vote(q, node, VOTE_FOREIGN);
+	a->pttl = left;
+	a->text_len = strlen(holder);
+	snprintf(a->text, sizeof(a->text), "%s", holder);
+}
+
+static void set_absent(struct quorum *q, int node, enum reason reason, const char *detail)
+{
+	q->member[node].vote = VOTE_ABSENT;
+	q->member[node].answer = answer_absent(reason, detail);
+}
+
+TEST(report_holders)
+{
+	struct quorum q = fresh(5);
+
+	CHECK_TEXT(report_holder(text, &q, "k"), "'k' is held by somebody else");
+	set_holder(&q, 0, ID ":alice@web1:42 backup", 27 * USEC_SEC);
+	CHECK_TEXT(report_holder(text, &q, "nightly"),
+		"'nightly' is held by alice@web1:42 backup on 1 of 5 nodes, 27s left");
+	/* Who has most of the nodes, with the longest time left. */
+	set_holder(&q, 1, ID ":bob", 3 * USEC_SEC);
+	set_holder(&q, 2, ID ":bob", 9 * USEC_SEC);
+	set_holder(&q, 3, ID ":bob", 4 * USEC_SEC);
+	set_absent(&q, 4, REASON_TIMEOUT, NULL);
+	CHECK_TEXT(report_holder(text, &q, "k"), "'k' is held by bob on 3 of 5 nodes, 9s left");
+	set_holder(&q, 3, ID ":bob", NEVER);
+	CHECK_TEXT(
+		report_holder(text, &q, "k"), "'k' is held by bob on 3 of 5 nodes, with no expiry");
+	/* Values that are not ours. */
+	q = fresh(1);
+	set_holder(&q, 0, "31a0-uuid", 1500 * USEC_MSEC);
+	CHECK_TEXT(report_holder(text, &q, "k"),
+		"'k' is held by another program (value '31a0-uuid') on 1 of 1 node, 1.5s left");
+	set_holder(&q, 0, ID, 0);
+	CHECK(strstr(report_holder(text, &q, "k"), "another program (value '" ID "')"));
+	set_holder(&q, 0, "Z" ID ":x", 0);
+	CHECK(strstr(report_holder(text, &q, "k"), "another program"));
+	set_holder(&q, 0, ID ":", 0);
+	CHECK_TEXT(report_holder(text, &q, "k"), "'k' is held by  on 1 of 1 node, 0ms left");
+	set_holder(&q, 0, "", 0);
+	CHECK(strstr(report_holder(text, &q, "k"), "another program (value '')"));
+}
+
+TEST(report_refusals)
+{
+	struct quorum q = fresh(3);
+
+	CHECK_TEXT(report_refusal(text, &q, nodes(), "k"), "");
+	q.refusal = REFUSAL_BUSY;
+	set_holder(&q, 0, ID ":bob", USEC_SEC);
+	set_holder(&q, 1, ID ":bob", USEC_SEC);
+	CHECK_TEXT(report_refusal(text, &q, nodes(), "k"),
+		"'k' is busy: held by bob on 2 of 3 nodes, 1s left");
+	q.refusal = REFUSAL_NO_QUORUM;
+	set_vote(&q, 0, VOTE_YES);
+	set_absent(&q, 1, REASON_CONNECT, "Connection refused");
+	set_absent(&q, 2, REASON_TIMEOUT, NULL);
+	CHECK_TEXT(report_refusal(text, &q, nodes(), "k"),
+		"no quorum for 'k': 1 of 3 nodes can be used, 2 needed: redis://b:6379 cannot be "
+		"reached "
+		"(Connection refused); redis://c:6379 did not answer in time");
+	q.refusal = REFUSAL_SLOW;
+	CHECK_TEXT(report_refusal(text, &q, nodes(), "k"),
+		"no quorum for 'k' in time: the nodes granted it so late that too little of the "
+		"TTL was "
+		"left");
+	q.refusal = REFUSAL_DUPLICATE;
+	q.duplicate[0] = 0;
+	q.duplicate[1] = 2;
+	CHECK_TEXT(report_refusal(text, &q, nodes(), "k"),
+		"nodes 'redis://a:6379' and 'redis://c:6379' are one and the same server");
+	q = fresh(1);
+	q.refusal = REFUSAL_NO_QUORUM;
+	set_absent(&q, 0, REASON_LOADING, "LOADING secret detail");
+	CHECK_TEXT(report_refusal(text, &q, nodes(), "k"),
+		"no quorum for 'k': 0 of 1 node can be used, 1 needed: redis://a:6379 is still "
+		"loading "
+		"its data");
+	q.duplicate[0] = -1;
+	CHECK_TEXT(report_duplicate(text, &q, nodes()), "");
+}
+
+TEST(report_losses)
+{
+	struct quorum q = fresh(5);
+
+	q.loss = LOSS_EXPIRED;
+	set_vote(&q, 0, VOTE_YES);
+	set_vote(&q, 1, VOTE_YES);
+	set_absent(&q, 2, REASON_CLOSED, "reset");
+	set_vote(&q, 3, VOTE_GONE);
+	CHECK_TEXT(report_loss(text, &q, nodes(), "k"),
+		"lost 'k': no majority of 5 nodes confirmed it in time: redis://c:6379 closed "
+		"the connection (reset)");
+	q.loss = LOSS_DENIED;
+	set_vote(&q, 0, VOTE_GONE);
+	set_vote(&q, 1, VOTE_GONE);
+	CHECK_TEXT(
+		report_loss(text, &q, nodes(), "k"), "lost 'k': the key is gone from 3 of 5 nodes");
+	set_holder(&q, 0, ID ":bob", USEC_SEC);
+	set_holder(&q, 1, ID ":bob", USEC_SEC);
+	set_holder(&q, 2, ID ":bob", USEC_SEC);
+	CHECK_TEXT(report_loss(text, &q, nodes(), "k"),
+		"lost 'k': now held by bob on 3 of 5 nodes, 1s left; gone from 1");
+	set_vote(&q, 3, VOTE_YES);
+	CHECK_TEXT(report_loss(text, &q, nodes(), "k"),
+		"lost 'k': now held by bob on 3 of 5 nodes, 1s left");
+}
+
+TEST(report_what_is_left)
+{
+	struct quorum q = fresh(5);
+
+	q.member[0].owes = q.member[2].owes = 7;
+	q.member[0].owes_until = 40 * USEC_SEC;
+	q.member[2].owes_until = 30 * USEC_SEC;
+	q.member[3].owes_until = 99 * USEC_SEC;
+	CHECK_TEXT(report_unreleased(text, &q, nodes(), "k", 20 * USEC_SEC),
+		"'k' could not be released on 2 of 5 nodes and frees itself there within 20s: "
+		"redis://a:6379, redis://c:6379");
+}
+
+TEST(report_every_answer_has_words)
+{
+	static const struct {
+		enum op op;
+		const char *words;
+	} ops[] = {{OP_ACQUIRE, "acquire"}, {OP_EXTEND, "extend"}, {OP_HEAL, "put back"},
+		{OP_RELEASE, "release"}};
+	const struct node *node = &nodes()->node[0];
+	struct answer a = {.vote = VOTE_YES};
+	char want[200];
+
+	for (size_t i = 0; i < COUNT_OF(ops); i++) {
+		snprintf(want, sizeof(want), "redis://a:6379 %s: yes (1.042ms)", ops[i].words);
+		CHECK_TEXT(report_answer(text, node, ops[i].op, &a, 1042), want);
+	}
+	a.vote = VOTE_GONE;
+	CHECK_TEXT(report_answer(text, node, OP_EXTEND, &a, 7),
+		"redis://a:6379 extend: no, the key is gone (0.007ms)");
+	a = (struct answer){.vote = VOTE_FOREIGN, .text_len = 44, .text = ID ":bob"};
+	CHECK_TEXT(report_answer(text, node, OP_ACQUIRE, &a, 0),
+		"redis://a:6379 acquire: no, held by bob (0.000ms)");
+	for (int reason = REASON_NONE; reason <= REASON_TOO_LONG; reason++) {
+		bool detailed = reason == REASON_UNRESOLVED || reason == REASON_CONNECT ||
+				reason == REASON_CLOSED || reason == REASON_SERVER;
+
+		a = answer_absent((enum reason)reason, "why");
+		snprintf(want, sizeof(want), "redis://a:6379 release: %s%s (2000.000ms)",
+			reason_words((enum reason)reason), detailed ? " (why)" : "");
+		CHECK_TEXT(report_answer(text, node, OP_RELEASE, &a, 2 * USEC_SEC), want);
+	}
+}
+
+/* ---- strangers' bytes ---- */
+
+/* One line of whole UTF-8 characters without controls. */
+static bool is_clean(const char *line)
+{
+	const unsigned char *s = (const unsigned char *)line;
+
+	while (*s) {
+		int more = *s < 0x80   ? 0
+			   : *s < 0xc2 ? -1
+			   : *s < 0xe0 ? 1
+			   : *s < 0xf0 ? 2
+			   : *s < 0xf5 ? 3
+				       : -1;
+
+		if (*s < 0x20 || *s == 0x7f || more < 0)
+			return false;
+		for (s++; more > 0; more--, s++)
+			if ((*s & 0xc0) != 0x80)
+				return false;
+	}
+	return true;
+}
+
+static void check_clean(const char *name, int line)
+{
+	unit_check(is_clean(text), __FILE__, line, "%s is not clean text", name);
+}
+
+static void check_all_lines(struct quorum *q, const char *key, int line)
+{
+	struct answer *a = &q->member[0].answer;
+
+	report_holder(text, q, key);
+	check_clean("holder", line);
+	q->refusal = REFUSAL_BUSY;
+	report_refusal(text, q, nodes(), key);
+	check_clean("busy", line);
+	q->loss = LOSS_DENIED;
+	report_loss(text, q, nodes(), key);
+	check_clean("denied", line);
+	report_unreleased(text, q, nodes(), key, 0);
+	check_clean("unreleased", line);
+	report_answer(text, &nodes()->node[0], OP_EXTEND, a, 1);
+	check_clean("no", line);
+	q->refusal = REFUSAL_NO_QUORUM;
+	q->loss = LOSS_EXPIRED;
+	q->member[0].vote = a->vote = VOTE_ABSENT;
+	a->reason = REASON_SERVER;
+	report_refusal(text, q, nodes(), key);
+	check_clean("no quorum", line);
+	report_loss(text, q, nodes(), key);
+	check_clean("expired", line);
+	report_answer(text, &nodes()->node[0], OP_EXTEND, a, 1);
+	check_clean("absent", line);
+}
+
+TEST(report_escapes_a_hostile_holder)
+{
+	static const char *const hostile[] = {
+		"\x1b]0;owned\x07",
+		"x\nredlock: acquired 'k'\r",
+		"\x9b"
+		"31m\xff\xfe",
+		"\xe2\x80\xaegnp.exe",
+		"\\",
+	};
+
+	for (size_t i = 0; i < COUNT_OF(hostile); i++) {
+		char ours[200];
+		struct quorum q = fresh(3);
+
+		set_holder(&q, 0, hostile[i], USEC_SEC);
+		check_all_lines(&q, hostile[i], __LINE__);
+		snprintf(ours, sizeof(ours), ID ":%s", hostile[i]);
+		q = fresh(3);
+		set_holder(&q, 0, ours, USEC_SEC);
+		check_all_lines(&q, hostile[i], __LINE__);
+	}
+	struct quorum q = fresh(1);
+
+	set_holder(&q, 0, ID ":a\nb\x1b[2J", USEC_SEC);
+	CHECK_TEXT(report_holder(text, &q, "k\n"),
+		"'k\\x0a' is held by a\\x0ab\\x1b[2J on 1 of 1 node, 1s left");
+	/* A NUL ends nothing. */
+	memcpy(q.member[0].answer.text, ID ":a\0b", sizeof(ID) + 4);
+	q.member[0].answer.text_len = sizeof(ID) + 3;
+	CHECK(strstr(report_holder(text, &q, "k"), "held by a\\x00b on"));
+}
+
+/* Nor is a character cut in two, wherever the line ends. */
+TEST(report_cuts_between_characters)
+{
+	for (int shift = 0; shift < 4; shift++) {
+		char long_text[ANSWER_TEXT_MAX] = "";
+		struct quorum q = fresh(3);
+		size_t used = (size_t)shift;
+
+		memset(long_text, 'x', used);
+		while (used + 3 < sizeof(long_text)) {
+			memcpy(long_text + used, "\xe2\x82\xac", 4);
+			used += 3;
+		}
+		set_holder(&q, 0, long_text, USEC_SEC);
+		check_all_lines(&q, long_text, __LINE__);
+	}
+}
+
+TEST(report_fits_its_line)
+{
+	struct node_list list = {.count = NODES_MAX};
+	struct quorum q = fresh(NODES_MAX);
+	char key[KEY_MAX + 1];
+
+	memset(key, '\x1b', KEY_MAX);
+	key[KEY_MAX] = '\0';
+	for (int i = 0; i < NODES_MAX; i++) {
+		char detail[ANSWER_TEXT_MAX];
+
+		memset(list.node[i].label, 'l', sizeof(list.node[i].label) - 1);
+		memset(detail, '\x1b', sizeof(detail) - 1);
+		detail[sizeof(detail) - 1] = '\0';
+		set_absent(&q, i, REASON_SERVER, detail);
+		q.member[i].owes = 1;
+	}
+	q.refusal = REFUSAL_NO_QUORUM;
+	q.loss = LOSS_EXPIRED;
+	CHECK_INT(strlen(report_refusal(text, &q, &list, key)), REPORT_MAX - 1);
+	CHECK_INT(strlen(report_loss(text, &q, &list, key)), REPORT_MAX - 1);
+	CHECK_INT(strlen(report_unreleased(text, &q, &list, key, 0)), REPORT_MAX - 1);
+	CHECK(strlen(report_answer(text, &list.node[0], OP_HEAL, &q.member[0].answer, 1)) <
+		REPORT_MAX);
+}

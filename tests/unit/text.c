@@ -1,0 +1,432 @@
+/* text: durations, and strangers' bytes made safe. */
+#include "base/text.h"
+
+#include "unit/unit.h"
+
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MS USEC_MSEC
+#define DAY (86400 * USEC_SEC)
+#define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
+
+TEST(duration_parse_accepts)
+{
+	static const struct {
+		const char *text;
+		usec want;
+	} cases[] = {
+		{"250ms", 250 * MS},
+		{"1.5s", 1500 * MS},
+		{"30s", 30 * USEC_SEC},
+		{"5m", 300 * USEC_SEC},
+		{"2h", 7200 * USEC_SEC},
+		{"1d", DAY},
+		{"30", 30 * USEC_SEC},
+		{"0", 0},
+		{"0s", 0},
+		{"0.0", 0},
+		{"00", 0},
+		{"007s", 7 * USEC_SEC},
+		{".5s", 500 * MS},
+		{".5", 500 * MS},
+		{"1.", USEC_SEC},
+		{"1.s", USEC_SEC},
+		{"0.25d", 6 * 3600 * USEC_SEC},
+		{"1.5m", 90 * USEC_SEC},
+		/* rounded up to the next millisecond */
+		{"0.1ms", MS},
+		{"1.0001ms", 2 * MS},
+		{"0.0001s", MS},
+		{"0.0011", 2 * MS},
+		{"0.001", MS},
+		{"1.0000000000000000000000001", 1001 * MS},
+		{"1.0000000000000000000000000", USEC_SEC},
+		{"0.00000000000000000000000000001d", MS},
+		{"0.99999999999999999999s", USEC_SEC},
+		{"1.999999999999999999999ms", 2 * MS},
+		{"0.333333333333333333333d", 28800 * USEC_SEC},
+		{"0000000000000000000000000000000000000001s", USEC_SEC},
+		/* the longest */
+		{"36500d", DURATION_MAX},
+		{"876000h", DURATION_MAX},
+		{"3153600000", DURATION_MAX},
+		{"3153600000000ms", DURATION_MAX},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		usec got = -1;
+		const char *why = duration_parse(cases[i].text, &got);
+
+		unit_check(!why && got == cases[i].want, __FILE__, __LINE__, "'%s': %s %lld",
+			cases[i].text, why ? why : "is", (long long)got);
+	}
+}
+
+TEST(duration_parse_refuses)
+{
+	static const struct {
+		const char *text, *why;
+	} cases[] = {
+		{"", "is empty"},
+		{"-", "is negative"},
+		{"-1", "is negative"},
+		{"-0", "is negative"},
+		{".", "is not a duration"},
+		{".s", "is not a duration"},
+		{"s", "is not a duration"},
+		{"ms", "is not a duration"},
+		{"abc", "is not a duration"},
+		{"+5", "is not a duration"},
+		{" 5", "is not a duration"},
+		{"NaN", "is not a duration"},
+		{"5 ", "has an unknown unit"},
+		{"5 s", "has an unknown unit"},
+		{"5y", "has an unknown unit"},
+		{"5S", "has an unknown unit"},
+		{"5sec", "has an unknown unit"},
+		{"5us", "has an unknown unit"},
+		{"1m30s", "has an unknown unit"},
+		{"1.5.5", "has an unknown unit"},
+		{"1e3", "has an unknown unit"},
+		{"0x10", "has an unknown unit"},
+		{"1,5", "has an unknown unit"},
+		{"5s\n", "has an unknown unit"},
+		{"36501d", "is too long"},
+		{"36500.0001d", "is too long"},
+		{"36500.00000000000000000001d", "is too long"},
+		{"3153600000001ms", "is too long"},
+		{"9223372036854775807", "is too long"},
+		{"9223372036854775808", "is too long"},
+		{"18446744073709551617s", "is too long"},
+		{"99999999999999999999999999999999999999999ms", "is too long"},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		usec got = -1;
+		const char *why = duration_parse(cases[i].text, &got);
+
+		unit_check(why && strncmp(why, cases[i].why, strlen(cases[i].why)) == 0, __FILE__,
+			__LINE__, "'%s': '%s', not '%s'", cases[i].text, why ? why : "accepted",
+			cases[i].why);
+		CHECK_INT(got, -1);
+	}
+}
+
+/* One digit more or less in the fraction never makes it shorter. */
+TEST(duration_parse_never_rounds_down)
+{
+	static const char *const units[] = {"ms", "s", "m", "h", "d"};
+	static const long double lengths[] = {1e3L, 1e6L, 60e6L, 3600e6L, 86400e6L};
+	uint64_t random = 7;
+
+	for (int n = 0; n < 20000; n++) {
+		char text[40];
+		int digits = 1 + n % 12;
+		size_t unit = (size_t)n % COUNT_OF(units);
+		long double value = 0, scale = 1;
+		size_t used = 0;
+		usec got = -1;
+
+		text_append(text, sizeof(text), &used, "%d.", n % 3);
+		for (int i = 0; i < digits; i++) {
+			random = random * 6364136223846793005 + 1442695040888963407;
+			value = value * 10 + (long double)((random >> 33) % 10);
+			text_append(text, sizeof(text), &used, "%d", (int)((random >> 33) % 10));
+			scale *= 10;
+		}
+		text_append(text, sizeof(text), &used, "%s", units[unit]);
+		value = (n % 3 + value / scale) * lengths[unit];
+		if (!CHECK(duration_parse(text, &got) == NULL) ||
+			!unit_check((long double)got >= value - 0.01L &&
+					    (long double)got <= value + 1002 && got % MS == 0,
+				__FILE__, __LINE__, "'%s' is %lld", text, (long long)got))
+			return;
+	}
+}
+
+TEST(duration_format_as_people_say_it)
+{
+	static const struct {
+		usec d;
+		const char *want;
+	} cases[] = {
+		{0, "0ms"},
+		{-1, "0ms"},
+		{INT64_MIN, "0ms"},
+		{999, "0ms"},
+		{MS, "1ms"},
+		{250 * MS, "250ms"},
+		{999 * MS, "999ms"},
+		{USEC_SEC - 1, "999ms"},
+		{USEC_SEC, "1s"},
+		{1050 * MS, "1s"},
+		{1500 * MS, "1.5s"},
+		{9999 * MS, "9.9s"},
+		{10 * USEC_SEC, "10s"},
+		{10500 * MS, "10s"},
+		{90 * USEC_SEC, "90s"},
+		{120 * USEC_SEC - 1, "119s"},
+		{120 * USEC_SEC, "2m"},
+		{150 * USEC_SEC, "2m"},
+		{300 * USEC_SEC, "5m"},
+		{3600 * USEC_SEC, "1h"},
+		{9000 * USEC_SEC, "2h30m"},
+		{DAY - 1, "23h59m"},
+		{DAY, "1d"},
+		{DAY + 1800 * USEC_SEC, "1d"},
+		{DAY + 3600 * USEC_SEC, "1d1h"},
+		{3 * DAY, "3d"},
+		{DURATION_MAX, "36500d"},
+		{NEVER, "106751991d4h"},
+	};
+	char text[DURATION_TEXT_MAX];
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		CHECK(duration_format(text, cases[i].d) == text);
+		CHECK_TEXT(text, cases[i].want);
+	}
+}
+
+static const char *escaped(const char *src, size_t size)
+{
+	static char dst[256];
+
+	memset(dst, 'Z', sizeof(dst));
+	CHECK(text_escape(dst, size, src, strlen(src)) == dst);
+	CHECK(dst[size] == 'Z');
+	return dst;
+}
+
+TEST(escape_shows_what_is_safe)
+{
+	static const struct {
+		const char *src, *want;
+	} cases[] = {
+		{"", ""},
+		{"plain text ~!'\"", "plain text ~!'\""},
+		{"back\\slash", "back\\\\slash"},
+		{"\n\t\x1b[31m\x7f", "\\x0a\\x09\\x1b[31m\\x7f"},
+		{"Gr\xc3\xbc\xc3\x9f"
+		 "e \xe2\x82\xac \xf0\x9f\x94\x92",
+			"Gr\xc3\xbc\xc3\x9f"
+			"e \xe2\x82\xac \xf0\x9f\x94\x92"},
+		{"\xc2\xa0", "\xc2\xa0"},
+		{"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"},
+		/* C1 controls: 0x9b starts an escape sequence */
+		{"\xc2\x9b"
+		 "31m",
+			"\\xc2\\x9b31m"},
+		{"\xc2\x80", "\\xc2\\x80"},
+		{"\x9b"
+		 "31m",
+			"\\x9b31m"},
+		/* not UTF-8 */
+		{"\xff", "\\xff"},
+		{"\xc3", "\\xc3"},
+		{"\xc3(", "\\xc3("},
+		{"\xe2\x82", "\\xe2\\x82"},
+		{"\xe2\x82z", "\\xe2\\x82z"},
+		{"\xf0\x9f\x94", "\\xf0\\x9f\\x94"},
+		{"\x80", "\\x80"},
+		/* overlong */
+		{"\xc0\xaf", "\\xc0\\xaf"},
+		{"\xc1\xbf", "\\xc1\\xbf"},
+		{"\xe0\x80\x9b", "\\xe0\\x80\\x9b"},
+		{"\xe0\x9f\xbf", "\\xe0\\x9f\\xbf"},
+		{"\xf0\x80\x80\x9b", "\\xf0\\x80\\x80\\x9b"},
+		{"\xf0\x8f\xbf\xbf", "\\xf0\\x8f\\xbf\\xbf"},
+		/* surrogates, and beyond Unicode */
+		{"\xed\xa0\x80", "\\xed\\xa0\\x80"},
+		{"\xed\xbf\xbf", "\\xed\\xbf\\xbf"},
+		{"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"},
+		{"\xf5\x80\x80\x80", "\\xf5\\x80\\x80\\x80"},
+		/* marks that turn the direction, line separators, the byte order mark */
+		{"\xe2\x80\x8e", "\\xe2\\x80\\x8e"},
+		{"\xe2\x80\x8f", "\\xe2\\x80\\x8f"},
+		{"\xe2\x80\xa8", "\\xe2\\x80\\xa8"},
+		{"\xe2\x80\xae", "\\xe2\\x80\\xae"},
+		{"\xe2\x81\xa6", "\\xe2\\x81\\xa6"},
+		{"\xe2\x81\xa9", "\\xe2\\x81\\xa9"},
+		{"\xef\xbb\xbf", "\\xef\\xbb\\xbf"},
+		{"\xe2\x80\xa7", "\xe2\x80\xa7"},
+		{"\xe2\x80\xaf", "\xe2\x80\xaf"},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++)
+		CHECK_TEXT(escaped(cases[i].src, 200), cases[i].want);
+}
+
+TEST(escape_refuses_the_arabic_letter_mark)
+{
+	CHECK_TEXT(escaped("\xd8\x9c", 200), "\\xd8\\x9c");
+}
+
+TEST(escape_cuts)
+{
+	static const struct {
+		const char *src;
+		size_t size;
+		const char *want;
+	} cases[] = {
+		{"1234567", 8, "1234567"},
+		{"12345678", 8, "1234..."},
+		{"123456789", 10, "123456789"},
+		{"1234567890", 10, "123456..."},
+		{"12\\4567", 9, "12\\\\4567"},
+		{"12\\45678", 9, "12\\\\4..."},
+		{"1234\x1b", 9, "1234\\x1b"},
+		{"12345\x1b", 9, "12345..."},
+		{"123\x1b"
+		 "5",
+			8, "123..."},
+		{"\x1b\x1b", 8, "\\x1b..."},
+		{"\x1b\x1b", 9, "\\x1b\\x1b"},
+		/* never through a character */
+		{"\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac", 10,
+			"\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac"},
+		{"\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac"
+		 "x",
+			10, "\xe2\x82\xac\xe2\x82\xac..."},
+		{"\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac", 9, "\xe2\x82\xac..."},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++)
+		CHECK_TEXT(escaped(cases[i].src, cases[i].size), cases[i].want);
+	CHECK_TEXT(text_escape((char[8]){0}, 8, "a\0b", 3), "a\\x00b");
+}
+
+/* Whole UTF-8 characters without controls? */
+static bool is_clean(const char *text)
+{
+	const unsigned char *s = (const unsigned char *)text;
+
+	while (*s) {
+		int more = *s < 0x80   ? 0
+			   : *s < 0xc2 ? -1
+			   : *s < 0xe0 ? 1
+			   : *s < 0xf0 ? 2
+			   : *s < 0xf5 ? 3
+				       : -1;
+
+		if (*s < 0x20 || *s == 0x7f || more < 0 || (*s == 0xc2 && s[1] < 0xa0))
+			return false;
+		for (s++; more > 0; more--, s++)
+			if ((*s & 0xc0) != 0x80)
+				return false;
+	}
+	return true;
+}
+
+TEST(escape_is_safe_for_any_bytes)
+{
+	uint64_t random = 42;
+
+	for (int n = 0; n < 50000; n++) {
+		unsigned char src[64];
+		char dst[80];
+		size_t len = (size_t)n % sizeof(src), size = 8 + (size_t)n % 61;
+
+		for (size_t i = 0; i < len; i++) {
+			random = random * 6364136223846793005 + 1442695040888963407;
+			src[i] = (unsigned char)(random >> 40);
+			/* more of what looks like UTF-8 */
+			if (n % 2 && i > 0 && src[i - 1] >= 0xc0)
+				src[i] = (unsigned char)(0x80 | (src[i] & 0x3f));
+		}
+		memset(dst, 'Z', sizeof(dst));
+		text_escape(dst, size, src, len);
+		if (!CHECK(memchr(dst, '\0', size) != NULL) || !CHECK(is_clean(dst)) ||
+			!CHECK(dst[size] == 'Z')) {
+			printf("# in turn %d\n", n);
+			return;
+		}
+	}
+}
+
+TEST(append_cuts_at_the_size)
+{
+	char dst[10] = "ZZZZZZZZZ";
+	size_t used = 0;
+
+	text_append(dst, 8, &used, "%s", "");
+	CHECK_INT(used, 0);
+	CHECK_TEXT(dst, "");
+	text_append(dst, 8, &used, "%d-", 123);
+	CHECK_INT(used, 4);
+	text_append(dst, 8, &used, "%s", "abc");
+	CHECK_INT(used, 7);
+	CHECK_TEXT(dst, "123-abc");
+	text_append(dst, 8, &used, "x");
+	CHECK_INT(used, 7);
+	CHECK_TEXT(dst, "123-abc");
+	CHECK(dst[8] == 'Z');
+	used = 5;
+	text_append(dst, 8, &used, "longer than that");
+	CHECK_INT(used, 7);
+	CHECK_TEXT(dst, "123-alo");
+}
+
+TEST(number_within_bounds)
+{
+	static const struct {
+		const char *text;
+		bool ok;
+		long want;
+	} cases[] = {
+		{"0", true, 0},
+		{"255", true, 255},
+		{"007", true, 7},
+		{"256", false, 0},
+		{"-1", false, 0},
+		{"+1", false, 0},
+		{" 1", false, 0},
+		{"1 ", false, 0},
+		{"1x", false, 0},
+		{"0x1", false, 0},
+		{"1.0", false, 0},
+		{"", false, 0},
+		{"99999999999999999999999", false, 0},
+	};
+	long n;
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		n = -7;
+		unit_check(text_number(cases[i].text, 0, 255, &n) == cases[i].ok, __FILE__,
+			__LINE__, "'%s'", cases[i].text);
+		CHECK_INT(n, cases[i].ok ? cases[i].want : -7);
+	}
+	CHECK(!text_number("4", 5, 7, &n));
+	CHECK(text_number("5", 5, 7, &n) && text_number("7", 5, 7, &n));
+	CHECK(!text_number("8", 5, 7, &n));
+	CHECK(!text_number("9223372036854775808", 0, LONG_MAX, &n));
+	CHECK(text_number("9223372036854775807", 0, LONG_MAX, &n));
+}
+
+TEST(distance_in_letters)
+{
+	static const struct {
+		const char *a, *b;
+		int want;
+	} cases[] = {
+		{"", "", 0},
+		{"", "abc", 3},
+		{"wait", "wait", 0},
+		{"wait", "wiat", 1},
+		{"ab", "ba", 1},
+		{"wait", "wat", 1},
+		{"wait", "waits", 1},
+		{"wait", "bait", 1},
+		{"run", "nur", 2},
+		{"kitten", "sitting", 3},
+		{"abcdefghijklmnopqrstuvwxyz01234", "", 31},
+		{"abcdefghijklmnopqrstuvwxyz012345", "", INT_MAX},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		CHECK_INT(text_distance(cases[i].a, cases[i].b), cases[i].want);
+		CHECK_INT(text_distance(cases[i].b, cases[i].a), cases[i].want);
+	}
+}

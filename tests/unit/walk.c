@@ -1,0 +1,852 @@
+/*
+ * walk: one or two holders against a small world of nodes that dawdle, fall silent, restart, answer
+ * with errors and whose clocks run apart; thousands of times at random, the rules checked after
+ * each step. WALK_SEED=n shows one walk; WALK_SEEDS=n walks that many.
+ */
+#include "core/quorum.h"
+
+#include "unit/unit.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MS USEC_MSEC
+#define SEEDS 60000
+#define CLIENTS 2
+#define SERVERS 7
+
+enum { NOBODY = 0, OUTSIDER = -1 };
+
+enum rule {
+	RULE_WIRE,
+	RULE_ONCE,
+	RULE_FLIGHT,
+	RULE_PROOF,
+	RULE_HEAL,
+	RULE_ASK,
+	RULE_DEBTOR,
+	RULE_END,
+	RULE_WAKE,
+	RULE_BUSY_LOOP,
+	RULE_RELEASE_TIME,
+	RULE_DEBT,
+	RULE_LEFT,
+	RULE_TRUTH,
+	RULE_MUTEX,
+	RULE_DENIED,
+	RULES,
+};
+
+struct message {
+	enum op op;
+	uint32_t round;
+	int token;
+	bool served;
+	usec serve_at, back_at;
+	struct answer answer;
+};
+
+/* A connection as one client sees it, until it notices that it is broken. */
+struct wire {
+	enum link link;
+	usec done_at; /* OPENING: when the client hears of it */
+	bool accepted;
+	bool broken;
+	usec broken_at;
+	struct message queue[2];
+	int queued;
+	int kept_token; /* what the node was last asked to keep, as in session.c */
+};
+
+enum mood { WELL, SLOW, SILENT, REFUSING, ERRORS, MOODS };
+
+struct server {
+	int holder;
+	usec ends;
+	int refused; /* the token that it answered the release of with an error */
+	enum mood mood;
+	int life;
+	int64_t rate; /* of its clock, in permille of the true one */
+	usec rtt;
+};
+
+struct client {
+	struct quorum q;
+	struct update up;
+	struct wire wire[SERVERS];
+	int id;
+	int token;
+	usec start_at, let_go_at, asleep_until;
+	bool started;
+	uint32_t round; /* the newest in which anything was asked, */
+	usec round_at; /* when that began, */
+	unsigned voters; /* and who said yes in it */
+	usec releasing_since;
+	int idle_turns;
+	long steps;
+};
+
+struct world {
+	uint64_t seed, random;
+	usec now, chaos_at;
+	bool calm, loses_keys, trace, over;
+	int nodes, clients, tokens;
+	struct policy policy;
+	struct server server[SERVERS];
+	struct client client[CLIENTS];
+};
+
+static struct {
+	int breaches[RULES];
+	uint64_t first_seed[RULES];
+	char words[RULES][120];
+	long steps, held, extended, healed, busy, no_quorum, slow, expired, denied, over,
+		honest_pairs;
+} tally;
+
+/* ---- helpers ---- */
+
+static uint64_t draw(struct world *w)
+{
+	uint64_t z = w->random += 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+static usec up_to(struct world *w, usec most)
+{
+	return (usec)(draw(w) % (uint64_t)(most + 1));
+}
+
+static bool chance(struct world *w, int percent)
+{
+	return (int)(draw(w) % 100) < percent;
+}
+
+__attribute__((format(printf, 2, 3))) static void trace(const struct world *w, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!w->trace)
+		return;
+	printf("# %9.3fms ", (double)w->now / 1000);
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	printf("\n");
+}
+
+static void breach(struct world *w, const struct client *c, enum rule rule, const char *words)
+{
+	trace(w, "!!! rule %d: %s", rule, words);
+	if (tally.breaches[rule]++ > 0)
+		return;
+	tally.first_seed[rule] = w->seed;
+	snprintf(tally.words[rule], sizeof(tally.words[rule]), "%s (client %d, state %d)", words,
+		c->id, (int)c->q.state);
+}
+
+static int quorum_of(const struct world *w)
+{
+	return w->nodes / 2 + 1;
+}
+
+static bool is_ours(const struct client *c, int token)
+{
+	return token > 0 && token % CLIENTS == c->id;
+}
+
+static bool believes(const struct world *w, const struct client *c)
+{
+	return (c->q.state == QUORUM_HELD || c->q.state == QUORUM_EXPIRING) &&
+	       w->now < c->q.valid_until;
+}
+
+/* ---- the nodes ---- */
+
+static void expire(const struct world *w, struct server *s)
+{
+	if (s->holder != NOBODY && w->now >= s->ends)
+		s->holder = NOBODY;
+}
+
+static void hold_key(const struct world *w, struct server *s, int token)
+{
+	s->holder = token;
+	s->ends = w->now + w->policy.ttl * 1000 / s->rate;
+}
+
+static enum vote carry_out(const struct world *w, struct server *s, const struct message *m)
+{
+	bool sets = m->op == OP_ACQUIRE || m->op == OP_HEAL;
+
+	expire(w, s);
+	if (s->holder != NOBODY && s->holder != m->token)
+		return VOTE_FOREIGN;
+	if (s->holder == NOBODY && !sets)
+		return VOTE_GONE;
+	if (m->op == OP_RELEASE)
+		s->holder = NOBODY;
+	else
+		hold_key(w, s, m->token);
+	return VOTE_YES;
+}
+
+static void serve(struct world *w, int node, struct message *m)
+{
+	struct server *s = &w->server[node];
+	enum vote vote;
+
+	m->served = true;
+	m->answer = answer_absent(REASON_LOADING, "LOADING");
+	/* A node that answers with an error may have done it all the same. */
+	if (s->mood == ERRORS && m->op == OP_RELEASE)
+		s->refused = m->token;
+	if (s->mood == ERRORS && chance(w, 60))
+		return;
+	vote = carry_out(w, s, m);
+	if (s->mood == ERRORS)
+		return;
+	m->answer = (struct answer){.vote = vote};
+	if (m->op == OP_ACQUIRE || m->op == OP_HEAL)
+		snprintf(m->answer.run_id, sizeof(m->answer.run_id), "%d.%d", node, s->life);
+}
+
+static usec one_way(struct world *w, const struct server *s)
+{
+	if (s->mood == SLOW)
+		return up_to(w, 2 * w->policy.node_timeout);
+	return s->rtt / 2 + up_to(w, s->rtt / 8);
+}
+
+static void schedule(struct world *w, struct wire *wire, int node, struct message *m)
+{
+	const struct server *s = &w->server[node];
+	const struct message *before = m > wire->queue ? m - 1 : NULL;
+
+	m->serve_at = m->back_at = NEVER;
+	if (s->mood == SILENT || wire->broken || (before && before->serve_at == NEVER))
+		return;
+	m->serve_at = w->now + one_way(w, s);
+	if (before)
+		m->serve_at = usec_max(m->serve_at, before->serve_at);
+	m->back_at = m->serve_at + one_way(w, s);
+	if (before)
+		m->back_at = usec_max(m->back_at, before->back_at);
+}
+
+/* The connection is gone; what was on its way is carried out or not. */
+static void lose(struct world *w, struct wire *wire, int node)
+{
+	for (int i = 0; i < wire->queued && !wire->broken; i++)
+		if (!wire->queue[i].served) {
+			if (chance(w, 50))
+				break;
+			serve(w, node, &wire->queue[i]);
+		}
+	wire->queued = 0;
+}
+
+static void cut_wires(struct world *w, int node)
+{
+	for (int i = 0; i < w->clients; i++) {
+		struct wire *wire = &w->client[i].wire[node];
+
+		if (wire->link != LINK_UP || wire->broken)
+			continue;
+		lose(w, wire, node);
+		wire->broken = true;
+		wire->broken_at = w->now;
+	}
+}
+
+static void change_mood(struct world *w, int node)
+{
+	struct server *s = &w->server[node];
+	enum mood before = s->mood;
+
+	s->mood = chance(w, 50) ? WELL : (enum mood)(draw(w) % MOODS);
+	trace(w, "node %d has mood %d", node, s->mood);
+	if (s->mood == REFUSING)
+		cut_wires(w, node);
+	if (before != SILENT || s->mood == SILENT)
+		return;
+	/* It wakes up: what waited for it is late, but comes. */
+	for (int i = 0; i < w->clients; i++) {
+		struct wire *wire = &w->client[i].wire[node];
+
+		for (int n = 0; n < wire->queued; n++)
+			if (!wire->queue[n].served)
+				schedule(w, wire, node, &wire->queue[n]);
+	}
+}
+
+static void chaos(struct world *w)
+{
+	int node = (int)(draw(w) % (uint64_t)w->nodes);
+	struct server *s = &w->server[node];
+	struct client *c = &w->client[draw(w) % (uint64_t)w->clients];
+
+	w->chaos_at = w->now + up_to(w, w->policy.ttl / 4);
+	expire(w, s);
+	switch (draw(w) % 8) {
+	case 0:
+		cut_wires(w, node);
+		trace(w, "node %d breaks its connections", node);
+		break;
+	case 1:
+		if (s->holder == NOBODY) {
+			s->holder = OUTSIDER;
+			s->ends = w->now + up_to(w, w->policy.ttl);
+			trace(w, "node %d is taken by an outsider", node);
+		}
+		break;
+	case 2:
+		if (w->loses_keys) {
+			s->holder = NOBODY;
+			s->life++;
+			cut_wires(w, node);
+			trace(w, "node %d restarts", node);
+		}
+		break;
+	case 3:
+		if (w->loses_keys) {
+			s->holder = NOBODY;
+			trace(w, "node %d has its key deleted", node);
+		}
+		break;
+	case 4:
+		c->asleep_until = w->now + up_to(w, w->policy.ttl / 3);
+		trace(w, "client %d sleeps for %dms", c->id,
+			(int)((c->asleep_until - w->now) / MS));
+		break;
+	default:
+		change_mood(w, node);
+	}
+}
+
+/* ---- the client's side of the wire ---- */
+
+static void open_wire(struct world *w, struct client *c, int node)
+{
+	struct wire *wire = &c->wire[node];
+	const struct server *s = &w->server[node];
+
+	if (wire->link != LINK_DOWN)
+		breach(w, c, RULE_WIRE, "opened a link that is not down");
+	wire->link = LINK_OPENING;
+	wire->broken = false;
+	wire->queued = 0;
+	wire->accepted = s->mood != REFUSING;
+	wire->done_at = s->mood == SILENT ? NEVER : w->now + 2 * one_way(w, s);
+	if (chance(w, 10))
+		wire->done_at = w->now; /* a unix socket */
+}
+
+static void close_wire(struct world *w, struct client *c, int node)
+{
+	struct wire *wire = &c->wire[node];
+
+	if (wire->link == LINK_DOWN)
+		breach(w, c, RULE_WIRE, "closed a link that is down");
+	lose(w, wire, node);
+	wire->link = LINK_DOWN;
+}
+
+static void check_ask(struct world *w, struct client *c, const struct action *a)
+{
+	const struct server *s = &w->server[a->node];
+
+	if (a->op != OP_HEAL && a->round != c->round) {
+		c->round = a->round;
+		c->round_at = w->now;
+		c->voters = 0;
+	}
+	if (a->op == OP_HEAL && (__builtin_popcount(c->voters) < quorum_of(w) ||
+					a->round != c->round || c->q.state != QUORUM_HELD))
+		breach(w, c, RULE_HEAL, "healed without a majority in this round");
+	tally.healed += a->op == OP_HEAL;
+	if (a->op == OP_ACQUIRE && !c->up.new_token)
+		breach(w, c, RULE_ASK, "asked after the attempt had begun");
+	if (a->op != OP_EXTEND && is_ours(c, s->holder) && s->holder != c->token &&
+		w->now < s->ends)
+		breach(w, c, RULE_DEBTOR, "asked a node that carries an earlier token");
+}
+
+static void send(struct world *w, struct client *c, const struct action *a)
+{
+	struct wire *wire = &c->wire[a->node];
+	struct message *m = &wire->queue[wire->queued];
+
+	if (wire->link != LINK_UP)
+		breach(w, c, RULE_WIRE, "sent on a link that is not up");
+	if (a->op != OP_RELEASE)
+		check_ask(w, c, a);
+	if (wire->link != LINK_UP || wire->broken)
+		return;
+	if (wire->queued == 2 || (a->op != OP_RELEASE && wire->queued > 0) ||
+		(a->op == OP_RELEASE && wire->queued == 1 && m[-1].op == OP_RELEASE)) {
+		breach(w, c, RULE_FLIGHT, "more in flight than a request and a release");
+		return;
+	}
+	*m = (struct message){.op = a->op, .round = a->round, .token = c->token};
+	if (a->op == OP_RELEASE)
+		m->token = wire->kept_token;
+	else if (a->op != OP_EXTEND)
+		wire->kept_token = c->token;
+	wire->queued++;
+	schedule(w, wire, a->node, m);
+}
+
+static void perform(struct world *w, struct client *c)
+{
+	int opened[SERVERS] = {0}, closed[SERVERS] = {0}, sent[SERVERS] = {0};
+
+	if (c->up.new_token)
+		c->token = ++w->tokens * CLIENTS + c->id;
+	for (int i = 0; i < c->up.count; i++) {
+		const struct action *a = &c->up.action[i];
+
+		trace(w, "client %d: action %d on node %d, op %d, round %d", c->id, (int)a->kind,
+			a->node, (int)a->op, (int)a->round);
+		switch (a->kind) {
+		case ACT_OPEN:
+			opened[a->node]++;
+			open_wire(w, c, a->node);
+			break;
+		case ACT_CLOSE:
+			closed[a->node]++;
+			close_wire(w, c, a->node);
+			break;
+		case ACT_SEND:
+			sent[a->node]++;
+			send(w, c, a);
+			break;
+		}
+		if (opened[a->node] > 1 || closed[a->node] > 1 || sent[a->node] > 1)
+			breach(w, c, RULE_ONCE, "twice the same to one node in a step");
+	}
+}
+
+/* ---- the rules ---- */
+
+static void check_belief(
+	struct world *w, struct client *c, usec valid_before, enum quorum_state state_before)
+{
+	const struct quorum *q = &c->q;
+	bool proved = q->state == QUORUM_HELD &&
+		      (state_before != QUORUM_HELD || q->valid_until != valid_before);
+	int holding = 0;
+
+	if (proved && (__builtin_popcount(c->voters) < quorum_of(w) ||
+			      q->valid_until > c->round_at + w->policy.ttl - w->policy.drift))
+		breach(w, c, RULE_PROOF, "held, or extended, without a majority of its round");
+	if (state_before == QUORUM_HELD && q->valid_until < valid_before)
+		breach(w, c, RULE_PROOF, "the validity shrank");
+	if (state_before > QUORUM_HELD &&
+		(q->valid_until != valid_before || q->state < state_before))
+		breach(w, c, RULE_PROOF, "revived");
+	if ((q->state == QUORUM_HELD && w->now >= q->valid_until - w->policy.guard) ||
+		(q->state == QUORUM_EXPIRING && w->now >= q->valid_until))
+		breach(w, c, RULE_END, "held beyond the end");
+	if (w->loses_keys || !believes(w, c))
+		return;
+	for (int i = 0; i < w->nodes; i++)
+		holding += w->server[i].holder == c->token && w->server[i].ends >= q->valid_until;
+	if (holding < quorum_of(w))
+		breach(w, c, RULE_TRUTH, "held, but not by a majority until the end");
+	if (w->clients == 2 && believes(w, &w->client[!c->id]))
+		breach(w, c, RULE_MUTEX, "two holders at a time");
+	if (q->loss == LOSS_DENIED)
+		breach(w, c, RULE_DENIED, "denied though no key was lost");
+}
+
+static void check_times(struct world *w, struct client *c)
+{
+	const struct quorum *q = &c->q;
+	usec wake_at = c->up.wake_at;
+
+	if ((q->state == QUORUM_TRYING || q->state == QUORUM_RELEASING) && wake_at == NEVER)
+		breach(w, c, RULE_WAKE, "no time to wake up at");
+	if ((q->state == QUORUM_HELD && wake_at > q->valid_until - w->policy.guard) ||
+		(q->state == QUORUM_EXPIRING && wake_at > q->valid_until))
+		breach(w, c, RULE_WAKE, "sleeps over its end");
+	if (q->state == QUORUM_RELEASING &&
+		wake_at > c->releasing_since + usec_min(USEC_SEC, w->policy.ttl / 2))
+		breach(w, c, RULE_RELEASE_TIME, "releases for too long");
+}
+
+/* Whatever a node carries of ours is known as a debt. */
+static void check_debts(struct world *w, struct client *c)
+{
+	for (int i = 0; i < w->nodes; i++) {
+		const struct server *s = &w->server[i];
+		const struct member *m = &c->q.member[i];
+
+		if (!is_ours(c, s->holder) || w->now >= s->ends || w->now >= m->owes_until)
+			continue;
+		if (!m->owes || c->wire[i].kept_token != s->holder)
+			breach(w, c, RULE_DEBT, "a token on a node that owes none");
+	}
+}
+
+/* What lies in a node's queue is carried out: the connections are closed in good order. */
+static void check_end(struct world *w, struct client *c)
+{
+	for (int i = 0; i < w->nodes; i++) {
+		struct wire *wire = &c->wire[i];
+		const struct member *m = &c->q.member[i];
+		struct server *s = &w->server[i];
+
+		for (int n = 0; n < wire->queued && wire->link == LINK_UP; n++)
+			if (!wire->queue[n].served && !wire->broken)
+				serve(w, i, &wire->queue[n]);
+		wire->queued = 0;
+		expire(w, s);
+		if (is_ours(c, s->holder) && wire->link == LINK_UP && !wire->broken &&
+			s->refused != s->holder && !m->release_refused)
+			breach(w, c, RULE_LEFT, "a token left on a node that can be reached");
+		if (is_ours(c, s->holder) && !m->owes && w->now < m->owes_until)
+			breach(w, c, RULE_LEFT, "a token left and forgotten");
+	}
+}
+
+static void count(const struct client *c, enum quorum_state before)
+{
+	const struct quorum *q = &c->q;
+
+	if (q->state == before)
+		return;
+	tally.held += q->state == QUORUM_HELD;
+	tally.expired += q->state > QUORUM_HELD && before == QUORUM_HELD && q->loss == LOSS_EXPIRED;
+	tally.denied += q->state > QUORUM_HELD && before == QUORUM_HELD && q->loss == LOSS_DENIED;
+	if (before == QUORUM_TRYING && q->state == QUORUM_RELEASING) {
+		tally.busy += q->refusal == REFUSAL_BUSY;
+		tally.no_quorum += q->refusal == REFUSAL_NO_QUORUM;
+		tally.slow += q->refusal == REFUSAL_SLOW;
+	}
+	if (q->state == QUORUM_OVER) {
+		tally.over++;
+		tally.extended += q->extensions;
+	}
+}
+
+static void step(struct world *w, struct client *c, struct event *ev)
+{
+	enum quorum_state before = c->q.state;
+	usec valid_before = c->q.valid_until;
+	uint32_t round_before = c->q.round;
+
+	ev->now = w->now;
+	ev->random = draw(w);
+	tally.steps++;
+	c->steps++;
+	quorum_step(&c->q, ev, &c->up);
+	trace(w,
+		"client %d: event %d of node %d, op %d, round %d, vote %d: state %d, round %d, "
+		"wake %.3f",
+		c->id, (int)ev->kind, ev->node, (int)ev->op, (int)ev->round,
+		ev->answer ? (int)ev->answer->vote : -1, (int)c->q.state, (int)c->q.round,
+		c->up.wake_at == NEVER ? -1.0 : (double)c->up.wake_at / 1000);
+	if (c->q.state == QUORUM_RELEASING && before != QUORUM_RELEASING)
+		c->releasing_since = w->now;
+	if (c->q.state > QUORUM_EXPIRING || before == QUORUM_TRYING)
+		c->idle_turns = 0;
+	c->idle_turns = ev->kind == EV_TIME && c->up.count == 0 && c->q.state == before &&
+					c->q.round == round_before && c->up.wake_at <= w->now
+				? c->idle_turns + 1
+				: 0;
+	/* A retry every 20 ms, of a few events for each node; and some for the rest. */
+	if (c->idle_turns > 2 ||
+		c->steps > 300 + (w->now - c->start_at) / (20 * MS) * 8 * w->nodes) {
+		breach(w, c, RULE_BUSY_LOOP, "turns without getting on");
+		w->over = true;
+	}
+	check_belief(w, c, valid_before, before);
+	check_times(w, c);
+	perform(w, c);
+	check_debts(w, c);
+	count(c, before);
+	if (c->q.state == QUORUM_LOST && before != QUORUM_LOST)
+		c->let_go_at = usec_min(c->let_go_at, w->now + up_to(w, w->policy.ttl / 4));
+	if (c->q.state == QUORUM_OVER)
+		check_end(w, c);
+}
+
+/* ---- the world's course ---- */
+
+static void tell_link(struct world *w, struct client *c, int node)
+{
+	struct wire *wire = &c->wire[node];
+	struct answer answer = answer_absent(wire->broken ? REASON_CLOSED : REASON_CONNECT, NULL);
+	struct event ev = {.kind = EV_LINK_DOWN, .node = node, .answer = &answer};
+
+	if (wire->link == LINK_OPENING && wire->accepted) {
+		ev = (struct event){.kind = EV_LINK_UP, .node = node};
+		wire->link = LINK_UP;
+	} else {
+		wire->link = LINK_DOWN;
+		wire->queued = 0;
+	}
+	step(w, c, &ev);
+}
+
+static void tell_reply(struct world *w, struct client *c, int node)
+{
+	struct wire *wire = &c->wire[node];
+	struct message m = wire->queue[0];
+	struct event ev = {
+		.kind = EV_REPLY, .node = node, .op = m.op, .round = m.round, .answer = &m.answer};
+
+	wire->queue[0] = wire->queue[1];
+	wire->queued--;
+	if ((m.op == OP_ACQUIRE || m.op == OP_EXTEND) && m.round == c->round &&
+		m.answer.vote == VOTE_YES)
+		c->voters |= 1U << node;
+	step(w, c, &ev);
+}
+
+enum happening { NOTHING, CHAOS, SERVE, LINK, REPLY, TIME, LET_GO, START };
+
+struct next {
+	usec at;
+	enum happening what;
+	struct client *client;
+	int node;
+	struct message *message;
+};
+
+static void consider(struct world *w, struct next *next, struct next it)
+{
+	if (it.at < next->at || (it.at == next->at && it.at != NEVER && chance(w, 50)))
+		*next = it;
+}
+
+static void consider_wire(struct world *w, struct next *next, struct client *c, int node)
+{
+	struct wire *wire = &c->wire[node];
+	struct message *first = &wire->queue[0];
+
+	for (int n = 0; n < wire->queued; n++)
+		if (!wire->queue[n].served) {
+			consider(w, next,
+				(struct next){
+					wire->queue[n].serve_at, SERVE, c, node, &wire->queue[n]});
+			break;
+		}
+	if (c->q.state == QUORUM_OVER)
+		return;
+	if (wire->link == LINK_OPENING)
+		consider(w, next,
+			(struct next){
+				usec_max(wire->done_at, c->asleep_until), LINK, c, node, NULL});
+	else if (wire->link == LINK_UP && wire->broken)
+		consider(w, next,
+			(struct next){
+				usec_max(wire->broken_at, c->asleep_until), LINK, c, node, NULL});
+	else if (wire->queued > 0 && first->served)
+		consider(w, next,
+			(struct next){
+				usec_max(first->back_at, c->asleep_until), REPLY, c, node, NULL});
+}
+
+static struct next find_next(struct world *w)
+{
+	struct next next = {.at = NEVER};
+
+	if (!w->calm)
+		consider(w, &next, (struct next){.at = w->chaos_at, .what = CHAOS});
+	for (int i = 0; i < w->clients; i++) {
+		struct client *c = &w->client[i];
+
+		if (!c->started) {
+			consider(w, &next, (struct next){c->start_at, START, c, 0, NULL});
+			continue;
+		}
+		for (int n = 0; n < w->nodes; n++)
+			consider_wire(w, &next, c, n);
+		if (c->q.state == QUORUM_OVER)
+			continue;
+		consider(w, &next,
+			(struct next){usec_max(c->up.wake_at, c->asleep_until), TIME, c, 0, NULL});
+		consider(w, &next,
+			(struct next){usec_max(c->let_go_at, c->asleep_until), LET_GO, c, 0, NULL});
+	}
+	return next;
+}
+
+static void happen(struct world *w, const struct next *next)
+{
+	struct client *c = next->client;
+
+	w->now = usec_max(w->now, next->at);
+	switch (next->what) {
+	case NOTHING:
+		break;
+	case CHAOS:
+		chaos(w);
+		break;
+	case SERVE:
+		serve(w, next->node, next->message);
+		trace(w, "node %d serves client %d, op %d: vote %d", next->node, c->id,
+			(int)next->message->op, (int)next->message->answer.vote);
+		break;
+	case LINK:
+		tell_link(w, c, next->node);
+		break;
+	case REPLY:
+		tell_reply(w, c, next->node);
+		break;
+	case TIME:
+		step(w, c, &(struct event){.kind = EV_TIME});
+		break;
+	case LET_GO:
+		c->let_go_at = NEVER;
+		step(w, c, &(struct event){.kind = EV_RELEASE});
+		break;
+	case START:
+		c->started = true;
+		step(w, c, &(struct event){.kind = EV_START});
+		break;
+	}
+}
+
+static void make_policy(struct world *w)
+{
+	usec ttl = 500 * MS + up_to(w, 1500 * MS);
+	usec timeout = ttl / 40 + up_to(w, ttl / 6);
+
+	w->policy = (struct policy){
+		.nodes = w->nodes,
+		.ttl = ttl,
+		.drift = policy_drift(ttl, 100),
+		.node_timeout = timeout,
+		.wait = chance(w, 30)   ? 0
+			: chance(w, 50) ? up_to(w, ttl)
+					: NEVER,
+		.guard = up_to(w, ttl / 5),
+	};
+}
+
+static void make_client(struct world *w, int id)
+{
+	struct client *c = &w->client[id];
+
+	c->id = id;
+	quorum_init(&c->q, &w->policy);
+	c->start_at = w->now + (id ? up_to(w, w->policy.ttl / 4) : 0);
+	c->let_go_at = c->start_at + up_to(w, 2 * w->policy.ttl);
+	c->asleep_until = 0;
+}
+
+static void make(struct world *w, uint64_t seed)
+{
+	memset(w, 0, sizeof(*w));
+	w->seed = w->random = seed;
+	w->now = 1000 * MS;
+	w->nodes = 1 + (int)(draw(w) % SERVERS);
+	w->clients = chance(w, 70) ? 1 : 2;
+	w->calm = chance(w, 10);
+	w->loses_keys = chance(w, 50);
+	make_policy(w);
+	for (int i = 0; i < w->nodes; i++) {
+		w->server[i].rate = 920 + up_to(w, 160);
+		w->server[i].rtt = up_to(w, w->policy.node_timeout / 3);
+	}
+	for (int i = 0; i < w->clients; i++)
+		make_client(w, i);
+	w->chaos_at = w->now + up_to(w, w->policy.ttl / 4);
+}
+
+static void walk(uint64_t seed, bool shown)
+{
+	static struct world w;
+	bool running = true;
+
+	make(&w, seed);
+	w.trace = shown;
+	trace(&w, "%d nodes, ttl %.3f, time-out %.3f, guard %.3f", w.nodes,
+		(double)w.policy.ttl / 1000, (double)w.policy.node_timeout / 1000,
+		(double)w.policy.guard / 1000);
+	while (running && !w.over) {
+		struct next next = find_next(&w);
+
+		happen(&w, &next);
+		running = false;
+		for (int i = 0; i < w.clients; i++)
+			running |= w.client[i].q.state != QUORUM_OVER;
+	}
+	tally.honest_pairs += w.clients == 2 && !w.loses_keys;
+}
+
+static void walk_all(void)
+{
+	static bool walked;
+	const char *one = getenv("WALK_SEED"), *many = getenv("WALK_SEEDS");
+	uint64_t seeds = many ? strtoull(many, NULL, 10) : SEEDS;
+
+	if (walked)
+		return;
+	walked = true;
+	if (one)
+		walk(strtoull(one, NULL, 10), true);
+	for (uint64_t seed = 1; !one && seed <= seeds; seed++)
+		walk(seed, false);
+}
+
+static void check_rule(enum rule rule, int line)
+{
+	walk_all();
+	unit_check(tally.breaches[rule] == 0, __FILE__, line,
+		"%d breaches, first WALK_SEED=%llu: %s", tally.breaches[rule],
+		(unsigned long long)tally.first_seed[rule], tally.words[rule]);
+}
+
+#define RULE(name, rule) \
+	TEST(name) \
+	{ \
+		check_rule(rule, __LINE__); \
+	}
+
+RULE(walk_links_are_used_as_they_are, RULE_WIRE)
+RULE(walk_once_for_each_node_in_a_step, RULE_ONCE)
+RULE(walk_a_request_and_a_release_in_flight_at_most, RULE_FLIGHT)
+RULE(walk_held_by_a_majority_of_one_round, RULE_PROOF)
+RULE(walk_healed_after_proof_only, RULE_HEAL)
+RULE(walk_asked_in_one_step_only, RULE_ASK)
+RULE(walk_one_token_on_a_node, RULE_DEBTOR)
+RULE(walk_not_held_beyond_the_end, RULE_END)
+RULE(walk_wakes_up_in_time, RULE_WAKE)
+RULE(walk_gets_on, RULE_BUSY_LOOP)
+RULE(walk_releases_in_bounded_time, RULE_RELEASE_TIME)
+RULE(walk_every_token_is_known_as_a_debt, RULE_DEBT)
+RULE(walk_nothing_is_left_within_reach, RULE_LEFT)
+RULE(walk_held_is_true_on_the_nodes, RULE_TRUTH)
+RULE(walk_one_holder_at_a_time, RULE_MUTEX)
+RULE(walk_not_denied_unless_a_key_was_lost, RULE_DENIED)
+
+/* The walks are worth something only if they come everywhere. */
+TEST(walk_comes_everywhere)
+{
+	walk_all();
+	printf("# %ld steps: held %ld, extended %ld, healed %ld, busy %ld, no quorum %ld, slow "
+	       "%ld, "
+	       "expired %ld, denied %ld, over %ld, honest pairs %ld\n",
+		tally.steps, tally.held, tally.extended, tally.healed, tally.busy, tally.no_quorum,
+		tally.slow, tally.expired, tally.denied, tally.over, tally.honest_pairs);
+	if (getenv("WALK_SEED") || getenv("WALK_SEEDS"))
+		return;
+	CHECK(tally.held > 1000);
+	CHECK(tally.extended > 1000);
+	CHECK(tally.healed > 100);
+	CHECK(tally.busy > 100);
+	CHECK(tally.no_quorum > 100);
+	CHECK(tally.expired > 100);
+	CHECK(tally.denied > 100);
+	CHECK(tally.over > SEEDS);
+	CHECK(tally.honest_pairs > 1000);
+}

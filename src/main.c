@@ -10,8 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-extern char **environ;
-
 /* A closed descriptor 0, 1 or 2 is kept shut for the command, but must not become a socket of ours:
  * read-only, so that writing fails as it should, and gone at exec. */
 static void guard_standard_streams(void)

@@ -36,7 +36,7 @@ __attribute__((format(printf, 2, 0))) static void line(
 	n = vsnprintf(buf + head, sizeof(buf) - (size_t)head - 1, fmt, ap);
 	if (n < 0)
 		return;
-	len = (size_t)(head + n);
+	len = (size_t)head + (size_t)n;
 	if (len > sizeof(buf) - 2)
 		len = sizeof(buf) - 2;
 	buf[len++] = '\n';

@@ -114,7 +114,7 @@ static const char *parse_unix(struct node *node, char *rest)
 		return "the path of a unix socket must start with '/'";
 	if (strlen(rest) > UNIX_PATH_MAX)
 		return "the path of a unix socket can have 107 characters at most";
-	snprintf(node->host, sizeof(node->host), "%s", rest);
+	memcpy(node->host, rest, strlen(rest) + 1);
 	if (query && strncmp(query, "db=", 3) != 0)
 		return "after '?' only db=N can stand";
 	return query ? parse_db(node, query + 3) : NULL;
@@ -168,7 +168,7 @@ static const char *parse_tcp(struct node *node, char *rest)
 	for (const char *c = host; *c; c++)
 		if (!isgraph((unsigned char)*c) || strchr("?#\"'\\@", *c))
 			return "the host has a character that no host name has";
-	snprintf(node->host, sizeof(node->host), "%s", host);
+	memcpy(node->host, host, strlen(host) + 1);
 	return slash && *slash ? parse_db(node, slash) : NULL;
 }
 

@@ -44,7 +44,7 @@ static int exec_failed(pid_t pid, int error, const char *command, struct err *e)
 
 int child_start(struct child *c, char *const argv[], const struct signals *signals, struct err *e)
 {
-	pid_t parent = getpid();
+	pid_t parent = getpid(), pid;
 	int pipe_fds[2], error;
 	ssize_t n;
 
@@ -52,10 +52,11 @@ int child_start(struct child *c, char *const argv[], const struct signals *signa
 		return err_set(
 			e, ERR_SYSTEM, "cannot start the command: pipe: %s", strerror(errno));
 	/* Not fork: copying the page tables alone takes as long as a node takes to answer. */
-	c->pid = vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork)
-	if (c->pid == 0)
-		become(argv, signals, parent, pipe_fds[1]);
+	pid = vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork)
+	if (pid == 0)
+		become(argv, signals, parent, pipe_fds[1]); // NOLINT(clang-analyzer-unix.Vfork)
 	error = errno;
+	c->pid = pid;
 	close(pipe_fds[1]);
 	if (c->pid < 0) {
 		close(pipe_fds[0]);

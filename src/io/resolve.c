@@ -34,12 +34,20 @@ static void take_unix(struct addresses *out, const char *path)
 	out->count = 1;
 }
 
+/* The thread sanitizer does not see the threads that glibc makes for itself, and crashes in them:
+ * under it, names are looked up here and now. */
+#ifdef __SANITIZE_THREAD__
+#define AI_AT_ONCE 0
+#else
+#define AI_AT_ONCE AI_NUMERICHOST
+#endif
+
 /* A literal address needs no resolver and no thread. */
-static bool take_literal(struct addresses *out, struct lookup *l)
+static bool take_at_once(struct addresses *out, struct lookup *l)
 {
 	struct addrinfo hints = l->hints, *info;
 
-	hints.ai_flags |= AI_NUMERICHOST;
+	hints.ai_flags |= AI_AT_ONCE;
 	if (getaddrinfo(l->host, l->port, &hints, &info) != 0)
 		return false;
 	take(out, info);
@@ -90,25 +98,26 @@ void resolve_nodes(const struct node_list *list, usec timeout, struct addresses 
 			continue;
 		}
 		prepare(&lookups[i], node);
-		if (take_literal(&out[i], &lookups[i]))
+		if (take_at_once(&out[i], &lookups[i]))
 			continue;
 		owner[count] = i;
 		pending[count++] = &lookups[i].request;
 	}
 	if (count == 0)
 		return;
-	if (getaddrinfo_a(GAI_NOWAIT, pending, count, NULL) == 0)
+	if (AI_AT_ONCE && getaddrinfo_a(GAI_NOWAIT, pending, count, NULL) == 0)
 		wait_for((const struct gaicb *const *)pending, count, timeout);
 	for (int i = 0; i < count; i++) {
 		struct addresses *to = &out[owner[i]];
 		int rc = gai_error(pending[i]);
 
-		if (rc == 0) {
+		if (pending[i]->ar_result) {
 			take(to, pending[i]->ar_result);
 			freeaddrinfo(pending[i]->ar_result);
 		} else {
 			snprintf(to->why, sizeof(to->why), "%s",
 				rc == EAI_INPROGRESS ? "the resolver does not answer"
+				: rc == 0            ? "it could not be looked up"
 						     : gai_strerror(rc));
 		}
 	}

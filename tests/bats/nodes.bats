@@ -281,6 +281,7 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	done
 	REDLOCK_NODES="localhost:${port[1]},redis://127.0.0.1:${port[2]}"
 	run redlock run -n -k job -- redis-cli -s "$T/1.sock" exists job
+	echo "$output"
 	[ "$status" -eq 0 ]
 	[ "$output" = 1 ]
 	if [ -e /proc/net/if_inet6 ] && redis-cli -h ::1 -p "${port[3]}" ping > "$T/ping" 2>&1; then

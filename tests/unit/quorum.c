@@ -1572,3 +1572,21 @@ TEST(a_debt_counts_from_the_end_of_the_connection)
 	CHECK(r.q.member[0].owes > 0);
 	CHECK(r.q.member[0].owes_until >= r.now + TTL);
 }
+
+/* This process was stopped while it connected: it hears of it long after the time-out. */
+TEST(an_attempt_that_began_after_a_stop_ends_all_the_same)
+{
+	struct rig r;
+
+	for (usec stopped = 90 * MS; stopped <= 400 * MS; stopped += 5 * MS) {
+		/* Of several, the others are given up when the first is heard of. */
+		start(&r, stopped % (10 * MS) ? 1 : 3, USEC_SEC);
+		r.now += stopped;
+		all_up(&r);
+		CHECK(r.peer[0].sends[OP_ACQUIRE] == 0 || r.up.wake_at != NEVER);
+		wait_until(&r, BEGIN + 10 * USEC_SEC);
+		if (!CHECK_INT(r.q.state, QUORUM_OVER))
+			return;
+		CHECK_INT(r.q.refusal, REFUSAL_NO_QUORUM);
+	}
+}

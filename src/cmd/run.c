@@ -82,8 +82,7 @@ static int acquire(struct run *r)
 		bool signalled = session_turn(&r->session, say_at, r->signals.fd);
 
 		tell_answer(r);
-		if (signalled && signals_next(&r->signals, &caught) && caught.number != SIGWINCH &&
-			caught.number != SIGPIPE)
+		if (signalled && signals_next(&r->signals, &caught) && caught.is_fatal)
 			return caught.number;
 		if (quorum_is_pausing(q) && clock_now() >= say_at) {
 			tell_waiting(r);
@@ -105,8 +104,7 @@ static void release(struct run *r)
 	session_release(&r->session);
 	while (q->state != QUORUM_OVER) {
 		if (session_turn(&r->session, NEVER, r->signals.fd) &&
-			signals_next(&r->signals, &caught) && caught.number != SIGWINCH &&
-			caught.number != SIGPIPE)
+			signals_next(&r->signals, &caught) && caught.is_fatal)
 			break;
 		tell_answer(r);
 	}
@@ -236,14 +234,13 @@ static void supervise(struct run *r)
 
 	while (!child_reap(&r->child, &r->status)) {
 		struct pollfd fds[] = {
-			{.fd = r->child.pidfd, .events = POLLIN},
 			{.fd = r->signals.fd, .events = POLLIN},
 			{.fd = r->has_keeper ? keeper_fd(&r->keeper) : -1, .events = POLLIN},
 		};
 		usec now = clock_now(), at = next_look(r, now);
 		struct timespec ts = clock_timespec(usec_max(at - now, 0));
 
-		if (ppoll(fds, 3, at == NEVER ? NULL : &ts, NULL) < 0)
+		if (ppoll(fds, 2, at == NEVER ? NULL : &ts, NULL) < 0)
 			assert(errno == EINTR || errno == ENOMEM);
 		if (r->has_keeper)
 			read_notes(r);
@@ -252,7 +249,7 @@ static void supervise(struct run *r)
 			clock_now() >= quorum_extend_at(&r->session.quorum))
 			start_keeper(r);
 		while (signals_next(&r->signals, &caught))
-			if (!caught.is_terminals)
+			if (caught.number != SIGCHLD && !caught.is_terminals)
 				child_signal(&r->child, caught.number);
 	}
 }

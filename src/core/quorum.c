@@ -216,6 +216,8 @@ static void reply(struct step *s, const struct event *ev)
 	}
 	m->asked = false;
 	m->answer = *answer;
+	/* It was carried out between sending and now; the debt ends by the later. */
+	m->owes_until = key_gone_at(&q->policy, s->now);
 	if (answer->run_id[0])
 		memcpy(m->run_id, answer->run_id, sizeof(m->run_id));
 	/* Only the first word of this round counts: not an earlier round's, not a late one, and not

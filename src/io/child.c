@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -63,30 +62,22 @@ int child_start(struct child *c, char *const argv[], const struct signals *signa
 		return err_set(
 			e, ERR_SYSTEM, "cannot start the command: fork: %s", strerror(error));
 	}
-	c->pidfd = pidfd_open(c->pid, 0);
-	if (c->pidfd < 0) {
-		error = errno;
-		close(pipe_fds[0]);
-		kill(c->pid, SIGKILL); /* not reaped yet, so the number is still its own */
-		waitpid(c->pid, NULL, 0);
-		return err_set(
-			e, ERR_SYSTEM, "cannot watch the command: pidfd_open: %s", strerror(error));
-	}
 	do
 		n = read(pipe_fds[0], &error, sizeof(error));
 	while (n < 0 && errno == EINTR);
 	close(pipe_fds[0]);
 	if (n == (ssize_t)sizeof(error)) {
-		close(c->pidfd);
-		return exec_failed(c->pid, error, argv[0], e);
+		c->pid = 0;
+		return exec_failed(pid, error, argv[0], e);
 	}
 	return 0;
 }
 
 void child_signal(const struct child *c, int signal)
 {
-	/* It may have ended by itself meanwhile. */
-	if (pidfd_send_signal(c->pidfd, signal, NULL, 0) < 0)
+	assert(c->pid > 0);
+	/* It may have ended by itself, or become another user's. */
+	if (kill(c->pid, signal) < 0)
 		assert(errno == ESRCH || errno == EPERM);
 }
 
@@ -100,6 +91,6 @@ bool child_reap(struct child *c, int *status)
 	assert(pid >= 0);
 	if (pid == 0)
 		return false;
-	close(c->pidfd);
+	c->pid = 0;
 	return true;
 }

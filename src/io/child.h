@@ -8,9 +8,10 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* Until child_reap() has said that it ended, the pid is its own and nobody else's: the kernel keeps
+ * it for us to ask. SIGCHLD comes through io/signals when there is something to ask. */
 struct child {
-	pid_t pid;
-	int pidfd; /* readable when it has ended; names it and nobody else, also afterwards */
+	pid_t pid; /* 0 once it is reaped */
 };
 
 /*

@@ -396,6 +396,12 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct answer *ans
 
 void conn_abort(struct conn *c)
 {
+	struct linger reset = {.l_onoff = 1, .l_linger = 0};
+
+	/* By a reset, so that what the kernel still holds does not arrive behind a later release.
+	 */
+	if (c->fd >= 0)
+		(void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	drop(c);
 }
 

@@ -6,9 +6,9 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-/* Left to the kernel: faults of our own, stopping and going on, and the child's end (a pidfd). */
+/* Left to the kernel: faults of our own, stopping and going on. */
 static const int not_ours[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGSTOP,
-	SIGKILL, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGCHLD, SIGURG};
+	SIGKILL, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGURG};
 
 static void choose(sigset_t *set)
 {
@@ -48,11 +48,12 @@ bool signals_next(struct signals *s, struct caught *caught)
 	do {
 		if (read(s->fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
 			return false;
-		caught->number = (int)info.ssi_signo;
-		caught->is_terminals = info.ssi_code == SI_KERNEL &&
-				       (caught->number == SIGINT || caught->number == SIGQUIT ||
-					       caught->number == SIGWINCH);
-	} while (caught->number == SIGPIPE && info.ssi_pid == (unsigned)getpid());
+	} while (info.ssi_signo == SIGPIPE && info.ssi_pid == (unsigned)getpid());
+	caught->number = (int)info.ssi_signo;
+	caught->is_fatal = caught->number != SIGCHLD && caught->number != SIGWINCH;
+	caught->is_terminals = info.ssi_code == SI_KERNEL &&
+			       (caught->number == SIGINT || caught->number == SIGQUIT ||
+				       caught->number == SIGWINCH);
 	return true;
 }
 

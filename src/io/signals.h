@@ -22,6 +22,7 @@ int signals_open(struct signals *s, struct err *e);
 
 struct caught {
 	int number;
+	bool is_fatal; /* it ends a process that does nothing about it: not CHLD, not WINCH */
 	bool is_terminals; /* the terminal sent it to the whole foreground group: not to be passed
 			      on */
 };

@@ -204,7 +204,10 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	for i in 1 3 5; do kill_node $i; done
 	touch "$T/go"
 	ended_with 6
-	file_has "$T/out" "^redlock: 'job' could not be released on 3 of 5 nodes and frees itself there within [12][0-9]s: unix://$T/1.sock, unix://$T/3.sock, unix://$T/5.sock$"
+	cat "$T/out"
+	# on a machine that is busy elsewhere, another node may be too slow to say so
+	file_has "$T/out" "^redlock: 'job' could not be released on [345] of 5 nodes and frees itself there within [12][0-9]s: unix://"
+	for i in 1 3 5; do file_has "$T/out" "unix://$T/$i.sock"; done
 }
 
 @test "one server under two names is a configuration error: 78" {

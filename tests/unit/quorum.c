@@ -1590,3 +1590,48 @@ TEST(an_attempt_that_began_after_a_stop_ends_all_the_same)
 		CHECK_INT(r.q.refusal, REFUSAL_NO_QUORUM);
 	}
 }
+
+/* Connecting and answering share one time-out. */
+TEST(a_slow_connection_leaves_less_time_to_answer)
+{
+	struct rig r;
+
+	start(&r, 3, 0);
+	pass(&r, 60 * MS);
+	all_up(&r);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 3);
+	wait_until(&r, BEGIN + NODE_TIMEOUT - 1);
+	CHECK_INT(r.q.state, QUORUM_TRYING);
+	wait_until(&r, BEGIN + NODE_TIMEOUT);
+	CHECK_INT(r.q.refusal, REFUSAL_NO_QUORUM);
+	CHECK_INT(r.q.member[0].answer.reason, REASON_TIMEOUT);
+}
+
+/* Nobody knows yet when it lands. */
+TEST(a_debt_does_not_end_with_its_request_in_flight)
+{
+	struct rig r;
+
+	ask(&r, 3, 0);
+	votes(&r, "YY");
+	r.now = BEGIN + TTL + policy_drift(TTL, 100) + 1;
+	tick(&r);
+	CHECK(r.q.member[2].owes > 0);
+	let_go(&r);
+	CHECK_INT(r.peer[2].sends[OP_RELEASE], 1);
+}
+
+/* It landed when the answer left, which may be long after it was sent. */
+TEST(a_debt_counts_from_the_answer)
+{
+	struct policy p = policy(3, 0);
+	struct rig r;
+
+	p.node_timeout = 2 * USEC_SEC;
+	start_with(&r, &p);
+	all_up(&r);
+	pass(&r, USEC_SEC + 500 * MS);
+	votes(&r, "YYA");
+	for (int i = 0; i < 3; i++)
+		CHECK(r.q.member[i].owes_until >= r.now + TTL + policy_drift(TTL, 100));
+}

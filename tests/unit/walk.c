@@ -65,7 +65,7 @@ enum mood { WELL, SLOW, SILENT, REFUSING, ERRORS, MOODS };
 struct server {
 	int holder;
 	usec ends;
-	int refused; /* the token that it answered the release of with an error */
+	int refused[CLIENTS]; /* the token that it answered the release of with an error */
 	enum mood mood;
 	int life;
 	int64_t rate; /* of its clock, in permille of the true one */
@@ -205,7 +205,7 @@ static void serve(struct world *w, int node, struct message *m)
 	m->answer = answer_absent(REASON_LOADING, "LOADING");
 	/* A node that answers with an error may have done it all the same. */
 	if (s->mood == ERRORS && m->op == OP_RELEASE)
-		s->refused = m->token;
+		s->refused[m->token % CLIENTS] = m->token;
 	if (s->mood == ERRORS && chance(w, 60))
 		return;
 	vote = carry_out(w, s, m);
@@ -508,7 +508,7 @@ static void check_end(struct world *w, struct client *c)
 		wire->queued = 0;
 		expire(w, s);
 		if (is_ours(c, s->holder) && wire->link == LINK_UP && !wire->broken &&
-			s->refused != s->holder && !m->release_refused)
+			s->refused[c->id] != s->holder && !m->release_refused)
 			breach(w, c, RULE_LEFT, "a token left on a node that can be reached");
 		if (is_ours(c, s->holder) && !m->owes && w->now < m->owes_until)
 			breach(w, c, RULE_LEFT, "a token left and forgotten");

@@ -1,0 +1,22 @@
+# What the README promises to a newcomer, and to the machine that tests.
+
+@test "make demo comes out as promised, and leaves nothing behind" {
+	cd "$BATS_TEST_DIRNAME/../.."
+	run env TMPDIR="$BATS_TEST_TMPDIR" tests/demo "$REDLOCK_BUILD/redlock"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ "${lines[-1]}" == "everything came out as promised, in "* ]]
+	[ "$(ls "$BATS_TEST_TMPDIR" | grep -c redlock)" -eq 0 ]
+}
+
+@test ".ci/run is the README's command, and the README's examples parse" {
+	cd "$BATS_TEST_DIRNAME/../.."
+	grep -q '^apt-get .* && make check$' README.md
+	grep -q '^apt-get .* && make demo$' README.md
+	# every option that README shows is one that the program knows
+	"$REDLOCK_BUILD/redlock" help run > "$BATS_TEST_TMPDIR/help"
+	for option in $(grep -oE -- '--[a-z][a-z-]+' README.md | sort -u); do
+		case $option in --no-install-recommends) continue ;; esac
+		grep -q -- "$option" "$BATS_TEST_TMPDIR/help"
+	done
+}

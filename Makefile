@@ -81,7 +81,7 @@ check-tsan:
 		CFLAGS="-O1 -g -fsanitize=thread -fno-omit-frame-pointer"
 
 check-valgrind: check-built
-	$(Q)REDLOCK_UNDER="valgrind -q --error-exitcode=99 --leak-check=full \
+	$(Q)REDLOCK_UNDER="valgrind -q --run-libc-freeres=no --error-exitcode=99 --leak-check=full \
 		--errors-for-leak-kinds=definite,possible --trace-children=no --child-silent-after-fork=yes" \
 		tests/run $(B) $(BATS_FILES)
 

@@ -143,7 +143,7 @@ static bool append(struct conn *c, const struct request *r)
 {
 	char *text, *grown;
 	const char **argv = (const char **)r->argv;
-	int len = redisFormatCommandArgv(&text, r->argc, argv, r->len);
+	long long len = redisFormatCommandArgv(&text, r->argc, argv, r->len); /* int before 1.0 */
 
 	if (len < 0)
 		return false;

@@ -79,7 +79,9 @@ static int acquire(struct run *r)
 
 	session_start(&r->session);
 	while (q->state == QUORUM_TRYING) {
-		bool signalled = session_turn(&r->session, say_at, r->signals.fd);
+		/* Words are due only between attempts. */
+		bool signalled = session_turn(
+			&r->session, quorum_is_pausing(q) ? say_at : NEVER, r->signals.fd);
 
 		tell_answer(r);
 		if (signalled && signals_next(&r->signals, &caught) && caught.is_fatal)

@@ -99,8 +99,13 @@ void pool_next(struct pool *p, usec until, int wake_fd, struct event *ev)
 	memset(ev, 0, sizeof(*ev));
 	p->woken = false;
 	ev->kind = EV_TIME;
-	while (!event_is_here(p, ev) && !p->woken && clock_now() < until)
+	/* Once at least: however late we are, what has come in is looked at before time is called.
+	 */
+	for (bool looked = false; !event_is_here(p, ev); looked = true) {
+		if (looked && (p->woken || clock_now() >= until))
+			break;
 		wait_and_handle(p, until, wake_fd);
+	}
 	ev->now = clock_now();
 }
 

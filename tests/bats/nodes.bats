@@ -109,6 +109,20 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	held_on job 0
 }
 
+@test "an attempt that takes long hears every answer, and costs no CPU meanwhile" {
+	node 1 set job other px 600000
+	stop_node 2
+	stop_node 3
+	in_background "$T/out" run "${PATIENT[@]}" -n -k job -- echo done
+	lived() { [ "$(ps -o etimes= -p "$BG")" -ge 3 ]; }
+	eventually lived
+	[ "$(ps -o cputimes= -p "$BG")" -lt 2 ]
+	continue_node 2
+	continue_node 3
+	ended_with 0
+	file_has "$T/out" "^done"
+}
+
 @test "busy and no quorum are never confused: two dead nodes and three that are held" {
 	for i in 1 2 3 4 5; do node $i set job other px 60000; done
 	kill_node 1

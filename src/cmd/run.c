@@ -125,8 +125,9 @@ static int refused(struct run *r)
 	const struct settings *s = r->settings;
 	char text[REPORT_MAX];
 
-	report_refusal(text, q, &s->nodes, s->key);
+	/* Words come last: the answers that were not needed to decide may still be in by then. */
 	release(r);
+	report_refusal(text, q, &s->nodes, s->key);
 	switch (q->refusal) {
 	case REFUSAL_BUSY:
 		out_say(OUT_NORMAL, "%s", text);

@@ -34,7 +34,7 @@ nodes_start() {
 	for ((i = 1; i <= n; i++)); do
 		eventually answers "$i"
 	done
-	unset REDLOCK_KEY REDLOCK_TTL REDLOCK_WAIT REDLOCK_VERBOSE REDLOCK_QUIET
+	unset REDLOCK_KEY REDLOCK_TTL REDLOCK_WAIT REDLOCK_VERBOSE REDLOCK_QUIET REDLOCK_NODE_TIMEOUT
 }
 
 nodes_stop() {

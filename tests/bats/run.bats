@@ -128,7 +128,7 @@ teardown() { nodes_stop; }
 	in_background "$T/holder" run -k job -- sleep 60
 	eventually held_on job 3
 	before=$(date +%s%N)
-	run redlock run -w 1.2s -k job -- echo never
+	run redlock run -w 1.2s --node-timeout 5s -k job -- echo never
 	after=$(date +%s%N)
 	[ "$status" -eq 75 ]
 	[ $((after - before)) -ge 1200000000 ]

@@ -15,8 +15,8 @@ void out_set_loudness(enum loudness loudness);
 enum loudness out_loudness(void);
 
 /*
- * After this, a line that stderr cannot take at once is dropped: while a command runs, a full pipe
- * or a stopped terminal must not keep us from ending it in time.
+ * After this, a line that stderr cannot take at once is dropped: a full pipe or a stopped terminal
+ * must not keep us from hearing a signal, or from ending a command in time.
  */
 void out_never_block(void);
 

@@ -39,7 +39,8 @@ struct run {
 	struct signals signals;
 	struct child child;
 	struct keeper keeper;
-	bool has_keeper;
+	usec keeper_at; /* when it is, or will be, started */
+	bool signalled; /* a signal that ends us has come and was acted on */
 	struct leash leash;
 	bool lost;
 	int status; /* of the child, as waitpid(2) gives it */
@@ -95,28 +96,47 @@ static int acquire(struct run *r)
 	return 0;
 }
 
-/* Gives back what may be ours. A signal cuts it short. */
+/* Gives back what may be ours. The signal that ended the command does not cut this short, nor does
+ * one that came too late to be passed on; the next one does. */
 static void release(struct run *r)
 {
 	const struct quorum *q = &r->session.quorum;
 	struct caught caught;
 	char text[REPORT_MAX];
+	int unreleased;
 	usec until;
 
 	session_release(&r->session);
 	while (q->state != QUORUM_OVER) {
 		if (session_turn(&r->session, NEVER, r->signals.fd) &&
-			signals_next(&r->signals, &caught) && caught.is_fatal)
-			break;
+			signals_next(&r->signals, &caught) && caught.is_fatal) {
+			if (r->signalled)
+				break;
+			r->signalled = true;
+		}
 		tell_answer(r);
 	}
-	if (q->policy.nodes - quorum_unreleased(q, &until) < policy_quorum(&q->policy))
-		out_say(OUT_NORMAL, "%s",
+	unreleased = quorum_unreleased(q, &until);
+	/* A lock that others will still find on a majority is worth a warning; a trace is not. */
+	if (unreleased > 0)
+		out_say(q->proved && q->policy.nodes - unreleased < policy_quorum(&q->policy)
+				? OUT_NORMAL
+				: OUT_DECISIONS,
+			"%s",
 			report_unreleased(
 				text, q, &r->settings->nodes, r->settings->key, clock_now()));
 	else
 		out_say(OUT_DECISIONS, "released '%s'", r->key);
 	session_close(&r->session);
+}
+
+static int refuse_duplicate(const struct run *r)
+{
+	char text[REPORT_MAX];
+
+	out_say(OUT_ERRORS, "%s", report_duplicate(text, &r->session.quorum, &r->settings->nodes));
+	out_hint(OUT_ERRORS, "every node must be a server of its own");
+	return STATUS_CONFIG;
 }
 
 static int refused(struct run *r)
@@ -133,9 +153,7 @@ static int refused(struct run *r)
 		out_say(OUT_NORMAL, "%s", text);
 		return (int)s->conflict_exit_code;
 	case REFUSAL_DUPLICATE:
-		out_say(OUT_ERRORS, "%s", text);
-		out_hint(OUT_ERRORS, "every node must be a server of its own");
-		return STATUS_CONFIG;
+		return refuse_duplicate(r);
 	case REFUSAL_NO_QUORUM:
 	case REFUSAL_SLOW:
 		out_say(OUT_ERRORS, "%s", text);
@@ -206,17 +224,16 @@ static void read_notes(struct run *r)
 		}
 }
 
+/* Again and again until the leash ends it all: a thread may be had a moment later. */
 static void start_keeper(struct run *r)
 {
 	struct err e;
 
-	r->has_keeper = keeper_start(&r->keeper, &r->session, &r->settings->nodes,
-				out_loudness() >= OUT_ANSWERS, &e) == 0;
-	if (!r->has_keeper) {
+	if (keeper_start(&r->keeper, &e) == 0)
+		return;
+	if (r->keeper_at == quorum_extend_at(&r->session.quorum))
 		out_err(&e);
-		leash_pull(
-			&r->leash, clock_now()); /* a lock that nobody keeps is as good as lost */
-	}
+	r->keeper_at = clock_now() + usec_max(r->settings->ttl / 30, 10 * USEC_MSEC);
 }
 
 /* When main must look up, whatever happens until then. */
@@ -227,7 +244,14 @@ static usec next_look(const struct run *r, usec now)
 
 	if (leash_step(&peek, now, &at) != LEASH_WAIT)
 		return now;
-	return r->has_keeper || r->lost ? at : usec_min(at, quorum_extend_at(&r->session.quorum));
+	return r->keeper.is_running || r->lost ? at : usec_min(at, r->keeper_at);
+}
+
+static void pass_on(struct run *r, const struct caught *caught)
+{
+	r->signalled |= caught->is_fatal;
+	if (caught->number != SIGCHLD && !caught->is_terminals)
+		child_signal(&r->child, caught->number);
 }
 
 /* Until the command is gone. */
@@ -238,23 +262,29 @@ static void supervise(struct run *r)
 	while (!child_reap(&r->child, &r->status)) {
 		struct pollfd fds[] = {
 			{.fd = r->signals.fd, .events = POLLIN},
-			{.fd = r->has_keeper ? keeper_fd(&r->keeper) : -1, .events = POLLIN},
+			{.fd = keeper_fd(&r->keeper), .events = POLLIN},
 		};
 		usec now = clock_now(), at = next_look(r, now);
 		struct timespec ts = clock_timespec(usec_max(at - now, 0));
 
 		if (ppoll(fds, 2, at == NEVER ? NULL : &ts, NULL) < 0)
 			assert(errno == EINTR || errno == ENOMEM);
-		if (r->has_keeper)
-			read_notes(r);
+		read_notes(r);
 		pull_leash(r);
-		if (!r->has_keeper && !r->lost &&
-			clock_now() >= quorum_extend_at(&r->session.quorum))
+		if (!r->keeper.is_running && !r->lost && clock_now() >= r->keeper_at)
 			start_keeper(r);
 		while (signals_next(&r->signals, &caught))
-			if (caught.number != SIGCHLD && !caught.is_terminals)
-				child_signal(&r->child, caught.number);
+			pass_on(r, &caught);
 	}
+}
+
+/* A majority was enough to decide; what else has come by now may tell that two nodes are one. */
+static void take_in_answers(struct run *r)
+{
+	do {
+		session_turn(&r->session, clock_now(), -1);
+		tell_answer(r);
+	} while (r->session.event.kind != EV_TIME);
 }
 
 /* Runs the command under the lock that is held. Returns a status, or -1: r->status has it. */
@@ -271,17 +301,21 @@ static int run_command(struct run *r, char *const argv[])
 		out_say(OUT_ERRORS, "this machine is so slow that too little of the TTL was left");
 		return STATUS_NO_QUORUM;
 	}
+	take_in_answers(r);
+	if (q->duplicate[0] >= 0) {
+		release(r);
+		return refuse_duplicate(r);
+	}
 	set_environment(r);
+	r->keeper_at = quorum_extend_at(q);
 	if (child_start(&r->child, argv, &r->signals, &e) < 0) {
 		release(r);
 		out_err(&e);
 		return status_of(e.kind);
 	}
-	out_never_block();
 	supervise(r);
 	ended_at = clock_now();
-	if (r->has_keeper)
-		keeper_stop(&r->keeper);
+	keeper_stop(&r->keeper);
 	/* Never its own status if the lock ended first, even if nobody had the time to tell. */
 	r->lost |= q->loss != LOSS_NONE || ended_at >= q->valid_until;
 	if (q->duplicate[0] >= 0) {
@@ -340,12 +374,16 @@ int cmd_run(struct settings *s, char *const operands[])
 	else
 		default_owner(owner, argv);
 	if (signals_open(&r.signals, &e) < 0 ||
-		session_open(&r.session, &policy, &s->nodes, s->key, owner, &e) < 0) {
+		session_open(&r.session, &policy, &s->nodes, s->key, owner, &e) < 0 ||
+		keeper_open(&r.keeper, &r.session, &s->nodes, out_loudness() >= OUT_ANSWERS, &e) <
+			0) {
 		out_err(&e);
 		return status_of(e.kind);
 	}
+	out_never_block();
 	status = acquire(&r);
 	if (status > 0) {
+		r.signalled = true;
 		release(&r);
 		signals_die(status);
 	}

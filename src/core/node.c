@@ -20,6 +20,20 @@ static const char *behind_scheme(const char *url)
 	return strncmp(p, "://", 3) == 0 ? p + 3 : url;
 }
 
+static bool is_port(const char *text)
+{
+	size_t len = strspn(text, "0123456789");
+
+	return len <= 5 && (text[len] == '\0' || text[len] == '/');
+}
+
+/* An address that lacks its brackets: more than one ':', and nothing but what an address has. */
+static bool is_v6(const char *text)
+{
+	return strchr(text, ':') != strrchr(text, ':') &&
+	       text[strspn(text, ":0123456789abcdefABCDEF")] == '\0';
+}
+
 /*
  * Everything that may hold a password goes: what stands before the last '@'; and, where the '@' was
  * forgotten, what stands behind a ':' and is neither a port nor part of an IPv6 address.
@@ -28,12 +42,11 @@ static void mask(char *dst, size_t size, const char *url)
 {
 	const char *from = behind_scheme(url), *at = strrchr(url, '@');
 	const char *colon = *from == '/' || *from == '[' ? NULL : strchr(from, ':');
-	const char *stop = colon ? colon + strspn(colon, ":0123456789abcdefABCDEF") : NULL;
 	char masked[URL_MAX];
 
 	if (at)
 		snprintf(masked, sizeof(masked), "%.*s***%s", (int)(from - url), url, at);
-	else if (colon && *stop && *stop != '/')
+	else if (colon && !is_port(colon + 1) && !is_v6(from))
 		snprintf(masked, sizeof(masked), "%.*s***", (int)(colon + 1 - url), url);
 	else
 		snprintf(masked, sizeof(masked), "%s", url);

@@ -80,6 +80,23 @@ int quorum_count(const struct quorum *q, enum vote vote)
 	return n;
 }
 
+/* Granted or confirmed: by servers, not by names. Two names of one server have one vote. */
+static int count_yes(const struct quorum *q)
+{
+	int n = 0;
+
+	for (int i = 0; i < q->policy.nodes; i++) {
+		const struct member *m = &q->member[i];
+		bool again = false;
+
+		for (int j = 0; j < i && m->run_id[0]; j++)
+			again |= q->member[j].vote == VOTE_YES &&
+				 strcmp(q->member[j].run_id, m->run_id) == 0;
+		n += m->vote == VOTE_YES && !again;
+	}
+	return n;
+}
+
 /* Clean answers that are not ours: the node works, and the key there is gone or somebody else's. */
 static int count_no(const struct quorum *q)
 {
@@ -116,9 +133,9 @@ static bool in_flight(const struct member *m)
 	return m->asked || m->releasing;
 }
 
-static bool is_late(const struct member *m, usec now)
+static bool is_late(const struct member *m)
 {
-	return in_flight(m) && now >= m->due;
+	return in_flight(m) && m->late;
 }
 
 static void open_link(struct step *s, int i)
@@ -143,11 +160,8 @@ static void set_absent(struct member *m, const struct answer *answer)
 
 static void link_is_up(struct step *s, struct member *m)
 {
-	/* Too late is not up: overdue() closes it. */
-	if (s->now >= m->opened_at + s->q->policy.node_timeout)
-		return;
 	m->link = LINK_UP;
-	m->connecting = s->now - m->opened_at;
+	m->connecting = usec_min(s->now - m->opened_at, s->q->policy.node_timeout);
 }
 
 static void link_is_down(struct step *s, struct member *m)
@@ -172,13 +186,16 @@ static void send_op(struct step *s, int i, enum op op)
 
 	act(s, ACT_SEND, i)->op = op;
 	if (op == OP_RELEASE) {
-		if (!in_flight(m))
+		if (!in_flight(m)) {
 			m->due = s->now + p->node_timeout;
+			m->late = false;
+		}
 		m->releasing = true;
 		return;
 	}
 	assert(!in_flight(m));
 	m->asked = true;
+	m->late = false;
 	m->joined = s->q->round;
 	/* The time-out covers connecting and answering. */
 	m->due = s->now + p->node_timeout - m->connecting;
@@ -243,6 +260,8 @@ static void find_duplicate(struct quorum *q, int node)
 		}
 }
 
+/* Time is called only when nothing else has come in: an answer that is here is never late, however
+ * long this machine slept before it looked. */
 static void overdue(struct step *s)
 {
 	const struct policy *p = &s->q->policy;
@@ -258,7 +277,8 @@ static void overdue(struct step *s)
 			answer = answer_absent(REASON_CONNECT_TIMEOUT, NULL);
 			set_absent(m, &answer);
 		}
-		if (m->asked && s->now >= m->due && m->joined == s->q->round) {
+		m->late |= in_flight(m) && s->now >= m->due;
+		if (m->asked && m->late && m->joined == s->q->round) {
 			answer = answer_absent(REASON_TIMEOUT, NULL);
 			set_absent(m, &answer);
 		}
@@ -269,7 +289,7 @@ static void overdue(struct step *s)
  * while this connection still sleeps between retransmissions. */
 static bool is_hopeless(const struct quorum *q, const struct member *m, usec now)
 {
-	return is_late(m, now) && now >= m->due + q->policy.ttl / 6;
+	return is_late(m) && now >= m->due + q->policy.ttl / 6;
 }
 
 /* ---- a round ---- */
@@ -338,6 +358,24 @@ static void fail_attempt(struct step *s, enum refusal refusal)
 	q->resume_at = usec_min(s->now + delay, q->deadline);
 }
 
+static bool is_ready(const struct member *m)
+{
+	return m->link == LINK_UP && !in_flight(m) && !m->owes;
+}
+
+/* Who cannot take part in this round is absent, with the newest trouble that is known. */
+static void set_rest_absent(struct step *s)
+{
+	for (int i = 0; i < s->q->policy.nodes; i++) {
+		struct member *m = &s->q->member[i];
+		struct answer answer = answer_absent(
+			m->link == LINK_UP ? REASON_TIMEOUT : REASON_CONNECT_TIMEOUT, NULL);
+
+		if (!is_ready(m))
+			set_absent(m, m->answer.vote == VOTE_ABSENT ? &m->answer : &answer);
+	}
+}
+
 static void ask(struct step *s)
 {
 	struct quorum *q = s->q;
@@ -346,16 +384,10 @@ static void ask(struct step *s)
 	q->valid_until = valid_until(&q->policy, s->now);
 	q->phase = PHASE_ASK;
 	s->up->new_token = true;
-	for (int i = 0; i < q->policy.nodes; i++) {
-		struct member *m = &q->member[i];
-		struct answer answer = answer_absent(
-			m->link == LINK_UP ? REASON_TIMEOUT : REASON_CONNECT_TIMEOUT, NULL);
-
-		if (m->link == LINK_UP && !in_flight(m) && !m->owes)
+	set_rest_absent(s);
+	for (int i = 0; i < q->policy.nodes; i++)
+		if (is_ready(&q->member[i]))
 			send_op(s, i, OP_ACQUIRE);
-		else
-			set_absent(m, m->answer.vote == VOTE_ABSENT ? &m->answer : &answer);
-	}
 }
 
 /*
@@ -378,14 +410,17 @@ static void gather(struct step *s, usec *wake_at)
 			open_link(s, i);
 		if (m->link == LINK_UP && !in_flight(m) && m->owes && !m->release_refused)
 			send_op(s, i, OP_RELEASE);
-		if (m->link == LINK_UP && !in_flight(m) && !m->owes)
+		if (is_ready(m))
 			ready++;
-		else if (m->link == LINK_OPENING || (in_flight(m) && !is_late(m, s->now)))
+		else if (m->link == LINK_OPENING || (in_flight(m) && !is_late(m)))
 			pending++;
 	}
-	if (ready + pending < quorum)
+	if (ready + pending < quorum) {
+		set_rest_absent(s);
 		fail_attempt(s, REFUSAL_NO_QUORUM);
-	else if (ready >= quorum && (pending == 0 || grace_is_over(q, s->now, true, 200, wake_at)))
+	}
+	if (q->phase == PHASE_GATHER && ready >= quorum &&
+		(pending == 0 || grace_is_over(q, s->now, true, 200, wake_at)))
 		ask(s);
 }
 
@@ -393,7 +428,7 @@ static void tally_attempt(struct step *s)
 {
 	struct quorum *q = s->q;
 	int quorum = policy_quorum(&q->policy);
-	int yes = quorum_count(q, VOTE_YES), no = count_no(q), open = quorum_count(q, VOTE_NONE);
+	int yes = count_yes(q), no = count_no(q), open = quorum_count(q, VOTE_NONE);
 
 	if (q->duplicate[0] >= 0) {
 		fail_attempt(s, REFUSAL_DUPLICATE);
@@ -434,14 +469,14 @@ static void tally_extension(struct step *s)
 {
 	struct quorum *q = s->q;
 	int quorum = policy_quorum(&q->policy);
-	int yes = quorum_count(q, VOTE_YES), no = count_no(q), open = 0;
+	int yes = count_yes(q), no = count_no(q), open = 0;
 	usec retry = usec_min(usec_max(q->policy.ttl / 30, 10 * USEC_MSEC), USEC_SEC / 2);
 
 	for (int i = 0; i < q->policy.nodes; i++) {
 		const struct member *m = &q->member[i];
 
 		open += m->vote == VOTE_NONE &&
-			(m->link == LINK_OPENING || (in_flight(m) && !is_late(m, s->now)));
+			(m->link == LINK_OPENING || (in_flight(m) && !is_late(m)));
 	}
 	if (yes >= quorum) {
 		/* The old validity has not ended: look_at_expiry() came first. */
@@ -526,7 +561,7 @@ static void release(struct step *s, usec *wake_at)
 		if (m->link == LINK_UP && !m->releasing && !m->release_refused)
 			send_op(s, i, OP_RELEASE);
 		/* Whoever is late already has the release in its queue and is not waited for. */
-		waited_for += m->link == LINK_OPENING || (in_flight(m) && !is_late(m, s->now));
+		waited_for += m->link == LINK_OPENING || (in_flight(m) && !is_late(m));
 	}
 	if (waited_for == 0 || s->now >= q->release_until ||
 		grace_is_over(
@@ -573,7 +608,7 @@ static void take_in(struct step *s, const struct event *ev)
 	}
 }
 
-static usec next_due(const struct quorum *q, usec now)
+static usec next_due(const struct quorum *q)
 {
 	usec at = NEVER;
 
@@ -582,7 +617,7 @@ static usec next_due(const struct quorum *q, usec now)
 
 		if (m->link == LINK_OPENING)
 			at = usec_min(at, m->opened_at + q->policy.node_timeout);
-		if (in_flight(m) && m->due > now)
+		if (in_flight(m) && !m->late)
 			at = usec_min(at, m->due);
 	}
 	return at;
@@ -622,7 +657,7 @@ static usec advance(struct step *s)
 		release(s, &wake_at);
 		break;
 	}
-	return usec_min(wake_at, next_due(q, s->now));
+	return usec_min(wake_at, next_due(q));
 }
 
 void quorum_step(struct quorum *q, const struct event *ev, struct update *up)
@@ -636,7 +671,8 @@ void quorum_step(struct quorum *q, const struct event *ev, struct update *up)
 	 */
 	look_at_expiry(q, s.now);
 	take_in(&s, ev);
-	overdue(&s);
+	if (ev->kind == EV_TIME)
+		overdue(&s);
 	do {
 		phase = q->phase;
 		up->wake_at = advance(&s);

@@ -115,7 +115,8 @@ struct member {
 	/* At most one request and, behind it, one release are in flight on a connection. */
 	bool asked;
 	bool releasing;
-	usec due; /* from then on what is in flight is late */
+	bool late; /* it has been waited for long enough */
+	usec due; /* then time calls it late, unless its answer has come */
 
 	/* Debt: whatever may have been set must be released, by the token it was set with. */
 	uint32_t owes; /* the attempt whose token may be on the node; 0: none */

@@ -17,6 +17,11 @@
 	"local function other() " \
 	"return {0,redis.call('PTTL',KEYS[1]),string.sub(v,1,300),''} end "
 
+/* Which life of which server this is. */
+#define SCRIPT_ID \
+	"local id=redis.pcall('INFO','server') " \
+	"id=type(id)=='string' and string.match(id,'run_id:(%x+)') or '' "
+
 static const char script_acquire[] =
 	SCRIPT_LOOK "local id=redis.pcall('INFO','server') "
 		    "id=type(id)=='string' and string.match(id,'run_id:(%x+)') or '' "
@@ -24,10 +29,10 @@ static const char script_acquire[] =
 		    "redis.call('SET',KEYS[1],ARGV[1],'PX',ARGV[2]) "
 		    "return {1,tonumber(ARGV[2]),'',id}";
 
-static const char script_extend[] = SCRIPT_LOOK "if not v then return {-1,0,'',''} end "
-						"if v~=ARGV[1] then return other() end "
-						"redis.call('PEXPIRE',KEYS[1],ARGV[2]) "
-						"return {1,tonumber(ARGV[2]),'',''}";
+static const char script_extend[] = SCRIPT_LOOK SCRIPT_ID "if not v then return {-1,0,'',''} end "
+							  "if v~=ARGV[1] then return other() end "
+							  "redis.call('PEXPIRE',KEYS[1],ARGV[2]) "
+							  "return {1,tonumber(ARGV[2]),'',id}";
 
 static const char script_release[] = SCRIPT_LOOK "if not v then return {-1,0,'',''} end "
 						 "if v~=ARGV[1] then return other() end "

@@ -59,6 +59,19 @@ static void *on_array(const redisReadTask *task, size_t elements)
 {
 	return elements <= REPLY_ITEMS_MAX ? start_array(task) : NULL;
 }
+
+/* RESP3: we never ask for it. */
+static void *on_double(const redisReadTask *task, double value, char *text, size_t len)
+{
+	(void)task, (void)value, (void)text, (void)len;
+	return NULL;
+}
+
+static void *on_bool(const redisReadTask *task, int value)
+{
+	(void)task, (void)value;
+	return NULL;
+}
 #else
 static void *on_array(const redisReadTask *task, int elements)
 {
@@ -97,6 +110,10 @@ static redisReplyObjectFunctions reader_functions = {
 	.createArray = on_array,
 	.createInteger = on_integer,
 	.createNil = on_nil,
+#if HIREDIS_MAJOR >= 1
+	.createDouble = on_double,
+	.createBool = on_bool,
+#endif
 	.freeObject = on_free,
 };
 
@@ -108,6 +125,7 @@ void conn_init(struct conn *c, const struct node *node, const struct addresses *
 	c->node = node;
 	c->addresses = addresses;
 	c->state = CONN_DOWN;
+	c->next_address = 0;
 	c->fd = -1;
 	c->out = NULL;
 	c->out_len = c->out_sent = 0;
@@ -181,6 +199,7 @@ static void established(struct conn *c)
 	bool ok = true;
 
 	c->state = CONN_UP;
+	c->next_address--; /* this one is good: it is the first to try the next time */
 	c->refused.vote = VOTE_NONE;
 	c->reader = redisReaderCreateWithFunctions(&reader_functions);
 	if (!c->reader) {
@@ -205,11 +224,13 @@ static void connect_next(struct conn *c)
 {
 	int error = EADDRNOTAVAIL;
 
-	while (c->next_address < c->addresses->count) {
-		int i = c->next_address++;
+	while (c->addresses_left > 0) {
+		int i = c->next_address % c->addresses->count;
 		const struct sockaddr *address = (const struct sockaddr *)&c->addresses->address[i];
 		int one = 1;
 
+		c->addresses_left--;
+		c->next_address = i + 1;
 		c->fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 		if (c->fd < 0) {
 			error = errno;
@@ -235,7 +256,7 @@ static void connect_next(struct conn *c)
 void conn_open(struct conn *c)
 {
 	drop(c);
-	c->next_address = 0;
+	c->addresses_left = c->addresses->count;
 	if (c->addresses->count == 0)
 		fail(c, REASON_UNRESOLVED, c->addresses->why);
 	else
@@ -251,7 +272,7 @@ static void finish_connect(struct conn *c)
 		error = errno;
 	if (error == 0) {
 		established(c);
-	} else if (c->next_address < c->addresses->count) {
+	} else if (c->addresses_left > 0) {
 		close(c->fd);
 		c->fd = -1;
 		connect_next(c);
@@ -386,8 +407,9 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct answer *ans
 			continue;
 		}
 		*answer = answer_read(&c->reply);
-		/* Without its SELECT, the script ran in another database: no such answer counts. */
-		if (c->refused.vote == VOTE_ABSENT)
+		/* Without its SELECT, the script ran in another database: no such answer counts,
+		 * but that of a release, which ran there as well. */
+		if (c->refused.vote == VOTE_ABSENT && request->op != OP_RELEASE)
 			*answer = c->refused;
 		return true;
 	}

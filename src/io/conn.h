@@ -30,7 +30,7 @@ struct pending {
 struct conn {
 	const struct node *node;
 	const struct addresses *addresses;
-	int next_address;
+	int next_address, addresses_left; /* one that took too long is not the first again */
 
 	enum conn_state state;
 	struct answer trouble; /* why it is down */

@@ -60,30 +60,33 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static void close_all(struct keeper *k)
+int keeper_open(struct keeper *k, struct session *s, const struct node_list *nodes,
+	bool tell_answers, struct err *e)
 {
-	close(k->notes[0]);
-	close(k->notes[1]);
-	close(k->stop_fd);
+	*k = (struct keeper){.session = s, .nodes = nodes, .tell_answers = tell_answers};
+	if (pipe2(k->notes, O_CLOEXEC | O_NONBLOCK) < 0)
+		return err_set(e, ERR_SYSTEM, "cannot keep a lock: pipe: %s", strerror(errno));
+	k->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (k->stop_fd < 0) {
+		err_set(e, ERR_SYSTEM, "cannot keep a lock: eventfd: %s", strerror(errno));
+		close(k->notes[0]);
+		close(k->notes[1]);
+		return -1;
+	}
+	return 0;
 }
 
-int keeper_start(struct keeper *k, struct session *s, const struct node_list *nodes,
-	bool tell_answers, struct err *e)
+int keeper_start(struct keeper *k, struct err *e)
 {
 	int rc;
 
-	/* One heap for both threads: a second one costs every run four system calls, and they never
-	 * allocate at the same time. */
+	/* One heap for both threads: a second one costs four system calls and its pages, and they
+	 * never allocate at the same time. */
 	mallopt(M_ARENA_MAX, 1);
-	*k = (struct keeper){.session = s, .nodes = nodes, .tell_answers = tell_answers};
-	if (pipe2(k->notes, O_CLOEXEC | O_NONBLOCK) < 0)
-		return err_set(e, ERR_SYSTEM, "cannot keep the lock: pipe: %s", strerror(errno));
-	k->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	rc = k->stop_fd < 0 ? errno : pthread_create(&k->thread, NULL, run, k);
-	if (rc != 0) {
-		close_all(k);
+	rc = pthread_create(&k->thread, NULL, run, k);
+	if (rc != 0)
 		return err_set(e, ERR_SYSTEM, "cannot keep the lock: no thread: %s", strerror(rc));
-	}
+	k->is_running = true;
 	return 0;
 }
 
@@ -99,10 +102,15 @@ bool keeper_read(struct keeper *k, struct note *note)
 
 void keeper_stop(struct keeper *k)
 {
-	int rc = eventfd_write(k->stop_fd, 1);
+	int rc;
 
-	assert(rc == 0);
-	rc = pthread_join(k->thread, NULL);
-	assert(rc == 0);
-	close_all(k);
+	if (k->is_running) {
+		rc = eventfd_write(k->stop_fd, 1);
+		assert(rc == 0);
+		rc = pthread_join(k->thread, NULL);
+		assert(rc == 0);
+	}
+	close(k->notes[0]);
+	close(k->notes[1]);
+	close(k->stop_fd);
 }

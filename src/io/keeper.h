@@ -30,15 +30,19 @@ struct keeper {
 	struct session *session;
 	const struct node_list *nodes;
 	bool tell_answers; /* send a NOTE_LOG for each answer */
+	bool is_running;
 	pthread_t thread;
 	int notes[2];
 	int stop_fd;
 };
 
+/* Makes what the thread will need, so that only the thread itself can fail later: -1 with *e. */
+int keeper_open(struct keeper *k, struct session *s, const struct node_list *nodes,
+	bool tell_answers, struct err *e);
+
 /* The session must be HELD. Returns -1 with *e (ERR_SYSTEM), and the session is still the caller's.
  */
-int keeper_start(struct keeper *k, struct session *s, const struct node_list *nodes,
-	bool tell_answers, struct err *e);
+int keeper_start(struct keeper *k, struct err *e);
 
 /* Readable when a note is there. */
 int keeper_fd(const struct keeper *k);
@@ -46,7 +50,7 @@ int keeper_fd(const struct keeper *k);
 /* Takes the next note, without waiting; false if there is none. */
 bool keeper_read(struct keeper *k, struct note *note);
 
-/* Ends the thread and gives the session back. */
+/* Ends the thread, if it was started, gives the session back and frees what keeper_open() made. */
 void keeper_stop(struct keeper *k);
 
 #endif

@@ -1,10 +1,12 @@
 #include "io/resolve.h"
 
 #include <netdb.h>
+#include <netinet/in.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 /* glibc's own worker threads write here, perhaps after the time-out: it must outlive the call. */
@@ -121,4 +123,42 @@ void resolve_nodes(const struct node_list *list, usec timeout, struct addresses 
 						     : gai_strerror(rc));
 		}
 	}
+}
+
+static bool same_file(const char *a, const char *b)
+{
+	struct stat one, other;
+
+	return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+	       one.st_ino == other.st_ino;
+}
+
+static bool same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
+	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
+
+	if (a->ss_family != b->ss_family)
+		return false;
+	switch (a->ss_family) {
+	case AF_UNIX:
+		return same_file(((const struct sockaddr_un *)(const void *)a)->sun_path,
+			((const struct sockaddr_un *)(const void *)b)->sun_path);
+	case AF_INET:
+		return a4->sin_port == b4->sin_port && a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+	case AF_INET6:
+		return a6->sin6_port == b6->sin6_port && a6->sin6_scope_id == b6->sin6_scope_id &&
+		       memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr)) == 0;
+	default:
+		return false;
+	}
+}
+
+bool addresses_meet(const struct addresses *a, const struct addresses *b)
+{
+	for (int i = 0; i < a->count; i++)
+		for (int j = 0; j < b->count; j++)
+			if (same_address(&a->address[i], &b->address[j]))
+				return true;
+	return false;
 }

@@ -23,4 +23,7 @@ struct addresses {
  */
 void resolve_nodes(const struct node_list *list, usec timeout, struct addresses out[NODES_MAX]);
 
+/* Do both name one server: an address in common, or one and the same socket file? */
+bool addresses_meet(const struct addresses *a, const struct addresses *b);
+
 #endif

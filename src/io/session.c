@@ -56,6 +56,13 @@ static void step(struct session *s, const struct event *ev)
 	perform(s, &up, ev->now);
 }
 
+static int one_server(const struct node *a, const struct node *b, struct err *e)
+{
+	err_set(e, ERR_CONFIG, "nodes '%.250s' and '%.250s' are one and the same server", a->label,
+		b->label);
+	return err_hint(e, "every node must be a server of its own");
+}
+
 int session_open(struct session *s, const struct policy *policy, const struct node_list *nodes,
 	const char *key, const char *owner, struct err *e)
 {
@@ -67,6 +74,10 @@ int session_open(struct session *s, const struct policy *policy, const struct no
 		return -1;
 	quorum_init(&s->quorum, policy);
 	pool_init(&s->pool, nodes, policy->node_timeout);
+	for (int i = 0; i < nodes->count; i++)
+		for (int j = 0; j < i; j++)
+			if (addresses_meet(&s->pool.addresses[i], &s->pool.addresses[j]))
+				return one_server(&nodes->node[j], &nodes->node[i], e);
 	return 0;
 }
 

@@ -22,7 +22,8 @@ struct session {
 
 /*
  * Resolves the nodes (within the node time-out) and makes the first token; sends nothing. `key` and
- * `nodes` must outlive the session; the owner text is copied. Returns -1 with *e (ERR_SYSTEM).
+ * `nodes` must outlive the session; the owner text is copied. Returns -1 with *e: ERR_SYSTEM, or
+ * ERR_CONFIG if two nodes have one address.
  */
 int session_open(struct session *s, const struct policy *policy, const struct node_list *nodes,
 	const char *key, const char *owner, struct err *e);

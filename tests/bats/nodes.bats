@@ -234,6 +234,10 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	[ "$status" -eq 78 ]
 	[ "${lines[0]}" = "redlock: nodes 'unix://$T/1.sock' and 'unix://$T/alias.sock' are one and the same server" ]
 	held_on job 0
+	for try in 1 2 3 4 5; do
+		run redlock run -k job --nodes "unix://$T/1.sock unix://$T/2.sock unix://$T/alias.sock" -- echo never
+		[ "$status" -eq 78 ]
+	done
 	run redlock run -k job --nodes "unix://$T/1.sock?db=1 unix://$T/1.sock?db=2" -- echo never
 	[ "$status" -eq 78 ]
 	[[ "$output" == *"is named twice"* ]]
@@ -282,10 +286,11 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	patiently
 	perl -MIO::Socket::UNIX -e '
 		my $s = IO::Socket::UNIX->new(Local => $ARGV[0], Listen => 5) or die;
+		open my $ready, ">", "$ARGV[0].ready";
 		while (my $c = $s->accept) { sysread $c, my $x, 4096; print $c "HTTP/1.1 400 Bad Request\r\n\r\n"; $c->flush; sleep 0.1; }
 	' "$T/http.sock" 3>&- &
 	also_end $!
-	eventually test -S "$T/http.sock"
+	eventually test -e "$T/http.sock.ready"
 	run redlock run -n -k job --nodes "unix://$T/http.sock" -- echo never
 	echo "$output"
 	[ "$status" -eq 69 ]
@@ -314,6 +319,13 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 		run redlock run -n -k job -- redis-cli -s "$T/3.sock" exists job
 		[ "$output" = 1 ]
 	fi
+	# one server by two ways that only its run id can tell, and by two names of one address
+	run redlock run -n -k job --nodes "unix://$T/1.sock redis://127.0.0.1:${port[1]}" -- echo never
+	[ "$status" -eq 78 ]
+	run redlock run -n -k job --nodes "localhost:${port[1]} 127.0.0.1:${port[2]} 127.0.0.1:${port[1]}" -- echo never
+	[ "$status" -eq 78 ]
+	[ "${#lines[@]}" -eq 2 ]
+	held_on job 0
 	# a name that does not exist, in a majority of others
 	REDLOCK_NODES="redis://127.0.0.1:${port[1]} redis://127.0.0.1:${port[2]} redis://no-such-host.invalid"
 	run redlock run -n -k job -- echo done

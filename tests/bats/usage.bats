@@ -115,6 +115,8 @@ refused() {
 	bad '::1' "an IPv6 address must stand in brackets: [::1]:6379"
 	bad '[::1' "the ']' is missing"
 	bad 'redis://a/x' "the database must be a number"
+	bad 'redis://me:***' "the port must be a number from 1 to 65535" 'redis://me:abc123'
+	bad 'redis://me:***' "the port must be a number from 1 to 65535" 'redis://me:1234567'
 	bad 'unix://a/b' "the path of a unix socket must start with '/'"
 	bad 'unix:///a?x=1' "after '?' only db=N can stand"
 	bad 'redis://***@a:x' "the port must be a number from 1 to 65535" 'redis://me:hidden@a:x'

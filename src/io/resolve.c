@@ -28,10 +28,15 @@ static void take(struct addresses *out, const struct addrinfo *info)
 static void take_unix(struct addresses *out, const char *path)
 {
 	struct sockaddr_un *un = (struct sockaddr_un *)&out->address[0];
+	struct stat file;
 
 	memset(un, 0, sizeof(*un));
 	un->sun_family = AF_UNIX;
 	snprintf(un->sun_path, sizeof(un->sun_path), "%s", path);
+	if (stat(path, &file) == 0) {
+		out->device = file.st_dev;
+		out->inode = file.st_ino;
+	}
 	out->len[0] = (socklen_t)sizeof(*un);
 	out->count = 1;
 }
@@ -95,6 +100,7 @@ void resolve_nodes(const struct node_list *list, usec timeout, struct addresses 
 		const struct node *node = &list->node[i];
 
 		out[i].count = 0;
+		out[i].inode = 0;
 		if (node->kind == NODE_UNIX) {
 			take_unix(&out[i], node->host);
 			continue;
@@ -125,14 +131,6 @@ void resolve_nodes(const struct node_list *list, usec timeout, struct addresses 
 	}
 }
 
-static bool same_file(const char *a, const char *b)
-{
-	struct stat one, other;
-
-	return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
-	       one.st_ino == other.st_ino;
-}
-
 static bool same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
 	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
@@ -141,9 +139,6 @@ static bool same_address(const struct sockaddr_storage *a, const struct sockaddr
 	if (a->ss_family != b->ss_family)
 		return false;
 	switch (a->ss_family) {
-	case AF_UNIX:
-		return same_file(((const struct sockaddr_un *)(const void *)a)->sun_path,
-			((const struct sockaddr_un *)(const void *)b)->sun_path);
 	case AF_INET:
 		return a4->sin_port == b4->sin_port && a4->sin_addr.s_addr == b4->sin_addr.s_addr;
 	case AF_INET6:
@@ -156,6 +151,8 @@ static bool same_address(const struct sockaddr_storage *a, const struct sockaddr
 
 bool addresses_meet(const struct addresses *a, const struct addresses *b)
 {
+	if (a->inode && a->inode == b->inode && a->device == b->device)
+		return true;
 	for (int i = 0; i < a->count; i++)
 		for (int j = 0; j < b->count; j++)
 			if (same_address(&a->address[i], &b->address[j]))

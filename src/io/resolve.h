@@ -14,6 +14,8 @@ struct addresses {
 	int count; /* 0: `why` says what the resolver said */
 	struct sockaddr_storage address[ADDRESSES_MAX];
 	socklen_t len[ADDRESSES_MAX];
+	dev_t device; /* of a unix socket, whatever its path; inode 0: not known */
+	ino_t inode;
 	char why[RESOLVE_WHY_MAX];
 };
 

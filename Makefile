@@ -82,7 +82,7 @@ check-tsan:
 
 check-valgrind: check-built
 	$(Q)REDLOCK_UNDER="valgrind -q --run-libc-freeres=no --error-exitcode=99 --leak-check=full \
-		--errors-for-leak-kinds=definite,possible --trace-children=no --child-silent-after-fork=yes" \
+		--errors-for-leak-kinds=definite --show-leak-kinds=definite --trace-children=no --child-silent-after-fork=yes" \
 		tests/run $(B) $(BATS_FILES)
 
 check-part: check-built

@@ -104,6 +104,7 @@ static void release(struct run *r)
 	struct caught caught;
 	char text[REPORT_MAX];
 	int unreleased;
+	bool released;
 	usec until;
 
 	session_release(&r->session);
@@ -117,15 +118,13 @@ static void release(struct run *r)
 		tell_answer(r);
 	}
 	unreleased = quorum_unreleased(q, &until);
+	released = q->policy.nodes - unreleased >= policy_quorum(&q->policy);
 	/* A lock that others will still find on a majority is worth a warning; a trace is not. */
 	if (unreleased > 0)
-		out_say(q->proved && q->policy.nodes - unreleased < policy_quorum(&q->policy)
-				? OUT_NORMAL
-				: OUT_DECISIONS,
-			"%s",
+		out_say(q->proved && !released ? OUT_NORMAL : OUT_DECISIONS, "%s",
 			report_unreleased(
 				text, q, &r->settings->nodes, r->settings->key, clock_now()));
-	else
+	if (released)
 		out_say(OUT_DECISIONS, "released '%s'", r->key);
 	session_close(&r->session);
 }

@@ -336,8 +336,9 @@ static void default_owner(char owner[OWNER_MAX], char *const argv[])
 		user = getenv("USER");
 	if (!user || !*user) {
 		snprintf(uid, sizeof(uid), "%ld", (long)getuid());
-		entry = getpwuid(getuid());
-		user = entry ? entry->pw_name : uid;
+		/* The name service costs as much as a node; root's name needs no asking. */
+		entry = getuid() == 0 ? NULL : getpwuid(getuid());
+		user = entry ? entry->pw_name : getuid() == 0 ? "root" : uid;
 	}
 	gethostname(host, sizeof(host) - 1);
 	settings_owner(owner, OWNER_MAX, user, host, (long)getpid(), argv);

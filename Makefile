@@ -18,6 +18,8 @@ REDLOCK_CFLAGS = -std=gnu11 -D_GNU_SOURCE -Isrc -pthread -MMD -MP \
 ifdef DEVELOPER
 REDLOCK_CFLAGS += -Werror
 endif
+# Two segments fewer to map, and to copy for the guardian: 2 % of a run.
+REDLOCK_LDFLAGS = -pthread -Wl,-z,noseparate-code
 Q = $(if $(V),,@)
 
 LAYERS = base core io cmd
@@ -31,7 +33,7 @@ all: $(B)/redlock
 
 $(B)/redlock: $(B)/main.o $(OBJECTS)
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(HIREDIS_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS)
 
 $(B)/%.o: src/%.c
 	@mkdir -p $(@D)
@@ -41,7 +43,7 @@ $(B)/%.o: src/%.c
 # The unit tests link the same objects; one binary for all of them.
 $(B)/unit: $(UNIT:tests/%.c=$(B)/tests/%.o) $(OBJECTS)
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(HIREDIS_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS)
 
 $(B)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)

@@ -1,6 +1,7 @@
 #include "base/out.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -29,6 +30,7 @@ __attribute__((format(printf, 2, 0))) static void line(
 {
 	char buf[4096]; /* PIPE_BUF: a pipe that polls writable takes this much without blocking */
 	struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
+	sigset_t ttou, before;
 	int head, n;
 	size_t len;
 
@@ -42,9 +44,13 @@ __attribute__((format(printf, 2, 0))) static void line(
 	buf[len++] = '\n';
 	if (never_block && poll(&ready, 1, 0) != 1)
 		return;
-	/* Nobody can be told that stderr is gone, and no outcome depends on it. */
-	if (write(STDERR_FILENO, buf, len) < 0)
-		return;
+	/* A terminal with TOSTOP stops who writes from the background: not us, we keep a lock.
+	 * Nobody can be told that stderr is gone, and no outcome depends on it. */
+	sigemptyset(&ttou);
+	sigaddset(&ttou, SIGTTOU);
+	sigprocmask(SIG_BLOCK, &ttou, &before);
+	(void)!write(STDERR_FILENO, buf, len);
+	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 void out_say(enum loudness at, const char *fmt, ...)

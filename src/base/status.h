@@ -12,6 +12,7 @@
 	X(STATUS_BUSY, 75, "busy: held by somebody else for the whole wait (-E changes it)") \
 	X(STATUS_CONFIG, 78, "configuration: a node's URL, a node named twice") \
 	X(STATUS_LOST, 79, "the lock was lost while the command ran, and the command was stopped") \
+	X(STATUS_MAX_RUN, 124, "the command ran for longer than --max-run") \
 	X(STATUS_INTERNAL, 125, "redlock itself failed") \
 	X(STATUS_CANNOT_RUN, 126, "the command was found but could not be run") \
 	X(STATUS_NOT_FOUND, 127, "the command was not found")

@@ -1,19 +1,21 @@
 /*
  * redlock run: take the lock, run the command, release the lock.
  *
- * The main thread acquires, starts the command while it is still the only thread, and watches
- * signals, the command and, by a clock of its own, the end of the validity. When the first
- * extension is due, it hands the session to the keeper and watches the keeper's notes as well: a
- * command that ends before then costs no thread. When the command is gone, the session is main's
- * again.
+ * The main thread acquires and starts the guardian while it is still the only thread; the guardian
+ * starts the command and holds it on its leash. Main passes on signals and news of the validity,
+ * and steps in when the guardian does not do its work. When the first extension is due, main hands
+ * the session to the keeper and watches the keeper's notes as well: a command that ends before then
+ * costs no thread. When the command's tree is gone, the session is main's again.
  */
 #include "base/clock.h"
 #include "base/out.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "base/token.h"
 #include "cmd/cmd.h"
 #include "core/report.h"
-#include "io/child.h"
+#include "io/alarm.h"
+#include "io/guardian.h"
 #include "io/keeper.h"
 #include "io/session.h"
 #include "io/signals.h"
@@ -32,18 +34,37 @@
 #define WORDS_APART (10 * USEC_SEC)
 #define WORDS_APART_MAX (300 * USEC_SEC)
 
+/* Between two looks at a tree that the guardian does not end. */
+#define SWEEP_APART (10 * USEC_MSEC)
+#define STUBBORN_AFTER USEC_SEC
+
+/* The ids of a hundred locks, one within the other. */
+#define HELD_MAX 4100
+
 struct run {
 	const struct settings *settings;
+	char *const *argv; /* of the command */
+	const char *outer; /* the ids of the locks of the runs around this one */
 	char key[120]; /* safe to show */
 	struct session session;
 	struct signals signals;
-	struct child child;
+	struct guardian guardian;
 	struct keeper keeper;
+	int alarm;
 	usec keeper_at; /* when it is, or will be, started */
+	usec valid_until; /* NEVER: nested, and the lock is another run's business */
+	bool is_nested;
+	bool replacing; /* main does the guardian's work: it is dead, or stuck, */
+	bool guardian_is_dead;
+	usec replace_at; /* and the next look at the tree is due then */
+	usec stubborn_at;
+	bool prepared; /* the guardian was made early, for the first attempt */
 	bool signalled; /* a signal that ends us has come and was acted on */
-	struct leash leash;
+	bool continued; /* after a stop: extend first, then the command may go on */
+	bool told_loss;
 	bool lost;
-	int status; /* of the child, as waitpid(2) gives it */
+	bool is_over;
+	struct word end; /* how it ended */
 };
 
 /* ---- the lock ---- */
@@ -71,20 +92,76 @@ static void tell_waiting(const struct run *r)
 			report_refusal(text, q, &r->settings->nodes, r->settings->key));
 }
 
-/* Until the lock is held, or refused, or a signal comes (its number is returned, else 0). */
+/* What the command finds, beyond what redlock found, less the secrets. */
+static void set_environment(const struct run *r, const char *token)
+{
+	const struct settings *s = r->settings;
+	char nodes[NODES_MAX * NODE_LABEL_MAX], held[HELD_MAX], ttl[24];
+
+	node_list_format(&s->nodes, nodes, sizeof(nodes));
+	snprintf(ttl, sizeof(ttl), "%lld", (long long)(s->ttl / USEC_MSEC));
+	setenv("REDLOCK_KEY", s->key, 1);
+	setenv("REDLOCK_TOKEN", token, 1);
+	setenv("REDLOCK_TTL_MS", ttl, 1);
+	setenv("REDLOCK_NODES", nodes, 1);
+	/* The locks that the command runs under: this one, and those of the runs around us. */
+	snprintf(held, sizeof(held), "%.*s%s%s", r->is_nested ? 0 : TOKEN_ID_LEN, token,
+		r->is_nested || !r->outer[0] ? "" : " ", r->outer);
+	setenv("REDLOCK_HELD", held, 1);
+	unsetenv("REDLOCK_PASSWORD");
+	unsetenv("REDLOCK_USERNAME");
+}
+
+static int prepare_guardian(struct run *r, const char *token, struct err *e)
+{
+	struct leash_policy policy = settings_leash(r->settings);
+
+	set_environment(r, token);
+	return guardian_prepare(
+		&r->guardian, r->argv, &r->signals, &policy, r->settings->wait_descendants > 0, e);
+}
+
+/* The first attempt mostly succeeds: so the guardian is made while the nodes think about it. */
+static void prepare_meanwhile(struct run *r)
+{
+	const struct quorum *q = &r->session.quorum;
+	struct err later;
+
+	if (q->state == QUORUM_TRYING && q->attempt == 1 && !r->prepared) {
+		r->prepared = true;
+		(void)prepare_guardian(r, r->session.token, &later);
+	} else if (quorum_is_pausing(q)) {
+		guardian_close(&r->guardian);
+	}
+}
+
+/* The lock is held by a run that this one is part of. */
+static bool is_nested(const struct run *r, const char **token)
+{
+	const struct quorum *q = &r->session.quorum;
+	int count = quorum_held_by(q, r->outer, token);
+
+	/* To run under that lock it must be proved; to refuse, a trace of it is enough. */
+	return count >= (r->settings->reentrant ? policy_quorum(&q->policy) : 1);
+}
+
+/* Until the lock is held, or refused, or found to be ours already, or a signal comes (its number is
+ * returned, else 0). */
 static int acquire(struct run *r)
 {
 	const struct quorum *q = &r->session.quorum;
 	usec say_at = clock_now() + FIRST_WORD_AFTER, apart = WORDS_APART;
 	struct caught caught;
+	const char *ignored;
 
 	session_start(&r->session);
-	while (q->state == QUORUM_TRYING) {
+	while (q->state == QUORUM_TRYING && !(quorum_is_pausing(q) && is_nested(r, &ignored))) {
 		/* Words are due only between attempts. */
 		bool signalled = session_turn(
 			&r->session, quorum_is_pausing(q) ? say_at : NEVER, r->signals.fd);
 
 		tell_answer(r);
+		prepare_meanwhile(r);
 		if (signalled && signals_next(&r->signals, &caught) && caught.is_fatal)
 			return caught.number;
 		if (quorum_is_pausing(q) && clock_now() >= say_at) {
@@ -96,18 +173,19 @@ static int acquire(struct run *r)
 	return 0;
 }
 
-/* Gives back what may be ours. The signal that ended the command does not cut this short, nor does
- * one that came too late to be passed on; the next one does. */
-static void release(struct run *r)
+/* Gives back what may be ours; a held lock's key is left to end by itself after leave_for, if that
+ * is not 0. The signal that ended the command does not cut this short, nor does one that came too
+ * late to be passed on; the next one does. */
+static void release_after(struct run *r, usec leave_for)
 {
 	const struct quorum *q = &r->session.quorum;
 	struct caught caught;
-	char text[REPORT_MAX];
+	char text[REPORT_MAX], left[DURATION_TEXT_MAX];
 	int unreleased;
 	bool released;
 	usec until;
 
-	session_release(&r->session);
+	session_release(&r->session, leave_for);
 	while (q->state != QUORUM_OVER) {
 		if (session_turn(&r->session, NEVER, r->signals.fd) &&
 			signals_next(&r->signals, &caught) && caught.is_fatal) {
@@ -124,9 +202,18 @@ static void release(struct run *r)
 		out_say(q->proved && !released ? OUT_NORMAL : OUT_DECISIONS, "%s",
 			report_unreleased(
 				text, q, &r->settings->nodes, r->settings->key, clock_now()));
-	if (released)
+	if (released && q->leave_for > 0)
+		out_say(OUT_DECISIONS, "left '%s' taken for another %s", r->key,
+			duration_format(left, q->leave_for));
+	else if (released)
 		out_say(OUT_DECISIONS, "released '%s'", r->key);
 	session_close(&r->session);
+	guardian_close(&r->guardian);
+}
+
+static void release(struct run *r)
+{
+	release_after(r, 0);
 }
 
 static int refuse_duplicate(const struct run *r)
@@ -166,39 +253,25 @@ static int refused(struct run *r)
 	return STATUS_INTERNAL;
 }
 
-/* ---- the command ---- */
-
-static void set_environment(const struct run *r)
+/* Waiting for oneself has no end. */
+static int refuse_nested(struct run *r)
 {
-	const struct settings *s = r->settings;
-	char nodes[NODES_MAX * NODE_LABEL_MAX], ttl[24];
-
-	node_list_format(&s->nodes, nodes, sizeof(nodes));
-	snprintf(ttl, sizeof(ttl), "%lld", (long long)(s->ttl / USEC_MSEC));
-	setenv("REDLOCK_KEY", s->key, 1);
-	setenv("REDLOCK_TOKEN", r->session.token, 1);
-	setenv("REDLOCK_TTL_MS", ttl, 1);
-	setenv("REDLOCK_NODES", nodes, 1);
-	unsetenv("REDLOCK_PASSWORD");
-	unsetenv("REDLOCK_USERNAME");
+	release(r);
+	out_say(OUT_NORMAL, "'%s' is held by a run that this one is part of", r->key);
+	out_hint(OUT_NORMAL, "--reentrant runs the command under that lock");
+	return (int)r->settings->conflict_exit_code;
 }
 
-static void pull_leash(struct run *r)
-{
-	usec ignored;
+/* ---- the command ---- */
 
-	switch (leash_step(&r->leash, clock_now(), &ignored)) {
-	case LEASH_WAIT:
+static void tell_loss(struct run *r, const char *words)
+{
+	if (r->told_loss)
 		return;
-	case LEASH_TERM:
-		child_signal(&r->child, SIGTERM);
-		child_signal(&r->child, SIGCONT); /* one that is stopped could not hear it */
-		break;
-	case LEASH_KILL:
-		child_signal(&r->child, SIGKILL);
-		break;
-	}
-	r->lost = true;
+	r->told_loss = r->lost = true;
+	out_say(OUT_ERRORS, "%s", words);
+	if (!r->settings->on_lost)
+		out_say(OUT_ERRORS, "the command runs on without the lock");
 }
 
 static void read_notes(struct run *r)
@@ -209,13 +282,17 @@ static void read_notes(struct run *r)
 	while (keeper_read(&r->keeper, &note))
 		switch (note.kind) {
 		case NOTE_EXTENDED:
-			r->leash.valid_until = note.valid_until;
+			r->valid_until = note.valid_until;
+			guardian_extended(&r->guardian, note.valid_until);
+			if (r->continued)
+				guardian_resume(&r->guardian);
+			r->continued = false;
 			out_say(OUT_DECISIONS, "extended '%s', valid for %s", r->key,
 				duration_format(left, note.valid_until - clock_now()));
 			break;
 		case NOTE_EXPIRING:
-			leash_pull(&r->leash, clock_now());
-			out_say(OUT_ERRORS, "%s", note.text);
+			guardian_lose(&r->guardian);
+			tell_loss(r, note.text);
 			break;
 		case NOTE_LOG:
 			out_say(OUT_ANSWERS, "%s", note.text);
@@ -228,52 +305,161 @@ static void start_keeper(struct run *r)
 {
 	struct err e;
 
-	if (keeper_start(&r->keeper, &e) == 0)
+	if (keeper_start(&r->keeper, &e) == 0) {
+		if (r->continued)
+			keeper_extend(&r->keeper);
 		return;
+	}
 	if (r->keeper_at == quorum_extend_at(&r->session.quorum))
 		out_err(&e);
 	r->keeper_at = clock_now() + usec_max(r->settings->ttl / 30, 10 * USEC_MSEC);
 }
 
-/* When main must look up, whatever happens until then. */
-static usec next_look(const struct run *r, usec now)
+/* `kill 0` in the command reaches us as well: the command has had its signal. */
+static bool came_from_command(const struct run *r, const struct caught *caught)
 {
-	struct leash peek = r->leash;
-	usec at;
-
-	if (leash_step(&peek, now, &at) != LEASH_WAIT)
-		return now;
-	return r->keeper.is_running || r->lost ? at : usec_min(at, r->keeper_at);
+	return caught->sender > 0 && getpgid(caught->sender) == getpgrp() &&
+	       tree_has(r->guardian.pid, caught->sender);
 }
 
 static void pass_on(struct run *r, const struct caught *caught)
 {
+	bool had = caught->is_terminals || came_from_command(r, caught);
+
 	r->signalled |= caught->is_fatal;
-	if (caught->number != SIGCHLD && !caught->is_terminals)
-		child_signal(&r->child, caught->number);
+	if (caught->is_fatal || !had)
+		guardian_signal(&r->guardian, caught->number, had);
 }
 
-/* Until the command is gone. */
-static void supervise(struct run *r)
+/* We were stopped, and so may the command have been. Extend first: the answer will tell whether it
+ * may go on. */
+static void go_on(struct run *r)
+{
+	if (r->is_nested) {
+		guardian_resume(&r->guardian);
+		return;
+	}
+	r->continued = true;
+	if (r->keeper.is_running)
+		keeper_extend(&r->keeper);
+	else
+		r->keeper_at = usec_min(r->keeper_at, clock_now());
+}
+
+/* Before the guardian's words: that it was stopped is old news to one who was just continued. */
+static void take_signals(struct run *r)
 {
 	struct caught caught;
 
-	while (!child_reap(&r->child, &r->status)) {
+	while (signals_next(&r->signals, &caught))
+		switch (caught.number) {
+		case SIGCHLD:
+			guardian_look(&r->guardian);
+			break;
+		case SIGCONT:
+			go_on(r);
+			break;
+		default:
+			pass_on(r, &caught);
+			break;
+		}
+}
+
+static void tell_stubborn(const struct run *r, const struct tree *tree)
+{
+	char name[TREE_NAME_MAX * 4];
+
+	text_escape(name, sizeof(name), tree->name, strlen(tree->name));
+	out_say(OUT_ERRORS, "'%s': still waiting for %d process%s that %s, such as %d (%s)", r->key,
+		tree->alive, tree->alive == 1 ? "" : "es",
+		tree->refused ? "this user may not end" : "do not end", (int)tree->pid, name);
+}
+
+static void hear_guardian(struct run *r)
+{
+	enum hearing hearing;
+	struct word word;
+
+	while (!r->is_over && !r->guardian_is_dead &&
+		(hearing = guardian_hear(&r->guardian, &word)) != HEARD_NOTHING) {
+		if (hearing == HEARD_DEATH) {
+			r->guardian_is_dead = r->replacing = true;
+			return;
+		}
+		switch (word.kind) {
+		case WORD_STOPPED:
+			if (!r->continued)
+				signals_stop_with(word.pid);
+			break;
+		case WORD_STUBBORN:
+			tell_stubborn(r, &word.tree);
+			break;
+		case WORD_FAILED:
+		case WORD_ENDED:
+			r->end = word;
+			r->is_over = true;
+			break;
+		}
+	}
+}
+
+/* When main does it if the guardian did not: half of the time that dying takes is left to it. */
+static usec replace_at(const struct run *r)
+{
+	if (r->replacing)
+		return r->replace_at;
+	return r->settings->on_lost ? r->valid_until - leash_reap_time(r->settings->ttl) / 2
+				    : NEVER;
+}
+
+static void replace_guardian(struct run *r, usec now)
+{
+	struct tree tree = guardian_replace(&r->guardian);
+
+	r->replacing = true;
+	r->replace_at = now + SWEEP_APART;
+	if (tree.alive > 0) {
+		r->stubborn_at = usec_min(r->stubborn_at, now + STUBBORN_AFTER);
+		if (now >= r->stubborn_at) {
+			tell_stubborn(r, &tree);
+			r->stubborn_at = now + WORDS_APART;
+		}
+		return;
+	}
+	r->end = (struct word){.kind = WORD_ENDED, .ended_at = clock_now()};
+	r->is_over = true;
+}
+
+/* Until the command's tree is gone, or may stay. */
+static void supervise(struct run *r)
+{
+	usec settle_at = clock_now() + SETTLE_AFTER;
+
+	while (!r->is_over) {
 		struct pollfd fds[] = {
 			{.fd = r->signals.fd, .events = POLLIN},
 			{.fd = keeper_fd(&r->keeper), .events = POLLIN},
+			{.fd = r->guardian_is_dead ? -1 : guardian_fd(&r->guardian),
+				.events = POLLIN},
+			{.fd = r->alarm, .events = POLLIN},
 		};
-		usec now = clock_now(), at = next_look(r, now);
-		struct timespec ts = clock_timespec(usec_max(at - now, 0));
+		bool wants_keeper = !r->keeper.is_running;
+		usec at = usec_min(replace_at(r), settle_at);
 
-		if (ppoll(fds, 2, at == NEVER ? NULL : &ts, NULL) < 0)
+		alarm_set(r->alarm, wants_keeper ? usec_min(at, r->keeper_at) : at);
+		if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0)
 			assert(errno == EINTR || errno == ENOMEM);
+		if (clock_now() >= settle_at) {
+			guardian_settle();
+			settle_at = NEVER;
+		}
+		take_signals(r);
 		read_notes(r);
-		pull_leash(r);
-		if (!r->keeper.is_running && !r->lost && clock_now() >= r->keeper_at)
+		hear_guardian(r);
+		if (!r->is_over && clock_now() >= replace_at(r))
+			replace_guardian(r, clock_now());
+		if (!r->is_over && wants_keeper && clock_now() >= r->keeper_at)
 			start_keeper(r);
-		while (signals_next(&r->signals, &caught))
-			pass_on(r, &caught);
 	}
 }
 
@@ -286,44 +472,147 @@ static void take_in_answers(struct run *r)
 	} while (r->session.event.kind != EV_TIME);
 }
 
-/* Runs the command under the lock that is held. Returns a status, or -1: r->status has it. */
-static int run_command(struct run *r, char *const argv[])
+static int too_slow(void)
+{
+	out_say(OUT_ERRORS, "this machine is so slow that too little of the TTL was left");
+	return STATUS_NO_QUORUM;
+}
+
+static int not_started(const struct word *word, const char *command)
+{
+	char shown[200];
+
+	if (word->number == ETIME)
+		return too_slow();
+	if (word->pid < 0) {
+		out_say(OUT_ERRORS, "cannot start the command: %s", strerror(word->number));
+		return STATUS_INTERNAL;
+	}
+	text_escape(shown, sizeof(shown), command, strlen(command));
+	if (word->number == ENOENT) {
+		out_say(OUT_ERRORS, "command '%s' not found", shown);
+		return STATUS_NOT_FOUND;
+	}
+	out_say(OUT_ERRORS, "cannot run '%s': %s", shown, strerror(word->number));
+	return STATUS_CANNOT_RUN;
+}
+
+static void tell_left_behind(const struct run *r)
+{
+	const struct tree *tree = &r->end.tree;
+	char name[TREE_NAME_MAX * 4];
+
+	text_escape(name, sizeof(name), tree->name, strlen(tree->name));
+	out_say(OUT_NORMAL,
+		"the command left %d process%s behind that run%s on without the lock, %s%d (%s)",
+		tree->alive, tree->alive == 1 ? "" : "es", tree->alive == 1 ? "s" : "",
+		tree->alive == 1 ? "" : "such as ", (int)tree->pid, name);
+	out_hint(OUT_NORMAL, "--wait-descendants waits for what the command leaves behind");
+}
+
+/* Why the lock ended before the command, if it did, is told before the release forgets. */
+static void settle_loss(struct run *r)
 {
 	const struct quorum *q = &r->session.quorum;
-	struct leash_policy policy = settings_leash(r->settings);
-	usec ended_at, ignored;
-	struct err e;
+	char text[REPORT_MAX];
 
-	leash_init(&r->leash, &policy, q->valid_until);
-	if (leash_step(&r->leash, clock_now(), &ignored) != LEASH_WAIT) {
-		release(r);
-		out_say(OUT_ERRORS, "this machine is so slow that too little of the TTL was left");
-		return STATUS_NO_QUORUM;
+	/* Never the command's own status if the lock ended first, even if nobody had the time to
+	 * tell. */
+	r->lost |= q->loss != LOSS_NONE || r->end.cause == CAUSE_LOST ||
+		   r->end.ended_at >= q->valid_until;
+	if (!r->lost || r->told_loss)
+		return;
+	if (q->loss != LOSS_NONE)
+		out_say(OUT_ERRORS, "%s",
+			report_loss(text, q, &r->settings->nodes, r->settings->key));
+	else
+		out_say(OUT_ERRORS,
+			"lost '%s': redlock stood still and could not extend it in time", r->key);
+}
+
+/* The status of redlock, or -1: r->end has the command's own. */
+static int outcome(const struct run *r)
+{
+	char shown[DURATION_TEXT_MAX];
+
+	if (r->end.kind == WORD_FAILED)
+		return not_started(&r->end, r->argv[0]);
+	if (r->lost)
+		return STATUS_LOST;
+	if (r->end.cause == CAUSE_MAX_RUN) {
+		out_say(OUT_NORMAL, "the command ran for longer than %s and was ended",
+			duration_format(shown, r->settings->max_run));
+		return STATUS_MAX_RUN;
 	}
+	if (r->replacing) {
+		out_say(OUT_ERRORS,
+			"the command's guardian was killed, and the command was ended with it");
+		return STATUS_INTERNAL;
+	}
+	if (r->end.tree.alive > 0)
+		tell_left_behind(r);
+	return -1;
+}
+
+/* Runs the command under the lock that is held. Returns a status, or -1: r->end has the command's
+ * own. */
+static int run_command(struct run *r)
+{
+	const struct quorum *q = &r->session.quorum;
+	usec started = clock_now(), held;
+	char text[REPORT_MAX];
+	struct err e;
+	int status;
+
 	take_in_answers(r);
 	if (q->duplicate[0] >= 0) {
 		release(r);
 		return refuse_duplicate(r);
 	}
-	set_environment(r);
+	r->valid_until = q->valid_until;
 	r->keeper_at = quorum_extend_at(q);
-	if (child_start(&r->child, argv, &r->signals, &e) < 0) {
+	if (r->guardian.pid == 0 && prepare_guardian(r, r->session.token, &e) < 0) {
 		release(r);
 		out_err(&e);
 		return status_of(e.kind);
 	}
+	guardian_start(&r->guardian, q->valid_until);
 	supervise(r);
-	ended_at = clock_now();
 	keeper_stop(&r->keeper);
-	/* Never its own status if the lock ended first, even if nobody had the time to tell. */
-	r->lost |= q->loss != LOSS_NONE || ended_at >= q->valid_until;
-	if (q->duplicate[0] >= 0) {
-		char text[REPORT_MAX];
-
+	if (r->end.kind == WORD_ENDED)
+		settle_loss(r);
+	if (q->duplicate[0] >= 0)
 		out_say(OUT_NORMAL, "%s", report_duplicate(text, q, &r->settings->nodes));
-	}
+	status = outcome(r);
+	held = clock_now() - started;
+	release_after(r, r->end.kind == WORD_ENDED && !r->lost && held < r->settings->min_hold
+				 ? r->settings->min_hold - held
+				 : 0);
+	return status;
+}
+
+/* Runs the command under the lock of a run around this one, which watches over all of us. */
+static int run_nested(struct run *r)
+{
+	char token[ANSWER_TEXT_MAX];
+	const char *holder = NULL;
+	struct err e;
+
+	if (!is_nested(r, &holder))
+		return STATUS_INTERNAL;
+	snprintf(token, sizeof(token), "%s", holder);
 	release(r);
-	return r->lost ? STATUS_LOST : -1;
+	r->is_nested = true;
+	r->valid_until = r->keeper_at = NEVER;
+	if (prepare_guardian(r, token, &e) < 0) {
+		out_err(&e);
+		return status_of(e.kind);
+	}
+	guardian_start(&r->guardian, NEVER);
+	supervise(r);
+	keeper_stop(&r->keeper);
+	guardian_close(&r->guardian);
+	return outcome(r);
 }
 
 static void default_owner(char owner[OWNER_MAX], char *const argv[])
@@ -353,6 +642,7 @@ int cmd_run(struct settings *s, char *const operands[])
 	struct policy policy;
 	struct err e;
 	usec began = clock_now();
+	const char *holder;
 	int status;
 
 	if (s->shell) {
@@ -367,13 +657,16 @@ int cmd_run(struct settings *s, char *const operands[])
 		return STATUS_USAGE;
 	}
 	r.settings = s;
+	r.argv = argv;
+	r.outer = getenv("REDLOCK_HELD") ? strdup(getenv("REDLOCK_HELD")) : "";
 	text_escape(r.key, sizeof(r.key), s->key, strlen(s->key));
 	policy = settings_policy(s);
 	if (s->owner)
 		snprintf(owner, sizeof(owner), "%s", s->owner);
 	else
 		default_owner(owner, argv);
-	if (signals_open(&r.signals, &e) < 0 ||
+	if (tree_check(&e) < 0 || signals_open(&r.signals, &e) < 0 ||
+		(r.alarm = alarm_open(&e)) < 0 ||
 		session_open(&r.session, &policy, &s->nodes, s->key, owner, &e) < 0 ||
 		keeper_open(&r.keeper, &r.session, &s->nodes, out_loudness() >= OUT_ANSWERS, &e) <
 			0) {
@@ -381,22 +674,30 @@ int cmd_run(struct settings *s, char *const operands[])
 		return status_of(e.kind);
 	}
 	out_never_block();
+	r.stubborn_at = NEVER;
 	status = acquire(&r);
 	if (status > 0) {
 		r.signalled = true;
 		release(&r);
 		signals_die(status);
 	}
-	if (r.session.quorum.state != QUORUM_HELD)
+	if (r.session.quorum.state != QUORUM_HELD && is_nested(&r, &holder)) {
+		if (!s->reentrant)
+			return refuse_nested(&r);
+		out_say(OUT_DECISIONS, "'%s' is held by a run around this one", r.key);
+		status = run_nested(&r);
+	} else if (r.session.quorum.state != QUORUM_HELD) {
 		return refused(&r);
-	out_say(OUT_DECISIONS, "acquired '%s' on %d of %d nodes after %s, valid for %s", r.key,
-		quorum_count(&r.session.quorum, VOTE_YES), s->nodes.count,
-		duration_format((char[DURATION_TEXT_MAX]){0}, clock_now() - began),
-		duration_format(text, r.session.quorum.valid_until - clock_now()));
-	status = run_command(&r, argv);
+	} else {
+		out_say(OUT_DECISIONS, "acquired '%s' on %d of %d nodes after %s, valid for %s",
+			r.key, quorum_count(&r.session.quorum, VOTE_YES), s->nodes.count,
+			duration_format((char[DURATION_TEXT_MAX]){0}, clock_now() - began),
+			duration_format(text, r.session.quorum.valid_until - clock_now()));
+		status = run_command(&r);
+	}
 	if (status >= 0)
 		return status;
-	if (WIFSIGNALED(r.status))
-		signals_die(WTERMSIG(r.status));
-	return WEXITSTATUS(r.status);
+	if (WIFSIGNALED(r.end.number))
+		signals_die(WTERMSIG(r.end.number));
+	return WEXITSTATUS(r.end.number);
 }

@@ -1,5 +1,14 @@
 #include "core/leash.h"
 
+#include <signal.h>
+
+usec leash_guard(const struct leash_policy *p)
+{
+	if (p->on_lost == 0)
+		return 0;
+	return p->on_lost == SIGKILL ? p->reap : p->kill_after + p->reap;
+}
+
 usec leash_reap_time(usec ttl)
 {
 	return usec_min(usec_max(ttl / 50, 10 * USEC_MSEC), USEC_SEC / 2);
@@ -10,37 +19,65 @@ usec leash_default_kill_after(usec ttl)
 	return usec_min(ttl / 10, 10 * USEC_SEC);
 }
 
-void leash_init(struct leash *l, const struct leash_policy *policy, usec valid_until)
+void leash_init(struct leash *l, const struct leash_policy *policy, usec now, usec valid_until)
 {
-	*l = (struct leash){.policy = *policy, .valid_until = valid_until, .term_at = NEVER};
+	*l = (struct leash){
+		.policy = *policy,
+		.valid_until = valid_until,
+		.run_until = usec_add(now, policy->max_run),
+		.term_at = NEVER,
+	};
 }
 
-void leash_pull(struct leash *l, usec now)
+void leash_lose(struct leash *l, usec now)
 {
-	if (l->term_at == NEVER)
-		l->valid_until = usec_min(l->valid_until, now + leash_guard(&l->policy));
+	/* Never later than what was proved. */
+	l->valid_until = usec_min(l->valid_until, now + leash_guard(&l->policy));
+}
+
+void leash_asked(struct leash *l, usec now)
+{
+	if (l->term_at != NEVER)
+		return;
+	l->term_at = now;
+	l->cause = CAUSE_ASKED;
+}
+
+int leash_signal(const struct leash *l)
+{
+	return l->cause == CAUSE_LOST ? l->policy.on_lost : SIGTERM;
+}
+
+static enum leash_action let_go(struct leash *l, enum leash_action action, enum leash_cause cause)
+{
+	l->cause = cause;
+	l->killed = action == LEASH_KILL;
+	return action;
 }
 
 enum leash_action leash_step(struct leash *l, usec now, usec *wake_at)
 {
-	usec term_at = l->valid_until - leash_guard(&l->policy);
-	usec kill_at = l->valid_until - l->policy.reap;
+	bool minds = l->policy.on_lost != 0; /* or does the command run on without its lock? */
+	usec lost_at = minds ? l->valid_until - leash_guard(&l->policy) : NEVER;
+	usec kill_at = minds ? l->valid_until - l->policy.reap : NEVER;
+	bool told = l->term_at != NEVER;
 
-	/* The grace counts from TERM, and never reaches into the time that dying takes. */
-	if (l->term_at != NEVER)
-		kill_at = usec_min(kill_at, l->term_at + l->policy.kill_after);
 	*wake_at = NEVER;
 	if (l->killed)
 		return LEASH_WAIT;
-	if (now >= kill_at) {
-		l->killed = true;
-		return LEASH_KILL;
-	}
-	if (l->term_at == NEVER && now >= term_at) {
+	if (now >= kill_at)
+		return let_go(l, LEASH_KILL, CAUSE_LOST);
+	/* The grace counts from the first signal, whoever sent it, and never reaches into the time
+	 * that dying takes. */
+	if (told && now >= usec_add(l->term_at, l->policy.kill_after))
+		return let_go(l, LEASH_KILL, l->cause);
+	if (!told && now >= usec_min(lost_at, l->run_until)) {
 		l->term_at = now;
-		*wake_at = usec_min(kill_at, now + l->policy.kill_after);
+		let_go(l, LEASH_TERM, now >= lost_at ? CAUSE_LOST : CAUSE_MAX_RUN);
+		*wake_at = usec_min(kill_at, usec_add(now, l->policy.kill_after));
 		return LEASH_TERM;
 	}
-	*wake_at = l->term_at == NEVER ? term_at : kill_at;
+	*wake_at = told ? usec_min(kill_at, usec_add(l->term_at, l->policy.kill_after))
+			: usec_min(lost_at, l->run_until);
 	return LEASH_WAIT;
 }

@@ -10,15 +10,14 @@
 #include <stdbool.h>
 
 struct leash_policy {
+	int on_lost; /* the signal that tells of the loss, SIGKILL for no grace; 0: none at all */
 	usec kill_after; /* between TERM and KILL */
 	usec reap; /* between KILL and the end of the validity: to die and be reaped */
+	usec max_run; /* NEVER: as long as it likes */
 };
 
-/* TERM is due this long before the validity ends. */
-static inline usec leash_guard(const struct leash_policy *p)
-{
-	return p->kill_after + p->reap;
-}
+/* The first signal is due this long before the validity ends. */
+usec leash_guard(const struct leash_policy *p);
 
 /* The part of the ttl that is set aside for the kernel to end a killed process. */
 usec leash_reap_time(usec ttl);
@@ -26,25 +25,42 @@ usec leash_reap_time(usec ttl);
 /* kill_after when the user names none: a tenth of the TTL, at most 10 s. */
 usec leash_default_kill_after(usec ttl);
 
+/* Why the command, and all that it started, has to go. */
+enum leash_cause {
+	CAUSE_NONE,
+	CAUSE_ASKED, /* a signal asked for it */
+	CAUSE_MAX_RUN, /* its time is over */
+	CAUSE_LOST, /* the lock has ended, or nobody is left who could keep it */
+};
+
 enum leash_action {
 	LEASH_WAIT,
-	LEASH_TERM,
+	LEASH_TERM, /* send leash_signal() */
 	LEASH_KILL,
 };
 
 struct leash {
 	struct leash_policy policy;
 	usec valid_until; /* set it anew after each extension */
-	usec term_at; /* when TERM was sent; NEVER: not yet */
+	usec run_until;
+	usec term_at; /* when the first signal was sent; NEVER: not yet */
+	enum leash_cause cause;
 	bool killed;
 };
 
-void leash_init(struct leash *l, const struct leash_policy *policy, usec valid_until);
+/* Starts now. Without a lock of its own, valid_until is NEVER. */
+void leash_init(struct leash *l, const struct leash_policy *policy, usec now, usec valid_until);
 
-/* The lock is known to be lost, or the command is to end for another reason: TERM is due now. */
-void leash_pull(struct leash *l, usec now);
+/* The lock is known to be lost: the first signal is due now. */
+void leash_lose(struct leash *l, usec now);
+
+/* Somebody sent TERM, and the command has it already. */
+void leash_asked(struct leash *l, usec now);
 
 /* What is due now. TERM and KILL are each said once; *wake_at is when to ask again. */
 enum leash_action leash_step(struct leash *l, usec now, usec *wake_at);
+
+/* The signal that goes with LEASH_TERM. */
+int leash_signal(const struct leash *l);
 
 #endif

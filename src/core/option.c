@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define COUNT_OF(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
@@ -36,9 +37,20 @@ const struct option_row option_rows[] = {
 		"what others are shown as the holder", "user@host:pid command"},
 	{GROUP_RUN, 'c', "shell", NULL, OPTION_TEXT, FIELD(shell), false, "STRING",
 		"run STRING with $SHELL -c, or /bin/sh -c", NULL},
+	{GROUP_RUN, 0, "on-lost", NULL, OPTION_ON_LOST, FIELD(on_lost), true, "term|kill|warn|SIG",
+		"what the command gets, before KILL, when the lock cannot be kept; warn: it runs "
+		"on",
+		"term"},
 	{GROUP_RUN, 0, "kill-after", NULL, OPTION_DURATION, FIELD(kill_after), true, "D",
-		"when the lock is lost: time between TERM and KILL",
-		"a tenth of the TTL, at most 10s"},
+		"time between TERM (whoever sent it) and KILL", "a tenth of the TTL, at most 10s"},
+	{GROUP_RUN, 0, "max-run", NULL, OPTION_LIMIT, FIELD(max_run), true, "D",
+		"end COMMAND after D (waiting not counted): TERM, then KILL; status 124", "none"},
+	{GROUP_RUN, 0, "min-hold", NULL, OPTION_DURATION, FIELD(min_hold), true, "D",
+		"leave the lock taken until D since COMMAND started, if that was shorter", "none"},
+	{GROUP_RUN, 0, "reentrant", NULL, OPTION_COUNT, FIELD(reentrant), true, NULL,
+		"inside a run that holds the key already: just run COMMAND", NULL},
+	{GROUP_RUN, 0, "wait-descendants", NULL, OPTION_COUNT, FIELD(wait_descendants), true, NULL,
+		"wait also for what COMMAND leaves behind, and release the lock then", NULL},
 	{GROUP_NODES, 0, "node", NULL, OPTION_NODES, FIELD(nodes), false, "URL",
 		"a node; repeat it: redis://[user:password@]host[:port][/db], host:port, "
 		"unix:///path",
@@ -171,6 +183,17 @@ static int set_value(
 		break;
 	case OPTION_DURATION:
 		why = duration_parse(value, field);
+		break;
+	case OPTION_LIMIT:
+		why = duration_parse(value, field);
+		if (!why && *(usec *)field == 0)
+			*(usec *)field = NEVER;
+		break;
+	case OPTION_ON_LOST:
+		if (strcasecmp(value, "warn") == 0)
+			*(long *)field = 0;
+		else if (!signal_parse(value, field))
+			why = "is not term, kill, warn or a signal's name";
 		break;
 	case OPTION_STATUS:
 		if (!text_number(value, 0, 255, field))

@@ -27,7 +27,9 @@ enum option_kind {
 	OPTION_COUNT, /* no value; each mention adds 1 */
 	OPTION_NO_WAIT, /* no value; sets a duration to 0 */
 	OPTION_TEXT,
+	OPTION_ON_LOST, /* a signal, or "warn" */
 	OPTION_DURATION,
+	OPTION_LIMIT, /* a duration; 0: no limit */
 	OPTION_STATUS, /* 0..255 */
 	OPTION_FACTOR, /* 0.01..0.5, kept in permille */
 	OPTION_NODES, /* one node or a list of them; mentions add up */

@@ -1,5 +1,7 @@
 #include "core/quorum.h"
 
+#include "base/token.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -103,6 +105,25 @@ static int count_no(const struct quorum *q)
 	return quorum_count(q, VOTE_GONE) + quorum_count(q, VOTE_FOREIGN);
 }
 
+int quorum_held_by(const struct quorum *q, const char *ids, const char **token)
+{
+	int n = 0;
+
+	for (int i = 0; i < q->policy.nodes; i++) {
+		const struct answer *a = &q->member[i].answer;
+		char id[TOKEN_ID_LEN + 1] = "";
+
+		if (q->member[i].vote != VOTE_FOREIGN || a->text_len <= TOKEN_ID_LEN)
+			continue;
+		memcpy(id, a->text, TOKEN_ID_LEN);
+		if (strlen(id) < TOKEN_ID_LEN || strchr(id, ' ') || !strstr(ids, id))
+			continue;
+		*token = a->text;
+		n++;
+	}
+	return n;
+}
+
 int quorum_unreleased(const struct quorum *q, usec *until)
 {
 	int n = 0;
@@ -179,13 +200,18 @@ static void close_link(struct step *s, int i)
 	link_is_down(s, &s->q->member[i]);
 }
 
+static bool is_parting(enum op op)
+{
+	return op == OP_RELEASE || op == OP_LEAVE;
+}
+
 static void send_op(struct step *s, int i, enum op op)
 {
 	const struct policy *p = &s->q->policy;
 	struct member *m = &s->q->member[i];
 
 	act(s, ACT_SEND, i)->op = op;
-	if (op == OP_RELEASE) {
+	if (is_parting(op)) {
 		if (!in_flight(m)) {
 			m->due = s->now + p->node_timeout;
 			m->late = false;
@@ -220,9 +246,10 @@ static void reply(struct step *s, const struct event *ev)
 	struct member *m = &q->member[ev->node];
 	const struct answer *answer = ev->answer;
 
-	if (ev->op == OP_RELEASE) {
+	if (is_parting(ev->op)) {
 		m->releasing = false;
-		/* YES, GONE, FOREIGN: whichever, our key is not there any more. */
+		/* YES, GONE, FOREIGN: whichever, our key is as it shall be, or not there any more.
+		 */
 		if (answer->vote != VOTE_ABSENT) {
 			m->owes = 0;
 		} else {
@@ -559,7 +586,7 @@ static void release(struct step *s, usec *wake_at)
 			open_link(s, i);
 		}
 		if (m->link == LINK_UP && !m->releasing && !m->release_refused)
-			send_op(s, i, OP_RELEASE);
+			send_op(s, i, q->leave_for && !in_debt(q, m) ? OP_LEAVE : OP_RELEASE);
 		/* Whoever is late already has the release in its queue and is not waited for. */
 		waited_for += m->link == LINK_OPENING || (in_flight(m) && !is_late(m));
 	}
@@ -601,9 +628,16 @@ static void take_in(struct step *s, const struct event *ev)
 		break;
 	case EV_TIME:
 		break;
+	case EV_EXTEND:
+		if (q->phase == PHASE_KEEP && !q->asking)
+			q->resume_at = usec_min(q->resume_at, s->now);
+		break;
 	case EV_RELEASE:
-		if (q->phase < PHASE_LET_GO)
+		if (q->phase < PHASE_LET_GO) {
+			/* Only a lock that is held can be left to others. */
+			q->leave_for = q->state == QUORUM_HELD ? ev->leave_for : 0;
 			let_go(s);
+		}
 		break;
 	}
 }

@@ -63,6 +63,7 @@ enum event_kind {
 	EV_LINK_DOWN, /* it could not be made, or broke; answer says why */
 	EV_REPLY, /* the answer to the oldest unanswered request on that connection */
 	EV_TIME, /* nothing happened but time */
+	EV_EXTEND, /* extend now, not only when it is due: this machine may have slept */
 	EV_RELEASE, /* let go: the command is gone, or the caller no longer wants the lock */
 };
 
@@ -74,6 +75,7 @@ struct event {
 	enum op op; /* REPLY: the request that is answered, */
 	uint32_t round; /* and the round it was sent for */
 	const struct answer *answer; /* LINK_DOWN, REPLY */
+	usec leave_for; /* RELEASE: let the key end by itself after that time; 0: delete it */
 };
 
 enum action_kind {
@@ -152,6 +154,8 @@ struct quorum {
 	usec resume_at; /* of the next attempt, or extension round */
 	usec enough_at; /* when a majority was ready, or released; 0: not yet */
 	usec release_until;
+	usec leave_for; /* the last word to the nodes: 0 deletes the key, else it is the key's rest
+			 */
 	bool asking; /* an extension round is undecided */
 	bool denied; /* the last extension round was a majority of NO */
 
@@ -172,7 +176,14 @@ usec quorum_extend_at(const struct quorum *q);
 /* Members with that vote in the current round. */
 int quorum_count(const struct quorum *q, enum vote vote);
 
-/* Nodes on which the lock may still be after the release, and until when in *until (if any). */
+/*
+ * How many nodes said, in this attempt, that the key is held under one of these token ids, which
+ * are separated by spaces; *token is then the holder's whole value (a NUL-terminated string).
+ */
+int quorum_held_by(const struct quorum *q, const char *ids, const char **token);
+
+/* Nodes on which the lock may still be, against our will, after the release, and until when in
+ * *until (if any). */
 int quorum_unreleased(const struct quorum *q, usec *until);
 
 #endif

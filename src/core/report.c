@@ -260,6 +260,8 @@ static const char *op_words(enum op op)
 		return "put back";
 	case OP_RELEASE:
 		return "release";
+	case OP_LEAVE:
+		return "leave";
 	}
 	return "?";
 }

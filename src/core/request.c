@@ -46,6 +46,7 @@ static const char *script_of(enum op op)
 	case OP_HEAL:
 		return script_acquire;
 	case OP_EXTEND:
+	case OP_LEAVE:
 		return script_extend;
 	case OP_RELEASE:
 		return script_release;

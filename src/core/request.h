@@ -12,6 +12,7 @@ enum op {
 	OP_EXTEND, /* a new TTL if the key is still ours; touches nothing otherwise */
 	OP_HEAL, /* OP_ACQUIRE for a node that lost our key; its answer is never a vote */
 	OP_RELEASE, /* delete the key if it is ours */
+	OP_LEAVE, /* OP_EXTEND as the last word: nobody will release it, it ends by itself */
 };
 
 enum vote {

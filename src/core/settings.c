@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "base/token.h"
 
+#include <signal.h>
 #include <string.h>
 
 /* What the owner text shows of a long command. */
@@ -17,6 +18,8 @@ void settings_init(struct settings *s)
 	s->node_timeout = UNSET;
 	s->drift_permille = 100;
 	s->kill_after = UNSET;
+	s->on_lost = SIGTERM;
+	s->max_run = NEVER;
 }
 
 static usec drift(const struct settings *s)
@@ -84,7 +87,12 @@ int settings_finish(struct settings *s, struct err *e)
 
 struct leash_policy settings_leash(const struct settings *s)
 {
-	return (struct leash_policy){.kill_after = s->kill_after, .reap = leash_reap_time(s->ttl)};
+	return (struct leash_policy){
+		.on_lost = (int)s->on_lost,
+		.kill_after = s->kill_after,
+		.reap = leash_reap_time(s->ttl),
+		.max_run = s->max_run,
+	};
 }
 
 struct policy settings_policy(const struct settings *s)

@@ -23,6 +23,11 @@ struct settings {
 	long drift_permille;
 	const char *shell; /* a command for the shell, or NULL */
 	usec kill_after;
+	long on_lost; /* a signal; 0: only warn */
+	usec max_run; /* NEVER: none */
+	usec min_hold; /* 0: none */
+	long reentrant;
+	long wait_descendants;
 	long verbose;
 	long quiet;
 	long help;

@@ -1,19 +1,43 @@
 #include "io/child.h"
 
-#include "base/text.h"
-
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define LISTEN_PID "LISTEN_PID="
+
+/* sd_listen_fds(3): the descriptors are for the process of that number only. */
+static char listen_pid[sizeof(LISTEN_PID) + 12];
+
+static bool listens(pid_t listener)
+{
+	const char *pid = getenv("LISTEN_PID");
+
+	return pid && atoi(pid) == listener && putenv(listen_pid) == 0;
+}
+
+static void write_listen_pid(pid_t pid)
+{
+	char digits[12];
+	int n = 0, at = (int)sizeof(LISTEN_PID) - 1;
+
+	do
+		digits[n++] = (char)('0' + pid % 10);
+	while ((pid /= 10) > 0);
+	while (n > 0)
+		listen_pid[at++] = digits[--n];
+	listen_pid[at] = '\0';
+}
+
 /* In the child, after vfork: until exec the parent stands still and shares its memory, of which
- * only this stack frame and errno change here. Says by the pipe why exec failed: a status could be
- * the command's own. */
+ * only this stack frame, errno and listen_pid change here. Says by the pipe why exec failed: a
+ * status could be the command's own. */
 static void become(char *const argv[], const struct signals *signals, pid_t parent, int tell)
 {
 	int error = 0;
@@ -21,6 +45,7 @@ static void become(char *const argv[], const struct signals *signals, pid_t pare
 	/* The parent may have died before this took effect: then nobody would kill us. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		_exit(125);
+	write_listen_pid(getpid());
 	signals_restore(signals);
 	execvp(argv[0], argv);
 	error = errno;
@@ -29,68 +54,35 @@ static void become(char *const argv[], const struct signals *signals, pid_t pare
 	_exit(127);
 }
 
-static int exec_failed(pid_t pid, int error, const char *command, struct err *e)
+int child_start(char *const argv[], const struct signals *signals, pid_t listener, pid_t *pid)
 {
-	char shown[200];
-
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	text_escape(shown, sizeof(shown), command, strlen(command));
-	if (error == ENOENT)
-		return err_set(e, ERR_NOT_FOUND, "command '%s' not found", shown);
-	return err_set(e, ERR_CANNOT_RUN, "cannot run '%s': %s", shown, strerror(error));
-}
-
-int child_start(struct child *c, char *const argv[], const struct signals *signals, struct err *e)
-{
-	pid_t parent = getpid(), pid;
-	int pipe_fds[2], error;
+	pid_t parent = getpid();
+	int pipe_fds[2], error = 0;
 	ssize_t n;
 
+	*pid = -1;
 	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
-		return err_set(
-			e, ERR_SYSTEM, "cannot start the command: pipe: %s", strerror(errno));
+		return errno;
+	memcpy(listen_pid, LISTEN_PID, sizeof(LISTEN_PID));
+	(void)listens(listener);
 	/* Not fork: copying the page tables alone takes as long as a node takes to answer. */
-	pid = vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork)
-	if (pid == 0)
+	*pid = vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork)
+	if (*pid == 0)
 		become(argv, signals, parent, pipe_fds[1]); // NOLINT(clang-analyzer-unix.Vfork)
 	error = errno;
-	c->pid = pid;
 	close(pipe_fds[1]);
-	if (c->pid < 0) {
-		close(pipe_fds[0]);
-		return err_set(
-			e, ERR_SYSTEM, "cannot start the command: fork: %s", strerror(error));
+	if (*pid > 0) {
+		do
+			n = read(pipe_fds[0], &error, sizeof(error));
+		while (n < 0 && errno == EINTR);
+		if (n != (ssize_t)sizeof(error))
+			error = 0;
 	}
-	do
-		n = read(pipe_fds[0], &error, sizeof(error));
-	while (n < 0 && errno == EINTR);
 	close(pipe_fds[0]);
-	if (n == (ssize_t)sizeof(error)) {
-		c->pid = 0;
-		return exec_failed(pid, error, argv[0], e);
+	if (*pid > 0 && error) {
+		while (waitpid(*pid, NULL, 0) < 0 && errno == EINTR)
+			;
+		*pid = 0;
 	}
-	return 0;
-}
-
-void child_signal(const struct child *c, int signal)
-{
-	assert(c->pid > 0);
-	/* It may have ended by itself, or become another user's. */
-	if (kill(c->pid, signal) < 0)
-		assert(errno == ESRCH || errno == EPERM);
-}
-
-bool child_reap(struct child *c, int *status)
-{
-	pid_t pid;
-
-	do
-		pid = waitpid(c->pid, status, WNOHANG);
-	while (pid < 0 && errno == EINTR);
-	assert(pid >= 0);
-	if (pid == 0)
-		return false;
-	c->pid = 0;
-	return true;
+	return error;
 }

@@ -409,7 +409,8 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct answer *ans
 		*answer = answer_read(&c->reply);
 		/* Without its SELECT, the script ran in another database: no such answer counts,
 		 * but that of a release, which ran there as well. */
-		if (c->refused.vote == VOTE_ABSENT && request->op != OP_RELEASE)
+		if (c->refused.vote == VOTE_ABSENT && request->op != OP_RELEASE &&
+			request->op != OP_LEAVE)
 			*answer = c->refused;
 		return true;
 	}

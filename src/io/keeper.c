@@ -39,6 +39,24 @@ static void tell_answer(struct keeper *k)
 				k->session->pool.took));
 }
 
+/* Orders add up in an eventfd: any number to extend, one to stop. */
+#define ORDER_EXTEND 1
+#define ORDER_STOP ((eventfd_t)1 << 32)
+
+/* False when it is time to stop. */
+static bool take_orders(struct keeper *k)
+{
+	eventfd_t orders = 0;
+
+	if (eventfd_read(k->orders, &orders) < 0)
+		assert(errno == EAGAIN);
+	if (orders >= ORDER_STOP)
+		return false;
+	if (orders > 0)
+		session_extend(k->session);
+	return true;
+}
+
 static void *run(void *arg)
 {
 	struct keeper *k = arg;
@@ -47,7 +65,7 @@ static void *run(void *arg)
 	usec valid_until = q->valid_until;
 	char text[REPORT_MAX];
 
-	while (!session_turn(k->session, NEVER, k->stop_fd)) {
+	while (!session_turn(k->session, NEVER, k->orders) || take_orders(k)) {
 		if (k->tell_answers)
 			tell_answer(k);
 		if (q->valid_until != valid_until)
@@ -66,8 +84,8 @@ int keeper_open(struct keeper *k, struct session *s, const struct node_list *nod
 	*k = (struct keeper){.session = s, .nodes = nodes, .tell_answers = tell_answers};
 	if (pipe2(k->notes, O_CLOEXEC | O_NONBLOCK) < 0)
 		return err_set(e, ERR_SYSTEM, "cannot keep a lock: pipe: %s", strerror(errno));
-	k->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (k->stop_fd < 0) {
+	k->orders = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (k->orders < 0) {
 		err_set(e, ERR_SYSTEM, "cannot keep a lock: eventfd: %s", strerror(errno));
 		close(k->notes[0]);
 		close(k->notes[1]);
@@ -90,6 +108,13 @@ int keeper_start(struct keeper *k, struct err *e)
 	return 0;
 }
 
+void keeper_extend(struct keeper *k)
+{
+	int rc = eventfd_write(k->orders, ORDER_EXTEND);
+
+	assert(rc == 0);
+}
+
 int keeper_fd(const struct keeper *k)
 {
 	return k->notes[0];
@@ -105,12 +130,12 @@ void keeper_stop(struct keeper *k)
 	int rc;
 
 	if (k->is_running) {
-		rc = eventfd_write(k->stop_fd, 1);
+		rc = eventfd_write(k->orders, ORDER_STOP);
 		assert(rc == 0);
 		rc = pthread_join(k->thread, NULL);
 		assert(rc == 0);
 	}
 	close(k->notes[0]);
 	close(k->notes[1]);
-	close(k->stop_fd);
+	close(k->orders);
 }

@@ -33,7 +33,7 @@ struct keeper {
 	bool is_running;
 	pthread_t thread;
 	int notes[2];
-	int stop_fd;
+	int orders; /* an eventfd */
 };
 
 /* Makes what the thread will need, so that only the thread itself can fail later: -1 with *e. */
@@ -43,6 +43,9 @@ int keeper_open(struct keeper *k, struct session *s, const struct node_list *nod
 /* The session must be HELD. Returns -1 with *e (ERR_SYSTEM), and the session is still the caller's.
  */
 int keeper_start(struct keeper *k, struct err *e);
+
+/* Have the lock extended now, not only when that is due. */
+void keeper_extend(struct keeper *k);
 
 /* Readable when a note is there. */
 int keeper_fd(const struct keeper *k);

@@ -1,11 +1,20 @@
 #include "io/pool.h"
 
+#include "io/alarm.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
-void pool_init(struct pool *p, const struct node_list *nodes, usec timeout)
+/* From here on a wait is worth a timer that goes on while the machine is suspended. */
+#define LONG_WAIT USEC_SEC
+
+int pool_init(struct pool *p, const struct node_list *nodes, usec timeout, struct err *e)
 {
+	p->alarm = alarm_open(e);
+	if (p->alarm < 0)
+		return -1;
 	p->count = nodes->count;
 	p->next = 0;
 	resolve_nodes(nodes, timeout, p->addresses);
@@ -13,6 +22,7 @@ void pool_init(struct pool *p, const struct node_list *nodes, usec timeout)
 		p->told[i] = CONN_DOWN;
 		conn_init(&p->conn[i], &nodes->node[i], &p->addresses[i]);
 	}
+	return 0;
 }
 
 void pool_open(struct pool *p, int node)
@@ -72,18 +82,25 @@ static bool event_is_here(struct pool *p, struct event *ev)
 
 static void wait_and_handle(struct pool *p, usec until, int wake_fd)
 {
-	struct pollfd fds[NODES_MAX + 1];
+	struct pollfd fds[NODES_MAX + 2];
 	struct timespec ts, *timeout = NULL;
 	int n;
 
 	for (int i = 0; i < p->count; i++)
 		fds[i] = (struct pollfd){.fd = p->conn[i].fd, .events = conn_wants(&p->conn[i])};
 	fds[p->count] = (struct pollfd){.fd = wake_fd, .events = POLLIN};
+	fds[p->count + 1] = (struct pollfd){.fd = -1, .events = POLLIN};
 	if (until != NEVER) {
-		ts = clock_timespec(usec_max(until - clock_now(), 0));
+		usec in = usec_max(until - clock_now(), 0);
+
+		ts = clock_timespec(in);
 		timeout = &ts;
+		if (in > LONG_WAIT) {
+			alarm_set(p->alarm, until);
+			fds[p->count + 1].fd = p->alarm;
+		}
 	}
-	n = ppoll(fds, (nfds_t)p->count + 1, timeout, NULL);
+	n = ppoll(fds, (nfds_t)p->count + 2, timeout, NULL);
 	if (n < 0) {
 		assert(errno == EINTR || errno == ENOMEM);
 		return;
@@ -111,6 +128,7 @@ void pool_next(struct pool *p, usec until, int wake_fd, struct event *ev)
 
 void pool_close(struct pool *p)
 {
+	close(p->alarm);
 	for (int i = 0; i < p->count; i++)
 		conn_close(&p->conn[i]);
 }

@@ -10,14 +10,16 @@ struct pool {
 	struct addresses addresses[NODES_MAX];
 	struct conn conn[NODES_MAX];
 	enum conn_state told[NODES_MAX]; /* the state that the last event about it told */
+	int alarm; /* for long waits */
 	int next; /* the node to look at first: nobody starves */
 	struct answer answer; /* what the last event points to */
 	usec took; /* REPLY: from sending to now */
 	bool woken; /* pool_next() returned because wake_fd is readable */
 };
 
-/* Resolves names within `timeout`. The list must outlive the pool. */
-void pool_init(struct pool *p, const struct node_list *nodes, usec timeout);
+/* Resolves names within `timeout`. The list must outlive the pool. Returns -1 with *e (ERR_SYSTEM).
+ */
+int pool_init(struct pool *p, const struct node_list *nodes, usec timeout, struct err *e);
 
 void pool_open(struct pool *p, int node);
 void pool_drop(struct pool *p, int node);

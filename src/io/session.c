@@ -41,7 +41,10 @@ static void perform(struct session *s, const struct update *up, usec now)
 			/* A connection that broke in this very moment tells so by itself. */
 			if (s->pool.conn[a->node].state == CONN_UP)
 				conn_send(&s->pool.conn[a->node], a->op, a->round, s->key,
-					token_for(s, a), s->quorum.policy.ttl, now);
+					token_for(s, a),
+					a->op == OP_LEAVE ? s->quorum.leave_for
+							  : s->quorum.policy.ttl,
+					now);
 			break;
 		}
 	}
@@ -73,7 +76,8 @@ int session_open(struct session *s, const struct policy *policy, const struct no
 	if (token_make(s->token, s->owner, e) < 0)
 		return -1;
 	quorum_init(&s->quorum, policy);
-	pool_init(&s->pool, nodes, policy->node_timeout);
+	if (pool_init(&s->pool, nodes, policy->node_timeout, e) < 0)
+		return -1;
 	for (int i = 0; i < nodes->count; i++)
 		for (int j = 0; j < i; j++)
 			if (addresses_meet(&s->pool.addresses[i], &s->pool.addresses[j]))
@@ -91,21 +95,26 @@ static uint64_t next_random(struct session *s)
 	return z ^ z >> 31;
 }
 
-static void nudge(struct session *s, enum event_kind kind)
+static void nudge(struct session *s, enum event_kind kind, usec leave_for)
 {
-	struct event ev = {.kind = kind, .now = clock_now()};
+	struct event ev = {.kind = kind, .now = clock_now(), .leave_for = leave_for};
 
 	step(s, &ev);
 }
 
 void session_start(struct session *s)
 {
-	nudge(s, EV_START);
+	nudge(s, EV_START, 0);
 }
 
-void session_release(struct session *s)
+void session_extend(struct session *s)
 {
-	nudge(s, EV_RELEASE);
+	nudge(s, EV_EXTEND, 0);
+}
+
+void session_release(struct session *s, usec leave_for)
+{
+	nudge(s, EV_RELEASE, leave_for);
 }
 
 bool session_turn(struct session *s, usec until, int wake_fd)

@@ -31,8 +31,12 @@ int session_open(struct session *s, const struct policy *policy, const struct no
 /* Begins to acquire. */
 void session_start(struct session *s);
 
-/* Begins to let go, in whatever state the lock is. */
-void session_release(struct session *s);
+/* Extends a held lock now, not only when that is due. */
+void session_extend(struct session *s);
+
+/* Begins to let go, in whatever state the lock is. A held lock's key is left to end by itself after
+ * `leave_for` (0: deleted). */
+void session_release(struct session *s, usec leave_for);
 
 /*
  * Waits for one event, at most `until` or until wake_fd (-1: none) is readable, and does what

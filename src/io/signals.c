@@ -1,6 +1,7 @@
 #include "io/signals.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -8,7 +9,7 @@
 
 /* Left to the kernel: faults of our own, stopping and going on. */
 static const int not_ours[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGSTOP,
-	SIGKILL, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGURG};
+	SIGKILL, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG};
 
 static void choose(sigset_t *set)
 {
@@ -41,6 +42,13 @@ int signals_open(struct signals *s, struct err *e)
 	return 0;
 }
 
+/* A hangup goes to the session's leader alone, and only then to the group. */
+static bool goes_to_group(int number)
+{
+	return number == SIGINT || number == SIGQUIT || number == SIGWINCH ||
+	       (number == SIGHUP && getsid(0) != getpid());
+}
+
 bool signals_next(struct signals *s, struct caught *caught)
 {
 	struct signalfd_siginfo info;
@@ -50,11 +58,47 @@ bool signals_next(struct signals *s, struct caught *caught)
 			return false;
 	} while (info.ssi_signo == SIGPIPE && info.ssi_pid == (unsigned)getpid());
 	caught->number = (int)info.ssi_signo;
-	caught->is_fatal = caught->number != SIGCHLD && caught->number != SIGWINCH;
-	caught->is_terminals = info.ssi_code == SI_KERNEL &&
-			       (caught->number == SIGINT || caught->number == SIGQUIT ||
-				       caught->number == SIGWINCH);
+	caught->is_fatal = caught->number != SIGCHLD && caught->number != SIGCONT &&
+			   caught->number != SIGWINCH;
+	caught->is_terminals = info.ssi_code == SI_KERNEL && goes_to_group(caught->number);
+	caught->sender = (pid_t)info.ssi_pid;
 	return true;
+}
+
+int signals_only_children(int *fd, struct err *e)
+{
+	sigset_t set;
+
+	sigfillset(&set);
+	sigprocmask(SIG_SETMASK, &set, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	*fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (*fd < 0)
+		return err_set(e, ERR_SYSTEM, "cannot take signals: %s", strerror(errno));
+	return 0;
+}
+
+void signals_drain(int fd)
+{
+	struct signalfd_siginfo info;
+
+	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		;
+}
+
+void signals_stop_with(pid_t command)
+{
+	int terminal = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	pid_t group;
+
+	if (terminal < 0)
+		return;
+	group = tcgetpgrp(terminal);
+	close(terminal);
+	/* The kernel drops it when no shell is there to notice and to continue us. */
+	if (group == getpgrp() || group == getpgid(command))
+		raise(SIGTSTP);
 }
 
 void signals_restore(const struct signals *s)

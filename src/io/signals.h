@@ -22,9 +22,10 @@ int signals_open(struct signals *s, struct err *e);
 
 struct caught {
 	int number;
-	bool is_fatal; /* it ends a process that does nothing about it: not CHLD, not WINCH */
+	bool is_fatal; /* it ends a process that does nothing about it: not CHLD, CONT, WINCH */
 	bool is_terminals; /* the terminal sent it to the whole foreground group: not to be passed
 			      on */
+	pid_t sender; /* 0: the kernel */
 };
 
 /* Takes the next signal, without waiting; false if there is none. */
@@ -32,6 +33,19 @@ bool signals_next(struct signals *s, struct caught *caught);
 
 /* In a new child: mask and dispositions as they were. Async-signal-safe. */
 void signals_restore(const struct signals *s);
+
+/* In a process that has nothing to do but to watch over others: every signal waits but those for
+ * faults of its own, and only SIGCHLD is taken, from *fd. Returns -1 with *e. */
+int signals_only_children(int *fd, struct err *e);
+
+/* Takes what is there, for one who only wants to be woken. */
+void signals_drain(int fd);
+
+/*
+ * The command was stopped. If that is the terminal's business, stops us as well, as ^Z would have
+ * done without us: the shell waits for us to stop, not for the command. Returns when continued.
+ */
+void signals_stop_with(pid_t command);
 
 /* Dies of the signal, without a core dump of ours. */
 _Noreturn void signals_die(int number);

@@ -3,16 +3,19 @@
 
 #include "unit/unit.h"
 
+#include <signal.h>
+
 #define MS USEC_MSEC
 
-static const struct leash_policy policy = {.kill_after = 300 * MS, .reap = 50 * MS};
+static const struct leash_policy policy = {
+	.on_lost = SIGTERM, .kill_after = 300 * MS, .reap = 50 * MS, .max_run = NEVER};
 
 /* valid until 1 s: TERM at 650 ms, KILL at 950 ms */
 static struct leash fresh(void)
 {
 	struct leash l;
 
-	leash_init(&l, &policy, 1000 * MS);
+	leash_init(&l, &policy, 0, 1000 * MS);
 	return l;
 }
 
@@ -74,16 +77,16 @@ TEST(leash_pulled)
 {
 	struct leash l = fresh();
 
-	leash_pull(&l, 100 * MS);
+	leash_lose(&l, 100 * MS);
 	EXPECT(&l, 100 * MS, LEASH_TERM, 400 * MS);
-	leash_pull(&l, 300 * MS); /* does not start anew */
+	leash_lose(&l, 300 * MS); /* does not start anew */
 	EXPECT(&l, 399 * MS, LEASH_WAIT, 400 * MS);
 	EXPECT(&l, 400 * MS, LEASH_KILL, NEVER);
-	leash_pull(&l, 500 * MS);
+	leash_lose(&l, 500 * MS);
 	EXPECT(&l, 2000 * MS, LEASH_WAIT, NEVER);
 	/* Pulled when less than the grace is left: it never reaches into the time to die. */
 	l = fresh();
-	leash_pull(&l, 800 * MS);
+	leash_lose(&l, 800 * MS);
 	EXPECT(&l, 800 * MS, LEASH_TERM, 950 * MS);
 	EXPECT(&l, 950 * MS, LEASH_KILL, NEVER);
 }
@@ -106,10 +109,11 @@ TEST(leash_late_caller)
 
 TEST(leash_without_grace)
 {
-	struct leash_policy at_once = {.kill_after = 0, .reap = 50 * MS};
+	struct leash_policy at_once = policy;
 	struct leash l;
 
-	leash_init(&l, &at_once, 1000 * MS);
+	at_once.kill_after = 0;
+	leash_init(&l, &at_once, 0, 1000 * MS);
 	EXPECT(&l, 950 * MS - 1, LEASH_WAIT, 950 * MS);
 	EXPECT(&l, 950 * MS, LEASH_KILL, NEVER);
 }

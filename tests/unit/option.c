@@ -4,6 +4,7 @@
 #include "unit/unit.h"
 
 #include <ctype.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +66,9 @@ static size_t width(const struct option_row *row)
 		return sizeof(struct node_list);
 	case OPTION_NO_WAIT:
 	case OPTION_DURATION:
+	case OPTION_LIMIT:
 		return sizeof(usec);
+	case OPTION_ON_LOST:
 	case OPTION_COUNT:
 	case OPTION_STATUS:
 	case OPTION_FACTOR:
@@ -151,7 +154,10 @@ static const char *sample(const struct option_row *row, int which)
 	case OPTION_TEXT:
 		return which ? "two" : "one";
 	case OPTION_DURATION:
+	case OPTION_LIMIT:
 		return which ? "22s" : "11s";
+	case OPTION_ON_LOST:
+		return which ? "sigusr2" : "INT";
 	case OPTION_STATUS:
 		return which ? "22" : "11";
 	case OPTION_FACTOR:
@@ -174,7 +180,10 @@ static bool has_sample(const struct settings *s, const struct option_row *row, i
 	case OPTION_TEXT:
 		return *(const char *const *)field &&
 		       strcmp(*(const char *const *)field, want) == 0;
+	case OPTION_ON_LOST:
+		return *(const long *)field == (which ? SIGUSR2 : SIGINT);
 	case OPTION_DURATION:
+	case OPTION_LIMIT:
 		return *(const usec *)field == (which ? 22 : 11) * USEC_SEC;
 	case OPTION_STATUS:
 		return *(const long *)field == (which ? 22 : 11);

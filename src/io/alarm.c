@@ -1,0 +1,36 @@
+#include "io/alarm.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/timerfd.h>
+
+/* NTP slews the kernel's timers by up to a tenth; an eighth is on the safe side. */
+#define FAR (20 * USEC_MSEC)
+#define EARLY 8
+
+int alarm_open(struct err *e)
+{
+	int fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+
+	if (fd < 0)
+		return err_set(e, ERR_SYSTEM, "no timer: %s", strerror(errno));
+	return fd;
+}
+
+void alarm_set(int fd, usec at)
+{
+	struct itimerspec timer = {0};
+	usec in;
+	int rc;
+
+	if (at != NEVER) {
+		in = at - clock_now();
+		if (in > FAR)
+			in -= in / EARLY;
+		/* Zero would disarm it. */
+		timer.it_value = clock_timespec(usec_max(in, 1));
+	}
+	rc = timerfd_settime(fd, 0, &timer, NULL);
+	assert(rc == 0);
+}

@@ -1,0 +1,20 @@
+/*
+ * alarm: a descriptor that becomes readable at a time by clock_now(), also when the machine was
+ * suspended meanwhile: a time-out of poll(2) stands still with it, a lock does not.
+ */
+#ifndef IO_ALARM_H
+#define IO_ALARM_H
+
+#include "base/clock.h"
+#include "base/err.h"
+
+/* Returns the descriptor, or -1 with *e. */
+int alarm_open(struct err *e);
+
+/*
+ * Readable at `at`, or somewhat earlier when that is far away: the kernel's timers may be slewed
+ * against clock_now(). Look at the clock, and set it anew. Setting it makes it unreadable.
+ */
+void alarm_set(int fd, usec at);
+
+#endif

@@ -1,0 +1,485 @@
+#include "io/guardian.h"
+
+#include "base/out.h"
+#include "io/alarm.h"
+#include "io/child.h"
+#include "io/inherited.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* What a command leaves behind may be the tail of a pipeline: it gets a moment to end by itself. */
+#define TAIL_TIME (100 * USEC_MSEC)
+
+/* Between two looks at a tree that is being killed. */
+#define SWEEP_APART (2 * USEC_MSEC)
+#define SWEEP_APART_LATER (200 * USEC_MSEC)
+#define STUBBORN_AFTER USEC_SEC
+#define STUBBORN_APART_MAX (60 * USEC_SEC)
+
+enum order_kind {
+	ORDER_START, /* the lock is held until valid_until */
+	ORDER_EXTENDED,
+	ORDER_LOSE,
+	ORDER_SIGNAL,
+	ORDER_NOTE, /* a signal that the command has got from the terminal */
+	ORDER_RESUME,
+};
+
+struct order {
+	enum order_kind kind;
+	int number;
+	usec valid_until;
+};
+
+/* ---- the guardian's own life ---- */
+
+struct watch {
+	int fd, children, alarm;
+	struct leash leash;
+	bool wait_descendants;
+	bool alone; /* redlock is dead */
+	usec settle_at;
+
+	pid_t command;
+	bool running; /* not reaped yet */
+	bool stopped;
+	int status;
+
+	uint64_t asked_by; /* signals that were passed on or came from the terminal, a bit each */
+	bool asked; /* one of them asks for the end, whatever status the command makes of it */
+	usec tail_until; /* the command is gone: until then its tail may end by itself */
+
+	bool sweeping; /* KILL for everything, again and again */
+	usec sweep_at;
+	usec stubborn_at, stubborn_apart;
+};
+
+static void say(const struct watch *w, const struct word *word)
+{
+	/* Nobody is there to hear it if redlock is dead, and then nobody needs to. */
+	(void)send(w->fd, word, sizeof(*word), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static uint64_t bit(int number)
+{
+	return number > 0 && number <= 64 ? (uint64_t)1 << (number - 1) : 0;
+}
+
+static void signal_command(const struct watch *w, int number)
+{
+	/* Until it is reaped its pid is nobody else's. It may have become another user's. */
+	if (w->running && kill(w->command, number) < 0)
+		assert(errno == ESRCH || errno == EPERM || errno == EINVAL);
+}
+
+/* A process that is stopped could not hear it. */
+static void signal_tree(const struct watch *w, int number)
+{
+	signal_command(w, number);
+	tree_signal(getpid(), number, NULL);
+	signal_command(w, SIGCONT);
+	tree_signal(getpid(), SIGCONT, NULL);
+}
+
+static void pass_on(struct watch *w, int number)
+{
+	w->asked_by |= bit(number);
+	w->asked |= number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
+	if (w->running)
+		signal_command(w, number);
+	else
+		tree_signal(getpid(), number, NULL);
+	if (number == SIGTERM)
+		signal_command(w, SIGCONT);
+	if (number == SIGTERM || (w->asked && !w->running))
+		leash_asked(&w->leash, clock_now());
+}
+
+/* False when redlock is dead. */
+static bool take_order(struct watch *w, bool *more)
+{
+	struct order order;
+	ssize_t n;
+
+	do
+		n = recv(w->fd, &order, sizeof(order), MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	*more = n == (ssize_t)sizeof(order);
+	if (!*more)
+		return n < 0 && errno == EAGAIN;
+	switch (order.kind) {
+	case ORDER_START:
+	case ORDER_EXTENDED:
+		w->leash.valid_until = order.valid_until;
+		break;
+	case ORDER_LOSE:
+		leash_lose(&w->leash, clock_now());
+		break;
+	case ORDER_SIGNAL:
+		pass_on(w, order.number);
+		break;
+	case ORDER_NOTE:
+		w->asked_by |= bit(order.number);
+		break;
+	case ORDER_RESUME:
+		if (w->stopped)
+			signal_command(w, SIGCONT);
+		break;
+	}
+	return true;
+}
+
+static void take_orders(struct watch *w)
+{
+	bool more = true;
+
+	while (!w->alone && more)
+		if (!take_order(w, &more)) {
+			w->alone = true;
+			out_say(OUT_ERRORS, w->leash.policy.on_lost
+						    ? "redlock was killed: the command is ended"
+						    : "redlock was killed: the command runs on "
+						      "without its lock");
+			leash_lose(&w->leash, clock_now());
+		}
+}
+
+/* Did the command end because it was asked to? */
+static bool was_asked(const struct watch *w)
+{
+	if (w->asked)
+		return true;
+	if (WIFSIGNALED(w->status))
+		return w->asked_by & bit(WTERMSIG(w->status));
+	return WEXITSTATUS(w->status) > 128 && w->asked_by & bit(WEXITSTATUS(w->status) - 128);
+}
+
+static void command_ended(struct watch *w, int status)
+{
+	usec now = clock_now();
+
+	w->running = false;
+	w->status = status;
+	w->tail_until = now + TAIL_TIME;
+	if (w->leash.cause == CAUSE_NONE && was_asked(w))
+		leash_asked(&w->leash, now);
+	/* What TERM has not reached yet: it went to the command alone. */
+	if (w->leash.cause == CAUSE_ASKED && !w->sweeping && waitpid(-1, &status, WNOHANG) >= 0)
+		signal_tree(w, SIGTERM);
+}
+
+static void command_stopped(struct watch *w, int number)
+{
+	struct word word = {.kind = WORD_STOPPED, .number = number, .pid = w->command};
+
+	w->stopped = true;
+	say(w, &word);
+}
+
+/* False when no child is left: all the tree is gone. */
+static bool reap(struct watch *w)
+{
+	int status;
+	pid_t pid;
+
+	for (;;) {
+		pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED);
+		if (pid <= 0 && !(pid < 0 && errno == EINTR))
+			return pid == 0;
+		/* Orphans of the tree are reaped and that is all. */
+		if (pid != w->command || !w->running)
+			continue;
+		if (WIFSTOPPED(status))
+			command_stopped(w, WSTOPSIG(status));
+		else if (WIFCONTINUED(status))
+			w->stopped = false;
+		else
+			command_ended(w, status);
+	}
+}
+
+static void sweep(struct watch *w, usec now)
+{
+	struct word word = {.kind = WORD_STUBBORN, .pid = w->command};
+
+	if (now < w->sweep_at)
+		return;
+	signal_command(w, SIGKILL);
+	word.tree = tree_signal(getpid(), SIGKILL, NULL);
+	w->sweep_at = now + SWEEP_APART;
+	if (word.tree.alive > 0 && now >= w->stubborn_at) {
+		say(w, &word);
+		w->stubborn_at = now + w->stubborn_apart;
+		w->stubborn_apart = usec_min(2 * w->stubborn_apart, STUBBORN_APART_MAX);
+	}
+	if (w->stubborn_apart > STUBBORN_AFTER)
+		w->sweep_at = now + SWEEP_APART_LATER;
+}
+
+/* Does what is due; returns when to look again. */
+static usec pull(struct watch *w)
+{
+	usec now = clock_now(), wake_at;
+
+	switch (leash_step(&w->leash, now, &wake_at)) {
+	case LEASH_WAIT:
+		break;
+	case LEASH_TERM:
+		signal_tree(w, leash_signal(&w->leash));
+		break;
+	case LEASH_KILL:
+		w->sweeping = true;
+		w->sweep_at = now;
+		w->stubborn_at = now + STUBBORN_AFTER;
+		w->stubborn_apart = STUBBORN_AFTER;
+		break;
+	}
+	if (w->sweeping) {
+		sweep(w, now);
+		wake_at = usec_min(wake_at, w->sweep_at);
+	}
+	if (!w->running && w->leash.cause == CAUSE_NONE && !w->wait_descendants)
+		wake_at = usec_min(wake_at, w->tail_until);
+	return wake_at;
+}
+
+/* The command is gone, and so is its tree, or it may stay. */
+static bool is_over(const struct watch *w, bool has_children)
+{
+	if (w->running || !has_children)
+		return !w->running;
+	return w->leash.cause == CAUSE_NONE && !w->wait_descendants && clock_now() >= w->tail_until;
+}
+
+/* Another name: `killall -9 redlock` must not take both. */
+static void settle(struct watch *w)
+{
+	(void)prctl(PR_SET_NAME, "rl-guardian");
+	inherited_keep_only(w->fd, w->children, w->alarm);
+	w->settle_at = NEVER;
+}
+
+static void watch_over(struct watch *w)
+{
+	struct word word = {.kind = WORD_ENDED, .pid = w->command};
+	bool has_children;
+	usec wake_at;
+
+	while (has_children = reap(w), !is_over(w, has_children)) {
+		struct pollfd fds[] = {
+			{.fd = w->children, .events = POLLIN},
+			{.fd = w->alarm, .events = POLLIN},
+			{.fd = w->alone ? -1 : w->fd, .events = POLLIN},
+		};
+
+		take_orders(w);
+		wake_at = pull(w);
+		if (clock_now() >= w->settle_at)
+			settle(w);
+		alarm_set(w->alarm, usec_min(wake_at, w->settle_at));
+		if (poll(fds, 3, -1) < 0)
+			assert(errno == EINTR || errno == ENOMEM);
+		signals_drain(w->children);
+	}
+	word.number = w->status;
+	word.cause = w->leash.cause;
+	word.ended_at = clock_now();
+	if (has_children)
+		word.tree = tree_signal(getpid(), 0, NULL);
+	say(w, &word);
+}
+
+/* What can be done before it is known whether the lock will be had. */
+static int prepare(struct watch *w)
+{
+	struct err e;
+
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || signals_only_children(&w->children, &e) < 0 ||
+		(w->alarm = alarm_open(&e)) < 0)
+		return errno ? errno : EIO;
+	return 0;
+}
+
+/* Sleeps until there is an order, which must be the one to start; not to be if redlock closes. */
+static bool is_wanted(struct watch *w, const struct leash_policy *policy)
+{
+	struct order order;
+	ssize_t n;
+
+	do
+		n = recv(w->fd, &order, sizeof(order), 0);
+	while (n < 0 && errno == EINTR);
+	if (n != (ssize_t)sizeof(order) || order.kind != ORDER_START)
+		return false;
+	leash_init(&w->leash, policy, clock_now(), order.valid_until);
+	return true;
+}
+
+static int start(struct watch *w, char *const argv[], const struct signals *signals, pid_t redlock)
+{
+	usec ignored;
+
+	if (leash_step(&w->leash, clock_now(), &ignored) != LEASH_WAIT)
+		return ETIME;
+	return child_start(argv, signals, redlock, &w->command);
+}
+
+_Noreturn static void guard(struct watch *w, const struct leash_policy *policy, char *const argv[],
+	const struct signals *signals, pid_t redlock)
+{
+	struct word word = {.kind = WORD_FAILED, .pid = -1};
+
+	word.number = prepare(w);
+	if (!is_wanted(w, policy))
+		_exit(0);
+	if (!word.number) {
+		word.number = start(w, argv, signals, redlock);
+		word.pid = w->command;
+	}
+	if (word.number) {
+		say(w, &word);
+	} else {
+		w->running = true;
+		/* Out of reach of the terminal and of what is sent to the group, SIGSTOP above all.
+		 */
+		(void)setsid();
+		w->settle_at = clock_now() + SETTLE_AFTER;
+		watch_over(w);
+	}
+	_exit(0);
+}
+
+/* ---- redlock's side ---- */
+
+int guardian_prepare(struct guardian *g, char *const argv[], const struct signals *signals,
+	const struct leash_policy *policy, bool wait_descendants, struct err *e)
+{
+	struct watch watch = {.wait_descendants = wait_descendants};
+	pid_t redlock = getpid();
+	int fds[2];
+
+	g->spared.count = 0;
+	if (waitpid(-1, NULL, WNOHANG) >= 0)
+		tree_spare(&g->spared);
+	/* If the guardian is killed, its orphans are ours. */
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ||
+		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
+		return err_set(e, ERR_SYSTEM, "cannot start the command: %s", strerror(errno));
+	g->pid = fork();
+	if (g->pid == 0) {
+		close(fds[0]);
+		watch.fd = fds[1];
+		guard(&watch, policy, argv, signals, redlock);
+	}
+	close(fds[1]);
+	if (g->pid < 0) {
+		err_set(e, ERR_SYSTEM, "cannot start the command: fork: %s", strerror(errno));
+		close(fds[0]);
+		g->pid = 0;
+		return -1;
+	}
+	g->fd = fds[0];
+	return 0;
+}
+
+void guardian_settle(void)
+{
+	inherited_drop();
+}
+
+static void tell(struct guardian *g, const struct order *order)
+{
+	(void)send(g->fd, order, sizeof(*order), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void guardian_start(struct guardian *g, usec valid_until)
+{
+	tell(g, &(struct order){.kind = ORDER_START, .valid_until = valid_until});
+}
+
+void guardian_extended(struct guardian *g, usec valid_until)
+{
+	tell(g, &(struct order){.kind = ORDER_EXTENDED, .valid_until = valid_until});
+}
+
+void guardian_lose(struct guardian *g)
+{
+	tell(g, &(struct order){.kind = ORDER_LOSE});
+}
+
+void guardian_signal(struct guardian *g, int number, bool is_terminals)
+{
+	tell(g, &(struct order){
+			.kind = is_terminals ? ORDER_NOTE : ORDER_SIGNAL, .number = number});
+}
+
+void guardian_resume(struct guardian *g)
+{
+	tell(g, &(struct order){.kind = ORDER_RESUME});
+}
+
+int guardian_fd(const struct guardian *g)
+{
+	return g->fd;
+}
+
+enum hearing guardian_hear(struct guardian *g, struct word *word)
+{
+	ssize_t n;
+
+	do
+		n = recv(g->fd, word, sizeof(*word), MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	if (n == (ssize_t)sizeof(*word))
+		return HEARD_WORD;
+	return n < 0 && errno == EAGAIN ? HEARD_NOTHING : HEARD_DEATH;
+}
+
+void guardian_look(struct guardian *g)
+{
+	int status;
+
+	if (g->pid > 0 && waitpid(g->pid, &status, WNOHANG | WUNTRACED) == g->pid) {
+		if (WIFSTOPPED(status))
+			kill(g->pid, SIGCONT);
+		else
+			g->pid = 0;
+	}
+}
+
+struct tree guardian_replace(struct guardian *g)
+{
+	struct tree tree;
+
+	guardian_look(g);
+	/* Once it is dead its children are ours. */
+	tree = g->pid > 0 ? tree_signal(g->pid, SIGKILL, NULL)
+			  : tree_signal(getpid(), SIGKILL, &g->spared);
+	if (tree.alive == 0 && g->pid > 0) {
+		guardian_close(g);
+		tree = tree_signal(getpid(), SIGKILL, &g->spared);
+	}
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+	return tree;
+}
+
+void guardian_close(struct guardian *g)
+{
+	if (g->pid <= 0)
+		return;
+	/* It may not have been started at all, or be stopped, or traced. */
+	kill(g->pid, SIGKILL);
+	close(g->fd);
+	while (waitpid(g->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	g->pid = 0;
+}

@@ -27,6 +27,7 @@ SOURCES = $(foreach layer,$(LAYERS),$(sort $(wildcard src/$(layer)/*.c)))
 OBJECTS = $(SOURCES:src/%.c=$(B)/%.o)
 UNIT = $(sort $(wildcard tests/unit/*.c))
 TOOLS = $(patsubst tests/tools/%.c,$(B)/tools/%,$(wildcard tests/tools/*.c))
+$(B)/tools/%.so: REDLOCK_LDFLAGS = -shared -fPIC
 STYLED = $(wildcard src/*.c src/*/*.[ch] tests/*/*.[ch])
 
 all: $(B)/redlock
@@ -53,7 +54,7 @@ $(B)/tests/%.o: tests/%.c
 $(B)/tools/%: tests/tools/%.c
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
-	$(Q)$(CC) $(CPPFLAGS) $(REDLOCK_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(REDLOCK_CFLAGS) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $<
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 /* A closed descriptor 0, 1 or 2 is kept shut for the command, but must not become a socket of ours:
@@ -83,6 +84,8 @@ int main(int argc, char *argv[])
 	const char *word = argc > 1 ? argv[1] : "";
 
 	guard_standard_streams();
+	/* The nodes' passwords are in our memory: no core dump of it, whatever kills us. */
+	(void)prctl(PR_SET_DUMPABLE, 0);
 	if (argc < 2) {
 		out_say(OUT_ERRORS, "no command: what shall be done?");
 		out_hint(OUT_ERRORS, "redlock run -k KEY -- COMMAND; see 'redlock help'");

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -474,12 +475,18 @@ struct tree guardian_replace(struct guardian *g)
 
 void guardian_close(struct guardian *g)
 {
+	struct pollfd gone = {.events = POLLIN};
+
 	if (g->pid <= 0)
 		return;
 	/* It may not have been started at all, or be stopped, or traced. */
+	gone.fd = pidfd_open(g->pid, 0);
 	kill(g->pid, SIGKILL);
 	close(g->fd);
-	while (waitpid(g->pid, NULL, 0) < 0 && errno == EINTR)
+	/* Not by waitpid(2), which would wait for a tracer as well. */
+	while (gone.fd >= 0 && poll(&gone, 1, -1) < 0 && errno == EINTR)
 		;
+	close(gone.fd);
+	(void)waitpid(g->pid, NULL, WNOHANG);
 	g->pid = 0;
 }

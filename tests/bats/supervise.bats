@@ -1,0 +1,571 @@
+# Supervision: the command is gone, with all that it started, before its lock is.
+
+load nodes
+
+setup() {
+	nodes_start 3
+	# A tree that minds nothing: every process of it ignores what can be ignored; one is in a session
+	# of its own, one has lost its parent as well. Each writes its pid to $T/tree.
+	cat > "$T/nasty" <<- 'END'
+		#!/bin/bash
+		trap '' TERM HUP INT QUIT USR1
+		loop='echo $$ >> "$1"; while :; do sleep 0.05; done'
+		setsid bash -c "$loop" - "$1" &
+		(setsid bash -c "bash -c '$loop' - '$1' &" &)
+		echo $$ >> "$1"
+		while :; do sleep 0.05; done
+	END
+	chmod +x "$T/nasty"
+}
+teardown() {
+	[ ! -e "$T/tree" ] || for pid in $(cat "$T/tree"); do is_gone "$pid" || kill -KILL "$pid"; done
+	nodes_stop
+}
+
+tree_is_up() { [ "$(wc -l < "$T/tree" 2> /dev/null || echo 0)" -ge 3 ]; }
+tree_is_gone() { for pid in $(cat "$T/tree"); do is_gone "$pid" || return 1; done; }
+
+# in_nasty_tree FILE ARG...: redlock ARG... over such a tree, in the background, once it is complete.
+in_nasty_tree() {
+	rm -f "$T/tree"
+	in_background "$@" -- "$T/nasty" "$T/tree"
+	eventually tree_is_up
+}
+
+guardian_of() { pgrep -P "$1" | head -n 1; }
+
+steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done; }
+
+# ---- loss ----
+
+@test "a loss: TERM, then KILL for the whole tree, and 79 whatever the command says" {
+	in_nasty_tree "$T/out" run -k job --ttl 2s
+	steal job
+	ended_with 79
+	tree_is_gone
+	file_has "$T/out" "lost 'job'"
+	in_background "$T/out" run -k other --ttl 2s -- bash -c "trap 'echo got term; exit 0' TERM
+		echo up; while :; do sleep 0.05; done"
+	eventually file_has "$T/out" up
+	steal other
+	ended_with 79
+	file_has "$T/out" "got term"
+}
+
+@test "--on-lost: another signal, KILL at once, or only a warning" {
+	script='trap "echo got term" TERM; trap "echo got usr1" USR1; echo up
+		while [ ! -e "$0" ]; do sleep 0.05; done; echo end'
+	in_background "$T/usr1" run -k a --ttl 2s --on-lost SIGUSR1 -- bash -c "$script" "$T/go"
+	eventually file_has "$T/usr1" up
+	steal a
+	ended_with 79
+	file_has "$T/usr1" "got usr1"
+	! file_has "$T/usr1" "got term"
+	in_background "$T/kill" run -k b --ttl 2s --on-lost kill -- bash -c "$script" "$T/go"
+	eventually file_has "$T/kill" up
+	steal b
+	ended_with 79
+	! file_has "$T/kill" "got"
+	in_background "$T/warn" run -k c --ttl 1s --on-lost warn -- bash -c "$script" "$T/go"
+	eventually file_has "$T/warn" up
+	steal c
+	eventually file_has "$T/warn" "the command runs on without the lock"
+	touch "$T/go"
+	ended_with 79
+	file_has "$T/warn" end
+	! file_has "$T/warn" "got"
+}
+
+@test "what cannot work is refused at the start" {
+	run -64 redlock run -k job --on-lost whatever -- touch "$T/ran"
+	[[ "${lines[0]}" == "redlock: --on-lost 'whatever' is not term, kill, warn or a signal's name" ]]
+	run -64 redlock run -k job --ttl 10s --kill-after 8s -- touch "$T/ran"
+	[[ "${lines[0]}" == *"--kill-after 8s does not fit into --ttl 10s"* ]]
+	run -64 redlock run -k job --max-run -1 -- touch "$T/ran"
+	[ ! -e "$T/ran" ]
+}
+
+@test "a stuck keeper: main and the guardian end the tree by their own clocks" {
+	in_nasty_tree "$T/out" run -v -k job --ttl 2s
+	eventually file_has "$T/out" "extended 'job'" # the keeper is there
+	tid=$(ls "/proc/$BG/task" | grep -vx "$BG")
+	coproc "$REDLOCK_BUILD/tools/freeze" "$tid" 3>&-
+	also_end "$COPROC_PID"
+	read -r word <&"${COPROC[0]}"
+	[ "$word" = frozen ]
+	eventually tree_is_gone
+	exec {COPROC[1]}>&- # thaw: main joins its thread
+	ended_with 79
+}
+
+@test "a stuck guardian: main ends the tree by itself" {
+	in_nasty_tree "$T/out" run -k job --ttl 2s
+	coproc "$REDLOCK_BUILD/tools/freeze" "$(guardian_of "$BG")" 3>&-
+	also_end "$COPROC_PID"
+	read -r word <&"${COPROC[0]}"
+	[ "$word" = frozen ]
+	steal job
+	ended_with 79
+	tree_is_gone
+}
+
+# ---- trees ----
+
+@test "nothing survives --max-run: 124" {
+	rm -f "$T/tree"
+	run -124 redlock run -k job --ttl 2s --max-run 1s -- "$T/nasty" "$T/tree"
+	[ "$output" = "redlock: the command ran for longer than 1s and was ended" ]
+	[ -s "$T/tree" ]
+	tree_is_gone
+	held_on job 0
+}
+
+@test "--max-run does not count the waiting, and 0 is no limit" {
+	in_background "$T/out" run -k job -- bash -c "echo up; until [ -e '$T/go' ]; do sleep 0.05; done"
+	eventually file_has "$T/out" up
+	holder=$BG
+	in_background "$T/late" run -v -k job --max-run 300ms -- echo done
+	eventually file_has "$T/late" "waiting: 'job' is held" # said after a second
+	touch "$T/go"
+	ended_with 0
+	file_has "$T/late" done
+	run redlock run -k job --max-run 0 -- sleep 0.1
+	[ "$status" -eq 0 ]
+}
+
+@test "nothing survives a TERM that ends redlock: KILL comes --kill-after later" {
+	in_nasty_tree "$T/out" run -k job --kill-after 200ms
+	kill -TERM "$BG"
+	ended_with 137
+	tree_is_gone
+	held_on job 0
+}
+
+@test "when TERM has ended the command, it ends what the command left behind" {
+	for signal in TERM INT HUP QUIT; do
+		rm -f "$T/tree" "$T/out"
+		in_background "$T/out" run -k job --kill-after 200ms -- bash -c "
+			setsid bash -c 'echo \$\$ > $T/tree; trap \"\" TERM; while :; do sleep 0.05; done' &
+			until [ -s $T/tree ]; do sleep 0.02; done
+			echo up; exec sleep 60"
+		eventually file_has "$T/out" up
+		kill "-$signal" "$BG"
+		ended_with $((128 + $(kill -l $signal)))
+		tree_is_gone
+		held_on job 0
+	done
+}
+
+@test "a daemon that is left behind is reported once, and left alone" {
+	run redlock run -k job -- bash -c "setsid bash -c 'echo \$\$ > $T/tree; exec sleep 60' > $T/daemon 2>&1 3>&- &
+		until [ -s $T/tree ]; do sleep 0.02; done"
+	[ "$status" -eq 0 ]
+	pid=$(cat "$T/tree")
+	[[ "${lines[0]}" == "redlock: the command left 1 process behind that runs on without the lock, $pid ("*")" ]]
+	[[ "${lines[1]}" == "hint: --wait-descendants waits"* ]]
+	[ "${#lines[@]}" -eq 2 ]
+	! is_gone "$pid"
+	held_on job 0
+}
+
+@test "--wait-descendants holds the lock until what was left behind has ended" {
+	in_background "$T/out" run -k job --wait-descendants -- bash -c "
+		setsid bash -c 'echo \$\$ > $T/tree; until [ -e $T/go ]; do sleep 0.02; done' & exit 7"
+	eventually test -s "$T/tree"
+	pid=$(cat "$T/tree")
+	eventually in_family "$pid" "$(guardian_of "$BG")"
+	run -75 redlock run -n -k job -- true
+	! is_gone "$BG"
+	touch "$T/go"
+	ended_with 7
+	[ "$(cat "$T/out")" = "" ]
+	# and a signal reaches them
+	rm -f "$T/tree"
+	in_background "$T/out" run -k job --wait-descendants -- bash -c "
+		setsid bash -c 'echo \$\$ > $T/tree; exec sleep 60' & exit 0"
+	eventually test -s "$T/tree"
+	eventually in_family "$(cat "$T/tree")" "$(guardian_of "$BG")"
+	kill -TERM "$BG"
+	ended_with 0
+	tree_is_gone
+}
+in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
+
+@test "the release comes after the last of the tree: a rival never meets it" {
+	in_nasty_tree "$T/out" run -k job --kill-after 300ms
+	holder=$BG
+	in_background "$T/rival" run -k job -- bash -c "
+		for p in \$(cat $T/tree); do
+			grep -qs '^State:.*[^ZX] (' /proc/\$p/status && echo overlap; done; echo checked"
+	kill -TERM "$holder"
+	ended_with 0
+	[ "$(grep -v waiting "$T/rival")" = checked ]
+}
+
+@test "a process that forks and exits all the time does not get away" {
+	in_background "$T/out" run -k job --kill-after 100ms -- bash -c \
+		"'$REDLOCK_BUILD/tools/hop' $T/hops & until [ -s $T/hops ]; do sleep 0.02; done; echo up; exec sleep 60"
+	eventually file_has "$T/out" up
+	kill -TERM "$BG"
+	ended_with 143
+	rm "$T/hops" # nobody has it open any more
+	run pgrep -f "tools/hop $T/hops"
+	[ "$status" -eq 1 ]
+}
+
+# ---- redlock's own death ----
+
+@test "redlock killed: the tree is gone while the key is still there" {
+	for signal in KILL ABRT SEGV; do
+		in_nasty_tree "$T/out" run -k "job$signal" --kill-after 200ms
+		guardian=$(guardian_of "$BG")
+		kill "-$signal" "$BG"
+		ended_with $((128 + $(kill -l $signal)))
+		eventually tree_is_gone
+		eventually is_gone "$guardian"
+		held_on "job$signal" 3
+		file_has "$T/out" "redlock was killed: the command is ended"
+	done
+}
+
+@test "the guardian killed: main ends the tree, releases, and says so with 125" {
+	in_nasty_tree "$T/out" run -k job
+	kill -KILL "$(guardian_of "$BG")"
+	ended_with 125
+	tree_is_gone
+	held_on job 0
+	[ "$(cat "$T/out")" = "redlock: the command's guardian was killed, and the command was ended with it" ]
+}
+
+@test "children that redlock had before are not the command's" {
+	# exec: the shell's child becomes redlock's
+	bash -c "sleep 60 & echo \$! > $T/before; exec '$REDLOCK_BUILD/redlock' run -k job -- '$T/nasty' '$T/tree'" \
+		> "$T/out" 2>&1 3>&- &
+	BG=$!
+	also_end "$BG"
+	eventually tree_is_up
+	also_end "$(cat "$T/before")"
+	kill -KILL "$(pgrep -P "$BG" | grep -vx "$(cat "$T/before")")"
+	ended_with 125
+	tree_is_gone
+	! is_gone "$(cat "$T/before")"
+}
+
+@test "a guardian that somebody stops is continued at once" {
+	in_background "$T/out" run -k job --ttl 2s -- bash -c "echo up; until [ -e '$T/go' ]; do sleep 0.05; done; exit 5"
+	eventually file_has "$T/out" up
+	guardian=$(guardian_of "$BG")
+	kill -STOP "$guardian"
+	eventually in_state "$guardian" S
+	touch "$T/go"
+	ended_with 5
+}
+
+@test "killall, and what is sent to the group, do not reach the guardian" {
+	in_nasty_tree "$T/out" run -k job --kill-after 200ms
+	guardian=$(guardian_of "$BG")
+	eventually [ "$(cat "/proc/$guardian/comm")" = rl-guardian ]
+	[ "$(ps -o sid= -p "$guardian" | tr -d ' ')" = "$guardian" ]
+	kill -TERM "$guardian"
+	kill -INT "$guardian"
+	kill -KILL "$BG"
+	ended_with 137
+	eventually tree_is_gone
+}
+
+@test "set-uid commands: the tree of a user's redlock is ended, or it is said who cannot be" {
+	chmod o+x "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/test" "$T"
+	chmod 777 "$T"/*.sock
+	cp "$(command -v sleep)" "$T/suid-sleep"
+	cp "$(command -v perl)" "$T/suid-perl"
+	chmod 4755 "$T/suid-sleep" "$T/suid-perl"
+	# the real user is still nobody, the effective one root: the kernel forgets parent-death signals
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$REDLOCK_BUILD/redlock" run -k job --kill-after 200ms \
+		-- sh -c "$T/suid-sleep 60" > "$T/out" 2>&1 3>&- &
+	BG=$!
+	also_end "$BG"
+	eventually pgrep -f "^$T/suid-sleep 60"
+	pgrep -f "^$T/suid-sleep 60" > "$T/tree"
+	kill -KILL "$BG"
+	ended_with 137
+	eventually tree_is_gone
+	# root through and through: nobody but root may end it; the lock is not released under it
+	rm "$T/tree"
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$REDLOCK_BUILD/redlock" run -k other --kill-after 200ms \
+		-- "$T/suid-perl" -e "\$< = 0; open F, '>', '/proc/self/comm'; print F 'rooted'; close F; sleep 60" \
+		> "$T/out" 2>&1 3>&- &
+	BG=$!
+	also_end "$BG"
+	eventually pgrep -x rooted
+	pgrep -x rooted > "$T/tree"
+	kill -TERM "$BG"
+	eventually file_has "$T/out" "still waiting for 1 process that this user may not end, such as $(cat "$T/tree") (rooted)"
+	held_on other 3
+	kill -KILL "$(cat "$T/tree")"
+	ended_with 137
+	held_on other 0
+}
+
+# ---- suspension ----
+
+# Each line of the journal says who wrote it: nobody writes after the other has begun.
+journal='while :; do echo "$0"; sleep 0.01; done >> "$1"'
+no_overlap() {
+	file_has "$T/journal" rival && file_has "$T/journal" ours
+	[ "$(uniq "$T/journal" | tr '\n' ' ')" = "ours rival " ]
+}
+
+@test "redlock stopped for longer than the TTL, with a rival waiting: not one write overlaps" {
+	in_background "$T/out" run -k job --ttl 1s -- bash -c "$journal" ours "$T/journal"
+	ours=$BG
+	eventually file_has "$T/journal" ours
+	in_background "$T/rival" run -k job --max-run 500ms -- bash -c "$journal" rival "$T/journal"
+	kill -STOP "$ours"
+	ended_with 124
+	kill -CONT "$ours"
+	BG=$ours
+	ended_with 79
+	file_has "$T/out" "lost 'job'"
+	no_overlap
+}
+
+@test "redlock and its command stopped together: the same, and the command ends" {
+	# a session of its own, so that the whole group can be stopped
+	setsid --fork --wait "$REDLOCK_BUILD/redlock" run -k job --ttl 1s -- bash -c "$journal" ours "$T/journal" \
+		> "$T/out" 2>&1 3>&- &
+	BG=$!
+	also_end "$BG"
+	ours=$BG
+	eventually file_has "$T/journal" ours
+	group=$(ps -o pgid= -p "$(pgrep -P "$ours")" | tr -d ' ')
+	in_background "$T/rival" run -k job --max-run 500ms -- bash -c "$journal" rival "$T/journal"
+	kill -STOP -- "-$group"
+	ended_with 124
+	kill -CONT -- "-$group"
+	BG=$ours
+	ended_with 79
+	no_overlap
+}
+
+@test "the command stopped: the lock is kept, and it goes on" {
+	in_background "$T/out" run -v -k job --ttl 1s -- bash -c "echo \$\$ > $T/tree; kill -STOP \$\$; echo on"
+	eventually test -s "$T/tree"
+	eventually in_state "$(cat "$T/tree")" T
+	: > "$T/out"
+	eventually file_has "$T/out" "extended 'job'"
+	held_on job 3
+	kill -CONT "$(cat "$T/tree")"
+	ended_with 0
+	file_has "$T/out" "^on"
+}
+
+@test "continued in time, redlock extends first and then continues the command" {
+	in_background "$T/out" run -v -k job -- bash -c "echo \$\$ > $T/tree; kill -STOP \$\$; echo on"
+	eventually test -s "$T/tree"
+	eventually in_state "$(cat "$T/tree")" T
+	kill -STOP "$BG"
+	eventually in_state "$BG" T
+	kill -CONT "$BG"
+	ended_with 0
+	[ "$(grep -nE 'extended|^on' "$T/out" | head -n 1 | cut -d: -f2-3 | cut -c1-23)" = "redlock: extended 'job'" ]
+	file_has "$T/out" "^on"
+}
+
+@test "continued too late, the command does not go on: 79" {
+	in_background "$T/out" run -k job --ttl 1s -- bash -c "echo \$\$ > $T/tree; kill -STOP \$\$; echo on"
+	eventually test -s "$T/tree"
+	eventually in_state "$(cat "$T/tree")" T
+	kill -STOP "$BG"
+	eventually held_on job 0
+	kill -CONT "$BG"
+	ended_with 79
+	! file_has "$T/out" "^on"
+}
+
+@test "the machine asleep: the lock aged, and the command is ended on waking" {
+	ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" SUSPENDED=$T/suspended \
+		LD_PRELOAD=$REDLOCK_BUILD/tools/suspend.so in_background "$T/out" run -k job --ttl 3s -- \
+		"$T/nasty" "$T/tree"
+	eventually tree_is_up
+	# timers that go on meanwhile: main's, its connections', the guardian's
+	for pid in "$BG" "$(guardian_of "$BG")"; do
+		grep -hs '^clockid: ' /proc/"$pid"/fdinfo/* > "$T/clocks"
+		[ "$(sort -u "$T/clocks")" = "clockid: 7" ]
+	done
+	touch "$T/suspended"
+	ended_with 79
+	tree_is_gone
+}
+
+# ---- signals ----
+
+@test "every signal is passed on, exactly once" {
+	signals="HUP INT QUIT USR1 USR2 ALRM VTALRM PROF PIPE IO PWR STKFLT XCPU XFSZ RTMIN RTMIN+3 RTMAX"
+	in_background "$T/out" run -k job -- bash -c "
+		for s in $signals; do trap \"echo \$s\" \$s; done; trap 'echo TERM; exit 3' TERM
+		echo ready; while :; do sleep 0.02; done"
+	eventually file_has "$T/out" ready
+	for signal in $signals; do
+		kill -s "$signal" "$BG"
+		eventually file_has "$T/out" "^$signal\$"
+	done
+	kill -s TERM "$BG"
+	ended_with 3
+	[ "$(tr '\n' ' ' < "$T/out")" = "ready $signals TERM " ]
+}
+
+@test "kill 0 within the command: it has its signal already, and no second one" {
+	# A group of its own, or the test would be hit as well. USR2, sent to redlock from outside after
+	# that, tells that redlock is through with USR1.
+	setsid --fork --wait "$REDLOCK_BUILD/redlock" run -k job -- bash -c '
+		trap "echo USR1" USR1; trap "echo USR2; exit 3" USR2; kill -s USR1 0; echo sent
+		while :; do sleep 0.02; done' > "$T/out" 2>&1 3>&- &
+	BG=$!
+	also_end "$BG"
+	eventually file_has "$T/out" sent
+	kill -s USR2 "$(pgrep -f "redlock run -k job -- bash -c" | grep -vx "$BG" | head -n 1)"
+	ended_with 3
+	[ "$(cat "$T/out")" = $'USR1\nsent\nUSR2' ]
+}
+
+@test "SIGCHLD ignored or blocked by the parent, everything blocked: survived and handed on" {
+	for how in --ignore-signal=CHLD --block-signal=CHLD --block-signal; do
+		run env "$how" "$REDLOCK_BUILD/redlock" run -k job -- sh -c "grep -E '^Sig(Blk|Ign)' /proc/self/status; exit 3"
+		[ "$status" -eq 3 ]
+		[ "$output" = "$(env "$how" sh -c "grep -E '^Sig(Blk|Ign)' /proc/self/status")" ]
+	done
+}
+
+@test "no core dump of redlock, whatever kills its command" {
+	cd "$T"
+	run bash -c "ulimit -c unlimited; '$REDLOCK_BUILD/redlock' run -k job -- bash -c 'ulimit -c 0; kill -SEGV \$\$'; echo \$?"
+	[ "${lines[-1]}" -eq 139 ]
+	[[ "$output" != *"core dumped"* ]]
+	[ -z "$(find "$T" -name 'core*')" ]
+	in_background "$T/out" run -k job -- sleep 60
+	eventually held_on job 3
+	[ "$(stat -c %U "/proc/$BG/environ")" = root ]
+	kill -SEGV "$BG"
+	ended_with 139
+	[ -z "$(find "$T" -name 'core*')" ]
+}
+
+# ---- the command's world ----
+
+@test "the command finds the world as redlock found it" {
+	look='umask; pwd; ulimit -a; ls -l /proc/self/fd | grep -c -- "->"; id; nice
+		grep -E "^(Sig|Umask|CapInh|CapEff|NoNewPrivs|Seccomp)" /proc/self/status
+		cat /proc/self/oom_score_adj; ps -o pgid=,sid=,tty= -p $$; env | grep -v "^REDLOCK_\|^_=" | sort'
+	umask 027
+	mkdir "$T/deep" && cd "$T/deep"
+	ulimit -S -n 200
+	exec 7< /dev/null
+	sh -c "$look" > "$T/without"
+	nice -n 0 "$REDLOCK_BUILD/redlock" run -k job -- sh -c "$look" > "$T/with"
+	diff "$T/without" "$T/with"
+	[ "$(wc -l < "$T/with")" -gt 30 ]
+}
+
+@test "after the start nobody but the command holds what was inherited" {
+	mkdir "$T/deep"
+	(cd "$T/deep" && exec "$REDLOCK_BUILD/redlock" run -k job -- sleep 60 < "$T/nasty" > "$T/out" \
+		7< "$T/nasty" 200< "$T/nasty" 2> "$T/err" 3>&-) &
+	BG=$!
+	also_end "$BG"
+	eventually held_on job 3
+	guardian=$(guardian_of "$BG")
+	command=$(pgrep -P "$guardian")
+	[ "$(readlink "/proc/$command/cwd")" = "$T/deep" ]
+	for fd in 0 7 200; do [ "$(readlink "/proc/$command/fd/$fd")" = "$T/nasty" ]; done
+	for pid in "$BG" "$guardian"; do
+		eventually let_go "$pid"
+		[ "$(readlink "/proc/$pid/fd/2")" = "$T/err" ]
+		! ls -l "/proc/$pid/fd" | grep -E "$T/(nasty|out)"
+	done
+	# nor does the guardian keep what is redlock's: a socket to it, its signals, its timer
+	[ "$(ls "/proc/$guardian/fd" | wc -l)" -eq 6 ]
+}
+let_go() { [ "$(readlink "/proc/$1/cwd")" = / ] && [ "$(readlink "/proc/$1/fd/0")" = /dev/null ]; }
+
+@test "a reader sees the end when the command closes its stdout, though it runs on" {
+	(exec "$REDLOCK_BUILD/redlock" run -k job -- bash -c "echo one; exec > /dev/null; until [ -e $T/go ]; do sleep 0.02; done") |
+		{ cat; touch "$T/go"; } > "$T/out"
+	[ "$(cat "$T/out")" = one ]
+}
+
+@test "socket activation: LISTEN_PID names the command" {
+	run bash -c "LISTEN_FDS=1 LISTEN_PID=\$\$ exec '$REDLOCK_BUILD/redlock' run -k job -- bash -c 'echo \$LISTEN_PID \$\$'"
+	[ "$status" -eq 0 ]
+	read -r said is <<< "$output"
+	[ "$said" = "$is" ]
+	# but not when it was for somebody else
+	LISTEN_PID=1 run redlock run -k job -- sh -c 'echo $LISTEN_PID'
+	[ "$output" = 1 ]
+}
+
+# ---- min-hold, reentrant ----
+
+@test "--min-hold: the key stays with its remaining time, and no process" {
+	run redlock run -v -k job --min-hold 20s -- sh -c 'exit 4'
+	[ "$status" -eq 4 ]
+	[[ "$output" == *"left 'job' taken for another "* ]]
+	held_on job 3
+	for i in 1 2 3; do
+		left=$(node $i pttl job)
+		((left > 0 && left <= 20000))
+	done
+	run -75 redlock run -n -k job -- true
+	[ -z "$(pgrep -f "redlock run -v -k job --min-hold")" ]
+	# a longer command releases at once; so does one that could not be started
+	run redlock run -k other --min-hold 1ms -- sleep 0.1
+	held_on other 0
+	run -127 redlock run -k other --min-hold 20s -- no-such-command
+	held_on other 0
+	# what is left goes by itself
+	run redlock run -k third --min-hold 1s -- true
+	held_on third 3
+	free_everywhere third
+}
+
+@test "a nested run of the same key is refused at once, with words of its own" {
+	run -75 redlock run -k job -- "$REDLOCK_BUILD/redlock" run -k job -- touch "$T/ran"
+	[ "${lines[0]}" = "redlock: 'job' is held by a run that this one is part of" ]
+	[[ "${lines[1]}" == "hint: --reentrant"* ]]
+	[ ! -e "$T/ran" ]
+	held_on job 0
+	# also through another lock
+	run -9 redlock run -k job -- "$REDLOCK_BUILD/redlock" run -k other -- \
+		"$REDLOCK_BUILD/redlock" run -k job -E 9 -- touch "$T/ran"
+	[ ! -e "$T/ran" ]
+	held_on job 0
+	held_on other 0
+}
+
+@test "--reentrant: several levels run under the one lock" {
+	me=$REDLOCK_BUILD/redlock
+	run redlock run -k job -- "$me" run -k other -- "$me" run --reentrant -k job -- \
+		"$me" run --reentrant -k other -- sh -c "redis-cli -s $T/1.sock get other; echo \$REDLOCK_TOKEN
+			echo \$REDLOCK_KEY; exit 6"
+	[ "$status" -eq 6 ]
+	[ "${lines[0]}" = "${lines[1]}" ]
+	[ "${lines[2]}" = other ]
+	held_on job 0
+	held_on other 0
+	# signals and limits work as ever
+	run -124 redlock run -k job -- "$me" run --reentrant --max-run 200ms -k job -- sleep 60
+	run -143 redlock run -k job -- "$me" run --reentrant -k job -- sh -c 'kill $$'
+}
+
+@test "--reentrant: an environment that outlived its lock is no lock" {
+	redlock run -k job -- sh -c 'echo $REDLOCK_HELD' > "$T/held"
+	in_background "$T/out" run -k job -- sleep 60
+	eventually held_on job 3
+	REDLOCK_HELD=$(cat "$T/held") run -75 redlock run -n --reentrant -k job -- touch "$T/ran"
+	[ ! -e "$T/ran" ]
+	# free again, it is taken as by anybody
+	kill "$BG"
+	ended_with 143
+	REDLOCK_HELD=$(cat "$T/held") run redlock run -n --reentrant -k job -- redis-cli -s "$T/1.sock" exists job
+	[ "$output" = 1 ]
+	held_on job 0
+}

@@ -484,6 +484,12 @@ static int not_started(const struct word *word, const char *command)
 
 	if (word->number == ETIME)
 		return too_slow();
+	if (word->number == ESRCH) {
+		out_say(OUT_ERRORS, "cannot start the command: /proc does not show this process");
+		out_hint(OUT_ERRORS,
+			"descendants are found there: mount a /proc of this pid namespace");
+		return STATUS_INTERNAL;
+	}
 	if (word->pid < 0) {
 		out_say(OUT_ERRORS, "cannot start the command: %s", strerror(word->number));
 		return STATUS_INTERNAL;
@@ -665,8 +671,7 @@ int cmd_run(struct settings *s, char *const operands[])
 		snprintf(owner, sizeof(owner), "%s", s->owner);
 	else
 		default_owner(owner, argv);
-	if (tree_check(&e) < 0 || signals_open(&r.signals, &e) < 0 ||
-		(r.alarm = alarm_open(&e)) < 0 ||
+	if (signals_open(&r.signals, &e) < 0 || (r.alarm = alarm_open(&e)) < 0 ||
 		session_open(&r.session, &policy, &s->nodes, s->key, owner, &e) < 0 ||
 		keeper_open(&r.keeper, &r.session, &s->nodes, out_loudness() >= OUT_ANSWERS, &e) <
 			0) {

@@ -306,7 +306,7 @@ static int prepare(struct watch *w)
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || signals_only_children(&w->children, &e) < 0 ||
 		(w->alarm = alarm_open(&e)) < 0)
 		return errno ? errno : EIO;
-	return 0;
+	return tree_is_visible() ? 0 : ESRCH;
 }
 
 /* Sleeps until there is an order, which must be the one to start; not to be if redlock closes. */

@@ -65,7 +65,8 @@ void guardian_resume(struct guardian *g);
 
 enum word_kind {
 	WORD_FAILED, /* the command could not be started: number is the errno (ETIME: too little
-			of the validity is left), pid as child_start() has it. The last word */
+			of the validity is left; ESRCH: no tree could be seen), pid as
+			child_start() has it. The last word */
 	WORD_STOPPED, /* the command was stopped, */
 	WORD_STUBBORN, /* tree: these do not die, or may not be killed, though KILL was due */
 	WORD_ENDED, /* the command is gone: number is its status as waitpid(2) gives it; tree: what

@@ -5,8 +5,6 @@
 #ifndef IO_TREE_H
 #define IO_TREE_H
 
-#include "base/err.h"
-
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -28,8 +26,9 @@ struct tree_spared {
 	pid_t pid[TREE_SPARED_MAX];
 };
 
-/* That /proc is there to be read: -1 with *e (ERR_SYSTEM) if not. */
-int tree_check(struct err *e);
+/* Is /proc there, and does it show this process (not another pid namespace's)? Without, no tree is
+ * seen at all. */
+bool tree_is_visible(void);
 
 /* The children that this process has now. */
 void tree_spare(struct tree_spared *spared);

@@ -306,6 +306,35 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 	held_on other 0
 }
 
+@test "a fork that fails: 125, nothing is signalled, and the lock is free" {
+	chmod o+x "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/test" "$T"
+	chmod 777 "$T"/*.sock
+	run -125 prlimit --nproc=1 setpriv --reuid=65533 --regid=65533 --clear-groups \
+		"$REDLOCK_BUILD/redlock" run -k job -- true
+	[ "$output" = "redlock: cannot start the command: fork: Resource temporarily unavailable" ]
+	held_on job 0
+}
+
+@test "without a /proc that shows us, nothing is started" {
+	run -125 unshare --pid --fork "$REDLOCK_BUILD/redlock" run -k job -- touch "$T/ran"
+	[ "${lines[0]}" = "redlock: cannot start the command: /proc does not show this process" ]
+	[[ "${lines[1]}" == "hint: "* ]]
+	[ ! -e "$T/ran" ]
+	held_on job 0
+}
+
+@test "as process 1 of a container" {
+	run unshare --pid --fork --mount-proc "$REDLOCK_BUILD/redlock" run -k job --kill-after 200ms -- \
+		bash -c "echo \$PPID; sleep 60 > $T/out 2>&1 3>&- & exit 3"
+	[ "$status" -eq 3 ]
+	[ "${lines[0]}" = 2 ] # the guardian
+	[[ "$output" == *"left 1 process behind"* ]]
+	held_on job 0
+	run unshare --pid --fork --mount-proc "$REDLOCK_BUILD/redlock" run -k job -- sh -c 'kill -TERM $$'
+	[ "$status" -eq 143 ]
+	held_on job 0
+}
+
 # ---- suspension ----
 
 # Each line of the journal says who wrote it: nobody writes after the other has begun.
@@ -434,6 +463,28 @@ no_overlap() {
 		[ "$status" -eq 3 ]
 		[ "$output" = "$(env "$how" sh -c "grep -E '^Sig(Blk|Ign)' /proc/self/status")" ]
 	done
+}
+
+@test "a signal at any moment ends it all, and leaves nothing" {
+	for i in {1..40}; do
+		in_background "$T/out" run -k job -- sleep 61.25
+		# from before the first system call to well after the command's start
+		for ((n = RANDOM % 12; n > 0; n--)); do /bin/true; done
+		kill -TERM "$BG"
+		ended_with 143
+		held_on job 0
+	done
+	[ -z "$(pgrep -f '^sleep 61.25')" ]
+}
+
+@test "a stopped command hears TERM" {
+	in_background "$T/out" run -k job -- bash -c "
+		trap 'echo heard; exit 3' TERM; echo \$\$ > $T/tree; kill -STOP \$\$; while :; do sleep 0.02; done"
+	eventually test -s "$T/tree"
+	eventually in_state "$(cat "$T/tree")" T
+	kill -TERM "$BG"
+	ended_with 3
+	[ "$(cat "$T/out")" = heard ]
 }
 
 @test "no core dump of redlock, whatever kills its command" {

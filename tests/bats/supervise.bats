@@ -113,7 +113,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 
 @test "nothing survives --max-run: 124" {
 	rm -f "$T/tree"
-	run -124 redlock run -k job --ttl 2s --max-run 1s -- "$T/nasty" "$T/tree"
+	run -124 redlock run -k job --kill-after 300ms --max-run 1s -- "$T/nasty" "$T/tree"
 	[ "$output" = "redlock: the command ran for longer than 1s and was ended" ]
 	[ -s "$T/tree" ]
 	tree_is_gone
@@ -216,8 +216,8 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 # ---- redlock's own death ----
 
 @test "redlock killed: the tree is gone while the key is still there" {
-	for signal in KILL ABRT SEGV; do
-		in_nasty_tree "$T/out" run -k "job$signal" --kill-after 200ms
+	for signal in KILL ABRT SYS; do
+		in_nasty_tree "$T/out" run -k "job$signal" --ttl 5m --kill-after 200ms
 		guardian=$(guardian_of "$BG")
 		kill "-$signal" "$BG"
 		ended_with $((128 + $(kill -l $signal)))
@@ -309,7 +309,8 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 @test "a fork that fails: 125, nothing is signalled, and the lock is free" {
 	chmod o+x "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/test" "$T"
 	chmod 777 "$T"/*.sock
-	run -125 prlimit --nproc=1 setpriv --reuid=65533 --regid=65533 --clear-groups \
+	# (a leak sanitizer would want a thread)
+	ASAN_OPTIONS=detect_leaks=0 run -125 prlimit --nproc=1 setpriv --reuid=65533 --regid=65533 --clear-groups \
 		"$REDLOCK_BUILD/redlock" run -k job -- true
 	[ "$output" = "redlock: cannot start the command: fork: Resource temporarily unavailable" ]
 	held_on job 0
@@ -457,11 +458,19 @@ no_overlap() {
 	[ "$(cat "$T/out")" = $'USR1\nsent\nUSR2' ]
 }
 
+# Without 32 and 33, which the C library (and a sanitizer in it) keeps to itself.
+own_signals() {
+	while read -r name rest; do
+		[[ $name != Sig[BICP]*: ]] || rest=$(printf '%x' $((0x$rest & ~0x180000000)))
+		echo "$name $rest"
+	done
+}
+
 @test "SIGCHLD ignored or blocked by the parent, everything blocked: survived and handed on" {
 	for how in --ignore-signal=CHLD --block-signal=CHLD --block-signal; do
 		run env "$how" "$REDLOCK_BUILD/redlock" run -k job -- sh -c "grep -E '^Sig(Blk|Ign)' /proc/self/status; exit 3"
 		[ "$status" -eq 3 ]
-		[ "$output" = "$(env "$how" sh -c "grep -E '^Sig(Blk|Ign)' /proc/self/status")" ]
+		[ "$(own_signals <<< "$output")" = "$(env "$how" sh -c "grep -E '^Sig(Blk|Ign)' /proc/self/status" | own_signals)" ]
 	done
 }
 
@@ -496,8 +505,8 @@ no_overlap() {
 	in_background "$T/out" run -k job -- sleep 60
 	eventually held_on job 3
 	[ "$(stat -c %U "/proc/$BG/environ")" = root ]
-	kill -SEGV "$BG"
-	ended_with 139
+	kill -ABRT "$BG"
+	ended_with 134
 	[ -z "$(find "$T" -name 'core*')" ]
 }
 
@@ -513,7 +522,7 @@ no_overlap() {
 	exec 7< /dev/null
 	sh -c "$look" > "$T/without"
 	nice -n 0 "$REDLOCK_BUILD/redlock" run -k job -- sh -c "$look" > "$T/with"
-	diff "$T/without" "$T/with"
+	diff <(own_signals < "$T/without") <(own_signals < "$T/with")
 	[ "$(wc -l < "$T/with")" -gt 30 ]
 }
 

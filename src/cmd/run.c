@@ -36,6 +36,7 @@
 
 /* Between two looks at a tree that the guardian does not end. */
 #define SWEEP_APART (10 * USEC_MSEC)
+#define SWEEP_APART_LATER (200 * USEC_MSEC)
 #define STUBBORN_AFTER USEC_SEC
 
 /* The ids of a hundred locks, one within the other. */
@@ -57,7 +58,7 @@ struct run {
 	bool replacing; /* main does the guardian's work: it is dead, or stuck, */
 	bool guardian_is_dead;
 	usec replace_at; /* and the next look at the tree is due then */
-	usec stubborn_at;
+	usec sweep_apart, stubborn_at;
 	bool prepared; /* the guardian was made early, for the first attempt */
 	bool signalled; /* a signal that ends us has come and was acted on */
 	bool continued; /* after a stop: extend first, then the command may go on */
@@ -369,6 +370,11 @@ static void tell_stubborn(const struct run *r, const struct tree *tree)
 {
 	char name[TREE_NAME_MAX * 4];
 
+	if (tree->alive == 0) {
+		out_say(OUT_ERRORS, "'%s': still waiting for processes that /proc does not show",
+			r->key);
+		return;
+	}
 	text_escape(name, sizeof(name), tree->name, strlen(tree->name));
 	out_say(OUT_ERRORS, "'%s': still waiting for %d process%s that %s, such as %d (%s)", r->key,
 		tree->alive, tree->alive == 1 ? "" : "es",
@@ -417,12 +423,13 @@ static void replace_guardian(struct run *r, usec now)
 	struct tree tree = guardian_replace(&r->guardian);
 
 	r->replacing = true;
-	r->replace_at = now + SWEEP_APART;
+	r->replace_at = now + r->sweep_apart;
 	if (tree.alive > 0) {
 		r->stubborn_at = usec_min(r->stubborn_at, now + STUBBORN_AFTER);
 		if (now >= r->stubborn_at) {
 			tell_stubborn(r, &tree);
 			r->stubborn_at = now + WORDS_APART;
+			r->sweep_apart = SWEEP_APART_LATER;
 		}
 		return;
 	}
@@ -435,6 +442,7 @@ static void supervise(struct run *r)
 {
 	usec settle_at = clock_now() + SETTLE_AFTER;
 
+	guardian_look(&r->guardian); /* it may have been stopped before */
 	while (!r->is_over) {
 		struct pollfd fds[] = {
 			{.fd = r->signals.fd, .events = POLLIN},
@@ -680,6 +688,7 @@ int cmd_run(struct settings *s, char *const operands[])
 	}
 	out_never_block();
 	r.stubborn_at = NEVER;
+	r.sweep_apart = SWEEP_APART;
 	status = acquire(&r);
 	if (status > 0) {
 		r.signalled = true;

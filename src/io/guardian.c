@@ -59,14 +59,21 @@ struct watch {
 	usec tail_until; /* the command is gone: until then its tail may end by itself */
 
 	bool sweeping; /* KILL for everything, again and again */
-	usec sweep_at;
+	usec sweep_since, sweep_at;
 	usec stubborn_at, stubborn_apart;
 };
 
+/* Nobody is there to hear it if redlock is dead, and then nobody needs to. */
 static void say(const struct watch *w, const struct word *word)
 {
-	/* Nobody is there to hear it if redlock is dead, and then nobody needs to. */
 	(void)send(w->fd, word, sizeof(*word), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* This one must not be lost, though redlock may be stopped and the socket full. */
+static void say_last(const struct watch *w, const struct word *word)
+{
+	while (send(w->fd, word, sizeof(*word), MSG_NOSIGNAL) < 0 && errno == EINTR)
+		;
 }
 
 static uint64_t bit(int number)
@@ -215,14 +222,13 @@ static void sweep(struct watch *w, usec now)
 		return;
 	signal_command(w, SIGKILL);
 	word.tree = tree_signal(getpid(), SIGKILL, NULL);
-	w->sweep_at = now + SWEEP_APART;
-	if (word.tree.alive > 0 && now >= w->stubborn_at) {
+	w->sweep_at =
+		now + (now < w->sweep_since + STUBBORN_AFTER ? SWEEP_APART : SWEEP_APART_LATER);
+	if (now >= w->stubborn_at) {
 		say(w, &word);
 		w->stubborn_at = now + w->stubborn_apart;
 		w->stubborn_apart = usec_min(2 * w->stubborn_apart, STUBBORN_APART_MAX);
 	}
-	if (w->stubborn_apart > STUBBORN_AFTER)
-		w->sweep_at = now + SWEEP_APART_LATER;
 }
 
 /* Does what is due; returns when to look again. */
@@ -238,7 +244,7 @@ static usec pull(struct watch *w)
 		break;
 	case LEASH_KILL:
 		w->sweeping = true;
-		w->sweep_at = now;
+		w->sweep_since = w->sweep_at = now;
 		w->stubborn_at = now + STUBBORN_AFTER;
 		w->stubborn_apart = STUBBORN_AFTER;
 		break;
@@ -295,7 +301,7 @@ static void watch_over(struct watch *w)
 	word.ended_at = clock_now();
 	if (has_children)
 		word.tree = tree_signal(getpid(), 0, NULL);
-	say(w, &word);
+	say_last(w, &word);
 }
 
 /* What can be done before it is known whether the lock will be had. */
@@ -346,7 +352,7 @@ _Noreturn static void guard(struct watch *w, const struct leash_policy *policy, 
 		word.pid = w->command;
 	}
 	if (word.number) {
-		say(w, &word);
+		say_last(w, &word);
 	} else {
 		w->running = true;
 		/* Out of reach of the terminal and of what is sent to the group, SIGSTOP above all.

@@ -68,7 +68,8 @@ enum word_kind {
 			of the validity is left; ESRCH: no tree could be seen), pid as
 			child_start() has it. The last word */
 	WORD_STOPPED, /* the command was stopped, */
-	WORD_STUBBORN, /* tree: these do not die, or may not be killed, though KILL was due */
+	WORD_STUBBORN, /* tree: these do not die, or may not be killed, though KILL was sent; none
+			  at all: somebody is left, but not to be seen */
 	WORD_ENDED, /* the command is gone: number is its status as waitpid(2) gives it; tree: what
 		       it left behind. The last word */
 };

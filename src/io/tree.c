@@ -77,8 +77,9 @@ static bool send(const struct process *seen, int signal)
 	bool refused = false;
 	int fd = pidfd_open(seen->pid, 0);
 
+	/* Out of descriptors, a process that was there a moment ago is still worth its signal. */
 	if (fd < 0)
-		return false;
+		return errno != ESRCH && kill(seen->pid, signal) < 0 && errno == EPERM;
 	if (look(seen->pid, &now) && now.started == seen->started)
 		refused = pidfd_send_signal(fd, signal, NULL, 0) < 0 && errno == EPERM;
 	close(fd);

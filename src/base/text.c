@@ -253,10 +253,21 @@ static bool real_time_signal(const char *name, long *out)
 
 bool signal_parse(const char *text, long *out)
 {
+	/* sigabbrev_np(3) has one name for each. */
+	static const struct {
+		const char *name;
+		long number;
+	} also[] = {{"IO", SIGIO}, {"CLD", SIGCHLD}, {"IOT", SIGABRT}};
+
 	const char *name = strncasecmp(text, "SIG", 3) == 0 ? text + 3 : text;
 
 	if (text_number(text, 1, SIGRTMAX, out) || real_time_signal(name, out))
 		return true;
+	for (size_t i = 0; i < sizeof(also) / sizeof(also[0]); i++)
+		if (strcasecmp(name, also[i].name) == 0) {
+			*out = also[i].number;
+			return true;
+		}
 	for (int i = 1; i < NSIG; i++) {
 		const char *known = sigabbrev_np(i);
 

@@ -37,7 +37,7 @@ void leash_lose(struct leash *l, usec now)
 
 void leash_asked(struct leash *l, usec now)
 {
-	if (l->term_at != NEVER)
+	if (l->killed || l->term_at != NEVER)
 		return;
 	l->term_at = now;
 	l->cause = CAUSE_ASKED;
@@ -57,7 +57,8 @@ static enum leash_action let_go(struct leash *l, enum leash_action action, enum 
 
 enum leash_action leash_step(struct leash *l, usec now, usec *wake_at)
 {
-	bool minds = l->policy.on_lost != 0; /* or does the command run on without its lock? */
+	/* Or does the command run on without its lock, or has it none of its own? */
+	bool minds = l->policy.on_lost != 0 && l->valid_until != NEVER;
 	usec lost_at = minds ? l->valid_until - leash_guard(&l->policy) : NEVER;
 	usec kill_at = minds ? l->valid_until - l->policy.reap : NEVER;
 	bool told = l->term_at != NEVER;

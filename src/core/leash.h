@@ -51,7 +51,8 @@ struct leash {
 /* Starts now. Without a lock of its own, valid_until is NEVER. */
 void leash_init(struct leash *l, const struct leash_policy *policy, usec now, usec valid_until);
 
-/* The lock is known to be lost: the first signal is due now. */
+/* The lock is known to be lost: the first signal is due now. valid_until must not be raised after.
+ */
 void leash_lose(struct leash *l, usec now);
 
 /* Somebody sent TERM, and the command has it already. */

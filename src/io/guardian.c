@@ -47,6 +47,7 @@ struct watch {
 	struct leash leash;
 	bool wait_descendants;
 	bool alone; /* redlock is dead */
+	bool lost; /* redlock said so: no later word takes it back */
 	usec settle_at;
 
 	pid_t command;
@@ -126,9 +127,11 @@ static bool take_order(struct watch *w, bool *more)
 	switch (order.kind) {
 	case ORDER_START:
 	case ORDER_EXTENDED:
-		w->leash.valid_until = order.valid_until;
+		if (!w->lost)
+			w->leash.valid_until = order.valid_until;
 		break;
 	case ORDER_LOSE:
+		w->lost = true;
 		leash_lose(&w->leash, clock_now());
 		break;
 	case ORDER_SIGNAL:

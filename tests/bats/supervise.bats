@@ -44,12 +44,15 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 	ended_with 79
 	tree_is_gone
 	file_has "$T/out" "lost 'job'"
-	in_background "$T/out" run -k other --ttl 2s -- bash -c "trap 'echo got term; exit 0' TERM
-		echo up; while :; do sleep 0.05; done"
+	# every process of it has a chance to tidy up, wherever it went
+	in_background "$T/out" run -k other --ttl 2s -- bash -c "
+		setsid bash -c \"trap 'echo child got term; exit' TERM; echo up; while :; do sleep 0.02; done\" &
+		trap 'echo got term; exit 0' TERM; while :; do sleep 0.02; done"
 	eventually file_has "$T/out" up
 	steal other
 	ended_with 79
-	file_has "$T/out" "got term"
+	file_has "$T/out" "^got term"
+	file_has "$T/out" "child got term"
 }
 
 @test "--on-lost: another signal, KILL at once, or only a warning" {

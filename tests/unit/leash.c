@@ -1,9 +1,12 @@
-/* leash: TERM, then KILL, before the lock ends. */
+/* leash: the first signal, then KILL, before the lock ends; or because somebody asked, or in time.
+ */
 #include "core/leash.h"
 
 #include "unit/unit.h"
 
 #include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
 
 #define MS USEC_MSEC
 
@@ -16,6 +19,17 @@ static struct leash fresh(void)
 	struct leash l;
 
 	leash_init(&l, &policy, 0, 1000 * MS);
+	return l;
+}
+
+static struct leash with(int on_lost, usec max_run)
+{
+	struct leash_policy p = policy;
+	struct leash l;
+
+	p.on_lost = on_lost;
+	p.max_run = max_run;
+	leash_init(&l, &p, 0, 1000 * MS);
 	return l;
 }
 
@@ -137,4 +151,494 @@ TEST(leash_never_sleeps_over_the_end)
 		CHECK_INT(now, usec_max(start, 950 * MS));
 		CHECK(turns <= 2);
 	}
+}
+
+/* ---- without a lock of its own ---- */
+
+TEST(leash_without_a_lock)
+{
+	struct leash_policy p = policy;
+	struct leash l;
+	usec wake_at;
+
+	leash_init(&l, &p, 0, NEVER);
+	CHECK_INT(leash_step(&l, (usec)100 * 365 * 86400 * USEC_SEC, &wake_at), LEASH_WAIT);
+	CHECK(wake_at > NEVER - USEC_SEC);
+	CHECK_INT(l.cause, CAUSE_NONE);
+	/* But nobody is left who could pass on a signal. */
+	leash_lose(&l, 100 * MS);
+	EXPECT(&l, 100 * MS, LEASH_TERM, 400 * MS);
+	CHECK_INT(l.cause, CAUSE_LOST);
+	EXPECT(&l, 400 * MS, LEASH_KILL, NEVER);
+	/* Time and questions count all the same. */
+	p.max_run = 2000 * MS;
+	leash_init(&l, &p, 500 * MS, NEVER);
+	EXPECT(&l, 500 * MS, LEASH_WAIT, 2500 * MS);
+	EXPECT(&l, 2500 * MS, LEASH_TERM, 2800 * MS);
+	EXPECT(&l, 2800 * MS, LEASH_KILL, NEVER);
+	CHECK_INT(l.cause, CAUSE_MAX_RUN);
+	leash_init(&l, &p, 500 * MS, NEVER);
+	leash_asked(&l, 700 * MS);
+	EXPECT(&l, 700 * MS, LEASH_WAIT, 1000 * MS);
+	EXPECT(&l, 1000 * MS, LEASH_KILL, NEVER);
+	CHECK_INT(l.cause, CAUSE_ASKED);
+}
+
+/* ---- what the loss of the lock does ---- */
+
+TEST(leash_guard_is_what_the_policy_needs)
+{
+	static const struct {
+		int on_lost;
+		usec guard;
+	} cases[] = {{0, 0}, {SIGKILL, 50 * MS}, {SIGTERM, 350 * MS}, {SIGUSR1, 350 * MS},
+		{SIGINT, 350 * MS}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct leash l = with(cases[i].on_lost, NEVER);
+
+		CHECK_INT(leash_guard(&l.policy), cases[i].guard);
+		l.policy.max_run = MS;
+		CHECK_INT(leash_guard(&l.policy), cases[i].guard);
+	}
+}
+
+TEST(leash_begins_without_a_cause)
+{
+	struct leash l;
+
+	/* Whatever was there before. */
+	for (unsigned char *p = (unsigned char *)&l; p < (unsigned char *)(&l + 1); p++)
+		*p = 0x5a;
+	leash_init(&l, &policy, 0, 1000 * MS);
+	CHECK_INT(l.cause, CAUSE_NONE);
+	EXPECT(&l, 649 * MS, LEASH_WAIT, 650 * MS);
+	CHECK_INT(l.cause, CAUSE_NONE);
+	EXPECT(&l, 650 * MS, LEASH_TERM, 950 * MS);
+	CHECK_INT(l.cause, CAUSE_LOST);
+	EXPECT(&l, 950 * MS, LEASH_KILL, NEVER);
+	CHECK_INT(l.cause, CAUSE_LOST);
+}
+
+TEST(leash_kill_gives_no_grace)
+{
+	struct leash l = with(SIGKILL, NEVER);
+
+	EXPECT(&l, 0, LEASH_WAIT, 950 * MS);
+	EXPECT(&l, 950 * MS - 1, LEASH_WAIT, 950 * MS);
+	EXPECT(&l, 950 * MS, LEASH_KILL, NEVER);
+	CHECK_INT(l.cause, CAUSE_LOST);
+	EXPECT(&l, 951 * MS, LEASH_WAIT, NEVER);
+	/* Known to be lost: at once. */
+	l = with(SIGKILL, NEVER);
+	leash_lose(&l, 100 * MS);
+	EXPECT(&l, 100 * MS, LEASH_KILL, NEVER);
+	CHECK_INT(l.cause, CAUSE_LOST);
+	EXPECT(&l, 2000 * MS, LEASH_WAIT, NEVER);
+	/* Who is asked, or has run for long enough, has the grace. */
+	l = with(SIGKILL, 200 * MS);
+	EXPECT(&l, 199 * MS, LEASH_WAIT, 200 * MS);
+	EXPECT(&l, 200 * MS, LEASH_TERM, 500 * MS);
+	CHECK_INT(leash_signal(&l), SIGTERM);
+	EXPECT(&l, 500 * MS, LEASH_KILL, NEVER);
+	CHECK_INT(l.cause, CAUSE_MAX_RUN);
+	l = with(SIGKILL, NEVER);
+	leash_asked(&l, 200 * MS);
+	EXPECT(&l, 200 * MS, LEASH_WAIT, 500 * MS);
+	EXPECT(&l, 500 * MS, LEASH_KILL, NEVER);
+	CHECK_INT(l.cause, CAUSE_ASKED);
+}
+
+TEST(leash_warn_lets_the_command_run_on)
+{
+	struct leash l = with(0, NEVER);
+
+	EXPECT(&l, 0, LEASH_WAIT, NEVER);
+	EXPECT(&l, 1000 * MS, LEASH_WAIT, NEVER);
+	leash_lose(&l, 1000 * MS);
+	EXPECT(&l, 1000 * MS, LEASH_WAIT, NEVER);
+	EXPECT(&l, 999999 * MS, LEASH_WAIT, NEVER);
+	CHECK_INT(l.cause, CAUSE_NONE);
+	/* It is not out of reach, though. */
+	leash_asked(&l, 999999 * MS);
+	EXPECT(&l, 999999 * MS, LEASH_WAIT, 1000299 * MS);
+	EXPECT(&l, 1000299 * MS - 1, LEASH_WAIT, 1000299 * MS);
+	EXPECT(&l, 1000299 * MS, LEASH_KILL, NEVER);
+	CHECK_INT(l.cause, CAUSE_ASKED);
+	/* Nor without end, and the lock's end does not shorten its grace. */
+	l = with(0, 900 * MS);
+	leash_lose(&l, 100 * MS);
+	EXPECT(&l, 100 * MS, LEASH_WAIT, 900 * MS);
+	EXPECT(&l, 900 * MS, LEASH_TERM, 1200 * MS);
+	CHECK_INT(leash_signal(&l), SIGTERM);
+	EXPECT(&l, 1100 * MS, LEASH_WAIT, 1200 * MS);
+	EXPECT(&l, 1200 * MS, LEASH_KILL, NEVER);
+	CHECK_INT(l.cause, CAUSE_MAX_RUN);
+}
+
+TEST(leash_tells_of_a_loss_by_the_signal_that_was_chosen)
+{
+	static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGHUP};
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		struct leash l = with(signals[i], NEVER);
+
+		EXPECT(&l, 650 * MS, LEASH_TERM, 950 * MS);
+		CHECK_INT(leash_signal(&l), signals[i]);
+		l = with(signals[i], NEVER);
+		leash_lose(&l, 10 * MS);
+		EXPECT(&l, 10 * MS, LEASH_TERM, 310 * MS);
+		CHECK_INT(leash_signal(&l), signals[i]);
+		/* Whose time is over hears TERM, whatever a loss would sound like. */
+		l = with(signals[i], 10 * MS);
+		EXPECT(&l, 10 * MS, LEASH_TERM, 310 * MS);
+		CHECK_INT(leash_signal(&l), SIGTERM);
+	}
+}
+
+TEST(leash_lost_in_the_last_moment)
+{
+	struct leash l = fresh();
+
+	/* Never later than what was proved. */
+	leash_lose(&l, 5000 * MS);
+	CHECK_INT(l.valid_until, 1000 * MS);
+	EXPECT(&l, 5000 * MS, LEASH_KILL, NEVER);
+	l = fresh();
+	leash_lose(&l, 649 * MS);
+	CHECK_INT(l.valid_until, 999 * MS);
+	leash_lose(&l, 651 * MS);
+	CHECK_INT(l.valid_until, 999 * MS);
+}
+
+/* ---- other reasons to go ---- */
+
+TEST(leash_max_run_counts_from_the_start)
+{
+	struct leash_policy p = policy;
+	struct leash l;
+
+	p.max_run = 2000 * MS;
+	leash_init(&l, &p, 100 * MS, 9000 * MS);
+	EXPECT(&l, 100 * MS, LEASH_WAIT, 2100 * MS);
+	/* Extensions are no more time to run. */
+	l.valid_until = 90000 * MS;
+	EXPECT(&l, 2100 * MS - 1, LEASH_WAIT, 2100 * MS);
+	CHECK_INT(l.cause, CAUSE_NONE);
+	EXPECT(&l, 2100 * MS, LEASH_TERM, 2400 * MS);
+	CHECK_INT(l.cause, CAUSE_MAX_RUN);
+	EXPECT(&l, 2400 * MS - 1, LEASH_WAIT, 2400 * MS);
+	EXPECT(&l, 2400 * MS, LEASH_KILL, NEVER);
+	CHECK_INT(l.cause, CAUSE_MAX_RUN);
+	/* So long that it is for ever. */
+	p.max_run = NEVER - 1;
+	leash_init(&l, &p, 100 * MS, 1000 * MS);
+	EXPECT(&l, 100 * MS, LEASH_WAIT, 650 * MS);
+	/* No time at all. */
+	p.max_run = 0;
+	leash_init(&l, &p, 100 * MS, 1000 * MS);
+	EXPECT(&l, 100 * MS, LEASH_TERM, 400 * MS);
+	CHECK_INT(l.cause, CAUSE_MAX_RUN);
+}
+
+TEST(leash_of_two_reasons_the_loss_is_the_worse)
+{
+	struct leash l = with(SIGUSR1, 650 * MS);
+
+	/* Both at once. */
+	EXPECT(&l, 0, LEASH_WAIT, 650 * MS);
+	EXPECT(&l, 650 * MS, LEASH_TERM, 950 * MS);
+	CHECK_INT(l.cause, CAUSE_LOST);
+	CHECK_INT(leash_signal(&l), SIGUSR1);
+	/* The time is over first, by a little; the grace still ends with the lock. */
+	l = with(SIGUSR1, 649 * MS);
+	EXPECT(&l, 649 * MS, LEASH_TERM, 949 * MS);
+	CHECK_INT(l.cause, CAUSE_MAX_RUN);
+	l = with(SIGUSR1, 651 * MS);
+	EXPECT(&l, 0, LEASH_WAIT, 650 * MS);
+	EXPECT(&l, 650 * MS, LEASH_TERM, 950 * MS);
+	CHECK_INT(l.cause, CAUSE_LOST);
+	/* Told because its time was over, killed because the lock has ended. */
+	l = with(SIGKILL, 900 * MS);
+	EXPECT(&l, 900 * MS, LEASH_TERM, 950 * MS);
+	CHECK_INT(l.cause, CAUSE_MAX_RUN);
+	EXPECT(&l, 950 * MS - 1, LEASH_WAIT, 950 * MS);
+	EXPECT(&l, 950 * MS, LEASH_KILL, NEVER);
+	CHECK_INT(l.cause, CAUSE_LOST);
+}
+
+TEST(leash_asked_starts_the_grace)
+{
+	struct leash l = fresh();
+
+	leash_asked(&l, 200 * MS);
+	CHECK_INT(l.cause, CAUSE_ASKED);
+	/* TERM was sent by somebody else: it is not said again, and asking again changes nothing.
+	 */
+	EXPECT(&l, 200 * MS, LEASH_WAIT, 500 * MS);
+	leash_asked(&l, 400 * MS);
+	EXPECT(&l, 500 * MS - 1, LEASH_WAIT, 500 * MS);
+	EXPECT(&l, 500 * MS, LEASH_KILL, NEVER);
+	CHECK_INT(l.cause, CAUSE_ASKED);
+	/* The grace ends with the lock at the latest. */
+	l = fresh();
+	leash_asked(&l, 800 * MS);
+	EXPECT(&l, 800 * MS, LEASH_WAIT, 950 * MS);
+	EXPECT(&l, 950 * MS, LEASH_KILL, NEVER);
+	CHECK_INT(l.cause, CAUSE_LOST);
+	/* An extension gives back what the end of the lock took of it, not more. */
+	l = fresh();
+	leash_asked(&l, 800 * MS);
+	l.valid_until = 9000 * MS;
+	EXPECT(&l, 800 * MS, LEASH_WAIT, 1100 * MS);
+	EXPECT(&l, 1100 * MS, LEASH_KILL, NEVER);
+	CHECK_INT(l.cause, CAUSE_ASKED);
+	/* The lock is lost meanwhile: still one signal, and the same grace. */
+	l = with(SIGUSR1, NEVER);
+	leash_asked(&l, 200 * MS);
+	leash_lose(&l, 300 * MS);
+	CHECK_INT(leash_signal(&l), SIGTERM);
+	EXPECT(&l, 300 * MS, LEASH_WAIT, 500 * MS);
+	EXPECT(&l, 500 * MS, LEASH_KILL, NEVER);
+	CHECK_INT(l.cause, CAUSE_ASKED);
+}
+
+TEST(leash_asked_too_late_to_be_the_cause)
+{
+	struct leash l = fresh();
+
+	EXPECT(&l, 650 * MS, LEASH_TERM, 950 * MS);
+	leash_asked(&l, 800 * MS);
+	CHECK_INT(l.cause, CAUSE_LOST);
+	EXPECT(&l, 800 * MS, LEASH_WAIT, 950 * MS);
+	EXPECT(&l, 950 * MS, LEASH_KILL, NEVER);
+	CHECK_INT(l.cause, CAUSE_LOST);
+	l = with(SIGTERM, 100 * MS);
+	EXPECT(&l, 100 * MS, LEASH_TERM, 400 * MS);
+	leash_asked(&l, 200 * MS);
+	CHECK_INT(l.cause, CAUSE_MAX_RUN);
+	EXPECT(&l, 400 * MS, LEASH_KILL, NEVER);
+	CHECK_INT(l.cause, CAUSE_MAX_RUN);
+}
+
+TEST(leash_late_caller_of_each_cause)
+{
+	struct leash l = with(SIGTERM, 100 * MS);
+
+	/* The time was over long ago: the grace counts from the signal, not from when it was due.
+	 */
+	EXPECT(&l, 300 * MS, LEASH_TERM, 600 * MS);
+	CHECK_INT(l.cause, CAUSE_MAX_RUN);
+	EXPECT(&l, 940 * MS, LEASH_KILL, NEVER);
+	CHECK_INT(l.cause, CAUSE_MAX_RUN);
+	/* So long ago that the lock is near its end as well. */
+	l = with(SIGTERM, 100 * MS);
+	EXPECT(&l, 700 * MS, LEASH_TERM, 950 * MS);
+	CHECK_INT(l.cause, CAUSE_LOST);
+	l = with(SIGTERM, 100 * MS);
+	EXPECT(&l, 960 * MS, LEASH_KILL, NEVER);
+	CHECK_INT(l.cause, CAUSE_LOST);
+	l = with(0, 100 * MS);
+	EXPECT(&l, 99999 * MS, LEASH_TERM, 100299 * MS);
+	EXPECT(&l, 999999 * MS, LEASH_KILL, NEVER);
+	CHECK_INT(l.cause, CAUSE_MAX_RUN);
+	l = fresh();
+	leash_asked(&l, 100 * MS);
+	EXPECT(&l, 700 * MS, LEASH_KILL, NEVER);
+	CHECK_INT(l.cause, CAUSE_ASKED);
+	EXPECT(&l, 5000 * MS, LEASH_WAIT, NEVER);
+}
+
+/* ---- at random ---- */
+
+/* One command's life: its leash, and what the rules say of it, counted apart. */
+struct life {
+	uint64_t random;
+	struct leash l;
+	bool punctual; /* asks at each wake-up */
+	bool lost, ran_on;
+	usec start, now, wake_at;
+	usec told_at; /* NEVER: not yet */
+	int terms, kills, turns;
+	const char *wrong;
+};
+
+static usec draw(struct life *c, usec most)
+{
+	c->random = c->random * 6364136223846793005 + 1442695040888963407;
+	return (usec)((c->random >> 20) % (uint64_t)(most + 1));
+}
+
+static void begin(struct life *c, uint64_t seed)
+{
+	static const int signals[] = {0, SIGKILL, SIGTERM, SIGUSR1};
+	struct leash_policy p = {.max_run = NEVER};
+
+	*c = (struct life){.random = seed * 2654435761, .told_at = NEVER, .wake_at = 0};
+	draw(c, 1);
+	p.on_lost = signals[draw(c, 3)];
+	p.kill_after = draw(c, 3) ? draw(c, 500 * MS) : 0;
+	p.reap = leash_reap_time(draw(c, 30 * USEC_SEC));
+	if (draw(c, 1))
+		p.max_run = draw(c, 5000 * MS);
+	c->punctual = draw(c, 3) > 0;
+	c->start = c->now = draw(c, 10 * USEC_SEC);
+	leash_init(&c->l, &p, c->now, draw(c, 9) ? c->now + draw(c, 2000 * MS) : NEVER);
+}
+
+static void rule(struct life *c, bool holds, const char *words)
+{
+	if (!holds && !c->wrong)
+		c->wrong = words;
+}
+
+static void act(struct life *c)
+{
+	usec valid_for = draw(c, 1500 * MS), most = draw(c, 3) ? 100 * MS : 1000 * MS;
+	usec to = c->now + draw(c, most);
+
+	c->now = c->punctual ? usec_min(to, usec_max(c->wake_at, c->now)) : to;
+	switch (draw(c, 29)) {
+	case 0:
+		leash_lose(&c->l, c->now);
+		c->lost = true;
+		break;
+	case 1:
+		if (c->kills == 0) {
+			leash_asked(&c->l, c->now);
+			c->told_at = usec_min(c->told_at, c->now);
+		}
+		break;
+	case 2:
+	case 3:
+	case 4:
+	case 5:
+	case 6:
+		/* What has ended, or is known to end, is not extended any more. */
+		if (!c->lost && c->now < c->l.valid_until)
+			c->l.valid_until = usec_max(c->l.valid_until, c->now + valid_for);
+		break;
+	default:
+		break;
+	}
+}
+
+static void look(struct life *c)
+{
+	const struct leash_policy *p = &c->l.policy;
+	bool minds = p->on_lost && c->l.valid_until != NEVER;
+	usec kill_at = minds ? c->l.valid_until - p->reap : NEVER;
+	usec grace_until = c->told_at == NEVER ? NEVER : c->told_at + p->kill_after;
+	usec lost_at = p->on_lost == SIGKILL ? kill_at
+		       : p->on_lost          ? kill_at - p->kill_after
+					     : NEVER;
+	usec run_until = p->max_run == NEVER ? NEVER : c->start + p->max_run;
+	enum leash_action action = leash_step(&c->l, c->now, &c->wake_at);
+	bool told = c->told_at != NEVER || action == LEASH_TERM;
+
+	switch (action) {
+	case LEASH_WAIT:
+		c->ran_on |= !told && c->now > c->l.valid_until;
+		rule(c, c->kills || c->now < kill_at, "does not kill though the lock ends");
+		rule(c, c->kills || c->now < grace_until, "does not kill after the grace");
+		rule(c, told || c->kills || (c->now < lost_at && c->now < run_until),
+			"does not tell in time");
+		break;
+	case LEASH_TERM:
+		rule(c, ++c->terms == 1 && !c->kills && c->told_at == NEVER, "tells once more");
+		rule(c, c->now < kill_at, "tells when it is time to kill");
+		rule(c, c->now >= lost_at || c->now >= run_until, "tells too early");
+		rule(c, c->l.cause == (c->now >= lost_at ? CAUSE_LOST : CAUSE_MAX_RUN),
+			"tells for another cause");
+		rule(c, leash_signal(&c->l) == (c->now >= lost_at ? p->on_lost : SIGTERM),
+			"tells by another signal");
+		rule(c, leash_signal(&c->l) != 0 && leash_signal(&c->l) != SIGKILL,
+			"tells by a signal that is none");
+		c->told_at = c->now;
+		break;
+	case LEASH_KILL:
+		rule(c, ++c->kills == 1, "kills once more");
+		rule(c, c->now >= kill_at || c->now >= grace_until, "kills too early");
+		rule(c,
+			!c->punctual ||
+				c->now <= usec_max(usec_min(kill_at, grace_until), c->start),
+			"kills too late");
+		rule(c, c->now < kill_at || c->l.cause == CAUSE_LOST, "kills for another cause");
+		break;
+	}
+	rule(c, p->on_lost || c->l.cause != CAUSE_LOST, "minds a loss that it shall not mind");
+	rule(c, (c->l.cause == CAUSE_NONE) == (!told && !c->kills), "has no cause");
+	rule(c, c->kills == 0 || c->wake_at == NEVER, "wakes up for nothing");
+	/* Without any grace KILL follows TERM at once. */
+	rule(c, c->kills || c->wake_at > c->now || action == LEASH_TERM,
+		"turns without getting on");
+	rule(c, c->kills || c->wake_at <= kill_at, "sleeps over the end");
+}
+
+/* Just before it wakes up there is nothing to do, and when it does there is. */
+static void look_ahead(struct life *c)
+{
+	struct leash before = c->l, then = c->l;
+	usec ignored;
+
+	/* Without a lock it wakes up once in three hundred thousand years. */
+	if (c->wake_at > NEVER / 2 || c->wake_at <= c->now)
+		return;
+	rule(c,
+		leash_step(&before, c->wake_at - 1, &ignored) == LEASH_WAIT &&
+			ignored == c->wake_at,
+		"wakes up too late");
+	rule(c, leash_step(&then, c->wake_at, &ignored) != LEASH_WAIT, "wakes up too early");
+}
+
+TEST(leash_of_any_policy_in_any_life)
+{
+	int terms = 0, kills = 0, ran_on = 0, causes[CAUSE_LOST + 1] = {0};
+
+	for (uint64_t seed = 1; seed <= 100000; seed++) {
+		struct life c;
+
+		begin(&c, seed);
+		for (; c.turns < 60 && !c.wrong && c.kills < 1; c.turns++) {
+			act(&c);
+			look(&c);
+			look_ahead(&c);
+		}
+		/* Everything is over, and stays so. */
+		for (int i = 0; i < 3; i++) {
+			act(&c);
+			look(&c);
+		}
+		if (c.wrong) {
+			unit_check(false, __FILE__, __LINE__,
+				"seed %d, turn %d, at %lld (begun at %lld), on_lost %d: %s",
+				(int)seed, c.turns, (long long)c.now, (long long)c.start,
+				c.l.policy.on_lost, c.wrong);
+			return;
+		}
+		terms += c.terms;
+		kills += c.kills;
+		ran_on += c.ran_on;
+		causes[c.l.cause]++;
+	}
+	printf("# told %d, killed %d, ran on %d; asked %d, max-run %d, lost %d\n", terms, kills,
+		ran_on, causes[CAUSE_ASKED], causes[CAUSE_MAX_RUN], causes[CAUSE_LOST]);
+	CHECK(terms > 10000 && kills > 10000 && ran_on > 1000);
+	CHECK(causes[CAUSE_ASKED] > 1000 && causes[CAUSE_MAX_RUN] > 1000 &&
+		causes[CAUSE_LOST] > 1000);
+}
+
+/* The loss was the cause, and TERM that somebody sends while all are being killed is not. */
+TEST(leash_asked_after_kill_changes_nothing)
+{
+	struct leash_policy at_once = policy;
+	struct leash l;
+	usec wake_at;
+
+	at_once.on_lost = SIGKILL;
+	leash_init(&l, &at_once, 0, 1000 * MS);
+	leash_lose(&l, 100 * MS);
+	CHECK(leash_step(&l, 100 * MS, &wake_at) == LEASH_KILL);
+	leash_asked(&l, 101 * MS);
+	CHECK_INT(l.cause, CAUSE_LOST);
 }

@@ -360,6 +360,18 @@ TEST(option_errors_say_what_and_which)
 		{"x", "REDLOCK_TTL=5y", ERR_USAGE, "REDLOCK_TTL '5y' has an unknown unit", ""},
 		{"x", "REDLOCK_TTL=", ERR_USAGE, "REDLOCK_TTL '' is empty", ""},
 		{"x", "REDLOCK_NODE_TIMEOUT=x", ERR_USAGE, "REDLOCK_NODE_TIMEOUT 'x' is not", ""},
+		{"--on-lost=", "", ERR_USAGE, "--on-lost '' is not term, kill, warn or a signal",
+			"redlock help run"},
+		{"--on-lost|never", "", ERR_USAGE, "--on-lost 'never' is not term, kill, warn", ""},
+		{"x", "REDLOCK_ON_LOST=0", ERR_USAGE, "REDLOCK_ON_LOST '0' is not term, kill", ""},
+		{"--max-run=", "", ERR_USAGE, "--max-run '' is empty", ""},
+		{"--max-run|-1s", "", ERR_USAGE, "--max-run '-1s' is negative", ""},
+		{"x", "REDLOCK_MAX_RUN=1y", ERR_USAGE, "REDLOCK_MAX_RUN '1y' has an unknown", ""},
+		{"--min-hold=x", "", ERR_USAGE, "--min-hold 'x' is not a duration", ""},
+		{"x", "REDLOCK_REENTRANT=yes", ERR_USAGE, "REDLOCK_REENTRANT 'yes' is not a", ""},
+		{"x", "REDLOCK_WAIT_DESCENDANTS=-1", ERR_USAGE, "REDLOCK_WAIT_DESCENDANTS '-1'",
+			""},
+		{"--on-lots=warn", "", ERR_USAGE, "unknown option", "did you mean --on-lost?"},
 		{"-E256", "", ERR_USAGE, "-E '256' is not a number from 0 to 255", ""},
 		{"-E-1", "", ERR_USAGE, "-E '-1' is not a number from 0 to 255", ""},
 		{"-t|\x1b[2J", "", ERR_USAGE, "-t '\\x1b[2J' is not", ""},
@@ -476,4 +488,106 @@ TEST(option_rows_named_in_the_rules)
 	CHECK(!row_of("key")->has_env && !row_of("shell")->has_env && !row_of("node")->has_env);
 	CHECK_TEXT(row_of("no-wait")->alias, "nonblock");
 	CHECK(row_of("nodes")->has_env && row_of("nodes")->field == row_of("node")->field);
+}
+
+TEST(option_on_lost)
+{
+	static const struct {
+		const char *text;
+		int number; /* -1: refused */
+	} cases[] = {
+		{"term", SIGTERM},
+		{"TERM", SIGTERM},
+		{"Term", SIGTERM},
+		{"SIGTERM", SIGTERM},
+		{"sigterm", SIGTERM},
+		{"kill", SIGKILL},
+		{"sigkill", SIGKILL},
+		{"KILL", SIGKILL},
+		{"9", SIGKILL},
+		{"warn", 0},
+		{"WARN", 0},
+		{"Warn", 0},
+		{"15", SIGTERM},
+		{"hup", SIGHUP},
+		{"USR1", SIGUSR1},
+		{"1", SIGHUP},
+		{"RTMIN+1", -2},
+		{"", -1},
+		{"0", -1},
+		{"65", -1},
+		{"-15", -1},
+		{"none", -1},
+		{"sigwarn", -1},
+		{"warn ", -1},
+		{" warn", -1},
+		{"warning", -1},
+		{"term,kill", -1},
+	};
+
+	CHECK_INT(read_line("x", "")->s.on_lost, SIGTERM);
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		int want = cases[i].number == -2 ? SIGRTMIN + 1 : cases[i].number;
+		char line[80], env[80];
+
+		snprintf(line, sizeof(line), "--on-lost=%s|x", cases[i].text);
+		snprintf(env, sizeof(env), "REDLOCK_ON_LOST=%s", cases[i].text);
+		unit_check(read_line(line, "")->rc == (want < 0 ? -1 : 1), __FILE__, __LINE__,
+			"'%s'", cases[i].text);
+		/* What is refused changes nothing. */
+		CHECK_INT(read_line(line, "")->s.on_lost, want < 0 ? SIGTERM : want);
+		CHECK_INT(read_line("x", env)->rc, want < 0 ? -1 : 0);
+		CHECK_INT(read_line("x", env)->s.on_lost, want < 0 ? SIGTERM : want);
+	}
+	/* The last one counts; the variable counts less. */
+	CHECK_INT(read_line("--on-lost|kill|--on-lost|warn", "")->s.on_lost, 0);
+	CHECK_INT(read_line("--on-lost|warn", "REDLOCK_ON_LOST=kill")->s.on_lost, 0);
+}
+
+TEST(option_limits)
+{
+	/* 0 is no limit here; */
+	CHECK_INT(read_line("x", "")->s.max_run, NEVER);
+	CHECK_INT(read_line("--max-run=0", "")->s.max_run, NEVER);
+	CHECK_INT(read_line("--max-run=0ms", "")->s.max_run, NEVER);
+	CHECK_INT(read_line("--max-run|1ms", "")->s.max_run, MS);
+	CHECK_INT(read_line("--max-run|1.5h", "")->s.max_run, 5400 * USEC_SEC);
+	CHECK_INT(read_line("--max-run=5s|--max-run=0", "")->s.max_run, NEVER);
+	CHECK_INT(read_line("x", "REDLOCK_MAX_RUN=5s")->s.max_run, 5 * USEC_SEC);
+	CHECK_INT(read_line("x", "REDLOCK_MAX_RUN=0")->s.max_run, NEVER);
+	CHECK_INT(read_line("--max-run=0", "REDLOCK_MAX_RUN=5s")->s.max_run, NEVER);
+	CHECK_INT(read_line("--max-run=x", "")->s.max_run, NEVER);
+	/* and no time at all there. */
+	CHECK_INT(read_line("x", "")->s.min_hold, 0);
+	CHECK_INT(read_line("--min-hold=0", "")->s.min_hold, 0);
+	CHECK_INT(read_line("--min-hold|90s", "")->s.min_hold, 90 * USEC_SEC);
+	CHECK_INT(read_line("x", "REDLOCK_MIN_HOLD=5m")->s.min_hold, 300 * USEC_SEC);
+	CHECK_INT(read_line("--min-hold=0", "REDLOCK_MIN_HOLD=5m")->s.min_hold, 0);
+}
+
+TEST(option_flags)
+{
+	static const struct {
+		const char *line, *env;
+		long reentrant, wait_descendants;
+	} cases[] = {
+		{"x", "", 0, 0},
+		{"--reentrant", "", 1, 0},
+		{"--wait-descendants", "", 0, 1},
+		{"--reentrant|--wait-descendants|--reentrant", "", 2, 1},
+		{"x", "REDLOCK_REENTRANT=1", 1, 0},
+		{"x", "REDLOCK_WAIT_DESCENDANTS=1", 0, 1},
+		{"x", "REDLOCK_REENTRANT=0|REDLOCK_WAIT_DESCENDANTS=0", 0, 0},
+		/* What a run tells its command is no option. */
+		{"x", "REDLOCK_HELD=1|REDLOCK_TOKEN=1|REDLOCK_TTL_MS=1", 0, 0},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct reading *r = read_line(cases[i].line, cases[i].env);
+
+		unit_check(r->rc >= 0 && r->s.reentrant == cases[i].reentrant &&
+				   r->s.wait_descendants == cases[i].wait_descendants,
+			__FILE__, __LINE__, "'%s' with '%s': %ld, %ld: %s", cases[i].line,
+			cases[i].env, r->s.reentrant, r->s.wait_descendants, r->e.text);
+	}
 }

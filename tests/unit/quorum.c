@@ -2,6 +2,7 @@
  */
 #include "core/quorum.h"
 
+#include "base/token.h"
 #include "unit/unit.h"
 
 #include <stdio.h>
@@ -28,7 +29,8 @@ struct peer {
 	int queued;
 	int holder; /* whose key it carries: a token of ours, OUTSIDER or NOBODY */
 	int kept_token; /* what it was last asked to keep, as in session.c */
-	int sends[OP_RELEASE + 1];
+	int left; /* the token that it was last told to keep until it ends by itself */
+	int sends[OP_LEAVE + 1];
 	int opens;
 	bool silent; /* answers nothing */
 	bool gone; /* refuses to be connected to again */
@@ -52,19 +54,26 @@ static void cut(struct peer *p)
 	p->queued = 0;
 }
 
+static bool is_parting(enum op op)
+{
+	return op == OP_RELEASE || op == OP_LEAVE;
+}
+
 static void enqueue(struct rig *r, const struct action *a)
 {
 	struct peer *p = &r->peer[a->node];
 	struct sent *sent = &p->queue[p->queued];
 
 	CHECK(p->link == LINK_UP);
-	if (a->op == OP_RELEASE)
-		CHECK(p->queued == 0 || (p->queued == 1 && p->queue[0].op != OP_RELEASE));
+	if (is_parting(a->op))
+		CHECK(p->queued == 0 || (p->queued == 1 && !is_parting(p->queue[0].op)));
 	else
 		CHECK_INT(p->queued, 0);
 	if (p->queued == 2)
 		return;
 	*sent = (struct sent){.op = a->op, .round = a->round, .token = r->token};
+	/* An earlier token is not left to others. */
+	CHECK(a->op != OP_LEAVE || (p->kept_token == r->token && r->q.leave_for > 0));
 	if (a->op == OP_RELEASE)
 		sent->token = p->kept_token;
 	else if (a->op != OP_EXTEND)
@@ -113,6 +122,16 @@ static void tick(struct rig *r)
 static void let_go(struct rig *r)
 {
 	step(r, (struct event){.kind = EV_RELEASE});
+}
+
+static void leave(struct rig *r, usec leave_for)
+{
+	step(r, (struct event){.kind = EV_RELEASE, .leave_for = leave_for});
+}
+
+static void extend(struct rig *r)
+{
+	step(r, (struct event){.kind = EV_EXTEND});
 }
 
 /* Time passes; the machine is woken whenever it asked for it. */
@@ -166,6 +185,8 @@ static void apply(struct peer *p, const struct sent *sent, enum vote vote)
 		p->holder = sent->token;
 	if (sent->op == OP_RELEASE && vote == VOTE_YES)
 		p->holder = NOBODY;
+	if (sent->op == OP_LEAVE && vote == VOTE_YES)
+		p->left = sent->token;
 }
 
 static enum vote natural_vote(const struct peer *p)
@@ -188,8 +209,8 @@ static struct sent take(struct peer *p)
 	return sent;
 }
 
-/* The node answers the oldest request on its connection. */
-static void reply(struct rig *r, int i, enum vote vote)
+/* The node answers the oldest request on its connection; the holder's value may be binary. */
+static void reply_text(struct rig *r, int i, enum vote vote, const char *text, size_t len)
 {
 	struct peer *p = &r->peer[i];
 	struct answer answer = {.vote = vote, .pttl = USEC_SEC};
@@ -203,12 +224,21 @@ static void reply(struct rig *r, int i, enum vote vote)
 	else if (sent.op == OP_ACQUIRE || sent.op == OP_HEAL)
 		snprintf(answer.run_id, sizeof(answer.run_id), "%s%d",
 			p->run_id ? p->run_id : "life", p->run_id ? 0 : i);
+	if (text) {
+		memcpy(answer.text, text, len);
+		answer.text_len = len;
+	}
 	apply(p, &sent, vote);
 	step(r, (struct event){.kind = EV_REPLY,
 			.node = i,
 			.op = sent.op,
 			.round = sent.round,
 			.answer = &answer});
+}
+
+static void reply(struct rig *r, int i, enum vote vote)
+{
+	reply_text(r, i, vote, NULL, 0);
 }
 
 /* One letter for each node: Y, G(one), F(oreign), A(bsent), or '.' for silence. */
@@ -353,7 +383,7 @@ static int left_behind(struct rig *r)
 
 			apply(p, &sent, vote);
 		}
-		n += p->holder > NOBODY;
+		n += p->holder > NOBODY && p->left != p->holder;
 	}
 	return n;
 }
@@ -1634,4 +1664,609 @@ TEST(a_debt_counts_from_the_answer)
 	votes(&r, "YYA");
 	for (int i = 0; i < 3; i++)
 		CHECK(r.q.member[i].owes_until >= r.now + TTL + policy_drift(TTL, 100));
+}
+
+/* ---- extending out of turn ---- */
+
+TEST(asked_to_extend_it_does_so_at_once)
+{
+	struct rig r;
+
+	hold(&r, 3);
+	pass(&r, 10 * MS);
+	CHECK_INT(sends(&r, OP_EXTEND), 0);
+	extend(&r);
+	CHECK_INT(r.q.round, 2);
+	CHECK_INT(sends(&r, OP_EXTEND), 3);
+	votes(&r, "YY");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	CHECK_INT(r.q.extensions, 1);
+	CHECK_INT(r.q.valid_until, validity(BEGIN + 10 * MS));
+	CHECK_INT(quorum_extend_at(&r.q), BEGIN + 10 * MS + TTL / 3);
+	votes(&r, "..Y");
+	/* The next one is due in its turn. */
+	next_round(&r);
+	CHECK_INT(r.now, BEGIN + 10 * MS + TTL / 3);
+	/* A node whose connection broke is connected to, as in any other round. */
+	hold(&r, 3);
+	link_down(&r, 2, REASON_CLOSED);
+	CHECK(r.peer[2].link == LINK_DOWN);
+	extend(&r);
+	CHECK(r.peer[2].link == LINK_OPENING);
+	/* This machine slept for so long that the extension is overdue anyway. */
+	hold(&r, 3);
+	r.now = BEGIN + TTL / 2;
+	extend(&r);
+	votes(&r, "YY");
+	CHECK_INT(r.q.extensions, 1);
+	CHECK_INT(r.q.valid_until, validity(BEGIN + TTL / 2));
+	CHECK_INT(quorum_extend_at(&r.q), BEGIN + TTL / 2 + TTL / 3);
+}
+
+TEST(asked_to_extend_while_a_round_is_under_way_it_goes_on)
+{
+	struct rig r;
+	usec wake_at;
+
+	hold(&r, 3);
+	next_round(&r);
+	votes(&r, "Y");
+	pass(&r, 10 * MS);
+	wake_at = r.up.wake_at;
+	extend(&r);
+	extend(&r);
+	CHECK_INT(r.up.count, 0);
+	CHECK_INT(r.up.wake_at, wake_at);
+	CHECK_INT(r.q.round, 2);
+	CHECK_INT(sends(&r, OP_EXTEND), 3);
+	votes(&r, ".Y");
+	CHECK_INT(r.q.extensions, 1);
+	CHECK_INT(r.q.valid_until, validity(BEGIN + TTL / 3));
+	votes(&r, "..Y");
+	/* It is not kept in mind either. */
+	CHECK_INT(quorum_extend_at(&r.q), BEGIN + TTL / 3 + TTL / 3);
+	CHECK_INT(r.q.round, 2);
+	next_round(&r);
+	CHECK_INT(r.now, BEGIN + 2 * (TTL / 3));
+	/* Nor when the round fails. */
+	extend(&r);
+	votes(&r, "AAA");
+	CHECK(quorum_extend_at(&r.q) >= r.now + TTL / 30);
+	CHECK_INT(sends(&r, OP_EXTEND), 6);
+	/* But then a new one may be asked for. */
+	extend(&r);
+	CHECK_INT(sends(&r, OP_EXTEND), 9);
+}
+
+TEST(nothing_is_extended_before_it_is_held)
+{
+	struct rig r;
+	usec wake_at;
+
+	memset(&r, 0, sizeof(r));
+	quorum_init(&r.q, &(struct policy){.nodes = 1, .ttl = TTL, .node_timeout = 1});
+	extend(&r);
+	CHECK_INT(r.up.count, 0);
+	CHECK_INT(r.up.wake_at, NEVER);
+	CHECK_INT(r.q.state, QUORUM_TRYING);
+	/* connecting */
+	start(&r, 3, NEVER);
+	extend(&r);
+	CHECK_INT(r.up.count, 0);
+	CHECK_INT(r.q.round, 1);
+	/* asking */
+	all_up(&r);
+	extend(&r);
+	CHECK_INT(r.up.count, 0);
+	/* between two attempts: it is not shortened */
+	votes(&r, "FFF");
+	CHECK(quorum_is_pausing(&r.q));
+	wake_at = r.up.wake_at;
+	CHECK_INT(wake_at, BEGIN + 20 * MS);
+	extend(&r);
+	CHECK_INT(r.up.count, 0);
+	CHECK_INT(r.up.wake_at, wake_at);
+	CHECK(quorum_is_pausing(&r.q));
+	pass(&r, 10 * MS);
+	extend(&r);
+	CHECK_INT(r.up.wake_at, wake_at);
+	CHECK_INT(r.q.round, 1);
+	CHECK_INT(sends(&r, OP_EXTEND), 0);
+	/* And it is not kept in mind for when it is held. */
+	wait_until(&r, wake_at);
+	pass(&r, 200);
+	votes(&r, "YYY");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	CHECK_INT(sends(&r, OP_EXTEND), 0);
+	CHECK_INT(quorum_extend_at(&r.q), r.q.round_at + TTL / 3);
+}
+
+TEST(nothing_is_extended_after_it_was_held)
+{
+	static const usec before_end[] = {GUARD, 1, 0, -USEC_SEC};
+	usec end = validity(BEGIN);
+	struct rig r;
+
+	for (size_t i = 0; i < sizeof(before_end) / sizeof(before_end[0]); i++) {
+		hold(&r, 3);
+		r.now = end - before_end[i];
+		extend(&r);
+		CHECK_INT(r.q.state, before_end[i] > 0 ? QUORUM_EXPIRING : QUORUM_LOST);
+		extend(&r);
+		CHECK_INT(sends(&r, OP_EXTEND), 0);
+		CHECK_INT(r.q.round, 1);
+		CHECK_INT(r.up.wake_at, before_end[i] > 0 ? end : NEVER);
+	}
+	/* In time by a hair. */
+	hold(&r, 3);
+	r.now = end - GUARD - 1;
+	extend(&r);
+	CHECK_INT(sends(&r, OP_EXTEND), 3);
+	votes(&r, "YY");
+	CHECK_INT(r.q.valid_until, validity(r.now));
+	/* let go */
+	hold(&r, 3);
+	let_go(&r);
+	extend(&r);
+	CHECK_INT(r.up.count, 0);
+	CHECK_INT(r.q.state, QUORUM_RELEASING);
+	finish(&r);
+	extend(&r);
+	CHECK_INT(r.up.count, 0);
+	CHECK_INT(r.up.wake_at, NEVER);
+	CHECK_INT(sends(&r, OP_EXTEND), 0);
+	CHECK_INT(left_behind(&r), 0);
+}
+
+/* A majority of the acquisition has answered; the rest is still in flight. */
+TEST(an_answer_to_the_acquisition_is_no_vote_for_an_early_extension)
+{
+	struct rig r;
+
+	ask(&r, 3, 0);
+	votes(&r, "YY");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	extend(&r);
+	CHECK_INT(r.q.round, 2);
+	CHECK_INT(sends(&r, OP_EXTEND), 2);
+	votes(&r, "Y.Y");
+	CHECK_INT(r.q.extensions, 0);
+	CHECK_INT(quorum_count(&r.q, VOTE_YES), 1);
+	/* It is asked like the others as soon as it has answered. */
+	CHECK_INT(r.peer[2].sends[OP_EXTEND], 1);
+	votes(&r, "..Y");
+	CHECK_INT(r.q.extensions, 1);
+	CHECK_INT(r.q.valid_until, validity(BEGIN));
+}
+
+TEST(the_second_look_may_be_asked_for)
+{
+	struct rig r;
+
+	hold(&r, 3);
+	next_round(&r);
+	votes(&r, "GGG");
+	CHECK(r.q.denied);
+	extend(&r);
+	CHECK_INT(r.q.round, 3);
+	CHECK_INT(sends(&r, OP_EXTEND), 6);
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	votes(&r, "YYG");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	CHECK(!r.q.denied);
+	/* It counts as one. */
+	hold(&r, 3);
+	extend(&r);
+	votes(&r, "GGG");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	extend(&r);
+	votes(&r, "GG");
+	CHECK_INT(r.q.state, QUORUM_EXPIRING);
+	CHECK_INT(r.q.loss, LOSS_DENIED);
+}
+
+/* ---- leaving the key ---- */
+
+TEST(a_lock_is_left_on_every_node_that_has_it)
+{
+	struct rig r;
+
+	hold(&r, 5);
+	pass(&r, 10 * MS);
+	leave(&r, 5 * USEC_SEC);
+	CHECK_INT(r.q.state, QUORUM_RELEASING);
+	CHECK_INT(r.q.leave_for, 5 * USEC_SEC);
+	for (int i = 0; i < 5; i++) {
+		CHECK_INT(r.peer[i].sends[OP_LEAVE], 1);
+		CHECK_INT(r.peer[i].queue[0].token, r.token);
+	}
+	CHECK_INT(sends(&r, OP_RELEASE), 0);
+	CHECK_INT(quorum_unreleased(&r.q, &(usec){0}), 5);
+	votes(&r, "YYYY");
+	CHECK_INT(r.q.state, QUORUM_RELEASING);
+	votes(&r, "....Y");
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK_INT(r.up.wake_at, NEVER);
+	CHECK_INT(quorum_unreleased(&r.q, &(usec){0}), 0);
+	for (int i = 0; i < 5; i++) {
+		CHECK_INT(r.peer[i].holder, r.token);
+		CHECK_INT(r.peer[i].left, r.token);
+	}
+	CHECK_INT(r.q.leave_for, 5 * USEC_SEC);
+}
+
+TEST(a_lock_is_not_left_where_it_is_not)
+{
+	struct rig r;
+
+	hold(&r, 5);
+	next_round(&r);
+	votes(&r, "YYYF");
+	r.peer[3].holder = OUTSIDER;
+	leave(&r, USEC_SEC);
+	CHECK_INT(r.peer[3].sends[OP_LEAVE], 0);
+	/* Behind the extension in flight. */
+	CHECK_INT(r.peer[4].queued, 2);
+	CHECK_INT(r.peer[4].queue[0].op, OP_EXTEND);
+	CHECK_INT(r.peer[4].queue[1].op, OP_LEAVE);
+	CHECK_INT(sends(&r, OP_LEAVE), 4);
+	CHECK_INT(sends(&r, OP_RELEASE), 0);
+	finish(&r);
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK_INT(sends(&r, OP_LEAVE), 4);
+	CHECK_INT(sends(&r, OP_RELEASE), 0);
+	CHECK_INT(left_behind(&r), 0);
+}
+
+/* It lost the key, and gets it back while the command ends. */
+TEST(a_lock_is_left_behind_its_heal)
+{
+	struct rig r;
+
+	hold(&r, 3);
+	next_round(&r);
+	votes(&r, "YYG");
+	CHECK_INT(r.peer[2].queue[0].op, OP_HEAL);
+	leave(&r, USEC_SEC);
+	CHECK_INT(r.peer[2].queued, 2);
+	CHECK_INT(r.peer[2].queue[1].op, OP_LEAVE);
+	CHECK_INT(r.peer[2].queue[1].token, r.token);
+	votes(&r, "YYY");
+	CHECK_INT(r.q.state, QUORUM_RELEASING);
+	votes(&r, "..Y");
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK_INT(r.peer[2].left, r.token);
+}
+
+TEST(a_clean_no_to_leaving_is_no_debt)
+{
+	struct rig r;
+
+	hold(&r, 3);
+	leave(&r, USEC_SEC);
+	votes(&r, "GFY");
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK_INT(quorum_unreleased(&r.q, &(usec){0}), 0);
+	/* The last word is no vote: what was known of the lock stays. */
+	CHECK_INT(quorum_count(&r.q, VOTE_YES), 3);
+	CHECK_INT(sends(&r, OP_LEAVE), 3);
+	CHECK_INT(sends(&r, OP_RELEASE), 0);
+}
+
+TEST(an_error_on_leaving_is_not_asked_again)
+{
+	struct rig r;
+	usec until = 0;
+
+	hold(&r, 3);
+	pass(&r, USEC_SEC);
+	leave(&r, USEC_SEC);
+	votes(&r, "YAA");
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK_INT(r.peer[1].sends[OP_LEAVE], 1);
+	CHECK_INT(sends(&r, OP_RELEASE), 0);
+	/* Not left, and not released: then it ends when it would have ended. */
+	CHECK_INT(quorum_unreleased(&r.q, &until), 2);
+	CHECK_INT(until, BEGIN + TTL + policy_drift(TTL, 100));
+	CHECK_INT(r.q.member[1].answer.reason, REASON_LOADING);
+	CHECK(r.q.member[1].release_refused && !r.q.member[0].release_refused);
+}
+
+TEST(leaving_without_an_answer_ends_at_the_time_out)
+{
+	struct rig r;
+	usec began;
+
+	hold(&r, 3);
+	pass(&r, USEC_SEC);
+	leave(&r, 5 * USEC_SEC);
+	began = r.now;
+	for (int turns = 0; turns < 100 && r.q.state != QUORUM_OVER; turns++)
+		wait_until(&r, r.up.wake_at);
+	CHECK_INT(r.now - began, NODE_TIMEOUT);
+	CHECK_INT(sends(&r, OP_LEAVE), 3);
+	CHECK_INT(quorum_unreleased(&r.q, &(usec){0}), 3);
+	/* A few round trips behind a majority. */
+	hold(&r, 3);
+	leave(&r, 5 * USEC_SEC);
+	votes(&r, "YY");
+	CHECK_INT(r.q.state, QUORUM_RELEASING);
+	CHECK_INT(r.up.wake_at, BEGIN + 2 * MS);
+	wait_until(&r, r.up.wake_at);
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK_INT(quorum_unreleased(&r.q, &(usec){0}), 1);
+}
+
+TEST(a_broken_link_is_made_anew_to_leave)
+{
+	struct rig r;
+
+	hold(&r, 3);
+	link_down(&r, 2, REASON_CLOSED);
+	leave(&r, USEC_SEC);
+	CHECK(r.peer[2].link == LINK_OPENING);
+	link_up(&r, 2);
+	CHECK_INT(r.peer[2].queue[0].op, OP_LEAVE);
+	link_down(&r, 2, REASON_CLOSED);
+	CHECK(r.peer[2].link == LINK_OPENING);
+	link_up(&r, 2);
+	CHECK_INT(r.peer[2].queue[0].op, OP_LEAVE);
+	votes(&r, "YYY");
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK_INT(quorum_unreleased(&r.q, &(usec){0}), 0);
+	CHECK_INT(sends(&r, OP_RELEASE), 0);
+	CHECK_INT(r.peer[2].left, r.token);
+}
+
+TEST(an_earlier_token_is_deleted_when_the_lock_is_left)
+{
+	struct rig r;
+	int old;
+
+	/* Held by two; the third may carry the token of the first attempt. */
+	ask(&r, 3, NEVER);
+	old = r.peer[0].holder = r.token;
+	link_down(&r, 0, REASON_CLOSED);
+	votes(&r, ".FF");
+	wait_until(&r, r.up.wake_at);
+	link_down(&r, 0, REASON_CONNECT);
+	votes(&r, ".YY");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	leave(&r, USEC_SEC);
+	CHECK_INT(sends(&r, OP_LEAVE), 2);
+	CHECK(r.peer[0].link == LINK_OPENING);
+	link_up(&r, 0);
+	CHECK_INT(r.peer[0].queue[0].op, OP_RELEASE);
+	CHECK_INT(r.peer[0].queue[0].token, old);
+	votes(&r, "YYY");
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK_INT(quorum_unreleased(&r.q, &(usec){0}), 0);
+	CHECK_INT(r.peer[0].sends[OP_LEAVE], 0);
+	CHECK_INT(r.peer[0].holder, NOBODY);
+	CHECK_INT(r.peer[1].left, r.token);
+	CHECK_INT(r.peer[2].left, r.token);
+}
+
+/* The first attempt's request, with its release behind it, is still in flight. */
+TEST(a_release_in_flight_is_not_followed_by_leaving)
+{
+	struct rig r;
+	int old;
+
+	ask(&r, 3, NEVER);
+	old = r.token;
+	votes(&r, ".FF");
+	wait_until(&r, r.up.wake_at);
+	pass(&r, 200);
+	votes(&r, ".YY");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	CHECK_INT(r.peer[0].queue[1].op, OP_RELEASE);
+	leave(&r, USEC_SEC);
+	CHECK_INT(r.peer[0].queued, 2);
+	CHECK_INT(sends(&r, OP_LEAVE), 2);
+	votes(&r, "YYY");
+	CHECK_INT(r.peer[0].queue[0].op, OP_RELEASE);
+	CHECK_INT(r.peer[0].queue[0].token, old);
+	votes(&r, "Y");
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK_INT(r.peer[0].sends[OP_RELEASE], 1);
+	CHECK_INT(r.peer[0].sends[OP_LEAVE], 0);
+	CHECK_INT(r.peer[0].holder, NOBODY);
+}
+
+TEST(what_is_not_held_is_deleted)
+{
+	static const usec before_end[] = {GUARD, 1, 0, -USEC_SEC};
+	struct rig r;
+
+	/* asking: one has granted it, two may have */
+	ask(&r, 3, NEVER);
+	votes(&r, "Y");
+	leave(&r, USEC_SEC);
+	CHECK_INT(r.q.leave_for, 0);
+	CHECK_INT(sends(&r, OP_RELEASE), 3);
+	finish(&r);
+	CHECK_INT(sends(&r, OP_LEAVE), 0);
+	CHECK_INT(left_behind(&r), 0);
+	/* between two attempts */
+	ask(&r, 3, NEVER);
+	votes(&r, "YFF");
+	CHECK(quorum_is_pausing(&r.q));
+	leave(&r, USEC_SEC);
+	finish(&r);
+	CHECK_INT(sends(&r, OP_LEAVE), 0);
+	CHECK_INT(left_behind(&r), 0);
+	/* refused, and giving back */
+	ask(&r, 3, 0);
+	votes(&r, "YFF");
+	CHECK_INT(r.q.state, QUORUM_RELEASING);
+	link_down(&r, 0, REASON_CLOSED);
+	leave(&r, USEC_SEC);
+	link_up(&r, 0);
+	CHECK_INT(r.peer[0].queue[0].op, OP_RELEASE);
+	finish(&r);
+	CHECK_INT(left_behind(&r), 0);
+	/* no longer held, though a majority may still carry it */
+	for (size_t i = 0; i < sizeof(before_end) / sizeof(before_end[0]); i++) {
+		hold(&r, 3);
+		r.now = validity(BEGIN) - before_end[i];
+		leave(&r, USEC_SEC);
+		CHECK_INT(r.q.leave_for, 0);
+		CHECK_INT(r.q.loss, LOSS_EXPIRED);
+		CHECK_INT(sends(&r, OP_LEAVE), 0);
+		CHECK_INT(sends(&r, OP_RELEASE), 3);
+		finish(&r);
+		CHECK_INT(left_behind(&r), 0);
+	}
+	hold(&r, 3);
+	for (int i = 0; i < 2; i++) {
+		next_round(&r);
+		votes(&r, "YFF");
+	}
+	CHECK_INT(r.q.state, QUORUM_EXPIRING);
+	CHECK_INT(r.q.loss, LOSS_DENIED);
+	leave(&r, USEC_SEC);
+	CHECK_INT(r.q.leave_for, 0);
+	CHECK_INT(sends(&r, OP_RELEASE), 1);
+	CHECK_INT(sends(&r, OP_LEAVE), 0);
+	/* held, by a hair */
+	hold(&r, 3);
+	r.now = validity(BEGIN) - GUARD - 1;
+	leave(&r, USEC_SEC);
+	CHECK_INT(sends(&r, OP_LEAVE), 3);
+	CHECK_INT(r.q.loss, LOSS_NONE);
+}
+
+TEST(the_first_word_about_leaving_is_the_last)
+{
+	struct rig r;
+
+	hold(&r, 3);
+	link_down(&r, 2, REASON_CLOSED);
+	leave(&r, USEC_SEC);
+	let_go(&r);
+	leave(&r, 5 * USEC_SEC);
+	CHECK_INT(r.q.leave_for, USEC_SEC);
+	link_up(&r, 2);
+	CHECK_INT(r.peer[2].queue[0].op, OP_LEAVE);
+	CHECK_INT(sends(&r, OP_RELEASE), 0);
+	hold(&r, 3);
+	link_down(&r, 2, REASON_CLOSED);
+	let_go(&r);
+	leave(&r, USEC_SEC);
+	CHECK_INT(r.q.leave_for, 0);
+	link_up(&r, 2);
+	CHECK_INT(r.peer[2].queue[0].op, OP_RELEASE);
+	CHECK_INT(sends(&r, OP_LEAVE), 0);
+}
+
+/* ---- whose key it is ---- */
+
+#define OUR_ID "0123456789abcdef0123456789abcdef01234567"
+#define AN_ID "fedcba9876543210fedcba9876543210fedcba98"
+#define OTHER_ID "00000000000000000000000000000000000000ff"
+
+/* Three nodes say so of the key, in a first attempt; how many of them mean one of the ids? */
+static int held_by(const char *ids, const char *value, size_t len, const char **token)
+{
+	static struct rig r;
+
+	ask(&r, 3, NEVER);
+	for (int i = 0; i < 3; i++)
+		reply_text(&r, i, VOTE_FOREIGN, value, len);
+	CHECK(quorum_is_pausing(&r.q));
+	return quorum_held_by(&r.q, ids, token);
+}
+
+TEST(a_holder_is_known_by_its_id)
+{
+	char longest[ANSWER_TEXT_MAX] = OUR_ID ":";
+	const char *token = NULL;
+	static const char lead[] = "89abcdef01234567 fedcba9876543210fedcba9:x";
+	static const struct {
+		const char *ids, *value;
+		size_t len; /* 0: all of it */
+		bool ours;
+	} cases[] = {
+		{OUR_ID, OUR_ID ":alice@web1:42 make", 0, true},
+		{OUR_ID, OUR_ID ":", 0, true},
+		{AN_ID " " OUR_ID, OUR_ID ":x", 0, true},
+		{OUR_ID " " AN_ID, OUR_ID ":x", 0, true},
+		{OTHER_ID " " OUR_ID " " AN_ID, OUR_ID ":x", 0, true},
+		{AN_ID "  " OUR_ID " ", OUR_ID ":x", 0, true},
+		/* somebody else's */
+		{OUR_ID, OTHER_ID ":x", 0, false},
+		{OUR_ID " " AN_ID, OTHER_ID ":x", 0, false},
+		{OUR_ID, "x:" OUR_ID ":x", 0, false},
+		{OUR_ID, "0123456789ABCDEF0123456789ABCDEF01234567:x", 0, false},
+		{"", OUR_ID ":x", 0, false},
+		{" ", OUR_ID ":x", 0, false},
+		{"0123456789abcdef", OUR_ID ":x", 0, false},
+		/* too short: not a value of ours, and less than an id is in any list */
+		{OUR_ID, OUR_ID, 0, false},
+		{OUR_ID, OUR_ID ":", 39, false},
+		{OUR_ID, OUR_ID ":", 1, false},
+		{OUR_ID, "", 0, false},
+		{OUR_ID, "(hash)", 0, false},
+		/* it stands in the list, but across two ids */
+		{OUR_ID " " AN_ID, lead, 0, false},
+		/* not text */
+		{OUR_ID, "\0" OUR_ID ":x", 43, false},
+		{OUR_ID, "0123456789abcdef\0000123456789abcdef0123456:x", 42, false},
+		{OUR_ID,
+			"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+			"\0\0\0\0\0\0\0",
+			43, false},
+		{OUR_ID, OUR_ID "\0\xff\n", 43, true},
+		{OUR_ID, "\xff\xfe\xfd 89abcdef01234567 89abcdef01234567 89", 0, false},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		size_t len = cases[i].len ? cases[i].len : strlen(cases[i].value);
+		int n;
+
+		token = "untouched";
+		n = held_by(cases[i].ids, cases[i].value, len, &token);
+		unit_check(n == (cases[i].ours ? 3 : 0), __FILE__, __LINE__, "case %zu: %d", i, n);
+		CHECK_TEXT(token, cases[i].ours ? cases[i].value : "untouched");
+	}
+	CHECK_INT(strlen(OUR_ID), TOKEN_ID_LEN);
+	/* The longest value that a node tells of. */
+	memset(longest + TOKEN_ID_LEN + 1, 'x', sizeof(longest) - TOKEN_ID_LEN - 2);
+	CHECK_INT(held_by(OUR_ID, longest, sizeof(longest) - 1, &token), 3);
+	CHECK_TEXT(token, longest);
+}
+
+TEST(a_holder_is_counted_by_nodes)
+{
+	struct rig r;
+	const char *token = "untouched", value[] = AN_ID ":x", other[] = OTHER_ID ":x";
+	const char ids[] = OUR_ID " " AN_ID;
+	size_t len = sizeof(value) - 1;
+
+	start(&r, 7, NEVER);
+	CHECK_INT(quorum_held_by(&r.q, ids, &token), 0);
+	all_up(&r);
+	CHECK_INT(quorum_held_by(&r.q, ids, &token), 0);
+	/* Whatever else they say, only a key that is held by somebody has a holder. */
+	reply_text(&r, 0, VOTE_FOREIGN, value, len);
+	reply_text(&r, 1, VOTE_GONE, value, len);
+	reply_text(&r, 2, VOTE_YES, value, len);
+	reply_text(&r, 3, VOTE_ABSENT, value, len);
+	CHECK_INT(quorum_held_by(&r.q, ids, &token), 1);
+	CHECK_TEXT(token, value);
+	reply_text(&r, 4, VOTE_FOREIGN, other, len);
+	reply_text(&r, 5, VOTE_FOREIGN, value, len);
+	CHECK_INT(quorum_held_by(&r.q, ids, &token), 2);
+	CHECK_INT(quorum_held_by(&r.q, OTHER_ID, &token), 1);
+	CHECK_TEXT(token, other);
+	token = "untouched";
+	CHECK_INT(quorum_held_by(&r.q, OUR_ID, &token), 0);
+	CHECK_TEXT(token, "untouched");
+	reply_text(&r, 6, VOTE_FOREIGN, value, len);
+	CHECK(quorum_is_pausing(&r.q));
+	CHECK_INT(quorum_held_by(&r.q, ids, &token), 3);
+	/* The next attempt asks anew. */
+	wait_until(&r, r.up.wake_at);
+	CHECK_INT(quorum_held_by(&r.q, ids, &token), 0);
 }

@@ -13,7 +13,7 @@
 
 TEST(request_parts)
 {
-	static const enum op ops[] = {OP_ACQUIRE, OP_EXTEND, OP_HEAL, OP_RELEASE};
+	static const enum op ops[] = {OP_ACQUIRE, OP_EXTEND, OP_HEAL, OP_RELEASE, OP_LEAVE};
 	struct request r;
 
 	for (size_t i = 0; i < COUNT_OF(ops); i++) {
@@ -44,6 +44,7 @@ TEST(request_scripts)
 		{OP_HEAL, "redis.call('SET',KEYS[1],ARGV[1],'PX',ARGV[2])", {"DEL", "PEXPIRE'"}},
 		{OP_EXTEND, "redis.call('PEXPIRE',KEYS[1],ARGV[2])", {"DEL", "'SET'"}},
 		{OP_RELEASE, "redis.call('DEL',KEYS[1])", {"PEXPIRE'", "'SET'"}},
+		{OP_LEAVE, "redis.call('PEXPIRE',KEYS[1],ARGV[2])", {"DEL", "'SET'"}},
 	};
 	struct request r;
 
@@ -58,6 +59,26 @@ TEST(request_scripts)
 		for (int n = 0; cases[i].never[n]; n++)
 			unit_check(!strstr(r.argv[1], cases[i].never[n]), __FILE__, __LINE__,
 				"op %d has %s", (int)cases[i].op, cases[i].never[n]);
+	}
+}
+
+/* The last word of a lock that is left to others: the key's rest in place of the ttl. */
+TEST(request_leave)
+{
+	static const struct {
+		usec leave_for;
+		const char *ttl;
+	} cases[] = {{999, "0"}, {USEC_MSEC, "1"}, {1500 * USEC_MSEC + 1, "1500"},
+		{86400 * USEC_SEC, "86400000"}};
+	struct request extend, leave;
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		request_build(&extend, OP_EXTEND, "k", "t", 30 * USEC_SEC);
+		request_build(&leave, OP_LEAVE, "k", "t", cases[i].leave_for);
+		CHECK_INT(leave.argc, extend.argc);
+		for (int n = 0; n < 5; n++)
+			CHECK_TEXT(leave.argv[n], extend.argv[n]);
+		CHECK_TEXT(leave.argv[5], cases[i].ttl);
 	}
 }
 

@@ -4,6 +4,7 @@
 #include "base/token.h"
 #include "unit/unit.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,6 +35,10 @@ TEST(settings_defaults)
 	CHECK_INT(s.node_timeout, USEC_SEC);
 	CHECK_INT(s.drift_permille, 100);
 	CHECK_INT(s.kill_after, 3 * USEC_SEC);
+	CHECK_INT(s.on_lost, SIGTERM);
+	CHECK_INT(s.max_run, NEVER);
+	CHECK_INT(s.min_hold, 0);
+	CHECK_INT(s.reentrant + s.wait_descendants, 0);
 	CHECK_INT(s.verbose + s.quiet + s.help + s.version, 0);
 	CHECK_INT(s.nodes.count, 1);
 	CHECK_TEXT(s.nodes.node[0].label, DEFAULT_NODES);
@@ -46,6 +51,51 @@ TEST(settings_defaults)
 	CHECK_INT(p.guard, 3500 * MS);
 	CHECK_INT(settings_leash(&s).kill_after, 3 * USEC_SEC);
 	CHECK_INT(settings_leash(&s).reap, 500 * MS);
+	CHECK_INT(settings_leash(&s).on_lost, SIGTERM);
+	CHECK_INT(settings_leash(&s).max_run, NEVER);
+}
+
+/* How much of the validity must be left when the lock is given up: what the loss makes of it. */
+TEST(settings_guard_follows_from_on_lost)
+{
+	static const struct {
+		int on_lost;
+		usec kill_after, guard;
+	} cases[] = {
+		{SIGTERM, UNSET, 3500 * MS},
+		{SIGUSR1, UNSET, 3500 * MS},
+		{SIGKILL, UNSET, 500 * MS},
+		{0, UNSET, 0},
+		{SIGTERM, 0, 500 * MS},
+		{SIGTERM, 7 * USEC_SEC, 7500 * MS},
+		{SIGKILL, 7 * USEC_SEC, 500 * MS},
+		{0, 7 * USEC_SEC, 0},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct settings s = fresh();
+		struct leash_policy leash;
+		struct policy p;
+		struct err e;
+
+		s.on_lost = cases[i].on_lost;
+		s.kill_after = cases[i].kill_after;
+		s.max_run = 60 * USEC_SEC;
+		s.min_hold = 3600 * USEC_SEC;
+		CHECK_INT(settings_finish(&s, &e), 0);
+		leash = settings_leash(&s);
+		CHECK_INT(leash.on_lost, cases[i].on_lost);
+		CHECK_INT(leash.kill_after,
+			cases[i].kill_after == UNSET ? 3 * USEC_SEC : cases[i].kill_after);
+		CHECK_INT(leash.reap, 500 * MS);
+		CHECK_INT(leash.max_run, 60 * USEC_SEC);
+		p = settings_policy(&s);
+		CHECK_INT(p.guard, cases[i].guard);
+		CHECK_INT(p.guard, leash_guard(&leash));
+		/* Neither limit has to do with the ttl. */
+		CHECK_INT(s.min_hold, 3600 * USEC_SEC);
+		CHECK_INT(p.ttl, 30 * USEC_SEC);
+	}
 }
 
 TEST(settings_derived)
@@ -150,6 +200,7 @@ TEST(settings_accepted_fit_the_ttl)
 		UNSET, MS, 50 * MS, 333 * MS, 5 * USEC_SEC, 3600 * USEC_SEC};
 	static const usec kills[] = {UNSET, 0, 10 * MS, USEC_SEC, 60 * USEC_SEC};
 	static const long drifts[] = {10, 100, 333, 500};
+	static const int signals[] = {SIGTERM, SIGKILL, 0};
 	int accepted = 0, refused = 0;
 
 	for (usec ttl = 0; ttl < (usec)36500 * 86400 * USEC_SEC; ttl += MS + ttl / 50)
@@ -165,6 +216,8 @@ TEST(settings_accepted_fit_the_ttl)
 					s.node_timeout = timeouts[t];
 					s.kill_after = kills[k];
 					s.drift_permille = drifts[d];
+					/* The ways to lose it take turns. */
+					s.on_lost = signals[(accepted + refused) % 3];
 					if (settings_finish(&s, &e) < 0) {
 						refused++;
 						continue;

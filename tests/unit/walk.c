@@ -1,7 +1,8 @@
 /*
- * walk: one or two holders against a small world of nodes that dawdle, fall silent, restart, answer
- * with errors and whose clocks run apart; thousands of times at random, the rules checked after
- * each step. WALK_SEED=n shows one walk; WALK_SEEDS=n walks that many.
+ * walk: one or two holders, who at times extend out of turn and leave the key in the end, against a
+ * small world of nodes that dawdle, fall silent, restart, answer with errors and whose clocks run
+ * apart; thousands of times at random, the rules checked after each step. WALK_SEED=n shows one
+ * walk; WALK_SEEDS=n walks that many.
  */
 #include "core/quorum.h"
 
@@ -33,6 +34,8 @@ enum rule {
 	RULE_RELEASE_TIME,
 	RULE_DEBT,
 	RULE_LEFT,
+	RULE_LEAVE,
+	RULE_EXTEND,
 	RULE_TRUTH,
 	RULE_MUTEX,
 	RULE_DENIED,
@@ -43,6 +46,7 @@ struct message {
 	enum op op;
 	uint32_t round;
 	int token;
+	usec ttl;
 	bool served;
 	usec serve_at, back_at;
 	struct answer answer;
@@ -65,6 +69,7 @@ enum mood { WELL, SLOW, SILENT, REFUSING, ERRORS, MOODS };
 struct server {
 	int holder;
 	usec ends;
+	int left; /* the token that it was last told to keep until it ends by itself */
 	int refused[CLIENTS]; /* the token that it answered the release of with an error */
 	enum mood mood;
 	int life;
@@ -78,7 +83,9 @@ struct client {
 	struct wire wire[SERVERS];
 	int id;
 	int token;
-	usec start_at, let_go_at, asleep_until;
+	usec start_at, extend_at, let_go_at, asleep_until;
+	usec leave_for; /* what it asks for, */
+	bool leaves; /* and whether the lock was held then */
 	bool started;
 	uint32_t round; /* the newest in which anything was asked, */
 	usec round_at; /* when that began, */
@@ -103,7 +110,7 @@ static struct {
 	uint64_t first_seed[RULES];
 	char words[RULES][120];
 	long steps, held, extended, healed, busy, no_quorum, slow, expired, denied, over,
-		honest_pairs;
+		honest_pairs, nudged, left;
 } tally;
 
 /* ---- helpers ---- */
@@ -174,10 +181,16 @@ static void expire(const struct world *w, struct server *s)
 		s->holder = NOBODY;
 }
 
-static void hold_key(const struct world *w, struct server *s, int token)
+static void hold_key(const struct world *w, struct server *s, const struct message *m)
 {
-	s->holder = token;
-	s->ends = w->now + w->policy.ttl * 1000 / s->rate;
+	s->holder = m->token;
+	s->ends = w->now + m->ttl * 1000 / s->rate;
+	s->left = m->op == OP_LEAVE ? m->token : NOBODY;
+}
+
+static bool is_parting(enum op op)
+{
+	return op == OP_RELEASE || op == OP_LEAVE;
 }
 
 static enum vote carry_out(const struct world *w, struct server *s, const struct message *m)
@@ -192,7 +205,7 @@ static enum vote carry_out(const struct world *w, struct server *s, const struct
 	if (m->op == OP_RELEASE)
 		s->holder = NOBODY;
 	else
-		hold_key(w, s, m->token);
+		hold_key(w, s, m);
 	return VOTE_YES;
 }
 
@@ -204,7 +217,7 @@ static void serve(struct world *w, int node, struct message *m)
 	m->served = true;
 	m->answer = answer_absent(REASON_LOADING, "LOADING");
 	/* A node that answers with an error may have done it all the same. */
-	if (s->mood == ERRORS && m->op == OP_RELEASE)
+	if (s->mood == ERRORS && is_parting(m->op))
 		s->refused[m->token % CLIENTS] = m->token;
 	if (s->mood == ERRORS && chance(w, 60))
 		return;
@@ -377,6 +390,19 @@ static void check_ask(struct world *w, struct client *c, const struct action *a)
 		breach(w, c, RULE_DEBTOR, "asked a node that carries an earlier token");
 }
 
+/* Only what was held is left to others, and all of that is; an earlier token is deleted. */
+static void check_parting(struct world *w, struct client *c, const struct action *a)
+{
+	bool current = c->wire[a->node].kept_token == c->token;
+
+	if (a->op == OP_LEAVE && (!c->leaves || !current))
+		breach(w, c, RULE_LEAVE, "left what shall be deleted");
+	if (a->op == OP_RELEASE && c->leaves && current)
+		breach(w, c, RULE_LEAVE, "deleted what shall be left");
+	if (a->op == OP_LEAVE && (c->q.state < QUORUM_RELEASING || c->q.leave_for != c->leave_for))
+		breach(w, c, RULE_LEAVE, "left too early, or for another time");
+}
+
 static void send(struct world *w, struct client *c, const struct action *a)
 {
 	struct wire *wire = &c->wire[a->node];
@@ -384,20 +410,26 @@ static void send(struct world *w, struct client *c, const struct action *a)
 
 	if (wire->link != LINK_UP)
 		breach(w, c, RULE_WIRE, "sent on a link that is not up");
-	if (a->op != OP_RELEASE)
+	if (is_parting(a->op))
+		check_parting(w, c, a);
+	else
 		check_ask(w, c, a);
+	/* A connection that is broken takes it all the same, until that is noticed. */
+	if (wire->link == LINK_UP && a->op != OP_RELEASE && a->op != OP_EXTEND)
+		wire->kept_token = c->token;
 	if (wire->link != LINK_UP || wire->broken)
 		return;
-	if (wire->queued == 2 || (a->op != OP_RELEASE && wire->queued > 0) ||
-		(a->op == OP_RELEASE && wire->queued == 1 && m[-1].op == OP_RELEASE)) {
+	if (wire->queued == 2 || (!is_parting(a->op) && wire->queued > 0) ||
+		(is_parting(a->op) && wire->queued == 1 && is_parting(m[-1].op))) {
 		breach(w, c, RULE_FLIGHT, "more in flight than a request and a release");
 		return;
 	}
-	*m = (struct message){.op = a->op, .round = a->round, .token = c->token};
+	*m = (struct message){.op = a->op,
+		.round = a->round,
+		.token = c->token,
+		.ttl = a->op == OP_LEAVE ? c->q.leave_for : w->policy.ttl};
 	if (a->op == OP_RELEASE)
 		m->token = wire->kept_token;
-	else if (a->op != OP_EXTEND)
-		wire->kept_token = c->token;
 	wire->queued++;
 	schedule(w, wire, a->node, m);
 }
@@ -480,14 +512,15 @@ static void check_times(struct world *w, struct client *c)
 		breach(w, c, RULE_RELEASE_TIME, "releases for too long");
 }
 
-/* Whatever a node carries of ours is known as a debt. */
+/* Whatever a node carries of ours, and was not left to others, is known as a debt. */
 static void check_debts(struct world *w, struct client *c)
 {
 	for (int i = 0; i < w->nodes; i++) {
 		const struct server *s = &w->server[i];
 		const struct member *m = &c->q.member[i];
 
-		if (!is_ours(c, s->holder) || w->now >= s->ends || w->now >= m->owes_until)
+		if (!is_ours(c, s->holder) || s->left == s->holder || w->now >= s->ends ||
+			w->now >= m->owes_until)
 			continue;
 		if (!m->owes || c->wire[i].kept_token != s->holder)
 			breach(w, c, RULE_DEBT, "a token on a node that owes none");
@@ -507,12 +540,33 @@ static void check_end(struct world *w, struct client *c)
 				serve(w, i, &wire->queue[n]);
 		wire->queued = 0;
 		expire(w, s);
+		tally.left += is_ours(c, s->holder) && s->left == s->holder;
+		if (s->left && s->left == s->holder)
+			continue;
 		if (is_ours(c, s->holder) && wire->link == LINK_UP && !wire->broken &&
 			s->refused[c->id] != s->holder && !m->release_refused)
 			breach(w, c, RULE_LEFT, "a token left on a node that can be reached");
 		if (is_ours(c, s->holder) && !m->owes && w->now < m->owes_until)
 			breach(w, c, RULE_LEFT, "a token left and forgotten");
 	}
+}
+
+/* Asked to, it extends at once, if it holds the lock and is not about it already. */
+static void check_extend(struct world *w, struct client *c, uint32_t round_before,
+	bool asking_before, enum quorum_state before)
+{
+	const struct quorum *q = &c->q;
+	bool extends = q->state == QUORUM_HELD && !asking_before;
+
+	tally.nudged += extends;
+	if (extends && (q->round != round_before + 1 || q->round_at != w->now))
+		breach(w, c, RULE_EXTEND, "does not extend though asked to");
+	if (q->state == QUORUM_HELD && asking_before && q->round != round_before)
+		breach(w, c, RULE_EXTEND, "begins anew while it extends");
+	for (int i = 0; i < c->up.count; i++)
+		if (c->up.action[i].op == OP_EXTEND && c->up.action[i].kind == ACT_SEND &&
+			(q->state != QUORUM_HELD || before != QUORUM_HELD))
+			breach(w, c, RULE_EXTEND, "extends what is not held");
 }
 
 static void count(const struct client *c, enum quorum_state before)
@@ -540,6 +594,7 @@ static void step(struct world *w, struct client *c, struct event *ev)
 	enum quorum_state before = c->q.state;
 	usec valid_before = c->q.valid_until;
 	uint32_t round_before = c->q.round;
+	bool asking_before = c->q.asking;
 
 	ev->now = w->now;
 	ev->random = draw(w);
@@ -566,6 +621,8 @@ static void step(struct world *w, struct client *c, struct event *ev)
 		breach(w, c, RULE_BUSY_LOOP, "turns without getting on");
 		w->over = true;
 	}
+	if (ev->kind == EV_EXTEND)
+		check_extend(w, c, round_before, asking_before, before);
 	check_belief(w, c, valid_before, before);
 	check_times(w, c);
 	perform(w, c);
@@ -610,7 +667,7 @@ static void tell_reply(struct world *w, struct client *c, int node)
 	step(w, c, &ev);
 }
 
-enum happening { NOTHING, CHAOS, SERVE, LINK, REPLY, TIME, LET_GO, START };
+enum happening { NOTHING, CHAOS, SERVE, LINK, REPLY, TIME, EXTEND, LET_GO, START };
 
 struct next {
 	usec at;
@@ -674,6 +731,8 @@ static struct next find_next(struct world *w)
 		consider(w, &next,
 			(struct next){usec_max(c->up.wake_at, c->asleep_until), TIME, c, 0, NULL});
 		consider(w, &next,
+			(struct next){usec_max(c->extend_at, c->asleep_until), EXTEND, c, 0, NULL});
+		consider(w, &next,
 			(struct next){usec_max(c->let_go_at, c->asleep_until), LET_GO, c, 0, NULL});
 	}
 	return next;
@@ -704,9 +763,16 @@ static void happen(struct world *w, const struct next *next)
 	case TIME:
 		step(w, c, &(struct event){.kind = EV_TIME});
 		break;
+	case EXTEND:
+		c->extend_at = w->now + 1 + up_to(w, w->policy.ttl);
+		step(w, c, &(struct event){.kind = EV_EXTEND});
+		break;
 	case LET_GO:
 		c->let_go_at = NEVER;
-		step(w, c, &(struct event){.kind = EV_RELEASE});
+		/* Held it was if it is so still: time may have ended it unseen. */
+		c->leaves = c->leave_for > 0 && c->q.state == QUORUM_HELD &&
+			    w->now < c->q.valid_until - w->policy.guard;
+		step(w, c, &(struct event){.kind = EV_RELEASE, .leave_for = c->leave_for});
 		break;
 	case START:
 		c->started = true;
@@ -740,6 +806,8 @@ static void make_client(struct world *w, int id)
 	quorum_init(&c->q, &w->policy);
 	c->start_at = w->now + (id ? up_to(w, w->policy.ttl / 4) : 0);
 	c->let_go_at = c->start_at + up_to(w, 2 * w->policy.ttl);
+	c->extend_at = chance(w, 50) ? c->start_at + up_to(w, w->policy.ttl) : NEVER;
+	c->leave_for = chance(w, 50) ? 1 + up_to(w, 2 * w->policy.ttl) : 0;
 	c->asleep_until = 0;
 }
 
@@ -825,6 +893,8 @@ RULE(walk_gets_on, RULE_BUSY_LOOP)
 RULE(walk_releases_in_bounded_time, RULE_RELEASE_TIME)
 RULE(walk_every_token_is_known_as_a_debt, RULE_DEBT)
 RULE(walk_nothing_is_left_within_reach, RULE_LEFT)
+RULE(walk_what_was_held_is_left_and_nothing_else, RULE_LEAVE)
+RULE(walk_extends_when_asked_to, RULE_EXTEND)
 RULE(walk_held_is_true_on_the_nodes, RULE_TRUTH)
 RULE(walk_one_holder_at_a_time, RULE_MUTEX)
 RULE(walk_not_denied_unless_a_key_was_lost, RULE_DENIED)
@@ -835,9 +905,10 @@ TEST(walk_comes_everywhere)
 	walk_all();
 	printf("# %ld steps: held %ld, extended %ld, healed %ld, busy %ld, no quorum %ld, slow "
 	       "%ld, "
-	       "expired %ld, denied %ld, over %ld, honest pairs %ld\n",
+	       "expired %ld, denied %ld, over %ld, honest pairs %ld, nudged %ld, left %ld\n",
 		tally.steps, tally.held, tally.extended, tally.healed, tally.busy, tally.no_quorum,
-		tally.slow, tally.expired, tally.denied, tally.over, tally.honest_pairs);
+		tally.slow, tally.expired, tally.denied, tally.over, tally.honest_pairs,
+		tally.nudged, tally.left);
 	if (getenv("WALK_SEED") || getenv("WALK_SEEDS"))
 		return;
 	CHECK(tally.held > 1000);
@@ -849,4 +920,6 @@ TEST(walk_comes_everywhere)
 	CHECK(tally.denied > 100);
 	CHECK(tally.over > SEEDS);
 	CHECK(tally.honest_pairs > 1000);
+	CHECK(tally.nudged > 1000);
+	CHECK(tally.left > 1000);
 }

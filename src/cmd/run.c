@@ -347,10 +347,11 @@ static void go_on(struct run *r)
 		r->keeper_at = usec_min(r->keeper_at, clock_now());
 }
 
-/* Before the guardian's words: that it was stopped is old news to one who was just continued. */
-static void take_signals(struct run *r)
+/* True if we were stopped, and now go on. */
+static bool take_signals(struct run *r)
 {
 	struct caught caught;
+	bool went_on = false;
 
 	while (signals_next(&r->signals, &caught))
 		switch (caught.number) {
@@ -359,11 +360,13 @@ static void take_signals(struct run *r)
 			break;
 		case SIGCONT:
 			go_on(r);
+			went_on = true;
 			break;
 		default:
 			pass_on(r, &caught);
 			break;
 		}
+	return went_on;
 }
 
 static void tell_stubborn(const struct run *r, const struct tree *tree)
@@ -381,7 +384,8 @@ static void tell_stubborn(const struct run *r, const struct tree *tree)
 		tree->refused ? "this user may not end" : "do not end", (int)tree->pid, name);
 }
 
-static void hear_guardian(struct run *r)
+/* That the command was stopped is old news to one who went on after that. */
+static void hear_guardian(struct run *r, bool went_on)
 {
 	enum hearing hearing;
 	struct word word;
@@ -394,7 +398,7 @@ static void hear_guardian(struct run *r)
 		}
 		switch (word.kind) {
 		case WORD_STOPPED:
-			if (!r->continued)
+			if (!went_on && !r->continued)
 				signals_stop_with(word.pid);
 			break;
 		case WORD_STUBBORN:
@@ -441,6 +445,7 @@ static void replace_guardian(struct run *r, usec now)
 static void supervise(struct run *r)
 {
 	usec settle_at = clock_now() + SETTLE_AFTER;
+	bool went_on;
 
 	guardian_look(&r->guardian); /* it may have been stopped before */
 	while (!r->is_over) {
@@ -461,9 +466,9 @@ static void supervise(struct run *r)
 			guardian_settle();
 			settle_at = NEVER;
 		}
-		take_signals(r);
+		went_on = take_signals(r);
 		read_notes(r);
-		hear_guardian(r);
+		hear_guardian(r, went_on);
 		if (!r->is_over && clock_now() >= replace_at(r))
 			replace_guardian(r, clock_now());
 		if (!r->is_over && wants_keeper && clock_now() >= r->keeper_at)

@@ -70,6 +70,9 @@ continue_node() { kill -CONT "${PID[$1]}"; }
 # in_state PID LETTER: what /proc says, such as T (stopped) or Z (zombie).
 in_state() { [ "$(sed 's/.*) //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 
+# not CMD...: the shell does not end a test for a line that begins with "!".
+not() { ! "$@"; }
+
 # eventually CMD...: polls until it is true, for at most 20 seconds.
 eventually() {
 	local tries=1000

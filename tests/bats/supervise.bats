@@ -63,12 +63,12 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 	steal a
 	ended_with 79
 	file_has "$T/usr1" "got usr1"
-	! file_has "$T/usr1" "got term"
+	not file_has "$T/usr1" "got term"
 	in_background "$T/kill" run -k b --ttl 2s --on-lost kill -- bash -c "$script" "$T/go"
 	eventually file_has "$T/kill" up
 	steal b
 	ended_with 79
-	! file_has "$T/kill" "got"
+	not file_has "$T/kill" "got"
 	in_background "$T/warn" run -k c --ttl 1s --on-lost warn -- bash -c "$script" "$T/go"
 	eventually file_has "$T/warn" up
 	steal c
@@ -76,7 +76,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 	touch "$T/go"
 	ended_with 79
 	file_has "$T/warn" end
-	! file_has "$T/warn" "got"
+	not file_has "$T/warn" "got"
 }
 
 @test "what cannot work is refused at the start" {
@@ -167,7 +167,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 	[[ "${lines[0]}" == "redlock: the command left 1 process behind that runs on without the lock, $pid ("*")" ]]
 	[[ "${lines[1]}" == "hint: --wait-descendants waits"* ]]
 	[ "${#lines[@]}" -eq 2 ]
-	! is_gone "$pid"
+	not is_gone "$pid"
 	held_on job 0
 }
 
@@ -178,7 +178,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 	pid=$(cat "$T/tree")
 	eventually in_family "$pid" "$(guardian_of "$BG")"
 	run -75 redlock run -n -k job -- true
-	! is_gone "$BG"
+	not is_gone "$BG"
 	touch "$T/go"
 	ended_with 7
 	[ "$(cat "$T/out")" = "" ]
@@ -216,6 +216,18 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 	[ "$status" -eq 1 ]
 }
 
+@test "a process whose first thread has ended is no zombie" {
+	in_background "$T/out" run -k job --kill-after 100ms -- bash -c \
+		"setsid '$REDLOCK_BUILD/tools/headless' $T/tree & sleep 60"
+	eventually test -s "$T/tree"
+	pid=$(cat "$T/tree")
+	eventually in_state "$pid" Z
+	[ "$(ls "/proc/$pid/task" | wc -l)" -eq 2 ]
+	kill -TERM "$BG"
+	ended_with 143
+	[ ! -e "/proc/$pid" ]
+}
+
 # ---- redlock's own death ----
 
 @test "redlock killed: the tree is gone while the key is still there" {
@@ -251,7 +263,7 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 	kill -KILL "$(pgrep -P "$BG" | grep -vx "$(cat "$T/before")")"
 	ended_with 125
 	tree_is_gone
-	! is_gone "$(cat "$T/before")"
+	not is_gone "$(cat "$T/before")"
 }
 
 @test "a guardian that somebody stops is continued at once" {
@@ -412,7 +424,7 @@ no_overlap() {
 	eventually held_on job 0
 	kill -CONT "$BG"
 	ended_with 79
-	! file_has "$T/out" "^on"
+	not file_has "$T/out" "^on"
 }
 
 @test "the machine asleep: the lock aged, and the command is ended on waking" {
@@ -543,7 +555,7 @@ own_signals() {
 	for pid in "$BG" "$guardian"; do
 		eventually let_go "$pid"
 		[ "$(readlink "/proc/$pid/fd/2")" = "$T/err" ]
-		! ls -l "/proc/$pid/fd" | grep -E "$T/(nasty|out)"
+		[ "$(ls -l "/proc/$pid/fd" | grep -cE "$T/(nasty|out)")" = 0 ]
 	done
 	# nor does the guardian keep what is redlock's: a socket to it, its signals, its timer
 	[ "$(ls "/proc/$guardian/fd" | wc -l)" -eq 6 ]

@@ -1,0 +1,304 @@
+# redlock run on a terminal (tests/tools/pty): whoever sits there must not notice that it is there.
+# Most tests play twice: the first time without redlock, to know that the test itself is right.
+
+load nodes
+
+# In front of a command: nothing, and a lock.
+ALONE=alone
+LOCKED='redlock run -k job --'
+
+setup() {
+	nodes_start 3
+	mkdir "$T/bin"
+	cd "$T"
+	# Both leave their pid, which is the job's, in $T/job.
+	tool alone sh 'echo $$ > job' 'exec "$@"'
+	tool redlock sh 'echo $$ > job' "exec ${REDLOCK_UNDER:-} '$REDLOCK_BUILD/redlock' \"\$@\""
+	tool asking bash '
+		echo $$ > pid
+		echo "<asking>"
+		while read -r line; do echo "<$line>"; done
+		exit 5'
+	# -t: a trap that becomes due just before read(2) is run a moment later, not with the next line
+	tool counting bash '
+		trap "((++int))" INT; trap "((++quit))" QUIT; trap "((++winch))" WINCH
+		trap '\''echo "<int=$int quit=$quit winch=$winch>"'\'' RTMIN+5
+		echo $$ > pid
+		echo "<counting>"
+		while read -rt 0.1 line || [ $? -gt 128 ]; do :; done
+		exit 5'
+	tool fullscreen bash '
+		trap "new=yes" WINCH
+		before=$(stty -g)
+		stty raw -echo
+		echo "<fullscreen>"
+		until key=$(head -c 1); [ "$key" = q ]; do
+			echo "<$key $(stty size) new=$new>"
+		done
+		stty "$before"
+		exit 5'
+	# Patient: no node looks dead because the machine is busy.
+	export REDLOCK_TTL=600s REDLOCK_NODE_TIMEOUT=100s
+	export PATH=$T/bin:$PATH T N LC_ALL=C TERM=dumb PS1='ready> ' HISTFILE=/dev/null INPUTRC=/dev/null
+	export -f node eventually held_on holders file_has in_state is_gone is_stopped stopped settle echo_is_off
+}
+teardown() { nodes_stop; }
+
+# tool NAME SHELL LINE...: a script. sh where PS1 shall be kept.
+tool() {
+	printf '%s\n' "#!/bin/$2" "${@:3}" > "$T/bin/$1"
+	chmod +x "$T/bin/$1"
+}
+
+# terminal STEP... -- COMMAND...: $status, and what was shown in $output.
+terminal() {
+	run "$REDLOCK_BUILD/tools/pty" "$@"
+	echo "--- $*"
+	echo "$output"
+	free_everywhere job
+}
+
+# shows N TEXT: $output has the TEXT so often.
+shows() { [ "$(grep -oF -- "$2" <<< "$output" | wc -l)" -eq "$1" ]; }
+
+# stopped FILE: once the process is whose pid is there. When the shell has its prompt, the command below
+# redlock may have its stop still pending, and would eat the next key.
+is_stopped() { [ -s "$1" ] && in_state "$(cat "$1")" T 2> /dev/null; }
+stopped() { eventually is_stopped "$1"; }
+
+# settle: has the command count. What the job got before, redlock passes on before this signal, whose
+# number comes last.
+settle() { kill -RTMIN+5 "$(cat job)"; }
+
+echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
+
+@test "a shell asks, runs what is typed, and its status is redlock's" {
+	for way in "$ALONE" "$LOCKED"; do
+		terminal expect:'ready> ' send:'echo $((6 * 7))\r' expect:42 expect:'ready> ' \
+			send:'tty\r' expect:/dev/pts/ expect:'ready> ' send:'exit 3\r' -- $way sh
+		[ "$status" -eq 3 ]
+		shows 0 redlock
+	done
+}
+
+@test "an interactive bash has job control: stops a child of its own, and goes on with it" {
+	for way in "$ALONE" "$LOCKED"; do
+		terminal expect:'ready> ' send:'asking\r' expect:'<asking>' send:'one\r' expect:'<one>' \
+			send:'\x1a' expect:Stopped run:'stopped pid' expect:'ready> ' send:'fg\r' expect:asking \
+			send:'two\r' expect:'<two>' send:'\x04' expect:'ready> ' send:'exit 4\r' \
+			-- $way bash --norc -i
+		[ "$status" -eq 4 ]
+		shows 0 "no job control"
+		shows 0 redlock
+	done
+}
+
+@test "a full-screen program: raw keys, the window's new size, and the terminal as it was" {
+	for way in "$ALONE" "$LOCKED"; do
+		terminal expect:'<fullscreen>' send:k expect:'<k 24 80 new=>' size:30x100 \
+			send:'\x03' expect:'<\x03 30 100 new=yes>' send:q expect:'<the same>' \
+			-- sh -c "a=\$(stty -g); $way fullscreen; echo \$?; [ \"\$a\" = \"\$(stty -g)\" ] && echo '<the same>'"
+		[ "$status" -eq 0 ]
+		shows 1 5
+	done
+}
+
+@test "the full-screen programs of this machine" {
+	export TERM=vt100
+	echo 'the file' > file
+	for program in "vi -u NONE" vim less; do
+		[ "$(type -t ${program%% *})" = file ] || continue
+		for way in "$ALONE" "$LOCKED"; do
+			terminal expect:'the file' send:':q\r' -- $way $program file
+			[ "$status" -eq 0 ]
+		done
+	done
+}
+
+@test "a password is asked for and not shown" {
+	for way in "$ALONE" "$LOCKED"; do
+		terminal expect:'Password: ' run:'eventually echo_is_off' send:'secret\r' expect:'got secret' \
+			-- $way bash -c 'tty > tty; read -rs -p "Password: " p < /dev/tty; echo; echo "got $p"'
+		[ "$status" -eq 0 ]
+		shows 1 secret
+	done
+}
+
+@test "^C, ^\\ and a new window size reach the command once, and it decides" {
+	for way in "$ALONE" "$LOCKED"; do
+		terminal expect:'<counting>' send:'\x03' expect:^C run:settle \
+			expect:'<int=1 quit= winch=>' send:'\x1c' expect:'^\' run:settle \
+			expect:'<int=1 quit=1 winch=>' size:30x100 run:settle \
+			expect:'<int=1 quit=1 winch=1>' send:'\x04' -- $way counting
+		[ "$status" -eq 5 ]
+	done
+	# two of a kind that come at once count as one: here what redlock passes on comes later
+	terminal expect:'<counting>' run:'kill -STOP $(cat job); stopped job' size:30x100 \
+		send:'\x03' expect:^C send:'\x1c' expect:'^\' run:'kill -RTMIN+5 $(cat pid)' \
+		expect:'<int=1 quit=1 winch=1>' run:'kill -CONT $(cat job); settle' \
+		expect:'<int=1 quit=1 winch=1>' send:'\x04' -- $LOCKED counting
+	[ "$status" -eq 5 ]
+}
+
+@test "^C and ^\\ that kill the command kill redlock, so that a script around it ends too" {
+	for way in "$ALONE" "$LOCKED"; do
+		terminal expect:'<asking>' send:'\x03' -- \
+			bash -c "$way sh -c 'echo \"<asking>\"; exec sleep 60'; echo went on"
+		[ "$status" -eq 130 ]
+		shows 0 "went on"
+		# bash itself tells what it knows of QUIT
+		terminal expect:'<asking>' send:'\x1c' expect:Quit expect:'went on with 131' -- \
+			bash -c "ulimit -c 0; $way sh -c 'echo \"<asking>\"; exec sleep 60'; echo went on with \$?"
+		# a command that takes it and ends well ends nothing else
+		terminal expect:'<asking>' send:'\x03' expect:'went on with 5' -- \
+			bash -c "$way bash -c 'trap \"exit 5\" INT; echo \"<asking>\"; read'; echo went on with \$?"
+	done
+}
+
+@test "^Z gives the shell its prompt, and fg goes on" {
+	for way in "$ALONE" "$LOCKED"; do
+		terminal expect:'ready> ' send:"$way asking\\r" expect:'<asking>' send:'one\r' expect:'<one>' \
+			send:'\x1a' expect:Stopped run:'stopped pid' expect:'ready> ' send:'fg\r' expect:asking \
+			send:'two\r' expect:'<two>' send:'\x1a' expect:Stopped run:'stopped pid' expect:'ready> ' \
+			send:'bg\r' expect:'ready> ' run:'stopped job' \
+			send:'jobs -l\r' expect:'Stopped (tty input)' expect:'ready> ' send:'fg\r' expect:asking \
+			send:'three\r' expect:'<three>' send:'\x04' \
+			expect:'ready> ' send:'echo status $?\r' expect:'status 5' send:'exit 7\r' \
+			-- bash --norc -i
+		[ "$status" -eq 7 ]
+	done
+}
+
+@test "stopped for longer than the TTL: the command is gone before its lock, and fg says 79" {
+	tool writing bash 'trap "" TERM' 'echo "<writing>"' 'while :; do echo line >> written; sleep 0.002; done'
+	terminal expect:'ready> ' send:'redlock run -k job -t 5s --node-timeout 1s -- writing\r' expect:'<writing>' \
+		run:'eventually held_on job 3' send:'\x1a' expect:Stopped expect:'ready> ' \
+		run:'eventually held_on job 0; cp written before' send:'fg\r' expect:'ready> ' \
+		send:'echo status $?\r' expect:'status 79' send:'exit 7\r' -- bash --norc -i
+	[ "$status" -eq 7 ]
+	cmp written before
+	shows 1 "redlock: lost 'job'"
+}
+
+@test "a command that stops itself alone stops redlock with it, and fg goes on with both" {
+	for way in "$ALONE" "$LOCKED"; do
+		for signal in STOP TSTP; do
+			terminal expect:'ready> ' send:"$way asking\\r" expect:'<asking>' send:'one\r' expect:'<one>' \
+				run:"kill -$signal \$(cat pid)" expect:Stopped run:'stopped pid' expect:'ready> ' \
+				send:'fg\r' expect:asking send:'two\r' expect:'<two>' send:'\x04' \
+				expect:'ready> ' send:'echo status $?\r' expect:'status 5' send:'exit 7\r' \
+				-- bash --norc -i
+			[ "$status" -eq 7 ]
+		done
+		terminal expect:'ready> ' send:"$way bash --norc -i\\r" expect:'ready> ' \
+			send:'x=42\r' expect:'ready> ' send:'suspend -f\r' expect:Stopped expect:'ready> ' \
+			send:'fg\r' expect:bash expect:'ready> ' send:'echo x=$x\r' expect:x=42 expect:'ready> ' \
+			send:'exit 8\r' expect:exit expect:'ready> ' send:'exit $?\r' -- bash --norc -i
+		[ "$status" -eq 8 ]
+	done
+}
+
+@test "a run within the run is stopped and goes on likewise" {
+	terminal expect:'ready> ' send:'redlock run -k job -- bash --norc -i\r' expect:'ready> ' \
+		send:'redlock run --reentrant -k job -- asking\r' expect:'<asking>' \
+		send:'\x1a' expect:Stopped run:'stopped pid' expect:'ready> ' send:'fg\r' expect:asking \
+		send:'one\r' expect:'<one>' send:'\x1a' expect:Stopped run:'stopped pid' expect:'ready> ' \
+		send:'fg\r' expect:asking send:'two\r' expect:'<two>' \
+		send:'\x04' expect:'ready> ' send:'exit\r' expect:exit expect:'ready> ' \
+		send:'exit 7\r' -- bash --norc -i
+	[ "$status" -eq 7 ]
+}
+
+@test "in the background, reading from the terminal stops it, and fg goes on" {
+	for way in "$ALONE" "$LOCKED"; do
+		terminal expect:'ready> ' send:"$way asking &\\r" expect:'<asking>' \
+			run:'stopped job' send:'jobs -l\r' expect:'Stopped (tty input)' \
+			expect:'ready> ' send:'fg\r' expect:asking send:'one\r' expect:'<one>' \
+			send:'\x04' expect:'ready> ' send:'echo status $?\r' expect:'status 5' \
+			send:'exit 7\r' -- bash --norc -i
+		[ "$status" -eq 7 ]
+	done
+}
+
+@test "in the background, a terminal with tostop stops the command that writes, but not redlock" {
+	in_background "$T/holder" run -k job -- sh -c "until [ -e go ]; do sleep 0.02; done"
+	eventually held_on job 3
+	terminal expect:'ready> ' send:'stty tostop\r' expect:'ready> ' send:'alone echo never &\r' \
+		run:'stopped job' send:'jobs -l\r' expect:'Stopped (tty output)' \
+		expect:'ready> ' send:"$LOCKED touch done &\\r" expect:"redlock: waiting: " \
+		run:'touch go; eventually test -e done' send:'wait %2; echo status $?\r' \
+		expect:'status 0' expect:'ready> ' send:'stty -tostop; fg\r' expect:never expect:'ready> ' \
+		send:'exit 7\r' -- bash --norc -i
+	[ "$status" -eq 7 ]
+	ended_with 0
+}
+
+@test "in a pipeline: who reads less ends it, and sees the end when the command closes its stdout" {
+	for way in "$ALONE" "$LOCKED"; do
+		run bash -c "$way seq 100000 | head -1; echo \${PIPESTATUS[*]}"
+		[ "$output" = $'1\n141 0' ]
+		rm -f ended go err
+		bash -c "$way sh -c 'exec >&-; until [ -e go ]; do sleep 0.02; done; echo over >&2; exit 3' |
+			{ cat; touch ended; }; exit \${PIPESTATUS[0]}" 2> err 3>&- &
+		BG=$!
+		also_end "$BG"
+		eventually test -e ended
+		kill -0 "$(cat job)"
+		[ ! -s err ]
+		touch go
+		ended_with 3
+		[ "$(cat err)" = over ]
+	done
+	held_on job 0
+}
+
+@test "the terminal is closed: the command gets HUP, and everything ends" {
+	tool hearing bash 'trap "echo HUP >> hups" HUP' 'trap "exit 5" RTMIN+5' 'echo "<hearing>"' \
+		'while :; do sleep 0.02; done'
+	for way in "$ALONE" "$LOCKED"; do
+		# from a shell: HUP may come from it and from the kernel
+		terminal expect:'ready> ' send:"$way hearing\\r" expect:'<hearing>' hangup \
+			run:'eventually file_has hups HUP; settle' -- bash --norc -i
+		[ "$status" -eq 129 ]
+		cat hups; rm hups
+		# as the one that the terminal belongs to
+		terminal expect:'<hearing>' hangup run:'eventually file_has hups HUP; settle' -- $way hearing
+		[ "$status" -eq 5 ]
+		[ "$(cat hups)" = HUP ]
+		rm hups
+		terminal expect:ready hangup -- $way sh -c 'echo ready; exec sleep 60'
+		[ "$status" -eq 129 ]
+	done
+}
+
+@test "without any terminal, as from cron" {
+	for way in "$ALONE" "$LOCKED"; do
+		run -3 setsid -w $way sh -c 'ps -o tty= $$ > tty; exit 3' < /dev/null 2>&1
+		[ "$output" = "" ]
+		[ "$(cat tty)" = '?' ]
+		# nobody would ever say fg: it is not stopped with its command
+		setsid $way asking < /dev/null > out 2>&1 3>&- &
+		BG=$!
+		also_end "$BG"
+		ended_with 5
+	done
+	held_on job 0
+}
+
+@test "the window changes as the command ends: its status is still the command's" {
+	in_background out run -k job -- sh -c 'echo $$ > pid; exec sleep 600'
+	eventually test -s pid
+	guardian=$(ps -o ppid= -p "$(cat pid)")
+	mkfifo hold
+	"$REDLOCK_BUILD/tools/freeze" $guardian < hold > frozen 3>&- &
+	also_end $!
+	exec 8> hold
+	eventually file_has frozen frozen
+	kill -WINCH "$BG"
+	taken() { ! file_has "/proc/$BG/status" '^ShdPnd:.*[1-9a-f]'; }
+	eventually taken
+	kill -TERM "$(cat pid)"
+	exec 8>&-
+	ended_with 143
+	[ ! -s out ]
+}

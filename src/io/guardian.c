@@ -445,9 +445,11 @@ enum hearing guardian_hear(struct guardian *g, struct word *word)
 {
 	ssize_t n;
 
+	/* A guardian that ends with an order unread resets the connection, once: its last word is
+	 * still to be had after that. */
 	do
 		n = recv(g->fd, word, sizeof(*word), MSG_DONTWAIT);
-	while (n < 0 && errno == EINTR);
+	while (n < 0 && (errno == EINTR || errno == ECONNRESET));
 	if (n == (ssize_t)sizeof(*word))
 		return HEARD_WORD;
 	return n < 0 && errno == EAGAIN ? HEARD_NOTHING : HEARD_DEATH;

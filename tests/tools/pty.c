@@ -170,6 +170,7 @@ static void play(const char *what)
 		done = posix_spawnp(&pid, *bash, NULL, NULL, bash, environ) == 0 && ended(pid) == 0;
 	else if (strcmp(name, "hangup") == 0)
 		done = hang_up();
+	free(name);
 	if (!done)
 		fail("failed");
 }

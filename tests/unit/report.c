@@ -169,8 +169,7 @@ TEST(report_every_answer_has_words)
 		enum op op;
 		const char *words;
 	} ops[] = {{OP_ACQUIRE, "acquire"}, {OP_EXTEND, "extend"}, {OP_HEAL, "put back"},
-		{OP_RELEASE, "release"},
-		{OP_LEAVE, "leave"}};
+		{OP_RELEASE, "release"}, {OP_LEAVE, "leave"}};
 	const struct node *node = &nodes()->node[0];
 	struct answer a = {.vote = VOTE_YES};
 	char want[200];

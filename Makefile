@@ -109,6 +109,10 @@ tidy:
 bench: $(B)/redlock $(TOOLS)
 	$(Q)tests/bench/run $(B)
 
+# LOSSES=n changes their number.
+losses: $(B)/redlock $(TOOLS)
+	$(Q)tests/soak/losses $(B)
+
 demo: $(B)/redlock
 	$(Q)tests/demo $(B)/redlock
 
@@ -122,4 +126,4 @@ clean:
 	rm -rf build
 
 .PHONY: all check check-suite check-fast check-san check-tsan check-valgrind check-part check-built \
-	lint fmt fmt-check tidy bench demo install uninstall clean
+	lint fmt fmt-check tidy bench losses demo install uninstall clean

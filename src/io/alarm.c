@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/timerfd.h>
 
@@ -33,4 +34,14 @@ void alarm_set(int fd, usec at)
 	}
 	rc = timerfd_settime(fd, 0, &timer, NULL);
 	assert(rc == 0);
+}
+
+void alarm_go_first(void)
+{
+	struct sched_param param;
+
+	if (sched_getparam(0, &param) == 0) {
+		param.sched_priority++;
+		(void)sched_setscheduler(0, SCHED_RR, &param);
+	}
 }

@@ -17,4 +17,11 @@ int alarm_open(struct err *e);
  */
 void alarm_set(int fd, usec at);
 
+/*
+ * On a busy machine the calling thread goes before the command and whatever has its priority, if it
+ * may (root, CAP_SYS_NICE, RLIMIT_RTPRIO): for who sleeps until something is due, and must then be
+ * in time. What it forks inherits that.
+ */
+void alarm_go_first(void);
+
 #endif

@@ -358,6 +358,8 @@ _Noreturn static void guard(struct watch *w, const struct leash_policy *policy, 
 		say_last(w, &word);
 	} else {
 		w->running = true;
+		/* Not before the command has begun, which would inherit it. */
+		alarm_go_first();
 		/* Out of reach of the terminal and of what is sent to the group, SIGSTOP above all.
 		 */
 		(void)setsid();

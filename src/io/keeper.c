@@ -1,6 +1,7 @@
 #include "io/keeper.h"
 
 #include "core/report.h"
+#include "io/alarm.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -65,6 +66,7 @@ static void *run(void *arg)
 	usec valid_until = q->valid_until;
 	char text[REPORT_MAX];
 
+	alarm_go_first();
 	while (!session_turn(k->session, NEVER, k->orders) || take_orders(k)) {
 		if (k->tell_answers)
 			tell_answer(k);

@@ -285,11 +285,11 @@ static void read_notes(struct run *r)
 		case NOTE_EXTENDED:
 			r->valid_until = note.valid_until;
 			guardian_extended(&r->guardian, note.valid_until);
+			out_say(OUT_DECISIONS, "extended '%s', valid for %s", r->key,
+				duration_format(left, note.valid_until - clock_now()));
 			if (r->continued)
 				guardian_resume(&r->guardian);
 			r->continued = false;
-			out_say(OUT_DECISIONS, "extended '%s', valid for %s", r->key,
-				duration_format(left, note.valid_until - clock_now()));
 			break;
 		case NOTE_EXPIRING:
 			guardian_lose(&r->guardian);
@@ -340,6 +340,7 @@ static void go_on(struct run *r)
 		guardian_resume(&r->guardian);
 		return;
 	}
+	read_notes(r); /* What was extended before the stop proves nothing now. */
 	r->continued = true;
 	if (r->keeper.is_running)
 		keeper_extend(&r->keeper);

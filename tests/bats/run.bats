@@ -61,6 +61,8 @@ teardown() { nodes_stop; }
 	cmp "$T/lines" "$T/rest"
 }
 
+# valgrind keeps descriptors of its own
+# bats test_tags=not-under-valgrind
 @test "the command finds its world: argv, environment, descriptors" {
 	run redlock run -k job -- printf '[%s]' 'a b' '' '*' '$HOME' -n --
 	[ "$output" = '[a b][][*][$HOME][-n][--]' ]

@@ -222,7 +222,7 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 	eventually test -s "$T/tree"
 	pid=$(cat "$T/tree")
 	eventually in_state "$pid" Z
-	[ "$(ls "/proc/$pid/task" | wc -l)" -eq 2 ]
+	[ "$(ls "/proc/$pid/task" | wc -l)" -gt 1 ]
 	kill -TERM "$BG"
 	ended_with 143
 	[ ! -e "/proc/$pid" ]
@@ -444,6 +444,8 @@ no_overlap() {
 
 # ---- signals ----
 
+# valgrind keeps the last signal for itself
+# bats test_tags=not-under-valgrind
 @test "every signal is passed on, exactly once" {
 	signals="HUP INT QUIT USR1 USR2 ALRM VTALRM PROF PIPE IO PWR STKFLT XCPU XFSZ RTMIN RTMIN+3 RTMAX"
 	in_background "$T/out" run -k job -- bash -c "

@@ -115,11 +115,14 @@ static void set_environment(const struct run *r, const char *token)
 
 static int prepare_guardian(struct run *r, const char *token, struct err *e)
 {
-	struct leash_policy policy = settings_leash(r->settings);
+	const struct guardian_policy policy = {
+		.leash = settings_leash(r->settings),
+		.wait_descendants = r->settings->wait_descendants > 0,
+		.is_nested = r->outer[0] != '\0',
+	};
 
 	set_environment(r, token);
-	return guardian_prepare(
-		&r->guardian, r->argv, &r->signals, &policy, r->settings->wait_descendants > 0, e);
+	return guardian_prepare(&r->guardian, r->argv, &r->signals, &policy, e);
 }
 
 /* The first attempt mostly succeeds: so the guardian is made while the nodes think about it. */
@@ -271,8 +274,11 @@ static void tell_loss(struct run *r, const char *words)
 		return;
 	r->told_loss = r->lost = true;
 	out_say(OUT_ERRORS, "%s", words);
-	if (!r->settings->on_lost)
-		out_say(OUT_ERRORS, "the command runs on without the lock");
+	if (r->settings->on_lost)
+		return;
+	out_say(OUT_ERRORS, "the command runs on without the lock");
+	if (r->continued)
+		guardian_resume(&r->guardian);
 }
 
 static void read_notes(struct run *r)
@@ -425,11 +431,12 @@ static usec replace_at(const struct run *r)
 
 static void replace_guardian(struct run *r, usec now)
 {
-	struct tree tree = guardian_replace(&r->guardian);
+	struct tree tree;
+	bool is_gone = guardian_replace(&r->guardian, &tree);
 
 	r->replacing = true;
 	r->replace_at = now + r->sweep_apart;
-	if (tree.alive > 0) {
+	if (!is_gone) {
 		r->stubborn_at = usec_min(r->stubborn_at, now + STUBBORN_AFTER);
 		if (now >= r->stubborn_at) {
 			tell_stubborn(r, &tree);
@@ -546,8 +553,7 @@ static void settle_loss(struct run *r)
 		out_say(OUT_ERRORS, "%s",
 			report_loss(text, q, &r->settings->nodes, r->settings->key));
 	else
-		out_say(OUT_ERRORS,
-			"lost '%s': redlock stood still and could not extend it in time", r->key);
+		out_say(OUT_ERRORS, "%s", report_stood_still(text, r->settings->key));
 }
 
 /* The status of redlock, or -1: r->end has the command's own. */

@@ -43,6 +43,16 @@ void leash_asked(struct leash *l, usec now)
 	l->cause = CAUSE_ASKED;
 }
 
+void leash_finished(struct leash *l)
+{
+	l->run_until = NEVER;
+}
+
+void leash_needs(struct leash *l, usec reap)
+{
+	l->policy.reap = usec_max(l->policy.reap, reap);
+}
+
 int leash_signal(const struct leash *l)
 {
 	return l->cause == CAUSE_LOST ? l->policy.on_lost : SIGTERM;

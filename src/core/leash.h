@@ -58,6 +58,13 @@ void leash_lose(struct leash *l, usec now);
 /* Somebody sent TERM, and the command has it already. */
 void leash_asked(struct leash *l, usec now);
 
+/* The command has ended by itself: max_run has nothing more to say. */
+void leash_finished(struct leash *l);
+
+/* This much time is needed between KILL and the end of the validity, if that is more than the
+ * policy's. */
+void leash_needs(struct leash *l, usec reap);
+
 /* What is due now. TERM and KILL are each said once; *wake_at is when to ask again. */
 enum leash_action leash_step(struct leash *l, usec now, usec *wake_at);
 

@@ -481,11 +481,17 @@ static void tally_attempt(struct step *s)
 
 /* ---- held ---- */
 
+/* Did we miss all of the time in which a node may answer? */
+static bool was_away(const struct quorum *q, usec now)
+{
+	return now >= q->valid_until - q->policy.guard + q->policy.node_timeout;
+}
+
 static void look_at_expiry(struct quorum *q, usec now)
 {
 	if (q->state == QUORUM_HELD && now >= q->valid_until - q->policy.guard) {
 		q->state = QUORUM_EXPIRING;
-		q->loss = LOSS_EXPIRED;
+		q->loss = was_away(q, now) ? LOSS_STOOD_STILL : LOSS_EXPIRED;
 		q->asking = false;
 	}
 	if (q->state == QUORUM_EXPIRING && now >= q->valid_until)

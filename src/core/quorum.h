@@ -54,6 +54,7 @@ enum refusal {
 enum loss {
 	LOSS_NONE,
 	LOSS_EXPIRED, /* no majority confirmed it in time */
+	LOSS_STOOD_STILL, /* the same, but we were not there to hear them */
 	LOSS_DENIED, /* a majority said, twice, that the key is gone or somebody else's */
 };
 

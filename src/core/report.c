@@ -195,12 +195,24 @@ const char *report_refusal(char dst[REPORT_MAX], const struct quorum *q,
 	return dst;
 }
 
+const char *report_stood_still(char dst[REPORT_MAX], const char *key)
+{
+	struct line l = line(dst);
+
+	add(&l, "lost ");
+	add_quoted(&l, key);
+	add(&l, ": redlock stood still and could not extend it in time");
+	return dst;
+}
+
 const char *report_loss(char dst[REPORT_MAX], const struct quorum *q, const struct node_list *nodes,
 	const char *key)
 {
 	struct line l = line(dst);
 	int foreign = quorum_count(q, VOTE_FOREIGN), gone = quorum_count(q, VOTE_GONE);
 
+	if (q->loss == LOSS_STOOD_STILL)
+		return report_stood_still(dst, key);
 	add(&l, "lost ");
 	add_quoted(&l, key);
 	if (q->loss == LOSS_DENIED && foreign > 0) {

@@ -20,6 +20,9 @@ const char *report_refusal(char dst[REPORT_MAX], const struct quorum *q,
 const char *report_loss(char dst[REPORT_MAX], const struct quorum *q, const struct node_list *nodes,
 	const char *key);
 
+/* The same, when nobody was there to extend it. */
+const char *report_stood_still(char dst[REPORT_MAX], const char *key);
+
 /* Which nodes may still carry the lock after the release, and until when. */
 const char *report_unreleased(char dst[REPORT_MAX], const struct quorum *q,
 	const struct node_list *nodes, const char *key, usec now);

@@ -1,5 +1,7 @@
 #include "core/request.h"
 
+#include "base/token.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,6 +36,15 @@ static const char script_extend[] = SCRIPT_LOOK SCRIPT_ID "if not v then return 
 							  "redis.call('PEXPIRE',KEYS[1],ARGV[2]) "
 							  "return {1,tonumber(ARGV[2]),'',id}";
 
+/* The owner's name stays, so that waiters are told whose it was; the id goes, so that a nested run
+ * that outlived the holder does not take the lock for held. */
+_Static_assert(TOKEN_ID_LEN == 40, "script_leave has it as a number");
+static const char script_leave[] =
+	SCRIPT_LOOK "if not v then return {-1,0,'',''} end "
+		    "if v~=ARGV[1] then return other() end "
+		    "redis.call('SET',KEYS[1],string.rep('0',40)..string.sub(v,41),'PX',ARGV[2]) "
+		    "return {1,tonumber(ARGV[2]),'',''}";
+
 static const char script_release[] = SCRIPT_LOOK "if not v then return {-1,0,'',''} end "
 						 "if v~=ARGV[1] then return other() end "
 						 "redis.call('DEL',KEYS[1]) "
@@ -46,8 +57,9 @@ static const char *script_of(enum op op)
 	case OP_HEAL:
 		return script_acquire;
 	case OP_EXTEND:
-	case OP_LEAVE:
 		return script_extend;
+	case OP_LEAVE:
+		return script_leave;
 	case OP_RELEASE:
 		return script_release;
 	}

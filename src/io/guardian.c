@@ -19,11 +19,18 @@
 /* What a command leaves behind may be the tail of a pipeline: it gets a moment to end by itself. */
 #define TAIL_TIME (100 * USEC_MSEC)
 
+/* Measured: to kill and reap thousands of processes takes two to four times as long as to tell them
+ * something. */
+#define KILL_PER_TELL 4
+
 /* Between two looks at a tree that is being killed. */
 #define SWEEP_APART (2 * USEC_MSEC)
 #define SWEEP_APART_LATER (200 * USEC_MSEC)
 #define STUBBORN_AFTER USEC_SEC
 #define STUBBORN_APART_MAX (60 * USEC_SEC)
+
+/* So many looks in a row must find nothing where looks are all there is. */
+#define EMPTY_LOOKS 10
 
 enum order_kind {
 	ORDER_START, /* the lock is held until valid_until */
@@ -45,7 +52,7 @@ struct order {
 struct watch {
 	int fd, children, alarm;
 	struct leash leash;
-	bool wait_descendants;
+	struct guardian_policy policy;
 	bool alone; /* redlock is dead */
 	bool lost; /* redlock said so: no later word takes it back */
 	usec settle_at;
@@ -89,13 +96,15 @@ static void signal_command(const struct watch *w, int number)
 		assert(errno == ESRCH || errno == EPERM || errno == EINVAL);
 }
 
-/* A process that is stopped could not hear it. */
-static void signal_tree(const struct watch *w, int number)
+/* A tree so large that telling it takes long takes longer to kill. */
+static void tell_tree(struct watch *w, int number)
 {
+	usec began = clock_now();
+
 	signal_command(w, number);
-	tree_signal(getpid(), number, NULL);
 	signal_command(w, SIGCONT);
-	tree_signal(getpid(), SIGCONT, NULL);
+	tree_tell(getpid(), number);
+	leash_needs(&w->leash, KILL_PER_TELL * (clock_now() - began));
 }
 
 static void pass_on(struct watch *w, int number)
@@ -139,6 +148,9 @@ static bool take_order(struct watch *w, bool *more)
 		break;
 	case ORDER_NOTE:
 		w->asked_by |= bit(order.number);
+		/* What is left of the tree may be out of the terminal's reach. */
+		if (!w->running)
+			pass_on(w, order.number);
 		break;
 	case ORDER_RESUME:
 		if (w->stopped)
@@ -155,6 +167,10 @@ static void take_orders(struct watch *w)
 	while (!w->alone && more)
 		if (!take_order(w, &more)) {
 			w->alone = true;
+			/* The run around us sees no more than a command that left something behind.
+			 */
+			if (w->policy.is_nested)
+				w->leash.policy.kill_after = 0;
 			out_say(OUT_ERRORS, w->leash.policy.on_lost
 						    ? "redlock was killed: the command is ended"
 						    : "redlock was killed: the command runs on "
@@ -163,14 +179,12 @@ static void take_orders(struct watch *w)
 		}
 }
 
-/* Did the command end because it was asked to? */
-static bool was_asked(const struct watch *w)
+/* Did the command end because it was asked to, or was it killed? Then nothing is left on purpose.
+ */
+static bool was_ended(const struct watch *w)
 {
-	if (w->asked)
-		return true;
-	if (WIFSIGNALED(w->status))
-		return w->asked_by & bit(WTERMSIG(w->status));
-	return WEXITSTATUS(w->status) > 128 && w->asked_by & bit(WEXITSTATUS(w->status) - 128);
+	return w->asked || WIFSIGNALED(w->status) ||
+	       (WEXITSTATUS(w->status) > 128 && w->asked_by & bit(WEXITSTATUS(w->status) - 128));
 }
 
 static void command_ended(struct watch *w, int status)
@@ -180,11 +194,13 @@ static void command_ended(struct watch *w, int status)
 	w->running = false;
 	w->status = status;
 	w->tail_until = now + TAIL_TIME;
-	if (w->leash.cause == CAUSE_NONE && was_asked(w))
+	if (!w->policy.wait_descendants)
+		leash_finished(&w->leash);
+	if (w->leash.cause == CAUSE_NONE && was_ended(w))
 		leash_asked(&w->leash, now);
 	/* What TERM has not reached yet: it went to the command alone. */
 	if (w->leash.cause == CAUSE_ASKED && !w->sweeping && waitpid(-1, &status, WNOHANG) >= 0)
-		signal_tree(w, SIGTERM);
+		tell_tree(w, SIGTERM);
 }
 
 static void command_stopped(struct watch *w, int number)
@@ -243,7 +259,7 @@ static usec pull(struct watch *w)
 	case LEASH_WAIT:
 		break;
 	case LEASH_TERM:
-		signal_tree(w, leash_signal(&w->leash));
+		tell_tree(w, leash_signal(&w->leash));
 		break;
 	case LEASH_KILL:
 		w->sweeping = true;
@@ -256,7 +272,7 @@ static usec pull(struct watch *w)
 		sweep(w, now);
 		wake_at = usec_min(wake_at, w->sweep_at);
 	}
-	if (!w->running && w->leash.cause == CAUSE_NONE && !w->wait_descendants)
+	if (!w->running && w->leash.cause == CAUSE_NONE && !w->policy.wait_descendants)
 		wake_at = usec_min(wake_at, w->tail_until);
 	return wake_at;
 }
@@ -266,7 +282,8 @@ static bool is_over(const struct watch *w, bool has_children)
 {
 	if (w->running || !has_children)
 		return !w->running;
-	return w->leash.cause == CAUSE_NONE && !w->wait_descendants && clock_now() >= w->tail_until;
+	return w->leash.cause == CAUSE_NONE && !w->policy.wait_descendants &&
+	       clock_now() >= w->tail_until;
 }
 
 /* Another name: `killall -9 redlock` must not take both. */
@@ -319,7 +336,7 @@ static int prepare(struct watch *w)
 }
 
 /* Sleeps until there is an order, which must be the one to start; not to be if redlock closes. */
-static bool is_wanted(struct watch *w, const struct leash_policy *policy)
+static bool is_wanted(struct watch *w)
 {
 	struct order order;
 	ssize_t n;
@@ -329,7 +346,7 @@ static bool is_wanted(struct watch *w, const struct leash_policy *policy)
 	while (n < 0 && errno == EINTR);
 	if (n != (ssize_t)sizeof(order) || order.kind != ORDER_START)
 		return false;
-	leash_init(&w->leash, policy, clock_now(), order.valid_until);
+	leash_init(&w->leash, &w->policy.leash, clock_now(), order.valid_until);
 	return true;
 }
 
@@ -342,13 +359,13 @@ static int start(struct watch *w, char *const argv[], const struct signals *sign
 	return child_start(argv, signals, redlock, &w->command);
 }
 
-_Noreturn static void guard(struct watch *w, const struct leash_policy *policy, char *const argv[],
-	const struct signals *signals, pid_t redlock)
+_Noreturn static void guard(
+	struct watch *w, char *const argv[], const struct signals *signals, pid_t redlock)
 {
 	struct word word = {.kind = WORD_FAILED, .pid = -1};
 
 	word.number = prepare(w);
-	if (!is_wanted(w, policy))
+	if (!is_wanted(w))
 		_exit(0);
 	if (!word.number) {
 		word.number = start(w, argv, signals, redlock);
@@ -372,15 +389,13 @@ _Noreturn static void guard(struct watch *w, const struct leash_policy *policy, 
 /* ---- redlock's side ---- */
 
 int guardian_prepare(struct guardian *g, char *const argv[], const struct signals *signals,
-	const struct leash_policy *policy, bool wait_descendants, struct err *e)
+	const struct guardian_policy *policy, struct err *e)
 {
-	struct watch watch = {.wait_descendants = wait_descendants};
+	struct watch watch = {.policy = *policy};
 	pid_t redlock = getpid();
 	int fds[2];
 
-	g->spared.count = 0;
-	if (waitpid(-1, NULL, WNOHANG) >= 0)
-		tree_spare(&g->spared);
+	g->has_strangers = waitpid(-1, NULL, WNOHANG) >= 0;
 	/* If the guardian is killed, its orphans are ours. */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ||
 		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
@@ -389,7 +404,7 @@ int guardian_prepare(struct guardian *g, char *const argv[], const struct signal
 	if (g->pid == 0) {
 		close(fds[0]);
 		watch.fd = fds[1];
-		guard(&watch, policy, argv, signals, redlock);
+		guard(&watch, argv, signals, redlock);
 	}
 	close(fds[1]);
 	if (g->pid < 0) {
@@ -399,6 +414,8 @@ int guardian_prepare(struct guardian *g, char *const argv[], const struct signal
 		return -1;
 	}
 	g->fd = fds[0];
+	if (g->has_strangers)
+		g->birth = tree_birth(g->pid);
 	return 0;
 }
 
@@ -469,21 +486,26 @@ void guardian_look(struct guardian *g)
 	}
 }
 
-struct tree guardian_replace(struct guardian *g)
+bool guardian_replace(struct guardian *g, struct tree *tree)
 {
-	struct tree tree;
+	pid_t pid;
 
 	guardian_look(g);
-	/* Once it is dead its children are ours. */
-	tree = g->pid > 0 ? tree_signal(g->pid, SIGKILL, NULL)
-			  : tree_signal(getpid(), SIGKILL, &g->spared);
-	if (tree.alive == 0 && g->pid > 0) {
+	if (g->pid > 0) {
+		*tree = tree_signal(g->pid, SIGKILL, NULL);
+		if (tree->alive > 0)
+			return false;
 		guardian_close(g);
-		tree = tree_signal(getpid(), SIGKILL, &g->spared);
 	}
-	while (waitpid(-1, NULL, WNOHANG) > 0)
-		;
-	return tree;
+	/* Now its children are ours. */
+	*tree = tree_signal(getpid(), SIGKILL, g->has_strangers ? &g->birth : NULL);
+	do
+		pid = waitpid(-1, NULL, WNOHANG);
+	while (pid > 0);
+	/* One that forks and exits all the time may escape a look, but not the kernel's answer that
+	 * there are no children. With strangers among them, looks must do. */
+	g->empty_looks = tree->alive > 0 ? 0 : g->empty_looks + 1;
+	return pid < 0 || (g->has_strangers && g->empty_looks >= EMPTY_LOOKS);
 }
 
 void guardian_close(struct guardian *g)
@@ -500,6 +522,7 @@ void guardian_close(struct guardian *g)
 	while (gone.fd >= 0 && poll(&gone, 1, -1) < 0 && errno == EINTR)
 		;
 	close(gone.fd);
-	(void)waitpid(g->pid, NULL, WNOHANG);
+	/* Whoever traces it has to let it go first. */
+	g->has_strangers |= waitpid(g->pid, NULL, WNOHANG) == 0;
 	g->pid = 0;
 }

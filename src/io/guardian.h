@@ -21,17 +21,25 @@
 struct guardian {
 	pid_t pid; /* 0: none, or reaped */
 	int fd;
-	struct tree_spared spared; /* children that redlock had before */
+	bool has_strangers; /* children that are not of the tree: what redlock had before, */
+	struct tree_birth birth; /* when this one was not yet born */
+	int empty_looks;
+};
+
+struct guardian_policy {
+	struct leash_policy leash;
+	bool wait_descendants; /* wait for what the command leaves behind */
+	bool is_nested; /* a run around us may release its lock at any time after our death */
 };
 
 /*
  * Makes the guardian, which sleeps until guardian_start() or guardian_close(): so it can be made
  * while the nodes are asked. The command will find the environment as it is now, and everything
- * else as redlock found it. With wait_descendants the guardian waits for what the command leaves
- * behind. Call it while there is one thread. Returns -1 with *e (ERR_SYSTEM): nothing was made.
+ * else as redlock found it. Call it while there is one thread. Returns -1 with *e (ERR_SYSTEM):
+ * nothing was made.
  */
 int guardian_prepare(struct guardian *g, char *const argv[], const struct signals *signals,
-	const struct leash_policy *policy, bool wait_descendants, struct err *e);
+	const struct guardian_policy *policy, struct err *e);
 
 /* Has the command started, under a lock that is proved until then; the leash counts from here.
  * Words tell what became of it. */
@@ -99,11 +107,11 @@ enum hearing guardian_hear(struct guardian *g, struct word *word);
 void guardian_look(struct guardian *g);
 
 /*
- * When the guardian is dead, or does not do its work: KILL for all of the tree that can be seen.
- * Returns what was alive; call it again, a little later, until that is nothing: only then the
- * guardian itself, if it still stands, is killed.
+ * When the guardian is dead, or does not do its work: KILL for all of the tree that can be seen,
+ * then for the guardian itself. *tree is what was alive. True when nothing is left: until then call
+ * it again, a little later.
  */
-struct tree guardian_replace(struct guardian *g);
+bool guardian_replace(struct guardian *g, struct tree *tree);
 
 /* When its work is done, after its last word or when the tree is gone, or when it is not wanted
  * after all. Returns when it is gone; harmless where there is none. */

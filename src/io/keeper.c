@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 _Static_assert(sizeof(struct note) <= PIPE_BUF, "a note goes through the pipe whole");
@@ -66,6 +67,7 @@ static void *run(void *arg)
 	usec valid_until = q->valid_until;
 	char text[REPORT_MAX];
 
+	(void)prctl(PR_SET_NAME, "rl-keeper");
 	alarm_go_first();
 	while (!session_turn(k->session, NEVER, k->orders) || take_orders(k)) {
 		if (k->tell_answers)

@@ -61,29 +61,57 @@ static bool look(pid_t pid, struct process *p)
 	return true;
 }
 
-static bool is_spared(const struct tree_spared *spared, pid_t pid)
+static bool is_older(const struct process *p, const struct tree_birth *since)
 {
-	for (int i = 0; spared && i < spared->count; i++)
-		if (spared->pid[i] == pid)
-			return true;
-	return false;
+	return p->started < since->ticks || (p->started == since->ticks && p->pid < since->pid);
 }
 
-/* Only the very process that was seen, though its pid may have gone to another since. True if it
- * was refused. */
-static bool send(const struct process *seen, int signal)
+/* False if it was refused. Out of descriptors (fd is -1), a process that was there a moment ago is
+ * still worth its signal. */
+static bool send(pid_t pid, int fd, int signal)
 {
-	struct process now;
-	bool refused = false;
-	int fd = pidfd_open(seen->pid, 0);
+	return (fd < 0 ? kill(pid, signal) : pidfd_send_signal(fd, signal, NULL, 0)) == 0 ||
+	       errno != EPERM;
+}
 
-	/* Out of descriptors, a process that was there a moment ago is still worth its signal. */
-	if (fd < 0)
-		return errno != ESRCH && kill(seen->pid, signal) < 0 && errno == EPERM;
-	if (look(seen->pid, &now) && now.started == seen->started)
-		refused = pidfd_send_signal(fd, signal, NULL, 0) < 0 && errno == EPERM;
-	close(fd);
-	return refused;
+/* So many bytes of /proc at a time, a dozen names: what is looked up must be fresh. */
+#define NAMES_SIZE 384
+
+/* All processes, by their pids, as the kernel lists them; `fd` is /proc. */
+struct listing {
+	int fd;
+	ssize_t size, at;
+	_Alignas(struct dirent64) char names[NAMES_SIZE];
+};
+
+static void list_open(struct listing *l)
+{
+	*l = (struct listing){.fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+}
+
+static void list_close(struct listing *l)
+{
+	if (l->fd >= 0)
+		close(l->fd);
+}
+
+/* The next one; 0 at the end. */
+static pid_t list_next(struct listing *l)
+{
+	const struct dirent64 *entry;
+
+	for (;;) {
+		if (l->at >= l->size) {
+			l->at = 0;
+			l->size = l->fd < 0 ? 0 : getdents64(l->fd, l->names, sizeof(l->names));
+			if (l->size <= 0)
+				return 0;
+		}
+		entry = (const struct dirent64 *)(l->names + l->at);
+		l->at += entry->d_reclen;
+		if (isdigit((unsigned char)entry->d_name[0]))
+			return (pid_t)atoi(entry->d_name);
+	}
 }
 
 /* The list grows as /proc is read, in the order of the pids. */
@@ -92,21 +120,27 @@ struct sight {
 	int count, room;
 	pid_t root;
 	int signal;
-	const struct tree_spared *spared;
+	bool wakes;
+	const struct tree_birth *since;
 	struct tree tree;
 };
 
-static bool belongs(const struct sight *s, const struct process *p)
+static int by_pid(const void *a, const void *b)
 {
-	if (p->parent == s->root)
-		return !is_spared(s->spared, p->pid);
-	for (int i = 0; i < s->count; i++)
-		if (s->list[i].found && s->list[i].pid == p->parent)
-			return true;
-	return false;
+	return ((const struct process *)a)->pid - ((const struct process *)b)->pid;
 }
 
-static void take(struct sight *s, struct process *p)
+static bool belongs(const struct sight *s, const struct process *p)
+{
+	const struct process key = {.pid = p->parent}, *parent;
+
+	if (p->parent == s->root)
+		return !s->since || !is_older(p, s->since);
+	parent = s->count ? bsearch(&key, s->list, (size_t)s->count, sizeof(key), by_pid) : NULL;
+	return parent && parent->found;
+}
+
+static void take(struct sight *s, struct process *p, int fd)
 {
 	struct tree *tree = &s->tree;
 	bool refused;
@@ -114,13 +148,44 @@ static void take(struct sight *s, struct process *p)
 	p->found = true;
 	if (!p->alive)
 		return;
-	refused = send(p, s->signal);
+	refused = !send(p->pid, fd, s->signal);
+	if (s->wakes)
+		(void)send(p->pid, fd, SIGCONT);
 	tree->alive++;
 	tree->refused += refused;
 	if (tree->pid == 0 || (refused && tree->refused == 1)) {
 		tree->pid = p->pid;
 		memcpy(tree->name, p->name, sizeof(tree->name));
 	}
+}
+
+/* The descriptor comes before the look: if the pid goes to another process meanwhile, the
+ * descriptor's is dead, and nobody gets a signal. */
+static void meet(struct sight *s, pid_t pid)
+{
+	struct process *p = &s->list[s->count];
+	int fd = pidfd_open(pid, 0);
+
+	if ((fd >= 0 || errno != ESRCH) && look(pid, p)) {
+		if (belongs(s, p))
+			take(s, p, fd);
+		s->count++;
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+/* It was passed over, as its parent was not known to belong yet. */
+static void meet_again(struct sight *s, struct process *p)
+{
+	struct process now;
+	int fd = pidfd_open(p->pid, 0);
+
+	if (fd < 0 || !look(p->pid, &now) || now.started != p->started)
+		p->alive = false;
+	take(s, p, fd);
+	if (fd >= 0)
+		close(fd);
 }
 
 static bool has_room(struct sight *s)
@@ -137,50 +202,51 @@ static bool has_room(struct sight *s)
 	return true;
 }
 
-struct tree tree_signal(pid_t root, int signal, const struct tree_spared *spared)
+static void look_around(struct sight *s)
 {
-	struct sight s = {.root = root, .signal = signal, .spared = spared};
-	const struct dirent *entry;
-	DIR *proc = opendir("/proc");
+	struct listing all;
 	bool more = true;
+	pid_t pid;
 
+	list_open(&all);
 	/* Each gets its signal as soon as it is seen: one that forks and exits, again and again, is
-	 * met at the end of the list by the time the list is read. */
-	while (proc && (entry = readdir(proc)) && has_room(&s))
-		if (isdigit((unsigned char)entry->d_name[0]) &&
-			look((pid_t)atoi(entry->d_name), &s.list[s.count])) {
-			if (belongs(&s, &s.list[s.count]))
-				take(&s, &s.list[s.count]);
-			s.count++;
-		}
+	 * met at the end of the list, as the list is read bit by bit. */
+	while (has_room(s) && (pid = list_next(&all)) > 0)
+		meet(s, pid);
 	/* Children whose pid is lower than their parent's. */
 	while (more) {
 		more = false;
-		for (int i = 0; i < s.count; i++)
-			if (!s.list[i].found && belongs(&s, &s.list[i])) {
-				take(&s, &s.list[i]);
+		for (int i = 0; i < s->count; i++)
+			if (!s->list[i].found && belongs(s, &s->list[i])) {
+				meet_again(s, &s->list[i]);
 				more = true;
 			}
 	}
-	if (proc)
-		closedir(proc);
-	free(s.list);
+	list_close(&all);
+	free(s->list);
+}
+
+struct tree tree_signal(pid_t root, int signal, const struct tree_birth *since)
+{
+	struct sight s = {.root = root, .signal = signal, .since = since};
+
+	look_around(&s);
 	return s.tree;
 }
 
-void tree_spare(struct tree_spared *spared)
+void tree_tell(pid_t root, int signal)
 {
-	const struct dirent *entry;
-	DIR *proc = opendir("/proc");
-	struct process p;
+	struct sight s = {.root = root, .signal = signal, .wakes = true};
 
-	spared->count = 0;
-	while (proc && (entry = readdir(proc)) && spared->count < TREE_SPARED_MAX)
-		if (isdigit((unsigned char)entry->d_name[0]) &&
-			look((pid_t)atoi(entry->d_name), &p) && p.parent == getpid())
-			spared->pid[spared->count++] = p.pid;
-	if (proc)
-		closedir(proc);
+	look_around(&s);
+}
+
+struct tree_birth tree_birth(pid_t pid)
+{
+	struct process p = {0};
+
+	(void)look(pid, &p);
+	return (struct tree_birth){.ticks = p.started, .pid = pid};
 }
 
 bool tree_has(pid_t root, pid_t pid)

@@ -18,27 +18,28 @@ struct tree {
 	char name[TREE_NAME_MAX];
 };
 
-/* Children that are older than all that concerns us, and to be spared. */
-#define TREE_SPARED_MAX 64
-
-struct tree_spared {
-	int count;
-	pid_t pid[TREE_SPARED_MAX];
+/* When a process began, in the kernel's ticks; within one tick the pid decides. */
+struct tree_birth {
+	unsigned long long ticks;
+	pid_t pid;
 };
 
 /* Is /proc there, and does it show this process (not another pid namespace's)? Without, no tree is
  * seen at all. */
 bool tree_is_visible(void);
 
-/* The children that this process has now. */
-void tree_spare(struct tree_spared *spared);
+/* Of a process that is there. */
+struct tree_birth tree_birth(pid_t pid);
 
 /*
  * Sends `signal` (0: none) to every descendant of root, but not to root itself, nor to the children
- * of root that are spared (may be NULL) and what descends from them. A descendant forked meanwhile
- * may be missed: look again until none is alive.
+ * of root that are older than `since` (NULL: all count) and what descends from them. A descendant
+ * forked meanwhile may be missed: look again until none is alive.
  */
-struct tree tree_signal(pid_t root, int signal, const struct tree_spared *spared);
+struct tree tree_signal(pid_t root, int signal, const struct tree_birth *since);
+
+/* Sends `signal` to every descendant of root, and continues what is stopped: it could not hear. */
+void tree_tell(pid_t root, int signal);
 
 /* Is `pid` root, or does it descend from it? */
 bool tree_has(pid_t root, pid_t pid);

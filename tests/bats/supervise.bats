@@ -91,7 +91,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 @test "a stuck keeper: main and the guardian end the tree by their own clocks" {
 	in_nasty_tree "$T/out" run -v -k job --ttl 2s
 	eventually file_has "$T/out" "extended 'job'" # the keeper is there
-	tid=$(ls "/proc/$BG/task" | grep -vx "$BG")
+	tid=$(basename "$(dirname "$(grep -lx rl-keeper "/proc/$BG/task/"*/comm)")")
 	coproc "$REDLOCK_BUILD/tools/freeze" "$tid" 3>&-
 	also_end "$COPROC_PID"
 	read -r word <&"${COPROC[0]}"
@@ -110,6 +110,18 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 	steal job
 	ended_with 79
 	tree_is_gone
+}
+
+@test "--on-lost warn: a command that was stopped meanwhile goes on without the lock" {
+	in_background "$T/out" run -k job --ttl 1s --on-lost warn -- bash -c "echo \$\$ > $T/tree; kill -STOP \$\$; echo on"
+	eventually test -s "$T/tree"
+	eventually in_state "$(cat "$T/tree")" T
+	kill -STOP "$BG"
+	eventually held_on job 0
+	kill -CONT "$BG"
+	ended_with 79
+	file_has "$T/out" "lost 'job': redlock stood still"
+	file_has "$T/out" "^on"
 }
 
 # ---- trees ----
@@ -252,18 +264,56 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 	[ "$(cat "$T/out")" = "redlock: the command's guardian was killed, and the command was ended with it" ]
 }
 
+@test "the guardian killed: a process that forks and exits all the time does not get away from main" {
+	for try in 1 2 3; do
+		in_background "$T/out" run -k job -- bash -c "setsid '$REDLOCK_BUILD/tools/hop' $T/hops & sleep 60"
+		eventually test -s "$T/hops"
+		kill -KILL "$(guardian_of "$BG")"
+		ended_with 125
+		rm "$T/hops"
+		run pgrep -f "tools/hop $T/hops"
+		[ "$status" -eq 1 ]
+	done
+}
+
 @test "children that redlock had before are not the command's" {
-	# exec: the shell's child becomes redlock's
-	bash -c "sleep 60 & echo \$! > $T/before; exec '$REDLOCK_BUILD/redlock' run -k job -- '$T/nasty' '$T/tree'" \
-		> "$T/out" 2>&1 3>&- &
+	# exec: the shell's children become redlock's
+	bash -c "for i in {1..80}; do sleep 60 & echo \$!; done > $T/before
+		exec '$REDLOCK_BUILD/redlock' run -k job -- '$T/nasty' '$T/tree'" > "$T/out" 2>&1 3>&- &
 	BG=$!
 	also_end "$BG"
 	eventually tree_is_up
-	also_end "$(cat "$T/before")"
-	kill -KILL "$(pgrep -P "$BG" | grep -vx "$(cat "$T/before")")"
+	for pid in $(cat "$T/before"); do also_end "$pid"; done
+	kill -KILL "$(pgrep -P "$BG" | grep -vxFf "$T/before")"
 	ended_with 125
 	tree_is_gone
-	not is_gone "$(cat "$T/before")"
+	for pid in $(cat "$T/before"); do not is_gone "$pid"; done
+}
+
+@test "a run within the run killed: its command is gone before the outer lock is" {
+	me=$REDLOCK_BUILD/redlock
+	for inner in "run -k other" "run --reentrant -k job"; do
+		for through in "" "sh -c '\"\$@\"; exit 3' sh"; do
+			rm -f "$T/tree"
+			eval "set -- $through $me $inner --kill-after 5s -- $T/nasty $T/tree"
+			in_background "$T/out" run -k job -- "$@"
+			eventually tree_is_up
+			kill -KILL "$(pgrep --oldest -f "^$me $inner")"
+			for i in 1 2 3; do node "$i" del other > /dev/null; done
+			ended_with "$([ -n "$through" ] && echo 3 || echo 137)"
+			tree_is_gone
+			held_on job 0
+		done
+	done
+}
+
+@test "a command that was killed leaves nothing behind on purpose" {
+	in_background "$T/out" run -k job --kill-after 200ms -- bash -c "'$T/nasty' '$T/tree' & echo \$\$ > $T/pid; wait"
+	eventually tree_is_up
+	kill -KILL "$(cat "$T/pid")"
+	ended_with 137
+	tree_is_gone
+	[ "$(cat "$T/out")" = "" ]
 }
 
 @test "a guardian that somebody stops is continued at once" {
@@ -647,6 +697,14 @@ let_go() { [ "$(readlink "/proc/$1/cwd")" = / ] && [ "$(readlink "/proc/$1/fd/0"
 	# signals and limits work as ever
 	run -124 redlock run -k job -- "$me" run --reentrant --max-run 200ms -k job -- sleep 60
 	run -143 redlock run -k job -- "$me" run --reentrant -k job -- sh -c 'kill $$'
+}
+
+@test "--reentrant: a lock that is only left for --min-hold keeps nobody" {
+	redlock run -k job --min-hold 60s -- sh -c 'echo $REDLOCK_HELD' > "$T/held"
+	held_on job 3
+	REDLOCK_HELD=$(cat "$T/held") run -75 redlock run -n --reentrant -k job -- touch "$T/ran"
+	[[ "$output" == *"'job' is busy: held by "*"sh -c echo"* ]]
+	[ ! -e "$T/ran" ]
 }
 
 @test "--reentrant: an environment that outlived its lock is no lock" {

@@ -169,6 +169,15 @@ echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 	done
 }
 
+@test "^C ends the waiting for what the command left behind, though the terminal does not reach it" {
+	tool leaving bash 'echo $$ > pid' 'setsid bash -c "echo \$\$ > left; exec sleep 60" &' 'until [ -s left ]; do sleep 0.01; done' 'exit 5'
+	terminal expect:'ready> ' send:'redlock run -k job --wait-descendants -- leaving\r' \
+		run:'eventually test -s left; eventually is_gone $(cat pid); held_on job 3' \
+		send:'\x03' expect:'ready> ' send:'echo status $?\r' expect:'status 5' \
+		run:'is_gone $(cat left)' send:'exit 7\r' -- bash --norc -i
+	[ "$status" -eq 7 ]
+}
+
 @test "stopped for longer than the TTL: the command is gone before its lock, and fg says 79" {
 	tool writing bash 'trap "" TERM' 'echo "<writing>"' 'while :; do echo line >> written; sleep 0.002; done'
 	terminal expect:'ready> ' send:'redlock run -k job -t 5s --node-timeout 1s -- writing\r' expect:'<writing>' \

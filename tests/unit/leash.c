@@ -155,6 +155,24 @@ TEST(leash_never_sleeps_over_the_end)
 
 /* ---- without a lock of its own ---- */
 
+TEST(leash_needs_more_time)
+{
+	struct leash l;
+	usec usual, wake_at;
+
+	leash_init(&l, &policy, 0, 10000 * MS);
+	usual = 10000 * MS - policy.reap;
+	CHECK_INT(leash_step(&l, 10000 * MS - leash_guard(&policy), &wake_at), LEASH_TERM);
+	CHECK_INT(wake_at, usual);
+	leash_needs(&l, policy.reap / 2); /* the policy's is more */
+	CHECK_INT(leash_step(&l, usual - 100 * MS, &wake_at), LEASH_WAIT);
+	CHECK_INT(wake_at, usual);
+	leash_needs(&l, policy.reap + 50 * MS);
+	EXPECT(&l, usual - 51 * MS, LEASH_WAIT, usual - 50 * MS);
+	EXPECT(&l, usual - 50 * MS, LEASH_KILL, NEVER);
+	CHECK_INT(l.cause, CAUSE_LOST);
+}
+
 TEST(leash_without_a_lock)
 {
 	struct leash_policy p = policy;
@@ -177,6 +195,11 @@ TEST(leash_without_a_lock)
 	EXPECT(&l, 2500 * MS, LEASH_TERM, 2800 * MS);
 	EXPECT(&l, 2800 * MS, LEASH_KILL, NEVER);
 	CHECK_INT(l.cause, CAUSE_MAX_RUN);
+	/* A command that has ended runs no longer. */
+	leash_init(&l, &p, 500 * MS, NEVER);
+	leash_finished(&l);
+	CHECK_INT(leash_step(&l, 2500 * MS, &wake_at), LEASH_WAIT);
+	CHECK(wake_at > NEVER - USEC_SEC);
 	leash_init(&l, &p, 500 * MS, NEVER);
 	leash_asked(&l, 700 * MS);
 	EXPECT(&l, 700 * MS, LEASH_WAIT, 1000 * MS);

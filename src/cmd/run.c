@@ -391,7 +391,8 @@ static void tell_stubborn(const struct run *r, const struct tree *tree)
 		tree->refused ? "this user may not end" : "do not end", (int)tree->pid, name);
 }
 
-/* That the command was stopped is old news to one who went on after that. */
+/* That the command was stopped may be old news by the time it is heard, and not only to one who
+ * went on after that: the guardian may have been slow to tell. */
 static void hear_guardian(struct run *r, bool went_on)
 {
 	enum hearing hearing;
@@ -405,7 +406,7 @@ static void hear_guardian(struct run *r, bool went_on)
 		}
 		switch (word.kind) {
 		case WORD_STOPPED:
-			if (!went_on && !r->continued)
+			if (!went_on && !r->continued && tree_is_stopped(word.pid))
 				signals_stop_with(word.pid);
 			break;
 		case WORD_STUBBORN:

@@ -15,6 +15,7 @@ struct process {
 	pid_t pid;
 	pid_t parent;
 	bool alive; /* a zombie whose other threads run on is alive */
+	bool stopped;
 	bool found; /* it belongs to the tree */
 	unsigned long long started; /* with the pid, it names one process for ever */
 	char name[TREE_NAME_MAX];
@@ -57,6 +58,7 @@ static bool look(pid_t pid, struct process *p)
 		    "%llu",
 		    &state, &p->parent, &threads, &p->started) != 4)
 		return false;
+	p->stopped = state == 'T';
 	p->alive = (state != 'Z' && state != 'X') || threads > 1;
 	return true;
 }
@@ -247,6 +249,13 @@ struct tree_birth tree_birth(pid_t pid)
 
 	(void)look(pid, &p);
 	return (struct tree_birth){.ticks = p.started, .pid = pid};
+}
+
+bool tree_is_stopped(pid_t pid)
+{
+	struct process p;
+
+	return look(pid, &p) && p.stopped;
 }
 
 bool tree_has(pid_t root, pid_t pid)

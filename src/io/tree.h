@@ -41,6 +41,9 @@ struct tree tree_signal(pid_t root, int signal, const struct tree_birth *since);
 /* Sends `signal` to every descendant of root, and continues what is stopped: it could not hear. */
 void tree_tell(pid_t root, int signal);
 
+/* Is it, at this moment? */
+bool tree_is_stopped(pid_t pid);
+
 /* Is `pid` root, or does it descend from it? */
 bool tree_has(pid_t root, pid_t pid);
 

@@ -1171,15 +1171,26 @@ TEST(an_extension_renews_the_debt)
 
 TEST(letting_go_at_the_end_is_a_loss)
 {
-	static const usec before_end[] = {GUARD + 1, GUARD, 0, -USEC_SEC};
+	static const struct {
+		usec before_end;
+		enum loss loss;
+	} cases[] = {
+		{GUARD + 1, LOSS_NONE},
+		{GUARD, LOSS_EXPIRED},
+		/* Nobody listened while the nodes could still answer: theirs is not the fault. */
+		{GUARD - NODE_TIMEOUT + 1, LOSS_EXPIRED},
+		{GUARD - NODE_TIMEOUT, LOSS_STOOD_STILL},
+		{0, LOSS_STOOD_STILL},
+		{-USEC_SEC, LOSS_STOOD_STILL},
+	};
 
-	for (size_t i = 0; i < sizeof(before_end) / sizeof(before_end[0]); i++) {
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct rig r;
 
 		hold(&r, 3);
-		r.now = validity(BEGIN) - before_end[i];
+		r.now = validity(BEGIN) - cases[i].before_end;
 		let_go(&r);
-		CHECK_INT(r.q.loss, i == 0 ? LOSS_NONE : LOSS_EXPIRED);
+		CHECK_INT(r.q.loss, cases[i].loss);
 		CHECK_INT(r.q.state, QUORUM_RELEASING);
 	}
 }
@@ -2112,7 +2123,7 @@ TEST(what_is_not_held_is_deleted)
 		r.now = validity(BEGIN) - before_end[i];
 		leave(&r, USEC_SEC);
 		CHECK_INT(r.q.leave_for, 0);
-		CHECK_INT(r.q.loss, LOSS_EXPIRED);
+		CHECK_INT(r.q.loss, before_end[i] == GUARD ? LOSS_EXPIRED : LOSS_STOOD_STILL);
 		CHECK_INT(sends(&r, OP_LEAVE), 0);
 		CHECK_INT(sends(&r, OP_RELEASE), 3);
 		finish(&r);

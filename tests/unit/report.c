@@ -135,6 +135,9 @@ TEST(report_losses)
 	CHECK_TEXT(report_loss(text, &q, nodes(), "k"),
 		"lost 'k': no majority of 5 nodes confirmed it in time: redis://c:6379 closed "
 		"the connection (reset)");
+	q.loss = LOSS_STOOD_STILL;
+	CHECK_TEXT(report_loss(text, &q, nodes(), "k"),
+		"lost 'k': redlock stood still and could not extend it in time");
 	q.loss = LOSS_DENIED;
 	set_vote(&q, 0, VOTE_GONE);
 	set_vote(&q, 1, VOTE_GONE);

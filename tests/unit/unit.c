@@ -28,6 +28,11 @@ bool unit_check(bool ok, const char *file, int line, const char *fmt, ...)
 	return false;
 }
 
+bool unit_check_int(long long got, long long want, const char *what, const char *file, int line)
+{
+	return unit_check(got == want, file, line, "%s is %lld, not %lld", what, got, want);
+}
+
 bool unit_check_text(const char *got, const char *want, const char *file, int line)
 {
 	return unit_check(strcmp(got, want) == 0, file, line, "got '%s', not '%s'", got, want);

@@ -18,6 +18,7 @@ void unit_add(struct unit_test *test);
 /* Notes the failure and goes on; the test then counts as failed. Returns ok. */
 bool unit_check(bool ok, const char *file, int line, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+bool unit_check_int(long long got, long long want, const char *what, const char *file, int line);
 bool unit_check_text(const char *got, const char *want, const char *file, int line);
 
 #define TEST(name) \
@@ -31,8 +32,7 @@ bool unit_check_text(const char *got, const char *want, const char *file, int li
 
 #define CHECK(condition) unit_check(condition, __FILE__, __LINE__, "%s", #condition)
 #define CHECK_INT(got, want) \
-	unit_check((long long)(got) == (long long)(want), __FILE__, __LINE__, \
-		"%s is %lld, not %lld", #got, (long long)(got), (long long)(want))
+	unit_check_int((long long)(got), (long long)(want), #got, __FILE__, __LINE__)
 #define CHECK_TEXT(got, want) unit_check_text(got, want, __FILE__, __LINE__)
 
 #endif

@@ -576,7 +576,8 @@ static void count(const struct client *c, enum quorum_state before)
 	if (q->state == before)
 		return;
 	tally.held += q->state == QUORUM_HELD;
-	tally.expired += q->state > QUORUM_HELD && before == QUORUM_HELD && q->loss == LOSS_EXPIRED;
+	tally.expired += q->state > QUORUM_HELD && before == QUORUM_HELD &&
+			 (q->loss == LOSS_EXPIRED || q->loss == LOSS_STOOD_STILL);
 	tally.denied += q->state > QUORUM_HELD && before == QUORUM_HELD && q->loss == LOSS_DENIED;
 	if (before == QUORUM_TRYING && q->state == QUORUM_RELEASING) {
 		tally.busy += q->refusal == REFUSAL_BUSY;

@@ -26,6 +26,9 @@ LAYERS = base core io cmd
 SOURCES = $(foreach layer,$(LAYERS),$(sort $(wildcard src/$(layer)/*.c)))
 OBJECTS = $(SOURCES:src/%.c=$(B)/%.o)
 UNIT = $(sort $(wildcard tests/unit/*.c))
+# The simulator stands in for the rest of io.
+SIM = $(sort $(wildcard tests/sim/*.c))
+SIM_OBJECTS = $(filter $(B)/base/% $(B)/core/% $(B)/io/session.o $(B)/io/pool.o,$(OBJECTS))
 TOOLS = $(patsubst tests/tools/%.c,$(B)/tools/%,$(wildcard tests/tools/*.c))
 $(B)/tools/%.so: REDLOCK_LDFLAGS = -shared -fPIC
 STYLED = $(wildcard src/*.c src/*/*.[ch] tests/*/*.[ch])
@@ -45,6 +48,10 @@ $(B)/%.o: src/%.c
 $(B)/unit: $(UNIT:tests/%.c=$(B)/tests/%.o) $(OBJECTS)
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS)
+
+$(B)/sim: $(SIM:tests/%.c=$(B)/tests/%.o) $(SIM_OBJECTS)
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^
 
 $(B)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)

@@ -19,12 +19,15 @@ static int fill(void *dst, size_t len)
 
 int token_make(char token[TOKEN_MAX], const char *owner, struct err *e)
 {
+	static const char digit[] = "0123456789abcdef";
 	unsigned char id[TOKEN_ID_LEN / 2];
 
 	if (fill(id, sizeof(id)) < 0)
 		return err_set(e, ERR_SYSTEM, "no random token: %s", strerror(errno));
-	for (size_t i = 0; i < sizeof(id); i++)
-		snprintf(token + 2 * i, 3, "%02x", id[i]);
+	for (size_t i = 0; i < sizeof(id); i++) {
+		token[2 * i] = digit[id[i] >> 4];
+		token[2 * i + 1] = digit[id[i] & 15];
+	}
 	snprintf(token + TOKEN_ID_LEN, TOKEN_MAX - TOKEN_ID_LEN, ":%s", owner);
 	return 0;
 }

@@ -1,0 +1,238 @@
+/*
+ * What redlock run does with a session, a few times in a row, as a coroutine: it runs until it
+ * would sleep. The command is only a span of time here; its guardian has the real leash and goes
+ * on while redlock is paused, or when it is dead.
+ */
+#include "sim/sim.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STACK_SIZE (64 * 1024)
+
+static ucontext_t scheduler;
+
+/* ---- sleeping and waking ---- */
+
+void client_go_on(struct client *c)
+{
+	if (!c->waiting || c->done)
+		return;
+	if (world.now < c->paused_until) {
+		schedule(c->paused_until, SIM_WAKE, c->id, 0, c->wake_id, NULL);
+		return;
+	}
+	c->waiting = false;
+	c->wake_id++;
+	running = c;
+	swapcontext(&scheduler, &c->context);
+	running = NULL;
+}
+
+void client_wait(usec until)
+{
+	struct client *c = running;
+
+	c->wake_at = until;
+	c->waiting = true;
+	if (until != NEVER)
+		schedule(usec_max(until, world.now), SIM_WAKE, c->id, 0, c->wake_id, NULL);
+	swapcontext(&c->context, &scheduler);
+}
+
+static void nap(usec duration)
+{
+	usec until = world.now + duration;
+
+	while (world.now < until)
+		client_wait(until);
+}
+
+/* ---- the command and its guardian ---- */
+
+static void end_section(struct client *c, const char *how)
+{
+	trace("c%d section ends: %s", c->id, how);
+	c->in_section = false;
+	c->told_over = true;
+	c->leash_id++;
+	world.last_held = world.now;
+	client_go_on(c);
+}
+
+void client_gone(struct client *c, uint32_t id)
+{
+	if (c->in_section && id == c->leash_id)
+		end_section(c, "by itself, or by TERM");
+}
+
+/* The guardian's own timer. Its clock is the machine's. */
+void client_leash(struct client *c, uint32_t id)
+{
+	usec wake_at, now = client_clock(c);
+
+	if (!c->in_section || id != c->leash_id)
+		return;
+	switch (leash_step(&c->leash, now, &wake_at)) {
+	case LEASH_WAIT:
+		break;
+	case LEASH_TERM:
+		trace("c%d TERM", c->id);
+		schedule(
+			usec_add(world.now, c->obeys_after), SIM_GONE, c->id, 0, c->leash_id, NULL);
+		break;
+	case LEASH_KILL:
+		trace("c%d KILL", c->id);
+		schedule(world.now + c->dies_after, SIM_GONE, c->id, 0, c->leash_id, NULL);
+		break;
+	}
+	if (wake_at != NEVER)
+		schedule(usec_max(true_time(c, wake_at), world.now + 1), SIM_LEASH, c->id, 0,
+			c->leash_id, NULL);
+}
+
+static void begin_section(struct client *c)
+{
+	const struct quorum *q = &c->session.quorum;
+	usec length = draw_between(0, draw_percent(70) ? c->policy.ttl / 2 : 4 * c->policy.ttl);
+
+	for (int i = 0; i < world.clients; i++)
+		if (world.client[i] != c && world.client[i]->in_section) {
+			world.overlaps++;
+			if (world.exclusion_is_promised)
+				breach("exclusion", "c%d begins, c%d is still inside", c->id, i);
+		}
+	trace("c%d section begins, %d ms", c->id, (int)(length / USEC_MSEC));
+	leash_init(&c->leash, &c->leash_policy, client_clock(c), q->valid_until);
+	c->in_section = true;
+	c->section_began = world.now;
+	c->obeys_after = draw_percent(50) ? draw_between(0, c->policy.ttl / 4) : NEVER;
+	c->dies_after = draw_between(0, c->leash_policy.reap / 2);
+	world.sections++;
+	world.last_held = world.now;
+	schedule(world.now + length, SIM_GONE, c->id, 0, c->leash_id, NULL);
+	client_leash(c, c->leash_id);
+}
+
+/* ---- redlock ---- */
+
+static void keep(struct client *c)
+{
+	const struct quorum *q = &c->session.quorum;
+	usec valid_until = q->valid_until;
+	bool is_lost = false;
+
+	begin_section(c);
+	while (c->in_section) {
+		session_turn(&c->session, NEVER, -1);
+		if (!c->in_section)
+			break;
+		if (q->valid_until != valid_until && q->state == QUORUM_HELD) {
+			valid_until = c->leash.valid_until = q->valid_until;
+			trace("c%d extended", c->id);
+			client_leash(c, c->leash_id);
+		}
+		if (q->state != QUORUM_HELD && !is_lost) {
+			is_lost = true;
+			world.losses++;
+			trace("c%d lost: %d", c->id, q->loss);
+			leash_lose(&c->leash, client_clock(c));
+			client_leash(c, c->leash_id);
+		}
+	}
+	/* The promise, by the clock that it was made by. */
+	if (client_clock(c) > valid_until && c->paused_until < c->section_began)
+		breach("validity", "c%d: the command was there for %d us too long", c->id,
+			(int)(client_clock(c) - valid_until));
+}
+
+static void run_once(struct client *c)
+{
+	struct session *s = &c->session;
+	struct err e;
+	char owner[8];
+	int rc;
+
+	snprintf(owner, sizeof(owner), "c%d", c->id);
+	c->round = 0;
+	rc = session_open(s, &c->policy, &world.list, "k", owner, &e);
+	assert(rc == 0);
+	c->had_trouble = false;
+	c->trying_since = world.now;
+	session_start(s);
+	while (s->quorum.state == QUORUM_TRYING)
+		session_turn(s, NEVER, -1);
+	c->trying_since = NEVER;
+	trace("c%d %s", c->id, s->quorum.state == QUORUM_HELD ? "holds it" : "is refused");
+	if (s->quorum.state == QUORUM_HELD)
+		keep(c);
+	else
+		world.refusals++;
+	session_release(s, 0);
+	while (s->quorum.state != QUORUM_OVER)
+		session_turn(s, NEVER, -1);
+	session_close(s);
+	trace("c%d is through", c->id);
+	/* On a healthy network a release leaves nothing, once what is in the sockets has arrived.
+	 */
+	if (world.is_healthy && !c->had_trouble) {
+		nap(world.patience);
+		for (int i = 0; i < world.nodes; i++)
+			if (world.is_healthy && !c->had_trouble &&
+				strcmp(world.node[i].value, s->token) == 0)
+				breach("release", "c%d left its key on n%d", c->id, i);
+	}
+}
+
+static void live(void)
+{
+	struct client *c = running;
+
+	nap(draw_between(0, 2 * c->policy.ttl));
+	while (c->sections_left-- > 0) {
+		run_once(c);
+		nap(draw_percent(50) ? 0 : draw_between(0, c->policy.ttl));
+	}
+	c->done = true;
+	trace("c%d is done", c->id);
+	swapcontext(&c->context, &scheduler);
+	abort();
+}
+
+void client_begin(struct client *c, int id)
+{
+	char *stack = c->stack ? c->stack : malloc(STACK_SIZE);
+
+	assert(stack);
+	c->id = id;
+	c->stack = stack;
+	c->done = c->crashed = c->in_section = c->told_over = false;
+	c->trying_since = NEVER;
+	c->paused_until = 0;
+	c->wake_id++;
+	c->leash_id++;
+	getcontext(&c->context);
+	c->context.uc_stack.ss_sp = stack;
+	c->context.uc_stack.ss_size = STACK_SIZE;
+	makecontext(&c->context, live, 0);
+	c->waiting = true;
+	schedule(world.now, SIM_WAKE, id, 0, c->wake_id, NULL);
+}
+
+/* redlock is killed: what it sent may still arrive. The guardian hears of it and ends the command;
+ * somebody starts redlock anew later. */
+void client_crash(struct client *c)
+{
+	trace("c%d is killed", c->id);
+	net_crash_client(c->id);
+	c->trying_since = NEVER;
+	if (c->in_section) {
+		leash_lose(&c->leash, client_clock(c));
+		client_leash(c, c->leash_id);
+	}
+	c->crashed = true;
+	c->waiting = false;
+	c->wake_id++;
+}

@@ -1,0 +1,376 @@
+/*
+ * The kernel and the network under redlock's own io/pool.c and io/session.c: what io/conn.h,
+ * io/resolve.h and io/alarm.h promise, and ppoll, clock_gettime and getrandom, made up from the
+ * seed. On one connection all keeps its order, as with TCP; what was sent on a connection that the
+ * client has given up may still arrive, also behind what it sends on the next one.
+ */
+#include "sim/sim.h"
+
+#include "io/alarm.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define MESSAGES 512
+
+static struct message messages[MESSAGES];
+static int free_message;
+
+/* ---- clocks, randomness, names ---- */
+
+int clock_gettime(clockid_t id, struct timespec *ts)
+{
+	usec now = client_clock(running);
+
+	(void)id; /* nobody suspends this machine: all its clocks agree */
+	ts->tv_sec = now / USEC_SEC;
+	ts->tv_nsec = now % USEC_SEC * 1000;
+	return 0;
+}
+
+ssize_t getrandom(void *dst, size_t length, unsigned int flags)
+{
+	unsigned char *bytes = dst;
+
+	(void)flags;
+	for (size_t i = 0; i < length; i += sizeof(uint64_t)) {
+		uint64_t bits = draw();
+
+		memcpy(bytes + i, &bits, length - i < sizeof(bits) ? length - i : sizeof(bits));
+	}
+	return (ssize_t)length;
+}
+
+void resolve_nodes(const struct node_list *list, usec timeout, struct addresses out[NODES_MAX])
+{
+	(void)timeout;
+	for (int i = 0; i < list->count; i++)
+		out[i].count = 1;
+}
+
+bool addresses_meet(const struct addresses *a, const struct addresses *b)
+{
+	(void)a, (void)b;
+	return false;
+}
+
+int alarm_open(struct err *e)
+{
+	(void)e;
+	return -1 + 1000; /* never closed: see close() */
+}
+
+void alarm_set(int fd, usec at)
+{
+	(void)fd, (void)at; /* ppoll has the same time */
+}
+
+int close(int fd)
+{
+	(void)fd;
+	return 0;
+}
+
+/* Sleeps until something arrives, the time has come, or the command is over. */
+int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask)
+{
+	struct client *c = running;
+	usec until = NEVER;
+	int nodes = (int)count - 2;
+
+	(void)mask;
+	if (timeout)
+		until = true_time(c, client_clock(c) + timeout->tv_sec * USEC_SEC +
+					     (timeout->tv_nsec + 999) / 1000);
+	client_wait(until);
+	for (int i = 0; i < nodes; i++) {
+		struct wire *w = &world.wire[c->id][i];
+
+		fds[i].revents = w->is_up || w->is_broken || w->replies > 0 ? POLLIN : 0;
+	}
+	fds[nodes].revents = c->told_over ? POLLIN : 0;
+	c->told_over = false;
+	return 1;
+}
+
+/* ---- delays ---- */
+
+static usec one_way(const struct wire *w)
+{
+	usec d = w->rtt / 2 + draw_between(0, w->rtt / 4 + 1);
+
+	if (!world.is_calm && draw_percent(world.spike_percent))
+		d += draw_between(0, world.spike_max);
+	return d;
+}
+
+/* Not before what was sent earlier, and not while the wire is cut. */
+static usec arrival(const struct wire *w, usec at, usec after)
+{
+	return usec_max(usec_max(at, after), w->cut_until);
+}
+
+/* ---- connections, as io/conn.h has them ---- */
+
+static struct wire *wire_of(const struct conn *c)
+{
+	return &world.wire[running->id][c->node - world.list.node];
+}
+
+static int node_of(const struct conn *c)
+{
+	return (int)(c->node - world.list.node);
+}
+
+static void renew(struct wire *w)
+{
+	w->id++;
+	w->serve_at = w->back_at = 0;
+	w->replies = w->unanswered = 0;
+	w->is_up = w->is_broken = false;
+}
+
+void conn_init(struct conn *c, const struct node *node, const struct addresses *addresses)
+{
+	c->node = node;
+	c->addresses = addresses;
+	c->state = CONN_DOWN;
+	c->pending_count = 0;
+	c->fd = -1;
+	renew(wire_of(c));
+}
+
+/* What was sent and not served yet is lost, or comes late. */
+static void give_up(int client, int node)
+{
+	struct wire *w = &world.wire[client][node];
+
+	for (int i = 0; i < MESSAGES; i++) {
+		struct message *m = &messages[i];
+
+		if (m->script && m->client == client && m->node == node && m->wire == w->id)
+			m->wire = draw_percent(50) ? 0 : UINT32_MAX;
+	}
+	renew(w);
+}
+
+void conn_abort(struct conn *c)
+{
+	give_up(running->id, node_of(c));
+	c->state = CONN_DOWN;
+	c->pending_count = 0;
+}
+
+void conn_close(struct conn *c)
+{
+	struct wire *w = wire_of(c);
+
+	/* In good order: all that was sent arrives. */
+	renew(w);
+	c->state = CONN_DOWN;
+	c->pending_count = 0;
+}
+
+void conn_open(struct conn *c)
+{
+	struct wire *w = wire_of(c);
+
+	conn_abort(c);
+	c->state = CONN_OPENING;
+	schedule(arrival(w, world.now + 2 * one_way(w), 0), SIM_CONNECTED, running->id, node_of(c),
+		w->id, NULL);
+}
+
+void net_connected(int client, int node, uint32_t id)
+{
+	struct wire *w = &world.wire[client][node];
+
+	if (w->id != id)
+		return;
+	/* The kernel of a stopped server accepts as well. */
+	w->is_up = !world.node[node].down;
+	w->is_broken = !w->is_up;
+	trace("c%d n%d %s", client, node, w->is_up ? "connected" : "refused");
+	client_go_on(world.client[client]);
+}
+
+void conn_handle(struct conn *c, short revents)
+{
+	struct wire *w = wire_of(c);
+
+	(void)revents;
+	if (c->state == CONN_OPENING && w->is_up) {
+		c->state = CONN_UP;
+	} else if (c->state != CONN_DOWN && w->is_broken && w->replies == 0) {
+		c->trouble = answer_absent(
+			c->state == CONN_OPENING ? REASON_CONNECT : REASON_CLOSED, NULL);
+		c->state = CONN_DOWN;
+		c->pending_count = 0;
+	}
+}
+
+short conn_wants(const struct conn *c)
+{
+	return c->state == CONN_DOWN ? 0 : POLLIN;
+}
+
+void conn_send(struct conn *c, enum op op, uint32_t round, const char *key, const char *token,
+	usec ttl, usec now)
+{
+	struct wire *w = wire_of(c);
+	struct message *m = &messages[free_message];
+	int index = free_message;
+
+	assert(c->pending_count < CONN_PENDING_MAX && index >= 0);
+	free_message = m->next_free;
+	request_build(&m->request, op, key, token, ttl);
+	m->script = m->request.argv[1];
+	memcpy(m->token, token, strlen(token) + 1);
+	memcpy(m->ttl, m->request.ttl, sizeof(m->ttl));
+	m->request.argv[4] = m->token;
+	m->request.argv[5] = m->ttl;
+	m->client = running->id;
+	m->node = node_of(c);
+	m->wire = w->id;
+	c->pending[c->pending_count++] = (struct pending){.op = op, .round = round, .sent_at = now};
+	if (round != running->round) {
+		running->round = round;
+		running->sent_in_round = 0;
+	}
+	/* In each round a node is asked once; behind it may be one release, and one more when that
+	 * was not answered cleanly; and a key is put back once. */
+	if (++running->sent_in_round > 4 * world.nodes)
+		breach("requests", "c%d sent %d requests in round %u", running->id,
+			running->sent_in_round, round);
+	w->unanswered++;
+	w->serve_at = arrival(w, world.now + one_way(w), w->serve_at);
+	schedule(w->serve_at, SIM_SERVE, index, 0, 0, NULL);
+	trace("c%d n%d sends op %d round %u", running->id, m->node, op, round);
+}
+
+static void discard(struct message *m)
+{
+	m->script = NULL;
+	m->next_free = free_message;
+	free_message = (int)(m - messages);
+}
+
+void net_serve(int index)
+{
+	struct message *m = &messages[index];
+	struct sim_node *n = &world.node[m->node];
+	struct wire *w = &world.wire[m->client][m->node];
+	struct reply *reply, unheard;
+	bool is_heard = m->wire == w->id;
+
+	if (!n->down && world.now < n->paused_until) {
+		schedule(n->paused_until, SIM_SERVE, index, 0, 0, NULL);
+		return;
+	}
+	/* The server is gone, or what was given up never arrived. */
+	if (n->down || m->wire == UINT32_MAX) {
+		discard(m);
+		return;
+	}
+	reply = is_heard ? malloc(sizeof(*reply)) : &unheard;
+	assert(reply);
+	node_serve(n, &m->request, reply);
+	trace("n%d serves c%d%s: %d, %d ms", m->node, m->client, is_heard ? "" : " late",
+		(int)reply->item[0].integer, (int)reply->item[1].integer);
+	if (is_heard) {
+		w->back_at = arrival(w, world.now + one_way(w), w->back_at);
+		schedule(w->back_at, SIM_ANSWER, m->client, m->node, w->id, reply);
+	}
+	discard(m);
+}
+
+void net_answer(int client, int node, uint32_t id, struct reply *reply)
+{
+	struct wire *w = &world.wire[client][node];
+
+	if (w->id == id && !w->is_broken) {
+		assert(w->replies < SIM_WIRE_QUEUE);
+		w->reply[w->replies++] = *reply;
+		w->unanswered--;
+		client_go_on(world.client[client]);
+	}
+	free(reply);
+}
+
+bool conn_next_reply(struct conn *c, struct pending *request, struct answer *answer)
+{
+	struct wire *w = wire_of(c);
+
+	if (c->state != CONN_UP || w->replies == 0)
+		return false;
+	*request = c->pending[0];
+	c->pending_count--;
+	memmove(c->pending, c->pending + 1, (size_t)c->pending_count * sizeof(c->pending[0]));
+	*answer = answer_read(&w->reply[0]);
+	w->replies--;
+	memmove(w->reply, w->reply + 1, (size_t)w->replies * sizeof(w->reply[0]));
+	return true;
+}
+
+/* ---- faults ---- */
+
+static void break_wire(int client, int node, usec at)
+{
+	schedule(at, SIM_BROKEN, client, node, world.wire[client][node].id, NULL);
+}
+
+void net_broken(int client, int node, uint32_t id)
+{
+	struct wire *w = &world.wire[client][node];
+
+	if (w->id != id)
+		return;
+	w->is_broken = true;
+	trace("c%d n%d broken", client, node);
+	client_go_on(world.client[client]);
+}
+
+void net_cut(int client, int node, usec until)
+{
+	struct wire *w = &world.wire[client][node];
+
+	w->cut_until = usec_max(w->cut_until, until);
+	/* What is under way in this moment gets through; what waits for the cut to end may find the
+	 * connection broken instead. */
+	if (w->is_up && draw_percent(30))
+		break_wire(client, node, until);
+}
+
+void net_crash_node(int node)
+{
+	for (int i = 0; i < world.clients; i++)
+		if (world.wire[i][node].is_up)
+			break_wire(i, node, world.now + one_way(&world.wire[i][node]));
+}
+
+void net_crash_client(int client)
+{
+	for (int i = 0; i < world.nodes; i++)
+		give_up(client, i);
+}
+
+void net_reset(void)
+{
+	for (int i = 0; i < SIM_CLIENTS; i++)
+		for (int j = 0; j < SIM_NODES; j++) {
+			struct wire *w = &world.wire[i][j];
+
+			w->id = 0;
+			w->rtt = w->cut_until = 0;
+			renew(w);
+		}
+	for (int i = 0; i < MESSAGES; i++) {
+		messages[i].script = NULL;
+		messages[i].next_free = i + 1 < MESSAGES ? i + 1 : -1;
+	}
+	free_message = 0;
+}

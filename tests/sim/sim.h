@@ -1,0 +1,199 @@
+/*
+ * sim: redlock's own session (io/session, io/pool, core) in a world that is made up from one seed:
+ * nodes, network, clocks, crashes. Nothing here waits: time jumps from event to event.
+ *
+ * What is real: everything in src/core, io/session.c, io/pool.c, base. What is made up here: the
+ * kernel's clock, sleep and randomness (net.c), the connections (net.c), the servers (node.c), and
+ * what a command and its guardian do (client.c, with the real core/leash).
+ *
+ * Times are microseconds of true time unless a name says whose clock they are by.
+ */
+#ifndef TESTS_SIM_H
+#define TESTS_SIM_H
+
+#include "core/leash.h"
+#include "io/session.h"
+
+#include <stdarg.h>
+#include <ucontext.h>
+
+#define SIM_NODES 7
+#define SIM_CLIENTS 8
+#define SIM_WIRE_QUEUE 6
+
+/* ---- what a seed draws from ---- */
+
+struct profile {
+	const char *name;
+	const char *words;
+	bool at_extremes; /* every clock runs as fast or as slow as the drift allows */
+	bool cuts_holders; /* who has just got the lock loses its connections */
+	bool forgets; /* a node may come back empty at once: exclusion is not promised */
+	bool interferes; /* an administrator deletes keys, clocks jump forward: nor is it then */
+	int faults_max;
+};
+
+extern const struct profile sim_profiles[];
+extern const int sim_profiles_count;
+
+/* ---- a server (node.c) ---- */
+
+struct sim_node {
+	char value[TOKEN_MAX]; /* "": no key */
+	int64_t ends; /* the key, by the node's clock */
+	int life; /* counts restarts */
+	char run_id[RUN_ID_MAX];
+	bool down;
+	bool keeps; /* its data, through the crash that it is in */
+	usec paused_until;
+	int64_t ppm, offset; /* of its clock */
+};
+
+/* It starts, or starts anew. */
+void node_begin_life(struct sim_node *n, int life);
+
+int64_t node_clock(const struct sim_node *n);
+
+/* What one of our scripts does there, and answers. */
+void node_serve(struct sim_node *n, const struct request *r, struct reply *reply);
+
+/* ---- the network (net.c) ---- */
+
+struct message {
+	struct request request;
+	const char *script; /* of the request, which points into here */
+	char token[TOKEN_MAX], ttl[24];
+	int client, node, next_free;
+	uint32_t wire; /* the connection it was sent on; see struct wire */
+};
+
+/* From one client to one node. `id` counts connections: what belongs to an older one is late. */
+struct wire {
+	uint32_t id;
+	usec rtt;
+	usec cut_until; /* nothing gets through */
+	usec serve_at, back_at; /* of the last message: what comes later keeps its place */
+	int replies; /* arrived, not taken yet */
+	struct reply reply[SIM_WIRE_QUEUE];
+	bool is_up, is_broken; /* as the client would find out */
+	int unanswered;
+};
+
+/* ---- a client (client.c) ---- */
+
+struct client {
+	int id;
+	struct session session;
+	struct policy policy;
+	struct leash_policy leash_policy;
+	int64_t ppm, offset; /* of its clock */
+
+	ucontext_t context;
+	char *stack;
+	bool done, crashed, waiting;
+	usec wake_at; /* waiting: at the latest */
+	uint32_t wake_id;
+	usec paused_until;
+	int sections_left;
+
+	/* The command and its guardian, who goes on when redlock is paused or dead. */
+	struct leash leash;
+	bool in_section, told_over;
+	usec section_began, obeys_after, dies_after;
+	uint32_t leash_id;
+
+	usec trying_since; /* NEVER: not trying */
+	uint32_t round;
+	int sent_in_round;
+	bool had_trouble; /* a fault fell into this acquisition: the release may leave something */
+};
+
+/* ---- the world (world.c) ---- */
+
+enum sim_event_kind {
+	SIM_WAKE, /* a: client, id: its wake_id */
+	SIM_CONNECTED, /* a: client, b: node, id: wire */
+	SIM_SERVE, /* a: message */
+	SIM_ANSWER, /* a: client, b: node, id: wire; reply */
+	SIM_BROKEN, /* a: client, b: node, id: wire */
+	SIM_LEASH, /* a: client, id: leash_id */
+	SIM_GONE, /* a: client, id: leash_id: the command is dead */
+	SIM_FAULT,
+	SIM_REVIVE, /* a: node, id: its life */
+	SIM_CALM,
+};
+
+struct sim_event {
+	usec at;
+	uint32_t order;
+	enum sim_event_kind kind;
+	int a, b;
+	uint32_t id;
+	struct reply *reply;
+};
+
+struct world {
+	const struct profile *profile;
+	uint64_t seed, random;
+	bool traces, is_calm;
+	usec now, calm_at, last_held, ends_at;
+	int nodes, clients;
+	bool exclusion_is_promised, is_healthy;
+	struct sim_node node[SIM_NODES];
+	struct client *client[SIM_CLIENTS];
+	usec spike_max;
+	int spike_percent;
+	usec ttl_max, patience;
+
+	/* what happened */
+	const char *broken; /* the first rule that was broken; NULL: none */
+	char broken_words[200];
+	uint64_t hash; /* of the whole trace */
+	long events, sections, faults, losses, refusals, overlaps;
+
+	/* large: made anew by whoever uses them */
+	struct node_list list;
+	struct wire wire[SIM_CLIENTS][SIM_NODES];
+};
+
+extern struct world world;
+extern struct client *running; /* whose code runs now; NULL: the world's */
+
+/* Lives one world to its end. */
+void world_run(const struct profile *profile, uint64_t seed, bool traces);
+
+uint64_t draw(void);
+int64_t draw_between(int64_t low, int64_t high);
+bool draw_percent(int percent);
+
+void schedule(usec at, enum sim_event_kind kind, int a, int b, uint32_t id, struct reply *reply);
+
+/* One line of the trace; it goes into the hash in any case. */
+void trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Notes that a rule is broken. */
+void breach(const char *rule, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* From a client's clock to true time (the first instant at which the clock shows it), and back. */
+usec client_clock(const struct client *c);
+usec true_time(const struct client *c, usec at);
+
+/* net.c */
+void net_reset(void);
+void net_connected(int client, int node, uint32_t id);
+void net_serve(int message);
+void net_answer(int client, int node, uint32_t id, struct reply *reply);
+void net_broken(int client, int node, uint32_t id);
+void net_cut(int client, int node, usec until);
+void net_crash_node(int node);
+void net_crash_client(int client);
+
+/* client.c */
+void client_begin(struct client *c, int id);
+void client_go_on(struct client *c); /* runs it until it waits again */
+void client_wait(usec until); /* called by its code: true time at the latest, NEVER */
+void client_leash(struct client *c, uint32_t id);
+void client_gone(struct client *c, uint32_t id);
+void client_crash(struct client *c);
+
+#endif

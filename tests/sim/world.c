@@ -1,0 +1,460 @@
+/* The seed, the heap of events, and the faults. */
+#include "sim/sim.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct world world;
+struct client *running;
+
+#define EVENTS_MAX 4096
+
+static struct sim_event heap[EVENTS_MAX];
+static int heap_count;
+static uint32_t order;
+
+/* ---- the seed ---- */
+
+/* splitmix64 (Steele, Lea, Flood 2014) */
+uint64_t draw(void)
+{
+	uint64_t z = world.random += 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+int64_t draw_between(int64_t low, int64_t high)
+{
+	return high <= low ? low : low + (int64_t)(draw() % (uint64_t)(high - low + 1));
+}
+
+bool draw_percent(int percent)
+{
+	return (int)(draw() % 100) < percent;
+}
+
+/* ---- words ---- */
+
+void trace(const char *format, ...)
+{
+	va_list args;
+
+	/* The format names the event; with its numbers it would cost more than all the rest. */
+	world.hash = (world.hash ^ (uint64_t)world.now) * 0x100000001b3;
+	for (const char *c = format; *c; c++)
+		world.hash = (world.hash ^ (unsigned char)*c) * 0x100000001b3;
+	if (!world.traces)
+		return;
+	printf("%12.6f ", (double)world.now / (double)USEC_SEC);
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	putchar('\n');
+}
+
+void breach(const char *rule, const char *format, ...)
+{
+	va_list args;
+
+	if (!world.broken) {
+		world.broken = rule;
+		va_start(args, format);
+		vsnprintf(world.broken_words, sizeof(world.broken_words), format, args);
+		va_end(args);
+	}
+	trace("BROKEN: %s", rule);
+}
+
+/* ---- time ---- */
+
+static usec by_clock(int64_t ppm, int64_t offset)
+{
+	return world.now + world.now / 1000000 * ppm + world.now % 1000000 * ppm / 1000000 + offset;
+}
+
+usec client_clock(const struct client *c)
+{
+	return by_clock(c->ppm, c->offset);
+}
+
+usec true_time(const struct client *c, usec at)
+{
+	usec ahead = at - client_clock(c);
+
+	if (at == NEVER)
+		return NEVER;
+	/* A microsecond late, rather than too early and once more. */
+	return ahead <= 0 ? world.now : world.now + ahead * 1000000 / (1000000 + c->ppm) + 2;
+}
+
+static bool is_before(const struct sim_event *a, const struct sim_event *b)
+{
+	return a->at < b->at || (a->at == b->at && a->order < b->order);
+}
+
+void schedule(usec at, enum sim_event_kind kind, int a, int b, uint32_t id, struct reply *reply)
+{
+	struct sim_event ev = {at, order++, kind, a, b, id, reply};
+	int i = heap_count++;
+
+	assert(heap_count <= EVENTS_MAX);
+	for (; i > 0 && is_before(&ev, &heap[(i - 1) / 2]); i = (i - 1) / 2)
+		heap[i] = heap[(i - 1) / 2];
+	heap[i] = ev;
+}
+
+static struct sim_event next_event(void)
+{
+	struct sim_event first = heap[0], last = heap[--heap_count];
+	int i = 0, child;
+
+	while ((child = 2 * i + 1) < heap_count) {
+		if (child + 1 < heap_count && is_before(&heap[child + 1], &heap[child]))
+			child++;
+		if (!is_before(&heap[child], &last))
+			break;
+		heap[i] = heap[child];
+		i = child;
+	}
+	heap[i] = last;
+	return first;
+}
+
+/* ---- faults ---- */
+
+enum fault {
+	FAULT_PAUSE_NODE,
+	FAULT_CRASH_NODE,
+	FAULT_CUT,
+	FAULT_PARTITION,
+	FAULT_BREAK,
+	FAULT_JUMP_BACK,
+	FAULT_PAUSE_CLIENT,
+	FAULT_CRASH_CLIENT,
+	FAULT_DELETE, /* from here on: only where interferes */
+	FAULT_JUMP_FORWARD,
+};
+
+static void trouble(void)
+{
+	world.is_healthy = false;
+	for (int i = 0; i < world.clients; i++)
+		world.client[i]->had_trouble = true;
+}
+
+static usec fault_length(void)
+{
+	return draw_between(USEC_MSEC, draw_percent(50) ? world.ttl_max / 2 : 3 * world.ttl_max);
+}
+
+static void crash_node(int i)
+{
+	struct sim_node *n = &world.node[i];
+	bool forgets = world.profile->forgets && draw_percent(70);
+	usec back = fault_length();
+
+	n->keeps = !forgets && draw_percent(50);
+	/* Who comes back empty must stay away until every lock that it may have granted has ended
+	 * by itself, late SETs included. */
+	if (!n->keeps && !forgets)
+		back += 2 * world.ttl_max + world.spike_max + world.patience;
+	trace("n%d crashes%s", i, n->keeps ? "" : ", and forgets");
+	n->down = true;
+	node_begin_life(n, n->life + 1);
+	net_crash_node(i);
+	schedule(world.now + back, SIM_REVIVE, i, 0, (uint32_t)n->life, NULL);
+}
+
+static void revive(int i, uint32_t life)
+{
+	struct sim_node *n = &world.node[i];
+
+	if (!n->down || n->life != (int)life)
+		return;
+	if (!n->keeps)
+		n->value[0] = '\0';
+	n->down = false;
+	trace("n%d is back", i);
+}
+
+static void partition(usec until)
+{
+	unsigned side = (unsigned)draw();
+
+	for (int i = 0; i < world.clients; i++)
+		for (int j = 0; j < world.nodes; j++)
+			if ((side >> i & 1) != (side >> (8 + j) & 1))
+				net_cut(i, j, until);
+}
+
+static void cut_holder(void)
+{
+	for (int i = 0; i < world.clients; i++)
+		if (world.client[i]->in_section)
+			for (int j = 0; j < world.nodes; j++)
+				if (draw_percent(80))
+					net_cut(i, j, world.now + 2 * world.ttl_max);
+}
+
+static void pause_client(struct client *c)
+{
+	c->paused_until = usec_max(c->paused_until, world.now + fault_length());
+	trace("c%d is stopped", c->id);
+}
+
+static void strike(void)
+{
+	int node = (int)draw_between(0, world.nodes - 1);
+	int client = (int)draw_between(0, world.clients - 1);
+	int last = world.profile->interferes ? FAULT_JUMP_FORWARD : FAULT_CRASH_CLIENT;
+	usec until = world.now + fault_length();
+
+	world.faults++;
+	trouble();
+	if (world.profile->cuts_holders && draw_percent(40)) {
+		trace("holders are cut off");
+		cut_holder();
+		return;
+	}
+	switch ((enum fault)draw_between(0, last)) {
+	case FAULT_PAUSE_NODE:
+		trace("n%d is stopped", node);
+		world.node[node].paused_until = usec_max(world.node[node].paused_until, until);
+		break;
+	case FAULT_CRASH_NODE:
+		if (!world.node[node].down)
+			crash_node(node);
+		break;
+	case FAULT_CUT:
+		trace("c%d n%d cut", client, node);
+		net_cut(client, node, until);
+		break;
+	case FAULT_PARTITION:
+		trace("partition");
+		partition(until);
+		break;
+	case FAULT_BREAK:
+		net_broken(client, node, world.wire[client][node].id);
+		break;
+	case FAULT_JUMP_BACK:
+		trace("n%d's clock jumps back", node);
+		world.node[node].offset -= draw_between(0, world.ttl_max / 2);
+		break;
+	case FAULT_PAUSE_CLIENT:
+		pause_client(world.client[client]);
+		break;
+	case FAULT_CRASH_CLIENT:
+		if (!world.client[client]->done && !world.client[client]->crashed)
+			client_crash(world.client[client]);
+		break;
+	case FAULT_DELETE:
+		trace("n%d: somebody deletes the key", node);
+		world.node[node].value[0] = '\0';
+		break;
+	case FAULT_JUMP_FORWARD:
+		trace("n%d's clock jumps forward", node);
+		world.node[node].offset += draw_between(0, 2 * world.ttl_max);
+		break;
+	}
+}
+
+/* All that is broken is mended; from now on somebody must get the lock. */
+static void calm_down(void)
+{
+	trace("calm");
+	world.is_calm = true;
+	for (int i = 0; i < world.nodes; i++) {
+		world.node[i].paused_until = 0;
+		if (world.node[i].down)
+			revive(i, (uint32_t)world.node[i].life);
+	}
+	for (int i = 0; i < world.clients; i++) {
+		world.client[i]->paused_until = 0;
+		for (int j = 0; j < world.nodes; j++)
+			world.wire[i][j].cut_until = 0;
+		if (world.client[i]->crashed)
+			client_begin(world.client[i], i);
+	}
+	world.last_held = usec_max(world.last_held, world.now);
+}
+
+/* ---- a world ---- */
+
+static int64_t draw_ppm(int extreme)
+{
+	/* The drift allowance is a tenth of the TTL: two clocks 5 % off, each its way. */
+	return world.profile->at_extremes ? extreme * 50000 : draw_between(-50000, 50000);
+}
+
+static void make_client(int i)
+{
+	static struct client *made[SIM_CLIENTS];
+	struct client *c;
+
+	if (!made[i])
+		made[i] = calloc(1, sizeof(*c));
+	c = made[i];
+	assert(c);
+	world.client[i] = c;
+	c->policy = (struct policy){
+		.nodes = world.nodes,
+		.ttl = draw_between(100, 3000) * USEC_MSEC,
+		.wait = draw_percent(60) ? NEVER : draw_between(0, 4000) * USEC_MSEC,
+	};
+	c->policy.drift = policy_drift(c->policy.ttl, 100);
+	c->policy.node_timeout = c->policy.ttl / 20 + draw_between(0, c->policy.ttl / 10);
+	c->leash_policy = (struct leash_policy){
+		.on_lost = 15,
+		.kill_after = leash_default_kill_after(c->policy.ttl),
+		.reap = leash_reap_time(c->policy.ttl),
+		.max_run = NEVER,
+	};
+	c->policy.guard = leash_guard(&c->leash_policy);
+	c->ppm = draw_ppm(-1);
+	c->offset = draw_between(USEC_SEC, 1000 * USEC_SEC);
+	c->sections_left = (int)draw_between(1, 4);
+	world.ttl_max = usec_max(world.ttl_max, c->policy.ttl);
+}
+
+static void make_world(void)
+{
+	bool is_fast = draw_percent(70);
+
+	world.nodes = (int)draw_between(1, SIM_NODES);
+	world.clients = (int)draw_between(1, draw_percent(50) ? 3 : SIM_CLIENTS);
+	world.list.count = world.nodes;
+	for (int i = 0; i < world.nodes; i++) {
+		world.node[i] = (struct sim_node){
+			.ppm = draw_ppm(+1),
+			.offset = draw_between(0, 1000) * USEC_SEC,
+		};
+		node_begin_life(&world.node[i], 1);
+	}
+	for (int i = 0; i < world.clients; i++)
+		make_client(i);
+	for (int i = 0; i < world.clients; i++)
+		for (int j = 0; j < world.nodes; j++)
+			/* To connect and to be answered takes two to three of them. */
+			world.wire[i][j].rtt =
+				draw_between(50, usec_min(is_fast ? 2000 : 20000,
+							 world.client[i]->policy.node_timeout / 5));
+	world.spike_percent = draw_percent(50) ? 0 : (int)draw_between(1, 20);
+	world.spike_max = world.spike_percent ? draw_between(1, world.ttl_max) : 0;
+	world.patience = 50 * USEC_MSEC;
+	world.is_healthy = world.spike_percent == 0;
+	world.exclusion_is_promised = !world.profile->forgets && !world.profile->interferes;
+}
+
+static void plan_faults(void)
+{
+	int faults = draw_percent(15) ? 0 : (int)draw_between(1, world.profile->faults_max);
+
+	world.calm_at = 4 * world.ttl_max;
+	for (int i = 0; i < faults; i++)
+		schedule(draw_between(0, world.calm_at), SIM_FAULT, 0, 0, 0, NULL);
+	/* A crash that forgets keeps a node away for longer. */
+	schedule(world.calm_at + 4 * world.ttl_max + 2 * USEC_SEC, SIM_CALM, 0, 0, 0, NULL);
+}
+
+/* Somebody tries, nobody has it, all is well: for how long? */
+static void check_liveness(void)
+{
+	usec bound = 2 * world.ttl_max + 5 * USEC_SEC;
+	usec since = NEVER;
+
+	if (!world.is_calm)
+		return;
+	for (int i = 0; i < world.clients; i++) {
+		if (world.client[i]->in_section)
+			return;
+		since = usec_min(since, world.client[i]->trying_since);
+	}
+	if (since != NEVER && world.now > usec_max(since, world.last_held) + bound)
+		breach("liveness", "nobody gets it for %d ms",
+			(int)((world.now - usec_max(since, world.last_held)) / USEC_MSEC));
+}
+
+static bool all_done(void)
+{
+	for (int i = 0; i < world.clients; i++)
+		if (!world.client[i]->done)
+			return false;
+	return true;
+}
+
+static void handle(const struct sim_event *ev)
+{
+	struct client *c = ev->a < SIM_CLIENTS ? world.client[ev->a] : NULL;
+
+	switch (ev->kind) {
+	case SIM_WAKE:
+		if (c->waiting && c->wake_id == ev->id)
+			client_go_on(c);
+		break;
+	case SIM_CONNECTED:
+		net_connected(ev->a, ev->b, ev->id);
+		break;
+	case SIM_SERVE:
+		net_serve(ev->a);
+		break;
+	case SIM_ANSWER:
+		net_answer(ev->a, ev->b, ev->id, ev->reply);
+		break;
+	case SIM_BROKEN:
+		net_broken(ev->a, ev->b, ev->id);
+		break;
+	case SIM_LEASH:
+		client_leash(c, ev->id);
+		break;
+	case SIM_GONE:
+		client_gone(c, ev->id);
+		break;
+	case SIM_FAULT:
+		strike();
+		break;
+	case SIM_REVIVE:
+		revive(ev->a, ev->id);
+		break;
+	case SIM_CALM:
+		calm_down();
+		break;
+	}
+}
+
+void world_run(const struct profile *profile, uint64_t seed, bool traces)
+{
+	usec limit;
+
+	while (heap_count > 0) /* of the world before */
+		free(heap[--heap_count].reply);
+	memset(&world, 0, offsetof(struct world, list));
+	order = 0;
+	running = NULL;
+	world.profile = profile;
+	world.seed = world.random = seed;
+	world.traces = traces;
+	world.hash = 0xcbf29ce484222325;
+	net_reset();
+	make_world();
+	plan_faults();
+	for (int i = 0; i < world.clients; i++)
+		client_begin(world.client[i], i);
+	limit = 2000 * USEC_SEC;
+	while (heap_count > 0 && !world.broken && !(all_done() && world.is_calm)) {
+		struct sim_event ev = next_event();
+
+		world.now = ev.at;
+		world.events++;
+		handle(&ev);
+		check_liveness();
+		if (world.now > limit)
+			breach("liveness", "not through after %d s", (int)(limit / USEC_SEC));
+	}
+	world.ends_at = world.now;
+	if (!world.broken && !all_done())
+		breach("sleep", "somebody sleeps for ever");
+}

@@ -48,10 +48,11 @@ static usec valid_until(const struct policy *p, usec started)
 	return started + p->ttl - p->drift;
 }
 
-/* When a key that a node sets, or extends, by `landed` is gone there by itself. */
+/* When a key that a node sets, or extends, by `landed` is gone there by itself. The node's clock
+ * may be as slow against ours as drift allows: ttl / (1 - drift / ttl), rounded up. */
 static usec key_gone_at(const struct policy *p, usec landed)
 {
-	return landed + p->ttl + p->drift;
+	return landed + p->ttl + p->drift + p->drift / usec_max((p->ttl - p->drift) / p->drift, 1);
 }
 
 void quorum_init(struct quorum *q, const struct policy *policy)
@@ -185,11 +186,16 @@ static void link_is_up(struct step *s, struct member *m)
 	m->connecting = usec_min(s->now - m->opened_at, s->q->policy.node_timeout);
 }
 
-static void link_is_down(struct step *s, struct member *m)
+/* What the network held back may have landed as late as now. */
+static void may_have_landed(struct step *s, struct member *m)
 {
-	/* What the network held back may have landed as late as now. */
 	if (m->asked && m->owes)
 		m->owes_until = key_gone_at(&s->q->policy, s->now);
+}
+
+static void link_is_down(struct step *s, struct member *m)
+{
+	may_have_landed(s, m);
 	m->link = LINK_DOWN;
 	m->asked = m->releasing = false;
 }
@@ -599,6 +605,8 @@ static void release(struct step *s, usec *wake_at)
 	if (waited_for == 0 || s->now >= q->release_until ||
 		grace_is_over(
 			q, s->now, settled >= policy_quorum(&q->policy), 2 * USEC_MSEC, wake_at)) {
+		for (int i = 0; i < q->policy.nodes; i++)
+			may_have_landed(s, &q->member[i]);
 		q->phase = PHASE_DONE;
 		q->state = QUORUM_OVER;
 		*wake_at = NEVER;

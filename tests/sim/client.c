@@ -31,10 +31,23 @@ void client_go_on(struct client *c)
 	running = NULL;
 }
 
+/* Who holds a lock is awake when its guard begins, or has noticed. */
+static void check_promptness(const struct client *c, usec until)
+{
+	const struct quorum *q = &c->session.quorum;
+	usec at = c->in_section && q->state == QUORUM_HELD
+			  ? true_time(c, q->valid_until - q->policy.guard)
+			  : NEVER;
+
+	if (until > usec_add(at, 10))
+		breach("promptness", "c%d sleeps over the guard of its lock", c->id);
+}
+
 void client_wait(usec until)
 {
 	struct client *c = running;
 
+	check_promptness(c, until);
 	c->wake_at = until;
 	c->waiting = true;
 	if (until != NEVER)
@@ -54,7 +67,13 @@ static void nap(usec duration)
 
 static void end_section(struct client *c, const char *how)
 {
+	usec late = client_clock(c) - c->leash.valid_until;
+
 	trace("c%d section ends: %s", c->id, how);
+	/* The promise, by the clock that it was made by. */
+	if (late > 0)
+		breach("validity", "c%d: the command was there for %d us too long", c->id,
+			(int)late);
 	c->in_section = false;
 	c->told_over = true;
 	c->leash_id++;
@@ -93,18 +112,57 @@ void client_leash(struct client *c, uint32_t id)
 			c->leash_id, NULL);
 }
 
+/* Whenever a majority confirmed the lock: did one, in this very round, and does what each of them
+ * keeps last as long as is concluded? */
+static void check_proof(struct client *c)
+{
+	const struct quorum *q = &c->session.quorum;
+	usec until = true_time(c, q->valid_until);
+	int confirmed = 0, last = 0;
+
+	for (int i = 0; i < world.nodes; i++) {
+		const struct wire *w = &world.wire[c->id][i];
+
+		/* Two names of one server are one. */
+		if (i > 0 && i == world.alias && world.wire[c->id][0].yes_round == q->proved)
+			continue;
+		confirmed += w->yes_round == q->proved;
+		last += w->yes_round == q->proved && w->yes_until >= until;
+	}
+	if (confirmed <= world.nodes / 2)
+		breach("majority", "c%d counts on %d of %d", c->id, confirmed, world.nodes);
+	else if (last <= world.nodes / 2)
+		breach("drift", "c%d: only %d of %d keys last as long as it concludes", c->id, last,
+			world.nodes);
+	c->window_until = until;
+	if (draw_percent(world.trap_percent))
+		schedule(true_time(c, draw_percent(50) ? q->valid_until - q->policy.guard
+						       : quorum_extend_at(q)) -
+				 USEC_MSEC,
+			SIM_CUT_OFF, c->id, 0, 0, NULL);
+}
+
+static void check_exclusion(const struct client *c)
+{
+	for (int i = 0; i < world.clients; i++) {
+		const struct client *other = world.client[i];
+
+		if (other == c || (!other->in_section && world.now >= other->window_until))
+			continue;
+		world.overlaps++;
+		if (world.exclusion_is_promised)
+			breach("exclusion", "c%d has it, and c%d has it too", c->id, i);
+	}
+}
+
 static void begin_section(struct client *c)
 {
 	const struct quorum *q = &c->session.quorum;
 	usec length = draw_between(0, draw_percent(70) ? c->policy.ttl / 2 : 4 * c->policy.ttl);
 
-	for (int i = 0; i < world.clients; i++)
-		if (world.client[i] != c && world.client[i]->in_section) {
-			world.overlaps++;
-			if (world.exclusion_is_promised)
-				breach("exclusion", "c%d begins, c%d is still inside", c->id, i);
-		}
+	check_exclusion(c);
 	trace("c%d section begins, %d ms", c->id, (int)(length / USEC_MSEC));
+	check_proof(c);
 	leash_init(&c->leash, &c->leash_policy, client_clock(c), q->valid_until);
 	c->in_section = true;
 	c->section_began = world.now;
@@ -132,6 +190,7 @@ static void keep(struct client *c)
 		if (q->valid_until != valid_until && q->state == QUORUM_HELD) {
 			valid_until = c->leash.valid_until = q->valid_until;
 			trace("c%d extended", c->id);
+			check_proof(c);
 			client_leash(c, c->leash_id);
 		}
 		if (q->state != QUORUM_HELD && !is_lost) {
@@ -142,10 +201,25 @@ static void keep(struct client *c)
 			client_leash(c, c->leash_id);
 		}
 	}
-	/* The promise, by the clock that it was made by. */
-	if (client_clock(c) > valid_until && c->paused_until < c->section_began)
-		breach("validity", "c%d: the command was there for %d us too long", c->id,
-			(int)(client_clock(c) - valid_until));
+}
+
+/* What may still be on a node is known to be owed, for as long as it can last. */
+static void check_debts(const struct client *c)
+{
+	const struct quorum *q = &c->session.quorum;
+
+	for (int i = 0; i < world.nodes && !world.alias; i++) {
+		const struct sim_node *n = &world.node[i];
+		const struct member *m = &q->member[i];
+
+		if (!node_has_key(n) || n->jumped || world.wire[c->id][i].was_late ||
+			strcmp(n->value, c->session.sent_token[i]) != 0)
+			continue;
+		if (!m->owes)
+			breach("debt", "c%d left its key on n%d, and does not know", c->id, i);
+		else if (node_key_ends(n) > true_time(c, m->owes_until) + 2 * USEC_MSEC)
+			breach("debt", "c%d's key on n%d lasts longer than it knows", c->id, i);
+	}
 }
 
 static void run_once(struct client *c)
@@ -153,10 +227,14 @@ static void run_once(struct client *c)
 	struct session *s = &c->session;
 	struct err e;
 	char owner[8];
+	usec leave_for;
 	int rc;
 
 	snprintf(owner, sizeof(owner), "c%d", c->id);
 	c->round = 0;
+	c->sessions++;
+	memset(s->sent_token, 0, sizeof(s->sent_token)); /* a new process */
+	net_begin_session(c->id);
 	rc = session_open(s, &c->policy, &world.list, "k", owner, &e);
 	assert(rc == 0);
 	c->had_trouble = false;
@@ -170,9 +248,12 @@ static void run_once(struct client *c)
 		keep(c);
 	else
 		world.refusals++;
-	session_release(s, 0);
+	leave_for = draw_percent(world.leave_percent) ? draw_between(USEC_MSEC, c->policy.ttl) : 0;
+	c->window_until = 0;
+	session_release(s, leave_for);
 	while (s->quorum.state != QUORUM_OVER)
 		session_turn(s, NEVER, -1);
+	check_debts(c);
 	session_close(s);
 	trace("c%d is through", c->id);
 	/* On a healthy network a release leaves nothing, once what is in the sockets has arrived.
@@ -210,7 +291,7 @@ void client_begin(struct client *c, int id)
 	c->stack = stack;
 	c->done = c->crashed = c->in_section = c->told_over = false;
 	c->trying_since = NEVER;
-	c->paused_until = 0;
+	c->paused_until = c->window_until = 0;
 	c->wake_id++;
 	c->leash_id++;
 	getcontext(&c->context);

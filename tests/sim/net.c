@@ -130,7 +130,7 @@ static void renew(struct wire *w)
 {
 	w->id++;
 	w->serve_at = w->back_at = 0;
-	w->replies = w->unanswered = 0;
+	w->replies = 0;
 	w->is_up = w->is_broken = false;
 }
 
@@ -192,7 +192,7 @@ void net_connected(int client, int node, uint32_t id)
 	if (w->id != id)
 		return;
 	/* The kernel of a stopped server accepts as well. */
-	w->is_up = !world.node[node].down;
+	w->is_up = !world.node[node == world.alias ? 0 : node].down;
 	w->is_broken = !w->is_up;
 	trace("c%d n%d %s", client, node, w->is_up ? "connected" : "refused");
 	client_go_on(world.client[client]);
@@ -236,6 +236,9 @@ void conn_send(struct conn *c, enum op op, uint32_t round, const char *key, cons
 	m->client = running->id;
 	m->node = node_of(c);
 	m->wire = w->id;
+	m->op = op;
+	m->round = round;
+	m->session = running->sessions;
 	c->pending[c->pending_count++] = (struct pending){.op = op, .round = round, .sent_at = now};
 	if (round != running->round) {
 		running->round = round;
@@ -246,7 +249,6 @@ void conn_send(struct conn *c, enum op op, uint32_t round, const char *key, cons
 	if (++running->sent_in_round > 4 * world.nodes)
 		breach("requests", "c%d sent %d requests in round %u", running->id,
 			running->sent_in_round, round);
-	w->unanswered++;
 	w->serve_at = arrival(w, world.now + one_way(w), w->serve_at);
 	schedule(w->serve_at, SIM_SERVE, index, 0, 0, NULL);
 	trace("c%d n%d sends op %d round %u", running->id, m->node, op, round);
@@ -259,13 +261,64 @@ static void discard(struct message *m)
 	free_message = (int)(m - messages);
 }
 
+void net_begin_session(int client)
+{
+	for (int i = 0; i < world.nodes; i++) {
+		world.wire[client][i].yes_round = 0;
+		world.wire[client][i].was_late = false;
+	}
+}
+
+/* What a busy, loading or broken server says in place of the script's answer. */
+static void refuse(struct reply *reply)
+{
+	static const char *const errors[] = {
+		"LOADING Redis is loading the dataset in memory",
+		"READONLY You can't write against a read only replica.",
+		"OOM command not allowed when used memory > 'maxmemory'.",
+		"BUSY Redis is busy running a script.",
+		"ERR max number of clients reached",
+	};
+	const char *error = errors[draw_between(0, sizeof(errors) / sizeof(errors[0]) - 1)];
+
+	reply->is_array = 0;
+	reply->count = 1;
+	reply->item[0].type = REPLY_ERROR;
+	reply->item[0].integer = 0;
+	reply->item[0].len = strlen(error);
+	memcpy(reply->item[0].text, error, reply->item[0].len + 1);
+}
+
+/* The books of what was granted, by true time: the measure of all that the client concludes. True
+ * for the one that makes it a majority. */
+static bool note_yes(const struct message *m, const struct sim_node *n)
+{
+	struct wire *w = &world.wire[m->client][m->node];
+	struct client *c = world.client[m->client];
+	int before = 0;
+
+	if (m->session != c->sessions || m->op == OP_HEAL || m->op == OP_RELEASE ||
+		m->op == OP_LEAVE)
+		return false;
+	for (int i = 0; i < world.nodes; i++)
+		before += world.wire[m->client][i].yes_round == m->round;
+	if (w->yes_round == m->round)
+		before--;
+	else if (w->yes_round > m->round) /* late */
+		return false;
+	w->yes_round = m->round;
+	w->yes_until = node_key_ends(n);
+	return before + 1 == world.nodes / 2 + 1;
+}
+
 void net_serve(int index)
 {
 	struct message *m = &messages[index];
-	struct sim_node *n = &world.node[m->node];
+	struct sim_node *n = &world.node[m->node == world.alias ? 0 : m->node];
 	struct wire *w = &world.wire[m->client][m->node];
 	struct reply *reply, unheard;
-	bool is_heard = m->wire == w->id;
+	bool is_heard = m->wire == w->id && !w->is_broken, spoils, makes_majority;
+	int client, node;
 
 	if (!n->down && world.now < n->paused_until) {
 		schedule(n->paused_until, SIM_SERVE, index, 0, 0, NULL);
@@ -278,14 +331,32 @@ void net_serve(int index)
 	}
 	reply = is_heard ? malloc(sizeof(*reply)) : &unheard;
 	assert(reply);
-	node_serve(n, &m->request, reply);
-	trace("n%d serves c%d%s: %d, %d ms", m->node, m->client, is_heard ? "" : " late",
-		(int)reply->item[0].integer, (int)reply->item[1].integer);
+	/* Done, but what says so is not the protocol; or not done. */
+	spoils = world.now < n->refuses_until && draw_percent(30);
+	if (world.now < n->refuses_until && !spoils)
+		refuse(reply);
+	else
+		node_serve(n, &m->request, reply);
+	makes_majority = reply->is_array && reply->item[0].integer == 1 && note_yes(m, n);
+	if (spoils)
+		reply->count--;
+	if (!is_heard)
+		w->was_late = true;
+	if (reply->is_array)
+		trace("n%d serves c%d%s: %d, %d ms%s", m->node, m->client, is_heard ? "" : " late",
+			(int)reply->item[0].integer, (int)reply->item[1].integer,
+			spoils ? ", and says garbage" : "");
+	else
+		trace("n%d refuses c%d", m->node, m->client);
 	if (is_heard) {
 		w->back_at = arrival(w, world.now + one_way(w), w->back_at);
 		schedule(w->back_at, SIM_ANSWER, m->client, m->node, w->id, reply);
 	}
+	client = m->client;
+	node = m->node;
 	discard(m);
+	if (makes_majority)
+		world_trap(world.client[client], node);
 }
 
 void net_answer(int client, int node, uint32_t id, struct reply *reply)
@@ -295,7 +366,6 @@ void net_answer(int client, int node, uint32_t id, struct reply *reply)
 	if (w->id == id && !w->is_broken) {
 		assert(w->replies < SIM_WIRE_QUEUE);
 		w->reply[w->replies++] = *reply;
-		w->unanswered--;
 		client_go_on(world.client[client]);
 	}
 	free(reply);
@@ -366,6 +436,8 @@ void net_reset(void)
 
 			w->id = 0;
 			w->rtt = w->cut_until = 0;
+			w->yes_round = 0;
+			w->was_late = false;
 			renew(w);
 		}
 	for (int i = 0; i < MESSAGES; i++) {

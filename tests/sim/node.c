@@ -17,6 +17,16 @@ static int64_t node_msec(const struct sim_node *n)
 	return node_clock(n) / USEC_MSEC;
 }
 
+bool node_has_key(const struct sim_node *n)
+{
+	return n->value[0] && node_msec(n) <= n->ends;
+}
+
+usec node_key_ends(const struct sim_node *n)
+{
+	return world.now + (n->ends * USEC_MSEC - node_clock(n)) * 1000000 / (1000000 + n->ppm);
+}
+
 static void answer(
 	struct reply *reply, int64_t code, int64_t pttl, const char *text, const char *id)
 {
@@ -64,7 +74,7 @@ void node_serve(struct sim_node *n, const struct request *r, struct reply *reply
 	enum op op = op_of(r);
 	bool is_ours;
 
-	if (n->value[0] && now > n->ends)
+	if (!node_has_key(n))
 		n->value[0] = '\0';
 	is_ours = strcmp(n->value, token) == 0;
 	if (n->value[0] && !is_ours) {

@@ -40,19 +40,27 @@ extern const int sim_profiles_count;
 
 struct sim_node {
 	char value[TOKEN_MAX]; /* "": no key */
-	int64_t ends; /* the key, by the node's clock */
+	int64_t ends; /* the key, by the node's clock; milliseconds */
 	int life; /* counts restarts */
 	char run_id[RUN_ID_MAX];
 	bool down;
 	bool keeps; /* its data, through the crash that it is in */
 	usec paused_until;
+	usec refuses_until; /* it answers with an error, and does nothing */
 	int64_t ppm, offset; /* of its clock */
+	bool jumped; /* its clock did: its keys may live longer than anybody can know */
 };
 
 /* It starts, or starts anew. */
 void node_begin_life(struct sim_node *n, int life);
 
 int64_t node_clock(const struct sim_node *n);
+
+/* Does it hold a key that has not ended? */
+bool node_has_key(const struct sim_node *n);
+
+/* True time at which its key is surely still there, if nobody touches it. */
+usec node_key_ends(const struct sim_node *n);
 
 /* What one of our scripts does there, and answers. */
 void node_serve(struct sim_node *n, const struct request *r, struct reply *reply);
@@ -65,6 +73,8 @@ struct message {
 	char token[TOKEN_MAX], ttl[24];
 	int client, node, next_free;
 	uint32_t wire; /* the connection it was sent on; see struct wire */
+	enum op op;
+	uint32_t round, session; /* that it belongs to */
 };
 
 /* From one client to one node. `id` counts connections: what belongs to an older one is late. */
@@ -76,7 +86,11 @@ struct wire {
 	int replies; /* arrived, not taken yet */
 	struct reply reply[SIM_WIRE_QUEUE];
 	bool is_up, is_broken; /* as the client would find out */
-	int unanswered;
+	bool was_late; /* something arrived in this session that had been given up */
+
+	/* The last YES that the node gave in this session, whether it arrived or not. */
+	uint32_t yes_round;
+	usec yes_until; /* true time at which the key ends there by itself */
 };
 
 /* ---- a client (client.c) ---- */
@@ -91,6 +105,7 @@ struct client {
 	ucontext_t context;
 	char *stack;
 	bool done, crashed, waiting;
+	uint32_t sessions; /* how many it has had */
 	usec wake_at; /* waiting: at the latest */
 	uint32_t wake_id;
 	usec paused_until;
@@ -102,6 +117,7 @@ struct client {
 	usec section_began, obeys_after, dies_after;
 	uint32_t leash_id;
 
+	usec window_until; /* true time: others keep out until then; 0: it let go */
 	usec trying_since; /* NEVER: not trying */
 	uint32_t round;
 	int sent_in_round;
@@ -119,6 +135,7 @@ enum sim_event_kind {
 	SIM_LEASH, /* a: client, id: leash_id */
 	SIM_GONE, /* a: client, id: leash_id: the command is dead */
 	SIM_FAULT,
+	SIM_CUT_OFF, /* a: client: it loses every node, a moment before it would need them */
 	SIM_REVIVE, /* a: node, id: its life */
 	SIM_CALM,
 };
@@ -136,13 +153,15 @@ struct world {
 	const struct profile *profile;
 	uint64_t seed, random;
 	bool traces, is_calm;
-	usec now, calm_at, last_held, ends_at;
+	usec now, last_held, ends_at;
+	usec calm_at; /* no fault strikes later */
 	int nodes, clients;
 	bool exclusion_is_promised, is_healthy;
 	struct sim_node node[SIM_NODES];
 	struct client *client[SIM_CLIENTS];
+	int alias; /* this node is another name of node 0; 0: every node is a server of its own */
 	usec spike_max;
-	int spike_percent;
+	int spike_percent, trap_percent, leave_percent;
 	usec ttl_max, patience;
 
 	/* what happened */
@@ -174,6 +193,9 @@ void trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Notes that a rule is broken. */
 void breach(const char *rule, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Faults that chance would not put there: now that this majority is complete. */
+void world_trap(struct client *c, int node);
+
 /* From a client's clock to true time (the first instant at which the clock shows it), and back. */
 usec client_clock(const struct client *c);
 usec true_time(const struct client *c, usec at);
@@ -184,6 +206,7 @@ void net_connected(int client, int node, uint32_t id);
 void net_serve(int message);
 void net_answer(int client, int node, uint32_t id, struct reply *reply);
 void net_broken(int client, int node, uint32_t id);
+void net_begin_session(int client);
 void net_cut(int client, int node, usec until);
 void net_crash_node(int node);
 void net_crash_client(int client);

@@ -132,6 +132,7 @@ enum fault {
 	FAULT_CUT,
 	FAULT_PARTITION,
 	FAULT_BREAK,
+	FAULT_REFUSE,
 	FAULT_JUMP_BACK,
 	FAULT_PAUSE_CLIENT,
 	FAULT_CRASH_CLIENT,
@@ -206,6 +207,44 @@ static void pause_client(struct client *c)
 	trace("c%d is stopped", c->id);
 }
 
+static void cut_off(int client)
+{
+	trace("c%d is cut off", client);
+	for (int i = 0; i < world.nodes; i++)
+		if (draw_percent(80))
+			net_cut(client, i, world.now + fault_length());
+}
+
+void world_trap(struct client *c, int node)
+{
+	usec ahead = c->policy.ttl - c->policy.drift - (draw_percent(50) ? c->policy.guard : 0);
+
+	if (world.now > world.calm_at || !draw_percent(world.trap_percent))
+		return;
+	world.faults++;
+	trouble();
+	trace("c%d has a majority, and now", c->id);
+	switch (draw_between(0, 4)) {
+	case 0:
+		client_crash(c);
+		break;
+	case 1:
+		if (!world.node[node].down)
+			crash_node(node);
+		break;
+	case 2:
+		cut_off(c->id);
+		break;
+	case 3:
+		/* It wakes just before, or just after, its time is over. */
+		c->paused_until = world.now + ahead + draw_between(-3, 3) * USEC_MSEC;
+		break;
+	case 4:
+		net_broken(c->id, node, world.wire[c->id][node].id);
+		break;
+	}
+}
+
 static void strike(void)
 {
 	int node = (int)draw_between(0, world.nodes - 1);
@@ -240,8 +279,13 @@ static void strike(void)
 	case FAULT_BREAK:
 		net_broken(client, node, world.wire[client][node].id);
 		break;
+	case FAULT_REFUSE:
+		trace("n%d refuses", node);
+		world.node[node].refuses_until = until;
+		break;
 	case FAULT_JUMP_BACK:
 		trace("n%d's clock jumps back", node);
+		world.node[node].jumped = true;
 		world.node[node].offset -= draw_between(0, world.ttl_max / 2);
 		break;
 	case FAULT_PAUSE_CLIENT:
@@ -257,6 +301,7 @@ static void strike(void)
 		break;
 	case FAULT_JUMP_FORWARD:
 		trace("n%d's clock jumps forward", node);
+		world.node[node].jumped = true;
 		world.node[node].offset += draw_between(0, 2 * world.ttl_max);
 		break;
 	}
@@ -268,7 +313,7 @@ static void calm_down(void)
 	trace("calm");
 	world.is_calm = true;
 	for (int i = 0; i < world.nodes; i++) {
-		world.node[i].paused_until = 0;
+		world.node[i].paused_until = world.node[i].refuses_until = 0;
 		if (world.node[i].down)
 			revive(i, (uint32_t)world.node[i].life);
 	}
@@ -344,6 +389,9 @@ static void make_world(void)
 							 world.client[i]->policy.node_timeout / 5));
 	world.spike_percent = draw_percent(50) ? 0 : (int)draw_between(1, 20);
 	world.spike_max = world.spike_percent ? draw_between(1, world.ttl_max) : 0;
+	world.trap_percent = draw_percent(50) ? 0 : (int)draw_between(1, 30);
+	world.leave_percent = draw_percent(80) ? 0 : 50;
+	world.alias = world.nodes > 1 && draw_percent(2) ? world.nodes - 1 : 0;
 	world.patience = 50 * USEC_MSEC;
 	world.is_healthy = world.spike_percent == 0;
 	world.exclusion_is_promised = !world.profile->forgets && !world.profile->interferes;
@@ -363,10 +411,11 @@ static void plan_faults(void)
 /* Somebody tries, nobody has it, all is well: for how long? */
 static void check_liveness(void)
 {
+	/* What the last one left behind, and a few attempts. */
 	usec bound = 2 * world.ttl_max + 5 * USEC_SEC;
 	usec since = NEVER;
 
-	if (!world.is_calm)
+	if (!world.is_calm || world.alias > 0) /* two names of one server are refused */
 		return;
 	for (int i = 0; i < world.clients; i++) {
 		if (world.client[i]->in_section)
@@ -418,6 +467,13 @@ static void handle(const struct sim_event *ev)
 		break;
 	case SIM_REVIVE:
 		revive(ev->a, ev->id);
+		break;
+	case SIM_CUT_OFF:
+		if (world.now <= world.calm_at && c->in_section) {
+			world.faults++;
+			trouble();
+			cut_off(ev->a);
+		}
 		break;
 	case SIM_CALM:
 		calm_down();

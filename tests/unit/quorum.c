@@ -324,6 +324,12 @@ static usec validity(usec from)
 	return from + TTL - policy_drift(TTL, 100);
 }
 
+/* By when a key that was set at `from` is surely gone: (TTL - drift) / drift is 8.98. */
+static usec gone(usec from)
+{
+	return from + TTL + policy_drift(TTL, 100) + policy_drift(TTL, 100) / 8;
+}
+
 static int sends(const struct rig *r, enum op op)
 {
 	int n = 0;
@@ -1083,6 +1089,24 @@ TEST(a_release_without_an_answer_ends_at_the_time_out)
 	CHECK_INT(quorum_unreleased(&r.q, &(usec){0}), 3);
 }
 
+/* What is under way at the end may have landed as late as then; what was answered, no later. */
+TEST(what_is_under_way_at_the_end_may_last_longer)
+{
+	struct rig r;
+	usec until;
+
+	hold(&r, 3);
+	next_round(&r);
+	pass(&r, NODE_TIMEOUT / 2);
+	votes(&r, "YY.");
+	let_go(&r);
+	while (r.q.state != QUORUM_OVER)
+		wait_until(&r, r.up.wake_at);
+	CHECK_INT(r.q.member[2].asked, true);
+	quorum_unreleased(&r.q, &until);
+	CHECK_INT(until, gone(r.now));
+}
+
 /* The grace for the rest must not reach beyond the time set aside for the release. */
 TEST(a_release_ends_within_its_time)
 {
@@ -1156,7 +1180,7 @@ TEST(an_extension_renews_the_debt)
 	link_down(&r, 2, REASON_CLOSED);
 	finish(&r);
 	CHECK_INT(quorum_unreleased(&r.q, &until), 1);
-	CHECK_INT(until, asked_at + TTL + policy_drift(TTL, 100));
+	CHECK_INT(until, gone(asked_at));
 	/* And a yes is a debt, whatever was known before. */
 	hold(&r, 3);
 	next_round(&r);
@@ -1309,9 +1333,17 @@ TEST(a_held_lock_spreads_to_a_node_that_owes_an_earlier_token)
 	CHECK_INT(left_behind(&r), 0);
 }
 
+/* One clock fast and the other slow, each by half of the drift: the key lives that much longer. */
+TEST(a_key_may_outlive_its_ttl_by_more_than_the_drift)
+{
+	double half = (double)policy_drift(TTL, 100) / TTL / 2;
+
+	CHECK(gone(0) >= (usec)(TTL * (1 + half) / (1 - half)));
+}
+
 TEST(a_debt_ends_with_the_key)
 {
-	const usec end = BEGIN + TTL + policy_drift(TTL, 100);
+	const usec end = gone(BEGIN);
 	struct rig r;
 	usec until = 0;
 
@@ -1655,7 +1687,7 @@ TEST(a_debt_does_not_end_with_its_request_in_flight)
 
 	ask(&r, 3, 0);
 	votes(&r, "YY");
-	r.now = BEGIN + TTL + policy_drift(TTL, 100) + 1;
+	r.now = gone(BEGIN) + 1;
 	tick(&r);
 	CHECK(r.q.member[2].owes > 0);
 	let_go(&r);
@@ -1674,7 +1706,7 @@ TEST(a_debt_counts_from_the_answer)
 	pass(&r, USEC_SEC + 500 * MS);
 	votes(&r, "YYA");
 	for (int i = 0; i < 3; i++)
-		CHECK(r.q.member[i].owes_until >= r.now + TTL + policy_drift(TTL, 100));
+		CHECK(r.q.member[i].owes_until >= gone(r.now));
 }
 
 /* ---- extending out of turn ---- */
@@ -1978,7 +2010,7 @@ TEST(an_error_on_leaving_is_not_asked_again)
 	CHECK_INT(sends(&r, OP_RELEASE), 0);
 	/* Not left, and not released: then it ends when it would have ended. */
 	CHECK_INT(quorum_unreleased(&r.q, &until), 2);
-	CHECK_INT(until, BEGIN + TTL + policy_drift(TTL, 100));
+	CHECK_INT(until, gone(BEGIN));
 	CHECK_INT(r.q.member[1].answer.reason, REASON_LOADING);
 	CHECK(r.q.member[1].release_refused && !r.q.member[0].release_refused);
 }

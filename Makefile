@@ -74,7 +74,7 @@ BATS_FILES = $(sort $(wildcard tests/bats/*.bats))
 check: check-suite check-san
 
 check-suite: check-built
-	$(Q)CC="$(CC)" tests/run $(B) lint unit $(BATS_FILES)
+	$(Q)CC="$(CC)" tests/run $(B) lint unit sim $(BATS_FILES)
 
 # Seconds: the loop while writing.
 check-fast: check-built
@@ -102,7 +102,7 @@ check-valgrind: check-built
 check-part: check-built
 	$(Q)tests/run $(B) unit $(BATS_FILES)
 
-check-built: $(B)/redlock $(B)/unit $(TOOLS)
+check-built: $(B)/redlock $(B)/unit $(B)/sim $(TOOLS)
 
 lint:
 	$(Q)CC="$(CC)" tests/lint
@@ -116,6 +116,14 @@ fmt-check:
 tidy:
 	$(Q)clang-tidy --quiet --warnings-as-errors='*' $(SOURCES) src/main.c -- \
 		-std=gnu11 -D_GNU_SOURCE -Isrc
+
+# One world, one line per event: make sim SEED=7 PROFILE=adversary
+sim: $(B)/sim
+	$(Q)$(B)/sim $(if $(SEED),--seed $(SEED)) $(if $(PROFILE),--profile $(PROFILE))
+
+# Fresh seeds: make sim-soak MINUTES=60
+sim-soak: $(B)/sim
+	$(Q)$(B)/sim --minutes $(or $(MINUTES),10) $(if $(PROFILE),--profile $(PROFILE))
 
 bench: $(B)/redlock $(TOOLS)
 	$(Q)tests/bench/run $(B)
@@ -137,4 +145,4 @@ clean:
 	rm -rf build
 
 .PHONY: all check check-suite check-fast check-san check-tsan check-valgrind check-part check-built \
-	lint fmt fmt-check tidy bench losses demo install uninstall clean
+	lint fmt fmt-check tidy sim sim-soak bench losses demo install uninstall clean

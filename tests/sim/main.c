@@ -1,7 +1,11 @@
 /*
- * usage: sim [--profile NAME] [--seeds N] [--minutes N] [--seed N [--trace]] [--twice]
- * Runs seeds 1..N, or fresh ones for so many minutes, or one. Exit status: 0; 1 when a rule was
- * broken (or, in a profile that is known to be unsafe, when none was); 64 usage.
+ * usage: sim [--check | --minutes N | --seeds N [--first N] | --seed N] [--profile NAME]
+ *   --check    so many seeds of every profile, and some of them twice; prints TAP
+ *   --minutes  fresh seeds of every profile, or of that one, for so long
+ *   --seeds    so many seeds of the profile (swarm), from 1, or from --first, on
+ *   --seed     that one, one line per event
+ * Exit status: 0; 1 when a rule was broken (or, in a profile that is known to be unsafe, when
+ * none was), or when a seed had two histories; 64 usage.
  */
 #include "sim/sim.h"
 
@@ -9,123 +13,207 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-const struct profile sim_profiles[] = {
-	{.name = "swarm", .words = "everything drawn from the seed", .faults_max = 8},
+#define FAILURES_MAX 10
+
+static const struct profile profiles[] = {
+	{.name = "swarm",
+		.words = "everything drawn from the seed",
+		.faults_max = 8,
+		.check_seeds = 9000},
 	{.name = "adversary",
 		.words = "clocks at the ends of their range, holders cut off",
 		.at_extremes = true,
 		.cuts_holders = true,
-		.faults_max = 8},
+		.faults_max = 8,
+		.check_seeds = 9000},
 	{.name = "interference",
 		.words = "keys deleted, clocks set forward: exclusion is not promised, all else is",
 		.interferes = true,
-		.faults_max = 12},
+		.faults_max = 12,
+		.check_seeds = 3000},
 	{.name = "unsafe",
 		.words = "nodes come back empty within the TTL: exclusion must be seen to break",
 		.forgets = true,
-		.faults_max = 12},
+		.faults_max = 12,
+		.check_seeds = 3000},
 };
-const int sim_profiles_count = sizeof(sim_profiles) / sizeof(sim_profiles[0]);
+#define PROFILES ((int)(sizeof(profiles) / sizeof(profiles[0])))
+#define TWICE 500 /* seeds of each profile are lived twice in --check */
 
-static struct {
+struct total {
 	long seeds, sections, faults, losses, refusals, overlaps, events, broken;
 	double hours;
-} total;
+};
 
-static bool lives(const struct profile *p, uint64_t seed, bool traces)
+static bool lives(const struct profile *p, uint64_t seed, bool traces, struct total *total)
 {
 	world_run(p, seed, traces);
-	total.seeds++;
-	total.sections += world.sections;
-	total.faults += world.faults;
-	total.losses += world.losses;
-	total.refusals += world.refusals;
-	total.overlaps += world.overlaps > 0;
-	total.events += world.events;
-	total.hours += (double)world.ends_at / (double)USEC_SEC / 3600;
+	total->seeds++;
+	total->sections += world.sections;
+	total->faults += world.faults;
+	total->losses += world.losses;
+	total->refusals += world.refusals;
+	total->overlaps += world.overlaps > 0;
+	total->events += world.events;
+	total->hours += (double)world.ends_at / (double)USEC_SEC / 3600;
 	if (!world.broken)
 		return true;
-	total.broken++;
-	printf("%s: %s\n  replay: make sim PROFILE=%s SEED=%llu\n", world.broken,
+	total->broken++;
+	printf("# broken: %s: %s\n#   make sim PROFILE=%s SEED=%llu\n", world.broken,
 		world.broken_words, p->name, (unsigned long long)seed);
 	return false;
 }
 
-static bool agrees(const struct profile *p, uint64_t seed)
+static void run(const struct profile *p, uint64_t first, uint64_t seeds, struct total *total)
 {
+	for (uint64_t seed = first; seed < first + seeds && total->broken < FAILURES_MAX; seed++)
+		lives(p, seed, false, total);
+}
+
+static bool is_well(const struct profile *p, const struct total *total)
+{
+	return total->broken == 0 && (!p->forgets || total->overlaps > 0);
+}
+
+static void tell(const char *name, const struct total *t)
+{
+	printf("%s: %ld seeds, %.1f virtual hours, %ld events, %ld faults, %ld sections, "
+	       "%ld losses, %ld refusals, %ld seeds with an overlap\n",
+		name, t->seeds, t->hours, t->events, t->faults, t->sections, t->losses, t->refusals,
+		t->overlaps);
+}
+
+static long with_two_histories(const struct profile *p)
+{
+	struct total unused = {0};
+	long found = 0;
 	uint64_t hash;
 
-	if (!lives(p, seed, false))
-		return false;
-	hash = world.hash;
-	world_run(p, seed, false);
-	if (world.hash == hash)
-		return true;
-	printf("seed %llu of %s has two histories\n", (unsigned long long)seed, p->name);
-	return false;
+	for (uint64_t seed = 1; seed <= TWICE; seed++) {
+		lives(p, seed, false, &unused);
+		hash = world.hash;
+		lives(p, seed, false, &unused);
+		if (world.hash == hash)
+			continue;
+		found++;
+		printf("# seed %llu of %s\n", (unsigned long long)seed, p->name);
+	}
+	return found;
+}
+
+static int check(void)
+{
+	int failed = 0, count = 0;
+	long different = 0;
+
+	for (int i = 0; i < PROFILES; i++) {
+		struct total total = {0};
+		bool ok;
+
+		run(&profiles[i], 1, profiles[i].check_seeds, &total);
+		ok = is_well(&profiles[i], &total);
+		failed += !ok;
+		printf("%s %d sim: %s: ", ok ? "ok" : "not ok", ++count, profiles[i].words);
+		tell(profiles[i].name, &total);
+	}
+	for (int i = 0; i < PROFILES; i++)
+		different += with_two_histories(&profiles[i]);
+	failed += different > 0;
+	printf("%s %d sim: a seed has one history: %d of them lived twice\n",
+		different ? "not ok" : "ok", ++count, PROFILES * TWICE);
+	printf("1..%d\n", count);
+	return failed > 0;
+}
+
+static int soak(const struct profile *only, double minutes)
+{
+	struct total total[PROFILES] = {0};
+	struct timespec now;
+	double end;
+	uint64_t seed;
+	int failed = 0;
+
+	timespec_get(&now, TIME_UTC);
+	seed = (uint64_t)now.tv_sec << 20;
+	end = (double)now.tv_sec + minutes * 60;
+	while ((double)now.tv_sec < end) {
+		for (int i = 0; i < PROFILES; i++)
+			if (!only || only == &profiles[i])
+				run(&profiles[i], seed, 100, &total[i]);
+		seed += 100;
+		timespec_get(&now, TIME_UTC);
+	}
+	for (int i = 0; i < PROFILES; i++) {
+		if (total[i].seeds == 0)
+			continue;
+		tell(profiles[i].name, &total[i]);
+		failed += !is_well(&profiles[i], &total[i]);
+	}
+	return failed > 0;
+}
+
+static const struct profile *profile_of(const char *name)
+{
+	for (int i = 0; i < PROFILES; i++)
+		if (strcmp(profiles[i].name, name) == 0)
+			return &profiles[i];
+	fprintf(stderr, "sim: no profile '%s'\n", name);
+	exit(64);
 }
 
 int main(int argc, char *argv[])
 {
 	static const struct option options[] = {
-		{"profile", required_argument, NULL, 'p'},
+		{"check", no_argument, NULL, 'c'},
+		{"minutes", required_argument, NULL, 'm'},
 		{"seeds", required_argument, NULL, 'n'},
-		{"seed", required_argument, NULL, 's'},
 		{"first", required_argument, NULL, 'f'},
-		{"trace", no_argument, NULL, 't'},
-		{"twice", no_argument, NULL, '2'},
+		{"seed", required_argument, NULL, 's'},
+		{"profile", required_argument, NULL, 'p'},
 		{NULL, 0, NULL, 0},
 	};
-	const struct profile *p = &sim_profiles[0];
-	uint64_t seed = 0, seeds = 1000, first = 1;
-	bool is_one = false, traces = false, twice = false, ok = true;
-	int option, failures = 0;
+	const struct profile *only = NULL, *p;
+	struct total total = {0};
+	uint64_t seeds = 1000, first = 1;
+	double minutes = 0;
+	bool is_one = false, checks = false;
+	int option;
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
 		switch (option) {
-		case 'p':
-			for (p = sim_profiles; p < sim_profiles + sim_profiles_count; p++)
-				if (strcmp(p->name, optarg) == 0)
-					break;
-			if (p == sim_profiles + sim_profiles_count) {
-				fprintf(stderr, "sim: no profile '%s'\n", optarg);
-				return 64;
-			}
+		case 'c':
+			checks = true;
+			break;
+		case 'm':
+			minutes = strtod(optarg, NULL);
 			break;
 		case 'n':
 			seeds = strtoull(optarg, NULL, 10);
 			break;
-		case 's':
-			seed = strtoull(optarg, NULL, 10);
-			is_one = true;
-			break;
 		case 'f':
 			first = strtoull(optarg, NULL, 10);
 			break;
-		case 't':
-			traces = true;
+		case 's':
+			first = strtoull(optarg, NULL, 10);
+			is_one = true;
 			break;
-		case '2':
-			twice = true;
+		case 'p':
+			only = profile_of(optarg);
 			break;
 		default:
 			return 64;
 		}
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (checks)
+		return check();
+	if (minutes > 0)
+		return soak(only, minutes);
+	p = only ? only : &profiles[0];
 	if (is_one)
-		return lives(p, seed, traces) ? 0 : 1;
-	for (seed = first; seed < first + seeds && failures < 10; seed++)
-		failures += twice ? !agrees(p, seed) : !lives(p, seed, false);
-	ok = failures == 0;
-	printf("%s: %ld seeds, %.1f virtual hours, %ld events, %ld faults, %ld sections, %ld "
-	       "losses, "
-	       "%ld refusals, %ld seeds with an overlap\n",
-		p->name, total.seeds, total.hours, total.events, total.faults, total.sections,
-		total.losses, total.refusals, total.overlaps);
-	if (p->forgets && total.overlaps == 0) {
-		printf("not ok: this profile is known to be unsafe, and nothing shows it\n");
-		ok = false;
-	}
-	return ok ? 0 : 1;
+		return lives(p, first, true, &total) ? 0 : 1;
+	run(p, first, seeds, &total);
+	tell(p->name, &total);
+	return is_well(p, &total) ? 0 : 1;
 }

@@ -31,10 +31,8 @@ struct profile {
 	bool forgets; /* a node may come back empty at once: exclusion is not promised */
 	bool interferes; /* an administrator deletes keys, clocks jump forward: nor is it then */
 	int faults_max;
+	uint64_t check_seeds; /* how many are lived in `make check` */
 };
-
-extern const struct profile sim_profiles[];
-extern const int sim_profiles_count;
 
 /* ---- a server (node.c) ---- */
 

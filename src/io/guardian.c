@@ -514,15 +514,17 @@ void guardian_close(struct guardian *g)
 
 	if (g->pid <= 0)
 		return;
-	/* It may not have been started at all, or be stopped, or traced. */
-	gone.fd = pidfd_open(g->pid, 0);
-	kill(g->pid, SIGKILL);
 	close(g->fd);
-	/* Not by waitpid(2), which would wait for a tracer as well. */
-	while (gone.fd >= 0 && poll(&gone, 1, -1) < 0 && errno == EINTR)
-		;
-	close(gone.fd);
-	/* Whoever traces it has to let it go first. */
-	g->has_strangers |= waitpid(g->pid, NULL, WNOHANG) == 0;
+	if (waitpid(g->pid, NULL, WNOHANG) == 0) {
+		/* It may not have been started at all, or be stopped, or traced. */
+		gone.fd = pidfd_open(g->pid, 0);
+		kill(g->pid, SIGKILL);
+		/* Not by waitpid(2), which would wait for a tracer as well. */
+		while (gone.fd >= 0 && poll(&gone, 1, -1) < 0 && errno == EINTR)
+			;
+		close(gone.fd);
+		/* Whoever traces it has to let it go first. */
+		g->has_strangers |= waitpid(g->pid, NULL, WNOHANG) == 0;
+	}
 	g->pid = 0;
 }

@@ -564,6 +564,19 @@ own_signals() {
 	[ "$(cat "$T/out")" = heard ]
 }
 
+@test "a stopped process of the tree hears TERM when the time is over" {
+	cat > "$T/stopped" <<- 'EOF'
+		trap 'echo heard; exit' TERM
+		kill -STOP $$
+		while :; do sleep 0.02; done
+	EOF
+	# TERM does not end its parent: the kernel would continue an orphaned group
+	in_background "$T/out" run -k job --max-run 300ms --kill-after 5s -- \
+		bash -c "trap : TERM; bash '$T/stopped'; exit 4"
+	ended_with 124
+	file_has "$T/out" '^heard$'
+}
+
 @test "no core dump of redlock, whatever kills its command" {
 	cd "$T"
 	run bash -c "ulimit -c unlimited; '$REDLOCK_BUILD/redlock' run -k job -- bash -c 'ulimit -c 0; kill -SEGV \$\$'; echo \$?"

@@ -54,6 +54,11 @@ $(B)/sim: $(SIM:tests/%.c=$(B)/tests/%.o) $(SIM_OBJECTS)
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^
 
+# The simulator's node beside a real server.
+$(B)/differ: $(B)/tests/differ/main.o $(B)/tests/sim/node.o $(B)/core/request.o
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS)
+
 $(B)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
@@ -100,10 +105,14 @@ check-valgrind: check-built
 	$(Q)not_ours='WARNING: unhandled amd64-linux syscall|You may be able|README_MISSING|Nevertheless|bug_reports'; \
 		if grep -rhvE "$$not_ours" build/valgrind; then exit 1; fi
 
+# Faults made on purpose, one at a time: the suite must notice each. MUTANTS="name name" for some.
+check-mutants: check-built
+	$(Q)tests/mutants/run $(B) $(MUTANTS)
+
 check-part: check-built
 	$(Q)tests/run $(B) unit $(BATS_FILES)
 
-check-built: $(B)/redlock $(B)/unit $(B)/sim $(TOOLS)
+check-built: $(B)/redlock $(B)/unit $(B)/sim $(B)/differ $(TOOLS)
 
 lint:
 	$(Q)CC="$(CC)" tests/lint
@@ -145,5 +154,5 @@ uninstall:
 clean:
 	rm -rf build
 
-.PHONY: all check check-suite check-fast check-san check-tsan check-valgrind check-part check-built \
+.PHONY: all check check-suite check-fast check-san check-tsan check-valgrind check-mutants check-part check-built \
 	lint fmt fmt-check tidy sim sim-soak bench losses demo install uninstall clean

@@ -1,0 +1,262 @@
+/*
+ * usage: differ SOCKET SEED STEPS
+ * Plays random calls of our real scripts, and an administrator's commands, on a real server and on
+ * the simulator's node (tests/sim/node.c), and compares every answer and what is there afterwards.
+ * The model lives by the server's own clock: each call stands between two TIMEs in one transaction;
+ * where a millisecond passes between them, either of the two may be the call's. Exit status: 0 when
+ * they agree; 1 when they do not; 2 when there is no server.
+ */
+#include "sim/sim.h"
+
+#include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define TOKENS 3
+#define NO_EXPIRY 0
+
+struct world world; /* the node's: only its clock and its seed are used */
+
+static redisContext *server;
+static uint64_t state;
+
+static uint64_t next(uint64_t below)
+{
+	state = state * 6364136223846793005 + 1442695040888963407;
+	return (state >> 33) % below;
+}
+
+static redisReply *command(int argc, const char *argv[])
+{
+	redisReply *r = redisCommandArgv(server, argc, argv, NULL);
+
+	if (!r) {
+		fprintf(stderr, "differ: %s\n", server->errstr);
+		exit(2);
+	}
+	return r;
+}
+
+static void queue(int argc, const char *const argv[])
+{
+	freeReplyObject(command(argc, (const char **)(uintptr_t)argv));
+}
+
+/* ---- one step ---- */
+
+struct step {
+	bool is_ours; /* one of our scripts; otherwise the administrator's */
+	enum op op;
+	const char *token;
+	usec ttl;
+	const char *words[6]; /* what is sent */
+	int count;
+	struct request request;
+	char ttl_text[24];
+};
+
+static const char *const tokens[TOKENS] = {
+	"1111111111111111111111111111111111111111:a@one",
+	"2222222222222222222222222222222222222222:b@two",
+	"3333333333333333333333333333333333333333:c@three",
+};
+
+static void draw_step(struct step *s)
+{
+	s->is_ours = next(8) > 0;
+	s->op = (enum op)next(OP_LEAVE + 1);
+	s->token = tokens[next(TOKENS)];
+	s->ttl = (usec)(1 + next(next(2) ? 5 : 40)) * USEC_MSEC;
+	if (s->is_ours) {
+		request_build(&s->request, s->op, "k", s->token, s->ttl);
+		s->count = s->request.argc;
+		memcpy(s->words, s->request.argv, sizeof(s->words));
+	} else if (next(2)) {
+		s->count = 2;
+		s->words[0] = "DEL";
+		s->words[1] = "k";
+		s->token = "";
+	} else {
+		snprintf(s->ttl_text, sizeof(s->ttl_text), "%" PRId64, s->ttl / USEC_MSEC);
+		s->count = 5;
+		s->words[0] = "SET";
+		s->words[1] = "k";
+		s->words[2] = s->token;
+		s->words[3] = "PX";
+		s->words[4] = s->ttl_text;
+	}
+}
+
+/* What is answered, and what is there afterwards. */
+struct outcome {
+	struct answer answer;
+	char value[TOKEN_MAX];
+	int64_t ends; /* NO_EXPIRY: no key */
+};
+
+static struct outcome model(struct sim_node *n, const struct step *s, usec now)
+{
+	struct outcome o = {.ends = NO_EXPIRY};
+	static struct reply reply;
+
+	world.now = now;
+	if (s->is_ours) {
+		node_serve(n, &s->request, &reply);
+		o.answer = answer_read(&reply);
+	} else {
+		snprintf(n->value, sizeof(n->value), "%s", s->token);
+		n->ends = now / USEC_MSEC + s->ttl / USEC_MSEC;
+	}
+	if (node_has_key(n)) {
+		snprintf(o.value, sizeof(o.value), "%s", n->value);
+		o.ends = n->ends;
+	}
+	return o;
+}
+
+static void copy(struct reply_item *to, const redisReply *from)
+{
+	*to = (struct reply_item){.type = REPLY_INTEGER, .integer = from->integer};
+	if (from->type == REDIS_REPLY_INTEGER)
+		return;
+	to->type = from->type == REDIS_REPLY_ERROR ? REPLY_ERROR : REPLY_STRING;
+	to->len = from->len;
+	snprintf(to->text, sizeof(to->text), "%s", from->str);
+}
+
+static struct outcome real(
+	const struct step *s, const redisReply *r, const redisReply *value, const redisReply *ends)
+{
+	struct outcome o = {.ends = NO_EXPIRY};
+	static struct reply reply;
+
+	if (s->is_ours) {
+		reply.is_array = r->type == REDIS_REPLY_ARRAY;
+		reply.count = reply.is_array ? (int)r->elements : 1;
+		for (int i = 0; i < reply.count; i++)
+			copy(&reply.item[i], reply.is_array ? r->element[i] : r);
+		o.answer = answer_read(&reply);
+	}
+	if (value->type == REDIS_REPLY_STRING) {
+		snprintf(o.value, sizeof(o.value), "%s", value->str);
+		o.ends = ends->integer;
+	}
+	return o;
+}
+
+static bool agree(const struct outcome *a, const struct outcome *b)
+{
+	return a->answer.vote == b->answer.vote && a->answer.reason == b->answer.reason &&
+	       a->answer.pttl == b->answer.pttl && strcmp(a->answer.text, b->answer.text) == 0 &&
+	       strcmp(a->answer.run_id, b->answer.run_id) == 0 && strcmp(a->value, b->value) == 0 &&
+	       a->ends == b->ends;
+}
+
+static void show(const char *whose, const struct outcome *o)
+{
+	printf("# %s: vote %d, %" PRId64 " us, '%s', id '%s'; then '%s' until %" PRId64 "\n", whose,
+		(int)o->answer.vote, o->answer.pttl, o->answer.text, o->answer.run_id, o->value,
+		o->ends);
+}
+
+static usec time_of(const redisReply *r)
+{
+	return strtoll(r->element[0]->str, NULL, 10) * USEC_SEC +
+	       strtoll(r->element[1]->str, NULL, 10);
+}
+
+/* Plays one step on both. `*exact` counts those where one millisecond held it all. */
+static bool play(struct sim_node *n, const struct step *s, long *exact)
+{
+	static const char *const multi[] = {"MULTI"}, *const exec[] = {"EXEC"},
+				 *const clock[] = {"TIME"}, *const get[] = {"GET", "k"},
+				 *const end[] = {"PEXPIRETIME", "k"};
+	struct outcome got, before, after;
+	struct sim_node later = *n;
+	redisReply *r;
+	usec from, to;
+	bool ok;
+
+	queue(1, multi);
+	queue(1, clock);
+	queue(s->count, s->words);
+	queue(2, get);
+	queue(2, end);
+	queue(1, clock);
+	r = command(1, (const char **)(uintptr_t)exec);
+	if (r->type != REDIS_REPLY_ARRAY || r->elements != 5) {
+		printf("# no transaction: %s\n", r->str);
+		return false;
+	}
+	from = time_of(r->element[0]);
+	to = time_of(r->element[4]);
+	got = real(s, r->element[1], r->element[2], r->element[3]);
+	freeReplyObject(r);
+	before = model(n, s, from);
+	after = model(&later, s, to);
+	*exact += from / USEC_MSEC == to / USEC_MSEC;
+	ok = agree(&got, &before);
+	if (!ok && agree(&got, &after)) {
+		*n = later;
+		ok = true;
+	}
+	/* The millisecond may have passed between the answer and the look at what is there. */
+	if (!ok && from / USEC_MSEC != to / USEC_MSEC) {
+		snprintf(n->value, sizeof(n->value), "%s", got.value);
+		n->ends = got.ends;
+		return true;
+	}
+	if (!ok) {
+		printf("# %s %s, %" PRId64 " us, between %" PRId64 " and %" PRId64 "\n",
+			s->is_ours ? "op" : s->words[0], s->is_ours ? "" : s->token, s->ttl, from,
+			to);
+		show("server", &got);
+		show("model", &before);
+	}
+	return ok;
+}
+
+static bool get_run_id(char id[RUN_ID_MAX])
+{
+	static const char *const info[] = {"INFO", "server"};
+	redisReply *r = command(2, (const char **)(uintptr_t)info);
+	const char *at = strstr(r->str, "run_id:");
+
+	if (at)
+		snprintf(id, RUN_ID_MAX, "%.40s", at + strlen("run_id:"));
+	freeReplyObject(r);
+	return at != NULL;
+}
+
+int main(int argc, char *argv[])
+{
+	struct sim_node *n = &world.node[0];
+	long steps, exact = 0;
+
+	if (argc != 4)
+		return 2;
+	server = redisConnectUnix(argv[1]);
+	if (!server || server->err || !get_run_id(n->run_id)) {
+		fprintf(stderr, "differ: no server at %s\n", argv[1]);
+		return 2;
+	}
+	state = strtoull(argv[2], NULL, 10);
+	steps = strtol(argv[3], NULL, 10);
+	for (long i = 0; i < steps; i++) {
+		struct step s;
+
+		draw_step(&s);
+		if (next(10) == 0)
+			nanosleep(&(struct timespec){.tv_nsec = (long)next(8000000)}, NULL);
+		if (!play(n, &s, &exact)) {
+			printf("# step %ld of seed %s\n", i, argv[2]);
+			return 1;
+		}
+	}
+	printf("%ld steps, %ld of them to the millisecond\n", steps, exact);
+	redisFree(server);
+	return 0;
+}

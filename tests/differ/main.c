@@ -243,6 +243,7 @@ int main(int argc, char *argv[])
 		fprintf(stderr, "differ: no server at %s\n", argv[1]);
 		return 2;
 	}
+	queue(2, (const char *const[]){"DEL", "k"});
 	state = strtoull(argv[2], NULL, 10);
 	steps = strtol(argv[3], NULL, 10);
 	for (long i = 0; i < steps; i++) {

@@ -109,6 +109,10 @@ check-valgrind: check-built
 check-mutants: check-built
 	$(Q)tests/mutants/run $(B) $(MUTANTS)
 
+# Every line and branch of src/core.
+cover:
+	$(Q)tests/cover $(B)/cover
+
 check-part: check-built
 	$(Q)tests/run $(B) unit $(BATS_FILES)
 
@@ -154,5 +158,5 @@ uninstall:
 clean:
 	rm -rf build
 
-.PHONY: all check check-suite check-fast check-san check-tsan check-valgrind check-mutants check-part check-built \
+.PHONY: all check check-suite check-fast check-san check-tsan check-valgrind check-mutants check-part cover check-built \
 	lint fmt fmt-check tidy sim sim-soak bench losses demo install uninstall clean

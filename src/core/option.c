@@ -77,19 +77,14 @@ enum { ROWS = COUNT_OF(option_rows) };
 
 const char *option_group_words(enum option_group group)
 {
-	switch (group) {
-	case GROUP_LOCK:
-		return "Naming the lock";
-	case GROUP_RUN:
-		return "Running the command";
-	case GROUP_NODES:
-		return "Nodes";
-	case GROUP_TALK:
-		return "Talking";
-	case GROUP_COUNT:
-		break;
-	}
-	return "";
+	static const char *const words[GROUP_COUNT] = {
+		[GROUP_LOCK] = "Naming the lock",
+		[GROUP_RUN] = "Running the command",
+		[GROUP_NODES] = "Nodes",
+		[GROUP_TALK] = "Talking",
+	};
+
+	return words[group];
 }
 
 const struct command_row *command_find(const char *name)
@@ -256,6 +251,7 @@ static int read_long(struct reading *r, char *const argv[])
 	const char *value = strchr(argv[0], '=');
 	char name[32], source[sizeof(name) + 2];
 	size_t len = value ? (size_t)(value++ - argv[0]) - 2 : strlen(argv[0]) - 2;
+	int used = 1;
 
 	snprintf(name, sizeof(name), "%.*s", (int)(len < 31 ? len : 31), argv[0] + 2);
 	snprintf(source, sizeof(source), "--%s", name);
@@ -265,21 +261,22 @@ static int read_long(struct reading *r, char *const argv[])
 			row = &option_rows[i];
 	if (!row)
 		return unknown_option(r, source, name);
-	if (!takes_value(row)) {
-		if (value)
-			return err_set(r->e, ERR_USAGE, "%s takes no value", source);
-		return set_value(r, row, source, NULL) < 0 ? -1 : 1;
+	if (value && !takes_value(row))
+		return err_set(r->e, ERR_USAGE, "%s takes no value", source);
+	if (!value && takes_value(row)) {
+		value = argv[1];
+		used = 2;
 	}
-	if (!value && !argv[1])
+	if (!value && takes_value(row))
 		return missing_value(r, source, row);
-	if (set_value(r, row, source, value ? value : argv[1]) < 0)
-		return -1;
-	return value ? 1 : 2;
+	return set_value(r, row, source, value) < 0 ? -1 : used;
 }
 
 /* -nv, -kKEY, -k KEY. Returns how many words of argv were used, or -1. */
 static int read_letters(struct reading *r, char *const argv[])
 {
+	const char *value = NULL;
+
 	for (const char *p = argv[0] + 1; *p; p++) {
 		const struct option_row *row = NULL;
 		char source[] = {'-', *p, '\0'};
@@ -289,16 +286,15 @@ static int read_letters(struct reading *r, char *const argv[])
 				row = &option_rows[i];
 		if (!row)
 			return unknown_option(r, source, NULL);
-		if (!takes_value(row)) {
-			if (set_value(r, row, source, NULL) < 0)
-				return -1;
-			continue;
+		if (takes_value(row)) {
+			value = p[1] ? p + 1 : argv[1];
+			if (!value)
+				return missing_value(r, source, row);
 		}
-		if (!p[1] && !argv[1])
-			return missing_value(r, source, row);
-		if (set_value(r, row, source, p[1] ? p + 1 : argv[1]) < 0)
+		if (set_value(r, row, source, value) < 0)
 			return -1;
-		return p[1] ? 1 : 2;
+		if (value)
+			return p[1] ? 1 : 2;
 	}
 	return 1;
 }

@@ -263,19 +263,15 @@ const char *report_duplicate(
 
 static const char *op_words(enum op op)
 {
-	switch (op) {
-	case OP_ACQUIRE:
-		return "acquire";
-	case OP_EXTEND:
-		return "extend";
-	case OP_HEAL:
-		return "put back";
-	case OP_RELEASE:
-		return "release";
-	case OP_LEAVE:
-		return "leave";
-	}
-	return "?";
+	static const char *const words[] = {
+		[OP_ACQUIRE] = "acquire",
+		[OP_EXTEND] = "extend",
+		[OP_HEAL] = "put back",
+		[OP_RELEASE] = "release",
+		[OP_LEAVE] = "leave",
+	};
+
+	return words[op];
 }
 
 const char *report_answer(char dst[REPORT_MAX], const struct node *node, enum op op,
@@ -285,8 +281,6 @@ const char *report_answer(char dst[REPORT_MAX], const struct node *node, enum op
 
 	add(&l, "%s %s: ", node->label, op_words(op));
 	switch (answer->vote) {
-	case VOTE_NONE:
-		break;
 	case VOTE_YES:
 		add(&l, "yes");
 		break;
@@ -297,6 +291,7 @@ const char *report_answer(char dst[REPORT_MAX], const struct node *node, enum op
 		add(&l, "no, held by ");
 		add_owner(&l, answer);
 		break;
+	case VOTE_NONE:
 	case VOTE_ABSENT:
 		add_trouble(&l, answer);
 		break;

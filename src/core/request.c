@@ -52,18 +52,15 @@ static const char script_release[] = SCRIPT_LOOK "if not v then return {-1,0,'',
 
 static const char *script_of(enum op op)
 {
-	switch (op) {
-	case OP_ACQUIRE:
-	case OP_HEAL:
-		return script_acquire;
-	case OP_EXTEND:
-		return script_extend;
-	case OP_LEAVE:
-		return script_leave;
-	case OP_RELEASE:
-		return script_release;
-	}
-	return NULL;
+	static const char *const scripts[] = {
+		[OP_ACQUIRE] = script_acquire,
+		[OP_HEAL] = script_acquire,
+		[OP_EXTEND] = script_extend,
+		[OP_RELEASE] = script_release,
+		[OP_LEAVE] = script_leave,
+	};
+
+	return scripts[op];
 }
 
 static void add(struct request *r, const char *arg)
@@ -98,51 +95,31 @@ struct answer answer_absent(enum reason reason, const char *detail)
 
 const char *reason_words(enum reason reason)
 {
-	switch (reason) {
-	case REASON_NONE:
-		return "was not asked";
-	case REASON_UNRESOLVED:
-		return "its name does not resolve";
-	case REASON_CONNECT:
-		return "cannot be reached";
-	case REASON_CLOSED:
-		return "closed the connection";
-	case REASON_CONNECT_TIMEOUT:
-		return "did not accept the connection in time";
-	case REASON_TIMEOUT:
-		return "did not answer in time";
-	case REASON_LOADING:
-		return "is still loading its data";
-	case REASON_READONLY:
-		return "is a read-only replica";
-	case REASON_MISCONF:
-		return "refuses writes because it cannot save to disk";
-	case REASON_OOM:
-		return "is out of memory";
-	case REASON_NOAUTH:
-		return "wants a password, or another one";
-	case REASON_NOPERM:
-		return "does not permit this user to do it";
-	case REASON_MOVED:
-		return "is a cluster member";
-	case REASON_CLUSTERDOWN:
-		return "belongs to a cluster that is down";
-	case REASON_MASTERDOWN:
-		return "is a replica without its master";
-	case REASON_NOREPLICAS:
-		return "refuses writes because it has too few replicas";
-	case REASON_BUSY:
-		return "is busy with a script";
-	case REASON_MAXCLIENTS:
-		return "has too many clients";
-	case REASON_SERVER:
-		return "answered with an error";
-	case REASON_GARBAGE:
-		return "does not speak the Redis protocol";
-	case REASON_TOO_LONG:
-		return "answered at excessive length";
-	}
-	return "?";
+	static const char *const words[] = {
+		[REASON_NONE] = "was not asked",
+		[REASON_UNRESOLVED] = "its name does not resolve",
+		[REASON_CONNECT] = "cannot be reached",
+		[REASON_CLOSED] = "closed the connection",
+		[REASON_CONNECT_TIMEOUT] = "did not accept the connection in time",
+		[REASON_TIMEOUT] = "did not answer in time",
+		[REASON_LOADING] = "is still loading its data",
+		[REASON_READONLY] = "is a read-only replica",
+		[REASON_MISCONF] = "refuses writes because it cannot save to disk",
+		[REASON_OOM] = "is out of memory",
+		[REASON_NOAUTH] = "wants a password, or another one",
+		[REASON_NOPERM] = "does not permit this user to do it",
+		[REASON_MOVED] = "is a cluster member",
+		[REASON_CLUSTERDOWN] = "belongs to a cluster that is down",
+		[REASON_MASTERDOWN] = "is a replica without its master",
+		[REASON_NOREPLICAS] = "refuses writes because it has too few replicas",
+		[REASON_BUSY] = "is busy with a script",
+		[REASON_MAXCLIENTS] = "has too many clients",
+		[REASON_SERVER] = "answered with an error",
+		[REASON_GARBAGE] = "does not speak the Redis protocol",
+		[REASON_TOO_LONG] = "answered at excessive length",
+	};
+
+	return words[reason];
 }
 
 /* By the first words of the server's error; inside EVAL Redis keeps them in front. */

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "base/token.h"
 
+#include <assert.h>
 #include <signal.h>
 #include <string.h>
 
@@ -68,6 +69,8 @@ static int check_times(struct settings *s, struct err *e)
 
 int settings_finish(struct settings *s, struct err *e)
 {
+	int rc;
+
 	if (!s->key) {
 		err_set(e, ERR_USAGE, "no key: which lock?");
 		return err_hint(e, "name it with -k KEY; see 'redlock help run'");
@@ -80,8 +83,10 @@ int settings_finish(struct settings *s, struct err *e)
 	if (s->owner && strlen(s->owner) >= OWNER_MAX)
 		return err_set(e, ERR_USAGE, "--owner has %zu bytes; at most %d are allowed",
 			strlen(s->owner), OWNER_MAX - 1);
-	if (s->nodes.count == 0 && node_list_add(&s->nodes, DEFAULT_NODES, e) < 0)
-		return -1;
+	if (s->nodes.count == 0) {
+		rc = node_list_add(&s->nodes, DEFAULT_NODES, e);
+		assert(rc == 0);
+	}
 	return check_times(s, e);
 }
 

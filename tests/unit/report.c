@@ -184,6 +184,16 @@ TEST(report_every_answer_has_words)
 	a.vote = VOTE_GONE;
 	CHECK_TEXT(report_answer(text, node, OP_EXTEND, &a, 7),
 		"redis://a:6379 extend: no, the key is gone (0.007ms)");
+	a = (struct answer){.vote = VOTE_NONE};
+	CHECK_TEXT(report_answer(text, node, OP_EXTEND, &a, 7),
+		"redis://a:6379 extend: was not asked (0.007ms)");
+	/* Another program's value may look like ours. */
+	a = (struct answer){.vote = VOTE_FOREIGN,
+		.text_len = 44,
+		.text = "0123456789abcdef0123456789abcdef0123456g:bob"};
+	CHECK_TEXT(report_answer(text, node, OP_ACQUIRE, &a, 0),
+		"redis://a:6379 acquire: no, held by another program (value "
+		"'0123456789abcdef0123456789abcdef0123456g:bob') (0.000ms)");
 	a = (struct answer){.vote = VOTE_FOREIGN, .text_len = 44, .text = ID ":bob"};
 	CHECK_TEXT(report_answer(text, node, OP_ACQUIRE, &a, 0),
 		"redis://a:6379 acquire: no, held by bob (0.000ms)");

@@ -10,6 +10,7 @@ struct world world;
 struct client *running;
 
 #define EVENTS_MAX 4096
+#define INSTANT_MAX 10000 /* events without any time between them */
 
 static struct sim_event heap[EVENTS_MAX];
 static int heap_count;
@@ -484,6 +485,7 @@ static void handle(const struct sim_event *ev)
 void world_run(const struct profile *profile, uint64_t seed, bool traces)
 {
 	usec limit;
+	int instant = 0;
 
 	while (heap_count > 0) /* of the world before */
 		free(heap[--heap_count].reply);
@@ -503,6 +505,9 @@ void world_run(const struct profile *profile, uint64_t seed, bool traces)
 	while (heap_count > 0 && !world.broken && !(all_done() && world.is_calm)) {
 		struct sim_event ev = next_event();
 
+		instant = ev.at == world.now ? instant + 1 : 0;
+		if (instant > INSTANT_MAX)
+			breach("spin", "somebody is busy without an end");
 		world.now = ev.at;
 		world.events++;
 		handle(&ev);

@@ -222,6 +222,17 @@ static void check_debts(const struct client *c)
 	}
 }
 
+/* It tries for as long as it was told to, and the attempt that is under way then may end. */
+static void check_patience(const struct client *c)
+{
+	usec tried = world.now - c->trying_since;
+
+	if (c->paused_until < c->trying_since && c->policy.wait != NEVER &&
+		tried > c->policy.wait + c->policy.wait / 10 + 3 * c->policy.node_timeout +
+				USEC_SEC / 4)
+		breach("patience", "c%d tried for %d ms", c->id, (int)(tried / USEC_MSEC));
+}
+
 static void run_once(struct client *c)
 {
 	struct session *s = &c->session;
@@ -242,6 +253,7 @@ static void run_once(struct client *c)
 	session_start(s);
 	while (s->quorum.state == QUORUM_TRYING)
 		session_turn(s, NEVER, -1);
+	check_patience(c);
 	c->trying_since = NEVER;
 	trace("c%d %s", c->id, s->quorum.state == QUORUM_HELD ? "holds it" : "is refused");
 	if (s->quorum.state == QUORUM_HELD)

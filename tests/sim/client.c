@@ -176,6 +176,17 @@ static void begin_section(struct client *c)
 
 /* ---- redlock ---- */
 
+/* However long it slept: what has come in is looked at before time is called. */
+static void turn(struct client *c)
+{
+	struct session *s = &c->session;
+
+	session_turn(s, NEVER, -1);
+	for (int i = 0; i < world.nodes && s->event.kind == EV_TIME; i++)
+		if (s->pool.told[i] == CONN_UP && world.wire[c->id][i].replies > 0)
+			breach("answers", "c%d calls time, with an answer of n%d unread", c->id, i);
+}
+
 static void keep(struct client *c)
 {
 	const struct quorum *q = &c->session.quorum;
@@ -184,7 +195,7 @@ static void keep(struct client *c)
 
 	begin_section(c);
 	while (c->in_section) {
-		session_turn(&c->session, NEVER, -1);
+		turn(c);
 		if (!c->in_section)
 			break;
 		if (q->valid_until != valid_until && q->state == QUORUM_HELD) {
@@ -252,7 +263,7 @@ static void run_once(struct client *c)
 	c->trying_since = world.now;
 	session_start(s);
 	while (s->quorum.state == QUORUM_TRYING)
-		session_turn(s, NEVER, -1);
+		turn(c);
 	check_patience(c);
 	c->trying_since = NEVER;
 	trace("c%d %s", c->id, s->quorum.state == QUORUM_HELD ? "holds it" : "is refused");
@@ -264,7 +275,7 @@ static void run_once(struct client *c)
 	c->window_until = 0;
 	session_release(s, leave_for);
 	while (s->quorum.state != QUORUM_OVER)
-		session_turn(s, NEVER, -1);
+		turn(c);
 	check_debts(c);
 	session_close(s);
 	trace("c%d is through", c->id);

@@ -130,7 +130,7 @@ static void renew(struct wire *w)
 {
 	w->id++;
 	w->serve_at = w->back_at = 0;
-	w->replies = 0;
+	w->replies = w->heard = 0;
 	w->is_up = w->is_broken = false;
 }
 
@@ -203,6 +203,7 @@ void conn_handle(struct conn *c, short revents)
 	struct wire *w = wire_of(c);
 
 	(void)revents;
+	w->heard = w->replies;
 	if (c->state == CONN_OPENING && w->is_up) {
 		c->state = CONN_UP;
 	} else if (c->state != CONN_DOWN && w->is_broken && w->replies == 0) {
@@ -375,13 +376,14 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct answer *ans
 {
 	struct wire *w = wire_of(c);
 
-	if (c->state != CONN_UP || w->replies == 0)
+	if (c->state != CONN_UP || w->heard == 0)
 		return false;
 	*request = c->pending[0];
 	c->pending_count--;
 	memmove(c->pending, c->pending + 1, (size_t)c->pending_count * sizeof(c->pending[0]));
 	*answer = answer_read(&w->reply[0]);
 	w->replies--;
+	w->heard--;
 	memmove(w->reply, w->reply + 1, (size_t)w->replies * sizeof(w->reply[0]));
 	return true;
 }

@@ -39,7 +39,7 @@ static void check_promptness(const struct client *c, usec until)
 			  ? true_time(c, q->valid_until - q->policy.guard)
 			  : NEVER;
 
-	if (until > usec_add(at, 10))
+	if (until > usec_add(at, 10) && world.now >= c->paused_until)
 		breach("promptness", "c%d sleeps over the guard of its lock", c->id);
 }
 
@@ -181,6 +181,8 @@ static void turn(struct client *c)
 {
 	struct session *s = &c->session;
 
+	if (world_stops(c))
+		client_wait(c->paused_until);
 	session_turn(s, NEVER, -1);
 	for (int i = 0; i < world.nodes && s->event.kind == EV_TIME; i++)
 		if (s->pool.told[i] == CONN_UP && world.wire[c->id][i].replies > 0)

@@ -195,6 +195,9 @@ void breach(const char *rule, const char *format, ...) __attribute__((format(pri
 /* Faults that chance would not put there: now that this majority is complete. */
 void world_trap(struct client *c, int node);
 
+/* Is it stopped now, in the midst of its work, and until when in its paused_until? */
+bool world_stops(struct client *c);
+
 /* From a client's clock to true time (the first instant at which the clock shows it), and back. */
 usec client_clock(const struct client *c);
 usec true_time(const struct client *c, usec at);

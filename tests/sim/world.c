@@ -246,6 +246,17 @@ void world_trap(struct client *c, int node)
 	}
 }
 
+bool world_stops(struct client *c)
+{
+	if (world.now > world.calm_at || !draw_percent(world.trap_percent / 10))
+		return false;
+	world.faults++;
+	trouble();
+	trace("c%d is stopped in the midst of its work", c->id);
+	c->paused_until = usec_max(c->paused_until, world.now + draw_between(0, world.ttl_max / 2));
+	return true;
+}
+
 static void strike(void)
 {
 	int node = (int)draw_between(0, world.nodes - 1);

@@ -1,5 +1,7 @@
 // What a section costs with the usual library: acquire on all nodes, spawn, wait, release.
 // usage: node node-redlock.js KEY SOCKET... -- COMMAND [ARG...]
+// FOREIGN_TTL_MS is the lock's TTL, 30000 if unset. COMMAND finds REDLOCK_TOKEN, and FOREIGN_UNTIL_MS:
+// when the lock ends, in milliseconds since 1970, for nobody ends COMMAND then.
 "use strict";
 
 const { spawn } = require("node:child_process");
@@ -11,9 +13,12 @@ const dashes = words.indexOf("--");
 const [key, ...sockets] = words.slice(0, dashes);
 const [command, ...args] = words.slice(dashes + 1);
 
-function run() {
+function run(lock) {
 	return new Promise((resolve, reject) => {
-		const child = spawn(command, args, { stdio: "inherit" });
+		const child = spawn(command, args, {
+			stdio: "inherit",
+			env: { ...process.env, REDLOCK_TOKEN: lock.value, FOREIGN_UNTIL_MS: lock.expiration },
+		});
 
 		child.on("error", reject);
 		child.on("exit", (status, signal) => resolve(signal ? 1 : status));
@@ -25,9 +30,9 @@ async function main() {
 	const redlock = new Redlock(nodes);
 
 	try {
-		const lock = await redlock.acquire([key], 30000);
+		const lock = await redlock.acquire([key], Number(process.env.FOREIGN_TTL_MS || 30000));
 
-		process.exitCode = await run();
+		process.exitCode = await run(lock);
 		await lock.release();
 	} finally {
 		for (const node of nodes)

@@ -1,0 +1,200 @@
+# The torture test, in short, and whether its verdict can be other than yes.
+
+load nodes
+
+setup() {
+	SOAK=$BATS_TEST_DIRNAME/../soak
+	LOG=$BATS_TEST_TMPDIR/log
+}
+
+# record MS begin|tick|end KEY RUN TOKEN
+record() { echo "${1}000000 $2 $3 $4 4711 $5 -" >> "$LOG"; }
+
+# section FROM_MS TO_MS KEY RUN TOKEN
+section() {
+	record "$1" begin "$3" "$4" "$5"
+	record "$2" end "$3" "$4" "$5"
+}
+
+# run_ended RUN STATUS [WORDS [WAIT [CLIENT [OWN]]]]: what started and ended it.
+run_ended() {
+	echo "1000000 run $1 ${5-redlock} k ${4-forever} ${6-0}" >> "$LOG"
+	echo "9000000 status $1 $2 redlock: ${3-}" >> "$LOG"
+}
+
+fault() { echo "1000000 fault $1 $2" >> "$LOG"; }
+
+verdict() {
+	run awk -f "$SOAK/verdict.awk" "$LOG"
+	echo "$output"
+}
+
+accepted() {
+	verdict
+	[ "$status" -eq 0 ]
+	[ "${lines[-1]}" = "0 violations" ]
+}
+
+# refused WORDS: for that reason, and no other.
+refused() {
+	verdict
+	[ "$status" -eq 1 ]
+	[[ "$output" == *"violation: $1"* ]]
+	[ "${lines[-1]}" = "1 violations" ]
+}
+
+@test "one section after the other is no violation, and the margin is the least" {
+	section 10 20 k 1 A
+	section 25 30 k 2 B
+	section 33 35 k 3 C
+	section 12 28 other 4 D
+	for run in 1 2 3 4; do
+		run_ended $run 0
+	done
+	accepted
+	[ "$(awk '$1 == "k" { print $2, $5, $6 }' <<< "$output")" = "3 0 3.0" ]
+}
+
+@test "sections that overlap are refused: one within the other" {
+	record 10 begin k 1 A
+	section 12 14 k 2 B
+	record 20 end k 1 A
+	run_ended 1 0
+	run_ended 2 0
+	refused "k: run 1 was there for 8.0 ms or more after run 2 began"
+	[ "$(awk '$1 == "k" { print $5 }' <<< "$output")" = 1 ]
+}
+
+@test "sections that overlap are refused: the last tick of a killed one came late" {
+	record 10 begin k 1 A
+	section 12 14 k 2 B
+	record 13 tick k 1 A
+	run_ended 1 137
+	fault 1 redlock-killed
+	run_ended 2 0
+	refused "k: run 1 was there"
+}
+
+@test "sections that overlap are refused: by their times, though written one after the other" {
+	section 10 20 k 1 A
+	section 19 30 k 2 B
+	run_ended 1 0
+	run_ended 2 0
+	refused "k: run 1 was there for 1.0 ms or more after run 2 began"
+}
+
+@test "sections that overlap are refused: another one between them changes nothing" {
+	section 10 20 k 1 A
+	section 30 40 k 2 B
+	record 41 tick k 1 A
+	run_ended 1 137
+	fault 1 redlock-killed
+	run_ended 2 0
+	refused "k: run 1 was there"
+}
+
+@test "sections that overlap are refused: redlock and node-redlock" {
+	record 10 begin k 1 A
+	section 11 14 k 2 B
+	record 15 end k 1 A
+	run_ended 1 0 '' forever node-redlock
+	run_ended 2 0
+	refused "k: run 1 was there"
+}
+
+@test "two runs with one token are refused" {
+	section 10 20 k 1 A
+	section 30 40 k 2 A
+	run_ended 1 0
+	run_ended 2 0
+	refused "runs 1 and 2 have the same token A"
+}
+
+# one_run STATUS FAULT none|half|whole [...]: how much of a section was recorded, and the rest as for
+# run_ended. Another run before it is all right.
+one_run() {
+	local status=$1 fault=$2 begun=$3
+
+	shift 3
+	: > "$LOG"
+	section 1 2 k 0 Z
+	run_ended 0 0
+	[ "$fault" = none ] || fault 1 "$fault"
+	case $begun in
+	none) ;;
+	half) record 10 begin k 1 A ;;
+	whole) section 10 20 k 1 A ;;
+	esac
+	run_ended 1 "$status" "$@"
+}
+
+@test "statuses that are explained" {
+	one_run 0 none whole && accepted
+	one_run 3 none whole '' forever redlock 3 && accepted
+	one_run 137 none whole '' forever redlock 137 && accepted
+	one_run 75 none none "'k' is busy: held by x" none && accepted
+	one_run 69 none none "no quorum for 'k': 1 of 3" 5s && accepted
+	one_run 79 none half "lost 'k': no majority" && accepted
+	one_run 79 none whole "lost 'k': no majority" && accepted
+	one_run 143 redlock-asked half && accepted
+	one_run 143 redlock-asked none && accepted
+	one_run 137 redlock-asked half && accepted
+	one_run 137 redlock-killed half && accepted
+	one_run 125 guardian-killed half "the command's guardian was killed, and" && accepted
+	one_run 1 none none 'no quorum' forever node-redlock && accepted
+	one_run 79 none half '' forever node-redlock && accepted
+}
+
+@test "statuses that nothing explains are refused" {
+	one_run 0 none none && refused "run 1 ended with 0,"
+	one_run 0 none half && refused "run 1 ended with 0,"
+	one_run 3 none whole && refused "run 1 ended with 3,"
+	one_run 75 none half "'k' is busy: held by x" none && refused "run 1 ended with 75,"
+	one_run 75 none none "'k' is busy: held by x" forever && refused "run 1 ended with 75,"
+	one_run 75 none none "" none && refused "run 1 ended with 75,"
+	one_run 69 none half "no quorum for 'k': 1 of 3" && refused "run 1 ended with 69,"
+	one_run 79 none none "lost 'k': no majority" && refused "run 1 ended with 79,"
+	one_run 79 none half && refused "run 1 ended with 79,"
+	one_run 143 none half && refused "run 1 ended with 143,"
+	one_run 143 redlock-stopped half && refused "run 1 ended with 143,"
+	one_run 137 none half && refused "run 1 ended with 137,"
+	one_run 137 guardian-killed half && refused "run 1 ended with 137,"
+	one_run 125 none half "the command's guardian was killed, and" && refused "run 1 ended with 125,"
+	one_run 139 redlock-killed half && refused "run 1 ended with 139,"
+	one_run 64 none none "unknown option" && refused "run 1 ended with 64,"
+	one_run 0 none half '' forever node-redlock && refused "run 1 ended with 0,"
+}
+
+@test "a run without an end, a run that nobody started, leftovers, nonsense and nothing are refused" {
+	one_run 0 none whole
+	echo "1 run 2 redlock k forever 0" >> "$LOG"
+	refused "run 2 did not end"
+
+	one_run 0 none whole
+	section 30 40 k 3 C
+	refused "nobody started run 3"
+
+	one_run 0 none whole
+	echo "1 left a key" >> "$LOG"
+	refused "left at the end: a key"
+
+	one_run 0 none whole
+	echo "20000000 tick k 1" >> "$LOG"
+	refused "line 9 makes no sense"
+
+	: > "$LOG"
+	refused "no section at all"
+}
+
+# bats test_tags=not-under-valgrind
+@test "half a minute of torture: no overlap, and every status is explained" {
+	foreign=1
+	[ -e "$REDLOCK_BUILD/bench-node/installed.json" ] || foreign=0
+	run env TMPDIR="$BATS_TEST_TMPDIR" MINUTES=0.4 FOREIGN=$foreign \
+		"$SOAK/torture" "$REDLOCK_BUILD" 3>&-
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "${lines[-1]}" = "0 violations" ]
+	[ "$(awk '$1 == "all" { print ($2 > 0) }' <<< "$output")" -eq 1 ]
+	[ "$(ls "$BATS_TEST_TMPDIR" | grep -c redlock)" -eq 0 ]
+}

@@ -1,0 +1,183 @@
+# Judges the log of tests/soak/torture, and prints its figures.
+# usage: awk -f tests/soak/verdict.awk LOG
+# Exit status: 0 when nothing was violated, else 1.
+#
+# A line of LOG is one of these; the first word is a time in nanoseconds:
+#
+#	TIME begin|tick|end KEY RUN PID TOKEN FENCE	tests/tools/section is under a lock
+#	TIME run RUN CLIENT KEY WAIT STATUS		a run starts; the status that its command will have
+#	TIME fault VICTIM KIND				what was done to a run, a node or the machine
+#	TIME status RUN STATUS [WORDS...]		how the run ended, and what it said
+#	TIME left WORDS...				what should be gone, and is not
+#
+# The lines stand in the order in which they were written, which is told from no clock. So the
+# sections of a key overlap when one of them writes after the next has written, and also when its last
+# record has a later time than the next one's first.
+
+function violation(words) {
+	violations++
+	print "violation: " words
+}
+
+function least(a, b) { return a == "" || b < a ? b : a }
+
+function ms(margin) { return margin == "" ? "-" : sprintf("%.1f", margin / 1e6) }
+
+function take_record(time, key, run, token,    section) {
+	section = key " " run
+	if (!(section in first))
+		begin_section(time, key, run, token, section)
+	if (current[key] != section)
+		overlap(key, section, current[key], time - first[current[key]])
+	if (time > latest[key])
+		latest[key] = time
+}
+
+function begin_section(time, key, run, token, section,    margin) {
+	first[section] = time
+	run_of[section] = run
+	if (token in run_with)
+		violation("runs " run_with[token] " and " run " have the same token " token)
+	run_with[token] = run
+	if (!sections[key]++) {
+		keys[++count] = key
+	} else {
+		margin = time - latest[key]
+		if (margin < 0)
+			overlap(key, current[key], section, -margin)
+		worst[key] = least(worst[key], margin)
+		next_margin[current[key]] = margin
+	}
+	current[key] = section
+}
+
+function overlap(key, one, other, by) {
+	if (told[one, other]++)
+		return
+	overlaps[key]++
+	violation(sprintf("%s: run %s was there for %.1f ms or more after run %s began",
+		key, run_of[one], by / 1e6, run_of[other]))
+}
+
+function is_explained(run,    is, complete) {
+	is = status[run]
+	complete = begun[run] && begun[run] == ended[run]
+	if (client[run] == "node-redlock")
+		return is == 0 ? complete : is == 1 ? !begun[run] || complete : is == 79
+	if (is == own[run] && complete)
+		return 1
+	if (is == 75)
+		return !begun[run] && wait[run] != "forever" && words[run] ~ / is busy: /
+	if (is == 69)
+		return !begun[run] && words[run] ~ /: no quorum |: this machine is so slow /
+	if (is == 79)
+		return begun[run] && words[run] ~ /: lost /
+	if (is == 125)
+		return fault[run] == "guardian-killed" && words[run] ~ /guardian was killed/
+	if (is == 137)
+		return fault[run] == "redlock-killed" || fault[run] == "redlock-asked" && begun[run]
+	return is == 143 && fault[run] == "redlock-asked"
+}
+
+# What ended without, or before, a release.
+function is_loss(run) { return status[run] == 79 || fault[run] == "redlock-killed" }
+
+function print_key(key) {
+	printf "%-14s %9d %9d %9d %9d %13s %13s\n", key, sections[key], foreign[key], losses[key],
+		overlaps[key], ms(worst[key]), ms(worst_lost[key])
+}
+
+function print_counts(title, counts, total,    name) {
+	printf "%s: %d\n", title, total
+	fflush()
+	for (name in counts)
+		printf "  %-20s %6d\n", name, counts[name] | "sort"
+	close("sort")
+}
+
+function add_up(key) {
+	sections["all"] += sections[key]
+	foreign["all"] += foreign[key]
+	losses["all"] += losses[key]
+	overlaps["all"] += overlaps[key]
+	if (worst[key] != "")
+		worst["all"] = least(worst["all"], worst[key])
+	if (worst_lost[key] != "")
+		worst_lost["all"] = least(worst_lost["all"], worst_lost[key])
+}
+
+$2 ~ /^(begin|tick|end)$/ && NF == 7 {
+	begun[$4] += $2 == "begin"
+	ended[$4] += $2 == "end"
+	take_record($1, $3, $4, $6)
+	next
+}
+
+$2 == "run" && NF == 7 && !($3 in client) {
+	client[$3] = $4
+	wait[$3] = $6
+	own[$3] = $7
+	next
+}
+
+$2 == "fault" && NF == 4 {
+	fault[$3] = $4
+	kinds[$4]++
+	faults++
+	next
+}
+
+$2 == "status" && NF >= 4 && $3 in client && !($3 in status) {
+	status[$3] = $4
+	words[$3] = $0
+	next
+}
+
+$2 == "left" && NF > 2 {
+	sub(/^[^ ]+ left /, "")
+	violation("left at the end: " $0)
+	next
+}
+
+{ violation("line " NR " makes no sense: " $0) }
+
+END {
+	for (run in begun)
+		if (!(run in client))
+			violation("nobody started run " run)
+	for (run in client) {
+		runs++
+		if (!(run in status)) {
+			violation("run " run " did not end")
+			continue
+		}
+		statuses[client[run] " " status[run]]++
+		if (!is_explained(run))
+			violation(sprintf("run %s ended with %d, had begun %d times and ended %d, fault: %s; log: %s",
+				run, status[run], begun[run], ended[run], fault[run], words[run]))
+	}
+	for (section in run_of) {
+		split(section, name, " ")
+		if (client[run_of[section]] == "node-redlock")
+			foreign[name[1]]++
+		if (is_loss(run_of[section])) {
+			losses[name[1]]++
+			if (section in next_margin)
+				worst_lost[name[1]] = least(worst_lost[name[1]], next_margin[section])
+		}
+	}
+	printf "%-14s %9s %9s %9s %9s %13s %13s\n", "key", "sections", "foreign", "losses", "overlaps",
+		"worst margin", "after a loss"
+	for (i = 1; i <= count; i++) {
+		print_key(keys[i])
+		add_up(keys[i])
+	}
+	print_key("all")
+	if (!count)
+		violation("no section at all")
+	print "margins in ms, from the last record of a section to the first one of the next\n"
+	print_counts("runs", statuses, runs)
+	print_counts("faults", kinds, faults)
+	printf "%d violations\n", violations
+	exit violations > 0
+}

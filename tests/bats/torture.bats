@@ -61,7 +61,7 @@ refused() {
 	record 20 end k 1 A
 	run_ended 1 0
 	run_ended 2 0
-	refused "k: run 1 was there for 8.0 ms or more after run 2 began"
+	refused "k: run 1 was there until 8.0 ms after run 2 had begun"
 	[ "$(awk '$1 == "k" { print $5 }' <<< "$output")" = 1 ]
 }
 
@@ -80,7 +80,7 @@ refused() {
 	section 19 30 k 2 B
 	run_ended 1 0
 	run_ended 2 0
-	refused "k: run 1 was there for 1.0 ms or more after run 2 began"
+	refused "k: run 1 was there until 1.0 ms after run 2 had begun"
 }
 
 @test "sections that overlap are refused: another one between them changes nothing" {
@@ -139,6 +139,7 @@ one_run() {
 	one_run 143 redlock-asked half && accepted
 	one_run 143 redlock-asked none && accepted
 	one_run 137 redlock-asked half && accepted
+	one_run 0 redlock-asked whole && record 21 begin k 1 A && accepted
 	one_run 137 redlock-killed half && accepted
 	one_run 125 guardian-killed half "the command's guardian was killed, and" && accepted
 	one_run 1 none none 'no quorum' forever node-redlock && accepted
@@ -148,6 +149,8 @@ one_run() {
 @test "statuses that nothing explains are refused" {
 	one_run 0 none none && refused "run 1 ended with 0,"
 	one_run 0 none half && refused "run 1 ended with 0,"
+	one_run 0 none whole && record 21 begin k 1 A && refused "run 1 ended with 0,"
+	one_run 0 redlock-asked half && refused "run 1 ended with 0,"
 	one_run 3 none whole && refused "run 1 ended with 3,"
 	one_run 75 none half "'k' is busy: held by x" none && refused "run 1 ended with 75,"
 	one_run 75 none none "'k' is busy: held by x" forever && refused "run 1 ended with 75,"

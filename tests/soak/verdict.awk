@@ -36,6 +36,7 @@ function take_record(time, key, run, token,    section) {
 function begin_section(time, key, run, token, section,    margin) {
 	first[section] = time
 	run_of[section] = run
+	key_of[section] = key
 	if (token in run_with)
 		violation("runs " run_with[token] " and " run " have the same token " token)
 	run_with[token] = run
@@ -51,12 +52,22 @@ function begin_section(time, key, run, token, section,    margin) {
 	current[key] = section
 }
 
-function overlap(key, one, other, by) {
-	if (told[one, other]++)
-		return
-	overlaps[key]++
-	violation(sprintf("%s: run %s was there for %.1f ms or more after run %s began",
-		key, run_of[one], by / 1e6, run_of[other]))
+# Told at the end, when it is known how long it was.
+function overlap(key, one, other, by,    pair) {
+	pair = one SUBSEP other
+	if (!(pair in overlapped)) {
+		overlaps[key]++
+		pairs[++pair_count] = pair
+	}
+	if (!(overlapped[pair] > by))
+		overlapped[pair] = by
+}
+
+function tell_overlap(pair,    name) {
+	split(pair, name, SUBSEP)
+	violation(sprintf("%s: run %s was there until %.1f ms after run %s had begun, at %.1f s",
+		key_of[name[1]], run_of[name[1]], overlapped[pair] / 1e6, run_of[name[2]],
+		(first[name[2]] - began) / 1e9))
 }
 
 function is_explained(run,    is, complete) {
@@ -64,7 +75,7 @@ function is_explained(run,    is, complete) {
 	complete = begun[run] && begun[run] == ended[run]
 	if (client[run] == "node-redlock")
 		return is == 0 ? complete : is == 1 ? !begun[run] || complete : is == 79
-	if (is == own[run] && complete)
+	if (is == own[run] && (complete || ended[run] && fault[run] == "redlock-asked"))
 		return 1
 	if (is == 75)
 		return !begun[run] && wait[run] != "forever" && words[run] ~ / is busy: /
@@ -106,6 +117,8 @@ function add_up(key) {
 		worst_lost["all"] = least(worst_lost["all"], worst_lost[key])
 }
 
+NR == 1 { began = $1 }
+
 $2 ~ /^(begin|tick|end)$/ && NF == 7 {
 	begun[$4] += $2 == "begin"
 	ended[$4] += $2 == "end"
@@ -142,6 +155,8 @@ $2 == "left" && NF > 2 {
 { violation("line " NR " makes no sense: " $0) }
 
 END {
+	for (i = 1; i <= pair_count; i++)
+		tell_overlap(pairs[i])
 	for (run in begun)
 		if (!(run in client))
 			violation("nobody started run " run)
@@ -157,13 +172,13 @@ END {
 				run, status[run], begun[run], ended[run], fault[run], words[run]))
 	}
 	for (section in run_of) {
-		split(section, name, " ")
+		key = key_of[section]
 		if (client[run_of[section]] == "node-redlock")
-			foreign[name[1]]++
+			foreign[key]++
 		if (is_loss(run_of[section])) {
-			losses[name[1]]++
+			losses[key]++
 			if (section in next_margin)
-				worst_lost[name[1]] = least(worst_lost[name[1]], next_margin[section])
+				worst_lost[key] = least(worst_lost[key], next_margin[section])
 		}
 	}
 	printf "%-14s %9s %9s %9s %9s %13s %13s\n", "key", "sections", "foreign", "losses", "overlaps",

@@ -17,6 +17,14 @@ wait_until() {
 	done
 }
 
+# By what is there, not by what was noted down: a signal may have come between the two.
+end_children() {
+	local children=()
+
+	read -ra children < "/proc/$BASHPID/task/$BASHPID/children"
+	[ ${#children[@]} -eq 0 ] || kill -KILL "${children[@]}" 2> /dev/null
+}
+
 answers() { [ "$(redis-cli -s "$1.sock" ping)" = PONG ]; }
 
 # start_node I [redis options...]: node I, answering, as I.sock, its pid in node_pids[I].

@@ -134,8 +134,10 @@ one_run() {
 	one_run 137 none whole '' forever redlock 137 && accepted
 	one_run 75 none none "'k' is busy: held by x" none && accepted
 	one_run 69 none none "no quorum for 'k': 1 of 3" 5s && accepted
-	one_run 79 none half "lost 'k': no majority" && accepted
-	one_run 79 none whole "lost 'k': no majority" && accepted
+	one_run 79 none half "acquired 'k'|redlock: lost 'k': no majority" && accepted
+	one_run 79 none whole "acquired 'k'|redlock: lost 'k': no majority" && accepted
+	one_run 79 none none "acquired 'k'|redlock: lost 'k': no majority" && accepted
+	one_run 124 none half "the command ran for longer than 1s and was ended" && accepted
 	one_run 143 redlock-asked half && accepted
 	one_run 143 redlock-asked none && accepted
 	one_run 137 redlock-asked half && accepted
@@ -157,7 +159,8 @@ one_run() {
 	one_run 75 none none "" none && refused "run 1 ended with 75,"
 	one_run 69 none half "no quorum for 'k': 1 of 3" && refused "run 1 ended with 69,"
 	one_run 79 none none "lost 'k': no majority" && refused "run 1 ended with 79,"
-	one_run 79 none half && refused "run 1 ended with 79,"
+	one_run 79 none half "acquired 'k'" && refused "run 1 ended with 79,"
+	one_run 124 none half && refused "run 1 ended with 124,"
 	one_run 143 none half && refused "run 1 ended with 143,"
 	one_run 143 redlock-stopped half && refused "run 1 ended with 143,"
 	one_run 137 none half && refused "run 1 ended with 137,"

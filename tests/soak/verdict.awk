@@ -82,7 +82,9 @@ function is_explained(run,    is, complete) {
 	if (is == 69)
 		return !begun[run] && words[run] ~ /: no quorum |: this machine is so slow /
 	if (is == 79)
-		return begun[run] && words[run] ~ /: lost /
+		return words[run] ~ /: acquired .*: lost /
+	if (is == 124)
+		return begun[run] && words[run] ~ /: the command ran for longer than /
 	if (is == 125)
 		return fault[run] == "guardian-killed" && words[run] ~ /guardian was killed/
 	if (is == 137)

@@ -1,0 +1,380 @@
+/*
+ * fencing: the numbers that go with the lock rise.
+ *
+ * N nodes and C clients with one attempt each, and no clock: any key may end at any moment. So the
+ * result holds however wrong the clocks are. README.md says what is proved, for which bounds.
+ *
+ * Round 1: a node that grants the lock raises its counter and answers it. Round 2: the client writes
+ * the largest of the counted answers, T, to the nodes that granted; a node accepts if the lock there is
+ * still the client's and its counter is not above T. A majority of acceptances issues T.
+ *
+ * Every request waits at its node until it lands; its answer is a step of its own, and what the client
+ * makes of it another. Any of them may take any time: that is how messages, and clients, are lost. A
+ * release is a key that ends.
+ *
+ * Each switch below takes one assumption away.
+ */
+
+#ifndef N
+#define N 3
+#endif
+#ifndef C
+#define C 2
+#endif
+#ifndef LEFTOVER
+#define LEFTOVER 1 /* the counters begin anywhere from 0 to this: earlier attempts left them so */
+#endif
+#ifndef RESTARTS
+#define RESTARTS 0
+#endif
+
+#ifdef HALF_QUORUM
+#define QUORUM (N / 2)
+#else
+#define QUORUM (N / 2 + 1)
+#endif
+
+#define L(c, n) ((c) * N + (n))
+
+/* A node: who holds the key (client + 1), the counter, and whether that was lost: such a node does not
+ * count, neither when the number is found nor when it is written, until it has accepted a write. */
+byte key[N], counter[N];
+bit lost[N];
+
+/* Between a client and a node, */
+#define NOTHING 0
+#define SET 1
+#define GRANTED 2 /* the answer is on its way */
+#define COUNTED 3 /* it has come in */
+#define WRITE 4
+#define ACCEPTED 5 /* the answer is on its way */
+byte link[C * N];
+byte number[C * N]; /* the number that GRANTED carries */
+bit intact[C * N]; /* the node had lost nothing when it granted */
+
+/* A client: the largest number seen, later its own; the votes of the round; whether all were equal. */
+#define IDLE 0
+#define ASKING 1
+#define WRITING 2
+#define ISSUED 3
+#define OVER 4
+byte state[C], top[C], votes[C];
+#ifdef ONE_ROUND
+bit differ[C];
+#endif
+
+/* What the properties need: the largest number that was issued when the attempt began, and in which
+ * order the clients had their majorities. */
+byte floor[C], place[C];
+byte highest, majorities, restarts;
+
+#if RESTARTS > 0 && !defined(NO_QUARANTINE)
+bit overtaken[C]; /* the attempt was in progress when a node restarted */
+#define IN_PROGRESS(c) (overtaken[c] && (state[c] == ASKING || state[c] == WRITING))
+#if C > 2
+#define QUARANTINE(n) (lost[n] && (IN_PROGRESS(0) || IN_PROGRESS(1) || IN_PROGRESS(2)))
+#else
+#define QUARANTINE(n) (lost[n] && (IN_PROGRESS(0) || IN_PROGRESS(1)))
+#endif
+#else
+#define QUARANTINE(n) false
+#endif
+
+/*
+ * Nodes are alike, and so are clients: of all the states that differ only in their names, one is
+ * kept. Nodes are sorted; of all the orders of the clients the one with the smallest result is taken.
+ */
+c_code {
+struct view { unsigned char node[N][3 + 3 * C], client[C][7]; };
+
+static void view_take(struct view *v, const int *order)
+{
+	int n, c, i, j;
+	unsigned char row[sizeof(v->node[0])];
+
+	memset(v, 0, sizeof(*v));
+	for (n = 0; n < N; n++) {
+		unsigned char *p = v->node[n];
+
+		for (i = 0; i < C; i++)
+			if (now.key[n] == order[i] + 1)
+				*p = i + 1;
+		p++;
+		*p++ = now.counter[n];
+		*p++ = now.lost[n];
+		for (i = 0; i < C; i++) {
+			*p++ = now.link[L(order[i], n)];
+			*p++ = now.number[L(order[i], n)];
+			*p++ = now.intact[L(order[i], n)];
+		}
+	}
+	for (i = 1; i < N; i++)
+		for (j = i; j > 0 && memcmp(v->node[j - 1], v->node[j], sizeof(row)) > 0; j--) {
+			memcpy(row, v->node[j], sizeof(row));
+			memcpy(v->node[j], v->node[j - 1], sizeof(row));
+			memcpy(v->node[j - 1], row, sizeof(row));
+		}
+	for (i = 0; i < C; i++) {
+		unsigned char *p = v->client[i];
+
+		c = order[i];
+		*p++ = now.state[c];
+		*p++ = now.top[c];
+		*p++ = now.votes[c];
+		*p++ = now.floor[c];
+		*p++ = now.place[c];
+#ifdef ONE_ROUND
+		*p++ = now.differ[c];
+#endif
+#if RESTARTS > 0 && !defined(NO_QUARANTINE)
+		*p++ = now.overtaken[c];
+#endif
+	}
+}
+
+static void view_put(const struct view *v)
+{
+	int n, c;
+
+	for (n = 0; n < N; n++) {
+		const unsigned char *p = v->node[n];
+
+		now.key[n] = *p++;
+		now.counter[n] = *p++;
+		now.lost[n] = *p++;
+		for (c = 0; c < C; c++) {
+			now.link[L(c, n)] = *p++;
+			now.number[L(c, n)] = *p++;
+			now.intact[L(c, n)] = *p++;
+		}
+	}
+	for (c = 0; c < C; c++) {
+		const unsigned char *p = v->client[c];
+
+		now.state[c] = *p++;
+		now.top[c] = *p++;
+		now.votes[c] = *p++;
+		now.floor[c] = *p++;
+		now.place[c] = *p++;
+#ifdef ONE_ROUND
+		now.differ[c] = *p++;
+#endif
+#if RESTARTS > 0 && !defined(NO_QUARANTINE)
+		now.overtaken[c] = *p++;
+#endif
+	}
+}
+
+static void canonical(void)
+{
+#if C == 2
+	static const int order[][2] = {{0, 1}, {1, 0}};
+#else
+	static const int order[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+#endif
+	struct view best, v;
+	unsigned i;
+
+	view_take(&best, order[0]);
+	for (i = 1; i < sizeof(order) / sizeof(order[0]); i++) {
+		view_take(&v, order[i]);
+		if (memcmp(&v, &best, sizeof(v)) < 0)
+			best = v;
+	}
+	view_put(&best);
+}
+}
+#define DONE c_code { canonical(); }
+
+#define EACH(n) n = 0; do :: n == N -> n = 0; break :: else ->
+#define NEXT(n) n++ od
+#define FORGET(c, n) number[L(c, n)] = 0; intact[L(c, n)] = 0
+
+/* The short cut issues as soon as it has heard equal numbers, however late that is; a late one is then
+ * a small one, as it shall be. So with it only the first two properties are asked for. */
+#ifdef ONE_ROUND
+#define IN_ORDER(c, k) true
+#define COMPARE(c, n) \
+	if \
+	:: votes[c] > 0 && number[L(c, n)] != top[c] -> differ[c] = 1 \
+	:: else \
+	fi
+#define ENOUGH_SAID(c) !differ[c]
+#else
+#define IN_ORDER(c, k) ((place[k] < place[c]) == (top[k] < top[c]))
+#define COMPARE(c, n) skip
+#ifdef NO_WRITE_BACK
+#define ENOUGH_SAID(c) true
+#else
+#define ENOUGH_SAID(c) false
+#endif
+#endif
+
+/* Larger than all that was issued before the attempt began; and no two alike, and in the order in
+ * which the majorities were had. */
+inline issue(c)
+{
+	state[c] = ISSUED;
+	assert(top[c] > floor[c]);
+	k = 0;
+	do
+	:: k == C -> k = 0; break
+	:: else ->
+		if
+		:: k != c && state[k] == ISSUED ->
+			assert(top[k] != top[c]);
+			assert(IN_ORDER(c, k))
+		:: else
+		fi;
+		k++
+	od;
+	if
+	:: top[c] > highest -> highest = top[c]
+	:: else
+	fi;
+	EACH(n) link[L(c, n)] = (link[L(c, n)] == SET -> SET : NOTHING); FORGET(c, n); NEXT(n);
+	votes[c] = 0
+}
+
+/* A vote counts if the node had lost nothing; a node that had is written to all the same. */
+#ifdef LOST_COUNTS
+#define COUNTS(c, n) true
+#else
+#define COUNTS(c, n) intact[L(c, n)]
+#endif
+
+#define HEAR(c, n) \
+	:: atomic { link[L(c, n)] == GRANTED && state[c] == ASKING -> \
+		link[L(c, n)] = COUNTED; \
+		COMPARE(c, n); \
+		if \
+		:: number[L(c, n)] > top[c] -> top[c] = number[L(c, n)] \
+		:: else \
+		fi; \
+		number[L(c, n)] = 0; \
+		if \
+		:: COUNTS(c, n) -> votes[c]++ \
+		:: else \
+		fi; DONE } \
+	:: atomic { link[L(c, n)] == ACCEPTED && state[c] == WRITING -> \
+		if \
+		:: COUNTS(c, n) -> votes[c]++ \
+		:: else \
+		fi; \
+		link[L(c, n)] = NOTHING; FORGET(c, n); DONE }
+
+proctype Client(byte c)
+{
+	byte n, k;
+
+end:	do
+	:: atomic { state[c] == IDLE ->
+		state[c] = ASKING; floor[c] = highest;
+		EACH(n) link[L(c, n)] = SET; NEXT(n); DONE }
+	HEAR(c, 0)
+	HEAR(c, 1)
+	HEAR(c, 2)
+	:: atomic { state[c] == ASKING && votes[c] >= QUORUM ->
+		majorities++; place[c] = majorities;
+		if
+		:: ENOUGH_SAID(c) -> issue(c)
+		:: else ->
+			state[c] = WRITING; votes[c] = 0;
+			EACH(n)
+				if
+				:: link[L(c, n)] == COUNTED -> link[L(c, n)] = WRITE
+				:: link[L(c, n)] == GRANTED -> link[L(c, n)] = NOTHING; FORGET(c, n)
+				:: else
+				fi;
+			NEXT(n)
+		fi;
+		DONE }
+	:: atomic { state[c] == WRITING && votes[c] >= QUORUM -> issue(c); DONE }
+#if RESTARTS > 0 && !defined(NO_QUARANTINE)
+	/* Only a quarantine waits for the end of an attempt; else never moving is enough. */
+	:: atomic { IN_PROGRESS(c) -> state[c] = OVER; DONE }
+#endif
+	od
+}
+
+#ifdef NO_LOCK_COMPARE
+#define STILL_OURS(c, n) true
+#else
+#define STILL_OURS(c, n) key[n] == c + 1
+#endif
+#ifdef NO_COUNTER_COMPARE
+#define NOT_ABOVE(c, n) true
+#else
+#define NOT_ABOVE(c, n) counter[n] <= top[c]
+#endif
+
+/* One script each. A refusal is a request that is still on its way. */
+#define SERVE(c, n) \
+	:: atomic { link[L(c, n)] == SET && key[n] == 0 && !QUARANTINE(n) -> \
+		key[n] = c + 1; counter[n]++; \
+		if \
+		:: state[c] == ASKING -> \
+			link[L(c, n)] = GRANTED; number[L(c, n)] = counter[n]; intact[L(c, n)] = !lost[n] \
+		:: else -> link[L(c, n)] = NOTHING \
+		fi; DONE } \
+	:: atomic { link[L(c, n)] == WRITE && STILL_OURS(c, n) && NOT_ABOVE(c, n) -> \
+		counter[n] = top[c]; lost[n] = 0; \
+		if \
+		:: state[c] == WRITING -> link[L(c, n)] = ACCEPTED \
+		:: else -> link[L(c, n)] = NOTHING; FORGET(c, n) \
+		fi; DONE }
+
+/* A request of an attempt travels on a connection that was there when the attempt began, so it dies
+ * with the node. Without that rule, a SET that still waits for its connection reaches the new one. */
+#ifdef LATE_CONNECT
+#define DIES(c, n) link[L(c, n)] == WRITE
+#else
+#define DIES(c, n) (link[L(c, n)] == WRITE || link[L(c, n)] == SET)
+#endif
+#define BREAK(c, n) \
+	if \
+	:: DIES(c, n) -> link[L(c, n)] = NOTHING; FORGET(c, n) \
+	:: else \
+	fi
+#ifdef NO_QUARANTINE
+#define OVERTAKE(c) skip
+#else
+#define OVERTAKE(c) overtaken[c] = overtaken[c] || state[c] == ASKING || state[c] == WRITING
+#endif
+
+proctype Node(byte n)
+{
+end:	do
+	SERVE(0, n)
+	SERVE(1, n)
+#if C > 2
+	SERVE(2, n)
+#endif
+	:: atomic { key[n] != 0 -> key[n] = 0; DONE }
+#if RESTARTS > 0
+	:: atomic { restarts < RESTARTS ->
+		restarts++; key[n] = 0; counter[n] = 0; lost[n] = 1;
+		BREAK(0, n); BREAK(1, n); OVERTAKE(0); OVERTAKE(1);
+#if C > 2
+		BREAK(2, n); OVERTAKE(2);
+#endif
+		DONE }
+#endif
+	od
+}
+
+init {
+	byte left;
+
+	atomic {
+		select(left : 0 .. LEFTOVER); counter[0] = left;
+		select(left : 0 .. LEFTOVER); counter[1] = left;
+		select(left : 0 .. LEFTOVER); counter[2] = left; left = 0;
+		run Client(0); run Client(1);
+#if C > 2
+		run Client(2);
+#endif
+		run Node(0); run Node(1); run Node(2);
+		DONE
+	}
+}

@@ -297,6 +297,7 @@ proctype Client(byte c)
 		SEEN_BY_OTHER(c);
 		assert(!HOLDS(1 - c));
 		DONE }
+#ifndef NO_EXTENSION
 	:: atomic { state[c] >= HELD && left[c] > 0 ->
 		state[c] = EXTENDING; next[c] = VALIDITY; ask_to_extend(c); DONE }
 	:: atomic { state[c] == EXTENDING && votes[c] == QUORUM && next[c] > 0 ->
@@ -305,6 +306,7 @@ proctype Client(byte c)
 		assert(!HOLDS(1 - c));
 		assert(NEVER_BROKEN(c));
 		DONE }
+#endif
 	:: atomic { state[c] != IDLE -> let_go(c); DONE }
 	od
 }

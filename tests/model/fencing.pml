@@ -34,6 +34,13 @@
 #define QUORUM (N / 2 + 1)
 #endif
 
+#ifdef ENDINGS /* so many keys may end; without it: any number */
+byte endings;
+#define ENDINGS_LEFT && endings < ENDINGS -> endings++
+#else
+#define ENDINGS_LEFT
+#endif
+
 #define L(c, n) ((c) * N + (n))
 
 /* A node: who holds the key (client + 1), the counter, and whether that was lost: such a node does not
@@ -350,7 +357,7 @@ end:	do
 #if C > 2
 	SERVE(2, n)
 #endif
-	:: atomic { key[n] != 0 -> key[n] = 0; DONE }
+	:: atomic { key[n] != 0 ENDINGS_LEFT -> key[n] = 0; DONE }
 #if RESTARTS > 0
 	:: atomic { restarts < RESTARTS ->
 		restarts++; key[n] = 0; counter[n] = 0; lost[n] = 1;

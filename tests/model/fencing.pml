@@ -374,8 +374,10 @@ init {
 	byte left;
 
 	atomic {
+#ifndef ONE_LEFTOVER /* on one node only: a smaller search */
 		select(left : 0 .. LEFTOVER); counter[0] = left;
 		select(left : 0 .. LEFTOVER); counter[1] = left;
+#endif
 		select(left : 0 .. LEFTOVER); counter[2] = left; left = 0;
 		run Client(0); run Client(1);
 #if C > 2

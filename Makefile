@@ -139,6 +139,14 @@ sim: $(B)/sim
 sim-soak: $(B)/sim
 	$(Q)$(B)/sim --minutes $(or $(MINUTES),10) $(if $(PROFILE),--profile $(PROFILE))
 
+# MINUTES=n is how long (10), SEED=n repeats the draws, FOREIGN=0 goes without node-redlock.
+torture: $(B)/redlock $(TOOLS)
+	$(Q)tests/soak/torture $(B)
+
+# Every state of a small world, by Spin: minutes. DEPTH=long adds the long rows.
+model:
+	$(Q)CC="$(CC)" tests/model/run
+
 bench: $(B)/redlock $(TOOLS)
 	$(Q)tests/bench/run $(B)
 
@@ -159,4 +167,4 @@ clean:
 	rm -rf build
 
 .PHONY: all check check-suite check-fast check-san check-tsan check-valgrind check-mutants check-part cover check-built \
-	lint fmt fmt-check tidy sim sim-soak bench losses demo install uninstall clean
+	lint fmt fmt-check tidy sim sim-soak torture model bench losses demo install uninstall clean

@@ -1,0 +1,334 @@
+/*
+ * proxy LISTEN TARGET [FAULT...]: passes connections on, but not as they should be. LISTEN and
+ * TARGET are the path of a unix socket, or a port of 127.0.0.1 (0 to listen: any). Prints the port
+ * (0 for a path) when it listens, and stays until it is killed, or its parent ends.
+ *
+ *   --while FILE     all that follows happens only while FILE exists
+ *   --delay MS       replies come so much later
+ *   --hold           replies are held back
+ *   --drop           replies are swallowed
+ *   --cut-request N  so many bytes of a connection's requests pass, then it is reset
+ *   --cut-reply N    the same with its replies
+ *   --bytewise       each byte travels alone, both ways
+ *   --twice MS       requests come a second time, by a connection of their own, so much later
+ *   --flip N         the highest bit of byte N of a connection's replies is turned over
+ *   --say TEXT       what the client hears instead of each reply; knows \r and \n
+ *   --flood          ... followed by x's without end
+ */
+#include <arpa/inet.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PAIRS 60
+#define NEVER SIZE_MAX
+
+/* One way of a connection. */
+struct flow {
+	int from, to;
+	bool is_reply, has_ended, is_shut;
+	char bytes[16384];
+	size_t length, passed;
+	int64_t due; /* when the first of them may go on */
+};
+
+struct pair {
+	bool is_used;
+	struct flow request, reply;
+};
+
+static const char *target, *only_while, *say;
+static int delay, twice = -1;
+static int hold, drop, bytewise, flood;
+static size_t cut_request = NEVER, cut_reply = NEVER, flip = NEVER;
+static struct pair pairs[PAIRS];
+
+static int64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static bool is_faulty(void)
+{
+	return !only_while || access(only_while, F_OK) == 0;
+}
+
+/* ---- sockets ---- */
+
+union address {
+	struct sockaddr any;
+	struct sockaddr_in in;
+	struct sockaddr_un un;
+};
+
+static socklen_t address_of(const char *text, union address *a)
+{
+	memset(a, 0, sizeof(*a));
+	if (strchr(text, '/')) {
+		a->un.sun_family = AF_UNIX;
+		snprintf(a->un.sun_path, sizeof(a->un.sun_path), "%s", text);
+		return sizeof(a->un);
+	}
+	a->in.sin_family = AF_INET;
+	a->in.sin_port = htons((uint16_t)atoi(text));
+	a->in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	return sizeof(a->in);
+}
+
+static int connect_to_target(void)
+{
+	union address a;
+	socklen_t len = address_of(target, &a);
+	int fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0 && connect(fd, &a.any, len) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static int listen_at(const char *text)
+{
+	union address a;
+	socklen_t len = address_of(text, &a);
+	int fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (a.any.sa_family == AF_UNIX)
+		unlink(text);
+	if (bind(fd, &a.any, len) < 0 || listen(fd, 100) < 0 || getsockname(fd, &a.any, &len) < 0) {
+		perror(text);
+		exit(1);
+	}
+	printf("%d\n", a.any.sa_family == AF_INET ? ntohs(a.in.sin_port) : 0);
+	fflush(stdout);
+	return fd;
+}
+
+static void end(struct pair *p)
+{
+	struct linger reset = {.l_onoff = 1, .l_linger = 0};
+
+	if (p->request.from >= 0)
+		(void)setsockopt(p->request.from, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	close(p->request.from);
+	close(p->request.to);
+	p->is_used = false;
+}
+
+/* ---- bytes ---- */
+
+static struct pair *join(int client, int server)
+{
+	struct pair *p = pairs;
+
+	while (p < pairs + PAIRS && p->is_used)
+		p++;
+	if (server < 0 || p == pairs + PAIRS) {
+		close(client);
+		close(server);
+		return NULL;
+	}
+	memset(p, 0, sizeof(*p));
+	p->is_used = true;
+	p->request.from = p->reply.to = client;
+	p->request.to = p->reply.from = server;
+	p->reply.is_reply = true;
+	return p;
+}
+
+static void append(struct flow *f, const char *bytes, size_t n, int64_t due)
+{
+	if (n > sizeof(f->bytes) - f->length)
+		n = sizeof(f->bytes) - f->length;
+	memcpy(f->bytes + f->length, bytes, n);
+	if (f->length == 0)
+		f->due = due;
+	f->length += n;
+}
+
+/* The server hears it again; nobody hears what it says to that. */
+static void repeat(const char *bytes, size_t n)
+{
+	struct pair *p = join(-1, connect_to_target());
+
+	if (p)
+		append(&p->request, bytes, n, now_ms() + twice);
+}
+
+static void take_in(struct flow *f)
+{
+	char bytes[4096];
+	bool faulty = is_faulty();
+	ssize_t n = recv(f->from, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+	if (n <= 0) {
+		f->has_ended = true;
+		return;
+	}
+	if (!f->is_reply) {
+		append(f, bytes, (size_t)n, 0);
+		if (faulty && twice >= 0)
+			repeat(bytes, (size_t)n);
+	} else if (faulty && say) {
+		append(f, say, strlen(say), now_ms() + delay);
+	} else if (!faulty || !drop) {
+		append(f, bytes, (size_t)n, faulty ? now_ms() + delay : 0);
+	}
+}
+
+/* False when the connection is to be reset. */
+static bool pass_on(struct flow *f)
+{
+	bool faulty = is_faulty();
+	size_t most = faulty ? f->is_reply ? cut_reply : cut_request : NEVER, n = f->length;
+	ssize_t sent;
+
+	if (n == 0 || f->due > now_ms() || (faulty && hold && f->is_reply))
+		return true;
+	if (faulty && bytewise)
+		n = 1;
+	if (n > most - f->passed)
+		n = most - f->passed;
+	if (faulty && f->is_reply && flip >= f->passed && flip - f->passed < n)
+		f->bytes[flip - f->passed] ^= (char)0x80;
+	sent = f->to < 0 ? (ssize_t)n : send(f->to, f->bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (sent > 0) {
+		f->length -= (size_t)sent;
+		f->passed += (size_t)sent;
+		memmove(f->bytes, f->bytes + sent, f->length);
+	}
+	if (faulty && flood && f->is_reply)
+		while (f->length < sizeof(f->bytes))
+			f->bytes[f->length++] = 'x';
+	return f->passed < most;
+}
+
+/* What was said before the end arrives before the end. */
+static void shut(struct flow *f)
+{
+	if (f->has_ended && !f->is_shut && f->length == 0) {
+		if (f->to >= 0)
+			(void)shutdown(f->to, SHUT_WR);
+		f->is_shut = true;
+	}
+}
+
+static void serve(struct pair *p, short from_client, short from_server)
+{
+	if (from_client && !p->request.has_ended)
+		take_in(&p->request);
+	if (from_server && !p->reply.has_ended)
+		take_in(&p->reply);
+	if (!pass_on(&p->request) || !pass_on(&p->reply)) {
+		end(p);
+		return;
+	}
+	shut(&p->request);
+	shut(&p->reply);
+	if (p->reply.is_shut && (p->request.is_shut || p->request.from < 0))
+		end(p);
+}
+
+static struct pollfd look_at(const struct flow *f)
+{
+	bool full = f->length == sizeof(f->bytes);
+
+	return (struct pollfd){.fd = f->has_ended || full ? -1 : f->from, .events = POLLIN};
+}
+
+static void run(int listener)
+{
+	struct pollfd fds[1 + 2 * PAIRS];
+	bool waits;
+
+	for (;;) {
+		waits = false;
+		fds[0] = (struct pollfd){.fd = listener, .events = POLLIN};
+		for (int i = 0; i < PAIRS; i++) {
+			const struct pair *p = &pairs[i];
+
+			fds[1 + 2 * i] = fds[2 + 2 * i] = (struct pollfd){.fd = -1};
+			if (!p->is_used)
+				continue;
+			fds[1 + 2 * i] = look_at(&p->request);
+			fds[2 + 2 * i] = look_at(&p->reply);
+			waits |= p->request.length > 0 || p->reply.length > 0;
+		}
+		poll(fds, 1 + 2 * PAIRS, waits ? 1 : -1);
+		for (int i = 0; i < PAIRS; i++)
+			if (pairs[i].is_used)
+				serve(&pairs[i], fds[1 + 2 * i].revents, fds[2 + 2 * i].revents);
+		if (fds[0].revents)
+			(void)join(accept(listener, NULL, NULL), connect_to_target());
+	}
+}
+
+static char *unescape(char *text)
+{
+	char *out = text;
+
+	for (const char *in = text; *in; in++, out++) {
+		*out = *in;
+		if (in[0] == '\\' && (in[1] == 'r' || in[1] == 'n'))
+			*out = *++in == 'r' ? '\r' : '\n';
+	}
+	*out = '\0';
+	return text;
+}
+
+int main(int argc, char *argv[])
+{
+	static const struct option options[] = {{"while", 1, NULL, 'w'}, {"delay", 1, NULL, 'd'},
+		{"hold", 0, &hold, 1}, {"drop", 0, &drop, 1}, {"cut-request", 1, NULL, 'q'},
+		{"cut-reply", 1, NULL, 'r'}, {"bytewise", 0, &bytewise, 1}, {"twice", 1, NULL, 't'},
+		{"flip", 1, NULL, 'f'}, {"say", 1, NULL, 's'}, {"flood", 0, &flood, 1}, {0}};
+	int c;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
+		switch (c) {
+		case 0:
+			break;
+		case 'w':
+			only_while = optarg;
+			break;
+		case 'd':
+			delay = atoi(optarg);
+			break;
+		case 'q':
+			cut_request = (size_t)atol(optarg);
+			break;
+		case 'r':
+			cut_reply = (size_t)atol(optarg);
+			break;
+		case 't':
+			twice = atoi(optarg);
+			break;
+		case 'f':
+			flip = (size_t)atol(optarg);
+			break;
+		case 's':
+			say = unescape(optarg);
+			break;
+		default:
+			return 64;
+		}
+	if (argc - optind != 2)
+		return 64;
+	target = argv[optind + 1];
+	run(listen_at(argv[optind]));
+}

@@ -31,7 +31,7 @@
 #include <unistd.h>
 
 #define PAIRS 60
-#define NEVER SIZE_MAX
+#define NEVER (SIZE_MAX / 2)
 
 /* One way of a connection. */
 struct flow {
@@ -201,11 +201,12 @@ static bool pass_on(struct flow *f)
 		return true;
 	if (faulty && bytewise)
 		n = 1;
-	if (n > most - f->passed)
-		n = most - f->passed;
+	if (f->passed + n > most)
+		n = f->passed < most ? most - f->passed : 0;
 	if (faulty && f->is_reply && flip >= f->passed && flip - f->passed < n)
 		f->bytes[flip - f->passed] ^= (char)0x80;
-	sent = f->to < 0 ? (ssize_t)n : send(f->to, f->bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+	sent = f->to < 0 || n == 0 ? (ssize_t)n
+				   : send(f->to, f->bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (sent > 0) {
 		f->length -= (size_t)sent;
 		f->passed += (size_t)sent;

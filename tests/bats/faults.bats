@@ -323,3 +323,286 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 	file_has "$T/out" "^redlock: lost 'job': "
 	held_on job 0
 }
+
+# ---- clocks ----
+
+# with_a_clock I: node I, whose time of day `jump` moves.
+with_a_clock() {
+	kill_node "$1"
+	printf '%+010d' 0 > "$T/clock$1"
+	LD_PRELOAD=$REDLOCK_BUILD/tools/walljump.so WALLJUMP=$T/clock$1 start_node "$1"
+	eventually answers "$1"
+}
+# jump I SECONDS
+jump() { printf '%+010d' "$2" 1<> "$T/clock$1"; }
+# answers_in_time I SECONDS...: node I knows by now
+has_jumped() { [ $(($(node "$1" time | head -n 1) - $(date +%s))) -ge "$2" ]; }
+
+@test "the time of day of a minority of nodes jumps forward: the key ends there early, and is mended" {
+	with_a_clock 1
+	in_background "$T/out" run -v --ttl 5s -k job -- sh -c "$(waits_for_go)"
+	eventually held_on job 3
+	jump 1 3600
+	[ "$(node 1 exists job)" = 0 ]
+	eventually held_on job 3
+	: > "$T/out"
+	eventually extended 1
+	touch "$T/go"
+	ended_with 0
+	held_on job 0
+}
+
+@test "the time of day of a majority of nodes jumps forward: the next extension finds out, 79" {
+	with_a_clock 1
+	with_a_clock 2
+	in_background "$T/out" run --ttl 5s -k job -- sh -c "echo \$\$ > $T/pid; exec sleep 60"
+	eventually test -s "$T/pid"
+	jump 1 3600
+	jump 2 3600
+	ended_with 79
+	is_gone "$(cat "$T/pid")"
+	file_has "$T/out" "^redlock: lost 'job': the key is gone from [23] of 3 nodes"
+	held_on job 0
+}
+
+@test "the time of day of all nodes jumps back: the key would stay for long, but is extended and released" {
+	for i in 1 2 3; do with_a_clock $i; done
+	in_background "$T/out" run -v --ttl 5s -k job -- sh -c "$(waits_for_go)"
+	eventually held_on job 3
+	for i in 1 2 3; do jump $i -3600; done
+	[ "$(node 1 pttl job)" -gt 3500000 ]
+	run redlock run -n -k job -- echo never
+	[ "$status" -eq 75 ]
+	: > "$T/out"
+	eventually extended 1
+	touch "$T/go"
+	ended_with 0
+	held_on job 0
+	run redlock run -n -k job -- echo done
+	[ "$output" = "done" ]
+}
+
+@test "redlock's own time of day and its namespace of clocks play no part" {
+	printf '%+010d' 0 > "$T/clock"
+	ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" WALLJUMP=$T/clock \
+		LD_PRELOAD=$REDLOCK_BUILD/tools/walljump.so in_background "$T/out" run -v --ttl 1s -k job -- \
+		sh -c "date +%s > $T/before; until [ -e $T/now ]; do sleep 0.02; done; date +%s > $T/after; $(waits_for_go)"
+	eventually test -s "$T/before"
+	printf '%+010d' 36000 1<> "$T/clock"
+	touch "$T/now"
+	eventually test -s "$T/after"
+	[ $(($(cat "$T/after") - $(cat "$T/before"))) -ge 35000 ] # it was felt
+	: > "$T/out"
+	eventually extended 2
+	printf '%+010d' -36000 1<> "$T/clock"
+	: > "$T/out"
+	eventually extended 2
+	touch "$T/go"
+	ended_with 0
+	held_on job 0
+	run unshare --time --boottime 100000 --fork "$REDLOCK_BUILD/redlock" run -n -k job --ttl 600ms -- sleep 0.7
+	[ "$status" -eq 0 ]
+	held_on job 0
+}
+
+# ---- the network ----
+
+# Namespaces without names: they end with their processes. Node I listens at 10.77.I.2:6379, at the
+# other end of a pair of its own; redlock is at 10.77.I.1. Nothing of it is seen outside.
+nodes_in_a_network() {
+	local i
+	unshare --net sleep 600 3>&- &
+	HERE=$!
+	unshare --net sleep 600 3>&- &
+	THERE=$!
+	also_end $HERE
+	also_end $THERE
+	apart() { [ "$(readlink "/proc/$1/ns/net")" != "$(readlink /proc/self/ns/net)" ]; }
+	eventually apart $HERE
+	eventually apart $THERE
+	here ip link set lo up
+	REDLOCK_NODES=
+	for i in $(seq "$N"); do
+		kill_node "$i"
+		here ip link add "n$i" type veth peer name "n$i" netns $THERE
+		here ip address add "10.77.$i.1/24" dev "n$i"
+		there ip address add "10.77.$i.2/24" dev "n$i"
+		here ip link set "n$i" up
+		there ip link set "n$i" up
+		redis-server() { exec nsenter --net="/proc/$THERE/ns/net" redis-server "$@"; }
+		start_node "$i" --port 6379 --bind "10.77.$i.2" --protected-mode no
+		unset -f redis-server
+		REDLOCK_NODES+="redis://10.77.$i.2 "
+	done
+	for i in $(seq "$N"); do
+		eventually answers "$i"
+		reached() { [ "$(here redis-cli -h "10.77.$1.2" ping 2>&1)" = PONG ]; }
+		eventually reached "$i"
+	done
+	there nft add table inet faults
+	there nft add chain inet faults in '{ type filter hook input priority 0; }'
+	there nft add chain inet faults out '{ type filter hook output priority 0; }'
+}
+here() { nsenter --net="/proc/$HERE/ns/net" "$@"; }
+there() { nsenter --net="/proc/$THERE/ns/net" "$@"; }
+
+# fault in|out I RULE...: what is to happen to what node I gets, or says.
+fault() {
+	local chain=$1 i=$2
+	shift 2
+	there nft add rule inet faults "$chain" ip "$([ "$chain" = in ] && echo daddr || echo saddr)" "10.77.$i.2" "$@"
+}
+no_faults() { there nft flush table inet faults; }
+
+# in_network FILE ARG...: redlock there, in the background.
+in_network() {
+	local file=$1
+	shift
+	nsenter --net="/proc/$HERE/ns/net" ${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" "$@" > "$file" 2>&1 3>&- &
+	BG=$!
+	also_end "$BG"
+}
+
+@test "nft: connections dropped, rejected, reset: a majority of it is 69 in each node's words" {
+	nodes_in_a_network
+	export REDLOCK_TTL=600s REDLOCK_NODE_TIMEOUT=100s
+	run here "$REDLOCK_BUILD/redlock" run -n -k job -- echo done
+	[ "$output" = "done" ]
+	fault in 1 tcp dport 6379 drop
+	run here timeout --foreground 30 "$REDLOCK_BUILD/redlock" run -n -k job -- echo done
+	[ "$output" = "done" ]
+	fault in 2 tcp dport 6379 reject with tcp reset
+	run here "$REDLOCK_BUILD/redlock" run -n --node-timeout 500ms -k job -- echo never
+	echo "$output"
+	[ "$status" -eq 69 ]
+	[[ "$output" == *"10.77.1.2:6379 did not accept the connection in time"* ]]
+	[[ "$output" == *"10.77.2.2:6379 cannot be reached (Connection refused)"* ]]
+	no_faults
+	fault in 1 reject with icmp host-prohibited
+	fault in 2 reject with icmp admin-prohibited
+	run here "$REDLOCK_BUILD/redlock" run -n -k job -- echo never
+	echo "$output"
+	[ "$status" -eq 69 ]
+	[[ "$output" == *"10.77.1.2:6379 cannot be reached (No route to host)"* ]]
+	[[ "$output" == *"10.77.2.2:6379 cannot be reached (No route to host)"* ]]
+	held_on job 0
+}
+
+@test "half open: the link of a minority goes down without a word, and it is survived; of a majority: 79" {
+	nodes_in_a_network
+	in_network "$T/out" run -v --ttl 2s -k job -- sh -c "echo \$\$ > $T/pid; $(waits_for_go)"
+	eventually held_on job 3
+	there ip link set n1 down
+	: > "$T/out"
+	eventually extended 3
+	eventually held_on job 2 # it has ended on the other
+	there ip link set n1 up
+	eventually held_on job 3
+	there ip link set n1 down
+	there ip link set n2 down
+	ended_with 79
+	is_gone "$(cat "$T/pid")"
+	file_has "$T/out" "^redlock: lost 'job': no majority of 3 nodes confirmed it in time: "
+}
+
+@test "a partition: the holder's command is gone before the other side can have the lock" {
+	nodes_in_a_network
+	in_network "$T/out" run --ttl 2s -k job -- sh -c 'trap "" TERM; while :; do echo ours; sleep 0.01; done >> "$0"' "$T/journal"
+	ours=$BG
+	eventually file_has "$T/journal" ours
+	for i in 1 2; do
+		fault in $i drop
+		fault out $i drop
+	done
+	# the rival reaches all nodes by another way
+	in_background "$T/rival" run -q --nodes "unix://$T/1.sock unix://$T/2.sock unix://$T/3.sock" -k job -- \
+		sh -c 'echo rival >> "$0"' "$T/journal"
+	ended_with 0
+	BG=$ours
+	ended_with 79
+	[ "$(uniq "$T/journal" | tr '\n' ' ')" = "ours rival " ]
+}
+
+@test "replies lost after their effect: no vote, and the key is free as soon as the way is" {
+	nodes_in_a_network
+	# connected is connected; but nobody says a word
+	for i in 1 2; do fault out $i 'tcp flags & psh == psh' drop; done
+	in_network "$T/out" run -n --ttl 600s --node-timeout 500ms -k job -- echo never
+	eventually held_on job 3
+	ended_with 69
+	file_has "$T/out" "10.77.1.2:6379 did not answer in time"
+	free_everywhere job
+}
+
+@test "one way only: requests arrive and replies do not: the command ends in time though the keys live on" {
+	nodes_in_a_network
+	in_network "$T/out" run -v --ttl 2s -k job -- sh -c "trap '' TERM; echo \$\$ > $T/pid; while :; do date +%s%N > $T/beat.new; mv $T/beat.new $T/beat; sleep 0.01; done"
+	eventually test -s "$T/beat"
+	for i in 1 2; do fault out $i 'tcp flags & psh == psh' drop; done
+	cut_at=$(date +%s%N)
+	ended_with 79
+	is_gone "$(cat "$T/pid")"
+	# of what the last confirmed extension gave
+	[ $(($(cat "$T/beat") - cut_at)) -lt 2000000000 ]
+	free_everywhere job
+}
+
+@test "one way only: replies arrive and requests do not: the same" {
+	nodes_in_a_network
+	in_network "$T/out" run --ttl 2s -k job -- sh -c "echo \$\$ > $T/pid; exec sleep 60"
+	eventually test -s "$T/pid"
+	for i in 1 2; do fault in $i tcp dport 6379 drop; done
+	ended_with 79
+	is_gone "$(cat "$T/pid")"
+	file_has "$T/out" "no majority of 3 nodes confirmed it in time: "
+	eventually held_on job 0
+}
+
+@test "a resolver that does not answer: 69 within the node time-out, and no more than one node of three" {
+	nodes_in_a_network
+	fault in 3 udp dport 53 drop
+	echo nameserver 10.77.3.2 > "$T/resolv.conf"
+	printf 'hosts: dns\n' > "$T/nsswitch.conf"
+	# a mount of our own, which ends with it
+	unresolved() {
+		here unshare --mount sh -c 'mount --bind "$0/resolv.conf" /etc/resolv.conf &&
+			mount --bind "$0/nsswitch.conf" /etc/nsswitch.conf && exec "$@"' "$T" \
+			timeout --foreground 30 "$REDLOCK_BUILD/redlock" "$@"
+	}
+	run unresolved run -n --ttl 600s --node-timeout 500ms --nodes redis://node.example -k job -- echo never
+	echo "$output"
+	[ "$status" -eq 69 ]
+	[[ "$output" == *"redis://node.example:6379 its name does not resolve (the resolver does not answer)"* ]]
+	run unresolved run -n --ttl 600s --node-timeout 500ms -k job \
+		--nodes "redis://node.example redis://10.77.1.2 redis://10.77.2.2" -- echo done
+	[ "$status" -eq 0 ]
+	[ "$output" = "done" ]
+	held_on job 0
+}
+
+# ---- redlock's own machine ----
+
+# (sanitizers reserve terabytes, and valgrind what it likes)
+# bats test_tags=not-under-valgrind
+@test "too little memory: refused before the command starts, or not at all" {
+	"$REDLOCK_BUILD/redlock" run -n -k job -- sh -c 'grep VmPeak /proc/$(awk "/PPid/ { print \$2 }" /proc/$PPID/status)/status' > "$T/peak"
+	peak=$(awk '{ print $2 }' "$T/peak")
+	[ "$peak" -gt 0 ]
+	if [ "$peak" -lt 1000000 ]; then
+		for less in 900 700 500 400 300 200 150 100 60 30 10 0; do
+			rm -f "$T/ran"
+			run prlimit --as=$(((peak - less) * 1024)) "$REDLOCK_BUILD/redlock" run -n -t 900ms -k job -- "$BASH" -c "touch $T/ran; sleep 0.7"
+			echo "$less: $status $output"
+		done
+	fi
+	free_everywhere job
+}
+
+@test "a stderr that cannot be written changes nothing" {
+	run bash -c "'$REDLOCK_BUILD/redlock' run -vv -k job -- sh -c 'exit 7' 2> /dev/full"
+	[ "$status" -eq 7 ]
+	for i in 1 2 3; do node $i set job other px 60000 > "$T/set"; done
+	run bash -c "'$REDLOCK_BUILD/redlock' run -n -k job -- echo never 2> /dev/full"
+	[ "$status" -eq 75 ]
+	[ "$output" = "" ]
+}

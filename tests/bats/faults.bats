@@ -236,7 +236,10 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 	refuses 3 "does not permit this user to do it"
 	node 3 acl setuser default +@all > "$T/set"
 	kill_node 1
+	# out of the way of other clusters: even without a port of its own, it wants port 10000
+	redis-server() { exec unshare --net redis-server "$@"; }
 	start_node 1 --cluster-enabled yes --cluster-config-file "$T/cluster.conf"
+	unset -f redis-server
 	eventually answers 1
 	node 3 config set maxclients 1 > "$T/set"
 	redis-cli -s "$T/3.sock" subscribe nothing > "$T/subscribed" 3>&- &

@@ -15,6 +15,9 @@ patiently() { export REDLOCK_TTL=600s REDLOCK_NODE_TIMEOUT=100s; }
 # hurriedly: whoever does not answer is given up soon, and what it may have kept stays for long.
 hurriedly() { export REDLOCK_TTL=600s REDLOCK_NODE_TIMEOUT=500ms; }
 
+# For a lock that a busy machine does not lose, and that is extended every other second all the same.
+STURDY=(--ttl 4s --node-timeout 900ms)
+
 # in_between I FAULT...: the way to node I, from now on, leads through a proxy with that fault.
 in_between() {
 	local i=$1
@@ -270,7 +273,7 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 }
 
 @test "out of memory while the lock is held: extended, released; only taking it is refused" {
-	in_background "$T/out" run -v --ttl 1s -k job -- sh -c "$(waits_for_go)"
+	in_background "$T/out" run -v "${STURDY[@]}" -k job -- sh -c "$(waits_for_go)"
 	eventually held_on job 3
 	for i in 1 2 3; do node $i config set maxmemory 1 > "$T/set"; done
 	: > "$T/out"
@@ -284,7 +287,7 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 }
 
 @test "FLUSHALL and SCRIPT FLUSH on a minority are mended; FLUSHALL on a majority is a loss: 79" {
-	in_background "$T/out" run -v --ttl 1s -k job -- sh -c "$(waits_for_go)"
+	in_background "$T/out" run -v "${STURDY[@]}" -k job -- sh -c "$(waits_for_go)"
 	eventually held_on job 3
 	for i in 1 2 3; do node $i script flush > "$T/set"; done
 	node 1 flushall > "$T/set"
@@ -301,7 +304,7 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 		start_node $i --appendonly yes --appendfsync always --appenddirname "aof$i"
 		eventually answers $i
 	done
-	in_background "$T/out" run -v --ttl 5s -k job -- sh -c "$(waits_for_go)"
+	in_background "$T/out" run -v "${STURDY[@]}" -k job -- sh -c "$(waits_for_go)"
 	eventually held_on job 3
 	value=$(node 1 get job)
 	for i in 1 2 3; do
@@ -318,7 +321,7 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 }
 
 @test "kill -9 and restart of a majority without AOF: 79, and the command is gone" {
-	in_background "$T/out" run --ttl 2s -k job -- sh -c "echo \$\$ > $T/pid; exec sleep 60"
+	in_background "$T/out" run "${STURDY[@]}" -k job -- sh -c "echo \$\$ > $T/pid; exec sleep 60"
 	eventually test -s "$T/pid"
 	for i in 1 2; do kill_node $i; done
 	for i in 1 2; do start_node $i; done
@@ -339,12 +342,10 @@ with_a_clock() {
 }
 # jump I SECONDS
 jump() { printf '%+010d' "$2" 1<> "$T/clock$1"; }
-# answers_in_time I SECONDS...: node I knows by now
-has_jumped() { [ $(($(node "$1" time | head -n 1) - $(date +%s))) -ge "$2" ]; }
 
 @test "the time of day of a minority of nodes jumps forward: the key ends there early, and is mended" {
 	with_a_clock 1
-	in_background "$T/out" run -v --ttl 5s -k job -- sh -c "$(waits_for_go)"
+	in_background "$T/out" run -v "${STURDY[@]}" -k job -- sh -c "$(waits_for_go)"
 	eventually held_on job 3
 	jump 1 3600
 	[ "$(node 1 exists job)" = 0 ]
@@ -359,7 +360,7 @@ has_jumped() { [ $(($(node "$1" time | head -n 1) - $(date +%s))) -ge "$2" ]; }
 @test "the time of day of a majority of nodes jumps forward: the next extension finds out, 79" {
 	with_a_clock 1
 	with_a_clock 2
-	in_background "$T/out" run --ttl 5s -k job -- sh -c "echo \$\$ > $T/pid; exec sleep 60"
+	in_background "$T/out" run "${STURDY[@]}" -k job -- sh -c "echo \$\$ > $T/pid; exec sleep 60"
 	eventually test -s "$T/pid"
 	jump 1 3600
 	jump 2 3600
@@ -371,7 +372,7 @@ has_jumped() { [ $(($(node "$1" time | head -n 1) - $(date +%s))) -ge "$2" ]; }
 
 @test "the time of day of all nodes jumps back: the key would stay for long, but is extended and released" {
 	for i in 1 2 3; do with_a_clock $i; done
-	in_background "$T/out" run -v --ttl 5s -k job -- sh -c "$(waits_for_go)"
+	in_background "$T/out" run -v "${STURDY[@]}" -k job -- sh -c "$(waits_for_go)"
 	eventually held_on job 3
 	for i in 1 2 3; do jump $i -3600; done
 	[ "$(node 1 pttl job)" -gt 3500000 ]
@@ -389,7 +390,7 @@ has_jumped() { [ $(($(node "$1" time | head -n 1) - $(date +%s))) -ge "$2" ]; }
 @test "redlock's own time of day and its namespace of clocks play no part" {
 	printf '%+010d' 0 > "$T/clock"
 	ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" WALLJUMP=$T/clock \
-		LD_PRELOAD=$REDLOCK_BUILD/tools/walljump.so in_background "$T/out" run -v --ttl 1s -k job -- \
+		LD_PRELOAD=$REDLOCK_BUILD/tools/walljump.so in_background "$T/out" run -v "${STURDY[@]}" -k job -- \
 		sh -c "date +%s > $T/before; until [ -e $T/now ]; do sleep 0.02; done; date +%s > $T/after; $(waits_for_go)"
 	eventually test -s "$T/before"
 	printf '%+010d' 36000 1<> "$T/clock"
@@ -404,7 +405,7 @@ has_jumped() { [ $(($(node "$1" time | head -n 1) - $(date +%s))) -ge "$2" ]; }
 	touch "$T/go"
 	ended_with 0
 	held_on job 0
-	run unshare --time --boottime 100000 --fork "$REDLOCK_BUILD/redlock" run -n -k job --ttl 600ms -- sleep 0.7
+	run unshare --time --boottime 100000 --fork "$REDLOCK_BUILD/redlock" run -n "${STURDY[@]}" -k job -- sleep 2
 	[ "$status" -eq 0 ]
 	held_on job 0
 }
@@ -476,7 +477,7 @@ in_network() {
 	run here timeout --foreground 30 "$REDLOCK_BUILD/redlock" run -n -k job -- echo done
 	[ "$output" = "done" ]
 	fault in 2 tcp dport 6379 reject with tcp reset
-	run here "$REDLOCK_BUILD/redlock" run -n --node-timeout 500ms -k job -- echo never
+	run here "$REDLOCK_BUILD/redlock" run -n --node-timeout 2s -k job -- echo never
 	echo "$output"
 	[ "$status" -eq 69 ]
 	[[ "$output" == *"10.77.1.2:6379 did not accept the connection in time"* ]]
@@ -494,7 +495,7 @@ in_network() {
 
 @test "half open: the link of a minority goes down without a word, and it is survived; of a majority: 79" {
 	nodes_in_a_network
-	in_network "$T/out" run -v --ttl 2s -k job -- sh -c "echo \$\$ > $T/pid; $(waits_for_go)"
+	in_network "$T/out" run -v "${STURDY[@]}" -k job -- sh -c "echo \$\$ > $T/pid; $(waits_for_go)"
 	eventually held_on job 3
 	there ip link set n1 down
 	: > "$T/out"
@@ -511,7 +512,7 @@ in_network() {
 
 @test "a partition: the holder's command is gone before the other side can have the lock" {
 	nodes_in_a_network
-	in_network "$T/out" run --ttl 2s -k job -- sh -c 'trap "" TERM; while :; do echo ours; sleep 0.01; done >> "$0"' "$T/journal"
+	in_network "$T/out" run "${STURDY[@]}" -k job -- sh -c 'trap "" TERM; while :; do echo ours; sleep 0.01; done >> "$0"' "$T/journal"
 	ours=$BG
 	eventually file_has "$T/journal" ours
 	for i in 1 2; do
@@ -540,20 +541,20 @@ in_network() {
 
 @test "one way only: requests arrive and replies do not: the command ends in time though the keys live on" {
 	nodes_in_a_network
-	in_network "$T/out" run -v --ttl 2s -k job -- sh -c "trap '' TERM; echo \$\$ > $T/pid; while :; do date +%s%N > $T/beat.new; mv $T/beat.new $T/beat; sleep 0.01; done"
+	in_network "$T/out" run -v "${STURDY[@]}" -k job -- sh -c "trap '' TERM; echo \$\$ > $T/pid; while :; do date +%s%N > $T/beat.new; mv $T/beat.new $T/beat; sleep 0.01; done"
 	eventually test -s "$T/beat"
 	for i in 1 2; do fault out $i 'tcp flags & psh == psh' drop; done
 	cut_at=$(date +%s%N)
 	ended_with 79
 	is_gone "$(cat "$T/pid")"
 	# of what the last confirmed extension gave
-	[ $(($(cat "$T/beat") - cut_at)) -lt 2000000000 ]
+	[ $(($(cat "$T/beat") - cut_at)) -lt 4000000000 ]
 	free_everywhere job
 }
 
 @test "one way only: replies arrive and requests do not: the same" {
 	nodes_in_a_network
-	in_network "$T/out" run --ttl 2s -k job -- sh -c "echo \$\$ > $T/pid; exec sleep 60"
+	in_network "$T/out" run "${STURDY[@]}" -k job -- sh -c "echo \$\$ > $T/pid; exec sleep 60"
 	eventually test -s "$T/pid"
 	for i in 1 2; do fault in $i tcp dport 6379 drop; done
 	ended_with 79
@@ -573,11 +574,11 @@ in_network() {
 			mount --bind "$0/nsswitch.conf" /etc/nsswitch.conf && exec "$@"' "$T" \
 			timeout --foreground 30 "$REDLOCK_BUILD/redlock" "$@"
 	}
-	run unresolved run -n --ttl 600s --node-timeout 500ms --nodes redis://node.example -k job -- echo never
+	run unresolved run -n --ttl 600s --node-timeout 2s --nodes redis://node.example -k job -- echo never
 	echo "$output"
 	[ "$status" -eq 69 ]
 	[[ "$output" == *"redis://node.example:6379 its name does not resolve (the resolver does not answer)"* ]]
-	run unresolved run -n --ttl 600s --node-timeout 500ms -k job \
+	run unresolved run -n --ttl 600s --node-timeout 2s -k job \
 		--nodes "redis://node.example redis://10.77.1.2 redis://10.77.2.2" -- echo done
 	[ "$status" -eq 0 ]
 	[ "$output" = "done" ]
@@ -600,7 +601,7 @@ in_network() {
 	done
 	[ "$status" -eq 0 ]
 	# enough for everything but the thread's stack
-	run with_memory $((least + 2000)) run -n -k job --ttl 1s -- sleep 60
+	run with_memory $((least + 2000)) run -n "${STURDY[@]}" -k job -- sleep 60
 	[ "$status" -eq 79 ]
 	[ "${lines[0]}" = "redlock: cannot keep the lock: no thread: Resource temporarily unavailable" ]
 	[[ "${lines[1]}" == "redlock: lost 'job': "* ]]

@@ -601,10 +601,10 @@ in_network() {
 	done
 	[ "$status" -eq 0 ]
 	# enough for everything but the thread's stack
-	run with_memory $((least + 2000)) run -n "${STURDY[@]}" -k job -- sleep 60
+	run with_memory $((least + 2000)) run -w 20s "${STURDY[@]}" -k job -- sleep 60
 	[ "$status" -eq 79 ]
-	[ "${lines[0]}" = "redlock: cannot keep the lock: no thread: Resource temporarily unavailable" ]
-	[[ "${lines[1]}" == "redlock: lost 'job': "* ]]
+	[[ "$output" == *"redlock: cannot keep the lock: no thread: Resource temporarily unavailable"* ]]
+	[[ "$output" == *"redlock: lost 'job': "* ]]
 	free_everywhere job
 }
 

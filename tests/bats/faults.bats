@@ -536,7 +536,7 @@ in_network() {
 	nodes_in_a_network
 	# connected is connected; but nobody says a word
 	for i in 1 2; do fault out $i 'tcp flags & psh == psh' drop; done
-	in_network "$T/out" run -n --ttl 600s --node-timeout 500ms -k job -- echo never
+	in_network "$T/out" run -n --ttl 600s --node-timeout 3s -k job -- echo never
 	eventually held_on job 3
 	ended_with 69
 	file_has "$T/out" "10.77.1.2:6379 did not answer in time"

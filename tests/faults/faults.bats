@@ -1,7 +1,7 @@
 # redlock run when nodes, their clocks, their data or the way to them go wrong. What a dead, a stopped
 # or a black-holed node costs is in nodes.bats.
 
-load nodes
+load ../bats/nodes
 
 setup() { nodes_start 3; }
 teardown() {

@@ -454,8 +454,11 @@ static void replace_guardian(struct run *r, usec now)
 static void supervise(struct run *r)
 {
 	usec settle_at = clock_now() + SETTLE_AFTER;
+	struct alarm_turn before;
 	bool went_on;
 
+	/* The keeper, a thread of ours, inherits it. */
+	alarm_go_first(&before);
 	guardian_look(&r->guardian); /* it may have been stopped before */
 	while (!r->is_over) {
 		struct pollfd fds[] = {

@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/timerfd.h>
 
@@ -36,12 +35,21 @@ void alarm_set(int fd, usec at)
 	assert(rc == 0);
 }
 
-void alarm_go_first(void)
+void alarm_go_first(struct alarm_turn *before)
 {
-	struct sched_param param;
+	struct sched_param ahead;
 
-	if (sched_getparam(0, &param) == 0) {
-		param.sched_priority++;
-		(void)sched_setscheduler(0, SCHED_RR, &param);
-	}
+	before->policy = sched_getscheduler(0);
+	if (before->policy < 0 || sched_getparam(0, &before->param) < 0)
+		before->policy = -1;
+	ahead = before->param;
+	ahead.sched_priority++;
+	if (before->policy >= 0 && sched_setscheduler(0, SCHED_RR, &ahead) < 0)
+		before->policy = -1;
+}
+
+void alarm_go_back(const struct alarm_turn *before)
+{
+	if (before->policy >= 0)
+		(void)sched_setscheduler(0, before->policy, &before->param);
 }

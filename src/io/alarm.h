@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 
+#include <sched.h>
+
 /* Returns the descriptor, or -1 with *e. */
 int alarm_open(struct err *e);
 
@@ -20,8 +22,16 @@ void alarm_set(int fd, usec at);
 /*
  * On a busy machine the calling thread goes before the command and whatever has its priority, if it
  * may (root, CAP_SYS_NICE, RLIMIT_RTPRIO): for who sleeps until something is due, and must then be
- * in time. What it forks inherits that.
+ * in time. What it forks inherits that; *before says how it was.
  */
-void alarm_go_first(void);
+struct alarm_turn {
+	int policy; /* -1: nothing was changed */
+	struct sched_param param;
+};
+
+void alarm_go_first(struct alarm_turn *before);
+
+/* Whoever inherited it, and shall not go first. Safe after vfork(2). */
+void alarm_go_back(const struct alarm_turn *before);
 
 #endif

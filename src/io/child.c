@@ -38,13 +38,15 @@ static void write_listen_pid(pid_t pid)
 /* In the child, after vfork: until exec the parent stands still and shares its memory, of which
  * only this stack frame, errno and listen_pid change here. Says by the pipe why exec failed: a
  * status could be the command's own. */
-static void become(char *const argv[], const struct signals *signals, pid_t parent, int tell)
+static void become(char *const argv[], const struct signals *signals, const struct alarm_turn *turn,
+	pid_t parent, int tell)
 {
 	int error = 0;
 
 	/* The parent may have died before this took effect: then nobody would kill us. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		_exit(125);
+	alarm_go_back(turn);
 	write_listen_pid(getpid());
 	signals_restore(signals);
 	execvp(argv[0], argv);
@@ -54,7 +56,8 @@ static void become(char *const argv[], const struct signals *signals, pid_t pare
 	_exit(127);
 }
 
-int child_start(char *const argv[], const struct signals *signals, pid_t listener, pid_t *pid)
+int child_start(char *const argv[], const struct signals *signals, pid_t listener,
+	const struct alarm_turn *turn, pid_t *pid)
 {
 	pid_t parent = getpid();
 	int pipe_fds[2], error = 0;
@@ -68,7 +71,8 @@ int child_start(char *const argv[], const struct signals *signals, pid_t listene
 	/* Not fork: copying the page tables alone takes as long as a node takes to answer. */
 	*pid = vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork)
 	if (*pid == 0)
-		become(argv, signals, parent, pipe_fds[1]); // NOLINT(clang-analyzer-unix.Vfork)
+		become(argv, signals, turn, parent,
+			pipe_fds[1]); // NOLINT(clang-analyzer-unix.Vfork)
 	error = errno;
 	close(pipe_fds[1]);
 	if (*pid > 0) {

@@ -57,6 +57,7 @@ struct watch {
 	bool lost; /* redlock said so: no later word takes it back */
 	usec settle_at;
 
+	struct alarm_turn turn; /* the command's */
 	pid_t command;
 	bool running; /* not reaped yet */
 	bool stopped;
@@ -329,6 +330,8 @@ static int prepare(struct watch *w)
 {
 	struct err e;
 
+	/* Before the command is started: on a busy machine it may be long before we are back. */
+	alarm_go_first(&w->turn);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || signals_only_children(&w->children, &e) < 0 ||
 		(w->alarm = alarm_open(&e)) < 0)
 		return errno ? errno : EIO;
@@ -356,7 +359,7 @@ static int start(struct watch *w, char *const argv[], const struct signals *sign
 
 	if (leash_step(&w->leash, clock_now(), &ignored) != LEASH_WAIT)
 		return ETIME;
-	return child_start(argv, signals, redlock, &w->command);
+	return child_start(argv, signals, redlock, &w->turn, &w->command);
 }
 
 _Noreturn static void guard(
@@ -375,9 +378,8 @@ _Noreturn static void guard(
 		say_last(w, &word);
 	} else {
 		w->running = true;
-		/* Not before the command has begun, which would inherit it. */
-		alarm_go_first();
-		/* Out of reach of the terminal and of what is sent to the group, SIGSTOP above all.
+		/* Not before the command has begun, which would inherit it. Out of reach of the
+		 * terminal and of what is sent to the group, SIGSTOP above all.
 		 */
 		(void)setsid();
 		w->settle_at = clock_now() + SETTLE_AFTER;

@@ -1,7 +1,6 @@
 #include "io/keeper.h"
 
 #include "core/report.h"
-#include "io/alarm.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -67,7 +66,6 @@ static void *run(void *arg)
 	char text[REPORT_MAX];
 
 	(void)prctl(PR_SET_NAME, "rl-keeper");
-	alarm_go_first();
 	while (!session_turn(k->session, NEVER, k->orders) || take_orders(k)) {
 		if (k->tell_answers)
 			tell_answer(k);

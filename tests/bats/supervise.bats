@@ -313,8 +313,8 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 	kill -KILL "$(cat "$T/pid")"
 	ended_with 137
 	tree_is_gone
-	# what the dying tell about each other is not redlock's
-	not file_has "$T/out" ^redlock:
+	# what the dying tell about each other is not redlock's; a slow node is another matter
+	not grep -v 'could not be released' < <(grep ^redlock: "$T/out")
 }
 
 @test "a guardian that somebody stops is continued at once" {
@@ -668,10 +668,13 @@ let_go() { [ "$(readlink "/proc/$1/cwd")" = / ] && [ "$(readlink "/proc/$1/fd/0"
 	[ "$status" -eq 4 ]
 	[[ "$output" == *"left 'job' taken for another "* ]]
 	held_on job 3
-	for i in 1 2 3; do
-		left=$(node $i pttl job)
-		((left > 0 && left <= 20000))
-	done
+	# a node that is too slow for the release keeps the key a little longer, and that is said
+	if [[ "$output" != *"could not be released"* ]]; then
+		for i in 1 2 3; do
+			left=$(node $i pttl job)
+			((left > 0 && left <= 20000))
+		done
+	fi
 	run -75 redlock run -n -k job -- true
 	[ -z "$(pgrep -f "redlock run -v -k job --min-hold.*$T")" ]
 	# a longer command releases at once; so does one that could not be started

@@ -261,6 +261,48 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 	refuses 3 "has too many clients"
 }
 
+@test "a member of a cluster that keeps the key elsewhere: no vote" {
+	patiently
+	kill_node 1
+	# two members in a network of their own
+	cat > "$T/cluster" <<-END
+		ip link set lo up
+		for i in 1 9; do
+			redis-server --port 700\$i --unixsocket "$T/\$i.sock" --dir "$T" --save '' --cluster-enabled yes \
+				--cluster-config-file "$T/cluster\$i.conf" > "$T/\$i.log" &
+		done
+		wait
+	END
+	setsid unshare --net sh "$T/cluster" 3>&- &
+	also_end -$!
+	eventually answers 1
+	eventually answers 9
+	node 9 cluster addslotsrange 0 16383 > "$T/set"
+	node 9 cluster meet 127.0.0.1 7001 > "$T/set"
+	moved() { [[ "$(node 1 get job 2>&1)" == MOVED* ]]; }
+	eventually moved
+	kill_node 2
+	run redlock run -n -k job -- echo never
+	echo "$output"
+	[ "$status" -eq 69 ]
+	refuses 1 "is a cluster member"
+}
+
+@test "CLIENT PAUSE: a node that holds its answers back is no vote, and carries out the release with the rest" {
+	hurriedly
+	for i in 1 2; do node $i client pause 1000000 write > "$T/set"; done
+	run redlock run -n -k job -- echo never
+	[ "$status" -eq 69 ]
+	refuses 1 "did not answer in time"
+	# a minority's is not waited for
+	node 1 client unpause > "$T/set"
+	run redlock run -n -k other -- echo done
+	[ "$output" = "done" ]
+	node 2 client unpause > "$T/set"
+	free_everywhere job
+	free_everywhere other
+}
+
 @test "BUSY: no vote, and the script that keeps the node busy is left alone" {
 	for i in 1 2; do
 		node $i config set lua-time-limit 10 > "$T/set"

@@ -82,7 +82,7 @@ BATS_FILES = $(sort $(wildcard tests/bats/*.bats))
 check: check-suite check-san
 
 check-suite: check-built
-	$(Q)CC="$(CC)" tests/run $(B) lint unit sim $(BATS_FILES)
+	$(Q)CC="$(CC)" tests/run $(B) lint unit sim $(BATS_FILES) $(FAULTS)
 
 # Seconds: the loop while writing.
 check-fast: check-built
@@ -109,8 +109,9 @@ check-valgrind: check-built
 
 # Faults on real nodes, row by row, and every system call of a run made to fail. Wants root, and
 # Debian's nftables and iproute2.
+FAULTS = syscalls tests/faults/faults.bats
 check-faults: check-built
-	$(Q)tests/run $(B) syscalls tests/faults/faults.bats
+	$(Q)tests/run $(B) $(FAULTS)
 
 # Faults made on purpose, one at a time: the suite must notice each. MUTANTS="name name" for some.
 check-mutants: check-built

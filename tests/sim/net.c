@@ -130,6 +130,8 @@ static void renew(struct wire *w)
 {
 	w->id++;
 	w->serve_at = w->back_at = 0;
+	for (int i = 0; i < w->replies; i++)
+		free(w->reply[i]);
 	w->replies = w->heard = 0;
 	w->is_up = w->is_broken = false;
 }
@@ -364,12 +366,13 @@ void net_answer(int client, int node, uint32_t id, struct reply *reply)
 {
 	struct wire *w = &world.wire[client][node];
 
-	if (w->id == id && !w->is_broken) {
-		assert(w->replies < SIM_WIRE_QUEUE);
-		w->reply[w->replies++] = *reply;
-		client_go_on(world.client[client]);
+	if (w->id != id || w->is_broken) {
+		free(reply);
+		return;
 	}
-	free(reply);
+	assert(w->replies < SIM_WIRE_QUEUE);
+	w->reply[w->replies++] = reply;
+	client_go_on(world.client[client]);
 }
 
 bool conn_next_reply(struct conn *c, struct pending *request, struct answer *answer)
@@ -381,7 +384,8 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct answer *ans
 	*request = c->pending[0];
 	c->pending_count--;
 	memmove(c->pending, c->pending + 1, (size_t)c->pending_count * sizeof(c->pending[0]));
-	*answer = answer_read(&w->reply[0]);
+	*answer = answer_read(w->reply[0]);
+	free(w->reply[0]);
 	w->replies--;
 	w->heard--;
 	memmove(w->reply, w->reply + 1, (size_t)w->replies * sizeof(w->reply[0]));

@@ -83,7 +83,7 @@ struct wire {
 	usec serve_at, back_at; /* of the last message: what comes later keeps its place */
 	int replies; /* arrived, not taken yet; */
 	int heard; /* so many of them the client has read from its socket */
-	struct reply reply[SIM_WIRE_QUEUE];
+	struct reply *reply[SIM_WIRE_QUEUE];
 	bool is_up, is_broken; /* as the client would find out */
 	bool was_late; /* something arrived in this session that had been given up */
 

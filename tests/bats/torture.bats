@@ -5,7 +5,11 @@ load nodes
 setup() {
 	SOAK=$BATS_TEST_DIRNAME/../soak
 	LOG=$BATS_TEST_TMPDIR/log
+	new_log
 }
+
+# new_log [SECONDS]: of a soak of three nodes.
+new_log() { echo "1000000 soak 3 ${1-10}" > "$LOG"; }
 
 # record MS begin|tick|end KEY RUN TOKEN
 record() { echo "${1}000000 $2 $3 $4 4711 $5 -" >> "$LOG"; }
@@ -16,13 +20,18 @@ section() {
 	record "$2" end "$3" "$4" "$5"
 }
 
-# run_ended RUN STATUS [WORDS [WAIT [CLIENT [OWN]]]]: what started and ended it.
+# run_ended RUN STATUS [WORDS [WAIT [CLIENT [OWN]]]]: what started it at 5 s, with a TTL of 1 s, and ended it
+# at 9 s.
 run_ended() {
-	echo "1000000 run $1 ${5-redlock} k ${4-forever} ${6-0}" >> "$LOG"
-	echo "9000000 status $1 $2 redlock: ${3-}" >> "$LOG"
+	echo "5000000000 run $1 ${5-redlock} k ${4-forever} ${6-0} 1000" >> "$LOG"
+	echo "9000000000 status $1 $2 redlock: ${3-}" >> "$LOG"
 }
 
-fault() { echo "1000000 fault $1 $2" >> "$LOG"; }
+# fault VICTIM KIND [FROM_MS [TO_MS]]
+fault() {
+	echo "${3-6000}000000 fault $1 $2" >> "$LOG"
+	[ -z "${4-}" ] || echo "${4}000000 mended $1" >> "$LOG"
+}
 
 verdict() {
 	run awk -f "$SOAK/verdict.awk" "$LOG"
@@ -110,16 +119,23 @@ refused() {
 	refused "runs 1 and 2 have the same token A"
 }
 
-# one_run STATUS FAULT none|half|whole [...]: how much of a section was recorded, and the rest as for
-# run_ended. Another run before it is all right.
+# one_run STATUS FAULT none|half|whole [...]: what was done to it, or to "nodes", a majority of them; how much
+# of a section was recorded; and the rest as for run_ended. Another run before it is all right.
 one_run() {
 	local status=$1 fault=$2 begun=$3
 
 	shift 3
-	: > "$LOG"
+	new_log
 	section 1 2 k 0 Z
 	run_ended 0 0
-	[ "$fault" = none ] || fault 1 "$fault"
+	case $fault in
+	none) ;;
+	nodes)
+		fault node-0 node-killed
+		fault node-2 clients-paused
+		;;
+	*) fault 1 "$fault" ;;
+	esac
 	case $begun in
 	none) ;;
 	half) record 10 begin k 1 A ;;
@@ -133,10 +149,11 @@ one_run() {
 	one_run 3 none whole '' forever redlock 3 && accepted
 	one_run 137 none whole '' forever redlock 137 && accepted
 	one_run 75 none none "'k' is busy: held by x" none && accepted
-	one_run 69 none none "no quorum for 'k': 1 of 3" 5s && accepted
-	one_run 79 none half "acquired 'k'|redlock: lost 'k': no majority" && accepted
-	one_run 79 none whole "acquired 'k'|redlock: lost 'k': no majority" && accepted
-	one_run 79 none none "acquired 'k'|redlock: lost 'k': no majority" && accepted
+	one_run 69 nodes none "no quorum for 'k': 1 of 3" 5s && accepted
+	one_run 69 redlock-stopped none "this machine is so slow that" && accepted
+	one_run 79 nodes half "acquired 'k'|redlock: lost 'k': no majority" && accepted
+	one_run 79 nodes whole "acquired 'k'|redlock: lost 'k': no majority" && accepted
+	one_run 79 redlock-stopped none "acquired 'k'|redlock: lost 'k': no majority" && accepted
 	one_run 124 none half "the command ran for longer than 1s and was ended" && accepted
 	one_run 143 redlock-asked half && accepted
 	one_run 143 redlock-asked none && accepted
@@ -157,9 +174,14 @@ one_run() {
 	one_run 75 none half "'k' is busy: held by x" none && refused "run 1 ended with 75,"
 	one_run 75 none none "'k' is busy: held by x" forever && refused "run 1 ended with 75,"
 	one_run 75 none none "" none && refused "run 1 ended with 75,"
-	one_run 69 none half "no quorum for 'k': 1 of 3" && refused "run 1 ended with 69,"
-	one_run 79 none none "lost 'k': no majority" && refused "run 1 ended with 79,"
-	one_run 79 none half "acquired 'k'" && refused "run 1 ended with 79,"
+	one_run 69 none none "no quorum for 'k': 1 of 3" && refused "run 1 ended with 69,"
+	one_run 69 nodes half "no quorum for 'k': 1 of 3" && refused "run 1 ended with 69,"
+	one_run 79 none half "acquired 'k'|redlock: lost 'k': no majority" && refused "run 1 ended with 79,"
+	one_run 69 nodes none "this machine is so slow that" && refused "run 1 ended with 69,"
+	one_run 79 nodes half "acquired 'k'|redlock: lost 'k': redlock stood still" && refused "run 1 ended with 79,"
+	one_run 79 guardian-stopped half "acquired 'k'|redlock: lost 'k': no majority" && refused "run 1 ended with 79,"
+	one_run 79 nodes none "lost 'k': no majority" && refused "run 1 ended with 79,"
+	one_run 79 nodes half "acquired 'k'" && refused "run 1 ended with 79,"
 	one_run 124 none half && refused "run 1 ended with 124,"
 	one_run 143 none half && refused "run 1 ended with 143,"
 	one_run 143 redlock-stopped half && refused "run 1 ended with 143,"
@@ -171,9 +193,47 @@ one_run() {
 	one_run 0 none half '' forever node-redlock && refused "run 1 ended with 0,"
 }
 
+# lost_with FAULT...: a run lost its lock while, as fault says, this was done.
+lost_with() {
+	one_run 79 none half "acquired 'k'|redlock: lost 'k': no majority"
+	for words; do
+		# shellcheck disable=SC2086
+		fault $words
+	done
+}
+
+@test "a loss is explained by what strikes a majority, the machine or that run, and in its time only" {
+	lost_with "machine cpu-stress 6000 8000" && accepted
+	lost_with "machine cpu-stress 1000 4400" && refused "run 1 ended with 79,"
+	lost_with "machine cpu-stress 1000 4600" && accepted
+	lost_with "machine cpu-stress 9100 9900" && refused "run 1 ended with 79,"
+	lost_with "machine cpu-stress 1000" && accepted
+	lost_with "2 redlock-stopped" && refused "run 1 ended with 79,"
+	lost_with "node-1 node-killed" && refused "run 1 ended with 79,"
+	lost_with "node-1 node-killed 6000 6500" "node-1 node-stopped 6800" && refused "run 1 ended with 79,"
+	lost_with "node-1 node-killed 6000 6500" "node-0 node-stopped 6800" && accepted
+	lost_with "node-1 node-killed 6000 6500" "node-0 node-stopped 7100" && refused "run 1 ended with 79,"
+	lost_with "node-1 node-killed 2000 4600" "node-0 node-stopped 3000 4600" && accepted
+}
+
+@test "half a minute without any extension is refused" {
+	new_log 30
+	section 10 20 k 1 A
+	run_ended 1 0 "acquired 'k'|redlock: released 'k'|"
+	refused "no lock was ever extended"
+	sed -i 's/soak 3 30/soak 3 29/' "$LOG"
+	accepted
+
+	new_log 30
+	section 10 20 k 1 A
+	run_ended 1 0 "acquired 'k'|redlock: extended 'k'|redlock: extended 'k'|redlock: released 'k'|"
+	accepted
+	[[ "$output" == *"extensions: 2"* ]]
+}
+
 @test "a run without an end, a run that nobody started, leftovers, nonsense and nothing are refused" {
 	one_run 0 none whole
-	echo "1 run 2 redlock k forever 0" >> "$LOG"
+	echo "1 run 2 redlock k forever 0 1000" >> "$LOG"
 	refused "run 2 did not end"
 
 	one_run 0 none whole
@@ -186,9 +246,9 @@ one_run() {
 
 	one_run 0 none whole
 	echo "20000000 tick k 1" >> "$LOG"
-	refused "line 9 makes no sense"
+	refused "line 10 makes no sense"
 
-	: > "$LOG"
+	new_log
 	refused "no section at all"
 }
 

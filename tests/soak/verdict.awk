@@ -5,8 +5,12 @@
 # A line of LOG is one of these; the first word is a time in nanoseconds:
 #
 #	TIME begin|tick|end KEY RUN PID TOKEN FENCE	tests/tools/section is under a lock
-#	TIME run RUN CLIENT KEY WAIT STATUS		a run starts; the status that its command will have
-#	TIME fault VICTIM KIND				what was done to a run, a node or the machine
+#	TIME soak NODES SECONDS				the first line: how many nodes, and how long it is to last
+#	TIME run RUN CLIENT KEY WAIT STATUS TTL		a run starts; the status that its command will have;
+#							TTL in milliseconds
+#	TIME fault VICTIM KIND				what is done to a run (RUN), a node (node-I) or the
+#							machine (machine)
+#	TIME mended VICTIM				it is over; otherwise it lasts
 #	TIME status RUN STATUS [WORDS...]		how the run ended, and what it said
 #	TIME left WORDS...				what should be gone, and is not
 #
@@ -70,6 +74,34 @@ function tell_overlap(pair,    name) {
 		(first[name[2]] - began) / 1e9))
 }
 
+# Did something strike that may keep a run from its lock: the machine; the run itself, stopped; or, unless it
+# says itself that it was late, a majority of the nodes at one moment? From half a TTL after it was mended on, a fault explains nothing more: by
+# then redlock is connected again, and has put its key back. A fault is noted before the end that it causes.
+function was_struck(run,    i, at) {
+	for (i = 1; i <= faults; i++) {
+		at = from[i] > at_start[run] ? from[i] : at_start[run]
+		if (!lasts(i, at, run) || at > at_end[run])
+			continue
+		if (victim[i] == "machine" || victim[i] == run && kind[i] == "redlock-stopped")
+			return 1
+		if (words[run] !~ /redlock stood still|this machine is so slow/ &&
+			nodes_struck(at, run) > nodes / 2)
+			return 1
+	}
+	return 0
+}
+
+function lasts(i, at, run) {
+	return from[i] <= at && (to[i] == "" || at <= to[i] + ttl[run] * 1e6 / 2)
+}
+
+function nodes_struck(at, run,    i, counted, n) {
+	for (i = 1; i <= faults; i++)
+		if (victim[i] ~ /^node-/ && lasts(i, at, run) && !counted[victim[i]]++)
+			n++
+	return n
+}
+
 function is_explained(run,    is, complete) {
 	is = status[run]
 	complete = begun[run] && begun[run] == ended[run]
@@ -80,9 +112,9 @@ function is_explained(run,    is, complete) {
 	if (is == 75)
 		return !begun[run] && wait[run] != "forever" && words[run] ~ / is busy: /
 	if (is == 69)
-		return !begun[run] && words[run] ~ /: no quorum |: this machine is so slow /
+		return !begun[run] && words[run] ~ /: no quorum |: this machine is so slow / && was_struck(run)
 	if (is == 79)
-		return words[run] ~ /: acquired .*: lost /
+		return words[run] ~ /: acquired .*: lost / && was_struck(run)
 	if (is == 124)
 		return begun[run] && words[run] ~ /: the command ran for longer than /
 	if (is == 125)
@@ -128,23 +160,41 @@ $2 ~ /^(begin|tick|end)$/ && NF == 7 {
 	next
 }
 
-$2 == "run" && NF == 7 && !($3 in client) {
+$2 == "soak" && NF == 4 && NR == 1 {
+	nodes = $3
+	seconds = $4
+	next
+}
+
+$2 == "run" && NF == 8 && !($3 in client) {
 	client[$3] = $4
 	wait[$3] = $6
 	own[$3] = $7
+	ttl[$3] = $8
+	at_start[$3] = $1
 	next
 }
 
 $2 == "fault" && NF == 4 {
 	fault[$3] = $4
 	kinds[$4]++
-	faults++
+	victim[++faults] = $3
+	kind[faults] = $4
+	from[faults] = $1
+	newest[$3] = faults
+	next
+}
+
+$2 == "mended" && NF == 3 && $3 in newest {
+	to[newest[$3]] = $1
 	next
 }
 
 $2 == "status" && NF >= 4 && $3 in client && !($3 in status) {
 	status[$3] = $4
+	at_end[$3] = $1
 	words[$3] = $0
+	extensions += gsub(/: extended /, "&")
 	next
 }
 
@@ -192,9 +242,14 @@ END {
 	print_key("all")
 	if (!count)
 		violation("no section at all")
+	if (!nodes)
+		violation("nothing says how many nodes there were")
+	if (seconds >= 30 && !extensions)
+		violation("no lock was ever extended")
 	print "margins in ms, from the last record of a section to the first one of the next\n"
 	print_counts("runs", statuses, runs)
 	print_counts("faults", kinds, faults)
+	printf "extensions: %d\n", extensions
 	printf "%d violations\n", violations
 	exit violations > 0
 }

@@ -6,7 +6,6 @@
  *   --while FILE     all that follows happens only while FILE exists
  *   --delay MS       replies come so much later
  *   --hold           replies are held back
- *   --drop           replies are swallowed
  *   --cut-request N  so many bytes of a connection's requests pass, then it is reset
  *   --cut-reply N    the same with its replies
  *   --bytewise       each byte travels alone, both ways
@@ -49,7 +48,7 @@ struct pair {
 
 static const char *target, *only_while, *say;
 static int delay, twice = -1;
-static int hold, drop, bytewise, flood;
+static int hold, bytewise, flood;
 static size_t cut_request = NEVER, cut_reply = NEVER, flip = NEVER;
 static struct pair pairs[PAIRS];
 
@@ -185,7 +184,7 @@ static void take_in(struct flow *f)
 			repeat(bytes, (size_t)n);
 	} else if (faulty && say) {
 		append(f, say, strlen(say), now_ms() + delay);
-	} else if (!faulty || !drop) {
+	} else {
 		append(f, bytes, (size_t)n, faulty ? now_ms() + delay : 0);
 	}
 }
@@ -294,9 +293,9 @@ static char *unescape(char *text)
 int main(int argc, char *argv[])
 {
 	static const struct option options[] = {{"while", 1, NULL, 'w'}, {"delay", 1, NULL, 'd'},
-		{"hold", 0, &hold, 1}, {"drop", 0, &drop, 1}, {"cut-request", 1, NULL, 'q'},
-		{"cut-reply", 1, NULL, 'r'}, {"bytewise", 0, &bytewise, 1}, {"twice", 1, NULL, 't'},
-		{"flip", 1, NULL, 'f'}, {"say", 1, NULL, 's'}, {"flood", 0, &flood, 1}, {0}};
+		{"hold", 0, &hold, 1}, {"cut-request", 1, NULL, 'q'}, {"cut-reply", 1, NULL, 'r'},
+		{"bytewise", 0, &bytewise, 1}, {"twice", 1, NULL, 't'}, {"flip", 1, NULL, 'f'},
+		{"say", 1, NULL, 's'}, {"flood", 0, &flood, 1}, {0}};
 	int c;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -3,6 +3,7 @@
  * TARGET are the path of a unix socket, or a port of 127.0.0.1 (0 to listen: any). Prints the port
  * (0 for a path) when it listens, and stays until it is killed, or its parent ends.
  *
+ *   --withhold FILE  requests are held back while FILE exists
  *   --while FILE     all that follows happens only while FILE exists
  *   --delay MS       replies come so much later
  *   --hold           replies are held back
@@ -46,7 +47,7 @@ struct pair {
 	struct flow request, reply;
 };
 
-static const char *target, *only_while, *say;
+static const char *target, *withhold, *only_while, *say;
 static int delay, twice = -1;
 static int hold, bytewise, flood;
 static size_t cut_request = NEVER, cut_reply = NEVER, flip = NEVER;
@@ -196,7 +197,8 @@ static bool pass_on(struct flow *f)
 	size_t most = faulty ? f->is_reply ? cut_reply : cut_request : NEVER, n = f->length;
 	ssize_t sent;
 
-	if (n == 0 || f->due > now_ms() || (faulty && hold && f->is_reply))
+	if (n == 0 || f->due > now_ms() || (faulty && hold && f->is_reply) ||
+		(withhold && !f->is_reply && access(withhold, F_OK) == 0))
 		return true;
 	if (faulty && bytewise)
 		n = 1;
@@ -292,16 +294,19 @@ static char *unescape(char *text)
 
 int main(int argc, char *argv[])
 {
-	static const struct option options[] = {{"while", 1, NULL, 'w'}, {"delay", 1, NULL, 'd'},
-		{"hold", 0, &hold, 1}, {"cut-request", 1, NULL, 'q'}, {"cut-reply", 1, NULL, 'r'},
-		{"bytewise", 0, &bytewise, 1}, {"twice", 1, NULL, 't'}, {"flip", 1, NULL, 'f'},
-		{"say", 1, NULL, 's'}, {"flood", 0, &flood, 1}, {0}};
+	static const struct option options[] = {{"withhold", 1, NULL, 'h'}, {"while", 1, NULL, 'w'},
+		{"delay", 1, NULL, 'd'}, {"hold", 0, &hold, 1}, {"cut-request", 1, NULL, 'q'},
+		{"cut-reply", 1, NULL, 'r'}, {"bytewise", 0, &bytewise, 1}, {"twice", 1, NULL, 't'},
+		{"flip", 1, NULL, 'f'}, {"say", 1, NULL, 's'}, {"flood", 0, &flood, 1}, {0}};
 	int c;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
 		switch (c) {
 		case 0:
+			break;
+		case 'h':
+			withhold = optarg;
 			break;
 		case 'w':
 			only_while = optarg;

@@ -13,3 +13,31 @@ teardown() { nodes_stop; }
 		[ "$status" -eq 0 ]
 	done
 }
+
+# refused STATUS WORDS COMMAND...: in one line, and nothing is done.
+refused() {
+	local due=$1 words=$2
+	shift 2
+	run timeout 20 "$@"
+	echo "$*: $status: $output"
+	[ "$status" -eq "$due" ]
+	[ "${#lines[@]}" -eq 1 ]
+	[[ "$output" == *"$words"* ]]
+}
+
+@test "arguments that make no sense are refused in one line" {
+	sim=$REDLOCK_BUILD/sim
+	for seed in abc 7x -1 '' ' 7' 99999999999999999999; do
+		refused 64 "--seed wants a whole number, not '$seed'" "$sim" --seed "$seed"
+	done
+	refused 64 "--first wants a whole number, not '1.5'" "$sim" --first 1.5
+	refused 64 "--seeds wants a whole number, not 'abc'" "$sim" --seeds abc
+	refused 64 "--seeds wants one at least, not '0'" "$sim" --seeds 0
+	for minutes in abc -1 0 1h '' nan inf; do
+		refused 64 "--minutes wants a number above 0, not '$minutes'" "$sim" --minutes "$minutes"
+	done
+	refused 64 "what is 'extra'?" "$sim" extra
+	refused 64 "what is 'extra'?" "$sim" --seed 7 extra
+	refused 64 "no profile 'none'" "$sim" --profile none
+	refused 2 "DEPTH is long, or not there, but not 'foo'" env DEPTH=foo "$BATS_TEST_DIRNAME/../model/run"
+}

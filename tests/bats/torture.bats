@@ -252,6 +252,17 @@ lost_with() {
 	refused "no section at all"
 }
 
+@test "arguments that make no sense are refused in one line" {
+	for words in MINUTES=-1 MINUTES=0 MINUTES=abc MINUTES=1h MINUTES=. SEED=abc SEED=-1 SEED=08 NODES=0 KEYS=x \
+		WORKERS=-1 FOREIGN=x EMPTY_MS=0; do
+		run env "$words" timeout 20 "$SOAK/torture" "$REDLOCK_BUILD"
+		echo "$words: $status: $output"
+		[ "$status" -eq 2 ]
+		[ "${#lines[@]}" -eq 1 ]
+		[[ "$output" == *": ${words%%=*} is "*", not '${words#*=}'" ]]
+	done
+}
+
 # bats test_tags=not-under-valgrind
 @test "half a minute of torture: no overlap, and every status is explained" {
 	foreign=0

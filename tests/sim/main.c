@@ -9,6 +9,7 @@
  */
 #include "sim/sim.h"
 
+#include <ctype.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,6 +155,32 @@ static int soak(const struct profile *only, double minutes)
 	return failed > 0;
 }
 
+static void usage(const char *option, const char *wants, const char *got)
+{
+	fprintf(stderr, "sim: --%s wants %s, not '%s'\n", option, wants, got);
+	exit(64);
+}
+
+static uint64_t whole(const char *option, const char *text)
+{
+	char *end;
+	uint64_t n = strtoull(text, &end, 10);
+
+	if (!isdigit((unsigned char)*text) || *end || n > INT64_MAX)
+		usage(option, "a whole number", text);
+	return n;
+}
+
+static double minutes_of(const char *text)
+{
+	char *end;
+	double n = strtod(text, &end);
+
+	if (*end || !(n > 0 && n < 1e6))
+		usage("minutes", "a number above 0", text);
+	return n;
+}
+
 static const struct profile *profile_of(const char *name)
 {
 	for (int i = 0; i < PROFILES; i++)
@@ -187,16 +214,18 @@ int main(int argc, char *argv[])
 			checks = true;
 			break;
 		case 'm':
-			minutes = strtod(optarg, NULL);
+			minutes = minutes_of(optarg);
 			break;
 		case 'n':
-			seeds = strtoull(optarg, NULL, 10);
+			seeds = whole("seeds", optarg);
+			if (seeds == 0)
+				usage("seeds", "one at least", optarg);
 			break;
 		case 'f':
-			first = strtoull(optarg, NULL, 10);
+			first = whole("first", optarg);
 			break;
 		case 's':
-			first = strtoull(optarg, NULL, 10);
+			first = whole("seed", optarg);
 			is_one = true;
 			break;
 		case 'p':
@@ -205,6 +234,10 @@ int main(int argc, char *argv[])
 		default:
 			return 64;
 		}
+	if (optind < argc) {
+		fprintf(stderr, "sim: what is '%s'?\n", argv[optind]);
+		return 64;
+	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (checks)
 		return check();

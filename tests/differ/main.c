@@ -15,8 +15,9 @@
 #include <string.h>
 #include <time.h>
 
-#define TOKENS 3
-#define NO_EXPIRY 0
+#define TOKENS 4
+#define NO_EXPIRY 0 /* the key is not there */
+#define FOR_EVER INT64_MAX
 
 struct world world; /* the node's: only its clock and its seed are used */
 
@@ -50,44 +51,86 @@ static void queue(int argc, const char *const argv[])
 struct step {
 	bool is_ours; /* one of our scripts; otherwise the administrator's */
 	enum op op;
-	const char *token;
+	const char *token; /* or what is to be there, as our scripts name it */
 	usec ttl;
+	bool lasts; /* without expiry */
 	const char *words[6]; /* what is sent */
 	int count;
 	struct request request;
 	char ttl_text[24];
 };
 
+/* The last is as long as a token may be. */
+static char long_token[TOKEN_MAX], too_long[1000];
 static const char *const tokens[TOKENS] = {
 	"1111111111111111111111111111111111111111:a@one",
 	"2222222222222222222222222222222222222222:b@two",
 	"3333333333333333333333333333333333333333:c@three",
+	long_token,
 };
+
+static void make_long_values(void)
+{
+	memset(too_long, 'x', sizeof(too_long) - 1);
+	memset(long_token, 'y', sizeof(long_token) - 1);
+	memset(long_token, '4', TOKEN_ID_LEN);
+}
+
+static void draw_call(struct step *s)
+{
+	s->is_ours = true;
+	s->op = (enum op)next(OP_LEAVE + 1);
+	request_build(&s->request, s->op, "k", s->token, s->ttl);
+	s->count = s->request.argc;
+	memcpy(s->words, s->request.argv, sizeof(s->words));
+}
+
+static void set_words(struct step *s, int count, const char *const words[])
+{
+	s->count = count;
+	memcpy(s->words, words, (size_t)count * sizeof(words[0]));
+}
+
+static void draw_interference(struct step *s)
+{
+	static const char list[] = "redis.call('DEL',KEYS[1]) redis.call('RPUSH',KEYS[1],'x')";
+
+	s->is_ours = false;
+	s->lasts = false;
+	snprintf(s->ttl_text, sizeof(s->ttl_text), "%" PRId64, s->ttl / USEC_MSEC);
+	switch (next(8)) {
+	case 0:
+		s->token = "(list)";
+		s->lasts = true;
+		set_words(s, 4, (const char *const[]){"EVAL", list, "1", "k"});
+		break;
+	case 1:
+		s->lasts = true;
+		set_words(s, 3, (const char *const[]){"SET", "k", s->token});
+		break;
+	case 2:
+		s->token = too_long;
+		set_words(s, 5, (const char *const[]){"SET", "k", s->token, "PX", s->ttl_text});
+		break;
+	case 3:
+	case 4:
+		set_words(s, 5, (const char *const[]){"SET", "k", s->token, "PX", s->ttl_text});
+		break;
+	default:
+		s->token = "";
+		set_words(s, 2, (const char *const[]){"DEL", "k"});
+		break;
+	}
+}
 
 static void draw_step(struct step *s)
 {
-	s->is_ours = next(8) > 0;
-	s->op = (enum op)next(OP_LEAVE + 1);
 	s->token = tokens[next(TOKENS)];
 	s->ttl = (usec)(1 + next(next(2) ? 5 : 40)) * USEC_MSEC;
-	if (s->is_ours) {
-		request_build(&s->request, s->op, "k", s->token, s->ttl);
-		s->count = s->request.argc;
-		memcpy(s->words, s->request.argv, sizeof(s->words));
-	} else if (next(2)) {
-		s->count = 2;
-		s->words[0] = "DEL";
-		s->words[1] = "k";
-		s->token = "";
-	} else {
-		snprintf(s->ttl_text, sizeof(s->ttl_text), "%" PRId64, s->ttl / USEC_MSEC);
-		s->count = 5;
-		s->words[0] = "SET";
-		s->words[1] = "k";
-		s->words[2] = s->token;
-		s->words[3] = "PX";
-		s->words[4] = s->ttl_text;
-	}
+	if (next(8) > 0)
+		draw_call(s);
+	else
+		draw_interference(s);
 }
 
 /* What is answered, and what is there afterwards. */
@@ -108,7 +151,7 @@ static struct outcome model(struct sim_node *n, const struct step *s, usec now)
 		o.answer = answer_read(&reply);
 	} else {
 		snprintf(n->value, sizeof(n->value), "%s", s->token);
-		n->ends = now / USEC_MSEC + s->ttl / USEC_MSEC;
+		n->ends = s->lasts ? FOR_EVER : now / USEC_MSEC + s->ttl / USEC_MSEC;
 	}
 	if (node_has_key(n)) {
 		snprintf(o.value, sizeof(o.value), "%s", n->value);
@@ -140,10 +183,16 @@ static struct outcome real(
 			copy(&reply.item[i], reply.is_array ? r->element[i] : r);
 		o.answer = answer_read(&reply);
 	}
-	if (value->type == REDIS_REPLY_STRING) {
-		snprintf(o.value, sizeof(o.value), "%s", value->str);
-		o.ends = ends->integer;
+	if (value->type != REDIS_REPLY_NIL) {
+		snprintf(o.value, sizeof(o.value), "%s",
+			value->type == REDIS_REPLY_STRING ? value->str : "(list)");
+		o.ends = ends->integer < 0 ? FOR_EVER : ends->integer;
 	}
+	/* Of a value that is longer, 300 bytes are told; the model keeps as much as a token has. */
+	if (value->len > sizeof(o.value) && o.answer.vote == VOTE_FOREIGN &&
+		o.answer.text_len != 300)
+		o.answer.vote = VOTE_ABSENT;
+	o.answer.text[sizeof(o.value) - 1] = '\0';
 	return o;
 }
 
@@ -244,6 +293,7 @@ int main(int argc, char *argv[])
 		return 2;
 	}
 	queue(2, (const char *const[]){"DEL", "k"});
+	make_long_values();
 	state = strtoull(argv[2], NULL, 10);
 	steps = strtol(argv[3], NULL, 10);
 	for (long i = 0; i < steps; i++) {

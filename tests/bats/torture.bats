@@ -208,6 +208,7 @@ lost_with() {
 	lost_with "machine cpu-stress 1000 4600" && accepted
 	lost_with "machine cpu-stress 9100 9900" && refused "run 1 ended with 79,"
 	lost_with "machine cpu-stress 1000" && accepted
+	lost_with "machine-late others 7000 7000" "machine cpu-stress 1000 2000" && accepted
 	lost_with "2 redlock-stopped" && refused "run 1 ended with 79,"
 	lost_with "node-1 node-killed" && refused "run 1 ended with 79,"
 	lost_with "node-1 node-killed 6000 6500" "node-1 node-stopped 6800" && refused "run 1 ended with 79,"

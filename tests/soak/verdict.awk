@@ -9,7 +9,7 @@
 #	TIME run RUN CLIENT KEY WAIT STATUS TTL		a run starts; the status that its command will have;
 #							TTL in milliseconds
 #	TIME fault VICTIM KIND				what is done to a run (RUN), a node (node-I) or the
-#							machine (machine)
+#							machine (machine, or machine-late)
 #	TIME mended VICTIM				it is over; otherwise it lasts
 #	TIME status RUN STATUS [WORDS...]		how the run ended, and what it said
 #	TIME left WORDS...				what should be gone, and is not
@@ -82,7 +82,7 @@ function was_struck(run,    i, at) {
 		at = from[i] > at_start[run] ? from[i] : at_start[run]
 		if (!lasts(i, at, run) || at > at_end[run])
 			continue
-		if (victim[i] == "machine" || victim[i] == run && kind[i] == "redlock-stopped")
+		if (victim[i] ~ /^machine/ || victim[i] == run && kind[i] == "redlock-stopped")
 			return 1
 		if (words[run] !~ /redlock stood still|this machine is so slow/ &&
 			nodes_struck(at, run) > nodes / 2)

@@ -78,6 +78,8 @@ static void end_section(struct client *c, const char *how)
 	c->told_over = true;
 	c->leash_id++;
 	world.last_held = world.now;
+	if (c->crashed && world.is_calm)
+		client_begin(c, c->id);
 	client_go_on(c);
 }
 
@@ -147,7 +149,8 @@ static void check_exclusion(const struct client *c)
 	for (int i = 0; i < world.clients; i++) {
 		const struct client *other = world.client[i];
 
-		if (other == c || (!other->in_section && world.now >= other->window_until))
+		/* Of c itself that is what it had when it was killed. */
+		if (!other->in_section && world.now >= other->window_until)
 			continue;
 		world.overlaps++;
 		if (world.exclusion_is_promised)
@@ -158,7 +161,8 @@ static void check_exclusion(const struct client *c)
 static void begin_section(struct client *c)
 {
 	const struct quorum *q = &c->session.quorum;
-	usec length = draw_between(0, draw_percent(70) ? c->policy.ttl / 2 : 4 * c->policy.ttl);
+	bool is_short = world.is_calm || draw_percent(70);
+	usec length = draw_between(0, is_short ? c->policy.ttl / 2 : 4 * c->policy.ttl);
 
 	check_exclusion(c);
 	trace("c%d section begins, %d ms", c->id, (int)(length / USEC_MSEC));
@@ -246,12 +250,14 @@ static void check_patience(const struct client *c)
 		breach("patience", "c%d tried for %d ms", c->id, (int)(tried / USEC_MSEC));
 }
 
-static void run_once(struct client *c)
+/* True if it got the lock. */
+static bool run_once(struct client *c)
 {
 	struct session *s = &c->session;
 	struct err e;
 	char owner[8];
 	usec leave_for;
+	bool got_it;
 	int rc;
 
 	snprintf(owner, sizeof(owner), "c%d", c->id);
@@ -263,16 +269,20 @@ static void run_once(struct client *c)
 	assert(rc == 0);
 	c->had_trouble = false;
 	c->trying_since = world.now;
+	c->wants_since = usec_min(c->wants_since, world.now);
 	session_start(s);
 	while (s->quorum.state == QUORUM_TRYING)
 		turn(c);
 	check_patience(c);
 	c->trying_since = NEVER;
-	trace("c%d %s", c->id, s->quorum.state == QUORUM_HELD ? "holds it" : "is refused");
-	if (s->quorum.state == QUORUM_HELD)
+	got_it = s->quorum.state == QUORUM_HELD;
+	trace("c%d %s", c->id, got_it ? "holds it" : "is refused");
+	if (got_it) {
+		c->wants_since = NEVER;
 		keep(c);
-	else
+	} else {
 		world.refusals++;
+	}
 	leave_for = draw_percent(world.leave_percent) ? draw_between(USEC_MSEC, c->policy.ttl) : 0;
 	c->window_until = 0;
 	session_release(s, leave_for);
@@ -290,16 +300,22 @@ static void run_once(struct client *c)
 				strcmp(world.node[i].value, s->token) == 0)
 				breach("release", "c%d left its key on n%d", c->id, i);
 	}
+	return got_it;
 }
 
 static void live(void)
 {
 	struct client *c = running;
+	bool got_it, is_patient;
 
 	nap(draw_between(0, 2 * c->policy.ttl));
-	while (c->sections_left-- > 0) {
-		run_once(c);
-		nap(draw_percent(50) ? 0 : draw_between(0, c->policy.ttl));
+	for (;;) {
+		got_it = run_once(c);
+		/* Two names of one server are refused. */
+		if (world.is_calm && (got_it || world.alias > 0))
+			break;
+		is_patient = !got_it || draw_percent(50);
+		nap(is_patient ? draw_between(0, c->policy.ttl) : 0);
 	}
 	c->done = true;
 	trace("c%d is done", c->id);
@@ -315,8 +331,8 @@ void client_begin(struct client *c, int id)
 	c->id = id;
 	c->stack = stack;
 	c->done = c->crashed = c->in_section = c->told_over = false;
-	c->trying_since = NEVER;
-	c->paused_until = c->window_until = 0;
+	c->trying_since = c->wants_since = NEVER;
+	c->paused_until = 0;
 	c->wake_id++;
 	c->leash_id++;
 	getcontext(&c->context);
@@ -333,7 +349,7 @@ void client_crash(struct client *c)
 {
 	trace("c%d is killed", c->id);
 	net_crash_client(c->id);
-	c->trying_since = NEVER;
+	c->trying_since = c->wants_since = NEVER;
 	if (c->in_section) {
 		leash_lose(&c->leash, client_clock(c));
 		client_leash(c, c->leash_id);

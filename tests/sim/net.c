@@ -133,7 +133,7 @@ static void renew(struct wire *w)
 	for (int i = 0; i < w->replies; i++)
 		free(w->reply[i]);
 	w->replies = w->heard = 0;
-	w->is_up = w->is_broken = false;
+	w->is_up = w->is_broken = w->is_deaf = false;
 }
 
 void conn_init(struct conn *c, const struct node *node, const struct addresses *addresses)
@@ -327,8 +327,8 @@ void net_serve(int index)
 		schedule(n->paused_until, SIM_SERVE, index, 0, 0, NULL);
 		return;
 	}
-	/* The server is gone, or what was given up never arrived. */
-	if (n->down || m->wire == UINT32_MAX) {
+	/* The server is gone, or it never arrived. */
+	if (n->down || m->wire == UINT32_MAX || (m->wire == w->id && w->is_deaf)) {
 		discard(m);
 		return;
 	}
@@ -366,7 +366,7 @@ void net_answer(int client, int node, uint32_t id, struct reply *reply)
 {
 	struct wire *w = &world.wire[client][node];
 
-	if (w->id != id || w->is_broken) {
+	if (w->id != id || w->is_broken || w->is_deaf) {
 		free(reply);
 		return;
 	}
@@ -419,6 +419,13 @@ void net_cut(int client, int node, usec until)
 	 * connection broken instead. */
 	if (w->is_up && draw_percent(30))
 		break_wire(client, node, until);
+}
+
+void net_deafen(int client, int node)
+{
+	struct wire *w = &world.wire[client][node];
+
+	w->is_deaf = w->is_up;
 }
 
 void net_crash_node(int node)

@@ -85,6 +85,7 @@ struct wire {
 	int heard; /* so many of them the client has read from its socket */
 	struct reply *reply[SIM_WIRE_QUEUE];
 	bool is_up, is_broken; /* as the client would find out */
+	bool is_deaf; /* whatever lies between forgot the connection: all is lost, nobody is told */
 	bool was_late; /* something arrived in this session that had been given up */
 
 	/* The last YES that the node gave in this session, whether it arrived or not. */
@@ -108,7 +109,6 @@ struct client {
 	usec wake_at; /* waiting: at the latest */
 	uint32_t wake_id;
 	usec paused_until;
-	int sections_left;
 
 	/* The command and its guardian, who goes on when redlock is paused or dead. */
 	struct leash leash;
@@ -118,6 +118,7 @@ struct client {
 
 	usec window_until; /* true time: others keep out until then; 0: it let go */
 	usec trying_since; /* NEVER: not trying */
+	usec wants_since; /* the same, but a refusal is no end of it */
 	uint32_t round;
 	int sent_in_round;
 	bool had_trouble; /* a fault fell into this acquisition: the release may leave something */
@@ -152,8 +153,9 @@ struct world {
 	const struct profile *profile;
 	uint64_t seed, random;
 	bool traces, is_calm;
+	bool was_wanted; /* when calm began, somebody was trying */
 	usec now, last_held, ends_at;
-	usec calm_at; /* no fault strikes later */
+	usec faults_end; /* no fault strikes later */
 	int nodes, clients;
 	bool exclusion_is_promised, is_healthy;
 	struct sim_node node[SIM_NODES];
@@ -210,6 +212,7 @@ void net_answer(int client, int node, uint32_t id, struct reply *reply);
 void net_broken(int client, int node, uint32_t id);
 void net_begin_session(int client);
 void net_cut(int client, int node, usec until);
+void net_deafen(int client, int node);
 void net_crash_node(int node);
 void net_crash_client(int client);
 

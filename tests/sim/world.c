@@ -133,6 +133,7 @@ enum fault {
 	FAULT_CUT,
 	FAULT_PARTITION,
 	FAULT_BREAK,
+	FAULT_DEAFEN,
 	FAULT_REFUSE,
 	FAULT_JUMP_BACK,
 	FAULT_PAUSE_CLIENT,
@@ -220,7 +221,7 @@ void world_trap(struct client *c, int node)
 {
 	usec ahead = c->policy.ttl - c->policy.drift - (draw_percent(50) ? c->policy.guard : 0);
 
-	if (world.now > world.calm_at || !draw_percent(world.trap_percent))
+	if (world.now > world.faults_end || !draw_percent(world.trap_percent))
 		return;
 	world.faults++;
 	trouble();
@@ -248,7 +249,7 @@ void world_trap(struct client *c, int node)
 
 bool world_stops(struct client *c)
 {
-	if (world.now > world.calm_at || !draw_percent(world.trap_percent / 10))
+	if (world.now > world.faults_end || !draw_percent(world.trap_percent / 10))
 		return false;
 	world.faults++;
 	trouble();
@@ -291,6 +292,10 @@ static void strike(void)
 	case FAULT_BREAK:
 		net_broken(client, node, world.wire[client][node].id);
 		break;
+	case FAULT_DEAFEN:
+		trace("c%d n%d deaf", client, node);
+		net_deafen(client, node);
+		break;
 	case FAULT_REFUSE:
 		trace("n%d refuses", node);
 		world.node[node].refuses_until = until;
@@ -319,24 +324,33 @@ static void strike(void)
 	}
 }
 
-/* All that is broken is mended; from now on somebody must get the lock. */
+/* All that is broken is mended, but for the connections that nobody noticed to be dead; from now on
+ * somebody must get the lock. */
 static void calm_down(void)
 {
 	trace("calm");
 	world.is_calm = true;
+	world.last_held = usec_max(world.last_held, world.now);
 	for (int i = 0; i < world.nodes; i++) {
-		world.node[i].paused_until = world.node[i].refuses_until = 0;
-		if (world.node[i].down)
-			revive(i, (uint32_t)world.node[i].life);
+		struct sim_node *n = &world.node[i];
+
+		n->paused_until = n->refuses_until = 0;
+		/* Before its time, thus with its data. */
+		n->keeps = true;
+		revive(i, (uint32_t)n->life);
 	}
 	for (int i = 0; i < world.clients; i++) {
-		world.client[i]->paused_until = 0;
+		struct client *c = world.client[i];
+
+		world.was_wanted |= c->trying_since != NEVER;
+		c->paused_until = usec_min(c->paused_until, world.now);
 		for (int j = 0; j < world.nodes; j++)
 			world.wire[i][j].cut_until = 0;
-		if (world.client[i]->crashed)
-			client_begin(world.client[i], i);
+		/* The command of one that was killed may still be there. */
+		if (c->crashed && !c->in_section)
+			client_begin(c, i);
+		client_go_on(c);
 	}
-	world.last_held = usec_max(world.last_held, world.now);
 }
 
 /* ---- a world ---- */
@@ -373,7 +387,7 @@ static void make_client(int i)
 	c->policy.guard = leash_guard(&c->leash_policy);
 	c->ppm = draw_ppm(-1);
 	c->offset = draw_between(USEC_SEC, 1000 * USEC_SEC);
-	c->sections_left = (int)draw_between(1, 4);
+	c->window_until = 0;
 	world.ttl_max = usec_max(world.ttl_max, c->policy.ttl);
 }
 
@@ -413,11 +427,11 @@ static void plan_faults(void)
 {
 	int faults = draw_percent(15) ? 0 : (int)draw_between(1, world.profile->faults_max);
 
-	world.calm_at = 4 * world.ttl_max;
+	world.faults_end = draw_between(1, 4) * world.ttl_max;
 	for (int i = 0; i < faults; i++)
-		schedule(draw_between(0, world.calm_at), SIM_FAULT, 0, 0, 0, NULL);
-	/* A crash that forgets keeps a node away for longer. */
-	schedule(world.calm_at + 4 * world.ttl_max + 2 * USEC_SEC, SIM_CALM, 0, 0, 0, NULL);
+		schedule(draw_between(0, world.faults_end), SIM_FAULT, 0, 0, 0, NULL);
+	/* In the midst of it all. */
+	schedule(world.faults_end + draw_between(0, world.ttl_max), SIM_CALM, 0, 0, 0, NULL);
 }
 
 /* Somebody tries, nobody has it, all is well: for how long? */
@@ -432,7 +446,7 @@ static void check_liveness(void)
 	for (int i = 0; i < world.clients; i++) {
 		if (world.client[i]->in_section)
 			return;
-		since = usec_min(since, world.client[i]->trying_since);
+		since = usec_min(since, world.client[i]->wants_since);
 	}
 	if (since != NEVER && world.now > usec_max(since, world.last_held) + bound)
 		breach("liveness", "nobody gets it for %d ms",
@@ -481,7 +495,7 @@ static void handle(const struct sim_event *ev)
 		revive(ev->a, ev->id);
 		break;
 	case SIM_CUT_OFF:
-		if (world.now <= world.calm_at && c->in_section) {
+		if (world.now <= world.faults_end && c->in_section) {
 			world.faults++;
 			trouble();
 			cut_off(ev->a);

@@ -164,6 +164,8 @@ struct world {
 	usec spike_max;
 	int spike_percent, trap_percent, leave_percent;
 	usec ttl_max, patience;
+	int nodes_run; /* at extremes: 1 fast and clients slow, -1 slow and clients fast, 0 as they
+			  like */
 
 	/* what happened */
 	const char *broken; /* the first rule that was broken; NULL: none */

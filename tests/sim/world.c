@@ -355,10 +355,12 @@ static void calm_down(void)
 
 /* ---- a world ---- */
 
+/* The drift allowance is a tenth of the TTL: two clocks 5 % off, each its way. */
 static int64_t draw_ppm(int extreme)
 {
-	/* The drift allowance is a tenth of the TTL: two clocks 5 % off, each its way. */
-	return world.profile->at_extremes ? extreme * 50000 : draw_between(-50000, 50000);
+	if (!world.profile->at_extremes)
+		return draw_between(-50000, 50000);
+	return (extreme ? extreme : draw_percent(50) ? 1 : -1) * 50000;
 }
 
 static void make_client(int i)
@@ -385,7 +387,7 @@ static void make_client(int i)
 		.max_run = NEVER,
 	};
 	c->policy.guard = leash_guard(&c->leash_policy);
-	c->ppm = draw_ppm(-1);
+	c->ppm = draw_ppm(-world.nodes_run);
 	c->offset = draw_between(USEC_SEC, 1000 * USEC_SEC);
 	c->window_until = 0;
 	world.ttl_max = usec_max(world.ttl_max, c->policy.ttl);
@@ -398,9 +400,12 @@ static void make_world(void)
 	world.nodes = (int)draw_between(1, SIM_NODES);
 	world.clients = (int)draw_between(1, draw_percent(50) ? 3 : SIM_CLIENTS);
 	world.list.count = world.nodes;
+	/* Fast nodes forget what a slow client still counts on; on slow ones lasts what a fast
+	 * client takes to have ended. */
+	world.nodes_run = (int)draw_between(-1, 1);
 	for (int i = 0; i < world.nodes; i++) {
 		world.node[i] = (struct sim_node){
-			.ppm = draw_ppm(+1),
+			.ppm = draw_ppm(world.nodes_run),
 			.offset = draw_between(0, 1000) * USEC_SEC,
 		};
 		node_begin_life(&world.node[i], 1);

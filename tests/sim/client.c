@@ -67,10 +67,10 @@ static void nap(usec duration)
 
 static void end_section(struct client *c, const char *how)
 {
-	usec late = client_clock(c) - c->leash.valid_until;
+	usec late = world.now - c->window_until;
 
 	trace("c%d section ends: %s", c->id, how);
-	/* The promise, by the clock that it was made by. */
+	/* By what was proved, not by what the leash made of it. */
 	if (late > 0)
 		breach("validity", "c%d: the command was there for %d us too long", c->id,
 			(int)late);

@@ -255,19 +255,19 @@ static bool run_once(struct client *c)
 {
 	struct session *s = &c->session;
 	struct err e;
-	char owner[8];
+	char owner[24];
 	usec leave_for;
 	bool got_it;
 	int rc;
 
-	snprintf(owner, sizeof(owner), "c%d", c->id);
 	c->round = 0;
 	c->sessions++;
+	snprintf(owner, sizeof(owner), "c%d.%u", c->id, c->sessions);
 	memset(s->sent_token, 0, sizeof(s->sent_token)); /* a new process */
 	net_begin_session(c->id);
 	rc = session_open(s, &c->policy, &world.list, "k", owner, &e);
 	assert(rc == 0);
-	c->had_trouble = false;
+	c->had_trouble = !world.is_healthy;
 	c->trying_since = world.now;
 	c->wants_since = usec_min(c->wants_since, world.now);
 	session_start(s);
@@ -291,13 +291,12 @@ static bool run_once(struct client *c)
 	check_debts(c);
 	session_close(s);
 	trace("c%d is through", c->id);
-	/* On a healthy network a release leaves nothing, once what is in the sockets has arrived.
-	 */
-	if (world.is_healthy && !c->had_trouble) {
+	/* On a healthy network a release leaves nothing, of no attempt, once what is in the sockets
+	 * has arrived. */
+	if (!c->had_trouble) {
 		nap(world.patience);
 		for (int i = 0; i < world.nodes; i++)
-			if (world.is_healthy && !c->had_trouble &&
-				strcmp(world.node[i].value, s->token) == 0)
+			if (!c->had_trouble && node_has_key_of(&world.node[i], s))
 				breach("release", "c%d left its key on n%d", c->id, i);
 	}
 	return got_it;

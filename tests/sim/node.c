@@ -22,6 +22,13 @@ bool node_has_key(const struct sim_node *n)
 	return n->value[0] && node_msec(n) <= n->ends;
 }
 
+/* Every attempt has a token of its own; the owner is the session's. */
+bool node_has_key_of(const struct sim_node *n, const struct session *s)
+{
+	return node_has_key(n) && strspn(n->value, "0") < TOKEN_ID_LEN &&
+	       strcmp(n->value + TOKEN_ID_LEN + 1, s->owner) == 0;
+}
+
 usec node_key_ends(const struct sim_node *n)
 {
 	return world.now + (n->ends * USEC_MSEC - node_clock(n)) * 1000000 / (1000000 + n->ppm);

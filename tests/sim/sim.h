@@ -57,6 +57,9 @@ int64_t node_clock(const struct sim_node *n);
 /* Does it hold a key that has not ended? */
 bool node_has_key(const struct sim_node *n);
 
+/* Is its key that of this session, and not just left to end by itself? */
+bool node_has_key_of(const struct sim_node *n, const struct session *s);
+
 /* True time at which its key is surely still there, if nobody touches it. */
 usec node_key_ends(const struct sim_node *n);
 
@@ -121,7 +124,7 @@ struct client {
 	usec wants_since; /* the same, but a refusal is no end of it */
 	uint32_t round;
 	int sent_in_round;
-	bool had_trouble; /* a fault fell into this acquisition: the release may leave something */
+	bool had_trouble; /* a fault fell into this session: the release may leave something */
 };
 
 /* ---- the world (world.c) ---- */
@@ -157,7 +160,8 @@ struct world {
 	usec now, last_held, ends_at;
 	usec faults_end; /* no fault strikes later */
 	int nodes, clients;
-	bool exclusion_is_promised, is_healthy;
+	bool exclusion_is_promised;
+	bool is_healthy; /* no fault so far, or none any more */
 	struct sim_node node[SIM_NODES];
 	struct client *client[SIM_CLIENTS];
 	int alias; /* this node is another name of node 0; 0: every node is a server of its own */

@@ -329,7 +329,7 @@ static void strike(void)
 static void calm_down(void)
 {
 	trace("calm");
-	world.is_calm = true;
+	world.is_calm = world.is_healthy = true;
 	world.last_held = usec_max(world.last_held, world.now);
 	for (int i = 0; i < world.nodes; i++) {
 		struct sim_node *n = &world.node[i];
@@ -390,6 +390,7 @@ static void make_client(int i)
 	c->ppm = draw_ppm(-world.nodes_run);
 	c->offset = draw_between(USEC_SEC, 1000 * USEC_SEC);
 	c->window_until = 0;
+	c->sessions = 0;
 	world.ttl_max = usec_max(world.ttl_max, c->policy.ttl);
 }
 

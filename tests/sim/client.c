@@ -250,13 +250,23 @@ static void check_patience(const struct client *c)
 		breach("patience", "c%d tried for %d ms", c->id, (int)(tried / USEC_MSEC));
 }
 
+/* A release is short, whoever does not answer: the caller waits for it. The clock may be slow. */
+static void check_release_time(const struct client *c, usec since)
+{
+	usec took = world.now - since;
+	usec bound = usec_min(USEC_SEC, c->policy.ttl / 2);
+
+	if (c->paused_until < since && took > bound + bound / 10)
+		breach("patience", "c%d released for %d ms", c->id, (int)(took / USEC_MSEC));
+}
+
 /* True if it got the lock. */
 static bool run_once(struct client *c)
 {
 	struct session *s = &c->session;
 	struct err e;
 	char owner[24];
-	usec leave_for;
+	usec leave_for, since;
 	bool got_it;
 	int rc;
 
@@ -285,9 +295,11 @@ static bool run_once(struct client *c)
 	}
 	leave_for = draw_percent(world.leave_percent) ? draw_between(USEC_MSEC, c->policy.ttl) : 0;
 	c->window_until = 0;
+	since = world.now;
 	session_release(s, leave_for);
 	while (s->quorum.state != QUORUM_OVER)
 		turn(c);
+	check_release_time(c, since);
 	check_debts(c);
 	session_close(s);
 	trace("c%d is through", c->id);

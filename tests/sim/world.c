@@ -379,7 +379,7 @@ static void make_client(int i)
 		.wait = draw_percent(60) ? NEVER : draw_between(0, 4000) * USEC_MSEC,
 	};
 	c->policy.drift = policy_drift(c->policy.ttl, 100);
-	c->policy.node_timeout = c->policy.ttl / 20 + draw_between(0, c->policy.ttl / 10);
+	c->policy.node_timeout = c->policy.ttl / 20 + draw_between(0, c->policy.ttl / 20 * 3);
 	c->leash_policy = (struct leash_policy){
 		.on_lost = 15,
 		.kill_after = leash_default_kill_after(c->policy.ttl),

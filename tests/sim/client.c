@@ -260,17 +260,29 @@ static void check_release_time(const struct client *c, usec since)
 		breach("patience", "c%d released for %d ms", c->id, (int)(took / USEC_MSEC));
 }
 
+/* What a holder leaves to end by itself keeps others out until then. */
+static void check_left(const struct client *c, usec since)
+{
+	int left = 0;
+
+	for (int i = 0; i < world.nodes; i++)
+		left += node_has_key(&world.node[i]) &&
+			strcmp(world.node[i].value + TOKEN_ID_LEN + 1, c->session.owner) == 0;
+	if (!c->had_trouble && !world.alias && left <= world.nodes / 2 &&
+		world.now < since + c->leave_for * 9 / 10 - 2 * USEC_MSEC)
+		breach("leave", "c%d left its key on %d of %d", c->id, left, world.nodes);
+}
+
 /* True if it got the lock. */
 static bool run_once(struct client *c)
 {
 	struct session *s = &c->session;
 	struct err e;
 	char owner[24];
-	usec leave_for, since;
-	bool got_it;
+	usec since;
+	bool got_it, is_left;
 	int rc;
 
-	c->round = 0;
 	c->sessions++;
 	snprintf(owner, sizeof(owner), "c%d.%u", c->id, c->sessions);
 	memset(s->sent_token, 0, sizeof(s->sent_token)); /* a new process */
@@ -293,10 +305,12 @@ static bool run_once(struct client *c)
 	} else {
 		world.refusals++;
 	}
-	leave_for = draw_percent(world.leave_percent) ? draw_between(USEC_MSEC, c->policy.ttl) : 0;
+	c->leave_for =
+		draw_percent(world.leave_percent) ? draw_between(USEC_MSEC, c->policy.ttl) : 0;
 	c->window_until = 0;
 	since = world.now;
-	session_release(s, leave_for);
+	is_left = s->quorum.state == QUORUM_HELD && c->leave_for > 0;
+	session_release(s, c->leave_for);
 	while (s->quorum.state != QUORUM_OVER)
 		turn(c);
 	check_release_time(c, since);
@@ -310,6 +324,8 @@ static bool run_once(struct client *c)
 		for (int i = 0; i < world.nodes; i++)
 			if (!c->had_trouble && node_has_key_of(&world.node[i], s))
 				breach("release", "c%d left its key on n%d", c->id, i);
+		if (is_left)
+			check_left(c, since);
 	}
 	return got_it;
 }

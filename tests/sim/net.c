@@ -177,9 +177,23 @@ void conn_close(struct conn *c)
 	c->pending_count = 0;
 }
 
+static void begin_round(struct wire *w, uint32_t round)
+{
+	if (w->round != round)
+		w->opened = w->sent = 0;
+	w->round = round;
+}
+
 void conn_open(struct conn *c)
 {
 	struct wire *w = wire_of(c);
+
+	/* Once to ask, and twice more to release. */
+	begin_round(w, running->session.quorum.round);
+	w->sent = 0;
+	if (++w->opened > 3)
+		breach("requests", "c%d opened n%d %d times in round %u", running->id, node_of(c),
+			w->opened, w->round);
 
 	conn_abort(c);
 	c->state = CONN_OPENING;
@@ -243,15 +257,12 @@ void conn_send(struct conn *c, enum op op, uint32_t round, const char *key, cons
 	m->round = round;
 	m->session = running->sessions;
 	c->pending[c->pending_count++] = (struct pending){.op = op, .round = round, .sent_at = now};
-	if (round != running->round) {
-		running->round = round;
-		running->sent_in_round = 0;
-	}
-	/* In each round a node is asked once; behind it may be one release, and one more when that
-	 * was not answered cleanly; and a key is put back once. */
-	if (++running->sent_in_round > 4 * world.nodes)
-		breach("requests", "c%d sent %d requests in round %u", running->id,
-			running->sent_in_round, round);
+	/* In each round a node is asked once; before or behind it may be one release, and one more
+	 * when that was not answered cleanly; and a key is put back once. */
+	begin_round(w, round);
+	if (++w->sent > 4)
+		breach("requests", "c%d sent n%d %d requests in round %u", running->id, m->node,
+			w->sent, round);
 	w->serve_at = arrival(w, world.now + one_way(w), w->serve_at);
 	schedule(w->serve_at, SIM_SERVE, index, 0, 0, NULL);
 	trace("c%d n%d sends op %d round %u", running->id, m->node, op, round);
@@ -267,7 +278,7 @@ static void discard(struct message *m)
 void net_begin_session(int client)
 {
 	for (int i = 0; i < world.nodes; i++) {
-		world.wire[client][i].yes_round = 0;
+		world.wire[client][i].yes_round = world.wire[client][i].round = 0;
 		world.wire[client][i].was_late = false;
 	}
 }
@@ -300,9 +311,18 @@ static bool note_yes(const struct message *m, const struct sim_node *n)
 	struct client *c = world.client[m->client];
 	int before = 0;
 
-	if (m->session != c->sessions || m->op == OP_HEAL || m->op == OP_RELEASE ||
-		m->op == OP_LEAVE)
+	if (m->session != c->sessions || m->op == OP_HEAL || m->op == OP_RELEASE)
 		return false;
+	if (m->op == OP_LEAVE) {
+		usec lasts = node_key_ends(n) - world.now;
+
+		/* Or a clock's twentieth, or a grain of Redis's, less or more. */
+		if (lasts < c->leave_for * 9 / 10 - 2 * USEC_MSEC ||
+			lasts > c->leave_for * 11 / 10 + 2 * USEC_MSEC)
+			breach("leave", "c%d's key on n%d lasts %d ms, not %d", m->client, m->node,
+				(int)(lasts / USEC_MSEC), (int)(c->leave_for / USEC_MSEC));
+		return false;
+	}
 	for (int i = 0; i < world.nodes; i++)
 		before += world.wire[m->client][i].yes_round == m->round;
 	if (w->yes_round == m->round)

@@ -91,6 +91,10 @@ struct wire {
 	bool is_deaf; /* whatever lies between forgot the connection: all is lost, nobody is told */
 	bool was_late; /* something arrived in this session that had been given up */
 
+	/* In this round of the session: connections opened, requests sent on the last one. */
+	uint32_t round;
+	int opened, sent;
+
 	/* The last YES that the node gave in this session, whether it arrived or not. */
 	uint32_t yes_round;
 	usec yes_until; /* true time at which the key ends there by itself */
@@ -122,8 +126,7 @@ struct client {
 	usec window_until; /* true time: others keep out until then; 0: it let go */
 	usec trying_since; /* NEVER: not trying */
 	usec wants_since; /* the same, but a refusal is no end of it */
-	uint32_t round;
-	int sent_in_round;
+	usec leave_for; /* what it said when it let go */
 	bool had_trouble; /* a fault fell into this session: the release may leave something */
 };
 

@@ -180,14 +180,38 @@ static void begin_section(struct client *c)
 
 /* ---- redlock ---- */
 
+/* Rivals fall out of step because each event brings bits that no other one had. */
+static void check_random(const struct client *c, uint64_t before)
+{
+	uint64_t bits = c->session.event.random;
+
+	for (int i = 0; i < world.clients; i++)
+		if (bits == (i == c->id ? before : world.client[i]->session.event.random))
+			breach("step", "c%d has the random bits of c%d", c->id, i);
+}
+
+/* Stopped and continued, or just so, it asks the nodes at once whether it still holds the lock. */
+static void extend(struct client *c)
+{
+	const struct quorum *q = &c->session.quorum;
+	bool is_asking = q->asking || q->state != QUORUM_HELD;
+	uint32_t round = q->round;
+
+	session_extend(&c->session);
+	if (!is_asking && q->state == QUORUM_HELD && q->round == round)
+		breach("extension", "c%d was continued, and does not ask", c->id);
+}
+
 /* However long it slept: what has come in is looked at before time is called. */
 static void turn(struct client *c)
 {
 	struct session *s = &c->session;
+	uint64_t before = s->event.random;
 
 	if (world_stops(c))
 		client_wait(c->paused_until);
 	session_turn(s, NEVER, -1);
+	check_random(c, before);
 	for (int i = 0; i < world.nodes && s->event.kind == EV_TIME; i++)
 		if (s->pool.told[i] == CONN_UP && world.wire[c->id][i].replies > 0)
 			breach("answers", "c%d calls time, with an answer of n%d unread", c->id, i);
@@ -197,6 +221,7 @@ static void keep(struct client *c)
 {
 	const struct quorum *q = &c->session.quorum;
 	usec valid_until = q->valid_until;
+	usec stopped_until = c->paused_until;
 	bool is_lost = false;
 
 	begin_section(c);
@@ -204,6 +229,9 @@ static void keep(struct client *c)
 		turn(c);
 		if (!c->in_section)
 			break;
+		if (c->paused_until != stopped_until || draw_percent(2))
+			extend(c);
+		stopped_until = c->paused_until;
 		if (q->valid_until != valid_until && q->state == QUORUM_HELD) {
 			valid_until = c->leash.valid_until = q->valid_until;
 			trace("c%d extended", c->id);

@@ -66,7 +66,8 @@ static bool reply_came(struct pool *p, int i, struct event *ev)
 	return true;
 }
 
-/* What is known without waiting. Replies come before the news that their connection broke. */
+/* What is known without waiting. Replies are looked for first: one that cannot be understood takes
+ * its connection down, which must be told before anybody sleeps. */
 static bool event_is_here(struct pool *p, struct event *ev)
 {
 	for (int n = 0; n < p->count; n++) {

@@ -86,6 +86,11 @@ int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, cons
 	if (timeout)
 		until = true_time(c, client_clock(c) + timeout->tv_sec * USEC_SEC +
 					     (timeout->tv_nsec + 999) / 1000);
+	for (int i = 0; i < nodes; i++)
+		if (c->session.pool.conn[i].state == CONN_DOWN &&
+			c->session.pool.told[i] != CONN_DOWN)
+			breach("answers", "c%d sleeps, and was not told that n%d is lost", c->id,
+				i);
 	client_wait(until);
 	for (int i = 0; i < nodes; i++) {
 		struct wire *w = &world.wire[c->id][i];
@@ -214,20 +219,26 @@ void net_connected(int client, int node, uint32_t id)
 	client_go_on(world.client[client]);
 }
 
+static void fail(struct conn *c, enum reason reason)
+{
+	c->trouble = answer_absent(reason, NULL);
+	c->state = CONN_DOWN;
+	c->pending_count = 0;
+}
+
 void conn_handle(struct conn *c, short revents)
 {
 	struct wire *w = wire_of(c);
 
 	(void)revents;
-	w->heard = w->replies;
-	if (c->state == CONN_OPENING && w->is_up) {
+	/* The socket gives what came before the end first, and the end when it is read again: then
+	 * what nobody took meanwhile is gone. */
+	if (w->heard < w->replies)
+		w->heard = w->replies;
+	else if (c->state == CONN_OPENING && w->is_up)
 		c->state = CONN_UP;
-	} else if (c->state != CONN_DOWN && w->is_broken && w->replies == 0) {
-		c->trouble = answer_absent(
-			c->state == CONN_OPENING ? REASON_CONNECT : REASON_CLOSED, NULL);
-		c->state = CONN_DOWN;
-		c->pending_count = 0;
-	}
+	else if (c->state != CONN_DOWN && w->is_broken)
+		fail(c, c->state == CONN_OPENING ? REASON_CONNECT : REASON_CLOSED);
 }
 
 short conn_wants(const struct conn *c)
@@ -361,8 +372,9 @@ void net_serve(int index)
 	else
 		node_serve(n, &m->request, reply);
 	makes_majority = reply->is_array && reply->item[0].integer == 1 && note_yes(m, n);
+	/* Or nothing that the reader understands: then the connection is of no more use. */
 	if (spoils)
-		reply->count--;
+		reply->count -= draw_percent(50) ? 1 : reply->count;
 	if (!is_heard)
 		w->was_late = true;
 	if (reply->is_array)
@@ -401,6 +413,10 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct answer *ans
 
 	if (c->state != CONN_UP || w->heard == 0)
 		return false;
+	if (!w->reply[0]->count) {
+		fail(c, REASON_GARBAGE);
+		return false;
+	}
 	*request = c->pending[0];
 	c->pending_count--;
 	memmove(c->pending, c->pending + 1, (size_t)c->pending_count * sizeof(c->pending[0]));

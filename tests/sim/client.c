@@ -248,21 +248,29 @@ static void keep(struct client *c)
 	}
 }
 
-/* What may still be on a node is known to be owed, for as long as it can last. */
+/*
+ * What may still be on a node is known to be owed, for as long as it can last. A request that
+ * arrives when its connection had been given up may set the key after the node said that there is
+ * none, or after any key of ours would have ended; otherwise it lasts longer than is known by just
+ * so much as it was late.
+ */
 static void check_debts(const struct client *c)
 {
-	const struct quorum *q = &c->session.quorum;
+	const struct session *s = &c->session;
 
 	for (int i = 0; i < world.nodes && !world.alias; i++) {
 		const struct sim_node *n = &world.node[i];
-		const struct member *m = &q->member[i];
+		const struct member *m = &s->quorum.member[i];
+		bool is_settled =
+			n->left_at > 0 && (world.wire[c->id][i].settled_at >= n->left_at ||
+						  world.now >= n->left_at + c->policy.ttl);
 
-		if (!node_has_key(n) || n->jumped || world.wire[c->id][i].was_late ||
-			strcmp(n->value, c->session.sent_token[i]) != 0)
+		if (!node_has_key_of(n, s) || n->jumped || is_settled)
 			continue;
-		if (!m->owes)
+		if (!m->owes || strcmp(n->value, s->sent_token[i]) != 0)
 			breach("debt", "c%d left its key on n%d, and does not know", c->id, i);
-		else if (node_key_ends(n) > true_time(c, m->owes_until) + 2 * USEC_MSEC)
+		else if (node_key_ends(n) >
+			 true_time(c, m->owes_until) + n->late_by * 6 / 5 + 2 * USEC_MSEC)
 			breach("debt", "c%d's key on n%d lasts longer than it knows", c->id, i);
 	}
 }

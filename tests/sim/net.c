@@ -134,7 +134,7 @@ static int node_of(const struct conn *c)
 static void renew(struct wire *w)
 {
 	w->id++;
-	w->serve_at = w->back_at = 0;
+	w->serve_at = w->back_at = w->held_until = 0;
 	for (int i = 0; i < w->replies; i++)
 		free(w->reply[i]);
 	w->replies = w->heard = 0;
@@ -151,17 +151,29 @@ void conn_init(struct conn *c, const struct node *node, const struct addresses *
 	renew(wire_of(c));
 }
 
+static bool is_on(const struct message *m, int client, int node)
+{
+	return m->script && m->client == client && m->node == node &&
+	       m->wire == world.wire[client][node].id;
+}
+
+/* For the client it is over: what is served from now on is late. */
+static void leave(int client, int node)
+{
+	for (int i = 0; i < MESSAGES; i++)
+		if (is_on(&messages[i], client, node) && !messages[i].left_at)
+			messages[i].left_at = world.now;
+}
+
 /* What was sent and not served yet is lost, or comes late. */
 static void give_up(int client, int node)
 {
 	struct wire *w = &world.wire[client][node];
 
-	for (int i = 0; i < MESSAGES; i++) {
-		struct message *m = &messages[i];
-
-		if (m->script && m->client == client && m->node == node && m->wire == w->id)
-			m->wire = draw_percent(50) ? 0 : UINT32_MAX;
-	}
+	leave(client, node);
+	for (int i = 0; i < MESSAGES; i++)
+		if (is_on(&messages[i], client, node))
+			messages[i].wire = draw_percent(50) ? 0 : UINT32_MAX;
 	renew(w);
 }
 
@@ -221,6 +233,7 @@ void net_connected(int client, int node, uint32_t id)
 
 static void fail(struct conn *c, enum reason reason)
 {
+	leave(running->id, node_of(c));
 	c->trouble = answer_absent(reason, NULL);
 	c->state = CONN_DOWN;
 	c->pending_count = 0;
@@ -264,6 +277,7 @@ void conn_send(struct conn *c, enum op op, uint32_t round, const char *key, cons
 	m->client = running->id;
 	m->node = node_of(c);
 	m->wire = w->id;
+	m->left_at = 0;
 	m->op = op;
 	m->round = round;
 	m->session = running->sessions;
@@ -290,7 +304,7 @@ void net_begin_session(int client)
 {
 	for (int i = 0; i < world.nodes; i++) {
 		world.wire[client][i].yes_round = world.wire[client][i].round = 0;
-		world.wire[client][i].was_late = false;
+		world.wire[client][i].settled_at = 0;
 	}
 }
 
@@ -345,6 +359,17 @@ static bool note_yes(const struct message *m, const struct sim_node *n)
 	return before + 1 == world.nodes / 2 + 1;
 }
 
+/* An extension of a key that came late leaves it one that came late. */
+static void note_lateness(const struct message *m, struct sim_node *n)
+{
+	if (m->left_at) {
+		n->left_at = m->left_at;
+		n->late_by = world.now - m->left_at;
+	} else if (m->op == OP_ACQUIRE || m->op == OP_HEAL) {
+		n->left_at = n->late_by = 0;
+	}
+}
+
 void net_serve(int index)
 {
 	struct message *m = &messages[index];
@@ -352,10 +377,13 @@ void net_serve(int index)
 	struct wire *w = &world.wire[m->client][m->node];
 	struct reply *reply, unheard;
 	bool is_heard = m->wire == w->id && !w->is_broken, spoils, makes_majority;
+	usec until = n->paused_until;
 	int client, node;
 
-	if (!n->down && world.now < n->paused_until) {
-		schedule(n->paused_until, SIM_SERVE, index, 0, 0, NULL);
+	if (m->wire == w->id)
+		until = w->held_until = usec_max(until, w->held_until);
+	if (!n->down && world.now < until) {
+		schedule(until, SIM_SERVE, index, 0, 0, NULL);
 		return;
 	}
 	/* The server is gone, or it never arrived. */
@@ -375,8 +403,8 @@ void net_serve(int index)
 	/* Or nothing that the reader understands: then the connection is of no more use. */
 	if (spoils)
 		reply->count -= draw_percent(50) ? 1 : reply->count;
-	if (!is_heard)
-		w->was_late = true;
+	if (reply->is_array && reply->item[0].integer == 1)
+		note_lateness(m, n);
 	if (reply->is_array)
 		trace("n%d serves c%d%s: %d, %d ms%s", m->node, m->client, is_heard ? "" : " late",
 			(int)reply->item[0].integer, (int)reply->item[1].integer,
@@ -421,6 +449,9 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct answer *ans
 	c->pending_count--;
 	memmove(c->pending, c->pending + 1, (size_t)c->pending_count * sizeof(c->pending[0]));
 	*answer = answer_read(w->reply[0]);
+	if (answer->vote == VOTE_FOREIGN || answer->vote == VOTE_GONE ||
+		(answer->vote == VOTE_YES && request->op == OP_RELEASE))
+		w->settled_at = world.now;
 	free(w->reply[0]);
 	w->replies--;
 	w->heard--;
@@ -486,7 +517,7 @@ void net_reset(void)
 			w->id = 0;
 			w->rtt = w->cut_until = 0;
 			w->yes_round = 0;
-			w->was_late = false;
+			w->settled_at = 0;
 			renew(w);
 		}
 	for (int i = 0; i < MESSAGES; i++) {

@@ -46,6 +46,8 @@ struct sim_node {
 	usec paused_until;
 	usec refuses_until; /* it answers with an error, and does nothing */
 	int64_t ppm, offset; /* of its clock */
+	usec left_at; /* who set the key had given the request up at this time, 0: had not, */
+	usec late_by; /* and it came so much later */
 	bool jumped; /* its clock did: its keys may live longer than anybody can know */
 };
 
@@ -76,6 +78,7 @@ struct message {
 	uint32_t wire; /* the connection it was sent on; see struct wire */
 	enum op op;
 	uint32_t round, session; /* that it belongs to */
+	usec left_at; /* the client gave up its connection; 0: not yet */
 };
 
 /* From one client to one node. `id` counts connections: what belongs to an older one is late. */
@@ -83,13 +86,15 @@ struct wire {
 	uint32_t id;
 	usec rtt;
 	usec cut_until; /* nothing gets through */
+	usec held_until; /* what was sent waits in the socket of a stopped server; nothing overtakes
+			    it */
 	usec serve_at, back_at; /* of the last message: what comes later keeps its place */
 	int replies; /* arrived, not taken yet; */
 	int heard; /* so many of them the client has read from its socket */
 	struct reply *reply[SIM_WIRE_QUEUE];
 	bool is_up, is_broken; /* as the client would find out */
 	bool is_deaf; /* whatever lies between forgot the connection: all is lost, nobody is told */
-	bool was_late; /* something arrived in this session that had been given up */
+	usec settled_at; /* the client read an answer that says: nothing of ours is there */
 
 	/* In this round of the session: connections opened, requests sent on the last one. */
 	uint32_t round;

@@ -161,8 +161,10 @@ static void check_exclusion(const struct client *c)
 static void begin_section(struct client *c)
 {
 	const struct quorum *q = &c->session.quorum;
-	bool is_short = world.is_calm || draw_percent(70);
-	usec length = draw_between(0, is_short ? c->policy.ttl / 2 : 4 * c->policy.ttl);
+	usec longest = world.is_calm      ? c->policy.ttl / 4
+		       : draw_percent(70) ? c->policy.ttl / 2
+					  : 4 * c->policy.ttl;
+	usec length = draw_between(0, longest);
 
 	check_exclusion(c);
 	trace("c%d section begins, %d ms", c->id, (int)(length / USEC_MSEC));

@@ -290,6 +290,7 @@ void conn_send(struct conn *c, enum op op, uint32_t round, const char *key, cons
 			w->sent, round);
 	w->serve_at = arrival(w, world.now + one_way(w), w->serve_at);
 	schedule(w->serve_at, SIM_SERVE, index, 0, 0, NULL);
+	hash_in((uint64_t)round << 32 | (uint64_t)m->client << 16 | (uint64_t)m->node << 8 | op);
 	trace("c%d n%d sends op %d round %u", running->id, m->node, op, round);
 }
 

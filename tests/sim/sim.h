@@ -6,6 +6,9 @@
  * kernel's clock, sleep and randomness (net.c), the connections (net.c), the servers (node.c), and
  * what a command and its guardian do (client.c, with the real core/leash).
  *
+ * Nothing arrives twice: TCP sees to it, and redlock sends no request again. What comes near to
+ * that is here: a request of a connection that was given up arrives late, behind a later one.
+ *
  * Times are microseconds of true time unless a name says whose clock they are by.
  */
 #ifndef TESTS_SIM_H
@@ -196,13 +199,16 @@ extern struct client *running; /* whose code runs now; NULL: the world's */
 /* Lives one world to its end. */
 void world_run(const struct profile *profile, uint64_t seed, bool traces);
 
+/* What tells two histories apart. */
+void hash_in(uint64_t what);
+
 uint64_t draw(void);
 int64_t draw_between(int64_t low, int64_t high);
 bool draw_percent(int percent);
 
 void schedule(usec at, enum sim_event_kind kind, int a, int b, uint32_t id, struct reply *reply);
 
-/* One line of the trace; it goes into the hash in any case. */
+/* One line of the trace; that it was written goes into the hash in any case, its numbers do not. */
 void trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Notes that a rule is broken. */

@@ -40,14 +40,18 @@ bool draw_percent(int percent)
 
 /* ---- words ---- */
 
+void hash_in(uint64_t what)
+{
+	world.hash = (world.hash ^ what) * 0x100000001b3;
+}
+
 void trace(const char *format, ...)
 {
 	va_list args;
 
-	/* The format names the event; with its numbers it would cost more than all the rest. */
-	world.hash = (world.hash ^ (uint64_t)world.now) * 0x100000001b3;
+	/* To print the numbers would cost more than all the rest. Who and what is in the events. */
 	for (const char *c = format; *c; c++)
-		world.hash = (world.hash ^ (unsigned char)*c) * 0x100000001b3;
+		hash_in((unsigned char)*c);
 	if (!world.traces)
 		return;
 	printf("%12.6f ", (double)world.now / (double)USEC_SEC);
@@ -390,7 +394,7 @@ static void make_client(int i)
 	c->ppm = draw_ppm(-world.nodes_run);
 	c->offset = draw_between(USEC_SEC, 1000 * USEC_SEC);
 	c->window_until = 0;
-	c->sessions = 0;
+	c->sessions = c->wake_id = c->leash_id = 0;
 	world.ttl_max = usec_max(world.ttl_max, c->policy.ttl);
 }
 
@@ -433,7 +437,7 @@ static void plan_faults(void)
 {
 	int faults = draw_percent(15) ? 0 : (int)draw_between(1, world.profile->faults_max);
 
-	world.faults_end = draw_between(1, 4) * world.ttl_max;
+	world.faults_end = draw_between(1, 3) * world.ttl_max;
 	for (int i = 0; i < faults; i++)
 		schedule(draw_between(0, world.faults_end), SIM_FAULT, 0, 0, 0, NULL);
 	/* In the midst of it all. */
@@ -541,6 +545,9 @@ void world_run(const struct profile *profile, uint64_t seed, bool traces)
 			breach("spin", "somebody is busy without an end");
 		world.now = ev.at;
 		world.events++;
+		hash_in((uint64_t)world.now);
+		hash_in((uint64_t)ev.kind << 48 | (uint64_t)ev.a << 40 | (uint64_t)ev.b << 32 |
+			ev.id);
 		handle(&ev);
 		check_liveness();
 		if (world.now > limit)

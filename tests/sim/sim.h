@@ -45,7 +45,8 @@ struct sim_node {
 	int life; /* counts restarts */
 	char run_id[RUN_ID_MAX];
 	bool down;
-	bool keeps; /* its data, through the crash that it is in */
+	bool keeps; /* its data, through the crash that it is in, */
+	usec keeps_until; /* or if it is back before then */
 	usec paused_until;
 	usec refuses_until; /* it answers with an error, and does nothing */
 	int64_t ppm, offset; /* of its clock */

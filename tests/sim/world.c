@@ -162,18 +162,20 @@ static void crash_node(int i)
 {
 	struct sim_node *n = &world.node[i];
 	bool forgets = world.profile->forgets && draw_percent(70);
-	usec back = fault_length();
+	usec back = world.now + (forgets ? USEC_MSEC : fault_length());
 
 	n->keeps = !forgets && draw_percent(50);
+	n->keeps_until = world.now;
 	/* Who comes back empty must stay away until every lock that it may have granted has ended
 	 * by itself, late SETs included. */
 	if (!n->keeps && !forgets)
-		back += 2 * world.ttl_max + world.spike_max + world.patience;
+		back = n->keeps_until =
+			world.now + 2 * world.ttl_max + world.spike_max + world.patience;
 	trace("n%d crashes%s", i, n->keeps ? "" : ", and forgets");
 	n->down = true;
 	node_begin_life(n, n->life + 1);
 	net_crash_node(i);
-	schedule(world.now + back, SIM_REVIVE, i, 0, (uint32_t)n->life, NULL);
+	schedule(back, SIM_REVIVE, i, 0, (uint32_t)n->life, NULL);
 }
 
 static void revive(int i, uint32_t life)
@@ -182,7 +184,7 @@ static void revive(int i, uint32_t life)
 
 	if (!n->down || n->life != (int)life)
 		return;
-	if (!n->keeps)
+	if (!n->keeps && world.now >= n->keeps_until)
 		n->value[0] = '\0';
 	n->down = false;
 	trace("n%d is back", i);
@@ -339,8 +341,6 @@ static void calm_down(void)
 		struct sim_node *n = &world.node[i];
 
 		n->paused_until = n->refuses_until = 0;
-		/* Before its time, thus with its data. */
-		n->keeps = true;
 		revive(i, (uint32_t)n->life);
 	}
 	for (int i = 0; i < world.clients; i++) {

@@ -1,5 +1,6 @@
 #include "base/out.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -31,7 +32,7 @@ __attribute__((format(printf, 2, 0))) static void line(
 	char buf[4096]; /* PIPE_BUF: a pipe that polls writable takes this much without blocking */
 	struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
 	sigset_t ttou, before;
-	int head, n;
+	int head, n, rc;
 	size_t len;
 
 	head = snprintf(buf, sizeof(buf), "%s: ", prefix);
@@ -42,8 +43,9 @@ __attribute__((format(printf, 2, 0))) static void line(
 	if (len > sizeof(buf) - 2)
 		len = sizeof(buf) - 2;
 	buf[len++] = '\n';
-	if (never_block && poll(&ready, 1, 0) != 1)
-		return;
+	while (never_block && (rc = poll(&ready, 1, 0)) != 1)
+		if (rc == 0 || errno != EINTR)
+			return;
 	/* A terminal with TOSTOP stops who writes from the background: not us, we keep a lock.
 	 * Nobody can be told that stderr is gone, and no outcome depends on it. */
 	sigemptyset(&ttou);

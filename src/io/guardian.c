@@ -75,7 +75,8 @@ struct watch {
 /* Nobody is there to hear it if redlock is dead, and then nobody needs to. */
 static void say(const struct watch *w, const struct word *word)
 {
-	(void)send(w->fd, word, sizeof(*word), MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (send(w->fd, word, sizeof(*word), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno == EINTR)
+		;
 }
 
 /* This one must not be lost, though redlock may be stopped and the socket full. */
@@ -428,7 +429,9 @@ void guardian_settle(void)
 
 static void tell(struct guardian *g, const struct order *order)
 {
-	(void)send(g->fd, order, sizeof(*order), MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (send(g->fd, order, sizeof(*order), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 &&
+		errno == EINTR)
+		;
 }
 
 void guardian_start(struct guardian *g, usec valid_until)

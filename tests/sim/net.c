@@ -15,10 +15,10 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define MESSAGES 512
+#define MESSAGES 4096
 
 static struct message messages[MESSAGES];
-static int free_message;
+static int free_message, most_messages; /* so many are in use, or were */
 
 /* ---- clocks, randomness, names ---- */
 
@@ -135,6 +135,7 @@ static void renew(struct wire *w)
 {
 	w->id++;
 	w->serve_at = w->back_at = w->held_until = 0;
+	w->queued = w->served = 0;
 	for (int i = 0; i < w->replies; i++)
 		free(w->reply[i]);
 	w->replies = w->heard = 0;
@@ -160,7 +161,7 @@ static bool is_on(const struct message *m, int client, int node)
 /* For the client it is over: what is served from now on is late. */
 static void leave(int client, int node)
 {
-	for (int i = 0; i < MESSAGES; i++)
+	for (int i = 0; i < most_messages; i++)
 		if (is_on(&messages[i], client, node) && !messages[i].left_at)
 			messages[i].left_at = world.now;
 }
@@ -171,7 +172,7 @@ static void give_up(int client, int node)
 	struct wire *w = &world.wire[client][node];
 
 	leave(client, node);
-	for (int i = 0; i < MESSAGES; i++)
+	for (int i = 0; i < most_messages; i++)
 		if (is_on(&messages[i], client, node))
 			messages[i].wire = draw_percent(50) ? 0 : UINT32_MAX;
 	renew(w);
@@ -268,6 +269,7 @@ void conn_send(struct conn *c, enum op op, uint32_t round, const char *key, cons
 
 	assert(c->pending_count < CONN_PENDING_MAX && index >= 0);
 	free_message = m->next_free;
+	most_messages = index < most_messages ? most_messages : index + 1;
 	request_build(&m->request, op, key, token, ttl);
 	m->script = m->request.argv[1];
 	memcpy(m->token, token, strlen(token) + 1);
@@ -288,6 +290,7 @@ void conn_send(struct conn *c, enum op op, uint32_t round, const char *key, cons
 	if (++w->sent > 4)
 		breach("requests", "c%d sent n%d %d requests in round %u", running->id, m->node,
 			w->sent, round);
+	m->place = ++w->queued;
 	w->serve_at = arrival(w, world.now + one_way(w), w->serve_at);
 	schedule(w->serve_at, SIM_SERVE, index, 0, 0, NULL);
 	hash_in((uint64_t)round << 32 | (uint64_t)m->client << 16 | (uint64_t)m->node << 8 | op);
@@ -383,10 +386,15 @@ void net_serve(int index)
 
 	if (m->wire == w->id)
 		until = w->held_until = usec_max(until, w->held_until);
+	/* However long each was held, they are served in the order in which they were sent. */
+	if (m->wire == w->id && m->place != w->served + 1)
+		until = usec_max(until, world.now) + 1;
 	if (!n->down && world.now < until) {
 		schedule(until, SIM_SERVE, index, 0, 0, NULL);
 		return;
 	}
+	if (m->wire == w->id)
+		w->served++;
 	/* The server is gone, or it never arrived. */
 	if (n->down || m->wire == UINT32_MAX || (m->wire == w->id && w->is_deaf)) {
 		discard(m);
@@ -521,9 +529,12 @@ void net_reset(void)
 			w->settled_at = 0;
 			renew(w);
 		}
-	for (int i = 0; i < MESSAGES; i++) {
+	/* Those that were never used are in order since the first time. */
+	if (!messages[0].next_free)
+		most_messages = MESSAGES;
+	for (int i = 0; i < most_messages; i++) {
 		messages[i].script = NULL;
 		messages[i].next_free = i + 1 < MESSAGES ? i + 1 : -1;
 	}
-	free_message = 0;
+	free_message = most_messages = 0;
 }

@@ -79,6 +79,7 @@ struct message {
 	const char *script; /* of the request, which points into here */
 	char token[TOKEN_MAX], ttl[24];
 	int client, node, next_free;
+	uint32_t place; /* among all that was sent on its connection */
 	uint32_t wire; /* the connection it was sent on; see struct wire */
 	enum op op;
 	uint32_t round, session; /* that it belongs to */
@@ -92,6 +93,7 @@ struct wire {
 	usec cut_until; /* nothing gets through */
 	usec held_until; /* what was sent waits in the socket of a stopped server; nothing overtakes
 			    it */
+	uint32_t queued, served; /* messages */
 	usec serve_at, back_at; /* of the last message: what comes later keeps its place */
 	int replies; /* arrived, not taken yet; */
 	int heard; /* so many of them the client has read from its socket */

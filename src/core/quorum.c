@@ -234,8 +234,11 @@ static void send_op(struct step *s, int i, enum op op)
 	/* A word about an earlier connection says nothing about this request. */
 	if (op != OP_HEAL)
 		m->vote = VOTE_NONE;
-	/* It may land whatever becomes of the answer, so it is owed from here on. */
+	/* It may land, or prolong what landed late, whatever becomes of the answer: so it is owed
+	 * from here on. */
 	if (op != OP_EXTEND)
+		m->was_sent = s->q->attempt;
+	if (m->was_sent == s->q->attempt)
 		m->owes = s->q->attempt;
 	m->owes_until = key_gone_at(p, s->now);
 }

@@ -122,6 +122,7 @@ struct member {
 	usec due; /* then time calls it late, unless its answer has come */
 
 	/* Debt: whatever may have been set must be released, by the token it was set with. */
+	uint32_t was_sent; /* the attempt whose token it was last asked to keep */
 	uint32_t owes; /* the attempt whose token may be on the node; 0: none */
 	usec owes_until; /* the key has ended by then, released or not */
 	bool release_refused; /* the last release got no clean answer on a whole connection */

@@ -1167,6 +1167,27 @@ TEST(a_heal_in_flight_is_waited_for)
 	CHECK_INT(quorum_unreleased(&r.q, &(usec){0}), 0);
 }
 
+/* The key was not there, but it may have landed since, and then the extension prolongs it. */
+TEST(an_extension_in_flight_is_owed_where_the_key_was_sent)
+{
+	struct rig r;
+
+	ask(&r, 3, 0);
+	votes(&r, "YY");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	link_down(&r, 2, REASON_CLOSED);
+	extend(&r);
+	link_up(&r, 2);
+	votes(&r, "YAG"); /* no majority, so it is not put back */
+	CHECK_INT(r.q.member[2].owes, 0);
+	r.peer[2].silent = true;
+	extend(&r);
+	votes(&r, "YY");
+	let_go(&r);
+	CHECK_INT(r.peer[2].sends[OP_RELEASE], 1);
+	CHECK_INT(r.peer[2].queue[1].op, OP_RELEASE);
+}
+
 TEST(an_extension_renews_the_debt)
 {
 	struct rig r;

@@ -436,6 +436,8 @@ static void gather(struct step *s, usec *wake_at)
 	struct quorum *q = s->q;
 	int quorum = policy_quorum(&q->policy);
 	int ready = 0, pending = 0;
+	/* To pay a debt and to connect, one after the other, is not waited for twice. */
+	usec until = q->round_at + q->policy.node_timeout;
 
 	for (int i = 0; i < q->policy.nodes; i++) {
 		struct member *m = &q->member[i];
@@ -448,9 +450,12 @@ static void gather(struct step *s, usec *wake_at)
 			send_op(s, i, OP_RELEASE);
 		if (is_ready(m))
 			ready++;
-		else if (m->link == LINK_OPENING || (in_flight(m) && !is_late(m)))
+		else if (s->now < until &&
+			 (m->link == LINK_OPENING || (in_flight(m) && !is_late(m))))
 			pending++;
 	}
+	if (pending > 0)
+		*wake_at = until;
 	if (ready + pending < quorum) {
 		set_rest_absent(s);
 		fail_attempt(s, REFUSAL_NO_QUORUM);

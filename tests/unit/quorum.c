@@ -1634,6 +1634,27 @@ TEST(an_attempt_that_began_late_ends_all_the_same)
 	CHECK_INT(r.q.refusal, REFUSAL_NO_QUORUM);
 }
 
+/* First it takes its time to connect, then to take back an earlier token: that is one time-out, not
+ * two. */
+TEST(connecting_and_paying_a_debt_are_not_waited_for_twice)
+{
+	struct rig r;
+	usec began;
+
+	ask(&r, 1, 5 * USEC_SEC);
+	link_down(&r, 0, REASON_CLOSED);
+	wait_until(&r, r.up.wake_at);
+	began = r.now;
+	pass(&r, NODE_TIMEOUT * 6 / 10);
+	link_up(&r, 0);
+	CHECK_INT(r.peer[0].sends[OP_RELEASE], 1);
+	wait_until(&r, began + NODE_TIMEOUT - 1);
+	CHECK(!quorum_is_pausing(&r.q));
+	wait_until(&r, began + NODE_TIMEOUT);
+	CHECK(quorum_is_pausing(&r.q));
+	CHECK_INT(r.q.refusal, REFUSAL_NO_QUORUM);
+}
+
 /* Its connection breaks just before the ask, and is made anew in time. */
 TEST(a_link_that_stands_again_before_the_ask_counts)
 {

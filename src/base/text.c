@@ -207,6 +207,15 @@ bool text_number(const char *text, long min, long max, long *out)
 	return true;
 }
 
+uint64_t text_hash(uint64_t from, const char *text)
+{
+	uint64_t h = from ^ 0xcbf29ce484222325;
+
+	for (; *text; text++)
+		h = (h ^ (unsigned char)*text) * 0x100000001b3;
+	return h ^ h >> 32;
+}
+
 int text_distance(const char *a, const char *b)
 {
 	enum { MAX = 32 };

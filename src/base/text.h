@@ -42,6 +42,10 @@ bool signal_parse(const char *text, long *out);
 /* Reads a whole decimal number within [min, max]; false for anything else. */
 bool text_number(const char *text, long min, long max, long *out);
 
+/* Spreads keys over nodes: FNV-1a (Fowler, Noll, Vo), 64 bits, well mixed; go on from another hash,
+ * or from 0. */
+uint64_t text_hash(uint64_t from, const char *text);
+
 /* How many letters must be typed, dropped, changed or swapped with a neighbour to make b of a;
  * words over 31 letters are infinitely far apart. For "did you mean". */
 int text_distance(const char *a, const char *b);

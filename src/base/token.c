@@ -32,6 +32,16 @@ int token_make(char token[TOKEN_MAX], const char *owner, struct err *e)
 	return 0;
 }
 
+bool token_is_ours(const char *value, size_t len)
+{
+	if (len <= TOKEN_ID_LEN || value[TOKEN_ID_LEN] != ':')
+		return false;
+	for (int i = 0; i < TOKEN_ID_LEN; i++)
+		if (!strchr("0123456789abcdef", value[i]) || !value[i])
+			return false;
+	return true;
+}
+
 uint64_t random_bits(void)
 {
 	uint64_t bits;

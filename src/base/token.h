@@ -4,6 +4,8 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define TOKEN_ID_LEN 40
@@ -16,6 +18,9 @@
  * *e set if the kernel has no randomness to give: there is no second-best source.
  */
 int token_make(char token[TOKEN_MAX], const char *owner, struct err *e);
+
+/* Is this the value of a key that a redlock made? Every library has a format of its own. */
+bool token_is_ours(const char *value, size_t len);
 
 /* A number for what must only be spread, such as retry delays; 0 when there is no randomness. */
 uint64_t random_bits(void);

@@ -52,6 +52,7 @@ struct run {
 	struct guardian guardian;
 	struct keeper keeper;
 	int alarm;
+	usec began;
 	usec keeper_at; /* when it is, or will be, started */
 	usec valid_until; /* NEVER: nested, and the lock is another run's business */
 	bool is_nested;
@@ -77,20 +78,26 @@ static void tell_answer(const struct run *r)
 
 	if (out_loudness() >= OUT_ANSWERS && ev->kind == EV_REPLY)
 		out_say(OUT_ANSWERS, "%s",
-			report_answer(text, &r->settings->nodes.node[ev->node], ev->op, ev->answer,
+			report_answer(text, r->session.pool.conn[ev->node].node, ev->op, ev->answer,
 				r->session.pool.took));
 }
 
-static void tell_waiting(const struct run *r)
+/* On a terminal the line is kept current. */
+static void tell_waiting(const struct run *r, bool live)
 {
 	const struct quorum *q = &r->session.quorum;
-	char text[REPORT_MAX];
+	char text[REPORT_MAX], waited[DURATION_TEXT_MAX];
+	usec now = clock_now();
 
 	if (q->refusal == REFUSAL_BUSY)
-		out_say(OUT_NORMAL, "waiting: %s", report_holder(text, q, r->settings->key));
+		report_holder(text, q, r->settings->key, now);
 	else
-		out_say(OUT_NORMAL, "waiting: %s",
-			report_refusal(text, q, &r->settings->nodes, r->settings->key));
+		report_refusal(text, q, &r->settings->nodes, r->settings->key);
+	if (live)
+		out_show(OUT_NORMAL, "waiting %s: %s",
+			duration_format(waited, (now - r->began) / USEC_SEC * USEC_SEC), text);
+	else
+		out_say(OUT_NORMAL, "waiting: %s", text);
 }
 
 /* What the command finds, beyond what redlock found, less the secrets. */
@@ -155,8 +162,10 @@ static int acquire(struct run *r)
 {
 	const struct quorum *q = &r->session.quorum;
 	usec say_at = clock_now() + FIRST_WORD_AFTER, apart = WORDS_APART;
+	bool live = out_is_live(), told_no_seat = false;
 	struct caught caught;
 	const char *ignored;
+	char text[REPORT_MAX];
 
 	session_start(&r->session);
 	while (q->state == QUORUM_TRYING && !(quorum_is_pausing(q) && is_nested(r, &ignored))) {
@@ -168,9 +177,14 @@ static int acquire(struct run *r)
 		prepare_meanwhile(r);
 		if (signalled && signals_next(&r->signals, &caught) && caught.is_fatal)
 			return caught.number;
+		if (q->seat.is_refused && !told_no_seat) {
+			out_say(OUT_NORMAL, "%s",
+				report_no_seat(text, q, &r->settings->nodes, r->settings->key));
+			told_no_seat = true;
+		}
 		if (quorum_is_pausing(q) && clock_now() >= say_at) {
-			tell_waiting(r);
-			say_at = clock_now() + apart;
+			tell_waiting(r, live);
+			say_at = clock_now() + (live ? FIRST_WORD_AFTER : apart);
 			apart = usec_min(2 * apart, WORDS_APART_MAX);
 		}
 	}
@@ -705,7 +719,9 @@ int cmd_run(struct settings *s, char *const operands[])
 	out_never_block();
 	r.stubborn_at = NEVER;
 	r.sweep_apart = SWEEP_APART;
+	r.began = began;
 	status = acquire(&r);
+	out_unshow();
 	if (status > 0) {
 		r.signalled = true;
 		release(&r);

@@ -33,6 +33,8 @@ const struct option_row option_rows[] = {
 		"do not wait: the same as -w 0", NULL},
 	{GROUP_LOCK, 'E', "conflict-exit-code", NULL, OPTION_STATUS, FIELD(conflict_exit_code),
 		true, "N", "the exit status when somebody else holds the lock", "75"},
+	{GROUP_LOCK, 0, "fair", NULL, OPTION_COUNT, FIELD(fair), true, NULL,
+		"never pass others who wait; all who use the key should say so", NULL},
 	{GROUP_LOCK, 0, "owner", NULL, OPTION_TEXT, FIELD(owner), true, "TEXT",
 		"what others are shown as the holder", "user@host:pid command"},
 	{GROUP_RUN, 'c', "shell", NULL, OPTION_TEXT, FIELD(shell), false, "STRING",

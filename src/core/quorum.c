@@ -1,6 +1,6 @@
 #include "core/quorum.h"
 
-#include "base/token.h"
+#include "base/text.h"
 
 #include <assert.h>
 #include <string.h>
@@ -9,9 +9,16 @@
  * grain of Redis's expiry. */
 #define DRIFT_GRAIN (2 * USEC_MSEC)
 
-/* A random delay lets rivals that split the votes fall out of step. */
+/* A random delay lets rivals that split the votes fall out of step; it grows up to fourfold. */
 #define RETRY_DELAY (20 * USEC_MSEC)
 #define RETRY_SPREAD (100 * USEC_MSEC)
+
+/* How often one asks again those that split the votes with it. */
+#define INSIST_MAX 3
+#define INSIST_AFTER 200
+
+/* Who waits for longer than this keeps no connection but its seat. */
+#define SHED_AFTER USEC_SEC
 
 /* Between the first and the second look at a majority that denies us. */
 #define SECOND_LOOK (25 * USEC_MSEC)
@@ -34,6 +41,7 @@ struct step {
 	struct update *up;
 	usec now;
 	uint64_t random;
+	const char *token;
 };
 
 usec policy_drift(usec ttl, int factor_permille)
@@ -61,7 +69,7 @@ void quorum_init(struct quorum *q, const struct policy *policy)
 	assert(policy->ttl > policy->drift + policy->guard);
 	memset(q, 0, sizeof(*q));
 	q->policy = *policy;
-	q->duplicate[0] = q->duplicate[1] = -1;
+	q->duplicate[0] = q->duplicate[1] = q->line = -1;
 }
 
 bool quorum_is_pausing(const struct quorum *q)
@@ -208,7 +216,7 @@ static void close_link(struct step *s, int i)
 
 static bool is_parting(enum op op)
 {
-	return op == OP_RELEASE || op == OP_LEAVE;
+	return op == OP_RELEASE || op == OP_HAND_OVER || op == OP_LEAVE;
 }
 
 static void send_op(struct step *s, int i, enum op op)
@@ -241,6 +249,37 @@ static void send_op(struct step *s, int i, enum op op)
 	if (m->was_sent == s->q->attempt)
 		m->owes = s->q->attempt;
 	m->owes_until = key_gone_at(p, s->now);
+}
+
+/* The first in order that answers, as far as we know; -1: none. */
+static int find_line(const struct quorum *q)
+{
+	for (int n = 0; n < q->policy.nodes; n++) {
+		int i = q->policy.order[n];
+		const struct member *m = &q->member[i];
+
+		if (m->vote == VOTE_NONE ? m->link == LINK_UP && !is_late(m)
+					 : m->vote != VOTE_ABSENT)
+			return i;
+	}
+	return -1;
+}
+
+static bool is_before(const struct quorum *q, int i, int j)
+{
+	for (int n = 0; n < q->policy.nodes; n++)
+		if (q->policy.order[n] == i || q->policy.order[n] == j)
+			return q->policy.order[n] == i && i != j;
+	return false;
+}
+
+static void keep_turn(struct quorum *q, const struct answer *answer)
+{
+	size_t len = answer->text_len < TOKEN_ID_LEN ? answer->text_len : TOKEN_ID_LEN;
+
+	memcpy(q->seat.turn, answer->text, len);
+	q->seat.turn[len] = '\0';
+	q->seat.is_woken = true;
 }
 
 /* The token of an earlier attempt may still be on this node. */
@@ -282,6 +321,14 @@ static void reply(struct step *s, const struct event *ev)
 		m->owes = 0;
 	else if (answer->vote == VOTE_YES && ev->op == OP_EXTEND)
 		m->owes = q->attempt;
+	/* A turn that nobody came for: with it, the others will grant it as well. */
+	if (answer->vote == VOTE_YES && ev->op == OP_ACQUIRE && answer->text_len > 0) {
+		keep_turn(q, answer);
+		q->used_turn = true;
+	}
+	/* Those who wait elsewhere see the line otherwise than we do, and will see to it. */
+	if (answer->vote == VOTE_YES && ev->node == find_line(q))
+		q->is_awaited = answer->is_awaited;
 }
 
 /* One server under two names would vote twice: its second SET finds the first and calls it ours. */
@@ -296,6 +343,72 @@ static void find_duplicate(struct quorum *q, int node)
 		}
 }
 
+/* ---- the seat ---- */
+
+static int seat_of(const struct quorum *q)
+{
+	return q->policy.nodes;
+}
+
+static void open_seat(struct step *s, int line)
+{
+	struct seat *seat = &s->q->seat;
+
+	act(s, ACT_OPEN, seat_of(s->q))->line = line;
+	seat->link = LINK_OPENING;
+	seat->node = line;
+	seat->tried = s->q->round;
+	seat->due = s->now + s->q->policy.node_timeout;
+}
+
+static void send_from_seat(struct step *s, enum op op)
+{
+	struct seat *seat = &s->q->seat;
+
+	act(s, ACT_SEND, seat_of(s->q))->op = op;
+	seat->joins |= op == OP_JOIN;
+	seat->waits |= op == OP_WAIT;
+	seat->due = s->now + s->q->policy.node_timeout;
+}
+
+static void seat_is_down(struct step *s)
+{
+	struct seat *seat = &s->q->seat;
+
+	seat->link = LINK_DOWN;
+	seat->joins = seat->waits = false;
+}
+
+static void close_seat(struct step *s)
+{
+	if (s->q->seat.link == LINK_DOWN)
+		return;
+	act(s, ACT_CLOSE, seat_of(s->q));
+	seat_is_down(s);
+}
+
+/* The pause ends after that time, or as it would have. */
+static void come_back(struct step *s, usec after)
+{
+	if (s->q->phase == PHASE_PAUSE)
+		s->q->resume_at = usec_min(s->q->resume_at, s->now + after);
+}
+
+/* All who waited at a node that is gone come at once: not in step, please. */
+static usec retry_delay(const struct step *s)
+{
+	int grows = s->q->tries / 4;
+
+	return (RETRY_DELAY + (usec)(s->random % RETRY_SPREAD)) << (grows < 2 ? grows : 2);
+}
+
+static usec seat_due(const struct quorum *q)
+{
+	return q->seat.link == LINK_OPENING || q->seat.joins ? q->seat.due : NEVER;
+}
+
+/* ---- time ---- */
+
 /* Time is called only when nothing else has come in: an answer that is here is never late, however
  * long this machine slept before it looked. */
 static void overdue(struct step *s)
@@ -303,6 +416,10 @@ static void overdue(struct step *s)
 	const struct policy *p = &s->q->policy;
 	struct answer answer;
 
+	if (seat_due(s->q) <= s->now) {
+		close_seat(s);
+		come_back(s, retry_delay(s));
+	}
 	for (int i = 0; i < p->nodes; i++) {
 		struct member *m = &s->q->member[i];
 
@@ -337,8 +454,11 @@ static void begin_round(struct step *s)
 	q->round++;
 	q->round_at = s->now;
 	q->enough_at = 0;
+	q->is_awaited = false;
 	for (int i = 0; i < q->policy.nodes; i++) {
 		q->member[i].vote = VOTE_NONE;
+		if (q->member[i].answer.vote == VOTE_FOREIGN) /* another one by now, maybe */
+			q->member[i].answer.vote = VOTE_NONE;
 		q->member[i].connecting = 0;
 		q->member[i].release_refused = false;
 	}
@@ -356,11 +476,98 @@ static bool grace_is_over(struct quorum *q, usec now, bool enough, usec least, u
 	return now >= *over_at;
 }
 
+static void take_turn(struct step *s, const struct answer *answer)
+{
+	keep_turn(s->q, answer);
+	s->q->seat.was_free = false;
+	s->q->tries = 0;
+	come_back(s, 0);
+}
+
+static void seat_reply(struct step *s, const struct event *ev)
+{
+	struct seat *seat = &s->q->seat;
+	const struct answer *answer = ev->answer;
+
+	switch (ev->op) {
+	case OP_JOIN:
+		seat->joins = false;
+		if (answer->vote == VOTE_ABSENT)
+			break;
+		/* Free by now. If that did not help the last time, it is not free elsewhere. */
+		if (answer->vote == VOTE_YES && answer->text_len > 0)
+			take_turn(s, answer);
+		else if (answer->vote == VOTE_YES)
+			come_back(s, seat->was_free ? retry_delay(s) : 0);
+		seat->was_free = answer->vote == VOTE_YES;
+		return;
+	case OP_WAIT:
+		seat->waits = false;
+		if (answer->vote == VOTE_ABSENT)
+			break;
+		take_turn(s, answer);
+		return;
+	default:
+		return;
+	}
+	/* This user may not wait there, so we ask again and again. */
+	seat->is_refused = true;
+	seat->trouble = *answer;
+	close_seat(s);
+	come_back(s, retry_delay(s));
+}
+
+/* Between two attempts, because somebody else has it: wait where the others wait. */
+static void take_seat(struct step *s)
+{
+	struct quorum *q = s->q;
+	struct seat *seat = &q->seat;
+	int line;
+
+	if (q->refusal != REFUSAL_BUSY || seat->is_refused || s->now >= q->deadline)
+		return;
+	line = find_line(q);
+	if (line < 0)
+		return;
+	if (seat->link != LINK_DOWN && line != seat->node &&
+		(q->member[seat->node].vote == VOTE_ABSENT || is_before(q, line, seat->node)))
+		close_seat(s);
+	if (seat->link == LINK_DOWN && seat->tried != q->round)
+		open_seat(s, line);
+	if (seat->link == LINK_UP && !seat->joins && !seat->waits) {
+		send_from_seat(s, OP_JOIN);
+		send_from_seat(s, OP_WAIT);
+	}
+}
+
+/* What is not needed while waiting is closed after a while. */
+static void shed_links(struct step *s, usec *wake_at)
+{
+	struct quorum *q = s->q;
+
+	if (!q->seat.waits)
+		return;
+	for (int i = 0; i < q->policy.nodes; i++) {
+		struct member *m = &q->member[i];
+
+		if (m->link != LINK_UP || in_flight(m))
+			continue;
+		if (s->now >= q->shed_at)
+			close_link(s, i);
+		else
+			*wake_at = usec_min(*wake_at, q->shed_at);
+	}
+}
+
 /* ---- trying ---- */
 
 static void let_go(struct step *s)
 {
 	struct quorum *q = s->q;
+
+	/* It was our turn, and we leave without having used it: it is the next one's. */
+	if (q->seat.is_woken && q->seat.link == LINK_UP && !q->seat.waits && !q->seat.joins)
+		send_from_seat(s, OP_HAND_OVER);
 
 	/* No new round: the votes stay, for whoever asks why. */
 	q->round_at = s->now;
@@ -373,25 +580,116 @@ static void let_go(struct step *s)
 	q->phase = PHASE_LET_GO;
 }
 
+/* How many nodes name the holder that most of them name. */
+static int most_held(const struct quorum *q)
+{
+	int most = 0;
+
+	for (int i = 0; i < q->policy.nodes; i++) {
+		const struct answer *a = &q->member[i].answer;
+		int n = 0;
+
+		for (int j = 0; j < q->policy.nodes; j++) {
+			const struct answer *b = &q->member[j].answer;
+
+			n += q->member[i].vote == VOTE_FOREIGN &&
+			     q->member[j].vote == VOTE_FOREIGN && a->text_len == b->text_len &&
+			     memcmp(a->text, b->text, a->text_len) == 0;
+		}
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+/* Nobody can have a majority. */
+static bool is_split(const struct quorum *q)
+{
+	return most_held(q) + quorum_count(q, VOTE_ABSENT) < policy_quorum(&q->policy);
+}
+
+/* Does the line's answer tell when it is worth to ask again? Who has the line's key, or the turn,
+ * is before us; unless it is a stranger, who wakes nobody. */
+static bool is_taken(const struct member *m)
+{
+	const struct answer *a = &m->answer;
+
+	return m->vote == VOTE_FOREIGN && a->pttl != NEVER &&
+	       (a->is_reserved || token_is_ours(a->text, a->text_len));
+}
+
+/* Somebody is in the way who wakes nobody. */
+static bool has_strangers(const struct quorum *q)
+{
+	for (int i = 0; i < q->policy.nodes; i++)
+		if (q->member[i].vote == VOTE_FOREIGN && !is_taken(&q->member[i]))
+			return true;
+	return false;
+}
+
+/* When the key ends on so many nodes that a majority could grant it. */
+static usec free_in(const struct quorum *q)
+{
+	usec end[NODES_MAX];
+	int n = 0;
+
+	for (int i = 0; i < q->policy.nodes; i++) {
+		const struct member *m = &q->member[i];
+		usec in = m->vote == VOTE_FOREIGN                          ? m->answer.pttl
+			  : m->vote == VOTE_ABSENT || m->vote == VOTE_NONE ? NEVER
+									   : 0;
+		int at = n++;
+
+		for (; at > 0 && end[at - 1] > in; at--)
+			end[at] = end[at - 1];
+		end[at] = in;
+	}
+	return end[policy_quorum(&q->policy) - 1];
+}
+
+/* The next attempt, if nobody wakes us before. */
+static usec retry_at(const struct step *s)
+{
+	const struct quorum *q = s->q;
+	usec delay = retry_delay(s), spread = (usec)(s->random % RETRY_SPREAD);
+	int line = find_line(q);
+
+	if (q->refusal != REFUSAL_BUSY || q->seat.is_refused || line < 0 || has_strangers(q))
+		return s->now + delay;
+	if (is_taken(&q->member[line]))
+		return s->now + q->member[line].answer.pttl + 2 * USEC_MSEC + spread;
+	if (most_held(q) >= policy_quorum(&q->policy) && free_in(q) != NEVER)
+		return s->now + usec_max(free_in(q) + 2 * USEC_MSEC + spread, delay);
+	return s->now + delay;
+}
+
 static void fail_attempt(struct step *s, enum refusal refusal)
 {
 	struct quorum *q = s->q;
-	usec delay = RETRY_DELAY + (usec)(s->random % RETRY_SPREAD);
+	bool gives_up = refusal == REFUSAL_DUPLICATE || s->now >= q->deadline;
+	/* Those who gave way to us wait for a word. If there is a holder, or a rival to give way
+	 * to, it is theirs to say. */
+	enum op op = gives_up || (q->insisted > 0 && is_split(q)) ? OP_HAND_OVER : OP_RELEASE;
 
 	q->refusal = refusal;
+	if (q->used_turn && refusal == REFUSAL_BUSY)
+		q->seat.is_woken = false;
 	/* Behind its SET on the same connection, the release cannot overtake it. */
 	for (int i = 0; i < q->policy.nodes; i++) {
 		struct member *m = &q->member[i];
 
 		if (m->owes && m->link == LINK_UP && !m->releasing)
-			send_op(s, i, OP_RELEASE);
+			send_op(s, i, op);
 	}
-	if (refusal == REFUSAL_DUPLICATE || s->now >= q->deadline) {
+	if (gives_up) {
 		let_go(s);
 		return;
 	}
 	q->phase = PHASE_PAUSE;
-	q->resume_at = usec_min(s->now + delay, q->deadline);
+	q->tries++;
+	q->resume_at = usec_min(retry_at(s), q->deadline);
+	if (q->seat.is_woken && refusal == REFUSAL_BUSY) /* it came too late for this attempt */
+		q->resume_at = s->now;
+	q->shed_at = s->now + SHED_AFTER;
 }
 
 static bool is_ready(const struct member *m)
@@ -412,6 +710,15 @@ static void set_rest_absent(struct step *s)
 	}
 }
 
+/* Before anybody is asked in this attempt: where to begin. */
+static int first_ready(const struct quorum *q)
+{
+	for (int n = 0; n < q->policy.nodes; n++)
+		if (is_ready(&q->member[q->policy.order[n]]))
+			return q->policy.order[n];
+	return -1;
+}
+
 static void ask(struct step *s)
 {
 	struct quorum *q = s->q;
@@ -419,11 +726,96 @@ static void ask(struct step *s)
 	q->attempt = q->round;
 	q->valid_until = valid_until(&q->policy, s->now);
 	q->phase = PHASE_ASK;
+	q->asked_at = s->now;
+	q->insist_at = 0;
+	q->insisted = 0;
+	q->used_turn = q->seat.is_woken;
 	s->up->new_token = true;
 	set_rest_absent(s);
+	/* Others contend and nobody has woken us: who gets the line goes on. Alone, or when it is
+	 * our turn, one round trip does. */
+	q->line = -1;
+	if (q->refusal == REFUSAL_BUSY && !q->used_turn && s->now < q->deadline)
+		q->line = first_ready(q);
 	for (int i = 0; i < q->policy.nodes; i++)
-		if (is_ready(&q->member[i]))
+		if (is_ready(&q->member[i]) && (q->line < 0 || q->line == i))
 			send_op(s, i, OP_ACQUIRE);
+}
+
+/* The line granted it, or does not decide. False if there is nobody else to ask. */
+static bool ask_the_rest(struct step *s)
+{
+	struct quorum *q = s->q;
+	bool asked = false;
+
+	q->line = -1;
+	for (int i = 0; i < q->policy.nodes; i++)
+		if (q->member[i].vote == VOTE_NONE && is_ready(&q->member[i])) {
+			send_op(s, i, OP_ACQUIRE);
+			asked = true;
+		}
+	return asked;
+}
+
+/* It is our turn, but the release of the one before us has not reached this node yet; or we did not
+ * know that it was when we asked. */
+static bool is_on_its_way(const struct quorum *q, const struct member *m)
+{
+	return m->vote == VOTE_FOREIGN && q->used_turn &&
+	       (m->answer.is_reserved ||
+		       (m->answer.text_len > TOKEN_ID_LEN &&
+			       memcmp(m->answer.text, q->seat.turn, TOKEN_ID_LEN) == 0));
+}
+
+/* Of those who split the votes, the one with the smallest token goes on: as far as we see, it is
+ * us.
+ */
+static bool is_first_of_rivals(const struct step *s)
+{
+	const struct quorum *q = s->q;
+
+	for (int i = 0; i < q->policy.nodes; i++) {
+		const struct answer *a = &q->member[i].answer;
+
+		if (q->member[i].vote == VOTE_FOREIGN && token_is_ours(a->text, a->text_len) &&
+			memcmp(a->text, s->token, TOKEN_ID_LEN) < 0)
+			return false;
+	}
+	return count_yes(q) > 0;
+}
+
+/*
+ * The votes are split, and nobody can have a majority: one of us must go on, so it asks the others
+ * again, who give theirs back at once. Or it is our turn, and the release that we heard of is still
+ * on its way to the others. True while that is so.
+ */
+static bool insist(struct step *s, usec *wake_at)
+{
+	struct quorum *q = s->q;
+	int coming = 0;
+
+	for (int i = 0; i < q->policy.nodes; i++)
+		coming += is_on_its_way(q, &q->member[i]);
+	if (!q->insist_at) {
+		if (q->insisted == INSIST_MAX || s->now >= q->asked_at + q->policy.node_timeout ||
+			(coming == 0 && !(is_split(q) && is_first_of_rivals(s))))
+			return false;
+		q->insist_at = s->now + usec_min(usec_max(INSIST_AFTER, s->now - q->asked_at),
+						q->policy.node_timeout / 4);
+		q->insisted++;
+	}
+	if (s->now < q->insist_at) {
+		*wake_at = q->insist_at;
+		return true;
+	}
+	q->insist_at = 0;
+	for (int i = 0; i < q->policy.nodes; i++) {
+		struct member *m = &q->member[i];
+
+		if (m->vote == VOTE_FOREIGN && is_ready(m))
+			send_op(s, i, OP_ACQUIRE);
+	}
+	return quorum_count(q, VOTE_NONE) > 0;
 }
 
 /*
@@ -465,19 +857,45 @@ static void gather(struct step *s, usec *wake_at)
 		ask(s);
 }
 
-static void tally_attempt(struct step *s)
+/* --fair: the line says that others come first, however many would grant it. */
+static bool is_before_its_turn(const struct quorum *q)
+{
+	int line = find_line(q);
+
+	return q->policy.is_fair && line >= 0 && q->member[line].vote == VOTE_FOREIGN &&
+	       q->member[line].answer.is_reserved;
+}
+
+static void tally_attempt(struct step *s, usec *wake_at)
 {
 	struct quorum *q = s->q;
 	int quorum = policy_quorum(&q->policy);
-	int yes = count_yes(q), no = count_no(q), open = quorum_count(q, VOTE_NONE);
+	int yes, no, open;
 
+	if (q->line >= 0 && q->member[q->line].vote == VOTE_NONE)
+		return;
+	if (q->line >= 0 && is_taken(&q->member[q->line])) {
+		fail_attempt(s, REFUSAL_BUSY);
+		return;
+	}
+	if (q->line >= 0 && ask_the_rest(s))
+		return;
+	yes = count_yes(q);
+	no = count_no(q);
+	open = quorum_count(q, VOTE_NONE);
 	if (q->duplicate[0] >= 0) {
 		fail_attempt(s, REFUSAL_DUPLICATE);
+	} else if (q->policy.is_fair && open > 0) {
+		return; /* each may be the line */
+	} else if (is_before_its_turn(q)) {
+		fail_attempt(s, REFUSAL_BUSY);
 	} else if (yes >= quorum) {
 		if (s->now >= q->valid_until - q->policy.guard) {
 			fail_attempt(s, REFUSAL_SLOW);
 			return;
 		}
+		close_seat(s);
+		q->seat.is_woken = false;
 		q->state = QUORUM_HELD;
 		q->phase = PHASE_KEEP;
 		q->proved = q->round;
@@ -486,7 +904,7 @@ static void tally_attempt(struct step *s)
 	} else if (yes + open < quorum) {
 		/* It failed; but "busy" and "no quorum" are told apart by a majority of clean
 		 * answers, which may still come in. */
-		if (yes + no >= quorum)
+		if (yes + no >= quorum && !insist(s, wake_at))
 			fail_attempt(s, REFUSAL_BUSY);
 		else if (yes + no + open < quorum)
 			fail_attempt(s, REFUSAL_NO_QUORUM);
@@ -606,7 +1024,10 @@ static void release(struct step *s, usec *wake_at)
 			open_link(s, i);
 		}
 		if (m->link == LINK_UP && !m->releasing && !m->release_refused)
-			send_op(s, i, q->leave_for && !in_debt(q, m) ? OP_LEAVE : OP_RELEASE);
+			send_op(s, i,
+				in_debt(q, m)  ? OP_RELEASE
+				: q->leave_for ? OP_LEAVE
+					       : OP_HAND_OVER);
 		/* Whoever is late already has the release in its queue and is not waited for. */
 		waited_for += m->link == LINK_OPENING || (in_flight(m) && !is_late(m));
 	}
@@ -637,14 +1058,26 @@ static void take_in(struct step *s, const struct event *ev)
 		q->phase = PHASE_GATHER;
 		break;
 	case EV_LINK_UP:
-		link_is_up(s, &q->member[ev->node]);
+		if (ev->node == seat_of(q))
+			q->seat.link = LINK_UP;
+		else
+			link_is_up(s, &q->member[ev->node]);
 		break;
 	case EV_LINK_DOWN:
+		if (ev->node == seat_of(q)) {
+			seat_is_down(s);
+			come_back(s, retry_delay(s));
+			break;
+		}
 		/* What was in flight may have been carried out all the same: the debt stays. */
 		link_is_down(s, &q->member[ev->node]);
 		set_absent(&q->member[ev->node], ev->answer);
 		break;
 	case EV_REPLY:
+		if (ev->node == seat_of(q)) {
+			seat_reply(s, ev);
+			break;
+		}
 		reply(s, ev);
 		find_duplicate(q, ev->node);
 		break;
@@ -666,7 +1099,7 @@ static void take_in(struct step *s, const struct event *ev)
 
 static usec next_due(const struct quorum *q)
 {
-	usec at = NEVER;
+	usec at = seat_due(q);
 
 	for (int i = 0; i < q->policy.nodes; i++) {
 		const struct member *m = &q->member[i];
@@ -692,14 +1125,17 @@ static usec advance(struct step *s)
 		gather(s, &wake_at);
 		break;
 	case PHASE_ASK:
-		tally_attempt(s);
+		tally_attempt(s, &wake_at);
 		break;
 	case PHASE_PAUSE:
-		wake_at = q->resume_at;
 		if (s->now >= q->resume_at) {
 			begin_round(s);
 			q->phase = PHASE_GATHER;
+			break;
 		}
+		take_seat(s);
+		shed_links(s, &wake_at);
+		wake_at = usec_min(wake_at, q->resume_at);
 		break;
 	case PHASE_KEEP:
 		keep(s);
@@ -718,7 +1154,8 @@ static usec advance(struct step *s)
 
 void quorum_step(struct quorum *q, const struct event *ev, struct update *up)
 {
-	struct step s = {.q = q, .up = up, .now = ev->now, .random = ev->random};
+	struct step s = {
+		.q = q, .up = up, .now = ev->now, .random = ev->random, .token = ev->token};
 	int phase;
 
 	up->new_token = false;

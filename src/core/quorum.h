@@ -9,6 +9,7 @@
 #ifndef CORE_QUORUM_H
 #define CORE_QUORUM_H
 
+#include "base/token.h"
 #include "core/node.h"
 #include "core/request.h"
 
@@ -21,6 +22,8 @@ struct policy {
 	usec node_timeout; /* longest wait for one node: connect plus answer */
 	usec wait; /* how long to go on trying; 0: one attempt; NEVER: no limit */
 	usec guard; /* EXPIRING comes this long before the validity ends */
+	bool is_fair; /* never before others who wait */
+	int order[NODES_MAX]; /* of the nodes, for those who wait for this key: all agree on it */
 };
 
 /* More than half of the nodes *configured*, whoever happens to answer. */
@@ -60,7 +63,7 @@ enum loss {
 
 enum event_kind {
 	EV_START, /* begin */
-	EV_LINK_UP, /* the connection to a node stands */
+	EV_LINK_UP, /* the connection to a node, or the seat's, stands */
 	EV_LINK_DOWN, /* it could not be made, or broke; answer says why */
 	EV_REPLY, /* the answer to the oldest unanswered request on that connection */
 	EV_TIME, /* nothing happened but time */
@@ -72,7 +75,8 @@ struct event {
 	enum event_kind kind;
 	usec now; /* read before this event is acted on; never goes back */
 	uint64_t random; /* fresh random bits */
-	int node; /* LINK_*, REPLY */
+	const char *token; /* the current one */
+	int node; /* LINK_*, REPLY; policy.nodes: the seat */
 	enum op op; /* REPLY: the request that is answered, */
 	uint32_t round; /* and the round it was sent for */
 	const struct answer *answer; /* LINK_DOWN, REPLY */
@@ -88,13 +92,14 @@ enum action_kind {
 
 struct action {
 	enum action_kind kind;
-	int node;
+	int node; /* policy.nodes: the seat */
+	int line; /* OPEN for the seat: the node it leads to */
 	enum op op;
 	uint32_t round;
 };
 
-/* At most one close, one open and one send for each node in a step. */
-#define ACTIONS_MAX (3 * NODES_MAX)
+/* At most one close, one open and one send for each node, and for the seat, in a step. */
+#define ACTIONS_MAX (3 * (NODES_MAX + 1))
 
 struct update {
 	bool new_token; /* make a new token before the first of the actions */
@@ -137,6 +142,26 @@ struct member {
 	char run_id[RUN_ID_MAX];
 };
 
+/*
+ * A place in the line of those who wait for the key: a connection of its own, on which the line
+ * node wakes one after the other (OP_WAIT). The nodes are in one order for all clients, another for
+ * each key: the line is at the first that answers. It is a hint: whoever is not woken asks all the
+ * same when the key should be free, and keeps the place meanwhile.
+ */
+struct seat {
+	enum link link;
+	int node; /* the line */
+	usec due; /* connecting, and joining, must have been done by then */
+	bool joins; /* OP_JOIN is not answered yet */
+	bool waits; /* OP_WAIT is not */
+	bool was_free; /* the key was free when we joined: that was worth an attempt */
+	uint32_t tried; /* the last round in which it was opened */
+	bool is_refused; /* this user may not wait; why is in trouble */
+	struct answer trouble;
+	bool is_woken; /* it is our turn, and we have not tried yet */
+	char turn[TOKEN_ID_LEN + 1]; /* what it was woken with, the last time; "": never */
+};
+
 struct quorum {
 	struct policy policy;
 	enum quorum_state state;
@@ -158,9 +183,18 @@ struct quorum {
 	usec release_until;
 	usec leave_for; /* the last word to the nodes: 0 deletes the key, else it is the key's rest
 			 */
+	usec asked_at; /* when this attempt's first request was sent */
+	usec insist_at; /* of the next request to those that refused; 0: none */
+	int insisted; /* how often, in this attempt */
+	bool used_turn; /* this attempt was made because it was our turn */
+	int tries; /* attempts in a row that failed without having been woken */
+	int line; /* asked first, and alone, in this attempt; -1: all were asked at once */
+	usec shed_at; /* from then on the links for votes are closed while waiting */
+	bool is_awaited; /* the nodes said: others wait for the key */
 	bool asking; /* an extension round is undecided */
 	bool denied; /* the last extension round was a majority of NO */
 
+	struct seat seat;
 	struct member member[NODES_MAX];
 };
 
@@ -169,7 +203,7 @@ void quorum_init(struct quorum *q, const struct policy *policy);
 /* One event in; what to do about it out. */
 void quorum_step(struct quorum *q, const struct event *ev, struct update *up);
 
-/* Between two attempts: the votes of the last one can be told about. */
+/* Between two attempts: the votes of the last one can be told about. The seat may be taken. */
 bool quorum_is_pausing(const struct quorum *q);
 
 /* HELD, and no extension is under way: when the next one is due. */

@@ -3,7 +3,6 @@
 #include "base/text.h"
 #include "base/token.h"
 
-#include <ctype.h>
 #include <string.h>
 
 struct line {
@@ -26,20 +25,9 @@ static void add_quoted(struct line *l, const char *text)
 	add(l, "'%s'", text_escape(shown, sizeof(shown), text, strlen(text)));
 }
 
-/* Our own values are ID:owner; every library has a format of its own. */
-static bool is_ours(const struct answer *a)
-{
-	if (a->text_len <= TOKEN_ID_LEN || a->text[TOKEN_ID_LEN] != ':')
-		return false;
-	for (int i = 0; i < TOKEN_ID_LEN; i++)
-		if (!isxdigit((unsigned char)a->text[i]))
-			return false;
-	return true;
-}
-
 static void add_owner(struct line *l, const struct answer *a)
 {
-	size_t skip = is_ours(a) ? TOKEN_ID_LEN + 1 : 0;
+	size_t skip = token_is_ours(a->text, a->text_len) ? TOKEN_ID_LEN + 1 : 0;
 	char shown[ANSWER_TEXT_MAX];
 
 	/* Of a value in another program's format, enough to recognise it. */
@@ -81,7 +69,8 @@ static const struct answer *find_holder(const struct quorum *q, int *nodes, usec
 	return best;
 }
 
-static void add_holder(struct line *l, const struct quorum *q)
+/* Its time left is counted down from when it was asked for, `age` ago. */
+static void add_holder(struct line *l, const struct quorum *q, usec age)
 {
 	char left[DURATION_TEXT_MAX];
 	usec pttl = 0;
@@ -92,22 +81,30 @@ static void add_holder(struct line *l, const struct quorum *q)
 		add(l, "held by somebody else");
 		return;
 	}
+	if (holder->is_reserved) {
+		add(l, "about to be taken by the next in line");
+		return;
+	}
 	add(l, "held by ");
 	add_owner(l, holder);
-	add(l, " on %d of %d node%s, ", nodes, q->policy.nodes, q->policy.nodes > 1 ? "s" : "");
+	/* Maybe only the line was asked. */
+	if (nodes >= policy_quorum(&q->policy) || quorum_count(q, VOTE_NONE) == 0)
+		add(l, " on %d of %d node%s", nodes, q->policy.nodes,
+			q->policy.nodes > 1 ? "s" : "");
+	add(l, ", ");
 	if (pttl == NEVER)
 		add(l, "with no expiry");
 	else
-		add(l, "%s left", duration_format(left, pttl));
+		add(l, "%s left", duration_format(left, pttl - usec_min(pttl, age)));
 }
 
-const char *report_holder(char dst[REPORT_MAX], const struct quorum *q, const char *key)
+const char *report_holder(char dst[REPORT_MAX], const struct quorum *q, const char *key, usec now)
 {
 	struct line l = line(dst);
 
 	add_quoted(&l, key);
 	add(&l, " is ");
-	add_holder(&l, q);
+	add_holder(&l, q, now - q->round_at);
 	return dst;
 }
 
@@ -162,6 +159,18 @@ static void add_troubles(struct line *l, const struct quorum *q, const struct no
 	}
 }
 
+const char *report_no_seat(char dst[REPORT_MAX], const struct quorum *q,
+	const struct node_list *nodes, const char *key)
+{
+	struct line l = line(dst);
+
+	add(&l, "no waiting in line for ");
+	add_quoted(&l, key);
+	add(&l, ", only asking again and again: %s ", nodes->node[q->seat.node].label);
+	add_trouble(&l, &q->seat.trouble);
+	return dst;
+}
+
 const char *report_refusal(char dst[REPORT_MAX], const struct quorum *q,
 	const struct node_list *nodes, const char *key)
 {
@@ -173,7 +182,7 @@ const char *report_refusal(char dst[REPORT_MAX], const struct quorum *q,
 	case REFUSAL_BUSY:
 		add_quoted(&l, key);
 		add(&l, " is busy: ");
-		add_holder(&l, q);
+		add_holder(&l, q, 0);
 		break;
 	case REFUSAL_NO_QUORUM:
 		add(&l, "no quorum for ");
@@ -217,7 +226,7 @@ const char *report_loss(char dst[REPORT_MAX], const struct quorum *q, const stru
 	add_quoted(&l, key);
 	if (q->loss == LOSS_DENIED && foreign > 0) {
 		add(&l, ": now ");
-		add_holder(&l, q);
+		add_holder(&l, q, 0);
 		if (gone > 0)
 			add(&l, "; gone from %d", gone);
 	} else if (q->loss == LOSS_DENIED) {
@@ -268,7 +277,10 @@ static const char *op_words(enum op op)
 		[OP_EXTEND] = "extend",
 		[OP_HEAL] = "put back",
 		[OP_RELEASE] = "release",
+		[OP_HAND_OVER] = "release",
 		[OP_LEAVE] = "leave",
+		[OP_JOIN] = "join",
+		[OP_WAIT] = "wait",
 	};
 
 	return words[op];

@@ -10,7 +10,11 @@
 #define REPORT_MAX 3600
 
 /* "'nightly' is held by alice@web1:42 backup on 3 of 5 nodes, 27s left" */
-const char *report_holder(char dst[REPORT_MAX], const struct quorum *q, const char *key);
+const char *report_holder(char dst[REPORT_MAX], const struct quorum *q, const char *key, usec now);
+
+/* Why nobody wakes us. */
+const char *report_no_seat(char dst[REPORT_MAX], const struct quorum *q,
+	const struct node_list *nodes, const char *key);
 
 /* Why the lock was not obtained: busy, no quorum with each node's trouble, ... */
 const char *report_refusal(char dst[REPORT_MAX], const struct quorum *q,

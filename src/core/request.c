@@ -8,8 +8,9 @@
 #include <string.h>
 
 /*
- * Every script answers {code, pttl, holder, run_id}: code 1 yes, 0 somebody else's, -1 gone.
- * `look` reads the key; a key of another type (Redisson keeps a hash) is somebody else's.
+ * Every script answers {code, pttl, text, run_id, awaited}: code 1 yes, 0 somebody else's, -1 gone,
+ * 2 free, but another one's turn. `look` reads the key; a key of another type (Redisson keeps a
+ * hash) is somebody else's.
  */
 #define SCRIPT_LOOK \
 	"local v=redis.pcall('GET',KEYS[1]) " \
@@ -17,38 +18,101 @@
 	"if not string.find(v.err,'WRONGTYPE',1,true) then return v end " \
 	"v='('..redis.call('TYPE',KEYS[1]).ok..')' end " \
 	"local function other() " \
-	"return {0,redis.call('PTTL',KEYS[1]),string.sub(v,1,300),''} end "
+	"return {0,redis.call('PTTL',KEYS[1]),string.sub(v,1,300),'',0} end "
 
 /* Which life of which server this is. */
 #define SCRIPT_ID \
 	"local id=redis.pcall('INFO','server') " \
 	"id=type(id)=='string' and string.match(id,'run_id:(%x+)') or '' "
 
-static const char script_acquire[] =
-	SCRIPT_LOOK "local id=redis.pcall('INFO','server') "
-		    "id=type(id)=='string' and string.match(id,'run_id:(%x+)') or '' "
-		    "if v and v~=ARGV[1] then local o=other() o[4]=id return o end "
-		    "redis.call('SET',KEYS[1],ARGV[1],'PX',ARGV[2]) "
-		    "return {1,tonumber(ARGV[2]),'',id}";
+/*
+ * What is kept beside the key for those who wait; all of it expires. LINE: somebody waits at this
+ * node. WAKE: a list that they block on, and Redis serves them in order of arrival; its only
+ * element is the turn. TURN: whose turn it is while the key is free; but where WAKE has it still,
+ * nobody was there to be woken. A user may have no right to any of it: then redis.pcall says so,
+ * and nobody is woken.
+ */
+#define SCRIPT_LINE \
+	"local line='redlock:line:{'..KEYS[1]..'}' " \
+	"local turn='redlock:turn:{'..KEYS[1]..'}' " \
+	"local wake='redlock:wake:{'..KEYS[1]..'}' " \
+	"local function awaited() return redis.pcall('EXISTS',line)==1 end "
 
-static const char script_extend[] = SCRIPT_LOOK SCRIPT_ID "if not v then return {-1,0,'',''} end "
-							  "if v~=ARGV[1] then return other() end "
-							  "redis.call('PEXPIRE',KEYS[1],ARGV[2]) "
-							  "return {1,tonumber(ARGV[2]),'',id}";
+#define SCRIPT_WAKE \
+	"local function pass(ms,here) local id=string.sub(ARGV[1],1,40) " \
+	"redis.pcall('SET',turn,id,'PX',ms) " \
+	"if here then redis.pcall('DEL',wake) redis.pcall('RPUSH',wake,id) " \
+	"redis.pcall('PEXPIRE',wake,ms) end end "
+_Static_assert(TOKEN_ID_LEN == 40, "scripts have it as a number");
+
+static const char script_acquire[] = SCRIPT_LOOK SCRIPT_ID SCRIPT_LINE SCRIPT_WAKE
+	"if v and v~=ARGV[1] then local o=other() o[4]=id "
+	/* who is refused goes on waiting: that is known for as long as it may take */
+	"if string.find(ARGV[4],'w',1,true) and o[2]>0 then local p=redis.pcall('PTTL',line) "
+	"if type(p)=='number' and p>=0 and p<o[2]+1000 then "
+	"redis.pcall('PEXPIRE',line,o[2]+1000) end end "
+	"return o end "
+	"local w=awaited() "
+	"if not v then local t=redis.pcall('GET',turn) "
+	"if type(t)=='string' and t~=ARGV[3] and redis.pcall('EXISTS',wake)==0 then "
+	"return {2,redis.call('PTTL',turn),'',id,w and 1 or 0} end "
+	"if w and not t and ARGV[3]=='' and string.find(ARGV[4],'f',1,true) then "
+	"pass(ARGV[5],true) return {2,tonumber(ARGV[5]),'',id,1} end "
+	"redis.call('SET',KEYS[1],ARGV[1],'PX',ARGV[2]) "
+	/* a turn that nobody came for tells who waits here: nobody */
+	"if type(t)=='string' then redis.pcall('DEL',turn,wake) "
+	"if t~=ARGV[3] then redis.pcall('DEL',line) "
+	"redis.call('SET',KEYS[1],ARGV[1],'PX',ARGV[2]) "
+	"return {1,tonumber(ARGV[2]),t,id,0} end end "
+	"else redis.call('PEXPIRE',KEYS[1],ARGV[2]) end "
+	"return {1,tonumber(ARGV[2]),'',id,w and 1 or 0}";
+
+static const char script_extend[] =
+	SCRIPT_LOOK SCRIPT_ID SCRIPT_LINE "if not v then return {-1,0,'','',0} end "
+					  "if v~=ARGV[1] then return other() end "
+					  "redis.call('PEXPIRE',KEYS[1],ARGV[2]) "
+					  "return {1,tonumber(ARGV[2]),'',id,awaited() and 1 or 0}";
 
 /* The owner's name stays, so that waiters are told whose it was; the id goes, so that a nested run
  * that outlived the holder does not take the lock for held. */
-_Static_assert(TOKEN_ID_LEN == 40, "script_leave has it as a number");
 static const char script_leave[] =
-	SCRIPT_LOOK "if not v then return {-1,0,'',''} end "
+	SCRIPT_LOOK "if not v then return {-1,0,'','',0} end "
 		    "if v~=ARGV[1] then return other() end "
 		    "redis.call('SET',KEYS[1],string.rep('0',40)..string.sub(v,41),'PX',ARGV[2]) "
-		    "return {1,tonumber(ARGV[2]),'',''}";
+		    "return {1,tonumber(ARGV[2]),'','',0}";
 
-static const char script_release[] = SCRIPT_LOOK "if not v then return {-1,0,'',''} end "
+static const char script_release[] = SCRIPT_LOOK "if not v then return {-1,0,'','',0} end "
 						 "if v~=ARGV[1] then return other() end "
 						 "redis.call('DEL',KEYS[1]) "
-						 "return {1,0,'',''}";
+						 "return {1,0,'','',0}";
+
+/* Also when the key is gone already: nobody else wakes those who wait. */
+static const char script_hand_over[] =
+	SCRIPT_LOOK SCRIPT_LINE SCRIPT_WAKE "if v and v~=ARGV[1] then return other() end "
+					    "if v then redis.call('DEL',KEYS[1]) end "
+					    "local w=awaited() "
+					    "if w or ARGV[4]~='' then pass(ARGV[2],w) end "
+					    "return {v and 1 or -1,0,'','',0}";
+
+/*
+ * WAIT follows in the same packet, so who has joined is blocked already when others are served. If
+ * the key is free and its turn lies here, nobody else is: WAIT will take it, and nobody is left to
+ * be known to wait. Else we are known to, for as long as it can take until we ask again. A turn
+ * that was kept for somebody, when nobody is known to wait, is ours.
+ */
+static const char script_join[] = SCRIPT_LOOK SCRIPT_LINE
+	"local p=v and redis.call('PTTL',KEYS[1]) or 0 "
+	"if not v and redis.pcall('EXISTS',wake)==1 then "
+	"redis.pcall('DEL',line) return {0,0,'','',0} end "
+	"local keep=math.max(p,tonumber(ARGV[2]))+1000 "
+	"local k=redis.pcall('PTTL',line) if type(k)=='table' then return k end "
+	"local first=k<0 "
+	"if k<keep then k=redis.pcall('SET',line,'1','PX',keep) "
+	"if k.err then return k end end "
+	"if v then return {0,p,string.sub(v,1,300),'',1} end "
+	"local t=redis.pcall('GET',turn) t=type(t)=='string' and t or '' "
+	"if first or t=='' then return {1,0,t,'',1} end "
+	"return {2,redis.call('PTTL',turn),'','',1}";
 
 static const char *script_of(enum op op)
 {
@@ -57,7 +121,9 @@ static const char *script_of(enum op op)
 		[OP_HEAL] = script_acquire,
 		[OP_EXTEND] = script_extend,
 		[OP_RELEASE] = script_release,
+		[OP_HAND_OVER] = script_hand_over,
 		[OP_LEAVE] = script_leave,
+		[OP_JOIN] = script_join,
 	};
 
 	return scripts[op];
@@ -70,16 +136,29 @@ static void add(struct request *r, const char *arg)
 	r->len[r->argc++] = strlen(arg);
 }
 
-void request_build(struct request *r, enum op op, const char *key, const char *token, usec ttl)
+void request_build(struct request *r, const struct wish *wish)
 {
 	r->argc = 0;
-	snprintf(r->ttl, sizeof(r->ttl), "%" PRId64, ttl / USEC_MSEC);
+	if (wish->op == OP_WAIT) {
+		snprintf(r->wake, sizeof(r->wake), "redlock:wake:{%s}", wish->key);
+		add(r, "BLPOP");
+		add(r, r->wake);
+		add(r, "0");
+		return;
+	}
+	snprintf(r->time, sizeof(r->time), "%" PRId64, wish->time / USEC_MSEC);
+	snprintf(r->turn_time, sizeof(r->turn_time), "%" PRId64, wish->turn_time / USEC_MSEC);
+	snprintf(r->flags, sizeof(r->flags), "%s%s%s", wish->is_awaited ? "a" : "",
+		wish->is_waiting ? "w" : "", wish->is_fair ? "f" : "");
 	add(r, "EVAL");
-	add(r, script_of(op));
+	add(r, script_of(wish->op));
 	add(r, "1");
-	add(r, key);
-	add(r, token);
-	add(r, r->ttl);
+	add(r, wish->key);
+	add(r, wish->token);
+	add(r, r->time);
+	add(r, wish->turn ? wish->turn : "");
+	add(r, r->flags);
+	add(r, r->turn_time);
 }
 
 struct answer answer_absent(enum reason reason, const char *detail)
@@ -155,7 +234,21 @@ static enum reason classify(const char *text)
 	return REASON_SERVER;
 }
 
-struct answer answer_read(const struct reply *reply)
+/* {list, element}: woken; the element is our turn. */
+static struct answer read_wake(const struct reply *reply)
+{
+	const struct reply_item *turn = &reply->item[1];
+	struct answer a = {.vote = VOTE_YES};
+
+	if (!reply->is_array || reply->count != 2 || reply->item[0].type != REPLY_STRING ||
+		turn->type != REPLY_STRING)
+		return answer_absent(REASON_GARBAGE, NULL);
+	a.text_len = turn->len;
+	memcpy(a.text, turn->text, turn->len + 1);
+	return a;
+}
+
+struct answer answer_read(enum op op, const struct reply *reply)
 {
 	const struct reply_item *item = reply->item;
 	struct answer a = {.vote = VOTE_NONE};
@@ -163,13 +256,20 @@ struct answer answer_read(const struct reply *reply)
 
 	if (!reply->is_array && reply->count == 1 && item[0].type == REPLY_ERROR)
 		return answer_absent(classify(item[0].text), item[0].text);
-	if (!reply->is_array || reply->count != 4 || item[0].type != REPLY_INTEGER ||
+	if (op == OP_WAIT)
+		return read_wake(reply);
+	if (!reply->is_array || reply->count != 5 || item[0].type != REPLY_INTEGER ||
 		item[1].type != REPLY_INTEGER || item[2].type != REPLY_STRING ||
-		item[3].type != REPLY_STRING || item[3].len >= sizeof(a.run_id))
+		item[3].type != REPLY_STRING || item[3].len >= sizeof(a.run_id) ||
+		item[4].type != REPLY_INTEGER)
 		return answer_absent(REASON_GARBAGE, NULL);
 	switch (item[0].integer) {
 	case 1:
 		a.vote = VOTE_YES;
+		break;
+	case 2:
+		a.is_reserved = true;
+		a.vote = VOTE_FOREIGN;
 		break;
 	case 0:
 		a.vote = VOTE_FOREIGN;
@@ -185,5 +285,6 @@ struct answer answer_read(const struct reply *reply)
 	a.text_len = item[2].len;
 	memcpy(a.text, item[2].text, item[2].len + 1);
 	memcpy(a.run_id, item[3].text, item[3].len + 1);
+	a.is_awaited = item[4].integer == 1;
 	return a;
 }

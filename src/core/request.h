@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,13 +12,19 @@ enum op {
 	OP_ACQUIRE, /* take the key if it is free */
 	OP_EXTEND, /* a new TTL if the key is still ours; touches nothing otherwise */
 	OP_HEAL, /* OP_ACQUIRE for a node that lost our key; its answer is never a vote */
-	OP_RELEASE, /* delete the key if it is ours */
+	OP_RELEASE, /* delete the key if it is ours, without a word to anybody: a failed attempt's
+		     */
+	OP_HAND_OVER, /* the same, and wake the first in line: it is its turn now */
 	OP_LEAVE, /* OP_EXTEND as the last word: nobody will release it, it ends by itself */
+	OP_JOIN, /* be known to wait; WAIT follows at once. YES: the key is free, and no one's turn
+		  */
+	OP_WAIT, /* be woken, one after the other; blocks the connection until then */
+	OPS,
 };
 
 enum vote {
 	VOTE_NONE, /* not asked, or not answered yet */
-	VOTE_YES, /* done */
+	VOTE_YES, /* done; JOIN: nobody is in the way; WAIT: woken */
 	VOTE_GONE, /* no such key */
 	VOTE_FOREIGN, /* the key is somebody else's */
 	VOTE_ABSENT, /* no clean answer: never a vote, and never "busy" */
@@ -48,6 +55,7 @@ enum reason {
 	REASON_TOO_LONG,
 };
 
+#define REQUEST_KEY_MAX 4096
 #define ANSWER_TEXT_MAX 320
 #define RUN_ID_MAX 41
 
@@ -56,8 +64,11 @@ struct answer {
 	enum reason reason; /* VOTE_ABSENT only */
 	usec pttl; /* time left of the key as the node sees it; NEVER: no expiry */
 	size_t text_len;
-	char text[ANSWER_TEXT_MAX]; /* FOREIGN: the holder's value, raw; ABSENT: detail, raw */
+	char text[ANSWER_TEXT_MAX]; /* FOREIGN: the holder's value, raw; ABSENT: detail, raw; YES:
+				       the turn that is ours now, if any */
 	char run_id[RUN_ID_MAX]; /* which life of which server answered; "" if it does not say */
+	bool is_reserved; /* FOREIGN: the key is free, but it is another one's turn */
+	bool is_awaited; /* others wait for the key at this node */
 };
 
 /* An answer that is no answer; detail may be NULL. */
@@ -66,16 +77,32 @@ struct answer answer_absent(enum reason reason, const char *detail);
 /* A few words, such as "refused the connection", without detail. */
 const char *reason_words(enum reason reason);
 
+/* What is to be said to a node. All of it must outlive what is made of it. */
+struct wish {
+	enum op op;
+	const char *key;
+	const char *token;
+	usec time; /* the key's TTL; HAND_OVER: how long the turn is kept for whoever is woken */
+	usec turn_time; /* ACQUIRE with is_fair: the same */
+	const char *turn; /* ACQUIRE: what we were woken with; "": nothing */
+	bool is_awaited; /* HAND_OVER: others wait, maybe at another node: keep their turn here too
+			  */
+	bool is_waiting; /* ACQUIRE: we have a place in the line, and keep it when refused */
+	bool is_fair; /* ACQUIRE: not before others who wait, woken or not */
+};
+
 /* The parts of a command. They point into what request_build() was given and into *r. */
 struct request {
 	int argc;
-	const char *argv[8];
-	size_t len[8];
-	char ttl[24];
+	const char *argv[9];
+	size_t len[9];
+	char time[24], turn_time[24], flags[4];
+	char wake[REQUEST_KEY_MAX + 24];
 };
 
-/* Fills *r for one script call. Every script is idempotent under one token. */
-void request_build(struct request *r, enum op op, const char *key, const char *token, usec ttl);
+/* Fills *r. Every script is idempotent under one token. The key has REQUEST_KEY_MAX bytes at most.
+ */
+void request_build(struct request *r, const struct wish *wish);
 
 /* A reply as the protocol gives it, one level deep. */
 enum reply_type {
@@ -101,7 +128,7 @@ struct reply {
 	struct reply_item item[REPLY_ITEMS_MAX];
 };
 
-/* What a reply to one of our scripts means. Whatever is not exactly such an answer is ABSENT. */
-struct answer answer_read(const struct reply *reply);
+/* What the reply to a request means. Whatever is not exactly an answer to it is ABSENT. */
+struct answer answer_read(enum op op, const struct reply *reply);
 
 #endif

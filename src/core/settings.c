@@ -77,9 +77,9 @@ int settings_finish(struct settings *s, struct err *e)
 	}
 	if (!*s->key)
 		return err_set(e, ERR_USAGE, "the key is empty");
-	if (strlen(s->key) > KEY_MAX)
+	if (strlen(s->key) > REQUEST_KEY_MAX)
 		return err_set(e, ERR_USAGE, "the key has %zu bytes; at most %d are allowed",
-			strlen(s->key), KEY_MAX);
+			strlen(s->key), REQUEST_KEY_MAX);
 	if (s->owner && strlen(s->owner) >= OWNER_MAX)
 		return err_set(e, ERR_USAGE, "--owner has %zu bytes; at most %d are allowed",
 			strlen(s->owner), OWNER_MAX - 1);
@@ -100,18 +100,37 @@ struct leash_policy settings_leash(const struct settings *s)
 	};
 }
 
+/* Rendezvous hashing (Thaler, Ravishankar 1996): all who name the nodes alike have one order for
+ * one key, and keys are spread over the nodes. */
+static void order_nodes(const struct settings *s, int order[NODES_MAX])
+{
+	uint64_t key = text_hash(0, s->key), rank[NODES_MAX];
+
+	for (int i = 0; i < s->nodes.count; i++) {
+		int at = i;
+
+		rank[i] = text_hash(key, s->nodes.node[i].label);
+		for (; at > 0 && rank[order[at - 1]] > rank[i]; at--)
+			order[at] = order[at - 1];
+		order[at] = i;
+	}
+}
+
 struct policy settings_policy(const struct settings *s)
 {
 	struct leash_policy leash = settings_leash(s);
-
-	return (struct policy){
+	struct policy policy = {
 		.nodes = s->nodes.count,
 		.ttl = s->ttl,
 		.drift = drift(s),
 		.node_timeout = s->node_timeout,
 		.wait = s->wait,
 		.guard = leash_guard(&leash),
+		.is_fair = s->fair > 0,
 	};
+
+	order_nodes(s, policy.order);
+	return policy;
 }
 
 void settings_owner(

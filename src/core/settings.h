@@ -6,7 +6,6 @@
 #include "core/node.h"
 #include "core/quorum.h"
 
-#define KEY_MAX 4096
 #define DEFAULT_NODES "redis://127.0.0.1:6379"
 
 /* Not given: the value depends on others, see settings_finish(). */
@@ -26,6 +25,7 @@ struct settings {
 	long on_lost; /* a signal; 0: only warn */
 	usec max_run; /* NEVER: none */
 	usec min_hold; /* 0: none */
+	long fair;
 	long reentrant;
 	long wait_descendants;
 	long verbose;

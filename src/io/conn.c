@@ -306,18 +306,20 @@ static void flush(struct conn *c)
 	c->out_len = c->out_sent = 0;
 }
 
-void conn_send(struct conn *c, enum op op, uint32_t round, const char *key, const char *token,
-	usec ttl, usec now)
+void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now)
 {
 	struct request r;
 
-	request_build(&r, op, key, token, ttl);
+	request_build(&r, wish);
 	if (c->pending_count == CONN_PENDING_MAX || !append(c, &r)) {
 		fail(c, REASON_CLOSED, strerror(ENOMEM));
 		return;
 	}
-	c->pending[c->pending_count++] = (struct pending){.op = op, .round = round, .sent_at = now};
-	flush(c);
+	c->pending[c->pending_count++] =
+		(struct pending){.op = wish->op, .round = round, .sent_at = now};
+	/* What belongs together goes in one packet. */
+	if (wish->op != OP_JOIN)
+		flush(c);
 }
 
 short conn_wants(const struct conn *c)
@@ -392,7 +394,7 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct answer *ans
 			return false;
 		}
 		if (c->pending_count == 0) {
-			struct answer said = answer_read(&c->reply);
+			struct answer said = answer_read(OP_RELEASE, &c->reply);
 
 			fail(c, REASON_GARBAGE, NULL);
 			if (is_farewell(&c->reply))
@@ -403,14 +405,14 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct answer *ans
 		shift(c);
 		if (request->is_handshake) {
 			if (c->reply.is_array || c->reply.item[0].type != REPLY_STATUS)
-				c->refused = answer_read(&c->reply);
+				c->refused = answer_read(OP_RELEASE, &c->reply);
 			continue;
 		}
-		*answer = answer_read(&c->reply);
+		*answer = answer_read(request->op, &c->reply);
 		/* Without its SELECT, the script ran in another database: no such answer counts,
 		 * but that of a release, which ran there as well. */
 		if (c->refused.vote == VOTE_ABSENT && request->op != OP_RELEASE &&
-			request->op != OP_LEAVE)
+			request->op != OP_HAND_OVER && request->op != OP_LEAVE)
 			*answer = c->refused;
 		return true;
 	}

@@ -56,8 +56,7 @@ void conn_open(struct conn *c);
 
 /* Puts one request behind those before it and writes what the socket takes. c must be UP; it may be
  * DOWN afterwards. */
-void conn_send(struct conn *c, enum op op, uint32_t round, const char *key, const char *token,
-	usec ttl, usec now);
+void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now);
 
 /* What to poll for; 0 when down. */
 short conn_wants(const struct conn *c);

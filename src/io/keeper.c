@@ -35,8 +35,8 @@ static void tell_answer(struct keeper *k)
 
 	if (ev->kind == EV_REPLY)
 		tell(k, NOTE_LOG,
-			report_answer(text, &k->nodes->node[ev->node], ev->op, ev->answer,
-				k->session->pool.took));
+			report_answer(text, k->session->pool.conn[ev->node].node, ev->op,
+				ev->answer, k->session->pool.took));
 }
 
 /* Orders add up in an eventfd: any number to extend, one to stop. */

@@ -15,14 +15,22 @@ int pool_init(struct pool *p, const struct node_list *nodes, usec timeout, struc
 	p->alarm = alarm_open(e);
 	if (p->alarm < 0)
 		return -1;
-	p->count = nodes->count;
+	p->count = nodes->count + 1;
+	p->nodes = nodes;
 	p->next = 0;
 	resolve_nodes(nodes, timeout, p->addresses);
 	for (int i = 0; i < p->count; i++) {
+		int node = i < nodes->count ? i : 0;
+
 		p->told[i] = CONN_DOWN;
-		conn_init(&p->conn[i], &nodes->node[i], &p->addresses[i]);
+		conn_init(&p->conn[i], &nodes->node[node], &p->addresses[node]);
 	}
 	return 0;
+}
+
+void pool_lead(struct pool *p, int seat, int node)
+{
+	conn_init(&p->conn[seat], &p->nodes->node[node], &p->addresses[node]);
 }
 
 void pool_open(struct pool *p, int node)
@@ -83,7 +91,7 @@ static bool event_is_here(struct pool *p, struct event *ev)
 
 static void wait_and_handle(struct pool *p, usec until, int wake_fd)
 {
-	struct pollfd fds[NODES_MAX + 2];
+	struct pollfd fds[NODES_MAX + 3];
 	struct timespec ts, *timeout = NULL;
 	int n;
 

@@ -6,10 +6,11 @@
 #include "io/conn.h"
 
 struct pool {
-	int count;
+	int count; /* of the nodes, and one more: the seat */
+	const struct node_list *nodes;
 	struct addresses addresses[NODES_MAX];
-	struct conn conn[NODES_MAX];
-	enum conn_state told[NODES_MAX]; /* the state that the last event about it told */
+	struct conn conn[NODES_MAX + 1];
+	enum conn_state told[NODES_MAX + 1]; /* the state that the last event about it told */
 	int alarm; /* for long waits */
 	int next; /* the node to look at first: nobody starves */
 	struct answer answer; /* what the last event points to */
@@ -20,6 +21,9 @@ struct pool {
 /* Resolves names within `timeout`. The list must outlive the pool. Returns -1 with *e (ERR_SYSTEM).
  */
 int pool_init(struct pool *p, const struct node_list *nodes, usec timeout, struct err *e);
+
+/* Where the seat leads to when it is opened. */
+void pool_lead(struct pool *p, int seat, int node);
 
 void pool_open(struct pool *p, int node);
 void pool_drop(struct pool *p, int node);

@@ -8,13 +8,36 @@ static const char *token_for(struct session *s, const struct action *a)
 {
 	char *sent = s->sent_token[a->node];
 
+	if (a->node == s->quorum.policy.nodes) /* the seat asks for nothing */
+		return s->token;
 	/* A release goes by the token that this node was given: with an earlier attempt's debt,
 	 * that is not the current one. */
-	if (a->op == OP_RELEASE)
+	if (a->op == OP_RELEASE || a->op == OP_HAND_OVER)
 		return sent;
 	if (a->op != OP_EXTEND)
 		memcpy(sent, s->token, sizeof(s->token));
 	return s->token;
+}
+
+static struct wish wish_for(struct session *s, const struct action *a)
+{
+	const struct quorum *q = &s->quorum;
+
+	return (struct wish){
+		.op = a->op,
+		.key = s->key,
+		.token = token_for(s, a),
+		.time = a->op == OP_LEAVE       ? q->leave_for
+			: a->op == OP_HAND_OVER ? q->policy.node_timeout
+						: q->policy.ttl,
+		.turn_time = q->policy.node_timeout,
+		/* Whoever is fair asks with a turn only while it is its own. */
+		.turn = a->op == OP_ACQUIRE && (!q->policy.is_fair || q->used_turn) ? q->seat.turn
+										    : "",
+		.is_awaited = a->op == OP_HAND_OVER && q->is_awaited,
+		.is_waiting = a->op == OP_ACQUIRE && q->seat.waits,
+		.is_fair = a->op == OP_ACQUIRE && q->policy.is_fair,
+	};
 }
 
 static void perform(struct session *s, const struct update *up, usec now)
@@ -32,6 +55,8 @@ static void perform(struct session *s, const struct update *up, usec now)
 
 		switch (a->kind) {
 		case ACT_OPEN:
+			if (a->node == s->quorum.policy.nodes)
+				pool_lead(&s->pool, a->node, a->line);
 			pool_open(&s->pool, a->node);
 			break;
 		case ACT_CLOSE:
@@ -39,12 +64,11 @@ static void perform(struct session *s, const struct update *up, usec now)
 			break;
 		case ACT_SEND:
 			/* A connection that broke in this very moment tells so by itself. */
-			if (s->pool.conn[a->node].state == CONN_UP)
-				conn_send(&s->pool.conn[a->node], a->op, a->round, s->key,
-					token_for(s, a),
-					a->op == OP_LEAVE ? s->quorum.leave_for
-							  : s->quorum.policy.ttl,
-					now);
+			if (s->pool.conn[a->node].state == CONN_UP) {
+				struct wish wish = wish_for(s, a);
+
+				conn_send(&s->pool.conn[a->node], &wish, a->round, now);
+			}
 			break;
 		}
 	}
@@ -97,7 +121,8 @@ static uint64_t next_random(struct session *s)
 
 static void nudge(struct session *s, enum event_kind kind, usec leave_for)
 {
-	struct event ev = {.kind = kind, .now = clock_now(), .leave_for = leave_for};
+	struct event ev = {
+		.kind = kind, .now = clock_now(), .token = s->token, .leave_for = leave_for};
 
 	step(s, &ev);
 }
@@ -121,6 +146,7 @@ bool session_turn(struct session *s, usec until, int wake_fd)
 {
 	pool_next(&s->pool, usec_min(until, s->wake_at), wake_fd, &s->event);
 	s->event.random = next_random(s);
+	s->event.token = s->token;
 	step(s, &s->event);
 	return s->pool.woken;
 }

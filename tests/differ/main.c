@@ -16,6 +16,7 @@
 #include <time.h>
 
 #define TOKENS 4
+#define MARKS 3
 #define NO_EXPIRY 0 /* the key is not there */
 #define FOR_EVER INT64_MAX
 
@@ -54,7 +55,7 @@ struct step {
 	const char *token; /* or what is to be there, as our scripts name it */
 	usec ttl;
 	bool lasts; /* without expiry */
-	const char *words[6]; /* what is sent */
+	const char *words[9]; /* what is sent */
 	int count;
 	struct request request;
 	char ttl_text[24];
@@ -69,18 +70,31 @@ static const char *const tokens[TOKENS] = {
 	long_token,
 };
 
+static char turns[TOKENS][TOKEN_ID_LEN + 1];
+
 static void make_long_values(void)
 {
 	memset(too_long, 'x', sizeof(too_long) - 1);
 	memset(long_token, 'y', sizeof(long_token) - 1);
 	memset(long_token, '4', TOKEN_ID_LEN);
+	for (int i = 0; i < TOKENS; i++)
+		memcpy(turns[i], tokens[i], TOKEN_ID_LEN);
 }
 
 static void draw_call(struct step *s)
 {
 	s->is_ours = true;
-	s->op = (enum op)next(OP_LEAVE + 1);
-	request_build(&s->request, s->op, "k", s->token, s->ttl);
+	/* All but the blocking pop. */
+	s->op = (enum op)next(OP_WAIT);
+	request_build(&s->request, &(struct wish){.op = s->op,
+					   .key = "k",
+					   .token = s->token,
+					   .time = s->ttl,
+					   .turn_time = s->ttl,
+					   .turn = next(2) ? "" : turns[next(TOKENS)],
+					   .is_awaited = s->op == OP_HAND_OVER && next(2),
+					   .is_waiting = s->op == OP_ACQUIRE && next(2),
+					   .is_fair = s->op == OP_ACQUIRE && next(3) == 0});
 	s->count = s->request.argc;
 	memcpy(s->words, s->request.argv, sizeof(s->words));
 }
@@ -138,7 +152,32 @@ struct outcome {
 	struct answer answer;
 	char value[TOKEN_MAX];
 	int64_t ends; /* NO_EXPIRY: no key */
+	/* Beside it, for those who wait: line, turn, wake. */
+	char mark[MARKS][TOKEN_ID_LEN + 1];
+	int64_t mark_ends[MARKS];
 };
+
+static void set_mark(struct outcome *o, int i, const struct sim_mark *mark)
+{
+	if (!mark->value[0] || mark->ends < world.now / USEC_MSEC)
+		return;
+	snprintf(o->mark[i], sizeof(o->mark[i]), "%s", mark->value);
+	o->mark_ends[i] = mark->ends;
+}
+
+static bool same_marks(const struct outcome *a, const struct outcome *b)
+{
+	for (int i = 0; i < MARKS; i++)
+		if (strcmp(a->mark[i], b->mark[i]) != 0 || a->mark_ends[i] != b->mark_ends[i])
+			return false;
+	return true;
+}
+
+static void keep_mark(struct sim_mark *mark, const struct outcome *o, int i)
+{
+	snprintf(mark->value, sizeof(mark->value), "%s", o->mark[i]);
+	mark->ends = o->mark_ends[i];
+}
 
 static struct outcome model(struct sim_node *n, const struct step *s, usec now)
 {
@@ -148,11 +187,14 @@ static struct outcome model(struct sim_node *n, const struct step *s, usec now)
 	world.now = now;
 	if (s->is_ours) {
 		node_serve(n, &s->request, &reply);
-		o.answer = answer_read(&reply);
+		o.answer = answer_read(s->op, &reply);
 	} else {
 		snprintf(n->value, sizeof(n->value), "%s", s->token);
 		n->ends = s->lasts ? FOR_EVER : now / USEC_MSEC + s->ttl / USEC_MSEC;
 	}
+	set_mark(&o, 0, &n->line);
+	set_mark(&o, 1, &n->turn);
+	set_mark(&o, 2, &n->wake);
 	if (node_has_key(n)) {
 		snprintf(o.value, sizeof(o.value), "%s", n->value);
 		o.ends = n->ends;
@@ -181,7 +223,7 @@ static struct outcome real(
 		reply.count = reply.is_array ? (int)r->elements : 1;
 		for (int i = 0; i < reply.count; i++)
 			copy(&reply.item[i], reply.is_array ? r->element[i] : r);
-		o.answer = answer_read(&reply);
+		o.answer = answer_read(s->op, &reply);
 	}
 	if (value->type != REDIS_REPLY_NIL) {
 		snprintf(o.value, sizeof(o.value), "%s",
@@ -200,8 +242,10 @@ static bool agree(const struct outcome *a, const struct outcome *b)
 {
 	return a->answer.vote == b->answer.vote && a->answer.reason == b->answer.reason &&
 	       a->answer.pttl == b->answer.pttl && strcmp(a->answer.text, b->answer.text) == 0 &&
-	       strcmp(a->answer.run_id, b->answer.run_id) == 0 && strcmp(a->value, b->value) == 0 &&
-	       a->ends == b->ends;
+	       strcmp(a->answer.run_id, b->answer.run_id) == 0 &&
+	       a->answer.is_reserved == b->answer.is_reserved &&
+	       a->answer.is_awaited == b->answer.is_awaited && same_marks(a, b) &&
+	       strcmp(a->value, b->value) == 0 && a->ends == b->ends;
 }
 
 static void show(const char *whose, const struct outcome *o)
@@ -209,6 +253,8 @@ static void show(const char *whose, const struct outcome *o)
 	printf("# %s: vote %d, %" PRId64 " us, '%s', id '%s'; then '%s' until %" PRId64 "\n", whose,
 		(int)o->answer.vote, o->answer.pttl, o->answer.text, o->answer.run_id, o->value,
 		o->ends);
+	for (int i = 0; i < MARKS; i++)
+		printf("#   '%s' until %" PRId64 "\n", o->mark[i], o->mark_ends[i]);
 }
 
 static usec time_of(const redisReply *r)
@@ -223,6 +269,12 @@ static bool play(struct sim_node *n, const struct step *s, long *exact)
 	static const char *const multi[] = {"MULTI"}, *const exec[] = {"EXEC"},
 				 *const clock[] = {"TIME"}, *const get[] = {"GET", "k"},
 				 *const end[] = {"PEXPIRETIME", "k"};
+	static const char marks[] =
+		"local r={} for i,k in ipairs({'line','turn','wake'}) do k='redlock:'..k..':{k}' "
+		"r[2*i-1]=k=='redlock:wake:{k}' and redis.call('LINDEX',k,0) or "
+		"k~='redlock:wake:{k}' and redis.call('GET',k) or '' "
+		"r[2*i]=redis.call('PEXPIRETIME',k) end return r";
+	static const char *const look[] = {"EVAL", marks, "0"};
 	struct outcome got, before, after;
 	struct sim_node later = *n;
 	redisReply *r;
@@ -234,15 +286,24 @@ static bool play(struct sim_node *n, const struct step *s, long *exact)
 	queue(s->count, s->words);
 	queue(2, get);
 	queue(2, end);
+	queue(3, look);
 	queue(1, clock);
 	r = command(1, (const char **)(uintptr_t)exec);
-	if (r->type != REDIS_REPLY_ARRAY || r->elements != 5) {
+	if (r->type != REDIS_REPLY_ARRAY || r->elements != 6) {
 		printf("# no transaction: %s\n", r->str);
 		return false;
 	}
 	from = time_of(r->element[0]);
-	to = time_of(r->element[4]);
+	to = time_of(r->element[5]);
 	got = real(s, r->element[1], r->element[2], r->element[3]);
+	for (int i = 0; i < MARKS; i++) {
+		const redisReply *mark = r->element[4]->element[2 * i];
+
+		if (mark->type == REDIS_REPLY_STRING && mark->len > 0)
+			snprintf(got.mark[i], sizeof(got.mark[i]), "%s", mark->str);
+		if (got.mark[i][0])
+			got.mark_ends[i] = r->element[4]->element[2 * i + 1]->integer;
+	}
 	freeReplyObject(r);
 	before = model(n, s, from);
 	after = model(&later, s, to);
@@ -256,6 +317,9 @@ static bool play(struct sim_node *n, const struct step *s, long *exact)
 	if (!ok && from / USEC_MSEC != to / USEC_MSEC) {
 		snprintf(n->value, sizeof(n->value), "%s", got.value);
 		n->ends = got.ends;
+		keep_mark(&n->line, &got, 0);
+		keep_mark(&n->turn, &got, 1);
+		keep_mark(&n->wake, &got, 2);
 		return true;
 	}
 	if (!ok) {
@@ -292,7 +356,8 @@ int main(int argc, char *argv[])
 		fprintf(stderr, "differ: no server at %s\n", argv[1]);
 		return 2;
 	}
-	queue(2, (const char *const[]){"DEL", "k"});
+	queue(5, (const char *const[]){
+			 "DEL", "k", "redlock:line:{k}", "redlock:turn:{k}", "redlock:wake:{k}"});
 	make_long_values();
 	state = strtoull(argv[2], NULL, 10);
 	steps = strtol(argv[3], NULL, 10);

@@ -214,7 +214,7 @@ static void turn(struct client *c)
 		client_wait(c->paused_until);
 	session_turn(s, NEVER, -1);
 	check_random(c, before);
-	for (int i = 0; i < world.nodes && s->event.kind == EV_TIME; i++)
+	for (int i = 0; i <= world.nodes && s->event.kind == EV_TIME; i++)
 		if (s->pool.told[i] == CONN_UP && world.wire[c->id][i].replies > 0)
 			breach("answers", "c%d calls time, with an answer of n%d unread", c->id, i);
 }

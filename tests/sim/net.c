@@ -121,14 +121,20 @@ static usec arrival(const struct wire *w, usec at, usec after)
 
 /* ---- connections, as io/conn.h has them ---- */
 
-static struct wire *wire_of(const struct conn *c)
+static int slot_of(const struct conn *c)
 {
-	return &world.wire[running->id][c->node - world.list.node];
+	return (int)(c - running->session.pool.conn);
 }
 
-static int node_of(const struct conn *c)
+static struct wire *wire_of(const struct conn *c)
 {
-	return (int)(c->node - world.list.node);
+	return &world.wire[running->id][slot_of(c)];
+}
+
+/* Two names of one server lead to one. */
+static struct sim_node *server_of(const struct wire *w)
+{
+	return &world.node[w->node == world.alias ? 0 : w->node];
 }
 
 static void renew(struct wire *w)
@@ -144,43 +150,49 @@ static void renew(struct wire *w)
 
 void conn_init(struct conn *c, const struct node *node, const struct addresses *addresses)
 {
+	struct wire *w = wire_of(c);
+
 	c->node = node;
 	c->addresses = addresses;
 	c->state = CONN_DOWN;
 	c->pending_count = 0;
 	c->fd = -1;
-	renew(wire_of(c));
+	renew(w);
+	w->node = (int)(c->node - world.list.node);
+	/* The seat's way to a node is the same as the others'. */
+	w->rtt = world.wire[running->id][w->node].rtt;
+	w->cut_until = world.wire[running->id][w->node].cut_until;
 }
 
-static bool is_on(const struct message *m, int client, int node)
+static bool is_on(const struct message *m, int client, int slot)
 {
-	return m->script && m->client == client && m->node == node &&
-	       m->wire == world.wire[client][node].id;
+	return m->script && m->client == client && m->slot == slot &&
+	       m->wire == world.wire[client][slot].id;
 }
 
 /* For the client it is over: what is served from now on is late. */
-static void leave(int client, int node)
+static void leave(int client, int slot)
 {
 	for (int i = 0; i < most_messages; i++)
-		if (is_on(&messages[i], client, node) && !messages[i].left_at)
+		if (is_on(&messages[i], client, slot) && !messages[i].left_at)
 			messages[i].left_at = world.now;
 }
 
 /* What was sent and not served yet is lost, or comes late. */
-static void give_up(int client, int node)
+static void give_up(int client, int slot)
 {
-	struct wire *w = &world.wire[client][node];
+	struct wire *w = &world.wire[client][slot];
 
-	leave(client, node);
+	leave(client, slot);
 	for (int i = 0; i < most_messages; i++)
-		if (is_on(&messages[i], client, node))
+		if (is_on(&messages[i], client, slot))
 			messages[i].wire = draw_percent(50) ? 0 : UINT32_MAX;
 	renew(w);
 }
 
 void conn_abort(struct conn *c)
 {
-	give_up(running->id, node_of(c));
+	give_up(running->id, slot_of(c));
 	c->state = CONN_DOWN;
 	c->pending_count = 0;
 }
@@ -210,31 +222,31 @@ void conn_open(struct conn *c)
 	begin_round(w, running->session.quorum.round);
 	w->sent = 0;
 	if (++w->opened > 3)
-		breach("requests", "c%d opened n%d %d times in round %u", running->id, node_of(c),
+		breach("requests", "c%d opened n%d %d times in round %u", running->id, w->node,
 			w->opened, w->round);
 
 	conn_abort(c);
 	c->state = CONN_OPENING;
-	schedule(arrival(w, world.now + 2 * one_way(w), 0), SIM_CONNECTED, running->id, node_of(c),
+	schedule(arrival(w, world.now + 2 * one_way(w), 0), SIM_CONNECTED, running->id, slot_of(c),
 		w->id, NULL);
 }
 
-void net_connected(int client, int node, uint32_t id)
+void net_connected(int client, int slot, uint32_t id)
 {
-	struct wire *w = &world.wire[client][node];
+	struct wire *w = &world.wire[client][slot];
 
 	if (w->id != id)
 		return;
 	/* The kernel of a stopped server accepts as well. */
-	w->is_up = !world.node[node == world.alias ? 0 : node].down;
+	w->is_up = !server_of(w)->down;
 	w->is_broken = !w->is_up;
-	trace("c%d n%d %s", client, node, w->is_up ? "connected" : "refused");
+	trace("c%d n%d %s", client, w->node, w->is_up ? "connected" : "refused");
 	client_go_on(world.client[client]);
 }
 
 static void fail(struct conn *c, enum reason reason)
 {
-	leave(running->id, node_of(c));
+	leave(running->id, slot_of(c));
 	c->trouble = answer_absent(reason, NULL);
 	c->state = CONN_DOWN;
 	c->pending_count = 0;
@@ -260,41 +272,44 @@ short conn_wants(const struct conn *c)
 	return c->state == CONN_DOWN ? 0 : POLLIN;
 }
 
-void conn_send(struct conn *c, enum op op, uint32_t round, const char *key, const char *token,
-	usec ttl, usec now)
+void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now)
 {
 	struct wire *w = wire_of(c);
 	struct message *m = &messages[free_message];
 	int index = free_message;
+	struct wish kept = *wish;
 
 	assert(c->pending_count < CONN_PENDING_MAX && index >= 0);
 	free_message = m->next_free;
 	most_messages = index < most_messages ? most_messages : index + 1;
-	request_build(&m->request, op, key, token, ttl);
+	kept.token = memcpy(m->token, wish->token, strlen(wish->token) + 1);
+	kept.turn = memcpy(m->turn, wish->turn, strlen(wish->turn) + 1);
+	request_build(&m->request, &kept);
 	m->script = m->request.argv[1];
-	memcpy(m->token, token, strlen(token) + 1);
-	memcpy(m->ttl, m->request.ttl, sizeof(m->ttl));
-	m->request.argv[4] = m->token;
-	m->request.argv[5] = m->ttl;
 	m->client = running->id;
-	m->node = node_of(c);
+	m->slot = slot_of(c);
 	m->wire = w->id;
 	m->left_at = 0;
-	m->op = op;
+	m->op = wish->op;
 	m->round = round;
 	m->session = running->sessions;
-	c->pending[c->pending_count++] = (struct pending){.op = op, .round = round, .sent_at = now};
-	/* In each round a node is asked once; before or behind it may be one release, and one more
-	 * when that was not answered cleanly; and a key is put back once. */
+	c->pending[c->pending_count++] =
+		(struct pending){.op = wish->op, .round = round, .sent_at = now};
+	/* In each round a node is asked once, and a few times more if the votes are split; before
+	 * or behind it may be one release, and one more when that was not answered cleanly; and a
+	 * key is put back once. */
 	begin_round(w, round);
-	if (++w->sent > 4)
-		breach("requests", "c%d sent n%d %d requests in round %u", running->id, m->node,
+	if (++w->sent > 7)
+		breach("requests", "c%d sent n%d %d requests in round %u", running->id, w->node,
 			w->sent, round);
 	m->place = ++w->queued;
-	w->serve_at = arrival(w, world.now + one_way(w), w->serve_at);
+	/* What goes in one packet arrives at once. */
+	w->serve_at =
+		wish->op == OP_WAIT ? w->serve_at : arrival(w, world.now + one_way(w), w->serve_at);
 	schedule(w->serve_at, SIM_SERVE, index, 0, 0, NULL);
-	hash_in((uint64_t)round << 32 | (uint64_t)m->client << 16 | (uint64_t)m->node << 8 | op);
-	trace("c%d n%d sends op %d round %u", running->id, m->node, op, round);
+	hash_in((uint64_t)round << 32 | (uint64_t)m->client << 16 | (uint64_t)w->node << 8 |
+		wish->op);
+	trace("c%d n%d sends op %d round %u", running->id, w->node, wish->op, round);
 }
 
 static void discard(struct message *m)
@@ -306,7 +321,7 @@ static void discard(struct message *m)
 
 void net_begin_session(int client)
 {
-	for (int i = 0; i < world.nodes; i++) {
+	for (int i = 0; i < SIM_SLOTS; i++) {
 		world.wire[client][i].yes_round = world.wire[client][i].round = 0;
 		world.wire[client][i].settled_at = 0;
 	}
@@ -336,11 +351,12 @@ static void refuse(struct reply *reply)
  * for the one that makes it a majority. */
 static bool note_yes(const struct message *m, const struct sim_node *n)
 {
-	struct wire *w = &world.wire[m->client][m->node];
+	struct wire *w = &world.wire[m->client][m->slot];
 	struct client *c = world.client[m->client];
 	int before = 0;
 
-	if (m->session != c->sessions || m->op == OP_HEAL || m->op == OP_RELEASE)
+	if (m->session != c->sessions ||
+		(m->op != OP_ACQUIRE && m->op != OP_EXTEND && m->op != OP_LEAVE))
 		return false;
 	if (m->op == OP_LEAVE) {
 		usec lasts = node_key_ends(n) - world.now;
@@ -348,7 +364,7 @@ static bool note_yes(const struct message *m, const struct sim_node *n)
 		/* Or a clock's twentieth, or a grain of Redis's, less or more. */
 		if (lasts < c->leave_for * 9 / 10 - 2 * USEC_MSEC ||
 			lasts > c->leave_for * 11 / 10 + 2 * USEC_MSEC)
-			breach("leave", "c%d's key on n%d lasts %d ms, not %d", m->client, m->node,
+			breach("leave", "c%d's key on n%d lasts %d ms, not %d", m->client, w->node,
 				(int)(lasts / USEC_MSEC), (int)(c->leave_for / USEC_MSEC));
 		return false;
 	}
@@ -374,13 +390,59 @@ static void note_lateness(const struct message *m, struct sim_node *n)
 	}
 }
 
+/* A server does not always know that nobody is there any more: then the wake-up is lost. */
+static bool is_awake(const struct sim_sleeper *sleeper)
+{
+	const struct wire *w = &world.wire[sleeper->client][sleeper->slot];
+
+	return w->id == sleeper->wire && !w->is_broken;
+}
+
+static void fall_asleep(struct sim_node *n, const struct message *m)
+{
+	if (n->sleepers == SIM_SLEEPERS) {
+		n->sleepers--;
+		memmove(n->sleeper, n->sleeper + 1, (size_t)n->sleepers * sizeof(n->sleeper[0]));
+	}
+	n->sleeper[n->sleepers++] =
+		(struct sim_sleeper){.client = m->client, .slot = m->slot, .wire = m->wire};
+}
+
+/* Those who are blocked are served in order, as soon as there is something. */
+static void wake_sleepers(struct sim_node *n)
+{
+	static const struct request wait = {.argv = {"BLPOP"}};
+
+	while (n->sleepers > 0) {
+		struct sim_sleeper first = n->sleeper[0];
+		struct wire *w = &world.wire[first.client][first.slot];
+		struct reply *reply = malloc(sizeof(*reply));
+
+		assert(reply);
+		if (!is_awake(&first) && !draw_percent(5)) {
+			free(reply);
+		} else if (!node_serve(n, &wait, reply)) {
+			free(reply);
+			return;
+		} else if (!is_awake(&first) || w->is_deaf) {
+			free(reply);
+		} else {
+			w->back_at = arrival(w, world.now + one_way(w), w->back_at);
+			schedule(w->back_at, SIM_ANSWER, first.client, first.slot, w->id, reply);
+			trace("n%d wakes c%d", w->node, first.client);
+		}
+		n->sleepers--;
+		memmove(n->sleeper, n->sleeper + 1, (size_t)n->sleepers * sizeof(n->sleeper[0]));
+	}
+}
+
 void net_serve(int index)
 {
 	struct message *m = &messages[index];
-	struct sim_node *n = &world.node[m->node == world.alias ? 0 : m->node];
-	struct wire *w = &world.wire[m->client][m->node];
+	struct wire *w = &world.wire[m->client][m->slot];
+	struct sim_node *n = server_of(w);
 	struct reply *reply, unheard;
-	bool is_heard = m->wire == w->id && !w->is_broken, spoils, makes_majority;
+	bool is_heard = m->wire == w->id && !w->is_broken, spoils, makes_majority, sleeps = false;
 	usec until = n->paused_until;
 	int client, node;
 
@@ -407,33 +469,43 @@ void net_serve(int index)
 	if (world.now < n->refuses_until && !spoils)
 		refuse(reply);
 	else
-		node_serve(n, &m->request, reply);
+		sleeps = !node_serve(n, &m->request, reply);
+	if (sleeps) {
+		if (is_heard) {
+			fall_asleep(n, m);
+			free(reply);
+		}
+		trace("n%d lets c%d wait", w->node, m->client);
+		discard(m);
+		return;
+	}
 	makes_majority = reply->is_array && reply->item[0].integer == 1 && note_yes(m, n);
+	if (reply->is_array && reply->item[0].integer == 1 && m->op != OP_JOIN && m->op != OP_WAIT)
+		note_lateness(m, n);
 	/* Or nothing that the reader understands: then the connection is of no more use. */
 	if (spoils)
 		reply->count -= draw_percent(50) ? 1 : reply->count;
-	if (reply->is_array && reply->item[0].integer == 1)
-		note_lateness(m, n);
 	if (reply->is_array)
-		trace("n%d serves c%d%s: %d, %d ms%s", m->node, m->client, is_heard ? "" : " late",
+		trace("n%d serves c%d%s: %d, %d ms%s", w->node, m->client, is_heard ? "" : " late",
 			(int)reply->item[0].integer, (int)reply->item[1].integer,
 			spoils ? ", and says garbage" : "");
 	else
-		trace("n%d refuses c%d", m->node, m->client);
+		trace("n%d refuses c%d", w->node, m->client);
 	if (is_heard) {
 		w->back_at = arrival(w, world.now + one_way(w), w->back_at);
-		schedule(w->back_at, SIM_ANSWER, m->client, m->node, w->id, reply);
+		schedule(w->back_at, SIM_ANSWER, m->client, m->slot, w->id, reply);
 	}
 	client = m->client;
-	node = m->node;
+	node = w->node;
 	discard(m);
+	wake_sleepers(n);
 	if (makes_majority)
 		world_trap(world.client[client], node);
 }
 
-void net_answer(int client, int node, uint32_t id, struct reply *reply)
+void net_answer(int client, int slot, uint32_t id, struct reply *reply)
 {
-	struct wire *w = &world.wire[client][node];
+	struct wire *w = &world.wire[client][slot];
 
 	if (w->id != id || w->is_broken || w->is_deaf) {
 		free(reply);
@@ -457,9 +529,10 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct answer *ans
 	*request = c->pending[0];
 	c->pending_count--;
 	memmove(c->pending, c->pending + 1, (size_t)c->pending_count * sizeof(c->pending[0]));
-	*answer = answer_read(w->reply[0]);
+	*answer = answer_read(request->op, w->reply[0]);
 	if (answer->vote == VOTE_FOREIGN || answer->vote == VOTE_GONE ||
-		(answer->vote == VOTE_YES && request->op == OP_RELEASE))
+		(answer->vote == VOTE_YES &&
+			(request->op == OP_RELEASE || request->op == OP_HAND_OVER)))
 		w->settled_at = world.now;
 	free(w->reply[0]);
 	w->replies--;
@@ -470,57 +543,74 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct answer *ans
 
 /* ---- faults ---- */
 
-static void break_wire(int client, int node, usec at)
+static void break_wire(int client, int slot, usec at)
 {
-	schedule(at, SIM_BROKEN, client, node, world.wire[client][node].id, NULL);
+	schedule(at, SIM_BROKEN, client, slot, world.wire[client][slot].id, NULL);
 }
 
-void net_broken(int client, int node, uint32_t id)
+void net_broken(int client, int slot, uint32_t id)
 {
-	struct wire *w = &world.wire[client][node];
+	struct wire *w = &world.wire[client][slot];
 
 	if (w->id != id)
 		return;
 	w->is_broken = true;
-	trace("c%d n%d broken", client, node);
+	trace("c%d n%d broken", client, w->node);
 	client_go_on(world.client[client]);
 }
 
+/* What strikes a client's way to a node strikes its seat there as well. */
+#define FOR_WIRES_TO(node, slot) \
+	for (int slot = 0; slot <= world.nodes; slot++) \
+		if (slot == (node) || \
+			(slot == world.nodes && world.wire[client][slot].node == (node)))
+
 void net_cut(int client, int node, usec until)
 {
-	struct wire *w = &world.wire[client][node];
+	FOR_WIRES_TO(node, slot)
+	{
+		struct wire *w = &world.wire[client][slot];
 
-	w->cut_until = usec_max(w->cut_until, until);
-	/* What is under way in this moment gets through; what waits for the cut to end may find the
-	 * connection broken instead. */
-	if (w->is_up && draw_percent(30))
-		break_wire(client, node, until);
+		w->cut_until = usec_max(w->cut_until, until);
+		/* What is under way in this moment gets through; what waits for the cut to end may
+		 * find the connection broken instead. */
+		if (w->is_up && draw_percent(30))
+			break_wire(client, slot, until);
+	}
 }
 
 void net_deafen(int client, int node)
 {
-	struct wire *w = &world.wire[client][node];
+	FOR_WIRES_TO(node, slot)
+	{
+		struct wire *w = &world.wire[client][slot];
 
-	w->is_deaf = w->is_up;
+		w->is_deaf = w->is_up;
+	}
 }
 
 void net_crash_node(int node)
 {
-	for (int i = 0; i < world.clients; i++)
-		if (world.wire[i][node].is_up)
-			break_wire(i, node, world.now + one_way(&world.wire[i][node]));
+	for (int client = 0; client < world.clients; client++)
+		FOR_WIRES_TO(node, slot)
+		{
+			const struct wire *w = &world.wire[client][slot];
+
+			if (w->is_up)
+				break_wire(client, slot, world.now + one_way(w));
+		}
 }
 
 void net_crash_client(int client)
 {
-	for (int i = 0; i < world.nodes; i++)
+	for (int i = 0; i <= world.nodes; i++)
 		give_up(client, i);
 }
 
 void net_reset(void)
 {
 	for (int i = 0; i < SIM_CLIENTS; i++)
-		for (int j = 0; j < SIM_NODES; j++) {
+		for (int j = 0; j < SIM_SLOTS; j++) {
 			struct wire *w = &world.wire[i][j];
 
 			w->id = 0;

@@ -34,32 +34,68 @@ usec node_key_ends(const struct sim_node *n)
 	return world.now + (n->ends * USEC_MSEC - node_clock(n)) * 1000000 / (1000000 + n->ppm);
 }
 
-static void answer(
-	struct reply *reply, int64_t code, int64_t pttl, const char *text, const char *id)
+static bool is_there(const struct sim_node *n, const struct sim_mark *mark)
+{
+	return mark->value[0] && node_msec(n) <= mark->ends;
+}
+
+/* PTTL of the key; a key of another program may have no end. */
+static int64_t pttl(const struct sim_node *n)
+{
+	return !n->value[0] ? 0 : n->ends == INT64_MAX ? -1 : n->ends - node_msec(n);
+}
+
+static void set_mark(
+	const struct sim_node *n, struct sim_mark *mark, const char *value, int64_t ttl)
+{
+	snprintf(mark->value, sizeof(mark->value), "%.40s", value);
+	mark->ends = node_msec(n) + ttl;
+}
+
+static void clear(struct sim_mark *mark)
+{
+	mark->value[0] = '\0';
+}
+
+static void put_integer(struct reply_item *item, int64_t integer)
+{
+	item->type = REPLY_INTEGER;
+	item->integer = integer;
+}
+
+static void put_text(struct reply_item *item, const char *text)
+{
+	item->type = REPLY_STRING;
+	item->len = strlen(text);
+	memcpy(item->text, text, item->len + 1);
+}
+
+static void answer(struct reply *reply, int64_t code, int64_t pttl, const char *text,
+	const char *id, bool is_awaited)
 {
 	struct reply_item *item = reply->item;
 
 	reply->is_array = 1;
-	reply->count = 4;
-	item[0].type = item[1].type = REPLY_INTEGER;
-	item[0].integer = code;
-	item[1].integer = pttl;
-	item[2].type = item[3].type = REPLY_STRING;
-	item[2].len = strlen(text);
-	memcpy(item[2].text, text, item[2].len + 1);
-	item[3].len = strlen(id);
-	memcpy(item[3].text, id, item[3].len + 1);
+	reply->count = 5;
+	put_integer(&item[0], code);
+	put_integer(&item[1], pttl);
+	put_text(&item[2], text);
+	put_text(&item[3], id);
+	put_integer(&item[4], is_awaited);
 }
 
 static enum op op_of(const struct request *r)
 {
-	static const enum op ops[] = {OP_ACQUIRE, OP_EXTEND, OP_LEAVE, OP_RELEASE};
-	static const char *script[4];
+	static const enum op ops[] = {
+		OP_ACQUIRE, OP_EXTEND, OP_LEAVE, OP_RELEASE, OP_HAND_OVER, OP_JOIN};
+	static const char *script[sizeof(ops) / sizeof(ops[0])];
 	struct request probe;
 
-	for (int i = 0; i < 4; i++) {
+	if (strcmp(r->argv[0], "BLPOP") == 0)
+		return OP_WAIT;
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
 		if (!script[i]) {
-			request_build(&probe, ops[i], "", "", 0);
+			request_build(&probe, &(struct wish){.op = ops[i], .key = "", .token = ""});
 			script[i] = probe.argv[1];
 		}
 		if (script[i] == r->argv[1])
@@ -71,43 +107,138 @@ static enum op op_of(const struct request *r)
 void node_begin_life(struct sim_node *n, int life)
 {
 	n->life = life;
+	n->sleepers = 0;
 	snprintf(n->run_id, sizeof(n->run_id), "%038x%02x", life, (unsigned)(n - world.node));
 }
 
-void node_serve(struct sim_node *n, const struct request *r, struct reply *reply)
+void node_forget(struct sim_node *n)
+{
+	n->value[0] = '\0';
+	clear(&n->line);
+	clear(&n->turn);
+	clear(&n->wake);
+}
+
+/* It is the turn of the first who waits, or of nobody here. */
+static void pass_turn(struct sim_node *n, const char *token, int64_t ms, bool here)
+{
+	set_mark(n, &n->turn, token, ms);
+	if (here)
+		set_mark(n, &n->wake, token, ms);
+}
+
+static void acquire(struct sim_node *n, const struct request *r, struct reply *reply)
+{
+	const char *token = r->argv[4], *turn = r->argv[6], *flags = r->argv[7];
+	int64_t now = node_msec(n), ttl = atoll(r->argv[5]), left = pttl(n);
+	bool awaited = is_there(n, &n->line), is_kept = is_there(n, &n->turn);
+	bool is_mine = is_kept && strcmp(n->turn.value, turn) == 0;
+	char unclaimed[TOKEN_ID_LEN + 1] = "";
+
+	if (n->value[0] && strcmp(n->value, token) != 0) {
+		if (strchr(flags, 'w') && left > 0 && awaited && n->line.ends < n->ends + 1000)
+			n->line.ends = n->ends + 1000;
+		answer(reply, 0, left, n->value, n->run_id, 0);
+		return;
+	}
+	if (!n->value[0]) {
+		if (is_kept && !is_mine && !is_there(n, &n->wake)) {
+			answer(reply, 2, n->turn.ends - now, "", n->run_id, awaited);
+			return;
+		}
+		if (awaited && !is_kept && !turn[0] && strchr(flags, 'f')) {
+			pass_turn(n, token, atoll(r->argv[8]), true);
+			answer(reply, 2, atoll(r->argv[8]), "", n->run_id, true);
+			return;
+		}
+		if (is_kept && !is_mine) {
+			snprintf(unclaimed, sizeof(unclaimed), "%s", n->turn.value);
+			clear(&n->line);
+			awaited = false;
+		}
+		if (is_kept) {
+			clear(&n->turn);
+			clear(&n->wake);
+		}
+	}
+	memcpy(n->value, token, strlen(token) + 1);
+	n->ends = now + ttl;
+	answer(reply, 1, ttl, unclaimed, n->run_id, awaited);
+}
+
+static void join(struct sim_node *n, const struct request *r, struct reply *reply)
+{
+	int64_t now = node_msec(n), left = pttl(n);
+	int64_t keep = (left > atoll(r->argv[5]) ? left : atoll(r->argv[5])) + 1000;
+	bool is_first = !is_there(n, &n->line);
+
+	if (!n->value[0] && is_there(n, &n->wake)) {
+		clear(&n->line);
+		answer(reply, 0, 0, "", "", false);
+		return;
+	}
+	if (is_first || n->line.ends - now < keep)
+		set_mark(n, &n->line, "1", keep);
+	if (n->value[0])
+		answer(reply, 0, left, n->value, "", true);
+	else if (is_first || !is_there(n, &n->turn))
+		answer(reply, 1, 0, is_there(n, &n->turn) ? n->turn.value : "", "", true);
+	else
+		answer(reply, 2, n->turn.ends - now, "", "", true);
+}
+
+bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply)
 {
 	const char *token = r->argv[4];
-	int64_t now = node_msec(n), ttl = atoll(r->argv[5]);
+	int64_t now = node_msec(n), ttl;
 	enum op op = op_of(r);
-	bool is_ours;
+	bool is_ours, awaited = is_there(n, &n->line);
 
+	if (op == OP_WAIT) {
+		if (!is_there(n, &n->wake))
+			return false;
+		reply->is_array = 1;
+		reply->count = 2;
+		put_text(&reply->item[0], "");
+		put_text(&reply->item[1], n->wake.value);
+		clear(&n->wake);
+		return true;
+	}
+	ttl = atoll(r->argv[5]);
 	if (!node_has_key(n))
 		n->value[0] = '\0';
-	is_ours = strcmp(n->value, token) == 0;
+	is_ours = n->value[0] && strcmp(n->value, token) == 0;
+	if (op == OP_ACQUIRE) {
+		acquire(n, r, reply);
+		return true;
+	}
+	if (op == OP_JOIN) {
+		join(n, r, reply);
+		return true;
+	}
 	if (n->value[0] && !is_ours) {
-		answer(reply, 0, n->ends - now, n->value, op == OP_ACQUIRE ? n->run_id : "");
-		return;
+		answer(reply, 0, pttl(n), n->value, "", false);
+		return true;
 	}
-	if (op != OP_ACQUIRE && !is_ours) {
-		answer(reply, -1, 0, "", "");
-		return;
-	}
-	switch (op) {
-	case OP_ACQUIRE:
-	case OP_HEAL:
-	case OP_EXTEND:
-		memcpy(n->value, token, strlen(token) + 1);
-		n->ends = now + ttl;
-		answer(reply, 1, ttl, "", n->run_id);
-		break;
-	case OP_LEAVE:
-		memset(n->value, '0', TOKEN_ID_LEN);
-		n->ends = now + ttl;
-		answer(reply, 1, ttl, "", "");
-		break;
-	case OP_RELEASE:
+	if (op == OP_HAND_OVER) {
 		n->value[0] = '\0';
-		answer(reply, 1, 0, "", "");
-		break;
+		if (awaited || r->argv[7][0])
+			pass_turn(n, token, ttl, awaited);
+		answer(reply, is_ours ? 1 : -1, 0, "", "", false);
+		return true;
 	}
+	if (!is_ours) {
+		answer(reply, -1, 0, "", "", false);
+		return true;
+	}
+	if (op == OP_RELEASE) {
+		n->value[0] = '\0';
+		answer(reply, 1, 0, "", "", false);
+		return true;
+	}
+	if (op == OP_LEAVE)
+		memset(n->value, '0', TOKEN_ID_LEN);
+	n->ends = now + ttl;
+	answer(reply, 1, ttl, "", op == OP_EXTEND ? n->run_id : "", op == OP_EXTEND && awaited);
+	return true;
 }

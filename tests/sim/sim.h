@@ -22,6 +22,8 @@
 
 #define SIM_NODES 7
 #define SIM_CLIENTS 8
+#define SIM_SLOTS (SIM_NODES + 1) /* connections of a client: one for each node, and the seat */
+#define SIM_SLEEPERS 64
 #define SIM_WIRE_QUEUE 6
 
 /* ---- what a seed draws from ---- */
@@ -39,9 +41,24 @@ struct profile {
 
 /* ---- a server (node.c) ---- */
 
+/* Beside the key, for those who wait. */
+struct sim_mark {
+	char value[TOKEN_ID_LEN + 1]; /* "": not there */
+	int64_t ends;
+};
+
+/* A connection that is blocked until it is woken. */
+struct sim_sleeper {
+	int client, slot;
+	uint32_t wire;
+};
+
 struct sim_node {
 	char value[TOKEN_MAX]; /* "": no key */
 	int64_t ends; /* the key, by the node's clock; milliseconds */
+	struct sim_mark line, turn, wake; /* as in core/request.c */
+	int sleepers; /* in order of arrival */
+	struct sim_sleeper sleeper[SIM_SLEEPERS];
 	int life; /* counts restarts */
 	char run_id[RUN_ID_MAX];
 	bool down;
@@ -69,16 +86,19 @@ bool node_has_key_of(const struct sim_node *n, const struct session *s);
 /* True time at which its key is surely still there, if nobody touches it. */
 usec node_key_ends(const struct sim_node *n);
 
-/* What one of our scripts does there, and answers. */
-void node_serve(struct sim_node *n, const struct request *r, struct reply *reply);
+/* Without its data. */
+void node_forget(struct sim_node *n);
+
+/* What one of our scripts does there, and answers. OP_WAIT: false if it is not answered yet. */
+bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply);
 
 /* ---- the network (net.c) ---- */
 
 struct message {
 	struct request request;
 	const char *script; /* of the request, which points into here */
-	char token[TOKEN_MAX], ttl[24];
-	int client, node, next_free;
+	char token[TOKEN_MAX], turn[TOKEN_ID_LEN + 1];
+	int client, slot, next_free;
 	uint32_t place; /* among all that was sent on its connection */
 	uint32_t wire; /* the connection it was sent on; see struct wire */
 	enum op op;
@@ -88,6 +108,7 @@ struct message {
 
 /* From one client to one node. `id` counts connections: what belongs to an older one is late. */
 struct wire {
+	int node;
 	uint32_t id;
 	usec rtt;
 	usec cut_until; /* nothing gets through */
@@ -145,10 +166,10 @@ struct client {
 
 enum sim_event_kind {
 	SIM_WAKE, /* a: client, id: its wake_id */
-	SIM_CONNECTED, /* a: client, b: node, id: wire */
+	SIM_CONNECTED, /* a: client, b: slot, id: wire */
 	SIM_SERVE, /* a: message */
-	SIM_ANSWER, /* a: client, b: node, id: wire; reply */
-	SIM_BROKEN, /* a: client, b: node, id: wire */
+	SIM_ANSWER, /* a: client, b: slot, id: wire; reply */
+	SIM_BROKEN, /* a: client, b: slot, id: wire */
 	SIM_LEASH, /* a: client, id: leash_id */
 	SIM_GONE, /* a: client, id: leash_id: the command is dead */
 	SIM_FAULT,
@@ -174,7 +195,7 @@ struct world {
 	usec now, last_held, ends_at;
 	usec faults_end; /* no fault strikes later */
 	int nodes, clients;
-	bool exclusion_is_promised;
+	bool exclusion_is_promised, is_fair;
 	bool is_healthy; /* no fault so far, or none any more */
 	struct sim_node node[SIM_NODES];
 	struct client *client[SIM_CLIENTS];
@@ -193,7 +214,7 @@ struct world {
 
 	/* large: made anew by whoever uses them */
 	struct node_list list;
-	struct wire wire[SIM_CLIENTS][SIM_NODES];
+	struct wire wire[SIM_CLIENTS][SIM_SLOTS];
 };
 
 extern struct world world;
@@ -229,10 +250,10 @@ usec true_time(const struct client *c, usec at);
 
 /* net.c */
 void net_reset(void);
-void net_connected(int client, int node, uint32_t id);
+void net_connected(int client, int slot, uint32_t id);
 void net_serve(int message);
-void net_answer(int client, int node, uint32_t id, struct reply *reply);
-void net_broken(int client, int node, uint32_t id);
+void net_answer(int client, int slot, uint32_t id, struct reply *reply);
+void net_broken(int client, int slot, uint32_t id);
 void net_begin_session(int client);
 void net_cut(int client, int node, usec until);
 void net_deafen(int client, int node);

@@ -185,7 +185,7 @@ static void revive(int i, uint32_t life)
 	if (!n->down || n->life != (int)life)
 		return;
 	if (!n->keeps && world.now >= n->keeps_until)
-		n->value[0] = '\0';
+		node_forget(n);
 	n->down = false;
 	trace("n%d is back", i);
 }
@@ -348,7 +348,7 @@ static void calm_down(void)
 
 		world.was_wanted |= c->trying_since != NEVER;
 		c->paused_until = usec_min(c->paused_until, world.now);
-		for (int j = 0; j < world.nodes; j++)
+		for (int j = 0; j <= world.nodes; j++)
 			world.wire[i][j].cut_until = 0;
 		/* The command of one that was killed may still be there. */
 		if (c->crashed && !c->in_section)
@@ -382,6 +382,10 @@ static void make_client(int i)
 		.ttl = draw_between(100, 3000) * USEC_MSEC,
 		.wait = draw_percent(60) ? NEVER : draw_between(0, 4000) * USEC_MSEC,
 	};
+	/* Those who name the nodes alike see the line alike. */
+	for (int n = 0, first = draw_percent(5) ? 1 : 0; n < world.nodes; n++)
+		c->policy.order[n] = (n + first) % world.nodes;
+	c->policy.is_fair = world.is_fair;
 	c->policy.drift = policy_drift(c->policy.ttl, 100);
 	c->policy.node_timeout = c->policy.ttl / 20 + draw_between(0, c->policy.ttl / 20 * 3);
 	c->leash_policy = (struct leash_policy){
@@ -408,6 +412,7 @@ static void make_world(void)
 	/* Fast nodes forget what a slow client still counts on; on slow ones lasts what a fast
 	 * client takes to have ended. */
 	world.nodes_run = (int)draw_between(-1, 1);
+	world.is_fair = draw_percent(20);
 	for (int i = 0; i < world.nodes; i++) {
 		world.node[i] = (struct sim_node){
 			.ppm = draw_ppm(world.nodes_run),

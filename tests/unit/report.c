@@ -56,32 +56,32 @@ TEST(report_holders)
 {
 	struct quorum q = fresh(5);
 
-	CHECK_TEXT(report_holder(text, &q, "k"), "'k' is held by somebody else");
+	CHECK_TEXT(report_holder(text, &q, "k", 0), "'k' is held by somebody else");
 	set_holder(&q, 0, ID ":alice@web1:42 backup", 27 * USEC_SEC);
-	CHECK_TEXT(report_holder(text, &q, "nightly"),
-		"'nightly' is held by alice@web1:42 backup on 1 of 5 nodes, 27s left");
+	CHECK_TEXT(report_holder(text, &q, "nightly", 0),
+		"'nightly' is held by alice@web1:42 backup, 27s left");
 	/* Who has most of the nodes, with the longest time left. */
 	set_holder(&q, 1, ID ":bob", 3 * USEC_SEC);
 	set_holder(&q, 2, ID ":bob", 9 * USEC_SEC);
 	set_holder(&q, 3, ID ":bob", 4 * USEC_SEC);
 	set_absent(&q, 4, REASON_TIMEOUT, NULL);
-	CHECK_TEXT(report_holder(text, &q, "k"), "'k' is held by bob on 3 of 5 nodes, 9s left");
+	CHECK_TEXT(report_holder(text, &q, "k", 0), "'k' is held by bob on 3 of 5 nodes, 9s left");
 	set_holder(&q, 3, ID ":bob", NEVER);
-	CHECK_TEXT(
-		report_holder(text, &q, "k"), "'k' is held by bob on 3 of 5 nodes, with no expiry");
+	CHECK_TEXT(report_holder(text, &q, "k", 0),
+		"'k' is held by bob on 3 of 5 nodes, with no expiry");
 	/* Values that are not ours. */
 	q = fresh(1);
 	set_holder(&q, 0, "31a0-uuid", 1500 * USEC_MSEC);
-	CHECK_TEXT(report_holder(text, &q, "k"),
+	CHECK_TEXT(report_holder(text, &q, "k", 0),
 		"'k' is held by another program (value '31a0-uuid') on 1 of 1 node, 1.5s left");
 	set_holder(&q, 0, ID, 0);
-	CHECK(strstr(report_holder(text, &q, "k"), "another program (value '" ID "')"));
+	CHECK(strstr(report_holder(text, &q, "k", 0), "another program (value '" ID "')"));
 	set_holder(&q, 0, "Z" ID ":x", 0);
-	CHECK(strstr(report_holder(text, &q, "k"), "another program"));
+	CHECK(strstr(report_holder(text, &q, "k", 0), "another program"));
 	set_holder(&q, 0, ID ":", 0);
-	CHECK_TEXT(report_holder(text, &q, "k"), "'k' is held by  on 1 of 1 node, 0ms left");
+	CHECK_TEXT(report_holder(text, &q, "k", 0), "'k' is held by  on 1 of 1 node, 0ms left");
 	set_holder(&q, 0, "", 0);
-	CHECK(strstr(report_holder(text, &q, "k"), "another program (value '')"));
+	CHECK(strstr(report_holder(text, &q, "k", 0), "another program (value '')"));
 }
 
 TEST(report_refusals)
@@ -172,7 +172,8 @@ TEST(report_every_answer_has_words)
 		enum op op;
 		const char *words;
 	} ops[] = {{OP_ACQUIRE, "acquire"}, {OP_EXTEND, "extend"}, {OP_HEAL, "put back"},
-		{OP_RELEASE, "release"}, {OP_LEAVE, "leave"}};
+		{OP_RELEASE, "release"}, {OP_HAND_OVER, "release"}, {OP_LEAVE, "leave"},
+		{OP_JOIN, "join"}, {OP_WAIT, "wait"}};
 	const struct node *node = &nodes()->node[0];
 	struct answer a = {.vote = VOTE_YES};
 	char want[200];
@@ -241,7 +242,7 @@ static void check_all_lines(struct quorum *q, const char *key, int line)
 {
 	struct answer *a = &q->member[0].answer;
 
-	report_holder(text, q, key);
+	report_holder(text, q, key, 0);
 	check_clean("holder", line);
 	q->refusal = REFUSAL_BUSY;
 	report_refusal(text, q, nodes(), key);
@@ -290,12 +291,12 @@ TEST(report_escapes_a_hostile_holder)
 	struct quorum q = fresh(1);
 
 	set_holder(&q, 0, ID ":a\nb\x1b[2J", USEC_SEC);
-	CHECK_TEXT(report_holder(text, &q, "k\n"),
+	CHECK_TEXT(report_holder(text, &q, "k\n", 0),
 		"'k\\x0a' is held by a\\x0ab\\x1b[2J on 1 of 1 node, 1s left");
 	/* A NUL ends nothing. */
 	memcpy(q.member[0].answer.text, ID ":a\0b", sizeof(ID) + 4);
 	q.member[0].answer.text_len = sizeof(ID) + 3;
-	CHECK(strstr(report_holder(text, &q, "k"), "held by a\\x00b on"));
+	CHECK(strstr(report_holder(text, &q, "k", 0), "held by a\\x00b on"));
 }
 
 /* Nor is a character cut in two, wherever the line ends. */
@@ -320,10 +321,10 @@ TEST(report_fits_its_line)
 {
 	struct node_list list = {.count = NODES_MAX};
 	struct quorum q = fresh(NODES_MAX);
-	char key[KEY_MAX + 1];
+	char key[REQUEST_KEY_MAX + 1];
 
-	memset(key, '\x1b', KEY_MAX);
-	key[KEY_MAX] = '\0';
+	memset(key, '\x1b', REQUEST_KEY_MAX);
+	key[REQUEST_KEY_MAX] = '\0';
 	for (int i = 0; i < NODES_MAX; i++) {
 		char detail[ANSWER_TEXT_MAX];
 

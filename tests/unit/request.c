@@ -13,24 +13,61 @@
 
 TEST(request_parts)
 {
-	static const enum op ops[] = {OP_ACQUIRE, OP_EXTEND, OP_HEAL, OP_RELEASE, OP_LEAVE};
+	static const enum op ops[] = {
+		OP_ACQUIRE, OP_EXTEND, OP_HEAL, OP_RELEASE, OP_HAND_OVER, OP_LEAVE, OP_JOIN};
+	struct wish wish = {.key = "the key", .token = "token:me", .time = 30 * USEC_SEC + 999};
 	struct request r;
 
 	for (size_t i = 0; i < COUNT_OF(ops); i++) {
 		memset(&r, 0x5a, sizeof(r));
-		request_build(&r, ops[i], "the key", "token:me", 30 * USEC_SEC + 999);
-		CHECK_INT(r.argc, 6);
+		wish.op = ops[i];
+		request_build(&r, &wish);
+		CHECK_INT(r.argc, 9);
 		CHECK_TEXT(r.argv[0], "EVAL");
 		CHECK(strstr(r.argv[1], "redis.pcall('GET',KEYS[1])") != NULL);
 		CHECK_TEXT(r.argv[2], "1");
 		CHECK_TEXT(r.argv[3], "the key");
 		CHECK_TEXT(r.argv[4], "token:me");
 		CHECK_TEXT(r.argv[5], "30000");
+		CHECK_TEXT(r.argv[6], "");
+		CHECK_TEXT(r.argv[7], "");
+		CHECK_TEXT(r.argv[8], "0");
 		for (int n = 0; n < r.argc; n++)
 			CHECK_INT(r.len[n], strlen(r.argv[n]));
 	}
-	request_build(&r, OP_ACQUIRE, "k", "t", (usec)100 * 365 * 86400 * USEC_SEC);
+	wish = (struct wish){.op = OP_ACQUIRE,
+		.key = "k",
+		.token = "t",
+		.time = (usec)100 * 365 * 86400 * USEC_SEC,
+		.turn_time = 50 * USEC_MSEC,
+		.turn = "my turn",
+		.is_waiting = true,
+		.is_fair = true};
+	request_build(&r, &wish);
 	CHECK_TEXT(r.argv[5], "3153600000000");
+	CHECK_TEXT(r.argv[6], "my turn");
+	CHECK_TEXT(r.argv[7], "wf");
+	CHECK_TEXT(r.argv[8], "50");
+	wish = (struct wish){.op = OP_HAND_OVER, .key = "k", .token = "t", .is_awaited = true};
+	request_build(&r, &wish);
+	CHECK_TEXT(r.argv[7], "a");
+}
+
+TEST(request_wait)
+{
+	static char key[REQUEST_KEY_MAX + 1], want[REQUEST_KEY_MAX + 16];
+	struct request r;
+
+	request_build(&r, &(struct wish){.op = OP_WAIT, .key = "the key", .token = "t"});
+	CHECK_INT(r.argc, 3);
+	CHECK_TEXT(r.argv[0], "BLPOP");
+	CHECK_TEXT(r.argv[1], "redlock:wake:{the key}");
+	CHECK_TEXT(r.argv[2], "0");
+	memset(key, 'k', sizeof(key) - 1);
+	snprintf(want, sizeof(want), "redlock:wake:{%s}", key);
+	request_build(&r, &(struct wish){.op = OP_WAIT, .key = key, .token = "t"});
+	CHECK_TEXT(r.argv[1], want);
+	CHECK_INT(r.len[1], strlen(want));
 }
 
 TEST(request_scripts)
@@ -40,10 +77,11 @@ TEST(request_scripts)
 		const char *does;
 		const char *const never[3];
 	} cases[] = {
-		{OP_ACQUIRE, "redis.call('SET',KEYS[1],ARGV[1],'PX',ARGV[2])", {"DEL", "PEXPIRE'"}},
-		{OP_HEAL, "redis.call('SET',KEYS[1],ARGV[1],'PX',ARGV[2])", {"DEL", "PEXPIRE'"}},
+		{OP_ACQUIRE, "redis.call('SET',KEYS[1],ARGV[1],'PX',ARGV[2])", {"'DEL',KEYS"}},
+		{OP_HEAL, "redis.call('SET',KEYS[1],ARGV[1],'PX',ARGV[2])", {"'DEL',KEYS"}},
 		{OP_EXTEND, "redis.call('PEXPIRE',KEYS[1],ARGV[2])", {"DEL", "'SET'"}},
 		{OP_RELEASE, "redis.call('DEL',KEYS[1])", {"PEXPIRE'", "'SET'"}},
+		{OP_HAND_OVER, "redis.call('DEL',KEYS[1])", {"'SET',KEYS", "'PEXPIRE',KEYS"}},
 		/* The name stays, the id that proves a holder goes. */
 		{OP_LEAVE,
 			"redis.call('SET',KEYS[1],string.rep('0',40)..string.sub(v,41),'PX',"
@@ -55,7 +93,7 @@ TEST(request_scripts)
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		const char *guard, *act;
 
-		request_build(&r, cases[i].op, "k", "t", USEC_SEC);
+		request_build(&r, &(struct wish){.op = cases[i].op, .key = "k", .token = "t"});
 		guard = strstr(r.argv[1], "v~=ARGV[1]");
 		act = strstr(r.argv[1], cases[i].does);
 		/* Nothing is done before the holder was compared. */
@@ -77,8 +115,11 @@ TEST(request_leave)
 	struct request extend, leave;
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
-		request_build(&extend, OP_EXTEND, "k", "t", 30 * USEC_SEC);
-		request_build(&leave, OP_LEAVE, "k", "t", cases[i].leave_for);
+		request_build(&extend, &(struct wish){.op = OP_EXTEND, .key = "k", .token = "t"});
+		request_build(&leave, &(struct wish){.op = OP_LEAVE,
+					      .key = "k",
+					      .token = "t",
+					      .time = cases[i].leave_for});
 		CHECK_INT(leave.argc, extend.argc);
 		for (int n = 0; n < 5; n++)
 			if (n != 1)
@@ -110,6 +151,7 @@ static struct reply script_reply(int64_t code, int64_t pttl, const char *holder,
 	add_integer(&r, pttl);
 	add_text(&r, REPLY_STRING, holder);
 	add_text(&r, REPLY_STRING, run_id);
+	add_integer(&r, 0);
 	return r;
 }
 
@@ -132,12 +174,13 @@ TEST(answer_good)
 		{0, INT64_MAX / 1000, "x", "", VOTE_FOREIGN, INT64_MAX / 1000 * 1000},
 		{0, INT64_MAX / 1000 + 1, "x", "", VOTE_FOREIGN, NEVER},
 		{-1, 0, "", "", VOTE_GONE, 0},
+		{2, 50, "", run_id, VOTE_FOREIGN, 50 * USEC_MSEC},
 	};
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		struct reply r = script_reply(
 			cases[i].code, cases[i].pttl, cases[i].holder, cases[i].run_id);
-		struct answer a = answer_read(&r);
+		struct answer a = answer_read(OP_ACQUIRE, &r);
 
 		CHECK_INT(a.vote, cases[i].vote);
 		CHECK_INT(a.reason, REASON_NONE);
@@ -145,7 +188,35 @@ TEST(answer_good)
 		CHECK_TEXT(a.text, cases[i].holder);
 		CHECK_INT(a.text_len, strlen(cases[i].holder));
 		CHECK_TEXT(a.run_id, cases[i].run_id);
+		CHECK_INT(a.is_reserved, cases[i].code == 2);
+		CHECK_INT(a.is_awaited, 0);
+		r.item[4].integer = 1;
+		CHECK_INT(answer_read(OP_EXTEND, &r).is_awaited, 1);
 	}
+}
+
+/* What the blocking pop answers is a turn, and nothing else; and it answers nothing else. */
+TEST(answer_wake)
+{
+	struct reply r = {.is_array = 1}, other = script_reply(1, 1, "", "");
+	struct answer a;
+
+	add_text(&r, REPLY_STRING, "redlock:wake:{k}");
+	add_text(&r, REPLY_STRING, "its turn");
+	a = answer_read(OP_WAIT, &r);
+	CHECK_INT(a.vote, VOTE_YES);
+	CHECK_TEXT(a.text, "its turn");
+	CHECK_INT(a.text_len, 8);
+	CHECK_INT(answer_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
+	CHECK_INT(answer_read(OP_JOIN, &r).reason, REASON_GARBAGE);
+	CHECK_INT(answer_read(OP_WAIT, &other).reason, REASON_GARBAGE);
+	r.item[1].type = REPLY_NIL;
+	CHECK_INT(answer_read(OP_WAIT, &r).reason, REASON_GARBAGE);
+	r.count = 1;
+	CHECK_INT(answer_read(OP_WAIT, &r).reason, REASON_GARBAGE);
+	r = (struct reply){.count = 0};
+	add_text(&r, REPLY_ERROR, "NOPERM no right to it");
+	CHECK_INT(answer_read(OP_WAIT, &r).reason, REASON_NOPERM);
 }
 
 TEST(answer_keeps_a_holder_byte_for_byte)
@@ -156,7 +227,7 @@ TEST(answer_keeps_a_holder_byte_for_byte)
 	memset(r.item[2].text, 'x', sizeof(r.item[2].text) - 1);
 	memcpy(r.item[2].text, "a\0b\xff", 4);
 	r.item[2].len = sizeof(r.item[2].text) - 1;
-	a = answer_read(&r);
+	a = answer_read(OP_ACQUIRE, &r);
 	CHECK_INT(a.vote, VOTE_FOREIGN);
 	CHECK_INT(a.text_len, ANSWER_TEXT_MAX - 1);
 	CHECK(memcmp(a.text, r.item[2].text, ANSWER_TEXT_MAX) == 0);
@@ -198,7 +269,7 @@ TEST(answer_errors)
 		struct answer a;
 
 		add_text(&r, REPLY_ERROR, cases[i].text);
-		a = answer_read(&r);
+		a = answer_read(OP_ACQUIRE, &r);
 		CHECK_INT(a.vote, VOTE_ABSENT);
 		unit_check(a.reason == cases[i].reason, __FILE__, __LINE__, "'%s' is %d, not %d",
 			cases[i].text, (int)a.reason, (int)cases[i].reason);
@@ -210,7 +281,7 @@ TEST(answer_errors)
 
 static void expect_garbage(const struct reply *r, int line)
 {
-	struct answer a = answer_read(r);
+	struct answer a = answer_read(OP_ACQUIRE, r);
 
 	unit_check(a.vote == VOTE_ABSENT && a.reason == REASON_GARBAGE, __FILE__, line,
 		"vote %d, reason %d", (int)a.vote, (int)a.reason);
@@ -221,7 +292,7 @@ static void expect_garbage(const struct reply *r, int line)
 TEST(answer_malformed)
 {
 	static const int64_t codes[] = {
-		2, -2, 1000000, INT64_MAX, INT64_MIN, 0x100000001, 0x100000000, -0x100000001};
+		3, -2, 1000000, INT64_MAX, INT64_MIN, 0x100000001, 0x100000000, -0x100000001};
 	static const enum reply_type types[] = {
 		REPLY_NIL, REPLY_INTEGER, REPLY_STRING, REPLY_STATUS, REPLY_ERROR};
 	struct reply good = script_reply(1, 1, "", ""), r;
@@ -241,11 +312,11 @@ TEST(answer_malformed)
 	for (int n = 0; n <= REPLY_ITEMS_MAX; n++) {
 		r = good;
 		r.count = n;
-		if (n != 4)
+		if (n != 5)
 			EXPECT_GARBAGE(&r);
 	}
 	/* any item of another type */
-	for (int n = 0; n < 4; n++)
+	for (int n = 0; n < 5; n++)
 		for (size_t i = 0; i < COUNT_OF(types); i++) {
 			r = good;
 			r.item[n].type = types[i];

@@ -125,7 +125,7 @@ TEST(settings_derived)
 
 TEST(settings_refusals)
 {
-	static char long_key[KEY_MAX + 2], long_owner[OWNER_MAX + 1];
+	static char long_key[REQUEST_KEY_MAX + 2], long_owner[OWNER_MAX + 1];
 	static const struct {
 		const char *key, *owner;
 		usec ttl, node_timeout, kill_after;

@@ -6,6 +6,7 @@
  */
 #include "core/quorum.h"
 
+#include "base/token.h"
 #include "unit/unit.h"
 
 #include <stdarg.h>
@@ -62,6 +63,7 @@ struct wire {
 	struct message queue[2];
 	int queued;
 	int kept_token; /* what the node was last asked to keep, as in session.c */
+	int server; /* where it leads to: the seat's changes */
 };
 
 enum mood { WELL, SLOW, SILENT, REFUSING, ERRORS, MOODS };
@@ -80,7 +82,7 @@ struct server {
 struct client {
 	struct quorum q;
 	struct update up;
-	struct wire wire[SERVERS];
+	struct wire wire[SERVERS + 1]; /* the last one used: the seat's */
 	int id;
 	int token;
 	usec start_at, extend_at, let_go_at, asleep_until;
@@ -190,7 +192,7 @@ static void hold_key(const struct world *w, struct server *s, const struct messa
 
 static bool is_parting(enum op op)
 {
-	return op == OP_RELEASE || op == OP_LEAVE;
+	return op == OP_RELEASE || op == OP_HAND_OVER || op == OP_LEAVE;
 }
 
 static enum vote carry_out(const struct world *w, struct server *s, const struct message *m)
@@ -202,13 +204,14 @@ static enum vote carry_out(const struct world *w, struct server *s, const struct
 		return VOTE_FOREIGN;
 	if (s->holder == NOBODY && !sets)
 		return VOTE_GONE;
-	if (m->op == OP_RELEASE)
+	if (m->op == OP_RELEASE || m->op == OP_HAND_OVER)
 		s->holder = NOBODY;
 	else
 		hold_key(w, s, m);
 	return VOTE_YES;
 }
 
+/* Waiters are woken at random here: right, too often, or never. */
 static void serve(struct world *w, int node, struct message *m)
 {
 	struct server *s = &w->server[node];
@@ -221,10 +224,22 @@ static void serve(struct world *w, int node, struct message *m)
 		s->refused[m->token % CLIENTS] = m->token;
 	if (s->mood == ERRORS && chance(w, 60))
 		return;
-	vote = carry_out(w, s, m);
+	vote = m->op == OP_WAIT || (m->op == OP_JOIN && s->holder == NOBODY) ? VOTE_YES
+	       : m->op == OP_JOIN                                            ? VOTE_FOREIGN
+									     : carry_out(w, s, m);
 	if (s->mood == ERRORS)
 		return;
-	m->answer = (struct answer){.vote = vote};
+	m->answer = (struct answer){.vote = vote, .is_awaited = chance(w, 20)};
+	/* Told by a redlock that holds it, or by somebody else. */
+	if (vote == VOTE_FOREIGN && chance(w, 70)) {
+		snprintf(m->answer.text, sizeof(m->answer.text), "%040x:somebody",
+			(unsigned)s->holder);
+		m->answer.text_len = strlen(m->answer.text);
+		m->answer.pttl = s->ends - w->now;
+	} else if (vote == VOTE_FOREIGN && chance(w, 30)) {
+		m->answer.is_reserved = true;
+		m->answer.pttl = w->policy.node_timeout;
+	}
 	if (m->op == OP_ACQUIRE || m->op == OP_HEAL)
 		snprintf(m->answer.run_id, sizeof(m->answer.run_id), "%d.%d", node, s->life);
 }
@@ -244,7 +259,7 @@ static void schedule(struct world *w, struct wire *wire, int node, struct messag
 	m->serve_at = m->back_at = NEVER;
 	if (s->mood == SILENT || wire->broken || (before && before->serve_at == NEVER))
 		return;
-	m->serve_at = w->now + one_way(w, s);
+	m->serve_at = w->now + one_way(w, s) + (m->op == OP_WAIT ? up_to(w, w->policy.ttl) : 0);
 	if (before)
 		m->serve_at = usec_max(m->serve_at, before->serve_at);
 	m->back_at = m->serve_at + one_way(w, s);
@@ -264,16 +279,21 @@ static void lose(struct world *w, struct wire *wire, int node)
 	wire->queued = 0;
 }
 
+static void cut_wire(struct world *w, struct wire *wire)
+{
+	if (wire->link != LINK_UP || wire->broken)
+		return;
+	lose(w, wire, wire->server);
+	wire->broken = true;
+	wire->broken_at = w->now;
+}
+
 static void cut_wires(struct world *w, int node)
 {
 	for (int i = 0; i < w->clients; i++) {
-		struct wire *wire = &w->client[i].wire[node];
-
-		if (wire->link != LINK_UP || wire->broken)
-			continue;
-		lose(w, wire, node);
-		wire->broken = true;
-		wire->broken_at = w->now;
+		cut_wire(w, &w->client[i].wire[node]);
+		if (w->client[i].wire[w->nodes].server == node)
+			cut_wire(w, &w->client[i].wire[w->nodes]);
 	}
 }
 
@@ -344,10 +364,15 @@ static void chaos(struct world *w)
 
 /* ---- the client's side of the wire ---- */
 
-static void open_wire(struct world *w, struct client *c, int node)
+static void open_wire(struct world *w, struct client *c, const struct action *a)
 {
-	struct wire *wire = &c->wire[node];
-	const struct server *s = &w->server[node];
+	struct wire *wire = &c->wire[a->node];
+	const struct server *s;
+
+	wire->server = a->node == w->nodes ? a->line : a->node;
+	if (wire->server < 0 || wire->server >= w->nodes)
+		breach(w, c, RULE_WIRE, "opened a link to nowhere");
+	s = &w->server[wire->server];
 
 	if (wire->link != LINK_DOWN)
 		breach(w, c, RULE_WIRE, "opened a link that is not down");
@@ -366,7 +391,7 @@ static void close_wire(struct world *w, struct client *c, int node)
 
 	if (wire->link == LINK_DOWN)
 		breach(w, c, RULE_WIRE, "closed a link that is down");
-	lose(w, wire, node);
+	lose(w, wire, wire->server);
 	wire->link = LINK_DOWN;
 }
 
@@ -374,6 +399,8 @@ static void check_ask(struct world *w, struct client *c, const struct action *a)
 {
 	const struct server *s = &w->server[a->node];
 
+	if (a->node == w->nodes)
+		return;
 	if (a->op != OP_HEAL && a->round != c->round) {
 		c->round = a->round;
 		c->round_at = w->now;
@@ -383,8 +410,8 @@ static void check_ask(struct world *w, struct client *c, const struct action *a)
 					a->round != c->round || c->q.state != QUORUM_HELD))
 		breach(w, c, RULE_HEAL, "healed without a majority in this round");
 	tally.healed += a->op == OP_HEAL;
-	if (a->op == OP_ACQUIRE && !c->up.new_token)
-		breach(w, c, RULE_ASK, "asked after the attempt had begun");
+	if (a->op == OP_ACQUIRE && (a->round != c->q.attempt || c->q.state != QUORUM_TRYING))
+		breach(w, c, RULE_ASK, "asked for another attempt's token");
 	if (a->op != OP_EXTEND && is_ours(c, s->holder) && s->holder != c->token &&
 		w->now < s->ends)
 		breach(w, c, RULE_DEBTOR, "asked a node that carries an earlier token");
@@ -395,9 +422,11 @@ static void check_parting(struct world *w, struct client *c, const struct action
 {
 	bool current = c->wire[a->node].kept_token == c->token;
 
+	if (a->node == w->nodes)
+		return;
 	if (a->op == OP_LEAVE && (!c->leaves || !current))
 		breach(w, c, RULE_LEAVE, "left what shall be deleted");
-	if (a->op == OP_RELEASE && c->leaves && current)
+	if ((a->op == OP_RELEASE || a->op == OP_HAND_OVER) && c->leaves && current)
 		breach(w, c, RULE_LEAVE, "deleted what shall be left");
 	if (a->op == OP_LEAVE && (c->q.state < QUORUM_RELEASING || c->q.leave_for != c->leave_for))
 		breach(w, c, RULE_LEAVE, "left too early, or for another time");
@@ -415,11 +444,11 @@ static void send(struct world *w, struct client *c, const struct action *a)
 	else
 		check_ask(w, c, a);
 	/* A connection that is broken takes it all the same, until that is noticed. */
-	if (wire->link == LINK_UP && a->op != OP_RELEASE && a->op != OP_EXTEND)
+	if (wire->link == LINK_UP && !is_parting(a->op) && a->op != OP_EXTEND)
 		wire->kept_token = c->token;
 	if (wire->link != LINK_UP || wire->broken)
 		return;
-	if (wire->queued == 2 || (!is_parting(a->op) && wire->queued > 0) ||
+	if (wire->queued == 2 || (!is_parting(a->op) && a->op != OP_WAIT && wire->queued > 0) ||
 		(is_parting(a->op) && wire->queued == 1 && is_parting(m[-1].op))) {
 		breach(w, c, RULE_FLIGHT, "more in flight than a request and a release");
 		return;
@@ -428,15 +457,15 @@ static void send(struct world *w, struct client *c, const struct action *a)
 		.round = a->round,
 		.token = c->token,
 		.ttl = a->op == OP_LEAVE ? c->q.leave_for : w->policy.ttl};
-	if (a->op == OP_RELEASE)
+	if (a->op == OP_RELEASE || a->op == OP_HAND_OVER)
 		m->token = wire->kept_token;
 	wire->queued++;
-	schedule(w, wire, a->node, m);
+	schedule(w, wire, wire->server, m);
 }
 
 static void perform(struct world *w, struct client *c)
 {
-	int opened[SERVERS] = {0}, closed[SERVERS] = {0}, sent[SERVERS] = {0};
+	int opened[SERVERS + 1] = {0}, closed[SERVERS + 1] = {0}, sent[SERVERS + 1] = {0};
 
 	if (c->up.new_token)
 		c->token = ++w->tokens * CLIENTS + c->id;
@@ -448,14 +477,14 @@ static void perform(struct world *w, struct client *c)
 		switch (a->kind) {
 		case ACT_OPEN:
 			opened[a->node]++;
-			open_wire(w, c, a->node);
+			open_wire(w, c, a);
 			break;
 		case ACT_CLOSE:
 			closed[a->node]++;
 			close_wire(w, c, a->node);
 			break;
 		case ACT_SEND:
-			sent[a->node]++;
+			sent[a->node] += a->op != OP_WAIT;
 			send(w, c, a);
 			break;
 		}
@@ -596,9 +625,12 @@ static void step(struct world *w, struct client *c, struct event *ev)
 	usec valid_before = c->q.valid_until;
 	uint32_t round_before = c->q.round;
 	bool asking_before = c->q.asking;
+	char token[TOKEN_ID_LEN + 8];
 
 	ev->now = w->now;
 	ev->random = draw(w);
+	snprintf(token, sizeof(token), "%040x:us", (unsigned)c->token);
+	ev->token = token;
 	tally.steps++;
 	c->steps++;
 	quorum_step(&c->q, ev, &c->up);
@@ -725,7 +757,7 @@ static struct next find_next(struct world *w)
 			consider(w, &next, (struct next){c->start_at, START, c, 0, NULL});
 			continue;
 		}
-		for (int n = 0; n < w->nodes; n++)
+		for (int n = 0; n <= w->nodes; n++)
 			consider_wire(w, &next, c, n);
 		if (c->q.state == QUORUM_OVER)
 			continue;
@@ -751,7 +783,7 @@ static void happen(struct world *w, const struct next *next)
 		chaos(w);
 		break;
 	case SERVE:
-		serve(w, next->node, next->message);
+		serve(w, c->wire[next->node].server, next->message);
 		trace(w, "node %d serves client %d, op %d: vote %d", next->node, c->id,
 			(int)next->message->op, (int)next->message->answer.vote);
 		break;
@@ -796,7 +828,10 @@ static void make_policy(struct world *w)
 			: chance(w, 50) ? up_to(w, ttl)
 					: NEVER,
 		.guard = up_to(w, ttl / 5),
+		.is_fair = chance(w, 20),
 	};
+	for (int i = 0; i < w->nodes; i++)
+		w->policy.order[i] = (i + (int)(w->seed % 7)) % w->nodes;
 }
 
 static void make_client(struct world *w, int id)
@@ -886,7 +921,7 @@ RULE(walk_once_for_each_node_in_a_step, RULE_ONCE)
 RULE(walk_a_request_and_a_release_in_flight_at_most, RULE_FLIGHT)
 RULE(walk_held_by_a_majority_of_one_round, RULE_PROOF)
 RULE(walk_healed_after_proof_only, RULE_HEAL)
-RULE(walk_asked_in_one_step_only, RULE_ASK)
+RULE(walk_asked_for_the_current_token, RULE_ASK)
 RULE(walk_one_token_on_a_node, RULE_DEBTOR)
 RULE(walk_not_held_beyond_the_end, RULE_END)
 RULE(walk_wakes_up_in_time, RULE_WAKE)

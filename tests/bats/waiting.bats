@@ -1,0 +1,328 @@
+# redlock run while somebody else holds the lock: the line, and what must hold without it.
+
+load nodes
+
+setup() { nodes_start 3; }
+teardown() {
+	for pid in "${PID[@]}" "${EXTRA[@]}"; do kill -CONT "$pid" 2> "$T/kill" || true; done
+	nodes_stop
+}
+
+# A key that does not end by itself before the test does: who gets the lock has been woken.
+LONG=(--ttl 600s --node-timeout 10s)
+
+# hold FILE ARG...: takes 'job' in the background until "$T/FILE.go" is there; its pid is in HOLDER.
+hold() {
+	local file=$1
+	shift
+	in_background "$T/$file" run -k job "$@" -- sh -c "echo up; until [ -e $T/$file.go ]; do sleep 0.02; done"
+	HOLDER=$BG
+	eventually file_has "$T/$file" up
+}
+let_go() { touch "$T/$1.go"; }
+
+# waiter NAME ARG...: waits in line for 'job'; when it has it, it writes its name to $T/served. Its
+# pid is in W[NAME].
+declare -gA W
+waiter() {
+	local name=$1 before
+	shift
+	before=$(waiting)
+	in_background "$T/$name" run -k job "$@" -- sh -c "echo $name >> $T/served"
+	W[$name]=$BG
+	eventually in_line $((before + 1))
+}
+waiting() {
+	local i sum=0 n
+	for ((i = 1; i <= N; i++)); do
+		n=$(timeout 1 redis-cli -s "$T/$i.sock" info clients 2>&1 | tr -d '\r' | sed -n 's/^blocked_clients://p')
+		sum=$((sum + ${n:-0}))
+	done
+	echo $sum
+}
+in_line() { [ "$(waiting)" -eq "$1" ]; }
+# the node at which they wait
+line() {
+	local i
+	for ((i = 1; i <= N; i++)); do
+		node $i info clients | grep -q 'blocked_clients:0' || echo $i
+	done
+}
+served() { [ "$(wc -l < "$T/served")" -eq "$1" ]; }
+order() { tr '\n' ' ' < "$T/served"; }
+
+# ---- the line ----
+
+@test "a release wakes who waits, though the key would last for minutes" {
+	hold a "${LONG[@]}"
+	waiter b "${LONG[@]}"
+	let_go a
+	ended_with 0
+	[ "$(order)" = "b " ]
+	held_on job 0
+	# what was kept for those who wait goes by itself
+	for i in 1 2 3; do
+		for key in $(node $i --scan); do
+			[[ "$key" == redlock:*:{job} ]]
+			[ "$(node $i pttl "$key")" -gt 0 ]
+		done
+	done
+}
+
+@test "they are served in order of arrival, one after the other" {
+	hold a "${LONG[@]}"
+	for name in b c d e f g h; do waiter $name "${LONG[@]}"; done
+	let_go a
+	eventually served 7
+	[ "$(order)" = "b c d e f g h " ]
+}
+
+@test "one waits for nothing but the line: one connection, and nothing is asked meanwhile" {
+	hold a "${LONG[@]}"
+	for name in b c d; do waiter $name "${LONG[@]}"; done
+	connections() {
+		local i n=0
+		for ((i = 1; i <= N; i++)); do n=$((n + $(node $i client list | grep -vc cmd=client))); done
+		[ $n -eq "$1" ]
+	}
+	eventually connections $((3 + 3)) # of the holder, and of those who wait
+	for i in 1 2 3; do node $i config resetstat > "$T/reset"; done
+	waiter e "${LONG[@]}"
+	for i in 1 2 3; do
+		# its one attempt, and no more of the others
+		[ "$(node $i info commandstats | tr -d '\r' | sed -n 's/^cmdstat_eval:calls=\([0-9]*\).*/\1/p')" -le 3 ]
+	done
+	let_go a
+	eventually served 4
+}
+
+@test "a release costs the nodes the same however many wait" {
+	costs() { # in commands of clients, for one section more
+		local i n=0
+		for ((i = 1; i <= N; i++)); do
+			n=$((n + $(node $i info commandstats | tr -d '\r' | sed -n 's/^cmdstat_\(eval\|blpop\):calls=\([0-9]*\).*/\2/p' | paste -sd+ | bc)))
+		done
+		echo $n
+	}
+	for many in 2 12; do
+		hold a$many "${LONG[@]}"
+		for ((n = 0; n < many; n++)); do waiter $many.$n "${LONG[@]}"; done
+		eventually in_line $many
+		for i in 1 2 3; do node $i config resetstat > "$T/reset"; done
+		rm -f "$T/served"
+		# the first is stopped by its own command, so that there is one hand-over
+		let_go a$many
+		eventually served $many
+		printf '%s\n' $(($(costs) / many)) >> "$T/costs"
+	done
+	echo "per section: $(tr '\n' ' ' < "$T/costs")"
+	# acquire and release on three nodes, and what is asked again while a release is on its way
+	while read -r n; do [ "$n" -le 20 ]; done < "$T/costs"
+}
+
+@test "whose turn it is is not passed: a newcomer finds the lock taken, and says why" {
+	hold first "${LONG[@]}"
+	in_background "$T/a" run -k job "${LONG[@]}" -- sh -c "echo up; until [ -e $T/a.go ]; do sleep 0.02; done"
+	HOLDER=$BG
+	eventually in_line 1
+	waiter b "${LONG[@]}"
+	let_go first
+	eventually file_has "$T/a" up
+	kill -STOP "${W[b]}"
+	eventually in_state "${W[b]}" T
+	let_go a
+	wait "$HOLDER"
+	held_on job 0
+	run redlock run -n -k job -- echo never
+	[ "$status" -eq 75 ]
+	[ "$output" = "redlock: 'job' is busy: about to be taken by the next in line" ]
+	kill -CONT "${W[b]}"
+	eventually served 1
+}
+
+@test "a turn that nobody takes lapses" {
+	hold a "${LONG[@]}"
+	waiter b --ttl 600s --node-timeout 10s
+	kill -STOP "${W[b]}"
+	eventually in_state "${W[b]}" T
+	let_go a
+	wait "$HOLDER"
+	for i in 1 2 3; do node $i pexpire 'redlock:turn:{job}' 1 > "$T/set"; done
+	eventually redlock run -n -k job -- true
+}
+
+@test "alone: nothing is kept for anybody, and no turn is waited for" {
+	redlock run -k job -- true
+	for i in 1 2 3; do [ -z "$(node $i --scan)" ]; done
+	# after a crowd has gone, too
+	hold a "${LONG[@]}"
+	waiter b "${LONG[@]}"
+	let_go a
+	ended_with 0
+	for n in 1 2 3 4 5; do
+		run timeout 5 "$REDLOCK_BUILD/redlock" run -w 4s -k job --node-timeout 10s --ttl 600s -- echo "$n"
+		[ "$output" = "$n" ]
+	done
+}
+
+# ---- what must hold without it ----
+
+@test "the holder is killed: who waits has the lock when its time is over" {
+	hold a --ttl 2s
+	waiter b
+	guardian=$(pgrep -P "$HOLDER")
+	kill -KILL "$HOLDER" "$guardian"
+	ended_with 0
+	let_go a
+}
+
+@test "somebody else's program holds it, and wakes nobody: it is asked again and again" {
+	for i in 1 2 3; do node $i set job 0123456789abcdef0123456789abcdef px 600000 > "$T/set"; done
+	waiter b "${LONG[@]}"
+	for i in 1 2 3; do node $i del job > "$T/set"; done
+	ended_with 0
+	# the same without an expiry
+	for i in 1 2 3; do node $i set job x > "$T/set"; done
+	waiter c "${LONG[@]}"
+	for i in 1 2 3; do node $i del job > "$T/set"; done
+	ended_with 0
+}
+
+@test "who was first in line is killed: the next one is first" {
+	hold a "${LONG[@]}"
+	waiter b "${LONG[@]}"
+	waiter c "${LONG[@]}"
+	kill -KILL "${W[b]}"
+	eventually in_line 1
+	let_go a
+	ended_with 0
+	[ "$(order)" = "c " ]
+}
+
+@test "a wake-up is lost: the next one has the lock when its time would be over" {
+	hold a --ttl 3s --node-timeout 200ms
+	waiter b --ttl 3s
+	waiter c --ttl 3s
+	kill -STOP "${W[b]}"
+	let_go a
+	BG=${W[c]}
+	ended_with 0
+	[ "$(order)" = "c " ]
+}
+
+@test "whoever leaves as the turn comes passes it on" {
+	hold a "${LONG[@]}"
+	waiter b "${LONG[@]}"
+	waiter c "${LONG[@]}"
+	kill -STOP "${W[b]}"
+	eventually in_state "${W[b]}" T
+	let_go a
+	wait "$HOLDER"
+	# the turn is b's, and b is told to end before it hears of it
+	kill -TERM "${W[b]}"
+	kill -CONT "${W[b]}"
+	BG=${W[c]}
+	ended_with 0
+}
+
+@test "the line's node is killed, with many who wait: they wait elsewhere" {
+	hold a "${LONG[@]}"
+	for name in b c d e f g h; do waiter $name "${LONG[@]}"; done
+	kill_node "$(line)"
+	eventually in_line 7
+	let_go a
+	eventually served 7
+}
+
+@test "the line's node starts again, empty, with many who wait" {
+	hold a "${LONG[@]}"
+	for name in b c d e f; do waiter $name "${LONG[@]}"; done
+	i=$(line)
+	kill_node "$i"
+	start_node "$i"
+	eventually answers "$i"
+	eventually in_line 5
+	let_go a
+	eventually served 5
+}
+
+@test "the line's node is stopped: the lock is had when its time would be over" {
+	hold a --ttl 3s --node-timeout 200ms
+	waiter b --ttl 3s --node-timeout 200ms
+	i=$(line)
+	stop_node "$i"
+	let_go a
+	ended_with 0
+	continue_node "$i"
+}
+
+@test "a user who may not wait in line is told once, and asks again and again" {
+	for i in 1 2 3; do node $i acl setuser default resetkeys '~job' > "$T/acl"; done
+	hold a "${LONG[@]}"
+	in_background "$T/b" run -k job "${LONG[@]}" -- true
+	eventually file_has "$T/b" "no waiting in line for 'job', only asking again and again: unix://"
+	let_go a
+	ended_with 0
+	[ "$(grep -c 'no waiting in line' "$T/b")" -eq 1 ]
+	for i in 1 2 3; do node $i acl setuser default allkeys > "$T/acl"; done
+	held_on job 0
+}
+
+@test "a signal ends who waits at once, and nothing is left" {
+	hold a "${LONG[@]}"
+	for signal in TERM INT HUP; do
+		waiter b "${LONG[@]}"
+		kill -$signal "${W[b]}"
+		ended_with $((128 + $(kill -l $signal)))
+		eventually in_line 0
+	done
+	held_on job 3
+	let_go a
+}
+
+@test "--wait: to the end, and not longer; -n -E 0: skipped" {
+	hold a "${LONG[@]}"
+	run redlock run -w 300ms -k job "${LONG[@]}" -- echo never
+	[ "$status" -eq 75 ]
+	[[ "$output" == "redlock: 'job' is busy: held by "*" on 3 of 3 nodes, "*" left" ]]
+	in_line 0
+	run redlock run -n -E 0 -k job -- echo never
+	[ "$status" -eq 0 ]
+	[[ "$output" != never ]]
+	# in a pipeline, the lock ends with the command that has it
+	let_go a
+	PATH=$REDLOCK_BUILD:$PATH run --separate-stderr bash -c \
+		'set -o pipefail; echo in | redlock run -k job -- cat | redlock run -k other -- sed s/in/out/'
+	[ "$status" -eq 0 ]
+	[ "$output" = out ]
+}
+
+# ---- split votes, and --fair ----
+
+@test "who come at once and do not wait: one of them has it, every time" {
+	for ((n = 0; n < 20; n++)); do
+		for ((i = 0; i < 4; i++)); do
+			redlock run -q -n -E 0 -k "job$n" -- sh -c "echo $n >> $T/had; until [ -e $T/go$n ]; do sleep 0.02; done" &
+			also_end $!
+			BGS[i]=$!
+		done
+		had() { [ "$(grep -cx "$n" "$T/had")" -eq 1 ]; }
+		eventually had
+		touch "$T/go$n"
+		for ((i = 0; i < 4; i++)); do wait "${BGS[i]}"; done
+		had
+	done
+}
+
+@test "--fair: after a crash, too, the first in line is the first" {
+	hold a --ttl 3s --fair
+	for name in b c d; do waiter $name --ttl 600s --fair; done
+	guardian=$(pgrep -P "$HOLDER")
+	kill -KILL "$HOLDER" "$guardian"
+	# a newcomer, when the key is gone and nobody was woken yet
+	free_everywhere job
+	in_background "$T/e" run -k job --ttl 600s --fair -- sh -c "echo e >> $T/served"
+	eventually served 4
+	[ "$(order)" = "b c d e " ]
+	let_go a
+}

@@ -265,14 +265,6 @@ static int find_line(const struct quorum *q)
 	return -1;
 }
 
-static bool is_before(const struct quorum *q, int i, int j)
-{
-	for (int n = 0; n < q->policy.nodes; n++)
-		if (q->policy.order[n] == i || q->policy.order[n] == j)
-			return q->policy.order[n] == i && i != j;
-	return false;
-}
-
 static void keep_turn(struct quorum *q, const struct answer *answer)
 {
 	size_t len = answer->text_len < TOKEN_ID_LEN ? answer->text_len : TOKEN_ID_LEN;
@@ -522,15 +514,12 @@ static void take_seat(struct step *s)
 {
 	struct quorum *q = s->q;
 	struct seat *seat = &q->seat;
-	int line;
+	int line = find_line(q);
 
-	if (q->refusal != REFUSAL_BUSY || seat->is_refused || s->now >= q->deadline)
+	if (q->refusal != REFUSAL_BUSY || seat->is_refused)
 		return;
-	line = find_line(q);
-	if (line < 0)
-		return;
-	if (seat->link != LINK_DOWN && line != seat->node &&
-		(q->member[seat->node].vote == VOTE_ABSENT || is_before(q, line, seat->node)))
+	assert(line >= 0); /* who refused us */
+	if (seat->link != LINK_DOWN && line != seat->node)
 		close_seat(s);
 	if (seat->link == LINK_DOWN && seat->tried != q->round)
 		open_seat(s, line);
@@ -566,7 +555,7 @@ static void let_go(struct step *s)
 	struct quorum *q = s->q;
 
 	/* It was our turn, and we leave without having used it: it is the next one's. */
-	if (q->seat.is_woken && q->seat.link == LINK_UP && !q->seat.waits && !q->seat.joins)
+	if (q->seat.is_woken && q->seat.link == LINK_UP && !q->seat.waits)
 		send_from_seat(s, OP_HAND_OVER);
 
 	/* No new round: the votes stay, for whoever asks why. */
@@ -653,11 +642,11 @@ static usec retry_at(const struct step *s)
 	usec delay = retry_delay(s), spread = (usec)(s->random % RETRY_SPREAD);
 	int line = find_line(q);
 
-	if (q->refusal != REFUSAL_BUSY || q->seat.is_refused || line < 0 || has_strangers(q))
+	if (q->refusal != REFUSAL_BUSY || q->seat.is_refused || has_strangers(q))
 		return s->now + delay;
 	if (is_taken(&q->member[line]))
 		return s->now + q->member[line].answer.pttl + 2 * USEC_MSEC + spread;
-	if (most_held(q) >= policy_quorum(&q->policy) && free_in(q) != NEVER)
+	if (most_held(q) >= policy_quorum(&q->policy))
 		return s->now + usec_max(free_in(q) + 2 * USEC_MSEC + spread, delay);
 	return s->now + delay;
 }
@@ -710,13 +699,14 @@ static void set_rest_absent(struct step *s)
 	}
 }
 
-/* Before anybody is asked in this attempt: where to begin. */
+/* Before anybody is asked in this attempt: where to begin. A majority is ready. */
 static int first_ready(const struct quorum *q)
 {
-	for (int n = 0; n < q->policy.nodes; n++)
-		if (is_ready(&q->member[q->policy.order[n]]))
-			return q->policy.order[n];
-	return -1;
+	const int *i = q->policy.order;
+
+	while (!is_ready(&q->member[*i]))
+		i++;
+	return *i;
 }
 
 static void ask(struct step *s)
@@ -750,7 +740,7 @@ static bool ask_the_rest(struct step *s)
 
 	q->line = -1;
 	for (int i = 0; i < q->policy.nodes; i++)
-		if (q->member[i].vote == VOTE_NONE && is_ready(&q->member[i])) {
+		if (q->member[i].vote == VOTE_NONE) {
 			send_op(s, i, OP_ACQUIRE);
 			asked = true;
 		}

@@ -32,6 +32,7 @@ struct peer {
 	int left; /* the token that it was last told to keep until it ends by itself */
 	int sends[OPS];
 	int opens;
+	int line; /* the seat's connection: where it was last opened to */
 	bool silent; /* answers nothing */
 	bool gone; /* refuses to be connected to again */
 	const char *run_id;
@@ -94,6 +95,7 @@ static void perform(struct rig *r, const struct action *a)
 		CHECK(p->link == LINK_DOWN);
 		p->link = LINK_OPENING;
 		p->opens++;
+		p->line = a->line;
 		break;
 	case ACT_CLOSE:
 		CHECK(p->link != LINK_DOWN);
@@ -213,31 +215,38 @@ static struct sent take(struct peer *p)
 	return sent;
 }
 
-/* The node answers the oldest request on its connection; the holder's value may be binary. */
-static void reply_text(struct rig *r, int i, enum vote vote, const char *text, size_t len)
+/* The node answers the oldest request on its connection. */
+static void reply_with(struct rig *r, int i, struct answer answer)
 {
 	struct peer *p = &r->peer[i];
-	struct answer answer = {.vote = vote, .pttl = USEC_SEC};
 	struct sent sent;
 
 	if (!unit_check(p->queued > 0, __FILE__, __LINE__, "node %d was asked nothing", i))
 		return;
 	sent = take(p);
-	if (vote == VOTE_ABSENT)
-		answer = answer_absent(REASON_LOADING, "LOADING");
-	else if (sent.op == OP_ACQUIRE || sent.op == OP_HEAL)
+	if (answer.vote != VOTE_ABSENT && (sent.op == OP_ACQUIRE || sent.op == OP_HEAL))
 		snprintf(answer.run_id, sizeof(answer.run_id), "%s%d",
 			p->run_id ? p->run_id : "life", p->run_id ? 0 : i);
-	if (text) {
-		memcpy(answer.text, text, len);
-		answer.text_len = len;
-	}
-	apply(p, &sent, vote);
+	apply(p, &sent, answer.vote);
 	step(r, (struct event){.kind = EV_REPLY,
 			.node = i,
 			.op = sent.op,
 			.round = sent.round,
 			.answer = &answer});
+}
+
+/* The holder's value may be binary. */
+static void reply_text(struct rig *r, int i, enum vote vote, const char *text, size_t len)
+{
+	struct answer answer = {.vote = vote, .pttl = USEC_SEC};
+
+	if (vote == VOTE_ABSENT)
+		answer = answer_absent(REASON_LOADING, "LOADING");
+	if (text) {
+		memcpy(answer.text, text, len);
+		answer.text_len = len;
+	}
+	reply_with(r, i, answer);
 }
 
 static void reply(struct rig *r, int i, enum vote vote)
@@ -2377,4 +2386,897 @@ TEST(a_holder_is_counted_by_nodes)
 	/* The next attempt asks anew. */
 	wait_until(&r, r.up.wake_at);
 	CHECK_INT(quorum_held_by(&r.q, ids, &token), 0);
+}
+
+/* ---- the line ---- */
+
+#define SMALLER "1111111111111111111111111111111111111111"
+#define BIGGER "9999999999999999999999999999999999999999"
+#define HUGE "ffffffffffffffffffffffffffffffffffffffff"
+#define HELD_FOR (5 * USEC_SEC)
+
+static struct answer told(enum vote vote, const char *text, usec left)
+{
+	struct answer a = {.vote = vote, .pttl = left, .text_len = strlen(text)};
+
+	memcpy(a.text, text, a.text_len + 1);
+	return a;
+}
+
+static struct answer held(usec left)
+{
+	return told(VOTE_FOREIGN, BIGGER ":the holder", left);
+}
+
+static struct answer reserved(usec left)
+{
+	struct answer a = told(VOTE_FOREIGN, "", left);
+
+	a.is_reserved = true;
+	return a;
+}
+
+static struct answer turn(void)
+{
+	return told(VOTE_YES, BIGGER, 0);
+}
+
+static int seat_of(const struct rig *r)
+{
+	return r->q.policy.nodes;
+}
+
+static struct peer *seat(struct rig *r)
+{
+	return &r->peer[seat_of(r)];
+}
+
+/* Connected and asked, and ready to wait in line. */
+static void contend(struct rig *r, int nodes, usec wait)
+{
+	start(r, nodes, wait);
+	r->q.seat.is_refused = false;
+	all_up(r);
+}
+
+/* All who are asked say that it is held; that holds for the release behind it as well. */
+static void refuse(struct rig *r, usec left)
+{
+	for (int n = 0; n < 2 * r->q.policy.nodes; n++) {
+		int i = n % r->q.policy.nodes;
+
+		while (r->peer[i].queued > 0)
+			reply_with(r, i, held(left));
+	}
+	CHECK(quorum_is_pausing(&r->q));
+}
+
+/* Refused, and in line. */
+static void wait_in_line_for(struct rig *r, int nodes, usec wait)
+{
+	contend(r, nodes, wait);
+	refuse(r, HELD_FOR);
+	link_up(r, seat_of(r));
+	reply_with(r, seat_of(r), held(HELD_FOR));
+	CHECK_INT(seat(r)->queued, 1);
+	CHECK_INT(seat(r)->queue[0].op, OP_WAIT);
+}
+
+static void wait_in_line(struct rig *r, int nodes)
+{
+	wait_in_line_for(r, nodes, NEVER);
+}
+
+/* Nobody wakes it. */
+static void next_attempt(struct rig *r)
+{
+	uint32_t attempt = r->q.attempt;
+
+	wait_until(r, r->q.resume_at);
+	all_up(r);
+	CHECK_INT(r->q.attempt, attempt + 1);
+}
+
+TEST(a_waiter_takes_a_seat_at_the_first_in_order_that_answers)
+{
+	static const struct {
+		const char *absent;
+		int line;
+	} cases[] = {{"", 2}, {"..A", 0}, {"A", 2}, {"A.A", 1}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rig r;
+		struct policy p = policy(5, NEVER);
+
+		start_with(&r, &p);
+		r.q.seat.is_refused = false;
+		memcpy(r.q.policy.order, (int[]){2, 0, 1, 4, 3}, 5 * sizeof(int));
+		all_up(&r);
+		CHECK_INT(seat(&r)->opens, 0);
+		votes(&r, cases[i].absent);
+		refuse(&r, HELD_FOR);
+		CHECK_INT(seat(&r)->opens, 1);
+		CHECK_INT(seat(&r)->line, cases[i].line);
+	}
+}
+
+TEST(a_waiter_joins_and_waits_in_one_step)
+{
+	struct rig r;
+
+	contend(&r, 3, NEVER);
+	refuse(&r, HELD_FOR);
+	CHECK_INT(seat(&r)->link, LINK_OPENING);
+	CHECK_INT(seat(&r)->queued, 0);
+	link_up(&r, 3);
+	CHECK_INT(seat(&r)->queued, 2);
+	CHECK_INT(seat(&r)->queue[0].op, OP_JOIN);
+	CHECK_INT(seat(&r)->queue[1].op, OP_WAIT);
+	/* Once is enough. */
+	reply_with(&r, 3, held(HELD_FOR));
+	tick(&r);
+	CHECK_INT(seat(&r)->sends[OP_JOIN] + seat(&r)->sends[OP_WAIT], 2);
+}
+
+TEST(who_need_not_wait_takes_no_seat)
+{
+	struct rig r;
+
+	contend(&r, 3, NEVER);
+	votes(&r, "YYY");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	CHECK_INT(seat(&r)->opens, 0);
+	/* no time */
+	contend(&r, 3, 0);
+	votes(&r, "FFF");
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK_INT(seat(&r)->opens, 0);
+	/* nobody to wait for */
+	contend(&r, 3, NEVER);
+	votes(&r, "AAY");
+	CHECK(quorum_is_pausing(&r.q));
+	CHECK_INT(r.q.refusal, REFUSAL_NO_QUORUM);
+	CHECK_INT(r.q.resume_at, BEGIN + 20 * MS);
+	CHECK_INT(seat(&r)->opens, 0);
+}
+
+TEST(the_place_is_kept_while_it_tries_again)
+{
+	struct rig r;
+
+	wait_in_line(&r, 3);
+	for (int i = 0; i < 5; i++) {
+		next_attempt(&r);
+		CHECK_INT(seat(&r)->queued, 1);
+		refuse(&r, HELD_FOR);
+	}
+	CHECK_INT(seat(&r)->opens, 1);
+	CHECK_INT(seat(&r)->sends[OP_JOIN], 1);
+	CHECK_INT(seat(&r)->sends[OP_WAIT], 1);
+}
+
+TEST(the_seat_moves_when_an_earlier_node_answers_again)
+{
+	struct rig r;
+
+	contend(&r, 3, NEVER);
+	votes(&r, "A");
+	refuse(&r, HELD_FOR);
+	CHECK_INT(seat(&r)->line, 1);
+	link_up(&r, 3);
+	reply_with(&r, 3, held(HELD_FOR));
+	next_attempt(&r);
+	refuse(&r, HELD_FOR);
+	CHECK_INT(seat(&r)->opens, 2);
+	CHECK_INT(seat(&r)->line, 0);
+	CHECK_INT(seat(&r)->link, LINK_OPENING);
+}
+
+TEST(the_seat_moves_when_its_node_is_absent)
+{
+	struct rig r;
+
+	wait_in_line(&r, 3);
+	wait_until(&r, r.q.resume_at);
+	link_down(&r, 0, REASON_CONNECT);
+	all_up(&r);
+	/* The line is another one now, and asked first. */
+	CHECK_INT(sends(&r, OP_ACQUIRE), 4);
+	reply_with(&r, 1, held(HELD_FOR));
+	CHECK_INT(seat(&r)->opens, 2);
+	CHECK_INT(seat(&r)->line, 1);
+}
+
+TEST(who_is_woken_asks_all_at_once)
+{
+	struct rig r;
+
+	wait_in_line(&r, 5);
+	pass(&r, 10 * MS);
+	reply_with(&r, 5, turn());
+	CHECK(r.up.new_token);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 10);
+	CHECK_TEXT(r.q.seat.turn, BIGGER);
+	votes(&r, "YYYYY");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+}
+
+TEST(a_turn_is_an_id_and_no_more)
+{
+	struct rig r;
+
+	wait_in_line(&r, 1);
+	reply_with(&r, 1, told(VOTE_YES, BIGGER BIGGER, 0));
+	CHECK_TEXT(r.q.seat.turn, BIGGER);
+	wait_in_line(&r, 1);
+	reply_with(&r, 1, told(VOTE_YES, "1", 0));
+	CHECK_TEXT(r.q.seat.turn, "1");
+}
+
+TEST(a_holder_needs_no_seat)
+{
+	struct rig r;
+
+	wait_in_line(&r, 3);
+	next_attempt(&r);
+	votes(&r, "Y");
+	votes(&r, ".YY");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	CHECK_INT(seat(&r)->link, LINK_DOWN);
+	let_go(&r);
+	CHECK_INT(sends(&r, OP_HAND_OVER), 3);
+	CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 0);
+}
+
+TEST(who_is_not_woken_asks_the_line_first_and_the_rest_if_it_grants)
+{
+	struct rig r;
+
+	wait_in_line(&r, 3);
+	CHECK_INT(r.q.resume_at, BEGIN + HELD_FOR + 2 * MS);
+	next_attempt(&r);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 4);
+	CHECK_INT(r.peer[0].sends[OP_ACQUIRE], 2);
+	reply(&r, 0, VOTE_YES);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 6);
+	votes(&r, ".Y");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+}
+
+TEST(refused_by_the_line_asks_nobody_else_before_its_key_ends)
+{
+	struct rig r;
+	struct answer no[] = {held(3 * USEC_SEC), reserved(60 * MS)};
+
+	for (int i = 0; i < 2; i++) {
+		wait_in_line(&r, 3);
+		next_attempt(&r);
+		reply_with(&r, 0, no[i]);
+		CHECK(quorum_is_pausing(&r.q));
+		CHECK_INT(r.q.refusal, REFUSAL_BUSY);
+		CHECK_INT(r.q.resume_at, r.now + no[i].pttl + 2 * MS);
+		CHECK_INT(sends(&r, OP_ACQUIRE), 4);
+		CHECK_INT(sends(&r, OP_RELEASE), 1); /* of the first attempt */
+	}
+	/* All who wait for that moment do not come in step. */
+	wait_in_line(&r, 3);
+	next_attempt(&r);
+	r.random = 99999;
+	reply_with(&r, 0, held(USEC_SEC));
+	CHECK_INT(r.q.resume_at, r.now + USEC_SEC + 2 * MS + 99999);
+}
+
+TEST(a_line_that_does_not_decide_is_passed_over)
+{
+	struct rig r;
+	struct answer no[] = {answer_absent(REASON_LOADING, NULL),
+		told(VOTE_FOREIGN, "a stranger", USEC_SEC), held(NEVER)};
+
+	for (int i = 0; i < 3; i++) {
+		wait_in_line(&r, 3);
+		next_attempt(&r);
+		reply_with(&r, 0, no[i]);
+		CHECK_INT(sends(&r, OP_ACQUIRE), 6);
+		votes(&r, ".YY");
+		CHECK_INT(r.q.state, QUORUM_HELD);
+	}
+	/* silent */
+	wait_in_line(&r, 3);
+	next_attempt(&r);
+	pass(&r, NODE_TIMEOUT);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 6);
+	/* nobody else is there */
+	wait_in_line(&r, 3);
+	next_attempt(&r);
+	link_down(&r, 1, REASON_CLOSED);
+	link_down(&r, 2, REASON_CLOSED);
+	reply(&r, 0, VOTE_YES);
+	CHECK_INT(r.q.refusal, REFUSAL_NO_QUORUM);
+}
+
+TEST(strangers_wake_nobody_and_are_asked_again_soon)
+{
+	struct rig r;
+	struct answer no[] = {told(VOTE_FOREIGN, "a stranger", HELD_FOR), held(NEVER)};
+
+	for (int i = 0; i < 4; i++) {
+		contend(&r, 3, NEVER);
+		/* one is enough, the line or not */
+		reply_with(&r, 0, i < 2 ? no[i] : held(HELD_FOR));
+		reply_with(&r, 1, i < 2 ? held(HELD_FOR) : no[i - 2]);
+		CHECK(quorum_is_pausing(&r.q));
+		CHECK_INT(r.q.resume_at, BEGIN + 20 * MS);
+	}
+}
+
+TEST(the_next_attempt_is_when_a_majority_can_grant_it)
+{
+	struct rig r;
+
+	/* One has it, but not at the line. */
+	contend(&r, 3, NEVER);
+	reply(&r, 0, VOTE_YES);
+	reply_with(&r, 1, held(3 * USEC_SEC));
+	reply_with(&r, 2, held(2 * USEC_SEC));
+	CHECK_INT(r.q.resume_at, BEGIN + 2 * USEC_SEC + 2 * MS);
+	contend(&r, 5, NEVER);
+	reply(&r, 0, VOTE_YES);
+	reply_with(&r, 1, held(USEC_SEC));
+	reply_with(&r, 2, held(3 * USEC_SEC));
+	reply_with(&r, 3, held(2 * USEC_SEC));
+	CHECK_INT(r.q.resume_at, BEGIN + 2 * USEC_SEC + 2 * MS);
+	/* not sooner than others would */
+	contend(&r, 3, NEVER);
+	reply(&r, 0, VOTE_YES);
+	reply_with(&r, 1, held(5 * MS));
+	reply_with(&r, 2, held(5 * MS));
+	CHECK_INT(r.q.resume_at, BEGIN + 20 * MS);
+}
+
+TEST(a_turn_that_comes_during_an_attempt_is_for_the_next)
+{
+	struct rig r;
+	uint32_t round;
+
+	wait_in_line(&r, 3);
+	next_attempt(&r);
+	round = r.q.round;
+	reply_with(&r, 3, turn());
+	CHECK_INT(sends(&r, OP_ACQUIRE), 4);
+	reply_with(&r, 0, held(HELD_FOR));
+	CHECK_INT(r.q.round, round + 1);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 7);
+	/* It is used up now. */
+	reply_with(&r, 0, told(VOTE_FOREIGN, HUGE ":another", HELD_FOR));
+	reply_with(&r, 1, told(VOTE_FOREIGN, HUGE ":another", HELD_FOR));
+	CHECK(quorum_is_pausing(&r.q));
+	CHECK(!r.q.seat.is_woken);
+	CHECK_INT(r.q.resume_at, r.now + HELD_FOR + 2 * MS);
+	CHECK_INT(seat(&r)->opens, 1);
+	CHECK_INT(seat(&r)->sends[OP_JOIN], 2);
+	CHECK_INT(seat(&r)->sends[OP_WAIT], 2);
+}
+
+TEST(a_turn_lasts_through_an_attempt_that_had_no_quorum)
+{
+	struct rig r;
+
+	wait_in_line(&r, 3);
+	reply_with(&r, 3, turn());
+	votes(&r, "AA");
+	CHECK_INT(r.q.refusal, REFUSAL_NO_QUORUM);
+	CHECK(r.q.seat.is_woken);
+	CHECK_INT(r.q.resume_at, r.now + 20 * MS);
+	reply(&r, 2, VOTE_YES);
+	votes(&r, "YYY");
+	next_attempt(&r);
+	CHECK(r.q.used_turn);
+}
+
+TEST(a_turn_not_used_at_the_end_is_handed_over_from_the_seat)
+{
+	struct rig r;
+
+	wait_in_line(&r, 3);
+	next_attempt(&r);
+	reply_with(&r, 3, turn());
+	let_go(&r);
+	CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 1);
+	finish(&r);
+	/* at the deadline as well */
+	wait_in_line_for(&r, 3, USEC_SEC / 2);
+	wait_until(&r, BEGIN + USEC_SEC / 2);
+	reply_with(&r, 3, turn());
+	CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 0);
+	for (int i = 0; i < 3; i++)
+		reply_with(&r, i, held(HELD_FOR));
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 1);
+	/* and its answer changes nothing */
+	reply(&r, 3, VOTE_YES);
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK(!r.q.seat.is_refused);
+}
+
+TEST(no_turn_is_no_turn_to_hand_over)
+{
+	struct rig r;
+
+	/* still waiting */
+	wait_in_line(&r, 3);
+	let_go(&r);
+	CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 0);
+	/* used */
+	wait_in_line(&r, 3);
+	reply_with(&r, 3, turn());
+	for (int i = 0; i < 2; i++)
+		reply_with(&r, i, told(VOTE_FOREIGN, HUGE ":another", HELD_FOR));
+	let_go(&r);
+	CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 0);
+	/* no way to say it */
+	wait_in_line(&r, 3);
+	next_attempt(&r);
+	reply_with(&r, 3, turn());
+	link_down(&r, 3, REASON_CLOSED);
+	let_go(&r);
+	CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 0);
+	/* behind WAIT, it would never be heard */
+	contend(&r, 3, NEVER);
+	refuse(&r, HELD_FOR);
+	link_up(&r, 3);
+	reply_with(&r, 3, turn());
+	CHECK(r.q.seat.is_woken);
+	CHECK_INT(seat(&r)->queue[0].op, OP_WAIT);
+	let_go(&r);
+	CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 0);
+}
+
+TEST(free_when_it_joins_is_worth_an_attempt_but_one_only)
+{
+	struct rig r;
+
+	contend(&r, 3, NEVER);
+	refuse(&r, HELD_FOR);
+	link_up(&r, 3);
+	reply_with(&r, 3, told(VOTE_YES, "", 0));
+	/* free at the line: nobody said that it is our turn */
+	CHECK_INT(sends(&r, OP_ACQUIRE), 4);
+	reply_with(&r, 0, held(HELD_FOR));
+	CHECK_INT(r.q.resume_at, r.now + HELD_FOR + 2 * MS);
+	link_down(&r, 3, REASON_CLOSED);
+	next_attempt(&r);
+	reply_with(&r, 0, held(HELD_FOR));
+	/* free again, and refused again? */
+	link_up(&r, 3);
+	reply_with(&r, 3, told(VOTE_YES, "", 0));
+	CHECK(quorum_is_pausing(&r.q));
+	CHECK_INT(r.q.resume_at, r.now + 20 * MS);
+	/* A turn tells that things have changed. */
+	reply_with(&r, 3, turn());
+	CHECK(!r.q.seat.was_free);
+}
+
+TEST(a_turn_that_nobody_came_for_is_for_who_joins)
+{
+	struct rig r;
+
+	contend(&r, 3, NEVER);
+	refuse(&r, HELD_FOR);
+	link_up(&r, 3);
+	reply_with(&r, 3, turn());
+	CHECK(r.q.used_turn);
+	CHECK_TEXT(r.q.seat.turn, BIGGER);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 6);
+}
+
+TEST(a_seat_that_cannot_be_had_in_time_is_given_up_and_asked_for_soon)
+{
+	struct rig r;
+
+	/* it does not connect */
+	contend(&r, 3, NEVER);
+	refuse(&r, HELD_FOR);
+	wait_until(&r, BEGIN + NODE_TIMEOUT - 1);
+	CHECK_INT(seat(&r)->link, LINK_OPENING);
+	wait_until(&r, BEGIN + NODE_TIMEOUT);
+	CHECK_INT(seat(&r)->link, LINK_DOWN);
+	CHECK_INT(r.q.resume_at, r.now + 20 * MS);
+	next_attempt(&r);
+	refuse(&r, HELD_FOR);
+	CHECK_INT(seat(&r)->opens, 2);
+	/* it does not answer */
+	r.now += MS;
+	link_up(&r, 3);
+	wait_until(&r, r.now + NODE_TIMEOUT);
+	CHECK_INT(seat(&r)->link, LINK_DOWN);
+	CHECK_INT(r.q.resume_at, r.now + 20 * MS);
+	/* it refuses to be connected to, or the connection breaks */
+	next_attempt(&r);
+	refuse(&r, HELD_FOR);
+	link_down(&r, 3, REASON_CONNECT);
+	CHECK_INT(r.q.resume_at, r.now + 20 * MS);
+	CHECK_INT(seat(&r)->link, LINK_DOWN);
+	next_attempt(&r);
+	refuse(&r, HELD_FOR);
+	link_up(&r, 3);
+	link_down(&r, 3, REASON_CLOSED);
+	CHECK_INT(r.q.resume_at, r.now + 40 * MS);
+	CHECK_INT(seat(&r)->opens, 4);
+	next_attempt(&r);
+	refuse(&r, HELD_FOR);
+	CHECK_INT(seat(&r)->opens, 5);
+	CHECK(!r.q.seat.is_refused);
+}
+
+TEST(who_waits_is_not_late)
+{
+	struct rig r;
+
+	wait_in_line(&r, 3);
+	wait_until(&r, BEGIN + HELD_FOR);
+	CHECK_INT(seat(&r)->link, LINK_UP);
+	CHECK_INT(seat(&r)->queued, 1);
+}
+
+TEST(who_may_not_wait_is_told_once_and_polls)
+{
+	for (int waits = 0; waits < 2; waits++) {
+		struct rig r;
+
+		contend(&r, 3, NEVER);
+		refuse(&r, HELD_FOR);
+		link_up(&r, 3);
+		if (waits)
+			reply_with(&r, 3, held(HELD_FOR));
+		reply_with(&r, 3, answer_absent(REASON_NOPERM, "NOPERM"));
+		CHECK(r.q.seat.is_refused);
+		CHECK_INT(r.q.seat.trouble.reason, REASON_NOPERM);
+		CHECK_INT(r.q.seat.node, 0);
+		CHECK_INT(seat(&r)->link, LINK_DOWN);
+		CHECK_INT(r.q.resume_at, BEGIN + 20 * MS);
+		for (int i = 0; i < 3; i++) {
+			next_attempt(&r);
+			refuse(&r, HELD_FOR);
+			CHECK_INT(r.q.resume_at, r.now + (i < 2 ? 20 : 40) * MS);
+		}
+		CHECK_INT(seat(&r)->opens, 1);
+	}
+}
+
+TEST(only_the_seat_is_kept_for_longer_than_a_second)
+{
+	struct rig r;
+
+	wait_in_line(&r, 3);
+	wait_until(&r, BEGIN + USEC_SEC - 1);
+	for (int i = 0; i < 4; i++)
+		CHECK_INT(r.peer[i].link, LINK_UP);
+	wait_until(&r, BEGIN + USEC_SEC);
+	for (int i = 0; i < 3; i++)
+		CHECK_INT(r.peer[i].link, LINK_DOWN);
+	CHECK_INT(seat(&r)->link, LINK_UP);
+	/* Woken, it connects first. */
+	reply_with(&r, 3, turn());
+	CHECK_INT(sends(&r, OP_ACQUIRE), 3);
+	all_up(&r);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 6);
+	/* What is under way is not cut off. */
+	contend(&r, 3, NEVER);
+	reply_with(&r, 0, held(HELD_FOR));
+	reply_with(&r, 1, held(HELD_FOR));
+	link_up(&r, 3);
+	reply_with(&r, 3, held(HELD_FOR));
+	wait_until(&r, BEGIN + USEC_SEC);
+	CHECK_INT(r.peer[0].link, LINK_DOWN);
+	CHECK_INT(r.peer[2].link, LINK_UP);
+}
+
+TEST(the_line_has_its_last_attempt_at_the_deadline_and_at_all_nodes)
+{
+	struct rig r;
+
+	wait_in_line_for(&r, 3, USEC_SEC / 2);
+	CHECK_INT(r.q.resume_at, BEGIN + USEC_SEC / 2);
+	next_attempt(&r);
+	CHECK_INT(r.now, BEGIN + USEC_SEC / 2);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 6);
+	votes(&r, "FFF");
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK_INT(r.q.refusal, REFUSAL_BUSY);
+}
+
+/* Each of three has one node; ours is the first. */
+static void split(struct rig *r, usec wait, const char *second, const char *third)
+{
+	contend(r, 3, wait);
+	r->now += MS;
+	reply(r, 0, VOTE_YES);
+	reply_with(r, 1, told(VOTE_FOREIGN, second, HELD_FOR));
+	reply_with(r, 2, told(VOTE_FOREIGN, third, HELD_FOR));
+}
+
+TEST(of_those_who_split_the_votes_the_smallest_token_goes_on)
+{
+	struct rig r;
+
+	split(&r, NEVER, BIGGER ":a", HUGE ":b");
+	CHECK(!quorum_is_pausing(&r.q));
+	CHECK_INT(sends(&r, OP_RELEASE), 0);
+	CHECK_INT(r.up.wake_at, r.now + MS);
+	pass(&r, MS - 1);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 3);
+	pass(&r, 1);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 5);
+	CHECK_INT(r.peer[0].sends[OP_ACQUIRE], 1);
+	reply(&r, 1, VOTE_YES);
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	/* The validity counts from the first request. */
+	CHECK_INT(r.q.valid_until, validity(BEGIN));
+	/* Strangers give nothing back, whatever they are called. */
+	split(&r, NEVER, "1", BIGGER ":a");
+	CHECK(!quorum_is_pausing(&r.q));
+}
+
+TEST(of_those_who_split_the_votes_the_others_give_theirs_back_quietly)
+{
+	struct rig r;
+	const char *const others[][2] = {{SMALLER ":a", BIGGER ":b"}, {BIGGER ":b", SMALLER ":a"}};
+
+	for (int i = 0; i < 2; i++) {
+		split(&r, NEVER, others[i][0], others[i][1]);
+		CHECK(quorum_is_pausing(&r.q));
+		CHECK_INT(r.peer[0].sends[OP_RELEASE], 1);
+		CHECK_INT(sends(&r, OP_HAND_OVER), 0);
+	}
+	/* Who has none has nothing to insist on. */
+	contend(&r, 3, NEVER);
+	reply_with(&r, 0, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
+	reply_with(&r, 1, told(VOTE_FOREIGN, HUGE ":b", HELD_FOR));
+	reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":c", HELD_FOR));
+	CHECK(quorum_is_pausing(&r.q));
+}
+
+TEST(where_somebody_may_have_a_majority_nobody_insists)
+{
+	struct rig r;
+
+	split(&r, NEVER, BIGGER ":a", BIGGER ":a");
+	CHECK(quorum_is_pausing(&r.q));
+	CHECK_INT(r.peer[0].sends[OP_RELEASE], 1);
+	/* on the one that does not answer */
+	contend(&r, 3, NEVER);
+	votes(&r, "Y.A");
+	reply_with(&r, 1, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
+	CHECK(quorum_is_pausing(&r.q));
+}
+
+TEST(insists_three_times_and_then_hands_over)
+{
+	struct rig r;
+
+	split(&r, NEVER, BIGGER ":a", HUGE ":b");
+	for (int i = 0; i < 3; i++) {
+		wait_until(&r, r.up.wake_at);
+		CHECK_INT(sends(&r, OP_ACQUIRE), 5 + 2 * i);
+		reply_with(&r, 1, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
+		reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":b", HELD_FOR));
+	}
+	CHECK(quorum_is_pausing(&r.q));
+	CHECK_INT(sends(&r, OP_ACQUIRE), 9);
+	/* The others gave way to us: they wait for a word. */
+	CHECK_INT(r.peer[0].sends[OP_HAND_OVER], 1);
+	CHECK_INT(sends(&r, OP_RELEASE), 0);
+	/* If one of them got it meanwhile, that one will say it. */
+	split(&r, NEVER, BIGGER ":a", HUGE ":b");
+	wait_until(&r, r.up.wake_at);
+	reply_with(&r, 1, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
+	reply_with(&r, 2, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
+	CHECK(quorum_is_pausing(&r.q));
+	CHECK_INT(r.peer[0].sends[OP_RELEASE], 1);
+}
+
+TEST(insists_within_a_node_time_out)
+{
+	struct rig r;
+
+	contend(&r, 3, NEVER);
+	reply(&r, 0, VOTE_YES);
+	r.now += NODE_TIMEOUT / 2;
+	reply_with(&r, 1, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
+	reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":b", HELD_FOR));
+	CHECK_INT(r.up.wake_at, r.now + NODE_TIMEOUT / 4);
+	wait_until(&r, r.up.wake_at);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 5);
+	r.now = BEGIN + NODE_TIMEOUT;
+	reply_with(&r, 1, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
+	reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":b", HELD_FOR));
+	CHECK(quorum_is_pausing(&r.q));
+	/* and not before the answers that come together have come */
+	split(&r, NEVER, BIGGER ":a", HUGE ":b");
+	contend(&r, 3, NEVER);
+	reply(&r, 0, VOTE_YES);
+	reply_with(&r, 1, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
+	reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":b", HELD_FOR));
+	CHECK_INT(r.up.wake_at, BEGIN + 200);
+	/* nobody is left to ask */
+	link_down(&r, 1, REASON_CLOSED);
+	link_down(&r, 2, REASON_CLOSED);
+	wait_until(&r, r.up.wake_at);
+	CHECK(quorum_is_pausing(&r.q));
+}
+
+TEST(who_gives_up_hands_over)
+{
+	struct rig r;
+
+	split(&r, 0, SMALLER ":a", BIGGER ":b");
+	CHECK_INT(r.q.state, QUORUM_RELEASING);
+	CHECK_INT(r.peer[0].sends[OP_HAND_OVER], 1);
+	CHECK_INT(sends(&r, OP_RELEASE), 0);
+}
+
+TEST(a_release_on_its_way_is_waited_for)
+{
+	struct rig r;
+
+	wait_in_line(&r, 3);
+	reply_with(&r, 3, turn());
+	reply(&r, 0, VOTE_YES);
+	reply_with(&r, 1, held(HELD_FOR));
+	reply_with(&r, 2, reserved(HELD_FOR));
+	CHECK(!quorum_is_pausing(&r.q));
+	wait_until(&r, r.up.wake_at);
+	CHECK_INT(r.peer[1].queued + r.peer[2].queued, 2);
+	reply(&r, 1, VOTE_YES);
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	/* it never comes */
+	wait_in_line(&r, 3);
+	reply_with(&r, 3, turn());
+	for (int i = 0; i < 3; i++) {
+		for (int n = 0; n < 3; n++)
+			reply_with(&r, n, held(HELD_FOR));
+		CHECK(!quorum_is_pausing(&r.q));
+		wait_until(&r, r.up.wake_at);
+	}
+	for (int n = 0; n < 3; n++)
+		reply_with(&r, n, held(HELD_FOR));
+	CHECK(quorum_is_pausing(&r.q));
+	CHECK_INT(sends(&r, OP_ACQUIRE), 3 + 4 * 3);
+}
+
+TEST(whose_release_is_not_on_its_way_is_not_waited_for)
+{
+	struct rig r;
+	struct answer no[] = {told(VOTE_FOREIGN, HUGE ":another", HELD_FOR),
+		told(VOTE_FOREIGN, BIGGER, HELD_FOR)};
+
+	/* another holder, or a stranger */
+	for (int i = 0; i < 2; i++) {
+		wait_in_line(&r, 3);
+		reply_with(&r, 3, turn());
+		reply_with(&r, 0, no[i]);
+		reply_with(&r, 1, no[i]);
+		CHECK(quorum_is_pausing(&r.q));
+	}
+	/* it is not our turn */
+	contend(&r, 3, NEVER);
+	reply(&r, 0, VOTE_YES);
+	reply_with(&r, 1, reserved(60 * MS));
+	reply_with(&r, 2, reserved(60 * MS));
+	CHECK(quorum_is_pausing(&r.q));
+	CHECK_INT(r.peer[0].sends[OP_RELEASE], 1);
+}
+
+TEST(a_turn_that_nobody_came_for_opens_the_other_nodes)
+{
+	struct rig r;
+
+	contend(&r, 3, NEVER);
+	reply_with(&r, 1, reserved(60 * MS));
+	reply_with(&r, 2, reserved(60 * MS));
+	CHECK(quorum_is_pausing(&r.q));
+	contend(&r, 3, NEVER);
+	reply_with(&r, 0, turn());
+	CHECK_TEXT(r.q.seat.turn, BIGGER);
+	reply_with(&r, 1, reserved(60 * MS));
+	reply_with(&r, 2, reserved(60 * MS));
+	CHECK(!quorum_is_pausing(&r.q));
+	wait_until(&r, r.up.wake_at);
+	votes(&r, ".Y");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	CHECK(!r.q.seat.is_woken);
+}
+
+TEST(the_line_tells_whether_others_wait)
+{
+	struct rig r;
+	struct answer awaited = {.vote = VOTE_YES, .is_awaited = true};
+
+	for (int line = 0; line < 3; line++) {
+		contend(&r, 3, NEVER);
+		memcpy(r.q.policy.order, (int[]){1, 0, 2}, 3 * sizeof(int));
+		for (int i = 0; i < 3; i++)
+			if (i == line)
+				reply_with(&r, i, awaited);
+			else
+				reply(&r, i, VOTE_YES);
+		CHECK_INT(r.q.is_awaited, line == 1);
+	}
+	/* Each extension tells it anew. */
+	contend(&r, 3, NEVER);
+	reply_with(&r, 0, awaited);
+	votes(&r, ".YY");
+	CHECK(r.q.is_awaited);
+	next_round(&r);
+	CHECK(!r.q.is_awaited);
+	reply_with(&r, 0, awaited);
+	CHECK(r.q.is_awaited);
+	/* When the line is absent, it is another one. */
+	next_round(&r);
+	votes(&r, "A");
+	reply_with(&r, 1, awaited);
+	CHECK(r.q.is_awaited);
+	/* Whoever refuses tells nothing. */
+	contend(&r, 3, NEVER);
+	awaited.vote = VOTE_FOREIGN;
+	reply_with(&r, 0, awaited);
+	CHECK(!r.q.is_awaited);
+}
+
+static void contend_fairly(struct rig *r, usec wait)
+{
+	struct policy p = policy(3, wait);
+
+	p.is_fair = true;
+	start_with(r, &p);
+	r->q.seat.is_refused = false;
+	all_up(r);
+}
+
+TEST(fair_hears_everybody_before_a_majority_counts)
+{
+	struct rig r;
+
+	contend_fairly(&r, NEVER);
+	votes(&r, ".YY");
+	CHECK_INT(r.q.state, QUORUM_TRYING);
+	reply(&r, 0, VOTE_YES);
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	/* The silent have the node time-out. */
+	contend_fairly(&r, NEVER);
+	votes(&r, ".YY");
+	wait_until(&r, BEGIN + NODE_TIMEOUT);
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	/* Nobody is the line. */
+	contend_fairly(&r, NEVER);
+	votes(&r, "AAA");
+	CHECK_INT(r.q.refusal, REFUSAL_NO_QUORUM);
+}
+
+TEST(fair_lets_others_pass_though_a_majority_would_grant_it)
+{
+	struct rig r;
+
+	contend_fairly(&r, NEVER);
+	votes(&r, ".YY");
+	reply_with(&r, 0, reserved(60 * MS));
+	CHECK(quorum_is_pausing(&r.q));
+	CHECK_INT(r.q.refusal, REFUSAL_BUSY);
+	CHECK_INT(sends(&r, OP_RELEASE), 2);
+	CHECK_INT(r.q.resume_at, BEGIN + 62 * MS);
+	CHECK_INT(seat(&r)->line, 0);
+	/* the line only, and only a turn */
+	contend_fairly(&r, NEVER);
+	reply_with(&r, 1, reserved(60 * MS));
+	votes(&r, "Y.Y");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	contend_fairly(&r, NEVER);
+	reply_with(&r, 0, held(60 * MS));
+	votes(&r, ".YY");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	/* Who does not ask for it does not mind. */
+	contend(&r, 3, NEVER);
+	reply_with(&r, 0, reserved(60 * MS));
+	votes(&r, ".YY");
+	CHECK_INT(r.q.state, QUORUM_HELD);
 }

@@ -84,6 +84,58 @@ TEST(report_holders)
 	CHECK(strstr(report_holder(text, &q, "k", 0), "another program (value '')"));
 }
 
+TEST(report_whose_turn_it_is)
+{
+	struct quorum q = fresh(3);
+
+	set_vote(&q, 0, VOTE_FOREIGN);
+	q.member[0].answer.is_reserved = true;
+	CHECK_TEXT(report_holder(text, &q, "k", 0), "'k' is about to be taken by the next in line");
+	/* A key that is there says more. */
+	set_holder(&q, 1, ID ":bob", USEC_SEC);
+	set_holder(&q, 2, ID ":bob", USEC_SEC);
+	CHECK_TEXT(report_holder(text, &q, "k", 0), "'k' is held by bob on 2 of 3 nodes, 1s left");
+}
+
+/* Few nodes are told of when all were asked: else it may be on more of them. */
+TEST(report_on_how_many_nodes)
+{
+	struct quorum q = fresh(5);
+
+	set_holder(&q, 0, ID ":bob", USEC_SEC);
+	for (int i = 1; i < 4; i++)
+		set_vote(&q, i, VOTE_GONE);
+	CHECK_TEXT(report_holder(text, &q, "k", 0), "'k' is held by bob, 1s left");
+	set_vote(&q, 4, VOTE_GONE);
+	CHECK_TEXT(report_holder(text, &q, "k", 0), "'k' is held by bob on 1 of 5 nodes, 1s left");
+}
+
+TEST(report_time_left_is_counted_down)
+{
+	struct quorum q = fresh(1);
+
+	q.round_at = 7 * USEC_SEC;
+	set_holder(&q, 0, ID ":bob", 3 * USEC_SEC);
+	CHECK(strstr(report_holder(text, &q, "k", 7 * USEC_SEC), ", 3s left"));
+	CHECK(strstr(report_holder(text, &q, "k", 9 * USEC_SEC), ", 1s left"));
+	CHECK(strstr(report_holder(text, &q, "k", 99 * USEC_SEC), ", 0ms left"));
+}
+
+TEST(report_who_may_not_wait)
+{
+	struct quorum q = fresh(3);
+
+	q.seat.node = 1;
+	q.seat.trouble = answer_absent(REASON_NOPERM, "NOPERM secret detail");
+	CHECK_TEXT(report_no_seat(text, &q, nodes(), "k"),
+		"no waiting in line for 'k', only asking again and again: redis://b:6379 does not "
+		"permit this user to do it");
+	q.seat.trouble = answer_absent(REASON_SERVER, "ERR unknown command 'BLPOP'");
+	CHECK(strstr(report_no_seat(text, &q, nodes(), "k"), "(ERR unknown command 'BLPOP')"));
+	q.seat.trouble = answer_absent(REASON_SERVER, NULL);
+	CHECK(strstr(report_no_seat(text, &q, nodes(), "k"), "answered with an error"));
+}
+
 TEST(report_refusals)
 {
 	struct quorum q = fresh(3);

@@ -256,3 +256,70 @@ TEST(settings_owner_text)
 	/* It always fits what --owner may have. */
 	CHECK(strlen(owner) < OWNER_MAX);
 }
+
+static struct policy policy_for(const char *nodes, const char *key, struct node_list *list)
+{
+	struct settings s = fresh();
+	struct err e;
+
+	s.key = key;
+	s.nodes.count = 0;
+	CHECK_INT(node_list_add(&s.nodes, nodes, &e), 0);
+	CHECK_INT(settings_finish(&s, &e), 0);
+	*list = s.nodes;
+	return settings_policy(&s);
+}
+
+/* However each of them lists the nodes: else they would wait in different places. */
+TEST(settings_all_have_one_order_of_the_nodes_for_a_key)
+{
+	static const char *const lists[] = {"a b c d e", "e d c b a", "c a e b d"};
+	struct node_list first;
+	struct policy p = policy_for(lists[0], "k", &first);
+
+	for (size_t i = 1; i < COUNT_OF(lists); i++) {
+		struct node_list list;
+		struct policy q = policy_for(lists[i], "k", &list);
+
+		for (int n = 0; n < 5; n++)
+			CHECK_TEXT(list.node[q.order[n]].label, first.node[p.order[n]].label);
+	}
+}
+
+TEST(settings_keys_are_spread_over_the_nodes)
+{
+	int lines[5] = {0}, last[5] = {0};
+
+	for (int i = 0; i < 500; i++) {
+		char key[16];
+		bool seen[5] = {false};
+		struct node_list list;
+		struct policy p;
+
+		snprintf(key, sizeof(key), "job-%d", i);
+		p = policy_for("a b c d e", key, &list);
+		for (int n = 0; n < 5; n++) {
+			CHECK(!seen[p.order[n]]);
+			seen[p.order[n]] = true;
+		}
+		lines[p.order[0]]++;
+		last[p.order[4]]++;
+	}
+	for (int i = 0; i < 5; i++) {
+		CHECK(lines[i] > 50 && lines[i] < 150);
+		CHECK(last[i] > 50 && last[i] < 150);
+	}
+}
+
+/* Who loses a node has the rest in the order of all the others. */
+TEST(settings_a_node_more_leaves_the_order_of_the_rest)
+{
+	struct node_list few, many;
+	struct policy p = policy_for("a b d e", "k", &few), q = policy_for("a b c d e", "k", &many);
+
+	for (int n = 0, m = 0; n < 4; n++, m++) {
+		if (strstr(many.node[q.order[m]].label, "//c:"))
+			m++;
+		CHECK_TEXT(many.node[q.order[m]].label, few.node[p.order[n]].label);
+	}
+}

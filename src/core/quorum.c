@@ -521,7 +521,8 @@ static void take_seat(struct step *s)
 	assert(line >= 0); /* who refused us */
 	if (seat->link != LINK_DOWN && line != seat->node)
 		close_seat(s);
-	if (seat->link == LINK_DOWN && seat->tried != q->round)
+	/* Once in a round at each: the next in order may be the line before the round is over. */
+	if (seat->link == LINK_DOWN && (seat->tried != q->round || line != seat->node))
 		open_seat(s, line);
 	if (seat->link == LINK_UP && !seat->joins && !seat->waits) {
 		send_from_seat(s, OP_JOIN);

@@ -2587,6 +2587,25 @@ TEST(the_seat_moves_when_its_node_is_absent)
 	CHECK_INT(seat(&r)->line, 1);
 }
 
+/* It was taken for the line because it stood and was not late yet. */
+TEST(a_silent_node_keeps_nobody_from_a_seat)
+{
+	struct rig r;
+
+	contend(&r, 3, NEVER);
+	reply_with(&r, 1, held(HELD_FOR));
+	reply_with(&r, 2, held(HELD_FOR));
+	CHECK_INT(seat(&r)->line, 0);
+	r.now += 3 * MS;
+	link_up(&r, 3);
+	wait_until(&r, BEGIN + NODE_TIMEOUT);
+	CHECK_INT(r.q.member[0].vote, VOTE_ABSENT);
+	CHECK_INT(seat(&r)->opens, 2);
+	CHECK_INT(seat(&r)->line, 1);
+	link_up(&r, 3);
+	CHECK_INT(seat(&r)->queued, 2);
+}
+
 TEST(who_is_woken_asks_all_at_once)
 {
 	struct rig r;

@@ -260,6 +260,7 @@ TEST(node_never_shows_a_password_without_its_host)
 		"redis://:s3cret",
 		"u:s3cret",
 		"u:s3cret://more@a",
+		"u:s3cret:more",
 		"rediss://u:s3cret",
 	};
 

@@ -69,6 +69,12 @@ TEST(report_holders)
 	set_holder(&q, 3, ID ":bob", NEVER);
 	CHECK_TEXT(report_holder(text, &q, "k", 0),
 		"'k' is held by bob on 3 of 5 nodes, with no expiry");
+	/* Names of one length are two names. */
+	set_holder(&q, 0, ID ":bob", USEC_SEC);
+	set_holder(&q, 1, ID ":eve", USEC_SEC);
+	set_holder(&q, 2, ID ":eve", USEC_SEC);
+	set_holder(&q, 3, ID ":eve", USEC_SEC);
+	CHECK_TEXT(report_holder(text, &q, "k", 0), "'k' is held by eve on 3 of 5 nodes, 1s left");
 	/* Values that are not ours. */
 	q = fresh(1);
 	set_holder(&q, 0, "31a0-uuid", 1500 * USEC_MSEC);
@@ -187,6 +193,14 @@ TEST(report_losses)
 	CHECK_TEXT(report_loss(text, &q, nodes(), "k"),
 		"lost 'k': no majority of 5 nodes confirmed it in time: redis://c:6379 closed "
 		"the connection (reset)");
+	/* In the middle of a round, the round before tells. */
+	q.member[2].vote = VOTE_NONE;
+	CHECK_TEXT(report_loss(text, &q, nodes(), "k"),
+		"lost 'k': no majority of 5 nodes confirmed it in time: redis://c:6379 closed "
+		"the connection (reset)");
+	set_vote(&q, 2, VOTE_NONE);
+	CHECK_TEXT(report_loss(text, &q, nodes(), "k"),
+		"lost 'k': no majority of 5 nodes confirmed it in time");
 	q.loss = LOSS_STOOD_STILL;
 	CHECK_TEXT(report_loss(text, &q, nodes(), "k"),
 		"lost 'k': redlock stood still and could not extend it in time");
@@ -203,6 +217,12 @@ TEST(report_losses)
 	set_vote(&q, 3, VOTE_YES);
 	CHECK_TEXT(report_loss(text, &q, nodes(), "k"),
 		"lost 'k': now held by bob on 3 of 5 nodes, 1s left");
+	q = fresh(1);
+	q.loss = LOSS_EXPIRED;
+	set_absent(&q, 0, REASON_TIMEOUT, NULL);
+	CHECK_TEXT(report_loss(text, &q, nodes(), "k"),
+		"lost 'k': no majority of 1 node confirmed it in time: redis://a:6379 did not "
+		"answer in time");
 }
 
 TEST(report_what_is_left)

@@ -210,6 +210,12 @@ TEST(answer_wake)
 	CHECK_INT(answer_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
 	CHECK_INT(answer_read(OP_JOIN, &r).reason, REASON_GARBAGE);
 	CHECK_INT(answer_read(OP_WAIT, &other).reason, REASON_GARBAGE);
+	r.is_array = 0;
+	CHECK_INT(answer_read(OP_WAIT, &r).reason, REASON_GARBAGE);
+	r.is_array = 1;
+	r.item[0].type = REPLY_INTEGER;
+	CHECK_INT(answer_read(OP_WAIT, &r).reason, REASON_GARBAGE);
+	r.item[0].type = REPLY_STRING;
 	r.item[1].type = REPLY_NIL;
 	CHECK_INT(answer_read(OP_WAIT, &r).reason, REASON_GARBAGE);
 	r.count = 1;

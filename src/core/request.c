@@ -62,7 +62,6 @@ static const char script_acquire[] = SCRIPT_LOOK SCRIPT_ID SCRIPT_LINE SCRIPT_WA
 	/* a turn that nobody came for tells who waits here: nobody */
 	"if type(t)=='string' then redis.pcall('DEL',turn,wake) "
 	"if t~=ARGV[3] then redis.pcall('DEL',line) "
-	"redis.call('SET',KEYS[1],ARGV[1],'PX',ARGV[2]) "
 	"return {1,tonumber(ARGV[2]),t,id,0} end end "
 	"else redis.call('PEXPIRE',KEYS[1],ARGV[2]) end "
 	"return {1,tonumber(ARGV[2]),'',id,w and 1 or 0}";

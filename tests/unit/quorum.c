@@ -2875,6 +2875,42 @@ TEST(free_when_it_joins_is_worth_an_attempt_but_one_only)
 	CHECK(!r.q.seat.was_free);
 }
 
+TEST(a_turn_ends_the_patience_of_many_failures)
+{
+	for (int woken = 0; woken < 2; woken++) {
+		struct rig r;
+
+		wait_in_line(&r, 3);
+		for (int i = 0; i < 4; i++) {
+			next_attempt(&r);
+			refuse(&r, HELD_FOR);
+		}
+		if (woken) {
+			reply_with(&r, 3, turn());
+			all_up(&r);
+			for (int i = 0; i < 2; i++)
+				reply_with(&r, i, told(VOTE_FOREIGN, HUGE ":another", HELD_FOR));
+		}
+		link_down(&r, 3, REASON_CLOSED);
+		CHECK_INT(r.q.resume_at, r.now + (woken ? 20 : 40) * MS);
+	}
+}
+
+TEST(a_seat_that_breaks_during_an_attempt_is_taken_again_after_it)
+{
+	struct rig r;
+
+	wait_in_line(&r, 3);
+	next_attempt(&r);
+	link_down(&r, 3, REASON_CLOSED);
+	CHECK_INT(seat(&r)->opens, 1);
+	CHECK(!quorum_is_pausing(&r.q));
+	reply_with(&r, 0, held(HELD_FOR));
+	CHECK_INT(seat(&r)->opens, 2);
+	link_up(&r, 3);
+	CHECK_INT(seat(&r)->queued, 2);
+}
+
 TEST(a_turn_that_nobody_came_for_is_for_who_joins)
 {
 	struct rig r;

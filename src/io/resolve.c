@@ -9,6 +9,10 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+/* Between two looks at names that are being resolved. */
+#define LOOK_APART 100
+#define LOOK_APART_MAX (5 * USEC_MSEC)
+
 /* glibc's own worker threads write here, perhaps after the time-out: it must outlive the call. */
 static struct lookup {
 	struct gaicb request;
@@ -74,20 +78,24 @@ static void prepare(struct lookup *l, const struct node *node)
 	l->request.ar_request = &l->hints;
 }
 
-static void wait_for(const struct gaicb *const pending[], int count, usec timeout)
+/*
+ * Looks again and again, for gai_suspend() is not safe here: it waits for several on a list that is
+ * on its own stack, and when it returns because of the first, the helper thread that is about to
+ * tell of another one still finds that list.
+ */
+static void wait_for(struct gaicb *const pending[], int count, usec timeout)
 {
-	usec end = clock_now() + timeout;
+	usec end = clock_now() + timeout, apart = LOOK_APART;
 	bool open = true;
 
 	while (open && clock_now() < end) {
-		usec left = end - clock_now();
-		struct timespec ts = clock_timespec(usec_max(left, 0));
+		struct timespec ts = clock_timespec(apart);
 
-		if (gai_suspend(pending, count, &ts) == EAI_AGAIN)
-			return;
+		(void)nanosleep(&ts, NULL);
+		apart = usec_min(2 * apart, LOOK_APART_MAX);
 		open = false;
 		for (int i = 0; i < count; i++)
-			open |= gai_error((struct gaicb *)pending[i]) == EAI_INPROGRESS;
+			open |= gai_error(pending[i]) == EAI_INPROGRESS;
 	}
 }
 
@@ -114,7 +122,7 @@ void resolve_nodes(const struct node_list *list, usec timeout, struct addresses 
 	if (count == 0)
 		return;
 	if (AI_AT_ONCE && getaddrinfo_a(GAI_NOWAIT, pending, count, NULL) == 0)
-		wait_for((const struct gaicb *const *)pending, count, timeout);
+		wait_for(pending, count, timeout);
 	for (int i = 0; i < count; i++) {
 		struct addresses *to = &out[owner[i]];
 		int rc = gai_error(pending[i]);

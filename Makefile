@@ -157,6 +157,7 @@ model:
 
 bench: $(B)/redlock $(TOOLS)
 	$(Q)tests/bench/run $(B)
+	$(Q)tests/bench/waiting $(B)
 
 # LOSSES=n changes their number.
 losses: $(B)/redlock $(TOOLS)

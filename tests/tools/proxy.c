@@ -6,6 +6,7 @@
  *   --withhold FILE  requests are held back while FILE exists
  *   --while FILE     all that follows happens only while FILE exists
  *   --delay MS       replies come so much later
+ *   --slow MS        requests do
  *   --hold           replies are held back
  *   --cut-request N  so many bytes of a connection's requests pass, then it is reset
  *   --cut-reply N    the same with its replies
@@ -30,7 +31,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PAIRS 60
+#define PAIRS 100
+#define CHUNKS 64
 #define NEVER (SIZE_MAX / 2)
 
 /* One way of a connection. */
@@ -39,7 +41,12 @@ struct flow {
 	bool is_reply, has_ended, is_shut;
 	char bytes[16384];
 	size_t length, passed;
-	int64_t due; /* when the first of them may go on */
+	/* What came together goes on together: so many bytes of what is here, not before then. */
+	struct chunk {
+		size_t end;
+		int64_t due;
+	} chunk[CHUNKS];
+	int chunks;
 };
 
 struct pair {
@@ -48,7 +55,7 @@ struct pair {
 };
 
 static const char *target, *withhold, *only_while, *say;
-static int delay, twice = -1;
+static int delay, slow, twice = -1;
 static int hold, bytewise, flood;
 static size_t cut_request = NEVER, cut_reply = NEVER, flip = NEVER;
 static struct pair pairs[PAIRS];
@@ -155,9 +162,32 @@ static void append(struct flow *f, const char *bytes, size_t n, int64_t due)
 	if (n > sizeof(f->bytes) - f->length)
 		n = sizeof(f->bytes) - f->length;
 	memcpy(f->bytes + f->length, bytes, n);
-	if (f->length == 0)
-		f->due = due;
 	f->length += n;
+	if (f->chunks == CHUNKS)
+		f->chunks--;
+	f->chunk[f->chunks++] = (struct chunk){f->length, due};
+}
+
+static size_t due_bytes(const struct flow *f)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < f->chunks && f->chunk[i].due <= now_ms(); i++)
+		n = f->chunk[i].end;
+	return n;
+}
+
+static void forget(struct flow *f, size_t n)
+{
+	int kept = 0;
+
+	f->length -= n;
+	f->passed += n;
+	memmove(f->bytes, f->bytes + n, f->length);
+	for (int i = 0; i < f->chunks; i++)
+		if (f->chunk[i].end > n)
+			f->chunk[kept++] = (struct chunk){f->chunk[i].end - n, f->chunk[i].due};
+	f->chunks = kept;
 }
 
 /* The server hears it again; nobody hears what it says to that. */
@@ -180,7 +210,7 @@ static void take_in(struct flow *f)
 		return;
 	}
 	if (!f->is_reply) {
-		append(f, bytes, (size_t)n, 0);
+		append(f, bytes, (size_t)n, faulty ? now_ms() + slow : 0);
 		if (faulty && twice >= 0)
 			repeat(bytes, (size_t)n);
 	} else if (faulty && say) {
@@ -194,10 +224,10 @@ static void take_in(struct flow *f)
 static bool pass_on(struct flow *f)
 {
 	bool faulty = is_faulty();
-	size_t most = faulty ? f->is_reply ? cut_reply : cut_request : NEVER, n = f->length;
+	size_t most = faulty ? f->is_reply ? cut_reply : cut_request : NEVER, n = due_bytes(f);
 	ssize_t sent;
 
-	if (n == 0 || f->due > now_ms() || (faulty && hold && f->is_reply) ||
+	if (n == 0 || (faulty && hold && f->is_reply) ||
 		(withhold && !f->is_reply && access(withhold, F_OK) == 0))
 		return true;
 	if (faulty && bytewise)
@@ -208,11 +238,8 @@ static bool pass_on(struct flow *f)
 		f->bytes[flip - f->passed] ^= (char)0x80;
 	sent = f->to < 0 || n == 0 ? (ssize_t)n
 				   : send(f->to, f->bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
-	if (sent > 0) {
-		f->length -= (size_t)sent;
-		f->passed += (size_t)sent;
-		memmove(f->bytes, f->bytes + sent, f->length);
-	}
+	if (sent > 0)
+		forget(f, (size_t)sent);
 	if (faulty && flood && f->is_reply)
 		while (f->length < sizeof(f->bytes))
 			f->bytes[f->length++] = 'x';
@@ -270,7 +297,7 @@ static void run(int listener)
 			fds[2 + 2 * i] = look_at(&p->reply);
 			waits |= p->request.length > 0 || p->reply.length > 0;
 		}
-		poll(fds, 1 + 2 * PAIRS, waits ? 1 : -1);
+		poll(fds, 1 + 2 * PAIRS, waits ? !bytewise : -1);
 		for (int i = 0; i < PAIRS; i++)
 			if (pairs[i].is_used)
 				serve(&pairs[i], fds[1 + 2 * i].revents, fds[2 + 2 * i].revents);
@@ -295,9 +322,10 @@ static char *unescape(char *text)
 int main(int argc, char *argv[])
 {
 	static const struct option options[] = {{"withhold", 1, NULL, 'h'}, {"while", 1, NULL, 'w'},
-		{"delay", 1, NULL, 'd'}, {"hold", 0, &hold, 1}, {"cut-request", 1, NULL, 'q'},
-		{"cut-reply", 1, NULL, 'r'}, {"bytewise", 0, &bytewise, 1}, {"twice", 1, NULL, 't'},
-		{"flip", 1, NULL, 'f'}, {"say", 1, NULL, 's'}, {"flood", 0, &flood, 1}, {0}};
+		{"delay", 1, NULL, 'd'}, {"slow", 1, NULL, 'l'}, {"hold", 0, &hold, 1},
+		{"cut-request", 1, NULL, 'q'}, {"cut-reply", 1, NULL, 'r'},
+		{"bytewise", 0, &bytewise, 1}, {"twice", 1, NULL, 't'}, {"flip", 1, NULL, 'f'},
+		{"say", 1, NULL, 's'}, {"flood", 0, &flood, 1}, {0}};
 	int c;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -313,6 +341,9 @@ int main(int argc, char *argv[])
 			break;
 		case 'd':
 			delay = atoi(optarg);
+			break;
+		case 'l':
+			slow = atoi(optarg);
 			break;
 		case 'q':
 			cut_request = (size_t)atol(optarg);

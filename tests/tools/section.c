@@ -1,14 +1,15 @@
 /*
  * section: what a command does under a lock for tests/soak/torture: each of its processes writes
- *into LOG that it is there, from its first moment to its last.
+ * into LOG that it is there, from its first moment to its last.
  *
  * usage: section LOG KEY RUN MANNER MS STATUS
  *
  * MANNER is
- * plain: runs for MS milliseconds and ends with STATUS;
- * deaf: the same, and ignores TERM;
- * forks: the same, but leaves a child behind, in a session of its own and deaf, that runs for MS
- *more; dies: as plain, but kills itself at the end.
+ *   plain  runs for MS milliseconds and ends with STATUS;
+ *   until  the same, but MS is a file: runs until it exists;
+ *   deaf   as plain, and ignores TERM;
+ *   forks  as plain, but leaves a child behind, in a session of its own and deaf, that runs for MS
+ *more; dies   as plain, but kills itself at the end.
  *
  * A record is one line, appended by one write:
  *
@@ -71,6 +72,16 @@ static void stay(int64_t ms)
 	record("end");
 }
 
+static void stay_until(const char *file)
+{
+	struct timespec pause = {.tv_nsec = MSEC};
+
+	record("begin");
+	while (access(file, F_OK) != 0)
+		nanosleep(&pause, NULL);
+	record("end");
+}
+
 static const char *from_environment(const char *name)
 {
 	const char *value = getenv(name);
@@ -102,7 +113,10 @@ int main(int argc, char *argv[])
 	}
 	if (strcmp(manner, "deaf") == 0)
 		signal(SIGTERM, SIG_IGN);
-	stay(ms);
+	if (strcmp(manner, "until") == 0)
+		stay_until(argv[5]);
+	else
+		stay(ms);
 	if (strcmp(manner, "dies") == 0)
 		raise(SIGKILL);
 	return atoi(argv[6]);

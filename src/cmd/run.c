@@ -60,7 +60,7 @@ struct run {
 	bool guardian_is_dead;
 	usec replace_at; /* and the next look at the tree is due then */
 	usec sweep_apart, stubborn_at;
-	bool prepared; /* the guardian was made early, for the first attempt */
+	uint32_t prepared_for; /* the attempt that the guardian was made early for */
 	bool signalled; /* a signal that ends us has come and was acted on */
 	bool continued; /* after a stop: extend first, then the command may go on */
 	bool told_loss;
@@ -132,14 +132,16 @@ static int prepare_guardian(struct run *r, const char *token, struct err *e)
 	return guardian_prepare(&r->guardian, r->argv, &r->signals, &policy, e);
 }
 
-/* The first attempt mostly succeeds: so the guardian is made while the nodes think about it. */
+/* The first attempt mostly succeeds, and so does one whose turn it is: so the guardian is made
+ * while the nodes think about it. */
 static void prepare_meanwhile(struct run *r)
 {
 	const struct quorum *q = &r->session.quorum;
 	struct err later;
 
-	if (q->state == QUORUM_TRYING && q->attempt == 1 && !r->prepared) {
-		r->prepared = true;
+	if (q->state == QUORUM_TRYING && !quorum_is_pausing(q) && q->attempt == q->round &&
+		(q->attempt == 1 || q->used_turn) && r->prepared_for != q->attempt) {
+		r->prepared_for = q->attempt;
 		(void)prepare_guardian(r, r->session.token, &later);
 	} else if (quorum_is_pausing(q)) {
 		guardian_close(&r->guardian);

@@ -17,6 +17,14 @@
 #define INSIST_MAX 3
 #define INSIST_AFTER 200
 
+/* So often the line may say that it is another one's turn, without a wake-up between. */
+#define SEAT_TRIES 3
+
+/* Who is not woken asks again after that time at the latest; so do those that stopped, crashed or
+ * never knew how to wake. */
+#define BACK_STOP (25 * USEC_SEC)
+#define BACK_STOP_SPREAD (10 * USEC_SEC)
+
 /* Who waits for longer than this keeps no connection but its seat. */
 #define SHED_AFTER USEC_SEC
 
@@ -265,13 +273,22 @@ static int find_line(const struct quorum *q)
 	return -1;
 }
 
-static void keep_turn(struct quorum *q, const struct answer *answer)
+/* The pause ends after that time, or as it would have. */
+static void come_back(struct step *s, usec after)
 {
+	if (s->q->phase == PHASE_PAUSE)
+		s->q->resume_at = usec_min(s->q->resume_at, s->now + after);
+}
+
+static void keep_turn(struct step *s, const struct answer *answer)
+{
+	struct quorum *q = s->q;
 	size_t len = answer->text_len < TOKEN_ID_LEN ? answer->text_len : TOKEN_ID_LEN;
 
 	memcpy(q->seat.turn, answer->text, len);
 	q->seat.turn[len] = '\0';
-	q->seat.is_woken = true;
+	q->seat.is_woken = q->state == QUORUM_TRYING;
+	come_back(s, 0);
 }
 
 /* The token of an earlier attempt may still be on this node. */
@@ -315,8 +332,8 @@ static void reply(struct step *s, const struct event *ev)
 		m->owes = q->attempt;
 	/* A turn that nobody came for: with it, the others will grant it as well. */
 	if (answer->vote == VOTE_YES && ev->op == OP_ACQUIRE && answer->text_len > 0) {
-		keep_turn(q, answer);
-		q->used_turn = true;
+		keep_turn(s, answer);
+		q->used_turn |= q->phase == PHASE_ASK;
 	}
 	/* Those who wait elsewhere see the line otherwise than we do, and will see to it. */
 	if (answer->vote == VOTE_YES && ev->node == find_line(q))
@@ -377,13 +394,6 @@ static void close_seat(struct step *s)
 		return;
 	act(s, ACT_CLOSE, seat_of(s->q));
 	seat_is_down(s);
-}
-
-/* The pause ends after that time, or as it would have. */
-static void come_back(struct step *s, usec after)
-{
-	if (s->q->phase == PHASE_PAUSE)
-		s->q->resume_at = usec_min(s->q->resume_at, s->now + after);
 }
 
 /* All who waited at a node that is gone come at once: not in step, please. */
@@ -470,10 +480,9 @@ static bool grace_is_over(struct quorum *q, usec now, bool enough, usec least, u
 
 static void take_turn(struct step *s, const struct answer *answer)
 {
-	keep_turn(s->q, answer);
+	keep_turn(s, answer);
 	s->q->seat.was_free = false;
 	s->q->tries = 0;
-	come_back(s, 0);
 }
 
 static void seat_reply(struct step *s, const struct event *ev)
@@ -502,8 +511,8 @@ static void seat_reply(struct step *s, const struct event *ev)
 	default:
 		return;
 	}
-	/* This user may not wait there, so we ask again and again. */
-	seat->is_refused = true;
+	/* A user who may not wait asks again and again; any other trouble may be over soon. */
+	seat->is_refused = answer->reason == REASON_NOPERM;
 	seat->trouble = *answer;
 	close_seat(s);
 	come_back(s, retry_delay(s));
@@ -528,6 +537,17 @@ static void take_seat(struct step *s)
 		send_from_seat(s, OP_JOIN);
 		send_from_seat(s, OP_WAIT);
 	}
+}
+
+/* It is somebody's turn again and again, and never ours: is our seat still there? */
+static void doubt_seat(struct step *s)
+{
+	const struct quorum *q = s->q;
+	int line = find_line(q);
+
+	if (q->tries > SEAT_TRIES && q->seat.waits && line >= 0 &&
+		q->member[line].vote == VOTE_FOREIGN && q->member[line].answer.is_reserved)
+		close_seat(s);
 }
 
 /* What is not needed while waiting is closed after a while. */
@@ -555,8 +575,9 @@ static void let_go(struct step *s)
 {
 	struct quorum *q = s->q;
 
-	/* It was our turn, and we leave without having used it: it is the next one's. */
-	if (q->seat.is_woken && q->seat.link == LINK_UP && !q->seat.waits)
+	/* It was our turn, and we leave without having used it; or it may be by now, and behind the
+	 * blocked pop this is only looked at if we were woken. */
+	if (q->seat.link == LINK_UP && (q->seat.is_woken || q->seat.waits))
 		send_from_seat(s, OP_HAND_OVER);
 
 	/* No new round: the votes stay, for whoever asks why. */
@@ -568,6 +589,13 @@ static void let_go(struct step *s)
 	q->release_until = s->now + usec_min(RELEASE_TIME, q->policy.ttl / 2);
 	q->state = QUORUM_RELEASING;
 	q->phase = PHASE_LET_GO;
+	/* A node that never had the key is told as well: others may wait there. */
+	for (int i = 0; i < q->policy.nodes && q->proved && !q->leave_for; i++) {
+		struct member *m = &q->member[i];
+
+		if (!m->owes && m->link == LINK_UP && !in_flight(m))
+			send_op(s, i, OP_HAND_OVER);
+	}
 }
 
 /* How many nodes name the holder that most of them name. */
@@ -640,15 +668,17 @@ static usec free_in(const struct quorum *q)
 static usec retry_at(const struct step *s)
 {
 	const struct quorum *q = s->q;
-	usec delay = retry_delay(s), spread = (usec)(s->random % RETRY_SPREAD);
+	usec delay = retry_delay(s), spread = 2 * USEC_MSEC + (usec)(s->random % RETRY_SPREAD);
+	/* However long the key lasts: a wake-up may be lost. */
+	usec back_stop = s->now + BACK_STOP + (usec)(s->random % BACK_STOP_SPREAD);
 	int line = find_line(q);
 
 	if (q->refusal != REFUSAL_BUSY || q->seat.is_refused || has_strangers(q))
 		return s->now + delay;
 	if (is_taken(&q->member[line]))
-		return s->now + q->member[line].answer.pttl + 2 * USEC_MSEC + spread;
+		return usec_min(s->now + q->member[line].answer.pttl + spread, back_stop);
 	if (most_held(q) >= policy_quorum(&q->policy))
-		return s->now + usec_max(free_in(q) + 2 * USEC_MSEC + spread, delay);
+		return usec_min(s->now + usec_max(free_in(q) + spread, delay), back_stop);
 	return s->now + delay;
 }
 
@@ -876,8 +906,9 @@ static void tally_attempt(struct step *s, usec *wake_at)
 	open = quorum_count(q, VOTE_NONE);
 	if (q->duplicate[0] >= 0) {
 		fail_attempt(s, REFUSAL_DUPLICATE);
-	} else if (q->policy.is_fair && open > 0) {
-		return; /* each may be the line */
+	} else if (q->policy.is_fair && find_line(q) >= 0 &&
+		   q->member[find_line(q)].vote == VOTE_NONE) {
+		return; /* the line has not spoken yet */
 	} else if (is_before_its_turn(q)) {
 		fail_attempt(s, REFUSAL_BUSY);
 	} else if (yes >= quorum) {
@@ -1120,6 +1151,7 @@ static usec advance(struct step *s)
 		break;
 	case PHASE_PAUSE:
 		if (s->now >= q->resume_at) {
+			doubt_seat(s);
 			begin_round(s);
 			q->phase = PHASE_GATHER;
 			break;

@@ -39,19 +39,19 @@
 	"local function awaited() return redis.pcall('EXISTS',line)==1 end "
 
 #define SCRIPT_WAKE \
-	"local function pass(ms,here) local id=string.sub(ARGV[1],1,40) " \
+	"local function pass(ms,here,id) id=id or string.sub(ARGV[1],1,40) " \
 	"redis.pcall('SET',turn,id,'PX',ms) " \
 	"if here then redis.pcall('DEL',wake) redis.pcall('RPUSH',wake,id) " \
 	"redis.pcall('PEXPIRE',wake,ms) end end "
 _Static_assert(TOKEN_ID_LEN == 40, "scripts have it as a number");
 
 static const char script_acquire[] = SCRIPT_LOOK SCRIPT_ID SCRIPT_LINE SCRIPT_WAKE
-	"if v and v~=ARGV[1] then local o=other() o[4]=id "
-	/* who is refused goes on waiting: that is known for as long as it may take */
-	"if string.find(ARGV[4],'w',1,true) and o[2]>0 then local p=redis.pcall('PTTL',line) "
-	"if type(p)=='number' and p>=0 and p<o[2]+1000 then "
-	"redis.pcall('PEXPIRE',line,o[2]+1000) end end "
-	"return o end "
+	/* who waits goes on waiting, whatever is answered: that is known for as long as it may take
+	 */
+	"if string.find(ARGV[4],'w',1,true) then local p=redis.pcall('PTTL',line) "
+	"local keep=math.max(v and redis.call('PTTL',KEYS[1]) or 0,tonumber(ARGV[2]))+1000 "
+	"if type(p)=='number' and p<keep then redis.pcall('SET',line,'1','PX',keep) end end "
+	"if v and v~=ARGV[1] then local o=other() o[4]=id return o end "
 	"local w=awaited() "
 	"if not v then local t=redis.pcall('GET',turn) "
 	"if type(t)=='string' and t~=ARGV[3] and redis.pcall('EXISTS',wake)==0 then "
@@ -73,24 +73,30 @@ static const char script_extend[] =
 					  "return {1,tonumber(ARGV[2]),'',id,awaited() and 1 or 0}";
 
 /* The owner's name stays, so that waiters are told whose it was; the id goes, so that a nested run
- * that outlived the holder does not take the lock for held. */
-static const char script_leave[] =
-	SCRIPT_LOOK "if not v then return {-1,0,'','',0} end "
-		    "if v~=ARGV[1] then return other() end "
-		    "redis.call('SET',KEYS[1],string.rep('0',40)..string.sub(v,41),'PX',ARGV[2]) "
-		    "return {1,tonumber(ARGV[2]),'','',0}";
+ * that outlived the holder does not take the lock for held. Nobody will give it back: the first in
+ * line is told, so that it looks when the key ends. */
+static const char script_leave[] = SCRIPT_LOOK SCRIPT_LINE
+	"if not v then return {-1,0,'','',0} end "
+	"if v~=ARGV[1] then return other() end "
+	"redis.call('SET',KEYS[1],string.rep('0',40)..string.sub(v,41),'PX',ARGV[2]) "
+	"if awaited() then redis.pcall('DEL',wake) "
+	"redis.pcall('RPUSH',wake,string.sub(v,1,40)) redis.pcall('PEXPIRE',wake,1000) end "
+	"return {1,tonumber(ARGV[2]),'','',0}";
 
 static const char script_release[] = SCRIPT_LOOK "if not v then return {-1,0,'','',0} end "
 						 "if v~=ARGV[1] then return other() end "
 						 "redis.call('DEL',KEYS[1]) "
 						 "return {1,0,'','',0}";
 
-/* Also when the key is gone already: nobody else wakes those who wait. */
+/* Also when the key is gone already: nobody else wakes those who wait. Who leaves without having
+ * used its turn passes on that very turn. */
 static const char script_hand_over[] =
 	SCRIPT_LOOK SCRIPT_LINE SCRIPT_WAKE "if v and v~=ARGV[1] then return other() end "
 					    "if v then redis.call('DEL',KEYS[1]) end "
 					    "local w=awaited() "
-					    "if w or ARGV[4]~='' then pass(ARGV[2],w) end "
+					    "local t=redis.pcall('GET',turn) "
+					    "if ARGV[4]~='l' or type(t)~='string' then t=nil end "
+					    "if w or ARGV[4]=='a' then pass(ARGV[2],w,t) end "
 					    "return {v and 1 or -1,0,'','',0}";
 
 /*
@@ -147,8 +153,8 @@ void request_build(struct request *r, const struct wish *wish)
 	}
 	snprintf(r->time, sizeof(r->time), "%" PRId64, wish->time / USEC_MSEC);
 	snprintf(r->turn_time, sizeof(r->turn_time), "%" PRId64, wish->turn_time / USEC_MSEC);
-	snprintf(r->flags, sizeof(r->flags), "%s%s%s", wish->is_awaited ? "a" : "",
-		wish->is_waiting ? "w" : "", wish->is_fair ? "f" : "");
+	snprintf(r->flags, sizeof(r->flags), "%s%s%s%s", wish->is_awaited ? "a" : "",
+		wish->is_leaving ? "l" : "", wish->is_waiting ? "w" : "", wish->is_fair ? "f" : "");
 	add(r, "EVAL");
 	add(r, script_of(wish->op));
 	add(r, "1");

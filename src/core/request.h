@@ -87,7 +87,8 @@ struct wish {
 	const char *turn; /* ACQUIRE: what we were woken with; "": nothing */
 	bool is_awaited; /* HAND_OVER: others wait, maybe at another node: keep their turn here too
 			  */
-	bool is_waiting; /* ACQUIRE: we have a place in the line, and keep it when refused */
+	bool is_leaving; /* HAND_OVER: from the seat, of a turn that was not used */
+	bool is_waiting; /* ACQUIRE: we have a place in the line here, and keep it when refused */
 	bool is_fair; /* ACQUIRE: not before others who wait, woken or not */
 };
 
@@ -96,7 +97,7 @@ struct request {
 	int argc;
 	const char *argv[9];
 	size_t len[9];
-	char time[24], turn_time[24], flags[4];
+	char time[24], turn_time[24], flags[5];
 	char wake[REQUEST_KEY_MAX + 24];
 };
 

@@ -12,8 +12,10 @@ static const char *token_for(struct session *s, const struct action *a)
 		return s->token;
 	/* A release goes by the token that this node was given: with an earlier attempt's debt,
 	 * that is not the current one. */
-	if (a->op == OP_RELEASE || a->op == OP_HAND_OVER)
+	if (a->op == OP_RELEASE || (a->op == OP_HAND_OVER && s->quorum.member[a->node].owes))
 		return sent;
+	if (a->op == OP_HAND_OVER) /* there is nothing of ours */
+		return s->token;
 	if (a->op != OP_EXTEND)
 		memcpy(sent, s->token, sizeof(s->token));
 	return s->token;
@@ -34,8 +36,9 @@ static struct wish wish_for(struct session *s, const struct action *a)
 		/* Whoever is fair asks with a turn only while it is its own. */
 		.turn = a->op == OP_ACQUIRE && (!q->policy.is_fair || q->used_turn) ? q->seat.turn
 										    : "",
-		.is_awaited = a->op == OP_HAND_OVER && q->is_awaited,
-		.is_waiting = a->op == OP_ACQUIRE && q->seat.waits,
+		.is_awaited = a->op == OP_HAND_OVER && a->node != q->policy.nodes && q->is_awaited,
+		.is_leaving = a->op == OP_HAND_OVER && a->node == q->policy.nodes,
+		.is_waiting = a->op == OP_ACQUIRE && q->seat.waits && q->seat.node == a->node,
 		.is_fair = a->op == OP_ACQUIRE && q->policy.is_fair,
 	};
 }

@@ -235,6 +235,18 @@ echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 	ended_with 0
 }
 
+@test "while it waits, one line is kept current, and is gone when the command starts" {
+	in_background "$T/holder" run -k job -- sh -c "until [ -e go ]; do sleep 0.02; done"
+	eventually held_on job 3
+	TERM=xterm terminal expect:'waiting 1s: ' expect:'waiting 2s: ' run:'touch go' expect:'<begin>' \
+		-- redlock run -k job -- sh -c 'echo "<begin>"; exit 4'
+	[ "$status" -eq 4 ]
+	# one line, wiped each time; nothing of it is left before the command's own
+	[ "$(grep -c waiting <<< "$output")" -eq 1 ]
+	[[ "$output" == *$'\r\e[K<begin>'* ]]
+	ended_with 0
+}
+
 @test "in a pipeline: who reads less ends it, and sees the end when the command closes its stdout" {
 	for way in "$ALONE" "$LOCKED"; do
 		run bash -c "$way seq 100000 | head -1; echo \${PIPESTATUS[*]}"

@@ -268,6 +268,29 @@ order() { tr '\n' ' ' < "$T/served"; }
 	held_on job 0
 }
 
+@test "whoever has the lock without the line wakes those who wait there all the same" {
+	hold a "${LONG[@]}"
+	waiter b "${LONG[@]}"
+	kill -STOP "${W[b]}"
+	eventually in_state "${W[b]}" T
+	let_go a
+	wait "$HOLDER"
+	# a did not know that b waits: the line alone keeps b's turn
+	hold n -v --ttl 600s --node-timeout 10s
+	file_has "$T/n" "acquired 'job' on 2 of 3 nodes"
+	kill -CONT "${W[b]}"
+	eventually in_line 1
+	let_go n
+	eventually served 1
+}
+
+@test "--min-hold: whoever is first in line knows when the key that was left will end" {
+	hold a --ttl 600s --min-hold 3s
+	waiter b "${LONG[@]}"
+	let_go a
+	eventually served 1
+}
+
 @test "a signal ends who waits at once, and nothing is left" {
 	hold a "${LONG[@]}"
 	for signal in TERM INT HUP; do

@@ -83,18 +83,23 @@ static void make_long_values(void)
 
 static void draw_call(struct step *s)
 {
-	s->is_ours = true;
 	/* All but the blocking pop. */
-	s->op = (enum op)next(OP_WAIT);
-	request_build(&s->request, &(struct wish){.op = s->op,
-					   .key = "k",
-					   .token = s->token,
-					   .time = s->ttl,
-					   .turn_time = s->ttl,
-					   .turn = next(2) ? "" : turns[next(TOKENS)],
-					   .is_awaited = s->op == OP_HAND_OVER && next(2),
-					   .is_waiting = s->op == OP_ACQUIRE && next(2),
-					   .is_fair = s->op == OP_ACQUIRE && next(3) == 0});
+	enum op op = (enum op)next(OP_WAIT);
+	struct wish wish = {.op = op,
+		.key = "k",
+		.token = s->token,
+		.time = s->ttl,
+		.turn_time = s->ttl,
+		.turn = next(2) ? "" : turns[next(TOKENS)],
+		.is_awaited = op == OP_HAND_OVER && next(2),
+		.is_waiting = op == OP_ACQUIRE && next(2),
+		.is_fair = op == OP_ACQUIRE && next(3) == 0};
+
+	/* From the seat it is a turn that is passed on. */
+	wish.is_leaving = op == OP_HAND_OVER && !wish.is_awaited && next(2);
+	s->is_ours = true;
+	s->op = op;
+	request_build(&s->request, &wish);
 	s->count = s->request.argc;
 	memcpy(s->words, s->request.argv, sizeof(s->words));
 }

@@ -288,7 +288,7 @@ void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now
 	m->script = m->request.argv[1];
 	m->client = running->id;
 	m->slot = slot_of(c);
-	m->wire = w->id;
+	m->wire = m->sent_on = w->id;
 	m->left_at = 0;
 	m->op = wish->op;
 	m->round = round;
@@ -408,6 +408,22 @@ static void fall_asleep(struct sim_node *n, const struct message *m)
 		(struct sim_sleeper){.client = m->client, .slot = m->slot, .wire = m->wire};
 }
 
+static bool leave_line(struct sim_node *n, const struct message *m)
+{
+	for (int i = 0; i < n->sleepers; i++) {
+		const struct sim_sleeper *sleeper = &n->sleeper[i];
+
+		if (sleeper->client != m->client || sleeper->slot != m->slot ||
+			sleeper->wire != m->sent_on)
+			continue;
+		n->sleepers--;
+		memmove(n->sleeper + i, n->sleeper + i + 1,
+			(size_t)(n->sleepers - i) * sizeof(n->sleeper[0]));
+		return true;
+	}
+	return false;
+}
+
 /* Those who are blocked are served in order, as soon as there is something. */
 static void wake_sleepers(struct sim_node *n)
 {
@@ -419,7 +435,7 @@ static void wake_sleepers(struct sim_node *n)
 		struct reply *reply = malloc(sizeof(*reply));
 
 		assert(reply);
-		if (!is_awake(&first) && !draw_percent(5)) {
+		if (!is_awake(&first) && (world.is_calm || !draw_percent(5))) {
 			free(reply);
 		} else if (!node_serve(n, &wait, reply)) {
 			free(reply);
@@ -457,6 +473,11 @@ void net_serve(int index)
 	}
 	if (m->wire == w->id)
 		w->served++;
+	/* What stands behind a blocked pop is not looked at, and goes with the connection. */
+	if (m->slot == world.nodes && m->op == OP_HAND_OVER && leave_line(n, m)) {
+		discard(m);
+		return;
+	}
 	/* The server is gone, or it never arrived. */
 	if (n->down || m->wire == UINT32_MAX || (m->wire == w->id && w->is_deaf)) {
 		discard(m);

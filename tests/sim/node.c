@@ -134,10 +134,13 @@ static void acquire(struct sim_node *n, const struct request *r, struct reply *r
 	bool awaited = is_there(n, &n->line), is_kept = is_there(n, &n->turn);
 	bool is_mine = is_kept && strcmp(n->turn.value, turn) == 0;
 	char unclaimed[TOKEN_ID_LEN + 1] = "";
+	int64_t keep = (left > ttl ? left : ttl) + 1000;
 
+	if (strchr(flags, 'w') && (!awaited || n->line.ends < now + keep)) {
+		set_mark(n, &n->line, "1", keep);
+		awaited = true;
+	}
 	if (n->value[0] && strcmp(n->value, token) != 0) {
-		if (strchr(flags, 'w') && left > 0 && awaited && n->line.ends < n->ends + 1000)
-			n->line.ends = n->ends + 1000;
 		answer(reply, 0, left, n->value, n->run_id, 0);
 		return;
 	}
@@ -222,8 +225,15 @@ bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply
 	}
 	if (op == OP_HAND_OVER) {
 		n->value[0] = '\0';
-		if (awaited || r->argv[7][0])
-			pass_turn(n, token, ttl, awaited);
+		if (awaited || strcmp(r->argv[7], "a") == 0) {
+			char id[TOKEN_ID_LEN + 1];
+
+			snprintf(id, sizeof(id), "%.40s",
+				strcmp(r->argv[7], "l") == 0 && is_there(n, &n->turn)
+					? n->turn.value
+					: token);
+			pass_turn(n, id, ttl, awaited);
+		}
 		answer(reply, is_ours ? 1 : -1, 0, "", "", false);
 		return true;
 	}
@@ -236,6 +246,8 @@ bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply
 		answer(reply, 1, 0, "", "", false);
 		return true;
 	}
+	if (op == OP_LEAVE && awaited)
+		set_mark(n, &n->wake, n->value, 1000);
 	if (op == OP_LEAVE)
 		memset(n->value, '0', TOKEN_ID_LEN);
 	n->ends = now + ttl;

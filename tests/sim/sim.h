@@ -100,7 +100,8 @@ struct message {
 	char token[TOKEN_MAX], turn[TOKEN_ID_LEN + 1];
 	int client, slot, next_free;
 	uint32_t place; /* among all that was sent on its connection */
-	uint32_t wire; /* the connection it was sent on; see struct wire */
+	uint32_t sent_on; /* the connection: see struct wire */
+	uint32_t wire; /* the same while that stands; 0: late, UINT32_MAX: lost */
 	enum op op;
 	uint32_t round, session; /* that it belongs to */
 	usec left_at; /* the client gave up its connection; 0: not yet */
@@ -202,6 +203,7 @@ struct world {
 	int alias; /* this node is another name of node 0; 0: every node is a server of its own */
 	usec spike_max;
 	int spike_percent, trap_percent, leave_percent;
+	usec free_since, calm_since, node_timeout_max;
 	usec ttl_max, patience;
 	int nodes_run; /* at extremes: 1 fast and clients slow, -1 slow and clients fast, 0 as they
 			  like */

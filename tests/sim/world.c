@@ -336,6 +336,7 @@ static void calm_down(void)
 {
 	trace("calm");
 	world.is_calm = world.is_healthy = true;
+	world.calm_since = world.now;
 	world.last_held = usec_max(world.last_held, world.now);
 	for (int i = 0; i < world.nodes; i++) {
 		struct sim_node *n = &world.node[i];
@@ -380,7 +381,9 @@ static void make_client(int i)
 	c->policy = (struct policy){
 		.nodes = world.nodes,
 		.ttl = draw_between(100, 3000) * USEC_MSEC,
-		.wait = draw_percent(60) ? NEVER : draw_between(0, 4000) * USEC_MSEC,
+		/* To be fair takes a few round trips, even when nobody is there any more. */
+		.wait = draw_percent(60) ? NEVER
+					 : draw_between(world.is_fair ? 1000 : 0, 4000) * USEC_MSEC,
 	};
 	/* Those who name the nodes alike see the line alike. */
 	for (int n = 0, first = draw_percent(5) ? 1 : 0; n < world.nodes; n++)
@@ -400,6 +403,7 @@ static void make_client(int i)
 	c->window_until = 0;
 	c->sessions = c->wake_id = c->leash_id = 0;
 	world.ttl_max = usec_max(world.ttl_max, c->policy.ttl);
+	world.node_timeout_max = usec_max(world.node_timeout_max, c->policy.node_timeout);
 }
 
 static void make_world(void)
@@ -411,6 +415,7 @@ static void make_world(void)
 	world.list.count = world.nodes;
 	/* Fast nodes forget what a slow client still counts on; on slow ones lasts what a fast
 	 * client takes to have ended. */
+	world.free_since = NEVER;
 	world.nodes_run = (int)draw_between(-1, 1);
 	world.is_fair = draw_percent(20);
 	for (int i = 0; i < world.nodes; i++) {
@@ -466,6 +471,31 @@ static void check_liveness(void)
 	if (since != NEVER && world.now > usec_max(since, world.last_held) + bound)
 		breach("liveness", "nobody gets it for %d ms",
 			(int)((world.now - usec_max(since, world.last_held)) / USEC_MSEC));
+}
+
+/* The lock is free on all nodes, somebody tries, and all is well, wires too: the line must see to
+ * it long before a key would have ended. */
+static void check_hand_over(void)
+{
+	usec bound = 2 * world.node_timeout_max + 3 * USEC_SEC / 2;
+	bool is_wanted = false, is_free = world.is_calm && world.alias == 0 && world.is_healthy;
+
+	for (int i = 0; i < world.nodes; i++)
+		is_free = is_free && !node_has_key(&world.node[i]);
+	for (int i = 0; i < world.clients; i++) {
+		struct client *c = world.client[i];
+
+		is_wanted |= c->trying_since != NEVER;
+		for (int j = 0; j <= world.nodes; j++)
+			is_free = is_free && !world.wire[i][j].is_deaf;
+	}
+	if (!is_free || !is_wanted)
+		world.free_since = NEVER;
+	else if (world.free_since == NEVER)
+		world.free_since = world.now;
+	else if (world.now > usec_max(world.free_since, world.calm_since + world.ttl_max) + bound)
+		breach("hand-over", "free for %d ms, and nobody takes it",
+			(int)((world.now - world.free_since) / USEC_MSEC));
 }
 
 static bool all_done(void)
@@ -555,6 +585,7 @@ void world_run(const struct profile *profile, uint64_t seed, bool traces)
 			ev.id);
 		handle(&ev);
 		check_liveness();
+		check_hand_over();
 		if (world.now > limit)
 			breach("liveness", "not through after %d s", (int)(limit / USEC_SEC));
 	}

@@ -25,7 +25,7 @@ struct sent {
 /* A node, and the connection to it, as the other side sees them. */
 struct peer {
 	enum link link;
-	struct sent queue[2];
+	struct sent queue[3]; /* a request and a release; of the seat: JOIN, WAIT, HAND_OVER */
 	int queued;
 	int holder; /* whose key it carries: a token of ours, OUTSIDER or NOBODY */
 	int kept_token; /* what it was last asked to keep, as in session.c */
@@ -69,11 +69,11 @@ static void enqueue(struct rig *r, const struct action *a)
 	CHECK(p->link == LINK_UP);
 	if (a->op == OP_WAIT)
 		CHECK(p->queued == 1 && p->queue[0].op == OP_JOIN);
-	else if (is_parting(a->op))
+	else if (is_parting(a->op) && a->node < r->q.policy.nodes)
 		CHECK(p->queued == 0 || (p->queued == 1 && !is_parting(p->queue[0].op)));
-	else
+	else if (!is_parting(a->op))
 		CHECK_INT(p->queued, 0);
-	if (p->queued == 2)
+	if (p->queued == 3)
 		return;
 	*sent = (struct sent){.op = a->op, .round = a->round, .token = r->token};
 	/* An earlier token is not left to others. */
@@ -211,6 +211,7 @@ static struct sent take(struct peer *p)
 	struct sent sent = p->queue[0];
 
 	p->queue[0] = p->queue[1];
+	p->queue[1] = p->queue[2];
 	p->queued--;
 	return sent;
 }
@@ -1028,7 +1029,7 @@ TEST(a_release_goes_behind_the_request_in_flight)
 	CHECK_INT(left_behind(&r), 0);
 }
 
-TEST(a_clean_no_is_not_asked_to_release)
+TEST(a_clean_no_owes_nothing_but_is_told_of_the_release)
 {
 	struct rig r;
 
@@ -1047,8 +1048,8 @@ TEST(a_clean_no_is_not_asked_to_release)
 	next_round(&r);
 	votes(&r, "YYF");
 	let_go(&r);
-	CHECK_INT(r.peer[2].sends[OP_HAND_OVER], 0);
-	CHECK_INT(sends(&r, OP_HAND_OVER), 2);
+	CHECK_INT(r.q.member[2].owes, 0);
+	CHECK_INT(sends(&r, OP_HAND_OVER), 3);
 }
 
 TEST(a_broken_link_is_made_anew_to_release)
@@ -2244,7 +2245,7 @@ TEST(what_is_not_held_is_deleted)
 	CHECK_INT(r.q.loss, LOSS_DENIED);
 	leave(&r, USEC_SEC);
 	CHECK_INT(r.q.leave_for, 0);
-	CHECK_INT(sends(&r, OP_HAND_OVER), 1);
+	CHECK_INT(sends(&r, OP_HAND_OVER), 3);
 	CHECK_INT(sends(&r, OP_LEAVE), 0);
 	/* held, by a hair */
 	hold(&r, 3);
@@ -2817,35 +2818,22 @@ TEST(a_turn_not_used_at_the_end_is_handed_over_from_the_seat)
 	CHECK(!r.q.seat.is_refused);
 }
 
-TEST(no_turn_is_no_turn_to_hand_over)
+/* The wake-up may be on its way: behind the blocked pop, the last word is heard only if it is. */
+TEST(a_turn_that_comes_as_we_leave_is_handed_over)
 {
 	struct rig r;
 
 	/* still waiting */
 	wait_in_line(&r, 3);
 	let_go(&r);
-	CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 0);
-	/* used */
-	wait_in_line(&r, 3);
-	reply_with(&r, 3, turn());
-	for (int i = 0; i < 2; i++)
-		reply_with(&r, i, told(VOTE_FOREIGN, HUGE ":another", HELD_FOR));
-	let_go(&r);
-	CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 0);
+	CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 1);
+	CHECK_INT(seat(&r)->queue[0].op, OP_WAIT);
+	CHECK_INT(seat(&r)->queue[1].op, OP_HAND_OVER);
 	/* no way to say it */
 	wait_in_line(&r, 3);
 	next_attempt(&r);
 	reply_with(&r, 3, turn());
 	link_down(&r, 3, REASON_CLOSED);
-	let_go(&r);
-	CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 0);
-	/* behind WAIT, it would never be heard */
-	contend(&r, 3, NEVER);
-	refuse(&r, HELD_FOR);
-	link_up(&r, 3);
-	reply_with(&r, 3, turn());
-	CHECK(r.q.seat.is_woken);
-	CHECK_INT(seat(&r)->queue[0].op, OP_WAIT);
 	let_go(&r);
 	CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 0);
 }

@@ -86,7 +86,7 @@ TEST(request_scripts)
 		{OP_LEAVE,
 			"redis.call('SET',KEYS[1],string.rep('0',40)..string.sub(v,41),'PX',"
 			"ARGV[2])",
-			{"DEL", "PEXPIRE'"}},
+			{"'DEL',KEYS", "'PEXPIRE',KEYS"}},
 	};
 	struct request r;
 

@@ -60,7 +60,7 @@ struct wire {
 	bool accepted;
 	bool broken;
 	usec broken_at;
-	struct message queue[2];
+	struct message queue[3];
 	int queued;
 	int kept_token; /* what the node was last asked to keep, as in session.c */
 	int server; /* where it leads to: the seat's changes */
@@ -448,7 +448,8 @@ static void send(struct world *w, struct client *c, const struct action *a)
 		wire->kept_token = c->token;
 	if (wire->link != LINK_UP || wire->broken)
 		return;
-	if (wire->queued == 2 || (!is_parting(a->op) && a->op != OP_WAIT && wire->queued > 0) ||
+	if (wire->queued == (a->node == w->nodes ? 3 : 2) ||
+		(!is_parting(a->op) && a->op != OP_WAIT && wire->queued > 0) ||
 		(is_parting(a->op) && wire->queued == 1 && is_parting(m[-1].op))) {
 		breach(w, c, RULE_FLIGHT, "more in flight than a request and a release");
 		return;
@@ -693,6 +694,7 @@ static void tell_reply(struct world *w, struct client *c, int node)
 		.kind = EV_REPLY, .node = node, .op = m.op, .round = m.round, .answer = &m.answer};
 
 	wire->queue[0] = wire->queue[1];
+	wire->queue[1] = wire->queue[2];
 	wire->queued--;
 	if ((m.op == OP_ACQUIRE || m.op == OP_EXTEND) && m.round == c->round &&
 		m.answer.vote == VOTE_YES)

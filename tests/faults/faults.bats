@@ -122,13 +122,15 @@ extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
 		no_longer_between 2
 	}
 	hurriedly
-	for n in $(seq 0 20) $(seq 23 27); do
+	# of *5 :1 :600000 $0 "" $40 ID :0, all but what closes the empty text, and the ID
+	for n in $(seq 0 20) $(seq 23 27) $(seq 70 73); do
 		flipped "$n"
 		[ "$status" -eq 69 ]
 		[ "$n" -ne 0 ] || [[ "$output" == *"proxy1 does not speak the Redis protocol"* ]]
 	done
 	patiently
-	for n in 21 22 28 40 67 68 69 70 72 73; do
+	# and in the answer to the release
+	for n in 21 22 28 40 67 68 69 74 76 77; do
 		flipped "$n"
 		[ "$status" -eq 0 ]
 		[[ "$output" == done* ]]

@@ -240,9 +240,12 @@ static bool pass_on(struct flow *f)
 				   : send(f->to, f->bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (sent > 0)
 		forget(f, (size_t)sent);
-	if (faulty && flood && f->is_reply)
-		while (f->length < sizeof(f->bytes))
-			f->bytes[f->length++] = 'x';
+	if (faulty && flood && f->is_reply) {
+		static char x[sizeof(f->bytes)];
+
+		memset(x, 'x', sizeof(x));
+		append(f, x, sizeof(f->bytes) - f->length, 0);
+	}
 	return f->passed < most;
 }
 

@@ -13,7 +13,7 @@
 #define RETRY_DELAY (20 * USEC_MSEC)
 #define RETRY_SPREAD (100 * USEC_MSEC)
 
-/* How often one asks again those that split the votes with it. */
+/* How often one asks again those that split the votes with it. What is on its way is waited for. */
 #define INSIST_MAX 3
 #define INSIST_AFTER 200
 
@@ -778,14 +778,17 @@ static bool ask_the_rest(struct step *s)
 	return asked;
 }
 
-/* It is our turn, but the release of the one before us has not reached this node yet; or we did not
- * know that it was when we asked. */
+/* It is our turn, but the release of the one before us has not reached this node yet. */
 static bool is_on_its_way(const struct quorum *q, const struct member *m)
 {
-	return m->vote == VOTE_FOREIGN && q->used_turn &&
-	       (m->answer.is_reserved ||
-		       (m->answer.text_len > TOKEN_ID_LEN &&
-			       memcmp(m->answer.text, q->seat.turn, TOKEN_ID_LEN) == 0));
+	return m->vote == VOTE_FOREIGN && q->used_turn && m->answer.text_len > TOKEN_ID_LEN &&
+	       memcmp(m->answer.text, q->seat.turn, TOKEN_ID_LEN) == 0;
+}
+
+/* It is our turn, but we did not know that when we asked. */
+static bool is_kept_for_us(const struct quorum *q, const struct member *m)
+{
+	return m->vote == VOTE_FOREIGN && q->used_turn && m->answer.is_reserved;
 }
 
 /* Of those who split the votes, the one with the smallest token goes on: as far as we see, it is
@@ -813,13 +816,16 @@ static bool is_first_of_rivals(const struct step *s)
 static bool insist(struct step *s, usec *wake_at)
 {
 	struct quorum *q = s->q;
-	int coming = 0;
+	bool is_coming = false, is_kept = false;
 
-	for (int i = 0; i < q->policy.nodes; i++)
-		coming += is_on_its_way(q, &q->member[i]);
+	for (int i = 0; i < q->policy.nodes; i++) {
+		is_coming |= is_on_its_way(q, &q->member[i]);
+		is_kept |= is_kept_for_us(q, &q->member[i]);
+	}
 	if (!q->insist_at) {
-		if (q->insisted == INSIST_MAX || s->now >= q->asked_at + q->policy.node_timeout ||
-			(coming == 0 && !(is_split(q) && is_first_of_rivals(s))))
+		if (s->now >= q->asked_at + q->policy.node_timeout ||
+			(!is_coming && q->insisted >= INSIST_MAX) ||
+			(!is_coming && !is_kept && !(is_split(q) && is_first_of_rivals(s))))
 			return false;
 		q->insist_at = s->now + usec_min(usec_max(INSIST_AFTER, s->now - q->asked_at),
 						q->policy.node_timeout / 4);

@@ -299,7 +299,7 @@ void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now
 	 * or behind it may be one release, and one more when that was not answered cleanly; and a
 	 * key is put back once. */
 	begin_round(w, round);
-	if (++w->sent > 7)
+	if (++w->sent > 20)
 		breach("requests", "c%d sent n%d %d requests in round %u", running->id, w->node,
 			w->sent, round);
 	m->place = ++w->queued;

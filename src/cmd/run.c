@@ -193,6 +193,16 @@ static int acquire(struct run *r)
 	return 0;
 }
 
+/* A majority was enough to decide; what else has come by now may tell that two nodes are one, or
+ * that others wait. */
+static void take_in_answers(struct run *r)
+{
+	do {
+		session_turn(&r->session, clock_now(), -1);
+		tell_answer(r);
+	} while (r->session.event.kind != EV_TIME);
+}
+
 /* Gives back what may be ours; a held lock's key is left to end by itself after leave_for, if that
  * is not 0. The signal that ended the command does not cut this short, nor does one that came too
  * late to be passed on; the next one does. */
@@ -205,6 +215,8 @@ static void release_after(struct run *r, usec leave_for)
 	bool released;
 	usec until;
 
+	if (q->state == QUORUM_HELD)
+		take_in_answers(r);
 	session_release(&r->session, leave_for);
 	while (q->state != QUORUM_OVER) {
 		if (session_turn(&r->session, NEVER, r->signals.fd) &&
@@ -502,15 +514,6 @@ static void supervise(struct run *r)
 		if (!r->is_over && wants_keeper && clock_now() >= r->keeper_at)
 			start_keeper(r);
 	}
-}
-
-/* A majority was enough to decide; what else has come by now may tell that two nodes are one. */
-static void take_in_answers(struct run *r)
-{
-	do {
-		session_turn(&r->session, clock_now(), -1);
-		tell_answer(r);
-	} while (r->session.event.kind != EV_TIME);
 }
 
 static int too_slow(void)

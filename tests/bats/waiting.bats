@@ -225,13 +225,16 @@ order() { tr '\n' ' ' < "$T/served"; }
 	ended_with 0
 }
 
-@test "the line's node is killed, with many who wait: they wait elsewhere" {
+@test "the line's node is killed, with a hundred who wait: they wait elsewhere" {
 	hold a "${LONG[@]}"
-	for name in b c d e f g h; do waiter $name "${LONG[@]}"; done
+	for ((n = 0; n < 100; n++)); do
+		in_background "$T/w" run -q -k job "${LONG[@]}" -- sh -c "echo $n >> $T/served"
+	done
+	eventually in_line 100
 	kill_node "$(line)"
-	eventually in_line 7
+	eventually in_line 100
 	let_go a
-	eventually served 7
+	eventually served 100
 }
 
 @test "the line's node starts again, empty, with many who wait" {

@@ -99,7 +99,7 @@ void out_show(enum loudness at, const char *fmt, ...)
 {
 	static const char head[] = WIPE "redlock: ";
 	char buf[1024];
-	size_t len = sizeof(head) - 1, end = len - (sizeof(WIPE) - 1);
+	size_t len = sizeof(head) - 1, end = len - (sizeof(WIPE) - 1), most = columns();
 	va_list ap;
 
 	if (at > loud)
@@ -109,7 +109,7 @@ void out_show(enum loudness at, const char *fmt, ...)
 	vsnprintf(buf + len, sizeof(buf) - len, fmt, ap);
 	va_end(ap);
 	/* One column stays free, and no character of several bytes is cut. */
-	for (; buf[len] && end + 1 < columns(); len++)
+	for (; buf[len] && end + 1 < most; len++)
 		end += (buf[len + 1] & 0xc0) != 0x80;
 	while ((buf[len] & 0xc0) == 0x80)
 		len--;

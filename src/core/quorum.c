@@ -122,6 +122,41 @@ static int count_no(const struct quorum *q)
 	return quorum_count(q, VOTE_GONE) + quorum_count(q, VOTE_FOREIGN);
 }
 
+/* Its last word may be that a release was refused. */
+static bool names_holder(const struct member *m)
+{
+	return m->vote == VOTE_FOREIGN && m->answer.vote == VOTE_FOREIGN;
+}
+
+static bool same_holder(const struct member *a, const struct member *b)
+{
+	return names_holder(a) && names_holder(b) && a->answer.text_len == b->answer.text_len &&
+	       memcmp(a->answer.text, b->answer.text, a->answer.text_len) == 0;
+}
+
+struct answer quorum_holder(const struct quorum *q, int *nodes)
+{
+	struct answer holder = {.vote = VOTE_NONE};
+
+	*nodes = 0;
+	for (int i = 0; i < q->policy.nodes; i++) {
+		usec longest = 0;
+		int count = 0;
+
+		for (int j = 0; j < q->policy.nodes; j++)
+			if (same_holder(&q->member[i], &q->member[j])) {
+				longest = usec_max(longest, q->member[j].answer.pttl);
+				count++;
+			}
+		if (count > *nodes) {
+			holder = q->member[i].answer;
+			holder.pttl = longest;
+			*nodes = count;
+		}
+	}
+	return holder;
+}
+
 int quorum_held_by(const struct quorum *q, const char *ids, const char **token)
 {
 	int n = 0;
@@ -598,31 +633,13 @@ static void let_go(struct step *s)
 	}
 }
 
-/* How many nodes name the holder that most of them name. */
-static int most_held(const struct quorum *q)
-{
-	int most = 0;
-
-	for (int i = 0; i < q->policy.nodes; i++) {
-		const struct answer *a = &q->member[i].answer;
-		int n = 0;
-
-		for (int j = 0; j < q->policy.nodes; j++) {
-			const struct answer *b = &q->member[j].answer;
-
-			n += q->member[i].vote == VOTE_FOREIGN &&
-			     q->member[j].vote == VOTE_FOREIGN && a->text_len == b->text_len &&
-			     memcmp(a->text, b->text, a->text_len) == 0;
-		}
-		most = n > most ? n : most;
-	}
-	return most;
-}
-
 /* Nobody can have a majority. */
 static bool is_split(const struct quorum *q)
 {
-	return most_held(q) + quorum_count(q, VOTE_ABSENT) < policy_quorum(&q->policy);
+	int most;
+
+	(void)quorum_holder(q, &most);
+	return most + quorum_count(q, VOTE_ABSENT) < policy_quorum(&q->policy);
 }
 
 /* Does the line's answer tell when it is worth to ask again? Who has the line's key, or the turn,
@@ -671,13 +688,14 @@ static usec retry_at(const struct step *s)
 	usec delay = retry_delay(s), spread = 2 * USEC_MSEC + (usec)(s->random % RETRY_SPREAD);
 	/* However long the key lasts: a wake-up may be lost. */
 	usec back_stop = s->now + BACK_STOP + (usec)(s->random % BACK_STOP_SPREAD);
-	int line = find_line(q);
+	int line = find_line(q), most;
 
 	if (q->refusal != REFUSAL_BUSY || q->seat.is_refused || has_strangers(q))
 		return s->now + delay;
 	if (is_taken(&q->member[line]))
 		return usec_min(s->now + q->member[line].answer.pttl + spread, back_stop);
-	if (most_held(q) >= policy_quorum(&q->policy))
+	(void)quorum_holder(q, &most);
+	if (most >= policy_quorum(&q->policy))
 		return usec_min(s->now + usec_max(free_in(q) + spread, delay), back_stop);
 	return s->now + delay;
 }

@@ -212,6 +212,10 @@ usec quorum_extend_at(const struct quorum *q);
 /* Members with that vote in the current round. */
 int quorum_count(const struct quorum *q, enum vote vote);
 
+/* What the nodes that say so, in this round, say of whoever has the key: of several holders the one
+ * that most name, on how many nodes, and its longest time left. vote is NONE if there is nobody. */
+struct answer quorum_holder(const struct quorum *q, int *nodes);
+
 /*
  * How many nodes said, in this attempt, that the key is held under one of these token ids, which
  * are separated by spaces; *token is then the holder's whole value (a NUL-terminated string).

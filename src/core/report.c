@@ -38,64 +38,32 @@ static void add_owner(struct line *l, const struct answer *a)
 		add(l, "another program (value '%s')", shown);
 }
 
-static bool same_holder(const struct answer *a, const struct answer *b)
-{
-	return a->vote == VOTE_FOREIGN && b->vote == VOTE_FOREIGN && a->text_len == b->text_len &&
-	       memcmp(a->text, b->text, a->text_len) == 0;
-}
-
-/* The holder that most nodes name, how many they are, and its longest time left. */
-static const struct answer *find_holder(const struct quorum *q, int *nodes, usec *left)
-{
-	const struct answer *best = NULL;
-
-	*nodes = 0;
-	for (int i = 0; i < q->policy.nodes; i++) {
-		const struct answer *a = &q->member[i].answer;
-		usec longest = 0;
-		int count = 0;
-
-		for (int j = 0; j < q->policy.nodes; j++)
-			if (same_holder(a, &q->member[j].answer)) {
-				count++;
-				longest = usec_max(longest, q->member[j].answer.pttl);
-			}
-		if (count > *nodes) {
-			best = a;
-			*nodes = count;
-			*left = longest;
-		}
-	}
-	return best;
-}
-
 /* Its time left is counted down from when it was asked for, `age` ago. */
 static void add_holder(struct line *l, const struct quorum *q, usec age)
 {
 	char left[DURATION_TEXT_MAX];
-	usec pttl = 0;
 	int nodes;
-	const struct answer *holder = find_holder(q, &nodes, &pttl);
+	const struct answer holder = quorum_holder(q, &nodes);
 
-	if (!holder) {
+	if (nodes == 0) {
 		add(l, "held by somebody else");
 		return;
 	}
-	if (holder->is_reserved) {
+	if (holder.is_reserved) {
 		add(l, "about to be taken by the next in line");
 		return;
 	}
 	add(l, "held by ");
-	add_owner(l, holder);
+	add_owner(l, &holder);
 	/* Maybe only the line was asked. */
 	if (nodes >= policy_quorum(&q->policy) || quorum_count(q, VOTE_NONE) == 0)
 		add(l, " on %d of %d node%s", nodes, q->policy.nodes,
 			q->policy.nodes > 1 ? "s" : "");
 	add(l, ", ");
-	if (pttl == NEVER)
+	if (holder.pttl == NEVER)
 		add(l, "with no expiry");
 	else
-		add(l, "%s left", duration_format(left, pttl - usec_min(pttl, age)));
+		add(l, "%s left", duration_format(left, holder.pttl - usec_min(holder.pttl, age)));
 }
 
 const char *report_holder(char dst[REPORT_MAX], const struct quorum *q, const char *key, usec now)

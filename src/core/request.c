@@ -83,15 +83,23 @@ static const char script_leave[] = SCRIPT_LOOK SCRIPT_LINE
 	"redis.pcall('RPUSH',wake,string.sub(v,1,40)) redis.pcall('PEXPIRE',wake,1000) end "
 	"return {1,tonumber(ARGV[2]),'','',0}";
 
-static const char script_release[] = SCRIPT_LOOK "if not v then return {-1,0,'','',0} end "
-						 "if v~=ARGV[1] then return other() end "
-						 "redis.call('DEL',KEYS[1]) "
-						 "return {1,0,'','',0}";
+/* Wakes nobody, unless a hand-over came while this key was in its way. */
+static const char script_release[] = SCRIPT_LOOK SCRIPT_LINE SCRIPT_WAKE
+	"if not v then return {-1,0,'','',0} end "
+	"if v~=ARGV[1] then return other() end "
+	"redis.call('DEL',KEYS[1]) "
+	"local t=redis.pcall('GET',turn) "
+	"if type(t)=='string' then if awaited() then pass(ARGV[5],true,t) "
+	"else redis.pcall('DEL',turn) end end "
+	"return {1,0,'','',0}";
 
-/* Also when the key is gone already: nobody else wakes those who wait. Who leaves without having
- * used its turn passes on that very turn. */
+/* Also when the key is gone already: nobody else wakes those who wait. Where it is another one's,
+ * maybe only for the moment that an attempt takes to fail, the turn is left for that one to pass
+ * on. Who leaves without having used its turn passes on that very turn. */
 static const char script_hand_over[] =
-	SCRIPT_LOOK SCRIPT_LINE SCRIPT_WAKE "if v and v~=ARGV[1] then return other() end "
+	SCRIPT_LOOK SCRIPT_LINE SCRIPT_WAKE "if v and v~=ARGV[1] then "
+					    "if ARGV[4]~='l' then pass(ARGV[2],false) end "
+					    "return other() end "
 					    "if v then redis.call('DEL',KEYS[1]) end "
 					    "local w=awaited() "
 					    "local t=redis.pcall('GET',turn) "

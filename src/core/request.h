@@ -12,8 +12,8 @@ enum op {
 	OP_ACQUIRE, /* take the key if it is free */
 	OP_EXTEND, /* a new TTL if the key is still ours; touches nothing otherwise */
 	OP_HEAL, /* OP_ACQUIRE for a node that lost our key; its answer is never a vote */
-	OP_RELEASE, /* delete the key if it is ours, without a word to anybody: a failed attempt's
-		     */
+	OP_RELEASE, /* delete the key if it is ours, without a word to anybody, unless a word of
+		       another one waits for that: a failed attempt's */
 	OP_HAND_OVER, /* the same, and wake the first in line: it is its turn now */
 	OP_LEAVE, /* OP_EXTEND as the last word: nobody will release it, it ends by itself */
 	OP_JOIN, /* be known to wait; WAIT follows at once. YES: the key is free, and no one's turn
@@ -83,7 +83,7 @@ struct wish {
 	const char *key;
 	const char *token;
 	usec time; /* the key's TTL; HAND_OVER: how long the turn is kept for whoever is woken */
-	usec turn_time; /* ACQUIRE with is_fair: the same */
+	usec turn_time; /* ACQUIRE with is_fair, RELEASE: the same */
 	const char *turn; /* ACQUIRE: what we were woken with; "": nothing */
 	bool is_awaited; /* HAND_OVER: others wait, maybe at another node: keep their turn here too
 			  */

@@ -122,9 +122,12 @@ void node_forget(struct sim_node *n)
 /* It is the turn of the first who waits, or of nobody here. */
 static void pass_turn(struct sim_node *n, const char *token, int64_t ms, bool here)
 {
-	set_mark(n, &n->turn, token, ms);
+	char id[TOKEN_ID_LEN + 1]; /* it may be the turn's own */
+
+	snprintf(id, sizeof(id), "%.40s", token);
+	set_mark(n, &n->turn, id, ms);
 	if (here)
-		set_mark(n, &n->wake, token, ms);
+		set_mark(n, &n->wake, id, ms);
 }
 
 static void acquire(struct sim_node *n, const struct request *r, struct reply *reply)
@@ -220,20 +223,19 @@ bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply
 		return true;
 	}
 	if (n->value[0] && !is_ours) {
+		if (op == OP_HAND_OVER && strcmp(r->argv[7], "l") != 0)
+			pass_turn(n, token, ttl, false);
 		answer(reply, 0, pttl(n), n->value, "", false);
 		return true;
 	}
 	if (op == OP_HAND_OVER) {
 		n->value[0] = '\0';
-		if (awaited || strcmp(r->argv[7], "a") == 0) {
-			char id[TOKEN_ID_LEN + 1];
-
-			snprintf(id, sizeof(id), "%.40s",
+		if (awaited || strcmp(r->argv[7], "a") == 0)
+			pass_turn(n,
 				strcmp(r->argv[7], "l") == 0 && is_there(n, &n->turn)
 					? n->turn.value
-					: token);
-			pass_turn(n, id, ttl, awaited);
-		}
+					: token,
+				ttl, awaited);
 		answer(reply, is_ours ? 1 : -1, 0, "", "", false);
 		return true;
 	}
@@ -243,6 +245,10 @@ bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply
 	}
 	if (op == OP_RELEASE) {
 		n->value[0] = '\0';
+		if (!awaited)
+			clear(&n->turn);
+		else if (is_there(n, &n->turn))
+			pass_turn(n, n->turn.value, atoll(r->argv[8]), true);
 		answer(reply, 1, 0, "", "", false);
 		return true;
 	}

@@ -75,6 +75,10 @@ TEST(report_holders)
 	set_holder(&q, 2, ID ":eve", USEC_SEC);
 	set_holder(&q, 3, ID ":eve", USEC_SEC);
 	CHECK_TEXT(report_holder(text, &q, "k", 0), "'k' is held by eve on 3 of 5 nodes, 1s left");
+	/* Whose last word was another one names nobody. */
+	for (int i = 1; i < 4; i++)
+		q.member[i].answer = answer_absent(REASON_OOM, "OOM");
+	CHECK_TEXT(report_holder(text, &q, "k", 0), "'k' is held by bob on 1 of 5 nodes, 1s left");
 	/* Values that are not ours. */
 	q = fresh(1);
 	set_holder(&q, 0, "31a0-uuid", 1500 * USEC_MSEC);

@@ -80,7 +80,7 @@ TEST(request_scripts)
 		{OP_ACQUIRE, "redis.call('SET',KEYS[1],ARGV[1],'PX',ARGV[2])", {"'DEL',KEYS"}},
 		{OP_HEAL, "redis.call('SET',KEYS[1],ARGV[1],'PX',ARGV[2])", {"'DEL',KEYS"}},
 		{OP_EXTEND, "redis.call('PEXPIRE',KEYS[1],ARGV[2])", {"DEL", "'SET'"}},
-		{OP_RELEASE, "redis.call('DEL',KEYS[1])", {"PEXPIRE'", "'SET'"}},
+		{OP_RELEASE, "redis.call('DEL',KEYS[1])", {"'SET',KEYS", "'PEXPIRE',KEYS"}},
 		{OP_HAND_OVER, "redis.call('DEL',KEYS[1])", {"'SET',KEYS", "'PEXPIRE',KEYS"}},
 		/* The name stays, the id that proves a holder goes. */
 		{OP_LEAVE,

@@ -124,9 +124,10 @@ struct wire {
 	bool is_deaf; /* whatever lies between forgot the connection: all is lost, nobody is told */
 	usec settled_at; /* the client read an answer that says: nothing of ours is there */
 
-	/* In this round of the session: connections opened, requests sent on the last one. */
+	/* In this round of the session: connections opened to each node (only the seat's wire leads
+	 * to more than one), requests sent on the last one. */
 	uint32_t round;
-	int opened, sent;
+	int opened[SIM_NODES], sent;
 
 	/* The last YES that the node gave in this session, whether it arrived or not. */
 	uint32_t yes_round;

@@ -473,8 +473,17 @@ static void check_liveness(void)
 			(int)((world.now - usec_max(since, world.last_held)) / USEC_MSEC));
 }
 
+/* Whoever is blocked at its end may have been woken, and does not hear of it. What a fault held up
+ * comes when its time has come, however well the wire is by now: a wake-up, which nothing but the
+ * pop waits for, can be under way for longer than a key lasts, and is as good as lost. */
+static bool is_silent(const struct wire *w)
+{
+	return w->is_deaf || w->back_at > world.now + world.node_timeout_max;
+}
+
 /* The lock is free on all nodes, somebody tries, and all is well, wires too: the line must see to
- * it long before a key would have ended. */
+ * it long before a key would have ended. A wake-up that is lost costs as long as the key would have
+ * lasted that the waiter was told of; that is for check_liveness(). */
 static void check_hand_over(void)
 {
 	usec bound = 2 * world.node_timeout_max + 3 * USEC_SEC / 2;
@@ -487,7 +496,7 @@ static void check_hand_over(void)
 
 		is_wanted |= c->trying_since != NEVER;
 		for (int j = 0; j <= world.nodes; j++)
-			is_free = is_free && !world.wire[i][j].is_deaf;
+			is_free = is_free && !is_silent(&world.wire[i][j]);
 	}
 	if (!is_free || !is_wanted)
 		world.free_since = NEVER;

@@ -312,7 +312,7 @@ static int find_line(const struct quorum *q)
 static void come_back(struct step *s, usec after)
 {
 	if (s->q->phase == PHASE_PAUSE)
-		s->q->resume_at = usec_min(s->q->resume_at, s->now + after);
+		s->q->resume_at = usec_min(s->q->resume_at, usec_add(s->now, after));
 }
 
 static void keep_turn(struct step *s, const struct answer *answer)
@@ -439,6 +439,12 @@ static usec retry_delay(const struct step *s)
 	return (RETRY_DELAY + (usec)(s->random % RETRY_SPREAD)) << (grows < 2 ? grows : 2);
 }
 
+/* So much later than a key's end is asked for it: nodes are a grain late, and others wait too. */
+static usec spread(const struct step *s)
+{
+	return 2 * USEC_MSEC + (usec)(s->random % RETRY_SPREAD);
+}
+
 static usec seat_due(const struct quorum *q)
 {
 	return q->seat.link == LINK_OPENING || q->seat.joins ? q->seat.due : NEVER;
@@ -535,6 +541,10 @@ static void seat_reply(struct step *s, const struct event *ev)
 			take_turn(s, answer);
 		else if (answer->vote == VOTE_YES)
 			come_back(s, seat->was_free ? retry_delay(s) : 0);
+		/* It may be another key than those that refused us, and one that nobody gives back:
+		 * then it is in the way of the hand-over, and its end wakes nobody. */
+		else
+			come_back(s, usec_add(answer->pttl, spread(s)));
 		seat->was_free = answer->vote == VOTE_YES;
 		return;
 	case OP_WAIT:
@@ -685,7 +695,7 @@ static usec free_in(const struct quorum *q)
 static usec retry_at(const struct step *s)
 {
 	const struct quorum *q = s->q;
-	usec delay = retry_delay(s), spread = 2 * USEC_MSEC + (usec)(s->random % RETRY_SPREAD);
+	usec delay = retry_delay(s);
 	/* However long the key lasts: a wake-up may be lost. */
 	usec back_stop = s->now + BACK_STOP + (usec)(s->random % BACK_STOP_SPREAD);
 	int line = find_line(q), most;
@@ -693,10 +703,10 @@ static usec retry_at(const struct step *s)
 	if (q->refusal != REFUSAL_BUSY || q->seat.is_refused || has_strangers(q))
 		return s->now + delay;
 	if (is_taken(&q->member[line]))
-		return usec_min(s->now + q->member[line].answer.pttl + spread, back_stop);
+		return usec_min(s->now + q->member[line].answer.pttl + spread(s), back_stop);
 	(void)quorum_holder(q, &most);
 	if (most >= policy_quorum(&q->policy))
-		return usec_min(s->now + usec_max(free_in(q) + spread, delay), back_stop);
+		return usec_min(s->now + usec_max(free_in(q) + spread(s), delay), back_stop);
 	return s->now + delay;
 }
 

@@ -2863,6 +2863,27 @@ TEST(free_when_it_joins_is_worth_an_attempt_but_one_only)
 	CHECK(!r.q.seat.was_free);
 }
 
+/* A majority refused us before the line did; what is there may be a dead one's. */
+TEST(a_key_of_the_line_that_ends_before_the_others_is_not_slept_over)
+{
+	static const struct {
+		usec left, resume_in;
+	} cases[] = {
+		{50 * MS, 52 * MS}, {2 * HELD_FOR, HELD_FOR + 2 * MS}, {NEVER, HELD_FOR + 2 * MS}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rig r;
+
+		contend(&r, 3, NEVER);
+		reply_with(&r, 1, held(HELD_FOR));
+		reply_with(&r, 2, held(HELD_FOR));
+		CHECK_INT(r.q.resume_at, r.now + HELD_FOR + 2 * MS);
+		link_up(&r, 3);
+		reply_with(&r, 3, told(VOTE_FOREIGN, HUGE ":another", cases[i].left));
+		CHECK_INT(r.q.resume_at, r.now + cases[i].resume_in);
+	}
+}
+
 TEST(a_turn_ends_the_patience_of_many_failures)
 {
 	for (int woken = 0; woken < 2; woken++) {

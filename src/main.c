@@ -44,16 +44,45 @@ static int too_many(const char *word)
 	return STATUS_USAGE;
 }
 
-static int run(char *const argv[])
+static int dispatch(struct settings *s, char *const operands[])
+{
+	if (operands[0] && s->command != COMMAND_RUN && s->command != COMMAND_STATUS)
+		return too_many(operands[0]);
+	switch (s->command) {
+	case COMMAND_RUN:
+		return cmd_run(s, operands);
+	case COMMAND_ACQUIRE:
+		return cmd_acquire(s);
+	case COMMAND_EXTEND:
+	case COMMAND_RELEASE:
+	case COMMAND_CHECK:
+		return cmd_token(s);
+	case COMMAND_WAIT:
+		return cmd_wait(s);
+	case COMMAND_HOLD:
+		return cmd_hold(s);
+	case COMMAND_STATUS:
+		return cmd_status(s, operands);
+	case COMMAND_BREAK:
+		return cmd_break(s);
+	case COMMAND_HELP:
+	case COMMAND_VERSION:
+		break;
+	}
+	return STATUS_INTERNAL;
+}
+
+/* A command with options. */
+static int run(const struct command_row *row, char *const argv[])
 {
 	struct settings settings;
 	struct err e;
 	int operands;
 
-	settings_init(&settings);
+	settings_init(&settings, row->id);
 	operands = options_read(&settings, 2, argv, environ, &e);
 	if (operands >= 0 && settings.help)
-		return cmd_help("run");
+		return cmd_help(row->name);
 	if (operands >= 0 && settings.version)
 		return cmd_version();
 	if (operands < 0 || settings_finish(&settings, &e) < 0) {
@@ -66,7 +95,7 @@ static int run(char *const argv[])
 		out_set_loudness(settings.verbose > 1    ? OUT_ANSWERS
 				 : settings.verbose == 1 ? OUT_DECISIONS
 							 : OUT_NORMAL);
-	return cmd_run(&settings, argv + operands);
+	return dispatch(&settings, argv + operands);
 }
 
 static int help(char *const argv[])
@@ -98,13 +127,9 @@ int main(int argc, char *argv[])
 	row = command_find(word);
 	if (!row)
 		return unknown_command(word);
-	switch (row->id) {
-	case COMMAND_RUN:
-		return run(argv);
-	case COMMAND_HELP:
+	if (row->id == COMMAND_HELP)
 		return help(argv);
-	case COMMAND_VERSION:
+	if (row->id == COMMAND_VERSION)
 		return argv[2] ? too_many(argv[2]) : cmd_version();
-	}
-	return STATUS_INTERNAL;
+	return run(row, argv);
 }

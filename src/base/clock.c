@@ -11,6 +11,11 @@ static int64_t read_nsec(clockid_t id)
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
+usec clock_wall(void)
+{
+	return read_nsec(CLOCK_REALTIME) / 1000;
+}
+
 usec clock_now(void)
 {
 	/* In this order, being interrupted between the reads can only make the answer as old as the

@@ -19,6 +19,9 @@ typedef int64_t usec;
  */
 usec clock_now(void);
 
+/* The time of day, since 1970: to show and to write down, never to decide by. */
+usec clock_wall(void);
+
 /* a + b for b >= 0, where NEVER stays NEVER and nothing overflows. */
 static inline usec usec_add(usec a, usec b)
 {

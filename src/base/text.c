@@ -96,21 +96,29 @@ const char *duration_format(char dst[DURATION_TEXT_MAX], usec d)
 	return dst;
 }
 
-/* The length of the printable UTF-8 character at s, or 0. Refused: controls (C0, DEL, C1), overlong
- * forms, surrogates, what lies beyond Unicode, and the marks that turn the writing direction. */
-static size_t printable(const unsigned char *s, size_t len)
+const char *time_format(char dst[TIME_TEXT_MAX], int64_t seconds)
 {
-	unsigned code, min;
+	time_t t = (time_t)seconds;
+	struct tm tm;
+
+	if (!gmtime_r(&t, &tm) || strftime(dst, TIME_TEXT_MAX, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
+		snprintf(dst, TIME_TEXT_MAX, "%s", "?");
+	return dst;
+}
+
+size_t text_utf8(const unsigned char *s, size_t len, unsigned *code)
+{
+	unsigned min;
 	size_t n;
 
 	if (s[0] < 0x80)
-		return s[0] >= 0x20 && s[0] != 0x7f && s[0] != '\\';
-	if (s[0] >= 0xc2 && s[0] < 0xe0)
-		n = 2, code = s[0] & 0x1f, min = 0xa0;
+		n = 1, *code = s[0], min = 0;
+	else if (s[0] >= 0xc2 && s[0] < 0xe0)
+		n = 2, *code = s[0] & 0x1f, min = 0x80;
 	else if (s[0] >= 0xe0 && s[0] < 0xf0)
-		n = 3, code = s[0] & 0x0f, min = 0x800;
+		n = 3, *code = s[0] & 0x0f, min = 0x800;
 	else if (s[0] >= 0xf0 && s[0] < 0xf5)
-		n = 4, code = s[0] & 0x07, min = 0x10000;
+		n = 4, *code = s[0] & 0x07, min = 0x10000;
 	else
 		return 0;
 	if (len < n)
@@ -118,14 +126,28 @@ static size_t printable(const unsigned char *s, size_t len)
 	for (size_t i = 1; i < n; i++) {
 		if ((s[i] & 0xc0) != 0x80)
 			return 0;
-		code = code << 6 | (s[i] & 0x3f);
+		*code = *code << 6 | (s[i] & 0x3f);
 	}
-	if (code < min || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
-		return 0;
-	if ((code >= 0x200e && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
-		(code >= 0x2066 && code <= 0x2069) || code == 0xfeff || code == 0x061c)
+	if (*code < min || *code > 0x10ffff || (*code >= 0xd800 && *code < 0xe000))
 		return 0;
 	return n;
+}
+
+bool text_is_control(unsigned code)
+{
+	return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x200e && code <= 0x200f) ||
+	       (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) ||
+	       code == 0xfeff || code == 0x061c;
+}
+
+/* The length of the printable UTF-8 character at s, or 0. The backslash would not be told from what
+ * stands for the others. */
+static size_t printable(const unsigned char *s, size_t len)
+{
+	unsigned code;
+	size_t n = text_utf8(s, len, &code);
+
+	return n == 0 || text_is_control(code) || code == '\\' ? 0 : n;
 }
 
 const char *text_escape(char *dst, size_t size, const void *src, size_t len)
@@ -155,6 +177,29 @@ const char *text_escape(char *dst, size_t size, const void *src, size_t len)
 		s += n;
 		len -= n;
 	}
+	dst[used] = '\0';
+	return dst;
+}
+
+const char *text_quote(char *dst, size_t size, const char *src)
+{
+	static const char quoted[] = "'\\''";
+	size_t used = 0;
+
+	if (size < 3)
+		return NULL;
+	dst[used++] = '\'';
+	for (; *src; src++) {
+		if (used + sizeof(quoted) + 1 > size)
+			return NULL;
+		if (*src == '\'') {
+			memcpy(dst + used, quoted, sizeof(quoted) - 1);
+			used += sizeof(quoted) - 1;
+		} else {
+			dst[used++] = *src;
+		}
+	}
+	dst[used++] = '\'';
 	dst[used] = '\0';
 	return dst;
 }

@@ -22,12 +22,30 @@ const char *duration_parse(const char *text, usec *out);
  * ones are shown as 0ms. Returns dst. */
 const char *duration_format(char dst[DURATION_TEXT_MAX], usec d);
 
+#define TIME_TEXT_MAX 32
+
+/* Writes seconds since 1970 as 2026-11-21T18:03:11Z. Returns dst. */
+const char *time_format(char dst[TIME_TEXT_MAX], int64_t seconds);
+
 /*
  * Copies `len` bytes so that they can be shown on a terminal: printable UTF-8 as it is; everything
  * else, and the backslash, as \xNN or \\. What does not fit is cut and marked with "...". Always
  * NUL-terminated; size must be at least 8. Returns dst.
  */
 const char *text_escape(char *dst, size_t size, const void *src, size_t len);
+
+/* The length of the UTF-8 character at s, and its code; 0: none is there. Refused are overlong
+ * forms, surrogates and what lies beyond Unicode. */
+size_t text_utf8(const unsigned char *s, size_t len, unsigned *code);
+
+/* Controls (C0, DEL, C1) and the marks that turn the writing direction: not for a terminal. */
+bool text_is_control(unsigned code);
+
+/*
+ * Quotes for a POSIX shell, so that eval sees these very bytes: 'it'\''s'. Returns dst, or NULL if
+ * it does not fit.
+ */
+const char *text_quote(char *dst, size_t size, const char *src);
 
 /* Appends printf-style at *used, cutting at size; *used never exceeds size - 1. */
 void text_append(char *dst, size_t size, size_t *used, const char *fmt, ...)

@@ -1,5 +1,7 @@
 #include "base/token.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +30,9 @@ int token_make(char token[TOKEN_MAX], const char *owner, struct err *e)
 		token[2 * i] = digit[id[i] >> 4];
 		token[2 * i + 1] = digit[id[i] & 15];
 	}
-	snprintf(token + TOKEN_ID_LEN, TOKEN_MAX - TOKEN_ID_LEN, ":%s", owner);
+	/* Ten digits until the year 2286. */
+	snprintf(token + TOKEN_ID_LEN, TOKEN_MAX - TOKEN_ID_LEN, ":%010llu %.*s",
+		(unsigned long long)(clock_wall() / USEC_SEC) % 10000000000, OWNER_MAX - 1, owner);
 	return 0;
 }
 
@@ -40,6 +44,20 @@ bool token_is_ours(const char *value, size_t len)
 		if (!strchr("0123456789abcdef", value[i]) || !value[i])
 			return false;
 	return true;
+}
+
+int64_t token_since(const char *value, size_t len, size_t *owner)
+{
+	int64_t since = 0;
+	size_t i = TOKEN_ID_LEN + 1;
+
+	*owner = i;
+	for (; i < len && i < TOKEN_ID_LEN + 1 + 11 && value[i] >= '0' && value[i] <= '9'; i++)
+		since = since * 10 + (value[i] - '0');
+	if (i < TOKEN_ID_LEN + 1 + 10 || i >= len || value[i] != ' ')
+		return 0;
+	*owner = i + 1;
+	return since;
 }
 
 uint64_t random_bits(void)

@@ -9,18 +9,23 @@
 #include <stdint.h>
 
 #define TOKEN_ID_LEN 40
-#define OWNER_MAX 256
-#define TOKEN_MAX (TOKEN_ID_LEN + 1 + OWNER_MAX)
+#define OWNER_MAX 240
+#define TOKEN_MAX (TOKEN_ID_LEN + 1 + 12 + OWNER_MAX) /* the scripts show 300 bytes of it */
 
 /*
- * Writes 20 bytes from the kernel's generator as 40 hex characters, ':' and the owner text: the
- * value that the key carries on the nodes. The owner text is cut to OWNER_MAX - 1. Returns -1 with
- * *e set if the kernel has no randomness to give: there is no second-best source.
+ * Writes 20 bytes from the kernel's generator as 40 hex characters (the id), ':', the time of day
+ * in seconds since 1970, a space and the owner text: the value that the key carries on the nodes.
+ * Only the id decides anything; the rest is for people. The owner text is cut to OWNER_MAX - 1.
+ * Returns -1 with *e set if the kernel has no randomness to give: there is no second-best source.
  */
 int token_make(char token[TOKEN_MAX], const char *owner, struct err *e);
 
 /* Is this the value of a key that a redlock made? Every library has a format of its own. */
 bool token_is_ours(const char *value, size_t len);
+
+/* The time that such a value carries; 0: none, as older ones. *owner is where the owner text
+ * begins. */
+int64_t token_since(const char *value, size_t len, size_t *owner);
 
 /* A number for what must only be spread, such as retry delays; 0 when there is no randomness. */
 uint64_t random_bits(void);

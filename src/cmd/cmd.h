@@ -7,6 +7,20 @@
 /* operands: what stands behind the options, NULL-terminated. May die of a signal instead. */
 int cmd_run(struct settings *s, char *const operands[]);
 
+int cmd_acquire(struct settings *s);
+
+/* extend, release and check. */
+int cmd_token(struct settings *s);
+
+int cmd_wait(struct settings *s);
+
+int cmd_hold(struct settings *s);
+
+/* keys: NULL-terminated; none of them: all the locks that the nodes have. */
+int cmd_status(struct settings *s, char *const keys[]);
+
+int cmd_break(struct settings *s);
+
 /* name: the command to explain, or NULL for all of them. */
 int cmd_help(const char *name);
 

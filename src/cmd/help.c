@@ -1,22 +1,12 @@
 /* redlock help, redlock version: all that goes to stdout on request, from the tables. */
-#include "base/out.h"
 #include "base/status.h"
 #include "base/version.h"
 #include "cmd/cmd.h"
+#include "cmd/print.h"
 #include "core/option.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-
-/* A full disk or a closed stdout is a failure like any other. */
-static int finish(void)
-{
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return STATUS_OK;
-	out_say(OUT_ERRORS, "cannot write to stdout: %s", strerror(errno));
-	return STATUS_INTERNAL;
-}
 
 static void print_option(const struct option_row *row)
 {
@@ -29,13 +19,21 @@ static void print_option(const struct option_row *row)
 		row->initial ? row->initial : "", row->initial ? "]" : "");
 }
 
-static void print_options(void)
+static void print_options(enum command command)
 {
 	for (int group = 0; group < GROUP_COUNT; group++) {
-		printf("\n%s\n", option_group_words((enum option_group)group));
-		for (int i = 0; i < option_rows_count; i++)
-			if (option_rows[i].group == (enum option_group)group)
-				print_option(&option_rows[i]);
+		bool is_empty = true;
+
+		for (int i = 0; i < option_rows_count; i++) {
+			const struct option_row *row = &option_rows[i];
+
+			if (row->group != (enum option_group)group || !option_is_of(row, command))
+				continue;
+			if (is_empty)
+				printf("\n%s\n", option_group_words(row->group));
+			is_empty = false;
+			print_option(row);
+		}
 	}
 	printf("\nDurations: 250ms 1.5s 30s 5m 2h 1d; a bare number is seconds. Most options can "
 	       "also "
@@ -49,19 +47,24 @@ static void print_statuses(void)
 		printf("  %-4d %s\n", status_rows[i].number, status_rows[i].words);
 }
 
+static void print_examples(const char *examples)
+{
+	printf("\nExamples\n");
+	for (const char *end; *examples; examples = end + 1) {
+		end = strchr(examples, '\n');
+		printf("  %.*s\n", (int)(end - examples), examples);
+	}
+}
+
 static void print_command(const struct command_row *row)
 {
 	printf("redlock %s%s%s\n  %s\n", row->name, *row->operands ? " " : "", row->operands,
 		row->summary);
-	if (row->id != COMMAND_RUN)
+	if (!row->examples)
 		return;
-	print_options();
+	print_options(row->id);
 	print_statuses();
-	printf("\nExamples\n"
-	       "  redlock run -k nightly --nodes 'redis://a redis://b redis://c' -- backup.sh\n"
-	       "  redlock run -k nightly -n -E 0 -- backup.sh      skip it if another host runs "
-	       "it\n"
-	       "  redlock run -k deploy -w 10m -c 'make && make deploy'\n");
+	print_examples(row->examples);
 }
 
 static void print_overview(void)
@@ -71,7 +74,7 @@ static void print_overview(void)
 	for (int i = 0; i < command_rows_count; i++)
 		printf("  redlock %-8s %s\n", command_rows[i].name, command_rows[i].summary);
 	printf("\n  redlock run -k nightly --nodes 'redis://a redis://b redis://c' -- backup.sh\n\n"
-	       "'redlock help run' shows the options and the exit statuses.\n");
+	       "'redlock help COMMAND' shows its options and the exit statuses.\n");
 }
 
 int cmd_help(const char *name)
@@ -82,11 +85,11 @@ int cmd_help(const char *name)
 		print_command(row);
 	else
 		print_overview();
-	return finish();
+	return print_finish();
 }
 
 int cmd_version(void)
 {
 	printf("redlock %s\n", REDLOCK_VERSION);
-	return finish();
+	return print_finish();
 }

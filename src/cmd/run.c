@@ -13,26 +13,22 @@
 #include "base/text.h"
 #include "base/token.h"
 #include "cmd/cmd.h"
+#include "cmd/lock.h"
 #include "core/report.h"
 #include "io/alarm.h"
 #include "io/guardian.h"
 #include "io/keeper.h"
-#include "io/session.h"
-#include "io/signals.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define FIRST_WORD_AFTER USEC_SEC
-#define WORDS_APART (10 * USEC_SEC)
-#define WORDS_APART_MAX (300 * USEC_SEC)
+#define STUBBORN_WORDS_APART (10 * USEC_SEC)
 
 /* Between two looks at a tree that the guardian does not end. */
 #define SWEEP_APART (10 * USEC_MSEC)
@@ -43,16 +39,11 @@
 #define HELD_MAX 4100
 
 struct run {
-	const struct settings *settings;
+	struct lock lock;
 	char *const *argv; /* of the command */
-	const char *outer; /* the ids of the locks of the runs around this one */
-	char key[120]; /* safe to show */
-	struct session session;
-	struct signals signals;
 	struct guardian guardian;
 	struct keeper keeper;
 	int alarm;
-	usec began;
 	usec keeper_at; /* when it is, or will be, started */
 	usec valid_until; /* NEVER: nested, and the lock is another run's business */
 	bool is_nested;
@@ -61,7 +52,6 @@ struct run {
 	usec replace_at; /* and the next look at the tree is due then */
 	usec sweep_apart, stubborn_at;
 	uint32_t prepared_for; /* the attempt that the guardian was made early for */
-	bool signalled; /* a signal that ends us has come and was acted on */
 	bool continued; /* after a stop: extend first, then the command may go on */
 	bool told_loss;
 	bool lost;
@@ -69,41 +59,12 @@ struct run {
 	struct word end; /* how it ended */
 };
 
-/* ---- the lock ---- */
-
-static void tell_answer(const struct run *r)
-{
-	const struct event *ev = &r->session.event;
-	char text[REPORT_MAX];
-
-	if (out_loudness() >= OUT_ANSWERS && ev->kind == EV_REPLY)
-		out_say(OUT_ANSWERS, "%s",
-			report_answer(text, r->session.pool.conn[ev->node].node, ev->op, ev->answer,
-				r->session.pool.took));
-}
-
-/* On a terminal the line is kept current. */
-static void tell_waiting(const struct run *r, bool live)
-{
-	const struct quorum *q = &r->session.quorum;
-	char text[REPORT_MAX], waited[DURATION_TEXT_MAX];
-	usec now = clock_now();
-
-	if (q->refusal == REFUSAL_BUSY)
-		report_holder(text, q, r->settings->key, now);
-	else
-		report_refusal(text, q, &r->settings->nodes, r->settings->key);
-	if (live)
-		out_show(OUT_NORMAL, "waiting %s: %s",
-			duration_format(waited, (now - r->began) / USEC_SEC * USEC_SEC), text);
-	else
-		out_say(OUT_NORMAL, "waiting: %s", text);
-}
+/* ---- before the command ---- */
 
 /* What the command finds, beyond what redlock found, less the secrets. */
 static void set_environment(const struct run *r, const char *token)
 {
-	const struct settings *s = r->settings;
+	const struct settings *s = r->lock.settings;
 	char nodes[NODES_MAX * NODE_LABEL_MAX], held[HELD_MAX], ttl[24];
 
 	node_list_format(&s->nodes, nodes, sizeof(nodes));
@@ -114,7 +75,7 @@ static void set_environment(const struct run *r, const char *token)
 	setenv("REDLOCK_NODES", nodes, 1);
 	/* The locks that the command runs under: this one, and those of the runs around us. */
 	snprintf(held, sizeof(held), "%.*s%s%s", r->is_nested ? 0 : TOKEN_ID_LEN, token,
-		r->is_nested || !r->outer[0] ? "" : " ", r->outer);
+		r->is_nested || !r->lock.outer[0] ? "" : " ", r->lock.outer);
 	setenv("REDLOCK_HELD", held, 1);
 	unsetenv("REDLOCK_PASSWORD");
 	unsetenv("REDLOCK_USERNAME");
@@ -123,175 +84,43 @@ static void set_environment(const struct run *r, const char *token)
 static int prepare_guardian(struct run *r, const char *token, struct err *e)
 {
 	const struct guardian_policy policy = {
-		.leash = settings_leash(r->settings),
-		.wait_descendants = r->settings->wait_descendants > 0,
-		.is_nested = r->outer[0] != '\0',
+		.leash = settings_leash(r->lock.settings),
+		.wait_descendants = r->lock.settings->wait_descendants > 0,
+		.is_nested = r->lock.outer[0] != '\0',
 	};
 
 	set_environment(r, token);
-	return guardian_prepare(&r->guardian, r->argv, &r->signals, &policy, e);
+	return guardian_prepare(&r->guardian, r->argv, &r->lock.signals, &policy, e);
 }
 
 /* The first attempt mostly succeeds, and so does one whose turn it is: so the guardian is made
  * while the nodes think about it. */
 static void prepare_meanwhile(struct run *r)
 {
-	const struct quorum *q = &r->session.quorum;
+	const struct quorum *q = &r->lock.session.quorum;
 	struct err later;
 
 	if (q->state == QUORUM_TRYING && !quorum_is_pausing(q) && q->attempt == q->round &&
 		(q->attempt == 1 || q->used_turn) && r->prepared_for != q->attempt) {
 		r->prepared_for = q->attempt;
-		(void)prepare_guardian(r, r->session.token, &later);
+		(void)prepare_guardian(r, r->lock.session.token, &later);
 	} else if (quorum_is_pausing(q)) {
 		guardian_close(&r->guardian);
 	}
 }
 
-/* The lock is held by a run that this one is part of. */
-static bool is_nested(const struct run *r, const char **token)
-{
-	const struct quorum *q = &r->session.quorum;
-	int count = quorum_held_by(q, r->outer, token);
-
-	/* To run under that lock it must be proved; to refuse, a trace of it is enough. */
-	return count >= (r->settings->reentrant ? policy_quorum(&q->policy) : 1);
-}
-
-/* Until the lock is held, or refused, or found to be ours already, or a signal comes (its number is
- * returned, else 0). */
+/* Returns the number of a signal that ended the wait, else 0. */
 static int acquire(struct run *r)
 {
-	const struct quorum *q = &r->session.quorum;
-	usec say_at = clock_now() + FIRST_WORD_AFTER, apart = WORDS_APART;
-	bool live = out_is_live(), told_no_seat = false;
-	struct caught caught;
-	const char *ignored;
-	char text[REPORT_MAX];
+	int number = 0;
 
-	session_start(&r->session);
-	while (q->state == QUORUM_TRYING && !(quorum_is_pausing(q) && is_nested(r, &ignored))) {
-		/* Words are due only between attempts. */
-		bool signalled = session_turn(
-			&r->session, quorum_is_pausing(q) ? say_at : NEVER, r->signals.fd);
-
-		tell_answer(r);
+	lock_start(&r->lock);
+	while (number == 0 && lock_is_open(&r->lock)) {
+		number = lock_turn(&r->lock);
 		prepare_meanwhile(r);
-		if (signalled && signals_next(&r->signals, &caught) && caught.is_fatal)
-			return caught.number;
-		if (q->seat.is_refused && !told_no_seat) {
-			out_say(OUT_NORMAL, "%s",
-				report_no_seat(text, q, &r->settings->nodes, r->settings->key));
-			told_no_seat = true;
-		}
-		if (quorum_is_pausing(q) && clock_now() >= say_at) {
-			tell_waiting(r, live);
-			say_at = clock_now() + (live ? FIRST_WORD_AFTER : apart);
-			apart = usec_min(2 * apart, WORDS_APART_MAX);
-		}
 	}
-	return 0;
-}
-
-/* A majority was enough to decide; what else has come by now may tell that two nodes are one, or
- * that others wait. */
-static void take_in_answers(struct run *r)
-{
-	do {
-		session_turn(&r->session, clock_now(), -1);
-		tell_answer(r);
-	} while (r->session.event.kind != EV_TIME);
-}
-
-/* Gives back what may be ours; a held lock's key is left to end by itself after leave_for, if that
- * is not 0. The signal that ended the command does not cut this short, nor does one that came too
- * late to be passed on; the next one does. */
-static void release_after(struct run *r, usec leave_for)
-{
-	const struct quorum *q = &r->session.quorum;
-	struct caught caught;
-	char text[REPORT_MAX], left[DURATION_TEXT_MAX];
-	int unreleased;
-	bool released;
-	usec until;
-
-	if (q->state == QUORUM_HELD)
-		take_in_answers(r);
-	session_release(&r->session, leave_for);
-	while (q->state != QUORUM_OVER) {
-		if (session_turn(&r->session, NEVER, r->signals.fd) &&
-			signals_next(&r->signals, &caught) && caught.is_fatal) {
-			if (r->signalled)
-				break;
-			r->signalled = true;
-		}
-		tell_answer(r);
-	}
-	unreleased = quorum_unreleased(q, &until);
-	released = q->policy.nodes - unreleased >= policy_quorum(&q->policy);
-	/* A lock that others will still find on a majority is worth a warning; a trace is not. */
-	if (unreleased > 0)
-		out_say(q->proved && !released ? OUT_NORMAL : OUT_DECISIONS, "%s",
-			report_unreleased(
-				text, q, &r->settings->nodes, r->settings->key, clock_now()));
-	if (released && q->leave_for > 0)
-		out_say(OUT_DECISIONS, "left '%s' taken for another %s", r->key,
-			duration_format(left, q->leave_for));
-	else if (released)
-		out_say(OUT_DECISIONS, "released '%s'", r->key);
-	session_close(&r->session);
-	guardian_close(&r->guardian);
-}
-
-static void release(struct run *r)
-{
-	release_after(r, 0);
-}
-
-static int refuse_duplicate(const struct run *r)
-{
-	char text[REPORT_MAX];
-
-	out_say(OUT_ERRORS, "%s", report_duplicate(text, &r->session.quorum, &r->settings->nodes));
-	out_hint(OUT_ERRORS, "every node must be a server of its own");
-	return STATUS_CONFIG;
-}
-
-static int refused(struct run *r)
-{
-	const struct quorum *q = &r->session.quorum;
-	const struct settings *s = r->settings;
-	char text[REPORT_MAX];
-
-	/* Words come last: the answers that were not needed to decide may still be in by then. */
-	release(r);
-	report_refusal(text, q, &s->nodes, s->key);
-	switch (q->refusal) {
-	case REFUSAL_BUSY:
-		out_say(OUT_NORMAL, "%s", text);
-		return (int)s->conflict_exit_code;
-	case REFUSAL_DUPLICATE:
-		return refuse_duplicate(r);
-	case REFUSAL_NO_QUORUM:
-	case REFUSAL_SLOW:
-		out_say(OUT_ERRORS, "%s", text);
-		if (s->nodes.count == 1 && strcmp(s->nodes.node[0].label, DEFAULT_NODES) == 0)
-			out_hint(OUT_ERRORS,
-				"name your Redis servers with --nodes or REDLOCK_NODES");
-		return STATUS_NO_QUORUM;
-	case REFUSAL_NONE:
-		break;
-	}
-	return STATUS_INTERNAL;
-}
-
-/* Waiting for oneself has no end. */
-static int refuse_nested(struct run *r)
-{
-	release(r);
-	out_say(OUT_NORMAL, "'%s' is held by a run that this one is part of", r->key);
-	out_hint(OUT_NORMAL, "--reentrant runs the command under that lock");
-	return (int)r->settings->conflict_exit_code;
+	out_unshow();
+	return number;
 }
 
 /* ---- the command ---- */
@@ -302,7 +131,7 @@ static void tell_loss(struct run *r, const char *words)
 		return;
 	r->told_loss = r->lost = true;
 	out_say(OUT_ERRORS, "%s", words);
-	if (r->settings->on_lost)
+	if (r->lock.settings->on_lost)
 		return;
 	out_say(OUT_ERRORS, "the command runs on without the lock");
 	if (r->continued)
@@ -319,7 +148,7 @@ static void read_notes(struct run *r)
 		case NOTE_EXTENDED:
 			r->valid_until = note.valid_until;
 			guardian_extended(&r->guardian, note.valid_until);
-			out_say(OUT_DECISIONS, "extended '%s', valid for %s", r->key,
+			out_say(OUT_DECISIONS, "extended '%s', valid for %s", r->lock.key,
 				duration_format(left, note.valid_until - clock_now()));
 			if (r->continued)
 				guardian_resume(&r->guardian);
@@ -345,9 +174,9 @@ static void start_keeper(struct run *r)
 			keeper_extend(&r->keeper);
 		return;
 	}
-	if (r->keeper_at == quorum_extend_at(&r->session.quorum))
+	if (r->keeper_at == quorum_extend_at(&r->lock.session.quorum))
 		out_err(&e);
-	r->keeper_at = clock_now() + usec_max(r->settings->ttl / 30, 10 * USEC_MSEC);
+	r->keeper_at = clock_now() + usec_max(r->lock.settings->ttl / 30, 10 * USEC_MSEC);
 }
 
 /* `kill 0` in the command reaches us as well: the command has had its signal. */
@@ -361,7 +190,7 @@ static void pass_on(struct run *r, const struct caught *caught)
 {
 	bool had = caught->is_terminals || came_from_command(r, caught);
 
-	r->signalled |= caught->is_fatal;
+	r->lock.signalled |= caught->is_fatal;
 	if (caught->is_fatal || !had)
 		guardian_signal(&r->guardian, caught->number, had);
 }
@@ -388,7 +217,7 @@ static bool take_signals(struct run *r)
 	struct caught caught;
 	bool went_on = false;
 
-	while (signals_next(&r->signals, &caught))
+	while (signals_next(&r->lock.signals, &caught))
 		switch (caught.number) {
 		case SIGCHLD:
 			guardian_look(&r->guardian);
@@ -410,12 +239,12 @@ static void tell_stubborn(const struct run *r, const struct tree *tree)
 
 	if (tree->alive == 0) {
 		out_say(OUT_ERRORS, "'%s': still waiting for processes that /proc does not show",
-			r->key);
+			r->lock.key);
 		return;
 	}
 	text_escape(name, sizeof(name), tree->name, strlen(tree->name));
-	out_say(OUT_ERRORS, "'%s': still waiting for %d process%s that %s, such as %d (%s)", r->key,
-		tree->alive, tree->alive == 1 ? "" : "es",
+	out_say(OUT_ERRORS, "'%s': still waiting for %d process%s that %s, such as %d (%s)",
+		r->lock.key, tree->alive, tree->alive == 1 ? "" : "es",
 		tree->refused ? "this user may not end" : "do not end", (int)tree->pid, name);
 }
 
@@ -454,8 +283,9 @@ static usec replace_at(const struct run *r)
 {
 	if (r->replacing)
 		return r->replace_at;
-	return r->settings->on_lost ? r->valid_until - leash_reap_time(r->settings->ttl) / 2
-				    : NEVER;
+	return r->lock.settings->on_lost
+		       ? r->valid_until - leash_reap_time(r->lock.settings->ttl) / 2
+		       : NEVER;
 }
 
 static void replace_guardian(struct run *r, usec now)
@@ -469,7 +299,7 @@ static void replace_guardian(struct run *r, usec now)
 		r->stubborn_at = usec_min(r->stubborn_at, now + STUBBORN_AFTER);
 		if (now >= r->stubborn_at) {
 			tell_stubborn(r, &tree);
-			r->stubborn_at = now + WORDS_APART;
+			r->stubborn_at = now + STUBBORN_WORDS_APART;
 			r->sweep_apart = SWEEP_APART_LATER;
 		}
 		return;
@@ -490,7 +320,7 @@ static void supervise(struct run *r)
 	guardian_look(&r->guardian); /* it may have been stopped before */
 	while (!r->is_over) {
 		struct pollfd fds[] = {
-			{.fd = r->signals.fd, .events = POLLIN},
+			{.fd = r->lock.signals.fd, .events = POLLIN},
 			{.fd = keeper_fd(&r->keeper), .events = POLLIN},
 			{.fd = r->guardian_is_dead ? -1 : guardian_fd(&r->guardian),
 				.events = POLLIN},
@@ -514,6 +344,12 @@ static void supervise(struct run *r)
 		if (!r->is_over && wants_keeper && clock_now() >= r->keeper_at)
 			start_keeper(r);
 	}
+}
+
+static void release(struct run *r, usec leave_for)
+{
+	lock_release(&r->lock, leave_for);
+	guardian_close(&r->guardian);
 }
 
 static int too_slow(void)
@@ -563,7 +399,7 @@ static void tell_left_behind(const struct run *r)
 /* Why the lock ended before the command, if it did, is told before the release forgets. */
 static void settle_loss(struct run *r)
 {
-	const struct quorum *q = &r->session.quorum;
+	const struct quorum *q = &r->lock.session.quorum;
 	char text[REPORT_MAX];
 
 	/* Never the command's own status if the lock ended first, even if nobody had the time to
@@ -574,9 +410,9 @@ static void settle_loss(struct run *r)
 		return;
 	if (q->loss != LOSS_NONE)
 		out_say(OUT_ERRORS, "%s",
-			report_loss(text, q, &r->settings->nodes, r->settings->key));
+			report_loss(text, q, &r->lock.settings->nodes, r->lock.settings->key));
 	else
-		out_say(OUT_ERRORS, "%s", report_stood_still(text, r->settings->key));
+		out_say(OUT_ERRORS, "%s", report_stood_still(text, r->lock.settings->key));
 }
 
 /* The status of redlock, or -1: r->end has the command's own. */
@@ -590,7 +426,7 @@ static int outcome(const struct run *r)
 		return STATUS_LOST;
 	if (r->end.cause == CAUSE_MAX_RUN) {
 		out_say(OUT_NORMAL, "the command ran for longer than %s and was ended",
-			duration_format(shown, r->settings->max_run));
+			duration_format(shown, r->lock.settings->max_run));
 		return STATUS_MAX_RUN;
 	}
 	if (r->replacing) {
@@ -607,21 +443,22 @@ static int outcome(const struct run *r)
  * own. */
 static int run_command(struct run *r)
 {
-	const struct quorum *q = &r->session.quorum;
+	const struct quorum *q = &r->lock.session.quorum;
 	usec started = clock_now(), held;
 	char text[REPORT_MAX];
 	struct err e;
 	int status;
 
-	take_in_answers(r);
+	lock_take_in_answers(&r->lock);
 	if (q->duplicate[0] >= 0) {
-		release(r);
-		return refuse_duplicate(r);
+		status = lock_refuse_duplicate(&r->lock);
+		guardian_close(&r->guardian);
+		return status;
 	}
 	r->valid_until = q->valid_until;
 	r->keeper_at = quorum_extend_at(q);
-	if (r->guardian.pid == 0 && prepare_guardian(r, r->session.token, &e) < 0) {
-		release(r);
+	if (r->guardian.pid == 0 && prepare_guardian(r, r->lock.session.token, &e) < 0) {
+		release(r, 0);
 		out_err(&e);
 		return status_of(e.kind);
 	}
@@ -631,12 +468,12 @@ static int run_command(struct run *r)
 	if (r->end.kind == WORD_ENDED)
 		settle_loss(r);
 	if (q->duplicate[0] >= 0)
-		out_say(OUT_NORMAL, "%s", report_duplicate(text, q, &r->settings->nodes));
+		out_say(OUT_NORMAL, "%s", report_duplicate(text, q, &r->lock.settings->nodes));
 	status = outcome(r);
 	held = clock_now() - started;
-	release_after(r, r->end.kind == WORD_ENDED && !r->lost && held < r->settings->min_hold
-				 ? r->settings->min_hold - held
-				 : 0);
+	release(r, r->end.kind == WORD_ENDED && !r->lost && held < r->lock.settings->min_hold
+			   ? r->lock.settings->min_hold - held
+			   : 0);
 	return status;
 }
 
@@ -647,10 +484,10 @@ static int run_nested(struct run *r)
 	const char *holder = NULL;
 	struct err e;
 
-	if (!is_nested(r, &holder))
+	if (!lock_is_nested(&r->lock, &holder))
 		return STATUS_INTERNAL;
 	snprintf(token, sizeof(token), "%s", holder);
-	release(r);
+	release(r, 0);
 	r->is_nested = true;
 	r->valid_until = r->keeper_at = NEVER;
 	if (prepare_guardian(r, token, &e) < 0) {
@@ -664,86 +501,78 @@ static int run_nested(struct run *r)
 	return outcome(r);
 }
 
-static void default_owner(char owner[OWNER_MAX], char *const argv[])
+/* What became of the wait, when the lock is not held. */
+static int not_acquired(struct run *r)
 {
-	const char *user = getenv("LOGNAME");
-	const struct passwd *entry;
-	char host[256] = "", uid[24];
+	const struct quorum *q = &r->lock.session.quorum;
+	const char *holder;
+	int status;
 
-	if (!user || !*user)
-		user = getenv("USER");
-	if (!user || !*user) {
-		snprintf(uid, sizeof(uid), "%ld", (long)getuid());
-		/* The name service costs as much as a node; root's name needs no asking. */
-		entry = getuid() == 0 ? NULL : getpwuid(getuid());
-		user = entry ? entry->pw_name : getuid() == 0 ? "root" : uid;
+	if (lock_is_nested(&r->lock, &holder) && r->lock.settings->reentrant) {
+		out_say(OUT_DECISIONS, "'%s' is held by a run around this one", r->lock.key);
+		return run_nested(r);
 	}
-	gethostname(host, sizeof(host) - 1);
-	settings_owner(owner, OWNER_MAX, user, host, (long)getpid(), argv);
+	status = q->refusal != REFUSAL_DUPLICATE && lock_is_nested(&r->lock, &holder)
+			 ? lock_refuse_nested(&r->lock)
+			 : lock_refused(&r->lock);
+	guardian_close(&r->guardian);
+	return status;
+}
+
+/* The shell's words for -c, or the operands; NULL: it was said what is wrong. */
+static char *const *find_command(const struct settings *s, char *const operands[])
+{
+	static char *shell_argv[] = {NULL, "-c", NULL, NULL};
+
+	if (s->shell ? operands[0] != NULL : operands[0] == NULL) {
+		out_say(OUT_ERRORS,
+			s->shell ? "both -c and a command: which one?" : "no command to run");
+		out_hint(OUT_ERRORS, "redlock run -k KEY -- COMMAND; see 'redlock help run'");
+		return NULL;
+	}
+	if (!s->shell)
+		return operands;
+	shell_argv[0] = getenv("SHELL");
+	if (!shell_argv[0] || !*shell_argv[0])
+		shell_argv[0] = "/bin/sh";
+	shell_argv[2] = (char *)s->shell;
+	return shell_argv;
 }
 
 int cmd_run(struct settings *s, char *const operands[])
 {
 	static struct run r; /* large, and one of a kind */
-	char owner[OWNER_MAX], text[DURATION_TEXT_MAX];
-	char *shell_argv[] = {getenv("SHELL"), "-c", (char *)s->shell, NULL};
-	char *const *argv = operands;
-	struct policy policy;
+	const struct quorum *q = &r.lock.session.quorum;
+	char text[DURATION_TEXT_MAX];
 	struct err e;
-	usec began = clock_now();
-	const char *holder;
 	int status;
 
-	if (s->shell) {
-		if (!shell_argv[0] || !*shell_argv[0])
-			shell_argv[0] = "/bin/sh";
-		argv = shell_argv;
-	}
-	if (!argv[0] || (s->shell && operands[0])) {
-		out_say(OUT_ERRORS,
-			s->shell ? "both -c and a command: which one?" : "no command to run");
-		out_hint(OUT_ERRORS, "redlock run -k KEY -- COMMAND; see 'redlock help run'");
+	r.argv = find_command(s, operands);
+	if (!r.argv)
 		return STATUS_USAGE;
-	}
-	r.settings = s;
-	r.argv = argv;
-	r.outer = getenv("REDLOCK_HELD") ? strdup(getenv("REDLOCK_HELD")) : "";
-	text_escape(r.key, sizeof(r.key), s->key, strlen(s->key));
-	policy = settings_policy(s);
-	if (s->owner)
-		snprintf(owner, sizeof(owner), "%s", s->owner);
-	else
-		default_owner(owner, argv);
-	if (signals_open(&r.signals, &e) < 0 || (r.alarm = alarm_open(&e)) < 0 ||
-		session_open(&r.session, &policy, &s->nodes, s->key, owner, &e) < 0 ||
-		keeper_open(&r.keeper, &r.session, &s->nodes, out_loudness() >= OUT_ANSWERS, &e) <
-			0) {
+	if (lock_open(&r.lock, s, (long)getpid(), r.argv, &e) < 0 ||
+		(r.alarm = alarm_open(&e)) < 0 ||
+		keeper_open(&r.keeper, &r.lock.session, &s->nodes, out_loudness() >= OUT_ANSWERS,
+			&e) < 0) {
 		out_err(&e);
 		return status_of(e.kind);
 	}
 	out_never_block();
 	r.stubborn_at = NEVER;
 	r.sweep_apart = SWEEP_APART;
-	r.began = began;
 	status = acquire(&r);
-	out_unshow();
 	if (status > 0) {
-		r.signalled = true;
-		release(&r);
+		r.lock.signalled = true;
+		release(&r, 0);
 		signals_die(status);
 	}
-	if (r.session.quorum.state != QUORUM_HELD && is_nested(&r, &holder)) {
-		if (!s->reentrant)
-			return refuse_nested(&r);
-		out_say(OUT_DECISIONS, "'%s' is held by a run around this one", r.key);
-		status = run_nested(&r);
-	} else if (r.session.quorum.state != QUORUM_HELD) {
-		return refused(&r);
+	if (q->state != QUORUM_HELD) {
+		status = not_acquired(&r);
 	} else {
 		out_say(OUT_DECISIONS, "acquired '%s' on %d of %d nodes after %s, valid for %s",
-			r.key, quorum_count(&r.session.quorum, VOTE_YES), s->nodes.count,
-			duration_format((char[DURATION_TEXT_MAX]){0}, clock_now() - began),
-			duration_format(text, r.session.quorum.valid_until - clock_now()));
+			r.lock.key, quorum_count(q, VOTE_YES), s->nodes.count,
+			duration_format((char[DURATION_TEXT_MAX]){0}, clock_now() - r.lock.began),
+			duration_format(text, q->valid_until - clock_now()));
 		status = run_command(&r);
 	}
 	if (status >= 0)

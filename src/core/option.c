@@ -13,63 +13,139 @@
 
 const struct command_row command_rows[] = {
 	{COMMAND_RUN, "run", "[options] -k KEY [--] COMMAND [ARG...]",
-		"take the lock, run COMMAND, keep the lock meanwhile, release it"},
-	{COMMAND_HELP, "help", "[COMMAND]", "show this, or the options of COMMAND"},
-	{COMMAND_VERSION, "version", "", "show the version"},
+		"take the lock, run COMMAND, keep the lock meanwhile, release it",
+		"redlock run -k nightly --nodes 'redis://a redis://b redis://c' -- backup.sh\n"
+		"redlock run -k nightly -n -E 0 -- backup.sh      skip it if another host runs it\n"
+		"redlock run -k deploy -w 10m -c 'make && make deploy'\n"},
+	{COMMAND_ACQUIRE, "acquire", "[options] -k KEY",
+		"take the lock and leave it taken: prints its token",
+		"token=$(redlock acquire -k deploy --ttl 10m)\n"
+		"eval \"$(redlock acquire -k deploy --format env)\"      sets REDLOCK_KEY and "
+		"REDLOCK_TOKEN\n"},
+	{COMMAND_EXTEND, "extend", "[options] -k KEY --token TOKEN",
+		"give a lock that is held a new TTL",
+		"redlock extend -k deploy --token \"$token\" --ttl 10m\n"},
+	{COMMAND_RELEASE, "release", "[options] -k KEY [--token TOKEN]",
+		"release a lock by its token, or one that 'hold' keeps here",
+		"redlock release -k deploy --token \"$token\"\n"},
+	{COMMAND_CHECK, "check", "[options] -k KEY --token TOKEN",
+		"is the lock still ours, and for long enough? Prints for how long",
+		"redlock check -k deploy --token \"$token\" --min-validity 5s && "
+		"./dangerous-step\n"},
+	{COMMAND_WAIT, "wait", "[options] -k KEY", "wait until the lock is free, without taking it",
+		"redlock wait -k migration -w 5m && ./start-app\n"},
+	{COMMAND_HOLD, "hold", "[options] -k KEY",
+		"take the lock and keep it in the background: prints its token and the keeper's "
+		"pid",
+		"redlock hold -k db --follow $$ > /dev/null      for the rest of this script\n"
+		"redlock release -k db\n"
+		"redlock hold --list\n"},
+	{COMMAND_STATUS, "status", "[options] [KEY...]",
+		"who holds the lock, since when, for how long; without KEY: all locks there are",
+		"redlock status deploy\n"
+		"redlock status --json | jq -r '.locks[].key'\n"},
+	{COMMAND_BREAK, "break", "[options] -k KEY",
+		"show the holder of a lock and, when told so, remove it whoever that is",
+		"redlock break -k deploy\n"},
+	{COMMAND_HELP, "help", "[COMMAND]", "show this, or the options of COMMAND", NULL},
+	{COMMAND_VERSION, "version", "", "show the version", NULL},
 };
 
 const int command_rows_count = COUNT_OF(command_rows);
 
 #define FIELD(name) offsetof(struct settings, name)
 
+#define RUN (1u << COMMAND_RUN)
+#define ACQUIRE (1u << COMMAND_ACQUIRE)
+#define EXTEND (1u << COMMAND_EXTEND)
+#define RELEASE (1u << COMMAND_RELEASE)
+#define CHECK (1u << COMMAND_CHECK)
+#define WAIT (1u << COMMAND_WAIT)
+#define HOLD (1u << COMMAND_HOLD)
+#define STATUS (1u << COMMAND_STATUS)
+#define BREAK (1u << COMMAND_BREAK)
+#define TAKING (RUN | ACQUIRE | HOLD)
+#define BY_TOKEN (EXTEND | RELEASE | CHECK)
+#define ALL (TAKING | BY_TOKEN | WAIT | STATUS | BREAK)
+#define NO_ENV 0u
+
 const struct option_row option_rows[] = {
-	{GROUP_LOCK, 'k', "key", NULL, OPTION_TEXT, FIELD(key), false, "KEY",
+	{ALL & ~STATUS, GROUP_LOCK, 'k', "key", NULL, OPTION_TEXT, FIELD(key), BY_TOKEN, "KEY",
 		"the lock's name, used as the Redis key byte for byte", NULL},
-	{GROUP_LOCK, 't', "ttl", NULL, OPTION_DURATION, FIELD(ttl), true, "D",
-		"how long the lock outlives its holder's silence", "30s"},
-	{GROUP_LOCK, 'w', "wait", NULL, OPTION_DURATION, FIELD(wait), true, "D",
-		"give up after D; 0: do not wait", "wait for ever"},
-	{GROUP_LOCK, 'n', "no-wait", "nonblock", OPTION_NO_WAIT, FIELD(wait), false, NULL,
-		"do not wait: the same as -w 0", NULL},
-	{GROUP_LOCK, 'E', "conflict-exit-code", NULL, OPTION_STATUS, FIELD(conflict_exit_code),
-		true, "N", "the exit status when somebody else holds the lock", "75"},
-	{GROUP_LOCK, 0, "fair", NULL, OPTION_COUNT, FIELD(fair), true, NULL,
+	{BY_TOKEN, GROUP_LOCK, 0, "token", NULL, OPTION_TEXT, FIELD(token), BY_TOKEN, "TOKEN",
+		"what 'redlock acquire' printed", NULL},
+	{BY_TOKEN, GROUP_LOCK, 0, "token-file", NULL, OPTION_TEXT, FIELD(token_file), NO_ENV,
+		"FILE", "read the token from FILE; -: from stdin", NULL},
+	{TAKING | EXTEND, GROUP_LOCK, 't', "ttl", NULL, OPTION_DURATION, FIELD(ttl),
+		TAKING | EXTEND, "D", "how long the lock outlives its holder's silence", "30s"},
+	{TAKING | WAIT, GROUP_LOCK, 'w', "wait", NULL, OPTION_DURATION, FIELD(wait), TAKING | WAIT,
+		"D", "give up after D; 0: do not wait", "wait for ever"},
+	{TAKING | WAIT, GROUP_LOCK, 'n', "no-wait", "nonblock", OPTION_NO_WAIT, FIELD(wait), NO_ENV,
+		NULL, "do not wait: the same as -w 0", NULL},
+	{TAKING | WAIT, GROUP_LOCK, 'E', "conflict-exit-code", NULL, OPTION_STATUS,
+		FIELD(conflict_exit_code), TAKING | WAIT, "N",
+		"the exit status when somebody else holds the lock", "75"},
+	{TAKING, GROUP_LOCK, 0, "fair", NULL, OPTION_COUNT, FIELD(fair), TAKING, NULL,
 		"never pass others who wait; all who use the key should say so", NULL},
-	{GROUP_LOCK, 0, "owner", NULL, OPTION_TEXT, FIELD(owner), true, "TEXT",
+	{TAKING, GROUP_LOCK, 0, "owner", NULL, OPTION_TEXT, FIELD(owner), TAKING, "TEXT",
 		"what others are shown as the holder", "user@host:pid command"},
-	{GROUP_RUN, 'c', "shell", NULL, OPTION_TEXT, FIELD(shell), false, "STRING",
+	{CHECK, GROUP_LOCK, 0, "min-validity", NULL, OPTION_DURATION, FIELD(min_validity), CHECK,
+		"D", "less time than this counts as lost", "0"},
+	{RUN, GROUP_RUN, 'c', "shell", NULL, OPTION_TEXT, FIELD(shell), NO_ENV, "STRING",
 		"run STRING with $SHELL -c, or /bin/sh -c", NULL},
-	{GROUP_RUN, 0, "on-lost", NULL, OPTION_ON_LOST, FIELD(on_lost), true, "term|kill|warn|SIG",
+	{HOLD, GROUP_RUN, 0, "follow", NULL, OPTION_PID, FIELD(follow), NO_ENV, "PID",
+		"release when that process ends; what --on-lost says is sent to it", NULL},
+	{HOLD, GROUP_RUN, 0, "list", NULL, OPTION_COUNT, FIELD(list), NO_ENV, NULL,
+		"show the locks that this user holds in the background", NULL},
+	{RUN | HOLD, GROUP_RUN, 0, "on-lost", NULL, OPTION_ON_LOST, FIELD(on_lost), RUN | HOLD,
+		"term|kill|warn|SIG",
 		"what the command gets, before KILL, when the lock cannot be kept; warn: it runs "
 		"on",
 		"term"},
-	{GROUP_RUN, 0, "kill-after", NULL, OPTION_DURATION, FIELD(kill_after), true, "D",
-		"time between TERM (whoever sent it) and KILL", "a tenth of the TTL, at most 10s"},
-	{GROUP_RUN, 0, "max-run", NULL, OPTION_LIMIT, FIELD(max_run), true, "D",
+	{RUN | HOLD, GROUP_RUN, 0, "kill-after", NULL, OPTION_DURATION, FIELD(kill_after),
+		RUN | HOLD, "D", "time between TERM (whoever sent it) and KILL",
+		"a tenth of the TTL, at most 10s"},
+	{RUN | HOLD, GROUP_RUN, 0, "max-run", NULL, OPTION_LIMIT, FIELD(max_run), RUN | HOLD, "D",
 		"end COMMAND after D (waiting not counted): TERM, then KILL; status 124", "none"},
-	{GROUP_RUN, 0, "min-hold", NULL, OPTION_DURATION, FIELD(min_hold), true, "D",
+	{RUN, GROUP_RUN, 0, "min-hold", NULL, OPTION_DURATION, FIELD(min_hold), RUN, "D",
 		"leave the lock taken until D since COMMAND started, if that was shorter", "none"},
-	{GROUP_RUN, 0, "reentrant", NULL, OPTION_COUNT, FIELD(reentrant), true, NULL,
+	{RUN, GROUP_RUN, 0, "reentrant", NULL, OPTION_COUNT, FIELD(reentrant), RUN, NULL,
 		"inside a run that holds the key already: just run COMMAND", NULL},
-	{GROUP_RUN, 0, "wait-descendants", NULL, OPTION_COUNT, FIELD(wait_descendants), true, NULL,
-		"wait also for what COMMAND leaves behind, and release the lock then", NULL},
-	{GROUP_NODES, 0, "node", NULL, OPTION_NODES, FIELD(nodes), false, "URL",
+	{RUN, GROUP_RUN, 0, "wait-descendants", NULL, OPTION_COUNT, FIELD(wait_descendants), RUN,
+		NULL, "wait also for what COMMAND leaves behind, and release the lock then", NULL},
+	{ALL, GROUP_NODES, 0, "node", NULL, OPTION_NODES, FIELD(nodes), NO_ENV, "URL",
 		"a node; repeat it: redis://[user:password@]host[:port][/db], host:port, "
 		"unix:///path",
 		NULL},
-	{GROUP_NODES, 0, "nodes", NULL, OPTION_NODES, FIELD(nodes), true, "LIST",
+	{ALL, GROUP_NODES, 0, "nodes", NULL, OPTION_NODES, FIELD(nodes), ALL, "LIST",
 		"nodes, separated by commas or spaces", DEFAULT_NODES},
-	{GROUP_NODES, 0, "node-timeout", NULL, OPTION_DURATION, FIELD(node_timeout), true, "D",
+	{ALL, GROUP_NODES, 0, "node-timeout", NULL, OPTION_DURATION, FIELD(node_timeout), ALL, "D",
 		"longest wait for one node", "ttl/20, within 50ms..1s"},
-	{GROUP_NODES, 0, "drift-factor", NULL, OPTION_FACTOR, FIELD(drift_permille), true, "F",
+	{ALL, GROUP_NODES, 0, "drift-factor", NULL, OPTION_FACTOR, FIELD(drift_permille), ALL, "F",
 		"share of the TTL set aside for clocks that run apart", "0.1"},
-	{GROUP_TALK, 'v', "verbose", NULL, OPTION_COUNT, FIELD(verbose), true, NULL,
-		"say what is decided; twice: and every node's answer", NULL},
-	{GROUP_TALK, 'q', "quiet", NULL, OPTION_COUNT, FIELD(quiet), true, NULL,
-		"say nothing but errors: not even \"busy\"", NULL},
-	{GROUP_TALK, 'h', "help", NULL, OPTION_COUNT, FIELD(help), false, NULL, "show the options",
+	{STATUS, GROUP_TALK, 0, "watch", NULL, OPTION_COUNT, FIELD(watch), NO_ENV, NULL,
+		"show it again and again, on a terminal in place", NULL},
+	{BREAK, GROUP_TALK, 'y', "yes", NULL, OPTION_COUNT, FIELD(yes), NO_ENV, NULL, "do not ask",
 		NULL},
-	{GROUP_TALK, 0, "version", NULL, OPTION_COUNT, FIELD(version), false, NULL,
+	{ALL, GROUP_TALK, 'v', "verbose", NULL, OPTION_COUNT, FIELD(verbose), ALL, NULL,
+		"say what is decided; twice: and every node's answer", NULL},
+	{ALL, GROUP_TALK, 'q', "quiet", NULL, OPTION_COUNT, FIELD(quiet), ALL, NULL,
+		"say nothing but errors: not even \"busy\"", NULL},
+	{ALL, GROUP_TALK, 0, "json", NULL, OPTION_JSON, FIELD(format), ALL, NULL,
+		"results as one JSON document on stdout, words as JSON lines on stderr", NULL},
+	{ACQUIRE | HOLD, GROUP_TALK, 0, "format", NULL, OPTION_FORMAT, FIELD(format),
+		ACQUIRE | HOLD, "plain|env|json",
+		"what is printed; env: lines for the shell's eval", "plain"},
+	{RUN | HOLD, GROUP_TALK, 0, "record", NULL, OPTION_TEXT, FIELD(record), RUN | HOLD, "FILE",
+		"append one line of JSON: waited, held, extensions, outcome, status", NULL},
+	{RUN | HOLD, GROUP_TALK, 0, "metrics-file", NULL, OPTION_TEXT, FIELD(metrics_file),
+		RUN | HOLD, "FILE", "keep FILE up to date for Prometheus' textfile collector",
+		NULL},
+	{ALL, GROUP_TALK, 0, "log", NULL, OPTION_TEXT, FIELD(log), ALL, "stderr|syslog|FILE",
+		"where words go", "stderr"},
+	{ALL, GROUP_TALK, 'h', "help", NULL, OPTION_COUNT, FIELD(help), NO_ENV, NULL,
+		"show the options", NULL},
+	{ALL, GROUP_TALK, 0, "version", NULL, OPTION_COUNT, FIELD(version), NO_ENV, NULL,
 		"show the version", NULL},
 };
 
@@ -87,6 +163,19 @@ const char *option_group_words(enum option_group group)
 	};
 
 	return words[group];
+}
+
+const char *option_command_name(enum command command)
+{
+	for (int i = 0; i < command_rows_count; i++)
+		if (command_rows[i].id == command)
+			return command_rows[i].name;
+	return "";
+}
+
+bool option_is_of(const struct option_row *row, enum command command)
+{
+	return (row->commands & 1u << command) != 0;
 }
 
 const struct command_row *command_find(const char *name)
@@ -126,9 +215,14 @@ struct reading {
 	struct err *e;
 };
 
+static int see_help(struct reading *r)
+{
+	return err_hint(r->e, "see 'redlock help %s'", option_command_name(r->s->command));
+}
+
 static bool takes_value(const struct option_row *row)
 {
-	return row->kind != OPTION_COUNT && row->kind != OPTION_NO_WAIT;
+	return row->kind != OPTION_COUNT && row->kind != OPTION_NO_WAIT && row->kind != OPTION_JSON;
 }
 
 static const char *read_factor(const char *text, long *permille)
@@ -149,13 +243,26 @@ static const char *read_factor(const char *text, long *permille)
 	return NULL;
 }
 
+static const char *read_format(const char *text, long *format)
+{
+	static const char *const names[] = {
+		[FORMAT_PLAIN] = "plain", [FORMAT_ENV] = "env", [FORMAT_JSON] = "json"};
+
+	for (long i = 0; i < COUNT_OF(names); i++)
+		if (strcmp(names[i], text) == 0) {
+			*format = i;
+			return NULL;
+		}
+	return "is not plain, env or json";
+}
+
 static int bad_value(struct reading *r, const char *source, const char *value, const char *why)
 {
 	char shown[100];
 
 	text_escape(shown, sizeof(shown), value, strlen(value));
 	err_set(r->e, ERR_USAGE, "%s '%s' %s", source, shown, why);
-	return err_hint(r->e, "see 'redlock help run'");
+	return see_help(r);
 }
 
 /* `source` is how the user wrote the option: "--ttl", "-t" or "REDLOCK_TTL". */
@@ -196,6 +303,16 @@ static int set_value(
 		if (!text_number(value, 0, 255, field))
 			why = "is not a number from 0 to 255";
 		break;
+	case OPTION_PID:
+		if (!text_number(value, 1, INT_MAX, field))
+			why = "is not the number of a process";
+		break;
+	case OPTION_FORMAT:
+		why = read_format(value, field);
+		break;
+	case OPTION_JSON:
+		*(long *)field = FORMAT_JSON;
+		break;
 	case OPTION_FACTOR:
 		why = read_factor(value, field);
 		break;
@@ -211,7 +328,7 @@ static int set_value(
 	return why ? bad_value(r, source, value, why) : 0;
 }
 
-static const char *nearest_option(const char *name)
+static const char *nearest_option(const char *name, enum command command)
 {
 	const char *best = NULL;
 	int least = INT_MAX;
@@ -219,7 +336,8 @@ static const char *nearest_option(const char *name)
 	for (int i = 0; i < ROWS; i++) {
 		int distance = text_distance(name, option_rows[i].name);
 
-		if (distance < least && is_near(name, distance)) {
+		if (distance < least && is_near(name, distance) &&
+			option_is_of(&option_rows[i], command)) {
 			best = option_rows[i].name;
 			least = distance;
 		}
@@ -229,21 +347,34 @@ static const char *nearest_option(const char *name)
 
 static int unknown_option(struct reading *r, const char *shown_as, const char *name)
 {
-	const char *nearest = name ? nearest_option(name) : NULL;
+	const char *command = option_command_name(r->s->command);
+	const char *nearest = name ? nearest_option(name, r->s->command) : NULL;
 	char shown[100];
 
 	text_escape(shown, sizeof(shown), shown_as, strlen(shown_as));
 	err_set(r->e, ERR_USAGE, "unknown option '%s'", shown);
 	if (nearest)
-		return err_hint(r->e, "did you mean --%s? See 'redlock help run'", nearest);
+		return err_hint(r->e, "did you mean --%s? See 'redlock help %s'", nearest, command);
+	if (r->s->command != COMMAND_RUN)
+		return see_help(r);
 	return err_hint(
 		r->e, "see 'redlock help run'; a command that starts with '-' goes behind '--'");
+}
+
+/* An option of other commands is told from one that nobody knows. */
+static int check_is_of(struct reading *r, const struct option_row *row, const char *source)
+{
+	if (option_is_of(row, r->s->command))
+		return 0;
+	err_set(r->e, ERR_USAGE, "%s is not an option of 'redlock %s'", source,
+		option_command_name(r->s->command));
+	return see_help(r);
 }
 
 static int missing_value(struct reading *r, const char *source, const struct option_row *row)
 {
 	err_set(r->e, ERR_USAGE, "%s wants a value: %s", source, row->value);
-	return err_hint(r->e, "see 'redlock help run'");
+	return see_help(r);
 }
 
 /* --name, --name=value, --name value. Returns how many words of argv were used, or -1. */
@@ -263,6 +394,8 @@ static int read_long(struct reading *r, char *const argv[])
 			row = &option_rows[i];
 	if (!row)
 		return unknown_option(r, source, name);
+	if (check_is_of(r, row, source) < 0)
+		return -1;
 	if (value && !takes_value(row))
 		return err_set(r->e, ERR_USAGE, "%s takes no value", source);
 	if (!value && takes_value(row)) {
@@ -288,6 +421,8 @@ static int read_letters(struct reading *r, char *const argv[])
 				row = &option_rows[i];
 		if (!row)
 			return unknown_option(r, source, NULL);
+		if (check_is_of(r, row, source) < 0)
+			return -1;
 		if (takes_value(row)) {
 			value = p[1] ? p + 1 : argv[1];
 			if (!value)
@@ -327,7 +462,7 @@ static int read_env(struct reading *r, char *const envp[])
 		char name[48] = "REDLOCK_";
 		const char *value;
 
-		if (!row->has_env || is_set(r, row))
+		if (!(row->env & 1u << r->s->command) || is_set(r, row))
 			continue;
 		for (size_t n = 0; row->name[n]; n++) {
 			char c = row->name[n];
@@ -339,14 +474,27 @@ static int read_env(struct reading *r, char *const envp[])
 		value = find_env(envp, name);
 		if (!value)
 			continue;
-		if (row->kind == OPTION_COUNT) {
-			if (!text_number(value, 0, 9, (long *)((char *)r->s + row->field)))
+		if (row->kind == OPTION_COUNT || row->kind == OPTION_JSON) {
+			long *field = (long *)((char *)r->s + row->field);
+
+			if (!text_number(value, 0, 9, field))
 				return bad_value(r, name, value, "is not a number from 0 to 9");
+			if (row->kind == OPTION_JSON)
+				*field = *field > 0 ? FORMAT_JSON : FORMAT_PLAIN;
 		} else if (set_value(r, row, name, value) < 0) {
 			return -1;
 		}
 	}
 	return 0;
+}
+
+static int misplaced(struct reading *r, const char *word)
+{
+	char shown[100];
+
+	text_escape(shown, sizeof(shown), word, strlen(word));
+	err_set(r->e, ERR_USAGE, "'%s' comes too late: options go first", shown);
+	return err_hint(r->e, "a key that begins with '-' goes behind '--'");
 }
 
 int options_read(
@@ -356,10 +504,8 @@ int options_read(
 	int i = first, used;
 
 	while (argv[i] && argv[i][0] == '-' && argv[i][1]) {
-		if (strcmp(argv[i], "--") == 0) {
-			i++;
-			break;
-		}
+		if (strcmp(argv[i], "--") == 0)
+			return read_env(&r, envp) < 0 ? -1 : i + 1;
 		used = argv[i][1] == '-' ? read_long(&r, argv + i) : read_letters(&r, argv + i);
 		if (used < 0)
 			return -1;
@@ -367,5 +513,9 @@ int options_read(
 		if (s->help || s->version)
 			return i;
 	}
+	/* What stands behind the words of a command is its own. */
+	for (int n = i; argv[n] && s->command != COMMAND_RUN; n++)
+		if (argv[n][0] == '-' && argv[n][1])
+			return misplaced(&r, argv[n]);
 	return read_env(&r, envp) < 0 ? -1 : i;
 }

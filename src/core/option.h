@@ -7,17 +7,12 @@
 
 #include "core/settings.h"
 
-enum command {
-	COMMAND_RUN,
-	COMMAND_HELP,
-	COMMAND_VERSION,
-};
-
 struct command_row {
 	enum command id;
 	const char *name;
 	const char *operands; /* as shown behind the name */
 	const char *summary;
+	const char *examples; /* lines for --help, or NULL */
 };
 
 extern const struct command_row command_rows[];
@@ -32,6 +27,9 @@ enum option_kind {
 	OPTION_LIMIT, /* a duration; 0: no limit */
 	OPTION_STATUS, /* 0..255 */
 	OPTION_FACTOR, /* 0.01..0.5, kept in permille */
+	OPTION_FORMAT, /* plain, env or json */
+	OPTION_JSON, /* no value: --format json */
+	OPTION_PID,
 	OPTION_NODES, /* one node or a list of them; mentions add up */
 };
 
@@ -44,13 +42,14 @@ enum option_group {
 };
 
 struct option_row {
+	unsigned commands; /* whose it is: a bit for each enum command */
 	enum option_group group;
 	char letter; /* 0: none */
 	const char *name;
 	const char *alias; /* another long name, or NULL */
 	enum option_kind kind;
 	size_t field; /* offset in struct settings */
-	bool has_env; /* REDLOCK_NAME sets it too */
+	unsigned env; /* for which of them REDLOCK_NAME sets it too */
 	const char *value; /* what --help calls the value, or NULL */
 	const char *words;
 	const char *initial; /* the default, in words, or NULL */
@@ -61,6 +60,12 @@ extern const int option_rows_count;
 
 /* "Naming the lock", ... */
 const char *option_group_words(enum option_group group);
+
+/* The name of a command. */
+const char *option_command_name(enum command command);
+
+/* Does it take this option? */
+bool option_is_of(const struct option_row *row, enum command command);
 
 /* The row with that name, or NULL. */
 const struct command_row *command_find(const char *name);

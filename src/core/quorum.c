@@ -78,6 +78,7 @@ void quorum_init(struct quorum *q, const struct policy *policy)
 	memset(q, 0, sizeof(*q));
 	q->policy = *policy;
 	q->duplicate[0] = q->duplicate[1] = q->line = -1;
+	q->worst_margin = NEVER;
 }
 
 bool quorum_is_pausing(const struct quorum *q)
@@ -190,6 +191,85 @@ int quorum_unreleased(const struct quorum *q, usec *until)
 	return n;
 }
 
+/* ---- one question to all ---- */
+
+/* One server under two names would vote twice: its second SET finds the first and calls it ours. */
+static void find_duplicate(struct quorum *q, int node)
+{
+	const char *id = q->member[node].run_id;
+
+	for (int i = 0; i < q->policy.nodes && id[0]; i++)
+		if (i != node && strcmp(q->member[i].run_id, id) == 0) {
+			q->duplicate[0] = i < node ? i : node;
+			q->duplicate[1] = i < node ? node : i;
+		}
+}
+
+void quorum_begin_question(struct quorum *q, usec now)
+{
+	q->round++;
+	q->round_at = now;
+	for (int i = 0; i < q->policy.nodes; i++) {
+		q->member[i].vote = VOTE_NONE;
+		q->member[i].answer = (struct answer){.vote = VOTE_NONE};
+	}
+}
+
+static bool is_value_of(const struct answer *a, const char *token)
+{
+	size_t len = strlen(token);
+
+	if (a->text_len == len && memcmp(a->text, token, len) == 0)
+		return true;
+	return len == TOKEN_ID_LEN && token_is_ours(a->text, a->text_len) &&
+	       memcmp(a->text, token, len) == 0;
+}
+
+void quorum_take_answer(struct quorum *q, int node, const struct answer *answer, const char *token)
+{
+	struct member *m = &q->member[node];
+
+	m->vote = answer->vote;
+	m->answer = *answer;
+	if (token && m->vote == VOTE_FOREIGN && is_value_of(answer, token))
+		m->vote = VOTE_YES;
+	memcpy(m->run_id, answer->run_id, sizeof(m->run_id));
+	find_duplicate(q, node);
+}
+
+enum holding quorum_holding(const struct quorum *q)
+{
+	int quorum = policy_quorum(&q->policy), yes = count_yes(q), most;
+
+	(void)quorum_holder(q, &most);
+	return yes >= quorum ? HOLDING_YES
+	       : yes + quorum_count(q, VOTE_ABSENT) + quorum_count(q, VOTE_NONE) >= quorum
+		       ? HOLDING_UNKNOWN
+	       : most >= quorum ? HOLDING_FOREIGN
+				: HOLDING_EXPIRED;
+}
+
+usec quorum_time_left(const struct quorum *q, int drift_permille, usec now)
+{
+	usec left[NODES_MAX];
+	int n = 0, quorum = policy_quorum(&q->policy);
+
+	for (int i = 0; i < q->policy.nodes; i++) {
+		usec pttl = q->member[i].answer.pttl;
+		int at = n;
+
+		if (q->member[i].vote != VOTE_YES)
+			continue;
+		if (pttl != NEVER)
+			pttl = usec_max(
+				0, pttl - policy_drift(pttl, drift_permille) - (now - q->round_at));
+		for (n++; at > 0 && left[at - 1] < pttl; at--)
+			left[at] = left[at - 1];
+		left[at] = pttl;
+	}
+	return n >= quorum ? left[quorum - 1] : 0;
+}
+
 /* ---- one node ---- */
 
 static struct action *act(struct step *s, enum action_kind kind, int node)
@@ -285,6 +365,8 @@ static void send_op(struct step *s, int i, enum op op)
 	/* A word about an earlier connection says nothing about this request. */
 	if (op != OP_HEAL)
 		m->vote = VOTE_NONE;
+	if (op == OP_LOOK)
+		return;
 	/* It may land, or prolong what landed late, whatever becomes of the answer: so it is owed
 	 * from here on. */
 	if (op != OP_EXTEND)
@@ -373,18 +455,6 @@ static void reply(struct step *s, const struct event *ev)
 	/* Those who wait elsewhere see the line otherwise than we do, and will see to it. */
 	if (answer->vote == VOTE_YES && ev->node == find_line(q))
 		q->is_awaited = answer->is_awaited;
-}
-
-/* One server under two names would vote twice: its second SET finds the first and calls it ours. */
-static void find_duplicate(struct quorum *q, int node)
-{
-	const char *id = q->member[node].run_id;
-
-	for (int i = 0; i < q->policy.nodes && id[0]; i++)
-		if (i != node && strcmp(q->member[i].run_id, id) == 0) {
-			q->duplicate[0] = i < node ? i : node;
-			q->duplicate[1] = i < node ? node : i;
-		}
 }
 
 /* ---- the seat ---- */
@@ -768,6 +838,11 @@ static int first_ready(const struct quorum *q)
 	return *i;
 }
 
+static enum op attempt_op(const struct quorum *q)
+{
+	return q->policy.only_looks ? OP_LOOK : OP_ACQUIRE;
+}
+
 static void ask(struct step *s)
 {
 	struct quorum *q = s->q;
@@ -788,7 +863,7 @@ static void ask(struct step *s)
 		q->line = first_ready(q);
 	for (int i = 0; i < q->policy.nodes; i++)
 		if (is_ready(&q->member[i]) && (q->line < 0 || q->line == i))
-			send_op(s, i, OP_ACQUIRE);
+			send_op(s, i, attempt_op(q));
 }
 
 /* The line granted it, or does not decide. False if there is nobody else to ask. */
@@ -800,7 +875,7 @@ static bool ask_the_rest(struct step *s)
 	q->line = -1;
 	for (int i = 0; i < q->policy.nodes; i++)
 		if (q->member[i].vote == VOTE_NONE) {
-			send_op(s, i, OP_ACQUIRE);
+			send_op(s, i, attempt_op(q));
 			asked = true;
 		}
 	return asked;
@@ -868,7 +943,7 @@ static bool insist(struct step *s, usec *wake_at)
 		struct member *m = &q->member[i];
 
 		if (m->vote == VOTE_FOREIGN && is_ready(m))
-			send_op(s, i, OP_ACQUIRE);
+			send_op(s, i, attempt_op(q));
 	}
 	return quorum_count(q, VOTE_NONE) > 0;
 }
@@ -925,6 +1000,7 @@ static void tally_attempt(struct step *s, usec *wake_at)
 {
 	struct quorum *q = s->q;
 	int quorum = policy_quorum(&q->policy);
+	bool looks = q->policy.only_looks;
 	int yes, no, open;
 
 	if (q->line >= 0 && q->member[q->line].vote == VOTE_NONE)
@@ -935,8 +1011,8 @@ static void tally_attempt(struct step *s, usec *wake_at)
 	}
 	if (q->line >= 0 && ask_the_rest(s))
 		return;
-	yes = count_yes(q);
-	no = count_no(q);
+	yes = looks ? quorum_count(q, VOTE_GONE) : count_yes(q);
+	no = looks ? quorum_count(q, VOTE_FOREIGN) : count_no(q);
 	open = quorum_count(q, VOTE_NONE);
 	if (q->duplicate[0] >= 0) {
 		fail_attempt(s, REFUSAL_DUPLICATE);
@@ -945,6 +1021,9 @@ static void tally_attempt(struct step *s, usec *wake_at)
 		return; /* the line has not spoken yet */
 	} else if (is_before_its_turn(q)) {
 		fail_attempt(s, REFUSAL_BUSY);
+	} else if (yes >= quorum && looks) {
+		q->refusal = REFUSAL_NONE;
+		let_go(s);
 	} else if (yes >= quorum) {
 		if (s->now >= q->valid_until - q->policy.guard) {
 			fail_attempt(s, REFUSAL_SLOW);
@@ -1001,6 +1080,7 @@ static void tally_extension(struct step *s)
 	}
 	if (yes >= quorum) {
 		/* The old validity has not ended: look_at_expiry() came first. */
+		q->worst_margin = usec_min(q->worst_margin, q->valid_until - s->now);
 		q->valid_until = valid_until(&q->policy, q->round_at);
 		q->resume_at = q->round_at + q->policy.ttl / 3;
 		q->proved = q->round;

@@ -23,6 +23,8 @@ struct policy {
 	usec wait; /* how long to go on trying; 0: one attempt; NEVER: no limit */
 	usec guard; /* EXPIRING comes this long before the validity ends */
 	bool is_fair; /* never before others who wait */
+	bool only_looks; /* wait until the key is free, and leave it at that: OVER, with no refusal
+			  */
 	int order[NODES_MAX]; /* of the nodes, for those who wait for this key: all agree on it */
 };
 
@@ -173,7 +175,8 @@ struct quorum {
 	uint32_t round; /* every attempt, every extension has one of its own */
 	uint32_t attempt; /* the round whose token is current */
 	uint32_t proved; /* the last round that a majority confirmed */
-	int extensions; /* how many of those were extensions */
+	int extensions; /* how many of those were extensions, */
+	usec worst_margin; /* and the least that was left of the validity when one came in; NEVER */
 
 	usec round_at; /* when the round began: before its first byte left */
 	usec valid_until; /* HELD and later */
@@ -215,6 +218,28 @@ int quorum_count(const struct quorum *q, enum vote vote);
 /* What the nodes that say so, in this round, say of whoever has the key: of several holders the one
  * that most name, on how many nodes, and its longest time left. vote is NONE if there is nobody. */
 struct answer quorum_holder(const struct quorum *q, int *nodes);
+
+/*
+ * One question to all, outside of a lock's life (io/survey): a quorum that was not started counts
+ * the answers as the votes of a round. An answer that names the holder is YES where its value is
+ * `token`, or begins with it as an id (NULL: no token).
+ */
+void quorum_begin_question(struct quorum *q, usec now);
+void quorum_take_answer(struct quorum *q, int node, const struct answer *answer, const char *token);
+
+/* What the answers say about a token. */
+enum holding {
+	HOLDING_YES, /* a majority has it */
+	HOLDING_EXPIRED, /* no majority can have it, and nobody else has one */
+	HOLDING_FOREIGN, /* somebody else has a majority */
+	HOLDING_UNKNOWN, /* too few nodes answered to tell */
+};
+
+enum holding quorum_holding(const struct quorum *q);
+
+/* How long the key is still there on a majority that said YES, at least, by our clock: its time
+ * less the drift allowance, counted from before it was asked. 0: no time at all. */
+usec quorum_time_left(const struct quorum *q, int drift_permille, usec now);
 
 /*
  * How many nodes said, in this attempt, that the key is held under one of these token ids, which

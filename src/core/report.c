@@ -27,14 +27,18 @@ static void add_quoted(struct line *l, const char *text)
 
 static void add_owner(struct line *l, const struct answer *a)
 {
-	size_t skip = token_is_ours(a->text, a->text_len) ? TOKEN_ID_LEN + 1 : 0;
-	char shown[ANSWER_TEXT_MAX];
+	char shown[ANSWER_TEXT_MAX], when[TIME_TEXT_MAX];
+	size_t skip = 0;
+	int64_t since =
+		token_is_ours(a->text, a->text_len) ? token_since(a->text, a->text_len, &skip) : 0;
 
 	/* Of a value in another program's format, enough to recognise it. */
 	text_escape(shown, skip ? sizeof(shown) : 61, a->text + skip, a->text_len - skip);
 	if (skip)
 		add(l, "%s", shown);
-	else
+	if (skip && since)
+		add(l, " since %s", time_format(when, since));
+	if (!skip)
 		add(l, "another program (value '%s')", shown);
 }
 
@@ -247,8 +251,10 @@ static const char *op_words(enum op op)
 		[OP_RELEASE] = "release",
 		[OP_HAND_OVER] = "release",
 		[OP_LEAVE] = "leave",
+		[OP_LOOK] = "look",
 		[OP_JOIN] = "join",
 		[OP_WAIT] = "wait",
+		[OP_SCAN] = "scan",
 	};
 
 	return words[op];
@@ -277,5 +283,167 @@ const char *report_answer(char dst[REPORT_MAX], const struct node *node, enum op
 		break;
 	}
 	add(&l, " (%d.%03dms)", (int)(took / 1000), (int)(took % 1000));
+	return dst;
+}
+
+/* ---- how a key stands ---- */
+
+static bool is_all(const struct answer *a, const char *set)
+{
+	return a->text_len > 0 && strspn(a->text, set) == a->text_len;
+}
+
+static bool is_timestamp(const struct answer *a)
+{
+	size_t digits = strspn(a->text, "0123456789");
+
+	return (digits >= 10 && digits <= 13 && digits == a->text_len) ||
+	       (digits == 10 && a->text_len <= 30 && a->text[digits] == '.' &&
+		       strspn(a->text + digits + 1, "0123456789") == a->text_len - digits - 1);
+}
+
+int64_t report_timestamp(const struct answer *a)
+{
+	size_t digits = strspn(a->text, "0123456789");
+	int64_t n = 0;
+
+	for (size_t i = 0; i < digits && i < 10; i++)
+		n = n * 10 + (a->text[i] - '0');
+	return n;
+}
+
+const char *report_format(const struct answer *a)
+{
+	static const char hex[] = "0123456789abcdefABCDEF";
+
+	if (token_is_ours(a->text, a->text_len))
+		return "redlock";
+	if (a->pttl == NEVER && is_timestamp(a))
+		return "timestamp";
+	if (is_all(a, hex) && a->text_len == 32)
+		return "hex32";
+	if (is_all(a, hex) && a->text_len == 40)
+		return "hex40";
+	if (is_all(a, hex) && a->text_len == 64)
+		return "hex64";
+	if (a->text_len == 36 && a->text[8] == '-' && a->text[13] == '-' && a->text[18] == '-' &&
+		is_all(a, "0123456789abcdefABCDEF-"))
+		return "uuid";
+	if (a->text_len > 2 && a->text[0] == '(' && a->text[a->text_len - 1] == ')')
+		return "structure";
+	return "other";
+}
+
+const char *report_state(const struct quorum *q)
+{
+	int quorum = policy_quorum(&q->policy), nodes;
+	struct answer holder = quorum_holder(q, &nodes);
+	int absent = quorum_count(q, VOTE_ABSENT) + quorum_count(q, VOTE_NONE);
+
+	if (nodes >= quorum && !holder.is_reserved)
+		return "held";
+	if (q->policy.nodes - absent < quorum)
+		return "unknown";
+	if (nodes > 0 && holder.is_reserved)
+		return "reserved";
+	return nodes > 0 ? "minority" : "free";
+}
+
+/* What a user should know about a value that is there. */
+static void add_oddity(struct line *l, const struct answer *holder, int64_t wall)
+{
+	const char *format = report_format(holder);
+	char when[TIME_TEXT_MAX];
+
+	if (strcmp(format, "timestamp") == 0)
+		add(l, "; a lock of the old style (SETNX and a time stamp): it %s at %s",
+			report_timestamp(holder) < wall ? "expired" : "expires",
+			time_format(when, report_timestamp(holder)));
+	else if (strcmp(format, "structure") == 0)
+		add(l, "; no lock of ours: another data type, as Redisson keeps");
+	else if (holder->pttl == NEVER)
+		add(l, "; it never frees itself");
+}
+
+bool report_is_awaited(const struct quorum *q)
+{
+	bool is_awaited = false;
+
+	for (int i = 0; i < q->policy.nodes; i++)
+		is_awaited |= q->member[i].answer.is_awaited;
+	return is_awaited;
+}
+
+static void add_answers(struct line *l, const struct quorum *q, const struct node_list *nodes)
+{
+	add(l, "%d of %d node%s answered, %d needed",
+		q->policy.nodes - quorum_count(q, VOTE_ABSENT), q->policy.nodes,
+		q->policy.nodes > 1 ? "s" : "", policy_quorum(&q->policy));
+	add_troubles(l, q, nodes);
+}
+
+const char *report_no_answers(
+	char dst[REPORT_MAX], const struct quorum *q, const struct node_list *nodes)
+{
+	struct line l = line(dst);
+
+	add_answers(&l, q, nodes);
+	return dst;
+}
+
+const char *report_status(char dst[REPORT_MAX], const struct quorum *q,
+	const struct node_list *nodes, const char *key, int64_t wall)
+{
+	struct line l = line(dst);
+	int count, quorum = policy_quorum(&q->policy), absent = quorum_count(q, VOTE_ABSENT);
+	struct answer holder = quorum_holder(q, &count);
+
+	add_quoted(&l, key);
+	if (q->policy.nodes - absent < quorum && count < quorum) {
+		add(&l, " cannot be told: ");
+		add_answers(&l, q, nodes);
+		return dst;
+	}
+	add(&l, " is ");
+	if (count == 0)
+		add(&l, "free");
+	else
+		add_holder(&l, q, 0);
+	if (count > 0 && !holder.is_reserved) {
+		if (count < quorum)
+			add(&l, "; that is no majority: an attempt that is under way, late or "
+				"crashed");
+		add_oddity(&l, &holder, wall);
+	}
+	if (report_is_awaited(q))
+		add(&l, "; others wait");
+	return dst;
+}
+
+const char *report_holding(char dst[REPORT_MAX], const struct quorum *q,
+	const struct node_list *nodes, const char *key)
+{
+	struct line l = line(dst);
+	int yes = quorum_count(q, VOTE_YES);
+
+	add_quoted(&l, key);
+	switch (quorum_holding(q)) {
+	case HOLDING_YES:
+		add(&l, " is held by this token on %d of %d nodes", yes, q->policy.nodes);
+		break;
+	case HOLDING_FOREIGN:
+		add(&l, " is no longer this token's: now ");
+		add_holder(&l, q, 0);
+		break;
+	case HOLDING_EXPIRED:
+		add(&l, " is no longer held by this token: it has expired or was released");
+		if (yes > 0)
+			add(&l, " (only %d of %d nodes had it still)", yes, q->policy.nodes);
+		break;
+	case HOLDING_UNKNOWN:
+		add(&l, ": cannot tell whether this token holds it: ");
+		add_answers(&l, q, nodes);
+		break;
+	}
 	return dst;
 }

@@ -12,6 +12,35 @@
 /* "'nightly' is held by alice@web1:42 backup on 3 of 5 nodes, 27s left" */
 const char *report_holder(char dst[REPORT_MAX], const struct quorum *q, const char *key, usec now);
 
+/* What the value of a key looks like: "redlock", "hex32" (node-redlock, redis-py), "hex40",
+ * "hex64", "uuid", "timestamp" (SETNX with a time, of old), "structure" (Redisson's hash, or no
+ * lock at all), "other". A constant. */
+const char *report_format(const struct answer *holder);
+
+/* The time that a "timestamp" names, in seconds since 1970. */
+int64_t report_timestamp(const struct answer *holder);
+
+/*
+ * How a key stands: whose it is, on how many nodes, for how long still, and what is odd about it;
+ * `wall` is the time of day in seconds since 1970. The quorum has the answers to OP_LOOK.
+ */
+const char *report_status(char dst[REPORT_MAX], const struct quorum *q,
+	const struct node_list *nodes, const char *key, int64_t wall);
+
+/* In one word: "held", "free", "reserved", "minority", "unknown". A constant. */
+const char *report_state(const struct quorum *q);
+
+/* Does any node say that others wait? */
+bool report_is_awaited(const struct quorum *q);
+
+/* "2 of 5 nodes answered, 3 needed: ..." */
+const char *report_no_answers(
+	char dst[REPORT_MAX], const struct quorum *q, const struct node_list *nodes);
+
+/* What became of a token's lock, when it is no longer held: "expired", or who has it. */
+const char *report_holding(char dst[REPORT_MAX], const struct quorum *q,
+	const struct node_list *nodes, const char *key);
+
 /* Why nobody wakes us. */
 const char *report_no_seat(char dst[REPORT_MAX], const struct quorum *q,
 	const struct node_list *nodes, const char *key);

@@ -20,6 +20,11 @@
 	"local function other() " \
 	"return {0,redis.call('PTTL',KEYS[1]),string.sub(v,1,300),'',0} end "
 
+/* Whoever took it is known by the id alone; scripts between two steps have no more than that. */
+#define SCRIPT_OURS \
+	"local function ours() return v==ARGV[1] or " \
+	"(#ARGV[1]==40 and string.sub(v,1,41)==ARGV[1]..':') end "
+
 /* Which life of which server this is. */
 #define SCRIPT_ID \
 	"local id=redis.pcall('INFO','server') " \
@@ -45,12 +50,13 @@
 	"redis.pcall('PEXPIRE',wake,ms) end end "
 _Static_assert(TOKEN_ID_LEN == 40, "scripts have it as a number");
 
-static const char script_acquire[] = SCRIPT_LOOK SCRIPT_ID SCRIPT_LINE SCRIPT_WAKE
-	/* who waits goes on waiting, whatever is answered: that is known for as long as it may take
-	 */
-	"if string.find(ARGV[4],'w',1,true) then local p=redis.pcall('PTTL',line) "
-	"local keep=math.max(v and redis.call('PTTL',KEYS[1]) or 0,tonumber(ARGV[2]))+1000 "
+/* Who waits goes on waiting, whatever is answered: that is known for as long as it may take. */
+#define SCRIPT_STAY \
+	"if string.find(ARGV[4],'w',1,true) then local p=redis.pcall('PTTL',line) " \
+	"local keep=math.max(v and redis.call('PTTL',KEYS[1]) or 0,tonumber(ARGV[2]))+1000 " \
 	"if type(p)=='number' and p<keep then redis.pcall('SET',line,'1','PX',keep) end end "
+
+static const char script_acquire[] = SCRIPT_LOOK SCRIPT_ID SCRIPT_LINE SCRIPT_WAKE SCRIPT_STAY
 	"if v and v~=ARGV[1] then local o=other() o[4]=id return o end "
 	"local w=awaited() "
 	"if not v then local t=redis.pcall('GET',turn) "
@@ -66,11 +72,11 @@ static const char script_acquire[] = SCRIPT_LOOK SCRIPT_ID SCRIPT_LINE SCRIPT_WA
 	"else redis.call('PEXPIRE',KEYS[1],ARGV[2]) end "
 	"return {1,tonumber(ARGV[2]),'',id,w and 1 or 0}";
 
-static const char script_extend[] =
-	SCRIPT_LOOK SCRIPT_ID SCRIPT_LINE "if not v then return {-1,0,'','',0} end "
-					  "if v~=ARGV[1] then return other() end "
-					  "redis.call('PEXPIRE',KEYS[1],ARGV[2]) "
-					  "return {1,tonumber(ARGV[2]),'',id,awaited() and 1 or 0}";
+static const char script_extend[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_ID SCRIPT_LINE
+	"if not v then return {-1,0,'','',0} end "
+	"if not ours() then return other() end "
+	"redis.call('PEXPIRE',KEYS[1],ARGV[2]) "
+	"return {1,tonumber(ARGV[2]),'',id,awaited() and 1 or 0}";
 
 /* The owner's name stays, so that waiters are told whose it was; the id goes, so that a nested run
  * that outlived the holder does not take the lock for held. Nobody will give it back: the first in
@@ -96,16 +102,39 @@ static const char script_release[] = SCRIPT_LOOK SCRIPT_LINE SCRIPT_WAKE
 /* Also when the key is gone already: nobody else wakes those who wait. Where it is another one's,
  * maybe only for the moment that an attempt takes to fail, the turn is left for that one to pass
  * on. Who leaves without having used its turn passes on that very turn. */
-static const char script_hand_over[] =
-	SCRIPT_LOOK SCRIPT_LINE SCRIPT_WAKE "if v and v~=ARGV[1] then "
-					    "if ARGV[4]~='l' then pass(ARGV[2],false) end "
-					    "return other() end "
-					    "if v then redis.call('DEL',KEYS[1]) end "
-					    "local w=awaited() "
-					    "local t=redis.pcall('GET',turn) "
-					    "if ARGV[4]~='l' or type(t)~='string' then t=nil end "
-					    "if w or ARGV[4]=='a' then pass(ARGV[2],w,t) end "
-					    "return {v and 1 or -1,0,'','',0}";
+static const char script_hand_over[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_LINE SCRIPT_WAKE
+	"if v and not ours() and not (ARGV[4]=='b' and string.sub(v,1,300)==ARGV[1]) then "
+	"if ARGV[4]=='' or ARGV[4]=='a' then pass(ARGV[2],false) end "
+	"return other() end "
+	"local p=v and redis.call('PTTL',KEYS[1]) or 0 "
+	"if v then redis.call('DEL',KEYS[1]) end "
+	"local w=awaited() "
+	"local t=redis.pcall('GET',turn) "
+	"if ARGV[4]~='l' or type(t)~='string' then t=nil end "
+	"if w or ARGV[4]=='a' then pass(ARGV[2],w,t) end "
+	"return {v and 1 or -1,p,'','',0}";
+
+/* A turn that was not claimed is nobody's. Who waits here goes on waiting, as with ACQUIRE. */
+static const char script_look[] = SCRIPT_LOOK SCRIPT_ID SCRIPT_LINE SCRIPT_STAY
+	"local w=awaited() and 1 or 0 "
+	"if v then local o=other() o[4]=id o[5]=w return o end "
+	"local t=redis.pcall('GET',turn) "
+	"if type(t)=='string' and t~=ARGV[3] and redis.pcall('EXISTS',wake)==0 then "
+	"return {2,redis.call('PTTL',turn),'',id,w} end "
+	"return {-1,0,'',id,w}";
+
+/* Strings that carry our token, and what of it can be shown. A page that would be too long is asked
+ * for again, with a smaller count. */
+static const char script_scan[] =
+	"local r=redis.call('SCAN',ARGV[1],'COUNT',ARGV[2],'TYPE','string') local page={} local "
+	"n=0 "
+	"for _,k in ipairs(r[2]) do local v=redis.call('GETRANGE',k,0,299) "
+	"if #k<=4096 and string.sub(v,41,41)==':' and "
+	"not string.find(string.sub(v,1,40),'[^0-9a-f]') then "
+	"local e=#k..' '..#v..' '..redis.call('PTTL',k)..'\\n'..k..v "
+	"n=n+#e page[#page+1]=e end end "
+	"if n>60000 then return {1,0,'',ARGV[1],1} end "
+	"return {1,0,table.concat(page),r[1],0}";
 
 /*
  * WAIT follows in the same packet, so who has joined is blocked already when others are served. If
@@ -136,7 +165,9 @@ static const char *script_of(enum op op)
 		[OP_RELEASE] = script_release,
 		[OP_HAND_OVER] = script_hand_over,
 		[OP_LEAVE] = script_leave,
+		[OP_LOOK] = script_look,
 		[OP_JOIN] = script_join,
+		[OP_SCAN] = script_scan,
 	};
 
 	return scripts[op];
@@ -159,15 +190,27 @@ void request_build(struct request *r, const struct wish *wish)
 		add(r, "0");
 		return;
 	}
+	if (wish->op == OP_SCAN) {
+		snprintf(r->time, sizeof(r->time), "%d", wish->count);
+		add(r, "EVAL");
+		add(r, script_scan);
+		add(r, "0");
+		add(r, wish->token);
+		add(r, r->time);
+		return;
+	}
 	snprintf(r->time, sizeof(r->time), "%" PRId64, wish->time / USEC_MSEC);
 	snprintf(r->turn_time, sizeof(r->turn_time), "%" PRId64, wish->turn_time / USEC_MSEC);
-	snprintf(r->flags, sizeof(r->flags), "%s%s%s%s", wish->is_awaited ? "a" : "",
-		wish->is_leaving ? "l" : "", wish->is_waiting ? "w" : "", wish->is_fair ? "f" : "");
+	snprintf(r->flags, sizeof(r->flags), "%s%s%s%s%s", wish->is_awaited ? "a" : "",
+		wish->is_leaving ? "l" : "", wish->is_waiting ? "w" : "", wish->is_fair ? "f" : "",
+		wish->is_breaking ? "b" : "");
 	add(r, "EVAL");
 	add(r, script_of(wish->op));
 	add(r, "1");
 	add(r, wish->key);
 	add(r, wish->token);
+	if (wish->token_len)
+		r->len[r->argc - 1] = wish->token_len;
 	add(r, r->time);
 	add(r, wish->turn ? wish->turn : "");
 	add(r, r->flags);
@@ -300,4 +343,33 @@ struct answer answer_read(enum op op, const struct reply *reply)
 	memcpy(a.run_id, item[3].text, item[3].len + 1);
 	a.is_awaited = item[4].integer == 1;
 	return a;
+}
+
+bool page_next(const char **at, const char *end, struct page_entry *entry)
+{
+	int64_t number[3] = {0};
+	const char *p = *at;
+
+	for (int i = 0; i < 3; i++) {
+		bool negative = p < end && *p == '-';
+
+		for (p += negative; p < end && *p >= '0' && *p <= '9' && number[i] < NEVER / 20000;
+			p++)
+			number[i] = number[i] * 10 + (*p - '0');
+		if (p >= end || *p++ != (i < 2 ? ' ' : '\n'))
+			return false;
+		number[i] = negative ? -1 : number[i];
+	}
+	if (number[0] < 0 || number[1] < 0 || number[0] > end - p ||
+		number[1] > end - p - number[0])
+		return false;
+	*entry = (struct page_entry){
+		.key = p,
+		.key_len = (size_t)number[0],
+		.value = p + number[0],
+		.value_len = (size_t)number[1],
+		.pttl = number[2] < 0 ? NEVER : number[2] * USEC_MSEC,
+	};
+	*at = p + number[0] + number[1];
+	return true;
 }

@@ -16,9 +16,12 @@ enum op {
 		       another one waits for that: a failed attempt's */
 	OP_HAND_OVER, /* the same, and wake the first in line: it is its turn now */
 	OP_LEAVE, /* OP_EXTEND as the last word: nobody will release it, it ends by itself */
+	OP_LOOK, /* who has it? Changes nothing. GONE: it is free; FOREIGN: whoever has it, maybe we
+		  */
 	OP_JOIN, /* be known to wait; WAIT follows at once. YES: the key is free, and no one's turn
 		  */
 	OP_WAIT, /* be woken, one after the other; blocks the connection until then */
+	OP_SCAN, /* the next page of the node's locks (struct page) */
 	OPS,
 };
 
@@ -66,7 +69,8 @@ struct answer {
 	size_t text_len;
 	char text[ANSWER_TEXT_MAX]; /* FOREIGN: the holder's value, raw; ABSENT: detail, raw; YES:
 				       the turn that is ours now, if any */
-	char run_id[RUN_ID_MAX]; /* which life of which server answered; "" if it does not say */
+	char run_id[RUN_ID_MAX]; /* which life of which server answered; "" if it does not say.
+				    SCAN: the cursor of the next page, "0": there is none */
 	bool is_reserved; /* FOREIGN: the key is free, but it is another one's turn */
 	bool is_awaited; /* others wait for the key at this node */
 };
@@ -81,7 +85,10 @@ const char *reason_words(enum reason reason);
 struct wish {
 	enum op op;
 	const char *key;
-	const char *token;
+	const char *token; /* EXTEND, HAND_OVER: its first TOKEN_ID_LEN characters will do. SCAN:
+			      the cursor */
+	size_t token_len; /* 0: up to its NUL */
+	int count; /* SCAN: how many keys to look at, about */
 	usec time; /* the key's TTL; HAND_OVER: how long the turn is kept for whoever is woken */
 	usec turn_time; /* ACQUIRE with is_fair, RELEASE: the same */
 	const char *turn; /* ACQUIRE: what we were woken with; "": nothing */
@@ -90,6 +97,7 @@ struct wish {
 	bool is_leaving; /* HAND_OVER: from the seat, of a turn that was not used */
 	bool is_waiting; /* ACQUIRE: we have a place in the line here, and keep it when refused */
 	bool is_fair; /* ACQUIRE: not before others who wait, woken or not */
+	bool is_breaking; /* HAND_OVER: whosever it is, if the value begins with the token */
 };
 
 /* The parts of a command. They point into what request_build() was given and into *r. */
@@ -97,7 +105,7 @@ struct request {
 	int argc;
 	const char *argv[9];
 	size_t len[9];
-	char time[24], turn_time[24], flags[5];
+	char time[24], turn_time[24], flags[6];
 	char wake[REQUEST_KEY_MAX + 24];
 };
 
@@ -127,7 +135,22 @@ struct reply {
 	int is_array;
 	int count; /* items; 1 unless it is an array */
 	struct reply_item item[REPLY_ITEMS_MAX];
+	/* Where the third of an array's items goes at full length, for those who expect a page. */
+	char *page;
+	size_t page_len;
 };
+
+/* What OP_SCAN finds: a page is a sequence of entries, each with a line of numbers before it. */
+#define PAGE_MAX ((size_t)60 * 1024)
+
+struct page_entry {
+	size_t key_len, value_len;
+	usec pttl; /* NEVER: no expiry */
+	const char *key, *value; /* not terminated */
+};
+
+/* Takes the entry at *at, which then points behind it. False at the end, or where it is no page. */
+bool page_next(const char **at, const char *end, struct page_entry *entry);
 
 /* What the reply to a request means. Whatever is not exactly an answer to it is ABSENT. */
 struct answer answer_read(enum op op, const struct reply *reply);

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "base/token.h"
+#include "core/option.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -10,9 +11,10 @@
 /* What the owner text shows of a long command. */
 #define OWNER_COMMAND_MAX 80
 
-void settings_init(struct settings *s)
+void settings_init(struct settings *s, enum command command)
 {
 	memset(s, 0, sizeof(*s));
+	s->command = command;
 	s->ttl = 30 * USEC_SEC;
 	s->wait = NEVER;
 	s->conflict_exit_code = 75;
@@ -37,6 +39,12 @@ static usec longest_kill_after(const struct settings *s)
 	return s->ttl - drift(s) - s->ttl / 3 - s->node_timeout - leash_reap_time(s->ttl);
 }
 
+/* Whoever watches over nobody needs no time to end anything. */
+static bool supervises(const struct settings *s)
+{
+	return s->command == COMMAND_RUN || (s->command == COMMAND_HOLD && s->follow > 0);
+}
+
 static int check_times(struct settings *s, struct err *e)
 {
 	char ttl[DURATION_TEXT_MAX], least[DURATION_TEXT_MAX], timeout[DURATION_TEXT_MAX];
@@ -47,14 +55,17 @@ static int check_times(struct settings *s, struct err *e)
 	if (s->node_timeout == 0)
 		return err_set(e, ERR_USAGE, "--node-timeout must be longer than 0");
 	longest = longest_kill_after(s);
-	if (s->ttl < 2 * s->node_timeout + drift(s) || longest < 0) {
+	if (s->ttl < 2 * s->node_timeout + drift(s) || (supervises(s) && longest < 0)) {
 		err_set(e, ERR_USAGE,
 			"--ttl %s is too short for a node time-out of %s: two of them, the drift "
-			"allowance (%s) and the time to end the command must fit",
+			"allowance (%s)%s must fit",
 			duration_format(ttl, s->ttl), duration_format(timeout, s->node_timeout),
-			duration_format(least, drift(s)));
+			duration_format(least, drift(s)),
+			supervises(s) ? " and the time to end the command" : "");
 		return err_hint(e, "a longer --ttl or a shorter --node-timeout helps");
 	}
+	if (!supervises(s))
+		return 0;
 	if (s->kill_after == UNSET)
 		s->kill_after = usec_min(leash_default_kill_after(s->ttl), longest);
 	if (s->kill_after > longest)
@@ -67,19 +78,54 @@ static int check_times(struct settings *s, struct err *e)
 	return 0;
 }
 
+static bool wants_key(const struct settings *s)
+{
+	return s->command != COMMAND_STATUS && !(s->command == COMMAND_HOLD && s->list);
+}
+
+static bool wants_token(const struct settings *s)
+{
+	return s->command == COMMAND_EXTEND || s->command == COMMAND_CHECK;
+}
+
+int settings_check_key(const char *key, struct err *e)
+{
+	if (!*key)
+		return err_set(e, ERR_USAGE, "the key is empty");
+	if (strlen(key) > REQUEST_KEY_MAX)
+		return err_set(e, ERR_USAGE, "the key has %zu bytes; at most %d are allowed",
+			strlen(key), REQUEST_KEY_MAX);
+	return 0;
+}
+
+static int check_names(const struct settings *s, struct err *e)
+{
+	const char *command = option_command_name(s->command);
+
+	if (!s->key && wants_key(s)) {
+		err_set(e, ERR_USAGE, "no key: which lock?");
+		return err_hint(e, "name it with -k KEY; see 'redlock help %s'", command);
+	}
+	if (s->key && settings_check_key(s->key, e) < 0)
+		return -1;
+	if (s->token && s->token_file)
+		return err_set(e, ERR_USAGE, "both --token and --token-file: which one?");
+	if (!s->token && !s->token_file && wants_token(s)) {
+		err_set(e, ERR_USAGE, "no token: whose lock?");
+		return err_hint(e, "give it with --token, --token-file or REDLOCK_TOKEN: what "
+				   "'redlock acquire' printed");
+	}
+	if (s->token && !*s->token)
+		return err_set(e, ERR_USAGE, "the token is empty");
+	return 0;
+}
+
 int settings_finish(struct settings *s, struct err *e)
 {
 	int rc;
 
-	if (!s->key) {
-		err_set(e, ERR_USAGE, "no key: which lock?");
-		return err_hint(e, "name it with -k KEY; see 'redlock help run'");
-	}
-	if (!*s->key)
-		return err_set(e, ERR_USAGE, "the key is empty");
-	if (strlen(s->key) > REQUEST_KEY_MAX)
-		return err_set(e, ERR_USAGE, "the key has %zu bytes; at most %d are allowed",
-			strlen(s->key), REQUEST_KEY_MAX);
+	if (check_names(s, e) < 0)
+		return -1;
 	if (s->owner && strlen(s->owner) >= OWNER_MAX)
 		return err_set(e, ERR_USAGE, "--owner has %zu bytes; at most %d are allowed",
 			strlen(s->owner), OWNER_MAX - 1);
@@ -104,7 +150,7 @@ struct leash_policy settings_leash(const struct settings *s)
  * one key, and keys are spread over the nodes. */
 static void order_nodes(const struct settings *s, int order[NODES_MAX])
 {
-	uint64_t key = text_hash(0, s->key), rank[NODES_MAX];
+	uint64_t key = text_hash(0, s->key ? s->key : ""), rank[NODES_MAX];
 
 	for (int i = 0; i < s->nodes.count; i++) {
 		int at = i;
@@ -125,8 +171,9 @@ struct policy settings_policy(const struct settings *s)
 		.drift = drift(s),
 		.node_timeout = s->node_timeout,
 		.wait = s->wait,
-		.guard = leash_guard(&leash),
+		.guard = supervises(s) ? leash_guard(&leash) : 0,
 		.is_fair = s->fair > 0,
+		.only_looks = s->command == COMMAND_WAIT,
 	};
 
 	order_nodes(s, policy.order);

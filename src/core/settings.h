@@ -11,8 +11,41 @@
 /* Not given: the value depends on others, see settings_finish(). */
 #define UNSET ((usec)-1)
 
+enum command {
+	COMMAND_RUN,
+	COMMAND_ACQUIRE,
+	COMMAND_EXTEND,
+	COMMAND_RELEASE,
+	COMMAND_CHECK,
+	COMMAND_WAIT,
+	COMMAND_HOLD,
+	COMMAND_STATUS,
+	COMMAND_BREAK,
+	COMMAND_HELP,
+	COMMAND_VERSION,
+};
+
+/* How results look on stdout. */
+enum format {
+	FORMAT_PLAIN,
+	FORMAT_ENV, /* lines for the shell's eval */
+	FORMAT_JSON,
+};
+
 struct settings {
+	enum command command;
 	const char *key;
+	const char *token;
+	const char *token_file;
+	usec min_validity;
+	long format; /* enum format */
+	long follow; /* the pid of whoever the lock is held for; 0: nobody */
+	long list;
+	long yes;
+	long watch;
+	const char *record;
+	const char *metrics_file;
+	const char *log; /* stderr, syslog or a file; NULL: stderr */
 	usec ttl;
 	usec wait;
 	long conflict_exit_code;
@@ -34,11 +67,14 @@ struct settings {
 	long version;
 };
 
-void settings_init(struct settings *s);
+void settings_init(struct settings *s, enum command command);
 
 /* Fills what depends on other settings, and refuses what cannot work together: ERR_USAGE, or
  * ERR_CONFIG where it is about nodes. */
 int settings_finish(struct settings *s, struct err *e);
+
+/* A key that is named as an operand. */
+int settings_check_key(const char *key, struct err *e);
 
 /* The rules that follow from the settings. */
 struct leash_policy settings_leash(const struct settings *s);

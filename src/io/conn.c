@@ -28,6 +28,15 @@ static struct reply_item *next_item(const redisReadTask *task)
 	return &reply->item[reply->count++];
 }
 
+/* The third item of an array may be a page. */
+static void keep_page(struct reply *reply, const char *text, size_t len)
+{
+	if (!reply->page || !reply->is_array || reply->count != 3)
+		return;
+	reply->page_len = len <= PAGE_MAX ? len : 0;
+	memcpy(reply->page, text, reply->page_len);
+}
+
 static void *on_string(const redisReadTask *task, char *text, size_t len)
 {
 	struct reply_item *item = next_item(task);
@@ -37,6 +46,7 @@ static void *on_string(const redisReadTask *task, char *text, size_t len)
 	item->type = task->type == REDIS_REPLY_ERROR    ? REPLY_ERROR
 		     : task->type == REDIS_REPLY_STATUS ? REPLY_STATUS
 							: REPLY_STRING;
+	keep_page(task->privdata, text, len);
 	item->len = len < sizeof(item->text) ? len : sizeof(item->text) - 1;
 	memcpy(item->text, text, item->len);
 	item->text[item->len] = '\0';
@@ -132,6 +142,7 @@ void conn_init(struct conn *c, const struct node *node, const struct addresses *
 	c->blocked = false;
 	c->reader = NULL;
 	c->pending_count = 0;
+	c->reply.page = NULL;
 }
 
 static void drop(struct conn *c)

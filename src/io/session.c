@@ -24,6 +24,7 @@ static const char *token_for(struct session *s, const struct action *a)
 static struct wish wish_for(struct session *s, const struct action *a)
 {
 	const struct quorum *q = &s->quorum;
+	bool is_attempt = a->op == OP_ACQUIRE || a->op == OP_LOOK;
 
 	return (struct wish){
 		.op = a->op,
@@ -34,11 +35,10 @@ static struct wish wish_for(struct session *s, const struct action *a)
 						: q->policy.ttl,
 		.turn_time = q->policy.node_timeout,
 		/* Whoever is fair asks with a turn only while it is its own. */
-		.turn = a->op == OP_ACQUIRE && (!q->policy.is_fair || q->used_turn) ? q->seat.turn
-										    : "",
+		.turn = is_attempt && (!q->policy.is_fair || q->used_turn) ? q->seat.turn : "",
 		.is_awaited = a->op == OP_HAND_OVER && a->node != q->policy.nodes && q->is_awaited,
 		.is_leaving = a->op == OP_HAND_OVER && a->node == q->policy.nodes,
-		.is_waiting = a->op == OP_ACQUIRE && q->seat.waits && q->seat.node == a->node,
+		.is_waiting = is_attempt && q->seat.waits && q->seat.node == a->node,
 		.is_fair = a->op == OP_ACQUIRE && q->policy.is_fair,
 	};
 }

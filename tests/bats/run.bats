@@ -113,7 +113,7 @@ teardown() { nodes_stop; }
 	eventually held_on job 3
 	run redlock run -n -k job -- echo never
 	[ "$status" -eq 75 ]
-	[[ "$output" =~ ^"redlock: 'job' is busy: held by the other one on "[23]" of 3 nodes, "(29|30)"s left"$ ]]
+	[[ "$output" =~ ^"redlock: 'job' is busy: held by the other one since "[0-9TZ:-]+" on "[23]" of 3 nodes, "(29|30)"s left"$ ]]
 	run redlock run -w 0 -k job -- echo never
 	[ "$status" -eq 75 ]
 	run redlock run --nonblock -E 0 -q -k job -- echo never

@@ -55,7 +55,7 @@ refused() {
 		run -k "$(printf 'k%.0s' $(seq 4097))" -- touch "$T/never"
 	refused 64 "redlock: the key has 100000 bytes; at most 4096 are allowed" \
 		run -k "$(head -c 100000 /dev/zero | tr '\0' k)" -- touch "$T/never"
-	refused 64 "redlock: --owner has 300 bytes; at most 255 are allowed" \
+	refused 64 "redlock: --owner has 300 bytes; at most 239 are allowed" \
 		run -k job --owner "$(head -c 300 /dev/zero | tr '\0' o)" -- touch "$T/never"
 }
 

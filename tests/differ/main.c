@@ -91,12 +91,17 @@ static void draw_call(struct step *s)
 		.time = s->ttl,
 		.turn_time = s->ttl,
 		.turn = next(2) ? "" : turns[next(TOKENS)],
+		.is_breaking = op == OP_HAND_OVER && next(4) == 0,
 		.is_awaited = op == OP_HAND_OVER && next(2),
-		.is_waiting = op == OP_ACQUIRE && next(2),
+		.is_waiting = (op == OP_ACQUIRE || op == OP_LOOK) && next(2),
 		.is_fair = op == OP_ACQUIRE && next(3) == 0};
 
+	/* Between two steps of a script, the id is all there is. */
+	if ((op == OP_EXTEND || op == OP_HAND_OVER) && next(3) == 0)
+		wish.token = turns[next(TOKENS)];
+	wish.is_awaited &= !wish.is_breaking;
 	/* From the seat it is a turn that is passed on. */
-	wish.is_leaving = op == OP_HAND_OVER && !wish.is_awaited && next(2);
+	wish.is_leaving = op == OP_HAND_OVER && !wish.is_awaited && !wish.is_breaking && next(2);
 	s->is_ours = true;
 	s->op = op;
 	request_build(&s->request, &wish);

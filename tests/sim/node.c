@@ -87,7 +87,7 @@ static void answer(struct reply *reply, int64_t code, int64_t pttl, const char *
 static enum op op_of(const struct request *r)
 {
 	static const enum op ops[] = {
-		OP_ACQUIRE, OP_EXTEND, OP_LEAVE, OP_RELEASE, OP_HAND_OVER, OP_JOIN};
+		OP_ACQUIRE, OP_EXTEND, OP_LEAVE, OP_RELEASE, OP_HAND_OVER, OP_LOOK, OP_JOIN};
 	static const char *script[sizeof(ops) / sizeof(ops[0])];
 	struct request probe;
 
@@ -130,19 +130,25 @@ static void pass_turn(struct sim_node *n, const char *token, int64_t ms, bool he
 		set_mark(n, &n->wake, id, ms);
 }
 
+/* Who waits here goes on waiting. Does anybody? */
+static bool stays(struct sim_node *n, const struct request *r)
+{
+	int64_t left = pttl(n), ttl = atoll(r->argv[5]), keep = (left > ttl ? left : ttl) + 1000;
+
+	if (strchr(r->argv[7], 'w') &&
+		(!is_there(n, &n->line) || n->line.ends < node_msec(n) + keep))
+		set_mark(n, &n->line, "1", keep);
+	return is_there(n, &n->line);
+}
+
 static void acquire(struct sim_node *n, const struct request *r, struct reply *reply)
 {
 	const char *token = r->argv[4], *turn = r->argv[6], *flags = r->argv[7];
 	int64_t now = node_msec(n), ttl = atoll(r->argv[5]), left = pttl(n);
-	bool awaited = is_there(n, &n->line), is_kept = is_there(n, &n->turn);
+	bool awaited = stays(n, r), is_kept = is_there(n, &n->turn);
 	bool is_mine = is_kept && strcmp(n->turn.value, turn) == 0;
 	char unclaimed[TOKEN_ID_LEN + 1] = "";
-	int64_t keep = (left > ttl ? left : ttl) + 1000;
 
-	if (strchr(flags, 'w') && (!awaited || n->line.ends < now + keep)) {
-		set_mark(n, &n->line, "1", keep);
-		awaited = true;
-	}
 	if (n->value[0] && strcmp(n->value, token) != 0) {
 		answer(reply, 0, left, n->value, n->run_id, 0);
 		return;
@@ -193,6 +199,33 @@ static void join(struct sim_node *n, const struct request *r, struct reply *repl
 		answer(reply, 2, n->turn.ends - now, "", "", true);
 }
 
+static void look(struct sim_node *n, const struct request *r, struct reply *reply)
+{
+	bool awaited = stays(n, r);
+
+	if (n->value[0])
+		answer(reply, 0, pttl(n), n->value, n->run_id, awaited);
+	else if (is_there(n, &n->turn) && strcmp(n->turn.value, r->argv[6]) != 0 &&
+		 !is_there(n, &n->wake))
+		answer(reply, 2, n->turn.ends - node_msec(n), "", n->run_id, awaited);
+	else
+		answer(reply, -1, 0, "", n->run_id, awaited);
+}
+
+/* Is the key there the one that the request is about? */
+static bool is_its(const struct sim_node *n, enum op op, const struct request *r)
+{
+	const char *token = r->argv[4];
+	size_t len = strlen(token);
+
+	if (!n->value[0])
+		return false;
+	if ((op == OP_EXTEND || op == OP_HAND_OVER) && len == TOKEN_ID_LEN &&
+		strncmp(n->value, token, len) == 0 && n->value[len] == ':')
+		return true;
+	return strcmp(n->value, token) == 0;
+}
+
 bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply)
 {
 	const char *token = r->argv[4];
@@ -213,7 +246,7 @@ bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply
 	ttl = atoll(r->argv[5]);
 	if (!node_has_key(n))
 		n->value[0] = '\0';
-	is_ours = n->value[0] && strcmp(n->value, token) == 0;
+	is_ours = is_its(n, op, r);
 	if (op == OP_ACQUIRE) {
 		acquire(n, r, reply);
 		return true;
@@ -222,13 +255,19 @@ bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply
 		join(n, r, reply);
 		return true;
 	}
+	if (op == OP_LOOK) {
+		look(n, r, reply);
+		return true;
+	}
 	if (n->value[0] && !is_ours) {
-		if (op == OP_HAND_OVER && strcmp(r->argv[7], "l") != 0)
+		if (op == OP_HAND_OVER && strcspn(r->argv[7], "lb") == strlen(r->argv[7]))
 			pass_turn(n, token, ttl, false);
 		answer(reply, 0, pttl(n), n->value, "", false);
 		return true;
 	}
 	if (op == OP_HAND_OVER) {
+		int64_t left = is_ours ? pttl(n) : 0;
+
 		n->value[0] = '\0';
 		if (awaited || strcmp(r->argv[7], "a") == 0)
 			pass_turn(n,
@@ -236,7 +275,7 @@ bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply
 					? n->turn.value
 					: token,
 				ttl, awaited);
-		answer(reply, is_ours ? 1 : -1, 0, "", "", false);
+		answer(reply, is_ours ? 1 : -1, left, "", "", false);
 		return true;
 	}
 	if (!is_ours) {

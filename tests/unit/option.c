@@ -21,11 +21,20 @@ struct reading {
 
 static char *nothing[] = {NULL};
 
+/* Whose options are read. */
+static enum command command = COMMAND_RUN;
+
+static void be_one_of(unsigned commands)
+{
+	for (command = COMMAND_RUN; !(commands & 1u << command);)
+		command++;
+}
+
 static struct reading *read_all(char *const argv[], char *const envp[])
 {
 	static struct reading r;
 
-	settings_init(&r.s);
+	settings_init(&r.s, command);
 	r.e = (struct err){.kind = ERR_NONE};
 	r.rc = options_read(&r.s, 0, argv, envp, &r.e);
 	return &r;
@@ -71,6 +80,9 @@ static size_t width(const struct option_row *row)
 	case OPTION_ON_LOST:
 	case OPTION_COUNT:
 	case OPTION_STATUS:
+	case OPTION_FORMAT:
+	case OPTION_JSON:
+	case OPTION_PID:
 	case OPTION_FACTOR:
 		break;
 	}
@@ -79,7 +91,7 @@ static size_t width(const struct option_row *row)
 
 static bool takes_value(const struct option_row *row)
 {
-	return row->kind != OPTION_COUNT && row->kind != OPTION_NO_WAIT;
+	return row->kind != OPTION_COUNT && row->kind != OPTION_NO_WAIT && row->kind != OPTION_JSON;
 }
 
 TEST(option_table_is_sound)
@@ -162,10 +174,15 @@ static const char *sample(const struct option_row *row, int which)
 		return which ? "22" : "11";
 	case OPTION_FACTOR:
 		return which ? "0.22" : "0.11";
+	case OPTION_FORMAT:
+		return which ? "json" : "env";
+	case OPTION_PID:
+		return which ? "22" : "11";
 	case OPTION_NODES:
 		return which ? "two" : "one";
 	case OPTION_COUNT:
 	case OPTION_NO_WAIT:
+	case OPTION_JSON:
 		break;
 	}
 	return which ? "2" : "1";
@@ -186,7 +203,12 @@ static bool has_sample(const struct settings *s, const struct option_row *row, i
 	case OPTION_LIMIT:
 		return *(const usec *)field == (which ? 22 : 11) * USEC_SEC;
 	case OPTION_STATUS:
+	case OPTION_PID:
 		return *(const long *)field == (which ? 22 : 11);
+	case OPTION_FORMAT:
+		return *(const long *)field == (which ? FORMAT_JSON : FORMAT_ENV);
+	case OPTION_JSON:
+		return *(const long *)field == FORMAT_JSON;
 	case OPTION_FACTOR:
 		return *(const long *)field == (which ? 220 : 110);
 	case OPTION_NODES:
@@ -217,6 +239,7 @@ TEST(every_option_from_the_command_line)
 		const char *name = row->name, *value = sample(row, 0);
 		char line[100];
 
+		be_one_of(row->commands);
 		if (!takes_value(row)) {
 			snprintf(line, sizeof(line), "--%s|x", name);
 			expect_sample(line, "", row, 0, 1);
@@ -251,6 +274,40 @@ TEST(every_option_from_the_command_line)
 		CHECK_INT(read_line(line, "")->rc, -1);
 		CHECK(strstr(read_line(line, "")->e.text, "wants a value"));
 	}
+	command = COMMAND_RUN;
+}
+
+TEST(options_go_before_the_keys)
+{
+	command = COMMAND_STATUS;
+	CHECK_TEXT(read_line("a|-v", "")->e.text, "'-v' comes too late: options go first");
+	CHECK_INT(read_line("a|-", "")->rc, 0);
+	CHECK_INT(read_line("--|a|-v", "")->rc, 1);
+	command = COMMAND_RUN;
+	CHECK_INT(read_line("a|-v", "")->rc, 0);
+}
+
+TEST(every_option_of_other_commands_is_refused)
+{
+	for (int i = 0; i < option_rows_count; i++)
+		for (int n = COMMAND_RUN; n < COMMAND_HELP; n++) {
+			const struct option_row *row = &option_rows[i];
+			char line[100], want[100];
+
+			command = (enum command)n;
+			if (option_is_of(row, command))
+				continue;
+			CHECK((row->env & 1u << n) == 0);
+			snprintf(want, sizeof(want), "--%s is not an option of 'redlock %s'",
+				row->name, option_command_name(command));
+			snprintf(line, sizeof(line), "--%s", row->name);
+			CHECK_INT(read_line(line, "")->rc, -1);
+			CHECK_TEXT(read_line(line, "")->e.text, want);
+			snprintf(line, sizeof(line), "-%c", row->letter);
+			if (row->letter)
+				CHECK_INT(read_line(line, "")->rc, -1);
+		}
+	command = COMMAND_RUN;
 }
 
 TEST(every_option_from_the_environment)
@@ -260,13 +317,14 @@ TEST(every_option_from_the_environment)
 		char name[48] = "REDLOCK_", env[200], line[100];
 		struct reading *r;
 
+		be_one_of(row->env ? row->env : row->commands);
 		for (size_t n = 0; row->name[n]; n++)
 			name[8 + n] = row->name[n] == '-'
 					      ? '_'
 					      : (char)toupper((unsigned char)row->name[n]);
 		snprintf(env, sizeof(env), "OTHER=1|%sX=9|%s=%s|%s=9", name, name, sample(row, 1),
 			name);
-		if (!row->has_env) {
+		if (!row->env) {
 			/* The field stays as it was; another row may have that name, though. */
 			r = read_line("x", env);
 			CHECK_INT(r->rc, 0);
@@ -281,6 +339,7 @@ TEST(every_option_from_the_environment)
 			snprintf(line, sizeof(line), "--%s|x", row->name);
 		expect_sample(line, env, row, 0, 1);
 	}
+	command = COMMAND_RUN;
 }
 
 TEST(option_environment_details)
@@ -340,7 +399,7 @@ TEST(option_first_word)
 	struct settings s;
 	struct err e;
 
-	settings_init(&s);
+	settings_init(&s, COMMAND_RUN);
 	CHECK(options_read(&s, 2, argv, nothing, &e) == 4);
 	/* Kept as it is, not copied. */
 	CHECK(s.key == argv[3]);
@@ -485,9 +544,13 @@ TEST(option_factor)
 TEST(option_rows_named_in_the_rules)
 {
 	CHECK_INT(row_of("key")->letter, 'k');
-	CHECK(!row_of("key")->has_env && !row_of("shell")->has_env && !row_of("node")->has_env);
+	/* What a command under a lock finds is the default for those who ask about that lock only.
+	 */
+	CHECK_INT(row_of("key")->env,
+		1u << COMMAND_EXTEND | 1u << COMMAND_RELEASE | 1u << COMMAND_CHECK);
+	CHECK(!row_of("shell")->env && !row_of("node")->env);
 	CHECK_TEXT(row_of("no-wait")->alias, "nonblock");
-	CHECK(row_of("nodes")->has_env && row_of("nodes")->field == row_of("node")->field);
+	CHECK(row_of("nodes")->env && row_of("nodes")->field == row_of("node")->field);
 }
 
 TEST(option_on_lost)

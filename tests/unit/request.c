@@ -74,16 +74,21 @@ TEST(request_scripts)
 {
 	static const struct {
 		enum op op;
-		const char *does;
+		const char *compares, *does;
 		const char *const never[3];
 	} cases[] = {
-		{OP_ACQUIRE, "redis.call('SET',KEYS[1],ARGV[1],'PX',ARGV[2])", {"'DEL',KEYS"}},
-		{OP_HEAL, "redis.call('SET',KEYS[1],ARGV[1],'PX',ARGV[2])", {"'DEL',KEYS"}},
-		{OP_EXTEND, "redis.call('PEXPIRE',KEYS[1],ARGV[2])", {"DEL", "'SET'"}},
-		{OP_RELEASE, "redis.call('DEL',KEYS[1])", {"'SET',KEYS", "'PEXPIRE',KEYS"}},
-		{OP_HAND_OVER, "redis.call('DEL',KEYS[1])", {"'SET',KEYS", "'PEXPIRE',KEYS"}},
+		{OP_ACQUIRE, "v~=ARGV[1]", "redis.call('SET',KEYS[1],ARGV[1],'PX',ARGV[2])",
+			{"'DEL',KEYS"}},
+		{OP_HEAL, "v~=ARGV[1]", "redis.call('SET',KEYS[1],ARGV[1],'PX',ARGV[2])",
+			{"'DEL',KEYS"}},
+		{OP_EXTEND, "not ours()", "redis.call('PEXPIRE',KEYS[1],ARGV[2])",
+			{"DEL", "'SET'"}},
+		{OP_RELEASE, "v~=ARGV[1]", "redis.call('DEL',KEYS[1])",
+			{"'SET',KEYS", "'PEXPIRE',KEYS"}},
+		{OP_HAND_OVER, "not ours()", "redis.call('DEL',KEYS[1])",
+			{"'SET',KEYS", "'PEXPIRE',KEYS"}},
 		/* The name stays, the id that proves a holder goes. */
-		{OP_LEAVE,
+		{OP_LEAVE, "v~=ARGV[1]",
 			"redis.call('SET',KEYS[1],string.rep('0',40)..string.sub(v,41),'PX',"
 			"ARGV[2])",
 			{"'DEL',KEYS", "'PEXPIRE',KEYS"}},
@@ -94,7 +99,7 @@ TEST(request_scripts)
 		const char *guard, *act;
 
 		request_build(&r, &(struct wish){.op = cases[i].op, .key = "k", .token = "t"});
-		guard = strstr(r.argv[1], "v~=ARGV[1]");
+		guard = strstr(r.argv[1], cases[i].compares);
 		act = strstr(r.argv[1], cases[i].does);
 		/* Nothing is done before the holder was compared. */
 		CHECK(guard && act && guard < act);

@@ -16,7 +16,7 @@ static struct settings fresh(void)
 	struct settings s;
 
 	memset(&s, 0x5a, sizeof(s));
-	settings_init(&s);
+	settings_init(&s, COMMAND_RUN);
 	s.key = "k";
 	return s;
 }
@@ -138,7 +138,7 @@ TEST(settings_refusals)
 			"the key has 4097 bytes; at most 4096 are"},
 		{long_key + 1, NULL, 30 * USEC_SEC, UNSET, UNSET, NULL},
 		{"k", long_owner, 30 * USEC_SEC, UNSET, UNSET,
-			"--owner has 256 bytes; at most 255 are"},
+			"--owner has 240 bytes; at most 239 are"},
 		{"k", long_owner + 1, 30 * USEC_SEC, UNSET, UNSET, NULL},
 		{"k", "", 30 * USEC_SEC, UNSET, UNSET, NULL},
 		{"k", NULL, 0, UNSET, UNSET, "--ttl 0ms is too short"},
@@ -210,7 +210,7 @@ TEST(settings_accepted_fit_the_ttl)
 					static struct settings s;
 					struct err e;
 
-					settings_init(&s);
+					settings_init(&s, COMMAND_RUN);
 					s.key = "k";
 					s.ttl = ttl / MS * MS;
 					s.node_timeout = timeouts[t];

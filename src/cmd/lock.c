@@ -1,0 +1,314 @@
+#include "cmd/lock.h"
+
+#include "base/out.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "base/token.h"
+#include "cmd/print.h"
+#include "core/report.h"
+
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FIRST_WORD_AFTER USEC_SEC
+#define WORDS_APART (10 * USEC_SEC)
+#define WORDS_APART_MAX (300 * USEC_SEC)
+
+static void default_owner(char owner[OWNER_MAX], long pid, char *const words[])
+{
+	const char *user = getenv("LOGNAME");
+	const struct passwd *entry;
+	char host[256] = "", uid[24];
+
+	if (!user || !*user)
+		user = getenv("USER");
+	if (!user || !*user) {
+		snprintf(uid, sizeof(uid), "%ld", (long)getuid());
+		/* The name service costs as much as a node; root's name needs no asking. */
+		entry = getuid() == 0 ? NULL : getpwuid(getuid());
+		user = entry ? entry->pw_name : getuid() == 0 ? "root" : uid;
+	}
+	gethostname(host, sizeof(host) - 1);
+	settings_owner(owner, OWNER_MAX, user, host, pid, words);
+}
+
+int lock_open(
+	struct lock *l, const struct settings *s, long pid, char *const words[], struct err *e)
+{
+	const struct policy policy = settings_policy(s);
+	const char *outer = getenv("REDLOCK_HELD");
+	char owner[OWNER_MAX];
+
+	l->settings = s;
+	l->began = clock_now();
+	/* The environment is made anew for the command. */
+	l->outer = outer ? strdup(outer) : "";
+	if (!l->outer)
+		return err_set(e, ERR_SYSTEM, "out of memory");
+	text_escape(l->key, sizeof(l->key), s->key, strlen(s->key));
+	if (s->owner)
+		snprintf(owner, sizeof(owner), "%s", s->owner);
+	else
+		default_owner(owner, pid, words);
+	return signals_open(&l->signals, e) < 0 ||
+			       session_open(&l->session, &policy, &s->nodes, s->key, owner, e) < 0
+		       ? -1
+		       : 0;
+}
+
+void lock_tell_answer(const struct lock *l)
+{
+	const struct event *ev = &l->session.event;
+	char text[REPORT_MAX];
+
+	if (out_loudness() >= OUT_ANSWERS && ev->kind == EV_REPLY)
+		out_say(OUT_ANSWERS, "%s",
+			report_answer(text, l->session.pool.conn[ev->node].node, ev->op, ev->answer,
+				l->session.pool.took));
+}
+
+/* ---- waiting for it ---- */
+
+/* On a terminal the line is kept current. */
+static void tell_waiting(const struct lock *l)
+{
+	const struct quorum *q = &l->session.quorum;
+	char text[REPORT_MAX], waited[DURATION_TEXT_MAX];
+	usec now = clock_now();
+
+	if (q->refusal == REFUSAL_BUSY)
+		report_holder(text, q, l->settings->key, now);
+	else
+		report_refusal(text, q, &l->settings->nodes, l->settings->key);
+	if (l->is_live)
+		out_show(OUT_NORMAL, "waiting %s: %s",
+			duration_format(waited, (now - l->began) / USEC_SEC * USEC_SEC), text);
+	else
+		out_say(OUT_NORMAL, "waiting: %s", text);
+}
+
+bool lock_is_nested(const struct lock *l, const char **token)
+{
+	const struct quorum *q = &l->session.quorum;
+	int count = quorum_held_by(q, l->outer, token);
+
+	/* To run under that lock it must be proved; to refuse, a trace of it is enough. */
+	return count >= (l->settings->reentrant ? policy_quorum(&q->policy) : 1);
+}
+
+void lock_start(struct lock *l)
+{
+	l->is_live = out_is_live();
+	l->say_at = clock_now() + FIRST_WORD_AFTER;
+	l->words_apart = WORDS_APART;
+	session_start(&l->session);
+}
+
+bool lock_is_open(const struct lock *l)
+{
+	const struct quorum *q = &l->session.quorum;
+	const char *ignored;
+
+	return q->state == QUORUM_TRYING && !(quorum_is_pausing(q) && lock_is_nested(l, &ignored));
+}
+
+int lock_turn(struct lock *l)
+{
+	const struct quorum *q = &l->session.quorum;
+	struct caught caught;
+	char text[REPORT_MAX];
+	/* Words are due only between attempts. */
+	bool signalled =
+		session_turn(&l->session, quorum_is_pausing(q) ? l->say_at : NEVER, l->signals.fd);
+
+	lock_tell_answer(l);
+	if (signalled && signals_next(&l->signals, &caught) && caught.is_fatal)
+		return caught.number;
+	if (q->seat.is_refused && !l->told_no_seat) {
+		out_say(OUT_NORMAL, "%s",
+			report_no_seat(text, q, &l->settings->nodes, l->settings->key));
+		l->told_no_seat = true;
+	}
+	if (quorum_is_pausing(q) && clock_now() >= l->say_at) {
+		tell_waiting(l);
+		l->say_at = clock_now() + (l->is_live ? FIRST_WORD_AFTER : l->words_apart);
+		l->words_apart = usec_min(2 * l->words_apart, WORDS_APART_MAX);
+	}
+	return 0;
+}
+
+int lock_take(struct lock *l)
+{
+	int number = 0;
+
+	lock_start(l);
+	while (number == 0 && lock_is_open(l))
+		number = lock_turn(l);
+	out_unshow();
+	return number;
+}
+
+void lock_take_in_answers(struct lock *l)
+{
+	do {
+		session_turn(&l->session, clock_now(), -1);
+		lock_tell_answer(l);
+	} while (l->session.event.kind != EV_TIME);
+}
+
+/* ---- giving it back ---- */
+
+void lock_release(struct lock *l, usec leave_for)
+{
+	const struct quorum *q = &l->session.quorum;
+	struct caught caught;
+	char text[REPORT_MAX], left[DURATION_TEXT_MAX];
+	int unreleased;
+	bool released;
+	usec until;
+
+	if (q->state == QUORUM_HELD)
+		lock_take_in_answers(l);
+	session_release(&l->session, leave_for);
+	while (q->state != QUORUM_OVER) {
+		if (session_turn(&l->session, NEVER, l->signals.fd) &&
+			signals_next(&l->signals, &caught) && caught.is_fatal) {
+			if (l->signalled)
+				break;
+			l->signalled = true;
+		}
+		lock_tell_answer(l);
+	}
+	unreleased = quorum_unreleased(q, &until);
+	released = q->policy.nodes - unreleased >= policy_quorum(&q->policy);
+	/* A lock that others will still find on a majority is worth a warning; a trace is not. */
+	if (unreleased > 0)
+		out_say(q->proved && !released ? OUT_NORMAL : OUT_DECISIONS, "%s",
+			report_unreleased(
+				text, q, &l->settings->nodes, l->settings->key, clock_now()));
+	if (released && q->leave_for > 0)
+		out_say(OUT_DECISIONS, "left '%s' taken for another %s", l->key,
+			duration_format(left, q->leave_for));
+	else if (released && !q->policy.only_looks)
+		out_say(OUT_DECISIONS, "released '%s'", l->key);
+	session_close(&l->session);
+}
+
+int lock_refuse_duplicate(struct lock *l)
+{
+	lock_release(l, 0);
+	return print_duplicate(&l->session.quorum, &l->settings->nodes);
+}
+
+int lock_refused(struct lock *l)
+{
+	const struct quorum *q = &l->session.quorum;
+	const struct settings *s = l->settings;
+	char text[REPORT_MAX];
+
+	if (q->refusal == REFUSAL_DUPLICATE)
+		return lock_refuse_duplicate(l);
+	/* Words come last: the answers that were not needed to decide may still be in by then. */
+	lock_release(l, 0);
+	report_refusal(text, q, &s->nodes, s->key);
+	if (q->refusal == REFUSAL_BUSY) {
+		out_say(OUT_NORMAL, "%s", text);
+		return (int)s->conflict_exit_code;
+	}
+	out_say(OUT_ERRORS, "%s", text);
+	if (s->nodes.count == 1 && strcmp(s->nodes.node[0].label, DEFAULT_NODES) == 0)
+		out_hint(OUT_ERRORS, "name your Redis servers with --nodes or REDLOCK_NODES");
+	return STATUS_NO_QUORUM;
+}
+
+/* Waiting for oneself has no end. */
+int lock_refuse_nested(struct lock *l)
+{
+	lock_release(l, 0);
+	out_say(OUT_NORMAL, "'%s' is held by a run that this one is part of", l->key);
+	out_hint(OUT_NORMAL, "--reentrant runs the command under that lock");
+	return (int)l->settings->conflict_exit_code;
+}
+
+static const char *refusal_words(enum refusal refusal)
+{
+	switch (refusal) {
+	case REFUSAL_NONE:
+		break;
+	case REFUSAL_BUSY:
+		return "busy";
+	case REFUSAL_NO_QUORUM:
+		return "no-quorum";
+	case REFUSAL_DUPLICATE:
+		return "duplicate-node";
+	case REFUSAL_SLOW:
+		return "too-slow";
+	}
+	return "failed";
+}
+
+int lock_print_refusal(struct lock *l)
+{
+	const struct quorum *q = &l->session.quorum;
+	struct answer holder;
+	const char *token;
+	struct json j;
+	int status, nodes;
+	bool is_duplicate = q->duplicate[0] >= 0;
+
+	/* The answers are the same afterwards, or newer. */
+	holder = quorum_holder(q, &nodes);
+	if (is_duplicate)
+		status = lock_refuse_duplicate(l);
+	else if (lock_is_nested(l, &token))
+		status = lock_refuse_nested(l);
+	else
+		status = lock_refused(l);
+	if (l->settings->format != FORMAT_JSON)
+		return status;
+	print_begin(&j, l->settings);
+	print_outcome(&j, is_duplicate ? "duplicate-node" : refusal_words(q->refusal), status);
+	json_ms(&j, "waited_ms", clock_now() - l->began);
+	if (nodes > 0 && !holder.is_reserved)
+		print_holder(&j, "holder", &holder);
+	print_nodes(&j, q, &l->settings->nodes, NULL);
+	print_end(&j);
+	return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;
+}
+
+void lock_print(const struct lock *l, long keeper)
+{
+	const struct quorum *q = &l->session.quorum;
+	const struct settings *s = l->settings;
+	char id[TOKEN_ID_LEN + 1], pid[24];
+	struct json j;
+
+	snprintf(id, sizeof(id), "%.*s", TOKEN_ID_LEN, l->session.token);
+	snprintf(pid, sizeof(pid), "%ld", keeper);
+	switch ((enum format)s->format) {
+	case FORMAT_PLAIN:
+		print_line("%s%s%s", id, keeper ? " " : "", keeper ? pid : "");
+		break;
+	case FORMAT_ENV:
+		print_env("REDLOCK_KEY", s->key);
+		print_env("REDLOCK_TOKEN", id);
+		if (keeper)
+			print_env("REDLOCK_KEEPER", pid);
+		break;
+	case FORMAT_JSON:
+		print_begin(&j, s);
+		print_outcome(&j, "acquired", STATUS_OK);
+		json_text(&j, "token", id);
+		if (keeper)
+			json_number(&j, "keeper", keeper);
+		json_ms(&j, "waited_ms", clock_now() - l->began);
+		json_ms(&j, "ttl_ms", s->ttl);
+		json_ms(&j, "valid_ms", q->valid_until - clock_now());
+		print_nodes(&j, q, &s->nodes, NULL);
+		print_end(&j);
+		break;
+	}
+}

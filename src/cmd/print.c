@@ -1,0 +1,143 @@
+#include "cmd/print.h"
+
+#include "base/out.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "base/token.h"
+#include "core/option.h"
+#include "core/report.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void print_line(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	putchar('\n');
+}
+
+void print_env(const char *name, const char *value)
+{
+	size_t size = 4 * strlen(value) + 3;
+	char *quoted = malloc(size);
+
+	if (quoted && text_quote(quoted, size, value))
+		printf("export %s=%s\n", name, quoted);
+	else
+		out_say(OUT_ERRORS, "out of memory");
+	free(quoted);
+}
+
+void print_begin(struct json *j, const struct settings *s)
+{
+	*j = (struct json){0};
+	json_open(j, NULL, '{');
+	json_number(j, "schema", PRINT_SCHEMA);
+	json_text(j, "command", option_command_name(s->command));
+	if (s->key)
+		json_text(j, "key", s->key);
+}
+
+void print_outcome(struct json *j, const char *outcome, int status)
+{
+	json_text(j, "outcome", outcome);
+	json_number(j, "status", status);
+}
+
+void print_holder(struct json *j, const char *name, const struct answer *holder)
+{
+	bool is_ours = token_is_ours(holder->text, holder->text_len);
+	char when[TIME_TEXT_MAX];
+	size_t owner = 0;
+	int64_t since = is_ours ? token_since(holder->text, holder->text_len, &owner) : 0;
+
+	json_open(j, name, '{');
+	json_text(j, "format", is_ours ? "redlock" : report_format(holder));
+	json_bytes(j, is_ours ? "owner" : "value", holder->text + owner, holder->text_len - owner);
+	if (since)
+		json_text(j, "since", time_format(when, since));
+	json_ms(j, "left_ms", holder->pttl);
+	json_close(j, '}');
+}
+
+static const char *vote_words(const struct member *m)
+{
+	switch (m->vote) {
+	case VOTE_YES:
+		return "yes";
+	case VOTE_GONE:
+		return "free";
+	case VOTE_FOREIGN:
+		return m->answer.is_reserved ? "reserved" : "held";
+	case VOTE_NONE:
+	case VOTE_ABSENT:
+		break;
+	}
+	return "absent";
+}
+
+void print_nodes(
+	struct json *j, const struct quorum *q, const struct node_list *nodes, const usec took[])
+{
+	json_open(j, "nodes", '[');
+	for (int i = 0; i < nodes->count; i++) {
+		const struct member *m = &q->member[i];
+
+		json_open(j, NULL, '{');
+		json_text(j, "node", nodes->node[i].label);
+		json_text(j, "answer", vote_words(m));
+		if (m->vote == VOTE_ABSENT || m->vote == VOTE_NONE) {
+			json_text(j, "why", reason_words(m->answer.reason));
+			if (m->answer.text_len)
+				json_bytes(j, "detail", m->answer.text, m->answer.text_len);
+		}
+		if (m->vote == VOTE_FOREIGN && !m->answer.is_reserved)
+			print_holder(j, "holder", &m->answer);
+		if (took)
+			json_ms(j, "took_ms", took[i]);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+int print_duplicate(const struct quorum *q, const struct node_list *nodes)
+{
+	char text[REPORT_MAX];
+
+	if (q->duplicate[0] < 0)
+		return STATUS_OK;
+	out_say(OUT_ERRORS, "%s", report_duplicate(text, q, nodes));
+	out_hint(OUT_ERRORS, "every node must be a server of its own");
+	return STATUS_CONFIG;
+}
+
+void print_end(struct json *j)
+{
+	json_close(j, '}');
+	if (j->failed)
+		out_say(OUT_ERRORS, "out of memory");
+	else
+		puts(j->text);
+	free(j->text);
+}
+
+void print_clear(void)
+{
+	printf("\033[H\033[2J");
+}
+
+/* A full disk or a closed stdout is a failure like any other. */
+int print_finish(void)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return STATUS_OK;
+	out_say(OUT_ERRORS, "cannot write to stdout: %s", strerror(errno));
+	return STATUS_INTERNAL;
+}

@@ -1,0 +1,46 @@
+/*
+ * print: results on stdout, the same way for every command. A JSON document has "schema": a name or
+ * a meaning that changes raises it; new names do not.
+ */
+#ifndef CMD_PRINT_H
+#define CMD_PRINT_H
+
+#include "base/json.h"
+#include "core/quorum.h"
+#include "core/settings.h"
+
+#define PRINT_SCHEMA 1
+
+/* One line. */
+void print_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* name=value, exported, quoted for eval whatever the value holds. */
+void print_env(const char *name, const char *value);
+
+/* Opens the document with what all of them have. */
+void print_begin(struct json *j, const struct settings *s);
+
+/* "outcome" and "status". */
+void print_outcome(struct json *j, const char *outcome, int status);
+
+/* Of a key's value: which program's it is, the owner's words, since when, and how long it has left.
+ */
+void print_holder(struct json *j, const char *name, const struct answer *holder);
+
+/* Each node's answer; took: how long each took, or NULL. */
+void print_nodes(
+	struct json *j, const struct quorum *q, const struct node_list *nodes, const usec took[]);
+
+/* STATUS_OK, unless two of the nodes are one server: then it is said, and STATUS_CONFIG. */
+int print_duplicate(const struct quorum *q, const struct node_list *nodes);
+
+/* Closes the document and prints it. */
+void print_end(struct json *j);
+
+/* On a terminal: what comes next stands at its top. */
+void print_clear(void);
+
+/* Whether all of it could be written: STATUS_OK, or it was said why not. */
+int print_finish(void);
+
+#endif

@@ -1,0 +1,197 @@
+/*
+ * redlock extend, release, check: three questions about the lock of a token, for scripts whose
+ * steps are processes of their own. Each asks every node once and says which of these is true: it
+ * is held, it has expired, it is somebody else's by now, or too few nodes answered to tell.
+ */
+#include "base/out.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "cmd/cmd.h"
+#include "cmd/print.h"
+#include "core/report.h"
+#include "io/survey.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Reads the first line of a file, "-" for stdin. */
+static int read_token(char token[TOKEN_MAX + 2], const char *file, struct err *e)
+{
+	int fd = strcmp(file, "-") == 0 ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC);
+	ssize_t n = 0;
+	size_t len = 0;
+
+	while (fd >= 0 && len <= TOKEN_MAX && (n = read(fd, token + len, TOKEN_MAX + 1 - len)) > 0)
+		len += (size_t)n;
+	if (fd < 0 || n < 0)
+		err_set(e, ERR_CONFIG, "cannot read --token-file '%.200s': %s", file,
+			strerror(errno));
+	if (fd > STDIN_FILENO)
+		close(fd);
+	if (fd < 0 || n < 0)
+		return -1;
+	token[len] = '\0';
+	token[strcspn(token, "\r\n")] = '\0';
+	if (!*token)
+		return err_set(e, ERR_CONFIG, "--token-file '%.200s' has no token", file);
+	return 0;
+}
+
+static struct wish question(const struct settings *s, const char *token)
+{
+	struct wish wish = {.key = s->key, .token = token, .turn = "", .time = s->ttl};
+
+	switch (s->command) {
+	case COMMAND_EXTEND:
+		wish.op = OP_EXTEND;
+		break;
+	case COMMAND_RELEASE:
+		wish.op = OP_HAND_OVER;
+		wish.time = s->node_timeout;
+		break;
+	default:
+		wish.op = OP_LOOK;
+		break;
+	}
+	wish.turn_time = s->node_timeout;
+	return wish;
+}
+
+/* What was done, in the words of the command. */
+static const char *done_words(enum command command)
+{
+	return command == COMMAND_EXTEND    ? "extended"
+	       : command == COMMAND_RELEASE ? "released"
+					    : "held";
+}
+
+static const char *outcome_words(const struct settings *s, enum holding holding, bool is_short)
+{
+	switch (holding) {
+	case HOLDING_YES:
+		return is_short ? "too-short" : done_words(s->command);
+	case HOLDING_EXPIRED:
+		return "expired";
+	case HOLDING_FOREIGN:
+		return "foreign";
+	case HOLDING_UNKNOWN:
+		break;
+	}
+	return "unknown";
+}
+
+static void tell_answers(const struct survey *s, const struct settings *settings, enum op op)
+{
+	char text[REPORT_MAX];
+
+	for (int i = 0; i < settings->nodes.count; i++)
+		out_say(OUT_ANSWERS, "%s",
+			report_answer(text, &settings->nodes.node[i], op,
+				&s->quorum.member[i].answer, s->took[i]));
+}
+
+/* Where the release did not get through, the key ends with its TTL. */
+static void tell_unreleased(const struct survey *sv, const struct settings *s)
+{
+	const struct quorum *q = &sv->quorum;
+	char left[DURATION_TEXT_MAX];
+	usec longest = 0;
+
+	for (int i = 0; i < s->nodes.count; i++)
+		if (q->member[i].vote == VOTE_YES)
+			longest = usec_max(longest, q->member[i].answer.pttl);
+	if (longest > 0)
+		out_hint(OUT_ERRORS, "it frees itself within %s",
+			duration_format(
+				left, longest + policy_drift(longest, (int)s->drift_permille)));
+	else
+		out_hint(OUT_ERRORS, "it frees itself when its TTL is over");
+}
+
+static usec validity(const struct survey *sv, const struct settings *s)
+{
+	const struct quorum *q = &sv->quorum;
+
+	if (s->command == COMMAND_RELEASE || quorum_holding(q) != HOLDING_YES)
+		return 0;
+	if (s->command == COMMAND_CHECK)
+		return quorum_time_left(q, (int)s->drift_permille, clock_now());
+	return usec_max(0, q->round_at + s->ttl - q->policy.drift - clock_now());
+}
+
+/* Says what is true, and returns the status. */
+static int conclude(const struct survey *sv, const struct settings *s, enum op op)
+{
+	const struct quorum *q = &sv->quorum;
+	enum holding holding = quorum_holding(q);
+	usec valid = validity(sv, s);
+	bool is_short = s->command == COMMAND_CHECK && holding == HOLDING_YES &&
+			(valid == 0 || valid < s->min_validity);
+	int status = holding == HOLDING_UNKNOWN            ? STATUS_NO_QUORUM
+		     : holding == HOLDING_YES && !is_short ? STATUS_OK
+							   : STATUS_LOST;
+	char text[REPORT_MAX], left[DURATION_TEXT_MAX], key[120];
+	struct json j;
+
+	tell_answers(sv, s, op);
+	text_escape(key, sizeof(key), s->key, strlen(s->key));
+	if (is_short)
+		out_say(OUT_NORMAL, "'%s' is held by this token, but only for %s", key,
+			duration_format(left, valid));
+	else if (status == STATUS_OK)
+		out_say(OUT_DECISIONS, "%s '%s' on %d of %d nodes", done_words(s->command), key,
+			quorum_count(q, VOTE_YES), s->nodes.count);
+	else
+		out_say(holding == HOLDING_UNKNOWN ? OUT_ERRORS : OUT_NORMAL, "%s",
+			report_holding(text, q, &s->nodes, s->key));
+	if (holding == HOLDING_UNKNOWN && s->command == COMMAND_RELEASE)
+		tell_unreleased(sv, s);
+	if (s->format != FORMAT_JSON) {
+		if (s->command == COMMAND_CHECK && holding == HOLDING_YES)
+			print_line("%s", duration_format(left, valid));
+	} else {
+		print_begin(&j, s);
+		print_outcome(&j, outcome_words(s, holding, is_short), status);
+		if (s->command != COMMAND_RELEASE)
+			json_ms(&j, "valid_ms", valid);
+		print_nodes(&j, q, &s->nodes, sv->took);
+		print_end(&j);
+	}
+	return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;
+}
+
+int cmd_token(struct settings *s)
+{
+	static struct survey sv;
+	const struct policy policy = settings_policy(s);
+	char token[TOKEN_MAX + 2];
+	struct wish wish;
+	struct err e;
+	int status;
+
+	if (s->token_file && read_token(token, s->token_file, &e) < 0) {
+		out_err(&e);
+		return status_of(e.kind);
+	}
+	if (s->token_file)
+		s->token = token;
+	if (strlen(s->token) > ANSWER_TEXT_MAX - 1) {
+		out_say(OUT_ERRORS, "the token has %zu bytes; at most %d are allowed",
+			strlen(s->token), ANSWER_TEXT_MAX - 1);
+		return STATUS_USAGE;
+	}
+	if (survey_open(&sv, &policy, &s->nodes, &e) < 0) {
+		out_err(&e);
+		return status_of(e.kind);
+	}
+	wish = question(s, s->token);
+	survey_ask_all(&sv, &wish, s->token, SURVEY_MOST);
+	status = print_duplicate(&sv.quorum, &s->nodes);
+	if (status == STATUS_OK)
+		status = conclude(&sv, s, wish.op);
+	survey_close(&sv);
+	return status;
+}

@@ -1,6 +1,300 @@
+/*
+ * redlock hold: take the lock and keep it in the background, for a shell or for the rest of a CI
+ * job.
+ *
+ * The lock is taken in the foreground, where words and signals go as with run. Then a child, the
+ * keeper, goes on with the session, and we leave. The keeper has one thread: it extends the lock
+ * and waits for whatever ends it all: TERM, the end of the process that it follows, --max-run, or
+ * the loss of the lock.
+ */
+#include "base/out.h"
+#include "base/status.h"
+#include "base/text.h"
 #include "cmd/cmd.h"
+#include "cmd/lock.h"
+#include "cmd/print.h"
+#include "core/leash.h"
+#include "core/report.h"
+#include "io/alarm.h"
+#include "io/background.h"
+#include "io/follow.h"
+#include "io/registry.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+struct hold {
+	struct lock lock;
+	struct follow follow;
+	struct leash leash;
+	bool is_over; /* nothing is left to be kept */
+	bool was_lost;
+};
+
+/* Signals and the end of the process that is followed end a turn. What a signal wakes is the
+ * process that called this, not one that was forked later. */
+static int watch_both(struct hold *h, struct err *e)
+{
+	int fds[] = {h->lock.signals.fd, h->follow.fd};
+	int watch = epoll_create1(EPOLL_CLOEXEC);
+
+	for (int i = 0; i < 2; i++) {
+		struct epoll_event event = {.events = EPOLLIN};
+
+		if (fds[i] >= 0 && epoll_ctl(watch, EPOLL_CTL_ADD, fds[i], &event) < 0)
+			return err_set(e, ERR_SYSTEM, "cannot wait: %s", strerror(errno));
+	}
+	h->lock.wake_fd = watch;
+	return 0;
+}
+
+/* ---- the keeper ---- */
+
+static void tell_loss(struct hold *h)
+{
+	const struct quorum *q = &h->lock.session.quorum;
+	char text[REPORT_MAX];
+
+	if (h->was_lost)
+		return;
+	h->was_lost = true;
+	out_say(OUT_ERRORS, "%s",
+		report_loss(text, q, &h->lock.settings->nodes, h->lock.settings->key));
+}
+
+static void take_signals(struct hold *h)
+{
+	struct caught caught;
+
+	while (signals_next(&h->lock.signals, &caught)) {
+		if (caught.number != SIGTERM && caught.number != SIGINT)
+			continue; /* a hangup is none of ours */
+		out_say(OUT_DECISIONS, "'%s': asked to release it", h->lock.key);
+		h->is_over = true;
+	}
+}
+
+/* What is due for the process that is followed. */
+static usec step_leash(struct hold *h, usec now)
+{
+	const struct settings *s = h->lock.settings;
+	usec wake_at;
+
+	switch (leash_step(&h->leash, now, &wake_at)) {
+	case LEASH_WAIT:
+		break;
+	case LEASH_TERM:
+		if (h->leash.cause == CAUSE_MAX_RUN)
+			out_say(OUT_NORMAL, "'%s' was held for --max-run", h->lock.key);
+		follow_signal(&h->follow, leash_signal(&h->leash));
+		h->is_over = h->follow.pid == 0;
+		break;
+	case LEASH_KILL:
+		follow_signal(&h->follow, SIGKILL);
+		h->is_over = h->follow.pid == 0;
+		break;
+	}
+	/* Without the lock, nobody is waited for who may run on. */
+	if (h->was_lost && (h->follow.pid == 0 || s->on_lost == 0))
+		h->is_over = true;
+	return wake_at;
+}
+
+static void keep(struct hold *h)
+{
+	struct session *s = &h->lock.session;
+	const struct quorum *q = &s->quorum;
+	int extensions = 0;
+
+	while (!h->is_over) {
+		usec wake_at = step_leash(h, clock_now());
+
+		if (h->is_over)
+			break;
+		session_turn(s, wake_at, h->lock.wake_fd);
+		lock_tell_answer(&h->lock);
+		if (q->extensions > extensions) {
+			extensions = q->extensions;
+			h->leash.valid_until = q->valid_until;
+			out_say(OUT_DECISIONS, "extended '%s'", h->lock.key);
+		}
+		if (q->state != QUORUM_HELD && !h->was_lost) {
+			tell_loss(h);
+			leash_lose(&h->leash, clock_now());
+		}
+		take_signals(h);
+		if (follow_is_over(&h->follow)) {
+			out_say(OUT_DECISIONS, "'%s': process %d has ended", h->lock.key,
+				(int)h->follow.pid);
+			h->is_over = true;
+		}
+	}
+}
+
+static void enter(const struct hold *h)
+{
+	struct entry entry = {
+		.keeper = getpid(),
+		.follow = h->follow.pid,
+		.since = clock_wall() / USEC_SEC,
+	};
+	struct err e;
+
+	snprintf(entry.id, sizeof(entry.id), "%.*s", TOKEN_ID_LEN, h->lock.session.token);
+	snprintf(entry.key, sizeof(entry.key), "%s", h->lock.settings->key);
+	if (registry_add(&entry, &e) < 0) {
+		out_err(&e);
+		out_say(OUT_NORMAL, "'%s' is held, but not listed", h->lock.key);
+	}
+}
+
+/* The child's life. */
+static int be_keeper(struct hold *h)
+{
+	const struct leash_policy policy = settings_leash(h->lock.settings);
+	struct alarm_turn before;
+	struct err e;
+
+	if (watch_both(h, &e) < 0) {
+		out_err(&e);
+		return STATUS_INTERNAL;
+	}
+	enter(h);
+	background_ready();
+	alarm_go_first(&before);
+	leash_init(&h->leash, &policy, clock_now(), h->lock.session.quorum.valid_until);
+	keep(h);
+	lock_release(&h->lock, 0);
+	registry_remove();
+	follow_close(&h->follow);
+	return h->was_lost ? STATUS_LOST : STATUS_OK;
+}
+
+/* ---- before that ---- */
+
+/* Returns the number of a signal that ended the wait, else 0. */
+static int take(struct hold *h)
+{
+	int number = 0;
+
+	lock_start(&h->lock);
+	while (number == 0 && lock_is_open(&h->lock) && !follow_is_over(&h->follow))
+		number = lock_turn(&h->lock);
+	out_unshow();
+	return number;
+}
+
+static int follow_is_gone(struct hold *h)
+{
+	lock_release(&h->lock, 0);
+	out_say(OUT_ERRORS, "process %d, for which '%s' was to be held, has ended",
+		(int)h->follow.pid, h->lock.key);
+	return STATUS_LOST;
+}
+
+/* The lock is held: from here on it is the keeper's. */
+static int hand_to_keeper(struct hold *h)
+{
+	struct follow keeper = {.fd = -1};
+	struct err e;
+	bool ready = false;
+	pid_t pid;
+	int status;
+
+	if (background_start(&pid, &ready, &e) < 0) {
+		lock_release(&h->lock, 0);
+		out_err(&e);
+		return status_of(e.kind);
+	}
+	if (pid == 0)
+		return be_keeper(h);
+	if (!ready) {
+		out_say(OUT_ERRORS, "the process that was to keep '%s' has ended", h->lock.key);
+		lock_release(&h->lock, 0);
+		return STATUS_INTERNAL;
+	}
+	lock_print(&h->lock, (long)pid);
+	status = print_finish();
+	/* Nobody would know the token. */
+	if (status != STATUS_OK && follow_open(&keeper, pid, false, &e) == 0) {
+		follow_signal(&keeper, SIGTERM);
+		follow_close(&keeper);
+	}
+	return status;
+}
+
+static int list(const struct settings *s)
+{
+	struct registry registry;
+	struct entry entry;
+	struct json j;
+
+	if (s->format == FORMAT_JSON) {
+		print_begin(&j, s);
+		json_open(&j, "holds", '[');
+	}
+	registry_open(&registry);
+	while (registry_next(&registry, &entry)) {
+		char key[sizeof(entry.key) * 4], when[TIME_TEXT_MAX], following[48] = "";
+
+		time_format(when, entry.since);
+		if (s->format == FORMAT_JSON) {
+			json_open(&j, NULL, '{');
+			json_text(&j, "key", entry.key);
+			json_text(&j, "token", entry.id);
+			json_number(&j, "keeper", entry.keeper);
+			if (entry.follow)
+				json_number(&j, "follow", entry.follow);
+			json_text(&j, "since", when);
+			json_close(&j, '}');
+			continue;
+		}
+		if (entry.follow)
+			snprintf(following, sizeof(following), ", following %d", (int)entry.follow);
+		print_line("'%s' since %s by process %d%s",
+			text_escape(key, sizeof(key), entry.key, strlen(entry.key)), when,
+			(int)entry.keeper, following);
+	}
+	registry_close(&registry);
+	if (s->format == FORMAT_JSON) {
+		json_close(&j, ']');
+		print_end(&j);
+	}
+	return print_finish();
+}
+
 int cmd_hold(struct settings *s)
 {
-	(void)s;
-	return 125;
+	static struct hold h;
+	const struct quorum *q = &h.lock.session.quorum;
+	char *words[] = {"redlock", "hold", NULL};
+	struct err e;
+	int number;
+
+	if (s->list)
+		return list(s);
+	/* Whoever looks for the holder finds whom the lock is for. */
+	if (follow_open(&h.follow, (pid_t)s->follow, s->on_lost != 0, &e) < 0 ||
+		lock_open(&h.lock, s, s->follow ? s->follow : (long)getppid(), words, &e) < 0 ||
+		watch_both(&h, &e) < 0) {
+		out_err(&e);
+		return status_of(e.kind);
+	}
+	out_never_block();
+	number = take(&h);
+	if (number > 0) {
+		h.lock.signalled = true;
+		lock_release(&h.lock, 0);
+		signals_die(number);
+	}
+	if (follow_is_over(&h.follow))
+		return follow_is_gone(&h);
+	if (q->state == QUORUM_HELD)
+		lock_take_in_answers(&h.lock);
+	if (q->state != QUORUM_HELD || q->duplicate[0] >= 0)
+		return lock_print_refusal(&h.lock);
+	return hand_to_keeper(&h);
 }

@@ -53,10 +53,11 @@ int lock_open(
 		snprintf(owner, sizeof(owner), "%s", s->owner);
 	else
 		default_owner(owner, pid, words);
-	return signals_open(&l->signals, e) < 0 ||
-			       session_open(&l->session, &policy, &s->nodes, s->key, owner, e) < 0
-		       ? -1
-		       : 0;
+	if (signals_open(&l->signals, e) < 0 ||
+		session_open(&l->session, &policy, &s->nodes, s->key, owner, e) < 0)
+		return -1;
+	l->wake_fd = l->signals.fd;
+	return 0;
 }
 
 void lock_tell_answer(const struct lock *l)
@@ -122,7 +123,7 @@ int lock_turn(struct lock *l)
 	char text[REPORT_MAX];
 	/* Words are due only between attempts. */
 	bool signalled =
-		session_turn(&l->session, quorum_is_pausing(q) ? l->say_at : NEVER, l->signals.fd);
+		session_turn(&l->session, quorum_is_pausing(q) ? l->say_at : NEVER, l->wake_fd);
 
 	lock_tell_answer(l);
 	if (signalled && signals_next(&l->signals, &caught) && caught.is_fatal)

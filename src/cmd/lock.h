@@ -17,6 +17,7 @@ struct lock {
 	struct signals signals;
 	usec began;
 	bool signalled; /* a signal that ends us has come and was acted on */
+	int wake_fd; /* what ends a turn early: signals, unless set otherwise after lock_open() */
 
 	/* While it is waited for. */
 	usec say_at, words_apart;

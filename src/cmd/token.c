@@ -9,13 +9,19 @@
 #include "cmd/cmd.h"
 #include "cmd/print.h"
 #include "core/report.h"
+#include "io/follow.h"
+#include "io/registry.h"
 #include "io/survey.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+/* What a keeper may take to release, on a busy machine. */
+#define KEEPER_TIME (5 * USEC_SEC)
 
 /* Reads the first line of a file, "-" for stdin. */
 static int read_token(char token[TOKEN_MAX + 2], const char *file, struct err *e)
@@ -122,8 +128,8 @@ static usec validity(const struct survey *sv, const struct settings *s)
 	return usec_max(0, q->round_at + s->ttl - q->policy.drift - clock_now());
 }
 
-/* Says what is true, and returns the status. */
-static int conclude(const struct survey *sv, const struct settings *s, enum op op)
+/* Says what is true, and returns the status. was_kept: until a moment ago by a keeper of ours. */
+static int conclude(const struct survey *sv, const struct settings *s, enum op op, bool was_kept)
 {
 	const struct quorum *q = &sv->quorum;
 	enum holding holding = quorum_holding(q);
@@ -136,14 +142,15 @@ static int conclude(const struct survey *sv, const struct settings *s, enum op o
 	char text[REPORT_MAX], left[DURATION_TEXT_MAX], key[120];
 	struct json j;
 
+	if (was_kept && holding != HOLDING_UNKNOWN)
+		holding = HOLDING_YES, status = STATUS_OK;
 	tell_answers(sv, s, op);
 	text_escape(key, sizeof(key), s->key, strlen(s->key));
 	if (is_short)
 		out_say(OUT_NORMAL, "'%s' is held by this token, but only for %s", key,
 			duration_format(left, valid));
 	else if (status == STATUS_OK)
-		out_say(OUT_DECISIONS, "%s '%s' on %d of %d nodes", done_words(s->command), key,
-			quorum_count(q, VOTE_YES), s->nodes.count);
+		out_say(OUT_DECISIONS, "%s '%s'", done_words(s->command), key);
 	else
 		out_say(holding == HOLDING_UNKNOWN ? OUT_ERRORS : OUT_NORMAL, "%s",
 			report_holding(text, q, &s->nodes, s->key));
@@ -163,11 +170,53 @@ static int conclude(const struct survey *sv, const struct settings *s, enum op o
 	return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;
 }
 
+/*
+ * A lock that `hold` keeps here is released by its keeper: it would take the release by somebody
+ * else for a loss. Returns a status, or -1 when there is none to ask, and 0 when it has done so;
+ * s->token is then the lock's.
+ */
+static int ask_keeper(struct settings *s)
+{
+	static struct entry entry;
+	struct follow keeper;
+	char key[120];
+	struct err e;
+	int count = registry_find(s->key, s->token, &entry);
+
+	text_escape(key, sizeof(key), s->key, strlen(s->key));
+	if (count == 0 && s->token)
+		return -1;
+	if (count != 1) {
+		out_say(OUT_ERRORS,
+			count ? "several holds keep '%s' here: which one?"
+			      : "no token, and no hold of this user keeps '%s' here",
+			key);
+		out_hint(OUT_ERRORS, "name it with --token, --token-file or REDLOCK_TOKEN; "
+				     "'redlock hold --list' shows what is held here");
+		return STATUS_USAGE;
+	}
+	s->token = entry.id;
+	if (follow_open(&keeper, entry.keeper, false, &e) < 0)
+		return STATUS_OK; /* gone by itself */
+	/* Still the process that the entry is about? */
+	if (registry_find(s->key, entry.id, &entry) == 1)
+		follow_signal(&keeper, SIGTERM);
+	if (!follow_wait(&keeper, KEEPER_TIME + 3 * s->node_timeout)) {
+		out_say(OUT_ERRORS, "process %d, which keeps '%s', does not end", (int)entry.keeper,
+			key);
+		follow_close(&keeper);
+		return STATUS_INTERNAL;
+	}
+	follow_close(&keeper);
+	return STATUS_OK;
+}
+
 int cmd_token(struct settings *s)
 {
 	static struct survey sv;
 	const struct policy policy = settings_policy(s);
 	char token[TOKEN_MAX + 2];
+	bool was_kept = false;
 	struct wish wish;
 	struct err e;
 	int status;
@@ -178,6 +227,12 @@ int cmd_token(struct settings *s)
 	}
 	if (s->token_file)
 		s->token = token;
+	if (s->command == COMMAND_RELEASE) {
+		status = ask_keeper(s);
+		if (status > 0)
+			return status;
+		was_kept = status == STATUS_OK;
+	}
 	if (strlen(s->token) > ANSWER_TEXT_MAX - 1) {
 		out_say(OUT_ERRORS, "the token has %zu bytes; at most %d are allowed",
 			strlen(s->token), ANSWER_TEXT_MAX - 1);
@@ -191,7 +246,7 @@ int cmd_token(struct settings *s)
 	survey_ask_all(&sv, &wish, s->token, SURVEY_MOST);
 	status = print_duplicate(&sv.quorum, &s->nodes);
 	if (status == STATUS_OK)
-		status = conclude(&sv, s, wish.op);
+		status = conclude(&sv, s, wish.op, was_kept);
 	survey_close(&sv);
 	return status;
 }

@@ -287,6 +287,18 @@ TEST(options_go_before_the_keys)
 	CHECK_INT(read_line("a|-v", "")->rc, 0);
 }
 
+TEST(option_token_goes_with_its_key)
+{
+	command = COMMAND_RELEASE;
+	CHECK_TEXT(read_line("", "REDLOCK_KEY=a|REDLOCK_TOKEN=t")->s.key, "a");
+	CHECK_TEXT(read_line("", "REDLOCK_KEY=a|REDLOCK_TOKEN=t")->s.token, "t");
+	CHECK_TEXT(read_line("-k|a", "REDLOCK_KEY=a|REDLOCK_TOKEN=t")->s.token, "t");
+	CHECK_TEXT(read_line("-k|b", "REDLOCK_TOKEN=t")->s.token, "t");
+	CHECK(!read_line("-k|b", "REDLOCK_KEY=a|REDLOCK_TOKEN=t")->s.token);
+	CHECK_TEXT(read_line("-k|b|--token|u", "REDLOCK_KEY=a|REDLOCK_TOKEN=t")->s.token, "u");
+	command = COMMAND_RUN;
+}
+
 TEST(every_option_of_other_commands_is_refused)
 {
 	for (int i = 0; i < option_rows_count; i++)

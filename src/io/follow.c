@@ -1,0 +1,60 @@
+#include "io/follow.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int follow_open(struct follow *f, pid_t pid, bool may_signal, struct err *e)
+{
+	*f = (struct follow){.pid = pid, .fd = -1};
+	if (pid == 0)
+		return 0;
+	/* Without the C library's name for it, which older ones do not have. */
+	f->fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (f->fd < 0 && errno == ESRCH)
+		return err_set(e, ERR_USAGE, "there is no process %d", (int)pid);
+	if (f->fd < 0)
+		return err_set(
+			e, ERR_SYSTEM, "cannot follow process %d: %s", (int)pid, strerror(errno));
+	if (may_signal && syscall(SYS_pidfd_send_signal, f->fd, 0, NULL, 0) < 0 && errno == EPERM) {
+		follow_close(f);
+		err_set(e, ERR_USAGE, "this user may not send signals to process %d", (int)pid);
+		return err_hint(e, "--on-lost warn leaves it alone when the lock is lost");
+	}
+	return 0;
+}
+
+bool follow_wait(const struct follow *f, usec most)
+{
+	struct pollfd fd = {.fd = f->fd, .events = POLLIN};
+	usec until = usec_add(clock_now(), most);
+	int n;
+
+	do {
+		struct timespec left = clock_timespec(usec_max(until - clock_now(), 0));
+
+		n = ppoll(&fd, 1, most == NEVER ? NULL : &left, NULL);
+	} while (n < 0 && errno == EINTR);
+	return n > 0;
+}
+
+bool follow_is_over(const struct follow *f)
+{
+	return f->fd >= 0 && follow_wait(f, 0);
+}
+
+void follow_signal(const struct follow *f, int number)
+{
+	if (f->fd >= 0)
+		(void)syscall(SYS_pidfd_send_signal, f->fd, number, NULL, 0);
+}
+
+void follow_close(struct follow *f)
+{
+	if (f->fd >= 0)
+		close(f->fd);
+	f->fd = -1;
+}

@@ -1,0 +1,42 @@
+/*
+ * registry: the locks that this user's `hold`s keep on this machine, one small file each, in
+ * $XDG_RUNTIME_DIR/redlock or /tmp/redlock-UID. The keeper has its file locked (flock) for as long
+ * as it lives, so that a file without a keeper is told from one with, and removed.
+ */
+#ifndef IO_REGISTRY_H
+#define IO_REGISTRY_H
+
+#include "base/err.h"
+#include "base/token.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct entry {
+	pid_t keeper, follow; /* follow: 0: nobody */
+	int64_t since; /* seconds since 1970 */
+	char id[TOKEN_ID_LEN + 1];
+	char key[4097];
+};
+
+/* Of the calling process; the file is gone when registry_remove() is called, or its keeper dead.
+ * Returns -1 with *e (ERR_SYSTEM). */
+int registry_add(const struct entry *entry, struct err *e);
+void registry_remove(void);
+
+struct registry {
+	void *list; /* DIR */
+	char folder[200];
+};
+
+/* Walks through the entries whose keepers live. An empty one if there is no such folder. */
+void registry_open(struct registry *r);
+bool registry_next(struct registry *r, struct entry *entry);
+void registry_close(struct registry *r);
+
+/* The entry with that key, and that id unless it is NULL. How many there are; *entry is the last.
+ */
+int registry_find(const char *key, const char *id, struct entry *entry);
+
+#endif

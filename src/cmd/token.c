@@ -89,14 +89,17 @@ static const char *outcome_words(const struct settings *s, enum holding holding,
 	return "unknown";
 }
 
-static void tell_answers(const struct survey *s, const struct settings *settings, enum op op)
+/* wish: who was asked; NULL: all. */
+static void tell_answers(const struct survey *s, const struct settings *settings,
+	const struct wish wish[], enum op op)
 {
 	char text[REPORT_MAX];
 
 	for (int i = 0; i < settings->nodes.count; i++)
-		out_say(OUT_ANSWERS, "%s",
-			report_answer(text, &settings->nodes.node[i], op,
-				&s->quorum.member[i].answer, s->took[i]));
+		if (!wish || wish[i].op != OPS)
+			out_say(OUT_ANSWERS, "%s",
+				report_answer(text, &settings->nodes.node[i], op,
+					&s->quorum.member[i].answer, s->took[i]));
 }
 
 /* Where the release did not get through, the key ends with its TTL. */
@@ -128,6 +131,36 @@ static usec validity(const struct survey *sv, const struct settings *s)
 	return usec_max(0, q->round_at + s->ttl - q->policy.drift - clock_now());
 }
 
+/*
+ * A majority has just confirmed the lock: a node that lost the key meanwhile, by a restart, gets it
+ * back, so that restarts far apart do not wear the lock away. What the key's value is, those that
+ * have it know.
+ */
+static void put_back(struct survey *sv, const struct settings *s)
+{
+	struct wish wish[NODES_MAX], look = question(s, s->token);
+	struct answer value = {.vote = VOTE_NONE};
+	bool is_gone[NODES_MAX];
+
+	for (int i = 0; i < s->nodes.count; i++)
+		is_gone[i] = sv->quorum.member[i].vote == VOTE_GONE;
+	look.op = OP_LOOK;
+	survey_ask_all(sv, &look, s->token, SURVEY_MOST);
+	for (int i = 0; i < s->nodes.count; i++)
+		if (sv->quorum.member[i].vote == VOTE_YES)
+			value = sv->quorum.member[i].answer;
+	for (int i = 0; i < s->nodes.count; i++) {
+		wish[i] = look;
+		wish[i].op = is_gone[i] ? OP_HEAL : OPS;
+		wish[i].token = value.text;
+		wish[i].token_len = value.text_len;
+	}
+	if (quorum_holding(&sv->quorum) != HOLDING_YES)
+		return;
+	survey_ask(sv, wish, NULL, SURVEY_ALL);
+	tell_answers(sv, s, wish, OP_HEAL);
+}
+
 /* Says what is true, and returns the status. was_kept: until a moment ago by a keeper of ours. */
 static int conclude(const struct survey *sv, const struct settings *s, enum op op, bool was_kept)
 {
@@ -144,7 +177,7 @@ static int conclude(const struct survey *sv, const struct settings *s, enum op o
 
 	if (was_kept && holding != HOLDING_UNKNOWN)
 		holding = HOLDING_YES, status = STATUS_OK;
-	tell_answers(sv, s, op);
+	tell_answers(sv, s, NULL, op);
 	text_escape(key, sizeof(key), s->key, strlen(s->key));
 	if (is_short)
 		out_say(OUT_NORMAL, "'%s' is held by this token, but only for %s", key,
@@ -247,6 +280,9 @@ int cmd_token(struct settings *s)
 	status = print_duplicate(&sv.quorum, &s->nodes);
 	if (status == STATUS_OK)
 		status = conclude(&sv, s, wish.op, was_kept);
+	if (s->command == COMMAND_EXTEND && status == STATUS_OK &&
+		quorum_count(&sv.quorum, VOTE_GONE) > 0)
+		put_back(&sv, s);
 	survey_close(&sv);
 	return status;
 }

@@ -285,6 +285,27 @@ echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 	done
 }
 
+@test "the terminal is closed, or ^C comes, while it waits: it ends at once, and nothing is left" {
+	export -f nobody_waits somebody_waits
+	in_background "$T/holder" run -k job -- sh -c "until [ -e go ]; do sleep 0.02; done"
+	eventually held_on job 3
+	for way in hangup 'send:\x03'; do
+		run "$REDLOCK_BUILD/tools/pty" run:'eventually somebody_waits' "$way" run:'eventually nobody_waits' -- \
+			redlock run -k job -- touch never
+		echo "$output"
+		[ "$status" -eq $([ "$way" = hangup ] && echo 129 || echo 130) ]
+	done
+	not test -e never
+	touch go
+	ended_with 0
+	held_on job 0
+}
+nobody_waits() { ! somebody_waits; }
+somebody_waits() {
+	local i
+	for i in 1 2 3; do node $i info clients; done | grep -q '^blocked_clients:[1-9]'
+}
+
 @test "without any terminal, as from cron" {
 	for way in "$ALONE" "$LOCKED"; do
 		run -3 setsid -w $way sh -c 'ps -o tty= $$ > tty; exit 3' < /dev/null 2>&1

@@ -590,6 +590,36 @@ in_network() {
 	file_has "$T/out" "^redlock: lost 'job': no majority of 3 nodes confirmed it in time: "
 }
 
+@test "the way to the line goes dark while many wait there: all have the lock when its time would be over" {
+	nodes_in_a_network
+	export REDLOCK_TTL=3s
+	in_network "$T/holder" run -k job -- sh -c "$(waits_for_go)"
+	holder=$BG
+	eventually held_on job 3
+	for n in $(seq 12); do
+		in_network "$T/$n" run -k job -- sh -c "echo $n >> $T/served"
+		waiters[n]=$BG
+	done
+	eventually in_line 12
+	for line in 1 2 3; do
+		node $line info clients | grep -q 'blocked_clients:0' || break
+	done
+	there ip link set "n$line" down
+	touch "$T/go"
+	BG=$holder
+	ended_with 0
+	for n in $(seq 12); do
+		BG=${waiters[n]}
+		ended_with 0
+	done
+	[ "$(sort -n "$T/served" | tr '\n' ' ')" = "$(seq -s ' ' 12) " ]
+}
+in_line() {
+	local i
+	[ "$(for i in 1 2 3; do node $i info clients | tr -d '\r' | sed -n 's/^blocked_clients://p'; done |
+		awk '{ n += $1 } END { print n }')" -eq "$1" ]
+}
+
 @test "a partition: the holder's command is gone before the other side can have the lock" {
 	nodes_in_a_network
 	in_network "$T/out" run "${BRIEF[@]}" -k job -- sh -c 'trap "" TERM; while :; do echo ours; sleep 0.01; done >> "$0"' "$T/journal"

@@ -111,7 +111,7 @@ static const char script_hand_over[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_LINE SCRIP
 	"local w=awaited() "
 	"local t=redis.pcall('GET',turn) "
 	"if ARGV[4]~='l' or type(t)~='string' then t=nil end "
-	"if w or ARGV[4]=='a' then pass(ARGV[2],w,t) end "
+	"if w or ARGV[4]=='a' then pass(ARGV[2],w,t) elseif v then redis.pcall('DEL',turn) end "
 	"return {v and 1 or -1,p,'','',0}";
 
 /* A turn that was not claimed is nobody's. Who waits here goes on waiting, as with ACQUIRE. */

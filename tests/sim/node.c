@@ -275,6 +275,8 @@ bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply
 					? n->turn.value
 					: token,
 				ttl, awaited);
+		else if (is_ours)
+			clear(&n->turn);
 		answer(reply, is_ours ? 1 : -1, left, "", "", false);
 		return true;
 	}

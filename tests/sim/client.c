@@ -305,7 +305,8 @@ static void check_left(const struct client *c, usec since)
 
 	for (int i = 0; i < world.nodes; i++)
 		left += node_has_key(&world.node[i]) &&
-			strcmp(world.node[i].value + TOKEN_ID_LEN + 1, c->session.owner) == 0;
+			strcmp(world.node[i].value + TOKEN_ID_LEN,
+				c->session.token + TOKEN_ID_LEN) == 0;
 	if (!c->had_trouble && !world.alias && left <= world.nodes / 2 &&
 		world.now < since + c->leave_for * 9 / 10 - 2 * USEC_MSEC)
 		breach("leave", "c%d left its key on %d of %d", c->id, left, world.nodes);

@@ -25,8 +25,11 @@ bool node_has_key(const struct sim_node *n)
 /* Every attempt has a token of its own; the owner is the session's. */
 bool node_has_key_of(const struct sim_node *n, const struct session *s)
 {
+	size_t owner;
+
+	(void)token_since(n->value, strlen(n->value), &owner);
 	return node_has_key(n) && strspn(n->value, "0") < TOKEN_ID_LEN &&
-	       strcmp(n->value + TOKEN_ID_LEN + 1, s->owner) == 0;
+	       strlen(n->value) >= owner && strcmp(n->value + owner, s->owner) == 0;
 }
 
 usec node_key_ends(const struct sim_node *n)

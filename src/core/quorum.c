@@ -1029,7 +1029,10 @@ static void tally_attempt(struct step *s, usec *wake_at)
 			fail_attempt(s, REFUSAL_SLOW);
 			return;
 		}
-		close_seat(s);
+		/* A seat that still waits is kept: the node may be slow to notice that it was
+		 * closed, and our own release would then wake nobody but us. */
+		if (!q->seat.waits)
+			close_seat(s);
 		q->seat.is_woken = false;
 		q->state = QUORUM_HELD;
 		q->phase = PHASE_KEEP;

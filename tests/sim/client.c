@@ -164,7 +164,8 @@ static void begin_section(struct client *c)
 	usec longest = world.is_calm      ? c->policy.ttl / 4
 		       : draw_percent(70) ? c->policy.ttl / 2
 					  : 4 * c->policy.ttl;
-	usec length = draw_between(0, longest);
+	/* Many a command is over before anybody has noticed that it began. */
+	usec length = draw_percent(30) ? 0 : draw_between(0, longest);
 
 	check_exclusion(c);
 	trace("c%d section begins, %d ms", c->id, (int)(length / USEC_MSEC));

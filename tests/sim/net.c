@@ -190,8 +190,20 @@ static void give_up(int client, int slot)
 	renew(w);
 }
 
+/* That a connection is closed travels as everything does. */
+static void tell_of_end(const struct wire *w, int client, int slot)
+{
+	struct sim_node *n = &world.node[w->node];
+
+	for (int i = 0; i < n->sleepers; i++)
+		if (n->sleeper[i].client == client && n->sleeper[i].slot == slot &&
+			n->sleeper[i].wire == w->id)
+			n->sleeper[i].noticed_at = world.now + one_way(w);
+}
+
 void conn_abort(struct conn *c)
 {
+	tell_of_end(wire_of(c), running->id, slot_of(c));
 	give_up(running->id, slot_of(c));
 	c->state = CONN_DOWN;
 	c->pending_count = 0;
@@ -202,6 +214,7 @@ void conn_close(struct conn *c)
 	struct wire *w = wire_of(c);
 
 	/* In good order: all that was sent arrives. */
+	tell_of_end(w, running->id, slot_of(c));
 	renew(w);
 	c->state = CONN_DOWN;
 	c->pending_count = 0;
@@ -402,14 +415,23 @@ static bool is_awake(const struct sim_sleeper *sleeper)
 	return w->id == sleeper->wire && !w->is_broken;
 }
 
+static bool is_noticed(const struct sim_sleeper *sleeper)
+{
+	if (is_awake(sleeper))
+		return false;
+	if (sleeper->noticed_at != NEVER)
+		return world.now >= sleeper->noticed_at;
+	return world.is_calm || !draw_percent(5);
+}
+
 static void fall_asleep(struct sim_node *n, const struct message *m)
 {
 	if (n->sleepers == SIM_SLEEPERS) {
 		n->sleepers--;
 		memmove(n->sleeper, n->sleeper + 1, (size_t)n->sleepers * sizeof(n->sleeper[0]));
 	}
-	n->sleeper[n->sleepers++] =
-		(struct sim_sleeper){.client = m->client, .slot = m->slot, .wire = m->wire};
+	n->sleeper[n->sleepers++] = (struct sim_sleeper){
+		.client = m->client, .slot = m->slot, .wire = m->wire, .noticed_at = NEVER};
 }
 
 static bool leave_line(struct sim_node *n, const struct message *m)
@@ -439,7 +461,7 @@ static void wake_sleepers(struct sim_node *n)
 		struct reply *reply = malloc(sizeof(*reply));
 
 		assert(reply);
-		if (!is_awake(&first) && (world.is_calm || !draw_percent(5))) {
+		if (is_noticed(&first)) {
 			free(reply);
 		} else if (!node_serve(n, &wait, reply)) {
 			free(reply);

@@ -51,6 +51,8 @@ struct sim_mark {
 struct sim_sleeper {
 	int client, slot;
 	uint32_t wire;
+	usec noticed_at; /* the client closed its connection; until then a wake-up is lost on it.
+			    NEVER */
 };
 
 struct sim_node {

@@ -2633,7 +2633,9 @@ TEST(a_turn_is_an_id_and_no_more)
 	CHECK_TEXT(r.q.seat.turn, "1");
 }
 
-TEST(a_holder_needs_no_seat)
+/* A node that is slow to notice that a seat was closed wakes who is not there any more: our own
+ * release would be heard by nobody. */
+TEST(a_holder_that_was_not_woken_keeps_its_seat_and_passes_on_what_its_release_wakes)
 {
 	struct rig r;
 
@@ -2642,9 +2644,22 @@ TEST(a_holder_needs_no_seat)
 	votes(&r, "Y");
 	votes(&r, ".YY");
 	CHECK_INT(r.q.state, QUORUM_HELD);
-	CHECK_INT(seat(&r)->link, LINK_DOWN);
+	CHECK_INT(seat(&r)->link, LINK_UP);
 	let_go(&r);
 	CHECK_INT(sends(&r, OP_HAND_OVER), 3);
+	CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 1);
+}
+
+TEST(a_holder_that_was_woken_needs_no_seat)
+{
+	struct rig r;
+
+	wait_in_line(&r, 3);
+	reply_with(&r, 3, told(VOTE_YES, BIGGER, 0));
+	votes(&r, "YYY");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	CHECK_INT(seat(&r)->link, LINK_DOWN);
+	let_go(&r);
 	CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 0);
 }
 

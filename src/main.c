@@ -85,7 +85,8 @@ static int run(const struct command_row *row, char *const argv[])
 		return cmd_help(row->name);
 	if (operands >= 0 && settings.version)
 		return cmd_version();
-	if (operands < 0 || settings_finish(&settings, &e) < 0) {
+	out_set_json(settings.format == FORMAT_JSON);
+	if (operands < 0 || settings_finish(&settings, &e) < 0 || out_open(settings.log, &e) < 0) {
 		out_err(&e);
 		return status_of(e.kind);
 	}

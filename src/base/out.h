@@ -1,4 +1,7 @@
-/* out: what redlock says. The only writer on stderr; only the main thread calls it. */
+/*
+ * out: what redlock says, and where: on stderr, in a file, or to syslog. The only writer on stderr;
+ * only the main thread calls it.
+ */
 #ifndef BASE_OUT_H
 #define BASE_OUT_H
 
@@ -17,8 +20,21 @@ void out_set_loudness(enum loudness loudness);
 enum loudness out_loudness(void);
 
 /*
- * After this, a line that stderr cannot take at once is dropped: a full pipe or a stopped terminal
- * must not keep us from hearing a signal, or from ending a command in time.
+ * "stderr" (or NULL), "syslog", or a file that is appended to. Lines elsewhere than on stderr say
+ * which process wrote them; in a file, also when. Where there is no syslog, stderr gets the line.
+ * Returns -1 with *e (ERR_CONFIG) if the file cannot be opened: then stderr it is.
+ */
+int out_open(const char *where, struct err *e);
+
+/* From now on each line is a JSON object: "time", "level", and "message" or "hint". */
+void out_set_json(bool json);
+
+/* The descriptor that is written to: stderr's, or the file's, which is closed at exec. */
+int out_fd(void);
+
+/*
+ * After this, a line that cannot be taken at once is dropped: a full pipe, a stopped terminal or a
+ * stopped syslog must not keep us from hearing a signal, or from ending a command in time.
  */
 void out_never_block(void);
 

@@ -292,7 +292,7 @@ static bool is_over(const struct watch *w, bool has_children)
 static void settle(struct watch *w)
 {
 	(void)prctl(PR_SET_NAME, "rl-guardian");
-	inherited_keep_only(w->fd, w->children, w->alarm);
+	inherited_keep_only(w->fd, w->children, w->alarm, out_fd());
 	w->settle_at = NEVER;
 }
 

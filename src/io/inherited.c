@@ -37,9 +37,9 @@ void inherited_drop(void)
 	drop_streams();
 }
 
-void inherited_keep_only(int one, int two, int three)
+void inherited_keep_only(int one, int two, int three, int four)
 {
-	int keep[] = {STDERR_FILENO, one, two, three, INT_MAX};
+	int keep[] = {STDERR_FILENO, one, two, three, four, INT_MAX};
 	int n = (int)(sizeof(keep) / sizeof(keep[0]));
 
 	for (int i = 1; i < n; i++) /* in order */

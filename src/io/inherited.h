@@ -11,7 +11,7 @@
  * Moves to / and replaces stdin and stdout by /dev/null. stderr stays, for words. */
 void inherited_drop(void);
 
-/* The same for a child of ours, which also lets go of all of ours but those three. */
-void inherited_keep_only(int one, int two, int three);
+/* The same for a child of ours, which also lets go of all of ours but those four. */
+void inherited_keep_only(int one, int two, int three, int four);
 
 #endif

@@ -234,9 +234,16 @@ int lock_refuse_nested(struct lock *l)
 	return (int)l->settings->conflict_exit_code;
 }
 
-static const char *refusal_words(enum refusal refusal)
+const char *lock_refusal_words(const struct lock *l)
 {
-	switch (refusal) {
+	const struct quorum *q = &l->session.quorum;
+	const char *ignored;
+
+	if (q->duplicate[0] >= 0)
+		return "duplicate-node";
+	if (lock_is_nested(l, &ignored))
+		return "busy";
+	switch (q->refusal) {
 	case REFUSAL_NONE:
 		break;
 	case REFUSAL_BUSY:
@@ -258,11 +265,11 @@ int lock_print_refusal(struct lock *l)
 	const char *token;
 	struct json j;
 	int status, nodes;
-	bool is_duplicate = q->duplicate[0] >= 0;
+	const char *outcome = lock_refusal_words(l);
 
 	/* The answers are the same afterwards, or newer. */
 	holder = quorum_holder(q, &nodes);
-	if (is_duplicate)
+	if (q->duplicate[0] >= 0)
 		status = lock_refuse_duplicate(l);
 	else if (lock_is_nested(l, &token))
 		status = lock_refuse_nested(l);
@@ -271,7 +278,7 @@ int lock_print_refusal(struct lock *l)
 	if (l->settings->format != FORMAT_JSON)
 		return status;
 	print_begin(&j, l->settings);
-	print_outcome(&j, is_duplicate ? "duplicate-node" : refusal_words(q->refusal), status);
+	print_outcome(&j, outcome, status);
 	json_ms(&j, "waited_ms", clock_now() - l->began);
 	if (nodes > 0 && !holder.is_reserved)
 		print_holder(&j, "holder", &holder);

@@ -60,6 +60,10 @@ int lock_refused(struct lock *l);
 int lock_refuse_nested(struct lock *l);
 int lock_refuse_duplicate(struct lock *l);
 
+/* Why it was not had, or is not good, in a word: "busy", "no-quorum", "duplicate-node", "too-slow".
+ * A constant; to be asked before the release. */
+const char *lock_refusal_words(const struct lock *l);
+
 /* Any of the three, whichever it is; with --json the document as well. */
 int lock_print_refusal(struct lock *l);
 

@@ -14,6 +14,7 @@
 #include "base/token.h"
 #include "cmd/cmd.h"
 #include "cmd/lock.h"
+#include "cmd/record.h"
 #include "core/report.h"
 #include "io/alarm.h"
 #include "io/guardian.h"
@@ -57,6 +58,8 @@ struct run {
 	bool lost;
 	bool is_over;
 	struct word end; /* how it ended */
+	int die_of; /* the signal that redlock is to die of; 0: none */
+	struct account account; /* for the record; no outcome: the command's own */
 };
 
 /* ---- before the command ---- */
@@ -352,18 +355,22 @@ static void release(struct run *r, usec leave_for)
 	guardian_close(&r->guardian);
 }
 
-static int too_slow(void)
+static int too_slow(struct run *r)
 {
+	r->account.outcome = "too-slow";
 	out_say(OUT_ERRORS, "this machine is so slow that too little of the TTL was left");
 	return STATUS_NO_QUORUM;
 }
 
-static int not_started(const struct word *word, const char *command)
+static int not_started(struct run *r)
 {
+	const char *command = r->argv[0];
+	const struct word *word = &r->end;
 	char shown[200];
 
 	if (word->number == ETIME)
-		return too_slow();
+		return too_slow(r);
+	r->account.outcome = "failed";
 	if (word->number == ESRCH) {
 		out_say(OUT_ERRORS, "cannot start the command: /proc does not show this process");
 		out_hint(OUT_ERRORS,
@@ -374,6 +381,7 @@ static int not_started(const struct word *word, const char *command)
 		out_say(OUT_ERRORS, "cannot start the command: %s", strerror(word->number));
 		return STATUS_INTERNAL;
 	}
+	r->account.outcome = "not-started";
 	text_escape(shown, sizeof(shown), command, strlen(command));
 	if (word->number == ENOENT) {
 		out_say(OUT_ERRORS, "command '%s' not found", shown);
@@ -416,20 +424,24 @@ static void settle_loss(struct run *r)
 }
 
 /* The status of redlock, or -1: r->end has the command's own. */
-static int outcome(const struct run *r)
+static int outcome(struct run *r)
 {
 	char shown[DURATION_TEXT_MAX];
 
 	if (r->end.kind == WORD_FAILED)
-		return not_started(&r->end, r->argv[0]);
-	if (r->lost)
+		return not_started(r);
+	if (r->lost) {
+		r->account.outcome = "lost";
 		return STATUS_LOST;
+	}
 	if (r->end.cause == CAUSE_MAX_RUN) {
+		r->account.outcome = "max-run";
 		out_say(OUT_NORMAL, "the command ran for longer than %s and was ended",
 			duration_format(shown, r->lock.settings->max_run));
 		return STATUS_MAX_RUN;
 	}
 	if (r->replacing) {
+		r->account.outcome = "failed";
 		out_say(OUT_ERRORS,
 			"the command's guardian was killed, and the command was ended with it");
 		return STATUS_INTERNAL;
@@ -451,6 +463,7 @@ static int run_command(struct run *r)
 
 	lock_take_in_answers(&r->lock);
 	if (q->duplicate[0] >= 0) {
+		r->account.outcome = lock_refusal_words(&r->lock);
 		status = lock_refuse_duplicate(&r->lock);
 		guardian_close(&r->guardian);
 		return status;
@@ -458,6 +471,7 @@ static int run_command(struct run *r)
 	r->valid_until = q->valid_until;
 	r->keeper_at = quorum_extend_at(q);
 	if (r->guardian.pid == 0 && prepare_guardian(r, r->lock.session.token, &e) < 0) {
+		r->account.held = clock_now() - started;
 		release(r, 0);
 		out_err(&e);
 		return status_of(e.kind);
@@ -470,7 +484,7 @@ static int run_command(struct run *r)
 	if (q->duplicate[0] >= 0)
 		out_say(OUT_NORMAL, "%s", report_duplicate(text, q, &r->lock.settings->nodes));
 	status = outcome(r);
-	held = clock_now() - started;
+	held = r->account.held = clock_now() - started;
 	release(r, r->end.kind == WORD_ENDED && !r->lost && held < r->lock.settings->min_hold
 			   ? r->lock.settings->min_hold - held
 			   : 0);
@@ -506,15 +520,16 @@ static int not_acquired(struct run *r)
 {
 	const struct quorum *q = &r->lock.session.quorum;
 	const char *holder;
+	bool is_nested = lock_is_nested(&r->lock, &holder);
 	int status;
 
-	if (lock_is_nested(&r->lock, &holder) && r->lock.settings->reentrant) {
+	if (is_nested && r->lock.settings->reentrant) {
 		out_say(OUT_DECISIONS, "'%s' is held by a run around this one", r->lock.key);
 		return run_nested(r);
 	}
-	status = q->refusal != REFUSAL_DUPLICATE && lock_is_nested(&r->lock, &holder)
-			 ? lock_refuse_nested(&r->lock)
-			 : lock_refused(&r->lock);
+	r->account.outcome = lock_refusal_words(&r->lock);
+	status = is_nested && q->refusal != REFUSAL_DUPLICATE ? lock_refuse_nested(&r->lock)
+							      : lock_refused(&r->lock);
 	guardian_close(&r->guardian);
 	return status;
 }
@@ -539,45 +554,84 @@ static char *const *find_command(const struct settings *s, char *const operands[
 	return shell_argv;
 }
 
+static int open_all(struct run *r, const struct settings *s)
+{
+	struct err e;
+
+	if (lock_open(&r->lock, s, (long)getpid(), r->argv, &e) == 0 &&
+		(r->alarm = alarm_open(&e)) >= 0 &&
+		keeper_open(&r->keeper, &r->lock.session, &s->nodes, out_loudness() >= OUT_ANSWERS,
+			&e) == 0)
+		return STATUS_OK;
+	r->account.waited = clock_now() - r->lock.began;
+	/* There is nothing else by now that could be wrong with the nodes. */
+	r->account.outcome = e.kind == ERR_CONFIG ? "duplicate-node" : "failed";
+	out_err(&e);
+	return status_of(e.kind);
+}
+
+/* Returns a status, or -1: r->end has the command's own, or r->die_of a signal. */
+static int take_and_run(struct run *r)
+{
+	const struct quorum *q = &r->lock.session.quorum;
+	const struct settings *s = r->lock.settings;
+	char text[DURATION_TEXT_MAX];
+
+	r->stubborn_at = NEVER;
+	r->sweep_apart = SWEEP_APART;
+	r->die_of = acquire(r);
+	r->account.waited = clock_now() - r->lock.began;
+	if (r->die_of) {
+		r->account.outcome = "interrupted";
+		r->lock.signalled = true;
+		release(r, 0);
+		return -1;
+	}
+	if (q->state != QUORUM_HELD)
+		return not_acquired(r);
+	out_say(OUT_DECISIONS, "acquired '%s' on %d of %d nodes after %s, valid for %s",
+		r->lock.key, quorum_count(q, VOTE_YES), s->nodes.count,
+		duration_format((char[DURATION_TEXT_MAX]){0}, r->account.waited),
+		duration_format(text, q->valid_until - clock_now()));
+	return run_command(r);
+}
+
+/* The record, and then the end: with a status, or of a signal. */
+static int finish(struct run *r, int status)
+{
+	struct account *a = &r->account;
+
+	if (status < 0 && !r->die_of) {
+		if (WIFSIGNALED(r->end.number))
+			r->die_of = WTERMSIG(r->end.number);
+		status = WEXITSTATUS(r->end.number);
+		a->outcome = r->die_of ? "signalled" : "completed";
+	}
+	a->status = r->die_of ? 128 + r->die_of : status;
+	a->owner = r->lock.session.owner;
+	a->quorum = &r->lock.session.quorum;
+	if (!a->outcome)
+		a->outcome = "failed";
+	record_run(r->lock.settings, a);
+	if (r->die_of)
+		signals_die(r->die_of);
+	return status;
+}
+
 int cmd_run(struct settings *s, char *const operands[])
 {
 	static struct run r; /* large, and one of a kind */
-	const struct quorum *q = &r.lock.session.quorum;
-	char text[DURATION_TEXT_MAX];
-	struct err e;
 	int status;
 
 	r.argv = find_command(s, operands);
 	if (!r.argv)
 		return STATUS_USAGE;
-	if (lock_open(&r.lock, s, (long)getpid(), r.argv, &e) < 0 ||
-		(r.alarm = alarm_open(&e)) < 0 ||
-		keeper_open(&r.keeper, &r.lock.session, &s->nodes, out_loudness() >= OUT_ANSWERS,
-			&e) < 0) {
-		out_err(&e);
-		return status_of(e.kind);
+	record_prepare(s);
+	r.account.held = NEVER;
+	status = open_all(&r, s);
+	if (status == STATUS_OK) {
+		out_never_block();
+		status = take_and_run(&r);
 	}
-	out_never_block();
-	r.stubborn_at = NEVER;
-	r.sweep_apart = SWEEP_APART;
-	status = acquire(&r);
-	if (status > 0) {
-		r.lock.signalled = true;
-		release(&r, 0);
-		signals_die(status);
-	}
-	if (q->state != QUORUM_HELD) {
-		status = not_acquired(&r);
-	} else {
-		out_say(OUT_DECISIONS, "acquired '%s' on %d of %d nodes after %s, valid for %s",
-			r.lock.key, quorum_count(q, VOTE_YES), s->nodes.count,
-			duration_format((char[DURATION_TEXT_MAX]){0}, clock_now() - r.lock.began),
-			duration_format(text, q->valid_until - clock_now()));
-		status = run_command(&r);
-	}
-	if (status >= 0)
-		return status;
-	if (WIFSIGNALED(r.end.number))
-		signals_die(WTERMSIG(r.end.number));
-	return WEXITSTATUS(r.end.number);
+	return finish(&r, status);
 }

@@ -135,6 +135,13 @@ static bool same_holder(const struct member *a, const struct member *b)
 	       memcmp(a->answer.text, b->answer.text, a->answer.text_len) == 0;
 }
 
+bool quorum_in_trouble(const struct quorum *q, int node)
+{
+	const struct member *m = &q->member[node];
+
+	return m->vote == VOTE_ABSENT || (m->vote == VOTE_NONE && m->answer.vote == VOTE_ABSENT);
+}
+
 struct answer quorum_holder(const struct quorum *q, int *nodes)
 {
 	struct answer holder = {.vote = VOTE_NONE};

@@ -215,6 +215,10 @@ usec quorum_extend_at(const struct quorum *q);
 /* Members with that vote in the current round. */
 int quorum_count(const struct quorum *q, enum vote vote);
 
+/* No clean answer came from that node; its answer says why. In the middle of a round, the round
+ * before tells. */
+bool quorum_in_trouble(const struct quorum *q, int node);
+
 /* What the nodes that say so, in this round, say of whoever has the key: of several holders the one
  * that most name, on how many nodes, and its longest time left. vote is NONE if there is nobody. */
 struct answer quorum_holder(const struct quorum *q, int *nodes);

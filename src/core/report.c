@@ -119,14 +119,10 @@ static void add_troubles(struct line *l, const struct quorum *q, const struct no
 	const char *separator = ": ";
 
 	for (int i = 0; i < q->policy.nodes; i++) {
-		const struct member *m = &q->member[i];
-
-		/* In the middle of a round, the round before tells. */
-		if (m->vote != VOTE_ABSENT &&
-			(m->vote != VOTE_NONE || m->answer.vote != VOTE_ABSENT))
+		if (!quorum_in_trouble(q, i))
 			continue;
 		add(l, "%s%s ", separator, nodes->node[i].label);
-		add_trouble(l, &m->answer);
+		add_trouble(l, &q->member[i].answer);
 		separator = "; ";
 	}
 }

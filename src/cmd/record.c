@@ -1,0 +1,109 @@
+#include "cmd/record.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/out.h"
+#include "base/text.h"
+#include "cmd/metrics.h"
+#include "cmd/print.h"
+#include "io/file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The whole name, which lasts as long as we do; NULL: it was said why there is none. */
+static const char *whole_path(const char *path)
+{
+	char *folder, *whole = NULL;
+
+	if (!path || path[0] == '/')
+		return path;
+	folder = getcwd(NULL, 0);
+	if (!folder || asprintf(&whole, "%s/%s", folder, path) < 0) {
+		out_say(OUT_NORMAL, "nothing will be recorded: the working directory: %s",
+			strerror(errno));
+		whole = NULL;
+	}
+	free(folder);
+	return whole;
+}
+
+void record_prepare(struct settings *s)
+{
+	s->record = whole_path(s->record);
+	s->metrics_file = whole_path(s->metrics_file);
+}
+
+static void put_troubles(struct json *j, const struct settings *s, const struct quorum *q)
+{
+	json_open(j, "nodes", '[');
+	for (int i = 0; i < q->policy.nodes; i++) {
+		if (!quorum_in_trouble(q, i))
+			continue;
+		json_open(j, NULL, '{');
+		json_text(j, "node", s->nodes.node[i].label);
+		json_text(j, "why", reason_words(q->member[i].answer.reason));
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+static void append_line(const struct settings *s, const struct account *a)
+{
+	char when[TIME_TEXT_MAX];
+	struct json j;
+	struct err e;
+
+	print_begin(&j, s);
+	json_text(&j, "time", time_format(when, clock_wall() / USEC_SEC));
+	json_text(&j, "owner", a->owner);
+	print_outcome(&j, a->outcome, a->status);
+	json_ms(&j, "waited_ms", a->waited);
+	json_ms(&j, "held_ms", a->held);
+	json_number(&j, "extensions", a->quorum->extensions);
+	json_ms(&j, "worst_margin_ms", a->quorum->extensions ? a->quorum->worst_margin : NEVER);
+	put_troubles(&j, s, a->quorum);
+	json_close(&j, '}');
+	if (j.failed) {
+		out_say(OUT_NORMAL, "not recorded: out of memory");
+	} else {
+		j.text[j.len] = '\n'; /* in place of the NUL */
+		if (file_append(s->record, j.text, j.len + 1, &e) < 0)
+			out_say(OUT_NORMAL, "not recorded: %s", e.text);
+	}
+	free(j.text);
+}
+
+static char *merge(const char *old, size_t old_len, const void *sample, size_t *len)
+{
+	return metrics_merge(old, old_len, sample, len);
+}
+
+static void update_metrics(const struct settings *s, const struct account *a)
+{
+	const struct sample sample = {
+		.key = s->key,
+		.outcome = a->outcome,
+		.at = clock_wall() / USEC_SEC,
+		.status = a->status,
+		.extensions = a->quorum->extensions,
+		.waited = a->waited,
+		.held = a->held,
+		.worst_margin = a->quorum->extensions ? a->quorum->worst_margin : NEVER,
+	};
+	struct err e;
+
+	if (file_replace(s->metrics_file, merge, &sample, &e) < 0)
+		out_say(OUT_NORMAL, "metrics not updated: %s", e.text);
+}
+
+void record_run(const struct settings *s, const struct account *a)
+{
+	if (s->record)
+		append_line(s, a);
+	if (s->metrics_file)
+		update_metrics(s, a);
+}

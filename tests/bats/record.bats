@@ -1,0 +1,454 @@
+# What redlock leaves to others: --record, --metrics-file, --log, and words as JSON.
+
+load nodes
+
+setup() {
+	nodes_start 3
+	R=$T/record
+	M=$T/redlock.prom
+	# Patient: no node looks dead because the machine is busy.
+	export REDLOCK_NODE_TIMEOUT=2s
+}
+teardown() { nodes_stop; }
+
+# recorded FILTER: of the last line of the record it is true.
+recorded() {
+	tail -n 1 "$R" | jq -e "$1" > "$T/jq" || {
+		echo "not so: $1"
+		cat "$R"
+		return 1
+	}
+}
+
+# lines FILE N
+has_lines() { [ "$(wc -l < "$1")" -eq "$2" ]; }
+
+# metric SERIES VALUE: stands there, once.
+metric() {
+	[ "$(grep -cxF -- "$1 $2" "$M")" = 1 ] || {
+		echo "no '$1 $2'"
+		cat "$M"
+		return 1
+	}
+}
+no_metric() { not grep -qF -- "$1" "$M"; }
+
+# all_json FILE: each line is an object with time, level, and either message or hint.
+all_json() {
+	[ "$(jq -e -s 'map(select((.time | test("^20[0-9-]+T[0-9:]+Z$")) and
+		(.level | IN("error", "notice", "info", "debug")) and
+		(has("message") != has("hint")))) | length' "$1")" = "$(wc -l < "$1")" ]
+}
+
+guardian_of() { pgrep -P "$1" | head -n 1; }
+
+# ---- the record ----
+
+@test "a record of each outcome: the command's own status, and a signal" {
+	run -3 redlock run -k job --owner me --record "$R" -- sh -c 'exit 3'
+	[ "$output" = "" ]
+	has_lines "$R" 1
+	recorded '.schema == 1 and .command == "run" and .key == "job" and .owner == "me"'
+	recorded '.outcome == "completed" and .status == 3 and .nodes == []'
+	recorded '.waited_ms >= 0 and .waited_ms < 60000 and .held_ms > 0 and .held_ms < 60000'
+	recorded '.extensions == 0 and .worst_margin_ms == null'
+	recorded '(.time | fromdate) > now - 120 and (.time | fromdate) <= now'
+	[ "$(stat -c %a "$R")" = 640 ]
+	run bash -c "'$REDLOCK_BUILD/redlock' run -k job --record '$R' --metrics-file '$M' -- sh -c 'kill -KILL \$\$'; echo \$?"
+	[ "${lines[-1]}" -eq 137 ]
+	has_lines "$R" 2
+	recorded '.outcome == "signalled" and .status == 137 and .held_ms > 0'
+	recorded '.owner | test("^.*@.*:[0-9]+ sh -c")'
+	metric 'redlock_runs_total{key="job",outcome="signalled"}' 1
+	metric 'redlock_last_status{key="job"}' 137
+}
+
+@test "a record of each outcome: the lock was not had" {
+	in_background "$T/holder" run -k job -- sleep 60
+	eventually held_on job 3
+	run -75 redlock run -n -k job --record "$R" --metrics-file "$M" -- echo never
+	recorded '.outcome == "busy" and .status == 75 and .held_ms == null and .nodes == []'
+	metric 'redlock_runs_total{key="job",outcome="busy"}' 1
+	no_metric redlock_last_held_seconds
+	run -9 redlock run -w 300ms -E 9 -k job --record "$R" --metrics-file "$M" -- echo never
+	recorded '.outcome == "busy" and .status == 9 and .waited_ms >= 300'
+	metric 'redlock_runs_total{key="job",outcome="busy"}' 2
+	holder=$BG
+	in_background "$T/waiter" run -k job --record "$R" --metrics-file "$M" -- touch "$T/never"
+	eventually file_has "$T/waiter" waiting
+	kill -TERM "$BG"
+	ended_with 143
+	recorded '.outcome == "interrupted" and .status == 143 and .held_ms == null and .waited_ms >= 900'
+	metric 'redlock_runs_total{key="job",outcome="interrupted"}' 1
+	kill -TERM "$holder"
+	free_everywhere job
+	ln -s "$T/1.sock" "$T/again.sock"
+	run -78 redlock run -n -k job --record "$R" --nodes "unix://$T/1.sock unix://$T/again.sock" -- echo never
+	recorded '.outcome == "duplicate-node" and .status == 78'
+	kill_node 2
+	kill_node 3
+	run -69 redlock run -n -k job --record "$R" -- echo never
+	recorded '.outcome == "no-quorum" and .status == 69 and .held_ms == null'
+	recorded ".nodes == [2, 3 | {node: \"unix://$T/\(.).sock\", why: \"cannot be reached\"}]"
+	has_lines "$R" 5
+}
+
+@test "a record of each outcome: the run was ended" {
+	run -124 redlock run -k job --max-run 100ms --record "$R" -- sleep 60
+	recorded '.outcome == "max-run" and .status == 124 and .held_ms >= 100'
+	run -127 redlock run -k job --record "$R" -- no-such-command
+	recorded '.outcome == "not-started" and .status == 127'
+	run -126 redlock run -k job --record "$R" -- /etc/passwd
+	recorded '.outcome == "not-started" and .status == 126'
+	run -79 redlock run -k job -t 900ms --node-timeout 60ms --record "$R" --metrics-file "$M" -- \
+		sh -c "for i in 1 2 3; do redis-cli -s $T/\$i.sock set job rival; done; sleep 60"
+	recorded '.outcome == "lost" and .status == 79 and .extensions == 0'
+	metric 'redlock_runs_total{key="job",outcome="lost"}' 1
+	in_background "$T/out" run -k other --record "$R" -- sleep 60
+	eventually held_on other 3
+	eventually test -n "$(guardian_of "$BG")"
+	kill -KILL "$(guardian_of "$BG")"
+	ended_with 125
+	recorded '.outcome == "failed" and .status == 125 and .key == "other"'
+	has_lines "$R" 5
+}
+
+@test "a record of each outcome: a majority granted it when it was too late" {
+	for i in 1 2 3; do stop_node $i; done
+	ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" SUSPENDED=$T/suspended \
+		LD_PRELOAD=$REDLOCK_BUILD/tools/suspend.so in_background "$T/out" run -n -k job \
+		--node-timeout 5s --record "$R" -- touch "$T/never"
+	asked() { [ -n "$(guardian_of "$BG")" ]; } # it is made while the nodes are thinking
+	eventually asked
+	kill -STOP "$BG"
+	eventually in_state "$BG" T
+	for i in 1 2 3; do continue_node $i; done
+	eventually held_on job 3
+	touch "$T/suspended"
+	kill -CONT "$BG"
+	ended_with 69
+	recorded '.outcome == "too-slow" and .status == 69 and .held_ms == null'
+	[ ! -e "$T/never" ]
+}
+
+@test "a run within a run: refused as busy, or completed without a lock of its own" {
+	run redlock run -k job -- "$REDLOCK_BUILD/redlock" run -k job --record "$R" -- true
+	[ "$status" -eq 75 ]
+	recorded '.outcome == "busy" and .status == 75'
+	run redlock run -k job -- "$REDLOCK_BUILD/redlock" run --reentrant -k job --record "$R" -- true
+	[ "$status" -eq 0 ]
+	recorded '.outcome == "completed" and .status == 0 and .held_ms == null'
+}
+
+@test "extensions, the worst margin, and a node in trouble are told" {
+	kill_node 3
+	in_background "$T/out" run -v -k job -t 3s --node-timeout 300ms --record "$R" --metrics-file "$M" -- \
+		sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	eventually file_has "$T/out" extended
+	touch "$T/go"
+	ended_with 0
+	recorded '.extensions >= 1 and .worst_margin_ms > 0 and .worst_margin_ms < 3000 and .held_ms > 900'
+	recorded ".nodes == [{node: \"unix://$T/3.sock\", why: \"cannot be reached\"}]"
+	file_has "$M" '^redlock_last_extensions{key="job"} [1-9]'
+	file_has "$M" '^redlock_last_worst_margin_seconds{key="job"} [0-2]\.[0-9]*$'
+	redlock run -k job --metrics-file "$M" -- true
+	metric 'redlock_last_extensions{key="job"}' 0
+	no_metric 'redlock_last_worst_margin_seconds'
+	metric 'redlock_runs_total{key="job",outcome="completed"}' 2
+}
+
+@test "written when the lock is free again, and where redlock was started" {
+	mkdir "$T/here"
+	cd "$T/here"
+	# long enough for redlock to leave the folder
+	left() { [ "$(readlink "/proc/$BG/cwd")" = / ]; }
+	in_background "$T/out" run -k job --record rec --metrics-file m.prom -- \
+		sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	eventually left
+	[ ! -e rec ]
+	[ ! -e m.prom ]
+	touch "$T/go"
+	ended_with 0
+	has_lines rec 1
+	file_has m.prom '^redlock_last_status{key="job"} 0$'
+	[ "$(ls)" = $'m.prom\nm.prom.lock\nrec' ]
+	# by a pipe it can be seen that nobody holds the lock by then
+	mkfifo "$T/pipe"
+	in_background "$T/out" run -k job --record "$T/pipe" -- true
+	ended_with 0
+	file_has "$T/out" "^redlock: not recorded: cannot write to '$T/pipe': No such device or address$"
+	held_on job 0
+}
+
+@test "fifty at once: whole lines in the record, and the metrics have counted exactly" {
+	pids=()
+	for i in $(seq 50); do
+		redlock run -k "job$((i % 5))" --record "$R" --metrics-file "$M" -- true 2>> "$T/err" 3>&- &
+		pids+=($!)
+	done
+	for pid in "${pids[@]}"; do wait "$pid"; done
+	not grep -v '^redlock: waiting: ' "$T/err"
+	has_lines "$R" 50
+	[ "$(jq -s 'map(select(.outcome == "completed")) | length' "$R")" = 50 ]
+	[ "$(jq -s 'map(.key) | unique | length' "$R")" = 5 ]
+	for i in 0 1 2 3 4; do
+		metric "redlock_runs_total{key=\"job$i\",outcome=\"completed\"}" 10
+	done
+	[ "$(grep -c '^# HELP' "$M")" -eq "$(grep '^# HELP' "$M" | sort -u | wc -l)" ]
+	[ "$(grep -c '^# TYPE redlock_runs_total counter$' "$M")" -eq 1 ]
+	[ "$(stat -c %a "$M")" = 644 ]
+	[ ! -e "$M.tmp" ]
+}
+
+@test "what cannot be written is one line, and changes no status" {
+	run -3 redlock run -k job --record /dev/full -- sh -c 'exit 3'
+	[ "$output" = "redlock: not recorded: cannot write to '/dev/full': No space left on device" ]
+	run -3 redlock run -k job --record "$T" -- sh -c 'exit 3'
+	[ "$output" = "redlock: not recorded: cannot write to '$T': Is a directory" ]
+	run -3 redlock run -k job --record "$T/none/rec" -- sh -c 'exit 3'
+	[ "$output" = "redlock: not recorded: cannot write to '$T/none/rec': No such file or directory" ]
+	run -3 redlock run -q -k job --record /dev/full -- sh -c 'exit 3'
+	[ "$output" = "" ]
+	run -3 redlock run -k job --metrics-file "$T/none/m" -- sh -c 'exit 3'
+	[ "$output" = "redlock: metrics not updated: cannot write to '$T/none/m.lock': No such file or directory" ]
+	# procfs lets nobody write, not even root
+	run -3 redlock run -k job --metrics-file /proc/m -- sh -c 'exit 3'
+	[[ "$output" == "redlock: metrics not updated: cannot write to '/proc/m.lock': "* ]]
+	[ "${#lines[@]}" -eq 1 ]
+	# a device is not replaced
+	mkfifo "$T/pipe"
+	run -3 redlock run -k job --metrics-file "$T/pipe" -- sh -c 'exit 3'
+	[ "$output" = "redlock: metrics not updated: cannot write to '$T/pipe': Invalid argument" ]
+	[ -p "$T/pipe" ]
+	mkdir "$T/folder"
+	run -3 redlock run -k job --metrics-file "$T/folder" -- sh -c 'exit 3'
+	[ "$output" = "redlock: metrics not updated: cannot write to '$T/folder': Is a directory" ]
+	# no room: the old file stays
+	redlock run -k job --metrics-file "$M" -- true
+	cp "$M" "$T/before"
+	run bash -c "trap '' XFSZ; ulimit -f 0; exec '$REDLOCK_BUILD/redlock' run -k job --metrics-file '$M' -- true 2> >(cat)"
+	[ "$status" -eq 0 ]
+	[ "$output" = "redlock: metrics not updated: cannot write to '$M': File too large" ]
+	cmp "$M" "$T/before"
+	[ ! -e "$M.tmp" ]
+	held_on job 0
+}
+
+@test "a file that is at its limit kills neither redlock nor its command" {
+	# without "ignored": the kernel's signal would end both
+	run bash -c "ulimit -f 0; '$REDLOCK_BUILD/redlock' run -v -k job --log '$T/log' --record '$R' --metrics-file '$M' -- sh -c 'sleep 0.1; exit 3' 2> >(cat)"
+	[ "$status" -eq 3 ]
+	[ ! -s "$T/log" ]
+	held_on job 0
+}
+
+@test "a metrics file that is not ours, or broken, becomes ours" {
+	printf 'garbage\n\xff\n# HELP redlock_last_status twice\nredlock_last_status{key="b"} 3\nredlock_last_status{key="c"} 4' > "$M"
+	chmod 600 "$M"
+	(umask 077 && redlock run -k job --metrics-file "$M" -- true)
+	metric 'redlock_last_status{key="job"}' 0
+	metric 'redlock_last_status{key="b"}' 3
+	no_metric garbage
+	no_metric '"c"'
+	no_metric twice
+	[ "$(stat -c %a "$M")" = 644 ]
+	# one that a crash has left, and one that leads elsewhere
+	ln -s "$T/victim" "$M.tmp"
+	redlock run -k job --metrics-file "$M" -- true
+	[ ! -e "$T/victim" ]
+	metric 'redlock_runs_total{key="job",outcome="completed"}' 2
+}
+
+@test "any bytes make a key, in the record, in the metrics and in the log" {
+	key=$'a "b" \\ \n\xff\xfe é'
+	for i in 1 2; do
+		redlock run -v --json -k "$key" --record "$R" --metrics-file "$M" --log "$T/log" -- true
+	done
+	has_lines "$R" 2
+	recorded '.key == "a \"b\" \\ \n\ufffd\ufffd é"'
+	[ "$(tail -n 1 "$R" | jq -r .key_base64 | base64 -d)" = "$key" ]
+	metric $'redlock_runs_total{key="a \\"b\\" \\\\ \\n\xef\xbf\xbd\xef\xbf\xbd é",outcome="completed"}' 2
+	[ "$(grep -c '^redlock_last_status' "$M")" -eq 1 ]
+	all_json "$T/log"
+	key=$(printf '"%.0s' $(seq 4096))
+	redlock run -k "$key" --record "$R" --metrics-file "$M" -- true
+	recorded '.key | length == 4096'
+}
+
+@test "nothing of it is there for the command, and nothing is done for who did not ask" {
+	exec 7< /dev/null
+	[ "$(redlock run -v -k job --json --log "$T/log" --record "$R" --metrics-file "$M" -- ls /proc/self/fd)" = "$(ls /proc/self/fd)" ]
+	[ -s "$T/log" ]
+	mkdir "$T/empty"
+	cd "$T/empty"
+	redlock run -k job -- true
+	[ "$(ls -A)" = "" ]
+}
+
+# ---- where words go ----
+
+@test "--log FILE: all words, each line with its time and who says it" {
+	redlock run -v -k job --log "$T/log" -- sh -c 'echo out; echo err >&2' > "$T/out" 2> "$T/err"
+	[ "$(cat "$T/out") $(cat "$T/err")" = "out err" ]
+	[ "$(stat -c %a "$T/log")" = 640 ]
+	[[ "$(head -n 1 "$T/log")" =~ ^20[0-9-]+T[0-9:]+Z\ redlock\[[0-9]+\]:\ acquired\ \'job\'\ on\  ]]
+	file_has "$T/log" "Z redlock\[[0-9]*\]: released 'job'$"
+	# appended to, hints as well
+	redlock run -v -k job --log "$T/log" -- true
+	[ "$(grep -c "acquired 'job' on" "$T/log")" -eq 2 ]
+	rm "$T/log"
+	node 1 set job other px 60000
+	node 2 set job other px 60000
+	REDLOCK_LOG=$T/log run -75 redlock run -n -k job -- true
+	[ "$output" = "" ]
+	has_lines "$T/log" 1
+	unset REDLOCK_NODES
+	run -69 redlock run -n -k job --nodes redis://127.0.0.1:1 --log "$T/log" -- true
+	[ "$output" = "" ]
+	run -64 redlock run -k job --log "$T/log"
+	file_has "$T/log" "Z redlock\[[0-9]*\]: no command to run$"
+	file_has "$T/log" "Z redlock\[[0-9]*\]: hint: redlock run -k KEY -- COMMAND"
+	has_lines "$T/log" 4
+	run -64 redlock run -k job --log stderr
+	[ "${lines[0]}" = "redlock: no command to run" ]
+}
+
+@test "--log FILE that cannot be opened: 78, and nothing is done" {
+	run -78 redlock run -k job --log "$T/none/log" --record "$R" -- touch "$T/never"
+	[ "$output" = "redlock: cannot write to --log '$T/none/log': No such file or directory" ]
+	run -78 redlock run -k job --log "$T" -- touch "$T/never"
+	[ "$output" = "redlock: cannot write to --log '$T': Is a directory" ]
+	run -78 redlock run -k job --log '' -- touch "$T/never"
+	run -78 redlock run -k job --json --log "$T" -- touch "$T/never"
+	[ "$(jq -r .message <<< "$output")" = "cannot write to --log '$T': Is a directory" ]
+	[ ! -e "$T/never" ]
+	[ ! -e "$R" ]
+}
+
+@test "--log FILE: the guardian's words are there as well" {
+	in_background "$T/out" run -k job --log "$T/log" -- sh -c "echo \$\$ > $T/pid; exec sleep 60"
+	eventually test -s "$T/pid"
+	settled() { [ "$(cat "/proc/$(guardian_of "$BG")/comm")" = rl-guardian ]; }
+	eventually settled
+	kill -KILL "$BG"
+	eventually file_has "$T/log" "Z redlock\[[0-9]*\]: redlock was killed: the command is ended$"
+	eventually is_gone "$(cat "$T/pid")"
+	[ ! -s "$T/out" ]
+}
+
+@test "--log FILE: a pipe that nobody empties keeps nobody waiting" {
+	mkfifo "$T/full"
+	exec 8<> "$T/full"
+	head -c 65536 /dev/zero >&8
+	[ "$(redlock run -vv -k job --log "$T/full" -- echo done)" = "done" ]
+	exec 8>&-
+}
+
+# with_syslog ARG...: redlock, for which $T/devlog is /dev/log.
+with_syslog() {
+	ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" DEVLOG=$T/devlog \
+		LD_PRELOAD=$REDLOCK_BUILD/tools/devlog.so redlock "$@"
+}
+
+# syslog_start [full]
+syslog_start() {
+	"$REDLOCK_BUILD/tools/syslogd" "$T/devlog" "$@" > "$T/syslog" 3>&- &
+	SYSLOGD=$!
+	also_end "$SYSLOGD"
+	eventually test -S "$T/devlog"
+}
+
+@test "--log syslog: daemon, and a level by loudness; hints have their line's" {
+	syslog_start
+	with_syslog run -vv -k job --log syslog -- sh -c 'echo err >&2' 2> "$T/err"
+	[ "$(cat "$T/err")" = err ]
+	# daemon is 3 * 8; errors 3, notices 5, decisions 6, answers 7
+	stamp='[A-Z][a-z][a-z] [ 0-9][0-9] [0-9:]\{8\} redlock\[[0-9]*\]'
+	eventually file_has "$T/syslog" "^<30>$stamp: released 'job'$"
+	file_has "$T/syslog" "^<30>$stamp: acquired 'job' on "
+	file_has "$T/syslog" "^<31>$stamp: unix://$T/1.sock acquire: yes ("
+	not grep -v "^<3[01]>$stamp: " "$T/syslog"
+	run -64 with_syslog run -k job --log syslog
+	[ "$output" = "" ]
+	eventually file_has "$T/syslog" "^<27>$stamp: hint: redlock run -k KEY"
+	file_has "$T/syslog" "^<27>$stamp: no command to run$"
+	export T
+	run -75 redlock run -k job -- bash -c "$(declare -f with_syslog redlock); with_syslog run -n -k job --log syslog -- true"
+	eventually file_has "$T/syslog" "^<29>$stamp: hint: --reentrant runs the command"
+	file_has "$T/syslog" "^<29>$stamp: 'job' is held by a run"
+	run -64 with_syslog run -k job --json --log syslog
+	eventually file_has "$T/syslog" '^<27>.*"hint":'
+	sed -n "s/^<27>$stamp: {/{/p" "$T/syslog" > "$T/json"
+	has_lines "$T/json" 2
+	all_json "$T/json"
+}
+
+@test "--log syslog: a daemon that stands still keeps nobody waiting; without one, stderr gets it" {
+	syslog_start full
+	eventually file_has "$T/syslog" '^full$'
+	[ "$(with_syslog run -vv -k job --log syslog -- echo done)" = "done" ]
+	in_background "$T/holder" run -k job -- sleep 60
+	eventually held_on job 3
+	run -75 with_syslog run -n -vv -k job --log syslog -- true
+	kill -KILL "$SYSLOGD"
+	rm "$T/devlog"
+	run -75 with_syslog run -n -k job --log syslog -- true
+	[[ "$output" == "redlock: 'job' is busy: held by "* ]]
+	run -75 with_syslog run -n --json -k job --log syslog -- true
+	[[ "$(jq -r .message <<< "$output")" == "'job' is busy: held by "* ]]
+}
+
+# ---- words as JSON ----
+
+@test "--json: each line on stderr is an object, hints too" {
+	redlock run -vv --json -k job -- true 2> "$T/err"
+	[ "$(wc -l < "$T/err")" -gt 4 ]
+	all_json "$T/err"
+	jq -e -s 'any(.level == "info" and (.message | test("^acquired '"'job'"'")))' "$T/err"
+	jq -e -s 'any(.level == "debug" and (.message | test("acquire: yes")))' "$T/err"
+	run -64 redlock run --json -k job
+	echo "$output" > "$T/err"
+	has_lines "$T/err" 2
+	all_json "$T/err"
+	jq -e -s '.[0].level == "error" and .[0].message == "no command to run" and
+		.[1].level == "error" and (.[1].hint | test("^redlock run -k KEY"))' "$T/err"
+	run -64 redlock run --json -k job --ttl never -- true
+	echo "$output" > "$T/err"
+	all_json "$T/err"
+	run -75 redlock run -k job -- "$REDLOCK_BUILD/redlock" run --json -n -k job -- true
+	echo "$output" > "$T/err"
+	all_json "$T/err"
+	jq -e -s '.[0].level == "notice" and .[1].level == "notice" and .[1].hint' "$T/err"
+	REDLOCK_JSON=1 run -64 redlock run -k job
+	jq -e . <<< "${lines[0]}"
+}
+
+@test "--json: a line that became too long is cut, and still an object" {
+	for i in 1 2 3; do kill_node $i; done
+	unset REDLOCK_NODES
+	quotes=$(printf '"%.0s' $(seq 104))
+	words=()
+	for i in $(seq 15); do words+=(--node "unix:///$quotes$i"); done
+	run redlock run -n --json -k "$quotes" "${words[@]}" -- true
+	[ "$status" -eq 69 ]
+	echo "$output" > "$T/err"
+	all_json "$T/err"
+	[ "$(wc -c < "$T/err")" -gt 3900 ]
+	[ "$(wc -c < "$T/err")" -le 4096 ]
+}
+
+@test "--json and --log: no line that is kept current, and a full stderr makes nobody deaf" {
+	in_background "$T/holder" run -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	eventually held_on job 3
+	export REDLOCK_BUILD T
+	TERM=xterm run "$REDLOCK_BUILD/tools/pty" expect:'"message":"waiting: ' run:"touch $T/go" expect:'<begin>' \
+		-- "$REDLOCK_BUILD/redlock" run --json -k job -- echo '<begin>'
+	[ "$status" -eq 0 ]
+	[[ "$output" != *$'\e[K'* ]]
+	ended_with 0
+	mkfifo "$T/full"
+	exec 8<> "$T/full"
+	head -c 65536 /dev/zero >&8
+	[ "$(redlock run -vv --json -k another -- echo done 2>&8)" = "done" ]
+	exec 8>&-
+}

@@ -13,6 +13,7 @@
 #include "cmd/cmd.h"
 #include "cmd/lock.h"
 #include "cmd/print.h"
+#include "cmd/record.h"
 #include "core/leash.h"
 #include "core/report.h"
 #include "io/alarm.h"
@@ -32,6 +33,7 @@ struct hold {
 	struct leash leash;
 	bool is_over; /* nothing is left to be kept */
 	bool was_lost;
+	struct account account; /* for the record */
 };
 
 /* Signals and the end of the process that is followed end a turn. What a signal wakes is the
@@ -49,6 +51,17 @@ static int watch_both(struct hold *h, struct err *e)
 	}
 	h->lock.wake_fd = watch;
 	return 0;
+}
+
+/* Of two processes, the one that ends it writes the record. */
+static int finish(struct hold *h, const char *outcome, int status)
+{
+	h->account.outcome = outcome;
+	h->account.status = status;
+	h->account.owner = h->lock.session.owner;
+	h->account.quorum = &h->lock.session.quorum;
+	record_run(h->lock.settings, &h->account);
+	return status;
 }
 
 /* ---- the keeper ---- */
@@ -167,10 +180,13 @@ static int be_keeper(struct hold *h)
 	alarm_go_first(&before);
 	leash_init(&h->leash, &policy, clock_now(), h->lock.session.quorum.valid_until);
 	keep(h);
+	h->account.held = clock_now() - h->lock.began - h->account.waited;
 	lock_release(&h->lock, 0);
 	registry_remove();
 	follow_close(&h->follow);
-	return h->was_lost ? STATUS_LOST : STATUS_OK;
+	if (h->was_lost)
+		return finish(h, "lost", STATUS_LOST);
+	return finish(h, h->leash.cause == CAUSE_MAX_RUN ? "max-run" : "completed", STATUS_OK);
 }
 
 /* ---- before that ---- */
@@ -192,7 +208,7 @@ static int follow_is_gone(struct hold *h)
 	lock_release(&h->lock, 0);
 	out_say(OUT_ERRORS, "process %d, for which '%s' was to be held, has ended",
 		(int)h->follow.pid, h->lock.key);
-	return STATUS_LOST;
+	return finish(h, "interrupted", STATUS_LOST);
 }
 
 /* The lock is held: from here on it is the keeper's. */
@@ -207,14 +223,14 @@ static int hand_to_keeper(struct hold *h)
 	if (background_start(&pid, &ready, &e) < 0) {
 		lock_release(&h->lock, 0);
 		out_err(&e);
-		return status_of(e.kind);
+		return finish(h, "failed", status_of(e.kind));
 	}
 	if (pid == 0)
 		return be_keeper(h);
 	if (!ready) {
 		out_say(OUT_ERRORS, "the process that was to keep '%s' has ended", h->lock.key);
 		lock_release(&h->lock, 0);
-		return STATUS_INTERNAL;
+		return finish(h, "failed", STATUS_INTERNAL);
 	}
 	lock_print(&h->lock, (long)pid);
 	status = print_finish();
@@ -272,10 +288,13 @@ int cmd_hold(struct settings *s)
 	const struct quorum *q = &h.lock.session.quorum;
 	char *words[] = {"redlock", "hold", NULL};
 	struct err e;
+	const char *refusal;
 	int number;
 
 	if (s->list)
 		return list(s);
+	record_prepare(s);
+	h.account.held = NEVER;
 	/* Whoever looks for the holder finds whom the lock is for. */
 	if (follow_open(&h.follow, (pid_t)s->follow, s->on_lost != 0, &e) < 0 ||
 		lock_open(&h.lock, s, s->follow ? s->follow : (long)getppid(), words, &e) < 0 ||
@@ -285,16 +304,20 @@ int cmd_hold(struct settings *s)
 	}
 	out_never_block();
 	number = take(&h);
+	h.account.waited = clock_now() - h.lock.began;
 	if (number > 0) {
 		h.lock.signalled = true;
 		lock_release(&h.lock, 0);
+		(void)finish(&h, "interrupted", 128 + number);
 		signals_die(number);
 	}
 	if (follow_is_over(&h.follow))
 		return follow_is_gone(&h);
 	if (q->state == QUORUM_HELD)
 		lock_take_in_answers(&h.lock);
-	if (q->state != QUORUM_HELD || q->duplicate[0] >= 0)
-		return lock_print_refusal(&h.lock);
+	if (q->state != QUORUM_HELD || q->duplicate[0] >= 0) {
+		refusal = lock_refusal_words(&h.lock);
+		return finish(&h, refusal, lock_print_refusal(&h.lock));
+	}
 	return hand_to_keeper(&h);
 }

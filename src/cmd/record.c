@@ -14,27 +14,29 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The whole name, which lasts as long as we do; NULL: it was said why there is none. */
-static const char *whole_path(const char *path)
+/* The whole name, which *kept has for as long as we live; NULL: it was said why there is none. */
+static const char *whole_path(const char *path, char **kept)
 {
-	char *folder, *whole = NULL;
+	char *folder;
 
 	if (!path || path[0] == '/')
 		return path;
 	folder = getcwd(NULL, 0);
-	if (!folder || asprintf(&whole, "%s/%s", folder, path) < 0) {
+	if (!folder || asprintf(kept, "%s/%s", folder, path) < 0) {
 		out_say(OUT_NORMAL, "nothing will be recorded: the working directory: %s",
 			strerror(errno));
-		whole = NULL;
+		*kept = NULL;
 	}
 	free(folder);
-	return whole;
+	return *kept;
 }
 
 void record_prepare(struct settings *s)
 {
-	s->record = whole_path(s->record);
-	s->metrics_file = whole_path(s->metrics_file);
+	static char *record, *metrics_file;
+
+	s->record = whole_path(s->record, &record);
+	s->metrics_file = whole_path(s->metrics_file, &metrics_file);
 }
 
 static void put_troubles(struct json *j, const struct settings *s, const struct quorum *q)

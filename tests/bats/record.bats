@@ -285,6 +285,26 @@ guardian_of() { pgrep -P "$1" | head -n 1; }
 	[ "$(ls -A)" = "" ]
 }
 
+@test "hold: the keeper records when it is over, or whoever did not get the lock" {
+	export XDG_RUNTIME_DIR=$T/runtime
+	mkdir -m 700 "$T/runtime"
+	cd "$T"
+	keeper=$(redlock hold -k job --record record --metrics-file redlock.prom --log "$T/log" 2> "$T/err" | cut -d ' ' -f 2)
+	also_end "$keeper"
+	run -75 redlock hold -n -k job --record "$R"
+	recorded '.command == "hold" and .outcome == "busy" and .status == 75 and .held_ms == null'
+	kill -TERM "$keeper"
+	eventually is_gone "$keeper"
+	has_lines "$R" 2
+	recorded '.outcome == "completed" and .status == 0 and .held_ms > 0 and .key == "job"'
+	metric 'redlock_runs_total{key="job",outcome="completed"}' 1
+	keeper=$(redlock hold -k job --max-run 100ms --record "$R" 2> "$T/err" | cut -d ' ' -f 2)
+	eventually is_gone "$keeper"
+	eventually has_lines "$R" 3
+	recorded '.outcome == "max-run" and .held_ms >= 100'
+	held_on job 0
+}
+
 # ---- where words go ----
 
 @test "--log FILE: all words, each line with its time and who says it" {

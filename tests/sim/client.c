@@ -320,7 +320,7 @@ static bool run_once(struct client *c)
 	struct err e;
 	char owner[24];
 	usec since;
-	bool got_it, is_left;
+	bool got_it, saw_it_free, is_left;
 	int rc;
 
 	c->sessions++;
@@ -338,10 +338,13 @@ static bool run_once(struct client *c)
 	check_patience(c);
 	c->trying_since = NEVER;
 	got_it = s->quorum.state == QUORUM_HELD;
-	trace("c%d %s", c->id, got_it ? "holds it" : "is refused");
+	saw_it_free = c->policy.only_looks && s->quorum.refusal == REFUSAL_NONE;
+	trace("c%d %s", c->id, got_it ? "holds it" : saw_it_free ? "sees it free" : "is refused");
 	if (got_it) {
 		c->wants_since = NEVER;
 		keep(c);
+	} else if (saw_it_free) {
+		c->wants_since = NEVER;
 	} else {
 		world.refusals++;
 	}
@@ -367,7 +370,7 @@ static bool run_once(struct client *c)
 		if (is_left)
 			check_left(c, since);
 	}
-	return got_it;
+	return got_it || saw_it_free;
 }
 
 static void live(void)

@@ -389,6 +389,8 @@ static void make_client(int i)
 	for (int n = 0, first = draw_percent(5) ? 1 : 0; n < world.nodes; n++)
 		c->policy.order[n] = (n + first) % world.nodes;
 	c->policy.is_fair = world.is_fair;
+	/* Some only want to know when it is free: they wait in line, and pass their turn on. */
+	c->policy.only_looks = draw_percent(10);
 	c->policy.drift = policy_drift(c->policy.ttl, 100);
 	c->policy.node_timeout = c->policy.ttl / 20 + draw_between(0, c->policy.ttl / 20 * 3);
 	c->leash_policy = (struct leash_policy){

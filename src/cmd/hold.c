@@ -36,14 +36,14 @@ struct hold {
 	struct account account; /* for the record */
 };
 
-/* Signals and the end of the process that is followed end a turn. What a signal wakes is the
- * process that called this, not one that was forked later. */
-static int watch_both(struct hold *h, struct err *e)
+/* Signals, the end of the process that is followed, and the parent's word end a turn. What a signal
+ * wakes is the process that called this, not one that was forked later. */
+static int watch_all(struct hold *h, struct err *e)
 {
-	int fds[] = {h->lock.signals.fd, h->follow.fd};
+	int fds[] = {h->lock.signals.fd, h->follow.fd, background_fd()};
 	int watch = epoll_create1(EPOLL_CLOEXEC);
 
-	for (int i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
 		struct epoll_event event = {.events = EPOLLIN};
 
 		if (fds[i] >= 0 && epoll_ctl(watch, EPOLL_CTL_ADD, fds[i], &event) < 0)
@@ -93,7 +93,6 @@ static void take_signals(struct hold *h)
 /* What is due for the process that is followed. */
 static usec step_leash(struct hold *h, usec now)
 {
-	const struct settings *s = h->lock.settings;
 	usec wake_at;
 
 	switch (leash_step(&h->leash, now, &wake_at)) {
@@ -107,11 +106,10 @@ static usec step_leash(struct hold *h, usec now)
 		break;
 	case LEASH_KILL:
 		follow_signal(&h->follow, SIGKILL);
-		h->is_over = h->follow.pid == 0;
 		break;
 	}
 	/* Without the lock, nobody is waited for who may run on. */
-	if (h->was_lost && (h->follow.pid == 0 || s->on_lost == 0))
+	if (h->was_lost && h->leash.policy.on_lost == 0)
 		h->is_over = true;
 	return wake_at;
 }
@@ -139,6 +137,7 @@ static void keep(struct hold *h)
 			leash_lose(&h->leash, clock_now());
 		}
 		take_signals(h);
+		h->is_over |= background_hear() == BACKGROUND_END;
 		if (follow_is_over(&h->follow)) {
 			out_say(OUT_DECISIONS, "'%s': process %d has ended", h->lock.key,
 				(int)h->follow.pid);
@@ -167,11 +166,14 @@ static void enter(const struct hold *h)
 /* The child's life. */
 static int be_keeper(struct hold *h)
 {
-	const struct leash_policy policy = settings_leash(h->lock.settings);
+	struct leash_policy policy = settings_leash(h->lock.settings);
 	struct alarm_turn before;
 	struct err e;
 
-	if (watch_both(h, &e) < 0) {
+	/* Nobody is to be ended before the lock is. */
+	if (h->follow.pid == 0)
+		policy.on_lost = 0;
+	if (signals_insist(&h->lock.signals, SIGTERM, &e) < 0 || watch_all(h, &e) < 0) {
 		out_err(&e);
 		return STATUS_INTERNAL;
 	}
@@ -205,16 +207,25 @@ static int take(struct hold *h)
 
 static int follow_is_gone(struct hold *h)
 {
+	struct json j;
+
 	lock_release(&h->lock, 0);
 	out_say(OUT_ERRORS, "process %d, for which '%s' was to be held, has ended",
 		(int)h->follow.pid, h->lock.key);
-	return finish(h, "interrupted", STATUS_LOST);
+	if (h->lock.settings->format == FORMAT_JSON) {
+		print_begin(&j, h->lock.settings);
+		print_outcome(&j, "interrupted", STATUS_LOST);
+		json_ms(&j, "waited_ms", clock_now() - h->lock.began);
+		print_end(&j);
+	}
+	return finish(
+		h, "interrupted", print_finish() == STATUS_OK ? STATUS_LOST : STATUS_INTERNAL);
 }
 
 /* The lock is held: from here on it is the keeper's. */
 static int hand_to_keeper(struct hold *h)
 {
-	struct follow keeper = {.fd = -1};
+	struct caught caught = {0};
 	struct err e;
 	bool ready = false;
 	pid_t pid;
@@ -234,11 +245,16 @@ static int hand_to_keeper(struct hold *h)
 	}
 	lock_print(&h->lock, (long)pid);
 	status = print_finish();
-	/* Nobody would know the token. */
-	if (status != STATUS_OK && follow_open(&keeper, pid, false, &e) == 0) {
-		follow_signal(&keeper, SIGTERM);
-		follow_close(&keeper);
+	while (!caught.is_fatal && signals_next(&h->lock.signals, &caught))
+		;
+	if (status == STATUS_OK && !caught.is_fatal) {
+		background_stay();
+		return STATUS_OK;
 	}
+	/* Nobody would know of it. */
+	background_end();
+	if (caught.is_fatal)
+		signals_die(caught.number);
 	return status;
 }
 
@@ -296,9 +312,10 @@ int cmd_hold(struct settings *s)
 	record_prepare(s);
 	h.account.held = NEVER;
 	/* Whoever looks for the holder finds whom the lock is for. */
-	if (follow_open(&h.follow, (pid_t)s->follow, s->on_lost != 0, &e) < 0 ||
+	if (follow_open(&h.follow, (pid_t)s->follow, s->on_lost != 0 || s->max_run != NEVER, &e) <
+			0 ||
 		lock_open(&h.lock, s, s->follow ? s->follow : (long)getppid(), words, &e) < 0 ||
-		watch_both(&h, &e) < 0) {
+		watch_all(&h, &e) < 0) {
 		out_err(&e);
 		return status_of(e.kind);
 	}

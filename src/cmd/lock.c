@@ -230,7 +230,8 @@ int lock_refuse_nested(struct lock *l)
 {
 	lock_release(l, 0);
 	out_say(OUT_NORMAL, "'%s' is held by a run that this one is part of", l->key);
-	out_hint(OUT_NORMAL, "--reentrant runs the command under that lock");
+	if (l->settings->command == COMMAND_RUN)
+		out_hint(OUT_NORMAL, "--reentrant runs the command under that lock");
 	return (int)l->settings->conflict_exit_code;
 }
 

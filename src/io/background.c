@@ -3,11 +3,26 @@
 #include "io/inherited.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-static int ready_fd = -1;
+/* What the child may take to end, on a busy machine. */
+#define END_MS 5000
+
+static int other = -1; /* the end of the line between the two that is ours */
+
+static void close_line(void)
+{
+	close(other);
+	other = -1;
+}
+
+static void say(void)
+{
+	(void)!send(other, "", 1, MSG_NOSIGNAL);
+}
 
 int background_start(pid_t *pid, bool *ready, struct err *e)
 {
@@ -15,8 +30,8 @@ int background_start(pid_t *pid, bool *ready, struct err *e)
 	char word;
 	ssize_t n;
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return err_set(e, ERR_SYSTEM, "cannot make a pipe: %s", strerror(errno));
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_set(e, ERR_SYSTEM, "cannot make a socket: %s", strerror(errno));
 	*pid = fork();
 	if (*pid < 0) {
 		err_set(e, ERR_SYSTEM, "cannot fork: %s", strerror(errno));
@@ -24,25 +39,58 @@ int background_start(pid_t *pid, bool *ready, struct err *e)
 		close(ends[1]);
 		return -1;
 	}
+	other = ends[*pid == 0];
+	close(ends[*pid != 0]);
 	if (*pid == 0) {
-		close(ends[0]);
-		ready_fd = ends[1];
 		(void)setsid();
 		inherited_drop();
 		return 0;
 	}
-	close(ends[1]);
 	do
-		n = read(ends[0], &word, 1);
+		n = read(other, &word, 1);
 	while (n < 0 && errno == EINTR);
 	*ready = n == 1;
-	close(ends[0]);
 	return 0;
+}
+
+void background_stay(void)
+{
+	say();
+	close_line();
+}
+
+void background_end(void)
+{
+	struct pollfd line = {.fd = other, .events = POLLIN};
+
+	(void)shutdown(other, SHUT_WR);
+	while (poll(&line, 1, END_MS) < 0 && errno == EINTR)
+		;
+	close_line();
 }
 
 void background_ready(void)
 {
-	(void)!write(ready_fd, "", 1);
-	close(ready_fd);
-	ready_fd = -1;
+	inherited_drop_stderr();
+	say();
+}
+
+int background_fd(void)
+{
+	return other;
+}
+
+enum background_word background_hear(void)
+{
+	char word;
+	ssize_t n;
+
+	if (other < 0)
+		return BACKGROUND_NOTHING;
+	n = recv(other, &word, 1, MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return BACKGROUND_NOTHING;
+	if (n == 1)
+		close_line();
+	return n == 1 ? BACKGROUND_STAY : BACKGROUND_END;
 }

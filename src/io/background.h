@@ -9,13 +9,28 @@
 
 /*
  * Forks, while there is one thread. In the child, *pid is 0: it has a session of its own and has
- * let go of what redlock inherited (io/inherited). In the parent, *pid is the child's, and it
- * returns when the child has called background_ready() or ended: *ready says which. Returns -1 with
- * *e: nothing was made.
+ * let go of what redlock inherited (io/inherited), but for stderr. In the parent, *pid is the
+ * child's, and it returns when the child has called background_ready() or ended: *ready says which.
+ * Returns -1 with *e: nothing was made.
  */
 int background_start(pid_t *pid, bool *ready, struct err *e);
 
-/* The child's word to the parent, which may then leave. */
+/* The parent's last word to a child that is ready. A parent that dies without one says the second.
+ */
+void background_stay(void);
+void background_end(void); /* returns when the child has ended, or does not */
+
+/* The child's word to the parent. From here on there is no stderr. */
 void background_ready(void);
+
+/* What the parent says to the child, and a descriptor that is readable when there is something to
+ * hear; -1: all has been said. */
+enum background_word {
+	BACKGROUND_NOTHING, /* yet, or ever again */
+	BACKGROUND_STAY,
+	BACKGROUND_END,
+};
+int background_fd(void);
+enum background_word background_hear(void);
 
 #endif

@@ -12,13 +12,19 @@ int follow_open(struct follow *f, pid_t pid, bool may_signal, struct err *e)
 	*f = (struct follow){.pid = pid, .fd = -1};
 	if (pid == 0)
 		return 0;
-	/* Without the C library's name for it, which older ones do not have. */
+	/* Without the C library's name for it, which older ones do not have. A thread is no
+	 * process.
+	 */
 	f->fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (f->fd < 0 && errno == ESRCH)
+	if (f->fd < 0 && (errno == ESRCH || errno == EINVAL || errno == ENOENT))
 		return err_set(e, ERR_USAGE, "there is no process %d", (int)pid);
 	if (f->fd < 0)
 		return err_set(
 			e, ERR_SYSTEM, "cannot follow process %d: %s", (int)pid, strerror(errno));
+	if (follow_is_over(f)) {
+		follow_close(f);
+		return err_set(e, ERR_USAGE, "process %d has ended", (int)pid);
+	}
 	if (may_signal && syscall(SYS_pidfd_send_signal, f->fd, 0, NULL, 0) < 0 && errno == EPERM) {
 		follow_close(f);
 		err_set(e, ERR_USAGE, "this user may not send signals to process %d", (int)pid);

@@ -16,8 +16,8 @@ struct follow {
 	int fd; /* readable when the process has ended; -1: nobody */
 };
 
-/* may_signal: this user must be allowed to. Returns -1 with *e (ERR_USAGE: no such process, or it
- * may not be signalled). */
+/* may_signal: this user must be allowed to. Returns -1 with *e (ERR_USAGE: no such process, it has
+ * ended and only its parent does not know yet, or it may not be signalled). */
 int follow_open(struct follow *f, pid_t pid, bool may_signal, struct err *e);
 
 /* Has it ended? Nobody has not. */

@@ -37,6 +37,16 @@ void inherited_drop(void)
 	drop_streams();
 }
 
+void inherited_drop_stderr(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0)
+		return;
+	(void)dup2(null, STDERR_FILENO);
+	close(null);
+}
+
 void inherited_keep_only(int one, int two, int three, int four)
 {
 	int keep[] = {STDERR_FILENO, one, two, three, four, INT_MAX};

@@ -11,6 +11,10 @@
  * Moves to / and replaces stdin and stdout by /dev/null. stderr stays, for words. */
 void inherited_drop(void);
 
+/* stderr as well, for who has nobody left to talk to: whoever waits for the end of a pipe waits for
+ * that of all its writers. */
+void inherited_drop_stderr(void);
+
 /* The same for a child of ours, which also lets go of all of ours but those four. */
 void inherited_keep_only(int one, int two, int three, int four);
 

@@ -41,6 +41,21 @@ int signals_open(struct signals *s, struct err *e)
 	return 0;
 }
 
+int signals_insist(struct signals *s, int number, struct err *e)
+{
+	struct sigaction plain = {.sa_handler = SIG_DFL};
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 || sigaction(number, &plain, NULL) < 0)
+		return err_set(e, ERR_SYSTEM, "cannot take signals: %s", strerror(errno));
+	choose(&set);
+	if (signalfd(s->fd, &set, 0) < 0)
+		return err_set(e, ERR_SYSTEM, "cannot take signals: %s", strerror(errno));
+	return 0;
+}
+
 /* A hangup goes to the session's leader alone, and only then to the group. */
 static bool goes_to_group(int number)
 {

@@ -20,6 +20,10 @@ struct signals {
  */
 int signals_open(struct signals *s, struct err *e);
 
+/* Takes this one as well, though it was ignored on entry: for who has no other way of being told
+ * anything. Returns -1 with *e. */
+int signals_insist(struct signals *s, int number, struct err *e);
+
 struct caught {
 	int number;
 	bool is_fatal; /* it ends a process that does nothing about it: not CHLD, CONT, WINCH */

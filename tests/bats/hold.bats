@@ -1,0 +1,732 @@
+# redlock hold: a lock that is kept in the background, and what ends it.
+
+load nodes
+
+setup() {
+	nodes_start 3
+	mkdir -m 700 "$T/runtime"
+	export XDG_RUNTIME_DIR=$T/runtime
+	registry=$T/runtime/redlock
+	# followed FILE [stubborn]: writes the time to FILE again and again, and when TERM came.
+	cat > "$T/followed" <<- 'END'
+		#!/bin/bash
+		trap 'echo "term $EPOCHREALTIME" >> "$1"; [ "$2" = stubborn ] || exit 0' TERM
+		trap 'echo "usr1 $EPOCHREALTIME" >> "$1"' USR1
+		exec 9<> <(:)
+		while :; do
+			echo "alive $EPOCHREALTIME" >> "$1"
+			read -rt 0.005 -u 9
+		done
+	END
+	chmod +x "$T/followed"
+}
+teardown() {
+	local file
+	for file in "$registry"/[0-9]*; do
+		[ ! -e "$file" ] || also_end "${file##*/}"
+	done
+	nodes_stop
+}
+
+# hold ARG...: redlock hold, its TOKEN, and its KEEPER, which is ended with the test.
+hold() {
+	local line
+	line=$(redlock hold "$@") || return
+	read -r TOKEN KEEPER <<< "$line"
+	also_end "$KEEPER"
+}
+
+# follow FILE [stubborn]: such a process, FOLLOWED.
+follow() {
+	rm -f "$1"
+	"$T/followed" "$@" > "$T/followed.out" 2>&1 3>&- &
+	FOLLOWED=$!
+	also_end "$FOLLOWED"
+	eventually file_has "$1" alive
+}
+
+steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done; }
+left() { node "$1" pttl "$2"; }
+now() { echo "${EPOCHREALTIME/./}"; } # in microseconds
+is_alive() { not is_gone "$1"; }
+nothing_is_listed() { [ "$(redlock hold --list)" = "" ] && [ "$(ls -A "$registry")" = "" ]; }
+grows_beyond() { [ "$(left "$1" "$2")" -gt "$3" ]; }
+
+# extended KEY: once it is given more time, on two nodes.
+extended() {
+	for i in 1 2; do
+		eventually grows_beyond "$i" "$1" "$(left "$i" "$1")"
+	done
+}
+
+# ---- what is printed, and when ----
+
+@test "prints token and pid once the lock is held, and keeps it" {
+	line=$(redlock hold -k job --ttl 1s)
+	[[ "$line" =~ ^[0-9a-f]{40}\ [0-9]+$ ]]
+	read -r token keeper <<< "$line"
+	also_end "$keeper"
+	held_on job 3
+	[[ "$(node 1 get job)" == "$token:"*"redlock hold" ]]
+	is_alive "$keeper"
+	extended job
+	extended job
+	held_on job 3
+	run -0 redlock check -k job --token "$token"
+	run -75 redlock run -n -k job -- true
+	run -0 redlock release -k job
+	held_on job 0
+	is_gone "$keeper"
+	nothing_is_listed
+}
+
+@test "prints nothing while somebody else holds it" {
+	in_background "$T/holder" run -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	eventually held_on job 3
+	"$REDLOCK_BUILD/redlock" hold -k job > "$T/out" 2> "$T/err" 3>&- &
+	BG=$!
+	also_end "$BG"
+	eventually file_has "$T/err" "waiting: 'job' is held by"
+	[ ! -s "$T/out" ]
+	touch "$T/go"
+	ended_with 0
+	read -r token keeper < "$T/out"
+	[[ "$(node 1 get job)" == "$token:"* ]]
+	redlock release -k job
+	is_gone "$keeper"
+}
+
+@test "--format env is for eval: check and release find what they need" {
+	eval "$(redlock hold -k "it's a job" --format env)"
+	also_end "$REDLOCK_KEEPER"
+	[ "$REDLOCK_KEY" = "it's a job" ]
+	is_alive "$REDLOCK_KEEPER"
+	redlock check
+	redlock release
+	is_gone "$REDLOCK_KEEPER"
+	held_on "it's a job" 0
+}
+
+@test "--json is one document, also for what did not come to be" {
+	run -0 redlock hold -k job --json
+	[ "${#lines[@]}" -eq 1 ]
+	keeper=$(sed 's/.*"keeper":\([0-9]*\).*/\1/' <<< "$output")
+	also_end "$keeper"
+	is_alive "$keeper"
+	[[ "$output" == *'"command":"hold","key":"job","outcome":"acquired","status":0,"token":"'* ]]
+	run -0 redlock hold --list --json
+	[[ "$output" == *'"holds":[{"key":"job","token":"'*'","keeper":'"$keeper"',"since":"20'*'Z"}]}' ]]
+	run -75 --separate-stderr redlock hold -n -k job --json
+	[ "${#lines[@]}" -eq 1 ]
+	[[ "$output" == *'"outcome":"busy","status":75,'* ]]
+	redlock release -k job
+	run -0 redlock hold --list --json
+	[[ "$output" == *'"holds":[]}' ]]
+}
+
+@test "statuses as with run: busy, no quorum, configuration, usage" {
+	in_background "$T/holder" run -k job -- sleep 60
+	eventually held_on job 3
+	run -75 redlock hold -n -k job
+	[[ "$output" == "redlock: 'job' is busy: held by "* ]]
+	run -3 redlock hold -w 50ms -E 3 -k job
+	run -64 redlock hold
+	run -64 redlock hold -k job --follow none
+	[[ "${lines[0]}" == "redlock: --follow 'none' is not the number of a process" ]]
+	run -64 redlock hold -k job -- true
+	run -64 redlock hold -k job --ttl 10s --kill-after 8s --follow $$
+	run -78 redlock hold -k job --nodes "unix://$T/1.sock unix://$T/1.sock unix://$T/2.sock"
+	kill_node 1
+	kill_node 2
+	run -69 redlock hold -w 0 -k other
+	[ "$(timeout 1 redis-cli -s "$T/3.sock" exists other)" = 0 ]
+	[ ! -e "$registry" ]
+}
+
+# ---- what ends it ----
+
+@test "TERM to the keeper releases" {
+	hold -k job --ttl 10m
+	kill -TERM "$KEEPER"
+	eventually is_gone "$KEEPER"
+	held_on job 0
+	nothing_is_listed
+}
+
+@test "TERM ends it also where the caller ignores TERM" {
+	read -r token keeper <<< "$(bash -c "trap '' TERM INT HUP; '$REDLOCK_BUILD/redlock' hold -k job --ttl 10m")"
+	also_end "$keeper"
+	held_on job 3
+	kill -TERM "$keeper"
+	eventually is_gone "$keeper"
+	held_on job 0
+}
+
+@test "release finds it by key, and by key and token" {
+	hold -k job --ttl 10m
+	run -0 redlock release -k job
+	[ "$output" = "" ]
+	held_on job 0
+	is_gone "$KEEPER"
+	hold -k job --ttl 10m
+	run -0 redlock release -k job --token "$TOKEN"
+	held_on job 0
+	is_gone "$KEEPER"
+	# there is nothing more to release
+	run -64 redlock release -k job
+	[[ "${lines[0]}" == "redlock: no token, and no hold of this user keeps 'job' here" ]]
+	run -79 redlock release -k job --token "$TOKEN"
+}
+
+@test "the followed process ends, whatever ends it: the lock is free within a second" {
+	for signal in KILL TERM; do
+		follow "$T/stamps"
+		hold -k job --ttl 10m --follow "$FOLLOWED"
+		held_on job 3
+		kill "-$signal" "$FOLLOWED"
+		run -0 redlock run -w 1s -k job -- true
+		eventually is_gone "$KEEPER"
+		nothing_is_listed
+	done
+}
+
+@test "a shell follows itself by \$\$, and nothing is left when it is done" {
+	bash -c "'$REDLOCK_BUILD/redlock' hold -k job --ttl 10m --follow \$\$ > '$T/held'
+		redis-cli -s '$T/1.sock' get job > '$T/value'
+		'$REDLOCK_BUILD/redlock' hold --list > '$T/list'
+		echo \$\$ > '$T/shell'"
+	read -r token keeper < "$T/held"
+	also_end "$keeper"
+	# who asks for the holder finds the shell
+	[[ "$(cat "$T/value")" == "$token:"*":$(cat "$T/shell") redlock hold" ]]
+	[[ "$(cat "$T/list")" =~ ^"'job' since 20"[0-9TZ:-]+" by process $keeper, following $(cat "$T/shell")"$ ]]
+	run -0 redlock run -w 1s -k job -- true
+	eventually is_gone "$keeper"
+	nothing_is_listed
+}
+
+@test "--max-run: released when it is over" {
+	hold -k job --ttl 10m --max-run 300ms
+	eventually is_gone "$KEEPER"
+	held_on job 0
+	nothing_is_listed
+	hold -k job --ttl 10m --max-run 0
+	run -75 redlock run -w 500ms -k job -- true
+	is_alive "$KEEPER"
+}
+
+@test "--max-run with --follow: TERM, then KILL, and the lock until then" {
+	follow "$T/stamps" stubborn
+	hold -k job --ttl 10m --kill-after 300ms --max-run 300ms --follow "$FOLLOWED"
+	eventually held_on job 0
+	is_gone "$FOLLOWED"
+	file_has "$T/stamps" term
+	eventually is_gone "$KEEPER"
+	# whoever ends at TERM has time to tidy up
+	follow "$T/stamps"
+	hold -k job --ttl 10m --max-run 300ms --follow "$FOLLOWED"
+	eventually is_gone "$FOLLOWED"
+	[[ "$(tail -n 1 "$T/stamps")" == term* ]]
+	wait "$FOLLOWED"
+	eventually held_on job 0
+}
+
+# ---- the lock is lost ----
+
+@test "its nodes die: the followed process gets TERM, then KILL, before the keys end on a majority" {
+	follow "$T/stamps" stubborn
+	hold -k job --ttl 4s --kill-after 500ms --follow "$FOLLOWED"
+	extended job
+	# Right after an extension: the next one is a second away, and what the nodes say is the end.
+	for try in {1..20}; do
+		before=$(now)
+		ends=()
+		for i in 1 2 3; do ends+=($((before + 1000 * $(left "$i" job)))); done
+		((ends[0] - before > 3600000 && ends[1] - before > 3600000 && $(now) - before < 300000)) && break
+		extended job
+	done
+	kill_node 1
+	kill_node 2
+	eventually is_gone "$FOLLOWED"
+	eventually is_gone "$KEEPER"
+	end=$(printf '%s\n' "${ends[@]}" | sort -n | sed -n 2p)
+	term=$(awk '$1 == "term" { print $2 }' "$T/stamps")
+	last=$(tail -n 1 "$T/stamps")
+	last=${last#* }
+	echo "term ${term/./} last ${last/./} end $end"
+	[ -n "$term" ]
+	((${last/./} < end))
+	# it had the time that was promised, less what a busy machine takes
+	((${last/./} - ${term/./} > 300000))
+	wait_status=0
+	wait "$FOLLOWED" || wait_status=$?
+	[ "$wait_status" -eq 137 ]
+	nothing_is_listed
+}
+
+@test "a loss that is heard of is passed on at once: TERM, and no KILL for who ends" {
+	follow "$T/stamps"
+	hold -k job --ttl 2s --follow "$FOLLOWED"
+	steal job
+	eventually is_gone "$FOLLOWED"
+	wait "$FOLLOWED"
+	[[ "$(tail -n 1 "$T/stamps")" == term* ]]
+	eventually is_gone "$KEEPER"
+	[ "$(node 1 get job)" = rival ]
+}
+
+@test "--on-lost: another signal, KILL at once, or none" {
+	follow "$T/stamps" stubborn
+	hold -k a --ttl 2s --on-lost USR1 --follow "$FOLLOWED"
+	steal a
+	eventually is_gone "$FOLLOWED"
+	file_has "$T/stamps" usr1
+	not file_has "$T/stamps" term
+	follow "$T/stamps" stubborn
+	hold -k b --ttl 2s --on-lost kill --follow "$FOLLOWED"
+	steal b
+	eventually is_gone "$FOLLOWED"
+	not file_has "$T/stamps" term
+	follow "$T/stamps"
+	hold -k c --ttl 1s --on-lost warn --follow "$FOLLOWED"
+	steal c
+	eventually is_gone "$KEEPER"
+	is_alive "$FOLLOWED"
+	not file_has "$T/stamps" term
+	nothing_is_listed
+}
+
+@test "without --follow a lost lock ends the keeper, and nobody else" {
+	hold -k job --ttl 1s
+	steal job
+	eventually is_gone "$KEEPER"
+	[ "$(node 1 get job)" = rival ]
+	nothing_is_listed
+}
+
+@test "a keeper that stood still past the end: the followed process is killed without grace" {
+	follow "$T/stamps" stubborn
+	hold -k job --ttl 2s --kill-after 600ms --follow "$FOLLOWED"
+	extended job
+	kill -STOP "$KEEPER"
+	eventually held_on job 0
+	is_alive "$FOLLOWED"
+	kill -CONT "$KEEPER"
+	eventually is_gone "$FOLLOWED"
+	not file_has "$T/stamps" term
+	eventually is_gone "$KEEPER"
+}
+
+@test "a keeper that stood still for a moment goes on" {
+	follow "$T/stamps"
+	hold -k job --follow "$FOLLOWED"
+	kill -STOP "$KEEPER"
+	eventually in_state "$KEEPER" T
+	kill -CONT "$KEEPER"
+	run -75 redlock run -w 300ms -k job -- true
+	is_alive "$KEEPER"
+	not file_has "$T/stamps" term
+}
+
+# ---- the end of a wait ----
+
+@test "a signal while it waits ends it, and leaves no key" {
+	in_background "$T/holder" run -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	holder=$BG
+	eventually held_on job 3
+	for signal in TERM INT HUP; do
+		in_background "$T/out" hold -k job
+		eventually file_has "$T/out" "waiting: "
+		kill "-$signal" "$BG"
+		ended_with $((128 + $(kill -l $signal)))
+	done
+	touch "$T/go"
+	BG=$holder
+	ended_with 0
+	held_on job 0
+	nothing_is_listed || [ ! -e "$registry" ]
+}
+
+@test "the followed process ends while it waits: 79, and no key" {
+	in_background "$T/holder" run -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	holder=$BG
+	eventually held_on job 3
+	follow "$T/stamps"
+	"$REDLOCK_BUILD/redlock" hold -k job --json --follow "$FOLLOWED" > "$T/out" 2> "$T/err" 3>&- &
+	BG=$!
+	also_end "$BG"
+	eventually file_has "$T/err" "waiting"
+	kill -KILL "$FOLLOWED"
+	ended_with 79
+	file_has "$T/err" "process $FOLLOWED, for which 'job' was to be held, has ended"
+	file_has "$T/out" '"outcome":"interrupted","status":79,'
+	touch "$T/go"
+	BG=$holder
+	ended_with 0
+	held_on job 0
+}
+
+@test "--follow of who is not there, or may not be signalled: 64 and one clear line" {
+	sleep 60 3>&- &
+	gone=$!
+	kill -KILL "$gone"
+	wait "$gone" || true
+	run -64 redlock hold -k job --follow "$gone"
+	[ "$output" = "redlock: there is no process $gone" ]
+	# a zombie has ended, though its number is still taken
+	bash -c 'sleep 0 & echo $! > "$0"; exec sleep 600' "$T/zombie" 3>&- &
+	also_end $!
+	eventually test -s "$T/zombie"
+	zombie=$(cat "$T/zombie")
+	eventually in_state "$zombie" Z
+	run -64 redlock hold -k job --follow "$zombie"
+	[ "$output" = "redlock: process $zombie has ended" ]
+	# a thread is no process
+	"$REDLOCK_BUILD/tools/headless" "$T/headless" 3>&- &
+	also_end $!
+	eventually test -s "$T/headless"
+	thread=$(ls "/proc/$!/task" | grep -vx $!)
+	run -64 redlock hold -k job --follow "$thread"
+	[ "$output" = "redlock: there is no process $thread" ]
+	held_on job 0
+	[ ! -e "$registry" ]
+}
+
+# nobody ARG...: redlock ARG... as that user, with a registry of its own.
+nobody() {
+	[ -d "$T/nobody" ] || {
+		chmod o+x "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/test" "$T"
+		chmod 777 "$T"/*.sock
+		mkdir -m 700 "$T/nobody"
+		chown 65534:65534 "$T/nobody"
+	}
+	XDG_RUNTIME_DIR=${RUNTIME:-$T/nobody} setpriv --reuid=65534 --regid=65534 --clear-groups "$REDLOCK_BUILD/redlock" "$@"
+}
+
+@test "--follow of another user's process: refused, unless it is to be left alone" {
+	run -64 nobody hold -k job --follow $$
+	[ "${lines[0]}" = "redlock: this user may not send signals to process $$" ]
+	[ "${lines[1]}" = "hint: --on-lost warn leaves it alone when the lock is lost" ]
+	run -64 nobody hold -k job --on-lost warn --max-run 1h --follow $$
+	held_on job 0
+	run -0 nobody hold -k job --on-lost warn --follow $$
+	also_end "${output#* }"
+	held_on job 3
+	nobody release -k job
+	held_on job 0
+}
+
+@test "another user cannot release it" {
+	hold -k job
+	RUNTIME=$T/runtime run -64 nobody release -k job
+	[[ "${lines[0]}" == "redlock: no token, and no hold of this user keeps 'job' here" ]]
+	run -64 nobody release -k job
+	RUNTIME=$T/runtime run -0 nobody hold --list
+	[ "$output" = "" ]
+	held_on job 3
+	is_alive "$KEEPER"
+}
+
+# ns_last_pid, in a namespace of pids of its own, says which number comes next
+@test "another process with the number of the one that was followed is left alone" {
+	cat > "$T/reuse" <<- 'END'
+		sleep 600 & first=$!
+		read -r token keeper <<< "$("$REDLOCK_BUILD/redlock" hold -k job --ttl 1s --follow $first)"
+		kill -STOP "$keeper"
+		kill -KILL $first; wait $first
+		eventually held_on job 0
+		echo $((first - 1)) > /proc/sys/kernel/ns_last_pid
+		sleep 600 & second=$!
+		echo "first $first second $second"
+		[ $first = $second ] || exit 99
+		kill -CONT "$keeper"
+		eventually is_gone "$keeper"
+		is_gone $second || echo alive
+	END
+	export T N REDLOCK_BUILD
+	export -f eventually held_on holders is_gone in_state
+	run -0 unshare --pid --fork --mount-proc bash "$T/reuse" 2> "$T/err" 3>&-
+	[ "${lines[-1]}" = alive ]
+}
+
+# ---- nothing of the caller's is kept, and nothing of ours is left ----
+
+# valgrind keeps descriptors of its own
+# bats test_tags=not-under-valgrind
+@test "the keeper has no descriptor and no working directory of the caller" {
+	mkdir "$T/here"
+	cd "$T/here"
+	hold -k job 2> "$T/err" 7> "$T/seven" < "$T/followed"
+	[ "$(readlink "/proc/$KEEPER/cwd")" = / ]
+	ls -l "/proc/$KEEPER/fd" > "$T/fds"
+	file_has "$T/fds" "$registry/$KEEPER"
+	for name in err seven followed pipe: pts tty; do
+		not file_has "$T/fds" "$name"
+	done
+	[ "$(ps -o sid= -p "$KEEPER" | tr -d ' ')" = "$KEEPER" ]
+}
+
+@test "a step of a job that waits for the end of its pipes ends" {
+	follow "$T/stamps"
+	timeout 20 bash -c "{ '$REDLOCK_BUILD/redlock' hold -v -k job --follow $FOLLOWED; } 2>&1 7>&1 | cat" > "$T/out" 3>&-
+	read -r token keeper < <(grep -v : "$T/out")
+	also_end "$keeper"
+	held_on job 3
+	kill -KILL "$FOLLOWED"
+	wait "$FOLLOWED" 2> "$T/kill" || true
+	free_everywhere job
+}
+
+@test "what cannot be printed is not held: stdout closed, full, or read by nobody" {
+	run -125 bash -c "'$REDLOCK_BUILD/redlock' hold -k job >&-"
+	[[ "$output" == "redlock: cannot write to stdout: "* ]]
+	held_on job 0
+	run -125 bash -c "'$REDLOCK_BUILD/redlock' hold -k job > /dev/full"
+	held_on job 0
+	mkfifo "$T/pipe"
+	exec 8<> "$T/pipe" 9> "$T/pipe" 8>&-
+	run -125 bash -c "'$REDLOCK_BUILD/redlock' hold -k job >&9"
+	exec 9>&-
+	held_on job 0
+	nothing_is_listed
+}
+
+@test "killed before it could print: nothing stays held that nobody knows of" {
+	mkfifo "$T/pipe"
+	exec 8<> "$T/pipe"
+	dd if=/dev/zero of="$T/pipe" bs=4096 oflag=nonblock 2> "$T/dd" || true
+	# it hangs in printing, with a keeper
+	"$REDLOCK_BUILD/redlock" hold -k job --ttl 10m > "$T/pipe" 2> "$T/err" 3>&- 8>&- &
+	BG=$!
+	also_end "$BG"
+	is_listed() { [ "$(redlock hold --list)" != "" ]; }
+	eventually is_listed
+	held_on job 3
+	kill -KILL "$BG"
+	free_everywhere job
+	eventually nothing_is_listed
+	exec 8>&-
+}
+
+@test "stdin closed, or all three of them" {
+	read -r token keeper <<< "$(redlock hold -k job <&-)"
+	also_end "$keeper"
+	held_on job 3
+	redlock release -k job <&-
+	held_on job 0
+	run -125 bash -c "'$REDLOCK_BUILD/redlock' hold -k job <&- >&- 2>&-"
+	held_on job 0
+}
+
+@test "without XDG_RUNTIME_DIR the registry is in /tmp, private, and empty when all have ended" {
+	uid=$((1000000 + BASHPID % 100000))
+	folder=/tmp/redlock-$uid
+	[ ! -e "$folder" ]
+	chmod o+x "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/test" "$T"
+	chmod 777 "$T"/*.sock
+	run -0 env -u XDG_RUNTIME_DIR setpriv --reuid=$uid --regid=$uid --clear-groups \
+		"$REDLOCK_BUILD/redlock" hold -k job
+	keeper=${output#* }
+	also_end "$keeper"
+	[ "$(stat -c '%a %u' "$folder")" = "700 $uid" ]
+	[ "$(ls -A "$folder")" = "$keeper" ]
+	kill -TERM "$keeper"
+	eventually is_gone "$keeper"
+	rmdir "$folder" # which says that it is empty
+}
+
+# ---- terminals and shells ----
+
+# terminal STEP... -- COMMAND...: with redlock in the PATH.
+terminal() {
+	mkdir -p "$T/bin"
+	ln -sf "$REDLOCK_BUILD/redlock" "$T/bin/redlock"
+	cd "$T"
+	export PATH=$T/bin:$PATH T N LC_ALL=C TERM=dumb PS1='ready> ' HISTFILE=/dev/null INPUTRC=/dev/null
+	export -f node eventually held_on holders file_has in_state is_gone extended left grows_beyond
+	run "$REDLOCK_BUILD/tools/pty" "$@"
+	echo "--- $*"
+	echo "$output"
+}
+
+@test "^C after it has returned does not reach it, nor does the closing of the terminal" {
+	# ^C ends the script, and all that is in its group
+	terminal expect:'<held>' send:'\x03' \
+		run:'eventually is_gone $(cat script); held_on job 3; extended job; redlock release -k job' \
+		-- bash -c 'echo $$ > script; redlock hold -k job --ttl 1s > held; echo "<held>"; sleep 60; true'
+	[ "$status" -eq 130 ]
+	terminal expect:'ready> ' send:'redlock hold -k job --ttl 1s > held\r' expect:'ready> ' \
+		hangup run:'extended job; extended job; held_on job 3; redlock release -k job; held_on job 0' \
+		-- bash --norc -i
+	[ "$status" -eq 129 ]
+	nothing_is_listed
+}
+
+@test "the closing of the terminal ends the shell that it follows, and the lock is free" {
+	terminal expect:'ready> ' send:'redlock hold -k job --ttl 10m --follow $$ > held\r' expect:'ready> ' \
+		run:'held_on job 3' hangup run:'eventually held_on job 0' -- bash --norc -i
+	[ "$status" -eq 129 ]
+	nothing_is_listed
+}
+
+@test "HUP, and what else is sent to it, is no reason to let go" {
+	hold -k job --ttl 1s
+	for signal in HUP QUIT USR1 USR2 PIPE ALRM CONT WINCH; do
+		kill "-$signal" "$KEEPER"
+	done
+	extended job
+	is_alive "$KEEPER"
+}
+
+@test "^C while it waits for the lock" {
+	in_background "$T/holder" run -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	eventually held_on job 3
+	terminal expect:'waiting: ' send:'\x03' -- redlock hold -k job
+	[ "$status" -eq 130 ]
+	touch "$T/go"
+	ended_with 0
+	held_on job 0
+}
+
+# ---- several ----
+
+@test "two holds of different keys, each released by itself" {
+	hold -k a
+	a=$KEEPER
+	hold -k b
+	b=$KEEPER
+	[ "$(redlock hold --list | sed "s/ since.*//" | sort | tr '\n' ' ')" = "'a' 'b' " ]
+	redlock release -k a
+	is_gone "$a"
+	is_alive "$b"
+	held_on a 0
+	held_on b 3
+	redlock release -k b
+	held_on b 0
+}
+
+@test "one key on two sets of nodes: release wants to know which" {
+	hold -k job --nodes "unix://$T/1.sock"
+	one=$KEEPER
+	hold -k job --nodes "unix://$T/2.sock"
+	run -64 redlock release -k job --nodes "unix://$T/2.sock"
+	[ "${lines[0]}" = "redlock: several holds keep 'job' here: which one?" ]
+	redlock release -k job --token "$TOKEN" --nodes "unix://$T/2.sock"
+	is_gone "$KEEPER"
+	is_alive "$one"
+}
+
+@test "thirty at once on one key: exactly one has it" {
+	pids=()
+	for i in {1..30}; do
+		"$REDLOCK_BUILD/redlock" hold -n -k job > "$T/out.$i" 2> "$T/err.$i" 3>&- &
+		pids+=($!)
+		also_end $!
+	done
+	held=0
+	for i in {1..30}; do
+		status=0
+		wait "${pids[i - 1]}" || status=$?
+		case $status in
+		0) held=$((held + 1)) ;;
+		75) [ ! -s "$T/out.$i" ] ;;
+		*) echo "status $status" && false ;;
+		esac
+	done
+	[ "$held" -eq 1 ]
+	[ "$(cat "$T"/out.* | wc -l)" -eq 1 ]
+	held_on job 3
+	redlock release -k job
+	held_on job 0
+}
+
+# ---- within a run ----
+
+@test "under a run: kept until the command ends, and reported nowhere" {
+	run -0 redlock run -k outer -- bash -c "'$REDLOCK_BUILD/redlock' hold -k inner --ttl 10m --follow \$\$ > '$T/held'
+		redis-cli -s '$T/1.sock' exists inner"
+	[ "$output" = 1 ]
+	free_everywhere inner
+	eventually nothing_is_listed
+	# the key of the run itself is the run's
+	run -75 redlock run -k outer -- "$REDLOCK_BUILD/redlock" hold -k outer
+	[ "$output" = "redlock: 'outer' is held by a run that this one is part of" ]
+}
+
+@test "under a run that is lost: it belongs to the tree, and lets go" {
+	in_background "$T/out" run -k outer --ttl 2s -- bash -c "'$REDLOCK_BUILD/redlock' hold -k inner --ttl 10m; sleep 60"
+	eventually held_on inner 3
+	steal outer
+	ended_with 79
+	held_on inner 0
+	nothing_is_listed
+}
+
+# ---- the registry ----
+
+@test "a keeper that was killed: not listed, its file removed, and its token still releases" {
+	hold -k job --ttl 10m
+	[ -s "$registry/$KEEPER" ]
+	kill -KILL "$KEEPER"
+	eventually is_gone "$KEEPER"
+	[ "$(redlock hold --list)" = "" ]
+	[ ! -e "$registry/$KEEPER" ]
+	held_on job 3
+	run -64 redlock release -k job
+	run -0 redlock release -k job --token "$TOKEN"
+	held_on job 0
+}
+
+@test "a registry that others may write to, or that leads elsewhere, is refused; the lock is held" {
+	mkdir -m 700 "$T/elsewhere"
+	for how in "ln -s $T/elsewhere $registry" "mkdir -m 770 $registry" "touch $registry" \
+		"install -d -m 700 -o 65534 $registry"; do
+		$how
+		run -0 --separate-stderr redlock hold -k job
+		read -r token keeper <<< "$output"
+		also_end "$keeper"
+		[ "${stderr_lines[0]}" = "redlock: '$registry' is not a folder of this user alone" ]
+		[ "${stderr_lines[1]}" = "redlock: 'job' is held, but not listed" ]
+		held_on job 3
+		[ "$(redlock hold --list)" = "" ]
+		[ "$(ls -A "$T/elsewhere")" = "" ]
+		# found by its token all the same; the keeper takes note
+		redlock release -k job --token "$token"
+		held_on job 0
+		kill -TERM "$keeper"
+		eventually is_gone "$keeper"
+		rm -rf "$registry"
+	done
+}
+
+@test "what does not belong into the registry is not shown, and does not disturb" {
+	hold -k job
+	echo nonsense > "$registry/1"
+	printf '99 0 0 0123456789abcdef0123456789abcdef01234567\nother' > "$registry/99"
+	ln -s /etc/passwd "$registry/2"
+	mkdir "$registry/folder"
+	run -0 redlock hold --list
+	[[ "$output" == "'job' since "*" by process $KEEPER" ]]
+	redlock release -k job
+	held_on job 0
+	rm -rf "$registry/folder" "$registry/2"
+}
+
+# ---- what it costs ----
+
+@test "a keeper takes less than 4 MB, and is not woken between extensions" {
+	hold -k job --ttl 60s
+	most=4096
+	# a program that watches itself needs more
+	[ -z "${REDLOCK_UNDER-}" ] && ! grep -qE '__[at]san_init' "$REDLOCK_BUILD/redlock" || most=400000
+	rss=$(awk '$1 == "VmRSS:" { print $2 }' "/proc/$KEEPER/status")
+	echo "VmRSS $rss kB"
+	[ "$rss" -lt "$most" ]
+	[ "$(ls "/proc/$KEEPER/task" | wc -l)" -eq 1 ]
+	wakeups() { awk '$1 == "voluntary_ctxt_switches:" { print $2 }' "/proc/$KEEPER/status"; }
+	eventually in_state "$KEEPER" S
+	before=$(wakeups)
+	# others ask meanwhile, for a second
+	run -75 redlock run -w 1s -k job -- true
+	[ "$(wakeups)" -eq "$before" ]
+}

@@ -1,0 +1,151 @@
+/* registry: what is entered is found, while it is kept. One process plays all: the lock is the open
+ * file's, not the process's. */
+#include "io/registry.h"
+
+#include "unit/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ID "0123456789abcdef0123456789abcdef01234567"
+#define OTHER_ID "1123456789abcdef0123456789abcdef01234567"
+
+static char home[64], folder[80];
+
+static void begin(void)
+{
+	snprintf(home, sizeof(home), "/tmp/redlock-unit-XXXXXX");
+	CHECK(mkdtemp(home) != NULL);
+	snprintf(folder, sizeof(folder), "%s/redlock", home);
+	setenv("XDG_RUNTIME_DIR", home, 1);
+}
+
+static void end(void)
+{
+	rmdir(folder);
+	CHECK_INT(rmdir(home), 0); /* nothing was left in it */
+	unsetenv("XDG_RUNTIME_DIR");
+}
+
+static void enter(int keeper, const char *key, const char *id, int follow)
+{
+	struct entry entry = {.keeper = keeper, .follow = follow, .since = 1700000000};
+	struct err e;
+
+	snprintf(entry.key, sizeof(entry.key), "%s", key);
+	snprintf(entry.id, sizeof(entry.id), "%s", id);
+	CHECK_INT(registry_add(&entry, &e), 0);
+}
+
+/* By hand, and locked by nobody. */
+static void leave(const char *name, const char *text)
+{
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	file = fopen(path, "w");
+	if (!CHECK(file != NULL))
+		return;
+	fputs(text, file);
+	fclose(file);
+}
+
+static bool is_there(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return access(path, F_OK) == 0;
+}
+
+TEST(registry_finds_by_key_and_by_id)
+{
+	static struct entry found;
+
+	begin();
+	CHECK_INT(registry_find("job", NULL, &found), 0); /* no folder yet */
+	enter(42, "job\nwith \xff bytes", ID, 0);
+	CHECK_INT(registry_find("job\nwith \xff bytes", NULL, &found), 1);
+	CHECK_INT(found.keeper, 42);
+	CHECK_INT(found.follow, 0);
+	CHECK_INT(found.since, 1700000000);
+	CHECK_TEXT(found.id, ID);
+	CHECK_TEXT(found.key, "job\nwith \xff bytes");
+	CHECK_INT(registry_find("job\nwith \xff bytes", ID ":a@b:1 c", &found), 1);
+	CHECK_INT(registry_find("job\nwith \xff bytes", OTHER_ID, &found), 0);
+	CHECK_INT(registry_find("job", NULL, &found), 0);
+	registry_remove();
+	CHECK_INT(registry_find("job\nwith \xff bytes", NULL, &found), 0);
+	registry_remove(); /* once more is no harm */
+	end();
+}
+
+TEST(registry_takes_the_longest_key)
+{
+	static struct entry found;
+	static char key[sizeof(found.key)];
+
+	begin();
+	memset(key, 'k', sizeof(key) - 1);
+	enter(42, key, ID, 7);
+	CHECK_INT(registry_find(key, NULL, &found), 1);
+	CHECK_TEXT(found.key, key);
+	CHECK_INT(found.follow, 7);
+	registry_remove();
+	end();
+}
+
+TEST(registry_forgets_who_is_gone)
+{
+	static struct entry found;
+	struct registry r;
+
+	begin();
+	CHECK_INT(mkdir(folder, 0700), 0);
+	leave("99", "99 0 0 " ID "\njob");
+	leave(".99", "a draft");
+	CHECK_INT(registry_find("job", NULL, &found), 0);
+	CHECK(!is_there("99"));
+	CHECK(is_there(".99")); /* somebody may be at work on it */
+	/* Who has that number next begins anew. */
+	enter(99, "job", ID, 0);
+	CHECK(!is_there(".99"));
+	registry_open(&r);
+	CHECK(registry_next(&r, &found));
+	CHECK(!registry_next(&r, &found));
+	registry_close(&r);
+	registry_remove();
+	end();
+}
+
+TEST(registry_is_private)
+{
+	static struct entry found;
+	struct entry entry = {.keeper = 42, .id = ID, .key = "job"};
+	struct err e;
+	char elsewhere[96];
+
+	begin();
+	CHECK_INT(mkdir(folder, 0700), 0);
+	enter(42, "job", ID, 0);
+	CHECK_INT(chmod(folder, 0770), 0);
+	CHECK_INT(registry_find("job", NULL, &found), 0);
+	CHECK_INT(registry_add(&entry, &e), -1);
+	CHECK_INT(e.kind, ERR_SYSTEM);
+	CHECK_INT(chmod(folder, 0700), 0);
+	CHECK_INT(registry_find("job", NULL, &found), 1);
+	/* Not by way of a link, whoever owns what it leads to. */
+	snprintf(elsewhere, sizeof(elsewhere), "%s/elsewhere", home);
+	CHECK_INT(rename(folder, elsewhere), 0);
+	CHECK_INT(symlink(elsewhere, folder), 0);
+	CHECK_INT(registry_find("job", NULL, &found), 0);
+	CHECK_INT(registry_add(&entry, &e), -1);
+	CHECK_INT(unlink(folder), 0);
+	CHECK_INT(rename(elsewhere, folder), 0);
+	registry_remove();
+	end();
+}

@@ -11,7 +11,7 @@
 	X(STATUS_NO_QUORUM, 69, "no quorum: too few nodes answered within the wait") \
 	X(STATUS_BUSY, 75, "busy: held by somebody else for the whole wait (-E changes it)") \
 	X(STATUS_CONFIG, 78, "configuration: a node's URL, a node named twice, a log's file") \
-	X(STATUS_LOST, 79, "the lock was lost while the command ran, and the command was stopped") \
+	X(STATUS_LOST, 79, "lost: while the command ran, which was ended; or not the token's") \
 	X(STATUS_MAX_RUN, 124, "the command ran for longer than --max-run") \
 	X(STATUS_INTERNAL, 125, "redlock itself failed") \
 	X(STATUS_CANNOT_RUN, 126, "the command was found but could not be run") \

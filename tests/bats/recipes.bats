@@ -1,0 +1,330 @@
+# The recipes of README.md, run as they stand there, with stubs for what they call.
+
+load nodes
+
+README=$BATS_TEST_DIRNAME/../../README.md
+
+setup() {
+	nodes_start 3
+	unset MAKEFLAGS MAKELEVEL
+	mkdir -m 700 "$T/runtime"
+	mkdir "$T/bin" "$T/work"
+	ln -s "$REDLOCK_BUILD/redlock" "$T/bin/redlock"
+	export XDG_RUNTIME_DIR=$T/runtime PATH=$T/bin:$PATH T N
+	printf '%s\n' '#!/bin/bash' "$(declare -f holders)" 'holders "$1"' > "$T/bin/nodes-with"
+	chmod +x "$T/bin/nodes-with"
+	: > "$T/done"
+	cd "$T/work"
+}
+teardown() {
+	local file
+	for file in "$XDG_RUNTIME_DIR"/redlock/[0-9]*; do
+		[ ! -e "$file" ] || also_end "${file##*/}"
+	done
+	nodes_stop
+}
+
+# recipe HEADING: the first block of code under that heading.
+recipe() {
+	awk -v want="$1" '
+		/^##+ / { on = $0 == want; next }
+		!on { next }
+		/^```/ { if (fenced) exit; fenced = 1; next }
+		fenced { print; next }
+		/^    / { print substr($0, 5); began = 1; next }
+		began { exit }' "$README" | tee "$T/recipe"
+	[ -s "$T/recipe" ] || { echo "README.md has no recipe '$1'" >&2 && return 1; }
+}
+
+# stub NAME KEY...: ./NAME, which tells in $T/done on how many nodes these keys are. It goes on only when
+# there is no $T/stop.NAME.
+stub() {
+	local name=$1
+	shift
+	cat > "$name" <<- END
+		#!/bin/bash
+		for key in $*; do held+=" \$(nodes-with \$key)"; done
+		echo "$name\$held" >> "\$T/done"
+		until [ ! -e "\$T/stop.$name" ]; do sleep 0.02; done
+		echo "$name done" >> "\$T/done"
+	END
+	chmod +x "$name"
+}
+
+# was_done LINE...: these lines have been written by stubs, in that order, and no others.
+was_done() {
+	diff <(printf '%s\n' "$@") "$T/done"
+}
+
+# others_hold KEY: until others_let_go.
+others_hold() {
+	in_background "$T/holder" run -k "$1" --owner others -- bash -c "until [ -e $T/go ]; do sleep 0.02; done"
+	HOLDER=$BG
+	eventually held_on "$1" 3
+}
+others_let_go() {
+	touch "$T/go"
+	wait "$HOLDER"
+}
+
+# start FILE COMMAND...: in the background, as BG.
+start() {
+	local file=$1
+	shift
+	"$@" > "$file" 2>&1 3>&- &
+	BG=$!
+	also_end "$BG"
+}
+
+@test "every recipe has its test here" {
+	sed -n '/^## Recipes/,/^## What/s/^### //p' "$README" | while read -r name; do
+		grep -qF "recipe \"### $name\"" "$BATS_TEST_FILENAME" || echo "no test: $name"
+	done > "$T/missing"
+	cat "$T/missing"
+	[ ! -s "$T/missing" ]
+	[ "$(sed -n '/^## Recipes/,/^## What/s/^### //p' "$README" | wc -l)" -ge 7 ]
+}
+
+@test "locks for scripts: acquire, extend, check, release" {
+	recipe "## Locks for scripts and people" > script
+	stub build.sh deploy
+	stub deploy.sh deploy
+	run -0 bash script
+	was_done "build.sh 3" "build.sh done" "deploy.sh 3" "deploy.sh done"
+	held_on deploy 0
+	# busy: it waits
+	: > "$T/done"
+	others_hold deploy
+	start "$T/out" bash script
+	eventually file_has "$T/out" "waiting: 'deploy' is held by others"
+	[ ! -s "$T/done" ]
+	others_let_go
+	ended_with 0
+	was_done "build.sh 3" "build.sh done" "deploy.sh 3" "deploy.sh done"
+	# lost meanwhile: the dangerous step is not done
+	: > "$T/done"
+	touch "$T/stop.build.sh"
+	start "$T/out" bash script
+	eventually file_has "$T/done" build.sh
+	for i in 1 2 3; do node "$i" set deploy rival px 60000 > "$T/set"; done
+	rm "$T/stop.build.sh"
+	ended_with 79
+	was_done "build.sh 3" "build.sh done"
+}
+
+# cron LINE: what cron would give to the shell.
+cron() {
+	local line
+	line=$(recipe "### Cron on several hosts" | sed -n "$1p")
+	[[ "$line" =~ ^([0-9*]+\ +){5}(redlock\ .*)$ ]]
+	echo "${BASH_REMATCH[2]}"
+}
+
+@test "cron on several hosts: one does it, the others skip it without a word" {
+	stub nightly.sh nightly
+	touch "$T/stop.nightly.sh"
+	start "$T/out" sh -c "$(cron 1)"
+	eventually file_has "$T/done" "nightly.sh 3"
+	run -0 sh -c "$(cron 1)"
+	[ "$output" = "" ]
+	rm "$T/stop.nightly.sh"
+	ended_with 0
+	[ ! -s "$T/out" ]
+	was_done "nightly.sh 3" "nightly.sh done"
+	run -0 sh -c "$(cron 1)"
+	was_done "nightly.sh 3" "nightly.sh done" "nightly.sh 3" "nightly.sh done"
+}
+
+@test "cron on several hosts: once a tick, though one host's clock is late" {
+	stub tick.sh tick
+	run -0 sh -c "$(cron 2)"
+	run -0 sh -c "$(cron 2)"
+	[ "$output" = "" ]
+	was_done "tick.sh 3" "tick.sh done"
+	left=$(node 1 pttl tick)
+	[ "$left" -gt 20000 ] && [ "$left" -le 56000 ]
+}
+
+# github: runs the steps as the runner does: a shell for each, after a failure only what is always run.
+# Status 1 if one has failed.
+github() {
+	local step failed=0
+	rm -f step.*
+	recipe "### GitHub Actions" | awk '
+		/^  - / { n++; block = 0 }
+		/if: always\(\)/ { printf "" > ("step." n ".always") }
+		/run: \|$/ { block = 1; next }
+		/run: / { sub(/.*run: /, ""); print > ("step." n); next }
+		block { print substr($0, 7) > ("step." n) }'
+	for step in step.?; do
+		[ $failed -eq 0 ] || [ -e "$step.always" ] || continue
+		bash --noprofile --norc -e "$step" || failed=1
+	done
+	return $failed
+}
+
+@test "GitHub Actions: held over several steps, released in any case" {
+	
+	stub build.sh deploy
+	stub deploy.sh deploy
+	run -0 github
+	[ "$(ls step.? | wc -l)" -eq 4 ]
+	was_done "build.sh 3" "build.sh done" "deploy.sh 3" "deploy.sh done"
+	held_on deploy 0
+	# a step fails
+	: > "$T/done"
+	echo 'exit 1' >> build.sh
+	run -1 github
+	was_done "build.sh 3" "build.sh done"
+	held_on deploy 0
+	# busy: it waits
+	: > "$T/done"
+	stub build.sh deploy
+	others_hold deploy
+	start "$T/out" github
+	eventually file_has "$T/out" "waiting: 'deploy' is held by others"
+	[ ! -s "$T/done" ]
+	others_let_go
+	ended_with 0
+	was_done "build.sh 3" "build.sh done" "deploy.sh 3" "deploy.sh done"
+	held_on deploy 0
+	# lost meanwhile: nothing is deployed
+	: > "$T/done"
+	touch "$T/stop.build.sh"
+	start "$T/out" github
+	eventually file_has "$T/done" build.sh
+	for i in 1 2 3; do node "$i" set deploy rival px 60000 > "$T/set"; done
+	rm "$T/stop.build.sh"
+	ended_with 1
+	was_done "build.sh 3" "build.sh done"
+}
+
+@test "GitLab CI: held by the script's shell, and free when that ends" {
+	recipe "### GitLab CI" | sed -n 's/^    - //p' > script
+	[ "$(wc -l < script)" -eq 3 ]
+	stub build.sh deploy
+	stub deploy.sh deploy
+	run -0 bash -eo pipefail script
+	was_done "build.sh 3" "build.sh done" "deploy.sh 3" "deploy.sh done"
+	free_everywhere deploy
+	# cancelled
+	: > "$T/done"
+	touch "$T/stop.build.sh"
+	start "$T/out" bash -eo pipefail script
+	eventually file_has "$T/done" build.sh
+	kill -KILL "$BG"
+	run -0 redlock run -w 5s -k deploy -- true
+	rm "$T/stop.build.sh"
+	eventually file_has "$T/done" "build.sh done"
+	# busy: it waits
+	: > "$T/done"
+	others_hold deploy
+	start "$T/out" bash -eo pipefail script
+	eventually file_has "$T/out" "waiting: 'deploy' is held by others"
+	[ ! -s "$T/done" ]
+	others_let_go
+	ended_with 0
+	was_done "build.sh 3" "build.sh done" "deploy.sh 3" "deploy.sh done"
+	free_everywhere deploy
+}
+
+@test "a target of make" {
+	recipe "### A target of make" > Makefile
+	stub deploy.sh deploy
+	run -0 make -s deploy
+	was_done "deploy.sh 3" "deploy.sh done"
+	held_on deploy 0
+	: > "$T/done"
+	others_hold deploy
+	start "$T/out" make -s deploy
+	eventually file_has "$T/out" "waiting: 'deploy' is held by others"
+	[ ! -s "$T/done" ]
+	others_let_go
+	ended_with 0
+	was_done "deploy.sh 3" "deploy.sh done"
+	# what fails, fails for make as well
+	echo 'exit 7' >> deploy.sh
+	run -2 make -s deploy
+	held_on deploy 0
+}
+
+@test "a shell script: the lock to its end, however that comes" {
+	recipe "### A shell script" > script
+	chmod +x script
+	stub dump.sh db
+	stub prune.sh db
+	run -0 ./script
+	echo "$output"
+	[ "$output" = "" ]
+	was_done "dump.sh 3" "dump.sh done" "prune.sh 3" "prune.sh done"
+	free_everywhere db
+	# killed
+	: > "$T/done"
+	touch "$T/stop.dump.sh"
+	start "$T/out" ./script
+	eventually file_has "$T/done" dump.sh
+	run -75 redlock run -n -k db -- true
+	kill -KILL "$BG"
+	run -0 redlock run -w 5s -k db -- true
+	rm "$T/stop.dump.sh"
+	eventually file_has "$T/done" "dump.sh done"
+	# busy: it waits
+	: > "$T/done"
+	others_hold db
+	start "$T/out" ./script
+	eventually file_has "$T/out" "waiting: 'db' is held by others"
+	[ ! -s "$T/done" ]
+	others_let_go
+	ended_with 0
+	was_done "dump.sh 3" "dump.sh done" "prune.sh 3" "prune.sh done"
+	# not to be had: nothing is done
+	: > "$T/done"
+	kill_node 1
+	kill_node 2
+	sed -i 's/-w 5m/-w 200ms/' script
+	run -69 ./script
+	[ ! -s "$T/done" ]
+}
+
+@test "a gate for migrations: one host migrates, applications start afterwards" {
+	recipe "### A gate for migrations" > lines
+	[ "$(wc -l < lines)" -eq 2 ]
+	stub migrate.sh migration
+	stub start-app.sh migration
+	touch "$T/stop.migrate.sh"
+	start "$T/out" sh -c "$(sed -n 1p lines)"
+	migration=$BG
+	eventually file_has "$T/done" "migrate.sh 3"
+	run -0 sh -c "$(sed -n 1p lines)" # another host: skipped
+	start "$T/app" sh -c "$(sed -n 2p lines)"
+	eventually file_has "$T/app" "waiting: 'migration' is held by"
+	was_done "migrate.sh 3"
+	rm "$T/stop.migrate.sh"
+	ended_with 0
+	was_done "migrate.sh 3" "migrate.sh done" "start-app.sh 0" "start-app.sh done"
+	BG=$migration
+	ended_with 0
+	# nobody migrates
+	: > "$T/done"
+	run -0 sh -c "$(sed -n 2p lines)"
+	was_done "start-app.sh 0" "start-app.sh done"
+}
+
+@test "two locks: both are held, and two at a time take turns" {
+	recipe "### Two locks" > line
+	stub settle.sh accounts invoices
+	touch "$T/stop.settle.sh"
+	start "$T/first" sh line
+	first=$BG
+	eventually file_has "$T/done" "settle.sh 3 3"
+	start "$T/second" sh line
+	eventually file_has "$T/second" "waiting: 'accounts' is held by"
+	was_done "settle.sh 3 3"
+	rm "$T/stop.settle.sh"
+	ended_with 0
+	BG=$first
+	ended_with 0
+	was_done "settle.sh 3 3" "settle.sh done" "settle.sh 3 3" "settle.sh done"
+	held_on accounts 0
+	held_on invoices 0
+}

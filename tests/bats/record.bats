@@ -472,3 +472,12 @@ syslog_start() {
 	[ "$(redlock run -vv --json -k another -- echo done 2>&8)" = "done" ]
 	exec 8>&-
 }
+
+@test "hold: the keeper's own words go to syslog, for its caller's stderr is not its own" {
+	export XDG_RUNTIME_DIR=$T
+	syslog_start
+	with_syslog hold -v -k job > "$T/held" 2> "$T/err"
+	redlock release -k job
+	eventually file_has "$T/syslog" "'job': asked to release it"
+	not file_has "$T/err" "asked to release"
+}

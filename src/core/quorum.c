@@ -247,13 +247,17 @@ void quorum_take_answer(struct quorum *q, int node, const struct answer *answer,
 enum holding quorum_holding(const struct quorum *q)
 {
 	int quorum = policy_quorum(&q->policy), yes = count_yes(q), most;
+	int open = quorum_count(q, VOTE_NONE), absent = quorum_count(q, VOTE_ABSENT);
+	const struct answer holder = quorum_holder(q, &most);
 
-	(void)quorum_holder(q, &most);
-	return yes >= quorum ? HOLDING_YES
-	       : yes + quorum_count(q, VOTE_ABSENT) + quorum_count(q, VOTE_NONE) >= quorum
-		       ? HOLDING_UNKNOWN
-	       : most >= quorum ? HOLDING_FOREIGN
-				: HOLDING_EXPIRED;
+	if (yes >= quorum)
+		return HOLDING_YES;
+	if (yes + absent + open >= quorum)
+		return HOLDING_UNKNOWN;
+	if (most >= quorum && !holder.is_reserved)
+		return HOLDING_FOREIGN;
+	/* Not ours; whose, the rest may tell. */
+	return open > 0 && most + open >= quorum ? HOLDING_UNKNOWN : HOLDING_EXPIRED;
 }
 
 usec quorum_time_left(const struct quorum *q, int drift_permille, usec now)

@@ -236,7 +236,7 @@ enum holding {
 	HOLDING_YES, /* a majority has it */
 	HOLDING_EXPIRED, /* no majority can have it, and nobody else has one */
 	HOLDING_FOREIGN, /* somebody else has a majority */
-	HOLDING_UNKNOWN, /* too few nodes answered to tell */
+	HOLDING_UNKNOWN, /* too few nodes have answered to tell */
 };
 
 enum holding quorum_holding(const struct quorum *q);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the rest gets when a majority has answered. */
+/* What the rest gets when the answer is known. */
 #define LEAST_GRACE (2 * USEC_MSEC)
 
 int survey_open(
@@ -76,7 +76,7 @@ void survey_ask(struct survey *s, const struct wish wish[NODES_MAX], const char 
 {
 	struct quorum *q = &s->quorum;
 	usec until, asked = clock_now();
-	int open = 0, clean;
+	int open = 0;
 
 	quorum_begin_question(q, asked);
 	for (int i = 0; i < q->policy.nodes; i++) {
@@ -93,12 +93,11 @@ void survey_ask(struct survey *s, const struct wish wish[NODES_MAX], const char 
 
 		pool_next(&s->pool, until, -1, &ev);
 		take_in(s, &ev, wish, token);
-		open = clean = 0;
-		for (int i = 0; i < q->policy.nodes; i++) {
+		open = 0;
+		for (int i = 0; i < q->policy.nodes; i++)
 			open += wish[i].op != OPS && q->member[i].vote == VOTE_NONE;
-			clean += q->member[i].vote != VOTE_NONE && q->member[i].vote != VOTE_ABSENT;
-		}
-		if (patience == SURVEY_MOST && clean >= policy_quorum(&q->policy))
+		/* Two of three that disagree are a majority of answers, and decide nothing. */
+		if (patience == SURVEY_MOST && quorum_holding(q) != HOLDING_UNKNOWN)
 			until = usec_min(
 				until, ev.now + usec_max(LEAST_GRACE, 2 * (ev.now - asked)));
 	}

@@ -21,7 +21,7 @@ int survey_open(struct survey *s, const struct policy *policy, const struct node
 	struct err *e);
 
 enum survey_patience {
-	SURVEY_MOST, /* once a majority has answered, the rest gets a moment more */
+	SURVEY_MOST, /* once it is known what holds of the token, the rest gets a moment more */
 	SURVEY_ALL, /* each node has its time-out */
 };
 

@@ -293,7 +293,7 @@ static bool is_timestamp(const struct answer *a)
 {
 	size_t digits = strspn(a->text, "0123456789");
 
-	return (digits >= 10 && digits <= 13 && digits == a->text_len) ||
+	return ((digits == 10 || digits == 13) && digits == a->text_len) ||
 	       (digits == 10 && a->text_len <= 30 && a->text[digits] == '.' &&
 		       strspn(a->text + digits + 1, "0123456789") == a->text_len - digits - 1);
 }
@@ -437,8 +437,12 @@ const char *report_holding(char dst[REPORT_MAX], const struct quorum *q,
 			add(&l, " (only %d of %d nodes had it still)", yes, q->policy.nodes);
 		break;
 	case HOLDING_UNKNOWN:
-		add(&l, ": cannot tell whether this token holds it: ");
-		add_answers(&l, q, nodes);
+		add(&l,
+			": cannot tell whether this token holds it: %d of %d node%s confirmed it, "
+			"%d needed",
+			yes, q->policy.nodes, q->policy.nodes > 1 ? "s" : "",
+			policy_quorum(&q->policy));
+		add_troubles(&l, q, nodes);
 		break;
 	}
 	return dst;

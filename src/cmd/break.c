@@ -45,7 +45,7 @@ static int plan(const struct survey *sv, const struct settings *s, struct answer
 
 		shown[i] = m->answer;
 		wish[i] = (struct wish){.op = OPS};
-		if (m->vote != VOTE_FOREIGN || shown[i].is_reserved || shown[i].text_len == 0 ||
+		if (m->vote != VOTE_FOREIGN || shown[i].is_reserved ||
 			strcmp(report_format(&shown[i]), "structure") == 0)
 			continue;
 		wish[i] = (struct wish){
@@ -63,17 +63,35 @@ static int plan(const struct survey *sv, const struct settings *s, struct answer
 	return count;
 }
 
+/* Whoever has it beside the holder is shown as well: what was not shown is not removed. */
+static void show_others(
+	const struct survey *sv, const struct settings *s, const struct wish wish[NODES_MAX])
+{
+	char text[REPORT_MAX];
+	int count;
+	const struct answer holder = quorum_holder(&sv->quorum, &count);
+
+	for (int i = 0; i < s->nodes.count; i++) {
+		const struct answer *a = &sv->quorum.member[i].answer;
+
+		if (wish[i].op != OPS && (a->text_len != holder.text_len ||
+						 memcmp(a->text, holder.text, a->text_len) != 0))
+			out_say(OUT_ERRORS, "%s",
+				report_answer(text, &s->nodes.node[i], OP_LOOK, a, sv->took[i]));
+	}
+}
+
 static const char *deed(const struct wish *wish, const struct member *m)
 {
-	if (wish->op == OPS)
-		return "nothing to remove";
 	switch (m->vote) {
 	case VOTE_YES:
 		return "removed";
 	case VOTE_GONE:
-		return "gone already";
+		return wish->op == OPS ? "nothing to remove" : "gone already";
 	case VOTE_FOREIGN:
-		return "somebody else's by now: left alone";
+		return wish->op != OPS         ? "somebody else's by now: left alone"
+		       : m->answer.is_reserved ? "nothing to remove"
+					       : "no lock: left alone";
 	case VOTE_NONE:
 	case VOTE_ABSENT:
 		break;
@@ -81,30 +99,42 @@ static const char *deed(const struct wish *wish, const struct member *m)
 	return reason_words(m->answer.reason);
 }
 
-static int conclude(
-	const struct survey *sv, const struct settings *s, const struct wish wish[NODES_MAX])
+/* On stdout; returns the status, or that it cannot be told. */
+static int tell(const struct survey *sv, const struct settings *s, const char *outcome, int status)
 {
-	const struct quorum *q = &sv->quorum;
-	int removed = quorum_count(q, VOTE_YES), foreign = quorum_count(q, VOTE_FOREIGN);
-	int absent = quorum_count(q, VOTE_ABSENT), status;
 	struct json j;
 
-	status = foreign > 0 ? STATUS_BUSY : absent > 0 ? STATUS_NO_QUORUM : STATUS_OK;
 	if (s->format == FORMAT_JSON) {
 		print_begin(&j, s);
-		print_outcome(&j,
-			foreign > 0  ? "changed-hands"
-			: absent > 0 ? "incomplete"
-				     : "removed",
-			status);
-		json_number(&j, "removed", removed);
-		print_nodes(&j, q, &s->nodes, sv->took);
+		print_outcome(&j, outcome, status);
+		json_number(&j, "removed", quorum_count(&sv->quorum, VOTE_YES));
+		print_nodes(&j, &sv->quorum, &s->nodes, sv->took);
 		print_end(&j);
-	} else {
-		for (int i = 0; i < s->nodes.count; i++)
+	}
+	return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;
+}
+
+static int break_it(struct survey *sv, const struct settings *s,
+	const struct answer shown[NODES_MAX], const struct wish wish[NODES_MAX])
+{
+	struct quorum *q = &sv->quorum;
+	bool has_changed = false;
+
+	survey_ask(sv, wish, NULL, SURVEY_ALL);
+	for (int i = 0; i < s->nodes.count; i++) {
+		/* Of those that were not asked again, the first answer stands. */
+		if (wish[i].op == OPS)
+			quorum_take_answer(q, i, &shown[i], NULL);
+		else
+			has_changed |= q->member[i].vote == VOTE_FOREIGN;
+		if (s->format != FORMAT_JSON)
 			print_line("%s: %s", s->nodes.node[i].label, deed(&wish[i], &q->member[i]));
 	}
-	return status;
+	if (has_changed)
+		return tell(sv, s, "changed-hands", STATUS_BUSY);
+	if (s->nodes.count - quorum_count(q, VOTE_ABSENT) < policy_quorum(&q->policy))
+		return tell(sv, s, "incomplete", STATUS_NO_QUORUM);
+	return tell(sv, s, "removed", STATUS_OK);
 }
 
 int cmd_break(struct settings *s)
@@ -113,9 +143,10 @@ int cmd_break(struct settings *s)
 	const struct policy policy = settings_policy(s);
 	struct wish wish[NODES_MAX], look = {.op = OP_LOOK, .key = s->key, .token = "", .turn = ""};
 	struct answer shown[NODES_MAX];
+	const char *state;
 	char text[REPORT_MAX];
 	struct err e;
-	int status;
+	int status, count;
 
 	if (survey_open(&sv, &policy, &s->nodes, &e) < 0) {
 		out_err(&e);
@@ -123,19 +154,28 @@ int cmd_break(struct settings *s)
 	}
 	survey_ask_all(&sv, &look, NULL, SURVEY_ALL);
 	status = print_duplicate(&sv.quorum, &s->nodes);
-	if (status != STATUS_OK)
+	if (status != STATUS_OK) {
+		survey_close(&sv);
 		return status;
+	}
 	out_say(OUT_ERRORS, "%s",
 		report_status(text, &sv.quorum, &s->nodes, s->key, clock_wall() / USEC_SEC));
-	if (plan(&sv, s, shown, wish) == 0) {
-		status = strcmp(report_state(&sv.quorum), "unknown") == 0 ? STATUS_NO_QUORUM
-									  : STATUS_OK;
+	state = report_state(&sv.quorum);
+	count = plan(&sv, s, shown, wish);
+	if (strcmp(state, "unknown") == 0) {
+		out_say(OUT_ERRORS, "nothing was removed: it would not be known whose lock");
+		status = tell(&sv, s, state, STATUS_NO_QUORUM);
+	} else if (count == 0 && quorum_count(&sv.quorum, VOTE_FOREIGN) > 0 &&
+		   strcmp(state, "reserved") != 0) {
+		out_say(OUT_ERRORS, "nothing was removed: it is no lock");
+		status = tell(&sv, s, "no-lock", STATUS_BUSY);
+	} else if (count == 0) {
 		out_say(OUT_ERRORS, "there is nothing to remove");
-	} else if (confirm(s, &status)) {
-		survey_ask(&sv, wish, NULL, SURVEY_ALL);
-		status = conclude(&sv, s, wish);
-		if (print_finish() != STATUS_OK)
-			status = STATUS_INTERNAL;
+		status = tell(&sv, s, state, STATUS_OK);
+	} else {
+		show_others(&sv, s, wish);
+		status = confirm(s, &status) ? break_it(&sv, s, shown, wish)
+					     : tell(&sv, s, "not-confirmed", status);
 	}
 	survey_close(&sv);
 	return status;

@@ -23,27 +23,31 @@
 /* What a keeper may take to release, on a busy machine. */
 #define KEEPER_TIME (5 * USEC_SEC)
 
+#define TOKEN_HINT "its first line must be what 'redlock acquire' printed"
+
 /* Reads the first line of a file, "-" for stdin. */
 static int read_token(char token[TOKEN_MAX + 2], const char *file, struct err *e)
 {
 	int fd = strcmp(file, "-") == 0 ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC);
+	char shown[120];
 	ssize_t n = 0;
 	size_t len = 0;
 
 	while (fd >= 0 && len <= TOKEN_MAX && (n = read(fd, token + len, TOKEN_MAX + 1 - len)) > 0)
 		len += (size_t)n;
+	text_escape(shown, sizeof(shown), file, strlen(file));
 	if (fd < 0 || n < 0)
-		err_set(e, ERR_CONFIG, "cannot read --token-file '%.200s': %s", file,
-			strerror(errno));
+		err_set(e, ERR_CONFIG, "cannot read --token-file '%s': %s", shown, strerror(errno));
 	if (fd > STDIN_FILENO)
 		close(fd);
 	if (fd < 0 || n < 0)
-		return -1;
+		return err_hint(e, TOKEN_HINT);
 	token[len] = '\0';
 	token[strcspn(token, "\r\n")] = '\0';
-	if (!*token)
-		return err_set(e, ERR_CONFIG, "--token-file '%.200s' has no token", file);
-	return 0;
+	if (*token)
+		return 0;
+	err_set(e, ERR_CONFIG, "--token-file '%s' has no token", shown);
+	return err_hint(e, TOKEN_HINT);
 }
 
 static struct wish question(const struct settings *s, const char *token)
@@ -112,7 +116,7 @@ static void tell_unreleased(const struct survey *sv, const struct settings *s)
 	for (int i = 0; i < s->nodes.count; i++)
 		if (q->member[i].vote == VOTE_YES)
 			longest = usec_max(longest, q->member[i].answer.pttl);
-	if (longest > 0)
+	if (longest > 0 && longest < NEVER)
 		out_hint(OUT_ERRORS, "it frees itself within %s",
 			duration_format(
 				left, longest + policy_drift(longest, (int)s->drift_permille)));
@@ -266,9 +270,10 @@ int cmd_token(struct settings *s)
 			return status;
 		was_kept = status == STATUS_OK;
 	}
-	if (strlen(s->token) > ANSWER_TEXT_MAX - 1) {
-		out_say(OUT_ERRORS, "the token has %zu bytes; at most %d are allowed",
-			strlen(s->token), ANSWER_TEXT_MAX - 1);
+	if (strlen(s->token) > TOKEN_MAX - 1) {
+		out_say(OUT_ERRORS, "the token has more than %d bytes", TOKEN_MAX - 1);
+		out_hint(OUT_ERRORS, "the %d characters that 'redlock acquire' printed will do",
+			TOKEN_ID_LEN);
 		return STATUS_USAGE;
 	}
 	if (survey_open(&sv, &policy, &s->nodes, &e) < 0) {

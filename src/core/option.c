@@ -456,13 +456,14 @@ static const char *find_env(char *const envp[], const char *name)
 }
 
 /* What a command under a lock finds belongs together: not another lock's token to a key that was
- * named. */
-static bool is_of_another_key(
+ * named, nor beside a token that was. */
+static bool is_of_another_lock(
 	const struct reading *r, const struct option_row *row, char *const envp[])
 {
 	const char *key = find_env(envp, "REDLOCK_KEY");
 
-	return row->field == FIELD(token) && key && r->s->key && strcmp(key, r->s->key) != 0;
+	return row->field == FIELD(token) &&
+	       (r->s->token_file || (key && r->s->key && strcmp(key, r->s->key) != 0));
 }
 
 static int read_env(struct reading *r, char *const envp[])
@@ -482,7 +483,7 @@ static int read_env(struct reading *r, char *const envp[])
 			name[n + 9] = '\0';
 		}
 		value = find_env(envp, name);
-		if (!value || is_of_another_key(r, row, envp))
+		if (!value || is_of_another_lock(r, row, envp))
 			continue;
 		if (row->kind == OPTION_COUNT || row->kind == OPTION_JSON) {
 			long *field = (long *)((char *)r->s + row->field);

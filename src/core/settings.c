@@ -45,6 +45,13 @@ static bool supervises(const struct settings *s)
 	return s->command == COMMAND_RUN || (s->command == COMMAND_HOLD && s->follow > 0);
 }
 
+/* The others set no key's life. */
+static bool wants_ttl(const struct settings *s)
+{
+	return supervises(s) || s->command == COMMAND_ACQUIRE || s->command == COMMAND_HOLD ||
+	       s->command == COMMAND_EXTEND;
+}
+
 static int check_times(struct settings *s, struct err *e)
 {
 	char ttl[DURATION_TEXT_MAX], least[DURATION_TEXT_MAX], timeout[DURATION_TEXT_MAX];
@@ -54,6 +61,8 @@ static int check_times(struct settings *s, struct err *e)
 		s->node_timeout = usec_min(usec_max(s->ttl / 20, 50 * USEC_MSEC), USEC_SEC);
 	if (s->node_timeout == 0)
 		return err_set(e, ERR_USAGE, "--node-timeout must be longer than 0");
+	if (!wants_ttl(s))
+		return 0;
 	longest = longest_kill_after(s);
 	if (s->ttl < 2 * s->node_timeout + drift(s) || (supervises(s) && longest < 0)) {
 		err_set(e, ERR_USAGE,
@@ -108,15 +117,19 @@ static int check_names(const struct settings *s, struct err *e)
 	}
 	if (s->key && settings_check_key(s->key, e) < 0)
 		return -1;
-	if (s->token && s->token_file)
-		return err_set(e, ERR_USAGE, "both --token and --token-file: which one?");
+	if (s->token && s->token_file) {
+		err_set(e, ERR_USAGE, "both --token and --token-file: which one?");
+		return err_hint(e, "see 'redlock help %s'", command);
+	}
 	if (!s->token && !s->token_file && wants_token(s)) {
 		err_set(e, ERR_USAGE, "no token: whose lock?");
 		return err_hint(e, "give it with --token, --token-file or REDLOCK_TOKEN: what "
 				   "'redlock acquire' printed");
 	}
-	if (s->token && !*s->token)
-		return err_set(e, ERR_USAGE, "the token is empty");
+	if (s->token && !*s->token) {
+		err_set(e, ERR_USAGE, "the token is empty");
+		return err_hint(e, "did 'redlock acquire' fail? Its status tells");
+	}
 	return 0;
 }
 

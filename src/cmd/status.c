@@ -73,7 +73,8 @@ static void show_key(struct overview *st, const char *key, size_t len)
 		print_holder(&st->json, "holder", &holder);
 		json_number(&st->json, "on_nodes", count);
 	}
-	json_bool(&st->json, "awaited", report_is_awaited(q));
+	if (!st->found) /* a scan does not ask for it */
+		json_bool(&st->json, "awaited", report_is_awaited(q));
 	print_nodes(&st->json, q, &st->settings->nodes, st->found ? NULL : st->survey.took);
 	json_close(&st->json, '}');
 }
@@ -180,8 +181,14 @@ static int look_at_all(struct overview *st)
 {
 	struct answer absent[NODES_MAX] = {0}, gone = {.vote = VOTE_GONE};
 	struct quorum *q = &st->survey.quorum;
-	int clean = 0;
+	/* One server under two names would be counted twice. */
+	const struct wish look = {.op = OP_LOOK, .key = "", .token = "", .turn = ""};
+	int clean = 0, status;
 
+	survey_ask_all(&st->survey, &look, NULL, SURVEY_ALL);
+	status = print_duplicate(q, &st->settings->nodes);
+	if (status != STATUS_OK)
+		return status;
 	if (!scan(st, absent)) {
 		out_say(OUT_ERRORS, "out of memory");
 		return STATUS_INTERNAL;

@@ -77,6 +77,7 @@ static const char *vote_words(const struct member *m)
 	case VOTE_FOREIGN:
 		return m->answer.is_reserved ? "reserved" : "held";
 	case VOTE_NONE:
+		return "none"; /* it was not waited for */
 	case VOTE_ABSENT:
 		break;
 	}
@@ -93,7 +94,7 @@ void print_nodes(
 		json_open(j, NULL, '{');
 		json_text(j, "node", nodes->node[i].label);
 		json_text(j, "answer", vote_words(m));
-		if (m->vote == VOTE_ABSENT || m->vote == VOTE_NONE) {
+		if (m->vote == VOTE_ABSENT) {
 			json_text(j, "why", reason_words(m->answer.reason));
 			if (m->answer.text_len)
 				json_bytes(j, "detail", m->answer.text, m->answer.text_len);

@@ -1,0 +1,530 @@
+# The lock in a script's own hands: acquire, extend, release, check and wait. What each of them says is on
+# stdout, why is on stderr, and the status is one of few.
+
+load nodes
+
+setup() {
+	nodes_start 3
+	export XDG_RUNTIME_DIR=$T
+	unset REDLOCK_TOKEN REDLOCK_HELD
+}
+teardown() { nodes_stop; }
+
+# Nothing ends by itself before the test does, and no node is late because the machine is busy.
+LONG=(--ttl 600s --node-timeout 10s)
+PATIENT=(--node-timeout 10s)
+# Ends at once.
+SHORT=(--ttl 300ms --node-timeout 50ms)
+
+is_like() { [[ "$1" == $2 ]] || { echo "got:  $1"; echo "want: $2"; return 1; }; }
+
+# says STATUS STDOUT STDERR ARG...: just that; both are patterns.
+says() {
+	local want=$1 out=$2 err=$3
+	shift 3
+	run "-$want" --separate-stderr redlock "$@"
+	is_like "$output" "$out"
+	is_like "$stderr" "$err"
+}
+
+# json FILTER: $output is one document, of which that is true.
+json() {
+	[ "${#lines[@]}" -eq 1 ] && jq -e "$1" <<< "$output" > "$T/jq" || {
+		echo "$output"
+		return 1
+	}
+}
+
+# acquire [ARG...]: takes 'job'; its token is in TOKEN.
+acquire() {
+	TOKEN=$(redlock acquire -k job "$@")
+	eventually held_on job 3
+}
+
+# foreign N: somebody else has 'job' on N nodes.
+foreign() {
+	local i
+	for ((i = 1; i <= $1; i++)); do node "$i" set job other px 600000; done > "$T/set"
+}
+
+expired() {
+	TOKEN=$(redlock acquire -k job "${SHORT[@]}")
+	free_everywhere job
+}
+
+# blocked N: so many wait in line.
+blocked() {
+	local i sum=0
+	for i in 1 2 3; do sum=$((sum + $(node $i info clients | tr -d '\r' | sed -n 's/^blocked_clients://p'))); done
+	[ "$sum" -eq "$1" ]
+}
+
+lasts() {
+	local pttl
+	pttl=$(node "$1" pttl job)
+	[ "$pttl" -gt "$2" ] && [ "$pttl" -le "$3" ]
+}
+
+# ---- acquire ----
+
+@test "acquire: the token's id and no other word; the lock is held and stays" {
+	says 0 '*' '' acquire -k job
+	[[ "$output" =~ ^[0-9a-f]{40}$ ]]
+	eventually held_on job 3
+	for i in 1 2 3; do
+		is_like "$(node $i get job)" "$output:[0-9]* *@*:[0-9]* redlock acquire"
+		lasts $i 20000 30000
+	done
+	says 0 '*' "redlock: acquired 'job2' on [23] of 3 nodes, valid for 53*s" acquire -v -k job2 --ttl 1m --owner me
+	eventually held_on job2 3
+	is_like "$(node 2 get job2)" "$output:* me"
+}
+
+@test "acquire --json: one document" {
+	says 0 '*' '' acquire --json -k job --owner 'the "owner"'
+	json '.schema == 1 and .command == "acquire" and .key == "job" and .outcome == "acquired" and .status == 0'
+	json '(.token | test("^[0-9a-f]{40}$")) and .ttl_ms == 30000 and .valid_ms > 20000 and .valid_ms < 27000'
+	json '(.nodes | length) == 3 and ([.nodes[] | select(.answer == "yes")] | length) >= 2'
+	eventually held_on job 3
+	[ "$(jq -r .token <<< "$output")" = "$(node 1 get job | cut -c 1-40)" ]
+	says 0 '*' '' acquire --format json -k job2
+	json '.outcome == "acquired"'
+	says 75 '*' '*' acquire --json -n -k job
+	json '.outcome == "busy" and .status == 75 and .holder.owner == "the \"owner\"" and .holder.format == "redlock"'
+	json '.holder.left_ms > 20000 and (.holder.since | fromdate) > 1700000000 and .waited_ms >= 0 and (has("token") | not)'
+}
+
+@test "acquire --format env: for the shell's eval, and what comes after needs no options" {
+	says 0 "export REDLOCK_KEY='job'?export REDLOCK_TOKEN='*'" '' acquire --format env -k job
+	eval "$output"
+	[ "$REDLOCK_KEY" = job ]
+	says 0 '' '' extend -t 1h
+	eventually lasts 1 3500000 3600000
+	says 0 '53m' '' check
+	says 0 '' '' release
+	free_everywhere job
+}
+
+@test "acquire: busy, no quorum, two names of one server: nothing is on stdout, and nothing is left" {
+	foreign 3
+	says 75 '' "redlock: 'job' is busy: held by another program (value 'other') on [23] of 3 nodes, 9m left" acquire -n -k job
+	says 9 '' '' acquire -n -q -E 9 -k job
+	says 75 '' "redlock: 'job' is busy: *" acquire -w 100ms -k job
+	for i in 1 2 3; do [ "$(node $i get job)" = other ]; done
+	ln -s 1.sock "$T/again.sock"
+	says 78 '' "redlock: nodes 'unix://$T/1.sock' and 'unix://$T/again.sock' are one and the same server?hint: *" \
+		acquire -k twice --nodes "unix://$T/1.sock unix://$T/again.sock"
+	held_on twice 0
+	kill_node 1
+	says 0 '*' '' acquire -n -k another
+	[ "${#output}" -eq 40 ]
+	kill_node 2
+	says 69 '' "redlock: no quorum for 'third': [01] of 3 nodes can be used, 2 needed: *1.sock cannot be reached (*); *2.sock cannot*" acquire -n -k third
+	says 69 '*' '*' acquire -n --json -k third
+	json '.outcome == "no-quorum" and .status == 69 and .nodes[0].answer == "absent" and .nodes[0].why == "cannot be reached"'
+	held_on third 0
+}
+
+@test "acquire within a run that holds it: refused at once, and no hint that would not help" {
+	in_background "$T/out" run -k job -- sh -c "$REDLOCK_BUILD/redlock acquire -k job; echo \$?; $REDLOCK_BUILD/redlock wait -k job; echo \$?; $REDLOCK_BUILD/redlock check; echo \$?"
+	ended_with 0
+	is_like "$(cat "$T/out")" "redlock: 'job' is held by a run that this one is part of?75?redlock: 'job' is held by a run that this one is part of?75?2[0-9]s?0"
+}
+
+@test "acquire waits for its turn, and a release by token gives it at once" {
+	acquire "${LONG[@]}"
+	first=$TOKEN
+	in_background "$T/second" acquire -k job "${LONG[@]}"
+	eventually blocked 1
+	redlock release -k job --token "$first" "${PATIENT[@]}"
+	ended_with 0
+	eventually held_on job 3
+	[ "$(tail -n 1 "$T/second")" = "$(node 1 get job | cut -c 1-40)" ]
+	[ "$(tail -n 1 "$T/second")" != "$first" ]
+}
+
+@test "acquire: a token that nobody can read is given back: 125" {
+	run -125 --separate-stderr bash -c "'$REDLOCK_BUILD/redlock' acquire -k job > /dev/full"
+	[ "$stderr" = "redlock: cannot write to stdout: No space left on device" ]
+	free_everywhere job
+	for format in plain env json; do
+		run -125 --separate-stderr bash -c "'$REDLOCK_BUILD/redlock' acquire -k job --format $format >&-"
+		is_like "$stderr" "*cannot write to stdout: Bad file descriptor*"
+		free_everywhere job
+	done
+	# nobody reads any more
+	mkfifo "$T/pipe"
+	exec 8<> "$T/pipe" 9> "$T/pipe" 8<&-
+	run -125 --separate-stderr bash -c "'$REDLOCK_BUILD/redlock' acquire -k job >&9"
+	[ "$stderr" = "redlock: cannot write to stdout: Broken pipe" ]
+	exec 9>&-
+	free_everywhere job
+}
+
+@test "acquire and wait: a signal ends the waiting, and leaves nothing" {
+	acquire "${LONG[@]}"
+	for command in acquire wait; do
+		for signal in TERM INT HUP; do
+			in_background "$T/out" $command -k job "${PATIENT[@]}"
+			eventually blocked 1
+			kill -$signal "$BG"
+			ended_with $((128 + $(kill -l $signal)))
+			eventually blocked 0
+			[ ! -s "$T/out" ] || file_has "$T/out" '^redlock: waiting: '
+		done
+	done
+	for i in 1 2 3; do is_like "$(node $i get job)" "$TOKEN:*"; done
+	# and does not keep the turn from those behind it
+	in_background "$T/out" acquire -k job "${LONG[@]}"
+	eventually blocked 1
+	redlock release -k job --token "$TOKEN"
+	ended_with 0
+}
+
+@test "acquire: a signal in the middle of it never leaves a lock that nobody knows of" {
+	for n in 1 2 3; do
+		stop_node 1
+		stop_node 2
+		in_background "$T/out" acquire -k "job$n" "${LONG[@]}"
+		eventually held_on "job$n" 1
+		kill -TERM "$BG"
+		continue_node 1
+		continue_node 2
+		status=0
+		wait "$BG" || status=$?
+		if [ "$status" -eq 0 ]; then
+			eventually held_on "job$n" 3
+			is_like "$(node 3 get "job$n")" "$(tail -n 1 "$T/out"):*"
+		else
+			[ "$status" -eq 143 ]
+			[ ! -s "$T/out" ]
+			free_everywhere "job$n"
+		fi
+	done
+}
+
+# ---- extend ----
+
+@test "extend: a new time to live; the id or the whole value will do" {
+	acquire
+	says 0 '' '' extend -k job --token "$TOKEN" -t 10m
+	for i in 1 2 3; do eventually lasts $i 590000 600000; done
+	says 0 '' "redlock: extended 'job'" extend -v -k job --token "$(node 1 get job)" -t 5m
+	for i in 1 2 3; do eventually lasts $i 290000 300000; done
+	says 0 '*' '' extend --json -k job --token "$TOKEN" -t 10s
+	json '.command == "extend" and .outcome == "extended" and .status == 0 and .valid_ms > 5000 and .valid_ms < 9000'
+	for i in 1 2 3; do eventually lasts $i 5000 10000; done
+}
+
+@test "extend: expired, somebody else's, unknown" {
+	expired
+	says 79 '' "redlock: 'job' is no longer held by this token: it has expired or was released" extend -k job --token "$TOKEN" -t 10s
+	free_everywhere job
+	says 79 '*' '*' extend --json -k job --token "$TOKEN"
+	json '.outcome == "expired" and .status == 79 and .valid_ms == 0 and .nodes[0].answer == "free"'
+	foreign 3
+	says 79 '' "redlock: 'job' is no longer this token's: now held by another program (value 'other') on 3 of 3 nodes, 9m left" extend -k job --token "$TOKEN" "${PATIENT[@]}"
+	says 79 '' '' extend -q -k job --token "$TOKEN"
+	says 79 '*' '*' extend --json -k job --token "$TOKEN"
+	json '.outcome == "foreign" and .status == 79'
+	for i in 1 2 3; do eventually lasts $i 500000 600000; done
+	for i in 1 2 3; do node $i del job; done
+	acquire
+	node 1 del job
+	says 0 '' '' extend -k job --token "$TOKEN" "${LONG[@]}"
+	for i in 1 2; do node $i del job; done
+	says 79 '' "*it has expired or was released (only 1 of 3 nodes had it still)" extend -k job --token "$TOKEN" "${PATIENT[@]}"
+	node 3 del job
+	acquire
+	kill_node 1
+	says 0 '' '' extend -k job --token "$TOKEN"
+	kill_node 2
+	says 69 '' "redlock: 'job': cannot tell whether this token holds it: 1 of 3 nodes confirmed it, 2 needed: *1.sock cannot be reached (*); *2.sock cannot be reached (*)" extend -k job --token "$TOKEN"
+	says 69 '*' '*' extend --json -q -k job --token "$TOKEN"
+	json '.outcome == "unknown" and .status == 69'
+}
+
+# ---- release ----
+
+@test "release: gone from every node; a second time says so" {
+	acquire
+	says 0 '' "redlock: released 'job'" release -v -k job --token "$TOKEN"
+	free_everywhere job
+	says 79 '' "redlock: 'job' is no longer held by this token: it has expired or was released" release -k job --token "$TOKEN"
+	acquire
+	says 0 '*' '' release --json -k job --token "$(node 2 get job)"
+	json '.command == "release" and .outcome == "released" and .status == 0 and (has("valid_ms") | not)'
+	free_everywhere job
+}
+
+@test "release: expired, somebody else's, unknown with a hint when the key frees itself" {
+	expired
+	says 79 '*' '*' release --json -k job --token "$TOKEN"
+	json '.outcome == "expired" and .status == 79'
+	foreign 2
+	says 79 '' "redlock: 'job' is no longer this token's: now held by another program (value 'other') on 2 of 3 nodes, 9m left" release -k job --token "$TOKEN" "${PATIENT[@]}"
+	held_on job 2
+	for i in 1 2; do node $i del job; done
+	acquire --ttl 1m
+	kill_node 1
+	kill_node 2
+	says 69 '' "redlock: 'job': cannot tell whether this token holds it: 1 of 3 nodes confirmed it, 2 needed: *?hint: it frees itself within 6[0-9]s" release -k job --token "$TOKEN"
+	says 69 '' "*?hint: it frees itself when its TTL is over" release -k job --token "$TOKEN"
+	kill_node 3
+	says 69 '*' '*' release --json -k job --token "$TOKEN"
+	json '.outcome == "unknown" and .status == 69'
+}
+
+@test "release: a key without an end does not promise to free itself" {
+	acquire
+	for i in 1 2 3; do node $i persist job; done
+	kill_node 1
+	kill_node 2
+	says 69 '' "*?hint: it frees itself when its TTL is over" release -k job --token "$TOKEN"
+}
+
+@test "release by who has lost the lock keeps nobody out when the next one is done" {
+	expired
+	stale=$TOKEN
+	acquire "${LONG[@]}"
+	says 79 '' '*' release -k job --token "$stale" "${PATIENT[@]}"
+	says 0 '' '' release -k job --token "$TOKEN" "${PATIENT[@]}"
+	says 79 '*' '*' check --json -k job --token "$TOKEN"
+	json '.outcome == "expired"'
+	says 0 '*' '' acquire -n -k job
+}
+
+# ---- check ----
+
+@test "check: the time left, and too little of it is a loss" {
+	acquire
+	says 0 '2[56]s' '' check -k job --token "$TOKEN"
+	says 0 '2[56]s' "redlock: held 'job'" check -v -k job --token "$TOKEN" --min-validity 5s
+	says 79 '2[56]s' "redlock: 'job' is held by this token, but only for 2[56]s" check -k job --token "$TOKEN" --min-validity 28s
+	says 79 '2[56]s' '' check -q -k job --token "$TOKEN" --min-validity 28s
+	says 79 '*' '*' check --json -k job --token "$TOKEN" --min-validity 28s
+	json '.outcome == "too-short" and .status == 79 and .valid_ms > 20000 and .valid_ms <= 27000'
+	says 0 '*' '' check --json -k job --token "$TOKEN"
+	json '.outcome == "held" and .status == 0 and .valid_ms > 20000 and ([.nodes[] | select(.answer == "yes")] | length) >= 2'
+	for i in 1 2 3; do eventually lasts $i 20000 30000; done
+	# what counts is what a majority still has
+	node 1 pexpire job 1000
+	says 0 '2[56]s' '' check -k job --token "$TOKEN" --min-validity 5s "${PATIENT[@]}"
+	node 2 pexpire job 5000
+	says 79 '4.*s' "redlock: 'job' is held by this token, but only for 4.*s" check -k job --token "$TOKEN" --min-validity 10s
+}
+
+@test "check: expired, somebody else's, unknown: no time is printed" {
+	expired
+	says 79 '' "redlock: 'job' is no longer held by this token: it has expired or was released" check -k job --token "$TOKEN"
+	says 79 '*' '*' check --json -k job --token "$TOKEN"
+	json '.outcome == "expired" and .valid_ms == 0'
+	acquire --owner next
+	says 79 '' "redlock: 'job' is no longer this token's: now held by next since * on 3 of 3 nodes, 29s left" check -k job --token "${TOKEN/[0-9]/a}" "${PATIENT[@]}"
+	# the beginning of a value is no token
+	says 79 '' '*' check -k job --token "${TOKEN:0:39}"
+	says 79 '' '*' check -k job --token "${TOKEN}:"
+	kill_node 1
+	says 0 '2[56]s' '' check -k job --token "$TOKEN"
+	kill_node 2
+	says 69 '' "redlock: 'job': cannot tell whether this token holds it: 1 of 3 nodes confirmed it, 2 needed: *" check -q -k job --token "$TOKEN"
+	says 69 '*' '*' check --json -k job --token "$TOKEN"
+	json '.outcome == "unknown" and .status == 69 and .valid_ms == 0'
+}
+
+@test "check: two of three that disagree do not tell; the third one is waited for" {
+	acquire "${LONG[@]}"
+	node 1 del job
+	stop_node 3
+	in_background "$T/out" check -k job --token "$TOKEN" "${PATIENT[@]}"
+	asked() { [ "$(node 2 info clients | tr -d '\r' | sed -n 's/^connected_clients://p')" -ge 2 ] || is_gone "$BG"; }
+	eventually asked
+	continue_node 3
+	ended_with 0
+	is_like "$(cat "$T/out")" '8m'
+}
+
+# ---- wait ----
+
+@test "wait: free, busy, and not within the time; nothing is taken" {
+	says 0 '' '' wait -k job
+	says 0 '' "redlock: 'job' is free" wait -n -v -k job
+	says 0 '*' '' wait --json -k job
+	json '.command == "wait" and .outcome == "free" and .status == 0 and .waited_ms >= 0'
+	[ "$(node 1 dbsize)" = 0 ]
+	acquire --owner me
+	says 75 '' "redlock: 'job' is busy: held by me since * left" wait -n -k job
+	says 9 '' '' wait -n -q -E 9 -k job
+	before=$(date +%s%N)
+	says 75 '' "redlock: 'job' is busy: *" wait -w 300ms -k job
+	[ $(($(date +%s%N) - before)) -ge 300000000 ]
+	says 75 '*' '*' wait --json -n -k job
+	json '.outcome == "busy" and .status == 75 and .holder.owner == "me"'
+	for i in 1 2 3; do is_like "$(node $i get job)" "$TOKEN:*"; done
+	# a minority is nobody's lock
+	node 2 del job
+	node 3 del job
+	says 0 '' '' wait -n -k job "${PATIENT[@]}"
+	kill_node 1
+	kill_node 2
+	says 69 '' "redlock: no quorum for 'job': [01] of 3 nodes can be used, 2 needed: *" wait -n -k job
+	says 69 '*' '*' wait --json -w 100ms -k job
+	json '.outcome == "no-quorum" and .status == 69'
+}
+
+@test "wait: a release wakes all of them, and the lock goes to who waits for it" {
+	acquire "${LONG[@]}"
+	waits=()
+	for n in 1 2 3; do
+		in_background "$T/wait$n" wait -k job "${PATIENT[@]}"
+		waits+=("$BG")
+		eventually blocked $n
+	done
+	in_background "$T/run" run -k job "${LONG[@]}" -- touch "$T/had"
+	eventually blocked 4
+	redlock release -k job --token "$TOKEN"
+	eventually test -e "$T/had"
+	ended_with 0
+	for pid in "${waits[@]}"; do wait "$pid"; done
+	free_everywhere job
+}
+
+@test "wait: who is first in line has it first, and it is waited for" {
+	acquire "${LONG[@]}"
+	in_background "$T/run" run -k job "${LONG[@]}" -- sh -c "echo up > $T/had; until [ -e $T/go ]; do sleep 0.02; done"
+	eventually blocked 1
+	in_background "$T/wait" wait -k job "${PATIENT[@]}"
+	eventually blocked 2
+	redlock release -k job --token "$TOKEN"
+	eventually test -s "$T/had"
+	not held_on job 0
+	not is_gone "$BG"
+	touch "$T/go"
+	ended_with 0
+	free_everywhere job
+}
+
+@test "wait: a lock that expires, and one that another program holds" {
+	redlock acquire -k job "${SHORT[@]}" > "$T/token"
+	says 0 '' '*' wait -k job
+	free_everywhere job
+	foreign 3
+	in_background "$T/wait" wait -k job "${PATIENT[@]}"
+	eventually file_has "$T/wait" waiting
+	for i in 1 2 3; do node $i del job; done
+	ended_with 0
+}
+
+# ---- tokens, and wrong words ----
+
+@test "a token comes from the environment, a file, or stdin" {
+	acquire
+	value=$(node 1 get job)
+	REDLOCK_KEY=job REDLOCK_TOKEN=$TOKEN says 0 '2*s' '' check
+	REDLOCK_KEY=job REDLOCK_TOKEN=$value says 0 '2*s' '' check
+	echo "$TOKEN" > "$T/token"
+	says 0 '2*s' '' check -k job --token-file "$T/token"
+	printf '%s\r\nmore\n' "$value" > "$T/token"
+	says 0 '2*s' '' check -k job --token-file "$T/token"
+	says 0 '2*s' '' check -k job --token-file - < "$T/token"
+	says 0 '2*s' '' check -k job --token-file - <<< "$TOKEN"
+	printf '%s' "$TOKEN" > "$T/token"
+	says 0 '2*s' '' check -k job --token-file "$T/token"
+	# the command line wins; another key's token is not for this one
+	REDLOCK_TOKEN=none says 0 '2*s' '' check -k job --token-file "$T/token"
+	REDLOCK_TOKEN=none says 0 '2*s' '' check -k job --token "$TOKEN"
+	REDLOCK_KEY=other REDLOCK_TOKEN=$TOKEN says 64 '' "redlock: no token: whose lock??hint: *" check -k job
+	REDLOCK_KEY=other REDLOCK_TOKEN=none says 0 '2*s' '' check -k job --token "$TOKEN"
+	says 0 '' '' release -k job --token-file - <<< "$TOKEN"
+	free_everywhere job
+}
+
+@test "wrong words: one line says what, which and why, the next one helps; nothing is done" {
+	long=$(printf 'x%.0s' $(seq 5000))
+	printf '\n' > "$T/empty"
+	mkdir "$T/folder"
+	for command in extend release check; do
+		says 64 '' "redlock: no key: which lock??hint: name it with -k KEY; see 'redlock help $command'" $command --token x
+		says 64 '' "redlock: the token is empty?hint: *" $command -k job --token ''
+		REDLOCK_TOKEN= says 64 '' "redlock: the token is empty?hint: *" $command -k job
+		says 64 '' "redlock: the token has more than 292 bytes?hint: *" $command -k job --token "$long"
+		says 64 '' "redlock: the token has more than 292 bytes?hint: *" $command -k job --token-file - <<< "$long"
+		says 64 '' "redlock: both --token and --token-file: which one??hint: *" $command -k job --token x --token-file y
+		says 78 '' "redlock: cannot read --token-file '$T/none': No such file or directory?hint: *" $command -k job --token-file "$T/none"
+		says 78 '' "redlock: cannot read --token-file '$T/folder': Is a directory?hint: *" $command -k job --token-file "$T/folder"
+		says 78 '' "redlock: cannot read --token-file '\\\\x1b*': *?hint: *" $command -k job --token-file $'\e[31mred'
+		says 78 '' "redlock: --token-file '$T/empty' has no token?hint: *" $command -k job --token-file "$T/empty"
+		says 78 '' "redlock: --token-file '-' has no token?hint: *" $command -k job --token-file - < /dev/null
+		says 64 '' "redlock: the key is empty" $command -k '' --token x
+		says 64 '' "redlock: the key has 5000 bytes; at most 4096 are allowed" $command -k "$long" --token x
+		says 64 '' "redlock: --token wants a value: TOKEN?hint: *" $command -k job --token
+		says 64 '' "redlock: unknown option '--tokn'?hint: did you mean --token? See 'redlock help $command'" $command -k job --tokn x
+		says 64 '' "redlock: --wait is not an option of 'redlock $command'?hint: see 'redlock help $command'" $command -k job --token x --wait 3s
+		says 64 '' "redlock: unexpected argument 'more'?hint: see 'redlock help'" $command -k job --token x more
+		says 64 '' "redlock: '-k' comes too late: options go first?hint: *" $command --token x more -k job
+	done
+	for command in extend check; do
+		says 64 '' "redlock: no token: whose lock??hint: give it with --token, --token-file or REDLOCK_TOKEN: *" $command -k job
+	done
+	says 64 '' "redlock: no token, and no hold of this user keeps 'job' here?hint: *" release -k job
+	for command in acquire wait break; do
+		says 64 '' "redlock: no key: which lock??hint: name it with -k KEY; see 'redlock help $command'" $command
+		says 64 '' "redlock: the key is empty" $command -k ''
+		says 64 '' "redlock: the key has 5000 bytes; at most 4096 are allowed" $command -k "$long"
+		says 64 '' "redlock: --token is not an option of 'redlock $command'?hint: *" $command -k job --token x
+		says 64 '' "redlock: unexpected argument 'more'?hint: *" $command -k job more
+		says 64 '' "redlock: '-n' comes too late: options go first?hint: *" $command -k job more -n
+		says 64 '' "redlock: unknown option '-\\\\x1b'?hint: *" $command -k job -$'\e'
+	done
+	says 64 '' "redlock: --format 'xml' is not plain, env or json?hint: *" acquire -k job --format xml
+	says 64 '' "redlock: --format is not an option of 'redlock check'?hint: *" check -k job --token x --format json
+	says 64 '' "redlock: --min-validity 'soon' is not a duration *?hint: *" check -k job --token x --min-validity soon
+	says 64 '' "redlock: --ttl 100ms is too short for a node time-out of 50ms: two of them, the drift allowance (12ms) must fit?hint: *" extend -k job --token x --ttl 100ms
+	says 64 '' "redlock: --ttl 100ms is too short *?hint: *" acquire -k job --ttl 100ms
+	says 64 '' "redlock: --ttl is not an option of 'redlock release'?hint: *" release -k job --token x --ttl 3s
+	# who sets no time to live is not asked for a longer one
+	says 79 '' '*' release -k job --token x --node-timeout 1m
+	for i in 1 2 3; do [ "$(node $i dbsize)" = 0 ]; done
+}
+
+@test "a result that cannot be written: 125" {
+	acquire
+	for words in "check -k job --token $TOKEN" "check --json -k job --token $TOKEN" "extend --json -k job --token $TOKEN" "wait --json -k free" "release --json -k job --token $TOKEN"; do
+		run -125 --separate-stderr bash -c "'$REDLOCK_BUILD/redlock' $words > /dev/full"
+		is_like "$stderr" "*cannot write to stdout: No space left on device*"
+	done
+}
+
+# ---- together with run and break ----
+
+@test "who waits in run has the lock at once, after a release and after a break" {
+	for way in "release --token" "break --yes"; do
+		acquire "${LONG[@]}"
+		in_background "$T/run" run -k job "${LONG[@]}" -- echo mine
+		eventually blocked 1
+		[[ "$way" != release* ]] || way+=" $TOKEN"
+		redlock $way -k job "${PATIENT[@]}" 2> "$T/err"
+		ended_with 0
+		[ "$(tail -n 1 "$T/run")" = mine ]
+		free_everywhere job
+	done
+}
+
+@test "a run whose lock is broken ends its command: 79" {
+	in_background "$T/run" run -k job -t 1500ms -- sleep 600
+	eventually held_on job 3
+	says 0 "*removed*" "redlock: 'job' is held by *" break --yes -k job
+	ended_with 79
+	file_has "$T/run" "^redlock: lost 'job'"
+	free_everywhere job
+}
+
+# ---- a model of it ----
+
+# valgrind takes a second for each of its 500 steps
+# bats test_tags=not-under-valgrind
+@test "several scripts at one lock, in a random order: every answer is what the model says" {
+	run "$BATS_TEST_DIRNAME/../soak/tokens" "$REDLOCK_BUILD" "$T/1.sock" "$T/2.sock" "$T/3.sock"
+	echo "$output"
+	[ "$status" -eq 0 ]
+}

@@ -155,10 +155,11 @@ static bool scan(struct overview *st, struct answer absent[NODES_MAX])
 					return false;
 			if (a->vote != VOTE_YES)
 				absent[i] = *a;
-			/* The page was too long. */
+			/* A page that was too long leaves the cursor where it was, even at its
+			 * start, which is "0" as its end is. */
 			if (a->is_awaited)
 				wish[i].count = wish[i].count / 4 + 1;
-			if (a->vote != VOTE_YES || strcmp(a->run_id, "0") == 0)
+			else if (a->vote != VOTE_YES || strcmp(a->run_id, "0") == 0)
 				wish[i].op = OPS;
 			else
 				memcpy(cursor[i], a->run_id, sizeof(cursor[i]));

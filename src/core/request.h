@@ -72,7 +72,7 @@ struct answer {
 	char run_id[RUN_ID_MAX]; /* which life of which server answered; "" if it does not say.
 				    SCAN: the cursor of the next page, "0": there is none */
 	bool is_reserved; /* FOREIGN: the key is free, but it is another one's turn */
-	bool is_awaited; /* others wait for the key at this node */
+	bool is_awaited; /* others wait for the key at this node. SCAN: the page was too long */
 };
 
 /* An answer that is no answer; detail may be NULL. */

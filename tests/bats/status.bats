@@ -1,0 +1,379 @@
+# redlock status and redlock break: how locks stand, and how to remove one.
+
+load nodes
+
+setup() {
+	nodes_start 3
+	export XDG_RUNTIME_DIR=$T
+	unset REDLOCK_TOKEN REDLOCK_HELD
+}
+teardown() { nodes_stop; }
+
+# Nothing ends by itself before the test does, and no node is late because the machine is busy.
+LONG=(--ttl 600s --node-timeout 10s)
+PATIENT=(--node-timeout 10s)
+
+is_like() { [[ "$1" == $2 ]] || { echo "got:  $1"; echo "want: $2"; return 1; }; }
+
+# says STATUS STDOUT STDERR ARG...: just that; both are patterns.
+says() {
+	local want=$1 out=$2 err=$3
+	shift 3
+	run "-$want" --separate-stderr redlock "$@"
+	is_like "$output" "$out"
+	is_like "$stderr" "$err"
+}
+
+# json FILTER: $output is one document, of which that is true.
+json() {
+	[ "${#lines[@]}" -eq 1 ] && jq -e "$1" <<< "$output" > "$T/jq" || {
+		echo "$output"
+		return 1
+	}
+}
+
+# put VALUE N [ARG...]: 'job' has that value on the first N nodes.
+put() {
+	local i
+	for ((i = 1; i <= $2; i++)); do node "$i" set job "$1" "${@:3}"; done > "$T/put"
+}
+
+# acquire KEY [ARG...]: on all nodes.
+acquire() {
+	TOKEN=$(redlock acquire -k "$1" --owner me "${LONG[@]}" "${@:2}")
+	eventually held_on "$1" 3
+}
+
+blocked() {
+	local i sum=0
+	for i in 1 2 3; do sum=$((sum + $(node $i info clients | tr -d '\r' | sed -n 's/^blocked_clients://p'))); done
+	[ "$sum" -eq "$1" ]
+}
+
+# ---- status ----
+
+@test "status KEY: free; held, by whom, since when, for how long, on how many nodes" {
+	says 0 "'job' is free" '' status job
+	acquire job
+	says 0 "'job' is held by me since 20??-??-??T??:??:??Z on 3 of 3 nodes, 9m left" '' status job
+	since=$(sed "s/.*since \([^ ]*\) .*/\1/" <<< "$output")
+	[ $(($(date +%s) - $(date -d "$since" +%s))) -le 60 ]
+	[ "$(date -d "$since" +%s)" -le "$(date +%s)" ]
+	node 3 del job
+	says 0 "'free' is free?'job' is held by me since * on 2 of 3 nodes, 9m left" '' status free job
+	says 0 "'job' is held by me *" '' status -q -- job
+}
+
+@test "status: who waits is told of" {
+	acquire job
+	in_background "$T/wait" wait -k job "${PATIENT[@]}"
+	eventually blocked 1
+	says 0 "'job' is held by me * left; others wait" '' status "${PATIENT[@]}" job
+	says 0 '*' '' status --json "${PATIENT[@]}" job
+	json '.locks[0].awaited'
+	redlock release -k job --token "$TOKEN"
+	ended_with 0
+}
+
+@test "status -v: what each node says" {
+	acquire job
+	node 1 del job
+	node 2 set job other px 600000
+	kill_node 3
+	says 0 '*' '' status -v job
+	is_like "${lines[0]}" "'job' is held by another program (value 'other') on 1 of 3 nodes, 9m left; that is no majority: *"
+	[ "${#lines[@]}" -eq 4 ]
+	is_like "${lines[1]}" "  unix://$T/1.sock look: no, the key is gone (*ms)"
+	is_like "${lines[2]}" "  unix://$T/2.sock look: no, held by another program (value 'other') (*ms)"
+	is_like "${lines[3]}" "  unix://$T/3.sock look: cannot be reached (*) (*ms)"
+}
+
+@test "status: what is odd is said" {
+	put me 1 px 600000
+	says 0 "'job' is held by another program (value 'me') on 1 of 3 nodes, 9m left; that is no majority: an attempt that is under way, late or crashed" '' status job
+	says 0 '*' '' status --json job
+	json '.locks[0].state == "minority" and .locks[0].on_nodes == 1'
+	put me 3
+	says 0 "'job' is held by another program (value 'me') on 3 of 3 nodes, with no expiry; it never frees itself" '' status job
+	says 0 '*' '' status --json job
+	json '.locks[0].state == "held" and .locks[0].holder.left_ms == null and .locks[0].holder.format == "other"'
+	for i in 1 2 3; do
+		node $i del job
+		node $i hset job 5c3a:1 1
+	done
+	says 0 "'job' is held by another program (value '(hash)') on 3 of 3 nodes, with no expiry; no lock of ours: another data type, as Redisson keeps" '' status job
+	says 0 '*' '' status --json job
+	json '.locks[0].holder.format == "structure"'
+}
+
+@test "status: a lock of the old style, whose value is a time" {
+	past=$(($(date +%s) - 3600))
+	future=$(($(date +%s) + 3600))
+	for value in $past ${past}123 $past.25; do
+		put "$value" 3
+		says 0 "'job' is held by another program (value '$value') on 3 of 3 nodes, with no expiry; a lock of the old style (SETNX and a time stamp): it expired at $(date -u -d "@$past" +%FT%TZ)" '' status job
+		says 0 '*' '' status --json job
+		json '.locks[0].holder.format == "timestamp"'
+	done
+	put $future 3
+	says 0 "*: it expires at $(date -u -d "@$future" +%FT%TZ)" '' status job
+	# with an end of its own it is no such lock, and with other digits no such time
+	put $past 3 px 600000
+	says 0 "*on 3 of 3 nodes, 9m left" '' status job
+	for value in ${past}1 ${past}12 ${past}1234 ${past%?} x$past $past.x; do
+		put "$value" 3
+		says 0 "*with no expiry; it never frees itself" '' status job
+	done
+}
+
+@test "status: other libraries' formats are known" {
+	while read -r format value; do
+		put "$value" 3 px 600000
+		says 0 "'job' is held by another program (value '${value:0:30}*') on 3 of 3 nodes, *" '' status job
+		says 0 '*' '' status --json job
+		json ".locks[0].holder.format == \"$format\" and .locks[0].holder.value == \"$value\""
+	done <<-'EOF'
+		hex32 0123456789abcdef0123456789ABCDEF
+		hex40 0123456789abcdef0123456789abcdef01234567
+		hex64 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+		uuid 5f0c1f9e-37ee-4c0e-8bdc-1f3fd2f3a8a0
+		other 0123456789abcdef0123456789abcdeg
+		other 5f0c1f9e-37ee-4c0e-8bdc-1f3fd2f3a8ag
+		other 5f0c1f9e137ee-4c0e-8bdc-1f3fd2f3a8a0
+	EOF
+}
+
+@test "status: too few nodes" {
+	acquire job
+	kill_node 1
+	says 0 "'job' is held by me * on 2 of 3 nodes, *" '' status job
+	says 0 "'free' is free" '' status free
+	kill_node 2
+	says 69 "'job' cannot be told: 1 of 3 nodes answered, 2 needed: *1.sock cannot be reached (*); *2.sock cannot be reached (*)" '' status job
+	says 69 '*' '' status --json job free
+	json '.status == 69 and .locks[0].state == "unknown" and .locks[1].state == "unknown" and .locks[0].on_nodes == 1'
+	says 69 "'job' cannot be told: *" "redlock: 1 of 3 nodes answered, 2 needed: *" status
+	says 69 '*' '*' status --json
+	json '.status == 69 and (.locks | length) == 1 and .locks[0].state == "unknown"'
+	kill_node 3
+	says 69 '' "redlock: 0 of 3 nodes answered, 2 needed: *" status
+}
+
+@test "status: a node that hangs costs its time-out, and no more" {
+	acquire job
+	stop_node 2
+	for key in '' job; do
+		before=$(date +%s%N)
+		says 0 "'job' is held by me * on 2 of 3 nodes, *" '' status --node-timeout 300ms $key
+		took=$((($(date +%s%N) - before) / 1000000))
+		[ $took -ge 300 ]
+		[ $took -lt 5000 ]
+	done
+	continue_node 2
+}
+
+@test "status without KEY: all locks of redlock, of many keys, and nothing else" {
+	says 0 '' '' status
+	says 0 '*' '' status --json
+	json '.schema == 1 and .command == "status" and .status == 0 and .locks == []'
+	for i in 1 2 3; do
+		node $i eval 'for i=1,3000 do redis.call("SET","noise:"..i,string.rep("0",40)) end
+			for i=1,700 do redis.call("SET",string.format("lock:%04d",i),string.rep("a",40)..":1700000000 o"..i,"PX",600000) end
+			redis.call("HSET","hash","f","1") redis.call("SET","short","1")
+			redis.call("SET","nocolon",string.rep("a",41)) redis.call("SET","upper",string.rep("A",40)..":")' 0
+	done
+	node 1 del lock:0007
+	node 1 del lock:0008
+	node 2 del lock:0008
+	says 0 '*' '' status
+	[ "${#lines[@]}" -eq 700 ]
+	[ "$(grep -c "' is held by o[0-9]* since 2023-11-14T22:13:20Z on 3 of 3 nodes, 9m left$" <<< "$output")" -eq 698 ]
+	is_like "${lines[0]}" "'lock:0001' is held by o1 *"
+	is_like "${lines[6]}" "'lock:0007' is held by o7 * on 2 of 3 nodes, 9m left"
+	is_like "${lines[7]}" "'lock:0008' is held by o8 * on 1 of 3 nodes, 9m left; that is no majority: *"
+	is_like "${lines[699]}" "'lock:0700' is held by o700 *"
+	says 0 '*' '' status --json
+	json '(.locks | length) == 700 and (.locks | map(select(.state == "held" and .on_nodes == 3)) | length) == 698'
+	json '.locks[7].state == "minority" and .locks[7].nodes[0].answer == "free" and (.locks[0] | has("awaited") | not)'
+	kill_node 3
+	says 0 '*' '' status
+	[ "${#lines[@]}" -eq 699 ]
+	is_like "${lines[698]}" "'lock:0700' is held by o700 * on 2 of 3 nodes, *"
+	is_like "${lines[6]}" "'lock:0007' is held by o7 * on 1 of 3 nodes, *"
+}
+
+@test "status without KEY: long keys, a page too long for one answer" {
+	for i in 1 2 3; do
+		node $i eval 'for i=1,150 do redis.call("SET",string.rep("k",4000)..i,string.rep("a",40)..":1700000000 "..string.rep("o",200),"PX",600000) end
+			redis.call("SET",string.rep("l",4097),string.rep("a",40)..":1700000000 o")' 0
+	done
+	says 0 '*' '' status --json "${PATIENT[@]}"
+	json '(.locks | length) == 150 and (.locks | map(select((.key | length) > 4000 and .on_nodes == 3)) | length) == 150'
+}
+
+@test "status --watch: again and again" {
+	in_background "$T/out" status --watch job
+	eventually file_has "$T/out" "'job' is free"
+	acquire job
+	eventually file_has "$T/out" "'job' is held by me"
+	kill -TERM "$BG"
+	ended_with 143
+	not file_has "$T/out" $'\e'
+	run -143 env -u XDG_RUNTIME_DIR TERM=xterm "$REDLOCK_BUILD/tools/pty" expect:$'\e[H\e[2J' expect:"'job' is held" expect:$'\e[H\e[2J' \
+		run:"kill -TERM \$(pgrep -f '^$REDLOCK_BUILD/redlock status --watch --nodes unix://$T/1.sock')" \
+		-- "$REDLOCK_BUILD/redlock" status --watch --nodes "unix://$T/1.sock" job
+}
+
+@test "status: two names of one server, wrong words, and a full disk" {
+	ln -s 1.sock "$T/again.sock"
+	for key in '' job; do
+		REDLOCK_NODES="unix://$T/1.sock unix://$T/again.sock" says 78 '' "redlock: nodes '*1.sock' and '*again.sock' are one and the same server?hint: *" status $key
+	done
+	says 64 '' "redlock: the key is empty" status job ''
+	says 64 '' "redlock: the key has 5000 bytes; at most 4096 are allowed" status "$(printf 'x%.0s' $(seq 5000))"
+	says 64 '' "redlock: '-v' comes too late: options go first?hint: *" status job -v
+	says 64 '' "redlock: -k is not an option of 'redlock status'?hint: *" status -k job
+	says 64 '' "redlock: --yes is not an option of 'redlock status'?hint: *" status --yes
+	acquire job
+	for words in status 'status job' 'status --json' 'status --watch'; do
+		run -125 --separate-stderr bash -c "'$REDLOCK_BUILD/redlock' $words > /dev/full"
+		is_like "$stderr" "*cannot write to stdout: No space left on device*"
+	done
+}
+
+# ---- break ----
+
+@test "break --yes: shows whose it is, removes it everywhere, and says so" {
+	acquire job
+	says 0 "unix://$T/1.sock: removed?unix://$T/2.sock: removed?unix://$T/3.sock: removed" \
+		"redlock: 'job' is held by me since * on 3 of 3 nodes, 9m left" break -k job --yes
+	held_on job 0
+	says 0 '' "redlock: 'job' is free?redlock: there is nothing to remove" break -k job --yes
+	acquire job
+	node 2 del job
+	says 0 '*' '*"message":"*is held by me *' break -yk job --json
+	json '.schema == 1 and .command == "break" and .key == "job" and .outcome == "removed" and .status == 0 and .removed == 2'
+	json '[.nodes[].answer] == ["yes", "free", "yes"]'
+	says 0 '*' '*' break -y -k job --json
+	json '.outcome == "free" and .status == 0 and .removed == 0'
+}
+
+@test "break without a terminal wants --yes: 64, and nothing is removed" {
+	acquire job
+	says 64 '' "redlock: 'job' is held by me *?redlock: nothing is removed without --yes" break -k job < /dev/null
+	says 64 '' "redlock: 'job' is held by me *?redlock: nothing is removed without --yes" break -q -k job <<< yes
+	says 64 '*' '*' break --json -k job <<< yes
+	json '.outcome == "not-confirmed" and .status == 64 and .removed == 0'
+	held_on job 3
+	says 0 '' '*is nothing to remove' break -k other < /dev/null
+}
+
+# on_pty STEP... -- ARG...: redlock ARG... on a terminal.
+on_pty() { run "$REDLOCK_BUILD/tools/pty" "${@:1:$#-3}" -- "$REDLOCK_BUILD/redlock" "${@: -3}" && echo "$output"; }
+
+@test "break on a terminal: asks, and takes nothing but yes for an answer" {
+	acquire job
+	for word in 'no\r' 'y\r' 'YES\r' '\r' ' yes\r' 'yesyesyesyesyesyesyes\r' '\x04'; do
+		on_pty expect:"'job' is held by me" expect:"Type 'yes' to do so" send:"$word" expect:'nothing was removed' break -k job
+		[ "$status" -eq 0 ]
+		held_on job 3
+	done
+	on_pty expect:"Type 'yes' to do so" send:'\x03' break -k job
+	[ "$status" -eq 130 ]
+	held_on job 3
+	on_pty expect:"Type 'yes' to do so" send:'yes\r' expect:"1.sock: removed" expect:"3.sock: removed" break -k job
+	[ "$status" -eq 0 ]
+	held_on job 0
+}
+
+@test "break: what changed hands since it was shown is left alone: 75" {
+	acquire job
+	on_pty expect:"Type 'yes'" run:"redis-cli -s $T/2.sock set job other px 600000" send:'yes\r' \
+		expect:"1.sock: removed" expect:"2.sock: somebody else's by now: left alone" expect:"3.sock: removed" break -k job
+	[ "$status" -eq 75 ]
+	[ "$(node 2 get job)" = other ]
+	held_on job 1
+	node 2 del job
+	# the same owner's next lock is another one
+	acquire job
+	on_pty expect:"Type 'yes'" run:"'$REDLOCK_BUILD/redlock' release -k job --token $TOKEN; '$REDLOCK_BUILD/redlock' acquire -k job --owner me -t 600s" \
+		send:'yes\r' expect:"3.sock: somebody else's by now: left alone" break -k job
+	[ "$status" -eq 75 ]
+	held_on job 3
+	# gone by itself
+	on_pty expect:"Type 'yes'" run:"for i in 1 2 3; do redis-cli -s $T/\$i.sock del job; done" \
+		send:'yes\r' expect:"1.sock: gone already" expect:"3.sock: gone already" break -k job
+	[ "$status" -eq 0 ]
+}
+
+@test "break --json: what changed hands meanwhile" {
+	acquire job
+	mkfifo "$T/go"
+	run -75 "$REDLOCK_BUILD/tools/pty" expect:"Type 'yes'" run:"redis-cli -s $T/1.sock set job other px 600000" send:'yes\r' \
+		expect:'"outcome":"changed-hands"' -- "$REDLOCK_BUILD/redlock" break --json -k job
+	tr -d '\r' <<< "$output" | grep '^{' > "$T/json"
+	jq -e '.status == 75 and .removed == 2 and .nodes[0].answer == "held" and .nodes[0].holder.value == "other"' "$T/json"
+}
+
+@test "break: a node that is down is told of; without a majority nothing is removed: 69" {
+	acquire job
+	kill_node 3
+	says 0 "*1.sock: removed?*2.sock: removed?*3.sock: cannot be reached" "redlock: 'job' is held by me *" break -y -k job
+	start_node 3
+	eventually answers 3
+	acquire job
+	# between question and answer
+	on_pty expect:"Type 'yes'" run:"kill -KILL ${PID[3]}" send:'yes\r' expect:"2.sock: removed" expect:"3.sock: " break -k job
+	[ "$status" -eq 0 ]
+	held_on job 0
+	start_node 3
+	eventually answers 3
+	acquire job
+	on_pty expect:"Type 'yes'" run:"kill -KILL ${PID[3]} ${PID[2]}" send:'yes\r' expect:"1.sock: removed" expect:"3.sock: " break -k job
+	[ "$status" -eq 69 ]
+	node 1 set job me px 600000
+	says 69 '' "redlock: 'job' cannot be told: 1 of 3 nodes answered, 2 needed: *?redlock: nothing was removed: *" break -y -k job
+	says 69 '*' '*' break -y --json -k job
+	json '.outcome == "unknown" and .status == 69 and .removed == 0'
+	[ "$(node 1 get job)" = me ]
+}
+
+@test "break: locks of any program, of the old style, without an end, empty or on a minority" {
+	for value in other 1700000000 '' 0123456789abcdef0123456789abcdef "$(printf 'v%.0s' $(seq 1000))"; do
+		put "$value" 3
+		says 0 "*1.sock: removed?*2.sock: removed?*3.sock: removed" "redlock: 'job' is held by another program *" break -y -k job
+		held_on job 0
+	done
+	put 1700000000 3
+	says 0 '*' "*it expired at 2023-11-14T22:13:20Z" break -y -k job
+	# what is beside the holder's is shown, and removed as well
+	put other 3
+	node 2 set job "third one" px 600000
+	says 0 "*1.sock: removed?*2.sock: removed?*3.sock: removed" "redlock: 'job' is held by another program (value 'other') on 2 of 3 nodes, *?redlock: unix://$T/2.sock look: no, held by another program (value 'third one') (*" break -y -k job
+	held_on job 0
+	node 3 set job late px 600000
+	says 0 "*1.sock: nothing to remove?*2.sock: nothing to remove?*3.sock: removed" "*that is no majority*" break -y -k job
+	held_on job 0
+}
+
+@test "break: what is no lock is not touched" {
+	for i in 1 2 3; do node $i hset job 5c3a:1 1; done
+	says 75 '' "redlock: 'job' is held by another program (value '(hash)') *?redlock: nothing was removed: it is no lock" break -y -k job
+	says 75 '*' '*' break -y --json -k job
+	json '.outcome == "no-lock" and .status == 75 and .removed == 0'
+	held_on job 3
+	for i in 1 2; do node $i del job; done
+	put me 2
+	says 0 "*1.sock: removed?*2.sock: removed?*3.sock: no lock: left alone" '*' break -y -k job
+	[ "$(node 3 type job)" = hash ]
+}
+
+@test "break: two names of one server, and a full disk" {
+	acquire job
+	ln -s 1.sock "$T/again.sock"
+	REDLOCK_NODES="unix://$T/1.sock unix://$T/again.sock" says 78 '' "redlock: nodes * are one and the same server?hint: *" break -y -k job
+	held_on job 3
+	run -125 --separate-stderr bash -c "'$REDLOCK_BUILD/redlock' break -y -k job > /dev/full"
+	[[ "$stderr" == *"cannot write to stdout: No space left on device" ]]
+	held_on job 0
+}

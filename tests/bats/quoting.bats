@@ -1,0 +1,173 @@
+# Keys and owners of any bytes through all that takes and shows them: what was meant comes back to the byte,
+# nothing is executed, and no terminal is told anything by them.
+
+load nodes
+
+setup() {
+	export LC_ALL=C
+	nodes_start 1
+	export XDG_RUNTIME_DIR=$T
+	unset REDLOCK_TOKEN REDLOCK_HELD
+	cd "$T"
+	mkdir work
+	cd work
+	long=$(printf 'k%.0s' $(seq 4096))
+	odd=(
+		'two words' "it's" '"double"' $'two\nlines' $'\n' '$(touch pwned)' '`touch pwned`' '; touch pwned;'
+		"'; touch pwned; '" "'\$(touch pwned)'" 'back\slash\' '\x41\n' 'grün 日本 🔒' $'\xff' $'a\xc3' $'\xe2\x80\xaeright'
+		$'\e[31mred\e]0;title\a' $'tab\tbell\a\rcr\x7f' $'\xc2\x9b31m' '-k' '--yes' '-' '%s%n' '*' '{a}' '#' ' ' "$long"
+		"${long::4095}"$'\xff' "${long::4095}'"
+	)
+}
+teardown() { nodes_stop; }
+
+# exactly FILE TEXT: the file has these bytes.
+exactly() {
+	printf %s "$2" | cmp - "$1" || {
+		printf 'want: %q\n' "$2"
+		head -c 400 "$1" | od -c | head
+		return 1
+	}
+}
+
+# same FILTER NAME TEXT: that string on stdout is the TEXT, from NAME_base64 where it is no UTF-8.
+same() {
+	[ "$(jq -r "$1 | .$2_base64 // (.$2 | @base64)" stdout)" = "$(printf %s "$3" | base64 -w 0)" ]
+}
+
+# shows STATUS ARG...: stdout and stderr are in files of these names: whole lines, two at most.
+shows() {
+	local want=$1 status=0 file said
+	shift
+	redlock "$@" > stdout 2> stderr || status=$?
+	[ "$status" -eq "$want" ] || {
+		echo "status $status, not $want"
+		cat stderr
+		return 1
+	}
+	for file in stdout stderr; do
+		mapfile said < $file
+		[ ${#said[@]} -le 2 ]
+		[[ ${#said[@]} -eq 0 || "${said[-1]}" == *$'\n' ]]
+		printf %s "${said[@]}" >> all
+	done
+	[ ! -e pwned ]
+}
+
+# clean: all that was shown since is UTF-8 without any control.
+clean() {
+	iconv -f UTF-8 -t UTF-8 all > iconv
+	not grep -qaP '[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xa8-\xae\x8e\x8f]' all
+	rm all
+}
+
+@test "keys: each the same through acquire, eval, status, --json, check, extend and release" {
+	for key in "${odd[@]}"; do
+		printf '# %.80q\n' "$key"
+		redlock acquire -k "$key" --owner me --format env > env
+		REDLOCK_KEY= REDLOCK_TOKEN=
+		eval "$(cat env)"
+		[ "$REDLOCK_KEY" = "$key" ]
+		[ "$(printf %s "$key" | redis-cli -s "$T/1.sock" -x exists)" = 1 ]
+		# a plain shell reads the same
+		sh -c 'eval "$(cat env)"; printf %s "$REDLOCK_KEY"' > shell
+		exactly shell "$key"
+		shows 0 check
+		[[ "$(cat stdout)" == 2*s ]]
+		shows 0 extend -v
+		shows 0 check --json
+		same . key "$key"
+		shows 0 status -- "$key"
+		[[ "$(cat stdout)" == "'"*"' is held by me since "* ]]
+		shows 0 status
+		[[ "$(cat stdout)" == "'"*"' is held by me since "* ]]
+		shows 0 status --json -- "$key"
+		same '.locks[0]' key "$key"
+		shows 0 status --json
+		same '.locks[0]' key "$key"
+		shows 75 acquire -n -k "$key"
+		shows 75 acquire -n --json -k "$key"
+		same . key "$key"
+		shows 75 wait -n -k "$key"
+		shows 64 break -k "$key" < /dev/null
+		shows 0 release -v
+		shows 79 release
+		shows 79 check
+		shows 79 check --json
+		same . key "$key"
+		shows 0 break -y -k "$key"
+		shows 0 acquire --json -k "$key"
+		same . key "$key"
+		shows 0 break -y -k "$key" --json
+		same . key "$key"
+		unset REDLOCK_KEY REDLOCK_TOKEN
+		clean
+	done
+	[ "$(node 1 dbsize)" = 0 ]
+}
+
+@test "owners: each the same in the value and in --json, and safe to show" {
+	for owner in "${odd[@]}"; do
+		owner=${owner::239}
+		printf '# %.80q\n' "$owner"
+		redlock acquire -k job --owner "$owner" > token
+		node 1 --raw get job | head -c -1 | tail -c +53 > value
+		exactly value "$owner"
+		shows 0 status job
+		[[ "$(cat stdout)" == "'job' is held by "*" since 20"*" on 1 of 1 node, "*" left" ]]
+		shows 0 status
+		shows 0 status -v job
+		shows 0 status --json job
+		same '.locks[0].holder' owner "$owner"
+		same '.locks[0].nodes[0].holder' owner "$owner"
+		shows 0 status --json
+		same '.locks[0].holder' owner "$owner"
+		shows 75 acquire -n -k job --json
+		same .holder owner "$owner"
+		shows 75 acquire -n -k job
+		shows 75 wait -n -k job
+		shows 79 check -k job --token 0123456789012345678901234567890123456789
+		shows 0 check -k job --token "$(cat token)"
+		value=$(node 1 --raw get job; echo .)
+		shows 0 check -k job --token "${value%$'\n'.}"
+		shows 64 break -k job < /dev/null
+		shows 0 break -y -k job
+		clean
+	done
+	held_on job 0
+}
+
+@test "values of other programs: safe to show, and the same in --json" {
+	for value in "${odd[@]}" "0123456789012345678901234567890123456789"$'\e[31m'; do
+		value=${value::291}
+		printf '# %.80q\n' "$value"
+		printf %s "$value" | redis-cli -s "$T/1.sock" -x set job > set
+		shows 0 status job
+		shows 0 status --json job
+		same '.locks[0].holder' value "$value"
+		shows 75 acquire -n -k job
+		shows 79 extend -k job --token x
+		# the whole value is its token
+		shows 79 release -k job --token "$value-"
+		shows 0 extend -k job --token "$value"
+		shows 0 check --json -k job --token "$value"
+		shows 0 break -y -k job
+		clean
+	done
+	held_on job 0
+}
+
+@test "words on the command line are not told to the terminal as they are" {
+	for word in $'\e[31mred' $'\xff' $'a\nb' $'\xc2\x9b31m'; do
+		shows 64 "$word"
+		shows 64 check "--$word"
+		shows 64 check -k job --token x "$word"
+		shows 64 check -k job --token x --min-validity "$word"
+		shows 78 check -k job --token-file "$word"
+		shows 64 acquire -k job --format "$word"
+		shows 64 acquire -k job --ttl "$word"
+		shows 64 status job -"$word"
+		shows 78 status --nodes "$word:x" job
+		clean
+	done
+}

@@ -460,10 +460,10 @@ static const char *find_env(char *const envp[], const char *name)
 static bool is_of_another_lock(
 	const struct reading *r, const struct option_row *row, char *const envp[])
 {
-	const char *key = find_env(envp, "REDLOCK_KEY");
+	const char *key = find_env(envp, "REDLOCK_KEY"); /* taken before: its row comes first */
 
 	return row->field == FIELD(token) &&
-	       (r->s->token_file || (key && r->s->key && strcmp(key, r->s->key) != 0));
+	       (r->s->token_file || (key && strcmp(key, r->s->key) != 0));
 }
 
 static int read_env(struct reading *r, char *const envp[])

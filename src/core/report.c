@@ -323,7 +323,7 @@ const char *report_format(const struct answer *a)
 	if (is_all(a, hex) && a->text_len == 64)
 		return "hex64";
 	if (a->text_len == 36 && a->text[8] == '-' && a->text[13] == '-' && a->text[18] == '-' &&
-		is_all(a, "0123456789abcdefABCDEF-"))
+		a->text[23] == '-' && is_all(a, "0123456789abcdefABCDEF-"))
 		return "uuid";
 	if (a->text_len > 2 && a->text[0] == '(' && a->text[a->text_len - 1] == ')')
 		return "structure";
@@ -395,7 +395,7 @@ const char *report_status(char dst[REPORT_MAX], const struct quorum *q,
 	struct answer holder = quorum_holder(q, &count);
 
 	add_quoted(&l, key);
-	if (q->policy.nodes - absent < quorum && count < quorum) {
+	if (q->policy.nodes - absent < quorum) {
 		add(&l, " cannot be told: ");
 		add_answers(&l, q, nodes);
 		return dst;

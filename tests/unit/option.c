@@ -666,3 +666,58 @@ TEST(option_flags)
 			cases[i].env, r->s.reentrant, r->s.wait_descendants, r->e.text);
 	}
 }
+
+TEST(option_formats_and_processes)
+{
+	command = COMMAND_HOLD;
+	CHECK_INT(read_line("--format|xml", "")->rc, -1);
+	CHECK_TEXT(
+		read_line("--format|xml", "")->e.text, "--format 'xml' is not plain, env or json");
+	CHECK_INT(read_line("--format=plain", "")->s.format, FORMAT_PLAIN);
+	CHECK_INT(read_line("x", "REDLOCK_FORMAT=xml")->rc, -1);
+	CHECK_INT(read_line("x", "REDLOCK_JSON=1")->s.format, FORMAT_JSON);
+	CHECK_INT(read_line("x", "REDLOCK_JSON=0")->s.format, FORMAT_PLAIN);
+	CHECK_TEXT(
+		read_line("--follow|0", "")->e.text, "--follow '0' is not the number of a process");
+	CHECK_INT(read_line("--follow|1", "")->s.follow, 1);
+	command = COMMAND_RUN;
+}
+
+/* Only what a command has is meant, and a command behind '--' only by run. */
+TEST(option_unknown_to_a_command)
+{
+	command = COMMAND_CHECK;
+	CHECK_TEXT(read_line("--tokn|x", "")->e.hint,
+		"did you mean --token? See 'redlock help check'");
+	CHECK_TEXT(read_line("--kill-aftr|x", "")->e.text, "unknown option '--kill-aftr'");
+	CHECK_TEXT(read_line("--kill-aftr|x", "")->e.hint, "see 'redlock help check'");
+	CHECK_TEXT(read_line("-Z", "")->e.hint, "see 'redlock help check'");
+	command = COMMAND_RUN;
+	CHECK(strstr(read_line("-Z", "")->e.hint, "goes behind '--'"));
+	CHECK_TEXT(option_command_name((enum command)99), "");
+}
+
+/* A token from the environment is for the key that stands beside it, and for who names none. */
+TEST(option_tokens_of_the_environment)
+{
+	static const struct {
+		const char *line, *env, *want;
+	} cases[] = {
+		{"x", "REDLOCK_KEY=k|REDLOCK_TOKEN=t", "t"},
+		{"-k|k", "REDLOCK_KEY=k|REDLOCK_TOKEN=t", "t"},
+		{"-k|other", "REDLOCK_KEY=k|REDLOCK_TOKEN=t", "none"},
+		{"-k|other", "REDLOCK_TOKEN=t", "t"},
+		{"-k|k|--token|mine", "REDLOCK_KEY=k|REDLOCK_TOKEN=t", "mine"},
+		{"-k|k|--token-file|f", "REDLOCK_KEY=k|REDLOCK_TOKEN=t", "none"},
+		{"--token-file|f", "REDLOCK_TOKEN=t", "none"},
+	};
+
+	command = COMMAND_CHECK;
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		const struct reading *r = read_line(cases[i].line, cases[i].env);
+
+		CHECK(r->rc >= 0);
+		CHECK_TEXT(r->s.token ? r->s.token : "none", cases[i].want);
+	}
+	command = COMMAND_RUN;
+}

@@ -3361,3 +3361,193 @@ TEST(fair_lets_others_pass_though_a_majority_would_grant_it)
 	votes(&r, ".YY");
 	CHECK_INT(r.q.state, QUORUM_HELD);
 }
+
+/* ---- who only looks ---- */
+
+static void look_with(struct rig *r, int nodes, usec wait)
+{
+	struct policy p = policy(nodes, wait);
+
+	p.only_looks = true;
+	start_with(r, &p);
+	all_up(r);
+	CHECK_INT(sends(r, OP_LOOK), nodes);
+	CHECK_INT(sends(r, OP_ACQUIRE), 0);
+}
+
+TEST(who_only_looks_is_done_when_a_majority_is_free)
+{
+	static const struct {
+		const char *letters;
+		enum refusal refusal;
+	} cases[] = {{"GGG", REFUSAL_NONE}, {"FGG", REFUSAL_NONE}, {"AGG", REFUSAL_NONE},
+		{"FFG", REFUSAL_BUSY}, {"FFF", REFUSAL_BUSY}, {"FAF", REFUSAL_BUSY},
+		{"AFG", REFUSAL_BUSY}, {"AAG", REFUSAL_NO_QUORUM}, {"AAF", REFUSAL_NO_QUORUM}};
+	struct rig r;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		look_with(&r, 3, 0);
+		for (int n = 0; n < 3 && r.q.state == QUORUM_TRYING; n++)
+			votes(&r, (char[]){n == 0 ? cases[i].letters[0] : '.',
+					  n == 1 ? cases[i].letters[1] : '.',
+					  n == 2 ? cases[i].letters[2] : '.', '\0'});
+		pass(&r, NODE_TIMEOUT);
+		unit_check(r.q.state == QUORUM_OVER && r.q.refusal == cases[i].refusal, __FILE__,
+			__LINE__, "%s: state %d, refusal %d", cases[i].letters, (int)r.q.state,
+			(int)r.q.refusal);
+		/* Nothing was taken, nothing is owed. */
+		CHECK_INT(sends(&r, OP_RELEASE) + sends(&r, OP_HAND_OVER), 0);
+	}
+}
+
+/* ---- one question to all ---- */
+
+#define ID_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define ID_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+#define VALUE_A ID_A ":1700000000 alice"
+
+static void question(struct quorum *q, int nodes)
+{
+	struct policy p = policy(nodes, 0);
+
+	quorum_init(q, &p);
+	quorum_begin_question(q, BEGIN);
+}
+
+static void names(struct quorum *q, int node, const char *value, const char *token)
+{
+	struct answer a = {.vote = VOTE_FOREIGN, .pttl = USEC_SEC, .text_len = strlen(value)};
+
+	memcpy(a.text, value, a.text_len);
+	quorum_take_answer(q, node, &a, token);
+}
+
+/* Y: the token's; 1, 2: somebody else's; R: kept for the next in line. */
+static enum holding holding(const char *letters)
+{
+	struct quorum q;
+
+	question(&q, (int)strlen(letters));
+	for (int i = 0; letters[i]; i++) {
+		struct answer a = {.vote = VOTE_NONE};
+
+		if (letters[i] == 'Y')
+			names(&q, i, VALUE_A, ID_A);
+		else if (letters[i] == '1' || letters[i] == '2')
+			names(&q, i, letters[i] == '1' ? ID_B ":" : "other", ID_A);
+		else if (letters[i] == 'A')
+			a = answer_absent(REASON_CLOSED, NULL);
+		else if (letters[i] == 'G')
+			a.vote = VOTE_GONE;
+		else if (letters[i] == 'R')
+			a = (struct answer){.vote = VOTE_FOREIGN, .is_reserved = true};
+		if (a.vote != VOTE_NONE)
+			quorum_take_answer(&q, i, &a, ID_A);
+	}
+	return quorum_holding(&q);
+}
+
+TEST(what_the_answers_say_about_a_token)
+{
+	static const struct {
+		const char *letters;
+		enum holding want;
+	} cases[] = {{"YYY", HOLDING_YES}, {"YYA", HOLDING_YES}, {"YY.", HOLDING_YES},
+		{"YYGG.", HOLDING_UNKNOWN}, {"YGA", HOLDING_UNKNOWN}, {"Y1.", HOLDING_UNKNOWN},
+		{"YG.", HOLDING_UNKNOWN}, {"AAG", HOLDING_UNKNOWN}, {"...", HOLDING_UNKNOWN},
+		{"AA1", HOLDING_UNKNOWN}, {"11.", HOLDING_FOREIGN}, {"11Y", HOLDING_FOREIGN},
+		{"111", HOLDING_FOREIGN}, {"11A", HOLDING_FOREIGN}, {"GGG", HOLDING_EXPIRED},
+		{"GGY", HOLDING_EXPIRED}, {"GGA", HOLDING_EXPIRED}, {"GG.", HOLDING_EXPIRED},
+		{"12G", HOLDING_EXPIRED}, {"G1Y", HOLDING_EXPIRED}, {"G1A", HOLDING_EXPIRED},
+		/* Not ours; the last one tells whose it is. */
+		{"G1.", HOLDING_UNKNOWN}, {"12.", HOLDING_UNKNOWN},
+		/* Free, and next in line is nobody yet. */
+		{"RRR", HOLDING_EXPIRED}, {"RRG", HOLDING_EXPIRED}, {"Y", HOLDING_YES},
+		{"G", HOLDING_EXPIRED}, {"1", HOLDING_FOREIGN}, {"A", HOLDING_UNKNOWN},
+		{"YYGG", HOLDING_EXPIRED}, {"11GG", HOLDING_EXPIRED}, {"11YGG", HOLDING_EXPIRED},
+		{"111YY", HOLDING_FOREIGN}, {"YYYGG", HOLDING_YES}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		unit_check(holding(cases[i].letters) == cases[i].want, __FILE__, __LINE__, "%s: %d",
+			cases[i].letters, (int)holding(cases[i].letters));
+}
+
+TEST(a_token_is_the_id_or_the_whole_value)
+{
+	static const struct {
+		const char *value, *token;
+		bool is_it;
+	} cases[] = {{VALUE_A, ID_A, true}, {VALUE_A, VALUE_A, true}, {VALUE_A, ID_B, false},
+		{VALUE_A, ID_A ":", false}, {VALUE_A, ID_A ":1700000000 alic", false},
+		{VALUE_A, "", false}, {VALUE_A, "aaaa", false}, {"other", "other", true},
+		{"other", "othe", false}, {"other", "otter", false}, {ID_A, ID_A, true},
+		{ID_A "x", ID_A, false}, {"", "", true}};
+	struct answer yes = {.vote = VOTE_YES}, gone = {.vote = VOTE_GONE};
+	struct quorum q;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		question(&q, 1);
+		names(&q, 0, cases[i].value, cases[i].token);
+		unit_check((q.member[0].vote == VOTE_YES) == cases[i].is_it, __FILE__, __LINE__,
+			"'%s' of '%s'", cases[i].token, cases[i].value);
+	}
+	/* Nobody's token: who has it is told, and nothing is ours. */
+	names(&q, 0, VALUE_A, NULL);
+	CHECK_INT(q.member[0].vote, VOTE_FOREIGN);
+	CHECK_TEXT(q.member[0].answer.text, VALUE_A);
+	/* Of a deed, the node's word counts. */
+	quorum_take_answer(&q, 0, &yes, ID_B);
+	CHECK_INT(q.member[0].vote, VOTE_YES);
+	quorum_take_answer(&q, 0, &gone, ID_B);
+	CHECK_INT(q.member[0].vote, VOTE_GONE);
+	/* The next question begins with nothing. */
+	quorum_begin_question(&q, BEGIN + 5);
+	CHECK_INT(q.member[0].vote, VOTE_NONE);
+	CHECK_INT(q.member[0].answer.vote, VOTE_NONE);
+	CHECK_INT(q.round_at, BEGIN + 5);
+}
+
+TEST(a_question_finds_two_names_of_one_server)
+{
+	struct answer a = {.vote = VOTE_GONE, .run_id = "life"};
+	struct quorum q;
+
+	question(&q, 3);
+	quorum_take_answer(&q, 2, &a, NULL);
+	CHECK_INT(q.duplicate[0], -1);
+	quorum_take_answer(&q, 1, &a, NULL);
+	CHECK_INT(q.duplicate[0], 1);
+	CHECK_INT(q.duplicate[1], 2);
+}
+
+static usec time_left(const usec *left, int count, usec waited)
+{
+	struct quorum q;
+
+	question(&q, 5);
+	for (int i = 0; i < count; i++) {
+		struct answer a = {.vote = VOTE_YES, .pttl = left[i]};
+
+		quorum_take_answer(&q, i, &a, NULL);
+	}
+	/* Others' times do not count. */
+	for (int i = count; i < 5; i++)
+		names(&q, i, "other", NULL);
+	return quorum_time_left(&q, 100, BEGIN + waited);
+}
+
+TEST(the_time_left_is_that_of_a_majority)
+{
+	static const usec spread[] = {10 * USEC_SEC, 30 * USEC_SEC, NEVER, 20 * USEC_SEC, USEC_SEC};
+	static const usec endless[] = {NEVER, NEVER, NEVER};
+
+	/* The third longest, less a tenth and 2 ms, less the time since it was asked for. */
+	CHECK_INT(time_left(spread, 5, 0), 18 * USEC_SEC - 2 * MS);
+	CHECK_INT(time_left(spread, 5, 3 * USEC_SEC), 15 * USEC_SEC - 2 * MS);
+	CHECK_INT(time_left(spread, 4, 0), 18 * USEC_SEC - 2 * MS);
+	CHECK_INT(time_left(spread, 3, 0), 9 * USEC_SEC - 2 * MS);
+	CHECK_INT(time_left(spread, 2, 0), 0);
+	CHECK_INT(time_left(spread, 0, 0), 0);
+	CHECK_INT(time_left(spread, 5, 60 * USEC_SEC), 0);
+	CHECK(time_left(endless, 3, USEC_SEC) == NEVER);
+}

@@ -418,3 +418,197 @@ TEST(report_fits_its_line)
 	CHECK(strlen(report_answer(text, &list.node[0], OP_HEAL, &q.member[0].answer, 1)) <
 		REPORT_MAX);
 }
+
+/* ---- how a key stands ---- */
+
+static const char *status(const struct quorum *q)
+{
+	return report_status(text, q, nodes(), "k", 1700000000);
+}
+
+TEST(report_since)
+{
+	struct quorum q = fresh(1);
+
+	set_holder(&q, 0, ID ":1700000000 alice", USEC_SEC);
+	CHECK_TEXT(report_holder(text, &q, "k", 0),
+		"'k' is held by alice since 2023-11-14T22:13:20Z on 1 of 1 node, 1s left");
+	set_holder(&q, 0, ID ":170000000 alice", USEC_SEC);
+	CHECK_TEXT(report_holder(text, &q, "k", 0),
+		"'k' is held by 170000000 alice on 1 of 1 node, 1s left");
+}
+
+TEST(report_formats)
+{
+	static const struct {
+		const char *value, *want;
+		usec left;
+	} cases[] = {
+		{ID ":1700000000 me", "redlock", USEC_SEC},
+		{ID ":", "redlock", NEVER},
+		{"1700000000", "timestamp", NEVER},
+		{"1700000000123", "timestamp", NEVER},
+		{"1700000000.25", "timestamp", NEVER},
+		{"1700000000", "other", USEC_SEC},
+		{"170000000", "other", NEVER},
+		{"17000000001", "other", NEVER},
+		{"170000000012", "other", NEVER},
+		{"17000000001234", "other", NEVER},
+		{"1700000000x", "other", NEVER},
+		{"1700000000.2x", "other", NEVER},
+		{"17000000001.2", "other", NEVER},
+		{"1700000000.00000000000000000000", "other", NEVER},
+		{"0123456789abcdefABCDEF0123456789", "hex32", USEC_SEC},
+		{"0123456789abcdefABCDEF0123456789", "hex32", NEVER},
+		{ID, "hex40", USEC_SEC},
+		{"0123456789abcdefABCDEF01234567890123456789abcdefABCDEF0123456789", "hex64",
+			USEC_SEC},
+		{"0123456789abcdefABCDEF012345678", "other", USEC_SEC},
+		{"0123456789abcdefABCDEF012345678g", "other", USEC_SEC},
+		{"5f0c1f9e-37ee-4c0e-8bdc-1f3fd2f3a8a0", "uuid", USEC_SEC},
+		{"5f0c1f9e137ee-4c0e-8bdc-1f3fd2f3a8a0", "other", USEC_SEC},
+		{"5f0c1f9e-37ee14c0e-8bdc-1f3fd2f3a8a0", "other", USEC_SEC},
+		{"5f0c1f9e-37ee-4c0e18bdc-1f3fd2f3a8a0", "other", USEC_SEC},
+		{"5f0c1f9e-37ee-4c0e-8bdc11f3fd2f3a8a0", "other", USEC_SEC},
+		{"5f0c1f9e-37ee-4c0e-8bdc-1f3fd2f3a8ag", "other", USEC_SEC},
+		{"(hash)", "structure", NEVER},
+		{"(hash", "other", NEVER},
+		{"hash)", "other", NEVER},
+		{"()", "other", NEVER},
+		{"", "other", USEC_SEC},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct quorum q = fresh(1);
+		const char *got;
+
+		set_holder(&q, 0, cases[i].value, cases[i].left);
+		got = report_format(&q.member[0].answer);
+		unit_check(strcmp(got, cases[i].want) == 0, __FILE__, __LINE__, "'%s': %s",
+			cases[i].value, got);
+	}
+}
+
+TEST(report_timestamps)
+{
+	static const struct {
+		const char *value;
+		int64_t want;
+	} cases[] = {{"1700000000", 1700000000}, {"1700000000123", 1700000000},
+		{"1700000000.5", 1700000000}, {"0000000007", 7}, {"x", 0}};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct answer a = {.text_len = strlen(cases[i].value)};
+
+		memcpy(a.text, cases[i].value, a.text_len);
+		CHECK_INT(report_timestamp(&a), cases[i].want);
+	}
+}
+
+TEST(report_states)
+{
+	struct quorum q = fresh(3);
+
+	CHECK_TEXT(report_state(&q), "unknown");
+	for (int i = 0; i < 3; i++)
+		set_vote(&q, i, VOTE_GONE);
+	CHECK_TEXT(report_state(&q), "free");
+	CHECK_TEXT(status(&q), "'k' is free");
+	set_absent(&q, 0, REASON_TIMEOUT, NULL);
+	CHECK_TEXT(report_state(&q), "free");
+	CHECK_TEXT(status(&q), "'k' is free");
+	set_holder(&q, 1, ID ":1700000000 me", USEC_SEC);
+	CHECK_TEXT(report_state(&q), "minority");
+	CHECK_TEXT(status(&q),
+		"'k' is held by me since 2023-11-14T22:13:20Z on 1 of 3 nodes, 1s left; that is no "
+		"majority: an attempt that is under way, late or crashed");
+	set_absent(&q, 2, REASON_LOADING, NULL);
+	CHECK_TEXT(report_state(&q), "unknown");
+	CHECK_TEXT(status(&q), "'k' cannot be told: 1 of 3 nodes answered, 2 needed: "
+			       "redis://a:6379 did not answer "
+			       "in time; redis://c:6379 is still loading its data");
+	set_holder(&q, 2, ID ":1700000000 me", USEC_SEC);
+	CHECK_TEXT(report_state(&q), "held");
+	CHECK(!report_is_awaited(&q));
+	q.member[1].answer.is_awaited = true;
+	CHECK(report_is_awaited(&q));
+	CHECK_TEXT(status(&q), "'k' is held by me since 2023-11-14T22:13:20Z on 2 of 3 nodes, 1s "
+			       "left; others wait");
+	for (int i = 0; i < 3; i++) {
+		set_vote(&q, i, VOTE_FOREIGN);
+		q.member[i].answer.is_reserved = true;
+	}
+	CHECK_TEXT(report_state(&q), "reserved");
+	CHECK_TEXT(status(&q), "'k' is about to be taken by the next in line");
+	/* A majority of one value is more than a majority of answers. */
+	q = fresh(5);
+	for (int i = 0; i < 3; i++)
+		set_holder(&q, i, "x", USEC_SEC);
+	set_absent(&q, 3, REASON_CLOSED, NULL);
+	set_absent(&q, 4, REASON_CLOSED, NULL);
+	CHECK_TEXT(report_state(&q), "held");
+	CHECK_TEXT(
+		status(&q), "'k' is held by another program (value 'x') on 3 of 5 nodes, 1s left");
+	q = fresh(1);
+	set_absent(&q, 0, REASON_CLOSED, NULL);
+	CHECK_TEXT(status(&q), "'k' cannot be told: 0 of 1 node answered, 1 needed: redis://a:6379 "
+			       "closed the connection");
+	CHECK_TEXT(report_no_answers(text, &q, nodes()),
+		"0 of 1 node answered, 1 needed: redis://a:6379 closed the connection");
+}
+
+TEST(report_oddities)
+{
+	struct quorum q = fresh(1);
+
+	set_holder(&q, 0, "1699999999", NEVER);
+	CHECK_TEXT(status(&q),
+		"'k' is held by another program (value '1699999999') on 1 of 1 node, with no "
+		"expiry; a lock of the old style (SETNX and a time stamp): it expired at "
+		"2023-11-14T22:13:19Z");
+	set_holder(&q, 0, "1700000000", NEVER);
+	CHECK(strstr(status(&q), ": it expires at 2023-11-14T22:13:20Z"));
+	set_holder(&q, 0, "(hash)", NEVER);
+	CHECK_TEXT(status(&q),
+		"'k' is held by another program (value '(hash)') on 1 of 1 node, with no expiry; "
+		"no lock of ours: another data type, as Redisson keeps");
+	set_holder(&q, 0, ID ":me", NEVER);
+	CHECK_TEXT(status(&q),
+		"'k' is held by me on 1 of 1 node, with no expiry; it never frees itself");
+	CHECK(strstr(report_answer(text, &nodes()->node[0], OP_LOOK, &q.member[0].answer, 1),
+		"redis://a:6379 look: no, held by "));
+}
+
+TEST(report_what_became_of_a_token)
+{
+	struct quorum q = fresh(3);
+
+	for (int i = 0; i < 3; i++)
+		set_vote(&q, i, VOTE_YES);
+	CHECK_TEXT(report_holding(text, &q, nodes(), "k"),
+		"'k' is held by this token on 3 of 3 nodes");
+	set_vote(&q, 1, VOTE_GONE);
+	set_vote(&q, 2, VOTE_GONE);
+	CHECK_TEXT(report_holding(text, &q, nodes(), "k"),
+		"'k' is no longer held by this token: it has expired or was released (only 1 of 3 "
+		"nodes had it still)");
+	set_vote(&q, 0, VOTE_GONE);
+	CHECK_TEXT(report_holding(text, &q, nodes(), "k"),
+		"'k' is no longer held by this token: it has expired or was released");
+	set_holder(&q, 0, ID ":bob", USEC_SEC);
+	set_holder(&q, 1, ID ":bob", USEC_SEC);
+	CHECK_TEXT(report_holding(text, &q, nodes(), "k"),
+		"'k' is no longer this token's: now held by bob on 2 of 3 nodes, 1s left");
+	set_vote(&q, 0, VOTE_YES);
+	set_vote(&q, 1, VOTE_GONE);
+	set_absent(&q, 2, REASON_CLOSED, NULL);
+	CHECK_TEXT(report_holding(text, &q, nodes(), "k"),
+		"'k': cannot tell whether this token holds it: 1 of 3 nodes confirmed it, 2 "
+		"needed: "
+		"redis://c:6379 closed the connection");
+	q = fresh(1);
+	set_absent(&q, 0, REASON_CLOSED, NULL);
+	CHECK_TEXT(report_holding(text, &q, nodes(), "k"),
+		"'k': cannot tell whether this token holds it: 0 of 1 node confirmed it, 1 needed: "
+		"redis://a:6379 closed the connection");
+}

@@ -369,3 +369,79 @@ TEST(every_reason_has_its_own_words)
 			CHECK(strcmp(words, reason_words((enum reason)j)) != 0);
 	}
 }
+
+TEST(request_scan)
+{
+	struct wish wish = {.op = OP_SCAN, .token = "1234", .count = 200};
+	struct request r;
+
+	request_build(&r, &wish);
+	CHECK_INT(r.argc, 5);
+	CHECK_TEXT(r.argv[0], "EVAL");
+	CHECK(strstr(r.argv[1], "'SCAN'") != NULL);
+	CHECK_TEXT(r.argv[2], "0");
+	CHECK_TEXT(r.argv[3], "1234");
+	CHECK_TEXT(r.argv[4], "200");
+	for (int n = 0; n < r.argc; n++)
+		CHECK_INT(r.len[n], strlen(r.argv[n]));
+}
+
+/* What is broken is named by its value, which may hold anything. */
+TEST(request_break)
+{
+	struct wish wish = {.op = OP_HAND_OVER,
+		.key = "k",
+		.token = "a\0b",
+		.token_len = 3,
+		.turn = "",
+		.is_breaking = true};
+	struct request r;
+
+	request_build(&r, &wish);
+	CHECK_TEXT(r.argv[7], "b");
+	CHECK_INT(r.len[4], 3);
+	CHECK(memcmp(r.argv[4], "a\0b", 3) == 0);
+}
+
+/* ---- pages ---- */
+
+TEST(page_of_entries)
+{
+	static const char page[] = "3 5 1500\nkeyvalue0 0 -1\n2 1 -2\n1\n2"
+				   "1 2 0\nkvv";
+	const char *at = page, *end = page + sizeof(page) - 1;
+	struct page_entry e;
+
+	CHECK(page_next(&at, end, &e));
+	CHECK(e.key_len == 3 && memcmp(e.key, "key", 3) == 0);
+	CHECK(e.value_len == 5 && memcmp(e.value, "value", 5) == 0);
+	CHECK_INT(e.pttl, 1500 * USEC_MSEC);
+	CHECK(page_next(&at, end, &e));
+	CHECK(e.key_len == 0 && e.value_len == 0);
+	CHECK(e.pttl == NEVER);
+	CHECK(page_next(&at, end, &e));
+	CHECK(e.key_len == 2 && memcmp(e.key, "1\n", 2) == 0 && *e.value == '2');
+	CHECK(e.pttl == NEVER);
+	CHECK(page_next(&at, end, &e));
+	CHECK(e.key_len == 1 && e.value_len == 2 && e.pttl == 0);
+	CHECK(at == end);
+	CHECK(!page_next(&at, end, &e));
+}
+
+TEST(page_that_is_none)
+{
+	static const char *const pages[] = {"", "3", "3 5", "3 5 ", "3 5 9", "3 5 9\n",
+		"3 5 9\nkeyvalu", "6 0 9\nkeyva", "x 5 9\nkeyvalue", "3x5 9\nkeyvalue",
+		"3 5 9keyvalue", "3 5 9 \nkeyvalue", "-3 5 9\nkeyvalue", "3 -5 9\nkeyvalue",
+		"3-5 9\nkeyvalue", "3 5 /\nkeyvalue", "3:5 9\n",
+		"99999999999999999999 5 9\nkeyvalue", "3 99999999999999999999 9\nkeyvalue",
+		"3 5 99999999999999999999\nkeyvalue", "9223372036854775807 9 9\nkeyvalue", "-"};
+
+	for (size_t i = 0; i < COUNT_OF(pages); i++) {
+		const char *at = pages[i];
+		struct page_entry e;
+
+		unit_check(!page_next(&at, pages[i] + strlen(pages[i]), &e) && at == pages[i],
+			__FILE__, __LINE__, "'%s'", pages[i]);
+	}
+}

@@ -323,3 +323,91 @@ TEST(settings_a_node_more_leaves_the_order_of_the_rest)
 		CHECK_TEXT(many.node[q.order[m]].label, few.node[p.order[n]].label);
 	}
 }
+
+/* ---- what each command must know ---- */
+
+static struct settings of(enum command command)
+{
+	struct settings s;
+
+	settings_init(&s, command);
+	s.key = "k";
+	return s;
+}
+
+TEST(settings_keys_and_tokens)
+{
+	struct settings s = of(COMMAND_CHECK);
+	struct err e;
+
+	CHECK_INT(settings_finish(&s, &e), -1);
+	CHECK_TEXT(e.text, "no token: whose lock?");
+	s = of(COMMAND_EXTEND);
+	CHECK_INT(settings_finish(&s, &e), -1);
+	s.token = "t";
+	CHECK_INT(settings_finish(&s, &e), 0);
+	s.token_file = "f";
+	CHECK_INT(settings_finish(&s, &e), -1);
+	CHECK_TEXT(e.text, "both --token and --token-file: which one?");
+	s.token = NULL;
+	CHECK_INT(settings_finish(&s, &e), 0);
+	/* One that 'hold' keeps here needs none. */
+	s = of(COMMAND_RELEASE);
+	CHECK_INT(settings_finish(&s, &e), 0);
+	s.token = "";
+	CHECK_INT(settings_finish(&s, &e), -1);
+	CHECK_TEXT(e.text, "the token is empty");
+	s = of(COMMAND_WAIT);
+	s.key = NULL;
+	CHECK_INT(settings_finish(&s, &e), -1);
+	CHECK_TEXT(e.hint, "name it with -k KEY; see 'redlock help wait'");
+	s = of(COMMAND_STATUS);
+	s.key = NULL;
+	CHECK_INT(settings_finish(&s, &e), 0);
+	s = of(COMMAND_HOLD);
+	s.key = NULL;
+	CHECK_INT(settings_finish(&s, &e), -1);
+	s.list = 1;
+	CHECK_INT(settings_finish(&s, &e), 0);
+	CHECK_INT(settings_policy(&s).nodes, 1);
+}
+
+/* Who ends no command needs no time for it; who sets no time to live needs no longer one. */
+TEST(settings_times_of_those_who_run_nothing)
+{
+	static const struct {
+		enum command command;
+		bool is_refused;
+	} cases[] = {{COMMAND_RUN, true}, {COMMAND_ACQUIRE, true}, {COMMAND_HOLD, true},
+		{COMMAND_EXTEND, true}, {COMMAND_RELEASE, false}, {COMMAND_CHECK, false},
+		{COMMAND_WAIT, false}, {COMMAND_STATUS, false}, {COMMAND_BREAK, false}};
+	struct settings s;
+	struct err e;
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		s = of(cases[i].command);
+		s.token = "t";
+		s.node_timeout = 15 * USEC_SEC;
+		unit_check((settings_finish(&s, &e) < 0) == cases[i].is_refused, __FILE__, __LINE__,
+			"command %d", (int)cases[i].command);
+	}
+	s = of(COMMAND_ACQUIRE);
+	s.ttl = 113 * MS;
+	CHECK_INT(settings_finish(&s, &e), -1);
+	CHECK_TEXT(e.text, "--ttl 113ms is too short for a node time-out of 50ms: two of them, the "
+			   "drift allowance (13ms) must fit");
+	s.ttl = 115 * MS;
+	CHECK_INT(settings_finish(&s, &e), 0);
+	CHECK_INT(settings_policy(&s).guard, 0);
+	CHECK(!settings_policy(&s).only_looks);
+	s = of(COMMAND_WAIT);
+	CHECK_INT(settings_finish(&s, &e), 0);
+	CHECK(settings_policy(&s).only_looks);
+	/* hold is told when its lock is lost only by who is followed. */
+	s = of(COMMAND_HOLD);
+	CHECK_INT(settings_finish(&s, &e), 0);
+	CHECK_INT(settings_policy(&s).guard, 0);
+	s.follow = 7;
+	CHECK_INT(settings_finish(&s, &e), 0);
+	CHECK(settings_policy(&s).guard > 0);
+}

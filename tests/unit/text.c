@@ -557,3 +557,59 @@ TEST(signal_names_of_all_signals)
 	snprintf(text, sizeof(text), "RTMAX-%d", SIGRTMAX - SIGRTMIN + 1);
 	CHECK(!signal_parse(text, &n));
 }
+
+TEST(text_quoted_for_the_shell)
+{
+	static const struct {
+		const char *text, *want;
+	} cases[] = {{"", "''"}, {"plain", "'plain'"}, {"it's", "'it'\\''s'"},
+		{"'''", "''\\'''\\'''\\'''"}, {"$(id) `id` \\ \" \n", "'$(id) `id` \\ \" \n'"},
+		{"\xff", "'\xff'"}};
+	char quoted[64];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *got = text_quote(quoted, sizeof(quoted), cases[i].text);
+
+		CHECK(got == quoted);
+		CHECK_TEXT(quoted, cases[i].want);
+		/* What is always enough, and what is not. */
+		CHECK(text_quote(quoted, 4 * strlen(cases[i].text) + 3, cases[i].text) == quoted);
+		CHECK(text_quote(quoted, strlen(cases[i].want), cases[i].text) == NULL);
+	}
+	CHECK(text_quote(quoted, 2, "") == NULL);
+}
+
+TEST(text_characters)
+{
+	static const struct {
+		const char *bytes;
+		size_t n;
+		unsigned code;
+	} cases[] = {{"a", 1, 'a'}, {"\x7f", 1, 0x7f}, {"\xc2\x80", 2, 0x80},
+		{"\xdf\xbf", 2, 0x7ff}, {"\xe0\xa0\x80", 3, 0x800}, {"\xef\xbf\xbf", 3, 0xffff},
+		{"\xed\x9f\xbf", 3, 0xd7ff}, {"\xee\x80\x80", 3, 0xe000},
+		{"\xf0\x90\x80\x80", 4, 0x10000}, {"\xf4\x8f\xbf\xbf", 4, 0x10ffff}, {"\x80", 0, 0},
+		{"\xbf", 0, 0}, {"\xc0\x80", 0, 0}, {"\xc1\xbf", 0, 0}, {"\xc2", 0, 0},
+		{"\xc2x", 0, 0}, {"\xe0\x9f\xbf", 0, 0}, {"\xe0\xa0", 0, 0}, {"\xed\xa0\x80", 0, 0},
+		{"\xed\xbf\xbf", 0, 0}, {"\xf0\x8f\xbf\xbf", 0, 0}, {"\xf0\x90\x80", 0, 0},
+		{"\xf4\x90\x80\x80", 0, 0}, {"\xf5\x80\x80\x80", 0, 0}, {"\xff", 0, 0}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		unsigned code = 0;
+		size_t n = text_utf8(
+			(const unsigned char *)cases[i].bytes, strlen(cases[i].bytes), &code);
+
+		unit_check(n == cases[i].n && (n == 0 || code == cases[i].code), __FILE__, __LINE__,
+			"case %zu: %zu, %x", i, n, code);
+	}
+}
+
+TEST(times_of_day)
+{
+	char when[TIME_TEXT_MAX];
+
+	CHECK_TEXT(time_format(when, 0), "1970-01-01T00:00:00Z");
+	CHECK_TEXT(time_format(when, 1700000000), "2023-11-14T22:13:20Z");
+	CHECK_TEXT(time_format(when, 9999999999), "2286-11-20T17:46:39Z");
+	CHECK_TEXT(time_format(when, INT64_MAX), "?");
+}

@@ -37,3 +37,32 @@ TEST(token_is_an_id_and_an_owner)
 		42));
 	CHECK(!token_is_ours("0123456789abcdef0123456789abcdef0123456\0:x", 42));
 }
+
+TEST(token_since_and_owner)
+{
+	static const struct {
+		const char *value;
+		int64_t since;
+		const char *owner;
+	} cases[] = {
+		{ID ":1700000000 alice", 1700000000, "alice"},
+		{ID ":1700000000 ", 1700000000, ""},
+		{ID ":0000000001 me", 1, "me"},
+		{ID ":17000000001 me", 17000000001, "me"},
+		/* Older values have no time; an owner may begin like one. */
+		{ID ":alice@web1:42 backup", 0, "alice@web1:42 backup"},
+		{ID ":170000000 me", 0, "170000000 me"},
+		{ID ":170000000012 me", 0, "170000000012 me"},
+		{ID ":1700000000", 0, "1700000000"},
+		{ID ":1700000000:x", 0, "1700000000:x"},
+		{ID ":", 0, ""},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		size_t owner = 0;
+
+		CHECK_INT(token_since(cases[i].value, strlen(cases[i].value), &owner),
+			cases[i].since);
+		CHECK_TEXT(cases[i].value + owner, cases[i].owner);
+	}
+}

@@ -158,6 +158,7 @@ model:
 bench: $(B)/redlock $(TOOLS)
 	$(Q)tests/bench/run $(B)
 	$(Q)tests/bench/waiting $(B)
+	$(Q)tests/bench/status $(B)
 
 # LOSSES=n changes their number.
 losses: $(B)/redlock $(TOOLS)

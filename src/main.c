@@ -46,7 +46,8 @@ static int too_many(const char *word)
 
 static int dispatch(struct settings *s, char *const operands[])
 {
-	if (operands[0] && s->command != COMMAND_RUN && s->command != COMMAND_STATUS)
+	if (operands[0] && s->command != COMMAND_RUN && s->command != COMMAND_STATUS &&
+		s->command != COMMAND_GATE)
 		return too_many(operands[0]);
 	switch (s->command) {
 	case COMMAND_RUN:
@@ -65,6 +66,8 @@ static int dispatch(struct settings *s, char *const operands[])
 		return cmd_status(s, operands);
 	case COMMAND_BREAK:
 		return cmd_break(s);
+	case COMMAND_GATE:
+		return cmd_gate(s, operands);
 	case COMMAND_HELP:
 	case COMMAND_VERSION:
 		break;

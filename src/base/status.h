@@ -10,6 +10,8 @@
 	X(STATUS_USAGE, 64, "usage: nothing was done") \
 	X(STATUS_NO_QUORUM, 69, "no quorum: too few nodes answered within the wait") \
 	X(STATUS_BUSY, 75, "busy: held by somebody else for the whole wait (-E changes it)") \
+	X(STATUS_STALE, 76, \
+		"gate: the fencing number is older than one that was seen; nothing was run") \
 	X(STATUS_CONFIG, 78, "configuration: a node's URL, a node named twice, a log's file") \
 	X(STATUS_LOST, 79, "lost: while the command ran, which was ended; or not the token's") \
 	X(STATUS_MAX_RUN, 124, "the command ran for longer than --max-run") \

@@ -21,6 +21,9 @@ int cmd_status(struct settings *s, char *const keys[]);
 
 int cmd_break(struct settings *s);
 
+/* argv: the command. Becomes it, unless its number is too old. */
+int cmd_gate(struct settings *s, char *const argv[]);
+
 /* name: the command to explain, or NULL for all of them. */
 int cmd_help(const char *name);
 

@@ -292,20 +292,24 @@ void lock_print(const struct lock *l, long keeper)
 {
 	const struct quorum *q = &l->session.quorum;
 	const struct settings *s = l->settings;
-	char id[TOKEN_ID_LEN + 1], pid[24];
+	char id[TOKEN_ID_LEN + 1], pid[24], fence[24];
 	struct json j;
 
 	snprintf(id, sizeof(id), "%.*s", TOKEN_ID_LEN, l->session.token);
 	snprintf(pid, sizeof(pid), "%ld", keeper);
+	snprintf(fence, sizeof(fence), "%lld", (long long)q->fence);
 	switch ((enum format)s->format) {
 	case FORMAT_PLAIN:
-		print_line("%s%s%s", id, keeper ? " " : "", keeper ? pid : "");
+		print_line("%s%s%s%s%s", id, keeper ? " " : "", keeper ? pid : "",
+			q->fence ? " " : "", q->fence ? fence : "");
 		break;
 	case FORMAT_ENV:
 		print_env("REDLOCK_KEY", s->key);
 		print_env("REDLOCK_TOKEN", id);
 		if (keeper)
 			print_env("REDLOCK_KEEPER", pid);
+		if (q->fence)
+			print_env("REDLOCK_FENCE", fence);
 		break;
 	case FORMAT_JSON:
 		print_begin(&j, s);
@@ -314,6 +318,8 @@ void lock_print(const struct lock *l, long keeper)
 		if (keeper)
 			json_number(&j, "keeper", keeper);
 		json_ms(&j, "waited_ms", clock_now() - l->began);
+		if (q->fence)
+			json_number(&j, "fence", q->fence);
 		json_ms(&j, "ttl_ms", s->ttl);
 		json_ms(&j, "valid_ms", q->valid_until - clock_now());
 		print_nodes(&j, q, &s->nodes, NULL);

@@ -41,6 +41,7 @@
 
 struct run {
 	struct lock lock;
+	const char *outer_fence; /* the fencing number of the run around this one, or NULL */
 	char *const *argv; /* of the command */
 	struct guardian guardian;
 	struct keeper keeper;
@@ -68,7 +69,8 @@ struct run {
 static void set_environment(const struct run *r, const char *token)
 {
 	const struct settings *s = r->lock.settings;
-	char nodes[NODES_MAX * NODE_LABEL_MAX], held[HELD_MAX], ttl[24];
+	const struct quorum *q = &r->lock.session.quorum;
+	char nodes[NODES_MAX * NODE_LABEL_MAX], held[HELD_MAX], ttl[24], fence[24];
 
 	node_list_format(&s->nodes, nodes, sizeof(nodes));
 	snprintf(ttl, sizeof(ttl), "%lld", (long long)(s->ttl / USEC_MSEC));
@@ -76,6 +78,14 @@ static void set_environment(const struct run *r, const char *token)
 	setenv("REDLOCK_TOKEN", token, 1);
 	setenv("REDLOCK_TTL_MS", ttl, 1);
 	setenv("REDLOCK_NODES", nodes, 1);
+	snprintf(fence, sizeof(fence), "%lld", (long long)q->fence);
+	/* Within a run of the same lock, its number stands; another lock's is not this one's. */
+	if (q->fence > 0)
+		setenv("REDLOCK_FENCE", fence, 1);
+	else if (r->is_nested && r->outer_fence)
+		setenv("REDLOCK_FENCE", r->outer_fence, 1);
+	else
+		unsetenv("REDLOCK_FENCE");
 	/* The locks that the command runs under: this one, and those of the runs around us. */
 	snprintf(held, sizeof(held), "%.*s%s%s", r->is_nested ? 0 : TOKEN_ID_LEN, token,
 		r->is_nested || !r->lock.outer[0] ? "" : " ", r->lock.outer);
@@ -103,6 +113,9 @@ static void prepare_meanwhile(struct run *r)
 	const struct quorum *q = &r->lock.session.quorum;
 	struct err later;
 
+	/* The command shall find its fencing number, which is not known yet. */
+	if (q->policy.wants_fence)
+		return;
 	if (q->state == QUORUM_TRYING && !quorum_is_pausing(q) && q->attempt == q->round &&
 		(q->attempt == 1 || q->used_turn) && r->prepared_for != q->attempt) {
 		r->prepared_for = q->attempt;
@@ -621,11 +634,13 @@ static int finish(struct run *r, int status)
 int cmd_run(struct settings *s, char *const operands[])
 {
 	static struct run r; /* large, and one of a kind */
+	const char *fence = getenv("REDLOCK_FENCE");
 	int status;
 
 	r.argv = find_command(s, operands);
 	if (!r.argv)
 		return STATUS_USAGE;
+	r.outer_fence = fence ? strdup(fence) : NULL; /* the environment is made anew */
 	record_prepare(s);
 	r.account.held = NEVER;
 	status = open_all(&r, s);

@@ -73,6 +73,8 @@ static void show_key(struct overview *st, const char *key, size_t len)
 		print_holder(&st->json, "holder", &holder);
 		json_number(&st->json, "on_nodes", count);
 	}
+	if (quorum_newest_fence(q) > 0)
+		json_number(&st->json, "fence", quorum_newest_fence(q));
 	if (!st->found) /* a scan does not ask for it */
 		json_bool(&st->json, "awaited", report_is_awaited(q));
 	print_nodes(&st->json, q, &st->settings->nodes, st->found ? NULL : st->survey.took);

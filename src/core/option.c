@@ -47,6 +47,11 @@ const struct command_row command_rows[] = {
 	{COMMAND_BREAK, "break", "[options] -k KEY",
 		"show the holder of a lock and, when told so, remove it whoever that is",
 		"redlock break -k deploy\n"},
+	{COMMAND_GATE, "gate", "--fence N --store FILE [--] COMMAND [ARG...]",
+		"the resource's side of fencing: run COMMAND unless a newer number was seen",
+		"redlock run -k deploy --fence -- sh -c \n"
+		"  'ssh web1 redlock gate --fence $REDLOCK_FENCE --store /srv/app/fence -- "
+		"./deploy'\n"},
 	{COMMAND_HELP, "help", "[COMMAND]", "show this, or the options of COMMAND", NULL},
 	{COMMAND_VERSION, "version", "", "show the version", NULL},
 };
@@ -64,29 +69,38 @@ const int command_rows_count = COUNT_OF(command_rows);
 #define HOLD (1u << COMMAND_HOLD)
 #define STATUS (1u << COMMAND_STATUS)
 #define BREAK (1u << COMMAND_BREAK)
+#define GATE (1u << COMMAND_GATE)
 #define TAKING (RUN | ACQUIRE | HOLD)
 #define BY_TOKEN (EXTEND | RELEASE | CHECK)
-#define ALL (TAKING | BY_TOKEN | WAIT | STATUS | BREAK)
+#define WITH_NODES (TAKING | BY_TOKEN | WAIT | STATUS | BREAK)
+#define ALL (WITH_NODES | GATE)
+#define WAITING (TAKING | WAIT | GATE)
 #define NO_ENV 0u
 
 const struct option_row option_rows[] = {
-	{ALL & ~STATUS, GROUP_LOCK, 'k', "key", NULL, OPTION_TEXT, FIELD(key), BY_TOKEN, "KEY",
-		"the lock's name, used as the Redis key byte for byte", NULL},
+	{WITH_NODES & ~STATUS, GROUP_LOCK, 'k', "key", NULL, OPTION_TEXT, FIELD(key), BY_TOKEN,
+		"KEY", "the lock's name, used as the Redis key byte for byte", NULL},
 	{BY_TOKEN, GROUP_LOCK, 0, "token", NULL, OPTION_TEXT, FIELD(token), BY_TOKEN, "TOKEN",
 		"what 'redlock acquire' printed", NULL},
 	{BY_TOKEN, GROUP_LOCK, 0, "token-file", NULL, OPTION_TEXT, FIELD(token_file), NO_ENV,
 		"FILE", "read the token from FILE; -: from stdin", NULL},
 	{TAKING | EXTEND, GROUP_LOCK, 't', "ttl", NULL, OPTION_DURATION, FIELD(ttl),
 		TAKING | EXTEND, "D", "how long the lock outlives its holder's silence", "30s"},
-	{TAKING | WAIT, GROUP_LOCK, 'w', "wait", NULL, OPTION_DURATION, FIELD(wait), TAKING | WAIT,
-		"D", "give up after D; 0: do not wait", "wait for ever"},
-	{TAKING | WAIT, GROUP_LOCK, 'n', "no-wait", "nonblock", OPTION_NO_WAIT, FIELD(wait), NO_ENV,
-		NULL, "do not wait: the same as -w 0", NULL},
-	{TAKING | WAIT, GROUP_LOCK, 'E', "conflict-exit-code", NULL, OPTION_STATUS,
-		FIELD(conflict_exit_code), TAKING | WAIT, "N",
+	{WAITING, GROUP_LOCK, 'w', "wait", NULL, OPTION_DURATION, FIELD(wait), WAITING, "D",
+		"give up after D; 0: do not wait", "wait for ever"},
+	{WAITING, GROUP_LOCK, 'n', "no-wait", "nonblock", OPTION_NO_WAIT, FIELD(wait), NO_ENV, NULL,
+		"do not wait: the same as -w 0", NULL},
+	{WAITING, GROUP_LOCK, 'E', "conflict-exit-code", NULL, OPTION_STATUS,
+		FIELD(conflict_exit_code), WAITING, "N",
 		"the exit status when somebody else holds the lock", "75"},
 	{TAKING, GROUP_LOCK, 0, "fair", NULL, OPTION_COUNT, FIELD(fair), TAKING, NULL,
 		"never pass others who wait; all who use the key should say so", NULL},
+	{TAKING, GROUP_LOCK, 0, "fence", NULL, OPTION_COUNT, FIELD(fence), NO_ENV, NULL,
+		"obtain a number larger than every earlier one of this key: REDLOCK_FENCE", NULL},
+	{GATE, GROUP_LOCK, 0, "fence", NULL, OPTION_FENCE, FIELD(gate_fence), GATE, "N",
+		"the fencing number of whoever comes", NULL},
+	{GATE, GROUP_LOCK, 0, "store", NULL, OPTION_TEXT, FIELD(store), GATE, "FILE",
+		"where the newest number is kept, on the side of the resource", NULL},
 	{TAKING, GROUP_LOCK, 0, "owner", NULL, OPTION_TEXT, FIELD(owner), TAKING, "TEXT",
 		"what others are shown as the holder", "user@host:pid command"},
 	{CHECK, GROUP_LOCK, 0, "min-validity", NULL, OPTION_DURATION, FIELD(min_validity), CHECK,
@@ -113,16 +127,16 @@ const struct option_row option_rows[] = {
 		"inside a run that holds the key already: just run COMMAND", NULL},
 	{RUN, GROUP_RUN, 0, "wait-descendants", NULL, OPTION_COUNT, FIELD(wait_descendants), RUN,
 		NULL, "wait also for what COMMAND leaves behind, and release the lock then", NULL},
-	{ALL, GROUP_NODES, 0, "node", NULL, OPTION_NODES, FIELD(nodes), NO_ENV, "URL",
+	{WITH_NODES, GROUP_NODES, 0, "node", NULL, OPTION_NODES, FIELD(nodes), NO_ENV, "URL",
 		"a node; repeat it: redis://[user:password@]host[:port][/db], host:port, "
 		"unix:///path",
 		NULL},
-	{ALL, GROUP_NODES, 0, "nodes", NULL, OPTION_NODES, FIELD(nodes), ALL, "LIST",
+	{WITH_NODES, GROUP_NODES, 0, "nodes", NULL, OPTION_NODES, FIELD(nodes), WITH_NODES, "LIST",
 		"nodes, separated by commas or spaces", DEFAULT_NODES},
-	{ALL, GROUP_NODES, 0, "node-timeout", NULL, OPTION_DURATION, FIELD(node_timeout), ALL, "D",
-		"longest wait for one node", "ttl/20, within 50ms..1s"},
-	{ALL, GROUP_NODES, 0, "drift-factor", NULL, OPTION_FACTOR, FIELD(drift_permille), ALL, "F",
-		"share of the TTL set aside for clocks that run apart", "0.1"},
+	{WITH_NODES, GROUP_NODES, 0, "node-timeout", NULL, OPTION_DURATION, FIELD(node_timeout),
+		WITH_NODES, "D", "longest wait for one node", "ttl/20, within 50ms..1s"},
+	{WITH_NODES, GROUP_NODES, 0, "drift-factor", NULL, OPTION_FACTOR, FIELD(drift_permille),
+		WITH_NODES, "F", "share of the TTL set aside for clocks that run apart", "0.1"},
 	{STATUS, GROUP_TALK, 0, "watch", NULL, OPTION_COUNT, FIELD(watch), NO_ENV, NULL,
 		"show it again and again, on a terminal in place", NULL},
 	{BREAK, GROUP_TALK, 'y', "yes", NULL, OPTION_COUNT, FIELD(yes), NO_ENV, NULL, "do not ask",
@@ -131,7 +145,7 @@ const struct option_row option_rows[] = {
 		"say what is decided; twice: and every node's answer", NULL},
 	{ALL, GROUP_TALK, 'q', "quiet", NULL, OPTION_COUNT, FIELD(quiet), ALL, NULL,
 		"say nothing but errors: not even \"busy\"", NULL},
-	{ALL, GROUP_TALK, 0, "json", NULL, OPTION_JSON, FIELD(format), ALL, NULL,
+	{WITH_NODES, GROUP_TALK, 0, "json", NULL, OPTION_JSON, FIELD(format), WITH_NODES, NULL,
 		"results as one JSON document on stdout, words as JSON lines on stderr", NULL},
 	{ACQUIRE | HOLD, GROUP_TALK, 0, "format", NULL, OPTION_FORMAT, FIELD(format),
 		ACQUIRE | HOLD, "plain|env|json",
@@ -307,6 +321,10 @@ static int set_value(
 		if (!text_number(value, 1, INT_MAX, field))
 			why = "is not the number of a process";
 		break;
+	case OPTION_FENCE:
+		if (!text_number(value, 1, LONG_MAX, field))
+			why = "is not a fencing number, from 1 on";
+		break;
 	case OPTION_FORMAT:
 		why = read_format(value, field);
 		break;
@@ -377,6 +395,22 @@ static int missing_value(struct reading *r, const char *source, const struct opt
 	return see_help(r);
 }
 
+/* The command's own row, else any other command's. */
+static const struct option_row *find_row(const struct reading *r, const char *name)
+{
+	const struct option_row *found = NULL;
+
+	for (int i = 0; i < ROWS; i++) {
+		const struct option_row *row = &option_rows[i];
+
+		if (strcmp(row->name, name) != 0 && (!row->alias || strcmp(row->alias, name) != 0))
+			continue;
+		if (!found || option_is_of(row, r->s->command))
+			found = row;
+	}
+	return found;
+}
+
 /* --name, --name=value, --name value. Returns how many words of argv were used, or -1. */
 static int read_long(struct reading *r, char *const argv[])
 {
@@ -388,10 +422,7 @@ static int read_long(struct reading *r, char *const argv[])
 
 	snprintf(name, sizeof(name), "%.*s", (int)(len < 31 ? len : 31), argv[0] + 2);
 	snprintf(source, sizeof(source), "--%s", name);
-	for (int i = 0; i < ROWS && !row; i++)
-		if (strcmp(option_rows[i].name, name) == 0 ||
-			(option_rows[i].alias && strcmp(option_rows[i].alias, name) == 0))
-			row = &option_rows[i];
+	row = find_row(r, name);
 	if (!row)
 		return unknown_option(r, source, name);
 	if (check_is_of(r, row, source) < 0)
@@ -499,6 +530,12 @@ static int read_env(struct reading *r, char *const envp[])
 	return 0;
 }
 
+/* Whose operands are the words of a command. */
+static bool has_command(enum command command)
+{
+	return command == COMMAND_RUN || command == COMMAND_GATE;
+}
+
 static int misplaced(struct reading *r, const char *word)
 {
 	char shown[100];
@@ -525,7 +562,7 @@ int options_read(
 			return i;
 	}
 	/* What stands behind the words of a command is its own. */
-	for (int n = i; argv[n] && s->command != COMMAND_RUN; n++)
+	for (int n = i; argv[n] && !has_command(s->command); n++)
 		if (argv[n][0] == '-' && argv[n][1])
 			return misplaced(&r, argv[n]);
 	return read_env(&r, envp) < 0 ? -1 : i;

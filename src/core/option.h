@@ -30,6 +30,7 @@ enum option_kind {
 	OPTION_FORMAT, /* plain, env or json */
 	OPTION_JSON, /* no value: --format json */
 	OPTION_PID,
+	OPTION_FENCE, /* a number from 1 on */
 	OPTION_NODES, /* one node or a list of them; mentions add up */
 };
 

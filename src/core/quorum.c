@@ -38,6 +38,7 @@ enum phase {
 	PHASE_IDLE,
 	PHASE_GATHER, /* connections are being made; nothing of this round was sent */
 	PHASE_ASK, /* the votes of an attempt are coming in */
+	PHASE_FENCE, /* a majority granted it, and is told its fencing number */
 	PHASE_PAUSE, /* between two attempts */
 	PHASE_KEEP, /* held */
 	PHASE_LET_GO, /* releasing for good */
@@ -222,6 +223,16 @@ void quorum_begin_question(struct quorum *q, usec now)
 	}
 }
 
+int64_t quorum_newest_fence(const struct quorum *q)
+{
+	int64_t newest = 0;
+
+	for (int i = 0; i < q->policy.nodes; i++)
+		if (q->member[i].answer.fence > newest)
+			newest = q->member[i].answer.fence;
+	return newest;
+}
+
 static bool is_value_of(const struct answer *a, const char *token)
 {
 	size_t len = strlen(token);
@@ -376,7 +387,7 @@ static void send_op(struct step *s, int i, enum op op)
 	/* A word about an earlier connection says nothing about this request. */
 	if (op != OP_HEAL)
 		m->vote = VOTE_NONE;
-	if (op == OP_LOOK)
+	if (op == OP_LOOK || op == OP_FENCE)
 		return;
 	/* It may land, or prolong what landed late, whatever becomes of the answer: so it is owed
 	 * from here on. */
@@ -445,16 +456,25 @@ static void reply(struct step *s, const struct event *ev)
 	}
 	m->asked = false;
 	m->answer = *answer;
+	/* A grant without the number that was asked for is none. */
+	if (q->policy.wants_fence && ev->op == OP_ACQUIRE && answer->vote == VOTE_YES &&
+		answer->fence == 0)
+		m->answer = answer_absent(REASON_GARBAGE, NULL);
+	answer = &m->answer;
 	/* It was carried out between sending and now; the debt ends by the later. */
 	m->owes_until = key_gone_at(&q->policy, s->now);
 	if (answer->run_id[0])
 		memcpy(m->run_id, answer->run_id, sizeof(m->run_id));
+	if (ev->op == OP_FENCE && answer->vote == VOTE_YES && ev->round == q->round)
+		m->numbered = q->round;
 	/* Only the first word of this round counts: not an earlier round's, not a late one, and not
 	 * a heal's, which would let a lock that a majority forgot confirm itself. */
 	if (ev->round == q->round && ev->op != OP_HEAL && m->vote == VOTE_NONE)
 		m->vote = answer->vote;
-	/* The scripts change all or nothing, so a clean NO leaves nothing to release. */
-	if (answer->vote == VOTE_FOREIGN || answer->vote == VOTE_GONE)
+	/* The scripts change all or nothing, so a clean NO leaves nothing to release; unless it is
+	 * the number alone that is not taken. */
+	if (answer->vote == VOTE_GONE ||
+		(answer->vote == VOTE_FOREIGN && !(ev->op == OP_FENCE && answer->is_reserved)))
 		m->owes = 0;
 	else if (answer->vote == VOTE_YES && ev->op == OP_EXTEND)
 		m->owes = q->attempt;
@@ -1007,6 +1027,73 @@ static bool is_before_its_turn(const struct quorum *q)
 	       q->member[line].answer.is_reserved;
 }
 
+static void hold(struct step *s)
+{
+	struct quorum *q = s->q;
+
+	if (s->now >= q->valid_until - q->policy.guard) {
+		fail_attempt(s, REFUSAL_SLOW);
+		return;
+	}
+	/* A seat that still waits is kept: the node may be slow to notice that it was closed, and
+	 * our own release would then wake nobody but us. */
+	if (!q->seat.waits)
+		close_seat(s);
+	q->seat.is_woken = false;
+	q->state = QUORUM_HELD;
+	q->phase = PHASE_KEEP;
+	q->proved = q->round;
+	q->refusal = REFUSAL_NONE;
+	q->resume_at = q->round_at + q->policy.ttl / 3;
+}
+
+/*
+ * The number is the largest that a node of our majority gave. If all gave the same, the next one to
+ * come finds it in one of them. If not, they are told, so that it does; those that take it must be
+ * a majority, and still have our key.
+ */
+static void choose_fence(struct step *s)
+{
+	struct quorum *q = s->q;
+	bool is_one = true;
+
+	q->fence = 0;
+	for (int i = 0; i < q->policy.nodes; i++)
+		if (q->member[i].vote == VOTE_YES && q->member[i].answer.fence != q->fence) {
+			is_one &= q->fence == 0;
+			q->fence = q->fence > q->member[i].answer.fence ? q->fence
+									: q->member[i].answer.fence;
+		}
+	if (is_one) {
+		hold(s);
+		return;
+	}
+	q->phase = PHASE_FENCE;
+}
+
+static void tally_fence(struct step *s)
+{
+	struct quorum *q = s->q;
+	int quorum = policy_quorum(&q->policy), taken = 0, open = 0;
+
+	for (int i = 0; i < q->policy.nodes; i++) {
+		struct member *m = &q->member[i];
+
+		/* Those that granted it late as well. */
+		if (m->vote == VOTE_YES && m->numbered != q->round && m->link == LINK_UP &&
+			!in_flight(m))
+			send_op(s, i, OP_FENCE);
+		taken += m->numbered == q->round;
+		open += m->vote == VOTE_NONE;
+	}
+	if (q->duplicate[0] >= 0)
+		fail_attempt(s, REFUSAL_DUPLICATE);
+	else if (taken >= quorum)
+		hold(s);
+	else if (taken + open < quorum)
+		fail_attempt(s, count_no(q) >= quorum ? REFUSAL_BUSY : REFUSAL_NO_QUORUM);
+}
+
 static void tally_attempt(struct step *s, usec *wake_at)
 {
 	struct quorum *q = s->q;
@@ -1035,21 +1122,10 @@ static void tally_attempt(struct step *s, usec *wake_at)
 	} else if (yes >= quorum && looks) {
 		q->refusal = REFUSAL_NONE;
 		let_go(s);
+	} else if (yes >= quorum && q->policy.wants_fence) {
+		choose_fence(s);
 	} else if (yes >= quorum) {
-		if (s->now >= q->valid_until - q->policy.guard) {
-			fail_attempt(s, REFUSAL_SLOW);
-			return;
-		}
-		/* A seat that still waits is kept: the node may be slow to notice that it was
-		 * closed, and our own release would then wake nobody but us. */
-		if (!q->seat.waits)
-			close_seat(s);
-		q->seat.is_woken = false;
-		q->state = QUORUM_HELD;
-		q->phase = PHASE_KEEP;
-		q->proved = q->round;
-		q->refusal = REFUSAL_NONE;
-		q->resume_at = q->round_at + q->policy.ttl / 3;
+		hold(s);
 	} else if (yes + open < quorum) {
 		/* It failed; but "busy" and "no quorum" are told apart by a majority of clean
 		 * answers, which may still come in. */
@@ -1276,6 +1352,9 @@ static usec advance(struct step *s)
 		break;
 	case PHASE_ASK:
 		tally_attempt(s, &wake_at);
+		break;
+	case PHASE_FENCE:
+		tally_fence(s);
 		break;
 	case PHASE_PAUSE:
 		if (s->now >= q->resume_at) {

@@ -23,6 +23,7 @@ struct policy {
 	usec wait; /* how long to go on trying; 0: one attempt; NEVER: no limit */
 	usec guard; /* EXPIRING comes this long before the validity ends */
 	bool is_fair; /* never before others who wait */
+	bool wants_fence; /* a fencing number, larger than every earlier one of the key */
 	bool only_looks; /* wait until the key is free, and leave it at that: OVER, with no refusal
 			  */
 	int order[NODES_MAX]; /* of the nodes, for those who wait for this key: all agree on it */
@@ -137,7 +138,8 @@ struct member {
 
 	uint32_t tried; /* the last round in which its link was opened, */
 	uint32_t joined; /* in which it was asked, */
-	uint32_t healed; /* in which the key was put back */
+	uint32_t healed; /* in which the key was put back, */
+	uint32_t numbered; /* in which it took our fencing number */
 
 	enum vote vote; /* in the current round */
 	struct answer answer; /* the newest from, or about, this node */
@@ -176,6 +178,7 @@ struct quorum {
 	uint32_t attempt; /* the round whose token is current */
 	uint32_t proved; /* the last round that a majority confirmed */
 	int extensions; /* how many of those were extensions, */
+	int64_t fence; /* the fencing number; 0: none */
 	usec worst_margin; /* and the least that was left of the validity when one came in; NEVER */
 
 	usec round_at; /* when the round began: before its first byte left */
@@ -222,6 +225,9 @@ bool quorum_in_trouble(const struct quorum *q, int node);
 /* What the nodes that say so, in this round, say of whoever has the key: of several holders the one
  * that most name, on how many nodes, and its longest time left. vote is NONE if there is nobody. */
 struct answer quorum_holder(const struct quorum *q, int *nodes);
+
+/* The largest fencing number that a node tells of, in its newest answer; 0: none. */
+int64_t quorum_newest_fence(const struct quorum *q);
 
 /*
  * One question to all, outside of a lock's life (io/survey): a quorum that was not started counts

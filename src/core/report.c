@@ -247,6 +247,7 @@ static const char *op_words(enum op op)
 		[OP_RELEASE] = "release",
 		[OP_HAND_OVER] = "release",
 		[OP_LEAVE] = "leave",
+		[OP_FENCE] = "number",
 		[OP_LOOK] = "look",
 		[OP_JOIN] = "join",
 		[OP_WAIT] = "wait",
@@ -413,6 +414,8 @@ const char *report_status(char dst[REPORT_MAX], const struct quorum *q,
 	}
 	if (report_is_awaited(q))
 		add(&l, "; others wait");
+	if (quorum_newest_fence(q) > 0)
+		add(&l, "; fencing number %lld", (long long)quorum_newest_fence(q));
 	return dst;
 }
 

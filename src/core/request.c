@@ -8,9 +8,9 @@
 #include <string.h>
 
 /*
- * Every script answers {code, pttl, text, run_id, awaited}: code 1 yes, 0 somebody else's, -1 gone,
- * 2 free, but another one's turn. `look` reads the key; a key of another type (Redisson keeps a
- * hash) is somebody else's.
+ * Every script answers {code, pttl, text, run_id, awaited} and, where there is one, a fencing
+ * number: code 1 yes, 0 somebody else's, -1 gone, 2 free, but another one's turn. `look` reads the
+ * key; a key of another type (Redisson keeps a hash) is somebody else's.
  */
 #define SCRIPT_LOOK \
 	"local v=redis.pcall('GET',KEYS[1]) " \
@@ -56,21 +56,35 @@ _Static_assert(TOKEN_ID_LEN == 40, "scripts have it as a number");
 	"local keep=math.max(v and redis.call('PTTL',KEYS[1]) or 0,tonumber(ARGV[2]))+1000 " \
 	"if type(p)=='number' and p<keep then redis.pcall('SET',line,'1','PX',keep) end end "
 
-static const char script_acquire[] = SCRIPT_LOOK SCRIPT_ID SCRIPT_LINE SCRIPT_WAKE SCRIPT_STAY
+/*
+ * The fencing number of a key: raised before the key is set, so that a key that may not be numbered
+ * is not taken. It has no end. One that was lost starts at the node's clock, in microseconds, and
+ * so above all that were given; below 2^53, for scripts count in doubles.
+ */
+#define SCRIPT_FENCE \
+	"local fence='redlock:fence:{'..KEYS[1]..'}' " \
+	"local function raise() local n=redis.call('INCR',fence) if n==1 then " \
+	"local t=redis.call('TIME') n=tonumber(t[1])*1000000+tonumber(t[2]) " \
+	"redis.call('SET',fence,string.format('%.0f',n)) end return n end "
+
+static const char script_acquire[] =
+	SCRIPT_LOOK SCRIPT_ID SCRIPT_LINE SCRIPT_WAKE SCRIPT_FENCE SCRIPT_STAY
 	"if v and v~=ARGV[1] then local o=other() o[4]=id return o end "
-	"local w=awaited() "
+	"local w=awaited() local n=0 "
 	"if not v then local t=redis.pcall('GET',turn) "
 	"if type(t)=='string' and t~=ARGV[3] and redis.pcall('EXISTS',wake)==0 then "
 	"return {2,redis.call('PTTL',turn),'',id,w and 1 or 0} end "
 	"if w and not t and ARGV[3]=='' and string.find(ARGV[4],'f',1,true) then "
 	"pass(ARGV[5],true) return {2,tonumber(ARGV[5]),'',id,1} end "
+	"if string.find(ARGV[4],'n',1,true) then n=raise() end "
 	"redis.call('SET',KEYS[1],ARGV[1],'PX',ARGV[2]) "
 	/* a turn that nobody came for tells who waits here: nobody */
 	"if type(t)=='string' then redis.pcall('DEL',turn,wake) "
 	"if t~=ARGV[3] then redis.pcall('DEL',line) "
-	"return {1,tonumber(ARGV[2]),t,id,0} end end "
-	"else redis.call('PEXPIRE',KEYS[1],ARGV[2]) end "
-	"return {1,tonumber(ARGV[2]),'',id,w and 1 or 0}";
+	"return {1,tonumber(ARGV[2]),t,id,0,n} end end "
+	"else redis.call('PEXPIRE',KEYS[1],ARGV[2]) "
+	"n=tonumber(redis.pcall('GET',fence) or 0) or 0 end "
+	"return {1,tonumber(ARGV[2]),'',id,w and 1 or 0,n}";
 
 static const char script_extend[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_ID SCRIPT_LINE
 	"if not v then return {-1,0,'','',0} end "
@@ -115,14 +129,24 @@ static const char script_hand_over[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_LINE SCRIP
 	"if w or ARGV[4]=='a' then pass(ARGV[2],w,t) elseif v then redis.pcall('DEL',turn) end "
 	"return {v and 1 or -1,p,'','',0}";
 
+/* Both matter: a stale client must not overtake, and a number never goes back. */
+static const char script_fence[] =
+	SCRIPT_LOOK SCRIPT_FENCE "if not v then return {-1,0,'','',0} end "
+				 "if v~=ARGV[1] then return other() end "
+				 "if (tonumber(redis.pcall('GET',fence) or 0) or "
+				 "0)>tonumber(ARGV[3]) then return {2,0,'','',0} end "
+				 "redis.call('SET',fence,ARGV[3]) "
+				 "return {1,redis.call('PTTL',KEYS[1]),'','',0,tonumber(ARGV[3])}";
+
 /* A turn that was not claimed is nobody's. Who waits here goes on waiting, as with ACQUIRE. */
-static const char script_look[] = SCRIPT_LOOK SCRIPT_ID SCRIPT_LINE SCRIPT_STAY
-	"local w=awaited() and 1 or 0 "
-	"if v then local o=other() o[4]=id o[5]=w return o end "
+static const char script_look[] = SCRIPT_LOOK SCRIPT_ID SCRIPT_LINE SCRIPT_STAY SCRIPT_FENCE
+	"local w=awaited() and 1 or 0 local n=redis.pcall('GET',fence) "
+	"n=type(n)=='string' and tonumber(n) or 0 "
+	"if v then local o=other() o[4]=id o[5]=w o[6]=n return o end "
 	"local t=redis.pcall('GET',turn) "
 	"if type(t)=='string' and t~=ARGV[3] and redis.pcall('EXISTS',wake)==0 then "
-	"return {2,redis.call('PTTL',turn),'',id,w} end "
-	"return {-1,0,'',id,w}";
+	"return {2,redis.call('PTTL',turn),'',id,w,n} end "
+	"return {-1,0,'',id,w,n}";
 
 /* Strings that carry our token, and what of it can be shown. A page that would be too long is asked
  * for again, with a smaller count. */
@@ -166,6 +190,7 @@ static const char *script_of(enum op op)
 		[OP_RELEASE] = script_release,
 		[OP_HAND_OVER] = script_hand_over,
 		[OP_LEAVE] = script_leave,
+		[OP_FENCE] = script_fence,
 		[OP_LOOK] = script_look,
 		[OP_JOIN] = script_join,
 		[OP_SCAN] = script_scan,
@@ -202,9 +227,10 @@ void request_build(struct request *r, const struct wish *wish)
 	}
 	snprintf(r->time, sizeof(r->time), "%" PRId64, wish->time / USEC_MSEC);
 	snprintf(r->turn_time, sizeof(r->turn_time), "%" PRId64, wish->turn_time / USEC_MSEC);
-	snprintf(r->flags, sizeof(r->flags), "%s%s%s%s%s", wish->is_awaited ? "a" : "",
+	snprintf(r->fence, sizeof(r->fence), "%" PRId64, wish->fence);
+	snprintf(r->flags, sizeof(r->flags), "%s%s%s%s%s%s", wish->is_awaited ? "a" : "",
 		wish->is_leaving ? "l" : "", wish->is_waiting ? "w" : "", wish->is_fair ? "f" : "",
-		wish->is_breaking ? "b" : "");
+		wish->is_breaking ? "b" : "", wish->wants_fence ? "n" : "");
 	add(r, "EVAL");
 	add(r, script_of(wish->op));
 	add(r, "1");
@@ -213,7 +239,7 @@ void request_build(struct request *r, const struct wish *wish)
 	if (wish->token_len)
 		r->len[r->argc - 1] = wish->token_len;
 	add(r, r->time);
-	add(r, wish->turn ? wish->turn : "");
+	add(r, wish->op == OP_FENCE ? r->fence : wish->turn ? wish->turn : "");
 	add(r, r->flags);
 	add(r, r->turn_time);
 }
@@ -315,10 +341,11 @@ struct answer answer_read(enum op op, const struct reply *reply)
 		return answer_absent(classify(item[0].text), item[0].text);
 	if (op == OP_WAIT)
 		return read_wake(reply);
-	if (!reply->is_array || reply->count != 5 || item[0].type != REPLY_INTEGER ||
-		item[1].type != REPLY_INTEGER || item[2].type != REPLY_STRING ||
-		item[3].type != REPLY_STRING || item[3].len >= sizeof(a.run_id) ||
-		item[4].type != REPLY_INTEGER)
+	if (!reply->is_array || reply->count < 5 || reply->count > 6 ||
+		item[0].type != REPLY_INTEGER || item[1].type != REPLY_INTEGER ||
+		item[2].type != REPLY_STRING || item[3].type != REPLY_STRING ||
+		item[3].len >= sizeof(a.run_id) || item[4].type != REPLY_INTEGER ||
+		(reply->count > 5 && (item[5].type != REPLY_INTEGER || item[5].integer < 0)))
 		return answer_absent(REASON_GARBAGE, NULL);
 	switch (item[0].integer) {
 	case 1:
@@ -343,6 +370,7 @@ struct answer answer_read(enum op op, const struct reply *reply)
 	memcpy(a.text, item[2].text, item[2].len + 1);
 	memcpy(a.run_id, item[3].text, item[3].len + 1);
 	a.is_awaited = item[4].integer == 1;
+	a.fence = reply->count > 5 ? item[5].integer : 0;
 	return a;
 }
 

@@ -16,6 +16,7 @@ enum op {
 		       another one waits for that: a failed attempt's */
 	OP_HAND_OVER, /* the same, and wake the first in line: it is its turn now */
 	OP_LEAVE, /* OP_EXTEND as the last word: nobody will release it, it ends by itself */
+	OP_FENCE, /* a fencing number for the key that is ours, if none larger was given there */
 	OP_LOOK, /* who has it? Changes nothing. GONE: it is free; FOREIGN: whoever has it, maybe we
 		  */
 	OP_JOIN, /* be known to wait; WAIT follows at once. YES: the key is free, and no one's turn
@@ -73,6 +74,8 @@ struct answer {
 				    SCAN: the cursor of the next page, "0": there is none */
 	bool is_reserved; /* FOREIGN: the key is free, but it is another one's turn */
 	bool is_awaited; /* others wait for the key at this node. SCAN: the page was too long */
+	int64_t fence; /* the node's fencing number: ACQUIRE that asked for one: raised for us;
+			  LOOK: the last; 0: none */
 };
 
 /* An answer that is no answer; detail may be NULL. */
@@ -97,6 +100,8 @@ struct wish {
 	bool is_leaving; /* HAND_OVER: from the seat, of a turn that was not used */
 	bool is_waiting; /* ACQUIRE: we have a place in the line here, and keep it when refused */
 	bool is_fair; /* ACQUIRE: not before others who wait, woken or not */
+	bool wants_fence; /* ACQUIRE: raise the fencing number */
+	int64_t fence; /* FENCE: the number */
 	bool is_breaking; /* HAND_OVER: whosever it is, if the value begins with the token */
 };
 
@@ -105,7 +110,7 @@ struct request {
 	int argc;
 	const char *argv[9];
 	size_t len[9];
-	char time[24], turn_time[24], flags[6];
+	char time[24], turn_time[24], fence[24], flags[7];
 	char wake[REQUEST_KEY_MAX + 24];
 };
 

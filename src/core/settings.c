@@ -8,6 +8,9 @@
 #include <signal.h>
 #include <string.h>
 
+/* A path, and room for what stands behind it. */
+#define STORE_MAX 4000
+
 /* What the owner text shows of a long command. */
 #define OWNER_COMMAND_MAX 80
 
@@ -89,7 +92,8 @@ static int check_times(struct settings *s, struct err *e)
 
 static bool wants_key(const struct settings *s)
 {
-	return s->command != COMMAND_STATUS && !(s->command == COMMAND_HOLD && s->list);
+	return s->command != COMMAND_STATUS && s->command != COMMAND_GATE &&
+	       !(s->command == COMMAND_HOLD && s->list);
 }
 
 static bool wants_token(const struct settings *s)
@@ -126,6 +130,19 @@ static int check_names(const struct settings *s, struct err *e)
 		return err_hint(e, "give it with --token, --token-file or REDLOCK_TOKEN: what "
 				   "'redlock acquire' printed");
 	}
+	if (s->command == COMMAND_GATE && s->gate_fence == 0) {
+		err_set(e, ERR_USAGE, "no fencing number");
+		return err_hint(e,
+			"give it with --fence N or REDLOCK_FENCE: 'redlock run --fence' has "
+			"one for its command");
+	}
+	if (s->command == COMMAND_GATE && !s->store) {
+		err_set(e, ERR_USAGE, "no store: where are the numbers kept?");
+		return err_hint(e, "name a file of the resource with --store FILE");
+	}
+	if (s->store && (!*s->store || strlen(s->store) > STORE_MAX))
+		return err_set(e, ERR_USAGE, "--store has %zu bytes; 1 to %d are allowed",
+			strlen(s->store), STORE_MAX);
 	if (s->token && !*s->token) {
 		err_set(e, ERR_USAGE, "the token is empty");
 		return err_hint(e, "did 'redlock acquire' fail? Its status tells");
@@ -186,6 +203,7 @@ struct policy settings_policy(const struct settings *s)
 		.wait = s->wait,
 		.guard = supervises(s) ? leash_guard(&leash) : 0,
 		.is_fair = s->fair > 0,
+		.wants_fence = s->fence > 0,
 		.only_looks = s->command == COMMAND_WAIT,
 	};
 

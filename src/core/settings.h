@@ -21,6 +21,7 @@ enum command {
 	COMMAND_HOLD,
 	COMMAND_STATUS,
 	COMMAND_BREAK,
+	COMMAND_GATE,
 	COMMAND_HELP,
 	COMMAND_VERSION,
 };
@@ -43,6 +44,8 @@ struct settings {
 	long list;
 	long yes;
 	long watch;
+	long gate_fence;
+	const char *store;
 	const char *record;
 	const char *metrics_file;
 	const char *log; /* stderr, syslog or a file; NULL: stderr */
@@ -59,6 +62,7 @@ struct settings {
 	usec max_run; /* NEVER: none */
 	usec min_hold; /* 0: none */
 	long fair;
+	long fence;
 	long reentrant;
 	long wait_descendants;
 	long verbose;

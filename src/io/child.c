@@ -90,3 +90,9 @@ int child_start(char *const argv[], const struct signals *signals, pid_t listene
 	}
 	return error;
 }
+
+int child_become(char *const argv[])
+{
+	execvp(argv[0], argv);
+	return errno;
+}

@@ -18,4 +18,7 @@
 int child_start(char *const argv[], const struct signals *signals, pid_t listener,
 	const struct alarm_turn *turn, pid_t *pid);
 
+/* Becomes the command itself. Returns the errno of exec. */
+int child_become(char *const argv[]);
+
 #endif

@@ -40,6 +40,8 @@ static struct wish wish_for(struct session *s, const struct action *a)
 		.is_leaving = a->op == OP_HAND_OVER && a->node == q->policy.nodes,
 		.is_waiting = is_attempt && q->seat.waits && q->seat.node == a->node,
 		.is_fair = a->op == OP_ACQUIRE && q->policy.is_fair,
+		.wants_fence = a->op == OP_ACQUIRE && q->policy.wants_fence,
+		.fence = q->fence,
 	};
 }
 

@@ -94,7 +94,9 @@ static void draw_call(struct step *s)
 		.is_breaking = op == OP_HAND_OVER && next(4) == 0,
 		.is_awaited = op == OP_HAND_OVER && next(2),
 		.is_waiting = (op == OP_ACQUIRE || op == OP_LOOK) && next(2),
-		.is_fair = op == OP_ACQUIRE && next(3) == 0};
+		.is_fair = op == OP_ACQUIRE && next(3) == 0,
+		.wants_fence = op == OP_ACQUIRE && next(2),
+		.fence = (int64_t)(1 + next(200))};
 
 	/* Between two steps of a script, the id is all there is. */
 	if ((op == OP_EXTEND || op == OP_HAND_OVER) && next(3) == 0)
@@ -251,7 +253,8 @@ static struct outcome real(
 static bool agree(const struct outcome *a, const struct outcome *b)
 {
 	return a->answer.vote == b->answer.vote && a->answer.reason == b->answer.reason &&
-	       a->answer.pttl == b->answer.pttl && strcmp(a->answer.text, b->answer.text) == 0 &&
+	       a->answer.pttl == b->answer.pttl && a->answer.fence == b->answer.fence &&
+	       strcmp(a->answer.text, b->answer.text) == 0 &&
 	       strcmp(a->answer.run_id, b->answer.run_id) == 0 &&
 	       a->answer.is_reserved == b->answer.is_reserved &&
 	       a->answer.is_awaited == b->answer.is_awaited && same_marks(a, b) &&
@@ -368,6 +371,9 @@ int main(int argc, char *argv[])
 	}
 	queue(5, (const char *const[]){
 			 "DEL", "k", "redlock:line:{k}", "redlock:turn:{k}", "redlock:wake:{k}"});
+	/* A counter that is there: the microsecond at which one begins is nobody's to know. */
+	queue(3, (const char *const[]){"SET", "redlock:fence:{k}", "1"});
+	n->fence = 1;
 	make_long_values();
 	state = strtoull(argv[2], NULL, 10);
 	steps = strtol(argv[3], NULL, 10);

@@ -158,6 +158,25 @@ static void check_exclusion(const struct client *c)
 	}
 }
 
+/* Larger than all that were given before the attempt began, and nobody else's. */
+static void check_fence(struct client *c)
+{
+	int64_t fence = c->session.quorum.fence;
+
+	if (!c->policy.wants_fence || !world.exclusion_is_promised)
+		return;
+	if (fence <= c->fence_floor)
+		breach("fence", "c%d has number %lld, and %lld was given before", c->id,
+			(long long)fence, (long long)c->fence_floor);
+	for (int i = 0; i < world.clients; i++)
+		if (i != c->id && world.client[i]->fence == fence)
+			breach("fence", "c%d has number %lld, and c%d had it too", c->id,
+				(long long)fence, i);
+	c->fence = fence;
+	if (fence > world.newest_fence)
+		world.newest_fence = fence;
+}
+
 static void begin_section(struct client *c)
 {
 	const struct quorum *q = &c->session.quorum;
@@ -168,6 +187,7 @@ static void begin_section(struct client *c)
 	usec length = draw_percent(30) ? 0 : draw_between(0, longest);
 
 	check_exclusion(c);
+	check_fence(c);
 	trace("c%d section begins, %d ms", c->id, (int)(length / USEC_MSEC));
 	check_proof(c);
 	leash_init(&c->leash, &c->leash_policy, client_clock(c), q->valid_until);
@@ -333,8 +353,12 @@ static bool run_once(struct client *c)
 	c->trying_since = world.now;
 	c->wants_since = usec_min(c->wants_since, world.now);
 	session_start(s);
-	while (s->quorum.state == QUORUM_TRYING)
+	for (uint32_t attempt = 0; s->quorum.state == QUORUM_TRYING;) {
 		turn(c);
+		if (s->quorum.attempt != attempt && s->quorum.state == QUORUM_TRYING)
+			c->fence_floor = world.newest_fence;
+		attempt = s->quorum.attempt;
+	}
 	check_patience(c);
 	c->trying_since = NEVER;
 	got_it = s->quorum.state == QUORUM_HELD;

@@ -87,10 +87,16 @@ static void answer(struct reply *reply, int64_t code, int64_t pttl, const char *
 	put_integer(&item[4], is_awaited);
 }
 
+static void answer_fence(struct reply *reply, int64_t fence)
+{
+	reply->count = 6;
+	put_integer(&reply->item[5], fence);
+}
+
 static enum op op_of(const struct request *r)
 {
-	static const enum op ops[] = {
-		OP_ACQUIRE, OP_EXTEND, OP_LEAVE, OP_RELEASE, OP_HAND_OVER, OP_LOOK, OP_JOIN};
+	static const enum op ops[] = {OP_ACQUIRE, OP_EXTEND, OP_LEAVE, OP_RELEASE, OP_HAND_OVER,
+		OP_FENCE, OP_LOOK, OP_JOIN};
 	static const char *script[sizeof(ops) / sizeof(ops[0])];
 	struct request probe;
 
@@ -120,6 +126,7 @@ void node_forget(struct sim_node *n)
 	clear(&n->line);
 	clear(&n->turn);
 	clear(&n->wake);
+	n->fence = 0;
 }
 
 /* It is the turn of the first who waits, or of nobody here. */
@@ -151,6 +158,7 @@ static void acquire(struct sim_node *n, const struct request *r, struct reply *r
 	bool awaited = stays(n, r), is_kept = is_there(n, &n->turn);
 	bool is_mine = is_kept && strcmp(n->turn.value, turn) == 0;
 	char unclaimed[TOKEN_ID_LEN + 1] = "";
+	int64_t fence = n->value[0] ? n->fence : 0;
 
 	if (n->value[0] && strcmp(n->value, token) != 0) {
 		answer(reply, 0, left, n->value, n->run_id, 0);
@@ -176,9 +184,12 @@ static void acquire(struct sim_node *n, const struct request *r, struct reply *r
 			clear(&n->wake);
 		}
 	}
+	if (!n->value[0] && strchr(flags, 'n'))
+		fence = n->fence = n->fence > 0 ? n->fence + 1 : node_clock(n);
 	memcpy(n->value, token, strlen(token) + 1);
 	n->ends = now + ttl;
 	answer(reply, 1, ttl, unclaimed, n->run_id, awaited);
+	answer_fence(reply, fence);
 }
 
 static void join(struct sim_node *n, const struct request *r, struct reply *reply)
@@ -213,6 +224,24 @@ static void look(struct sim_node *n, const struct request *r, struct reply *repl
 		answer(reply, 2, n->turn.ends - node_msec(n), "", n->run_id, awaited);
 	else
 		answer(reply, -1, 0, "", n->run_id, awaited);
+	answer_fence(reply, n->fence);
+}
+
+static void number(struct sim_node *n, const struct request *r, struct reply *reply)
+{
+	int64_t fence = atoll(r->argv[6]);
+
+	if (!n->value[0]) {
+		answer(reply, -1, 0, "", "", false);
+	} else if (strcmp(n->value, r->argv[4]) != 0) {
+		answer(reply, 0, pttl(n), n->value, "", false);
+	} else if (n->fence > fence) {
+		answer(reply, 2, 0, "", "", false);
+	} else {
+		n->fence = fence;
+		answer(reply, 1, pttl(n), "", "", false);
+		answer_fence(reply, fence);
+	}
 }
 
 /* Is the key there the one that the request is about? */
@@ -260,6 +289,10 @@ bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply
 	}
 	if (op == OP_LOOK) {
 		look(n, r, reply);
+		return true;
+	}
+	if (op == OP_FENCE) {
+		number(n, r, reply);
 		return true;
 	}
 	if (n->value[0] && !is_ours) {

@@ -59,6 +59,7 @@ struct sim_node {
 	char value[TOKEN_MAX]; /* "": no key */
 	int64_t ends; /* the key, by the node's clock; milliseconds */
 	struct sim_mark line, turn, wake; /* as in core/request.c */
+	int64_t fence; /* the last fencing number; 0: none */
 	int sleepers; /* in order of arrival */
 	struct sim_sleeper sleeper[SIM_SLEEPERS];
 	int life; /* counts restarts */
@@ -159,6 +160,8 @@ struct client {
 	usec section_began, obeys_after, dies_after;
 	uint32_t leash_id;
 
+	int64_t fence,
+		fence_floor; /* its last number, and the largest that was given before it tried */
 	usec window_until; /* true time: others keep out until then; 0: it let go */
 	usec trying_since; /* NEVER: not trying */
 	usec wants_since; /* the same, but a refusal is no end of it */
@@ -199,7 +202,8 @@ struct world {
 	usec now, last_held, ends_at;
 	usec faults_end; /* no fault strikes later */
 	int nodes, clients;
-	bool exclusion_is_promised, is_fair;
+	bool exclusion_is_promised, is_fair, wants_fence;
+	int64_t newest_fence; /* of all that were given */
 	bool is_healthy; /* no fault so far, or none any more */
 	struct sim_node node[SIM_NODES];
 	struct client *client[SIM_CLIENTS];

@@ -391,6 +391,7 @@ static void make_client(int i)
 	c->policy.is_fair = world.is_fair;
 	/* Some only want to know when it is free: they wait in line, and pass their turn on. */
 	c->policy.only_looks = draw_percent(10);
+	c->policy.wants_fence = world.wants_fence && draw_percent(90);
 	c->policy.drift = policy_drift(c->policy.ttl, 100);
 	c->policy.node_timeout = c->policy.ttl / 20 + draw_between(0, c->policy.ttl / 20 * 3);
 	c->leash_policy = (struct leash_policy){
@@ -404,6 +405,7 @@ static void make_client(int i)
 	c->offset = draw_between(USEC_SEC, 1000 * USEC_SEC);
 	c->window_until = 0;
 	c->sessions = c->wake_id = c->leash_id = 0;
+	c->fence = c->fence_floor = 0;
 	world.ttl_max = usec_max(world.ttl_max, c->policy.ttl);
 	world.node_timeout_max = usec_max(world.node_timeout_max, c->policy.node_timeout);
 }
@@ -420,6 +422,8 @@ static void make_world(void)
 	world.free_since = NEVER;
 	world.nodes_run = (int)draw_between(-1, 1);
 	world.is_fair = draw_percent(20);
+	world.wants_fence = draw_percent(40);
+	world.newest_fence = 0;
 	for (int i = 0; i < world.nodes; i++) {
 		world.node[i] = (struct sim_node){
 			.ppm = draw_ppm(world.nodes_run),

@@ -1,0 +1,221 @@
+# --fence, and redlock gate on the other side.
+
+load nodes
+
+setup() { nodes_start 3; }
+teardown() { nodes_stop; }
+
+numbers() { redlock run -k job --fence "$@" -- sh -c 'echo $REDLOCK_FENCE'; }
+counter() { node "$1" get 'redlock:fence:{job}'; }
+set_counters() {
+	local i=1 n
+	for n in "$@"; do node $((i++)) set 'redlock:fence:{job}' "$n" > "$T/set"; done
+}
+is_rising() { [ "$(sort -nu <<< "$1")" = "$1" ]; }
+
+@test "each run has a larger number than the one before; the first are of this time" {
+	before=$(date +%s)
+	all=$(for n in $(seq 20); do numbers; done)
+	echo "$all"
+	[ "$(wc -l <<< "$all")" -eq 20 ]
+	is_rising "$all"
+	[ "$(head -n 1 <<< "$all")" -ge "${before}000000" ]
+	[ "$(tail -n 1 <<< "$all")" -le "$(($(date +%s) + 60))000000" ]
+}
+
+@test "all nodes have one counter: one round trip, and nobody is told" {
+	set_counters 7 7 7
+	run redlock run -vv -k job --fence -- sh -c 'echo "number $REDLOCK_FENCE"'
+	[[ "$output" == *"number 8"* ]]
+	[[ "$output" != *" number: "* ]]
+	[ "$(counter 1) $(counter 2) $(counter 3)" = "8 8 8" ]
+}
+
+@test "the counters differ: the largest of a majority is given, and told to a majority" {
+	# without being told, two that saw 5 and 5 would give 6 after somebody gave 11
+	set_counters 10 5 5
+	all=
+	for down in 3 1 2; do
+		stop_node $down
+		all+=$(numbers)$'\n'
+		continue_node $down
+		eventually answers $down
+	done
+	echo "$all"
+	is_rising "${all%$'\n'}"
+	[ "$(head -n 1 <<< "$all")" = 11 ]
+}
+
+@test "a node that lost its counter changes nothing; if all did, the clock stands for them" {
+	first=$(numbers)
+	for i in 1 2 3; do
+		kill_node $i
+		start_node $i
+		eventually answers $i
+		next=$(numbers)
+		[ "$next" -gt "$first" ]
+		first=$next
+	done
+	for i in 1 2 3; do node $i flushall > "$T/set"; done
+	[ "$(numbers)" -gt "$first" ]
+}
+
+@test "many at once: the order of the numbers is the order of the sections" {
+	for w in 1 2 3 4 5 6; do
+		(for n in 1 2 3 4 5; do redlock run -q -k job --fence -- sh -c 'echo $REDLOCK_FENCE >> "$0"' "$T/all" || echo "$?" >> "$T/failed"; done) 3>&- &
+		also_end $!
+		loops[w]=$!
+	done
+	wait "${loops[@]}"
+	not test -e "$T/failed"
+	[ "$(wc -l < "$T/all")" -eq 30 ]
+	is_rising "$(cat "$T/all")"
+}
+
+@test "a counter that cannot be raised is no vote: the key is not taken there" {
+	for i in 1 2; do node $i rpush 'redlock:fence:{job}' x > "$T/set"; done
+	run redlock run -n -k job --fence -- echo never
+	echo "$output"
+	[ "$status" -eq 69 ]
+	[[ "$output" == *"1.sock answered with an error (WRONGTYPE"* ]]
+	held_on job 0
+	run redlock run -n -k job -- echo "without a number"
+	[ "$status" -eq 0 ]
+}
+
+@test "acquire and hold print it; status tells it; extend leaves it as it is" {
+	set_counters 41 41 41
+	export XDG_RUNTIME_DIR=$T
+	eval "$(redlock acquire -k job --fence --format env)"
+	[ "$REDLOCK_FENCE" = 42 ]
+	redlock extend
+	[ "$(counter 1)" = 42 ]
+	[[ "$(redlock status job)" == *"; fencing number 42" ]]
+	redlock release
+	unset REDLOCK_FENCE REDLOCK_KEY REDLOCK_TOKEN
+	[[ "$(redlock acquire -k job --fence)" =~ ^[0-9a-f]{40}" 43"$ ]]
+	for i in 1 2 3; do node $i del job > "$T/set"; done
+	[ "$(redlock acquire -k job --fence --json | jq .fence)" = 44 ]
+	for i in 1 2 3; do node $i del job > "$T/set"; done
+	[[ "$(redlock hold -k job --fence)" =~ ^[0-9a-f]{40}" "[0-9]+" 45"$ ]]
+	redlock release -k job
+}
+
+@test "within a run: another lock's number is not this one's; the same lock's is" {
+	run redlock run -k job --fence -- "$REDLOCK_BUILD/redlock" run -k other -- sh -c 'echo "${REDLOCK_FENCE-none}"'
+	[ "$output" = none ]
+	run redlock run -k job --fence -- sh -c '"$0" run --reentrant -k job -- sh -c "[ \$REDLOCK_FENCE = $REDLOCK_FENCE ] && echo same"' "$REDLOCK_BUILD/redlock"
+	[ "$output" = same ]
+}
+
+# ---- the gate ----
+
+gate() { redlock gate --store "$T/store" "$@"; }
+
+@test "gate: an older number is refused with both named, 76; the same and a newer one pass" {
+	run gate --fence 5 -- echo five
+	[ "$output" = five ]
+	run gate --fence 4 -- touch "$T/never"
+	[ "$status" -eq 76 ]
+	[ "$output" = "redlock: fencing number 4 is older than 5, which '$T/store' has seen" ]
+	run gate --fence 5 -- echo again
+	[ "$output" = again ]
+	REDLOCK_FENCE=6 run gate -- sh -c 'exit 7'
+	[ "$status" -eq 7 ]
+	run gate --fence 5 -- touch "$T/never"
+	[ "$status" -eq 76 ]
+	[ "$(cat "$T/store")" = 6 ]
+	not test -e "$T/never"
+}
+
+@test "gate: what cannot be understood or written runs nothing, and keeps the number" {
+	run gate --fence 5 -- true
+	for text in "" junk "5 6" 99999999999999999999 -1; do
+		echo "$text" > "$T/store"
+		run gate --fence 9 -- touch "$T/never"
+		[ "$status" -eq 78 ]
+		[ "${lines[0]}" = "redlock: --store '$T/store' has no fencing number in it" ]
+	done
+	run redlock gate --fence 9 --store "$T/no/store" -- touch "$T/never"
+	[ "$status" -eq 125 ]
+	for bad in "" 0 -1 x 1.5 9999999999999999999999; do
+		run gate --fence "$bad" -- touch "$T/never"
+		[ "$status" -eq 64 ]
+	done
+	run redlock gate --store "$T/store" -- touch "$T/never"
+	[ "$status" -eq 64 ]
+	run redlock gate --fence 9 -- touch "$T/never"
+	[ "$status" -eq 64 ]
+	run gate --fence 9
+	[ "$status" -eq 64 ]
+	echo 5 > "$T/store"
+	run -127 gate --fence 9 -- "$T/nothing"
+	not test -e "$T/never"
+}
+
+@test "gate: a full disk and a read-only folder refuse a newer number, and never lose the old one" {
+	mkdir "$T/small"
+	unshare --mount bash -c '
+		mount -t tmpfs -o size=8k small "$1/small" && cd "$1/small" || exit 1
+		"$0" gate --fence 5 --store store -- true || exit 2
+		cat /dev/zero > filler 2> "$1/full"
+		"$0" gate --fence 6 --store store -- touch "$1/never"; [ $? -eq 125 ] || exit 3
+		[ "$(cat store)" = 5 ] || exit 4
+		"$0" gate --fence 5 --store store -- true || exit 5
+		rm filler
+		mount -o remount,ro "$1/small"
+		"$0" gate --fence 7 --store store -- touch "$1/never"; [ $? -eq 125 ] || exit 6
+		[ "$(cat store)" = 5 ] || exit 7' "$REDLOCK_BUILD/redlock" "$T"
+	not test -e "$T/never"
+}
+
+@test "gate: a newer command does not begin while an older one is at work, though its gate is gone" {
+	env -u X "$REDLOCK_BUILD/redlock" gate --store "$T/store" --fence 1 -- \
+		sh -c 'sh -c "echo in; until [ -e $0/go ]; do sleep 0.02; done; echo out" & exit 0' "$T" > "$T/log" 3>&- &
+	also_end $!
+	eventually file_has "$T/log" in
+	run gate -n --fence 2 -- echo never
+	[ "$status" -eq 75 ]
+	run gate -w 100ms -E 9 --fence 2 -- echo never
+	[ "$status" -eq 9 ]
+	"$REDLOCK_BUILD/redlock" gate --store "$T/store" --fence 2 -- sh -c "echo second >> $T/log" 3>&- &
+	second=$!
+	also_end $second
+	touch "$T/go"
+	wait $second
+	[ "$(tr '\n' ' ' < "$T/log")" = "in out second " ]
+	run gate --fence 1 -- echo never
+	[ "$status" -eq 76 ]
+}
+
+@test "gate: killed at any moment, it leaves the old number or the new one" {
+	echo 1 > "$T/store"
+	for n in $(seq 2 60); do
+		"$REDLOCK_BUILD/redlock" gate --store "$T/store" --fence "$n" -- true 3>&- &
+		pid=$!
+		for ((i = 0; i < n * 20; i++)); do :; done
+		kill -KILL $pid 2> "$T/kill" || true
+		wait $pid 2> "$T/kill" || true
+		seen=$(cat "$T/store")
+		[ "$seen" -eq "$n" ] || [ "$seen" -ge 1 ]
+		[ "$seen" -ge "${last:-1}" ]
+		last=$seen
+	done
+	run gate --fence $((last + 1)) -- echo through
+	[ "$output" = through ]
+}
+
+@test "a holder that lost its lock and does not know is stopped at the gate" {
+	export REDLOCK_BUILD T
+	in_background "$T/old" run -k job --fence --ttl 1s --on-lost warn -- sh -c '
+		echo up; until [ -e $T/go ]; do sleep 0.02; done
+		$REDLOCK_BUILD/redlock gate --store $T/store -- sh -c "echo old >> $T/written"; echo "gate: $?"'
+	eventually file_has "$T/old" up
+	for i in 1 2 3; do node $i del job > "$T/set"; done
+	redlock run -k job --fence -- sh -c '"$0" gate --store "$1/store" -- sh -c "echo new >> $1/written"' "$REDLOCK_BUILD/redlock" "$T"
+	eventually file_has "$T/old" "runs on without the lock"
+	touch "$T/go"
+	ended_with 79
+	file_has "$T/old" "gate: 76"
+	[ "$(cat "$T/written")" = new ]
+}

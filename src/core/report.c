@@ -271,6 +271,11 @@ const char *report_answer(char dst[REPORT_MAX], const struct node *node, enum op
 		add(&l, "no, the key is gone");
 		break;
 	case VOTE_FOREIGN:
+		if (answer->is_reserved) {
+			add(&l, op == OP_FENCE ? "no, a larger one was given there"
+					       : "no, it is another one's turn");
+			break;
+		}
 		add(&l, "no, held by ");
 		add_owner(&l, answer);
 		break;

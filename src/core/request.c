@@ -133,8 +133,8 @@ static const char script_hand_over[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_LINE SCRIP
 static const char script_fence[] =
 	SCRIPT_LOOK SCRIPT_FENCE "if not v then return {-1,0,'','',0} end "
 				 "if v~=ARGV[1] then return other() end "
-				 "if (tonumber(redis.pcall('GET',fence) or 0) or "
-				 "0)>tonumber(ARGV[3]) then return {2,0,'','',0} end "
+				 "local last=tonumber(redis.pcall('GET',fence) or 0) or 0 "
+				 "if last>tonumber(ARGV[3]) then return {2,0,'','',0} end "
 				 "redis.call('SET',fence,ARGV[3]) "
 				 "return {1,redis.call('PTTL',KEYS[1]),'','',0,tonumber(ARGV[3])}";
 

@@ -65,6 +65,8 @@ static void append_line(const struct settings *s, const struct account *a)
 	print_outcome(&j, a->outcome, a->status);
 	json_ms(&j, "waited_ms", a->waited);
 	json_ms(&j, "held_ms", a->held);
+	if (a->quorum->fence)
+		json_number(&j, "fence", a->quorum->fence);
 	json_number(&j, "extensions", a->quorum->extensions);
 	json_ms(&j, "worst_margin_ms", a->quorum->extensions ? a->quorum->worst_margin : NEVER);
 	put_troubles(&j, s, a->quorum);

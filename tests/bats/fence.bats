@@ -101,6 +101,13 @@ is_rising() { [ "$(sort -nu <<< "$1")" = "$1" ]; }
 	redlock release -k job
 }
 
+@test "the record of a run has its number" {
+	set_counters 6 6 6
+	redlock run -k job --fence --record "$T/record" -- true
+	redlock run -k job --record "$T/record" -- true
+	[ "$(jq -c .fence "$T/record" | tr '\n' ' ')" = "7 null " ]
+}
+
 @test "within a run: another lock's number is not this one's; the same lock's is" {
 	run redlock run -k job --fence -- "$REDLOCK_BUILD/redlock" run -k other -- sh -c 'echo "${REDLOCK_FENCE-none}"'
 	[ "$output" = none ]

@@ -3550,6 +3550,8 @@ TEST(the_time_left_is_that_of_a_majority)
 	CHECK_INT(time_left(spread, 0, 0), 0);
 	CHECK_INT(time_left(spread, 5, 60 * USEC_SEC), 0);
 	CHECK(time_left(endless, 3, USEC_SEC) == NEVER);
+}
+
 /* ---- fencing numbers ---- */
 
 static struct answer granted(int64_t fence)

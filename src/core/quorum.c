@@ -1080,8 +1080,7 @@ static void tally_fence(struct step *s)
 		struct member *m = &q->member[i];
 
 		/* Those that granted it late as well. */
-		if (m->vote == VOTE_YES && m->numbered != q->round && m->link == LINK_UP &&
-			!in_flight(m))
+		if (m->vote == VOTE_YES && m->numbered != q->round && m->link == LINK_UP)
 			send_op(s, i, OP_FENCE);
 		taken += m->numbered == q->round;
 		open += m->vote == VOTE_NONE;

@@ -291,6 +291,18 @@ TEST(options_go_before_the_keys)
 	CHECK_INT(read_line("a|-v", "")->rc, 0);
 }
 
+TEST(option_fence_is_a_wish_for_some_and_a_number_for_the_gate)
+{
+	CHECK_INT(read_line("--fence|x", "REDLOCK_FENCE=17")->s.fence, 1);
+	CHECK_INT(read_line("x", "REDLOCK_FENCE=17")->s.fence, 0);
+	command = COMMAND_GATE;
+	CHECK_INT(read_line("--fence|17|x", "")->s.gate_fence, 17);
+	CHECK_INT(read_line("x", "REDLOCK_FENCE=18")->s.gate_fence, 18);
+	CHECK_TEXT(read_line("--fence|0", "")->e.text,
+		"--fence '0' is not a fencing number, from 1 on");
+	command = COMMAND_RUN;
+}
+
 TEST(option_token_goes_with_its_key)
 {
 	command = COMMAND_RELEASE;

@@ -438,6 +438,20 @@ TEST(report_since)
 		"'k' is held by 170000000 alice on 1 of 1 node, 1s left");
 }
 
+TEST(report_fencing_number)
+{
+	struct answer larger = {.vote = VOTE_FOREIGN, .is_reserved = true};
+	struct quorum q = fresh(1);
+
+	set_holder(&q, 0, ID ":alice", USEC_SEC);
+	q.member[0].answer.fence = 42;
+	CHECK_TEXT(status(&q), "'k' is held by alice on 1 of 1 node, 1s left; fencing number 42");
+	CHECK_TEXT(report_answer(text, &nodes()->node[0], OP_FENCE, &larger, 0),
+		"redis://a:6379 number: no, a larger one was given there (0.000ms)");
+	CHECK_TEXT(report_answer(text, &nodes()->node[0], OP_ACQUIRE, &larger, 0),
+		"redis://a:6379 acquire: no, it is another one's turn (0.000ms)");
+}
+
 TEST(report_formats)
 {
 	static const struct {

@@ -160,6 +160,22 @@ static struct reply script_reply(int64_t code, int64_t pttl, const char *holder,
 	return r;
 }
 
+TEST(answer_fencing_number)
+{
+	struct reply r = script_reply(1, 5, "", "");
+
+	CHECK_INT(answer_read(OP_ACQUIRE, &r).fence, 0);
+	add_integer(&r, 42);
+	CHECK_INT(answer_read(OP_ACQUIRE, &r).fence, 42);
+	r.item[5].integer = -1;
+	CHECK_INT(answer_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
+	r.item[5] = (struct reply_item){.type = REPLY_STRING};
+	CHECK_INT(answer_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
+	r.item[5] = (struct reply_item){.type = REPLY_INTEGER};
+	add_integer(&r, 1);
+	CHECK_INT(answer_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
+}
+
 TEST(answer_good)
 {
 	static const char run_id[] = "0123456789abcdef0123456789abcdef01234567";

@@ -372,6 +372,28 @@ TEST(settings_keys_and_tokens)
 	CHECK_INT(settings_policy(&s).nodes, 1);
 }
 
+TEST(settings_of_a_gate)
+{
+	static char store[4002];
+	struct settings s = of(COMMAND_GATE);
+	struct err e;
+
+	s.key = NULL;
+	CHECK_INT(settings_finish(&s, &e), -1);
+	CHECK_TEXT(e.text, "no fencing number");
+	s.gate_fence = 1;
+	CHECK_INT(settings_finish(&s, &e), -1);
+	CHECK_TEXT(e.text, "no store: where are the numbers kept?");
+	s.store = "";
+	CHECK_INT(settings_finish(&s, &e), -1);
+	CHECK_TEXT(e.text, "--store has 0 bytes; 1 to 4000 are allowed");
+	memset(store, 's', 4001);
+	s.store = store;
+	CHECK_INT(settings_finish(&s, &e), -1);
+	store[4000] = '\0';
+	CHECK_INT(settings_finish(&s, &e), 0);
+}
+
 /* Who ends no command needs no time for it; who sets no time to live needs no longer one. */
 TEST(settings_times_of_those_who_run_nothing)
 {

@@ -124,7 +124,7 @@ static int refuse(const struct settings *s, int64_t newest)
 
 int cmd_gate(struct settings *s, char *const argv[])
 {
-	struct err e;
+	struct err e = {.kind = ERR_SYSTEM};
 	int64_t newest;
 	int fd, error;
 	char shown[200];

@@ -69,7 +69,7 @@ int child_start(char *const argv[], const struct signals *signals, pid_t listene
 	memcpy(listen_pid, LISTEN_PID, sizeof(LISTEN_PID));
 	(void)listens(listener);
 	/* Not fork: copying the page tables alone takes as long as a node takes to answer. */
-	*pid = vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork)
+	*pid = vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork,clang-analyzer-unix.Vfork)
 	if (*pid == 0)
 		become(argv, signals, turn, parent,
 			pipe_fds[1]); // NOLINT(clang-analyzer-unix.Vfork)

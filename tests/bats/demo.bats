@@ -14,9 +14,11 @@
 	grep -q '^apt-get .* && make check$' README.md
 	grep -q '^apt-get .* && make demo$' README.md
 	# every option that README shows is one that the program knows
-	"$REDLOCK_BUILD/redlock" help run > "$BATS_TEST_TMPDIR/help"
+	for command in $("$REDLOCK_BUILD/redlock" help | sed -n 's/^  redlock \([a-z]*\) .*/\1/p'); do
+		"$REDLOCK_BUILD/redlock" help "$command"
+	done > "$BATS_TEST_TMPDIR/help"
 	for option in $(grep -oE -- '--[a-z][a-z-]+' README.md | sort -u); do
 		case $option in --no-install-recommends) continue ;; esac
-		grep -q -- "$option" "$BATS_TEST_TMPDIR/help"
+		grep -qE -- "$option\>" "$BATS_TEST_TMPDIR/help"
 	done
 }

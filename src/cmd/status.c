@@ -16,6 +16,10 @@
 /* So many keys a node looks at in one go: a fraction of a millisecond of its time. */
 #define SCAN_COUNT 200
 
+/* Of all nodes. */
+#define PAGES_MAX 100000000
+#define LOCKS_MAX 1000000
+
 #define WATCH_EVERY 1 /* second */
 
 /* A lock as one node told of it, when all were asked for. */
@@ -136,7 +140,7 @@ static bool scan(struct overview *st, struct answer absent[NODES_MAX])
 	const int nodes = st->settings->nodes.count;
 	char cursor[NODES_MAX][RUN_ID_MAX];
 	struct wish wish[NODES_MAX];
-	int open = nodes;
+	int open = nodes, pages = 0;
 
 	for (int i = 0; i < nodes; i++) {
 		snprintf(cursor[i], sizeof(cursor[i]), "0");
@@ -165,6 +169,11 @@ static bool scan(struct overview *st, struct answer absent[NODES_MAX])
 				wish[i].op = OPS;
 			else
 				memcpy(cursor[i], a->run_id, sizeof(cursor[i]));
+			/* A server that never comes to an end is none. */
+			if (++pages > PAGES_MAX || st->count > LOCKS_MAX) {
+				absent[i] = answer_absent(REASON_TOO_LONG, NULL);
+				wish[i].op = OPS;
+			}
 			open += wish[i].op != OPS;
 		}
 	}

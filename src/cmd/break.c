@@ -22,7 +22,8 @@ static bool confirm(const struct settings *s, int *status)
 	if (s->yes)
 		return true;
 	*status = STATUS_USAGE;
-	if (!isatty(STDIN_FILENO)) {
+	/* Whoever is asked must see what about. */
+	if (!isatty(STDIN_FILENO) || !isatty(out_fd())) {
 		out_say(OUT_ERRORS, "nothing is removed without --yes");
 		return false;
 	}
@@ -30,7 +31,7 @@ static bool confirm(const struct settings *s, int *status)
 	if (fgets(line, sizeof(line), stdin) && strcmp(line, "yes\n") == 0)
 		return true;
 	out_say(OUT_ERRORS, "nothing was removed");
-	*status = STATUS_OK;
+	*status = STATUS_BUSY;
 	return false;
 }
 
@@ -120,6 +121,8 @@ static int break_it(struct survey *sv, const struct settings *s,
 	struct quorum *q = &sv->quorum;
 	bool has_changed = false;
 
+	/* While somebody thought, servers may have closed what was idle. */
+	survey_renew(sv);
 	survey_ask(sv, wish, NULL, SURVEY_ALL);
 	for (int i = 0; i < s->nodes.count; i++) {
 		/* Of those that were not asked again, the first answer stands. */

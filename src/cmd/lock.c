@@ -276,8 +276,11 @@ int lock_print_refusal(struct lock *l)
 		status = lock_refuse_nested(l);
 	else
 		status = lock_refused(l);
+	/* What eval makes of it is the status: nothing at all would be success. */
+	if (l->settings->format == FORMAT_ENV)
+		print_line("(exit %d)", status);
 	if (l->settings->format != FORMAT_JSON)
-		return status;
+		return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;
 	print_begin(&j, l->settings);
 	print_outcome(&j, outcome, status);
 	json_ms(&j, "waited_ms", clock_now() - l->began);
@@ -292,7 +295,7 @@ void lock_print(const struct lock *l, long keeper)
 {
 	const struct quorum *q = &l->session.quorum;
 	const struct settings *s = l->settings;
-	char id[TOKEN_ID_LEN + 1], pid[24], fence[24];
+	char id[TOKEN_ID_LEN + 1], pid[24], fence[24], held[LOCK_HELD_MAX];
 	struct json j;
 
 	snprintf(id, sizeof(id), "%.*s", TOKEN_ID_LEN, l->session.token);
@@ -306,6 +309,8 @@ void lock_print(const struct lock *l, long keeper)
 	case FORMAT_ENV:
 		print_env("REDLOCK_KEY", s->key);
 		print_env("REDLOCK_TOKEN", id);
+		snprintf(held, sizeof(held), "%s%s%s", id, l->outer[0] ? " " : "", l->outer);
+		print_env("REDLOCK_HELD", held);
 		if (keeper)
 			print_env("REDLOCK_KEEPER", pid);
 		if (q->fence)

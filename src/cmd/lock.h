@@ -9,6 +9,9 @@
 #include "io/session.h"
 #include "io/signals.h"
 
+/* The ids of a hundred locks, one within the other. */
+#define LOCK_HELD_MAX 4100
+
 struct lock {
 	const struct settings *settings;
 	char key[120]; /* safe to show */

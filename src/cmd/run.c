@@ -36,9 +36,6 @@
 #define SWEEP_APART_LATER (200 * USEC_MSEC)
 #define STUBBORN_AFTER USEC_SEC
 
-/* The ids of a hundred locks, one within the other. */
-#define HELD_MAX 4100
-
 struct run {
 	struct lock lock;
 	const char *outer_fence; /* the fencing number of the run around this one, or NULL */
@@ -70,7 +67,7 @@ static void set_environment(const struct run *r, const char *token)
 {
 	const struct settings *s = r->lock.settings;
 	const struct quorum *q = &r->lock.session.quorum;
-	char nodes[NODES_MAX * NODE_LABEL_MAX], held[HELD_MAX], ttl[24], fence[24];
+	char nodes[NODES_MAX * NODE_LABEL_MAX], held[LOCK_HELD_MAX], ttl[24], fence[24];
 
 	node_list_format(&s->nodes, nodes, sizeof(nodes));
 	snprintf(ttl, sizeof(ttl), "%lld", (long long)(s->ttl / USEC_MSEC));

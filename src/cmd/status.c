@@ -161,6 +161,8 @@ static bool scan(struct overview *st, struct answer absent[NODES_MAX])
 					return false;
 			if (a->vote != VOTE_YES)
 				absent[i] = *a;
+			else if (at < end)
+				absent[i] = answer_absent(REASON_GARBAGE, NULL);
 			/* A page that was too long leaves the cursor where it was, even at its
 			 * start, which is "0" as its end is. */
 			if (a->is_awaited)

@@ -165,6 +165,21 @@ static void put_back(struct survey *sv, const struct settings *s)
 	tell_answers(sv, s, wish, OP_HEAL);
 }
 
+/* The lock is gone, but some of its keys were lengthened just now: nobody else would give them
+ * back. */
+static void give_back(struct survey *sv, const struct settings *s)
+{
+	struct wish wish[NODES_MAX];
+
+	for (int i = 0; i < s->nodes.count; i++) {
+		wish[i] = question(s, s->token);
+		wish[i].op = sv->quorum.member[i].vote == VOTE_YES ? OP_HAND_OVER : OPS;
+		wish[i].time = s->node_timeout;
+	}
+	survey_ask(sv, wish, NULL, SURVEY_ALL);
+	tell_answers(sv, s, wish, OP_HAND_OVER);
+}
+
 /* Says what is true, and returns the status. was_kept: until a moment ago by a keeper of ours. */
 static int conclude(const struct survey *sv, const struct settings *s, enum op op, bool was_kept)
 {
@@ -195,7 +210,8 @@ static int conclude(const struct survey *sv, const struct settings *s, enum op o
 		tell_unreleased(sv, s);
 	if (s->format != FORMAT_JSON) {
 		if (s->command == COMMAND_CHECK && holding == HOLDING_YES)
-			print_line("%s", duration_format(left, valid));
+			print_line(
+				"%s", valid == NEVER ? "for ever" : duration_format(left, valid));
 	} else {
 		print_begin(&j, s);
 		print_outcome(&j, outcome_words(s, holding, is_short), status);
@@ -235,9 +251,11 @@ static int ask_keeper(struct settings *s)
 	s->token = entry.id;
 	if (follow_open(&keeper, entry.keeper, false, &e) < 0)
 		return STATUS_OK; /* gone by itself */
-	/* Still the process that the entry is about? */
-	if (registry_find(s->key, entry.id, &entry) == 1)
+	/* Still the process that the entry is about? Stopped, it could not hear. */
+	if (registry_find(s->key, entry.id, &entry) == 1) {
 		follow_signal(&keeper, SIGTERM);
+		follow_signal(&keeper, SIGCONT);
+	}
 	if (!follow_wait(&keeper, KEEPER_TIME + 3 * s->node_timeout)) {
 		out_say(OUT_ERRORS, "process %d, which keeps '%s', does not end", (int)entry.keeper,
 			key);
@@ -252,7 +270,7 @@ int cmd_token(struct settings *s)
 {
 	static struct survey sv;
 	const struct policy policy = settings_policy(s);
-	char token[TOKEN_MAX + 2];
+	char token[TOKEN_MAX + 2], id[TOKEN_ID_LEN + 1];
 	bool was_kept = false;
 	struct wish wish;
 	struct err e;
@@ -264,6 +282,11 @@ int cmd_token(struct settings *s)
 	}
 	if (s->token_file)
 		s->token = token;
+	/* The whole line of 'hold', or of 'acquire --fence'. */
+	if (s->token && strcspn(s->token, " ") == TOKEN_ID_LEN) {
+		snprintf(id, sizeof(id), "%.*s", TOKEN_ID_LEN, s->token);
+		s->token = id;
+	}
 	if (s->command == COMMAND_RELEASE) {
 		status = ask_keeper(s);
 		if (status > 0)
@@ -288,6 +311,9 @@ int cmd_token(struct settings *s)
 	if (s->command == COMMAND_EXTEND && status == STATUS_OK &&
 		quorum_count(&sv.quorum, VOTE_GONE) > 0)
 		put_back(&sv, s);
+	if (s->command == COMMAND_EXTEND && status == STATUS_LOST &&
+		quorum_count(&sv.quorum, VOTE_YES) > 0)
+		give_back(&sv, s);
 	survey_close(&sv);
 	return status;
 }

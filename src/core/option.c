@@ -41,7 +41,7 @@ const struct command_row command_rows[] = {
 		"redlock release -k db\n"
 		"redlock hold --list\n"},
 	{COMMAND_STATUS, "status", "[options] [KEY...]",
-		"who holds the lock, since when, for how long; without KEY: all locks there are",
+		"who holds the lock, since when, for how long; without KEY: all of redlock's",
 		"redlock status deploy\n"
 		"redlock status --json | jq -r '.locks[].key'\n"},
 	{COMMAND_BREAK, "break", "[options] -k KEY",
@@ -542,7 +542,8 @@ static int misplaced(struct reading *r, const char *word)
 
 	text_escape(shown, sizeof(shown), word, strlen(word));
 	err_set(r->e, ERR_USAGE, "'%s' comes too late: options go first", shown);
-	return err_hint(r->e, "a key that begins with '-' goes behind '--'");
+	return err_hint(
+		r->e, "options stand before the keys; a key that begins with '-' goes behind '--'");
 }
 
 int options_read(

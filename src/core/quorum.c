@@ -237,7 +237,8 @@ static bool is_value_of(const struct answer *a, const char *token)
 {
 	size_t len = strlen(token);
 
-	if (a->text_len == len && memcmp(a->text, token, len) == 0)
+	/* What stands for another data type is nobody's. */
+	if (a->text_len == len && a->text[0] != '(' && memcmp(a->text, token, len) == 0)
 		return true;
 	return len == TOKEN_ID_LEN && token_is_ours(a->text, a->text_len) &&
 	       memcmp(a->text, token, len) == 0;

@@ -418,7 +418,7 @@ const char *report_status(char dst[REPORT_MAX], const struct quorum *q,
 		add_oddity(&l, &holder, wall);
 	}
 	if (report_is_awaited(q))
-		add(&l, "; others wait");
+		add(&l, "; others may be waiting");
 	if (quorum_newest_fence(q) > 0)
 		add(&l, "; fencing number %lld", (long long)quorum_newest_fence(q));
 	return dst;

@@ -13,17 +13,17 @@
  * key; a key of another type (Redisson keeps a hash) is somebody else's.
  */
 #define SCRIPT_LOOK \
-	"local v=redis.pcall('GET',KEYS[1]) " \
+	"local v,text=redis.pcall('GET',KEYS[1]),true " \
 	"if type(v)=='table' then " \
-	"if not string.find(v.err,'WRONGTYPE',1,true) then return v end " \
+	"if not string.find(v.err,'WRONGTYPE',1,true) then return v end text=false " \
 	"v='('..redis.call('TYPE',KEYS[1]).ok..')' end " \
 	"local function other() " \
 	"return {0,redis.call('PTTL',KEYS[1]),string.sub(v,1,300),'',0} end "
 
 /* Whoever took it is known by the id alone; scripts between two steps have no more than that. */
 #define SCRIPT_OURS \
-	"local function ours() return v==ARGV[1] or " \
-	"(#ARGV[1]==40 and string.sub(v,1,41)==ARGV[1]..':') end "
+	"local function ours() return text and (v==ARGV[1] or " \
+	"(#ARGV[1]==40 and string.sub(v,1,41)==ARGV[1]..':')) end "
 
 /* Which life of which server this is. */
 #define SCRIPT_ID \
@@ -115,11 +115,10 @@ static const char script_release[] = SCRIPT_LOOK SCRIPT_LINE SCRIPT_WAKE
 
 /* Also when the key is gone already: nobody else wakes those who wait. Where it is another one's,
  * maybe only for the moment that an attempt takes to fail, the turn is left for that one to pass
- * on; where nobody is known to wait, for whoever asks: it may have been given by one who lost the
- * lock long ago. Who leaves without having used its turn passes on that very turn. */
+ * on. Who leaves without having used its turn passes on that very turn. */
 static const char script_hand_over[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_LINE SCRIPT_WAKE
-	"if v and not ours() and not (ARGV[4]=='b' and string.sub(v,1,300)==ARGV[1]) then "
-	"if ARGV[4]=='' or ARGV[4]=='a' then pass(ARGV[2],ARGV[4]=='' and not awaited()) end "
+	"if v and not ours() and not (text and ARGV[4]=='b' and string.sub(v,1,300)==ARGV[1]) then "
+	"if ARGV[4]=='' or ARGV[4]=='a' then pass(ARGV[2],false) end "
 	"return other() end "
 	"local p=v and redis.call('PTTL',KEYS[1]) or 0 "
 	"if v then redis.call('DEL',KEYS[1]) end "
@@ -153,10 +152,10 @@ static const char script_look[] = SCRIPT_LOOK SCRIPT_ID SCRIPT_LINE SCRIPT_STAY 
 static const char script_scan[] =
 	"local r=redis.call('SCAN',ARGV[1],'COUNT',ARGV[2],'TYPE','string') local page={} local "
 	"n=0 "
-	"for _,k in ipairs(r[2]) do local v=redis.call('GETRANGE',k,0,299) "
-	"if #k<=4096 and string.sub(v,41,41)==':' and "
+	"for _,k in ipairs(r[2]) do local v=redis.pcall('GETRANGE',k,0,299) "
+	"if type(v)=='string' and #k<=4096 and string.sub(v,41,41)==':' and "
 	"not string.find(string.sub(v,1,40),'[^0-9a-f]') then "
-	"local e=#k..' '..#v..' '..redis.call('PTTL',k)..'\\n'..k..v "
+	"local e=string.format('%d %d %.0f\\n',#k,#v,redis.call('PTTL',k))..k..v "
 	"n=n+#e page[#page+1]=e end end "
 	"if n>60000 then return {1,0,'',ARGV[1],1} end "
 	"return {1,0,table.concat(page),r[1],0}";

@@ -143,6 +143,8 @@ static int check_names(const struct settings *s, struct err *e)
 	if (s->store && (!*s->store || strlen(s->store) > STORE_MAX))
 		return err_set(e, ERR_USAGE, "--store has %zu bytes; 1 to %d are allowed",
 			strlen(s->store), STORE_MAX);
+	if (s->token && strspn(s->token, "0") >= TOKEN_ID_LEN)
+		return err_set(e, ERR_USAGE, "no token has an id of zeroes");
 	if (s->token && !*s->token) {
 		err_set(e, ERR_USAGE, "the token is empty");
 		return err_hint(e, "did 'redlock acquire' fail? Its status tells");
@@ -156,6 +158,8 @@ int settings_finish(struct settings *s, struct err *e)
 
 	if (check_names(s, e) < 0)
 		return -1;
+	if (s->owner && !*s->owner)
+		s->owner = NULL;
 	if (s->owner && strlen(s->owner) >= OWNER_MAX)
 		return err_set(e, ERR_USAGE, "--owner has %zu bytes; at most %d are allowed",
 			strlen(s->owner), OWNER_MAX - 1);

@@ -114,6 +114,12 @@ void survey_ask_all(
 	survey_ask(s, wishes, token, patience);
 }
 
+void survey_renew(struct survey *s)
+{
+	for (int i = 0; i < s->quorum.policy.nodes; i++)
+		pool_drop(&s->pool, i);
+}
+
 void survey_close(struct survey *s)
 {
 	pool_close(&s->pool);

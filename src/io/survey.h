@@ -37,6 +37,9 @@ void survey_ask(struct survey *s, const struct wish wish[NODES_MAX], const char 
 void survey_ask_all(struct survey *s, const struct wish *wish, const char *token,
 	enum survey_patience patience);
 
+/* The next question goes over new connections. */
+void survey_renew(struct survey *s);
+
 void survey_close(struct survey *s);
 
 #endif

@@ -339,6 +339,11 @@ lasts() {
 	in_background "$T/out" check -k job --token "$TOKEN" "${PATIENT[@]}"
 	asked() { [ "$(node 2 info clients | tr -d '\r' | sed -n 's/^connected_clients://p')" -ge 2 ] || is_gone "$BG"; }
 	eventually asked
+	# long enough for two answers to be taken for the last word
+	for _ in $(seq 25); do
+		is_gone "$BG" && break
+		sleep 0.02
+	done
 	continue_node 3
 	ended_with 0
 	is_like "$(cat "$T/out")" '8m'
@@ -527,4 +532,37 @@ lasts() {
 	run "$BATS_TEST_DIRNAME/../soak/tokens" "$REDLOCK_BUILD" "$T/1.sock" "$T/2.sock" "$T/3.sock"
 	echo "$output"
 	[ "$status" -eq 0 ]
+}
+
+@test "extend of a lock that is lost lengthens nothing: what is left of it is given back" {
+	token=$(redlock acquire -k job --ttl 60s)
+	for i in 1 2; do node $i del job > "$T/set"; done
+	run -79 redlock extend -k job --token "$token" --ttl 10m
+	[ "$(node 3 exists job)" = 0 ]
+}
+
+@test "another data type is nobody's lock, whatever the token says; nor is what --min-hold left" {
+	for i in 1 2 3; do node $i rpush job x > "$T/set"; done
+	run -79 redlock release -k job --token '(list)'
+	run -79 redlock extend -k job --token '(list)' --ttl 10m
+	for i in 1 2 3; do
+		[ "$(node $i llen job)" = 1 ]
+		[ "$(node $i pttl job)" = -1 ]
+	done
+	redlock run -k other --min-hold 1m -- true
+	run -64 redlock release -k other --token "$(printf '0%.0s' $(seq 40))"
+	held_on other 3
+}
+
+@test "--format env: what is refused is an error for eval, too; a run under one's own lock does not wait for it" {
+	token=$(redlock acquire -k job)
+	run -75 bash -c 'eval "$("$0" acquire -q -n -k job --format env)"' "$REDLOCK_BUILD/redlock"
+	run bash -c 'set -e; eval "$("$0" acquire -q -n -k job --format env)"; echo goes on' "$REDLOCK_BUILD/redlock"
+	[ "$status" -eq 75 ]
+	[ "$output" = "" ]
+	redlock release -k job --token "$token and whatever else hold prints"
+	eval "$(redlock acquire -k job --format env)"
+	run -75 redlock run -k job -- echo never
+	[[ "$output" == *"'job' is held by a run that this one is part of"* ]]
+	[ "$(redlock run --reentrant -k job -- echo under it)" = "under it" ]
 }

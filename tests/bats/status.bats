@@ -68,7 +68,7 @@ blocked() {
 	acquire job
 	in_background "$T/wait" wait -k job "${PATIENT[@]}"
 	eventually blocked 1
-	says 0 "'job' is held by me * left; others wait" '' status "${PATIENT[@]}" job
+	says 0 "'job' is held by me * left; others may be waiting" '' status "${PATIENT[@]}" job
 	says 0 '*' '' status --json "${PATIENT[@]}" job
 	json '.locks[0].awaited'
 	redlock release -k job --token "$TOKEN"
@@ -275,9 +275,12 @@ on_pty() { run "$REDLOCK_BUILD/tools/pty" "${@:1:$#-3}" -- "$REDLOCK_BUILD/redlo
 	acquire job
 	for word in 'no\r' 'y\r' 'YES\r' '\r' ' yes\r' 'yesyesyesyesyesyesyes\r' '\x04'; do
 		on_pty expect:"'job' is held by me" expect:"Type 'yes' to do so" send:"$word" expect:'nothing was removed' break -k job
-		[ "$status" -eq 0 ]
+		[ "$status" -eq 75 ]
 		held_on job 3
 	done
+	# whoever is asked must see what about
+	run -64 "$REDLOCK_BUILD/tools/pty" -- sh -c '"$0" break -k job 2> "$1"' "$REDLOCK_BUILD/redlock" "$T/unseen"
+	held_on job 3
 	on_pty expect:"Type 'yes' to do so" send:'\x03' break -k job
 	[ "$status" -eq 130 ]
 	held_on job 3
@@ -375,5 +378,23 @@ on_pty() { run "$REDLOCK_BUILD/tools/pty" "${@:1:$#-3}" -- "$REDLOCK_BUILD/redlo
 	held_on job 3
 	run -125 --separate-stderr bash -c "'$REDLOCK_BUILD/redlock' break -y -k job > /dev/full"
 	[[ "$stderr" == *"cannot write to stdout: No space left on device" ]]
+	held_on job 0
+}
+
+@test "a stranger's key hides no lock: an endless life, a key that may not be read" {
+	for key in aa bb cc dd; do redlock acquire -k $key > "$T/set"; done
+	for i in 1 2 3; do node $i set evil "$(printf 'a%.0s' $(seq 40)):1795289531 x" px 900000000000000 > "$T/set"; done
+	redlock status > "$T/all"
+	[ "$(grep -c ' on 3 of 3 nodes' "$T/all")" -eq 5 ]
+	for key in aa bb cc dd evil; do grep -q "^'$key' is held by" "$T/all"; done
+}
+
+@test "break: servers that close idle connections while somebody thinks" {
+	redlock acquire -k job > "$T/set"
+	run "$REDLOCK_BUILD/tools/pty" expect:"Type 'yes' to do so" \
+		run:"for i in 1 2 3; do redis-cli -s $T/\$i.sock client kill type normal skipme yes; done" send:'yes\r' \
+		-- "$REDLOCK_BUILD/redlock" break -k job
+	echo "$output"
+	[ "$status" -eq 0 ]
 	held_on job 0
 }

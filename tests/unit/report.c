@@ -547,7 +547,7 @@ TEST(report_states)
 	q.member[1].answer.is_awaited = true;
 	CHECK(report_is_awaited(&q));
 	CHECK_TEXT(status(&q), "'k' is held by me since 2023-11-14T22:13:20Z on 2 of 3 nodes, 1s "
-			       "left; others wait");
+			       "left; others may be waiting");
 	for (int i = 0; i < 3; i++) {
 		set_vote(&q, i, VOTE_FOREIGN);
 		q.member[i].answer.is_reserved = true;

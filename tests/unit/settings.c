@@ -357,6 +357,10 @@ TEST(settings_keys_and_tokens)
 	s.token = "";
 	CHECK_INT(settings_finish(&s, &e), -1);
 	CHECK_TEXT(e.text, "the token is empty");
+	/* That is what --min-hold leaves behind. */
+	s.token = "0000000000000000000000000000000000000000:me";
+	CHECK_INT(settings_finish(&s, &e), -1);
+	CHECK_TEXT(e.text, "no token has an id of zeroes");
 	s = of(COMMAND_WAIT);
 	s.key = NULL;
 	CHECK_INT(settings_finish(&s, &e), -1);

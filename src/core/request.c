@@ -115,10 +115,11 @@ static const char script_release[] = SCRIPT_LOOK SCRIPT_LINE SCRIPT_WAKE
 
 /* Also when the key is gone already: nobody else wakes those who wait. Where it is another one's,
  * maybe only for the moment that an attempt takes to fail, the turn is left for that one to pass
- * on. Who leaves without having used its turn passes on that very turn. */
+ * on; where nobody is known to wait, for whoever asks, since that key may also just end. Who leaves
+ * without having used its turn passes on that very turn. */
 static const char script_hand_over[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_LINE SCRIPT_WAKE
 	"if v and not ours() and not (text and ARGV[4]=='b' and string.sub(v,1,300)==ARGV[1]) then "
-	"if ARGV[4]=='' or ARGV[4]=='a' then pass(ARGV[2],false) end "
+	"if ARGV[4]=='' or ARGV[4]=='a' then pass(ARGV[2],ARGV[4]=='' and not awaited()) end "
 	"return other() end "
 	"local p=v and redis.call('PTTL',KEYS[1]) or 0 "
 	"if v then redis.call('DEL',KEYS[1]) end "

@@ -297,7 +297,7 @@ bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply
 	}
 	if (n->value[0] && !is_ours) {
 		if (op == OP_HAND_OVER && strcspn(r->argv[7], "lb") == strlen(r->argv[7]))
-			pass_turn(n, token, ttl, false);
+			pass_turn(n, token, ttl, !awaited && !r->argv[7][0]);
 		answer(reply, 0, pttl(n), n->value, "", false);
 		return true;
 	}

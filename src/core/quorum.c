@@ -143,23 +143,29 @@ bool quorum_in_trouble(const struct quorum *q, int node)
 	return m->vote == VOTE_ABSENT || (m->vote == VOTE_NONE && m->answer.vote == VOTE_ABSENT);
 }
 
+static void insert_longest_first(usec list[], int count, usec d)
+{
+	for (; count > 0 && list[count - 1] < d; count--)
+		list[count] = list[count - 1];
+	list[count] = d;
+}
+
 struct answer quorum_holder(const struct quorum *q, int *nodes)
 {
 	struct answer holder = {.vote = VOTE_NONE};
+	int quorum = policy_quorum(&q->policy);
 
 	*nodes = 0;
 	for (int i = 0; i < q->policy.nodes; i++) {
-		usec longest = 0;
+		usec left[NODES_MAX];
 		int count = 0;
 
 		for (int j = 0; j < q->policy.nodes; j++)
-			if (same_holder(&q->member[i], &q->member[j])) {
-				longest = usec_max(longest, q->member[j].answer.pttl);
-				count++;
-			}
+			if (same_holder(&q->member[i], &q->member[j]))
+				insert_longest_first(left, count++, q->member[j].answer.pttl);
 		if (count > *nodes) {
 			holder = q->member[i].answer;
-			holder.pttl = longest;
+			holder.pttl = left[count < quorum ? 0 : quorum - 1];
 			*nodes = count;
 		}
 	}
@@ -279,16 +285,13 @@ usec quorum_time_left(const struct quorum *q, int drift_permille, usec now)
 
 	for (int i = 0; i < q->policy.nodes; i++) {
 		usec pttl = q->member[i].answer.pttl;
-		int at = n;
 
 		if (q->member[i].vote != VOTE_YES)
 			continue;
 		if (pttl != NEVER)
 			pttl = usec_max(
 				0, pttl - policy_drift(pttl, drift_permille) - (now - q->round_at));
-		for (n++; at > 0 && left[at - 1] < pttl; at--)
-			left[at] = left[at - 1];
-		left[at] = pttl;
+		insert_longest_first(left, n++, pttl);
 	}
 	return n >= quorum ? left[quorum - 1] : 0;
 }

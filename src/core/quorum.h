@@ -223,7 +223,8 @@ int quorum_count(const struct quorum *q, enum vote vote);
 bool quorum_in_trouble(const struct quorum *q, int node);
 
 /* What the nodes that say so, in this round, say of whoever has the key: of several holders the one
- * that most name, on how many nodes, and its longest time left. vote is NONE if there is nobody. */
+ * that most name, on how many nodes, and how long it has a majority, or else anything at all. vote
+ * is NONE if there is nobody. */
 struct answer quorum_holder(const struct quorum *q, int *nodes);
 
 /* The largest fencing number that a node tells of, in its newest answer; 0: none. */

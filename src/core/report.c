@@ -351,6 +351,21 @@ const char *report_state(const struct quorum *q)
 	return nodes > 0 ? "minority" : "free";
 }
 
+/* On how many nodes that value has no end. */
+static int count_endless(const struct quorum *q, const struct answer *holder)
+{
+	int n = 0;
+
+	for (int i = 0; i < q->policy.nodes; i++) {
+		const struct answer *a = &q->member[i].answer;
+
+		n += a->vote == VOTE_FOREIGN && a->pttl == NEVER &&
+		     a->text_len == holder->text_len &&
+		     memcmp(a->text, holder->text, a->text_len) == 0;
+	}
+	return n;
+}
+
 /* What a user should know about a value that is there. */
 static void add_oddity(struct line *l, const struct answer *holder, int64_t wall)
 {
@@ -416,6 +431,8 @@ const char *report_status(char dst[REPORT_MAX], const struct quorum *q,
 			add(&l, "; that is no majority: an attempt that is under way, late or "
 				"crashed");
 		add_oddity(&l, &holder, wall);
+		if (holder.pttl != NEVER && count_endless(q, &holder) > 0)
+			add(&l, "; on %d of them it has no end", count_endless(q, &holder));
 	}
 	if (report_is_awaited(q))
 		add(&l, "; others may be waiting");

@@ -3697,3 +3697,15 @@ TEST(an_extension_leaves_the_number_as_it_is)
 	r.q.member[0].answer.fence = 8;
 	CHECK_INT(quorum_newest_fence(&r.q), 8);
 }
+
+TEST(what_stands_for_another_data_type_is_nobodys)
+{
+	struct answer list = told(VOTE_FOREIGN, "(list)", NEVER);
+	struct policy p = policy(1, 0);
+	struct quorum q;
+
+	quorum_init(&q, &p);
+	quorum_begin_question(&q, 0);
+	quorum_take_answer(&q, 0, &list, "(list)");
+	CHECK_INT(q.member[0].vote, VOTE_FOREIGN);
+}

@@ -60,13 +60,18 @@ TEST(report_holders)
 	set_holder(&q, 0, ID ":alice@web1:42 backup", 27 * USEC_SEC);
 	CHECK_TEXT(report_holder(text, &q, "nightly", 0),
 		"'nightly' is held by alice@web1:42 backup, 27s left");
-	/* Who has most of the nodes, with the longest time left. */
+	/* Who has most of the nodes, and for how long that lasts. */
 	set_holder(&q, 1, ID ":bob", 3 * USEC_SEC);
 	set_holder(&q, 2, ID ":bob", 9 * USEC_SEC);
 	set_holder(&q, 3, ID ":bob", 4 * USEC_SEC);
 	set_absent(&q, 4, REASON_TIMEOUT, NULL);
-	CHECK_TEXT(report_holder(text, &q, "k", 0), "'k' is held by bob on 3 of 5 nodes, 9s left");
+	CHECK_TEXT(report_holder(text, &q, "k", 0), "'k' is held by bob on 3 of 5 nodes, 3s left");
 	set_holder(&q, 3, ID ":bob", NEVER);
+	CHECK_TEXT(report_holder(text, &q, "k", 0), "'k' is held by bob on 3 of 5 nodes, 3s left");
+	CHECK_TEXT(report_status(text, &q, nodes(), "k", 0),
+		"'k' is held by bob on 3 of 5 nodes, 3s left; on 1 of them it has no end");
+	for (int i = 1; i < 4; i++)
+		set_holder(&q, i, ID ":bob", NEVER);
 	CHECK_TEXT(report_holder(text, &q, "k", 0),
 		"'k' is held by bob on 3 of 5 nodes, with no expiry");
 	/* Names of one length are two names. */

@@ -68,8 +68,11 @@ TEST(report_holders)
 	CHECK_TEXT(report_holder(text, &q, "k", 0), "'k' is held by bob on 3 of 5 nodes, 3s left");
 	set_holder(&q, 3, ID ":bob", NEVER);
 	CHECK_TEXT(report_holder(text, &q, "k", 0), "'k' is held by bob on 3 of 5 nodes, 3s left");
-	CHECK_TEXT(report_status(text, &q, nodes(), "k", 0),
-		"'k' is held by bob on 3 of 5 nodes, 3s left; on 1 of them it has no end");
+	for (int i = 0; i < 2; i++) { /* not counted: somebody else's */
+		set_holder(&q, 0, i ? ID ":eve" : ID ":another", NEVER);
+		CHECK_TEXT(report_status(text, &q, nodes(), "k", 0),
+			"'k' is held by bob on 3 of 5 nodes, 3s left; on 1 of them it has no end");
+	}
 	for (int i = 1; i < 4; i++)
 		set_holder(&q, i, ID ":bob", NEVER);
 	CHECK_TEXT(report_holder(text, &q, "k", 0),

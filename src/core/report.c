@@ -351,6 +351,24 @@ const char *report_state(const struct quorum *q)
 	return nodes > 0 ? "minority" : "free";
 }
 
+/* Who writes values of that form; NULL: nobody is known for it. */
+static const char *library_of(const char *format)
+{
+	static const struct {
+		const char *format, *libraries;
+	} table[] = {
+		{"hex32", "node-redlock or redis-py"},
+		{"hex40", "redlock4j or redlock-cpp"},
+		{"hex64", "php-lock"},
+		{"uuid", "redlock-rb, RedLock.net, aioredlock or pottery"},
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (strcmp(table[i].format, format) == 0)
+			return table[i].libraries;
+	return NULL;
+}
+
 /* On how many nodes that value has no end. */
 static int count_endless(const struct quorum *q, const struct answer *holder)
 {
@@ -380,6 +398,8 @@ static void add_oddity(struct line *l, const struct answer *holder, int64_t wall
 		add(l, "; no lock of ours: another data type, as Redisson keeps");
 	else if (holder->pttl == NEVER)
 		add(l, "; it never frees itself");
+	if (library_of(format))
+		add(l, "; such a value is written by %s", library_of(format));
 }
 
 bool report_is_awaited(const struct quorum *q)

@@ -460,6 +460,18 @@ TEST(report_fencing_number)
 		"redis://a:6379 acquire: no, it is another one's turn (0.000ms)");
 }
 
+TEST(report_which_library)
+{
+	struct quorum q = fresh(1);
+
+	set_holder(&q, 0, "0123456789abcdef0123456789abcdef", USEC_SEC);
+	CHECK_TEXT(status(&q),
+		"'k' is held by another program (value '0123456789abcdef0123456789abcdef') on 1 of "
+		"1 node, 1s left; such a value is written by node-redlock or redis-py");
+	set_holder(&q, 0, "5f0c1f9e-37ee-4c0e-8bdc-1f3fd2f3a8a0", USEC_SEC);
+	CHECK(strstr(status(&q), "RedLock.net"));
+}
+
 TEST(report_formats)
 {
 	static const struct {

@@ -110,7 +110,7 @@ extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
 	free_everywhere job
 }
 
-# *4 :1 :600000 $0 (nothing) $40 (the run id), a line each, and then the answer to the release
+# *6 :1 :600000 $0 (nothing) $40 (the run id) :0 :0, a line each, and then the answer to the release
 @test "any byte of a reply turned over: no vote, unless nothing depends on it; and nothing is left" {
 	flipped() {
 		in_between 1 --flip "$1"
@@ -122,15 +122,15 @@ extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
 		no_longer_between 2
 	}
 	hurriedly
-	# of *5 :1 :600000 $0 "" $40 ID :0, all but what closes the empty text, and the ID
-	for n in $(seq 0 20) $(seq 23 27) $(seq 70 73); do
+	# of *6 :1 :600000 $0 "" $40 ID :0 :0, all but what closes the empty text, and the ID
+	for n in $(seq 0 20) $(seq 23 27) $(seq 70 77); do
 		flipped "$n"
 		[ "$status" -eq 69 ]
 		[ "$n" -ne 0 ] || [[ "$output" == *"proxy1 does not speak the Redis protocol"* ]]
 	done
 	patiently
 	# and in the answer to the release
-	for n in 21 22 28 40 67 68 69 74 76 77; do
+	for n in 21 22 28 40 67 68 69 78 80 81; do
 		flipped "$n"
 		[ "$status" -eq 0 ]
 		[[ "$output" == done* ]]

@@ -76,8 +76,11 @@ static int check_times(struct settings *s, struct err *e)
 			supervises(s) ? " and the time to end the command" : "");
 		return err_hint(e, "a longer --ttl or a shorter --node-timeout helps");
 	}
-	if (!supervises(s))
+	if (!supervises(s)) {
+		/* Nobody is there to be given time. */
+		s->kill_after = 0;
 		return 0;
+	}
 	if (s->kill_after == UNSET)
 		s->kill_after = usec_min(leash_default_kill_after(s->ttl), longest);
 	if (s->kill_after > longest)

@@ -207,7 +207,8 @@ static int look_at_all(struct overview *st)
 		out_say(OUT_ERRORS, "out of memory");
 		return STATUS_INTERNAL;
 	}
-	qsort(st->found, st->count, sizeof(*st->found), by_key);
+	if (st->count > 0)
+		qsort(st->found, st->count, sizeof(*st->found), by_key);
 	for (int i = 0; i < st->settings->nodes.count; i++)
 		clean += absent[i].vote == VOTE_NONE;
 	for (size_t i = 0, next; i < st->count; i = next) {

@@ -124,3 +124,34 @@ ended_with() {
 		return 1
 	}
 }
+
+# waiting: how many wait in line, on all nodes that answer.
+waiting() {
+	local i sum=0 n
+	for ((i = 1; i <= N; i++)); do
+		n=$(timeout 1 redis-cli -s "$T/$i.sock" info clients 2>&1 | tr -d '\r' | sed -n 's/^blocked_clients://p')
+		sum=$((sum + ${n:-0}))
+	done
+	echo $sum
+}
+in_line() { [ "$(waiting)" -eq "$1" ]; }
+
+# is_like TEXT PATTERN
+is_like() { [[ "$1" == $2 ]] || { echo "got:  $1"; echo "want: $2"; return 1; }; }
+
+# says STATUS STDOUT STDERR ARG...: just that; both are patterns.
+says() {
+	local want=$1 out=$2 err=$3
+	shift 3
+	run "-$want" --separate-stderr redlock "$@"
+	is_like "$output" "$out"
+	is_like "$stderr" "$err"
+}
+
+# json FILTER: $output is one document, of which that is true.
+json() {
+	[ "${#lines[@]}" -eq 1 ] && jq -e "$1" <<< "$output" > "$T/jq" || {
+		echo "$output"
+		return 1
+	}
+}

@@ -16,25 +16,6 @@ PATIENT=(--node-timeout 10s)
 # Ends at once.
 SHORT=(--ttl 300ms --node-timeout 50ms)
 
-is_like() { [[ "$1" == $2 ]] || { echo "got:  $1"; echo "want: $2"; return 1; }; }
-
-# says STATUS STDOUT STDERR ARG...: just that; both are patterns.
-says() {
-	local want=$1 out=$2 err=$3
-	shift 3
-	run "-$want" --separate-stderr redlock "$@"
-	is_like "$output" "$out"
-	is_like "$stderr" "$err"
-}
-
-# json FILTER: $output is one document, of which that is true.
-json() {
-	[ "${#lines[@]}" -eq 1 ] && jq -e "$1" <<< "$output" > "$T/jq" || {
-		echo "$output"
-		return 1
-	}
-}
-
 # acquire [ARG...]: takes 'job'; its token is in TOKEN.
 acquire() {
 	TOKEN=$(redlock acquire -k job "$@")
@@ -52,12 +33,6 @@ expired() {
 	free_everywhere job
 }
 
-# blocked N: so many wait in line.
-blocked() {
-	local i sum=0
-	for i in 1 2 3; do sum=$((sum + $(node $i info clients | tr -d '\r' | sed -n 's/^blocked_clients://p'))); done
-	[ "$sum" -eq "$1" ]
-}
 
 lasts() {
 	local pttl
@@ -135,7 +110,7 @@ lasts() {
 	acquire "${LONG[@]}"
 	first=$TOKEN
 	in_background "$T/second" acquire -k job "${LONG[@]}"
-	eventually blocked 1
+	eventually in_line 1
 	redlock release -k job --token "$first" "${PATIENT[@]}"
 	ended_with 0
 	eventually held_on job 3
@@ -166,17 +141,17 @@ lasts() {
 	for command in acquire wait; do
 		for signal in TERM INT HUP; do
 			in_background "$T/out" $command -k job "${PATIENT[@]}"
-			eventually blocked 1
+			eventually in_line 1
 			kill -$signal "$BG"
 			ended_with $((128 + $(kill -l $signal)))
-			eventually blocked 0
+			eventually in_line 0
 			[ ! -s "$T/out" ] || file_has "$T/out" '^redlock: waiting: '
 		done
 	done
 	for i in 1 2 3; do is_like "$(node $i get job)" "$TOKEN:*"; done
 	# and does not keep the turn from those behind it
 	in_background "$T/out" acquire -k job "${LONG[@]}"
-	eventually blocked 1
+	eventually in_line 1
 	redlock release -k job --token "$TOKEN"
 	ended_with 0
 }
@@ -383,10 +358,10 @@ lasts() {
 	for n in 1 2 3; do
 		in_background "$T/wait$n" wait -k job "${PATIENT[@]}"
 		waits+=("$BG")
-		eventually blocked $n
+		eventually in_line $n
 	done
 	in_background "$T/run" run -k job "${LONG[@]}" -- touch "$T/had"
-	eventually blocked 4
+	eventually in_line 4
 	redlock release -k job --token "$TOKEN"
 	eventually test -e "$T/had"
 	ended_with 0
@@ -397,9 +372,9 @@ lasts() {
 @test "wait: who is first in line has it first, and it is waited for" {
 	acquire "${LONG[@]}"
 	in_background "$T/run" run -k job "${LONG[@]}" -- sh -c "echo up > $T/had; until [ -e $T/go ]; do sleep 0.02; done"
-	eventually blocked 1
+	eventually in_line 1
 	in_background "$T/wait" wait -k job "${PATIENT[@]}"
-	eventually blocked 2
+	eventually in_line 2
 	redlock release -k job --token "$TOKEN"
 	eventually test -s "$T/had"
 	not held_on job 0
@@ -506,7 +481,7 @@ lasts() {
 	for way in "release --token" "break --yes"; do
 		acquire "${LONG[@]}"
 		in_background "$T/run" run -k job "${LONG[@]}" -- echo mine
-		eventually blocked 1
+		eventually in_line 1
 		[[ "$way" != release* ]] || way+=" $TOKEN"
 		redlock $way -k job "${PATIENT[@]}" 2> "$T/err"
 		ended_with 0

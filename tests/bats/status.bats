@@ -13,25 +13,6 @@ teardown() { nodes_stop; }
 LONG=(--ttl 600s --node-timeout 10s)
 PATIENT=(--node-timeout 10s)
 
-is_like() { [[ "$1" == $2 ]] || { echo "got:  $1"; echo "want: $2"; return 1; }; }
-
-# says STATUS STDOUT STDERR ARG...: just that; both are patterns.
-says() {
-	local want=$1 out=$2 err=$3
-	shift 3
-	run "-$want" --separate-stderr redlock "$@"
-	is_like "$output" "$out"
-	is_like "$stderr" "$err"
-}
-
-# json FILTER: $output is one document, of which that is true.
-json() {
-	[ "${#lines[@]}" -eq 1 ] && jq -e "$1" <<< "$output" > "$T/jq" || {
-		echo "$output"
-		return 1
-	}
-}
-
 # put VALUE N [ARG...]: 'job' has that value on the first N nodes.
 put() {
 	local i
@@ -44,11 +25,6 @@ acquire() {
 	eventually held_on "$1" 3
 }
 
-blocked() {
-	local i sum=0
-	for i in 1 2 3; do sum=$((sum + $(node $i info clients | tr -d '\r' | sed -n 's/^blocked_clients://p'))); done
-	[ "$sum" -eq "$1" ]
-}
 
 # ---- status ----
 
@@ -67,7 +43,7 @@ blocked() {
 @test "status: who waits is told of" {
 	acquire job
 	in_background "$T/wait" wait -k job "${PATIENT[@]}"
-	eventually blocked 1
+	eventually in_line 1
 	says 0 "'job' is held by me * left; others may be waiting" '' status "${PATIENT[@]}" job
 	says 0 '*' '' status --json "${PATIENT[@]}" job
 	json '.locks[0].awaited'

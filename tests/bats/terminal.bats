@@ -286,7 +286,7 @@ echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 }
 
 @test "the terminal is closed, or ^C comes, while it waits: it ends at once, and nothing is left" {
-	export -f nobody_waits somebody_waits
+	export -f nobody_waits somebody_waits waiting in_line
 	in_background "$T/holder" run -k job -- sh -c "until [ -e go ]; do sleep 0.02; done"
 	eventually held_on job 3
 	for way in hangup 'send:\x03'; do
@@ -300,11 +300,8 @@ echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 	ended_with 0
 	held_on job 0
 }
-nobody_waits() { ! somebody_waits; }
-somebody_waits() {
-	local i
-	for i in 1 2 3; do node $i info clients; done | grep -q '^blocked_clients:[1-9]'
-}
+nobody_waits() { in_line 0; }
+somebody_waits() { [ "$(waiting)" -gt 0 ]; }
 
 @test "without any terminal, as from cron" {
 	for way in "$ALONE" "$LOCKED"; do

@@ -32,15 +32,6 @@ waiter() {
 	W[$name]=$BG
 	eventually in_line $((before + 1))
 }
-waiting() {
-	local i sum=0 n
-	for ((i = 1; i <= N; i++)); do
-		n=$(timeout 1 redis-cli -s "$T/$i.sock" info clients 2>&1 | tr -d '\r' | sed -n 's/^blocked_clients://p')
-		sum=$((sum + ${n:-0}))
-	done
-	echo $sum
-}
-in_line() { [ "$(waiting)" -eq "$1" ]; }
 # the node at which they wait
 line() {
 	local i

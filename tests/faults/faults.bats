@@ -614,11 +614,6 @@ in_network() {
 	done
 	[ "$(sort -n "$T/served" | tr '\n' ' ')" = "$(seq -s ' ' 12) " ]
 }
-in_line() {
-	local i
-	[ "$(for i in 1 2 3; do node $i info clients | tr -d '\r' | sed -n 's/^blocked_clients://p'; done |
-		awk '{ n += $1 } END { print n }')" -eq "$1" ]
-}
 
 @test "a partition: the holder's command is gone before the other side can have the lock" {
 	nodes_in_a_network

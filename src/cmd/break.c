@@ -75,8 +75,7 @@ static void show_others(
 	for (int i = 0; i < s->nodes.count; i++) {
 		const struct answer *a = &sv->quorum.member[i].answer;
 
-		if (wish[i].op != OPS && (a->text_len != holder.text_len ||
-						 memcmp(a->text, holder.text, a->text_len) != 0))
+		if (wish[i].op != OPS && !answer_same_text(a, &holder))
 			out_say(OUT_ERRORS, "%s",
 				report_answer(text, &s->nodes.node[i], OP_LOOK, a, sv->took[i]));
 	}

@@ -132,8 +132,7 @@ static bool names_holder(const struct member *m)
 
 static bool same_holder(const struct member *a, const struct member *b)
 {
-	return names_holder(a) && names_holder(b) && a->answer.text_len == b->answer.text_len &&
-	       memcmp(a->answer.text, b->answer.text, a->answer.text_len) == 0;
+	return names_holder(a) && names_holder(b) && answer_same_text(&a->answer, &b->answer);
 }
 
 bool quorum_in_trouble(const struct quorum *q, int node)
@@ -787,13 +786,10 @@ static usec free_in(const struct quorum *q)
 		usec in = m->vote == VOTE_FOREIGN                          ? m->answer.pttl
 			  : m->vote == VOTE_ABSENT || m->vote == VOTE_NONE ? NEVER
 									   : 0;
-		int at = n++;
 
-		for (; at > 0 && end[at - 1] > in; at--)
-			end[at] = end[at - 1];
-		end[at] = in;
+		insert_longest_first(end, n++, in);
 	}
-	return end[policy_quorum(&q->policy) - 1];
+	return end[q->policy.nodes - policy_quorum(&q->policy)];
 }
 
 /* The next attempt, if nobody wakes us before. */

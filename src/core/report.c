@@ -377,9 +377,7 @@ static int count_endless(const struct quorum *q, const struct answer *holder)
 	for (int i = 0; i < q->policy.nodes; i++) {
 		const struct answer *a = &q->member[i].answer;
 
-		n += a->vote == VOTE_FOREIGN && a->pttl == NEVER &&
-		     a->text_len == holder->text_len &&
-		     memcmp(a->text, holder->text, a->text_len) == 0;
+		n += a->vote == VOTE_FOREIGN && a->pttl == NEVER && answer_same_text(a, holder);
 	}
 	return n;
 }

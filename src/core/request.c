@@ -255,6 +255,11 @@ struct answer answer_absent(enum reason reason, const char *detail)
 	return a;
 }
 
+bool answer_same_text(const struct answer *a, const struct answer *b)
+{
+	return a->text_len == b->text_len && memcmp(a->text, b->text, a->text_len) == 0;
+}
+
 const char *reason_words(enum reason reason)
 {
 	static const char *const words[] = {

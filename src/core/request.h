@@ -81,6 +81,9 @@ struct answer {
 /* An answer that is no answer; detail may be NULL. */
 struct answer answer_absent(enum reason reason, const char *detail);
 
+/* Do both tell of one value? */
+bool answer_same_text(const struct answer *a, const struct answer *b);
+
 /* A few words, such as "refused the connection", without detail. */
 const char *reason_words(enum reason reason);
 

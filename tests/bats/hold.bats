@@ -639,7 +639,8 @@ terminal() {
 	done
 	[ "$held" -eq 1 ]
 	[ "$(cat "$T"/out.* | wc -l)" -eq 1 ]
-	held_on job 3
+	# (a node that a loser still held when the winner asked is healed with the extension)
+	[ "$(holders job)" -ge 2 ]
 	redlock release -k job
 	free_everywhere job
 }

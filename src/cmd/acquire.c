@@ -42,7 +42,7 @@ int cmd_acquire(struct settings *s)
 		lock_release(&l, 0);
 		return status;
 	}
-	out_say(OUT_DECISIONS, "acquired '%s' on %d of %d nodes, valid for %s", l.key,
+	out_say(OUT_DECISIONS, "acquired %s on %d of %d nodes, valid for %s", l.name,
 		quorum_count(q, VOTE_YES), s->nodes.count,
 		duration_format(valid, q->valid_until - clock_now()));
 	session_close(&l.session);

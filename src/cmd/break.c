@@ -51,7 +51,7 @@ static int plan(const struct survey *sv, const struct settings *s, struct answer
 			continue;
 		wish[i] = (struct wish){
 			.op = OP_HAND_OVER,
-			.key = s->key,
+			.keys = &s->keys,
 			.token = shown[i].text,
 			.token_len = shown[i].text_len,
 			.turn = "",
@@ -143,7 +143,8 @@ int cmd_break(struct settings *s)
 {
 	static struct survey sv;
 	const struct policy policy = settings_policy(s);
-	struct wish wish[NODES_MAX], look = {.op = OP_LOOK, .key = s->key, .token = "", .turn = ""};
+	struct wish wish[NODES_MAX],
+		look = {.op = OP_LOOK, .keys = &s->keys, .token = "", .turn = ""};
 	struct answer shown[NODES_MAX];
 	const char *state;
 	char text[REPORT_MAX];

@@ -75,7 +75,7 @@ static void tell_loss(struct hold *h)
 		return;
 	h->was_lost = true;
 	out_say(OUT_ERRORS, "%s",
-		report_loss(text, q, &h->lock.settings->nodes, h->lock.settings->key));
+		report_loss(text, q, &h->lock.settings->nodes, &h->lock.settings->keys));
 }
 
 static void take_signals(struct hold *h)
@@ -85,7 +85,7 @@ static void take_signals(struct hold *h)
 	while (signals_next(&h->lock.signals, &caught)) {
 		if (caught.number != SIGTERM && caught.number != SIGINT)
 			continue; /* a hangup is none of ours */
-		out_say(OUT_DECISIONS, "'%s': asked to release it", h->lock.key);
+		out_say(OUT_DECISIONS, "%s: asked to release it", h->lock.name);
 		h->is_over = true;
 	}
 }
@@ -100,7 +100,7 @@ static usec step_leash(struct hold *h, usec now)
 		break;
 	case LEASH_TERM:
 		if (h->leash.cause == CAUSE_MAX_RUN)
-			out_say(OUT_NORMAL, "'%s' was held for --max-run", h->lock.key);
+			out_say(OUT_NORMAL, "%s was held for --max-run", h->lock.name);
 		follow_signal(&h->follow, leash_signal(&h->leash));
 		h->is_over = h->follow.pid == 0;
 		break;
@@ -130,7 +130,7 @@ static void keep(struct hold *h)
 		if (q->extensions > extensions) {
 			extensions = q->extensions;
 			h->leash.valid_until = q->valid_until;
-			out_say(OUT_DECISIONS, "extended '%s'", h->lock.key);
+			out_say(OUT_DECISIONS, "extended %s", h->lock.name);
 		}
 		if (q->state != QUORUM_HELD && !h->was_lost) {
 			tell_loss(h);
@@ -139,7 +139,7 @@ static void keep(struct hold *h)
 		take_signals(h);
 		h->is_over |= background_hear() == BACKGROUND_END;
 		if (follow_is_over(&h->follow)) {
-			out_say(OUT_DECISIONS, "'%s': process %d has ended", h->lock.key,
+			out_say(OUT_DECISIONS, "%s: process %d has ended", h->lock.name,
 				(int)h->follow.pid);
 			h->is_over = true;
 		}
@@ -152,6 +152,7 @@ static void enter(const struct hold *h)
 		.keeper = getpid(),
 		.follow = h->follow.pid,
 		.since = clock_wall() / USEC_SEC,
+		.keys = h->lock.settings->keys.count,
 	};
 	struct err e;
 
@@ -159,7 +160,8 @@ static void enter(const struct hold *h)
 	snprintf(entry.key, sizeof(entry.key), "%s", h->lock.settings->key);
 	if (registry_add(&entry, &e) < 0) {
 		out_err(&e);
-		out_say(OUT_NORMAL, "'%s' is held, but not listed", h->lock.key);
+		out_say(OUT_NORMAL, "%s %s held, but not listed", h->lock.name,
+			report_verb(&h->lock.settings->keys));
 	}
 }
 
@@ -213,8 +215,8 @@ static int follow_is_gone(struct hold *h)
 	struct json j;
 
 	lock_release(&h->lock, 0);
-	out_say(OUT_ERRORS, "process %d, for which '%s' was to be held, has ended",
-		(int)h->follow.pid, h->lock.key);
+	out_say(OUT_ERRORS, "process %d, for which %s was to be held, has ended",
+		(int)h->follow.pid, h->lock.name);
 	if (h->lock.settings->format == FORMAT_JSON) {
 		print_begin(&j, h->lock.settings);
 		print_outcome(&j, "interrupted", STATUS_LOST);
@@ -242,7 +244,7 @@ static int hand_to_keeper(struct hold *h)
 	if (pid == 0)
 		return be_keeper(h);
 	if (!ready) {
-		out_say(OUT_ERRORS, "the process that was to keep '%s' has ended", h->lock.key);
+		out_say(OUT_ERRORS, "the process that was to keep %s has ended", h->lock.name);
 		lock_release(&h->lock, 0);
 		return finish(h, "failed", STATUS_INTERNAL);
 	}
@@ -263,9 +265,11 @@ static int hand_to_keeper(struct hold *h)
 
 static int list(const struct settings *s)
 {
+	static struct settings shown;
 	struct registry registry;
 	struct entry entry;
 	struct json j;
+	struct err e;
 
 	if (s->format == FORMAT_JSON) {
 		print_begin(&j, s);
@@ -273,12 +277,15 @@ static int list(const struct settings *s)
 	}
 	registry_open(&registry);
 	while (registry_next(&registry, &entry)) {
-		char key[sizeof(entry.key) * 4], when[TIME_TEXT_MAX], following[48] = "";
+		char name[REPORT_MAX], when[TIME_TEXT_MAX], following[48] = "";
 
+		settings_init(&shown, s->command);
+		if (settings_add_keys(&shown, entry.key, entry.keys, &e) < 0)
+			continue;
 		time_format(when, entry.since);
 		if (s->format == FORMAT_JSON) {
 			json_open(&j, NULL, '{');
-			json_text(&j, "key", entry.key);
+			print_keys(&j, &shown);
 			json_text(&j, "token", entry.id);
 			json_number(&j, "keeper", entry.keeper);
 			if (entry.follow)
@@ -289,8 +296,7 @@ static int list(const struct settings *s)
 		}
 		if (entry.follow)
 			snprintf(following, sizeof(following), ", following %d", (int)entry.follow);
-		print_line("'%s' since %s by process %d%s",
-			text_escape(key, sizeof(key), entry.key, strlen(entry.key)), when,
+		print_line("%s since %s by process %d%s", report_keys(name, &shown.keys), when,
 			(int)entry.keeper, following);
 	}
 	registry_close(&registry);

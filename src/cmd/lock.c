@@ -48,13 +48,13 @@ int lock_open(
 	l->outer = outer ? strdup(outer) : "";
 	if (!l->outer)
 		return err_set(e, ERR_SYSTEM, "out of memory");
-	text_escape(l->key, sizeof(l->key), s->key, strlen(s->key));
+	report_keys(l->name, &s->keys);
 	if (s->owner)
 		snprintf(owner, sizeof(owner), "%s", s->owner);
 	else
 		default_owner(owner, pid, words);
 	if (signals_open(&l->signals, e) < 0 ||
-		session_open(&l->session, &policy, &s->nodes, s->key, owner, e) < 0)
+		session_open(&l->session, &policy, &s->nodes, &s->keys, owner, e) < 0)
 		return -1;
 	l->wake_fd = l->signals.fd;
 	return 0;
@@ -81,9 +81,9 @@ static void tell_waiting(const struct lock *l)
 	usec now = clock_now();
 
 	if (q->refusal == REFUSAL_BUSY)
-		report_holder(text, q, l->settings->key, now);
+		report_holder(text, q, &l->settings->keys, now);
 	else
-		report_refusal(text, q, &l->settings->nodes, l->settings->key);
+		report_refusal(text, q, &l->settings->nodes, &l->settings->keys);
 	if (l->is_live)
 		out_show(OUT_NORMAL, "waiting %s: %s",
 			duration_format(waited, (now - l->began) / USEC_SEC * USEC_SEC), text);
@@ -130,7 +130,7 @@ int lock_turn(struct lock *l)
 		return caught.number;
 	if (q->seat.is_refused && !l->told_no_seat) {
 		out_say(OUT_NORMAL, "%s",
-			report_no_seat(text, q, &l->settings->nodes, l->settings->key));
+			report_no_seat(text, q, &l->settings->nodes, &l->settings->keys));
 		l->told_no_seat = true;
 	}
 	if (quorum_is_pausing(q) && clock_now() >= l->say_at) {
@@ -189,12 +189,12 @@ void lock_release(struct lock *l, usec leave_for)
 	if (unreleased > 0)
 		out_say(q->proved && !released ? OUT_NORMAL : OUT_DECISIONS, "%s",
 			report_unreleased(
-				text, q, &l->settings->nodes, l->settings->key, clock_now()));
+				text, q, &l->settings->nodes, &l->settings->keys, clock_now()));
 	if (released && q->leave_for > 0)
-		out_say(OUT_DECISIONS, "left '%s' taken for another %s", l->key,
+		out_say(OUT_DECISIONS, "left %s taken for another %s", l->name,
 			duration_format(left, q->leave_for));
 	else if (released && !q->policy.only_looks)
-		out_say(OUT_DECISIONS, "released '%s'", l->key);
+		out_say(OUT_DECISIONS, "released %s", l->name);
 	session_close(&l->session);
 }
 
@@ -214,7 +214,7 @@ int lock_refused(struct lock *l)
 		return lock_refuse_duplicate(l);
 	/* Words come last: the answers that were not needed to decide may still be in by then. */
 	lock_release(l, 0);
-	report_refusal(text, q, &s->nodes, s->key);
+	report_refusal(text, q, &s->nodes, &s->keys);
 	if (q->refusal == REFUSAL_BUSY) {
 		out_say(OUT_NORMAL, "%s", text);
 		return (int)s->conflict_exit_code;
@@ -229,7 +229,8 @@ int lock_refused(struct lock *l)
 int lock_refuse_nested(struct lock *l)
 {
 	lock_release(l, 0);
-	out_say(OUT_NORMAL, "'%s' is held by a run that this one is part of", l->key);
+	out_say(OUT_NORMAL, "%s %s held by a run that this one is part of", l->name,
+		report_verb(&l->settings->keys));
 	if (l->settings->command == COMMAND_RUN)
 		out_hint(OUT_NORMAL, "--reentrant runs the command under that lock");
 	return (int)l->settings->conflict_exit_code;
@@ -295,11 +296,12 @@ void lock_print(const struct lock *l, long keeper)
 {
 	const struct quorum *q = &l->session.quorum;
 	const struct settings *s = l->settings;
-	char id[TOKEN_ID_LEN + 1], pid[24], fence[24], held[LOCK_HELD_MAX];
+	char id[TOKEN_ID_LEN + 1], pid[24], fence[24], keys[24], held[LOCK_HELD_MAX];
 	struct json j;
 
 	snprintf(id, sizeof(id), "%.*s", TOKEN_ID_LEN, l->session.token);
 	snprintf(pid, sizeof(pid), "%ld", keeper);
+	snprintf(keys, sizeof(keys), "%d", s->keys.count);
 	snprintf(fence, sizeof(fence), "%lld", (long long)q->fence);
 	switch ((enum format)s->format) {
 	case FORMAT_PLAIN:
@@ -308,6 +310,7 @@ void lock_print(const struct lock *l, long keeper)
 		break;
 	case FORMAT_ENV:
 		print_env("REDLOCK_KEY", s->key);
+		print_env("REDLOCK_KEYS", keys);
 		print_env("REDLOCK_TOKEN", id);
 		snprintf(held, sizeof(held), "%s%s%s", id, l->outer[0] ? " " : "", l->outer);
 		print_env("REDLOCK_HELD", held);

@@ -5,6 +5,7 @@
 #ifndef CMD_LOCK_H
 #define CMD_LOCK_H
 
+#include "core/report.h"
 #include "core/settings.h"
 #include "io/session.h"
 #include "io/signals.h"
@@ -14,7 +15,7 @@
 
 struct lock {
 	const struct settings *settings;
-	char key[120]; /* safe to show */
+	char name[REPORT_MAX]; /* of its keys, safe to show */
 	const char *outer; /* the ids of the locks of the runs around this one */
 	struct session session;
 	struct signals signals;

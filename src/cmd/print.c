@@ -35,6 +35,17 @@ void print_env(const char *name, const char *value)
 	free(quoted);
 }
 
+void print_keys(struct json *j, const struct settings *s)
+{
+	json_text(j, "key", s->key);
+	if (s->keys.count == 1)
+		return;
+	json_open(j, "keys", '[');
+	for (int i = 0; i < s->keys.count; i++)
+		json_text(j, NULL, s->keys.key[i]);
+	json_close(j, ']');
+}
+
 void print_begin(struct json *j, const struct settings *s)
 {
 	*j = (struct json){0};
@@ -42,7 +53,7 @@ void print_begin(struct json *j, const struct settings *s)
 	json_number(j, "schema", PRINT_SCHEMA);
 	json_text(j, "command", option_command_name(s->command));
 	if (s->key)
-		json_text(j, "key", s->key);
+		print_keys(j, s);
 }
 
 void print_outcome(struct json *j, const char *outcome, int status)

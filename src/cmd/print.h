@@ -17,6 +17,9 @@ void print_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* name=value, exported, quoted for eval whatever the value holds. */
 void print_env(const char *name, const char *value);
 
+/* Their names: all in one text, and several as a list too. */
+void print_keys(struct json *j, const struct settings *s);
+
 /* Opens the document with what all of them have. */
 void print_begin(struct json *j, const struct settings *s);
 

@@ -67,11 +67,13 @@ static void set_environment(const struct run *r, const char *token)
 {
 	const struct settings *s = r->lock.settings;
 	const struct quorum *q = &r->lock.session.quorum;
-	char nodes[NODES_MAX * NODE_LABEL_MAX], held[LOCK_HELD_MAX], ttl[24], fence[24];
+	char nodes[NODES_MAX * NODE_LABEL_MAX], held[LOCK_HELD_MAX], ttl[24], fence[24], keys[24];
 
 	node_list_format(&s->nodes, nodes, sizeof(nodes));
 	snprintf(ttl, sizeof(ttl), "%lld", (long long)(s->ttl / USEC_MSEC));
 	setenv("REDLOCK_KEY", s->key, 1);
+	snprintf(keys, sizeof(keys), "%d", s->keys.count);
+	setenv("REDLOCK_KEYS", keys, 1);
 	setenv("REDLOCK_TOKEN", token, 1);
 	setenv("REDLOCK_TTL_MS", ttl, 1);
 	setenv("REDLOCK_NODES", nodes, 1);
@@ -161,7 +163,7 @@ static void read_notes(struct run *r)
 		case NOTE_EXTENDED:
 			r->valid_until = note.valid_until;
 			guardian_extended(&r->guardian, note.valid_until);
-			out_say(OUT_DECISIONS, "extended '%s', valid for %s", r->lock.key,
+			out_say(OUT_DECISIONS, "extended %s, valid for %s", r->lock.name,
 				duration_format(left, note.valid_until - clock_now()));
 			if (r->continued)
 				guardian_resume(&r->guardian);
@@ -251,13 +253,13 @@ static void tell_stubborn(const struct run *r, const struct tree *tree)
 	char name[TREE_NAME_MAX * 4];
 
 	if (tree->alive == 0) {
-		out_say(OUT_ERRORS, "'%s': still waiting for processes that /proc does not show",
-			r->lock.key);
+		out_say(OUT_ERRORS, "%s: still waiting for processes that /proc does not show",
+			r->lock.name);
 		return;
 	}
 	text_escape(name, sizeof(name), tree->name, strlen(tree->name));
-	out_say(OUT_ERRORS, "'%s': still waiting for %d process%s that %s, such as %d (%s)",
-		r->lock.key, tree->alive, tree->alive == 1 ? "" : "es",
+	out_say(OUT_ERRORS, "%s: still waiting for %d process%s that %s, such as %d (%s)",
+		r->lock.name, tree->alive, tree->alive == 1 ? "" : "es",
 		tree->refused ? "this user may not end" : "do not end", (int)tree->pid, name);
 }
 
@@ -428,9 +430,9 @@ static void settle_loss(struct run *r)
 		return;
 	if (q->loss != LOSS_NONE)
 		out_say(OUT_ERRORS, "%s",
-			report_loss(text, q, &r->lock.settings->nodes, r->lock.settings->key));
+			report_loss(text, q, &r->lock.settings->nodes, &r->lock.settings->keys));
 	else
-		out_say(OUT_ERRORS, "%s", report_stood_still(text, r->lock.settings->key));
+		out_say(OUT_ERRORS, "%s", report_stood_still(text, &r->lock.settings->keys));
 }
 
 /* The status of redlock, or -1: r->end has the command's own. */
@@ -534,7 +536,7 @@ static int not_acquired(struct run *r)
 	int status;
 
 	if (is_nested && r->lock.settings->reentrant) {
-		out_say(OUT_DECISIONS, "'%s' is held by a run around this one", r->lock.key);
+		out_say(OUT_DECISIONS, "%s is held by a run around this one", r->lock.name);
 		return run_nested(r);
 	}
 	r->account.outcome = lock_refusal_words(&r->lock);
@@ -599,8 +601,8 @@ static int take_and_run(struct run *r)
 	}
 	if (q->state != QUORUM_HELD)
 		return not_acquired(r);
-	out_say(OUT_DECISIONS, "acquired '%s' on %d of %d nodes after %s, valid for %s",
-		r->lock.key, quorum_count(q, VOTE_YES), s->nodes.count,
+	out_say(OUT_DECISIONS, "acquired %s on %d of %d nodes after %s, valid for %s", r->lock.name,
+		quorum_count(q, VOTE_YES), s->nodes.count,
 		duration_format((char[DURATION_TEXT_MAX]){0}, r->account.waited),
 		duration_format(text, q->valid_until - clock_now()));
 	return run_command(r);

@@ -92,7 +92,8 @@ static int look_at(struct overview *st, char *const keys[])
 	int status = STATUS_OK;
 
 	for (int i = 0; keys[i] && status == STATUS_OK; i++) {
-		struct wish wish = {.op = OP_LOOK, .key = keys[i], .token = "", .turn = ""};
+		struct key_list key = ONE_KEY(keys[i]);
+		struct wish wish = {.op = OP_LOOK, .keys = &key, .token = "", .turn = ""};
 
 		survey_ask_all(&st->survey, &wish, NULL, SURVEY_ALL);
 		status = print_duplicate(&st->survey.quorum, &st->settings->nodes);
@@ -165,7 +166,7 @@ static bool scan(struct overview *st, struct answer absent[NODES_MAX])
 				absent[i] = answer_absent(REASON_GARBAGE, NULL);
 			/* A page that was too long leaves the cursor where it was, even at its
 			 * start, which is "0" as its end is. */
-			if (a->is_awaited)
+			if (a->awaited)
 				wish[i].count = wish[i].count / 4 + 1;
 			else if (a->vote != VOTE_YES || strcmp(a->run_id, "0") == 0)
 				wish[i].op = OPS;
@@ -196,7 +197,7 @@ static int look_at_all(struct overview *st)
 	struct answer absent[NODES_MAX] = {0}, gone = {.vote = VOTE_GONE};
 	struct quorum *q = &st->survey.quorum;
 	/* One server under two names would be counted twice. */
-	const struct wish look = {.op = OP_LOOK, .key = "", .token = "", .turn = ""};
+	const struct wish look = {.op = OP_LOOK, .keys = &ONE_KEY(""), .token = "", .turn = ""};
 	int clean = 0, status;
 
 	survey_ask_all(&st->survey, &look, NULL, SURVEY_ALL);

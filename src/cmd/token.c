@@ -52,7 +52,7 @@ static int read_token(char token[TOKEN_MAX + 2], const char *file, struct err *e
 
 static struct wish question(const struct settings *s, const char *token)
 {
-	struct wish wish = {.key = s->key, .token = token, .turn = "", .time = s->ttl};
+	struct wish wish = {.keys = &s->keys, .token = token, .turn = "", .time = s->ttl};
 
 	switch (s->command) {
 	case COMMAND_EXTEND:
@@ -191,21 +191,22 @@ static int conclude(const struct survey *sv, const struct settings *s, enum op o
 	int status = holding == HOLDING_UNKNOWN            ? STATUS_NO_QUORUM
 		     : holding == HOLDING_YES && !is_short ? STATUS_OK
 							   : STATUS_LOST;
-	char text[REPORT_MAX], left[DURATION_TEXT_MAX], key[120];
+	char text[REPORT_MAX], name[REPORT_MAX], left[DURATION_TEXT_MAX];
 	struct json j;
 
 	if (was_kept && holding != HOLDING_UNKNOWN)
 		holding = HOLDING_YES, status = STATUS_OK;
 	tell_answers(sv, s, NULL, op);
-	text_escape(key, sizeof(key), s->key, strlen(s->key));
 	if (is_short)
-		out_say(OUT_NORMAL, "'%s' is held by this token, but only for %s", key,
+		out_say(OUT_NORMAL, "%s %s held by this token, but only for %s",
+			report_keys(name, &s->keys), report_verb(&s->keys),
 			duration_format(left, valid));
 	else if (status == STATUS_OK)
-		out_say(OUT_DECISIONS, "%s '%s'", done_words(s->command), key);
+		out_say(OUT_DECISIONS, "%s %s", done_words(s->command),
+			report_keys(name, &s->keys));
 	else
 		out_say(holding == HOLDING_UNKNOWN ? OUT_ERRORS : OUT_NORMAL, "%s",
-			report_holding(text, q, &s->nodes, s->key));
+			report_holding(text, q, &s->nodes, &s->keys));
 	if (holding == HOLDING_UNKNOWN && s->command == COMMAND_RELEASE)
 		tell_unreleased(sv, s);
 	if (s->format != FORMAT_JSON) {
@@ -232,18 +233,18 @@ static int ask_keeper(struct settings *s)
 {
 	static struct entry entry;
 	struct follow keeper;
-	char key[120];
+	char name[REPORT_MAX];
 	struct err e;
-	int count = registry_find(s->key, s->token, &entry);
+	int count = registry_find(s->key, s->keys.count, s->token, &entry);
 
-	text_escape(key, sizeof(key), s->key, strlen(s->key));
+	report_keys(name, &s->keys);
 	if (count == 0 && s->token)
 		return -1;
 	if (count != 1) {
 		out_say(OUT_ERRORS,
-			count ? "several holds keep '%s' here: which one?"
-			      : "no token, and no hold of this user keeps '%s' here",
-			key);
+			count ? "several holds keep %s here: which one?"
+			      : "no token, and no hold of this user keeps %s here",
+			name);
 		out_hint(OUT_ERRORS, "name it with --token, --token-file or REDLOCK_TOKEN; "
 				     "'redlock hold --list' shows what is held here");
 		return STATUS_USAGE;
@@ -252,13 +253,13 @@ static int ask_keeper(struct settings *s)
 	if (follow_open(&keeper, entry.keeper, false, &e) < 0)
 		return STATUS_OK; /* gone by itself */
 	/* Still the process that the entry is about? Stopped, it could not hear. */
-	if (registry_find(s->key, entry.id, &entry) == 1) {
+	if (registry_find(s->key, s->keys.count, entry.id, &entry) == 1) {
 		follow_signal(&keeper, SIGTERM);
 		follow_signal(&keeper, SIGCONT);
 	}
 	if (!follow_wait(&keeper, KEEPER_TIME + 3 * s->node_timeout)) {
-		out_say(OUT_ERRORS, "process %d, which keeps '%s', does not end", (int)entry.keeper,
-			key);
+		out_say(OUT_ERRORS, "process %d, which keeps %s, does not end", (int)entry.keeper,
+			name);
 		follow_close(&keeper);
 		return STATUS_INTERNAL;
 	}

@@ -30,7 +30,7 @@ int cmd_wait(struct settings *s)
 	if (q->refusal != REFUSAL_NONE || q->duplicate[0] >= 0 || lock_is_open(&l))
 		return lock_print_refusal(&l);
 	lock_release(&l, 0);
-	out_say(OUT_DECISIONS, "'%s' is free", l.key);
+	out_say(OUT_DECISIONS, "%s %s free", l.name, report_verb(&s->keys));
 	if (s->format == FORMAT_JSON) {
 		print_begin(&j, s);
 		print_outcome(&j, "free", STATUS_OK);

@@ -78,8 +78,11 @@ const int command_rows_count = COUNT_OF(command_rows);
 #define NO_ENV 0u
 
 const struct option_row option_rows[] = {
-	{WITH_NODES & ~STATUS, GROUP_LOCK, 'k', "key", NULL, OPTION_TEXT, FIELD(key), BY_TOKEN,
-		"KEY", "the lock's name, used as the Redis key byte for byte", NULL},
+	{WITH_NODES & ~STATUS, GROUP_LOCK, 'k', "key", NULL, OPTION_KEY, FIELD(keys), BY_TOKEN,
+		"KEY",
+		"the lock's name, used as the Redis key byte for byte; repeat it for several: "
+		"all or none",
+		NULL},
 	{BY_TOKEN, GROUP_LOCK, 0, "token", NULL, OPTION_TEXT, FIELD(token), BY_TOKEN, "TOKEN",
 		"what 'redlock acquire' printed", NULL},
 	{BY_TOKEN, GROUP_LOCK, 0, "token-file", NULL, OPTION_TEXT, FIELD(token_file), NO_ENV,
@@ -295,10 +298,12 @@ static int set_value(
 		*(usec *)field = 0;
 		break;
 	case OPTION_TEXT:
-		if (field == &r->s->key && r->s->key)
-			return err_set(r->e, ERR_USAGE, "the key is given twice");
 		*(const char **)field = value;
 		break;
+	case OPTION_KEY:
+		if (r->s->command == COMMAND_BREAK && r->s->key)
+			return err_set(r->e, ERR_USAGE, "two keys: 'redlock break' takes one");
+		return settings_add_key(r->s, value, r->e);
 	case OPTION_DURATION:
 		why = duration_parse(value, field);
 		break;
@@ -516,6 +521,15 @@ static int read_env(struct reading *r, char *const envp[])
 		value = find_env(envp, name);
 		if (!value || is_of_another_lock(r, row, envp))
 			continue;
+		if (row->kind == OPTION_KEY) {
+			const char *count = find_env(envp, "REDLOCK_KEYS");
+			long n = 0;
+
+			(void)(count && text_number(count, 0, KEYS_MAX, &n));
+			if (settings_add_keys(r->s, value, n, r->e) < 0)
+				return -1;
+			continue;
+		}
 		if (row->kind == OPTION_COUNT || row->kind == OPTION_JSON) {
 			long *field = (long *)((char *)r->s + row->field);
 

@@ -22,6 +22,7 @@ enum option_kind {
 	OPTION_COUNT, /* no value; each mention adds 1 */
 	OPTION_NO_WAIT, /* no value; sets a duration to 0 */
 	OPTION_TEXT,
+	OPTION_KEY, /* mentions add up, where the command takes several */
 	OPTION_ON_LOST, /* a signal, or "warn" */
 	OPTION_DURATION,
 	OPTION_LIMIT, /* a duration; 0: no limit */

@@ -75,6 +75,7 @@ static usec key_gone_at(const struct policy *p, usec landed)
 void quorum_init(struct quorum *q, const struct policy *policy)
 {
 	assert(policy->nodes >= 1 && policy->nodes <= NODES_MAX);
+	assert(policy->keys >= 1 && policy->keys <= KEYS_MAX);
 	assert(policy->ttl > policy->drift + policy->guard);
 	memset(q, 0, sizeof(*q));
 	q->policy = *policy;
@@ -132,7 +133,8 @@ static bool names_holder(const struct member *m)
 
 static bool same_holder(const struct member *a, const struct member *b)
 {
-	return names_holder(a) && names_holder(b) && answer_same_text(&a->answer, &b->answer);
+	return names_holder(a) && names_holder(b) && a->answer.key == b->answer.key &&
+	       answer_same_text(&a->answer, &b->answer);
 }
 
 bool quorum_in_trouble(const struct quorum *q, int node)
@@ -401,11 +403,11 @@ static void send_op(struct step *s, int i, enum op op)
 	m->owes_until = key_gone_at(p, s->now);
 }
 
-/* The first in order that answers, as far as we know; -1: none. */
-static int find_line(const struct quorum *q)
+/* The first in a key's order that answers, as far as we know; -1: none. */
+static int find_line(const struct quorum *q, int key)
 {
 	for (int n = 0; n < q->policy.nodes; n++) {
-		int i = q->policy.order[n];
+		int i = q->policy.order[key][n];
 		const struct member *m = &q->member[i];
 
 		if (m->vote == VOTE_NONE ? m->link == LINK_UP && !is_late(m)
@@ -422,13 +424,14 @@ static void come_back(struct step *s, usec after)
 		s->q->resume_at = usec_min(s->q->resume_at, usec_add(s->now, after));
 }
 
-static void keep_turn(struct step *s, const struct answer *answer)
+static void keep_turn(struct step *s, const struct answer *answer, int key)
 {
 	struct quorum *q = s->q;
 	size_t len = answer->text_len < TOKEN_ID_LEN ? answer->text_len : TOKEN_ID_LEN;
 
 	memcpy(q->seat.turn, answer->text, len);
 	q->seat.turn[len] = '\0';
+	q->seat.turn_key = key;
 	q->seat.is_woken = q->state == QUORUM_TRYING;
 	come_back(s, 0);
 }
@@ -475,20 +478,20 @@ static void reply(struct step *s, const struct event *ev)
 	if (ev->round == q->round && ev->op != OP_HEAL && m->vote == VOTE_NONE)
 		m->vote = answer->vote;
 	/* The scripts change all or nothing, so a clean NO leaves nothing to release; unless it is
-	 * the number alone that is not taken. */
-	if (answer->vote == VOTE_GONE ||
-		(answer->vote == VOTE_FOREIGN && !(ev->op == OP_FENCE && answer->is_reserved)))
+	 * the number alone that is not taken, or one of several keys that is not ours any more. */
+	if ((answer->vote == VOTE_GONE || answer->vote == VOTE_FOREIGN) && !answer->is_partial)
 		m->owes = 0;
 	else if (answer->vote == VOTE_YES && ev->op == OP_EXTEND)
 		m->owes = q->attempt;
 	/* A turn that nobody came for: with it, the others will grant it as well. */
 	if (answer->vote == VOTE_YES && ev->op == OP_ACQUIRE && answer->text_len > 0) {
-		keep_turn(s, answer);
+		keep_turn(s, answer, answer->key);
 		q->used_turn |= q->phase == PHASE_ASK;
 	}
 	/* Those who wait elsewhere see the line otherwise than we do, and will see to it. */
-	if (answer->vote == VOTE_YES && ev->node == find_line(q))
-		q->is_awaited = answer->is_awaited;
+	for (int key = 0; key < q->policy.keys && answer->vote == VOTE_YES; key++)
+		if (ev->node == find_line(q, key))
+			q->awaited = (q->awaited & ~(1u << key)) | (answer->awaited & 1u << key);
 }
 
 /* ---- the seat ---- */
@@ -505,6 +508,7 @@ static void open_seat(struct step *s, int line)
 	act(s, ACT_OPEN, seat_of(s->q))->line = line;
 	seat->link = LINK_OPENING;
 	seat->node = line;
+	seat->key = s->q->busy_key;
 	seat->tried = s->q->round;
 	seat->due = s->now + s->q->policy.node_timeout;
 }
@@ -524,7 +528,7 @@ static void seat_is_down(struct step *s)
 	struct seat *seat = &s->q->seat;
 
 	seat->link = LINK_DOWN;
-	seat->joins = seat->waits = false;
+	seat->joins = seat->waits = seat->passes = false;
 }
 
 static void close_seat(struct step *s)
@@ -551,7 +555,8 @@ static usec spread(const struct step *s)
 
 static usec seat_due(const struct quorum *q)
 {
-	return q->seat.link == LINK_OPENING || q->seat.joins ? q->seat.due : NEVER;
+	return q->seat.link == LINK_OPENING || q->seat.joins || q->seat.passes ? q->seat.due
+									       : NEVER;
 }
 
 /* ---- time ---- */
@@ -601,7 +606,7 @@ static void begin_round(struct step *s)
 	q->round++;
 	q->round_at = s->now;
 	q->enough_at = 0;
-	q->is_awaited = false;
+	q->awaited = 0;
 	for (int i = 0; i < q->policy.nodes; i++) {
 		q->member[i].vote = VOTE_NONE;
 		if (q->member[i].answer.vote == VOTE_FOREIGN) /* another one by now, maybe */
@@ -625,7 +630,7 @@ static bool grace_is_over(struct quorum *q, usec now, bool enough, usec least, u
 
 static void take_turn(struct step *s, const struct answer *answer)
 {
-	keep_turn(s, answer);
+	keep_turn(s, answer, s->q->seat.key);
 	s->q->seat.was_free = false;
 	s->q->tries = 0;
 }
@@ -657,7 +662,8 @@ static void seat_reply(struct step *s, const struct event *ev)
 			break;
 		take_turn(s, answer);
 		return;
-	default:
+	default: /* the turn was passed on */
+		seat->passes = false;
 		return;
 	}
 	/* A user who may not wait asks again and again; any other trouble may be over soon. */
@@ -672,12 +678,12 @@ static void take_seat(struct step *s)
 {
 	struct quorum *q = s->q;
 	struct seat *seat = &q->seat;
-	int line = find_line(q);
+	int line = find_line(q, q->busy_key);
 
-	if (q->refusal != REFUSAL_BUSY || seat->is_refused)
+	if (q->refusal != REFUSAL_BUSY || seat->is_refused || seat->passes)
 		return;
 	assert(line >= 0); /* who refused us */
-	if (seat->link != LINK_DOWN && line != seat->node)
+	if (seat->link != LINK_DOWN && (line != seat->node || q->busy_key != seat->key))
 		close_seat(s);
 	/* Once in a round at each: the next in order may be the line before the round is over. */
 	if (seat->link == LINK_DOWN && (seat->tried != q->round || line != seat->node))
@@ -692,7 +698,7 @@ static void take_seat(struct step *s)
 static void doubt_seat(struct step *s)
 {
 	const struct quorum *q = s->q;
-	int line = find_line(q);
+	int line = find_line(q, q->busy_key);
 
 	if (q->tries > SEAT_TRIES && q->seat.waits && line >= 0 &&
 		q->member[line].vote == VOTE_FOREIGN && q->member[line].answer.is_reserved)
@@ -799,7 +805,7 @@ static usec retry_at(const struct step *s)
 	usec delay = retry_delay(s);
 	/* However long the key lasts: a wake-up may be lost. */
 	usec back_stop = s->now + BACK_STOP + (usec)(s->random % BACK_STOP_SPREAD);
-	int line = find_line(q), most;
+	int line = find_line(q, q->busy_key), most;
 
 	if (q->refusal != REFUSAL_BUSY || q->seat.is_refused || has_strangers(q))
 		return s->now + delay;
@@ -811,6 +817,32 @@ static usec retry_at(const struct step *s)
 	return s->now + delay;
 }
 
+/* Of several keys the one to wait for: as the line of the last one sees it, or else as anybody. */
+static int key_in_the_way(const struct quorum *q)
+{
+	int line = find_line(q, q->busy_key), key = q->busy_key;
+
+	assert(line >= 0); /* who refused us */
+	if (q->member[line].vote == VOTE_FOREIGN)
+		return q->member[line].answer.key;
+	for (int i = q->policy.nodes - 1; i >= 0; i--)
+		if (q->member[i].vote == VOTE_FOREIGN)
+			key = q->member[i].answer.key;
+	return key;
+}
+
+/* It was our turn, but another one of our keys is somebody else's: the next in line need not wait
+ * for that. */
+static void pass_turn_on(struct step *s)
+{
+	struct seat *seat = &s->q->seat;
+
+	if (seat->link != LINK_UP || seat->waits || s->q->busy_key == seat->key)
+		return;
+	send_from_seat(s, OP_HAND_OVER);
+	seat->passes = true;
+}
+
 static void fail_attempt(struct step *s, enum refusal refusal)
 {
 	struct quorum *q = s->q;
@@ -820,8 +852,12 @@ static void fail_attempt(struct step *s, enum refusal refusal)
 	enum op op = gives_up || (q->insisted > 0 && is_split(q)) ? OP_HAND_OVER : OP_RELEASE;
 
 	q->refusal = refusal;
-	if (q->used_turn && refusal == REFUSAL_BUSY)
+	if (refusal == REFUSAL_BUSY)
+		q->busy_key = key_in_the_way(q);
+	if (q->used_turn && refusal == REFUSAL_BUSY) {
 		q->seat.is_woken = false;
+		pass_turn_on(s);
+	}
 	/* Behind its SET on the same connection, the release cannot overtake it. */
 	for (int i = 0; i < q->policy.nodes; i++) {
 		struct member *m = &q->member[i];
@@ -862,7 +898,7 @@ static void set_rest_absent(struct step *s)
 /* Before anybody is asked in this attempt: where to begin. A majority is ready. */
 static int first_ready(const struct quorum *q)
 {
-	const int *i = q->policy.order;
+	const int *i = q->policy.order[q->busy_key];
 
 	while (!is_ready(&q->member[*i]))
 		i++;
@@ -922,7 +958,8 @@ static bool is_on_its_way(const struct quorum *q, const struct member *m)
 /* It is our turn, but we did not know that when we asked. */
 static bool is_kept_for_us(const struct quorum *q, const struct member *m)
 {
-	return m->vote == VOTE_FOREIGN && q->used_turn && m->answer.is_reserved;
+	return m->vote == VOTE_FOREIGN && q->used_turn && m->answer.is_reserved &&
+	       m->answer.key == q->seat.turn_key;
 }
 
 /* Of those who split the votes, the one with the smallest token goes on: as far as we see, it is
@@ -1018,13 +1055,31 @@ static void gather(struct step *s, usec *wake_at)
 		ask(s);
 }
 
-/* --fair: the line says that others come first, however many would grant it. */
+/* --fair: the line of a key has not spoken yet. */
+static bool is_a_line_silent(const struct quorum *q)
+{
+	bool is_silent = false;
+
+	for (int key = 0; key < q->policy.keys && q->policy.is_fair; key++) {
+		int line = find_line(q, key);
+
+		is_silent |= line >= 0 && q->member[line].vote == VOTE_NONE;
+	}
+	return is_silent;
+}
+
+/* --fair: it says that others come first, however many would grant it. */
 static bool is_before_its_turn(const struct quorum *q)
 {
-	int line = find_line(q);
+	bool is_early = false;
 
-	return q->policy.is_fair && line >= 0 && q->member[line].vote == VOTE_FOREIGN &&
-	       q->member[line].answer.is_reserved;
+	for (int key = 0; key < q->policy.keys && q->policy.is_fair; key++) {
+		int line = find_line(q, key);
+
+		is_early |= line >= 0 && q->member[line].vote == VOTE_FOREIGN &&
+			    q->member[line].answer.is_reserved && q->member[line].answer.key == key;
+	}
+	return is_early;
 }
 
 static void hold(struct step *s)
@@ -1113,9 +1168,8 @@ static void tally_attempt(struct step *s, usec *wake_at)
 	open = quorum_count(q, VOTE_NONE);
 	if (q->duplicate[0] >= 0) {
 		fail_attempt(s, REFUSAL_DUPLICATE);
-	} else if (q->policy.is_fair && find_line(q) >= 0 &&
-		   q->member[find_line(q)].vote == VOTE_NONE) {
-		return; /* the line has not spoken yet */
+	} else if (is_a_line_silent(q)) {
+		return;
 	} else if (is_before_its_turn(q)) {
 		fail_attempt(s, REFUSAL_BUSY);
 	} else if (yes >= quorum && looks) {

@@ -17,6 +17,7 @@
 
 struct policy {
 	int nodes; /* configured nodes, 1..NODES_MAX */
+	int keys; /* of this lock: all of them or none, 1..KEYS_MAX */
 	usec ttl; /* the key's life on a node */
 	usec drift; /* how much of it is not relied on: clocks run at different rates */
 	usec node_timeout; /* longest wait for one node: connect plus answer */
@@ -26,7 +27,7 @@ struct policy {
 	bool wants_fence; /* a fencing number, larger than every earlier one of the key */
 	bool only_looks; /* wait until the key is free, and leave it at that: OVER, with no refusal
 			  */
-	int order[NODES_MAX]; /* of the nodes, for those who wait for this key: all agree on it */
+	int order[KEYS_MAX][NODES_MAX]; /* of the nodes, for those who wait for a key: all agree */
 };
 
 /* More than half of the nodes *configured*, whoever happens to answer. */
@@ -155,15 +156,18 @@ struct member {
 struct seat {
 	enum link link;
 	int node; /* the line */
+	int key; /* of which key */
 	usec due; /* connecting, and joining, must have been done by then */
 	bool joins; /* OP_JOIN is not answered yet */
 	bool waits; /* OP_WAIT is not */
+	bool passes; /* nor is OP_HAND_OVER: another key is in the way, so it is others' turn */
 	bool was_free; /* the key was free when we joined: that was worth an attempt */
 	uint32_t tried; /* the last round in which it was opened */
 	bool is_refused; /* this user may not wait; why is in trouble */
 	struct answer trouble;
 	bool is_woken; /* it is our turn, and we have not tried yet */
 	char turn[TOKEN_ID_LEN + 1]; /* what it was woken with, the last time; "": never */
+	int turn_key; /* and for which key */
 };
 
 struct quorum {
@@ -195,8 +199,9 @@ struct quorum {
 	bool used_turn; /* this attempt was made because it was our turn */
 	int tries; /* attempts in a row that failed without having been woken */
 	int line; /* asked first, and alone, in this attempt; -1: all were asked at once */
+	int busy_key; /* BUSY: which key somebody else has */
 	usec shed_at; /* from then on the links for votes are closed while waiting */
-	bool is_awaited; /* the nodes said: others wait for the key */
+	unsigned awaited; /* 1 << i: the nodes said that others wait for key i */
 	bool asking; /* an extension round is undecided */
 	bool denied; /* the last extension round was a majority of NO */
 
@@ -222,9 +227,9 @@ int quorum_count(const struct quorum *q, enum vote vote);
  * before tells. */
 bool quorum_in_trouble(const struct quorum *q, int node);
 
-/* What the nodes that say so, in this round, say of whoever has the key: of several holders the one
- * that most name, on how many nodes, and how long it has a majority, or else anything at all. vote
- * is NONE if there is nobody. */
+/* What the nodes that say so, in this round, say of whoever has the key (of several keys: the first
+ * that is in the way): of several holders the one that most name, on how many nodes, and how long
+ * it has a majority, or else anything at all. vote is NONE if there is nobody. */
 struct answer quorum_holder(const struct quorum *q, int *nodes);
 
 /* The largest fencing number that a node tells of, in its newest answer; 0: none. */

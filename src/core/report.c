@@ -25,6 +25,35 @@ static void add_quoted(struct line *l, const char *text)
 	add(l, "'%s'", text_escape(shown, sizeof(shown), text, strlen(text)));
 }
 
+static void add_keys(struct line *l, const struct key_list *keys)
+{
+	for (int i = 0; i < keys->count; i++) {
+		add(l, "%s", i ? ", " : "");
+		add_quoted(l, keys->key[i]);
+	}
+}
+
+const char *report_verb(const struct key_list *keys)
+{
+	return keys->count > 1 ? "are" : "is";
+}
+
+const char *report_keys(char dst[REPORT_MAX], const struct key_list *keys)
+{
+	struct line l = line(dst);
+
+	add_keys(&l, keys);
+	return dst;
+}
+
+/* The one that somebody else has, in most nodes' words. */
+static void add_busy_key(struct line *l, const struct quorum *q, const struct key_list *keys)
+{
+	int nodes;
+
+	add_quoted(l, keys->key[quorum_holder(q, &nodes).key]);
+}
+
 static void add_owner(struct line *l, const struct answer *a)
 {
 	char shown[ANSWER_TEXT_MAX], when[TIME_TEXT_MAX];
@@ -70,11 +99,12 @@ static void add_holder(struct line *l, const struct quorum *q, usec age)
 		add(l, "%s left", duration_format(left, holder.pttl - usec_min(holder.pttl, age)));
 }
 
-const char *report_holder(char dst[REPORT_MAX], const struct quorum *q, const char *key, usec now)
+const char *report_holder(
+	char dst[REPORT_MAX], const struct quorum *q, const struct key_list *keys, usec now)
 {
 	struct line l = line(dst);
 
-	add_quoted(&l, key);
+	add_busy_key(&l, q, keys);
 	add(&l, " is ");
 	add_holder(&l, q, now - q->round_at);
 	return dst;
@@ -128,19 +158,19 @@ static void add_troubles(struct line *l, const struct quorum *q, const struct no
 }
 
 const char *report_no_seat(char dst[REPORT_MAX], const struct quorum *q,
-	const struct node_list *nodes, const char *key)
+	const struct node_list *nodes, const struct key_list *keys)
 {
 	struct line l = line(dst);
 
 	add(&l, "no waiting in line for ");
-	add_quoted(&l, key);
+	add_keys(&l, keys);
 	add(&l, ", only asking again and again: %s ", nodes->node[q->seat.node].label);
 	add_trouble(&l, &q->seat.trouble);
 	return dst;
 }
 
 const char *report_refusal(char dst[REPORT_MAX], const struct quorum *q,
-	const struct node_list *nodes, const char *key)
+	const struct node_list *nodes, const struct key_list *keys)
 {
 	struct line l = line(dst);
 
@@ -148,13 +178,13 @@ const char *report_refusal(char dst[REPORT_MAX], const struct quorum *q,
 	case REFUSAL_NONE:
 		break;
 	case REFUSAL_BUSY:
-		add_quoted(&l, key);
+		add_busy_key(&l, q, keys);
 		add(&l, " is busy: ");
 		add_holder(&l, q, 0);
 		break;
 	case REFUSAL_NO_QUORUM:
 		add(&l, "no quorum for ");
-		add_quoted(&l, key);
+		add_keys(&l, keys);
 		add(&l, ": %d of %d node%s can be used, %d needed",
 			q->policy.nodes - quorum_count(q, VOTE_ABSENT), q->policy.nodes,
 			q->policy.nodes > 1 ? "s" : "", policy_quorum(&q->policy));
@@ -162,7 +192,7 @@ const char *report_refusal(char dst[REPORT_MAX], const struct quorum *q,
 		break;
 	case REFUSAL_SLOW:
 		add(&l, "no quorum for ");
-		add_quoted(&l, key);
+		add_keys(&l, keys);
 		add(&l, " in time: the nodes granted it so late that too little of the TTL was "
 			"left");
 		break;
@@ -172,26 +202,26 @@ const char *report_refusal(char dst[REPORT_MAX], const struct quorum *q,
 	return dst;
 }
 
-const char *report_stood_still(char dst[REPORT_MAX], const char *key)
+const char *report_stood_still(char dst[REPORT_MAX], const struct key_list *keys)
 {
 	struct line l = line(dst);
 
 	add(&l, "lost ");
-	add_quoted(&l, key);
+	add_keys(&l, keys);
 	add(&l, ": redlock stood still and could not extend it in time");
 	return dst;
 }
 
 const char *report_loss(char dst[REPORT_MAX], const struct quorum *q, const struct node_list *nodes,
-	const char *key)
+	const struct key_list *keys)
 {
 	struct line l = line(dst);
 	int foreign = quorum_count(q, VOTE_FOREIGN), gone = quorum_count(q, VOTE_GONE);
 
 	if (q->loss == LOSS_STOOD_STILL)
-		return report_stood_still(dst, key);
+		return report_stood_still(dst, keys);
 	add(&l, "lost ");
-	add_quoted(&l, key);
+	add_keys(&l, keys);
 	if (q->loss == LOSS_DENIED && foreign > 0) {
 		add(&l, ": now ");
 		add_holder(&l, q, 0);
@@ -208,7 +238,7 @@ const char *report_loss(char dst[REPORT_MAX], const struct quorum *q, const stru
 }
 
 const char *report_unreleased(char dst[REPORT_MAX], const struct quorum *q,
-	const struct node_list *nodes, const char *key, usec now)
+	const struct node_list *nodes, const struct key_list *keys, usec now)
 {
 	struct line l = line(dst);
 	const char *separator = ": ";
@@ -216,7 +246,7 @@ const char *report_unreleased(char dst[REPORT_MAX], const struct quorum *q,
 	usec until = now;
 	int count = quorum_unreleased(q, &until);
 
-	add_quoted(&l, key);
+	add_keys(&l, keys);
 	add(&l, " could not be released on %d of %d nodes and frees itself there within %s", count,
 		q->policy.nodes, duration_format(left, until - now));
 	for (int i = 0; i < q->policy.nodes; i++)
@@ -405,7 +435,7 @@ bool report_is_awaited(const struct quorum *q)
 	bool is_awaited = false;
 
 	for (int i = 0; i < q->policy.nodes; i++)
-		is_awaited |= q->member[i].answer.is_awaited;
+		is_awaited |= q->member[i].answer.awaited != 0;
 	return is_awaited;
 }
 
@@ -460,22 +490,25 @@ const char *report_status(char dst[REPORT_MAX], const struct quorum *q,
 }
 
 const char *report_holding(char dst[REPORT_MAX], const struct quorum *q,
-	const struct node_list *nodes, const char *key)
+	const struct node_list *nodes, const struct key_list *keys)
 {
 	struct line l = line(dst);
 	int yes = quorum_count(q, VOTE_YES);
 
-	add_quoted(&l, key);
+	add_keys(&l, keys);
 	switch (quorum_holding(q)) {
 	case HOLDING_YES:
-		add(&l, " is held by this token on %d of %d nodes", yes, q->policy.nodes);
+		add(&l, " %s held by this token on %d of %d nodes", report_verb(keys), yes,
+			q->policy.nodes);
 		break;
 	case HOLDING_FOREIGN:
-		add(&l, " is no longer this token's: now ");
+		add(&l, " %s no longer this token's: now ", report_verb(keys));
 		add_holder(&l, q, 0);
 		break;
 	case HOLDING_EXPIRED:
-		add(&l, " is no longer held by this token: it has expired or was released");
+		add(&l, " %s no longer held by this token: %s expired or %s released",
+			report_verb(keys), keys->count > 1 ? "they have" : "it has",
+			keys->count > 1 ? "were" : "was");
 		if (yes > 0)
 			add(&l, " (only %d of %d nodes had it still)", yes, q->policy.nodes);
 		break;

@@ -1,6 +1,7 @@
 /*
  * report: what became of a lock, in words for people. Each function writes one line without
- * "redlock:", safe to show on a terminal, and returns dst. The same words serve every command.
+ * "redlock:", safe to show on a terminal, and returns dst. The same words serve every command. Of
+ * several keys the one is named that somebody else has, or else all.
  */
 #ifndef CORE_REPORT_H
 #define CORE_REPORT_H
@@ -9,8 +10,15 @@
 
 #define REPORT_MAX 3600
 
+/* "'nightly', 'weekly'" */
+const char *report_keys(char dst[REPORT_MAX], const struct key_list *keys);
+
+/* What they do: "is", or "are" where they are several. */
+const char *report_verb(const struct key_list *keys);
+
 /* "'nightly' is held by alice@web1:42 backup on 3 of 5 nodes, 27s left" */
-const char *report_holder(char dst[REPORT_MAX], const struct quorum *q, const char *key, usec now);
+const char *report_holder(
+	char dst[REPORT_MAX], const struct quorum *q, const struct key_list *keys, usec now);
 
 /* What the value of a key looks like: "redlock", "hex32" (node-redlock, redis-py), "hex40",
  * "hex64", "uuid", "timestamp" (SETNX with a time, of old), "structure" (Redisson's hash, or no
@@ -39,26 +47,26 @@ const char *report_no_answers(
 
 /* What became of a token's lock, when it is no longer held: "expired", or who has it. */
 const char *report_holding(char dst[REPORT_MAX], const struct quorum *q,
-	const struct node_list *nodes, const char *key);
+	const struct node_list *nodes, const struct key_list *keys);
 
 /* Why nobody wakes us. */
 const char *report_no_seat(char dst[REPORT_MAX], const struct quorum *q,
-	const struct node_list *nodes, const char *key);
+	const struct node_list *nodes, const struct key_list *keys);
 
 /* Why the lock was not obtained: busy, no quorum with each node's trouble, ... */
 const char *report_refusal(char dst[REPORT_MAX], const struct quorum *q,
-	const struct node_list *nodes, const char *key);
+	const struct node_list *nodes, const struct key_list *keys);
 
 /* Why a held lock is lost. */
 const char *report_loss(char dst[REPORT_MAX], const struct quorum *q, const struct node_list *nodes,
-	const char *key);
+	const struct key_list *keys);
 
 /* The same, when nobody was there to extend it. */
-const char *report_stood_still(char dst[REPORT_MAX], const char *key);
+const char *report_stood_still(char dst[REPORT_MAX], const struct key_list *keys);
 
 /* Which nodes may still carry the lock after the release, and until when. */
 const char *report_unreleased(char dst[REPORT_MAX], const struct quorum *q,
-	const struct node_list *nodes, const char *key, usec now);
+	const struct node_list *nodes, const struct key_list *keys, usec now);
 
 /* "redis://a:6379 and redis://b:6379 are one server" */
 const char *report_duplicate(

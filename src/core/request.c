@@ -8,22 +8,41 @@
 #include <string.h>
 
 /*
- * Every script answers {code, pttl, text, run_id, awaited} and, where there is one, a fencing
- * number: code 1 yes, 0 somebody else's, -1 gone, 2 free, but another one's turn. `look` reads the
- * key; a key of another type (Redisson keeps a hash) is somebody else's.
+ * Every script answers {code, pttl, text, run_id, marks} and, where there is one, a fencing number:
+ * code 1 yes, 0 somebody else's, -1 gone, 2 free, but another one's turn. Of several keys, a vote
+ * is about all of them: YES if each one is ours, else what is said of the first that is not. Marks
+ * are numbers added up: 2^i for each key i that others wait for, MARK_INDEX times the index of the
+ * key that the answer is about, MARK_PARTIAL if one of them is ours all the same.
+ *
+ * `look` reads the keys; one of another type (Redisson keeps a hash) is somebody else's.
  */
+_Static_assert(1 << KEYS_MAX <= MARK_INDEX && KEYS_MAX * MARK_INDEX <= MARK_PARTIAL,
+	"what is added up is kept apart");
+#define NUMBER_WORDS(n) #n
+#define NUMBER(n) NUMBER_WORDS(n)
+
 #define SCRIPT_LOOK \
-	"local v,text=redis.pcall('GET',KEYS[1]),true " \
+	"local value,text,partial={},{},0 " \
+	"for i,k in ipairs(KEYS) do local v=redis.pcall('GET',k) text[i]=true " \
 	"if type(v)=='table' then " \
-	"if not string.find(v.err,'WRONGTYPE',1,true) then return v end text=false " \
-	"v='('..redis.call('TYPE',KEYS[1]).ok..')' end " \
-	"local function other() " \
-	"return {0,redis.call('PTTL',KEYS[1]),string.sub(v,1,300),'',0} end "
+	"if not string.find(v.err,'WRONGTYPE',1,true) then return v end text[i]=false " \
+	"v='('..redis.call('TYPE',k).ok..')' end value[i]=v end " \
+	"local function marks(i) return (i-1)*" NUMBER( \
+		MARK_INDEX) "+partial end " \
+			    "local function other(i) return {0,redis.call('PTTL',KEYS[i])," \
+			    "string.sub(value[i],1,300),'',marks(i)} end "
 
 /* Whoever took it is known by the id alone; scripts between two steps have no more than that. */
 #define SCRIPT_OURS \
-	"local function ours() return text and (v==ARGV[1] or " \
+	"local function ours(i) local v=value[i] return v and text[i] and (v==ARGV[1] or " \
 	"(#ARGV[1]==40 and string.sub(v,1,41)==ARGV[1]..':')) end "
+
+/* The first key that is somebody else's, the first that is gone; and is any one ours? */
+#define SCRIPT_SORT \
+	"local foreign,gone for i=1,#KEYS do " \
+	"if not value[i] then gone=gone or i " \
+	"elseif not ours(i) then foreign=foreign or i " \
+	"else partial=" NUMBER(MARK_PARTIAL) " end end "
 
 /* Which life of which server this is. */
 #define SCRIPT_ID \
@@ -31,122 +50,144 @@
 	"id=type(id)=='string' and string.match(id,'run_id:(%x+)') or '' "
 
 /*
- * What is kept beside the key for those who wait; all of it expires. LINE: somebody waits at this
+ * What is kept beside each key for those who wait; all of it expires. LINE: somebody waits at this
  * node. WAKE: a list that they block on, and Redis serves them in order of arrival; its only
  * element is the turn. TURN: whose turn it is while the key is free; but where WAKE has it still,
  * nobody was there to be woken. A user may have no right to any of it: then redis.pcall says so,
  * and nobody is woken.
  */
 #define SCRIPT_LINE \
-	"local line='redlock:line:{'..KEYS[1]..'}' " \
-	"local turn='redlock:turn:{'..KEYS[1]..'}' " \
-	"local wake='redlock:wake:{'..KEYS[1]..'}' " \
-	"local function awaited() return redis.pcall('EXISTS',line)==1 end "
+	"local function line(i) return 'redlock:line:{'..KEYS[i]..'}' end " \
+	"local function turn(i) return 'redlock:turn:{'..KEYS[i]..'}' end " \
+	"local function wake(i) return 'redlock:wake:{'..KEYS[i]..'}' end " \
+	"local function awaited(i) return redis.pcall('EXISTS',line(i))==1 end "
 
 #define SCRIPT_WAKE \
-	"local function pass(ms,here,id) id=id or string.sub(ARGV[1],1,40) " \
-	"redis.pcall('SET',turn,id,'PX',ms) " \
-	"if here then redis.pcall('DEL',wake) redis.pcall('RPUSH',wake,id) " \
-	"redis.pcall('PEXPIRE',wake,ms) end end "
+	"local function pass(i,ms,here,id) id=id or string.sub(ARGV[1],1,40) " \
+	"redis.pcall('SET',turn(i),id,'PX',ms) " \
+	"if here then local w=wake(i) redis.pcall('DEL',w) redis.pcall('RPUSH',w,id) " \
+	"redis.pcall('PEXPIRE',w,ms) end end "
 _Static_assert(TOKEN_ID_LEN == 40, "scripts have it as a number");
 
 /* Who waits goes on waiting, whatever is answered: that is known for as long as it may take. */
 #define SCRIPT_STAY \
-	"if string.find(ARGV[4],'w',1,true) then local p=redis.pcall('PTTL',line) " \
-	"local keep=math.max(v and redis.call('PTTL',KEYS[1]) or 0,tonumber(ARGV[2]))+1000 " \
-	"if type(p)=='number' and p<keep then redis.pcall('SET',line,'1','PX',keep) end end "
+	"local seat=tonumber(ARGV[6]) " \
+	"if string.find(ARGV[4],'w',1,true) then local p=redis.pcall('PTTL',line(seat)) " \
+	"local keep=math.max(value[seat] and redis.call('PTTL',KEYS[seat]) or 0," \
+	"tonumber(ARGV[2]))+1000 " \
+	"if type(p)=='number' and p<keep then redis.pcall('SET',line(seat),'1','PX',keep) end " \
+	"end "
 
 /*
  * The fencing number of a key: raised before the key is set, so that a key that may not be numbered
  * is not taken. It has no end. One that was lost starts at the node's clock, in microseconds, and
- * so above all that were given; below 2^53, for scripts count in doubles.
+ * so above all that were given; below 2^53, for scripts count in doubles. Several keys have one
+ * number, above all that each of them had.
  */
 #define SCRIPT_FENCE \
-	"local fence='redlock:fence:{'..KEYS[1]..'}' " \
-	"local function raise() local n=redis.call('INCR',fence) if n==1 then " \
-	"local t=redis.call('TIME') n=tonumber(t[1])*1000000+tonumber(t[2]) " \
-	"redis.call('SET',fence,string.format('%.0f',n)) end return n end "
+	"local function fence(i) return 'redlock:fence:{'..KEYS[i]..'}' end " \
+	"local function last() local n=0 for i=1,#KEYS do " \
+	"n=math.max(n,tonumber(redis.pcall('GET',fence(i)) or 0) or 0) end return n end " \
+	"local function number(n) for i=1,#KEYS do " \
+	"redis.call('SET',fence(i),string.format('%.0f',n)) end end " \
+	"local function raise() local n,set=0,#KEYS>1 for i=1,#KEYS do " \
+	"local c=redis.call('INCR',fence(i)) if c==1 then " \
+	"local t=redis.call('TIME') c=tonumber(t[1])*1000000+tonumber(t[2]) set=true end " \
+	"n=math.max(n,c) end if set then number(n) end return n end "
 
-static const char script_acquire[] =
-	SCRIPT_LOOK SCRIPT_ID SCRIPT_LINE SCRIPT_WAKE SCRIPT_FENCE SCRIPT_STAY
-	"if v and v~=ARGV[1] then local o=other() o[4]=id return o end "
-	"local w=awaited() local n=0 "
-	"if not v then local t=redis.pcall('GET',turn) "
-	"if type(t)=='string' and t~=ARGV[3] and redis.pcall('EXISTS',wake)==0 then "
-	"return {2,redis.call('PTTL',turn),'',id,w and 1 or 0} end "
-	"if w and not t and ARGV[3]=='' and string.find(ARGV[4],'f',1,true) then "
-	"pass(ARGV[5],true) return {2,tonumber(ARGV[5]),'',id,1} end "
-	"if string.find(ARGV[4],'n',1,true) then n=raise() end "
-	"redis.call('SET',KEYS[1],ARGV[1],'PX',ARGV[2]) "
+/* All of the keys or none. */
+static const char script_acquire[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_ID SCRIPT_LINE
+	SCRIPT_WAKE SCRIPT_FENCE SCRIPT_STAY
+	"if foreign then local o=other(foreign) o[4]=id return o end "
+	"local w,t,n,unclaimed=0,{},0,nil "
+	"for i=1,#KEYS do local here=awaited(i) if here then w=w+2^(i-1) end "
+	"if not value[i] then t[i]=redis.pcall('GET',turn(i)) "
+	"if type(t[i])=='string' and t[i]~=ARGV[3] and redis.pcall('EXISTS',wake(i))==0 then "
+	"return {2,redis.call('PTTL',turn(i)),'',id,marks(i)+w} end "
+	"if here and not t[i] and not (ARGV[3]~='' and i==seat) and "
+	"string.find(ARGV[4],'f',1,true) then "
+	"pass(i,ARGV[5],true) return {2,tonumber(ARGV[5]),'',id,marks(i)+w} end end end "
+	"if string.find(ARGV[4],'n',1,true) then n=gone and raise() or last() end "
+	"for i,k in ipairs(KEYS) do "
+	"if value[i] then redis.call('PEXPIRE',k,ARGV[2]) "
+	"else redis.call('SET',k,ARGV[1],'PX',ARGV[2]) "
 	/* a turn that nobody came for tells who waits here: nobody */
-	"if type(t)=='string' then redis.pcall('DEL',turn,wake) "
-	"if t~=ARGV[3] then redis.pcall('DEL',line) "
-	"return {1,tonumber(ARGV[2]),t,id,0,n} end end "
-	"else redis.call('PEXPIRE',KEYS[1],ARGV[2]) "
-	"n=tonumber(redis.pcall('GET',fence) or 0) or 0 end "
-	"return {1,tonumber(ARGV[2]),'',id,w and 1 or 0,n}";
+	"if type(t[i])=='string' then redis.pcall('DEL',turn(i),wake(i)) "
+	"if t[i]~=ARGV[3] then redis.pcall('DEL',line(i)) unclaimed=unclaimed or i "
+	"w=w-w%2^i+w%2^(i-1) end end end end "
+	"return {1,tonumber(ARGV[2]),unclaimed and t[unclaimed] or '',id,"
+	"(unclaimed and (unclaimed-1)*" NUMBER(MARK_INDEX) " or 0)+w,n}";
 
-static const char script_extend[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_ID SCRIPT_LINE
-	"if not v then return {-1,0,'','',0} end "
-	"if not ours() then return other() end "
-	"redis.call('PEXPIRE',KEYS[1],ARGV[2]) "
-	"return {1,tonumber(ARGV[2]),'',id,awaited() and 1 or 0}";
+static const char script_extend[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_ID SCRIPT_LINE
+	"if foreign then return other(foreign) end "
+	"if gone then return {-1,0,'','',partial} end "
+	"local w=0 for i,k in ipairs(KEYS) do redis.call('PEXPIRE',k,ARGV[2]) "
+	"if awaited(i) then w=w+2^(i-1) end end "
+	"return {1,tonumber(ARGV[2]),'',id,w}";
+
+/* What parts with the keys does so with each that is ours, whatever the others are. */
+#define SCRIPT_PARTED "if foreign then return other(foreign) end "
 
 /* The owner's name stays, so that waiters are told whose it was; the id goes, so that a nested run
  * that outlived the holder does not take the lock for held. Nobody will give it back: the first in
  * line is told, so that it looks when the key ends. */
-static const char script_leave[] = SCRIPT_LOOK SCRIPT_LINE
-	"if not v then return {-1,0,'','',0} end "
-	"if v~=ARGV[1] then return other() end "
-	"redis.call('SET',KEYS[1],string.rep('0',40)..string.sub(v,41),'PX',ARGV[2]) "
-	"if awaited() then redis.pcall('DEL',wake) "
-	"redis.pcall('RPUSH',wake,string.sub(v,1,40)) redis.pcall('PEXPIRE',wake,1000) end "
+static const char script_leave[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_LINE
+	"partial=0 for i,k in ipairs(KEYS) do local v=value[i] if v==ARGV[1] and v~='' then "
+	"redis.call('SET',k,string.rep('0',40)..string.sub(v,41),'PX',ARGV[2]) "
+	"if awaited(i) then local w=wake(i) redis.pcall('DEL',w) "
+	"redis.pcall('RPUSH',w,string.sub(v,1,40)) redis.pcall('PEXPIRE',w,1000) end end "
+	"end " SCRIPT_PARTED "if gone then return {-1,0,'','',0} end "
 	"return {1,tonumber(ARGV[2]),'','',0}";
 
 /* Wakes nobody, unless a hand-over came while this key was in its way. */
-static const char script_release[] = SCRIPT_LOOK SCRIPT_LINE SCRIPT_WAKE
-	"if not v then return {-1,0,'','',0} end "
-	"if v~=ARGV[1] then return other() end "
-	"redis.call('DEL',KEYS[1]) "
-	"local t=redis.pcall('GET',turn) "
-	"if type(t)=='string' then if awaited() then pass(ARGV[5],true,t) "
-	"else redis.pcall('DEL',turn) end end "
-	"return {1,0,'','',0}";
+static const char script_release[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_LINE SCRIPT_WAKE
+	"partial=0 for i,k in ipairs(KEYS) do if value[i]==ARGV[1] then redis.call('DEL',k) "
+	"local t=redis.pcall('GET',turn(i)) "
+	"if type(t)=='string' then if awaited(i) then pass(i,ARGV[5],true,t) "
+	"else redis.pcall('DEL',turn(i)) end end end end " SCRIPT_PARTED
+	"return {gone and -1 or 1,0,'','',0}";
 
 /* Also when the key is gone already: nobody else wakes those who wait. Where it is another one's,
  * maybe only for the moment that an attempt takes to fail, the turn is left for that one to pass
  * on; where nobody is known to wait, for whoever asks, since that key may also just end. Who leaves
  * without having used its turn passes on that very turn. */
-static const char script_hand_over[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_LINE SCRIPT_WAKE
-	"if v and not ours() and not (text and ARGV[4]=='b' and string.sub(v,1,300)==ARGV[1]) then "
-	"if ARGV[4]=='' or ARGV[4]=='a' then pass(ARGV[2],ARGV[4]=='' and not awaited()) end "
-	"return other() end "
-	"local p=v and redis.call('PTTL',KEYS[1]) or 0 "
-	"if v then redis.call('DEL',KEYS[1]) end "
-	"local w=awaited() "
-	"local t=redis.pcall('GET',turn) "
+static const char script_hand_over[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_LINE SCRIPT_WAKE
+	"local p,others,elsewhere,broken=0,nil,tonumber(ARGV[6]),false "
+	"for i,k in ipairs(KEYS) do local v=value[i] local far=elsewhere%2^i>=2^(i-1) "
+	"if v and not ours(i) and not (text[i] and ARGV[4]=='b' and string.sub(v,1,300)==ARGV[1]) "
+	"then others=others or i "
+	"if ARGV[4]=='' then pass(i,ARGV[2],not far and not awaited(i)) end "
+	"else if v then local left=redis.call('PTTL',k) redis.call('DEL',k) "
+	"p=(left<0 or p<0) and -1 or math.max(p,left) end "
+	"local w=awaited(i) "
+	"local t=redis.pcall('GET',turn(i)) "
 	"if ARGV[4]~='l' or type(t)~='string' then t=nil end "
-	"if w or ARGV[4]=='a' then pass(ARGV[2],w,t) elseif v then redis.pcall('DEL',turn) end "
-	"return {v and 1 or -1,p,'','',0}";
+	"if w or far then pass(i,ARGV[2],w,t) elseif v then redis.pcall('DEL',turn(i)) end end end "
+	"partial=0 if others then return other(others) end "
+	"return {gone and -1 or 1,p,'','',0}";
 
 /* Both matter: a stale client must not overtake, and a number never goes back. */
-static const char script_fence[] =
-	SCRIPT_LOOK SCRIPT_FENCE "if not v then return {-1,0,'','',0} end "
-				 "if v~=ARGV[1] then return other() end "
-				 "local last=tonumber(redis.pcall('GET',fence) or 0) or 0 "
-				 "if last>tonumber(ARGV[3]) then return {2,0,'','',0} end "
-				 "redis.call('SET',fence,ARGV[3]) "
-				 "return {1,redis.call('PTTL',KEYS[1]),'','',0,tonumber(ARGV[3])}";
+static const char script_fence[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_FENCE
+	"if foreign then return other(foreign) end "
+	"if gone then return {-1,0,'','',partial} end "
+	"if last()>tonumber(ARGV[3]) then return {2,0,'','',partial} end "
+	"number(tonumber(ARGV[3])) "
+	"return {1,redis.call('PTTL',KEYS[1]),'','',0,tonumber(ARGV[3])}";
 
 /* A turn that was not claimed is nobody's. Who waits here goes on waiting, as with ACQUIRE. */
-static const char script_look[] = SCRIPT_LOOK SCRIPT_ID SCRIPT_LINE SCRIPT_STAY SCRIPT_FENCE
-	"local w=awaited() and 1 or 0 local n=redis.pcall('GET',fence) "
-	"n=type(n)=='string' and tonumber(n) or 0 "
-	"if v then local o=other() o[4]=id o[5]=w o[6]=n return o end "
-	"local t=redis.pcall('GET',turn) "
-	"if type(t)=='string' and t~=ARGV[3] and redis.pcall('EXISTS',wake)==0 then "
-	"return {2,redis.call('PTTL',turn),'',id,w,n} end "
-	"return {-1,0,'',id,w,n}";
+static const char script_look[] =
+	SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_ID SCRIPT_LINE SCRIPT_STAY SCRIPT_FENCE
+	"local n,w,o=last(),0,nil "
+	"for i=1,#KEYS do if awaited(i) then w=w+2^(i-1) end end "
+	"if foreign then o=other(foreign) o[4]=id o[5]=o[5]+w o[6]=n return o end "
+	"if not gone then o=other(1) for i,k in ipairs(KEYS) do local p=redis.call('PTTL',k) "
+	"if p>=0 and (o[2]<0 or p<o[2]) then o[2]=p end end "
+	"o[4]=id o[5]=w o[6]=n return o end "
+	"for i=1,#KEYS do local t=redis.pcall('GET',turn(i)) "
+	"if not value[i] and type(t)=='string' and t~=ARGV[3] and "
+	"redis.pcall('EXISTS',wake(i))==0 then "
+	"return {2,redis.call('PTTL',turn(i)),'',id,marks(i)+w,n} end end "
+	"return {-1,0,'',id,partial+w,n}";
 
 /* Strings that carry our token, and what of it can be shown. A page that would be too long is asked
  * for again, with a smaller count. */
@@ -168,18 +209,18 @@ static const char script_scan[] =
  * that was kept for somebody, when nobody is known to wait, is ours.
  */
 static const char script_join[] = SCRIPT_LOOK SCRIPT_LINE
-	"local p=v and redis.call('PTTL',KEYS[1]) or 0 "
-	"if not v and redis.pcall('EXISTS',wake)==1 then "
-	"redis.pcall('DEL',line) return {0,0,'','',0} end "
+	"local v=value[1] local p=v and redis.call('PTTL',KEYS[1]) or 0 "
+	"if not v and redis.pcall('EXISTS',wake(1))==1 then "
+	"redis.pcall('DEL',line(1)) return {0,0,'','',0} end "
 	"local keep=math.max(p,tonumber(ARGV[2]))+1000 "
-	"local k=redis.pcall('PTTL',line) if type(k)=='table' then return k end "
+	"local k=redis.pcall('PTTL',line(1)) if type(k)=='table' then return k end "
 	"local first=k<0 "
-	"if k<keep then k=redis.pcall('SET',line,'1','PX',keep) "
+	"if k<keep then k=redis.pcall('SET',line(1),'1','PX',keep) "
 	"if k.err then return k end end "
 	"if v then return {0,p,string.sub(v,1,300),'',1} end "
-	"local t=redis.pcall('GET',turn) t=type(t)=='string' and t or '' "
+	"local t=redis.pcall('GET',turn(1)) t=type(t)=='string' and t or '' "
 	"if first or t=='' then return {1,0,t,'',1} end "
-	"return {2,redis.call('PTTL',turn),'','',1}";
+	"return {2,redis.call('PTTL',turn(1)),'','',1}";
 
 static const char *script_of(enum op op)
 {
@@ -210,7 +251,7 @@ void request_build(struct request *r, const struct wish *wish)
 {
 	r->argc = 0;
 	if (wish->op == OP_WAIT) {
-		snprintf(r->wake, sizeof(r->wake), "redlock:wake:{%s}", wish->key);
+		snprintf(r->wake, sizeof(r->wake), "redlock:wake:{%s}", wish->keys->key[0]);
 		add(r, "BLPOP");
 		add(r, r->wake);
 		add(r, "0");
@@ -228,13 +269,17 @@ void request_build(struct request *r, const struct wish *wish)
 	snprintf(r->time, sizeof(r->time), "%" PRId64, wish->time / USEC_MSEC);
 	snprintf(r->turn_time, sizeof(r->turn_time), "%" PRId64, wish->turn_time / USEC_MSEC);
 	snprintf(r->fence, sizeof(r->fence), "%" PRId64, wish->fence);
-	snprintf(r->flags, sizeof(r->flags), "%s%s%s%s%s%s", wish->is_awaited ? "a" : "",
-		wish->is_leaving ? "l" : "", wish->is_waiting ? "w" : "", wish->is_fair ? "f" : "",
-		wish->is_breaking ? "b" : "", wish->wants_fence ? "n" : "");
+	snprintf(r->flags, sizeof(r->flags), "%s%s%s%s%s", wish->is_leaving ? "l" : "",
+		wish->is_waiting ? "w" : "", wish->is_fair ? "f" : "", wish->is_breaking ? "b" : "",
+		wish->wants_fence ? "n" : "");
+	snprintf(r->which, sizeof(r->which), "%u",
+		wish->op == OP_HAND_OVER ? wish->awaited : (unsigned)wish->seat_key + 1);
+	snprintf(r->count, sizeof(r->count), "%d", wish->keys->count);
 	add(r, "EVAL");
 	add(r, script_of(wish->op));
-	add(r, "1");
-	add(r, wish->key);
+	add(r, r->count);
+	for (int i = 0; i < wish->keys->count; i++)
+		add(r, wish->keys->key[i]);
 	add(r, wish->token);
 	if (wish->token_len)
 		r->len[r->argc - 1] = wish->token_len;
@@ -242,6 +287,7 @@ void request_build(struct request *r, const struct wish *wish)
 	add(r, wish->op == OP_FENCE ? r->fence : wish->turn ? wish->turn : "");
 	add(r, r->flags);
 	add(r, r->turn_time);
+	add(r, r->which);
 }
 
 struct answer answer_absent(enum reason reason, const char *detail)
@@ -350,6 +396,7 @@ struct answer answer_read(enum op op, const struct reply *reply)
 		item[0].type != REPLY_INTEGER || item[1].type != REPLY_INTEGER ||
 		item[2].type != REPLY_STRING || item[3].type != REPLY_STRING ||
 		item[3].len >= sizeof(a.run_id) || item[4].type != REPLY_INTEGER ||
+		item[4].integer < 0 || item[4].integer >= 2 * MARK_PARTIAL ||
 		(reply->count > 5 && (item[5].type != REPLY_INTEGER || item[5].integer < 0)))
 		return answer_absent(REASON_GARBAGE, NULL);
 	switch (item[0].integer) {
@@ -374,7 +421,9 @@ struct answer answer_read(enum op op, const struct reply *reply)
 	a.text_len = item[2].len;
 	memcpy(a.text, item[2].text, item[2].len + 1);
 	memcpy(a.run_id, item[3].text, item[3].len + 1);
-	a.is_awaited = item[4].integer == 1;
+	a.awaited = (unsigned)(item[4].integer % MARK_INDEX);
+	a.key = (int)(item[4].integer % MARK_PARTIAL / MARK_INDEX);
+	a.is_partial = item[4].integer >= MARK_PARTIAL;
 	a.fence = reply->count > 5 ? item[5].integer : 0;
 	return a;
 }

@@ -60,6 +60,17 @@ enum reason {
 };
 
 #define REQUEST_KEY_MAX 4096
+#define KEYS_MAX 16
+
+/* The keys of one lock: all of them or none. */
+struct key_list {
+	int count;
+	const char *key[KEYS_MAX];
+};
+
+/* For those who have one. */
+#define ONE_KEY(name) ((struct key_list){.count = 1, .key = {(name)}})
+
 #define ANSWER_TEXT_MAX 320
 #define RUN_ID_MAX 41
 
@@ -73,7 +84,10 @@ struct answer {
 	char run_id[RUN_ID_MAX]; /* which life of which server answered; "" if it does not say.
 				    SCAN: the cursor of the next page, "0": there is none */
 	bool is_reserved; /* FOREIGN: the key is free, but it is another one's turn */
-	bool is_awaited; /* others wait for the key at this node. SCAN: the page was too long */
+	int key; /* FOREIGN: the index of the key that this is about; YES: of the turn's */
+	unsigned awaited; /* 1 << i: others wait for key i at this node. SCAN: the page was too long
+			   */
+	bool is_partial; /* NO: but a key that was asked for is ours */
 	int64_t fence; /* the node's fencing number: ACQUIRE that asked for one: raised for us;
 			  LOOK: the last; 0: none */
 };
@@ -90,7 +104,7 @@ const char *reason_words(enum reason reason);
 /* What is to be said to a node. All of it must outlive what is made of it. */
 struct wish {
 	enum op op;
-	const char *key;
+	const struct key_list *keys; /* JOIN, WAIT: one */
 	const char *token; /* EXTEND, HAND_OVER: its first TOKEN_ID_LEN characters will do. SCAN:
 			      the cursor */
 	size_t token_len; /* 0: up to its NUL */
@@ -98,10 +112,11 @@ struct wish {
 	usec time; /* the key's TTL; HAND_OVER: how long the turn is kept for whoever is woken */
 	usec turn_time; /* ACQUIRE with is_fair, RELEASE: the same */
 	const char *turn; /* ACQUIRE: what we were woken with; "": nothing */
-	bool is_awaited; /* HAND_OVER: others wait, maybe at another node: keep their turn here too
-			  */
+	unsigned awaited; /* HAND_OVER: others wait for these keys, maybe at another node: keep
+			     their turn here too */
 	bool is_leaving; /* HAND_OVER: from the seat, of a turn that was not used */
-	bool is_waiting; /* ACQUIRE: we have a place in the line here, and keep it when refused */
+	bool is_waiting; /* ACQUIRE: we have a place in the line here, and keep it when refused, */
+	int seat_key; /* for this one of the keys, or it is our turn for it */
 	bool is_fair; /* ACQUIRE: not before others who wait, woken or not */
 	bool wants_fence; /* ACQUIRE: raise the fencing number */
 	int64_t fence; /* FENCE: the number */
@@ -111,14 +126,13 @@ struct wish {
 /* The parts of a command. They point into what request_build() was given and into *r. */
 struct request {
 	int argc;
-	const char *argv[9];
-	size_t len[9];
-	char time[24], turn_time[24], fence[24], flags[7];
+	const char *argv[KEYS_MAX + 9];
+	size_t len[KEYS_MAX + 9];
+	char count[12], time[24], turn_time[24], fence[24], flags[6], which[12];
 	char wake[REQUEST_KEY_MAX + 24];
 };
 
-/* Fills *r. Every script is idempotent under one token. The key has REQUEST_KEY_MAX bytes at most.
- */
+/* Fills *r. Every script is idempotent under one token. A key has REQUEST_KEY_MAX bytes at most. */
 void request_build(struct request *r, const struct wish *wish);
 
 /* A reply as the protocol gives it, one level deep. */
@@ -159,6 +173,10 @@ struct page_entry {
 
 /* Takes the entry at *at, which then points behind it. False at the end, or where it is no page. */
 bool page_next(const char **at, const char *end, struct page_entry *entry);
+
+/* What is added up in the fifth item of a reply: see request.c. */
+#define MARK_INDEX 65536
+#define MARK_PARTIAL 1048576
 
 /* What the reply to a request means. Whatever is not exactly an answer to it is ABSENT. */
 struct answer answer_read(enum op op, const struct reply *reply);

@@ -114,6 +114,69 @@ int settings_check_key(const char *key, struct err *e)
 	return 0;
 }
 
+static int join_keys(struct settings *s, struct err *e)
+{
+	size_t used = 0;
+
+	s->key = s->keys.key[0];
+	for (int i = 0; i < s->keys.count && s->keys.count > 1; i++) {
+		const char *key = s->keys.key[i];
+		size_t len = strlen(key);
+
+		if (strchr(key, '\n'))
+			return err_set(e, ERR_USAGE,
+				"a key with a newline in it cannot be one of several");
+		if (used + len + 1 > sizeof(s->key_text))
+			return err_set(e, ERR_USAGE, "the keys have more than %d bytes together",
+				REQUEST_KEY_MAX);
+		memcpy(s->key_text + used, key, len);
+		used += len + 1;
+		s->key_text[used - 1] = i + 1 < s->keys.count ? '\n' : '\0';
+		s->key = s->key_text;
+	}
+	return 0;
+}
+
+int settings_add_key(struct settings *s, const char *key, struct err *e)
+{
+	struct key_list *keys = &s->keys;
+	int at = 0;
+
+	if (settings_check_key(key, e) < 0)
+		return -1;
+	while (at < keys->count && strcmp(keys->key[at], key) < 0)
+		at++;
+	if (at < keys->count && strcmp(keys->key[at], key) == 0)
+		return 0;
+	if (keys->count == KEYS_MAX)
+		return err_set(e, ERR_USAGE, "more than %d keys", KEYS_MAX);
+	memmove(keys->key + at + 1, keys->key + at,
+		(size_t)(keys->count++ - at) * sizeof(keys->key[0]));
+	keys->key[at] = key;
+	return join_keys(s, e);
+}
+
+int settings_add_keys(struct settings *s, const char *text, long count, struct err *e)
+{
+	char *word = s->key_words;
+	long n = 1;
+
+	for (const char *c = text; *c; c++)
+		n += *c == '\n';
+	if (count <= 1 || n != count || settings_check_key(text, e) < 0)
+		return settings_add_key(s, text, e);
+	for (memcpy(word, text, strlen(text) + 1); word;) {
+		char *end = strchr(word, '\n');
+
+		if (end)
+			*end++ = '\0';
+		if (settings_add_key(s, word, e) < 0)
+			return -1;
+		word = end;
+	}
+	return 0;
+}
+
 static int check_names(const struct settings *s, struct err *e)
 {
 	const char *command = option_command_name(s->command);
@@ -122,8 +185,10 @@ static int check_names(const struct settings *s, struct err *e)
 		err_set(e, ERR_USAGE, "no key: which lock?");
 		return err_hint(e, "name it with -k KEY; see 'redlock help %s'", command);
 	}
-	if (s->key && settings_check_key(s->key, e) < 0)
-		return -1;
+	if (s->keys.count > 1 && s->reentrant) {
+		err_set(e, ERR_USAGE, "--reentrant goes with one key");
+		return err_hint(e, "see 'redlock help run'");
+	}
 	if (s->token && s->token_file) {
 		err_set(e, ERR_USAGE, "both --token and --token-file: which one?");
 		return err_hint(e, "see 'redlock help %s'", command);
@@ -185,9 +250,9 @@ struct leash_policy settings_leash(const struct settings *s)
 
 /* Rendezvous hashing (Thaler, Ravishankar 1996): all who name the nodes alike have one order for
  * one key, and keys are spread over the nodes. */
-static void order_nodes(const struct settings *s, int order[NODES_MAX])
+static void order_nodes(const struct settings *s, const char *name, int order[NODES_MAX])
 {
-	uint64_t key = text_hash(0, s->key ? s->key : ""), rank[NODES_MAX];
+	uint64_t key = text_hash(0, name), rank[NODES_MAX];
 
 	for (int i = 0; i < s->nodes.count; i++) {
 		int at = i;
@@ -204,6 +269,7 @@ struct policy settings_policy(const struct settings *s)
 	struct leash_policy leash = settings_leash(s);
 	struct policy policy = {
 		.nodes = s->nodes.count,
+		.keys = s->keys.count > 0 ? s->keys.count : 1,
 		.ttl = s->ttl,
 		.drift = drift(s),
 		.node_timeout = s->node_timeout,
@@ -214,7 +280,8 @@ struct policy settings_policy(const struct settings *s)
 		.only_looks = s->command == COMMAND_WAIT,
 	};
 
-	order_nodes(s, policy.order);
+	for (int i = 0; i < policy.keys; i++)
+		order_nodes(s, s->keys.count > 0 ? s->keys.key[i] : "", policy.order[i]);
 	return policy;
 }
 

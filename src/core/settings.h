@@ -35,7 +35,10 @@ enum format {
 
 struct settings {
 	enum command command;
-	const char *key;
+	struct key_list keys; /* in the order of their bytes */
+	const char *key; /* the same, separated by newlines; NULL: none */
+	char key_text[REQUEST_KEY_MAX + 1]; /* of several */
+	char key_words[REQUEST_KEY_MAX + 1]; /* of several that came as one text */
 	const char *token;
 	const char *token_file;
 	usec min_validity;
@@ -76,6 +79,13 @@ void settings_init(struct settings *s, enum command command);
 /* Fills what depends on other settings, and refuses what cannot work together: ERR_USAGE, or
  * ERR_CONFIG where it is about nodes. */
 int settings_finish(struct settings *s, struct err *e);
+
+/* One more key, which must outlive the settings; one that is there already is the same. ERR_USAGE
+ * if it cannot be one. */
+int settings_add_key(struct settings *s, const char *key, struct err *e);
+
+/* The keys of REDLOCK_KEY: so many, separated by newlines. */
+int settings_add_keys(struct settings *s, const char *text, long count, struct err *e);
 
 /* A key that is named as an operand. */
 int settings_check_key(const char *key, struct err *e);

@@ -72,7 +72,7 @@ static void *run(void *arg)
 		if (q->valid_until != valid_until)
 			tell(k, NOTE_EXTENDED, "");
 		if (q->state != state && state == QUORUM_HELD)
-			tell(k, NOTE_EXPIRING, report_loss(text, q, k->nodes, k->session->key));
+			tell(k, NOTE_EXPIRING, report_loss(text, q, k->nodes, k->session->keys));
 		valid_until = q->valid_until;
 		state = q->state;
 	}

@@ -46,8 +46,8 @@ int registry_add(const struct entry *entry, struct err *e)
 	snprintf(draft, sizeof(draft), "%s/.%ld", folder, (long)entry->keeper);
 	(void)unlink(draft);
 	fd = open(draft, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	len = snprintf(text, sizeof(text), "%ld %ld %lld %s\n%s", (long)entry->keeper,
-		(long)entry->follow, (long long)entry->since, entry->id, entry->key);
+	len = snprintf(text, sizeof(text), "%ld %ld %d %lld %s\n%s", (long)entry->keeper,
+		(long)entry->follow, entry->keys, (long long)entry->since, entry->id, entry->key);
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && write(fd, text, (size_t)len) == len &&
 		rename(draft, own_path) == 0)
 		return 0; /* fd stays open: it is the lock */
@@ -95,8 +95,8 @@ static bool read_entry(const struct registry *r, const char *name, struct entry 
 	if (n <= 0)
 		return false;
 	text[n] = '\0';
-	if (sscanf(text, "%ld %ld %lld %40[0-9a-f]%n", &keeper, &follow, &since, entry->id, &at) !=
-			4 ||
+	if (sscanf(text, "%ld %ld %d %lld %40[0-9a-f]%n", &keeper, &follow, &entry->keys, &since,
+		    entry->id, &at) != 5 ||
 		text[at] != '\n')
 		return false;
 	entry->keeper = (pid_t)keeper;
@@ -123,7 +123,7 @@ void registry_close(struct registry *r)
 	r->list = NULL;
 }
 
-int registry_find(const char *key, const char *id, struct entry *entry)
+int registry_find(const char *key, int keys, const char *id, struct entry *entry)
 {
 	struct registry r;
 	struct entry one;
@@ -131,7 +131,8 @@ int registry_find(const char *key, const char *id, struct entry *entry)
 
 	registry_open(&r);
 	while (registry_next(&r, &one))
-		if (strcmp(one.key, key) == 0 && (!id || strncmp(one.id, id, TOKEN_ID_LEN) == 0)) {
+		if (strcmp(one.key, key) == 0 && one.keys == keys &&
+			(!id || strncmp(one.id, id, TOKEN_ID_LEN) == 0)) {
 			*entry = one;
 			n++;
 		}

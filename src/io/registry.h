@@ -17,7 +17,8 @@ struct entry {
 	pid_t keeper, follow; /* follow: 0: nobody */
 	int64_t since; /* seconds since 1970 */
 	char id[TOKEN_ID_LEN + 1];
-	char key[4097];
+	int keys; /* how many; */
+	char key[4097]; /* separated by newlines */
 };
 
 /* Of the calling process; the file is gone when registry_remove() is called, or its keeper dead.
@@ -35,8 +36,8 @@ void registry_open(struct registry *r);
 bool registry_next(struct registry *r, struct entry *entry);
 void registry_close(struct registry *r);
 
-/* The entry with that key, and that id unless it is NULL. How many there are; *entry is the last.
+/* The entry with those keys, and that id unless it is NULL. How many there are; *entry is the last.
  */
-int registry_find(const char *key, const char *id, struct entry *entry);
+int registry_find(const char *key, int keys, const char *id, struct entry *entry);
 
 #endif

@@ -25,10 +25,12 @@ static struct wish wish_for(struct session *s, const struct action *a)
 {
 	const struct quorum *q = &s->quorum;
 	bool is_attempt = a->op == OP_ACQUIRE || a->op == OP_LOOK;
+	bool is_seat = a->node == q->policy.nodes;
 
+	s->seat_keys = ONE_KEY(s->keys->key[q->seat.key]);
 	return (struct wish){
 		.op = a->op,
-		.key = s->key,
+		.keys = is_seat ? &s->seat_keys : s->keys,
 		.token = token_for(s, a),
 		.time = a->op == OP_LEAVE       ? q->leave_for
 			: a->op == OP_HAND_OVER ? q->policy.node_timeout
@@ -36,9 +38,10 @@ static struct wish wish_for(struct session *s, const struct action *a)
 		.turn_time = q->policy.node_timeout,
 		/* Whoever is fair asks with a turn only while it is its own. */
 		.turn = is_attempt && (!q->policy.is_fair || q->used_turn) ? q->seat.turn : "",
-		.is_awaited = a->op == OP_HAND_OVER && a->node != q->policy.nodes && q->is_awaited,
-		.is_leaving = a->op == OP_HAND_OVER && a->node == q->policy.nodes,
+		.awaited = a->op == OP_HAND_OVER && !is_seat ? q->awaited : 0,
+		.is_leaving = a->op == OP_HAND_OVER && is_seat,
 		.is_waiting = is_attempt && q->seat.waits && q->seat.node == a->node,
+		.seat_key = q->seat.waits ? q->seat.key : q->seat.turn_key,
 		.is_fair = a->op == OP_ACQUIRE && q->policy.is_fair,
 		.wants_fence = a->op == OP_ACQUIRE && q->policy.wants_fence,
 		.fence = q->fence,
@@ -96,9 +99,9 @@ static int one_server(const struct node *a, const struct node *b, struct err *e)
 }
 
 int session_open(struct session *s, const struct policy *policy, const struct node_list *nodes,
-	const char *key, const char *owner, struct err *e)
+	const struct key_list *keys, const char *owner, struct err *e)
 {
-	s->key = key;
+	s->keys = keys;
 	s->wake_at = NEVER;
 	s->random = random_bits();
 	snprintf(s->owner, sizeof(s->owner), "%s", owner);

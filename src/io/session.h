@@ -11,7 +11,8 @@
 struct session {
 	struct quorum quorum; /* read it; only session.c steps it */
 	struct pool pool;
-	const char *key;
+	const struct key_list *keys;
+	struct key_list seat_keys; /* the one of the seat */
 	char owner[OWNER_MAX];
 	char token[TOKEN_MAX]; /* of the current attempt */
 	char sent_token[NODES_MAX][TOKEN_MAX]; /* what each node was last asked to keep */
@@ -21,12 +22,12 @@ struct session {
 };
 
 /*
- * Resolves the nodes (within the node time-out) and makes the first token; sends nothing. `key` and
- * `nodes` must outlive the session; the owner text is copied. Returns -1 with *e: ERR_SYSTEM, or
- * ERR_CONFIG if two nodes have one address.
+ * Resolves the nodes (within the node time-out) and makes the first token; sends nothing. `keys`
+ * and `nodes` must outlive the session; the owner text is copied. Returns -1 with *e: ERR_SYSTEM,
+ * or ERR_CONFIG if two nodes have one address.
  */
 int session_open(struct session *s, const struct policy *policy, const struct node_list *nodes,
-	const char *key, const char *owner, struct err *e);
+	const struct key_list *keys, const char *owner, struct err *e);
 
 /* Begins to acquire. */
 void session_start(struct session *s);

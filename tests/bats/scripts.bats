@@ -70,7 +70,7 @@ lasts() {
 }
 
 @test "acquire --format env: for the shell's eval, and what comes after needs no options" {
-	says 0 "export REDLOCK_KEY='job'?export REDLOCK_TOKEN='*'" '' acquire --format env -k job
+	says 0 "export REDLOCK_KEY='job'?export REDLOCK_KEYS='1'?export REDLOCK_TOKEN='*'" '' acquire --format env -k job
 	eval "$output"
 	[ "$REDLOCK_KEY" = job ]
 	says 0 '' '' extend -t 1h

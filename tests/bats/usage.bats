@@ -43,7 +43,7 @@ refused() {
 	refused 64 "redlock: --key wants a value: KEY" run --key
 	refused 64 "redlock: -k wants a value: KEY" run -nk
 	refused 64 "redlock: --quiet takes no value" run --quiet=yes -k job touch "$T/never"
-	refused 64 "redlock: the key is given twice" run -k one -k two -- touch "$T/never"
+	refused 64 "redlock: two keys: 'redlock break' takes one" break -k one -k two
 	refused 64 "redlock: unknown option '--key-'" run --key- job -- touch "$T/never"
 }
 

@@ -55,7 +55,7 @@ struct step {
 	const char *token; /* or what is to be there, as our scripts name it */
 	usec ttl;
 	bool lasts; /* without expiry */
-	const char *words[9]; /* what is sent */
+	const char *words[KEYS_MAX + 9]; /* what is sent */
 	int count;
 	struct request request;
 	char ttl_text[24];
@@ -84,15 +84,16 @@ static void make_long_values(void)
 static void draw_call(struct step *s)
 {
 	/* All but the blocking pop. */
+	static const struct key_list key = {.count = 1, .key = {"k"}};
 	enum op op = (enum op)next(OP_WAIT);
 	struct wish wish = {.op = op,
-		.key = "k",
+		.keys = &key,
 		.token = s->token,
 		.time = s->ttl,
 		.turn_time = s->ttl,
 		.turn = next(2) ? "" : turns[next(TOKENS)],
 		.is_breaking = op == OP_HAND_OVER && next(4) == 0,
-		.is_awaited = op == OP_HAND_OVER && next(2),
+		.awaited = op == OP_HAND_OVER && next(2),
 		.is_waiting = (op == OP_ACQUIRE || op == OP_LOOK) && next(2),
 		.is_fair = op == OP_ACQUIRE && next(3) == 0,
 		.wants_fence = op == OP_ACQUIRE && next(2),
@@ -101,14 +102,14 @@ static void draw_call(struct step *s)
 	/* Between two steps of a script, the id is all there is. */
 	if ((op == OP_EXTEND || op == OP_HAND_OVER) && next(3) == 0)
 		wish.token = turns[next(TOKENS)];
-	wish.is_awaited &= !wish.is_breaking;
+	wish.awaited *= !wish.is_breaking;
 	/* From the seat it is a turn that is passed on. */
-	wish.is_leaving = op == OP_HAND_OVER && !wish.is_awaited && !wish.is_breaking && next(2);
+	wish.is_leaving = op == OP_HAND_OVER && !wish.awaited && !wish.is_breaking && next(2);
 	s->is_ours = true;
 	s->op = op;
 	request_build(&s->request, &wish);
 	s->count = s->request.argc;
-	memcpy(s->words, s->request.argv, sizeof(s->words));
+	memcpy(s->words, s->request.argv, (size_t)s->count * sizeof(s->words[0]));
 }
 
 static void set_words(struct step *s, int count, const char *const words[])
@@ -257,7 +258,8 @@ static bool agree(const struct outcome *a, const struct outcome *b)
 	       strcmp(a->answer.text, b->answer.text) == 0 &&
 	       strcmp(a->answer.run_id, b->answer.run_id) == 0 &&
 	       a->answer.is_reserved == b->answer.is_reserved &&
-	       a->answer.is_awaited == b->answer.is_awaited && same_marks(a, b) &&
+	       a->answer.awaited == b->answer.awaited &&
+	       a->answer.is_partial == b->answer.is_partial && same_marks(a, b) &&
 	       strcmp(a->value, b->value) == 0 && a->ends == b->ends;
 }
 

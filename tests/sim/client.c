@@ -347,7 +347,7 @@ static bool run_once(struct client *c)
 	snprintf(owner, sizeof(owner), "c%d.%u", c->id, c->sessions);
 	memset(s->sent_token, 0, sizeof(s->sent_token)); /* a new process */
 	net_begin_session(c->id);
-	rc = session_open(s, &c->policy, &world.list, "k", owner, &e);
+	rc = session_open(s, &c->policy, &world.list, &ONE_KEY("k"), owner, &e);
 	assert(rc == 0);
 	c->had_trouble = !world.is_healthy;
 	c->trying_since = world.now;

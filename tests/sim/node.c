@@ -74,7 +74,7 @@ static void put_text(struct reply_item *item, const char *text)
 }
 
 static void answer(struct reply *reply, int64_t code, int64_t pttl, const char *text,
-	const char *id, bool is_awaited)
+	const char *id, int64_t marks)
 {
 	struct reply_item *item = reply->item;
 
@@ -84,7 +84,7 @@ static void answer(struct reply *reply, int64_t code, int64_t pttl, const char *
 	put_integer(&item[1], pttl);
 	put_text(&item[2], text);
 	put_text(&item[3], id);
-	put_integer(&item[4], is_awaited);
+	put_integer(&item[4], marks);
 }
 
 static void answer_fence(struct reply *reply, int64_t fence)
@@ -104,7 +104,8 @@ static enum op op_of(const struct request *r)
 		return OP_WAIT;
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
 		if (!script[i]) {
-			request_build(&probe, &(struct wish){.op = ops[i], .key = "", .token = ""});
+			request_build(&probe,
+				&(struct wish){.op = ops[i], .keys = &ONE_KEY(""), .token = ""});
 			script[i] = probe.argv[1];
 		}
 		if (script[i] == r->argv[1])
@@ -158,7 +159,7 @@ static void acquire(struct sim_node *n, const struct request *r, struct reply *r
 	bool awaited = stays(n, r), is_kept = is_there(n, &n->turn);
 	bool is_mine = is_kept && strcmp(n->turn.value, turn) == 0;
 	char unclaimed[TOKEN_ID_LEN + 1] = "";
-	int64_t fence = n->value[0] ? n->fence : 0;
+	int64_t fence = 0;
 
 	if (n->value[0] && strcmp(n->value, token) != 0) {
 		answer(reply, 0, left, n->value, n->run_id, 0);
@@ -185,7 +186,9 @@ static void acquire(struct sim_node *n, const struct request *r, struct reply *r
 		}
 	}
 	if (!n->value[0] && strchr(flags, 'n'))
-		fence = n->fence = n->fence > 0 ? n->fence + 1 : node_clock(n);
+		n->fence = n->fence > 0 ? n->fence + 1 : node_clock(n);
+	if (strchr(flags, 'n'))
+		fence = n->fence;
 	memcpy(n->value, token, strlen(token) + 1);
 	n->ends = now + ttl;
 	answer(reply, 1, ttl, unclaimed, n->run_id, awaited);
@@ -236,7 +239,7 @@ static void number(struct sim_node *n, const struct request *r, struct reply *re
 	} else if (strcmp(n->value, r->argv[4]) != 0) {
 		answer(reply, 0, pttl(n), n->value, "", false);
 	} else if (n->fence > fence) {
-		answer(reply, 2, 0, "", "", false);
+		answer(reply, 2, 0, "", "", MARK_PARTIAL);
 	} else {
 		n->fence = fence;
 		answer(reply, 1, pttl(n), "", "", false);
@@ -263,7 +266,7 @@ bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply
 	const char *token = r->argv[4];
 	int64_t now = node_msec(n), ttl;
 	enum op op = op_of(r);
-	bool is_ours, awaited = is_there(n, &n->line);
+	bool is_ours, awaited = is_there(n, &n->line), is_far;
 
 	if (op == OP_WAIT) {
 		if (!is_there(n, &n->wake))
@@ -276,6 +279,7 @@ bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply
 		return true;
 	}
 	ttl = atoll(r->argv[5]);
+	is_far = atoll(r->argv[9]) > 0; /* HAND_OVER: others wait, maybe elsewhere */
 	if (!node_has_key(n))
 		n->value[0] = '\0';
 	is_ours = is_its(n, op, r);
@@ -296,8 +300,8 @@ bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply
 		return true;
 	}
 	if (n->value[0] && !is_ours) {
-		if (op == OP_HAND_OVER && strcspn(r->argv[7], "lb") == strlen(r->argv[7]))
-			pass_turn(n, token, ttl, !awaited && !r->argv[7][0]);
+		if (op == OP_HAND_OVER && !r->argv[7][0])
+			pass_turn(n, token, ttl, !awaited && !is_far);
 		answer(reply, 0, pttl(n), n->value, "", false);
 		return true;
 	}
@@ -305,7 +309,7 @@ bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply
 		int64_t left = is_ours ? pttl(n) : 0;
 
 		n->value[0] = '\0';
-		if (awaited || strcmp(r->argv[7], "a") == 0)
+		if (awaited || is_far)
 			pass_turn(n,
 				strcmp(r->argv[7], "l") == 0 && is_there(n, &n->turn)
 					? n->turn.value

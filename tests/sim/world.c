@@ -380,6 +380,7 @@ static void make_client(int i)
 	world.client[i] = c;
 	c->policy = (struct policy){
 		.nodes = world.nodes,
+		.keys = 1,
 		.ttl = draw_between(100, 3000) * USEC_MSEC,
 		/* To be fair takes a few round trips, even when nobody is there any more. */
 		.wait = draw_percent(60) ? NEVER
@@ -387,7 +388,7 @@ static void make_client(int i)
 	};
 	/* Those who name the nodes alike see the line alike. */
 	for (int n = 0, first = draw_percent(5) ? 1 : 0; n < world.nodes; n++)
-		c->policy.order[n] = (n + first) % world.nodes;
+		c->policy.order[0][n] = (n + first) % world.nodes;
 	c->policy.is_fair = world.is_fair;
 	/* Some only want to know when it is free: they wait in line, and pass their turn on. */
 	c->policy.only_looks = draw_percent(10);

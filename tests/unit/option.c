@@ -71,6 +71,8 @@ static size_t width(const struct option_row *row)
 	switch (row->kind) {
 	case OPTION_TEXT:
 		return sizeof(char *);
+	case OPTION_KEY:
+		return sizeof(struct key_list);
 	case OPTION_NODES:
 		return sizeof(struct node_list);
 	case OPTION_NO_WAIT:
@@ -166,6 +168,7 @@ static const char *sample(const struct option_row *row, int which)
 {
 	switch (row->kind) {
 	case OPTION_TEXT:
+	case OPTION_KEY:
 		return which ? "two" : "one";
 	case OPTION_DURATION:
 	case OPTION_LIMIT:
@@ -197,6 +200,8 @@ static bool has_sample(const struct settings *s, const struct option_row *row, i
 	const char *want = sample(row, which);
 
 	switch (row->kind) {
+	case OPTION_KEY:
+		return strcmp(((const struct key_list *)field)->key[0], want) == 0;
 	case OPTION_TEXT:
 		return *(const char *const *)field &&
 		       strcmp(*(const char *const *)field, want) == 0;
@@ -312,6 +317,14 @@ TEST(option_token_goes_with_its_key)
 	CHECK_TEXT(read_line("-k|b", "REDLOCK_TOKEN=t")->s.token, "t");
 	CHECK(!read_line("-k|b", "REDLOCK_KEY=a|REDLOCK_TOKEN=t")->s.token);
 	CHECK_TEXT(read_line("-k|b|--token|u", "REDLOCK_KEY=a|REDLOCK_TOKEN=t")->s.token, "u");
+	/* Several are one text; a count that is none counts nothing. */
+	CHECK_INT(read_line("", "REDLOCK_KEY=a\nb|REDLOCK_KEYS=2")->s.keys.count, 2);
+	CHECK_INT(read_line("", "REDLOCK_KEY=a\nb|REDLOCK_KEYS=x")->s.keys.count, 1);
+	CHECK_INT(read_line("", "REDLOCK_KEY=a\nb")->s.keys.count, 1);
+	CHECK_TEXT(read_line("-k|b|-k|a", "REDLOCK_KEY=a\nb|REDLOCK_TOKEN=t")->s.token, "t");
+	CHECK_TEXT(read_line("", "REDLOCK_KEY=|REDLOCK_TOKEN=t")->e.text, "the key is empty");
+	command = COMMAND_BREAK;
+	CHECK_TEXT(read_line("-k|a|-k|b", "")->e.text, "two keys: 'redlock break' takes one");
 	command = COMMAND_RUN;
 }
 
@@ -476,8 +489,6 @@ TEST(option_errors_say_what_and_which)
 			""},
 		{"x", "REDLOCK_VERBOSE=10", ERR_USAGE, "REDLOCK_VERBOSE", ""},
 		{"x", "REDLOCK_QUIET=", ERR_USAGE, "REDLOCK_QUIET", ""},
-		{"-k|a|-k|b", "", ERR_USAGE, "the key is given twice", ""},
-		{"--key=a|-kb", "", ERR_USAGE, "the key is given twice", ""},
 		{"--nodes=", "", ERR_CONFIG, "--nodes names no node", "--nodes"},
 		{"--node|, ", "", ERR_CONFIG, "--node names no node", ""},
 		{"x", "REDLOCK_NODES=", ERR_CONFIG, "REDLOCK_NODES names no node", "--nodes"},

@@ -278,6 +278,7 @@ static void votes(struct rig *r, const char *letters)
 static struct policy policy(int nodes, usec wait)
 {
 	return (struct policy){.nodes = nodes,
+		.keys = 1,
 		.ttl = TTL,
 		.drift = policy_drift(TTL, 100),
 		.node_timeout = NODE_TIMEOUT,
@@ -292,7 +293,7 @@ static void start_with(struct rig *r, const struct policy *p)
 	/* Without a seat, everything is done by asking again; with one: see "the line" below. */
 	r->q.seat.is_refused = true;
 	for (int i = 0; i < p->nodes; i++)
-		r->q.policy.order[i] = i;
+		r->q.policy.order[0][i] = i;
 	r->now = BEGIN;
 	r->text = "5555555555555555555555555555555555555555:us";
 	step(r, (struct event){.kind = EV_START});
@@ -680,6 +681,7 @@ TEST(validity_counts_from_before_the_first_byte)
 TEST(a_majority_that_comes_too_late_is_not_held)
 {
 	struct policy p = {.nodes = 3,
+		.keys = 1,
 		.ttl = USEC_SEC,
 		.drift = 102 * MS,
 		.node_timeout = 450 * MS,
@@ -1411,7 +1413,7 @@ TEST(letting_go_before_anything_was_asked)
 	CHECK_INT(r.q.state, QUORUM_OVER);
 	CHECK_INT(r.token, 0);
 	memset(&r, 0, sizeof(r));
-	quorum_init(&r.q, &(struct policy){.nodes = 1, .ttl = TTL, .node_timeout = 1});
+	quorum_init(&r.q, &(struct policy){.nodes = 1, .keys = 1, .ttl = TTL, .node_timeout = 1});
 	let_go(&r);
 	CHECK_INT(r.q.state, QUORUM_OVER);
 	CHECK_INT(r.up.wake_at, NEVER);
@@ -1862,7 +1864,7 @@ TEST(nothing_is_extended_before_it_is_held)
 	usec wake_at;
 
 	memset(&r, 0, sizeof(r));
-	quorum_init(&r.q, &(struct policy){.nodes = 1, .ttl = TTL, .node_timeout = 1});
+	quorum_init(&r.q, &(struct policy){.nodes = 1, .keys = 1, .ttl = TTL, .node_timeout = 1});
 	extend(&r);
 	CHECK_INT(r.up.count, 0);
 	CHECK_INT(r.up.wake_at, NEVER);
@@ -2491,7 +2493,7 @@ TEST(a_waiter_takes_a_seat_at_the_first_in_order_that_answers)
 
 		start_with(&r, &p);
 		r.q.seat.is_refused = false;
-		memcpy(r.q.policy.order, (int[]){2, 0, 1, 4, 3}, 5 * sizeof(int));
+		memcpy(r.q.policy.order[0], (int[]){2, 0, 1, 4, 3}, 5 * sizeof(int));
 		all_up(&r);
 		CHECK_INT(seat(&r)->opens, 0);
 		votes(&r, cases[i].absent);
@@ -3271,37 +3273,37 @@ TEST(a_turn_that_nobody_came_for_opens_the_other_nodes)
 TEST(the_line_tells_whether_others_wait)
 {
 	struct rig r;
-	struct answer awaited = {.vote = VOTE_YES, .is_awaited = true};
+	struct answer awaited = {.vote = VOTE_YES, .awaited = 1};
 
 	for (int line = 0; line < 3; line++) {
 		contend(&r, 3, NEVER);
-		memcpy(r.q.policy.order, (int[]){1, 0, 2}, 3 * sizeof(int));
+		memcpy(r.q.policy.order[0], (int[]){1, 0, 2}, 3 * sizeof(int));
 		for (int i = 0; i < 3; i++)
 			if (i == line)
 				reply_with(&r, i, awaited);
 			else
 				reply(&r, i, VOTE_YES);
-		CHECK_INT(r.q.is_awaited, line == 1);
+		CHECK_INT(r.q.awaited, line == 1);
 	}
 	/* Each extension tells it anew. */
 	contend(&r, 3, NEVER);
 	reply_with(&r, 0, awaited);
 	votes(&r, ".YY");
-	CHECK(r.q.is_awaited);
+	CHECK(r.q.awaited);
 	next_round(&r);
-	CHECK(!r.q.is_awaited);
+	CHECK(!r.q.awaited);
 	reply_with(&r, 0, awaited);
-	CHECK(r.q.is_awaited);
+	CHECK(r.q.awaited);
 	/* When the line is absent, it is another one. */
 	next_round(&r);
 	votes(&r, "A");
 	reply_with(&r, 1, awaited);
-	CHECK(r.q.is_awaited);
+	CHECK(r.q.awaited);
 	/* Whoever refuses tells nothing. */
 	contend(&r, 3, NEVER);
 	awaited.vote = VOTE_FOREIGN;
 	reply_with(&r, 0, awaited);
-	CHECK(!r.q.is_awaited);
+	CHECK(!r.q.awaited);
 }
 
 static void contend_fairly(struct rig *r, usec wait)
@@ -3628,7 +3630,7 @@ TEST(a_number_that_takes_too_long_is_given_back)
 
 TEST(a_number_that_no_majority_takes_is_no_lock)
 {
-	struct answer larger = {.vote = VOTE_FOREIGN, .is_reserved = true};
+	struct answer larger = {.vote = VOTE_FOREIGN, .is_reserved = true, .is_partial = true};
 	struct rig r;
 
 	/* Somebody else has the keys by now. */
@@ -3708,4 +3710,231 @@ TEST(what_stands_for_another_data_type_is_nobodys)
 	quorum_begin_question(&q, 0);
 	quorum_take_answer(&q, 0, &list, "(list)");
 	CHECK_INT(q.member[0].vote, VOTE_FOREIGN);
+}
+
+/* ---- several keys ---- */
+
+/* Key 1 has another order of the nodes than key 0. */
+static void contend_for_two(struct rig *r, bool is_fair)
+{
+	struct policy p = policy(3, NEVER);
+
+	p.keys = 2;
+	p.is_fair = is_fair;
+	start_with(r, &p);
+	memcpy(r->q.policy.order[1], (int[]){1, 2, 0}, 3 * sizeof(int));
+	r->q.seat.is_refused = false;
+	all_up(r);
+}
+
+static struct answer about(int key, struct answer a)
+{
+	a.key = key;
+	return a;
+}
+
+/* Not by the one before us. */
+static struct answer by_another(void)
+{
+	return told(VOTE_FOREIGN, "7777777777777777777777777777777777777777:x", HELD_FOR);
+}
+
+static void all_say(struct rig *r, struct answer a)
+{
+	for (int i = 0; i < 3; i++)
+		while (r->peer[i].queued > 0)
+			reply_with(r, i, a);
+}
+
+/* In line for key 1, and woken. */
+static void be_woken_for_the_second(struct rig *r)
+{
+	contend_for_two(r, false);
+	all_say(r, about(1, held(HELD_FOR)));
+	CHECK_INT(r->q.busy_key, 1);
+	link_up(r, 3);
+	reply_with(r, 3, held(HELD_FOR));
+	reply_with(r, 3, turn());
+	CHECK_INT(r->q.seat.turn_key, 1);
+	CHECK_INT(sends(r, OP_ACQUIRE), 6);
+}
+
+TEST(several_keys_the_seat_is_in_the_line_of_the_one_that_is_busy)
+{
+	struct rig r;
+
+	contend_for_two(&r, false);
+	all_say(&r, about(1, held(HELD_FOR)));
+	CHECK_INT(seat(&r)->line, 1);
+	CHECK_INT(r.q.seat.key, 1);
+	/* Not everybody sees the same one: the line decides. */
+	contend_for_two(&r, false);
+	reply_with(&r, 0, held(HELD_FOR));
+	reply_with(&r, 1, about(1, held(HELD_FOR)));
+	CHECK_INT(r.q.busy_key, 0);
+	/* The line has it not: then anybody does. */
+	contend_for_two(&r, false);
+	reply(&r, 0, VOTE_YES);
+	reply_with(&r, 2, about(1, held(HELD_FOR)));
+	reply_with(&r, 1, about(1, held(HELD_FOR)));
+	CHECK_INT(r.q.busy_key, 1);
+	/* Another one, while it is on its way there, and while it waits there. */
+	for (int arrived = 0; arrived < 2; arrived++) {
+		contend_for_two(&r, false);
+		all_say(&r, about(1, held(20 * MS)));
+		if (arrived) {
+			link_up(&r, 3);
+			reply_with(&r, 3, held(20 * MS));
+		}
+		next_attempt(&r);
+		all_say(&r, held(HELD_FOR));
+		CHECK_INT(seat(&r)->opens, 2);
+		CHECK_INT(seat(&r)->line, 0);
+		CHECK_INT(r.q.seat.key, 0);
+		CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 0);
+	}
+	/* Both at one node: it is another list all the same. */
+	contend_for_two(&r, false);
+	memcpy(r.q.policy.order[1], r.q.policy.order[0], sizeof(r.q.policy.order[0]));
+	all_say(&r, about(1, held(20 * MS)));
+	link_up(&r, 3);
+	reply_with(&r, 3, held(20 * MS));
+	next_attempt(&r);
+	all_say(&r, held(HELD_FOR));
+	CHECK_INT(seat(&r)->opens, 2);
+	CHECK_INT(seat(&r)->line, 0);
+}
+
+TEST(several_keys_a_turn_that_is_of_no_use_is_passed_on)
+{
+	struct rig r;
+
+	be_woken_for_the_second(&r);
+	all_say(&r, by_another());
+	CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 1);
+	CHECK_INT(seat(&r)->opens, 1);
+	/* It has been heard: now to the other line. */
+	reply_with(&r, 3, told(VOTE_GONE, "", 0));
+	CHECK_INT(seat(&r)->opens, 2);
+	CHECK_INT(seat(&r)->line, 0);
+	/* It is not heard. */
+	be_woken_for_the_second(&r);
+	all_say(&r, by_another());
+	wait_until(&r, r.now + NODE_TIMEOUT);
+	CHECK_INT(seat(&r)->opens, 2);
+	/* The one that it is for is held again: that holder will wake the next. */
+	be_woken_for_the_second(&r);
+	all_say(&r, about(1, by_another()));
+	CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 0);
+	CHECK_INT(seat(&r)->sends[OP_JOIN], 2);
+}
+
+/* It was not the seat that told of the turn. */
+TEST(several_keys_what_is_not_known_to_be_ours_is_not_passed_on)
+{
+	struct rig r;
+
+	for (int arrived = 0; arrived < 2; arrived++) {
+		contend_for_two(&r, false);
+		all_say(&r, about(1, held(20 * MS)));
+		if (arrived) {
+			link_up(&r, 3);
+			reply_with(&r, 3, held(20 * MS));
+		}
+		next_attempt(&r);
+		reply_with(&r, 1, about(1, told(VOTE_YES, BIGGER, 0)));
+		reply_with(&r, 0, by_another());
+		reply_with(&r, 2, by_another());
+		CHECK_INT(r.q.busy_key, 0);
+		CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 0);
+	}
+}
+
+TEST(several_keys_only_its_own_turn_is_insisted_on)
+{
+	struct rig r;
+
+	be_woken_for_the_second(&r);
+	reply_with(&r, 0, about(1, reserved(60 * MS)));
+	reply_with(&r, 1, about(1, reserved(60 * MS)));
+	CHECK(!quorum_is_pausing(&r.q));
+	be_woken_for_the_second(&r);
+	reply_with(&r, 0, reserved(60 * MS));
+	reply_with(&r, 1, reserved(60 * MS));
+	CHECK(quorum_is_pausing(&r.q));
+}
+
+TEST(several_keys_fair_hears_the_line_of_each)
+{
+	struct rig r;
+
+	contend_for_two(&r, true);
+	reply(&r, 0, VOTE_YES);
+	reply(&r, 2, VOTE_YES);
+	CHECK_INT(r.q.state, QUORUM_TRYING);
+	reply_with(&r, 1, about(1, reserved(60 * MS)));
+	CHECK_INT(r.q.refusal, REFUSAL_BUSY);
+	/* Of the other key, node 0 is the line, and has granted it. */
+	contend_for_two(&r, true);
+	reply(&r, 0, VOTE_YES);
+	reply(&r, 2, VOTE_YES);
+	reply_with(&r, 1, about(0, reserved(60 * MS)));
+	CHECK_INT(r.q.state, QUORUM_HELD);
+}
+
+TEST(several_keys_each_line_tells_whether_others_wait)
+{
+	struct rig r;
+	struct answer both = {.vote = VOTE_YES, .awaited = 3};
+
+	for (int line = 0; line < 3; line++) {
+		contend_for_two(&r, false);
+		for (int i = 0; i < 3; i++)
+			if (i == line)
+				reply_with(&r, i, both);
+			else
+				reply(&r, i, VOTE_YES);
+		CHECK_INT(r.q.awaited, line == 0 ? 1 : line == 1 ? 2 : 0);
+	}
+}
+
+TEST(several_keys_where_one_is_lost_the_others_are_owed)
+{
+	struct rig r;
+	struct policy p = policy(3, 0);
+	struct answer partly = {.vote = VOTE_GONE, .is_partial = true};
+
+	p.keys = 2;
+	hold_with(&r, &p);
+	next_round(&r);
+	reply_with(&r, 0, partly);
+	CHECK(r.q.member[0].owes);
+	partly = about(1, held(HELD_FOR));
+	partly.is_partial = true;
+	reply_with(&r, 1, partly);
+	CHECK(r.q.member[1].owes);
+	reply_with(&r, 2, held(HELD_FOR));
+	CHECK(!r.q.member[2].owes);
+	let_go(&r);
+	CHECK_INT(r.peer[0].sends[OP_HAND_OVER], 1);
+	CHECK_INT(r.peer[1].sends[OP_HAND_OVER], 1);
+	/* Then nothing is. */
+	reply_with(&r, 0, told(VOTE_GONE, "", 0));
+	reply_with(&r, 1, held(HELD_FOR));
+	CHECK(!r.q.member[0].owes && !r.q.member[1].owes);
+}
+
+TEST(several_keys_one_holder_of_two_is_told_of_each_by_itself)
+{
+	struct rig r;
+	int nodes;
+
+	contend_for_two(&r, false);
+	reply_with(&r, 0, held(HELD_FOR));
+	reply_with(&r, 1, about(1, held(HELD_FOR)));
+	CHECK_INT(quorum_holder(&r.q, &nodes).key, 0);
+	CHECK_INT(nodes, 1);
+	reply_with(&r, 2, about(1, held(HELD_FOR)));
+	CHECK_INT(quorum_holder(&r.q, &nodes).key, 1);
+	CHECK_INT(nodes, 2);
 }

@@ -26,7 +26,8 @@ static struct quorum fresh(int count)
 {
 	struct quorum q;
 
-	quorum_init(&q, &(struct policy){.nodes = count, .ttl = USEC_SEC, .node_timeout = 1});
+	quorum_init(&q,
+		&(struct policy){.nodes = count, .keys = 1, .ttl = USEC_SEC, .node_timeout = 1});
 	return q;
 }
 
@@ -56,18 +57,20 @@ TEST(report_holders)
 {
 	struct quorum q = fresh(5);
 
-	CHECK_TEXT(report_holder(text, &q, "k", 0), "'k' is held by somebody else");
+	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0), "'k' is held by somebody else");
 	set_holder(&q, 0, ID ":alice@web1:42 backup", 27 * USEC_SEC);
-	CHECK_TEXT(report_holder(text, &q, "nightly", 0),
+	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("nightly"), 0),
 		"'nightly' is held by alice@web1:42 backup, 27s left");
 	/* Who has most of the nodes, and for how long that lasts. */
 	set_holder(&q, 1, ID ":bob", 3 * USEC_SEC);
 	set_holder(&q, 2, ID ":bob", 9 * USEC_SEC);
 	set_holder(&q, 3, ID ":bob", 4 * USEC_SEC);
 	set_absent(&q, 4, REASON_TIMEOUT, NULL);
-	CHECK_TEXT(report_holder(text, &q, "k", 0), "'k' is held by bob on 3 of 5 nodes, 3s left");
+	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0),
+		"'k' is held by bob on 3 of 5 nodes, 3s left");
 	set_holder(&q, 3, ID ":bob", NEVER);
-	CHECK_TEXT(report_holder(text, &q, "k", 0), "'k' is held by bob on 3 of 5 nodes, 3s left");
+	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0),
+		"'k' is held by bob on 3 of 5 nodes, 3s left");
 	for (int i = 0; i < 2; i++) { /* not counted: somebody else's */
 		set_holder(&q, 0, i ? ID ":eve" : ID ":another", NEVER);
 		CHECK_TEXT(report_status(text, &q, nodes(), "k", 0),
@@ -75,31 +78,35 @@ TEST(report_holders)
 	}
 	for (int i = 1; i < 4; i++)
 		set_holder(&q, i, ID ":bob", NEVER);
-	CHECK_TEXT(report_holder(text, &q, "k", 0),
+	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0),
 		"'k' is held by bob on 3 of 5 nodes, with no expiry");
 	/* Names of one length are two names. */
 	set_holder(&q, 0, ID ":bob", USEC_SEC);
 	set_holder(&q, 1, ID ":eve", USEC_SEC);
 	set_holder(&q, 2, ID ":eve", USEC_SEC);
 	set_holder(&q, 3, ID ":eve", USEC_SEC);
-	CHECK_TEXT(report_holder(text, &q, "k", 0), "'k' is held by eve on 3 of 5 nodes, 1s left");
+	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0),
+		"'k' is held by eve on 3 of 5 nodes, 1s left");
 	/* Whose last word was another one names nobody. */
 	for (int i = 1; i < 4; i++)
 		q.member[i].answer = answer_absent(REASON_OOM, "OOM");
-	CHECK_TEXT(report_holder(text, &q, "k", 0), "'k' is held by bob on 1 of 5 nodes, 1s left");
+	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0),
+		"'k' is held by bob on 1 of 5 nodes, 1s left");
 	/* Values that are not ours. */
 	q = fresh(1);
 	set_holder(&q, 0, "31a0-uuid", 1500 * USEC_MSEC);
-	CHECK_TEXT(report_holder(text, &q, "k", 0),
+	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0),
 		"'k' is held by another program (value '31a0-uuid') on 1 of 1 node, 1.5s left");
 	set_holder(&q, 0, ID, 0);
-	CHECK(strstr(report_holder(text, &q, "k", 0), "another program (value '" ID "')"));
+	CHECK(strstr(
+		report_holder(text, &q, &ONE_KEY("k"), 0), "another program (value '" ID "')"));
 	set_holder(&q, 0, "Z" ID ":x", 0);
-	CHECK(strstr(report_holder(text, &q, "k", 0), "another program"));
+	CHECK(strstr(report_holder(text, &q, &ONE_KEY("k"), 0), "another program"));
 	set_holder(&q, 0, ID ":", 0);
-	CHECK_TEXT(report_holder(text, &q, "k", 0), "'k' is held by  on 1 of 1 node, 0ms left");
+	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0),
+		"'k' is held by  on 1 of 1 node, 0ms left");
 	set_holder(&q, 0, "", 0);
-	CHECK(strstr(report_holder(text, &q, "k", 0), "another program (value '')"));
+	CHECK(strstr(report_holder(text, &q, &ONE_KEY("k"), 0), "another program (value '')"));
 }
 
 TEST(report_whose_turn_it_is)
@@ -108,11 +115,13 @@ TEST(report_whose_turn_it_is)
 
 	set_vote(&q, 0, VOTE_FOREIGN);
 	q.member[0].answer.is_reserved = true;
-	CHECK_TEXT(report_holder(text, &q, "k", 0), "'k' is about to be taken by the next in line");
+	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0),
+		"'k' is about to be taken by the next in line");
 	/* A key that is there says more. */
 	set_holder(&q, 1, ID ":bob", USEC_SEC);
 	set_holder(&q, 2, ID ":bob", USEC_SEC);
-	CHECK_TEXT(report_holder(text, &q, "k", 0), "'k' is held by bob on 2 of 3 nodes, 1s left");
+	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0),
+		"'k' is held by bob on 2 of 3 nodes, 1s left");
 }
 
 /* Few nodes are told of when all were asked: else it may be on more of them. */
@@ -123,9 +132,10 @@ TEST(report_on_how_many_nodes)
 	set_holder(&q, 0, ID ":bob", USEC_SEC);
 	for (int i = 1; i < 4; i++)
 		set_vote(&q, i, VOTE_GONE);
-	CHECK_TEXT(report_holder(text, &q, "k", 0), "'k' is held by bob, 1s left");
+	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0), "'k' is held by bob, 1s left");
 	set_vote(&q, 4, VOTE_GONE);
-	CHECK_TEXT(report_holder(text, &q, "k", 0), "'k' is held by bob on 1 of 5 nodes, 1s left");
+	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0),
+		"'k' is held by bob on 1 of 5 nodes, 1s left");
 }
 
 TEST(report_time_left_is_counted_down)
@@ -134,9 +144,9 @@ TEST(report_time_left_is_counted_down)
 
 	q.round_at = 7 * USEC_SEC;
 	set_holder(&q, 0, ID ":bob", 3 * USEC_SEC);
-	CHECK(strstr(report_holder(text, &q, "k", 7 * USEC_SEC), ", 3s left"));
-	CHECK(strstr(report_holder(text, &q, "k", 9 * USEC_SEC), ", 1s left"));
-	CHECK(strstr(report_holder(text, &q, "k", 99 * USEC_SEC), ", 0ms left"));
+	CHECK(strstr(report_holder(text, &q, &ONE_KEY("k"), 7 * USEC_SEC), ", 3s left"));
+	CHECK(strstr(report_holder(text, &q, &ONE_KEY("k"), 9 * USEC_SEC), ", 1s left"));
+	CHECK(strstr(report_holder(text, &q, &ONE_KEY("k"), 99 * USEC_SEC), ", 0ms left"));
 }
 
 TEST(report_who_may_not_wait)
@@ -145,47 +155,48 @@ TEST(report_who_may_not_wait)
 
 	q.seat.node = 1;
 	q.seat.trouble = answer_absent(REASON_NOPERM, "NOPERM secret detail");
-	CHECK_TEXT(report_no_seat(text, &q, nodes(), "k"),
+	CHECK_TEXT(report_no_seat(text, &q, nodes(), &ONE_KEY("k")),
 		"no waiting in line for 'k', only asking again and again: redis://b:6379 does not "
 		"permit this user to do it");
 	q.seat.trouble = answer_absent(REASON_SERVER, "ERR unknown command 'BLPOP'");
-	CHECK(strstr(report_no_seat(text, &q, nodes(), "k"), "(ERR unknown command 'BLPOP')"));
+	CHECK(strstr(
+		report_no_seat(text, &q, nodes(), &ONE_KEY("k")), "(ERR unknown command 'BLPOP')"));
 	q.seat.trouble = answer_absent(REASON_SERVER, NULL);
-	CHECK(strstr(report_no_seat(text, &q, nodes(), "k"), "answered with an error"));
+	CHECK(strstr(report_no_seat(text, &q, nodes(), &ONE_KEY("k")), "answered with an error"));
 }
 
 TEST(report_refusals)
 {
 	struct quorum q = fresh(3);
 
-	CHECK_TEXT(report_refusal(text, &q, nodes(), "k"), "");
+	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k")), "");
 	q.refusal = REFUSAL_BUSY;
 	set_holder(&q, 0, ID ":bob", USEC_SEC);
 	set_holder(&q, 1, ID ":bob", USEC_SEC);
-	CHECK_TEXT(report_refusal(text, &q, nodes(), "k"),
+	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k")),
 		"'k' is busy: held by bob on 2 of 3 nodes, 1s left");
 	q.refusal = REFUSAL_NO_QUORUM;
 	set_vote(&q, 0, VOTE_YES);
 	set_absent(&q, 1, REASON_CONNECT, "Connection refused");
 	set_absent(&q, 2, REASON_TIMEOUT, NULL);
-	CHECK_TEXT(report_refusal(text, &q, nodes(), "k"),
+	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k")),
 		"no quorum for 'k': 1 of 3 nodes can be used, 2 needed: redis://b:6379 cannot be "
 		"reached "
 		"(Connection refused); redis://c:6379 did not answer in time");
 	q.refusal = REFUSAL_SLOW;
-	CHECK_TEXT(report_refusal(text, &q, nodes(), "k"),
+	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k")),
 		"no quorum for 'k' in time: the nodes granted it so late that too little of the "
 		"TTL was "
 		"left");
 	q.refusal = REFUSAL_DUPLICATE;
 	q.duplicate[0] = 0;
 	q.duplicate[1] = 2;
-	CHECK_TEXT(report_refusal(text, &q, nodes(), "k"),
+	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k")),
 		"nodes 'redis://a:6379' and 'redis://c:6379' are one and the same server");
 	q = fresh(1);
 	q.refusal = REFUSAL_NO_QUORUM;
 	set_absent(&q, 0, REASON_LOADING, "LOADING secret detail");
-	CHECK_TEXT(report_refusal(text, &q, nodes(), "k"),
+	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k")),
 		"no quorum for 'k': 0 of 1 node can be used, 1 needed: redis://a:6379 is still "
 		"loading "
 		"its data");
@@ -202,37 +213,37 @@ TEST(report_losses)
 	set_vote(&q, 1, VOTE_YES);
 	set_absent(&q, 2, REASON_CLOSED, "reset");
 	set_vote(&q, 3, VOTE_GONE);
-	CHECK_TEXT(report_loss(text, &q, nodes(), "k"),
+	CHECK_TEXT(report_loss(text, &q, nodes(), &ONE_KEY("k")),
 		"lost 'k': no majority of 5 nodes confirmed it in time: redis://c:6379 closed "
 		"the connection (reset)");
 	/* In the middle of a round, the round before tells. */
 	q.member[2].vote = VOTE_NONE;
-	CHECK_TEXT(report_loss(text, &q, nodes(), "k"),
+	CHECK_TEXT(report_loss(text, &q, nodes(), &ONE_KEY("k")),
 		"lost 'k': no majority of 5 nodes confirmed it in time: redis://c:6379 closed "
 		"the connection (reset)");
 	set_vote(&q, 2, VOTE_NONE);
-	CHECK_TEXT(report_loss(text, &q, nodes(), "k"),
+	CHECK_TEXT(report_loss(text, &q, nodes(), &ONE_KEY("k")),
 		"lost 'k': no majority of 5 nodes confirmed it in time");
 	q.loss = LOSS_STOOD_STILL;
-	CHECK_TEXT(report_loss(text, &q, nodes(), "k"),
+	CHECK_TEXT(report_loss(text, &q, nodes(), &ONE_KEY("k")),
 		"lost 'k': redlock stood still and could not extend it in time");
 	q.loss = LOSS_DENIED;
 	set_vote(&q, 0, VOTE_GONE);
 	set_vote(&q, 1, VOTE_GONE);
-	CHECK_TEXT(
-		report_loss(text, &q, nodes(), "k"), "lost 'k': the key is gone from 3 of 5 nodes");
+	CHECK_TEXT(report_loss(text, &q, nodes(), &ONE_KEY("k")),
+		"lost 'k': the key is gone from 3 of 5 nodes");
 	set_holder(&q, 0, ID ":bob", USEC_SEC);
 	set_holder(&q, 1, ID ":bob", USEC_SEC);
 	set_holder(&q, 2, ID ":bob", USEC_SEC);
-	CHECK_TEXT(report_loss(text, &q, nodes(), "k"),
+	CHECK_TEXT(report_loss(text, &q, nodes(), &ONE_KEY("k")),
 		"lost 'k': now held by bob on 3 of 5 nodes, 1s left; gone from 1");
 	set_vote(&q, 3, VOTE_YES);
-	CHECK_TEXT(report_loss(text, &q, nodes(), "k"),
+	CHECK_TEXT(report_loss(text, &q, nodes(), &ONE_KEY("k")),
 		"lost 'k': now held by bob on 3 of 5 nodes, 1s left");
 	q = fresh(1);
 	q.loss = LOSS_EXPIRED;
 	set_absent(&q, 0, REASON_TIMEOUT, NULL);
-	CHECK_TEXT(report_loss(text, &q, nodes(), "k"),
+	CHECK_TEXT(report_loss(text, &q, nodes(), &ONE_KEY("k")),
 		"lost 'k': no majority of 1 node confirmed it in time: redis://a:6379 did not "
 		"answer in time");
 }
@@ -245,7 +256,7 @@ TEST(report_what_is_left)
 	q.member[0].owes_until = 40 * USEC_SEC;
 	q.member[2].owes_until = 30 * USEC_SEC;
 	q.member[3].owes_until = 99 * USEC_SEC;
-	CHECK_TEXT(report_unreleased(text, &q, nodes(), "k", 20 * USEC_SEC),
+	CHECK_TEXT(report_unreleased(text, &q, nodes(), &ONE_KEY("k"), 20 * USEC_SEC),
 		"'k' could not be released on 2 of 5 nodes and frees itself there within 20s: "
 		"redis://a:6379, redis://c:6379");
 }
@@ -326,15 +337,15 @@ static void check_all_lines(struct quorum *q, const char *key, int line)
 {
 	struct answer *a = &q->member[0].answer;
 
-	report_holder(text, q, key, 0);
+	report_holder(text, q, &ONE_KEY(key), 0);
 	check_clean("holder", line);
 	q->refusal = REFUSAL_BUSY;
-	report_refusal(text, q, nodes(), key);
+	report_refusal(text, q, nodes(), &ONE_KEY(key));
 	check_clean("busy", line);
 	q->loss = LOSS_DENIED;
-	report_loss(text, q, nodes(), key);
+	report_loss(text, q, nodes(), &ONE_KEY(key));
 	check_clean("denied", line);
-	report_unreleased(text, q, nodes(), key, 0);
+	report_unreleased(text, q, nodes(), &ONE_KEY(key), 0);
 	check_clean("unreleased", line);
 	report_answer(text, &nodes()->node[0], OP_EXTEND, a, 1);
 	check_clean("no", line);
@@ -342,9 +353,9 @@ static void check_all_lines(struct quorum *q, const char *key, int line)
 	q->loss = LOSS_EXPIRED;
 	q->member[0].vote = a->vote = VOTE_ABSENT;
 	a->reason = REASON_SERVER;
-	report_refusal(text, q, nodes(), key);
+	report_refusal(text, q, nodes(), &ONE_KEY(key));
 	check_clean("no quorum", line);
-	report_loss(text, q, nodes(), key);
+	report_loss(text, q, nodes(), &ONE_KEY(key));
 	check_clean("expired", line);
 	report_answer(text, &nodes()->node[0], OP_EXTEND, a, 1);
 	check_clean("absent", line);
@@ -375,12 +386,12 @@ TEST(report_escapes_a_hostile_holder)
 	struct quorum q = fresh(1);
 
 	set_holder(&q, 0, ID ":a\nb\x1b[2J", USEC_SEC);
-	CHECK_TEXT(report_holder(text, &q, "k\n", 0),
+	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k\n"), 0),
 		"'k\\x0a' is held by a\\x0ab\\x1b[2J on 1 of 1 node, 1s left");
 	/* A NUL ends nothing. */
 	memcpy(q.member[0].answer.text, ID ":a\0b", sizeof(ID) + 4);
 	q.member[0].answer.text_len = sizeof(ID) + 3;
-	CHECK(strstr(report_holder(text, &q, "k", 0), "held by a\\x00b on"));
+	CHECK(strstr(report_holder(text, &q, &ONE_KEY("k"), 0), "held by a\\x00b on"));
 }
 
 /* Nor is a character cut in two, wherever the line ends. */
@@ -420,9 +431,9 @@ TEST(report_fits_its_line)
 	}
 	q.refusal = REFUSAL_NO_QUORUM;
 	q.loss = LOSS_EXPIRED;
-	CHECK_INT(strlen(report_refusal(text, &q, &list, key)), REPORT_MAX - 1);
-	CHECK_INT(strlen(report_loss(text, &q, &list, key)), REPORT_MAX - 1);
-	CHECK_INT(strlen(report_unreleased(text, &q, &list, key, 0)), REPORT_MAX - 1);
+	CHECK_INT(strlen(report_refusal(text, &q, &list, &ONE_KEY(key))), REPORT_MAX - 1);
+	CHECK_INT(strlen(report_loss(text, &q, &list, &ONE_KEY(key))), REPORT_MAX - 1);
+	CHECK_INT(strlen(report_unreleased(text, &q, &list, &ONE_KEY(key), 0)), REPORT_MAX - 1);
 	CHECK(strlen(report_answer(text, &list.node[0], OP_HEAL, &q.member[0].answer, 1)) <
 		REPORT_MAX);
 }
@@ -439,10 +450,10 @@ TEST(report_since)
 	struct quorum q = fresh(1);
 
 	set_holder(&q, 0, ID ":1700000000 alice", USEC_SEC);
-	CHECK_TEXT(report_holder(text, &q, "k", 0),
+	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0),
 		"'k' is held by alice since 2023-11-14T22:13:20Z on 1 of 1 node, 1s left");
 	set_holder(&q, 0, ID ":170000000 alice", USEC_SEC);
-	CHECK_TEXT(report_holder(text, &q, "k", 0),
+	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0),
 		"'k' is held by 170000000 alice on 1 of 1 node, 1s left");
 }
 
@@ -564,7 +575,7 @@ TEST(report_states)
 	set_holder(&q, 2, ID ":1700000000 me", USEC_SEC);
 	CHECK_TEXT(report_state(&q), "held");
 	CHECK(!report_is_awaited(&q));
-	q.member[1].answer.is_awaited = true;
+	q.member[1].answer.awaited = 1;
 	CHECK(report_is_awaited(&q));
 	CHECK_TEXT(status(&q), "'k' is held by me since 2023-11-14T22:13:20Z on 2 of 3 nodes, 1s "
 			       "left; others may be waiting");
@@ -619,30 +630,54 @@ TEST(report_what_became_of_a_token)
 
 	for (int i = 0; i < 3; i++)
 		set_vote(&q, i, VOTE_YES);
-	CHECK_TEXT(report_holding(text, &q, nodes(), "k"),
+	CHECK_TEXT(report_holding(text, &q, nodes(), &ONE_KEY("k")),
 		"'k' is held by this token on 3 of 3 nodes");
 	set_vote(&q, 1, VOTE_GONE);
 	set_vote(&q, 2, VOTE_GONE);
-	CHECK_TEXT(report_holding(text, &q, nodes(), "k"),
+	CHECK_TEXT(report_holding(text, &q, nodes(), &ONE_KEY("k")),
 		"'k' is no longer held by this token: it has expired or was released (only 1 of 3 "
 		"nodes had it still)");
 	set_vote(&q, 0, VOTE_GONE);
-	CHECK_TEXT(report_holding(text, &q, nodes(), "k"),
+	CHECK_TEXT(report_holding(text, &q, nodes(), &ONE_KEY("k")),
 		"'k' is no longer held by this token: it has expired or was released");
 	set_holder(&q, 0, ID ":bob", USEC_SEC);
 	set_holder(&q, 1, ID ":bob", USEC_SEC);
-	CHECK_TEXT(report_holding(text, &q, nodes(), "k"),
+	CHECK_TEXT(report_holding(text, &q, nodes(), &ONE_KEY("k")),
 		"'k' is no longer this token's: now held by bob on 2 of 3 nodes, 1s left");
 	set_vote(&q, 0, VOTE_YES);
 	set_vote(&q, 1, VOTE_GONE);
 	set_absent(&q, 2, REASON_CLOSED, NULL);
-	CHECK_TEXT(report_holding(text, &q, nodes(), "k"),
+	CHECK_TEXT(report_holding(text, &q, nodes(), &ONE_KEY("k")),
 		"'k': cannot tell whether this token holds it: 1 of 3 nodes confirmed it, 2 "
 		"needed: "
 		"redis://c:6379 closed the connection");
 	q = fresh(1);
 	set_absent(&q, 0, REASON_CLOSED, NULL);
-	CHECK_TEXT(report_holding(text, &q, nodes(), "k"),
+	CHECK_TEXT(report_holding(text, &q, nodes(), &ONE_KEY("k")),
 		"'k': cannot tell whether this token holds it: 0 of 1 node confirmed it, 1 needed: "
 		"redis://a:6379 closed the connection");
+}
+
+TEST(report_several_keys)
+{
+	struct key_list keys = {.count = 2, .key = {"a", "b"}};
+	struct quorum q = fresh(3);
+
+	CHECK_TEXT(report_keys(text, &keys), "'a', 'b'");
+	CHECK_TEXT(report_verb(&keys), "are");
+	CHECK_TEXT(report_verb(&ONE_KEY("a")), "is");
+	CHECK_TEXT(report_stood_still(text, &keys),
+		"lost 'a', 'b': redlock stood still and could not extend it in time");
+	for (int i = 0; i < 3; i++)
+		set_holder(&q, i, ID ":1700000000 me", USEC_SEC);
+	for (int i = 0; i < 3; i++)
+		q.member[i].answer.key = 1;
+	CHECK_TEXT(report_holder(text, &q, &keys, 0),
+		"'b' is held by me since 2023-11-14T22:13:20Z on 3 of 3 nodes, 1s left");
+	CHECK(strstr(report_holding(text, &q, nodes(), &keys),
+		"'a', 'b' are no longer this token's: now held by me"));
+	for (int i = 0; i < 3; i++)
+		q.member[i].vote = q.member[i].answer.vote = VOTE_GONE;
+	CHECK_TEXT(report_holding(text, &q, nodes(), &keys),
+		"'a', 'b' are no longer held by this token: they have expired or were released");
 }

@@ -15,16 +15,17 @@ TEST(request_parts)
 {
 	static const enum op ops[] = {
 		OP_ACQUIRE, OP_EXTEND, OP_HEAL, OP_RELEASE, OP_HAND_OVER, OP_LEAVE, OP_JOIN};
-	struct wish wish = {.key = "the key", .token = "token:me", .time = 30 * USEC_SEC + 999};
+	struct wish wish = {
+		.keys = &ONE_KEY("the key"), .token = "token:me", .time = 30 * USEC_SEC + 999};
 	struct request r;
 
 	for (size_t i = 0; i < COUNT_OF(ops); i++) {
 		memset(&r, 0x5a, sizeof(r));
 		wish.op = ops[i];
 		request_build(&r, &wish);
-		CHECK_INT(r.argc, 9);
+		CHECK_INT(r.argc, 10);
 		CHECK_TEXT(r.argv[0], "EVAL");
-		CHECK(strstr(r.argv[1], "redis.pcall('GET',KEYS[1])") != NULL);
+		CHECK(strstr(r.argv[1], "redis.pcall('GET',k)") != NULL);
 		CHECK_TEXT(r.argv[2], "1");
 		CHECK_TEXT(r.argv[3], "the key");
 		CHECK_TEXT(r.argv[4], "token:me");
@@ -36,7 +37,7 @@ TEST(request_parts)
 			CHECK_INT(r.len[n], strlen(r.argv[n]));
 	}
 	wish = (struct wish){.op = OP_ACQUIRE,
-		.key = "k",
+		.keys = &ONE_KEY("k"),
 		.token = "t",
 		.time = (usec)100 * 365 * 86400 * USEC_SEC,
 		.turn_time = 50 * USEC_MSEC,
@@ -48,9 +49,10 @@ TEST(request_parts)
 	CHECK_TEXT(r.argv[6], "my turn");
 	CHECK_TEXT(r.argv[7], "wf");
 	CHECK_TEXT(r.argv[8], "50");
-	wish = (struct wish){.op = OP_HAND_OVER, .key = "k", .token = "t", .is_awaited = true};
+	wish = (struct wish){.op = OP_HAND_OVER, .keys = &ONE_KEY("k"), .token = "t", .awaited = 5};
 	request_build(&r, &wish);
-	CHECK_TEXT(r.argv[7], "a");
+	CHECK_TEXT(r.argv[7], "");
+	CHECK_TEXT(r.argv[9], "5");
 }
 
 TEST(request_wait)
@@ -58,14 +60,14 @@ TEST(request_wait)
 	static char key[REQUEST_KEY_MAX + 1], want[REQUEST_KEY_MAX + 16];
 	struct request r;
 
-	request_build(&r, &(struct wish){.op = OP_WAIT, .key = "the key", .token = "t"});
+	request_build(&r, &(struct wish){.op = OP_WAIT, .keys = &ONE_KEY("the key"), .token = "t"});
 	CHECK_INT(r.argc, 3);
 	CHECK_TEXT(r.argv[0], "BLPOP");
 	CHECK_TEXT(r.argv[1], "redlock:wake:{the key}");
 	CHECK_TEXT(r.argv[2], "0");
 	memset(key, 'k', sizeof(key) - 1);
 	snprintf(want, sizeof(want), "redlock:wake:{%s}", key);
-	request_build(&r, &(struct wish){.op = OP_WAIT, .key = key, .token = "t"});
+	request_build(&r, &(struct wish){.op = OP_WAIT, .keys = &ONE_KEY(key), .token = "t"});
 	CHECK_TEXT(r.argv[1], want);
 	CHECK_INT(r.len[1], strlen(want));
 }
@@ -77,28 +79,26 @@ TEST(request_scripts)
 		const char *compares, *does;
 		const char *const never[3];
 	} cases[] = {
-		{OP_ACQUIRE, "v~=ARGV[1]", "redis.call('SET',KEYS[1],ARGV[1],'PX',ARGV[2])",
-			{"'DEL',KEYS"}},
-		{OP_HEAL, "v~=ARGV[1]", "redis.call('SET',KEYS[1],ARGV[1],'PX',ARGV[2])",
-			{"'DEL',KEYS"}},
-		{OP_EXTEND, "not ours()", "redis.call('PEXPIRE',KEYS[1],ARGV[2])",
-			{"DEL", "'SET'"}},
-		{OP_RELEASE, "v~=ARGV[1]", "redis.call('DEL',KEYS[1])",
-			{"'SET',KEYS", "'PEXPIRE',KEYS"}},
-		{OP_HAND_OVER, "not ours()", "redis.call('DEL',KEYS[1])",
-			{"'SET',KEYS", "'PEXPIRE',KEYS"}},
+		{OP_ACQUIRE, "if foreign then ", "redis.call('SET',k,ARGV[1],'PX',ARGV[2])",
+			{"'DEL',k"}},
+		{OP_HEAL, "if foreign then ", "redis.call('SET',k,ARGV[1],'PX',ARGV[2])",
+			{"'DEL',k"}},
+		{OP_EXTEND, "if gone then ", "redis.call('PEXPIRE',k,ARGV[2])", {"DEL", "'SET'"}},
+		{OP_RELEASE, "if value[i]==ARGV[1] then ", "redis.call('DEL',k)",
+			{"'SET',k", "'PEXPIRE',k"}},
+		{OP_HAND_OVER, "not ours(i)", "redis.call('DEL',k)", {"'SET',k", "'PEXPIRE',k"}},
 		/* The name stays, the id that proves a holder goes. */
-		{OP_LEAVE, "v~=ARGV[1]",
-			"redis.call('SET',KEYS[1],string.rep('0',40)..string.sub(v,41),'PX',"
-			"ARGV[2])",
-			{"'DEL',KEYS", "'PEXPIRE',KEYS"}},
+		{OP_LEAVE, "if v==ARGV[1] ",
+			"redis.call('SET',k,string.rep('0',40)..string.sub(v,41),'PX',ARGV[2])",
+			{"'DEL',k", "'PEXPIRE',k"}},
 	};
 	struct request r;
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		const char *guard, *act;
 
-		request_build(&r, &(struct wish){.op = cases[i].op, .key = "k", .token = "t"});
+		request_build(
+			&r, &(struct wish){.op = cases[i].op, .keys = &ONE_KEY("k"), .token = "t"});
 		guard = strstr(r.argv[1], cases[i].compares);
 		act = strstr(r.argv[1], cases[i].does);
 		/* Nothing is done before the holder was compared. */
@@ -120,9 +120,10 @@ TEST(request_leave)
 	struct request extend, leave;
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
-		request_build(&extend, &(struct wish){.op = OP_EXTEND, .key = "k", .token = "t"});
+		request_build(&extend,
+			&(struct wish){.op = OP_EXTEND, .keys = &ONE_KEY("k"), .token = "t"});
 		request_build(&leave, &(struct wish){.op = OP_LEAVE,
-					      .key = "k",
+					      .keys = &ONE_KEY("k"),
 					      .token = "t",
 					      .time = cases[i].leave_for});
 		CHECK_INT(leave.argc, extend.argc);
@@ -176,6 +177,25 @@ TEST(answer_fencing_number)
 	CHECK_INT(answer_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
 }
 
+TEST(answer_about_several_keys)
+{
+	struct reply r = {.is_array = 1, .count = 5};
+	struct answer a;
+
+	for (int i = 0; i < 5; i++)
+		r.item[i].type = i == 2 || i == 3 ? REPLY_STRING : REPLY_INTEGER;
+	r.item[4].integer = 5 + 15 * MARK_INDEX + MARK_PARTIAL;
+	a = answer_read(OP_EXTEND, &r);
+	CHECK_INT(a.vote, VOTE_FOREIGN);
+	CHECK_INT(a.awaited, 5);
+	CHECK_INT(a.key, 15);
+	CHECK(a.is_partial);
+	r.item[4].integer = -1;
+	CHECK_INT(answer_read(OP_EXTEND, &r).reason, REASON_GARBAGE);
+	r.item[4].integer = 2 * MARK_PARTIAL;
+	CHECK_INT(answer_read(OP_EXTEND, &r).reason, REASON_GARBAGE);
+}
+
 TEST(answer_good)
 {
 	static const char run_id[] = "0123456789abcdef0123456789abcdef01234567";
@@ -210,9 +230,9 @@ TEST(answer_good)
 		CHECK_INT(a.text_len, strlen(cases[i].holder));
 		CHECK_TEXT(a.run_id, cases[i].run_id);
 		CHECK_INT(a.is_reserved, cases[i].code == 2);
-		CHECK_INT(a.is_awaited, 0);
+		CHECK_INT(a.awaited, 0);
 		r.item[4].integer = 1;
-		CHECK_INT(answer_read(OP_EXTEND, &r).is_awaited, 1);
+		CHECK_INT(answer_read(OP_EXTEND, &r).awaited, 1);
 	}
 }
 
@@ -406,7 +426,7 @@ TEST(request_scan)
 TEST(request_break)
 {
 	struct wish wish = {.op = OP_HAND_OVER,
-		.key = "k",
+		.keys = &ONE_KEY("k"),
 		.token = "a\0b",
 		.token_len = 3,
 		.turn = "",

@@ -11,13 +11,22 @@
 #define MS USEC_MSEC
 #define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
 
+/* NULL: none. */
+static int set_key(struct settings *s, const char *key, struct err *e)
+{
+	s->keys.count = 0;
+	s->key = NULL;
+	return key ? settings_add_key(s, key, e) : 0;
+}
+
 static struct settings fresh(void)
 {
 	struct settings s;
+	struct err e;
 
 	memset(&s, 0x5a, sizeof(s));
 	settings_init(&s, COMMAND_RUN);
-	s.key = "k";
+	CHECK_INT(set_key(&s, "k", &e), 0);
 	return s;
 }
 
@@ -165,12 +174,13 @@ TEST(settings_refusals)
 		struct err e = {.text = "accepted"};
 		int rc;
 
-		s.key = cases[i].key;
+		rc = set_key(&s, cases[i].key, &e);
 		s.owner = cases[i].owner;
 		s.ttl = cases[i].ttl;
 		s.node_timeout = cases[i].node_timeout;
 		s.kill_after = cases[i].kill_after;
-		rc = settings_finish(&s, &e);
+		if (rc == 0)
+			rc = settings_finish(&s, &e);
 		if (!cases[i].why) {
 			unit_check(rc == 0, __FILE__, __LINE__, "case %zu: %s", i, e.text);
 			continue;
@@ -211,7 +221,7 @@ TEST(settings_accepted_fit_the_ttl)
 					struct err e;
 
 					settings_init(&s, COMMAND_RUN);
-					s.key = "k";
+					CHECK_INT(set_key(&s, "k", &e), 0);
 					s.ttl = ttl / MS * MS;
 					s.node_timeout = timeouts[t];
 					s.kill_after = kills[k];
@@ -262,7 +272,7 @@ static struct policy policy_for(const char *nodes, const char *key, struct node_
 	struct settings s = fresh();
 	struct err e;
 
-	s.key = key;
+	CHECK_INT(set_key(&s, key, &e), 0);
 	s.nodes.count = 0;
 	CHECK_INT(node_list_add(&s.nodes, nodes, &e), 0);
 	CHECK_INT(settings_finish(&s, &e), 0);
@@ -282,7 +292,7 @@ TEST(settings_all_have_one_order_of_the_nodes_for_a_key)
 		struct policy q = policy_for(lists[i], "k", &list);
 
 		for (int n = 0; n < 5; n++)
-			CHECK_TEXT(list.node[q.order[n]].label, first.node[p.order[n]].label);
+			CHECK_TEXT(list.node[q.order[0][n]].label, first.node[p.order[0][n]].label);
 	}
 }
 
@@ -299,11 +309,11 @@ TEST(settings_keys_are_spread_over_the_nodes)
 		snprintf(key, sizeof(key), "job-%d", i);
 		p = policy_for("a b c d e", key, &list);
 		for (int n = 0; n < 5; n++) {
-			CHECK(!seen[p.order[n]]);
-			seen[p.order[n]] = true;
+			CHECK(!seen[p.order[0][n]]);
+			seen[p.order[0][n]] = true;
 		}
-		lines[p.order[0]]++;
-		last[p.order[4]]++;
+		lines[p.order[0][0]]++;
+		last[p.order[0][4]]++;
 	}
 	for (int i = 0; i < 5; i++) {
 		CHECK(lines[i] > 50 && lines[i] < 150);
@@ -318,9 +328,9 @@ TEST(settings_a_node_more_leaves_the_order_of_the_rest)
 	struct policy p = policy_for("a b d e", "k", &few), q = policy_for("a b c d e", "k", &many);
 
 	for (int n = 0, m = 0; n < 4; n++, m++) {
-		if (strstr(many.node[q.order[m]].label, "//c:"))
+		if (strstr(many.node[q.order[0][m]].label, "//c:"))
 			m++;
-		CHECK_TEXT(many.node[q.order[m]].label, few.node[p.order[n]].label);
+		CHECK_TEXT(many.node[q.order[0][m]].label, few.node[p.order[0][n]].label);
 	}
 }
 
@@ -329,9 +339,10 @@ TEST(settings_a_node_more_leaves_the_order_of_the_rest)
 static struct settings of(enum command command)
 {
 	struct settings s;
+	struct err e;
 
 	settings_init(&s, command);
-	s.key = "k";
+	CHECK_INT(set_key(&s, "k", &e), 0);
 	return s;
 }
 
@@ -362,14 +373,14 @@ TEST(settings_keys_and_tokens)
 	CHECK_INT(settings_finish(&s, &e), -1);
 	CHECK_TEXT(e.text, "no token has an id of zeroes");
 	s = of(COMMAND_WAIT);
-	s.key = NULL;
+	set_key(&s, NULL, &e);
 	CHECK_INT(settings_finish(&s, &e), -1);
 	CHECK_TEXT(e.hint, "name it with -k KEY; see 'redlock help wait'");
 	s = of(COMMAND_STATUS);
-	s.key = NULL;
+	set_key(&s, NULL, &e);
 	CHECK_INT(settings_finish(&s, &e), 0);
 	s = of(COMMAND_HOLD);
-	s.key = NULL;
+	set_key(&s, NULL, &e);
 	CHECK_INT(settings_finish(&s, &e), -1);
 	s.list = 1;
 	CHECK_INT(settings_finish(&s, &e), 0);
@@ -382,7 +393,7 @@ TEST(settings_of_a_gate)
 	struct settings s = of(COMMAND_GATE);
 	struct err e;
 
-	s.key = NULL;
+	set_key(&s, NULL, &e);
 	CHECK_INT(settings_finish(&s, &e), -1);
 	CHECK_TEXT(e.text, "no fencing number");
 	s.gate_fence = 1;
@@ -436,4 +447,75 @@ TEST(settings_times_of_those_who_run_nothing)
 	s.follow = 7;
 	CHECK_INT(settings_finish(&s, &e), 0);
 	CHECK(settings_policy(&s).guard > 0);
+}
+
+TEST(settings_several_keys)
+{
+	static char longest[REQUEST_KEY_MAX - 1];
+	static const char *const given[] = {"b", "a c", "b", "a", "A"};
+	struct settings s;
+	struct err e;
+	char many[KEYS_MAX + 1][8];
+
+	settings_init(&s, COMMAND_RUN);
+	for (size_t i = 0; i < COUNT_OF(given); i++)
+		CHECK_INT(settings_add_key(&s, given[i], &e), 0);
+	/* Whoever names them, in whatever order, means the same. */
+	CHECK_INT(s.keys.count, 4);
+	CHECK_TEXT(s.key, "A\na\na c\nb");
+	CHECK_INT(settings_finish(&s, &e), 0);
+	CHECK_INT(settings_policy(&s).keys, 4);
+	s.reentrant = 1;
+	CHECK_INT(settings_finish(&s, &e), -1);
+	CHECK_TEXT(e.text, "--reentrant goes with one key");
+	/* One may have a newline in it, or be as long as it likes, for itself. */
+	settings_init(&s, COMMAND_RUN);
+	CHECK_INT(settings_add_key(&s, "a\nb", &e), 0);
+	CHECK_INT(settings_add_key(&s, "c", &e), -1);
+	CHECK_TEXT(e.text, "a key with a newline in it cannot be one of several");
+	memset(longest, 'k', sizeof(longest) - 1);
+	settings_init(&s, COMMAND_RUN);
+	CHECK_INT(settings_add_key(&s, longest, &e), 0);
+	CHECK_INT(settings_add_key(&s, "c", &e), 0);
+	CHECK_INT(strlen(s.key), REQUEST_KEY_MAX);
+	CHECK_INT(settings_add_key(&s, "d", &e), -1);
+	CHECK_TEXT(e.text, "the keys have more than 4096 bytes together");
+	settings_init(&s, COMMAND_RUN);
+	for (int i = 0; i <= KEYS_MAX; i++) {
+		snprintf(many[i], sizeof(many[i]), "k%d", i);
+		CHECK_INT(settings_add_key(&s, many[i], &e), i < KEYS_MAX ? 0 : -1);
+	}
+	CHECK_TEXT(e.text, "more than 16 keys");
+}
+
+/* What a command under several locks finds in its environment. */
+TEST(settings_several_keys_as_one_text)
+{
+	static const struct {
+		const char *text;
+		long count;
+		int keys;
+		const char *second;
+	} cases[] = {{"a\nb", 2, 2, "b"}, {"a\nb", 1, 1, NULL}, {"a\nb", 0, 1, NULL},
+		{"a\nb", 3, 1, NULL}, {"a", 2, 1, NULL}, {"c\nb\na", 3, 3, "b"},
+		{"a\na", 2, 1, NULL}};
+	static char longest[REQUEST_KEY_MAX + 2];
+	struct settings s;
+	struct err e;
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		settings_init(&s, COMMAND_RELEASE);
+		CHECK_INT(settings_add_keys(&s, cases[i].text, cases[i].count, &e), 0);
+		CHECK_INT(s.keys.count, cases[i].keys);
+		if (cases[i].second)
+			CHECK_TEXT(s.keys.key[1], cases[i].second);
+	}
+	memset(longest, 'k', sizeof(longest) - 1);
+	longest[100] = '\n';
+	settings_init(&s, COMMAND_RELEASE);
+	CHECK_INT(settings_add_keys(&s, longest, 2, &e), -1);
+	CHECK(strstr(e.text, "the key has 4097 bytes"));
+	settings_init(&s, COMMAND_RELEASE);
+	CHECK_INT(settings_add_keys(&s, "a\n", 2, &e), -1);
+	CHECK_TEXT(e.text, "the key is empty");
 }

@@ -229,7 +229,7 @@ static void serve(struct world *w, int node, struct message *m)
 									     : carry_out(w, s, m);
 	if (s->mood == ERRORS)
 		return;
-	m->answer = (struct answer){.vote = vote, .is_awaited = chance(w, 20)};
+	m->answer = (struct answer){.vote = vote, .awaited = chance(w, 20)};
 	/* Told by a redlock that holds it, or by somebody else. */
 	if (vote == VOTE_FOREIGN && chance(w, 70)) {
 		snprintf(m->answer.text, sizeof(m->answer.text), "%040x:somebody",
@@ -823,6 +823,7 @@ static void make_policy(struct world *w)
 
 	w->policy = (struct policy){
 		.nodes = w->nodes,
+		.keys = 1,
 		.ttl = ttl,
 		.drift = policy_drift(ttl, 100),
 		.node_timeout = timeout,
@@ -833,7 +834,7 @@ static void make_policy(struct world *w)
 		.is_fair = chance(w, 20),
 	};
 	for (int i = 0; i < w->nodes; i++)
-		w->policy.order[i] = (i + (int)(w->seed % 7)) % w->nodes;
+		w->policy.order[0][i] = (i + (int)(w->seed % 7)) % w->nodes;
 }
 
 static void make_client(struct world *w, int id)

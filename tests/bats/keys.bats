@@ -1,0 +1,277 @@
+# Several keys in one lock: all of them or none.
+
+load nodes
+
+setup() {
+	nodes_start 3
+	export XDG_RUNTIME_DIR=$T
+	unset REDLOCK_KEY REDLOCK_KEYS REDLOCK_TOKEN REDLOCK_HELD
+}
+teardown() { nodes_stop; }
+
+BOTH=(-k a -k b)
+# Nothing ends by itself before the test does, and no turn either.
+LONG=(--ttl 1h --node-timeout 60s)
+
+# take KEY: somebody else has it, by redlock; its token is in TOKEN.
+take() { TOKEN=$(redlock acquire "${LONG[@]}" -k "$1" --owner "who has $1"); }
+give() { redlock release "${LONG[@]:2}" -k "$1" --token "$2"; }
+none_of() {
+	local key
+	for key; do free_everywhere "$key"; done
+}
+
+# ---- run ----
+
+@test "a run has all of its keys, and gives all of them back" {
+	run -0 --separate-stderr redlock run -k b -k a -k b -- sh -c 'echo "$REDLOCK_KEYS:$REDLOCK_KEY"
+		for i in 1 2 3; do redis-cli -s "$0/$i.sock" mget a b; done' "$T"
+	[ "${lines[0]}" = 2:a ]
+	[ "${lines[1]}" = b ]
+	[ "${lines[2]}" = "${lines[3]}" ] # one value
+	[ "$(sort -u <<< "${output#*b$'\n'}" | grep -c .)" -eq 1 ]
+	is_like "$stderr" ''
+	none_of a b
+}
+
+@test "one of them is busy: it is named, and nothing is left of the others" {
+	for busy in a b; do
+		take $busy
+		run -75 --separate-stderr redlock run -n "${BOTH[@]}" -k c -- touch "$T/never"
+		is_like "$stderr" "redlock: '$busy' is busy: held by who has $busy since * on 3 of 3 nodes, *"
+		give $busy "$TOKEN"
+		none_of a b c
+	done
+	[ ! -e "$T/never" ]
+	# in the words of another program as well
+	for i in 1 2 3; do node $i set b other px 600000; done > "$T/set"
+	run -75 redlock run -n "${BOTH[@]}" -- touch "$T/never"
+	is_like "$output" "redlock: 'b' is busy: held by another program (value 'other') on 3 of 3 nodes, *"
+	none_of a
+}
+
+@test "a and b, b and a, b and c, c and a: nobody waits for ever, and no two at once" {
+	# each section counts up in a file for each of its keys, which nobody else may do meanwhile
+	cat > "$T/count" <<- 'END'
+		for key; do read -r n < "$T/$key"; eval "$key=$n"; done
+		for key; do eval "echo $(($key + 1))" > "$T/$key"; done
+	END
+	for key in a b c; do echo 0 > "$T/$key"; done
+	export T
+	pids=()
+	for pair in "a b" "b a" "b c" "c a"; do
+		read -r one two <<< "$pair"
+		for loop in 1 2; do
+			(for n in 1 2 3 4 5 6; do
+				redlock run -q -k $one -k $two -- bash "$T/count" $one $two || echo "$?" >> "$T/failed"
+			done) 3>&- &
+			pids+=($!)
+			also_end $!
+		done
+	done
+	wait "${pids[@]}"
+	[ ! -e "$T/failed" ]
+	[ "$(cat "$T/a" "$T/b" "$T/c" | tr '\n' ' ')" = "36 36 24 " ]
+	none_of a b c
+}
+
+@test "what is in the way is waited for, one after the other" {
+	take a
+	first=$TOKEN
+	take b
+	in_background "$T/out" run "${LONG[@]}" "${BOTH[@]}" -- echo ran
+	eventually in_line 1
+	eventually file_has "$T/out" "waiting: 'a' is held by who has a"
+	give a "$first"
+	# it has left that line for the other
+	eventually eval 'node 1 exists "redlock:line:{b}" | grep 1 || node 2 exists "redlock:line:{b}" | grep 1 || node 3 exists "redlock:line:{b}" | grep 1' > "$T/found"
+	eventually in_line 1
+	not file_has "$T/out" ran
+	none_of a
+	give b "$TOKEN"
+	ended_with 0
+	file_has "$T/out" ran
+}
+
+@test "a turn that is of no use is passed on at once: who waits for that key alone has it" {
+	take a
+	first=$TOKEN
+	take b
+	in_background "$T/both" run "${LONG[@]}" "${BOTH[@]}" -- echo ran
+	both=$BG
+	eventually in_line 1
+	in_background "$T/one" run "${LONG[@]}" -k a -- echo ran
+	eventually in_line 2
+	give a "$first"
+	# a turn lasts for a minute here
+	ended_with 0
+	file_has "$T/one" ran
+	not file_has "$T/both" ran
+	eventually in_line 1
+	give b "$TOKEN"
+	BG=$both
+	ended_with 0
+}
+
+@test "it waits for its own turn where others stand before it, and after it" {
+	take b
+	for n in 1 2 3; do
+		in_background "$T/out.$n" run "${LONG[@]}" $([ $n = 2 ] && echo "-k a") -k b -- sh -c "echo $n >> '$T/order'"
+		pids[n]=$BG
+		eventually in_line $n
+	done
+	give b "$TOKEN"
+	wait "${pids[@]}"
+	[ "$(tr '\n' ' ' < "$T/order")" = "1 2 3 " ]
+}
+
+@test "--fair: nobody is passed on any of the keys" {
+	take b
+	in_background "$T/one" run --fair "${LONG[@]}" -k b -- sh -c "echo one >> '$T/order'"
+	one=$BG
+	eventually in_line 1
+	in_background "$T/both" run --fair "${LONG[@]}" "${BOTH[@]}" -- sh -c "echo both >> '$T/order'"
+	eventually in_line 2
+	give b "$TOKEN"
+	ended_with 0
+	BG=$one
+	ended_with 0
+	[ "$(tr '\n' ' ' < "$T/order")" = "one both " ]
+}
+
+@test "a key that is deleted on a minority is put back; on a majority, the lock is lost and the rest freed" {
+	in_background "$T/out" run --ttl 1500ms "${BOTH[@]}" -- sh -c 'trap "exit 3" TERM; while :; do sleep 0.05; done'
+	eventually held_on b 3
+	node 2 del b > "$T/set"
+	eventually held_on b 3
+	held_on a 3
+	for i in 1 3; do node $i set b thief px 600000 > "$T/set"; done
+	ended_with 79
+	file_has "$T/out" "lost 'a', 'b': now held by another program (value 'thief')"
+	none_of a
+	[ "$(node 2 exists b)" = 0 ]
+	held_on b 2
+}
+
+@test "--min-hold keeps all of them" {
+	redlock run --min-hold 600s "${BOTH[@]}" -- true
+	held_on a 3
+	held_on b 3
+	run -75 redlock run -n -k b -- true
+	run -75 redlock run -n -k a -- true
+}
+
+@test "--fence: one number, above all that each of the keys had" {
+	for i in 1 2 3; do
+		node $i set 'redlock:fence:{a}' 10
+		node $i set 'redlock:fence:{b}' 20
+	done > "$T/set"
+	[ "$(redlock run --fence "${BOTH[@]}" -- sh -c 'echo $REDLOCK_FENCE')" = 21 ]
+	[ "$(redlock run --fence -k a -- sh -c 'echo $REDLOCK_FENCE')" = 22 ]
+	[ "$(redlock run --fence "${BOTH[@]}" -- sh -c 'echo $REDLOCK_FENCE')" = 23 ]
+}
+
+@test "a node where one of the keys is forbidden has none of them" {
+	for i in 1 2; do
+		node $i acl setuser narrow on '>pw' '~a' '%R~b' '~redlock:*' +@all
+	done > "$T/set"
+	nodes="unix://narrow:pw@$T/1.sock unix://narrow:pw@$T/2.sock unix://$T/3.sock"
+	run redlock run -n --nodes "$nodes" "${BOTH[@]}" -- touch "$T/never"
+	[ "$status" -eq 69 ]
+	[[ "$output" == *"1.sock does not permit this user to do it"* ]]
+	none_of a b
+	[ ! -e "$T/never" ]
+}
+
+@test "a run within a run: any key of the outer one is refused, other keys are not" {
+	run -75 redlock run "${BOTH[@]}" -- "$REDLOCK_BUILD/redlock" run -k c -k b -- true
+	[ "$output" = "redlock: 'b', 'c' are held by a run that this one is part of
+hint: --reentrant runs the command under that lock" ]
+	run -0 redlock run "${BOTH[@]}" -- "$REDLOCK_BUILD/redlock" run -k c -- sh -c 'echo $REDLOCK_KEYS $REDLOCK_KEY'
+	[ "$output" = "1 c" ]
+	run -64 redlock run --reentrant "${BOTH[@]}" -- true
+	[ "${lines[0]}" = "redlock: --reentrant goes with one key" ]
+}
+
+# ---- scripts ----
+
+@test "acquire, check, extend, release: by the environment that acquire gives" {
+	eval "$(redlock acquire --format env "${BOTH[@]}")"
+	[ "$REDLOCK_KEY" = $'a\nb' ]
+	export REDLOCK_KEY REDLOCK_KEYS REDLOCK_TOKEN
+	eventually held_on a 3
+	eventually held_on b 3
+	redlock check
+	redlock extend --ttl 10m
+	for key in a b; do [ "$(node 1 pttl $key)" -gt 500000 ]; done
+	says 0 '' "redlock: released 'a', 'b'" release -v
+	none_of a b
+	says 79 '' "redlock: 'a', 'b' are no longer held by this token: they have expired or were released" check
+}
+
+@test "one key of two is somebody else's by now: said so, and the other one is given back" {
+	token=$(redlock acquire "${BOTH[@]}" --ttl 10m)
+	eventually held_on b 3
+	for i in 1 2 3; do node $i set b thief px 600000; done > "$T/set"
+	for command in check extend release; do
+		says 79 '' "redlock: 'a', 'b' are no longer this token's: now held by another program (value 'thief') on 3 of 3 nodes, *" \
+			$command "${BOTH[@]}" --token "$token"
+	done
+	none_of a
+	held_on b 3
+	# and where it is gone
+	token=$(redlock acquire -k a -k c --ttl 10m)
+	eventually held_on c 3
+	for i in 1 2 3; do node $i del c; done > "$T/set"
+	for command in check extend release; do
+		says 79 '' "redlock: 'a', 'c' are no longer held by this token: they have expired or were released" \
+			$command -k a -k c --token "$token"
+	done
+	none_of a
+}
+
+@test "hold: found by all of its keys, in any order" {
+	redlock hold -k b -k a > "$T/held"
+	held_on a 3
+	held_on b 3
+	run -0 redlock hold --list
+	is_like "$output" "'a', 'b' since * by process *"
+	run -64 redlock release -k a
+	redlock release "${BOTH[@]}"
+	none_of a b
+}
+
+@test "wait: until all of them are free" {
+	take a
+	first=$TOKEN
+	take b
+	run -75 redlock wait -n "${BOTH[@]}"
+	is_like "$output" "redlock: 'a' is busy: held by who has a *"
+	in_background "$T/out" wait "${LONG[@]:2}" "${BOTH[@]}"
+	eventually in_line 1
+	give a "$first"
+	run -75 redlock wait -n "${BOTH[@]}"
+	is_like "$output" "redlock: 'b' is busy: held by who has b *"
+	give b "$TOKEN"
+	ended_with 0
+}
+
+@test "JSON, records and metrics name them all" {
+	run -0 redlock acquire --json -k a -k 'b"c'
+	json '.key == "a\nb\"c" and .keys == ["a", "b\"c"]'
+	redlock run -k d -k e --record "$T/record" --metrics-file "$T/metrics" -- true
+	run -0 cat "$T/record"
+	json '.key == "d\ne" and .keys == ["d", "e"]'
+	grep -F 'key="d\ne"' "$T/metrics" > "$T/found"
+	# one key has no list
+	run -0 redlock acquire --json -k f
+	json 'has("keys") | not'
+}
+
+@test "what cannot be several" {
+	says 64 '' "redlock: a key with a newline in it cannot be one of several" run -k a -k $'b\nc' -- true
+	says 64 '' "redlock: more than 16 keys" run $(printf -- '-k %s ' {1..17}) -- true
+	says 0 '' '' run $(printf -- '-k %s ' {1..16}) -- true
+	says 64 '' "redlock: the keys have more than 4096 bytes together" \
+		run -k "$(printf '%3000d' 0)" -k "$(printf '%3001d' 0)" -- true
+}

@@ -17,6 +17,11 @@
 #define WORDS_APART (10 * USEC_SEC)
 #define WORDS_APART_MAX (300 * USEC_SEC)
 
+#define QUARANTINE_HINT \
+	"a node that is new, restarted or flushed votes when all locks that it may have " \
+	"forgotten " \
+	"have ended; 'redlock doctor --admit' skips that where there are none"
+
 static void default_owner(char owner[OWNER_MAX], long pid, char *const words[])
 {
 	const char *user = getenv("LOGNAME");
@@ -74,7 +79,7 @@ void lock_tell_answer(const struct lock *l)
 /* ---- waiting for it ---- */
 
 /* On a terminal the line is kept current. */
-static void tell_waiting(const struct lock *l)
+static void tell_waiting(struct lock *l)
 {
 	const struct quorum *q = &l->session.quorum;
 	char text[REPORT_MAX], waited[DURATION_TEXT_MAX];
@@ -83,12 +88,16 @@ static void tell_waiting(const struct lock *l)
 	if (q->refusal == REFUSAL_BUSY)
 		report_holder(text, q, &l->settings->keys, now);
 	else
-		report_refusal(text, q, &l->settings->nodes, &l->settings->keys);
+		report_refusal(text, q, &l->settings->nodes, &l->settings->keys, now);
 	if (l->is_live)
 		out_show(OUT_NORMAL, "waiting %s: %s",
 			duration_format(waited, (now - l->began) / USEC_SEC * USEC_SEC), text);
 	else
 		out_say(OUT_NORMAL, "waiting: %s", text);
+	if (report_is_quarantine(q) && !l->told_quarantine) {
+		out_hint(OUT_NORMAL, QUARANTINE_HINT);
+		l->told_quarantine = true;
+	}
 }
 
 bool lock_is_nested(const struct lock *l, const char **token)
@@ -133,6 +142,8 @@ int lock_turn(struct lock *l)
 			report_no_seat(text, q, &l->settings->nodes, &l->settings->keys));
 		l->told_no_seat = true;
 	}
+	if (q->state == QUORUM_HELD && report_unguarded(text, q, &l->settings->nodes)[0])
+		out_say(OUT_NORMAL, "%s", text);
 	if (quorum_is_pausing(q) && clock_now() >= l->say_at) {
 		tell_waiting(l);
 		l->say_at = clock_now() + (l->is_live ? FIRST_WORD_AFTER : l->words_apart);
@@ -214,12 +225,14 @@ int lock_refused(struct lock *l)
 		return lock_refuse_duplicate(l);
 	/* Words come last: the answers that were not needed to decide may still be in by then. */
 	lock_release(l, 0);
-	report_refusal(text, q, &s->nodes, &s->keys);
+	report_refusal(text, q, &s->nodes, &s->keys, clock_now());
 	if (q->refusal == REFUSAL_BUSY) {
 		out_say(OUT_NORMAL, "%s", text);
 		return (int)s->conflict_exit_code;
 	}
 	out_say(OUT_ERRORS, "%s", text);
+	if (report_is_quarantine(q) && !l->told_quarantine)
+		out_hint(OUT_ERRORS, QUARANTINE_HINT);
 	if (s->nodes.count == 1 && strcmp(s->nodes.node[0].label, DEFAULT_NODES) == 0)
 		out_hint(OUT_ERRORS, "name your Redis servers with --nodes or REDLOCK_NODES");
 	return STATUS_NO_QUORUM;

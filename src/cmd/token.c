@@ -3,6 +3,7 @@
  * steps are processes of their own. Each asks every node once and says which of these is true: it
  * is held, it has expired, it is somebody else's by now, or too few nodes answered to tell.
  */
+#include "base/clock.h"
 #include "base/out.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -53,6 +54,9 @@ static int read_token(char token[TOKEN_MAX + 2], const char *file, struct err *e
 static struct wish question(const struct settings *s, const char *token)
 {
 	struct wish wish = {.keys = &s->keys, .token = token, .turn = "", .time = s->ttl};
+
+	wish.quarantine = s->command == COMMAND_EXTEND ? settings_policy(s).quarantine : 0;
+	wish.wall = clock_wall();
 
 	switch (s->command) {
 	case COMMAND_EXTEND:

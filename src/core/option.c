@@ -74,6 +74,7 @@ const int command_rows_count = COUNT_OF(command_rows);
 #define BY_TOKEN (EXTEND | RELEASE | CHECK)
 #define WITH_NODES (TAKING | BY_TOKEN | WAIT | STATUS | BREAK)
 #define ALL (WITH_NODES | GATE)
+#define GUARDED (TAKING | EXTEND | WAIT)
 #define WAITING (TAKING | WAIT | GATE)
 #define NO_ENV 0u
 
@@ -140,6 +141,12 @@ const struct option_row option_rows[] = {
 		WITH_NODES, "D", "longest wait for one node", "ttl/20, within 50ms..1s"},
 	{WITH_NODES, GROUP_NODES, 0, "drift-factor", NULL, OPTION_FACTOR, FIELD(drift_permille),
 		WITH_NODES, "F", "share of the TTL set aside for clocks that run apart", "0.1"},
+	{GUARDED, GROUP_NODES, 0, "restart-guard", NULL, OPTION_GUARD, FIELD(restart_guard),
+		GUARDED, "auto|on|off",
+		"a node that is new or forgot its keys has no vote until all locks have ended",
+		"auto: on for three or more nodes"},
+	{GUARDED, GROUP_NODES, 0, "max-ttl", NULL, OPTION_DURATION, FIELD(max_ttl), GUARDED, "D",
+		"the longest --ttl that anybody uses: for so long", "--ttl"},
 	{STATUS, GROUP_TALK, 0, "watch", NULL, OPTION_COUNT, FIELD(watch), NO_ENV, NULL,
 		"show it again and again, on a terminal in place", NULL},
 	{BREAK, GROUP_TALK, 'y', "yes", NULL, OPTION_COUNT, FIELD(yes), NO_ENV, NULL, "do not ask",
@@ -260,18 +267,20 @@ static const char *read_factor(const char *text, long *permille)
 	return NULL;
 }
 
-static const char *read_format(const char *text, long *format)
+/* One of three words, as its index. */
+static bool read_choice(const char *const names[3], const char *text, long *choice)
 {
-	static const char *const names[] = {
-		[FORMAT_PLAIN] = "plain", [FORMAT_ENV] = "env", [FORMAT_JSON] = "json"};
-
-	for (long i = 0; i < COUNT_OF(names); i++)
+	for (long i = 0; i < 3; i++)
 		if (strcmp(names[i], text) == 0) {
-			*format = i;
-			return NULL;
+			*choice = i;
+			return true;
 		}
-	return "is not plain, env or json";
+	return false;
 }
+
+static const char *const formats[] = {
+	[FORMAT_PLAIN] = "plain", [FORMAT_ENV] = "env", [FORMAT_JSON] = "json"};
+static const char *const guards[] = {[GUARD_AUTO] = "auto", [GUARD_ON] = "on", [GUARD_OFF] = "off"};
 
 static int bad_value(struct reading *r, const char *source, const char *value, const char *why)
 {
@@ -330,8 +339,13 @@ static int set_value(
 		if (!text_number(value, 1, LONG_MAX, field))
 			why = "is not a fencing number, from 1 on";
 		break;
+	case OPTION_GUARD:
+		if (!read_choice(guards, value, field))
+			why = "is not auto, on or off";
+		break;
 	case OPTION_FORMAT:
-		why = read_format(value, field);
+		if (!read_choice(formats, value, field))
+			why = "is not plain, env or json";
 		break;
 	case OPTION_JSON:
 		*(long *)field = FORMAT_JSON;

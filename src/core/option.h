@@ -28,6 +28,7 @@ enum option_kind {
 	OPTION_LIMIT, /* a duration; 0: no limit */
 	OPTION_STATUS, /* 0..255 */
 	OPTION_FACTOR, /* 0.01..0.5, kept in permille */
+	OPTION_GUARD, /* auto, on or off */
 	OPTION_FORMAT, /* plain, env or json */
 	OPTION_JSON, /* no value: --format json */
 	OPTION_PID,

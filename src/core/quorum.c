@@ -442,6 +442,14 @@ static bool in_debt(const struct quorum *q, const struct member *m)
 	return m->owes && m->owes != q->attempt;
 }
 
+/* Nothing was done. */
+static bool is_clean_no(const struct answer *answer)
+{
+	return answer->vote == VOTE_GONE || answer->vote == VOTE_FOREIGN ||
+	       (answer->vote == VOTE_ABSENT &&
+		       (answer->reason == REASON_QUARANTINE || answer->reason == REASON_SKEWED));
+}
+
 static void reply(struct step *s, const struct event *ev)
 {
 	struct quorum *q = s->q;
@@ -479,7 +487,7 @@ static void reply(struct step *s, const struct event *ev)
 		m->vote = answer->vote;
 	/* The scripts change all or nothing, so a clean NO leaves nothing to release; unless it is
 	 * the number alone that is not taken, or one of several keys that is not ours any more. */
-	if ((answer->vote == VOTE_GONE || answer->vote == VOTE_FOREIGN) && !answer->is_partial)
+	if (is_clean_no(answer) && !answer->is_partial)
 		m->owes = 0;
 	else if (answer->vote == VOTE_YES && ev->op == OP_EXTEND)
 		m->owes = q->attempt;
@@ -798,6 +806,24 @@ static usec free_in(const struct quorum *q)
 	return end[q->policy.nodes - policy_quorum(&q->policy)];
 }
 
+/* When so many nodes are out of quarantine that a majority could vote; 0: that is not what is
+ * waited for. */
+static usec quarantined_for(const struct quorum *q)
+{
+	usec left[NODES_MAX];
+	int n = 0, missing = policy_quorum(&q->policy) - q->policy.nodes;
+
+	for (int i = 0; i < q->policy.nodes; i++) {
+		const struct member *m = &q->member[i];
+
+		if (m->vote == VOTE_ABSENT && m->answer.reason == REASON_QUARANTINE)
+			insert_longest_first(left, n++, m->answer.pttl);
+	}
+	/* All the others together would not do. */
+	missing += n;
+	return missing > 0 ? left[n - missing] : 0;
+}
+
 /* The next attempt, if nobody wakes us before. */
 static usec retry_at(const struct step *s)
 {
@@ -807,6 +833,8 @@ static usec retry_at(const struct step *s)
 	usec back_stop = s->now + BACK_STOP + (usec)(s->random % BACK_STOP_SPREAD);
 	int line = find_line(q, q->busy_key), most;
 
+	if (q->refusal == REFUSAL_NO_QUORUM && quarantined_for(q) > 0)
+		return usec_min(usec_add(s->now, quarantined_for(q) + spread(s)), back_stop);
 	if (q->refusal != REFUSAL_BUSY || q->seat.is_refused || has_strangers(q))
 		return s->now + delay;
 	if (is_taken(&q->member[line]))

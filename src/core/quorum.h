@@ -25,6 +25,7 @@ struct policy {
 	usec guard; /* EXPIRING comes this long before the validity ends */
 	bool is_fair; /* never before others who wait */
 	bool wants_fence; /* a fencing number, larger than every earlier one of the key */
+	usec quarantine; /* a node that forgot its keys has no vote for so long; 0: it has */
 	bool only_looks; /* wait until the key is free, and leave it at that: OVER, with no refusal
 			  */
 	int order[KEYS_MAX][NODES_MAX]; /* of the nodes, for those who wait for a key: all agree */

@@ -110,9 +110,10 @@ const char *report_holder(
 	return dst;
 }
 
-static void add_trouble(struct line *l, const struct answer *a)
+/* Its time left is counted down from when it was told, `age` ago. */
+static void add_trouble(struct line *l, const struct answer *a, usec age)
 {
-	char shown[160];
+	char shown[160], time[DURATION_TEXT_MAX];
 
 	add(l, "%s", reason_words(a->reason));
 	switch (a->reason) {
@@ -122,6 +123,12 @@ static void add_trouble(struct line *l, const struct answer *a)
 	case REASON_SERVER:
 		if (a->text_len)
 			add(l, " (%s)", text_escape(shown, sizeof(shown), a->text, a->text_len));
+		break;
+	case REASON_QUARANTINE:
+		add(l, " for another %s", duration_format(time, a->pttl - usec_min(a->pttl, age)));
+		break;
+	case REASON_SKEWED:
+		add(l, ", %s %s of ours", duration_format(time, a->pttl), a->text);
 		break;
 	case REASON_NONE:
 	case REASON_CONNECT_TIMEOUT:
@@ -144,7 +151,8 @@ static void add_trouble(struct line *l, const struct answer *a)
 	}
 }
 
-static void add_troubles(struct line *l, const struct quorum *q, const struct node_list *nodes)
+static void add_troubles(
+	struct line *l, const struct quorum *q, const struct node_list *nodes, usec age)
 {
 	const char *separator = ": ";
 
@@ -152,9 +160,35 @@ static void add_troubles(struct line *l, const struct quorum *q, const struct no
 		if (!quorum_in_trouble(q, i))
 			continue;
 		add(l, "%s%s ", separator, nodes->node[i].label);
-		add_trouble(l, &q->member[i].answer);
+		add_trouble(l, &q->member[i].answer, age);
 		separator = "; ";
 	}
+}
+
+const char *report_unguarded(
+	char dst[REPORT_MAX], const struct quorum *q, const struct node_list *nodes)
+{
+	struct line l = line(dst);
+	const char *separator = "no restart guard on ";
+
+	for (int i = 0; i < q->policy.nodes; i++)
+		if (q->member[i].vote == VOTE_YES && q->member[i].answer.is_unguarded) {
+			add(&l, "%s%s", separator, nodes->node[i].label);
+			separator = ", ";
+		}
+	if (l.used > 0)
+		add(&l, ": this user may not ask for INFO, or not use the keys 'redlock:*'");
+	return dst;
+}
+
+bool report_is_quarantine(const struct quorum *q)
+{
+	bool is_quarantine = false;
+
+	for (int i = 0; i < q->policy.nodes && q->refusal == REFUSAL_NO_QUORUM; i++)
+		is_quarantine |=
+			quorum_in_trouble(q, i) && q->member[i].answer.reason == REASON_QUARANTINE;
+	return is_quarantine;
 }
 
 const char *report_no_seat(char dst[REPORT_MAX], const struct quorum *q,
@@ -165,12 +199,12 @@ const char *report_no_seat(char dst[REPORT_MAX], const struct quorum *q,
 	add(&l, "no waiting in line for ");
 	add_keys(&l, keys);
 	add(&l, ", only asking again and again: %s ", nodes->node[q->seat.node].label);
-	add_trouble(&l, &q->seat.trouble);
+	add_trouble(&l, &q->seat.trouble, 0);
 	return dst;
 }
 
 const char *report_refusal(char dst[REPORT_MAX], const struct quorum *q,
-	const struct node_list *nodes, const struct key_list *keys)
+	const struct node_list *nodes, const struct key_list *keys, usec now)
 {
 	struct line l = line(dst);
 
@@ -188,7 +222,7 @@ const char *report_refusal(char dst[REPORT_MAX], const struct quorum *q,
 		add(&l, ": %d of %d node%s can be used, %d needed",
 			q->policy.nodes - quorum_count(q, VOTE_ABSENT), q->policy.nodes,
 			q->policy.nodes > 1 ? "s" : "", policy_quorum(&q->policy));
-		add_troubles(&l, q, nodes);
+		add_troubles(&l, q, nodes, now - q->round_at);
 		break;
 	case REFUSAL_SLOW:
 		add(&l, "no quorum for ");
@@ -232,7 +266,7 @@ const char *report_loss(char dst[REPORT_MAX], const struct quorum *q, const stru
 	} else {
 		add(&l, ": no majority of %d node%s confirmed it in time", q->policy.nodes,
 			q->policy.nodes > 1 ? "s" : "");
-		add_troubles(&l, q, nodes);
+		add_troubles(&l, q, nodes, 0);
 	}
 	return dst;
 }
@@ -311,7 +345,7 @@ const char *report_answer(char dst[REPORT_MAX], const struct node *node, enum op
 		break;
 	case VOTE_NONE:
 	case VOTE_ABSENT:
-		add_trouble(&l, answer);
+		add_trouble(&l, answer, 0);
 		break;
 	}
 	add(&l, " (%d.%03dms)", (int)(took / 1000), (int)(took % 1000));
@@ -444,7 +478,7 @@ static void add_answers(struct line *l, const struct quorum *q, const struct nod
 	add(l, "%d of %d node%s answered, %d needed",
 		q->policy.nodes - quorum_count(q, VOTE_ABSENT), q->policy.nodes,
 		q->policy.nodes > 1 ? "s" : "", policy_quorum(&q->policy));
-	add_troubles(l, q, nodes);
+	add_troubles(l, q, nodes, 0);
 }
 
 const char *report_no_answers(
@@ -518,7 +552,7 @@ const char *report_holding(char dst[REPORT_MAX], const struct quorum *q,
 			"%d needed",
 			yes, q->policy.nodes, q->policy.nodes > 1 ? "s" : "",
 			policy_quorum(&q->policy));
-		add_troubles(&l, q, nodes);
+		add_troubles(&l, q, nodes, 0);
 		break;
 	}
 	return dst;

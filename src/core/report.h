@@ -55,7 +55,14 @@ const char *report_no_seat(char dst[REPORT_MAX], const struct quorum *q,
 
 /* Why the lock was not obtained: busy, no quorum with each node's trouble, ... */
 const char *report_refusal(char dst[REPORT_MAX], const struct quorum *q,
-	const struct node_list *nodes, const struct key_list *keys);
+	const struct node_list *nodes, const struct key_list *keys, usec now);
+
+/* Is it a quarantine that keeps it from being obtained? */
+bool report_is_quarantine(const struct quorum *q);
+
+/* Which nodes voted though they cannot tell whether they forgot; "": none. */
+const char *report_unguarded(
+	char dst[REPORT_MAX], const struct quorum *q, const struct node_list *nodes);
 
 /* Why a held lock is lost. */
 const char *report_loss(char dst[REPORT_MAX], const struct quorum *q, const struct node_list *nodes,

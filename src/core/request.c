@@ -9,10 +9,12 @@
 
 /*
  * Every script answers {code, pttl, text, run_id, marks} and, where there is one, a fencing number:
- * code 1 yes, 0 somebody else's, -1 gone, 2 free, but another one's turn. Of several keys, a vote
- * is about all of them: YES if each one is ours, else what is said of the first that is not. Marks
- * are numbers added up: 2^i for each key i that others wait for, MARK_INDEX times the index of the
- * key that the answer is about, MARK_PARTIAL if one of them is ours all the same.
+ * code 1 yes, 0 somebody else's, -1 gone, 2 free, but another one's turn, 3 in quarantine for pttl,
+ * 4 its clock is off by pttl. Of several keys, a vote is about all of them: YES if each one is
+ * ours, else what is said of the first that is not. Marks are numbers added up: 2^i for each key i
+ * that others wait for, MARK_INDEX times the index of the key that the answer is about,
+ * MARK_PARTIAL if one of them is ours all the same, MARK_UNGUARDED if the node cannot tell whether
+ * it forgot.
  *
  * `look` reads the keys; one of another type (Redisson keeps a hash) is somebody else's.
  */
@@ -48,6 +50,40 @@ _Static_assert(1 << KEYS_MAX <= MARK_INDEX && KEYS_MAX * MARK_INDEX <= MARK_PART
 #define SCRIPT_ID \
 	"local id=redis.pcall('INFO','server') " \
 	"id=type(id)=='string' and string.match(id,'run_id:(%x+)') or '' "
+
+/*
+ * A node that restarted empty, was flushed, restored or failed over must not vote on locks that it
+ * has forgotten. So it is marked with its run id, which is another one in each life of a server
+ * (its uptime follows the wall clock, and does not tell of FLUSHALL). Without that mark, it has no
+ * vote for as long as a lock can last; whoever's locks last longer makes that longer. The mark says
+ * until when, and has no end of its own: a clock that was stepped, and back, would take it away.
+ * Whose time of day is not ours has no vote either, and nothing is changed there. One script is one
+ * life: nothing comes between the look and the vote.
+ */
+#define SCRIPT_GUARD \
+	"local unguarded=0 " \
+	"local function guard() local d,now=tonumber(ARGV[7]),redis.call('TIME') " \
+	"if d==0 then return end " \
+	"local mark=redis.pcall('GET','redlock:node') " \
+	"if id=='' or type(mark)=='table' then " \
+	"unguarded=" NUMBER( \
+		MARK_UNGUARDED) " return end " \
+				"now=now[1]*1000+math.floor(now[2]/1000) local off=now-ARGV[8] " \
+				"if math.abs(off)>" NUMBER( \
+					SKEW_MAX_MS) " then " \
+						     "return {4,math.abs(off),off>0 and 'ahead' " \
+						     "or 'behind',id,partial} end " \
+						     "if mark==id then return end " \
+						     "local over,given=string.match(mark or " \
+						     "'','^'..id..' (%d+) (%d+)$') " \
+						     "over,given=tonumber(over or " \
+						     "now),tonumber(given or 0) " \
+						     "if now<over or given==0 then " \
+						     "if d>given then over=over+d-given " \
+						     "redis.call('SET','redlock:node'," \
+						     "string.format('%s %.0f %.0f',id,over,d)) " \
+						     "end " \
+						     "return {3,over-now,'',id,partial} end end "
 
 /*
  * What is kept beside each key for those who wait; all of it expires. LINE: somebody waits at this
@@ -96,9 +132,11 @@ _Static_assert(TOKEN_ID_LEN == 40, "scripts have it as a number");
 	"n=math.max(n,c) end if set then number(n) end return n end "
 
 /* All of the keys or none. */
-static const char script_acquire[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_ID SCRIPT_LINE
-	SCRIPT_WAKE SCRIPT_FENCE SCRIPT_STAY
+static const char script_acquire[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_ID SCRIPT_GUARD
+	SCRIPT_LINE SCRIPT_WAKE SCRIPT_FENCE SCRIPT_STAY
+	"local r=guard() "
 	"if foreign then local o=other(foreign) o[4]=id return o end "
+	"if r then return r end "
 	"local w,t,n,unclaimed=0,{},0,nil "
 	"for i=1,#KEYS do local here=awaited(i) if here then w=w+2^(i-1) end "
 	"if not value[i] then t[i]=redis.pcall('GET',turn(i)) "
@@ -116,7 +154,7 @@ static const char script_acquire[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_
 	"if t[i]~=ARGV[3] then redis.pcall('DEL',line(i)) unclaimed=unclaimed or i "
 	"w=w-w%2^i+w%2^(i-1) end end end end "
 	"return {1,tonumber(ARGV[2]),unclaimed and t[unclaimed] or '',id,"
-	"(unclaimed and (unclaimed-1)*" NUMBER(MARK_INDEX) " or 0)+w,n}";
+	"(unclaimed and (unclaimed-1)*" NUMBER(MARK_INDEX) " or 0)+w+unguarded,n}";
 
 static const char script_extend[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_ID SCRIPT_LINE
 	"if foreign then return other(foreign) end "
@@ -175,14 +213,16 @@ static const char script_fence[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_FE
 	"return {1,redis.call('PTTL',KEYS[1]),'','',0,tonumber(ARGV[3])}";
 
 /* A turn that was not claimed is nobody's. Who waits here goes on waiting, as with ACQUIRE. */
-static const char script_look[] =
-	SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_ID SCRIPT_LINE SCRIPT_STAY SCRIPT_FENCE
+static const char script_look[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_ID SCRIPT_GUARD
+	SCRIPT_LINE SCRIPT_STAY SCRIPT_FENCE
+	"local r=guard() "
 	"local n,w,o=last(),0,nil "
 	"for i=1,#KEYS do if awaited(i) then w=w+2^(i-1) end end "
 	"if foreign then o=other(foreign) o[4]=id o[5]=o[5]+w o[6]=n return o end "
 	"if not gone then o=other(1) for i,k in ipairs(KEYS) do local p=redis.call('PTTL',k) "
 	"if p>=0 and (o[2]<0 or p<o[2]) then o[2]=p end end "
 	"o[4]=id o[5]=w o[6]=n return o end "
+	"if r then return r end "
 	"for i=1,#KEYS do local t=redis.pcall('GET',turn(i)) "
 	"if not value[i] and type(t)=='string' and t~=ARGV[3] and "
 	"redis.pcall('EXISTS',wake(i))==0 then "
@@ -274,6 +314,8 @@ void request_build(struct request *r, const struct wish *wish)
 		wish->wants_fence ? "n" : "");
 	snprintf(r->which, sizeof(r->which), "%u",
 		wish->op == OP_HAND_OVER ? wish->awaited : (unsigned)wish->seat_key + 1);
+	snprintf(r->quarantine, sizeof(r->quarantine), "%" PRId64, wish->quarantine / USEC_MSEC);
+	snprintf(r->wall, sizeof(r->wall), "%" PRId64, wish->wall / USEC_MSEC);
 	snprintf(r->count, sizeof(r->count), "%d", wish->keys->count);
 	add(r, "EVAL");
 	add(r, script_of(wish->op));
@@ -288,6 +330,8 @@ void request_build(struct request *r, const struct wish *wish)
 	add(r, r->flags);
 	add(r, r->turn_time);
 	add(r, r->which);
+	add(r, r->quarantine);
+	add(r, r->wall);
 }
 
 struct answer answer_absent(enum reason reason, const char *detail)
@@ -329,6 +373,8 @@ const char *reason_words(enum reason reason)
 		[REASON_MAXCLIENTS] = "has too many clients",
 		[REASON_SERVER] = "answered with an error",
 		[REASON_GARBAGE] = "does not speak the Redis protocol",
+		[REASON_QUARANTINE] = "is in quarantine",
+		[REASON_SKEWED] = "has another time of day",
 		[REASON_TOO_LONG] = "answered at excessive length",
 	};
 
@@ -396,7 +442,7 @@ struct answer answer_read(enum op op, const struct reply *reply)
 		item[0].type != REPLY_INTEGER || item[1].type != REPLY_INTEGER ||
 		item[2].type != REPLY_STRING || item[3].type != REPLY_STRING ||
 		item[3].len >= sizeof(a.run_id) || item[4].type != REPLY_INTEGER ||
-		item[4].integer < 0 || item[4].integer >= 2 * MARK_PARTIAL ||
+		item[4].integer < 0 || item[4].integer >= 2 * MARK_UNGUARDED ||
 		(reply->count > 5 && (item[5].type != REPLY_INTEGER || item[5].integer < 0)))
 		return answer_absent(REASON_GARBAGE, NULL);
 	switch (item[0].integer) {
@@ -413,6 +459,14 @@ struct answer answer_read(enum op op, const struct reply *reply)
 	case -1:
 		a.vote = VOTE_GONE;
 		break;
+	case 3:
+		a.vote = VOTE_ABSENT;
+		a.reason = REASON_QUARANTINE;
+		break;
+	case 4:
+		a.vote = VOTE_ABSENT;
+		a.reason = REASON_SKEWED;
+		break;
 	default:
 		return answer_absent(REASON_GARBAGE, NULL);
 	}
@@ -423,7 +477,8 @@ struct answer answer_read(enum op op, const struct reply *reply)
 	memcpy(a.run_id, item[3].text, item[3].len + 1);
 	a.awaited = (unsigned)(item[4].integer % MARK_INDEX);
 	a.key = (int)(item[4].integer % MARK_PARTIAL / MARK_INDEX);
-	a.is_partial = item[4].integer >= MARK_PARTIAL;
+	a.is_partial = (item[4].integer & MARK_PARTIAL) != 0;
+	a.is_unguarded = (item[4].integer & MARK_UNGUARDED) != 0;
 	a.fence = reply->count > 5 ? item[5].integer : 0;
 	return a;
 }

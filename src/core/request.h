@@ -55,6 +55,8 @@ enum reason {
 	REASON_BUSY,
 	REASON_MAXCLIENTS,
 	REASON_SERVER, /* another error; detail: the server's words */
+	REASON_QUARANTINE, /* it is new, or forgot its keys; for another pttl */
+	REASON_SKEWED, /* its clock is off by pttl; detail: "ahead" or "behind" */
 	REASON_GARBAGE, /* not the protocol, or not our script's answer */
 	REASON_TOO_LONG,
 };
@@ -87,6 +89,7 @@ struct answer {
 	int key; /* FOREIGN: the index of the key that this is about; YES: of the turn's */
 	unsigned awaited; /* 1 << i: others wait for key i at this node. SCAN: the page was too long
 			   */
+	bool is_unguarded; /* YES: but the node may have forgotten its keys, and cannot tell */
 	bool is_partial; /* NO: but a key that was asked for is ours */
 	int64_t fence; /* the node's fencing number: ACQUIRE that asked for one: raised for us;
 			  LOOK: the last; 0: none */
@@ -120,15 +123,19 @@ struct wish {
 	bool is_fair; /* ACQUIRE: not before others who wait, woken or not */
 	bool wants_fence; /* ACQUIRE: raise the fencing number */
 	int64_t fence; /* FENCE: the number */
+	usec quarantine; /* ACQUIRE, LOOK: for so long a node that forgot its keys has no vote; 0:
+			    it has */
+	usec wall; /* with a quarantine: our time of day, since 1970 */
 	bool is_breaking; /* HAND_OVER: whosever it is, if the value begins with the token */
 };
 
 /* The parts of a command. They point into what request_build() was given and into *r. */
 struct request {
 	int argc;
-	const char *argv[KEYS_MAX + 9];
-	size_t len[KEYS_MAX + 9];
-	char count[12], time[24], turn_time[24], fence[24], flags[6], which[12];
+	const char *argv[KEYS_MAX + 11];
+	size_t len[KEYS_MAX + 11];
+	char count[12], time[24], turn_time[24], fence[24], flags[6], which[12], quarantine[24],
+		wall[24];
 	char wake[REQUEST_KEY_MAX + 24];
 };
 
@@ -177,6 +184,10 @@ bool page_next(const char **at, const char *end, struct page_entry *entry);
 /* What is added up in the fifth item of a reply: see request.c. */
 #define MARK_INDEX 65536
 #define MARK_PARTIAL 1048576
+#define MARK_UNGUARDED 2097152
+
+/* A node whose clock is off by more than that has no vote where there is a quarantine. */
+#define SKEW_MAX_MS 30000
 
 /* What the reply to a request means. Whatever is not exactly an answer to it is ABSENT. */
 struct answer answer_read(enum op op, const struct reply *reply);

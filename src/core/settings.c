@@ -264,6 +264,17 @@ static void order_nodes(const struct settings *s, const char *name, int order[NO
 	}
 }
 
+/* As long as a lock can last that was given before: its validity by any clock, and the grain of
+ * theirs. */
+static usec quarantine(const struct settings *s)
+{
+	usec longest = usec_max(s->ttl, s->max_ttl);
+
+	if (s->restart_guard == GUARD_OFF || (s->restart_guard == GUARD_AUTO && s->nodes.count < 3))
+		return 0;
+	return longest + policy_drift(longest, (int)s->drift_permille);
+}
+
 struct policy settings_policy(const struct settings *s)
 {
 	struct leash_policy leash = settings_leash(s);
@@ -277,6 +288,7 @@ struct policy settings_policy(const struct settings *s)
 		.guard = supervises(s) ? leash_guard(&leash) : 0,
 		.is_fair = s->fair > 0,
 		.wants_fence = s->fence > 0,
+		.quarantine = quarantine(s),
 		.only_looks = s->command == COMMAND_WAIT,
 	};
 

@@ -33,6 +33,12 @@ enum format {
 	FORMAT_JSON,
 };
 
+enum restart_guard {
+	GUARD_AUTO, /* on for three nodes or more */
+	GUARD_ON,
+	GUARD_OFF,
+};
+
 struct settings {
 	enum command command;
 	struct key_list keys; /* in the order of their bytes */
@@ -59,6 +65,8 @@ struct settings {
 	struct node_list nodes;
 	usec node_timeout;
 	long drift_permille;
+	long restart_guard; /* enum restart_guard */
+	usec max_ttl; /* the longest in use; 0: ttl */
 	const char *shell; /* a command for the shell, or NULL */
 	usec kill_after;
 	long on_lost; /* a signal; 0: only warn */

@@ -45,6 +45,8 @@ static struct wish wish_for(struct session *s, const struct action *a)
 		.is_fair = a->op == OP_ACQUIRE && q->policy.is_fair,
 		.wants_fence = a->op == OP_ACQUIRE && q->policy.wants_fence,
 		.fence = q->fence,
+		.quarantine = q->policy.quarantine,
+		.wall = clock_wall(),
 	};
 }
 

@@ -51,12 +51,12 @@ is_rising() { [ "$(sort -nu <<< "$1")" = "$1" ]; }
 	for i in 1 2 3; do
 		kill_node $i
 		start_node $i
-		eventually answers $i
+		eventually admitted $i
 		next=$(numbers)
 		[ "$next" -gt "$first" ]
 		first=$next
 	done
-	for i in 1 2 3; do node $i flushall > "$T/set"; done
+	for i in 1 2 3; do node $i flushall > "$T/set" && admitted $i; done
 	[ "$(numbers)" -gt "$first" ]
 }
 

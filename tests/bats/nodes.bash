@@ -32,7 +32,7 @@ nodes_start() {
 		REDLOCK_NODES+="${REDLOCK_NODES:+ }unix://$T/$i.sock"
 	done
 	for ((i = 1; i <= n; i++)); do
-		eventually answers "$i"
+		eventually admitted "$i"
 	done
 	unset REDLOCK_KEY REDLOCK_TTL REDLOCK_WAIT REDLOCK_VERBOSE REDLOCK_QUIET REDLOCK_NODE_TIMEOUT
 }
@@ -52,6 +52,12 @@ node() {
 	local i=$1
 	shift
 	redis-cli -s "$T/$i.sock" "$@"
+}
+
+# admitted I: it answers, and has a vote, new as it is (redlock run --restart-guard).
+admitted() {
+	[ -S "$T/$1.sock" ] && [ "$(node "$1" eval "redis.call('SET', 'redlock:node',
+		string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')) return 'admitted'" 0 2>&1)" = admitted ]
 }
 
 answers() { [ -S "$T/$1.sock" ] && [ "$(node "$1" ping 2>&1)" = PONG ]; }

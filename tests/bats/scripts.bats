@@ -113,8 +113,8 @@ lasts() {
 	eventually in_line 1
 	redlock release -k job --token "$first" "${PATIENT[@]}"
 	ended_with 0
-	eventually held_on job 3
-	[ "$(tail -n 1 "$T/second")" = "$(node 1 get job | cut -c 1-40)" ]
+	# (on a majority: a node that the release reached late has not granted it)
+	redlock check -k job --token "$(tail -n 1 "$T/second")" "${PATIENT[@]}"
 	[ "$(tail -n 1 "$T/second")" != "$first" ]
 }
 
@@ -479,7 +479,7 @@ lasts() {
 
 @test "who waits in run has the lock at once, after a release and after a break" {
 	for way in "release --token" "break --yes"; do
-		acquire "${LONG[@]}"
+		TOKEN=$(redlock acquire -k job "${LONG[@]}")
 		in_background "$T/run" run -k job "${LONG[@]}" -- echo mine
 		eventually in_line 1
 		[[ "$way" != release* ]] || way+=" $TOKEN"

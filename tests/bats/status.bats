@@ -301,14 +301,14 @@ on_pty() { run "$REDLOCK_BUILD/tools/pty" "${@:1:$#-3}" -- "$REDLOCK_BUILD/redlo
 	kill_node 3
 	says 0 "*1.sock: removed?*2.sock: removed?*3.sock: cannot be reached" "redlock: 'job' is held by me *" break -y -k job
 	start_node 3
-	eventually answers 3
+	eventually admitted 3
 	acquire job
 	# between question and answer
 	on_pty expect:"Type 'yes'" run:"kill -KILL ${PID[3]}" send:'yes\r' expect:"2.sock: removed" expect:"3.sock: " break -k job
 	[ "$status" -eq 0 ]
 	held_on job 0
 	start_node 3
-	eventually answers 3
+	eventually admitted 3
 	acquire job
 	on_pty expect:"Type 'yes'" run:"kill -KILL ${PID[3]} ${PID[2]}" send:'yes\r' expect:"1.sock: removed" expect:"3.sock: " break -k job
 	[ "$status" -eq 69 ]

@@ -236,7 +236,7 @@ order() { tr '\n' ' ' < "$T/served"; }
 	i=$(line)
 	kill_node "$i"
 	start_node "$i"
-	eventually answers "$i"
+	eventually admitted "$i"
 	eventually in_line 5
 	let_go a
 	eventually served 5

@@ -63,6 +63,11 @@ start_nodes() {
 	export REDLOCK_NODES=$list
 	wait_until 10 timeout 5 "$build/tools/limit" ready "${sockets[@]}" -- true ||
 		die "the redis-servers do not answer: $(tail -n 1 "$private/redis-1.log")"
+	# New as they are, they vote at once: see redlock run --restart-guard.
+	for ((i = 1; i <= NODES; i++)); do
+		redis-cli -s "$private/$i.sock" eval "redis.call('SET', 'redlock:node',
+			string.match(redis.call('INFO', 'server'), 'run_id:(%x+)'))" 0
+	done > "$private/admitted"
 }
 
 # etcd makes the unix socket 'localhost:1' in its folder; the port for its peers is a free one.

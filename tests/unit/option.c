@@ -86,6 +86,7 @@ static size_t width(const struct option_row *row)
 	case OPTION_JSON:
 	case OPTION_PID:
 	case OPTION_FENCE:
+	case OPTION_GUARD:
 	case OPTION_FACTOR:
 		break;
 	}
@@ -170,6 +171,8 @@ static const char *sample(const struct option_row *row, int which)
 	case OPTION_TEXT:
 	case OPTION_KEY:
 		return which ? "two" : "one";
+	case OPTION_GUARD:
+		return which ? "off" : "on";
 	case OPTION_DURATION:
 	case OPTION_LIMIT:
 		return which ? "22s" : "11s";
@@ -200,6 +203,8 @@ static bool has_sample(const struct settings *s, const struct option_row *row, i
 	const char *want = sample(row, which);
 
 	switch (row->kind) {
+	case OPTION_GUARD:
+		return *(const long *)field == (which ? GUARD_OFF : GUARD_ON);
 	case OPTION_KEY:
 		return strcmp(((const struct key_list *)field)->key[0], want) == 0;
 	case OPTION_TEXT:
@@ -487,6 +492,8 @@ TEST(option_errors_say_what_and_which)
 		{"-t|\x1b[2J", "", ERR_USAGE, "-t '\\x1b[2J' is not", ""},
 		{"--drift-factor=1", "", ERR_USAGE, "--drift-factor '1' is not within 0.01 and 0.5",
 			""},
+		{"--restart-guard=maybe", "", ERR_USAGE,
+			"--restart-guard 'maybe' is not auto, on or off", ""},
 		{"x", "REDLOCK_VERBOSE=10", ERR_USAGE, "REDLOCK_VERBOSE", ""},
 		{"x", "REDLOCK_QUIET=", ERR_USAGE, "REDLOCK_QUIET", ""},
 		{"--nodes=", "", ERR_CONFIG, "--nodes names no node", "--nodes"},

@@ -3938,3 +3938,85 @@ TEST(several_keys_one_holder_of_two_is_told_of_each_by_itself)
 	CHECK_INT(quorum_holder(&r.q, &nodes).key, 1);
 	CHECK_INT(nodes, 2);
 }
+
+/* ---- nodes that forgot ---- */
+
+static struct answer quarantine(usec left)
+{
+	struct answer a = answer_absent(REASON_QUARANTINE, NULL);
+
+	a.pttl = left;
+	return a;
+}
+
+TEST(quarantine_is_no_vote_and_leaves_nothing_to_release)
+{
+	struct rig r;
+
+	ask(&r, 3, 0);
+	reply_with(&r, 0, quarantine(USEC_SEC));
+	CHECK_INT(r.q.member[0].vote, VOTE_ABSENT);
+	CHECK_INT(r.q.member[0].owes, 0);
+	reply_with(&r, 1, answer_absent(REASON_SKEWED, "ahead"));
+	CHECK_INT(r.q.member[1].owes, 0);
+	CHECK_INT(r.q.refusal, REFUSAL_NO_QUORUM);
+	CHECK_INT(sends(&r, OP_RELEASE) + sends(&r, OP_HAND_OVER), 1); /* of the third */
+	/* Any other error may hide that it was done. */
+	ask(&r, 3, NEVER);
+	votes(&r, "A");
+	CHECK(r.q.member[0].owes);
+	/* A majority of the others is enough. */
+	ask(&r, 3, NEVER);
+	reply_with(&r, 0, quarantine(USEC_SEC));
+	votes(&r, ".YY");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+}
+
+TEST(quarantine_is_waited_for_no_tighter_than_it_lasts)
+{
+	struct rig r;
+
+	ask(&r, 3, NEVER);
+	votes(&r, "Y");
+	reply_with(&r, 1, quarantine(4 * USEC_SEC));
+	reply_with(&r, 2, quarantine(3 * USEC_SEC));
+	CHECK(quorum_is_pausing(&r.q));
+	CHECK_INT(r.q.resume_at, BEGIN + 3 * USEC_SEC + 2 * MS);
+	/* Who is away for another reason may be back, but that would not do. */
+	ask(&r, 3, NEVER);
+	reply_with(&r, 0, quarantine(4 * USEC_SEC));
+	reply_with(&r, 1, quarantine(3 * USEC_SEC));
+	votes(&r, "..A");
+	CHECK_INT(r.q.resume_at, BEGIN + 3 * USEC_SEC + 2 * MS);
+	/* Here it would. */
+	ask(&r, 5, NEVER);
+	reply_with(&r, 0, quarantine(4 * USEC_SEC));
+	reply_with(&r, 1, quarantine(4 * USEC_SEC));
+	votes(&r, "..AYY");
+	CHECK_INT(r.q.resume_at, BEGIN + 20 * MS);
+	/* One without an end is no reason to sleep for ever, nor is a long one. */
+	ask(&r, 1, NEVER);
+	reply_with(&r, 0, quarantine(NEVER));
+	CHECK(r.q.resume_at > BEGIN + USEC_SEC && r.q.resume_at < BEGIN + 60 * USEC_SEC);
+	/* Not longer than one is willing to wait. */
+	ask(&r, 1, USEC_SEC);
+	reply_with(&r, 0, quarantine(4 * USEC_SEC));
+	CHECK_INT(r.q.resume_at, BEGIN + USEC_SEC);
+}
+
+TEST(quarantine_keeps_a_key_from_being_put_back)
+{
+	struct rig r;
+
+	hold(&r, 3);
+	next_round(&r);
+	votes(&r, "GYY");
+	CHECK_INT(r.peer[0].sends[OP_HEAL], 1);
+	reply_with(&r, 0, quarantine(USEC_SEC));
+	CHECK_INT(r.q.member[0].owes, 0);
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	/* The next round finds it gone, and tries again. */
+	next_round(&r);
+	votes(&r, "GYY");
+	CHECK_INT(r.peer[0].sends[OP_HEAL], 2);
+}

@@ -169,34 +169,34 @@ TEST(report_refusals)
 {
 	struct quorum q = fresh(3);
 
-	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k")), "");
+	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k"), 0), "");
 	q.refusal = REFUSAL_BUSY;
 	set_holder(&q, 0, ID ":bob", USEC_SEC);
 	set_holder(&q, 1, ID ":bob", USEC_SEC);
-	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k")),
+	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k"), 0),
 		"'k' is busy: held by bob on 2 of 3 nodes, 1s left");
 	q.refusal = REFUSAL_NO_QUORUM;
 	set_vote(&q, 0, VOTE_YES);
 	set_absent(&q, 1, REASON_CONNECT, "Connection refused");
 	set_absent(&q, 2, REASON_TIMEOUT, NULL);
-	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k")),
+	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k"), 0),
 		"no quorum for 'k': 1 of 3 nodes can be used, 2 needed: redis://b:6379 cannot be "
 		"reached "
 		"(Connection refused); redis://c:6379 did not answer in time");
 	q.refusal = REFUSAL_SLOW;
-	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k")),
+	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k"), 0),
 		"no quorum for 'k' in time: the nodes granted it so late that too little of the "
 		"TTL was "
 		"left");
 	q.refusal = REFUSAL_DUPLICATE;
 	q.duplicate[0] = 0;
 	q.duplicate[1] = 2;
-	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k")),
+	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k"), 0),
 		"nodes 'redis://a:6379' and 'redis://c:6379' are one and the same server");
 	q = fresh(1);
 	q.refusal = REFUSAL_NO_QUORUM;
 	set_absent(&q, 0, REASON_LOADING, "LOADING secret detail");
-	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k")),
+	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k"), 0),
 		"no quorum for 'k': 0 of 1 node can be used, 1 needed: redis://a:6379 is still "
 		"loading "
 		"its data");
@@ -297,6 +297,8 @@ TEST(report_every_answer_has_words)
 		bool detailed = reason == REASON_UNRESOLVED || reason == REASON_CONNECT ||
 				reason == REASON_CLOSED || reason == REASON_SERVER;
 
+		if (reason == REASON_QUARANTINE || reason == REASON_SKEWED)
+			continue; /* with their time */
 		a = answer_absent((enum reason)reason, "why");
 		snprintf(want, sizeof(want), "redis://a:6379 release: %s%s (2000.000ms)",
 			reason_words((enum reason)reason), detailed ? " (why)" : "");
@@ -340,7 +342,7 @@ static void check_all_lines(struct quorum *q, const char *key, int line)
 	report_holder(text, q, &ONE_KEY(key), 0);
 	check_clean("holder", line);
 	q->refusal = REFUSAL_BUSY;
-	report_refusal(text, q, nodes(), &ONE_KEY(key));
+	report_refusal(text, q, nodes(), &ONE_KEY(key), 0);
 	check_clean("busy", line);
 	q->loss = LOSS_DENIED;
 	report_loss(text, q, nodes(), &ONE_KEY(key));
@@ -353,7 +355,7 @@ static void check_all_lines(struct quorum *q, const char *key, int line)
 	q->loss = LOSS_EXPIRED;
 	q->member[0].vote = a->vote = VOTE_ABSENT;
 	a->reason = REASON_SERVER;
-	report_refusal(text, q, nodes(), &ONE_KEY(key));
+	report_refusal(text, q, nodes(), &ONE_KEY(key), 0);
 	check_clean("no quorum", line);
 	report_loss(text, q, nodes(), &ONE_KEY(key));
 	check_clean("expired", line);
@@ -431,7 +433,7 @@ TEST(report_fits_its_line)
 	}
 	q.refusal = REFUSAL_NO_QUORUM;
 	q.loss = LOSS_EXPIRED;
-	CHECK_INT(strlen(report_refusal(text, &q, &list, &ONE_KEY(key))), REPORT_MAX - 1);
+	CHECK_INT(strlen(report_refusal(text, &q, &list, &ONE_KEY(key), 0)), REPORT_MAX - 1);
 	CHECK_INT(strlen(report_loss(text, &q, &list, &ONE_KEY(key))), REPORT_MAX - 1);
 	CHECK_INT(strlen(report_unreleased(text, &q, &list, &ONE_KEY(key), 0)), REPORT_MAX - 1);
 	CHECK(strlen(report_answer(text, &list.node[0], OP_HEAL, &q.member[0].answer, 1)) <
@@ -680,4 +682,51 @@ TEST(report_several_keys)
 		q.member[i].vote = q.member[i].answer.vote = VOTE_GONE;
 	CHECK_TEXT(report_holding(text, &q, nodes(), &keys),
 		"'a', 'b' are no longer held by this token: they have expired or were released");
+}
+
+TEST(report_quarantine)
+{
+	struct quorum q = fresh(3);
+
+	q.round_at = USEC_SEC;
+	q.refusal = REFUSAL_NO_QUORUM;
+	for (int i = 0; i < 3; i++) {
+		set_absent(&q, i, REASON_QUARANTINE, NULL);
+		q.member[i].answer.pttl = 30 * USEC_SEC;
+	}
+	set_absent(&q, 2, REASON_SKEWED, "ahead");
+	q.member[2].answer.pttl = 40 * USEC_SEC;
+	CHECK(report_is_quarantine(&q));
+	/* It is counted down. */
+	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k"), 6 * USEC_SEC),
+		"no quorum for 'k': 0 of 3 nodes can be used, 2 needed: redis://a:6379 is in "
+		"quarantine for another 25s; redis://b:6379 is in quarantine for another 25s; "
+		"redis://c:6379 has another time of day, 40s ahead of ours");
+	CHECK(strstr(report_refusal(text, &q, nodes(), &ONE_KEY("k"), 60 * USEC_SEC),
+		"for another 0ms"));
+	set_vote(&q, 0, VOTE_YES);
+	set_vote(&q, 1, VOTE_YES);
+	CHECK(!report_is_quarantine(&q));
+	/* What else is wrong is not its fault. */
+	set_absent(&q, 0, REASON_QUARANTINE, NULL);
+	q.refusal = REFUSAL_BUSY;
+	CHECK(!report_is_quarantine(&q));
+}
+
+TEST(report_who_votes_without_a_guard)
+{
+	struct quorum q = fresh(3);
+
+	for (int i = 0; i < 3; i++)
+		set_vote(&q, i, VOTE_YES);
+	CHECK_TEXT(report_unguarded(text, &q, nodes()), "");
+	q.member[0].answer.is_unguarded = q.member[2].answer.is_unguarded = true;
+	CHECK_TEXT(report_unguarded(text, &q, nodes()),
+		"no restart guard on redis://a:6379, redis://c:6379: this user may not ask for "
+		"INFO, or not use the keys 'redlock:*'");
+	set_vote(&q, 0, VOTE_ABSENT);
+	q.member[0].answer.is_unguarded = true;
+	CHECK_TEXT(report_unguarded(text, &q, nodes()),
+		"no restart guard on redis://c:6379: this user may not ask for INFO, or not use "
+		"the keys 'redlock:*'");
 }

@@ -23,7 +23,7 @@ TEST(request_parts)
 		memset(&r, 0x5a, sizeof(r));
 		wish.op = ops[i];
 		request_build(&r, &wish);
-		CHECK_INT(r.argc, 10);
+		CHECK_INT(r.argc, 12);
 		CHECK_TEXT(r.argv[0], "EVAL");
 		CHECK(strstr(r.argv[1], "redis.pcall('GET',k)") != NULL);
 		CHECK_TEXT(r.argv[2], "1");
@@ -177,6 +177,27 @@ TEST(answer_fencing_number)
 	CHECK_INT(answer_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
 }
 
+TEST(answer_quarantine)
+{
+	struct reply r = script_reply(3, 1500, "", "abc");
+	struct answer a = answer_read(OP_ACQUIRE, &r);
+
+	CHECK_INT(a.vote, VOTE_ABSENT);
+	CHECK_INT(a.reason, REASON_QUARANTINE);
+	CHECK_INT(a.pttl, 1500 * USEC_MSEC);
+	CHECK_TEXT(a.run_id, "abc");
+	r = script_reply(4, 40000, "behind", "abc");
+	a = answer_read(OP_LOOK, &r);
+	CHECK_INT(a.reason, REASON_SKEWED);
+	CHECK_TEXT(a.text, "behind");
+	r = script_reply(1, 1, "", "");
+	r.item[4].integer = MARK_UNGUARDED;
+	CHECK(answer_read(OP_ACQUIRE, &r).is_unguarded);
+	CHECK(!answer_read(OP_ACQUIRE, &r).is_partial);
+	r.item[4].integer = 0;
+	CHECK(!answer_read(OP_ACQUIRE, &r).is_unguarded);
+}
+
 TEST(answer_about_several_keys)
 {
 	struct reply r = {.is_array = 1, .count = 5};
@@ -192,7 +213,7 @@ TEST(answer_about_several_keys)
 	CHECK(a.is_partial);
 	r.item[4].integer = -1;
 	CHECK_INT(answer_read(OP_EXTEND, &r).reason, REASON_GARBAGE);
-	r.item[4].integer = 2 * MARK_PARTIAL;
+	r.item[4].integer = 2 * MARK_UNGUARDED;
 	CHECK_INT(answer_read(OP_EXTEND, &r).reason, REASON_GARBAGE);
 }
 
@@ -339,7 +360,7 @@ static void expect_garbage(const struct reply *r, int line)
 TEST(answer_malformed)
 {
 	static const int64_t codes[] = {
-		3, -2, 1000000, INT64_MAX, INT64_MIN, 0x100000001, 0x100000000, -0x100000001};
+		5, -2, 1000000, INT64_MAX, INT64_MIN, 0x100000001, 0x100000000, -0x100000001};
 	static const enum reply_type types[] = {
 		REPLY_NIL, REPLY_INTEGER, REPLY_STRING, REPLY_STATUS, REPLY_ERROR};
 	struct reply good = script_reply(1, 1, "", ""), r;

@@ -519,3 +519,31 @@ TEST(settings_several_keys_as_one_text)
 	CHECK_INT(settings_add_keys(&s, "a\n", 2, &e), -1);
 	CHECK_TEXT(e.text, "the key is empty");
 }
+
+TEST(settings_restart_guard)
+{
+	static const struct {
+		const char *nodes;
+		enum restart_guard guard;
+		usec ttl, max_ttl, quarantine;
+	} cases[] = {
+		{"a b", GUARD_AUTO, 10 * USEC_SEC, 0, 0},
+		{"a b", GUARD_ON, 10 * USEC_SEC, 0, 11002 * MS},
+		{"a b c", GUARD_AUTO, 10 * USEC_SEC, 0, 11002 * MS},
+		{"a b c", GUARD_AUTO, 10 * USEC_SEC, 5 * USEC_SEC, 11002 * MS},
+		{"a b c", GUARD_AUTO, 10 * USEC_SEC, 20 * USEC_SEC, 22002 * MS},
+		{"a b c", GUARD_OFF, 10 * USEC_SEC, 20 * USEC_SEC, 0},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct settings s = fresh();
+		struct err e;
+
+		CHECK_INT(node_list_add(&s.nodes, cases[i].nodes, &e), 0);
+		s.restart_guard = cases[i].guard;
+		s.ttl = cases[i].ttl;
+		s.max_ttl = cases[i].max_ttl;
+		CHECK_INT(settings_finish(&s, &e), 0);
+		CHECK_INT(settings_policy(&s).quarantine, cases[i].quarantine);
+	}
+}

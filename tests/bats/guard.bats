@@ -1,0 +1,244 @@
+# --restart-guard: a node that is new, or forgot its keys, has no vote until all locks that it may have
+# forgotten have ended.
+
+load nodes
+
+setup() {
+	nodes_start 3
+	export XDG_RUNTIME_DIR=$T
+	unset REDLOCK_TOKEN REDLOCK_HELD REDLOCK_RESTART_GUARD REDLOCK_MAX_TTL
+}
+teardown() { nodes_stop; }
+
+LONG=(--ttl 600s --node-timeout 10s)
+
+mark() { node "$1" get redlock:node; }
+run_id() { node "$1" info server | tr -d '\r' | sed -n 's/^run_id://p'; }
+# in_quarantine I: it was asked, and has no vote.
+in_quarantine() { [[ "$(mark "$1")" == "$(run_id "$1") "* ]]; }
+
+# ---- new nodes ----
+
+@test "new nodes: nobody votes; who does not wait is told why, of which node, and for how long: 69" {
+	for i in 1 2 3; do node $i flushall; done > "$T/set"
+	run -69 --separate-stderr redlock run -n -k job -- touch "$T/never"
+	is_like "${stderr_lines[0]}" "redlock: no quorum for 'job': 0 of 3 nodes can be used, 2 needed: unix://$T/1.sock is in quarantine for another 33s; unix://$T/2.sock is in quarantine for another 33s; unix://$T/3.sock is in quarantine for another 33s"
+	is_like "${stderr_lines[1]}" "hint: a node that is new, restarted or flushed votes when all locks that it may have forgotten have ended; 'redlock doctor --admit' *"
+	[ ! -e "$T/never" ]
+	# nor is anything left
+	for i in 1 2 3; do [ "$(node $i keys '*')" = redlock:node ]; done
+	run -69 redlock run -w 10ms -k job -- touch "$T/never"
+	run -69 --separate-stderr redlock acquire --json -n -k job
+	json '.outcome == "no-quorum" and ([.nodes[] | select(.why == "is in quarantine")] | length >= 2)'
+	run -69 redlock wait -n -k job
+}
+
+@test "new nodes are waited for once, and it is said" {
+	for i in 1 2 3; do node $i flushall; done > "$T/set"
+	run -0 --separate-stderr redlock run --ttl 2s -k job -- echo done
+	[ "$output" = "done" ]
+	is_like "${stderr_lines[0]}" "redlock: waiting: no quorum for 'job': * is in quarantine for another *"
+	is_like "${stderr_lines[1]}" "hint: *"
+	run -0 --separate-stderr redlock run --ttl 2s -n -k job -- echo done
+	is_like "$stderr" ''
+}
+
+@test "who knows that they hold no locks may switch it off; one or two nodes have none unless told" {
+	for i in 1 2 3; do node $i flushall; done > "$T/set"
+	redlock run -n --restart-guard off -k job -- true
+	REDLOCK_RESTART_GUARD=off redlock run -n -k job -- true
+	for i in 1 2 3; do [ "$(node $i exists redlock:node)" = 0 ]; done
+	redlock run -n --nodes "unix://$T/1.sock" -k job -- true
+	redlock run -n --nodes "unix://$T/1.sock unix://$T/2.sock" -k job -- true
+	run -69 redlock run -n --nodes "unix://$T/1.sock" --restart-guard on -k job -- true
+	run -64 redlock run --restart-guard maybe -k job -- true
+	is_like "$output" "redlock: --restart-guard 'maybe' is not auto, on or off?hint: *"
+}
+
+@test "whoever's locks last longer makes it longer, as long as it lasts" {
+	node 1 flushall > "$T/set"
+	redlock run --ttl 10s -k job -- true
+	in_quarantine 1
+	read -r id over length <<< "$(mark 1)"
+	[ "$length" = 11002 ]
+	redlock run --ttl 5s -k job -- true
+	[ "$(mark 1)" = "$id $over 11002" ]
+	redlock run --ttl 10s --max-ttl 100s -k job -- true
+	[ "$(mark 1)" = "$id $((over + 99000)) 110002" ]
+	redlock run --ttl 100s -k job -- true
+	[ "$(mark 1)" = "$id $((over + 99000)) 110002" ]
+	# once it is over, it is
+	node 1 set redlock:node "$id 1000 110002" > "$T/set"
+	redlock run --ttl 200s -k job -- true
+	[ "$(mark 1)" = "$id 1000 110002" ]
+	[ "$(redlock run --ttl 200s -k job -- "$REDLOCK_BUILD/tools/limit" ready "$T/1.sock" -- sh -c 'redis-cli -s "$0" exists job' "$T/1.sock")" = 1 ]
+}
+
+# ---- a lock that a node forgot ----
+
+# Two of three have the lock; the third was away.
+held_by_two() {
+	kill_node 3
+	TOKEN=$(redlock acquire "${LONG[@]}" -k job --owner holder)
+	held_on job 2
+	start_node 3
+	eventually admitted 3
+}
+
+# forgets HOW: node 2 does.
+forgets() {
+	case $1 in
+	restart)
+		kill_node 2
+		start_node 2
+		eventually answers 2
+		;;
+	flush) node 2 flushall > "$T/set" ;;
+	promotion)
+		# its replica, from before the lock, takes its place
+		start_node 4
+		eventually answers 4
+		node 4 set redlock:node "$(mark 2)" > "$T/set"
+		kill_node 2
+		mv "$T/4.sock" "$T/2.sock"
+		;;
+	esac
+}
+
+@test "a node forgets a lock: without the guard a rival has it, too; with it, nobody has" {
+	for how in restart flush promotion; do
+		echo "$how"
+		held_by_two
+		forgets $how
+		# a node that does not know is not asked by name: two answers of three are known
+		run -75 redlock run -n "${LONG[@]}" -k job -- touch "$T/never"
+		is_like "$output" "redlock: 'job' is busy: held by holder *"
+		run -75 redlock run -n --ttl 1s --max-ttl 600s --node-timeout 100ms -k job -- touch "$T/never"
+		run -75 redlock wait -n "${LONG[@]:2}" -k job
+		[ ! -e "$T/never" ]
+		redlock run -n "${LONG[@]}" --restart-guard off -k job -- touch "$T/violation"
+		rm "$T/violation"
+		# (one of three is all that was left of it)
+		run -79 redlock release "${LONG[@]:2}" -k job --token "$TOKEN"
+		# the next lock needs two that vote
+		redlock run -n "${LONG[@]}" -k job -- true
+		eventually admitted 2
+	done
+}
+
+@test "a rival that waits does not have it when the node is back: it has when the holder lets go" {
+	held_by_two
+	in_background "$T/rival" run "${LONG[@]}" -k job -- touch "$T/ran"
+	eventually in_line 1
+	forgets restart
+	eventually in_line 1
+	# a second one asks for itself: the node has been heard
+	run -75 redlock run -n "${LONG[@]}" -k job -- true
+	in_quarantine 2
+	[ ! -e "$T/ran" ]
+	run -79 redlock release "${LONG[@]:2}" -k job --token "$TOKEN" # of what was left of it
+	ended_with 0
+	[ -e "$T/ran" ]
+}
+
+@test "a key is not put back into quarantine, and is after it" {
+	in_background "$T/out" run -vv --ttl 2s --max-ttl 3s -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	eventually held_on job 3
+	node 2 flushall > "$T/set"
+	eventually file_has "$T/out" "2.sock put back: is in quarantine for another"
+	[ "$(node 2 exists job)" = 0 ]
+	in_quarantine 2
+	eventually held_on job 3
+	read -r id over length <<< "$(mark 2)"
+	[ "$(date +%s%3N)" -ge "$over" ]
+	touch "$T/go"
+	ended_with 0
+}
+
+@test "the same for a lock in a script's hands" {
+	token=$(redlock acquire "${LONG[@]}" -k job)
+	eventually held_on job 3
+	node 2 flushall > "$T/set"
+	redlock extend "${LONG[@]}" -k job --token "$token"
+	[ "$(node 2 exists job)" = 0 ]
+	in_quarantine 2
+	admitted 2
+	redlock extend "${LONG[@]}" -k job --token "$token"
+	held_on job 3
+}
+
+@test "an extension that finds the lock counts, whatever the node's life" {
+	in_background "$T/out" run -v --ttl 2s -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	eventually held_on job 3
+	for i in 1 2 3; do node $i set redlock:node "another's"; done > "$T/set"
+	eventually file_has "$T/out" "extended 'job'"
+	touch "$T/go"
+	ended_with 0
+	run -69 redlock run -n -k job -- true
+}
+
+# ---- clocks ----
+
+# with_a_clock I: node I, whose time of day `jump` moves.
+with_a_clock() {
+	kill_node "$1"
+	printf '%+010d' 0 > "$T/clock$1"
+	LD_PRELOAD=$REDLOCK_BUILD/tools/walljump.so WALLJUMP=$T/clock$1 start_node "$1"
+	eventually admitted "$1"
+}
+jump() { printf '%+010d' "$2" 1<> "$T/clock$1"; }
+
+@test "a node whose time of day is another has no vote: the message says so" {
+	with_a_clock 1
+	with_a_clock 2
+	for seconds in 40 -40; do
+		for i in 1 2; do jump $i $seconds; done
+		run -69 redlock run -n -k job -- touch "$T/never"
+		way=$([ $seconds = 40 ] && echo ahead || echo behind)
+		is_like "${lines[0]}" "redlock: no quorum for 'job': 1 of 3 nodes can be used, 2 needed: unix://$T/1.sock has another time of day, [34][09]* $way of ours; unix://$T/2.sock *"
+		[ "${#lines[@]}" -eq 1 ]
+	done
+	for i in 1 2; do jump $i 20; done
+	redlock run -n -k job -- true
+	[ ! -e "$T/never" ]
+}
+
+@test "a clock that is stepped after the start, and back, cuts no quarantine short" {
+	with_a_clock 2
+	held_by_two
+	node 2 flushall > "$T/set"
+	run -75 redlock run -n "${LONG[@]}" -k job -- true
+	before=$(mark 2)
+	jump 2 1000
+	# (the node forgets what has an end)
+	eventually node_is_over 2
+	run -75 redlock run -n "${LONG[@]}" -k job -- true
+	[ "$(mark 2)" = "$before" ]
+	jump 2 0
+	run -75 redlock run -n "${LONG[@]}" -k job -- true
+	[ "$(mark 2)" = "$before" ]
+	redlock run -n "${LONG[@]}" --restart-guard off -k job -- true
+}
+# By its own clock its quarantine would have ended.
+node_is_over() {
+	local now
+	now=$(node "$1" time | head -n 1)
+	[ "${now}000" -gt "$(cut -d ' ' -f 2 <<< "$(mark "$1")")" ]
+}
+
+# ---- users with few rights ----
+
+@test "who may not ask for INFO, or not use our keys, is told once; the node votes without a guard" {
+	for i in 1 2 3; do
+		node $i acl setuser noinfo on '>pw' '~*' +@all -info
+		node $i acl setuser nokeys on '>pw' '~job' +@all
+		node $i flushall
+	done > "$T/set"
+	for user in noinfo nokeys; do
+		REDLOCK_NODES="unix://$user:pw@$T/1.sock unix://$user:pw@$T/2.sock unix://$user:pw@$T/3.sock" \
+			run -0 --separate-stderr redlock run -n -k job -- echo done
+		[ "$output" = "done" ]
+		is_like "$stderr" "redlock: no restart guard on unix://*[12].sock, unix://*[23].sock*: this user may not ask for INFO, or not use the keys 'redlock:\*'"
+		[ "${#stderr_lines[@]}" -eq 1 ]
+	done
+}

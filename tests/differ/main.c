@@ -55,6 +55,7 @@ struct step {
 	const char *token; /* or what is to be there, as our scripts name it */
 	usec ttl;
 	bool lasts; /* without expiry */
+	bool forgets; /* the administrator takes the mark of the restart guard away */
 	const char *words[KEYS_MAX + 9]; /* what is sent */
 	int count;
 	struct request request;
@@ -97,7 +98,10 @@ static void draw_call(struct step *s)
 		.is_waiting = (op == OP_ACQUIRE || op == OP_LOOK) && next(2),
 		.is_fair = op == OP_ACQUIRE && next(3) == 0,
 		.wants_fence = op == OP_ACQUIRE && next(2),
-		.fence = (int64_t)(1 + next(200))};
+		.fence = (int64_t)(1 + next(200)),
+		/* From time to time, and not for long. */
+		.quarantine = next(8) ? 0 : (usec)next(6) * USEC_MSEC,
+		.wall = clock_wall() + (next(8) ? 0 : ((usec)next(3) - 1) * 40 * USEC_SEC)};
 
 	/* Between two steps of a script, the id is all there is. */
 	if ((op == OP_EXTEND || op == OP_HAND_OVER) && next(3) == 0)
@@ -124,6 +128,11 @@ static void draw_interference(struct step *s)
 
 	s->is_ours = false;
 	s->lasts = false;
+	s->forgets = next(3) == 0;
+	if (s->forgets) {
+		set_words(s, 2, (const char *const[]){"DEL", "redlock:node"});
+		return;
+	}
 	snprintf(s->ttl_text, sizeof(s->ttl_text), "%" PRId64, s->ttl / USEC_MSEC);
 	switch (next(8)) {
 	case 0:
@@ -168,6 +177,7 @@ struct outcome {
 	/* Beside it, for those who wait: line, turn, wake. */
 	char mark[MARKS][TOKEN_ID_LEN + 1];
 	int64_t mark_ends[MARKS];
+	char node[RUN_ID_MAX + 48]; /* the mark of the restart guard */
 };
 
 static void set_mark(struct outcome *o, int i, const struct sim_mark *mark)
@@ -192,6 +202,12 @@ static void keep_mark(struct sim_mark *mark, const struct outcome *o, int i)
 	mark->ends = o->mark_ends[i];
 }
 
+static void keep_node(struct sim_node *n, const struct outcome *o)
+{
+	n->mark[0] = '\0';
+	(void)sscanf(o->node, "%41s %" SCNd64 " %" SCNd64, n->mark, &n->mark_over, &n->mark_given);
+}
+
 static struct outcome model(struct sim_node *n, const struct step *s, usec now)
 {
 	struct outcome o = {.ends = NO_EXPIRY};
@@ -201,6 +217,8 @@ static struct outcome model(struct sim_node *n, const struct step *s, usec now)
 	if (s->is_ours) {
 		node_serve(n, &s->request, &reply);
 		o.answer = answer_read(s->op, &reply);
+	} else if (s->forgets) {
+		n->mark[0] = '\0';
 	} else {
 		snprintf(n->value, sizeof(n->value), "%s", s->token);
 		n->ends = s->lasts ? FOR_EVER : now / USEC_MSEC + s->ttl / USEC_MSEC;
@@ -208,6 +226,9 @@ static struct outcome model(struct sim_node *n, const struct step *s, usec now)
 	set_mark(&o, 0, &n->line);
 	set_mark(&o, 1, &n->turn);
 	set_mark(&o, 2, &n->wake);
+	if (n->mark[0])
+		snprintf(o.node, sizeof(o.node), "%s %" PRId64 " %" PRId64, n->mark, n->mark_over,
+			n->mark_given);
 	if (node_has_key(n)) {
 		snprintf(o.value, sizeof(o.value), "%s", n->value);
 		o.ends = n->ends;
@@ -260,7 +281,8 @@ static bool agree(const struct outcome *a, const struct outcome *b)
 	       a->answer.is_reserved == b->answer.is_reserved &&
 	       a->answer.awaited == b->answer.awaited &&
 	       a->answer.is_partial == b->answer.is_partial && same_marks(a, b) &&
-	       strcmp(a->value, b->value) == 0 && a->ends == b->ends;
+	       strcmp(a->node, b->node) == 0 && strcmp(a->value, b->value) == 0 &&
+	       a->ends == b->ends;
 }
 
 static void show(const char *whose, const struct outcome *o)
@@ -268,6 +290,7 @@ static void show(const char *whose, const struct outcome *o)
 	printf("# %s: vote %d, %" PRId64 " us, '%s', id '%s'; then '%s' until %" PRId64 "\n", whose,
 		(int)o->answer.vote, o->answer.pttl, o->answer.text, o->answer.run_id, o->value,
 		o->ends);
+	printf("#   '%s'\n", o->node);
 	for (int i = 0; i < MARKS; i++)
 		printf("#   '%s' until %" PRId64 "\n", o->mark[i], o->mark_ends[i]);
 }
@@ -288,7 +311,8 @@ static bool play(struct sim_node *n, const struct step *s, long *exact)
 		"local r={} for i,k in ipairs({'line','turn','wake'}) do k='redlock:'..k..':{k}' "
 		"r[2*i-1]=k=='redlock:wake:{k}' and redis.call('LINDEX',k,0) or "
 		"k~='redlock:wake:{k}' and redis.call('GET',k) or '' "
-		"r[2*i]=redis.call('PEXPIRETIME',k) end return r";
+		"r[2*i]=redis.call('PEXPIRETIME',k) end "
+		"r[7]=redis.call('GET','redlock:node') or '' return r";
 	static const char *const look[] = {"EVAL", marks, "0"};
 	struct outcome got, before, after;
 	struct sim_node later = *n;
@@ -319,6 +343,7 @@ static bool play(struct sim_node *n, const struct step *s, long *exact)
 		if (got.mark[i][0])
 			got.mark_ends[i] = r->element[4]->element[2 * i + 1]->integer;
 	}
+	snprintf(got.node, sizeof(got.node), "%s", r->element[4]->element[2 * MARKS]->str);
 	freeReplyObject(r);
 	before = model(n, s, from);
 	after = model(&later, s, to);
@@ -335,6 +360,7 @@ static bool play(struct sim_node *n, const struct step *s, long *exact)
 		keep_mark(&n->line, &got, 0);
 		keep_mark(&n->turn, &got, 1);
 		keep_mark(&n->wake, &got, 2);
+		keep_node(n, &got);
 		return true;
 	}
 	if (!ok) {
@@ -371,8 +397,8 @@ int main(int argc, char *argv[])
 		fprintf(stderr, "differ: no server at %s\n", argv[1]);
 		return 2;
 	}
-	queue(5, (const char *const[]){
-			 "DEL", "k", "redlock:line:{k}", "redlock:turn:{k}", "redlock:wake:{k}"});
+	queue(6, (const char *const[]){"DEL", "k", "redlock:line:{k}", "redlock:turn:{k}",
+			 "redlock:wake:{k}", "redlock:node"});
 	/* A counter that is there: the microsecond at which one begins is nobody's to know. */
 	queue(3, (const char *const[]){"SET", "redlock:fence:{k}", "1"});
 	n->fence = 1;

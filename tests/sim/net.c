@@ -24,9 +24,9 @@ static int free_message, most_messages; /* so many are in use, or were */
 
 int clock_gettime(clockid_t id, struct timespec *ts)
 {
-	usec now = client_clock(running);
+	/* Nobody suspends this machine: all its other clocks agree. */
+	usec now = id == CLOCK_REALTIME ? client_wall(running) : client_clock(running);
 
-	(void)id; /* nobody suspends this machine: all its clocks agree */
 	ts->tv_sec = now / USEC_SEC;
 	ts->tv_nsec = now % USEC_SEC * 1000;
 	return 0;

@@ -9,7 +9,7 @@
 int64_t node_clock(const struct sim_node *n)
 {
 	return world.now + world.now / 1000000 * n->ppm + world.now % 1000000 * n->ppm / 1000000 +
-	       n->offset;
+	       n->offset + n->stepped;
 }
 
 static int64_t node_msec(const struct sim_node *n)
@@ -128,6 +128,7 @@ void node_forget(struct sim_node *n)
 	clear(&n->turn);
 	clear(&n->wake);
 	n->fence = 0;
+	n->mark[0] = '\0';
 }
 
 /* It is the turn of the first who waits, or of nobody here. */
@@ -152,6 +153,32 @@ static bool stays(struct sim_node *n, const struct request *r)
 	return is_there(n, &n->line);
 }
 
+/* Has it no vote? Then that is the answer. */
+static bool is_on_guard(struct sim_node *n, const struct request *r, struct reply *reply)
+{
+	int64_t given = atoll(r->argv[10]), now = node_msec(n), off = now - atoll(r->argv[11]);
+
+	if (given == 0)
+		return false;
+	if (off > SKEW_MAX_MS || off < -SKEW_MAX_MS) {
+		answer(reply, 4, off > 0 ? off : -off, off > 0 ? "ahead" : "behind", n->run_id, 0);
+		return true;
+	}
+	if (strcmp(n->mark, n->run_id) != 0) {
+		n->mark_over = now;
+		n->mark_given = 0;
+		snprintf(n->mark, sizeof(n->mark), "%s", n->run_id);
+	}
+	if (n->mark_given > 0 && now >= n->mark_over)
+		return false;
+	if (given > n->mark_given) {
+		n->mark_over += given - n->mark_given;
+		n->mark_given = given;
+	}
+	answer(reply, 3, n->mark_over - now, "", n->run_id, 0);
+	return true;
+}
+
 static void acquire(struct sim_node *n, const struct request *r, struct reply *reply)
 {
 	const char *token = r->argv[4], *turn = r->argv[6], *flags = r->argv[7];
@@ -160,9 +187,15 @@ static void acquire(struct sim_node *n, const struct request *r, struct reply *r
 	bool is_mine = is_kept && strcmp(n->turn.value, turn) == 0;
 	char unclaimed[TOKEN_ID_LEN + 1] = "";
 	int64_t fence = 0;
+	bool has_no_vote = is_on_guard(n, r, reply);
 
 	if (n->value[0] && strcmp(n->value, token) != 0) {
 		answer(reply, 0, left, n->value, n->run_id, 0);
+		return;
+	}
+	if (has_no_vote) {
+		if (n->value[0])
+			put_integer(&reply->item[4], MARK_PARTIAL);
 		return;
 	}
 	if (!n->value[0]) {
@@ -219,9 +252,12 @@ static void join(struct sim_node *n, const struct request *r, struct reply *repl
 static void look(struct sim_node *n, const struct request *r, struct reply *reply)
 {
 	bool awaited = stays(n, r);
+	bool has_no_vote = is_on_guard(n, r, reply);
 
 	if (n->value[0])
 		answer(reply, 0, pttl(n), n->value, n->run_id, awaited);
+	else if (has_no_vote)
+		return;
 	else if (is_there(n, &n->turn) && strcmp(n->turn.value, r->argv[6]) != 0 &&
 		 !is_there(n, &n->wake))
 		answer(reply, 2, n->turn.ends - node_msec(n), "", n->run_id, awaited);

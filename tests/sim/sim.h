@@ -33,7 +33,8 @@ struct profile {
 	const char *words;
 	bool at_extremes; /* every clock runs as fast or as slow as the drift allows */
 	bool cuts_holders; /* who has just got the lock loses its connections */
-	bool forgets; /* a node may come back empty at once: exclusion is not promised */
+	bool forgets; /* a node may come back empty at once: exclusion is not promised, */
+	bool guards; /* unless everybody is on guard; then clocks are stepped meanwhile, too */
 	bool interferes; /* an administrator deletes keys, clocks jump forward: nor is it then */
 	int faults_max;
 	uint64_t check_seeds; /* how many are lived in `make check` */
@@ -60,6 +61,8 @@ struct sim_node {
 	int64_t ends; /* the key, by the node's clock; milliseconds */
 	struct sim_mark line, turn, wake; /* as in core/request.c */
 	int64_t fence; /* the last fencing number; 0: none */
+	char mark[RUN_ID_MAX]; /* of the restart guard: the life that it is about, */
+	int64_t mark_over, mark_given; /* its quarantine; milliseconds. given: 0: none */
 	int sleepers; /* in order of arrival */
 	struct sim_sleeper sleeper[SIM_SLEEPERS];
 	int life; /* counts restarts */
@@ -69,7 +72,8 @@ struct sim_node {
 	usec keeps_until; /* or if it is back before then */
 	usec paused_until;
 	usec refuses_until; /* it answers with an error, and does nothing */
-	int64_t ppm, offset; /* of its clock */
+	int64_t ppm, offset; /* of its clock, */
+	int64_t stepped; /* and so much more, for a while */
 	usec left_at; /* who set the key had given the request up at this time, 0: had not, */
 	usec late_by; /* and it came so much later */
 	bool jumped; /* its clock did: its keys may live longer than anybody can know */
@@ -144,7 +148,8 @@ struct client {
 	struct session session;
 	struct policy policy;
 	struct leash_policy leash_policy;
-	int64_t ppm, offset; /* of its clock */
+	int64_t ppm, offset; /* of its clock, */
+	int64_t wall_offset; /* and of its time of day */
 
 	ucontext_t context;
 	char *stack;
@@ -182,6 +187,7 @@ enum sim_event_kind {
 	SIM_FAULT,
 	SIM_CUT_OFF, /* a: client: it loses every node, a moment before it would need them */
 	SIM_REVIVE, /* a: node, id: its life */
+	SIM_STEP, /* a: node, id: so many seconds */
 	SIM_CALM,
 };
 
@@ -255,6 +261,7 @@ bool world_stops(struct client *c);
 
 /* From a client's clock to true time (the first instant at which the clock shows it), and back. */
 usec client_clock(const struct client *c);
+usec client_wall(const struct client *c);
 usec true_time(const struct client *c, usec at);
 
 /* net.c */

@@ -9,6 +9,7 @@
 struct world world;
 struct client *running;
 
+#define WALL_BASE (1000000 * USEC_SEC) /* the time of day when it began */
 #define EVENTS_MAX 4096
 #define INSTANT_MAX 10000 /* events without any time between them */
 
@@ -84,6 +85,11 @@ static usec by_clock(int64_t ppm, int64_t offset)
 usec client_clock(const struct client *c)
 {
 	return by_clock(c->ppm, c->offset);
+}
+
+usec client_wall(const struct client *c)
+{
+	return by_clock(c->ppm, c->wall_offset);
 }
 
 usec true_time(const struct client *c, usec at)
@@ -172,6 +178,12 @@ static void crash_node(int i)
 		back = n->keeps_until =
 			world.now + 2 * world.ttl_max + world.spike_max + world.patience;
 	trace("n%d crashes%s", i, n->keeps ? "" : ", and forgets");
+	/* Its clock is set wrong for a while, as long as it has no vote anyway. */
+	if (world.profile->guards && forgets && draw_percent(50)) {
+		schedule(back + draw_between(0, world.ttl_max / 2), SIM_STEP, i, 0,
+			(uint32_t)draw_between(60, 600), NULL);
+		schedule(back + fault_length() + world.ttl_max / 2, SIM_STEP, i, 0, 0, NULL);
+	}
 	n->down = true;
 	node_begin_life(n, n->life + 1);
 	net_crash_node(i);
@@ -342,6 +354,7 @@ static void calm_down(void)
 		struct sim_node *n = &world.node[i];
 
 		n->paused_until = n->refuses_until = 0;
+		n->stepped = 0;
 		revive(i, (uint32_t)n->life);
 	}
 	for (int i = 0; i < world.clients; i++) {
@@ -404,6 +417,7 @@ static void make_client(int i)
 	c->policy.guard = leash_guard(&c->leash_policy);
 	c->ppm = draw_ppm(-world.nodes_run);
 	c->offset = draw_between(USEC_SEC, 1000 * USEC_SEC);
+	c->wall_offset = WALL_BASE + draw_between(0, world.profile->guards ? 10 : 0) * USEC_SEC;
 	c->window_until = 0;
 	c->sessions = c->wake_id = c->leash_id = 0;
 	c->fence = c->fence_floor = 0;
@@ -428,12 +442,22 @@ static void make_world(void)
 	for (int i = 0; i < world.nodes; i++) {
 		world.node[i] = (struct sim_node){
 			.ppm = draw_ppm(world.nodes_run),
-			.offset = draw_between(0, 1000) * USEC_SEC,
+			.offset = world.profile->guards ? WALL_BASE + draw_between(0, 10) * USEC_SEC
+							: draw_between(0, 1000) * USEC_SEC,
 		};
 		node_begin_life(&world.node[i], 1);
 	}
+	/* A counter that is lost starts at the node's clock: so far as those agree. */
+	for (int i = 0; i < world.nodes && world.profile->guards && world.wants_fence; i++) {
+		world.node[i].ppm = 0;
+		world.node[i].offset = WALL_BASE;
+	}
 	for (int i = 0; i < world.clients; i++)
 		make_client(i);
+	/* The longest lock of all. */
+	for (int i = 0; i < world.clients && world.profile->guards; i++)
+		world.client[i]->policy.quarantine =
+			world.ttl_max + policy_drift(world.ttl_max, 100);
 	for (int i = 0; i < world.clients; i++)
 		for (int j = 0; j < world.nodes; j++)
 			/* To connect and to be answered takes two to three of them. */
@@ -447,7 +471,8 @@ static void make_world(void)
 	world.alias = world.nodes > 1 && draw_percent(2) ? world.nodes - 1 : 0;
 	world.patience = 50 * USEC_MSEC;
 	world.is_healthy = world.spike_percent == 0;
-	world.exclusion_is_promised = !world.profile->forgets && !world.profile->interferes;
+	world.exclusion_is_promised =
+		(!world.profile->forgets || world.profile->guards) && !world.profile->interferes;
 }
 
 static void plan_faults(void)
@@ -509,7 +534,10 @@ static void check_hand_over(void)
 		world.free_since = NEVER;
 	else if (world.free_since == NEVER)
 		world.free_since = world.now;
-	else if (world.now > usec_max(world.free_since, world.calm_since + world.ttl_max) + bound)
+	else if (world.now >
+		 usec_max(world.free_since,
+			 world.calm_since + (world.profile->guards ? 3 : 1) * world.ttl_max) +
+			 bound)
 		breach("hand-over", "free for %d ms, and nobody takes it",
 			(int)((world.now - world.free_since) / USEC_MSEC));
 }
@@ -554,6 +582,12 @@ static void handle(const struct sim_event *ev)
 		break;
 	case SIM_REVIVE:
 		revive(ev->a, ev->id);
+		break;
+	case SIM_STEP:
+		if (world.is_calm)
+			break;
+		trace("n%d's clock is set %u s ahead", ev->a, ev->id);
+		world.node[ev->a].stepped = (int64_t)ev->id * USEC_SEC;
 		break;
 	case SIM_CUT_OFF:
 		if (world.now <= world.faults_end && c->in_section) {

@@ -163,8 +163,8 @@ static const char script_extend[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_I
 	"if awaited(i) then w=w+2^(i-1) end end "
 	"return {1,tonumber(ARGV[2]),'',id,w}";
 
-/* What parts with the keys does so with each that is ours, whatever the others are. */
-#define SCRIPT_PARTED "if foreign then return other(foreign) end "
+/* From here on: what parts with the keys does so with each that is ours, whatever the others are.
+ */
 
 /* The owner's name stays, so that waiters are told whose it was; the id goes, so that a nested run
  * that outlived the holder does not take the lock for held. Nobody will give it back: the first in
@@ -174,7 +174,7 @@ static const char script_leave[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_LI
 	"redis.call('SET',k,string.rep('0',40)..string.sub(v,41),'PX',ARGV[2]) "
 	"if awaited(i) then local w=wake(i) redis.pcall('DEL',w) "
 	"redis.pcall('RPUSH',w,string.sub(v,1,40)) redis.pcall('PEXPIRE',w,1000) end end "
-	"end " SCRIPT_PARTED "if gone then return {-1,0,'','',0} end "
+	"end if foreign then return other(foreign) end if gone then return {-1,0,'','',0} end "
 	"return {1,tonumber(ARGV[2]),'','',0}";
 
 /* Wakes nobody, unless a hand-over came while this key was in its way. */
@@ -182,7 +182,8 @@ static const char script_release[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_
 	"partial=0 for i,k in ipairs(KEYS) do if value[i]==ARGV[1] then redis.call('DEL',k) "
 	"local t=redis.pcall('GET',turn(i)) "
 	"if type(t)=='string' then if awaited(i) then pass(i,ARGV[5],true,t) "
-	"else redis.pcall('DEL',turn(i)) end end end end " SCRIPT_PARTED
+	"else redis.pcall('DEL',turn(i)) end end end end "
+	"if foreign then return other(foreign) end "
 	"return {gone and -1 or 1,0,'','',0}";
 
 /* Also when the key is gone already: nobody else wakes those who wait. Where it is another one's,
@@ -190,7 +191,7 @@ static const char script_release[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_
  * on; where nobody is known to wait, for whoever asks, since that key may also just end. Who leaves
  * without having used its turn passes on that very turn. */
 static const char script_hand_over[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_LINE SCRIPT_WAKE
-	"local p,others,elsewhere,broken=0,nil,tonumber(ARGV[6]),false "
+	"local p,others,elsewhere=0,nil,tonumber(ARGV[6]) "
 	"for i,k in ipairs(KEYS) do local v=value[i] local far=elsewhere%2^i>=2^(i-1) "
 	"if v and not ours(i) and not (text[i] and ARGV[4]=='b' and string.sub(v,1,300)==ARGV[1]) "
 	"then others=others or i "

@@ -20,8 +20,8 @@
  */
 _Static_assert(1 << KEYS_MAX <= MARK_INDEX && KEYS_MAX * MARK_INDEX <= MARK_PARTIAL,
 	"what is added up is kept apart");
-#define NUMBER_WORDS(n) #n
-#define NUMBER(n) NUMBER_WORDS(n)
+_Static_assert(MARK_INDEX == 65536 && MARK_PARTIAL == 1048576 && MARK_UNGUARDED == 2097152,
+	"scripts have them as numbers");
 
 #define SCRIPT_LOOK \
 	"local value,text,partial={},{},0 " \
@@ -29,10 +29,9 @@ _Static_assert(1 << KEYS_MAX <= MARK_INDEX && KEYS_MAX * MARK_INDEX <= MARK_PART
 	"if type(v)=='table' then " \
 	"if not string.find(v.err,'WRONGTYPE',1,true) then return v end text[i]=false " \
 	"v='('..redis.call('TYPE',k).ok..')' end value[i]=v end " \
-	"local function marks(i) return (i-1)*" NUMBER( \
-		MARK_INDEX) "+partial end " \
-			    "local function other(i) return {0,redis.call('PTTL',KEYS[i])," \
-			    "string.sub(value[i],1,300),'',marks(i)} end "
+	"local function marks(i) return (i-1)*65536+partial end " \
+	"local function other(i) return {0,redis.call('PTTL',KEYS[i])," \
+	"string.sub(value[i],1,300),'',marks(i)} end "
 
 /* Whoever took it is known by the id alone; scripts between two steps have no more than that. */
 #define SCRIPT_OURS \
@@ -44,7 +43,7 @@ _Static_assert(1 << KEYS_MAX <= MARK_INDEX && KEYS_MAX * MARK_INDEX <= MARK_PART
 	"local foreign,gone for i=1,#KEYS do " \
 	"if not value[i] then gone=gone or i " \
 	"elseif not ours(i) then foreign=foreign or i " \
-	"else partial=" NUMBER(MARK_PARTIAL) " end end "
+	"else partial=1048576 end end "
 
 /* Which life of which server this is. */
 #define SCRIPT_ID \
@@ -65,25 +64,18 @@ _Static_assert(1 << KEYS_MAX <= MARK_INDEX && KEYS_MAX * MARK_INDEX <= MARK_PART
 	"local function guard() local d,now=tonumber(ARGV[7]),redis.call('TIME') " \
 	"if d==0 then return end " \
 	"local mark=redis.pcall('GET','redlock:node') " \
-	"if id=='' or type(mark)=='table' then " \
-	"unguarded=" NUMBER( \
-		MARK_UNGUARDED) " return end " \
-				"now=now[1]*1000+math.floor(now[2]/1000) local off=now-ARGV[8] " \
-				"if math.abs(off)>" NUMBER( \
-					SKEW_MAX_MS) " then " \
-						     "return {4,math.abs(off),off>0 and 'ahead' " \
-						     "or 'behind',id,partial} end " \
-						     "if mark==id then return end " \
-						     "local over,given=string.match(mark or " \
-						     "'','^'..id..' (%d+) (%d+)$') " \
-						     "over,given=tonumber(over or " \
-						     "now),tonumber(given or 0) " \
-						     "if now<over or given==0 then " \
-						     "if d>given then over=over+d-given " \
-						     "redis.call('SET','redlock:node'," \
-						     "string.format('%s %.0f %.0f',id,over,d)) " \
-						     "end " \
-						     "return {3,over-now,'',id,partial} end end "
+	"if id=='' or type(mark)=='table' then unguarded=2097152 return end " \
+	"now=now[1]*1000+math.floor(now[2]/1000) local off=now-ARGV[8] " \
+	"if math.abs(off)>30000 then " \
+	"return {4,math.abs(off),off>0 and 'ahead' or 'behind',id,partial} end " \
+	"if mark==id then return end " \
+	"local over,given=string.match(mark or '','^'..id..' (%d+) (%d+)$') " \
+	"over,given=tonumber(over or now),tonumber(given or 0) " \
+	"if now<over or given==0 then " \
+	"if d>given then over=over+d-given " \
+	"redis.call('SET','redlock:node',string.format('%s %.0f %.0f',id,over,d)) end " \
+	"return {3,over-now,'',id,partial} end end "
+_Static_assert(SKEW_MAX_MS == 30000, "scripts have it as a number");
 
 /*
  * What is kept beside each key for those who wait; all of it expires. LINE: somebody waits at this
@@ -154,7 +146,7 @@ static const char script_acquire[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_
 	"if t[i]~=ARGV[3] then redis.pcall('DEL',line(i)) unclaimed=unclaimed or i "
 	"w=w-w%2^i+w%2^(i-1) end end end end "
 	"return {1,tonumber(ARGV[2]),unclaimed and t[unclaimed] or '',id,"
-	"(unclaimed and (unclaimed-1)*" NUMBER(MARK_INDEX) " or 0)+w+unguarded,n}";
+	"(unclaimed and (unclaimed-1)*65536 or 0)+w+unguarded,n}";
 
 static const char script_extend[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_ID SCRIPT_LINE
 	"if foreign then return other(foreign) end "

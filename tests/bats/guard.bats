@@ -170,7 +170,7 @@ forgets() {
 @test "an extension that finds the lock counts, whatever the node's life" {
 	in_background "$T/out" run -v --ttl 2s -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
 	eventually held_on job 3
-	for i in 1 2 3; do node $i set redlock:node "another's"; done > "$T/set"
+	for i in 1 2 3; do node $i set redlock:node "$(printf %040d 1) 1000 5000"; done > "$T/set"
 	eventually file_has "$T/out" "extended 'job'"
 	touch "$T/go"
 	ended_with 0

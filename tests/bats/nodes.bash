@@ -79,11 +79,11 @@ in_state() { [ "$(sed 's/.*) //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 # not CMD...: the shell does not end a test for a line that begins with "!".
 not() { ! "$@"; }
 
-# eventually CMD...: polls until it is true, for at most 20 seconds.
+# eventually CMD...: polls until it is true, for at most 40 seconds.
 eventually() {
-	local tries=1000
+	local end=$((SECONDS + 40))
 	until "$@"; do
-		((--tries > 0)) || {
+		((SECONDS < end)) || {
 			echo "never came true: $*"
 			return 1
 		}

@@ -3,15 +3,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <hiredis/hiredis.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 /* What one reply may take, whatever its header promises. Ours have some 400 bytes. */
 #define REPLY_BYTES_MAX ((size_t)64 * 1024)
+
+/* What a server that is at work may take to read our last word. */
+#define LAST_WORD_TIME USEC_SEC
 
 /* ---- the reader: replies into struct reply, without allocating ---- */
 
@@ -157,7 +162,7 @@ static void drop(struct conn *c)
 	free(c->out);
 	c->out = NULL;
 	c->out_len = c->out_sent = 0;
-	c->blocked = false;
+	c->blocked = c->is_half_read = false;
 	c->pending_count = 0;
 }
 
@@ -317,10 +322,26 @@ static void flush(struct conn *c)
 	c->out_len = c->out_sent = 0;
 }
 
+static bool is_local(const struct conn *c)
+{
+	return c->node->kind == NODE_UNIX;
+}
+
+/* Has the server on a unix socket not read all that was sent? */
+static bool is_unread(const struct conn *c)
+{
+	int unread = 0;
+
+	return ioctl(c->fd, SIOCOUTQ, &unread) == 0 && unread > 0;
+}
+
 void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now)
 {
 	struct request r;
 
+	/* Behind a blocked pop nobody is at work. */
+	c->is_half_read =
+		c->pending_count > 0 && c->pending[0].op != OP_WAIT && is_local(c) && !is_unread(c);
 	request_build(&r, wish);
 	if (c->pending_count == CONN_PENDING_MAX || !append(c, &r)) {
 		fail(c, REASON_CLOSED, strerror(ENOMEM));
@@ -441,12 +462,24 @@ void conn_abort(struct conn *c)
 	drop(c);
 }
 
+/* Until it has answered, or has read the rest: it will carry that out, whatever becomes of us. */
+static void await_reader(const struct conn *c)
+{
+	usec until = clock_now() + LAST_WORD_TIME;
+	struct pollfd answer = {.fd = c->fd, .events = POLLIN};
+
+	while (is_unread(c) && clock_now() < until && poll(&answer, 1, 1) == 0)
+		;
+}
+
 void conn_close(struct conn *c)
 {
 	char rest[4096];
 
 	if (c->state == CONN_UP && (c->pending_count > 0 || c->out_len > 0)) {
 		flush(c);
+		if (c->fd >= 0 && c->is_half_read && c->pending_count > 1)
+			await_reader(c);
 		if (c->fd >= 0 && shutdown(c->fd, SHUT_WR) == 0)
 			while (recv(c->fd, rest, sizeof(rest), MSG_DONTWAIT) > 0)
 				;

@@ -39,6 +39,7 @@ struct conn {
 	int fd; /* -1 while down */
 	char *out;
 	size_t out_len, out_sent;
+	bool is_half_read; /* the server had read all but the last request when that was sent */
 	bool blocked; /* the socket is full: some of `out` still waits for it */
 	void *reader; /* redisReader */
 	struct reply reply;
@@ -76,7 +77,8 @@ void conn_abort(struct conn *c);
 /*
  * Ends in good order: the sending side is shut, what has come in is read, then it is closed.
  * Closing over unread bytes would reset the connection, and a reset can destroy a release that the
- * node has not read yet.
+ * node has not read yet. So can an answer that it writes to a unix socket when we are gone: while
+ * it is at work on one, at most a second is waited for it to read what stands behind.
  */
 void conn_close(struct conn *c);
 

@@ -60,6 +60,9 @@ admitted() {
 		string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')) return 'admitted'" 0 2>&1)" = admitted ]
 }
 
+# is_empty I: there is nothing but what admitted() left.
+is_empty() { [ "$(node "$1" keys '*' | grep -vxc redlock:node)" = 0 ]; }
+
 answers() { [ -S "$T/$1.sock" ] && [ "$(node "$1" ping 2>&1)" = PONG ]; }
 
 kill_node() {

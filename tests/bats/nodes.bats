@@ -343,3 +343,14 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	[ "$status" -eq 69 ]
 	[[ "$output" == *"redis://127.0.0.1:1 cannot be reached (Connection refused)" ]]
 }
+
+@test "a node that is at work on our request when we have the lock, and give it back, keeps nothing" {
+	kill_node 5
+	LATEANSWER=$T/late LD_PRELOAD=$REDLOCK_BUILD/tools/lateanswer.so start_node 5
+	eventually admitted 5
+	touch "$T/late"
+	for i in 1 2 3; do
+		redlock run --ttl 600s --node-timeout 10s -k job -- true
+		[ "$(holders job)" -eq 0 ]
+	done
+}

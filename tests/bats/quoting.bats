@@ -103,7 +103,7 @@ clean() {
 		unset REDLOCK_KEY REDLOCK_TOKEN
 		clean
 	done
-	[ "$(node 1 dbsize)" = 0 ]
+	is_empty 1
 }
 
 @test "owners: each the same in the value and in --json, and safe to show" {

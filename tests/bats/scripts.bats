@@ -331,7 +331,7 @@ lasts() {
 	says 0 '' "redlock: 'job' is free" wait -n -v -k job
 	says 0 '*' '' wait --json -k job
 	json '.command == "wait" and .outcome == "free" and .status == 0 and .waited_ms >= 0'
-	[ "$(node 1 dbsize)" = 0 ]
+	is_empty 1
 	acquire --owner me
 	says 75 '' "redlock: 'job' is busy: held by me since * left" wait -n -k job
 	says 9 '' '' wait -n -q -E 9 -k job
@@ -464,7 +464,7 @@ lasts() {
 	says 64 '' "redlock: --ttl is not an option of 'redlock release'?hint: *" release -k job --token x --ttl 3s
 	# who sets no time to live is not asked for a longer one
 	says 79 '' '*' release -k job --token x --node-timeout 1m
-	for i in 1 2 3; do [ "$(node $i dbsize)" = 0 ]; done
+	for i in 1 2 3; do is_empty $i; done
 }
 
 @test "a result that cannot be written: 125" {

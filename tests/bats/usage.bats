@@ -20,7 +20,7 @@ refused() {
 	[ "${#lines[@]}" -le 2 ]
 	[ "${#lines[@]}" -eq 1 ] || [[ "${lines[1]}" == "hint: "* ]]
 	[ ! -e "$T/never" ]
-	[ "$(node 1 dbsize)" = 0 ]
+	is_empty 1
 }
 
 @test "commands: none, unknown, mistyped" {

@@ -160,6 +160,10 @@ bench: $(B)/redlock $(TOOLS)
 	$(Q)tests/bench/waiting $(B)
 	$(Q)tests/bench/status $(B)
 
+# Fencing numbers while nodes are killed and start again empty. NUMBERS=n is how many (2000).
+numbers: $(B)/redlock $(TOOLS)
+	$(Q)tests/soak/numbers $(B)
+
 # LOSSES=n changes their number.
 losses: $(B)/redlock $(TOOLS)
 	$(Q)tests/soak/losses $(B)
@@ -177,4 +181,4 @@ clean:
 	rm -rf build
 
 .PHONY: all check check-suite check-fast check-san check-tsan check-valgrind check-faults check-mutants check-part cover check-built \
-	lint fmt fmt-check tidy sim sim-soak torture model bench losses demo install uninstall clean
+	lint fmt fmt-check tidy sim sim-soak torture model bench losses numbers demo install uninstall clean

@@ -390,6 +390,8 @@ static enum reason classify(const char *text)
 		{"ERR AUTH", REASON_NOAUTH},
 		{"ERR invalid password", REASON_NOAUTH},
 		{"ERR Client sent AUTH", REASON_NOAUTH},
+		/* From strangers, no more than ten words. */
+		{"ERR Protocol error: unauthenticated", REASON_NOAUTH},
 		{"NOPERM", REASON_NOPERM},
 		{"ERR The user executing the script", REASON_NOPERM},
 		{"MOVED", REASON_MOVED},

@@ -258,6 +258,7 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	[ "$output" = "$(urls '' 3 | sed 's/ $//')" ]
 	run redlock run -n -k job --nodes "$(urls 'worker:wr0ng@' 3)" -- echo never
 	[ "$status" -eq 69 ]
+	echo "$output"
 	[[ "$output" == *"unix://$T/1.sock?db=3 wants a password, or another one"* ]]
 	[[ "$output" != *wr0ng* ]]
 	run redlock run -n -k job --nodes "$(urls '' 0)" -- echo never

@@ -316,6 +316,7 @@ TEST(answer_errors)
 		{"ERR AUTH <password> called without any password configured", REASON_NOAUTH},
 		{"ERR invalid password", REASON_NOAUTH},
 		{"ERR Client sent AUTH, but no password is set", REASON_NOAUTH},
+		{"ERR Protocol error: unauthenticated multibulk length", REASON_NOAUTH},
 		{"NOPERM this user has no permissions to run 'eval'", REASON_NOPERM},
 		{"ERR The user executing the script can't run this command", REASON_NOPERM},
 		{"MOVED 3999 127.0.0.1:6381", REASON_MOVED},

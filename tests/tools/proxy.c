@@ -201,7 +201,7 @@ static void repeat(const char *bytes, size_t n)
 
 static void take_in(struct flow *f)
 {
-	char bytes[4096];
+	char bytes[16384]; /* a request whole */
 	bool faulty = is_faulty();
 	ssize_t n = recv(f->from, bytes, sizeof(bytes), MSG_DONTWAIT);
 

@@ -68,6 +68,8 @@ static int dispatch(struct settings *s, char *const operands[])
 		return cmd_break(s);
 	case COMMAND_GATE:
 		return cmd_gate(s, operands);
+	case COMMAND_DOCTOR:
+		return cmd_doctor(s);
 	case COMMAND_HELP:
 	case COMMAND_VERSION:
 		break;

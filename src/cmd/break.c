@@ -6,34 +6,12 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
+#include "cmd/confirm.h"
 #include "cmd/print.h"
 #include "core/report.h"
 #include "io/survey.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-
-/* True to go on; else *status says what to leave with. */
-static bool confirm(const struct settings *s, int *status)
-{
-	char line[16] = "";
-
-	if (s->yes)
-		return true;
-	*status = STATUS_USAGE;
-	/* Whoever is asked must see what about. */
-	if (!isatty(STDIN_FILENO) || !isatty(out_fd())) {
-		out_say(OUT_ERRORS, "nothing is removed without --yes");
-		return false;
-	}
-	out_say(OUT_ERRORS, "remove it? Whoever has it may still be at work. Type 'yes' to do so");
-	if (fgets(line, sizeof(line), stdin) && strcmp(line, "yes\n") == 0)
-		return true;
-	out_say(OUT_ERRORS, "nothing was removed");
-	*status = STATUS_BUSY;
-	return false;
-}
 
 /* What each node shall delete; those without a value, or with another type, are not asked. */
 static int plan(const struct survey *sv, const struct settings *s, struct answer shown[NODES_MAX],
@@ -177,7 +155,8 @@ int cmd_break(struct settings *s)
 		status = tell(&sv, s, state, STATUS_OK);
 	} else {
 		show_others(&sv, s, wish);
-		status = confirm(s, &status) ? break_it(&sv, s, shown, wish)
+		status = confirm(s, "remove it? Whoever has it may still be at work.", "removed");
+		status = status == STATUS_OK ? break_it(&sv, s, shown, wish)
 					     : tell(&sv, s, "not-confirmed", status);
 	}
 	survey_close(&sv);

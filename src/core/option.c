@@ -52,6 +52,10 @@ const struct command_row command_rows[] = {
 		"redlock run -k deploy --fence -- sh -c \n"
 		"  'ssh web1 redlock gate --fence $REDLOCK_FENCE --store /srv/app/fence -- "
 		"./deploy'\n"},
+	{COMMAND_DOCTOR, "doctor", "[options]",
+		"check nodes and settings, say what is unsafe, and how to mend it",
+		"redlock doctor --nodes 'redis://a redis://b redis://c'\n"
+		"redlock doctor --strict --json | jq -r '.findings[].id'\n"},
 	{COMMAND_HELP, "help", "[COMMAND]", "show this, or the options of COMMAND", NULL},
 	{COMMAND_VERSION, "version", "", "show the version", NULL},
 };
@@ -70,17 +74,18 @@ const int command_rows_count = COUNT_OF(command_rows);
 #define STATUS (1u << COMMAND_STATUS)
 #define BREAK (1u << COMMAND_BREAK)
 #define GATE (1u << COMMAND_GATE)
+#define DOCTOR (1u << COMMAND_DOCTOR)
 #define TAKING (RUN | ACQUIRE | HOLD)
 #define BY_TOKEN (EXTEND | RELEASE | CHECK)
-#define WITH_NODES (TAKING | BY_TOKEN | WAIT | STATUS | BREAK)
+#define WITH_NODES (TAKING | BY_TOKEN | WAIT | STATUS | BREAK | DOCTOR)
 #define ALL (WITH_NODES | GATE)
 #define GUARDED (TAKING | EXTEND | WAIT)
 #define WAITING (TAKING | WAIT | GATE)
 #define NO_ENV 0u
 
 const struct option_row option_rows[] = {
-	{WITH_NODES & ~STATUS, GROUP_LOCK, 'k', "key", NULL, OPTION_KEY, FIELD(keys), BY_TOKEN,
-		"KEY",
+	{WITH_NODES & ~STATUS & ~DOCTOR, GROUP_LOCK, 'k', "key", NULL, OPTION_KEY, FIELD(keys),
+		BY_TOKEN, "KEY",
 		"the lock's name, used as the Redis key byte for byte; repeat it for several: "
 		"all or none",
 		NULL},
@@ -88,8 +93,9 @@ const struct option_row option_rows[] = {
 		"what 'redlock acquire' printed", NULL},
 	{BY_TOKEN, GROUP_LOCK, 0, "token-file", NULL, OPTION_TEXT, FIELD(token_file), NO_ENV,
 		"FILE", "read the token from FILE; -: from stdin", NULL},
-	{TAKING | EXTEND, GROUP_LOCK, 't', "ttl", NULL, OPTION_DURATION, FIELD(ttl),
-		TAKING | EXTEND, "D", "how long the lock outlives its holder's silence", "30s"},
+	{TAKING | EXTEND | DOCTOR, GROUP_LOCK, 't', "ttl", NULL, OPTION_DURATION, FIELD(ttl),
+		TAKING | EXTEND | DOCTOR, "D", "how long the lock outlives its holder's silence",
+		"30s"},
 	{WAITING, GROUP_LOCK, 'w', "wait", NULL, OPTION_DURATION, FIELD(wait), WAITING, "D",
 		"give up after D; 0: do not wait", "wait for ever"},
 	{WAITING, GROUP_LOCK, 'n', "no-wait", "nonblock", OPTION_NO_WAIT, FIELD(wait), NO_ENV, NULL,
@@ -149,8 +155,12 @@ const struct option_row option_rows[] = {
 		"the longest --ttl that anybody uses: for so long", "--ttl"},
 	{STATUS, GROUP_TALK, 0, "watch", NULL, OPTION_COUNT, FIELD(watch), NO_ENV, NULL,
 		"show it again and again, on a terminal in place", NULL},
-	{BREAK, GROUP_TALK, 'y', "yes", NULL, OPTION_COUNT, FIELD(yes), NO_ENV, NULL, "do not ask",
-		NULL},
+	{DOCTOR, GROUP_TALK, 0, "strict", NULL, OPTION_COUNT, FIELD(strict), DOCTOR, NULL,
+		"status 1 for warnings, and for errors that leave a quorum", NULL},
+	{DOCTOR, GROUP_NODES, 0, "admit", NULL, OPTION_COUNT, FIELD(admit), NO_ENV, NULL,
+		"instead: let nodes vote at once that are known to hold no locks", NULL},
+	{BREAK | DOCTOR, GROUP_TALK, 'y', "yes", NULL, OPTION_COUNT, FIELD(yes), NO_ENV, NULL,
+		"do not ask", NULL},
 	{ALL, GROUP_TALK, 'v', "verbose", NULL, OPTION_COUNT, FIELD(verbose), ALL, NULL,
 		"say what is decided; twice: and every node's answer", NULL},
 	{ALL, GROUP_TALK, 'q', "quiet", NULL, OPTION_COUNT, FIELD(quiet), ALL, NULL,

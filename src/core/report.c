@@ -316,6 +316,7 @@ static const char *op_words(enum op op)
 		[OP_JOIN] = "join",
 		[OP_WAIT] = "wait",
 		[OP_SCAN] = "scan",
+		[OP_ASK] = "ask",
 	};
 
 	return words[op];

@@ -290,6 +290,11 @@ void request_build(struct request *r, const struct wish *wish)
 		add(r, "0");
 		return;
 	}
+	if (wish->op == OP_ASK) {
+		for (int i = 0; wish->words[i]; i++)
+			add(r, wish->words[i]);
+		return;
+	}
 	if (wish->op == OP_SCAN) {
 		snprintf(r->time, sizeof(r->time), "%d", wish->count);
 		add(r, "EVAL");
@@ -394,6 +399,7 @@ static enum reason classify(const char *text)
 		{"ERR Protocol error: unauthenticated", REASON_NOAUTH},
 		{"NOPERM", REASON_NOPERM},
 		{"ERR The user executing the script", REASON_NOPERM},
+		{"ERR ACL failure in script", REASON_NOPERM}, /* since 7.2 */
 		{"MOVED", REASON_MOVED},
 		{"ASK ", REASON_MOVED},
 		{"CLUSTERDOWN", REASON_CLUSTERDOWN},
@@ -423,6 +429,20 @@ static struct answer read_wake(const struct reply *reply)
 	return a;
 }
 
+/* Whatever it is. */
+static struct answer read_any(const struct reply *reply)
+{
+	const struct reply_item *last = &reply->item[reply->count > 0 ? reply->count - 1 : 0];
+	struct answer a = {.vote = VOTE_YES};
+
+	if (reply->count > 0 && last->type == REPLY_INTEGER)
+		snprintf(a.text, sizeof(a.text), "%" PRId64, last->integer);
+	else if (reply->count > 0 && last->type != REPLY_NIL)
+		memcpy(a.text, last->text, last->len + 1);
+	a.text_len = strlen(a.text);
+	return a;
+}
+
 struct answer answer_read(enum op op, const struct reply *reply)
 {
 	const struct reply_item *item = reply->item;
@@ -433,6 +453,8 @@ struct answer answer_read(enum op op, const struct reply *reply)
 		return answer_absent(classify(item[0].text), item[0].text);
 	if (op == OP_WAIT)
 		return read_wake(reply);
+	if (op == OP_ASK)
+		return read_any(reply);
 	if (!reply->is_array || reply->count < 5 || reply->count > 6 ||
 		item[0].type != REPLY_INTEGER || item[1].type != REPLY_INTEGER ||
 		item[2].type != REPLY_STRING || item[3].type != REPLY_STRING ||

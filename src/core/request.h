@@ -23,6 +23,7 @@ enum op {
 		  */
 	OP_WAIT, /* be woken, one after the other; blocks the connection until then */
 	OP_SCAN, /* the next page of the node's locks (struct page) */
+	OP_ASK, /* any command, whose reply is wanted as it is, whole, in a page */
 	OPS,
 };
 
@@ -82,7 +83,8 @@ struct answer {
 	usec pttl; /* time left of the key as the node sees it; NEVER: no expiry */
 	size_t text_len;
 	char text[ANSWER_TEXT_MAX]; /* FOREIGN: the holder's value, raw; ABSENT: detail, raw; YES:
-				       the turn that is ours now, if any */
+				       the turn that is ours now, if any; ASK: the reply, or
+				       an array's last item */
 	char run_id[RUN_ID_MAX]; /* which life of which server answered; "" if it does not say.
 				    SCAN: the cursor of the next page, "0": there is none */
 	bool is_reserved; /* FOREIGN: the key is free, but it is another one's turn */
@@ -127,6 +129,8 @@ struct wish {
 			    it has */
 	usec wall; /* with a quarantine: our time of day, since 1970 */
 	bool is_breaking; /* HAND_OVER: whosever it is, if the value begins with the token */
+	bool is_alone; /* JOIN: no WAIT follows */
+	const char *const *words; /* ASK: the command, NULL-terminated, 8 words at most */
 };
 
 /* The parts of a command. They point into what request_build() was given and into *r. */
@@ -164,9 +168,11 @@ struct reply {
 	int is_array;
 	int count; /* items; 1 unless it is an array */
 	struct reply_item item[REPLY_ITEMS_MAX];
-	/* Where the third of an array's items goes at full length, for those who expect a page. */
+	/* Where the third of an array's items goes at full length, for those who expect a page; or,
+	 * is_whole, all the text that there is, with a line feed behind each item of an array. */
 	char *page;
 	size_t page_len;
+	bool is_whole;
 };
 
 /* What OP_SCAN finds: a page is a sequence of entries, each with a line of numbers before it. */

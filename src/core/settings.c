@@ -96,7 +96,7 @@ static int check_times(struct settings *s, struct err *e)
 static bool wants_key(const struct settings *s)
 {
 	return s->command != COMMAND_STATUS && s->command != COMMAND_GATE &&
-	       !(s->command == COMMAND_HOLD && s->list);
+	       s->command != COMMAND_DOCTOR && !(s->command == COMMAND_HOLD && s->list);
 }
 
 static bool wants_token(const struct settings *s)

@@ -22,6 +22,7 @@ enum command {
 	COMMAND_STATUS,
 	COMMAND_BREAK,
 	COMMAND_GATE,
+	COMMAND_DOCTOR,
 	COMMAND_HELP,
 	COMMAND_VERSION,
 };
@@ -53,6 +54,8 @@ struct settings {
 	long list;
 	long yes;
 	long watch;
+	long strict;
+	long admit;
 	long gate_fence;
 	const char *store;
 	const char *record;

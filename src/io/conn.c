@@ -20,22 +20,46 @@
 
 /* ---- the reader: replies into struct reply, without allocating ---- */
 
+static void begin(struct reply *reply)
+{
+	memset(reply, 0, offsetof(struct reply, item));
+	if (reply->is_whole)
+		reply->page_len = 0;
+}
+
 static struct reply_item *next_item(const redisReadTask *task)
 {
 	struct reply *reply = task->privdata;
 	bool nested = task->parent != NULL;
 
 	if (!nested)
-		memset(reply, 0, offsetof(struct reply, item));
+		begin(reply);
 	/* One level deep, and no longer than ours ever are: more is refused as out of memory. */
 	if (nested && (task->parent->parent || reply->count >= REPLY_ITEMS_MAX))
 		return NULL;
 	return &reply->item[reply->count++];
 }
 
-/* The third item of an array may be a page. */
+/* What does not fit is cut. */
+static void append_page(struct reply *reply, const char *text, size_t len)
+{
+	size_t room = PAGE_MAX - reply->page_len;
+
+	if (len > room)
+		len = room;
+	memcpy(reply->page + reply->page_len, text, len);
+	reply->page_len += len;
+}
+
+/* The third item of an array may be a page, or all of them. */
 static void keep_page(struct reply *reply, const char *text, size_t len)
 {
+	if (reply->page && reply->is_whole) {
+		append_page(reply, text, len);
+		if (reply->is_array)
+			append_page(reply, "\n", 1);
+		return;
+	}
 	if (!reply->page || !reply->is_array || reply->count != 3)
 		return;
 	reply->page_len = len <= PAGE_MAX ? len : 0;
@@ -64,7 +88,7 @@ static void *start_array(const redisReadTask *task)
 
 	if (task->parent)
 		return NULL;
-	memset(reply, 0, offsetof(struct reply, item));
+	begin(reply);
 	reply->is_array = 1;
 	return reply;
 }
@@ -148,6 +172,7 @@ void conn_init(struct conn *c, const struct node *node, const struct addresses *
 	c->reader = NULL;
 	c->pending_count = 0;
 	c->reply.page = NULL;
+	c->reply.is_whole = false;
 }
 
 static void drop(struct conn *c)
@@ -350,7 +375,7 @@ void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now
 	c->pending[c->pending_count++] =
 		(struct pending){.op = wish->op, .round = round, .sent_at = now};
 	/* What belongs together goes in one packet. */
-	if (wish->op != OP_JOIN)
+	if (wish->op != OP_JOIN || wish->is_alone)
 		flush(c);
 }
 

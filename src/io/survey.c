@@ -14,18 +14,21 @@ int survey_open(
 	return pool_init(&s->pool, nodes, policy->node_timeout, e);
 }
 
-static bool expects_page(struct survey *s, int node)
+static bool expects_page(struct survey *s, int node, bool is_whole)
 {
 	if (!s->page[node])
 		s->page[node] = malloc(PAGE_MAX);
 	s->page_len[node] = 0;
 	s->pool.conn[node].reply.page = s->page[node];
+	s->pool.conn[node].reply.page_len = 0;
+	s->pool.conn[node].reply.is_whole = is_whole;
 	return s->page[node] != NULL;
 }
 
 static void send_to(struct survey *s, int node, const struct wish *wish)
 {
-	if (wish->op == OP_SCAN && !expects_page(s, node))
+	if ((wish->op == OP_SCAN || wish->op == OP_ASK) &&
+		!expects_page(s, node, wish->op == OP_ASK))
 		pool_drop(&s->pool, node);
 	else
 		conn_send(&s->pool.conn[node], wish, s->quorum.round, clock_now());

@@ -11,7 +11,7 @@ struct survey {
 	struct quorum quorum; /* read it */
 	struct pool pool;
 	usec took[NODES_MAX]; /* from the question to the answer, or to the end of the wait */
-	char *page[NODES_MAX]; /* OP_SCAN: what was found there, */
+	char *page[NODES_MAX]; /* OP_SCAN: what was found there; OP_ASK: the whole reply; */
 	size_t page_len[NODES_MAX]; /* and its length */
 };
 

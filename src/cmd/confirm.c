@@ -1,0 +1,26 @@
+#include "cmd/confirm.h"
+
+#include "base/out.h"
+#include "base/status.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+int confirm(const struct settings *s, const char *question, const char *done)
+{
+	char line[16] = "";
+
+	if (s->yes)
+		return STATUS_OK;
+	/* Whoever is asked must see what about. */
+	if (!isatty(STDIN_FILENO) || !isatty(out_fd())) {
+		out_say(OUT_ERRORS, "nothing is %s without --yes", done);
+		return STATUS_USAGE;
+	}
+	out_say(OUT_ERRORS, "%s Type 'yes' to do so", question);
+	if (fgets(line, sizeof(line), stdin) && strcmp(line, "yes\n") == 0)
+		return STATUS_OK;
+	out_say(OUT_ERRORS, "nothing was %s", done);
+	return STATUS_BUSY;
+}

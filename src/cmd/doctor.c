@@ -1,0 +1,394 @@
+/*
+ * redlock doctor: visits all nodes at once, asks what the judging (core/doctor) wants to know,
+ * tries what locks want on a key of its own, and prints what was found.
+ */
+#include "core/doctor.h"
+
+#include "base/out.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "cmd/cmd.h"
+#include "cmd/confirm.h"
+#include "cmd/print.h"
+#include "core/report.h"
+#include "io/survey.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The life of the key that is tried: longer than the visit takes, unless nodes are slow. */
+#define PROBE_TTL (10 * USEC_SEC)
+
+/* Pings: so many at least, and no more once they have taken so long. */
+#define PINGS_MIN 3
+#define PINGS_TIME (USEC_SEC / 5)
+
+/* Between two pings: what comes in bursts is met more often, and clocks are seen twice with some
+ * time between. */
+#define PING_EVERY (20 * USEC_MSEC)
+
+#define KEY_MAX 64
+
+struct visit {
+	const struct settings *settings;
+	struct survey survey;
+	struct patient patient[NODES_MAX];
+	bool is_over[NODES_MAX]; /* nothing more can be asked of this node */
+	char token[TOKEN_MAX];
+	char key[KEY_MAX], rights_key[KEY_MAX + 8];
+};
+
+/* ---- asking ---- */
+
+/* A node that cannot be asked once is not asked again: each question would cost its time-out. */
+static void take_in(struct visit *v, const struct wish wish[NODES_MAX])
+{
+	char text[REPORT_MAX];
+
+	for (int i = 0; i < v->settings->nodes.count; i++) {
+		const struct member *m = &v->survey.quorum.member[i];
+
+		if (wish[i].op == OPS)
+			continue;
+		out_say(OUT_ANSWERS, "%s",
+			report_answer(text, &v->settings->nodes.node[i], wish[i].op, &m->answer,
+				v->survey.took[i]));
+		if (!doctor_is_out_of_reach(&m->answer))
+			continue;
+		v->patient[i].reached = m->answer;
+		v->is_over[i] = true;
+	}
+}
+
+/* Asks all but those to be skipped; each answer goes to its patient, where `field` says. */
+static void put(struct visit *v, const struct wish *question, const bool skip[], size_t field)
+{
+	struct wish wish[NODES_MAX];
+
+	for (int i = 0; i < v->settings->nodes.count; i++) {
+		wish[i] = *question;
+		if (skip[i])
+			wish[i].op = OPS;
+	}
+	survey_ask(&v->survey, wish, NULL, SURVEY_ALL);
+	take_in(v, wish);
+	for (int i = 0; i < v->settings->nodes.count; i++)
+		if (wish[i].op != OPS)
+			*(struct answer *)((char *)&v->patient[i] + field) =
+				v->survey.quorum.member[i].answer;
+}
+
+#define FIELD(name) offsetof(struct patient, name)
+
+static void ask(struct visit *v, size_t field, const char *const words[])
+{
+	put(v, &(struct wish){.op = OP_ASK, .words = words}, v->is_over, field);
+}
+
+/* Did node i answer the last question? */
+static bool has_answered(const struct visit *v, int i)
+{
+	return v->survey.quorum.member[i].vote == VOTE_YES;
+}
+
+static void look_at_clocks(struct visit *v, int sample)
+{
+	const usec wall = clock_wall(), asked = clock_now();
+
+	ask(v, FIELD(ignored), (const char *const[]){"TIME", NULL});
+	for (int i = 0; i < v->settings->nodes.count; i++) {
+		long long seconds, rest;
+		char text[64];
+
+		snprintf(text, sizeof(text), "%.*s", (int)v->survey.page_len[i],
+			v->survey.page[i] ? v->survey.page[i] : "");
+		if (!has_answered(v, i) || sscanf(text, "%18lld %9lld", &seconds, &rest) != 2 ||
+			seconds < 0 || seconds > NEVER / USEC_SEC / 2)
+			continue;
+		v->patient[i].clock[sample] = (struct clock_sample){
+			.node = seconds * USEC_SEC + rest,
+			.wall = wall,
+			.asked = asked,
+			.took = v->survey.took[i],
+		};
+	}
+}
+
+static void look_at_info(struct visit *v)
+{
+	ask(v, FIELD(informed), (const char *const[]){"INFO", NULL});
+	for (int i = 0; i < v->settings->nodes.count; i++)
+		if (has_answered(v, i))
+			server_info_read(
+				&v->patient[i].info, v->survey.page[i], v->survey.page_len[i]);
+}
+
+static void ping(struct visit *v)
+{
+	const usec began = clock_now();
+
+	for (int n = 0; n < PINGS_MAX && (n < PINGS_MIN || clock_now() - began < PINGS_TIME); n++) {
+		usleep(PING_EVERY);
+		ask(v, FIELD(ignored), (const char *const[]){"PING", NULL});
+		for (int i = 0; i < v->settings->nodes.count; i++)
+			if (!v->is_over[i])
+				v->patient[i].ping[v->patient[i].pings++] = v->survey.took[i];
+	}
+}
+
+/* The life of a lock, on a key of ours; what is left of it is taken away, and would end by itself.
+ */
+static void try_a_lock(struct visit *v)
+{
+	static const enum op ops[TRIALS] = {
+		[TRIAL_ACQUIRE] = OP_ACQUIRE,
+		[TRIAL_EXTEND] = OP_EXTEND,
+		[TRIAL_LOOK] = OP_LOOK,
+		[TRIAL_JOIN] = OP_JOIN,
+		[TRIAL_SCAN] = OP_SCAN,
+		[TRIAL_HAND_OVER] = OP_HAND_OVER,
+	};
+	char beside[3][KEY_MAX + 24];
+	bool skip[NODES_MAX];
+
+	for (int i = 0; i < TRIALS; i++) {
+		struct wish wish = {
+			.op = ops[i],
+			.key = v->key,
+			.token = ops[i] == OP_SCAN ? "0" : v->token,
+			.count = 1,
+			.time = PROBE_TTL,
+			.turn_time = USEC_SEC,
+			.turn = "",
+			.is_alone = true,
+		};
+
+		put(v, &wish, v->is_over, FIELD(trial) + (size_t)i * sizeof(struct answer));
+		if (i != TRIAL_ACQUIRE)
+			continue;
+		ask(v, FIELD(rights),
+			(const char *const[]){
+				"EVAL", doctor_rights_script, "1", v->rights_key, NULL});
+		/* It would block where nothing is in its way. */
+		for (int n = 0; n < v->settings->nodes.count; n++)
+			skip[n] = v->is_over[n] ||
+				  v->patient[n].trial[TRIAL_ACQUIRE].vote != VOTE_YES;
+		put(v,
+			&(struct wish){.op = OP_ASK,
+				.words = (const char *const[]){"BLPOP", v->key, "1", NULL}},
+			skip, FIELD(may_block));
+	}
+	for (int i = 0; i < 3; i++)
+		snprintf(beside[i], sizeof(beside[i]), "redlock:%s:{%s}",
+			(const char *const[]){"line", "turn", "wake"}[i], v->key);
+	ask(v, FIELD(ignored),
+		(const char *const[]){"DEL", v->key, beside[0], beside[1], beside[2], NULL});
+}
+
+/* False if that cannot be: *e says why. */
+static bool begin(struct visit *v, const struct settings *s, struct err *e)
+{
+	const struct policy policy = settings_policy(s);
+
+	v->settings = s;
+	if (token_make(v->token, s->owner ? s->owner : "redlock doctor", e) < 0)
+		return false;
+	snprintf(v->key, sizeof(v->key), "redlock:doctor:%.16s", v->token);
+	snprintf(v->rights_key, sizeof(v->rights_key), "%s:rights", v->key);
+	for (int i = 0; i < s->nodes.count; i++)
+		server_info_read(&v->patient[i].info, "", 0);
+	if (survey_open(&v->survey, &policy, &s->nodes, e) < 0)
+		return false;
+	/* Connects; the clock's time is not that of a connection. */
+	ask(v, FIELD(ignored), (const char *const[]){"PING", NULL});
+	return true;
+}
+
+static void examine(struct visit *v)
+{
+	look_at_clocks(v, 0);
+	look_at_info(v);
+	ask(v, FIELD(fsync), (const char *const[]){"CONFIG", "GET", "appendfsync", NULL});
+	ask(v, FIELD(clients_max), (const char *const[]){"CONFIG", "GET", "maxclients", NULL});
+	ask(v, FIELD(marker), (const char *const[]){"GET", "redlock:node", NULL});
+	ask(v, FIELD(quarantine), (const char *const[]){"PTTL", "redlock:quarantine", NULL});
+	try_a_lock(v);
+	ping(v);
+	look_at_clocks(v, 1);
+}
+
+/* ---- showing ---- */
+
+static void show_findings(const struct diagnosis *d, int node)
+{
+	for (int severity = 0; severity < SEVERITIES; severity++)
+		for (int i = 0; i < d->count; i++) {
+			const struct finding *f = &d->finding[i];
+
+			if (f->node != node || (int)f->severity != severity)
+				continue;
+			print_line("  %s: %s", severity_words(f->severity), f->words);
+			if (f->mend[0])
+				print_line("    mend: %s", f->mend);
+		}
+}
+
+static void show_node(const struct visit *v, int i)
+{
+	const struct patient *p = &v->patient[i];
+	const struct latency l = doctor_latency(p);
+	char text[REPORT_MAX];
+	size_t used = 0;
+
+	text_append(text, sizeof(text), &used, "%s", v->settings->nodes.node[i].label);
+	if (p->info.kind[0])
+		text_append(text, sizeof(text), &used, "  %s %s%s%s", p->info.kind, p->info.version,
+			p->info.role[0] ? ", " : "", p->info.role);
+	if (p->pings > 0)
+		text_append(text, sizeof(text), &used, "%s%.2f/%.2f/%.2fms",
+			p->info.kind[0] ? ", " : "  ", (double)l.min / USEC_MSEC,
+			(double)l.median / USEC_MSEC, (double)l.p99 / USEC_MSEC);
+	print_line("%s", text);
+}
+
+static void count_words(char *dst, size_t size, size_t *used, int count, const char *word)
+{
+	if (count > 0)
+		text_append(dst, size, used, "%s%d %s%s", *used ? ", " : "", count, word,
+			count == 1 ? "" : "s");
+}
+
+static void show(const struct visit *v, const struct diagnosis *d)
+{
+	const int nodes = v->settings->nodes.count;
+	bool is_sound = d->with[SEVERITY_ERROR] + d->with[SEVERITY_WARNING] == 0, has_whole = false;
+	char text[100] = "";
+	size_t used = 0;
+
+	for (int i = 0; i < nodes; i++) {
+		show_node(v, i);
+		show_findings(d, i);
+	}
+	for (int i = 0; i < d->count; i++)
+		has_whole |= d->finding[i].node < 0;
+	if (has_whole)
+		print_line("together");
+	show_findings(d, -1);
+	if (is_sound)
+		text_append(text, sizeof(text), &used, "sound");
+	for (int i = 0; i < SEVERITIES; i++)
+		count_words(
+			text, sizeof(text), &used, d->with[i], severity_words((enum severity)i));
+	print_line("%s: %d of %d nodes can be counted on, %d needed", text, d->usable, nodes,
+		policy_quorum(&v->survey.quorum.policy));
+}
+
+static void print_findings(struct json *j, const struct visit *v, const struct diagnosis *d)
+{
+	json_open(j, "findings", '[');
+	for (int i = 0; i < d->count; i++) {
+		const struct finding *f = &d->finding[i];
+
+		json_open(j, NULL, '{');
+		json_text(j, "id", f->id);
+		json_text(j, "severity", severity_words(f->severity));
+		if (f->node >= 0)
+			json_text(j, "node", v->settings->nodes.node[f->node].label);
+		json_text(j, "words", f->words);
+		if (f->mend[0])
+			json_text(j, "mend", f->mend);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+static void print_patients(struct json *j, const struct visit *v, const struct diagnosis *d)
+{
+	json_open(j, "nodes", '[');
+	for (int i = 0; i < v->settings->nodes.count; i++) {
+		const struct patient *p = &v->patient[i];
+		const struct latency l = doctor_latency(p);
+
+		json_open(j, NULL, '{');
+		json_text(j, "node", v->settings->nodes.node[i].label);
+		json_bool(j, "usable", d->is_usable[i]);
+		if (p->info.kind[0]) {
+			json_text(j, "kind", p->info.kind);
+			json_text(j, "version", p->info.version);
+			json_text(j, "role", p->info.role);
+		}
+		if (p->pings > 0) {
+			json_open(j, "latency", '{');
+			json_ms(j, "min_ms", l.min);
+			json_ms(j, "median_ms", l.median);
+			json_ms(j, "p99_ms", l.p99);
+			json_close(j, '}');
+		}
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+static int verdict(const struct settings *s, const struct diagnosis *d, int quorum)
+{
+	if (d->is_duplicate)
+		return STATUS_CONFIG;
+	if (d->usable < quorum)
+		return STATUS_NO_QUORUM;
+	if (s->strict && d->with[SEVERITY_ERROR] + d->with[SEVERITY_WARNING] > 0)
+		return STATUS_UNSOUND;
+	return STATUS_OK;
+}
+
+static const char *outcome(const struct diagnosis *d, int status)
+{
+	return status == STATUS_CONFIG         ? "duplicate-node"
+	       : status == STATUS_NO_QUORUM    ? "no-quorum"
+	       : d->with[SEVERITY_ERROR] > 0   ? "errors"
+	       : d->with[SEVERITY_WARNING] > 0 ? "warnings"
+					       : "sound";
+}
+
+static int tell(const struct visit *v)
+{
+	static struct diagnosis d;
+	const struct settings *s = v->settings;
+	int quorum = policy_quorum(&v->survey.quorum.policy), status;
+	struct json j;
+
+	doctor_judge(&d, s, v->patient);
+	status = verdict(s, &d, quorum);
+	if (s->format != FORMAT_JSON) {
+		show(v, &d);
+		return status;
+	}
+	print_begin(&j, s);
+	print_outcome(&j, outcome(&d, status), status);
+	json_number(&j, "usable", d.usable);
+	json_number(&j, "quorum", quorum);
+	print_patients(&j, v, &d);
+	print_findings(&j, v, &d);
+	print_end(&j);
+	return status;
+}
+
+/* ---- all of it ---- */
+
+int cmd_doctor(struct settings *s)
+{
+	static struct visit v;
+	struct err e;
+	int status;
+
+	if (!begin(&v, s, &e)) {
+		out_err(&e);
+		return status_of(e.kind);
+	}
+	examine(&v);
+	status = tell(&v);
+	survey_close(&v.survey);
+	return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;
+}

@@ -63,16 +63,9 @@ static void take_in(struct visit *v, const struct wish wish[NODES_MAX])
 	}
 }
 
-/* Asks all but those to be skipped; each answer goes to its patient, where `field` says. */
-static void put(struct visit *v, const struct wish *question, const bool skip[], size_t field)
+/* Each answer goes to its patient, where `field` says. */
+static void put(struct visit *v, const struct wish wish[NODES_MAX], size_t field)
 {
-	struct wish wish[NODES_MAX];
-
-	for (int i = 0; i < v->settings->nodes.count; i++) {
-		wish[i] = *question;
-		if (skip[i])
-			wish[i].op = OPS;
-	}
 	survey_ask(&v->survey, wish, NULL, SURVEY_ALL);
 	take_in(v, wish);
 	for (int i = 0; i < v->settings->nodes.count; i++)
@@ -81,11 +74,25 @@ static void put(struct visit *v, const struct wish *question, const bool skip[],
 				v->survey.quorum.member[i].answer;
 }
 
+/* One question to all but those to be skipped. */
+static void put_all(
+	struct visit *v, const struct wish *question, const bool skip[NODES_MAX], size_t field)
+{
+	struct wish wish[NODES_MAX];
+
+	for (int i = 0; i < NODES_MAX; i++) {
+		wish[i] = *question;
+		if (skip[i])
+			wish[i].op = OPS;
+	}
+	put(v, wish, field);
+}
+
 #define FIELD(name) offsetof(struct patient, name)
 
 static void ask(struct visit *v, size_t field, const char *const words[])
 {
-	put(v, &(struct wish){.op = OP_ASK, .words = words}, v->is_over, field);
+	put_all(v, &(struct wish){.op = OP_ASK, .words = words}, v->is_over, field);
 }
 
 /* Did node i answer the last question? */
@@ -166,17 +173,17 @@ static void try_a_lock(struct visit *v)
 			.is_alone = true,
 		};
 
-		put(v, &wish, v->is_over, FIELD(trial) + (size_t)i * sizeof(struct answer));
+		put_all(v, &wish, v->is_over, FIELD(trial) + (size_t)i * sizeof(struct answer));
 		if (i != TRIAL_ACQUIRE)
 			continue;
 		ask(v, FIELD(rights),
 			(const char *const[]){
 				"EVAL", doctor_rights_script, "1", v->rights_key, NULL});
 		/* It would block where nothing is in its way. */
-		for (int n = 0; n < v->settings->nodes.count; n++)
+		for (int n = 0; n < NODES_MAX; n++)
 			skip[n] = v->is_over[n] ||
 				  v->patient[n].trial[TRIAL_ACQUIRE].vote != VOTE_YES;
-		put(v,
+		put_all(v,
 			&(struct wish){.op = OP_ASK,
 				.words = (const char *const[]){"BLPOP", v->key, "1", NULL}},
 			skip, FIELD(may_block));
@@ -375,20 +382,123 @@ static int tell(const struct visit *v)
 	return status;
 }
 
+/* ---- to admit ---- */
+
+/* What became of a node; *is_in: it votes now. */
+static const char *deed(const struct visit *v, int i, bool *is_in)
+{
+	const struct patient *p = &v->patient[i];
+
+	*is_in = p->marker.vote == VOTE_YES && p->quarantine.vote == VOTE_YES;
+	if (*is_in)
+		return strcmp(p->quarantine.text, "0") == 0 ? "admitted"
+							    : "admitted, and out of quarantine";
+	if (p->reached.vote == VOTE_ABSENT)
+		return reason_words(p->reached.reason);
+	if (p->quarantine.vote == VOTE_ABSENT)
+		return "still in quarantine: that could not be ended";
+	if (p->marker.vote == VOTE_ABSENT)
+		return reason_words(p->marker.reason);
+	return "does not tell its run id";
+}
+
+/* The server's own life first: one that is not known goes into quarantine again. */
+static void admit_all(struct visit *v)
+{
+	static const char *const release[] = {"DEL", "redlock:quarantine", NULL};
+	const char *words[NODES_MAX][4];
+	struct wish wish[NODES_MAX];
+
+	look_at_info(v);
+	for (int i = 0; i < NODES_MAX; i++) {
+		bool is_known = !v->is_over[i] && v->patient[i].info.run_id[0];
+
+		words[i][0] = "SET";
+		words[i][1] = "redlock:node";
+		words[i][2] = v->patient[i].info.run_id;
+		words[i][3] = NULL;
+		wish[i] = (struct wish){.op = is_known ? OP_ASK : OPS, .words = words[i]};
+	}
+	put(v, wish, FIELD(marker));
+	for (int i = 0; i < NODES_MAX; i++) {
+		bool is_marked = !v->is_over[i] && v->patient[i].marker.vote == VOTE_YES;
+
+		wish[i] = (struct wish){.op = is_marked ? OP_ASK : OPS, .words = release};
+	}
+	put(v, wish, FIELD(quarantine));
+}
+
+static int tell_admitted(const struct visit *v, const char *result, int status)
+{
+	const struct settings *s = v->settings;
+	struct json j;
+
+	if (s->format == FORMAT_JSON) {
+		print_begin(&j, s);
+		print_outcome(&j, result, status);
+		json_open(&j, "nodes", '[');
+	}
+	for (int i = 0; i < s->nodes.count; i++) {
+		bool is_in;
+		const char *done = deed(v, i, &is_in);
+
+		if (s->format != FORMAT_JSON) {
+			print_line("%s: %s", s->nodes.node[i].label, done);
+			continue;
+		}
+		json_open(&j, NULL, '{');
+		json_text(&j, "node", s->nodes.node[i].label);
+		json_bool(&j, "admitted", is_in);
+		json_text(&j, "words", done);
+		json_close(&j, '}');
+	}
+	if (s->format == FORMAT_JSON) {
+		json_close(&j, ']');
+		print_end(&j);
+	}
+	return status;
+}
+
+static int admit(struct visit *v)
+{
+	int admitted = 0, quorum = policy_quorum(&v->survey.quorum.policy);
+
+	admit_all(v);
+	for (int i = 0; i < v->settings->nodes.count; i++) {
+		bool is_in;
+
+		(void)deed(v, i, &is_in);
+		admitted += is_in;
+	}
+	return admitted < quorum ? tell_admitted(v, "incomplete", STATUS_NO_QUORUM)
+				 : tell_admitted(v, "admitted", STATUS_OK);
+}
+
 /* ---- all of it ---- */
 
 int cmd_doctor(struct settings *s)
 {
 	static struct visit v;
 	struct err e;
-	int status;
+	int status = STATUS_OK;
 
+	if (s->admit)
+		status = confirm(s,
+			"let all nodes vote at once? Only if none has forgotten a lock that may "
+			"still be in use.",
+			"admitted");
+	if (status != STATUS_OK)
+		return status;
 	if (!begin(&v, s, &e)) {
 		out_err(&e);
 		return status_of(e.kind);
 	}
-	examine(&v);
-	status = tell(&v);
+	if (s->admit) {
+		status = admit(&v);
+	} else {
+		examine(&v);
+		status = tell(&v);
+	}
 	survey_close(&v.survey);
 	return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;
 }

@@ -112,10 +112,12 @@ void server_info_read(struct server_info *info, const char *text, size_t text_le
 		if (value)
 			text_escape((char *)info + texts[i].field, INFO_TEXT_MAX, value, len);
 	}
+	for (int i = 0; i < COUNT_OF(numbers); i++)
+		*(int64_t *)((char *)info + numbers[i].field) = INFO_UNKNOWN;
 	for (int i = 0; i < COUNT_OF(numbers); i++) {
 		value = find_field(text, text_len, numbers[i].name, &len);
-		*(int64_t *)((char *)info + numbers[i].field) =
-			value ? number_of(value, len) : INFO_UNKNOWN;
+		if (value)
+			*(int64_t *)((char *)info + numbers[i].field) = number_of(value, len);
 	}
 	for (int i = 0; i < COUNT_OF(kinds); i++) {
 		value = find_field(text, text_len, kinds[i].name, &len);
@@ -151,6 +153,8 @@ static void find(struct diagnosis *d, int node, enum severity severity, const ch
 	snprintf(f->mend, sizeof(f->mend), "%s", mend);
 	d->with[severity]++;
 	d->count++;
+	if (severity == SEVERITY_ERROR && node >= 0)
+		d->is_usable[node] = false;
 }
 
 const char *severity_words(enum severity severity)
@@ -219,8 +223,7 @@ bool doctor_is_out_of_reach(const struct answer *a)
 
 static const char *mend_memory(char dst[64], const struct server_info *info)
 {
-	snprintf(dst, 64, "CONFIG SET maxmemory %" PRId64,
-		info->memory > 0 && info->memory < INT64_MAX / 2 ? 2 * info->memory : 0);
+	snprintf(dst, 64, "CONFIG SET maxmemory %" PRId64, 2 * usec_max(info->memory, 0));
 	return dst;
 }
 
@@ -625,31 +628,31 @@ static void judge_trials(struct diagnosis *d, int node, const struct patient *p)
 }
 
 /* Where the restart guard stands. */
-static void judge_guard(struct diagnosis *d, int node, const struct settings *s,
-	const struct patient *p, bool *is_quarantined)
+static void judge_guard(
+	struct diagnosis *d, int node, const struct settings *s, const struct patient *p)
 {
+	const char *mend = "wait; or, if it holds no locks: redlock doctor --admit";
 	int64_t left = number_of(p->quarantine.text, p->quarantine.text_len);
 	char text[DURATION_TEXT_MAX];
 
-	*is_quarantined = p->quarantine.vote == VOTE_YES && left > 0;
-	if (*is_quarantined)
-		find(d, node, SEVERITY_WARNING, "quarantine",
-			"wait; or, if it holds no locks: redlock doctor --admit",
+	if (p->quarantine.vote == VOTE_YES && left > 0) {
+		/* Not an error: it ends by itself. */
+		d->is_usable[node] = false;
+		left = usec_min(left, DURATION_MAX / USEC_MSEC);
+		find(d, node, SEVERITY_WARNING, "quarantine", mend,
 			"in quarantine for another %s: it does not vote",
-			duration_format(
-				text, usec_min(left, DURATION_MAX / USEC_MSEC) * USEC_MSEC));
-	else if (is_guarded(s) && p->marker.vote == VOTE_YES && p->info.run_id[0] &&
-		 strcmp(p->marker.text, p->info.run_id) != 0)
-		find(d, node, SEVERITY_NOTE, "not-admitted",
-			"wait; or, if it holds no locks: redlock doctor --admit",
+			duration_format(text, left * USEC_MSEC));
+	} else if (is_guarded(s) && p->marker.vote == VOTE_YES && p->info.run_id[0] &&
+		   strcmp(p->marker.text, p->info.run_id) != 0) {
+		find(d, node, SEVERITY_NOTE, "not-admitted", mend,
 			"new or restarted: with the restart guard it will not vote for a while "
-			"after "
-			"its first question");
+			"after its first question");
+	}
 }
 
 /* All but what a sentinel, or a server that was judged before, need not be told. */
-static void judge_server(struct diagnosis *d, int node, const struct settings *s,
-	const struct patient *p, bool *is_quarantined)
+static void judge_server(
+	struct diagnosis *d, int node, const struct settings *s, const struct patient *p)
 {
 	judge_rights(d, node, s, p);
 	judge_trials(d, node, p);
@@ -657,24 +660,20 @@ static void judge_server(struct diagnosis *d, int node, const struct settings *s
 	judge_persistence(d, node, s, p);
 	judge_clock(d, node, s, p);
 	judge_latency(d, node, s, p);
-	judge_guard(d, node, s, p, is_quarantined);
+	judge_guard(d, node, s, p);
 }
 
 static void judge_node(
 	struct diagnosis *d, int node, const struct settings *s, const struct patient patient[])
 {
 	const struct patient *p = &patient[node];
-	int errors = d->with[SEVERITY_ERROR];
-	bool is_quarantined = false;
 
 	if (p->reached.vote == VOTE_ABSENT)
 		find_trouble(d, node, SEVERITY_ERROR, &p->info, &p->reached);
 	judge_role(d, node, &p->info);
 	if (p->reached.vote != VOTE_ABSENT && !is_sentinel(&p->info) &&
 		judge_identity(d, node, s, patient))
-		judge_server(d, node, s, p, &is_quarantined);
-	d->is_usable[node] = d->with[SEVERITY_ERROR] == errors && !is_quarantined;
-	d->usable += d->is_usable[node];
+		judge_server(d, node, s, p);
 }
 
 /* ---- the whole ---- */
@@ -723,7 +722,11 @@ void doctor_judge(struct diagnosis *d, const struct settings *s, const struct pa
 
 	memset(d, 0, sizeof(*d));
 	for (int i = 0; i < s->nodes.count; i++)
+		d->is_usable[i] = true;
+	for (int i = 0; i < s->nodes.count; i++)
 		judge_node(d, i, s, patient);
+	for (int i = 0; i < s->nodes.count; i++)
+		d->usable += d->is_usable[i];
 	judge_times(d, s);
 	judge_number(d, s->nodes.count, policy_quorum(&policy));
 }

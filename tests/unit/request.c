@@ -317,6 +317,7 @@ TEST(answer_errors)
 		{"ERR invalid password", REASON_NOAUTH},
 		{"ERR Client sent AUTH, but no password is set", REASON_NOAUTH},
 		{"ERR Protocol error: unauthenticated multibulk length", REASON_NOAUTH},
+		{"ERR ACL failure in script: User u has no permissions", REASON_NOPERM},
 		{"NOPERM this user has no permissions to run 'eval'", REASON_NOPERM},
 		{"ERR The user executing the script can't run this command", REASON_NOPERM},
 		{"MOVED 3999 127.0.0.1:6381", REASON_MOVED},
@@ -442,6 +443,51 @@ TEST(request_scan)
 	CHECK_TEXT(r.argv[4], "200");
 	for (int n = 0; n < r.argc; n++)
 		CHECK_INT(r.len[n], strlen(r.argv[n]));
+}
+
+TEST(request_ask)
+{
+	const char *const words[] = {"CONFIG", "GET", "a b", NULL};
+	struct wish wish = {.op = OP_ASK, .words = words};
+	struct request r;
+
+	request_build(&r, &wish);
+	CHECK_INT(r.argc, 3);
+	for (int n = 0; n < r.argc; n++) {
+		CHECK_TEXT(r.argv[n], words[n]);
+		CHECK_INT(r.len[n], strlen(words[n]));
+	}
+}
+
+/* Any reply is one; of an array, the last item is told. */
+TEST(answer_to_ask)
+{
+	struct reply r = {.count = 0};
+	struct answer a;
+
+	add_text(&r, REPLY_STATUS, "PONG");
+	a = answer_read(OP_ASK, &r);
+	CHECK_INT(a.vote, VOTE_YES);
+	CHECK_TEXT(a.text, "PONG");
+	CHECK_INT(a.text_len, 4);
+	r.is_array = 1;
+	add_text(&r, REPLY_STRING, "value");
+	CHECK_TEXT(answer_read(OP_ASK, &r).text, "value");
+	r.item[1] = (struct reply_item){.type = REPLY_INTEGER, .integer = -2};
+	CHECK_TEXT(answer_read(OP_ASK, &r).text, "-2");
+	r.item[1].type = REPLY_NIL;
+	a = answer_read(OP_ASK, &r);
+	CHECK_INT(a.vote, VOTE_YES);
+	CHECK_TEXT(a.text, "");
+	r.count = 0;
+	a = answer_read(OP_ASK, &r);
+	CHECK_INT(a.vote, VOTE_YES);
+	CHECK_TEXT(a.text, "");
+	r = (struct reply){.count = 0};
+	add_text(&r, REPLY_ERROR, "NOPERM no");
+	a = answer_read(OP_ASK, &r);
+	CHECK_INT(a.vote, VOTE_ABSENT);
+	CHECK_INT(a.reason, REASON_NOPERM);
 }
 
 /* What is broken is named by its value, which may hold anything. */

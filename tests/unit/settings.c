@@ -417,7 +417,8 @@ TEST(settings_times_of_those_who_run_nothing)
 		bool is_refused;
 	} cases[] = {{COMMAND_RUN, true}, {COMMAND_ACQUIRE, true}, {COMMAND_HOLD, true},
 		{COMMAND_EXTEND, true}, {COMMAND_RELEASE, false}, {COMMAND_CHECK, false},
-		{COMMAND_WAIT, false}, {COMMAND_STATUS, false}, {COMMAND_BREAK, false}};
+		{COMMAND_WAIT, false}, {COMMAND_STATUS, false}, {COMMAND_BREAK, false},
+		{COMMAND_DOCTOR, false}};
 	struct settings s;
 	struct err e;
 

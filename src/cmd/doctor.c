@@ -19,8 +19,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The life of the key that is tried: longer than the visit takes, unless nodes are slow. */
+/* The life of the key that is tried. It must outlast a few questions to the slowest node. */
 #define PROBE_TTL (10 * USEC_SEC)
+#define PROBE_QUESTIONS 5
 
 /* Pings: so many at least, and no more once they have taken so long. */
 #define PINGS_MIN 3
@@ -167,7 +168,7 @@ static void try_a_lock(struct visit *v)
 			.key = v->key,
 			.token = ops[i] == OP_SCAN ? "0" : v->token,
 			.count = 1,
-			.time = PROBE_TTL,
+			.time = usec_max(PROBE_TTL, PROBE_QUESTIONS * v->settings->node_timeout),
 			.turn_time = USEC_SEC,
 			.turn = "",
 			.is_alone = true,

@@ -305,11 +305,19 @@ static bool is_denied(const struct patient *p, const char *name)
 {
 	const struct answer *a = &p->rights;
 
-	if (strcmp(name, "eval") == 0)
-		return is_absent(a, REASON_NOPERM);
+	/* The very EVAL is refused: the command, or the key. */
+	if (is_absent(a, REASON_NOPERM))
+		return strcmp(name, strstr(a->text, " run ") ? "eval" : "~") == 0;
 	if (strcmp(name, "blpop") == 0)
 		return is_absent(&p->may_block, REASON_NOPERM);
 	return a->vote == VOTE_YES && has_word(a->text, name);
+}
+
+/* It may be missing, too; but of keys, who has all cannot be given some. */
+static bool is_untried(const struct patient *p, int right)
+{
+	return (is_denied(p, "eval") && rights[right].name[0] != '~') ||
+	       (is_denied(p, "set") && rights[right].wants_set);
 }
 
 /* What refused one of the requests all the same, or NULL. */
@@ -330,7 +338,6 @@ static void judge_rights(
 	struct diagnosis *d, int node, const struct settings *s, const struct patient *p)
 {
 	const char *user = user_of(s, node);
-	const bool no_eval = is_denied(p, "eval"), no_set = is_denied(p, "set");
 	enum severity severity = SEVERITIES;
 	char shown[300], mend[sizeof(d->finding[0].mend)], words[300] = "";
 	size_t mend_used = 0, words_used = 0;
@@ -347,8 +354,7 @@ static void judge_rights(
 				words_used > 0 ? ", " : "",
 				rights[i].name[0] == '~' ? "keys redlock:*" : rights[i].name,
 				severity == SEVERITY_ERROR ? "" : rights[i].use);
-		/* What could not be tried may be missing, too. */
-		if (denied || no_eval || (no_set && rights[i].wants_set))
+		if (denied || is_untried(p, i))
 			text_append(mend, sizeof(mend), &mend_used, " %s", rights[i].rule);
 	}
 	if (severity < SEVERITIES)
@@ -401,6 +407,12 @@ static void judge_role(struct diagnosis *d, int node, const struct server_info *
 			info->replicas, info->replicas == 1 ? "" : "s");
 }
 
+/* Whatever it is asked. */
+static bool is_refused(const struct patient *p)
+{
+	return is_absent(&p->trial[TRIAL_ACQUIRE], REASON_SERVER);
+}
+
 /* Two nodes that are not two voters: the later one is to blame, unless that is the master. False:
  * they are one server. */
 static bool compare(struct diagnosis *d, int node, int earlier, const struct settings *s,
@@ -433,7 +445,7 @@ static bool judge_identity(
 	for (int i = 0; i < node; i++)
 		if (!compare(d, node, i, s, patient))
 			return false;
-	if (is_absent(&patient[node].informed, REASON_SERVER))
+	if (is_absent(&patient[node].informed, REASON_SERVER) && !is_refused(&patient[node]))
 		find(d, node, SEVERITY_WARNING, "info", "let it answer INFO",
 			"does not answer INFO: most could not be judged");
 	if (patient[node].informed.vote != VOTE_YES)
@@ -499,7 +511,8 @@ static void judge_persistence(
 	text_escape(user, sizeof(user), user_of(s, node), strlen(user_of(s, node)));
 	if (is_absent(&p->fsync, REASON_NOPERM))
 		snprintf(mend, sizeof(mend), "ACL SETUSER %s +config|get", user);
-	if (is_absent(&p->fsync, REASON_NOPERM) || is_absent(&p->fsync, REASON_SERVER))
+	if (is_absent(&p->fsync, REASON_NOPERM) ||
+		(is_absent(&p->fsync, REASON_SERVER) && !is_refused(p)))
 		find(d, node, SEVERITY_NOTE, "config", mend,
 			"does not permit CONFIG GET appendfsync: not all could be judged");
 	if (!is_guarded(s) && info->log == 0)
@@ -642,8 +655,8 @@ static void judge_guard(
 		find(d, node, SEVERITY_WARNING, "quarantine", mend,
 			"in quarantine for another %s: it does not vote",
 			duration_format(text, left * USEC_MSEC));
-	} else if (is_guarded(s) && p->marker.vote == VOTE_YES && p->info.run_id[0] &&
-		   strcmp(p->marker.text, p->info.run_id) != 0) {
+	} else if (is_guarded(s) && is_master(&p->info) && p->marker.vote == VOTE_YES &&
+		   p->info.run_id[0] && strcmp(p->marker.text, p->info.run_id) != 0) {
 		find(d, node, SEVERITY_NOTE, "not-admitted", mend,
 			"new or restarted: with the restart guard it will not vote for a while "
 			"after its first question");

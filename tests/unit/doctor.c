@@ -514,6 +514,16 @@ TEST(doctor_info_denied)
 		"let it answer INFO");
 }
 
+/* Where nothing is answered, that is said once. */
+TEST(doctor_refused)
+{
+	be_sound(3);
+	patient[1].info = read_info("");
+	patient[1].informed = answer_absent(REASON_SERVER, "ERR no such database");
+	patient[1].fsync = patient[1].trial[TRIAL_ACQUIRE] = patient[1].informed;
+	EXPECT(1, "refused", ERROR, "answered with an error: ERR no such database", "");
+}
+
 TEST(doctor_rights)
 {
 	struct patient *p = &patient[1];
@@ -521,9 +531,9 @@ TEST(doctor_rights)
 	be_sound(3);
 	snprintf(settings.nodes.node[1].user, NODE_SECRET_MAX, "b\x1bob");
 	p->trial[TRIAL_ACQUIRE] = answer_absent(REASON_NOPERM, "NOPERM no eval");
-	p->rights = answer_absent(REASON_NOPERM, "NOPERM no eval");
+	p->rights = answer_absent(REASON_NOPERM, "NOPERM no permissions to run the 'eval' ...");
 	EXPECT(1, "rights", ERROR, "user 'b\\x1bob' may not use eval",
-		"ACL SETUSER b\\x1bob +eval +get +set +pttl +pexpire +del ~redlock:* +info +time "
+		"ACL SETUSER b\\x1bob +eval +get +set +pttl +pexpire +del +info +time "
 		"+exists +rpush +blpop +incr +type +scan +getrange");
 	p->rights = said("get set scan");
 	EXPECT(1, "rights", ERROR, "user 'b\\x1bob' may not use get, set, scan",
@@ -531,10 +541,14 @@ TEST(doctor_rights)
 	p->rights = said("incr");
 	EXPECT(1, "rights", NOTE, "user 'b\\x1bob' may not use incr (for --fence)",
 		"ACL SETUSER b\\x1bob +incr");
-	p->rights = said("~");
-	EXPECT(1, "rights", WARNING,
-		"user 'b\\x1bob' may not use keys redlock:* (to wake who waits, for one)",
-		"ACL SETUSER b\\x1bob ~redlock:*");
+	for (int i = 0; i < 2; i++) {
+		p->rights =
+			i ? said("~")
+			  : answer_absent(REASON_NOPERM, "NOPERM ... to access one of the keys");
+		EXPECT(1, "rights", WARNING,
+			"user 'b\\x1bob' may not use keys redlock:* (to wake who waits, for one)",
+			"ACL SETUSER b\\x1bob ~redlock:*");
+	}
 	p->rights = said("");
 	p->may_block = answer_absent(REASON_NOPERM, "NOPERM");
 	EXPECT(1, "rights", WARNING, "user 'b\\x1bob' may not use blpop (to be woken)",
@@ -745,6 +759,9 @@ TEST(doctor_restart_guard)
 			"after its first question",
 			"wait; or, if it holds no locks: redlock doctor --admit");
 	}
+	change(0, "role:master", "role:other");
+	EXPECT_SILENCE();
+	change(0, "role:master", "role:master");
 	patient[0].marker = answer_absent(REASON_NOPERM, "NOPERM");
 	EXPECT_SILENCE();
 	patient[0].marker = said("");

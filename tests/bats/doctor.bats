@@ -1,0 +1,601 @@
+# redlock doctor: broken set-ups, each made for real, each found with the right severity; where the way
+# to mend it is a line for the node, that line is obeyed, and then nothing is found.
+
+load nodes
+
+setup() {
+	nodes_start 3
+	unset REDLOCK_STRICT
+	PROXY=()
+	redlock doctor --admit --yes "${PATIENT[@]}" > "$T/admit"
+}
+teardown() { nodes_stop; }
+
+# No node is late because the machine is busy.
+PATIENT=(--ttl 600s --node-timeout 10s)
+
+# url NODE: the label of node I, or what is none.
+url() {
+	case $1 in
+	[0-9]) echo "unix://$T/$1.sock" ;;
+	*) echo "$1" ;;
+	esac
+}
+
+# finds STATUS NODE ID SEVERITY [ARG...]: just that of this node (''; of the whole), and nothing of the
+# others; of the whole there may be more. MEND is its mending line, WORDS what it says.
+finds() {
+	local want=$1 label
+	label=$(url "$2")
+	run "-$want" --separate-stderr redlock doctor --json "${PATIENT[@]}" "${@:5}"
+	jq -e --arg node "$label" --arg id "$3" --arg severity "$4" '
+		[.findings[] | select((.node // "") == $node) | [.id, .severity]] == [[$id, $severity]] and
+		[.findings[] | select(.node != null and .node != $node)] == [] and
+		.status == '"$want"' and
+		([.nodes[] | select(.node == $node) | .usable] | . == [] or . == [$severity != "error"])' \
+		<<< "$output" > "$T/jq" || {
+		jq -c '.findings[]' <<< "$output"
+		return 1
+	}
+	WORDS=$(jq -r --arg id "$3" 'first(.findings[] | select(.id == $id)) | .words' <<< "$output")
+	MEND=$(jq -r --arg id "$3" 'first(.findings[] | select(.id == $id)) | .mend // ""' <<< "$output")
+}
+
+# sound [ARG...]: nothing is found.
+sound() {
+	run -0 --separate-stderr redlock doctor --json --strict "${PATIENT[@]}" "$@"
+	json '.findings == [] and .outcome == "sound" and .usable == (.nodes | length)'
+}
+
+# obey I: does as the last finding says.
+obey() { [ "$(node "$1" $MEND)" = OK ]; }
+
+# restart I [redis options...]
+restart() {
+	local i=$1
+	shift
+	is_gone "${PID[i]}" || kill_node "$i"
+	start_node "$i" "$@"
+	eventually answers "$i"
+}
+
+# again I [redis options...]: with them; and it may vote.
+again() {
+	restart "$@"
+	redlock doctor --admit --yes "${PATIENT[@]}" --node "$(url "$1")" > "$T/admit"
+}
+
+# with_user I RIGHT...: node I is asked as user bob, who has these rights.
+with_user() {
+	node "$1" acl setuser bob on '>s3cret' '~*' "${@:2}" > "$T/acl"
+	REDLOCK_NODES=${REDLOCK_NODES/"unix://$T/$1.sock"/"unix://bob:s3cret@$T/$1.sock"}
+}
+
+# in_between I FAULT...: the way to node I leads through a proxy with that fault.
+in_between() {
+	"$REDLOCK_BUILD/tools/proxy" "$T/proxy$1" "$T/$1.sock" "${@:2}" > "$T/proxy$1.ready" 3>&- &
+	also_end $!
+	eventually test -s "$T/proxy$1.ready"
+	REDLOCK_NODES=${REDLOCK_NODES/"$T/$1.sock"/"$T/proxy$1"}
+}
+
+# with_a_clock I: node I, whose time of day `jump` moves.
+with_a_clock() {
+	printf '%+010d' 0 > "$T/clock$1"
+	kill_node "$1"
+	LD_PRELOAD=$REDLOCK_BUILD/tools/walljump.so WALLJUMP=$T/clock$1 start_node "$1"
+	eventually answers "$1"
+	redlock doctor --admit --yes "${PATIENT[@]}" --node "$(url "$1")" > "$T/admit"
+}
+# jump I SECONDS
+jump() { printf '%+010d' "$2" 1<> "$T/clock$1"; }
+
+# ---- what is sound ----
+
+@test "a sound set-up: silent, but for a line for each node and one for all" {
+	run -0 --separate-stderr redlock doctor "${PATIENT[@]}"
+	[ "${#lines[@]}" -eq 4 ]
+	for i in 1 2 3; do
+		is_like "${lines[i - 1]}" "unix://$T/$i.sock  Redis $(node $i info server | tr -d '\r' | sed -n 's/^redis_version://p'), master, *.*/*.*/*.*ms"
+	done
+	[ "${lines[3]}" = "sound: 3 of 3 nodes can be counted on, 2 needed" ]
+	[ "$stderr" = "" ]
+	sound
+	json '.schema == 1 and .command == "doctor" and .status == 0 and .quorum == 2 and (has("key") | not)'
+	json '[.nodes[] | .kind == "Redis" and .role == "master" and .usable] == [true, true, true]'
+	json '[.nodes[].latency | .min_ms > 0 and .min_ms <= .median_ms and .median_ms <= .p99_ms] == [true, true, true]'
+	# nothing is left behind but what says that they may vote
+	for i in 1 2 3; do [ "$(node $i keys '*')" = redlock:node ]; done
+}
+
+@test "doctor says the same to people" {
+	node 2 config set maxmemory 1gb > "$T/set"
+	node 2 config set maxmemory-policy allkeys-lru > "$T/set"
+	kill_node 3
+	says 69 "unix://$T/1.sock  Redis *, master, *ms
+unix://$T/2.sock  Redis *, master, *ms
+  error: forgets keys, and so locks, when its memory is full (allkeys-lru)
+    mend: CONFIG SET maxmemory-policy noeviction
+unix://$T/3.sock
+  error: cannot be reached: *
+    mend: start the server, or name its right address
+together
+  error: 1 of 3 nodes can be counted on, 2 are needed: no lock can be had
+3 errors: 1 of 3 nodes can be counted on, 2 needed" '' doctor "${PATIENT[@]}"
+	# on a terminal, and through a pipe: no colours, no controls
+	[[ "$output" != *$'\e'* ]]
+}
+
+@test "the status: 0 for what leaves a quorum, 1 for it with --strict, 69, 78" {
+	kill_node 1
+	finds 0 1 unreachable error
+	finds 1 1 unreachable error --strict
+	REDLOCK_STRICT=1 finds 1 1 unreachable error
+	json '.outcome == "errors" and .usable == 2'
+	kill_node 2
+	run -69 --separate-stderr redlock doctor --json "${PATIENT[@]}"
+	json '.outcome == "no-quorum" and .status == 69 and .usable == 1'
+	json '[.findings[] | select(.node == null) | .id] == ["no-quorum"]'
+	run -69 --separate-stderr redlock doctor -q "${PATIENT[@]}"
+}
+
+@test "wrong words, and a full disk" {
+	says 64 '' "redlock: unexpected argument 'job'?hint: *" doctor job
+	says 64 '' "redlock: -k is not an option of 'redlock doctor'?hint: *" doctor -k job
+	says 64 '' "redlock: --wait is not an option of 'redlock doctor'?hint: *" doctor --wait 1s
+	says 64 '' "redlock: --strict is not an option of 'redlock status'?hint: *" status --strict
+	says 64 '' "redlock: --strict takes no value" doctor --strict=yes
+	says 64 '' "redlock: --node-timeout must be longer than 0" doctor --node-timeout 0
+	says 78 '' "redlock: bad node 'http://a': *" doctor --node http://a
+	for words in doctor 'doctor --json' 'doctor --admit --yes'; do
+		run -125 --separate-stderr bash -c "'$REDLOCK_BUILD/redlock' $words > /dev/full"
+		is_like "$stderr" "*cannot write to stdout: No space left on device*"
+	done
+}
+
+# ---- out of reach ----
+
+@test "broken: the server is down" {
+	kill_node 2
+	finds 0 2 unreachable error
+	is_like "$WORDS" 'cannot be reached: *'
+	again 2
+	sound
+}
+
+@test "broken: the server hangs" {
+	stop_node 2
+	finds 0 2 unreachable error --node-timeout 1s
+	[ "$WORDS" = "did not answer in time" ]
+	continue_node 2
+	sound
+}
+
+@test "broken: a name that does not resolve" {
+	REDLOCK_NODES+=" redis://no-such-host.invalid unix://$T/none"
+	kill_node 1
+	start_node 1
+	run --separate-stderr redlock doctor --json "${PATIENT[@]}"
+	json '[.findings[] | select(.node == "redis://no-such-host.invalid:6379") | [.id, .severity]] == [["unreachable", "error"]]'
+	json '[.findings[] | select(.node == "redis://no-such-host.invalid:6379") | .words | startswith("its name does not resolve: ")] == [true]'
+}
+
+@test "broken: what listens there is no Redis; or speaks without end" {
+	in_between 2 --say 'HTTP/1.1 400 Bad Request\r\n\r\n'
+	finds 0 "unix://$T/proxy2" not-redis error
+	rm "$T/proxy2"
+	REDLOCK_NODES=${REDLOCK_NODES/"$T/proxy2"/"$T/2.sock"}
+	in_between 2 --say '$70000\r\n' --flood
+	finds 0 "unix://$T/proxy2" not-redis error
+}
+
+@test "broken: no password, a wrong one, one where none is set" {
+	node 1 config set requirepass s3cret > "$T/set"
+	finds 0 1 auth error
+	is_like "$MEND" "name user and password in the node's URL: *"
+	finds 0 1 auth error --nodes "unix://:wrong@$T/1.sock unix://$T/2.sock unix://$T/3.sock"
+	is_like "$WORDS" 'wants a password, or another one: WRONGPASS*'
+	[[ "$output" != *wrong@* ]]
+	sound --nodes "unix://:s3cret@$T/1.sock unix://$T/2.sock unix://$T/3.sock"
+	finds 0 2 auth error --nodes "unix://:s3cret@$T/1.sock unix://:s3cret@$T/2.sock unix://$T/3.sock"
+	is_like "$MEND" "leave the password out of the node's URL, *"
+}
+
+@test "broken: a database that there is not" {
+	finds 0 "unix://$T/2.sock?db=99" refused error --nodes "unix://$T/1.sock unix://$T/2.sock?db=99 unix://$T/3.sock"
+	is_like "$WORDS" 'answered with an error: ERR DB index is out of range'
+}
+
+# ---- rights ----
+
+@test "broken: a user without scripts; the line that is named mends it" {
+	with_user 1 +@all -@scripting
+	finds 0 1 rights error
+	[ "$WORDS" = "user 'bob' may not use eval" ]
+	is_like "$MEND" 'ACL SETUSER bob +eval *'
+	obey 1
+	sound
+}
+
+@test "broken: a user who may do next to nothing; the line that is named mends it" {
+	with_user 2 -@all '+config|get'
+	finds 0 2 rights error
+	is_like "$WORDS" "user 'bob' may not use eval"
+	obey 2
+	sound
+	node 2 acl setuser bob -config > "$T/acl"
+	finds 0 2 config note
+	[ "$MEND" = "ACL SETUSER bob +config|get" ]
+	obey 2
+	sound
+	# and these are the rights that redlock needs
+	run -0 redlock run -n -k job --node "unix://bob:s3cret@$T/2.sock" "${PATIENT[@]}" --fence -- echo done
+	[ "$output" = "done" ]
+}
+
+@test "broken: each right that is missing is named" {
+	with_user 3 +@all
+	while read -r command severity; do
+		node 3 acl setuser bob "-$command" > "$T/acl"
+		finds 0 3 rights "$severity"
+		is_like "$WORDS" "user 'bob' may not use $command*"
+		is_like "$MEND" "ACL SETUSER bob +$command*"
+		obey 3
+	done <<-'END'
+		get error
+		set error
+		pttl error
+		pexpire error
+		del error
+		info warning
+		time warning
+		exists warning
+		rpush warning
+		blpop warning
+		incr note
+		type note
+		scan note
+		getrange note
+	END
+	sound
+	# what could not be removed ends by itself
+	for key in $(node 3 keys '*'); do
+		[ "$key" = redlock:node ] || [ "$(node 3 pttl "$key")" -ne -1 ]
+	done
+}
+
+@test "broken: a user who may touch other keys only" {
+	with_user 1 +@all resetkeys '~job*'
+	finds 0 1 rights warning
+	[ "$MEND" = "ACL SETUSER bob ~redlock:*" ]
+	obey 1
+	sound
+}
+
+@test "broken: CONFIG or INFO renamed" {
+	again 1 --rename-command CONFIG ''
+	finds 0 1 config note
+	[ "$MEND" = '' ]
+	restart 1 --rename-command INFO ''
+	finds 0 1 info warning
+	json '.nodes[0] | .usable and (has("kind") | not)'
+}
+
+# ---- roles ----
+
+@test "broken: a replica; the line that is named mends it" {
+	node 3 replicaof 127.0.0.1 1 > "$T/set"
+	finds 0 3 replica error
+	[ "$MEND" = "REPLICAOF NO ONE" ]
+	json '.nodes[2].role == "slave"'
+	obey 3
+	sound
+	# the same without its master's old data
+	node 3 config set replica-serve-stale-data no > "$T/set"
+	node 3 replicaof 127.0.0.1 1 > "$T/set"
+	finds 0 3 replica error
+}
+
+# synced I: node I is a replica that has all.
+synced() { node "$1" info replication | grep -q '^master_link_status:up'; }
+
+@test "broken: a master and its replica are two nodes; a master with a replica" {
+	for ((tries = 0; tries < 20; tries++)); do
+		port=$((20000 + RANDOM % 20000))
+		again 2 --port $port --bind 127.0.0.1 --repl-diskless-sync-delay 0 && break
+	done
+	node 1 replicaof 127.0.0.1 $port > "$T/set"
+	eventually synced 1
+	run --separate-stderr redlock doctor --json "${PATIENT[@]}"
+	[ "$status" -eq 0 ]
+	json '[.findings[] | [.node[-6:], .id, .severity]] | sort == [["1.sock", "replica", "error"], ["1.sock", "same-group", "error"], ["2.sock", "replicas", "note"]]'
+	# the replica is none of the nodes
+	start_node 4
+	eventually answers 4
+	redlock doctor --admit --yes --node "unix://$T/4.sock" > "$T/admit"
+	finds 0 2 replicas note --nodes "unix://$T/2.sock unix://$T/3.sock unix://$T/4.sock"
+	is_like "$WORDS" 'has 1 replica: *'
+}
+
+@test "broken: a cluster member" {
+	restart 1 --cluster-enabled yes --cluster-config-file "$T/cluster.conf"
+	finds 0 1 cluster error
+	again 1
+	sound
+}
+
+@test "broken: a sentinel" {
+	kill_node 1
+	echo "sentinel monitor main 127.0.0.1 1 2" > "$T/sentinel.conf"
+	redis-server "$T/sentinel.conf" --sentinel --port 0 --unixsocket "$T/1.sock" --logfile "$T/1.log" 3>&- > "$T/1.out" 2>&1 &
+	PID[1]=$!
+	eventually answers 1
+	finds 0 1 sentinel error
+}
+
+@test "broken: one server under two names: 78" {
+	ln -s 1.sock "$T/again.sock"
+	finds 78 "unix://$T/again.sock" duplicate error --nodes "unix://$T/1.sock unix://$T/2.sock unix://$T/again.sock"
+	[ "$WORDS" = "is the same server as unix://$T/1.sock" ]
+	json '.outcome == "duplicate-node" and .usable == 2'
+}
+
+# ---- memory, clients, disks ----
+
+@test "broken: locks are evicted; the line that is named mends it" {
+	node 1 config set maxmemory 1gb > "$T/set"
+	for policy in allkeys-lru volatile-ttl allkeys-random; do
+		node 1 config set maxmemory-policy $policy > "$T/set"
+		finds 0 1 eviction error
+		[ "$WORDS" = "forgets keys, and so locks, when its memory is full ($policy)" ]
+	done
+	obey 1
+	sound
+	# it would, if
+	node 1 config set maxmemory 0 > "$T/set"
+	node 1 config set maxmemory-policy volatile-lru > "$T/set"
+	finds 0 1 eviction note
+	obey 1
+	sound
+}
+
+@test "broken: memory is full, or nearly; the line that is named mends it" {
+	node 2 config set maxmemory 1 > "$T/set"
+	finds 0 2 memory error
+	[ "$WORDS" = "is out of memory" ]
+	obey 2
+	sound
+	used=$(node 2 info memory | tr -d '\r' | sed -n 's/^used_memory://p')
+	node 2 config set maxmemory $((used + 60000)) > "$T/set"
+	finds 0 2 memory warning
+	obey 2
+	sound
+}
+
+# clients N: so many are at node 3.
+clients() { [ "$(node 3 info clients | tr -d '\r' | sed -n 's/^connected_clients://p')" -eq $(($1 + 1)) ]; }
+
+@test "broken: too many clients, or nearly" {
+	for _ in 1 2 3 4 5 6 7 8 9; do
+		redis-cli -s "$T/3.sock" subscribe x > "$T/subscribed" 3>&- &
+		also_end $!
+	done
+	eventually clients 9
+	node 3 config set maxclients 10 > "$T/set"
+	finds 0 3 max-clients warning
+	obey 3
+	sound
+	node 3 config set maxclients 9 > "$T/set"
+	finds 0 3 max-clients error
+	[ "$WORDS" = "has too many clients" ]
+}
+
+# on_mount OPTIONS I [redis options...]: node I, whose folder is a mount of its own, for it alone.
+on_mount() {
+	local options=$1 i=$2
+	shift 2
+	mkdir -p "$T/disk"
+	redis-server() {
+		exec unshare -m bash -c 'mount -t tmpfs -o "$0" none "$1" && shift && exec redis-server "$@"' \
+			"$options" "$T/disk" "$@"
+	}
+	again "$i" --dir "$T/disk" "$@"
+	unset -f redis-server
+}
+
+# info_says I TEXT
+info_says() { node "$1" info | tr -d '\r' | grep -q "^$2$"; }
+
+@test "broken: a disk that is read-only; the line that is named mends it" {
+	on_mount ro 1 --save '3600 1'
+	node 1 set key value > "$T/set"
+	node 1 bgsave > "$T/set"
+	eventually info_says 1 rdb_last_bgsave_status:err
+	finds 0 1 stop-writes error
+	[ "$MEND" = "CONFIG SET stop-writes-on-bgsave-error no" ]
+	obey 1
+	finds 0 1 stop-writes warning
+	# its cause is still there
+	nsenter --target "${PID[1]}" --mount mount -o remount,rw "$T/disk"
+	node 1 bgsave > "$T/set"
+	eventually info_says 1 rdb_last_bgsave_status:ok
+	sound
+}
+
+@test "broken: a disk that is full" {
+	on_mount size=64k 1 --appendonly yes
+	head -c 100000 /dev/zero | node 1 -x set big > "$T/set" || true
+	eventually info_says 1 aof_last_write_status:err
+	finds 0 1 stop-writes error
+	is_like "$MEND" 'make room, *'
+}
+
+@test "broken: too few replicas for its own taste; the line that is named mends it" {
+	node 1 config set min-replicas-to-write 1 > "$T/set"
+	finds 0 1 few-replicas error
+	obey 1
+	sound
+}
+
+@test "broken: busy with a script; the line that is named mends it" {
+	node 2 config set busy-reply-threshold 20 > "$T/set"
+	redis-cli -s "$T/2.sock" eval 'while true do end' 0 > "$T/script" 2>&1 3>&- &
+	also_end $!
+	busy() { node 2 get x 2>&1 | grep -q BUSY; }
+	eventually busy
+	finds 0 2 busy error
+	obey 2
+	eventually answers 2
+	sound
+}
+
+@test "broken: still loading" {
+	node 1 eval 'for n = 1, 20000 do redis.call("set", n, n) end' 0 > "$T/set"
+	node 1 save > "$T/set"
+	kill_node 1
+	start_node 1 --key-load-delay 300 --loading-process-events-interval-bytes 1024
+	loading() { node 1 get x 2>&1 | grep -q LOADING; }
+	eventually loading
+	finds 0 1 loading error
+}
+
+# ---- clocks, times ----
+
+@test "broken: a clock that is off, by 40 s, or by 5" {
+	with_a_clock 2
+	sound
+	for seconds in 40 -40; do
+		jump 2 $seconds
+		finds 0 2 clock-off error
+	done
+	[ "$WORDS" = "its clock is 40s behind ours: too far for it to vote" ] || [ "$WORDS" = "its clock is 39s behind ours: too far for it to vote" ]
+	for seconds in 5 -5; do
+		jump 2 $seconds
+		finds 0 2 clock-off warning
+	done
+	jump 2 0
+	sound
+}
+
+# keeps_jumping I STEP: its clock does that, for ever.
+keeps_jumping() {
+	local n=0
+	while true; do
+		jump "$1" $((n += $2))
+		sleep 0.002
+	done
+}
+
+@test "broken: a clock that is fast, or slow" {
+	with_a_clock 2
+	for way in '1 error' '-1 warning'; do
+		keeps_jumping 2 ${way% *} 3>&- &
+		jumps=$!
+		also_end $jumps
+		rated() {
+			run --separate-stderr redlock doctor --json "${PATIENT[@]}"
+			json '[.findings[] | select(.id == "clock-rate") | [.node[-6:], .severity]] == [["2.sock", "'${way#* }'"]]'
+		}
+		eventually rated
+		kill $jumps
+		wait $jumps || true
+		jump 2 0
+	done
+	sound
+}
+
+@test "broken: a node that is slow for the node time-out; the options that are named mend it" {
+	in_between 2 --delay 50
+	eventually finds 0 "unix://$T/proxy2" latency warning --node-timeout 99ms
+	is_like "$MEND" "--node-timeout *ms"
+	eventually sound $MEND
+}
+
+@test "broken: a TTL that is too short for the node time-out; the options that are named mend it" {
+	finds 0 '' ttl error --ttl 15s
+	obeyed=$MEND
+	sound $obeyed
+	finds 0 '' ttl warning --ttl 60s
+	sound $MEND
+	run -64 redlock run -k job --ttl 15s --node-timeout 10s -- echo never
+}
+
+# ---- number, persistence ----
+
+@test "broken: an even number of nodes" {
+	start_node 4
+	eventually answers 4
+	redlock doctor --admit --yes --node "unix://$T/4.sock" > "$T/admit"
+	finds 0 '' even warning --node "unix://$T/4.sock" --nodes "$REDLOCK_NODES"
+	finds 1 '' even warning --node "unix://$T/4.sock" --nodes "$REDLOCK_NODES" --strict
+}
+
+@test "broken: a single node that forgets; the lines that are named mend it" {
+	export REDLOCK_NODES="unix://$T/1.sock"
+	finds 0 1 persistence warning
+	obey 1
+	eventually info_says 1 aof_enabled:1
+	finds 0 1 persistence warning
+	[ "$MEND" = "CONFIG SET appendfsync always" ]
+	obey 1
+	finds 0 '' single note --strict
+}
+
+# ---- the restart guard ----
+
+@test "a node that restarted is noted; one in quarantine is not counted on; --admit" {
+	restart 1
+	finds 0 1 not-admitted note --strict
+	node 1 set redlock:node 0123456789abcdef0123456789abcdef01234567 > "$T/set"
+	finds 0 1 not-admitted note
+	node 1 set redlock:quarantine x px 600000 > "$T/set"
+	run -0 --separate-stderr redlock doctor --json "${PATIENT[@]}"
+	json '[.findings[] | [.id, .severity]] == [["quarantine", "warning"]] and .usable == 2'
+	json '.findings[0].words | startswith("in quarantine for another 9m") or startswith("in quarantine for another 10m")'
+	node 2 set redlock:quarantine x px 600000 > "$T/set"
+	run -69 --separate-stderr redlock doctor --json "${PATIENT[@]}"
+	says 64 '' "redlock: nothing is admitted without --yes" doctor --admit < /dev/null
+	[ "$(node 1 exists redlock:quarantine)" = 1 ]
+	kill_node 3
+	says 0 "unix://$T/1.sock: admitted, and out of quarantine
+unix://$T/2.sock: admitted, and out of quarantine
+unix://$T/3.sock: cannot be reached" '' doctor --admit --yes "${PATIENT[@]}"
+	start_node 3
+	eventually answers 3
+	run -0 --separate-stderr redlock doctor --admit -y --json "${PATIENT[@]}"
+	json '.schema == 1 and .command == "doctor" and .outcome == "admitted" and .status == 0'
+	json '[.nodes[] | [.node[-6:], .admitted, .words]] == [["1.sock", true, "admitted"], ["2.sock", true, "admitted"], ["3.sock", true, "admitted"]]'
+	sound
+}
+
+@test "--admit: what is not done is said: 69" {
+	with_user 1 +@all -del
+	with_user 2 +@all -set
+	node 1 set redlock:quarantine x px 600000 > "$T/set"
+	says 69 "unix://$T/1.sock: still in quarantine: that could not be ended
+unix://$T/2.sock: does not permit this user to do it
+unix://$T/3.sock: admitted" '' doctor --admit --yes "${PATIENT[@]}"
+	with_user 1 +@all -info
+	run -69 --separate-stderr redlock doctor --admit --yes --json "${PATIENT[@]}"
+	json '.outcome == "incomplete" and .nodes[0].words == "does not tell its run id" and .nodes[2].admitted'
+}
+
+@test "--admit on a terminal: asks, and takes nothing but yes for an answer" {
+	node 1 set redlock:quarantine x px 600000 > "$T/set"
+	on_pty() { run "$REDLOCK_BUILD/tools/pty" "$@" -- "$REDLOCK_BUILD/redlock" doctor --admit "${PATIENT[@]}"; }
+	on_pty expect:"Only if none has forgotten a lock" expect:"Type 'yes' to do so" send:'y\r' expect:'nothing was admitted'
+	[ "$status" -eq 75 ]
+	[ "$(node 1 exists redlock:quarantine)" = 1 ]
+	on_pty expect:"Type 'yes' to do so" send:'yes\r' expect:"1.sock: admitted, and out of quarantine" expect:"3.sock: admitted"
+	[ "$status" -eq 0 ]
+	sound
+}
+
+# ---- what servers say is not believed ----
+
+@test "a server's words cannot reach the terminal" {
+	in_between 2 --say $'-ERR \e[2J\e[31mgone\r\n'
+	run --separate-stderr redlock doctor -vv "${PATIENT[@]}"
+	[[ "$output" == *'ERR \x1b[2J\x1b[31mgone'* ]]
+	[[ "$output$stderr" != *$'\e'* ]]
+}

@@ -159,13 +159,14 @@ static void try_a_lock(struct visit *v)
 		[TRIAL_SCAN] = OP_SCAN,
 		[TRIAL_HAND_OVER] = OP_HAND_OVER,
 	};
+	const struct key_list keys = ONE_KEY(v->key);
 	char beside[3][KEY_MAX + 24];
 	bool skip[NODES_MAX];
 
 	for (int i = 0; i < TRIALS; i++) {
 		struct wish wish = {
 			.op = ops[i],
-			.key = v->key,
+			.keys = &keys,
 			.token = ops[i] == OP_SCAN ? "0" : v->token,
 			.count = 1,
 			.time = usec_max(PROBE_TTL, PROBE_QUESTIONS * v->settings->node_timeout),

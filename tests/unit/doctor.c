@@ -3,6 +3,7 @@
 
 #include "unit/unit.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -562,6 +563,46 @@ TEST(doctor_rights)
 	EXPECT_SILENCE();
 	p->rights = (struct answer){.vote = VOTE_NONE};
 	EXPECT_SILENCE();
+}
+
+/* Whatever a script calls is tried, and has a rule. */
+TEST(doctor_knows_all_that_scripts_call)
+{
+	const struct key_list keys = ONE_KEY("k");
+	const char *const words[] = {NULL};
+	int calls = 0;
+
+	be_sound(3);
+	patient[0].rights =
+		answer_absent(REASON_NOPERM, "no permissions to run the 'eval' command");
+	judge();
+	for (int op = 0; op < OPS; op++) {
+		struct request r;
+
+		request_build(&r, &(struct wish){.op = (enum op)op,
+					  .keys = &keys,
+					  .token = "t",
+					  .turn = "",
+					  .words = words});
+		if (r.argc < 2 || strcmp(r.argv[0], "EVAL") != 0)
+			continue;
+		for (const char *at = strstr(r.argv[1], "call('"); at; at = strstr(at, "call('")) {
+			char name[32], tried[40], rule[40];
+			int len = (int)strcspn(at += strlen("call('"), "'");
+
+			snprintf(name, sizeof(name), "%.*s", len, at);
+			snprintf(tried, sizeof(tried), "try('%s'", name);
+			for (char *c = name; *c; c++)
+				*c = (char)tolower((unsigned char)*c);
+			snprintf(rule, sizeof(rule), " +%s", name);
+			unit_check(strstr(doctor_rights_script, tried) != NULL, __FILE__, __LINE__,
+				"%s is not tried", name);
+			unit_check(strstr(diagnosis.finding[0].mend, rule) != NULL, __FILE__,
+				__LINE__, "%s has no rule", name);
+			calls++;
+		}
+	}
+	CHECK(calls > 20);
 }
 
 TEST(doctor_forgetful_node)

@@ -320,13 +320,10 @@ static bool is_untried(const struct patient *p, int right)
 	       (is_denied(p, "set") && rights[right].wants_set);
 }
 
-/* What refused one of the requests all the same, or NULL. */
-static const struct answer *find_denial(const struct patient *p)
+/* Without the others there are locks all the same. */
+static bool is_core(int trial)
 {
-	for (int i = 0; i < TRIALS; i++)
-		if (is_absent(&p->trial[i], REASON_NOPERM))
-			return &p->trial[i];
-	return NULL;
+	return trial != TRIAL_JOIN && trial != TRIAL_SCAN;
 }
 
 static const char *user_of(const struct settings *s, int node)
@@ -339,10 +336,11 @@ static void judge_rights(
 {
 	const char *user = user_of(s, node);
 	enum severity severity = SEVERITIES;
-	char shown[300], mend[sizeof(d->finding[0].mend)], words[300] = "";
+	char shown[300], keys[340], mend[sizeof(d->finding[0].mend)], words[300] = "";
 	size_t mend_used = 0, words_used = 0;
 
 	text_escape(shown, sizeof(shown), user, strlen(user));
+	snprintf(keys, sizeof(keys), "ACL SETUSER %s ~redlock:*", shown);
 	text_append(mend, sizeof(mend), &mend_used, "ACL SETUSER %s", shown);
 	for (int i = 0; i < COUNT_OF(rights); i++) {
 		bool denied = is_denied(p, rights[i].name);
@@ -359,8 +357,14 @@ static void judge_rights(
 	}
 	if (severity < SEVERITIES)
 		find(d, node, severity, "rights", mend, "user '%s' may not use %s", shown, words);
-	else if (find_denial(p))
-		find_trouble(d, node, SEVERITY_ERROR, &p->info, find_denial(p));
+	/* Refused all the same: other keys than those that were tried. */
+	for (int i = 0; i < TRIALS; i++)
+		if (is_absent(&p->trial[i], REASON_NOPERM))
+			find(d, node, is_core(i) ? SEVERITY_ERROR : SEVERITY_WARNING, "rights",
+				strstr(p->trial[i].text, " run ") ? "" : keys,
+				"user '%s' may not do all that locks want: %s", shown,
+				text_escape(words, sizeof(words), p->trial[i].text,
+					p->trial[i].text_len));
 }
 
 /* ---- one node ---- */
@@ -626,12 +630,10 @@ static void judge_trials(struct diagnosis *d, int node, const struct patient *p)
 {
 	for (int i = 0; i < TRIALS; i++) {
 		const struct answer *a = &p->trial[i];
-		/* Without these two there are locks all the same. */
-		bool is_core = i != TRIAL_JOIN && i != TRIAL_SCAN;
 
 		if (a->vote == VOTE_ABSENT && a->reason != REASON_NOPERM)
-			find_trouble(
-				d, node, is_core ? SEVERITY_ERROR : SEVERITY_WARNING, &p->info, a);
+			find_trouble(d, node, is_core(i) ? SEVERITY_ERROR : SEVERITY_WARNING,
+				&p->info, a);
 	}
 	if (is_answer(&p->trial[TRIAL_ACQUIRE]) && is_answer(&p->trial[TRIAL_EXTEND]) &&
 		p->trial[TRIAL_EXTEND].vote != VOTE_YES)

@@ -270,6 +270,12 @@ together
 	[ "$MEND" = "ACL SETUSER bob ~redlock:*" ]
 	obey 1
 	sound
+	# of redlock's own, some
+	node 1 acl setuser bob resetkeys '~redlock:doctor:*' '~redlock:node' '~redlock:quarantine' > "$T/acl"
+	finds 0 1 rights warning
+	[ "$MEND" = "ACL SETUSER bob ~redlock:*" ]
+	obey 1
+	sound
 }
 
 @test "broken: CONFIG or INFO renamed" {

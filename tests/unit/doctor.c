@@ -557,8 +557,13 @@ TEST(doctor_rights)
 	/* Refused, though all that is known of is permitted; and not known to be refused. */
 	p->may_block = said("");
 	p->rights = said("getx xget ge setting");
-	EXPECT(1, "rights", ERROR, "does not permit this user to do it: NOPERM no eval", "");
+	EXPECT(1, "rights", ERROR, "user 'b\\x1bob' may not do all that locks want: NOPERM no eval",
+		"ACL SETUSER b\\x1bob ~redlock:*");
 	p->trial[TRIAL_ACQUIRE] = said("");
+	p->trial[TRIAL_JOIN] = answer_absent(REASON_NOPERM, "cannot run \x1b");
+	EXPECT(1, "rights", WARNING,
+		"user 'b\\x1bob' may not do all that locks want: cannot run \\x1b", "");
+	p->trial[TRIAL_JOIN] = said("");
 	p->rights = answer_absent(REASON_SERVER, "get");
 	EXPECT_SILENCE();
 	p->rights = (struct answer){.vote = VOTE_NONE};

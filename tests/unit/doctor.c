@@ -230,6 +230,17 @@ static const struct finding *found(int node, const char *id)
 	return NULL;
 }
 
+/* What it says, and how to mend it; "" without it. */
+static const char *words_of(int node, const char *id)
+{
+	return found(node, id) ? found(node, id)->words : "";
+}
+
+static const char *mend_of(int node, const char *id)
+{
+	return found(node, id) ? found(node, id)->mend : "";
+}
+
 /* Just that finding, of that node. */
 static void expect(int line, int node, const char *id, enum severity severity, const char *words,
 	const char *mend)
@@ -333,7 +344,7 @@ TEST(doctor_out_of_reach)
 		CHECK(found(1, cases[i].id) != NULL);
 		if (found(1, cases[i].id)) {
 			CHECK_INT(found(1, cases[i].id)->severity, SEVERITY_ERROR);
-			CHECK_TEXT(found(1, cases[i].id)->words, cases[i].words);
+			CHECK_TEXT(words_of(1, cases[i].id), cases[i].words);
 			CHECK(strcmp(cases[i].id, "refused") == 0 ||
 				found(1, cases[i].id)->mend[0]);
 		}
@@ -658,7 +669,7 @@ TEST(doctor_same_server)
 	judge();
 	CHECK_INT(diagnosis.usable, 1);
 	CHECK(found(-1, "no-quorum") != NULL);
-	CHECK_TEXT(found(-1, "no-quorum")->words,
+	CHECK_TEXT(words_of(-1, "no-quorum"),
 		"1 of 3 nodes can be counted on, 2 are needed: no lock can be had");
 }
 
@@ -670,11 +681,11 @@ TEST(doctor_persistence)
 	CHECK_INT(diagnosis.count, 2);
 	CHECK(found(-1, "single") && found(-1, "single")->severity == SEVERITY_NOTE);
 	CHECK(found(0, "persistence") && found(0, "persistence")->severity == SEVERITY_WARNING);
-	CHECK_TEXT(found(0, "persistence")->mend, "CONFIG SET appendonly yes");
+	CHECK_TEXT(mend_of(0, "persistence"), "CONFIG SET appendonly yes");
 	change(0, "aof_enabled:0", "aof_enabled:1");
 	judge();
 	CHECK(found(0, "persistence") && found(0, "persistence")->severity == SEVERITY_WARNING);
-	CHECK_TEXT(found(0, "persistence")->mend, "CONFIG SET appendfsync always");
+	CHECK_TEXT(mend_of(0, "persistence"), "CONFIG SET appendfsync always");
 	patient[0].fsync = said("always");
 	EXPECT(-1, "single", NOTE, "one node: while it is away, no lock can be had",
 		"name three nodes");
@@ -786,8 +797,7 @@ TEST(doctor_restart_guard)
 	judge();
 	CHECK_INT(diagnosis.count, 1);
 	CHECK(found(0, "quarantine") && found(0, "quarantine")->severity == SEVERITY_WARNING);
-	CHECK_TEXT(
-		found(0, "quarantine")->words, "in quarantine for another 12s: it does not vote");
+	CHECK_TEXT(words_of(0, "quarantine"), "in quarantine for another 12s: it does not vote");
 	/* It is not to be counted on before that. */
 	CHECK_INT(diagnosis.usable, 2);
 	patient[0].quarantine = said("99999999999999999999");

@@ -33,6 +33,9 @@
 
 #define KEY_MAX 64
 
+/* The restart guard's mark: see core/request.c. */
+#define GUARD_KEY "redlock:node"
+
 struct visit {
 	const struct settings *settings;
 	struct survey survey;
@@ -222,8 +225,7 @@ static void examine(struct visit *v)
 	look_at_info(v);
 	ask(v, FIELD(fsync), (const char *const[]){"CONFIG", "GET", "appendfsync", NULL});
 	ask(v, FIELD(clients_max), (const char *const[]){"CONFIG", "GET", "maxclients", NULL});
-	ask(v, FIELD(marker), (const char *const[]){"GET", "redlock:node", NULL});
-	ask(v, FIELD(quarantine), (const char *const[]){"PTTL", "redlock:quarantine", NULL});
+	ask(v, FIELD(marker), (const char *const[]){"GET", GUARD_KEY, NULL});
 	try_a_lock(v);
 	ping(v);
 	look_at_clocks(v, 1);
@@ -391,43 +393,34 @@ static const char *deed(const struct visit *v, int i, bool *is_in)
 {
 	const struct patient *p = &v->patient[i];
 
-	*is_in = p->marker.vote == VOTE_YES && p->quarantine.vote == VOTE_YES;
+	*is_in = p->admitted.vote == VOTE_YES;
 	if (*is_in)
-		return strcmp(p->quarantine.text, "0") == 0 ? "admitted"
-							    : "admitted, and out of quarantine";
+		return strcmp(p->marker.text, p->info.run_id) == 0 ? "had its vote already"
+								   : "admitted";
 	if (p->reached.vote == VOTE_ABSENT)
 		return reason_words(p->reached.reason);
-	if (p->quarantine.vote == VOTE_ABSENT)
-		return "still in quarantine: that could not be ended";
-	if (p->marker.vote == VOTE_ABSENT)
-		return reason_words(p->marker.reason);
+	if (p->admitted.vote == VOTE_ABSENT)
+		return reason_words(p->admitted.reason);
 	return "does not tell its run id";
 }
 
-/* The server's own life first: one that is not known goes into quarantine again. */
 static void admit_all(struct visit *v)
 {
-	static const char *const release[] = {"DEL", "redlock:quarantine", NULL};
 	const char *words[NODES_MAX][4];
 	struct wish wish[NODES_MAX];
 
 	look_at_info(v);
+	ask(v, FIELD(marker), (const char *const[]){"GET", GUARD_KEY, NULL});
 	for (int i = 0; i < NODES_MAX; i++) {
 		bool is_known = !v->is_over[i] && v->patient[i].info.run_id[0];
 
 		words[i][0] = "SET";
-		words[i][1] = "redlock:node";
+		words[i][1] = GUARD_KEY;
 		words[i][2] = v->patient[i].info.run_id;
 		words[i][3] = NULL;
 		wish[i] = (struct wish){.op = is_known ? OP_ASK : OPS, .words = words[i]};
 	}
-	put(v, wish, FIELD(marker));
-	for (int i = 0; i < NODES_MAX; i++) {
-		bool is_marked = !v->is_over[i] && v->patient[i].marker.vote == VOTE_YES;
-
-		wish[i] = (struct wish){.op = is_marked ? OP_ASK : OPS, .words = release};
-	}
-	put(v, wish, FIELD(quarantine));
+	put(v, wish, FIELD(admitted));
 }
 
 static int tell_admitted(const struct visit *v, const char *result, int status)

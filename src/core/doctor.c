@@ -13,7 +13,7 @@
 /* A node's clock this far from ours will be set right some day, and its locks end at once, or late;
  * and so far, the restart guard has it not vote. */
 #define CLOCK_ODD USEC_SEC
-#define CLOCK_REFUSED (30 * USEC_SEC)
+#define CLOCK_REFUSED (SKEW_MAX_MS * USEC_MSEC)
 
 /* Some servers read the clock once in a millisecond. */
 #define CLOCK_GRAIN (2 * USEC_MSEC)
@@ -213,6 +213,9 @@ static const struct {
 		"end idle clients, or raise it with CONFIG SET maxclients"},
 	[REASON_SERVER] = {"refused", false, true, ""},
 	[REASON_GARBAGE] = {"not-redis", true, false, "name a port where a Redis server listens"},
+	/* Nothing that was asked for is answered so. */
+	[REASON_QUARANTINE] = {"not-redis", false, false, ""},
+	[REASON_SKEWED] = {"not-redis", false, false, ""},
 	[REASON_TOO_LONG] = {"not-redis", true, false, "name a port where a Redis server listens"},
 };
 
@@ -280,7 +283,7 @@ static const struct {
 	{"del", SEVERITY_ERROR, false, "+del", ""},
 	{"~", SEVERITY_WARNING, false, "~redlock:*", " (to wake who waits, for one)"},
 	{"info", SEVERITY_WARNING, false, "+info", " (to know the server, and its restarts)"},
-	{"time", SEVERITY_WARNING, false, "+time", " (to judge its clock)"},
+	{"time", SEVERITY_ERROR, false, "+time", ""},
 	{"exists", SEVERITY_WARNING, false, "+exists", " (to wake who waits)"},
 	{"rpush", SEVERITY_WARNING, true, "+rpush", " (to wake who waits)"},
 	{"blpop", SEVERITY_WARNING, true, "+blpop", " (to be woken)"},
@@ -499,11 +502,11 @@ static void judge_room(struct diagnosis *d, int node, const struct patient *p)
 			info->clients, clients_max);
 }
 
-/* With three nodes or more, one that restarted does not vote until all it may have forgotten has
- * ended. */
-static bool is_guarded(const struct settings *s)
+/* A node that restarted does not vote until all that it may have forgotten has ended: so long; 0:
+ * it does. */
+static usec guard_time(const struct settings *s)
 {
-	return s->nodes.count >= 3;
+	return settings_policy(s).quarantine;
 }
 
 static void judge_persistence(
@@ -519,10 +522,10 @@ static void judge_persistence(
 		(is_absent(&p->fsync, REASON_SERVER) && !is_refused(p)))
 		find(d, node, SEVERITY_NOTE, "config", mend,
 			"does not permit CONFIG GET appendfsync: not all could be judged");
-	if (!is_guarded(s) && info->log == 0)
+	if (guard_time(s) == 0 && info->log == 0)
 		find(d, node, SEVERITY_WARNING, "persistence", "CONFIG SET appendonly yes",
 			"forgets its locks when it restarts (no append-only file)");
-	if (!is_guarded(s) && info->log > 0 && p->fsync.vote == VOTE_YES &&
+	if (guard_time(s) == 0 && info->log > 0 && p->fsync.vote == VOTE_YES &&
 		strcmp(p->fsync.text, "always") != 0)
 		find(d, node, SEVERITY_WARNING, "persistence", "CONFIG SET appendfsync always",
 			"forgets its newest locks when its machine crashes (appendfsync is not "
@@ -567,19 +570,20 @@ static void judge_clock(
 {
 	char text[DURATION_TEXT_MAX];
 	usec off, apart, ours, gain;
+	bool is_refused;
 
 	if (p->clock[0].node == 0)
 		return;
 	off = doctor_clock_off(&p->clock[0]);
 	apart = off < 0 ? -off : off;
+	is_refused = apart > CLOCK_REFUSED && guard_time(s) > 0;
 	if (apart > CLOCK_ODD)
-		find(d, node, apart > CLOCK_REFUSED ? SEVERITY_ERROR : SEVERITY_WARNING,
-			"clock-off",
+		find(d, node, is_refused ? SEVERITY_ERROR : SEVERITY_WARNING, "clock-off",
 			"set the clocks, its host's or this one's: timedatectl set-ntp true",
 			"its clock is %s %s ours%s", duration_format(text, apart),
 			off < 0 ? "behind" : "ahead of",
-			apart > CLOCK_REFUSED ? ": too far for it to vote"
-					      : ": when it is set, locks end too early or late");
+			is_refused ? ": too far for it to vote"
+				   : ": when it is set, locks end too early or late");
 	if (p->clock[1].node == 0)
 		return;
 	gain = gained(p->clock, &ours);
@@ -642,27 +646,43 @@ static void judge_trials(struct diagnosis *d, int node, const struct patient *p)
 			"had forgotten a lock a moment after it was taken");
 }
 
-/* Where the restart guard stands. */
+/* Up to what is no digit. */
+static usec msec_of(const char *text)
+{
+	return usec_min(number_of(text, strlen(text)), NEVER / USEC_MSEC / 4) * USEC_MSEC;
+}
+
+/* What the guard says of the node: see SCRIPT_GUARD in request.c. The mark is the run id of a
+ * server that has a vote; or behind it stands, in milliseconds, when it will have one by its clock,
+ * and how long that is in all, which whoever wants it longer makes longer. */
 static void judge_guard(
 	struct diagnosis *d, int node, const struct settings *s, const struct patient *p)
 {
 	const char *mend = "wait; or, if it holds no locks: redlock doctor --admit";
-	int64_t left = number_of(p->quarantine.text, p->quarantine.text_len);
+	const char *mark = p->marker.text, *id = p->info.run_id, *until, *all;
+	usec guard = guard_time(s), now = p->clock[0].node, left;
 	char text[DURATION_TEXT_MAX];
+	size_t len = strlen(id);
 
-	if (p->quarantine.vote == VOTE_YES && left > 0) {
-		/* Not an error: it ends by itself. */
-		d->is_usable[node] = false;
-		left = usec_min(left, DURATION_MAX / USEC_MSEC);
-		find(d, node, SEVERITY_WARNING, "quarantine", mend,
-			"in quarantine for another %s: it does not vote",
-			duration_format(text, left * USEC_MSEC));
-	} else if (is_guarded(s) && is_master(&p->info) && p->marker.vote == VOTE_YES &&
-		   p->info.run_id[0] && strcmp(p->marker.text, p->info.run_id) != 0) {
+	if (guard == 0 || now == 0 || len == 0 || p->marker.vote != VOTE_YES ||
+		!is_master(&p->info) || strcmp(mark, id) == 0)
+		return;
+	if (strncmp(mark, id, len) != 0 || mark[len] != ' ') {
 		find(d, node, SEVERITY_NOTE, "not-admitted", mend,
-			"new or restarted: with the restart guard it will not vote for a while "
-			"after its first question");
+			"new or restarted: it will not vote for %s after its first question",
+			duration_format(text, guard));
+		return;
 	}
+	until = mark + len + 1;
+	all = until + strcspn(until, " ");
+	left = msec_of(until) - now;
+	if (left <= 0)
+		return;
+	left += usec_max(guard - msec_of(all + strspn(all, " ")), 0);
+	/* Not an error: it ends by itself. */
+	d->is_usable[node] = false;
+	find(d, node, SEVERITY_WARNING, "quarantine", mend,
+		"in quarantine for another %s: it does not vote", duration_format(text, left));
 }
 
 /* All but what a sentinel, or a server that was judged before, need not be told. */

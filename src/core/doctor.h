@@ -70,8 +70,8 @@ struct patient {
 	struct clock_sample clock[2]; /* as far from each other as the visit was long */
 	int pings;
 	usec ping[PINGS_MAX];
-	struct answer marker; /* GET redlock:node: the life of the server that may vote */
-	struct answer quarantine; /* PTTL redlock:quarantine */
+	struct answer marker; /* GET redlock:node: the life of the server that may vote, or when */
+	struct answer admitted; /* and SET, where that is wanted */
 	struct answer ignored; /* of what is asked for something else than its answer */
 };
 

@@ -79,7 +79,7 @@ const int command_rows_count = COUNT_OF(command_rows);
 #define BY_TOKEN (EXTEND | RELEASE | CHECK)
 #define WITH_NODES (TAKING | BY_TOKEN | WAIT | STATUS | BREAK | DOCTOR)
 #define ALL (WITH_NODES | GATE)
-#define GUARDED (TAKING | EXTEND | WAIT)
+#define GUARDED (TAKING | EXTEND | WAIT | DOCTOR)
 #define WAITING (TAKING | WAIT | GATE)
 #define NO_ENV 0u
 

@@ -7,7 +7,6 @@ setup() {
 	nodes_start 3
 	unset REDLOCK_STRICT
 	PROXY=()
-	redlock doctor --admit --yes "${PATIENT[@]}" > "$T/admit"
 }
 teardown() { nodes_stop; }
 
@@ -59,10 +58,10 @@ restart() {
 	eventually answers "$i"
 }
 
-# again I [redis options...]: with them; and it may vote.
+# again I [redis options...]: with them; and it has a vote.
 again() {
 	restart "$@"
-	redlock doctor --admit --yes "${PATIENT[@]}" --node "$(url "$1")" > "$T/admit"
+	eventually admitted "$1"
 }
 
 # with_user I RIGHT...: node I is asked as user bob, who has these rights.
@@ -84,8 +83,7 @@ with_a_clock() {
 	printf '%+010d' 0 > "$T/clock$1"
 	kill_node "$1"
 	LD_PRELOAD=$REDLOCK_BUILD/tools/walljump.so WALLJUMP=$T/clock$1 start_node "$1"
-	eventually answers "$1"
-	redlock doctor --admit --yes "${PATIENT[@]}" --node "$(url "$1")" > "$T/admit"
+	eventually admitted "$1"
 }
 # jump I SECONDS
 jump() { printf '%+010d' "$2" 1<> "$T/clock$1"; }
@@ -247,8 +245,8 @@ together
 		pttl error
 		pexpire error
 		del error
+		time error
 		info warning
-		time warning
 		exists warning
 		rpush warning
 		blpop warning
@@ -271,7 +269,7 @@ together
 	obey 1
 	sound
 	# of redlock's own, some
-	node 1 acl setuser bob resetkeys '~redlock:doctor:*' '~redlock:node' '~redlock:quarantine' > "$T/acl"
+	node 1 acl setuser bob resetkeys '~redlock:doctor:*' '~redlock:node' > "$T/acl"
 	finds 0 1 rights warning
 	[ "$MEND" = "ACL SETUSER bob ~redlock:*" ]
 	obey 1
@@ -317,8 +315,7 @@ synced() { node "$1" info replication | grep -q '^master_link_status:up'; }
 	json '[.findings[] | [.node[-6:], .id, .severity]] | sort == [["1.sock", "replica", "error"], ["1.sock", "same-group", "error"], ["2.sock", "replicas", "note"]]'
 	# the replica is none of the nodes
 	start_node 4
-	eventually answers 4
-	redlock doctor --admit --yes --node "unix://$T/4.sock" > "$T/admit"
+	eventually admitted 4
 	finds 0 2 replicas note --nodes "unix://$T/2.sock unix://$T/3.sock unix://$T/4.sock"
 	is_like "$WORDS" 'has 1 replica: *'
 }
@@ -530,8 +527,7 @@ keeps_jumping() {
 
 @test "broken: an even number of nodes" {
 	start_node 4
-	eventually answers 4
-	redlock doctor --admit --yes --node "unix://$T/4.sock" > "$T/admit"
+	eventually admitted 4
 	finds 0 '' even warning --node "unix://$T/4.sock" --nodes "$REDLOCK_NODES"
 	finds 1 '' even warning --node "unix://$T/4.sock" --nodes "$REDLOCK_NODES" --strict
 }
@@ -549,50 +545,76 @@ keeps_jumping() {
 
 # ---- the restart guard ----
 
+# in_quarantine I MS: until then, which is all of it.
+in_quarantine() {
+	local id now
+	id=$(node "$1" info server | tr -d '\r' | sed -n 's/^run_id://p')
+	now=$(node "$1" time | sed -n 1p)
+	node "$1" set redlock:node "$id $((now * 1000 + $2)) $2" > "$T/set"
+}
+
 @test "a node that restarted is noted; one in quarantine is not counted on; --admit" {
 	restart 1
 	finds 0 1 not-admitted note --strict
+	[ "$WORDS" = "new or restarted: it will not vote for 11m after its first question" ]
+	finds 0 1 not-admitted note --max-ttl 1000s
+	[ "$WORDS" = "new or restarted: it will not vote for 18m after its first question" ]
+	# to ask is not to begin it
+	[ "$(node 1 exists redlock:node)" = 0 ]
 	node 1 set redlock:node 0123456789abcdef0123456789abcdef01234567 > "$T/set"
 	finds 0 1 not-admitted note
-	node 1 set redlock:quarantine x px 600000 > "$T/set"
-	run -0 --separate-stderr redlock doctor --json "${PATIENT[@]}"
-	json '[.findings[] | [.id, .severity]] == [["quarantine", "warning"]] and .usable == 2'
-	json '.findings[0].words | startswith("in quarantine for another 9m") or startswith("in quarantine for another 10m")'
-	node 2 set redlock:quarantine x px 600000 > "$T/set"
-	run -69 --separate-stderr redlock doctor --json "${PATIENT[@]}"
+	run -0 --separate-stderr redlock doctor --json "${PATIENT[@]}" --restart-guard off
+	json '[.findings[] | [.id, .severity]] | unique == [["persistence", "warning"]]'
+	# it asks for itself
+	run -0 redlock run -n -k job "${PATIENT[@]}" -- true
+	mark=$(node 1 get redlock:node)
+	quarantined() {
+		run "-$1" --separate-stderr redlock doctor --json "${PATIENT[@]}"
+		json '[.findings[] | select(.node != null) | [.id, .severity]] | unique == [["quarantine", "warning"]]'
+		json ".usable == $2"
+		WORDS=$(jq -r '.findings[0].words' <<< "$output")
+	}
+	quarantined 0 2
+	is_like "$WORDS" "in quarantine for another 1[01]m: it does not vote"
+	[ "$(node 1 get redlock:node)" = "$mark" ]
+	in_quarantine 2 700000
+	quarantined 69 1
 	says 64 '' "redlock: nothing is admitted without --yes" doctor --admit < /dev/null
-	[ "$(node 1 exists redlock:quarantine)" = 1 ]
+	[ "$(node 1 get redlock:node)" = "$mark" ]
 	kill_node 3
-	says 0 "unix://$T/1.sock: admitted, and out of quarantine
-unix://$T/2.sock: admitted, and out of quarantine
+	says 0 "unix://$T/1.sock: admitted
+unix://$T/2.sock: admitted
 unix://$T/3.sock: cannot be reached" '' doctor --admit --yes "${PATIENT[@]}"
 	start_node 3
 	eventually answers 3
 	run -0 --separate-stderr redlock doctor --admit -y --json "${PATIENT[@]}"
 	json '.schema == 1 and .command == "doctor" and .outcome == "admitted" and .status == 0'
-	json '[.nodes[] | [.node[-6:], .admitted, .words]] == [["1.sock", true, "admitted"], ["2.sock", true, "admitted"], ["3.sock", true, "admitted"]]'
+	json '[.nodes[] | [.node[-6:], .admitted, .words]] == [["1.sock", true, "had its vote already"], ["2.sock", true, "had its vote already"], ["3.sock", true, "admitted"]]'
 	sound
+	in_quarantine 1 -1000
+	sound
+	run -0 redlock run -n -k job "${PATIENT[@]}" -v -- true
+	[[ "$output" != *quarantine* ]]
 }
 
 @test "--admit: what is not done is said: 69" {
-	with_user 1 +@all -del
+	with_user 1 +@all -info
 	with_user 2 +@all -set
-	node 1 set redlock:quarantine x px 600000 > "$T/set"
-	says 69 "unix://$T/1.sock: still in quarantine: that could not be ended
+	node 3 del redlock:node > "$T/set"
+	says 69 "unix://$T/1.sock: does not tell its run id
 unix://$T/2.sock: does not permit this user to do it
 unix://$T/3.sock: admitted" '' doctor --admit --yes "${PATIENT[@]}"
-	with_user 1 +@all -info
 	run -69 --separate-stderr redlock doctor --admit --yes --json "${PATIENT[@]}"
 	json '.outcome == "incomplete" and .nodes[0].words == "does not tell its run id" and .nodes[2].admitted'
 }
 
 @test "--admit on a terminal: asks, and takes nothing but yes for an answer" {
-	node 1 set redlock:quarantine x px 600000 > "$T/set"
+	restart 1
 	on_pty() { run "$REDLOCK_BUILD/tools/pty" "$@" -- "$REDLOCK_BUILD/redlock" doctor --admit "${PATIENT[@]}"; }
 	on_pty expect:"Only if none has forgotten a lock" expect:"Type 'yes' to do so" send:'y\r' expect:'nothing was admitted'
 	[ "$status" -eq 75 ]
-	[ "$(node 1 exists redlock:quarantine)" = 1 ]
-	on_pty expect:"Type 'yes' to do so" send:'yes\r' expect:"1.sock: admitted, and out of quarantine" expect:"3.sock: admitted"
+	[ "$(node 1 exists redlock:node)" = 0 ]
+	on_pty expect:"Type 'yes' to do so" send:'yes\r' expect:"1.sock: admitted" expect:"3.sock: had its vote already"
 	[ "$status" -eq 0 ]
 	sound
 }

@@ -203,7 +203,6 @@ static void be_sound(int nodes)
 		p->fsync = said("everysec");
 		p->clients_max = said("10000");
 		p->marker = said(p->info.run_id);
-		p->quarantine = said("-2");
 		for (int n = 0; n < 2; n++)
 			p->clock[n] = (struct clock_sample){.node = (1000 + n) * USEC_SEC + 2 * MS,
 				.wall = (1000 + n) * USEC_SEC,
@@ -693,6 +692,10 @@ TEST(doctor_persistence)
 	judge();
 	CHECK(!found(0, "persistence") && found(0, "config"));
 	be_sound(1);
+	settings.restart_guard = GUARD_ON;
+	EXPECT(-1, "single", NOTE, "one node: while it is away, no lock can be had",
+		"name three nodes");
+	be_sound(1);
 	patient[0].marker = said("");
 	change(0, "aof_enabled:0\r\n", "");
 	EXPECT(-1, "single", NOTE, "one node: while it is away, no lock can be had",
@@ -742,6 +745,9 @@ TEST(doctor_clock_apart)
 				"set the clocks, its host's or this one's: timedatectl set-ntp "
 				"true");
 	}
+	settings.restart_guard = GUARD_OFF;
+	judge();
+	CHECK(found(1, "clock-off") && found(1, "clock-off")->severity == SEVERITY_WARNING);
 	be_sound(3);
 	CHECK_INT(doctor_clock_off(&patient[0].clock[0]), 0);
 	patient[0].clock[0].node += 3 * MS;
@@ -792,27 +798,62 @@ TEST(doctor_latencies)
 
 TEST(doctor_restart_guard)
 {
+	static const char *const marks[] = {"", "another", "another 1 1", "a", "aa9bfc 1 1"};
+	static const struct {
+		const char *behind; /* its run id; its clock says 1000.002 s */
+		const char *left; /* NULL: it votes */
+	} cases[] = {
+		{" 1012345 33002", "12s"},
+		/* those who want it longer have it so, as we do */
+		{" 1012345 32002", "13s"},
+		{" 1012345 0", "45s"},
+		{" 1012345", "45s"},
+		{" 1012345  33002", "12s"},
+		{" 1000003 33002", "1ms"},
+		{" 1000002 33002", NULL},
+		{" 900000 33002", NULL},
+		{" ", NULL},
+		{" x y", NULL},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		char text[100], words[100];
+
+		be_sound(3);
+		snprintf(text, sizeof(text), "%s%s", patient[0].info.run_id, cases[i].behind);
+		patient[0].marker = said(text);
+		if (!cases[i].left) {
+			EXPECT_SILENCE();
+			continue;
+		}
+		judge();
+		CHECK_INT(diagnosis.count, 1);
+		CHECK_INT(diagnosis.with[SEVERITY_WARNING], 1);
+		/* It is not to be counted on before that. */
+		CHECK_INT(diagnosis.usable, 2);
+		snprintf(words, sizeof(words), "in quarantine for another %s: it does not vote",
+			cases[i].left);
+		CHECK_TEXT(words_of(0, "quarantine"), words);
+		settings.restart_guard = GUARD_OFF;
+		judge();
+		CHECK(!found(0, "quarantine"));
+		settings.restart_guard = GUARD_ON;
+		patient[0].clock[0].node = 0;
+		EXPECT_SILENCE();
+	}
 	be_sound(3);
-	patient[0].quarantine = said("12345");
-	judge();
-	CHECK_INT(diagnosis.count, 1);
-	CHECK(found(0, "quarantine") && found(0, "quarantine")->severity == SEVERITY_WARNING);
-	CHECK_TEXT(words_of(0, "quarantine"), "in quarantine for another 12s: it does not vote");
-	/* It is not to be counted on before that. */
-	CHECK_INT(diagnosis.usable, 2);
-	patient[0].quarantine = said("99999999999999999999");
+	snprintf(patient[0].marker.text, ANSWER_TEXT_MAX, "%s 99999999999999999999999 1",
+		patient[0].info.run_id);
 	judge();
 	CHECK(found(0, "quarantine") != NULL);
-	patient[0].quarantine = said("-1");
-	EXPECT_SILENCE();
-	patient[0].quarantine = answer_absent(REASON_NOPERM, "12345");
-	EXPECT_SILENCE();
+	snprintf(patient[0].marker.text, ANSWER_TEXT_MAX, "%s0 1 1", patient[0].info.run_id);
+	judge();
+	CHECK(found(0, "not-admitted") != NULL);
 	be_sound(3);
-	for (int i = 0; i < 2; i++) {
-		patient[0].marker = said(i ? "another" : "");
+	for (size_t i = 0; i < COUNT_OF(marks); i++) {
+		patient[0].marker = said(marks[i]);
 		EXPECT(0, "not-admitted", NOTE,
-			"new or restarted: with the restart guard it will not vote for a while "
-			"after its first question",
+			"new or restarted: it will not vote for 33s after its first question",
 			"wait; or, if it holds no locks: redlock doctor --admit");
 	}
 	change(0, "role:master", "role:other");
@@ -887,7 +928,6 @@ TEST(doctor_everything_is_wrong)
 		p->fsync = answer_absent(REASON_NOPERM, "");
 		p->clock[0].node += 90 * USEC_SEC;
 		p->ping[0] = 20 * USEC_SEC;
-		p->quarantine = said("1");
 	}
 	judge();
 	CHECK_INT(diagnosis.usable, 0);

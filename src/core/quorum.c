@@ -834,7 +834,8 @@ static usec retry_at(const struct step *s)
 	int line = find_line(q, q->busy_key), most;
 
 	if (q->refusal == REFUSAL_NO_QUORUM && quarantined_for(q) > 0)
-		return usec_min(usec_add(s->now, quarantined_for(q) + spread(s)), back_stop);
+		return usec_min(
+			usec_add(usec_add(s->now, spread(s)), quarantined_for(q)), back_stop);
 	if (q->refusal != REFUSAL_BUSY || q->seat.is_refused || has_strangers(q))
 		return s->now + delay;
 	if (is_taken(&q->member[line]))

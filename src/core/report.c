@@ -177,7 +177,8 @@ const char *report_unguarded(
 			separator = ", ";
 		}
 	if (l.used > 0)
-		add(&l, ": this user may not ask for INFO, or not use the keys 'redlock:*'");
+		add(&l, ": this user may not ask for INFO or TIME, or not use the keys "
+			"'redlock:*'");
 	return dst;
 }
 

@@ -61,10 +61,9 @@ _Static_assert(MARK_INDEX == 65536 && MARK_PARTIAL == 1048576 && MARK_UNGUARDED 
  */
 #define SCRIPT_GUARD \
 	"local unguarded=0 " \
-	"local function guard() local d,now=tonumber(ARGV[7]),redis.call('TIME') " \
-	"if d==0 then return end " \
-	"local mark=redis.pcall('GET','redlock:node') " \
-	"if id=='' or type(mark)=='table' then unguarded=2097152 return end " \
+	"local function guard() local d=tonumber(ARGV[7]) if d==0 then return end " \
+	"local now,mark=redis.pcall('TIME'),redis.pcall('GET','redlock:node') " \
+	"if id=='' or now.err or type(mark)=='table' then unguarded=2097152 return end " \
 	"now=now[1]*1000+math.floor(now[2]/1000) local off=now-ARGV[8] " \
 	"if math.abs(off)>30000 then " \
 	"return {4,math.abs(off),off>0 and 'ahead' or 'behind',id,partial} end " \

@@ -245,7 +245,7 @@ together
 		pttl error
 		pexpire error
 		del error
-		time error
+		time warning
 		info warning
 		exists warning
 		rpush warning

@@ -228,17 +228,18 @@ node_is_over() {
 
 # ---- users with few rights ----
 
-@test "who may not ask for INFO, or not use our keys, is told once; the node votes without a guard" {
+@test "who may not ask for INFO or TIME, or not use our keys, is told once; the node votes without a guard" {
 	for i in 1 2 3; do
 		node $i acl setuser noinfo on '>pw' '~*' +@all -info
 		node $i acl setuser nokeys on '>pw' '~job' +@all
+		node $i acl setuser notime on '>pw' '~*' +@all -time
 		node $i flushall
 	done > "$T/set"
-	for user in noinfo nokeys; do
+	for user in noinfo nokeys notime; do
 		REDLOCK_NODES="unix://$user:pw@$T/1.sock unix://$user:pw@$T/2.sock unix://$user:pw@$T/3.sock" \
 			run -0 --separate-stderr redlock run -n -k job -- echo done
 		[ "$output" = "done" ]
-		is_like "$stderr" "redlock: no restart guard on unix://*[12].sock, unix://*[23].sock*: this user may not ask for INFO, or not use the keys 'redlock:\*'"
+		is_like "$stderr" "redlock: no restart guard on unix://*[12].sock, unix://*[23].sock*: this user may not ask for INFO or TIME, or not use the keys 'redlock:\*'"
 		[ "${#stderr_lines[@]}" -eq 1 ]
 	done
 }

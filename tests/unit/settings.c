@@ -456,7 +456,7 @@ TEST(settings_several_keys)
 	static const char *const given[] = {"b", "a c", "b", "a", "A"};
 	struct settings s;
 	struct err e;
-	char many[KEYS_MAX + 1][8];
+	char many[KEYS_MAX + 1][16];
 
 	settings_init(&s, COMMAND_RUN);
 	for (size_t i = 0; i < COUNT_OF(given); i++)

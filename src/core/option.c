@@ -152,7 +152,7 @@ const struct option_row option_rows[] = {
 		"a node that is new or forgot its keys has no vote until all locks have ended",
 		"auto: on for three or more nodes"},
 	{GUARDED, GROUP_NODES, 0, "max-ttl", NULL, OPTION_DURATION, FIELD(max_ttl), GUARDED, "D",
-		"the longest --ttl that anybody uses: for so long", "--ttl"},
+		"the longest --ttl that anybody uses: so long a node has no vote then", "--ttl"},
 	{DOCTOR, GROUP_NODES, 0, "admit", NULL, OPTION_COUNT, FIELD(admit), NO_ENV, NULL,
 		"instead: let nodes vote at once that are known to hold no locks", NULL},
 	{STATUS, GROUP_TALK, 0, "watch", NULL, OPTION_COUNT, FIELD(watch), NO_ENV, NULL,

@@ -388,6 +388,15 @@ static int tell(const struct visit *v)
 
 /* ---- to admit ---- */
 
+/* Since it was admitted: then the guard has written down its history, and no quarantine. */
+static bool had_vote(const struct patient *p)
+{
+	size_t len = strlen(p->info.run_id);
+
+	return strncmp(p->marker.text, p->info.run_id, len) == 0 &&
+	       (!p->marker.text[len] || strncmp(p->marker.text + len, " 0 ", 3) == 0);
+}
+
 /* What became of a node; *is_in: it votes now. */
 static const char *deed(const struct visit *v, int i, bool *is_in)
 {
@@ -395,8 +404,7 @@ static const char *deed(const struct visit *v, int i, bool *is_in)
 
 	*is_in = p->admitted.vote == VOTE_YES;
 	if (*is_in)
-		return strcmp(p->marker.text, p->info.run_id) == 0 ? "had its vote already"
-								   : "admitted";
+		return had_vote(p) ? "had its vote already" : "admitted";
 	if (p->reached.vote == VOTE_ABSENT)
 		return reason_words(p->reached.reason);
 	if (p->admitted.vote == VOTE_ABSENT)

@@ -233,6 +233,9 @@ int lock_refused(struct lock *l)
 	out_say(OUT_ERRORS, "%s", text);
 	if (report_is_quarantine(q) && !l->told_quarantine)
 		out_hint(OUT_ERRORS, QUARANTINE_HINT);
+	if (report_is_skewed(q))
+		out_hint(OUT_ERRORS, "is this machine's clock right? '--restart-guard off' does "
+				     "not look at clocks");
 	if (s->nodes.count == 1 && strcmp(s->nodes.node[0].label, DEFAULT_NODES) == 0)
 		out_hint(OUT_ERRORS, "name your Redis servers with --nodes or REDLOCK_NODES");
 	return STATUS_NO_QUORUM;
@@ -244,7 +247,7 @@ int lock_refuse_nested(struct lock *l)
 	lock_release(l, 0);
 	out_say(OUT_NORMAL, "%s %s held by a run that this one is part of", l->name,
 		report_verb(&l->settings->keys));
-	if (l->settings->command == COMMAND_RUN)
+	if (l->settings->command == COMMAND_RUN && l->settings->keys.count == 1)
 		out_hint(OUT_NORMAL, "--reentrant runs the command under that lock");
 	return (int)l->settings->conflict_exit_code;
 }

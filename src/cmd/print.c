@@ -109,6 +109,8 @@ void print_nodes(
 			json_text(j, "why", reason_words(m->answer.reason));
 			if (m->answer.text_len)
 				json_bytes(j, "detail", m->answer.text, m->answer.text_len);
+			if (m->answer.reason == REASON_QUARANTINE)
+				json_ms(j, "left_ms", m->answer.pttl);
 		}
 		if (m->vote == VOTE_FOREIGN && !m->answer.is_reserved)
 			print_holder(j, "holder", &m->answer);

@@ -169,15 +169,30 @@ static void put_back(struct survey *sv, const struct settings *s)
 	tell_answers(sv, s, wish, OP_HEAL);
 }
 
-/* The lock is gone, but some of its keys were lengthened just now: nobody else would give them
- * back. */
+/* Some of it is still there. */
+static bool is_left(const struct member *m)
+{
+	return m->vote == VOTE_YES || m->answer.is_partial;
+}
+
+static int count_left(const struct quorum *q)
+{
+	int n = 0;
+
+	for (int i = 0; i < q->policy.nodes; i++)
+		n += is_left(&q->member[i]);
+	return n;
+}
+
+/* The lock is gone, but some of its keys were lengthened just now, or are there without the others:
+ * nobody else would give them back. */
 static void give_back(struct survey *sv, const struct settings *s)
 {
 	struct wish wish[NODES_MAX];
 
 	for (int i = 0; i < s->nodes.count; i++) {
 		wish[i] = question(s, s->token);
-		wish[i].op = sv->quorum.member[i].vote == VOTE_YES ? OP_HAND_OVER : OPS;
+		wish[i].op = is_left(&sv->quorum.member[i]) ? OP_HAND_OVER : OPS;
 		wish[i].time = s->node_timeout;
 	}
 	survey_ask(sv, wish, NULL, SURVEY_ALL);
@@ -316,8 +331,7 @@ int cmd_token(struct settings *s)
 	if (s->command == COMMAND_EXTEND && status == STATUS_OK &&
 		quorum_count(&sv.quorum, VOTE_GONE) > 0)
 		put_back(&sv, s);
-	if (s->command == COMMAND_EXTEND && status == STATUS_LOST &&
-		quorum_count(&sv.quorum, VOTE_YES) > 0)
+	if (s->command == COMMAND_EXTEND && status == STATUS_LOST && count_left(&sv.quorum) > 0)
 		give_back(&sv, s);
 	survey_close(&sv);
 	return status;

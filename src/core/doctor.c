@@ -655,7 +655,7 @@ static usec msec_of(const char *text)
 
 /* What the guard says of the node: see SCRIPT_GUARD in request.c. The mark is the run id of a
  * server that has a vote; or behind it stands, in milliseconds, when it will have one by its clock,
- * and how long that is in all, which whoever wants it longer makes longer. */
+ * how long that is in all, which whoever wants it longer makes longer, and two words more. */
 static void judge_guard(
 	struct diagnosis *d, int node, const struct settings *s, const struct patient *p)
 {

@@ -515,15 +515,34 @@ static const char *find_env(char *const envp[], const char *name)
 	return NULL;
 }
 
+static bool has_line(const char *text, const char *line)
+{
+	size_t len = strlen(line);
+
+	for (const char *at = text; at; at = strchr(at, '\n'), at += at != NULL)
+		if (strncmp(at, line, len) == 0 && (at[len] == '\n' || at[len] == '\0'))
+			return true;
+	return false;
+}
+
 /* What a command under a lock finds belongs together: not another lock's token to a key that was
  * named, nor beside a token that was. */
 static bool is_of_another_lock(
 	const struct reading *r, const struct option_row *row, char *const envp[])
 {
-	const char *key = find_env(envp, "REDLOCK_KEY"); /* taken before: its row comes first */
+	const char *text = find_env(envp, "REDLOCK_KEY"), *count = find_env(envp, "REDLOCK_KEYS");
+	const struct key_list *keys = &r->s->keys; /* taken before: their row comes first */
+	bool is_among;
 
-	return row->field == FIELD(token) &&
-	       (r->s->token_file || (key && strcmp(key, r->s->key) != 0));
+	if (row->field != FIELD(token))
+		return false;
+	is_among = !text || strcmp(text, r->s->key) == 0;
+	for (int i = 0; i < keys->count && !is_among && count && strcmp(count, "1") != 0; i++) {
+		if (!has_line(text, keys->key[i]))
+			break;
+		is_among = i + 1 == keys->count;
+	}
+	return r->s->token_file || !is_among;
 }
 
 static int read_env(struct reading *r, char *const envp[])

@@ -128,7 +128,7 @@ static void add_trouble(struct line *l, const struct answer *a, usec age)
 		add(l, " for another %s", duration_format(time, a->pttl - usec_min(a->pttl, age)));
 		break;
 	case REASON_SKEWED:
-		add(l, ", %s %s of ours", duration_format(time, a->pttl), a->text);
+		add(l, ", %s %s ours", duration_format(time, a->pttl), a->text);
 		break;
 	case REASON_NONE:
 	case REASON_CONNECT_TIMEOUT:
@@ -151,11 +151,9 @@ static void add_trouble(struct line *l, const struct answer *a, usec age)
 	}
 }
 
-static void add_troubles(
-	struct line *l, const struct quorum *q, const struct node_list *nodes, usec age)
+static void add_troubles_behind(struct line *l, const char *separator, const struct quorum *q,
+	const struct node_list *nodes, usec age)
 {
-	const char *separator = ": ";
-
 	for (int i = 0; i < q->policy.nodes; i++) {
 		if (!quorum_in_trouble(q, i))
 			continue;
@@ -163,6 +161,12 @@ static void add_troubles(
 		add_trouble(l, &q->member[i].answer, age);
 		separator = "; ";
 	}
+}
+
+static void add_troubles(
+	struct line *l, const struct quorum *q, const struct node_list *nodes, usec age)
+{
+	add_troubles_behind(l, ": ", q, nodes, age);
 }
 
 const char *report_unguarded(
@@ -192,6 +196,15 @@ bool report_is_quarantine(const struct quorum *q)
 	return is_quarantine;
 }
 
+bool report_is_skewed(const struct quorum *q)
+{
+	int n = 0;
+
+	for (int i = 0; i < q->policy.nodes; i++)
+		n += quorum_in_trouble(q, i) && q->member[i].answer.reason == REASON_SKEWED;
+	return n >= policy_quorum(&q->policy);
+}
+
 const char *report_no_seat(char dst[REPORT_MAX], const struct quorum *q,
 	const struct node_list *nodes, const struct key_list *keys)
 {
@@ -208,6 +221,7 @@ const char *report_refusal(char dst[REPORT_MAX], const struct quorum *q,
 	const struct node_list *nodes, const struct key_list *keys, usec now)
 {
 	struct line l = line(dst);
+	int holders;
 
 	switch (q->refusal) {
 	case REFUSAL_NONE:
@@ -216,6 +230,10 @@ const char *report_refusal(char dst[REPORT_MAX], const struct quorum *q,
 		add_busy_key(&l, q, keys);
 		add(&l, " is busy: ");
 		add_holder(&l, q, 0);
+		/* Of a trace, it may be these that are missing. */
+		(void)quorum_holder(q, &holders);
+		if (holders < policy_quorum(&q->policy))
+			add_troubles_behind(&l, "; ", q, nodes, now - q->round_at);
 		break;
 	case REFUSAL_NO_QUORUM:
 		add(&l, "no quorum for ");
@@ -259,6 +277,10 @@ const char *report_loss(char dst[REPORT_MAX], const struct quorum *q, const stru
 	add_keys(&l, keys);
 	if (q->loss == LOSS_DENIED && foreign > 0) {
 		add(&l, ": now ");
+		if (keys->count > 1) {
+			add_busy_key(&l, q, keys);
+			add(&l, " is ");
+		}
 		add_holder(&l, q, 0);
 		if (gone > 0)
 			add(&l, "; gone from %d", gone);

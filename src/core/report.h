@@ -60,6 +60,9 @@ const char *report_refusal(char dst[REPORT_MAX], const struct quorum *q,
 /* Is it a quarantine that keeps it from being obtained? */
 bool report_is_quarantine(const struct quorum *q);
 
+/* Do so many nodes have another time of day that it may be ours? */
+bool report_is_skewed(const struct quorum *q);
+
 /* Which nodes voted though they cannot tell whether they forgot; "": none. */
 const char *report_unguarded(
 	char dst[REPORT_MAX], const struct quorum *q, const struct node_list *nodes);

@@ -53,27 +53,38 @@ _Static_assert(MARK_INDEX == 65536 && MARK_PARTIAL == 1048576 && MARK_UNGUARDED 
 /*
  * A node that restarted empty, was flushed, restored or failed over must not vote on locks that it
  * has forgotten. So it is marked with its run id, which is another one in each life of a server
- * (its uptime follows the wall clock, and does not tell of FLUSHALL). Without that mark, it has no
- * vote for as long as a lock can last; whoever's locks last longer makes that longer. The mark says
- * until when, and has no end of its own: a clock that was stepped, and back, would take it away.
- * Whose time of day is not ours has no vote either, and nothing is changed there. One script is one
- * life: nothing comes between the look and the vote.
+ * (its uptime follows the wall clock, and does not tell of FLUSHALL), and with the id of its data's
+ * history, which is another one when it becomes a master. Without that mark, it has no vote for as
+ * long as a lock can last; whoever's locks last longer makes that longer. The mark says until when,
+ * by the node's clock and by that of whoever asked: one of them alone may be stepped. It has no end
+ * of its own: a clock that was stepped, and back, would take it away; nor is it believed for longer
+ * than it says: it may be a wrong clock's. Whose time of day is not ours
+ * has no vote either, and nothing is changed there. One script is one life: nothing comes between
+ * the look and the vote.
  */
 #define SCRIPT_GUARD \
 	"local unguarded=0 " \
 	"local function guard() local d=tonumber(ARGV[7]) if d==0 then return end " \
 	"local now,mark=redis.pcall('TIME'),redis.pcall('GET','redlock:node') " \
+	"if type(mark)=='table' and string.find(mark.err,'WRONGTYPE',1,true) then mark='' end " \
 	"if id=='' or now.err or type(mark)=='table' then unguarded=2097152 return end " \
-	"now=now[1]*1000+math.floor(now[2]/1000) local off=now-ARGV[8] " \
-	"if math.abs(off)>30000 then " \
-	"return {4,math.abs(off),off>0 and 'ahead' or 'behind',id,partial} end " \
-	"if mark==id then return end " \
-	"local over,given=string.match(mark or '','^'..id..' (%d+) (%d+)$') " \
-	"over,given=tonumber(over or now),tonumber(given or 0) " \
-	"if now<over or given==0 then " \
-	"if d>given then over=over+d-given " \
-	"redis.call('SET','redlock:node',string.format('%s %.0f %.0f',id,over,d)) end " \
-	"return {3,over-now,'',id,partial} end end "
+	"local history=redis.pcall('INFO','replication') " \
+	"history=type(history)=='string' and string.match(history,'master_replid:(%x+)') or '0' " \
+	"now=now[1]*1000+math.floor(now[2]/1000) local ours=tonumber(ARGV[8]) " \
+	"local off=now-ours if math.abs(off)>30000 then " \
+	"return {4,math.abs(off),off>0 and 'ahead of' or 'behind',id,partial} end " \
+	"local over,given,wall=string.match(mark or ''," \
+	"'^'..id..' (%d+) (%d+) (%d+) '..history..'$') " \
+	"if mark==id then over,given,wall=0,1,0 " \
+	"else over,given,wall=tonumber(over or now),tonumber(given or 0),tonumber(wall or ours) " \
+	"if given>0 and now>=over and ours>=wall then return end " \
+	"over=math.min(over,now+given) if wall>ours+given+60000 then wall=ours+given end " \
+	"if d>given then over,wall,given=over+d-given,wall+d-given,d end end " \
+	"local text=string.format('%s %.0f %.0f %.0f %s',id,over,given,wall,history) " \
+	"if text~=mark then local set=redis.pcall('SET','redlock:node',text) " \
+	"if set.err then unguarded=2097152 return end end " \
+	"if over>now or wall>ours then " \
+	"return {3,math.max(over-now,wall-ours),'',id,partial} end end "
 _Static_assert(SKEW_MAX_MS == 30000, "scripts have it as a number");
 
 /*
@@ -149,7 +160,7 @@ static const char script_acquire[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_
 
 static const char script_extend[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_ID SCRIPT_LINE
 	"if foreign then return other(foreign) end "
-	"if gone then return {-1,0,'','',partial} end "
+	"if gone then return {-1,0,'','',marks(gone)} end "
 	"local w=0 for i,k in ipairs(KEYS) do redis.call('PEXPIRE',k,ARGV[2]) "
 	"if awaited(i) then w=w+2^(i-1) end end "
 	"return {1,tonumber(ARGV[2]),'',id,w}";

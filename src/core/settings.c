@@ -104,8 +104,22 @@ static bool wants_token(const struct settings *s)
 	return s->command == COMMAND_EXTEND || s->command == COMMAND_CHECK;
 }
 
+/* What is kept beside the keys: see core/request.c. */
+static bool is_reserved(const char *key)
+{
+	static const char *const own[] = {
+		"redlock:line:{", "redlock:turn:{", "redlock:wake:{", "redlock:fence:{"};
+	bool found = strcmp(key, "redlock:node") == 0;
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		found |= strncmp(key, own[i], strlen(own[i])) == 0;
+	return found;
+}
+
 int settings_check_key(const char *key, struct err *e)
 {
+	if (is_reserved(key))
+		return err_set(e, ERR_USAGE, "the key '%.60s' is redlock's own", key);
 	if (!*key)
 		return err_set(e, ERR_USAGE, "the key is empty");
 	if (strlen(key) > REQUEST_KEY_MAX)
@@ -268,7 +282,7 @@ static void order_nodes(const struct settings *s, const char *name, int order[NO
  * theirs. */
 static usec quarantine(const struct settings *s)
 {
-	usec longest = usec_max(s->ttl, s->max_ttl);
+	usec longest = usec_max(usec_max(s->ttl, s->max_ttl), s->min_hold);
 
 	if (s->restart_guard == GUARD_OFF || (s->restart_guard == GUARD_AUTO && s->nodes.count < 3))
 		return 0;

@@ -59,18 +59,21 @@ in_quarantine() { [[ "$(mark "$1")" == "$(run_id "$1") "* ]]; }
 	node 1 flushall > "$T/set"
 	redlock run --ttl 10s -k job -- true
 	in_quarantine 1
-	read -r id over length <<< "$(mark 1)"
+	read -r id over length wall history <<< "$(mark 1)"
 	[ "$length" = 11002 ]
 	redlock run --ttl 5s -k job -- true
-	[ "$(mark 1)" = "$id $over 11002" ]
+	[ "$(mark 1)" = "$id $over 11002 $wall $history" ]
 	redlock run --ttl 10s --max-ttl 100s -k job -- true
-	[ "$(mark 1)" = "$id $((over + 99000)) 110002" ]
+	[ "$(mark 1)" = "$id $((over + 99000)) 110002 $((wall + 99000)) $history" ]
 	redlock run --ttl 100s -k job -- true
-	[ "$(mark 1)" = "$id $((over + 99000)) 110002" ]
+	[ "$(mark 1)" = "$id $((over + 99000)) 110002 $((wall + 99000)) $history" ]
+	# what --min-hold leaves lasts as well
+	redlock run --ttl 10s --min-hold 200s -k other -- true
+	[ "$(mark 1)" = "$id $((over + 209000)) 220002 $((wall + 209000)) $history" ]
 	# once it is over, it is
-	node 1 set redlock:node "$id 1000 110002" > "$T/set"
+	node 1 set redlock:node "$id 1000 110002 1000 $history" > "$T/set"
 	redlock run --ttl 200s -k job -- true
-	[ "$(mark 1)" = "$id 1000 110002" ]
+	[ "$(mark 1)" = "$id 1000 110002 1000 $history" ]
 	[ "$(redlock run --ttl 200s -k job -- "$REDLOCK_BUILD/tools/limit" ready "$T/1.sock" -- sh -c 'redis-cli -s "$0" exists job' "$T/1.sock")" = 1 ]
 }
 
@@ -194,9 +197,9 @@ jump() { printf '%+010d' "$2" 1<> "$T/clock$1"; }
 	for seconds in 40 -40; do
 		for i in 1 2; do jump $i $seconds; done
 		run -69 redlock run -n -k job -- touch "$T/never"
-		way=$([ $seconds = 40 ] && echo ahead || echo behind)
-		is_like "${lines[0]}" "redlock: no quorum for 'job': 1 of 3 nodes can be used, 2 needed: unix://$T/1.sock has another time of day, [34][09]* $way of ours; unix://$T/2.sock *"
-		[ "${#lines[@]}" -eq 1 ]
+		way=$([ $seconds = 40 ] && echo "ahead of" || echo behind)
+		is_like "${lines[0]}" "redlock: no quorum for 'job': 1 of 3 nodes can be used, 2 needed: unix://$T/1.sock has another time of day, [34][09]* $way ours; unix://$T/2.sock *"
+		[ "${lines[1]}" = "hint: is this machine's clock right? '--restart-guard off' does not look at clocks" ]
 	done
 	for i in 1 2; do jump $i 20; done
 	redlock run -n -k job -- true
@@ -226,20 +229,74 @@ node_is_over() {
 	[ "${now}000" -gt "$(cut -d ' ' -f 2 <<< "$(mark "$1")")" ]
 }
 
+@test "a clock that is stepped by less, in quarantine, does not cut it short either" {
+	with_a_clock 2
+	jump 2 -10
+	held_by_two
+	node 2 flushall > "$T/set"
+	run -75 redlock run -n --ttl 20s --node-timeout 1s -k job -- true
+	in_quarantine 2
+	jump 2 15
+	eventually node_is_over 2
+	run -75 redlock run -n --ttl 20s --node-timeout 1s -k job -- true
+}
+
+@test "what a clock that was wrong has written down is not believed for longer than it says" {
+	redlock run -k job -- true
+	read -r id over length wall history <<< "$(mark 1)"
+	for i in 1 2 3; do
+		read -r id over length wall history <<< "$(mark $i)"
+		node $i set redlock:node "$id 9999999999999 2000 9999999999999 $history"
+	done > "$T/set"
+	run -0 --separate-stderr redlock run --ttl 1s -k job -- echo done
+	[ "$output" = "done" ]
+}
+
+# ---- failover, there and back ----
+
+@test "a node that becomes a replica, and a master again, has forgotten, though it never restarted" {
+	start_node 4 --port 0
+	eventually admitted 4
+	redlock run -k job -- true
+	before=$(mark 2)
+	# (the history of its data is another one then)
+	node 2 replicaof 127.0.0.1 1 > "$T/set"
+	node 2 replicaof no one > "$T/set"
+	[ "$(mark 2)" = "$before" ]
+	redlock run -k job -- true
+	redlock run -k job -- true
+	in_quarantine 2
+	[ "$(mark 2)" != "$before" ]
+	read -r id over length wall history <<< "$(mark 2)"
+	[ "$over" -gt "$(date +%s%3N)" ]
+}
+
 # ---- users with few rights ----
 
 @test "who may not ask for INFO or TIME, or not use our keys, is told once; the node votes without a guard" {
 	for i in 1 2 3; do
 		node $i acl setuser noinfo on '>pw' '~*' +@all -info
 		node $i acl setuser nokeys on '>pw' '~job' +@all
+		node $i acl setuser readonly on '>pw' '~job' '%R~redlock:*' +@all
 		node $i acl setuser notime on '>pw' '~*' +@all -time
 		node $i flushall
 	done > "$T/set"
-	for user in noinfo nokeys notime; do
+	for user in noinfo nokeys readonly notime; do
 		REDLOCK_NODES="unix://$user:pw@$T/1.sock unix://$user:pw@$T/2.sock unix://$user:pw@$T/3.sock" \
 			run -0 --separate-stderr redlock run -n -k job -- echo done
 		[ "$output" = "done" ]
 		is_like "$stderr" "redlock: no restart guard on unix://*[12].sock, unix://*[23].sock*: this user may not ask for INFO or TIME, or not use the keys 'redlock:\*'"
 		[ "${#stderr_lines[@]}" -eq 1 ]
 	done
+}
+
+@test "a mark that is no text, or not a mark, is none" {
+	node 1 del redlock:node > "$T/set"
+	node 1 rpush redlock:node x > "$T/set"
+	node 2 set redlock:node garbage > "$T/set"
+	run -69 redlock run -n -k job -- touch "$T/never"
+	in_quarantine 1
+	in_quarantine 2
+	[ ! -e "$T/never" ]
+	says 64 '' "redlock: the key 'redlock:node' is redlock's own" run -k redlock:node -- true
 }

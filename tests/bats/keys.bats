@@ -147,7 +147,7 @@ none_of() {
 	held_on a 3
 	for i in 1 3; do node $i set b thief px 600000 > "$T/set"; done
 	ended_with 79
-	file_has "$T/out" "lost 'a', 'b': now held by another program (value 'thief')"
+	file_has "$T/out" "lost 'a', 'b': now 'b' is held by another program (value 'thief')"
 	none_of a
 	[ "$(node 2 exists b)" = 0 ]
 	held_on b 2
@@ -185,8 +185,7 @@ none_of() {
 
 @test "a run within a run: any key of the outer one is refused, other keys are not" {
 	run -75 redlock run "${BOTH[@]}" -- "$REDLOCK_BUILD/redlock" run -k c -k b -- true
-	[ "$output" = "redlock: 'b', 'c' are held by a run that this one is part of
-hint: --reentrant runs the command under that lock" ]
+	[ "$output" = "redlock: 'b', 'c' are held by a run that this one is part of" ]
 	run -0 redlock run "${BOTH[@]}" -- "$REDLOCK_BUILD/redlock" run -k c -- sh -c 'echo $REDLOCK_KEYS $REDLOCK_KEY'
 	[ "$output" = "1 c" ]
 	run -64 redlock run --reentrant "${BOTH[@]}" -- true
@@ -228,6 +227,22 @@ hint: --reentrant runs the command under that lock" ]
 			$command -k a -k c --token "$token"
 	done
 	none_of a
+}
+
+@test "an extension that fails gives back what is left of any of them" {
+	token=$(redlock acquire "${BOTH[@]}" --ttl 10m)
+	eventually held_on b 3
+	node 1 del a > "$T/set"
+	node 2 del b > "$T/set"
+	run redlock extend "${BOTH[@]}" --token "$token" --node-timeout 10s
+	[ "$status" -eq 79 ]
+	none_of a b
+}
+
+@test "of a lock of several keys, one may be asked for" {
+	redlock run "${BOTH[@]}" -- sh -c "'$REDLOCK_BUILD/redlock' check -k b && '$REDLOCK_BUILD/redlock' check" > "$T/out"
+	run -64 redlock run "${BOTH[@]}" -- "$REDLOCK_BUILD/redlock" check -k c
+	is_like "$output" "redlock: no token: whose lock?*"
 }
 
 @test "hold: found by all of its keys, in any order" {

@@ -23,6 +23,7 @@
 struct world world; /* the node's: only its clock and its seed are used */
 
 static redisContext *server;
+static char history[RUN_ID_MAX]; /* of its data */
 static uint64_t state;
 
 static uint64_t next(uint64_t below)
@@ -177,7 +178,7 @@ struct outcome {
 	/* Beside it, for those who wait: line, turn, wake. */
 	char mark[MARKS][TOKEN_ID_LEN + 1];
 	int64_t mark_ends[MARKS];
-	char node[RUN_ID_MAX + 48]; /* the mark of the restart guard */
+	char node[2 * RUN_ID_MAX + 72]; /* the mark of the restart guard */
 };
 
 static void set_mark(struct outcome *o, int i, const struct sim_mark *mark)
@@ -205,7 +206,8 @@ static void keep_mark(struct sim_mark *mark, const struct outcome *o, int i)
 static void keep_node(struct sim_node *n, const struct outcome *o)
 {
 	n->mark[0] = '\0';
-	(void)sscanf(o->node, "%41s %" SCNd64 " %" SCNd64, n->mark, &n->mark_over, &n->mark_given);
+	(void)sscanf(o->node, "%40s %" SCNd64 " %" SCNd64 " %" SCNd64, n->mark, &n->mark_over,
+		&n->mark_given, &n->mark_wall);
 }
 
 static struct outcome model(struct sim_node *n, const struct step *s, usec now)
@@ -227,8 +229,8 @@ static struct outcome model(struct sim_node *n, const struct step *s, usec now)
 	set_mark(&o, 1, &n->turn);
 	set_mark(&o, 2, &n->wake);
 	if (n->mark[0])
-		snprintf(o.node, sizeof(o.node), "%s %" PRId64 " %" PRId64, n->mark, n->mark_over,
-			n->mark_given);
+		snprintf(o.node, sizeof(o.node), "%s %" PRId64 " %" PRId64 " %" PRId64 " %s",
+			n->mark, n->mark_over, n->mark_given, n->mark_wall, history);
 	if (node_has_key(n)) {
 		snprintf(o.value, sizeof(o.value), "%s", n->value);
 		o.ends = n->ends;
@@ -373,14 +375,14 @@ static bool play(struct sim_node *n, const struct step *s, long *exact)
 	return ok;
 }
 
-static bool get_run_id(char id[RUN_ID_MAX])
+static bool get_id(char id[RUN_ID_MAX], const char *section, const char *name)
 {
-	static const char *const info[] = {"INFO", "server"};
+	const char *const info[] = {"INFO", section};
 	redisReply *r = command(2, (const char **)(uintptr_t)info);
-	const char *at = strstr(r->str, "run_id:");
+	const char *at = strstr(r->str, name);
 
 	if (at)
-		snprintf(id, RUN_ID_MAX, "%.40s", at + strlen("run_id:"));
+		snprintf(id, RUN_ID_MAX, "%.40s", at + strlen(name));
 	freeReplyObject(r);
 	return at != NULL;
 }
@@ -393,7 +395,8 @@ int main(int argc, char *argv[])
 	if (argc != 4)
 		return 2;
 	server = redisConnectUnix(argv[1]);
-	if (!server || server->err || !get_run_id(n->run_id)) {
+	if (!server || server->err || !get_id(n->run_id, "server", "run_id:") ||
+		!get_id(history, "replication", "master_replid:")) {
 		fprintf(stderr, "differ: no server at %s\n", argv[1]);
 		return 2;
 	}

@@ -156,26 +156,35 @@ static bool stays(struct sim_node *n, const struct request *r)
 /* Has it no vote? Then that is the answer. */
 static bool is_on_guard(struct sim_node *n, const struct request *r, struct reply *reply)
 {
-	int64_t given = atoll(r->argv[10]), now = node_msec(n), off = now - atoll(r->argv[11]);
+	int64_t given = atoll(r->argv[10]), now = node_msec(n), ours = atoll(r->argv[11]);
+	int64_t off = now - ours, left;
 
 	if (given == 0)
 		return false;
 	if (off > SKEW_MAX_MS || off < -SKEW_MAX_MS) {
-		answer(reply, 4, off > 0 ? off : -off, off > 0 ? "ahead" : "behind", n->run_id, 0);
+		answer(reply, 4, off > 0 ? off : -off, off > 0 ? "ahead of" : "behind", n->run_id,
+			0);
 		return true;
 	}
 	if (strcmp(n->mark, n->run_id) != 0) {
 		n->mark_over = now;
+		n->mark_wall = ours;
 		n->mark_given = 0;
 		snprintf(n->mark, sizeof(n->mark), "%s", n->run_id);
 	}
-	if (n->mark_given > 0 && now >= n->mark_over)
+	if (n->mark_given > 0 && now >= n->mark_over && ours >= n->mark_wall)
 		return false;
+	if (n->mark_over > now + n->mark_given)
+		n->mark_over = now + n->mark_given;
+	if (n->mark_wall > ours + n->mark_given + 60000)
+		n->mark_wall = ours + n->mark_given;
 	if (given > n->mark_given) {
 		n->mark_over += given - n->mark_given;
+		n->mark_wall += given - n->mark_given;
 		n->mark_given = given;
 	}
-	answer(reply, 3, n->mark_over - now, "", n->run_id, 0);
+	left = n->mark_over - now > n->mark_wall - ours ? n->mark_over - now : n->mark_wall - ours;
+	answer(reply, 3, left, "", n->run_id, 0);
 	return true;
 }
 

@@ -62,7 +62,7 @@ struct sim_node {
 	struct sim_mark line, turn, wake; /* as in core/request.c */
 	int64_t fence; /* the last fencing number; 0: none */
 	char mark[RUN_ID_MAX]; /* of the restart guard: the life that it is about, */
-	int64_t mark_over, mark_given; /* its quarantine; milliseconds. given: 0: none */
+	int64_t mark_over, mark_given, mark_wall; /* its quarantine; milliseconds. given: 0: none */
 	int sleepers; /* in order of arrival */
 	struct sim_sleeper sleeper[SIM_SLEEPERS];
 	int life; /* counts restarts */

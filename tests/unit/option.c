@@ -327,6 +327,14 @@ TEST(option_token_goes_with_its_key)
 	CHECK_INT(read_line("", "REDLOCK_KEY=a\nb|REDLOCK_KEYS=x")->s.keys.count, 1);
 	CHECK_INT(read_line("", "REDLOCK_KEY=a\nb")->s.keys.count, 1);
 	CHECK_TEXT(read_line("-k|b|-k|a", "REDLOCK_KEY=a\nb|REDLOCK_TOKEN=t")->s.token, "t");
+	/* Of a lock of several, some may be named. */
+	CHECK_TEXT(
+		read_line("-k|b", "REDLOCK_KEY=a\nb|REDLOCK_KEYS=2|REDLOCK_TOKEN=t")->s.token, "t");
+	CHECK(!read_line("-k|b", "REDLOCK_KEY=a\nb|REDLOCK_KEYS=1|REDLOCK_TOKEN=t")->s.token);
+	CHECK(!read_line("-k|b", "REDLOCK_KEY=a\nb|REDLOCK_TOKEN=t")->s.token);
+	CHECK(!read_line("-k|b|-k|c", "REDLOCK_KEY=a\nb|REDLOCK_KEYS=2|REDLOCK_TOKEN=t")->s.token);
+	CHECK(!read_line("-k|a", "REDLOCK_KEY=ab\nc|REDLOCK_KEYS=2|REDLOCK_TOKEN=t")->s.token);
+	CHECK(!read_line("-k|bb", "REDLOCK_KEY=a\nb|REDLOCK_KEYS=2|REDLOCK_TOKEN=t")->s.token);
 	CHECK_TEXT(read_line("", "REDLOCK_KEY=|REDLOCK_TOKEN=t")->e.text, "the key is empty");
 	command = COMMAND_BREAK;
 	CHECK_TEXT(read_line("-k|a|-k|b", "")->e.text, "two keys: 'redlock break' takes one");

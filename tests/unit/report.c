@@ -694,7 +694,7 @@ TEST(report_quarantine)
 		set_absent(&q, i, REASON_QUARANTINE, NULL);
 		q.member[i].answer.pttl = 30 * USEC_SEC;
 	}
-	set_absent(&q, 2, REASON_SKEWED, "ahead");
+	set_absent(&q, 2, REASON_SKEWED, "ahead of");
 	q.member[2].answer.pttl = 40 * USEC_SEC;
 	CHECK(report_is_quarantine(&q));
 	/* It is counted down. */
@@ -730,4 +730,47 @@ TEST(report_who_votes_without_a_guard)
 		"no restart guard on redis://c:6379: this user may not ask for INFO or TIME, or "
 		"not use "
 		"the keys 'redlock:*'");
+}
+
+TEST(report_whose_clock_it_may_be)
+{
+	struct quorum q = fresh(3);
+
+	q.refusal = REFUSAL_NO_QUORUM;
+	set_absent(&q, 0, REASON_SKEWED, "behind");
+	CHECK(!report_is_skewed(&q));
+	set_absent(&q, 2, REASON_SKEWED, "behind");
+	CHECK(report_is_skewed(&q));
+	q.member[2].answer.reason = REASON_TIMEOUT;
+	CHECK(!report_is_skewed(&q));
+}
+
+/* Somebody has left a trace, and a node that could decide is missing. */
+TEST(report_busy_by_a_trace)
+{
+	struct quorum q = fresh(3);
+
+	q.refusal = REFUSAL_BUSY;
+	set_holder(&q, 0, ID ":1700000000 me", USEC_SEC);
+	set_vote(&q, 1, VOTE_YES);
+	set_absent(&q, 2, REASON_QUARANTINE, NULL);
+	q.member[2].answer.pttl = 30 * USEC_SEC;
+	CHECK(strstr(report_refusal(text, &q, nodes(), &ONE_KEY("k"), 0),
+		"on 1 of 3 nodes, 1s left; redis://c:6379 is in quarantine for another 30s"));
+	set_holder(&q, 1, ID ":1700000000 me", USEC_SEC);
+	CHECK(!strstr(report_refusal(text, &q, nodes(), &ONE_KEY("k"), 0), "quarantine"));
+}
+
+TEST(report_several_keys_lost)
+{
+	struct key_list keys = {.count = 2, .key = {"a", "b"}};
+	struct quorum q = fresh(3);
+
+	q.loss = LOSS_DENIED;
+	for (int i = 0; i < 3; i++) {
+		set_holder(&q, i, ID ":1700000000 me", USEC_SEC);
+		q.member[i].answer.key = 1;
+	}
+	CHECK(strstr(
+		report_loss(text, &q, nodes(), &keys), "lost 'a', 'b': now 'b' is held by me"));
 }

@@ -526,14 +526,16 @@ TEST(settings_restart_guard)
 	static const struct {
 		const char *nodes;
 		enum restart_guard guard;
-		usec ttl, max_ttl, quarantine;
+		usec ttl, max_ttl, quarantine, min_hold;
 	} cases[] = {
-		{"a b", GUARD_AUTO, 10 * USEC_SEC, 0, 0},
-		{"a b", GUARD_ON, 10 * USEC_SEC, 0, 11002 * MS},
-		{"a b c", GUARD_AUTO, 10 * USEC_SEC, 0, 11002 * MS},
-		{"a b c", GUARD_AUTO, 10 * USEC_SEC, 5 * USEC_SEC, 11002 * MS},
-		{"a b c", GUARD_AUTO, 10 * USEC_SEC, 20 * USEC_SEC, 22002 * MS},
-		{"a b c", GUARD_OFF, 10 * USEC_SEC, 20 * USEC_SEC, 0},
+		/* What is left taken lasts as well. */
+		{"a b c", GUARD_AUTO, 10 * USEC_SEC, 0, 55002 * MS, 50 * USEC_SEC},
+		{"a b", GUARD_AUTO, 10 * USEC_SEC, 0, 0, 0},
+		{"a b", GUARD_ON, 10 * USEC_SEC, 0, 11002 * MS, 0},
+		{"a b c", GUARD_AUTO, 10 * USEC_SEC, 0, 11002 * MS, 0},
+		{"a b c", GUARD_AUTO, 10 * USEC_SEC, 5 * USEC_SEC, 11002 * MS, 0},
+		{"a b c", GUARD_AUTO, 10 * USEC_SEC, 20 * USEC_SEC, 22002 * MS, 0},
+		{"a b c", GUARD_OFF, 10 * USEC_SEC, 20 * USEC_SEC, 0, 0},
 	};
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
@@ -544,7 +546,26 @@ TEST(settings_restart_guard)
 		s.restart_guard = cases[i].guard;
 		s.ttl = cases[i].ttl;
 		s.max_ttl = cases[i].max_ttl;
+		s.min_hold = cases[i].min_hold;
 		CHECK_INT(settings_finish(&s, &e), 0);
 		CHECK_INT(settings_policy(&s).quarantine, cases[i].quarantine);
 	}
+}
+
+TEST(settings_our_own_keys_are_no_locks)
+{
+	static const char *const own[] = {"redlock:node", "redlock:line:{k}", "redlock:turn:{k}",
+		"redlock:wake:{k}", "redlock:fence:{k}"};
+	struct settings s = fresh();
+	struct err e;
+
+	for (size_t i = 0; i < COUNT_OF(own); i++) {
+		CHECK_INT(settings_check_key(own[i], &e), -1);
+		CHECK(strstr(e.text, "is redlock's own"));
+	}
+	CHECK_INT(settings_add_key(&s, "redlock:node", &e), -1);
+	/* Others may be called so: a library may want a prefix. */
+	CHECK_INT(settings_check_key("redlock:job", &e), 0);
+	CHECK_INT(settings_check_key("redlock:nodes", &e), 0);
+	CHECK_INT(settings_check_key("redlock:line:k", &e), 0);
 }

@@ -10,6 +10,8 @@ struct world world;
 struct client *running;
 
 #define WALL_BASE (1000000 * USEC_SEC) /* the time of day when it began */
+#define APART_MAX (10 * USEC_SEC) /* and so much may two of them differ, where it matters; */
+#define STEP_MAX (29 * USEC_SEC) /* and be set wrong without being noticed */
 #define EVENTS_MAX 4096
 #define INSTANT_MAX 10000 /* events without any time between them */
 
@@ -181,7 +183,9 @@ static void crash_node(int i)
 	/* Its clock is set wrong for a while, as long as it has no vote anyway. */
 	if (world.profile->guards && forgets && draw_percent(50)) {
 		schedule(back + draw_between(0, world.ttl_max / 2), SIM_STEP, i, 0,
-			(uint32_t)draw_between(60, 600), NULL);
+			(uint32_t)(draw_percent(50) ? draw_between(60, 600)
+						    : draw_between(1, STEP_MAX / USEC_SEC)),
+			NULL);
 		schedule(back + fault_length() + world.ttl_max / 2, SIM_STEP, i, 0, 0, NULL);
 	}
 	n->down = true;
@@ -417,7 +421,7 @@ static void make_client(int i)
 	c->policy.guard = leash_guard(&c->leash_policy);
 	c->ppm = draw_ppm(-world.nodes_run);
 	c->offset = draw_between(USEC_SEC, 1000 * USEC_SEC);
-	c->wall_offset = WALL_BASE + draw_between(0, world.profile->guards ? 10 : 0) * USEC_SEC;
+	c->wall_offset = WALL_BASE + draw_between(0, world.profile->guards ? APART_MAX : 0);
 	c->window_until = 0;
 	c->sessions = c->wake_id = c->leash_id = 0;
 	c->fence = c->fence_floor = 0;
@@ -442,7 +446,7 @@ static void make_world(void)
 	for (int i = 0; i < world.nodes; i++) {
 		world.node[i] = (struct sim_node){
 			.ppm = draw_ppm(world.nodes_run),
-			.offset = world.profile->guards ? WALL_BASE + draw_between(0, 10) * USEC_SEC
+			.offset = world.profile->guards ? WALL_BASE + draw_between(0, APART_MAX)
 							: draw_between(0, 1000) * USEC_SEC,
 		};
 		node_begin_life(&world.node[i], 1);
@@ -489,8 +493,11 @@ static void plan_faults(void)
 /* Somebody tries, nobody has it, all is well: for how long? */
 static void check_liveness(void)
 {
-	/* What the last one left behind, and a few attempts. */
-	usec bound = 2 * world.ttl_max + 5 * USEC_SEC;
+	/* What the last one left behind, and a few attempts; a quarantine is over by whoever's
+	 * clock is the last, and a key that was set by a wrong clock lasts when that is set right.
+	 */
+	usec bound = 2 * world.ttl_max + 5 * USEC_SEC +
+		     (world.profile->guards ? APART_MAX + STEP_MAX : 0);
 	usec since = NEVER;
 
 	if (!world.is_calm || world.alias > 0) /* two names of one server are refused */
@@ -518,7 +525,8 @@ static bool is_silent(const struct wire *w)
  * lasted that the waiter was told of; that is for check_liveness(). */
 static void check_hand_over(void)
 {
-	usec bound = 2 * world.node_timeout_max + 3 * USEC_SEC / 2;
+	usec bound = 2 * world.node_timeout_max + 3 * USEC_SEC / 2 +
+		     (world.profile->guards ? 2 * world.ttl_max + APART_MAX : 0);
 	bool is_wanted = false, is_free = world.is_calm && world.alias == 0 && world.is_healthy;
 
 	for (int i = 0; i < world.nodes; i++)
@@ -534,10 +542,7 @@ static void check_hand_over(void)
 		world.free_since = NEVER;
 	else if (world.free_since == NEVER)
 		world.free_since = world.now;
-	else if (world.now >
-		 usec_max(world.free_since,
-			 world.calm_since + (world.profile->guards ? 3 : 1) * world.ttl_max) +
-			 bound)
+	else if (world.now > usec_max(world.free_since, world.calm_since + world.ttl_max) + bound)
 		breach("hand-over", "free for %d ms, and nobody takes it",
 			(int)((world.now - world.free_since) / USEC_MSEC));
 }
@@ -588,6 +593,7 @@ static void handle(const struct sim_event *ev)
 			break;
 		trace("n%d's clock is set %u s ahead", ev->a, ev->id);
 		world.node[ev->a].stepped = (int64_t)ev->id * USEC_SEC;
+		world.node[ev->a].jumped = true;
 		break;
 	case SIM_CUT_OFF:
 		if (world.now <= world.faults_end && c->in_section) {

@@ -183,8 +183,9 @@ static void crash_node(int i)
 	/* Its clock is set wrong for a while, as long as it has no vote anyway. */
 	if (world.profile->guards && forgets && draw_percent(50)) {
 		schedule(back + draw_between(0, world.ttl_max / 2), SIM_STEP, i, 0,
-			(uint32_t)(draw_percent(50) ? draw_between(60, 600)
-						    : draw_between(1, STEP_MAX / USEC_SEC)),
+			(uint32_t)(world.wants_fence || draw_percent(50)
+					   ? draw_between(60, 600)
+					   : draw_between(1, STEP_MAX / USEC_SEC)),
 			NULL);
 		schedule(back + fault_length() + world.ttl_max / 2, SIM_STEP, i, 0, 0, NULL);
 	}

@@ -38,7 +38,7 @@ none_of() {
 	for busy in a b; do
 		take $busy
 		run -75 --separate-stderr redlock run -n "${BOTH[@]}" -k c -- touch "$T/never"
-		is_like "$stderr" "redlock: '$busy' is busy: held by who has $busy since * on 3 of 3 nodes, *"
+		is_like "$stderr" "redlock: '$busy' is busy: held by who has $busy since * on [23] of 3 nodes, *"
 		give $busy "$TOKEN"
 		none_of a b c
 	done
@@ -46,7 +46,7 @@ none_of() {
 	# in the words of another program as well
 	for i in 1 2 3; do node $i set b other px 600000; done > "$T/set"
 	run -75 redlock run -n "${BOTH[@]}" -- touch "$T/never"
-	is_like "$output" "redlock: 'b' is busy: held by another program (value 'other') on 3 of 3 nodes, *"
+	is_like "$output" "redlock: 'b' is busy: held by another program (value 'other') on [23] of 3 nodes, *"
 	none_of a
 }
 

@@ -498,7 +498,7 @@ static void check_liveness(void)
 	 * clock is the last, and a key that was set by a wrong clock lasts when that is set right.
 	 */
 	usec bound = 2 * world.ttl_max + 5 * USEC_SEC +
-		     (world.profile->guards ? APART_MAX + STEP_MAX : 0);
+		     (world.profile->guards ? 2 * (APART_MAX + STEP_MAX) : 0);
 	usec since = NEVER;
 
 	if (!world.is_calm || world.alias > 0) /* two names of one server are refused */
@@ -527,7 +527,7 @@ static bool is_silent(const struct wire *w)
 static void check_hand_over(void)
 {
 	usec bound = 2 * world.node_timeout_max + 3 * USEC_SEC / 2 +
-		     (world.profile->guards ? 2 * world.ttl_max + APART_MAX + STEP_MAX : 0);
+		     (world.profile->guards ? 2 * (world.ttl_max + APART_MAX + STEP_MAX) : 0);
 	bool is_wanted = false, is_free = world.is_calm && world.alias == 0 && world.is_healthy;
 
 	for (int i = 0; i < world.nodes; i++)

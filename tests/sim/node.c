@@ -121,12 +121,17 @@ void node_begin_life(struct sim_node *n, int life)
 	snprintf(n->run_id, sizeof(n->run_id), "%038x%02x", life, (unsigned)(n - world.node));
 }
 
-void node_forget(struct sim_node *n)
+void node_forget_marks(struct sim_node *n)
 {
-	n->value[0] = '\0';
 	clear(&n->line);
 	clear(&n->turn);
 	clear(&n->wake);
+}
+
+void node_forget(struct sim_node *n)
+{
+	n->value[0] = '\0';
+	node_forget_marks(n);
 	n->fence = 0;
 	n->mark[0] = '\0';
 }

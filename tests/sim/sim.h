@@ -93,8 +93,9 @@ bool node_has_key_of(const struct sim_node *n, const struct session *s);
 /* True time at which its key is surely still there, if nobody touches it. */
 usec node_key_ends(const struct sim_node *n);
 
-/* Without its data. */
+/* Without its data; without what is kept for those who wait. */
 void node_forget(struct sim_node *n);
+void node_forget_marks(struct sim_node *n);
 
 /* What one of our scripts does there, and answers. OP_WAIT: false if it is not answered yet. */
 bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply);

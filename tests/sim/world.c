@@ -359,6 +359,8 @@ static void calm_down(void)
 		struct sim_node *n = &world.node[i];
 
 		n->paused_until = n->refuses_until = 0;
+		if (n->stepped > STEP_MAX)
+			node_forget_marks(n);
 		n->stepped = 0;
 		revive(i, (uint32_t)n->life);
 	}
@@ -593,6 +595,10 @@ static void handle(const struct sim_event *ev)
 		if (world.is_calm)
 			break;
 		trace("n%d's clock is set %u s ahead", ev->a, ev->id);
+		/* What has an end by a clock that was a minute ahead, or more, lasts for as long
+		 * when that is set right. */
+		if (world.node[ev->a].stepped > STEP_MAX)
+			node_forget_marks(&world.node[ev->a]);
 		world.node[ev->a].stepped = (int64_t)ev->id * USEC_SEC;
 		world.node[ev->a].jumped = true;
 		break;

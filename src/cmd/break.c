@@ -30,6 +30,8 @@ static int plan(const struct survey *sv, const struct settings *s, struct answer
 		wish[i] = (struct wish){
 			.op = OP_HAND_OVER,
 			.keys = &s->keys,
+			.slots = (int)s->limit,
+			.slot = (int)s->slot,
 			.token = shown[i].text,
 			.token_len = shown[i].text_len,
 			.turn = "",
@@ -85,6 +87,8 @@ static int tell(const struct survey *sv, const struct settings *s, const char *o
 	if (s->format == FORMAT_JSON) {
 		print_begin(&j, s);
 		print_outcome(&j, outcome, status);
+		if (s->limit > 0)
+			json_number(&j, "slot", s->slot);
 		json_number(&j, "removed", quorum_count(&sv->quorum, VOTE_YES));
 		print_nodes(&j, &sv->quorum, &s->nodes, sv->took);
 		print_end(&j);
@@ -121,8 +125,12 @@ int cmd_break(struct settings *s)
 {
 	static struct survey sv;
 	const struct policy policy = settings_policy(s);
-	struct wish wish[NODES_MAX],
-		look = {.op = OP_LOOK, .keys = &s->keys, .token = "", .turn = ""};
+	struct wish wish[NODES_MAX], look = {.op = OP_LOOK,
+					     .keys = &s->keys,
+					     .slots = (int)s->limit,
+					     .slot = (int)s->slot,
+					     .token = "",
+					     .turn = ""};
 	struct answer shown[NODES_MAX];
 	const char *state;
 	char text[REPORT_MAX];
@@ -133,6 +141,7 @@ int cmd_break(struct settings *s)
 		out_err(&e);
 		return status_of(e.kind);
 	}
+	sv.quorum.slot = (int)s->slot;
 	survey_ask_all(&sv, &look, NULL, SURVEY_ALL);
 	status = print_duplicate(&sv.quorum, &s->nodes);
 	if (status != STATUS_OK) {

@@ -153,6 +153,8 @@ static void enter(const struct hold *h)
 		.follow = h->follow.pid,
 		.since = clock_wall() / USEC_SEC,
 		.keys = h->lock.settings->keys.count,
+		.limit = h->lock.settings->limit,
+		.slot = lock_slot(&h->lock),
 	};
 	struct err e;
 
@@ -277,7 +279,7 @@ static int list(const struct settings *s)
 	}
 	registry_open(&registry);
 	while (registry_next(&registry, &entry)) {
-		char name[REPORT_MAX], when[TIME_TEXT_MAX], following[48] = "";
+		char name[REPORT_MAX], when[TIME_TEXT_MAX], following[48] = "", slot[32] = "";
 
 		settings_init(&shown, s->command);
 		if (settings_add_keys(&shown, entry.key, entry.keys, &e) < 0)
@@ -286,6 +288,8 @@ static int list(const struct settings *s)
 		if (s->format == FORMAT_JSON) {
 			json_open(&j, NULL, '{');
 			print_keys(&j, &shown);
+			if (entry.limit > 0)
+				json_number(&j, "slot", entry.slot);
 			json_text(&j, "token", entry.id);
 			json_number(&j, "keeper", entry.keeper);
 			if (entry.follow)
@@ -296,8 +300,10 @@ static int list(const struct settings *s)
 		}
 		if (entry.follow)
 			snprintf(following, sizeof(following), ", following %d", (int)entry.follow);
-		print_line("%s since %s by process %d%s", report_keys(name, &shown.keys), when,
-			(int)entry.keeper, following);
+		if (entry.limit > 1)
+			snprintf(slot, sizeof(slot), ", slot %ld", entry.slot);
+		print_line("%s%s since %s by process %d%s", report_keys(name, &shown.keys), slot,
+			when, (int)entry.keeper, following);
 	}
 	registry_close(&registry);
 	if (s->format == FORMAT_JSON) {

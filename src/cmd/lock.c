@@ -105,6 +105,9 @@ bool lock_is_nested(const struct lock *l, const char **token)
 	const struct quorum *q = &l->session.quorum;
 	int count = quorum_held_by(q, l->outer, token);
 
+	/* Another slot is not held, or may be free soon. */
+	if (policy_has_slots(&q->policy))
+		return false;
 	/* To run under that lock it must be proved; to refuse, a trace of it is enough. */
 	return count >= (l->settings->reentrant ? policy_quorum(&q->policy) : 1);
 }
@@ -142,6 +145,7 @@ int lock_turn(struct lock *l)
 			report_no_seat(text, q, &l->settings->nodes, &l->settings->keys));
 		l->told_no_seat = true;
 	}
+	report_lock(l->name, q, &l->settings->keys);
 	if (q->state == QUORUM_HELD && report_unguarded(text, q, &l->settings->nodes)[0])
 		out_say(OUT_NORMAL, "%s", text);
 	if (quorum_is_pausing(q) && clock_now() >= l->say_at) {
@@ -308,17 +312,27 @@ int lock_print_refusal(struct lock *l)
 	return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;
 }
 
+long lock_slot(const struct lock *l)
+{
+	const struct quorum *q = &l->session.quorum;
+
+	return policy_has_slots(&q->policy) ? q->slot : l->settings->limit;
+}
+
 void lock_print(const struct lock *l, long keeper)
 {
 	const struct quorum *q = &l->session.quorum;
 	const struct settings *s = l->settings;
-	char id[TOKEN_ID_LEN + 1], pid[24], fence[24], keys[24], held[LOCK_HELD_MAX];
+	char id[TOKEN_ID_LEN + 1], pid[24], fence[24], keys[24], slot[24], limit[24];
+	char held[LOCK_HELD_MAX];
 	struct json j;
 
 	snprintf(id, sizeof(id), "%.*s", TOKEN_ID_LEN, l->session.token);
 	snprintf(pid, sizeof(pid), "%ld", keeper);
 	snprintf(keys, sizeof(keys), "%d", s->keys.count);
 	snprintf(fence, sizeof(fence), "%lld", (long long)q->fence);
+	snprintf(slot, sizeof(slot), "%ld", lock_slot(l));
+	snprintf(limit, sizeof(limit), "%ld", s->limit);
 	switch ((enum format)s->format) {
 	case FORMAT_PLAIN:
 		print_line("%s%s%s%s%s", id, keeper ? " " : "", keeper ? pid : "",
@@ -327,6 +341,10 @@ void lock_print(const struct lock *l, long keeper)
 	case FORMAT_ENV:
 		print_env("REDLOCK_KEY", s->key);
 		print_env("REDLOCK_KEYS", keys);
+		if (s->limit > 0) {
+			print_env("REDLOCK_LIMIT", limit);
+			print_env("REDLOCK_SLOT", slot);
+		}
 		print_env("REDLOCK_TOKEN", id);
 		snprintf(held, sizeof(held), "%s%s%s", id, l->outer[0] ? " " : "", l->outer);
 		print_env("REDLOCK_HELD", held);
@@ -338,6 +356,8 @@ void lock_print(const struct lock *l, long keeper)
 	case FORMAT_JSON:
 		print_begin(&j, s);
 		print_outcome(&j, "acquired", STATUS_OK);
+		if (s->limit > 0)
+			json_number(&j, "slot", lock_slot(l));
 		json_text(&j, "token", id);
 		if (keeper)
 			json_number(&j, "keeper", keeper);

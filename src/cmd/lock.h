@@ -71,6 +71,9 @@ const char *lock_refusal_words(const struct lock *l);
 /* Any of the three, whichever it is; with --json the document as well. */
 int lock_print_refusal(struct lock *l);
 
+/* Of a semaphore, the slot that is held; of one holder, 1; 0: it is no semaphore. */
+long lock_slot(const struct lock *l);
+
 /* The result of who leaves with the lock held, or keeps it in the process `keeper` (0: nobody
  * does). */
 void lock_print(const struct lock *l, long keeper);

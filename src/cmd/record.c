@@ -65,6 +65,8 @@ static void append_line(const struct settings *s, const struct account *a)
 	print_outcome(&j, a->outcome, a->status);
 	json_ms(&j, "waited_ms", a->waited);
 	json_ms(&j, "held_ms", a->held);
+	if (s->limit > 0 && a->held != NEVER)
+		json_number(&j, "slot", policy_has_slots(&a->quorum->policy) ? a->quorum->slot : 1);
 	if (a->quorum->fence)
 		json_number(&j, "fence", a->quorum->fence);
 	json_number(&j, "extensions", a->quorum->extensions);

@@ -62,6 +62,18 @@ struct run {
 
 /* ---- before the command ---- */
 
+/* 0: there is none; and another lock's is not this one's. */
+static void set_number(const char *name, long number)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%ld", number);
+	if (number > 0)
+		setenv(name, text, 1);
+	else
+		unsetenv(name);
+}
+
 /* What the command finds, beyond what redlock found, less the secrets. */
 static void set_environment(const struct run *r, const char *token)
 {
@@ -85,6 +97,8 @@ static void set_environment(const struct run *r, const char *token)
 		setenv("REDLOCK_FENCE", r->outer_fence, 1);
 	else
 		unsetenv("REDLOCK_FENCE");
+	set_number("REDLOCK_LIMIT", s->limit);
+	set_number("REDLOCK_SLOT", lock_slot(&r->lock));
 	/* The locks that the command runs under: this one, and those of the runs around us. */
 	snprintf(held, sizeof(held), "%.*s%s%s", r->is_nested ? 0 : TOKEN_ID_LEN, token,
 		r->is_nested || !r->lock.outer[0] ? "" : " ", r->lock.outer);
@@ -119,7 +133,8 @@ static void prepare_meanwhile(struct run *r)
 		(q->attempt == 1 || q->used_turn) && r->prepared_for != q->attempt) {
 		r->prepared_for = q->attempt;
 		(void)prepare_guardian(r, r->lock.session.token, &later);
-	} else if (quorum_is_pausing(q)) {
+	} else if (quorum_is_pausing(q) || r->prepared_for != q->attempt) {
+		/* What it would start knows another token, and maybe another slot. */
 		guardian_close(&r->guardian);
 	}
 }
@@ -432,7 +447,7 @@ static void settle_loss(struct run *r)
 		out_say(OUT_ERRORS, "%s",
 			report_loss(text, q, &r->lock.settings->nodes, &r->lock.settings->keys));
 	else
-		out_say(OUT_ERRORS, "%s", report_stood_still(text, &r->lock.settings->keys));
+		out_say(OUT_ERRORS, "%s", report_stood_still(text, q, &r->lock.settings->keys));
 }
 
 /* The status of redlock, or -1: r->end has the command's own. */

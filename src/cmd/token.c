@@ -53,9 +53,16 @@ static int read_token(char token[TOKEN_MAX + 2], const char *file, struct err *e
 
 static struct wish question(const struct settings *s, const char *token)
 {
-	struct wish wish = {.keys = &s->keys, .token = token, .turn = "", .time = s->ttl};
+	struct wish wish = {.keys = &s->keys,
+		.slots = (int)s->limit,
+		.slot = (int)s->slot,
+		.token = token,
+		.turn = "",
+		.time = s->ttl};
 
-	wish.quarantine = s->command == COMMAND_EXTEND ? settings_policy(s).quarantine : 0;
+	wish.quarantine = s->command == COMMAND_EXTEND || s->command == COMMAND_RELEASE
+				  ? settings_policy(s).quarantine
+				  : 0;
 	wish.wall = clock_wall();
 
 	switch (s->command) {
@@ -218,11 +225,11 @@ static int conclude(const struct survey *sv, const struct settings *s, enum op o
 	tell_answers(sv, s, NULL, op);
 	if (is_short)
 		out_say(OUT_NORMAL, "%s %s held by this token, but only for %s",
-			report_keys(name, &s->keys), report_verb(&s->keys),
+			report_lock(name, q, &s->keys), report_verb(&s->keys),
 			duration_format(left, valid));
 	else if (status == STATUS_OK)
 		out_say(OUT_DECISIONS, "%s %s", done_words(s->command),
-			report_keys(name, &s->keys));
+			report_lock(name, q, &s->keys));
 	else
 		out_say(holding == HOLDING_UNKNOWN ? OUT_ERRORS : OUT_NORMAL, "%s",
 			report_holding(text, q, &s->nodes, &s->keys));
@@ -235,6 +242,8 @@ static int conclude(const struct survey *sv, const struct settings *s, enum op o
 	} else {
 		print_begin(&j, s);
 		print_outcome(&j, outcome_words(s, holding, is_short), status);
+		if (s->limit > 0)
+			json_number(&j, "slot", s->slot);
 		if (s->command != COMMAND_RELEASE)
 			json_ms(&j, "valid_ms", valid);
 		print_nodes(&j, q, &s->nodes, sv->took);
@@ -269,6 +278,8 @@ static int ask_keeper(struct settings *s)
 		return STATUS_USAGE;
 	}
 	s->token = entry.id;
+	s->limit = entry.limit;
+	s->slot = entry.slot;
 	if (follow_open(&keeper, entry.keeper, false, &e) < 0)
 		return STATUS_OK; /* gone by itself */
 	/* Still the process that the entry is about? Stopped, it could not hear. */
@@ -289,7 +300,7 @@ static int ask_keeper(struct settings *s)
 int cmd_token(struct settings *s)
 {
 	static struct survey sv;
-	const struct policy policy = settings_policy(s);
+	struct policy policy;
 	char token[TOKEN_MAX + 2], id[TOKEN_ID_LEN + 1];
 	bool was_kept = false;
 	struct wish wish;
@@ -319,10 +330,12 @@ int cmd_token(struct settings *s)
 			TOKEN_ID_LEN);
 		return STATUS_USAGE;
 	}
+	policy = settings_policy(s);
 	if (survey_open(&sv, &policy, &s->nodes, &e) < 0) {
 		out_err(&e);
 		return status_of(e.kind);
 	}
+	sv.quorum.slot = (int)s->slot;
 	wish = question(s, s->token);
 	survey_ask_all(&sv, &wish, s->token, SURVEY_MOST);
 	status = print_duplicate(&sv.quorum, &s->nodes);

@@ -264,7 +264,7 @@ const char doctor_rights_script[] =
 	"return not e end "
 	"try('GET',k) try('GETRANGE',k,0,0) try('EXISTS',k) try('TYPE',k) try('PTTL',k) "
 	"if try('SET',k,'1','PX',1000) then try('INCR',k) try('RPUSH',k,'1') end "
-	"try('PEXPIRE',k,1000) try('DEL',k) "
+	"try('LRANGE',k,0,0) try('LREM',k,0,'1') try('PEXPIRE',k,1000) try('DEL',k) "
 	"try('INFO','server') try('TIME') try('SCAN','0','COUNT',1) "
 	"if keys then out[#out+1]='~' end "
 	"return table.concat(out,' ')";
@@ -289,6 +289,8 @@ static const struct {
 	{"rpush", SEVERITY_WARNING, true, "+rpush", " (to wake who waits)"},
 	{"blpop", SEVERITY_WARNING, true, "+blpop", " (to be woken)"},
 	{"incr", SEVERITY_NOTE, true, "+incr", " (for --fence)"},
+	{"lrange", SEVERITY_NOTE, false, "+lrange", " (for --limit)"},
+	{"lrem", SEVERITY_NOTE, false, "+lrem", " (for --limit)"},
 	{"type", SEVERITY_NOTE, false, "+type", " (to know other libraries' locks)"},
 	{"scan", SEVERITY_NOTE, false, "+scan", " (for status)"},
 	{"getrange", SEVERITY_NOTE, false, "+getrange", " (for status)"},

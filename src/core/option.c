@@ -81,6 +81,7 @@ const int command_rows_count = COUNT_OF(command_rows);
 #define ALL (WITH_NODES | GATE)
 #define GUARDED (TAKING | EXTEND | WAIT | DOCTOR)
 #define WAITING (TAKING | WAIT | GATE)
+#define SLOTTED (TAKING | BY_TOKEN | WAIT | BREAK)
 #define NO_ENV 0u
 
 const struct option_row option_rows[] = {
@@ -89,6 +90,10 @@ const struct option_row option_rows[] = {
 		"the lock's name, used as the Redis key byte for byte; repeat it for several: "
 		"all or none",
 		NULL},
+	{SLOTTED, GROUP_LOCK, 'L', "limit", NULL, OPTION_SLOTS, FIELD(limit), BY_TOKEN, "N",
+		"a semaphore: at most N holders, each in a slot of its own (1..1000)", "1"},
+	{BY_TOKEN | BREAK, GROUP_LOCK, 0, "slot", NULL, OPTION_SLOTS, FIELD(slot), BY_TOKEN, "I",
+		"with --limit: which slot the lock has, as REDLOCK_SLOT says", NULL},
 	{BY_TOKEN, GROUP_LOCK, 0, "token", NULL, OPTION_TEXT, FIELD(token), BY_TOKEN, "TOKEN",
 		"what 'redlock acquire' printed", NULL},
 	{BY_TOKEN, GROUP_LOCK, 0, "token-file", NULL, OPTION_TEXT, FIELD(token_file), NO_ENV,
@@ -246,6 +251,7 @@ const char *command_nearest(const char *name)
 struct reading {
 	struct settings *s;
 	bool set[ROWS];
+	bool names_token, names_slot; /* the command line does */
 	struct err *e;
 };
 
@@ -348,6 +354,10 @@ static int set_value(
 	case OPTION_FENCE:
 		if (!text_number(value, 1, LONG_MAX, field))
 			why = "is not a fencing number, from 1 on";
+		break;
+	case OPTION_SLOTS:
+		if (!text_number(value, 1, SLOTS_MAX, field))
+			why = "is not a number from 1 to 1000";
 		break;
 	case OPTION_GUARD:
 		if (!read_choice(guards, value, field))
@@ -534,8 +544,10 @@ static bool is_of_another_lock(
 	const struct key_list *keys = &r->s->keys; /* taken before: their row comes first */
 	bool is_among;
 
-	if (row->field != FIELD(token))
+	if (row->field != FIELD(token) && row->kind != OPTION_SLOTS)
 		return false;
+	if (row->kind == OPTION_SLOTS && (r->names_token || r->names_slot))
+		return true;
 	is_among = !text || strcmp(text, r->s->key) == 0;
 	for (int i = 0; i < keys->count && !is_among && count && strcmp(count, "1") != 0; i++) {
 		if (!has_line(text, keys->key[i]))
@@ -547,6 +559,8 @@ static bool is_of_another_lock(
 
 static int read_env(struct reading *r, char *const envp[])
 {
+	r->names_token = r->s->token || r->s->token_file;
+	r->names_slot = r->s->limit > 0 || r->s->slot > 0;
 	for (int i = 0; i < ROWS; i++) {
 		const struct option_row *row = &option_rows[i];
 		char name[48] = "REDLOCK_";

@@ -33,6 +33,7 @@ enum option_kind {
 	OPTION_JSON, /* no value: --format json */
 	OPTION_PID,
 	OPTION_FENCE, /* a number from 1 on */
+	OPTION_SLOTS, /* 1..SLOTS_MAX */
 	OPTION_NODES, /* one node or a list of them; mentions add up */
 };
 

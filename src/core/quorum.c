@@ -20,6 +20,9 @@
 /* So often the line may say that it is another one's turn, without a wake-up between. */
 #define SEAT_TRIES 3
 
+/* So often one goes at once to another slot of a semaphore that was said to be free. */
+#define MOVES_MAX 8
+
 /* Who is not woken asks again after that time at the latest; so do those that stopped, crashed or
  * never knew how to wake. */
 #define BACK_STOP (25 * USEC_SEC)
@@ -27,6 +30,9 @@
 
 /* Who waits for longer than this keeps no connection but its seat. */
 #define SHED_AFTER USEC_SEC
+
+/* What a node gets at least that is not ready when a majority is. */
+#define LEAST_GRACE 200
 
 /* Between the first and the second look at a majority that denies us. */
 #define SECOND_LOOK (25 * USEC_MSEC)
@@ -76,6 +82,7 @@ void quorum_init(struct quorum *q, const struct policy *policy)
 {
 	assert(policy->nodes >= 1 && policy->nodes <= NODES_MAX);
 	assert(policy->keys >= 1 && policy->keys <= KEYS_MAX);
+	assert(policy->slots <= SLOTS_MAX && (policy->keys == 1 || !policy_has_slots(policy)));
 	assert(policy->ttl > policy->drift + policy->guard);
 	memset(q, 0, sizeof(*q));
 	q->policy = *policy;
@@ -304,7 +311,7 @@ static struct action *act(struct step *s, enum action_kind kind, int node)
 	struct action *a = &s->up->action[s->up->count++];
 
 	assert(s->up->count <= ACTIONS_MAX);
-	*a = (struct action){.kind = kind, .node = node, .round = s->q->round};
+	*a = (struct action){.kind = kind, .node = node, .round = s->q->round, .slot = s->q->slot};
 	return a;
 }
 
@@ -374,8 +381,12 @@ static void send_op(struct step *s, int i, enum op op)
 	const struct policy *p = &s->q->policy;
 	struct member *m = &s->q->member[i];
 
-	act(s, ACT_SEND, i)->op = op;
+	struct action *a = act(s, ACT_SEND, i);
+
+	a->op = op;
 	if (is_parting(op)) {
+		if (m->owes) /* an earlier attempt's may be another slot's */
+			a->slot = m->slot;
 		if (!in_flight(m)) {
 			m->due = s->now + p->node_timeout;
 			m->late = false;
@@ -396,8 +407,10 @@ static void send_op(struct step *s, int i, enum op op)
 		return;
 	/* It may land, or prolong what landed late, whatever becomes of the answer: so it is owed
 	 * from here on. */
-	if (op != OP_EXTEND)
+	if (op != OP_EXTEND) {
 		m->was_sent = s->q->attempt;
+		m->slot = s->q->slot;
+	}
 	if (m->was_sent == s->q->attempt)
 		m->owes = s->q->attempt;
 	m->owes_until = key_gone_at(p, s->now);
@@ -424,14 +437,55 @@ static void come_back(struct step *s, usec after)
 		s->q->resume_at = usec_min(s->q->resume_at, usec_add(s->now, after));
 }
 
-static void keep_turn(struct step *s, const struct answer *answer, int key)
+static int seat_of(const struct quorum *q)
+{
+	return q->policy.nodes;
+}
+
+static void send_from_seat(struct step *s, enum op op)
+{
+	struct seat *seat = &s->q->seat;
+
+	struct action *a = act(s, ACT_SEND, seat_of(s->q));
+
+	a->op = op;
+	if (op == OP_HAND_OVER)
+		a->slot = seat->is_woken ? seat->turn_slot : 0;
+	seat->joins |= op == OP_JOIN;
+	seat->waits |= op == OP_WAIT;
+	seat->due = s->now + s->q->policy.node_timeout;
+}
+
+/* The next in line need not wait for who does not use it. Nobody is behind a pop that is blocked.
+ */
+static void pass_turn_on(struct step *s)
+{
+	struct seat *seat = &s->q->seat;
+
+	if (seat->link != LINK_UP || seat->waits)
+		return;
+	send_from_seat(s, OP_HAND_OVER);
+	seat->passes = true;
+}
+
+/* What is not within our limit, others may have: they have another one. */
+static int slot_of(const struct quorum *q, int named)
+{
+	return named <= q->policy.slots ? named : 0;
+}
+
+static void keep_turn(struct step *s, const struct answer *answer, int key, int slot)
 {
 	struct quorum *q = s->q;
 	size_t len = answer->text_len < TOKEN_ID_LEN ? answer->text_len : TOKEN_ID_LEN;
 
+	/* Two at once: one will do. */
+	if (q->seat.is_woken && slot != q->seat.turn_slot)
+		pass_turn_on(s);
 	memcpy(q->seat.turn, answer->text, len);
 	q->seat.turn[len] = '\0';
 	q->seat.turn_key = key;
+	q->seat.turn_slot = slot;
 	q->seat.is_woken = q->state == QUORUM_TRYING;
 	come_back(s, 0);
 }
@@ -493,7 +547,7 @@ static void reply(struct step *s, const struct event *ev)
 		m->owes = q->attempt;
 	/* A turn that nobody came for: with it, the others will grant it as well. */
 	if (answer->vote == VOTE_YES && ev->op == OP_ACQUIRE && answer->text_len > 0) {
-		keep_turn(s, answer, answer->key);
+		keep_turn(s, answer, answer->key, q->slot);
 		q->used_turn |= q->phase == PHASE_ASK;
 	}
 	/* Those who wait elsewhere see the line otherwise than we do, and will see to it. */
@@ -503,11 +557,6 @@ static void reply(struct step *s, const struct event *ev)
 }
 
 /* ---- the seat ---- */
-
-static int seat_of(const struct quorum *q)
-{
-	return q->policy.nodes;
-}
 
 static void open_seat(struct step *s, int line)
 {
@@ -521,22 +570,12 @@ static void open_seat(struct step *s, int line)
 	seat->due = s->now + s->q->policy.node_timeout;
 }
 
-static void send_from_seat(struct step *s, enum op op)
-{
-	struct seat *seat = &s->q->seat;
-
-	act(s, ACT_SEND, seat_of(s->q))->op = op;
-	seat->joins |= op == OP_JOIN;
-	seat->waits |= op == OP_WAIT;
-	seat->due = s->now + s->q->policy.node_timeout;
-}
-
 static void seat_is_down(struct step *s)
 {
 	struct seat *seat = &s->q->seat;
 
 	seat->link = LINK_DOWN;
-	seat->joins = seat->waits = seat->passes = false;
+	seat->joins = seat->waits = seat->passes = seat->leaves = false;
 }
 
 static void close_seat(struct step *s)
@@ -638,7 +677,7 @@ static bool grace_is_over(struct quorum *q, usec now, bool enough, usec least, u
 
 static void take_turn(struct step *s, const struct answer *answer)
 {
-	keep_turn(s, answer, s->q->seat.key);
+	keep_turn(s, answer, s->q->seat.key, slot_of(s->q, answer->slot));
 	s->q->seat.was_free = false;
 	s->q->tries = 0;
 }
@@ -654,6 +693,8 @@ static void seat_reply(struct step *s, const struct event *ev)
 		if (answer->vote == VOTE_ABSENT)
 			break;
 		/* Free by now. If that did not help the last time, it is not free elsewhere. */
+		if (answer->vote == VOTE_YES)
+			s->q->next_slot = slot_of(s->q, answer->slot);
 		if (answer->vote == VOTE_YES && answer->text_len > 0)
 			take_turn(s, answer);
 		else if (answer->vote == VOTE_YES)
@@ -740,7 +781,7 @@ static void let_go(struct step *s)
 
 	/* It was our turn, and we leave without having used it; or it may be by now, and behind the
 	 * blocked pop this is only looked at if we were woken. */
-	if (q->seat.link == LINK_UP && (q->seat.is_woken || q->seat.waits))
+	if (q->seat.link == LINK_UP && !q->seat.leaves && (q->seat.is_woken || q->seat.waits))
 		send_from_seat(s, OP_HAND_OVER);
 
 	/* No new round: the votes stay, for whoever asks why. */
@@ -770,6 +811,12 @@ static bool is_split(const struct quorum *q)
 	return most + quorum_count(q, VOTE_ABSENT) < policy_quorum(&q->policy);
 }
 
+/* When who refused us may have something for us. */
+static usec ends_in(const struct quorum *q, const struct answer *a)
+{
+	return policy_has_slots(&q->policy) ? a->soonest : a->pttl;
+}
+
 /* Does the line's answer tell when it is worth to ask again? Who has the line's key, or the turn,
  * is before us; unless it is a stranger, who wakes nobody. */
 static bool is_taken(const struct member *m)
@@ -797,7 +844,7 @@ static usec free_in(const struct quorum *q)
 
 	for (int i = 0; i < q->policy.nodes; i++) {
 		const struct member *m = &q->member[i];
-		usec in = m->vote == VOTE_FOREIGN                          ? m->answer.pttl
+		usec in = m->vote == VOTE_FOREIGN                          ? ends_in(q, &m->answer)
 			  : m->vote == VOTE_ABSENT || m->vote == VOTE_NONE ? NEVER
 									   : 0;
 
@@ -839,10 +886,12 @@ static usec retry_at(const struct step *s)
 	if (q->refusal != REFUSAL_BUSY || q->seat.is_refused || has_strangers(q))
 		return s->now + delay;
 	if (is_taken(&q->member[line]))
-		return usec_min(s->now + q->member[line].answer.pttl + spread(s), back_stop);
+		return usec_min(usec_add(s->now + spread(s), ends_in(q, &q->member[line].answer)),
+			back_stop);
 	(void)quorum_holder(q, &most);
 	if (most >= policy_quorum(&q->policy))
-		return usec_min(s->now + usec_max(free_in(q) + spread(s), delay), back_stop);
+		return usec_min(usec_add(s->now, usec_max(usec_add(spread(s), free_in(q)), delay)),
+			back_stop);
 	return s->now + delay;
 }
 
@@ -862,30 +911,53 @@ static int key_in_the_way(const struct quorum *q)
 
 /* It was our turn, but another one of our keys is somebody else's: the next in line need not wait
  * for that. */
-static void pass_turn_on(struct step *s)
+static void pass_useless_turn_on(struct step *s)
 {
-	struct seat *seat = &s->q->seat;
+	if (s->q->busy_key != s->q->seat.key)
+		pass_turn_on(s);
+}
 
-	if (seat->link != LINK_UP || seat->waits || s->q->busy_key == seat->key)
-		return;
-	send_from_seat(s, OP_HAND_OVER);
-	seat->passes = true;
+/* Of a semaphore, another slot that is free: as the line sees it, or else as anybody. */
+static int find_slot(const struct quorum *q)
+{
+	int line = find_line(q, 0), slot = 0;
+
+	assert(line >= 0); /* who refused us */
+	if (q->member[line].vote == VOTE_FOREIGN)
+		return slot_of(q, q->member[line].answer.slot);
+	for (int i = q->policy.nodes - 1; i >= 0; i--)
+		if (q->member[i].vote == VOTE_FOREIGN && q->member[i].answer.slot > 0)
+			slot = slot_of(q, q->member[i].answer.slot);
+	return slot;
+}
+
+/* A slot that is free is worth an attempt at once, even if we do not wait. */
+static bool moves_on(struct step *s)
+{
+	struct quorum *q = s->q;
+
+	q->moves = q->next_slot > 0 && q->moves < MOVES_MAX ? q->moves + 1 : 0;
+	return q->moves > 0 && s->now <= usec_add(q->deadline, q->policy.node_timeout);
 }
 
 static void fail_attempt(struct step *s, enum refusal refusal)
 {
 	struct quorum *q = s->q;
-	bool gives_up = refusal == REFUSAL_DUPLICATE || s->now >= q->deadline;
+	bool is_moving, gives_up;
 	/* Those who gave way to us wait for a word. If there is a holder, or a rival to give way
 	 * to, it is theirs to say. */
-	enum op op = gives_up || (q->insisted > 0 && is_split(q)) ? OP_HAND_OVER : OP_RELEASE;
+	enum op op;
 
+	q->next_slot = refusal == REFUSAL_BUSY && policy_has_slots(&q->policy) ? find_slot(q) : 0;
+	is_moving = moves_on(s);
+	gives_up = refusal == REFUSAL_DUPLICATE || (s->now >= q->deadline && !is_moving);
+	op = gives_up || (q->insisted > 0 && is_split(q)) ? OP_HAND_OVER : OP_RELEASE;
 	q->refusal = refusal;
 	if (refusal == REFUSAL_BUSY)
 		q->busy_key = key_in_the_way(q);
 	if (q->used_turn && refusal == REFUSAL_BUSY) {
 		q->seat.is_woken = false;
-		pass_turn_on(s);
+		pass_useless_turn_on(s);
 	}
 	/* Behind its SET on the same connection, the release cannot overtake it. */
 	for (int i = 0; i < q->policy.nodes; i++) {
@@ -899,8 +971,11 @@ static void fail_attempt(struct step *s, enum refusal refusal)
 		return;
 	}
 	q->phase = PHASE_PAUSE;
-	q->tries++;
-	q->resume_at = usec_min(retry_at(s), q->deadline);
+	q->tries += !is_moving;
+	q->resume_at = is_moving          ? s->now
+		       : q->next_slot > 0 ? s->now + retry_delay(s)
+					  : retry_at(s);
+	q->resume_at = usec_min(q->resume_at, usec_max(s->now, q->deadline));
 	if (q->seat.is_woken && refusal == REFUSAL_BUSY) /* it came too late for this attempt */
 		q->resume_at = s->now;
 	q->shed_at = s->now + SHED_AFTER;
@@ -939,10 +1014,24 @@ static enum op attempt_op(const struct quorum *q)
 	return q->policy.only_looks ? OP_LOOK : OP_ACQUIRE;
 }
 
+/* That of our turn, or one that was said to be free, or any. */
+static void choose_slot(struct step *s)
+{
+	struct quorum *q = s->q;
+	int slot = q->seat.is_woken ? q->seat.turn_slot : q->next_slot;
+
+	q->next_slot = 0;
+	if (!policy_has_slots(&q->policy))
+		return;
+	/* The upper bits: the lower ones spread the delays. */
+	q->slot = slot > 0 ? slot : 1 + (int)((s->random >> 32) % (uint64_t)q->policy.slots);
+}
+
 static void ask(struct step *s)
 {
 	struct quorum *q = s->q;
 
+	choose_slot(s);
 	q->attempt = q->round;
 	q->valid_until = valid_until(&q->policy, s->now);
 	q->phase = PHASE_ASK;
@@ -1057,6 +1146,9 @@ static void gather(struct step *s, usec *wake_at)
 	int ready = 0, pending = 0;
 	/* To pay a debt and to connect, one after the other, is not waited for twice. */
 	usec until = q->round_at + q->policy.node_timeout;
+	/* Who goes on without a pause waits for the last answers as long as it did for the others.
+	 */
+	usec least = q->moves > 0 ? usec_max(LEAST_GRACE, q->round_at - q->asked_at) : LEAST_GRACE;
 
 	for (int i = 0; i < q->policy.nodes; i++) {
 		struct member *m = &q->member[i];
@@ -1080,7 +1172,7 @@ static void gather(struct step *s, usec *wake_at)
 		fail_attempt(s, REFUSAL_NO_QUORUM);
 	}
 	if (q->phase == PHASE_GATHER && ready >= quorum &&
-		(pending == 0 || grace_is_over(q, s->now, true, 200, wake_at)))
+		(pending == 0 || grace_is_over(q, s->now, true, least, wake_at)))
 		ask(s);
 }
 
@@ -1121,7 +1213,14 @@ static void hold(struct step *s)
 	}
 	/* A seat that still waits is kept: the node may be slow to notice that it was closed, and
 	 * our own release would then wake nobody but us. */
-	if (!q->seat.waits)
+	if (q->seat.is_woken && q->seat.turn_slot != q->slot)
+		pass_turn_on(s);
+	/* Another slot's release would wake us: who serves us passes that on at once. */
+	if (q->seat.waits && policy_has_slots(&q->policy)) {
+		send_from_seat(s, OP_HAND_OVER);
+		q->seat.leaves = true;
+	}
+	if (!q->seat.waits && !q->seat.passes)
 		close_seat(s);
 	q->seat.is_woken = false;
 	q->state = QUORUM_HELD;

@@ -18,6 +18,7 @@
 struct policy {
 	int nodes; /* configured nodes, 1..NODES_MAX */
 	int keys; /* of this lock: all of them or none, 1..KEYS_MAX */
+	int slots; /* of a semaphore, each a lock of its own, 2..SLOTS_MAX; less: it is none */
 	usec ttl; /* the key's life on a node */
 	usec drift; /* how much of it is not relied on: clocks run at different rates */
 	usec node_timeout; /* longest wait for one node: connect plus answer */
@@ -35,6 +36,11 @@ struct policy {
 static inline int policy_quorum(const struct policy *p)
 {
 	return p->nodes / 2 + 1;
+}
+
+static inline bool policy_has_slots(const struct policy *p)
+{
+	return p->slots > 1;
 }
 
 /* drift = ttl * factor_permille / 1000 + 2 ms. */
@@ -101,6 +107,7 @@ struct action {
 	int line; /* OPEN for the seat: the node it leads to */
 	enum op op;
 	uint32_t round;
+	int slot; /* SEND: of a semaphore: which one it is about; HAND_OVER from the seat: 0: any */
 };
 
 /* At most one close, one open and one send for each node, and for the seat, in a step. */
@@ -135,6 +142,7 @@ struct member {
 	uint32_t was_sent; /* the attempt whose token it was last asked to keep */
 	uint32_t owes; /* the attempt whose token may be on the node; 0: none */
 	usec owes_until; /* the key has ended by then, released or not */
+	int slot; /* of a semaphore: what it was last asked to keep */
 	bool release_refused; /* the last release got no clean answer on a whole connection */
 	int reopened; /* how often the link was opened again just to release */
 
@@ -168,7 +176,9 @@ struct seat {
 	struct answer trouble;
 	bool is_woken; /* it is our turn, and we have not tried yet */
 	char turn[TOKEN_ID_LEN + 1]; /* what it was woken with, the last time; "": never */
-	int turn_key; /* and for which key */
+	int turn_key; /* and for which key, */
+	int turn_slot; /* or slot; 0: any */
+	bool leaves; /* OP_HAND_OVER stands behind OP_WAIT: who serves us passes it on */
 };
 
 struct quorum {
@@ -201,6 +211,9 @@ struct quorum {
 	int tries; /* attempts in a row that failed without having been woken */
 	int line; /* asked first, and alone, in this attempt; -1: all were asked at once */
 	int busy_key; /* BUSY: which key somebody else has */
+	int slot; /* of a semaphore: which one this attempt, or the lock, is about; from 1 on */
+	int next_slot; /* what was said to be free; 0: nothing was */
+	int moves; /* attempts in a row, without a pause, since each named another slot */
 	usec shed_at; /* from then on the links for votes are closed while waiting */
 	unsigned awaited; /* 1 << i: the nodes said that others wait for key i */
 	bool asking; /* an extension round is undecided */

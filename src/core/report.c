@@ -33,6 +33,26 @@ static void add_keys(struct line *l, const struct key_list *keys)
 	}
 }
 
+/* Of a semaphore, the slot that is held, or was asked for last. */
+static void add_lock(struct line *l, const struct quorum *q, const struct key_list *keys)
+{
+	char shown[120];
+	const char *key = keys->key[0];
+
+	if (policy_has_slots(&q->policy) && q->slot > 0)
+		add(l, "'%s#%d'", text_escape(shown, sizeof(shown), key, strlen(key)), q->slot);
+	else
+		add_keys(l, keys);
+}
+
+const char *report_lock(char dst[REPORT_MAX], const struct quorum *q, const struct key_list *keys)
+{
+	struct line l = line(dst);
+
+	add_lock(&l, q, keys);
+	return dst;
+}
+
 const char *report_verb(const struct key_list *keys)
 {
 	return keys->count > 1 ? "are" : "is";
@@ -104,8 +124,16 @@ const char *report_holder(
 {
 	struct line l = line(dst);
 
-	add_busy_key(&l, q, keys);
-	add(&l, " is ");
+	if (policy_has_slots(&q->policy)) {
+		add(&l, "the %d slots of ", q->policy.slots);
+		add_busy_key(&l, q, keys);
+		add(&l, " are taken, ");
+		add_lock(&l, q, keys);
+		add(&l, " ");
+	} else {
+		add_busy_key(&l, q, keys);
+		add(&l, " is ");
+	}
 	add_holder(&l, q, now - q->round_at);
 	return dst;
 }
@@ -229,6 +257,11 @@ const char *report_refusal(char dst[REPORT_MAX], const struct quorum *q,
 	case REFUSAL_BUSY:
 		add_busy_key(&l, q, keys);
 		add(&l, " is busy: ");
+		if (policy_has_slots(&q->policy)) {
+			add(&l, "its %d slots are taken, ", q->policy.slots);
+			add_lock(&l, q, keys);
+			add(&l, " ");
+		}
 		add_holder(&l, q, 0);
 		/* Of a trace, it may be these that are missing. */
 		(void)quorum_holder(q, &holders);
@@ -255,12 +288,13 @@ const char *report_refusal(char dst[REPORT_MAX], const struct quorum *q,
 	return dst;
 }
 
-const char *report_stood_still(char dst[REPORT_MAX], const struct key_list *keys)
+const char *report_stood_still(
+	char dst[REPORT_MAX], const struct quorum *q, const struct key_list *keys)
 {
 	struct line l = line(dst);
 
 	add(&l, "lost ");
-	add_keys(&l, keys);
+	add_lock(&l, q, keys);
 	add(&l, ": redlock stood still and could not extend it in time");
 	return dst;
 }
@@ -272,9 +306,9 @@ const char *report_loss(char dst[REPORT_MAX], const struct quorum *q, const stru
 	int foreign = quorum_count(q, VOTE_FOREIGN), gone = quorum_count(q, VOTE_GONE);
 
 	if (q->loss == LOSS_STOOD_STILL)
-		return report_stood_still(dst, keys);
+		return report_stood_still(dst, q, keys);
 	add(&l, "lost ");
-	add_keys(&l, keys);
+	add_lock(&l, q, keys);
 	if (q->loss == LOSS_DENIED && foreign > 0) {
 		add(&l, ": now ");
 		if (keys->count > 1) {
@@ -303,7 +337,7 @@ const char *report_unreleased(char dst[REPORT_MAX], const struct quorum *q,
 	usec until = now;
 	int count = quorum_unreleased(q, &until);
 
-	add_keys(&l, keys);
+	add_lock(&l, q, keys);
 	add(&l, " could not be released on %d of %d nodes and frees itself there within %s", count,
 		q->policy.nodes, duration_format(left, until - now));
 	for (int i = 0; i < q->policy.nodes; i++)
@@ -521,7 +555,7 @@ const char *report_status(char dst[REPORT_MAX], const struct quorum *q,
 	int count, quorum = policy_quorum(&q->policy), absent = quorum_count(q, VOTE_ABSENT);
 	struct answer holder = quorum_holder(q, &count);
 
-	add_quoted(&l, key);
+	add_lock(&l, q, &ONE_KEY(key));
 	if (q->policy.nodes - absent < quorum) {
 		add(&l, " cannot be told: ");
 		add_answers(&l, q, nodes);
@@ -553,7 +587,7 @@ const char *report_holding(char dst[REPORT_MAX], const struct quorum *q,
 	struct line l = line(dst);
 	int yes = quorum_count(q, VOTE_YES);
 
-	add_keys(&l, keys);
+	add_lock(&l, q, keys);
 	switch (quorum_holding(q)) {
 	case HOLDING_YES:
 		add(&l, " %s held by this token on %d of %d nodes", report_verb(keys), yes,

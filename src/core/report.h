@@ -13,6 +13,9 @@
 /* "'nightly', 'weekly'" */
 const char *report_keys(char dst[REPORT_MAX], const struct key_list *keys);
 
+/* The same of a lock: "'nightly#2'" is a semaphore's slot. */
+const char *report_lock(char dst[REPORT_MAX], const struct quorum *q, const struct key_list *keys);
+
 /* What they do: "is", or "are" where they are several. */
 const char *report_verb(const struct key_list *keys);
 
@@ -72,7 +75,8 @@ const char *report_loss(char dst[REPORT_MAX], const struct quorum *q, const stru
 	const struct key_list *keys);
 
 /* The same, when nobody was there to extend it. */
-const char *report_stood_still(char dst[REPORT_MAX], const struct key_list *keys);
+const char *report_stood_still(
+	char dst[REPORT_MAX], const struct quorum *q, const struct key_list *keys);
 
 /* Which nodes may still carry the lock after the release, and until when. */
 const char *report_unreleased(char dst[REPORT_MAX], const struct quorum *q,

@@ -1,5 +1,6 @@
 #include "core/request.h"
 
+#include "base/text.h"
 #include "base/token.h"
 
 #include <assert.h>
@@ -14,7 +15,8 @@
  * ours, else what is said of the first that is not. Marks are numbers added up: 2^i for each key i
  * that others wait for, MARK_INDEX times the index of the key that the answer is about,
  * MARK_PARTIAL if one of them is ours all the same, MARK_UNGUARDED if the node cannot tell whether
- * it forgot.
+ * it forgot. Who is refused a semaphore's slot finds behind the number another slot that is free
+ * (0: none), and when the first of them ends.
  *
  * `look` reads the keys; one of another type (Redisson keeps a hash) is somebody else's.
  */
@@ -95,16 +97,54 @@ _Static_assert(SKEW_MAX_MS == 30000, "scripts have it as a number");
  * and nobody is woken.
  */
 #define SCRIPT_LINE \
-	"local function line(i) return 'redlock:line:{'..KEYS[i]..'}' end " \
-	"local function turn(i) return 'redlock:turn:{'..KEYS[i]..'}' end " \
-	"local function wake(i) return 'redlock:wake:{'..KEYS[i]..'}' end " \
+	"local base,slots=ARGV[9],tonumber(ARGV[10]) " \
+	"local own=slots>1 and string.sub(KEYS[1],#base+1) or '' " \
+	"local function line(i) return 'redlock:line:{'..(own=='' and KEYS[i] or base)..'}' end " \
+	"local function wake(i) return 'redlock:wake:{'..(own=='' and KEYS[i] or base)..'}' end " \
+	"local function turn(i) return 'redlock:turn:{'..(own=='' and KEYS[i] or base..own)..'}' " \
+	"end " \
 	"local function awaited(i) return redis.pcall('EXISTS',line(i))==1 end "
 
+/*
+ * All slots of a semaphore have one line, and one list to block on: `own` is the slot that this is
+ * about ("#3"), and each has a turn of its own. An element of the list is a turn's id with the slot
+ * behind it, so the list has one for each slot at most.
+ */
+#define SCRIPT_LIST \
+	"local function lies(mark) for _,e in ipairs(redis.pcall('LRANGE',wake(1),0,-1)) do " \
+	"if string.sub(e,41)==mark then return true end end return false end " \
+	"local function unused(i) " \
+	"if own=='' then return redis.pcall('EXISTS',wake(i))==1 end return lies(own) end " \
+	"local function drop(i) if own=='' then redis.pcall('DEL',wake(i)) return end " \
+	"for _,e in ipairs(redis.pcall('LRANGE',wake(i),0,-1)) do " \
+	"if string.sub(e,41)==own then redis.pcall('LREM',wake(i),0,e) end end end "
+
+/* Another slot that is free here, and nobody's turn, else 0; and when the first of them may be.
+ * From the own one on, so that those who look spread. */
+#define SCRIPT_ELSEWHERE \
+	"local function elsewhere(o) if own=='' then return o end " \
+	"local at,soon=tonumber(string.sub(own,2)),-1 o[6]=o[6] or 0 " \
+	"for n=0,slots-1 do local j=(at+n-1)%slots+1 local k=base..'#'..j " \
+	"local left=redis.call('PTTL',k) if left==-2 then " \
+	"local t=redis.pcall('GET','redlock:turn:{'..k..'}') " \
+	"if type(t)~='string' or t==ARGV[3] or lies('#'..j) then o[7],o[8]=j,0 return o end " \
+	"left=redis.call('PTTL','redlock:turn:{'..k..'}') end " \
+	"if left>=0 and (soon<0 or left<soon) then soon=left end end " \
+	"o[7],o[8]=0,soon return o end "
+
+/* Where the clock is wrong, a turn is not kept: set right, it would last for as long as that. */
 #define SCRIPT_WAKE \
+	SCRIPT_LIST \
+	"local function push(i,ms,id) local w=wake(i) drop(i) redis.pcall('RPUSH',w,id..own) " \
+	"if own~='' then local p=redis.pcall('PTTL',w) " \
+	"ms=math.max(tonumber(ms),type(p)=='number' and p or 0) end " \
+	"redis.pcall('PEXPIRE',w,ms) end " \
+	"local function skewed() if tonumber(ARGV[7])==0 then return false end " \
+	"local t=redis.call('TIME') " \
+	"return math.abs(t[1]*1000+math.floor(t[2]/1000)-ARGV[8])>30000 end " \
 	"local function pass(i,ms,here,id) id=id or string.sub(ARGV[1],1,40) " \
-	"redis.pcall('SET',turn(i),id,'PX',ms) " \
-	"if here then local w=wake(i) redis.pcall('DEL',w) redis.pcall('RPUSH',w,id) " \
-	"redis.pcall('PEXPIRE',w,ms) end end "
+	"if not skewed() then redis.pcall('SET',turn(i),id,'PX',ms) end " \
+	"if here then push(i,ms,id) end end "
 _Static_assert(TOKEN_ID_LEN == 40, "scripts have it as a number");
 
 /* Who waits goes on waiting, whatever is answered: that is known for as long as it may take. */
@@ -135,15 +175,15 @@ _Static_assert(TOKEN_ID_LEN == 40, "scripts have it as a number");
 
 /* All of the keys or none. */
 static const char script_acquire[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_ID SCRIPT_GUARD
-	SCRIPT_LINE SCRIPT_WAKE SCRIPT_FENCE SCRIPT_STAY
+	SCRIPT_LINE SCRIPT_WAKE SCRIPT_ELSEWHERE SCRIPT_FENCE SCRIPT_STAY
 	"local r=guard() "
-	"if foreign then local o=other(foreign) o[4]=id return o end "
+	"if foreign then local o=other(foreign) o[4]=id return elsewhere(o) end "
 	"if r then return r end "
 	"local w,t,n,unclaimed=0,{},0,nil "
 	"for i=1,#KEYS do local here=awaited(i) if here then w=w+2^(i-1) end "
 	"if not value[i] then t[i]=redis.pcall('GET',turn(i)) "
-	"if type(t[i])=='string' and t[i]~=ARGV[3] and redis.pcall('EXISTS',wake(i))==0 then "
-	"return {2,redis.call('PTTL',turn(i)),'',id,marks(i)+w} end "
+	"if type(t[i])=='string' and t[i]~=ARGV[3] and not unused(i) then "
+	"return elsewhere({2,redis.call('PTTL',turn(i)),'',id,marks(i)+w}) end "
 	"if here and not t[i] and not (ARGV[3]~='' and i==seat) and "
 	"string.find(ARGV[4],'f',1,true) then "
 	"pass(i,ARGV[5],true) return {2,tonumber(ARGV[5]),'',id,marks(i)+w} end end end "
@@ -152,7 +192,7 @@ static const char script_acquire[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_
 	"if value[i] then redis.call('PEXPIRE',k,ARGV[2]) "
 	"else redis.call('SET',k,ARGV[1],'PX',ARGV[2]) "
 	/* a turn that nobody came for tells who waits here: nobody */
-	"if type(t[i])=='string' then redis.pcall('DEL',turn(i),wake(i)) "
+	"if type(t[i])=='string' then redis.pcall('DEL',turn(i)) drop(i) "
 	"if t[i]~=ARGV[3] then redis.pcall('DEL',line(i)) unclaimed=unclaimed or i "
 	"w=w-w%2^i+w%2^(i-1) end end end end "
 	"return {1,tonumber(ARGV[2]),unclaimed and t[unclaimed] or '',id,"
@@ -171,11 +211,10 @@ static const char script_extend[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_I
 /* The owner's name stays, so that waiters are told whose it was; the id goes, so that a nested run
  * that outlived the holder does not take the lock for held. Nobody will give it back: the first in
  * line is told, so that it looks when the key ends. */
-static const char script_leave[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_LINE
+static const char script_leave[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_LINE SCRIPT_WAKE
 	"partial=0 for i,k in ipairs(KEYS) do local v=value[i] if v==ARGV[1] and v~='' then "
 	"redis.call('SET',k,string.rep('0',40)..string.sub(v,41),'PX',ARGV[2]) "
-	"if awaited(i) then local w=wake(i) redis.pcall('DEL',w) "
-	"redis.pcall('RPUSH',w,string.sub(v,1,40)) redis.pcall('PEXPIRE',w,1000) end end "
+	"if awaited(i) then push(i,1000,string.sub(v,1,40)) end end "
 	"end if foreign then return other(foreign) end if gone then return {-1,0,'','',0} end "
 	"return {1,tonumber(ARGV[2]),'','',0}";
 
@@ -191,10 +230,16 @@ static const char script_release[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_
 /* Also when the key is gone already: nobody else wakes those who wait. Where it is another one's,
  * maybe only for the moment that an attempt takes to fail, the turn is left for that one to pass
  * on; where nobody is known to wait, for whoever asks, since that key may also just end. Who leaves
- * without having used its turn passes on that very turn. */
+ * without having used its turn passes on that very turn; of a semaphore's, whose slot behind a
+ * blocked pop is not known, any that is claimed: to be woken in vain costs less than a turn. */
 static const char script_hand_over[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_LINE SCRIPT_WAKE
-	"local p,others,elsewhere=0,nil,tonumber(ARGV[6]) "
-	"for i,k in ipairs(KEYS) do local v=value[i] local far=elsewhere%2^i>=2^(i-1) "
+	"if own~='' and ARGV[4]=='l' then local used,any=own,own=='#0' "
+	"for j=1,awaited(1) and slots or 0 do own='#'..j "
+	"local t=redis.pcall('GET',turn(1)) if type(t)~='string' then t=nil end "
+	"if (any or own==used) and redis.call('EXISTS',base..own)==0 and not lies(own) then "
+	"pass(1,ARGV[2],true,t) end end return {1,0,'','',0} end "
+	"local p,others,beyond=0,nil,tonumber(ARGV[6]) "
+	"for i,k in ipairs(KEYS) do local v=value[i] local far=beyond%2^i>=2^(i-1) "
 	"if v and not ours(i) and not (text[i] and ARGV[4]=='b' and string.sub(v,1,300)==ARGV[1]) "
 	"then others=others or i "
 	"if ARGV[4]=='' then pass(i,ARGV[2],not far and not awaited(i)) end "
@@ -217,19 +262,18 @@ static const char script_fence[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_FE
 
 /* A turn that was not claimed is nobody's. Who waits here goes on waiting, as with ACQUIRE. */
 static const char script_look[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_ID SCRIPT_GUARD
-	SCRIPT_LINE SCRIPT_STAY SCRIPT_FENCE
+	SCRIPT_LINE SCRIPT_LIST SCRIPT_ELSEWHERE SCRIPT_STAY SCRIPT_FENCE
 	"local r=guard() "
 	"local n,w,o=last(),0,nil "
 	"for i=1,#KEYS do if awaited(i) then w=w+2^(i-1) end end "
-	"if foreign then o=other(foreign) o[4]=id o[5]=o[5]+w o[6]=n return o end "
+	"if foreign then o=other(foreign) o[4]=id o[5]=o[5]+w o[6]=n return elsewhere(o) end "
 	"if not gone then o=other(1) for i,k in ipairs(KEYS) do local p=redis.call('PTTL',k) "
 	"if p>=0 and (o[2]<0 or p<o[2]) then o[2]=p end end "
 	"o[4]=id o[5]=w o[6]=n return o end "
 	"if r then return r end "
 	"for i=1,#KEYS do local t=redis.pcall('GET',turn(i)) "
-	"if not value[i] and type(t)=='string' and t~=ARGV[3] and "
-	"redis.pcall('EXISTS',wake(i))==0 then "
-	"return {2,redis.call('PTTL',turn(i)),'',id,marks(i)+w,n} end end "
+	"if not value[i] and type(t)=='string' and t~=ARGV[3] and not unused(i) then "
+	"return elsewhere({2,redis.call('PTTL',turn(i)),'',id,marks(i)+w,n}) end end "
 	"return {-1,0,'',id,partial+w,n}";
 
 /* Strings that carry our token, and what of it can be shown. A page that would be too long is asked
@@ -249,17 +293,29 @@ static const char script_scan[] =
  * WAIT follows in the same packet, so who has joined is blocked already when others are served. If
  * the key is free and its turn lies here, nobody else is: WAIT will take it, and nobody is left to
  * be known to wait. Else we are known to, for as long as it can take until we ask again. A turn
- * that was kept for somebody, when nobody is known to wait, is ours.
+ * that was kept for somebody, when nobody is known to wait, is ours. Of a semaphore, all of this is
+ * so for any of its slots; and if none is free, we ask again when the first of them ends.
  */
-static const char script_join[] = SCRIPT_LOOK SCRIPT_LINE
+static const char script_join[] = SCRIPT_LOOK SCRIPT_LINE SCRIPT_LIST
 	"local v=value[1] local p=v and redis.call('PTTL',KEYS[1]) or 0 "
-	"if not v and redis.pcall('EXISTS',wake(1))==1 then "
+	"local at,free,kept=tonumber(string.sub(own,2)),nil,nil "
+	"if own=='' then if not v and unused(1) then "
 	"redis.pcall('DEL',line(1)) return {0,0,'','',0} end "
+	"else p=-1 for n=0,slots-1 do local j=(at+n-1)%slots+1 local k=base..'#'..j "
+	"local left=redis.call('PTTL',k) if left==-2 then "
+	"local t=redis.pcall('GET','redlock:turn:{'..k..'}') "
+	"if type(t)~='string' then free=free or j "
+	"elseif lies('#'..j) then redis.pcall('DEL',line(1)) return {0,0,'','',0} "
+	"else kept=kept or {j,t} left=redis.call('PTTL','redlock:turn:{'..k..'}') end end "
+	"if left>=0 and (p<0 or left<p) then p=left end end end "
 	"local keep=math.max(p,tonumber(ARGV[2]))+1000 "
 	"local k=redis.pcall('PTTL',line(1)) if type(k)=='table' then return k end "
 	"local first=k<0 "
 	"if k<keep then k=redis.pcall('SET',line(1),'1','PX',keep) "
 	"if k.err then return k end end "
+	"if own~='' then if free then return {1,0,'','',1,0,free} end "
+	"if kept and first then return {1,0,kept[2],'',1,0,kept[1]} end "
+	"if not v then return {2,p,'','',1} end end "
 	"if v then return {0,p,string.sub(v,1,300),'',1} end "
 	"local t=redis.pcall('GET',turn(1)) t=type(t)=='string' and t or '' "
 	"if first or t=='' then return {1,0,t,'',1} end "
@@ -281,6 +337,11 @@ static const char *script_of(enum op op)
 	};
 
 	return scripts[op];
+}
+
+static bool has_slots(const struct wish *wish)
+{
+	return wish->slots > 1;
 }
 
 static void add(struct request *r, const char *arg)
@@ -328,8 +389,10 @@ void request_build(struct request *r, const struct wish *wish)
 	add(r, "EVAL");
 	add(r, script_of(wish->op));
 	add(r, r->count);
+	snprintf(r->slots, sizeof(r->slots), "%d", wish->slots);
+	snprintf(r->slot_key, sizeof(r->slot_key), "%s#%d", wish->keys->key[0], wish->slot);
 	for (int i = 0; i < wish->keys->count; i++)
-		add(r, wish->keys->key[i]);
+		add(r, has_slots(wish) ? r->slot_key : wish->keys->key[i]);
 	add(r, wish->token);
 	if (wish->token_len)
 		r->len[r->argc - 1] = wish->token_len;
@@ -340,6 +403,8 @@ void request_build(struct request *r, const struct wish *wish)
 	add(r, r->which);
 	add(r, r->quarantine);
 	add(r, r->wall);
+	add(r, has_slots(wish) ? wish->keys->key[0] : "");
+	add(r, r->slots);
 }
 
 struct answer answer_absent(enum reason reason, const char *detail)
@@ -425,17 +490,29 @@ static enum reason classify(const char *text)
 	return REASON_SERVER;
 }
 
-/* {list, element}: woken; the element is our turn. */
+/* What PTTL says. */
+static usec left_of(int64_t pttl)
+{
+	return pttl < 0 || pttl > NEVER / USEC_MSEC ? NEVER : pttl * USEC_MSEC;
+}
+
+/* {list, element}: woken; the element is our turn, and of a semaphore, behind it, its slot. */
 static struct answer read_wake(const struct reply *reply)
 {
 	const struct reply_item *turn = &reply->item[1];
 	struct answer a = {.vote = VOTE_YES};
+	long slot;
 
 	if (!reply->is_array || reply->count != 2 || reply->item[0].type != REPLY_STRING ||
 		turn->type != REPLY_STRING)
 		return answer_absent(REASON_GARBAGE, NULL);
 	a.text_len = turn->len;
 	memcpy(a.text, turn->text, turn->len + 1);
+	if (turn->len > TOKEN_ID_LEN && turn->text[TOKEN_ID_LEN] == '#' &&
+		text_number(turn->text + TOKEN_ID_LEN + 1, 1, SLOTS_MAX, &slot)) {
+		a.slot = (int)slot;
+		a.text_len = TOKEN_ID_LEN;
+	}
 	return a;
 }
 
@@ -453,11 +530,26 @@ static struct answer read_any(const struct reply *reply)
 	return a;
 }
 
+/* The number, and of a semaphore a slot and when the first of all ends. */
+static bool read_rest(struct answer *a, const struct reply *reply)
+{
+	const struct reply_item *item = reply->item;
+
+	for (int i = 5; i < reply->count; i++)
+		if (item[i].type != REPLY_INTEGER || (i < 7 && item[i].integer < 0))
+			return false;
+	if (reply->count > 6 && item[6].integer > SLOTS_MAX)
+		return false;
+	a->fence = reply->count > 5 ? item[5].integer : 0;
+	a->slot = reply->count > 6 ? (int)item[6].integer : 0;
+	a->soonest = reply->count > 7 ? left_of(item[7].integer) : a->pttl;
+	return true;
+}
+
 struct answer answer_read(enum op op, const struct reply *reply)
 {
 	const struct reply_item *item = reply->item;
 	struct answer a = {.vote = VOTE_NONE};
-	int64_t pttl;
 
 	if (!reply->is_array && reply->count == 1 && item[0].type == REPLY_ERROR)
 		return answer_absent(classify(item[0].text), item[0].text);
@@ -465,12 +557,11 @@ struct answer answer_read(enum op op, const struct reply *reply)
 		return read_wake(reply);
 	if (op == OP_ASK)
 		return read_any(reply);
-	if (!reply->is_array || reply->count < 5 || reply->count > 6 ||
+	if (!reply->is_array || reply->count < 5 || reply->count > REPLY_ITEMS_MAX ||
 		item[0].type != REPLY_INTEGER || item[1].type != REPLY_INTEGER ||
 		item[2].type != REPLY_STRING || item[3].type != REPLY_STRING ||
 		item[3].len >= sizeof(a.run_id) || item[4].type != REPLY_INTEGER ||
-		item[4].integer < 0 || item[4].integer >= 2 * MARK_UNGUARDED ||
-		(reply->count > 5 && (item[5].type != REPLY_INTEGER || item[5].integer < 0)))
+		item[4].integer < 0 || item[4].integer >= 2 * MARK_UNGUARDED)
 		return answer_absent(REASON_GARBAGE, NULL);
 	switch (item[0].integer) {
 	case 1:
@@ -497,8 +588,9 @@ struct answer answer_read(enum op op, const struct reply *reply)
 	default:
 		return answer_absent(REASON_GARBAGE, NULL);
 	}
-	pttl = item[1].integer;
-	a.pttl = pttl < 0 || pttl > NEVER / USEC_MSEC ? NEVER : pttl * USEC_MSEC;
+	a.pttl = left_of(item[1].integer);
+	if (!read_rest(&a, reply))
+		return answer_absent(REASON_GARBAGE, NULL);
 	a.text_len = item[2].len;
 	memcpy(a.text, item[2].text, item[2].len + 1);
 	memcpy(a.run_id, item[3].text, item[3].len + 1);
@@ -506,7 +598,6 @@ struct answer answer_read(enum op op, const struct reply *reply)
 	a.key = (int)(item[4].integer % MARK_PARTIAL / MARK_INDEX);
 	a.is_partial = (item[4].integer & MARK_PARTIAL) != 0;
 	a.is_unguarded = (item[4].integer & MARK_UNGUARDED) != 0;
-	a.fence = reply->count > 5 ? item[5].integer : 0;
 	return a;
 }
 

@@ -71,6 +71,9 @@ struct key_list {
 	const char *key[KEYS_MAX];
 };
 
+/* The holders of a semaphore, each in a slot of its own. */
+#define SLOTS_MAX 1000
+
 /* For those who have one. */
 #define ONE_KEY(name) ((struct key_list){.count = 1, .key = {(name)}})
 
@@ -95,6 +98,9 @@ struct answer {
 	bool is_partial; /* NO: but a key that was asked for is ours */
 	int64_t fence; /* the node's fencing number: ACQUIRE that asked for one: raised for us;
 			  LOOK: the last; 0: none */
+	int slot; /* of a semaphore: FOREIGN: another one that is free there; WAIT: that we were
+		     woken for; JOIN: that is free; 0: none */
+	usec soonest; /* FOREIGN: when the first of its slots ends; else as pttl */
 };
 
 /* An answer that is no answer; detail may be NULL. */
@@ -110,6 +116,8 @@ const char *reason_words(enum reason reason);
 struct wish {
 	enum op op;
 	const struct key_list *keys; /* JOIN, WAIT: one */
+	int slots; /* of a semaphore, which has one key; less than 2: it is none */
+	int slot; /* which of them this is about; HAND_OVER from the seat: 0: not known */
 	const char *token; /* EXTEND, HAND_OVER: its first TOKEN_ID_LEN characters will do. SCAN:
 			      the cursor */
 	size_t token_len; /* 0: up to its NUL */
@@ -136,11 +144,11 @@ struct wish {
 /* The parts of a command. They point into what request_build() was given and into *r. */
 struct request {
 	int argc;
-	const char *argv[KEYS_MAX + 11];
-	size_t len[KEYS_MAX + 11];
+	const char *argv[KEYS_MAX + 13];
+	size_t len[KEYS_MAX + 13];
 	char count[12], time[24], turn_time[24], fence[24], flags[6], which[12], quarantine[24],
-		wall[24];
-	char wake[REQUEST_KEY_MAX + 24];
+		wall[24], slots[12];
+	char wake[REQUEST_KEY_MAX + 24], slot_key[REQUEST_KEY_MAX + 12];
 };
 
 /* Fills *r. Every script is idempotent under one token. A key has REQUEST_KEY_MAX bytes at most. */

@@ -11,6 +11,9 @@
 /* A path, and room for what stands behind it. */
 #define STORE_MAX 4000
 
+/* "#1000" */
+#define SLOT_DIGITS 5
+
 /* What the owner text shows of a long command. */
 #define OWNER_COMMAND_MAX 80
 
@@ -104,6 +107,13 @@ static bool wants_token(const struct settings *s)
 	return s->command == COMMAND_EXTEND || s->command == COMMAND_CHECK;
 }
 
+/* Of which slot it is, a keeper here may know. */
+static bool needs_slot(const struct settings *s)
+{
+	return wants_token(s) || s->command == COMMAND_BREAK ||
+	       (s->command == COMMAND_RELEASE && (s->token || s->token_file));
+}
+
 /* What is kept beside the keys: see core/request.c. */
 static bool is_reserved(const char *key)
 {
@@ -191,6 +201,36 @@ int settings_add_keys(struct settings *s, const char *text, long count, struct e
 	return 0;
 }
 
+static int check_slots(const struct settings *s, const char *command, struct err *e)
+{
+	if (s->slot > 0 && s->limit == 0) {
+		err_set(e, ERR_USAGE, "--slot goes with --limit");
+		return err_hint(e, "the slot of a lock that was taken with --limit N: "
+				   "REDLOCK_SLOT and REDLOCK_LIMIT have both");
+	}
+	if (s->slot > s->limit)
+		return err_set(e, ERR_USAGE, "there is no slot %ld of %ld", s->slot, s->limit);
+	if (s->limit <= 1)
+		return 0;
+	if (s->keys.count > 1) {
+		err_set(e, ERR_USAGE, "--limit goes with one key");
+		return err_hint(e, "see 'redlock help %s'", command);
+	}
+	if (s->reentrant) {
+		err_set(e, ERR_USAGE, "--reentrant does not go with --limit");
+		return err_hint(e, "a run within a run has a slot of its own");
+	}
+	if (strlen(s->key) + SLOT_DIGITS > REQUEST_KEY_MAX)
+		return err_set(e, ERR_USAGE, "with --limit, a key has %d bytes at most",
+			REQUEST_KEY_MAX - SLOT_DIGITS);
+	if (needs_slot(s) && s->slot == 0) {
+		err_set(e, ERR_USAGE, "no slot: which of the %ld?", s->limit);
+		return err_hint(e, "with --limit, a lock that is held is named with --slot I as "
+				   "well: REDLOCK_SLOT has it");
+	}
+	return 0;
+}
+
 static int check_names(const struct settings *s, struct err *e)
 {
 	const char *command = option_command_name(s->command);
@@ -203,6 +243,8 @@ static int check_names(const struct settings *s, struct err *e)
 		err_set(e, ERR_USAGE, "--reentrant goes with one key");
 		return err_hint(e, "see 'redlock help run'");
 	}
+	if (check_slots(s, command, e) < 0)
+		return -1;
 	if (s->token && s->token_file) {
 		err_set(e, ERR_USAGE, "both --token and --token-file: which one?");
 		return err_hint(e, "see 'redlock help %s'", command);
@@ -295,6 +337,7 @@ struct policy settings_policy(const struct settings *s)
 	struct policy policy = {
 		.nodes = s->nodes.count,
 		.keys = s->keys.count > 0 ? s->keys.count : 1,
+		.slots = (int)s->limit,
 		.ttl = s->ttl,
 		.drift = drift(s),
 		.node_timeout = s->node_timeout,

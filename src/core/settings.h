@@ -46,6 +46,8 @@ struct settings {
 	const char *key; /* the same, separated by newlines; NULL: none */
 	char key_text[REQUEST_KEY_MAX + 1]; /* of several */
 	char key_words[REQUEST_KEY_MAX + 1]; /* of several that came as one text */
+	long limit; /* of a semaphore: how many holders; 0: not given, 1: an ordinary lock */
+	long slot; /* of a semaphore: of a lock that is held; 0: not given */
 	const char *token;
 	const char *token_file;
 	usec min_validity;

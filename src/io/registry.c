@@ -46,8 +46,9 @@ int registry_add(const struct entry *entry, struct err *e)
 	snprintf(draft, sizeof(draft), "%s/.%ld", folder, (long)entry->keeper);
 	(void)unlink(draft);
 	fd = open(draft, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	len = snprintf(text, sizeof(text), "%ld %ld %d %lld %s\n%s", (long)entry->keeper,
-		(long)entry->follow, entry->keys, (long long)entry->since, entry->id, entry->key);
+	len = snprintf(text, sizeof(text), "%ld %ld %d %lld %s %ld %ld\n%s", (long)entry->keeper,
+		(long)entry->follow, entry->keys, (long long)entry->since, entry->id, entry->limit,
+		entry->slot, entry->key);
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && write(fd, text, (size_t)len) == len &&
 		rename(draft, own_path) == 0)
 		return 0; /* fd stays open: it is the lock */
@@ -95,8 +96,8 @@ static bool read_entry(const struct registry *r, const char *name, struct entry 
 	if (n <= 0)
 		return false;
 	text[n] = '\0';
-	if (sscanf(text, "%ld %ld %d %lld %40[0-9a-f]%n", &keeper, &follow, &entry->keys, &since,
-		    entry->id, &at) != 5 ||
+	if (sscanf(text, "%ld %ld %d %lld %40[0-9a-f] %ld %ld%n", &keeper, &follow, &entry->keys,
+		    &since, entry->id, &entry->limit, &entry->slot, &at) != 7 ||
 		text[at] != '\n')
 		return false;
 	entry->keeper = (pid_t)keeper;

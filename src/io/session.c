@@ -31,6 +31,8 @@ static struct wish wish_for(struct session *s, const struct action *a)
 	return (struct wish){
 		.op = a->op,
 		.keys = is_seat ? &s->seat_keys : s->keys,
+		.slots = q->policy.slots,
+		.slot = a->slot,
 		.token = token_for(s, a),
 		.time = a->op == OP_LEAVE       ? q->leave_for
 			: a->op == OP_HAND_OVER ? q->policy.node_timeout

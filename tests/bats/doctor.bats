@@ -251,6 +251,8 @@ together
 		rpush warning
 		blpop warning
 		incr note
+		lrange note
+		lrem note
 		type note
 		scan note
 		getrange note

@@ -114,6 +114,12 @@ void client_leash(struct client *c, uint32_t id)
 			c->leash_id, NULL);
 }
 
+/* From 0 on. */
+static int slot_of(const struct client *c)
+{
+	return world.slots > 1 ? c->session.quorum.slot - 1 : 0;
+}
+
 /* Whenever a majority confirmed the lock: did one, in this very round, and does what each of them
  * keeps last as long as is concluded? */
 static void check_proof(struct client *c)
@@ -137,6 +143,7 @@ static void check_proof(struct client *c)
 		breach("drift", "c%d: only %d of %d keys last as long as it concludes", c->id, last,
 			world.nodes);
 	c->window_until = until;
+	c->window_slot = slot_of(c);
 	if (draw_percent(world.trap_percent))
 		schedule(true_time(c, draw_percent(50) ? q->valid_until - q->policy.guard
 						       : quorum_extend_at(q)) -
@@ -146,35 +153,44 @@ static void check_proof(struct client *c)
 
 static void check_exclusion(const struct client *c)
 {
+	int holders = 0;
+
 	for (int i = 0; i < world.clients; i++) {
 		const struct client *other = world.client[i];
 
 		/* Of c itself that is what it had when it was killed. */
 		if (!other->in_section && world.now >= other->window_until)
 			continue;
+		holders++;
+		if (other->window_slot != slot_of(c))
+			continue;
 		world.overlaps++;
 		if (world.exclusion_is_promised)
 			breach("exclusion", "c%d has it, and c%d has it too", c->id, i);
 	}
+	if (holders >= world.slots && world.exclusion_is_promised)
+		breach("exclusion", "c%d has a slot of %d, and %d others have too", c->id,
+			world.slots, holders);
 }
 
 /* Larger than all that were given before the attempt began, and nobody else's. */
 static void check_fence(struct client *c)
 {
 	int64_t fence = c->session.quorum.fence;
+	int slot = slot_of(c);
 
 	if (!c->policy.wants_fence || !world.exclusion_is_promised)
 		return;
-	if (fence <= c->fence_floor)
+	if (fence <= c->fence_floor[slot])
 		breach("fence", "c%d has number %lld, and %lld was given before", c->id,
-			(long long)fence, (long long)c->fence_floor);
+			(long long)fence, (long long)c->fence_floor[slot]);
 	for (int i = 0; i < world.clients; i++)
-		if (i != c->id && world.client[i]->fence == fence)
+		if (i != c->id && world.slots == 1 && world.client[i]->fence == fence)
 			breach("fence", "c%d has number %lld, and c%d had it too", c->id,
 				(long long)fence, i);
 	c->fence = fence;
-	if (fence > world.newest_fence)
-		world.newest_fence = fence;
+	if (fence > world.newest_fence[slot])
+		world.newest_fence[slot] = fence;
 }
 
 static void begin_section(struct client *c)
@@ -277,25 +293,30 @@ static void keep(struct client *c)
  * none, or after any key of ours would have ended; otherwise it lasts longer than is known by just
  * so much as it was late.
  */
-static void check_debts(const struct client *c)
+static void check_debt(const struct client *c, int node, int slot)
 {
 	const struct session *s = &c->session;
+	const struct sim_node *n = &world.node[node];
+	const struct sim_lock *l = &n->lock[slot];
+	const struct member *m = &s->quorum.member[node];
+	bool is_settled = l->left_at > 0 && (world.wire[c->id][node].settled_at >= l->left_at ||
+						    world.now >= l->left_at + c->policy.ttl);
 
-	for (int i = 0; i < world.nodes && !world.alias; i++) {
-		const struct sim_node *n = &world.node[i];
-		const struct member *m = &s->quorum.member[i];
-		bool is_settled =
-			n->left_at > 0 && (world.wire[c->id][i].settled_at >= n->left_at ||
-						  world.now >= n->left_at + c->policy.ttl);
+	if (!node_has_key_of(n, slot, s) || n->jumped || is_settled)
+		return;
+	if (!m->owes || strcmp(l->value, s->sent_token[node]) != 0 ||
+		(world.slots > 1 && m->slot != slot + 1))
+		breach("debt", "c%d left its key on n%d, and does not know", c->id, node);
+	else if (node_key_ends(n, slot) >
+		 true_time(c, m->owes_until) + l->late_by * 6 / 5 + 2 * USEC_MSEC)
+		breach("debt", "c%d's key on n%d lasts longer than it knows", c->id, node);
+}
 
-		if (!node_has_key_of(n, s) || n->jumped || is_settled)
-			continue;
-		if (!m->owes || strcmp(n->value, s->sent_token[i]) != 0)
-			breach("debt", "c%d left its key on n%d, and does not know", c->id, i);
-		else if (node_key_ends(n) >
-			 true_time(c, m->owes_until) + n->late_by * 6 / 5 + 2 * USEC_MSEC)
-			breach("debt", "c%d's key on n%d lasts longer than it knows", c->id, i);
-	}
+static void check_debts(const struct client *c)
+{
+	for (int i = 0; i < world.nodes && !world.alias; i++)
+		for (int slot = 0; slot < world.slots; slot++)
+			check_debt(c, i, slot);
 }
 
 /* It tries for as long as it was told to, and the attempt that is under way then may end. */
@@ -325,8 +346,8 @@ static void check_left(const struct client *c, usec since)
 	int left = 0;
 
 	for (int i = 0; i < world.nodes; i++)
-		left += node_has_key(&world.node[i]) &&
-			strcmp(world.node[i].value + TOKEN_ID_LEN,
+		left += node_has_key(&world.node[i], slot_of(c)) &&
+			strcmp(world.node[i].lock[slot_of(c)].value + TOKEN_ID_LEN,
 				c->session.token + TOKEN_ID_LEN) == 0;
 	if (!c->had_trouble && !world.alias && left <= world.nodes / 2 &&
 		world.now < since + c->leave_for * 9 / 10 - 2 * USEC_MSEC)
@@ -356,7 +377,7 @@ static bool run_once(struct client *c)
 	for (uint32_t attempt = 0; s->quorum.state == QUORUM_TRYING;) {
 		turn(c);
 		if (s->quorum.attempt != attempt && s->quorum.state == QUORUM_TRYING)
-			c->fence_floor = world.newest_fence;
+			memcpy(c->fence_floor, world.newest_fence, sizeof(c->fence_floor));
 		attempt = s->quorum.attempt;
 	}
 	check_patience(c);
@@ -388,9 +409,11 @@ static bool run_once(struct client *c)
 	 * has arrived. */
 	if (!c->had_trouble) {
 		nap(world.patience);
-		for (int i = 0; i < world.nodes; i++)
-			if (!c->had_trouble && node_has_key_of(&world.node[i], s))
-				breach("release", "c%d left its key on n%d", c->id, i);
+		for (int i = 0; i < world.nodes * world.slots; i++)
+			if (!c->had_trouble &&
+				node_has_key_of(&world.node[i / world.slots], i % world.slots, s))
+				breach("release", "c%d left its key on n%d", c->id,
+					i / world.slots);
 		if (is_left)
 			check_left(c, since);
 	}

@@ -307,6 +307,7 @@ void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now
 	m->slot = slot_of(c);
 	m->wire = m->sent_on = w->id;
 	m->left_at = 0;
+	m->stood = false;
 	m->op = wish->op;
 	m->round = round;
 	m->session = running->sessions;
@@ -376,7 +377,7 @@ static bool note_yes(const struct message *m, const struct sim_node *n)
 		(m->op != OP_ACQUIRE && m->op != OP_EXTEND && m->op != OP_LEAVE))
 		return false;
 	if (m->op == OP_LEAVE) {
-		usec lasts = node_key_ends(n) - world.now;
+		usec lasts = node_key_ends(n, node_slot_of(&m->request)) - world.now;
 
 		/* Or a clock's twentieth, or a grain of Redis's, less or more. */
 		if (lasts < c->leave_for * 9 / 10 - 2 * USEC_MSEC ||
@@ -392,18 +393,20 @@ static bool note_yes(const struct message *m, const struct sim_node *n)
 	else if (w->yes_round > m->round) /* late */
 		return false;
 	w->yes_round = m->round;
-	w->yes_until = node_key_ends(n);
+	w->yes_until = node_key_ends(n, node_slot_of(&m->request));
 	return before + 1 == world.nodes / 2 + 1;
 }
 
 /* An extension of a key that came late leaves it one that came late. */
 static void note_lateness(const struct message *m, struct sim_node *n)
 {
+	struct sim_lock *l = &n->lock[node_slot_of(&m->request)];
+
 	if (m->left_at) {
-		n->left_at = m->left_at;
-		n->late_by = world.now - m->left_at;
+		l->left_at = m->left_at;
+		l->late_by = world.now - m->left_at;
 	} else if (m->op == OP_ACQUIRE || m->op == OP_HEAL) {
-		n->left_at = n->late_by = 0;
+		l->left_at = l->late_by = 0;
 	}
 }
 
@@ -424,27 +427,39 @@ static bool is_noticed(const struct sim_sleeper *sleeper)
 	return world.is_calm || !draw_percent(5);
 }
 
-static void fall_asleep(struct sim_node *n, const struct message *m)
+static void forget_sleeper(struct sim_node *n, int i)
 {
-	if (n->sleepers == SIM_SLEEPERS) {
-		n->sleepers--;
-		memmove(n->sleeper, n->sleeper + 1, (size_t)n->sleepers * sizeof(n->sleeper[0]));
-	}
-	n->sleeper[n->sleepers++] = (struct sim_sleeper){
-		.client = m->client, .slot = m->slot, .wire = m->wire, .noticed_at = NEVER};
+	if (n->sleeper[i].behind >= 0)
+		discard(&messages[n->sleeper[i].behind]);
+	n->sleepers--;
+	memmove(n->sleeper + i, n->sleeper + i + 1,
+		(size_t)(n->sleepers - i) * sizeof(n->sleeper[0]));
 }
 
-static bool leave_line(struct sim_node *n, const struct message *m)
+static void fall_asleep(struct sim_node *n, const struct message *m)
+{
+	if (n->sleepers == SIM_SLEEPERS)
+		forget_sleeper(n, 0);
+	n->sleeper[n->sleepers++] = (struct sim_sleeper){.client = m->client,
+		.slot = m->slot,
+		.wire = m->wire,
+		.noticed_at = NEVER,
+		.behind = -1};
+}
+
+/* What comes behind a blocked pop is looked at when that is served, and goes with the connection.
+ */
+static bool stands_behind(struct sim_node *n, const struct message *m)
 {
 	for (int i = 0; i < n->sleepers; i++) {
-		const struct sim_sleeper *sleeper = &n->sleeper[i];
+		struct sim_sleeper *sleeper = &n->sleeper[i];
 
 		if (sleeper->client != m->client || sleeper->slot != m->slot ||
 			sleeper->wire != m->sent_on)
 			continue;
-		n->sleepers--;
-		memmove(n->sleeper + i, n->sleeper + i + 1,
-			(size_t)(n->sleepers - i) * sizeof(n->sleeper[0]));
+		if (sleeper->behind >= 0)
+			discard(&messages[sleeper->behind]);
+		sleeper->behind = (int)(m - messages);
 		return true;
 	}
 	return false;
@@ -459,6 +474,8 @@ static void wake_sleepers(struct sim_node *n)
 		struct sim_sleeper first = n->sleeper[0];
 		struct wire *w = &world.wire[first.client][first.slot];
 		struct reply *reply = malloc(sizeof(*reply));
+		bool is_served = false;
+		int behind;
 
 		assert(reply);
 		if (is_noticed(&first)) {
@@ -467,14 +484,23 @@ static void wake_sleepers(struct sim_node *n)
 			free(reply);
 			return;
 		} else if (!is_awake(&first) || w->is_deaf) {
+			is_served = true;
 			free(reply);
 		} else {
+			is_served = true;
 			w->back_at = arrival(w, world.now + one_way(w), w->back_at);
 			schedule(w->back_at, SIM_ANSWER, first.client, first.slot, w->id, reply);
 			trace("n%d wakes c%d", w->node, first.client);
 		}
-		n->sleepers--;
-		memmove(n->sleeper, n->sleeper + 1, (size_t)n->sleepers * sizeof(n->sleeper[0]));
+		/* Its turn is passed on as soon as it has it. */
+		behind = is_served ? first.behind : -1;
+		if (is_served)
+			n->sleeper[0].behind = -1;
+		forget_sleeper(n, 0);
+		if (behind >= 0) {
+			messages[behind].stood = true;
+			net_serve(behind);
+		}
 	}
 }
 
@@ -488,22 +514,19 @@ void net_serve(int index)
 	usec until = n->paused_until;
 	int client, node;
 
-	if (m->wire == w->id)
+	if (m->wire == w->id && !m->stood)
 		until = w->held_until = usec_max(until, w->held_until);
 	/* However long each was held, they are served in the order in which they were sent. */
-	if (m->wire == w->id && m->place != w->served + 1)
+	if (m->wire == w->id && !m->stood && m->place != w->served + 1)
 		until = usec_max(until, world.now) + 1;
 	if (!n->down && world.now < until) {
 		schedule(until, SIM_SERVE, index, 0, 0, NULL);
 		return;
 	}
-	if (m->wire == w->id)
+	if (m->wire == w->id && !m->stood)
 		w->served++;
-	/* What stands behind a blocked pop is not looked at, and goes with the connection. */
-	if (m->slot == world.nodes && m->op == OP_HAND_OVER && leave_line(n, m)) {
-		discard(m);
+	if (m->slot == world.nodes && m->op == OP_HAND_OVER && stands_behind(n, m))
 		return;
-	}
 	/* The server is gone, or it never arrived. */
 	if (n->down || m->wire == UINT32_MAX || (m->wire == w->id && w->is_deaf)) {
 		discard(m);
@@ -527,7 +550,7 @@ void net_serve(int index)
 		return;
 	}
 	makes_majority = reply->is_array && reply->item[0].integer == 1 && note_yes(m, n);
-	if (reply->is_array && reply->item[0].integer == 1 && m->op != OP_JOIN && m->op != OP_WAIT)
+	if (reply->is_array && reply->item[0].integer == 1 && m->slot < world.nodes)
 		note_lateness(m, n);
 	/* Or nothing that the reader understands: then the connection is of no more use. */
 	if (spoils)

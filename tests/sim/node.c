@@ -1,5 +1,5 @@
-/* A server, as far as our scripts can tell: one key, an expiry by its own clock, a run_id. What is
- * here is compared with a real server by tests/bats/sim.bats. */
+/* A server, as far as our scripts can tell: one key, or the slots of one, an expiry by its own
+ * clock, a run_id. What is here is compared with a real server by tests/bats/sim.bats. */
 #include "sim/sim.h"
 
 #include <stdio.h>
@@ -17,24 +17,49 @@ static int64_t node_msec(const struct sim_node *n)
 	return node_clock(n) / USEC_MSEC;
 }
 
-bool node_has_key(const struct sim_node *n)
+bool node_has_key(const struct sim_node *n, int i)
 {
-	return n->value[0] && node_msec(n) <= n->ends;
+	return n->lock[i].value[0] && node_msec(n) <= n->lock[i].ends;
 }
 
 /* Every attempt has a token of its own; the owner is the session's. */
-bool node_has_key_of(const struct sim_node *n, const struct session *s)
+bool node_has_key_of(const struct sim_node *n, int i, const struct session *s)
 {
+	const char *value = n->lock[i].value;
 	size_t owner;
 
-	(void)token_since(n->value, strlen(n->value), &owner);
-	return node_has_key(n) && strspn(n->value, "0") < TOKEN_ID_LEN &&
-	       strlen(n->value) >= owner && strcmp(n->value + owner, s->owner) == 0;
+	(void)token_since(value, strlen(value), &owner);
+	return node_has_key(n, i) && strspn(value, "0") < TOKEN_ID_LEN && strlen(value) >= owner &&
+	       strcmp(value + owner, s->owner) == 0;
 }
 
-usec node_key_ends(const struct sim_node *n)
+usec node_key_ends(const struct sim_node *n, int i)
 {
-	return world.now + (n->ends * USEC_MSEC - node_clock(n)) * 1000000 / (1000000 + n->ppm);
+	return world.now +
+	       (n->lock[i].ends * USEC_MSEC - node_clock(n)) * 1000000 / (1000000 + n->ppm);
+}
+
+static bool has_slots(const struct request *r)
+{
+	return atoi(r->argv[13]) > 1;
+}
+
+int node_slot_of(const struct request *r)
+{
+	return has_slots(r) ? atoi(strrchr(r->argv[3], '#') + 1) - 1 : 0;
+}
+
+/* What a request is about. */
+struct place {
+	struct sim_node *n;
+	struct sim_lock *l;
+	int own, slots; /* of a semaphore: its slot, from 1 on; else 0 */
+};
+
+static struct place place(struct sim_node *n, int own, int slots)
+{
+	return (struct place){
+		.n = n, .l = &n->lock[own > 0 ? own - 1 : 0], .own = own, .slots = slots};
 }
 
 static bool is_there(const struct sim_node *n, const struct sim_mark *mark)
@@ -43,15 +68,15 @@ static bool is_there(const struct sim_node *n, const struct sim_mark *mark)
 }
 
 /* PTTL of the key; a key of another program may have no end. */
-static int64_t pttl(const struct sim_node *n)
+static int64_t pttl(const struct place *p)
 {
-	return !n->value[0] ? 0 : n->ends == INT64_MAX ? -1 : n->ends - node_msec(n);
+	return !p->l->value[0] ? 0 : p->l->ends == INT64_MAX ? -1 : p->l->ends - node_msec(p->n);
 }
 
 static void set_mark(
 	const struct sim_node *n, struct sim_mark *mark, const char *value, int64_t ttl)
 {
-	snprintf(mark->value, sizeof(mark->value), "%.40s", value);
+	snprintf(mark->value, sizeof(mark->value), "%.47s", value);
 	mark->ends = node_msec(n) + ttl;
 }
 
@@ -124,33 +149,125 @@ void node_begin_life(struct sim_node *n, int life)
 void node_forget_marks(struct sim_node *n)
 {
 	clear(&n->line);
-	clear(&n->turn);
-	clear(&n->wake);
+	for (int i = 0; i < SIM_LOCKS; i++)
+		clear(&n->lock[i].turn);
+	n->wakes = 0;
 }
 
 void node_forget(struct sim_node *n)
 {
-	n->value[0] = '\0';
 	node_forget_marks(n);
-	n->fence = 0;
+	memset(n->lock, 0, sizeof(n->lock));
 	n->mark[0] = '\0';
 }
 
-/* It is the turn of the first who waits, or of nobody here. */
-static void pass_turn(struct sim_node *n, const char *token, int64_t ms, bool here)
+/* ---- the list of turns ---- */
+
+static void drop_expired(struct sim_node *n)
 {
+	if (n->wakes > 0 && !is_there(n, &n->wake[0]))
+		n->wakes = 0;
+}
+
+static void take_element(struct sim_node *n, int i)
+{
+	memmove(n->wake + i, n->wake + i + 1, (size_t)(--n->wakes - i) * sizeof(n->wake[0]));
+}
+
+/* Where the slot's element lies; -1: nowhere. */
+static int find_element(const struct place *p)
+{
+	char mark[8] = "";
+
+	drop_expired(p->n);
+	if (p->own)
+		snprintf(mark, sizeof(mark), "#%d", p->own);
+	for (int i = 0; i < p->n->wakes; i++)
+		if (!p->own || strcmp(p->n->wake[i].value + TOKEN_ID_LEN, mark) == 0)
+			return i;
+	return -1;
+}
+
+static bool lies(const struct place *p)
+{
+	return find_element(p) >= 0;
+}
+
+static void drop(const struct place *p)
+{
+	if (lies(p))
+		take_element(p->n, find_element(p));
+}
+
+static void push(const struct place *p, const char *token, int64_t ms)
+{
+	struct sim_node *n = p->n;
+	struct sim_mark *wake;
+	char element[TOKEN_ID_LEN + 8];
+	int64_t ends = node_msec(n) + ms;
+
+	snprintf(element, sizeof(element), "%.40s", token);
+	if (p->own)
+		snprintf(element, sizeof(element), "%.40s#%d", token, p->own);
+	drop(p);
+	if (n->wakes > 0 && n->wake[0].ends > ends)
+		ends = n->wake[0].ends;
+	wake = &n->wake[n->wakes++];
+	snprintf(wake->value, sizeof(wake->value), "%s", element);
+	for (int i = 0; i < n->wakes; i++)
+		n->wake[i].ends = ends;
+}
+
+/* It is the turn of the first who waits, or of nobody here. */
+static void pass_turn(
+	const struct place *p, const struct request *r, const char *token, int64_t ms, bool here)
+{
+	int64_t off = node_msec(p->n) - atoll(r->argv[11]);
+	bool is_skewed = atoll(r->argv[10]) > 0 && (off > SKEW_MAX_MS || off < -SKEW_MAX_MS);
 	char id[TOKEN_ID_LEN + 1]; /* it may be the turn's own */
 
 	snprintf(id, sizeof(id), "%.40s", token);
-	set_mark(n, &n->turn, id, ms);
+	if (!is_skewed)
+		set_mark(p->n, &p->l->turn, id, ms);
 	if (here)
-		set_mark(n, &n->wake, id, ms);
+		push(p, id, ms);
+}
+
+/* Of a semaphore, another slot that is free, and when the first of them may be. */
+static void put_elsewhere(const struct place *p, const struct request *r, struct reply *reply)
+{
+	int64_t soonest = -1, free_slot = 0;
+
+	if (!p->own)
+		return;
+	for (int i = 0; i < p->slots && !free_slot; i++) {
+		const struct place other = place(p->n, (p->own - 1 + i) % p->slots + 1, p->slots);
+		int64_t left = pttl(&other);
+
+		if (!other.l->value[0]) {
+			if (!is_there(p->n, &other.l->turn) ||
+				strcmp(other.l->turn.value, r->argv[6]) == 0 || lies(&other)) {
+				free_slot = other.own;
+				soonest = 0;
+				break;
+			}
+			left = other.l->turn.ends - node_msec(p->n);
+		}
+		if (left >= 0 && (soonest < 0 || left < soonest))
+			soonest = left;
+	}
+	if (reply->count < 6)
+		answer_fence(reply, 0);
+	reply->count = 8;
+	put_integer(&reply->item[6], free_slot);
+	put_integer(&reply->item[7], soonest);
 }
 
 /* Who waits here goes on waiting. Does anybody? */
-static bool stays(struct sim_node *n, const struct request *r)
+static bool stays(const struct place *p, const struct request *r)
 {
-	int64_t left = pttl(n), ttl = atoll(r->argv[5]), keep = (left > ttl ? left : ttl) + 1000;
+	struct sim_node *n = p->n;
+	int64_t left = pttl(p), ttl = atoll(r->argv[5]), keep = (left > ttl ? left : ttl) + 1000;
 
 	if (strchr(r->argv[7], 'w') &&
 		(!is_there(n, &n->line) || n->line.ends < node_msec(n) + keep))
@@ -193,122 +310,183 @@ static bool is_on_guard(struct sim_node *n, const struct request *r, struct repl
 	return true;
 }
 
-static void acquire(struct sim_node *n, const struct request *r, struct reply *reply)
+static void acquire(const struct place *p, const struct request *r, struct reply *reply)
 {
 	const char *token = r->argv[4], *turn = r->argv[6], *flags = r->argv[7];
-	int64_t now = node_msec(n), ttl = atoll(r->argv[5]), left = pttl(n);
-	bool awaited = stays(n, r), is_kept = is_there(n, &n->turn);
-	bool is_mine = is_kept && strcmp(n->turn.value, turn) == 0;
+	struct sim_node *n = p->n;
+	struct sim_lock *l = p->l;
+	int64_t now = node_msec(n), ttl = atoll(r->argv[5]), left = pttl(p);
+	bool awaited = stays(p, r), is_kept = is_there(n, &l->turn);
+	bool is_mine = is_kept && strcmp(l->turn.value, turn) == 0;
 	char unclaimed[TOKEN_ID_LEN + 1] = "";
 	int64_t fence = 0;
 	bool has_no_vote = is_on_guard(n, r, reply);
 
-	if (n->value[0] && strcmp(n->value, token) != 0) {
-		answer(reply, 0, left, n->value, n->run_id, 0);
+	if (l->value[0] && strcmp(l->value, token) != 0) {
+		answer(reply, 0, left, l->value, n->run_id, 0);
+		put_elsewhere(p, r, reply);
 		return;
 	}
 	if (has_no_vote) {
-		if (n->value[0])
+		if (l->value[0])
 			put_integer(&reply->item[4], MARK_PARTIAL);
 		return;
 	}
-	if (!n->value[0]) {
-		if (is_kept && !is_mine && !is_there(n, &n->wake)) {
-			answer(reply, 2, n->turn.ends - now, "", n->run_id, awaited);
+	if (!l->value[0]) {
+		if (is_kept && !is_mine && !lies(p)) {
+			answer(reply, 2, l->turn.ends - now, "", n->run_id, awaited);
+			put_elsewhere(p, r, reply);
 			return;
 		}
 		if (awaited && !is_kept && !turn[0] && strchr(flags, 'f')) {
-			pass_turn(n, token, atoll(r->argv[8]), true);
+			pass_turn(p, r, token, atoll(r->argv[8]), true);
 			answer(reply, 2, atoll(r->argv[8]), "", n->run_id, true);
 			return;
 		}
 		if (is_kept && !is_mine) {
-			snprintf(unclaimed, sizeof(unclaimed), "%s", n->turn.value);
+			snprintf(unclaimed, sizeof(unclaimed), "%.40s", l->turn.value);
 			clear(&n->line);
 			awaited = false;
 		}
 		if (is_kept) {
-			clear(&n->turn);
-			clear(&n->wake);
+			clear(&l->turn);
+			drop(p);
 		}
 	}
-	if (!n->value[0] && strchr(flags, 'n'))
-		n->fence = n->fence > 0 ? n->fence + 1 : node_clock(n);
+	if (!l->value[0] && strchr(flags, 'n'))
+		l->fence = l->fence > 0 ? l->fence + 1 : node_clock(n);
 	if (strchr(flags, 'n'))
-		fence = n->fence;
-	memcpy(n->value, token, strlen(token) + 1);
-	n->ends = now + ttl;
+		fence = l->fence;
+	memcpy(l->value, token, strlen(token) + 1);
+	l->ends = now + ttl;
 	answer(reply, 1, ttl, unclaimed, n->run_id, awaited);
 	answer_fence(reply, fence);
 }
 
-static void join(struct sim_node *n, const struct request *r, struct reply *reply)
+/* Of a semaphore: does the pop find something? Else a slot that is free, or else kept, from 1 on;
+ * and when the first of them ends. */
+static bool look_at_slots(const struct place *p, int *free_slot, int *kept, int64_t *left)
 {
-	int64_t now = node_msec(n), left = pttl(n);
-	int64_t keep = (left > atoll(r->argv[5]) ? left : atoll(r->argv[5])) + 1000;
+	*free_slot = *kept = 0;
+	*left = -1;
+	for (int i = 0; i < p->slots; i++) {
+		const struct place one = place(p->n, (p->own - 1 + i) % p->slots + 1, p->slots);
+		int64_t ms = pttl(&one);
+
+		if (!one.l->value[0]) {
+			ms = -1;
+			if (!is_there(p->n, &one.l->turn)) {
+				*free_slot = *free_slot ? *free_slot : one.own;
+			} else if (lies(&one)) {
+				return true;
+			} else {
+				*kept = *kept ? *kept : one.own;
+				ms = one.l->turn.ends - node_msec(p->n);
+			}
+		}
+		if (ms >= 0 && (*left < 0 || ms < *left))
+			*left = ms;
+	}
+	return false;
+}
+
+static void join(const struct place *p, const struct request *r, struct reply *reply)
+{
+	struct sim_node *n = p->n;
+	const struct sim_lock *l = p->l;
+	int64_t now = node_msec(n), left = pttl(p), keep;
+	int free_slot = 0, kept = 0;
 	bool is_first = !is_there(n, &n->line);
 
-	if (!n->value[0] && is_there(n, &n->wake)) {
+	if (p->own ? look_at_slots(p, &free_slot, &kept, &left) : !l->value[0] && lies(p)) {
 		clear(&n->line);
 		answer(reply, 0, 0, "", "", false);
 		return;
 	}
+	keep = (left > atoll(r->argv[5]) ? left : atoll(r->argv[5])) + 1000;
 	if (is_first || n->line.ends - now < keep)
 		set_mark(n, &n->line, "1", keep);
-	if (n->value[0])
-		answer(reply, 0, left, n->value, "", true);
-	else if (is_first || !is_there(n, &n->turn))
-		answer(reply, 1, 0, is_there(n, &n->turn) ? n->turn.value : "", "", true);
-	else
-		answer(reply, 2, n->turn.ends - now, "", "", true);
+	if (free_slot || (kept && is_first)) {
+		answer(reply, 1, 0, free_slot ? "" : n->lock[kept - 1].turn.value, "", true);
+		answer_fence(reply, 0);
+		reply->count = 7;
+		put_integer(&reply->item[6], free_slot ? free_slot : kept);
+	} else if (l->value[0]) {
+		answer(reply, 0, left, l->value, "", true);
+	} else if (p->own) {
+		answer(reply, 2, left, "", "", true);
+	} else if (is_first || !is_there(n, &l->turn)) {
+		answer(reply, 1, 0, is_there(n, &l->turn) ? l->turn.value : "", "", true);
+	} else {
+		answer(reply, 2, l->turn.ends - now, "", "", true);
+	}
 }
 
-static void look(struct sim_node *n, const struct request *r, struct reply *reply)
+static void look(const struct place *p, const struct request *r, struct reply *reply)
 {
-	bool awaited = stays(n, r);
-	bool has_no_vote = is_on_guard(n, r, reply);
+	struct sim_node *n = p->n;
+	const struct sim_lock *l = p->l;
+	bool awaited = stays(p, r);
+	bool has_no_vote = is_on_guard(n, r, reply), is_refused = true;
 
-	if (n->value[0])
-		answer(reply, 0, pttl(n), n->value, n->run_id, awaited);
+	if (l->value[0])
+		answer(reply, 0, pttl(p), l->value, n->run_id, awaited);
 	else if (has_no_vote)
 		return;
-	else if (is_there(n, &n->turn) && strcmp(n->turn.value, r->argv[6]) != 0 &&
-		 !is_there(n, &n->wake))
-		answer(reply, 2, n->turn.ends - node_msec(n), "", n->run_id, awaited);
-	else
+	else if (is_there(n, &l->turn) && strcmp(l->turn.value, r->argv[6]) != 0 && !lies(p))
+		answer(reply, 2, l->turn.ends - node_msec(n), "", n->run_id, awaited);
+	else {
 		answer(reply, -1, 0, "", n->run_id, awaited);
-	answer_fence(reply, n->fence);
+		is_refused = false;
+	}
+	answer_fence(reply, l->fence);
+	if (is_refused && strcmp(l->value, r->argv[4]) != 0)
+		put_elsewhere(p, r, reply);
 }
 
-static void number(struct sim_node *n, const struct request *r, struct reply *reply)
+static void number(const struct place *p, const struct request *r, struct reply *reply)
 {
+	struct sim_lock *l = p->l;
 	int64_t fence = atoll(r->argv[6]);
 
-	if (!n->value[0]) {
+	if (!l->value[0]) {
 		answer(reply, -1, 0, "", "", false);
-	} else if (strcmp(n->value, r->argv[4]) != 0) {
-		answer(reply, 0, pttl(n), n->value, "", false);
-	} else if (n->fence > fence) {
+	} else if (strcmp(l->value, r->argv[4]) != 0) {
+		answer(reply, 0, pttl(p), l->value, "", false);
+	} else if (l->fence > fence) {
 		answer(reply, 2, 0, "", "", MARK_PARTIAL);
 	} else {
-		n->fence = fence;
-		answer(reply, 1, pttl(n), "", "", false);
+		l->fence = fence;
+		answer(reply, 1, pttl(p), "", "", false);
 		answer_fence(reply, fence);
 	}
 }
 
+/* From the seat of a semaphore: the turn of a slot, or of any that somebody took. */
+static void leave_seat(const struct place *p, const struct request *r, bool awaited)
+{
+	for (int i = 1; i <= p->slots && awaited; i++) {
+		const struct place one = place(p->n, i, p->slots);
+
+		if ((p->own < 1 || p->own == i) && !one.l->value[0] && !lies(&one))
+			pass_turn(&one, r,
+				is_there(p->n, &one.l->turn) ? one.l->turn.value : r->argv[4],
+				atoll(r->argv[5]), true);
+	}
+}
+
 /* Is the key there the one that the request is about? */
-static bool is_its(const struct sim_node *n, enum op op, const struct request *r)
+static bool is_its(const struct sim_lock *l, enum op op, const struct request *r)
 {
 	const char *token = r->argv[4];
 	size_t len = strlen(token);
 
-	if (!n->value[0])
+	if (!l->value[0])
 		return false;
 	if ((op == OP_EXTEND || op == OP_HAND_OVER) && len == TOKEN_ID_LEN &&
-		strncmp(n->value, token, len) == 0 && n->value[len] == ':')
+		strncmp(l->value, token, len) == 0 && l->value[len] == ':')
 		return true;
-	return strcmp(n->value, token) == 0;
+	return strcmp(l->value, token) == 0;
 }
 
 bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply)
@@ -317,56 +495,67 @@ bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply
 	int64_t now = node_msec(n), ttl;
 	enum op op = op_of(r);
 	bool is_ours, awaited = is_there(n, &n->line), is_far;
+	struct sim_lock *l;
+	struct place p;
 
+	drop_expired(n);
 	if (op == OP_WAIT) {
-		if (!is_there(n, &n->wake))
+		if (n->wakes == 0)
 			return false;
 		reply->is_array = 1;
 		reply->count = 2;
 		put_text(&reply->item[0], "");
-		put_text(&reply->item[1], n->wake.value);
-		clear(&n->wake);
+		put_text(&reply->item[1], n->wake[0].value);
+		take_element(n, 0);
 		return true;
 	}
 	ttl = atoll(r->argv[5]);
 	is_far = atoll(r->argv[9]) > 0; /* HAND_OVER: others wait, maybe elsewhere */
-	if (!node_has_key(n))
-		n->value[0] = '\0';
-	is_ours = is_its(n, op, r);
+	for (int i = 0; i < SIM_LOCKS; i++)
+		if (!node_has_key(n, i))
+			n->lock[i].value[0] = '\0';
+	p = has_slots(r) ? place(n, node_slot_of(r) + 1, atoi(r->argv[13])) : place(n, 0, 0);
+	l = p.l;
+	is_ours = is_its(l, op, r);
 	if (op == OP_ACQUIRE) {
-		acquire(n, r, reply);
+		acquire(&p, r, reply);
 		return true;
 	}
 	if (op == OP_JOIN) {
-		join(n, r, reply);
+		join(&p, r, reply);
 		return true;
 	}
 	if (op == OP_LOOK) {
-		look(n, r, reply);
+		look(&p, r, reply);
 		return true;
 	}
 	if (op == OP_FENCE) {
-		number(n, r, reply);
+		number(&p, r, reply);
 		return true;
 	}
-	if (n->value[0] && !is_ours) {
+	if (op == OP_HAND_OVER && has_slots(r) && strcmp(r->argv[7], "l") == 0) {
+		leave_seat(&p, r, awaited);
+		answer(reply, 1, 0, "", "", false);
+		return true;
+	}
+	if (l->value[0] && !is_ours) {
 		if (op == OP_HAND_OVER && !r->argv[7][0])
-			pass_turn(n, token, ttl, !awaited && !is_far);
-		answer(reply, 0, pttl(n), n->value, "", false);
+			pass_turn(&p, r, token, ttl, !awaited && !is_far);
+		answer(reply, 0, pttl(&p), l->value, "", false);
 		return true;
 	}
 	if (op == OP_HAND_OVER) {
-		int64_t left = is_ours ? pttl(n) : 0;
+		int64_t left = is_ours ? pttl(&p) : 0;
 
-		n->value[0] = '\0';
+		l->value[0] = '\0';
 		if (awaited || is_far)
-			pass_turn(n,
-				strcmp(r->argv[7], "l") == 0 && is_there(n, &n->turn)
-					? n->turn.value
+			pass_turn(&p, r,
+				strcmp(r->argv[7], "l") == 0 && is_there(n, &l->turn)
+					? l->turn.value
 					: token,
 				ttl, awaited);
 		else if (is_ours)
-			clear(&n->turn);
+			clear(&l->turn);
 		answer(reply, is_ours ? 1 : -1, left, "", "", false);
 		return true;
 	}
@@ -375,19 +564,19 @@ bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply
 		return true;
 	}
 	if (op == OP_RELEASE) {
-		n->value[0] = '\0';
+		l->value[0] = '\0';
 		if (!awaited)
-			clear(&n->turn);
-		else if (is_there(n, &n->turn))
-			pass_turn(n, n->turn.value, atoll(r->argv[8]), true);
+			clear(&l->turn);
+		else if (is_there(n, &l->turn))
+			pass_turn(&p, r, l->turn.value, atoll(r->argv[8]), true);
 		answer(reply, 1, 0, "", "", false);
 		return true;
 	}
 	if (op == OP_LEAVE && awaited)
-		set_mark(n, &n->wake, n->value, 1000);
+		push(&p, l->value, 1000);
 	if (op == OP_LEAVE)
-		memset(n->value, '0', TOKEN_ID_LEN);
-	n->ends = now + ttl;
+		memset(l->value, '0', TOKEN_ID_LEN);
+	l->ends = now + ttl;
 	answer(reply, 1, ttl, "", op == OP_EXTEND ? n->run_id : "", op == OP_EXTEND && awaited);
 	return true;
 }

@@ -22,6 +22,7 @@
 
 #define SIM_NODES 7
 #define SIM_CLIENTS 8
+#define SIM_LOCKS 3 /* of a semaphore */
 #define SIM_SLOTS (SIM_NODES + 1) /* connections of a client: one for each node, and the seat */
 #define SIM_SLEEPERS 64
 #define SIM_WIRE_QUEUE 6
@@ -44,7 +45,7 @@ struct profile {
 
 /* Beside the key, for those who wait. */
 struct sim_mark {
-	char value[TOKEN_ID_LEN + 1]; /* "": not there */
+	char value[TOKEN_ID_LEN + 8]; /* "": not there */
 	int64_t ends;
 };
 
@@ -54,13 +55,23 @@ struct sim_sleeper {
 	uint32_t wire;
 	usec noticed_at; /* the client closed its connection; until then a wake-up is lost on it.
 			    NEVER */
+	int behind; /* the message that stands behind its pop; -1: none */
+};
+
+struct sim_lock {
+	char value[TOKEN_MAX]; /* "": no key */
+	int64_t ends; /* the key, by the node's clock; milliseconds */
+	struct sim_mark turn; /* as in core/request.c */
+	int64_t fence; /* the last fencing number; 0: none */
+	usec left_at; /* who set the key had given the request up at this time, 0: had not, */
+	usec late_by; /* and it came so much later */
 };
 
 struct sim_node {
-	char value[TOKEN_MAX]; /* "": no key */
-	int64_t ends; /* the key, by the node's clock; milliseconds */
-	struct sim_mark line, turn, wake; /* as in core/request.c */
-	int64_t fence; /* the last fencing number; 0: none */
+	struct sim_lock lock[SIM_LOCKS]; /* the slots; of what is no semaphore, the first */
+	struct sim_mark line;
+	int wakes; /* elements that nobody has taken yet, in order, */
+	struct sim_mark wake[SIM_LOCKS]; /* with the same end */
 	char mark[RUN_ID_MAX]; /* of the restart guard: the life that it is about, */
 	int64_t mark_over, mark_given, mark_wall; /* its quarantine; milliseconds. given: 0: none */
 	int sleepers; /* in order of arrival */
@@ -74,8 +85,6 @@ struct sim_node {
 	usec refuses_until; /* it answers with an error, and does nothing */
 	int64_t ppm, offset; /* of its clock, */
 	int64_t stepped; /* and so much more, for a while */
-	usec left_at; /* who set the key had given the request up at this time, 0: had not, */
-	usec late_by; /* and it came so much later */
 	bool jumped; /* its clock did: its keys may live longer than anybody can know */
 };
 
@@ -84,14 +93,17 @@ void node_begin_life(struct sim_node *n, int life);
 
 int64_t node_clock(const struct sim_node *n);
 
-/* Does it hold a key that has not ended? */
-bool node_has_key(const struct sim_node *n);
+/* Does it hold a key that has not ended? Of slot i, from 0 on. */
+bool node_has_key(const struct sim_node *n, int i);
 
 /* Is its key that of this session, and not just left to end by itself? */
-bool node_has_key_of(const struct sim_node *n, const struct session *s);
+bool node_has_key_of(const struct sim_node *n, int i, const struct session *s);
 
 /* True time at which its key is surely still there, if nobody touches it. */
-usec node_key_ends(const struct sim_node *n);
+usec node_key_ends(const struct sim_node *n, int i);
+
+/* Which slot a request is about. */
+int node_slot_of(const struct request *r);
 
 /* Without its data; without what is kept for those who wait. */
 void node_forget(struct sim_node *n);
@@ -113,6 +125,7 @@ struct message {
 	enum op op;
 	uint32_t round, session; /* that it belongs to */
 	usec left_at; /* the client gave up its connection; 0: not yet */
+	bool stood; /* behind a pop that was blocked, until now */
 };
 
 /* From one client to one node. `id` counts connections: what belongs to an older one is late. */
@@ -166,9 +179,10 @@ struct client {
 	usec section_began, obeys_after, dies_after;
 	uint32_t leash_id;
 
-	int64_t fence,
-		fence_floor; /* its last number, and the largest that was given before it tried */
+	int64_t fence, fence_floor[SIM_LOCKS]; /* its last number, and the largest that was given
+						  before it tried */
 	usec window_until; /* true time: others keep out until then; 0: it let go */
+	int window_slot; /* of that slot, from 0 on */
 	usec trying_since; /* NEVER: not trying */
 	usec wants_since; /* the same, but a refusal is no end of it */
 	usec leave_for; /* what it said when it let go */
@@ -209,8 +223,9 @@ struct world {
 	usec now, last_held, ends_at;
 	usec faults_end; /* no fault strikes later */
 	int nodes, clients;
+	int slots; /* what is locked is a semaphore of so many; 1: it is none */
 	bool exclusion_is_promised, is_fair, wants_fence;
-	int64_t newest_fence; /* of all that were given */
+	int64_t newest_fence[SIM_LOCKS]; /* of all that were given */
 	bool is_healthy; /* no fault so far, or none any more */
 	struct sim_node node[SIM_NODES];
 	struct client *client[SIM_CLIENTS];

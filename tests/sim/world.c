@@ -337,7 +337,7 @@ static void strike(void)
 		break;
 	case FAULT_DELETE:
 		trace("n%d: somebody deletes the key", node);
-		world.node[node].value[0] = '\0';
+		world.node[node].lock[client % world.slots].value[0] = '\0';
 		break;
 	case FAULT_JUMP_FORWARD:
 		trace("n%d's clock jumps forward", node);
@@ -401,6 +401,7 @@ static void make_client(int i)
 	c->policy = (struct policy){
 		.nodes = world.nodes,
 		.keys = 1,
+		.slots = world.slots,
 		.ttl = draw_between(100, 3000) * USEC_MSEC,
 		/* To be fair takes a few round trips, even when nobody is there any more. */
 		.wait = draw_percent(60) ? NEVER
@@ -427,7 +428,8 @@ static void make_client(int i)
 	c->wall_offset = WALL_BASE + draw_between(0, world.profile->guards ? APART_MAX : 0);
 	c->window_until = 0;
 	c->sessions = c->wake_id = c->leash_id = 0;
-	c->fence = c->fence_floor = 0;
+	c->fence = 0;
+	memset(c->fence_floor, 0, sizeof(c->fence_floor));
 	world.ttl_max = usec_max(world.ttl_max, c->policy.ttl);
 	world.node_timeout_max = usec_max(world.node_timeout_max, c->policy.node_timeout);
 }
@@ -443,9 +445,11 @@ static void make_world(void)
 	 * client takes to have ended. */
 	world.free_since = NEVER;
 	world.nodes_run = (int)draw_between(-1, 1);
+	/* Some of the worlds are about a semaphore. Not drawn: the others stay as they are. */
+	world.slots = world.seed % 10 < 7 ? 1 : 2 + (int)(world.seed / 10 % (SIM_LOCKS - 1));
 	world.is_fair = draw_percent(20);
 	world.wants_fence = draw_percent(40);
-	world.newest_fence = 0;
+	memset(world.newest_fence, 0, sizeof(world.newest_fence));
 	for (int i = 0; i < world.nodes; i++) {
 		world.node[i] = (struct sim_node){
 			.ppm = draw_ppm(world.nodes_run),
@@ -502,14 +506,16 @@ static void check_liveness(void)
 	usec bound = 2 * world.ttl_max + 5 * USEC_SEC +
 		     (world.profile->guards ? 2 * (APART_MAX + STEP_MAX) : 0);
 	usec since = NEVER;
+	int sections = 0;
 
 	if (!world.is_calm || world.alias > 0) /* two names of one server are refused */
 		return;
 	for (int i = 0; i < world.clients; i++) {
-		if (world.client[i]->in_section)
-			return;
+		sections += world.client[i]->in_section;
 		since = usec_min(since, world.client[i]->wants_since);
 	}
+	if (sections >= world.slots)
+		return;
 	if (since != NEVER && world.now > usec_max(since, world.last_held) + bound)
 		breach("liveness", "nobody gets it for %d ms",
 			(int)((world.now - usec_max(since, world.last_held)) / USEC_MSEC));
@@ -523,6 +529,20 @@ static bool is_silent(const struct wire *w)
 	return w->is_deaf || w->back_at > world.now + world.node_timeout_max;
 }
 
+/* One of them, on all nodes. */
+static bool is_a_slot_free(void)
+{
+	for (int slot = 0; slot < world.slots; slot++) {
+		bool is_free = true;
+
+		for (int i = 0; i < world.nodes; i++)
+			is_free = is_free && !node_has_key(&world.node[i], slot);
+		if (is_free)
+			return true;
+	}
+	return false;
+}
+
 /* The lock is free on all nodes, somebody tries, and all is well, wires too: the line must see to
  * it long before a key would have ended. A wake-up that is lost costs as long as the key would have
  * lasted that the waiter was told of; that is for check_liveness(). */
@@ -532,8 +552,7 @@ static void check_hand_over(void)
 		     (world.profile->guards ? 2 * (world.ttl_max + APART_MAX + STEP_MAX) : 0);
 	bool is_wanted = false, is_free = world.is_calm && world.alias == 0 && world.is_healthy;
 
-	for (int i = 0; i < world.nodes; i++)
-		is_free = is_free && !node_has_key(&world.node[i]);
+	is_free = is_free && is_a_slot_free();
 	for (int i = 0; i < world.clients; i++) {
 		struct client *c = world.client[i];
 
@@ -632,6 +651,7 @@ void world_run(const struct profile *profile, uint64_t seed, bool traces)
 	net_reset();
 	make_world();
 	plan_faults();
+	trace("%d nodes, %d clients, %d at once", world.nodes, world.clients, world.slots);
 	for (int i = 0; i < world.clients; i++)
 		client_begin(world.client[i], i);
 	limit = 2000 * USEC_SEC;

@@ -64,6 +64,8 @@ static const struct option_row *row_of(const char *name)
 	return NULL;
 }
 
+#define ENV_SLOT "REDLOCK_KEY=a|REDLOCK_TOKEN=t|REDLOCK_LIMIT=3|REDLOCK_SLOT=2"
+
 /* ---- the table ---- */
 
 static size_t width(const struct option_row *row)
@@ -86,6 +88,7 @@ static size_t width(const struct option_row *row)
 	case OPTION_JSON:
 	case OPTION_PID:
 	case OPTION_FENCE:
+	case OPTION_SLOTS:
 	case OPTION_GUARD:
 	case OPTION_FACTOR:
 		break;
@@ -186,6 +189,7 @@ static const char *sample(const struct option_row *row, int which)
 		return which ? "json" : "env";
 	case OPTION_PID:
 	case OPTION_FENCE:
+	case OPTION_SLOTS:
 		return which ? "22" : "11";
 	case OPTION_NODES:
 		return which ? "two" : "one";
@@ -218,6 +222,7 @@ static bool has_sample(const struct settings *s, const struct option_row *row, i
 	case OPTION_STATUS:
 	case OPTION_PID:
 	case OPTION_FENCE:
+	case OPTION_SLOTS:
 		return *(const long *)field == (which ? 22 : 11);
 	case OPTION_FORMAT:
 		return *(const long *)field == (which ? FORMAT_JSON : FORMAT_ENV);
@@ -336,6 +341,20 @@ TEST(option_token_goes_with_its_key)
 	CHECK(!read_line("-k|a", "REDLOCK_KEY=ab\nc|REDLOCK_KEYS=2|REDLOCK_TOKEN=t")->s.token);
 	CHECK(!read_line("-k|bb", "REDLOCK_KEY=a\nb|REDLOCK_KEYS=2|REDLOCK_TOKEN=t")->s.token);
 	CHECK_TEXT(read_line("", "REDLOCK_KEY=|REDLOCK_TOKEN=t")->e.text, "the key is empty");
+	/* So do its slot and the limit. */
+	be_one_of(1u << COMMAND_CHECK);
+	CHECK_INT(read_line("", ENV_SLOT)->s.slot, 2);
+	CHECK_INT(read_line("-k|a", ENV_SLOT)->s.limit, 3);
+	CHECK_INT(read_line("-k|b", ENV_SLOT)->s.limit, 0);
+	CHECK_INT(read_line("-k|b", ENV_SLOT)->s.slot, 0);
+	CHECK_INT(read_line("--token|u", ENV_SLOT)->s.slot, 0);
+	CHECK_INT(read_line("--token-file|u", ENV_SLOT)->s.limit, 0);
+	CHECK_INT(read_line("--slot|1", ENV_SLOT)->s.limit, 0);
+	CHECK_INT(read_line("-L|5|--slot|1", ENV_SLOT)->s.limit, 5);
+	CHECK_INT(read_line("-L|5", ENV_SLOT)->s.slot, 0);
+	CHECK_TEXT(read_line("-L|1001", "")->e.text, "-L '1001' is not a number from 1 to 1000");
+	be_one_of(1u << COMMAND_RUN);
+	CHECK_INT(read_line("-k|a|x", ENV_SLOT)->s.limit, 0);
 	command = COMMAND_BREAK;
 	CHECK_TEXT(read_line("-k|a|-k|b", "")->e.text, "two keys: 'redlock break' takes one");
 	command = COMMAND_RUN;

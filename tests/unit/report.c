@@ -668,7 +668,7 @@ TEST(report_several_keys)
 	CHECK_TEXT(report_keys(text, &keys), "'a', 'b'");
 	CHECK_TEXT(report_verb(&keys), "are");
 	CHECK_TEXT(report_verb(&ONE_KEY("a")), "is");
-	CHECK_TEXT(report_stood_still(text, &keys),
+	CHECK_TEXT(report_stood_still(text, &q, &keys),
 		"lost 'a', 'b': redlock stood still and could not extend it in time");
 	for (int i = 0; i < 3; i++)
 		set_holder(&q, i, ID ":1700000000 me", USEC_SEC);
@@ -730,6 +730,30 @@ TEST(report_who_votes_without_a_guard)
 		"no restart guard on redis://c:6379: this user may not ask for INFO or TIME, or "
 		"not use "
 		"the keys 'redlock:*'");
+}
+
+TEST(report_slots)
+{
+	const struct key_list *keys = &ONE_KEY("job");
+	struct quorum q = fresh(3);
+
+	q.policy.slots = 3;
+	CHECK_TEXT(report_lock(text, &q, keys), "'job'");
+	q.slot = 2;
+	CHECK_TEXT(report_lock(text, &q, keys), "'job#2'");
+	CHECK_TEXT(report_stood_still(text, &q, keys),
+		"lost 'job#2': redlock stood still and could not extend it in time");
+	for (int i = 0; i < 3; i++)
+		set_holder(&q, i, ID ":1700000000 me", USEC_SEC);
+	CHECK_TEXT(report_holder(text, &q, keys, 0), "the 3 slots of 'job' are taken, 'job#2' held "
+						     "by me since 2023-11-14T22:13:20Z on 3 "
+						     "of 3 nodes, 1s left");
+	q.refusal = REFUSAL_BUSY;
+	CHECK_TEXT(report_refusal(text, &q, nodes(), keys, 0),
+		"'job' is busy: its 3 slots are taken, 'job#2' held by me since "
+		"2023-11-14T22:13:20Z on 3 of 3 nodes, 1s left");
+	CHECK(strstr(report_holding(text, &q, nodes(), keys), "'job#2' is no longer this token's"));
+	CHECK(strstr(report_status(text, &q, nodes(), "job", 0), "'job#2' is held by me"));
 }
 
 TEST(report_whose_clock_it_may_be)

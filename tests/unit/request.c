@@ -23,7 +23,7 @@ TEST(request_parts)
 		memset(&r, 0x5a, sizeof(r));
 		wish.op = ops[i];
 		request_build(&r, &wish);
-		CHECK_INT(r.argc, 12);
+		CHECK_INT(r.argc, 14);
 		CHECK_TEXT(r.argv[0], "EVAL");
 		CHECK(strstr(r.argv[1], "redis.pcall('GET',k)") != NULL);
 		CHECK_TEXT(r.argv[2], "1");
@@ -67,6 +67,13 @@ TEST(request_wait)
 	CHECK_TEXT(r.argv[2], "0");
 	memset(key, 'k', sizeof(key) - 1);
 	snprintf(want, sizeof(want), "redlock:wake:{%s}", key);
+	/* All slots have one. */
+	request_build(&r, &(struct wish){.op = OP_WAIT,
+				  .keys = &ONE_KEY("the key"),
+				  .slots = 3,
+				  .slot = 2,
+				  .token = "t"});
+	CHECK_TEXT(r.argv[1], "redlock:wake:{the key}");
 	request_build(&r, &(struct wish){.op = OP_WAIT, .keys = &ONE_KEY(key), .token = "t"});
 	CHECK_TEXT(r.argv[1], want);
 	CHECK_INT(r.len[1], strlen(want));
@@ -174,7 +181,75 @@ TEST(answer_fencing_number)
 	CHECK_INT(answer_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
 	r.item[5] = (struct reply_item){.type = REPLY_INTEGER};
 	add_integer(&r, 1);
+	CHECK_INT(answer_read(OP_ACQUIRE, &r).slot, 1);
+}
+
+TEST(request_slot)
+{
+	struct wish wish = {.op = OP_ACQUIRE,
+		.keys = &ONE_KEY("the key"),
+		.slots = 3,
+		.slot = 2,
+		.token = "token:me"};
+	struct request r;
+
+	request_build(&r, &wish);
+	CHECK_TEXT(r.argv[2], "1");
+	CHECK_TEXT(r.argv[3], "the key#2");
+	CHECK_TEXT(r.argv[12], "the key");
+	CHECK_TEXT(r.argv[13], "3");
+	wish.slots = 1;
+	request_build(&r, &wish);
+	CHECK_TEXT(r.argv[3], "the key");
+	CHECK_TEXT(r.argv[12], "");
+}
+
+/* Who is refused one finds another one there, and else when the first of them ends. */
+TEST(answer_slot)
+{
+	struct reply r = script_reply(0, 5000, "x", "");
+	struct answer a = answer_read(OP_ACQUIRE, &r);
+
+	CHECK_INT(a.slot, 0);
+	CHECK_INT(a.soonest, 5000 * USEC_MSEC);
+	add_integer(&r, 0);
+	add_integer(&r, 7);
+	CHECK_INT(answer_read(OP_ACQUIRE, &r).slot, 7);
+	add_integer(&r, 20);
+	a = answer_read(OP_ACQUIRE, &r);
+	CHECK_INT(a.pttl, 5000 * USEC_MSEC);
+	CHECK_INT(a.soonest, 20 * USEC_MSEC);
+	r.item[7].integer = -1;
+	CHECK_INT(answer_read(OP_ACQUIRE, &r).soonest, NEVER);
+	r.item[6].integer = SLOTS_MAX + 1;
 	CHECK_INT(answer_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
+	r.item[6].integer = -1;
+	CHECK_INT(answer_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
+	r.item[6].integer = 0;
+	r.count = 9;
+	CHECK_INT(answer_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
+}
+
+TEST(answer_woken_for_a_slot)
+{
+#define TURN "0123456789abcdef0123456789abcdef01234567"
+	static const struct {
+		const char *element;
+		int slot;
+	} cases[] = {{TURN "#3", 3}, {TURN "#1000", 1000}, {TURN "#1001", 0}, {TURN "#", 0},
+		{TURN "#x", 0}, {TURN, 0}, {TURN ":3", 0}, {"", 0}};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct reply r = {.is_array = 1, .count = 2};
+		struct answer a;
+
+		r.item[0].type = r.item[1].type = REPLY_STRING;
+		r.item[1].len = strlen(cases[i].element);
+		memcpy(r.item[1].text, cases[i].element, r.item[1].len + 1);
+		a = answer_read(OP_WAIT, &r);
+		CHECK_INT(a.slot, cases[i].slot);
+		CHECK(a.vote == VOTE_YES && strncmp(a.text, cases[i].element, 40) == 0);
+	}
 }
 
 TEST(answer_quarantine)

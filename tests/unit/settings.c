@@ -552,6 +552,68 @@ TEST(settings_restart_guard)
 	}
 }
 
+TEST(settings_slots)
+{
+	static const struct {
+		enum command command;
+		long limit, slot;
+		const char *token, *want; /* NULL: it is good */
+	} cases[] = {
+		{COMMAND_RUN, 3, 0, NULL, NULL},
+		{COMMAND_RUN, 1, 0, NULL, NULL},
+		{COMMAND_CHECK, 3, 2, "t", NULL},
+		{COMMAND_CHECK, 3, 3, "t", NULL},
+		{COMMAND_CHECK, 1, 0, "t", NULL},
+		{COMMAND_CHECK, 1, 1, "t", NULL},
+		{COMMAND_CHECK, 3, 0, "t", "no slot: which of the 3?"},
+		{COMMAND_CHECK, 3, 4, "t", "there is no slot 4 of 3"},
+		{COMMAND_CHECK, 0, 2, "t", "--slot goes with --limit"},
+		{COMMAND_BREAK, 3, 0, NULL, "no slot: which of the 3?"},
+		{COMMAND_BREAK, 3, 2, NULL, NULL},
+		{COMMAND_RELEASE, 3, 0, "t", "no slot: which of the 3?"},
+		{COMMAND_RELEASE, 3, 0, NULL, NULL},
+		{COMMAND_RELEASE, 3, 2, "t", NULL},
+	};
+	static char key[REQUEST_KEY_MAX];
+	struct settings s;
+	struct err e;
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		s = of(cases[i].command);
+		s.limit = cases[i].limit;
+		s.slot = cases[i].slot;
+		s.token = cases[i].token;
+		e.text[0] = '\0';
+		CHECK_INT(settings_finish(&s, &e), cases[i].want ? -1 : 0);
+		CHECK_TEXT(e.text, cases[i].want ? cases[i].want : "");
+		CHECK_INT(settings_policy(&s).slots, cases[i].limit);
+	}
+	s = of(COMMAND_RELEASE);
+	s.limit = 2;
+	s.token_file = "f";
+	CHECK_INT(settings_finish(&s, &e), -1);
+	s = of(COMMAND_RUN);
+	s.limit = 2;
+	s.reentrant = 1;
+	CHECK_INT(settings_finish(&s, &e), -1);
+	CHECK_TEXT(e.text, "--reentrant does not go with --limit");
+	s = of(COMMAND_RUN);
+	s.limit = 2;
+	CHECK_INT(settings_add_key(&s, "another", &e), 0);
+	CHECK_INT(settings_finish(&s, &e), -1);
+	CHECK_TEXT(e.text, "--limit goes with one key");
+	/* "#1000" must fit. */
+	memset(key, 'k', sizeof(key) - 5);
+	for (int longer = 0; longer < 2; longer++) {
+		key[sizeof(key) - 5] = longer ? 'k' : '\0';
+		settings_init(&s, COMMAND_RUN);
+		CHECK_INT(settings_add_key(&s, key, &e), 0);
+		s.limit = 2;
+		CHECK_INT(settings_finish(&s, &e), longer ? -1 : 0);
+	}
+	CHECK_TEXT(e.text, "with --limit, a key has 4091 bytes at most");
+}
+
 TEST(settings_our_own_keys_are_no_locks)
 {
 	static const char *const own[] = {"redlock:node", "redlock:line:{k}", "redlock:turn:{k}",

@@ -235,7 +235,7 @@ static void serve(struct world *w, int node, struct message *m)
 		snprintf(m->answer.text, sizeof(m->answer.text), "%040x:somebody",
 			(unsigned)s->holder);
 		m->answer.text_len = strlen(m->answer.text);
-		m->answer.pttl = s->ends - w->now;
+		m->answer.pttl = usec_max(0, s->ends - w->now);
 	} else if (vote == VOTE_FOREIGN && chance(w, 30)) {
 		m->answer.is_reserved = true;
 		m->answer.pttl = w->policy.node_timeout;

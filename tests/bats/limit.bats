@@ -1,0 +1,327 @@
+# --limit N: a semaphore, at most N holders, each in a slot of its own.
+
+load nodes
+
+setup() {
+	nodes_start 3
+	export XDG_RUNTIME_DIR=$T
+	unset REDLOCK_KEY REDLOCK_KEYS REDLOCK_TOKEN REDLOCK_HELD REDLOCK_LIMIT REDLOCK_SLOT
+}
+teardown() {
+	for pid in "${PID[@]}" "${EXTRA[@]}"; do kill -CONT "$pid" 2> "$T/kill" || true; done
+	nodes_stop
+}
+
+# Nothing ends by itself before the test does, and no turn either.
+LONG=(--ttl 1h --node-timeout 60s)
+JOB=(-k job -L 3)
+
+# hold NAME ARG...: a slot of 'job' until "$T/NAME.go" is there; its pid is in HOLDER[NAME], its
+# slot in SLOT[NAME].
+declare -gA HOLDER SLOT
+hold() {
+	local name=$1
+	shift
+	in_background "$T/$name" run "${JOB[@]}" "$@" -- sh -c "echo slot \$REDLOCK_SLOT; until [ -e $T/$name.go ]; do sleep 0.02; done"
+	HOLDER[$name]=$BG
+	eventually file_has "$T/$name" '^slot'
+	SLOT[$name]=$(sed -n 's/^slot //p' "$T/$name")
+}
+let_go() { touch "$T/$1.go"; }
+free() { eventually eval "held_on 'job#1' 0 && held_on 'job#2' 0 && held_on 'job#3' 0"; }
+# each on a majority
+taken() { eventually eval "[ \"\$(holders 'job#1')\" -ge 2 ] && [ \"\$(holders 'job#2')\" -ge 2 ] && [ \"\$(holders 'job#3')\" -ge 2 ]"; }
+# waiter NAME ARG...: waits in line; when it has a slot, it writes its name and slot to $T/served.
+declare -gA W
+waiter() {
+	local name=$1 before
+	shift
+	before=$(waiting)
+	in_background "$T/$name" run "${JOB[@]}" "$@" -- sh -c "echo $name \$REDLOCK_SLOT >> $T/served"
+	W[$name]=$BG
+	eventually in_line $((before + 1))
+}
+
+@test "so many at once and no more, each in a slot of its own" {
+	# each tells how many there are beside it, by folders that only one can make
+	cat > "$T/work" <<- 'END'
+		mkdir "$T/in.$REDLOCK_SLOT" || echo "twice in slot $REDLOCK_SLOT" >> "$T/broken"
+		set -- "$T"/in.*
+		[ $# -le 3 ] || echo "$# at once" >> "$T/broken"
+		echo "$#" >> "$T/counts"
+		sleep 0.0$((RANDOM % 5))
+		rmdir "$T/in.$REDLOCK_SLOT"
+	END
+	export T
+	pids=()
+	for worker in 1 2 3 4 5 6 7; do
+		(for n in 1 2 3 4 5 6; do
+			redlock run -q "${JOB[@]}" -- bash "$T/work" || echo "$?" >> "$T/failed"
+		done) 3>&- &
+		pids+=($!)
+		also_end $!
+	done
+	wait "${pids[@]}"
+	[ ! -e "$T/failed" ]
+	[ ! -e "$T/broken" ]
+	[ "$(wc -l < "$T/counts")" -eq 42 ]
+	free
+}
+
+@test "all are held: 75, and it is said; one is free: it is found, whichever it is" {
+	for name in a b c; do hold $name "${LONG[@]}" --owner "who is $name"; done
+	[ "$(printf '%s\n' "${SLOT[@]}" | sort | tr '\n' ' ')" = "1 2 3 " ]
+	taken
+	run -75 --separate-stderr redlock run -n "${JOB[@]}" -- touch "$T/never"
+	is_like "$stderr" "redlock: 'job' is busy: its 3 slots are taken, 'job#[123]' held by who is [abc] since * of 3 nodes, *"
+	for name in a b c; do
+		let_go $name
+		BG=${HOLDER[$name]}
+		ended_with 0
+		eventually held_on "job#${SLOT[$name]}" 0
+		for n in 1 2 3; do
+			run -0 redlock run -n "${JOB[@]}" -- sh -c 'echo $REDLOCK_SLOT of $REDLOCK_LIMIT, $REDLOCK_KEY'
+			[ "$output" = "${SLOT[$name]} of 3, job" ]
+		done
+		rm "$T/$name.go"
+		hold $name "${LONG[@]}" --owner "who is $name"
+	done
+	[ ! -e "$T/never" ]
+}
+
+@test "waiting ends when any slot is given back, though all would last for long" {
+	for name in a b c; do hold $name "${LONG[@]}"; done
+	for name in b c a; do
+		waiter w$name "${LONG[@]}"
+		let_go $name
+		BG=${W[w$name]}
+		ended_with 0
+		rm "$T/$name.go"
+		hold $name "${LONG[@]}"
+	done
+	# it had the slot that was given back
+	[ "$(wc -l < "$T/served")" -eq 3 ]
+}
+
+@test "one slot is given back: one of many who wait has it, the first; and the others after it" {
+	for name in a b c; do hold $name "${LONG[@]}"; done
+	for name in d e f g; do waiter $name "${LONG[@]}"; done
+	let_go b
+	for name in d e f g; do
+		BG=${W[$name]}
+		ended_with 0
+	done
+	slot=${SLOT[b]}
+	[ "$(tr '\n' ' ' < "$T/served")" = "d $slot e $slot f $slot g $slot " ]
+}
+
+@test "three are given back at once: three who wait have them" {
+	for name in a b c; do hold $name "${LONG[@]}"; done
+	for name in d e f; do
+		before=$(waiting)
+		in_background "$T/$name" run "${JOB[@]}" "${LONG[@]}" -- sh -c "echo slot \$REDLOCK_SLOT; until [ -e $T/$name.go ]; do sleep 0.02; done"
+		W[$name]=$BG
+		eventually in_line $((before + 1))
+	done
+	for name in a b c; do let_go $name; done
+	for name in d e f; do eventually file_has "$T/$name" '^slot'; done
+	[ "$(cat "$T"/[def] | sort | tr '\n' ' ')" = "slot 1 slot 2 slot 3 " ]
+	for name in d e f; do
+		let_go $name
+		BG=${W[$name]}
+		ended_with 0
+	done
+	free
+}
+
+@test "a holder is killed: its slot is free when its TTL is over, and who waits has it" {
+	hold a "${LONG[@]}"
+	hold b --ttl 2s
+	hold c "${LONG[@]}"
+	waiter w "${LONG[@]}"
+	kill -KILL "${HOLDER[b]}"
+	BG=${W[w]}
+	ended_with 0
+	[ "$(cat "$T/served")" = "w ${SLOT[b]}" ]
+}
+
+@test "a node is restarted, empty: never more holders than that" {
+	for name in a b c; do hold $name --ttl 3s --node-timeout 500ms; done
+	kill_node 2
+	start_node 2
+	eventually answers 2
+	run -75 redlock run -n "${JOB[@]}" --ttl 3s -- touch "$T/never"
+	# it gets the keys back when they are extended, and its quarantine is over
+	taken
+	run -75 redlock run -n "${JOB[@]}" --ttl 3s -- touch "$T/never"
+	[ ! -e "$T/never" ]
+	for name in a b c; do
+		let_go $name
+		BG=${HOLDER[$name]}
+		ended_with 0
+	done
+	free
+}
+
+@test "in the command: check, extend and release know the slot by the environment" {
+	run -0 redlock run "${JOB[@]}" --ttl 5m -v -- bash -c '
+		"$REDLOCK_BUILD/redlock" check || exit 1
+		"$REDLOCK_BUILD/redlock" extend --ttl 10m || exit 2
+		redis-cli -s "$1" pttl "job#$REDLOCK_SLOT"' - "$T/1.sock"
+	[[ "$output" == *"acquired 'job#"* ]]
+	eval "$(redlock acquire --format env --ttl 5m "${JOB[@]}")"
+	[ "$REDLOCK_KEY $REDLOCK_LIMIT" = "job 3" ]
+	eventually held_on "job#$REDLOCK_SLOT" 3
+	redlock check
+	redlock extend --ttl 10m
+	for i in 1 2 3; do [ "$(node $i pttl "job#$REDLOCK_SLOT")" -gt 500000 ]; done
+	says 0 '' "redlock: released 'job#$REDLOCK_SLOT'" release -v
+	eventually held_on "job#$REDLOCK_SLOT" 0
+	says 79 '' "redlock: 'job#$REDLOCK_SLOT' is no longer held by this token: it has expired or was released" check
+	# another key, or another token, is another lock
+	says 64 '' "redlock: no token: whose lock?*" check -k other
+}
+
+@test "a release by token wakes who waits" {
+	for n in 1 2 3; do
+		eval "$(redlock acquire --format env "${LONG[@]}" "${JOB[@]}")"
+	done
+	waiter w "${LONG[@]}"
+	redlock release "${LONG[@]:2}"
+	BG=${W[w]}
+	ended_with 0
+	[ "$(cat "$T/served")" = "w $REDLOCK_SLOT" ]
+	# as does an administrator
+	redlock run "${JOB[@]}" "${LONG[@]}" --min-hold 1h -- true
+	rm "$T/served"
+	waiter v "${LONG[@]}"
+	redlock break -y "${JOB[@]}" --slot 2 "${LONG[@]:2}" > "$T/break"
+	BG=${W[v]}
+	ended_with 0
+	[ "$(cat "$T/served")" = "v 2" ]
+}
+
+@test "who leaves the line takes nobody's turn with it" {
+	for name in a b c; do hold $name "${LONG[@]}"; done
+	for name in d e f; do waiter $name "${LONG[@]}"; done
+	kill -TERM "${W[d]}"
+	kill -KILL "${W[e]}"
+	eventually is_gone "${W[d]}"
+	eventually in_line 1
+	let_go c
+	BG=${W[f]}
+	ended_with 0
+	[ "$(cat "$T/served")" = "f ${SLOT[c]}" ]
+}
+
+@test "wait: until any slot is free" {
+	for name in a b c; do hold $name "${LONG[@]}"; done
+	run -75 redlock wait -n "${JOB[@]}"
+	in_background "$T/out" wait "${JOB[@]}" "${LONG[@]:2}"
+	eventually in_line 1
+	let_go c
+	ended_with 0
+	run -0 redlock wait -n "${JOB[@]}"
+}
+
+@test "hold: each has a slot, and is released by its token" {
+	for n in 1 2 3; do redlock hold "${JOB[@]}" --ttl 1m > "$T/held.$n"; done
+	taken
+	run -0 redlock hold --list
+	[ "${#lines[@]}" -eq 3 ]
+	is_like "${lines[0]}" "'job', slot [123] since * by process *"
+	says 64 '' "redlock: several holds keep 'job' here: which one?*" release -k job
+	run -75 redlock hold -n "${JOB[@]}"
+	for n in 1 2 3; do redlock release -k job --token "$(cut -d ' ' -f 1 "$T/held.$n")"; done
+	free
+}
+
+@test "--fair, --fence, --min-hold: of the slot" {
+	for name in a b c; do hold $name "${LONG[@]}" --fair; done
+	waiter d "${LONG[@]}" --fair
+	waiter e "${LONG[@]}" --fair
+	let_go a
+	BG=${W[d]}
+	ended_with 0
+	BG=${W[e]}
+	ended_with 0
+	[ "$(tr '\n' ' ' < "$T/served")" = "d ${SLOT[a]} e ${SLOT[a]} " ]
+	run -0 redlock run -n "${JOB[@]}" --fence --min-hold 10m -- sh -c 'echo $REDLOCK_SLOT $REDLOCK_FENCE'
+	[ "${lines[0]% *}" = "${SLOT[a]}" ]
+	[ "$(node 1 get "redlock:fence:{job#${SLOT[a]}}")" = "${lines[0]#* }" ]
+	run -75 redlock run -n "${JOB[@]}" -- true
+}
+
+@test "a limit of one is the plain lock" {
+	run -0 redlock run -k job -L 1 -- sh -c 'echo $REDLOCK_SLOT of $REDLOCK_LIMIT; redis-cli -s "$0" exists job' "$T/1.sock"
+	[ "$output" = $'1 of 1\n1' ]
+	redlock acquire -k job --limit 1 > "$T/token"
+	run -75 redlock run -n -k job -- true
+}
+
+@test "JSON and records have the slot; the key is the name" {
+	run -0 redlock acquire --json "${JOB[@]}"
+	json '.key == "job" and .slot >= 1 and .slot <= 3'
+	redlock run "${JOB[@]}" --record "$T/record" --metrics-file "$T/metrics" -- true
+	run -0 cat "$T/record"
+	json '.key == "job" and .slot >= 1 and .slot <= 3'
+	grep -F 'key="job"' "$T/metrics" > "$T/found"
+	redlock run -k job --record "$T/plain" -- true
+	run -0 cat "$T/plain"
+	json 'has("slot") | not'
+}
+
+@test "a run within a run has another slot; another lock's command knows nothing of it" {
+	run -0 redlock run "${JOB[@]}" -- "$REDLOCK_BUILD/redlock" run "${JOB[@]}" -n -- sh -c 'echo $REDLOCK_SLOT'
+	run -0 redlock run "${JOB[@]}" -- "$REDLOCK_BUILD/redlock" run -k other -- sh -c 'echo "$REDLOCK_SLOT$REDLOCK_LIMIT."'
+	[ "$output" = . ]
+}
+
+@test "what cannot be meant" {
+	says 64 '' "redlock: --limit goes with one key*" run -k a -k b -L 2 -- true
+	says 64 '' "redlock: -L '0' is not a number from 1 to 1000*" run -k a -L 0 -- true
+	says 64 '' "redlock: --limit '1001' is not a number from 1 to 1000*" run -k a --limit 1001 -- true
+	says 64 '' "redlock: --reentrant does not go with --limit*" run -k a -L 2 --reentrant -- true
+	says 64 '' "redlock: no slot: which of the 3?*" check -k a -L 3 --token x
+	says 64 '' "redlock: --slot goes with --limit*" check -k a --slot 3 --token x
+	says 64 '' "redlock: there is no slot 4 of 3*" check -k a --slot 4 -L 3 --token x
+	says 64 '' "redlock: with --limit, a key has 4091 bytes at most" run -L 2 -k "$(printf '%4092d' 0)" -- true
+	says 0 '' '' run -L 2 -k "$(printf '%4091d' 0)" -- true
+}
+
+@test "never twice in a slot, while nodes are killed, restarted and stopped" {
+	cat > "$T/work" <<- 'END'
+		exec 9> "$T/in.$REDLOCK_SLOT"
+		flock -n 9 || echo "twice in slot $REDLOCK_SLOT" >> "$T/broken"
+		[ "$REDLOCK_SLOT" -ge 1 ] && [ "$REDLOCK_SLOT" -le 3 ] || echo "slot $REDLOCK_SLOT" >> "$T/broken"
+		sleep 0.0$((RANDOM % 10))
+		echo done >> "$T/counts"
+	END
+	export T
+	touch "$T/counts"
+	pids=()
+	for worker in 1 2 3 4 5 6; do
+		(until [ -e "$T/enough" ]; do
+			redlock run -q "${JOB[@]}" --ttl 2s -- bash "$T/work" 2>> "$T/words" || true
+		done) 3>&- &
+		pids+=($!)
+		also_end $!
+	done
+	more() { local n=$(wc -l < "$T/counts"); eventually eval "[ \"\$(wc -l < '$T/counts')\" -ge $((n + 20)) ]"; }
+	more
+	kill_node 2
+	more
+	start_node 2
+	eventually answers 2
+	more
+	stop_node 3
+	continue_node 3
+	more
+	eventually eval 'redlock run -q -k other --ttl 2s --nodes "unix://$T/2.sock" -- true'
+	kill_node 1
+	start_node 1
+	more
+	touch "$T/enough"
+	wait "${pids[@]}"
+	[ ! -e "$T/broken" ]
+}

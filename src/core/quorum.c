@@ -482,8 +482,8 @@ static void keep_turn(struct step *s, const struct answer *answer, int key, int 
 	/* Two at once: one will do. */
 	if (q->seat.is_woken && slot != q->seat.turn_slot)
 		pass_turn_on(s);
-	memcpy(q->seat.turn, answer->text, len);
-	q->seat.turn[len] = '\0';
+	memcpy(q->seat.turn[key], answer->text, len);
+	q->seat.turn[key][len] = '\0';
 	q->seat.turn_key = key;
 	q->seat.turn_slot = slot;
 	q->seat.is_woken = q->state == QUORUM_TRYING;
@@ -1070,14 +1070,14 @@ static bool ask_the_rest(struct step *s)
 static bool is_on_its_way(const struct quorum *q, const struct member *m)
 {
 	return m->vote == VOTE_FOREIGN && q->used_turn && m->answer.text_len > TOKEN_ID_LEN &&
-	       memcmp(m->answer.text, q->seat.turn, TOKEN_ID_LEN) == 0;
+	       memcmp(m->answer.text, q->seat.turn[m->answer.key], TOKEN_ID_LEN) == 0;
 }
 
 /* It is our turn, but we did not know that when we asked. */
 static bool is_kept_for_us(const struct quorum *q, const struct member *m)
 {
 	return m->vote == VOTE_FOREIGN && q->used_turn && m->answer.is_reserved &&
-	       m->answer.key == q->seat.turn_key;
+	       q->seat.turn[m->answer.key][0];
 }
 
 /* Of those who split the votes, the one with the smallest token goes on: as far as we see, it is

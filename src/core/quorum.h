@@ -175,8 +175,9 @@ struct seat {
 	bool is_refused; /* this user may not wait; why is in trouble */
 	struct answer trouble;
 	bool is_woken; /* it is our turn, and we have not tried yet */
-	char turn[TOKEN_ID_LEN + 1]; /* what it was woken with, the last time; "": never */
-	int turn_key; /* and for which key, */
+	char turn[KEYS_MAX][TOKEN_ID_LEN + 1]; /* for each key: what it was woken with, the last
+						  time; "": never */
+	int turn_key; /* which of them was the last, */
 	int turn_slot; /* or slot; 0: any */
 	bool leaves; /* OP_HAND_OVER stands behind OP_WAIT: who serves us passes it on */
 };

@@ -111,6 +111,8 @@ _Static_assert(SKEW_MAX_MS == 30000, "scripts have it as a number");
  * behind it, so the list has one for each slot at most.
  */
 #define SCRIPT_LIST \
+	"local function is_mine(t) return t==ARGV[3] or " \
+	"(#ARGV[3]>40 and string.find(ARGV[3],t,1,true)~=nil) end " \
 	"local function lies(mark) for _,e in ipairs(redis.pcall('LRANGE',wake(1),0,-1)) do " \
 	"if string.sub(e,41)==mark then return true end end return false end " \
 	"local function unused(i) " \
@@ -182,7 +184,7 @@ static const char script_acquire[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_
 	"local w,t,n,unclaimed=0,{},0,nil "
 	"for i=1,#KEYS do local here=awaited(i) if here then w=w+2^(i-1) end "
 	"if not value[i] then t[i]=redis.pcall('GET',turn(i)) "
-	"if type(t[i])=='string' and t[i]~=ARGV[3] and not unused(i) then "
+	"if type(t[i])=='string' and not is_mine(t[i]) and not unused(i) then "
 	"return elsewhere({2,redis.call('PTTL',turn(i)),'',id,marks(i)+w}) end "
 	"if here and not t[i] and not (ARGV[3]~='' and i==seat) and "
 	"string.find(ARGV[4],'f',1,true) then "
@@ -193,7 +195,7 @@ static const char script_acquire[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_
 	"else redis.call('SET',k,ARGV[1],'PX',ARGV[2]) "
 	/* a turn that nobody came for tells who waits here: nobody */
 	"if type(t[i])=='string' then redis.pcall('DEL',turn(i)) drop(i) "
-	"if t[i]~=ARGV[3] then redis.pcall('DEL',line(i)) unclaimed=unclaimed or i "
+	"if not is_mine(t[i]) then redis.pcall('DEL',line(i)) unclaimed=unclaimed or i "
 	"w=w-w%2^i+w%2^(i-1) end end end end "
 	"return {1,tonumber(ARGV[2]),unclaimed and t[unclaimed] or '',id,"
 	"(unclaimed and (unclaimed-1)*65536 or 0)+w+unguarded,n}";
@@ -272,7 +274,7 @@ static const char script_look[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_ID 
 	"o[4]=id o[5]=w o[6]=n return o end "
 	"if r then return r end "
 	"for i=1,#KEYS do local t=redis.pcall('GET',turn(i)) "
-	"if not value[i] and type(t)=='string' and t~=ARGV[3] and not unused(i) then "
+	"if not value[i] and type(t)=='string' and not is_mine(t) and not unused(i) then "
 	"return elsewhere({2,redis.call('PTTL',turn(i)),'',id,marks(i)+w,n}) end end "
 	"return {-1,0,'',id,partial+w,n}";
 

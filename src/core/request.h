@@ -124,7 +124,8 @@ struct wish {
 	int count; /* SCAN: how many keys to look at, about */
 	usec time; /* the key's TTL; HAND_OVER: how long the turn is kept for whoever is woken */
 	usec turn_time; /* ACQUIRE with is_fair, RELEASE: the same */
-	const char *turn; /* ACQUIRE: what we were woken with; "": nothing */
+	const char *turn; /* ACQUIRE: what we were woken with, for several keys one behind the
+			     other; "": nothing */
 	unsigned awaited; /* HAND_OVER: others wait for these keys, maybe at another node: keep
 			     their turn here too */
 	bool is_leaving; /* HAND_OVER: from the seat, of a turn that was not used */

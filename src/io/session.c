@@ -1,5 +1,7 @@
 #include "io/session.h"
 
+#include "base/text.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +28,11 @@ static struct wish wish_for(struct session *s, const struct action *a)
 	const struct quorum *q = &s->quorum;
 	bool is_attempt = a->op == OP_ACQUIRE || a->op == OP_LOOK;
 	bool is_seat = a->node == q->policy.nodes;
+	size_t used = 0;
 
+	s->turns[0] = '\0';
+	for (int i = 0; i < q->policy.keys; i++)
+		text_append(s->turns, sizeof(s->turns), &used, "%s", q->seat.turn[i]);
 	s->seat_keys = ONE_KEY(s->keys->key[q->seat.key]);
 	return (struct wish){
 		.op = a->op,
@@ -39,7 +45,7 @@ static struct wish wish_for(struct session *s, const struct action *a)
 						: q->policy.ttl,
 		.turn_time = q->policy.node_timeout,
 		/* Whoever is fair asks with a turn only while it is its own. */
-		.turn = is_attempt && (!q->policy.is_fair || q->used_turn) ? q->seat.turn : "",
+		.turn = is_attempt && (!q->policy.is_fair || q->used_turn) ? s->turns : "",
 		.awaited = a->op == OP_HAND_OVER && !is_seat ? q->awaited : 0,
 		.is_leaving = a->op == OP_HAND_OVER && is_seat,
 		.is_waiting = is_attempt && q->seat.waits && q->seat.node == a->node,

@@ -13,6 +13,7 @@ struct session {
 	struct pool pool;
 	const struct key_list *keys;
 	struct key_list seat_keys; /* the one of the seat */
+	char turns[KEYS_MAX * TOKEN_ID_LEN + 1]; /* of all keys, one behind the other */
 	char owner[OWNER_MAX];
 	char token[TOKEN_MAX]; /* of the current attempt */
 	char sent_token[NODES_MAX][TOKEN_MAX]; /* what each node was last asked to keep */

@@ -113,6 +113,27 @@ none_of() {
 	ended_with 0
 }
 
+@test "turns that nobody came for, of two keys: who needs both is not kept waiting by them" {
+	# whose line is where is another matter for each pair of keys
+	for round in 1 2 3 4 5 6; do
+		a=a$round b=b$round
+		take $a
+		first=$TOKEN
+		take $b
+		pids=()
+		for keys in "-k $b" "-k $a" "-k $a -k $b"; do
+			in_background "$T/out.$round" run "${LONG[@]}" $keys -- true
+			pids+=("$BG")
+			eventually in_line ${#pids[@]}
+		done
+		give $a "$first"
+		give $b "$TOKEN"
+		# (a turn lasts for a minute here)
+		for pid in "${pids[@]}"; do eventually is_gone "$pid"; done
+		wait "${pids[@]}"
+	done
+}
+
 @test "it waits for its own turn where others stand before it, and after it" {
 	take b
 	for n in 1 2 3; do

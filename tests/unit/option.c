@@ -331,6 +331,8 @@ TEST(option_token_goes_with_its_key)
 	CHECK_INT(read_line("", "REDLOCK_KEY=a\nb|REDLOCK_KEYS=2")->s.keys.count, 2);
 	CHECK_INT(read_line("", "REDLOCK_KEY=a\nb|REDLOCK_KEYS=x")->s.keys.count, 1);
 	CHECK_INT(read_line("", "REDLOCK_KEY=a\nb")->s.keys.count, 1);
+	CHECK_TEXT(
+		read_line("-k|a", "REDLOCK_KEY=a\nb|REDLOCK_KEYS=2|REDLOCK_TOKEN=t")->s.token, "t");
 	CHECK(!read_line("-k|a", "REDLOCK_KEY=ab\nc|REDLOCK_KEYS=2|REDLOCK_TOKEN=t")->s.token);
 	CHECK_TEXT(read_line("-k|b|-k|a", "REDLOCK_KEY=a\nb|REDLOCK_TOKEN=t")->s.token, "t");
 	/* Of a lock of several, some may be named. */

@@ -2618,7 +2618,7 @@ TEST(who_is_woken_asks_all_at_once)
 	reply_with(&r, 5, turn());
 	CHECK(r.up.new_token);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 10);
-	CHECK_TEXT(r.q.seat.turn, BIGGER);
+	CHECK_TEXT(r.q.seat.turn[0], BIGGER);
 	votes(&r, "YYYYY");
 	CHECK_INT(r.q.state, QUORUM_HELD);
 }
@@ -2629,10 +2629,10 @@ TEST(a_turn_is_an_id_and_no_more)
 
 	wait_in_line(&r, 1);
 	reply_with(&r, 1, told(VOTE_YES, BIGGER BIGGER, 0));
-	CHECK_TEXT(r.q.seat.turn, BIGGER);
+	CHECK_TEXT(r.q.seat.turn[0], BIGGER);
 	wait_in_line(&r, 1);
 	reply_with(&r, 1, told(VOTE_YES, "1", 0));
-	CHECK_TEXT(r.q.seat.turn, "1");
+	CHECK_TEXT(r.q.seat.turn[0], "1");
 }
 
 /* A node that is slow to notice that a seat was closed wakes who is not there any more: our own
@@ -2946,7 +2946,7 @@ TEST(a_turn_that_nobody_came_for_is_for_who_joins)
 	link_up(&r, 3);
 	reply_with(&r, 3, turn());
 	CHECK(r.q.used_turn);
-	CHECK_TEXT(r.q.seat.turn, BIGGER);
+	CHECK_TEXT(r.q.seat.turn[0], BIGGER);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 6);
 }
 
@@ -3260,7 +3260,7 @@ TEST(a_turn_that_nobody_came_for_opens_the_other_nodes)
 	CHECK(quorum_is_pausing(&r.q));
 	contend(&r, 3, NEVER);
 	reply_with(&r, 0, turn());
-	CHECK_TEXT(r.q.seat.turn, BIGGER);
+	CHECK_TEXT(r.q.seat.turn[0], BIGGER);
 	reply_with(&r, 1, reserved(60 * MS));
 	reply_with(&r, 2, reserved(60 * MS));
 	CHECK(!quorum_is_pausing(&r.q));
@@ -3864,6 +3864,24 @@ TEST(several_keys_only_its_own_turn_is_insisted_on)
 	CHECK(quorum_is_pausing(&r.q));
 }
 
+/* Woken for one of them, it finds that nobody came for the other's turn: it asks with both. */
+TEST(several_keys_have_turns_of_their_own)
+{
+	struct rig r;
+
+	be_woken_for_the_second(&r);
+	reply_with(&r, 0, told(VOTE_YES, "6666666666666666666666666666666666666666", 0));
+	CHECK_TEXT(r.q.seat.turn[0], "6666666666666666666666666666666666666666");
+	CHECK_TEXT(r.q.seat.turn[1], BIGGER);
+	reply_with(&r, 1, reserved(60 * MS));
+	reply_with(&r, 2, reserved(60 * MS));
+	CHECK(!quorum_is_pausing(&r.q));
+	wait_until(&r, r.up.wake_at);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 8);
+	votes(&r, ".YY");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+}
+
 TEST(several_keys_fair_hears_the_line_of_each)
 {
 	struct rig r;
@@ -4263,7 +4281,7 @@ TEST(slots_of_two_turns_one_is_passed_on)
 	reply_with(&r, 0, told(VOTE_YES, SMALLER, 0));
 	CHECK_INT(last_slot(&r, 3, OP_HAND_OVER), 3);
 	CHECK_INT(r.q.seat.turn_slot, 2);
-	CHECK_TEXT(r.q.seat.turn, SMALLER);
+	CHECK_TEXT(r.q.seat.turn[0], SMALLER);
 	/* Where there is no seat by then, nobody can be told. */
 	be_woken_for_another(&r);
 	link_down(&r, 3, REASON_CLOSED);

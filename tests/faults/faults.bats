@@ -246,6 +246,7 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 	refuses 1 "is still loading its data"
 	refuses 2 "is still loading its data"
 	for i in 1 2; do [ "$(node $i config set key-load-delay 0)" = OK ]; done
+	for i in 1 2; do eventually admitted $i; done # (it has what it had)
 	run redlock run -q -w 100s -k job -- echo done
 	[ "$output" = "done" ]
 	held_on job 0

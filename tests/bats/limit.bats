@@ -246,7 +246,7 @@ waiter() {
 	BG=${W[e]}
 	ended_with 0
 	[ "$(tr '\n' ' ' < "$T/served")" = "d ${SLOT[a]} e ${SLOT[a]} " ]
-	run -0 redlock run -n "${JOB[@]}" --fence --min-hold 10m -- sh -c 'echo $REDLOCK_SLOT $REDLOCK_FENCE'
+	run -0 redlock run -q -w 20s "${JOB[@]}" --fence --min-hold 10m -- sh -c 'echo $REDLOCK_SLOT $REDLOCK_FENCE'
 	[ "${lines[0]% *}" = "${SLOT[a]}" ]
 	# (a node that was late may have another number)
 	for i in 1 2 3; do node $i get "redlock:fence:{job#${SLOT[a]}}"; done | grep -qx "${lines[0]#* }"

@@ -221,7 +221,7 @@ waiter() {
 	eventually in_line 1
 	let_go c
 	ended_with 0
-	run -0 redlock wait -n "${JOB[@]}"
+	run -0 redlock wait -w 20s "${JOB[@]}"
 }
 
 @test "hold: each has a slot, and is released by its token" {

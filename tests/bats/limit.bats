@@ -147,6 +147,8 @@ waiter() {
 
 @test "a node is restarted, empty: never more holders than that" {
 	for name in a b c; do hold $name --ttl 3s --node-timeout 500ms; done
+	# (what one of them has on two nodes only, it would lose)
+	for slot in 1 2 3; do eventually held_on "job#$slot" 3; done
 	kill_node 2
 	start_node 2
 	eventually answers 2

@@ -78,16 +78,6 @@ in_between() {
 	REDLOCK_NODES=${REDLOCK_NODES/"$T/$1.sock"/"$T/proxy$1"}
 }
 
-# with_a_clock I: node I, whose time of day `jump` moves.
-with_a_clock() {
-	printf '%+010d' 0 > "$T/clock$1"
-	kill_node "$1"
-	LD_PRELOAD=$REDLOCK_BUILD/tools/walljump.so WALLJUMP=$T/clock$1 start_node "$1"
-	eventually admitted "$1"
-}
-# jump I SECONDS
-jump() { printf '%+010d' "$2" 1<> "$T/clock$1"; }
-
 # ---- what is sound ----
 
 @test "a sound set-up: silent, but for a line for each node and one for all" {

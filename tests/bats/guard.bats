@@ -182,15 +182,6 @@ extends_and() { redlock extend "${LONG[@]}" -k job --token "$token" && "$@"; }
 
 # ---- clocks ----
 
-# with_a_clock I: node I, whose time of day `jump` moves.
-with_a_clock() {
-	kill_node "$1"
-	printf '%+010d' 0 > "$T/clock$1"
-	LD_PRELOAD=$REDLOCK_BUILD/tools/walljump.so WALLJUMP=$T/clock$1 start_node "$1"
-	eventually admitted "$1"
-}
-jump() { printf '%+010d' "$2" 1<> "$T/clock$1"; }
-
 @test "a node whose time of day is another has no vote: the message says so" {
 	with_a_clock 1
 	with_a_clock 2

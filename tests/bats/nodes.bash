@@ -76,6 +76,16 @@ stop_node() {
 }
 continue_node() { kill -CONT "${PID[$1]}"; }
 
+# with_a_clock I: node I starts anew, and `jump` moves its time of day.
+with_a_clock() {
+	kill_node "$1"
+	printf '%+010d' 0 > "$T/clock$1"
+	LD_PRELOAD=$REDLOCK_BUILD/tools/walljump.so WALLJUMP=$T/clock$1 start_node "$1"
+	eventually admitted "$1"
+}
+# jump I SECONDS
+jump() { printf '%+010d' "$2" 1<> "$T/clock$1"; }
+
 # in_state PID LETTER: what /proc says, such as T (stopped) or Z (zombie).
 in_state() { [ "$(sed 's/.*) //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 

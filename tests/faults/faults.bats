@@ -416,16 +416,6 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 
 # ---- clocks ----
 
-# with_a_clock I: node I, whose time of day `jump` moves.
-with_a_clock() {
-	kill_node "$1"
-	printf '%+010d' 0 > "$T/clock$1"
-	LD_PRELOAD=$REDLOCK_BUILD/tools/walljump.so WALLJUMP=$T/clock$1 start_node "$1"
-	eventually admitted "$1"
-}
-# jump I SECONDS
-jump() { printf '%+010d' "$2" 1<> "$T/clock$1"; }
-
 @test "the time of day of a minority of nodes jumps forward: the key ends there early, and is mended" {
 	export REDLOCK_RESTART_GUARD=off # such a node has no vote else
 	with_a_clock 1

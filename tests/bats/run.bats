@@ -152,7 +152,7 @@ teardown() { nodes_stop; }
 
 @test "a crashed holder's lock frees itself" {
 	for i in 1 2 3; do node $i set job somebody px 700; done
-	run redlock run -w 30 -k job -- echo mine
+	run --separate-stderr redlock run -w 30 -k job -- echo mine
 	[ "$status" -eq 0 ]
 	[ "$output" = mine ]
 }

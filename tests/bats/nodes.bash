@@ -104,11 +104,12 @@ eventually() {
 	done
 }
 
-# holders KEY: on how many nodes the key exists (of those that answer).
+# holders KEY: on how many nodes the key exists (of those that answer; who is not stopped gets the time).
 holders() {
 	local i n=0
 	for ((i = 1; i <= N; i++)); do
-		[ "$(timeout 1 redis-cli -s "$T/$i.sock" exists "$1" 2>&1)" = 1 ] && n=$((n + 1))
+		! in_state "${PID[i]-}" T 2> /dev/null &&
+			[ "$(timeout 10 redis-cli -s "$T/$i.sock" exists "$1" 2>&1)" = 1 ] && n=$((n + 1))
 	done
 	echo "$n"
 }
@@ -148,7 +149,8 @@ ended_with() {
 waiting() {
 	local i sum=0 n
 	for ((i = 1; i <= N; i++)); do
-		n=$(timeout 1 redis-cli -s "$T/$i.sock" info clients 2>&1 | tr -d '\r' | sed -n 's/^blocked_clients://p')
+		! in_state "${PID[i]-}" T 2> /dev/null || continue
+		n=$(timeout 10 redis-cli -s "$T/$i.sock" info clients 2>&1 | tr -d '\r' | sed -n 's/^blocked_clients://p')
 		sum=$((sum + ${n:-0}))
 	done
 	echo $sum

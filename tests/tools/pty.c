@@ -10,7 +10,7 @@
  *
  * TEXT may hold \r and \xHH. What the terminal shows goes to stdout. At the end COMMAND and all
  * that it started must end by themselves; COMMAND's status is ours (128 + the signal that killed
- * it). What does not come true in 20 seconds: status 125, and all that was started is killed.
+ * it). What does not come true in 60 seconds: status 125, and all that was started is killed.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -144,7 +144,7 @@ static pid_t start(char *argv[])
 
 static void begin(const char *what)
 {
-	struct itimerval patience = {.it_value.tv_sec = 20, .it_interval.tv_sec = 1};
+	struct itimerval patience = {.it_value.tv_sec = 60, .it_interval.tv_sec = 1};
 
 	step = what;
 	setitimer(ITIMER_REAL, &patience, NULL);

@@ -7,6 +7,9 @@ setup() {
 	export LC_ALL=C
 	nodes_start 1
 	export XDG_RUNTIME_DIR=$T
+	# Patient: no node looks dead because the machine is busy.
+	export REDLOCK_NODE_TIMEOUT=10s
+	export REDLOCK_TTL=600s
 	unset REDLOCK_TOKEN REDLOCK_HELD
 	cd "$T"
 	mkdir work
@@ -73,7 +76,7 @@ clean() {
 		sh -c 'eval "$(cat env)"; printf %s "$REDLOCK_KEY"' > shell
 		exactly shell "$key"
 		shows 0 check
-		[[ "$(cat stdout)" == 2*s ]]
+		[[ "$(cat stdout)" == [78]m ]]
 		shows 0 extend -v
 		shows 0 check --json
 		same . key "$key"

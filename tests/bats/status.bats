@@ -5,6 +5,8 @@ load nodes
 setup() {
 	nodes_start 3
 	export XDG_RUNTIME_DIR=$T
+	# Patient: no node looks dead because the machine is busy.
+	export REDLOCK_NODE_TIMEOUT=10s
 	unset REDLOCK_TOKEN REDLOCK_HELD
 }
 teardown() { nodes_stop; }
@@ -142,10 +144,10 @@ acquire() {
 	stop_node 2
 	for key in '' job; do
 		before=$(date +%s%N)
-		says 0 "'job' is held by me * on 2 of 3 nodes, *" '' status --node-timeout 300ms $key
+		says 0 "'job' is held by me * on 2 of 3 nodes, *" '' status --node-timeout 3s $key
 		took=$((($(date +%s%N) - before) / 1000000))
-		[ $took -ge 300 ]
-		[ $took -lt 5000 ]
+		[ $took -ge 3000 ]
+		[ $took -lt 20000 ]
 	done
 	continue_node 2
 }

@@ -66,6 +66,7 @@ refused() {
 }
 
 @test "the -- before the command can be left out; behind it, options are the command's" {
+	export REDLOCK_NODE_TIMEOUT=10s
 	run redlock run -k job echo -n -k
 	[ "$output" = "-k" ]
 	run redlock run -k job -- echo -- -q
@@ -152,6 +153,7 @@ refused() {
 }
 
 @test "settings from the environment; the command line wins" {
+	export REDLOCK_NODE_TIMEOUT=2s
 	REDLOCK_TTL=77s run redlock run -k job -- printenv REDLOCK_TTL_MS
 	[ "$output" = 77000 ]
 	REDLOCK_TTL=77s run redlock run -k job -t 5s -- printenv REDLOCK_TTL_MS

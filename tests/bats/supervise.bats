@@ -22,6 +22,12 @@ teardown() {
 	nodes_stop
 }
 
+# For a lock that a pause of two seconds does not lose, and that is extended every two seconds.
+STURDY=(--ttl 6s --node-timeout 900ms)
+
+# patiently: times that a busy machine does not use up, so that no node looks dead that is only slow.
+patiently() { export REDLOCK_TTL=600s REDLOCK_NODE_TIMEOUT=100s; }
+
 tree_is_up() { [ "$(wc -l < "$T/tree" 2> /dev/null || echo 0)" -ge 3 ]; }
 tree_is_gone() { for pid in $(cat "$T/tree"); do is_gone "$pid" || return 1; done; }
 
@@ -39,15 +45,16 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 # ---- loss ----
 
 @test "a loss: TERM, then KILL for the whole tree, and 79 whatever the command says" {
-	in_nasty_tree "$T/out" run -k job --ttl 2s
+	in_nasty_tree "$T/out" run -k job "${STURDY[@]}"
 	steal job
 	ended_with 79
 	tree_is_gone
 	file_has "$T/out" "lost 'job'"
 	# every process of it has a chance to tidy up, wherever it went
-	in_background "$T/out" run -k other --ttl 2s -- bash -c "
+	in_background "$T/out" run -k other "${STURDY[@]}" -- bash -c "
+		trap 'echo got term; exit 0' TERM
 		setsid bash -c \"trap 'echo child got term; exit' TERM; echo up; while :; do sleep 0.02; done\" &
-		trap 'echo got term; exit 0' TERM; while :; do sleep 0.02; done"
+		while :; do sleep 0.02; done"
 	eventually file_has "$T/out" up
 	steal other
 	ended_with 79
@@ -58,18 +65,18 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 @test "--on-lost: another signal, KILL at once, or only a warning" {
 	script='trap "echo got term" TERM; trap "echo got usr1" USR1; echo up
 		while [ ! -e "$0" ]; do sleep 0.05; done; echo end'
-	in_background "$T/usr1" run -k a --ttl 2s --on-lost SIGUSR1 -- bash -c "$script" "$T/go"
+	in_background "$T/usr1" run -k a "${STURDY[@]}" --on-lost SIGUSR1 -- bash -c "$script" "$T/go"
 	eventually file_has "$T/usr1" up
 	steal a
 	ended_with 79
 	file_has "$T/usr1" "got usr1"
 	not file_has "$T/usr1" "got term"
-	in_background "$T/kill" run -k b --ttl 2s --on-lost kill -- bash -c "$script" "$T/go"
+	in_background "$T/kill" run -k b "${STURDY[@]}" --on-lost kill -- bash -c "$script" "$T/go"
 	eventually file_has "$T/kill" up
 	steal b
 	ended_with 79
 	not file_has "$T/kill" "got"
-	in_background "$T/warn" run -k c --ttl 1s --on-lost warn -- bash -c "$script" "$T/go"
+	in_background "$T/warn" run -k c "${STURDY[@]}" --on-lost warn -- bash -c "$script" "$T/go"
 	eventually file_has "$T/warn" up
 	steal c
 	eventually file_has "$T/warn" "the command runs on without the lock"
@@ -89,7 +96,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 }
 
 @test "a stuck keeper: main and the guardian end the tree by their own clocks" {
-	in_nasty_tree "$T/out" run -v -k job --ttl 2s
+	in_nasty_tree "$T/out" run -v -k job "${STURDY[@]}"
 	eventually file_has "$T/out" "extended 'job'" # the keeper is there
 	tid=$(basename "$(dirname "$(grep -lx rl-keeper "/proc/$BG/task/"*/comm)")")
 	coproc "$REDLOCK_BUILD/tools/freeze" "$tid" 3>&-
@@ -102,7 +109,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 }
 
 @test "a stuck guardian: main ends the tree by itself" {
-	in_nasty_tree "$T/out" run -k job --ttl 2s
+	in_nasty_tree "$T/out" run -k job "${STURDY[@]}"
 	coproc "$REDLOCK_BUILD/tools/freeze" "$(guardian_of "$BG")" 3>&-
 	also_end "$COPROC_PID"
 	read -r word <&"${COPROC[0]}"
@@ -113,7 +120,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 }
 
 @test "--on-lost warn: a command that was stopped meanwhile goes on without the lock" {
-	in_background "$T/out" run -k job --ttl 1s --on-lost warn -- bash -c "echo \$\$ > $T/tree; kill -STOP \$\$; echo on"
+	in_background "$T/out" run -k job "${STURDY[@]}" --on-lost warn -- bash -c "echo \$\$ > $T/tree; kill -STOP \$\$; echo on"
 	eventually test -s "$T/tree"
 	eventually in_state "$(cat "$T/tree")" T
 	kill -STOP "$BG"
@@ -128,8 +135,9 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 
 @test "nothing survives --max-run: 124" {
 	rm -f "$T/tree"
-	run -124 redlock run -k job --kill-after 300ms --max-run 1s -- "$T/nasty" "$T/tree"
-	[ "$output" = "redlock: the command ran for longer than 1s and was ended" ]
+	patiently
+	run -124 redlock run -k job --kill-after 300ms --max-run 4s -- "$T/nasty" "$T/tree"
+	[ "$output" = "redlock: the command ran for longer than 4s and was ended" ]
 	[ -s "$T/tree" ]
 	tree_is_gone
 	held_on job 0
@@ -139,8 +147,10 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 	in_background "$T/out" run -k job -- bash -c "echo up; until [ -e '$T/go' ]; do sleep 0.05; done"
 	eventually file_has "$T/out" up
 	holder=$BG
-	in_background "$T/late" run -v -k job --max-run 300ms -- echo done
-	eventually file_has "$T/late" "waiting: 'job' is held" # said after a second
+	in_background "$T/late" run -v -k job --max-run 4s -- echo done
+	lived() { [ "$(ps -o etimes= -p "$BG")" -ge 6 ]; }
+	eventually lived
+	eventually file_has "$T/late" "waiting: 'job' is held"
 	touch "$T/go"
 	ended_with 0
 	file_has "$T/late" done
@@ -172,6 +182,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 }
 
 @test "a daemon that is left behind is reported once, and left alone" {
+	patiently
 	run redlock run -k job -- bash -c "setsid bash -c 'echo \$\$ > $T/tree; exec sleep 60' > $T/daemon 2>&1 3>&- &
 		until [ -s $T/tree ]; do sleep 0.02; done"
 	[ "$status" -eq 0 ]
@@ -184,12 +195,13 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 }
 
 @test "--wait-descendants holds the lock until what was left behind has ended" {
+	patiently
 	in_background "$T/out" run -k job --wait-descendants -- bash -c "
 		setsid bash -c 'echo \$\$ > $T/tree; until [ -e $T/go ]; do sleep 0.02; done' & exit 7"
 	eventually test -s "$T/tree"
 	pid=$(cat "$T/tree")
 	eventually in_family "$pid" "$(guardian_of "$BG")"
-	run -75 redlock run -n -k job -- true
+	run -75 redlock run -n --node-timeout 10s -k job -- true
 	not is_gone "$BG"
 	touch "$T/go"
 	ended_with 7
@@ -250,12 +262,13 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 		ended_with $((128 + $(kill -l $signal)))
 		eventually tree_is_gone
 		eventually is_gone "$guardian"
-		held_on "job$signal" 3
+		eventually held_on "job$signal" 3
 		file_has "$T/out" "redlock was killed: the command is ended"
 	done
 }
 
 @test "the guardian killed: main ends the tree, releases, and says so with 125" {
+	patiently
 	in_nasty_tree "$T/out" run -k job
 	kill -KILL "$(guardian_of "$BG")"
 	ended_with 125
@@ -318,7 +331,7 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 }
 
 @test "a guardian that somebody stops is continued at once" {
-	in_background "$T/out" run -k job --ttl 2s -- bash -c "echo up; until [ -e '$T/go' ]; do sleep 0.05; done; exit 5"
+	in_background "$T/out" run -k job "${STURDY[@]}" -- bash -c "echo up; until [ -e '$T/go' ]; do sleep 0.05; done; exit 5"
 	eventually file_has "$T/out" up
 	guardian=$(guardian_of "$BG")
 	kill -STOP "$guardian"
@@ -330,7 +343,7 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 @test "killall, and what is sent to the group, do not reach the guardian" {
 	in_nasty_tree "$T/out" run -k job --kill-after 200ms
 	guardian=$(guardian_of "$BG")
-	eventually [ "$(cat "/proc/$guardian/comm")" = rl-guardian ]
+	eventually file_has "/proc/$guardian/comm" '^rl-guardian$'
 	[ "$(ps -o sid= -p "$guardian" | tr -d ' ')" = "$guardian" ]
 	kill -TERM "$guardian"
 	kill -INT "$guardian"
@@ -367,7 +380,7 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 	pgrep -x "$rooted" > "$T/tree"
 	kill -TERM "$BG"
 	eventually file_has "$T/out" "still waiting for 1 process that this user may not end, such as $(cat "$T/tree") ($rooted)"
-	held_on other 3
+	eventually held_on other 3
 	kill -KILL "$(cat "$T/tree")"
 	ended_with 137
 	held_on other 0
@@ -376,6 +389,7 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 @test "a fork that fails: 125, nothing is signalled, and the lock is free" {
 	chmod o+x "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/test" "$T"
 	chmod 777 "$T"/*.sock
+	patiently
 	# (a leak sanitizer would want a thread)
 	ASAN_OPTIONS=detect_leaks=0 run -125 prlimit --nproc=1 setpriv --reuid=65533 --regid=65533 --clear-groups \
 		"$REDLOCK_BUILD/redlock" run -k job -- true
@@ -384,6 +398,7 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 }
 
 @test "without a /proc that shows us, nothing is started" {
+	patiently
 	run -125 unshare --pid --fork "$REDLOCK_BUILD/redlock" run -k job -- touch "$T/ran"
 	[ "${lines[0]}" = "redlock: cannot start the command: /proc does not show this process" ]
 	[[ "${lines[1]}" == "hint: "* ]]
@@ -392,6 +407,7 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 }
 
 @test "as process 1 of a container" {
+	patiently
 	run unshare --pid --fork --mount-proc "$REDLOCK_BUILD/redlock" run -k job --kill-after 200ms -- \
 		bash -c "echo \$PPID; sleep 60 > $T/out 2>&1 3>&- & exit 3"
 	[ "$status" -eq 3 ]
@@ -416,7 +432,7 @@ no_overlap() {
 	in_background "$T/out" run -k job --ttl 1s -- bash -c "$journal" ours "$T/journal"
 	ours=$BG
 	eventually file_has "$T/journal" ours
-	in_background "$T/rival" run -k job --max-run 500ms -- bash -c "$journal" rival "$T/journal"
+	in_background "$T/rival" run -k job --max-run 4s -- bash -c "$journal" rival "$T/journal"
 	kill -STOP "$ours"
 	ended_with 124
 	kill -CONT "$ours"
@@ -435,7 +451,7 @@ no_overlap() {
 	ours=$BG
 	eventually file_has "$T/journal" ours
 	group=$(ps -o pgid= -p "$(pgrep -P "$ours")" | tr -d ' ')
-	in_background "$T/rival" run -k job --max-run 500ms -- bash -c "$journal" rival "$T/journal"
+	in_background "$T/rival" run -k job --max-run 4s -- bash -c "$journal" rival "$T/journal"
 	kill -STOP -- "-$group"
 	ended_with 124
 	kill -CONT -- "-$group"
@@ -445,12 +461,12 @@ no_overlap() {
 }
 
 @test "the command stopped: the lock is kept, and it goes on" {
-	in_background "$T/out" run -v -k job --ttl 1s -- bash -c "echo \$\$ > $T/tree; kill -STOP \$\$; echo on"
+	in_background "$T/out" run -v -k job "${STURDY[@]}" -- bash -c "echo \$\$ > $T/tree; kill -STOP \$\$; echo on"
 	eventually test -s "$T/tree"
 	eventually in_state "$(cat "$T/tree")" T
 	: > "$T/out"
 	eventually file_has "$T/out" "extended 'job'"
-	held_on job 3
+	eventually held_on job 3
 	kill -CONT "$(cat "$T/tree")"
 	ended_with 0
 	file_has "$T/out" "^on"
@@ -481,7 +497,7 @@ no_overlap() {
 
 @test "the machine asleep: the lock aged, and the command is ended on waking" {
 	ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" SUSPENDED=$T/suspended \
-		LD_PRELOAD=$REDLOCK_BUILD/tools/suspend.so in_background "$T/out" run -k job --ttl 3s -- \
+		LD_PRELOAD=$REDLOCK_BUILD/tools/suspend.so in_background "$T/out" run -k job "${STURDY[@]}" -- \
 		"$T/nasty" "$T/tree"
 	eventually tree_is_up
 	# timers that go on meanwhile: main's, its connections', the guardian's
@@ -499,6 +515,7 @@ no_overlap() {
 # valgrind keeps the last signal for itself
 # bats test_tags=not-under-valgrind
 @test "every signal is passed on, exactly once" {
+	patiently
 	signals="HUP INT QUIT USR1 USR2 ALRM VTALRM PROF PIPE IO PWR STKFLT XCPU XFSZ RTMIN RTMIN+3 RTMAX"
 	in_background "$T/out" run -k job -- bash -c "
 		for s in $signals; do trap \"echo \$s\" \$s; done; trap 'echo TERM; exit 3' TERM
@@ -514,6 +531,7 @@ no_overlap() {
 }
 
 @test "kill 0 within the command: it has its signal already, and no second one" {
+	patiently
 	# A group of its own, or the test would be hit as well. USR2, sent to redlock from outside after
 	# that, tells that redlock is through with USR1.
 	setsid --fork --wait "$REDLOCK_BUILD/redlock" run -k job -- bash -c '
@@ -536,6 +554,7 @@ own_signals() {
 }
 
 @test "SIGCHLD ignored or blocked by the parent, everything blocked: survived and handed on" {
+	patiently
 	for how in --ignore-signal=CHLD --block-signal=CHLD --block-signal; do
 		run env "$how" "$REDLOCK_BUILD/redlock" run -k job -- sh -c "grep -E '^Sig(Blk|Ign)' /proc/self/status; exit 3"
 		[ "$status" -eq 3 ]
@@ -556,6 +575,7 @@ own_signals() {
 }
 
 @test "a stopped command hears TERM" {
+	patiently
 	in_background "$T/out" run -k job -- bash -c "
 		trap 'echo heard; exit 3' TERM; echo \$\$ > $T/tree; kill -STOP \$\$; while :; do sleep 0.02; done"
 	eventually test -s "$T/tree"
@@ -572,7 +592,7 @@ own_signals() {
 		while :; do sleep 0.02; done
 	EOF
 	# TERM does not end its parent: the kernel would continue an orphaned group
-	in_background "$T/out" run -k job --max-run 300ms --kill-after 5s -- \
+	in_background "$T/out" run -k job --max-run 4s --kill-after 5s -- \
 		bash -c "trap : TERM; bash '$T/stopped'; exit 4"
 	ended_with 124
 	file_has "$T/out" '^heard$'
@@ -613,7 +633,7 @@ own_signals() {
 	are_ahead() { ps -L -o cls=,rtprio= -p "$BG,$(guardian_of "$BG")" | grep -c "^ *RR *$1$" | grep -qx 3; }
 	for as in "nice -n 7 chrt --batch 0:B 0 7:1" "chrt --fifo 30:FF 30 -:31"; do
 		IFS=: read -r by own ahead <<< "$as"
-		REDLOCK_UNDER="$by ${REDLOCK_UNDER-}" in_background "$T/out" run -k job --ttl 2s -- \
+		REDLOCK_UNDER="$by ${REDLOCK_UNDER-}" in_background "$T/out" run -k job "${STURDY[@]}" -- \
 			sh -c 'echo $$ > "$0"; exec sleep 60' "$T/pid"
 		eventually [ -s "$T/pid" ]
 		[ "$(priority "$(cat "$T/pid")")" = "$own" ]
@@ -652,6 +672,7 @@ let_go() { [ "$(readlink "/proc/$1/cwd")" = / ] && [ "$(readlink "/proc/$1/fd/0"
 }
 
 @test "socket activation: LISTEN_PID names the command" {
+	patiently
 	run bash -c "LISTEN_FDS=1 LISTEN_PID=\$\$ exec '$REDLOCK_BUILD/redlock' run -k job -- bash -c 'echo \$LISTEN_PID \$\$'"
 	[ "$status" -eq 0 ]
 	read -r said is <<< "$output"
@@ -666,8 +687,8 @@ let_go() { [ "$(readlink "/proc/$1/cwd")" = / ] && [ "$(readlink "/proc/$1/fd/0"
 @test "--min-hold: the key stays with its remaining time, and no process" {
 	run redlock run -v -k job --min-hold 20s -- sh -c 'exit 4' "$T"
 	[ "$status" -eq 4 ]
-	[[ "$output" == *"left 'job' taken for another "* ]]
-	held_on job 3
+	[[ "$output" == *"left 'job' taken for another "* || "$output" == *"could not be released on "[23]" of 3 nodes"* ]]
+	eventually held_on job 3
 	# a node that is too slow for the release keeps the key a little longer, and that is said
 	if [[ "$output" != *"could not be released"* ]]; then
 		for i in 1 2 3; do
@@ -675,7 +696,7 @@ let_go() { [ "$(readlink "/proc/$1/cwd")" = / ] && [ "$(readlink "/proc/$1/fd/0"
 			((left > 0 && left <= 20000))
 		done
 	fi
-	run -75 redlock run -n -k job -- true
+	run -75 redlock run -n --node-timeout 10s -k job -- true
 	[ -z "$(pgrep -f "redlock run -v -k job --min-hold.*$T")" ]
 	# a longer command releases at once; so does one that could not be started
 	run redlock run -k other --min-hold 1ms -- sleep 0.1
@@ -683,12 +704,13 @@ let_go() { [ "$(readlink "/proc/$1/cwd")" = / ] && [ "$(readlink "/proc/$1/fd/0"
 	run -127 redlock run -k other --min-hold 20s -- no-such-command
 	held_on other 0
 	# what is left goes by itself
-	run redlock run -k third --min-hold 1s -- true
-	held_on third 3
+	run redlock run -k third --min-hold 5s -- true
+	eventually held_on third 3
 	free_everywhere third
 }
 
 @test "a nested run of the same key is refused at once, with words of its own" {
+	patiently
 	run -75 redlock run -k job -- "$REDLOCK_BUILD/redlock" run -k job -- touch "$T/ran"
 	[ "${lines[0]}" = "redlock: 'job' is held by a run that this one is part of" ]
 	[[ "${lines[1]}" == "hint: --reentrant"* ]]
@@ -703,6 +725,7 @@ let_go() { [ "$(readlink "/proc/$1/cwd")" = / ] && [ "$(readlink "/proc/$1/fd/0"
 }
 
 @test "--reentrant: several levels run under the one lock" {
+	patiently
 	me=$REDLOCK_BUILD/redlock
 	run redlock run -k job -- "$me" run -k other -- "$me" run --reentrant -k job -- \
 		"$me" run --reentrant -k other -- sh -c "redis-cli -s $T/1.sock get other; echo \$REDLOCK_TOKEN
@@ -718,6 +741,7 @@ let_go() { [ "$(readlink "/proc/$1/cwd")" = / ] && [ "$(readlink "/proc/$1/fd/0"
 }
 
 @test "--reentrant: a lock that is only left for --min-hold keeps nobody" {
+	patiently
 	redlock run -k job --min-hold 60s -- sh -c 'echo $REDLOCK_HELD' > "$T/held"
 	held_on job 3
 	REDLOCK_HELD=$(cat "$T/held") run -75 redlock run -n --reentrant -k job -- touch "$T/ran"
@@ -726,6 +750,7 @@ let_go() { [ "$(readlink "/proc/$1/cwd")" = / ] && [ "$(readlink "/proc/$1/fd/0"
 }
 
 @test "--reentrant: an environment that outlived its lock is no lock" {
+	patiently
 	redlock run -k job -- sh -c 'echo $REDLOCK_HELD' > "$T/held"
 	in_background "$T/out" run -k job -- sleep 60
 	eventually held_on job 3

@@ -11,8 +11,12 @@ setup() {
 	mkdir "$T/bin" "$T/work"
 	ln -s "$REDLOCK_BUILD/redlock" "$T/bin/redlock"
 	export XDG_RUNTIME_DIR=$T/runtime PATH=$T/bin:$PATH T N
-	printf '%s\n' '#!/bin/bash' "$(declare -f holders)" 'holders "$1"' > "$T/bin/nodes-with"
-	chmod +x "$T/bin/nodes-with"
+	# a majority is what is promised: the last of them may be late
+	printf '%s\n' '#!/bin/bash' "$(declare -f holders in_state)" \
+		'[ "$(holders "$1")" -ge 2 ] && echo held || echo free' > "$T/bin/state-of"
+	chmod +x "$T/bin/state-of"
+	# Patient: no node looks dead because the machine is busy.
+	export REDLOCK_NODE_TIMEOUT=10s
 	: > "$T/done"
 	cd "$T/work"
 }
@@ -36,14 +40,14 @@ recipe() {
 	[ -s "$T/recipe" ] || { echo "README.md has no recipe '$1'" >&2 && return 1; }
 }
 
-# stub NAME KEY...: ./NAME, which tells in $T/done on how many nodes these keys are. It goes on only when
-# there is no $T/stop.NAME.
+# stub NAME KEY...: ./NAME, which tells in $T/done whether these keys are held. It goes on only when there is
+# no $T/stop.NAME.
 stub() {
 	local name=$1
 	shift
 	cat > "$name" <<- END
 		#!/bin/bash
-		for key in $*; do held+=" \$(nodes-with \$key)"; done
+		for key in $*; do held+=" \$(state-of \$key)"; done
 		echo "$name\$held" >> "\$T/done"
 		until [ ! -e "\$T/stop.$name" ]; do sleep 0.02; done
 		echo "$name done" >> "\$T/done"
@@ -90,7 +94,7 @@ start() {
 	stub build.sh deploy
 	stub deploy.sh deploy
 	run -0 bash script
-	was_done "build.sh 3" "build.sh done" "deploy.sh 3" "deploy.sh done"
+	was_done "build.sh held" "build.sh done" "deploy.sh held" "deploy.sh done"
 	held_on deploy 0
 	# busy: it waits
 	: > "$T/done"
@@ -100,7 +104,7 @@ start() {
 	[ ! -s "$T/done" ]
 	others_let_go
 	ended_with 0
-	was_done "build.sh 3" "build.sh done" "deploy.sh 3" "deploy.sh done"
+	was_done "build.sh held" "build.sh done" "deploy.sh held" "deploy.sh done"
 	# lost meanwhile: the dangerous step is not done
 	: > "$T/done"
 	touch "$T/stop.build.sh"
@@ -109,7 +113,7 @@ start() {
 	for i in 1 2 3; do node "$i" set deploy rival px 60000 > "$T/set"; done
 	rm "$T/stop.build.sh"
 	ended_with 79
-	was_done "build.sh 3" "build.sh done"
+	was_done "build.sh held" "build.sh done"
 }
 
 # cron LINE: what cron would give to the shell.
@@ -124,15 +128,15 @@ cron() {
 	stub nightly.sh nightly
 	touch "$T/stop.nightly.sh"
 	start "$T/out" sh -c "$(cron 1)"
-	eventually file_has "$T/done" "nightly.sh 3"
+	eventually file_has "$T/done" "nightly.sh held"
 	run -0 sh -c "$(cron 1)"
 	[ "$output" = "" ]
 	rm "$T/stop.nightly.sh"
 	ended_with 0
 	[ ! -s "$T/out" ]
-	was_done "nightly.sh 3" "nightly.sh done"
+	was_done "nightly.sh held" "nightly.sh done"
 	run -0 sh -c "$(cron 1)"
-	was_done "nightly.sh 3" "nightly.sh done" "nightly.sh 3" "nightly.sh done"
+	was_done "nightly.sh held" "nightly.sh done" "nightly.sh held" "nightly.sh done"
 }
 
 @test "cron on several hosts: once a tick, though one host's clock is late" {
@@ -140,7 +144,7 @@ cron() {
 	run -0 sh -c "$(cron 2)"
 	run -0 sh -c "$(cron 2)"
 	[ "$output" = "" ]
-	was_done "tick.sh 3" "tick.sh done"
+	was_done "tick.sh held" "tick.sh done"
 	left=$(node 1 pttl tick)
 	[ "$left" -gt 20000 ] && [ "$left" -le 56000 ]
 }
@@ -169,13 +173,13 @@ github() {
 	stub deploy.sh deploy
 	run -0 github
 	[ "$(ls step.? | wc -l)" -eq 4 ]
-	was_done "build.sh 3" "build.sh done" "deploy.sh 3" "deploy.sh done"
+	was_done "build.sh held" "build.sh done" "deploy.sh held" "deploy.sh done"
 	held_on deploy 0
 	# a step fails
 	: > "$T/done"
 	echo 'exit 1' >> build.sh
 	run -1 github
-	was_done "build.sh 3" "build.sh done"
+	was_done "build.sh held" "build.sh done"
 	held_on deploy 0
 	# busy: it waits
 	: > "$T/done"
@@ -186,7 +190,7 @@ github() {
 	[ ! -s "$T/done" ]
 	others_let_go
 	ended_with 0
-	was_done "build.sh 3" "build.sh done" "deploy.sh 3" "deploy.sh done"
+	was_done "build.sh held" "build.sh done" "deploy.sh held" "deploy.sh done"
 	held_on deploy 0
 	# lost meanwhile: nothing is deployed
 	: > "$T/done"
@@ -196,7 +200,7 @@ github() {
 	for i in 1 2 3; do node "$i" set deploy rival px 60000 > "$T/set"; done
 	rm "$T/stop.build.sh"
 	ended_with 1
-	was_done "build.sh 3" "build.sh done"
+	was_done "build.sh held" "build.sh done"
 }
 
 @test "GitLab CI: held by the script's shell, and free when that ends" {
@@ -205,7 +209,7 @@ github() {
 	stub build.sh deploy
 	stub deploy.sh deploy
 	run -0 bash -eo pipefail script
-	was_done "build.sh 3" "build.sh done" "deploy.sh 3" "deploy.sh done"
+	was_done "build.sh held" "build.sh done" "deploy.sh held" "deploy.sh done"
 	free_everywhere deploy
 	# cancelled
 	: > "$T/done"
@@ -213,7 +217,7 @@ github() {
 	start "$T/out" bash -eo pipefail script
 	eventually file_has "$T/done" build.sh
 	kill -KILL "$BG"
-	run -0 redlock run -w 5s -k deploy -- true
+	run -0 redlock run -w 15s -k deploy -- true
 	rm "$T/stop.build.sh"
 	eventually file_has "$T/done" "build.sh done"
 	# busy: it waits
@@ -224,7 +228,7 @@ github() {
 	[ ! -s "$T/done" ]
 	others_let_go
 	ended_with 0
-	was_done "build.sh 3" "build.sh done" "deploy.sh 3" "deploy.sh done"
+	was_done "build.sh held" "build.sh done" "deploy.sh held" "deploy.sh done"
 	free_everywhere deploy
 }
 
@@ -232,7 +236,7 @@ github() {
 	recipe "### A target of make" > Makefile
 	stub deploy.sh deploy
 	run -0 make -s deploy
-	was_done "deploy.sh 3" "deploy.sh done"
+	was_done "deploy.sh held" "deploy.sh done"
 	held_on deploy 0
 	: > "$T/done"
 	others_hold deploy
@@ -241,7 +245,7 @@ github() {
 	[ ! -s "$T/done" ]
 	others_let_go
 	ended_with 0
-	was_done "deploy.sh 3" "deploy.sh done"
+	was_done "deploy.sh held" "deploy.sh done"
 	# what fails, fails for make as well
 	echo 'exit 7' >> deploy.sh
 	run -2 make -s deploy
@@ -256,7 +260,7 @@ github() {
 	run -0 ./script
 	echo "$output"
 	[ "$output" = "" ]
-	was_done "dump.sh 3" "dump.sh done" "prune.sh 3" "prune.sh done"
+	was_done "dump.sh held" "dump.sh done" "prune.sh held" "prune.sh done"
 	free_everywhere db
 	# killed
 	: > "$T/done"
@@ -265,7 +269,7 @@ github() {
 	eventually file_has "$T/done" dump.sh
 	run -75 redlock run -n -k db -- true
 	kill -KILL "$BG"
-	run -0 redlock run -w 5s -k db -- true
+	run -0 redlock run -w 15s -k db -- true
 	rm "$T/stop.dump.sh"
 	eventually file_has "$T/done" "dump.sh done"
 	# busy: it waits
@@ -276,7 +280,7 @@ github() {
 	[ ! -s "$T/done" ]
 	others_let_go
 	ended_with 0
-	was_done "dump.sh 3" "dump.sh done" "prune.sh 3" "prune.sh done"
+	was_done "dump.sh held" "dump.sh done" "prune.sh held" "prune.sh done"
 	# not to be had: nothing is done
 	: > "$T/done"
 	kill_node 1
@@ -294,20 +298,20 @@ github() {
 	touch "$T/stop.migrate.sh"
 	start "$T/out" sh -c "$(sed -n 1p lines)"
 	migration=$BG
-	eventually file_has "$T/done" "migrate.sh 3"
+	eventually file_has "$T/done" "migrate.sh held"
 	run -0 sh -c "$(sed -n 1p lines)" # another host: skipped
 	start "$T/app" sh -c "$(sed -n 2p lines)"
 	eventually file_has "$T/app" "waiting: 'migration' is held by"
-	was_done "migrate.sh 3"
+	was_done "migrate.sh held"
 	rm "$T/stop.migrate.sh"
 	ended_with 0
-	was_done "migrate.sh 3" "migrate.sh done" "start-app.sh 0" "start-app.sh done"
+	was_done "migrate.sh held" "migrate.sh done" "start-app.sh free" "start-app.sh done"
 	BG=$migration
 	ended_with 0
 	# nobody migrates
 	: > "$T/done"
 	run -0 sh -c "$(sed -n 2p lines)"
-	was_done "start-app.sh 0" "start-app.sh done"
+	was_done "start-app.sh free" "start-app.sh done"
 }
 
 @test "two locks: both are held, and two at a time take turns" {
@@ -316,15 +320,15 @@ github() {
 	touch "$T/stop.settle.sh"
 	start "$T/first" sh line
 	first=$BG
-	eventually file_has "$T/done" "settle.sh 3 3"
+	eventually file_has "$T/done" "settle.sh held held"
 	start "$T/second" sh line
 	eventually file_has "$T/second" "waiting: 'accounts' is held by"
-	was_done "settle.sh 3 3"
+	was_done "settle.sh held held"
 	rm "$T/stop.settle.sh"
 	ended_with 0
 	BG=$first
 	ended_with 0
-	was_done "settle.sh 3 3" "settle.sh done" "settle.sh 3 3" "settle.sh done"
+	was_done "settle.sh held held" "settle.sh done" "settle.sh held held" "settle.sh done"
 	held_on accounts 0
 	held_on invoices 0
 }

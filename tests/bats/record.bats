@@ -7,7 +7,7 @@ setup() {
 	R=$T/record
 	M=$T/redlock.prom
 	# Patient: no node looks dead because the machine is busy.
-	export REDLOCK_NODE_TIMEOUT=2s
+	export REDLOCK_NODE_TIMEOUT=10s
 }
 teardown() { nodes_stop; }
 
@@ -100,13 +100,14 @@ guardian_of() { pgrep -P "$1" | head -n 1; }
 	recorded '.outcome == "not-started" and .status == 127'
 	run -126 redlock run -k job --record "$R" -- /etc/passwd
 	recorded '.outcome == "not-started" and .status == 126'
-	run -79 redlock run -k job -t 900ms --node-timeout 60ms --record "$R" --metrics-file "$M" -- \
+	run -79 redlock run -k job -t 9s --node-timeout 900ms --record "$R" --metrics-file "$M" -- \
 		sh -c "for i in 1 2 3; do redis-cli -s $T/\$i.sock set job rival; done; sleep 60"
 	recorded '.outcome == "lost" and .status == 79 and .extensions == 0'
 	metric 'redlock_runs_total{key="job",outcome="lost"}' 1
 	in_background "$T/out" run -k other --record "$R" -- sleep 60
 	eventually held_on other 3
-	eventually test -n "$(guardian_of "$BG")"
+	asked() { [ -n "$(guardian_of "$BG")" ]; }
+	eventually asked
 	kill -KILL "$(guardian_of "$BG")"
 	ended_with 125
 	recorded '.outcome == "failed" and .status == 125 and .key == "other"'
@@ -117,7 +118,7 @@ guardian_of() { pgrep -P "$1" | head -n 1; }
 	for i in 1 2 3; do stop_node $i; done
 	ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" SUSPENDED=$T/suspended \
 		LD_PRELOAD=$REDLOCK_BUILD/tools/suspend.so in_background "$T/out" run -n -k job \
-		--node-timeout 5s --record "$R" -- touch "$T/never"
+		--node-timeout 12s --record "$R" -- touch "$T/never"
 	asked() { [ -n "$(guardian_of "$BG")" ]; } # it is made while the nodes are thinking
 	eventually asked
 	kill -STOP "$BG"
@@ -142,15 +143,15 @@ guardian_of() { pgrep -P "$1" | head -n 1; }
 
 @test "extensions, the worst margin, and a node in trouble are told" {
 	kill_node 3
-	in_background "$T/out" run -v -k job -t 3s --node-timeout 300ms --record "$R" --metrics-file "$M" -- \
+	in_background "$T/out" run -v -k job -t 6s --node-timeout 900ms --record "$R" --metrics-file "$M" -- \
 		sh -c "until [ -e $T/go ]; do sleep 0.02; done"
 	eventually file_has "$T/out" extended
 	touch "$T/go"
 	ended_with 0
-	recorded '.extensions >= 1 and .worst_margin_ms > 0 and .worst_margin_ms < 3000 and .held_ms > 900'
+	recorded '.extensions >= 1 and .worst_margin_ms > 0 and .worst_margin_ms < 6000 and .held_ms > 1900'
 	recorded ".nodes == [{node: \"unix://$T/3.sock\", why: \"cannot be reached\"}]"
 	file_has "$M" '^redlock_last_extensions{key="job"} [1-9]'
-	file_has "$M" '^redlock_last_worst_margin_seconds{key="job"} [0-2]\.[0-9]*$'
+	file_has "$M" '^redlock_last_worst_margin_seconds{key="job"} [0-5]\.[0-9]*$'
 	redlock run -k job --metrics-file "$M" -- true
 	metric 'redlock_last_extensions{key="job"}' 0
 	no_metric 'redlock_last_worst_margin_seconds'
@@ -187,7 +188,7 @@ guardian_of() { pgrep -P "$1" | head -n 1; }
 		pids+=($!)
 	done
 	for pid in "${pids[@]}"; do wait "$pid"; done
-	not grep -v '^redlock: waiting: ' "$T/err"
+	not grep -v "^redlock: waiting: \|^redlock: '.*' could not be released on " "$T/err"
 	has_lines "$R" 50
 	[ "$(jq -s 'map(select(.outcome == "completed")) | length' "$R")" = 50 ]
 	[ "$(jq -s 'map(.key) | unique | length' "$R")" = 5 ]
@@ -386,7 +387,7 @@ syslog_start() {
 	stamp='[A-Z][a-z][a-z] [ 0-9][0-9] [0-9:]\{8\} redlock\[[0-9]*\]'
 	eventually file_has "$T/syslog" "^<30>$stamp: released 'job'$"
 	file_has "$T/syslog" "^<30>$stamp: acquired 'job' on "
-	file_has "$T/syslog" "^<31>$stamp: unix://$T/1.sock acquire: yes ("
+	file_has "$T/syslog" "^<31>$stamp: unix://$T/[123].sock acquire: yes ("
 	not grep -v "^<3[01]>$stamp: " "$T/syslog"
 	run -64 with_syslog run -k job --log syslog
 	[ "$output" = "" ]

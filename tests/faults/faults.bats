@@ -87,6 +87,7 @@ extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
 
 @test "cut off as the release comes: the command's status, and no word unless a majority is concerned" {
 	hurriedly
+	REDLOCK_NODE_TIMEOUT=3s # (a key that a node does not get at once, it gets late)
 	for n in 1 2; do
 		in_between $n --while "$T/bad" --cut-request 0
 		in_background "$T/out" run -k job -- sh -c "$(waits_for_go); exit 6"
@@ -104,9 +105,9 @@ extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
 @test "byte by byte, both ways" {
 	patiently
 	for i in 1 2 3; do in_between $i --bytewise; done
-	run redlock run -n -k job -- redis-cli -s "$T/1.sock" exists job
+	run redlock run -n -k job -- sh -c 'for i in 1 2 3; do redis-cli -s "$0/$i.sock" exists job; done' "$T"
 	[ "$status" -eq 0 ]
-	[ "$output" = 1 ]
+	[ "$(grep -cx 1 <<< "$output")" -ge 2 ]
 	free_everywhere job
 }
 
@@ -214,9 +215,9 @@ extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
 }
 
 @test "a request that comes a second time, after the release: others wait for it no longer than the TTL" {
-	for i in 1 2 3; do in_between $i --while "$T/bad" --twice 2000; done
+	for i in 1 2 3; do in_between $i --while "$T/bad" --twice 6000; done
 	touch "$T/bad"
-	run redlock run -w 20s -k job --ttl 3s -- rm "$T/bad"
+	run redlock run -w 30s -k job --ttl 8s -- rm "$T/bad"
 	[ "$status" -eq 0 ]
 	held_on job 0
 	eventually held_on job 3
@@ -228,7 +229,8 @@ extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
 
 # ---- the servers ----
 
-# refuses I WORDS: node I does, on the question of all, in these words.
+# refuses I WORDS: node I does, on the question of all, in these words. (Whoever is the third to refuse may come
+# too late to be named.)
 refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 
 @test "LOADING: no vote while a node still reads its data, and one when it is done" {
@@ -271,11 +273,12 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 	refuses 1 "refuses writes because it cannot save to disk"
 	refuses 2 "is a replica without its master"
 	node 3 acl setuser default -eval > "$T/set"
-	run redlock run -n -k job -- echo never
+	run redlock run -n -k job --nodes "unix://$T/3.sock" -- echo never
 	[ "$status" -eq 69 ]
 	refuses 3 "does not permit this user to do it"
 	node 3 acl setuser default +eval -set > "$T/set"
-	run redlock run -n -k job -- echo never
+	run redlock run -n -k job --nodes "unix://$T/3.sock" -- echo never
+	[ "$status" -eq 69 ]
 	refuses 3 "does not permit this user to do it"
 	node 3 acl setuser default +@all > "$T/set"
 	kill_node 1
@@ -290,9 +293,11 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 	node 3 config set maxclients 1 > "$T/set"
 	full() { node 3 ping 2>&1 | grep -q 'max number of clients'; }
 	eventually full
-	run redlock run -n -k job -- echo never
+	run redlock run -n -k job --nodes "unix://$T/1.sock" -- echo never
 	[ "$status" -eq 69 ]
 	refuses 1 "belongs to a cluster that is down"
+	run redlock run -n -k job --nodes "unix://$T/3.sock" -- echo never
+	[ "$status" -eq 69 ]
 	refuses 3 "has too many clients"
 }
 
@@ -325,6 +330,7 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 
 @test "CLIENT PAUSE: a node that holds its answers back is no vote, and carries out the release with the rest" {
 	hurriedly
+	REDLOCK_NODE_TIMEOUT=3s
 	for i in 1 2; do node $i client pause 1000000 write > "$T/set"; done
 	run redlock run -n -k job -- echo never
 	[ "$status" -eq 69 ]
@@ -363,6 +369,7 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 	touch "$T/go"
 	ended_with 0
 	held_on job 0
+	patiently
 	run redlock run -n -k job -- echo never
 	[ "$status" -eq 69 ]
 	refuses 1 "is out of memory"
@@ -422,7 +429,8 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 	in_background "$T/out" run -v "${STURDY[@]}" -k job -- sh -c "$(waits_for_go)"
 	eventually held_on job 3
 	jump 1 3600
-	[ "$(node 1 exists job)" = 0 ]
+	ended_there() { node 1 info stats | grep -q '^expired_keys:[1-9]'; }
+	eventually ended_there
 	eventually held_on job 3
 	: > "$T/out"
 	eventually extended 1
@@ -447,10 +455,12 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 @test "the time of day of all nodes jumps back: the key would stay for long, but is extended and released" {
 	export REDLOCK_RESTART_GUARD=off # such a node has no vote else
 	for i in 1 2 3; do with_a_clock $i; done
-	in_background "$T/out" run -v "${STURDY[@]}" -k job -- sh -c "$(waits_for_go)"
+	# not extended before that has been looked at
+	in_background "$T/out" run -v --ttl 24s --node-timeout 900ms -k job -- sh -c "$(waits_for_go)"
 	eventually held_on job 3
 	for i in 1 2 3; do jump $i -3600; done
 	[ "$(node 1 pttl job)" -gt 3500000 ]
+	patiently
 	run redlock run -n -k job -- echo never
 	[ "$status" -eq 75 ]
 	: > "$T/out"
@@ -586,7 +596,7 @@ in_network() {
 
 @test "the way to the line goes dark while many wait there: all have the lock when its time would be over" {
 	nodes_in_a_network
-	export REDLOCK_TTL=3s
+	export REDLOCK_TTL=8s REDLOCK_NODE_TIMEOUT=900ms
 	in_network "$T/holder" run -k job -- sh -c "$(waits_for_go)"
 	holder=$BG
 	eventually held_on job 3
@@ -677,7 +687,7 @@ in_network() {
 	echo "$output"
 	[ "$status" -eq 69 ]
 	[[ "$output" == *"redis://node.example:6379 its name does not resolve (the resolver does not answer)"* ]]
-	run unresolved run -n --ttl 600s --node-timeout 2s -k job \
+	run unresolved run -n --ttl 600s --node-timeout 10s -k job \
 		--nodes "redis://node.example redis://10.77.1.2 redis://10.77.2.2" -- echo done
 	[ "$status" -eq 0 ]
 	[ "$output" = "done" ]
@@ -693,7 +703,7 @@ in_network() {
 	least=1000
 	until with_memory $least --version > "$T/version" 2>&1; do least=$((least + 50)); done
 	for more in $(seq 0 20 600); do
-		run with_memory $((least + more)) run -n -k job -- /bin/true
+		run with_memory $((least + more)) run -n --node-timeout 10s -k job -- /bin/true
 		echo "$more: $status $output"
 		# the command's own loader may be out of memory as well
 		[ "$status" -eq 0 ] || [ "$status" -eq 69 ] || [ "$status" -eq 125 ] || [[ "$output" == /bin/true:* ]]
@@ -708,9 +718,10 @@ in_network() {
 }
 
 @test "a stderr that cannot be written changes nothing" {
+	patiently
 	run bash -c "'$REDLOCK_BUILD/redlock' run -vv -k job -- sh -c 'exit 7' 2> /dev/full"
 	[ "$status" -eq 7 ]
-	for i in 1 2 3; do node $i set job other px 60000 > "$T/set"; done
+	for i in 1 2 3; do node $i set job other px 600000 > "$T/set"; done
 	run bash -c "'$REDLOCK_BUILD/redlock' run -n -k job -- echo never 2> /dev/full"
 	[ "$status" -eq 75 ]
 	[ "$output" = "" ]

@@ -775,6 +775,19 @@ static void shed_links(struct step *s, usec *wake_at)
 
 /* ---- trying ---- */
 
+/* A turn that came before the pop is known to be ours while the pop is still blocked. */
+static void pass_turn_beside_the_seat(struct step *s)
+{
+	const struct seat *seat = &s->q->seat;
+	const struct member *m = &s->q->member[seat->node];
+
+	if (!seat->is_woken || !seat->waits || m->link != LINK_UP || in_flight(m) || m->owes)
+		return;
+	send_op(s, seat->node, OP_HAND_OVER);
+	s->up->action[s->up->count - 1].is_leaving = true;
+	s->up->action[s->up->count - 1].slot = seat->turn_slot;
+}
+
 static void let_go(struct step *s)
 {
 	struct quorum *q = s->q;
@@ -783,6 +796,7 @@ static void let_go(struct step *s)
 	 * blocked pop this is only looked at if we were woken. */
 	if (q->seat.link == LINK_UP && !q->seat.leaves && (q->seat.is_woken || q->seat.waits))
 		send_from_seat(s, OP_HAND_OVER);
+	pass_turn_beside_the_seat(s);
 
 	/* No new round: the votes stay, for whoever asks why. */
 	q->round_at = s->now;

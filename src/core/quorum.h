@@ -108,6 +108,7 @@ struct action {
 	enum op op;
 	uint32_t round;
 	int slot; /* SEND: of a semaphore: which one it is about; HAND_OVER from the seat: 0: any */
+	bool is_leaving; /* SEND of HAND_OVER: pass on the turn, as from the seat */
 };
 
 /* At most one close, one open and one send for each node, and for the seat, in a step. */

@@ -233,7 +233,9 @@ static const char script_release[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_
  * maybe only for the moment that an attempt takes to fail, the turn is left for that one to pass
  * on; where nobody is known to wait, for whoever asks, since that key may also just end. Who leaves
  * without having used its turn passes on that very turn; of a semaphore's, whose slot behind a
- * blocked pop is not known, any that is claimed: to be woken in vain costs less than a turn. */
+ * blocked pop is not known, any that is claimed: to be woken in vain costs less than a turn. Who
+ * gives up has a word for those who gave way to it, and no say in a turn that a holder passed on:
+ * if its own key was in the way of that, it is the one to tell. */
 static const char script_hand_over[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_LINE SCRIPT_WAKE
 	"if own~='' and ARGV[4]=='l' then local used,any=own,own=='#0' "
 	"for j=1,awaited(1) and slots or 0 do own='#'..j "
@@ -242,15 +244,17 @@ static const char script_hand_over[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIP
 	"pass(1,ARGV[2],true,t) end end return {1,0,'','',0} end "
 	"local p,others,beyond=0,nil,tonumber(ARGV[6]) "
 	"for i,k in ipairs(KEYS) do local v=value[i] local far=beyond%2^i>=2^(i-1) "
+	"local t=redis.pcall('GET',turn(i)) if type(t)~='string' then t=nil end "
 	"if v and not ours(i) and not (text[i] and ARGV[4]=='b' and string.sub(v,1,300)==ARGV[1]) "
 	"then others=others or i "
-	"if ARGV[4]=='' then pass(i,ARGV[2],not far and not awaited(i)) end "
+	"if ARGV[4]=='' or (ARGV[4]=='g' and not t) then "
+	"pass(i,ARGV[2],not far and not awaited(i)) end "
 	"else if v then local left=redis.call('PTTL',k) redis.call('DEL',k) "
 	"p=(left<0 or p<0) and -1 or math.max(p,left) end "
-	"local w=awaited(i) "
-	"local t=redis.pcall('GET',turn(i)) "
-	"if ARGV[4]~='l' or type(t)~='string' then t=nil end "
-	"if w or far then pass(i,ARGV[2],w,t) elseif v then redis.pcall('DEL',turn(i)) end end end "
+	"local w=awaited(i) if t and not v and ARGV[4]=='g' then "
+	"elseif w or far then "
+	"pass(i,ARGV[2],w,(ARGV[4]=='l' or ARGV[4]=='g') and t or nil) "
+	"elseif v then redis.pcall('DEL',turn(i)) end end end "
 	"partial=0 if others then return other(others) end "
 	"return {gone and -1 or 1,p,'','',0}";
 
@@ -380,9 +384,9 @@ void request_build(struct request *r, const struct wish *wish)
 	snprintf(r->time, sizeof(r->time), "%" PRId64, wish->time / USEC_MSEC);
 	snprintf(r->turn_time, sizeof(r->turn_time), "%" PRId64, wish->turn_time / USEC_MSEC);
 	snprintf(r->fence, sizeof(r->fence), "%" PRId64, wish->fence);
-	snprintf(r->flags, sizeof(r->flags), "%s%s%s%s%s", wish->is_leaving ? "l" : "",
-		wish->is_waiting ? "w" : "", wish->is_fair ? "f" : "", wish->is_breaking ? "b" : "",
-		wish->wants_fence ? "n" : "");
+	snprintf(r->flags, sizeof(r->flags), "%s%s%s%s%s%s", wish->is_leaving ? "l" : "",
+		wish->gives_up ? "g" : "", wish->is_waiting ? "w" : "", wish->is_fair ? "f" : "",
+		wish->is_breaking ? "b" : "", wish->wants_fence ? "n" : "");
 	snprintf(r->which, sizeof(r->which), "%u",
 		wish->op == OP_HAND_OVER ? wish->awaited : (unsigned)wish->seat_key + 1);
 	snprintf(r->quarantine, sizeof(r->quarantine), "%" PRId64, wish->quarantine / USEC_MSEC);

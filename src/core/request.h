@@ -128,7 +128,8 @@ struct wish {
 			     other; "": nothing */
 	unsigned awaited; /* HAND_OVER: others wait for these keys, maybe at another node: keep
 			     their turn here too */
-	bool is_leaving; /* HAND_OVER: from the seat, of a turn that was not used */
+	bool is_leaving; /* HAND_OVER: of a turn that was not used; from the seat, mostly */
+	bool gives_up; /* HAND_OVER: by who never held it */
 	bool is_waiting; /* ACQUIRE: we have a place in the line here, and keep it when refused, */
 	int seat_key; /* for this one of the keys, or it is our turn for it */
 	bool is_fair; /* ACQUIRE: not before others who wait, woken or not */
@@ -147,7 +148,7 @@ struct request {
 	int argc;
 	const char *argv[KEYS_MAX + 13];
 	size_t len[KEYS_MAX + 13];
-	char count[12], time[24], turn_time[24], fence[24], flags[6], which[12], quarantine[24],
+	char count[12], time[24], turn_time[24], fence[24], flags[8], which[12], quarantine[24],
 		wall[24], slots[12];
 	char wake[REQUEST_KEY_MAX + 24], slot_key[REQUEST_KEY_MAX + 12];
 };

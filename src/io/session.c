@@ -36,7 +36,7 @@ static struct wish wish_for(struct session *s, const struct action *a)
 	s->seat_keys = ONE_KEY(s->keys->key[q->seat.key]);
 	return (struct wish){
 		.op = a->op,
-		.keys = is_seat ? &s->seat_keys : s->keys,
+		.keys = is_seat || a->is_leaving ? &s->seat_keys : s->keys,
 		.slots = q->policy.slots,
 		.slot = a->slot,
 		.token = token_for(s, a),
@@ -47,7 +47,8 @@ static struct wish wish_for(struct session *s, const struct action *a)
 		/* Whoever is fair asks with a turn only while it is its own. */
 		.turn = is_attempt && (!q->policy.is_fair || q->used_turn) ? s->turns : "",
 		.awaited = a->op == OP_HAND_OVER && !is_seat ? q->awaited : 0,
-		.is_leaving = a->op == OP_HAND_OVER && is_seat,
+		.is_leaving = a->op == OP_HAND_OVER && (is_seat || a->is_leaving),
+		.gives_up = a->op == OP_HAND_OVER && !is_seat && !a->is_leaving && q->proved == 0,
 		.is_waiting = is_attempt && q->seat.waits && q->seat.node == a->node,
 		.seat_key = q->seat.waits ? q->seat.key : q->seat.turn_key,
 		.is_fair = a->op == OP_ACQUIRE && q->policy.is_fair,

@@ -122,6 +122,7 @@ static void draw_call(struct step *s)
 	wish.awaited *= !wish.is_breaking;
 	/* From the seat it is a turn that is passed on. */
 	wish.is_leaving = op == OP_HAND_OVER && !wish.awaited && !wish.is_breaking && next(2);
+	wish.gives_up = op == OP_HAND_OVER && !wish.is_leaving && !wish.is_breaking && next(2);
 	if (wish.is_leaving && next(2))
 		wish.slot = 0;
 	s->is_ours = true;

@@ -539,18 +539,22 @@ bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply
 		return true;
 	}
 	if (l->value[0] && !is_ours) {
-		if (op == OP_HAND_OVER && !r->argv[7][0])
+		if (op == OP_HAND_OVER && (!r->argv[7][0] || (strcmp(r->argv[7], "g") == 0 &&
+								     !is_there(n, &l->turn))))
 			pass_turn(&p, r, token, ttl, !awaited && !is_far);
 		answer(reply, 0, pttl(&p), l->value, "", false);
 		return true;
 	}
 	if (op == OP_HAND_OVER) {
 		int64_t left = is_ours ? pttl(&p) : 0;
+		bool gives_up = strcmp(r->argv[7], "g") == 0, is_kept = is_there(n, &l->turn);
 
 		l->value[0] = '\0';
-		if (awaited || is_far)
+		if (gives_up && is_kept && !is_ours)
+			;
+		else if (awaited || is_far)
 			pass_turn(&p, r,
-				strcmp(r->argv[7], "l") == 0 && is_there(n, &l->turn)
+				is_kept && (gives_up || strcmp(r->argv[7], "l") == 0)
 					? l->turn.value
 					: token,
 				ttl, awaited);

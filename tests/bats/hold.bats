@@ -57,12 +57,19 @@ left() { node "$1" pttl "$2"; }
 now() { echo "${EPOCHREALTIME/./}"; } # in microseconds
 is_alive() { not is_gone "$1"; }
 nothing_is_listed() { [ "$(redlock hold --list)" = "" ] && [ "$(ls -A "$registry")" = "" ]; }
-grows_beyond() { [ "$(left "$1" "$2")" -gt "$3" ]; }
+# has_grown I KEY: since it was asked the last time. (What is read right after an extension is never exceeded.)
+has_grown() {
+	local before=$last
+	last=$(left "$1" "$2")
+	[ "$last" -gt "$before" ]
+}
 
 # extended KEY: once it is given more time, on two nodes.
 extended() {
+	local last
 	for i in 1 2; do
-		eventually grows_beyond "$i" "$1" "$(left "$i" "$1")"
+		last=$(left "$i" "$1")
+		eventually has_grown "$i" "$1"
 	done
 }
 
@@ -558,7 +565,7 @@ terminal() {
 	ln -sf "$REDLOCK_BUILD/redlock" "$T/bin/redlock"
 	cd "$T"
 	export PATH=$T/bin:$PATH T N LC_ALL=C TERM=dumb PS1='ready> ' HISTFILE=/dev/null INPUTRC=/dev/null
-	export -f node eventually held_on holders file_has in_state is_gone extended left grows_beyond
+	export -f node eventually held_on holders file_has in_state is_gone extended left has_grown
 	run "$REDLOCK_BUILD/tools/pty" "$@"
 	echo "--- $*"
 	echo "$output"

@@ -2,40 +2,50 @@
 
 load nodes
 
-setup() { nodes_start 3; }
+setup() { start_nodes 3; }
 teardown() { nodes_stop; }
+
+# start_nodes N: as nodes_start. What is free before the time to live is over was released; and a node
+# has time to answer on a busy machine.
+start_nodes() {
+	nodes_start "$1"
+	export REDLOCK_TTL=10m REDLOCK_NODE_TIMEOUT=5s
+	export T N
+	export -f node eventually held_on holders in_state
+}
 
 @test "passes on the command's status, and releases on all nodes" {
 	for want in 0 1 7 64 69 75 79 125 126 127 255; do
 		run "-$want" redlock run -k job -- sh -c "exit $want"
 		[ "$output" = "" ]
-		held_on job 0
+		free_everywhere job
 	done
 }
 
 @test "holds the key on all nodes while the command runs" {
-	run redlock run -k job -- sh -c "for i in 1 2 3; do redis-cli -s $T/\$i.sock get job; done"
+	# (a majority is enough to begin)
+	run redlock run -k job -- bash -c 'eventually held_on job 3; for i in 1 2 3; do node $i get job; done'
 	[ "$status" -eq 0 ]
 	[ "${#lines[@]}" -eq 3 ]
-	[[ "${lines[0]}" =~ ^[0-9a-f]{40}:.*@.*:[0-9]+\ sh\ -c ]]
+	[[ "${lines[0]}" =~ ^[0-9a-f]{40}:.*@.*:[0-9]+\ bash\ -c ]]
 	[ "${lines[0]}" = "${lines[1]}" ]
 	[ "${lines[0]}" = "${lines[2]}" ]
-	held_on job 0
+	free_everywhere job
 }
 
 @test "works with one node, with two and with five" {
 	for n in 1 2; do
 		REDLOCK_NODES=$(printf "unix://$T/%d.sock " $(seq $n))
-		run redlock run -k job -- echo "$n"
+		run --separate-stderr redlock run -k job -- echo "$n"
 		[ "$status" -eq 0 ]
 		[ "$output" = "$n" ]
 	done
 	nodes_stop
-	nodes_start 5
-	run redlock run -k job -- echo five
+	start_nodes 5
+	run --separate-stderr redlock run -k job -- echo five
 	[ "$status" -eq 0 ]
 	[ "$output" = five ]
-	held_on job 0
+	free_everywhere job
 }
 
 @test "dies of the signal that killed the command" {
@@ -43,7 +53,7 @@ teardown() { nodes_stop; }
 		# bash -c: the shell must see a real death by signal, not a status that looks like one
 		run bash -c "'$REDLOCK_BUILD/redlock' run -k job -- sh -c 'kill -$signal \$\$'; echo \$?"
 		[ "${lines[-1]}" -eq $((128 + $(kill -l $signal))) ]
-		held_on job 0
+		free_everywhere job
 	done
 	in_background "$T/out" run -k job -- sh -c 'kill -KILL $$'
 	ended_with 137
@@ -64,7 +74,7 @@ teardown() { nodes_stop; }
 # valgrind keeps descriptors of its own
 # bats test_tags=not-under-valgrind
 @test "the command finds its world: argv, environment, descriptors" {
-	run redlock run -k job -- printf '[%s]' 'a b' '' '*' '$HOME' -n --
+	run --separate-stderr redlock run -k job -- printf '[%s]' 'a b' '' '*' '$HOME' -n --
 	[ "$output" = '[a b][][*][$HOME][-n][--]' ]
 	REDLOCK_PASSWORD=hidden REDLOCK_USERNAME=hidden run redlock run -k 'my key' -t 20s -- env
 	[[ "$output" == *"REDLOCK_KEY=my key"* ]]
@@ -78,28 +88,28 @@ teardown() { nodes_stop; }
 }
 
 @test "the environment's token is the key's value" {
-	run redlock run -k job -- sh -c "[ \"\$(redis-cli -s $T/2.sock get job)\" = \"\$REDLOCK_TOKEN\" ]"
+	run redlock run -k job -- bash -c 'eventually held_on job 3; [ "$(node 2 get job)" = "$REDLOCK_TOKEN" ]'
 	[ "$status" -eq 0 ]
 }
 
 @test "-c runs a string with the shell" {
-	SHELL=/bin/sh run redlock run -k job -c 'echo $((1 + 1)); exit 3'
+	SHELL=/bin/sh run --separate-stderr redlock run -k job -c 'echo $((1 + 1)); exit 3'
 	[ "$status" -eq 3 ]
 	[ "$output" = 2 ]
-	SHELL= run redlock run -k job -c 'echo $0'
+	SHELL= run --separate-stderr redlock run -k job -c 'echo $0'
 	[ "$output" = /bin/sh ]
-	SHELL=/bin/bash run redlock run -k job -c 'echo $0'
+	SHELL=/bin/bash run --separate-stderr redlock run -k job -c 'echo $0'
 	[ "$output" = /bin/bash ]
 }
 
 @test "a command that cannot be run: 127 or 126 with one line, and the lock is free at once" {
 	run -127 redlock run -k job -- no-such-command
 	[ "$output" = "redlock: command 'no-such-command' not found" ]
-	held_on job 0
+	free_everywhere job
 	run redlock run -k job -- /etc/passwd
 	[ "$status" -eq 126 ]
 	[ "$output" = "redlock: cannot run '/etc/passwd': Permission denied" ]
-	held_on job 0
+	free_everywhere job
 	run redlock run -k job -- "$T"
 	[ "$status" -eq 126 ]
 	run -127 redlock run -k job -- ''
@@ -113,7 +123,7 @@ teardown() { nodes_stop; }
 	eventually held_on job 3
 	run redlock run -n -k job -- echo never
 	[ "$status" -eq 75 ]
-	[[ "$output" =~ ^"redlock: 'job' is busy: held by the other one since "[0-9TZ:-]+" on "[23]" of 3 nodes, "(29|30)"s left"$ ]]
+	[[ "$output" =~ ^"redlock: 'job' is busy: held by the other one since "[0-9TZ:-]+" on "[23]" of 3 nodes, "(9|10)"m left"$ ]]
 	run redlock run -w 0 -k job -- echo never
 	[ "$status" -eq 75 ]
 	run redlock run --nonblock -E 0 -q -k job -- echo never
@@ -121,7 +131,7 @@ teardown() { nodes_stop; }
 	[ "$output" = "" ]
 	run redlock run -n -E 200 -k job -- echo never
 	[ "$status" -eq 200 ]
-	run redlock run -n -k another -- echo yes
+	run --separate-stderr redlock run -n -k another -- echo yes
 	[ "$output" = yes ]
 	held_on job 3
 }
@@ -130,10 +140,10 @@ teardown() { nodes_stop; }
 	in_background "$T/holder" run -k job -- sleep 60
 	eventually held_on job 3
 	before=$(date +%s%N)
-	run redlock run -w 1.2s --node-timeout 5s -k job -- echo never
+	run redlock run -w 4s -k job -- echo never
 	after=$(date +%s%N)
 	[ "$status" -eq 75 ]
-	[ $((after - before)) -ge 1200000000 ]
+	[ $((after - before)) -ge 4000000000 ]
 	[[ "${lines[0]}" == "redlock: waiting: 'job' is held by "* ]]
 	[[ "${lines[1]}" == "redlock: 'job' is busy: held by "* ]]
 	[ "${#lines[@]}" -eq 2 ]
@@ -147,7 +157,7 @@ teardown() { nodes_stop; }
 	touch "$T/go"
 	wait "$BG"
 	[ "$(cat "$T/order")" = "$(printf 'first\nsecond')" ]
-	held_on job 0
+	free_everywhere job
 }
 
 @test "a crashed holder's lock frees itself" {
@@ -163,11 +173,12 @@ teardown() { nodes_stop; }
 	[ "$status" -eq 75 ]
 	[[ "$output" == *"held by another program (value 'other') on 2 of 3 nodes, "* ]]
 	for i in 1 2; do [ "$(node $i get job)" = other ]; done
-	held_on job 2
+	eventually held_on job 2
 	for i in 1 2; do node $i del job; done
-	run redlock run -k job -- sh -c "for i in 1 2 3; do redis-cli -s $T/\$i.sock set job other nx px 60000; done"
+	run --separate-stderr redlock run -k job -- bash -c 'eventually held_on job 3
+		for i in 1 2 3; do node $i set job other nx px 60000; done'
 	[ "$output" = "$(printf '\n\n')" ]
-	held_on job 0
+	free_everywhere job
 }
 
 @test "a key of another type is somebody else's" {
@@ -180,11 +191,11 @@ teardown() { nodes_stop; }
 
 @test "a lock on a minority of nodes does not stop us, and is left alone" {
 	node 3 set job other px 60000
-	run redlock run -n -k job -- echo mine
+	run --separate-stderr redlock run -n -k job -- echo mine
 	[ "$status" -eq 0 ]
 	[ "$output" = mine ]
 	[ "$(node 3 get job)" = other ]
-	held_on job 1
+	eventually held_on job 1
 }
 
 @test "sixteen workers never overlap: a counter without any other lock ends exact" {
@@ -203,23 +214,24 @@ teardown() { nodes_stop; }
 	done
 	for pid in "${workers[@]}"; do wait "$pid"; done
 	[ "$(cat "$T/counter")" -eq 80 ]
-	held_on counter 0
+	free_everywhere counter
 }
 
 @test "the lock is extended for as long as the command runs" {
-	in_background "$T/out" run -v -k job -t 600ms -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/out" run -v -k job -t 8s --node-timeout 2s -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
 	eventually file_has "$T/out" "extended 'job', valid for"
-	eventually [ "$(grep -c extended "$T/out")" -ge 1 ]
+	eventually held_on job 3
 	for i in 1 2 3; do
 		before=$(node $i get job)
 		[ -n "$before" ]
 	done
 	extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
-	eventually extended 6
+	# by then it would have ended
+	eventually extended 4
 	[ "$(node 1 get job)" = "$before" ]
 	touch "$T/go"
 	wait "$BG"
-	held_on job 0
+	free_everywhere job
 }
 
 @test "-v tells decisions, -vv every answer, and neither touches stdout" {
@@ -228,20 +240,20 @@ teardown() { nodes_stop; }
 	file_has "$T/err" "^redlock: acquired 'job' on [23] of 3 nodes after "
 	file_has "$T/err" "^redlock: released 'job'"
 	redlock run -vv -k job -- true 2> "$T/err"
-	file_has "$T/err" "^redlock: unix://$T/1.sock acquire: yes ("
 	# a majority at least: the last may be left to answer into the void
+	[ "$(grep -c "^redlock: unix://$T/[123].sock acquire: yes (" "$T/err")" -ge 2 ]
 	[ "$(grep -c "^redlock: unix://$T/[123].sock release: yes (" "$T/err")" -ge 2 ]
 }
 
 @test "any bytes make a key" {
 	key=$'sp ace\t"quote\'\\ \n\xff\xfe{brace}$(id)'
-	run redlock run -v -k "$key" -- redis-cli -s "$T/1.sock" exists "$key"
+	run --separate-stderr redlock run -v -k "$key" -- bash -c 'eventually held_on "$0" 3; node 1 exists "$0"' "$key"
 	[ "$status" -eq 0 ]
-	[[ "$output" == *"'sp ace\\x09\"quote'\\\\ \\x0a\\xff\\xfe{brace}\$(id)'"* ]]
-	[ "${lines[1]}" = 1 ]
-	held_on "$key" 0
+	[[ "$stderr" == *"'sp ace\\x09\"quote'\\\\ \\x0a\\xff\\xfe{brace}\$(id)'"* ]]
+	[ "$output" = 1 ]
+	free_everywhere "$key"
 	key=$(printf 'k%.0s' $(seq 4096))
-	run redlock run -k "$key" -- redis-cli -s "$T/1.sock" exists "$key"
+	run --separate-stderr redlock run -k "$key" -- bash -c 'eventually held_on "$0" 3; node 1 exists "$0"' "$key"
 	[ "$output" = 1 ]
 }
 
@@ -259,7 +271,7 @@ teardown() { nodes_stop; }
 		kill -$signal "$BG"
 		ended_with 5
 		file_has "$T/got" "got $signal"
-		held_on job 0
+		free_everywhere job
 		rm "$T/ready"
 	done
 }
@@ -269,7 +281,7 @@ teardown() { nodes_stop; }
 	eventually held_on job 3
 	kill -TERM "$BG"
 	ended_with 143
-	held_on job 0
+	free_everywhere job
 }
 
 @test "what was ignored on entry stays ignored, for redlock and for the command" {
@@ -297,7 +309,7 @@ teardown() { nodes_stop; }
 }
 
 @test "closed standard streams stay closed for the command and never become ours" {
-	run redlock run -k job -- sh -c 'ls -l /proc/self/fd | grep -c socket' <&-
+	run --separate-stderr redlock run -k job -- sh -c 'ls -l /proc/self/fd | grep -c socket' <&-
 	[ "$output" = 0 ]
 	run bash -c "'$REDLOCK_BUILD/redlock' run -k job -- sh -c '[ ! -e /proc/\$\$/fd/0 ]' <&- && echo shut"
 	[ "$output" = shut ]
@@ -305,7 +317,7 @@ teardown() { nodes_stop; }
 	[ "$output" = 0 ]
 	run bash -c "'$REDLOCK_BUILD/redlock' run -v -k job -- sh -c '[ ! -e /proc/\$\$/fd/2 ] && echo shut' 2>&-"
 	[ "$output" = shut ]
-	held_on job 0
+	free_everywhere job
 	run bash -c "'$REDLOCK_BUILD/redlock' run -n -k job -- sh -c 'exit 4' 0<&- 1>&- 2>&-"
 	[ "$status" -eq 4 ]
 }
@@ -328,13 +340,22 @@ teardown() { nodes_stop; }
 }
 
 @test "too few descriptors: refused before the command starts, or not at all" {
+	pids=()
 	for most in 7 8 9 10 11 12 14 20; do
-		run bash -c "ulimit -n $most; ASAN_OPTIONS=detect_leaks=0 '$REDLOCK_BUILD/redlock' run -n -t 900ms -k job -- sleep 0.7 3>&-"
-		echo "$most: $status $output"
+		# for long enough to be extended
+		bash -c "ulimit -n $most; ASAN_OPTIONS=detect_leaks=0 '$REDLOCK_BUILD/redlock' run -n -t 8s --node-timeout 2s -k job$most -- sleep 3" \
+			> "$T/out.$most" 2>&1 3>&- &
+		pids[most]=$!
+		also_end $!
+	done
+	for most in "${!pids[@]}"; do
+		status=0
+		wait "${pids[most]}" || status=$?
+		echo "$most: $status $(cat "$T/out.$most")"
 		[ "$status" -eq 0 ] || [ "$status" -eq 125 ] || [ "$status" -eq 69 ]
+		free_everywhere "job$most"
 	done
 	[ "$status" -eq 0 ]
-	free_everywhere job
 }
 
 @test "one signal ends the command and leaves the release alone, however often it is sent at once" {
@@ -344,6 +365,6 @@ teardown() { nodes_stop; }
 		kill -TERM "$BG" $(ps -o pid= --ppid "$BG")
 		ended_with 143
 		[ ! -s "$T/out" ]
-		held_on job 0
+		free_everywhere job
 	done
 }

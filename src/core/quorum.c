@@ -57,6 +57,7 @@ struct step {
 	usec now;
 	uint64_t random;
 	const char *token;
+	bool is_quiet; /* nothing has come in: who was away meanwhile has heard all there is */
 };
 
 usec policy_drift(usec ttl, int factor_permille)
@@ -1175,7 +1176,7 @@ static void gather(struct step *s, usec *wake_at)
 			send_op(s, i, OP_RELEASE);
 		if (is_ready(m))
 			ready++;
-		else if (s->now < until &&
+		else if ((s->now < until || !s->is_quiet) &&
 			 (m->link == LINK_OPENING || (in_flight(m) && !is_late(m))))
 			pending++;
 	}
@@ -1452,7 +1453,7 @@ static void release(struct step *s, usec *wake_at)
 		/* Whoever is late already has the release in its queue and is not waited for. */
 		waited_for += m->link == LINK_OPENING || (in_flight(m) && !is_late(m));
 	}
-	if (waited_for == 0 || s->now >= q->release_until ||
+	if (waited_for == 0 || (s->is_quiet && s->now >= q->release_until) ||
 		grace_is_over(
 			q, s->now, settled >= policy_quorum(&q->policy), 2 * USEC_MSEC, wake_at)) {
 		for (int i = 0; i < q->policy.nodes; i++)
@@ -1579,8 +1580,12 @@ static usec advance(struct step *s)
 
 void quorum_step(struct quorum *q, const struct event *ev, struct update *up)
 {
-	struct step s = {
-		.q = q, .up = up, .now = ev->now, .random = ev->random, .token = ev->token};
+	struct step s = {.q = q,
+		.up = up,
+		.now = ev->now,
+		.random = ev->random,
+		.token = ev->token,
+		.is_quiet = ev->kind == EV_TIME};
 	int phase;
 
 	up->new_token = false;

@@ -349,7 +349,10 @@ static void set_absent(struct member *m, const struct answer *answer)
 static void link_is_up(struct step *s, struct member *m)
 {
 	m->link = LINK_UP;
-	m->connecting = usec_min(s->now - m->opened_at, s->q->policy.node_timeout);
+	m->connecting = s->now - m->opened_at;
+	/* In time, but we were not there to see it: how long it took is not known. */
+	if (m->connecting >= s->q->policy.node_timeout)
+		m->connecting = 0;
 }
 
 /* What the network held back may have landed as late as now. */
@@ -542,10 +545,12 @@ static void reply(struct step *s, const struct event *ev)
 		m->vote = answer->vote;
 	/* The scripts change all or nothing, so a clean NO leaves nothing to release; unless it is
 	 * the number alone that is not taken, or one of several keys that is not ours any more. */
-	if (is_clean_no(answer) && !answer->is_partial)
+	if (is_clean_no(answer) && !answer->is_partial) {
 		m->owes = 0;
-	else if (answer->vote == VOTE_YES && ev->op == OP_EXTEND)
+	} else if (answer->vote == VOTE_YES && ev->op == OP_EXTEND) {
 		m->owes = q->attempt;
+		m->slot = q->slot;
+	}
 	/* A turn that nobody came for: with it, the others will grant it as well. */
 	if (answer->vote == VOTE_YES && ev->op == OP_ACQUIRE && answer->text_len > 0) {
 		keep_turn(s, answer, answer->key, q->slot);
@@ -683,6 +688,13 @@ static void take_turn(struct step *s, const struct answer *answer)
 	s->q->tries = 0;
 }
 
+/* Others have a larger limit than we, and a slot that we do not. */
+static void pass_slot_on(struct step *s, int slot)
+{
+	pass_turn_on(s);
+	s->up->action[s->up->count - 1].slot = slot;
+}
+
 static void seat_reply(struct step *s, const struct event *ev)
 {
 	struct seat *seat = &s->q->seat;
@@ -710,7 +722,10 @@ static void seat_reply(struct step *s, const struct event *ev)
 		seat->waits = false;
 		if (answer->vote == VOTE_ABSENT)
 			break;
-		take_turn(s, answer);
+		if (policy_has_slots(&s->q->policy) && answer->slot > s->q->policy.slots)
+			pass_slot_on(s, answer->slot);
+		else
+			take_turn(s, answer);
 		return;
 	default: /* the turn was passed on */
 		seat->passes = false;
@@ -782,7 +797,7 @@ static void pass_turn_beside_the_seat(struct step *s)
 	const struct seat *seat = &s->q->seat;
 	const struct member *m = &s->q->member[seat->node];
 
-	if (!seat->is_woken || !seat->waits || m->link != LINK_UP || in_flight(m) || m->owes)
+	if (!seat->is_woken || !seat->waits || m->link != LINK_UP || m->releasing || m->owes)
 		return;
 	send_op(s, seat->node, OP_HAND_OVER);
 	s->up->action[s->up->count - 1].is_leaving = true;

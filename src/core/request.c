@@ -395,7 +395,9 @@ void request_build(struct request *r, const struct wish *wish)
 	add(r, "EVAL");
 	add(r, script_of(wish->op));
 	add(r, r->count);
-	snprintf(r->slots, sizeof(r->slots), "%d", wish->slots);
+	/* Others' limit may be larger. */
+	snprintf(r->slots, sizeof(r->slots), "%d",
+		wish->slots > 1 && wish->slot > wish->slots ? wish->slot : wish->slots);
 	snprintf(r->slot_key, sizeof(r->slot_key), "%s#%d", wish->keys->key[0], wish->slot);
 	for (int i = 0; i < wish->keys->count; i++)
 		add(r, has_slots(wish) ? r->slot_key : wish->keys->key[i]);

@@ -119,6 +119,23 @@ waiter() {
 	[ "$(tr '\n' ' ' < "$T/served")" = "d $slot e $slot f $slot g $slot " ]
 }
 
+@test "the limit is raised, host by host: who may not have a slot leaves it to who may" {
+	for name in a b c; do hold $name "${LONG[@]}"; done
+	for name in a b c; do [ "${SLOT[$name]}" -lt 3 ] || third=$name; done
+	JOB=(-k job -L 2)
+	waiter d "${LONG[@]}"
+	JOB=(-k job -L 3)
+	waiter e "${LONG[@]}"
+	let_go "$third"
+	eventually file_has "$T/served" '^e 3$'
+	BG=${W[e]}
+	ended_with 0
+	for name in a b c; do let_go $name; done
+	BG=${W[d]}
+	ended_with 0
+	free
+}
+
 @test "three are given back at once: three who wait have them" {
 	for name in a b c; do hold $name "${LONG[@]}"; done
 	for name in d e f; do

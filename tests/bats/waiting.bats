@@ -210,6 +210,33 @@ order() { tr '\n' ' ' < "$T/served"; }
 	[ "$(order)" = "c " ]
 }
 
+@test "who gives up leaves another one's turn alone" {
+	turn=$(printf 'a%.0s' {1..40})
+	for i in 1 2 3; do
+		node $i set "redlock:turn:{job}" "$turn" px 600000 > "$T/set"
+		node $i set "redlock:line:{job}" 1 px 600000 > "$T/set"
+	done
+	node 3 config resetstat > "$T/set"
+	# its question, and its last word, are there when the node goes on
+	stop_node 3
+	run -75 redlock run -n -k job -- true
+	continue_node 3
+	heard() { [ "$(node 3 info commandstats | sed -n 's/^cmdstat_eval:calls=\([0-9]*\).*/\1/p')" = 2 ]; }
+	eventually heard
+	[ "$(node 3 get "redlock:turn:{job}")" = "$turn" ]
+	[ "$(node 3 exists "redlock:wake:{job}")" = 0 ]
+}
+
+@test "who was told on joining that it is its turn, and does not use it, passes it on" {
+	for i in 1 2 3; do
+		node $i set "redlock:turn:{job}" "$(printf 'a%.0s' {1..40})" px 600000 > "$T/set"
+	done
+	redlock wait -w 30s -k job
+	in_background "$T/b" run -w 30s -k job -- echo mine
+	eventually file_has "$T/b" mine
+	ended_with 0
+}
+
 @test "whoever leaves as the turn comes passes it on" {
 	hold a "${LONG[@]}"
 	waiter b "${LONG[@]}"

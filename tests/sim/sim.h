@@ -225,6 +225,7 @@ struct world {
 	int nodes, clients;
 	int slots; /* what is locked is a semaphore of so many; 1: it is none */
 	bool exclusion_is_promised, is_fair, wants_fence;
+	usec clients_apart; /* how much their times of day may differ */
 	int64_t newest_fence[SIM_LOCKS]; /* of all that were given */
 	bool is_healthy; /* no fault so far, or none any more */
 	struct sim_node node[SIM_NODES];

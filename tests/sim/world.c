@@ -183,7 +183,7 @@ static void crash_node(int i)
 	/* Its clock is set wrong for a while, as long as it has no vote anyway. */
 	if (world.profile->guards && forgets && draw_percent(50)) {
 		schedule(back + draw_between(0, world.ttl_max / 2), SIM_STEP, i, 0,
-			(uint32_t)(world.wants_fence || draw_percent(50)
+			(uint32_t)(world.wants_fence || world.clients_apart > 0 || draw_percent(50)
 					   ? draw_between(60, 600)
 					   : draw_between(1, STEP_MAX / USEC_SEC)),
 			NULL);
@@ -425,7 +425,7 @@ static void make_client(int i)
 	c->policy.guard = leash_guard(&c->leash_policy);
 	c->ppm = draw_ppm(-world.nodes_run);
 	c->offset = draw_between(USEC_SEC, 1000 * USEC_SEC);
-	c->wall_offset = WALL_BASE + draw_between(0, world.profile->guards ? APART_MAX : 0);
+	c->wall_offset = WALL_BASE + draw_between(0, world.clients_apart);
 	c->window_until = 0;
 	c->sessions = c->wake_id = c->leash_id = 0;
 	c->fence = 0;
@@ -447,6 +447,9 @@ static void make_world(void)
 	world.nodes_run = (int)draw_between(-1, 1);
 	/* Some of the worlds are about a semaphore. Not drawn: the others stay as they are. */
 	world.slots = world.seed % 10 < 7 ? 1 : 2 + (int)(world.seed / 10 % (SIM_LOCKS - 1));
+	/* Those who ask bear witness against a node's clock, as far as they agree: either its step
+	 * is so small that nobody would notice, or they are apart. */
+	world.clients_apart = world.profile->guards && world.seed % 2 ? APART_MAX : 0;
 	world.is_fair = draw_percent(20);
 	world.wants_fence = draw_percent(40);
 	memset(world.newest_fence, 0, sizeof(world.newest_fence));

@@ -3402,6 +3402,82 @@ TEST(who_only_looks_is_done_when_a_majority_is_free)
 	}
 }
 
+/* The turn was told before the pop, which is still blocked: the seat's own word would stand behind
+ * it for ever. */
+TEST(who_only_looks_passes_on_the_turn_that_it_was_told_of)
+{
+	static const char *const answers[] = {"GG", ".GG"};
+	struct rig r;
+
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		look_with(&r, 3, NEVER);
+		r.q.seat.is_refused = false;
+		for (int n = 0; n < 3; n++)
+			reply_with(&r, n, held(HELD_FOR));
+		link_up(&r, 3);
+		reply_with(&r, 3, turn());
+		CHECK(r.q.used_turn && r.q.seat.waits);
+		votes(&r, answers[i]);
+		CHECK_INT(r.q.refusal, REFUSAL_NONE);
+		CHECK(r.q.state == QUORUM_RELEASING || r.q.state == QUORUM_OVER);
+		CHECK_INT(r.peer[0].sends[OP_HAND_OVER], 1);
+		CHECK_INT(sends(&r, OP_HAND_OVER), 1);
+		CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 1);
+	}
+	/* No way to say it. */
+	look_with(&r, 3, NEVER);
+	r.q.seat.is_refused = false;
+	for (int n = 0; n < 3; n++)
+		reply_with(&r, n, held(HELD_FOR));
+	link_up(&r, 3);
+	reply_with(&r, 3, turn());
+	link_down(&r, 0, REASON_CLOSED);
+	votes(&r, ".GG");
+	CHECK_INT(r.q.refusal, REFUSAL_NONE);
+	CHECK_INT(sends(&r, OP_HAND_OVER), 0);
+}
+
+/* ---- standing still ---- */
+
+/* What has come in while we were away is taken in before the time is looked at. */
+TEST(who_was_away_while_links_came_up_asks_all)
+{
+	struct rig r;
+
+	start(&r, 3, 0);
+	r.now += 10 * NODE_TIMEOUT;
+	all_up(&r);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 3);
+	CHECK_INT(r.q.member[0].due, r.now + NODE_TIMEOUT);
+	votes(&r, "YYY");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	/* Nothing more has come: then it is over. */
+	start(&r, 3, 0);
+	link_up(&r, 0);
+	wait_until(&r, BEGIN + NODE_TIMEOUT);
+	CHECK_INT(r.q.refusal, REFUSAL_NO_QUORUM);
+}
+
+TEST(who_was_away_while_releases_were_answered_hears_them)
+{
+	struct rig r;
+	usec ignored;
+
+	hold(&r, 3);
+	let_go(&r);
+	r.now += 10 * USEC_SEC;
+	for (int i = 0; i < 3; i++)
+		reply(&r, i, VOTE_YES);
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK_INT(quorum_unreleased(&r.q, &ignored), 0);
+	/* Nothing has come. */
+	hold(&r, 3);
+	let_go(&r);
+	wait_until(&r, r.now + 10 * USEC_SEC);
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK_INT(quorum_unreleased(&r.q, &ignored), 3);
+}
+
 /* ---- one question to all ---- */
 
 #define ID_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -4211,14 +4287,9 @@ TEST(slots_who_is_woken_takes_that_one)
 	reply_with(&r, 3, turn_for(3));
 	CHECK_INT(r.q.slot, 3);
 	CHECK(r.q.used_turn);
-	/* Of one that is not among ours, any. */
-	wait_for_slots(&r, 3);
-	r.random = 0;
-	reply_with(&r, 3, turn_for(4));
-	CHECK_INT(r.q.slot, 1);
 	all_say(&r, told(VOTE_YES, "", 0));
 	CHECK_INT(r.q.state, QUORUM_HELD);
-	CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 1);
+	CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 0);
 }
 
 TEST(slots_one_that_is_free_when_it_joins_is_tried)
@@ -4271,6 +4342,42 @@ TEST(slots_a_turn_for_another_than_is_held_is_passed_on)
 	all_say(&r, told(VOTE_YES, "", 0));
 	CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 0);
 	CHECK_INT(seat(&r)->link, LINK_DOWN);
+}
+
+/* While the limit is being raised, host by host. */
+TEST(slots_a_turn_beyond_our_limit_is_passed_on)
+{
+	struct rig r;
+
+	wait_for_slots(&r, 2);
+	reply_with(&r, 3, turn_for(3));
+	CHECK_INT(last_slot(&r, 3, OP_HAND_OVER), 3);
+	CHECK(!r.q.seat.is_woken);
+	CHECK(quorum_is_pausing(&r.q));
+	reply(&r, 3, VOTE_YES);
+	CHECK_INT(seat(&r)->queue[0].op, OP_JOIN);
+	/* Within it, it is ours. */
+	wait_for_slots(&r, 3);
+	reply_with(&r, 3, turn_for(3));
+	CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 0);
+	CHECK(r.q.used_turn);
+}
+
+/* Found by the simulator: a node that has it though it was not asked for it, for it is another
+ * node's server. */
+TEST(slots_what_was_only_extended_is_given_back_by_its_slot)
+{
+	struct rig r;
+
+	contend_for_slots(&r, 3, NEVER);
+	link_down(&r, 2, REASON_CLOSED);
+	votes(&r, "YY");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	wait_until(&r, r.q.resume_at);
+	link_up(&r, 2);
+	votes(&r, "YYY");
+	let_go(&r);
+	CHECK_INT(last_slot(&r, 2, OP_HAND_OVER), r.q.slot);
 }
 
 TEST(slots_of_two_turns_one_is_passed_on)

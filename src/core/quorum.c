@@ -454,7 +454,7 @@ static void send_from_seat(struct step *s, enum op op)
 
 	a->op = op;
 	if (op == OP_HAND_OVER)
-		a->slot = seat->is_woken ? seat->turn_slot : 0;
+		a->slot = seat->is_woken && !seat->waits ? seat->turn_slot : 0;
 	seat->joins |= op == OP_JOIN;
 	seat->waits |= op == OP_WAIT;
 	seat->due = s->now + s->q->policy.node_timeout;
@@ -684,6 +684,7 @@ static bool grace_is_over(struct quorum *q, usec now, bool enough, usec least, u
 static void take_turn(struct step *s, const struct answer *answer)
 {
 	keep_turn(s, answer, s->q->seat.key, slot_of(s->q, answer->slot));
+	s->q->seat.is_fresh = true;
 	s->q->seat.was_free = false;
 	s->q->tries = 0;
 }
@@ -710,6 +711,8 @@ static void seat_reply(struct step *s, const struct event *ev)
 			s->q->next_slot = slot_of(s->q, answer->slot);
 		if (answer->vote == VOTE_YES && answer->text_len > 0)
 			take_turn(s, answer);
+		else if (answer->vote == VOTE_YES && s->q->phase != PHASE_PAUSE)
+			seat->is_fresh = true; /* so it is when this attempt has failed */
 		else if (answer->vote == VOTE_YES)
 			come_back(s, seat->was_free ? retry_delay(s) : 0);
 		/* It may be another key than those that refused us, and one that nobody gives back:
@@ -985,7 +988,7 @@ static void fail_attempt(struct step *s, enum refusal refusal)
 	q->refusal = refusal;
 	if (refusal == REFUSAL_BUSY)
 		q->busy_key = key_in_the_way(q);
-	if (q->used_turn && refusal == REFUSAL_BUSY) {
+	if (q->used_turn && refusal == REFUSAL_BUSY && !q->seat.is_fresh) {
 		q->seat.is_woken = false;
 		pass_useless_turn_on(s);
 	}
@@ -1006,7 +1009,8 @@ static void fail_attempt(struct step *s, enum refusal refusal)
 		       : q->next_slot > 0 ? s->now + retry_delay(s)
 					  : retry_at(s);
 	q->resume_at = usec_min(q->resume_at, usec_max(s->now, q->deadline));
-	if (q->seat.is_woken && refusal == REFUSAL_BUSY) /* it came too late for this attempt */
+	/* What was heard meanwhile came too late for this attempt. */
+	if ((q->seat.is_woken || q->seat.is_fresh) && refusal == REFUSAL_BUSY)
 		q->resume_at = s->now;
 	q->shed_at = s->now + SHED_AFTER;
 }
@@ -1069,6 +1073,7 @@ static void ask(struct step *s)
 	q->insist_at = 0;
 	q->insisted = 0;
 	q->used_turn = q->seat.is_woken;
+	q->seat.is_fresh = false;
 	s->up->new_token = true;
 	set_rest_absent(s);
 	/* Others contend and nobody has woken us: who gets the line goes on. Alone, or when it is

@@ -176,6 +176,7 @@ struct seat {
 	bool is_refused; /* this user may not wait; why is in trouble */
 	struct answer trouble;
 	bool is_woken; /* it is our turn, and we have not tried yet */
+	bool is_fresh; /* there is news since this attempt began: a turn, or that it is free */
 	char turn[KEYS_MAX][TOKEN_ID_LEN + 1]; /* for each key: what it was woken with, the last
 						  time; "": never */
 	int turn_key; /* which of them was the last, */

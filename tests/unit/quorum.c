@@ -2609,6 +2609,54 @@ TEST(a_silent_node_keeps_nobody_from_a_seat)
 	CHECK_INT(seat(&r)->queued, 2);
 }
 
+/* What is heard while an attempt is under way is not lost when it fails. */
+TEST(free_as_it_joins_in_the_midst_of_an_attempt_is_worth_another)
+{
+	struct rig r;
+
+	contend(&r, 3, NEVER);
+	refuse(&r, 10 * MS);
+	link_up(&r, 3);
+	next_attempt(&r);
+	CHECK(r.q.seat.joins);
+	reply_with(&r, 3, told(VOTE_YES, "", 0));
+	CHECK_INT(sends(&r, OP_ACQUIRE), 4);
+	reply_with(&r, 0, held(HELD_FOR));
+	CHECK_INT(sends(&r, OP_ACQUIRE), 5);
+	/* but one only */
+	reply_with(&r, 0, held(HELD_FOR));
+	CHECK(quorum_is_pausing(&r.q));
+	CHECK(r.q.resume_at >= r.now + HELD_FOR);
+	/* and not where nobody can be asked */
+	contend(&r, 3, NEVER);
+	refuse(&r, 10 * MS);
+	link_up(&r, 3);
+	next_attempt(&r);
+	reply_with(&r, 3, told(VOTE_YES, "", 0));
+	reply(&r, 0, VOTE_ABSENT);
+	votes(&r, ".AA");
+	CHECK_INT(r.q.refusal, REFUSAL_NO_QUORUM);
+	CHECK(r.q.resume_at > r.now);
+}
+
+TEST(a_second_turn_is_not_lost_with_the_first)
+{
+	struct rig r;
+
+	contend(&r, 3, NEVER);
+	refuse(&r, HELD_FOR);
+	link_up(&r, 3);
+	reply_with(&r, 3, turn());
+	CHECK(r.q.used_turn && r.q.seat.waits);
+	reply_with(&r, 3, told(VOTE_YES, SMALLER, 0));
+	CHECK_TEXT(r.q.seat.turn[0], SMALLER);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 6);
+	/* The first fails, and the second is tried and fails. */
+	refuse(&r, HELD_FOR);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 9);
+	CHECK(!r.q.seat.is_woken);
+}
+
 TEST(who_is_woken_asks_all_at_once)
 {
 	struct rig r;
@@ -4342,6 +4390,21 @@ TEST(slots_a_turn_for_another_than_is_held_is_passed_on)
 	all_say(&r, told(VOTE_YES, "", 0));
 	CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 0);
 	CHECK_INT(seat(&r)->link, LINK_DOWN);
+}
+
+/* Which one the pop behind it will be served for is not known. */
+TEST(slots_who_was_told_its_turn_and_still_waits_passes_on_whatever_comes)
+{
+	struct rig r;
+
+	contend_for_slots(&r, 3, NEVER);
+	all_say(&r, taken(0, HELD_FOR));
+	link_up(&r, 3);
+	reply_with(&r, 3, turn_for(2));
+	CHECK(r.q.seat.is_woken && r.q.seat.waits);
+	CHECK_INT(r.q.slot, 2);
+	let_go(&r);
+	CHECK_INT(last_slot(&r, 3, OP_HAND_OVER), 0);
 }
 
 /* While the limit is being raised, host by host. */

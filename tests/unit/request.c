@@ -198,6 +198,10 @@ TEST(request_slot)
 	CHECK_TEXT(r.argv[3], "the key#2");
 	CHECK_TEXT(r.argv[12], "the key");
 	CHECK_TEXT(r.argv[13], "3");
+	/* One that only others have is among them, so that it can be passed on. */
+	wish.slot = 5;
+	request_build(&r, &wish);
+	CHECK_TEXT(r.argv[13], "5");
 	wish.slots = 1;
 	request_build(&r, &wish);
 	CHECK_TEXT(r.argv[3], "the key");

@@ -350,6 +350,48 @@ hint: name it with --slot, --token, *" release "${JOB[@]}"
 	redlock release
 }
 
+@test "status: how many slots are held, and each of them" {
+	says 0 "'job': 0 of 3 slots are held
+'job#1' is free
+'job#2' is free
+'job#3' is free" '' status -L 3 job
+	hold a "${LONG[@]}" --owner me
+	says 0 "'job': 1 of 3 slots is held
+*'job#${SLOT[a]}' is held by me since *" '' status -L 3 job
+	[ "${#lines[@]}" -eq 4 ]
+	run -0 --separate-stderr redlock status --json --limit 3 job other
+	json '[.locks[] | [.key, .limit, .held, .unknown]] == [["job", 3, 1, 0], ["other", 3, 0, 0]]'
+	json '[.locks[0].slots[] | .key] == ["job#1", "job#2", "job#3"]'
+	json '[.locks[0].slots[] | select(.state == "held") | [.slot, .holder.owner]] == [['"${SLOT[a]}"', "me"]]'
+	says 0 "'job' is free" '' status -L 1 job
+	says 64 '' "redlock: no key: which semaphore?*" status -L 3
+	says 64 '' "redlock: with --limit, a key has 4091 bytes at most" status -L 2 "$(printf '%4092d' 0)"
+	kill_node 1
+	kill_node 2
+	says 69 "'job': 0 of 3 slots are held, 3 unknown
+'job#1' cannot be told: *
+*
+*" '' status -L 3 job
+	run -69 --separate-stderr redlock status --json --limit 3 job
+	json '.locks[0].unknown == 3 and .status == 69'
+}
+
+@test "a free key that others wait for may be a full semaphore: status and break say so" {
+	says 0 "'job' is free" '' status job
+	for name in a b c; do hold $name "${LONG[@]}"; done
+	waiter w "${LONG[@]}"
+	says 0 "'job' is free; others may be waiting" "hint: is it a semaphore? --limit N shows its slots" status job
+	says 0 '*' "hint: *" status job job
+	[ "$(grep -c hint: <<< "$stderr")" -eq 1 ]
+	says 0 "'job': 3 of 3 slots are held*" '' status -L 3 job
+	says 0 '' "redlock: 'job' is free; others may be waiting
+redlock: there is nothing to remove
+hint: is it a semaphore? 'redlock status --limit N' shows its slots" break -y -k job
+	let_go a
+	BG=${W[w]}
+	ended_with 0
+}
+
 @test "--fair, --fence, --min-hold: of the slot" {
 	for name in a b c; do hold $name "${LONG[@]}" --fair; done
 	waiter d "${LONG[@]}" --fair

@@ -10,7 +10,9 @@
 	X(STATUS_UNSOUND, 1, "doctor --strict: something is wrong, though a quorum is left") \
 	X(STATUS_USAGE, 64, "usage: nothing was done") \
 	X(STATUS_NO_QUORUM, 69, "no quorum: too few nodes answered within the wait") \
-	X(STATUS_BUSY, 75, "busy: held by somebody else for the whole wait (-E changes it)") \
+	X(STATUS_BUSY, 75, \
+		"busy: held by somebody else for the whole wait (-E changes it); or not " \
+		"confirmed") \
 	X(STATUS_STALE, 76, \
 		"gate: the fencing number is older than one that was seen; nothing was run") \
 	X(STATUS_CONFIG, 78, "configuration: a node's URL, a node named twice, a log's file") \

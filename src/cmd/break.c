@@ -161,6 +161,9 @@ int cmd_break(struct settings *s)
 		status = tell(&sv, s, "no-lock", STATUS_BUSY);
 	} else if (count == 0) {
 		out_say(OUT_ERRORS, "there is nothing to remove");
+		if (strcmp(state, "free") == 0 && s->limit <= 1 && report_is_awaited(&sv.quorum))
+			out_hint(OUT_ERRORS,
+				"is it a semaphore? 'redlock status --limit N' shows its slots");
 		status = tell(&sv, s, state, STATUS_OK);
 	} else {
 		show_others(&sv, s, wish);

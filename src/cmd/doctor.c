@@ -203,8 +203,10 @@ static void try_a_lock(struct visit *v)
 /* False if that cannot be: *e says why. */
 static bool begin(struct visit *v, const struct settings *s, struct err *e)
 {
-	const struct policy policy = settings_policy(s);
+	struct policy policy = settings_policy(s);
 
+	/* One that no lock could have is found fault with, not used. */
+	policy.ttl = usec_max(policy.ttl, policy.drift + 1);
 	v->settings = s;
 	if (token_make(v->token, s->owner ? s->owner : "redlock doctor", e) < 0)
 		return false;
@@ -397,18 +399,45 @@ static bool had_vote(const struct patient *p)
 	       (!p->marker.text[len] || strncmp(p->marker.text + len, " 0 ", 3) == 0);
 }
 
+/* Which of the nodes before it is the same server; -1: none. */
+static int twin_of(const struct visit *v, int i)
+{
+	const char *id = v->patient[i].info.run_id;
+
+	for (int n = 0; n < i && id[0]; n++)
+		if (strcmp(v->patient[n].info.run_id, id) == 0)
+			return n;
+	return -1;
+}
+
+static bool has_twins(const struct visit *v)
+{
+	bool has = false;
+
+	for (int i = 0; i < v->settings->nodes.count; i++)
+		has |= twin_of(v, i) >= 0;
+	return has;
+}
+
 /* What became of a node; *is_in: it votes now. */
 static const char *deed(const struct visit *v, int i, bool *is_in)
 {
+	static char twin[NODE_LABEL_MAX + 32];
 	const struct patient *p = &v->patient[i];
 
 	*is_in = p->admitted.vote == VOTE_YES;
+	snprintf(twin, sizeof(twin), "is the same server as %s",
+		twin_of(v, i) >= 0 ? v->settings->nodes.node[twin_of(v, i)].label : "");
+	if (twin_of(v, i) >= 0)
+		return twin;
 	if (*is_in)
 		return had_vote(p) ? "had its vote already" : "admitted";
 	if (p->reached.vote == VOTE_ABSENT)
 		return reason_words(p->reached.reason);
 	if (p->admitted.vote == VOTE_ABSENT)
 		return reason_words(p->admitted.reason);
+	if (p->info.run_id[0])
+		return "not admitted";
 	return "does not tell its run id";
 }
 
@@ -419,6 +448,8 @@ static void admit_all(struct visit *v)
 
 	look_at_info(v);
 	ask(v, FIELD(marker), (const char *const[]){"GET", GUARD_KEY, NULL});
+	if (has_twins(v))
+		return;
 	for (int i = 0; i < NODES_MAX; i++) {
 		bool is_known = !v->is_over[i] && v->patient[i].info.run_id[0];
 
@@ -462,11 +493,28 @@ static int tell_admitted(const struct visit *v, const char *result, int status)
 	return status;
 }
 
+static int tell_unconfirmed(const struct settings *s, int status)
+{
+	struct json j;
+
+	if (s->format == FORMAT_JSON) {
+		print_begin(&j, s);
+		print_outcome(&j, "not-confirmed", status);
+		print_end(&j);
+	}
+	return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;
+}
+
 static int admit(struct visit *v)
 {
 	int admitted = 0, quorum = policy_quorum(&v->survey.quorum.policy);
 
 	admit_all(v);
+	if (has_twins(v)) {
+		out_say(OUT_ERRORS, "nothing was admitted: two of the nodes are one server");
+		out_hint(OUT_ERRORS, "every node must be a server of its own");
+		return tell_admitted(v, "duplicate-node", STATUS_CONFIG);
+	}
 	for (int i = 0; i < v->settings->nodes.count; i++) {
 		bool is_in;
 
@@ -491,7 +539,7 @@ int cmd_doctor(struct settings *s)
 			"still be in use.",
 			"admitted");
 	if (status != STATUS_OK)
-		return status;
+		return tell_unconfirmed(s, status);
 	if (!begin(&v, s, &e)) {
 		out_err(&e);
 		return status_of(e.kind);

@@ -319,12 +319,22 @@ long lock_slot(const struct lock *l)
 	return policy_has_slots(&q->policy) ? q->slot : l->settings->limit;
 }
 
+/* What the shell may have of an earlier lock is not this one's. */
+static void print_unset(const struct settings *s, bool has_keeper, bool has_fence)
+{
+	if (s->limit > 0 && has_keeper && has_fence)
+		return;
+	print_line("unset%s%s%s", s->limit > 0 ? "" : " REDLOCK_LIMIT REDLOCK_SLOT",
+		has_keeper ? "" : " REDLOCK_KEEPER", has_fence ? "" : " REDLOCK_FENCE");
+}
+
 void lock_print(const struct lock *l, long keeper)
 {
 	const struct quorum *q = &l->session.quorum;
 	const struct settings *s = l->settings;
 	char id[TOKEN_ID_LEN + 1], pid[24], fence[24], keys[24], slot[24], limit[24];
 	char held[LOCK_HELD_MAX];
+	bool has_slots = policy_has_slots(&q->policy);
 	struct json j;
 
 	snprintf(id, sizeof(id), "%.*s", TOKEN_ID_LEN, l->session.token);
@@ -335,10 +345,12 @@ void lock_print(const struct lock *l, long keeper)
 	snprintf(limit, sizeof(limit), "%ld", s->limit);
 	switch ((enum format)s->format) {
 	case FORMAT_PLAIN:
-		print_line("%s%s%s%s%s", id, keeper ? " " : "", keeper ? pid : "",
-			q->fence ? " " : "", q->fence ? fence : "");
+		print_line("%s%s%s%s%s%s%s", id, has_slots ? "#" : "", has_slots ? slot : "",
+			keeper ? " " : "", keeper ? pid : "", q->fence ? " " : "",
+			q->fence ? fence : "");
 		break;
 	case FORMAT_ENV:
+		print_unset(s, keeper != 0, q->fence != 0);
 		print_env("REDLOCK_KEY", s->key);
 		print_env("REDLOCK_KEYS", keys);
 		if (s->limit > 0) {

@@ -97,6 +97,8 @@ static void set_environment(const struct run *r, const char *token)
 		setenv("REDLOCK_FENCE", r->outer_fence, 1);
 	else
 		unsetenv("REDLOCK_FENCE");
+	if (!r->is_nested)
+		unsetenv("REDLOCK_KEEPER");
 	set_number("REDLOCK_LIMIT", s->limit);
 	set_number("REDLOCK_SLOT", lock_slot(&r->lock));
 	/* The locks that the command runs under: this one, and those of the runs around us. */

@@ -38,25 +38,42 @@ struct overview {
 	struct json json;
 	bool is_json;
 	bool is_unknown; /* of one lock at least */
+	bool has_hinted;
+};
+
+/* How a semaphore's slot stands. */
+struct slot {
+	struct quorum quorum;
+	usec took[NODES_MAX];
 };
 
 /* ---- showing ---- */
 
-static void show_nodes(const struct overview *st)
+static void show_nodes(
+	const struct overview *st, const struct quorum *q, const usec took[NODES_MAX])
 {
 	const struct node_list *nodes = &st->settings->nodes;
 	char text[REPORT_MAX];
 
 	for (int i = 0; i < nodes->count; i++)
-		print_line(
-			"  %s", report_answer(text, &nodes->node[i], OP_LOOK,
-					&st->survey.quorum.member[i].answer, st->survey.took[i]));
+		print_line("  %s", report_answer(text, &nodes->node[i], OP_LOOK,
+					   &q->member[i].answer, took[i]));
 }
 
-/* The answers are in the survey's quorum. */
-static void show_key(struct overview *st, const char *key, size_t len)
+/* Others who wait for what is free may do so for one of its slots. */
+static void hint_at_slots(struct overview *st, const struct quorum *q, const char *state)
 {
-	const struct quorum *q = &st->survey.quorum;
+	if (st->has_hinted || policy_has_slots(&q->policy) || strcmp(state, "free") != 0 ||
+		!report_is_awaited(q))
+		return;
+	st->has_hinted = true;
+	out_hint(OUT_NORMAL, "is it a semaphore? --limit N shows its slots");
+}
+
+/* The answers are in the quorum. */
+static void show_key(struct overview *st, const struct quorum *q, const usec took[NODES_MAX],
+	const char *key, size_t len)
+{
 	const char *state = report_state(q);
 	char text[REPORT_MAX];
 	int count;
@@ -67,11 +84,13 @@ static void show_key(struct overview *st, const char *key, size_t len)
 		print_line("%s",
 			report_status(text, q, &st->settings->nodes, key, clock_wall() / USEC_SEC));
 		if (st->settings->verbose)
-			show_nodes(st);
+			show_nodes(st, q, took);
 		return;
 	}
 	json_open(&st->json, NULL, '{');
 	json_bytes(&st->json, "key", key, len);
+	if (policy_has_slots(&q->policy))
+		json_number(&st->json, "slot", q->slot);
 	json_text(&st->json, "state", state);
 	if (count > 0 && !holder.is_reserved) {
 		print_holder(&st->json, "holder", &holder);
@@ -81,25 +100,106 @@ static void show_key(struct overview *st, const char *key, size_t len)
 		json_number(&st->json, "fence", quorum_newest_fence(q));
 	if (!st->found) /* a scan does not ask for it */
 		json_bool(&st->json, "awaited", report_is_awaited(q));
-	print_nodes(&st->json, q, &st->settings->nodes, st->found ? NULL : st->survey.took);
+	print_nodes(&st->json, q, &st->settings->nodes, st->found ? NULL : took);
 	json_close(&st->json, '}');
 }
 
 /* ---- one key after the other ---- */
 
+/* slot: of a semaphore, else 0. */
+static int ask(struct overview *st, const char *name, long slot)
+{
+	struct key_list key = ONE_KEY(name);
+	struct wish wish = {.op = OP_LOOK,
+		.keys = &key,
+		.slots = (int)st->settings->limit,
+		.slot = (int)slot,
+		.token = "",
+		.turn = ""};
+
+	st->survey.quorum.slot = (int)slot;
+	survey_ask_all(&st->survey, &wish, NULL, SURVEY_ALL);
+	return print_duplicate(&st->survey.quorum, &st->settings->nodes);
+}
+
+static int look_at_key(struct overview *st, const char *key)
+{
+	const struct quorum *q = &st->survey.quorum;
+	int status = ask(st, key, 0);
+
+	if (status == STATUS_OK) {
+		show_key(st, q, st->survey.took, key, strlen(key));
+		hint_at_slots(st, q, report_state(q));
+	}
+	return status;
+}
+
+static void sum_up(struct overview *st, const char *key, const struct slot slots[])
+{
+	const long limit = st->settings->limit;
+	int held = 0, unknown = 0;
+	char name[REPORT_MAX], rest[40] = "";
+
+	for (long i = 0; i < limit; i++) {
+		const char *state = report_state(&slots[i].quorum);
+
+		held += strcmp(state, "held") == 0;
+		unknown += strcmp(state, "unknown") == 0;
+	}
+	if (st->is_json) {
+		json_open(&st->json, NULL, '{');
+		json_text(&st->json, "key", key);
+		json_number(&st->json, "limit", limit);
+		json_number(&st->json, "held", held);
+		json_number(&st->json, "unknown", unknown);
+		json_open(&st->json, "slots", '[');
+		return;
+	}
+	if (unknown > 0)
+		snprintf(rest, sizeof(rest), ", %d unknown", unknown);
+	print_line("%s: %d of %ld slots %s held%s", report_keys(name, &ONE_KEY(key)), held, limit,
+		held == 1 ? "is" : "are", rest);
+}
+
+/* Each slot as a lock of its own, below what they are together. */
+static int look_at_slots(struct overview *st, const char *key)
+{
+	const long limit = st->settings->limit;
+	struct slot *slots = calloc((size_t)limit, sizeof(*slots));
+	char name[REQUEST_KEY_MAX + 8];
+	int status = STATUS_OK;
+
+	if (!slots) {
+		out_say(OUT_ERRORS, "out of memory");
+		return STATUS_INTERNAL;
+	}
+	for (long i = 0; i < limit && status == STATUS_OK; i++) {
+		status = ask(st, key, i + 1);
+		slots[i].quorum = st->survey.quorum;
+		memcpy(slots[i].took, st->survey.took, sizeof(slots[i].took));
+	}
+	if (status == STATUS_OK)
+		sum_up(st, key, slots);
+	for (long i = 0; i < limit && status == STATUS_OK; i++) {
+		/* The text names the slot by the quorum. */
+		snprintf(name, sizeof(name), st->is_json ? "%s#%ld" : "%s", key, i + 1);
+		show_key(st, &slots[i].quorum, slots[i].took, name, strlen(name));
+	}
+	if (st->is_json && status == STATUS_OK) {
+		json_close(&st->json, ']');
+		json_close(&st->json, '}');
+	}
+	free(slots);
+	return status;
+}
+
 static int look_at(struct overview *st, char *const keys[])
 {
 	int status = STATUS_OK;
 
-	for (int i = 0; keys[i] && status == STATUS_OK; i++) {
-		struct key_list key = ONE_KEY(keys[i]);
-		struct wish wish = {.op = OP_LOOK, .keys = &key, .token = "", .turn = ""};
-
-		survey_ask_all(&st->survey, &wish, NULL, SURVEY_ALL);
-		status = print_duplicate(&st->survey.quorum, &st->settings->nodes);
-		if (status == STATUS_OK)
-			show_key(st, keys[i], strlen(keys[i]));
-	}
+	for (int i = 0; keys[i] && status == STATUS_OK; i++)
+		status = st->settings->limit > 1 ? look_at_slots(st, keys[i])
+						 : look_at_key(st, keys[i]);
 	return status;
 }
 
@@ -221,7 +321,7 @@ static int look_at_all(struct overview *st)
 			if (q->member[n].vote == VOTE_NONE)
 				quorum_take_answer(q, n,
 					absent[n].vote == VOTE_NONE ? &gone : &absent[n], NULL);
-		show_key(st, st->found[i].key, st->found[i].key_len);
+		show_key(st, q, st->survey.took, st->found[i].key, st->found[i].key_len);
 	}
 	if (clean >= policy_quorum(&q->policy))
 		return STATUS_OK;
@@ -269,10 +369,15 @@ int cmd_status(struct settings *s, char *const keys[])
 	st.settings = s;
 	st.is_json = s->format == FORMAT_JSON;
 	for (int i = 0; keys[i]; i++)
-		if (settings_check_key(keys[i], &e) < 0) {
+		if (settings_check_operand(s, keys[i], &e) < 0) {
 			out_err(&e);
 			return status_of(e.kind);
 		}
+	if (s->limit > 1 && !keys[0]) {
+		out_say(OUT_ERRORS, "no key: which semaphore?");
+		out_hint(OUT_ERRORS, "redlock status --limit N KEY; see 'redlock help status'");
+		return STATUS_USAGE;
+	}
 	if (survey_open(&st.survey, &policy, &s->nodes, &e) < 0) {
 		out_err(&e);
 		return status_of(e.kind);

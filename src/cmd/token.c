@@ -121,6 +121,7 @@ static void tell_answers(const struct survey *s, const struct settings *settings
 static void tell_unreleased(const struct survey *sv, const struct settings *s)
 {
 	const struct quorum *q = &sv->quorum;
+	const char *what = s->keys.count > 1 ? "they free themselves" : "it frees itself";
 	char left[DURATION_TEXT_MAX];
 	usec longest = 0;
 
@@ -128,11 +129,11 @@ static void tell_unreleased(const struct survey *sv, const struct settings *s)
 		if (q->member[i].vote == VOTE_YES)
 			longest = usec_max(longest, q->member[i].answer.pttl);
 	if (longest > 0 && longest < NEVER)
-		out_hint(OUT_ERRORS, "it frees itself within %s",
+		out_hint(OUT_ERRORS, "%s within %s", what,
 			duration_format(
 				left, longest + policy_drift(longest, (int)s->drift_permille)));
 	else
-		out_hint(OUT_ERRORS, "it frees itself when its TTL is over");
+		out_hint(OUT_ERRORS, "%s when the TTL is over", what);
 }
 
 static usec validity(const struct survey *sv, const struct settings *s)
@@ -261,20 +262,24 @@ static int ask_keeper(struct settings *s)
 {
 	static struct entry entry;
 	struct follow keeper;
-	char name[REPORT_MAX];
+	char name[REPORT_MAX], slot[32] = "";
 	struct err e;
-	int count = registry_find(s->key, s->keys.count, s->token, &entry);
+	int count = registry_find(s->key, s->keys.count, s->slot, s->token, &entry);
 
 	report_keys(name, &s->keys);
 	if (count == 0 && s->token)
 		return -1;
+	if (s->slot > 0)
+		snprintf(slot, sizeof(slot), "slot %ld of ", s->slot);
 	if (count != 1) {
 		out_say(OUT_ERRORS,
-			count ? "several holds keep %s here: which one?"
-			      : "no token, and no hold of this user keeps %s here",
-			name);
-		out_hint(OUT_ERRORS, "name it with --token, --token-file or REDLOCK_TOKEN; "
-				     "'redlock hold --list' shows what is held here");
+			count ? "several holds keep %s%s here: which one?"
+			      : "no token, and no hold of this user keeps %s%s here",
+			slot, name);
+		out_hint(OUT_ERRORS,
+			"name it with %s--token, --token-file or REDLOCK_TOKEN; "
+			"'redlock hold --list' shows what is held here",
+			count && entry.limit > 1 ? "--slot, " : "");
 		return STATUS_USAGE;
 	}
 	s->token = entry.id;
@@ -283,7 +288,7 @@ static int ask_keeper(struct settings *s)
 	if (follow_open(&keeper, entry.keeper, false, &e) < 0)
 		return STATUS_OK; /* gone by itself */
 	/* Still the process that the entry is about? Stopped, it could not hear. */
-	if (registry_find(s->key, s->keys.count, entry.id, &entry) == 1) {
+	if (registry_find(s->key, s->keys.count, 0, entry.id, &entry) == 1) {
 		follow_signal(&keeper, SIGTERM);
 		follow_signal(&keeper, SIGCONT);
 	}
@@ -307,14 +312,13 @@ int cmd_token(struct settings *s)
 	struct err e;
 	int status;
 
-	if (s->token_file && read_token(token, s->token_file, &e) < 0) {
+	if (s->token_file && (read_token(token, s->token_file, &e) < 0 ||
+				     settings_set_token(s, token, &e) < 0)) {
 		out_err(&e);
 		return status_of(e.kind);
 	}
-	if (s->token_file)
-		s->token = token;
-	/* The whole line of 'hold', or of 'acquire --fence'. */
-	if (s->token && strcspn(s->token, " ") == TOKEN_ID_LEN) {
+	/* With its slot, or the whole line of 'hold', or of 'acquire --fence'. */
+	if (s->token && strcspn(s->token, " #") == TOKEN_ID_LEN) {
 		snprintf(id, sizeof(id), "%.*s", TOKEN_ID_LEN, s->token);
 		s->token = id;
 	}

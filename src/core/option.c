@@ -85,17 +85,21 @@ const int command_rows_count = COUNT_OF(command_rows);
 #define NO_ENV 0u
 
 const struct option_row option_rows[] = {
-	{WITH_NODES & ~STATUS & ~DOCTOR, GROUP_LOCK, 'k', "key", NULL, OPTION_KEY, FIELD(keys),
-		BY_TOKEN, "KEY",
+	{TAKING | BY_TOKEN | WAIT, GROUP_LOCK, 'k', "key", NULL, OPTION_KEY, FIELD(keys), BY_TOKEN,
+		"KEY",
 		"the lock's name, used as the Redis key byte for byte; repeat it for several: "
 		"all or none",
 		NULL},
+	{BREAK, GROUP_LOCK, 'k', "key", NULL, OPTION_KEY, FIELD(keys), NO_ENV, "KEY",
+		"the lock's name, used as the Redis key byte for byte", NULL},
+	{STATUS, GROUP_LOCK, 'L', "limit", NULL, OPTION_SLOTS, FIELD(limit), NO_ENV, "N",
+		"each KEY is a semaphore of N slots: how many are held, and each of them", "1"},
 	{SLOTTED, GROUP_LOCK, 'L', "limit", NULL, OPTION_SLOTS, FIELD(limit), BY_TOKEN, "N",
 		"a semaphore: at most N holders, each in a slot of its own (1..1000)", "1"},
 	{BY_TOKEN | BREAK, GROUP_LOCK, 0, "slot", NULL, OPTION_SLOTS, FIELD(slot), BY_TOKEN, "I",
 		"with --limit: which slot the lock has, as REDLOCK_SLOT says", NULL},
 	{BY_TOKEN, GROUP_LOCK, 0, "token", NULL, OPTION_TEXT, FIELD(token), BY_TOKEN, "TOKEN",
-		"what 'redlock acquire' printed", NULL},
+		"what 'redlock acquire' printed; ID#SLOT names the slot as well", NULL},
 	{BY_TOKEN, GROUP_LOCK, 0, "token-file", NULL, OPTION_TEXT, FIELD(token_file), NO_ENV,
 		"FILE", "read the token from FILE; -: from stdin", NULL},
 	{TAKING | EXTEND | DOCTOR, GROUP_LOCK, 't', "ttl", NULL, OPTION_DURATION, FIELD(ttl),
@@ -251,7 +255,8 @@ const char *command_nearest(const char *name)
 struct reading {
 	struct settings *s;
 	bool set[ROWS];
-	bool names_token, names_slot; /* the command line does */
+	bool names_token; /* the command line does, */
+	long limit, slot; /* and these; 0: it does not */
 	struct err *e;
 };
 
@@ -326,8 +331,10 @@ static int set_value(
 		*(const char **)field = value;
 		break;
 	case OPTION_KEY:
-		if (r->s->command == COMMAND_BREAK && r->s->key)
-			return err_set(r->e, ERR_USAGE, "two keys: 'redlock break' takes one");
+		if (r->s->command == COMMAND_BREAK && r->s->key && strcmp(r->s->key, value) != 0) {
+			err_set(r->e, ERR_USAGE, "two keys: 'redlock break' takes one");
+			return see_help(r);
+		}
 		return settings_add_key(r->s, value, r->e);
 	case OPTION_DURATION:
 		why = duration_parse(value, field);
@@ -380,7 +387,9 @@ static int set_value(
 					      "'redis://a redis://b redis://c', or leave it out "
 					      "for " DEFAULT_NODES);
 		}
-		return node_list_add(field, value, r->e);
+		if (node_list_add(field, value, r->e) < 0)
+			return r->e->hint[0] ? -1 : see_help(r);
+		break;
 	}
 	return why ? bad_value(r, source, value, why) : 0;
 }
@@ -486,8 +495,9 @@ static int read_letters(struct reading *r, char *const argv[])
 		const struct option_row *row = NULL;
 		char source[] = {'-', *p, '\0'};
 
-		for (int i = 0; i < ROWS && !row; i++)
-			if (option_rows[i].letter == *p)
+		for (int i = 0; i < ROWS; i++)
+			if (option_rows[i].letter == *p &&
+				(!row || option_is_of(&option_rows[i], r->s->command)))
 				row = &option_rows[i];
 		if (!row)
 			return unknown_option(r, source, NULL);
@@ -535,6 +545,15 @@ static bool has_line(const char *text, const char *line)
 	return false;
 }
 
+/* Is it another number than the one that was named, if one was? */
+static bool is_other(long named, char *const envp[], const char *name)
+{
+	const char *text = find_env(envp, name);
+	long number;
+
+	return named > 0 && (!text || !text_number(text, 1, SLOTS_MAX, &number) || number != named);
+}
+
 /* What a command under a lock finds belongs together: not another lock's token to a key that was
  * named, nor beside a token that was. */
 static bool is_of_another_lock(
@@ -546,7 +565,9 @@ static bool is_of_another_lock(
 
 	if (row->field != FIELD(token) && row->kind != OPTION_SLOTS)
 		return false;
-	if (row->kind == OPTION_SLOTS && (r->names_token || r->names_slot))
+	if (row->kind == OPTION_SLOTS &&
+		(r->names_token || is_other(r->limit, envp, "REDLOCK_LIMIT") ||
+			is_other(r->slot, envp, "REDLOCK_SLOT")))
 		return true;
 	is_among = !text || strcmp(text, r->s->key) == 0;
 	for (int i = 0; i < keys->count && !is_among && count && strcmp(count, "1") != 0; i++) {
@@ -560,7 +581,8 @@ static bool is_of_another_lock(
 static int read_env(struct reading *r, char *const envp[])
 {
 	r->names_token = r->s->token || r->s->token_file;
-	r->names_slot = r->s->limit > 0 || r->s->slot > 0;
+	r->limit = r->s->limit;
+	r->slot = r->s->slot;
 	for (int i = 0; i < ROWS; i++) {
 		const struct option_row *row = &option_rows[i];
 		char name[48] = "REDLOCK_";

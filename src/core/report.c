@@ -606,10 +606,10 @@ const char *report_holding(char dst[REPORT_MAX], const struct quorum *q,
 		break;
 	case HOLDING_UNKNOWN:
 		add(&l,
-			": cannot tell whether this token holds it: %d of %d node%s confirmed it, "
+			": cannot tell whether this token holds %s: %d of %d node%s confirmed it, "
 			"%d needed",
-			yes, q->policy.nodes, q->policy.nodes > 1 ? "s" : "",
-			policy_quorum(&q->policy));
+			keys->count > 1 ? "them" : "it", yes, q->policy.nodes,
+			q->policy.nodes > 1 ? "s" : "", policy_quorum(&q->policy));
 		add_troubles(&l, q, nodes, 0);
 		break;
 	}

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A path, and room for what stands behind it. */
@@ -110,8 +111,13 @@ static bool wants_token(const struct settings *s)
 /* Of which slot it is, a keeper here may know. */
 static bool needs_slot(const struct settings *s)
 {
-	return wants_token(s) || s->command == COMMAND_BREAK ||
-	       (s->command == COMMAND_RELEASE && (s->token || s->token_file));
+	return s->token || s->command == COMMAND_BREAK;
+}
+
+/* A hold has its limit, and what a file says is not known yet. */
+static bool may_know_limit(const struct settings *s)
+{
+	return !s->token && (s->token_file || s->command == COMMAND_RELEASE);
 }
 
 /* What is kept beside the keys: see core/request.c. */
@@ -128,8 +134,16 @@ static bool is_reserved(const char *key)
 
 int settings_check_key(const char *key, struct err *e)
 {
-	if (is_reserved(key))
-		return err_set(e, ERR_USAGE, "the key '%.60s' is redlock's own", key);
+	char shown[120];
+
+	if (is_reserved(key)) {
+		err_set(e, ERR_USAGE, "the key '%s' is redlock's own",
+			text_escape(shown, sizeof(shown), key, strlen(key)));
+		return err_hint(e, strchr(key, '{')
+					   ? "it belongs to the lock whose name is in the braces: "
+					     "'redlock status KEY' shows that"
+					   : "'redlock doctor' tells what it says of the node");
+	}
 	if (!*key)
 		return err_set(e, ERR_USAGE, "the key is empty");
 	if (strlen(key) > REQUEST_KEY_MAX)
@@ -138,8 +152,14 @@ int settings_check_key(const char *key, struct err *e)
 	return 0;
 }
 
+static int see_help(const struct settings *s, struct err *e)
+{
+	return err_hint(e, "see 'redlock help %s'", option_command_name(s->command));
+}
+
 static int join_keys(struct settings *s, struct err *e)
 {
+	char shown[120];
 	size_t used = 0;
 
 	s->key = s->keys.key[0];
@@ -147,12 +167,17 @@ static int join_keys(struct settings *s, struct err *e)
 		const char *key = s->keys.key[i];
 		size_t len = strlen(key);
 
-		if (strchr(key, '\n'))
-			return err_set(e, ERR_USAGE,
-				"a key with a newline in it cannot be one of several");
-		if (used + len + 1 > sizeof(s->key_text))
-			return err_set(e, ERR_USAGE, "the keys have more than %d bytes together",
+		if (strchr(key, '\n')) {
+			err_set(e, ERR_USAGE,
+				"the key '%s' has a newline in it: it cannot be one of several",
+				text_escape(shown, sizeof(shown), key, len));
+			return see_help(s, e);
+		}
+		if (used + len + 1 > sizeof(s->key_text)) {
+			err_set(e, ERR_USAGE, "the keys have more than %d bytes together",
 				REQUEST_KEY_MAX);
+			return see_help(s, e);
+		}
 		memcpy(s->key_text + used, key, len);
 		used += len + 1;
 		s->key_text[used - 1] = i + 1 < s->keys.count ? '\n' : '\0';
@@ -172,8 +197,10 @@ int settings_add_key(struct settings *s, const char *key, struct err *e)
 		at++;
 	if (at < keys->count && strcmp(keys->key[at], key) == 0)
 		return 0;
-	if (keys->count == KEYS_MAX)
-		return err_set(e, ERR_USAGE, "more than %d keys", KEYS_MAX);
+	if (keys->count == KEYS_MAX) {
+		err_set(e, ERR_USAGE, "more than %d keys", KEYS_MAX);
+		return see_help(s, e);
+	}
 	memmove(keys->key + at + 1, keys->key + at,
 		(size_t)(keys->count++ - at) * sizeof(keys->key[0]));
 	keys->key[at] = key;
@@ -201,8 +228,20 @@ int settings_add_keys(struct settings *s, const char *text, long count, struct e
 	return 0;
 }
 
-static int check_slots(const struct settings *s, const char *command, struct err *e)
+int settings_check_operand(const struct settings *s, const char *key, struct err *e)
 {
+	if (settings_check_key(key, e) < 0)
+		return -1;
+	if (s->limit > 1 && strlen(key) + SLOT_DIGITS > REQUEST_KEY_MAX)
+		return err_set(e, ERR_USAGE, "with --limit, a key has %d bytes at most",
+			REQUEST_KEY_MAX - SLOT_DIGITS);
+	return 0;
+}
+
+static int check_slots(const struct settings *s, struct err *e)
+{
+	if (s->slot > 0 && s->limit == 0 && may_know_limit(s))
+		return 0;
 	if (s->slot > 0 && s->limit == 0) {
 		err_set(e, ERR_USAGE, "--slot goes with --limit");
 		return err_hint(e, "the slot of a lock that was taken with --limit N: "
@@ -214,15 +253,14 @@ static int check_slots(const struct settings *s, const char *command, struct err
 		return 0;
 	if (s->keys.count > 1) {
 		err_set(e, ERR_USAGE, "--limit goes with one key");
-		return err_hint(e, "see 'redlock help %s'", command);
+		return see_help(s, e);
 	}
 	if (s->reentrant) {
 		err_set(e, ERR_USAGE, "--reentrant does not go with --limit");
 		return err_hint(e, "a run within a run has a slot of its own");
 	}
-	if (strlen(s->key) + SLOT_DIGITS > REQUEST_KEY_MAX)
-		return err_set(e, ERR_USAGE, "with --limit, a key has %d bytes at most",
-			REQUEST_KEY_MAX - SLOT_DIGITS);
+	if (s->key && settings_check_operand(s, s->key, e) < 0)
+		return -1;
 	if (needs_slot(s) && s->slot == 0) {
 		err_set(e, ERR_USAGE, "no slot: which of the %ld?", s->limit);
 		return err_hint(e, "with --limit, a lock that is held is named with --slot I as "
@@ -231,7 +269,50 @@ static int check_slots(const struct settings *s, const char *command, struct err
 	return 0;
 }
 
-static int check_names(const struct settings *s, struct err *e)
+/* "ID#SLOT", and whatever stands behind a space: the slot. 0: it names none; -1: it is none. */
+static int slot_of(const char *token, long *slot)
+{
+	const char *text = token + TOKEN_ID_LEN + 1;
+	char number[8];
+
+	*slot = 0;
+	if (strspn(token, "0123456789abcdef") != TOKEN_ID_LEN || token[TOKEN_ID_LEN] != '#')
+		return 0;
+	snprintf(number, sizeof(number), "%.*s", (int)strcspn(text, " "), text);
+	return text_number(number, 1, SLOTS_MAX, slot) ? 0 : -1;
+}
+
+static int take_slot(struct settings *s, struct err *e)
+{
+	long slot;
+
+	if (slot_of(s->token, &slot) < 0)
+		return err_set(e, ERR_USAGE, "what follows '#' in the token is no slot: 1 to %d",
+			SLOTS_MAX);
+	if (slot == 0)
+		return 0;
+	if (s->slot > 0 && s->slot != slot)
+		return err_set(
+			e, ERR_USAGE, "the token is of slot %ld, not of slot %ld", slot, s->slot);
+	if (s->limit == 1)
+		return err_set(
+			e, ERR_USAGE, "the token is of slot %ld, and --limit 1 has no slots", slot);
+	s->slot = slot;
+	/* To ask about one slot, it is all the same how many there are. */
+	if (s->limit == 0)
+		s->limit = slot > 2 ? slot : 2;
+	return 0;
+}
+
+int settings_set_token(struct settings *s, const char *token, struct err *e)
+{
+	s->token = token;
+	if (take_slot(s, e) < 0)
+		return -1;
+	return check_slots(s, e);
+}
+
+static int check_names(struct settings *s, struct err *e)
 {
 	const char *command = option_command_name(s->command);
 
@@ -243,7 +324,7 @@ static int check_names(const struct settings *s, struct err *e)
 		err_set(e, ERR_USAGE, "--reentrant goes with one key");
 		return err_hint(e, "see 'redlock help run'");
 	}
-	if (check_slots(s, command, e) < 0)
+	if (s->token ? settings_set_token(s, s->token, e) < 0 : check_slots(s, e) < 0)
 		return -1;
 	if (s->token && s->token_file) {
 		err_set(e, ERR_USAGE, "both --token and --token-file: which one?");

@@ -100,8 +100,15 @@ int settings_add_key(struct settings *s, const char *key, struct err *e);
 /* The keys of REDLOCK_KEY: so many, separated by newlines. */
 int settings_add_keys(struct settings *s, const char *text, long count, struct err *e);
 
-/* A key that is named as an operand. */
+/* Can it be one? */
 int settings_check_key(const char *key, struct err *e);
+
+/* The same of one that is named as an operand. */
+int settings_check_operand(const struct settings *s, const char *key, struct err *e);
+
+/* A token that was not known before; "ID#SLOT" names the slot as well. It must outlive the
+ * settings. */
+int settings_set_token(struct settings *s, const char *token, struct err *e);
 
 /* The rules that follow from the settings. */
 struct leash_policy settings_leash(const struct settings *s);

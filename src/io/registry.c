@@ -124,7 +124,7 @@ void registry_close(struct registry *r)
 	r->list = NULL;
 }
 
-int registry_find(const char *key, int keys, const char *id, struct entry *entry)
+int registry_find(const char *key, int keys, long slot, const char *id, struct entry *entry)
 {
 	struct registry r;
 	struct entry one;
@@ -133,6 +133,7 @@ int registry_find(const char *key, int keys, const char *id, struct entry *entry
 	registry_open(&r);
 	while (registry_next(&r, &one))
 		if (strcmp(one.key, key) == 0 && one.keys == keys &&
+			(slot == 0 || one.slot == slot) &&
 			(!id || strncmp(one.id, id, TOKEN_ID_LEN) == 0)) {
 			*entry = one;
 			n++;

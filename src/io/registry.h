@@ -37,8 +37,8 @@ void registry_open(struct registry *r);
 bool registry_next(struct registry *r, struct entry *entry);
 void registry_close(struct registry *r);
 
-/* The entry with those keys, and that id unless it is NULL. How many there are; *entry is the last.
- */
-int registry_find(const char *key, int keys, const char *id, struct entry *entry);
+/* The entry with those keys, that slot unless it is 0, and that id unless it is NULL. How many
+ * there are; *entry is the last. */
+int registry_find(const char *key, int keys, long slot, const char *id, struct entry *entry);
 
 #endif

@@ -515,6 +515,21 @@ keeps_jumping() {
 	run -64 redlock run -k job --ttl 15s --node-timeout 10s -- echo never
 }
 
+@test "broken: a TTL that no lock could have: found like one that is too short" {
+	for ttl in 0 1ms 2ms 3ms; do
+		run -0 --separate-stderr redlock doctor --json --node-timeout 10s --ttl $ttl
+		json '[.findings[] | select(.id == "ttl") | .severity] == ["error"]'
+		MEND=$(jq -r '.findings[] | select(.id == "ttl") | .mend' <<< "$output")
+		is_like "$MEND" "--ttl *s"
+	done
+	run -0 --separate-stderr redlock doctor --json --node-timeout 10s $MEND
+	json '[.findings[] | select(.id == "ttl")] == []'
+	run -0 --separate-stderr redlock doctor --json --node-timeout 10s --ttl 4ms --drift-factor 0.5
+	json '[.findings[] | select(.id == "ttl") | .severity] == ["error"]'
+	REDLOCK_TTL=0 run -0 --separate-stderr redlock doctor --json --node-timeout 10s
+	json '[.findings[] | select(.id == "ttl") | .severity] == ["error"]'
+}
+
 # ---- number, persistence ----
 
 @test "broken: an even number of nodes" {
@@ -572,6 +587,8 @@ in_quarantine() {
 	in_quarantine 2 700000
 	quarantined 69 1
 	says 64 '' "redlock: nothing is admitted without --yes" doctor --admit < /dev/null
+	run -64 --separate-stderr redlock doctor --admit --json < /dev/null
+	json '.command == "doctor" and .outcome == "not-confirmed" and .status == 64'
 	[ "$(node 1 get redlock:node)" = "$mark" ]
 	kill_node 3
 	says 0 "unix://$T/1.sock: admitted
@@ -598,6 +615,20 @@ unix://$T/2.sock: does not permit this user to do it
 unix://$T/3.sock: admitted" '' doctor --admit --yes "${PATIENT[@]}"
 	run -69 --separate-stderr redlock doctor --admit --yes --json "${PATIENT[@]}"
 	json '.outcome == "incomplete" and .nodes[0].words == "does not tell its run id" and .nodes[2].admitted'
+}
+
+@test "--admit: one server under two names is no two voters: 78, and nothing is admitted" {
+	node 1 del redlock:node > "$T/set"
+	node 2 del redlock:node > "$T/set"
+	ln -s 1.sock "$T/again.sock"
+	export REDLOCK_NODES="unix://$T/1.sock unix://$T/again.sock unix://$T/2.sock"
+	says 78 "unix://$T/1.sock: not admitted
+unix://$T/again.sock: is the same server as unix://$T/1.sock
+unix://$T/2.sock: not admitted" "redlock: nothing was admitted: two of the nodes are one server
+hint: every node must be a server of its own" doctor --admit --yes "${PATIENT[@]}"
+	run -78 --separate-stderr redlock doctor --admit --yes --json "${PATIENT[@]}"
+	json '.outcome == "duplicate-node" and .status == 78 and ([.nodes[] | .admitted] == [false, false, false])'
+	for i in 1 2; do [ "$(node $i exists redlock:node)" = 0 ]; done
 }
 
 @test "--admit on a terminal: asks, and takes nothing but yes for an answer" {

@@ -300,5 +300,6 @@ node_is_over() {
 	eventually in_quarantine 1
 	eventually in_quarantine 2
 	[ ! -e "$T/never" ]
-	says 64 '' "redlock: the key 'redlock:node' is redlock's own" run -k redlock:node -- true
+	says 64 '' "redlock: the key 'redlock:node' is redlock's own
+hint: 'redlock doctor' tells what it says of the node" run -k redlock:node -- true
 }

@@ -246,6 +246,13 @@ lasts_beyond() { [ "$(node "$1" pttl "$2")" -gt "$3" ]; }
 	says 79 '' "redlock: 'a', 'b' are no longer held by this token: they have expired or were released" check
 }
 
+@test "several keys, and too few nodes to tell: they are them" {
+	kill_node 2
+	kill_node 3
+	says 69 '' "redlock: 'a', 'b': cannot tell whether this token holds them: 0 of 3 nodes confirmed it, *
+hint: they free themselves when the TTL is over" release "${BOTH[@]}" --token x
+}
+
 @test "one key of two is somebody else's by now: said so, and the other one is given back" {
 	token=$(redlock acquire "${BOTH[@]}" --ttl 10m)
 	eventually held_on b 3
@@ -323,9 +330,9 @@ lasts_beyond() { [ "$(node "$1" pttl "$2")" -gt "$3" ]; }
 }
 
 @test "what cannot be several" {
-	says 64 '' "redlock: a key with a newline in it cannot be one of several" run -k a -k $'b\nc' -- true
-	says 64 '' "redlock: more than 16 keys" run $(printf -- '-k %s ' {1..17}) -- true
+	says 64 '' "redlock: the key 'b?x0ac' has a newline in it: it cannot be one of several?hint: see 'redlock help run'" run -k a -k $'b\nc' -- true
+	says 64 '' "redlock: more than 16 keys?hint: *" run $(printf -- '-k %s ' {1..17}) -- true
 	says 0 '' '' run $(printf -- '-k %s ' {1..16}) -- true
-	says 64 '' "redlock: the keys have more than 4096 bytes together" \
+	says 64 '' "redlock: the keys have more than 4096 bytes together?hint: *" \
 		run -k "$(printf '%3000d' 0)" -k "$(printf '%3001d' 0)" -- true
 }

@@ -259,6 +259,139 @@ waiter() {
 	free
 }
 
+@test "hold --list is for all locks, whatever the limit" {
+	says 0 '' '' hold --list -L 2
+	redlock hold "${JOB[@]}" "${LONG[@]}" > "$T/held"
+	says 0 "'job', slot [123] since * by process *" '' hold --list -L 2
+	run -0 --separate-stderr redlock hold --list --json -L 3
+	json '.holds | length == 1 and .[0].key == "job" and .[0].slot >= 1'
+	redlock release -k job
+}
+
+@test "release of a hold: the slot that is named, and no other one" {
+	redlock hold "${JOB[@]}" "${LONG[@]}" > "$T/held.1"
+	[[ "$(cat "$T/held.1")" =~ ^[0-9a-f]{40}#([123])\ [0-9]+$ ]]
+	first=${BASH_REMATCH[1]}
+	other=$((first % 3 + 1))
+	says 64 '' "redlock: no token, and no hold of this user keeps slot $other of 'job' here
+hint: *" release "${JOB[@]}" --slot $other
+	[ "$(holders "job#$first")" -ge 2 ]
+	redlock hold "${JOB[@]}" "${LONG[@]}" > "$T/held.2"
+	second=$(sed 's/^[^#]*#//; s/ .*//' "$T/held.2")
+	says 64 '' "redlock: several holds keep 'job' here: which one?
+hint: name it with --slot, --token, *" release "${JOB[@]}"
+	says 0 '' '' release "${JOB[@]}" --slot "$second"
+	eventually held_on "job#$second" 0
+	[ "$(holders "job#$first")" -ge 2 ]
+	# the keeper knows the limit
+	says 0 '' '' release -k job --slot "$first"
+	free
+}
+
+@test "a token with its slot is all that it takes" {
+	token=$(redlock acquire "${JOB[@]}" "${LONG[@]}")
+	[[ "$token" =~ ^[0-9a-f]{40}#[123]$ ]]
+	slot=${token#*#}
+	other=$((slot % 3 + 1))
+	says 0 '5[0-9]m' '' check -k job --token "$token"
+	says 0 '5[0-9]m' '' check "${JOB[@]}" --token "$token"
+	says 0 '5[0-9]m' '' check "${JOB[@]}" --slot "$slot" --token "$token"
+	says 0 '5[0-9]m' '' check "${JOB[@]}" --slot "$slot" --token "${token%#*}"
+	says 0 '' "redlock: extended 'job#$slot'" extend -v -k job --token "$token" "${LONG[@]}"
+	for words in "-L 3 --slot $other" "--slot $other"; do
+		says 64 '' "redlock: the token is of slot $slot, not of slot $other" check -k job $words --token "$token"
+	done
+	says 64 '' "redlock: the token is of slot $slot, and --limit 1 has no slots" check -k job -L 1 --token "$token"
+	says 64 '' "redlock: what follows '#' in the token is no slot: 1 to 1000" check -k job --token "${token%#*}#0"
+	says 64 '' "redlock: there is no slot 4 of 3" check "${JOB[@]}" --token "${token%#*}#4"
+	REDLOCK_TOKEN=$token says 0 '5[0-9]m' '' check -k job
+	run -0 --separate-stderr redlock check -k job --json --token "$token"
+	json '.key == "job" and .slot == '"$slot"' and .outcome == "held"'
+	# from a file, with what stands behind it
+	echo "$token 4711 17" > "$T/token"
+	says 0 '5[0-9]m' '' check -k job --token-file "$T/token"
+	says 0 '5[0-9]m' '' check "${JOB[@]}" --token-file "$T/token"
+	says 64 '' "redlock: the token is of slot $slot, not of slot $other" check "${JOB[@]}" --slot $other --token-file "$T/token"
+	echo "${token%#*}" > "$T/plain"
+	says 64 '' "redlock: no slot: which of the 3?*" check "${JOB[@]}" --token-file "$T/plain"
+	says 64 '' "redlock: --slot goes with --limit*" check -k job --slot 1 --token-file "$T/plain"
+	says 0 '' "redlock: released 'job#$slot'" release -v -k job --token-file "$T/token"
+	free
+	# the plain lock's is the id alone; env and JSON have it apart
+	[[ "$(redlock acquire -k plain -L 1)" =~ ^[0-9a-f]{40}$ ]]
+	run -0 --separate-stderr redlock acquire "${JOB[@]}" --json
+	json '(.token | test("^[0-9a-f]{40}$")) and .slot >= 1'
+	[[ "$(redlock acquire "${JOB[@]}" --format env)" =~ REDLOCK_TOKEN=\'[0-9a-f]{40}\' ]]
+}
+
+@test "in the command, the same key and limit may be named: slot and token are those of its lock" {
+	run -0 --separate-stderr redlock run "${JOB[@]}" "${LONG[@]}" -- "$REDLOCK_BUILD/redlock" check "${JOB[@]}"
+	is_like "$output" '5[0-9]m'
+	run -64 --separate-stderr redlock run "${JOB[@]}" "${LONG[@]}" -- "$REDLOCK_BUILD/redlock" check -k job -L 4
+	is_like "$stderr" "redlock: no slot: which of the 4?*"
+}
+
+@test "--format env: nothing of an earlier lock is left" {
+	eval "$(redlock hold "${JOB[@]}" "${LONG[@]}" --fence --format env)"
+	[ "$REDLOCK_LIMIT $REDLOCK_KEY" = "3 job" ]
+	[ "$REDLOCK_FENCE" -gt 0 ]
+	also_end "$REDLOCK_KEEPER"
+	# nor in a command
+	run -0 --separate-stderr redlock run -k other -- sh -c 'echo "$REDLOCK_KEY.$REDLOCK_KEEPER$REDLOCK_SLOT$REDLOCK_FENCE"'
+	[ "$output" = other. ]
+	eval "$(redlock acquire -k plain "${LONG[@]}" --format env)"
+	[ "$REDLOCK_KEY.${REDLOCK_LIMIT-}${REDLOCK_SLOT-}${REDLOCK_FENCE-}${REDLOCK_KEEPER-}" = plain. ]
+	says 0 '5[0-9]m' '' check
+	# what it has, it has
+	eval "$(redlock acquire "${JOB[@]}" "${LONG[@]}" --fence --format env)"
+	[ "$REDLOCK_LIMIT" = 3 ]
+	[ "$REDLOCK_FENCE" -gt 0 ]
+	says 0 '5[0-9]m' '' check
+	redlock release
+}
+
+@test "status: how many slots are held, and each of them" {
+	says 0 "'job': 0 of 3 slots are held
+'job#1' is free
+'job#2' is free
+'job#3' is free" '' status -L 3 job
+	hold a "${LONG[@]}" --owner me
+	says 0 "'job': 1 of 3 slots is held
+*'job#${SLOT[a]}' is held by me since *" '' status -L 3 job
+	[ "${#lines[@]}" -eq 4 ]
+	run -0 --separate-stderr redlock status --json --limit 3 job other
+	json '[.locks[] | [.key, .limit, .held, .unknown]] == [["job", 3, 1, 0], ["other", 3, 0, 0]]'
+	json '[.locks[0].slots[] | .key] == ["job#1", "job#2", "job#3"]'
+	json '[.locks[0].slots[] | select(.state == "held") | [.slot, .holder.owner]] == [['"${SLOT[a]}"', "me"]]'
+	says 0 "'job' is free" '' status -L 1 job
+	says 64 '' "redlock: no key: which semaphore?*" status -L 3
+	says 64 '' "redlock: with --limit, a key has 4091 bytes at most" status -L 2 "$(printf '%4092d' 0)"
+	kill_node 1
+	kill_node 2
+	says 69 "'job': 0 of 3 slots are held, 3 unknown
+'job#1' cannot be told: *
+*
+*" '' status -L 3 job
+	run -69 --separate-stderr redlock status --json --limit 3 job
+	json '.locks[0].unknown == 3 and .status == 69'
+}
+
+@test "a free key that others wait for may be a full semaphore: status and break say so" {
+	says 0 "'job' is free" '' status job
+	for name in a b c; do hold $name "${LONG[@]}"; done
+	waiter w "${LONG[@]}"
+	says 0 "'job' is free; others may be waiting" "hint: is it a semaphore? --limit N shows its slots" status job
+	says 0 '*' "hint: *" status job job
+	[ "$(grep -c hint: <<< "$stderr")" -eq 1 ]
+	says 0 "'job': 3 of 3 slots are held*" '' status -L 3 job
+	says 0 '' "redlock: 'job' is free; others may be waiting
+redlock: there is nothing to remove
+hint: is it a semaphore? 'redlock status --limit N' shows its slots" break -y -k job
+	let_go a
+	BG=${W[w]}
+	ended_with 0
+}
+
 @test "--fair, --fence, --min-hold: of the slot" {
 	for name in a b c; do hold $name "${LONG[@]}" --fair; done
 	waiter d "${LONG[@]}" --fair

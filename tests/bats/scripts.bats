@@ -83,7 +83,7 @@ extend_at_last() {
 }
 
 @test "acquire --format env: for the shell's eval, and what comes after needs no options" {
-	says 0 "export REDLOCK_KEY='job'?export REDLOCK_KEYS='1'?export REDLOCK_TOKEN='*'" '' acquire --format env -k job
+	says 0 "unset REDLOCK_LIMIT REDLOCK_SLOT REDLOCK_KEEPER REDLOCK_FENCE?export REDLOCK_KEY='job'?export REDLOCK_KEYS='1'?export REDLOCK_TOKEN='*'" '' acquire --format env -k job
 	eval "$output"
 	[ "$REDLOCK_KEY" = job ]
 	says 0 '' '' extend -t 1h
@@ -258,7 +258,7 @@ extend_at_last() {
 	kill_node 1
 	kill_node 2
 	says 69 '' "redlock: 'job': cannot tell whether this token holds it: 1 of 3 nodes confirmed it, 2 needed: *?hint: it frees itself within 1[01]m" release -k job --token "$TOKEN"
-	says 69 '' "*?hint: it frees itself when its TTL is over" release -k job --token "$TOKEN"
+	says 69 '' "*?hint: it frees itself when the TTL is over" release -k job --token "$TOKEN"
 	kill_node 3
 	says 69 '*' '*' release --json -k job --token "$TOKEN"
 	json '.outcome == "unknown" and .status == 69'
@@ -269,7 +269,7 @@ extend_at_last() {
 	for i in 1 2 3; do node $i persist job; done
 	kill_node 1
 	kill_node 2
-	says 69 '' "*?hint: it frees itself when its TTL is over" release -k job --token "$TOKEN"
+	says 69 '' "*?hint: it frees itself when the TTL is over" release -k job --token "$TOKEN"
 }
 
 @test "release by who has lost the lock keeps nobody out when the next one is done" {

@@ -44,6 +44,7 @@ refused() {
 	refused 64 "redlock: -k wants a value: KEY" run -nk
 	refused 64 "redlock: --quiet takes no value" run --quiet=yes -k job touch "$T/never"
 	refused 64 "redlock: two keys: 'redlock break' takes one" break -k one -k two
+	[ "${lines[1]}" = "hint: see 'redlock help break'" ]
 	refused 64 "redlock: unknown option '--key-'" run --key- job -- touch "$T/never"
 }
 
@@ -57,6 +58,26 @@ refused() {
 		run -k "$(head -c 100000 /dev/zero | tr '\0' k)" -- touch "$T/never"
 	refused 64 "redlock: --owner has 300 bytes; at most 239 are allowed" \
 		run -k job --owner "$(head -c 300 /dev/zero | tr '\0' o)" -- touch "$T/never"
+}
+
+@test "keys: too many, redlock's own, and what cannot be one of several" {
+	many=$(printf -- '-k key%d ' $(seq 17))
+	refused 64 "redlock: more than 16 keys" run $many -- touch "$T/never"
+	[ "${lines[1]}" = "hint: see 'redlock help run'" ]
+	refused 64 "redlock: the key 'a\\x0ab' has a newline in it: it cannot be one of several" acquire -k $'a\nb' -k c
+	[ "${lines[1]}" = "hint: see 'redlock help acquire'" ]
+	refused 64 "redlock: the key 'redlock:line:{\\x1b[31m' is redlock's own" run -k $'redlock:line:{\e[31m' -- touch "$T/never"
+	[ "${lines[1]}" = "hint: it belongs to the lock whose name is in the braces: 'redlock status KEY' shows that" ]
+}
+
+@test "break takes one key, and its help says so; the same key twice is one" {
+	run -0 redlock help break
+	[[ "$output" == *"-k, --key KEY "*"byte for byte"* ]]
+	[[ "$output" != *"several"* ]]
+	run -0 redlock help run
+	[[ "$output" == *"repeat it for several"* ]]
+	says 0 '' "redlock: 'one' is free
+redlock: there is nothing to remove" break -k one -k one
 }
 
 @test "command: missing, two of them" {
@@ -124,6 +145,7 @@ refused() {
 	bad 'redis://***@a' "a '%' in user or password must start an escape such as %40" 'redis://me:hid%zzen@a'
 	bad '***@:1' "the host is missing" 'hid@den@:1'
 	refused 78 "redlock: more than 15 nodes" run -k job --nodes "$(printf 'node%d ' $(seq 16))" -- touch "$T/never"
+	[ "${lines[1]}" = "hint: see 'redlock help run'" ]
 	refused 78 "redlock: node 'redis://A:6379/1' is named twice" run -k job --node a --node redis://A:6379/1 touch "$T/never"
 	refused 78 "redlock: --nodes names no node" run -k job --nodes ' , ' -- touch "$T/never"
 	REDLOCK_NODES= refused 78 "redlock: REDLOCK_NODES names no node" run -k job -- touch "$T/never"

@@ -123,7 +123,8 @@ TEST(option_table_is_sound)
 				!(row->commands & other->commands));
 			CHECK(!row->alias || strcmp(row->alias, other->name) != 0);
 			CHECK(!other->alias || strcmp(row->name, other->alias) != 0);
-			CHECK(!row->letter || row->letter != other->letter);
+			CHECK(!row->letter || row->letter != other->letter ||
+				!(row->commands & other->commands));
 			CHECK(other->group <= row->group);
 			CHECK(row->field == other->field ||
 				row->field + width(row) <= other->field ||
@@ -210,7 +211,7 @@ static bool has_sample(const struct settings *s, const struct option_row *row, i
 	case OPTION_GUARD:
 		return *(const long *)field == (which ? GUARD_OFF : GUARD_ON);
 	case OPTION_KEY:
-		return strcmp(((const struct key_list *)field)->key[0], want) == 0;
+		return s->keys.count == 1 && strcmp(s->keys.key[0], want) == 0;
 	case OPTION_TEXT:
 		return *(const char *const *)field &&
 		       strcmp(*(const char *const *)field, want) == 0;
@@ -355,11 +356,23 @@ TEST(option_token_goes_with_its_key)
 	CHECK_INT(read_line("--slot|1", ENV_SLOT)->s.limit, 0);
 	CHECK_INT(read_line("-L|5|--slot|1", ENV_SLOT)->s.limit, 5);
 	CHECK_INT(read_line("-L|5", ENV_SLOT)->s.slot, 0);
+	/* Named again, it is the same lock. */
+	CHECK_INT(read_line("-k|a|-L|3", ENV_SLOT)->s.slot, 2);
+	CHECK_TEXT(read_line("-k|a|-L|3", ENV_SLOT)->s.token, "t");
+	CHECK_INT(read_line("-L|3|--slot|2", ENV_SLOT)->s.limit, 3);
+	CHECK_INT(read_line("-L|3|--slot|1", ENV_SLOT)->s.slot, 1);
+	CHECK_INT(read_line("--slot|2", ENV_SLOT)->s.limit, 3);
+	CHECK_INT(read_line("-k|b|-L|3", ENV_SLOT)->s.slot, 0);
+	CHECK_INT(read_line("-L|3|--token|u", ENV_SLOT)->s.slot, 0);
+	CHECK_INT(read_line("-L|3", "REDLOCK_KEY=a|REDLOCK_SLOT=2")->s.slot, 0);
+	CHECK_INT(read_line("-L|3", "REDLOCK_KEY=a|REDLOCK_LIMIT=x|REDLOCK_SLOT=2")->s.slot, 0);
 	CHECK_TEXT(read_line("-L|1001", "")->e.text, "-L '1001' is not a number from 1 to 1000");
 	be_one_of(1u << COMMAND_RUN);
 	CHECK_INT(read_line("-k|a|x", ENV_SLOT)->s.limit, 0);
 	command = COMMAND_BREAK;
 	CHECK_TEXT(read_line("-k|a|-k|b", "")->e.text, "two keys: 'redlock break' takes one");
+	CHECK_TEXT(read_line("-k|a|-k|b", "")->e.hint, "see 'redlock help break'");
+	CHECK_INT(read_line("-k|a|-k|a", "")->rc, 4);
 	command = COMMAND_RUN;
 }
 
@@ -530,7 +543,11 @@ TEST(option_errors_say_what_and_which)
 		{"--node|, ", "", ERR_CONFIG, "--node names no node", ""},
 		{"x", "REDLOCK_NODES=", ERR_CONFIG, "REDLOCK_NODES names no node", "--nodes"},
 		{"--node|a:x", "", ERR_CONFIG, "bad node 'a:***'", ""},
-		{"--node|a|--node|a", "", ERR_CONFIG, "named twice", ""},
+		{"--node|a|--node|a", "", ERR_CONFIG, "named twice", "a server of its own"},
+		{"--node|a b c d e f g h i j k l m n o p", "", ERR_CONFIG, "more than 15 nodes",
+			"redlock help run"},
+		{"-k|redlock:node", "", ERR_USAGE, "the key 'redlock:node' is redlock's own",
+			"redlock doctor"},
 		{"-Z", "", ERR_USAGE, "unknown option '-Z'", "behind '--'"},
 		{"-vZ", "", ERR_USAGE, "unknown option '-Z'", ""},
 		{"-n5", "", ERR_USAGE, "unknown option '-5'", ""},

@@ -32,7 +32,12 @@ static void end(void)
 
 static void enter(int keeper, const char *key, const char *id, int follow)
 {
-	struct entry entry = {.keeper = keeper, .follow = follow, .since = 1700000000, .keys = 1};
+	struct entry entry = {.keeper = keeper,
+		.follow = follow,
+		.since = 1700000000,
+		.keys = 1,
+		.limit = 3,
+		.slot = 2};
 	struct err e;
 
 	snprintf(entry.key, sizeof(entry.key), "%s", key);
@@ -67,20 +72,22 @@ TEST(registry_finds_by_key_and_by_id)
 	static struct entry found;
 
 	begin();
-	CHECK_INT(registry_find("job", 1, NULL, &found), 0); /* no folder yet */
+	CHECK_INT(registry_find("job", 1, 0, NULL, &found), 0); /* no folder yet */
 	enter(42, "job\nwith \xff bytes", ID, 0);
-	CHECK_INT(registry_find("job\nwith \xff bytes", 1, NULL, &found), 1);
+	CHECK_INT(registry_find("job\nwith \xff bytes", 1, 0, NULL, &found), 1);
 	CHECK_INT(found.keeper, 42);
 	CHECK_INT(found.follow, 0);
 	CHECK_INT(found.since, 1700000000);
 	CHECK_TEXT(found.id, ID);
 	CHECK_TEXT(found.key, "job\nwith \xff bytes");
-	CHECK_INT(registry_find("job\nwith \xff bytes", 1, ID ":a@b:1 c", &found), 1);
-	CHECK_INT(registry_find("job\nwith \xff bytes", 1, OTHER_ID, &found), 0);
-	CHECK_INT(registry_find("job\nwith \xff bytes", 2, NULL, &found), 0);
-	CHECK_INT(registry_find("job", 1, NULL, &found), 0);
+	CHECK_INT(registry_find("job\nwith \xff bytes", 1, 0, ID ":a@b:1 c", &found), 1);
+	CHECK_INT(registry_find("job\nwith \xff bytes", 1, 0, OTHER_ID, &found), 0);
+	CHECK_INT(registry_find("job\nwith \xff bytes", 2, 0, NULL, &found), 0);
+	CHECK_INT(registry_find("job\nwith \xff bytes", 1, 2, NULL, &found), 1);
+	CHECK_INT(registry_find("job\nwith \xff bytes", 1, 1, NULL, &found), 0);
+	CHECK_INT(registry_find("job", 1, 0, NULL, &found), 0);
 	registry_remove();
-	CHECK_INT(registry_find("job\nwith \xff bytes", 1, NULL, &found), 0);
+	CHECK_INT(registry_find("job\nwith \xff bytes", 1, 0, NULL, &found), 0);
 	registry_remove(); /* once more is no harm */
 	end();
 }
@@ -93,7 +100,7 @@ TEST(registry_takes_the_longest_key)
 	begin();
 	memset(key, 'k', sizeof(key) - 1);
 	enter(42, key, ID, 7);
-	CHECK_INT(registry_find(key, 1, NULL, &found), 1);
+	CHECK_INT(registry_find(key, 1, 0, NULL, &found), 1);
 	CHECK_TEXT(found.key, key);
 	CHECK_INT(found.follow, 7);
 	registry_remove();
@@ -109,7 +116,7 @@ TEST(registry_forgets_who_is_gone)
 	CHECK_INT(mkdir(folder, 0700), 0);
 	leave("99", "99 0 0 " ID "\njob");
 	leave(".99", "a draft");
-	CHECK_INT(registry_find("job", 1, NULL, &found), 0);
+	CHECK_INT(registry_find("job", 1, 0, NULL, &found), 0);
 	CHECK(!is_there("99"));
 	CHECK(is_there(".99")); /* somebody may be at work on it */
 	/* Who has that number next begins anew. */
@@ -134,16 +141,16 @@ TEST(registry_is_private)
 	CHECK_INT(mkdir(folder, 0700), 0);
 	enter(42, "job", ID, 0);
 	CHECK_INT(chmod(folder, 0770), 0);
-	CHECK_INT(registry_find("job", 1, NULL, &found), 0);
+	CHECK_INT(registry_find("job", 1, 0, NULL, &found), 0);
 	CHECK_INT(registry_add(&entry, &e), -1);
 	CHECK_INT(e.kind, ERR_SYSTEM);
 	CHECK_INT(chmod(folder, 0700), 0);
-	CHECK_INT(registry_find("job", 1, NULL, &found), 1);
+	CHECK_INT(registry_find("job", 1, 0, NULL, &found), 1);
 	/* Not by way of a link, whoever owns what it leads to. */
 	snprintf(elsewhere, sizeof(elsewhere), "%s/elsewhere", home);
 	CHECK_INT(rename(folder, elsewhere), 0);
 	CHECK_INT(symlink(elsewhere, folder), 0);
-	CHECK_INT(registry_find("job", 1, NULL, &found), 0);
+	CHECK_INT(registry_find("job", 1, 0, NULL, &found), 0);
 	CHECK_INT(registry_add(&entry, &e), -1);
 	CHECK_INT(unlink(folder), 0);
 	CHECK_INT(rename(elsewhere, folder), 0);

@@ -682,6 +682,10 @@ TEST(report_several_keys)
 		q.member[i].vote = q.member[i].answer.vote = VOTE_GONE;
 	CHECK_TEXT(report_holding(text, &q, nodes(), &keys),
 		"'a', 'b' are no longer held by this token: they have expired or were released");
+	q = fresh(1);
+	set_absent(&q, 0, REASON_CLOSED, NULL);
+	CHECK(strstr(report_holding(text, &q, nodes(), &keys),
+		"'a', 'b': cannot tell whether this token holds them: 0 of 1 node confirmed it"));
 }
 
 TEST(report_quarantine)

@@ -473,7 +473,8 @@ TEST(settings_several_keys)
 	settings_init(&s, COMMAND_RUN);
 	CHECK_INT(settings_add_key(&s, "a\nb", &e), 0);
 	CHECK_INT(settings_add_key(&s, "c", &e), -1);
-	CHECK_TEXT(e.text, "a key with a newline in it cannot be one of several");
+	CHECK_TEXT(e.text, "the key 'a\\x0ab' has a newline in it: it cannot be one of several");
+	CHECK_TEXT(e.hint, "see 'redlock help run'");
 	memset(longest, 'k', sizeof(longest) - 1);
 	settings_init(&s, COMMAND_RUN);
 	CHECK_INT(settings_add_key(&s, longest, &e), 0);
@@ -481,12 +482,14 @@ TEST(settings_several_keys)
 	CHECK_INT(strlen(s.key), REQUEST_KEY_MAX);
 	CHECK_INT(settings_add_key(&s, "d", &e), -1);
 	CHECK_TEXT(e.text, "the keys have more than 4096 bytes together");
+	CHECK_TEXT(e.hint, "see 'redlock help run'");
 	settings_init(&s, COMMAND_RUN);
 	for (int i = 0; i <= KEYS_MAX; i++) {
 		snprintf(many[i], sizeof(many[i]), "k%d", i);
 		CHECK_INT(settings_add_key(&s, many[i], &e), i < KEYS_MAX ? 0 : -1);
 	}
 	CHECK_TEXT(e.text, "more than 16 keys");
+	CHECK_TEXT(e.hint, "see 'redlock help run'");
 }
 
 /* What a command under several locks finds in its environment. */
@@ -568,6 +571,10 @@ TEST(settings_slots)
 		{COMMAND_CHECK, 3, 0, "t", "no slot: which of the 3?"},
 		{COMMAND_CHECK, 3, 4, "t", "there is no slot 4 of 3"},
 		{COMMAND_CHECK, 0, 2, "t", "--slot goes with --limit"},
+		{COMMAND_CHECK, 3, 0, NULL, "no token: whose lock?"},
+		{COMMAND_CHECK, 0, 2, NULL, "--slot goes with --limit"},
+		{COMMAND_RELEASE, 0, 2, NULL, NULL},
+		{COMMAND_RELEASE, 0, 2, "t", "--slot goes with --limit"},
 		{COMMAND_BREAK, 3, 0, NULL, "no slot: which of the 3?"},
 		{COMMAND_BREAK, 3, 2, NULL, NULL},
 		{COMMAND_RELEASE, 3, 0, "t", "no slot: which of the 3?"},
@@ -588,10 +595,25 @@ TEST(settings_slots)
 		CHECK_TEXT(e.text, cases[i].want ? cases[i].want : "");
 		CHECK_INT(settings_policy(&s).slots, cases[i].limit);
 	}
+	/* What a file says is known later. */
 	s = of(COMMAND_RELEASE);
 	s.limit = 2;
 	s.token_file = "f";
-	CHECK_INT(settings_finish(&s, &e), -1);
+	CHECK_INT(settings_finish(&s, &e), 0);
+	CHECK_INT(settings_set_token(&s, "t", &e), -1);
+	CHECK_TEXT(e.text, "no slot: which of the 2?");
+	s = of(COMMAND_CHECK);
+	s.slot = 2;
+	s.token_file = "f";
+	CHECK_INT(settings_finish(&s, &e), 0);
+	CHECK_INT(settings_set_token(&s, "t", &e), -1);
+	CHECK_TEXT(e.text, "--slot goes with --limit");
+	/* Without a key, it may be for all. */
+	s = of(COMMAND_HOLD);
+	set_key(&s, NULL, &e);
+	s.list = 1;
+	s.limit = 2;
+	CHECK_INT(settings_finish(&s, &e), 0);
 	s = of(COMMAND_RUN);
 	s.limit = 2;
 	s.reentrant = 1;
@@ -612,6 +634,61 @@ TEST(settings_slots)
 		CHECK_INT(settings_finish(&s, &e), longer ? -1 : 0);
 	}
 	CHECK_TEXT(e.text, "with --limit, a key has 4091 bytes at most");
+	s = of(COMMAND_STATUS);
+	CHECK_INT(settings_check_operand(&s, key, &e), 0);
+	s.limit = 2;
+	CHECK_INT(settings_check_operand(&s, key, &e), -1);
+	CHECK_INT(settings_check_operand(&s, "redlock:node", &e), -1);
+	CHECK_TEXT(e.text, "the key 'redlock:node' is redlock's own");
+}
+
+#define ID "0123456789abcdef0123456789abcdef01234567"
+
+TEST(settings_a_token_may_name_its_slot)
+{
+	static const struct {
+		long limit, slot;
+		const char *token, *want; /* NULL: it is good */
+		long limit_then, slot_then;
+	} cases[] = {
+		{0, 0, ID "#2", NULL, 2, 2},
+		{0, 0, ID "#1", NULL, 2, 1},
+		{0, 0, ID "#1000", NULL, 1000, 1000},
+		{0, 0, ID "#7 4711 18", NULL, 7, 7},
+		{0, 7, ID "#7", NULL, 7, 7},
+		{9, 0, ID "#7", NULL, 9, 7},
+		{9, 7, ID "#7", NULL, 9, 7},
+		{9, 7, ID, NULL, 9, 7},
+		{0, 0, ID, NULL, 0, 0},
+		{0, 0, ID ":1700000000 me #2", NULL, 0, 0},
+		{0, 0, "another program's #2", NULL, 0, 0},
+		{0, 0, ID "8#2", NULL, 0, 0},
+		{9, 8, ID "#7", "the token is of slot 7, not of slot 8", 0, 0},
+		{9, 6, ID "#7", "the token is of slot 7, not of slot 6", 0, 0},
+		{0, 8, ID "#7", "the token is of slot 7, not of slot 8", 0, 0},
+		{6, 0, ID "#7", "there is no slot 7 of 6", 0, 0},
+		{1, 0, ID "#1", "the token is of slot 1, and --limit 1 has no slots", 0, 0},
+		{0, 0, ID "#", "what follows '#' in the token is no slot: 1 to 1000", 0, 0},
+		{0, 0, ID "#0", "what follows '#' in the token is no slot: 1 to 1000", 0, 0},
+		{0, 0, ID "#1001", "what follows '#' in the token is no slot: 1 to 1000", 0, 0},
+		{0, 0, ID "#7:1700000000 me", "what follows '#' in the token is no slot: 1 to 1000",
+			0, 0},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct settings s = of(COMMAND_CHECK);
+		struct err e = {.text = ""};
+
+		s.limit = cases[i].limit;
+		s.slot = cases[i].slot;
+		s.token = cases[i].token;
+		CHECK_INT(settings_finish(&s, &e), cases[i].want ? -1 : 0);
+		CHECK_TEXT(e.text, cases[i].want ? cases[i].want : "");
+		if (cases[i].want)
+			continue;
+		CHECK_INT(s.limit, cases[i].limit_then);
+		CHECK_INT(s.slot, cases[i].slot_then);
+	}
 }
 
 TEST(settings_our_own_keys_are_no_locks)
@@ -625,7 +702,11 @@ TEST(settings_our_own_keys_are_no_locks)
 		CHECK_INT(settings_check_key(own[i], &e), -1);
 		CHECK(strstr(e.text, "is redlock's own"));
 	}
+	CHECK(strstr(e.hint, "in the braces"));
+	CHECK_INT(settings_check_key("redlock:wake:{\x1b[31m", &e), -1);
+	CHECK_TEXT(e.text, "the key 'redlock:wake:{\\x1b[31m' is redlock's own");
 	CHECK_INT(settings_add_key(&s, "redlock:node", &e), -1);
+	CHECK(strstr(e.hint, "redlock doctor"));
 	/* Others may be called so: a library may want a prefix. */
 	CHECK_INT(settings_check_key("redlock:job", &e), 0);
 	CHECK_INT(settings_check_key("redlock:nodes", &e), 0);

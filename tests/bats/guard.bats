@@ -18,6 +18,7 @@ BRIEF=(--ttl 8s --node-timeout 2s)
 
 mark() { node "$1" get redlock:node; }
 run_id() { node "$1" info server | tr -d '\r' | sed -n 's/^run_id://p'; }
+history() { node "$1" info replication | tr -d '\r' | sed -n 's/^master_replid://p'; }
 # in_quarantine I: it was asked, and has no vote.
 in_quarantine() { [[ "$(mark "$1")" == "$(run_id "$1") "* ]]; }
 has_mark() { [ "$(mark "$1")" = "$2" ]; }
@@ -183,7 +184,7 @@ extends_and() { redlock extend "${LONG[@]}" -k job --token "$token" && "$@"; }
 @test "an extension that finds the lock counts, whatever the node's life" {
 	in_background "$T/out" run -v "${BRIEF[@]}" -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
 	eventually held_on job 3
-	for i in 1 2 3; do node $i set redlock:node "$(printf %040d 1) 1000 5000"; done > "$T/set"
+	for i in 1 2 3; do node $i set redlock:node "$(printf %040d 1) 1000 5000 1000 $(history $i)"; done > "$T/set"
 	eventually file_has "$T/out" "extended 'job'"
 	touch "$T/go"
 	ended_with 0

@@ -144,10 +144,10 @@ acquire() {
 	stop_node 2
 	for key in '' job; do
 		before=$(date +%s%N)
-		says 0 "'job' is held by me * on 2 of 3 nodes, *" '' status --node-timeout 3s $key
+		says 0 "'job' is held by me * on 2 of 3 nodes, *" '' status --node-timeout 2s $key
 		took=$((($(date +%s%N) - before) / 1000000))
-		[ $took -ge 3000 ]
-		[ $took -lt 20000 ]
+		[ $took -ge 2000 ]
+		[ $took -lt 15000 ]
 	done
 	continue_node 2
 }

@@ -3,10 +3,12 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
+#include "cmd/print.h"
 #include "core/option.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -113,15 +115,12 @@ static int help(char *const argv[])
 	return name && !command_find(name) ? unknown_command(name) : cmd_help(name);
 }
 
-int main(int argc, char *argv[])
+static int start(char *const argv[])
 {
 	const struct command_row *row;
-	const char *word = argc > 1 ? argv[1] : "";
+	const char *word = argv[0] ? argv[1] : NULL;
 
-	guard_standard_streams();
-	/* The nodes' passwords are in our memory: no core dump of it, whatever kills us. */
-	(void)prctl(PR_SET_DUMPABLE, 0);
-	if (argc < 2) {
+	if (!word) {
 		out_say(OUT_ERRORS, "no command: what shall be done?");
 		out_hint(OUT_ERRORS, "redlock run -k KEY -- COMMAND; see 'redlock help'");
 		return STATUS_USAGE;
@@ -138,4 +137,35 @@ int main(int argc, char *argv[])
 	if (row->id == COMMAND_VERSION)
 		return argv[2] ? too_many(argv[2]) : cmd_version();
 	return run(row, argv);
+}
+
+/* Were lines for eval asked for, or something that may have been meant so? */
+static bool is_for_eval(char *const argv[])
+{
+	const char *format = getenv("REDLOCK_FORMAT");
+	const struct command_row *row = argv[0] && argv[1] ? command_find(argv[1]) : NULL;
+
+	if (row && row->id != COMMAND_ACQUIRE && row->id != COMMAND_HOLD)
+		return false;
+	for (int i = 2; argv[0] && argv[1] && argv[i]; i++)
+		if (strncmp(argv[i], "--format=", 9) == 0)
+			format = argv[i] + 9;
+		else if (strcmp(argv[i], "--format") == 0 && argv[i + 1])
+			format = argv[i + 1];
+	return format && strcmp(format, "plain") != 0 && strcmp(format, "json") != 0;
+}
+
+int main(int argc, char *argv[])
+{
+	int status;
+
+	(void)argc;
+	guard_standard_streams();
+	/* The nodes' passwords are in our memory: no core dump of it, whatever kills us. */
+	(void)prctl(PR_SET_DUMPABLE, 0);
+	status = start(argv);
+	/* Whatever went wrong, and wherever: a script must not go on as if it had the lock. */
+	if (status != STATUS_OK && is_for_eval(argv))
+		print_status_for_eval(status);
+	return status;
 }

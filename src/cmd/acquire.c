@@ -18,10 +18,8 @@ int cmd_acquire(struct settings *s)
 	int number, status;
 
 	/* Whoever looks for the holder finds the script, not us, who are gone by then. */
-	if (lock_open(&l, s, (long)getppid(), words, &e) < 0) {
-		out_err(&e);
-		return status_of(e.kind);
-	}
+	if (lock_open(&l, s, (long)getppid(), words, &e) < 0)
+		return lock_not_opened(s, &e);
 	out_never_block();
 	number = lock_take(&l);
 	if (number == 0 && q->state == QUORUM_HELD)
@@ -32,6 +30,8 @@ int cmd_acquire(struct settings *s)
 	if (number > 0) {
 		l.signalled = true;
 		lock_release(&l, 0);
+		if (s->format == FORMAT_ENV)
+			print_status_for_eval(128 + number);
 		signals_die(number);
 	}
 	if (q->state != QUORUM_HELD || q->duplicate[0] >= 0)

@@ -145,6 +145,7 @@ int cmd_break(struct settings *s)
 	survey_ask_all(&sv, &look, NULL, SURVEY_ALL);
 	status = print_duplicate(&sv.quorum, &s->nodes);
 	if (status != STATUS_OK) {
+		print_failure(s, "duplicate-node", status);
 		survey_close(&sv);
 		return status;
 	}

@@ -229,6 +229,13 @@ static int follow_is_gone(struct hold *h)
 		h, "interrupted", print_finish() == STATUS_OK ? STATUS_LOST : STATUS_INTERNAL);
 }
 
+static _Noreturn void die(const struct hold *h, int number)
+{
+	if (h->lock.settings->format == FORMAT_ENV)
+		print_status_for_eval(128 + number);
+	signals_die(number);
+}
+
 /* The lock is held: from here on it is the keeper's. */
 static int hand_to_keeper(struct hold *h)
 {
@@ -261,7 +268,7 @@ static int hand_to_keeper(struct hold *h)
 	/* Nobody would know of it. */
 	background_end();
 	if (caught.is_fatal)
-		signals_die(caught.number);
+		die(h, caught.number);
 	return status;
 }
 
@@ -330,10 +337,8 @@ int cmd_hold(struct settings *s)
 	if (follow_open(&h.follow, (pid_t)s->follow, s->on_lost != 0 || s->max_run != NEVER, &e) <
 			0 ||
 		lock_open(&h.lock, s, s->follow ? s->follow : (long)getppid(), words, &e) < 0 ||
-		watch_all(&h, &e) < 0) {
-		out_err(&e);
-		return status_of(e.kind);
-	}
+		watch_all(&h, &e) < 0)
+		return lock_not_opened(s, &e);
 	out_never_block();
 	number = take(&h);
 	h.account.waited = clock_now() - h.lock.began;
@@ -341,7 +346,7 @@ int cmd_hold(struct settings *s)
 		h.lock.signalled = true;
 		lock_release(&h.lock, 0);
 		(void)finish(&h, "interrupted", 128 + number);
-		signals_die(number);
+		die(&h, number);
 	}
 	if (follow_is_over(&h.follow))
 		return follow_is_gone(&h);

@@ -65,6 +65,14 @@ int lock_open(
 	return 0;
 }
 
+int lock_not_opened(const struct settings *s, const struct err *e)
+{
+	out_err(e);
+	/* There is nothing else by now that could be wrong with the nodes. */
+	print_failure(s, e->kind == ERR_CONFIG ? "duplicate-node" : "failed", status_of(e->kind));
+	return status_of(e->kind);
+}
+
 void lock_tell_answer(const struct lock *l)
 {
 	const struct event *ev = &l->session.event;
@@ -297,9 +305,6 @@ int lock_print_refusal(struct lock *l)
 		status = lock_refuse_nested(l);
 	else
 		status = lock_refused(l);
-	/* What eval makes of it is the status: nothing at all would be success. */
-	if (l->settings->format == FORMAT_ENV)
-		print_line("(exit %d)", status);
 	if (l->settings->format != FORMAT_JSON)
 		return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;
 	print_begin(&j, l->settings);

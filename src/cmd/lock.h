@@ -33,6 +33,9 @@ struct lock {
 int lock_open(
 	struct lock *l, const struct settings *s, long pid, char *const words[], struct err *e);
 
+/* Says why it could not be opened, and returns the status. */
+int lock_not_opened(const struct settings *s, const struct err *e);
+
 /*
  * lock_start(), then lock_turn() while lock_is_open(): takes one step, and says who is waited for.
  * Returns the number of a signal that ends the wait, else 0. Afterwards the lock is HELD, or

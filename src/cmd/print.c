@@ -35,6 +35,12 @@ void print_env(const char *name, const char *value)
 	free(quoted);
 }
 
+void print_status_for_eval(int status)
+{
+	printf("(exit %d)\n", status);
+	(void)fflush(stdout);
+}
+
 void print_keys(struct json *j, const struct settings *s)
 {
 	json_text(j, "key", s->key);
@@ -60,6 +66,18 @@ void print_outcome(struct json *j, const char *outcome, int status)
 {
 	json_text(j, "outcome", outcome);
 	json_number(j, "status", status);
+}
+
+void print_failure(const struct settings *s, const char *outcome, int status)
+{
+	struct json j;
+
+	if (s->format != FORMAT_JSON)
+		return;
+	print_begin(&j, s);
+	print_outcome(&j, outcome, status);
+	print_end(&j);
+	(void)print_finish();
 }
 
 void print_holder(struct json *j, const char *name, const struct answer *holder)

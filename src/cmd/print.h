@@ -17,6 +17,9 @@ void print_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* name=value, exported, quoted for eval whatever the value holds. */
 void print_env(const char *name, const char *value);
 
+/* What eval makes of a status; of nothing at all it would make success. */
+void print_status_for_eval(int status);
+
 /* Their names: all in one text, and several as a list too. */
 void print_keys(struct json *j, const struct settings *s);
 
@@ -25,6 +28,9 @@ void print_begin(struct json *j, const struct settings *s);
 
 /* "outcome" and "status". */
 void print_outcome(struct json *j, const char *outcome, int status);
+
+/* The whole document of a command that came to nothing, where one was asked for. */
+void print_failure(const struct settings *s, const char *outcome, int status);
 
 /* Of a key's value: which program's it is, the owner's words, since when, and how long it has left.
  */

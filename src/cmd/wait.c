@@ -16,10 +16,8 @@ int cmd_wait(struct settings *s)
 	struct err e;
 	int number;
 
-	if (lock_open(&l, s, (long)getpid(), words, &e) < 0) {
-		out_err(&e);
-		return status_of(e.kind);
-	}
+	if (lock_open(&l, s, (long)getpid(), words, &e) < 0)
+		return lock_not_opened(s, &e);
 	out_never_block();
 	number = lock_take(&l);
 	if (number > 0) {

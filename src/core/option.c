@@ -554,8 +554,16 @@ static bool is_other(long named, char *const envp[], const char *name)
 	return named > 0 && (!text || !text_number(text, 1, SLOTS_MAX, &number) || number != named);
 }
 
+/* Is the token of the command line the environment's own? */
+static bool is_token_of_env(const struct reading *r, char *const envp[])
+{
+	const char *token = find_env(envp, "REDLOCK_TOKEN");
+
+	return token && r->s->token && strncmp(token, r->s->token, TOKEN_ID_LEN) == 0;
+}
+
 /* What a command under a lock finds belongs together: not another lock's token to a key that was
- * named, nor beside a token that was. */
+ * named, nor its slot beside another token that was. */
 static bool is_of_another_lock(
 	const struct reading *r, const struct option_row *row, char *const envp[])
 {
@@ -565,9 +573,10 @@ static bool is_of_another_lock(
 
 	if (row->field != FIELD(token) && row->kind != OPTION_SLOTS)
 		return false;
-	if (row->kind == OPTION_SLOTS &&
-		(r->names_token || is_other(r->limit, envp, "REDLOCK_LIMIT") ||
-			is_other(r->slot, envp, "REDLOCK_SLOT")))
+	if (row->kind == OPTION_SLOTS && r->names_token && !is_token_of_env(r, envp))
+		return true;
+	if (row->kind == OPTION_SLOTS && (is_other(r->limit, envp, "REDLOCK_LIMIT") ||
+						 is_other(r->slot, envp, "REDLOCK_SLOT")))
 		return true;
 	is_among = !text || strcmp(text, r->s->key) == 0;
 	for (int i = 0; i < keys->count && !is_among && count && strcmp(count, "1") != 0; i++) {

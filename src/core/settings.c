@@ -273,7 +273,7 @@ static int check_slots(const struct settings *s, struct err *e)
 static int slot_of(const char *token, long *slot)
 {
 	const char *text = token + TOKEN_ID_LEN + 1;
-	char number[8];
+	char number[24];
 
 	*slot = 0;
 	if (strspn(token, "0123456789abcdef") != TOKEN_ID_LEN || token[TOKEN_ID_LEN] != '#')
@@ -307,6 +307,8 @@ static int take_slot(struct settings *s, struct err *e)
 int settings_set_token(struct settings *s, const char *token, struct err *e)
 {
 	s->token = token;
+	if (strspn(s->token, "0") >= TOKEN_ID_LEN)
+		return err_set(e, ERR_USAGE, "no token has an id of zeroes");
 	if (take_slot(s, e) < 0)
 		return -1;
 	return check_slots(s, e);
@@ -348,8 +350,6 @@ static int check_names(struct settings *s, struct err *e)
 	if (s->store && (!*s->store || strlen(s->store) > STORE_MAX))
 		return err_set(e, ERR_USAGE, "--store has %zu bytes; 1 to %d are allowed",
 			strlen(s->store), STORE_MAX);
-	if (s->token && strspn(s->token, "0") >= TOKEN_ID_LEN)
-		return err_set(e, ERR_USAGE, "no token has an id of zeroes");
 	if (s->token && !*s->token) {
 		err_set(e, ERR_USAGE, "the token is empty");
 		return err_hint(e, "did 'redlock acquire' fail? Its status tells");

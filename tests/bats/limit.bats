@@ -201,6 +201,10 @@ waiter() {
 	says 0 '' "redlock: released 'job#$REDLOCK_SLOT'" release -v
 	eventually held_on "job#$REDLOCK_SLOT" 0
 	says 79 '' "redlock: 'job#$REDLOCK_SLOT' is no longer held by this token: it has expired or was released" check
+	# also where the token is named, if it is the same
+	run -0 redlock run "${JOB[@]}" --ttl 5m -- bash -c '
+		"$REDLOCK_BUILD/redlock" check -k job --token "$REDLOCK_TOKEN" &&
+		"$REDLOCK_BUILD/redlock" extend --token "$REDLOCK_TOKEN" --ttl 10m'
 	# another key, or another token, is another lock
 	says 64 '' "redlock: no token: whose lock?*" check -k other
 }

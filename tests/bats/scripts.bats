@@ -472,7 +472,7 @@ extend_at_last() {
 		says 64 '' "redlock: '-n' comes too late: options go first?hint: *" $command -k job more -n
 		says 64 '' "redlock: unknown option '-\\\\x1b'?hint: *" $command -k job -$'\e'
 	done
-	says 64 '' "redlock: --format 'xml' is not plain, env or json?hint: *" acquire -k job --format xml
+	says 64 '(exit 64)' "redlock: --format 'xml' is not plain, env or json?hint: *" acquire -k job --format xml
 	says 64 '' "redlock: --format is not an option of 'redlock check'?hint: *" check -k job --token x --format json
 	says 64 '' "redlock: --min-validity 'soon' is not a duration *?hint: *" check -k job --token x --min-validity soon
 	says 64 '' "redlock: --ttl 100ms is too short for a node time-out of 50ms: two of them, the drift allowance (12ms) must fit?hint: *" extend -k job --token x --ttl 100ms
@@ -543,6 +543,60 @@ extend_at_last() {
 	redlock run -k other --min-hold 1m -- true
 	run -64 redlock release -k other --token "$(printf '0%.0s' $(seq 40))"
 	eventually held_on other 3
+}
+
+@test "--format env: whatever goes wrong, eval does not go on as if it had the lock" {
+	ln -s "$T" "$T/again"
+	while read -r want words; do
+		for shell in bash sh; do
+			run "$shell" -c 'set -eu; eval "$("$0" $1 2> "$2")"; echo goes on' "$REDLOCK_BUILD/redlock" "$words" "$T/words"
+			[ "$status $output" = "$want " ] || { echo "$words: $status $output" && false; }
+			[ -s "$T/words" ]
+		done
+	done <<- END
+		64 acquire -k job --ttl 10mm --format env
+		64 acquire --format=env -k job --ttl 10ms
+		64 acquire --format env
+		64 acquire -k job --format evn
+		64 aquire -k job --format env
+		64 acquire -k job extra --format env
+		78 acquire -k job --format env --node htp://a
+		78 acquire -k job --format env --log /nonexistent/x
+		78 acquire -k job --format env --nodes unix://$T/1.sock,unix://$T/again/1.sock
+		64 hold -k job --format env --follow 999999999
+		78 hold -k job --format env --nodes unix://$T/1.sock,unix://$T/again/1.sock
+	END
+	run sh -c 'set -eu; eval "$(REDLOCK_FORMAT=env "$0" acquire -k job --ttl 1)"; echo goes on' "$REDLOCK_BUILD/redlock"
+	[[ "$status" -eq 64 && "$output" != *"goes on"* ]]
+	# what is for a command's own eyes is not looked at
+	run -64 --separate-stderr redlock run -k job --ttl 1 -- cmd --format env
+	[ "$output" = "" ]
+	held_on job 0
+}
+
+@test "--format env: a signal that ends the wait is the end for eval" {
+	acquire
+	for words in acquire hold; do
+		sh -c 'set -eu; eval "$(exec "$0" $1 -k job --format env 2> "$2")"; echo goes on' \
+			"$REDLOCK_BUILD/redlock" "$words" "$T/$words" > "$T/out" 3>&- &
+		shell=$!
+		also_end "$shell"
+		eventually file_has "$T/$words" waiting
+		kill -TERM "$(pgrep -P "$shell")"
+		BG=$shell
+		ended_with 143
+		[ ! -s "$T/out" ]
+	done
+}
+
+@test "nodes that are one server: a document, and 78" {
+	ln -s "$T" "$T/again"
+	acquire
+	REDLOCK_NODES="unix://$T/1.sock unix://$T/again/1.sock"
+	for words in "acquire -n" "hold -n" "wait -n" "check --token $TOKEN" "break --yes"; do
+		run -78 --separate-stderr redlock $words --json -k job
+		json '.outcome == "duplicate-node" and .status == 78 and .key == "job"'
+	done
 }
 
 @test "--format env: what is refused is an error for eval, too; a run under one's own lock does not wait for it" {

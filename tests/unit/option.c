@@ -352,6 +352,9 @@ TEST(option_token_goes_with_its_key)
 	CHECK_INT(read_line("-k|b", ENV_SLOT)->s.limit, 0);
 	CHECK_INT(read_line("-k|b", ENV_SLOT)->s.slot, 0);
 	CHECK_INT(read_line("--token|u", ENV_SLOT)->s.slot, 0);
+	CHECK_INT(read_line("--token|t", ENV_SLOT)->s.slot, 2);
+	CHECK_INT(
+		read_line("--token|t", "REDLOCK_KEY=a|REDLOCK_LIMIT=3|REDLOCK_SLOT=2")->s.slot, 0);
 	CHECK_INT(read_line("--token-file|u", ENV_SLOT)->s.limit, 0);
 	CHECK_INT(read_line("--slot|1", ENV_SLOT)->s.limit, 0);
 	CHECK_INT(read_line("-L|5|--slot|1", ENV_SLOT)->s.limit, 5);

@@ -30,9 +30,7 @@ int cmd_acquire(struct settings *s)
 	if (number > 0) {
 		l.signalled = true;
 		lock_release(&l, 0);
-		if (s->format == FORMAT_ENV)
-			print_status_for_eval(128 + number);
-		signals_die(number);
+		lock_die(&l, number);
 	}
 	if (q->state != QUORUM_HELD || q->duplicate[0] >= 0)
 		return lock_print_refusal(&l);

@@ -145,9 +145,8 @@ int cmd_break(struct settings *s)
 	survey_ask_all(&sv, &look, NULL, SURVEY_ALL);
 	status = print_duplicate(&sv.quorum, &s->nodes);
 	if (status != STATUS_OK) {
-		print_failure(s, "duplicate-node", status);
 		survey_close(&sv);
-		return status;
+		return print_failure(s, "duplicate-node", status);
 	}
 	out_say(OUT_ERRORS, "%s",
 		report_status(text, &sv.quorum, &s->nodes, s->key, clock_wall() / USEC_SEC));

@@ -493,18 +493,6 @@ static int tell_admitted(const struct visit *v, const char *result, int status)
 	return status;
 }
 
-static int tell_unconfirmed(const struct settings *s, int status)
-{
-	struct json j;
-
-	if (s->format == FORMAT_JSON) {
-		print_begin(&j, s);
-		print_outcome(&j, "not-confirmed", status);
-		print_end(&j);
-	}
-	return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;
-}
-
 static int admit(struct visit *v)
 {
 	int admitted = 0, quorum = policy_quorum(&v->survey.quorum.policy);
@@ -539,7 +527,7 @@ int cmd_doctor(struct settings *s)
 			"still be in use.",
 			"admitted");
 	if (status != STATUS_OK)
-		return tell_unconfirmed(s, status);
+		return print_failure(s, "not-confirmed", status);
 	if (!begin(&v, s, &e)) {
 		out_err(&e);
 		return status_of(e.kind);

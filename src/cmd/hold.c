@@ -229,13 +229,6 @@ static int follow_is_gone(struct hold *h)
 		h, "interrupted", print_finish() == STATUS_OK ? STATUS_LOST : STATUS_INTERNAL);
 }
 
-static _Noreturn void die(const struct hold *h, int number)
-{
-	if (h->lock.settings->format == FORMAT_ENV)
-		print_status_for_eval(128 + number);
-	signals_die(number);
-}
-
 /* The lock is held: from here on it is the keeper's. */
 static int hand_to_keeper(struct hold *h)
 {
@@ -268,7 +261,7 @@ static int hand_to_keeper(struct hold *h)
 	/* Nobody would know of it. */
 	background_end();
 	if (caught.is_fatal)
-		die(h, caught.number);
+		lock_die(&h->lock, caught.number);
 	return status;
 }
 
@@ -346,7 +339,7 @@ int cmd_hold(struct settings *s)
 		h.lock.signalled = true;
 		lock_release(&h.lock, 0);
 		(void)finish(&h, "interrupted", 128 + number);
-		die(&h, number);
+		lock_die(&h.lock, number);
 	}
 	if (follow_is_over(&h.follow))
 		return follow_is_gone(&h);

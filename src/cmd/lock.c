@@ -69,8 +69,15 @@ int lock_not_opened(const struct settings *s, const struct err *e)
 {
 	out_err(e);
 	/* There is nothing else by now that could be wrong with the nodes. */
-	print_failure(s, e->kind == ERR_CONFIG ? "duplicate-node" : "failed", status_of(e->kind));
-	return status_of(e->kind);
+	return print_failure(
+		s, e->kind == ERR_CONFIG ? "duplicate-node" : "failed", status_of(e->kind));
+}
+
+void lock_die(const struct lock *l, int number)
+{
+	if (l->settings->format == FORMAT_ENV)
+		print_status_for_eval(128 + number);
+	signals_die(number);
 }
 
 void lock_tell_answer(const struct lock *l)

@@ -36,6 +36,9 @@ int lock_open(
 /* Says why it could not be opened, and returns the status. */
 int lock_not_opened(const struct settings *s, const struct err *e);
 
+/* Ends by that signal; what is for eval says so. */
+_Noreturn void lock_die(const struct lock *l, int number);
+
 /*
  * lock_start(), then lock_turn() while lock_is_open(): takes one step, and says who is waited for.
  * Returns the number of a signal that ends the wait, else 0. Afterwards the lock is HELD, or

@@ -68,16 +68,16 @@ void print_outcome(struct json *j, const char *outcome, int status)
 	json_number(j, "status", status);
 }
 
-void print_failure(const struct settings *s, const char *outcome, int status)
+int print_failure(const struct settings *s, const char *outcome, int status)
 {
 	struct json j;
 
-	if (s->format != FORMAT_JSON)
-		return;
-	print_begin(&j, s);
-	print_outcome(&j, outcome, status);
-	print_end(&j);
-	(void)print_finish();
+	if (s->format == FORMAT_JSON) {
+		print_begin(&j, s);
+		print_outcome(&j, outcome, status);
+		print_end(&j);
+	}
+	return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;
 }
 
 void print_holder(struct json *j, const char *name, const struct answer *holder)

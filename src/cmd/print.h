@@ -29,8 +29,9 @@ void print_begin(struct json *j, const struct settings *s);
 /* "outcome" and "status". */
 void print_outcome(struct json *j, const char *outcome, int status);
 
-/* The whole document of a command that came to nothing, where one was asked for. */
-void print_failure(const struct settings *s, const char *outcome, int status);
+/* The whole document of a command that came to nothing, where one was asked for. Returns the
+ * status, or that it could not be written. */
+int print_failure(const struct settings *s, const char *outcome, int status);
 
 /* Of a key's value: which program's it is, the owner's words, since when, and how long it has left.
  */

@@ -346,7 +346,7 @@ int cmd_token(struct settings *s)
 	if (status == STATUS_OK)
 		status = conclude(&sv, s, wish.op, was_kept);
 	else
-		print_failure(s, "duplicate-node", status);
+		status = print_failure(s, "duplicate-node", status);
 	if (s->command == COMMAND_EXTEND && status == STATUS_OK &&
 		quorum_count(&sv.quorum, VOTE_GONE) > 0)
 		put_back(&sv, s);

@@ -313,7 +313,7 @@ synced() { node "$1" info replication | grep -q '^master_link_status:up'; }
 }
 
 @test "broken: a cluster member" {
-	restart 1 --cluster-enabled yes --cluster-config-file "$T/cluster.conf"
+	in_own_network restart 1 --cluster-enabled yes --cluster-config-file "$T/cluster.conf"
 	finds 0 1 cluster error
 	again 1
 	sound

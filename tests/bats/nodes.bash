@@ -19,6 +19,14 @@ start_node() {
 	PID[i]=$!
 }
 
+# in_own_network CMD...: the servers that it starts are out of each other's way: a member of a cluster wants port
+# 10000, even without a port of its own.
+in_own_network() {
+	redis-server() { exec unshare --net redis-server "$@"; }
+	"$@"
+	unset -f redis-server
+}
+
 # nodes_start N [redis options...]: nodes 1..N, and REDLOCK_NODES naming them.
 nodes_start() {
 	local n=$1 i

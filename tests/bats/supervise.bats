@@ -391,8 +391,10 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 	chmod o+x "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/test" "$T"
 	chmod 777 "$T"/*.sock
 	patiently
+	# a user of our own, who has one process wherever else the suite runs
+	uid=$((1000000 + BASHPID % 100000))
 	# (a leak sanitizer would want a thread)
-	ASAN_OPTIONS=detect_leaks=0 run -125 prlimit --nproc=1 setpriv --reuid=65533 --regid=65533 --clear-groups \
+	ASAN_OPTIONS=detect_leaks=0 run -125 prlimit --nproc=1 setpriv --reuid=$uid --regid=$uid --clear-groups \
 		"$REDLOCK_BUILD/redlock" run -k job -- true
 	[ "$output" = "redlock: cannot start the command: fork: Resource temporarily unavailable" ]
 	held_on job 0

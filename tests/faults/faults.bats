@@ -282,10 +282,7 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 	refuses 3 "does not permit this user to do it"
 	node 3 acl setuser default +@all > "$T/set"
 	kill_node 1
-	# out of the way of other clusters: even without a port of its own, it wants port 10000
-	redis-server() { exec unshare --net redis-server "$@"; }
-	start_node 1 --cluster-enabled yes --cluster-config-file "$T/cluster.conf"
-	unset -f redis-server
+	in_own_network start_node 1 --cluster-enabled yes --cluster-config-file "$T/cluster.conf"
 	eventually answers 1
 	redis-cli -s "$T/3.sock" subscribe nothing > "$T/subscribed" 3>&- &
 	also_end $!

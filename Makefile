@@ -76,34 +76,39 @@ $(B)/tools/%: tests/tools/%.c
 # ---- tests ----
 
 BATS_FILES = $(sort $(wildcard tests/bats/*.bats))
+SUITE = lint unit sim $(BATS_FILES) $(FAULTS)
+PART = unit $(BATS_FILES)
 
 # Everything a reviewer needs: the rules of the house, then the whole suite on the real program and on
 # one that watches itself.
-check: check-suite check-san
+check: check-built
+	$(Q)$(MAKE) --no-print-directory $(SAN) check-built
+	$(Q)$(SAN_STRICT) CC="$(CC)" tests/run $(B) $(SUITE) build/san $(PART)
 
 check-suite: check-built
-	$(Q)CC="$(CC)" tests/run $(B) lint unit sim $(BATS_FILES) $(FAULTS)
+	$(Q)CC="$(CC)" tests/run $(B) $(SUITE)
 
 # Seconds: the loop while writing.
 check-fast: check-built
 	$(Q)CC="$(CC)" tests/run $(B) lint unit
 
 # One target per tool: each builds into a folder of its own and runs the whole suite on it.
+SAN = B=build/san CFLAGS="-O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer"
+SAN_STRICT = UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 check-san:
-	$(Q)UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 $(MAKE) \
-		--no-print-directory B=build/san check-part \
-		CFLAGS="-O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer"
+	$(Q)$(SAN_STRICT) $(MAKE) --no-print-directory $(SAN) check-part
 
 check-tsan:
 	$(Q)TSAN_OPTIONS=halt_on_error=1 $(MAKE) --no-print-directory B=build/tsan check-part \
 		CFLAGS="-O1 -g -fsanitize=thread -fno-omit-frame-pointer"
 
+# One part at a time: under valgrind they do not wait, they work.
 check-valgrind: check-built
 	$(Q)rm -rf build/valgrind && mkdir -p build/valgrind && chmod 1777 build/valgrind
 	$(Q)REDLOCK_UNDER="valgrind -q --log-file=$(CURDIR)/build/valgrind/%p --run-libc-freeres=no \
 		--error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \
 		--show-leak-kinds=definite --trace-children=no" \
-		BATS_TAGS='!not-under-valgrind' tests/run $(B) $(BATS_FILES)
+		BATS_TAGS='!not-under-valgrind' JOBS=$${JOBS:-1} tests/run $(B) $(BATS_FILES)
 	$(Q)not_ours='WARNING: unhandled amd64-linux syscall|You may be able|README_MISSING|Nevertheless|bug_reports'; \
 		if grep -rhvE "$$not_ours" build/valgrind; then exit 1; fi
 
@@ -122,7 +127,7 @@ cover:
 	$(Q)tests/cover $(B)/cover
 
 check-part: check-built
-	$(Q)tests/run $(B) unit $(BATS_FILES)
+	$(Q)tests/run $(B) $(PART)
 
 check-built: $(B)/redlock $(B)/unit $(B)/sim $(B)/differ $(TOOLS)
 

@@ -1,0 +1,102 @@
+# tests/run, on builds whose parts are a few lines of shell: what it counts, and that parts run side by side.
+
+load nodes
+
+setup() {
+	T=$BATS_TEST_TMPDIR
+	mkdir "$T/one" "$T/two"
+	unset JOBS
+}
+
+# part BUILD NAME LINE...
+part() {
+	printf '%s\n' '#!/bin/sh' "${@:3}" > "$T/$1/$2"
+	chmod +x "$T/$1/$2"
+}
+
+# counts STATUS PASSED FAILED WORD...: does tests/run, of these words. (bats gets confused by another around it.)
+counts() {
+	# shellcheck disable=SC2046
+	PATH=${PATH/"$BATS_LIBEXEC:"/} run env $(printf -- '-u %s ' "${!BATS_@}") "$BATS_TEST_DIRNAME/../run" "${@:4}"
+	echo "$output"
+	[ "$status" -eq "$1" ]
+	[ "${lines[-1]}" = "$2 passed, $3 failed" ]
+}
+
+@test "what passed is counted, of every build, and shown whole" {
+	part one unit 'echo ok 1 first; echo "# words"; echo ok 2 second'
+	part two unit 'echo ok 1 third'
+	part two sim 'echo ok 1 fourth >&2'
+	counts 0 4 0 "$T/one" unit "$T/two" unit sim
+	[[ "$output" == *$'ok 1 first\n# words\nok 2 second'* ]]
+	[[ "$output" == *$'\n== sim ('*"/two): "*" of 3, "*$'s\nok 1 fourth\n'* ]]
+	[[ "$output" != *"== failed"* ]]
+}
+
+@test "a failed test, a skip, a part without a test, or with a bad end: each is a failure, and named at the end" {
+	part one unit 'echo ok 1 good'
+	failing() {
+		part one sim "$@"
+		counts 1 "$PASSED" 1 "$T/one" unit sim
+		[[ "$output" == *$'\n== failed\n  sim ('*"/one): status "* ]]
+	}
+	PASSED=2 failing 'echo ok 1 good; echo not ok 2 bad; exit 1'
+	[[ "$output" == *$'1 failed\n    not ok 2 bad\n'* ]]
+	PASSED=2 failing 'echo ok 1 good; echo not ok 2 bad'
+	PASSED=2 failing 'echo ok 1 good; echo "ok 2 lazy # skip no time"'
+	[[ "$output" == *$'1 failed\n    ok 2 lazy # skip no time\n'* ]]
+	PASSED=1 failing true
+	PASSED=1 failing 'echo 1..0'
+	PASSED=2 failing 'echo ok 1 good; exit 3'
+	PASSED=2 failing 'echo ok 1 good; kill -SEGV $$'
+	rm "$T/one/sim"
+	counts 1 1 1 "$T/one" unit sim
+	counts 1 1 1 "$T/one" unit nonsense
+	[[ "$output" == *"not ok: what is 'nonsense'?"* ]]
+	counts 1 0 1 "$T/one"
+}
+
+@test "an empty bats file is a failure; and what a bats file is told of the build" {
+	echo > "$T/empty.bats"
+	counts 1 0 1 "$T/one" "$T/empty.bats"
+	# (it is no test of this file)
+	printf '%s\n' '@''test "told" {' '[ "$REDLOCK_BUILD" = "$WANTED" ]' '}' > "$T/build.bats"
+	WANTED=$T/two counts 0 1 0 "$T/two" "$T/build.bats"
+	WANTED=$T/two counts 1 0 1 "$T/one" "$T/build.bats"
+}
+
+@test "JOBS parts go on at a time" {
+	# (each waits for the other)
+	meets() { echo "touch $T/$1; for i in \$(seq 2000); do [ ! -e $T/$2 ] || break; sleep 0.02; done; [ -e $T/$2 ] && echo ok 1"; }
+	part one unit "$(meets first second)"
+	part two unit "$(meets second first)"
+	JOBS=2 counts 0 2 0 "$T/one" unit "$T/two" unit
+	# (each finds the room empty)
+	alone() { echo "mkdir $T/room && sleep 0.3 && rmdir $T/room && echo ok 1"; }
+	part one unit "$(alone)"
+	part two unit "$(alone)"
+	JOBS=1 counts 0 2 0 "$T/one" unit "$T/two" unit
+}
+
+@test "nonsense is refused in one line" {
+	for jobs in 0 -1 x 1.5; do
+		JOBS=$jobs run -2 "$BATS_TEST_DIRNAME/../run" "$T/one" unit
+		[ "$output" = "tests/run: JOBS is a whole number above 0, not '$jobs'" ]
+	done
+	run -2 "$BATS_TEST_DIRNAME/../run" unit
+	[ "$output" = "tests/run: the first word is a build's folder, not 'unit'" ]
+}
+
+@test "told to end, it ends what is under way" {
+	for signal in INT TERM; do
+		rm -f "$T/pid"
+		part one unit "echo \$\$ > $T/pid; exec sleep 60"
+		env --default-signal "$BATS_TEST_DIRNAME/../run" "$T/one" unit > "$T/out" 2>&1 3>&- &
+		BG=$!
+		eventually test -s "$T/pid"
+		kill -s $signal $BG
+		ended_with 1
+		is_gone "$(cat "$T/pid")"
+		grep -q "^tests/run: ends what is under way: 1 part" "$T/out"
+	done
+}

@@ -102,6 +102,54 @@ refused() {
 	refused "k: run 1 was there"
 }
 
+# started RUN CLIENT, and ended RUN: who is a reader must be known before its sections.
+started() { echo "5000000 run $1 $2 k forever 0 1000" >> "$LOG"; }
+ended() { echo "9000000000 status $1 ${2-0} redlock:" >> "$LOG"; }
+
+@test "readers may overlap with each other, but not with a writer" {
+	for run in 1 2 4; do started $run reader; done
+	started 3 redlock
+	record 10 begin k 1 A
+	section 12 14 k 2 B
+	record 13 tick k 1 A
+	record 20 end k 1 A
+	section 22 30 k 3 C
+	section 35 40 k 4 D
+	for run in 1 2 3 4; do ended $run; done
+	accepted
+	[ "$(awk '$1 == "k" { print $2, $5, $6 }' <<< "$output")" = "4 0 2.0" ]
+}
+
+@test "a writer among readers is refused, and a reader beside a writer" {
+	started 1 reader
+	started 2 redlock
+	record 10 begin k 1 A
+	section 12 14 k 2 B
+	record 20 end k 1 A
+	ended 1
+	ended 2
+	refused "k: run 1 was there"
+	new_log
+	started 1 redlock
+	started 2 reader
+	record 10 begin k 1 A
+	section 12 14 k 2 B
+	record 20 end k 1 A
+	ended 1
+	ended 2
+	refused "k: run 1 was there"
+	# by their times alone: after two readers, the first of which was there for longer
+	new_log
+	started 1 reader
+	started 2 reader
+	started 3 redlock
+	section 10 20 k 1 A
+	section 11 15 k 2 B
+	section 18 30 k 3 C
+	for run in 1 2 3; do ended $run; done
+	refused "k: run 1 was there until 2.0 ms after run 3 had begun"
+}
+
 @test "sections that overlap are refused: redlock and node-redlock" {
 	record 10 begin k 1 A
 	section 11 14 k 2 B

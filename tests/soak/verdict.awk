@@ -7,7 +7,8 @@
 #	TIME begin|tick|end KEY RUN PID TOKEN FENCE	tests/tools/section is under a lock
 #	TIME soak NODES SECONDS				the first line: how many nodes, and how long it is to last
 #	TIME run RUN CLIENT KEY WAIT STATUS TTL		a run starts; the status that its command will have;
-#							TTL in milliseconds
+#							TTL in milliseconds. CLIENT is redlock, node-redlock,
+#							or reader: a redlock that shares
 #	TIME fault VICTIM KIND				what is done to a run (RUN), a node (node-I) or the
 #							machine (machine, or machine-late)
 #	TIME mended VICTIM				it is over; otherwise it lasts
@@ -16,7 +17,7 @@
 #
 # The lines stand in the order in which they were written, which is told from no clock. So the
 # sections of a key overlap when one of them writes after the next has written, and also when its last
-# record has a later time than the next one's first.
+# record has a later time than the next one's first. Those of readers may overlap with each other.
 
 function violation(words) {
 	violations++
@@ -27,33 +28,56 @@ function least(a, b) { return a == "" || b < a ? b : a }
 
 function ms(margin) { return margin == "" ? "-" : sprintf("%.1f", margin / 1e6) }
 
-function take_record(time, key, run, token,    section) {
+function is_reader(run) { return run in client && client[run] == "reader" }
+
+function take_record(time, key, run, token,    section, kind, other) {
 	section = key " " run
+	kind = is_reader(run) ? "reader" : "writer"
+	other = is_reader(run) ? "writer" : "reader"
 	if (!(section in first))
 		begin_section(time, key, run, token, section)
-	if (current[key] != section)
+	if (kind == "writer" && current[key] != section)
 		overlap(key, section, current[key], time - first[current[key]])
-	if (time > latest[key])
-		latest[key] = time
+	# One of the others was there since it began.
+	if (last_line[key, other] > first_line[section])
+		overlap(key, section, last[key, other], time - first[last[key, other]])
+	last[key, kind] = section
+	last_line[key, kind] = NR
+	if (time > latest[key, kind]) {
+		latest[key, kind] = time
+		latest_of[key, kind] = section
+	}
 }
 
-function begin_section(time, key, run, token, section,    margin) {
+# The newest of the earlier sections that must be over: of writers, or for a writer of readers, too.
+function before(key, run,    kind) {
+	kind = "writer"
+	if (!is_reader(run) && latest[key, "reader"] > latest[key, "writer"])
+		kind = "reader"
+	return latest_of[key, kind] == "" ? "" : kind
+}
+
+function begin_section(time, key, run, token, section,    margin, kind) {
 	first[section] = time
+	first_line[section] = NR
 	run_of[section] = run
 	key_of[section] = key
 	if (token in run_with)
 		violation("runs " run_with[token] " and " run " have the same token " token)
 	run_with[token] = run
-	if (!sections[key]++) {
+	if (!sections[key]++)
 		keys[++count] = key
-	} else {
-		margin = time - latest[key]
+	kind = before(key, run)
+	if (kind != "") {
+		margin = time - latest[key, kind]
 		if (margin < 0)
-			overlap(key, current[key], section, -margin)
+			overlap(key, latest_of[key, kind], section, -margin)
 		worst[key] = least(worst[key], margin)
-		next_margin[current[key]] = margin
+		if (!(latest_of[key, kind] in next_margin))
+			next_margin[latest_of[key, kind]] = margin
 	}
-	current[key] = section
+	if (!is_reader(run))
+		current[key] = section
 }
 
 # Told at the end, when it is known how long it was.

@@ -16,8 +16,9 @@
  *	TIME begin|tick|end KEY RUN PID TOKEN FENCE
  *
  * TIME is CLOCK_BOOTTIME's, in nanoseconds; TOKEN is REDLOCK_TOKEN up to the first space, FENCE is
- * REDLOCK_FENCE, or '-'. Under a lock that nobody watches, FOREIGN_UNTIL_MS says when it ends
- * (milliseconds since 1970): from SPARE_MS before that, nothing is written any more.
+ * REDLOCK_FENCE, or '-'. Of a semaphore (REDLOCK_SLOT), KEY is the slot's. Under a lock that nobody
+ *watches, FOREIGN_UNTIL_MS says when it ends (milliseconds since 1970): from SPARE_MS before that,
+ *nothing is written any more.
  *
  * Exit status: STATUS; 64 usage, 74 LOG cannot be written, 79 it ended because of FOREIGN_UNTIL_MS.
  */
@@ -35,6 +36,7 @@
 #define SPARE_MS 500
 
 static const char *key, *run, *token, *fence, *until;
+static char slot_key[200];
 static int record_fd;
 
 static int64_t now(clockid_t id)
@@ -100,6 +102,10 @@ int main(int argc, char *argv[])
 	if (record_fd < 0)
 		return 74;
 	key = argv[2];
+	if (getenv("REDLOCK_SLOT")) {
+		snprintf(slot_key, sizeof(slot_key), "%s#%s", key, getenv("REDLOCK_SLOT"));
+		key = slot_key;
+	}
 	run = argv[3];
 	ms = atoi(argv[5]);
 	token = from_environment("REDLOCK_TOKEN");

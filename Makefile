@@ -163,6 +163,7 @@ model:
 bench: $(B)/redlock $(TOOLS)
 	$(Q)tests/bench/run $(B)
 	$(Q)tests/bench/waiting $(B)
+	$(Q)tests/bench/together $(B)
 	$(Q)tests/bench/status $(B)
 
 # Fencing numbers while nodes are killed and start again empty. NUMBERS=n is how many (2000).

@@ -92,6 +92,26 @@ begin() {
 # status_kb PID FIELD
 status_kb() { awk -v field="$2:" '$1 == field { print $2 }' "/proc/$1/status"; }
 
+# ---- workers ----
+
+now_ms() { date +%s%3N; }
+
+# contend SECTIONS COMMAND...: milliseconds for each section that was done, when WORKERS do so many of them;
+# and how many were not done, if any.
+contend() {
+	local sections=$1 began workers=() w failed
+	shift
+	: > "$private/failed"
+	began=$(now_ms)
+	for ((w = 0; w < WORKERS; w++)); do
+		for ((n = 0; n < sections; n++)); do "$@" 2> "$private/contend.$w.log" || echo >> "$private/failed"; done &
+		workers+=($!)
+	done
+	wait "${workers[@]}"
+	failed=$(wc -l < "$private/failed")
+	echo "$(quotient $(($(now_ms) - began)) $((WORKERS * sections - failed)))$([ "$failed" -eq 0 ] || echo "; $failed of $((WORKERS * sections)) were not done")"
+}
+
 # ---- ratios ----
 
 quotient() { awk -v a="$1" -v b="$2" 'BEGIN { print a / b }'; }

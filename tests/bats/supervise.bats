@@ -572,7 +572,7 @@ own_signals() {
 		# own children lose a TERM that comes too early.
 		run -143 timeout --foreground --preserve-status "$(printf 0.%03d5 $((RANDOM % 20)))" \
 			"$REDLOCK_BUILD/redlock" run -k job -- "$T/patient" 61
-		held_on job 0
+		free_everywhere job
 	done
 	[ -z "$(pgrep -f "^$T/patient")" ]
 }

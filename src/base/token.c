@@ -46,6 +46,11 @@ bool token_is_ours(const char *value, size_t len)
 	return true;
 }
 
+bool token_is_shared(const char *value, size_t len)
+{
+	return token_is_ours(value, len) && strspn(value, "f") == TOKEN_ID_LEN;
+}
+
 int64_t token_since(const char *value, size_t len, size_t *owner)
 {
 	int64_t since = 0;

@@ -23,6 +23,9 @@ int token_make(char token[TOKEN_MAX], const char *owner, struct err *e);
 /* Is this the value of a key that a redlock made? Every library has a format of its own. */
 bool token_is_ours(const char *value, size_t len);
 
+/* Is it what stands for several readers, who have a key together (core/request.c)? */
+bool token_is_shared(const char *value, size_t len);
+
 /* The time that such a value carries; 0: none, as older ones. *owner is where the owner text
  * begins. */
 int64_t token_since(const char *value, size_t len, size_t *owner);

@@ -61,6 +61,7 @@ int lock_open(
 	if (signals_open(&l->signals, e) < 0 ||
 		session_open(&l->session, &policy, &s->nodes, &s->keys, owner, e) < 0)
 		return -1;
+	l->session.held = l->outer;
 	l->wake_fd = l->signals.fd;
 	return 0;
 }

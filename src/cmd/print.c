@@ -90,6 +90,8 @@ void print_holder(struct json *j, const char *name, const struct answer *holder)
 	json_open(j, name, '{');
 	json_text(j, "format", is_ours ? "redlock" : report_format(holder));
 	json_bytes(j, is_ours ? "owner" : "value", holder->text + owner, holder->text_len - owner);
+	if (token_is_shared(holder->text, holder->text_len))
+		json_bool(j, "shared", true);
 	if (since)
 		json_text(j, "since", time_format(when, since));
 	json_ms(j, "left_ms", holder->pttl);

@@ -58,6 +58,7 @@ static struct wish question(const struct settings *s, const char *token)
 		.slot = (int)s->slot,
 		.token = token,
 		.turn = "",
+		.among_readers = true,
 		.time = s->ttl};
 
 	wish.quarantine = s->command == COMMAND_EXTEND || s->command == COMMAND_RELEASE
@@ -170,6 +171,7 @@ static void put_back(struct survey *sv, const struct settings *s)
 		wish[i].op = is_gone[i] ? OP_HEAL : OPS;
 		wish[i].token = value.text;
 		wish[i].token_len = value.text_len;
+		wish[i].is_shared = value.is_shared;
 	}
 	if (quorum_holding(&sv->quorum) != HOLDING_YES)
 		return;

@@ -264,7 +264,10 @@ const char doctor_rights_script[] =
 	"return not e end "
 	"try('GET',k) try('GETRANGE',k,0,0) try('EXISTS',k) try('TYPE',k) try('PTTL',k) "
 	"if try('SET',k,'1','PX',1000) then try('INCR',k) try('RPUSH',k,'1') end "
-	"try('LRANGE',k,0,0) try('LREM',k,0,'1') try('PEXPIRE',k,1000) try('DEL',k) "
+	"try('LRANGE',k,0,0) try('LREM',k,0,'1') try('RPOPLPUSH',k,k) try('PEXPIRE',k,1000) "
+	"try('DEL',k) try('ZRANGEBYSCORE',k,0,0) try('ZRANGE',k,0,0) try('ZREM',k,'1') "
+	"try('ZREMRANGEBYSCORE',k,0,0) "
+	"if try('SET',k,'1','PX',1000) then try('ZADD',k,1,'1') end try('DEL',k) "
 	"try('INFO','server') try('TIME') try('SCAN','0','COUNT',1) "
 	"if keys then out[#out+1]='~' end "
 	"return table.concat(out,' ')";
@@ -291,6 +294,12 @@ static const struct {
 	{"incr", SEVERITY_NOTE, true, "+incr", " (for --fence)"},
 	{"lrange", SEVERITY_NOTE, false, "+lrange", " (for --limit)"},
 	{"lrem", SEVERITY_NOTE, false, "+lrem", " (for --limit)"},
+	{"zadd", SEVERITY_NOTE, true, "+zadd", " (for --shared)"},
+	{"zrange", SEVERITY_NOTE, false, "+zrange", " (for --shared)"},
+	{"zrangebyscore", SEVERITY_NOTE, false, "+zrangebyscore", " (for --shared)"},
+	{"zrem", SEVERITY_NOTE, false, "+zrem", " (for --shared)"},
+	{"zremrangebyscore", SEVERITY_NOTE, false, "+zremrangebyscore", " (for --shared)"},
+	{"rpoplpush", SEVERITY_NOTE, false, "+rpoplpush", " (for --shared)"},
 	{"type", SEVERITY_NOTE, false, "+type", " (to know other libraries' locks)"},
 	{"scan", SEVERITY_NOTE, false, "+scan", " (for status)"},
 	{"getrange", SEVERITY_NOTE, false, "+getrange", " (for status)"},

@@ -92,6 +92,10 @@ const struct option_row option_rows[] = {
 		NULL},
 	{BREAK, GROUP_LOCK, 'k', "key", NULL, OPTION_KEY, FIELD(keys), NO_ENV, "KEY",
 		"the lock's name, used as the Redis key byte for byte", NULL},
+	{TAKING | WAIT, GROUP_LOCK, 's', "shared", NULL, OPTION_COUNT, FIELD(shared), TAKING | WAIT,
+		NULL, "readers: together with all who say so, and with nobody else", NULL},
+	{TAKING | WAIT, GROUP_LOCK, 'x', "exclusive", NULL, OPTION_OFF, FIELD(shared), NO_ENV, NULL,
+		"a writer: with nobody else, as without --shared", NULL},
 	{STATUS, GROUP_LOCK, 'L', "limit", NULL, OPTION_SLOTS, FIELD(limit), NO_ENV, "N",
 		"each KEY is a semaphore of N slots: how many are held, and each of them", "1"},
 	{SLOTTED, GROUP_LOCK, 'L', "limit", NULL, OPTION_SLOTS, FIELD(limit), BY_TOKEN, "N",
@@ -267,7 +271,8 @@ static int see_help(struct reading *r)
 
 static bool takes_value(const struct option_row *row)
 {
-	return row->kind != OPTION_COUNT && row->kind != OPTION_NO_WAIT && row->kind != OPTION_JSON;
+	return row->kind != OPTION_COUNT && row->kind != OPTION_OFF &&
+	       row->kind != OPTION_NO_WAIT && row->kind != OPTION_JSON;
 }
 
 static const char *read_factor(const char *text, long *permille)
@@ -323,6 +328,9 @@ static int set_value(
 	switch (row->kind) {
 	case OPTION_COUNT:
 		(*(long *)field)++;
+		break;
+	case OPTION_OFF:
+		*(long *)field = 0;
 		break;
 	case OPTION_NO_WAIT:
 		*(usec *)field = 0;

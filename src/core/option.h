@@ -20,6 +20,7 @@ extern const int command_rows_count;
 
 enum option_kind {
 	OPTION_COUNT, /* no value; each mention adds 1 */
+	OPTION_OFF, /* no value; takes back what an OPTION_COUNT said */
 	OPTION_NO_WAIT, /* no value; sets a duration to 0 */
 	OPTION_TEXT,
 	OPTION_KEY, /* mentions add up, where the command takes several */

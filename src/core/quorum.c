@@ -453,6 +453,7 @@ static void send_from_seat(struct step *s, enum op op)
 	struct action *a = act(s, ACT_SEND, seat_of(s->q));
 
 	a->op = op;
+	a->leads = seat->leads && op != OP_HAND_OVER;
 	if (op == OP_HAND_OVER)
 		a->slot = seat->is_woken && !seat->waits ? seat->turn_slot : 0;
 	seat->joins |= op == OP_JOIN;
@@ -570,6 +571,7 @@ static void open_seat(struct step *s, int line)
 
 	act(s, ACT_OPEN, seat_of(s->q))->line = line;
 	seat->link = LINK_OPENING;
+	seat->leads &= seat->node == line && seat->key == s->q->busy_key;
 	seat->node = line;
 	seat->key = s->q->busy_key;
 	seat->tried = s->q->round;
@@ -773,6 +775,14 @@ static void doubt_seat(struct step *s)
 		close_seat(s);
 }
 
+/* Readers have the key that we wait for: who leaves the line then lets others in. */
+static bool is_behind_readers(const struct quorum *q)
+{
+	const struct answer *a = &q->member[q->seat.node].answer;
+
+	return a->vote == VOTE_FOREIGN && a->is_shared;
+}
+
 /* What is not needed while waiting is closed after a while. */
 static void shed_links(struct step *s, usec *wake_at)
 {
@@ -783,7 +793,8 @@ static void shed_links(struct step *s, usec *wake_at)
 	for (int i = 0; i < q->policy.nodes; i++) {
 		struct member *m = &q->member[i];
 
-		if (m->link != LINK_UP || in_flight(m))
+		if (m->link != LINK_UP || in_flight(m) ||
+			(i == q->seat.node && is_behind_readers(q)))
 			continue;
 		if (s->now >= q->shed_at)
 			close_link(s, i);
@@ -794,17 +805,22 @@ static void shed_links(struct step *s, usec *wake_at)
 
 /* ---- trying ---- */
 
-/* A turn that came before the pop is known to be ours while the pop is still blocked. */
+/* A turn that came before the pop is known to be ours while the pop is still blocked; so is it that
+ * nobody passes readers by who waits behind us. */
 static void pass_turn_beside_the_seat(struct step *s)
 {
 	const struct seat *seat = &s->q->seat;
 	const struct member *m = &s->q->member[seat->node];
+	struct action *a;
 
-	if (!seat->is_woken || !seat->waits || m->link != LINK_UP || m->releasing || m->owes)
+	if (!seat->waits || (!seat->is_woken && !is_behind_readers(s->q)) || m->link != LINK_UP ||
+		m->owes)
 		return;
 	send_op(s, seat->node, OP_HAND_OVER);
-	s->up->action[s->up->count - 1].is_leaving = true;
-	s->up->action[s->up->count - 1].slot = seat->turn_slot;
+	a = &s->up->action[s->up->count - 1];
+	a->is_leaving = true;
+	a->slot = seat->is_woken ? seat->turn_slot : 0;
+	a->leads = seat->leads;
 }
 
 static void let_go(struct step *s)
@@ -973,6 +989,22 @@ static bool moves_on(struct step *s)
 	return q->moves > 0 && s->now <= usec_add(q->deadline, q->policy.node_timeout);
 }
 
+/* Are readers in the way? As the line sees it, or else as anybody. */
+static bool finds_readers(const struct quorum *q)
+{
+	const struct member *line = &q->member[q->seat.node];
+	bool found = false;
+
+	for (int i = 0; i < q->policy.nodes; i++) {
+		const struct member *m = &q->member[i];
+
+		if (m == line || line->vote != VOTE_FOREIGN)
+			found |= m->vote == VOTE_FOREIGN && m->answer.is_shared &&
+				 m->answer.key == q->seat.key;
+	}
+	return found;
+}
+
 static void fail_attempt(struct step *s, enum refusal refusal)
 {
 	struct quorum *q = s->q;
@@ -988,6 +1020,9 @@ static void fail_attempt(struct step *s, enum refusal refusal)
 	q->refusal = refusal;
 	if (refusal == REFUSAL_BUSY)
 		q->busy_key = key_in_the_way(q);
+	/* A writer that is woken, and finds readers, does not go to the end of the line. */
+	q->seat.leads |=
+		refusal == REFUSAL_BUSY && q->used_turn && !q->policy.is_shared && finds_readers(q);
 	if (q->used_turn && refusal == REFUSAL_BUSY && !q->seat.is_fresh) {
 		q->seat.is_woken = false;
 		pass_useless_turn_on(s);
@@ -1070,6 +1105,7 @@ static void ask(struct step *s)
 	q->valid_until = valid_until(&q->policy, s->now);
 	q->phase = PHASE_ASK;
 	q->asked_at = s->now;
+	q->enough_at = 0;
 	q->insist_at = 0;
 	q->insisted = 0;
 	q->used_turn = q->seat.is_woken;
@@ -1101,11 +1137,15 @@ static bool ask_the_rest(struct step *s)
 	return asked;
 }
 
-/* It is our turn, but the release of the one before us has not reached this node yet. */
+/* It is our turn, but the release of the one before us has not reached this node yet. Readers' key
+ * has none of their names: but at the line they are gone. */
 static bool is_on_its_way(const struct quorum *q, const struct member *m)
 {
-	return m->vote == VOTE_FOREIGN && q->used_turn && m->answer.text_len > TOKEN_ID_LEN &&
-	       memcmp(m->answer.text, q->seat.turn[m->answer.key], TOKEN_ID_LEN) == 0;
+	if (m->vote != VOTE_FOREIGN || !q->used_turn || m->answer.text_len <= TOKEN_ID_LEN)
+		return false;
+	if (m->answer.is_shared)
+		return q->member[q->seat.node].vote == VOTE_YES;
+	return memcmp(m->answer.text, q->seat.turn[m->answer.key], TOKEN_ID_LEN) == 0;
 }
 
 /* It is our turn, but we did not know that when we asked. */
@@ -1211,16 +1251,20 @@ static void gather(struct step *s, usec *wake_at)
 		ask(s);
 }
 
-/* --fair: the line of a key has not spoken yet. */
-static bool is_a_line_silent(const struct quorum *q)
+/* --fair: the line of a key has not spoken yet. Readers do not wait for long: they would share. */
+static bool is_a_line_silent(const struct step *s, usec *wake_at)
 {
+	struct quorum *q = s->q;
 	bool is_silent = false;
 
-	for (int key = 0; key < q->policy.keys && q->policy.is_fair; key++) {
+	for (int key = 0; key < q->policy.keys && policy_heeds_line(&q->policy); key++) {
 		int line = find_line(q, key);
 
 		is_silent |= line >= 0 && q->member[line].vote == VOTE_NONE;
 	}
+	if (is_silent && !q->policy.is_fair)
+		return !grace_is_over(
+			q, s->now, count_yes(q) >= policy_quorum(&q->policy), LEAST_GRACE, wake_at);
 	return is_silent;
 }
 
@@ -1229,7 +1273,7 @@ static bool is_before_its_turn(const struct quorum *q)
 {
 	bool is_early = false;
 
-	for (int key = 0; key < q->policy.keys && q->policy.is_fair; key++) {
+	for (int key = 0; key < q->policy.keys && policy_heeds_line(&q->policy); key++) {
 		int line = find_line(q, key);
 
 		is_early |= line >= 0 && q->member[line].vote == VOTE_FOREIGN &&
@@ -1250,6 +1294,9 @@ static void hold(struct step *s)
 	 * our own release would then wake nobody but us. */
 	if (q->seat.is_woken && q->seat.turn_slot != q->slot)
 		pass_turn_on(s);
+	/* The next in line may be a reader too. */
+	if (q->used_turn && q->policy.is_shared)
+		pass_turn_on(s);
 	/* Another slot's release would wake us: who serves us passes that on at once. */
 	if (q->seat.waits && policy_has_slots(&q->policy)) {
 		send_from_seat(s, OP_HAND_OVER);
@@ -1257,7 +1304,7 @@ static void hold(struct step *s)
 	}
 	if (!q->seat.waits && !q->seat.passes)
 		close_seat(s);
-	q->seat.is_woken = false;
+	q->seat.is_woken = q->seat.leads = false;
 	q->state = QUORUM_HELD;
 	q->phase = PHASE_KEEP;
 	q->proved = q->round;
@@ -1331,7 +1378,7 @@ static void tally_attempt(struct step *s, usec *wake_at)
 	open = quorum_count(q, VOTE_NONE);
 	if (q->duplicate[0] >= 0) {
 		fail_attempt(s, REFUSAL_DUPLICATE);
-	} else if (is_a_line_silent(q)) {
+	} else if (is_a_line_silent(s, wake_at)) {
 		return;
 	} else if (is_before_its_turn(q)) {
 		fail_attempt(s, REFUSAL_BUSY);

@@ -25,6 +25,7 @@ struct policy {
 	usec wait; /* how long to go on trying; 0: one attempt; NEVER: no limit */
 	usec guard; /* EXPIRING comes this long before the validity ends */
 	bool is_fair; /* never before others who wait */
+	bool is_shared; /* together with other readers; not before those who wait, either */
 	bool wants_fence; /* a fencing number, larger than every earlier one of the key */
 	usec quarantine; /* a node that forgot its keys has no vote for so long; 0: it has */
 	bool only_looks; /* wait until the key is free, and leave it at that: OVER, with no refusal
@@ -41,6 +42,12 @@ static inline int policy_quorum(const struct policy *p)
 static inline bool policy_has_slots(const struct policy *p)
 {
 	return p->slots > 1;
+}
+
+/* What the line says of those who wait counts as much as a majority. */
+static inline bool policy_heeds_line(const struct policy *p)
+{
+	return p->is_fair || p->is_shared;
 }
 
 /* drift = ttl * factor_permille / 1000 + 2 ms. */
@@ -109,6 +116,7 @@ struct action {
 	uint32_t round;
 	int slot; /* SEND: of a semaphore: which one it is about; HAND_OVER from the seat: 0: any */
 	bool is_leaving; /* SEND of HAND_OVER: pass on the turn, as from the seat */
+	bool leads; /* SEND of JOIN, WAIT: at the door; of HAND_OVER: not any more */
 };
 
 /* At most one close, one open and one send for each node, and for the seat, in a step. */
@@ -182,6 +190,7 @@ struct seat {
 	int turn_key; /* which of them was the last, */
 	int turn_slot; /* or slot; 0: any */
 	bool leaves; /* OP_HAND_OVER stands behind OP_WAIT: who serves us passes it on */
+	bool leads; /* we were woken, and found readers: we come next, at the door */
 };
 
 struct quorum {

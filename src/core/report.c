@@ -103,7 +103,8 @@ static void add_holder(struct line *l, const struct quorum *q, usec age)
 		return;
 	}
 	if (holder.is_reserved) {
-		add(l, "about to be taken by the next in line");
+		add(l, holder.is_shared ? "shared by readers, and others are before us in line"
+					: "about to be taken by the next in line");
 		return;
 	}
 	add(l, "held by ");

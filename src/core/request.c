@@ -15,30 +15,97 @@
  * ours, else what is said of the first that is not. Marks are numbers added up: 2^i for each key i
  * that others wait for, MARK_INDEX times the index of the key that the answer is about,
  * MARK_PARTIAL if one of them is ours all the same, MARK_UNGUARDED if the node cannot tell whether
- * it forgot. Who is refused a semaphore's slot finds behind the number another slot that is free
- * (0: none), and when the first of them ends.
+ * it forgot, MARK_SHARED if the key is readers'. Who is refused a semaphore's slot finds behind the
+ * number another slot that is free (0: none), and when the first of them ends.
  *
  * `look` reads the keys; one of another type (Redisson keeps a hash) is somebody else's.
  */
 _Static_assert(1 << KEYS_MAX <= MARK_INDEX && KEYS_MAX * MARK_INDEX <= MARK_PARTIAL,
 	"what is added up is kept apart");
-_Static_assert(MARK_INDEX == 65536 && MARK_PARTIAL == 1048576 && MARK_UNGUARDED == 2097152,
+_Static_assert(MARK_INDEX == 65536 && MARK_PARTIAL == 1048576 && MARK_UNGUARDED == 2097152 &&
+		       MARK_SHARED == 4194304,
 	"scripts have them as numbers");
 
-#define SCRIPT_LOOK \
+/*
+ * Readers have a key together. It is a string like any other, so that all who do not share see a
+ * lock, with an id of its own and the readers' names; beside it is a sorted set of their tokens, by
+ * when each ends. Whoever asks sees the key as it is to it (`value`): its own token, if it is one
+ * of them; nothing, if it would join them; else that somebody has it. ARGV[11] are the ids of locks
+ * that the asker runs within: a reader does not become a writer.
+ */
+#define AMONG_READERS \
+	"local shared,group,mine,held,now=find(ARGV[4],'s',1,true),{},{},{},nil " \
+	"local function readers(i) return 'redlock:readers:{'..KEYS[i]..'}' end " \
+	"local function clock() if not now then local t=call('TIME') " \
+	"now=t[1]*1000+math.floor(t[2]/1000) end return now end " \
+	"local function translate(i) local v=value[i] " \
+	"if not v or not text[i] or sub(v,1,41)~=string.rep('f',40)..':' then return end " \
+	"value[i]=nil " \
+	"for _,t in ipairs(call('ZRANGEBYSCORE',readers(i),clock(),'+inf')) do group[i]=v " \
+	"if t==ARGV[1] or (#ARGV[1]==40 and sub(t,1,41)==ARGV[1]..':') then mine[i]=t " \
+	"elseif find(ARGV[11],sub(t,1,40),1,true) then held[i]=t end end " \
+	"value[i]=mine[i] or (not shared and (held[i] or group[i])) or nil end "
+
+#define SCRIPT_LOOK(K) \
+	"local " \
+	"call,try,sub,find,match=redis.call,redis.pcall,string.sub,string.find,string.match " \
 	"local value,text,partial={},{},0 " \
-	"for i,k in ipairs(KEYS) do local v=redis.pcall('GET',k) text[i]=true " \
+	"for i,k in ipairs(KEYS) do local v=try('GET',k) text[i]=true " \
 	"if type(v)=='table' then " \
-	"if not string.find(v.err,'WRONGTYPE',1,true) then return v end text[i]=false " \
-	"v='('..redis.call('TYPE',k).ok..')' end value[i]=v end " \
-	"local function marks(i) return (i-1)*65536+partial end " \
-	"local function other(i) return {0,redis.call('PTTL',KEYS[i])," \
-	"string.sub(value[i],1,300),'',marks(i)} end "
+	"if not find(v.err,'WRONGTYPE',1,true) then return v end text[i]=false " \
+	"v='('..call('TYPE',k).ok..')' end value[i]=v end " K##_READERS \
+		"for i=1,#KEYS do translate(i) end " \
+		"local function marks(i) return (i-1)*65536+partial+(group[i] and 4194304 or 0) " \
+		"end " \
+		"local function other(i) return {0,call('PTTL',KEYS[i])," \
+		"sub(value[i],1,300),'',marks(i)} end "
 
 /* Whoever took it is known by the id alone; scripts between two steps have no more than that. */
 #define SCRIPT_OURS \
 	"local function ours(i) local v=value[i] return v and text[i] and (v==ARGV[1] or " \
-	"(#ARGV[1]==40 and string.sub(v,1,41)==ARGV[1]..':')) end "
+	"(#ARGV[1]==40 and sub(v,1,41)==ARGV[1]..':')) end "
+
+/*
+ * How a key is set, prolonged and taken away. What readers have together lasts as long as the last
+ * of them. remove() tells whether it is gone now.
+ */
+#define AMONG_STORE \
+	"local function regroup(i) local z,names,since,last=readers(i),{},nil,0 " \
+	"call('ZREMRANGEBYSCORE',z,'-inf','('..clock()) " \
+	"local m=call('ZRANGE',z,0,-1,'WITHSCORES') " \
+	"if #m==0 then call('DEL',KEYS[i],z) return true end " \
+	"for j=1,#m,2 do last=math.max(last,tonumber(m[j+1])) " \
+	"local s,name=match(m[j],'^%x+:(%d%d%d%d%d%d%d%d%d%d) (.*)$') " \
+	"names[#names+1]=name or '?' " \
+	"if s and (not since or s<since) then since=s end end " \
+	"local n=#names table.sort(names) " \
+	"names=n<=16 and sub(table.concat(names,', '),1,200) or '' " \
+	"local v=string.rep('f',40)..':'..(since or '0000000000')..' ' " \
+	"..(n==1 and 'reader ' or n..' readers'..(n<=16 and ': ' or ''))..names " \
+	"call('SET',KEYS[i],v,'PX',math.max(last-clock(),1)) " \
+	"call('PEXPIRE',z,math.max(last-clock(),1)) end " \
+	"local function enlist(i,t,ms) call('ZADD',readers(i),clock()+ms,t) regroup(i) end " \
+	"local function put(i,ms) " \
+	"if not shared then call('SET',KEYS[i],ARGV[1],'PX',ms) return end " \
+	"if not group[i] then call('DEL',readers(i)) end enlist(i,ARGV[1],ms) end " \
+	"local function prolong(i,ms) if mine[i] then enlist(i,mine[i],ms) " \
+	"else call('PEXPIRE',KEYS[i],ms) end end " \
+	"local function remove(i) if not mine[i] then call('DEL',KEYS[i]) " \
+	"if group[i] then call('DEL',readers(i)) end return true end " \
+	"call('ZREM',readers(i),mine[i]) return regroup(i) end "
+
+/*
+ * Who is not one of them, and runs within none, sees somebody's key. All scripts are there in both
+ * ways: an attempt and its release that wait in the socket of a stopped server must be read in one
+ * go, for Redis drops what it has not read (16 kB at a time) when it finds that the client is gone.
+ */
+#define ALONE_READERS \
+	"local shared,group,mine,held=nil,{},{},{} local function translate(i) local v=value[i] " \
+	"if v and text[i] and sub(v,1,41)==string.rep('f',40)..':' then group[i]=v end end "
+#define ALONE_STORE \
+	"local function put(i,ms) call('SET',KEYS[i],ARGV[1],'PX',ms) end " \
+	"local function prolong(i,ms) call('PEXPIRE',KEYS[i],ms) end " \
+	"local function remove(i) call('DEL',KEYS[i]) return true end "
 
 /* The first key that is somebody else's, the first that is gone; and is any one ours? */
 #define SCRIPT_SORT \
@@ -49,8 +116,8 @@ _Static_assert(MARK_INDEX == 65536 && MARK_PARTIAL == 1048576 && MARK_UNGUARDED 
 
 /* Which life of which server this is. */
 #define SCRIPT_ID \
-	"local id=redis.pcall('INFO','server') " \
-	"id=type(id)=='string' and string.match(id,'run_id:(%x+)') or '' "
+	"local id=try('INFO','server') " \
+	"id=type(id)=='string' and match(id,'run_id:(%x+)') or '' "
 
 /*
  * A node that restarted empty, was flushed, restored or failed over must not vote on locks that it
@@ -67,15 +134,15 @@ _Static_assert(MARK_INDEX == 65536 && MARK_PARTIAL == 1048576 && MARK_UNGUARDED 
 #define SCRIPT_GUARD \
 	"local unguarded=0 " \
 	"local function guard() local d=tonumber(ARGV[7]) if d==0 then return end " \
-	"local now,mark=redis.pcall('TIME'),redis.pcall('GET','redlock:node') " \
-	"if type(mark)=='table' and string.find(mark.err,'WRONGTYPE',1,true) then mark='' end " \
+	"local now,mark=try('TIME'),try('GET','redlock:node') " \
+	"if type(mark)=='table' and find(mark.err,'WRONGTYPE',1,true) then mark='' end " \
 	"if id=='' or now.err or type(mark)=='table' then unguarded=2097152 return end " \
-	"local history=redis.pcall('INFO','replication') " \
-	"history=type(history)=='string' and string.match(history,'master_replid:(%x+)') or '0' " \
+	"local history=try('INFO','replication') " \
+	"history=type(history)=='string' and match(history,'master_replid:(%x+)') or '0' " \
 	"now=now[1]*1000+math.floor(now[2]/1000) local ours=tonumber(ARGV[8]) " \
 	"local off=now-ours if math.abs(off)>30000 then " \
 	"return {4,math.abs(off),off>0 and 'ahead of' or 'behind',id,partial} end " \
-	"local over,given,wall=string.match(mark or ''," \
+	"local over,given,wall=match(mark or ''," \
 	"'^'..id..' (%d+) (%d+) (%d+) '..history..'$') " \
 	"if mark==id then over,given,wall=0,1,0 " \
 	"else over,given,wall=tonumber(over or now),tonumber(given or 0),tonumber(wall or ours) " \
@@ -83,7 +150,7 @@ _Static_assert(MARK_INDEX == 65536 && MARK_PARTIAL == 1048576 && MARK_UNGUARDED 
 	"over=math.min(over,now+given) if wall>ours+given+60000 then wall=ours+given end " \
 	"if d>given then over,wall,given=over+d-given,wall+d-given,d end end " \
 	"local text=string.format('%s %.0f %.0f %.0f %s',id,over,given,wall,history) " \
-	"if text~=mark then local set=redis.pcall('SET','redlock:node',text) " \
+	"if text~=mark then local set=try('SET','redlock:node',text) " \
 	"if set.err then unguarded=2097152 return end end " \
 	"if over>now or wall>ours then " \
 	"return {3,math.max(over-now,wall-ours),'',id,partial} end end "
@@ -95,67 +162,88 @@ _Static_assert(SKEW_MAX_MS == 30000, "scripts have it as a number");
  * element is the turn. TURN: whose turn it is while the key is free; but where WAKE has it still,
  * nobody was there to be woken. A user may have no right to any of it: then redis.pcall says so,
  * and nobody is woken.
+ *
+ * A writer that was woken, and finds readers there, must not go to the end of the line: HEAD says
+ * that one waits at the DOOR, a list like WAKE, and has the next turn. It blocks on both, so that
+ * one who is overlooked is served all the same.
  */
 #define SCRIPT_LINE \
 	"local base,slots=ARGV[9],tonumber(ARGV[10]) " \
-	"local own=slots>1 and string.sub(KEYS[1],#base+1) or '' " \
+	"local own=slots>1 and sub(KEYS[1],#base+1) or '' " \
 	"local function line(i) return 'redlock:line:{'..(own=='' and KEYS[i] or base)..'}' end " \
 	"local function wake(i) return 'redlock:wake:{'..(own=='' and KEYS[i] or base)..'}' end " \
 	"local function turn(i) return 'redlock:turn:{'..(own=='' and KEYS[i] or base..own)..'}' " \
 	"end " \
-	"local function awaited(i) return redis.pcall('EXISTS',line(i))==1 end "
+	"local function door(i) return 'redlock:door:{'..KEYS[i]..'}' end " \
+	"local function head(i) return 'redlock:head:{'..KEYS[i]..'}' end " \
+	"local function awaited(i) return try('EXISTS',line(i))==1 end " \
+	"local function is_led(i) return try('EXISTS',head(i))==1 end "
 
 /*
  * All slots of a semaphore have one line, and one list to block on: `own` is the slot that this is
  * about ("#3"), and each has a turn of its own. An element of the list is a turn's id with the slot
- * behind it, so the list has one for each slot at most.
+ * behind it, so the list has one for each slot at most. settle(): who waited at the door is not
+ * there any more, so the line has the turn.
  */
 #define SCRIPT_LIST \
 	"local function is_mine(t) return t==ARGV[3] or " \
-	"(#ARGV[3]>40 and string.find(ARGV[3],t,1,true)~=nil) end " \
-	"local function lies(mark) for _,e in ipairs(redis.pcall('LRANGE',wake(1),0,-1)) do " \
-	"if string.sub(e,41)==mark then return true end end return false end " \
+	"(#ARGV[3]>40 and find(ARGV[3],t,1,true)~=nil) end " \
+	"local function lies(mark) for _,e in ipairs(try('LRANGE',wake(1),0,-1)) do " \
+	"if sub(e,41)==mark then return true end end return false end " \
 	"local function unused(i) " \
-	"if own=='' then return redis.pcall('EXISTS',wake(i))==1 end return lies(own) end " \
-	"local function drop(i) if own=='' then redis.pcall('DEL',wake(i)) return end " \
-	"for _,e in ipairs(redis.pcall('LRANGE',wake(i),0,-1)) do " \
-	"if string.sub(e,41)==own then redis.pcall('LREM',wake(i),0,e) end end end "
+	"if own=='' then return try('EXISTS',wake(i))==1 end return lies(own) end " \
+	"local function drop(i) if own=='' then try('DEL',wake(i)) " \
+	"try('DEL',door(i)) return end " \
+	"for _,e in ipairs(try('LRANGE',wake(i),0,-1)) do " \
+	"if sub(e,41)==own then try('LREM',wake(i),0,e) end end end " \
+	"local function settle(i) local p=own=='' and try('PTTL',door(i)) " \
+	"if type(p)=='number' and p>0 and try('EXISTS',wake(i))==0 then " \
+	"try('RPOPLPUSH',door(i),wake(i)) try('PEXPIRE',wake(i),p) end end "
 
 /* Another slot that is free here, and nobody's turn, else 0; and when the first of them may be.
  * From the own one on, so that those who look spread. */
 #define SCRIPT_ELSEWHERE \
 	"local function elsewhere(o) if own=='' then return o end " \
-	"local at,soon=tonumber(string.sub(own,2)),-1 o[6]=o[6] or 0 " \
+	"local at,soon=tonumber(sub(own,2)),-1 o[6]=o[6] or 0 " \
 	"for n=0,slots-1 do local j=(at+n-1)%slots+1 local k=base..'#'..j " \
-	"local left=redis.call('PTTL',k) if left==-2 then " \
-	"local t=redis.pcall('GET','redlock:turn:{'..k..'}') " \
+	"local left=call('PTTL',k) if left==-2 then " \
+	"local t=try('GET','redlock:turn:{'..k..'}') " \
 	"if type(t)~='string' or t==ARGV[3] or lies('#'..j) then o[7],o[8]=j,0 return o end " \
-	"left=redis.call('PTTL','redlock:turn:{'..k..'}') end " \
+	"left=call('PTTL','redlock:turn:{'..k..'}') end " \
 	"if left>=0 and (soon<0 or left<soon) then soon=left end end " \
 	"o[7],o[8]=0,soon return o end "
 
-/* Where the clock is wrong, a turn is not kept: set right, it would last for as long as that. */
+/*
+ * Where the clock is wrong, a turn is not kept: set right, it would last for as long as that.
+ * beckon() is for readers: the first in line may come in too, with the word that brought the last
+ * one. Where nobody takes that, it lies for as long as somebody is known to wait: nobody does.
+ */
 #define SCRIPT_WAKE \
 	SCRIPT_LIST \
-	"local function push(i,ms,id) local w=wake(i) drop(i) redis.pcall('RPUSH',w,id..own) " \
-	"if own~='' then local p=redis.pcall('PTTL',w) " \
+	"local function push(i,ms,id) local w=wake(i) drop(i) " \
+	"if own=='' and try('DEL',head(i))==1 then w=door(i) end " \
+	"try('RPUSH',w,id..own) " \
+	"if own~='' then local p=try('PTTL',w) " \
 	"ms=math.max(tonumber(ms),type(p)=='number' and p or 0) end " \
-	"redis.pcall('PEXPIRE',w,ms) end " \
+	"try('PEXPIRE',w,ms) end " \
 	"local function skewed() if tonumber(ARGV[7])==0 then return false end " \
-	"local t=redis.call('TIME') " \
+	"local t=call('TIME') " \
 	"return math.abs(t[1]*1000+math.floor(t[2]/1000)-ARGV[8])>30000 end " \
-	"local function pass(i,ms,here,id) id=id or string.sub(ARGV[1],1,40) " \
-	"if not skewed() then redis.pcall('SET',turn(i),id,'PX',ms) end " \
-	"if here then push(i,ms,id) end end "
+	"local function pass(i,ms,here,id) id=id or sub(ARGV[1],1,40) " \
+	"if not skewed() then try('SET',turn(i),id,'PX',ms) end " \
+	"if here then push(i,ms,id) end end " \
+	"local function beckon(i) local p=try('PTTL',line(i)) " \
+	"if type(p)=='number' and p>0 and not is_led(i) then " \
+	"push(i,p,sub(ARGV[3]~='' and ARGV[3] or ARGV[1],1,40)) end end "
 _Static_assert(TOKEN_ID_LEN == 40, "scripts have it as a number");
 
 /* Who waits goes on waiting, whatever is answered: that is known for as long as it may take. */
 #define SCRIPT_STAY \
 	"local seat=tonumber(ARGV[6]) " \
-	"if string.find(ARGV[4],'w',1,true) then local p=redis.pcall('PTTL',line(seat)) " \
-	"local keep=math.max(value[seat] and redis.call('PTTL',KEYS[seat]) or 0," \
+	"if find(ARGV[4],'w',1,true) then local p=try('PTTL',line(seat)) " \
+	"local keep=math.max((value[seat] or group[seat]) and call('PTTL',KEYS[seat]) or 0," \
 	"tonumber(ARGV[2]))+1000 " \
-	"if type(p)=='number' and p<keep then redis.pcall('SET',line(seat),'1','PX',keep) end " \
+	"if type(p)=='number' and p<keep then try('SET',line(seat),'1','PX',keep) end " \
 	"end "
 
 /*
@@ -167,45 +255,60 @@ _Static_assert(TOKEN_ID_LEN == 40, "scripts have it as a number");
 #define SCRIPT_FENCE \
 	"local function fence(i) return 'redlock:fence:{'..KEYS[i]..'}' end " \
 	"local function last() local n=0 for i=1,#KEYS do " \
-	"n=math.max(n,tonumber(redis.pcall('GET',fence(i)) or 0) or 0) end return n end " \
+	"n=math.max(n,tonumber(try('GET',fence(i)) or 0) or 0) end return n end " \
 	"local function number(n) for i=1,#KEYS do " \
-	"redis.call('SET',fence(i),string.format('%.0f',n)) end end " \
+	"call('SET',fence(i),string.format('%.0f',n)) end end " \
 	"local function raise() local n,set=0,#KEYS>1 for i=1,#KEYS do " \
-	"local c=redis.call('INCR',fence(i)) if c==1 then " \
-	"local t=redis.call('TIME') c=tonumber(t[1])*1000000+tonumber(t[2]) set=true end " \
+	"local c=call('INCR',fence(i)) if c==1 then " \
+	"local t=call('TIME') c=tonumber(t[1])*1000000+tonumber(t[2]) set=true end " \
 	"n=math.max(n,c) end if set then number(n) end return n end "
 
-/* All of the keys or none. */
-static const char script_acquire[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_ID SCRIPT_GUARD
-	SCRIPT_LINE SCRIPT_WAKE SCRIPT_ELSEWHERE SCRIPT_FENCE SCRIPT_STAY
-	"local r=guard() "
-	"if foreign then local o=other(foreign) o[4]=id return elsewhere(o) end "
-	"if r then return r end "
-	"local w,t,n,unclaimed=0,{},0,nil "
-	"for i=1,#KEYS do local here=awaited(i) if here then w=w+2^(i-1) end "
-	"if not value[i] then t[i]=redis.pcall('GET',turn(i)) "
-	"if type(t[i])=='string' and not is_mine(t[i]) and not unused(i) then "
-	"return elsewhere({2,redis.call('PTTL',turn(i)),'',id,marks(i)+w}) end "
-	"if here and not t[i] and not (ARGV[3]~='' and i==seat) and "
-	"string.find(ARGV[4],'f',1,true) then "
-	"pass(i,ARGV[5],true) return {2,tonumber(ARGV[5]),'',id,marks(i)+w} end end end "
-	"if string.find(ARGV[4],'n',1,true) then n=gone and raise() or last() end "
-	"for i,k in ipairs(KEYS) do "
-	"if value[i] then redis.call('PEXPIRE',k,ARGV[2]) "
-	"else redis.call('SET',k,ARGV[1],'PX',ARGV[2]) "
-	/* a turn that nobody came for tells who waits here: nobody */
-	"if type(t[i])=='string' then redis.pcall('DEL',turn(i)) drop(i) "
-	"if not is_mine(t[i]) then redis.pcall('DEL',line(i)) unclaimed=unclaimed or i "
-	"w=w-w%2^i+w%2^(i-1) end end end end "
-	"return {1,tonumber(ARGV[2]),unclaimed and t[unclaimed] or '',id,"
-	"(unclaimed and (unclaimed-1)*65536 or 0)+w+unguarded,n}";
+/* Who would join readers comes after those who wait, be they one writer: unless it was beckoned, or
+ * is within one of them. Of those who wait, nobody may be left. */
+#define SCRIPT_HEED \
+	"local function is_led_in(i) return (ARGV[3]~='' and i==seat) or held[i] end " \
+	"local function is_late(i) return group[i] and not value[i] and awaited(i) and " \
+	"not is_led_in(i) and not unused(i) end "
 
-static const char script_extend[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_ID SCRIPT_LINE
-	"if foreign then return other(foreign) end "
-	"if gone then return {-1,0,'','',marks(gone)} end "
-	"local w=0 for i,k in ipairs(KEYS) do redis.call('PEXPIRE',k,ARGV[2]) "
-	"if awaited(i) then w=w+2^(i-1) end end "
-	"return {1,tonumber(ARGV[2]),'',id,w}";
+/* All of the keys or none. A turn that nobody came for tells who waits here: nobody. */
+#define ACQUIRE(K) \
+	SCRIPT_LOOK(K) \
+	SCRIPT_OURS K##_STORE SCRIPT_SORT SCRIPT_ID SCRIPT_GUARD SCRIPT_LINE SCRIPT_WAKE \
+		SCRIPT_ELSEWHERE SCRIPT_FENCE SCRIPT_STAY SCRIPT_HEED \
+		"local r=guard() " \
+		"if foreign then local o=other(foreign) o[4]=id return elsewhere(o) end " \
+		"if r then return r end " \
+		"local w,t,n,unclaimed,fair=0,{},0,nil,find(ARGV[4],'f',1,true) " \
+		"for i=1,#KEYS do settle(i) local here=awaited(i) " \
+		"if fair and is_late(i) then beckon(i) w=w+2^(i-1) " \
+		"return {2,call('PTTL',KEYS[i]),sub(group[i],1,300),id,marks(i)+w} end " \
+		"if fair and here and group[i] and not value[i] and not is_led_in(i) then " \
+		"try('DEL',line(i)) drop(i) here=false end " \
+		"if here then w=w+2^(i-1) end " \
+		"if not value[i] and not group[i] then t[i]=try('GET',turn(i)) " \
+		"if type(t[i])=='string' and not is_mine(t[i]) and not unused(i) then " \
+		"return elsewhere({2,call('PTTL',turn(i)),'',id,marks(i)+w}) end " \
+		"if here and not t[i] and not (ARGV[3]~='' and i==seat) and fair then " \
+		"pass(i,ARGV[5],true) return {2,tonumber(ARGV[5]),'',id,marks(i)+w} end end end " \
+		"if find(ARGV[4],'n',1,true) then n=gone and raise() or last() end " \
+		"for i,k in ipairs(KEYS) do " \
+		"if value[i] then prolong(i,ARGV[2]) else put(i,ARGV[2]) " \
+		"if not shared and i==seat and (ARGV[3]~='' or find(ARGV[4],'w',1,true)) then " \
+		"try('DEL',head(i)) end " \
+		"if type(t[i])=='string' then try('DEL',turn(i)) drop(i) " \
+		"if not is_mine(t[i]) then try('DEL',line(i)) unclaimed=unclaimed or i " \
+		"w=w-w%2^i+w%2^(i-1) end end end end " \
+		"return {1,tonumber(ARGV[2]),unclaimed and t[unclaimed] or '',id," \
+		"(unclaimed and (unclaimed-1)*65536 or 0)+w+unguarded,n}"
+
+#define EXTEND(K) \
+	SCRIPT_LOOK(K) \
+	SCRIPT_OURS K##_STORE SCRIPT_SORT SCRIPT_ID SCRIPT_LINE \
+		"if foreign then return other(foreign) end " \
+		"if gone then return {-1,0,'','',marks(gone)} end " \
+		"local w=0 for i=1,#KEYS do prolong(i,ARGV[2]) " \
+		"if awaited(i) then w=w+2^(i-1) end end " \
+		"return {1,tonumber(ARGV[2]),'',id,w}"
 
 /* From here on: what parts with the keys does so with each that is ours, whatever the others are.
  */
@@ -213,21 +316,29 @@ static const char script_extend[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_I
 /* The owner's name stays, so that waiters are told whose it was; the id goes, so that a nested run
  * that outlived the holder does not take the lock for held. Nobody will give it back: the first in
  * line is told, so that it looks when the key ends. */
-static const char script_leave[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_LINE SCRIPT_WAKE
-	"partial=0 for i,k in ipairs(KEYS) do local v=value[i] if v==ARGV[1] and v~='' then "
-	"redis.call('SET',k,string.rep('0',40)..string.sub(v,41),'PX',ARGV[2]) "
-	"if awaited(i) then push(i,1000,string.sub(v,1,40)) end end "
-	"end if foreign then return other(foreign) end if gone then return {-1,0,'','',0} end "
-	"return {1,tonumber(ARGV[2]),'','',0}";
+#define LEAVE(K) \
+	SCRIPT_LOOK(K) \
+	SCRIPT_OURS K##_STORE SCRIPT_SORT SCRIPT_LINE SCRIPT_WAKE \
+		"partial=0 for i,k in ipairs(KEYS) do local v=value[i] if v==ARGV[1] and v~='' " \
+		"then " \
+		"local left=string.rep('0',40)..sub(v,41) " \
+		"if mine[i] then call('ZREM',readers(i),v) enlist(i,left,ARGV[2]) " \
+		"else call('SET',k,left,'PX',ARGV[2]) end " \
+		"if awaited(i) then push(i,1000,sub(v,1,40)) end end " \
+		"end if foreign then return other(foreign) end if gone then return " \
+		"{-1,0,'','',0} end " \
+		"return {1,tonumber(ARGV[2]),'','',0}"
 
 /* Wakes nobody, unless a hand-over came while this key was in its way. */
-static const char script_release[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_LINE SCRIPT_WAKE
-	"partial=0 for i,k in ipairs(KEYS) do if value[i]==ARGV[1] then redis.call('DEL',k) "
-	"local t=redis.pcall('GET',turn(i)) "
-	"if type(t)=='string' then if awaited(i) then pass(i,ARGV[5],true,t) "
-	"else redis.pcall('DEL',turn(i)) end end end end "
-	"if foreign then return other(foreign) end "
-	"return {gone and -1 or 1,0,'','',0}";
+#define RELEASE(K) \
+	SCRIPT_LOOK(K) \
+	SCRIPT_OURS K##_STORE SCRIPT_SORT SCRIPT_LINE SCRIPT_WAKE \
+		"partial=0 for i=1,#KEYS do if value[i]==ARGV[1] and remove(i) then " \
+		"local t=try('GET',turn(i)) " \
+		"if type(t)=='string' then if awaited(i) then pass(i,ARGV[5],true,t) " \
+		"else try('DEL',turn(i)) end end end end " \
+		"if foreign then return other(foreign) end " \
+		"return {gone and -1 or 1,0,'','',0}"
 
 /* Also when the key is gone already: nobody else wakes those who wait. Where it is another one's,
  * maybe only for the moment that an attempt takes to fail, the turn is left for that one to pass
@@ -235,52 +346,70 @@ static const char script_release[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_
  * without having used its turn passes on that very turn; of a semaphore's, whose slot behind a
  * blocked pop is not known, any that is claimed: to be woken in vain costs less than a turn. Who
  * gives up has a word for those who gave way to it, and no say in a turn that a holder passed on:
- * if its own key was in the way of that, it is the one to tell. */
-static const char script_hand_over[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_LINE SCRIPT_WAKE
-	"if own~='' and ARGV[4]=='l' then local used,any=own,own=='#0' "
-	"for j=1,awaited(1) and slots or 0 do own='#'..j "
-	"local t=redis.pcall('GET',turn(1)) if type(t)~='string' then t=nil end "
-	"if (any or own==used) and redis.call('EXISTS',base..own)==0 and not lies(own) then "
-	"pass(1,ARGV[2],true,t) end end return {1,0,'','',0} end "
-	"local p,others,beyond=0,nil,tonumber(ARGV[6]) "
-	"for i,k in ipairs(KEYS) do local v=value[i] local far=beyond%2^i>=2^(i-1) "
-	"local t=redis.pcall('GET',turn(i)) if type(t)~='string' then t=nil end "
-	"if v and not ours(i) and not (text[i] and ARGV[4]=='b' and string.sub(v,1,300)==ARGV[1]) "
-	"then others=others or i "
-	"if ARGV[4]=='' or (ARGV[4]=='g' and not t) then "
-	"pass(i,ARGV[2],not far and not awaited(i)) end "
-	"else if v then local left=redis.call('PTTL',k) redis.call('DEL',k) "
-	"p=(left<0 or p<0) and -1 or math.max(p,left) end "
-	"local w=awaited(i) if t and not v and ARGV[4]=='g' then "
-	"elseif w or far then "
-	"pass(i,ARGV[2],w,(ARGV[4]=='l' or ARGV[4]=='g') and t or nil) "
-	"elseif v then redis.pcall('DEL',turn(i)) end end end "
-	"partial=0 if others then return other(others) end "
-	"return {gone and -1 or 1,p,'','',0}";
+ * if its own key was in the way of that, it is the one to tell. Among readers, who leaves the line,
+ * or got in from it, has a word for the next. Which reader is the last one, each node sees for
+ * itself: so the turn is kept only where it wakes somebody. */
+#define HAND_OVER(K) \
+	SCRIPT_LOOK(K) \
+	SCRIPT_OURS K##_STORE SCRIPT_SORT SCRIPT_LINE SCRIPT_WAKE \
+		"local leaves=find(ARGV[4],'l',1,true) " \
+		"if own~='' and leaves then local used,any=own,own=='#0' " \
+		"for j=1,awaited(1) and slots or 0 do own='#'..j " \
+		"local t=try('GET',turn(1)) if type(t)~='string' then t=nil end " \
+		"if (any or own==used) and call('EXISTS',base..own)==0 and not lies(own) then " \
+		"pass(1,ARGV[2],true,t) end end return {1,0,'','',0} end " \
+		"local p,others,beyond=0,nil,tonumber(ARGV[6]) " \
+		"for i,k in ipairs(KEYS) do local v=value[i] local far=beyond%2^i>=2^(i-1) " \
+		"local t=try('GET',turn(i)) if type(t)~='string' then t=nil end " \
+		"if find(ARGV[4],'d',1,true) then try('DEL',head(i)) end " \
+		"if leaves and group[i] then beckon(i) " \
+		"elseif mine[i] then p=math.max(p,call('PTTL',k)) if remove(i) then " \
+		"if awaited(i) then pass(i,ARGV[2],true) else try('DEL',turn(i)) end end " \
+		"elseif v and not ours(i) and not (text[i] and ARGV[4]=='b' and " \
+		"sub(v,1,300)==ARGV[1]) " \
+		"then others=others or i " \
+		"if ARGV[4]=='' or (ARGV[4]=='g' and not t) then " \
+		"pass(i,ARGV[2],not far and not awaited(i)) end " \
+		"else if v then local left=call('PTTL',k) remove(i) " \
+		"p=(left<0 or p<0) and -1 or math.max(p,left) end " \
+		"local w=awaited(i) if t and not v and ARGV[4]=='g' then " \
+		"elseif w or far then " \
+		"pass(i,ARGV[2],w,(leaves or ARGV[4]=='g') and t or nil) " \
+		"elseif v then try('DEL',turn(i)) end end end " \
+		"partial=0 if others then return other(others) end " \
+		"return {gone and -1 or 1,p,'','',0}"
 
 /* Both matter: a stale client must not overtake, and a number never goes back. */
-static const char script_fence[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_FENCE
-	"if foreign then return other(foreign) end "
-	"if gone then return {-1,0,'','',partial} end "
-	"if last()>tonumber(ARGV[3]) then return {2,0,'','',partial} end "
-	"number(tonumber(ARGV[3])) "
-	"return {1,redis.call('PTTL',KEYS[1]),'','',0,tonumber(ARGV[3])}";
+#define FENCE(K) \
+	SCRIPT_LOOK(K) \
+	SCRIPT_OURS SCRIPT_SORT SCRIPT_FENCE \
+		"if foreign then return other(foreign) end " \
+		"if gone then return {-1,0,'','',partial} end " \
+		"if last()>tonumber(ARGV[3]) then return {2,0,'','',partial} end " \
+		"number(tonumber(ARGV[3])) " \
+		"return {1,call('PTTL',KEYS[1]),'','',0,tonumber(ARGV[3])}"
 
 /* A turn that was not claimed is nobody's. Who waits here goes on waiting, as with ACQUIRE. */
-static const char script_look[] = SCRIPT_LOOK SCRIPT_OURS SCRIPT_SORT SCRIPT_ID SCRIPT_GUARD
-	SCRIPT_LINE SCRIPT_LIST SCRIPT_ELSEWHERE SCRIPT_STAY SCRIPT_FENCE
-	"local r=guard() "
-	"local n,w,o=last(),0,nil "
-	"for i=1,#KEYS do if awaited(i) then w=w+2^(i-1) end end "
-	"if foreign then o=other(foreign) o[4]=id o[5]=o[5]+w o[6]=n return elsewhere(o) end "
-	"if not gone then o=other(1) for i,k in ipairs(KEYS) do local p=redis.call('PTTL',k) "
-	"if p>=0 and (o[2]<0 or p<o[2]) then o[2]=p end end "
-	"o[4]=id o[5]=w o[6]=n return o end "
-	"if r then return r end "
-	"for i=1,#KEYS do local t=redis.pcall('GET',turn(i)) "
-	"if not value[i] and type(t)=='string' and not is_mine(t) and not unused(i) then "
-	"return elsewhere({2,redis.call('PTTL',turn(i)),'',id,marks(i)+w,n}) end end "
-	"return {-1,0,'',id,partial+w,n}";
+#define LOOK(K) \
+	SCRIPT_LOOK(K) \
+	SCRIPT_OURS SCRIPT_SORT SCRIPT_ID SCRIPT_GUARD SCRIPT_LINE SCRIPT_LIST SCRIPT_ELSEWHERE \
+		SCRIPT_STAY SCRIPT_HEED SCRIPT_FENCE \
+		"local r=guard() " \
+		"local n,w,o=last(),0,nil " \
+		"for i=1,#KEYS do if awaited(i) then w=w+2^(i-1) end end " \
+		"if foreign then o=other(foreign) o[4]=id o[5]=o[5]+w o[6]=n return elsewhere(o) " \
+		"end " \
+		"if not gone then o=other(1) for i,k in ipairs(KEYS) do local p=call('PTTL',k) " \
+		"if p>=0 and (o[2]<0 or p<o[2]) then o[2]=p end end " \
+		"o[4]=id o[5]=w+(group[1] and 4194304 or 0) o[6]=n return o end " \
+		"if r then return r end " \
+		"for i,k in ipairs(KEYS) do local t=try('GET',turn(i)) " \
+		"if is_late(i) then " \
+		"return {2,call('PTTL',k),sub(group[i],1,300),id,marks(i)+w,n} end " \
+		"if not value[i] and not group[i] and type(t)=='string' and not is_mine(t) and " \
+		"not unused(i) then " \
+		"return elsewhere({2,call('PTTL',turn(i)),'',id,marks(i)+w,n}) end end " \
+		"return {-1,0,'',id,partial+w,n}"
 
 /* Strings that carry our token, and what of it can be shown. A page that would be too long is asked
  * for again, with a smaller count. */
@@ -302,47 +431,64 @@ static const char script_scan[] =
  * that was kept for somebody, when nobody is known to wait, is ours. Of a semaphore, all of this is
  * so for any of its slots; and if none is free, we ask again when the first of them ends.
  */
-static const char script_join[] = SCRIPT_LOOK SCRIPT_LINE SCRIPT_LIST
-	"local v=value[1] local p=v and redis.call('PTTL',KEYS[1]) or 0 "
-	"local at,free,kept=tonumber(string.sub(own,2)),nil,nil "
-	"if own=='' then if not v and unused(1) then "
-	"redis.pcall('DEL',line(1)) return {0,0,'','',0} end "
-	"else p=-1 for n=0,slots-1 do local j=(at+n-1)%slots+1 local k=base..'#'..j "
-	"local left=redis.call('PTTL',k) if left==-2 then "
-	"local t=redis.pcall('GET','redlock:turn:{'..k..'}') "
-	"if type(t)~='string' then free=free or j "
-	"elseif lies('#'..j) then redis.pcall('DEL',line(1)) return {0,0,'','',0} "
-	"else kept=kept or {j,t} left=redis.call('PTTL','redlock:turn:{'..k..'}') end end "
-	"if left>=0 and (p<0 or left<p) then p=left end end end "
-	"local keep=math.max(p,tonumber(ARGV[2]))+1000 "
-	"local k=redis.pcall('PTTL',line(1)) if type(k)=='table' then return k end "
-	"local first=k<0 "
-	"if k<keep then k=redis.pcall('SET',line(1),'1','PX',keep) "
-	"if k.err then return k end end "
-	"if own~='' then if free then return {1,0,'','',1,0,free} end "
-	"if kept and first then return {1,0,kept[2],'',1,0,kept[1]} end "
-	"if not v then return {2,p,'','',1} end end "
-	"if v then return {0,p,string.sub(v,1,300),'',1} end "
-	"local t=redis.pcall('GET',turn(1)) t=type(t)=='string' and t or '' "
-	"if first or t=='' then return {1,0,t,'',1} end "
-	"return {2,redis.call('PTTL',turn(1)),'','',1}";
+#define JOIN(K) \
+	SCRIPT_LOOK(K) \
+	SCRIPT_LINE SCRIPT_LIST \
+		"settle(1) local v,room=value[1],group[1] and not value[1] " \
+		"local p=(v or room) and call('PTTL',KEYS[1]) or 0 " \
+		"local at,free,kept=tonumber(sub(own,2)),nil,nil " \
+		"if own=='' then if not v and unused(1) then " \
+		"try('DEL',line(1)) return {0,0,'','',0} end " \
+		"else p=-1 for n=0,slots-1 do local j=(at+n-1)%slots+1 local k=base..'#'..j " \
+		"local left=call('PTTL',k) if left==-2 then " \
+		"local t=try('GET','redlock:turn:{'..k..'}') " \
+		"if type(t)~='string' then free=free or j " \
+		"elseif lies('#'..j) then try('DEL',line(1)) return {0,0,'','',0} " \
+		"else kept=kept or {j,t} left=call('PTTL','redlock:turn:{'..k..'}') end end " \
+		"if left>=0 and (p<0 or left<p) then p=left end end end " \
+		"local keep=math.max(p,tonumber(ARGV[2]))+1000 " \
+		"local k=try('PTTL',line(1)) if type(k)=='table' then return k end " \
+		"local first=k<0 " \
+		"if k<keep then k=try('SET',line(1),'1','PX',keep) " \
+		"if k.err then return k end end " \
+		"if find(ARGV[4],'d',1,true) then try('SET',head(1),'1','PX',keep) end " \
+		"if own~='' then if free then return {1,0,'','',1,0,free} end " \
+		"if kept and first then return {1,0,kept[2],'',1,0,kept[1]} end " \
+		"if not v then return {2,p,'','',1} end end " \
+		"if v then return {0,p,sub(v,1,300),'',marks(1)+1} end " \
+		"if room and first then return {1,0,'','',1} end " \
+		"if room then return {2,p,sub(group[1],1,300),'',marks(1)+1} end " \
+		"local t=try('GET',turn(1)) t=type(t)=='string' and t or '' " \
+		"if first or t=='' then return {1,0,t,'',1} end " \
+		"return {2,call('PTTL',turn(1)),'','',1}"
 
-static const char *script_of(enum op op)
+#define BOTH(name, body) \
+	static const char script_##name[] = body(ALONE), script_##name##_among[] = body(AMONG)
+
+BOTH(acquire, ACQUIRE);
+BOTH(extend, EXTEND);
+BOTH(leave, LEAVE);
+BOTH(release, RELEASE);
+BOTH(hand_over, HAND_OVER);
+BOTH(fence, FENCE);
+BOTH(look, LOOK);
+BOTH(join, JOIN);
+
+static const char *script_of(enum op op, bool among_readers)
 {
-	static const char *const scripts[] = {
-		[OP_ACQUIRE] = script_acquire,
-		[OP_HEAL] = script_acquire,
-		[OP_EXTEND] = script_extend,
-		[OP_RELEASE] = script_release,
-		[OP_HAND_OVER] = script_hand_over,
-		[OP_LEAVE] = script_leave,
-		[OP_FENCE] = script_fence,
-		[OP_LOOK] = script_look,
-		[OP_JOIN] = script_join,
-		[OP_SCAN] = script_scan,
+	static const char *const scripts[][2] = {
+		[OP_ACQUIRE] = {script_acquire, script_acquire_among},
+		[OP_HEAL] = {script_acquire, script_acquire_among},
+		[OP_EXTEND] = {script_extend, script_extend_among},
+		[OP_RELEASE] = {script_release, script_release_among},
+		[OP_HAND_OVER] = {script_hand_over, script_hand_over_among},
+		[OP_LEAVE] = {script_leave, script_leave_among},
+		[OP_FENCE] = {script_fence, script_fence_among},
+		[OP_LOOK] = {script_look, script_look_among},
+		[OP_JOIN] = {script_join, script_join_among},
 	};
 
-	return scripts[op];
+	return scripts[op][among_readers];
 }
 
 static bool has_slots(const struct wish *wish)
@@ -361,8 +507,11 @@ void request_build(struct request *r, const struct wish *wish)
 {
 	r->argc = 0;
 	if (wish->op == OP_WAIT) {
+		snprintf(r->door, sizeof(r->door), "redlock:door:{%s}", wish->keys->key[0]);
 		snprintf(r->wake, sizeof(r->wake), "redlock:wake:{%s}", wish->keys->key[0]);
 		add(r, "BLPOP");
+		if (wish->leads)
+			add(r, r->door);
 		add(r, r->wake);
 		add(r, "0");
 		return;
@@ -384,16 +533,17 @@ void request_build(struct request *r, const struct wish *wish)
 	snprintf(r->time, sizeof(r->time), "%" PRId64, wish->time / USEC_MSEC);
 	snprintf(r->turn_time, sizeof(r->turn_time), "%" PRId64, wish->turn_time / USEC_MSEC);
 	snprintf(r->fence, sizeof(r->fence), "%" PRId64, wish->fence);
-	snprintf(r->flags, sizeof(r->flags), "%s%s%s%s%s%s", wish->is_leaving ? "l" : "",
+	snprintf(r->flags, sizeof(r->flags), "%s%s%s%s%s%s%s%s", wish->is_leaving ? "l" : "",
 		wish->gives_up ? "g" : "", wish->is_waiting ? "w" : "", wish->is_fair ? "f" : "",
-		wish->is_breaking ? "b" : "", wish->wants_fence ? "n" : "");
+		wish->is_breaking ? "b" : "", wish->wants_fence ? "n" : "",
+		wish->is_shared ? "s" : "", wish->leads ? "d" : "");
 	snprintf(r->which, sizeof(r->which), "%u",
 		wish->op == OP_HAND_OVER ? wish->awaited : (unsigned)wish->seat_key + 1);
 	snprintf(r->quarantine, sizeof(r->quarantine), "%" PRId64, wish->quarantine / USEC_MSEC);
 	snprintf(r->wall, sizeof(r->wall), "%" PRId64, wish->wall / USEC_MSEC);
 	snprintf(r->count, sizeof(r->count), "%d", wish->keys->count);
 	add(r, "EVAL");
-	add(r, script_of(wish->op));
+	add(r, script_of(wish->op, wish->among_readers));
 	add(r, r->count);
 	/* Others' limit may be larger. */
 	snprintf(r->slots, sizeof(r->slots), "%d",
@@ -413,6 +563,7 @@ void request_build(struct request *r, const struct wish *wish)
 	add(r, r->wall);
 	add(r, has_slots(wish) ? wish->keys->key[0] : "");
 	add(r, r->slots);
+	add(r, wish->held ? wish->held : "");
 }
 
 struct answer answer_absent(enum reason reason, const char *detail)
@@ -569,7 +720,7 @@ struct answer answer_read(enum op op, const struct reply *reply)
 		item[0].type != REPLY_INTEGER || item[1].type != REPLY_INTEGER ||
 		item[2].type != REPLY_STRING || item[3].type != REPLY_STRING ||
 		item[3].len >= sizeof(a.run_id) || item[4].type != REPLY_INTEGER ||
-		item[4].integer < 0 || item[4].integer >= 2 * MARK_UNGUARDED)
+		item[4].integer < 0 || item[4].integer >= 2 * MARK_SHARED)
 		return answer_absent(REASON_GARBAGE, NULL);
 	switch (item[0].integer) {
 	case 1:
@@ -606,6 +757,7 @@ struct answer answer_read(enum op op, const struct reply *reply)
 	a.key = (int)(item[4].integer % MARK_PARTIAL / MARK_INDEX);
 	a.is_partial = (item[4].integer & MARK_PARTIAL) != 0;
 	a.is_unguarded = (item[4].integer & MARK_UNGUARDED) != 0;
+	a.is_shared = (item[4].integer & MARK_SHARED) != 0;
 	return a;
 }
 

@@ -90,7 +90,9 @@ struct answer {
 				       an array's last item */
 	char run_id[RUN_ID_MAX]; /* which life of which server answered; "" if it does not say.
 				    SCAN: the cursor of the next page, "0": there is none */
-	bool is_reserved; /* FOREIGN: the key is free, but it is another one's turn */
+	bool is_reserved; /* FOREIGN: the key is free, but it is another one's turn; or readers',
+			     and others are before us in line */
+	bool is_shared; /* the key is readers' */
 	int key; /* FOREIGN: the index of the key that this is about; YES: of the turn's */
 	unsigned awaited; /* 1 << i: others wait for key i at this node. SCAN: the page was too long
 			   */
@@ -133,6 +135,11 @@ struct wish {
 	bool is_waiting; /* ACQUIRE: we have a place in the line here, and keep it when refused, */
 	int seat_key; /* for this one of the keys, or it is our turn for it */
 	bool is_fair; /* ACQUIRE: not before others who wait, woken or not */
+	bool is_shared; /* ACQUIRE, EXTEND, HEAL, LOOK, JOIN: together with other readers */
+	bool among_readers; /* the key may be ours among readers', or one's that this is within */
+	bool leads; /* JOIN, WAIT: a writer that finds readers only, and comes next; HAND_OVER: it
+		       does not any more */
+	const char *held; /* among_readers: ids of locks that this is within; NULL: of none */
 	bool wants_fence; /* ACQUIRE: raise the fencing number */
 	int64_t fence; /* FENCE: the number */
 	usec quarantine; /* ACQUIRE, LOOK: for so long a node that forgot its keys has no vote; 0:
@@ -146,11 +153,11 @@ struct wish {
 /* The parts of a command. They point into what request_build() was given and into *r. */
 struct request {
 	int argc;
-	const char *argv[KEYS_MAX + 13];
-	size_t len[KEYS_MAX + 13];
-	char count[12], time[24], turn_time[24], fence[24], flags[8], which[12], quarantine[24],
+	const char *argv[KEYS_MAX + 14];
+	size_t len[KEYS_MAX + 14];
+	char count[12], time[24], turn_time[24], fence[24], flags[12], which[12], quarantine[24],
 		wall[24], slots[12];
-	char wake[REQUEST_KEY_MAX + 24], slot_key[REQUEST_KEY_MAX + 12];
+	char wake[REQUEST_KEY_MAX + 24], door[REQUEST_KEY_MAX + 24], slot_key[REQUEST_KEY_MAX + 12];
 };
 
 /* Fills *r. Every script is idempotent under one token. A key has REQUEST_KEY_MAX bytes at most. */
@@ -201,6 +208,7 @@ bool page_next(const char **at, const char *end, struct page_entry *entry);
 #define MARK_INDEX 65536
 #define MARK_PARTIAL 1048576
 #define MARK_UNGUARDED 2097152
+#define MARK_SHARED 4194304
 
 /* A node whose clock is off by more than that has no vote where there is a quarantine. */
 #define SKEW_MAX_MS 30000

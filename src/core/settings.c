@@ -123,8 +123,8 @@ static bool may_know_limit(const struct settings *s)
 /* What is kept beside the keys: see core/request.c. */
 static bool is_reserved(const char *key)
 {
-	static const char *const own[] = {
-		"redlock:line:{", "redlock:turn:{", "redlock:wake:{", "redlock:fence:{"};
+	static const char *const own[] = {"redlock:line:{", "redlock:turn:{", "redlock:wake:{",
+		"redlock:fence:{", "redlock:readers:{", "redlock:head:{", "redlock:door:{"};
 	bool found = strcmp(key, "redlock:node") == 0;
 
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
@@ -249,6 +249,11 @@ static int check_slots(const struct settings *s, struct err *e)
 	}
 	if (s->slot > s->limit)
 		return err_set(e, ERR_USAGE, "there is no slot %ld of %ld", s->slot, s->limit);
+	if (s->limit > 0 && s->shared) {
+		err_set(e, ERR_USAGE, "--shared does not go with --limit");
+		return err_hint(e, "readers are not counted; see 'redlock help %s'",
+			option_command_name(s->command));
+	}
 	if (s->limit <= 1)
 		return 0;
 	if (s->keys.count > 1) {
@@ -425,6 +430,7 @@ struct policy settings_policy(const struct settings *s)
 		.wait = s->wait,
 		.guard = supervises(s) ? leash_guard(&leash) : 0,
 		.is_fair = s->fair > 0,
+		.is_shared = s->shared > 0,
 		.wants_fence = s->fence > 0,
 		.quarantine = quarantine(s),
 		.only_looks = s->command == COMMAND_WAIT,

@@ -78,6 +78,7 @@ struct settings {
 	usec max_run; /* NEVER: none */
 	usec min_hold; /* 0: none */
 	long fair;
+	long shared;
 	long fence;
 	long reentrant;
 	long wait_descendants;

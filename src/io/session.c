@@ -23,16 +23,40 @@ static const char *token_for(struct session *s, const struct action *a)
 	return s->token;
 }
 
-static struct wish wish_for(struct session *s, const struct action *a)
+/* Whoever parts with a key has it, or has not. */
+static bool joins_others(enum op op)
+{
+	return op == OP_ACQUIRE || op == OP_HEAL || op == OP_EXTEND || op == OP_LOOK ||
+	       op == OP_JOIN;
+}
+
+static bool is_attempt(const struct action *a)
+{
+	return a->op == OP_ACQUIRE || a->op == OP_LOOK;
+}
+
+/* What we were woken with. */
+static const char *turn_for(struct session *s, const struct action *a)
 {
 	const struct quorum *q = &s->quorum;
-	bool is_attempt = a->op == OP_ACQUIRE || a->op == OP_LOOK;
-	bool is_seat = a->node == q->policy.nodes;
 	size_t used = 0;
 
+	if (a->op == OP_HAND_OVER)
+		return q->seat.turn[q->seat.key];
+	/* Whoever is fair asks with a turn only while it is its own. */
+	if (!is_attempt(a) || (policy_heeds_line(&q->policy) && !q->used_turn))
+		return "";
 	s->turns[0] = '\0';
 	for (int i = 0; i < q->policy.keys; i++)
 		text_append(s->turns, sizeof(s->turns), &used, "%s", q->seat.turn[i]);
+	return s->turns;
+}
+
+static struct wish wish_for(struct session *s, const struct action *a)
+{
+	const struct quorum *q = &s->quorum;
+	bool is_seat = a->node == q->policy.nodes;
+
 	s->seat_keys = ONE_KEY(s->keys->key[q->seat.key]);
 	return (struct wish){
 		.op = a->op,
@@ -44,14 +68,17 @@ static struct wish wish_for(struct session *s, const struct action *a)
 			: a->op == OP_HAND_OVER ? q->policy.node_timeout
 						: q->policy.ttl,
 		.turn_time = q->policy.node_timeout,
-		/* Whoever is fair asks with a turn only while it is its own. */
-		.turn = is_attempt && (!q->policy.is_fair || q->used_turn) ? s->turns : "",
+		.turn = turn_for(s, a),
 		.awaited = a->op == OP_HAND_OVER && !is_seat ? q->awaited : 0,
 		.is_leaving = a->op == OP_HAND_OVER && (is_seat || a->is_leaving),
 		.gives_up = a->op == OP_HAND_OVER && !is_seat && !a->is_leaving && q->proved == 0,
-		.is_waiting = is_attempt && q->seat.waits && q->seat.node == a->node,
+		.is_waiting = is_attempt(a) && q->seat.waits && q->seat.node == a->node,
 		.seat_key = q->seat.waits ? q->seat.key : q->seat.turn_key,
-		.is_fair = a->op == OP_ACQUIRE && q->policy.is_fair,
+		.is_fair = a->op == OP_ACQUIRE && policy_heeds_line(&q->policy),
+		.is_shared = q->policy.is_shared && joins_others(a->op),
+		.among_readers = q->policy.is_shared || (s->held && *s->held),
+		.leads = a->leads,
+		.held = s->held,
 		.wants_fence = a->op == OP_ACQUIRE && q->policy.wants_fence,
 		.fence = q->fence,
 		.quarantine = q->policy.quarantine,
@@ -113,6 +140,7 @@ int session_open(struct session *s, const struct policy *policy, const struct no
 	const struct key_list *keys, const char *owner, struct err *e)
 {
 	s->keys = keys;
+	s->held = NULL;
 	s->wake_at = NEVER;
 	s->random = random_bits();
 	snprintf(s->owner, sizeof(s->owner), "%s", owner);

@@ -12,6 +12,8 @@ struct session {
 	struct quorum quorum; /* read it; only session.c steps it */
 	struct pool pool;
 	const struct key_list *keys;
+	const char *
+		held; /* ids of locks that this one is within, separated by spaces; NULL: of none */
 	struct key_list seat_keys; /* the one of the seat */
 	char turns[KEYS_MAX * TOKEN_ID_LEN + 1]; /* of all keys, one behind the other */
 	char owner[OWNER_MAX];

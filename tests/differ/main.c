@@ -7,6 +7,7 @@
  * and once with a semaphore of SIM_LOCKS. Exit status: 0 when
  * they agree; 1 when they do not; 2 when there is no server.
  */
+#include "base/text.h"
 #include "sim/sim.h"
 
 #include <hiredis/hiredis.h>
@@ -17,7 +18,7 @@
 #include <time.h>
 
 #define TOKENS 4
-#define MARKS (2 + SIM_LOCKS) /* line, the turn of each slot, and the list */
+#define MARKS (4 + SIM_LOCKS) /* line, the turn of each slot, head, door, and the list */
 #define NO_EXPIRY 0 /* the key is not there */
 #define FOR_EVER INT64_MAX
 
@@ -76,9 +77,9 @@ struct step {
 /* The last is as long as a token may be. */
 static char long_token[TOKEN_MAX], too_long[1000];
 static const char *const tokens[TOKENS] = {
-	"1111111111111111111111111111111111111111:a@one",
-	"2222222222222222222222222222222222222222:b@two",
-	"3333333333333333333333333333333333333333:c@three",
+	"1111111111111111111111111111111111111111:1000000003 a@one",
+	"2222222222222222222222222222222222222222:1000000001 b@two",
+	"3333333333333333333333333333333333333333:1000000002 c@three",
 	long_token,
 };
 
@@ -89,6 +90,7 @@ static void make_long_values(void)
 	memset(too_long, 'x', sizeof(too_long) - 1);
 	memset(long_token, 'y', sizeof(long_token) - 1);
 	memset(long_token, '4', TOKEN_ID_LEN);
+	memcpy(long_token + TOKEN_ID_LEN, ":1000000004 ", 12);
 	for (int i = 0; i < TOKENS; i++)
 		memcpy(turns[i], tokens[i], TOKEN_ID_LEN);
 }
@@ -125,6 +127,16 @@ static void draw_call(struct step *s)
 	wish.gives_up = op == OP_HAND_OVER && !wish.is_leaving && !wish.is_breaking && next(2);
 	if (wish.is_leaving && next(2))
 		wish.slot = 0;
+	wish.leads = wish.is_leaving && slots == 1 && next(3) == 0;
+	if (slots == 1 && next(3) > 0)
+		wish.is_shared = op == OP_ACQUIRE || op == OP_HEAL || op == OP_EXTEND ||
+				 op == OP_LOOK || op == OP_JOIN;
+	wish.leads |= op == OP_JOIN && slots == 1 && next(3) == 0;
+	if (wish.is_shared && next(4) == 0)
+		wish.is_fair = true;
+	if (op != OP_RELEASE && op != OP_HAND_OVER && next(4) == 0)
+		wish.held = turns[next(TOKENS)];
+	wish.among_readers = wish.is_shared || wish.held || next(2);
 	s->is_ours = true;
 	s->op = op;
 	request_build(&s->request, &wish);
@@ -197,6 +209,8 @@ struct outcome {
 	char mark[MARKS][SIM_LOCKS * (TOKEN_ID_LEN + 8)];
 	int64_t mark_ends[MARKS];
 	char node[2 * RUN_ID_MAX + 72]; /* the mark of the restart guard */
+	/* Who has the key together: "TOKEN END " of each, in order of the tokens. */
+	char readers[SIM_READERS * (TOKEN_MAX + 16)];
 };
 
 static void set_mark(struct outcome *o, int i, const struct sim_mark *mark)
@@ -252,6 +266,34 @@ static void keep_node(struct sim_node *n, const struct outcome *o)
 		&n->mark_given, &n->mark_wall);
 }
 
+static bool is_readers(const struct sim_node *n)
+{
+	return node_has_key(n, 0) && strspn(n->lock[0].value, "f") == TOKEN_ID_LEN;
+}
+
+static void set_readers(struct outcome *o, struct sim_node *n)
+{
+	size_t used = 0;
+
+	for (int i = 0; i < n->readers && is_readers(n); i++)
+		text_append(o->readers, sizeof(o->readers), &used, "%s\n%" PRId64 "\n",
+			n->reader[i].token, n->reader[i].ends);
+}
+
+static void keep_readers(struct sim_node *n, const struct outcome *o)
+{
+	char text[sizeof(o->readers)], *rest = text, *token, *end;
+
+	memcpy(text, o->readers, sizeof(text));
+	for (n->readers = 0;
+		(token = strsep(&rest, "\n")) && *token && (end = strsep(&rest, "\n"));) {
+		struct sim_reader *reader = &n->reader[n->readers++];
+
+		*reader = (struct sim_reader){.ends = strtoll(end, NULL, 10)};
+		snprintf(reader->token, sizeof(reader->token), "%s", token);
+	}
+}
+
 static struct outcome model(struct sim_node *n, const struct step *s, usec now)
 {
 	struct outcome o = {.ends = {NO_EXPIRY}};
@@ -270,6 +312,9 @@ static struct outcome model(struct sim_node *n, const struct step *s, usec now)
 	set_mark(&o, 0, &n->line);
 	for (int i = 0; i < SIM_LOCKS; i++)
 		set_mark(&o, 1 + i, &n->lock[i].turn);
+	set_mark(&o, 1 + SIM_LOCKS, &n->head);
+	set_mark(&o, 2 + SIM_LOCKS, &n->door);
+	set_readers(&o, n);
 	set_list(&o, n);
 	if (n->mark[0])
 		snprintf(o.node, sizeof(o.node), "%s %" PRId64 " %" PRId64 " %" PRId64 " %s",
@@ -324,6 +369,7 @@ static struct outcome real(const struct step *s, const redisReply *r, const redi
 			o.answer.vote = VOTE_ABSENT;
 	}
 	snprintf(o.node, sizeof(o.node), "%s", item[0]->str);
+	snprintf(o.readers, sizeof(o.readers), "%s", item[1]->str);
 	o.answer.text[sizeof(o.value[0]) - 1] = '\0';
 	return o;
 }
@@ -346,17 +392,20 @@ static bool agree(const struct outcome *a, const struct outcome *b)
 	       a->answer.awaited == b->answer.awaited &&
 	       a->answer.is_partial == b->answer.is_partial && same_marks(a, b) &&
 	       a->answer.slot == b->answer.slot && a->answer.soonest == b->answer.soonest &&
+	       a->answer.is_shared == b->answer.is_shared && strcmp(a->readers, b->readers) == 0 &&
 	       strcmp(a->node, b->node) == 0 && same_keys(a, b);
 }
 
 static void show(const char *whose, const struct outcome *o)
 {
-	printf("# %s: vote %d, %" PRId64 " us, '%s', id '%s', slot %d, %" PRId64 " us\n", whose,
-		(int)o->answer.vote, o->answer.pttl, o->answer.text, o->answer.run_id,
-		o->answer.slot, o->answer.soonest);
+	printf("# %s: vote %d, %" PRId64 " us, '%s', id '%s', slot %d, %" PRId64
+	       " us, awaited %u, shared %d, fence %" PRId64 "\n",
+		whose, (int)o->answer.vote, o->answer.pttl, o->answer.text, o->answer.run_id,
+		o->answer.slot, o->answer.soonest, o->answer.awaited, o->answer.is_shared,
+		o->answer.fence);
 	for (int i = 0; i < SIM_LOCKS; i++)
 		printf("#   '%s' until %" PRId64 "\n", o->value[i], o->ends[i]);
-	printf("#   '%s'\n", o->node);
+	printf("#   '%s'\n%s\n", o->node, o->readers);
 	for (int i = 0; i < MARKS; i++)
 		printf("#   '%s' until %" PRId64 "\n", o->mark[i], o->mark_ends[i]);
 }
@@ -379,11 +428,19 @@ static bool play(struct sim_node *n, const struct step *s, long *exact)
 		"add('redlock:line:{k}',redis.call('GET','redlock:line:{k}')) "
 		"for i=1,3 do local k='redlock:turn:{'..name(i)..'}' add(k,redis.call('GET',k)) "
 		"end "
+		"for _,what in ipairs({'head','door'}) do local k='redlock:'..what..':{k}' "
+		"if what=='head' then add(k,redis.call('GET',k)) "
+		"else add(k,redis.call('LINDEX',k,0)) end end "
 		"add('redlock:wake:{k}',table.concat(redis.call('LRANGE','redlock:wake:{k}',0,-1),"
 		"' ')) "
 		"for i=1,3 do local v=redis.pcall('GET',name(i)) "
 		"add(name(i),type(v)=='table' and '(list)' or v) end "
-		"r[#r+1]=redis.call('GET','redlock:node') or '' return r";
+		"r[#r+1]=redis.call('GET','redlock:node') or '' "
+		"local v=redis.pcall('GET',name(1)) local m,z={},{} "
+		"if type(v)=='string' and string.find(v,'^'..string.rep('f',40)) then "
+		"m=redis.call('ZRANGE','redlock:readers:{k}',0,-1,'WITHSCORES') end "
+		"for i=1,#m,2 do z[#z+1]=m[i]..'\\n'..string.format('%.0f',m[i+1])..'\\n' end "
+		"table.sort(z) r[#r+1]=table.concat(z) return r";
 	const char *look[] = {"EVAL", there, "0", slots > 1 ? "3" : "1"};
 	struct outcome got, before, after;
 	struct sim_node later = *n;
@@ -421,14 +478,19 @@ static bool play(struct sim_node *n, const struct step *s, long *exact)
 			keep_mark(&n->lock[i].turn, &got, 1 + i);
 		}
 		keep_mark(&n->line, &got, 0);
+		keep_mark(&n->head, &got, 1 + SIM_LOCKS);
+		keep_mark(&n->door, &got, 2 + SIM_LOCKS);
+		keep_readers(n, &got);
 		keep_list(n, &got);
 		keep_node(n, &got);
 		return true;
 	}
 	if (!ok) {
 		printf("# %s %s, %" PRId64 " us, between %" PRId64 " and %" PRId64 "\n",
-			s->is_ours ? "op" : s->words[0], s->is_ours ? "" : s->token, s->ttl, from,
-			to);
+			s->is_ours ? (const char *[]){"acquire", "extend", "heal", "release",
+					     "hand over", "leave", "fence", "look", "join"}[s->op]
+				   : s->words[0],
+			s->is_ours ? s->request.argv[7] : s->token, s->ttl, from, to);
 		show("server", &got);
 		show("model", &before);
 	}

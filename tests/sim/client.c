@@ -144,6 +144,7 @@ static void check_proof(struct client *c)
 			world.nodes);
 	c->window_until = until;
 	c->window_slot = slot_of(c);
+	c->window_is_shared = c->policy.is_shared;
 	if (draw_percent(world.trap_percent))
 		schedule(true_time(c, draw_percent(50) ? q->valid_until - q->policy.guard
 						       : quorum_extend_at(q)) -
@@ -161,6 +162,9 @@ static void check_exclusion(const struct client *c)
 		/* Of c itself that is what it had when it was killed. */
 		if (!other->in_section && world.now >= other->window_until)
 			continue;
+		/* Any number of readers. */
+		if (other->window_is_shared && c->policy.is_shared)
+			continue;
 		holders++;
 		if (other->window_slot != slot_of(c))
 			continue;
@@ -173,7 +177,8 @@ static void check_exclusion(const struct client *c)
 			world.slots, holders);
 }
 
-/* Larger than all that were given before the attempt began, and nobody else's. */
+/* Larger than all that were given before the attempt began, and nobody else's; but of those who
+ * read together, none comes before the other. */
 static void check_fence(struct client *c)
 {
 	int64_t fence = c->session.quorum.fence;
@@ -185,10 +190,12 @@ static void check_fence(struct client *c)
 		breach("fence", "c%d has number %lld, and %lld was given before", c->id,
 			(long long)fence, (long long)c->fence_floor[slot]);
 	for (int i = 0; i < world.clients; i++)
-		if (i != c->id && world.slots == 1 && world.client[i]->fence == fence)
+		if (i != c->id && world.slots == 1 && world.client[i]->fence == fence &&
+			!(c->policy.is_shared && world.client[i]->fence_is_shared))
 			breach("fence", "c%d has number %lld, and c%d had it too", c->id,
 				(long long)fence, i);
 	c->fence = fence;
+	c->fence_is_shared = c->policy.is_shared;
 	if (fence > world.newest_fence[slot])
 		world.newest_fence[slot] = fence;
 }
@@ -296,19 +303,23 @@ static void keep(struct client *c)
 static void check_debt(const struct client *c, int node, int slot)
 {
 	const struct session *s = &c->session;
-	const struct sim_node *n = &world.node[node];
+	struct sim_node *n = &world.node[node];
 	const struct sim_lock *l = &n->lock[slot];
+	const struct sim_reader *reader = slot == 0 ? node_reader_of(n, s) : NULL;
+	const char *value = reader ? reader->token : l->value;
+	usec left_at = reader ? reader->left_at : l->left_at;
+	usec late_by = reader ? reader->late_by : l->late_by;
 	const struct member *m = &s->quorum.member[node];
-	bool is_settled = l->left_at > 0 && (world.wire[c->id][node].settled_at >= l->left_at ||
-						    world.now >= l->left_at + c->policy.ttl);
+	bool is_settled = left_at > 0 && (world.wire[c->id][node].settled_at >= left_at ||
+						 world.now >= left_at + c->policy.ttl);
 
 	if (!node_has_key_of(n, slot, s) || n->jumped || is_settled)
 		return;
-	if (!m->owes || strcmp(l->value, s->sent_token[node]) != 0 ||
+	if (!m->owes || strcmp(value, s->sent_token[node]) != 0 ||
 		(world.slots > 1 && m->slot != slot + 1))
 		breach("debt", "c%d left its key on n%d, and does not know", c->id, node);
-	else if (node_key_ends(n, slot) >
-		 true_time(c, m->owes_until) + l->late_by * 6 / 5 + 2 * USEC_MSEC)
+	else if (node_key_ends(n, slot, s) >
+		 true_time(c, m->owes_until) + late_by * 6 / 5 + 2 * USEC_MSEC)
 		breach("debt", "c%d's key on n%d lasts longer than it knows", c->id, node);
 }
 
@@ -345,10 +356,14 @@ static void check_left(const struct client *c, usec since)
 {
 	int left = 0;
 
-	for (int i = 0; i < world.nodes; i++)
-		left += node_has_key(&world.node[i], slot_of(c)) &&
-			strcmp(world.node[i].lock[slot_of(c)].value + TOKEN_ID_LEN,
-				c->session.token + TOKEN_ID_LEN) == 0;
+	for (int i = 0; i < world.nodes; i++) {
+		struct sim_node *n = &world.node[i];
+		const struct sim_reader *reader = node_reader_of(n, &c->session);
+		const char *value = reader ? reader->token : n->lock[slot_of(c)].value;
+
+		left += node_has_key(n, slot_of(c)) &&
+			strcmp(value + TOKEN_ID_LEN, c->session.token + TOKEN_ID_LEN) == 0;
+	}
 	if (!c->had_trouble && !world.alias && left <= world.nodes / 2 &&
 		world.now < since + c->leave_for * 9 / 10 - 2 * USEC_MSEC)
 		breach("leave", "c%d left its key on %d of %d", c->id, left, world.nodes);
@@ -365,6 +380,7 @@ static bool run_once(struct client *c)
 	int rc;
 
 	c->sessions++;
+	c->policy.is_shared = world.slots == 1 && draw_percent(world.readers_percent);
 	snprintf(owner, sizeof(owner), "c%d.%u", c->id, c->sessions);
 	memset(s->sent_token, 0, sizeof(s->sent_token)); /* a new process */
 	net_begin_session(c->id);

@@ -367,7 +367,7 @@ static void refuse(struct reply *reply)
 
 /* The books of what was granted, by true time: the measure of all that the client concludes. True
  * for the one that makes it a majority. */
-static bool note_yes(const struct message *m, const struct sim_node *n)
+static bool note_yes(const struct message *m, struct sim_node *n)
 {
 	struct wire *w = &world.wire[m->client][m->slot];
 	struct client *c = world.client[m->client];
@@ -377,7 +377,7 @@ static bool note_yes(const struct message *m, const struct sim_node *n)
 		(m->op != OP_ACQUIRE && m->op != OP_EXTEND && m->op != OP_LEAVE))
 		return false;
 	if (m->op == OP_LEAVE) {
-		usec lasts = node_key_ends(n, node_slot_of(&m->request)) - world.now;
+		usec lasts = node_key_ends(n, node_slot_of(&m->request), &c->session) - world.now;
 
 		/* Or a clock's twentieth, or a grain of Redis's, less or more. */
 		if (lasts < c->leave_for * 9 / 10 - 2 * USEC_MSEC ||
@@ -393,7 +393,7 @@ static bool note_yes(const struct message *m, const struct sim_node *n)
 	else if (w->yes_round > m->round) /* late */
 		return false;
 	w->yes_round = m->round;
-	w->yes_until = node_key_ends(n, node_slot_of(&m->request));
+	w->yes_until = node_key_ends(n, node_slot_of(&m->request), &c->session);
 	return before + 1 == world.nodes / 2 + 1;
 }
 
@@ -401,12 +401,15 @@ static bool note_yes(const struct message *m, const struct sim_node *n)
 static void note_lateness(const struct message *m, struct sim_node *n)
 {
 	struct sim_lock *l = &n->lock[node_slot_of(&m->request)];
+	struct sim_reader *reader = node_reader_of(n, &world.client[m->client]->session);
+	usec *left_at = reader ? &reader->left_at : &l->left_at;
+	usec *late_by = reader ? &reader->late_by : &l->late_by;
 
 	if (m->left_at) {
-		l->left_at = m->left_at;
-		l->late_by = world.now - m->left_at;
+		*left_at = m->left_at;
+		*late_by = world.now - m->left_at;
 	} else if (m->op == OP_ACQUIRE || m->op == OP_HEAL) {
-		l->left_at = l->late_by = 0;
+		*left_at = *late_by = 0;
 	}
 }
 
@@ -444,6 +447,7 @@ static void fall_asleep(struct sim_node *n, const struct message *m)
 		.slot = m->slot,
 		.wire = m->wire,
 		.noticed_at = NEVER,
+		.leads = m->request.argc > 3,
 		.behind = -1};
 }
 
@@ -465,13 +469,24 @@ static bool stands_behind(struct sim_node *n, const struct message *m)
 	return false;
 }
 
+/* What lies at the door is for the first of those who wait there; else, the first of all. -1:
+ * nobody. */
+static int next_sleeper(const struct sim_node *n)
+{
+	for (int i = 0; i < n->sleepers && n->door.value[0]; i++)
+		if (n->sleeper[i].leads)
+			return i;
+	return n->sleepers > 0 ? 0 : -1;
+}
+
 /* Those who are blocked are served in order, as soon as there is something. */
 static void wake_sleepers(struct sim_node *n)
 {
-	static const struct request wait = {.argv = {"BLPOP"}};
+	static const struct request wait[2] = {
+		{.argc = 3, .argv = {"BLPOP"}}, {.argc = 4, .argv = {"BLPOP"}}};
 
-	while (n->sleepers > 0) {
-		struct sim_sleeper first = n->sleeper[0];
+	for (int at; (at = next_sleeper(n)) >= 0;) {
+		struct sim_sleeper first = n->sleeper[at];
 		struct wire *w = &world.wire[first.client][first.slot];
 		struct reply *reply = malloc(sizeof(*reply));
 		bool is_served = false;
@@ -480,7 +495,7 @@ static void wake_sleepers(struct sim_node *n)
 		assert(reply);
 		if (is_noticed(&first)) {
 			free(reply);
-		} else if (!node_serve(n, &wait, reply)) {
+		} else if (!node_serve(n, &wait[first.leads], reply)) {
 			free(reply);
 			return;
 		} else if (!is_awake(&first) || w->is_deaf) {
@@ -495,8 +510,8 @@ static void wake_sleepers(struct sim_node *n)
 		/* Its turn is passed on as soon as it has it. */
 		behind = is_served ? first.behind : -1;
 		if (is_served)
-			n->sleeper[0].behind = -1;
-		forget_sleeper(n, 0);
+			n->sleeper[at].behind = -1;
+		forget_sleeper(n, at);
 		if (behind >= 0) {
 			messages[behind].stood = true;
 			net_serve(behind);

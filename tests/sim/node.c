@@ -23,20 +23,46 @@ bool node_has_key(const struct sim_node *n, int i)
 }
 
 /* Every attempt has a token of its own; the owner is the session's. */
-bool node_has_key_of(const struct sim_node *n, int i, const struct session *s)
+static bool is_token_of(const char *value, const struct session *s)
 {
-	const char *value = n->lock[i].value;
 	size_t owner;
 
 	(void)token_since(value, strlen(value), &owner);
-	return node_has_key(n, i) && strspn(value, "0") < TOKEN_ID_LEN && strlen(value) >= owner &&
-	       strcmp(value + owner, s->owner) == 0;
+	return strlen(value) >= owner && strcmp(value + owner, s->owner) == 0;
 }
 
-usec node_key_ends(const struct sim_node *n, int i)
+static bool is_group(const char *value)
 {
-	return world.now +
-	       (n->lock[i].ends * USEC_MSEC - node_clock(n)) * 1000000 / (1000000 + n->ppm);
+	return strspn(value, "f") == TOKEN_ID_LEN && value[TOKEN_ID_LEN] == ':';
+}
+
+struct sim_reader *node_reader_of(struct sim_node *n, const struct session *s)
+{
+	struct sim_reader *latest = NULL;
+
+	for (int i = 0; i < n->readers && is_group(n->lock[0].value); i++)
+		if (is_token_of(n->reader[i].token, s) && node_msec(n) <= n->reader[i].ends &&
+			(!latest || n->reader[i].kept > latest->kept))
+			latest = &n->reader[i];
+	return latest;
+}
+
+bool node_has_key_of(struct sim_node *n, int i, const struct session *s)
+{
+	const char *value = n->lock[i].value;
+
+	if (!node_has_key(n, i))
+		return false;
+	if (is_group(value))
+		value = node_reader_of(n, s) ? node_reader_of(n, s)->token : "";
+	return strspn(value, "0") < TOKEN_ID_LEN && is_token_of(value, s);
+}
+
+usec node_key_ends(struct sim_node *n, int i, const struct session *s)
+{
+	int64_t ends = is_group(n->lock[i].value) ? node_reader_of(n, s)->ends : n->lock[i].ends;
+
+	return world.now + (ends * USEC_MSEC - node_clock(n)) * 1000000 / (1000000 + n->ppm);
 }
 
 static bool has_slots(const struct request *r)
@@ -54,12 +80,64 @@ struct place {
 	struct sim_node *n;
 	struct sim_lock *l;
 	int own, slots; /* of a semaphore: its slot, from 1 on; else 0 */
+	/* As it is to whoever asks: */
+	const char *value; /* "": nothing */
+	bool is_group; /* readers have it, */
+	struct sim_reader *mine, *held; /* one of which is the asker, or what it is within */
+	bool is_shared; /* it would be one of them */
+	bool is_alone; /* it cannot be one of them, and does not look */
 };
 
 static struct place place(struct sim_node *n, int own, int slots)
 {
-	return (struct place){
-		.n = n, .l = &n->lock[own > 0 ? own - 1 : 0], .own = own, .slots = slots};
+	struct sim_lock *l = &n->lock[own > 0 ? own - 1 : 0];
+
+	return (struct place){.n = n, .l = l, .own = own, .slots = slots, .value = l->value};
+}
+
+/* What our scripts begin with. */
+static void translate(struct place *p, const struct request *r)
+{
+	const char *token = r->argv[4], *ids = r->argv[14];
+	size_t len = strlen(token);
+
+	p->is_shared = strchr(r->argv[7], 's') != NULL;
+	p->is_group = is_group(p->value) && p->is_alone;
+	if (!is_group(p->value) || p->is_alone)
+		return;
+	p->value = "";
+	for (int i = 0; i < p->n->readers; i++) {
+		struct sim_reader *reader = &p->n->reader[i];
+		char id[TOKEN_ID_LEN + 1];
+
+		if (node_msec(p->n) > reader->ends)
+			continue;
+		p->is_group = true;
+		snprintf(id, sizeof(id), "%.40s", reader->token);
+		if (strcmp(reader->token, token) == 0 ||
+			(len == TOKEN_ID_LEN && strncmp(reader->token, token, len) == 0 &&
+				reader->token[len] == ':'))
+			p->mine = reader;
+		else if (strstr(ids, id))
+			p->held = reader;
+	}
+	if (p->mine)
+		p->value = p->mine->token;
+	else if (!p->is_shared && p->held)
+		p->value = p->held->token;
+	else if (!p->is_shared && p->is_group)
+		p->value = p->l->value;
+}
+
+/* It could be one of them. */
+static bool has_room(const struct place *p)
+{
+	return p->is_group && !p->value[0];
+}
+
+static int shared_mark(const struct place *p)
+{
+	return p->is_group ? MARK_SHARED : 0;
 }
 
 static bool is_there(const struct sim_node *n, const struct sim_mark *mark)
@@ -118,23 +196,30 @@ static void answer_fence(struct reply *reply, int64_t fence)
 	put_integer(&reply->item[5], fence);
 }
 
-static enum op op_of(const struct request *r)
+/* And whether it looks for itself among readers. */
+static enum op op_of(const struct request *r, bool *is_alone)
 {
 	static const enum op ops[] = {OP_ACQUIRE, OP_EXTEND, OP_LEAVE, OP_RELEASE, OP_HAND_OVER,
 		OP_FENCE, OP_LOOK, OP_JOIN};
-	static const char *script[sizeof(ops) / sizeof(ops[0])];
+	static const char *script[sizeof(ops) / sizeof(ops[0])][2];
 	struct request probe;
 
+	*is_alone = false;
 	if (strcmp(r->argv[0], "BLPOP") == 0)
 		return OP_WAIT;
-	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
-		if (!script[i]) {
-			request_build(&probe,
-				&(struct wish){.op = ops[i], .keys = &ONE_KEY(""), .token = ""});
-			script[i] = probe.argv[1];
+	for (size_t i = 0; i < 2 * sizeof(ops) / sizeof(ops[0]); i++) {
+		const char **known = &script[i / 2][i % 2];
+
+		if (!*known) {
+			request_build(&probe, &(struct wish){.op = ops[i / 2],
+						      .keys = &ONE_KEY(""),
+						      .token = "",
+						      .among_readers = i % 2});
+			*known = probe.argv[1];
 		}
-		if (script[i] == r->argv[1])
-			return ops[i];
+		*is_alone = i % 2 == 0;
+		if (*known == r->argv[1])
+			return ops[i / 2];
 	}
 	abort();
 }
@@ -149,6 +234,8 @@ void node_begin_life(struct sim_node *n, int life)
 void node_forget_marks(struct sim_node *n)
 {
 	clear(&n->line);
+	clear(&n->head);
+	clear(&n->door);
 	for (int i = 0; i < SIM_LOCKS; i++)
 		clear(&n->lock[i].turn);
 	n->wakes = 0;
@@ -158,6 +245,7 @@ void node_forget(struct sim_node *n)
 {
 	node_forget_marks(n);
 	memset(n->lock, 0, sizeof(n->lock));
+	n->readers = 0;
 	n->mark[0] = '\0';
 }
 
@@ -195,6 +283,8 @@ static bool lies(const struct place *p)
 
 static void drop(const struct place *p)
 {
+	if (!p->own)
+		clear(&p->n->door);
 	if (lies(p))
 		take_element(p->n, find_element(p));
 }
@@ -210,6 +300,11 @@ static void push(const struct place *p, const char *token, int64_t ms)
 	if (p->own)
 		snprintf(element, sizeof(element), "%.40s#%d", token, p->own);
 	drop(p);
+	if (!p->own && is_there(n, &n->head)) {
+		clear(&n->head);
+		set_mark(n, &n->door, element, ms);
+		return;
+	}
 	if (n->wakes > 0 && n->wake[0].ends > ends)
 		ends = n->wake[0].ends;
 	wake = &n->wake[n->wakes++];
@@ -231,6 +326,27 @@ static void pass_turn(
 		set_mark(p->n, &p->l->turn, id, ms);
 	if (here)
 		push(p, id, ms);
+}
+
+/* Among readers: the first in line may come in too. */
+static void beckon(const struct place *p, const struct request *r)
+{
+	struct sim_node *n = p->n;
+
+	if (is_there(n, &n->line) && n->line.ends > node_msec(n) && !is_there(n, &n->head))
+		push(p, r->argv[6][0] ? r->argv[6] : r->argv[4], n->line.ends - node_msec(n));
+}
+
+/* Who waited at the door is not there any more: the line's, then. */
+static void settle(const struct place *p)
+{
+	struct sim_node *n = p->n;
+
+	drop_expired(n);
+	if (p->own || !is_there(n, &n->door) || n->door.ends <= node_msec(n) || n->wakes > 0)
+		return;
+	n->wake[n->wakes++] = n->door;
+	clear(&n->door);
 }
 
 /* Of a semaphore, another slot that is free, and when the first of them may be. */
@@ -267,7 +383,8 @@ static void put_elsewhere(const struct place *p, const struct request *r, struct
 static bool stays(const struct place *p, const struct request *r)
 {
 	struct sim_node *n = p->n;
-	int64_t left = pttl(p), ttl = atoll(r->argv[5]), keep = (left > ttl ? left : ttl) + 1000;
+	int64_t left = p->value[0] || p->is_group ? pttl(p) : 0;
+	int64_t ttl = atoll(r->argv[5]), keep = (left > ttl ? left : ttl) + 1000;
 
 	if (strchr(r->argv[7], 'w') &&
 		(!is_there(n, &n->line) || n->line.ends < node_msec(n) + keep))
@@ -310,6 +427,126 @@ static bool is_on_guard(struct sim_node *n, const struct request *r, struct repl
 	return true;
 }
 
+/* ---- what readers have ---- */
+
+static int by_token(const void *a, const void *b)
+{
+	return strcmp(((const struct sim_reader *)a)->token, ((const struct sim_reader *)b)->token);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The value that names them; none, when there are none. */
+static void regroup(struct sim_node *n)
+{
+	struct sim_lock *l = &n->lock[0];
+	const char *name[SIM_READERS], *since = "0000000000";
+	char names[16 * TOKEN_MAX] = "";
+	int count = 0;
+
+	l->ends = 0;
+	for (int i = 0; i < n->readers; i++)
+		if (n->reader[i].ends >= node_msec(n))
+			n->reader[count++] = n->reader[i];
+	n->readers = count;
+	l->value[0] = '\0';
+	if (count == 0)
+		return;
+	qsort(n->reader, (size_t)count, sizeof(n->reader[0]), by_token);
+	for (int i = 0; i < count; i++) {
+		const char *text = n->reader[i].token + TOKEN_ID_LEN + 1;
+
+		l->ends = l->ends > n->reader[i].ends ? l->ends : n->reader[i].ends;
+		if (i == 0 || strncmp(text, since, 10) < 0)
+			since = text;
+		name[i] = text + 11;
+	}
+	/* A key must have some time left. */
+	l->ends = l->ends > node_msec(n) ? l->ends : node_msec(n) + 1;
+	qsort(name, (size_t)count, sizeof(name[0]), by_name);
+	for (int i = 0; i < count && count <= 16; i++)
+		snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s",
+			i ? ", " : "", name[i]);
+	memset(l->value, 'f', TOKEN_ID_LEN);
+	if (count == 1)
+		snprintf(l->value + TOKEN_ID_LEN, TOKEN_MAX - TOKEN_ID_LEN, ":%.10s reader %.200s",
+			since, names);
+	else
+		snprintf(l->value + TOKEN_ID_LEN, TOKEN_MAX - TOKEN_ID_LEN,
+			":%.10s %d readers%s%.200s", since, count, count <= 16 ? ": " : "", names);
+}
+
+static void enlist(const struct place *p, const char *token, int64_t ttl)
+{
+	struct sim_node *n = p->n;
+	int i = 0;
+
+	while (i < n->readers && strcmp(n->reader[i].token, token) != 0)
+		i++;
+	if (i == SIM_READERS)
+		abort();
+	if (i == n->readers) {
+		memset(&n->reader[i], 0, sizeof(n->reader[i]));
+		memcpy(n->reader[i].token, token, strlen(token) + 1);
+		n->readers++;
+	}
+	n->reader[i].ends = node_msec(n) + ttl;
+	n->reader[i].kept = world.events;
+	regroup(n);
+}
+
+static void put(const struct place *p, const char *token, int64_t ttl)
+{
+	if (p->is_shared) {
+		if (!p->is_group)
+			p->n->readers = 0;
+		enlist(p, token, ttl);
+		return;
+	}
+	memcpy(p->l->value, token, strlen(token) + 1);
+	p->l->ends = node_msec(p->n) + ttl;
+}
+
+static void prolong(const struct place *p, int64_t ttl)
+{
+	if (p->mine)
+		enlist(p, p->mine->token, ttl);
+	else
+		p->l->ends = node_msec(p->n) + ttl;
+}
+
+/* True if the key is gone now. */
+static bool remove_key(const struct place *p)
+{
+	if (p->mine) {
+		p->mine->ends = INT64_MIN;
+		regroup(p->n);
+		return !p->l->value[0];
+	}
+	p->l->value[0] = '\0';
+	if (p->is_group)
+		p->n->readers = 0;
+	return true;
+}
+
+/* ---- the scripts ---- */
+
+/* It was beckoned, or is within one of those who have it. */
+static bool is_led_in(const struct place *p, const struct request *r)
+{
+	return r->argv[6][0] || p->held;
+}
+
+/* It comes after those who wait. */
+static bool is_late(const struct place *p, const struct request *r)
+{
+	drop_expired(p->n);
+	return has_room(p) && is_there(p->n, &p->n->line) && !is_led_in(p, r) && p->n->wakes == 0;
+}
+
 static void acquire(const struct place *p, const struct request *r, struct reply *reply)
 {
 	const char *token = r->argv[4], *turn = r->argv[6], *flags = r->argv[7];
@@ -322,17 +559,28 @@ static void acquire(const struct place *p, const struct request *r, struct reply
 	int64_t fence = 0;
 	bool has_no_vote = is_on_guard(n, r, reply);
 
-	if (l->value[0] && strcmp(l->value, token) != 0) {
-		answer(reply, 0, left, l->value, n->run_id, 0);
+	if (p->value[0] && strcmp(p->value, token) != 0) {
+		answer(reply, 0, left, p->value, n->run_id, shared_mark(p));
 		put_elsewhere(p, r, reply);
 		return;
 	}
 	if (has_no_vote) {
-		if (l->value[0])
+		if (p->value[0])
 			put_integer(&reply->item[4], MARK_PARTIAL);
 		return;
 	}
-	if (!l->value[0]) {
+	settle(p);
+	if (strchr(flags, 'f') && is_late(p, r)) {
+		beckon(p, r);
+		answer(reply, 2, left, l->value, n->run_id, MARK_SHARED | 1);
+		return;
+	}
+	if (strchr(flags, 'f') && awaited && has_room(p) && !is_led_in(p, r)) {
+		clear(&n->line);
+		drop(p);
+		awaited = false;
+	}
+	if (!p->value[0] && !p->is_group) {
 		if (is_kept && !is_mine && !lies(p)) {
 			answer(reply, 2, l->turn.ends - now, "", n->run_id, awaited);
 			put_elsewhere(p, r, reply);
@@ -353,12 +601,16 @@ static void acquire(const struct place *p, const struct request *r, struct reply
 			drop(p);
 		}
 	}
-	if (!l->value[0] && strchr(flags, 'n'))
+	if (!p->value[0] && strchr(flags, 'n'))
 		l->fence = l->fence > 0 ? l->fence + 1 : node_clock(n);
 	if (strchr(flags, 'n'))
 		fence = l->fence;
-	memcpy(l->value, token, strlen(token) + 1);
-	l->ends = now + ttl;
+	if (!p->value[0] && !p->is_shared && (turn[0] || strchr(flags, 'w')))
+		clear(&n->head);
+	if (p->value[0])
+		prolong(p, ttl);
+	else
+		put(p, token, ttl);
 	answer(reply, 1, ttl, unclaimed, n->run_id, awaited);
 	answer_fence(reply, fence);
 }
@@ -394,11 +646,12 @@ static void join(const struct place *p, const struct request *r, struct reply *r
 {
 	struct sim_node *n = p->n;
 	const struct sim_lock *l = p->l;
-	int64_t now = node_msec(n), left = pttl(p), keep;
+	int64_t now = node_msec(n), left = p->value[0] || p->is_group ? pttl(p) : 0, keep;
 	int free_slot = 0, kept = 0;
 	bool is_first = !is_there(n, &n->line);
 
-	if (p->own ? look_at_slots(p, &free_slot, &kept, &left) : !l->value[0] && lies(p)) {
+	settle(p);
+	if (p->own ? look_at_slots(p, &free_slot, &kept, &left) : !p->value[0] && lies(p)) {
 		clear(&n->line);
 		answer(reply, 0, 0, "", "", false);
 		return;
@@ -406,13 +659,19 @@ static void join(const struct place *p, const struct request *r, struct reply *r
 	keep = (left > atoll(r->argv[5]) ? left : atoll(r->argv[5])) + 1000;
 	if (is_first || n->line.ends - now < keep)
 		set_mark(n, &n->line, "1", keep);
+	if (strchr(r->argv[7], 'd'))
+		set_mark(n, &n->head, "1", keep);
 	if (free_slot || (kept && is_first)) {
 		answer(reply, 1, 0, free_slot ? "" : n->lock[kept - 1].turn.value, "", true);
 		answer_fence(reply, 0);
 		reply->count = 7;
 		put_integer(&reply->item[6], free_slot ? free_slot : kept);
-	} else if (l->value[0]) {
-		answer(reply, 0, left, l->value, "", true);
+	} else if (p->value[0]) {
+		answer(reply, 0, left, p->value, "", shared_mark(p) | 1);
+	} else if (has_room(p) && is_first) {
+		answer(reply, 1, 0, "", "", true);
+	} else if (has_room(p)) {
+		answer(reply, 2, left, l->value, "", MARK_SHARED | 1);
 	} else if (p->own) {
 		answer(reply, 2, left, "", "", true);
 	} else if (is_first || !is_there(n, &l->turn)) {
@@ -429,18 +688,21 @@ static void look(const struct place *p, const struct request *r, struct reply *r
 	bool awaited = stays(p, r);
 	bool has_no_vote = is_on_guard(n, r, reply), is_refused = true;
 
-	if (l->value[0])
-		answer(reply, 0, pttl(p), l->value, n->run_id, awaited);
+	if (p->value[0])
+		answer(reply, 0, pttl(p), p->value, n->run_id, awaited | shared_mark(p));
 	else if (has_no_vote)
 		return;
-	else if (is_there(n, &l->turn) && strcmp(l->turn.value, r->argv[6]) != 0 && !lies(p))
+	else if (is_late(p, r))
+		answer(reply, 2, pttl(p), l->value, n->run_id, MARK_SHARED | 1);
+	else if (!p->is_group && is_there(n, &l->turn) && strcmp(l->turn.value, r->argv[6]) != 0 &&
+		 !lies(p))
 		answer(reply, 2, l->turn.ends - node_msec(n), "", n->run_id, awaited);
 	else {
 		answer(reply, -1, 0, "", n->run_id, awaited);
 		is_refused = false;
 	}
 	answer_fence(reply, l->fence);
-	if (is_refused && strcmp(l->value, r->argv[4]) != 0)
+	if (is_refused && strcmp(p->value, r->argv[4]) != 0)
 		put_elsewhere(p, r, reply);
 }
 
@@ -449,10 +711,10 @@ static void number(const struct place *p, const struct request *r, struct reply 
 	struct sim_lock *l = p->l;
 	int64_t fence = atoll(r->argv[6]);
 
-	if (!l->value[0]) {
+	if (!p->value[0]) {
 		answer(reply, -1, 0, "", "", false);
-	} else if (strcmp(l->value, r->argv[4]) != 0) {
-		answer(reply, 0, pttl(p), l->value, "", false);
+	} else if (strcmp(p->value, r->argv[4]) != 0) {
+		answer(reply, 0, pttl(p), p->value, "", shared_mark(p));
 	} else if (l->fence > fence) {
 		answer(reply, 2, 0, "", "", MARK_PARTIAL);
 	} else {
@@ -476,29 +738,38 @@ static void leave_seat(const struct place *p, const struct request *r, bool awai
 }
 
 /* Is the key there the one that the request is about? */
-static bool is_its(const struct sim_lock *l, enum op op, const struct request *r)
+static bool is_its(const struct place *p, enum op op, const struct request *r)
 {
 	const char *token = r->argv[4];
 	size_t len = strlen(token);
 
-	if (!l->value[0])
+	if (!p->value[0])
 		return false;
 	if ((op == OP_EXTEND || op == OP_HAND_OVER) && len == TOKEN_ID_LEN &&
-		strncmp(l->value, token, len) == 0 && l->value[len] == ':')
+		strncmp(p->value, token, len) == 0 && p->value[len] == ':')
 		return true;
-	return strcmp(l->value, token) == 0;
+	return strcmp(p->value, token) == 0;
 }
 
 bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply)
 {
 	const char *token = r->argv[4];
 	int64_t now = node_msec(n), ttl;
-	enum op op = op_of(r);
+	bool is_alone;
+	enum op op = op_of(r, &is_alone);
 	bool is_ours, awaited = is_there(n, &n->line), is_far;
 	struct sim_lock *l;
 	struct place p;
 
 	drop_expired(n);
+	if (op == OP_WAIT && r->argc > 3 && is_there(n, &n->door)) {
+		reply->is_array = 1;
+		reply->count = 2;
+		put_text(&reply->item[0], "");
+		put_text(&reply->item[1], n->door.value);
+		clear(&n->door);
+		return true;
+	}
 	if (op == OP_WAIT) {
 		if (n->wakes == 0)
 			return false;
@@ -516,7 +787,9 @@ bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply
 			n->lock[i].value[0] = '\0';
 	p = has_slots(r) ? place(n, node_slot_of(r) + 1, atoi(r->argv[13])) : place(n, 0, 0);
 	l = p.l;
-	is_ours = is_its(l, op, r);
+	p.is_alone = is_alone;
+	translate(&p, r);
+	is_ours = is_its(&p, op, r);
 	if (op == OP_ACQUIRE) {
 		acquire(&p, r, reply);
 		return true;
@@ -533,30 +806,47 @@ bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply
 		number(&p, r, reply);
 		return true;
 	}
-	if (op == OP_HAND_OVER && has_slots(r) && strcmp(r->argv[7], "l") == 0) {
+	if (op == OP_HAND_OVER && has_slots(r) && strchr(r->argv[7], 'l')) {
 		leave_seat(&p, r, awaited);
 		answer(reply, 1, 0, "", "", false);
 		return true;
 	}
-	if (l->value[0] && !is_ours) {
+	if (op == OP_HAND_OVER && strchr(r->argv[7], 'd'))
+		clear(&n->head);
+	if (op == OP_HAND_OVER && strchr(r->argv[7], 'l') && p.is_group) {
+		beckon(&p, r);
+		answer(reply, 1, 0, "", "", false);
+		return true;
+	}
+	if (op == OP_HAND_OVER && p.mine) {
+		int64_t left = pttl(&p);
+
+		if (remove_key(&p) && awaited)
+			pass_turn(&p, r, token, ttl, true);
+		else if (!l->value[0])
+			clear(&l->turn);
+		answer(reply, 1, left, "", "", false);
+		return true;
+	}
+	if (p.value[0] && !is_ours) {
 		if (op == OP_HAND_OVER && (!r->argv[7][0] || (strcmp(r->argv[7], "g") == 0 &&
 								     !is_there(n, &l->turn))))
 			pass_turn(&p, r, token, ttl, !awaited && !is_far);
-		answer(reply, 0, pttl(&p), l->value, "", false);
+		answer(reply, 0, pttl(&p), p.value, "", shared_mark(&p));
 		return true;
 	}
 	if (op == OP_HAND_OVER) {
 		int64_t left = is_ours ? pttl(&p) : 0;
 		bool gives_up = strcmp(r->argv[7], "g") == 0, is_kept = is_there(n, &l->turn);
 
-		l->value[0] = '\0';
+		if (is_ours)
+			l->value[0] = '\0';
 		if (gives_up && is_kept && !is_ours)
 			;
 		else if (awaited || is_far)
 			pass_turn(&p, r,
-				is_kept && (gives_up || strcmp(r->argv[7], "l") == 0)
-					? l->turn.value
-					: token,
+				is_kept && (gives_up || strchr(r->argv[7], 'l')) ? l->turn.value
+										 : token,
 				ttl, awaited);
 		else if (is_ours)
 			clear(&l->turn);
@@ -564,23 +854,36 @@ bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply
 		return true;
 	}
 	if (!is_ours) {
-		answer(reply, -1, 0, "", "", false);
+		answer(reply, -1, 0, "", "", op == OP_EXTEND ? shared_mark(&p) : 0);
 		return true;
 	}
 	if (op == OP_RELEASE) {
-		l->value[0] = '\0';
-		if (!awaited)
+		if (!remove_key(&p))
+			;
+		else if (!awaited)
 			clear(&l->turn);
 		else if (is_there(n, &l->turn))
 			pass_turn(&p, r, l->turn.value, atoll(r->argv[8]), true);
 		answer(reply, 1, 0, "", "", false);
 		return true;
 	}
-	if (op == OP_LEAVE && awaited)
-		push(&p, l->value, 1000);
-	if (op == OP_LEAVE)
-		memset(l->value, '0', TOKEN_ID_LEN);
-	l->ends = now + ttl;
+	if (op == OP_LEAVE) {
+		char left[TOKEN_MAX];
+
+		snprintf(left, sizeof(left), "%s", p.value);
+		memset(left, '0', TOKEN_ID_LEN);
+		if (p.mine) {
+			p.mine->ends = INT64_MIN;
+			enlist(&p, left, ttl);
+		} else {
+			memcpy(l->value, left, strlen(left) + 1);
+			l->ends = now + ttl;
+		}
+		if (awaited)
+			push(&p, token, 1000);
+	} else {
+		prolong(&p, ttl);
+	}
 	answer(reply, 1, ttl, "", op == OP_EXTEND ? n->run_id : "", op == OP_EXTEND && awaited);
 	return true;
 }

@@ -24,6 +24,7 @@
 #define SIM_CLIENTS 8
 #define SIM_LOCKS 3 /* of a semaphore */
 #define SIM_SLOTS (SIM_NODES + 1) /* connections of a client: one for each node, and the seat */
+#define SIM_READERS 24 /* of one key, with those that were left behind */
 #define SIM_SLEEPERS 64
 #define SIM_WIRE_QUEUE 6
 
@@ -55,7 +56,15 @@ struct sim_sleeper {
 	uint32_t wire;
 	usec noticed_at; /* the client closed its connection; until then a wake-up is lost on it.
 			    NEVER */
+	bool leads; /* it waits at the door as well */
 	int behind; /* the message that stands behind its pop; -1: none */
+};
+
+/* One of those who have a key together. */
+struct sim_reader {
+	char token[TOKEN_MAX];
+	int64_t ends, kept; /* kept: counts what the node was asked to keep */
+	usec left_at, late_by; /* as of a lock */
 };
 
 struct sim_lock {
@@ -69,7 +78,10 @@ struct sim_lock {
 
 struct sim_node {
 	struct sim_lock lock[SIM_LOCKS]; /* the slots; of what is no semaphore, the first */
-	struct sim_mark line;
+	int readers; /* of the first lock, whose value then names them; in order of the tokens */
+	struct sim_reader reader[SIM_READERS];
+	struct sim_mark line, head;
+	struct sim_mark door; /* an element that nobody has taken yet */
 	int wakes; /* elements that nobody has taken yet, in order, */
 	struct sim_mark wake[SIM_LOCKS]; /* with the same end */
 	char mark[RUN_ID_MAX]; /* of the restart guard: the life that it is about, */
@@ -97,10 +109,14 @@ int64_t node_clock(const struct sim_node *n);
 bool node_has_key(const struct sim_node *n, int i);
 
 /* Is its key that of this session, and not just left to end by itself? */
-bool node_has_key_of(const struct sim_node *n, int i, const struct session *s);
+bool node_has_key_of(struct sim_node *n, int i, const struct session *s);
 
-/* True time at which its key is surely still there, if nobody touches it. */
-usec node_key_ends(const struct sim_node *n, int i);
+/* What it has of this session among readers: the last that it was asked to keep. NULL: nothing. */
+struct sim_reader *node_reader_of(struct sim_node *n, const struct session *s);
+
+/* True time at which that session's key, or what it has of one, is surely still there, if nobody
+ * touches it. */
+usec node_key_ends(struct sim_node *n, int i, const struct session *s);
 
 /* Which slot a request is about. */
 int node_slot_of(const struct request *r);
@@ -181,8 +197,10 @@ struct client {
 
 	int64_t fence, fence_floor[SIM_LOCKS]; /* its last number, and the largest that was given
 						  before it tried */
+	bool fence_is_shared;
 	usec window_until; /* true time: others keep out until then; 0: it let go */
 	int window_slot; /* of that slot, from 0 on */
+	bool window_is_shared;
 	usec trying_since; /* NEVER: not trying */
 	usec wants_since; /* the same, but a refusal is no end of it */
 	usec leave_for; /* what it said when it let go */
@@ -225,6 +243,7 @@ struct world {
 	int nodes, clients;
 	int slots; /* what is locked is a semaphore of so many; 1: it is none */
 	bool exclusion_is_promised, is_fair, wants_fence;
+	int readers_percent; /* so many of those who ask would share */
 	usec clients_apart; /* how much their times of day may differ */
 	int64_t newest_fence[SIM_LOCKS]; /* of all that were given */
 	bool is_healthy; /* no fault so far, or none any more */

@@ -450,6 +450,9 @@ static void make_world(void)
 	/* Those who ask bear witness against a node's clock, as far as they agree: either its step
 	 * is so small that nobody would notice, or they are apart. */
 	world.clients_apart = world.profile->guards && world.seed % 2 ? APART_MAX : 0;
+	/* Nor are readers: among them, there are some in three of five worlds. */
+	world.readers_percent =
+		world.slots > 1 || world.seed / 16 % 5 < 2 ? 0 : 15 * (int)(world.seed / 16 % 5);
 	world.is_fair = draw_percent(20);
 	world.wants_fence = draw_percent(40);
 	memset(world.newest_fence, 0, sizeof(world.newest_fence));

@@ -545,10 +545,11 @@ TEST(doctor_rights)
 	p->rights = answer_absent(REASON_NOPERM, "NOPERM no permissions to run the 'eval' ...");
 	EXPECT(1, "rights", ERROR, "user 'b\\x1bob' may not use eval",
 		"ACL SETUSER b\\x1bob +eval +get +set +pttl +pexpire +del +info +time "
-		"+exists +rpush +blpop +incr +lrange +lrem +type +scan +getrange");
+		"+exists +rpush +blpop +incr +lrange +lrem +zadd +zrange +zrangebyscore "
+		"+zrem +zremrangebyscore +rpoplpush +type +scan +getrange");
 	p->rights = said("get set scan");
 	EXPECT(1, "rights", ERROR, "user 'b\\x1bob' may not use get, set, scan",
-		"ACL SETUSER b\\x1bob +get +set +rpush +blpop +incr +scan");
+		"ACL SETUSER b\\x1bob +get +set +rpush +blpop +incr +zadd +scan");
 	p->rights = said("incr");
 	EXPECT(1, "rights", NOTE, "user 'b\\x1bob' may not use incr (for --fence)",
 		"ACL SETUSER b\\x1bob +incr");

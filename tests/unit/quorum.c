@@ -20,6 +20,7 @@ struct sent {
 	enum op op;
 	uint32_t round;
 	int token;
+	bool leads;
 };
 
 /* A node, and the connection to it, as the other side sees them. */
@@ -75,7 +76,7 @@ static void enqueue(struct rig *r, const struct action *a)
 		CHECK_INT(p->queued, 0);
 	if (p->queued == 3)
 		return;
-	*sent = (struct sent){.op = a->op, .round = a->round, .token = r->token};
+	*sent = (struct sent){.op = a->op, .round = a->round, .token = r->token, .leads = a->leads};
 	/* An earlier token is not left to others. */
 	CHECK(a->op != OP_LEAVE || (p->kept_token == r->token && r->q.leave_for > 0));
 	if (a->op == OP_RELEASE || a->op == OP_HAND_OVER)
@@ -4490,4 +4491,231 @@ TEST(slots_a_holder_that_still_waits_has_its_wake_up_passed_on_by_the_node)
 	CHECK(!r.q.seat.is_woken);
 	let_go(&r);
 	CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 1);
+}
+
+/* ---- readers and writers ---- */
+
+#define READERS "ffffffffffffffffffffffffffffffffffffffff:1700000000 2 readers: a, b"
+
+static struct answer shared(usec left)
+{
+	struct answer a = told(VOTE_FOREIGN, READERS, left);
+
+	a.is_shared = true;
+	return a;
+}
+
+/* To a reader: others are before it. */
+static struct answer others_first(usec left)
+{
+	struct answer a = shared(left);
+
+	a.is_reserved = true;
+	return a;
+}
+
+static void contend_as(struct rig *r, bool is_shared, int nodes)
+{
+	struct policy p = policy(nodes, NEVER);
+
+	p.is_shared = is_shared;
+	start_with(r, &p);
+	r->q.seat.is_refused = false;
+	all_up(r);
+}
+
+/* Whatever they were asked, releases included. */
+static void all_answer(struct rig *r, struct answer a)
+{
+	for (int n = 0; n < 2 * r->q.policy.nodes; n++)
+		while (r->peer[n % r->q.policy.nodes].queued > 0)
+			reply_with(r, n % r->q.policy.nodes, a);
+}
+
+/* In line behind whoever says so. */
+static void wait_behind(struct rig *r, bool is_shared, struct answer a)
+{
+	contend_as(r, is_shared, 3);
+	all_answer(r, a);
+	CHECK(quorum_is_pausing(&r->q));
+	link_up(r, 3);
+	reply_with(r, 3, a);
+	CHECK_INT(seat(r)->queue[0].op, OP_WAIT);
+}
+
+static const struct action *last_action(const struct rig *r, int node, enum op op)
+{
+	static const struct action none = {.kind = ACT_OPEN};
+	const struct action *found = &none;
+
+	for (int i = 0; i < r->up.count; i++)
+		if (r->up.action[i].kind == ACT_SEND && r->up.action[i].node == node &&
+			r->up.action[i].op == op)
+			found = &r->up.action[i];
+	return found;
+}
+
+TEST(readers_heed_the_line_but_do_not_wait_for_its_silence)
+{
+	struct rig r;
+
+	contend_as(&r, true, 3);
+	votes(&r, ".YY");
+	CHECK_INT(r.q.state, QUORUM_TRYING);
+	reply_with(&r, 0, others_first(60 * MS));
+	CHECK(quorum_is_pausing(&r.q));
+	CHECK_INT(r.q.refusal, REFUSAL_BUSY);
+	CHECK_INT(sends(&r, OP_RELEASE), 2);
+	CHECK_INT(seat(&r)->line, 0);
+	/* as long as the last answers are waited for, and no longer */
+	contend_as(&r, true, 3);
+	votes(&r, ".YY");
+	CHECK(r.up.wake_at < BEGIN + NODE_TIMEOUT);
+	wait_until(&r, r.up.wake_at);
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	/* one answer is no majority to begin with */
+	contend_as(&r, true, 5);
+	votes(&r, ".YY");
+	wait_until(&r, BEGIN + NODE_TIMEOUT / 2);
+	CHECK_INT(r.q.state, QUORUM_TRYING);
+	reply(&r, 3, VOTE_YES);
+	wait_until(&r, r.up.wake_at);
+	CHECK_INT(r.q.state, QUORUM_HELD);
+}
+
+TEST(readers_that_were_woken_pass_the_word_on)
+{
+	struct rig r;
+
+	wait_behind(&r, true, held(HELD_FOR));
+	reply_with(&r, 3, turn());
+	votes(&r, "YYY");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	CHECK_INT(last_action(&r, 3, OP_HAND_OVER)->kind, ACT_OPEN); /* in the step before: */
+	CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 1);
+	CHECK(r.q.seat.passes);
+	reply_with(&r, 3, told(VOTE_YES, "", 0));
+	/* Who came without a word has none to pass on; nor has a writer. */
+	contend_as(&r, true, 3);
+	votes(&r, "YYY");
+	CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 0);
+	wait_behind(&r, false, held(HELD_FOR));
+	reply_with(&r, 3, turn());
+	votes(&r, "YYY");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 0);
+}
+
+/* Woken by a holder's release, and readers were faster. */
+static void find_readers(struct rig *r, bool is_shared)
+{
+	wait_behind(r, is_shared, held(HELD_FOR));
+	reply_with(r, 3, turn());
+	all_answer(r, shared(HELD_FOR));
+}
+
+TEST(a_writer_that_is_woken_and_finds_readers_comes_next)
+{
+	struct rig r;
+
+	find_readers(&r, false);
+	CHECK(r.q.seat.leads);
+	CHECK_INT(seat(&r)->queued, 2);
+	CHECK(seat(&r)->queue[0].leads && seat(&r)->queue[1].leads);
+	reply_with(&r, 3, shared(HELD_FOR));
+	/* Its turn, in the end. */
+	reply_with(&r, 3, turn());
+	votes(&r, "YY");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	CHECK(!r.q.seat.leads);
+	/* At the other end of the line, nobody knows it. */
+	find_readers(&r, false);
+	reply_with(&r, 3, shared(HELD_FOR));
+	next_attempt(&r);
+	reply(&r, 0, VOTE_ABSENT);
+	all_answer(&r, shared(HELD_FOR));
+	CHECK_INT(seat(&r)->line, 1);
+	CHECK(!r.q.seat.leads);
+	/* It was not woken; or is a reader, and in the way is a stranger. */
+	wait_behind(&r, false, shared(HELD_FOR));
+	CHECK(!r.q.seat.leads);
+	find_readers(&r, true);
+	CHECK(!r.q.seat.leads);
+}
+
+/* The line's answer may come last, and it may be that others are in the way there. */
+TEST(a_writer_finds_readers_as_the_line_sees_it_or_else_as_anybody)
+{
+	struct rig r;
+
+	wait_behind(&r, false, held(HELD_FOR));
+	reply_with(&r, 3, turn());
+	reply_with(&r, 1, shared(HELD_FOR));
+	reply_with(&r, 2, shared(HELD_FOR));
+	CHECK(r.q.seat.leads);
+	wait_behind(&r, false, held(HELD_FOR));
+	reply_with(&r, 3, turn());
+	reply_with(
+		&r, 0, told(VOTE_FOREIGN, "0000000000000000000000000000000000000007:x", HELD_FOR));
+	all_answer(&r, shared(HELD_FOR));
+	CHECK(quorum_is_pausing(&r.q));
+	CHECK(!r.q.seat.leads);
+	/* Of several keys, it is about the seat's. */
+	be_woken_for_the_second(&r);
+	all_answer(&r, about(0, shared(HELD_FOR)));
+	CHECK(!r.q.seat.leads);
+	be_woken_for_the_second(&r);
+	all_answer(&r, about(1, shared(HELD_FOR)));
+	CHECK(r.q.seat.leads);
+}
+
+TEST(a_writer_insists_while_the_last_readers_release_is_on_its_way)
+{
+	struct rig r;
+
+	wait_behind(&r, false, shared(HELD_FOR));
+	reply_with(&r, 3, turn());
+	votes(&r, "Y");
+	reply_with(&r, 1, shared(HELD_FOR));
+	reply_with(&r, 2, shared(HELD_FOR));
+	CHECK_INT(r.q.state, QUORUM_TRYING);
+	CHECK(!quorum_is_pausing(&r.q));
+	wait_until(&r, r.up.wake_at);
+	CHECK_INT(r.peer[1].queued, 1);
+	reply(&r, 1, VOTE_YES);
+	CHECK_INT(r.q.state, QUORUM_HELD);
+}
+
+TEST(who_leaves_the_line_behind_readers_has_a_word_for_the_next)
+{
+	struct rig r;
+
+	for (int is_shared = 0; is_shared < 2; is_shared++) {
+		wait_behind(&r, is_shared, is_shared ? others_first(HELD_FOR) : shared(HELD_FOR));
+		/* For that, the way there stays, the others' do not. */
+		wait_until(&r, r.now + 2 * USEC_SEC);
+		CHECK_INT(r.q.member[0].link, LINK_UP);
+		CHECK_INT(r.q.member[1].link, LINK_DOWN);
+		let_go(&r);
+		CHECK(last_action(&r, 0, OP_HAND_OVER)->is_leaving);
+		CHECK(!last_action(&r, 0, OP_HAND_OVER)->leads);
+		CHECK_INT(last_action(&r, 1, OP_HAND_OVER)->kind, ACT_OPEN);
+	}
+	/* Who leads says that it does not any more. */
+	find_readers(&r, false);
+	reply_with(&r, 3, shared(HELD_FOR));
+	let_go(&r);
+	CHECK(last_action(&r, 0, OP_HAND_OVER)->leads);
+	/* Behind anybody else, it is the holder's to say. */
+	wait_behind(&r, false, held(HELD_FOR));
+	wait_until(&r, r.now + 2 * USEC_SEC);
+	CHECK_INT(r.q.member[0].link, LINK_DOWN);
+	let_go(&r);
+	CHECK_INT(last_action(&r, 0, OP_HAND_OVER)->kind, ACT_OPEN);
+	/* While that is asked or has left a debt, the pop must do. */
+	wait_behind(&r, false, shared(HELD_FOR));
+	next_attempt(&r);
+	CHECK_INT(r.peer[0].queued, 1);
+	let_go(&r);
+	CHECK(!last_action(&r, 0, OP_HAND_OVER)->is_leaving);
 }

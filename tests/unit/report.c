@@ -117,6 +117,9 @@ TEST(report_whose_turn_it_is)
 	q.member[0].answer.is_reserved = true;
 	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0),
 		"'k' is about to be taken by the next in line");
+	q.member[0].answer.is_shared = true;
+	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0),
+		"'k' is shared by readers, and others are before us in line");
 	/* A key that is there says more. */
 	set_holder(&q, 1, ID ":bob", USEC_SEC);
 	set_holder(&q, 2, ID ":bob", USEC_SEC);

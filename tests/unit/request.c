@@ -23,9 +23,9 @@ TEST(request_parts)
 		memset(&r, 0x5a, sizeof(r));
 		wish.op = ops[i];
 		request_build(&r, &wish);
-		CHECK_INT(r.argc, 14);
+		CHECK_INT(r.argc, 15);
 		CHECK_TEXT(r.argv[0], "EVAL");
-		CHECK(strstr(r.argv[1], "redis.pcall('GET',k)") != NULL);
+		CHECK(strstr(r.argv[1], "try('GET',k)") != NULL);
 		CHECK_TEXT(r.argv[2], "1");
 		CHECK_TEXT(r.argv[3], "the key");
 		CHECK_TEXT(r.argv[4], "token:me");
@@ -53,6 +53,15 @@ TEST(request_parts)
 	request_build(&r, &wish);
 	CHECK_TEXT(r.argv[7], "");
 	CHECK_TEXT(r.argv[9], "5");
+	wish = (struct wish){.op = OP_JOIN,
+		.keys = &ONE_KEY("k"),
+		.token = "t",
+		.is_shared = true,
+		.leads = true,
+		.held = "one two"};
+	request_build(&r, &wish);
+	CHECK_TEXT(r.argv[7], "sd");
+	CHECK_TEXT(r.argv[14], "one two");
 }
 
 TEST(request_wait)
@@ -65,6 +74,12 @@ TEST(request_wait)
 	CHECK_TEXT(r.argv[0], "BLPOP");
 	CHECK_TEXT(r.argv[1], "redlock:wake:{the key}");
 	CHECK_TEXT(r.argv[2], "0");
+	request_build(&r,
+		&(struct wish){
+			.op = OP_WAIT, .keys = &ONE_KEY("the key"), .token = "t", .leads = true});
+	CHECK_INT(r.argc, 4);
+	CHECK_TEXT(r.argv[1], "redlock:door:{the key}");
+	CHECK_TEXT(r.argv[2], "redlock:wake:{the key}");
 	memset(key, 'k', sizeof(key) - 1);
 	snprintf(want, sizeof(want), "redlock:wake:{%s}", key);
 	/* All slots have one. */
@@ -79,25 +94,26 @@ TEST(request_wait)
 	CHECK_INT(r.len[1], strlen(want));
 }
 
+/* As it is called, not as it is defined. */
+#define REMOVES "remove(i) then"
+
 TEST(request_scripts)
 {
 	static const struct {
 		enum op op;
 		const char *compares, *does;
-		const char *const never[3];
+		const char *const never[4];
 	} cases[] = {
-		{OP_ACQUIRE, "if foreign then ", "redis.call('SET',k,ARGV[1],'PX',ARGV[2])",
-			{"'DEL',k"}},
-		{OP_HEAL, "if foreign then ", "redis.call('SET',k,ARGV[1],'PX',ARGV[2])",
-			{"'DEL',k"}},
-		{OP_EXTEND, "if gone then ", "redis.call('PEXPIRE',k,ARGV[2])", {"DEL", "'SET'"}},
-		{OP_RELEASE, "if value[i]==ARGV[1] then ", "redis.call('DEL',k)",
-			{"'SET',k", "'PEXPIRE',k"}},
-		{OP_HAND_OVER, "not ours(i)", "redis.call('DEL',k)", {"'SET',k", "'PEXPIRE',k"}},
+		{OP_ACQUIRE, "if foreign then ", "put(i,ARGV[2])", {REMOVES}},
+		{OP_HEAL, "if foreign then ", "put(i,ARGV[2])", {REMOVES}},
+		{OP_EXTEND, "if gone then ", "prolong(i,ARGV[2])", {"put(i,ARGV[2])", REMOVES}},
+		{OP_RELEASE, "value[i]==ARGV[1] and ", REMOVES,
+			{"put(i,ARGV[2])", "prolong(i,ARGV[2])"}},
+		{OP_HAND_OVER, "not ours(i)", "call('PTTL',k) remove(i)",
+			{"put(i,ARGV[2])", "prolong(i,ARGV[2])"}},
 		/* The name stays, the id that proves a holder goes. */
-		{OP_LEAVE, "if v==ARGV[1] ",
-			"redis.call('SET',k,string.rep('0',40)..string.sub(v,41),'PX',ARGV[2])",
-			{"'DEL',k", "'PEXPIRE',k"}},
+		{OP_LEAVE, "if v==ARGV[1] ", "local left=string.rep('0',40)..sub(v,41)",
+			{REMOVES, "put(i,ARGV[2])", "prolong(i,ARGV[2])"}},
 	};
 	struct request r;
 
@@ -290,9 +306,14 @@ TEST(answer_about_several_keys)
 	CHECK_INT(a.awaited, 5);
 	CHECK_INT(a.key, 15);
 	CHECK(a.is_partial);
+	CHECK(!a.is_shared);
+	r.item[4].integer += MARK_SHARED;
+	a = answer_read(OP_EXTEND, &r);
+	CHECK(a.is_shared && a.is_partial && !a.is_unguarded);
+	CHECK_INT(a.key, 15);
 	r.item[4].integer = -1;
 	CHECK_INT(answer_read(OP_EXTEND, &r).reason, REASON_GARBAGE);
-	r.item[4].integer = 2 * MARK_UNGUARDED;
+	r.item[4].integer = 2 * MARK_SHARED;
 	CHECK_INT(answer_read(OP_EXTEND, &r).reason, REASON_GARBAGE);
 }
 

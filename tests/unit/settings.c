@@ -624,6 +624,13 @@ TEST(settings_slots)
 	CHECK_INT(settings_add_key(&s, "another", &e), 0);
 	CHECK_INT(settings_finish(&s, &e), -1);
 	CHECK_TEXT(e.text, "--limit goes with one key");
+	s = of(COMMAND_RUN);
+	s.shared = 1;
+	CHECK_INT(settings_finish(&s, &e), 0);
+	CHECK(settings_policy(&s).is_shared && !settings_policy(&s).is_fair);
+	s.limit = 1;
+	CHECK_INT(settings_finish(&s, &e), -1);
+	CHECK_TEXT(e.text, "--shared does not go with --limit");
 	/* "#1000" must fit. */
 	memset(key, 'k', sizeof(key) - 5);
 	for (int longer = 0; longer < 2; longer++) {

@@ -36,6 +36,9 @@ TEST(token_is_an_id_and_an_owner)
 			     "123456789abcdef0123456789abcdef01234567:x",
 		42));
 	CHECK(!token_is_ours("0123456789abcdef0123456789abcdef0123456\0:x", 42));
+	CHECK(!token_is_shared(ID ":x", TOKEN_ID_LEN + 2));
+	CHECK(token_is_shared("ffffffffffffffffffffffffffffffffffffffff:x", TOKEN_ID_LEN + 2));
+	CHECK(!token_is_shared("ffffffffffffffffffffffffffffffffffffffff", TOKEN_ID_LEN));
 }
 
 TEST(token_since_and_owner)

@@ -1,0 +1,371 @@
+# --shared and --exclusive: readers together, a writer alone.
+
+load nodes
+
+setup() {
+	nodes_start 3
+	export XDG_RUNTIME_DIR=$T
+	# Patient: no node looks dead because the machine is busy.
+	export REDLOCK_NODE_TIMEOUT=10s
+	unset REDLOCK_KEY REDLOCK_KEYS REDLOCK_TOKEN REDLOCK_HELD REDLOCK_SHARED
+	: > "$T/served"
+}
+teardown() {
+	for pid in "${PID[@]}" "${EXTRA[@]}"; do kill -CONT "$pid" 2> "$T/kill" || true; done
+	nodes_stop
+}
+
+# Nothing ends by itself before the test does, and no turn either.
+LONG=(--ttl 1h --node-timeout 60s)
+
+# hold NAME ARG...: has 'db' until "$T/NAME.go" is there; its pid is in WHO[NAME].
+declare -gA WHO
+hold() {
+	local name=$1
+	shift
+	in_background "$T/$name" run -k db "${LONG[@]}" --owner "$name" "$@" -- \
+		sh -c "echo $name >> $T/served; until [ -e $T/$name.go ]; do sleep 0.02; done"
+	WHO[$name]=$BG
+}
+has_it() { eventually file_has "$T/served" "^$1\$"; }
+# reader, writer NAME: has it now; late_reader, late_writer NAME: waits for it in line.
+reader() { hold "$1" --shared; has_it "$1"; }
+writer() { hold "$1"; has_it "$1"; }
+wait_in_line() {
+	local before
+	before=$(waiting)
+	hold "$@"
+	eventually in_line $((before + 1))
+}
+late_reader() { wait_in_line "$1" --shared; }
+late_writer() { wait_in_line "$1"; }
+let_go() { touch "$T/$1.go"; }
+served() { [ "$(tr '\n' ' ' < "$T/served")" = "$1 " ]; }
+done_is() {
+	BG=${WHO[$1]}
+	ended_with "${2:-0}"
+}
+# readers N: so many have it, on each node.
+readers() {
+	local i
+	for i in 1 2 3; do [ "$(node $i zcard 'redlock:readers:{db}')" = "$1" ] || return 1; done
+}
+# door N: so many wait at the door.
+at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock:head:{db}"; done | grep -c 1)" = 1 ]' && eventually in_line "$1"; }
+
+@test "readers together, a writer alone" {
+	reader a
+	reader b
+	eventually readers 2
+	run -75 --separate-stderr redlock run -n -k db -- touch "$T/never"
+	is_like "$stderr" "redlock: 'db' is busy: held by 2 readers: a, b since * on [23] of 3 nodes*"
+	says 0 "'db' is held by 2 readers: a, b since * on 3 of 3 nodes, *" '' status db
+	let_go a
+	done_is a
+	says 0 "'db' is held by reader b since * on 3 of 3 nodes, *" '' status db
+	run -75 redlock run -n -k db -x -- touch "$T/never"
+	let_go b
+	done_is b
+	free_everywhere db
+	free_everywhere 'redlock:readers:{db}'
+	writer c
+	run -75 --separate-stderr redlock run -n -k db -s -- touch "$T/never"
+	is_like "$stderr" "redlock: 'db' is busy: held by c since *"
+	run -75 redlock run -n -k db -- touch "$T/never"
+	[ ! -e "$T/never" ]
+}
+
+@test "a writer waits for the last reader, and a reader for the writer: a hand-over each" {
+	reader a
+	reader b
+	late_writer w
+	let_go a
+	done_is a
+	served "a b"
+	let_go b
+	has_it w
+	done_is b
+	late_reader c
+	let_go w
+	has_it c
+	let_go c
+	for name in w c; do done_is $name; done
+	served "a b w c"
+}
+
+@test "a reader that comes does not pass a writer that waits" {
+	reader a
+	late_writer w
+	run -75 --separate-stderr redlock run -n -k db -s -- touch "$T/never"
+	is_like "$stderr" "redlock: 'db' is busy: shared by readers, and others are before us in line"
+	run -75 redlock wait -n -s -k db
+	late_reader b
+	late_reader c
+	served a
+	let_go a
+	has_it w
+	served "a w"
+	let_go w
+	# both at once: the one passes the word on
+	has_it b
+	has_it c
+	let_go b
+	let_go c
+	for name in a w b c; do done_is $name; done
+	[ ! -e "$T/never" ]
+	# and nobody waits any more
+	run -0 redlock run -n -k db -s -- true
+}
+
+@test "a writer that is woken and finds readers comes next, before all who wait behind it" {
+	writer x
+	late_reader a
+	late_reader b
+	late_writer w
+	late_reader c
+	let_go x
+	has_it a
+	has_it b
+	at_the_door 2
+	# a word that was for nothing leaves it there
+	run -75 redlock run -n -k db -s -- touch "$T/never"
+	let_go a
+	let_go b
+	has_it w
+	[ "$(tail -1 "$T/served")" = w ]
+	let_go w
+	has_it c
+	let_go c
+	for name in x a b w c; do done_is $name; done
+}
+
+@test "a writer that leaves the line lets those in who wait behind it" {
+	reader a
+	late_writer w
+	late_reader b
+	late_reader c
+	kill -TERM "${WHO[w]}"
+	done_is w 143
+	has_it b
+	has_it c
+	let_go a
+	let_go b
+	let_go c
+	# of two writers, the next one stays before the readers
+	eventually in_line 0
+	free_everywhere db
+	: > "$T/served"
+	reader d
+	late_writer v
+	late_writer u
+	late_reader e
+	kill -TERM "${WHO[v]}"
+	done_is v 143
+	at_the_door 2
+	served d
+	let_go d
+	has_it u
+	let_go u
+	has_it e
+	let_go e
+	served "d u e"
+}
+
+@test "so does one that waits at the door" {
+	writer x
+	late_reader a
+	late_writer w
+	late_reader b
+	let_go x
+	has_it a
+	at_the_door 2
+	kill -TERM "${WHO[w]}"
+	done_is w 143
+	has_it b
+	let_go a
+	let_go b
+	for name in x a b; do done_is $name; done
+	run -0 redlock run -n -k db -- true
+}
+
+@test "one at the door that dies keeps the others waiting no longer than a word" {
+	writer x
+	late_reader a
+	late_writer w
+	late_writer v
+	let_go x
+	has_it a
+	at_the_door 2
+	kill -KILL "${WHO[w]}"
+	eventually in_line 1
+	let_go a
+	# whoever asks passes the word on
+	run -0 redlock run -w 60s -k db "${LONG[@]}" --owner asker -- true
+	has_it v
+	let_go v
+	done_is v
+}
+
+@test "a reader that is gone drops out when its time is over" {
+	redlock acquire -k db -s --ttl 8s --node-timeout 2s --owner short > "$T/token"
+	reader a
+	eventually file_has <(redlock status db) "held by 2 readers: a, short"
+	eventually eval '! redlock check -k db --token-file "$T/token" > "$T/check"'
+	# it is not told of; and who takes part sees to it that it is not kept, either
+	run -0 redlock run -n -s -k db -- true
+	says 0 "'db' is held by reader a since *" '' status db
+	readers 1
+	let_go a
+	done_is a
+	run -0 redlock run -n -k db -- true
+}
+
+@test "a killed reader leaves the rest, and a writer that waits has its turn in the end" {
+	in_background "$T/r" run -k db -s --ttl 8s --node-timeout 2s -- sh -c "echo > $T/r.in; sleep 1000"
+	eventually [ -e "$T/r.in" ]
+	kill -KILL "$BG"
+	reader a
+	late_writer w
+	let_go a
+	has_it w
+	let_go w
+	done_is w
+}
+
+@test "other programs are kept out, and keep out" {
+	reader a
+	for i in 1 2 3; do eventually [ "$(node $i exists db)" = 1 ]; [ -z "$(node $i set db else nx px 60000)" ]; done
+	let_go a
+	done_is a
+	free_everywhere db
+	for i in 1 2 3; do [ "$(node $i set db else nx px 600000)" = OK ]; done
+	run -75 --separate-stderr redlock run -n -s -k db -- true
+	is_like "$stderr" "redlock: 'db' is busy: held by another program (value 'else') *"
+}
+
+@test "acquire, check, extend, release, by token; hold; break" {
+	one=$(redlock acquire -k db --shared "${LONG[@]}" --owner one)
+	two=$(redlock acquire -k db --shared "${LONG[@]}" --owner two)
+	run -0 --separate-stderr redlock check -k db --token "$one"
+	run -0 --separate-stderr redlock extend -k db --token "$two" --ttl 2h
+	run -0 --separate-stderr redlock release -k db --token "$one"
+	run -79 --separate-stderr redlock check -k db --token "$one"
+	run -0 --separate-stderr redlock check -k db --token "$two"
+	run -0 --separate-stderr redlock release -k db --token "$two"
+	free_everywhere db
+	redlock hold -k db -s "${LONG[@]}" --owner keeper > "$T/hold"
+	also_end "$(cut -d' ' -f2 "$T/hold")"
+	run -0 --separate-stderr redlock status --json db
+	json '.locks[0] | .state == "held" and .holder.shared and .holder.owner == "reader keeper"'
+	run -75 redlock run -n -k db -- true
+	redlock release -k db
+	free_everywhere db
+	one=$(redlock acquire -k db --shared "${LONG[@]}" --owner one)
+	says 0 "*" "*" break -y -k db
+	free_everywhere db
+	run -79 --separate-stderr redlock check -k db --token "$one"
+	run -0 redlock run -n -k db -- true
+}
+
+@test "an extension by token puts a reader back, not a writer" {
+	one=$(redlock acquire -k db --shared "${LONG[@]}" --restart-guard off --owner one)
+	eventually held_on db 3
+	node 1 flushall
+	run -0 redlock extend -k db --token "$one" "${LONG[@]}" --restart-guard off
+	eventually held_on db 3
+	readers 1
+	run -0 redlock run -n -s -k db --restart-guard off -- true
+	readers 1
+}
+
+@test "a node that lost its keys gets a reader back from the extension" {
+	export REDLOCK_RESTART_GUARD=off
+	in_background "$T/r" run -k db -s --ttl 9s --node-timeout 2s -- sh -c "echo > $T/r.in; until [ -e $T/r.go ]; do sleep 0.1; done"
+	eventually [ -e "$T/r.in" ]
+	eventually readers 1
+	node 2 flushall
+	eventually readers 1
+	run -0 redlock run -w 0 -s -k db --ttl 9s --node-timeout 2s -- true
+	touch "$T/r.go"
+	ended_with 0
+}
+
+@test "readers within readers, whoever waits; a reader does not become a writer" {
+	cat > "$T/work" <<- END
+		echo in >> "$T/served"
+		until [ -e "$T/inner" ]; do sleep 0.02; done
+		"$REDLOCK_BUILD/redlock" run -n -s -k db -- echo reader > "$T/out" 2>&1
+		"$REDLOCK_BUILD/redlock" run -k db -E 9 -- echo writer > "$T/writer" 2>&1
+		echo "\$?" >> "$T/writer"
+	END
+	in_background "$T/outer" run -s -k db "${LONG[@]}" -- sh "$T/work"
+	outer=$BG
+	has_it in
+	late_writer w
+	touch "$T/inner"
+	BG=$outer
+	ended_with 0
+	[ "$(cat "$T/out")" = reader ]
+	is_like "$(cat "$T/writer")" "redlock: 'db' is held by a run that this one is part of*9"
+	has_it w
+	# nor does a writer become a reader
+	let_go w
+	done_is w
+	run -9 --separate-stderr redlock run -k db -- "$REDLOCK_BUILD/redlock" run -s -E 9 -k db -- true
+	is_like "$stderr" "redlock: 'db' is held by a run that this one is part of*"
+}
+
+@test "wait: until one could share" {
+	reader a
+	run -0 redlock wait -n -s -k db
+	run -75 redlock wait -n -k db
+	let_go a
+	done_is a
+	writer w
+	in_background "$T/wait" wait -s -k db --node-timeout 60s
+	WHO[wait]=$BG
+	eventually in_line 1
+	late_reader b
+	let_go w
+	done_is wait
+	has_it b
+}
+
+@test "several keys, a number, the least time: as for a writer" {
+	run -0 redlock run -s -k db -k log --fence -- sh -c 'redlock=$0; "$redlock" status db; "$redlock" status log; echo "$REDLOCK_FENCE"' "$REDLOCK_BUILD/redlock"
+	is_like "${lines[0]}" "'db' is held by reader *"
+	is_like "${lines[1]}" "'log' is held by reader *"
+	[ "${lines[2]}" -gt 0 ]
+	free_everywhere db
+	run -0 redlock run -s -k db --min-hold 1h -- true
+	run -0 redlock run -s -n -k db -- true
+	run -75 redlock run -n -k db -- true
+}
+
+@test "the options: by letter, by environment, and what does not go together" {
+	export REDLOCK_SHARED=1
+	reader a
+	hold b -s
+	has_it b
+	run -0 redlock run -n -k db -- true
+	run -75 redlock run -n -x -k db -- true
+	says 64 '' "redlock: --shared does not go with --limit
+hint: readers are not counted; see 'redlock help run'" run -L 2 -k other -- true
+	says 64 '' "redlock: the key 'redlock:readers:{db}' is redlock's own*" run -k 'redlock:readers:{db}' -- true
+}
+
+@test "a user without the rights: told by doctor, and never two views of one lock" {
+	for i in 1 2 3; do node $i acl setuser app on '>pw' '~*' +@all -zadd -zrangebyscore; done
+	nodes=
+	for i in 1 2 3; do nodes+=" unix://app:pw@$T/$i.sock"; done
+	run -69 --separate-stderr redlock run -n -s -k db --nodes "$nodes" -- true
+	is_like "$stderr" "*does not permit this user to do it*"
+	run -0 redlock run -n -k db --nodes "$nodes" -- true
+	run redlock doctor --nodes "$nodes"
+	is_like "$output" "*note: user 'app' may not use zadd (for --shared), zrangebyscore (for --shared)*mend: ACL SETUSER app +zadd +zrangebyscore*"
+	# to a writer, readers are a lock like any other
+	reader a
+	eventually readers 1
+	run -75 redlock run -n -k db --nodes "$nodes" -- true
+	run -69 redlock run -n -s -k db --nodes "$nodes" -- true
+}

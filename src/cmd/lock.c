@@ -116,16 +116,17 @@ static void tell_waiting(struct lock *l)
 	}
 }
 
-bool lock_is_nested(const struct lock *l, const char **token)
+bool lock_is_nested(const struct lock *l, const struct answer **holder)
 {
 	const struct quorum *q = &l->session.quorum;
-	int count = quorum_held_by(q, l->outer, token);
+	int count = quorum_held_by(q, l->outer, holder);
 
 	/* Another slot is not held, or may be free soon. */
 	if (policy_has_slots(&q->policy))
 		return false;
 	/* To run under that lock it must be proved; to refuse, a trace of it is enough. */
-	return count >= (l->settings->reentrant ? policy_quorum(&q->policy) : 1);
+	return count > 0 && (!l->settings->reentrant || (*holder)->is_shared ||
+				    count >= policy_quorum(&q->policy));
 }
 
 void lock_start(struct lock *l)
@@ -139,7 +140,7 @@ void lock_start(struct lock *l)
 bool lock_is_open(const struct lock *l)
 {
 	const struct quorum *q = &l->session.quorum;
-	const char *ignored;
+	const struct answer *ignored;
 
 	return q->state == QUORUM_TRYING && !(quorum_is_pausing(q) && lock_is_nested(l, &ignored));
 }
@@ -264,10 +265,15 @@ int lock_refused(struct lock *l)
 /* Waiting for oneself has no end. */
 int lock_refuse_nested(struct lock *l)
 {
+	const struct answer *holder;
+	bool is_shared = lock_is_nested(l, &holder) && holder->is_shared;
+
 	lock_release(l, 0);
 	out_say(OUT_NORMAL, "%s %s held by a run that this one is part of", l->name,
 		report_verb(&l->settings->keys));
-	if (l->settings->command == COMMAND_RUN && l->settings->keys.count == 1)
+	if (is_shared)
+		out_hint(OUT_NORMAL, "a reader does not become a writer; see --exclusive");
+	else if (l->settings->command == COMMAND_RUN && l->settings->keys.count == 1)
 		out_hint(OUT_NORMAL, "--reentrant runs the command under that lock");
 	return (int)l->settings->conflict_exit_code;
 }
@@ -275,7 +281,7 @@ int lock_refuse_nested(struct lock *l)
 const char *lock_refusal_words(const struct lock *l)
 {
 	const struct quorum *q = &l->session.quorum;
-	const char *ignored;
+	const struct answer *ignored;
 
 	if (q->duplicate[0] >= 0)
 		return "duplicate-node";
@@ -300,7 +306,7 @@ int lock_print_refusal(struct lock *l)
 {
 	const struct quorum *q = &l->session.quorum;
 	struct answer holder;
-	const char *token;
+	const struct answer *ignored;
 	struct json j;
 	int status, nodes;
 	const char *outcome = lock_refusal_words(l);
@@ -309,7 +315,7 @@ int lock_print_refusal(struct lock *l)
 	holder = quorum_holder(q, &nodes);
 	if (q->duplicate[0] >= 0)
 		status = lock_refuse_duplicate(l);
-	else if (lock_is_nested(l, &token))
+	else if (lock_is_nested(l, &ignored))
 		status = lock_refuse_nested(l);
 	else
 		status = lock_refused(l);

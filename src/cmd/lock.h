@@ -51,8 +51,9 @@ int lock_turn(struct lock *l);
 /* The whole of it, for who has nothing to do meanwhile. */
 int lock_take(struct lock *l);
 
-/* Is it held by a run that this one is part of? Then *token is that lock's value. */
-bool lock_is_nested(const struct lock *l, const char **token);
+/* Is it held by a run that this one is part of? Then (*holder)->text is that lock's value; or its
+ * readers', and a writer does not run under that. */
+bool lock_is_nested(const struct lock *l, const struct answer **holder);
 
 /* A majority was enough to decide; what else has come by now may tell that two nodes are one, or
  * that others wait. */

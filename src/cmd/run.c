@@ -524,12 +524,12 @@ static int run_command(struct run *r)
 static int run_nested(struct run *r)
 {
 	char token[ANSWER_TEXT_MAX];
-	const char *holder = NULL;
+	const struct answer *holder;
 	struct err e;
 
 	if (!lock_is_nested(&r->lock, &holder))
 		return STATUS_INTERNAL;
-	snprintf(token, sizeof(token), "%s", holder);
+	snprintf(token, sizeof(token), "%s", holder->text);
 	release(r, 0);
 	r->is_nested = true;
 	r->valid_until = r->keeper_at = NEVER;
@@ -548,11 +548,11 @@ static int run_nested(struct run *r)
 static int not_acquired(struct run *r)
 {
 	const struct quorum *q = &r->lock.session.quorum;
-	const char *holder;
+	const struct answer *holder;
 	bool is_nested = lock_is_nested(&r->lock, &holder);
 	int status;
 
-	if (is_nested && r->lock.settings->reentrant) {
+	if (is_nested && r->lock.settings->reentrant && !holder->is_shared) {
 		out_say(OUT_DECISIONS, "%s is held by a run around this one", r->lock.name);
 		return run_nested(r);
 	}

@@ -181,7 +181,7 @@ struct answer quorum_holder(const struct quorum *q, int *nodes)
 	return holder;
 }
 
-int quorum_held_by(const struct quorum *q, const char *ids, const char **token)
+int quorum_held_by(const struct quorum *q, const char *ids, const struct answer **holder)
 {
 	int n = 0;
 
@@ -194,7 +194,7 @@ int quorum_held_by(const struct quorum *q, const char *ids, const char **token)
 		memcpy(id, a->text, TOKEN_ID_LEN);
 		if (strlen(id) < TOKEN_ID_LEN || strchr(id, ' ') || !strstr(ids, id))
 			continue;
-		*token = a->text;
+		*holder = a;
 		n++;
 	}
 	return n;

@@ -285,9 +285,10 @@ usec quorum_time_left(const struct quorum *q, int drift_permille, usec now);
 
 /*
  * How many nodes said, in this attempt, that the key is held under one of these token ids, which
- * are separated by spaces; *token is then the holder's whole value (a NUL-terminated string).
+ * are separated by spaces; (*holder)->text is then the holder's whole value (a NUL-terminated
+ * string).
  */
-int quorum_held_by(const struct quorum *q, const char *ids, const char **token);
+int quorum_held_by(const struct quorum *q, const char *ids, const struct answer **holder);
 
 /* Nodes on which the lock may still be, against our will, after the release, and until when in
  * *until (if any). */

@@ -315,6 +315,17 @@ at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock
 	is_like "$stderr" "redlock: 'db' is held by a run that this one is part of*"
 }
 
+@test "a reader does not become a writer by --reentrant, either" {
+	run -75 --separate-stderr redlock run -s -k db "${LONG[@]}" -- \
+		"$REDLOCK_BUILD/redlock" run --reentrant -k db "${LONG[@]}" -- touch "$T/never"
+	is_like "$stderr" "redlock: 'db' is held by a run that this one is part of
+hint: a reader does not become a writer*"
+	[ ! -e "$T/never" ]
+	# as readers, or under a writer, it is as ever
+	run -0 redlock run -s -k db "${LONG[@]}" -- "$REDLOCK_BUILD/redlock" run -s --reentrant -k db "${LONG[@]}" -- true
+	run -0 redlock run -k db "${LONG[@]}" -- "$REDLOCK_BUILD/redlock" run -s --reentrant -k db "${LONG[@]}" -- true
+}
+
 @test "wait: until one could share" {
 	reader a
 	run -0 redlock wait -n -s -k db

@@ -2288,7 +2288,7 @@ TEST(the_first_word_about_leaving_is_the_last)
 #define OTHER_ID "00000000000000000000000000000000000000ff"
 
 /* Three nodes say so of the key, in a first attempt; how many of them mean one of the ids? */
-static int held_by(const char *ids, const char *value, size_t len, const char **token)
+static int held_by(const char *ids, const char *value, size_t len, const struct answer **holder)
 {
 	static struct rig r;
 
@@ -2296,13 +2296,13 @@ static int held_by(const char *ids, const char *value, size_t len, const char **
 	for (int i = 0; i < 3; i++)
 		reply_text(&r, i, VOTE_FOREIGN, value, len);
 	CHECK(quorum_is_pausing(&r.q));
-	return quorum_held_by(&r.q, ids, token);
+	return quorum_held_by(&r.q, ids, holder);
 }
 
 TEST(a_holder_is_known_by_its_id)
 {
 	char longest[ANSWER_TEXT_MAX] = OUR_ID ":";
-	const char *token = NULL;
+	const struct answer untouched = {.text = "untouched"}, *holder;
 	static const char lead[] = "89abcdef01234567 fedcba9876543210fedcba9:x";
 	static const struct {
 		const char *ids, *value;
@@ -2346,50 +2346,51 @@ TEST(a_holder_is_known_by_its_id)
 		size_t len = cases[i].len ? cases[i].len : strlen(cases[i].value);
 		int n;
 
-		token = "untouched";
-		n = held_by(cases[i].ids, cases[i].value, len, &token);
+		holder = &untouched;
+		n = held_by(cases[i].ids, cases[i].value, len, &holder);
 		unit_check(n == (cases[i].ours ? 3 : 0), __FILE__, __LINE__, "case %zu: %d", i, n);
-		CHECK_TEXT(token, cases[i].ours ? cases[i].value : "untouched");
+		CHECK_TEXT(holder->text, cases[i].ours ? cases[i].value : "untouched");
 	}
 	CHECK_INT(strlen(OUR_ID), TOKEN_ID_LEN);
 	/* The longest value that a node tells of. */
 	memset(longest + TOKEN_ID_LEN + 1, 'x', sizeof(longest) - TOKEN_ID_LEN - 2);
-	CHECK_INT(held_by(OUR_ID, longest, sizeof(longest) - 1, &token), 3);
-	CHECK_TEXT(token, longest);
+	CHECK_INT(held_by(OUR_ID, longest, sizeof(longest) - 1, &holder), 3);
+	CHECK_TEXT(holder->text, longest);
 }
 
 TEST(a_holder_is_counted_by_nodes)
 {
 	struct rig r;
-	const char *token = "untouched", value[] = AN_ID ":x", other[] = OTHER_ID ":x";
+	const struct answer untouched = {.text = "untouched"}, *holder = &untouched;
+	const char value[] = AN_ID ":x", other[] = OTHER_ID ":x";
 	const char ids[] = OUR_ID " " AN_ID;
 	size_t len = sizeof(value) - 1;
 
 	start(&r, 7, NEVER);
-	CHECK_INT(quorum_held_by(&r.q, ids, &token), 0);
+	CHECK_INT(quorum_held_by(&r.q, ids, &holder), 0);
 	all_up(&r);
-	CHECK_INT(quorum_held_by(&r.q, ids, &token), 0);
+	CHECK_INT(quorum_held_by(&r.q, ids, &holder), 0);
 	/* Whatever else they say, only a key that is held by somebody has a holder. */
 	reply_text(&r, 0, VOTE_FOREIGN, value, len);
 	reply_text(&r, 1, VOTE_GONE, value, len);
 	reply(&r, 2, VOTE_YES);
 	reply_text(&r, 3, VOTE_ABSENT, value, len);
-	CHECK_INT(quorum_held_by(&r.q, ids, &token), 1);
-	CHECK_TEXT(token, value);
+	CHECK_INT(quorum_held_by(&r.q, ids, &holder), 1);
+	CHECK_TEXT(holder->text, value);
 	reply_text(&r, 4, VOTE_FOREIGN, other, len);
 	reply_text(&r, 5, VOTE_FOREIGN, value, len);
-	CHECK_INT(quorum_held_by(&r.q, ids, &token), 2);
-	CHECK_INT(quorum_held_by(&r.q, OTHER_ID, &token), 1);
-	CHECK_TEXT(token, other);
-	token = "untouched";
-	CHECK_INT(quorum_held_by(&r.q, OUR_ID, &token), 0);
-	CHECK_TEXT(token, "untouched");
+	CHECK_INT(quorum_held_by(&r.q, ids, &holder), 2);
+	CHECK_INT(quorum_held_by(&r.q, OTHER_ID, &holder), 1);
+	CHECK_TEXT(holder->text, other);
+	holder = &untouched;
+	CHECK_INT(quorum_held_by(&r.q, OUR_ID, &holder), 0);
+	CHECK_TEXT(holder->text, "untouched");
 	reply_text(&r, 6, VOTE_FOREIGN, value, len);
 	CHECK(quorum_is_pausing(&r.q));
-	CHECK_INT(quorum_held_by(&r.q, ids, &token), 3);
+	CHECK_INT(quorum_held_by(&r.q, ids, &holder), 3);
 	/* The next attempt asks anew. */
 	wait_until(&r, r.up.wake_at);
-	CHECK_INT(quorum_held_by(&r.q, ids, &token), 0);
+	CHECK_INT(quorum_held_by(&r.q, ids, &holder), 0);
 }
 
 /* ---- the line ---- */

@@ -314,15 +314,17 @@ _Static_assert(TOKEN_ID_LEN == 40, "scripts have it as a number");
  */
 
 /* The owner's name stays, so that waiters are told whose it was; the id goes, so that a nested run
- * that outlived the holder does not take the lock for held. Nobody will give it back: the first in
- * line is told, so that it looks when the key ends. */
+ * that outlived the holder does not take the lock for held. Of a reader's, enough stays to tell it
+ * from another's of that name. Nobody will give it back: the first in line is told, so that it
+ * looks when the key ends. */
 #define LEAVE(K) \
 	SCRIPT_LOOK(K) \
 	SCRIPT_OURS K##_STORE SCRIPT_SORT SCRIPT_LINE SCRIPT_WAKE \
 		"partial=0 for i,k in ipairs(KEYS) do local v=value[i] if v==ARGV[1] and v~='' " \
 		"then " \
 		"local left=string.rep('0',40)..sub(v,41) " \
-		"if mine[i] then call('ZREM',readers(i),v) enlist(i,left,ARGV[2]) " \
+		"if mine[i] then left=string.rep('0',8)..sub(v,1,32)..sub(v,41) " \
+		"call('ZREM',readers(i),v) enlist(i,left,ARGV[2]) " \
 		"else call('SET',k,left,'PX',ARGV[2]) end " \
 		"if awaited(i) then push(i,1000,sub(v,1,40)) end end " \
 		"end if foreign then return other(foreign) end if gone then return " \

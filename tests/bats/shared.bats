@@ -353,6 +353,15 @@ hint: a reader does not become a writer*"
 	run -75 redlock run -n -k db -- true
 }
 
+@test "the least time of one reader does not end with that of another one of its name" {
+	# within one second, so that nothing else tells them apart
+	until [ "$(date +%1N)" -lt 3 ]; do :; done
+	run -0 redlock run -s -k db "${LONG[@]}" --owner x --min-hold 1h -- \
+		"$REDLOCK_BUILD/redlock" run -s -k db "${LONG[@]}" --owner x --min-hold 2h -- true
+	readers 2
+	is_like "$(redlock status db)" "'db' is held by 2 readers: x, x since *, 1h59m left*"
+}
+
 @test "the options: by letter, by environment, and what does not go together" {
 	export REDLOCK_SHARED=1
 	reader a

@@ -871,11 +871,13 @@ bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply
 		char left[TOKEN_MAX];
 
 		snprintf(left, sizeof(left), "%s", p.value);
-		memset(left, '0', TOKEN_ID_LEN);
 		if (p.mine) {
+			memmove(left + 8, left, TOKEN_ID_LEN - 8);
+			memset(left, '0', 8);
 			p.mine->ends = INT64_MIN;
 			enlist(&p, left, ttl);
 		} else {
+			memset(left, '0', TOKEN_ID_LEN);
 			memcpy(l->value, left, strlen(left) + 1);
 			l->ends = now + ttl;
 		}

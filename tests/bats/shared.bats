@@ -362,6 +362,17 @@ hint: a reader does not become a writer*"
 	is_like "$(redlock status db)" "'db' is held by 2 readers: x, x since *, 1h59m left*"
 }
 
+@test "a node that sleeps reads an attempt and its release together, whoever is gone by then" {
+	export REDLOCK_NODE_TIMEOUT=500ms
+	for how in -x -s; do
+		stop_node 3
+		run -0 redlock run -w 60s "$how" -k db --ttl 1h --owner gone -- true
+		continue_node 3
+		eventually answers 3
+		free_everywhere db
+	done
+}
+
 @test "the options: by letter, by environment, and what does not go together" {
 	export REDLOCK_SHARED=1
 	reader a

@@ -84,12 +84,15 @@ void lock_die(const struct lock *l, int number)
 void lock_tell_answer(const struct lock *l)
 {
 	const struct event *ev = &l->session.event;
+	const struct pool *pool = &l->session.pool;
 	char text[REPORT_MAX];
+	const char *words;
 
-	if (out_loudness() >= OUT_ANSWERS && ev->kind == EV_REPLY)
-		out_say(OUT_ANSWERS, "%s",
-			report_answer(text, l->session.pool.conn[ev->node].node, ev->op, ev->answer,
-				l->session.pool.took));
+	if (out_loudness() < OUT_ANSWERS)
+		return;
+	words = report_event(text, pool->conn[ev->node].node, ev, pool->took);
+	if (words)
+		out_say(OUT_ANSWERS, "%s", words);
 }
 
 /* ---- waiting for it ---- */

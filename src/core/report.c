@@ -150,6 +150,7 @@ static void add_trouble(struct line *l, const struct answer *a, usec age)
 	case REASON_CONNECT:
 	case REASON_CLOSED:
 	case REASON_SERVER:
+	case REASON_GARBAGE:
 		if (a->text_len)
 			add(l, " (%s)", text_escape(shown, sizeof(shown), a->text, a->text_len));
 		break;
@@ -174,7 +175,6 @@ static void add_trouble(struct line *l, const struct answer *a, usec age)
 	case REASON_NOREPLICAS:
 	case REASON_BUSY:
 	case REASON_MAXCLIENTS:
-	case REASON_GARBAGE:
 	case REASON_TOO_LONG:
 		break;
 	}
@@ -408,6 +408,20 @@ const char *report_answer(char dst[REPORT_MAX], const struct node *node, enum op
 		break;
 	}
 	add(&l, " (%d.%03dms)", (int)(took / 1000), (int)(took % 1000));
+	return dst;
+}
+
+const char *report_event(
+	char dst[REPORT_MAX], const struct node *node, const struct event *ev, usec took)
+{
+	struct line l = line(dst);
+
+	if (ev->kind == EV_REPLY)
+		return report_answer(dst, node, ev->op, ev->answer, took);
+	if (ev->kind != EV_LINK_DOWN)
+		return NULL;
+	add(&l, "%s ", node->label);
+	add_trouble(&l, ev->answer, 0);
 	return dst;
 }
 

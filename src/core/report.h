@@ -90,4 +90,8 @@ const char *report_duplicate(
 const char *report_answer(char dst[REPORT_MAX], const struct node *node, enum op op,
 	const struct answer *answer, usec took);
 
+/* What an event tells of its node: an answer, or why the connection is down; NULL: nothing. */
+const char *report_event(
+	char dst[REPORT_MAX], const struct node *node, const struct event *ev, usec took);
+
 #endif

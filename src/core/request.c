@@ -699,7 +699,8 @@ static bool read_rest(struct answer *a, const struct reply *reply)
 	for (int i = 5; i < reply->count; i++)
 		if (item[i].type != REPLY_INTEGER || (i < 7 && item[i].integer < 0))
 			return false;
-	if (reply->count > 6 && item[6].integer > SLOTS_MAX)
+	if ((reply->count > 5 && item[5].integer > FENCE_MAX) ||
+		(reply->count > 6 && item[6].integer > SLOTS_MAX))
 		return false;
 	a->fence = reply->count > 5 ? item[5].integer : 0;
 	a->slot = reply->count > 6 ? (int)item[6].integer : 0;
@@ -743,6 +744,8 @@ struct answer answer_read(enum op op, const struct reply *reply)
 		a.reason = REASON_QUARANTINE;
 		break;
 	case 4:
+		if (strcmp(item[2].text, "ahead of") != 0 && strcmp(item[2].text, "behind") != 0)
+			return answer_absent(REASON_GARBAGE, NULL);
 		a.vote = VOTE_ABSENT;
 		a.reason = REASON_SKEWED;
 		break;

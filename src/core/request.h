@@ -210,6 +210,9 @@ bool page_next(const char **at, const char *end, struct page_entry *entry);
 #define MARK_UNGUARDED 2097152
 #define MARK_SHARED 4194304
 
+/* Beyond that, scripts can no longer count: they have doubles. */
+#define FENCE_MAX ((int64_t)1 << 53)
+
 /* A node whose clock is off by more than that has no vote where there is a quarantine. */
 #define SKEW_MAX_MS 30000
 

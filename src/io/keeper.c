@@ -31,12 +31,12 @@ static void tell(struct keeper *k, enum note_kind kind, const char *text)
 static void tell_answer(struct keeper *k)
 {
 	const struct event *ev = &k->session->event;
+	const struct pool *pool = &k->session->pool;
 	char text[REPORT_MAX];
+	const char *words = report_event(text, pool->conn[ev->node].node, ev, pool->took);
 
-	if (ev->kind == EV_REPLY)
-		tell(k, NOTE_LOG,
-			report_answer(text, k->session->pool.conn[ev->node].node, ev->op,
-				ev->answer, k->session->pool.took));
+	if (words)
+		tell(k, NOTE_LOG, words);
 }
 
 /* Orders add up in an eventfd: any number to extend, one to stop. */

@@ -298,7 +298,8 @@ TEST(report_every_answer_has_words)
 		"redis://a:6379 acquire: no, held by bob (0.000ms)");
 	for (int reason = REASON_NONE; reason <= REASON_TOO_LONG; reason++) {
 		bool detailed = reason == REASON_UNRESOLVED || reason == REASON_CONNECT ||
-				reason == REASON_CLOSED || reason == REASON_SERVER;
+				reason == REASON_CLOSED || reason == REASON_SERVER ||
+				reason == REASON_GARBAGE;
 
 		if (reason == REASON_QUARANTINE || reason == REASON_SKEWED)
 			continue; /* with their time */
@@ -307,6 +308,23 @@ TEST(report_every_answer_has_words)
 			reason_words((enum reason)reason), detailed ? " (why)" : "");
 		CHECK_TEXT(report_answer(text, node, OP_RELEASE, &a, 2 * USEC_SEC), want);
 	}
+}
+
+TEST(report_events)
+{
+	const struct node *node = &nodes()->node[0];
+	struct answer a = {.vote = VOTE_YES};
+	struct event ev = {.kind = EV_REPLY, .op = OP_EXTEND, .answer = &a};
+
+	CHECK_TEXT(report_event(text, node, &ev, 7), "redis://a:6379 extend: yes (0.007ms)");
+	a = answer_absent(REASON_GARBAGE, "HTTP/1.1\33[m");
+	ev.kind = EV_LINK_DOWN;
+	CHECK_TEXT(report_event(text, node, &ev, 7),
+		"redis://a:6379 does not speak the Redis protocol (HTTP/1.1\\x1b[m)");
+	ev.kind = EV_LINK_UP;
+	CHECK(!report_event(text, node, &ev, 7));
+	ev.kind = EV_TIME;
+	CHECK(!report_event(text, node, &ev, 7));
 }
 
 /* ---- strangers' bytes ---- */

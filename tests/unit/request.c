@@ -191,6 +191,11 @@ TEST(answer_fencing_number)
 	CHECK_INT(answer_read(OP_ACQUIRE, &r).fence, 0);
 	add_integer(&r, 42);
 	CHECK_INT(answer_read(OP_ACQUIRE, &r).fence, 42);
+	r.item[5].integer = FENCE_MAX;
+	CHECK_INT(answer_read(OP_ACQUIRE, &r).fence, FENCE_MAX);
+	r.item[5].integer++;
+	CHECK_INT(answer_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
+	r.item[5].integer = 42;
 	r.item[5].integer = -1;
 	CHECK_INT(answer_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
 	r.item[5] = (struct reply_item){.type = REPLY_STRING};
@@ -285,6 +290,11 @@ TEST(answer_quarantine)
 	a = answer_read(OP_LOOK, &r);
 	CHECK_INT(a.reason, REASON_SKEWED);
 	CHECK_TEXT(a.text, "behind");
+	r = script_reply(4, 40000, "ahead of", "abc");
+	CHECK_INT(answer_read(OP_LOOK, &r).reason, REASON_SKEWED);
+	/* it is shown as it is */
+	r = script_reply(4, 40000, "\33[31mbehind", "abc");
+	CHECK_INT(answer_read(OP_LOOK, &r).reason, REASON_GARBAGE);
 	r = script_reply(1, 1, "", "");
 	r.item[4].integer = MARK_UNGUARDED;
 	CHECK(answer_read(OP_ACQUIRE, &r).is_unguarded);

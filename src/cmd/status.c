@@ -16,18 +16,31 @@
 /* So many keys a node looks at in one go: a fraction of a millisecond of its time. */
 #define SCAN_COUNT 200
 
-/* Of all nodes. */
-#define PAGES_MAX 100000000
-#define LOCKS_MAX 1000000
+/* What a node may tell of, all in all: some 300,000 locks among 50,000,000 keys. */
+#define PAGES_MAX 250000
+#define FOUND_BYTES_MAX ((size_t)64 * 1024 * 1024)
+
+/* It may take so many times as long for it as most. */
+#define SLOWER_MAX 10
 
 #define WATCH_EVERY 1 /* second */
 
 /* A lock as one node told of it, when all were asked for. */
 struct found {
-	char *key;
-	size_t key_len;
+	char *key; /* the value stands behind its NUL */
+	size_t key_len, value_len;
+	usec pttl;
 	int node;
-	struct answer answer;
+};
+
+/* One node's part of that. */
+struct search {
+	struct answer absent; /* if it did not go through with it */
+	char cursor[RUN_ID_MAX];
+	struct wish wish;
+	int pages;
+	size_t bytes; /* of what was found there */
+	usec took;
 };
 
 struct overview {
@@ -219,66 +232,121 @@ static bool keep(struct overview *st, int node, const struct page_entry *entry)
 		st->size = size;
 	}
 	f = &st->found[st->count];
-	*f = (struct found){.node = node, .key_len = entry->key_len};
-	f->key = malloc(entry->key_len + 1);
+	*f = (struct found){
+		.node = node,
+		.key_len = entry->key_len,
+		.value_len =
+			entry->value_len < ANSWER_TEXT_MAX ? entry->value_len : ANSWER_TEXT_MAX - 1,
+		.pttl = entry->pttl,
+	};
+	f->key = malloc(f->key_len + 1 + f->value_len);
 	if (!f->key)
 		return false;
-	memcpy(f->key, entry->key, entry->key_len);
-	f->key[entry->key_len] = '\0';
-	f->answer.vote = VOTE_FOREIGN;
-	f->answer.pttl = entry->pttl;
-	f->answer.text_len =
-		entry->value_len < ANSWER_TEXT_MAX ? entry->value_len : ANSWER_TEXT_MAX - 1;
-	memcpy(f->answer.text, entry->value, f->answer.text_len);
+	memcpy(f->key, entry->key, f->key_len);
+	f->key[f->key_len] = '\0';
+	memcpy(f->key + f->key_len + 1, entry->value, f->value_len);
 	st->count++;
 	return true;
 }
 
-/* Page after page of each node, side by side. Returns false when out of memory. *absent has those
- * that did not go through with it. */
-static bool scan(struct overview *st, struct answer absent[NODES_MAX])
+static struct answer answer_of(const struct found *f)
+{
+	struct answer a = {.vote = VOTE_FOREIGN, .pttl = f->pttl, .text_len = f->value_len};
+
+	memcpy(a.text, f->key + f->key_len + 1, f->value_len);
+	return a;
+}
+
+static void end_search(struct search *search, enum reason reason)
+{
+	search->absent = answer_absent(reason, NULL);
+	search->wish.op = OPS;
+}
+
+/* What a node said to the last question. False when out of memory. */
+static bool take_page(struct overview *st, int node, struct search *search)
+{
+	const struct answer *a = &st->survey.quorum.member[node].answer;
+	const char *at = st->survey.page[node], *end = at + st->survey.page_len[node];
+	struct page_entry entry;
+
+	if (a->vote != VOTE_YES) {
+		search->absent = a->vote == VOTE_ABSENT ? *a : answer_absent(REASON_GARBAGE, NULL);
+		search->wish.op = OPS;
+		return true;
+	}
+	search->pages++;
+	search->took += st->survey.took[node];
+	while (at < end && page_next(&at, end, &entry)) {
+		search->bytes += sizeof(struct found) + entry.key_len + entry.value_len;
+		if (!keep(st, node, &entry))
+			return false;
+	}
+	/* A page that was too long leaves the cursor where it was, even at its start, which is "0"
+	 * as its end is. */
+	if (at < end)
+		end_search(search, REASON_GARBAGE);
+	else if (a->awaited)
+		search->wish.count = search->wish.count / 4 + 1;
+	else if (strcmp(a->run_id, "0") == 0)
+		search->wish.op = OPS;
+	else
+		memcpy(search->cursor, a->run_id, sizeof(search->cursor));
+	return true;
+}
+
+static int by_length(const void *a, const void *b)
+{
+	const usec x = *(const usec *)a, y = *(const usec *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* A server that never comes to an end, or not before the others have waited for it too long, is
+ * none. */
+static void give_up(const struct overview *st, struct search search[NODES_MAX])
 {
 	const int nodes = st->settings->nodes.count;
-	char cursor[NODES_MAX][RUN_ID_MAX];
+	usec took[NODES_MAX], most;
+
+	for (int i = 0; i < nodes; i++)
+		took[i] = search[i].took;
+	qsort(took, (size_t)nodes, sizeof(*took), by_length);
+	most = st->settings->node_timeout +
+	       SLOWER_MAX * took[policy_quorum(&st->survey.quorum.policy) - 1];
+	for (int i = 0; i < nodes; i++) {
+		if (search[i].wish.op == OPS)
+			continue;
+		if (search[i].pages == PAGES_MAX || search[i].bytes > FOUND_BYTES_MAX)
+			end_search(&search[i], REASON_TOO_LONG);
+		else if (search[i].took > most)
+			end_search(&search[i], REASON_TIMEOUT);
+	}
+}
+
+/* Page after page of each node, side by side. Returns false when out of memory. */
+static bool scan(struct overview *st, struct search search[NODES_MAX])
+{
+	const int nodes = st->settings->nodes.count;
 	struct wish wish[NODES_MAX];
-	int open = nodes, pages = 0;
+	int open = nodes;
 
 	for (int i = 0; i < nodes; i++) {
-		snprintf(cursor[i], sizeof(cursor[i]), "0");
-		wish[i] = (struct wish){.op = OP_SCAN, .token = cursor[i], .count = SCAN_COUNT};
+		search[i] = (struct search){.cursor = "0"};
+		search[i].wish = (struct wish){
+			.op = OP_SCAN, .token = search[i].cursor, .count = SCAN_COUNT};
 	}
 	while (open > 0) {
+		for (int i = 0; i < nodes; i++)
+			wish[i] = search[i].wish;
 		survey_ask(&st->survey, wish, NULL, SURVEY_ALL);
+		for (int i = 0; i < nodes; i++)
+			if (wish[i].op != OPS && !take_page(st, i, &search[i]))
+				return false;
+		give_up(st, search);
 		open = 0;
-		for (int i = 0; i < nodes; i++) {
-			const struct answer *a = &st->survey.quorum.member[i].answer;
-			const char *at = st->survey.page[i], *end = at + st->survey.page_len[i];
-			struct page_entry entry;
-
-			if (wish[i].op == OPS)
-				continue;
-			while (a->vote == VOTE_YES && at < end && page_next(&at, end, &entry))
-				if (!keep(st, i, &entry))
-					return false;
-			if (a->vote != VOTE_YES)
-				absent[i] = *a;
-			else if (at < end)
-				absent[i] = answer_absent(REASON_GARBAGE, NULL);
-			/* A page that was too long leaves the cursor where it was, even at its
-			 * start, which is "0" as its end is. */
-			if (a->awaited)
-				wish[i].count = wish[i].count / 4 + 1;
-			else if (a->vote != VOTE_YES || strcmp(a->run_id, "0") == 0)
-				wish[i].op = OPS;
-			else
-				memcpy(cursor[i], a->run_id, sizeof(cursor[i]));
-			/* A server that never comes to an end is none. */
-			if (++pages > PAGES_MAX || st->count > LOCKS_MAX) {
-				absent[i] = answer_absent(REASON_TOO_LONG, NULL);
-				wish[i].op = OPS;
-			}
-			open += wish[i].op != OPS;
-		}
+		for (int i = 0; i < nodes; i++)
+			open += search[i].wish.op != OPS;
 	}
 	return true;
 }
@@ -292,9 +360,22 @@ static int by_key(const void *a, const void *b)
 	return order != 0 ? order : (x->key_len > y->key_len) - (x->key_len < y->key_len);
 }
 
+/* Whoever did not tell of it does not have it, or has not said so. */
+static void take_others(struct overview *st, const struct search search[NODES_MAX])
+{
+	const struct answer gone = {.vote = VOTE_GONE};
+	struct quorum *q = &st->survey.quorum;
+
+	for (int i = 0; i < st->settings->nodes.count; i++)
+		if (q->member[i].vote == VOTE_NONE)
+			quorum_take_answer(q, i,
+				search[i].absent.vote == VOTE_NONE ? &gone : &search[i].absent,
+				NULL);
+}
+
 static int look_at_all(struct overview *st)
 {
-	struct answer absent[NODES_MAX] = {0}, gone = {.vote = VOTE_GONE};
+	struct search search[NODES_MAX];
 	struct quorum *q = &st->survey.quorum;
 	/* One server under two names would be counted twice. */
 	const struct wish look = {.op = OP_LOOK, .keys = &ONE_KEY(""), .token = "", .turn = ""};
@@ -304,33 +385,33 @@ static int look_at_all(struct overview *st)
 	status = print_duplicate(q, &st->settings->nodes);
 	if (status != STATUS_OK)
 		return status;
-	if (!scan(st, absent)) {
+	if (!scan(st, search)) {
 		out_say(OUT_ERRORS, "out of memory");
 		return STATUS_INTERNAL;
 	}
 	if (st->count > 0)
 		qsort(st->found, st->count, sizeof(*st->found), by_key);
 	for (int i = 0; i < st->settings->nodes.count; i++)
-		clean += absent[i].vote == VOTE_NONE;
+		clean += search[i].absent.vote == VOTE_NONE;
 	for (size_t i = 0, next; i < st->count; i = next) {
 		quorum_begin_question(q, clock_now());
 		for (next = i; next < st->count && by_key(&st->found[i], &st->found[next]) == 0;
-			next++)
-			quorum_take_answer(q, st->found[next].node, &st->found[next].answer, NULL);
-		for (int n = 0; n < st->settings->nodes.count; n++)
-			if (q->member[n].vote == VOTE_NONE)
-				quorum_take_answer(q, n,
-					absent[n].vote == VOTE_NONE ? &gone : &absent[n], NULL);
+			next++) {
+			const struct answer a = answer_of(&st->found[next]);
+
+			quorum_take_answer(q, st->found[next].node, &a, NULL);
+		}
+		take_others(st, search);
 		show_key(st, q, st->survey.took, st->found[i].key, st->found[i].key_len);
 	}
-	if (clean >= policy_quorum(&q->policy))
+	if (clean == st->settings->nodes.count)
 		return STATUS_OK;
+	status = clean < policy_quorum(&q->policy) ? STATUS_NO_QUORUM : STATUS_OK;
 	quorum_begin_question(q, clock_now());
-	for (int n = 0; n < st->settings->nodes.count; n++)
-		quorum_take_answer(q, n, absent[n].vote == VOTE_NONE ? &gone : &absent[n], NULL);
-	out_say(OUT_ERRORS, "%s",
+	take_others(st, search);
+	out_say(status == STATUS_OK ? OUT_DECISIONS : OUT_ERRORS, "%s",
 		report_no_answers((char[REPORT_MAX]){0}, q, &st->settings->nodes));
-	return STATUS_NO_QUORUM;
+	return status;
 }
 
 /* ---- all of it ---- */

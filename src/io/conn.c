@@ -15,6 +15,9 @@
 /* What one reply may take, whatever its header promises. Ours have some 400 bytes. */
 #define REPLY_BYTES_MAX ((size_t)64 * 1024)
 
+/* Of what cannot be understood, so much is shown. */
+#define LINE_SHOWN 41
+
 /* What a server that is at work may take to read our last word. */
 #define LAST_WORD_TIME USEC_SEC
 
@@ -27,15 +30,23 @@ static void begin(struct reply *reply)
 		reply->page_len = 0;
 }
 
+/* The reader takes every refusal for a lack of memory: this one was no such. */
+static void *refuse_kind(struct conn *c)
+{
+	c->is_alien = true;
+	return NULL;
+}
+
 static struct reply_item *next_item(const redisReadTask *task)
 {
-	struct reply *reply = task->privdata;
+	struct conn *c = task->privdata;
+	struct reply *reply = &c->reply;
 	bool nested = task->parent != NULL;
 
 	if (!nested)
 		begin(reply);
-	/* One level deep, and no longer than ours ever are: more is refused as out of memory. */
-	if (nested && (task->parent->parent || reply->count >= REPLY_ITEMS_MAX))
+	/* No longer than ours ever are. */
+	if (reply->count >= REPLY_ITEMS_MAX)
 		return NULL;
 	return &reply->item[reply->count++];
 }
@@ -68,53 +79,61 @@ static void keep_page(struct reply *reply, const char *text, size_t len)
 
 static void *on_string(const redisReadTask *task, char *text, size_t len)
 {
-	struct reply_item *item = next_item(task);
+	struct conn *c = task->privdata;
+	struct reply_item *item;
 
+	if (task->type != REDIS_REPLY_ERROR && task->type != REDIS_REPLY_STATUS &&
+		task->type != REDIS_REPLY_STRING)
+		return refuse_kind(c);
+	item = next_item(task);
 	if (!item)
 		return NULL;
 	item->type = task->type == REDIS_REPLY_ERROR    ? REPLY_ERROR
 		     : task->type == REDIS_REPLY_STATUS ? REPLY_STATUS
 							: REPLY_STRING;
-	keep_page(task->privdata, text, len);
+	keep_page(&c->reply, text, len);
 	item->len = len < sizeof(item->text) ? len : sizeof(item->text) - 1;
 	memcpy(item->text, text, item->len);
 	item->text[item->len] = '\0';
 	return task->privdata;
 }
 
-static void *start_array(const redisReadTask *task)
+/* One level deep; and RESP3's pushes, maps and sets, for which we never ask, are no arrays. */
+static void *start_array(const redisReadTask *task, bool fits)
 {
-	struct reply *reply = task->privdata;
+	struct conn *c = task->privdata;
 
-	if (task->parent)
+	if (task->parent || task->type != REDIS_REPLY_ARRAY)
+		return refuse_kind(c);
+	if (!fits)
 		return NULL;
-	begin(reply);
-	reply->is_array = 1;
-	return reply;
+	begin(&c->reply);
+	c->reply.is_array = 1;
+	return c;
 }
 
 #if HIREDIS_MAJOR >= 1
 static void *on_array(const redisReadTask *task, size_t elements)
 {
-	return elements <= REPLY_ITEMS_MAX ? start_array(task) : NULL;
+	return start_array(task, elements <= REPLY_ITEMS_MAX);
 }
 
-/* RESP3: we never ask for it. */
+/* RESP3 again. */
 static void *on_double(const redisReadTask *task, double value, char *text, size_t len)
 {
-	(void)task, (void)value, (void)text, (void)len;
-	return NULL;
+	(void)value, (void)text, (void)len;
+	return refuse_kind(task->privdata);
 }
 
 static void *on_bool(const redisReadTask *task, int value)
 {
-	(void)task, (void)value;
-	return NULL;
+	(void)value;
+	return refuse_kind(task->privdata);
 }
 #else
 static void *on_array(const redisReadTask *task, int elements)
 {
-	return elements >= 0 && elements <= REPLY_ITEMS_MAX ? start_array(task) : NULL;
+	return start_array(task, elements >= 0 && elements <= REPLY_ITEMS_MAX);
 }
 #endif
 
@@ -247,7 +266,8 @@ static void established(struct conn *c)
 		fail(c, REASON_CONNECT, strerror(ENOMEM));
 		return;
 	}
-	((redisReader *)c->reader)->privdata = &c->reply;
+	((redisReader *)c->reader)->privdata = c;
+	c->is_alien = false;
 	if (node->user[0])
 		ok = append_handshake(c, "AUTH", node->user, node->password);
 	else if (node->password[0])
@@ -372,8 +392,10 @@ void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now
 		fail(c, REASON_CLOSED, strerror(ENOMEM));
 		return;
 	}
-	c->pending[c->pending_count++] =
-		(struct pending){.op = wish->op, .round = round, .sent_at = now};
+	c->pending[c->pending_count++] = (struct pending){.op = wish->op,
+		.keys = wish->keys ? wish->keys->count : 1,
+		.round = round,
+		.sent_at = now};
 	/* What belongs together goes in one packet. */
 	if (wish->op != OP_JOIN || wish->is_alone)
 		flush(c);
@@ -434,15 +456,50 @@ static bool is_farewell(const struct reply *reply)
 	return !reply->is_array && reply->item[0].type == REPLY_ERROR;
 }
 
+/* The line that the reader is about to look at, or its beginning. */
+static void peek(const redisReader *reader, char line[LINE_SHOWN])
+{
+	size_t len = reader->len - reader->pos, n = 0;
+
+	for (; n < len && n < LINE_SHOWN - 1 && !strchr("\r\n", reader->buf[reader->pos + n]); n++)
+		line[n] = reader->buf[reader->pos + n];
+	line[n] = '\0';
+}
+
+/* The reader is at an end with what began with that line. */
+static void not_understood(struct conn *c, const char *line)
+{
+	const redisReader *reader = c->reader;
+	char why[sizeof(reader->errstr)];
+
+	if (reader->err == REDIS_ERR_OOM && !c->is_alien) {
+		fail(c, REASON_TOO_LONG, NULL);
+		return;
+	}
+	/* HTTP, TLS, SSH: who sees their first words knows what it is. */
+	snprintf(why, sizeof(why), "%s",
+		c->is_alien                           ? "a reply of a kind that nobody asked for"
+		: line[0] && strchr("+-:$*", line[0]) ? reader->errstr
+						      : line);
+	fail(c, REASON_GARBAGE, why);
+}
+
+/* Ours is about the keys that were asked for. */
+static bool is_about_them(const struct answer *answer, const struct pending *request)
+{
+	return answer->key < request->keys;
+}
+
 bool conn_next_reply(struct conn *c, struct pending *request, struct answer *answer)
 {
 	redisReader *reader = c->reader;
+	char line[LINE_SHOWN];
 	void *object = NULL;
 
 	while (c->state == CONN_UP) {
+		peek(reader, line);
 		if (redisReaderGetReply(reader, &object) != REDIS_OK) {
-			fail(c, reader->err == REDIS_ERR_OOM ? REASON_TOO_LONG : REASON_GARBAGE,
-				NULL);
+			not_understood(c, line);
 			return false;
 		}
 		if (!object) {
@@ -453,7 +510,7 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct answer *ans
 		if (c->pending_count == 0) {
 			struct answer said = answer_read(OP_RELEASE, &c->reply);
 
-			fail(c, REASON_GARBAGE, NULL);
+			fail(c, REASON_GARBAGE, "it speaks unasked");
 			if (is_farewell(&c->reply))
 				c->trouble = said;
 			return false;
@@ -466,6 +523,8 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct answer *ans
 			continue;
 		}
 		*answer = answer_read(request->op, &c->reply);
+		if (!is_about_them(answer, request))
+			*answer = answer_absent(REASON_GARBAGE, NULL);
 		/* Without its SELECT, the script ran in another database: no such answer counts,
 		 * but that of a release, which ran there as well. */
 		if (c->refused.vote == VOTE_ABSENT && request->op != OP_RELEASE &&
@@ -497,17 +556,26 @@ static void await_reader(const struct conn *c)
 		;
 }
 
-void conn_close(struct conn *c)
+/* So that no reset follows what we sent last. Who never stops talking gets one all the same. */
+static void read_rest(const struct conn *c)
 {
 	char rest[4096];
+	size_t len = 0;
+	ssize_t n;
+
+	while (len < REPLY_BYTES_MAX && (n = recv(c->fd, rest, sizeof(rest), MSG_DONTWAIT)) > 0)
+		len += (size_t)n;
+}
+
+void conn_close(struct conn *c)
+{
 
 	if (c->state == CONN_UP && (c->pending_count > 0 || c->out_len > 0)) {
 		flush(c);
 		if (c->fd >= 0 && c->is_half_read && c->pending_count > 1)
 			await_reader(c);
 		if (c->fd >= 0 && shutdown(c->fd, SHUT_WR) == 0)
-			while (recv(c->fd, rest, sizeof(rest), MSG_DONTWAIT) > 0)
-				;
+			read_rest(c);
 	}
 	drop(c);
 }

@@ -23,6 +23,7 @@ enum conn_state {
 struct pending {
 	bool is_handshake; /* AUTH or SELECT */
 	enum op op;
+	int keys; /* how many it was about */
 	uint32_t round;
 	usec sent_at;
 };
@@ -42,6 +43,7 @@ struct conn {
 	bool is_half_read; /* the server had read all but the last request when that was sent */
 	bool blocked; /* the socket is full: some of `out` still waits for it */
 	void *reader; /* redisReader */
+	bool is_alien; /* a reply was refused because of its kind, not its length */
 	struct reply reply;
 
 	struct pending pending[CONN_PENDING_MAX]; /* oldest first */

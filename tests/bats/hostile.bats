@@ -1,0 +1,309 @@
+# Servers that are no Redis, broken ones, and such as mean harm (tests/tools/hostile): a node like that has no
+# vote and is named with what is wrong with it; it takes nothing from the others, neither time nor memory, and
+# tells the terminal nothing.
+
+load nodes
+
+setup() {
+	nodes_start 2
+	export LC_ALL=C XDG_RUNTIME_DIR=$T
+	SOUND=$REDLOCK_NODES
+	# Whoever waits for such a node shows. Times that a busy machine does not use up, too.
+	export REDLOCK_TTL=600s REDLOCK_NODE_TIMEOUT=100s
+	id=cccccccccccccccccccccccccccccccccccccccc
+	GARBAGE='does not speak the Redis protocol'
+}
+teardown() { nodes_stop; }
+
+# serve NAME [HOW...] TEXT: from now on, that is what unix://$T/NAME does.
+serve() {
+	local name=$1
+	shift
+	rm -f "$T/$name.ready"
+	"$REDLOCK_BUILD/tools/hostile" "${@:1:$#-1}" "$T/$name" "${@: -1}" > "$T/$name.ready" 3>&- &
+	SERVER[$name]=$!
+	also_end $!
+	eventually test -s "$T/$name.ready"
+}
+declare -gA SERVER
+no_longer() {
+	kill -KILL "${SERVER[$1]}"
+	wait "${SERVER[$1]}" 2> "$T/kill" || true
+}
+
+# promptly ARG...: redlock, within a time that is far less than the node time-out.
+promptly() { run timeout --foreground 60 "$REDLOCK_BUILD/redlock" "$@"; }
+
+# no_node WHY [HOW...] TEXT: one of three like that costs nothing and is named; two of three are no quorum, are
+# named as well, and nothing is left on the third.
+no_node() {
+	local why=$1
+	shift
+	echo "# $*"
+	serve a "$@"
+	serve b "$@"
+	REDLOCK_NODES="unix://$T/a $SOUND" promptly run -w 30 -k job -- echo done
+	[ "$status" -eq 0 ]
+	[ "$output" = "done" ]
+	held_on job 0
+	REDLOCK_NODES="unix://$T/a $SOUND" promptly status -v job
+	echo "$output"
+	[ "$status" -eq 0 ]
+	is_like "$output" "*'job' is free*  unix://$T/a look: $why (*ms)*"
+	REDLOCK_NODES="unix://$T/a unix://$T/b unix://$T/1.sock" promptly run -n -k job -- echo never
+	echo "$output"
+	[ "$status" -eq 69 ]
+	is_like "$output" "redlock: no quorum for 'job': 1 of 3 nodes can be used, 2 needed: unix://$T/a $why; unix://$T/b $why"
+	free_everywhere job
+	no_longer a
+	no_longer b
+}
+
+@test "other protocols on the port" {
+	no_node "$GARBAGE (HTTP/1.1 400 Bad Request)" 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n'
+	no_node "$GARBAGE (HTTP/1.1 400 Bad Request)" --close 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n'
+	no_node "$GARBAGE (\\\\x15\\\\x03\\\\x03)" '\x15\x03\x03\0\x02\x02\x46'
+	no_node "$GARBAGE (SSH-2.0-OpenSSH_9.2p1)" --at-once 'SSH-2.0-OpenSSH_9.2p1\r\n'
+	no_node "$GARBAGE (220 mail.example ESMTP)" --at-once '220 mail.example ESMTP\r\n'
+	no_node "$GARBAGE" '\0\0\0\0'
+	no_node "$GARBAGE (\\\\xff\\\\xfe\\\\x1b\[31m)" '\xff\xfe\x1b[31m'
+}
+
+@test "RESP3, nested arrays, and what is no reply at all" {
+	for text in '>2\r\n$4\r\npush\r\n:1\r\n' '%1\r\n+a\r\n:1\r\n' '~1\r\n:1\r\n' '_\r\n' '#t\r\n' ',1.5\r\n' '(1234\r\n' '=6\r\ntxt:ab\r\n' \
+		'*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n' '*6\r\n:1\r\n*1\r\n:1\r\n' '*5\r\n:1\r\nx' '$-7\r\n' '*-7\r\n' \
+		':99999999999999999999\r\n' ':\r\n' ':1x\r\n' '$x\r\n'; do
+		no_node "$GARBAGE*" "$text"
+	done
+}
+
+# What the scripts answer is {code, pttl, text, run id, marks, number, slot, when}.
+@test "answers of wrong types and lengths, or to what was not asked" {
+	for text in '+OK\r\n' ':1\r\n' '$-1\r\n' '*-1\r\n' '*0\r\n' '$3\r\n\0\xff\x1b\r\n' '*1\r\n:1\r\n' "*4\r\n:1\r\n:1\r\n\$0\r\n\r\n\$40\r\n$id\r\n" \
+		"*5\r\n\$1\r\n1\r\n:1\r\n\$0\r\n\r\n\$40\r\n$id\r\n:0\r\n" "*5\r\n:1\r\n\$-1\r\n\$0\r\n\r\n\$40\r\n$id\r\n:0\r\n" \
+		"*5\r\n:1\r\n:1\r\n:0\r\n\$40\r\n$id\r\n:0\r\n" "*5\r\n:1\r\n:1\r\n\$0\r\n\r\n\$42\r\n${id}ab\r\n:0\r\n" \
+		"*5\r\n:1\r\n:1\r\n\$0\r\n\r\n\$40\r\n$id\r\n+0\r\n" "*5\r\n:7\r\n:1\r\n\$0\r\n\r\n\$40\r\n$id\r\n:0\r\n"; do
+		no_node "$GARBAGE" "$text"
+	done
+}
+
+@test "answers about keys, slots and numbers that cannot be" {
+	for code in 1 0 2 -1; do
+		for rest in 5::327680 5::-1 5::4194304 '6::0\r\n:-1' '6::0\r\n:9007199254740993' '7::0\r\n:0\r\n:1001' '8::0\r\n:0\r\n:0\r\n+x'; do
+			no_node "$GARBAGE" "*${rest%%::*}\r\n:$code\r\n:60000\r\n\$2\r\nme\r\n\$40\r\n$id\r\n:${rest#*::}\r\n"
+		done
+	done
+}
+
+@test "replies without end are refused at once" {
+	for text in x + - : '$2147483647\r\n' '*5\r\n' '*5\r\n$1000000\r\n' '\0'; do
+		no_node "*" --endless "$text"
+	done
+	for how in '' --at-once; do
+		no_node "$GARBAGE*" $how --endless '+OK\r\n'
+	done
+	no_node "answered at excessive length" '*9\r\n'
+	no_node "answered at excessive length" '*2147483647\r\n'
+	no_node "answered at excessive length" --endless '$2147483647\r\n'
+}
+
+# The end of it comes when we have what we want, and the connection has a request that is not answered.
+@test "a server that never stops talking does not keep us at the end" {
+	for text in '*1\r\n' "*5\r\n:1\r\n:60000\r\n\$0\r\n\r\n\$40\r\n$id\r\n:0\r\n"; do
+		serve a --at-once --endless "$text"
+		for n in $(seq 20); do
+			REDLOCK_NODES="unix://$T/a $SOUND" promptly run -w 30 -k job -- true
+			[ "$status" -eq 0 ]
+			held_on job 0
+		done
+		no_longer a
+	done
+}
+
+@test "connections that are closed or reset at any byte of a reply" {
+	no_node "closed the connection" --close ''
+	no_node "closed the connection*" --reset ''
+	no_node "closed the connection*" --at-once --close ''
+	good="*5 :1 :60000 \$0  \$40 $id :0 "
+	for ((n = 1; n < ${#good}; n++)); do
+		cut=${good::n}
+		serve a --close "${cut// /\\r\\n}"
+		serve b --reset "${cut// /\\r\\n}"
+		REDLOCK_NODES="unix://$T/a unix://$T/b unix://$T/1.sock" promptly run -n -k job -- echo never
+		[ "$status" -eq 69 ]
+		is_like "$output" "*unix://$T/a closed the connection*; unix://$T/b closed the connection*"
+		no_longer a
+		no_longer b
+	done
+	held_on job 0
+}
+
+@test "servers that are slow, deaf or silent cost the node time-out, and no more" {
+	export REDLOCK_NODE_TIMEOUT=2s
+	no_node "did not answer in time" --drip 100 "*5\r\n:1\r\n:60000\r\n\$0\r\n\r\n\$40\r\n$id\r\n:0\r\n"
+	no_node "did not answer in time" --deaf ''
+	no_node "did not answer in time" '*5\r\n:1\r\n'
+	no_node "did not answer in time" '$2147483647\r\n'
+}
+
+@test "replies that nobody asked for end the connection, and are no votes" {
+	# to the extension and the release, the second of each pair would be the answer
+	answer="*5\r\n:1\r\n:60000\r\n\$0\r\n\r\n\$40\r\n$id\r\n:0\r\n"
+	serve a "$answer$answer"
+	export REDLOCK_NODES="unix://$T/a $SOUND"
+	in_background "$T/out" run -vv --ttl 6s --node-timeout 900ms -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	eventually file_has "$T/out" "unix://$T/a $GARBAGE (it speaks unasked)"
+	touch "$T/go"
+	ended_with 0
+	held_on job 0
+}
+
+@test "status of all locks: a scan without an end, slow, too large, or of nonsense" {
+	page() { printf '*5\\r\\n:%s\\r\\n:0\\r\\n$%d\\r\\n%s\\r\\n$%d\\r\\n%s\\r\\n:%d\\r\\n' "$1" "${#2}" "$2" "${#3}" "$3" "$4"; }
+	redlock acquire -k job --owner me --nodes "$SOUND" > "$T/token"
+	export REDLOCK_NODES="unix://$T/a $SOUND" REDLOCK_NODE_TIMEOUT=2s
+	# it never comes to an end, or says that each page was too long
+	for text in "$(page 1 '' 17 0)" "$(page 1 '' 0 1)" "$(page 1 '' "$id" 0)"; do
+		serve a "$text"
+		promptly status -v
+		echo "$output"
+		[ "$status" -eq 0 ]
+		is_like "$output" "*'job' is held by me * on 2 of 3 nodes, *unix://$T/a look: did not answer in time (*"
+		no_longer a
+	done
+	# no page, numbers that lie, another answer
+	for text in "$(page 1 x 0 0)" "$(page 1 '9 9 9' 0 0)" "$(page 1 '99999999999999999999 1 1 ' 0 0)" "$(page 1 '-1 5 1 ' 0 0)" "$(page 0 '' 0 0)"; do
+		serve a "$text"
+		promptly status -v
+		echo "$output"
+		[ "$status" -eq 0 ]
+		is_like "$output" "*2 of 3 nodes answered, 2 needed: unix://$T/a $GARBAGE*'job' is held by me * on 2 of 3 nodes, *"
+		no_longer a
+	done
+	# locks that nobody else has, of any bytes
+	entry=$'19 53 60000\nlock\x1b[31m of nobody'
+	entry+="$id:1700000000 "$'\x1b'
+	serve a "$(page 1 "$entry" 0 0)"
+	promptly status
+	[ "$status" -eq 0 ]
+	is_like "$output" "*'lock\\\\x1b\[31m of nobody' is held by \\\\x1b * on 1 of 3 nodes, *that is no majority*"
+}
+
+# ---- words ----
+
+# is_clean FILE...: all of it is UTF-8 without any control, but for ends of lines.
+is_clean() {
+	iconv -f UTF-8 -t UTF-8 "$@" > "$T/iconv"
+	not grep -naP '[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xa8-\xae\x8e\x8f]' "$@"
+}
+
+@test "whatever a node says where we expect words: no terminal, log or document has it as it is" {
+	evil='\x1b[31mred\x1b]0;title\x07\x9b31m\xc2\x9b31m\xe2\x80\xaeright\0nul\x7f\xff'
+	long=41 # bytes
+	export REDLOCK_NODES=unix://$T/a REDLOCK_WAIT=0
+	token=0123456789012345678901234567890123456789
+	# errors, of known kinds as well; holders, in another's format and in ours; turns; words about clocks; run ids
+	for text in "-ERR $evil" "-LOADING $evil" "-NOAUTH $evil" "-$evil" "$evil" "+$evil" "\$$long\r\n$evil" \
+		"*5\r\n:0\r\n:60000\r\n\$$long\r\n$evil\r\n\$40\r\n$id\r\n:0" \
+		"*5\r\n:0\r\n:60000\r\n\$$((long + 52))\r\n$id:1700000000 $evil\r\n\$40\r\n$id\r\n:0" \
+		"*5\r\n:2\r\n:60000\r\n\$$long\r\n$evil\r\n\$40\r\n$id\r\n:0" \
+		"*5\r\n:3\r\n:60000\r\n\$$long\r\n$evil\r\n\$40\r\n$id\r\n:0" \
+		"*5\r\n:4\r\n:60000\r\n\$$long\r\n$evil\r\n\$40\r\n$id\r\n:0" \
+		"*5\r\n:1\r\n:60000\r\n\$0\r\n\r\n\$6\r\n\x1b[31mx\r\n:0" "*5\r\n:-1\r\n:0\r\n\$0\r\n\r\n\$6\r\n\x1b[31mx\r\n:0"; do
+		echo "# $text"
+		serve a "$text\r\n"
+		for args in 'run -vv -k job -- true' 'run -vv --json -k job -- true' "run -vv --log $T/log -k job -- true" \
+			"run --json -vv --log $T/log -k job -- true" 'acquire -vv -k job' 'acquire --json -k job' 'wait -vv -k job' \
+			'status -v job' 'status --json job' 'status --json' 'break -y -k job' 'break -y --json -k job' \
+			"check -vv -k job --token $token" "check --json -k job --token $token" "extend -vv -k job --token $token" \
+			"release -vv -k job --token $token" 'doctor -vv' 'doctor --json' 'doctor --admit -y' "run --record $T/record -k job -- true"; do
+			status=0
+			timeout --foreground 60 "$REDLOCK_BUILD/redlock" $args > "$T/shown" 2>&1 || status=$?
+			# no crash, no hang
+			[ "$status" -lt 124 ] || [ "$status" -eq 125 ]
+			is_clean "$T/shown" || {
+				echo "$args: $status"
+				cat -v "$T/shown"
+				false
+			}
+		done
+		is_clean "$T/log" "$T/record"
+		no_longer a
+	done
+}
+
+@test "waiting on a terminal: the line that is kept current shows the holder's words as those of a stranger" {
+	unset REDLOCK_UNDER
+	for i in 1 2; do
+		printf "$id:1700000000 \033[31mred\033]0;title\a" | redis-cli -s "$T/$i.sock" -x set job > "$T/set"
+	done
+	run "$REDLOCK_BUILD/tools/pty" expect:waiting 'expect:held by \x5cx1b[31mred\x5cx1b]0;title\x5cx07 since' send:'\x03' -- \
+		"$REDLOCK_BUILD/redlock" run -k job -- echo never
+	echo "$output" | cat -v
+	[ "$status" -eq 130 ]
+	[[ "$output" != *$'\e[31m'* && "$output" != *$'\e]0'* ]]
+}
+
+# ---- memory ----
+
+# peak: sets PEAK to the most memory that the process in the background has used so far, in KiB; false when it has
+# ended.
+peak() {
+	local name value unit is_there=1
+	while read -r name value unit; do
+		[ "$name" != VmHWM: ] || {
+			PEAK=$value
+			is_there=0
+		}
+	done 2> "$T/kill" < "/proc/$BG/status"
+	return $is_there
+}
+
+# bats test_tags=not-under-valgrind
+@test "replies without end cost no memory" {
+	# what the sanitizer keeps of freed memory is not ours
+	export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}quarantine_size_mb=1
+	for text in '$2147483647\r\n' '*5\r\n$60000\r\n'; do
+		serve a --endless "$text"
+		serve b --at-once --endless "$text"
+		node 1 set job other px 600000 > "$T/set"
+		# first beside two sound nodes, then without: it tries again and again
+		for nodes in "$SOUND" "unix://$T/a unix://$T/b unix://$T/1.sock"; do
+			node 2 set job other px 600000 > "$T/set"
+			in_background "$T/out" run -k job --nodes "$nodes" -- echo never
+			eventually file_has "$T/out" waiting:
+			peak
+			peaks+=("$PEAK")
+			kill -TERM "$BG"
+			ended_with 143
+		done
+		echo "sound: ${peaks[-2]} KiB, hostile: ${peaks[-1]} KiB"
+		# HACKING.md: 256 KiB for each connection; here are three and the seat
+		[ $((peaks[-1] - peaks[-2])) -lt 1024 ]
+		no_longer a
+		no_longer b
+	done
+}
+
+# bats test_tags=not-under-valgrind
+@test "status of all locks: a node that tells of millions costs some memory, and no more" {
+	export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}quarantine_size_mb=1
+	export REDLOCK_NODES=unix://$T/a
+	key=$(printf 'k%.0s' $(seq 4000))
+	entries=
+	for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do
+		entries+="4000 54 60000\\n$key$id:1700000000 me"
+	done
+	# 14 locks of 4068 bytes a page
+	serve a "*5\r\n:1\r\n:0\r\n\$$((14 * 4068))\r\n$entries\r\n\$1\r\n1\r\n:0\r\n"
+	"$REDLOCK_BUILD/redlock" status > "$T/out" 2>&1 3>&- &
+	BG=$!
+	also_end $BG
+	while peak; do :; done 2> "$T/kill"
+	ended_with 69
+	echo "$PEAK KiB"
+	# HACKING.md: 64 MiB for each node
+	[ "$PEAK" -gt 32000 ]
+	[ "$PEAK" -lt $((128 * 1024)) ]
+	file_has "$T/out" "0 of 1 node answered, 1 needed: unix://$T/a answered at excessive length"
+}

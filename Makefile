@@ -34,6 +34,7 @@ TOOLS = $(patsubst tests/tools/%.c,$(B)/tools/%,$(wildcard tests/tools/*.c))
 $(B)/tools/%.so: REDLOCK_LDFLAGS = -shared -fPIC
 # They are loaded into programs that do not watch themselves as well.
 $(B)/tools/%.so: override CFLAGS := $(filter-out -fsanitize=%,$(CFLAGS))
+FUZZ = $(sort $(wildcard tests/fuzz/*.c))
 STYLED = $(wildcard src/*.c src/*/*.[ch] tests/*/*.[ch])
 
 all: $(B)/redlock
@@ -56,6 +57,11 @@ $(B)/sim: $(SIM:tests/%.c=$(B)/tests/%.o) $(SIM_OBJECTS)
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^
 
+# Every target on its corpus; and what AFL drives, with CC=afl-clang-fast: build/fuzz TARGET @@
+$(B)/fuzz: $(FUZZ:tests/%.c=$(B)/tests/%.o) $(filter-out $(B)/cmd/%,$(OBJECTS))
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS)
+
 # The simulator's node beside a real server.
 $(B)/differ: $(B)/tests/differ/main.o $(B)/tests/sim/node.o $(B)/core/request.o $(filter $(B)/base/%,$(OBJECTS))
 	@echo "  LINK    $@"
@@ -76,8 +82,8 @@ $(B)/tools/%: tests/tools/%.c
 # ---- tests ----
 
 BATS_FILES = $(sort $(wildcard tests/bats/*.bats))
-SUITE = lint unit sim $(BATS_FILES) $(FAULTS)
-PART = unit $(BATS_FILES)
+SUITE = lint unit fuzz sim $(BATS_FILES) $(FAULTS)
+PART = unit fuzz $(BATS_FILES)
 
 # Everything a reviewer needs: the rules of the house, then the whole suite on the real program and on
 # one that watches itself.
@@ -90,7 +96,7 @@ check-suite: check-built
 
 # Seconds: the loop while writing.
 check-fast: check-built
-	$(Q)CC="$(CC)" tests/run $(B) lint unit
+	$(Q)CC="$(CC)" tests/run $(B) lint unit fuzz
 
 # One target per tool: each builds into a folder of its own and runs the whole suite on it.
 SAN = B=build/san CFLAGS="-O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer"
@@ -129,7 +135,7 @@ cover:
 check-part: check-built
 	$(Q)tests/run $(B) $(PART)
 
-check-built: $(B)/redlock $(B)/unit $(B)/sim $(B)/differ $(TOOLS)
+check-built: $(B)/redlock $(B)/unit $(B)/fuzz $(B)/sim $(B)/differ $(TOOLS)
 
 lint:
 	$(Q)CC="$(CC)" tests/lint
@@ -155,6 +161,17 @@ sim-soak: $(B)/sim
 # MINUTES=n is how long (10), SEED=n repeats the draws, FOREIGN=0 goes without node-redlock.
 torture: $(B)/redlock $(TOOLS)
 	$(Q)tests/soak/torture $(B)
+
+# libFuzzer looks for inputs that break a target (tests/fuzz/main.c lists them): TARGET=x, MINUTES=n (5).
+# What it finds lies in build/fuzz-x/found; what is worth keeping goes to tests/fuzz/corpus/x.
+fuzz:
+	@test -d "tests/fuzz/corpus/$(TARGET)" -a -n "$(TARGET)" || { echo "make fuzz TARGET=x: one of" $$(ls tests/fuzz/corpus) >&2; exit 1; }
+	$(Q)mkdir -p build/fuzz-$(TARGET)/found build/fuzz-$(TARGET)/corpus
+	$(Q)clang -std=gnu11 -D_GNU_SOURCE -Isrc -Itests -O1 -g -w -fsanitize=fuzzer,address,undefined \
+		-fno-sanitize-recover=undefined -DFUZZ_TARGET=fuzz_$(TARGET) -o build/fuzz-$(TARGET)/run \
+		$(FUZZ) $(filter-out src/cmd/%,$(SOURCES)) -pthread $(HIREDIS_LIBS)
+	$(Q)cd build/fuzz-$(TARGET) && ./run -max_total_time=$$((60 * $(or $(MINUTES),5))) -print_final_stats=1 \
+		-timeout=10 -artifact_prefix=found/ corpus $(CURDIR)/tests/fuzz/corpus/$(TARGET)
 
 # Every state of a small world, by Spin: minutes. DEPTH=long adds the long rows.
 model:
@@ -187,4 +204,4 @@ clean:
 	rm -rf build
 
 .PHONY: all check check-suite check-fast check-san check-tsan check-valgrind check-faults check-mutants check-part cover check-built \
-	lint fmt fmt-check tidy sim sim-soak torture model bench losses numbers demo install uninstall clean
+	lint fmt fmt-check tidy fuzz sim sim-soak torture model bench losses numbers demo install uninstall clean

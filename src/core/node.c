@@ -185,6 +185,23 @@ static const char *parse_tcp(struct node *node, char *rest)
 	return slash && *slash ? parse_db(node, slash) : NULL;
 }
 
+/* What would not be safe to show; a password can have it as an escape. */
+static const char *unfit(const char *url)
+{
+	const unsigned char *c = (const unsigned char *)url;
+
+	for (size_t left = strlen(url), n; left > 0; c += n, left -= n) {
+		unsigned code;
+
+		n = text_utf8(c, left, &code);
+		if (n == 0)
+			return "it is not UTF-8";
+		if (text_is_control(code))
+			return "it has a control character";
+	}
+	return NULL;
+}
+
 static void make_label(struct node *node)
 {
 	bool v6 = strchr(node->host, ':') != NULL;
@@ -213,9 +230,9 @@ int node_parse(const char *url, struct node *node, struct err *e)
 	if (strlen(url) >= sizeof(copy))
 		return refuse(e, url, "it is too long");
 	snprintf(copy, sizeof(copy), "%s", url);
-	for (const char *c = copy; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			return refuse(e, url, "it has a control character");
+	why = unfit(copy);
+	if (why)
+		return refuse(e, url, why);
 	scheme = strstr(copy, "://");
 	if (scheme) {
 		*scheme = '\0';

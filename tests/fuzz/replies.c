@@ -1,0 +1,420 @@
+/* What servers say: through the reader of io/conn, as answers, as votes in the midst of a lock's
+ * life. */
+#include "fuzz/fuzz.h"
+
+#include "core/doctor.h"
+#include "core/report.h"
+#include "io/conn.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define ANSWERS_MAX 8
+
+/* In the life of a lock. */
+#define STEPS_MAX 500
+
+static const struct node_list *some_nodes(void)
+{
+	static struct node_list list = {.count = NODES_MAX};
+
+	for (int i = 0; i < list.count; i++) {
+		list.node[i].kind = NODE_UNIX;
+		memcpy(list.node[i].label, "node", 5);
+	}
+	return &list;
+}
+
+static const struct key_list *some_keys(int count)
+{
+	static struct key_list keys = {.key = {"one", "three", "two"}};
+
+	keys.count = count;
+	return &keys;
+}
+
+static void check_answer(const struct answer *a, int keys)
+{
+	char text[REPORT_MAX];
+
+	FUZZ_CHECK(a->vote > VOTE_NONE && a->vote <= VOTE_ABSENT);
+	FUZZ_CHECK(a->vote != VOTE_ABSENT || a->reason != REASON_NONE);
+	FUZZ_CHECK(a->text_len < sizeof(a->text) && memchr(a->text, '\0', sizeof(a->text)));
+	FUZZ_CHECK(memchr(a->run_id, '\0', sizeof(a->run_id)));
+	FUZZ_CHECK(a->key >= 0 && a->key < keys && a->slot >= 0 && a->slot <= SLOTS_MAX);
+	FUZZ_CHECK(a->pttl >= 0 && a->fence >= 0 && a->fence <= FENCE_MAX);
+	for (int op = 0; op < OPS; op++)
+		fuzz_check_clean(report_answer(text, &some_nodes()->node[0], (enum op)op, a, 0));
+}
+
+/* ---- page_next() ---- */
+
+void fuzz_page(const uint8_t *data, size_t len)
+{
+	const char *begin = (const char *)data, *end = begin + len, *at = begin, *before = at;
+	struct page_entry e;
+
+	for (; at < end && page_next(&at, end, &e); before = at) {
+		FUZZ_CHECK(at > before && at <= end);
+		FUZZ_CHECK(e.key > before && e.key + e.key_len == e.value);
+		FUZZ_CHECK(e.value + e.value_len == at && e.pttl >= 0);
+	}
+	FUZZ_CHECK(at == before);
+}
+
+/* ---- conn: bytes in, answers out ---- */
+
+struct heard {
+	int count;
+	struct answer answer[ANSWERS_MAX];
+	struct answer trouble; /* why it ended, if it did */
+};
+
+static int listener = -1;
+static struct addresses server;
+
+/* No file: an abstract name, which the kernel chooses. */
+static void listen_somewhere(void)
+{
+	struct sockaddr_un un = {.sun_family = AF_UNIX};
+
+	if (listener >= 0)
+		return;
+	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	FUZZ_CHECK(bind(listener, (struct sockaddr *)&un, sizeof(sa_family_t)) == 0);
+	FUZZ_CHECK(listen(listener, 10) == 0);
+	server.count = 1;
+	server.len[0] = sizeof(server.address[0]);
+	FUZZ_CHECK(
+		getsockname(listener, (struct sockaddr *)&server.address[0], &server.len[0]) == 0);
+}
+
+static void hear(struct conn *c, struct heard *h)
+{
+	struct pending request;
+	struct answer a;
+
+	conn_handle(c, POLLIN);
+	while (c->state == CONN_UP && conn_next_reply(c, &request, &a)) {
+		check_answer(&a, request.keys);
+		FUZZ_CHECK(h->count < ANSWERS_MAX);
+		h->answer[h->count++] = a;
+	}
+	FUZZ_CHECK(!c->reply.page || c->reply.page_len <= PAGE_MAX);
+	if (c->state == CONN_DOWN)
+		h->trouble = c->trouble;
+}
+
+/* The bytes answer these requests, so many at a time. */
+static void converse(
+	struct heard *h, struct node *node, const enum op op[2], struct bytes b, size_t at_a_time)
+{
+	static char page[PAGE_MAX], rest[65536];
+	struct conn c;
+	int peer;
+
+	listen_somewhere();
+	conn_init(&c, node, &server);
+	conn_open(&c);
+	peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	FUZZ_CHECK(c.state == CONN_UP && peer >= 0);
+	for (int i = 0; i < 2 && c.state == CONN_UP; i++) {
+		const struct wish wish = {.op = op[i],
+			.keys = some_keys(op[i] == OP_JOIN || op[i] == OP_WAIT ? 1 : 2),
+			.token = "0",
+			.turn = "",
+			.words = (const char *const[]){"INFO", NULL}};
+
+		c.reply.page = op[i] == OP_SCAN || op[i] == OP_ASK ? page : c.reply.page;
+		c.reply.is_whole = op[i] == OP_ASK;
+		c.reply.page_len = 0;
+		conn_send(&c, &wish, 1, 0);
+	}
+	while (b.at < b.end && c.state == CONN_UP) {
+		size_t n = (size_t)(b.end - b.at) < at_a_time ? (size_t)(b.end - b.at) : at_a_time;
+
+		FUZZ_CHECK(send(peer, b.at, n, MSG_NOSIGNAL) == (ssize_t)n);
+		b.at += n;
+		hear(&c, h);
+		(void)!recv(peer, rest, sizeof(rest), MSG_DONTWAIT);
+	}
+	conn_close(&c);
+	FUZZ_CHECK(c.state == CONN_DOWN);
+	close(peer);
+}
+
+static void check_same(const struct heard *a, const struct heard *b)
+{
+	FUZZ_CHECK(a->count == b->count && a->trouble.reason == b->trouble.reason);
+	for (int i = 0; i < a->count; i++) {
+		const struct answer *x = &a->answer[i], *y = &b->answer[i];
+
+		FUZZ_CHECK(x->vote == y->vote && x->reason == y->reason && x->pttl == y->pttl);
+		FUZZ_CHECK(x->key == y->key && x->slot == y->slot && x->fence == y->fence);
+		FUZZ_CHECK(x->awaited == y->awaited && strcmp(x->run_id, y->run_id) == 0);
+		FUZZ_CHECK(answer_same_text(x, y));
+	}
+}
+
+/* Two requests, whether AUTH and SELECT go before them, and the replies: however they are cut, the
+ * answers are the same. */
+void fuzz_reply(const uint8_t *data, size_t len)
+{
+	static struct heard whole, bytewise;
+	struct bytes b = {data, data + len};
+	enum op op[2] = {fuzz_byte(&b) % OPS, fuzz_byte(&b) % OPS};
+	struct node node = {.kind = NODE_UNIX, .db = fuzz_byte(&b) % 2};
+	char text[REPORT_MAX];
+
+	if (fuzz_byte(&b) % 2)
+		memcpy(node.password, "secret", 7);
+	if (b.end - b.at > 60000)
+		return;
+	memset(&whole, 0, sizeof(whole));
+	memset(&bytewise, 0, sizeof(bytewise));
+	converse(&whole, &node, op, b, 16384);
+	if (b.end - b.at < 600) {
+		converse(&bytewise, &node, op, b, 1);
+		check_same(&whole, &bytewise);
+	}
+	if (whole.trouble.vote == VOTE_NONE)
+		return;
+	FUZZ_CHECK(whole.trouble.vote == VOTE_ABSENT && whole.trouble.reason != REASON_NONE);
+	fuzz_check_clean(report_event(text, &some_nodes()->node[0],
+		&(struct event){.kind = EV_LINK_DOWN, .answer = &whole.trouble}, 0));
+}
+
+/* ---- the quorum: answers in, decisions out ---- */
+
+struct lane {
+	enum link link;
+	int count;
+	struct {
+		enum op op;
+		uint32_t round;
+	} asked[4];
+};
+
+struct play {
+	struct quorum q;
+	struct policy policy;
+	struct update up;
+	struct lane lane[NODES_MAX + 1];
+	struct event event;
+	usec now;
+};
+
+static void act(struct play *p)
+{
+	FUZZ_CHECK(p->up.count <= ACTIONS_MAX && p->up.wake_at >= 0);
+	for (int i = 0; i < p->up.count; i++) {
+		const struct action *a = &p->up.action[i];
+		struct lane *l = &p->lane[a->node];
+
+		switch (a->kind) {
+		case ACT_OPEN:
+			FUZZ_CHECK(l->link == LINK_DOWN);
+			l->link = LINK_OPENING;
+			break;
+		case ACT_CLOSE:
+			*l = (struct lane){.link = LINK_DOWN};
+			break;
+		case ACT_SEND:
+			FUZZ_CHECK(l->link == LINK_UP && l->count < 4);
+			l->asked[l->count].op = a->op;
+			l->asked[l->count++].round = a->round;
+			break;
+		}
+	}
+}
+
+static void check_words(const struct play *p)
+{
+	const struct key_list *keys = some_keys(p->policy.keys);
+	const struct node_list *nodes = some_nodes();
+	const struct quorum *q = &p->q;
+	char text[REPORT_MAX];
+
+	fuzz_check_clean(report_refusal(text, q, nodes, keys, p->now));
+	fuzz_check_clean(report_holder(text, q, keys, p->now));
+	fuzz_check_clean(report_loss(text, q, nodes, keys));
+	fuzz_check_clean(report_unreleased(text, q, nodes, keys, p->now));
+	fuzz_check_clean(report_unguarded(text, q, nodes));
+	if (q->seat.is_refused)
+		fuzz_check_clean(report_no_seat(text, q, nodes, keys));
+}
+
+static void step(struct play *p)
+{
+	p->event.now = p->now;
+	p->event.token = "0123456789abcdef0123456789abcdef01234567:1700000000 me";
+	quorum_step(&p->q, &p->event, &p->up);
+	act(p);
+}
+
+/* Of a few shapes that are nearly right, for those that are not are soon read. */
+static void make_reply(struct reply *r, struct bytes *b)
+{
+	static const char turn[] = "0123456789abcdef0123456789abcdef01234567#2";
+	uint8_t shape = fuzz_byte(b);
+
+	memset(r, 0, sizeof(*r));
+	r->is_array = true;
+	r->count = shape % 16 == 15 ? 2 : 5 + shape % 4;
+	for (int i = 0; i < r->count; i++) {
+		struct reply_item *item = &r->item[i];
+
+		item->type = i == 2 || i == 3 || r->count == 2 ? REPLY_STRING : REPLY_INTEGER;
+		item->integer = (int8_t)fuzz_byte(b);
+		if (i == 1)
+			item->integer *= 1000;
+		if (i == 4)
+			item->integer = (item->integer & 7) | (int64_t)(fuzz_byte(b) & 0x73) << 16;
+		if (item->type == REPLY_STRING) {
+			item->len = (size_t)(item->integer & 0x7f) % sizeof(turn);
+			memcpy(item->text, turn, item->len);
+		}
+	}
+	if (shape >= 240)
+		*r = (struct reply){.count = 1, .item[0] = {.type = REPLY_ERROR, .text = "NOPERM"}};
+}
+
+static void answer_one(struct play *p, int node, struct bytes *b)
+{
+	struct lane *l = &p->lane[node];
+	struct reply reply;
+	struct answer a;
+
+	make_reply(&reply, b);
+	a = answer_read(l->asked[0].op, &reply);
+	/* As io/conn does. */
+	if (a.key >= (node == p->policy.nodes ? 1 : p->policy.keys))
+		a = answer_absent(REASON_GARBAGE, NULL);
+	p->event = (struct event){.kind = EV_REPLY,
+		.node = node,
+		.op = l->asked[0].op,
+		.round = l->asked[0].round,
+		.answer = &a};
+	memmove(l->asked, l->asked + 1, sizeof(l->asked) - sizeof(l->asked[0]));
+	l->count--;
+	p->event.random = fuzz_byte(b);
+	step(p);
+}
+
+static void break_one(struct play *p, int node)
+{
+	const struct answer a = answer_absent(REASON_CLOSED, NULL);
+
+	p->lane[node] = (struct lane){.link = LINK_DOWN};
+	p->event = (struct event){.kind = EV_LINK_DOWN, .node = node, .answer = &a};
+	step(p);
+}
+
+static void play_on(struct play *p, struct bytes *b)
+{
+	uint8_t what = fuzz_byte(b);
+	int node = what % (p->policy.nodes + 1);
+	struct lane *l = &p->lane[node];
+
+	p->now += (what & 0x70) * USEC_MSEC / 16;
+	p->event = (struct event){.kind = EV_TIME, .random = what};
+	if (what >= 0xf8) {
+		p->event.kind = what == 0xff ? EV_RELEASE : what == 0xfe ? EV_EXTEND : EV_TIME;
+		if (p->up.wake_at != NEVER)
+			p->now = usec_max(p->now, p->up.wake_at);
+		step(p);
+	} else if (l->link == LINK_OPENING && what < 0x80) {
+		l->link = LINK_UP;
+		p->event.kind = EV_LINK_UP;
+		p->event.node = node;
+		step(p);
+	} else if (l->link == LINK_OPENING || (l->link == LINK_UP && what >= 0xf0)) {
+		break_one(p, node);
+	} else if (l->count > 0) {
+		answer_one(p, node, b);
+	} else {
+		step(p);
+	}
+}
+
+/* A lock's life among nodes that answer anything: first its kind, then what happens. */
+void fuzz_votes(const uint8_t *data, size_t len)
+{
+	static struct play p;
+	struct bytes b = {data, data + len};
+	uint8_t kind = fuzz_byte(&b), size = fuzz_byte(&b);
+
+	memset(&p, 0, sizeof(p));
+	p.now = USEC_SEC;
+	p.policy = (struct policy){
+		.nodes = 1 + size % 3,
+		.keys = kind & 1 ? 1 + size / 4 % 3 : 1,
+		.slots = kind & 1 ? 0 : size / 4 % 4,
+		.ttl = 10 * USEC_SEC,
+		.drift = USEC_SEC,
+		.node_timeout = USEC_SEC / 10,
+		.wait = kind & 2 ? NEVER : 0,
+		.guard = USEC_SEC,
+		.is_fair = kind & 4,
+		.wants_fence = kind & 8,
+		.quarantine = kind & 16 ? USEC_SEC : 0,
+		.only_looks = kind & 32,
+	};
+	for (int i = 0; i < KEYS_MAX; i++)
+		for (int n = 0; n < p.policy.nodes; n++)
+			p.policy.order[i][n] = (n + i) % p.policy.nodes;
+	quorum_init(&p.q, &p.policy);
+	p.event = (struct event){.kind = EV_START, .random = kind};
+	step(&p);
+	/* Words take far longer than steps. */
+	for (int i = 0; b.at < b.end && p.q.state != QUORUM_OVER && i < STEPS_MAX; i++) {
+		play_on(&p, &b);
+		if (i % 32 == 31)
+			check_words(&p);
+	}
+	check_words(&p);
+}
+
+/* ---- doctor ---- */
+
+/* INFO, and the answers to what else it asks, all alike. */
+void fuzz_info(const uint8_t *data, size_t len)
+{
+	static struct patient patient[NODES_MAX];
+	static struct diagnosis d;
+	static struct settings s;
+	struct bytes b = {data, data + len};
+	uint8_t kind = fuzz_byte(&b);
+	char *line = fuzz_line(&b, ANSWER_TEXT_MAX - 1);
+	struct answer a = answer_absent(REASON_SERVER, line);
+	struct err e;
+
+	memset(patient, 0, sizeof(patient));
+	settings_init(&s, COMMAND_DOCTOR);
+	FUZZ_CHECK(node_list_add(&s.nodes, "a,b,c", &e) == 0 && settings_finish(&s, &e) == 0);
+	if (kind % 32 <= REASON_TOO_LONG && kind % 32 > REASON_NONE)
+		a.reason = kind % 32;
+	else
+		a.vote = VOTE_YES;
+	for (int i = 0; i < s.nodes.count; i++) {
+		struct patient *p = &patient[i];
+
+		server_info_read(&p->info, (const char *)b.at, (size_t)(b.end - b.at));
+		p->informed = p->rights = p->may_block = p->fsync = p->clients_max = p->marker = a;
+		for (int n = 0; n < TRIALS; n++)
+			p->trial[n] = a;
+		if (kind & 32)
+			p->reached = a;
+	}
+	doctor_judge(&d, &s, patient);
+	for (int i = 0; i < d.count; i++) {
+		fuzz_check_clean(d.finding[i].words);
+		fuzz_check_clean(d.finding[i].mend);
+	}
+	fuzz_check_clean(patient[0].info.version);
+	fuzz_check_clean(patient[0].info.role);
+	free(line);
+}

@@ -1,0 +1,114 @@
+/* What the user says: nodes, and command lines with their environment. */
+#include "fuzz/fuzz.h"
+
+#include "core/node.h"
+#include "core/option.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void check_err(const struct err *e)
+{
+	FUZZ_CHECK(e->text[0] && strlen(e->text) < sizeof(e->text));
+	fuzz_check_clean(e->text);
+	fuzz_check_clean(e->hint);
+}
+
+static void check_node(const struct node *node)
+{
+	struct node again;
+	struct err e = {0};
+
+	fuzz_check_clean(node->label);
+	FUZZ_CHECK(node->host[0] && node->db >= 0);
+	FUZZ_CHECK(node->kind == NODE_UNIX || (node->port > 0 && node->port < 65536));
+	/* The command is told of the nodes by these labels. */
+	FUZZ_CHECK(node_parse(node->label, &again, &e) == 0);
+	FUZZ_CHECK(again.kind == node->kind && again.port == node->port && again.db == node->db);
+	FUZZ_CHECK(strcmp(again.host, node->host) == 0 && !again.password[0]);
+}
+
+void fuzz_url(const uint8_t *data, size_t len)
+{
+	static struct node_list list;
+	struct bytes b = {data, data + len};
+	char *text = fuzz_line(&b, len), shown[NODES_MAX * NODE_LABEL_MAX];
+	struct err e = {0};
+	struct node node;
+
+	if (node_parse(text, &node, &e) == 0)
+		check_node(&node);
+	else
+		check_err(&e);
+	list.count = 0;
+	if (node_list_add(&list, text, &e) < 0)
+		check_err(&e);
+	FUZZ_CHECK(list.count <= NODES_MAX);
+	node_list_format(&list, shown, sizeof(shown));
+	fuzz_check_clean(shown);
+	free(text);
+}
+
+/* Splits into words, a line each, up to an empty one. */
+static int take_words(struct bytes *b, char *words[], int most)
+{
+	int count = 0;
+
+	while (b->at < b->end && count < most - 1) {
+		char *word = fuzz_line(b, 8192);
+
+		if (!*word) {
+			free(word);
+			break;
+		}
+		words[count++] = word;
+	}
+	words[count] = NULL;
+	return count;
+}
+
+static void check_settings(const struct settings *s)
+{
+	static struct quorum q;
+	struct policy policy;
+
+	FUZZ_CHECK(s->nodes.count >= 1 && s->nodes.count <= NODES_MAX);
+	for (int i = 1; i < s->keys.count; i++)
+		FUZZ_CHECK(strcmp(s->keys.key[i - 1], s->keys.key[i]) < 0);
+	policy = settings_policy(s);
+	/* It asserts what it wants; doctor finds fault with what it does not. */
+	if (s->command != COMMAND_DOCTOR && s->command != COMMAND_GATE)
+		quorum_init(&q, &policy);
+}
+
+/* A command, its words, and behind an empty line the environment. */
+void fuzz_options(const uint8_t *data, size_t len)
+{
+	enum { WORDS = 40 };
+	static struct settings s;
+	struct bytes b = {data, data + len};
+	char *argv[WORDS], *envp[WORDS], *name = fuzz_line(&b, 20);
+	const struct command_row *row = command_find(name);
+	int args = take_words(&b, argv, WORDS), envs = take_words(&b, envp, WORDS);
+	struct err e = {0};
+
+	(void)command_nearest(name);
+	if (row && row->id != COMMAND_HELP && row->id != COMMAND_VERSION) {
+		int operands;
+
+		settings_init(&s, row->id);
+		operands = options_read(&s, 0, argv, envp, &e);
+		FUZZ_CHECK(operands <= args);
+		if (operands < 0)
+			check_err(&e);
+		else if (!s.help && !s.version && settings_finish(&s, &e) < 0)
+			check_err(&e);
+		else if (!s.help && !s.version)
+			check_settings(&s);
+	}
+	for (int i = 0; i < args; i++)
+		free(argv[i]);
+	for (int i = 0; i < envs; i++)
+		free(envp[i]);
+	free(name);
+}

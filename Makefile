@@ -187,6 +187,10 @@ bench: $(B)/redlock $(TOOLS)
 numbers: $(B)/redlock $(TOOLS)
 	$(Q)tests/soak/numbers $(B)
 
+# A lock that is extended 100,000 times (EXTENSIONS=n): does anything grow?
+extensions: $(B)/redlock
+	$(Q)tests/soak/extensions $(B)
+
 # LOSSES=n changes their number.
 losses: $(B)/redlock $(TOOLS)
 	$(Q)tests/soak/losses $(B)
@@ -204,4 +208,4 @@ clean:
 	rm -rf build
 
 .PHONY: all check check-suite check-fast check-san check-tsan check-valgrind check-faults check-mutants check-part cover check-built \
-	lint fmt fmt-check tidy fuzz sim sim-soak torture model bench losses numbers demo install uninstall clean
+	lint fmt fmt-check tidy fuzz sim sim-soak torture model bench losses numbers extensions demo install uninstall clean

@@ -18,6 +18,11 @@
 /* Of what cannot be understood, so much is shown. */
 #define LINE_SHOWN 41
 
+/* Seconds: the first probe of a silent connection, and those behind it that are not answered. */
+#define KEEPALIVE_IDLE 30
+#define KEEPALIVE_APART 10
+#define KEEPALIVE_COUNT 3
+
 /* What a server that is at work may take to read our last word. */
 #define LAST_WORD_TIME USEC_SEC
 
@@ -177,7 +182,7 @@ static redisReplyObjectFunctions reader_functions = {
 
 /* ---- connecting ---- */
 
-void conn_init(struct conn *c, const struct node *node, const struct addresses *addresses)
+void conn_init(struct conn *c, const struct node *node, struct addresses *addresses)
 {
 	/* Not the whole of it: its pages are touched when they are needed. */
 	c->node = node;
@@ -185,6 +190,7 @@ void conn_init(struct conn *c, const struct node *node, const struct addresses *
 	c->state = CONN_DOWN;
 	c->next_address = 0;
 	c->fd = -1;
+	c->is_resolving = false;
 	c->out = NULL;
 	c->out_len = c->out_sent = 0;
 	c->blocked = false;
@@ -199,6 +205,7 @@ static void drop(struct conn *c)
 	if (c->fd >= 0)
 		close(c->fd);
 	c->fd = -1;
+	c->is_resolving = false;
 	c->state = CONN_DOWN;
 	if (c->reader)
 		redisReaderFree(c->reader);
@@ -280,6 +287,23 @@ static void established(struct conn *c)
 		fail(c, REASON_CONNECT, strerror(ENOMEM));
 }
 
+/*
+ * Between two extensions, and while somebody waits in line, a connection may be silent for hours:
+ * probes keep firewalls and address translators from forgetting it, which they do after some
+ * minutes; and who waits to be woken hears that the server is gone. What is waited for otherwise
+ * has the node time-out, which is shorter than any of that.
+ */
+static void set_up(int fd)
+{
+	int one = 1, idle = KEEPALIVE_IDLE, apart = KEEPALIVE_APART, count = KEEPALIVE_COUNT;
+
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &apart, sizeof(apart));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+}
+
 /* Tries the addresses from next_address on, until one accepts or takes its time. */
 static void connect_next(struct conn *c)
 {
@@ -288,7 +312,6 @@ static void connect_next(struct conn *c)
 	while (c->addresses_left > 0) {
 		int i = c->next_address % c->addresses->count;
 		const struct sockaddr *address = (const struct sockaddr *)&c->addresses->address[i];
-		int one = 1;
 
 		c->addresses_left--;
 		c->next_address = i + 1;
@@ -298,7 +321,7 @@ static void connect_next(struct conn *c)
 			continue;
 		}
 		if (address->sa_family != AF_UNIX)
-			(void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+			set_up(c->fd);
 		if (connect(c->fd, address, c->addresses->len[i]) == 0) {
 			established(c);
 			return;
@@ -314,14 +337,36 @@ static void connect_next(struct conn *c)
 	fail(c, REASON_CONNECT, strerror(error));
 }
 
-void conn_open(struct conn *c)
+static void connect_to_all(struct conn *c)
 {
-	drop(c);
 	c->addresses_left = c->addresses->count;
 	if (c->addresses->count == 0)
 		fail(c, REASON_UNRESOLVED, c->addresses->why);
 	else
 		connect_next(c);
+}
+
+void conn_open(struct conn *c)
+{
+	drop(c);
+	addresses_renew(c->addresses, c->node);
+	c->fd = addresses_wait(c->addresses);
+	c->is_resolving = c->fd >= 0;
+	if (c->is_resolving)
+		c->state = CONN_OPENING;
+	else
+		connect_to_all(c);
+}
+
+static void finish_resolving(struct conn *c)
+{
+	addresses_renew(c->addresses, c->node);
+	if (c->addresses->count == 0 && c->addresses->lookup)
+		return; /* it has just not said so yet */
+	close(c->fd);
+	c->fd = -1;
+	c->is_resolving = false;
+	connect_to_all(c);
 }
 
 static void finish_connect(struct conn *c)
@@ -407,7 +452,7 @@ short conn_wants(const struct conn *c)
 	case CONN_DOWN:
 		return 0;
 	case CONN_OPENING:
-		return POLLOUT;
+		return c->is_resolving ? POLLIN : POLLOUT;
 	case CONN_UP:
 		/* An unsent handshake waits for its request, and is no reason to wake up. */
 		return c->blocked ? POLLIN | POLLOUT : POLLIN;
@@ -435,7 +480,9 @@ static void receive(struct conn *c)
 
 void conn_handle(struct conn *c, short revents)
 {
-	if (c->state == CONN_OPENING && (revents & (POLLOUT | POLLERR | POLLHUP)))
+	if (c->is_resolving)
+		finish_resolving(c);
+	else if (c->state == CONN_OPENING && (revents & (POLLOUT | POLLERR | POLLHUP)))
 		finish_connect(c);
 	else if (c->state == CONN_UP && (revents & (POLLIN | POLLERR | POLLHUP)))
 		receive(c);
@@ -578,4 +625,5 @@ void conn_close(struct conn *c)
 			read_rest(c);
 	}
 	drop(c);
+	addresses_close(c->addresses);
 }

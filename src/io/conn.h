@@ -30,7 +30,7 @@ struct pending {
 
 struct conn {
 	const struct node *node;
-	const struct addresses *addresses;
+	struct addresses *addresses;
 	int next_address, addresses_left; /* one that took too long is not the first again */
 
 	enum conn_state state;
@@ -38,6 +38,7 @@ struct conn {
 	struct answer refused; /* AUTH or SELECT failed: no answer on this connection counts */
 
 	int fd; /* -1 while down */
+	bool is_resolving; /* OPENING: fd tells when the name's addresses are there */
 	char *out;
 	size_t out_len, out_sent;
 	bool is_half_read; /* the server had read all but the last request when that was sent */
@@ -51,7 +52,7 @@ struct conn {
 };
 
 /* The node and its addresses must outlive the connection. */
-void conn_init(struct conn *c, const struct node *node, const struct addresses *addresses);
+void conn_init(struct conn *c, const struct node *node, struct addresses *addresses);
 
 /* Starts to connect, without waiting. The state is then OPENING or UP, or DOWN with `trouble` set.
  */

@@ -1,25 +1,95 @@
 #include "io/resolve.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 /* Between two looks at names that are being resolved. */
 #define LOOK_APART 100
 #define LOOK_APART_MAX (5 * USEC_MSEC)
 
-/* glibc's own worker threads write here, perhaps after the time-out: it must outlive the call. */
-static struct lookup {
-	struct gaicb request;
-	struct addrinfo hints;
+/* When most names are known, the rest get so long, or as long again. */
+#define GRACE (50 * USEC_MSEC)
+
+/* A name that is connected to again after that is looked up again; one lookup that takes so long is
+ * forgotten: after a fork, its thread is not ours. */
+#define AGAIN_AFTER USEC_SEC
+#define FORGET_AFTER (60 * USEC_SEC)
+
+enum lookup_state {
+	LOOKUP_OPEN,
+	LOOKUP_DONE,
+	LOOKUP_LEFT, /* nobody wants it any more: its thread frees it */
+};
+
+struct lookup {
+	atomic_int state;
+	int done; /* an eventfd, readable from shortly before it is DONE on */
 	char host[NODE_HOST_MAX];
 	char port[8];
-} lookups[NODES_MAX];
+	struct addrinfo hints, *info;
+	int rc;
+};
+
+static void lookup_free(struct lookup *l)
+{
+	if (l->info)
+		freeaddrinfo(l->info);
+	close(l->done);
+	free(l);
+}
+
+static void *look_up(void *arg)
+{
+	struct lookup *l = arg;
+
+	l->rc = getaddrinfo(l->host, l->port, &l->hints, &l->info);
+	(void)eventfd_write(l->done, 1);
+	if (atomic_exchange(&l->state, LOOKUP_DONE) == LOOKUP_LEFT)
+		lookup_free(l);
+	return NULL;
+}
+
+static void prepare(struct lookup *l, const struct node *node)
+{
+	memset(l, 0, sizeof(*l));
+	snprintf(l->host, sizeof(l->host), "%s", node->host);
+	snprintf(l->port, sizeof(l->port), "%d", node->port);
+	l->hints.ai_socktype = SOCK_STREAM;
+	l->hints.ai_flags = AI_NUMERICSERV;
+}
+
+static struct lookup *lookup_start(const struct node *node)
+{
+	struct lookup *l = malloc(sizeof(*l));
+	pthread_attr_t detached;
+	pthread_t thread;
+	int rc;
+
+	if (!l)
+		return NULL;
+	prepare(l, node);
+	l->done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	pthread_attr_init(&detached);
+	pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+	rc = l->done < 0 ? errno : pthread_create(&thread, &detached, look_up, l);
+	pthread_attr_destroy(&detached);
+	if (rc == 0)
+		return l;
+	lookup_free(l);
+	return NULL;
+}
 
 static void take(struct addresses *out, const struct addrinfo *info)
 {
@@ -45,97 +115,119 @@ static void take_unix(struct addresses *out, const char *path)
 	out->count = 1;
 }
 
-/* The thread sanitizer does not see the threads that glibc makes for itself, and crashes in them:
- * under it, names are looked up here and now. */
-#ifdef __SANITIZE_THREAD__
-#define AI_AT_ONCE 0
-#else
-#define AI_AT_ONCE AI_NUMERICHOST
-#endif
-
 /* A literal address needs no resolver and no thread. */
-static bool take_at_once(struct addresses *out, struct lookup *l)
+static bool take_at_once(struct addresses *out, const struct node *node)
 {
-	struct addrinfo hints = l->hints, *info;
+	struct lookup l;
 
-	hints.ai_flags |= AI_AT_ONCE;
-	if (getaddrinfo(l->host, l->port, &hints, &info) != 0)
+	prepare(&l, node);
+	l.hints.ai_flags |= AI_NUMERICHOST;
+	if (getaddrinfo(l.host, l.port, &l.hints, &l.info) != 0)
 		return false;
-	take(out, info);
-	freeaddrinfo(info);
+	take(out, l.info);
+	freeaddrinfo(l.info);
 	return true;
 }
 
-static void prepare(struct lookup *l, const struct node *node)
+static void start(struct addresses *a, const struct node *node)
 {
-	memset(l, 0, sizeof(*l));
-	snprintf(l->host, sizeof(l->host), "%s", node->host);
-	snprintf(l->port, sizeof(l->port), "%d", node->port);
-	l->hints.ai_socktype = SOCK_STREAM;
-	l->hints.ai_flags = AI_NUMERICSERV;
-	l->request.ar_name = l->host;
-	l->request.ar_service = l->port;
-	l->request.ar_request = &l->hints;
+	a->asked_at = clock_now();
+	a->lookup = lookup_start(node);
+	snprintf(a->why, sizeof(a->why), "%s",
+		a->lookup ? "the resolver does not answer" : "it could not be looked up");
 }
 
-/*
- * Looks again and again, for gai_suspend() is not safe here: it waits for several on a list that is
- * on its own stack, and when it returns because of the first, the helper thread that is about to
- * tell of another one still finds that list.
- */
-static void wait_for(struct gaicb *const pending[], int count, usec timeout)
+/* What has been found, if it is there; who has addresses keeps them when the name is gone. */
+static void take_found(struct addresses *a)
 {
-	usec end = clock_now() + timeout, apart = LOOK_APART;
-	bool open = true;
+	struct lookup *l = a->lookup;
 
-	while (open && clock_now() < end) {
-		struct timespec ts = clock_timespec(apart);
-
-		(void)nanosleep(&ts, NULL);
-		apart = usec_min(2 * apart, LOOK_APART_MAX);
-		open = false;
-		for (int i = 0; i < count; i++)
-			open |= gai_error(pending[i]) == EAI_INPROGRESS;
+	if (!l || atomic_load(&l->state) != LOOKUP_DONE)
+		return;
+	if (l->info) {
+		a->count = 0;
+		take(a, l->info);
+	} else {
+		snprintf(a->why, sizeof(a->why), "%s", gai_strerror(l->rc));
 	}
+	lookup_free(l);
+	a->lookup = NULL;
+}
+
+void addresses_close(struct addresses *a)
+{
+	struct lookup *l = a->lookup;
+
+	a->lookup = NULL;
+	if (l && atomic_exchange(&l->state, LOOKUP_LEFT) == LOOKUP_DONE)
+		lookup_free(l);
+}
+
+void addresses_renew(struct addresses *a, const struct node *node)
+{
+	usec age = clock_now() - a->asked_at;
+
+	take_found(a);
+	if (!a->asked_at || age < AGAIN_AFTER) /* no name, or just asked for */
+		return;
+	if (a->lookup && age >= FORGET_AFTER)
+		addresses_close(a);
+	if (!a->lookup)
+		start(a, node);
+}
+
+int addresses_wait(const struct addresses *a)
+{
+	if (a->count > 0 || !a->lookup || clock_now() - a->asked_at >= a->patience)
+		return -1;
+	return fcntl(a->lookup->done, F_DUPFD_CLOEXEC, 0);
+}
+
+/* How many are known by now; *open is how many may still be. */
+static int take_in(struct addresses out[NODES_MAX], int count, int *open)
+{
+	int known = 0;
+
+	*open = 0;
+	for (int i = 0; i < count; i++) {
+		take_found(&out[i]);
+		known += out[i].count > 0;
+		*open += out[i].lookup != NULL;
+	}
+	return known;
 }
 
 void resolve_nodes(const struct node_list *list, usec timeout, struct addresses out[NODES_MAX])
 {
-	struct gaicb *pending[NODES_MAX];
-	int owner[NODES_MAX], count = 0;
+	usec began = clock_now(), end = began + timeout, apart = LOOK_APART;
+	bool is_enough = false;
+	int open;
 
 	for (int i = 0; i < list->count; i++) {
 		const struct node *node = &list->node[i];
 
 		out[i].count = 0;
 		out[i].inode = 0;
-		if (node->kind == NODE_UNIX) {
+		out[i].lookup = NULL;
+		out[i].asked_at = 0;
+		out[i].patience = timeout;
+		if (node->kind == NODE_UNIX)
 			take_unix(&out[i], node->host);
-			continue;
-		}
-		prepare(&lookups[i], node);
-		if (take_at_once(&out[i], &lookups[i]))
-			continue;
-		owner[count] = i;
-		pending[count++] = &lookups[i].request;
+		else if (!take_at_once(&out[i], node))
+			start(&out[i], node);
 	}
-	if (count == 0)
-		return;
-	if (AI_AT_ONCE && getaddrinfo_a(GAI_NOWAIT, pending, count, NULL) == 0)
-		wait_for(pending, count, timeout);
-	for (int i = 0; i < count; i++) {
-		struct addresses *to = &out[owner[i]];
-		int rc = gai_error(pending[i]);
+	for (;;) {
+		int known = take_in(out, list->count, &open);
+		usec now = clock_now();
+		struct timespec ts = clock_timespec(apart);
 
-		if (pending[i]->ar_result) {
-			take(to, pending[i]->ar_result);
-			freeaddrinfo(pending[i]->ar_result);
-		} else {
-			snprintf(to->why, sizeof(to->why), "%s",
-				rc == EAI_INPROGRESS ? "the resolver does not answer"
-				: rc == 0            ? "it could not be looked up"
-						     : gai_strerror(rc));
-		}
+		if (open == 0 || now >= end)
+			return;
+		if (known > list->count / 2 && !is_enough)
+			end = usec_min(end, usec_max(now + GRACE, 2 * now - began));
+		is_enough = known > list->count / 2;
+		(void)nanosleep(&ts, NULL);
+		apart = usec_min(2 * apart, LOOK_APART_MAX);
 	}
 }
 

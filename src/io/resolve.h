@@ -1,4 +1,7 @@
-/* resolve: from node names to socket addresses, within a bound. The only user of getaddrinfo. */
+/*
+ * resolve: from node names to socket addresses, within a bound. The only user of getaddrinfo, which
+ * can take as long as it likes: each name has a thread of its own, that nobody waits for.
+ */
 #ifndef IO_RESOLVE_H
 #define IO_RESOLVE_H
 
@@ -10,6 +13,8 @@
 #define ADDRESSES_MAX 8
 #define RESOLVE_WHY_MAX 120
 
+struct lookup; /* of a name, under way */
+
 struct addresses {
 	int count; /* 0: `why` says what the resolver said */
 	struct sockaddr_storage address[ADDRESSES_MAX];
@@ -17,13 +22,29 @@ struct addresses {
 	dev_t device; /* of a unix socket, whatever its path; inode 0: not known */
 	ino_t inode;
 	char why[RESOLVE_WHY_MAX];
+
+	struct lookup *lookup; /* NULL: none is under way */
+	usec asked_at; /* when the last one began */
+	usec patience; /* how long it is waited for */
 };
 
 /*
  * Resolves every node of the list, all names at once, into out[0..count). Returns when all are
- * known, or `timeout` has passed; a name without an answer by then counts as not resolved.
+ * known, or soon after most are, or `timeout` has passed. What is not known by then goes on being
+ * looked up.
  */
 void resolve_nodes(const struct node_list *list, usec timeout, struct addresses out[NODES_MAX]);
+
+/* Takes in what has been found since, and looks the name up again where that is due: servers move.
+ * Never waits. */
+void addresses_renew(struct addresses *a, const struct node *node);
+
+/* A descriptor that becomes readable when addresses_renew() may bring the first ones; the caller
+ * closes it. -1: there is nothing to wait for. */
+int addresses_wait(const struct addresses *a);
+
+/* Nothing is looked up any more. */
+void addresses_close(struct addresses *a);
 
 /* Do both name one server: an address in common, or one and the same socket file? */
 bool addresses_meet(const struct addresses *a, const struct addresses *b);

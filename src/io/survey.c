@@ -61,9 +61,12 @@ static void take_in(struct survey *s, const struct event *ev, const struct wish 
 static void give_up(struct survey *s, const struct wish wish[NODES_MAX])
 {
 	for (int i = 0; i < s->quorum.policy.nodes; i++) {
-		bool is_up = s->pool.conn[i].state == CONN_UP;
-		struct answer late =
-			answer_absent(is_up ? REASON_TIMEOUT : REASON_CONNECT_TIMEOUT, NULL);
+		const struct conn *c = &s->pool.conn[i];
+		bool is_up = c->state == CONN_UP;
+		struct answer late = c->is_resolving
+					     ? answer_absent(REASON_UNRESOLVED, c->addresses->why)
+				     : is_up ? answer_absent(REASON_TIMEOUT, NULL)
+					     : answer_absent(REASON_CONNECT_TIMEOUT, NULL);
 
 		if (wish[i].op == OPS || s->quorum.member[i].vote != VOTE_NONE)
 			continue;

@@ -670,26 +670,135 @@ in_network() {
 	eventually held_on job 0
 }
 
-@test "a resolver that does not answer: 69 within the node time-out, and no more than one node of three" {
-	nodes_in_a_network
-	fault in 3 udp dport 53 drop
-	echo nameserver 10.77.3.2 > "$T/resolv.conf"
+# with_names LINE...: redlock asks a name server of ours, which knows these (tests/tools/dns); in a mount of its own,
+# which ends with it.
+with_names() {
+	printf '%s\n' "$@" > "$T/names"
+	echo nameserver 127.0.0.1 > "$T/resolv.conf"
 	printf 'hosts: dns\n' > "$T/nsswitch.conf"
-	# a mount of our own, which ends with it
-	unresolved() {
-		here unshare --mount sh -c 'mount --bind "$0/resolv.conf" /etc/resolv.conf &&
-			mount --bind "$0/nsswitch.conf" /etc/nsswitch.conf && exec "$@"' "$T" \
-			timeout --foreground 30 "$REDLOCK_BUILD/redlock" "$@"
-	}
-	run unresolved run -n --ttl 600s --node-timeout 2s --nodes redis://node.example -k job -- echo never
+	nsenter --net="/proc/$HERE/ns/net" "$REDLOCK_BUILD/tools/dns" 127.0.0.1 "$T/names" > "$T/dns.ready" 3>&- &
+	also_end $!
+	eventually test -s "$T/dns.ready"
+}
+resolving() {
+	here unshare --mount sh -c 'mount --bind "$0/resolv.conf" /etc/resolv.conf &&
+		mount --bind "$0/nsswitch.conf" /etc/nsswitch.conf && exec "$@"' "$T" \
+		timeout --foreground 60 "$REDLOCK_BUILD/redlock" "$@"
+}
+NAMES='redis://a.example redis://b.example redis://c.example'
+
+@test "a resolver that does not answer: 69 within the node time-out, and of one node of three it costs nothing" {
+	nodes_in_a_network
+	with_names 'a.example hang' 'b.example 10.77.1.2' 'c.example 10.77.2.2'
+	run resolving run -n --ttl 600s --node-timeout 2s --nodes redis://a.example -k job -- echo never
 	echo "$output"
 	[ "$status" -eq 69 ]
-	[[ "$output" == *"redis://node.example:6379 its name does not resolve (the resolver does not answer)"* ]]
-	run unresolved run -n --ttl 600s --node-timeout 10s -k job \
-		--nodes "redis://node.example redis://10.77.1.2 redis://10.77.2.2" -- echo done
+	[[ "$output" == *"redis://a.example:6379 its name does not resolve (the resolver does not answer)"* ]]
+	# no test would survive waiting for it, nor would this one
+	for nodes in "$NAMES" "redis://a.example 10.77.1.2 10.77.2.2"; do
+		run resolving run -n --ttl 600s --node-timeout 100s -k job --nodes "$nodes" -- echo done
+		[ "$status" -eq 0 ]
+		[ "$output" = "done" ]
+		held_on job 0
+	done
+	run resolving status --node-timeout 2s -v --nodes "$NAMES" job
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"redis://a.example:6379 look: its name does not resolve (the resolver does not answer)"* ]]
+}
+
+@test "a resolver that is slow with a node that is needed: it is waited for, as a slow connection is" {
+	nodes_in_a_network
+	with_names 'a.example after 1000 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.77.3.2'
+	kill_node 3
+	# a majority is known at once, but is none
+	run resolving run -n --ttl 600s --node-timeout 100s -k job --nodes "$NAMES" -- echo done
+	echo "$output"
 	[ "$status" -eq 0 ]
 	[ "$output" = "done" ]
 	held_on job 0
+}
+
+@test "a resolver that fails, and names that do not exist, are said, and cost nothing" {
+	nodes_in_a_network
+	patiently
+	with_names 'a.example fail' 'b.example 10.77.1.2' 'c.example 10.77.2.2'
+	run resolving run -n -k job --nodes "$NAMES" -- echo done
+	[ "$status" -eq 0 ]
+	[ "$output" = "done" ]
+	printf '%s\n' 'a.example fail' 'c.example 10.77.2.2' > "$T/names"
+	run resolving run -n -k job --nodes "$NAMES" -- echo never
+	echo "$output"
+	[ "$status" -eq 69 ]
+	is_like "$output" "*redis://a.example:6379 its name does not resolve (*); redis://b.example:6379 its name does not resolve (*)*"
+	held_on job 0
+}
+
+@test "names with many addresses: each is tried, whatever the first ones are" {
+	nodes_in_a_network
+	patiently
+	# nobody listens there; no way leads there; v6, which nothing has here
+	with_names 'a.example 127.0.0.1 10.99.0.1 2001:db8::1 10.77.1.2' 'b.example 10.77.1.1 10.77.2.2' \
+		'c.example 2001:db8::2 2001:db8::3 127.0.0.2 10.77.3.2'
+	run resolving run -n -k job --nodes "$NAMES" -- redis-cli -s "$T/3.sock" exists job
+	echo "$output"
+	[ "$status" -eq 0 ]
+	kill_node 3
+	run resolving run -n -k job --nodes "$NAMES" -- echo done
+	[ "$output" = "done" ]
+	held_on job 0
+	# one that swallows what comes costs its time-out, once: the next attempt begins with the other
+	fault in 1 drop
+	printf '%s\n' 'a.example 10.77.1.2 10.77.2.2' > "$T/names"
+	run resolving run -w 60s --ttl 600s --node-timeout 1s -k job --nodes redis://a.example -- echo done
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *done ]]
+	held_on job 0
+}
+
+@test "two names of one server, known by its address, or by its run id only: 78" {
+	nodes_in_a_network
+	patiently
+	with_names 'a.example 10.77.1.2' 'b.example 10.77.1.2' 'c.example 10.77.2.2'
+	run resolving run -n -k job --nodes "$NAMES" -- echo never
+	[ "$status" -eq 78 ]
+	[[ "$output" == *"nodes 'redis://a.example:6379' and 'redis://b.example:6379' are one and the same server"* ]]
+	there nft add chain inet faults to '{ type nat hook prerouting priority -100; }'
+	there nft add rule inet faults to ip daddr 10.77.1.7 dnat ip to 10.77.1.2
+	there ip address add 10.77.1.7/24 dev n1
+	printf '%s\n' 'a.example 10.77.1.2' 'b.example 10.77.1.7' 'c.example 10.77.2.2' > "$T/names"
+	for try in 1 2 3; do
+		run resolving run -n -k job --nodes "$NAMES" -- echo never
+		echo "$output"
+		[ "$status" -eq 78 ]
+	done
+	held_on job 0
+}
+
+@test "a node that moves is found again by its name while the lock is held" {
+	nodes_in_a_network
+	with_names 'a.example 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.99.0.1'
+	nsenter --net="/proc/$HERE/ns/net" unshare --mount sh -c 'mount --bind "$0/resolv.conf" /etc/resolv.conf &&
+		mount --bind "$0/nsswitch.conf" /etc/nsswitch.conf && exec "$@"' "$T" \
+		"$REDLOCK_BUILD/redlock" run "${STURDY[@]}" -k job --nodes "$NAMES" -- sh -c "$(waits_for_go)" > "$T/out" 2>&1 3>&- &
+	BG=$!
+	also_end $BG
+	eventually held_on job 2
+	printf '%s\n' 'a.example 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.77.3.2' > "$T/names"
+	eventually held_on job 3
+	touch "$T/go"
+	ended_with 0
+	free_everywhere job
+}
+
+@test "a connection that is silent for long is probed, so that nothing on its way forgets it" {
+	nodes_in_a_network
+	in_network "$T/out" run --ttl 600s -k job -- sh -c "$(waits_for_go)"
+	eventually held_on job 3
+	probed() { [ "$(here ss -tno dport = 6379 | grep -c 'timer:(keepalive,')" -eq 3 ]; }
+	eventually probed
+	touch "$T/go"
+	ended_with 0
 }
 
 # ---- redlock's own machine ----

@@ -112,7 +112,7 @@ static void hear(struct conn *c, struct heard *h)
 static void converse(
 	struct heard *h, struct node *node, const enum op op[2], struct bytes b, size_t at_a_time)
 {
-	static char page[PAGE_MAX], rest[65536];
+	static char page[PAGE_MAX];
 	struct conn c;
 	int peer;
 
@@ -139,7 +139,6 @@ static void converse(
 		FUZZ_CHECK(send(peer, b.at, n, MSG_NOSIGNAL) == (ssize_t)n);
 		b.at += n;
 		hear(&c, h);
-		(void)!recv(peer, rest, sizeof(rest), MSG_DONTWAIT);
 	}
 	conn_close(&c);
 	FUZZ_CHECK(c.state == CONN_DOWN);
@@ -176,7 +175,7 @@ void fuzz_reply(const uint8_t *data, size_t len)
 	memset(&whole, 0, sizeof(whole));
 	memset(&bytewise, 0, sizeof(bytewise));
 	converse(&whole, &node, op, b, 16384);
-	if (b.end - b.at < 600) {
+	if (b.end - b.at < 150) {
 		converse(&bytewise, &node, op, b, 1);
 		check_same(&whole, &bytewise);
 	}

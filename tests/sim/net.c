@@ -148,7 +148,7 @@ static void renew(struct wire *w)
 	w->is_up = w->is_broken = w->is_deaf = false;
 }
 
-void conn_init(struct conn *c, const struct node *node, const struct addresses *addresses)
+void conn_init(struct conn *c, const struct node *node, struct addresses *addresses)
 {
 	struct wire *w = wire_of(c);
 

@@ -683,7 +683,7 @@ with_names() {
 resolving() {
 	here unshare --mount sh -c 'mount --bind "$0/resolv.conf" /etc/resolv.conf &&
 		mount --bind "$0/nsswitch.conf" /etc/nsswitch.conf && exec "$@"' "$T" \
-		timeout --foreground 60 "$REDLOCK_BUILD/redlock" "$@"
+		timeout --foreground 30 "$REDLOCK_BUILD/redlock" "$@"
 }
 NAMES='redis://a.example redis://b.example redis://c.example'
 

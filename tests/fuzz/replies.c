@@ -112,7 +112,7 @@ static void hear(struct conn *c, struct heard *h)
 static void converse(
 	struct heard *h, struct node *node, const enum op op[2], struct bytes b, size_t at_a_time)
 {
-	static char page[PAGE_MAX];
+	static char page[PAGE_MAX], rest[65536];
 	struct conn c;
 	int peer;
 
@@ -140,6 +140,9 @@ static void converse(
 		b.at += n;
 		hear(&c, h);
 	}
+	/* Who has not read everything would be waited for. */
+	while (recv(peer, rest, sizeof(rest), MSG_DONTWAIT) > 0)
+		;
 	conn_close(&c);
 	FUZZ_CHECK(c.state == CONN_DOWN);
 	close(peer);

@@ -375,7 +375,7 @@ static void take_others(struct overview *st, const struct search search[NODES_MA
 
 static int look_at_all(struct overview *st)
 {
-	struct search search[NODES_MAX];
+	struct search search[NODES_MAX] = {0};
 	struct quorum *q = &st->survey.quorum;
 	/* One server under two names would be counted twice. */
 	const struct wish look = {.op = OP_LOOK, .keys = &ONE_KEY(""), .token = "", .turn = ""};

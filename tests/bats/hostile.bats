@@ -107,16 +107,13 @@ no_node() {
 	no_node "answered at excessive length" --endless '$2147483647\r\n'
 }
 
-# The end of it comes when we have what we want, and the connection has a request that is not answered.
+# It begins when it hears of the release, which the others have confirmed by then.
 @test "a server that never stops talking does not keep us at the end" {
-	for text in '*1\r\n' "*5\r\n:1\r\n:60000\r\n\$0\r\n\r\n\$40\r\n$id\r\n:0\r\n"; do
-		serve a --at-once --endless "$text"
-		for n in $(seq 20); do
-			REDLOCK_NODES="unix://$T/a $SOUND" promptly run -w 30 -k job -- true
-			[ "$status" -eq 0 ]
-			held_on job 0
-		done
-		no_longer a
+	serve a --silent 1 --endless x
+	for n in $(seq 20); do
+		REDLOCK_NODES="unix://$T/a $SOUND" promptly run -w 30 -k job -- true
+		[ "$status" -eq 0 ]
+		held_on job 0
 	done
 }
 

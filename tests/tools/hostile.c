@@ -9,6 +9,7 @@
  *   --close     then closes, in good order; without a TEXT, at once
  *   --reset     then resets the connection
  *   --deaf      never reads anything
+ *   --silent N  first hears N times without a word
  */
 #include <errno.h>
 #include <getopt.h>
@@ -34,11 +35,12 @@ static struct client {
 	int fd;
 	bool owes; /* some of the text is still to be said */
 	size_t said;
+	int heard; /* how often */
 	int64_t due; /* the next byte, of those that drip */
 } clients[CLIENTS];
 
 static int at_once, endless, closes, resets, deaf;
-static int drip;
+static int drip, silent;
 static char *text;
 static size_t length;
 
@@ -129,7 +131,7 @@ static void hear(struct client *c)
 	if (n == 0 || (n < 0 && errno != EAGAIN))
 		part_with(c);
 	else
-		c->owes |= n > 0;
+		c->owes |= n > 0 && ++c->heard > silent;
 }
 
 static void take(int listener)
@@ -185,7 +187,7 @@ int main(int argc, char *argv[])
 {
 	static const struct option options[] = {{"at-once", 0, &at_once, 1},
 		{"endless", 0, &endless, 1}, {"close", 0, &closes, 1}, {"reset", 0, &resets, 1},
-		{"deaf", 0, &deaf, 1}, {"drip", 1, NULL, 'd'}, {0}};
+		{"deaf", 0, &deaf, 1}, {"drip", 1, NULL, 'd'}, {"silent", 1, NULL, 's'}, {0}};
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
 	int listener, c;
 
@@ -193,6 +195,8 @@ int main(int argc, char *argv[])
 	while ((c = getopt_long(argc, argv, "+", options, NULL)) != -1)
 		if (c == 'd')
 			drip = atoi(optarg);
+		else if (c == 's')
+			silent = atoi(optarg);
 		else if (c != 0)
 			return 64;
 	if (argc - optind != 2)

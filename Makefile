@@ -12,6 +12,9 @@ B ?= build
 # every run. Packagers who want the shared one set HIREDIS_LIBS=-lhiredis.
 HIREDIS_ARCHIVE := $(shell $(CC) -print-file-name=libhiredis.a)
 HIREDIS_LIBS ?= $(if $(filter /%,$(HIREDIS_ARCHIVE)),$(HIREDIS_ARCHIVE),-lhiredis)
+# The same of inih, which reads the configuration file: INIH_LIBS=-linih.
+INIH_ARCHIVE := $(shell $(CC) -print-file-name=libinih.a)
+INIH_LIBS ?= $(if $(filter /%,$(INIH_ARCHIVE)),$(INIH_ARCHIVE),-linih)
 REDLOCK_CFLAGS = -std=gnu11 -D_GNU_SOURCE -Isrc -pthread -MMD -MP \
 	-Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 \
 	-Wno-format-nonliteral
@@ -41,7 +44,7 @@ all: $(B)/redlock
 
 $(B)/redlock: $(B)/main.o $(OBJECTS)
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) $(INIH_LIBS)
 
 $(B)/%.o: src/%.c
 	@mkdir -p $(@D)
@@ -51,11 +54,11 @@ $(B)/%.o: src/%.c
 # The unit tests link the same objects; one binary for all of them.
 $(B)/unit: $(UNIT:tests/%.c=$(B)/tests/%.o) $(OBJECTS)
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) $(INIH_LIBS)
 
 $(B)/sim: $(SIM:tests/%.c=$(B)/tests/%.o) $(SIM_OBJECTS)
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^
+	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(INIH_LIBS)
 
 # Every target on its corpus; and what AFL drives, with CC=afl-clang-fast: build/fuzz TARGET @@
 $(B)/fuzz: $(FUZZ:tests/%.c=$(B)/tests/%.o) $(filter-out $(B)/cmd/%,$(OBJECTS))

@@ -1,0 +1,154 @@
+/* config: the text of a configuration file. */
+#include "core/config.h"
+
+#include "unit/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
+
+static struct config c;
+static struct err e;
+
+static int parse_bytes(const char *from, size_t len)
+{
+	static char text[CONFIG_TEXT_MAX + 1];
+
+	memcpy(text, from, len);
+	text[len] = '\0';
+	e.kind = ERR_NONE;
+	return config_parse(&c, "file", text, len, &e);
+}
+
+static int parse(const char *text)
+{
+	return parse_bytes(text, strlen(text));
+}
+
+static void expect(int i, const char *profile, const char *name, const char *value, int number,
+	int name_column, int value_column)
+{
+	const struct config_line *line = &c.line[i];
+
+	if (!CHECK(i < c.count))
+		return;
+	CHECK_TEXT(line->profile, profile);
+	CHECK_TEXT(line->name, name);
+	CHECK_TEXT(line->value, value);
+	CHECK_INT(line->number, number);
+	CHECK_INT(line->name_column, name_column);
+	CHECK_INT(line->value_column, value_column);
+}
+
+TEST(config_lines)
+{
+	CHECK_INT(parse("# comment\nttl = 30s\n\n; another\n[prod]\n  node=redis://a\r\n"
+			"\tnodes : b c  \n [x y] rest\nempty =\n[prod]\nlast = one"),
+		0);
+	CHECK_INT(c.count, 5);
+	expect(0, "", "ttl", "30s", 2, 1, 7);
+	expect(1, "prod", "node", "redis://a", 6, 3, 8);
+	expect(2, "prod", "nodes", "b c", 7, 2, 10);
+	expect(3, "x y", "empty", "", 9, 1, 8);
+	expect(4, "prod", "last", "one", 11, 1, 8);
+	CHECK_INT(c.profiles, 2);
+	CHECK(config_has(&c, "prod") && config_has(&c, "x y"));
+	CHECK(!config_has(&c, "") && !config_has(&c, "pro"));
+	CHECK_INT(parse(""), 0);
+	CHECK_INT(c.count + c.profiles, 0);
+	CHECK_INT(parse("\xef\xbb\xbfttl = 1s\n"), 0);
+	expect(0, "", "ttl", "1s", 1, 1, 7);
+	CHECK_INT(parse("\xef\xbb\xbf[p]\nttl = 1s\n"), 0);
+	expect(0, "p", "ttl", "1s", 2, 1, 7);
+}
+
+/* A password is what stands there. */
+TEST(config_values_are_whole)
+{
+	CHECK_INT(parse("password = a ;b#c = d: \"e\"\n"), 0);
+	expect(0, "", "password", "a ;b#c = d: \"e\"", 1, 1, 12);
+}
+
+TEST(config_default_profile)
+{
+	CHECK_INT(parse("[prod]\n[default]\nttl = 1s\n[other]\n"), 0);
+	expect(0, "", "ttl", "1s", 3, 1, 7);
+	CHECK_INT(c.profiles, 2);
+	CHECK(!config_has(&c, "default"));
+}
+
+TEST(config_profile_names)
+{
+	char text[20];
+
+	CHECK_INT(parse("[prod]\n[b\x1b]\n"), 0);
+	config_profiles(&c, text, sizeof(text));
+	CHECK_TEXT(text, "prod, b\\x1b");
+	CHECK_INT(parse("[a profile with a name of many words]\n[more]\n"), 0);
+	config_profiles(&c, text, sizeof(text));
+	CHECK_TEXT(text, "a profile with a na");
+	CHECK_INT(parse(""), 0);
+	config_profiles(&c, text, sizeof(text));
+	CHECK_TEXT(text, "none");
+	/* A long one has an end as well. */
+	CHECK_INT(
+		parse("[aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa]\nx = 1\n"
+		      "[aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab]\nx = 2\n"),
+		0);
+	CHECK_INT(c.profiles, 2);
+	CHECK(strcmp(c.line[0].profile, c.line[1].profile) != 0);
+}
+
+TEST(config_errors)
+{
+	static const struct {
+		const char *text, *want;
+	} cases[] = {
+		{"ttl\n", "file:1:1: is neither 'name = value' nor '[profile]'"},
+		{"ttl = 1\n\n  [prod\n", "file:3:1: is neither 'name = value' nor '[profile]'"},
+		{"ttl = 1\n[]\n", "file:2:1: a profile without a name"},
+		{" []\nttl\n", "file:1:2: a profile without a name"},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		CHECK_INT(parse(cases[i].text), -1);
+		CHECK_INT(e.kind, ERR_CONFIG);
+		CHECK_TEXT(e.text, cases[i].want);
+	}
+	CHECK_INT(parse_bytes("a = 1\nb = \0x\n", 13), -1);
+	CHECK_TEXT(e.text, "file:2:5: a byte of zero");
+	CHECK_INT(parse_bytes("a = 1\0", 6), -1);
+	CHECK_TEXT(e.text, "file:1:6: a byte of zero");
+}
+
+TEST(config_limits)
+{
+	static char text[CONFIG_TEXT_MAX];
+	size_t len = 0;
+
+	memset(text, 'x', CONFIG_LINE_MAX);
+	memcpy(text, "a = ", 4);
+	text[CONFIG_LINE_MAX] = '\0';
+	CHECK_INT(parse(text), 0);
+	CHECK_INT(strlen(c.line[0].value), CONFIG_LINE_MAX - 4);
+	strcpy(text + CONFIG_LINE_MAX, "x");
+	CHECK_INT(parse(text), -1);
+	CHECK_TEXT(e.text, "file:1:1: the line is too long");
+
+	for (int i = 0; i <= CONFIG_LINES_MAX; i++) {
+		CHECK_INT(parse_bytes(text, len), 0);
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "a=%d\n", i);
+	}
+	CHECK_INT(parse_bytes(text, len), -1);
+	CHECK_TEXT(e.text, "file:501:1: too many settings");
+
+	len = 0;
+	for (int i = 0; i <= CONFIG_PROFILES_MAX; i++) {
+		CHECK_INT(parse_bytes(text, len), 0);
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "[%d]\n", i);
+	}
+	CHECK_INT(parse_bytes(text, len), -1);
+	CHECK_TEXT(e.text, "file:51:1: too many profiles");
+}

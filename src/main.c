@@ -1,13 +1,15 @@
-/* main: finds the command, reads its options, calls it. */
+/* main: finds the command, reads its options and the configuration, calls it. */
 #include "base/out.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
+#include "cmd/configure.h"
 #include "cmd/print.h"
 #include "core/option.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -72,11 +74,32 @@ static int dispatch(struct settings *s, char *const operands[])
 		return cmd_gate(s, operands);
 	case COMMAND_DOCTOR:
 		return cmd_doctor(s);
+	case COMMAND_CONFIG:
+		return cmd_config(s);
 	case COMMAND_HELP:
 	case COMMAND_VERSION:
 		break;
 	}
 	return STATUS_INTERNAL;
+}
+
+/* Passwords that were put there all the same are gone from where everybody can read them; they have
+ * been copied. */
+static void hide_passwords(char *const argv[], int end)
+{
+	static const char *const names[] = {"--node", "--nodes"};
+
+	for (int i = 2; i < end && argv[i]; i++)
+		for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
+			size_t len = strlen(names[n]);
+
+			if (strncmp(argv[i], names[n], len) != 0)
+				continue;
+			if (argv[i][len] == '=')
+				node_list_hide(argv[i] + len + 1);
+			else if (!argv[i][len] && i + 1 < end && argv[i + 1])
+				node_list_hide(argv[i + 1]);
+		}
 }
 
 /* A command with options. */
@@ -92,6 +115,9 @@ static int run(const struct command_row *row, char *const argv[])
 		return cmd_help(row->name);
 	if (operands >= 0 && settings.version)
 		return cmd_version();
+	hide_passwords(argv, operands < 0 ? INT_MAX : operands);
+	if (operands >= 0 && configure(&settings, &e) < 0)
+		operands = -1;
 	out_set_json(settings.format == FORMAT_JSON);
 	if (operands < 0 || settings_finish(&settings, &e) < 0 || out_open(settings.log, &e) < 0) {
 		out_err(&e);
@@ -103,6 +129,7 @@ static int run(const struct command_row *row, char *const argv[])
 		out_set_loudness(settings.verbose > 1    ? OUT_ANSWERS
 				 : settings.verbose == 1 ? OUT_DECISIONS
 							 : OUT_NORMAL);
+	configure_warn();
 	return dispatch(&settings, argv + operands);
 }
 

@@ -23,6 +23,8 @@ int cmd_break(struct settings *s);
 
 int cmd_doctor(struct settings *s);
 
+int cmd_config(const struct settings *s);
+
 /* argv: the command. Becomes it, unless its number is too old. */
 int cmd_gate(struct settings *s, char *const argv[]);
 

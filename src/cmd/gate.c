@@ -19,6 +19,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -122,6 +123,25 @@ static int refuse(const struct settings *s, int64_t newest)
 	return STATUS_STALE;
 }
 
+/* What it becomes finds no more secrets than a command of 'run' does. */
+static void hide_secrets(void)
+{
+	const char *urls = getenv("REDLOCK_NODES");
+	char shown[NODES_MAX * NODE_LABEL_MAX];
+	struct node_list nodes = {.count = 0};
+	struct err ignored;
+
+	unsetenv("REDLOCK_PASSWORD");
+	if (!getenv("REDLOCK_PASSWORD_FILE"))
+		unsetenv("REDLOCK_USERNAME");
+	if (!urls)
+		return;
+	node_list_format(
+		node_list_add(&nodes, urls, &ignored) == 0 ? &nodes : &(struct node_list){0}, shown,
+		sizeof(shown));
+	setenv("REDLOCK_NODES", shown, 1);
+}
+
 int cmd_gate(struct settings *s, char *const argv[])
 {
 	struct err e = {.kind = ERR_SYSTEM};
@@ -148,6 +168,7 @@ int cmd_gate(struct settings *s, char *const argv[])
 		out_err(&e);
 		return status_of(e.kind);
 	}
+	hide_secrets();
 	error = child_become(argv);
 	text_escape(shown, sizeof(shown), argv[0], strlen(argv[0]));
 	out_say(OUT_ERRORS, error == ENOENT ? "command '%s' not found" : "cannot run '%s': %s",

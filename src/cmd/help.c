@@ -27,7 +27,8 @@ static void print_options(enum command command)
 		for (int i = 0; i < option_rows_count; i++) {
 			const struct option_row *row = &option_rows[i];
 
-			if (row->group != (enum option_group)group || !option_is_of(row, command))
+			if (row->group != (enum option_group)group || !option_is_of(row, command) ||
+				row->kind == OPTION_SECRET)
 				continue;
 			if (is_empty)
 				printf("\n%s\n", option_group_words(row->group));
@@ -37,7 +38,9 @@ static void print_options(enum command command)
 	}
 	printf("\nDurations: 250ms 1.5s 30s 5m 2h 1d; a bare number is seconds. Most options can "
 	       "also "
-	       "be set\nin the environment: --node-timeout as REDLOCK_NODE_TIMEOUT, and so on.\n");
+	       "be set\nin the environment: --node-timeout as REDLOCK_NODE_TIMEOUT, and so on; and "
+	       "in "
+	       "a configuration\nfile: see 'redlock help config'.\n");
 }
 
 static void print_statuses(void)

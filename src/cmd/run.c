@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "base/token.h"
 #include "cmd/cmd.h"
+#include "cmd/configure.h"
 #include "cmd/lock.h"
 #include "cmd/record.h"
 #include "core/report.h"
@@ -105,8 +106,7 @@ static void set_environment(const struct run *r, const char *token)
 	snprintf(held, sizeof(held), "%.*s%s%s", r->is_nested ? 0 : TOKEN_ID_LEN, token,
 		r->is_nested || !r->lock.outer[0] ? "" : " ", r->lock.outer);
 	setenv("REDLOCK_HELD", held, 1);
-	unsetenv("REDLOCK_PASSWORD");
-	unsetenv("REDLOCK_USERNAME");
+	configure_command(s);
 }
 
 static int prepare_guardian(struct run *r, const char *token, struct err *e)

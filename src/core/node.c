@@ -256,10 +256,18 @@ int node_parse(const char *url, struct node *node, struct err *e)
 	return 0;
 }
 
-static bool same_server(const struct node *a, const struct node *b)
+bool node_is_same(const struct node *a, const struct node *b)
 {
 	return a->kind == b->kind && a->port == b->port && strcasecmp(a->host, b->host) == 0 &&
 	       (a->kind == NODE_TCP || strcmp(a->host, b->host) == 0);
+}
+
+void node_adopt_password(struct node *node, const struct node *from)
+{
+	if (node->user[0] || node->password[0])
+		return;
+	memcpy(node->user, from->user, sizeof(node->user));
+	memcpy(node->password, from->password, sizeof(node->password));
 }
 
 static int add_one(struct node_list *list, const char *url, struct err *e)
@@ -269,7 +277,7 @@ static int add_one(struct node_list *list, const char *url, struct err *e)
 	if (node_parse(url, &node, e) < 0)
 		return -1;
 	for (int i = 0; i < list->count; i++)
-		if (same_server(&list->node[i], &node)) {
+		if (node_is_same(&list->node[i], &node)) {
 			err_set(e, ERR_CONFIG, "node '%.200s' is named twice", node.label);
 			return err_hint(e, "every node must be a server of its own");
 		}
@@ -279,9 +287,23 @@ static int add_one(struct node_list *list, const char *url, struct err *e)
 	return 0;
 }
 
+static const char separators[] = ", \t\r\n";
+
+void node_list_hide(char *urls)
+{
+	for (char *end; *(urls += strspn(urls, separators)); urls = end) {
+		char *from = urls + (behind_scheme(urls) - urls), *at;
+
+		end = urls + strcspn(urls, separators);
+		at = memrchr(urls, '@', (size_t)(end - urls));
+		/* A path has none. */
+		while (*from != '/' && from < at)
+			*from++ = '*';
+	}
+}
+
 int node_list_add(struct node_list *list, const char *urls, struct err *e)
 {
-	static const char separators[] = ", \t\r\n";
 
 	while (*(urls += strspn(urls, separators))) {
 		size_t len = strcspn(urls, separators);
@@ -303,4 +325,21 @@ void node_list_format(const struct node_list *list, char *dst, size_t size)
 	dst[0] = '\0';
 	for (int i = 0; i < list->count; i++)
 		text_append(dst, size, &used, "%s%s", i ? " " : "", list->node[i].label);
+}
+
+void node_list_show(const struct node_list *list, char *dst, size_t size)
+{
+	size_t used = 0;
+
+	dst[0] = '\0';
+	for (int i = 0; i < list->count; i++) {
+		const struct node *node = &list->node[i];
+		const char *rest = behind_scheme(node->label);
+
+		text_append(dst, size, &used, "%s%.*s%s%s%s", i ? " " : "",
+			(int)(rest - node->label), node->label, node->user,
+			node->password[0] ? ":***" : "",
+			node->user[0] || node->password[0] ? "@" : "");
+		text_append(dst, size, &used, "%s", rest);
+	}
 }

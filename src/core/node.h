@@ -27,6 +27,7 @@ struct node {
 	int db;
 	char user[NODE_SECRET_MAX]; /* "": the default user */
 	char password[NODE_SECRET_MAX]; /* "": no AUTH unless there is a user */
+	const char *password_file; /* read again for each connection; NULL: none */
 	char label[NODE_LABEL_MAX]; /* the canonical URL without user and password: safe to show */
 };
 
@@ -49,7 +50,20 @@ struct node_list {
  */
 int node_list_add(struct node_list *list, const char *urls, struct err *e);
 
+/* Do they name one server, whatever its database? */
+bool node_is_same(const struct node *a, const struct node *b);
+
+/* Whoever has neither user nor password gets those of the other. */
+void node_adopt_password(struct node *node, const struct node *from);
+
+/* Nothing is left of users and passwords in these URLs but stars: for a command line, which all may
+ * read. */
+void node_list_hide(char *urls);
+
 /* The list as REDLOCK_NODES for a child: without passwords, separated by spaces. */
 void node_list_format(const struct node_list *list, char *dst, size_t size);
+
+/* The same for people, who see which of them have a user or a password. */
+void node_list_show(const struct node_list *list, char *dst, size_t size);
 
 #endif

@@ -56,6 +56,12 @@ const struct command_row command_rows[] = {
 		"check nodes and settings, say what is unsafe, and how to mend it",
 		"redlock doctor --nodes 'redis://a redis://b redis://c'\n"
 		"redlock doctor --strict --json | jq -r '.findings[].id'\n"},
+	{COMMAND_CONFIG, "config", "[options]",
+		"show the settings, and where each comes from: what 'run' with these options would "
+		"use",
+		"redlock config --profile staging\n"
+		"redlock config --json | jq -r '.settings[] | select(.source != "
+		"\"default\").name'\n"},
 	{COMMAND_HELP, "help", "[COMMAND]", "show this, or the options of COMMAND", NULL},
 	{COMMAND_VERSION, "version", "", "show the version", NULL},
 };
@@ -75,9 +81,11 @@ const int command_rows_count = COUNT_OF(command_rows);
 #define BREAK (1u << COMMAND_BREAK)
 #define GATE (1u << COMMAND_GATE)
 #define DOCTOR (1u << COMMAND_DOCTOR)
-#define TAKING (RUN | ACQUIRE | HOLD)
+#define CONFIG (1u << COMMAND_CONFIG)
+#define TAKING (RUN | ACQUIRE | HOLD | CONFIG)
+#define LEASHED (RUN | HOLD | CONFIG)
 #define BY_TOKEN (EXTEND | RELEASE | CHECK)
-#define WITH_NODES (TAKING | BY_TOKEN | WAIT | STATUS | BREAK | DOCTOR)
+#define WITH_NODES (TAKING | BY_TOKEN | WAIT | STATUS | BREAK | DOCTOR | CONFIG)
 #define ALL (WITH_NODES | GATE)
 #define GUARDED (TAKING | EXTEND | WAIT | DOCTOR)
 #define WAITING (TAKING | WAIT | GATE)
@@ -122,40 +130,50 @@ const struct option_row option_rows[] = {
 		"obtain a number larger than every earlier one of this key: REDLOCK_FENCE", NULL},
 	{GATE, GROUP_LOCK, 0, "fence", NULL, OPTION_FENCE, FIELD(gate_fence), GATE, "N",
 		"the fencing number of whoever comes", NULL},
-	{GATE, GROUP_LOCK, 0, "store", NULL, OPTION_TEXT, FIELD(store), GATE, "FILE",
-		"where the newest number is kept, on the side of the resource", NULL},
+	{GATE | CONFIG, GROUP_LOCK, 0, "store", NULL, OPTION_TEXT, FIELD(store), GATE | CONFIG,
+		"FILE", "where the newest number is kept, on the side of the resource", NULL},
 	{TAKING, GROUP_LOCK, 0, "owner", NULL, OPTION_TEXT, FIELD(owner), TAKING, "TEXT",
 		"what others are shown as the holder", "user@host:pid command"},
-	{CHECK, GROUP_LOCK, 0, "min-validity", NULL, OPTION_DURATION, FIELD(min_validity), CHECK,
-		"D", "less time than this counts as lost", "0"},
-	{RUN, GROUP_RUN, 'c', "shell", NULL, OPTION_TEXT, FIELD(shell), NO_ENV, "STRING",
+	{CHECK | CONFIG, GROUP_LOCK, 0, "min-validity", NULL, OPTION_DURATION, FIELD(min_validity),
+		CHECK | CONFIG, "D", "less time than this counts as lost", "0"},
+	{RUN | CONFIG, GROUP_RUN, 'c', "shell", NULL, OPTION_TEXT, FIELD(shell), NO_ENV, "STRING",
 		"run STRING with $SHELL -c, or /bin/sh -c", NULL},
 	{HOLD, GROUP_RUN, 0, "follow", NULL, OPTION_PID, FIELD(follow), NO_ENV, "PID",
 		"release when that process ends; what --on-lost says is sent to it", NULL},
 	{HOLD, GROUP_RUN, 0, "list", NULL, OPTION_COUNT, FIELD(list), NO_ENV, NULL,
 		"show the locks that this user holds in the background", NULL},
-	{RUN | HOLD, GROUP_RUN, 0, "on-lost", NULL, OPTION_ON_LOST, FIELD(on_lost), RUN | HOLD,
+	{LEASHED, GROUP_RUN, 0, "on-lost", NULL, OPTION_ON_LOST, FIELD(on_lost), LEASHED,
 		"term|kill|warn|SIG",
 		"what the command gets, before KILL, when the lock cannot be kept; warn: it runs "
 		"on",
 		"term"},
-	{RUN | HOLD, GROUP_RUN, 0, "kill-after", NULL, OPTION_DURATION, FIELD(kill_after),
-		RUN | HOLD, "D", "time between TERM (whoever sent it) and KILL",
+	{LEASHED, GROUP_RUN, 0, "kill-after", NULL, OPTION_DURATION, FIELD(kill_after), LEASHED,
+		"D", "time between TERM (whoever sent it) and KILL",
 		"a tenth of the TTL, at most 10s"},
-	{RUN | HOLD, GROUP_RUN, 0, "max-run", NULL, OPTION_LIMIT, FIELD(max_run), RUN | HOLD, "D",
+	{LEASHED, GROUP_RUN, 0, "max-run", NULL, OPTION_LIMIT, FIELD(max_run), LEASHED, "D",
 		"end COMMAND after D (waiting not counted): TERM, then KILL; status 124", "none"},
-	{RUN, GROUP_RUN, 0, "min-hold", NULL, OPTION_DURATION, FIELD(min_hold), RUN, "D",
+	{RUN | CONFIG, GROUP_RUN, 0, "min-hold", NULL, OPTION_DURATION, FIELD(min_hold),
+		RUN | CONFIG, "D",
 		"leave the lock taken until D since COMMAND started, if that was shorter", "none"},
-	{RUN, GROUP_RUN, 0, "reentrant", NULL, OPTION_COUNT, FIELD(reentrant), RUN, NULL,
-		"inside a run that holds the key already: just run COMMAND", NULL},
-	{RUN, GROUP_RUN, 0, "wait-descendants", NULL, OPTION_COUNT, FIELD(wait_descendants), RUN,
-		NULL, "wait also for what COMMAND leaves behind, and release the lock then", NULL},
+	{RUN | CONFIG, GROUP_RUN, 0, "reentrant", NULL, OPTION_COUNT, FIELD(reentrant),
+		RUN | CONFIG, NULL, "inside a run that holds the key already: just run COMMAND",
+		NULL},
+	{RUN | CONFIG, GROUP_RUN, 0, "wait-descendants", NULL, OPTION_COUNT,
+		FIELD(wait_descendants), RUN | CONFIG, NULL,
+		"wait also for what COMMAND leaves behind, and release the lock then", NULL},
 	{WITH_NODES, GROUP_NODES, 0, "node", NULL, OPTION_NODES, FIELD(nodes), NO_ENV, "URL",
 		"a node; repeat it: redis://[user:password@]host[:port][/db], host:port, "
 		"unix:///path",
 		NULL},
 	{WITH_NODES, GROUP_NODES, 0, "nodes", NULL, OPTION_NODES, FIELD(nodes), WITH_NODES, "LIST",
 		"nodes, separated by commas or spaces", DEFAULT_NODES},
+	{WITH_NODES, GROUP_NODES, 0, "username", NULL, OPTION_TEXT, FIELD(username), WITH_NODES,
+		"USER", "the nodes' ACL user, where the URL names none", NULL},
+	{WITH_NODES, GROUP_NODES, 0, "password", NULL, OPTION_SECRET, FIELD(password), WITH_NODES,
+		"PASSWORD", "the nodes' password, where the URL has none", NULL},
+	{WITH_NODES, GROUP_NODES, 0, "password-file", NULL, OPTION_TEXT, FIELD(password_file),
+		WITH_NODES, "FILE",
+		"its first line is the nodes' password; or set REDLOCK_PASSWORD", NULL},
 	{WITH_NODES, GROUP_NODES, 0, "node-timeout", NULL, OPTION_DURATION, FIELD(node_timeout),
 		WITH_NODES, "D", "longest wait for one node", "ttl/20, within 50ms..1s"},
 	{WITH_NODES, GROUP_NODES, 0, "drift-factor", NULL, OPTION_FACTOR, FIELD(drift_permille),
@@ -170,8 +188,9 @@ const struct option_row option_rows[] = {
 		"instead: let nodes vote at once that are known to hold no locks", NULL},
 	{STATUS, GROUP_TALK, 0, "watch", NULL, OPTION_COUNT, FIELD(watch), NO_ENV, NULL,
 		"show it again and again, on a terminal in place", NULL},
-	{DOCTOR, GROUP_TALK, 0, "strict", NULL, OPTION_COUNT, FIELD(strict), DOCTOR, NULL,
-		"status 1 for warnings, and for errors that leave a quorum", NULL},
+	{DOCTOR | CONFIG, GROUP_TALK, 0, "strict", NULL, OPTION_COUNT, FIELD(strict),
+		DOCTOR | CONFIG, NULL, "status 1 for warnings, and for errors that leave a quorum",
+		NULL},
 	{BREAK | DOCTOR, GROUP_TALK, 'y', "yes", NULL, OPTION_COUNT, FIELD(yes), NO_ENV, NULL,
 		"do not ask", NULL},
 	{ALL, GROUP_TALK, 'v', "verbose", NULL, OPTION_COUNT, FIELD(verbose), ALL, NULL,
@@ -183,13 +202,17 @@ const struct option_row option_rows[] = {
 	{ACQUIRE | HOLD, GROUP_TALK, 0, "format", NULL, OPTION_FORMAT, FIELD(format),
 		ACQUIRE | HOLD, "plain|env|json",
 		"what is printed; env: lines for the shell's eval", "plain"},
-	{RUN | HOLD, GROUP_TALK, 0, "record", NULL, OPTION_TEXT, FIELD(record), RUN | HOLD, "FILE",
+	{LEASHED, GROUP_TALK, 0, "record", NULL, OPTION_TEXT, FIELD(record), LEASHED, "FILE",
 		"append one line of JSON: waited, held, extensions, outcome, status", NULL},
-	{RUN | HOLD, GROUP_TALK, 0, "metrics-file", NULL, OPTION_TEXT, FIELD(metrics_file),
-		RUN | HOLD, "FILE", "keep FILE up to date for Prometheus' textfile collector",
-		NULL},
+	{LEASHED, GROUP_TALK, 0, "metrics-file", NULL, OPTION_TEXT, FIELD(metrics_file), LEASHED,
+		"FILE", "keep FILE up to date for Prometheus' textfile collector", NULL},
 	{ALL, GROUP_TALK, 0, "log", NULL, OPTION_TEXT, FIELD(log), ALL, "stderr|syslog|FILE",
 		"where words go", "stderr"},
+	{ALL, GROUP_TALK, 0, "config", NULL, OPTION_TEXT, FIELD(config), ALL, "FILE",
+		"what is not said here or in the environment",
+		"$XDG_CONFIG_HOME/redlock/config, else /etc/redlock/config"},
+	{ALL, GROUP_TALK, 0, "profile", NULL, OPTION_TEXT, FIELD(profile), ALL, "NAME",
+		"which section of that file", NULL},
 	{ALL, GROUP_TALK, 'h', "help", NULL, OPTION_COUNT, FIELD(help), NO_ENV, NULL,
 		"show the options", NULL},
 	{ALL, GROUP_TALK, 0, "version", NULL, OPTION_COUNT, FIELD(version), NO_ENV, NULL,
@@ -199,6 +222,7 @@ const struct option_row option_rows[] = {
 const int option_rows_count = COUNT_OF(option_rows);
 
 enum { ROWS = COUNT_OF(option_rows) };
+_Static_assert(ROWS <= OPTIONS_MAX, "each has its source");
 
 const char *option_group_words(enum option_group group)
 {
@@ -255,10 +279,10 @@ const char *command_nearest(const char *name)
 	return best;
 }
 
-/* Which options were set already, so that a weaker source leaves them alone. */
+/* What a source has set, a weaker one leaves alone. */
 struct reading {
 	struct settings *s;
-	bool set[ROWS];
+	struct source source; /* the one that is read */
 	bool names_token; /* the command line does, */
 	long limit, slot; /* and these; 0: it does not */
 	struct err *e;
@@ -324,7 +348,7 @@ static int set_value(
 	void *field = (char *)r->s + row->field;
 	const char *why = NULL;
 
-	r->set[row - option_rows] = true;
+	r->s->source[row - option_rows] = r->source;
 	switch (row->kind) {
 	case OPTION_COUNT:
 		(*(long *)field)++;
@@ -336,6 +360,7 @@ static int set_value(
 		*(usec *)field = 0;
 		break;
 	case OPTION_TEXT:
+	case OPTION_SECRET:
 		*(const char **)field = value;
 		break;
 	case OPTION_KEY:
@@ -411,7 +436,8 @@ static const char *nearest_option(const char *name, enum command command)
 		int distance = text_distance(name, option_rows[i].name);
 
 		if (distance < least && is_near(name, distance) &&
-			option_is_of(&option_rows[i], command)) {
+			option_is_of(&option_rows[i], command) &&
+			option_rows[i].kind != OPTION_SECRET) {
 			best = option_rows[i].name;
 			least = distance;
 		}
@@ -451,6 +477,13 @@ static int missing_value(struct reading *r, const char *source, const struct opt
 	return see_help(r);
 }
 
+static int secret_in_sight(struct reading *r, const char *source)
+{
+	err_set(r->e, ERR_USAGE, "%s: everybody can read what stands on a command line", source);
+	return err_hint(r->e, "give it with --password-file FILE, or REDLOCK_PASSWORD, or a "
+			      "configuration file");
+}
+
 /* The command's own row, else any other command's. */
 static const struct option_row *find_row(const struct reading *r, const char *name)
 {
@@ -483,6 +516,8 @@ static int read_long(struct reading *r, char *const argv[])
 		return unknown_option(r, source, name);
 	if (check_is_of(r, row, source) < 0)
 		return -1;
+	if (row->kind == OPTION_SECRET)
+		return secret_in_sight(r, source);
 	if (value && !takes_value(row))
 		return err_set(r->e, ERR_USAGE, "%s takes no value", source);
 	if (!value && takes_value(row)) {
@@ -525,12 +560,31 @@ static int read_letters(struct reading *r, char *const argv[])
 }
 
 /* Another row for the same setting, such as -n for --wait, counts as well. */
+const struct source *option_source(const struct settings *s, size_t field)
+{
+	const struct source *best = NULL;
+
+	for (int i = 0; i < ROWS; i++)
+		if (option_rows[i].field == field && (!best || s->source[i].kind > best->kind))
+			best = &s->source[i];
+	assert(best);
+	return best;
+}
+
+/* By a source that is stronger than the one that is read? */
 static bool is_set(const struct reading *r, const struct option_row *row)
 {
-	for (int i = 0; i < ROWS; i++)
-		if (r->set[i] && option_rows[i].field == row->field)
-			return true;
-	return false;
+	return option_source(r->s, row->field)->kind > r->source.kind;
+}
+
+const char *option_env_name(char dst[OPTION_ENV_MAX], const struct option_row *row)
+{
+	size_t used = 0;
+
+	text_append(dst, OPTION_ENV_MAX, &used, "REDLOCK_%s", row->name);
+	for (char *c = dst; *c; c++)
+		*c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+	return dst;
 }
 
 static const char *find_env(char *const envp[], const char *name)
@@ -595,26 +649,49 @@ static bool is_of_another_lock(
 	return r->s->token_file || !is_among;
 }
 
+/* What is on or off on the command line; -v and the like count. */
+static int set_flag(
+	struct reading *r, const struct option_row *row, const char *source, const char *value)
+{
+	static const char *const switches[][3] = {{"no", "false", "off"}, {"yes", "true", "on"}};
+	bool is_file = r->source.kind < SOURCE_ENV, is_switch = false;
+	void *field = (char *)r->s + row->field;
+	long number = 0, which;
+
+	for (long n = 0; n < 2 && is_file && !is_switch; n++)
+		if (read_choice(switches[n], value, &which)) {
+			is_switch = true;
+			number = n;
+		}
+	if (!is_switch && !text_number(value, 0, 9, &number))
+		return bad_value(r, source, value,
+			is_file ? "is not yes, no or a number from 0 to 9"
+				: "is not a number from 0 to 9");
+	r->s->source[row - option_rows] = r->source;
+	if (row->kind == OPTION_JSON)
+		*(long *)field = number > 0 ? FORMAT_JSON : FORMAT_PLAIN;
+	else if (row->kind == OPTION_COUNT)
+		*(long *)field = number;
+	else if (number > 0)
+		*(usec *)field = 0;
+	return 0;
+}
+
 static int read_env(struct reading *r, char *const envp[])
 {
+	r->source.kind = SOURCE_ENV;
 	r->names_token = r->s->token || r->s->token_file;
 	r->limit = r->s->limit;
 	r->slot = r->s->slot;
 	for (int i = 0; i < ROWS; i++) {
 		const struct option_row *row = &option_rows[i];
-		char name[48] = "REDLOCK_";
+		char name[OPTION_ENV_MAX];
 		const char *value;
+		int rc;
 
 		if (!(row->env & 1u << r->s->command) || is_set(r, row))
 			continue;
-		for (size_t n = 0; row->name[n]; n++) {
-			char c = row->name[n];
-
-			assert(n + 9 < sizeof(name));
-			name[n + 8] = c == '-' ? '_' : (char)toupper((unsigned char)c);
-			name[n + 9] = '\0';
-		}
-		value = find_env(envp, name);
+		value = find_env(envp, option_env_name(name, row));
 		if (!value || is_of_another_lock(r, row, envp))
 			continue;
 		if (row->kind == OPTION_KEY) {
@@ -622,20 +699,14 @@ static int read_env(struct reading *r, char *const envp[])
 			long n = 0;
 
 			(void)(count && text_number(count, 0, KEYS_MAX, &n));
-			if (settings_add_keys(r->s, value, n, r->e) < 0)
-				return -1;
-			continue;
+			r->s->source[i] = r->source;
+			rc = settings_add_keys(r->s, value, n, r->e);
+		} else {
+			rc = takes_value(row) ? set_value(r, row, name, value)
+					      : set_flag(r, row, name, value);
 		}
-		if (row->kind == OPTION_COUNT || row->kind == OPTION_JSON) {
-			long *field = (long *)((char *)r->s + row->field);
-
-			if (!text_number(value, 0, 9, field))
-				return bad_value(r, name, value, "is not a number from 0 to 9");
-			if (row->kind == OPTION_JSON)
-				*field = *field > 0 ? FORMAT_JSON : FORMAT_PLAIN;
-		} else if (set_value(r, row, name, value) < 0) {
+		if (rc < 0)
 			return -1;
-		}
 	}
 	return 0;
 }
@@ -659,7 +730,7 @@ static int misplaced(struct reading *r, const char *word)
 int options_read(
 	struct settings *s, int first, char *const argv[], char *const envp[], struct err *e)
 {
-	struct reading r = {.s = s, .e = e};
+	struct reading r = {.s = s, .source = {.kind = SOURCE_LINE}, .e = e};
 	int i = first, used;
 
 	while (argv[i] && argv[i][0] == '-' && argv[i][1]) {
@@ -677,4 +748,246 @@ int options_read(
 		if (argv[n][0] == '-' && argv[n][1])
 			return misplaced(&r, argv[n]);
 	return read_env(&r, envp) < 0 ? -1 : i;
+}
+
+/* ---- the configuration file ---- */
+
+bool option_is_setting(const struct option_row *row)
+{
+	return option_is_of(row, COMMAND_CONFIG) && row->field != FIELD(config) &&
+	       row->field != FIELD(profile) && row->field != FIELD(help) &&
+	       row->field != FIELD(version);
+}
+
+/* The row that a line of the file names; NULL: none does. */
+static const struct option_row *setting_row(const char *name)
+{
+	for (int i = 0; i < ROWS; i++) {
+		const struct option_row *row = &option_rows[i];
+
+		if (option_is_setting(row) &&
+			(strcmp(row->name, name) == 0 ||
+				(row->alias && strcmp(row->alias, name) == 0)))
+			return row;
+	}
+	return NULL;
+}
+
+static const char *nearest_setting(const char *name)
+{
+	const char *best = NULL;
+	int least = INT_MAX;
+
+	for (int i = 0; i < ROWS; i++) {
+		int distance = text_distance(name, option_rows[i].name);
+
+		if (option_is_setting(&option_rows[i]) && distance < least &&
+			is_near(name, distance)) {
+			best = option_rows[i].name;
+			least = distance;
+		}
+	}
+	return best;
+}
+
+static int unknown_setting(
+	struct reading *r, const struct config *c, const struct config_line *line)
+{
+	const char *nearest = nearest_setting(line->name);
+	char shown[100];
+
+	text_escape(shown, sizeof(shown), line->name, strlen(line->name));
+	err_set(r->e, ERR_CONFIG,
+		find_row(r, line->name) ? "'%s' is no setting: it goes on the command line"
+					: "unknown name '%s'",
+		shown);
+	config_blame(c, line->number, line->name_column, r->e);
+	if (find_row(r, line->name))
+		return -1;
+	if (nearest)
+		return err_hint(r->e, "did you mean '%s'?", nearest);
+	return err_hint(r->e, "the names are those of the options: see 'redlock help config'");
+}
+
+/* Those of which a source may name several. */
+static bool adds_up(const struct option_row *row)
+{
+	return row->kind == OPTION_KEY || row->kind == OPTION_NODES;
+}
+
+/* What is set twice was meant once. */
+static int check_once(struct reading *r, const struct config *c, int i)
+{
+	const struct config_line *line = &c->line[i], *other;
+	const struct option_row *row = setting_row(line->name);
+
+	for (other = c->line; other < line && !adds_up(row); other++)
+		if (strcmp(other->profile, line->profile) == 0 && setting_row(other->name) == row) {
+			err_set(r->e, ERR_CONFIG, "'%s' is set in line %d already", row->name,
+				other->number);
+			return config_blame(c, line->number, line->name_column, r->e);
+		}
+	return 0;
+}
+
+/* The command's own row for what a line of the file sets; NULL: it has none. */
+static const struct option_row *row_for(const struct reading *r, const struct option_row *setting)
+{
+	for (int i = 0; i < ROWS; i++)
+		if (option_rows[i].field == setting->field &&
+			option_is_of(&option_rows[i], r->s->command) &&
+			strcmp(option_rows[i].name, setting->name) == 0)
+			return &option_rows[i];
+	return NULL;
+}
+
+/* What a section says. Nodes that count for nothing, because others were named, may be known with
+ * their passwords all the same. */
+static int read_section(
+	struct reading *r, const struct config *c, const char *profile, struct node_list *known)
+{
+	bool is_known = known->count > 0;
+
+	for (int i = 0; i < c->count; i++) {
+		const struct config_line *line = &c->line[i];
+		const struct option_row *row = row_for(r, setting_row(line->name));
+		int rc = 0;
+
+		if (strcmp(line->profile, profile) != 0 || !row)
+			continue;
+		r->source.line = line->number;
+		if (!is_set(r, row))
+			rc = takes_value(row) ? set_value(r, row, row->name, line->value)
+					      : set_flag(r, row, row->name, line->value);
+		else if (row->kind == OPTION_NODES && !is_known)
+			rc = node_list_add(known, line->value, r->e);
+		if (rc < 0)
+			return config_blame(c, line->number, line->value_column, r->e);
+	}
+	return 0;
+}
+
+/* What the command line or the environment says of user or password is meant for all. */
+static void adopt_passwords(struct settings *s, const struct node_list *known)
+{
+	if (option_source(s, FIELD(username))->kind >= SOURCE_ENV ||
+		option_source(s, FIELD(password))->kind >= SOURCE_ENV ||
+		option_source(s, FIELD(password_file))->kind >= SOURCE_ENV)
+		return;
+	for (int i = 0; i < s->nodes.count; i++)
+		for (int j = 0; j < known->count; j++)
+			if (node_is_same(&s->nodes.node[i], &known->node[j]))
+				node_adopt_password(&s->nodes.node[i], &known->node[j]);
+}
+
+static int unknown_profile(const struct settings *s, const struct config *c, struct err *e)
+{
+	char shown[100], path[200], names[300];
+
+	config_profiles(c, names, sizeof(names));
+	return err_set(e, ERR_CONFIG, "unknown profile '%s': %s has %s",
+		text_escape(shown, sizeof(shown), s->profile, strlen(s->profile)),
+		text_escape(path, sizeof(path), c->path, strlen(c->path)), names);
+}
+
+int options_read_config(struct settings *s, const struct config *c, struct err *e)
+{
+	struct reading r = {.s = s, .source = {.kind = SOURCE_PROFILE}, .e = e};
+	bool has_profile = s->profile && strcmp(s->profile, CONFIG_DEFAULT) != 0;
+	struct node_list known;
+
+	known.count = 0;
+	for (int i = 0; i < c->count; i++)
+		if (!setting_row(c->line[i].name))
+			return unknown_setting(&r, c, &c->line[i]);
+		else if (check_once(&r, c, i) < 0)
+			return -1;
+	if (has_profile && !config_has(c, s->profile))
+		return unknown_profile(s, c, e);
+	if (has_profile && read_section(&r, c, s->profile, &known) < 0)
+		return -1;
+	r.source.kind = SOURCE_FILE;
+	if (read_section(&r, c, "", &known) < 0)
+		return -1;
+	adopt_passwords(s, &known);
+	return 0;
+}
+
+/* ---- showing ---- */
+
+static const char *factor_value(char *dst, size_t size, long permille)
+{
+	int len = snprintf(dst, size, "0.%03ld", permille);
+
+	while (dst[len - 1] == '0')
+		dst[--len] = '\0';
+	return dst;
+}
+
+static const char *duration_value(char *dst, size_t size, usec d)
+{
+	char text[DURATION_TEXT_MAX];
+
+	if (d == UNSET || d == NEVER)
+		return NULL;
+	snprintf(dst, size, "%s", duration_format(text, d));
+	return dst;
+}
+
+static const char *signal_value(char *dst, size_t size, long number)
+{
+	const char *name = number ? sigabbrev_np((int)number) : "warn";
+
+	if (name)
+		snprintf(dst, size, "%s", name);
+	else
+		snprintf(dst, size, "%ld", number);
+	return dst;
+}
+
+const char *option_value(
+	char *dst, size_t size, const struct settings *s, const struct option_row *row)
+{
+	const void *field = (const char *)s + row->field;
+	const char *text;
+	long number;
+
+	switch (row->kind) {
+	case OPTION_TEXT:
+		text = *(const char *const *)field;
+		return text ? text_escape(dst, size, text, strlen(text)) : NULL;
+	case OPTION_SECRET:
+		text = *(const char *const *)field;
+		snprintf(dst, size, "***");
+		return text && *text ? dst : NULL;
+	case OPTION_KEY:
+		return s->key ? text_escape(dst, size, s->key, strlen(s->key)) : NULL;
+	case OPTION_DURATION:
+	case OPTION_LIMIT:
+	case OPTION_NO_WAIT:
+		return duration_value(dst, size, *(const usec *)field);
+	case OPTION_NODES:
+		node_list_show(&s->nodes, dst, size);
+		return dst;
+	case OPTION_FACTOR:
+		return factor_value(dst, size, *(const long *)field);
+	case OPTION_ON_LOST:
+		return signal_value(dst, size, *(const long *)field);
+	case OPTION_GUARD:
+		snprintf(dst, size, "%s", guards[*(const long *)field]);
+		return dst;
+	case OPTION_FORMAT:
+	case OPTION_JSON:
+		snprintf(dst, size, "%s", formats[*(const long *)field]);
+		return dst;
+	case OPTION_COUNT:
+	case OPTION_STATUS:
+	case OPTION_PID:
+	case OPTION_FENCE:
+	case OPTION_SLOTS:
+		break;
+	}
+	number = *(const long *)field;
+	snprintf(dst, size, "%ld", number);
+	return number == 0 && row->initial ? NULL : dst;
 }

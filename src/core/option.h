@@ -5,6 +5,7 @@
 #ifndef CORE_OPTION_H
 #define CORE_OPTION_H
 
+#include "core/config.h"
 #include "core/settings.h"
 
 struct command_row {
@@ -23,6 +24,7 @@ enum option_kind {
 	OPTION_OFF, /* no value; takes back what an OPTION_COUNT said */
 	OPTION_NO_WAIT, /* no value; sets a duration to 0 */
 	OPTION_TEXT,
+	OPTION_SECRET, /* text that nobody may see: not on the command line */
 	OPTION_KEY, /* mentions add up, where the command takes several */
 	OPTION_ON_LOST, /* a signal, or "warn" */
 	OPTION_DURATION,
@@ -47,7 +49,9 @@ enum option_group {
 };
 
 struct option_row {
-	unsigned commands; /* whose it is: a bit for each enum command */
+	/* Whose it is: a bit for each enum command. Those of 'config' can stand in a configuration
+	 * file, if they are settings (option_is_setting()). */
+	unsigned commands;
 	enum option_group group;
 	char letter; /* 0: none */
 	const char *name;
@@ -86,5 +90,26 @@ const char *command_nearest(const char *name);
  */
 int options_read(
 	struct settings *s, int first, char *const argv[], char *const envp[], struct err *e);
+
+/* Can it stand in a configuration file? */
+bool option_is_setting(const struct option_row *row);
+
+/*
+ * Then the file fills what is still open: the profile first, then what holds for all. Nodes that
+ * were named without user and password have those of the same server in the file. Values are kept
+ * as pointers into its text. Returns -1 with *e (ERR_CONFIG), which says where.
+ */
+int options_read_config(struct settings *s, const struct config *c, struct err *e);
+
+/* Where the setting at that offset comes from. */
+const struct source *option_source(const struct settings *s, size_t field);
+
+/* How it is called in the environment. */
+#define OPTION_ENV_MAX 48
+const char *option_env_name(char dst[OPTION_ENV_MAX], const struct option_row *row);
+
+/* What it is now, for people: secrets are masked. Returns dst, or NULL: nothing. */
+const char *option_value(
+	char *dst, size_t size, const struct settings *s, const struct option_row *row);
 
 #endif

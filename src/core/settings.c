@@ -100,7 +100,8 @@ static int check_times(struct settings *s, struct err *e)
 static bool wants_key(const struct settings *s)
 {
 	return s->command != COMMAND_STATUS && s->command != COMMAND_GATE &&
-	       s->command != COMMAND_DOCTOR && !(s->command == COMMAND_HOLD && s->list);
+	       s->command != COMMAND_DOCTOR && s->command != COMMAND_CONFIG &&
+	       !(s->command == COMMAND_HOLD && s->list);
 }
 
 static bool wants_token(const struct settings *s)
@@ -362,6 +363,50 @@ static int check_names(struct settings *s, struct err *e)
 	return 0;
 }
 
+#define FIELD(name) offsetof(struct settings, name)
+
+int settings_choose_password(struct settings *s, struct err *e)
+{
+	enum source_kind file = option_source(s, FIELD(password_file))->kind;
+	enum source_kind text = option_source(s, FIELD(password))->kind;
+
+	if (file == text && file != SOURCE_NONE)
+		return err_set(e, ERR_CONFIG, "both a password and a password file: which one?");
+	if (file > text)
+		s->password = NULL;
+	else
+		s->password_file = NULL;
+	return 0;
+}
+
+static int check_secret(const char *name, const char *value, struct err *e)
+{
+	if (!value || strlen(value) < NODE_SECRET_MAX)
+		return 0;
+	return err_set(e, ERR_CONFIG, "the %s has %zu bytes; at most %d are allowed", name,
+		strlen(value), NODE_SECRET_MAX - 1);
+}
+
+/* What is said of user and password is for the nodes whose URL says nothing. */
+static int give_passwords(struct settings *s, struct err *e)
+{
+	if (check_secret("user name", s->username, e) < 0 ||
+		check_secret("password", s->password, e) < 0)
+		return -1;
+	for (int i = 0; i < s->nodes.count; i++) {
+		struct node *node = &s->nodes.node[i];
+
+		if (node->password[0])
+			continue;
+		if (!node->user[0] && s->username)
+			snprintf(node->user, sizeof(node->user), "%s", s->username);
+		if (s->password)
+			snprintf(node->password, sizeof(node->password), "%s", s->password);
+		node->password_file = s->password_file;
+	}
+	return 0;
+}
+
 int settings_finish(struct settings *s, struct err *e)
 {
 	int rc;
@@ -377,6 +422,8 @@ int settings_finish(struct settings *s, struct err *e)
 		rc = node_list_add(&s->nodes, DEFAULT_NODES, e);
 		assert(rc == 0);
 	}
+	if (give_passwords(s, e) < 0)
+		return -1;
 	return check_times(s, e);
 }
 

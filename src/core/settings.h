@@ -23,6 +23,7 @@ enum command {
 	COMMAND_BREAK,
 	COMMAND_GATE,
 	COMMAND_DOCTOR,
+	COMMAND_CONFIG,
 	COMMAND_HELP,
 	COMMAND_VERSION,
 };
@@ -40,8 +41,26 @@ enum restart_guard {
 	GUARD_OFF,
 };
 
+/* Where a setting comes from, the weakest first. */
+enum source_kind {
+	SOURCE_NONE, /* it has its default */
+	SOURCE_FILE, /* what the file says for all profiles */
+	SOURCE_PROFILE,
+	SOURCE_ENV,
+	SOURCE_LINE, /* the command line */
+};
+
+struct source {
+	enum source_kind kind;
+	int line; /* of the file */
+};
+
+/* There are fewer options. */
+#define OPTIONS_MAX 80
+
 struct settings {
 	enum command command;
+	struct source source[OPTIONS_MAX]; /* of each row of the option table */
 	struct key_list keys; /* in the order of their bytes */
 	const char *key; /* the same, separated by newlines; NULL: none */
 	char key_text[REQUEST_KEY_MAX + 1]; /* of several */
@@ -68,6 +87,10 @@ struct settings {
 	long conflict_exit_code;
 	const char *owner; /* NULL: settings_owner() */
 	struct node_list nodes;
+	const char *username, *password; /* of the nodes whose URL has none */
+	const char *password_file; /* NULL: none, or it cannot be read again */
+	const char *config; /* NULL: one of the usual places, if there is one */
+	const char *profile; /* NULL: none */
 	usec node_timeout;
 	long drift_permille;
 	long restart_guard; /* enum restart_guard */
@@ -93,6 +116,10 @@ void settings_init(struct settings *s, enum command command);
 /* Fills what depends on other settings, and refuses what cannot work together: ERR_USAGE, or
  * ERR_CONFIG where it is about nodes. */
 int settings_finish(struct settings *s, struct err *e);
+
+/* Of a password and a file that has one, the one whose source is weaker is dropped; ERR_CONFIG if
+ * none is. */
+int settings_choose_password(struct settings *s, struct err *e);
 
 /* One more key, which must outlive the settings; one that is there already is the same. ERR_USAGE
  * if it cannot be one. */

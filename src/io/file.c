@@ -41,6 +41,68 @@ int file_append(const char *path, const char *line, size_t len, struct err *e)
 	return n == (ssize_t)len ? 0 : refuse(e, path, error);
 }
 
+/* Returns an errno, or 0 with as much as there is and fits. */
+static int read_some(int fd, char *dst, size_t size, size_t *len)
+{
+	ssize_t n;
+
+	for (*len = 0; *len < size; *len += (size_t)n) {
+		n = read(fd, dst + *len, size - *len);
+		if (n < 0 && errno == EINTR)
+			n = 0;
+		else if (n < 0)
+			return errno;
+		else if (n == 0)
+			break;
+	}
+	return 0;
+}
+
+static int read_file(
+	const char *path, int flags, char *dst, size_t size, size_t *len, unsigned *mode)
+{
+	struct stat st;
+	int fd, error;
+
+	do
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | flags);
+	while (fd < 0 && errno == EINTR);
+	if (fd < 0)
+		return errno;
+	if (fstat(fd, &st) < 0)
+		error = errno;
+	else if (flags && !S_ISREG(st.st_mode))
+		error = EINVAL;
+	else
+		error = read_some(fd, dst, size - 1, len);
+	close(fd);
+	if (error)
+		return error;
+	*mode = st.st_mode;
+	dst[*len] = '\0';
+	return 0;
+}
+
+int file_read(const char *path, char *dst, size_t size, size_t *len, unsigned *mode)
+{
+	int error = read_file(path, 0, dst, size, len, mode);
+
+	return error == 0 && *len == size - 1 ? EFBIG : error;
+}
+
+int file_read_line(const char *path, char *dst, size_t size, unsigned *mode, bool patient)
+{
+	size_t len = 0, line;
+	int error = read_file(path, patient ? 0 : O_NONBLOCK, dst, size, &len, mode);
+
+	if (error)
+		return error;
+	line = strcspn(dst, "\r\n");
+	error = line == size - 1 ? EFBIG : 0;
+	dst[line] = '\0';
+	return error;
+}
+
 /* Returns an errno, or 0 with the old text; a device must not be replaced by a file. */
 static int read_old(const char *path, char **text, size_t *len)
 {

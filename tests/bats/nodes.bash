@@ -43,6 +43,9 @@ nodes_start() {
 		eventually admitted "$i"
 	done
 	unset REDLOCK_KEY REDLOCK_TTL REDLOCK_WAIT REDLOCK_VERBOSE REDLOCK_QUIET REDLOCK_NODE_TIMEOUT
+	# nor what this machine is configured for
+	unset REDLOCK_PROFILE REDLOCK_USERNAME REDLOCK_PASSWORD REDLOCK_PASSWORD_FILE
+	export REDLOCK_CONFIG=/dev/null
 }
 
 nodes_stop() {

@@ -392,3 +392,25 @@ TEST(node_list_format_without_secrets)
 	node_list_format(&list, small, sizeof(small));
 	CHECK_INT(strlen(small), sizeof(small) - 1);
 }
+
+TEST(node_urls_without_secrets)
+{
+	static const struct {
+		const char *urls, *hidden;
+	} cases[] = {
+		{"redis://u:p@a", "redis://***@a"},
+		{"redis://u:p@a,u:p@b:7 :x@[::1]", "redis://***@a,***@b:7 **@[::1]"},
+		{"redis://u:p@q@a", "redis://*****@a"},
+		{"unix://u:p@/r unix:///a@b /c@d", "unix://***@/r unix:///a@b /c@d"},
+		{"a b:6379", "a b:6379"},
+		{"", ""},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		char urls[100];
+
+		snprintf(urls, sizeof(urls), "%s", cases[i].urls);
+		node_list_hide(urls);
+		CHECK_TEXT(urls, cases[i].hidden);
+	}
+}

@@ -72,6 +72,7 @@ static size_t width(const struct option_row *row)
 {
 	switch (row->kind) {
 	case OPTION_TEXT:
+	case OPTION_SECRET:
 		return sizeof(char *);
 	case OPTION_KEY:
 		return sizeof(struct key_list);
@@ -175,6 +176,7 @@ static const char *sample(const struct option_row *row, int which)
 {
 	switch (row->kind) {
 	case OPTION_TEXT:
+	case OPTION_SECRET:
 	case OPTION_KEY:
 		return which ? "two" : "one";
 	case OPTION_GUARD:
@@ -216,6 +218,7 @@ static bool has_sample(const struct settings *s, const struct option_row *row, i
 	case OPTION_KEY:
 		return s->keys.count == 1 && strcmp(s->keys.key[0], want) == 0;
 	case OPTION_TEXT:
+	case OPTION_SECRET:
 		return *(const char *const *)field &&
 		       strcmp(*(const char *const *)field, want) == 0;
 	case OPTION_ON_LOST:
@@ -265,6 +268,13 @@ TEST(every_option_from_the_command_line)
 		char line[100];
 
 		be_one_of(row->commands);
+		if (row->kind == OPTION_SECRET) {
+			snprintf(line, sizeof(line), "--%s=%s|x", name, value);
+			CHECK_INT(read_line(line, "")->rc, -1);
+			CHECK(strstr(read_line(line, "")->e.text, "everybody can read"));
+			CHECK(!strstr(read_line(line, "")->e.text, value));
+			continue;
+		}
 		if (!takes_value(row)) {
 			snprintf(line, sizeof(line), "--%s|x", name);
 			expect_sample(line, "", row, 0, 1);
@@ -439,6 +449,8 @@ TEST(every_option_from_the_environment)
 			continue;
 		}
 		expect_sample("x", env, row, 1, 0);
+		if (row->kind == OPTION_SECRET)
+			continue;
 		/* The command line wins. */
 		if (takes_value(row))
 			snprintf(line, sizeof(line), "--%s=%s|x", row->name, sample(row, 0));
@@ -537,6 +549,7 @@ TEST(option_errors_say_what_and_which)
 		{"x", "REDLOCK_REENTRANT=yes", ERR_USAGE, "REDLOCK_REENTRANT 'yes' is not a", ""},
 		{"x", "REDLOCK_WAIT_DESCENDANTS=-1", ERR_USAGE, "REDLOCK_WAIT_DESCENDANTS '-1'",
 			""},
+		{"--pasword=x", "", ERR_USAGE, "unknown option '--pasword'", "behind '--'"},
 		{"--on-lots=warn", "", ERR_USAGE, "unknown option", "did you mean --on-lost?"},
 		{"-E256", "", ERR_USAGE, "-E '256' is not a number from 0 to 255", ""},
 		{"-E-1", "", ERR_USAGE, "-E '-1' is not a number from 0 to 255", ""},
@@ -818,5 +831,287 @@ TEST(option_tokens_of_the_environment)
 		CHECK(r->rc >= 0);
 		CHECK_TEXT(r->s.token ? r->s.token : "none", cases[i].want);
 	}
+	command = COMMAND_RUN;
+}
+
+/* ---- the configuration file ---- */
+
+/* The command line and the environment as in read_line(), then the file. */
+static struct reading *read_config(const char *line, const char *env, const char *file)
+{
+	static struct config c;
+	static char text[1024];
+	struct reading *r = read_line(line, env);
+
+	snprintf(text, sizeof(text), "%s", file);
+	if (r->rc >= 0)
+		r->rc = config_parse(&c, "file", text, strlen(text), &r->e);
+	if (r->rc >= 0)
+		r->rc = options_read_config(&r->s, &c, &r->e);
+	return r;
+}
+
+static const struct source *source_of(const struct reading *r, const char *name)
+{
+	return option_source(&r->s, row_of(name)->field);
+}
+
+static bool is_number(const struct option_row *row)
+{
+	return row->kind == OPTION_COUNT || row->kind == OPTION_JSON || row->kind == OPTION_NO_WAIT;
+}
+
+TEST(every_option_from_the_file)
+{
+	for (int i = 0; i < option_rows_count; i++) {
+		const struct option_row *row = &option_rows[i];
+		char file[200], line[100];
+		struct reading *r;
+
+		command = COMMAND_CONFIG;
+		if (!option_is_of(row, COMMAND_CONFIG))
+			continue;
+		snprintf(file, sizeof(file), "\n[p]\n  %s = %s \n", row->name, sample(row, 1));
+		r = read_config("--profile|p", "", file);
+		if (!option_is_setting(row)) {
+			CHECK_INT(r->rc, -1);
+			continue;
+		}
+		unit_check(r->rc == 0 && has_sample(&r->s, row, 1), __FILE__, __LINE__, "%s: %s",
+			file, r->e.text);
+		CHECK_INT(option_source(&r->s, row->field)->kind, SOURCE_PROFILE);
+		CHECK_INT(option_source(&r->s, row->field)->line, 3);
+		/* The command line wins; */
+		snprintf(line, sizeof(line),
+			is_number(row) ? "--profile|p|--%s" : "--profile|p|--%s=%s", row->name,
+			sample(row, 0));
+		if (row->kind != OPTION_SECRET)
+			CHECK(has_sample(&read_config(line, "", file)->s, row, 0));
+		/* and another profile has nothing to say. */
+		r = read_config("x", "", file);
+		CHECK(r->rc == 0 && !has_sample(&r->s, row, 1));
+	}
+	command = COMMAND_RUN;
+}
+
+TEST(config_precedence)
+{
+	static const char file[] = "ttl = 1s\nwait = 2s\nquiet = yes\n"
+				   "[p]\nttl = 3s\nwait = 4s\n"
+				   "[default]\nmax-run = 5s\n[q]\nttl = 6s\nquiet = off\n";
+	struct reading *r = read_config("--profile|p|--ttl|9s", "REDLOCK_WAIT=8s", file);
+
+	CHECK_INT(r->s.ttl, 9 * USEC_SEC);
+	CHECK_INT(source_of(r, "ttl")->kind, SOURCE_LINE);
+	CHECK_INT(r->s.wait, 8 * USEC_SEC);
+	CHECK_INT(source_of(r, "wait")->kind, SOURCE_ENV);
+	CHECK_INT(r->s.max_run, 5 * USEC_SEC);
+	CHECK_INT(source_of(r, "max-run")->kind, SOURCE_FILE);
+	CHECK_INT(source_of(r, "max-run")->line, 8);
+	CHECK_INT(source_of(r, "kill-after")->kind, SOURCE_NONE);
+	r = read_config("x", "REDLOCK_PROFILE=p", file);
+	CHECK_INT(r->s.ttl, 3 * USEC_SEC);
+	CHECK_INT(source_of(r, "ttl")->kind, SOURCE_PROFILE);
+	CHECK_INT(r->s.quiet, 1);
+	/* What is said of a profile goes before what holds for all, also to undo it. */
+	r = read_config("--profile|q", "", file);
+	CHECK_INT(r->s.quiet, 0);
+	CHECK_INT(r->s.ttl, 6 * USEC_SEC);
+	r = read_config("--profile|default", "", file);
+	CHECK_INT(r->s.ttl, USEC_SEC);
+	CHECK_INT(read_config("x", "", file)->s.ttl, USEC_SEC);
+	/* Another option for the same setting. */
+	CHECK_INT(read_config("-n", "", file)->s.wait, 0);
+	CHECK_INT(read_config("x", "", "no-wait = yes\n")->s.wait, 0);
+	CHECK_INT(read_config("x", "", "no-wait = no\n")->s.wait, NEVER);
+	CHECK_INT(read_config("-w|5s", "", "nonblock = yes\n")->s.wait, 5 * USEC_SEC);
+}
+
+TEST(config_nodes_add_up_within_a_source)
+{
+	static const char file[] = "node = x\n[p]\nnode = a\nnodes = b, c\nkey = k\nkey = l\n";
+	struct reading *r = read_config("--profile|p", "", file);
+
+	CHECK_INT(r->s.nodes.count, 3);
+	CHECK_INT(r->s.keys.count, 2);
+	CHECK_INT(read_config("x", "", file)->s.nodes.count, 1);
+	CHECK_INT(read_config("x", "REDLOCK_NODES=y z", file)->s.nodes.count, 2);
+	CHECK_INT(read_config("--profile|p|-k|mine", "", file)->s.keys.count, 1);
+}
+
+/* Each command takes what it has. */
+TEST(config_is_for_all_commands)
+{
+	static const char file[] = "fence = yes\nlimit = 3\nstore = s\nttl = 7s\nkey = k\n";
+	struct reading *r;
+
+	CHECK_INT(read_config("x", "", file)->s.fence, 1);
+	command = COMMAND_GATE;
+	r = read_config("x", "", file);
+	CHECK(r->rc == 0 && r->s.gate_fence == 0 && strcmp(r->s.store, "s") == 0 && !r->s.key);
+	command = COMMAND_STATUS;
+	r = read_config("x", "", file);
+	CHECK(r->rc == 0 && r->s.limit == 3 && r->s.ttl == 30 * USEC_SEC);
+	command = COMMAND_BREAK;
+	CHECK_TEXT(read_config("x", "", file)->s.key, "k");
+	command = COMMAND_RUN;
+}
+
+TEST(config_flags)
+{
+	static const struct {
+		const char *value;
+		long verbose; /* -1: refused */
+	} cases[] = {{"yes", 1}, {"no", 0}, {"true", 1}, {"false", 0}, {"on", 1}, {"off", 0},
+		{"0", 0}, {"2", 2}, {"9", 9}, {"10", -1}, {"", -1}, {"maybe", -1}, {"-1", -1}};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		char file[100];
+		struct reading *r;
+
+		snprintf(file, sizeof(file), "verbose = %s\n", cases[i].value);
+		r = read_config("x", "", file);
+		unit_check(cases[i].verbose < 0 ? r->rc < 0 : r->s.verbose == cases[i].verbose,
+			__FILE__, __LINE__, "%s: %d, %ld", file, r->rc, r->s.verbose);
+	}
+	/* In the environment they are numbers. */
+	CHECK_INT(read_line("x", "REDLOCK_VERBOSE=yes")->rc, -1);
+	CHECK_INT(read_config("x", "", "json = yes\n")->s.format, FORMAT_JSON);
+	CHECK_INT(read_config("x", "", "json = no\n")->s.format, FORMAT_PLAIN);
+}
+
+TEST(config_errors_say_where)
+{
+	static const struct {
+		const char *line, *file, *text, *hint;
+	} cases[] = {
+		{"x", "ttl = 5s\n tll = 5s\n", "file:2:2: unknown name 'tll'",
+			"did you mean 'ttl'?"},
+		{"x", "zzzzzzzzz = 5s\n", "file:1:1: unknown name 'zzzzzzzzz'",
+			"redlock help config"},
+		{"x", "= 5s\n", "file:1:1: unknown name ''", ""},
+		{"x", "pasword = s3cret\n", "file:1:1: unknown name 'pasword'",
+			"did you mean 'password'?"},
+		{"x", "[other]\ntll = 5s\n", "file:2:1: unknown name 'tll'", ""},
+		{"x", "token = t\n", "file:1:1: 'token' is no setting: it goes on", ""},
+		{"x", "format = env\n", "file:1:1: 'format' is no setting", ""},
+		{"x", "config = x\n", "file:1:1: 'config' is no setting", ""},
+		{"x", "profile = x\n", "file:1:1: 'profile' is no setting", ""},
+		{"x", "version = x\n", "file:1:1: 'version' is no setting", ""},
+		{"x", "ttl  =  5x\n", "file:1:9: ttl '5x' has an unknown unit", "redlock help run"},
+		{"x", "quiet: x\n", "file:1:8: quiet 'x' is not yes, no or", ""},
+		{"x", "\nnode = redis://u:s3cret@\n",
+			"file:2:8: bad node 'redis://***@': the host is missing", "a node is"},
+		{"x", "nodes =\n", "file:1:8: nodes names no node", ""},
+		{"--node|b", "node = a:s3cret\n", "file:1:8: bad node 'a:***'", ""},
+		{"x", "ttl = 1s\n[p]\nttl = 2s\n[default]\nttl = 3s\n",
+			"file:5:1: 'ttl' is set in line 1 already", ""},
+		{"x", "wait = 1s\nttl = 2s\nnonblock = no\nno-wait = no\n",
+			"file:4:1: 'no-wait' is set in line 3 already", ""},
+		{"--profile|p", "ttl = x\n[p]\n", "file:1:7: ttl 'x' is not", ""},
+		{"--profile|p", "[p]\nttl = x\n", "file:2:7: ttl 'x' is not", ""},
+		{"--profile|b\x1b", "", "unknown profile 'b\\x1b': file has none", ""},
+		{"--profile|b", "[a]\n[c]\n", "unknown profile 'b': file has a, c", ""},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct reading *r = read_config(cases[i].line, "", cases[i].file);
+
+		unit_check(r->rc == -1 && r->e.kind == ERR_CONFIG &&
+				   strncmp(r->e.text, cases[i].text, strlen(cases[i].text)) == 0 &&
+				   strstr(r->e.hint, cases[i].hint) && !strstr(r->e.text, "s3cret"),
+			__FILE__, __LINE__, "'%s': %d, '%s', hint '%s'", cases[i].file, r->rc,
+			r->e.text, r->e.hint);
+	}
+	/* What is not used is not looked at. */
+	CHECK_INT(read_config("--profile|q", "", "[p]\nttl = x\n[q]\n")->rc, 0);
+	CHECK_INT(read_config("-t|5s", "", "ttl = x\n")->rc, 0);
+}
+
+/* A command finds the nodes' names in its environment, and their passwords in the file. */
+TEST(config_passwords_of_nodes_that_were_named)
+{
+	static const char file[] = "node = redis://all:0@c\n"
+				   "[p]\nnode = redis://u:1@a/3\nnode = redis://:2@b\n";
+	static const struct {
+		const char *line, *env, *users, *passwords;
+	} cases[] = {
+		{"--profile|p", "REDLOCK_NODES=a b c d", "u...", "12.."},
+		{"--profile|p|--node|a", "", "u", "1"},
+		{"--profile|p|--node|v:9@a|--node|w@b", "", "vw", "9."},
+		{"--profile|p|--node|:9@a", "", ".", "9"},
+		{"x", "REDLOCK_NODES=a c", ".a", ".0"},
+		{"--profile|p", "REDLOCK_NODES=a|REDLOCK_PASSWORD=x", ".", "."},
+		{"--profile|p", "REDLOCK_NODES=a|REDLOCK_USERNAME=x", ".", "."},
+		{"--profile|p|--password-file|f", "REDLOCK_NODES=a", ".", "."},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct reading *r = read_config(cases[i].line, cases[i].env, file);
+
+		CHECK_INT(r->rc, 0);
+		for (int n = 0; n < r->s.nodes.count; n++) {
+			const struct node *node = &r->s.nodes.node[n];
+
+			unit_check(cases[i].users[n] == (node->user[0] ? node->user[0] : '.') &&
+					   cases[i].passwords[n] ==
+						   (node->password[0] ? node->password[0] : '.'),
+				__FILE__, __LINE__, "%s, %s: %s has %s:%s", cases[i].line,
+				cases[i].env, node->label, node->user, node->password);
+		}
+	}
+}
+
+/* ---- showing ---- */
+
+static const char *value_of(const struct reading *r, const char *name)
+{
+	static char text[400];
+	const char *value = option_value(text, sizeof(text), &r->s, row_of(name));
+
+	return value ? value : "nothing";
+}
+
+TEST(option_values_for_people)
+{
+	static const struct {
+		const char *line, *name, *value;
+	} cases[] = {
+		{"x", "ttl", "30s"},
+		{"x", "wait", "nothing"},
+		{"-n", "wait", "0ms"},
+		{"-n", "no-wait", "0ms"},
+		{"x", "kill-after", "nothing"},
+		{"--max-run|90s", "max-run", "90s"},
+		{"x", "key", "nothing"},
+		{"-k|a\x1b", "key", "a\\x1b"},
+		{"x", "owner", "nothing"},
+		{"--owner|me\x1b", "owner", "me\\x1b"},
+		{"x", "drift-factor", "0.1"},
+		{"--drift-factor|0.125", "drift-factor", "0.125"},
+		{"x", "on-lost", "TERM"},
+		{"--on-lost|warn", "on-lost", "warn"},
+		{"--on-lost|40", "on-lost", "40"},
+		{"--restart-guard|off", "restart-guard", "off"},
+		{"--json", "json", "json"},
+		{"x", "conflict-exit-code", "75"},
+		{"-E|0", "conflict-exit-code", "nothing"},
+		{"x", "limit", "nothing"},
+		{"-L|5", "limit", "5"},
+		{"-vv", "verbose", "2"},
+		{"x", "verbose", "0"},
+		{"x", "password", "nothing"},
+		{"--node|u:p@a|--node|unix://:p@/b?db=1|--node|w@[::1]:7|--node|d", "nodes",
+			"redis://u:***@a:6379 unix://:***@/b?db=1 redis://w@[::1]:7 "
+			"redis://d:6379"},
+	};
+
+	command = COMMAND_CONFIG;
+	for (size_t i = 0; i < COUNT_OF(cases); i++)
+		CHECK_TEXT(value_of(read_line(cases[i].line, ""), cases[i].name), cases[i].value);
+	CHECK_TEXT(value_of(read_line("x", "REDLOCK_PASSWORD=p"), "password"), "***");
+	CHECK_TEXT(value_of(read_line("x", "REDLOCK_PASSWORD="), "password"), "nothing");
+	command = COMMAND_ACQUIRE;
+	CHECK_TEXT(value_of(read_line("--format|env", ""), "format"), "env");
 	command = COMMAND_RUN;
 }

@@ -1,5 +1,5 @@
 /* settings: defaults, and what cannot work together. */
-#include "core/settings.h"
+#include "core/option.h"
 
 #include "base/token.h"
 #include "unit/unit.h"
@@ -418,7 +418,7 @@ TEST(settings_times_of_those_who_run_nothing)
 	} cases[] = {{COMMAND_RUN, true}, {COMMAND_ACQUIRE, true}, {COMMAND_HOLD, true},
 		{COMMAND_EXTEND, true}, {COMMAND_RELEASE, false}, {COMMAND_CHECK, false},
 		{COMMAND_WAIT, false}, {COMMAND_STATUS, false}, {COMMAND_BREAK, false},
-		{COMMAND_DOCTOR, false}};
+		{COMMAND_DOCTOR, false}, {COMMAND_CONFIG, false}};
 	struct settings s;
 	struct err e;
 
@@ -718,4 +718,92 @@ TEST(settings_our_own_keys_are_no_locks)
 	CHECK_INT(settings_check_key("redlock:job", &e), 0);
 	CHECK_INT(settings_check_key("redlock:nodes", &e), 0);
 	CHECK_INT(settings_check_key("redlock:line:k", &e), 0);
+}
+
+/* ---- user and password ---- */
+
+static struct settings with_passwords(enum source_kind text, enum source_kind file)
+{
+	struct settings s = of(COMMAND_STATUS);
+
+	for (int i = 0; i < option_rows_count; i++)
+		if (strcmp(option_rows[i].name, "password") == 0)
+			s.source[i].kind = text;
+		else if (strcmp(option_rows[i].name, "password-file") == 0)
+			s.source[i].kind = file;
+	s.password = "p";
+	s.password_file = "f";
+	return s;
+}
+
+TEST(settings_that_are_shown_need_no_key)
+{
+	struct settings s;
+	struct err e;
+
+	settings_init(&s, COMMAND_CONFIG);
+	CHECK_INT(settings_finish(&s, &e), 0);
+	CHECK_INT(s.node_timeout, USEC_SEC);
+}
+
+TEST(settings_password_of_the_stronger_source)
+{
+	struct settings s = with_passwords(SOURCE_ENV, SOURCE_LINE);
+	struct err e;
+
+	CHECK_INT(settings_choose_password(&s, &e), 0);
+	CHECK(!s.password && s.password_file);
+	s = with_passwords(SOURCE_PROFILE, SOURCE_FILE);
+	CHECK_INT(settings_choose_password(&s, &e), 0);
+	CHECK(s.password && !s.password_file);
+	s = with_passwords(SOURCE_ENV, SOURCE_ENV);
+	CHECK_INT(settings_choose_password(&s, &e), -1);
+	CHECK_INT(e.kind, ERR_CONFIG);
+	CHECK_TEXT(e.text, "both a password and a password file: which one?");
+	s = with_passwords(SOURCE_NONE, SOURCE_NONE);
+	CHECK_INT(settings_choose_password(&s, &e), 0);
+}
+
+TEST(settings_password_for_nodes_without)
+{
+	struct settings s = of(COMMAND_STATUS);
+	const struct node *node = s.nodes.node;
+	char longest[NODE_SECRET_MAX + 1];
+	struct err e;
+
+	CHECK_INT(node_list_add(&s.nodes, "a u@b u:p@c :p@d", &e), 0);
+	s.username = "all";
+	s.password = "pass";
+	s.password_file = "file";
+	CHECK_INT(settings_finish(&s, &e), 0);
+	CHECK_TEXT(node[0].user, "all");
+	CHECK_TEXT(node[0].password, "pass");
+	CHECK_TEXT(node[0].password_file, "file");
+	CHECK_TEXT(node[1].user, "u");
+	CHECK_TEXT(node[1].password, "pass");
+	CHECK_TEXT(node[2].user, "u");
+	CHECK_TEXT(node[2].password, "p");
+	CHECK(!node[2].password_file);
+	CHECK_TEXT(node[3].user, "");
+	CHECK_TEXT(node[3].password, "p");
+	/* The default node has no password either. */
+	s = of(COMMAND_STATUS);
+	s.password = "pass";
+	CHECK_INT(settings_finish(&s, &e), 0);
+	CHECK_TEXT(s.nodes.node[0].user, "");
+	CHECK_TEXT(s.nodes.node[0].password, "pass");
+
+	memset(longest, 'x', NODE_SECRET_MAX);
+	longest[NODE_SECRET_MAX] = '\0';
+	s = of(COMMAND_STATUS);
+	s.password = longest;
+	CHECK_INT(settings_finish(&s, &e), -1);
+	CHECK_TEXT(e.text, "the password has 256 bytes; at most 255 are allowed");
+	CHECK_INT(e.kind, ERR_CONFIG);
+	s = of(COMMAND_STATUS);
+	s.username = longest;
+	CHECK_INT(settings_finish(&s, &e), -1);
+	CHECK_TEXT(e.text, "the user name has 256 bytes; at most 255 are allowed");
+	longest[NODE_SECRET_MAX - 1] = '\0';
+	CHECK_INT(settings_finish(&s, &e), 0);
 }

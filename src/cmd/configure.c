@@ -1,0 +1,197 @@
+#include "cmd/configure.h"
+
+#include "base/out.h"
+#include "base/text.h"
+#include "core/option.h"
+#include "io/file.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SYSTEM_FILE "/etc/redlock/config"
+
+static struct config config;
+static char text[CONFIG_TEXT_MAX + 1]; /* of the file */
+static char path[PATH_MAX]; /* its own */
+static char password[NODE_SECRET_MAX], password_path[PATH_MAX];
+static bool is_read_once; /* it is a pipe */
+static const char *open_to_others[2]; /* files with passwords */
+
+/* A command, and whoever works in the background, may be in another folder. */
+static bool make_absolute(char dst[PATH_MAX], const char *name)
+{
+	size_t used = 0;
+
+	dst[0] = '\0';
+	if (name[0] != '/' && !getcwd(dst, PATH_MAX))
+		return false;
+	used = strlen(dst);
+	if (used + strlen(name) + 2 > PATH_MAX)
+		return false;
+	text_append(dst, PATH_MAX, &used, "%s%s", name[0] == '/' ? "" : "/", name);
+	return true;
+}
+
+/* ---- the configuration ---- */
+
+/* Those who may read it need not be those who may use the nodes. */
+static bool has_password(void)
+{
+	for (int i = 0; i < config.count; i++) {
+		const char *name = config.line[i].name;
+		bool is_nodes = strcmp(name, "node") == 0 || strcmp(name, "nodes") == 0;
+
+		if (strcmp(name, "password") == 0 ||
+			(is_nodes && strchr(config.line[i].value, '@')))
+			return true;
+	}
+	return false;
+}
+
+/* 0, if there is none there. */
+static int try_file(struct settings *s, bool must_be, struct err *e)
+{
+	size_t len;
+	unsigned mode;
+	struct stat st;
+	int error = file_read(path, text, sizeof(text), &len, &mode);
+	char shown[200];
+
+	/* A home that is not ours has nothing to say; a file that is there has. */
+	if (!must_be &&
+		(error == ENOENT || error == ENOTDIR || (error == EACCES && stat(path, &st) < 0)))
+		return 0;
+	if (error == EFBIG)
+		return err_set(e, ERR_CONFIG, "the configuration '%s' has more than %zu bytes",
+			text_escape(shown, sizeof(shown), path, strlen(path)), CONFIG_TEXT_MAX);
+	if (error)
+		return err_set(e, ERR_CONFIG, "cannot read the configuration '%s': %s",
+			text_escape(shown, sizeof(shown), path, strlen(path)), strerror(error));
+	if (config_parse(&config, path, text, len, e) < 0 || options_read_config(s, &config, e) < 0)
+		return -1;
+	is_read_once = S_ISFIFO(mode);
+	if (S_ISREG(mode) && (mode & S_IROTH) && has_password())
+		open_to_others[0] = path;
+	return 1;
+}
+
+/* The first of the usual places where there is one. */
+static int find_file(struct settings *s, struct err *e)
+{
+	const char *folder = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+	int found = 0;
+
+	path[0] = '\0';
+	if (folder && folder[0] == '/')
+		snprintf(path, sizeof(path), "%s/redlock/config", folder);
+	else if (home && home[0] == '/')
+		snprintf(path, sizeof(path), "%s/.config/redlock/config", home);
+	if (path[0])
+		found = try_file(s, false, e);
+	if (found != 0)
+		return found;
+	snprintf(path, sizeof(path), SYSTEM_FILE);
+	return try_file(s, false, e);
+}
+
+static int read_config(struct settings *s, struct err *e)
+{
+	char shown[100];
+	int found;
+
+	if (!s->config)
+		found = find_file(s, e);
+	else if (make_absolute(path, s->config))
+		found = try_file(s, true, e);
+	else
+		return err_set(e, ERR_CONFIG, "the configuration's path is too long");
+	if (found != 0 || !s->profile || strcmp(s->profile, CONFIG_DEFAULT) == 0)
+		return found < 0 ? -1 : 0;
+	err_set(e, ERR_CONFIG, "unknown profile '%s': there is no configuration file",
+		text_escape(shown, sizeof(shown), s->profile, strlen(s->profile)));
+	return err_hint(e, "it is looked for as $XDG_CONFIG_HOME/redlock/config and " SYSTEM_FILE
+			   ", or named with --config FILE");
+}
+
+const struct config *configure_file(void)
+{
+	return config.path ? &config : NULL;
+}
+
+/* ---- the password ---- */
+
+static int read_password(struct settings *s, struct err *e)
+{
+	const char *name = s->password_file;
+	char shown[200];
+	unsigned mode;
+	int error = file_read_line(name, password, sizeof(password), &mode, true);
+
+	text_escape(shown, sizeof(shown), name, strlen(name));
+	if (error == EFBIG)
+		return err_set(e, ERR_CONFIG, "the password in '%s' has more than %d bytes", shown,
+			NODE_SECRET_MAX - 1);
+	if (error)
+		return err_set(e, ERR_CONFIG, "cannot read --password-file '%s': %s", shown,
+			strerror(error));
+	if (!password[0]) {
+		err_set(e, ERR_CONFIG, "--password-file '%s' has no password", shown);
+		return err_hint(e, "its first line must be the password");
+	}
+	s->password = password;
+	s->password_file = NULL;
+	/* A pipe has been read once and for all. */
+	if (S_ISREG(mode) && make_absolute(password_path, name))
+		s->password_file = password_path;
+	if (S_ISREG(mode) && (mode & (S_IROTH | S_IRGRP)))
+		open_to_others[1] = name;
+	return 0;
+}
+
+int configure(struct settings *s, struct err *e)
+{
+	if (read_config(s, e) < 0 || settings_choose_password(s, e) < 0)
+		return -1;
+	/* Whoever shows the settings shows its name. */
+	return s->password_file && s->command != COMMAND_CONFIG ? read_password(s, e) : 0;
+}
+
+void configure_warn(void)
+{
+	for (int i = 0; i < 2; i++) {
+		const char *name = open_to_others[i];
+		char shown[200];
+
+		if (!name)
+			continue;
+		text_escape(shown, sizeof(shown), name, strlen(name));
+		out_say(OUT_NORMAL, "others can read '%s', which has a password in it", shown);
+		out_hint(OUT_NORMAL, "chmod %s '%s'", i == 0 ? "o-rwx" : "go-rwx", shown);
+	}
+}
+
+/* ---- what a command finds ---- */
+
+static void hand_on(const char *name, const char *value)
+{
+	if (value)
+		setenv(name, value, 1);
+	else
+		unsetenv(name);
+}
+
+void configure_command(const struct settings *s)
+{
+	/* Where a secret stands is none, and a user's name is none beside it. */
+	hand_on("REDLOCK_PASSWORD_FILE", s->password_file);
+	hand_on("REDLOCK_USERNAME", s->password_file ? s->username : NULL);
+	hand_on("REDLOCK_PASSWORD", NULL);
+	if (s->config)
+		hand_on("REDLOCK_CONFIG", is_read_once ? NULL : path);
+	hand_on("REDLOCK_PROFILE", is_read_once ? NULL : s->profile);
+}

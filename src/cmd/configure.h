@@ -1,0 +1,25 @@
+/* configure: what files say about the settings: the configuration, and the nodes' password. */
+#ifndef CMD_CONFIGURE_H
+#define CMD_CONFIGURE_H
+
+#include "core/config.h"
+#include "core/settings.h"
+
+/*
+ * Fills what the command line and the environment left open from the configuration file, if there
+ * is one, and reads the password from its file. What is kept lasts as long as the process. Returns
+ * -1 with *e (ERR_CONFIG).
+ */
+int configure(struct settings *s, struct err *e);
+
+/* Says which of these files others can read, though there is a password in it. */
+void configure_warn(void);
+
+/* The file that was read, or NULL. */
+const struct config *configure_file(void);
+
+/* The environment becomes that of a command: without secrets, and with what a redlock in it needs
+ * to find them again. */
+void configure_command(const struct settings *s);
+
+#endif

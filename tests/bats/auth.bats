@@ -1,0 +1,248 @@
+# User and password: all the ways to say them, none on which they could be read, and as few rights as do.
+
+load nodes
+
+setup() {
+	nodes_start 3
+	unset REDLOCK_CONFIG REDLOCK_TOKEN REDLOCK_HELD
+	export REDLOCK_NODE_TIMEOUT=3s XDG_CONFIG_HOME=$T/nowhere PATH=$REDLOCK_BUILD:$PATH
+	umask 077
+	for i in 1 2 3; do
+		node $i acl setuser app on '>s3cret' '~*' '+@all' > "$T/acl"
+		node $i config set requirepass maste7 > "$T/acl"
+	done
+	echo s3cret > "$T/pass"
+}
+teardown() { nodes_stop; }
+
+# as_master I ARG...: redis-cli with all rights.
+as_master() {
+	local i=$1
+	shift
+	REDISCLI_AUTH=maste7 redis-cli -s "$T/$i.sock" "$@"
+}
+key_is_held() { [ "$(as_master 1 exists "$1")" = 1 ]; }
+
+# works ARG...: a lock can be had.
+works() { says 0 'done' '' run -n -k job "$@" -- echo done; }
+refused() { says 69 '' '*wants a password, or another one*' run -n -k job "$@" -- echo never; }
+
+@test "password and user: environment, file, configuration, URL" {
+	refused
+	REDLOCK_PASSWORD=maste7 works
+	REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret works
+	REDLOCK_PASSWORD=s3cret works --username app
+	REDLOCK_USERNAME=app works --password-file "$T/pass"
+	REDLOCK_USERNAME=app REDLOCK_PASSWORD_FILE=$T/pass works
+	cd "$T"
+	works --username app --password-file pass
+	works --username app --password-file <(echo s3cret)
+	printf 's3cret\r\nnot this\n' > "$T/crlf"
+	works --username app --password-file crlf
+	printf '[text]\nusername = app\npassword = s3cret\n[file]\nusername = app\npassword-file = %s\n[master]\npassword = maste7\n' "$T/pass" > "$T/config"
+	for profile in text file master; do works --config config --profile $profile; done
+	refused --config config
+	# for each node another one; what a URL says counts for its node
+	as_master 2 acl setuser app '>s3c:@ret,2' '<s3cret' > "$T/acl"
+	as_master 3 acl setuser other on '>s3cret' '~*' '+@all' > "$T/acl"
+	as_master 3 acl setuser app off > "$T/acl"
+	REDLOCK_NODES="unix://$T/1.sock unix://app:s3c%3A%40ret%2c2@$T/2.sock unix://other@$T/3.sock"
+	run -0 redlock run -vv -n -k job --username app --password-file pass -- true
+	[[ "$output" != *"wants a password"* ]]
+	[[ "$output" == *"acquired 'job' on "[23]" of 3"* ]]
+}
+
+@test "the stronger source counts; two of the same are refused" {
+	echo wr0ng > "$T/wrong"
+	export REDLOCK_USERNAME=app
+	REDLOCK_PASSWORD=wr0ng works --password-file "$T/pass"
+	REDLOCK_PASSWORD_FILE=$T/wrong works --password-file "$T/pass"
+	printf 'password = wr0ng\n[p]\npassword-file = %s\n' "$T/pass" > "$T/config"
+	works --config "$T/config" --profile p
+	REDLOCK_PASSWORD=s3cret works --config "$T/config"
+	REDLOCK_PASSWORD=s3cret REDLOCK_PASSWORD_FILE=$T/pass says 78 '' "redlock: both a password and a password file: which one[?]" run -k job -- echo never
+	refused --config "$T/config"
+}
+
+@test "a password file that is missing, empty, too long, or no file" {
+	says 78 '' "redlock: cannot read --password-file '$T/none': No such file or directory" run --password-file "$T/none" -k job -- echo never
+	says 78 '' "redlock: cannot read --password-file '$T': Is a directory" run --password-file "$T" -k job -- echo never
+	printf '\nsecond\n' > "$T/empty"
+	says 78 '' "redlock: --password-file '$T/empty' has no password?hint: its first line must be the password" run --password-file "$T/empty" -k job -- echo never
+	head -c 300 /dev/zero | tr '\0' x > "$T/long"
+	says 78 '' "redlock: the password in '$T/long' has more than 255 bytes" run --password-file "$T/long" -k job -- echo never
+	REDLOCK_PASSWORD=$(cat "$T/long") says 78 '' "redlock: the password has 300 bytes; at most 255 are allowed" run -k job -- echo never
+	REDLOCK_PASSWORD=$(head -c 255 "$T/long") refused
+}
+
+@test "a password file that others can read is warned about, once" {
+	for mode in 644 640 604; do
+		chmod $mode "$T/pass"
+		says 0 'done' "redlock: others can read '$T/pass', which has a password in it
+hint: chmod go-rwx '$T/pass'" run --username app --password-file "$T/pass" -k job -- echo done
+		says 0 'done' '' run -q --username app --password-file "$T/pass" -k job -- echo done
+	done
+	chmod 600 "$T/pass"
+	works --username app --password-file "$T/pass"
+}
+
+# bats test_tags=not-under-valgrind
+@test "never on a command line: refused there, and what is in a URL is not to be seen for long" {
+	says 64 '' "redlock: --password: everybody can read what stands on a command line?hint: *" run --password s3cret -k job -- echo never
+	says 64 '' "redlock: --password: *" run --password=s3cret -k job -- echo never
+	[[ "$stderr" != *s3cret* ]]
+	for how in split joined; do
+		nodes="unix://app:s3cret@$T/1.sock unix://app:s3cret@$T/2.sock"
+		words=(--nodes "$nodes" --node "unix://app:s3cret@$T/3.sock")
+		[ $how = split ] || words=(--nodes="$nodes" --node="unix://app:s3cret@$T/3.sock")
+		in_background "$T/out" run "${words[@]}" -k "$how" -- sh -c "echo \$\$ > $T/$how; exec sleep 60"
+		eventually test -s "$T/$how"
+		# redlock, its guardian and the command
+		ps -o args= -p "$BG,$(pgrep -d, -P "$BG"),$(cat "$T/$how")" > "$T/ps"
+		[ "$(wc -l < "$T/ps")" -eq 3 ]
+		file_has "$T/ps" "unix://[*]*@$T/1.sock"
+		[ "$(grep -c s3cret "$T/ps")" = 0 ]
+		kill "$BG"
+		ended_with 143
+	done
+}
+
+@test "neither the command's environment nor its children's has a secret; nor a message" {
+	look='tr "\0" "\n" < /proc/self/environ; tr "\0" "\n" < /proc/$$/environ; ps -o args= -p $PPID'
+	printf 'username = app\npassword = s3cret\n' > "$T/config"
+	export REDLOCK_VERBOSE=2 REDLOCK_RECORD=$T/record
+	for words in "--config $T/config" "--nodes unix://app:s3cret@$T/1.sock" "--password-file $T/pass --username app"; do
+		run -0 redlock run $words -k job -- sh -c "$look"
+		[[ "$output" != *s3cret* && "$output" != *REDLOCK_PASSWORD=* ]]
+	done
+	# what was given by a file is found again there
+	[[ "$output" == *"REDLOCK_PASSWORD_FILE=$T/pass"* && "$output" == *"REDLOCK_USERNAME=app"* ]]
+	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret
+	run -0 redlock run -k job -- sh -c "$look"
+	[[ "$output" != *s3cret* && "$output" != *REDLOCK_PASSWORD* && "$output" != *REDLOCK_USERNAME* ]]
+	REDLOCK_NODES="redis://me:s3cret@a unix://:s3cret@/b" run -0 redlock gate --fence 1 --store "$T/store" -- sh -c "$look"
+	[[ "$output" != *s3cret* && "$output" != *REDLOCK_PASSWORD* && "$output" == *"REDLOCK_NODES=redis://a:6379 unix:///b"* ]]
+	REDLOCK_NODES="redis://me:s3cret@" run -0 redlock gate --fence 1 --store "$T/store" -- sh -c "$look"
+	[[ "$output" != *s3cret* ]]
+	# nor what is said, written or shown by anybody
+	export REDLOCK_JSON=1 REDLOCK_LOG=$T/log
+	for words in 'acquire -k job' 'status' 'doctor' 'config' 'check -k job --token 1' 'run -n -k job --nodes x:s3cret -- true' \
+		'run -n -k job --nodes redis://app:s3cret@127.0.0.1:1 -- true'; do
+		run redlock $words
+		[[ "$output" != *s3cret* ]]
+	done
+	REDLOCK_PASSWORD=s3cret2 run redlock run -n -k job -- true
+	[[ "$output" != *s3cret* ]]
+	[ "$(cat "$T/log" "$T/record" | grep -c s3cret)" = 0 ]
+}
+
+# bats test_tags=not-under-valgrind
+@test "nobody but root can look into redlock, and no core has its memory" {
+	ulimit -c unlimited
+	REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret in_background "$T/out" run -k job -- sleep 60
+	eventually key_is_held job
+	guardian=$(pgrep -P "$BG")
+	for pid in "$BG" $guardian; do [ "$(stat -c %U "/proc/$pid/environ" "/proc/$pid/mem" | sort -u)" = root ]; done
+	kill -ABRT "$BG"
+	ended_with 134
+	[ -z "$(find "$T" . -maxdepth 1 -name 'core*')" ]
+}
+
+@test "a run within a run finds the password again: by a file, by the configuration" {
+	inner="redlock run -k inner -- redlock run -n -k innermost -- sh -c 'redlock check -k innermost >&2; echo done'"
+	cd "$T"
+	run -0 --separate-stderr redlock run --username app --password-file pass -k job -- sh -c "cd /; $inner"
+	[ "$output" = "done" ]
+	printf '[text]\nusername = app\npassword = s3cret\n[url]\n' > config
+	for i in 1 2 3; do echo "node = unix://app:s3cret@$T/$i.sock" >> config; done
+	for profile in text url; do
+		run -0 --separate-stderr redlock run --config config --profile $profile -k job -- sh -c "cd /; $inner"
+		[ "$output" = "done" ]
+	done
+	# a pipe is empty by then
+	run -69 redlock run --username app --password-file <(echo s3cret) -k job -- sh -c 'env > env; redlock run -n -k inner -- true'
+	[ "$(grep -c REDLOCK_PASSWORD env)" = 0 ]
+	# and who was told in the environment has to tell
+	REDLOCK_PASSWORD=maste7 run -69 redlock run -k job -- redlock run -n -k inner -- true
+	REDLOCK_PASSWORD=maste7 run -0 redlock run -k job -- sh -c 'REDLOCK_PASSWORD=maste7 redlock run -n -k inner -- true'
+}
+
+@test "the rights that README.md names are enough, and without any one of them something fails" {
+	readme=$BATS_TEST_DIRNAME/../../README.md
+	rule=$(sed -n 's/^ *ACL SETUSER redlock on >PASSWORD //p' "$readme")
+	[ -n "$rule" ]
+	more=$(sed -n '/^    ACL SETUSER redlock on/,/^$/!d; s/^    ACL SETUSER redlock \([+~]\)/\1/p' "$readme" | sed 's/  *# .*//' | tr '\n' ' ')
+	all="${rule//KEY/job} ${more//KEY/job}"
+	export REDLOCK_USERNAME=redlock REDLOCK_PASSWORD=s3cret
+	with() {
+		local i
+		for i in 1 2 3; do
+			as_master $i del job fenced > "$T/acl"
+			as_master $i eval "for _,k in ipairs(redis.call('KEYS','redlock:[ltw]*')) do redis.call('DEL',k) end" 0 > "$T/acl"
+			as_master $i acl deluser redlock > "$T/acl"
+			as_master $i acl setuser redlock on '>s3cret' "$@" > "$T/acl"
+		done
+	}
+	# rights WORDS: what doctor finds is about that.
+	rights() {
+		run redlock doctor --json
+		jq -r '.findings[] | select(.id == "rights") | .words' <<< "$output" | sort -u > "$T/rights"
+		grep -q -- "$1" "$T/rights"
+	}
+	life() {
+		redlock acquire -n -k job --ttl 60s > "$T/token" || return
+		redlock extend -k job --token-file "$T/token" --ttl 60s || return
+		redlock check -k job --token-file "$T/token" > "$T/check" || return
+		redlock run -k job -- echo done > "$T/waiter" 2> "$T/waiting" 3>&- &
+		BG=$!
+		eventually is_waiting
+		redlock release -k job --token-file "$T/token" || { kill $BG; return 1; }
+		wait $BG
+	}
+	# in line, or asking again and again
+	is_waiting() {
+		local i n=0
+		for i in 1 2 3; do
+			n=$((n + $(as_master $i info clients | tr -d '\r' | sed -n 's/^blocked_clients://p')))
+		done
+		((n > 0)) || file_has "$T/waiting" waiting || is_gone $BG
+	}
+	# the smallest: a lock's whole life without a word
+	with ${rule//KEY/job}
+	run -0 life
+	[ "$output" = '' ]
+	[ "$(cat "$T/waiter")" = "done" ]
+	not file_has "$T/waiting" "no waiting in line"
+	run redlock doctor --json
+	[ "$(jq -r '.findings[] | select(.id == "rights") | .severity' <<< "$output" | sort -u)" = note ]
+	# with what some options want
+	with $all
+	run redlock doctor --json
+	[ "$(jq -r '[.findings[] | select(.id == "rights")] | length' <<< "$output")" = 0 ]
+	run -0 redlock run -n -k job --fence -- true
+	run -0 redlock run -n -k job -L 2 -- true
+	run -0 redlock status
+	for less in $all; do
+		with $(tr ' ' '\n' <<< "$all" | grep -vxF -- "$less")
+		case $less in
+		+eval | +get | +set | '~job') run -69 redlock run -n -k job -- true ;;
+		'~job#*') run -69 redlock run -n -L 2 -k job -- true ;;
+		+pttl | +pexpire | +del)
+			run life
+			[ "$status" -ne 0 ]
+			;;
+		+info | +time | '~redlock:*')
+			run redlock run -n -k job -- true
+			[[ "$output" == *"no restart guard on "* ]]
+			;;
+		+incr) run -69 redlock run -n -k job --fence -- true ;;
+		+scan) run -69 redlock status ;;
+		esac
+		echo "without $less"
+		[[ "$less" == '~job'* ]] || {
+			name=${less#+}
+			[ "$less" != '~redlock:*' ] || name='keys redlock:'
+			rights "may not use.* $name"
+		}
+	done
+}

@@ -1,0 +1,263 @@
+# The configuration file: where it is looked for, profiles, precedence, and what is wrong with it, by line.
+
+load nodes
+
+setup() {
+	nodes_start 1
+	mkdir -p "$T/home/.config/redlock" "$T/xdg/redlock"
+	# whoever runs this has a configuration, maybe
+	export HOME=$T/home XDG_CONFIG_HOME=$T/nowhere REDLOCK_NODE_TIMEOUT=3s
+	unset REDLOCK_CONFIG REDLOCK_PROFILE
+	file=$T/redlock.conf
+}
+teardown() { nodes_stop; }
+
+# setting NAME FILTER ARG...: what 'redlock config ARG...' says of a setting.
+setting() {
+	local name=$1 filter=$2
+	shift 2
+	run -0 --separate-stderr redlock config --json "$@"
+	json "[.settings[] | select(.name == \"$name\")] | length == 1 and (.[0] | $filter)"
+}
+
+@test "where it is looked for: --config, REDLOCK_CONFIG, XDG_CONFIG_HOME, else ~/.config, then /etc" {
+	for place in line env xdg/redlock/config home/.config/redlock/config; do
+		echo "owner = $place" > "$T/$place"
+	done
+	export XDG_CONFIG_HOME=$T/xdg REDLOCK_CONFIG=$T/env
+	setting owner '.value == "line"' --config "$T/line"
+	setting owner ".value == \"env\" and .where == \"$T/env:1\" and .source == \"file\""
+	unset REDLOCK_CONFIG
+	setting owner '.value == "xdg/redlock/config"'
+	setting config ".value == \"$T/xdg/redlock/config\" and .source == \"default\""
+	json ".file == \"$T/xdg/redlock/config\""
+	# a relative path is none (XDG Base Directory Specification)
+	XDG_CONFIG_HOME=xdg setting owner '.value == "home/.config/redlock/config"'
+	unset XDG_CONFIG_HOME
+	setting owner '.value == "home/.config/redlock/config"'
+	mkdir -p "$T/etc/redlock"
+	echo 'owner = etc' > "$T/etc/redlock/config"
+	with_etc() { unshare -m -- sh -c 'mount --bind "$1" /etc && exec "$2" config' sh "$T/etc" "$REDLOCK_BUILD/redlock"; }
+	run -0 with_etc
+	[[ "$output" == *"home/.config/redlock/config  ($T/home/.config/redlock/config:1)"* ]]
+	rm -r "$T/home/.config"
+	run -0 with_etc
+	[[ "$output" == *"etc  (/etc/redlock/config:1)"* ]]
+}
+
+@test "one that is not there: silent in its usual place, an error where it was named" {
+	says 0 'done' '' run -k job -- echo done
+	says 78 '' "redlock: cannot read the configuration '$T/nowhere': No such file or directory" run --config "$T/nowhere" -k job -- touch "$T/never"
+	REDLOCK_CONFIG=$T/nowhere says 78 '' "redlock: cannot read the configuration '$T/nowhere': No such file or directory" run -k job -- touch "$T/never"
+	REDLOCK_CONFIG= says 78 '' "redlock: cannot read the configuration*" run -k job -- touch "$T/never"
+	says 78 '' "redlock: cannot read the configuration '$T': Is a directory" run --config "$T" -k job -- touch "$T/never"
+	[ ! -e "$T/never" ]
+	# one that is there, and cannot be read: nobody knows what it would have said
+	rm -r "$T/home/.config/redlock"
+	touch "$T/home/.config/redlock"
+	says 0 'done' '' run -k job -- echo done
+	rm "$T/home/.config/redlock"
+	mkdir -p "$T/home/.config/redlock/config"
+	unset XDG_CONFIG_HOME
+	says 78 '' "redlock: cannot read the configuration '$T/home/.config/redlock/config': Is a directory" run -k job -- touch "$T/never"
+	[ ! -e "$T/never" ]
+}
+
+@test "a user's own that he may not read is an error, one in a home that is not his is none" {
+	[ "$(id -u)" -eq 0 ]
+	chmod 755 "$T" "$BATS_RUN_TMPDIR" "$BATS_FILE_TMPDIR" "$(dirname "$T")"
+	chmod 777 "$T/1.sock"
+	unset XDG_CONFIG_HOME
+	echo 'owner = me' > "$T/home/.config/redlock/config"
+	cp "$REDLOCK_BUILD/redlock" "$T/redlock"
+	as_nobody() { setpriv --reuid=65534 --clear-groups -- "$T/redlock" run -k job -- echo done; }
+	run -0 as_nobody
+	chmod 600 "$T/home/.config/redlock/config"
+	run -78 as_nobody
+	[ "$output" = "redlock: cannot read the configuration '$T/home/.config/redlock/config': Permission denied" ]
+	chmod 700 "$T/home"
+	run -0 as_nobody
+	[ "$output" = "done" ]
+}
+
+@test "profiles, and what holds for all" {
+	cat > "$file" <<-'END'
+		owner = all
+		wait = 7s
+		[default]
+		ttl = 21s
+		[prod]
+		owner = prod
+		ttl = 22s
+		[test]
+		owner = test
+	END
+	export REDLOCK_CONFIG=$file
+	for profile in prod test default; do
+		run -0 --separate-stderr redlock config --profile "$profile"
+		grep '^owner \|^ttl \|^wait ' <<< "$output" | tr -s ' ' > "$T/$profile"
+	done
+	diff "$T/prod" - <<-END
+		ttl 22s ($file:7)
+		wait 7s ($file:2)
+		owner prod ($file:6)
+	END
+	diff "$T/test" - <<-END
+		ttl 21s ($file:4)
+		wait 7s ($file:2)
+		owner test ($file:9)
+	END
+	diff "$T/default" - <<-END
+		ttl 21s ($file:4)
+		wait 7s ($file:2)
+		owner all ($file:1)
+	END
+	REDLOCK_PROFILE=test setting profile '.value == "test" and .where == "REDLOCK_PROFILE"'
+	says 78 '' "redlock: unknown profile 'prdo': $file has prod, test" run --profile prdo -k job -- touch "$T/never"
+	unset REDLOCK_CONFIG
+	says 78 '' "redlock: unknown profile 'prod': there is no configuration file?hint: *" run --profile prod -k job -- touch "$T/never"
+	says 0 'done' '' run --profile default -k job -- echo done
+	[ ! -e "$T/never" ]
+}
+
+@test "the command line before the environment before the profile before what holds for all" {
+	printf 'ttl = 21s\n[p]\nttl = 22s\n' > "$file"
+	ttl() { redlock run --config "$file" -k job "$@" -- printenv REDLOCK_TTL_MS; }
+	[ "$(ttl)" = 21000 ]
+	[ "$(ttl --profile p)" = 22000 ]
+	[ "$(REDLOCK_TTL=23s ttl --profile p)" = 23000 ]
+	[ "$(REDLOCK_TTL=23s ttl --profile p --ttl 24s)" = 24000 ]
+	setting ttl '.value == "30s" and .source == "default" and (has("where") | not)'
+	setting ttl ".value == \"21s\" and .source == \"file\" and .where == \"$file:1\"" --config "$file"
+	setting ttl ".where == \"$file:3\"" --config "$file" --profile p
+	REDLOCK_TTL=23s setting ttl '.value == "23s" and .source == "environment" and .where == "REDLOCK_TTL"' --config "$file"
+	setting ttl '.value == "24s" and .source == "command line"' --config "$file" --ttl 24s
+}
+
+@test "it names the nodes, and other commands take what they know" {
+	printf 'nodes = %s\nkey = job\nmin-hold = 1h\nstrict = no\n' "$REDLOCK_NODES" > "$file"
+	unset REDLOCK_NODES
+	export REDLOCK_CONFIG=$file
+	run -0 redlock acquire --ttl 60s
+	token=$output
+	run -0 redlock check --token "$token" -k job
+	run -0 redlock status
+	is_like "$output" "*job*"
+	run -0 redlock release -k job --token "$token"
+	free_everywhere job
+	run -0 redlock doctor
+	is_like "$output" "unix://$T/1.sock *"
+}
+
+@test "what is wrong is said with file, line and column; nothing is done" {
+	wrong() {
+		printf "$1" > "$file"
+		says 78 '' "redlock: $file:$2" run --config "$file" -k job -- touch "$T/never"
+		[ ! -e "$T/never" ]
+		is_empty 1
+	}
+	wrong 'ttl = 5s\ntll = 5s\n' "2:1: unknown name 'tll'?hint: did you mean 'ttl'[?]"
+	wrong '[p]\nfrobnicate = 1\n' "2:1: unknown name 'frobnicate'?hint: the names are those of the options: see 'redlock help config'"
+	wrong '\n  ttl =  5x\n' "2:10: ttl '5x' has an unknown unit (known: ms, s, m, h, d)?hint: *"
+	wrong 'ttl 5s\n' "1:1: is neither 'name = value' nor '?profile?'"
+	wrong '[p\n' "1:1: is neither 'name = value' nor '?profile?'"
+	wrong 'ttl = 1s\nttl = 2s\n' "2:1: 'ttl' is set in line 1 already"
+	wrong 'token = x\n' "1:1: 'token' is no setting: it goes on the command line"
+	wrong 'ttl = \0\n' "1:7: a byte of zero"
+	wrong 'node = redis://me:hidden@\n' "1:8: bad node 'redis://[*][*][*]@': the host is missing?hint: *"
+	printf 'x%.0s' {1..5000} > "$T/long"
+	wrong "$(cat "$T/long")" "1:1: the line is too long"
+	head -c 70000 /dev/zero > "$file"
+	says 78 '' "redlock: the configuration '$file' has more than 65536 bytes" run --config "$file" -k job -- touch "$T/never"
+	# whatever goes wrong, eval does not go on
+	printf 'ttl\n' > "$file"
+	run -78 bash -c "eval \"\$('$REDLOCK_BUILD/redlock' acquire --config '$file' --format env -k job)\""
+	# nothing of it reaches the terminal
+	printf '\033[2J = 1\n' > "$file"
+	says 78 '' "redlock: $file:1:1: unknown name '\\\\x1b[[]2J'?hint: *" run --config "$file" -k job -- true
+}
+
+@test "every option that is a setting can stand in it, under its long name" {
+	unset REDLOCK_NODES REDLOCK_NODE_TIMEOUT
+	redlock config --json | jq -r '.settings[].name' | grep -vx 'config\|profile' > "$T/names"
+	[ "$(wc -l < "$T/names")" -gt 25 ]
+	# with the values that they have: all are known, and none is anything else afterwards
+	redlock config --json | jq -r '.settings[] | select(.value and .name != "config" and .name != "json") | "\(.name) = \(.value)"' > "$file"
+	[ "$(wc -l < "$file")" -gt 12 ]
+	run -0 --separate-stderr redlock config --config "$file" --json
+	json "[.settings[] | select(.source == \"file\")] | length == $(wc -l < "$file")"
+	while read -r name; do
+		grep -q "^$name = " "$file" || echo "$name = 7" >> "$file"
+	done < "$T/names"
+	run redlock config --config "$file"
+	[[ "$output" != *unknown* && "$output" != *"no setting"* ]]
+	for name in key ttl wait nodes restart-guard on-lost log record json; do grep -qx "$name" "$T/names"; done
+}
+
+@test "config shows no secret, on whatever way it came" {
+	printf '[p]\nnode = redis://me:s3cret1@a\nnode = unix://:s3cret2@/b\npassword = s3cret3\nusername = me\n' > "$file"
+	chmod 600 "$file"
+	echo s3cret4 > "$T/pass"
+	chmod 600 "$T/pass"
+	for json in '' --json; do
+		for words in "--config $file --profile p" "--nodes redis://:s3cret5@c" "--password-file $T/pass" ''; do
+			run -0 redlock config $json $words
+			[[ "$output" != *s3cret* ]]
+			REDLOCK_NODES='me:s3cret6@d' REDLOCK_PASSWORD=s3cret7 run -0 redlock config $json
+			[[ "$output" != *s3cret* ]]
+			[[ "$output" == *"***"* ]]
+		done
+	done
+	unset REDLOCK_NODES
+	setting nodes '.value == "redis://me:***@a:6379 unix://:***@/b"' --config "$file" --profile p
+	setting password '.value == "***" and (.where | endswith(":4"))' --config "$file" --profile p
+	setting password-file ".value == \"$T/pass\"" --password-file "$T/pass"
+}
+
+@test "a file with a password that others can read is warned about, once" {
+	export REDLOCK_CONFIG=$file
+	warned="redlock: others can read '$file', which has a password in it
+hint: chmod o-rwx '$file'"
+	for text in 'password = x' "node = unix://:x@$T/1.sock"; do
+		echo "$text" > "$file"
+		chmod 644 "$file"
+		says 0 '*' "$warned" config
+		run -0 --separate-stderr redlock config -q
+		[ "$stderr" = '' ]
+		for mode in 640 600; do
+			chmod $mode "$file"
+			says 0 '*' '' config
+		done
+	done
+	echo 'ttl = 30s' > "$file"
+	chmod 644 "$file"
+	says 0 '*' '' config
+}
+
+@test "the command finds the same configuration" {
+	printf '[p]\nowner = p\nnodes = %s\n' "$REDLOCK_NODES" > "$file"
+	unset REDLOCK_NODES
+	cd "$T"
+	PATH=$REDLOCK_BUILD:$PATH run -0 redlock run --config redlock.conf --profile p -k outer -- \
+		sh -c 'cd / && redlock config && redlock run -k inner -- redlock status inner'
+	[[ "$output" == *"config              $file  (environment REDLOCK_CONFIG)"* ]]
+	[[ "$output" == *"profile             p  (environment REDLOCK_PROFILE)"* ]]
+	[[ "$output" == *"inner"*"p"* ]]
+	# a pipe is empty by then
+	run redlock run --config <(cat redlock.conf) --profile p -k outer -- printenv REDLOCK_CONFIG REDLOCK_PROFILE REDLOCK_NODES
+	[ "$output" = "unix://$T/1.sock" ]
+}
+
+@test "the file that README.md shows" {
+	awk '/^### Configuration/ { on = 1 } /^#+ / && !/Configuration/ { on = 0 } on && /^    / { sub(/^    /, ""); print } on && /^$/ { print }' \
+		"$BATS_TEST_DIRNAME/../../README.md" > "$file"
+	unset REDLOCK_NODES
+	setting nodes '.value == "redis://s1:6379 redis://s2:6379 redis://s3:6379"' --config "$file" --profile staging
+	setting username '.value == "deploy"' --config "$file" --profile production
+	setting ttl '.value == "60s"' --config "$file" --profile production
+}
+
+@test "config: a full disk, and one word too many" {
+	run -125 bash -c "'$REDLOCK_BUILD/redlock' config > /dev/full"
+	says 64 '' "redlock: unexpected argument 'more'*" config more
+}

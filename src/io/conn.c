@@ -1,5 +1,7 @@
 #include "io/conn.h"
 
+#include "io/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <hiredis/hiredis.h>
@@ -258,13 +260,43 @@ static bool append_handshake(struct conn *c, const char *word, const char *a, co
 	return append(c, &r);
 }
 
-/* The socket is connected. AUTH and SELECT wait in the buffer and travel with the first request. */
-static void established(struct conn *c)
+/* The file may have another one by now; what cannot be read was a good one once. */
+static const char *current_password(const struct node *node, char read[NODE_SECRET_MAX])
+{
+	unsigned mode;
+
+	if (node->password_file &&
+		file_read_line(node->password_file, read, NODE_SECRET_MAX, &mode, false) == 0 &&
+		read[0])
+		return read;
+	return node->password;
+}
+
+/* AUTH and SELECT wait in the buffer and travel with the request behind them. */
+static bool append_greeting(struct conn *c)
 {
 	const struct node *node = c->node;
-	char db[16];
+	char read[NODE_SECRET_MAX], db[16];
+	const char *password = current_password(node, read);
 	bool ok = true;
 
+	if (node->user[0])
+		ok = append_handshake(c, "AUTH", node->user, password);
+	else if (password[0])
+		ok = append_handshake(c, "AUTH", password, NULL);
+	if (c->pending_count > 0)
+		c->pending[c->pending_count - 1].is_auth = true;
+	if (ok && node->db) {
+		snprintf(db, sizeof(db), "%d", node->db);
+		ok = append_handshake(c, "SELECT", db, NULL);
+	}
+	explicit_bzero(read, sizeof(read));
+	return ok;
+}
+
+/* The socket is connected. */
+static void established(struct conn *c)
+{
 	c->state = CONN_UP;
 	c->next_address--; /* this one is good: it is the first to try the next time */
 	c->refused.vote = VOTE_NONE;
@@ -275,15 +307,7 @@ static void established(struct conn *c)
 	}
 	((redisReader *)c->reader)->privdata = c;
 	c->is_alien = false;
-	if (node->user[0])
-		ok = append_handshake(c, "AUTH", node->user, node->password);
-	else if (node->password[0])
-		ok = append_handshake(c, "AUTH", node->password, NULL);
-	if (ok && node->db) {
-		snprintf(db, sizeof(db), "%d", node->db);
-		ok = append_handshake(c, "SELECT", db, NULL);
-	}
-	if (!ok)
+	if (!append_greeting(c))
 		fail(c, REASON_CONNECT, strerror(ENOMEM));
 }
 
@@ -425,6 +449,12 @@ static bool is_unread(const struct conn *c)
 	return ioctl(c->fd, SIOCOUTQ, &unread) == 0 && unread > 0;
 }
 
+/* Refused, and whoever changed the password here may have changed it in the file as well by now. */
+static bool may_greet_again(const struct conn *c)
+{
+	return c->refused.vote == VOTE_ABSENT && c->node->password_file && c->pending_count == 0;
+}
+
 void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now)
 {
 	struct request r;
@@ -433,7 +463,8 @@ void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now
 	c->is_half_read =
 		c->pending_count > 0 && c->pending[0].op != OP_WAIT && is_local(c) && !is_unread(c);
 	request_build(&r, wish);
-	if (c->pending_count == CONN_PENDING_MAX || !append(c, &r)) {
+	if (c->pending_count == CONN_PENDING_MAX || (may_greet_again(c) && !append_greeting(c)) ||
+		!append(c, &r)) {
 		fail(c, REASON_CLOSED, strerror(ENOMEM));
 		return;
 	}
@@ -567,6 +598,8 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct answer *ans
 		if (request->is_handshake) {
 			if (c->reply.is_array || c->reply.item[0].type != REPLY_STATUS)
 				c->refused = answer_read(OP_RELEASE, &c->reply);
+			else if (request->is_auth)
+				c->refused.vote = VOTE_NONE;
 			continue;
 		}
 		*answer = answer_read(request->op, &c->reply);

@@ -22,6 +22,7 @@ enum conn_state {
 
 struct pending {
 	bool is_handshake; /* AUTH or SELECT */
+	bool is_auth;
 	enum op op;
 	int keys; /* how many it was about */
 	uint32_t round;

@@ -167,6 +167,47 @@ hint: chmod go-rwx '$T/pass'" run --username app --password-file "$T/pass" -k jo
 	REDLOCK_PASSWORD=maste7 run -0 redlock run -k job -- sh -c 'REDLOCK_PASSWORD=maste7 redlock run -n -k inner -- true'
 }
 
+# rotate NEW: another password on all nodes, and whoever is connected has to say it.
+rotate() {
+	for i in 1 2 3; do
+		as_master $i acl setuser app resetpass ">$1" > "$T/acl"
+		as_master $i client kill user app > "$T/acl"
+	done
+}
+extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
+
+@test "the password changes while the lock is held: the file is read again" {
+	cd "$T"
+	in_background "$T/out" run -v --username app --password-file pass -k job --ttl 30s -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	eventually key_is_held job
+	cd /
+	echo n3w > "$T/new"
+	mv "$T/new" "$T/pass"
+	rotate n3w
+	eventually extended 0
+	touch "$T/go"
+	ended_with 0
+	file_has "$T/out" "released 'job'"
+}
+
+@test "the password changes on the nodes first: refused until the file has it, too" {
+	rotate n3w
+	in_background "$T/out" run --username app --password-file "$T/pass" -k job -- echo done
+	eventually file_has "$T/out" "waiting: no quorum"
+	kill -0 "$BG"
+	echo n3w > "$T/pass"
+	ended_with 0
+	file_has "$T/out" "^done"
+	# what cannot be read was good once
+	in_background "$T/out" run -v --username app --password-file "$T/pass" -k job --ttl 30s -- sh -c "until [ -e $T/gone ]; do sleep 0.02; done"
+	eventually key_is_held job
+	rm "$T/pass"
+	for i in 1 2 3; do as_master $i client kill user app > "$T/acl"; done
+	eventually extended 0
+	touch "$T/gone"
+	ended_with 0
+}
+
 @test "the rights that README.md names are enough, and without any one of them something fails" {
 	readme=$BATS_TEST_DIRNAME/../../README.md
 	rule=$(sed -n 's/^ *ACL SETUSER redlock on >PASSWORD //p' "$readme")

@@ -63,7 +63,7 @@ $(B)/sim: $(SIM:tests/%.c=$(B)/tests/%.o) $(SIM_OBJECTS)
 # Every target on its corpus; and what AFL drives, with CC=afl-clang-fast: build/fuzz TARGET @@
 $(B)/fuzz: $(FUZZ:tests/%.c=$(B)/tests/%.o) $(filter-out $(B)/cmd/%,$(OBJECTS))
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) $(INIH_LIBS)
 
 # The simulator's node beside a real server.
 $(B)/differ: $(B)/tests/differ/main.o $(B)/tests/sim/node.o $(B)/core/request.o $(filter $(B)/base/%,$(OBJECTS))

@@ -200,7 +200,7 @@ static const struct {
 	[REASON_MISCONF] = {"stop-writes", false, false, ""},
 	[REASON_OOM] = {"memory", false, false, ""},
 	[REASON_NOAUTH] = {"auth", true, true,
-		"name user and password in the node's URL: redis://USER:PASSWORD@HOST"},
+		"name user and password: --username USER --password-file FILE, or in the URL"},
 	[REASON_NOPERM] = {"rights", false, true, ""},
 	[REASON_MOVED] = {"cluster", false, false,
 		"name servers of their own: 'cluster-enabled no' in redis.conf, and restart"},

@@ -981,6 +981,7 @@ const char *option_value(
 		snprintf(dst, size, "%s", formats[*(const long *)field]);
 		return dst;
 	case OPTION_COUNT:
+	case OPTION_OFF:
 	case OPTION_STATUS:
 	case OPTION_PID:
 	case OPTION_FENCE:

@@ -180,7 +180,7 @@ together
 @test "broken: no password, a wrong one, one where none is set" {
 	node 1 config set requirepass s3cret > "$T/set"
 	finds 0 1 auth error
-	is_like "$MEND" "name user and password in the node's URL: *"
+	is_like "$MEND" "name user and password: --username USER --password-file FILE, *"
 	finds 0 1 auth error --nodes "unix://:wrong@$T/1.sock unix://$T/2.sock unix://$T/3.sock"
 	is_like "$WORDS" 'wants a password, or another one: WRONGPASS*'
 	[[ "$output" != *wrong@* ]]

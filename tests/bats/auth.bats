@@ -262,6 +262,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 	[ "$(jq -r '[.findings[] | select(.id == "rights")] | length' <<< "$output")" = 0 ]
 	run -0 redlock run -n -k job --fence -- true
 	run -0 redlock run -n -k job -L 2 -- true
+	run -0 redlock run -n -k job -s -- true
 	run -0 redlock status
 	for less in $all; do
 		with $(tr ' ' '\n' <<< "$all" | grep -vxF -- "$less")
@@ -278,6 +279,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 			;;
 		+incr) run -69 redlock run -n -k job --fence -- true ;;
 		+scan) run -69 redlock status ;;
+		+zadd | +zrange | +zremrangebyscore) run -69 redlock run -n -k job -s -- true ;;
 		esac
 		echo "without $less"
 		[[ "$less" == '~job'* ]] || {

@@ -476,6 +476,9 @@ BOTH(fence, FENCE);
 BOTH(look, LOOK);
 BOTH(join, JOIN);
 
+_Static_assert(sizeof(script_acquire) + sizeof(script_hand_over) + 3072 < 16384,
+	"an attempt and its release, with long names, are read in one go");
+
 static const char *script_of(enum op op, bool among_readers)
 {
 	static const char *const scripts[][2] = {

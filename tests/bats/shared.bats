@@ -295,7 +295,7 @@ at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock
 		echo in >> "$T/served"
 		until [ -e "$T/inner" ]; do sleep 0.02; done
 		"$REDLOCK_BUILD/redlock" run -n -s -k db -- echo reader > "$T/out" 2>&1
-		"$REDLOCK_BUILD/redlock" run -k db -E 9 -- echo writer > "$T/writer" 2>&1
+		"$REDLOCK_BUILD/redlock" run -n -k db -E 9 -- echo writer > "$T/writer" 2>&1
 		echo "\$?" >> "$T/writer"
 	END
 	in_background "$T/outer" run -s -k db "${LONG[@]}" -- sh "$T/work"

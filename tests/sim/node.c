@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What a reader's id begins with, when that is left to end by itself. */
+#define LEFT_ZEROES 8
+
 int64_t node_clock(const struct sim_node *n)
 {
 	return world.now + world.now / 1000000 * n->ppm + world.now % 1000000 * n->ppm / 1000000 +
@@ -53,8 +56,10 @@ bool node_has_key_of(struct sim_node *n, int i, const struct session *s)
 
 	if (!node_has_key(n, i))
 		return false;
-	if (is_group(value))
+	if (is_group(value)) {
 		value = node_reader_of(n, s) ? node_reader_of(n, s)->token : "";
+		return strspn(value, "0") < LEFT_ZEROES && is_token_of(value, s);
+	}
 	return strspn(value, "0") < TOKEN_ID_LEN && is_token_of(value, s);
 }
 
@@ -872,8 +877,8 @@ bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply
 
 		snprintf(left, sizeof(left), "%s", p.value);
 		if (p.mine) {
-			memmove(left + 8, left, TOKEN_ID_LEN - 8);
-			memset(left, '0', 8);
+			memmove(left + LEFT_ZEROES, left, TOKEN_ID_LEN - LEFT_ZEROES);
+			memset(left, '0', LEFT_ZEROES);
 			p.mine->ends = INT64_MIN;
 			enlist(&p, left, ttl);
 		} else {

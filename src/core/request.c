@@ -227,7 +227,7 @@ _Static_assert(SKEW_MAX_MS == 30000, "scripts have it as a number");
 	"ms=math.max(tonumber(ms),type(p)=='number' and p or 0) end " \
 	"try('PEXPIRE',w,ms) end " \
 	"local function skewed() if tonumber(ARGV[7])==0 then return false end " \
-	"local t=call('TIME') " \
+	"local t=try('TIME') if t.err then return false end " \
 	"return math.abs(t[1]*1000+math.floor(t[2]/1000)-ARGV[8])>30000 end " \
 	"local function pass(i,ms,here,id) id=id or sub(ARGV[1],1,40) " \
 	"if not skewed() then try('SET',turn(i),id,'PX',ms) end " \

@@ -713,8 +713,11 @@ static void seat_reply(struct step *s, const struct event *ev)
 			s->q->next_slot = slot_of(s->q, answer->slot);
 		if (answer->vote == VOTE_YES && answer->text_len > 0)
 			take_turn(s, answer);
-		else if (answer->vote == VOTE_YES && s->q->phase != PHASE_PAUSE)
-			seat->is_fresh = true; /* so it is when this attempt has failed */
+		/* So it is when this attempt has failed; and so is another one's turn, which may be
+		 * nobody's. */
+		else if (s->q->phase != PHASE_PAUSE &&
+			 (answer->vote == VOTE_YES || answer->is_reserved))
+			seat->is_fresh = true;
 		else if (answer->vote == VOTE_YES)
 			come_back(s, seat->was_free ? retry_delay(s) : 0);
 		/* It may be another key than those that refused us, and one that nobody gives back:
@@ -829,7 +832,8 @@ static void let_go(struct step *s)
 
 	/* It was our turn, and we leave without having used it; or it may be by now, and behind the
 	 * blocked pop this is only looked at if we were woken. */
-	if (q->seat.link == LINK_UP && !q->seat.leaves && (q->seat.is_woken || q->seat.waits))
+	if (q->seat.link == LINK_UP && !q->seat.leaves &&
+		(q->seat.is_woken || q->seat.waits || q->seat.leads))
 		send_from_seat(s, OP_HAND_OVER);
 	pass_turn_beside_the_seat(s);
 
@@ -1297,8 +1301,9 @@ static void hold(struct step *s)
 	/* The next in line may be a reader too. */
 	if (q->used_turn && q->policy.is_shared)
 		pass_turn_on(s);
-	/* Another slot's release would wake us: who serves us passes that on at once. */
-	if (q->seat.waits && policy_has_slots(&q->policy)) {
+	/* Another slot's release would wake us, or another reader's word: who serves us passes that
+	 * on at once. */
+	if (q->seat.waits && (policy_has_slots(&q->policy) || q->policy.is_shared)) {
 		send_from_seat(s, OP_HAND_OVER);
 		q->seat.leaves = true;
 	}

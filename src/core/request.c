@@ -244,7 +244,7 @@ _Static_assert(TOKEN_ID_LEN == 40, "scripts have it as a number");
 	"local keep=math.max((value[seat] or group[seat]) and call('PTTL',KEYS[seat]) or 0," \
 	"tonumber(ARGV[2]))+1000 " \
 	"if type(p)=='number' and p<keep then try('SET',line(seat),'1','PX',keep) end " \
-	"end "
+	"if find(ARGV[4],'d',1,true) then try('SET',head(seat),'1','PX',keep) end end "
 
 /*
  * The fencing number of a key: raised before the key is set, so that a key that may not be numbered
@@ -431,7 +431,9 @@ static const char script_scan[] =
  * the key is free and its turn lies here, nobody else is: WAIT will take it, and nobody is left to
  * be known to wait. Else we are known to, for as long as it can take until we ask again. A turn
  * that was kept for somebody, when nobody is known to wait, is ours. Of a semaphore, all of this is
- * so for any of its slots; and if none is free, we ask again when the first of them ends.
+ * so for any of its slots; and if none is free, we ask again when the first of them ends. There is
+ * no door where no readers are: who has the key by now, and never comes, would keep the line from
+ * the turn.
  */
 #define JOIN(K) \
 	SCRIPT_LOOK(K) \
@@ -453,7 +455,8 @@ static const char script_scan[] =
 		"local first=k<0 " \
 		"if k<keep then k=try('SET',line(1),'1','PX',keep) " \
 		"if k.err then return k end end " \
-		"if find(ARGV[4],'d',1,true) then try('SET',head(1),'1','PX',keep) end " \
+		"if group[1] and find(ARGV[4],'d',1,true) then " \
+		"try('SET',head(1),'1','PX',keep) end " \
 		"if own~='' then if free then return {1,0,'','',1,0,free} end " \
 		"if kept and first then return {1,0,kept[2],'',1,0,kept[1]} end " \
 		"if not v then return {2,p,'','',1} end end " \

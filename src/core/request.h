@@ -137,8 +137,8 @@ struct wish {
 	bool is_fair; /* ACQUIRE: not before others who wait, woken or not */
 	bool is_shared; /* ACQUIRE, EXTEND, HEAL, LOOK, JOIN: together with other readers */
 	bool among_readers; /* the key may be ours among readers', or one's that this is within */
-	bool leads; /* JOIN, WAIT: a writer that finds readers only, and comes next; HAND_OVER: it
-		       does not any more */
+	bool leads; /* JOIN, WAIT, ACQUIRE: a writer that finds readers only, and comes next;
+		       HAND_OVER: it does not any more */
 	const char *held; /* among_readers: ids of locks that this is within; NULL: of none */
 	bool wants_fence; /* ACQUIRE: raise the fencing number */
 	int64_t fence; /* FENCE: the number */

@@ -35,6 +35,12 @@ static bool is_attempt(const struct action *a)
 	return a->op == OP_ACQUIRE || a->op == OP_LOOK;
 }
 
+/* It keeps its place meanwhile. */
+static bool is_staying(const struct session *s, const struct action *a)
+{
+	return is_attempt(a) && s->quorum.seat.waits && s->quorum.seat.node == a->node;
+}
+
 /* What we were woken with. */
 static const char *turn_for(struct session *s, const struct action *a)
 {
@@ -72,12 +78,12 @@ static struct wish wish_for(struct session *s, const struct action *a)
 		.awaited = a->op == OP_HAND_OVER && !is_seat ? q->awaited : 0,
 		.is_leaving = a->op == OP_HAND_OVER && (is_seat || a->is_leaving),
 		.gives_up = a->op == OP_HAND_OVER && !is_seat && !a->is_leaving && q->proved == 0,
-		.is_waiting = is_attempt(a) && q->seat.waits && q->seat.node == a->node,
+		.is_waiting = is_staying(s, a),
 		.seat_key = q->seat.waits ? q->seat.key : q->seat.turn_key,
 		.is_fair = a->op == OP_ACQUIRE && policy_heeds_line(&q->policy),
 		.is_shared = q->policy.is_shared && joins_others(a->op),
 		.among_readers = q->policy.is_shared || (s->held && *s->held),
-		.leads = a->leads,
+		.leads = a->leads || (is_staying(s, a) && q->seat.leads),
 		.held = s->held,
 		.wants_fence = a->op == OP_ACQUIRE && q->policy.wants_fence,
 		.fence = q->fence,

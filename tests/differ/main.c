@@ -131,7 +131,7 @@ static void draw_call(struct step *s)
 	if (slots == 1 && next(3) > 0)
 		wish.is_shared = op == OP_ACQUIRE || op == OP_HEAL || op == OP_EXTEND ||
 				 op == OP_LOOK || op == OP_JOIN;
-	wish.leads |= op == OP_JOIN && slots == 1 && next(3) == 0;
+	wish.leads |= (op == OP_JOIN || wish.is_waiting) && slots == 1 && next(3) == 0;
 	if (wish.is_shared && next(4) == 0)
 		wish.is_fair = true;
 	if (op != OP_RELEASE && op != OP_HAND_OVER && next(4) == 0)

@@ -394,6 +394,8 @@ static bool stays(const struct place *p, const struct request *r)
 	if (strchr(r->argv[7], 'w') &&
 		(!is_there(n, &n->line) || n->line.ends < node_msec(n) + keep))
 		set_mark(n, &n->line, "1", keep);
+	if (strchr(r->argv[7], 'w') && strchr(r->argv[7], 'd'))
+		set_mark(n, &n->head, "1", keep);
 	return is_there(n, &n->line);
 }
 
@@ -664,7 +666,7 @@ static void join(const struct place *p, const struct request *r, struct reply *r
 	keep = (left > atoll(r->argv[5]) ? left : atoll(r->argv[5])) + 1000;
 	if (is_first || n->line.ends - now < keep)
 		set_mark(n, &n->line, "1", keep);
-	if (strchr(r->argv[7], 'd'))
+	if (p->is_group && strchr(r->argv[7], 'd'))
 		set_mark(n, &n->head, "1", keep);
 	if (free_slot || (kept && is_first)) {
 		answer(reply, 1, 0, free_slot ? "" : n->lock[kept - 1].turn.value, "", true);

@@ -4644,6 +4644,57 @@ TEST(a_writer_that_is_woken_and_finds_readers_comes_next)
 	CHECK(!r.q.seat.leads);
 }
 
+/* Its word would be lost with it. */
+TEST(a_writer_that_finds_readers_in_the_end_passes_the_word_on)
+{
+	struct policy p = policy(3, USEC_SEC);
+	struct rig r;
+
+	start_with(&r, &p);
+	r.q.seat.is_refused = false;
+	all_up(&r);
+	all_answer(&r, held(HELD_FOR));
+	link_up(&r, 3);
+	reply_with(&r, 3, held(HELD_FOR));
+	r.now += 2 * USEC_SEC;
+	reply_with(&r, 3, turn());
+	all_up(&r);
+	all_answer(&r, shared(HELD_FOR));
+	CHECK_INT(r.q.refusal, REFUSAL_BUSY);
+	CHECK(r.q.state != QUORUM_TRYING);
+	CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 1);
+}
+
+/* Who holds it reads no words. */
+TEST(a_reader_that_got_in_unasked_has_its_word_passed_on_by_the_node)
+{
+	struct rig r;
+
+	wait_behind(&r, true, others_first(HELD_FOR));
+	next_attempt(&r);
+	reply(&r, 0, VOTE_YES);
+	votes(&r, ".YY");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	CHECK(r.q.seat.leaves);
+	CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 1);
+	let_go(&r);
+	CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 1);
+}
+
+/* It may be nobody's by then, and no end of a key will tell. */
+TEST(another_ones_turn_that_is_heard_of_meanwhile_is_looked_at)
+{
+	struct rig r;
+
+	contend_as(&r, false, 3);
+	all_answer(&r, held(20 * MS));
+	link_up(&r, 3);
+	next_attempt(&r);
+	reply_with(&r, 3, reserved(60 * MS));
+	all_answer(&r, held(HELD_FOR));
+	CHECK_INT(r.q.attempt, 3);
+}
+
 /* The line's answer may come last, and it may be that others are in the way there. */
 TEST(a_writer_finds_readers_as_the_line_sees_it_or_else_as_anybody)
 {

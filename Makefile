@@ -172,7 +172,7 @@ fuzz:
 	$(Q)mkdir -p build/fuzz-$(TARGET)/found build/fuzz-$(TARGET)/corpus
 	$(Q)clang -std=gnu11 -D_GNU_SOURCE -Isrc -Itests -O1 -g -w -fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=undefined -DFUZZ_TARGET=fuzz_$(TARGET) -o build/fuzz-$(TARGET)/run \
-		$(FUZZ) $(filter-out src/cmd/%,$(SOURCES)) -pthread $(HIREDIS_LIBS)
+		$(FUZZ) $(filter-out src/cmd/%,$(SOURCES)) -pthread $(HIREDIS_LIBS) $(INIH_LIBS)
 	$(Q)cd build/fuzz-$(TARGET) && ./run -max_total_time=$$((60 * $(or $(MINUTES),5))) -print_final_stats=1 \
 		-timeout=10 -artifact_prefix=found/ corpus $(CURDIR)/tests/fuzz/corpus/$(TARGET)
 

@@ -335,9 +335,11 @@ void node_list_show(const struct node_list *list, char *dst, size_t size)
 	for (int i = 0; i < list->count; i++) {
 		const struct node *node = &list->node[i];
 		const char *rest = behind_scheme(node->label);
+		char user[4 * NODE_SECRET_MAX];
 
+		text_escape(user, sizeof(user), node->user, strlen(node->user));
 		text_append(dst, size, &used, "%s%.*s%s%s%s", i ? " " : "",
-			(int)(rest - node->label), node->label, node->user,
+			(int)(rest - node->label), node->label, user,
 			node->password[0] ? ":***" : "",
 			node->user[0] || node->password[0] ? "@" : "");
 		text_append(dst, size, &used, "%s", rest);

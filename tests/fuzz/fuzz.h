@@ -35,6 +35,7 @@ void fuzz_duration(const uint8_t *data, size_t len);
 void fuzz_token(const uint8_t *data, size_t len);
 void fuzz_url(const uint8_t *data, size_t len);
 void fuzz_options(const uint8_t *data, size_t len);
+void fuzz_config(const uint8_t *data, size_t len);
 void fuzz_page(const uint8_t *data, size_t len);
 void fuzz_reply(const uint8_t *data, size_t len);
 void fuzz_votes(const uint8_t *data, size_t len);

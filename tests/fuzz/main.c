@@ -79,6 +79,7 @@ static const struct target {
 	{"token", fuzz_token},
 	{"url", fuzz_url},
 	{"options", fuzz_options},
+	{"config", fuzz_config},
 	{"page", fuzz_page},
 	{"reply", fuzz_reply},
 	{"votes", fuzz_votes},

@@ -1,6 +1,7 @@
-/* What the user says: nodes, and command lines with their environment. */
+/* What the user says: nodes, command lines with their environment, and files. */
 #include "fuzz/fuzz.h"
 
+#include "core/config.h"
 #include "core/node.h"
 #include "core/option.h"
 
@@ -111,4 +112,36 @@ void fuzz_options(const uint8_t *data, size_t len)
 	for (int i = 0; i < envs; i++)
 		free(envp[i]);
 	free(name);
+}
+
+/* A line of words for the command, and the text of its file. */
+void fuzz_config(const uint8_t *data, size_t len)
+{
+	static struct settings s;
+	static struct config c;
+	struct bytes b = {data, data + len};
+	char *profile = fuzz_line(&b, 40), shown[8192], *text;
+	char *argv[] = {"-k", "key", "--profile", profile, "true", NULL}, *envp[] = {NULL};
+	size_t left = (size_t)(b.end - b.at);
+	struct err e = {0};
+
+	text = malloc(left + 1);
+	FUZZ_CHECK(text);
+	memcpy(text, b.at, left);
+	text[left] = '\0';
+	settings_init(&s, COMMAND_RUN);
+	if (options_read(&s, 0, argv, envp, &e) < 0 || config_parse(&c, "file", text, left, &e) < 0)
+		check_err(&e);
+	else if (options_read_config(&s, &c, &e) < 0 || settings_finish(&s, &e) < 0)
+		check_err(&e);
+	else
+		check_settings(&s);
+	config_profiles(&c, shown, sizeof(shown));
+	fuzz_check_clean(shown);
+	for (int i = 0; i < option_rows_count; i++)
+		if (option_is_of(&option_rows[i], COMMAND_CONFIG) &&
+			option_value(shown, sizeof(shown), &s, &option_rows[i]))
+			fuzz_check_clean(shown);
+	free(text);
+	free(profile);
 }

@@ -76,7 +76,8 @@ start_nodes() {
 @test "the command finds its world: argv, environment, descriptors" {
 	run --separate-stderr redlock run -k job -- printf '[%s]' 'a b' '' '*' '$HOME' -n --
 	[ "$output" = '[a b][][*][$HOME][-n][--]' ]
-	REDLOCK_PASSWORD=hidden REDLOCK_USERNAME=hidden run redlock run -k 'my key' -t 20s -- env
+	for ((i = 1; i <= N; i++)); do node "$i" acl setuser hidden on '>hidden' '~*' +@all > "$T/acl"; done
+	REDLOCK_PASSWORD=hidden REDLOCK_USERNAME=hidden run redlock run -n -k 'my key' -t 20s -- env
 	[[ "$output" == *"REDLOCK_KEY=my key"* ]]
 	[[ "$output" == *"REDLOCK_TTL_MS=20000"* ]]
 	[[ "$output" == *"REDLOCK_NODES=unix://$T/1.sock unix://$T/2.sock unix://$T/3.sock"* ]]

@@ -24,6 +24,11 @@ endif
 # Two segments fewer to map, and to copy for the guardian; and what the guardian calls is looked up
 # once, before it is forked: 2 % of a run each.
 REDLOCK_LDFLAGS = -pthread -Wl,-z,noseparate-code,-z,now
+# OpenSSL is loaded when a node wants TLS: only its headers are needed. WITH_TLS=no does without.
+WITH_TLS ?= yes
+ifeq ($(WITH_TLS),no)
+REDLOCK_CFLAGS += -DWITHOUT_TLS
+endif
 Q = $(if $(V),,@)
 
 LAYERS = base core io cmd

@@ -6,6 +6,7 @@
 #include "cmd/configure.h"
 #include "cmd/print.h"
 #include "core/option.h"
+#include "io/tls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -102,6 +103,38 @@ static void hide_passwords(char *const argv[], int end)
 		}
 }
 
+/* What is wrong with certificates is wrong with the settings: it is known before a node is asked.
+ */
+static int prepare_tls(const struct settings *s, struct err *e)
+{
+	const struct node *node = node_list_find_tls(&s->nodes);
+	char shown[200];
+
+	if (!node || s->list || s->command == COMMAND_CONFIG) /* nobody is asked */
+		return 0;
+	if (tls_prepare(&s->tls, node, e) < 0)
+		return -1;
+	if (s->tls.insecure)
+		out_say(OUT_NORMAL,
+			"--insecure: certificates are not looked at, whoever answers is believed");
+	if (tls_key_is_exposed(&s->tls)) {
+		text_escape(shown, sizeof(shown), s->tls.key_file, strlen(s->tls.key_file));
+		out_say(OUT_NORMAL, "everybody may read the private key in --key-file '%s'", shown);
+		out_hint(OUT_NORMAL, "'chmod 600' keeps others away from it");
+	}
+	return 0;
+}
+
+static void set_loudness(const struct settings *s)
+{
+	if (s->quiet)
+		out_set_loudness(OUT_ERRORS);
+	else
+		out_set_loudness(s->verbose > 1    ? OUT_ANSWERS
+				 : s->verbose == 1 ? OUT_DECISIONS
+						   : OUT_NORMAL);
+}
+
 /* A command with options. */
 static int run(const struct command_row *row, char *const argv[])
 {
@@ -119,16 +152,12 @@ static int run(const struct command_row *row, char *const argv[])
 	if (operands >= 0 && configure(&settings, &e) < 0)
 		operands = -1;
 	out_set_json(settings.format == FORMAT_JSON);
-	if (operands < 0 || settings_finish(&settings, &e) < 0 || out_open(settings.log, &e) < 0) {
+	set_loudness(&settings);
+	if (operands < 0 || settings_finish(&settings, &e) < 0 || out_open(settings.log, &e) < 0 ||
+		prepare_tls(&settings, &e) < 0) {
 		out_err(&e);
 		return status_of(e.kind);
 	}
-	if (settings.quiet)
-		out_set_loudness(OUT_ERRORS);
-	else
-		out_set_loudness(settings.verbose > 1    ? OUT_ANSWERS
-				 : settings.verbose == 1 ? OUT_DECISIONS
-							 : OUT_NORMAL);
 	configure_warn();
 	return dispatch(&settings, argv + operands);
 }

@@ -218,6 +218,10 @@ static bool begin(struct visit *v, const struct settings *s, struct err *e)
 		return false;
 	/* Connects; the clock's time is not that of a connection. */
 	ask(v, FIELD(ignored), (const char *const[]){"PING", NULL});
+	for (int i = 0; i < s->nodes.count; i++) {
+		v->patient[i].certificate.until = v->survey.pool.conn[i].trusted_until;
+		v->patient[i].certificate.wall = clock_wall();
+	}
 	return true;
 }
 

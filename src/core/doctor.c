@@ -18,6 +18,9 @@
 /* Some servers read the clock once in a millisecond. */
 #define CLOCK_GRAIN (2 * USEC_MSEC)
 
+/* Who must renew a certificate by hand wants to know in time. */
+#define CERTIFICATE_SOON (USEC_SEC * 3600 * 24 * 14)
+
 /* ---- INFO ---- */
 
 #define FIELD(name) offsetof(struct server_info, name)
@@ -193,6 +196,15 @@ static const struct {
 		"look into the server's log; a port for TLS closes the connection, too"},
 	[REASON_CONNECT_TIMEOUT] = {"unreachable", true, false,
 		"look for a firewall between; or allow more time with --node-timeout"},
+	[REASON_TLS_TIMEOUT] = {"unreachable", true, false,
+		"is that its port for TLS? Or allow more time with --node-timeout"},
+	[REASON_NOT_TLS] = {"not-tls", true, false,
+		"name its port for TLS; or redis:// for one without"},
+	[REASON_TLS] = {"tls", true, true, "let it speak TLS 1.2 or later (tls-protocols)"},
+	[REASON_UNTRUSTED] = {"certificate", true, true,
+		"renew its certificate, or name the right --cacert, or --sni"},
+	[REASON_CLIENT_CERTIFICATE] = {"client-certificate", true, true,
+		"name one with --cert and --key-file that its tls-ca-cert-file knows"},
 	[REASON_TIMEOUT] = {"unreachable", true, false,
 		"is the server stopped, or overloaded? Or allow more time with --node-timeout"},
 	[REASON_LOADING] = {"loading", false, false, "wait until it has loaded"},
@@ -658,6 +670,23 @@ static void judge_trials(struct diagnosis *d, int node, const struct patient *p)
 			"had forgotten a lock a moment after it was taken");
 }
 
+static void judge_certificate(struct diagnosis *d, int node, const struct patient *p)
+{
+	usec until = p->certificate.until, left = until - p->certificate.wall;
+	char text[DURATION_TEXT_MAX], day[TIME_TEXT_MAX];
+
+	if (until == 0 || left >= CERTIFICATE_SOON)
+		return;
+	time_format(day, until / USEC_SEC);
+	if (left < 0) /* --insecure */
+		find(d, node, SEVERITY_WARNING, "certificate", "renew it",
+			"its certificate has expired on %.10s", day);
+	else
+		find(d, node, SEVERITY_WARNING, "certificate", "renew it",
+			"its certificate ends on %.10s, in %s: then it cannot be trusted", day,
+			duration_format(text, left));
+}
+
 /* Up to what is no digit. */
 static usec msec_of(const char *text)
 {
@@ -708,6 +737,7 @@ static void judge_server(
 	judge_clock(d, node, s, p);
 	judge_latency(d, node, s, p);
 	judge_guard(d, node, s, p);
+	judge_certificate(d, node, p);
 }
 
 static void judge_node(
@@ -775,5 +805,10 @@ void doctor_judge(struct diagnosis *d, const struct settings *s, const struct pa
 	for (int i = 0; i < s->nodes.count; i++)
 		d->usable += d->is_usable[i];
 	judge_times(d, s);
+	if (s->tls.insecure && node_list_find_tls(&s->nodes))
+		find(d, -1, SEVERITY_WARNING, "insecure",
+			"leave --insecure out; --cacert names whom to trust",
+			"certificates are not looked at: whoever is in between can pass for a "
+			"node");
 	judge_number(d, s->nodes.count, policy_quorum(&policy));
 }

@@ -68,6 +68,11 @@ struct patient {
 	struct answer may_block; /* BLPOP of a key that is no list: any reply but NOPERM will do */
 	struct answer fsync, clients_max; /* CONFIG GET appendfsync, maxclients */
 	struct clock_sample clock[2]; /* as far from each other as the visit was long */
+	struct {
+		usec until; /* the node's, and those that vouch for it, are valid, since 1970; 0:
+			       it has none */
+		usec wall; /* the time of day, when it was seen */
+	} certificate;
 	int pings;
 	usec ping[PINGS_MAX];
 	struct answer marker; /* GET redlock:node: the life of the server that may vote, or when */

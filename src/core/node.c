@@ -59,8 +59,8 @@ static int refuse(struct err *e, const char *url, const char *why)
 
 	mask(shown, sizeof(shown), url);
 	err_set(e, ERR_CONFIG, "bad node '%s': %s", shown, why);
-	return err_hint(
-		e, "a node is redis://[user:password@]host[:port][/db], host:port or unix:///path");
+	return err_hint(e, "a node is redis[s]://[user:password@]host[:port][/db], host:port or "
+			   "unix:///path");
 }
 
 static int hex_digit(char c)
@@ -213,8 +213,8 @@ static void make_label(struct node *node)
 			text_append(node->label, sizeof(node->label), &used, "?db=%d", node->db);
 		return;
 	}
-	text_append(node->label, sizeof(node->label), &used, "redis://%s%s%s:%d", v6 ? "[" : "",
-		node->host, v6 ? "]" : "", node->port);
+	text_append(node->label, sizeof(node->label), &used, "redis%s://%s%s%s:%d",
+		node->is_tls ? "s" : "", v6 ? "[" : "", node->host, v6 ? "]" : "", node->port);
 	if (node->db)
 		text_append(node->label, sizeof(node->label), &used, "/%d", node->db);
 }
@@ -238,10 +238,9 @@ int node_parse(const char *url, struct node *node, struct err *e)
 		*scheme = '\0';
 		rest = scheme + 3;
 		socket = strcasecmp(copy, "unix") == 0;
-		if (strcasecmp(copy, "rediss") == 0)
-			return refuse(e, url, "TLS is not supported yet");
-		if (!socket && strcasecmp(copy, "redis") != 0)
-			return refuse(e, url, "the scheme is neither redis nor unix");
+		node->is_tls = strcasecmp(copy, "rediss") == 0;
+		if (!socket && !node->is_tls && strcasecmp(copy, "redis") != 0)
+			return refuse(e, url, "the scheme is none of redis, rediss and unix");
 	}
 	at = socket && rest[0] == '/' ? NULL : strrchr(rest, '@');
 	if (at) {
@@ -265,6 +264,8 @@ bool node_is_same(const struct node *a, const struct node *b)
 void node_adopt_password(struct node *node, const struct node *from)
 {
 	if (node->user[0] || node->password[0])
+		return;
+	if (from->is_tls && !node->is_tls) /* it is not for all on the way to read */
 		return;
 	memcpy(node->user, from->user, sizeof(node->user));
 	memcpy(node->password, from->password, sizeof(node->password));
@@ -344,4 +345,12 @@ void node_list_show(const struct node_list *list, char *dst, size_t size)
 			node->user[0] || node->password[0] ? "@" : "");
 		text_append(dst, size, &used, "%s", rest);
 	}
+}
+
+const struct node *node_list_find_tls(const struct node_list *list)
+{
+	for (int i = 0; i < list->count; i++)
+		if (list->node[i].is_tls)
+			return &list->node[i];
+	return NULL;
 }

@@ -332,6 +332,7 @@ static void open_link(struct step *s, int i)
 
 	act(s, ACT_OPEN, i);
 	m->link = LINK_OPENING;
+	m->shakes = false;
 	m->opened_at = s->now;
 	m->tried = s->q->round;
 }
@@ -353,6 +354,14 @@ static void link_is_up(struct step *s, struct member *m)
 	/* In time, but we were not there to see it: how long it took is not known. */
 	if (m->connecting >= s->q->policy.node_timeout)
 		m->connecting = 0;
+}
+
+/* Why there is no answer, though it is time for one. */
+static enum reason late_reason(const struct member *m)
+{
+	return m->link == LINK_UP ? REASON_TIMEOUT
+	       : m->shakes        ? REASON_TLS_TIMEOUT
+				  : REASON_CONNECT_TIMEOUT;
 }
 
 /* What the network held back may have landed as late as now. */
@@ -633,8 +642,8 @@ static void overdue(struct step *s)
 		if (m->owes && !in_flight(m) && s->now >= m->owes_until)
 			m->owes = 0;
 		if (m->link == LINK_OPENING && s->now >= m->opened_at + p->node_timeout) {
+			answer = answer_absent(late_reason(m), NULL);
 			close_link(s, i);
-			answer = answer_absent(REASON_CONNECT_TIMEOUT, NULL);
 			set_absent(m, &answer);
 		}
 		m->late |= in_flight(m) && s->now >= m->due;
@@ -1064,8 +1073,7 @@ static void set_rest_absent(struct step *s)
 {
 	for (int i = 0; i < s->q->policy.nodes; i++) {
 		struct member *m = &s->q->member[i];
-		struct answer answer = answer_absent(
-			m->link == LINK_UP ? REASON_TIMEOUT : REASON_CONNECT_TIMEOUT, NULL);
+		struct answer answer = answer_absent(late_reason(m), NULL);
 
 		if (!is_ready(m))
 			set_absent(m, m->answer.vote == VOTE_ABSENT ? &m->answer : &answer);
@@ -1550,6 +1558,10 @@ static void take_in(struct step *s, const struct event *ev)
 		q->deadline = usec_add(s->now, q->policy.wait);
 		begin_round(s);
 		q->phase = PHASE_GATHER;
+		break;
+	case EV_LINK_SHAKES:
+		if (ev->node != seat_of(q))
+			q->member[ev->node].shakes = true;
 		break;
 	case EV_LINK_UP:
 		if (ev->node == seat_of(q))

@@ -81,6 +81,8 @@ enum loss {
 
 enum event_kind {
 	EV_START, /* begin */
+	EV_LINK_SHAKES, /* the connection to a node, or the seat's, stands, but TLS on it does not
+			 */
 	EV_LINK_UP, /* the connection to a node, or the seat's, stands */
 	EV_LINK_DOWN, /* it could not be made, or broke; answer says why */
 	EV_REPLY, /* the answer to the oldest unanswered request on that connection */
@@ -138,6 +140,7 @@ enum link {
 /* What is known of one node. Read it; only quorum.c writes it. */
 struct member {
 	enum link link;
+	bool shakes; /* OPENING: what is missing is TLS */
 	usec opened_at; /* when it began to connect, */
 	usec connecting; /* and how much of this round that took */
 

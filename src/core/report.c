@@ -149,6 +149,9 @@ static void add_trouble(struct line *l, const struct answer *a, usec age)
 	case REASON_UNRESOLVED:
 	case REASON_CONNECT:
 	case REASON_CLOSED:
+	case REASON_TLS:
+	case REASON_UNTRUSTED:
+	case REASON_CLIENT_CERTIFICATE:
 	case REASON_SERVER:
 	case REASON_GARBAGE:
 		if (a->text_len)
@@ -162,6 +165,8 @@ static void add_trouble(struct line *l, const struct answer *a, usec age)
 		break;
 	case REASON_NONE:
 	case REASON_CONNECT_TIMEOUT:
+	case REASON_TLS_TIMEOUT:
+	case REASON_NOT_TLS:
 	case REASON_TIMEOUT:
 	case REASON_LOADING:
 	case REASON_READONLY:

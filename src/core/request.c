@@ -598,6 +598,12 @@ const char *reason_words(enum reason reason)
 		[REASON_CONNECT] = "cannot be reached",
 		[REASON_CLOSED] = "closed the connection",
 		[REASON_CONNECT_TIMEOUT] = "did not accept the connection in time",
+		[REASON_TLS_TIMEOUT] =
+			"did not begin with TLS in time, as a port without it would not",
+		[REASON_NOT_TLS] = "does not speak TLS",
+		[REASON_TLS] = "cannot agree with us on TLS",
+		[REASON_UNTRUSTED] = "cannot be trusted",
+		[REASON_CLIENT_CERTIFICATE] = "wants a client certificate, or another one",
 		[REASON_TIMEOUT] = "did not answer in time",
 		[REASON_LOADING] = "is still loading its data",
 		[REASON_READONLY] = "is a read-only replica",

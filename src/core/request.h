@@ -42,6 +42,12 @@ enum reason {
 	REASON_CONNECT, /* detail: the system's words */
 	REASON_CLOSED, /* the connection broke; detail may say how */
 	REASON_CONNECT_TIMEOUT,
+	REASON_TLS_TIMEOUT, /* it accepted the connection, but there was no TLS in time */
+	REASON_NOT_TLS,
+	REASON_TLS, /* no agreement; detail: OpenSSL's words */
+	REASON_UNTRUSTED, /* detail: what is wrong with its certificate */
+	REASON_CLIENT_CERTIFICATE, /* it wants one, or does not take ours; then detail may say why
+				    */
 	REASON_TIMEOUT,
 	REASON_LOADING,
 	REASON_READONLY,

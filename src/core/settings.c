@@ -407,6 +407,26 @@ static int give_passwords(struct settings *s, struct err *e)
 	return 0;
 }
 
+static int check_tls(const struct tls_settings *t, struct err *e)
+{
+	const struct {
+		const char *name, *value;
+	} texts[] = {{"--cacert", t->cacert}, {"--cert", t->cert}, {"--key-file", t->key_file},
+		{"--sni", t->sni}};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (texts[i].value && !*texts[i].value)
+			return err_set(e, ERR_USAGE, "%s is empty", texts[i].name);
+	if (t->sni && strlen(t->sni) >= NODE_HOST_MAX)
+		return err_set(e, ERR_USAGE, "--sni has %zu bytes; at most %d are allowed",
+			strlen(t->sni), NODE_HOST_MAX - 1);
+	if (!t->cert == !t->key_file)
+		return 0;
+	err_set(e, ERR_USAGE, t->cert ? "--cert without --key-file" : "--key-file without --cert");
+	return err_hint(e, "a client certificate and its private key go together; both may be in "
+			   "one file");
+}
+
 int settings_finish(struct settings *s, struct err *e)
 {
 	int rc;
@@ -418,6 +438,8 @@ int settings_finish(struct settings *s, struct err *e)
 	if (s->owner && strlen(s->owner) >= OWNER_MAX)
 		return err_set(e, ERR_USAGE, "--owner has %zu bytes; at most %d are allowed",
 			strlen(s->owner), OWNER_MAX - 1);
+	if (check_tls(&s->tls, e) < 0)
+		return -1;
 	if (s->nodes.count == 0) {
 		rc = node_list_add(&s->nodes, DEFAULT_NODES, e);
 		assert(rc == 0);

@@ -58,6 +58,15 @@ struct source {
 /* There are fewer options. */
 #define OPTIONS_MAX 80
 
+/* Files are named as the user did; NULL: not given. */
+struct tls_settings {
+	const char *cacert; /* whom to trust; NULL: whom this system trusts */
+	const char *cert; /* ours, and those behind it */
+	const char *key_file; /* its private key */
+	const char *sni; /* what the nodes' certificates are for, instead of their hosts */
+	long insecure; /* do not look at their certificates */
+};
+
 struct settings {
 	enum command command;
 	struct source source[OPTIONS_MAX]; /* of each row of the option table */
@@ -91,6 +100,7 @@ struct settings {
 	const char *password_file; /* NULL: none, or it cannot be read again */
 	const char *config; /* NULL: one of the usual places, if there is one */
 	const char *profile; /* NULL: none */
+	struct tls_settings tls;
 	usec node_timeout;
 	long drift_permille;
 	long restart_guard; /* enum restart_guard */

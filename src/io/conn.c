@@ -1,6 +1,7 @@
 #include "io/conn.h"
 
 #include "io/file.h"
+#include "io/tls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -193,6 +194,8 @@ void conn_init(struct conn *c, const struct node *node, struct addresses *addres
 	c->next_address = 0;
 	c->fd = -1;
 	c->is_resolving = false;
+	c->tls = NULL;
+	c->trusted_until = 0;
 	c->out = NULL;
 	c->out_len = c->out_sent = 0;
 	c->blocked = false;
@@ -204,6 +207,8 @@ void conn_init(struct conn *c, const struct node *node, struct addresses *addres
 
 static void drop(struct conn *c)
 {
+	tls_free(c->tls);
+	c->tls = NULL;
 	if (c->fd >= 0)
 		close(c->fd);
 	c->fd = -1;
@@ -223,6 +228,21 @@ static void fail(struct conn *c, enum reason reason, const char *detail)
 {
 	drop(c);
 	c->trouble = answer_absent(reason, detail);
+}
+
+/* By what the socket, or TLS on it, says; errno is as it left it. */
+static void fail_by_errno(struct conn *c)
+{
+	int error = errno;
+	struct answer trouble;
+
+	if (c->tls && error == EPROTO) {
+		trouble = tls_trouble(c->tls);
+		drop(c);
+		c->trouble = trouble;
+	} else {
+		fail(c, REASON_CLOSED, strerror(error));
+	}
 }
 
 /* Appends a command to what is to be written. */
@@ -294,7 +314,7 @@ static bool append_greeting(struct conn *c)
 	return ok;
 }
 
-/* The socket is connected. */
+/* It can be talked to. */
 static void established(struct conn *c)
 {
 	c->state = CONN_UP;
@@ -308,6 +328,34 @@ static void established(struct conn *c)
 	((redisReader *)c->reader)->privdata = c;
 	c->is_alien = false;
 	if (!append_greeting(c))
+		fail(c, REASON_CONNECT, strerror(ENOMEM));
+}
+
+static void shake_hands(struct conn *c)
+{
+	int rc = tls_shake_hands(c->tls);
+
+	if (rc > 0) {
+		c->trusted_until = tls_valid_until(c->tls);
+		established(c);
+	} else if (rc == 0) {
+		fail(c, REASON_CLOSED, "instead of a TLS handshake");
+	} else if (errno != EAGAIN) {
+		fail_by_errno(c);
+	}
+}
+
+static void connected(struct conn *c)
+{
+	if (!c->node->is_tls) {
+		established(c);
+		return;
+	}
+	c->state = CONN_SHAKING;
+	c->tls = tls_open(c->fd, c->node);
+	if (c->tls)
+		shake_hands(c);
+	else
 		fail(c, REASON_CONNECT, strerror(ENOMEM));
 }
 
@@ -347,7 +395,7 @@ static void connect_next(struct conn *c)
 		if (address->sa_family != AF_UNIX)
 			set_up(c->fd);
 		if (connect(c->fd, address, c->addresses->len[i]) == 0) {
-			established(c);
+			connected(c);
 			return;
 		}
 		if (errno == EINPROGRESS) {
@@ -401,7 +449,7 @@ static void finish_connect(struct conn *c)
 	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
 		error = errno;
 	if (error == 0) {
-		established(c);
+		connected(c);
 	} else if (c->addresses_left > 0) {
 		close(c->fd);
 		c->fd = -1;
@@ -416,8 +464,10 @@ static void finish_connect(struct conn *c)
 static void flush(struct conn *c)
 {
 	while (c->out_sent < c->out_len) {
-		ssize_t n = send(c->fd, c->out + c->out_sent, c->out_len - c->out_sent,
-			MSG_NOSIGNAL | MSG_DONTWAIT);
+		const char *rest = c->out + c->out_sent;
+		size_t len = c->out_len - c->out_sent;
+		ssize_t n = c->tls ? tls_send(c->tls, rest, len)
+				   : send(c->fd, rest, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -428,7 +478,7 @@ static void flush(struct conn *c)
 			/* The server may have said why before it closed; the reader will see. */
 			if (errno == EPIPE || errno == ECONNRESET)
 				return;
-			fail(c, REASON_CLOSED, strerror(errno));
+			fail_by_errno(c);
 			return;
 		}
 		c->out_sent += (size_t)n;
@@ -484,6 +534,8 @@ short conn_wants(const struct conn *c)
 		return 0;
 	case CONN_OPENING:
 		return c->is_resolving ? POLLIN : POLLOUT;
+	case CONN_SHAKING:
+		return tls_wants(c->tls);
 	case CONN_UP:
 		/* An unsent handshake waits for its request, and is no reason to wake up. */
 		return c->blocked ? POLLIN | POLLOUT : POLLIN;
@@ -497,7 +549,8 @@ static void receive(struct conn *c)
 	ssize_t n;
 
 	do
-		n = recv(c->fd, buf, sizeof(buf), MSG_DONTWAIT);
+		n = c->tls ? tls_receive(c->tls, buf, sizeof(buf))
+			   : recv(c->fd, buf, sizeof(buf), MSG_DONTWAIT);
 	while (n < 0 && errno == EINTR);
 	if (n > 0) {
 		if (redisReaderFeed(c->reader, buf, (size_t)n) != REDIS_OK)
@@ -505,7 +558,7 @@ static void receive(struct conn *c)
 	} else if (n == 0) {
 		fail(c, REASON_CLOSED, NULL);
 	} else if (errno != EAGAIN && errno != EWOULDBLOCK) {
-		fail(c, REASON_CLOSED, strerror(errno));
+		fail_by_errno(c);
 	}
 }
 
@@ -515,6 +568,8 @@ void conn_handle(struct conn *c, short revents)
 		finish_resolving(c);
 	else if (c->state == CONN_OPENING && (revents & (POLLOUT | POLLERR | POLLHUP)))
 		finish_connect(c);
+	else if (c->state == CONN_SHAKING)
+		shake_hands(c);
 	else if (c->state == CONN_UP && (revents & (POLLIN | POLLERR | POLLHUP)))
 		receive(c);
 	if (c->state == CONN_UP && (revents & POLLOUT))
@@ -649,11 +704,12 @@ static void read_rest(const struct conn *c)
 
 void conn_close(struct conn *c)
 {
-
 	if (c->state == CONN_UP && (c->pending_count > 0 || c->out_len > 0)) {
 		flush(c);
 		if (c->fd >= 0 && c->is_half_read && c->pending_count > 1)
 			await_reader(c);
+		if (c->tls)
+			tls_say_goodbye(c->tls);
 		if (c->fd >= 0 && shutdown(c->fd, SHUT_WR) == 0)
 			read_rest(c);
 	}

@@ -14,6 +14,7 @@
 enum conn_state {
 	CONN_DOWN,
 	CONN_OPENING,
+	CONN_SHAKING, /* it is connected, and TLS is to follow */
 	CONN_UP,
 };
 
@@ -40,6 +41,9 @@ struct conn {
 
 	int fd; /* -1 while down */
 	bool is_resolving; /* OPENING: fd tells when the name's addresses are there */
+	struct tls *tls; /* NULL: without */
+	usec trusted_until; /* its certificate, and those that vouch for it, since 1970; 0: not
+			       known. The last one's, while down */
 	char *out;
 	size_t out_len, out_sent;
 	bool is_half_read; /* the server had read all but the last request when that was sent */

@@ -53,7 +53,9 @@ static bool link_changed(struct pool *p, int i, struct event *ev)
 		return false;
 	p->told[i] = c->state;
 	p->answer = c->trouble;
-	ev->kind = c->state == CONN_UP ? EV_LINK_UP : EV_LINK_DOWN;
+	ev->kind = c->state == CONN_UP        ? EV_LINK_UP
+		   : c->state == CONN_SHAKING ? EV_LINK_SHAKES
+					      : EV_LINK_DOWN;
 	ev->node = i;
 	ev->answer = &p->answer;
 	return true;

@@ -45,7 +45,8 @@ static void take_in(struct survey *s, const struct event *ev, const struct wish 
 {
 	const struct member *m = &s->quorum.member[ev->node];
 
-	if (ev->kind == EV_TIME || wish[ev->node].op == OPS || m->vote != VOTE_NONE)
+	if (ev->kind == EV_TIME || ev->kind == EV_LINK_SHAKES || wish[ev->node].op == OPS ||
+		m->vote != VOTE_NONE)
 		return;
 	if (ev->kind == EV_LINK_UP)
 		send_to(s, ev->node, &wish[ev->node]);
@@ -63,10 +64,11 @@ static void give_up(struct survey *s, const struct wish wish[NODES_MAX])
 	for (int i = 0; i < s->quorum.policy.nodes; i++) {
 		const struct conn *c = &s->pool.conn[i];
 		bool is_up = c->state == CONN_UP;
-		struct answer late = c->is_resolving
-					     ? answer_absent(REASON_UNRESOLVED, c->addresses->why)
-				     : is_up ? answer_absent(REASON_TIMEOUT, NULL)
-					     : answer_absent(REASON_CONNECT_TIMEOUT, NULL);
+		struct answer late =
+			c->is_resolving ? answer_absent(REASON_UNRESOLVED, c->addresses->why)
+			: is_up         ? answer_absent(REASON_TIMEOUT, NULL)
+			: c->state == CONN_SHAKING ? answer_absent(REASON_TLS_TIMEOUT, NULL)
+						   : answer_absent(REASON_CONNECT_TIMEOUT, NULL);
 
 		if (wish[i].op == OPS || s->quorum.member[i].vote != VOTE_NONE)
 			continue;

@@ -127,8 +127,9 @@ redlock: there is nothing to remove" break -k one -k one
 
 @test "nodes: bad URLs are quoted, and a password never is" {
 	bad() { refused 78 "redlock: bad node '$1': $2" run -n -k job --node "${3:-$1}" -- touch "$T/never"; }
-	bad 'http://a' "the scheme is neither redis nor unix"
-	bad 'rediss://a' "TLS is not supported yet"
+	bad 'http://a' "the scheme is none of redis, rediss and unix"
+	bad 'rediss://a/x' "the database must be a number"
+	bad 'rediss://me:***' "the port must be a number from 1 to 65535" 'rediss://me:hidden'
 	bad 'redis://' "the host is missing"
 	bad 'a:***' "the port must be a number from 1 to 65535" 'a:hidden'
 	bad 'redis://me:***' "the port must be a number from 1 to 65535" 'redis://me:hidden'

@@ -312,6 +312,13 @@ TEST(doctor_out_of_reach)
 		{REASON_CLOSED, true, "unreachable", "closed the connection: it \\x1b"},
 		{REASON_CONNECT_TIMEOUT, true, "unreachable",
 			"did not accept the connection in time"},
+		{REASON_TLS_TIMEOUT, true, "unreachable",
+			"did not begin with TLS in time, as a port without it would not"},
+		{REASON_NOT_TLS, true, "not-tls", "does not speak TLS"},
+		{REASON_TLS, true, "tls", "cannot agree with us on TLS: it \\x1b"},
+		{REASON_UNTRUSTED, true, "certificate", "cannot be trusted: it \\x1b"},
+		{REASON_CLIENT_CERTIFICATE, true, "client-certificate",
+			"wants a client certificate, or another one: it \\x1b"},
 		{REASON_TIMEOUT, true, "unreachable", "did not answer in time"},
 		{REASON_NOAUTH, true, "auth", "wants a password, or another one: it \\x1b"},
 		{REASON_MAXCLIENTS, true, "max-clients", "has too many clients"},
@@ -865,6 +872,39 @@ TEST(doctor_restart_guard)
 	patient[0].marker = said("");
 	patient[0].info.run_id[0] = '\0';
 	patient[0].informed = answer_absent(REASON_NOPERM, "");
+	EXPECT_SILENCE();
+}
+
+TEST(doctor_certificates)
+{
+	const usec day = 24 * 3600 * USEC_SEC, wall = 20000 * day;
+	struct err e;
+
+	be_sound(3);
+	for (int i = 0; i < 3; i++)
+		patient[i].certificate.wall = wall;
+	EXPECT_SILENCE();
+	patient[1].certificate.until = wall + 14 * day;
+	EXPECT_SILENCE();
+	patient[1].certificate.until = wall + 14 * day - 1;
+	EXPECT(1, "certificate", WARNING,
+		"its certificate ends on 2024-10-17, in 13d23h: then it cannot be trusted",
+		"renew it");
+	patient[1].certificate.until = wall;
+	EXPECT(1, "certificate", WARNING,
+		"its certificate ends on 2024-10-04, in 0ms: then it cannot be trusted",
+		"renew it");
+	patient[1].certificate.until = wall - 1;
+	EXPECT(1, "certificate", WARNING, "its certificate has expired on 2024-10-03", "renew it");
+	be_sound(3);
+	settings.tls.insecure = 1;
+	EXPECT_SILENCE();
+	settings.nodes.count = 2;
+	CHECK_INT(node_list_add(&settings.nodes, "rediss://c", &e), 0);
+	EXPECT(-1, "insecure", WARNING,
+		"certificates are not looked at: whoever is in between can pass for a node",
+		"leave --insecure out; --cacert names whom to trust");
+	settings.tls.insecure = 0;
 	EXPECT_SILENCE();
 }
 

@@ -35,6 +35,9 @@ TEST(node_accepts)
 		{"redis://u:p/q?r#s@a", NODE_TCP, "a", 6379, 0, "u", "p/q?r#s", "redis://a:6379"},
 		{"redis://%75%3A:%40%2f%C3%bc%25@a", NODE_TCP, "a", 6379, 0, "u:", "@/\xc3\xbc%",
 			"redis://a:6379"},
+		{"rediss://a", NODE_TCP, "a", 6379, 0, "", "", "rediss://a:6379"},
+		{"REDISS://u:p@a:7/2", NODE_TCP, "a", 7, 2, "u", "p", "rediss://a:7/2"},
+		{"rediss://[::1]:7", NODE_TCP, "::1", 7, 0, "", "", "rediss://[::1]:7"},
 		{"u:p@a:7", NODE_TCP, "a", 7, 0, "u", "p", "redis://a:7"},
 		{"a", NODE_TCP, "a", 6379, 0, "", "", "redis://a:6379"},
 		{"a.example.org:6380", NODE_TCP, "a.example.org", 6380, 0, "", "",
@@ -75,6 +78,7 @@ TEST(node_accepts)
 		CHECK_TEXT(node.user, cases[i].user);
 		CHECK_TEXT(node.password, cases[i].password);
 		CHECK_TEXT(node.label, cases[i].label);
+		CHECK_INT(node.is_tls, strncmp(node.label, "rediss", 6) == 0);
 		/* The label is a URL itself. */
 		CHECK_INT(node_parse(node.label, &again, &e), 0);
 		CHECK_TEXT(again.label, node.label);
@@ -92,11 +96,11 @@ TEST(node_refuses)
 		{"redis://:6379", "the host is missing"},
 		{"redis://u:p@", "the host is missing"},
 		{"[]:6379", "the host is missing"},
-		{"rediss://a", "TLS is not supported"},
-		{"REDISS://a", "TLS is not supported"},
-		{"http://a", "the scheme is neither"},
-		{"://a", "the scheme is neither"},
-		{"redis+unix://a", "the scheme is neither"},
+		{"http://a", "the scheme is none of"},
+		{"://a", "the scheme is none of"},
+		{"redisss://a", "the scheme is none of"},
+		{"redis+unix://a", "the scheme is none of"},
+		{"rediss://", "the host is missing"},
 		{"a:", "the port must be"},
 		{"a:0", "the port must be"},
 		{"a:65536", "the port must be"},
@@ -216,7 +220,7 @@ static const char *const malformed[] = {
 	"redis://u:x@s3cret@a:x",
 	"redis://u:s3cret\n@a",
 	"redis://u:s3cret\x1b[2J@a:x",
-	"rediss://u:s3cret@a",
+	"rediss://u:s3cret@a:x",
 	"http://u:s3cret@a",
 	"redis:/u:s3cret@a:x",
 	"redis:u:s3cret@a:x",
@@ -293,6 +297,21 @@ TEST(node_never_shows_a_password_without_its_host)
 			      &e) == -1);
 		unit_check(!strstr(e.text, "s3cret"), __FILE__, __LINE__, "%s", e.text);
 	}
+}
+
+TEST(node_list_finds_who_wants_tls)
+{
+	struct node_list list = {.count = 0};
+	struct err e;
+
+	CHECK(!node_list_find_tls(&list));
+	CHECK_INT(node_list_add(&list, "a redis://b unix:///c", &e), 0);
+	CHECK(!node_list_find_tls(&list));
+	CHECK_INT(node_list_add(&list, "rediss://d rediss://e", &e), 0);
+	CHECK(node_list_find_tls(&list) == &list.node[3]);
+	/* No port speaks both. */
+	CHECK_INT(node_list_add(&list, "rediss://a", &e), -1);
+	CHECK_TEXT(e.text, "node 'rediss://a:6379' is named twice");
 }
 
 TEST(node_list_separators)

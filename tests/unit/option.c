@@ -1033,7 +1033,8 @@ TEST(config_errors_say_where)
 TEST(config_passwords_of_nodes_that_were_named)
 {
 	static const char file[] = "node = redis://all:0@c\n"
-				   "[p]\nnode = redis://u:1@a/3\nnode = redis://:2@b\n";
+				   "[p]\nnode = redis://u:1@a/3\nnode = redis://:2@b\n"
+				   "node = rediss://:3@e\n";
 	static const struct {
 		const char *line, *env, *users, *passwords;
 	} cases[] = {
@@ -1042,6 +1043,8 @@ TEST(config_passwords_of_nodes_that_were_named)
 		{"--profile|p|--node|v:9@a|--node|w@b", "", "vw", "9."},
 		{"--profile|p|--node|:9@a", "", ".", "9"},
 		{"x", "REDLOCK_NODES=a c", ".a", ".0"},
+		{"--profile|p", "REDLOCK_NODES=rediss://e rediss://a", ".u", "31"},
+		{"--profile|p", "REDLOCK_NODES=e", ".", "."},
 		{"--profile|p", "REDLOCK_NODES=a|REDLOCK_PASSWORD=x", ".", "."},
 		{"--profile|p", "REDLOCK_NODES=a|REDLOCK_USERNAME=x", ".", "."},
 		{"--profile|p|--password-file|f", "REDLOCK_NODES=a", ".", "."},

@@ -1623,6 +1623,43 @@ TEST(a_black_holed_majority_fails_at_the_time_out)
 	CHECK(r.peer[1].link == LINK_DOWN);
 }
 
+static void link_shakes(struct rig *r, int i)
+{
+	CHECK(r->peer[i].link == LINK_OPENING);
+	step(r, (struct event){.kind = EV_LINK_SHAKES, .node = i});
+}
+
+TEST(tls_is_part_of_the_time_to_connect)
+{
+	struct rig r;
+
+	start(&r, 5, 0);
+	link_up(&r, 0);
+	link_shakes(&r, 1);
+	link_shakes(&r, 2);
+	pass(&r, NODE_TIMEOUT / 2);
+	/* It cannot be asked yet. */
+	link_up(&r, 2);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 0);
+	CHECK_INT(r.q.member[1].link, LINK_OPENING);
+	wait_until(&r, BEGIN + NODE_TIMEOUT);
+	CHECK_INT(r.q.refusal, REFUSAL_NO_QUORUM);
+	CHECK_INT(r.q.member[1].answer.reason, REASON_TLS_TIMEOUT);
+	CHECK_INT(r.q.member[3].answer.reason, REASON_CONNECT_TIMEOUT);
+	CHECK(r.peer[1].link == LINK_DOWN);
+	/* The next time it may not come so far. */
+	start(&r, 3, NEVER);
+	link_shakes(&r, 1);
+	wait_until(&r, BEGIN + NODE_TIMEOUT);
+	CHECK_INT(r.q.member[1].answer.reason, REASON_TLS_TIMEOUT);
+	for (int i = 0; i < 9 && r.peer[1].link == LINK_DOWN; i++)
+		wait_until(&r, r.up.wake_at);
+	CHECK(r.peer[1].link == LINK_OPENING);
+	for (int i = 0; i < 9 && r.peer[1].link == LINK_OPENING; i++)
+		wait_until(&r, r.up.wake_at);
+	CHECK_INT(r.q.member[1].answer.reason, REASON_CONNECT_TIMEOUT);
+}
+
 /* Each of the two takes less than the time-out to connect and to answer. */
 TEST(slow_nodes_are_good_enough_beside_a_black_hole)
 {
@@ -2512,6 +2549,8 @@ TEST(a_waiter_joins_and_waits_in_one_step)
 	contend(&r, 3, NEVER);
 	refuse(&r, HELD_FOR);
 	CHECK_INT(seat(&r)->link, LINK_OPENING);
+	CHECK_INT(seat(&r)->queued, 0);
+	link_shakes(&r, 3);
 	CHECK_INT(seat(&r)->queued, 0);
 	link_up(&r, 3);
 	CHECK_INT(seat(&r)->queued, 2);

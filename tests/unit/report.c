@@ -299,7 +299,8 @@ TEST(report_every_answer_has_words)
 	for (int reason = REASON_NONE; reason <= REASON_TOO_LONG; reason++) {
 		bool detailed = reason == REASON_UNRESOLVED || reason == REASON_CONNECT ||
 				reason == REASON_CLOSED || reason == REASON_SERVER ||
-				reason == REASON_GARBAGE;
+				reason == REASON_GARBAGE || reason == REASON_TLS ||
+				reason == REASON_UNTRUSTED || reason == REASON_CLIENT_CERTIFICATE;
 
 		if (reason == REASON_QUARANTINE || reason == REASON_SKEWED)
 			continue; /* with their time */

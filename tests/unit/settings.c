@@ -37,6 +37,7 @@ TEST(settings_defaults)
 	struct err e;
 
 	CHECK(s.owner == NULL && s.shell == NULL);
+	CHECK(!s.tls.cacert && !s.tls.cert && !s.tls.key_file && !s.tls.sni && !s.tls.insecure);
 	CHECK_INT(settings_finish(&s, &e), 0);
 	CHECK_INT(s.ttl, 30 * USEC_SEC);
 	CHECK_INT(s.wait, NEVER);
@@ -522,6 +523,36 @@ TEST(settings_several_keys_as_one_text)
 	settings_init(&s, COMMAND_RELEASE);
 	CHECK_INT(settings_add_keys(&s, "a\n", 2, &e), -1);
 	CHECK_TEXT(e.text, "the key is empty");
+}
+
+TEST(settings_certificates)
+{
+	static char long_name[NODE_HOST_MAX + 1];
+	static const struct {
+		struct tls_settings tls;
+		const char *why;
+	} cases[] = {
+		{{.cacert = "a", .cert = "b", .key_file = "c", .sni = "d", .insecure = 1}, NULL},
+		{{.cacert = "a"}, NULL},
+		{{.sni = long_name + 1}, NULL},
+		{{.sni = long_name}, "--sni has 256 bytes; at most 255 are allowed"},
+		{{.cacert = ""}, "--cacert is empty"},
+		{{.cert = "", .key_file = "c"}, "--cert is empty"},
+		{{.cert = "b", .key_file = ""}, "--key-file is empty"},
+		{{.sni = ""}, "--sni is empty"},
+		{{.cert = "b"}, "--cert without --key-file"},
+		{{.key_file = "c"}, "--key-file without --cert"},
+	};
+
+	memset(long_name, 'n', NODE_HOST_MAX);
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct settings s = fresh();
+		struct err e = {.text = ""};
+
+		s.tls = cases[i].tls;
+		CHECK_INT(settings_finish(&s, &e), cases[i].why ? -1 : 0);
+		CHECK_TEXT(e.text, cases[i].why ? cases[i].why : "");
+	}
 }
 
 TEST(settings_restart_guard)

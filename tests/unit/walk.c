@@ -58,6 +58,7 @@ struct wire {
 	enum link link;
 	usec done_at; /* OPENING: when the client hears of it */
 	bool accepted;
+	bool shakes; /* OPENING: with TLS to come */
 	bool broken;
 	usec broken_at;
 	struct message queue[3];
@@ -377,7 +378,7 @@ static void open_wire(struct world *w, struct client *c, const struct action *a)
 	if (wire->link != LINK_DOWN)
 		breach(w, c, RULE_WIRE, "opened a link that is not down");
 	wire->link = LINK_OPENING;
-	wire->broken = false;
+	wire->broken = wire->shakes = false;
 	wire->queued = 0;
 	wire->accepted = s->mood != REFUSING;
 	wire->done_at = s->mood == SILENT ? NEVER : w->now + 2 * one_way(w, s);
@@ -676,7 +677,11 @@ static void tell_link(struct world *w, struct client *c, int node)
 	struct answer answer = answer_absent(wire->broken ? REASON_CLOSED : REASON_CONNECT, NULL);
 	struct event ev = {.kind = EV_LINK_DOWN, .node = node, .answer = &answer};
 
-	if (wire->link == LINK_OPENING && wire->accepted) {
+	if (wire->link == LINK_OPENING && wire->accepted && !wire->shakes && chance(w, 20)) {
+		ev = (struct event){.kind = EV_LINK_SHAKES, .node = node};
+		wire->shakes = true;
+		wire->done_at += one_way(w, &w->server[wire->server]);
+	} else if (wire->link == LINK_OPENING && wire->accepted) {
 		ev = (struct event){.kind = EV_LINK_UP, .node = node};
 		wire->link = LINK_UP;
 	} else {

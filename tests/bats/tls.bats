@@ -1,0 +1,467 @@
+# Nodes that speak TLS: what a lock goes through, and each way in which a certificate, or the other end, can be
+# wrong. Certificates are made for this file alone.
+
+load nodes
+
+# authority NAME: $C/NAME.pem, and its key.
+authority() {
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj "/CN=$1" \
+		-keyout "$C/$1.key" -out "$C/$1.pem" 2> "$C/log"
+}
+
+# certificate NAME SAN [openssl ca options...]: $C/NAME.pem and its key, from the authority $CA.
+certificate() {
+	openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "/CN=$1" \
+		-addext "subjectAltName=$2" -keyout "$C/$1.key" -out "$C/$1.csr" 2> "$C/log"
+	openssl ca -batch -notext -config "$C/ca.cnf" -cert "$C/$CA.pem" -keyfile "$C/$CA.key" \
+		-in "$C/$1.csr" -out "$C/$1.pem" -days 30 "${@:3}" 2> "$C/log"
+}
+
+setup_file() {
+	export C=$BATS_FILE_TMPDIR CA=ca
+	: > "$C/index"
+	cat > "$C/ca.cnf" <<- END
+		[ca]
+		default_ca = own
+		[own]
+		database = $C/index
+		new_certs_dir = $C
+		rand_serial = yes
+		default_md = sha256
+		copy_extensions = copy
+		unique_subject = no
+		policy = names
+		[names]
+		commonName = supplied
+	END
+	authority ca
+	authority other
+	certificate good IP:127.0.0.1,IP:::1,DNS:localhost,DNS:redis.example.org
+	certificate elsewhere IP:127.0.0.9,DNS:elsewhere.example.org
+	certificate expired IP:127.0.0.1 -startdate 20230101000000Z -enddate 20240101120000Z
+	certificate future IP:127.0.0.1 -startdate 20970101000000Z -enddate 20980101000000Z
+	certificate soon IP:127.0.0.1 -days 5
+	certificate client DNS:client
+	CA=other certificate stranger IP:127.0.0.1,DNS:localhost
+	certificate alone IP:127.0.0.1
+	openssl req -x509 -key "$C/alone.key" -subj /CN=alone -addext subjectAltName=IP:127.0.0.1 -days 30 -out "$C/alone.pem"
+	openssl pkey -in "$C/client.key" -aes128 -passout pass:x -out "$C/locked.key"
+}
+
+setup() {
+	nodes_start 3
+	for i in 1 2 3; do tls_node $i good; done
+	export REDLOCK_CACERT=$C/ca.pem
+	unset REDLOCK_CERT REDLOCK_KEY_FILE REDLOCK_SNI REDLOCK_INSECURE SSL_CERT_FILE SSL_CERT_DIR
+	# No node is late because the machine is busy.
+	export REDLOCK_TTL=600s REDLOCK_NODE_TIMEOUT=10s
+	name_nodes
+}
+teardown() { nodes_stop; }
+
+# tls_node I CERTIFICATE [redis options...]: node I anew, at $PORT[I] with TLS, and at its unix socket without.
+tls_node() {
+	local i=$1 name=$2 try
+	shift 2
+	kill_node "$i"
+	for ((try = 0; try < 50; try++)); do
+		PORT[i]=$((20000 + RANDOM % 10000))
+		start_node "$i" --tls-port "${PORT[i]}" --bind 127.0.0.1 --tls-cert-file "$C/$name.pem" \
+			--tls-key-file "$C/$name.key" --tls-ca-cert-file "$C/ca.pem" --tls-auth-clients no "$@"
+		until answers "$i" || is_gone "${PID[i]}"; do sleep 0.02; done
+		answers "$i" && break
+	done
+	eventually admitted "$i"
+}
+
+# name_nodes: all three, with TLS.
+name_nodes() {
+	REDLOCK_NODES="rediss://127.0.0.1:${PORT[1]} rediss://127.0.0.1:${PORT[2]} rediss://127.0.0.1:${PORT[3]}"
+}
+
+# works [ARG...]: the lock is had on all three nodes, and given back.
+works() {
+	run -0 redlock run -v -n -k job "$@" -- echo done
+	is_like "$output" "*acquired 'job' on * of 3 nodes*done*"
+	eventually held_on job 0
+}
+
+# absent WORDS [ARG...]: node 3 is of no use, because of that; the others are enough.
+absent() {
+	run -0 --separate-stderr redlock status --json "${@:2}" job
+	json "[.locks[0].nodes[] | select(.answer == \"absent\") | .node] == [\"rediss://127.0.0.1:${PORT[3]}\"]"
+	run -0 --separate-stderr redlock run -vv -n -k job "${@:2}" -- echo done
+	[ "$output" = "done" ]
+	is_refused "$@"
+}
+
+# is_refused WORDS [ARG...]: with node 3 alone there is no lock, and it is said why.
+is_refused() {
+	run -69 --separate-stderr redlock run -n -k job "${@:2}" --node "rediss://127.0.0.1:${PORT[3]}" -- touch "$T/never"
+	is_like "$stderr" "*rediss://127.0.0.1:${PORT[3]} $1*"
+	[ ! -e "$T/never" ]
+}
+
+@test "three nodes with TLS: a run, a queue of two, and nothing is left" {
+	# one after the other, and the second waits in line
+	in_background "$T/out1" run -k job -- sh -c "touch $T/in; until [ -e $T/go ]; do sleep 0.02; done; echo first >> $T/order"
+	eventually test -e "$T/in"
+	[ "$(holders job)" -ge 2 ]
+	run -75 redlock run -n -k job -- echo never
+	first=$BG
+	in_background "$T/out2" run -k job -- sh -c "echo second >> $T/order"
+	eventually in_line 1
+	touch "$T/go"
+	ended_with 0
+	BG=$first ended_with 0
+	[ "$(cat "$T/order")" = $'first\nsecond' ]
+	free_everywhere job
+	# and nobody else at the nodes' ports had to do with it: all came by TLS
+	for i in 1 2 3; do [ "$(node $i info server | tr -d '\r' | sed -n 's/^tcp_port://p')" = "${PORT[i]}" ]; done
+}
+
+@test "extended again and again, over new connections when they are cut, and lost when the nodes are gone" {
+	unset REDLOCK_TTL REDLOCK_NODE_TIMEOUT
+	in_background "$T/out" run -v --ttl 6s --node-timeout 900ms -k job -- sleep 600
+	extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
+	eventually extended 1
+	for i in 1 2 3; do [ "$(node $i client kill type normal)" -ge 1 ]; done
+	eventually extended 3
+	not grep -q "lost" "$T/out"
+	stop_node 1
+	stop_node 2
+	ended_with 79
+	continue_node 1
+	continue_node 2
+	free_everywhere job
+}
+
+@test "acquire, extend, check, status, wait, hold, break and release over TLS" {
+	token=$(redlock acquire -k job)
+	redlock extend -k job --token "$token"
+	redlock check -k job --token "$token" > "$T/left"
+	run -0 redlock status job
+	is_like "$output" "'job' is held by *"
+	redlock release -k job --token "$token"
+	redlock wait -k job -w 10s
+	export XDG_RUNTIME_DIR=$T
+	redlock hold -k job > "$T/hold"
+	also_end "$(cut -d ' ' -f 2 "$T/hold")"
+	redlock status | grep -q "'job' is held"
+	redlock release -k job
+	free_everywhere job
+	redlock acquire -k job > "$T/token"
+	redlock break -y -k job > "$T/broken"
+	held_on job 0
+}
+
+@test "some with TLS, some without; users and databases" {
+	node 1 acl setuser worker on '>secret' '~*' '&*' +@all > "$T/set"
+	REDLOCK_NODES="rediss://worker:secret@127.0.0.1:${PORT[1]}/2 unix://$T/2.sock rediss://localhost:${PORT[3]}"
+	run -0 redlock run -vv -n -k job -- sh -c "redis-cli -s $T/1.sock -n 2 get job; echo \$REDLOCK_NODES"
+	[[ "${lines[*]}" == *" rediss://127.0.0.1:${PORT[1]}/2 unix://$T/2.sock rediss://localhost:${PORT[3]} "* ]]
+	eventually gone_from_second
+}
+
+gone_from_second() { [ "$(node 1 -n 2 exists job)" = 0 ]; }
+
+@test "the name: by DNS, by IPv4 and IPv6 address, or as --sni says" {
+	works
+	REDLOCK_NODES="rediss://localhost:${PORT[1]} rediss://127.0.0.1:${PORT[2]} rediss://127.0.0.1:${PORT[3]}"
+	works
+	works --sni redis.example.org
+	works --sni redis.example.org.
+	works --sni ::1
+	name_nodes
+	tls_node 3 elsewhere
+	name_nodes
+	absent "cannot be trusted (its certificate is not for 127.0.0.1)"
+	is_refused "cannot be trusted (its certificate is not for example.org)" --sni example.org
+	is_refused "cannot be trusted (its certificate is not for 127.0.0.8)" --sni 127.0.0.8
+	REDLOCK_SNI=elsewhere.example.org redlock run -n -k job --node "rediss://127.0.0.1:${PORT[3]}" -- true
+	redlock run -n -k job --sni 127.0.0.9 --node "rediss://127.0.0.1:${PORT[3]}" -- true
+}
+
+@test "a certificate from another authority, from itself, too old, too new: the node is absent, and it is said why" {
+	tls_node 3 stranger
+	name_nodes
+	absent "cannot be trusted (its certificate comes from an authority that is not known here)"
+	tls_node 3 alone
+	name_nodes
+	absent "cannot be trusted (its certificate is signed by itself, and not known here)"
+	redlock run -n -k job --cacert "$C/alone.pem" --node "rediss://127.0.0.1:${PORT[3]}" -- true
+	tls_node 3 expired
+	name_nodes
+	absent "cannot be trusted (its certificate has expired on 2024-01-01)"
+	tls_node 3 future
+	name_nodes
+	absent "cannot be trusted (its certificate is not valid before 2097-01-01)"
+	# whom this system trusts
+	unset REDLOCK_CACERT
+	tls_node 3 good
+	is_refused "cannot be trusted (its certificate comes from an authority that is not known here)"
+	SSL_CERT_FILE=$C/ca.pem redlock run -n -k job --node "rediss://127.0.0.1:${PORT[3]}" -- true
+	mkdir "$T/trusted"
+	cp "$C/ca.pem" "$T/trusted/$(openssl x509 -noout -hash -in "$C/ca.pem").0"
+	SSL_CERT_DIR=$T/trusted redlock run -n -k job --node "rediss://127.0.0.1:${PORT[3]}" -- true
+}
+
+@test "a node that wants to know who we are" {
+	for protocols in TLSv1.2 TLSv1.3; do
+		tls_node 3 good --tls-auth-clients yes --tls-protocols $protocols
+		name_nodes
+		absent "wants a client certificate, or another one"
+		is_refused "wants a client certificate, or another one (unknown ca)" --cert "$C/stranger.pem" --key-file "$C/stranger.key"
+		works --cert "$C/client.pem" --key-file "$C/client.key"
+		# both in one file, by the environment
+		cat "$C/client.key" "$C/client.pem" > "$T/both.pem"
+		chmod 600 "$T/both.pem"
+		REDLOCK_CERT=$T/both.pem REDLOCK_KEY_FILE=$T/both.pem \
+			redlock run -n -k job --node "rediss://127.0.0.1:${PORT[3]}" -- true
+	done
+}
+
+@test "TLS 1.2 will do, and nothing older" {
+	for i in 1 2 3; do tls_node $i good --tls-protocols TLSv1.2; done
+	name_nodes
+	works
+	tls_node 3 good --tls-protocols TLSv1.1 --tls-ciphers 'ALL:@SECLEVEL=0'
+	name_nodes
+	absent "cannot agree with us on TLS (*)"
+}
+
+@test "a port without TLS, one that says nothing at all, and TLS where none was expected" {
+	# a server that waits for the rest of what it takes for a request
+	kill_node 3
+	for ((try = 0; try < 50; try++)); do
+		PORT[3]=$((20000 + RANDOM % 10000))
+		start_node 3 --port "${PORT[3]}" --bind 127.0.0.1
+		until answers 3 || is_gone "${PID[3]}"; do sleep 0.02; done
+		answers 3 && break
+	done
+	name_nodes
+	absent "did not begin with TLS in time, as a port without it would not" --node-timeout 3s
+	# and one that speaks first
+	node 3 config set maxclients 1 > "$T/set"
+	exec 9<> "/dev/tcp/127.0.0.1/${PORT[3]}"
+	eventually turns_away "${PORT[3]}"
+	is_refused "does not speak TLS"
+	exec 9>&-
+	# it accepts, and that is all
+	"$REDLOCK_BUILD/tools/proxy" 0 "${PORT[1]}" --hold > "$T/proxy" 3>&- &
+	also_end $!
+	eventually test -s "$T/proxy"
+	PORT[3]=$(cat "$T/proxy")
+	is_refused "did not begin with TLS in time*" --node-timeout 400ms
+	run -69 redlock run -n -k job --nodes "redis://127.0.0.1:${PORT[1]}" -- echo never
+	is_like "$output" "*redis://127.0.0.1:${PORT[1]} *"
+	is_like "$output" "*@(closed the connection|does not speak the Redis protocol)*"
+}
+# turns_away PORT: who connects is told that there are too many.
+turns_away() { timeout 1 head -c 8 < "/dev/tcp/127.0.0.1/$1" | grep -q ERR; }
+
+# by_proxy OPTION...: $PROXIED is node 2 by a proxy that does so.
+by_proxy() {
+	rm -f "$T/proxy"
+	"$REDLOCK_BUILD/tools/proxy" 0 "${PORT[2]}" "$@" > "$T/proxy" 3>&- &
+	also_end $!
+	eventually test -s "$T/proxy"
+	PROXIED=rediss://127.0.0.1:$(cat "$T/proxy")
+}
+
+@test "what is changed on the way, or cut, is no answer; in small pieces it is one" {
+	by_proxy --flip 200
+	run -69 --separate-stderr redlock run -n -k job --node "$PROXIED" -- touch "$T/never"
+	is_like "$stderr" "*$PROXIED cannot agree with us on TLS (*)"
+	by_proxy --cut-reply 200
+	run -69 --separate-stderr redlock run -n -k job --node "$PROXIED" -- touch "$T/never"
+	is_like "$stderr" "*$PROXIED closed the connection (*)"
+	[ ! -e "$T/never" ]
+	by_proxy --bytewise
+	redlock run -n -k job --node "$PROXIED" -- true
+}
+
+@test "the configuration file says it as well, and config shows it without a look at the files" {
+	file=$T/redlock.conf
+	printf '%s\n' "nodes = $REDLOCK_NODES" "cacert = $C/other.pem" '[p]' "cacert = $C/ca.pem" "cert = $C/client.pem" \
+		"key-file = $C/client.key" 'sni = redis.example.org' 'insecure = no' > "$file"
+	unset REDLOCK_NODES REDLOCK_CACERT
+	tls_node 2 good --tls-auth-clients yes
+	sed -i "s|^nodes = .*|nodes = rediss://127.0.0.1:${PORT[2]}|" "$file"
+	# a redlock in it finds the same
+	run -0 redlock run --config "$file" --profile p -k job -- "$REDLOCK_BUILD/redlock" run -k inner -- echo done
+	[ "$output" = "done" ]
+	run -69 redlock run --config "$file" -n -k job -- echo never
+	is_like "$output" "*comes from an authority that is not known here*"
+	run -0 --separate-stderr redlock config --config "$file" --profile p --json
+	json '[.settings[] | select(.name | IN("cacert", "cert", "key-file", "sni", "insecure")) | .source] == ["file", "file", "file", "file", "file"]'
+	json "[.settings[] | select(.name == \"cacert\")] | .[0].value == \"$C/ca.pem\" and (.[0].where | endswith(\":4\"))"
+	run -0 --separate-stderr redlock config --config "$file" --cacert "$T/nowhere" --insecure
+	[ -z "$stderr" ]
+	run -78 redlock run --config "$file" --profile p --cacert "$T/nowhere" -n -k job -- echo never
+}
+
+# meets_server WORDS: whoever is at $PORT[3] is no node, and that is why.
+meets_server() {
+	run --separate-stderr redlock run -n -k job --node-timeout 3s --node "rediss://127.0.0.1:${PORT[3]}" -- touch "$T/never"
+	[ "$status" -eq 69 ] && is_like "$stderr" "*rediss://127.0.0.1:${PORT[3]} $1"
+}
+
+# told WORDS TEXT [openssl options...]: that of a server with a good certificate that says TEXT without end. It may
+# end with a connection, or have no port: a few of them try.
+told() {
+	local try server
+	for try in 1 2 3 4 5; do
+		PORT[3]=$((20000 + RANDOM % 10000))
+		openssl s_server "${@:3}" -accept "127.0.0.1:${PORT[3]}" -cert "$C/good.pem" -key "$C/good.key" \
+			< <(exec yes "$2") > "$T/server" 2>&1 3>&- &
+		server=$!
+		also_end $server
+		until meets_server "$1"; do
+			if is_gone $server; then continue 2; fi
+		done
+		kill $server 2> "$T/kill" || true
+		return
+	done
+	echo "last said: $stderr"
+	return 1
+}
+
+@test "a server that means harm does none by TLS: no words, no end of a reply, and nothing but new keys" {
+	told 'does not speak the Redis protocol (HTTP/1.1 400 Bad Request)' 'HTTP/1.1 400 Bad Request' -quiet
+	told 'answered at excessive length' $'$2147483647\r' -quiet
+	told 'did not answer in time' k
+	[ ! -e "$T/never" ]
+}
+
+@test "replies of many records" {
+	redlock acquire -k job > "$T/token"
+	# a majority has it
+	value=$(for i in 1 2 3; do node $i get job; done | grep -m 1 .)
+	for i in 1 2 3; do
+		[ "$(node $i eval "for n = 1, 500 do
+			redis.call('SET', string.rep('key', 50) .. n, ARGV[1], 'PX', 600000)
+		end return 'set'" 0 "$value")" = set ]
+	done
+	run -0 --separate-stderr redlock status --json
+	[ "$(jq '[.locks[] | select(.state == "held" and .on_nodes == 3 and .key != "job")] | length' <<< "$output")" = 500 ]
+	# a byte of one of the later ones
+	by_proxy --flip 20000
+	run -69 --separate-stderr redlock status --node "$PROXIED"
+	is_like "$output$stderr" "*cannot agree with us on TLS (*"
+}
+
+@test "files that cannot be used: 78 and one line; no passphrase is asked for" {
+	bad() {
+		local line=$1
+		shift
+		run -78 --separate-stderr redlock run -n -k job "$@" -- touch "$T/never"
+		[ "${stderr_lines[0]}" = "redlock: $line" ] || { echo "$stderr"; return 1; }
+		[ "${#stderr_lines[@]}" -le 2 ]
+		[ ! -e "$T/never" ]
+	}
+	CLIENT=(--cert "$C/client.pem" --key-file)
+	bad "cannot read --cacert '$T/none': No such file or directory" --cacert "$T/none"
+	bad "--cacert '$C/ca.key' has no certificate in it (PEM)" --cacert "$C/ca.key"
+	bad "--cacert '/dev/null' has no certificate in it (PEM)" --cacert /dev/null
+	bad "--cacert '$C' has no certificate in it (PEM)" --cacert "$C"
+	bad "cannot read --cert '$T/none': No such file or directory" --cert "$T/none" --key-file "$C/client.key"
+	bad "--cert '$C/ca.key' has no certificate in it (PEM)" --cert "$C/ca.key" --key-file "$C/client.key"
+	bad "cannot read --key-file '$T/none': No such file or directory" "${CLIENT[@]}" "$T/none"
+	bad "--key-file '$C/ca.pem' has no private key in it (PEM)" "${CLIENT[@]}" "$C/ca.pem"
+	bad "--key-file '$C/good.key' is not the key of --cert" "${CLIENT[@]}" "$C/good.key"
+	bad "--key-file '$C/locked.key' has a passphrase, and redlock asks for none" "${CLIENT[@]}" "$C/locked.key"
+	# also where there is a terminal to ask on
+	run -78 timeout 60 "$REDLOCK_BUILD/tools/pty" -- "$REDLOCK_BUILD/redlock" run -n -k job "${CLIENT[@]}" "$C/locked.key" -- true
+	is_like "$output" "*has a passphrase*"
+	run -64 --separate-stderr redlock run -n -k job --cert "$C/client.pem" -- touch "$T/never"
+	[ "${stderr_lines[0]}" = "redlock: --cert without --key-file" ]
+}
+
+@test "--insecure says so each time; a key that everybody may read is told of" {
+	tls_node 3 elsewhere
+	name_nodes
+	for i in 1 2; do
+		run -0 --separate-stderr redlock run -n -k job --insecure -- echo done
+		[ "$stderr" = "redlock: --insecure: certificates are not looked at, whoever answers is believed" ]
+	done
+	REDLOCK_INSECURE=1 run -0 --separate-stderr redlock status job
+	[ "$stderr" = "redlock: --insecure: certificates are not looked at, whoever answers is believed" ]
+	redlock run -n -k job --insecure --node "rediss://127.0.0.1:${PORT[3]}" -- true
+	# without such a node there is nothing to say
+	run -0 --separate-stderr redlock run -n -k job --insecure --nodes "unix://$T/1.sock" -- true
+	[ -z "$stderr" ]
+	cp "$C/client.key" "$T/key"
+	chmod 644 "$T/key"
+	run -0 --separate-stderr redlock run -n -k job --cert "$C/client.pem" --key-file "$T/key" -- true
+	[ "$stderr" = "redlock: everybody may read the private key in --key-file '$T/key'
+hint: 'chmod 600' keeps others away from it" ]
+	chmod 640 "$T/key"
+	run -0 --separate-stderr redlock run -n -k job --cert "$C/client.pem" --key-file "$T/key" -- true
+	[ -z "$stderr" ]
+}
+
+# bats test_tags=not-under-valgrind
+@test "OpenSSL is loaded for a node with TLS, and for nothing else; the command inherits nothing of it" {
+	maps='cat /proc/$PPID/maps /proc/$(awk "/^PPid/ { print \$2 }" /proc/$PPID/status)/maps; ls -l /proc/self/fd >&2'
+	run -0 --separate-stderr redlock run -n -k job -- sh -c "$maps"
+	[[ "$output" == *libssl* ]]
+	[[ "$stderr" != *socket* ]]
+	[[ "$stderr" != *random* ]]
+	run -0 --separate-stderr redlock run -n -k job --nodes "unix://$T/1.sock" -- sh -c "$maps"
+	[[ "$output" == *libc* ]]
+	[[ "$output" != *libssl* ]]
+	[[ "$output" != *libcrypto* ]]
+	# where it is not there, that is said
+	mkdir "$T/lib"
+	echo none > "$T/lib/libssl.so.3"
+	LD_LIBRARY_PATH=$T/lib run -78 --separate-stderr "$REDLOCK_BUILD/redlock" run -n -k job -- touch "$T/never"
+	is_like "${stderr_lines[0]}" "redlock: node 'rediss://127.0.0.1:${PORT[1]}' wants TLS, and OpenSSL cannot be loaded: *libssl.so.3*"
+	[ ! -e "$T/never" ]
+	LD_LIBRARY_PATH=$T/lib "$REDLOCK_BUILD/redlock" run -n -k job --nodes "unix://$T/1.sock" -- true
+	LD_LIBRARY_PATH=$T/lib XDG_RUNTIME_DIR=$T "$REDLOCK_BUILD/redlock" hold --list
+}
+
+# bats test_tags=not-under-valgrind
+@test "built without TLS: a node that wants it is refused, the others are not" {
+	make -s --no-print-directory -C "$BATS_TEST_DIRNAME/../.." B="$T/build" WITH_TLS=no CFLAGS=-O0 > "$T/made" 2>&1 || { cat "$T/made"; false; }
+	run -78 --separate-stderr "$T/build/redlock" run -n -k job -- touch "$T/never"
+	[ "$stderr" = "redlock: node 'rediss://127.0.0.1:${PORT[1]}' wants TLS, and this redlock was built without it (WITH_TLS=no)" ]
+	[ ! -e "$T/never" ]
+	"$T/build/redlock" run -n -k job --nodes "unix://$T/1.sock" -- true
+}
+
+# found STATUS [ARG...]: what doctor finds, a line each: whose, what, how bad.
+found() {
+	run "-$1" --separate-stderr redlock doctor --json "${@:2}"
+	FOUND=$(jq -r '.findings[] | "\(.node // "all" | sub(".*:"; "")) \(.id) \(.severity)"' <<< "$output")
+}
+
+@test "doctor: certificates that end soon, that have ended, and that nobody looks at" {
+	found 0
+	[ -z "$FOUND" ] || { echo "$FOUND"; false; }
+	tls_node 2 soon
+	tls_node 3 expired
+	name_nodes
+	found 0
+	[ "$FOUND" = "${PORT[2]} certificate warning
+${PORT[3]} certificate error" ]
+	is_like "$output" "*its certificate ends on 20??-??-??, in 4d*"
+	is_like "$output" "*its certificate has expired on 2024-01-01*"
+	found 0 --insecure
+	[ "$FOUND" = "${PORT[2]} certificate warning
+${PORT[3]} certificate warning
+all insecure warning" ]
+	# those that vouch for it count as well
+	openssl x509 -req -in <(openssl req -new -key "$C/ca.key" -subj /CN=ca) -signkey "$C/ca.key" -days 3 -out "$T/ca.pem" 2> "$T/log"
+	for i in 2 3; do tls_node $i good; done
+	name_nodes
+	found 0 --cacert "$T/ca.pem"
+	[ "$FOUND" = "${PORT[1]} certificate warning
+${PORT[2]} certificate warning
+${PORT[3]} certificate warning" ]
+	tls_node 3 good --tls-auth-clients yes
+	name_nodes
+	found 0
+	[ "$FOUND" = "${PORT[3]} client-certificate error" ]
+}

@@ -723,9 +723,10 @@ static void seat_reply(struct step *s, const struct event *ev)
 		if (answer->vote == VOTE_YES && answer->text_len > 0)
 			take_turn(s, answer);
 		/* So it is when this attempt has failed; and so is another one's turn, which may be
-		 * nobody's. */
+		 * nobody's. Among readers, each question is a word for the next in line: one will
+		 * do. */
 		else if (s->q->phase != PHASE_PAUSE &&
-			 (answer->vote == VOTE_YES || answer->is_reserved))
+			 (answer->vote == VOTE_YES || (answer->is_reserved && !answer->is_shared)))
 			seat->is_fresh = true;
 		else if (answer->vote == VOTE_YES)
 			come_back(s, seat->was_free ? retry_delay(s) : 0);

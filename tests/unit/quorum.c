@@ -4732,6 +4732,14 @@ TEST(another_ones_turn_that_is_heard_of_meanwhile_is_looked_at)
 	reply_with(&r, 3, reserved(60 * MS));
 	all_answer(&r, held(HELD_FOR));
 	CHECK_INT(r.q.attempt, 3);
+	/* A reader's questions are words for those before it: one will do. */
+	contend_as(&r, true, 3);
+	all_answer(&r, others_first(20 * MS));
+	link_up(&r, 3);
+	next_attempt(&r);
+	reply_with(&r, 3, others_first(60 * MS));
+	all_answer(&r, others_first(HELD_FOR));
+	CHECK_INT(r.q.attempt, 2);
 }
 
 /* The line's answer may come last, and it may be that others are in the way there. */

@@ -5,7 +5,7 @@ load nodes
 setup() {
 	T=$BATS_TEST_TMPDIR
 	mkdir "$T/one" "$T/two"
-	unset JOBS
+	unset JOBS SERVER
 }
 
 # part BUILD NAME LINE...
@@ -78,10 +78,28 @@ counts() {
 	JOBS=1 counts 0 2 0 "$T/one" unit "$T/two" unit
 }
 
+@test "SERVER, a path or a name in PATH, is what all parts find as redis-server; nothing of it is left" {
+	part one other-server 'echo "another one: $*"'
+	part one unit "type redis-server > $T/found" '[ "$(redis-server --version)" = "another one: --version" ] && echo ok 1'
+	ln -s unit "$T/one/sim"
+	for server in "$T/one/other-server" other-server; do
+		PATH=$T/one:$PATH SERVER=$server counts 0 2 0 "$T/one" unit sim
+		found=$(sed 's/.* //' "$T/found")
+		[[ "$found" == /*/redis-server && ! -e ${found%/*} ]]
+	done
+	# without, and empty: the usual one
+	counts 1 0 2 "$T/one" unit sim
+	SERVER= counts 1 0 2 "$T/one" unit sim
+}
+
 @test "nonsense is refused in one line" {
 	for jobs in 0 -1 x 1.5; do
 		JOBS=$jobs run -2 "$BATS_TEST_DIRNAME/../run" "$T/one" unit
 		[ "$output" = "tests/run: JOBS is a whole number above 0, not '$jobs'" ]
+	done
+	for server in no-such-server "$T/one" ./no-such-server; do
+		SERVER=$server run -2 "$BATS_TEST_DIRNAME/../run" "$T/one" unit
+		[ "$output" = "tests/run: SERVER is a program, and '$server' is none, nor one in PATH" ]
 	done
 	run -2 "$BATS_TEST_DIRNAME/../run" unit
 	[ "$output" = "tests/run: the first word is a build's folder, not 'unit'" ]

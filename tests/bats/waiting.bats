@@ -95,7 +95,7 @@ order() { tr '\n' ' ' < "$T/served"; }
 	costs() { # in commands of clients, for one section more
 		local i n=0
 		for ((i = 1; i <= N; i++)); do
-			n=$((n + $(node $i info commandstats | tr -d '\r' | sed -n 's/^cmdstat_\(eval\|blpop\):calls=\([0-9]*\).*/\2/p' | paste -sd+ | bc)))
+			n=$((n + $(node $i info commandstats | tr -d '\r' | sed -n 's/^cmdstat_\(eval\|blpop\):calls=\([0-9]*\).*/\2/p' | paste -sd+)))
 		done
 		echo $n
 	}

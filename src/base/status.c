@@ -6,7 +6,7 @@ const struct status_row status_rows[] = {STATUS_TABLE(STATUS_ROW)};
 
 const int status_rows_count = (int)(sizeof(status_rows) / sizeof(status_rows[0]));
 
-enum status status_of(enum err_kind kind)
+int status_of(enum err_kind kind)
 {
 	switch (kind) {
 	case ERR_NONE:

@@ -35,6 +35,6 @@ extern const struct status_row status_rows[];
 extern const int status_rows_count;
 
 /* The status that goes with a kind of trouble. */
-enum status status_of(enum err_kind kind);
+int status_of(enum err_kind kind);
 
 #endif

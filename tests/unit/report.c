@@ -390,8 +390,8 @@ TEST(report_escapes_a_hostile_holder)
 	static const char *const hostile[] = {
 		"\x1b]0;owned\x07",
 		"x\nredlock: acquired 'k'\r",
-		"\x9b"
-		"31m\xff\xfe",
+		("\x9b"
+		 "31m\xff\xfe"),
 		"\xe2\x80\xaegnp.exe",
 		"\\",
 	};

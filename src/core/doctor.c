@@ -33,6 +33,7 @@ struct info_row {
 static const struct info_row texts[] = {
 	{"redis_version", FIELD(version)},
 	{"redis_mode", FIELD(mode)},
+	{"server_mode", FIELD(mode)}, /* Valkey */
 	{"role", FIELD(role)},
 	{"run_id", FIELD(run_id)},
 	{"master_replid", FIELD(group)},

@@ -42,7 +42,7 @@ static const char redis6[] =
 
 static const char valkey[] =
 	"# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.1\r\n"
-	"server_mode:standalone\r\nredis_mode:standalone\r\nrun_id:" RUN_ID "\r\n"
+	"server_mode:standalone\r\nrun_id:" RUN_ID "\r\n"
 	"# Replication\r\nrole:master\r\n";
 
 static const char keydb[] =

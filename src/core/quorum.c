@@ -1264,7 +1264,8 @@ static void gather(struct step *s, usec *wake_at)
 		ask(s);
 }
 
-/* --fair: the line of a key has not spoken yet. Readers do not wait for long: they would share. */
+/* --fair: the line of a key has not spoken yet. Readers wait for a quarter of its
+ * time: they would share; but a line that is only far away must be heard, or writers starve. */
 static bool is_a_line_silent(const struct step *s, usec *wake_at)
 {
 	struct quorum *q = s->q;
@@ -1276,8 +1277,8 @@ static bool is_a_line_silent(const struct step *s, usec *wake_at)
 		is_silent |= line >= 0 && q->member[line].vote == VOTE_NONE;
 	}
 	if (is_silent && !q->policy.is_fair)
-		return !grace_is_over(
-			q, s->now, count_yes(q) >= policy_quorum(&q->policy), LEAST_GRACE, wake_at);
+		return !grace_is_over(q, s->now, count_yes(q) >= policy_quorum(&q->policy),
+			q->policy.node_timeout / 4, wake_at);
 	return is_silent;
 }
 

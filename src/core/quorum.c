@@ -1264,8 +1264,8 @@ static void gather(struct step *s, usec *wake_at)
 		ask(s);
 }
 
-/* --fair: the line of a key has not spoken yet. Readers wait for a quarter of its
- * time: they would share; but a line that is only far away must be heard, or writers starve. */
+/* --fair: the line of a key has not spoken yet. Readers wait for a quarter of its time: they would
+ * share; but a line that is only far away must be heard, or writers starve. */
 static bool is_a_line_silent(const struct step *s, usec *wake_at)
 {
 	struct quorum *q = s->q;

@@ -121,23 +121,18 @@ ended() { echo "9000000000 status $1 ${2-0} redlock:" >> "$LOG"; }
 }
 
 @test "a writer among readers is refused, and a reader beside a writer" {
-	started 1 reader
-	started 2 redlock
-	record 10 begin k 1 A
-	section 12 14 k 2 B
-	record 20 end k 1 A
-	ended 1
-	ended 2
-	refused "k: run 1 was there"
-	new_log
-	started 1 redlock
-	started 2 reader
-	record 10 begin k 1 A
-	section 12 14 k 2 B
-	record 20 end k 1 A
-	ended 1
-	ended 2
-	refused "k: run 1 was there"
+	# the one, and the other within its section
+	for clients in "reader redlock" "redlock reader"; do
+		new_log
+		started 1 "${clients% *}"
+		started 2 "${clients#* }"
+		record 10 begin k 1 A
+		section 12 14 k 2 B
+		record 20 end k 1 A
+		ended 1
+		ended 2
+		refused "k: run 1 was there"
+	done
 	# by their times alone: after two readers, the first of which was there for longer
 	new_log
 	started 1 reader

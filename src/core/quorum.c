@@ -389,11 +389,10 @@ static bool is_parting(enum op op)
 	return op == OP_RELEASE || op == OP_HAND_OVER || op == OP_LEAVE;
 }
 
-static void send_op(struct step *s, int i, enum op op)
+static struct action *send_op(struct step *s, int i, enum op op)
 {
 	const struct policy *p = &s->q->policy;
 	struct member *m = &s->q->member[i];
-
 	struct action *a = act(s, ACT_SEND, i);
 
 	a->op = op;
@@ -405,7 +404,7 @@ static void send_op(struct step *s, int i, enum op op)
 			m->late = false;
 		}
 		m->releasing = true;
-		return;
+		return a;
 	}
 	assert(!in_flight(m));
 	m->asked = true;
@@ -417,7 +416,7 @@ static void send_op(struct step *s, int i, enum op op)
 	if (op != OP_HEAL)
 		m->vote = VOTE_NONE;
 	if (op == OP_LOOK || op == OP_FENCE)
-		return;
+		return a;
 	/* It may land, or prolong what landed late, whatever becomes of the answer: so it is owed
 	 * from here on. */
 	if (op != OP_EXTEND) {
@@ -427,6 +426,7 @@ static void send_op(struct step *s, int i, enum op op)
 	if (m->was_sent == s->q->attempt)
 		m->owes = s->q->attempt;
 	m->owes_until = key_gone_at(p, s->now);
+	return a;
 }
 
 /* The first in a key's order that answers, as far as we know; -1: none. */
@@ -455,10 +455,9 @@ static int seat_of(const struct quorum *q)
 	return q->policy.nodes;
 }
 
-static void send_from_seat(struct step *s, enum op op)
+static struct action *send_from_seat(struct step *s, enum op op)
 {
 	struct seat *seat = &s->q->seat;
-
 	struct action *a = act(s, ACT_SEND, seat_of(s->q));
 
 	a->op = op;
@@ -468,6 +467,7 @@ static void send_from_seat(struct step *s, enum op op)
 	seat->joins |= op == OP_JOIN;
 	seat->waits |= op == OP_WAIT;
 	seat->due = s->now + s->q->policy.node_timeout;
+	return a;
 }
 
 /* The next in line need not wait for who does not use it. Nobody is behind a pop that is blocked.
@@ -703,8 +703,8 @@ static void take_turn(struct step *s, const struct answer *answer)
 /* Others have a larger limit than we, and a slot that we do not. */
 static void pass_slot_on(struct step *s, int slot)
 {
-	pass_turn_on(s);
-	s->up->action[s->up->count - 1].slot = slot;
+	send_from_seat(s, OP_HAND_OVER)->slot = slot;
+	s->q->seat.passes = true;
 }
 
 static void seat_reply(struct step *s, const struct event *ev)
@@ -829,8 +829,7 @@ static void pass_turn_beside_the_seat(struct step *s)
 	if (!seat->waits || (!seat->is_woken && !is_behind_readers(s->q)) || m->link != LINK_UP ||
 		m->owes)
 		return;
-	send_op(s, seat->node, OP_HAND_OVER);
-	a = &s->up->action[s->up->count - 1];
+	a = send_op(s, seat->node, OP_HAND_OVER);
 	a->is_leaving = true;
 	a->slot = seat->is_woken ? seat->turn_slot : 0;
 	a->leads = seat->leads;

@@ -23,22 +23,21 @@ static const char *token_for(struct session *s, const struct action *a)
 	return s->token;
 }
 
+static bool is_attempt(enum op op)
+{
+	return op == OP_ACQUIRE || op == OP_LOOK;
+}
+
 /* Whoever parts with a key has it, or has not. */
 static bool joins_others(enum op op)
 {
-	return op == OP_ACQUIRE || op == OP_HEAL || op == OP_EXTEND || op == OP_LOOK ||
-	       op == OP_JOIN;
-}
-
-static bool is_attempt(const struct action *a)
-{
-	return a->op == OP_ACQUIRE || a->op == OP_LOOK;
+	return is_attempt(op) || op == OP_HEAL || op == OP_EXTEND || op == OP_JOIN;
 }
 
 /* It keeps its place meanwhile. */
 static bool is_staying(const struct session *s, const struct action *a)
 {
-	return is_attempt(a) && s->quorum.seat.waits && s->quorum.seat.node == a->node;
+	return is_attempt(a->op) && s->quorum.seat.waits && s->quorum.seat.node == a->node;
 }
 
 /* What we were woken with. */
@@ -50,7 +49,7 @@ static const char *turn_for(struct session *s, const struct action *a)
 	if (a->op == OP_HAND_OVER)
 		return q->seat.turn[q->seat.key];
 	/* Whoever is fair asks with a turn only while it is its own. */
-	if (!is_attempt(a) || (policy_heeds_line(&q->policy) && !q->used_turn))
+	if (!is_attempt(a->op) || (policy_heeds_line(&q->policy) && !q->used_turn))
 		return "";
 	s->turns[0] = '\0';
 	for (int i = 0; i < q->policy.keys; i++)

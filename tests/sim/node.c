@@ -758,141 +758,162 @@ static bool is_its(const struct place *p, enum op op, const struct request *r)
 	return strcmp(p->value, token) == 0;
 }
 
+/* What was served to the blocked pop of who waits at the door as well as in the line. */
+static bool pop(struct sim_node *n, bool is_at_the_door, struct reply *reply)
+{
+	bool is_door = is_at_the_door && is_there(n, &n->door);
+
+	if (!is_door && n->wakes == 0)
+		return false;
+	reply->is_array = 1;
+	reply->count = 2;
+	put_text(&reply->item[0], "");
+	put_text(&reply->item[1], is_door ? n->door.value : n->wake[0].value);
+	if (is_door)
+		clear(&n->door);
+	else
+		take_element(n, 0);
+	return true;
+}
+
+static void refuse(const struct place *p, struct reply *reply)
+{
+	answer(reply, 0, pttl(p), p->value, "", shared_mark(p));
+}
+
+/* The key is ours alone, or there is none. */
+static void give_up_turn(struct place *p, const struct request *r, bool is_ours, bool awaited)
+{
+	struct sim_lock *l = p->l;
+	bool gives_up = strcmp(r->argv[7], "g") == 0, is_kept = is_there(p->n, &l->turn);
+	bool is_far = atoll(r->argv[9]) > 0; /* others wait, maybe elsewhere */
+
+	if (is_ours)
+		l->value[0] = '\0';
+	if (gives_up && is_kept && !is_ours)
+		return;
+	if (awaited || is_far)
+		pass_turn(p, r,
+			is_kept && (gives_up || strchr(r->argv[7], 'l')) ? l->turn.value
+									 : r->argv[4],
+			atoll(r->argv[5]), awaited);
+	else if (is_ours)
+		clear(&l->turn);
+}
+
+static void hand_over(struct place *p, const struct request *r, struct reply *reply)
+{
+	struct sim_lock *l = p->l;
+	const char *token = r->argv[4], *flags = r->argv[7];
+	int64_t ttl = atoll(r->argv[5]), left;
+	bool awaited = is_there(p->n, &p->n->line), is_ours = is_its(p, OP_HAND_OVER, r);
+
+	if (has_slots(r) && strchr(flags, 'l')) {
+		leave_seat(p, r, awaited);
+		answer(reply, 1, 0, "", "", false);
+		return;
+	}
+	if (strchr(flags, 'd'))
+		clear(&p->n->head);
+	if (strchr(flags, 'l') && p->is_group) {
+		beckon(p, r);
+		answer(reply, 1, 0, "", "", false);
+	} else if (p->mine) {
+		left = pttl(p);
+		if (remove_key(p) && awaited)
+			pass_turn(p, r, token, ttl, true);
+		else if (!l->value[0])
+			clear(&l->turn);
+		answer(reply, 1, left, "", "", false);
+	} else if (p->value[0] && !is_ours) {
+		if (!flags[0] || (strcmp(flags, "g") == 0 && !is_there(p->n, &l->turn)))
+			pass_turn(p, r, token, ttl, !awaited && atoll(r->argv[9]) <= 0);
+		refuse(p, reply);
+	} else {
+		left = is_ours ? pttl(p) : 0;
+		give_up_turn(p, r, is_ours, awaited);
+		answer(reply, is_ours ? 1 : -1, left, "", "", false);
+	}
+}
+
+static void release(struct place *p, const struct request *r, struct reply *reply)
+{
+	struct sim_lock *l = p->l;
+	bool awaited = is_there(p->n, &p->n->line);
+
+	if (!remove_key(p))
+		;
+	else if (!awaited)
+		clear(&l->turn);
+	else if (is_there(p->n, &l->turn))
+		pass_turn(p, r, l->turn.value, atoll(r->argv[8]), true);
+	answer(reply, 1, 0, "", "", false);
+}
+
+static void leave(struct place *p, const struct request *r, struct reply *reply)
+{
+	struct sim_node *n = p->n;
+	int64_t ttl = atoll(r->argv[5]);
+	char left[TOKEN_MAX];
+
+	snprintf(left, sizeof(left), "%s", p->value);
+	if (p->mine) {
+		memmove(left + LEFT_ZEROES, left, TOKEN_ID_LEN - LEFT_ZEROES);
+		memset(left, '0', LEFT_ZEROES);
+		p->mine->ends = INT64_MIN;
+		enlist(p, left, ttl);
+	} else {
+		memset(left, '0', TOKEN_ID_LEN);
+		memcpy(p->l->value, left, strlen(left) + 1);
+		p->l->ends = node_msec(n) + ttl;
+	}
+	if (is_there(n, &n->line))
+		push(p, r->argv[4], 1000);
+	answer(reply, 1, ttl, "", "", false);
+}
+
+static void extend(struct place *p, const struct request *r, struct reply *reply)
+{
+	int64_t ttl = atoll(r->argv[5]);
+
+	prolong(p, ttl);
+	answer(reply, 1, ttl, "", p->n->run_id, is_there(p->n, &p->n->line));
+}
+
 bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply)
 {
-	const char *token = r->argv[4];
-	int64_t now = node_msec(n), ttl;
 	bool is_alone;
 	enum op op = op_of(r, &is_alone);
-	bool is_ours, awaited = is_there(n, &n->line), is_far;
-	struct sim_lock *l;
 	struct place p;
 
 	drop_expired(n);
-	if (op == OP_WAIT && r->argc > 3 && is_there(n, &n->door)) {
-		reply->is_array = 1;
-		reply->count = 2;
-		put_text(&reply->item[0], "");
-		put_text(&reply->item[1], n->door.value);
-		clear(&n->door);
-		return true;
-	}
-	if (op == OP_WAIT) {
-		if (n->wakes == 0)
-			return false;
-		reply->is_array = 1;
-		reply->count = 2;
-		put_text(&reply->item[0], "");
-		put_text(&reply->item[1], n->wake[0].value);
-		take_element(n, 0);
-		return true;
-	}
-	ttl = atoll(r->argv[5]);
-	is_far = atoll(r->argv[9]) > 0; /* HAND_OVER: others wait, maybe elsewhere */
+	if (op == OP_WAIT)
+		return pop(n, r->argc > 3, reply);
 	for (int i = 0; i < SIM_LOCKS; i++)
 		if (!node_has_key(n, i))
 			n->lock[i].value[0] = '\0';
 	p = has_slots(r) ? place(n, node_slot_of(r) + 1, atoi(r->argv[13])) : place(n, 0, 0);
-	l = p.l;
 	p.is_alone = is_alone;
 	translate(&p, r);
-	is_ours = is_its(&p, op, r);
-	if (op == OP_ACQUIRE) {
+	if (op == OP_ACQUIRE)
 		acquire(&p, r, reply);
-		return true;
-	}
-	if (op == OP_JOIN) {
+	else if (op == OP_JOIN)
 		join(&p, r, reply);
-		return true;
-	}
-	if (op == OP_LOOK) {
+	else if (op == OP_LOOK)
 		look(&p, r, reply);
-		return true;
-	}
-	if (op == OP_FENCE) {
+	else if (op == OP_FENCE)
 		number(&p, r, reply);
-		return true;
-	}
-	if (op == OP_HAND_OVER && has_slots(r) && strchr(r->argv[7], 'l')) {
-		leave_seat(&p, r, awaited);
-		answer(reply, 1, 0, "", "", false);
-		return true;
-	}
-	if (op == OP_HAND_OVER && strchr(r->argv[7], 'd'))
-		clear(&n->head);
-	if (op == OP_HAND_OVER && strchr(r->argv[7], 'l') && p.is_group) {
-		beckon(&p, r);
-		answer(reply, 1, 0, "", "", false);
-		return true;
-	}
-	if (op == OP_HAND_OVER && p.mine) {
-		int64_t left = pttl(&p);
-
-		if (remove_key(&p) && awaited)
-			pass_turn(&p, r, token, ttl, true);
-		else if (!l->value[0])
-			clear(&l->turn);
-		answer(reply, 1, left, "", "", false);
-		return true;
-	}
-	if (p.value[0] && !is_ours) {
-		if (op == OP_HAND_OVER && (!r->argv[7][0] || (strcmp(r->argv[7], "g") == 0 &&
-								     !is_there(n, &l->turn))))
-			pass_turn(&p, r, token, ttl, !awaited && !is_far);
-		answer(reply, 0, pttl(&p), p.value, "", shared_mark(&p));
-		return true;
-	}
-	if (op == OP_HAND_OVER) {
-		int64_t left = is_ours ? pttl(&p) : 0;
-		bool gives_up = strcmp(r->argv[7], "g") == 0, is_kept = is_there(n, &l->turn);
-
-		if (is_ours)
-			l->value[0] = '\0';
-		if (gives_up && is_kept && !is_ours)
-			;
-		else if (awaited || is_far)
-			pass_turn(&p, r,
-				is_kept && (gives_up || strchr(r->argv[7], 'l')) ? l->turn.value
-										 : token,
-				ttl, awaited);
-		else if (is_ours)
-			clear(&l->turn);
-		answer(reply, is_ours ? 1 : -1, left, "", "", false);
-		return true;
-	}
-	if (!is_ours) {
+	else if (op == OP_HAND_OVER)
+		hand_over(&p, r, reply);
+	else if (p.value[0] && !is_its(&p, op, r))
+		refuse(&p, reply);
+	else if (!p.value[0])
 		answer(reply, -1, 0, "", "", op == OP_EXTEND ? shared_mark(&p) : 0);
-		return true;
-	}
-	if (op == OP_RELEASE) {
-		if (!remove_key(&p))
-			;
-		else if (!awaited)
-			clear(&l->turn);
-		else if (is_there(n, &l->turn))
-			pass_turn(&p, r, l->turn.value, atoll(r->argv[8]), true);
-		answer(reply, 1, 0, "", "", false);
-		return true;
-	}
-	if (op == OP_LEAVE) {
-		char left[TOKEN_MAX];
-
-		snprintf(left, sizeof(left), "%s", p.value);
-		if (p.mine) {
-			memmove(left + LEFT_ZEROES, left, TOKEN_ID_LEN - LEFT_ZEROES);
-			memset(left, '0', LEFT_ZEROES);
-			p.mine->ends = INT64_MIN;
-			enlist(&p, left, ttl);
-		} else {
-			memset(left, '0', TOKEN_ID_LEN);
-			memcpy(l->value, left, strlen(left) + 1);
-			l->ends = now + ttl;
-		}
-		if (awaited)
-			push(&p, token, 1000);
-	} else {
-		prolong(&p, ttl);
-	}
-	answer(reply, 1, ttl, "", op == OP_EXTEND ? n->run_id : "", op == OP_EXTEND && awaited);
+	else if (op == OP_RELEASE)
+		release(&p, r, reply);
+	else if (op == OP_LEAVE)
+		leave(&p, r, reply);
+	else
+		extend(&p, r, reply);
 	return true;
 }

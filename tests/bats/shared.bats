@@ -215,7 +215,7 @@ at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock
 	# it is not told of; and who takes part sees to it that it is not kept, either
 	run -0 redlock run -n -s -k db -- true
 	says 0 "'db' is held by reader a since *" '' status db
-	readers 1
+	eventually eval 'redlock run -n -s -k db -- true && readers 1'
 	let_go a
 	done_is a
 	run -0 redlock run -n -k db -- true

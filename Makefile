@@ -51,6 +51,19 @@ $(B)/redlock: $(B)/main.o $(OBJECTS)
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) $(INIH_LIBS)
 
+# Writes what pages and completions have from the tables.
+PARTS = $(sort $(wildcard src/parts/*.c))
+GENERATED = $(wildcard man/* completions/*)
+$(B)/gen: $(B)/gen.o $(PARTS:src/%.c=$(B)/%.o) $(filter $(B)/base/% $(B)/core/%,$(OBJECTS))
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(INIH_LIBS)
+
+gen: $(B)/gen
+	$(Q)$(B)/gen $(GENERATED)
+
+gen-check: $(B)/gen
+	$(Q)$(B)/gen --check $(GENERATED)
+
 $(B)/%.o: src/%.c
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
@@ -143,10 +156,10 @@ cover:
 check-part: check-built
 	$(Q)tests/run $(B) $(PART)
 
-check-built: $(B)/redlock $(B)/unit $(B)/fuzz $(B)/sim $(B)/differ $(TOOLS)
+check-built: $(B)/redlock $(B)/gen $(B)/unit $(B)/fuzz $(B)/sim $(B)/differ $(TOOLS)
 
-lint:
-	$(Q)CC="$(CC)" tests/lint
+lint: $(B)/gen
+	$(Q)REDLOCK_BUILD="$(B)" CC="$(CC)" tests/lint
 
 fmt:
 	$(Q)clang-format -i $(STYLED)
@@ -155,7 +168,7 @@ fmt-check:
 	$(Q)clang-format --dry-run -Werror $(STYLED)
 
 tidy:
-	$(Q)clang-tidy --quiet --warnings-as-errors='*' $(SOURCES) src/main.c -- \
+	$(Q)clang-tidy --quiet --warnings-as-errors='*' $(SOURCES) $(PARTS) src/main.c src/gen.c -- \
 		-std=gnu11 -D_GNU_SOURCE -Isrc
 
 # One world, one line per event: make sim SEED=7 PROFILE=adversary
@@ -215,5 +228,5 @@ uninstall:
 clean:
 	rm -rf build
 
-.PHONY: all check check-suite check-fast check-san check-tsan check-valgrind check-faults check-mutants check-part cover check-built \
+.PHONY: all gen gen-check check check-suite check-fast check-san check-tsan check-valgrind check-faults check-mutants check-part cover check-built \
 	lint fmt fmt-check tidy fuzz sim sim-soak torture model bench losses numbers extensions demo install uninstall clean

@@ -305,7 +305,7 @@ static int see_help(struct reading *r)
 	return err_hint(r->e, "see 'redlock help %s'", option_command_name(r->s->command));
 }
 
-static bool takes_value(const struct option_row *row)
+bool option_takes_value(const struct option_row *row)
 {
 	return row->kind != OPTION_COUNT && row->kind != OPTION_OFF &&
 	       row->kind != OPTION_NO_WAIT && row->kind != OPTION_JSON;
@@ -530,13 +530,13 @@ static int read_long(struct reading *r, char *const argv[])
 		return -1;
 	if (row->kind == OPTION_SECRET)
 		return secret_in_sight(r, source);
-	if (value && !takes_value(row))
+	if (value && !option_takes_value(row))
 		return err_set(r->e, ERR_USAGE, "%s takes no value", source);
-	if (!value && takes_value(row)) {
+	if (!value && option_takes_value(row)) {
 		value = argv[1];
 		used = 2;
 	}
-	if (!value && takes_value(row))
+	if (!value && option_takes_value(row))
 		return missing_value(r, source, row);
 	return set_value(r, row, source, value) < 0 ? -1 : used;
 }
@@ -558,7 +558,7 @@ static int read_letters(struct reading *r, char *const argv[])
 			return unknown_option(r, source, NULL);
 		if (check_is_of(r, row, source) < 0)
 			return -1;
-		if (takes_value(row)) {
+		if (option_takes_value(row)) {
 			value = p[1] ? p + 1 : argv[1];
 			if (!value)
 				return missing_value(r, source, row);
@@ -714,8 +714,8 @@ static int read_env(struct reading *r, char *const envp[])
 			r->s->source[i] = r->source;
 			rc = settings_add_keys(r->s, value, n, r->e);
 		} else {
-			rc = takes_value(row) ? set_value(r, row, name, value)
-					      : set_flag(r, row, name, value);
+			rc = option_takes_value(row) ? set_value(r, row, name, value)
+						     : set_flag(r, row, name, value);
 		}
 		if (rc < 0)
 			return -1;
@@ -869,8 +869,8 @@ static int read_section(
 			continue;
 		r->source.line = line->number;
 		if (!is_set(r, row))
-			rc = takes_value(row) ? set_value(r, row, row->name, line->value)
-					      : set_flag(r, row, row->name, line->value);
+			rc = option_takes_value(row) ? set_value(r, row, row->name, line->value)
+						     : set_flag(r, row, row->name, line->value);
 		else if (row->kind == OPTION_NODES && !is_known)
 			rc = node_list_add(known, line->value, r->e);
 		if (rc < 0)

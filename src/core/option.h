@@ -76,6 +76,9 @@ const char *option_command_name(enum command command);
 /* Does it take this option? */
 bool option_is_of(const struct option_row *row, enum command command);
 
+/* Is there a value behind it? */
+bool option_takes_value(const struct option_row *row);
+
 /* The row with that name, or NULL. */
 const struct command_row *command_find(const char *name);
 

@@ -1,0 +1,32 @@
+/*
+ * parts: what manual pages and completions say of the commands, written from the tables. Each
+ * function writes one part, as whole lines; false: it knows no such `word`.
+ */
+#ifndef PARTS_PARTS_H
+#define PARTS_PARTS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* How each command is called; no word. */
+bool man_synopsis(FILE *to, const char *word);
+
+/* How that command is called, and what it does. */
+bool man_command(FILE *to, const char *word);
+
+/* The names of its options, by group. */
+bool man_names(FILE *to, const char *word);
+
+/* Every option, by group; no word. */
+bool man_options(FILE *to, const char *word);
+
+/* Every variable that stands for an option; no word. */
+bool man_environment(FILE *to, const char *word);
+
+/* What can stand in a configuration file; no word. */
+bool man_settings(FILE *to, const char *word);
+
+/* Every exit status; no word. */
+bool man_statuses(FILE *to, const char *word);
+
+#endif

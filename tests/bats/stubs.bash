@@ -1,0 +1,46 @@
+# What documentation shows is run as it stands there, in a folder of its own, with stubs for what it calls.
+
+# stubs_start: after nodes_start 3. The folder is $T/work, programs are found in $T/bin.
+stubs_start() {
+	unset MAKEFLAGS MAKELEVEL
+	mkdir -m 700 "$T/runtime"
+	mkdir "$T/bin" "$T/work"
+	ln -s "$REDLOCK_BUILD/redlock" "$T/bin/redlock"
+	export XDG_RUNTIME_DIR=$T/runtime PATH=$T/bin:$PATH T N
+	# a majority is what is promised: the last of them may be late
+	printf '%s\n' '#!/bin/bash' "$(declare -f holders in_state)" \
+		'[ "$(holders "$1")" -ge 2 ] && echo held || echo free' > "$T/bin/state-of"
+	chmod +x "$T/bin/state-of"
+	# Patient: no node looks dead because the machine is busy.
+	export REDLOCK_NODE_TIMEOUT=10s
+	: > "$T/done"
+	cd "$T/work"
+}
+
+# stubs_stop: before nodes_stop.
+stubs_stop() {
+	local file
+	for file in "$XDG_RUNTIME_DIR"/redlock/[0-9]*; do
+		[ ! -e "$file" ] || also_end "${file##*/}"
+	done
+}
+
+# stub NAME KEY...: ./NAME, which tells in $T/done whether these keys are held. It goes on only when there is
+# no $T/stop.NAME.
+stub() {
+	local name=$1
+	shift
+	cat > "$name" <<- END
+		#!/bin/bash
+		for key in $*; do held+=" \$(state-of \$key)"; done
+		echo "$name\$held" >> "\$T/done"
+		until [ ! -e "\$T/stop.$name" ]; do sleep 0.02; done
+		echo "$name done" >> "\$T/done"
+	END
+	chmod +x "$name"
+}
+
+# was_done LINE...: these lines have been written by stubs, in that order, and no others.
+was_done() {
+	diff <(printf '%s\n' "$@") "$T/done"
+}

@@ -22,6 +22,7 @@ static const struct part {
 } parts[] = {
 	{"man-synopsis", man_synopsis},
 	{"man-command", man_command},
+	{"man-common", man_common},
 	{"man-names", man_names},
 	{"man-options", man_options},
 	{"man-environment", man_environment},

@@ -142,12 +142,23 @@ static void put_command_names(struct page *p, unsigned commands, const char *end
 		}
 }
 
+/* Of those that take options at all. */
+static unsigned others_than(unsigned commands)
+{
+	return commands_with_options() & ~commands;
+}
+
 /* "All commands but gate." says more than a list of twelve. */
+static bool is_common(unsigned commands)
+{
+	return count_commands(others_than(commands)) * 4 <= count_commands(commands_with_options());
+}
+
 static void put_commands(struct page *p, unsigned commands)
 {
-	unsigned all = commands_with_options(), others = all & ~commands;
+	unsigned others = others_than(commands);
 
-	if (others && count_commands(others) > 2) {
+	if (!is_common(commands)) {
 		put_plain(p, "Commands:", 9);
 		put_command_names(p, commands, ".");
 	} else if (others) {
@@ -206,6 +217,7 @@ bool man_command(FILE *to, const char *word)
 	put_call(to, row);
 	fputs(".Pp\n", to);
 	put_sentence(&p, "", row->summary, NULL);
+	end_line(&p);
 	return true;
 }
 
@@ -216,58 +228,83 @@ static bool is_on_line(const struct option_row *row)
 	return row->kind != OPTION_SECRET;
 }
 
-static void put_names(struct page *p, enum command command, enum option_group group)
+/* "Fl \-\-ttl", of a long name or of a letter. */
+static void put_name(FILE *to, const char *dash, const char *name)
+{
+	fprintf(to, "Fl %s", dash);
+	put_bytes(&(struct page){.to = to}, name, strlen(name));
+}
+
+/* Those options of a group that are `wanted`, as one item of a list. */
+static void put_names(struct page *p, enum option_group group, const bool wanted[])
 {
 	const struct option_row *last = NULL;
 
-	for (int i = 0; i <= option_rows_count; i++) {
-		const struct option_row *row = i < option_rows_count ? &option_rows[i] : NULL;
-
-		if (row && (row->group != group || !option_is_of(row, command) || !is_on_line(row)))
+	for (int i = 0; i < option_rows_count; i++) {
+		if (option_rows[i].group != group || !wanted[i])
 			continue;
-		if (!last && row)
-			fprintf(p->to, ".It %s\n", option_group_words(group));
-		if (last)
-			fprintf(p->to, ".Fl \\-%s%s\n", last->name, row ? " ," : "");
-		last = row;
+		if (!last)
+			fprintf(p->to, ".It %s", option_group_words(group));
+		fputs(last ? " ,\n." : "\n.", p->to);
+		last = &option_rows[i];
+		put_name(p->to, "\\-", last->name);
 	}
+	fputs(last ? "\n" : "", p->to);
+}
+
+static void put_groups(struct page *p, const bool wanted[])
+{
+	fputs(".Pp\n.Bl -tag -width \"Running the command\" -compact\n", p->to);
+	for (int group = 0; group < GROUP_COUNT; group++)
+		put_names(p, (enum option_group)group, wanted);
+	fputs(".El\n", p->to);
+}
+
+/* What belongs to talking to nodes, and to people. */
+static bool is_named_once(const struct option_row *row)
+{
+	return (row->group == GROUP_NODES || row->group == GROUP_TALK) && is_common(row->commands);
+}
+
+bool man_common(FILE *to, const char *word)
+{
+	bool wanted[OPTIONS_MAX];
+
+	for (int i = 0; i < option_rows_count; i++)
+		wanted[i] = is_on_line(&option_rows[i]) && is_named_once(&option_rows[i]);
+	put_groups(&(struct page){.to = to}, wanted);
+	return *word == '\0';
 }
 
 bool man_names(FILE *to, const char *word)
 {
 	const struct command_row *command = command_find(word);
-	struct page p = {.to = to};
+	bool has_all = true, wanted[OPTIONS_MAX];
 
 	if (!command)
 		return false;
-	fputs(".Pp\n.Bl -tag -width \"Running the command\" -compact\n", to);
-	for (int group = 0; group < GROUP_COUNT; group++)
-		put_names(&p, command->id, (enum option_group)group);
-	fputs(".El\n", to);
+	for (int i = 0; i < option_rows_count; i++)
+		has_all &= !is_named_once(&option_rows[i]) ||
+			   option_is_of(&option_rows[i], command->id);
+	for (int i = 0; i < option_rows_count; i++)
+		wanted[i] = is_on_line(&option_rows[i]) &&
+			    option_is_of(&option_rows[i], command->id) &&
+			    !(has_all && is_named_once(&option_rows[i]));
+	put_groups(&(struct page){.to = to}, wanted);
 	return true;
-}
-
-static void put_name(FILE *to, const char *name)
-{
-	fputs("Fl ", to);
-	put_bytes(&(struct page){.to = to}, name, strlen(name));
 }
 
 static void put_option_tag(FILE *to, const struct option_row *row)
 {
-	char name[40];
-
 	fputs(".It ", to);
 	if (row->letter) {
-		put_name(to, (char[]){row->letter, '\0'});
+		put_name(to, "", (char[]){row->letter, '\0'});
 		fputs(" , ", to);
 	}
-	snprintf(name, sizeof(name), "-%s", row->name);
-	put_name(to, name);
+	put_name(to, "\\-", row->name);
 	if (row->alias) {
 		fputs(" , ", to);
-		snprintf(name, sizeof(name), "-%s", row->alias);
-		put_name(to, name);
+		put_name(to, "\\-", row->alias);
 	}
 	fprintf(to, "%s%s\n", row->value ? " Ar " : "", row->value ? row->value : "");
 }
@@ -321,17 +358,12 @@ bool man_options(FILE *to, const char *word)
 
 /* ---- variables, settings, statuses ---- */
 
-/* An earlier row of the same name says the same. */
-static bool is_repeated(const struct option_row *row, bool (*is_wanted)(const struct option_row *))
+/* Rows of one name have one variable. */
+static bool is_first_variable(const struct option_row *row)
 {
 	for (const struct option_row *other = option_rows; other < row; other++)
-		if (is_wanted(other) && strcmp(other->name, row->name) == 0)
-			return true;
-	return false;
-}
-
-static bool has_variable(const struct option_row *row)
-{
+		if (other->env && strcmp(other->name, row->name) == 0)
+			return false;
 	return row->env != 0;
 }
 
@@ -342,13 +374,14 @@ bool man_environment(FILE *to, const char *word)
 	fputs(".Bl -tag -width REDLOCK_CONFLICT_EXIT_CODE -compact\n", to);
 	for (int i = 0; i < option_rows_count; i++) {
 		const struct option_row *row = &option_rows[i];
-		char name[OPTION_ENV_MAX];
+		char name[OPTION_ENV_MAX], text[OPTION_ENV_MAX];
 
-		if (!has_variable(row) || is_repeated(row, has_variable))
+		if (!is_first_variable(row))
 			continue;
 		fprintf(to, ".It Ev %s\n", option_env_name(name, row));
+		snprintf(text, sizeof(text), "-%s", row->name);
 		if (is_on_line(row))
-			fprintf(to, ".Fl \\-%s\n", row->name);
+			put_macro(&p, "Fl", text, strlen(text), "");
 		else
 			put_sentence(&p, "", row->words, NULL);
 	}
@@ -378,8 +411,9 @@ bool man_settings(FILE *to, const char *word)
 
 		if (!option_is_setting(row))
 			continue;
-		fprintf(to, ".It Ic %s No = Ar %s\n", row->name,
-			option_takes_value(row) ? row->value : "yes|no");
+		fputs(".It Ic ", to);
+		put_bytes(&(struct page){.to = to}, row->name, strlen(row->name));
+		fprintf(to, " No = Ar %s\n", option_takes_value(row) ? row->value : "yes|no");
 		put_sentence(&p, "", row->words, row->value);
 		put_default(&p, row);
 		put_commands(&p, heeding(row));

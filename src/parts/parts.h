@@ -14,7 +14,10 @@ bool man_synopsis(FILE *to, const char *word);
 /* How that command is called, and what it does. */
 bool man_command(FILE *to, const char *word);
 
-/* The names of its options, by group. */
+/* The names of the options that nearly all commands have, by group; no word. */
+bool man_common(FILE *to, const char *word);
+
+/* The names of that command's other options; of all, where it lacks a common one. */
 bool man_names(FILE *to, const char *word);
 
 /* Every option, by group; no word. */

@@ -1,0 +1,327 @@
+# The manual pages: in form, complete, the same as README.md where they say the same, and each line of EXAMPLES run.
+
+load nodes
+load stubs
+
+PAGES=$BATS_TEST_DIRNAME/../../man
+README=$BATS_TEST_DIRNAME/../../README.md
+
+setup() {
+	T=$BATS_TEST_TMPDIR
+	PID=()
+}
+teardown() {
+	[ ! -e "$T/work" ] || stubs_stop
+	nodes_stop
+}
+
+# as_shown PAGE: without what mdoc wants its text to be written like.
+as_shown() {
+	sed 's/\\-/-/g; s/\\(aq/'"'"'/g; s/\\(ti/~/g; s/\\&//g; s/\\e/\\/g' "$PAGES/$1"
+}
+
+# examples: the blocks of code under EXAMPLES, as PAGE.N.
+examples() {
+	local page
+	for page in "$PAGES"/*; do
+		page=${page##*/}
+		as_shown "$page" | awk -v to="$T/example.$page" '
+			/^\.Sh / { on = $0 == ".Sh EXAMPLES" }
+			on && /^\.Ed/ { inside = 0 }
+			inside { print > (to "." n) }
+			on && /^\.Bd -literal/ { inside = 1; n++ }'
+	done
+}
+
+# example LINE: the block that begins so, as the file EXAMPLE.
+example() {
+	local file
+	examples
+	for file in "$T"/example.*; do
+		[ "$(head -n 1 "$file")" != "$1" ] || { EXAMPLE=$file && return; }
+	done
+	echo "no page has an example '$1'" >&2
+	return 1
+}
+
+# runs STATUS: the example, in a shell.
+runs() {
+	run "-$1" bash "$EXAMPLE"
+	echo "$output"
+}
+
+# ---- form ----
+
+@test "no page makes mandoc or groff complain" {
+	local page
+	for page in "$PAGES"/*; do
+		# what else is installed here is no matter
+		mandoc -T lint "$page" 2>&1 | grep -vE ' (referenced manual not found|outdated mandoc.db)' >> "$T/words" || true
+		groff -ww -mdoc -Tutf8 "$page" 2>> "$T/words" > "$T/shown"
+		[ "$(wc -l < "$T/shown")" -gt 100 ]
+	done
+	cat "$T/words"
+	[ ! -s "$T/words" ]
+	[ "$(ls "$PAGES")" = $'redlock-config.5\nredlock.1\nredlock.7' ]
+}
+
+@test "pages refer to pages and sections that are there" {
+	sed -n 's/^\.Xr \(redlock[a-z-]*\) \([0-9]\).*/\1.\2/p' "$PAGES"/* | sort -u > "$T/wanted"
+	diff "$T/wanted" <(ls "$PAGES" | sort)
+	for page in "$PAGES"/*; do
+		sed -n 's/^\.\(Pq \)\{0,1\}Sx \([A-Z ]*[A-Z]\).*/\2/p' "$page" | while read -r section; do
+			grep -qx "\.Sh $section" "$page" || echo "$page: no section '$section'"
+		done
+	done > "$T/missing"
+	cat "$T/missing"
+	[ ! -s "$T/missing" ]
+}
+
+@test "what is shown can be copied: no terminal gets a typographer's hyphens and quotes" {
+	local page
+	for page in "$PAGES"/*; do
+		awk '/^\.Ed/ { inside = 0 }
+			inside || /^\.(It |Pq |Op )?(Fl|Li) / {
+				text = $0
+				gsub(/\\(-|\(aq|\(ti|e|&)/, "", text) # what is written as it should be
+				if (text ~ /[-'"'"'~`^]/) print FILENAME ":" FNR ": " $0
+			}
+			/^\.Bd -literal/ { inside = 1 }' "$page"
+	done > "$T/bad"
+	cat "$T/bad"
+	[ ! -s "$T/bad" ]
+}
+
+@test "every command has its section, with its call and its options" {
+	redlock help | sed -n 's/^  redlock \([a-z]*\) .*/\1/p' | uniq > "$T/commands"
+	[ "$(wc -l < "$T/commands")" -ge 14 ]
+	while read -r name; do
+		grep -qx "\.Ss redlock $name" "$PAGES/redlock.1" || echo "no section: $name"
+		grep -q "BEGIN GENERATED man-command $name\$" "$PAGES/redlock.1" || echo "no call: $name"
+		redlock help "$name" | grep -q '^  .*--' || continue
+		grep -q "BEGIN GENERATED man-names $name\$" "$PAGES/redlock.1" || echo "no options: $name"
+	done < "$T/commands" > "$T/missing"
+	cat "$T/missing"
+	[ ! -s "$T/missing" ]
+}
+
+@test "what --help knows of a command, the page knows, and the other way round" {
+	as_shown redlock.1 > "$T/page"
+	for name in run hold doctor gate; do
+		redlock help "$name" | grep -oE '^  (-.,|   )? *--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort > "$T/help"
+		{
+			sed -n "/GENERATED man-names $name\$/,/END GENERATED/s/^\.Fl \(-[a-z-]*\).*/-\1/p" "$T/page"
+			[ "$name" = gate ] || sed -n '/GENERATED man-common/,/END GENERATED/s/^\.Fl \(-[a-z-]*\).*/-\1/p' "$T/page"
+		} | sort > "$T/names"
+		diff "$T/help" "$T/names"
+	done
+	[ "$(grep -c '^\.Fl' "$T/page")" -ge 100 ]
+	# and what can stand in a configuration is what config shows
+	as_shown redlock-config.5 | sed -n 's/^\.It Ic \([a-z-]*\) .*/\1/p' | sort -u > "$T/settings"
+	redlock config --config /dev/null --json | jq -r '.settings[].name' | sort -u > "$T/shown"
+	# which file that is does not stand in it
+	diff <(printf '%s\n' config profile) <(comm -13 "$T/settings" "$T/shown")
+}
+
+@test "the names in records, metrics and JSON are those of README.md" {
+	as_shown redlock.1 | sed -n '/^\.Sh RECORDS/,/^\.Sh DIAG/p' > "$T/page"
+	{
+		sed -n '/^### Records/,/^### TLS/p' "$README" | sed '/^`--log`/,$d'
+		sed -n '/^### JSON/,/^### hold/p' "$README"
+	} | grep -o '`[a-z_][a-z0-9_-]*[`{]' | tr -d '`{' | sort -u |
+		grep -vxE 'hold|run|follow|acquire|extend|check|release|wait|status|break|doctor|config|hex32|hex40|hex64|uuid|timestamp|structure|other|kind|version|role|latency|admitted|removed|took_ms|command line|environment|default|base64|key_base64|owner_base64' > "$T/names"
+	[ "$(wc -l < "$T/names")" -ge 60 ]
+	while read -r name; do
+		grep -qE "(^|[^a-z_-])$name([^a-z_-]|\$)" "$T/page" || echo "$name"
+	done < "$T/names" > "$T/missing"
+	cat "$T/missing"
+	[ ! -s "$T/missing" ]
+}
+
+@test "the rights that a user needs are those of README.md" {
+	rights() { grep -oE '[+~][a-z|]+' | sort -u; }
+	sed -n '/^    ACL SETUSER redlock on/,/^$/p; /^A database other/,/^$/p' "$README" | rights > "$T/readme"
+	as_shown redlock.7 | sed -n '/^ACL SETUSER/,/^\.El/p' | rights > "$T/page"
+	diff "$T/readme" "$T/page"
+	[ "$(wc -l < "$T/page")" -ge 25 ]
+}
+
+# ---- examples ----
+
+@test "every example has its test here" {
+	local file line quoted="'\\''"
+	examples
+	for file in "$T"/example.*; do
+		line=$(head -n 1 "$file")
+		grep -qF "example '${line//\'/"$quoted"}'" "$BATS_TEST_FILENAME" || echo "no test: $line"
+	done > "$T/missing"
+	cat "$T/missing"
+	[ ! -s "$T/missing" ]
+	[ "$(ls "$T"/example.* | wc -l)" -ge 18 ]
+}
+
+@test "examples: the nodes in the environment" {
+	example 'export REDLOCK_NODES='\''redis://a redis://b redis://c'\'''
+	export PATH=$REDLOCK_BUILD:$PATH REDLOCK_CONFIG=/dev/null
+	runs 0
+	is_like "$output" '*nodes *redis://a*redis://b*redis://c*REDLOCK_NODES*'
+}
+
+@test "examples: run" {
+	nodes_start 3
+	stubs_start
+	printf 'deploy:\n\t@./deploy.sh\n' > Makefile
+	stub deploy.sh deploy
+	example 'redlock run -k deploy -- make deploy'
+	runs 0
+	was_done "deploy.sh held" "deploy.sh done" "deploy.sh held" "deploy.sh done"
+
+	: > "$T/done"
+	stub nightly.sh nightly
+	stub tick.sh tick
+	example 'redlock run -q -k nightly -n -E 0 -- ./nightly.sh'
+	runs 0
+	was_done "nightly.sh held" "nightly.sh done" "tick.sh held" "tick.sh done"
+	# again, from a host whose clock is late
+	: > "$T/done"
+	runs 0
+	[ "$output" = "" ]
+	was_done "nightly.sh held" "nightly.sh done"
+
+	: > "$T/done"
+	stub pg_dump db
+	mv pg_dump "$T/bin"
+	stub move.sh here there
+	printf '%s\n' '#!/bin/sh' '[ "$REDLOCK_SLOT" -le 3 ] && echo "$REDLOCK_LIMIT slots" >> "$T/done"' > encode.sh
+	chmod +x encode.sh
+	stub search.sh index
+	stub sync.sh sync
+	example 'redlock run -k db -c '\''pg_dump app | gzip > app.gz'\'''
+	runs 0
+	was_done "pg_dump held" "pg_dump done" "move.sh held held" "move.sh done" "3 slots" \
+		"search.sh held" "search.sh done" "sync.sh held" "sync.sh done"
+	gunzip app.gz
+}
+
+@test "examples: locks for scripts" {
+	nodes_start 3
+	stubs_start
+	stub build.sh deploy
+	stub deploy.sh deploy
+	example 'token=$(redlock acquire -k deploy --ttl 10m) || exit'
+	runs 0
+	was_done "build.sh held" "build.sh done" "deploy.sh held" "deploy.sh done"
+	free_everywhere deploy
+
+	: > "$T/done"
+	example 'eval "$(redlock acquire -k deploy --format env)" || exit'
+	runs 0
+	was_done "deploy.sh held" "deploy.sh done"
+	free_everywhere deploy
+
+	: > "$T/done"
+	stub dump.sh db
+	stub prune.sh db
+	example 'redlock hold -k db -w 5m --follow $$ > /dev/null || exit'
+	runs 0
+	was_done "dump.sh held" "dump.sh done" "prune.sh held" "prune.sh done"
+	free_everywhere db
+
+	example 'redlock hold -k maintenance --max-run 2h'
+	runs 0
+	[[ "${lines[0]}" =~ ^[0-9a-f]{40}\ [0-9]+$ ]]
+	is_like "${lines[*]:1}" '*maintenance*'
+	free_everywhere maintenance
+
+	: > "$T/done"
+	stub start-app.sh migration
+	example 'redlock wait -k migration -w 10m && ./start-app.sh'
+	runs 0
+	was_done "start-app.sh free" "start-app.sh done"
+}
+
+@test "examples: who has it, and away with it" {
+	nodes_start 3
+	stubs_start
+	redlock acquire -k deploy --owner somebody > "$T/token"
+	example 'redlock status deploy'
+	runs 0
+	is_like "${lines[0]}" '*deploy*somebody*'
+	[[ " ${lines[*]} " == *" deploy "* ]]
+	free_everywhere deploy
+}
+
+@test "examples: only the newest holder acts on another host" {
+	nodes_start 3
+	stubs_start
+	mkdir -p "$T/web1/app"
+	(cd "$T/web1" && stub apply deploy)
+	printf '%s\n' '#!/bin/sh' '[ "$1" = web1 ] && shift && cd "$T/web1" && exec sh -c "$*"' > "$T/bin/ssh"
+	chmod +x "$T/bin/ssh"
+	example 'redlock run -k deploy --fence -c '\''ssh web1 redlock gate \'
+	runs 0
+	was_done "apply held" "apply done"
+	[ "$(cat "$T/web1/app/fence")" -gt 0 ]
+
+	: > "$T/done"
+	stub apply.sh
+	example 'redlock run -k report --fence -c '\''echo $REDLOCK_FENCE > number'\'''
+	runs 76
+	was_done "apply.sh" "apply.sh done"
+	[ "$(cat newest)" = "$(cat number)" ]
+}
+
+@test "examples: a record of all runs" {
+	nodes_start 3
+	stubs_start
+	stub sync.sh sync
+	example 'redlock run -k sync --record runs.json -- ./sync.sh'
+	runs 0
+	[[ "$output" =~ ^[0-9-]+T[0-9:.]+Z\ completed\ [0-9.]+$ ]]
+}
+
+@test "examples: nodes, new ones, and whether all is well" {
+	nodes_start 3
+	stubs_start
+	example 'redlock doctor'
+	runs 0
+	[[ "$output" != *error* ]]
+
+	for i in 1 2 3; do node "$i" del redlock:node > "$T/mark"; done
+	run -69 redlock run -k new -n -- true
+	example 'redlock doctor --admit -y'
+	bash "$EXAMPLE" > "$T/words" || [ $? -eq 1 ] # a busy machine may be worth a warning
+	run -0 grep -cE 'error|quarantine' "$T/words" || [ "$output" = 0 ]
+	run -0 redlock run -k new -n -- true
+}
+
+@test "examples: the configuration of a node keeps what must be kept" {
+	example 'port 6379'
+	mkdir "$T/data"
+	redis-server "$EXAMPLE" --port 0 --unixsocket "$T/1.sock" --dir "$T/data" --logfile "$T/1.log" 3>&- > "$T/1.out" 2>&1 &
+	PID[1]=$!
+	eventually answers 1
+	[ "$(node 1 config get maxmemory-policy | tail -n 1)" = noeviction ]
+	[ "$(node 1 config get appendfsync | tail -n 1)" = always ]
+	export REDLOCK_CONFIG=/dev/null REDLOCK_NODES=unix://$T/1.sock
+	redlock acquire -k kept > "$T/token"
+	kill_node 1
+	redis-server "$EXAMPLE" --port 0 --unixsocket "$T/1.sock" --dir "$T/data" --logfile "$T/1.log" 3>&- > "$T/1.out" 2>&1 &
+	PID[1]=$!
+	eventually answers 1
+	run -75 redlock run -k kept -n -- true
+}
+
+@test "examples: a configuration and its profiles" {
+	example 'ttl = 1m'
+	mkdir -p "$T/home/redlock"
+	cp "$EXAMPLE" "$T/home/redlock/config"
+	export XDG_CONFIG_HOME=$T/home PATH=$REDLOCK_BUILD:$PATH
+	unset REDLOCK_CONFIG REDLOCK_NODES
+	example 'redlock config --profile staging'
+	runs 0
+	is_like "$output" '*redis://s1:*redis://deploy@p1:*redis://deploy@p3:6380*'
+	[ "$(grep -cE '^ttl +60s +' <<< "$output")" = 2 ]
+	grep -qE '^max-ttl +10m +' <<< "$output"
+	[[ "$output" != *hint:* ]]
+}

@@ -142,23 +142,18 @@ static void put_command_names(struct page *p, unsigned commands, const char *end
 		}
 }
 
-/* Of those that take options at all. */
-static unsigned others_than(unsigned commands)
-{
-	return commands_with_options() & ~commands;
-}
-
 /* "All commands but gate." says more than a list of twelve. */
-static bool is_common(unsigned commands)
+static bool is_common(unsigned commands, unsigned all)
 {
-	return count_commands(others_than(commands)) * 4 <= count_commands(commands_with_options());
+	return count_commands(all & ~commands) * 4 <= count_commands(all);
 }
 
-static void put_commands(struct page *p, unsigned commands)
+static void put_commands(struct page *p, unsigned commands, unsigned all)
 {
-	unsigned others = others_than(commands);
+	unsigned others = all & ~commands;
 
-	if (!is_common(commands)) {
+	commands &= all;
+	if (!is_common(commands, all)) {
 		put_plain(p, "Commands:", 9);
 		put_command_names(p, commands, ".");
 	} else if (others) {
@@ -263,7 +258,8 @@ static void put_groups(struct page *p, const bool wanted[])
 /* What belongs to talking to nodes, and to people. */
 static bool is_named_once(const struct option_row *row)
 {
-	return (row->group == GROUP_NODES || row->group == GROUP_TALK) && is_common(row->commands);
+	return (row->group == GROUP_NODES || row->group == GROUP_TALK) &&
+	       is_common(row->commands, commands_with_options());
 }
 
 bool man_common(FILE *to, const char *word)
@@ -336,7 +332,7 @@ static void put_option(struct page *p, const struct option_row *row)
 	put_sentence(p, "", row->words, row->value);
 	put_default(p, row);
 	put_variable(p, row);
-	put_commands(p, row->commands);
+	put_commands(p, row->commands, commands_with_options());
 	end_line(p);
 }
 
@@ -416,7 +412,8 @@ bool man_settings(FILE *to, const char *word)
 		fprintf(to, " No = Ar %s\n", option_takes_value(row) ? row->value : "yes|no");
 		put_sentence(&p, "", row->words, row->value);
 		put_default(&p, row);
-		put_commands(&p, heeding(row));
+		/* config shows them all, and heeds none */
+		put_commands(&p, heeding(row), commands_with_options() & ~(1u << COMMAND_CONFIG));
 		end_line(&p);
 	}
 	fputs(".El\n", to);

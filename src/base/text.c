@@ -290,6 +290,20 @@ int text_distance(const char *a, const char *b)
 	return cost[la][lb];
 }
 
+void nearest_consider(struct nearest *n, const char *word)
+{
+	size_t len = strlen(n->typed);
+	int distance = text_distance(n->typed, word);
+
+	if (len > 1 && distance > 1 && strncmp(n->typed, word, len) == 0)
+		distance = 1;
+	if (distance > (int)(len + 2) / 3 || distance >= (int)len ||
+		(n->word && distance >= n->distance))
+		return;
+	n->word = word;
+	n->distance = distance;
+}
+
 /* RTMIN, RTMIN+n, RTMAX, RTMAX-n: how many they are depends on the C library. */
 static bool real_time_signal(const char *name, long *out)
 {

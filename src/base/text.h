@@ -65,7 +65,19 @@ bool text_number(const char *text, long min, long max, long *out);
 uint64_t text_hash(uint64_t from, const char *text);
 
 /* How many letters must be typed, dropped, changed or swapped with a neighbour to make b of a;
- * words over 31 letters are infinitely far apart. For "did you mean". */
+ * words over 31 letters are infinitely far apart. */
 int text_distance(const char *a, const char *b);
+
+/* For "did you mean": of the words that are considered, the nearest to the one that was typed.
+ * Begin with {.typed = word}. */
+struct nearest {
+	const char *typed;
+	const char *word; /* NULL: none is near */
+	int distance;
+};
+
+/* At most a third of what was typed may be wrong, and not all of it; a word that goes on from there
+ * is near as well. */
+void nearest_consider(struct nearest *n, const char *word);
 
 #endif

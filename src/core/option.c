@@ -269,26 +269,29 @@ const struct command_row *command_find(const char *name)
 	return NULL;
 }
 
-/* At most a third of the word may be wrong. */
-static bool is_near(const char *word, int distance)
-{
-	return distance <= (int)(strlen(word) + 2) / 3;
-}
-
 const char *command_nearest(const char *name)
 {
-	const char *best = NULL;
-	int least = INT_MAX;
+	struct nearest n = {.typed = name};
 
-	for (int i = 0; i < command_rows_count; i++) {
-		int distance = text_distance(name, command_rows[i].name);
+	for (int i = 0; i < command_rows_count; i++)
+		nearest_consider(&n, command_rows[i].name);
+	return n.word;
+}
 
-		if (distance < least && is_near(name, distance)) {
-			best = command_rows[i].name;
-			least = distance;
-		}
+const char *option_nearest(const char *name, unsigned commands)
+{
+	struct nearest n = {.typed = name};
+
+	for (int i = 0; i < option_rows_count; i++) {
+		const struct option_row *row = &option_rows[i];
+
+		if (!(row->commands & commands) || row->kind == OPTION_SECRET)
+			continue;
+		nearest_consider(&n, row->name);
+		if (row->alias)
+			nearest_consider(&n, row->alias);
 	}
-	return best;
+	return n.word;
 }
 
 /* What a source has set, a weaker one leaves alone. */
@@ -329,10 +332,12 @@ static const char *read_factor(const char *text, long *permille)
 	return NULL;
 }
 
-/* One of three words, as its index. */
-static bool read_choice(const char *const names[3], const char *text, long *choice)
+#define CHOICES 3
+
+/* One of the words, as its index. */
+static bool read_choice(const char *const names[CHOICES], const char *text, long *choice)
 {
-	for (long i = 0; i < 3; i++)
+	for (long i = 0; i < CHOICES; i++)
 		if (strcmp(names[i], text) == 0) {
 			*choice = i;
 			return true;
@@ -343,6 +348,7 @@ static bool read_choice(const char *const names[3], const char *text, long *choi
 static const char *const formats[] = {
 	[FORMAT_PLAIN] = "plain", [FORMAT_ENV] = "env", [FORMAT_JSON] = "json"};
 static const char *const guards[] = {[GUARD_AUTO] = "auto", [GUARD_ON] = "on", [GUARD_OFF] = "off"};
+static const char *const endings[] = {"term", "kill", "warn"};
 
 static int bad_value(struct reading *r, const char *source, const char *value, const char *why)
 {
@@ -351,6 +357,20 @@ static int bad_value(struct reading *r, const char *source, const char *value, c
 	text_escape(shown, sizeof(shown), value, strlen(value));
 	err_set(r->e, ERR_USAGE, "%s '%s' %s", source, shown, why);
 	return see_help(r);
+}
+
+/* It was to be one of the words. */
+static int bad_choice(struct reading *r, const char *source, const char *value,
+	const char *const names[CHOICES], const char *why)
+{
+	struct nearest n = {.typed = value};
+
+	for (int i = 0; i < CHOICES; i++)
+		nearest_consider(&n, names[i]);
+	bad_value(r, source, value, why);
+	return n.word ? err_hint(r->e, "did you mean '%s'? See 'redlock help %s'", n.word,
+				option_command_name(r->s->command))
+		      : -1;
 }
 
 /* `source` is how the user wrote the option: "--ttl", "-t" or "REDLOCK_TTL". */
@@ -393,7 +413,8 @@ static int set_value(
 		if (strcasecmp(value, "warn") == 0)
 			*(long *)field = 0;
 		else if (!signal_parse(value, field))
-			why = "is not term, kill, warn or a signal's name";
+			return bad_choice(r, source, value, endings,
+				"is not term, kill, warn or a signal's name");
 		break;
 	case OPTION_STATUS:
 		if (!text_number(value, 0, 255, field))
@@ -413,11 +434,11 @@ static int set_value(
 		break;
 	case OPTION_GUARD:
 		if (!read_choice(guards, value, field))
-			why = "is not auto, on or off";
+			return bad_choice(r, source, value, guards, "is not auto, on or off");
 		break;
 	case OPTION_FORMAT:
 		if (!read_choice(formats, value, field))
-			why = "is not plain, env or json";
+			return bad_choice(r, source, value, formats, "is not plain, env or json");
 		break;
 	case OPTION_JSON:
 		*(long *)field = FORMAT_JSON;
@@ -439,28 +460,10 @@ static int set_value(
 	return why ? bad_value(r, source, value, why) : 0;
 }
 
-static const char *nearest_option(const char *name, enum command command)
-{
-	const char *best = NULL;
-	int least = INT_MAX;
-
-	for (int i = 0; i < ROWS; i++) {
-		int distance = text_distance(name, option_rows[i].name);
-
-		if (distance < least && is_near(name, distance) &&
-			option_is_of(&option_rows[i], command) &&
-			option_rows[i].kind != OPTION_SECRET) {
-			best = option_rows[i].name;
-			least = distance;
-		}
-	}
-	return best;
-}
-
 static int unknown_option(struct reading *r, const char *shown_as, const char *name)
 {
 	const char *command = option_command_name(r->s->command);
-	const char *nearest = name ? nearest_option(name, r->s->command) : NULL;
+	const char *nearest = name ? option_nearest(name, 1u << r->s->command) : NULL;
 	char shown[100];
 
 	text_escape(shown, sizeof(shown), shown_as, strlen(shown_as));
@@ -787,19 +790,12 @@ static const struct option_row *setting_row(const char *name)
 
 static const char *nearest_setting(const char *name)
 {
-	const char *best = NULL;
-	int least = INT_MAX;
+	struct nearest n = {.typed = name};
 
-	for (int i = 0; i < ROWS; i++) {
-		int distance = text_distance(name, option_rows[i].name);
-
-		if (option_is_setting(&option_rows[i]) && distance < least &&
-			is_near(name, distance)) {
-			best = option_rows[i].name;
-			least = distance;
-		}
-	}
-	return best;
+	for (int i = 0; i < ROWS; i++)
+		if (option_is_setting(&option_rows[i]))
+			nearest_consider(&n, option_rows[i].name);
+	return n.word;
 }
 
 static int unknown_setting(
@@ -896,10 +892,17 @@ static int unknown_profile(const struct settings *s, const struct config *c, str
 {
 	char shown[100], path[200], names[300];
 
+	struct nearest n = {.typed = s->profile};
+
 	config_profiles(c, names, sizeof(names));
-	return err_set(e, ERR_CONFIG, "unknown profile '%s': %s has %s",
+	err_set(e, ERR_CONFIG, "unknown profile '%s': %s has %s",
 		text_escape(shown, sizeof(shown), s->profile, strlen(s->profile)),
 		text_escape(path, sizeof(path), c->path, strlen(c->path)), names);
+	for (int i = 0; i < c->profiles; i++)
+		nearest_consider(&n, c->profile[i]);
+	return n.word ? err_hint(e, "did you mean '%s'?",
+				text_escape(shown, sizeof(shown), n.word, strlen(n.word)))
+		      : -1;
 }
 
 int options_read_config(struct settings *s, const struct config *c, struct err *e)

@@ -85,6 +85,9 @@ const struct command_row *command_find(const char *name);
 /* The nearest name to a mistyped one, or NULL if none is near. */
 const char *command_nearest(const char *name);
 
+/* The same of the options of these commands: a bit for each, as in their rows. */
+const char *option_nearest(const char *name, unsigned commands);
+
 /*
  * Reads the options in argv[first..]; they stop at the first operand or behind "--". Afterwards the
  * environment fills what the command line left open. Returns the index of the first operand, or

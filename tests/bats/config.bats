@@ -113,7 +113,7 @@ setting() {
 		owner all ($file:1)
 	END
 	REDLOCK_PROFILE=test setting profile '.value == "test" and .where == "REDLOCK_PROFILE"'
-	says 78 '' "redlock: unknown profile 'prdo': $file has prod, test" run --profile prdo -k job -- touch "$T/never"
+	says 78 '' "redlock: unknown profile 'prdo': $file has prod, test?hint: did you mean 'prod'[?]" run --profile prdo -k job -- touch "$T/never"
 	unset REDLOCK_CONFIG
 	says 78 '' "redlock: unknown profile 'prod': there is no configuration file?hint: *" run --profile prod -k job -- touch "$T/never"
 	says 0 'done' '' run --profile default -k job -- echo done

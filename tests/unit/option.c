@@ -160,13 +160,26 @@ TEST(command_nearest_name)
 	static const struct {
 		const char *typed, *want;
 	} cases[] = {{"rnu", "run"}, {"runn", "run"}, {"hlep", "help"}, {"verison", "version"},
-		{"versoin", "version"}, {"backup", NULL}, {"", NULL}, {"zzz", NULL}};
+		{"versoin", "version"}, {"rel", "release"}, {"backup", NULL}, {"", NULL},
+		{"zzz", NULL}};
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		const char *got = command_nearest(cases[i].typed);
 
 		CHECK_TEXT(got ? got : "none", cases[i].want ? cases[i].want : "none");
 	}
+}
+
+TEST(option_nearest_name)
+{
+	const unsigned of_doctor = 1u << COMMAND_DOCTOR, of_run = 1u << COMMAND_RUN;
+
+	CHECK_TEXT(option_nearest("stirct", of_doctor), "strict");
+	CHECK(option_nearest("stirct", of_run) == NULL);
+	CHECK_TEXT(option_nearest("stirct", ~0u), "strict");
+	CHECK_TEXT(option_nearest("nonblok", of_run), "nonblock");
+	/* It does not go there. */
+	CHECK_TEXT(option_nearest("password", of_run), "password-file");
 }
 
 /* ---- every row ---- */
@@ -540,7 +553,10 @@ TEST(option_errors_say_what_and_which)
 		{"x", "REDLOCK_NODE_TIMEOUT=x", ERR_USAGE, "REDLOCK_NODE_TIMEOUT 'x' is not", ""},
 		{"--on-lost=", "", ERR_USAGE, "--on-lost '' is not term, kill, warn or a signal",
 			"redlock help run"},
-		{"--on-lost|never", "", ERR_USAGE, "--on-lost 'never' is not term, kill, warn", ""},
+		{"--on-lost|never", "", ERR_USAGE, "--on-lost 'never' is not term, kill, warn",
+			"see 'redlock help run'"},
+		{"--on-lost|wran", "", ERR_USAGE, "--on-lost 'wran' is not term, kill, warn",
+			"did you mean 'warn'? See 'redlock help run'"},
 		{"x", "REDLOCK_ON_LOST=0", ERR_USAGE, "REDLOCK_ON_LOST '0' is not term, kill", ""},
 		{"--max-run=", "", ERR_USAGE, "--max-run '' is empty", ""},
 		{"--max-run|-1s", "", ERR_USAGE, "--max-run '-1s' is negative", ""},
@@ -557,7 +573,10 @@ TEST(option_errors_say_what_and_which)
 		{"--drift-factor=1", "", ERR_USAGE, "--drift-factor '1' is not within 0.01 and 0.5",
 			""},
 		{"--restart-guard=maybe", "", ERR_USAGE,
-			"--restart-guard 'maybe' is not auto, on or off", ""},
+			"--restart-guard 'maybe' is not auto, on or off", "see 'redlock help run'"},
+		{"x", "REDLOCK_RESTART_GUARD=atuo", ERR_USAGE,
+			"REDLOCK_RESTART_GUARD 'atuo' is not auto, on or off",
+			"did you mean 'auto'?"},
 		{"x", "REDLOCK_VERBOSE=10", ERR_USAGE, "REDLOCK_VERBOSE", ""},
 		{"x", "REDLOCK_QUIET=", ERR_USAGE, "REDLOCK_QUIET", ""},
 		{"--nodes=", "", ERR_CONFIG, "--nodes names no node", "--nodes"},
@@ -1013,6 +1032,9 @@ TEST(config_errors_say_where)
 		{"--profile|p", "[p]\nttl = x\n", "file:2:7: ttl 'x' is not", ""},
 		{"--profile|b\x1b", "", "unknown profile 'b\\x1b': file has none", ""},
 		{"--profile|b", "[a]\n[c]\n", "unknown profile 'b': file has a, c", ""},
+		{"--profile|stagign", "[production]\n[staging]\n",
+			"unknown profile 'stagign': file has production, staging",
+			"did you mean 'staging'?"},
 	};
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {

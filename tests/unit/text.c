@@ -441,6 +441,34 @@ TEST(distance_in_letters)
 	}
 }
 
+TEST(nearest_word)
+{
+	static const char *const words[] = {"node", "nodes", "no-wait", "wait", "wipe", "release"};
+	static const struct {
+		const char *typed, *want;
+	} cases[] = {
+		{"wiat", "wait"},
+		{"waif", "wait"}, /* the first of those that are as near */
+		{"nodes", "nodes"}, /* rather than one letter off */
+		{"nodez", "node"},
+		{"rel", "release"}, /* goes on from there */
+		{"no-", "no-wait"},
+		{"re", "release"},
+		{"r", NULL},
+		{"w", NULL},
+		{"", NULL},
+		{"unrelated", NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct nearest n = {.typed = cases[i].typed};
+
+		for (size_t j = 0; j < sizeof(words) / sizeof(words[0]); j++)
+			nearest_consider(&n, words[j]);
+		CHECK_TEXT(n.word ? n.word : "none", cases[i].want ? cases[i].want : "none");
+	}
+}
+
 TEST(signal_names)
 {
 	/* How many real-time signals there are is known when the program runs. */

@@ -31,9 +31,38 @@ static int unknown_command(const char *word)
 	char shown[100];
 
 	text_escape(shown, sizeof(shown), word, strlen(word));
-	out_say(OUT_ERRORS, word[0] == '-' ? "unknown option '%s'" : "unknown command '%s'", shown);
+	out_say(OUT_ERRORS, "unknown command '%s'", shown);
 	if (nearest)
 		out_hint(OUT_ERRORS, "did you mean '%s'? See 'redlock help'", nearest);
+	else
+		out_hint(OUT_ERRORS, "see 'redlock help'");
+	return STATUS_USAGE;
+}
+
+static bool is_option(const char *word)
+{
+	bool is = false;
+
+	for (int i = 0; i < option_rows_count; i++)
+		is |= option_is_called(&option_rows[i], word);
+	return is;
+}
+
+/* Before any command. */
+static int early_option(const char *word)
+{
+	const char *nearest = option_nearest(word + strspn(word, "-"), ~0u);
+	char shown[100];
+
+	text_escape(shown, sizeof(shown), word, strlen(word));
+	if (is_option(word)) {
+		out_say(OUT_ERRORS, "'%s' comes too early: a command goes first", shown);
+		out_hint(OUT_ERRORS, "such as 'redlock run %s'; see 'redlock help'", shown);
+		return STATUS_USAGE;
+	}
+	out_say(OUT_ERRORS, "unknown option '%s'", shown);
+	if (nearest)
+		out_hint(OUT_ERRORS, "did you mean --%s? See 'redlock help'", nearest);
 	else
 		out_hint(OUT_ERRORS, "see 'redlock help'");
 	return STATUS_USAGE;
@@ -168,6 +197,8 @@ static int help(char *const argv[])
 
 	if (name && argv[3])
 		return too_many(argv[3]);
+	if (name && name[0] == '-')
+		return is_option(name) ? cmd_help_option(name) : early_option(name);
 	return name && !command_find(name) ? unknown_command(name) : cmd_help(name);
 }
 
@@ -177,8 +208,7 @@ static int start(char *const argv[])
 	const char *word = argv[0] ? argv[1] : NULL;
 
 	if (!word) {
-		out_say(OUT_ERRORS, "no command: what shall be done?");
-		out_hint(OUT_ERRORS, "redlock run -k KEY -- COMMAND; see 'redlock help'");
+		cmd_help_astray();
 		return STATUS_USAGE;
 	}
 	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
@@ -187,7 +217,7 @@ static int start(char *const argv[])
 		return cmd_version();
 	row = command_find(word);
 	if (!row)
-		return unknown_command(word);
+		return word[0] == '-' ? early_option(word) : unknown_command(word);
 	if (row->id == COMMAND_HELP)
 		return help(argv);
 	if (row->id == COMMAND_VERSION)

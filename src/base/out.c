@@ -285,6 +285,12 @@ void out_hint(enum loudness at, const char *fmt, ...)
 	va_end(ap);
 }
 
+void out_text(enum loudness at, const char *text)
+{
+	if (at <= loud)
+		put(fd, text, strlen(text));
+}
+
 void out_err(const struct err *e)
 {
 	out_say(OUT_ERRORS, "%s", e->text);

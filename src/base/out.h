@@ -53,6 +53,9 @@ void out_unshow(void);
 /* One line "hint: ..." under a line said at the same loudness. */
 void out_hint(enum loudness at, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* Lines as they are, such as those of --help. */
+void out_text(enum loudness at, const char *text);
+
 /* The error's line, and its hint if it has one. */
 void out_err(const struct err *e);
 

@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
+#include "cmd/configure.h"
 #include "cmd/confirm.h"
 #include "cmd/print.h"
 #include "core/report.h"
@@ -154,6 +155,8 @@ int cmd_break(struct settings *s)
 	count = plan(&sv, s, shown, wish);
 	if (strcmp(state, "unknown") == 0) {
 		out_say(OUT_ERRORS, "nothing was removed: it would not be known whose lock");
+		if (configure_lacks_nodes(s, &sv.quorum.member[0].answer))
+			configure_hint_nodes(OUT_ERRORS);
 		status = tell(&sv, s, state, STATUS_NO_QUORUM);
 	} else if (count == 0 && quorum_count(&sv.quorum, VOTE_FOREIGN) > 0 &&
 		   strcmp(state, "reserved") != 0) {

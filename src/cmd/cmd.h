@@ -31,6 +31,12 @@ int cmd_gate(struct settings *s, char *const argv[]);
 /* name: the command to explain, or NULL for all of them. */
 int cmd_help(const char *name);
 
+/* word: an option with its dashes: what it is, and of which commands. */
+int cmd_help_option(const char *word);
+
+/* All commands, for who named none: to stderr. */
+void cmd_help_astray(void);
+
 int cmd_version(void);
 
 #endif

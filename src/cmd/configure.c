@@ -175,6 +175,21 @@ void configure_warn(void)
 	}
 }
 
+/* ---- nodes that nobody named ---- */
+
+bool configure_lacks_nodes(const struct settings *s, const struct answer *a)
+{
+	return option_source(s, offsetof(struct settings, nodes))->kind == SOURCE_NONE &&
+	       a->vote == VOTE_ABSENT && a->reason == REASON_CONNECT;
+}
+
+void configure_hint_nodes(enum loudness at)
+{
+	out_hint(at, "no nodes were named, so " DEFAULT_NODES " was asked: name three or five "
+		     "independent Redis servers with --nodes or REDLOCK_NODES");
+	out_hint(at, "to try it on throwaway ones: redlock sandbox -- redlock run -k try -- date");
+}
+
 /* ---- what a command finds ---- */
 
 static void hand_on(const char *name, const char *value)

@@ -2,6 +2,7 @@
 #ifndef CMD_CONFIGURE_H
 #define CMD_CONFIGURE_H
 
+#include "base/out.h"
 #include "core/config.h"
 #include "core/settings.h"
 
@@ -21,5 +22,12 @@ const struct config *configure_file(void);
 /* The environment becomes that of a command: without secrets, and with what a redlock in it needs
  * to find them again. */
 void configure_command(const struct settings *s);
+
+/*
+ * Did nobody name nodes, and is nobody where they are by default? `a` is what came of asking there.
+ * Then the hint says what nodes are, and how to try it without.
+ */
+bool configure_lacks_nodes(const struct settings *s, const struct answer *a);
+void configure_hint_nodes(enum loudness at);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
+#include "cmd/configure.h"
 #include "cmd/confirm.h"
 #include "cmd/print.h"
 #include "core/report.h"
@@ -543,5 +544,9 @@ int cmd_doctor(struct settings *s)
 		status = tell(&v);
 	}
 	survey_close(&v.survey);
-	return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;
+	if (print_finish() != STATUS_OK)
+		return STATUS_INTERNAL;
+	if (status == STATUS_NO_QUORUM && configure_lacks_nodes(s, &v.patient[0].reached))
+		configure_hint_nodes(OUT_ERRORS);
+	return status;
 }

@@ -1,25 +1,112 @@
-/* redlock help, redlock version: all that goes to stdout on request, from the tables. */
+/* redlock help, redlock version: all that is said of redlock itself, from the tables. */
+#include "base/out.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "cmd/cmd.h"
 #include "cmd/print.h"
 #include "core/option.h"
 
+#include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
-static void print_option(const struct option_row *row)
+#define WIDTH_MIN 40
+#define WIDTH_MAX 100
+#define WIDTH_USUAL 80
+
+/* Where the words of an option begin; on a narrow terminal they stand below it. */
+#define WORDS_AT 28
+#define WORDS_BELOW 4
+#define NARROW 60
+
+/* Composed first: it goes out in one piece. */
+static char page[32 * 1024];
+static size_t used, width;
+
+#define add(...) text_append(page, sizeof(page), &used, __VA_ARGS__)
+
+static void begin(int fd)
 {
-	char left[48];
+	const char *columns = getenv("COLUMNS");
+	struct winsize size;
+	long n = WIDTH_USUAL;
 
-	snprintf(left, sizeof(left), "%c%c%s --%s%s%s", row->letter ? '-' : ' ',
-		row->letter ? row->letter : ' ', row->letter ? "," : " ", row->name,
-		row->value ? " " : "", row->value ? row->value : "");
-	printf("  %-30s %s%s%s%s\n", left, row->words, row->initial ? " [" : "",
-		row->initial ? row->initial : "", row->initial ? "]" : "");
+	if (!columns || !text_number(columns, 1, 10000, &n))
+		if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+			n = size.ws_col;
+	width = (size_t)(n < WIDTH_MIN ? WIDTH_MIN : n > WIDTH_MAX ? WIDTH_MAX : n);
+	used = 0;
 }
 
-static void print_options(enum command command)
+static const char *finished(void)
+{
+	assert(used < sizeof(page) - 1);
+	return page;
+}
+
+/* Words from column `at` on; their further lines begin at `indent`. What is longer than a line is
+ * broken. */
+static void add_words(size_t at, size_t indent, const char *words)
+{
+	bool is_first = true;
+
+	while (*words) {
+		size_t len = strcspn(words, " ");
+
+		if (len > width - indent)
+			len = width - indent;
+		if (at + !is_first + len > width) {
+			add("\n%*s", (int)indent, "");
+			at = indent;
+			is_first = true;
+		}
+		add("%s%.*s", is_first ? "" : " ", (int)len, words);
+		at += !is_first + len;
+		is_first = false;
+		words += len + strspn(words + len, " ");
+	}
+	add("\n");
+}
+
+static void add_item(size_t indent, const char *name, size_t words_at, const char *words)
+{
+	size_t at = indent + strlen(name);
+
+	add("%*s%s", (int)indent, "", name);
+	if (at + 2 > words_at) {
+		add("\n");
+		at = 0;
+	}
+	add("%*s", (int)(words_at - at), "");
+	add_words(words_at, words_at, words);
+}
+
+static size_t words_at(void)
+{
+	return width < NARROW ? WORDS_BELOW : WORDS_AT;
+}
+
+static void add_option(const struct option_row *row)
+{
+	char name[64], words[400];
+	size_t n = 0;
+
+	if (row->letter)
+		text_append(name, sizeof(name), &n, "-%c, ", row->letter);
+	else
+		text_append(name, sizeof(name), &n, "%s", width < NARROW ? "" : "    ");
+	text_append(name, sizeof(name), &n, "--%s%s%s", row->name, row->value ? " " : "",
+		row->value ? row->value : "");
+	snprintf(words, sizeof(words), "%s%s%s%s", row->words, row->initial ? " [default: " : "",
+		row->initial ? row->initial : "", row->initial ? "]" : "");
+	add_item(2, name, words_at(), words);
+}
+
+static void add_options(enum command command)
 {
 	for (int group = 0; group < GROUP_COUNT; group++) {
 		bool is_empty = true;
@@ -31,64 +118,128 @@ static void print_options(enum command command)
 				row->kind == OPTION_SECRET)
 				continue;
 			if (is_empty)
-				printf("\n%s\n", option_group_words(row->group));
+				add("\n%s\n", option_group_words(row->group));
 			is_empty = false;
-			print_option(row);
+			add_option(row);
 		}
 	}
-	printf("\nDurations: 250ms 1.5s 30s 5m 2h 1d; a bare number is seconds. Most options can "
-	       "also "
-	       "be set\nin the environment: --node-timeout as REDLOCK_NODE_TIMEOUT, and so on; and "
-	       "in "
-	       "a configuration\nfile: see 'redlock help config'.\n");
+	add("\n");
+	add_words(0, 0,
+		"Durations: 250ms 1.5s 30s 5m 2h 1d; a bare number is seconds. Most options can "
+		"also be set in the environment: --node-timeout as REDLOCK_NODE_TIMEOUT, and so "
+		"on; and in a configuration file: see 'redlock help config'.");
 }
 
-static void print_statuses(void)
+static void add_statuses(void)
 {
-	printf("\nExit status\n");
-	for (int i = 0; i < status_rows_count; i++)
-		printf("  %-4d %s\n", status_rows[i].number, status_rows[i].words);
-}
+	char number[8];
 
-static void print_examples(const char *examples)
-{
-	printf("\nExamples\n");
-	for (const char *end; *examples; examples = end + 1) {
-		end = strchr(examples, '\n');
-		printf("  %.*s\n", (int)(end - examples), examples);
+	add("\nExit status\n");
+	for (int i = 0; i < status_rows_count; i++) {
+		snprintf(number, sizeof(number), "%d", status_rows[i].number);
+		add_item(2, number, 7, status_rows[i].words);
 	}
 }
 
-static void print_command(const struct command_row *row)
+/* They stand as they are, to be copied. */
+static void add_examples(const char *examples)
 {
-	printf("redlock %s%s%s\n  %s\n", row->name, *row->operands ? " " : "", row->operands,
-		row->summary);
-	if (!row->examples)
-		return;
-	print_options(row->id);
-	print_statuses();
-	print_examples(row->examples);
+	add("\nExamples\n");
+	for (const char *end; *examples; examples = end + 1) {
+		end = strchr(examples, '\n');
+		add("  %.*s\n", (int)(end - examples), examples);
+	}
 }
 
-static void print_overview(void)
+static void add_command(const struct command_row *row)
 {
-	printf("redlock runs commands under a lock that is held on a majority of Redis "
-	       "servers.\n\n");
+	char title[100];
+
+	snprintf(title, sizeof(title), "redlock %s%s%s", row->name, *row->operands ? " " : "",
+		row->operands);
+	add_words(0, 4, title);
+	add_item(0, "", 2, row->summary);
+	if (!row->examples)
+		return;
+	add_options(row->id);
+	add_statuses();
+	add_examples(row->examples);
+}
+
+static void add_commands(enum command_group group)
+{
+	size_t longest = 0;
+
 	for (int i = 0; i < command_rows_count; i++)
-		printf("  redlock %-8s %s\n", command_rows[i].name, command_rows[i].summary);
-	printf("\n  redlock run -k nightly --nodes 'redis://a redis://b redis://c' -- backup.sh\n\n"
-	       "'redlock help COMMAND' shows its options and the exit statuses.\n");
+		if (strlen(command_rows[i].name) > longest)
+			longest = strlen(command_rows[i].name);
+	add("\n%s\n", command_group_words(group));
+	for (int i = 0; i < command_rows_count; i++)
+		if (command_rows[i].group == group)
+			add_item(2, command_rows[i].name, 2 + longest + 2, command_rows[i].summary);
+}
+
+static void add_overview(void)
+{
+	add_words(0, 0,
+		"redlock runs commands under a lock that is held on a majority of Redis servers:");
+	add("\n  redlock run -k nightly --nodes 'redis://a redis://b redis://c' -- backup.sh\n");
+	for (int group = 0; group < COMMANDS_COUNT; group++)
+		add_commands((enum command_group)group);
+	add("\n");
+	add_words(0, 0,
+		"'redlock help COMMAND' shows its options and the exit statuses, 'redlock help "
+		"--OPTION' what an option does, and with which commands.");
+}
+
+static void add_places(const struct option_row *row)
+{
+	char words[400], env[OPTION_ENV_MAX];
+	size_t n = 0;
+
+	text_append(words, sizeof(words), &n, "(");
+	for (int i = 0; i < command_rows_count; i++)
+		if (option_is_of(row, command_rows[i].id))
+			text_append(words, sizeof(words), &n, "%s%s", n > 1 ? ", " : "",
+				command_rows[i].name);
+	if (row->env)
+		text_append(words, sizeof(words), &n, "; %s", option_env_name(env, row));
+	text_append(words, sizeof(words), &n, ")");
+	add_item(0, "", words_at(), words);
 }
 
 int cmd_help(const char *name)
 {
 	const struct command_row *row = name ? command_find(name) : NULL;
 
+	begin(STDOUT_FILENO);
 	if (row)
-		print_command(row);
+		add_command(row);
 	else
-		print_overview();
+		add_overview();
+	fputs(finished(), stdout);
 	return print_finish();
+}
+
+int cmd_help_option(const char *word)
+{
+	begin(STDOUT_FILENO);
+	for (int i = 0; i < option_rows_count; i++)
+		if (option_is_called(&option_rows[i], word)) {
+			add_option(&option_rows[i]);
+			add_places(&option_rows[i]);
+		}
+	fputs(finished(), stdout);
+	return print_finish();
+}
+
+void cmd_help_astray(void)
+{
+	begin(out_fd());
+	add_overview();
+	add("\n");
+	out_text(OUT_ERRORS, finished());
+	out_say(OUT_ERRORS, "no command: what shall be done?");
 }
 
 int cmd_version(void)

@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "base/token.h"
+#include "cmd/configure.h"
 #include "cmd/print.h"
 #include "core/report.h"
 
@@ -97,10 +98,29 @@ void lock_tell_answer(const struct lock *l)
 
 /* ---- waiting for it ---- */
 
-/* On a terminal the line is kept current. */
+static bool lacks_nodes(const struct lock *l)
+{
+	const struct quorum *q = &l->session.quorum;
+
+	return q->refusal == REFUSAL_NO_QUORUM &&
+	       configure_lacks_nodes(l->settings, &q->member[0].answer);
+}
+
+/* What is to be known of a refusal, the first time. */
+static void explain(struct lock *l, enum loudness at)
+{
+	if (report_is_quarantine(&l->session.quorum))
+		out_hint(at, QUARANTINE_HINT);
+	if (lacks_nodes(l))
+		configure_hint_nodes(at);
+	l->told_why = at <= out_loudness();
+}
+
+/* On a terminal the line is kept current; what is explained stands below a line that stays. */
 static void tell_waiting(struct lock *l)
 {
 	const struct quorum *q = &l->session.quorum;
+	bool is_new = !l->told_why && (report_is_quarantine(q) || lacks_nodes(l));
 	char text[REPORT_MAX], waited[DURATION_TEXT_MAX];
 	usec now = clock_now();
 
@@ -108,15 +128,13 @@ static void tell_waiting(struct lock *l)
 		report_holder(text, q, &l->settings->keys, now);
 	else
 		report_refusal(text, q, &l->settings->nodes, &l->settings->keys, now);
-	if (l->is_live)
+	if (l->is_live && !is_new)
 		out_show(OUT_NORMAL, "waiting %s: %s",
 			duration_format(waited, (now - l->began) / USEC_SEC * USEC_SEC), text);
 	else
 		out_say(OUT_NORMAL, "waiting: %s", text);
-	if (report_is_quarantine(q) && !l->told_quarantine) {
-		out_hint(OUT_NORMAL, QUARANTINE_HINT);
-		l->told_quarantine = true;
-	}
+	if (is_new)
+		explain(l, OUT_NORMAL);
 }
 
 bool lock_is_nested(const struct lock *l, const struct answer **holder)
@@ -255,13 +273,11 @@ int lock_refused(struct lock *l)
 		return (int)s->conflict_exit_code;
 	}
 	out_say(OUT_ERRORS, "%s", text);
-	if (report_is_quarantine(q) && !l->told_quarantine)
-		out_hint(OUT_ERRORS, QUARANTINE_HINT);
+	if (!l->told_why)
+		explain(l, OUT_ERRORS);
 	if (report_is_skewed(q))
 		out_hint(OUT_ERRORS, "is this machine's clock right? '--restart-guard off' does "
 				     "not look at clocks");
-	if (s->nodes.count == 1 && strcmp(s->nodes.node[0].label, DEFAULT_NODES) == 0)
-		out_hint(OUT_ERRORS, "name your Redis servers with --nodes or REDLOCK_NODES");
 	return STATUS_NO_QUORUM;
 }
 

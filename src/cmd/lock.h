@@ -25,7 +25,7 @@ struct lock {
 
 	/* While it is waited for. */
 	usec say_at, words_apart;
-	bool is_live, told_no_seat, told_quarantine;
+	bool is_live, told_no_seat, told_why;
 };
 
 /* The pid and the words are of what holds the lock, for the holder's card; an owner text in *s

@@ -4,6 +4,7 @@
 #include "base/out.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
+#include "cmd/configure.h"
 #include "cmd/print.h"
 #include "core/report.h"
 #include "io/survey.h"
@@ -443,7 +444,7 @@ int cmd_status(struct settings *s, char *const keys[])
 {
 	static struct overview st;
 	const struct policy policy = settings_policy(s);
-	bool is_live = s->watch && isatty(STDOUT_FILENO);
+	bool is_live = s->watch && isatty(STDOUT_FILENO), has_told = false;
 	struct err e;
 	int status;
 
@@ -469,6 +470,11 @@ int cmd_status(struct settings *s, char *const keys[])
 		status = show(&st, keys);
 		if (print_finish() != STATUS_OK)
 			status = STATUS_INTERNAL;
+		if (status == STATUS_NO_QUORUM && (is_live || !has_told) &&
+			configure_lacks_nodes(s, &st.survey.quorum.member[0].answer)) {
+			configure_hint_nodes(OUT_ERRORS);
+			has_told = true;
+		}
 	} while (s->watch && status != STATUS_INTERNAL && status != STATUS_CONFIG &&
 		 sleep(WATCH_EVERY) == 0);
 	survey_close(&st.survey);

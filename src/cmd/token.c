@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
+#include "cmd/configure.h"
 #include "cmd/print.h"
 #include "core/report.h"
 #include "io/follow.h"
@@ -238,6 +239,8 @@ static int conclude(const struct survey *sv, const struct settings *s, enum op o
 			report_holding(text, q, &s->nodes, &s->keys));
 	if (holding == HOLDING_UNKNOWN && s->command == COMMAND_RELEASE)
 		tell_unreleased(sv, s);
+	if (holding == HOLDING_UNKNOWN && configure_lacks_nodes(s, &q->member[0].answer))
+		configure_hint_nodes(OUT_ERRORS);
 	if (s->format != FORMAT_JSON) {
 		if (s->command == COMMAND_CHECK && holding == HOLDING_YES)
 			print_line(

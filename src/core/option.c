@@ -15,55 +15,72 @@ const struct command_row command_rows[] = {
 	{COMMAND_RUN, "run", "[options] -k KEY [--] COMMAND [ARG...]",
 		"take the lock, run COMMAND, keep the lock meanwhile, release it",
 		"redlock run -k nightly --nodes 'redis://a redis://b redis://c' -- backup.sh\n"
-		"redlock run -k nightly -n -E 0 -- backup.sh      skip it if another host runs it\n"
-		"redlock run -k deploy -w 10m -c 'make && make deploy'\n"},
+		"redlock run -k nightly -n -E 0 -- backup.sh  # skip it if another host runs it\n"
+		"redlock run -k deploy -w 10m -c 'make && make deploy'\n",
+		COMMANDS_LOCK},
 	{COMMAND_ACQUIRE, "acquire", "[options] -k KEY",
 		"take the lock and leave it taken: prints its token",
 		"token=$(redlock acquire -k deploy --ttl 10m)\n"
-		"eval \"$(redlock acquire -k deploy --format env)\"      sets REDLOCK_KEY and "
-		"REDLOCK_TOKEN\n"},
+		"eval \"$(redlock acquire -k deploy --format env)\"  # sets REDLOCK_TOKEN ...\n",
+		COMMANDS_SCRIPT},
 	{COMMAND_EXTEND, "extend", "[options] -k KEY --token TOKEN",
 		"give a lock that is held a new TTL",
-		"redlock extend -k deploy --token \"$token\" --ttl 10m\n"},
+		"redlock extend -k deploy --token \"$token\" --ttl 10m\n"
+		"redlock extend --ttl 10m  # in a run, or with what 'acquire --format env' set\n",
+		COMMANDS_SCRIPT},
 	{COMMAND_RELEASE, "release", "[options] -k KEY [--token TOKEN]",
 		"release a lock by its token, or one that 'hold' keeps here",
-		"redlock release -k deploy --token \"$token\"\n"},
+		"redlock release -k deploy --token \"$token\"\n"
+		"redlock release -k db  # that 'redlock hold -k db' keeps\n",
+		COMMANDS_SCRIPT},
 	{COMMAND_CHECK, "check", "[options] -k KEY --token TOKEN",
 		"is the lock still ours, and for long enough? Prints for how long",
-		"redlock check -k deploy --token \"$token\" --min-validity 5s && "
-		"./dangerous-step\n"},
+		"redlock check -k deploy --token \"$token\" --min-validity 5s && ./deploy.sh\n"
+		"redlock check -q --min-validity 5s && ./deploy.sh  # in a run\n",
+		COMMANDS_SCRIPT},
 	{COMMAND_WAIT, "wait", "[options] -k KEY", "wait until the lock is free, without taking it",
-		"redlock wait -k migration -w 5m && ./start-app\n"},
+		"redlock wait -k migration -w 5m && ./start-app\n"
+		"redlock wait -k migration -n || echo 'it is held'\n",
+		COMMANDS_LOCK},
 	{COMMAND_HOLD, "hold", "[options] -k KEY",
 		"take the lock and keep it in the background: prints its token and the keeper's "
 		"pid",
-		"redlock hold -k db --follow $$ > /dev/null      for the rest of this script\n"
+		"redlock hold -k db --follow $$ > /dev/null  # for the rest of this script\n"
 		"redlock release -k db\n"
-		"redlock hold --list\n"},
+		"redlock hold --list\n",
+		COMMANDS_LOCK},
 	{COMMAND_STATUS, "status", "[options] [KEY...]",
 		"who holds the lock, since when, for how long; without KEY: all of redlock's",
 		"redlock status deploy\n"
-		"redlock status --json | jq -r '.locks[].key'\n"},
+		"redlock status --watch\n"
+		"redlock status --json | jq -r '.locks[].key'\n",
+		COMMANDS_CARE},
 	{COMMAND_BREAK, "break", "[options] -k KEY",
 		"show the holder of a lock and, when told so, remove it whoever that is",
-		"redlock break -k deploy\n"},
+		"redlock break -k deploy\n"
+		"redlock break -k deploy --yes  # without being asked\n",
+		COMMANDS_CARE},
 	{COMMAND_GATE, "gate", "--fence N --store FILE [--] COMMAND [ARG...]",
 		"the resource's side of fencing: run COMMAND unless a newer number was seen",
-		"redlock run -k deploy --fence -- sh -c \n"
-		"  'ssh web1 redlock gate --fence $REDLOCK_FENCE --store /srv/app/fence -- "
-		"./deploy'\n"},
+		"redlock gate --fence \"$REDLOCK_FENCE\" --store /srv/app/fence -- ./apply\n"
+		"redlock run -k web --fence -c \\\n"
+		"  'ssh web1 redlock gate --fence $REDLOCK_FENCE --store ~/fence -- ./deploy'\n",
+		COMMANDS_SCRIPT},
 	{COMMAND_DOCTOR, "doctor", "[options]",
 		"check nodes and settings, say what is unsafe, and how to mend it",
 		"redlock doctor --nodes 'redis://a redis://b redis://c'\n"
-		"redlock doctor --strict --json | jq -r '.findings[].id'\n"},
+		"redlock doctor --strict --json | jq -r '.findings[].id'\n",
+		COMMANDS_CARE},
 	{COMMAND_CONFIG, "config", "[options]",
 		"show the settings, and where each comes from: what 'run' with these options would "
 		"use",
 		"redlock config --profile staging\n"
-		"redlock config --json | jq -r '.settings[] | select(.source != "
-		"\"default\").name'\n"},
-	{COMMAND_HELP, "help", "[COMMAND]", "show this, or the options of COMMAND", NULL},
-	{COMMAND_VERSION, "version", "", "show the version", NULL},
+		"redlock config --json |\n"
+		"  jq -r '.settings[] | select(.source != \"default\").name'\n",
+		COMMANDS_CARE},
+	{COMMAND_HELP, "help", "[COMMAND|--OPTION]",
+		"show this, the options of COMMAND, or what an option does", NULL, COMMANDS_ABOUT},
+	{COMMAND_VERSION, "version", "", "show the version", NULL, COMMANDS_ABOUT},
 };
 
 const int command_rows_count = COUNT_OF(command_rows);
@@ -236,6 +253,18 @@ const int option_rows_count = COUNT_OF(option_rows);
 enum { ROWS = COUNT_OF(option_rows) };
 _Static_assert(ROWS <= OPTIONS_MAX, "each has its source");
 
+const char *command_group_words(enum command_group group)
+{
+	static const char *const words[COMMANDS_COUNT] = {
+		[COMMANDS_LOCK] = "Locks",
+		[COMMANDS_SCRIPT] = "Step by step, for scripts",
+		[COMMANDS_CARE] = "Looking and mending",
+		[COMMANDS_ABOUT] = "About redlock",
+	};
+
+	return words[group];
+}
+
 const char *option_group_words(enum option_group group)
 {
 	static const char *const words[GROUP_COUNT] = {
@@ -259,6 +288,22 @@ const char *option_command_name(enum command command)
 bool option_is_of(const struct option_row *row, enum command command)
 {
 	return (row->commands & 1u << command) != 0;
+}
+
+static bool is_name(const char *name, const char *word)
+{
+	size_t len = strcspn(word, "=");
+
+	return name && strlen(name) == len && strncmp(name, word, len) == 0;
+}
+
+bool option_is_called(const struct option_row *row, const char *word)
+{
+	if (row->kind == OPTION_SECRET || word[0] != '-')
+		return false;
+	if (word[1] != '-')
+		return row->letter && row->letter == word[1];
+	return is_name(row->name, word + 2) || is_name(row->alias, word + 2);
 }
 
 const struct command_row *command_find(const char *name)

@@ -8,12 +8,21 @@
 #include "core/config.h"
 #include "core/settings.h"
 
+enum command_group {
+	COMMANDS_LOCK,
+	COMMANDS_SCRIPT,
+	COMMANDS_CARE,
+	COMMANDS_ABOUT,
+	COMMANDS_COUNT,
+};
+
 struct command_row {
 	enum command id;
 	const char *name;
 	const char *operands; /* as shown behind the name */
 	const char *summary;
-	const char *examples; /* lines for --help, or NULL */
+	const char *examples; /* lines for --help, at most 78 columns wide, or NULL */
+	enum command_group group; /* for the overview */
 };
 
 extern const struct command_row command_rows[];
@@ -67,6 +76,9 @@ struct option_row {
 extern const struct option_row option_rows[];
 extern const int option_rows_count;
 
+/* "Locks", ... */
+const char *command_group_words(enum command_group group);
+
 /* "Naming the lock", ... */
 const char *option_group_words(enum option_group group);
 
@@ -78,6 +90,9 @@ bool option_is_of(const struct option_row *row, enum command command);
 
 /* Is there a value behind it? */
 bool option_takes_value(const struct option_row *row);
+
+/* Is it what somebody typed, such as "--ttl", "--ttl=5s", "-t" or "-t5s"? */
+bool option_is_called(const struct option_row *row, const char *word);
 
 /* The row with that name, or NULL. */
 const struct command_row *command_find(const char *name);

@@ -24,7 +24,6 @@ refused() {
 }
 
 @test "commands: none, unknown, mistyped" {
-	refused 64 "redlock: no command: what shall be done?"
 	refused 64 "redlock: unknown command 'frobnicate'" frobnicate
 	refused 64 "redlock: unknown command 'rnu'" rnu -k job -- touch "$T/never"
 	[ "${lines[1]}" = "hint: did you mean 'run'? See 'redlock help'" ]
@@ -32,7 +31,44 @@ refused() {
 	refused 64 "redlock: unexpected argument 'more'" version more
 	refused 64 "redlock: unexpected argument 'more'" help run more
 	refused 64 "redlock: unknown option '-z'" -z
+	refused 64 "redlock: unknown option '--tlt'" --tlt 5s
+	[ "${lines[1]}" = "hint: did you mean --ttl? See 'redlock help'" ]
+	refused 64 "redlock: unknown option '--tlt'" help --tlt
+	refused 64 "redlock: '-k' comes too early: a command goes first" -k job -- touch "$T/never"
+	[ "${lines[1]}" = "hint: such as 'redlock run -k'; see 'redlock help'" ]
 	refused 64 "redlock: unknown command ''" ''
+}
+
+@test "no command: all of them are shown, on stderr" {
+	run -64 --separate-stderr redlock
+	[ "$output" = "" ]
+	[ "${stderr_lines[-1]}" = "redlock: no command: what shall be done?" ]
+	[ "${stderr%??redlock: no command*}" = "$(redlock help)" ]
+	for command in run acquire extend release check wait hold status break gate doctor config help version; do
+		[[ "$stderr" == *"  $command "* ]]
+	done
+}
+
+@test "a wrong word: the nearest right one is named, values and profiles too" {
+	export REDLOCK_CONFIG=$T/config
+	printf '[production]\n[staging]\n' > "$T/config"
+	meant() {
+		local hint=$1
+		shift
+		refused "$@"
+		[ "${lines[1]}" = "hint: did you mean $hint" ]
+	}
+	meant "'auto'? See 'redlock help run'" 64 "redlock: --restart-guard 'atuo' is not auto, on or off" \
+		run -k job --restart-guard atuo -- touch "$T/never"
+	# what is on stdout is for eval
+	says 64 '*' "redlock: --format 'jsno' is not plain, env or json?hint: did you mean 'json'? See 'redlock help acquire'" \
+		acquire -k job --format jsno
+	meant "'kill'? See 'redlock help hold'" 64 "redlock: --on-lost 'kil' is not term, kill, warn or a signal's name" \
+		hold -k job --on-lost kil
+	meant "'staging'?" 78 "redlock: unknown profile 'stagign': $T/config has production, staging" \
+		run -k job --profile stagign -- touch "$T/never"
+	meant "--nonblock? See 'redlock help wait'" 64 "redlock: unknown option '--nonblok'" wait -k job --nonblok
+	meant "'release'? See 'redlock help'" 64 "redlock: unknown command 'rel'" rel -k job
 }
 
 @test "options: unknown, mistyped, without a value, with one too many" {
@@ -166,6 +202,126 @@ redlock: there is nothing to remove" break -k one -k one
 	for status in 64 69 75 78 79 125 126 127; do
 		file_has "$T/out" "^  $status "
 	done
+}
+
+# The pages, one after the other, at that width; without the examples, which are there to be copied.
+pages() { sed -E 's/\r$//; /^Examples$/,/^redlock /{ /^redlock /!d }; /^  redlock run -k nightly /d'; }
+widest() { awk 'length($0) > most { most = length($0) } END { print most + 0 }'; }
+ALL_PAGES='for page in "" $($R help | sed -nE "s/^  ([a-z]+)  .*/\1/p") --key --log; do $R help $page; done'
+
+@test "help is as wide as the terminal: 40, 80 and 100 columns, and no line is longer" {
+	for width in 40 80 100; do
+		R="${REDLOCK_UNDER:-} $REDLOCK_BUILD/redlock" env -u COLUMNS "$REDLOCK_BUILD/tools/pty" "size:24x$width" 'send:\r' -- \
+			bash -c "read -r; $ALL_PAGES" > "$T/shown"
+		pages < "$T/shown" > "$T/pages"
+		[ "$(wc -l < "$T/pages")" -gt 300 ]
+		most=$(widest < "$T/pages")
+		[ "$most" -le "$width" ]
+		[ "$most" -ge $((width - 2)) ]
+		not grep -nE ' $' "$T/pages"
+	done
+	# the words of an option stand beside it, or below it
+	redlock help run | grep -qE '^  -t, --ttl D  +how long'
+	COLUMNS=40 redlock help run | grep -A1 -E '^  -t, --ttl D$' | grep -q '^    how long'
+}
+
+@test "help into a pipe: 80 columns, or what COLUMNS says, if that is a width" {
+	wide() { COLUMNS=$1 redlock help run | pages | widest; }
+	[ "$(wide 80)" = "$(env -u COLUMNS "$REDLOCK_BUILD/redlock" help run | pages | widest)" ]
+	for bad in '' x -5 0 1e3 99999999999999999999; do
+		[ "$(wide "$bad")" = "$(wide 80)" ]
+	done
+	[ "$(wide 60)" -le 60 ] && [ "$(wide 60)" -gt 50 ]
+	[ "$(wide 1)" -le 40 ]
+	[ "$(wide 5000)" -le 100 ] && [ "$(wide 5000)" -gt 90 ]
+	# examples are as they are
+	R="${REDLOCK_UNDER:-} $REDLOCK_BUILD/redlock" COLUMNS=40 bash -c "$ALL_PAGES" > "$T/narrow"
+	sed -n '/^Examples$/,/^redlock /p' "$T/narrow" > "$T/examples"
+	[ "$(grep -c '^  ' "$T/examples")" -gt 20 ]
+	[ "$(widest < "$T/examples")" -le 80 ]
+}
+
+@test "help of an option: what it does, where, and its name in the environment" {
+	run -0 redlock help --ttl
+	is_like "$output" "  -t, --ttl D *lock outlives*[(]run, acquire, *REDLOCK_TTL)"
+	[ "$(redlock help -t)" = "$output" ]
+	[ "$(redlock help --ttl=5s)" = "$output" ]
+	run -0 redlock help --fence
+	[ "$(grep -c -e --fence <<< "$output")" = 2 ]
+	[[ "$output" == *"(gate; REDLOCK_FENCE)"* ]]
+	refused 64 "redlock: unknown option '--password'" help --password
+	[ "${lines[1]}" = "hint: did you mean --password-file? See 'redlock help'" ]
+	run -125 bash -c "'$REDLOCK_BUILD/redlock' help --ttl > /dev/full"
+}
+
+# alone CMD...: with a loopback of its own, where nobody listens, and nodes that nobody named.
+alone() {
+	env -u REDLOCK_NODES unshare --net bash -c 'ip link set lo up && exec "$@"' - "$@"
+}
+readonly NEWCOMER="hint: no nodes were named, so redis://127.0.0.1:6379 was asked: name three or five independent Redis servers \
+with --nodes or REDLOCK_NODES
+hint: to try it on throwaway ones: redlock sandbox -- redlock run -k try -- date"
+
+@test "no nodes named, and nobody there: it is said what nodes are, by each command" {
+	token=$(printf 'a%.0s' {1..40})
+	cat > "$T/all" <<- 'EOF'
+		for words in 'run -n -k job -- true' 'acquire -n -k job' 'hold -n -k job' 'wait -n -k job' status 'status job' \
+			"check -k job --token $1" "extend -k job --token $1" "release -k job --token $1" 'break -y -k job' \
+			doctor 'doctor --admit -y'; do
+			$2 $words 2>&1
+			echo "$words: $?"
+		done
+	EOF
+	run -0 alone bash "$T/all" "$token" "${REDLOCK_UNDER:-} $REDLOCK_BUILD/redlock"
+	[ "$(grep -c ': 69$' <<< "$output")" = 12 ]
+	[ "$(grep -cxF "${NEWCOMER%%$'\n'*}" <<< "$output")" = 12 ]
+	# the hint is the last word
+	[ "$(grep -B1 ': 69$' <<< "$output" | grep -cxF "${NEWCOMER##*$'\n'}")" = 12 ]
+}
+
+@test "no nodes named: who waits is told at the first word, and once" {
+	alone ${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" run -k job -- touch "$T/never" 2> "$T/err" 3>&- &
+	BG=$!
+	also_end "$BG"
+	eventually file_has "$T/err" sandbox
+	is_like "$(head -1 "$T/err")" "redlock: waiting: no quorum for 'job': *[(]Connection refused)"
+	[ "$(sed -n 2,3p "$T/err")" = "$NEWCOMER" ]
+	kill -TERM "$BG"
+	ended_with 143
+	[ "$(grep -c sandbox "$T/err")" = 1 ]
+	run -69 alone ${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" run -q -w 1500ms -k job -- touch "$T/never"
+	is_like "$output" "redlock: no quorum for 'job': *[(]Connection refused)?$NEWCOMER"
+	[ ! -e "$T/never" ]
+}
+
+@test "no nodes named, on a terminal: the line stays, the hints stand below it" {
+	alone "$REDLOCK_BUILD/tools/pty" 'expect:redlock: waiting: no quorum' 'expect:refused)\x0d\x0ahint: no nodes were named' \
+		'expect:hint: to try it' 'expect:redlock: waiting ' 'send:\x03' -- \
+		env TERM=xterm ${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" run -k job -- true > "$T/shown" || [ $? -eq 130 ]
+	[ "$(grep -c 'hint: no nodes' "$T/shown")" = 1 ]
+}
+
+@test "whoever named nodes is not told what nodes are, nor who finds a server that wants a password" {
+	cat > "$T/script" <<- 'EOF'
+		redis-server --port 6379 --bind 127.0.0.1 --save '' --dir "$2" --requirepass other > "$2/server" 2>&1 3>&- &
+		until redis-cli ping 2>&1 | grep -q NOAUTH; do sleep 0.05; done
+		$1 run -n -k job -- true
+		status=$?
+		kill -KILL $!
+		exit $status
+	EOF
+	named() {
+		run -69 "$@"
+		[[ "$output" == *"no quorum for 'job'"* ]]
+		[[ "$output" != *"no nodes were named"* ]]
+	}
+	R="${REDLOCK_UNDER:-} $REDLOCK_BUILD/redlock"
+	named alone $R run -n -k job --node 127.0.0.1 -- true
+	named alone $R run -n -k job --nodes redis://127.0.0.1:6379 -- true
+	named alone env REDLOCK_NODES=127.0.0.1 $R run -n -k job -- true
+	echo 'node = 127.0.0.1' > "$T/config"
+	named alone env REDLOCK_CONFIG="$T/config" $R run -n -k job -- true
+	named alone bash "$T/script" "$R" "$T"
 }
 
 @test "output that cannot be written is a failure" {

@@ -182,6 +182,28 @@ TEST(option_nearest_name)
 	CHECK_TEXT(option_nearest("password", of_run), "password-file");
 }
 
+TEST(option_called)
+{
+	static const char *const good[] = {"-n", "-nv", "--no-wait", "--nonblock", "--no-wait=x"};
+	static const char *const bad[] = {"", "n", "no-wait", "-", "--", "-N", "--n", "--no-wai",
+		"--no-waits", "--nonblocks"};
+	const struct option_row *row = row_of("no-wait");
+
+	for (size_t i = 0; i < COUNT_OF(good); i++)
+		CHECK(option_is_called(row, good[i]));
+	for (size_t i = 0; i < COUNT_OF(bad); i++)
+		CHECK(!option_is_called(row, bad[i]));
+	CHECK(option_is_called(row_of("ttl"), "--ttl"));
+	CHECK(!option_is_called(row_of("fair"), "-f"));
+	CHECK(!option_is_called(row_of("password"), "--password"));
+}
+
+TEST(groups_have_words)
+{
+	for (int i = 0; i < command_rows_count; i++)
+		CHECK(command_group_words(command_rows[i].group)[0] != '\0');
+}
+
 /* ---- every row ---- */
 
 /* Two values that differ from the default, and from one another. */

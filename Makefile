@@ -1,8 +1,18 @@
 # redlock. `make` builds, `make check` tests; HACKING.md says the rest.
 # V=1 shows the commands; DEVELOPER=1 turns warnings into errors.
 
+# Where things go; DESTDIR before all of it is for packagers.
 PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
+DATADIR ?= $(PREFIX)/share
+MANDIR ?= $(DATADIR)/man
+DOCDIR ?= $(DATADIR)/doc/redlock
+BASHCOMPDIR ?= $(DATADIR)/bash-completion/completions
+ZSHCOMPDIR ?= $(DATADIR)/zsh/site-functions
+FISHCOMPDIR ?= $(DATADIR)/fish/vendor_completions.d
+# yes: install the program without what debuggers want.
+STRIP ?= no
+
 CC ?= cc
 PKG_CONFIG ?= pkg-config
 CFLAGS ?= -O2 -g
@@ -21,9 +31,25 @@ REDLOCK_CFLAGS = -std=gnu11 -D_GNU_SOURCE -Isrc -pthread -MMD -MP \
 ifdef DEVELOPER
 REDLOCK_CFLAGS += -Werror
 endif
+# What makes a hole in the program harder to use; it costs no time that can be measured. HARDENING=no does without.
+HARDENING ?= yes
+MACHINE := $(shell $(CC) -dumpmachine)
+ifneq ($(HARDENING),no)
+REDLOCK_CFLAGS += -fPIE -fstack-protector-strong -fstack-clash-protection $(BRANCHES) $(FORTIFY)
+HARDENED_LINK = -pie -Wl,-z,relro,-z,noexecstack
+endif
+# Jumps only to where a jump was meant to go.
+BRANCHES = $(if $(filter x86_64-%,$(MACHINE)),-fcf-protection)$(if $(filter aarch64-%,$(MACHINE)),-mbranch-protection=standard)
+# It wants an optimiser, no sanitizer beside it, and who says it already means that.
+FORTIFY = $(if $(OPTIMISED),$(if $(findstring -fsanitize=,$(CFLAGS))$(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),,\
+	-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
+OPTIMISED = $(filter-out -O0,$(lastword $(filter -O%,$(CFLAGS))))
+# The same source makes the same program, wherever it lies.
+REDLOCK_CFLAGS += "-fdebug-prefix-map=$(CURDIR)=."
+
 # Two segments fewer to map, and to copy for the guardian; and what the guardian calls is looked up
 # once, before it is forked: 2 % of a run each.
-REDLOCK_LDFLAGS = -pthread -Wl,-z,noseparate-code,-z,now
+REDLOCK_LDFLAGS = -pthread -Wl,-z,noseparate-code,-z,now $(HARDENED_LINK)
 # OpenSSL is loaded when a node wants TLS: only its headers are needed. WITH_TLS=no does without.
 WITH_TLS ?= yes
 ifeq ($(WITH_TLS),no)
@@ -104,7 +130,8 @@ $(B)/tools/%: tests/tools/%.c
 
 BATS_FILES = $(sort $(wildcard tests/bats/*.bats))
 SUITE = lint unit fuzz sim $(BATS_FILES) $(FAULTS)
-PART = unit fuzz $(BATS_FILES)
+# What is installed is built for that.
+PART = unit fuzz $(filter-out tests/bats/install.bats,$(BATS_FILES))
 
 # Everything a reviewer needs: the rules of the house, then the whole suite on the real program and on
 # one that watches itself.
@@ -219,14 +246,34 @@ losses: $(B)/redlock $(TOOLS)
 demo: $(B)/redlock
 	$(Q)tests/demo $(B)/redlock
 
+# What is installed: put FILE MODE WHERE, each. There may be no pages, and no completions.
+define each_installed
+	put $(B)/redlock 755 "$(BINDIR)/redlock"; \
+	for page in man/*.[1-9]; do put "$$page" 644 "$(MANDIR)/man$${page##*.}/$${page##*/}"; done; \
+	put completions/redlock.bash 644 "$(BASHCOMPDIR)/redlock"; \
+	put completions/_redlock 644 "$(ZSHCOMPDIR)/_redlock"; \
+	put completions/redlock.fish 644 "$(FISHCOMPDIR)/redlock.fish"; \
+	for file in README.md CHANGELOG.md LICENSE; do put $$file 644 "$(DOCDIR)/$$file"; done
+endef
+
 install: $(B)/redlock
-	install -D -m 755 $(B)/redlock $(DESTDIR)$(BINDIR)/redlock
+	$(Q)set -e; put() { \
+		[ ! -e "$$1" ] || { echo "  INSTALL $(DESTDIR)$$3"; install -D -m $$2 "$$1" "$(DESTDIR)$$3"; }; \
+	}; $(each_installed)
+ifeq ($(STRIP),yes)
+	$(Q)strip "$(DESTDIR)$(BINDIR)/redlock"
+endif
 
 uninstall:
-	rm -f $(DESTDIR)$(BINDIR)/redlock
+	$(Q)put() { echo "  REMOVE  $(DESTDIR)$$3"; rm -f "$(DESTDIR)$$3"; }; $(each_installed)
+	$(Q)rmdir "$(DESTDIR)$(DOCDIR)" 2> /dev/null || true
+
+# What is released: build/redlock-VERSION.tar.gz, the same bytes whoever makes it.
+dist:
+	$(Q)src/pkg/dist $(B)
 
 clean:
 	rm -rf build
 
 .PHONY: all gen gen-check check check-suite check-fast check-san check-tsan check-valgrind check-faults check-mutants check-part cover check-built \
-	lint fmt fmt-check tidy fuzz sim sim-soak torture model bench losses numbers extensions demo install uninstall clean
+	lint fmt fmt-check tidy fuzz sim sim-soak torture model bench losses numbers extensions demo install uninstall dist clean

@@ -186,7 +186,7 @@ TEST(option_called)
 {
 	static const char *const good[] = {"-n", "-nv", "--no-wait", "--nonblock", "--no-wait=x"};
 	static const char *const bad[] = {"", "n", "no-wait", "-", "--", "-N", "--n", "--no-wai",
-		"--no-waits", "--nonblocks"};
+		"--no-waits", "--no-wart", "--nonblocks"};
 	const struct option_row *row = row_of("no-wait");
 
 	for (size_t i = 0; i < COUNT_OF(good); i++)
@@ -194,6 +194,7 @@ TEST(option_called)
 	for (size_t i = 0; i < COUNT_OF(bad); i++)
 		CHECK(!option_is_called(row, bad[i]));
 	CHECK(option_is_called(row_of("ttl"), "--ttl"));
+	CHECK(!option_is_called(row_of("ttl"), "--tll"));
 	CHECK(!option_is_called(row_of("fair"), "-f"));
 	CHECK(!option_is_called(row_of("password"), "--password"));
 }

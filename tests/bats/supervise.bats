@@ -634,7 +634,7 @@ own_signals() {
 @test "redlock goes first on a busy machine; the command keeps the priority it was given" {
 	priority() { ps -o cls=,rtprio=,ni= -p "$1" | xargs; }
 	are_ahead() { ps -L -o cls=,rtprio= -p "$BG,$(guardian_of "$BG")" | grep -c "^ *RR *$1$" | grep -qx 3; }
-	for as in "nice -n 7 chrt --batch 0:B 0 7:1" "chrt --fifo 30:FF 30 -:31"; do
+	for as in "nice -n $((7 - $(nice))) chrt --batch 0:B 0 7:1" "chrt --fifo 30:FF 30 -:31"; do
 		IFS=: read -r by own ahead <<< "$as"
 		REDLOCK_UNDER="$by ${REDLOCK_UNDER-}" in_background "$T/out" run -k job "${STURDY[@]}" -- \
 			sh -c 'echo $$ > "$0"; exec sleep 60' "$T/pid"

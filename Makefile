@@ -16,7 +16,7 @@ STRIP ?= no
 CC ?= cc
 PKG_CONFIG ?= pkg-config
 CFLAGS ?= -O2 -g
-B ?= build
+B ?= $(if $(filter yes,$(STATIC)),build/static,build)
 
 # hiredis is linked in where its archive is installed: loading it as a shared library adds 6 % to
 # every run. Packagers who want the shared one set HIREDIS_LIBS=-lhiredis.
@@ -36,7 +36,7 @@ HARDENING ?= yes
 MACHINE := $(shell $(CC) -dumpmachine)
 ifneq ($(HARDENING),no)
 REDLOCK_CFLAGS += -fPIE -fstack-protector-strong -fstack-clash-protection $(BRANCHES) $(FORTIFY)
-HARDENED_LINK = -pie -Wl,-z,relro,-z,noexecstack
+HARDENED_LINK = $(if $(filter yes,$(STATIC)),-static-pie,-pie) -Wl,-z,relro,-z,noexecstack
 endif
 # Jumps only to where a jump was meant to go.
 BRANCHES = $(if $(filter x86_64-%,$(MACHINE)),-fcf-protection)$(if $(filter aarch64-%,$(MACHINE)),-mbranch-protection=standard)
@@ -51,7 +51,16 @@ REDLOCK_CFLAGS += "-fdebug-prefix-map=$(CURDIR)=."
 # once, before it is forked: 2 % of a run each.
 REDLOCK_LDFLAGS = -pthread -Wl,-z,noseparate-code,-z,now $(HARDENED_LINK)
 # OpenSSL is loaded when a node wants TLS: only its headers are needed. WITH_TLS=no does without.
-WITH_TLS ?= yes
+WITH_TLS ?= $(if $(filter yes,$(STATIC)),no,yes)
+# STATIC=yes: one file that needs no other, in build/static. Nothing can be loaded then: no TLS; and the linker's
+# warnings about name services do not apply (io/resolve).
+ifeq ($(STATIC),yes)
+ifneq ($(WITH_TLS),no)
+$(error STATIC=yes goes without TLS, for OpenSSL is loaded when a node wants it: leave out WITH_TLS=$(WITH_TLS))
+endif
+REDLOCK_CFLAGS += -DSTATIC
+REDLOCK_LDFLAGS += $(if $(HARDENED_LINK),,-static) -Wl,--no-warnings
+endif
 ifeq ($(WITH_TLS),no)
 REDLOCK_CFLAGS += -DWITHOUT_TLS
 endif

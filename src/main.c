@@ -6,6 +6,7 @@
 #include "cmd/configure.h"
 #include "cmd/print.h"
 #include "core/option.h"
+#include "io/resolve.h"
 #include "io/tls.h"
 
 #include <errno.h>
@@ -249,6 +250,7 @@ int main(int argc, char *argv[])
 	guard_standard_streams();
 	/* The nodes' passwords are in our memory: no core dump of it, whatever kills us. */
 	(void)prctl(PR_SET_DUMPABLE, 0);
+	resolve_by_itself();
 	status = start(argv);
 	/* Whatever went wrong, and wherever: a script must not go on as if it had the lock. */
 	if (status != STATUS_OK && is_for_eval(argv))

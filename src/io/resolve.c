@@ -4,6 +4,9 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#ifdef STATIC
+#include <nss.h>
+#endif
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -41,6 +44,16 @@ struct lookup {
 	struct addrinfo hints, *info;
 	int rc;
 };
+
+void resolve_by_itself(void)
+{
+#ifdef STATIC
+	/* Whatever else nsswitch.conf names would be loaded, and bring the shared libc along, into
+	 * a program that has one: systemd's users crash it. */
+	(void)__nss_configure_lookup("hosts", "files dns");
+	(void)__nss_configure_lookup("passwd", "files");
+#endif
+}
 
 static void lookup_free(struct lookup *l)
 {

@@ -28,6 +28,9 @@ struct addresses {
 	usec patience; /* how long it is waited for */
 };
 
+/* To be called first: names are looked up with what is linked in, if it is not the shared libc. */
+void resolve_by_itself(void);
+
 /*
  * Resolves every node of the list, all names at once, into out[0..count). Returns when all are
  * known, or soon after most are, or `timeout` has passed. What is not known by then goes on being

@@ -8,6 +8,12 @@ redlock() {
 	${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" "$@"
 }
 
+# count_ours_only: what a sanitizer keeps of memory that was freed, and of stacks, is not ours.
+count_ours_only() {
+	export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}quarantine_size_mb=1:thread_local_quarantine_size_kb=64
+	ASAN_OPTIONS+=:detect_stack_use_after_return=0
+}
+
 # start_node I [redis options...]: node I, answering, as unix socket $T/I.sock, pid in PID[I].
 start_node() {
 	local i=$1

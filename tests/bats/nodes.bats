@@ -364,8 +364,7 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 
 # bats test_tags=not-under-valgrind
 @test "thousands of extensions take no more memory, descriptors or threads than hundreds" {
-	# what the sanitizer keeps of freed memory is not ours
-	export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}quarantine_size_mb=1:thread_local_quarantine_size_kb=64
+	count_ours_only
 	EXTENSIONS=3000 run "$BATS_TEST_DIRNAME/../soak/extensions" "$REDLOCK_BUILD"
 	echo "$output"
 	[ "$status" -eq 0 ]

@@ -1,0 +1,125 @@
+# tests/pristine: commands in systems of their own. These here are a few programs in a folder.
+# bats file_tags=not-under-valgrind
+
+load nodes
+
+setup() {
+	T=$BATS_TEST_TMPDIR
+	PRISTINE=$BATS_TEST_DIRNAME/../pristine
+	mkdir "$T/bin" "$T/tmp"
+}
+
+# small_root FOLDER: what `enter` needs, and to look around.
+small_root() {
+	local program file
+	mkdir -p "$1"/{usr/bin,usr/sbin,etc,root,proc,sys,dev,run,tmp}
+	for file in bin lib lib64; do
+		mkdir -p "$1/usr/$file" && ln -s "usr/$file" "$1/$file"
+	done
+	for program in bash sh env umount cat ls sleep id; do
+		program=$(type -P $program)
+		cp "$program" "$1/usr/bin"
+		for file in $(ldd "$program" | grep -o '/[^ ]*'); do
+			mkdir -p "$1${file%/*}" && cp -n "$file" "$1$file"
+		done
+	done
+}
+
+@test "enter: a command finds that system and its own processes, nothing else; the status is its own" {
+	small_root "$T/root"
+	mounts=$(cat /proc/self/mounts)
+	export SECRET=none-of-its-business
+	run -7 --separate-stderr "$PRISTINE/enter" "$T/root" sh -c 'echo "$PWD"; env; echo /*; exit "$1"' sh 7
+	[ "${lines[0]}" = /root ]
+	[[ "$output" == *HOME=/root* && "$output" != *SECRET* ]]
+	[ "${lines[-1]}" = '/bin /dev /etc /lib /lib64 /proc /root /run /sys /tmp /usr' ]
+	run -0 "$PRISTINE/enter" "$T/root" bash -c 'for p in /proc/[0-9]*; do cat $p/comm; done; cat /dev/null; echo "${BASHPID}"'
+	[ "${lines[0]}" = bash ]
+	[ "${#lines[@]}" -le 4 ]
+	[ "$(cat /proc/self/mounts)" = "$mounts" ]
+	# in it, there can be others
+	run -0 "$PRISTINE/enter" "$T/root" cat /proc/self/mounts
+	[[ "$output" != *"$T"* ]]
+	run -2 "$PRISTINE/enter" "$T/none" true
+	[ "$output" = "usage: tests/pristine/enter ROOT COMMAND [ARG...]" ]
+}
+
+@test "enter: KILL ends all that was started" {
+	small_root "$T/root"
+	"$PRISTINE/enter" "$T/root" bash -c 'sleep 600 & echo $! > /root/ready; sleep 600' 3>&- &
+	BG=$!
+	eventually test -s "$T/root/root/ready"
+	# (the processes, as they are called here)
+	inside=$(cat "/proc/$BG/task/$BG/children")
+	kill -KILL $BG
+	eventually is_gone "${inside% }"
+	no_longer_there() { ! grep -qs "$T/root" /proc/[0-9]*/mountinfo; }
+	eventually no_longer_there
+}
+
+# fakes: a debootstrap, by way of PATH, that makes such a root; in it apt-get and make say what they are asked for.
+fakes() {
+	small_root "$T/system"
+	printf '#!/bin/sh\necho "apt-get $* in $(cat /etc/hosts)"\n' > "$T/system/usr/bin/apt-get"
+	printf '#!/bin/sh\necho "make $* in $PWD"\nls README.md\n[ "$*" != "$(cat /root/bad)" ]\n' > "$T/system/usr/bin/make"
+	chmod +x "$T/system/usr/bin/apt-get" "$T/system/usr/bin/make"
+	echo none > "$T/system/root/bad"
+	printf '%s\n' '#!/bin/sh' 'echo "debootstrap $*"' "cp -a $T/system/. \"\$3\"" > "$T/bin/debootstrap"
+	# (README's commands install no git)
+	printf '%s\n' '#!/bin/sh' 'case $1 in' 'show) cat README.md ;;' 'clone) mkdir "$4" && cp README.md "$4" ;;' \
+		'log) echo "abc a commit" ;;' 'esac' > "$T/bin/git"
+	chmod +x "$T/bin/debootstrap" "$T/bin/git"
+}
+
+# tries ARG...: with those, in a folder where nothing may be left.
+tries() { PATH=$T/bin:$PATH TMPDIR=$T/tmp MIRROR=http://mirror.example "$PRISTINE/run" "$@"; }
+
+@test "run: README's two commands, each in a system of its own" {
+	fakes
+	run -0 tries
+	echo "$output"
+	[ "$(grep -c '^debootstrap --variant=minbase bookworm .* http://mirror.example$' <<< "$output")" -eq 2 ]
+	[ "$(grep -c '^debootstrap --variant=minbase trixie .* http://mirror.example$' <<< "$output")" -eq 2 ]
+	for goal in demo check; do
+		[ "$(grep -c "^make $goal in /root/redlock\$" <<< "$output")" -eq 2 ]
+	done
+	[ "$(grep -c '^apt-get install -y --no-install-recommends gcc .* in 127.0.0.1 localhost' <<< "$output")" -eq 4 ]
+	is_like "${lines[-4]}" 'Debian 12: Try it: well, * s'
+	is_like "${lines[-1]}" 'Debian 13: Test it: well, * s'
+	[ "$(ls "$T/tmp")" = "" ]
+	# one of them
+	ONLY='Test it' run -0 tries 13
+	[ "${lines[-2]}" = '== abc a commit' ]
+	is_like "${lines[-1]}" 'Debian 13: Test it: well, * s'
+}
+
+@test "run: what goes wrong is told, and the others are tried all the same" {
+	fakes
+	echo check > "$T/system/root/bad"
+	run -1 tries 12
+	is_like "${lines[-2]}" 'Debian 12: Try it: well, * s'
+	is_like "${lines[-1]}" 'Debian 12: Test it: FAILED, * s'
+	printf '#!/bin/sh\nexit 1\n' > "$T/bin/debootstrap"
+	run -1 tries 13
+	is_like "${lines[-1]}" 'Debian 13: Test it: FAILED, * s'
+	[[ "$output" != *"make "* ]]
+	[ "$(ls "$T/tmp")" = "" ]
+	run -2 tries 11
+	[ "$output" = "tests/pristine/run: Debian 12 or 13, not '11'" ]
+	ONLY=this run -2 tries
+	[ "$output" = "tests/pristine/run: ONLY is 'Try it' or 'Test it', not 'this'" ]
+}
+
+@test "run: told to end, it ends what is under way, and leaves nothing" {
+	fakes
+	for where in system/usr/bin/make bin/debootstrap; do
+		printf '#!/bin/sh\necho "here it hangs"; sleep 600\n' > "$T/$where"
+		ONLY='Try it' PATH=$T/bin:$PATH TMPDIR=$T/tmp env --default-signal "$PRISTINE/run" 13 > "$T/out" 2>&1 3>&- &
+		BG=$!
+		eventually file_has "$T/out" 'here it hangs'
+		kill -TERM $BG
+		ended_with 1
+		[ "$(ls "$T/tmp")" = "" ]
+		not grep -qs "$T/tmp" /proc/[0-9]*/mountinfo
+	done
+}

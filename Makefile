@@ -187,7 +187,7 @@ check-mutants:
 
 # Every line and branch of src/core.
 cover:
-	$(Q)tests/cover $(B)/cover
+	$(Q)CC="$(CC)" tests/cover $(B)/cover
 
 check-part: check-built
 	$(Q)tests/run $(B) $(PART)
@@ -224,7 +224,7 @@ torture: $(B)/redlock $(TOOLS)
 fuzz:
 	@test -d "tests/fuzz/corpus/$(TARGET)" -a -n "$(TARGET)" || { echo "make fuzz TARGET=x: one of" $$(ls tests/fuzz/corpus) >&2; exit 1; }
 	$(Q)mkdir -p build/fuzz-$(TARGET)/found build/fuzz-$(TARGET)/corpus
-	$(Q)clang -std=gnu11 -D_GNU_SOURCE -Isrc -Itests -O1 -g -w -fsanitize=fuzzer,address,undefined \
+	$(Q)$(if $(findstring clang,$(CC)),$(CC),clang) -std=gnu11 -D_GNU_SOURCE -Isrc -Itests -O1 -g -w -fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=undefined -DFUZZ_TARGET=fuzz_$(TARGET) -o build/fuzz-$(TARGET)/run \
 		$(FUZZ) $(filter-out src/cmd/%,$(SOURCES)) -pthread $(HIREDIS_LIBS) $(INIH_LIBS)
 	$(Q)cd build/fuzz-$(TARGET) && ./run -max_total_time=$$((60 * $(or $(MINUTES),5))) -print_final_stats=1 \

@@ -57,7 +57,8 @@ runs() {
 	for page in "$PAGES"/*; do
 		# what else is installed here is no matter
 		mandoc -T lint "$page" 2>&1 | grep -vE ' (referenced manual not found|outdated mandoc.db)' >> "$T/words" || true
-		groff -ww -mdoc -Tutf8 "$page" 2>> "$T/words" > "$T/shown"
+		# (an address may be too long for its line to be filled)
+		groff -ww -W break -mdoc -Tutf8 "$page" 2>> "$T/words" > "$T/shown"
 		[ "$(wc -l < "$T/shown")" -gt 100 ]
 	done
 	cat "$T/words"

@@ -661,9 +661,12 @@ static bool has_line(const char *text, const char *line)
 {
 	size_t len = strlen(line);
 
-	for (const char *at = text; at; at = strchr(at, '\n'), at += at != NULL)
-		if (strncmp(at, line, len) == 0 && (at[len] == '\n' || at[len] == '\0'))
+	while (text) {
+		if (strncmp(text, line, len) == 0 && (text[len] == '\n' || text[len] == '\0'))
 			return true;
+		text = strchr(text, '\n');
+		text = text ? text + 1 : NULL;
+	}
 	return false;
 }
 

@@ -139,7 +139,10 @@ free_everywhere() {
 
 file_has() { grep -q -- "$2" "$1" 2> /dev/null; }
 # is_gone PID: ended, whether somebody has waited for it yet or not.
-is_gone() { ! kill -0 "$1" 2> /dev/null || in_state "$1" Z; }
+is_gone() {
+	local state
+	! state=$(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2> /dev/null) || [ "$state" = Z ]
+}
 
 # in_background FILE ARG...: runs redlock ARG... with output to FILE; its pid is in BG. The shell
 # ignores INT and QUIT for what it starts with &, and redlock keeps what is ignored: hence env.

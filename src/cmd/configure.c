@@ -200,12 +200,27 @@ static void hand_on(const char *name, const char *value)
 		unsetenv(name);
 }
 
+/* A command may go to another folder; and a pipe has been read once and for all. */
+static void hand_on_file(const char *name, const char *file)
+{
+	char absolute[PATH_MAX];
+	struct stat st;
+	bool is_pipe = file && stat(file, &st) == 0 && S_ISFIFO(st.st_mode);
+
+	hand_on(name, file && !is_pipe && make_absolute(absolute, file) ? absolute : NULL);
+}
+
 void configure_command(const struct settings *s)
 {
 	/* Where a secret stands is none, and a user's name is none beside it. */
 	hand_on("REDLOCK_PASSWORD_FILE", s->password_file);
 	hand_on("REDLOCK_USERNAME", s->password_file ? s->username : NULL);
 	hand_on("REDLOCK_PASSWORD", NULL);
+	/* Not that they need not be looked at: that is for each to say. */
+	hand_on_file("REDLOCK_CACERT", s->tls.cacert);
+	hand_on_file("REDLOCK_CERT", s->tls.cert);
+	hand_on_file("REDLOCK_KEY_FILE", s->tls.key_file);
+	hand_on("REDLOCK_SNI", s->tls.sni);
 	if (s->config)
 		hand_on("REDLOCK_CONFIG", is_read_once ? NULL : path);
 	hand_on("REDLOCK_PROFILE", is_read_once ? NULL : s->profile);

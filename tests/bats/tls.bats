@@ -301,6 +301,25 @@ by_proxy() {
 	run -78 redlock run --config "$file" --profile p --cacert "$T/nowhere" -n -k job -- echo never
 }
 
+@test "a run within a run has the same certificates, wherever they were named, but for --insecure" {
+	unset REDLOCK_CACERT
+	tls_node 3 elsewhere --tls-auth-clients yes
+	ours=(--cacert ca.pem --cert client.pem --key-file client.key --sni elsewhere.example.org --node "rediss://127.0.0.1:${PORT[3]}")
+	inner='cd /; "$0" run -n -k inner -- "$0" run -n -k innermost -- echo done'
+	cd "$C"
+	run -0 redlock run -n -k job "${ours[@]}" -- sh -c "$inner" "$REDLOCK_BUILD/redlock"
+	[ "$output" = "done" ]
+	# the command line goes before the environment, and the environment has paths of its own
+	REDLOCK_CACERT=other.pem REDLOCK_CERT=client.pem REDLOCK_KEY_FILE=./client.key REDLOCK_SNI=nowhere.example.org \
+		run -0 redlock run -n -k job "${ours[@]:0:2}" "${ours[@]:6}" -- sh -c "$inner" "$REDLOCK_BUILD/redlock"
+	[ "$output" = "done" ]
+	# a pipe is empty by then, and what the environment says is not what was meant
+	REDLOCK_CACERT=other.pem run -0 redlock run -n -k job --cacert <(cat ca.pem) "${ours[@]:2}" -- sh -c 'echo "${REDLOCK_CACERT-none}"'
+	[ "$output" = none ]
+	run -69 --separate-stderr redlock run -n -k job --insecure "${ours[@]:2}" -- sh -c "$inner" "$REDLOCK_BUILD/redlock"
+	is_like "$stderr" "*--insecure: *comes from an authority that is not known here*"
+}
+
 # meets_server WORDS: whoever is at $PORT[3] is no node, and that is why.
 meets_server() {
 	run --separate-stderr redlock run -n -k job --node-timeout 3s --node "rediss://127.0.0.1:${PORT[3]}" -- touch "$T/never"

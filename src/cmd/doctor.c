@@ -13,6 +13,7 @@
 #include "cmd/print.h"
 #include "core/report.h"
 #include "io/survey.h"
+#include "io/tls.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -41,6 +42,7 @@ struct visit {
 	const struct settings *settings;
 	struct survey survey;
 	struct patient patient[NODES_MAX];
+	struct validity ours; /* our certificate */
 	bool is_over[NODES_MAX]; /* nothing more can be asked of this node */
 	char token[TOKEN_MAX];
 	char key[KEY_MAX], rights_key[KEY_MAX + 8];
@@ -219,10 +221,12 @@ static bool begin(struct visit *v, const struct settings *s, struct err *e)
 		return false;
 	/* Connects; the clock's time is not that of a connection. */
 	ask(v, FIELD(ignored), (const char *const[]){"PING", NULL});
-	for (int i = 0; i < s->nodes.count; i++) {
-		v->patient[i].certificate.until = v->survey.pool.conn[i].trusted_until;
-		v->patient[i].certificate.wall = clock_wall();
-	}
+	v->ours = (struct validity){.until = tls_own_valid_until(), .wall = clock_wall()};
+	for (int i = 0; i < s->nodes.count; i++)
+		v->patient[i].certificate = (struct validity){
+			.until = v->survey.pool.conn[i].trusted_until,
+			.wall = clock_wall(),
+		};
 	return true;
 }
 
@@ -377,7 +381,7 @@ static int tell(const struct visit *v)
 	int quorum = policy_quorum(&v->survey.quorum.policy), status;
 	struct json j;
 
-	doctor_judge(&d, s, v->patient);
+	doctor_judge(&d, s, v->patient, &v->ours);
 	status = verdict(s, &d, quorum);
 	if (s->format != FORMAT_JSON) {
 		show(v, &d);

@@ -671,20 +671,23 @@ static void judge_trials(struct diagnosis *d, int node, const struct patient *p)
 			"had forgotten a lock a moment after it was taken");
 }
 
-static void judge_certificate(struct diagnosis *d, int node, const struct patient *p)
+/* Of -1: ours. */
+static void judge_certificate(struct diagnosis *d, int node, const struct validity *v)
 {
-	usec until = p->certificate.until, left = until - p->certificate.wall;
+	const char *id = node < 0 ? "client-certificate" : "certificate";
+	const char *whose = node < 0 ? "our certificate (--cert)" : "its certificate";
 	char text[DURATION_TEXT_MAX], day[TIME_TEXT_MAX];
+	usec left = v->until - v->wall;
 
-	if (until == 0 || left >= CERTIFICATE_SOON)
+	if (v->until == 0 || left >= CERTIFICATE_SOON)
 		return;
-	time_format(day, until / USEC_SEC);
-	if (left < 0) /* --insecure */
-		find(d, node, SEVERITY_WARNING, "certificate", "renew it",
-			"its certificate has expired on %.10s", day);
+	time_format(day, v->until / USEC_SEC);
+	if (left < 0) /* --insecure, or nodes that do not look at ours */
+		find(d, node, SEVERITY_WARNING, id, "renew it", "%s has expired on %.10s", whose,
+			day);
 	else
-		find(d, node, SEVERITY_WARNING, "certificate", "renew it",
-			"its certificate ends on %.10s, in %s: then it cannot be trusted", day,
+		find(d, node, SEVERITY_WARNING, id, "renew it",
+			"%s ends on %.10s, in %s: then it cannot be trusted", whose, day,
 			duration_format(text, left));
 }
 
@@ -738,7 +741,7 @@ static void judge_server(
 	judge_clock(d, node, s, p);
 	judge_latency(d, node, s, p);
 	judge_guard(d, node, s, p);
-	judge_certificate(d, node, p);
+	judge_certificate(d, node, &p->certificate);
 }
 
 static void judge_node(
@@ -794,7 +797,8 @@ static void judge_number(struct diagnosis *d, int nodes, int quorum)
 			nodes - quorum, nodes - 1);
 }
 
-void doctor_judge(struct diagnosis *d, const struct settings *s, const struct patient patient[])
+void doctor_judge(struct diagnosis *d, const struct settings *s, const struct patient patient[],
+	const struct validity *ours)
 {
 	struct policy policy = settings_policy(s);
 
@@ -811,5 +815,6 @@ void doctor_judge(struct diagnosis *d, const struct settings *s, const struct pa
 			"leave --insecure out; --cacert names whom to trust",
 			"certificates are not looked at: whoever is in between can pass for a "
 			"node");
+	judge_certificate(d, -1, ours);
 	judge_number(d, s->nodes.count, policy_quorum(&policy));
 }

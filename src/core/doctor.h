@@ -57,6 +57,12 @@ struct clock_sample {
 	usec took; /* and until the answer came */
 };
 
+/* Of a certificate, and those that stand behind it. */
+struct validity {
+	usec until; /* since 1970; 0: there is none */
+	usec wall; /* the time of day, when it was seen */
+};
+
 #define PINGS_MAX 9
 
 struct patient {
@@ -68,11 +74,7 @@ struct patient {
 	struct answer may_block; /* BLPOP of a key that is no list: any reply but NOPERM will do */
 	struct answer fsync, clients_max; /* CONFIG GET appendfsync, maxclients */
 	struct clock_sample clock[2]; /* as far from each other as the visit was long */
-	struct {
-		usec until; /* the node's, and those that vouch for it, are valid, since 1970; 0:
-			       it has none */
-		usec wall; /* the time of day, when it was seen */
-	} certificate;
+	struct validity certificate;
 	int pings;
 	usec ping[PINGS_MAX];
 	struct answer marker; /* GET redlock:node: the life of the server that may vote, or when */
@@ -104,7 +106,9 @@ struct diagnosis {
 	int with[SEVERITIES]; /* findings of each severity */
 };
 
-void doctor_judge(struct diagnosis *d, const struct settings *s, const struct patient patient[]);
+/* `ours` is the certificate that we show to nodes. */
+void doctor_judge(struct diagnosis *d, const struct settings *s, const struct patient patient[],
+	const struct validity *ours);
 
 /* "error", ... */
 const char *severity_words(enum severity severity);

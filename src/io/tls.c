@@ -20,6 +20,11 @@ bool tls_key_is_exposed(const struct tls_settings *s)
 	return false;
 }
 
+usec tls_own_valid_until(void)
+{
+	return 0;
+}
+
 /* Nobody comes here: there is no node that wants it. */
 
 struct tls *tls_open(int fd, const struct node *node)
@@ -113,6 +118,7 @@ void tls_free(struct tls *t)
 	X(SSL_CTX_load_verify_locations) X(SSL_CTX_set_default_verify_dir) \
 	X(SSL_CTX_set_default_verify_file) X(X509_get_default_cert_dir) \
 	X(SSL_CTX_use_certificate_chain_file) X(SSL_CTX_use_PrivateKey_file) \
+	X(SSL_CTX_get0_certificate) X(OPENSSL_sk_num) X(OPENSSL_sk_value) \
 	X(SSL_new) X(SSL_free) X(SSL_ctrl) X(SSL_set_bio) X(SSL_set_ex_data) X(SSL_get_ex_data) \
 	X(SSL_set1_host) X(SSL_set_hostflags) X(SSL_get0_param) X(SSL_connect) X(SSL_read) \
 	X(SSL_write) X(SSL_shutdown) X(SSL_get_error) X(SSL_get_ex_data_X509_STORE_CTX_idx) \
@@ -325,6 +331,27 @@ static usec time_of(const ASN1_TIME *when)
 	return when && ssl.ASN1_TIME_to_tm(when, &tm) == 1 ? timegm(&tm) * USEC_SEC : 0;
 }
 
+static usec sooner(usec until, const X509 *cert)
+{
+	usec end = cert ? time_of(ssl.X509_get0_notAfter(cert)) : 0;
+
+	return end && (!until || end < until) ? end : until;
+}
+
+usec tls_own_valid_until(void)
+{
+	const OPENSSL_STACK *behind = NULL;
+	usec until;
+
+	if (!common.context)
+		return 0;
+	until = sooner(0, ssl.SSL_CTX_get0_certificate(common.context));
+	ssl.SSL_CTX_ctrl(common.context, SSL_CTRL_GET_CHAIN_CERTS, 0, &behind);
+	for (int i = 0; i < ssl.OPENSSL_sk_num(behind); i++)
+		until = sooner(until, ssl.OPENSSL_sk_value(behind, i));
+	return until;
+}
+
 static void distrust(struct tls *t, X509_STORE_CTX *store, const X509 *cert)
 {
 	int error = ssl.X509_STORE_CTX_get_error(store);
@@ -373,10 +400,8 @@ static int judge_certificate(int ok, X509_STORE_CTX *store)
 		ssl.X509_STORE_CTX_get_ex_data(store, ssl.SSL_get_ex_data_X509_STORE_CTX_idx());
 	struct tls *t = ssl.SSL_get_ex_data(connection, 0);
 	const X509 *cert = ssl.X509_STORE_CTX_get_current_cert(store);
-	usec until = cert ? time_of(ssl.X509_get0_notAfter(cert)) : 0;
 
-	if (until && (!t->valid_until || until < t->valid_until))
-		t->valid_until = until;
+	t->valid_until = sooner(t->valid_until, cert);
 	if (ok || common.settings->insecure)
 		return 1;
 	distrust(t, store, cert);

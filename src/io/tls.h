@@ -19,6 +19,9 @@ struct tls;
  * connection. Returns -1 with *e (ERR_CONFIG). */
 int tls_prepare(const struct tls_settings *s, const struct node *node, struct err *e);
 
+/* Until when our certificate, and those behind it, are valid, since 1970; 0: we have none. */
+usec tls_own_valid_until(void);
+
 /* May everybody read the private key? */
 bool tls_key_is_exposed(const struct tls_settings *s);
 

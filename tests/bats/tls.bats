@@ -42,6 +42,8 @@ setup_file() {
 	certificate future IP:127.0.0.1 -startdate 20970101000000Z -enddate 20980101000000Z
 	certificate soon IP:127.0.0.1 -days 5
 	certificate client DNS:client
+	certificate former DNS:client -startdate 20230101000000Z -enddate 20240101120000Z
+	certificate short DNS:client -days 5
 	CA=other certificate stranger IP:127.0.0.1,DNS:localhost
 	certificate alone IP:127.0.0.1
 	openssl req -x509 -key "$C/alone.key" -subj /CN=alone -addext subjectAltName=IP:127.0.0.1 -days 30 -out "$C/alone.pem"
@@ -483,4 +485,26 @@ ${PORT[3]} certificate warning" ]
 	name_nodes
 	found 0
 	[ "$FOUND" = "${PORT[3]} client-certificate error" ]
+}
+
+@test "doctor: our own certificate that ends soon, or has ended" {
+	ours() { found "$1" --cert "$C/$2" --key-file "$C/$3.key" "${@:4}"; }
+	ours 0 client.pem client
+	[ -z "$FOUND" ]
+	ours 0 short.pem short
+	[ "$FOUND" = "all client-certificate warning" ]
+	is_like "$output" "*our certificate (--cert) ends on 20??-??-??, in 4d*"
+	# those behind it count as well
+	cat "$C/client.pem" "$C/former.pem" > "$C/chain.pem"
+	ours 1 chain.pem client --strict
+	[ "$FOUND" = "all client-certificate warning" ]
+	is_like "$output" "*our certificate (--cert) has expired on 2024-01-01*"
+	tls_node 3 good --tls-auth-clients yes
+	name_nodes
+	ours 0 former.pem former
+	[ "$FOUND" = "${PORT[3]} client-certificate error
+all client-certificate warning" ]
+	# where nobody is shown it, it does not matter
+	REDLOCK_NODES="unix://$T/1.sock unix://$T/2.sock unix://$T/3.sock" ours 0 former.pem former
+	[ -z "$FOUND" ]
 }

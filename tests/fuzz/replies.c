@@ -411,7 +411,7 @@ void fuzz_info(const uint8_t *data, size_t len)
 		if (kind & 32)
 			p->reached = a;
 	}
-	doctor_judge(&d, &s, patient);
+	doctor_judge(&d, &s, patient, &patient[0].certificate);
 	for (int i = 0; i < d.count; i++) {
 		fuzz_check_clean(d.finding[i].words);
 		fuzz_check_clean(d.finding[i].mend);

@@ -155,6 +155,7 @@ TEST(info_garbage)
 
 static struct settings settings;
 static struct patient patient[NODES_MAX];
+static struct validity ours;
 static struct diagnosis diagnosis;
 
 static struct answer said(const char *text)
@@ -186,6 +187,7 @@ static void be_sound(int nodes)
 	struct err e;
 
 	settings_init(&settings, COMMAND_DOCTOR);
+	ours = (struct validity){0};
 	for (int i = 0; i < nodes; i++) {
 		const char name[] = {(char)('a' + i), '\0'};
 		struct patient *p = &patient[i];
@@ -218,7 +220,7 @@ static void be_sound(int nodes)
 static void judge(void)
 {
 	memset(&diagnosis, 0xff, sizeof(diagnosis));
-	doctor_judge(&diagnosis, &settings, patient);
+	doctor_judge(&diagnosis, &settings, patient, &ours);
 }
 
 static const struct finding *found(int node, const char *id)
@@ -896,6 +898,17 @@ TEST(doctor_certificates)
 		"renew it");
 	patient[1].certificate.until = wall - 1;
 	EXPECT(1, "certificate", WARNING, "its certificate has expired on 2024-10-03", "renew it");
+	be_sound(3);
+	ours = (struct validity){.until = wall + 14 * day, .wall = wall};
+	EXPECT_SILENCE();
+	ours.until--;
+	EXPECT(-1, "client-certificate", WARNING,
+		"our certificate (--cert) ends on 2024-10-17, in 13d23h: then it cannot be trusted",
+		"renew it");
+	ours.until = wall - 1;
+	EXPECT(-1, "client-certificate", WARNING,
+		"our certificate (--cert) has expired on 2024-10-03", "renew it");
+	CHECK_INT(diagnosis.usable, 3);
 	be_sound(3);
 	settings.tls.insecure = 1;
 	EXPECT_SILENCE();

@@ -778,20 +778,82 @@ NAMES='redis://a.example redis://b.example redis://c.example'
 	free_everywhere job
 }
 
+# resolving_in_background ARG...: the same, with output to $T/out; its pid is in BG.
+resolving_in_background() {
+	nsenter --net="/proc/$HERE/ns/net" unshare --mount sh -c 'mount --bind "$0/resolv.conf" /etc/resolv.conf &&
+		mount --bind "$0/nsswitch.conf" /etc/nsswitch.conf && exec "$@"' "$T" \
+		${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" "$@" > "$T/out" 2>&1 3>&- &
+	BG=$!
+	also_end $BG
+}
+
+# server_at ADDRESS I: another server, which knows nothing, answers there as node I, beside node 3.
+server_at() {
+	there ip address add "$1" dev n3 nodad
+	redis-server() { exec nsenter --net="/proc/$THERE/ns/net" redis-server "$@"; }
+	start_node "$2" --port 6379 --bind "${1%/*}" --protected-mode no
+	unset -f redis-server
+	eventually answers "$2"
+}
+# extended_by_now: once more, with the nodes that are left.
+extended_by_now() {
+	: > "$T/out"
+	eventually extended 2
+}
+# gone_from I J: the lock, from both.
+gone_from() { [ "$(node "$1" exists job)$(node "$2" exists job)" = 00 ]; }
+
 @test "a node that moves is found again by its name while the lock is held" {
 	nodes_in_a_network
 	with_names 'a.example 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.99.0.1'
-	nsenter --net="/proc/$HERE/ns/net" unshare --mount sh -c 'mount --bind "$0/resolv.conf" /etc/resolv.conf &&
-		mount --bind "$0/nsswitch.conf" /etc/nsswitch.conf && exec "$@"' "$T" \
-		"$REDLOCK_BUILD/redlock" run "${STURDY[@]}" -k job --nodes "$NAMES" -- sh -c "$(waits_for_go)" > "$T/out" 2>&1 3>&- &
-	BG=$!
-	also_end $BG
+	resolving_in_background run "${STURDY[@]}" -k job --nodes "$NAMES" -- sh -c "$(waits_for_go)"
 	eventually held_on job 2
 	printf '%s\n' 'a.example 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.77.3.2' > "$T/names"
 	eventually held_on job 3
 	touch "$T/go"
 	ended_with 0
 	free_everywhere job
+}
+
+@test "a name that moves: the node counts where it is for as long as it stands, then where its name leads to" {
+	nodes_in_a_network
+	with_names 'a.example 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.77.3.2'
+	resolving_in_background run -v "${STURDY[@]}" -k job --nodes "$NAMES" -- sh -c "$(waits_for_go)"
+	eventually held_on job 3
+	server_at 10.77.3.9/24 4
+	printf '%s\n' 'a.example 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.77.3.9' > "$T/names"
+	extended_by_now
+	held_on job 3
+	[ "$(node 4 dbsize)" = 0 ]
+	kill_node 3
+	# when it has no quarantine any more
+	has_job() { [ "$(node 4 exists job)" = 1 ]; }
+	eventually has_job
+	kill_node 1
+	extended_by_now
+	touch "$T/go"
+	ended_with 0
+	eventually gone_from 2 4
+}
+
+@test "a node whose machine is gone, and that is another one by IPv6: found again by its name, and needed" {
+	nodes_in_a_network
+	here ip address add fd77::1/64 dev n3 nodad
+	with_names 'a.example 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.77.3.2'
+	resolving_in_background run -v "${STURDY[@]}" -k job --nodes "$NAMES" -- sh -c "$(waits_for_go)"
+	eventually held_on job 3
+	# nobody says goodbye
+	there ip address del 10.77.3.2/24 dev n3
+	kill_node 3
+	server_at fd77::2/64 3
+	redlock doctor --admit -y --nodes "unix://$T/1.sock unix://$T/2.sock unix://$T/3.sock" > "$T/admitted"
+	printf '%s\n' 'a.example 10.77.1.2' 'b.example 10.77.2.2' 'c.example fd77::2' > "$T/names"
+	eventually held_on job 3
+	kill_node 1
+	extended_by_now
+	touch "$T/go"
+	ended_with 0
+	eventually gone_from 2 3
 }
 
 @test "a connection that is silent for long is probed, so that nothing on its way forgets it" {

@@ -866,6 +866,49 @@ gone_from() { [ "$(node "$1" exists job)$(node "$2" exists job)" = 00 ]; }
 	ended_with 0
 }
 
+# forgets: whatever is on the way loses the connections that are there now, without a word to anybody.
+forgets() {
+	OLD=$(here ss -tnH state established dport = 6379 | awk '{ sub(".*:", "", $3); print $3 }' | paste -sd ,)
+	there nft add rule inet faults in tcp sport "{ $OLD }" drop
+	there nft add rule inet faults out tcp dport "{ $OLD }" drop
+}
+
+@test "connections that are forgotten on the way: made anew for the next extension, and the lock is given back" {
+	nodes_in_a_network
+	in_network "$T/out" run -v --ttl 30s --node-timeout 900ms -k job -- sh -c "$(waits_for_go)"
+	eventually held_on job 3
+	forgets
+	kill -CONT "$BG" # it extends at once
+	# nobody waits for the old ones for longer than a sixth of the TTL
+	eventually extended 1
+	for port in ${OLD//,/ }; do [ -z "$(here ss -tnH state established sport = "$port")" ]; done
+	touch "$T/go"
+	ended_with 0
+	free_everywhere job
+}
+
+@test "the connection of one in line is probed, too; if it is forgotten all the same, its turn comes by the clock" {
+	nodes_in_a_network
+	NODES="unix://$T/1.sock unix://$T/2.sock unix://$T/3.sock"
+	in_background "$T/holder" run --ttl 600s -k job --nodes "$NODES" -- sh -c "$(waits_for_go)"
+	holder=$BG
+	eventually held_on job 3
+	in_network "$T/out" run -k job -- echo mine
+	waiter=$BG
+	eventually in_line 1
+	idle() { [ "$(here ss -tnoH state established dport = 6379 | grep -c 'timer:(keepalive,')" -eq 1 ]; }
+	eventually idle
+	forgets
+	touch "$T/go"
+	BG=$holder
+	ended_with 0
+	not file_has "$T/out" mine
+	BG=$waiter
+	ended_with 0
+	file_has "$T/out" '^mine'
+	free_everywhere job
+}
+
 # ---- redlock's own machine ----
 
 # bats test_tags=not-under-valgrind,not-under-sanitizers

@@ -244,7 +244,8 @@ bench: $(B)/redlock $(TOOLS)
 numbers: $(B)/redlock $(TOOLS)
 	$(Q)tests/soak/numbers $(B)
 
-# A lock that is extended 100,000 times (EXTENSIONS=n): does anything grow?
+# A lock that is extended 100,000 times (EXTENSIONS=n) while nodes restart, passwords change and the like (TROUBLES=n):
+# does anything grow? UNDER=valgrind counts every byte.
 extensions: $(B)/redlock
 	$(Q)tests/soak/extensions $(B)
 

@@ -1,0 +1,31 @@
+# A long life in short: tests/soak/extensions is the long form.
+
+load nodes
+
+setup() {
+	T=$BATS_TEST_TMPDIR
+	SOAK=$BATS_TEST_DIRNAME/../soak
+	PID=()
+}
+teardown() { nodes_stop; }
+
+# bats test_tags=not-under-valgrind
+@test "extended again and again while nodes restart and passwords change: nothing grows" {
+	# what was freed is kept back by ASan, up to that
+	ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}quarantine_size_mb=1" run env TMPDIR="$T" EXTENSIONS=1000 TROUBLES=15 UNDER= \
+		"$SOAK/extensions" "$REDLOCK_BUILD" 3>&-
+	echo "$output"
+	[ "$status" -eq 0 ]
+	is_like "${lines[0]}" "redlock: * KiB, * descriptors, 2 threads after 333 extensions; * and 15 troubles"
+	[ -z "$(find "$T" -mindepth 1 -maxdepth 1 -name 'tmp.*')" ]
+}
+
+@test "what makes no sense is refused in one line" {
+	for words in EXTENSIONS=x EXTENSIONS=0 EXTENSIONS=9 EXTENSIONS= TROUBLES=-1 TROUBLES= UNDER=gdb; do
+		run env "$words" timeout 20 "$SOAK/extensions" "$REDLOCK_BUILD"
+		echo "$words: $status: $output"
+		[ "$status" -eq 2 ]
+		[ "${#lines[@]}" -eq 1 ]
+		[[ "$output" == *": ${words%%=*} is "*", not '${words#*=}'" ]]
+	done
+}

@@ -104,6 +104,9 @@ $(B)/%.o: src/%.c
 	@echo "  CC      $<"
 	$(Q)$(CC) $(CPPFLAGS) $(REDLOCK_CFLAGS) $(CFLAGS) -c -o $@ $<
 
+# It has the scripts within it.
+$(B)/cmd/completion.o: completions/redlock.bash completions/_redlock completions/redlock.fish
+
 # The unit tests link the same objects; one binary for all of them.
 $(B)/unit: $(UNIT:tests/%.c=$(B)/tests/%.o) $(OBJECTS)
 	@echo "  LINK    $@"

@@ -28,6 +28,9 @@ static const struct part {
 	{"man-environment", man_environment},
 	{"man-settings", man_settings},
 	{"man-statuses", man_statuses},
+	{"shell-commands", shell_commands},
+	{"shell-options", shell_options},
+	{"shell-signals", shell_signals},
 };
 
 /* A file on its way from what it was to what it should be. */

@@ -107,6 +107,7 @@ static int dispatch(struct settings *s, char *const operands[])
 		return cmd_doctor(s);
 	case COMMAND_CONFIG:
 		return cmd_config(s);
+	case COMMAND_COMPLETION:
 	case COMMAND_HELP:
 	case COMMAND_VERSION:
 		break;
@@ -203,6 +204,15 @@ static int help(char *const argv[])
 	return name && !command_find(name) ? unknown_command(name) : cmd_help(name);
 }
 
+static int completion(char *const argv[])
+{
+	const char *what = argv[2];
+
+	if (what && (strcmp(what, "--help") == 0 || strcmp(what, "-h") == 0))
+		return cmd_help("completion");
+	return what && argv[3] ? too_many(argv[3]) : cmd_completion(what);
+}
+
 static int start(char *const argv[])
 {
 	const struct command_row *row;
@@ -221,6 +231,8 @@ static int start(char *const argv[])
 		return word[0] == '-' ? early_option(word) : unknown_command(word);
 	if (row->id == COMMAND_HELP)
 		return help(argv);
+	if (row->id == COMMAND_COMPLETION)
+		return completion(argv);
 	if (row->id == COMMAND_VERSION)
 		return argv[2] ? too_many(argv[2]) : cmd_version();
 	return run(row, argv);

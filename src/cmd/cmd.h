@@ -28,6 +28,9 @@ int cmd_config(const struct settings *s);
 /* argv: the command. Becomes it, unless its number is too old. */
 int cmd_gate(struct settings *s, char *const argv[]);
 
+/* what: the shell whose script is wanted, or what such a script asks for; NULL: it was not said. */
+int cmd_completion(const char *what);
+
 /* name: the command to explain, or NULL for all of them. */
 int cmd_help(const char *name);
 

@@ -23,6 +23,11 @@ void print_line(const char *fmt, ...)
 	putchar('\n');
 }
 
+void print_text(const char *text, size_t len)
+{
+	(void)fwrite(text, 1, len, stdout);
+}
+
 void print_env(const char *name, const char *value)
 {
 	size_t size = 4 * strlen(value) + 3;

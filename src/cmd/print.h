@@ -14,6 +14,9 @@
 /* One line. */
 void print_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* As it is. */
+void print_text(const char *text, size_t len);
+
 /* name=value, exported, quoted for eval whatever the value holds. */
 void print_env(const char *name, const char *value);
 

@@ -78,6 +78,9 @@ const struct command_row command_rows[] = {
 		"redlock config --json |\n"
 		"  jq -r '.settings[] | select(.source != \"default\").name'\n",
 		COMMANDS_CARE},
+	{COMMAND_COMPLETION, "completion", "bash|zsh|fish",
+		"print what makes that shell complete redlock's command lines", NULL,
+		COMMANDS_ABOUT},
 	{COMMAND_HELP, "help", "[COMMAND|--OPTION]",
 		"show this, the options of COMMAND, or what an option does", NULL, COMMANDS_ABOUT},
 	{COMMAND_VERSION, "version", "", "show the version", NULL, COMMANDS_ABOUT},

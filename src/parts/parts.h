@@ -32,4 +32,14 @@ bool man_settings(FILE *to, const char *word);
 /* Every exit status; no word. */
 bool man_statuses(FILE *to, const char *word);
 
+/* _redlock_command NAME USAGE SUMMARY, for each; no word. */
+bool shell_commands(FILE *to, const char *word);
+
+/* _redlock_option COMMANDS LETTER NAME VALUE WORDS, for each that may stand on a command line; ''
+ * for no letter, and where there is no value; no word. */
+bool shell_options(FILE *to, const char *word);
+
+/* _redlock_signals NAME...; no word. */
+bool shell_signals(FILE *to, const char *word);
+
 #endif

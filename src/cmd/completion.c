@@ -1,0 +1,110 @@
+/* redlock completion: the shells' scripts, which are within the program; and what these ask for, a
+ * line each: `profiles` of the configuration, and `keys` that are held in the background here. */
+#include "base/out.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "cmd/cmd.h"
+#include "cmd/configure.h"
+#include "cmd/print.h"
+#include "io/registry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The file, from the folder where make runs. */
+#define EMBED(name, file) \
+	__asm__(".pushsection .rodata\n" \
+		".globl " #name "\n.hidden " #name "\n" #name ":\n.incbin \"" file "\"\n" \
+		".globl " #name "_end\n.hidden " #name "_end\n" #name "_end:\n" \
+		".popsection\n"); \
+	extern const char name[], name##_end[]
+
+EMBED(script_bash, "completions/redlock.bash");
+EMBED(script_zsh, "completions/_redlock");
+EMBED(script_fish, "completions/redlock.fish");
+
+/* A shell has a line for each, and a terminal may be there, too. */
+static bool is_line(const char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			return false;
+	return true;
+}
+
+static int print_profiles(void)
+{
+	static struct settings s;
+	const struct config *c;
+	struct err e;
+
+	/* The environment may be what is to be put right: no more of it than needed. */
+	settings_init(&s, COMMAND_COMPLETION);
+	s.config = getenv("REDLOCK_CONFIG");
+	if (configure(&s, &e) < 0) {
+		out_err(&e);
+		return status_of(e.kind);
+	}
+	c = configure_file();
+	for (int i = 0; c && i < c->profiles; i++)
+		if (is_line(c->profile[i]))
+			print_line("%s", c->profile[i]);
+	return print_finish();
+}
+
+static int print_held(void)
+{
+	static struct settings s;
+	struct registry registry;
+	struct entry entry;
+	struct err e;
+
+	registry_open(&registry);
+	while (registry_next(&registry, &entry)) {
+		settings_init(&s, COMMAND_COMPLETION);
+		if (settings_add_keys(&s, entry.key, entry.keys, &e) < 0)
+			continue;
+		for (int i = 0; i < s.keys.count; i++)
+			if (is_line(s.keys.key[i]))
+				print_line("%s", s.keys.key[i]);
+	}
+	registry_close(&registry);
+	return print_finish();
+}
+
+static int unknown_shell(const char *word)
+{
+	char shown[100];
+
+	text_escape(shown, sizeof(shown), word, strlen(word));
+	out_say(OUT_ERRORS, "unknown shell '%s'", shown);
+	out_hint(OUT_ERRORS, "there is a script for bash, zsh and fish");
+	return STATUS_USAGE;
+}
+
+int cmd_completion(const char *what)
+{
+	static const struct {
+		const char *shell, *script, *end;
+	} scripts[] = {
+		{"bash", script_bash, script_bash_end},
+		{"zsh", script_zsh, script_zsh_end},
+		{"fish", script_fish, script_fish_end},
+	};
+
+	if (!what) {
+		out_say(OUT_ERRORS, "no shell: for which one?");
+		out_hint(OUT_ERRORS, "redlock completion bash, zsh or fish");
+		return STATUS_USAGE;
+	}
+	if (strcmp(what, "profiles") == 0)
+		return print_profiles();
+	if (strcmp(what, "keys") == 0)
+		return print_held();
+	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++)
+		if (strcmp(what, scripts[i].shell) == 0) {
+			print_text(scripts[i].script, (size_t)(scripts[i].end - scripts[i].script));
+			return print_finish();
+		}
+	return unknown_shell(what);
+}

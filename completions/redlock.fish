@@ -161,7 +161,7 @@ function _redlock_values
             case URL
                 _redlock_urls '' (string replace -r '^[\'"]' '' -- $typed)
             case LIST
-                set -l parts (string match -r '^[\'"]?(.*[, ])?(.*)$' -- $typed)
+                set -l parts (string match -r '^[\'"]?((?:.*[, ])?)(.*)$' -- $typed)
                 _redlock_urls $parts[2] $parts[3]
             case '*'
                 string match -r '^[a-z]+$' -- $kind

@@ -10,6 +10,7 @@ setup() {
 	export REDLOCK_CONFIG=/dev/null PATH=$T/bin:$REDLOCK_BUILD:$PATH TERM=xterm LC_ALL=C.UTF-8
 	here=$BATS_TEST_DIRNAME
 	mkdir "$T/bin" "$T/work"
+	mkdir -p "$XDG_DATA_HOME/fish/generated_completions" # or fish would begin to read all manual pages
 	"$REDLOCK_BUILD/redlock" completion bash > "$T/redlock.bash"
 	"$REDLOCK_BUILD/redlock" completion zsh > "$T/_redlock"
 	"$REDLOCK_BUILD/redlock" completion fish > "$T/redlock.fish"
@@ -67,7 +68,7 @@ judge() {
 	return $failed
 }
 
-commands() { redlock help | sed -n 's/^  redlock \([a-z]*\) .*/\1/p' | grep -vx ''; }
+commands() { redlock help | sed -nE 's/^  (redlock )?([a-z]+) .*/\2/p' | sort -u; }
 # What 'redlock help COMMAND' says of its options: "-k --key KEY", a line each.
 options() { redlock help "$1" | sed -nE 's/^  (-[a-zA-Z],|   ) (--[a-z-]+)( ([A-Za-z|]+))?( .*|$)/\1 \2 \4/p' | tr -d ,; }
 
@@ -122,4 +123,210 @@ hint: there is a script for bash, zsh and fish" completion $'t\ncsh'
 	done
 	[ "${#LINE[@]}" -gt 20 ]
 	judge $ALL
+}
+
+@test "values: durations, signals, nodes, processes, shells, commands" {
+	exactly 'redlock run --ttl 1.5' 1.5{ms,s,m,h,d}
+	exactly 'redlock run --ttl=2' 2{ms,s,m,h,d}
+	exactly 'redlock run --ttl 3m' 3m{,s}
+	exactly 'redlock run --max-run ' ''
+	exactly 'redlock run --restart-guard=o' on off
+	among 'redlock run --on-lost ' term kill warn hup usr1
+	exactly 'redlock hold --on-lost u' urg usr1 usr2
+	exactly 'redlock run --node ' redis:// rediss:// unix://
+	exactly 'redlock run --node redi' redis:// rediss://
+	exactly 'redlock run --nodes redis' redis:// rediss://
+	exactly 'redlock completion ' bash zsh fish
+	exactly 'redlock completion zsh ' ''
+	exactly 'redlock help r' release run
+	exactly 'redlock help run ' ''
+	exactly 'redlock version ' ''
+	exactly 'redlock frobnicate ' ''
+	exactly 'redlock frobnicate -' ''
+	judge $ALL
+}
+
+@test "processes, to be followed" {
+	among 'redlock hold --follow ' $$
+	judge bash bash-completion fish
+	# zsh has those of its own terminal: itself
+	offers_of zsh <<< 'redlock hold --follow ' > "$T/got"
+	grep -qx 'redlock hold --follow |[1-9][0-9]*' "$T/got"
+}
+
+@test "the command behind the options is completed as if it stood alone, its options too" {
+	local command commands=0 line
+	touch some-file
+	printf '#!/bin/sh\n' > "$T/bin/deploy"
+	chmod +x "$T/bin/deploy"
+	for command in $(commands); do
+		[[ "$(redlock help "$command")" == *'[ARG...]'* ]] || continue
+		commands=$((commands + 1))
+		for line in "redlock $command -v" "redlock $command -v --" "redlock $command --log syslog" "redlock $command -vvn"; do
+			among "$line depl" deploy
+			exactly "$line deploy s" staging
+			exactly "$line deploy staging --f" --force
+		done
+	done
+	[ "$commands" -ge 2 ]
+	exactly 'redlock run -k dep' ''
+	exactly 'redlock run -nk dep' ''
+	never 'redlock run -- --l' --limit --log
+	judge bash-completion zsh fish
+	# without the package, bash knows no more than commands and files
+	RULE=() LINE=() WORDS=()
+	among 'redlock run -k a depl' deploy
+	exactly 'redlock run -k a:b -- deploy so' some-file
+	exactly 'redlock run -k=a deploy --f' ''
+	judge bash
+}
+
+# profiles: a configuration with these names, for humans and for mischief.
+profiles() {
+	printf '[%s]\n' 'a b' "it's \"q\" \\ \$x\`" 'co:lon' 'x=y' 'default' 'staging' > "$1"
+	printf 'ttl = 3s\n' >> "$1"
+}
+
+@test "profiles are those of the configuration in force" {
+	profiles "$T/one"
+	printf '[other]\n' > "$T/two"
+	printf 'nonsense\n[lost]\n' > "$T/broken"
+	export REDLOCK_CONFIG=$T/one REDLOCK_PROFILE=unknown REDLOCK_TTL=soon
+	exactly 'redlock run --profile st' staging
+	exactly "redlock run --config $T/two -v --profile " other
+	exactly "redlock doctor --config=$T/two --profile " other
+	exactly 'redlock run --config ~/two --profile ' other
+	exactly "redlock run --config $T/broken --profile " ''
+	exactly "redlock run --config $T/none --profile " ''
+	exactly "redlock status --config $T/two -- --profile " ''
+	judge $ALL
+	says 0 "a b
+it's \"q\" \\\\ \$x\`
+co:lon
+x=y
+staging" '' completion profiles
+	REDLOCK_CONFIG=$T/broken says 78 '' "redlock: $T/broken:1:1: *" completion profiles
+}
+
+# on_terminal SHELL: each line of stdin is LINE, a tab, and the words that the command shall have: LINE is typed, then
+# Tab, then Enter.
+on_terminal() {
+	local shell=$1 line words steps=()
+	profiles "$T/one"
+	export REDLOCK_CONFIG=$T/one
+	touch 'a file'
+	while IFS=$'\t' read -r line words; do
+		line=${line//\\/\\x5c}
+		steps+=(expect:'go> ' send:"$line\\x09\\r" expect:"$words")
+	done
+	steps+=(expect:'go> ' send:'exit\r')
+	cat > "$T/rc" <<-'END'
+		redlock() { printf '[%s]' "$@"; echo; }
+		PS1='go> '
+	END
+	case $shell in
+	bash) echo 'source "$T/redlock.bash"' >> "$T/rc" ;;
+	bash-completion) printf 'source %s\n' /usr/share/bash-completion/bash_completion '"$T/redlock.bash"' >> "$T/rc" ;;
+	zsh) printf 'unsetopt beep\nautoload -Uz compinit; compinit -D -u\nsource %s\n' '"$T/_redlock"' >> "$T/rc" ;;
+	fish)
+		cat > "$T/rc" <<-'END'
+			function redlock; printf '[%s]' $argv; echo; end
+			function fish_prompt; printf 'go> '; end
+			source $T/redlock.fish
+		END
+		;;
+	esac
+	case $shell in
+	bash*) set -- bash --noprofile --rcfile "$T/rc" -i ;;
+	zsh) mv "$T/rc" "$T/.zshrc" && set -- env ZDOTDIR="$T" zsh -d -i ;;
+	fish) set -- fish -C "source $T/rc" ;;
+	esac
+	run -0 "$REDLOCK_BUILD/tools/pty" "${steps[@]}" -- "$@"
+}
+
+# what_is_typed: the lines for on_terminal; special characters are what the shell makes of them.
+what_is_typed() {
+	cat <<-END
+		redlock run --prof	[run][--profile]
+		redlock run --profile st	[run][--profile][staging]
+		redlock run --profile=st	[run][--profile=staging]
+		redlock run --profile a	[run][--profile][a b]
+		redlock run --profile "a	[run][--profile][a b]
+		redlock run --profile=it	[run][--profile=it's "q" \\ \$x\`]
+		redlock run --profile it\\'s\\ \\"	[run][--profile][it's "q" \\ \$x\`]
+		redlock run --profile co:	[run][--profile][co:lon]
+		redlock run --profile=co	[run][--profile=co:lon]
+		redlock run --profile 'co:	[run][--profile][co:lon]
+		redlock run --profile x=	[run][--profile][x=y]
+		redlock run --record a	[run][--record][a file]
+		redlock run --record='a	[run][--record=a file]
+		redlock run --node unix://$T/work/a	[run][--node][unix://$T/work/a file]
+		redlock run --nodes redis://a,un	[run][--nodes][redis://a,unix://
+		redlock run -nt1m	[run][-nt1m
+	END
+}
+
+@test "Tab on a terminal, bash" {
+	local shell
+	for shell in bash bash-completion; do
+		on_terminal $shell <<-END
+			$(what_is_typed)
+			redlock run --profile "it	[run][--profile][it's "q" \\ \$x\`]
+			redlock run --profile 'it	[run][--profile][it's "q" \\ \$x\`]
+			redlock run --nodes 'redis://a,ss:1 un	[run][--nodes][redis://a,ss:1 unix://
+		END
+	done
+}
+
+@test "Tab on a terminal, zsh" {
+	on_terminal zsh <<-END
+		$(what_is_typed)
+		redlock run --profile "it	[run][--profile][it's "q" \\ \$x\`]
+		redlock run --profile 'it	[run][--profile][it's "q" \\ \$x\`]
+	END
+}
+
+@test "Tab on a terminal, fish" {
+	on_terminal fish <<-END
+		$(what_is_typed)
+		redlock run --profile "it	[run][--profile][it's "q" \\ \$x\`]
+	END
+}
+
+@test "keys that are held here are offered, and nothing else is asked for" {
+	local shell
+	nodes_start 1
+	redlock hold -k db > "$T/held"
+	redlock hold -k "we'b \$1" > "$T/held"
+	redlock hold -k one -k two > "$T/held"
+	redlock hold -k $'a\nline' > "$T/held"
+	run -0 redlock completion keys
+	[ "$(sort <<< "$output")" = "db
+one
+two
+we'b \$1" ]
+	printf '#!/bin/sh\necho "$@" >> "$T/asked"\nexec "$REDLOCK_BUILD/redlock" "$@"\n' > "$T/bin/redlock"
+	chmod +x "$T/bin/redlock"
+	among 'redlock release -k ' db one two
+	exactly 'redlock release -k db --key o' one
+	exactly 'redlock status d' db
+	exactly 'redlock status one t' two
+	exactly 'redlock break --key=t' two
+	exactly 'redlock status -L 3 -- d' db
+	among 'redlock acquire --node ' redis://
+	exactly 'redlock run --profile ' ''
+	judge $ALL
+	[ "$(sort -u "$T/asked")" = "completion keys
+completion profiles" ]
+	for shell in $ALL; do
+		on_terminal $shell <<-END
+			redlock release -k we	[release][-k][we'b \$1]
+		END
+	done
+	redlock release -k one -k two
+	redlock release -k db
+	redlock release -k "we'b \$1"
+	redlock release -k $'a\nline'
+	says 0 '' '' completion keys
+	XDG_RUNTIME_DIR=$T/none says 0 '' '' completion keys
 }

@@ -1,6 +1,8 @@
 # offers.fish: for each line of stdin, what fish offers at its end, as LINE|WORD.
 set -gp fish_complete_path $T
-complete -c deploy -f -a 'staging production' -l force
+complete -c deploy -f -a 'staging production'
+complete -c deploy -l force
 while read -l line
     complete -C $line | string replace -r '\t.*' '' | string replace -r '^--[^=]*=' '' | string replace -r '^' "$line|"
 end
+true

@@ -98,10 +98,9 @@ hint: there is a script for bash, zsh and fish" completion $'t\ncsh'
 	exactly 'redlock co' completion config
 	exactly 'redlock --' --help --version
 	for command in $(commands); do
-		exactly "redlock $command --" $(options "$command" | awk '{ print $(/^-. / ? 2 : 1) }')
-		among "redlock $command -" $(options "$command" | awk '/^-. / { print $1 }')
+		exactly "redlock $command -" $(options "$command" | grep -oE -- '^-.| --[a-z-]+|^--[a-z-]+')
 	done
-	[ "${#LINE[@]}" -gt 20 ]
+	[ "${#LINE[@]}" -gt 15 ]
 	judge $ALL
 }
 

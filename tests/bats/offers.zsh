@@ -27,7 +27,7 @@ compadd() {
 	fi
 	builtin compadd "$@"
 }
-tell() { print all >> $MATCHES; comppostfuncs=(tell) }
+tell() { compstate[list]= compstate[insert]=; print all >> $MATCHES; comppostfuncs=(tell) }
 comppostfuncs=(tell)
 _deploy() { compadd staging production --force }
 compdef _deploy deploy

@@ -1,4 +1,4 @@
-# bash completion for redlock: `redlock completion bash` prints it. It wants bash 4.2, and works best with the package
+# bash completion for redlock: `redlock completion bash` prints it. It wants bash 4.4, and works best with the package
 # bash-completion, which knows how the command behind `redlock run --` is completed. Nodes are never asked.
 
 declare -ga _redlock_names=() _redlock_signals=()
@@ -113,13 +113,13 @@ _redlock_unquote() {
 	while [[ $rest ]]; do
 		c=${rest:0:1} rest=${rest:1}
 		case $quote$c in
-			\' | \") quote=$c opened=${#plain} ;;
-			"''" | '""') quote= ;;
-			'\' | '"\')
-				[[ $quote && $rest != [\"\\\$\`]* ]] && plain+=$c
-				plain+=${rest:0:1} rest=${rest:1}
-				;;
-			*) plain+=$c ;;
+		\' | \") quote=$c opened=${#plain} ;;
+		"''" | '""') quote= ;;
+		'\' | '"\')
+			[[ $quote && $rest != [\"\\\$\`]* ]] && plain+=$c
+			plain+=${rest:0:1} rest=${rest:1}
+			;;
+		*) plain+=$c ;;
 		esac
 	done
 }
@@ -158,21 +158,21 @@ _redlock_wants() {
 	return 1
 }
 
-# _redlock_read_option WORD: as above; and in $lead what stands before the value if that is in the same word, as in
-# --key=KEY and -nkKEY.
+# _redlock_read_option WORD: the same of the option in it; and in $lead what stands before the value, if both are in
+# that word, as in --key=KEY and -nkKEY.
 _redlock_read_option() {
 	local n
 	wanted='' lead=''
 	case $1 in
-		--*=*) _redlock_wants "${1%%=*}" && lead=${1%%=*}= ;;
-		--*) _redlock_wants "$1" ;;
-		-*)
-			for ((n = 1; n < ${#1}; n++)); do
-				_redlock_wants "-${1:n:1}" || continue
-				((n + 1 == ${#1})) || lead=${1:0:n+1}
-				break
-			done
-			;;
+	--*=*) _redlock_wants "${1%%=*}" && lead=${1%%=*}= ;;
+	--*) _redlock_wants "$1" ;;
+	-*)
+		for ((n = 1; n < ${#1}; n++)); do
+			_redlock_wants "-${1:n:1}" || continue
+			((n + 1 == ${#1})) || lead=${1:0:n+1}
+			break
+		done
+		;;
 	esac
 }
 
@@ -184,15 +184,15 @@ _redlock_offer() {
 		[[ $word == "$plain"* ]] || continue
 		word=${word:${#kept}}
 		case $quote in
-			\') word=${word//\'/"'\''"} ;;
-			\")
-				word=${word//\\/\\\\} word=${word//\"/\\\"}
-				word=${word//\$/\\\$} word=${word//\`/\\\`}
-				;;
-			*)
-				printf -v word %q "$word"
-				word=${word//\\,/,} # braces are what makes it special
-				;;
+		\') word=${word//\'/"'\''"} ;;
+		\")
+			word=${word//\\/\\\\} word=${word//\"/\\\"}
+			word=${word//\$/\\\$} word=${word//\`/\\\`}
+			;;
+		*)
+			printf -v word %q "$word"
+			word=${word//\\,/,} # only braces make it special
+			;;
 		esac
 		COMPREPLY+=("$word")
 	done
@@ -212,7 +212,7 @@ _redlock_offer_files() {
 _redlock_offer_known() {
 	local lines
 	mapfile -t lines < <([[ ! $config ]] || export REDLOCK_CONFIG="${config/#'~/'/$HOME/}"
-		command redlock completion "$1" 2> /dev/null)
+		command redlock completion "$1" < /dev/null 2> /dev/null)
 	_redlock_offer "${lines[@]}"
 }
 
@@ -226,7 +226,7 @@ _redlock_offer_durations() {
 _redlock_offer_signals() {
 	local typed=${plain:${#lead}} names=("${_redlock_signals[@]}") name
 	[[ $typed != [sS][iI][gG]* ]] || names=("${names[@]/#/sig}")
-	[[ $typed != *[A-Z]* ]] || names=("${names[@]^^}")
+	[[ $typed != *[[:upper:]]* ]] || names=("${names[@]^^}")
 	for name in "${names[@]}"; do
 		[[ ${name,,} != "${typed,,}"* ]] || _redlock_offer "$typed${name:${#typed}}"
 	done
@@ -236,16 +236,16 @@ _redlock_offer_urls() {
 	local typed=${plain:${#lead}} hosts
 	compopt -o nospace 2> /dev/null
 	case $typed in
-		unix://*)
-			lead+=unix://
-			_redlock_offer_files -f
-			;;
-		redis://* | rediss://*)
-			lead+=${typed%%//*}//
-			mapfile -t hosts < <(compgen -A hostname 2> /dev/null)
-			_redlock_offer "${hosts[@]}"
-			;;
-		*) _redlock_offer redis:// rediss:// unix:// ;;
+	unix://*)
+		lead+=unix://
+		_redlock_offer_files -f
+		;;
+	redis://* | rediss://*)
+		lead+=${typed%%//*}//
+		mapfile -t hosts < <(compgen -A hostname 2> /dev/null)
+		_redlock_offer "${hosts[@]}"
+		;;
+	*) _redlock_offer redis:// rediss:// unix:// ;;
 	esac
 }
 
@@ -255,22 +255,22 @@ _redlock_offer_values() {
 	IFS='|' read -ra kinds <<< "$1"
 	for kind in "${kinds[@]}"; do
 		case $kind in
-			FILE) _redlock_offer_files -f ;;
-			D) _redlock_offer_durations ;;
-			SIG) _redlock_offer_signals ;;
-			KEY) _redlock_offer_known keys ;;
-			PROFILE) _redlock_offer_known profiles ;;
-			PID)
-				processes=(/proc/[0-9]*)
-				_redlock_offer "${processes[@]#/proc/}"
-				;;
-			URL) _redlock_offer_urls ;;
-			LIST)
-				kind=${plain:${#lead}}
-				[[ $kind != *[,\ ]* ]] || lead+=${kind%"${kind##*[, ]}"}
-				_redlock_offer_urls
-				;;
-			[a-z]*) _redlock_offer "$kind" ;;
+		FILE) _redlock_offer_files -f ;;
+		D) _redlock_offer_durations ;;
+		SIG) _redlock_offer_signals ;;
+		KEY) _redlock_offer_known keys ;;
+		PROFILE) _redlock_offer_known profiles ;;
+		PID)
+			processes=(/proc/[0-9]*)
+			_redlock_offer "${processes[@]#/proc/}"
+			;;
+		URL) _redlock_offer_urls ;;
+		LIST)
+			kind=${plain:${#lead}}
+			[[ $kind != *[,\ ]* ]] || lead+=${kind%"${kind##*[, ]}"}
+			_redlock_offer_urls
+			;;
+		[[:lower:]]*) _redlock_offer "$kind" ;;
 		esac
 	done
 }
@@ -299,11 +299,11 @@ _redlock_offer_command_line() {
 _redlock_offer_operands() {
 	local is_first=$(($1 == ${#words[@]} - 1))
 	case ${_redlock_usages[$command]} in
-		*'[ARG...]') _redlock_offer_command_line "$1" ;;
-		*'[KEY...]') _redlock_offer_values KEY ;;
-		'[COMMAND]') ((is_first)) && _redlock_offer "${_redlock_names[@]}" ;;
-		*'|'*) ((is_first)) && _redlock_offer_values "${_redlock_usages[$command]}" ;;
-		*) ((is_first)) && [[ ! $plain ]] && _redlock_offer_options ;;
+	*'[ARG...]') _redlock_offer_command_line "$1" ;;
+	*'[KEY...]') _redlock_offer_values KEY ;;
+	'[COMMAND]') ((is_first)) && _redlock_offer "${_redlock_names[@]}" ;;
+	*'|'*) ((is_first)) && _redlock_offer_values "${_redlock_usages[$command]}" ;;
+	*) ((is_first)) && [[ ! $plain ]] && _redlock_offer_options ;;
 	esac
 }
 

@@ -117,9 +117,9 @@ function _redlock_known
     end
     if test -n "$config"
         set -lx REDLOCK_CONFIG (string replace -r '^~/' "$HOME/" -- $config)
-        command redlock completion $argv[1] 2>/dev/null
+        command redlock completion $argv[1] </dev/null 2>/dev/null
     else
-        command redlock completion $argv[1] 2>/dev/null
+        command redlock completion $argv[1] </dev/null 2>/dev/null
     end
 end
 

@@ -14,14 +14,17 @@
 /* The file, from the folder where make runs. */
 #define EMBED(name, file) \
 	__asm__(".pushsection .rodata\n" \
-		".globl " #name "\n.hidden " #name "\n" #name ":\n.incbin \"" file "\"\n" \
-		".globl " #name "_end\n.hidden " #name "_end\n" #name "_end:\n" \
-		".popsection\n"); \
-	extern const char name[], name##_end[]
+		".globl " name "\n.hidden " name "\n" name ":\n.incbin \"" file "\"\n" \
+		".globl " name "_end\n.hidden " name "_end\n" name "_end:\n" \
+		".popsection\n")
 
-EMBED(script_bash, "completions/redlock.bash");
-EMBED(script_zsh, "completions/_redlock");
-EMBED(script_fish, "completions/redlock.fish");
+EMBED("script_bash", "completions/redlock.bash");
+EMBED("script_zsh", "completions/_redlock");
+EMBED("script_fish", "completions/redlock.fish");
+
+extern const char script_bash[], script_bash_end[];
+extern const char script_zsh[], script_zsh_end[];
+extern const char script_fish[], script_fish_end[];
 
 /* A shell has a line for each, and a terminal may be there, too. */
 static bool is_line(const char *text)

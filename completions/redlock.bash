@@ -256,6 +256,7 @@ _redlock_offer_values() {
 	for kind in "${kinds[@]}"; do
 		case $kind in
 		FILE) _redlock_offer_files -f ;;
+		PROGRAM) _redlock_offer_files -c ;;
 		D) _redlock_offer_durations ;;
 		SIG) _redlock_offer_signals ;;
 		KEY) _redlock_offer_known keys ;;
@@ -299,7 +300,7 @@ _redlock_offer_command_line() {
 _redlock_offer_operands() {
 	local is_first=$(($1 == ${#words[@]} - 1))
 	case ${_redlock_usages[$command]} in
-	*'[ARG...]') _redlock_offer_command_line "$1" ;;
+	*'[ARG...]'*) _redlock_offer_command_line "$1" ;;
 	*'[KEY...]') _redlock_offer_values KEY ;;
 	'[COMMAND]') ((is_first)) && _redlock_offer "${_redlock_names[@]}" ;;
 	*'|'*) ((is_first)) && _redlock_offer_values "${_redlock_usages[$command]}" ;;

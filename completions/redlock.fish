@@ -12,7 +12,7 @@ function _redlock_command
     set -g _redlock_wants_$argv[1]
     complete -c redlock -n '_redlock_at command' -a $argv[1] -d $argv[3]
     switch $argv[2]
-        case '*[ARG...]'
+        case '*[ARG...]*'
             complete -c redlock -n "_redlock_at any $argv[1]" -a '(_redlock_command_line)'
         case '*[KEY...]'
             complete -c redlock -n "_redlock_at any $argv[1]" -a '(_redlock_values KEY)'
@@ -158,6 +158,8 @@ function _redlock_values
                 _redlock_known profiles
             case PID
                 __fish_complete_pids
+            case PROGRAM
+                __fish_complete_command
             case URL
                 _redlock_urls '' (string replace -r '^[\'"]' '' -- $typed)
             case LIST

@@ -113,6 +113,7 @@ hint: there is a script for bash, zsh and fish" completion $'t\ncsh'
 			case $value in
 			D) exactly "redlock $command $option 7" 7ms 7s 7m 7h 7d ;;
 			FILE) exactly "redlock $command $option so" some-file ;;
+			PROGRAM) among "redlock $command $option tru" true truncate ;;
 			esac
 			case $value in
 			*\|*) among "redlock $command $option " $(tr '|' '\n' <<< "$value" | grep '[a-z]') ;;
@@ -161,7 +162,7 @@ hint: there is a script for bash, zsh and fish" completion $'t\ncsh'
 	for command in $(commands); do
 		[[ "$(redlock help "$command")" == *'[ARG...]'* ]] || continue
 		commands=$((commands + 1))
-		for line in "redlock $command -v" "redlock $command -v --" "redlock $command --log syslog" "redlock $command -vvn"; do
+		for line in "redlock $command -v" "redlock $command -v --" "redlock $command --log syslog" "redlock $command -vvq"; do
 			among "$line depl" deploy
 			exactly "$line deploy s" staging
 			exactly "$line deploy staging --f" --force

@@ -41,7 +41,8 @@ function _redlock_signals
     set -g _redlock_signal_names (string lower -- $argv)
 end
 
-# How many words stand before the operands; false: none of these is there before the cursor.
+# How many words stand before the operands; 1: none of these is there before the cursor; 2: nor can one be at it, for
+# that is an option's value.
 function _redlock_before_operands
     set -l words (commandline -opc)
     set -l wants _redlock_wants_$words[2]
@@ -68,7 +69,8 @@ function _redlock_before_operands
         end
         set i (math $i + 1)
     end
-    set -q words[$i]; and math $i - 1
+    set -q words[$i]; and math $i - 1; and return
+    test $i -gt (math (count $words) + 1); and return 2; or return 1
 end
 
 # _redlock_at WHERE COMMAND...: is the cursor there, for one of these? At the command itself, at the first operand or
@@ -82,7 +84,9 @@ function _redlock_at
             set -q words[2]; and contains -- $words[2] $argv[2..-1]
             and not _redlock_before_operands >/dev/null
         case any
-            set -q words[2]; and contains -- $words[2] $argv[2..-1]
+            set -q words[2]; and contains -- $words[2] $argv[2..-1]; or return
+            _redlock_before_operands >/dev/null
+            test $status -ne 2 # fish takes one command's letter for another's
     end
 end
 

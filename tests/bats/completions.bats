@@ -133,6 +133,7 @@ hint: there is a script for bash, zsh and fish" completion $'t\ncsh'
 	exactly 'redlock run --restart-guard=o' on off
 	among 'redlock run --on-lost ' term kill warn hup usr1
 	exactly 'redlock hold --on-lost u' urg usr1 usr2
+	exactly 'redlock run --on-lost sigus' sigusr1 sigusr2
 	exactly 'redlock run --node ' redis:// rediss:// unix://
 	exactly 'redlock run --node redi' redis:// rediss://
 	exactly 'redlock run --nodes redis' redis:// rediss://
@@ -144,6 +145,14 @@ hint: there is a script for bash, zsh and fish" completion $'t\ncsh'
 	exactly 'redlock frobnicate ' ''
 	exactly 'redlock frobnicate -' ''
 	judge $ALL
+}
+
+@test "signals in capitals: as the shell does it" {
+	exactly 'redlock run --on-lost SIGUS' SIGUSR1 SIGUSR2
+	judge bash
+	RULE=() LINE=() WORDS=()
+	exactly 'redlock run --on-lost SIGUS' sigusr1 sigusr2
+	judge zsh fish
 }
 
 @test "processes, to be followed" {
@@ -208,43 +217,51 @@ staging" '' completion profiles
 	REDLOCK_CONFIG=$T/broken says 78 '' "redlock: $T/broken:1:1: *" completion profiles
 }
 
-# on_terminal SHELL: each line of stdin is LINE, a tab, and the words that the command shall have: LINE is typed, then
-# Tab, then Enter.
+# on_terminal SHELL STEP...: plays the steps of `pty` with a shell that has its completions as README.md says, and a
+# redlock that shows its words. Its prompt is "go> ".
 on_terminal() {
-	local shell=$1 line words steps=()
+	local shell=$1 package=/usr/share/bash-completion/bash_completion
+	shift
+	{
+		[ "$shell" != bash-completion ] || echo "source $package"
+		[ "$shell" != zsh ] || printf 'unsetopt beep\nautoload -Uz compinit; compinit -D -u\n'
+		if [ "$shell" = fish ]; then
+			echo 'redlock completion fish | source'
+			echo "function redlock; printf '[%s]' \$argv; echo; end"
+			echo "function fish_prompt; printf 'go> '; end"
+		else
+			echo "source <(redlock completion ${shell%-*})"
+			printf '%s\n' "redlock() { printf '[%s]' \"\$@\"; echo; }" "PS1='go> '"
+		fi
+	} > "$T/.zshrc"
+	case $shell in
+	bash*) set -- "$@" -- bash --noprofile --rcfile "$T/.zshrc" -i ;;
+	zsh) set -- "$@" -- env ZDOTDIR="$T" zsh -d -i ;;
+	fish) set -- "$@" -- fish -C "source $T/.zshrc" ;;
+	esac
+	run -0 "$REDLOCK_BUILD/tools/pty" "$@"
+}
+
+# typed SHELL: each line of stdin is LINE, a tab, and the words that the command shall have: LINE is typed, then Tab, then
+# Enter.
+typed() {
+	local line words steps=()
 	profiles "$T/one"
 	export REDLOCK_CONFIG=$T/one
 	touch 'a file'
+	# hosts, as bash knows them and as the others do
+	export HOSTFILE=$T/hosts
+	echo '192.0.2.1 cache1' > "$T/hosts"
+	mkdir -p "$HOME/.ssh"
+	echo 'cache1 ssh-ed25519 AAAA' > "$HOME/.ssh/known_hosts"
 	while IFS=$'\t' read -r line words; do
 		line=${line//\\/\\x5c}
 		steps+=(expect:'go> ' send:"$line\\x09\\r" expect:"$words")
 	done
-	steps+=(expect:'go> ' send:'exit\r')
-	cat > "$T/rc" <<-'END'
-		redlock() { printf '[%s]' "$@"; echo; }
-		PS1='go> '
-	END
-	case $shell in
-	bash) echo 'source "$T/redlock.bash"' >> "$T/rc" ;;
-	bash-completion) printf 'source %s\n' /usr/share/bash-completion/bash_completion '"$T/redlock.bash"' >> "$T/rc" ;;
-	zsh) printf 'unsetopt beep\nautoload -Uz compinit; compinit -D -u\nsource %s\n' '"$T/_redlock"' >> "$T/rc" ;;
-	fish)
-		cat > "$T/rc" <<-'END'
-			function redlock; printf '[%s]' $argv; echo; end
-			function fish_prompt; printf 'go> '; end
-			source $T/redlock.fish
-		END
-		;;
-	esac
-	case $shell in
-	bash*) set -- bash --noprofile --rcfile "$T/rc" -i ;;
-	zsh) mv "$T/rc" "$T/.zshrc" && set -- env ZDOTDIR="$T" zsh -d -i ;;
-	fish) set -- fish -C "source $T/rc" ;;
-	esac
-	run -0 "$REDLOCK_BUILD/tools/pty" "${steps[@]}" -- "$@"
+	on_terminal "$1" "${steps[@]}" expect:'go> ' send:'exit\r'
 }
 
-# what_is_typed: the lines for on_terminal; special characters are what the shell makes of them.
+# what_is_typed: lines for it; special characters are what the shell makes of them.
 what_is_typed() {
 	cat <<-END
 		redlock run --prof	[run][--profile]
@@ -261,6 +278,7 @@ what_is_typed() {
 		redlock run --record a	[run][--record][a file]
 		redlock run --record='a	[run][--record=a file]
 		redlock run --node unix://$T/work/a	[run][--node][unix://$T/work/a file]
+		redlock run --node rediss://cac	[run][--node][rediss://cache1
 		redlock run --nodes redis://a,un	[run][--nodes][redis://a,unix://
 		redlock run -nt1m	[run][-nt1m
 	END
@@ -269,7 +287,7 @@ what_is_typed() {
 @test "Tab on a terminal, bash" {
 	local shell
 	for shell in bash bash-completion; do
-		on_terminal $shell <<-END
+		typed $shell <<-END
 			$(what_is_typed)
 			redlock run --profile "it	[run][--profile][it's "q" \\ \$x\`]
 			redlock run --profile 'it	[run][--profile][it's "q" \\ \$x\`]
@@ -279,7 +297,7 @@ what_is_typed() {
 }
 
 @test "Tab on a terminal, zsh" {
-	on_terminal zsh <<-END
+	typed zsh <<-END
 		$(what_is_typed)
 		redlock run --profile "it	[run][--profile][it's "q" \\ \$x\`]
 		redlock run --profile 'it	[run][--profile][it's "q" \\ \$x\`]
@@ -287,10 +305,16 @@ what_is_typed() {
 }
 
 @test "Tab on a terminal, fish" {
-	on_terminal fish <<-END
+	typed fish <<-END
 		$(what_is_typed)
 		redlock run --profile "it	[run][--profile][it's "q" \\ \$x\`]
 	END
+}
+
+@test "zsh and fish show what an option is for" {
+	on_terminal zsh expect:'go> ' send:'redlock run --no\x09' expect:'-- a node; repeat it: redis://[user:' send:'\x15exit\r'
+	run -0 fish -c "source $T/redlock.fish; complete -C 'redlock run --nod'"
+	[[ "$output" == *$'--node\ta node; repeat it: redis://[user:'* ]]
 }
 
 @test "keys that are held here are offered, and nothing else is asked for" {
@@ -319,7 +343,7 @@ we'b \$1" ]
 	[ "$(sort -u "$T/asked")" = "completion keys
 completion profiles" ]
 	for shell in $ALL; do
-		on_terminal $shell <<-END
+		typed $shell <<-END
 			redlock release -k we	[release][-k][we'b \$1]
 		END
 	done

@@ -105,7 +105,7 @@ $(B)/%.o: src/%.c
 	$(Q)$(CC) $(CPPFLAGS) $(REDLOCK_CFLAGS) $(CFLAGS) -c -o $@ $<
 
 # It has the scripts within it.
-$(B)/cmd/completion.o: completions/redlock.bash completions/_redlock completions/redlock.fish
+$(B)/cmd/completion.o: $(wildcard completions/*)
 
 # The unit tests link the same objects; one binary for all of them.
 $(B)/unit: $(UNIT:tests/%.c=$(B)/tests/%.o) $(OBJECTS)

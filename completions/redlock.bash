@@ -16,6 +16,7 @@ _redlock_option() {
 	for command in $1; do
 		_redlock_options[$command]+="${2:+-$2=$4 }--$3=$4 "
 	done
+	_redlock_options[help]+="--$3= " # of any command, as a word
 }
 
 # Every signal but the real-time ones.
@@ -37,7 +38,7 @@ _redlock_command gate '--fence N --store FILE [--] COMMAND [ARG...]' 'the resour
 _redlock_command doctor '[options]' 'check nodes and settings, say what is unsafe, and how to mend it'
 _redlock_command config '[options]' 'show the settings, and where each comes from: what '\''run'\'' with these options would use'
 _redlock_command completion 'bash|zsh|fish' 'print what makes that shell complete redlock'\''s command lines'
-_redlock_command help '[COMMAND]' 'show this, or the options of COMMAND'
+_redlock_command help '[COMMAND|--OPTION]' 'show this, the options of COMMAND, or what an option does'
 _redlock_command version '' 'show the version'
 # END GENERATED
 
@@ -302,7 +303,7 @@ _redlock_offer_operands() {
 	case ${_redlock_usages[$command]} in
 	*'[ARG...]'*) _redlock_offer_command_line "$1" ;;
 	*'[KEY...]') _redlock_offer_values KEY ;;
-	'[COMMAND]') ((is_first)) && _redlock_offer "${_redlock_names[@]}" ;;
+	'[COMMAND|'*) ((is_first)) && _redlock_offer "${_redlock_names[@]}" ;;
 	*'|'*) ((is_first)) && _redlock_offer_values "${_redlock_usages[$command]}" ;;
 	*) ((is_first)) && [[ ! $plain ]] && _redlock_offer_options ;;
 	esac

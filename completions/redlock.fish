@@ -16,7 +16,7 @@ function _redlock_command
             complete -c redlock -n "_redlock_at any $argv[1]" -a '(_redlock_command_line)'
         case '*[KEY...]'
             complete -c redlock -n "_redlock_at any $argv[1]" -a '(_redlock_values KEY)'
-        case '[COMMAND]'
+        case '[COMMAND|*'
             complete -c redlock -n "_redlock_at first $argv[1]" -a '$_redlock_names'
         case '*|*'
             complete -c redlock -n "_redlock_at first $argv[1]" -a "(_redlock_values '$argv[2]')"
@@ -35,6 +35,8 @@ function _redlock_option
         set -a row -a "(_redlock_values '$argv[4]')"
     end
     complete -c redlock $row
+    # of any command, as a word
+    complete -c redlock -n '_redlock_at first help' -l $argv[3] -d $argv[5]
 end
 
 function _redlock_signals
@@ -189,7 +191,7 @@ _redlock_command gate '--fence N --store FILE [--] COMMAND [ARG...]' 'the resour
 _redlock_command doctor '[options]' 'check nodes and settings, say what is unsafe, and how to mend it'
 _redlock_command config '[options]' 'show the settings, and where each comes from: what '\''run'\'' with these options would use'
 _redlock_command completion 'bash|zsh|fish' 'print what makes that shell complete redlock'\''s command lines'
-_redlock_command help '[COMMAND]' 'show this, or the options of COMMAND'
+_redlock_command help '[COMMAND|--OPTION]' 'show this, the options of COMMAND, or what an option does'
 _redlock_command version '' 'show the version'
 # END GENERATED
 

@@ -70,7 +70,7 @@ judge() {
 
 commands() { redlock help | sed -nE 's/^  (redlock )?([a-z]+) .*/\2/p' | sort -u; }
 # What 'redlock help COMMAND' says of its options: "-k --key KEY", a line each.
-options() { redlock help "$1" | sed -nE 's/^  (-[a-zA-Z],|   ) (--[a-z-]+)( ([A-Za-z|]+))?( .*|$)/\1 \2 \4/p' | tr -d ,; }
+options() { redlock help "$1" | sed -nE 's/^  (-[a-zA-Z],|   ) (--[a-z-]+)( ([A-Za-z|]+))?(  .*)?$/\1 \2 \4/p' | tr -d ,; }
 
 @test "the script of each shell is printed; another one is not known" {
 	cmp "$T/redlock.bash" "$here/../../completions/redlock.bash"
@@ -97,7 +97,8 @@ hint: there is a script for bash, zsh and fish" completion $'t\ncsh'
 	exactly 'redlock ' $(commands)
 	exactly 'redlock co' completion config
 	exactly 'redlock --' --help --version
-	for command in $(commands); do
+	exactly 'redlock help --' $(for command in $(commands); do options "$command"; done | grep -oE -- '--[a-z-]+')
+	for command in $(commands | grep -vx help); do
 		exactly "redlock $command -" $(options "$command" | grep -oE -- '^-.| --[a-z-]+|^--[a-z-]+')
 	done
 	[ "${#LINE[@]}" -gt 15 ]

@@ -16,6 +16,7 @@
 #include "cmd/configure.h"
 #include "cmd/lock.h"
 #include "cmd/record.h"
+#include "cmd/supervise.h"
 #include "core/report.h"
 #include "io/alarm.h"
 #include "io/guardian.h"
@@ -30,33 +31,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define STUBBORN_WORDS_APART (10 * USEC_SEC)
-
-/* Between two looks at a tree that the guardian does not end. */
-#define SWEEP_APART (10 * USEC_MSEC)
-#define SWEEP_APART_LATER (200 * USEC_MSEC)
-#define STUBBORN_AFTER USEC_SEC
-
 struct run {
 	struct lock lock;
 	const char *outer_fence; /* the fencing number of the run around this one, or NULL */
 	char *const *argv; /* of the command */
-	struct guardian guardian;
+	struct supervision watch;
 	struct keeper keeper;
-	int alarm;
 	usec keeper_at; /* when it is, or will be, started */
 	usec valid_until; /* NEVER: nested, and the lock is another run's business */
 	bool is_nested;
-	bool replacing; /* main does the guardian's work: it is dead, or stuck, */
-	bool guardian_is_dead;
-	usec replace_at; /* and the next look at the tree is due then */
-	usec sweep_apart, stubborn_at;
 	uint32_t prepared_for; /* the attempt that the guardian was made early for */
 	bool continued; /* after a stop: extend first, then the command may go on */
 	bool told_loss;
 	bool lost;
-	bool is_over;
-	struct word end; /* how it ended */
 	int die_of; /* the signal that redlock is to die of; 0: none */
 	struct account account; /* for the record; no outcome: the command's own */
 };
@@ -118,7 +105,7 @@ static int prepare_guardian(struct run *r, const char *token, struct err *e)
 	};
 
 	set_environment(r, token);
-	return guardian_prepare(&r->guardian, r->argv, &r->lock.signals, &policy, e);
+	return guardian_prepare(&r->watch.guardian, r->argv, &r->lock.signals, &policy, e);
 }
 
 /* The first attempt mostly succeeds, and so does one whose turn it is: so the guardian is made
@@ -137,7 +124,7 @@ static void prepare_meanwhile(struct run *r)
 		(void)prepare_guardian(r, r->lock.session.token, &later);
 	} else if (quorum_is_pausing(q) || r->prepared_for != q->attempt) {
 		/* What it would start knows another token, and maybe another slot. */
-		guardian_close(&r->guardian);
+		guardian_close(&r->watch.guardian);
 	}
 }
 
@@ -167,7 +154,7 @@ static void tell_loss(struct run *r, const char *words)
 		return;
 	out_say(OUT_ERRORS, "the command runs on without the lock");
 	if (r->continued)
-		guardian_resume(&r->guardian);
+		guardian_resume(&r->watch.guardian);
 }
 
 static void read_notes(struct run *r)
@@ -179,15 +166,15 @@ static void read_notes(struct run *r)
 		switch (note.kind) {
 		case NOTE_EXTENDED:
 			r->valid_until = note.valid_until;
-			guardian_extended(&r->guardian, note.valid_until);
+			guardian_extended(&r->watch.guardian, note.valid_until);
 			out_say(OUT_DECISIONS, "extended %s, valid for %s", r->lock.name,
 				duration_format(left, note.valid_until - clock_now()));
 			if (r->continued)
-				guardian_resume(&r->guardian);
+				guardian_resume(&r->watch.guardian);
 			r->continued = false;
 			break;
 		case NOTE_EXPIRING:
-			guardian_lose(&r->guardian);
+			guardian_lose(&r->watch.guardian);
 			tell_loss(r, note.text);
 			break;
 		case NOTE_LOG:
@@ -211,28 +198,12 @@ static void start_keeper(struct run *r)
 	r->keeper_at = clock_now() + usec_max(r->lock.settings->ttl / 30, 10 * USEC_MSEC);
 }
 
-/* `kill 0` in the command reaches us as well: the command has had its signal. */
-static bool came_from_command(const struct run *r, const struct caught *caught)
-{
-	return caught->sender > 0 && getpgid(caught->sender) == getpgrp() &&
-	       tree_has(r->guardian.pid, caught->sender);
-}
-
-static void pass_on(struct run *r, const struct caught *caught)
-{
-	bool had = caught->is_terminals || came_from_command(r, caught);
-
-	r->lock.signalled |= caught->is_fatal;
-	if (caught->is_fatal || !had)
-		guardian_signal(&r->guardian, caught->number, had);
-}
-
 /* We were stopped, and so may the command have been. Extend first: the answer will tell whether it
  * may go on. */
 static void go_on(struct run *r)
 {
 	if (r->is_nested) {
-		guardian_resume(&r->guardian);
+		guardian_resume(&r->watch.guardian);
 		return;
 	}
 	read_notes(r); /* What was extended before the stop proves nothing now. */
@@ -243,101 +214,14 @@ static void go_on(struct run *r)
 		r->keeper_at = usec_min(r->keeper_at, clock_now());
 }
 
-/* True if we were stopped, and now go on. */
-static bool take_signals(struct run *r)
-{
-	struct caught caught;
-	bool went_on = false;
-
-	while (signals_next(&r->lock.signals, &caught))
-		switch (caught.number) {
-		case SIGCHLD:
-			guardian_look(&r->guardian);
-			break;
-		case SIGCONT:
-			go_on(r);
-			went_on = true;
-			break;
-		default:
-			pass_on(r, &caught);
-			break;
-		}
-	return went_on;
-}
-
-static void tell_stubborn(const struct run *r, const struct tree *tree)
-{
-	char name[TREE_NAME_MAX * 4];
-
-	if (tree->alive == 0) {
-		out_say(OUT_ERRORS, "%s: still waiting for processes that /proc does not show",
-			r->lock.name);
-		return;
-	}
-	text_escape(name, sizeof(name), tree->name, strlen(tree->name));
-	out_say(OUT_ERRORS, "%s: still waiting for %d process%s that %s, such as %d (%s)",
-		r->lock.name, tree->alive, tree->alive == 1 ? "" : "es",
-		tree->refused ? "this user may not end" : "do not end", (int)tree->pid, name);
-}
-
-/* That the command was stopped may be old news by the time it is heard, and not only to one who
- * went on after that: the guardian may have been slow to tell. */
-static void hear_guardian(struct run *r, bool went_on)
-{
-	enum hearing hearing;
-	struct word word;
-
-	while (!r->is_over && !r->guardian_is_dead &&
-		(hearing = guardian_hear(&r->guardian, &word)) != HEARD_NOTHING) {
-		if (hearing == HEARD_DEATH) {
-			r->guardian_is_dead = r->replacing = true;
-			return;
-		}
-		switch (word.kind) {
-		case WORD_STOPPED:
-			if (!went_on && !r->continued && tree_is_stopped(word.pid))
-				signals_stop_with(word.pid);
-			break;
-		case WORD_STUBBORN:
-			tell_stubborn(r, &word.tree);
-			break;
-		case WORD_FAILED:
-		case WORD_ENDED:
-			r->end = word;
-			r->is_over = true;
-			break;
-		}
-	}
-}
-
 /* When main does it if the guardian did not: half of the time that dying takes is left to it. */
 static usec replace_at(const struct run *r)
 {
-	if (r->replacing)
-		return r->replace_at;
+	if (r->watch.replacing)
+		return r->watch.replace_at;
 	return r->lock.settings->on_lost
 		       ? r->valid_until - leash_reap_time(r->lock.settings->ttl) / 2
 		       : NEVER;
-}
-
-static void replace_guardian(struct run *r, usec now)
-{
-	struct tree tree;
-	bool is_gone = guardian_replace(&r->guardian, &tree);
-
-	r->replacing = true;
-	r->replace_at = now + r->sweep_apart;
-	if (!is_gone) {
-		r->stubborn_at = usec_min(r->stubborn_at, now + STUBBORN_AFTER);
-		if (now >= r->stubborn_at) {
-			tell_stubborn(r, &tree);
-			r->stubborn_at = now + STUBBORN_WORDS_APART;
-			r->sweep_apart = SWEEP_APART_LATER;
-		}
-		return;
-	}
-	r->end = (struct word){.kind = WORD_ENDED, .ended_at = clock_now()};
-	r->is_over = true;
 }
 
 /* Until the command's tree is gone, or may stay. */
@@ -349,31 +233,34 @@ static void supervise(struct run *r)
 
 	/* The keeper, a thread of ours, inherits it. */
 	alarm_go_first(&before);
-	guardian_look(&r->guardian); /* it may have been stopped before */
-	while (!r->is_over) {
+	guardian_look(&r->watch.guardian); /* it may have been stopped before */
+	while (!r->watch.is_over) {
 		struct pollfd fds[] = {
 			{.fd = r->lock.signals.fd, .events = POLLIN},
 			{.fd = keeper_fd(&r->keeper), .events = POLLIN},
-			{.fd = r->guardian_is_dead ? -1 : guardian_fd(&r->guardian),
+			{.fd = r->watch.guardian_is_dead ? -1 : guardian_fd(&r->watch.guardian),
 				.events = POLLIN},
-			{.fd = r->alarm, .events = POLLIN},
+			{.fd = r->watch.alarm, .events = POLLIN},
 		};
 		bool wants_keeper = !r->keeper.is_running;
 		usec at = usec_min(replace_at(r), settle_at);
 
-		alarm_set(r->alarm, wants_keeper ? usec_min(at, r->keeper_at) : at);
+		alarm_set(r->watch.alarm, wants_keeper ? usec_min(at, r->keeper_at) : at);
 		if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0)
 			assert(errno == EINTR || errno == ENOMEM);
 		if (clock_now() >= settle_at) {
 			guardian_settle();
 			settle_at = NEVER;
 		}
-		went_on = take_signals(r);
+		went_on = supervise_take_signals(&r->watch);
+		r->lock.signalled |= r->watch.was_asked;
+		if (went_on)
+			go_on(r);
 		read_notes(r);
-		hear_guardian(r, went_on);
-		if (!r->is_over && clock_now() >= replace_at(r))
-			replace_guardian(r, clock_now());
-		if (!r->is_over && wants_keeper && clock_now() >= r->keeper_at)
+		supervise_hear(&r->watch, went_on || r->continued);
+		if (!r->watch.is_over && clock_now() >= replace_at(r))
+			supervise_replace(&r->watch, clock_now());
+		if (!r->watch.is_over && wants_keeper && clock_now() >= r->keeper_at)
 			start_keeper(r);
 	}
 }
@@ -381,7 +268,7 @@ static void supervise(struct run *r)
 static void release(struct run *r, usec leave_for)
 {
 	lock_release(&r->lock, leave_for);
-	guardian_close(&r->guardian);
+	guardian_close(&r->watch.guardian);
 }
 
 static int too_slow(struct run *r)
@@ -393,44 +280,13 @@ static int too_slow(struct run *r)
 
 static int not_started(struct run *r)
 {
-	const char *command = r->argv[0];
-	const struct word *word = &r->end;
-	char shown[200];
+	int status;
 
-	if (word->number == ETIME)
+	if (r->watch.end.number == ETIME)
 		return too_slow(r);
-	r->account.outcome = "failed";
-	if (word->number == ESRCH) {
-		out_say(OUT_ERRORS, "cannot start the command: /proc does not show this process");
-		out_hint(OUT_ERRORS,
-			"descendants are found there: mount a /proc of this pid namespace");
-		return STATUS_INTERNAL;
-	}
-	if (word->pid < 0) {
-		out_say(OUT_ERRORS, "cannot start the command: %s", strerror(word->number));
-		return STATUS_INTERNAL;
-	}
-	r->account.outcome = "not-started";
-	text_escape(shown, sizeof(shown), command, strlen(command));
-	if (word->number == ENOENT) {
-		out_say(OUT_ERRORS, "command '%s' not found", shown);
-		return STATUS_NOT_FOUND;
-	}
-	out_say(OUT_ERRORS, "cannot run '%s': %s", shown, strerror(word->number));
-	return STATUS_CANNOT_RUN;
-}
-
-static void tell_left_behind(const struct run *r)
-{
-	const struct tree *tree = &r->end.tree;
-	char name[TREE_NAME_MAX * 4];
-
-	text_escape(name, sizeof(name), tree->name, strlen(tree->name));
-	out_say(OUT_NORMAL,
-		"the command left %d process%s behind that run%s on without the lock, %s%d (%s)",
-		tree->alive, tree->alive == 1 ? "" : "es", tree->alive == 1 ? "s" : "",
-		tree->alive == 1 ? "" : "such as ", (int)tree->pid, name);
-	out_hint(OUT_NORMAL, "--wait-descendants waits for what the command leaves behind");
+	status = supervise_not_started(&r->watch, r->argv[0]);
+	r->account.outcome = status == STATUS_INTERNAL ? "failed" : "not-started";
+	return status;
 }
 
 /* Why the lock ended before the command, if it did, is told before the release forgets. */
@@ -441,8 +297,8 @@ static void settle_loss(struct run *r)
 
 	/* Never the command's own status if the lock ended first, even if nobody had the time to
 	 * tell. */
-	r->lost |= q->loss != LOSS_NONE || r->end.cause == CAUSE_LOST ||
-		   r->end.ended_at >= q->valid_until;
+	r->lost |= q->loss != LOSS_NONE || r->watch.end.cause == CAUSE_LOST ||
+		   r->watch.end.ended_at >= q->valid_until;
 	if (!r->lost || r->told_loss)
 		return;
 	if (q->loss != LOSS_NONE)
@@ -452,36 +308,36 @@ static void settle_loss(struct run *r)
 		out_say(OUT_ERRORS, "%s", report_stood_still(text, q, &r->lock.settings->keys));
 }
 
-/* The status of redlock, or -1: r->end has the command's own. */
+/* The status of redlock, or -1: r->watch.end has the command's own. */
 static int outcome(struct run *r)
 {
 	char shown[DURATION_TEXT_MAX];
 
-	if (r->end.kind == WORD_FAILED)
+	if (r->watch.end.kind == WORD_FAILED)
 		return not_started(r);
 	if (r->lost) {
 		r->account.outcome = "lost";
 		return STATUS_LOST;
 	}
-	if (r->end.cause == CAUSE_MAX_RUN) {
+	if (r->watch.end.cause == CAUSE_MAX_RUN) {
 		r->account.outcome = "max-run";
 		out_say(OUT_NORMAL, "the command ran for longer than %s and was ended",
 			duration_format(shown, r->lock.settings->max_run));
 		return STATUS_MAX_RUN;
 	}
-	if (r->replacing) {
+	if (r->watch.replacing) {
 		r->account.outcome = "failed";
-		out_say(OUT_ERRORS,
-			"the command's guardian was killed, and the command was ended with it");
-		return STATUS_INTERNAL;
+		return supervise_guardian_killed();
 	}
-	if (r->end.tree.alive > 0)
-		tell_left_behind(r);
+	if (r->watch.end.tree.alive > 0) {
+		supervise_tell_left(&r->watch.end.tree, "the lock");
+		out_hint(OUT_NORMAL, "--wait-descendants waits for what the command leaves behind");
+	}
 	return -1;
 }
 
-/* Runs the command under the lock that is held. Returns a status, or -1: r->end has the command's
- * own. */
+/* Runs the command under the lock that is held. Returns a status, or -1: r->watch.end has the
+ * command's own. */
 static int run_command(struct run *r)
 {
 	const struct quorum *q = &r->lock.session.quorum;
@@ -494,27 +350,27 @@ static int run_command(struct run *r)
 	if (q->duplicate[0] >= 0) {
 		r->account.outcome = lock_refusal_words(&r->lock);
 		status = lock_refuse_duplicate(&r->lock);
-		guardian_close(&r->guardian);
+		guardian_close(&r->watch.guardian);
 		return status;
 	}
 	r->valid_until = q->valid_until;
 	r->keeper_at = quorum_extend_at(q);
-	if (r->guardian.pid == 0 && prepare_guardian(r, r->lock.session.token, &e) < 0) {
+	if (r->watch.guardian.pid == 0 && prepare_guardian(r, r->lock.session.token, &e) < 0) {
 		r->account.held = clock_now() - started;
 		release(r, 0);
 		out_err(&e);
 		return status_of(e.kind);
 	}
-	guardian_start(&r->guardian, q->valid_until);
+	guardian_start(&r->watch.guardian, q->valid_until);
 	supervise(r);
 	keeper_stop(&r->keeper);
-	if (r->end.kind == WORD_ENDED)
+	if (r->watch.end.kind == WORD_ENDED)
 		settle_loss(r);
 	if (q->duplicate[0] >= 0)
 		out_say(OUT_NORMAL, "%s", report_duplicate(text, q, &r->lock.settings->nodes));
 	status = outcome(r);
 	held = r->account.held = clock_now() - started;
-	release(r, r->end.kind == WORD_ENDED && !r->lost && held < r->lock.settings->min_hold
+	release(r, r->watch.end.kind == WORD_ENDED && !r->lost && held < r->lock.settings->min_hold
 			   ? r->lock.settings->min_hold - held
 			   : 0);
 	return status;
@@ -537,10 +393,10 @@ static int run_nested(struct run *r)
 		out_err(&e);
 		return status_of(e.kind);
 	}
-	guardian_start(&r->guardian, NEVER);
+	guardian_start(&r->watch.guardian, NEVER);
 	supervise(r);
 	keeper_stop(&r->keeper);
-	guardian_close(&r->guardian);
+	guardian_close(&r->watch.guardian);
 	return outcome(r);
 }
 
@@ -559,7 +415,7 @@ static int not_acquired(struct run *r)
 	r->account.outcome = lock_refusal_words(&r->lock);
 	status = is_nested && q->refusal != REFUSAL_DUPLICATE ? lock_refuse_nested(&r->lock)
 							      : lock_refused(&r->lock);
-	guardian_close(&r->guardian);
+	guardian_close(&r->watch.guardian);
 	return status;
 }
 
@@ -588,7 +444,7 @@ static int open_all(struct run *r, const struct settings *s)
 	struct err e;
 
 	if (lock_open(&r->lock, s, (long)getpid(), r->argv, &e) == 0 &&
-		(r->alarm = alarm_open(&e)) >= 0 &&
+		supervise_open(&r->watch, &r->lock.signals, r->lock.name, &e) == 0 &&
 		keeper_open(&r->keeper, &r->lock.session, &s->nodes, out_loudness() >= OUT_ANSWERS,
 			&e) == 0)
 		return STATUS_OK;
@@ -599,15 +455,13 @@ static int open_all(struct run *r, const struct settings *s)
 	return status_of(e.kind);
 }
 
-/* Returns a status, or -1: r->end has the command's own, or r->die_of a signal. */
+/* Returns a status, or -1: r->watch.end has the command's own, or r->die_of a signal. */
 static int take_and_run(struct run *r)
 {
 	const struct quorum *q = &r->lock.session.quorum;
 	const struct settings *s = r->lock.settings;
 	char text[DURATION_TEXT_MAX];
 
-	r->stubborn_at = NEVER;
-	r->sweep_apart = SWEEP_APART;
 	r->die_of = acquire(r);
 	r->account.waited = clock_now() - r->lock.began;
 	if (r->die_of) {
@@ -631,9 +485,9 @@ static int finish(struct run *r, int status)
 	struct account *a = &r->account;
 
 	if (status < 0 && !r->die_of) {
-		if (WIFSIGNALED(r->end.number))
-			r->die_of = WTERMSIG(r->end.number);
-		status = WEXITSTATUS(r->end.number);
+		if (WIFSIGNALED(r->watch.end.number))
+			r->die_of = WTERMSIG(r->watch.end.number);
+		status = WEXITSTATUS(r->watch.end.number);
 		a->outcome = r->die_of ? "signalled" : "completed";
 	}
 	a->status = r->die_of ? 128 + r->die_of : status;

@@ -1,0 +1,178 @@
+#include "cmd/supervise.h"
+
+#include "base/out.h"
+#include "base/status.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define STUBBORN_WORDS_APART (10 * USEC_SEC)
+
+/* Between two looks at a tree that the guardian does not end. */
+#define SWEEP_APART (10 * USEC_MSEC)
+#define SWEEP_APART_LATER (200 * USEC_MSEC)
+#define STUBBORN_AFTER USEC_SEC
+
+int supervise_open(struct supervision *v, struct signals *signals, const char *name, struct err *e)
+{
+	*v = (struct supervision){
+		.signals = signals,
+		.name = name,
+		.replace_at = NEVER,
+		.sweep_apart = SWEEP_APART,
+		.stubborn_at = NEVER,
+	};
+	v->alarm = alarm_open(e);
+	return v->alarm < 0 ? -1 : 0;
+}
+
+/* ---- signals ---- */
+
+/* `kill 0` in the command reaches us as well: the command has had its signal. */
+static bool came_from_command(const struct supervision *v, const struct caught *caught)
+{
+	return caught->sender > 0 && getpgid(caught->sender) == getpgrp() &&
+	       tree_has(v->guardian.pid, caught->sender);
+}
+
+static void pass_on(struct supervision *v, const struct caught *caught)
+{
+	bool had = caught->is_terminals || came_from_command(v, caught);
+
+	v->was_asked |= caught->is_fatal;
+	if (caught->is_fatal || !had)
+		guardian_signal(&v->guardian, caught->number, had);
+}
+
+bool supervise_take_signals(struct supervision *v)
+{
+	struct caught caught;
+	bool went_on = false;
+
+	while (signals_next(v->signals, &caught))
+		switch (caught.number) {
+		case SIGCHLD:
+			guardian_look(&v->guardian);
+			break;
+		case SIGCONT:
+			went_on = true;
+			break;
+		default:
+			pass_on(v, &caught);
+			break;
+		}
+	return went_on;
+}
+
+/* ---- the guardian ---- */
+
+static void tell_stubborn(const struct supervision *v, const struct tree *tree)
+{
+	char name[TREE_NAME_MAX * 4];
+
+	if (tree->alive == 0) {
+		out_say(OUT_ERRORS, "%s: still waiting for processes that /proc does not show",
+			v->name);
+		return;
+	}
+	text_escape(name, sizeof(name), tree->name, strlen(tree->name));
+	out_say(OUT_ERRORS, "%s: still waiting for %d process%s that %s, such as %d (%s)", v->name,
+		tree->alive, tree->alive == 1 ? "" : "es",
+		tree->refused ? "this user may not end" : "do not end", (int)tree->pid, name);
+}
+
+/* That the command was stopped may be old news by the time it is heard, and not only to one who
+ * went on after that: the guardian may have been slow to tell. */
+void supervise_hear(struct supervision *v, bool stop_is_old)
+{
+	enum hearing hearing;
+	struct word word;
+
+	while (!v->is_over && !v->guardian_is_dead &&
+		(hearing = guardian_hear(&v->guardian, &word)) != HEARD_NOTHING) {
+		if (hearing == HEARD_DEATH) {
+			v->guardian_is_dead = v->replacing = true;
+			v->replace_at = 0;
+			return;
+		}
+		switch (word.kind) {
+		case WORD_STOPPED:
+			if (!stop_is_old && tree_is_stopped(word.pid))
+				signals_stop_with(word.pid);
+			break;
+		case WORD_STUBBORN:
+			tell_stubborn(v, &word.tree);
+			break;
+		case WORD_FAILED:
+		case WORD_ENDED:
+			v->end = word;
+			v->is_over = true;
+			break;
+		}
+	}
+}
+
+void supervise_replace(struct supervision *v, usec now)
+{
+	struct tree tree;
+	bool is_gone = guardian_replace(&v->guardian, &tree);
+
+	v->replacing = true;
+	v->replace_at = now + v->sweep_apart;
+	if (!is_gone) {
+		v->stubborn_at = usec_min(v->stubborn_at, now + STUBBORN_AFTER);
+		if (now >= v->stubborn_at) {
+			tell_stubborn(v, &tree);
+			v->stubborn_at = now + STUBBORN_WORDS_APART;
+			v->sweep_apart = SWEEP_APART_LATER;
+		}
+		return;
+	}
+	v->end = (struct word){.kind = WORD_ENDED, .ended_at = clock_now()};
+	v->is_over = true;
+}
+
+/* ---- words at the end ---- */
+
+int supervise_not_started(const struct supervision *v, const char *command)
+{
+	int error = v->end.number;
+	char shown[200];
+
+	if (error == ESRCH) {
+		out_say(OUT_ERRORS, "cannot start the command: /proc does not show this process");
+		out_hint(OUT_ERRORS,
+			"descendants are found there: mount a /proc of this pid namespace");
+		return STATUS_INTERNAL;
+	}
+	if (v->end.pid < 0) {
+		out_say(OUT_ERRORS, "cannot start the command: %s", strerror(error));
+		return STATUS_INTERNAL;
+	}
+	text_escape(shown, sizeof(shown), command, strlen(command));
+	if (error == ENOENT) {
+		out_say(OUT_ERRORS, "command '%s' not found", shown);
+		return STATUS_NOT_FOUND;
+	}
+	out_say(OUT_ERRORS, "cannot run '%s': %s", shown, strerror(error));
+	return STATUS_CANNOT_RUN;
+}
+
+int supervise_guardian_killed(void)
+{
+	out_say(OUT_ERRORS, "the command's guardian was killed, and the command was ended with it");
+	return STATUS_INTERNAL;
+}
+
+void supervise_tell_left(const struct tree *tree, const char *what)
+{
+	char name[TREE_NAME_MAX * 4];
+
+	text_escape(name, sizeof(name), tree->name, strlen(tree->name));
+	out_say(OUT_NORMAL,
+		"the command left %d process%s behind that run%s on without %s, %s%d (%s)",
+		tree->alive, tree->alive == 1 ? "" : "es", tree->alive == 1 ? "s" : "", what,
+		tree->alive == 1 ? "" : "such as ", (int)tree->pid, name);
+}

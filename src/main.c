@@ -82,7 +82,7 @@ static int too_many(const char *word)
 static int dispatch(struct settings *s, char *const operands[])
 {
 	if (operands[0] && s->command != COMMAND_RUN && s->command != COMMAND_STATUS &&
-		s->command != COMMAND_GATE)
+		s->command != COMMAND_GATE && s->command != COMMAND_SANDBOX)
 		return too_many(operands[0]);
 	switch (s->command) {
 	case COMMAND_RUN:
@@ -107,6 +107,8 @@ static int dispatch(struct settings *s, char *const operands[])
 		return cmd_doctor(s);
 	case COMMAND_CONFIG:
 		return cmd_config(s);
+	case COMMAND_SANDBOX:
+		return cmd_sandbox(s, operands);
 	case COMMAND_COMPLETION:
 	case COMMAND_HELP:
 	case COMMAND_VERSION:

@@ -9,6 +9,7 @@ enum err_kind {
 	ERR_SYSTEM, /* this machine refused: memory, descriptors, fork */
 	ERR_CANNOT_RUN, /* the command was found, but cannot be executed */
 	ERR_NOT_FOUND, /* the command was not found */
+	ERR_NO_SERVER, /* of a sandbox: there is none, or it does not start */
 };
 
 #define ERR_TEXT_MAX 640

@@ -21,6 +21,8 @@ int status_of(enum err_kind kind)
 		return STATUS_CANNOT_RUN;
 	case ERR_NOT_FOUND:
 		return STATUS_NOT_FOUND;
+	case ERR_NO_SERVER:
+		return STATUS_NO_QUORUM;
 	}
 	return STATUS_INTERNAL;
 }

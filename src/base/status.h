@@ -6,10 +6,11 @@
 
 /* name, number, when. The words are what --help (and the man page) show. */
 #define STATUS_TABLE(X) \
-	X(STATUS_OK, 0, "done; `run`: the command's own status, or its signal") \
+	X(STATUS_OK, 0, "done; `run`, `sandbox`: the command's own status, or its signal") \
 	X(STATUS_UNSOUND, 1, "doctor --strict: something is wrong, though a quorum is left") \
 	X(STATUS_USAGE, 64, "usage: nothing was done") \
-	X(STATUS_NO_QUORUM, 69, "no quorum: too few nodes answered within the wait") \
+	X(STATUS_NO_QUORUM, 69, \
+		"no quorum: too few nodes answered within the wait; sandbox: no server") \
 	X(STATUS_BUSY, 75, \
 		"busy: held by somebody else for the whole wait (-E changes it); or not " \
 		"confirmed") \

@@ -28,6 +28,9 @@ int cmd_config(const struct settings *s);
 /* argv: the command. Becomes it, unless its number is too old. */
 int cmd_gate(struct settings *s, char *const argv[]);
 
+/* argv: the command; none: a shell. May die of a signal instead. */
+int cmd_sandbox(struct settings *s, char *const argv[]);
+
 /* what: the shell whose script is wanted, or what such a script asks for; NULL: it was not said. */
 int cmd_completion(const char *what);
 

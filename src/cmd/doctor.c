@@ -36,7 +36,6 @@
 #define KEY_MAX 64
 
 /* The restart guard's mark: see core/request.c. */
-#define GUARD_KEY "redlock:node"
 
 struct visit {
 	const struct settings *settings;

@@ -78,6 +78,13 @@ const struct command_row command_rows[] = {
 		"redlock config --json |\n"
 		"  jq -r '.settings[] | select(.source != \"default\").name'\n",
 		COMMANDS_CARE},
+	{COMMAND_SANDBOX, "sandbox", "[options] [--] [COMMAND [ARG...]]",
+		"run COMMAND, or a shell, with throwaway nodes that end with it",
+		"redlock sandbox -- redlock run -k demo -- echo 'it works'\n"
+		"redlock sandbox -n 5      a shell, in which this ends node 1:\n"
+		"  kill -9 $(cat $REDLOCK_SANDBOX/1.pid)\n"
+		"redlock sandbox -- make test\n",
+		COMMANDS_ABOUT},
 	{COMMAND_COMPLETION, "completion", "bash|zsh|fish",
 		"print what makes that shell complete redlock's command lines", NULL,
 		COMMANDS_ABOUT},
@@ -102,11 +109,12 @@ const int command_rows_count = COUNT_OF(command_rows);
 #define GATE (1u << COMMAND_GATE)
 #define DOCTOR (1u << COMMAND_DOCTOR)
 #define CONFIG (1u << COMMAND_CONFIG)
+#define SANDBOX (1u << COMMAND_SANDBOX)
 #define TAKING (RUN | ACQUIRE | HOLD | CONFIG)
 #define LEASHED (RUN | HOLD | CONFIG)
 #define BY_TOKEN (EXTEND | RELEASE | CHECK)
 #define WITH_NODES (TAKING | BY_TOKEN | WAIT | STATUS | BREAK | DOCTOR | CONFIG)
-#define ALL (WITH_NODES | GATE)
+#define ALL (WITH_NODES | GATE | SANDBOX)
 #define GUARDED (TAKING | EXTEND | WAIT | DOCTOR)
 #define WAITING (TAKING | WAIT | GATE)
 #define SLOTTED (TAKING | BY_TOKEN | WAIT | BREAK)
@@ -218,6 +226,10 @@ const struct option_row option_rows[] = {
 		"the longest --ttl that anybody uses: so long a node has no vote then", "--ttl"},
 	{DOCTOR, GROUP_NODES, 0, "admit", NULL, OPTION_COUNT, FIELD(admit), NO_ENV, NULL,
 		"instead: let nodes vote at once that are known to hold no locks", NULL},
+	{SANDBOX, GROUP_NODES, 'n', "number", NULL, OPTION_SERVERS, FIELD(servers), NO_ENV, "N",
+		"how many nodes (1..15)", "3"},
+	{SANDBOX, GROUP_NODES, 0, "server", NULL, OPTION_TEXT, FIELD(server), SANDBOX, "PROGRAM",
+		"what they run", "redis-server, else valkey-server, else keydb-server"},
 	{STATUS, GROUP_TALK, 0, "watch", NULL, OPTION_COUNT, FIELD(watch), NO_ENV, NULL,
 		"show it again and again, on a terminal in place", NULL},
 	{DOCTOR | CONFIG, GROUP_TALK, 0, "strict", NULL, OPTION_COUNT, FIELD(strict),
@@ -479,6 +491,10 @@ static int set_value(
 	case OPTION_SLOTS:
 		if (!text_number(value, 1, SLOTS_MAX, field))
 			why = "is not a number from 1 to 1000";
+		break;
+	case OPTION_SERVERS:
+		if (!text_number(value, 1, NODES_MAX, field))
+			why = "is not a number from 1 to 15";
 		break;
 	case OPTION_GUARD:
 		if (!read_choice(guards, value, field))
@@ -780,7 +796,7 @@ static int read_env(struct reading *r, char *const envp[])
 /* Whose operands are the words of a command. */
 static bool has_command(enum command command)
 {
-	return command == COMMAND_RUN || command == COMMAND_GATE;
+	return command == COMMAND_RUN || command == COMMAND_GATE || command == COMMAND_SANDBOX;
 }
 
 static int misplaced(struct reading *r, const char *word)
@@ -1052,6 +1068,7 @@ const char *option_value(
 	case OPTION_PID:
 	case OPTION_FENCE:
 	case OPTION_SLOTS:
+	case OPTION_SERVERS:
 		break;
 	}
 	number = *(const long *)field;

@@ -46,6 +46,7 @@ enum option_kind {
 	OPTION_PID,
 	OPTION_FENCE, /* a number from 1 on */
 	OPTION_SLOTS, /* 1..SLOTS_MAX */
+	OPTION_SERVERS, /* 1..NODES_MAX */
 	OPTION_NODES, /* one node or a list of them; mentions add up */
 };
 

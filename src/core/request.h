@@ -69,6 +69,10 @@ enum reason {
 };
 
 #define REQUEST_KEY_MAX 4096
+
+/* Where a node has the mark of the restart guard. */
+#define GUARD_KEY "redlock:node"
+
 #define KEYS_MAX 16
 
 /* The keys of one lock: all of them or none. */

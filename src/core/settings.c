@@ -30,6 +30,7 @@ void settings_init(struct settings *s, enum command command)
 	s->kill_after = UNSET;
 	s->on_lost = SIGTERM;
 	s->max_run = NEVER;
+	s->servers = 3;
 }
 
 static usec drift(const struct settings *s)
@@ -101,7 +102,7 @@ static bool wants_key(const struct settings *s)
 {
 	return s->command != COMMAND_STATUS && s->command != COMMAND_GATE &&
 	       s->command != COMMAND_DOCTOR && s->command != COMMAND_CONFIG &&
-	       !(s->command == COMMAND_HOLD && s->list);
+	       s->command != COMMAND_SANDBOX && !(s->command == COMMAND_HOLD && s->list);
 }
 
 static bool wants_token(const struct settings *s)
@@ -126,7 +127,7 @@ static bool is_reserved(const char *key)
 {
 	static const char *const own[] = {"redlock:line:{", "redlock:turn:{", "redlock:wake:{",
 		"redlock:fence:{", "redlock:readers:{", "redlock:head:{", "redlock:door:{"};
-	bool found = strcmp(key, "redlock:node") == 0;
+	bool found = strcmp(key, GUARD_KEY) == 0;
 
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 		found |= strncmp(key, own[i], strlen(own[i])) == 0;

@@ -24,6 +24,7 @@ enum command {
 	COMMAND_GATE,
 	COMMAND_DOCTOR,
 	COMMAND_CONFIG,
+	COMMAND_SANDBOX,
 	COMMAND_COMPLETION,
 	COMMAND_HELP,
 	COMMAND_VERSION,
@@ -89,6 +90,8 @@ struct settings {
 	long admit;
 	long gate_fence;
 	const char *store;
+	long servers; /* of a sandbox, */
+	const char *server; /* and the program; NULL: the first one that is there */
 	const char *record;
 	const char *metrics_file;
 	const char *log; /* stderr, syslog or a file; NULL: stderr */

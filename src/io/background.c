@@ -12,6 +12,7 @@
 #define END_MS 5000
 
 static int other = -1; /* the end of the line between the two that is ours */
+static int refused = -1;
 
 static void close_line(void)
 {
@@ -19,9 +20,9 @@ static void close_line(void)
 	other = -1;
 }
 
-static void say(void)
+static void say(char word)
 {
-	(void)!send(other, "", 1, MSG_NOSIGNAL);
+	(void)!send(other, &word, 1, MSG_NOSIGNAL);
 }
 
 int background_start(pid_t *pid, bool *ready, struct err *e)
@@ -49,13 +50,15 @@ int background_start(pid_t *pid, bool *ready, struct err *e)
 	do
 		n = read(other, &word, 1);
 	while (n < 0 && errno == EINTR);
-	*ready = n == 1;
+	*ready = n == 1 && word == 0;
+	if (n == 1 && word != 0)
+		refused = (unsigned char)word;
 	return 0;
 }
 
 void background_stay(void)
 {
-	say();
+	say(0);
 	close_line();
 }
 
@@ -72,7 +75,17 @@ void background_end(void)
 void background_ready(void)
 {
 	inherited_drop_stderr();
-	say();
+	say(0);
+}
+
+void background_refuse(int status)
+{
+	say((char)status);
+}
+
+int background_refused(void)
+{
+	return refused;
 }
 
 int background_fd(void)

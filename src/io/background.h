@@ -23,6 +23,11 @@ void background_end(void); /* returns when the child has ended, or does not */
 /* The child's word to the parent. From here on there is no stderr. */
 void background_ready(void);
 
+/* The child's other word, its last: it cannot be done, and this is the status for that. In the
+ * parent: that status, or -1, if the child ended without a word. */
+void background_refuse(int status);
+int background_refused(void);
+
 /* What the parent says to the child, and a descriptor that is readable when there is something to
  * hear; -1: all has been said. */
 enum background_word {

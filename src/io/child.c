@@ -39,12 +39,14 @@ static void write_listen_pid(pid_t pid)
  * only this stack frame, errno and listen_pid change here. Says by the pipe why exec failed: a
  * status could be the command's own. */
 static void become(char *const argv[], const struct signals *signals, const struct alarm_turn *turn,
-	pid_t parent, int tell)
+	pid_t parent, int output, int tell)
 {
 	int error = 0;
 
 	/* The parent may have died before this took effect: then nobody would kill us. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+		_exit(125);
+	if (output >= 0 && (dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0))
 		_exit(125);
 	alarm_go_back(turn);
 	write_listen_pid(getpid());
@@ -57,7 +59,7 @@ static void become(char *const argv[], const struct signals *signals, const stru
 }
 
 int child_start(char *const argv[], const struct signals *signals, pid_t listener,
-	const struct alarm_turn *turn, pid_t *pid)
+	const struct alarm_turn *turn, int output, pid_t *pid)
 {
 	pid_t parent = getpid();
 	int pipe_fds[2], error = 0;
@@ -71,7 +73,7 @@ int child_start(char *const argv[], const struct signals *signals, pid_t listene
 	/* Not fork: copying the page tables alone takes as long as a node takes to answer. */
 	*pid = vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork,clang-analyzer-unix.Vfork)
 	if (*pid == 0)
-		become(argv, signals, turn, parent,
+		become(argv, signals, turn, parent, output,
 			pipe_fds[1]); // NOLINT(clang-analyzer-unix.Vfork)
 	error = errno;
 	close(pipe_fds[1]);

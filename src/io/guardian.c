@@ -360,7 +360,7 @@ static int start(struct watch *w, char *const argv[], const struct signals *sign
 
 	if (leash_step(&w->leash, clock_now(), &ignored) != LEASH_WAIT)
 		return ETIME;
-	return child_start(argv, signals, redlock, &w->turn, &w->command);
+	return child_start(argv, signals, redlock, &w->turn, -1, &w->command);
 }
 
 _Noreturn static void guard(

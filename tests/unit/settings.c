@@ -410,6 +410,17 @@ TEST(settings_of_a_gate)
 	CHECK_INT(settings_finish(&s, &e), 0);
 }
 
+/* Its command names the locks. */
+TEST(settings_of_a_sandbox)
+{
+	struct settings s = of(COMMAND_SANDBOX);
+	struct err e;
+
+	set_key(&s, NULL, &e);
+	CHECK_INT(settings_finish(&s, &e), 0);
+	CHECK_INT(s.servers, 3);
+}
+
 /* Who ends no command needs no time for it; who sets no time to live needs no longer one. */
 TEST(settings_times_of_those_who_run_nothing)
 {
@@ -419,7 +430,7 @@ TEST(settings_times_of_those_who_run_nothing)
 	} cases[] = {{COMMAND_RUN, true}, {COMMAND_ACQUIRE, true}, {COMMAND_HOLD, true},
 		{COMMAND_EXTEND, true}, {COMMAND_RELEASE, false}, {COMMAND_CHECK, false},
 		{COMMAND_WAIT, false}, {COMMAND_STATUS, false}, {COMMAND_BREAK, false},
-		{COMMAND_DOCTOR, false}, {COMMAND_CONFIG, false}};
+		{COMMAND_DOCTOR, false}, {COMMAND_CONFIG, false}, {COMMAND_SANDBOX, false}};
 	struct settings s;
 	struct err e;
 

@@ -1,0 +1,166 @@
+#include "io/folder.h"
+
+#include "base/text.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PREFIX "redlock-sandbox."
+#define SUFFIX "XXXXXX"
+#define PARENT_MAX (FOLDER_PATH_MAX - sizeof("/" PREFIX SUFFIX))
+
+/* A new one may be taken for an old one until it is locked: so often another is made. */
+#define TRIES 100
+
+/* Somebody may still be writing there. */
+#define REMOVALS 5
+#define DESCRIPTORS 16
+
+/* What neither a list of nodes nor a server's configuration can have in a path. */
+static const char unfit[] = ", \t\r\n?\"\\";
+
+static const char *find_parent(void)
+{
+	const char *parent = getenv("TMPDIR");
+
+	return parent && *parent ? parent : "/tmp";
+}
+
+static int check_parent(const char *parent, struct err *e)
+{
+	char shown[200];
+
+	text_escape(shown, sizeof(shown), parent, strlen(parent));
+	if (strlen(parent) > PARENT_MAX)
+		err_set(e, ERR_CONFIG,
+			"TMPDIR '%s' has %zu bytes; at most %zu leave room for the sockets", shown,
+			strlen(parent), PARENT_MAX);
+	else if (parent[0] != '/')
+		err_set(e, ERR_CONFIG, "TMPDIR '%s' does not begin with '/'", shown);
+	else if (strpbrk(parent, unfit))
+		err_set(e, ERR_CONFIG, "TMPDIR '%s' has a space, a comma, '?', '\"' or '\\' in it",
+			shown);
+	else
+		return 0;
+	return err_hint(e, "TMPDIR=/tmp will do");
+}
+
+/* True if its name still means what is open: whoever had it in hand may have removed it. */
+static bool is_named(const struct folder *f)
+{
+	struct stat open, named;
+
+	return fstat(f->fd, &open) == 0 && lstat(f->path, &named) == 0 &&
+	       open.st_ino == named.st_ino && open.st_dev == named.st_dev;
+}
+
+static int open_folder(const char *path)
+{
+	return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+int folder_make(struct folder *f, struct err *e)
+{
+	const char *parent = find_parent();
+	char shown[200];
+
+	if (check_parent(parent, e) < 0)
+		return -1;
+	for (int i = 0; i < TRIES; i++) {
+		snprintf(f->path, sizeof(f->path), "%s/" PREFIX SUFFIX, parent);
+		if (!mkdtemp(f->path))
+			break;
+		f->fd = open_folder(f->path);
+		if (f->fd < 0 && errno == ENOENT)
+			continue;
+		if (f->fd < 0) {
+			(void)rmdir(f->path);
+			break;
+		}
+		/* Where there are no locks, nobody else has one either. */
+		if ((flock(f->fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) && is_named(f))
+			return 0;
+		close(f->fd);
+	}
+	err_set(e, ERR_CONFIG, "cannot make a folder in '%s': %s",
+		text_escape(shown, sizeof(shown), parent, strlen(parent)), strerror(errno));
+	return err_hint(e, "TMPDIR says where, if it is not to be /tmp");
+}
+
+bool folder_is_there(const struct folder *f)
+{
+	return is_named(f);
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+	(void)st;
+	(void)type;
+	(void)where;
+	(void)remove(path);
+	return 0;
+}
+
+void folder_remove(struct folder *f)
+{
+	for (int i = 0; i < REMOVALS && is_named(f); i++)
+		(void)nftw(f->path, remove_one, DESCRIPTORS, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	close(f->fd);
+	f->fd = -1;
+}
+
+void folder_walk_open(struct folder_walk *w)
+{
+	struct err ignored;
+
+	w->list = NULL;
+	if (check_parent(find_parent(), &ignored) < 0)
+		return;
+	snprintf(w->parent, sizeof(w->parent), "%s", find_parent());
+	w->list = opendir(w->parent);
+}
+
+/* Opens it, if it is one of ours that nobody has. */
+static bool take(struct folder *f)
+{
+	struct stat st;
+
+	f->fd = open_folder(f->path);
+	if (f->fd < 0)
+		return false;
+	if (fstat(f->fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 0077) == 0 &&
+		flock(f->fd, LOCK_EX | LOCK_NB) == 0 && is_named(f))
+		return true;
+	close(f->fd);
+	return false;
+}
+
+bool folder_walk_next(struct folder_walk *w, struct folder *f)
+{
+	const struct dirent *entry;
+
+	while (w->list && (entry = readdir(w->list))) {
+		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0 ||
+			strlen(entry->d_name) != strlen(PREFIX SUFFIX))
+			continue;
+		snprintf(f->path, sizeof(f->path), "%.*s/%s", (int)PARENT_MAX, w->parent,
+			entry->d_name);
+		if (take(f))
+			return true;
+	}
+	return false;
+}
+
+void folder_walk_close(struct folder_walk *w)
+{
+	if (w->list)
+		closedir(w->list);
+}

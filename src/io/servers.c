@@ -1,0 +1,279 @@
+#include "io/servers.h"
+
+#include "base/text.h"
+#include "io/child.h"
+#include "io/follow.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The longest that servers_ask() waits for a server that stands still. */
+#define MOMENT (100 * USEC_MSEC)
+
+/* To be killed takes a moment. */
+#define END_PATIENCE USEC_SEC
+
+/* Of its log, what an error shows. */
+#define LAST_WORDS 300
+
+static const char *const known[] = {"redis-server", "valkey-server", "keydb-server"};
+
+/* ---- the program ---- */
+
+/* True if there is a program of that name in that folder. Its path is made whole, as it is started
+ * from another one. */
+static bool try_in(char program[PATH_MAX], const char *folder, size_t len, const char *name)
+{
+	char here[PATH_MAX];
+	struct stat st;
+	int n;
+
+	if (name[0] == '/')
+		n = snprintf(program, PATH_MAX, "%s", name);
+	else if (len > 0 && folder[0] == '/')
+		n = snprintf(program, PATH_MAX, "%.*s/%s", (int)len, folder, name);
+	else if (getcwd(here, sizeof(here)))
+		n = snprintf(program, PATH_MAX, "%s/%.*s%s%s", here, (int)len, folder,
+			len > 0 ? "/" : "", name);
+	else
+		return false;
+	return n < PATH_MAX && stat(program, &st) == 0 && S_ISREG(st.st_mode) &&
+	       access(program, X_OK) == 0;
+}
+
+static bool find(char program[PATH_MAX], const char *name)
+{
+	const char *path = getenv("PATH");
+
+	if (strchr(name, '/'))
+		return try_in(program, "", 0, name);
+	for (const char *end; path; path = *end ? end + 1 : NULL) {
+		end = path + strcspn(path, ":");
+		if (try_in(program, path, (size_t)(end - path), name))
+			return true;
+	}
+	return false;
+}
+
+int servers_find(char program[PATH_MAX], const char *name, struct err *e)
+{
+	char shown[200];
+
+	if (name && !find(program, name)) {
+		err_set(e, ERR_NO_SERVER, "there is no server program '%s'",
+			text_escape(shown, sizeof(shown), name, strlen(name)));
+		return err_hint(e, "--server or REDLOCK_SERVER names one");
+	}
+	if (name)
+		return 0;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (find(program, known[i]))
+			return 0;
+	err_set(e, ERR_NO_SERVER,
+		"there is no redis-server, valkey-server or keydb-server in PATH");
+	return err_hint(e, "apt-get install redis-server; or --server names another one");
+}
+
+/* ---- the start ---- */
+
+static int cannot(struct err *e, const char *path)
+{
+	return err_set(e, ERR_SYSTEM, "cannot write '%s': %s", path, strerror(errno));
+}
+
+static const char *path_of(char dst[PATH_MAX], const char *folder, int i, const char *what)
+{
+	snprintf(dst, PATH_MAX, "%s/%d.%s", folder, i + 1, what);
+	return dst;
+}
+
+/* Of a file of its own, so that whoever has killed it can start it again as it was. */
+static int write_conf(const struct servers *s, int i, const char *path, struct err *e)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	const char *f = s->folder;
+	int n = i + 1;
+
+	if (fd < 0 || dprintf(fd,
+			      "port 0\n"
+			      "unixsocket \"%s/%d.sock\"\n"
+			      "unixsocketperm 700\n"
+			      "pidfile \"%s/%d.pid\"\n"
+			      "logfile \"%s/%d.log\"\n"
+			      "loglevel warning\n"
+			      "dir \"%s\"\n"
+			      "dbfilename %d.rdb\n"
+			      "save \"\"\n"
+			      "appendonly no\n"
+			      "daemonize no\n",
+			      f, n, f, n, f, n, f, n) < 0)
+		return cannot(e, path);
+	close(fd);
+	return 0;
+}
+
+static int start_one(struct servers *s, int i, const struct signals *found, struct err *e)
+{
+	const struct alarm_turn as_we_are = {.policy = -1};
+	char conf[PATH_MAX], log[PATH_MAX];
+	char *argv[] = {(char *)s->program, conf, NULL};
+	int fd, error;
+
+	if (write_conf(s, i, path_of(conf, s->folder, i, "conf"), e) < 0)
+		return -1;
+	path_of(log, s->folder, i, "log");
+	fd = open(log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return cannot(e, log);
+	error = child_start(argv, found, -1, &as_we_are, fd, &s->pid[i]);
+	close(fd);
+	if (!error)
+		return 0;
+	s->pid[i] = 0;
+	return err_set(e, ERR_NO_SERVER, "cannot start '%s': %s", s->program, strerror(error));
+}
+
+int servers_start(struct servers *s, const char *program, const char *folder,
+	const struct node_list *nodes, const struct signals *found, struct err *e)
+{
+	const struct policy policy = {
+		.nodes = nodes->count, .keys = 1, .ttl = USEC_SEC, .node_timeout = MOMENT};
+
+	memset(s, 0, sizeof(*s));
+	s->program = program;
+	s->folder = folder;
+	s->nodes = nodes;
+	for (int i = 0; i < nodes->count; i++)
+		if (start_one(s, i, found, e) < 0)
+			return -1;
+	return survey_open(&s->survey, &policy, nodes, e);
+}
+
+bool servers_ask(struct servers *s)
+{
+	/* What 'redlock doctor --admit' does: they hold no lock that they might have forgotten. */
+	static const char *const words[] = {"EVAL",
+		"return redis.call('SET',KEYS[1],"
+		"string.match(redis.call('INFO','server'),'run_id:(%x+)'))",
+		"1", GUARD_KEY, NULL};
+	struct wish wish[NODES_MAX];
+	bool all = true;
+
+	for (int i = 0; i < NODES_MAX; i++)
+		wish[i] = (struct wish){.op = s->votes[i] ? OPS : OP_ASK, .words = words};
+	survey_ask(&s->survey, wish, NULL, SURVEY_ALL);
+	for (int i = 0; i < s->nodes->count; i++) {
+		if (wish[i].op != OPS)
+			s->votes[i] = s->survey.quorum.member[i].vote == VOTE_YES;
+		all &= s->votes[i];
+	}
+	return all;
+}
+
+/* The last line that says something. */
+static void last_words(const char *path, char *dst, size_t size)
+{
+	char text[LAST_WORDS + 1], *end;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	off_t length = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+	ssize_t n = 0;
+
+	if (length > 0)
+		n = pread(fd, text, LAST_WORDS, length > LAST_WORDS ? length - LAST_WORDS : 0);
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	while ((end = strrchr(text, '\n')) && !end[1])
+		*end = '\0';
+	end = end ? end + 1 : text;
+	text_escape(dst, size, end, strlen(end));
+}
+
+bool servers_failed(const struct servers *s)
+{
+	bool failed = false;
+
+	for (int i = 0; i < s->nodes->count; i++)
+		failed |= !s->votes[i] && s->pid[i] == 0;
+	return failed;
+}
+
+int servers_blame(const struct servers *s, struct err *e)
+{
+	char log[PATH_MAX], words[2 * LAST_WORDS];
+	int at = 0;
+
+	while (s->votes[at] || (s->pid[at] > 0 && servers_failed(s)))
+		at++;
+	last_words(path_of(log, s->folder, at, "log"), words, sizeof(words));
+	return err_set(e, ERR_NO_SERVER, "node %d: %s %s%s%s", at + 1, s->program,
+		s->pid[at] ? "does not answer" : "ended at its start", *words ? ": " : "", words);
+}
+
+/* ---- the end ---- */
+
+void servers_reap(struct servers *s)
+{
+	pid_t pid;
+
+	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+		for (int i = 0; i < s->nodes->count; i++)
+			if (s->pid[i] == pid)
+				s->pid[i] = 0;
+}
+
+void servers_end(struct servers *s)
+{
+	for (int i = 0; i < s->nodes->count; i++)
+		if (s->pid[i] > 0)
+			kill(s->pid[i], SIGKILL);
+	for (int i = 0; i < s->nodes->count; i++)
+		while (s->pid[i] > 0 && waitpid(s->pid[i], NULL, 0) < 0 && errno == EINTR)
+			;
+	memset(s->pid, 0, sizeof(s->pid));
+}
+
+/* Who listens there; 0: nobody. */
+static pid_t listener(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct ucred peer = {0};
+	socklen_t len = sizeof(peer);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+		getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+		peer.pid = 0;
+	if (fd >= 0)
+		close(fd);
+	return peer.pid;
+}
+
+void servers_end_others(const char *folder)
+{
+	char path[PATH_MAX];
+	struct follow other;
+	struct err ignored;
+
+	for (int i = 0; i < NODES_MAX; i++) {
+		pid_t pid = listener(path_of(path, folder, i, "sock"));
+
+		if (pid <= 1 || pid == getpid() || follow_open(&other, pid, false, &ignored) < 0)
+			continue;
+		/* The number was not another's meanwhile: it still listens. */
+		if (listener(path) == pid) {
+			follow_signal(&other, SIGKILL);
+			(void)follow_wait(&other, END_PATIENCE);
+		}
+		follow_close(&other);
+	}
+}

@@ -1,0 +1,392 @@
+# redlock sandbox: throwaway nodes for a command, and nothing left of them, whatever happens.
+
+load nodes
+
+setup() {
+	T=$BATS_TEST_TMPDIR
+	mkdir "$T/bin" "$T/tmp"
+	ln -s "$REDLOCK_BUILD/redlock" "$T/bin/redlock"
+	unset "${!REDLOCK_@}" REDISCLI_AUTH # but what it needs:
+	REDLOCK_BUILD=$(dirname "$(readlink "$T/bin/redlock")")
+	export PATH=$T/bin:$PATH TMPDIR=$T/tmp T
+	# Patient: no node looks dead because the machine is busy.
+	export REDLOCK_TTL=600s REDLOCK_NODE_TIMEOUT=10s REDLOCK_CONFIG=/dev/null
+	# tells where it is, and is there until it is ended; its child, in a session of its own, too
+	tool staying bash '
+		setsid sleep 300 3>&- &
+		cat "$REDLOCK_SANDBOX"/*.pid > "$T/servers"
+		echo $! $$ > "$T/tree"
+		mv "$T/tree" "$T/staying"
+		wait'
+}
+teardown() { nodes_stop; }
+
+# tool NAME SHELL LINE...: a script.
+tool() {
+	printf '%s\n' "#!/bin/$2" "${@:3}" > "$T/bin/$1"
+	chmod +x "$T/bin/$1"
+}
+
+# in_sandbox ARG...: redlock sandbox ARG... over a command that stays, in the background.
+in_sandbox() {
+	rm -f "$T/staying" "$T/servers"
+	in_background "$T/out" sandbox "$@" -- staying
+	eventually test -e "$T/staying"
+	[ "$(pids "$T/servers")" -gt 0 ]
+}
+pids() { wc -w < "$1"; }
+
+keeper() { pgrep -P "$BG" -x rl-sandbox; }
+guardian() { pgrep -P "$BG" -x rl-guardian; } # it has its name after a moment
+
+all_gone() { for pid in $(cat "$@"); do is_gone "$pid" || return 1; done; }
+folders() { ls "$T/tmp"; }
+no_folder() { [ -z "$(folders)" ]; }
+# nothing_left: neither servers, nor their folder; the command and what it started are gone.
+nothing_left() {
+	eventually all_gone "$T/servers" "$T/staying"
+	eventually no_folder
+}
+
+@test "five nodes: run, hold and doctor find them sound, and nothing is left" {
+	tool all bash '
+		set -ex
+		[ "$(ls "$REDLOCK_SANDBOX"/*.sock | wc -l)" -eq 5 ]
+		[ "$(wc -w <<< "$REDLOCK_NODES")" -eq 5 ]
+		[ "$(stat -c %a "$REDLOCK_SANDBOX")" = 700 ]
+		for i in 1 2 3 4 5; do
+			[[ " $REDLOCK_NODES " == *" unix://$REDLOCK_SANDBOX/$i.sock "* ]]
+			kill -0 "$(cat "$REDLOCK_SANDBOX/$i.pid")"
+			test -e "$REDLOCK_SANDBOX/$i.log"
+		done
+		cat "$REDLOCK_SANDBOX"/*.pid > "$T/servers"
+		redlock doctor --strict | tail -n 1
+		redlock run -v -k job -- redlock check
+		redlock hold -k other --follow $$
+		redlock run -k other -n -- false || echo "busy: $?"'
+	run -0 redlock sandbox -n 5 -- all
+	echo "$output"
+	[[ "$output" == *"sound: 5 of 5 nodes can be counted on, 3 needed"* ]]
+	[[ "$output" == *"acquired 'job' on "* ]]
+	[[ "$output" == *"busy: 75"* ]]
+	[ "$(pids "$T/servers")" -eq 5 ]
+	all_gone "$T/servers"
+	no_folder
+}
+
+@test "the status is the command's own, and what it reads and writes is its own, too" {
+	run -0 --separate-stderr redlock sandbox -n 1 true
+	[ -z "$output$stderr" ]
+	run -7 redlock sandbox -n 1 -- sh -c 'exit 7'
+	run -0 --separate-stderr redlock sandbox -n 1 -- cat <<< "some words"
+	[ "$output" = "some words" ]
+	run -137 --separate-stderr redlock sandbox -n 1 -- sh -c 'kill -9 $$'
+	run -127 redlock sandbox -n 1 -- "$T/none"
+	[ "$output" = "redlock: command '$T/none' not found" ]
+	run -126 redlock sandbox -n 1 -- "$T/tmp"
+	[ "$output" = "redlock: cannot run '$T/tmp': Permission denied" ]
+	no_folder
+}
+
+@test "the number of nodes: three, or what -n says, from 1 to 15" {
+	count='wc -w <<< "$REDLOCK_NODES"'
+	run -0 redlock sandbox -- bash -c "$count"
+	[ "$output" = 3 ]
+	run -0 redlock sandbox --number=15 -- bash -c "$count; redlock run -k job -- echo done"
+	[ "$output" = $'15\ndone' ]
+	for bad in 0 16 -1 x ''; do
+		run -64 redlock sandbox -n "$bad" -- touch "$T/never"
+		[ "${lines[0]}" = "redlock: -n '$bad' is not a number from 1 to 15" ]
+	done
+	run -64 redlock sandbox -k job -- touch "$T/never"
+	[ "${lines[0]}" = "redlock: -k is not an option of 'redlock sandbox'" ]
+	[ ! -e "$T/never" ]
+	no_folder
+}
+
+@test "without a command: a shell on a terminal, else 64" {
+	says 64 "" "redlock: no command to run, and no terminal for a shell
+hint: redlock sandbox -- COMMAND; see 'redlock help sandbox'" sandbox < /dev/null
+	export SHELL=/bin/sh PS1='ready> '
+	run -3 "$REDLOCK_BUILD/tools/pty" expect:" nodes are up in $T/tmp/redlock-sandbox." expect:": 'exit' ends them" \
+		expect:'ready> ' send:'redlock run -k job -- echo "<$((6 * 7))>"\r' expect:'<42>' \
+		expect:'ready> ' send:'exit 3\r' -- redlock sandbox
+	no_folder
+}
+
+@test "no server program: 69, and what to do about it" {
+	mkdir "$T/empty"
+	run -69 env PATH="$T/empty" "$REDLOCK_BUILD/redlock" sandbox -- touch "$T/never"
+	[ "$output" = "redlock: there is no redis-server, valkey-server or keydb-server in PATH
+hint: apt-get install redis-server; or --server names another one" ]
+	for name in no-such-server ./no-such-server "$T/no-such-server" "$T/bin" ''; do
+		run -69 redlock sandbox --server "$name" -- touch "$T/never"
+		[ "$output" = "redlock: there is no server program '$name'
+hint: --server or REDLOCK_SERVER names one" ]
+	done
+	[ ! -e "$T/never" ]
+	no_folder
+}
+
+@test "another server program, by its name, its path or the environment" {
+	real=$(type -P redis-server)
+	tool other-server bash "echo \$1 >> '$T/started'; exec '$real' \"\$@\""
+	cd "$T"
+	for name in other-server bin/other-server ./bin/other-server "$T/bin/other-server"; do
+		run -0 redlock sandbox -n 1 --server "$name" -- redlock run -k job -- true
+	done
+	REDLOCK_SERVER=other-server run -0 redlock sandbox -n 1 -- redlock run -k job -- true
+	[ "$(grep -c 'redlock-sandbox.*/1.conf$' "$T/started")" -eq 5 ]
+	# the second and the third of those that are known
+	mkdir "$T/known"
+	for program in bash env; do ln -s "$(type -P $program)" "$T/known"; done
+	for name in keydb-server valkey-server; do
+		cp bin/other-server "$T/known/$name"
+		sed -i "s/started/$name/" "$T/known/$name"
+		run -0 env PATH="$T/known" "$REDLOCK_BUILD/redlock" sandbox -n 1 -- bash -c :
+		[ -s "$T/$name" ]
+	done
+	no_folder
+}
+
+@test "a server that does not start: 69, with its last words" {
+	tool failing bash '[[ $1 == */1.conf ]] && exec redis-server "$@"
+		echo "once upon a time"; echo "no luck today" >&2; exit 1'
+	run -69 redlock sandbox --server failing -- touch "$T/never"
+	[ "${#lines[@]}" -eq 1 ]
+	is_like "$output" "redlock: node [23]: $T/bin/failing ended at its start: no luck today"
+	tool failing bash 'exec redis-server "$1" --no-such-setting 1'
+	run -69 redlock sandbox --server failing -- touch "$T/never"
+	[ "${#lines[@]}" -eq 1 ]
+	is_like "$output" "redlock: node [123]: $T/bin/failing ended at its start: ?*"
+	tool failing none
+	run -69 redlock sandbox --server failing -- touch "$T/never"
+	is_like "$output" "redlock: cannot start '$T/bin/failing': No such file or directory"
+	[ ! -e "$T/never" ]
+	no_folder
+}
+
+@test "a TMPDIR that will not do: 78" {
+	long=$T/$(printf 'l%.0s' $(seq 80))
+	mkdir "$long" "$T/a b"
+	refused() {
+		TMPDIR=$1 run -78 redlock sandbox -- touch "$T/never"
+		is_like "${lines[0]}" "$2"
+		is_like "${lines[1]}" "hint: *TMPDIR*"
+	}
+	refused "$long" "redlock: TMPDIR '$long' has ${#long} bytes; at most * leave room for the sockets"
+	refused "$T/a b" "redlock: TMPDIR '$T/a b' has a space, a comma, '?', '\"' or '\\\\' in it"
+	refused tmp "redlock: TMPDIR 'tmp' does not begin with '/'"
+	refused "$T/none" "redlock: cannot make a folder in '$T/none': No such file or directory"
+	[ ! -e "$T/never" ]
+	[ -z "$(ls -A "$long" "$T/a b" | grep redlock)" ]
+}
+
+@test "the longest TMPDIR that is taken has room for all sockets" {
+	parent=$T/$(printf 'l%.0s' $(seq 100))
+	parent=${parent:0:76}
+	mkdir "$parent"
+	TMPDIR=$parent run -0 redlock sandbox -n 15 -- redlock run -k job -- echo done
+	[ "$output" = done ]
+	mkdir "${parent}l"
+	TMPDIR=${parent}l run -78 redlock sandbox -- touch "$T/never"
+}
+
+@test "what is said of other nodes, and of locks there, is not meant for these" {
+	printf '%s\n' 'username = deploy' 'password = secret' 'node = redis://elsewhere' '[p]' 'ttl = 5s' > "$T/config"
+	export REDLOCK_CONFIG=$T/config REDLOCK_PROFILE=p REDLOCK_NODES=redis://elsewhere REDLOCK_USERNAME=me \
+		REDLOCK_PASSWORD=secret REDLOCK_KEY=outer REDLOCK_TOKEN=outer REDLOCK_FENCE=3 REDLOCK_TTL=77s
+	chmod 600 "$T/config"
+	run -0 redlock sandbox -n 1 -- bash -c 'printf "%s\n" "${!REDLOCK_@}"'
+	[ "$output" = "REDLOCK_CONFIG
+REDLOCK_NODES
+REDLOCK_NODE_TIMEOUT
+REDLOCK_SANDBOX
+REDLOCK_TTL" ]
+	run -0 redlock sandbox -n 1 -- redlock run -k job -- printenv REDLOCK_TTL_MS
+	[ "$output" = 77000 ]
+}
+
+@test "a node that is killed, and started again by hand: it has a vote later, and ends with the others" {
+	tool playing bash '
+		set -ex
+		cd "$REDLOCK_SANDBOX"
+		kill -9 "$(cat 1.pid)"
+		redlock run -k job -- echo "two are enough"
+		redis-server "$PWD/1.conf" 3>&- &
+		echo $! | tee "$T/servers"
+		until redis-cli -s 1.sock ping; do sleep 0.02; done
+		[ "$(cat 1.pid)" = $! ]
+		redlock doctor'
+	run -0 redlock sandbox -- playing
+	echo "$output"
+	[[ "$output" == *"two are enough"* ]]
+	[[ "$output" == *"/1.sock "*"new or restarted: it will not vote for "*"/2.sock "* ]]
+	[[ "$output" != *"left 1 process behind"* ]]
+	all_gone "$T/servers"
+	no_folder
+}
+
+@test "what the command leaves running is left alone, and it is said" {
+	run -0 redlock sandbox -n 1 -- bash -c 'setsid sleep 300 > "$T/left" 2>&1 3>&- & echo $! > "$T/pid"'
+	pid=$(cat "$T/pid")
+	also_end "$pid"
+	is_like "$output" "redlock: the command left 1 process behind that runs on without its nodes, $pid ("'*'")"
+	not is_gone "$pid"
+	no_folder
+}
+
+@test "a sandbox within a sandbox" {
+	run -0 redlock sandbox -n 1 -- bash -c 'redlock run -k job -- \
+		redlock sandbox -- bash -c "redlock run -k job -n -- redlock status job" && redlock run -k job -n -- echo outer'
+	is_like "$output" "*held*outer"
+	no_folder
+}
+
+# ---- the end of all, whatever happens ----
+
+@test "redlock is killed: servers, command and folder are gone" {
+	in_sandbox
+	kill -KILL "$BG"
+	nothing_left
+	ended_with 137
+}
+
+@test "the servers' keeper is killed: 125, and all is gone" {
+	in_sandbox
+	kill -KILL "$(keeper)"
+	ended_with 125
+	nothing_left
+	file_has "$T/out" "^redlock: the process that keeps the servers was killed, and they with it"
+}
+
+@test "the guardian is killed: 125, and all is gone" {
+	in_sandbox
+	eventually guardian
+	kill -KILL "$(guardian)"
+	ended_with 125
+	all_gone "$T/servers" "$T/staying"
+	no_folder
+	file_has "$T/out" "^redlock: the command's guardian was killed"
+}
+
+@test "redlock and the keeper are killed at once: the servers are gone, and the next sandbox removes the folder" {
+	in_sandbox
+	kill -STOP "$BG" # or it would tidy up
+	folder=$T/tmp/$(folders)
+	kill -KILL "$(keeper)" "$BG"
+	eventually all_gone "$T/servers" "$T/staying"
+	ended_with 137
+	[ -d "$folder" ]
+	mkdir -p "$folder/more/of/it"
+	ln -s "$T/bin" "$folder/link"
+	redlock sandbox -n 1 -- true
+	no_folder
+	[ -e "$T/bin/redlock" ] # links are not followed
+}
+
+@test "all are killed while a server runs that was started again by hand: the next sandbox ends it" {
+	in_sandbox -n 1
+	folder=$T/tmp/$(folders)
+	kill -KILL "$(cat "$T/servers")"
+	redis-server "$folder/1.conf" > "$T/again" 2>&1 3>&- &
+	also_end $!
+	echo $! > "$T/servers"
+	eventually test -s "$folder/1.pid"
+	serves() { [ "$(redis-cli -s "$folder/1.sock" ping 2>&1)" = PONG ]; }
+	eventually serves
+	kill -STOP "$BG"
+	kill -KILL "$(keeper)" "$BG"
+	eventually all_gone "$T/staying"
+	ended_with 137
+	redlock sandbox -n 1 -- true
+	all_gone "$T/servers"
+	no_folder
+}
+
+@test "a folder that is in use is none to be removed, nor what looks like one" {
+	in_sandbox -n 1
+	mkdir -m 755 "$T/tmp/redlock-sandbox.public"
+	mkdir -m 700 "$T/tmp/redlock-sandbox.private" "$T/tmp/redlock-sandbo.abcdef"
+	ln -s "$T/bin" "$T/tmp/redlock-sandbox.linked"
+	: > "$T/tmp/redlock-sandbox.a-file"
+	before=$(folders)
+	redlock sandbox -n 1 -- true
+	[ "$(folders)" = "$before" ]
+	redis-cli -s "$T/tmp/redlock-sandbox."??????"/1.sock" ping 2>&1 || true
+	not all_gone "$T/servers"
+	kill -KILL "$BG"
+	eventually all_gone "$T/servers"
+	ended_with 137
+}
+
+@test "the command is killed, or told to end: redlock dies of the same, and all is gone" {
+	in_sandbox
+	kill -KILL "$(cut -d ' ' -f 2 "$T/staying")"
+	ended_with 137
+	all_gone "$T/servers" "$T/staying"
+	no_folder
+	for signal in TERM INT HUP; do
+		in_sandbox
+		kill -s $signal "$BG"
+		ended_with $((128 + $(kill -l $signal)))
+		all_gone "$T/servers" "$T/staying"
+		no_folder
+	done
+}
+
+@test "the whole process group is killed: the keeper is not in it" {
+	tool group bash 'echo $$ > "$T/group"; exec redlock sandbox -- staying'
+	setsid "$T/bin/group" > "$T/out" 2>&1 3>&- &
+	eventually test -e "$T/staying"
+	kill -KILL -- "-$(cat "$T/group")"
+	nothing_left
+	wait $! || true
+}
+
+@test "^C on a terminal ends all" {
+	run -130 "$REDLOCK_BUILD/tools/pty" run:"until [ -e '$T/staying' ]; do sleep 0.02; done" send:'\x03' -- redlock sandbox -- staying
+	all_gone "$T/servers" "$T/staying"
+	no_folder
+}
+
+@test "the terminal is closed: all ends" {
+	run -129 "$REDLOCK_BUILD/tools/pty" run:"until [ -e '$T/staying' ]; do sleep 0.02; done" hangup -- redlock sandbox -- staying
+	all_gone "$T/servers" "$T/staying"
+	no_folder
+}
+
+@test "^Z stops the command, not the nodes; fg goes on" {
+	tool asking sh 'echo $$ > "$T/pid"; echo "<asking>"; read -r line; echo "<$line>"; exit 5'
+	export PS1='ready> '
+	run -0 "$REDLOCK_BUILD/tools/pty" expect:'ready> ' send:'redlock sandbox -n 1 asking\r' expect:'<asking>' send:'\x1a' \
+		expect:'ready> ' run:"redis-cli -s '$T/tmp/'*/1.sock ping | grep PONG" \
+		send:'fg\r' expect:asking send:'one\r' expect:'<one>' expect:'ready> ' send:'echo "<$?>"\r' expect:'<5>' \
+		send:'exit 0\r' -- bash --norc -i
+	no_folder
+}
+
+@test "ended while the servers start: nothing is left" {
+	# (the second stands still before it is there)
+	tool slow bash 'echo $$ >> "$T/slow"; [[ $1 == */1.conf ]] && exec redis-server "$@"; exec sleep 300'
+	for signal in KILL TERM INT; do
+		rm -f "$T/slow"
+		in_background "$T/out" sandbox -n 2 --server slow -- touch "$T/never"
+		started() { [ "$(pids "$T/slow" 2>&1)" = 2 ]; }
+		eventually started
+		kill -s $signal "$BG"
+		ended_with $((128 + $(kill -l $signal)))
+		eventually all_gone "$T/slow"
+		eventually no_folder
+	done
+	[ ! -e "$T/never" ]
+}
+
+@test "the keeper is stopped: all is tidied up at the end" {
+	in_sandbox
+	kill -STOP "$(keeper)"
+	kill -TERM "$BG"
+	ended_with 143
+	all_gone "$T/servers" "$T/staying"
+	no_folder
+}

@@ -1,4 +1,4 @@
-# What the benchmarks share: throwaway servers in a private folder, ended by their pids; and ratios.
+# What the benchmarks share: throwaway servers (redlock sandbox), others that are ended by their pids; and ratios.
 # shellcheck disable=SC2034,SC2154 # the benchmarks' own
 
 readonly NODES=5
@@ -36,7 +36,6 @@ finish() {
 	for pid in "${pids[@]}"; do
 		wait_until 5 is_gone "$pid" || kill -KILL "$pid"
 	done
-	[ -z "$private" ] || rm -rf "$private"
 }
 
 # ---- servers ----
@@ -51,25 +50,6 @@ start() {
 	disown $!
 }
 
-start_nodes() {
-	local i list=
-
-	for ((i = 1; i <= NODES; i++)); do
-		sockets+=("$private/$i.sock")
-		list+="${list:+ }unix://$private/$i.sock"
-		start "redis-$i" redis-server --port 0 --unixsocket "$private/$i.sock" \
-			--dir "$private" --save '' --appendonly no
-	done
-	export REDLOCK_NODES=$list
-	wait_until 10 timeout 5 "$build/tools/limit" ready "${sockets[@]}" -- true ||
-		die "the redis-servers do not answer: $(tail -n 1 "$private/redis-1.log")"
-	# New as they are, they vote at once: see redlock run --restart-guard.
-	for ((i = 1; i <= NODES; i++)); do
-		redis-cli -s "$private/$i.sock" eval "redis.call('SET', 'redlock:node',
-			string.match(redis.call('INFO', 'server'), 'run_id:(%x+)'))" 0
-	done > "$private/admitted"
-}
-
 # etcd makes the unix socket 'localhost:1' in its folder; the port for its peers is a free one.
 start_etcd() {
 	local url=unix://localhost:1
@@ -80,13 +60,21 @@ start_etcd() {
 	wait_until 10 timeout 5 etcdctl endpoint health > /dev/null
 }
 
-# begin: the private folder becomes the current one; whatever happens, finish is called.
+# begin: goes on in a sandbox, whose folder becomes the current one; whatever happens, finish is called.
 begin() {
+	local i
+
+	if [ -z "${BENCH_SANDBOX-}" ]; then
+		unset "${!REDLOCK_@}"
+		BENCH_SANDBOX=1 exec "$build/redlock" sandbox -n $NODES -- "$0" "$build"
+	fi
+	unset BENCH_SANDBOX
 	trap finish EXIT
 	trap 'exit 129' HUP
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
-	private=$(mktemp -d "${TMPDIR:-/tmp}/redlock-bench.XXXXXX") && cd "$private" || exit 1
+	private=$REDLOCK_SANDBOX && cd "$private" || exit 1
+	for ((i = 1; i <= NODES; i++)); do sockets+=("$private/$i.sock"); done
 }
 
 # status_kb PID FIELD

@@ -19,7 +19,10 @@ setup() {
 		mv "$T/tree" "$T/staying"
 		wait'
 }
-teardown() { nodes_stop; }
+teardown() {
+	nodes_stop
+	[ ! -e "$T/staying" ] || for pid in $(cat "$T/staying"); do is_gone "$pid" || kill -KILL "$pid"; done
+}
 
 # tool NAME SHELL LINE...: a script.
 tool() {
@@ -33,6 +36,7 @@ in_sandbox() {
 	in_background "$T/out" sandbox "$@" -- staying
 	eventually test -e "$T/staying"
 	[ "$(pids "$T/servers")" -gt 0 ]
+	also_end "$(keeper)"
 }
 pids() { wc -w < "$1"; }
 
@@ -255,6 +259,7 @@ REDLOCK_TTL" ]
 @test "the servers' keeper is killed: 125, and all is gone" {
 	in_sandbox
 	kill -KILL "$(keeper)"
+	eventually is_gone "$BG"
 	ended_with 125
 	nothing_left
 	file_has "$T/out" "^redlock: the process that keeps the servers was killed, and they with it"

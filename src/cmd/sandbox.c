@@ -97,6 +97,12 @@ static int start(struct keeper *k, const struct sandbox *b, struct err *e)
 		&k->servers, b->program, b->folder.path, &b->settings->nodes, &found, e);
 }
 
+static bool tidy_up(struct folder *folder)
+{
+	servers_end_others(folder->path);
+	return folder_remove(folder);
+}
+
 /* What sandboxes that were killed as a whole have left. */
 static void sweep(void)
 {
@@ -104,17 +110,9 @@ static void sweep(void)
 	struct folder folder;
 
 	folder_walk_open(&walk);
-	while (folder_walk_next(&walk, &folder)) {
-		servers_end_others(folder.path);
-		folder_remove(&folder);
-	}
+	while (folder_walk_next(&walk, &folder))
+		(void)tidy_up(&folder);
 	folder_walk_close(&walk);
-}
-
-static void tidy_up(struct folder *folder)
-{
-	servers_end_others(folder->path);
-	folder_remove(folder);
 }
 
 /* The child's life. */
@@ -137,7 +135,7 @@ static int be_keeper(struct sandbox *b)
 			sleep_for(&k, -1);
 	}
 	servers_end(&k.servers);
-	tidy_up(&b->folder);
+	(void)tidy_up(&b->folder);
 	if (status != STATUS_OK)
 		background_refuse(status);
 	return status;
@@ -283,8 +281,8 @@ static void end_servers(struct sandbox *b)
 		(void)follow_wait(&b->keeper, END_PATIENCE);
 	}
 	follow_close(&b->keeper);
-	if (folder_is_there(&b->folder))
-		tidy_up(&b->folder);
+	if (folder_is_there(&b->folder) && !tidy_up(&b->folder))
+		out_say(OUT_NORMAL, "cannot remove all of '%s'", b->folder.path);
 }
 
 static int outcome(struct sandbox *b)
@@ -340,7 +338,7 @@ int cmd_sandbox(struct settings *s, char *const operands[])
 	}
 	if (name_nodes(&b, &e) < 0 ||
 		(set_environment(&b), background_start(&pid, &ready, &e)) < 0) {
-		folder_remove(&b.folder);
+		(void)folder_remove(&b.folder);
 		out_err(&e);
 		return status_of(e.kind);
 	}
@@ -348,8 +346,7 @@ int cmd_sandbox(struct settings *s, char *const operands[])
 		return be_keeper(&b);
 	if (ready)
 		return run(&b, pid);
-	if (folder_is_there(&b.folder))
-		tidy_up(&b.folder);
+	(void)tidy_up(&b.folder);
 	if (background_refused() >= 0)
 		return background_refused();
 	out_say(OUT_ERRORS, "the process that was to keep the servers has ended");

@@ -109,12 +109,17 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	return 0;
 }
 
-void folder_remove(struct folder *f)
+bool folder_remove(struct folder *f)
 {
-	for (int i = 0; i < REMOVALS && is_named(f); i++)
+	bool is_there = is_named(f);
+
+	for (int i = 0; i < REMOVALS && is_there; i++) {
 		(void)nftw(f->path, remove_one, DESCRIPTORS, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+		is_there = is_named(f);
+	}
 	close(f->fd);
 	f->fd = -1;
+	return !is_there;
 }
 
 void folder_walk_open(struct folder_walk *w)

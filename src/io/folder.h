@@ -23,8 +23,8 @@ int folder_make(struct folder *f, struct err *e);
 /* Is it still there? */
 bool folder_is_there(const struct folder *f);
 
-/* Removes it with all that is in it, as far as that can be done, and lets go of it. */
-void folder_remove(struct folder *f);
+/* Removes it with all that is in it, and lets go of it. False: something could not be removed. */
+bool folder_remove(struct folder *f);
 
 /* Walks through those of this user that nobody has open any more; each is open then. */
 struct folder_walk {

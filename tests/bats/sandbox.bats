@@ -240,6 +240,23 @@ REDLOCK_TTL" ]
 	no_folder
 }
 
+@test "what cannot be removed is named" {
+	tool mounting bash 'mkdir "$REDLOCK_SANDBOX/more" && mount -t tmpfs none "$REDLOCK_SANDBOX/more"'
+	run -0 unshare --mount "$REDLOCK_BUILD/redlock" sandbox -n 1 -- mounting
+	is_like "$output" "redlock: cannot remove all of '$T/tmp/redlock-sandbox.??????'"
+	[ "$(ls "$T/tmp/"*)" = more ]
+	redlock sandbox -n 1 -- true
+	no_folder
+}
+
+@test "started with SIGCHLD ignored, and stdin closed: it works all the same" {
+	run -5 env --ignore-signal=CHLD "$REDLOCK_BUILD/redlock" sandbox -n 2 -- sh -c 'exit 5' <&-
+	[ "$output" = "" ]
+	run -69 env --ignore-signal=CHLD "$REDLOCK_BUILD/redlock" sandbox --server false -- true
+	is_like "$output" "redlock: node [123]: * ended at its start"
+	no_folder
+}
+
 @test "a sandbox within a sandbox" {
 	run -0 redlock sandbox -n 1 -- bash -c 'redlock run -k job -- \
 		redlock sandbox -- bash -c "redlock run -k job -n -- redlock status job" && redlock run -k job -n -- echo outer'

@@ -380,9 +380,12 @@ REDLOCK_TTL" ]
 
 @test "^Z stops the command, not the nodes; fg goes on" {
 	tool asking sh 'echo $$ > "$T/pid"; echo "<asking>"; read -r line; echo "<$line>"; exit 5'
+	# (until then it would eat what is typed next)
+	is_stopped() { in_state "$(cat "$T/pid")" T; }
 	export PS1='ready> '
+	export -f eventually in_state is_stopped
 	run -0 "$REDLOCK_BUILD/tools/pty" expect:'ready> ' send:'redlock sandbox -n 1 asking\r' expect:'<asking>' send:'\x1a' \
-		expect:'ready> ' run:"redis-cli -s '$T/tmp/'*/1.sock ping | grep PONG" \
+		expect:'ready> ' run:"eventually is_stopped && redis-cli -s '$T/tmp/'*/1.sock ping | grep PONG" \
 		send:'fg\r' expect:asking send:'one\r' expect:'<one>' expect:'ready> ' send:'echo "<$?>"\r' expect:'<5>' \
 		send:'exit 0\r' -- bash --norc -i
 	no_folder

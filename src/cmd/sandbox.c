@@ -13,7 +13,6 @@
 #include "cmd/supervise.h"
 #include "io/background.h"
 #include "io/folder.h"
-#include "io/follow.h"
 #include "io/servers.h"
 
 #include <assert.h>
@@ -35,16 +34,13 @@
 /* A command that is asked to end may tidy up for so long. */
 #define KILL_AFTER (10 * USEC_SEC)
 
-/* What a keeper that was told to end, or killed, takes to be gone. */
-#define END_PATIENCE USEC_SEC
-
 struct sandbox {
 	struct settings *settings;
 	char *const *argv; /* of the command, */
 	bool is_shell; /* which was not named */
 	char program[PATH_MAX]; /* what the nodes run */
 	struct folder folder;
-	struct follow keeper;
+	pid_t keeper;
 	bool keeper_is_dead;
 	struct signals signals;
 	struct supervision watch;
@@ -225,7 +221,7 @@ static int start_command(struct sandbox *b, struct err *e)
 
 static void look_at_keeper(struct sandbox *b)
 {
-	if (b->keeper_is_dead || !follow_is_over(&b->keeper))
+	if (b->keeper_is_dead || background_hear() != BACKGROUND_END)
 		return;
 	b->keeper_is_dead = true;
 	out_say(OUT_ERRORS,
@@ -246,7 +242,7 @@ static void supervise(struct sandbox *b)
 			{.fd = b->signals.fd, .events = POLLIN},
 			{.fd = v->guardian_is_dead ? -1 : guardian_fd(&v->guardian),
 				.events = POLLIN},
-			{.fd = b->keeper_is_dead ? -1 : b->keeper.fd, .events = POLLIN},
+			{.fd = b->keeper_is_dead ? -1 : background_fd(), .events = POLLIN},
 			{.fd = v->alarm, .events = POLLIN},
 		};
 		bool went_on;
@@ -274,13 +270,14 @@ static void supervise(struct sandbox *b)
 /* Whatever has become of the keeper: its servers are gone, and so is the folder. */
 static void end_servers(struct sandbox *b)
 {
-	follow_signal(&b->keeper, SIGCONT);
+	bool was_dead = b->keeper_is_dead || background_hear() == BACKGROUND_END;
+
+	/* Of one that was alive now, nobody takes the status: the number stays its own. */
+	if (!was_dead)
+		kill(b->keeper, SIGCONT);
 	background_end();
-	if (!follow_wait(&b->keeper, END_PATIENCE)) {
-		follow_signal(&b->keeper, SIGKILL);
-		(void)follow_wait(&b->keeper, END_PATIENCE);
-	}
-	follow_close(&b->keeper);
+	if (!was_dead)
+		kill(b->keeper, SIGKILL);
 	if (folder_is_there(&b->folder) && !tidy_up(&b->folder))
 		out_say(OUT_NORMAL, "cannot remove all of '%s'", b->folder.path);
 }
@@ -295,9 +292,10 @@ static int outcome(struct sandbox *b)
 		return supervise_guardian_killed();
 	if (b->keeper_is_dead)
 		return STATUS_INTERNAL;
-	/* One that was started again by hand has ended with the others. */
+	/* A server that was started again by hand has ended with the others. The keeper is older
+	 * than the guardian. */
 	if (end->tree.alive > 0)
-		end->tree = tree_signal(getpid(), 0, NULL);
+		end->tree = tree_signal(getpid(), 0, &b->watch.guardian.birth);
 	if (end->tree.alive > 0)
 		supervise_tell_left(&end->tree, "its nodes");
 	if (WIFSIGNALED(end->number))
@@ -305,11 +303,11 @@ static int outcome(struct sandbox *b)
 	return WEXITSTATUS(end->number);
 }
 
-static int run(struct sandbox *b, pid_t keeper)
+static int run(struct sandbox *b)
 {
 	struct err e;
 
-	if (follow_open(&b->keeper, keeper, false, &e) < 0 || start_command(b, &e) < 0) {
+	if (start_command(b, &e) < 0) {
 		out_err(&e);
 		end_servers(b);
 		return status_of(e.kind);
@@ -325,7 +323,6 @@ int cmd_sandbox(struct settings *s, char *const operands[])
 	static struct sandbox b = {.settings = NULL};
 	bool ready = false;
 	struct err e;
-	pid_t pid;
 
 	b.settings = s;
 	b.argv = find_command(operands);
@@ -337,15 +334,15 @@ int cmd_sandbox(struct settings *s, char *const operands[])
 		return status_of(e.kind);
 	}
 	if (name_nodes(&b, &e) < 0 ||
-		(set_environment(&b), background_start(&pid, &ready, &e)) < 0) {
+		(set_environment(&b), background_start(&b.keeper, &ready, &e)) < 0) {
 		(void)folder_remove(&b.folder);
 		out_err(&e);
 		return status_of(e.kind);
 	}
-	if (pid == 0)
+	if (b.keeper == 0)
 		return be_keeper(&b);
 	if (ready)
-		return run(&b, pid);
+		return run(&b);
 	(void)tidy_up(&b.folder);
 	if (background_refused() >= 0)
 		return background_refused();

@@ -29,7 +29,7 @@ void background_refuse(int status);
 int background_refused(void);
 
 /* What the parent says to the child, and a descriptor that is readable when there is something to
- * hear; -1: all has been said. */
+ * hear; -1: all has been said. Until then a parent hears that its child has ended. */
 enum background_word {
 	BACKGROUND_NOTHING, /* yet, or ever again */
 	BACKGROUND_STAY,

@@ -15,6 +15,7 @@
 
 #define PREFIX "redlock-sandbox."
 #define SUFFIX "XXXXXX"
+#define NAME_LENGTH ((int)sizeof(PREFIX SUFFIX) - 1)
 #define PARENT_MAX (FOLDER_PATH_MAX - sizeof("/" PREFIX SUFFIX))
 
 /* A new one may be taken for an old one until it is locked: so often another is made. */
@@ -154,10 +155,10 @@ bool folder_walk_next(struct folder_walk *w, struct folder *f)
 
 	while (w->list && (entry = readdir(w->list))) {
 		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0 ||
-			strlen(entry->d_name) != strlen(PREFIX SUFFIX))
+			strlen(entry->d_name) != NAME_LENGTH)
 			continue;
-		snprintf(f->path, sizeof(f->path), "%.*s/%s", (int)PARENT_MAX, w->parent,
-			entry->d_name);
+		snprintf(f->path, sizeof(f->path), "%.*s/%.*s", (int)PARENT_MAX, w->parent,
+			NAME_LENGTH, entry->d_name);
 		if (take(f))
 			return true;
 	}

@@ -24,7 +24,12 @@ setup() {
 }
 teardown() {
 	nodes_stop
-	[ ! -e "$T/staying" ] || for pid in $(cat "$T/staying"); do is_gone "$pid" || kill -KILL "$pid"; done
+	for file in "$T/staying" "$T/servers"; do
+		[ ! -e "$file" ] || for pid in $(cat "$file"); do
+			# and no other of that number
+			if grep -qsF "$T" "/proc/$pid/environ" "/proc/$pid/cmdline"; then kill -KILL "$pid"; fi
+		done
+	done
 }
 
 # tool NAME SHELL LINE...: a script.
@@ -222,8 +227,8 @@ REDLOCK_TTL" ]
 		cd "$REDLOCK_SANDBOX"
 		kill -9 "$(cat 1.pid)"
 		redlock run -k job -- echo "two are enough"
-		redis-server "$PWD/1.conf" 3>&- &
-		echo $! | tee "$T/servers"
+		redis-server "$PWD/1.conf" > "$T/again" 2>&1 3>&- &
+		echo $! > "$T/servers"
 		until redis-cli -s 1.sock ping; do sleep 0.02; done
 		[ "$(cat 1.pid)" = $! ]
 		redlock doctor'

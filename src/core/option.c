@@ -229,7 +229,7 @@ const struct option_row option_rows[] = {
 	{SANDBOX, GROUP_NODES, 'n', "number", NULL, OPTION_SERVERS, FIELD(servers), NO_ENV, "N",
 		"how many nodes (1..15)", "3"},
 	{SANDBOX, GROUP_NODES, 0, "server", NULL, OPTION_TEXT, FIELD(server), SANDBOX, "PROGRAM",
-		"what they run", "redis-server, else valkey-server, else keydb-server"},
+		"what the nodes run", "redis-server, else valkey-server, else keydb-server"},
 	{STATUS, GROUP_TALK, 0, "watch", NULL, OPTION_COUNT, FIELD(watch), NO_ENV, NULL,
 		"show it again and again, on a terminal in place", NULL},
 	{DOCTOR | CONFIG, GROUP_TALK, 0, "strict", NULL, OPTION_COUNT, FIELD(strict),

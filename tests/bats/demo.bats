@@ -14,7 +14,7 @@
 	grep -q '^apt-get .* && make check$' README.md
 	grep -q '^apt-get .* && make demo$' README.md
 	# every option that README shows is one that the program knows
-	for command in $("$REDLOCK_BUILD/redlock" help | sed -n 's/^  redlock \([a-z]*\) .*/\1/p'); do
+	for command in $("$REDLOCK_BUILD/redlock" help | sed -nE 's/^  ([a-z]+)  .*/\1/p'); do
 		"$REDLOCK_BUILD/redlock" help "$command"
 	done > "$BATS_TEST_TMPDIR/help"
 	for option in $(grep -oE -- '--[a-z][a-z-]+' README.md | sort -u); do

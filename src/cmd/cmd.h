@@ -17,7 +17,7 @@ int cmd_wait(struct settings *s);
 int cmd_hold(struct settings *s);
 
 /* keys: NULL-terminated; none of them: all the locks that the nodes have. */
-int cmd_status(struct settings *s, char *const keys[]);
+int cmd_status(struct settings *s, char *const names[]);
 
 int cmd_break(struct settings *s);
 

@@ -224,4 +224,6 @@ void configure_command(const struct settings *s)
 	if (s->config)
 		hand_on("REDLOCK_CONFIG", is_read_once ? NULL : path);
 	hand_on("REDLOCK_PROFILE", is_read_once ? NULL : s->profile);
+	/* REDLOCK_KEY is a name. */
+	hand_on("REDLOCK_KEY_FORMAT", s->key_format);
 }

@@ -389,7 +389,7 @@ void lock_print(const struct lock *l, long keeper)
 		break;
 	case FORMAT_ENV:
 		print_unset(s, keeper != 0, q->fence != 0);
-		print_env("REDLOCK_KEY", s->key);
+		print_env("REDLOCK_KEY", s->names);
 		print_env("REDLOCK_KEYS", keys);
 		if (s->limit > 0) {
 			print_env("REDLOCK_LIMIT", limit);

@@ -71,7 +71,7 @@ static void set_environment(const struct run *r, const char *token)
 
 	node_list_format(&s->nodes, nodes, sizeof(nodes));
 	snprintf(ttl, sizeof(ttl), "%lld", (long long)(s->ttl / USEC_MSEC));
-	setenv("REDLOCK_KEY", s->key, 1);
+	setenv("REDLOCK_KEY", s->names, 1);
 	snprintf(keys, sizeof(keys), "%d", s->keys.count);
 	setenv("REDLOCK_KEYS", keys, 1);
 	setenv("REDLOCK_TOKEN", token, 1);

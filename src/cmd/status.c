@@ -9,6 +9,7 @@
 #include "core/report.h"
 #include "io/survey.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,13 +208,18 @@ static int look_at_slots(struct overview *st, const char *key)
 	return status;
 }
 
-static int look_at(struct overview *st, char *const keys[])
+static int look_at(struct overview *st, char *const names[])
 {
+	char key[REQUEST_KEY_MAX + 1];
 	int status = STATUS_OK;
+	struct err e;
 
-	for (int i = 0; keys[i] && status == STATUS_OK; i++)
-		status = st->settings->limit > 1 ? look_at_slots(st, keys[i])
-						 : look_at_key(st, keys[i]);
+	for (int i = 0; names[i] && status == STATUS_OK; i++) {
+		int rc = settings_operand_key(st->settings, names[i], key, &e);
+
+		assert(rc == 0); /* cmd_status() has looked */
+		status = st->settings->limit > 1 ? look_at_slots(st, key) : look_at_key(st, key);
+	}
 	return status;
 }
 
@@ -417,7 +423,7 @@ static int look_at_all(struct overview *st)
 
 /* ---- all of it ---- */
 
-static int show(struct overview *st, char *const keys[])
+static int show(struct overview *st, char *const names[])
 {
 	int status;
 
@@ -427,7 +433,7 @@ static int show(struct overview *st, char *const keys[])
 		print_begin(&st->json, st->settings);
 		json_open(&st->json, "locks", '[');
 	}
-	status = keys[0] ? look_at(st, keys) : look_at_all(st);
+	status = names[0] ? look_at(st, names) : look_at_all(st);
 	if (status == STATUS_OK && st->is_unknown)
 		status = STATUS_NO_QUORUM;
 	if (st->is_json) {
@@ -440,22 +446,23 @@ static int show(struct overview *st, char *const keys[])
 	return status;
 }
 
-int cmd_status(struct settings *s, char *const keys[])
+int cmd_status(struct settings *s, char *const names[])
 {
 	static struct overview st;
 	const struct policy policy = settings_policy(s);
 	bool is_live = s->watch && isatty(STDOUT_FILENO), has_told = false;
+	char key[REQUEST_KEY_MAX + 1];
 	struct err e;
 	int status;
 
 	st.settings = s;
 	st.is_json = s->format == FORMAT_JSON;
-	for (int i = 0; keys[i]; i++)
-		if (settings_check_operand(s, keys[i], &e) < 0) {
+	for (int i = 0; names[i]; i++)
+		if (settings_operand_key(s, names[i], key, &e) < 0) {
 			out_err(&e);
 			return status_of(e.kind);
 		}
-	if (s->limit > 1 && !keys[0]) {
+	if (s->limit > 1 && !names[0]) {
 		out_say(OUT_ERRORS, "no key: which semaphore?");
 		out_hint(OUT_ERRORS, "redlock status --limit N KEY; see 'redlock help status'");
 		return STATUS_USAGE;
@@ -467,7 +474,7 @@ int cmd_status(struct settings *s, char *const keys[])
 	do {
 		if (is_live)
 			print_clear();
-		status = show(&st, keys);
+		status = show(&st, names);
 		if (print_finish() != STATUS_OK)
 			status = STATUS_INTERNAL;
 		if (status == STATUS_NO_QUORUM && (is_live || !has_told) &&

@@ -224,6 +224,9 @@ const struct option_row option_rows[] = {
 		"auto: on for three or more nodes"},
 	{GUARDED, GROUP_NODES, 0, "max-ttl", NULL, OPTION_DURATION, FIELD(max_ttl), GUARDED, "D",
 		"the longest --ttl that anybody uses: so long a node has no vote then", "--ttl"},
+	{WITH_NODES, GROUP_NODES, 0, "key-format", NULL, OPTION_KEY_FORMAT, FIELD(key_format),
+		WITH_NODES, "FMT",
+		"how a name becomes the Redis key: %s is the name, %% a percent sign", "%s"},
 	{DOCTOR, GROUP_NODES, 0, "admit", NULL, OPTION_COUNT, FIELD(admit), NO_ENV, NULL,
 		"instead: let nodes vote at once that are known to hold no locks", NULL},
 	{SANDBOX, GROUP_NODES, 'n', "number", NULL, OPTION_SERVERS, FIELD(servers), NO_ENV, "N",
@@ -461,6 +464,10 @@ static int set_value(
 			return see_help(r);
 		}
 		return settings_add_key(r->s, value, r->e);
+	case OPTION_KEY_FORMAT:
+		why = settings_check_format(value);
+		*(const char **)field = value;
+		break;
 	case OPTION_DURATION:
 		why = duration_parse(value, field);
 		break;
@@ -1036,6 +1043,7 @@ const char *option_value(
 
 	switch (row->kind) {
 	case OPTION_TEXT:
+	case OPTION_KEY_FORMAT:
 		text = *(const char *const *)field;
 		return text ? text_escape(dst, size, text, strlen(text)) : NULL;
 	case OPTION_SECRET:

@@ -35,6 +35,7 @@ enum option_kind {
 	OPTION_TEXT,
 	OPTION_SECRET, /* text that nobody may see: not on the command line */
 	OPTION_KEY, /* mentions add up, where the command takes several */
+	OPTION_KEY_FORMAT, /* text with one %s */
 	OPTION_ON_LOST, /* a signal, or "warn" */
 	OPTION_DURATION,
 	OPTION_LIMIT, /* a duration; 0: no limit */

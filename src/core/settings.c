@@ -134,6 +134,12 @@ static bool is_reserved(const char *key)
 	return found;
 }
 
+static int too_long(size_t len, struct err *e)
+{
+	return err_set(e, ERR_USAGE, "the key has %zu bytes; at most %d are allowed", len,
+		REQUEST_KEY_MAX);
+}
+
 int settings_check_key(const char *key, struct err *e)
 {
 	char shown[120];
@@ -149,8 +155,7 @@ int settings_check_key(const char *key, struct err *e)
 	if (!*key)
 		return err_set(e, ERR_USAGE, "the key is empty");
 	if (strlen(key) > REQUEST_KEY_MAX)
-		return err_set(e, ERR_USAGE, "the key has %zu bytes; at most %d are allowed",
-			strlen(key), REQUEST_KEY_MAX);
+		return too_long(strlen(key), e);
 	return 0;
 }
 
@@ -159,7 +164,13 @@ static int see_help(const struct settings *s, struct err *e)
 	return err_hint(e, "see 'redlock help %s'", option_command_name(s->command));
 }
 
-static int join_keys(struct settings *s, struct err *e)
+static int too_long_together(const struct settings *s, struct err *e)
+{
+	err_set(e, ERR_USAGE, "the keys have more than %d bytes together", REQUEST_KEY_MAX);
+	return see_help(s, e);
+}
+
+static int join_keys(struct settings *s, char text[REQUEST_KEY_MAX + 1], struct err *e)
 {
 	char shown[120];
 	size_t used = 0;
@@ -175,20 +186,19 @@ static int join_keys(struct settings *s, struct err *e)
 				text_escape(shown, sizeof(shown), key, len));
 			return see_help(s, e);
 		}
-		if (used + len + 1 > sizeof(s->key_text)) {
-			err_set(e, ERR_USAGE, "the keys have more than %d bytes together",
-				REQUEST_KEY_MAX);
-			return see_help(s, e);
-		}
-		memcpy(s->key_text + used, key, len);
+		if (used + len > REQUEST_KEY_MAX)
+			return too_long_together(s, e);
+		memcpy(text + used, key, len);
 		used += len + 1;
-		s->key_text[used - 1] = i + 1 < s->keys.count ? '\n' : '\0';
-		s->key = s->key_text;
+		text[used - 1] = i + 1 < s->keys.count ? '\n' : '\0';
+		s->key = text;
 	}
 	return 0;
 }
 
-int settings_add_key(struct settings *s, const char *key, struct err *e)
+/* text: where several are put together. */
+static int add_key(
+	struct settings *s, const char *key, char text[REQUEST_KEY_MAX + 1], struct err *e)
 {
 	struct key_list *keys = &s->keys;
 	int at = 0;
@@ -206,7 +216,12 @@ int settings_add_key(struct settings *s, const char *key, struct err *e)
 	memmove(keys->key + at + 1, keys->key + at,
 		(size_t)(keys->count++ - at) * sizeof(keys->key[0]));
 	keys->key[at] = key;
-	return join_keys(s, e);
+	return join_keys(s, text, e);
+}
+
+int settings_add_key(struct settings *s, const char *key, struct err *e)
+{
+	return add_key(s, key, s->key_text, e);
 }
 
 int settings_add_keys(struct settings *s, const char *text, long count, struct err *e)
@@ -230,14 +245,88 @@ int settings_add_keys(struct settings *s, const char *text, long count, struct e
 	return 0;
 }
 
-int settings_check_operand(const struct settings *s, const char *key, struct err *e)
+/* ---- the format ---- */
+
+const char *settings_check_format(const char *format)
 {
-	if (settings_check_key(key, e) < 0)
-		return -1;
+	int names = 0;
+
+	for (const char *c = strchr(format, '%'); c; c = strchr(c + 2, '%')) {
+		if (c[1] != 's' && c[1] != '%')
+			return "has a % that is neither %s nor %%";
+		names += c[1] == 's';
+	}
+	if (names == 0)
+		return "has no %s: where does the name go?";
+	return names > 1 ? "has %s more than once" : NULL;
+}
+
+/* Returns how long the key is; it is there only if it fits. */
+static size_t format_key(char *key, size_t size, const char *format, const char *name)
+{
+	size_t len = 0;
+
+	for (const char *c = format; *c; c++) {
+		const char *piece = c;
+		size_t piece_len = 1;
+
+		if (*c == '%' && *++c == 's') {
+			piece = name;
+			piece_len = strlen(name);
+		}
+		if (len + piece_len < size)
+			memcpy(key + len, piece, piece_len);
+		len += piece_len;
+	}
+	if (len < size)
+		key[len] = '\0';
+	return len;
+}
+
+/* The names go, and what is made of them comes: in another order, perhaps. */
+static int format_keys(struct settings *s, struct err *e)
+{
+	const struct key_list names = s->keys;
+	char *key = s->formatted_words;
+	size_t room = sizeof(s->formatted_words);
+
+	s->names = s->key;
+	if (!s->key_format)
+		return 0;
+	s->keys.count = 0;
+	for (int i = 0; i < names.count; i++) {
+		size_t len = format_key(key, room, s->key_format, names.key[i]);
+
+		if (len >= room)
+			return i == 0 ? too_long(len, e) : too_long_together(s, e);
+		if (add_key(s, key, s->formatted_text, e) < 0)
+			return -1;
+		key += len + 1;
+		room -= len + 1;
+	}
+	return 0;
+}
+
+/* Has it room for what stands behind it? */
+static int check_room(const struct settings *s, const char *key, struct err *e)
+{
 	if (s->limit > 1 && strlen(key) + SLOT_DIGITS > REQUEST_KEY_MAX)
 		return err_set(e, ERR_USAGE, "with --limit, a key has %d bytes at most",
 			REQUEST_KEY_MAX - SLOT_DIGITS);
 	return 0;
+}
+
+int settings_operand_key(
+	const struct settings *s, const char *name, char key[REQUEST_KEY_MAX + 1], struct err *e)
+{
+	size_t len;
+
+	if (settings_check_key(name, e) < 0)
+		return -1;
+	len = format_key(key, REQUEST_KEY_MAX + 1, s->key_format ? s->key_format : "%s", name);
+	if (len > REQUEST_KEY_MAX)
+		return too_long(len, e);
+	return settings_check_key(key, e) < 0 ? -1 : check_room(s, key, e);
 }
 
 static int check_slots(const struct settings *s, struct err *e)
@@ -266,7 +355,7 @@ static int check_slots(const struct settings *s, struct err *e)
 		err_set(e, ERR_USAGE, "--reentrant does not go with --limit");
 		return err_hint(e, "a run within a run has a slot of its own");
 	}
-	if (s->key && settings_check_operand(s, s->key, e) < 0)
+	if (s->key && check_room(s, s->key, e) < 0)
 		return -1;
 	if (needs_slot(s) && s->slot == 0) {
 		err_set(e, ERR_USAGE, "no slot: which of the %ld?", s->limit);
@@ -432,7 +521,7 @@ int settings_finish(struct settings *s, struct err *e)
 {
 	int rc;
 
-	if (check_names(s, e) < 0)
+	if (format_keys(s, e) < 0 || check_names(s, e) < 0)
 		return -1;
 	if (s->owner && !*s->owner)
 		s->owner = NULL;

@@ -72,10 +72,15 @@ struct tls_settings {
 struct settings {
 	enum command command;
 	struct source source[OPTIONS_MAX]; /* of each row of the option table */
+	/* What the nodes have; until settings_finish(), the names. */
 	struct key_list keys; /* in the order of their bytes */
 	const char *key; /* the same, separated by newlines; NULL: none */
+	const char *names; /* as key, without the format; settings_finish() */
+	const char *key_format; /* how a name becomes a key; NULL: it is one */
 	char key_text[REQUEST_KEY_MAX + 1]; /* of several */
 	char key_words[REQUEST_KEY_MAX + 1]; /* of several that came as one text */
+	char formatted_text[REQUEST_KEY_MAX + 1]; /* as key_text, */
+	char formatted_words[REQUEST_KEY_MAX + 1]; /* and as key_words, by the format */
 	long limit; /* of a semaphore: how many holders; 0: not given, 1: an ordinary lock */
 	long slot; /* of a semaphore: of a lock that is held; 0: not given */
 	const char *token;
@@ -127,8 +132,9 @@ struct settings {
 
 void settings_init(struct settings *s, enum command command);
 
-/* Fills what depends on other settings, and refuses what cannot work together: ERR_USAGE, or
- * ERR_CONFIG where it is about nodes. */
+/* Makes keys of the names, fills what depends on other settings, and refuses what cannot work
+ * together: ERR_USAGE, or ERR_CONFIG where it is about nodes. Once, for the format is not to be
+ * applied to what it made. */
 int settings_finish(struct settings *s, struct err *e);
 
 /* Of a password and a file that has one, the one whose source is weaker is dropped; ERR_CONFIG if
@@ -145,8 +151,12 @@ int settings_add_keys(struct settings *s, const char *text, long count, struct e
 /* Can it be one? */
 int settings_check_key(const char *key, struct err *e);
 
-/* The same of one that is named as an operand. */
-int settings_check_operand(const struct settings *s, const char *key, struct err *e);
+/* The key of a name that is an operand; ERR_USAGE if it can have none. */
+int settings_operand_key(
+	const struct settings *s, const char *name, char key[REQUEST_KEY_MAX + 1], struct err *e);
+
+/* What is wrong with it, in words; NULL: nothing. */
+const char *settings_check_format(const char *format);
 
 /* A token that was not known before; "ID#SLOT" names the slot as well. It must outlive the
  * settings. */

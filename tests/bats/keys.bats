@@ -336,3 +336,81 @@ hint: they free themselves when the TTL is over" release "${BOTH[@]}" --token x
 	says 64 '' "redlock: the keys have more than 4096 bytes together?hint: *" \
 		run -k "$(printf '%3000d' 0)" -k "$(printf '%3001d' 0)" -- true
 }
+
+# ---- names and keys ----
+
+@test "--key-format: what is typed is a name, what the nodes have and what is shown is the key" {
+	take lock:job
+	run -75 --separate-stderr redlock run -n --key-format lock:%s -k job -- true
+	is_like "$stderr" "redlock: 'lock:job' is busy: held by who has lock:job *"
+	export REDLOCK_KEY_FORMAT=lock:%s
+	says 75 '' "redlock: 'lock:job' is busy: *" wait -n -k job
+	says 0 "'lock:job' is held by who has lock:job *" '' status job
+	says 0 "'lock:job' is held by who has lock:job *" '' status
+	run -0 --separate-stderr redlock status --json free job
+	json '[.locks[].key] == ["lock:free", "lock:job"]'
+	says 0 '*' '*lock:job*' break -y -k job
+	none_of lock:job
+	# in the order of the keys
+	run -0 --separate-stderr redlock acquire --json --key-format '%%%sx' -k a -k a!
+	json '.key == "%a!x\n%ax" and .keys == ["%a!x", "%ax"]'
+	held_on %ax 3
+	redlock run -k d --record "$T/record" --metrics-file "$T/metrics" -- true
+	run -0 cat "$T/record"
+	json '.key == "lock:d"'
+	grep -F 'key="lock:d"' "$T/metrics" > "$T/found"
+	says 0 "'lock:job': 0 of 2 slots are held*'lock:job#2' is free" '' status -L 2 job
+}
+
+@test "--key-format: a redlock within the command knows names by it, too" {
+	export PATH=$REDLOCK_BUILD:$PATH
+	for names in '-k job' '-k job -k other'; do
+		run -0 redlock run --key-format lock:%s $names -- bash -ec '
+			held_on lock:job 3
+			redlock check > "$T/valid"
+			redlock extend --ttl 1h
+			redlock extend '"$names"' --ttl 1h
+			[ "$REDLOCK_KEYS" = 2 ] || redlock check -k "$REDLOCK_KEY" --min-validity 31m > "$T/valid"
+			redlock run -n -E 7 -k job -- true 2> "$T/nested" || [ $? = 7 ]
+			redlock run -k own -- bash -ec "held_on lock:own 3"
+			redlock run --key-format %s -k job -- bash -ec "held_on job 3; redlock check > \"\$T/valid\""
+			redlock release'
+		is_like "$output" ''
+		is_like "$(< "$T/nested")" "redlock: 'lock:job' is held by a run that this one is part of*"
+		none_of lock:job job
+	done
+	redlock run --key-format lock:%s -k job -- redlock run --reentrant -k job -- bash -ec 'held_on lock:job 3; held_on job 0'
+	# also from a file that cannot be read again
+	REDLOCK_CONFIG=<(echo 'key-format = lock:%s') redlock run -k job -- bash -ec 'held_on lock:job 3; redlock extend'
+}
+
+@test "--key-format: acquire and hold" {
+	export REDLOCK_KEY_FORMAT=lock:%s
+	eval "$(redlock acquire -k job --format env)"
+	held_on lock:job 3
+	redlock extend
+	redlock release
+	none_of lock:job
+	unset REDLOCK_KEY REDLOCK_KEYS REDLOCK_TOKEN REDLOCK_HELD
+	redlock hold -k job > "$T/hold"
+	run -0 redlock hold --list
+	is_like "$output" "*lock:job* since *"
+	run -64 redlock release --key-format %s -k job
+	is_like "$output" "redlock: no token, and no hold of this user keeps 'job' here*"
+	redlock release -k job
+	none_of lock:job
+}
+
+@test "--key-format: what is no format, and what can be no key" {
+	says 64 '' "redlock: --key-format 'lock:' has no %s: where does the name go??hint: see 'redlock help run'" \
+		run --key-format lock: -k a -- true
+	REDLOCK_KEY_FORMAT=%s%s says 64 '' "redlock: REDLOCK_KEY_FORMAT '%s%s' has %s more than once?hint: *" release -k a --token t
+	printf '\nkey-format = %%d:%%s\n' > "$T/config"
+	says 78 '' "redlock: $T/config:2:14: key-format '%d:%s' has a % that is neither %s nor %%?hint: *" status --config "$T/config" a
+	for words in 'status node' 'wait -k node'; do
+		REDLOCK_KEY_FORMAT=redlock:%s says 64 '' "redlock: the key 'redlock:node' is redlock's own?hint: *" $words
+	done
+	# a doctor sees what is wrong with it, too; a gate has no keys
+	REDLOCK_KEY_FORMAT=wrong says 64 '' "redlock: REDLOCK_KEY_FORMAT 'wrong' has no %s*" doctor
+	says 64 '' "redlock: --key-format is not an option of 'redlock gate'*" gate --key-format %s
+}

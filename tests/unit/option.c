@@ -81,6 +81,7 @@ static size_t width(const struct option_row *row)
 	switch (row->kind) {
 	case OPTION_TEXT:
 	case OPTION_SECRET:
+	case OPTION_KEY_FORMAT:
 		return sizeof(char *);
 	case OPTION_KEY:
 		return sizeof(struct key_list);
@@ -224,6 +225,8 @@ static const char *sample(const struct option_row *row, int which)
 	case OPTION_SECRET:
 	case OPTION_KEY:
 		return which ? "two" : "one";
+	case OPTION_KEY_FORMAT:
+		return which ? "two:%s" : "one:%s";
 	case OPTION_GUARD:
 		return which ? "off" : "on";
 	case OPTION_DURATION:
@@ -266,6 +269,7 @@ static bool has_sample(const struct settings *s, const struct option_row *row, i
 		return s->keys.count == 1 && strcmp(s->keys.key[0], want) == 0;
 	case OPTION_TEXT:
 	case OPTION_SECRET:
+	case OPTION_KEY_FORMAT:
 		return *(const char *const *)field &&
 		       strcmp(*(const char *const *)field, want) == 0;
 	case OPTION_ON_LOST:
@@ -650,6 +654,17 @@ TEST(option_errors_say_what_and_which)
 		{"--node|a|--node|a", "", ERR_CONFIG, "named twice", "a server of its own"},
 		{"--node|a b c d e f g h i j k l m n o p", "", ERR_CONFIG, "more than 15 nodes",
 			"redlock help run"},
+		{"--key-format|lock:", "", ERR_USAGE,
+			"--key-format 'lock:' has no %s: where does the name go?",
+			"redlock help run"},
+		{"--key-format=", "", ERR_USAGE, "--key-format '' has no %s", ""},
+		{"--key-format=%%s", "", ERR_USAGE, "--key-format '%%s' has no %s", ""},
+		{"--key-format=%s:%s", "", ERR_USAGE, "--key-format '%s:%s' has %s more than once",
+			""},
+		{"--key-format=%s:%d", "", ERR_USAGE,
+			"--key-format '%s:%d' has a % that is neither %s nor %%", ""},
+		{"--key-format=%s%", "", ERR_USAGE, "--key-format '%s%' has a % that is", ""},
+		{"x", "REDLOCK_KEY_FORMAT=", ERR_USAGE, "REDLOCK_KEY_FORMAT '' has no %s", ""},
 		{"-k|redlock:node", "", ERR_USAGE, "the key 'redlock:node' is redlock's own",
 			"redlock doctor"},
 		{"-Z", "", ERR_USAGE, "unknown option '-Z'", "behind '--'"},
@@ -1083,6 +1098,7 @@ TEST(config_errors_say_where)
 		{"x", "profile = x\n", "file:1:1: 'profile' is no setting", ""},
 		{"x", "version = x\n", "file:1:1: 'version' is no setting", ""},
 		{"x", "ttl  =  5x\n", "file:1:9: ttl '5x' has an unknown unit", "redlock help run"},
+		{"x", "key-format = lock\n", "file:1:14: key-format 'lock' has no %s", ""},
 		{"x", "quiet: x\n", "file:1:8: quiet 'x' is not yes, no or", ""},
 		{"x", "\nnode = redis://u:s3cret@\n",
 			"file:2:8: bad node 'redis://***@': the host is missing", "a node is"},
@@ -1167,6 +1183,8 @@ TEST(option_values_for_people)
 		{"--max-run|90s", "max-run", "90s"},
 		{"x", "key", "nothing"},
 		{"-k|a\x1b", "key", "a\\x1b"},
+		{"x", "key-format", "nothing"},
+		{"--key-format|%s\x1b", "key-format", "%s\\x1b"},
 		{"x", "owner", "nothing"},
 		{"--owner|me\x1b", "owner", "me\\x1b"},
 		{"x", "drift-factor", "0.1"},

@@ -504,6 +504,91 @@ TEST(settings_several_keys)
 	CHECK_TEXT(e.hint, "see 'redlock help run'");
 }
 
+TEST(settings_keys_are_made_of_names)
+{
+	static const struct {
+		const char *format, *names, *keys;
+		long count;
+	} cases[] = {
+		{NULL, "foo", "foo", 1},
+		{"%s", "foo", "foo", 1},
+		{"redlock:%s", "foo", "redlock:foo", 1},
+		{"%s-lock", "foo", "foo-lock", 1},
+		{"%%%s%%s", "100%", "%100%%s", 1},
+		{"{%s}", "%s", "{%s}", 1},
+		{"l:%s", "a\nb\nc", "l:a\nl:b\nl:c", 3},
+		/* in the order of the keys, which is not that of the names */
+		{"%sx", "a\na!", "a!x\nax", 2},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct settings s;
+		struct err e;
+
+		settings_init(&s, COMMAND_EXTEND);
+		s.token = "t";
+		s.key_format = cases[i].format;
+		if (s.key_format)
+			CHECK(!settings_check_format(s.key_format));
+		CHECK_INT(settings_add_keys(&s, cases[i].names, cases[i].count, &e), 0);
+		CHECK_INT(settings_finish(&s, &e), 0);
+		CHECK_TEXT(s.key, cases[i].keys);
+		CHECK_TEXT(s.names, cases[i].names);
+		CHECK(strncmp(s.key, s.keys.key[0], strlen(s.keys.key[0])) == 0);
+	}
+}
+
+TEST(settings_names_that_make_no_keys)
+{
+	static char longest[REQUEST_KEY_MAX - 1], made[REQUEST_KEY_MAX + 1];
+	struct settings s;
+	struct err e;
+
+	memset(longest, 'k', sizeof(longest) - 1);
+	/* What the format makes of a name may be ours, */
+	s = of(COMMAND_RUN);
+	s.key_format = "redlock:%s";
+	CHECK_INT(set_key(&s, "node", &e), 0);
+	CHECK_INT(settings_finish(&s, &e), -1);
+	CHECK_TEXT(e.text, "the key 'redlock:node' is redlock's own");
+	CHECK_INT(settings_operand_key(&s, "node", made, &e), -1);
+	CHECK_TEXT(e.text, "the key 'redlock:node' is redlock's own");
+	CHECK_INT(settings_operand_key(&s, "job", made, &e), 0);
+	CHECK_TEXT(made, "redlock:job");
+	CHECK_INT(settings_operand_key(&s, "", made, &e), -1);
+	CHECK_TEXT(e.text, "the key is empty");
+	/* or too long: alone, */
+	for (int longer = 0; longer < 2; longer++) {
+		s = of(COMMAND_RUN);
+		s.key_format = longer ? "%sabc" : "%sab";
+		CHECK_INT(set_key(&s, longest, &e), 0);
+		CHECK_INT(settings_finish(&s, &e), longer ? -1 : 0);
+		CHECK_INT(settings_operand_key(&s, longest, made, &e), longer ? -1 : 0);
+	}
+	CHECK_TEXT(e.text, "the key has 4097 bytes; at most 4096 are allowed");
+	/* together, */
+	for (int longer = 0; longer < 2; longer++) {
+		s = of(COMMAND_RUN);
+		s.key_format = longer ? "%%%s" : "%s";
+		s.keys.count = 0;
+		CHECK_INT(settings_add_key(&s, "c", &e), 0);
+		CHECK_INT(settings_add_key(&s, longest, &e), 0);
+		CHECK_INT(settings_finish(&s, &e), longer ? -1 : 0);
+	}
+	CHECK_TEXT(e.text, "the keys have more than 4096 bytes together");
+	CHECK_TEXT(e.hint, "see 'redlock help run'");
+	/* or have no room for what stands behind it. */
+	longest[REQUEST_KEY_MAX - 5] = '\0';
+	for (int longer = 0; longer < 2; longer++) {
+		s = of(COMMAND_RUN);
+		s.key_format = longer ? "%%%s" : "%s";
+		s.limit = 2;
+		CHECK_INT(set_key(&s, longest, &e), 0);
+		CHECK_INT(settings_finish(&s, &e), longer ? -1 : 0);
+	}
+	CHECK_TEXT(e.text, "with --limit, a key has 4091 bytes at most");
+}
+
 /* What a command under several locks finds in its environment. */
 TEST(settings_several_keys_as_one_text)
 {
@@ -599,6 +684,7 @@ TEST(settings_restart_guard)
 
 TEST(settings_slots)
 {
+	char made[REQUEST_KEY_MAX + 1];
 	static const struct {
 		enum command command;
 		long limit, slot;
@@ -684,10 +770,12 @@ TEST(settings_slots)
 	}
 	CHECK_TEXT(e.text, "with --limit, a key has 4091 bytes at most");
 	s = of(COMMAND_STATUS);
-	CHECK_INT(settings_check_operand(&s, key, &e), 0);
+	CHECK_INT(settings_operand_key(&s, key, made, &e), 0);
+	CHECK_TEXT(made, key);
 	s.limit = 2;
-	CHECK_INT(settings_check_operand(&s, key, &e), -1);
-	CHECK_INT(settings_check_operand(&s, "redlock:node", &e), -1);
+	CHECK_INT(settings_operand_key(&s, key, made, &e), -1);
+	CHECK_TEXT(e.text, "with --limit, a key has 4091 bytes at most");
+	CHECK_INT(settings_operand_key(&s, "redlock:node", made, &e), -1);
 	CHECK_TEXT(e.text, "the key 'redlock:node' is redlock's own");
 }
 

@@ -141,7 +141,12 @@ $(B)/tools/%: tests/tools/%.c
 # ---- tests ----
 
 BATS_FILES = $(sort $(wildcard tests/bats/*.bats))
-SUITE = lint unit fuzz sim $(BATS_FILES) $(FAULTS)
+# Other libraries' locks, where there is what they want: npm, or Symfony from Debian's package.
+INTEROP_ALL = tests/interop/npm.bats tests/interop/symfony.bats
+INTEROP := $(if $(shell command -v npm),tests/interop/npm.bats) \
+	$(if $(wildcard /usr/share/php/Symfony/Component/Lock/autoload.php),tests/interop/symfony.bats)
+LEFT_OUT = $(filter-out $(INTEROP),$(INTEROP_ALL))
+SUITE = lint unit fuzz sim $(BATS_FILES) $(FAULTS) $(INTEROP)
 # What is installed is built for that.
 PART = unit fuzz $(filter-out tests/bats/install.bats,$(BATS_FILES))
 
@@ -150,6 +155,7 @@ PART = unit fuzz $(filter-out tests/bats/install.bats,$(BATS_FILES))
 check: check-built
 	$(Q)$(MAKE) --no-print-directory $(SAN) check-built
 	$(Q)$(SAN_STRICT) CC="$(CC)" tests/run $(B) $(SUITE) build/san $(PART)
+	$(if $(LEFT_OUT),@echo "not among them: $(LEFT_OUT) (make interop)")
 
 check-suite: check-built
 	$(Q)CC="$(CC)" tests/run $(B) $(SUITE)
@@ -187,6 +193,11 @@ check-faults: check-built
 # Faults made on purpose, one at a time: the suite must notice each. MUTANTS="name name" for some.
 check-mutants:
 	$(Q)tests/mutants/run $(B) $(MUTANTS)
+
+# redlock beside all libraries that it is tried with. Wants Debian's php-cli, php-predis and php-symfony-lock; and
+# node and npm (Debian's, or others), which fetches the rest once.
+interop: check-built
+	$(Q)tests/run $(B) tests/bats/interop.bats $(INTEROP_ALL)
 
 # Every line and branch of src/core.
 cover:
@@ -292,5 +303,5 @@ dist:
 clean:
 	rm -rf build
 
-.PHONY: all gen gen-check check check-suite check-fast check-san check-tsan check-valgrind check-faults check-mutants check-part cover check-built \
+.PHONY: all gen gen-check check check-suite check-fast check-san check-tsan check-valgrind check-faults check-mutants check-part interop cover check-built \
 	lint fmt fmt-check tidy fuzz sim sim-soak torture model bench losses numbers extensions demo pristine install uninstall dist clean

@@ -502,7 +502,7 @@ static const char *library_of(const char *format)
 		{"hex32", "node-redlock or redis-py"},
 		{"hex40", "redlock4j or redlock-cpp"},
 		{"hex64", "php-lock"},
-		{"uuid", "redlock-rb, RedLock.net, aioredlock or pottery"},
+		{"uuid", "redlock-rb, RedLock.net, aioredlock, pottery or redis-semaphore"},
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
@@ -535,7 +535,8 @@ static void add_oddity(struct line *l, const struct answer *holder, int64_t wall
 			report_timestamp(holder) < wall ? "expired" : "expires",
 			time_format(when, report_timestamp(holder)));
 	else if (strcmp(format, "structure") == 0)
-		add(l, "; no lock of ours: another data type, as Redisson keeps");
+		add(l, "; no lock of ours: another data type, as Redisson (hash) and Symfony "
+		       "(zset) keep");
 	else if (holder->pttl == NEVER)
 		add(l, "; it never frees itself");
 	if (library_of(format))

@@ -79,7 +79,7 @@ acquire() {
 		node $i del job
 		node $i hset job 5c3a:1 1
 	done
-	says 0 "'job' is held by another program (value '(hash)') on 3 of 3 nodes, with no expiry; no lock of ours: another data type, as Redisson keeps" '' status job
+	says 0 "'job' is held by another program (value '(hash)') on 3 of 3 nodes, with no expiry; no lock of ours: another data type, as Redisson (hash) and Symfony (zset) keep" '' status job
 	says 0 '*' '' status --json job
 	json '.locks[0].holder.format == "structure"'
 }

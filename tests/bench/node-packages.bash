@@ -8,6 +8,6 @@ install_node_packages() {
 	cmp -s "$wanted" "$folder/installed.json" && return
 	mkdir -p "$folder" && cp "$wanted" "$folder/package.json" || return
 	(cd "$folder" && timeout 180 npm install --ignore-scripts --no-audit --no-fund \
-		--no-package-lock --loglevel=error) > "$log" 2>&1 < /dev/null || return
+		--no-package-lock --loglevel=error --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=5000) > "$log" 2>&1 < /dev/null || return
 	cp "$wanted" "$folder/installed.json"
 }

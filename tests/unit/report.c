@@ -640,7 +640,7 @@ TEST(report_oddities)
 	set_holder(&q, 0, "(hash)", NEVER);
 	CHECK_TEXT(status(&q),
 		"'k' is held by another program (value '(hash)') on 1 of 1 node, with no expiry; "
-		"no lock of ours: another data type, as Redisson keeps");
+		"no lock of ours: another data type, as Redisson (hash) and Symfony (zset) keep");
 	set_holder(&q, 0, ID ":me", NEVER);
 	CHECK_TEXT(status(&q),
 		"'k' is held by me on 1 of 1 node, with no expiry; it never frees itself");

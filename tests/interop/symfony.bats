@@ -1,0 +1,17 @@
+# redlock beside the locks of PHP's Symfony. Debian: apt install php-cli php-predis php-symfony-lock
+
+load clients
+
+setup() {
+	nodes_start 3
+	start_client php "$BATS_TEST_DIRNAME/symfony.php"
+}
+teardown() { nodes_stop; }
+
+@test "Symfony: either keeps the other out, and is next" {
+	exclude_each_other job structure '; no lock of ours: another data type, as Redisson (hash) and Symfony (zset) keep'
+}
+
+@test "Symfony: neither ends the other's lock" {
+	leave_each_other job released
+}

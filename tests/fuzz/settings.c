@@ -72,10 +72,17 @@ static void check_settings(const struct settings *s)
 {
 	static struct quorum q;
 	struct policy policy;
+	size_t together = 0;
 
 	FUZZ_CHECK(s->nodes.count >= 1 && s->nodes.count <= NODES_MAX);
 	for (int i = 1; i < s->keys.count; i++)
 		FUZZ_CHECK(strcmp(s->keys.key[i - 1], s->keys.key[i]) < 0);
+	/* Their text is the keys, and that of the names is as long as they are without the format.
+	 */
+	for (int i = 0; i < s->keys.count; i++)
+		together += strlen(s->keys.key[i]) + 1;
+	FUZZ_CHECK(s->keys.count == 0 || strlen(s->key) + 1 == together);
+	FUZZ_CHECK(!s->key == !s->names && (!s->key || strlen(s->names) <= strlen(s->key)));
 	policy = settings_policy(s);
 	/* It asserts what it wants; doctor finds fault with what it does not. */
 	if (s->command != COMMAND_DOCTOR && s->command != COMMAND_GATE)

@@ -238,6 +238,7 @@ _redlock_option 'run acquire extend release check wait hold status break doctor 
 _redlock_option 'run acquire extend release check wait hold status break doctor config' '' drift-factor 'F' 'share of the TTL set aside for clocks that run apart'
 _redlock_option 'run acquire extend wait hold doctor config' '' restart-guard 'auto|on|off' 'a node that is new or forgot its keys has no vote until all locks have ended'
 _redlock_option 'run acquire extend wait hold doctor config' '' max-ttl 'D' 'the longest --ttl that anybody uses: so long a node has no vote then'
+_redlock_option 'run acquire extend release check wait hold status break doctor config' '' key-format 'FMT' 'how a name becomes the Redis key: %s is the name, %% a percent sign'
 _redlock_option 'doctor' '' admit '' 'instead: let nodes vote at once that are known to hold no locks'
 _redlock_option 'sandbox' 'n' number 'N' 'how many nodes (1..15)'
 _redlock_option 'sandbox' '' server 'PROGRAM' 'what the nodes run'

@@ -160,10 +160,9 @@ int servers_start(struct servers *s, const char *program, const char *folder,
 bool servers_ask(struct servers *s)
 {
 	/* What 'redlock doctor --admit' does: they hold no lock that they might have forgotten. */
-	static const char *const words[] = {"EVAL",
-		"return redis.call('SET',KEYS[1],"
-		"string.match(redis.call('INFO','server'),'run_id:(%x+)'))",
-		"1", GUARD_KEY, NULL};
+	static const char script[] = "return redis.call('SET',KEYS[1],string.match("
+				     "redis.call('INFO','server'),'run_id:(%x+)'))";
+	static const char *const words[] = {"EVAL", script, "1", GUARD_KEY, NULL};
 	struct wish wish[NODES_MAX];
 	bool all = true;
 

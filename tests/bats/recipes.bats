@@ -47,16 +47,16 @@ start() {
 }
 
 @test "every recipe has its test here" {
-	sed -n '/^## Recipes/,/^## What/s/^### //p' "$README" | while read -r name; do
+	sed -n '/^## Recipes/,/^## Nodes/s/^### //p' "$README" | while read -r name; do
 		grep -qF "recipe \"### $name\"" "$BATS_TEST_FILENAME" || echo "no test: $name"
 	done > "$T/missing"
 	cat "$T/missing"
 	[ ! -s "$T/missing" ]
-	[ "$(sed -n '/^## Recipes/,/^## What/s/^### //p' "$README" | wc -l)" -ge 7 ]
+	[ "$(sed -n '/^## Recipes/,/^## Nodes/s/^### //p' "$README" | wc -l)" -ge 9 ]
 }
 
-@test "locks for scripts: acquire, extend, check, release" {
-	recipe "## Locks for scripts and people" > script
+@test "several steps of a script: acquire, extend, check, release" {
+	recipe "### Several steps of a script" > script
 	stub build.sh deploy
 	stub deploy.sh deploy
 	run -0 bash script
@@ -297,4 +297,21 @@ github() {
 	was_done "settle.sh held held" "settle.sh done" "settle.sh held held" "settle.sh done"
 	held_on accounts 0
 	held_on invoices 0
+}
+
+@test "a resource that refuses the late: a newer number than theirs was there" {
+	mkdir -p "$T/web1/app"
+	(cd "$T/web1" && stub apply deploy)
+	printf '%s\n' '#!/bin/sh' '[ "$1" = web1 ] && shift && cd "$T/web1" && exec sh -c "$*"' > "$T/bin/ssh"
+	chmod +x "$T/bin/ssh"
+	recipe "### A resource that refuses the late" > line
+	run -0 sh line
+	was_done "apply held" "apply done"
+	mine=$(cat "$T/web1/app/fence")
+	run -0 sh line
+	[ "$(cat "$T/web1/app/fence")" -gt "$mine" ]
+	echo $((mine + 1000)) > "$T/web1/app/fence"
+	: > "$T/done"
+	run -76 sh line
+	[ ! -s "$T/done" ]
 }

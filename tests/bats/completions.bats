@@ -200,11 +200,14 @@ profiles() {
 @test "profiles are those of the configuration in force" {
 	profiles "$T/one"
 	printf '[other]\n' > "$T/two"
+	cp "$T/two" "$T/colon:and=more"
 	printf 'nonsense\n[lost]\n' > "$T/broken"
 	export REDLOCK_CONFIG=$T/one REDLOCK_PROFILE=unknown REDLOCK_TTL=soon
 	exactly 'redlock run --profile st' staging
 	exactly "redlock run --config $T/two -v --profile " other
 	exactly "redlock doctor --config=$T/two --profile " other
+	exactly "redlock wait --config $T/colon:and=more --profile " other
+	exactly "redlock wait --config=$T/colon:and=more --profile " other
 	exactly 'redlock run --config ~/two --profile ' other
 	exactly "redlock run --config $T/broken --profile " ''
 	exactly "redlock run --config $T/none --profile " ''
@@ -249,7 +252,7 @@ typed() {
 	local line words steps=()
 	profiles "$T/one"
 	export REDLOCK_CONFIG=$T/one
-	touch 'a file'
+	printf '[other]\n' > 'a file'
 	# hosts, as bash knows them and as the others do
 	export HOSTFILE=$T/hosts
 	echo '192.0.2.1 cache1' > "$T/hosts"
@@ -276,6 +279,7 @@ what_is_typed() {
 		redlock run --profile=co	[run][--profile=co:lon]
 		redlock run --profile 'co:	[run][--profile][co:lon]
 		redlock run --profile x=	[run][--profile][x=y]
+		redlock run --config a\\ file --profile o	[run][--config][a file][--profile][other]
 		redlock run --record a	[run][--record][a file]
 		redlock run --record='a	[run][--record=a file]
 		redlock run --node unix://$T/work/a	[run][--node][unix://$T/work/a file]

@@ -259,7 +259,7 @@ static int hand_to_keeper(struct hold *h)
 		return STATUS_OK;
 	}
 	/* Nobody would know of it. */
-	background_end();
+	(void)background_end();
 	if (caught.is_fatal)
 		lock_die(&h->lock, caught.number);
 	return status;

@@ -270,13 +270,11 @@ static void supervise(struct sandbox *b)
 /* Whatever has become of the keeper: its servers are gone, and so is the folder. */
 static void end_servers(struct sandbox *b)
 {
-	bool was_dead = b->keeper_is_dead || background_hear() == BACKGROUND_END;
-
-	/* Of one that was alive now, nobody takes the status: the number stays its own. */
-	if (!was_dead)
+	/* Of one that is not known to be dead nobody has taken the status: the number is its own.
+	 */
+	if (!b->keeper_is_dead && background_hear() != BACKGROUND_END)
 		kill(b->keeper, SIGCONT);
-	background_end();
-	if (!was_dead)
+	if (!background_end())
 		kill(b->keeper, SIGKILL);
 	if (folder_is_there(&b->folder) && !tidy_up(&b->folder))
 		out_say(OUT_NORMAL, "cannot remove all of '%s'", b->folder.path);

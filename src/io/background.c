@@ -6,13 +6,19 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* What the child may take to end, on a busy machine. */
 #define END_MS 5000
 
+/* And from the end of the line to that of the process: so many looks, a millisecond apart. Not for
+ * ever: it may be traced. */
+#define LOOKS 100
+
 static int other = -1; /* the end of the line between the two that is ours */
 static int refused = -1;
+static pid_t child; /* of the parent */
 
 static void close_line(void)
 {
@@ -42,6 +48,7 @@ int background_start(pid_t *pid, bool *ready, struct err *e)
 	}
 	other = ends[*pid == 0];
 	close(ends[*pid != 0]);
+	child = *pid;
 	if (*pid == 0) {
 		(void)setsid();
 		inherited_drop();
@@ -62,14 +69,19 @@ void background_stay(void)
 	close_line();
 }
 
-void background_end(void)
+bool background_end(void)
 {
 	struct pollfd line = {.fd = other, .events = POLLIN};
+	int n;
 
 	(void)shutdown(other, SHUT_WR);
-	while (poll(&line, 1, END_MS) < 0 && errno == EINTR)
-		;
+	do
+		n = poll(&line, 1, END_MS);
+	while (n < 0 && errno == EINTR);
 	close_line();
+	for (int i = 0; n > 0 && i < LOOKS && waitpid(child, NULL, WNOHANG) == 0; i++)
+		(void)poll(NULL, 0, 1);
+	return n > 0;
 }
 
 void background_ready(void)

@@ -18,7 +18,7 @@ int background_start(pid_t *pid, bool *ready, struct err *e);
 /* The parent's last word to a child that is ready. A parent that dies without one says the second.
  */
 void background_stay(void);
-void background_end(void); /* returns when the child has ended, or does not */
+bool background_end(void); /* returns when the child has ended, or, false, does not */
 
 /* The child's word to the parent. From here on there is no stderr. */
 void background_ready(void);

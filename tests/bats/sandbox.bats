@@ -241,6 +241,15 @@ REDLOCK_TTL" ]
 	no_folder
 }
 
+@test "process 1 of a container, which waits for nobody, is left no zombie" {
+	unshare --pid --fork --mount-proc --kill-child sleep 300 3>&- &
+	also_end $!
+	eventually pgrep -P $! -x sleep
+	init=$(pgrep -P $! -x sleep)
+	nsenter -t "$init" --pid --mount "$REDLOCK_BUILD/redlock" sandbox -- redlock run -k job -- true
+	[ -z "$(pgrep -P "$init")" ]
+}
+
 @test "what the command leaves running is left alone, and it is said" {
 	run -0 redlock sandbox -n 1 -- bash -c 'setsid sleep 300 > "$T/left" 2>&1 3>&- & echo $! > "$T/pid"'
 	pid=$(cat "$T/pid")

@@ -184,7 +184,6 @@ named() {
 }
 
 @test "examples: run" {
-	nodes_start 3
 	stubs_start
 	printf 'deploy:\n\t@./deploy.sh\n' > Makefile
 	stub deploy.sh deploy
@@ -220,7 +219,6 @@ named() {
 }
 
 @test "examples: locks for scripts" {
-	nodes_start 3
 	stubs_start
 	stub build.sh deploy
 	stub deploy.sh deploy
@@ -257,7 +255,6 @@ named() {
 }
 
 @test "examples: who has it, and away with it" {
-	nodes_start 3
 	stubs_start
 	redlock acquire -k deploy --owner somebody > "$T/token"
 	example 'redlock status deploy'
@@ -268,7 +265,6 @@ named() {
 }
 
 @test "examples: only the newest holder acts on another host" {
-	nodes_start 3
 	stubs_start
 	mkdir -p "$T/web1/app"
 	(cd "$T/web1" && stub apply deploy)
@@ -288,7 +284,6 @@ named() {
 }
 
 @test "examples: a record of all runs" {
-	nodes_start 3
 	stubs_start
 	stub sync.sh sync
 	example 'redlock run -k sync --record runs.json -- ./sync.sh'
@@ -297,7 +292,6 @@ named() {
 }
 
 @test "examples: nodes, new ones, and whether all is well" {
-	nodes_start 3
 	stubs_start
 	example 'redlock doctor'
 	runs 0

@@ -48,8 +48,27 @@ nodes_start() {
 	for ((i = 1; i <= n; i++)); do
 		eventually admitted "$i"
 	done
+	forget_settings
+}
+
+# nodes_in_sandbox N: the same, but it is redlock that starts, admits and ends them.
+nodes_in_sandbox() {
+	local i
+	T=$BATS_TEST_TMPDIR
+	PID=()
+	N=$1
+	forget_settings
+	T=$T in_background "$T/sandbox" sandbox -n "$N" -- sh -c \
+		'ln -s "$REDLOCK_SANDBOX"/*.sock "$T" && echo "$REDLOCK_NODES" > "$T/nodes" && exec sleep infinity'
+	eventually test -s "$T/nodes"
+	REDLOCK_NODES=$(< "$T/nodes")
+	export REDLOCK_NODES
+	for ((i = 1; i <= N; i++)); do PID[i]=$(< "$(realpath "$T/$i.sock" | sed 's/sock$/pid/')"); done
+}
+
+# forget_settings: what this machine, or whoever runs the tests, is configured for.
+forget_settings() {
 	unset REDLOCK_KEY REDLOCK_KEY_FORMAT REDLOCK_TTL REDLOCK_WAIT REDLOCK_VERBOSE REDLOCK_QUIET REDLOCK_NODE_TIMEOUT
-	# nor what this machine is configured for
 	unset REDLOCK_PROFILE REDLOCK_USERNAME REDLOCK_PASSWORD REDLOCK_PASSWORD_FILE
 	export REDLOCK_CONFIG=/dev/null
 }

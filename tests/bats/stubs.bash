@@ -1,7 +1,8 @@
 # What documentation shows is run as it stands there, in a folder of its own, with stubs for what it calls.
 
-# stubs_start: after nodes_start 3. The folder is $T/work, programs are found in $T/bin.
+# stubs_start: three nodes, too. The folder is $T/work, programs are found in $T/bin.
 stubs_start() {
+	nodes_in_sandbox 3
 	unset MAKEFLAGS MAKELEVEL
 	mkdir -m 700 "$T/runtime"
 	mkdir "$T/bin" "$T/work"

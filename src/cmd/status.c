@@ -274,7 +274,9 @@ static void end_search(struct search *search, enum reason reason)
 static bool take_page(struct overview *st, int node, struct search *search)
 {
 	const struct answer *a = &st->survey.quorum.member[node].answer;
-	const char *at = st->survey.page[node], *end = at + st->survey.page_len[node];
+	/* Nothing was said: there is no page. */
+	const char *at = st->survey.page[node] ? st->survey.page[node] : "";
+	const char *end = at + st->survey.page_len[node];
 	struct page_entry entry;
 
 	if (a->vote != VOTE_YES) {

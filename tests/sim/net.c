@@ -76,13 +76,12 @@ int close(int fd)
 }
 
 /* Sleeps until something arrives, the time has come, or the command is over. */
-int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask)
+static int sleep_until(struct pollfd *fds, nfds_t count, const struct timespec *timeout)
 {
 	struct client *c = running;
 	usec until = NEVER;
 	int nodes = (int)count - 2;
 
-	(void)mask;
 	if (timeout)
 		until = true_time(c, client_clock(c) + timeout->tv_sec * USEC_SEC +
 					     (timeout->tv_nsec + 999) / 1000);
@@ -100,6 +99,22 @@ int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, cons
 	fds[nodes].revents = c->told_over ? POLLIN : 0;
 	c->told_over = false;
 	return 1;
+}
+
+int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask)
+{
+	(void)mask;
+	return sleep_until(fds, count, timeout);
+}
+
+/* What it is called in a hardened build (_FORTIFY_SOURCE). */
+int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+	const sigset_t *mask, size_t size);
+int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+	const sigset_t *mask, size_t size)
+{
+	(void)mask, (void)size;
+	return sleep_until(fds, count, timeout);
 }
 
 /* ---- delays ---- */

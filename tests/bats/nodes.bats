@@ -361,12 +361,3 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 		[ "$(holders job)" -eq 0 ]
 	done
 }
-
-# bats test_tags=not-under-valgrind
-@test "thousands of extensions take no more memory, descriptors or threads than hundreds" {
-	count_ours_only
-	EXTENSIONS=3000 run "$BATS_TEST_DIRNAME/../soak/extensions" "$REDLOCK_BUILD"
-	echo "$output"
-	[ "$status" -eq 0 ]
-	[ "${#lines[@]}" -eq 2 ]
-}

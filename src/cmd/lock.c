@@ -23,6 +23,27 @@
 	"forgotten " \
 	"have ended; 'redlock doctor --admit' skips that where there are none"
 
+/* What can be done about it; the first that is found is said. */
+static const struct {
+	enum reason reason;
+	const char *hint;
+} remedies[] = {
+	{REASON_QUARANTINE, QUARANTINE_HINT},
+	{REASON_NOAUTH, "name user and password: --username USER --password-file FILE, or "
+			"REDLOCK_USERNAME and REDLOCK_PASSWORD"},
+	{REASON_NOPERM, "a right to the key is missing, or to a command: 'redlock doctor' tells "
+			"of commands, 'man 7 redlock' has all that is needed"},
+};
+
+/* NULL: it speaks for itself. */
+static const char *remedy(const struct quorum *q)
+{
+	for (size_t i = 0; i < sizeof(remedies) / sizeof(remedies[0]); i++)
+		if (report_is_for(q, remedies[i].reason))
+			return remedies[i].hint;
+	return NULL;
+}
+
 static void default_owner(char owner[OWNER_MAX], long pid, char *const words[])
 {
 	const char *user = getenv("LOGNAME");
@@ -109,8 +130,10 @@ static bool lacks_nodes(const struct lock *l)
 /* What is to be known of a refusal, the first time. */
 static void explain(struct lock *l, enum loudness at)
 {
-	if (report_is_quarantine(&l->session.quorum))
-		out_hint(at, QUARANTINE_HINT);
+	const char *hint = remedy(&l->session.quorum);
+
+	if (hint)
+		out_hint(at, "%s", hint);
 	if (lacks_nodes(l))
 		configure_hint_nodes(at);
 	l->told_why = at <= out_loudness();
@@ -120,7 +143,7 @@ static void explain(struct lock *l, enum loudness at)
 static void tell_waiting(struct lock *l)
 {
 	const struct quorum *q = &l->session.quorum;
-	bool is_new = !l->told_why && (report_is_quarantine(q) || lacks_nodes(l));
+	bool is_new = !l->told_why && (remedy(q) || lacks_nodes(l));
 	char text[REPORT_MAX], waited[DURATION_TEXT_MAX];
 	usec now = clock_now();
 

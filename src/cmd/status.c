@@ -333,17 +333,27 @@ static void give_up(const struct overview *st, struct search search[NODES_MAX])
 	}
 }
 
+/* A node that wants a password has said so to the first question, and closes the connection. */
+static void begin_search(struct search *search, const struct answer *first)
+{
+	*search = (struct search){.cursor = "0"};
+	search->wish = (struct wish){.op = OP_SCAN, .token = search->cursor, .count = SCAN_COUNT};
+	if (first->vote == VOTE_ABSENT && first->reason == REASON_NOAUTH) {
+		search->absent = *first;
+		search->wish.op = OPS;
+	}
+}
+
 /* Page after page of each node, side by side. Returns false when out of memory. */
 static bool scan(struct overview *st, struct search search[NODES_MAX])
 {
 	const int nodes = st->settings->nodes.count;
 	struct wish wish[NODES_MAX];
-	int open = nodes;
+	int open = 0;
 
 	for (int i = 0; i < nodes; i++) {
-		search[i] = (struct search){.cursor = "0"};
-		search[i].wish = (struct wish){
-			.op = OP_SCAN, .token = search[i].cursor, .count = SCAN_COUNT};
+		begin_search(&search[i], &st->survey.quorum.member[i].answer);
+		open += search[i].wish.op != OPS;
 	}
 	while (open > 0) {
 		for (int i = 0; i < nodes; i++)

@@ -220,14 +220,13 @@ const char *report_unguarded(
 	return dst;
 }
 
-bool report_is_quarantine(const struct quorum *q)
+bool report_is_for(const struct quorum *q, enum reason reason)
 {
-	bool is_quarantine = false;
+	bool is_it = false;
 
 	for (int i = 0; i < q->policy.nodes && q->refusal == REFUSAL_NO_QUORUM; i++)
-		is_quarantine |=
-			quorum_in_trouble(q, i) && q->member[i].answer.reason == REASON_QUARANTINE;
-	return is_quarantine;
+		is_it |= quorum_in_trouble(q, i) && q->member[i].answer.reason == reason;
+	return is_it;
 }
 
 bool report_is_skewed(const struct quorum *q)

@@ -25,7 +25,10 @@ key_is_held() { [ "$(as_master 1 exists "$1")" = 1 ]; }
 
 # works ARG...: a lock can be had.
 works() { says 0 'done' '' run -n -k job "$@" -- echo done; }
-refused() { says 69 '' '*wants a password, or another one*' run -n -k job "$@" -- echo never; }
+refused() {
+	says 69 '' '*wants a password, or another one*hint: name user and password: --username USER --password-file FILE, or REDLOCK_USERNAME and REDLOCK_PASSWORD' \
+		run -n -k job "$@" -- echo never
+}
 
 @test "password and user: environment, file, configuration, URL" {
 	refused
@@ -50,6 +53,23 @@ refused() { says 69 '' '*wants a password, or another one*' run -n -k job "$@" -
 	run -0 redlock run -vv -n -k job --username app --password-file pass -- true
 	[[ "$output" != *"wants a password"* ]]
 	[[ "$output" == *"acquired 'job' on "[23]" of 3"* ]]
+}
+
+@test "status of all: a node that wants a password is not told as one that is gone" {
+	says 69 '' 'redlock: 0 of 3 nodes answered, 2 needed: *1.sock wants a password, or another one; *2.sock wants a password, or another one; *3.sock wants a password, or another one' status
+	REDLOCK_PASSWORD=wr0ng says 69 '' 'redlock: 0 of 3 nodes answered, 2 needed: *1.sock wants a password, or another one; *' status
+	as_master 1 config set requirepass '' > "$T/acl"
+	as_master 2 config set requirepass '' > "$T/acl"
+	says 0 '' '' status
+	says 0 '' '*3.sock wants a password, or another one' status -v
+}
+
+@test "a right that is missing: where to look is said" {
+	for i in 1 2 3; do as_master $i acl setuser app resetkeys '~redlock:*' '~job' > "$T/acl"; done
+	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret
+	works
+	says 69 '' "*does not permit this user to do it*hint: a right to the key is missing, or to a command: 'redlock doctor' tells of commands, 'man 7 redlock' has all that is needed" \
+		run -n -k other -- echo never
 }
 
 @test "the stronger source counts; two of the same are refused" {

@@ -1013,11 +1013,12 @@ static const char *factor_value(char *dst, size_t size, long permille)
 	return dst;
 }
 
-static const char *duration_value(char *dst, size_t size, usec d)
+/* Nothing that nobody said is what the default says. */
+static const char *duration_value(char *dst, size_t size, usec d, bool is_said)
 {
 	char text[DURATION_TEXT_MAX];
 
-	if (d == UNSET || d == NEVER)
+	if (d == UNSET || d == NEVER || (d == 0 && !is_said))
 		return NULL;
 	snprintf(dst, size, "%s", duration_format(text, d));
 	return dst;
@@ -1055,7 +1056,8 @@ const char *option_value(
 	case OPTION_DURATION:
 	case OPTION_LIMIT:
 	case OPTION_NO_WAIT:
-		return duration_value(dst, size, *(const usec *)field);
+		return duration_value(dst, size, *(const usec *)field,
+			option_source(s, row->field)->kind != SOURCE_NONE);
 	case OPTION_NODES:
 		node_list_show(&s->nodes, dst, size);
 		return dst;
@@ -1081,5 +1083,5 @@ const char *option_value(
 	}
 	number = *(const long *)field;
 	snprintf(dst, size, "%ld", number);
-	return number == 0 && row->initial ? NULL : dst;
+	return number == 0 && row->kind != OPTION_STATUS && row->initial ? NULL : dst;
 }

@@ -332,10 +332,73 @@ const struct command_row *command_find(const char *name)
 	return NULL;
 }
 
+/* What other programs call it, and those who have not read a page yet. */
+struct guess {
+	const char *typed, *meant;
+};
+
+static const struct guess command_guesses[] = {
+	{"lock", "run"},
+	{"exec", "run"},
+	{"with", "run"},
+	{"unlock", "release"},
+	{"renew", "extend"},
+	{"refresh", "extend"},
+	{"list", "status"},
+	{"ls", "status"},
+	{"show", "status"},
+	{"info", "status"},
+	{"who", "status"},
+	{"monitor", "status"},
+	{"kill", "break"},
+	{"steal", "break"},
+	{"delete", "break"},
+	{"rm", "break"},
+	{"ping", "doctor"},
+	{"verify", "doctor"},
+};
+
+static const struct guess option_guesses[] = {
+	{"name", "key"},
+	{"lock", "key"},
+	{"timeout", "wait"}, /* flock's */
+	{"max-wait", "wait"},
+	{"retry", "wait"},
+	{"expire", "ttl"},
+	{"lease", "ttl"},
+	{"time-limit", "max-run"},
+	{"count", "limit"},
+	{"slots", "limit"},
+	{"concurrency", "limit"},
+	{"read", "shared"},
+	{"reader", "shared"},
+	{"write", "exclusive"},
+	{"writer", "exclusive"},
+	{"grace", "kill-after"},
+	{"signal", "on-lost"},
+	{"force", "yes"},
+	{"host", "node"},
+	{"url", "node"},
+	{"syslog", "log"},
+	{"prometheus", "metrics-file"},
+};
+
+/* NULL: nobody guesses that. */
+static const char *meant_by(const struct guess guesses[], int count, const char *typed)
+{
+	for (int i = 0; i < count; i++)
+		if (strcmp(guesses[i].typed, typed) == 0)
+			return guesses[i].meant;
+	return NULL;
+}
+
 const char *command_nearest(const char *name)
 {
+	const char *meant = meant_by(command_guesses, COUNT_OF(command_guesses), name);
 	struct nearest n = {.typed = name};
 
+	if (meant)
+		return meant;
 	for (int i = 0; i < command_rows_count; i++)
 		nearest_consider(&n, command_rows[i].name);
 	return n.word;
@@ -343,6 +406,7 @@ const char *command_nearest(const char *name)
 
 const char *option_nearest(const char *name, unsigned commands)
 {
+	const char *meant = meant_by(option_guesses, COUNT_OF(option_guesses), name);
 	struct nearest n = {.typed = name};
 
 	for (int i = 0; i < option_rows_count; i++) {
@@ -350,6 +414,8 @@ const char *option_nearest(const char *name, unsigned commands)
 
 		if (!(row->commands & commands) || row->kind == OPTION_SECRET)
 			continue;
+		if (meant && strcmp(meant, row->name) == 0)
+			return meant;
 		nearest_consider(&n, row->name);
 		if (row->alias)
 			nearest_consider(&n, row->alias);

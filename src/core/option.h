@@ -99,7 +99,8 @@ bool option_is_called(const struct option_row *row, const char *word);
 /* The row with that name, or NULL. */
 const struct command_row *command_find(const char *name);
 
-/* The nearest name to a mistyped one, or NULL if none is near. */
+/* What is meant by a name that is none: what others call it, or the nearest; NULL if none is near.
+ */
 const char *command_nearest(const char *name);
 
 /* The same of the options of these commands: a bit for each, as in their rows. */

@@ -171,7 +171,8 @@ TEST(command_nearest_name)
 		const char *typed, *want;
 	} cases[] = {{"rnu", "run"}, {"runn", "run"}, {"hlep", "help"}, {"verison", "version"},
 		{"versoin", "version"}, {"rel", "release"}, {"backup", NULL}, {"", NULL},
-		{"zzz", NULL}};
+		{"zzz", NULL}, {"unlock", "release"}, {"list", "status"}, {"monitor", "status"},
+		{"kill", "break"}, {"with", "run"}};
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		const char *got = command_nearest(cases[i].typed);
@@ -190,6 +191,11 @@ TEST(option_nearest_name)
 	CHECK_TEXT(option_nearest("nonblok", of_run), "nonblock");
 	/* It does not go there. */
 	CHECK_TEXT(option_nearest("password", of_run), "password-file");
+	/* What others call it, where it is to be had. */
+	CHECK_TEXT(option_nearest("timeout", of_run), "wait");
+	CHECK(option_nearest("timeout", of_doctor) == NULL);
+	CHECK_TEXT(option_nearest("max-wait", of_run), "wait");
+	CHECK_TEXT(option_nearest("force", of_doctor), "yes");
 }
 
 TEST(option_called)

@@ -39,7 +39,7 @@ _redlock_command doctor '[options]' 'check nodes and settings, say what is unsaf
 _redlock_command config '[options]' 'show the settings, and where each comes from: what '\''run'\'' with these options would use'
 _redlock_command sandbox '[options] [--] [COMMAND [ARG...]]' 'run COMMAND, or a shell, with throwaway nodes that end with it'
 _redlock_command completion 'bash|zsh|fish' 'print what makes that shell complete redlock'\''s command lines'
-_redlock_command help '[COMMAND|--OPTION]' 'show this, the options of COMMAND, or what an option does'
+_redlock_command help '[COMMAND|--OPTION|STATUS]' 'show this, the options of COMMAND, what an option does, or an exit status means'
 _redlock_command version '' 'show the version'
 # END GENERATED
 

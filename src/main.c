@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -168,6 +169,17 @@ static void set_loudness(const struct settings *s)
 						   : OUT_NORMAL);
 }
 
+/* Behind the command it is the command's: no key was named. */
+static void hint_at_order(const struct settings *s, char *const operands[], struct err *e)
+{
+	if (s->command != COMMAND_RUN || s->key || e->kind != ERR_USAGE)
+		return;
+	for (int i = 0; operands[i]; i++)
+		if (strncmp(operands[i], "-k", 2) == 0 || strncmp(operands[i], "--key", 5) == 0)
+			(void)err_hint(e, "options stand before the command: redlock run -k KEY "
+					  "-- COMMAND");
+}
+
 /* A command with options. */
 static int run(const struct command_row *row, char *const argv[])
 {
@@ -188,11 +200,27 @@ static int run(const struct command_row *row, char *const argv[])
 	set_loudness(&settings);
 	if (operands < 0 || settings_finish(&settings, &e) < 0 || out_open(settings.log, &e) < 0 ||
 		prepare_tls(&settings, &e) < 0) {
+		if (operands >= 0)
+			hint_at_order(&settings, argv + operands, &e);
 		out_err(&e);
 		return status_of(e.kind);
 	}
 	configure_warn();
 	return dispatch(&settings, argv + operands);
+}
+
+/* An option, also without its dashes, or an exit status. */
+static int help_word(const char *word)
+{
+	char option[40];
+	long number;
+
+	if (text_number(word, 0, 255, &number))
+		return cmd_help_status((int)number);
+	if (word[0] == '-')
+		return is_option(word) ? cmd_help_option(word) : early_option(word);
+	snprintf(option, sizeof(option), "--%s", word);
+	return is_option(option) ? cmd_help_option(option) : unknown_command(word);
 }
 
 static int help(char *const argv[])
@@ -201,9 +229,7 @@ static int help(char *const argv[])
 
 	if (name && argv[3])
 		return too_many(argv[3]);
-	if (name && name[0] == '-')
-		return is_option(name) ? cmd_help_option(name) : early_option(name);
-	return name && !command_find(name) ? unknown_command(name) : cmd_help(name);
+	return name && !command_find(name) ? help_word(name) : cmd_help(name);
 }
 
 static int completion(char *const argv[])

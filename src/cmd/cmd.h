@@ -40,6 +40,9 @@ int cmd_help(const char *name);
 /* word: an option with its dashes: what it is, and of which commands. */
 int cmd_help_option(const char *word);
 
+/* What an exit status means, be it one of redlock's or not. */
+int cmd_help_status(int status);
+
 /* All commands, for who named none: to stderr. */
 void cmd_help_astray(void);
 

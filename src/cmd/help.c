@@ -130,15 +130,19 @@ static void add_options(enum command command)
 		"on; and in a configuration file: see 'redlock help config'.");
 }
 
-static void add_statuses(void)
+static void add_status(int status, const char *words)
 {
 	char number[8];
 
+	snprintf(number, sizeof(number), "%d", status);
+	add_item(2, number, 7, words);
+}
+
+static void add_statuses(void)
+{
 	add("\nExit status\n");
-	for (int i = 0; i < status_rows_count; i++) {
-		snprintf(number, sizeof(number), "%d", status_rows[i].number);
-		add_item(2, number, 7, status_rows[i].words);
-	}
+	for (int i = 0; i < status_rows_count; i++)
+		add_status(status_rows[i].number, status_rows[i].words);
 }
 
 /* They stand as they are, to be copied. */
@@ -189,7 +193,8 @@ static void add_overview(void)
 	add("\n");
 	add_words(0, 0,
 		"'redlock help COMMAND' shows its options and the exit statuses, 'redlock help "
-		"--OPTION' what an option does, and with which commands.");
+		"--OPTION' what an option does, and with which commands, 'redlock help STATUS' "
+		"what an exit status means.");
 }
 
 static void add_places(const struct option_row *row)
@@ -229,6 +234,21 @@ int cmd_help_option(const char *word)
 			add_option(&option_rows[i]);
 			add_places(&option_rows[i]);
 		}
+	fputs(finished(), stdout);
+	return print_finish();
+}
+
+int cmd_help_status(int status)
+{
+	const char *words = status > 128
+				    ? "128 and a signal's number: it ended the command, or redlock"
+				    : "none of redlock's: the command ended with it";
+
+	begin(STDOUT_FILENO);
+	for (int i = 0; i < status_rows_count; i++)
+		if (status_rows[i].number == status)
+			words = status_rows[i].words;
+	add_status(status, words);
 	fputs(finished(), stdout);
 	return print_finish();
 }

@@ -88,8 +88,9 @@ const struct command_row command_rows[] = {
 	{COMMAND_COMPLETION, "completion", "bash|zsh|fish",
 		"print what makes that shell complete redlock's command lines", NULL,
 		COMMANDS_ABOUT},
-	{COMMAND_HELP, "help", "[COMMAND|--OPTION]",
-		"show this, the options of COMMAND, or what an option does", NULL, COMMANDS_ABOUT},
+	{COMMAND_HELP, "help", "[COMMAND|--OPTION|STATUS]",
+		"show this, the options of COMMAND, what an option does, or an exit status means",
+		NULL, COMMANDS_ABOUT},
 	{COMMAND_VERSION, "version", "", "show the version", NULL, COMMANDS_ABOUT},
 };
 

@@ -69,6 +69,36 @@ refused() {
 		run -k job --profile stagign -- touch "$T/never"
 	meant "--nonblock? See 'redlock help wait'" 64 "redlock: unknown option '--nonblok'" wait -k job --nonblok
 	meant "'release'? See 'redlock help'" 64 "redlock: unknown command 'rel'" rel -k job
+	# what others call it
+	meant "'status'? See 'redlock help'" 64 "redlock: unknown command 'list'" list
+	meant "'release'? See 'redlock help'" 64 "redlock: unknown command 'unlock'" help unlock
+	meant "--wait? See 'redlock help run'" 64 "redlock: unknown option '--timeout'" run -k job --timeout 5 -- touch "$T/never"
+}
+
+@test "help: an option without its dashes, and an exit status" {
+	[ "$(redlock help ttl)" = "$(redlock help --ttl)" ]
+	[ "$(redlock help wait | head -1)" = "redlock wait [options] -k KEY" ]
+	for number in 0 1 64 69 75 76 78 79 124 125 126 127; do
+		run -0 redlock help $number
+		[[ "$(redlock help run)" == *"$output"* ]]
+		[[ "$output" == "  $number "* ]]
+	done
+	run -0 redlock help 143
+	[ "$output" = "  143  128 and a signal's number: it ended the command, or redlock" ]
+	run -0 redlock help 3
+	[ "$output" = "  3    none of redlock's: the command ended with it" ]
+	refused 64 "redlock: unknown command '256'" help 256
+}
+
+@test "options behind the command, and a string for the shell where a command goes" {
+	refused 64 "redlock: no key: which lock?" run touch "$T/never" -k job
+	[ "${lines[1]}" = "hint: options stand before the command: redlock run -k KEY -- COMMAND" ]
+	refused 64 "redlock: no key: which lock?" run touch "$T/never"
+	[ "${lines[1]}" = "hint: name it with -k KEY; see 'redlock help run'" ]
+	refused 127 "redlock: command 'touch never | cat' not found" run -k job 'touch never | cat'
+	[ "${lines[1]}" = "hint: a string for the shell goes with -c; otherwise COMMAND and each ARG are words of their own" ]
+	refused 127 "redlock: command 'touhc' not found" run -k job -- touhc "$T/never"
+	[ "${#lines[@]}" = 1 ]
 }
 
 @test "options: unknown, mistyped, without a value, with one too many" {

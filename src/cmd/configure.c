@@ -153,9 +153,20 @@ static int read_password(struct settings *s, struct err *e)
 	return 0;
 }
 
+/* Whoever drops the S would ask another server, and not notice. */
+static int check_nodes_variable(const struct settings *s, struct err *e)
+{
+	if (s->nodes.count > 0 || s->command == COMMAND_GATE || s->command == COMMAND_SANDBOX ||
+		!getenv("REDLOCK_NODE"))
+		return 0;
+	err_set(e, ERR_CONFIG, "REDLOCK_NODE is set, which says nothing, and no nodes are named");
+	return err_hint(e, "the variable is REDLOCK_NODES, also for one node");
+}
+
 int configure(struct settings *s, struct err *e)
 {
-	if (read_config(s, e) < 0 || settings_choose_password(s, e) < 0)
+	if (read_config(s, e) < 0 || settings_choose_password(s, e) < 0 ||
+		check_nodes_variable(s, e) < 0)
 		return -1;
 	/* Whoever shows the settings shows its name. */
 	return s->password_file && s->command != COMMAND_CONFIG ? read_password(s, e) : 0;

@@ -354,6 +354,17 @@ hint: to try it on throwaway ones: redlock sandbox -- redlock run -k try -- date
 	named alone bash "$T/script" "$R" "$T"
 }
 
+@test "REDLOCK_NODE is no variable: no other node is asked instead" {
+	nodes=$REDLOCK_NODES
+	unset REDLOCK_NODES
+	export REDLOCK_NODE=$nodes REDLOCK_CONFIG=/dev/null
+	refused 78 "redlock: REDLOCK_NODE is set, which says nothing, and no nodes are named" run -k job -- touch "$T/never"
+	[ "${lines[1]}" = "hint: the variable is REDLOCK_NODES, also for one node" ]
+	says 0 done '' run -k job --node "$nodes" -- echo done
+	REDLOCK_NODES=$nodes says 0 done '' run -k job -- echo done
+	says 0 done '' gate --fence 1 --store "$T/store" -- echo done
+}
+
 @test "output that cannot be written is a failure" {
 	run -125 bash -c "'$REDLOCK_BUILD/redlock' help run > /dev/full"
 	[ "$output" = "redlock: cannot write to stdout: No space left on device" ]

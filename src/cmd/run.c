@@ -285,7 +285,7 @@ static int not_started(struct run *r)
 	if (r->watch.end.number == ETIME)
 		return too_slow(r);
 	status = supervise_not_started(&r->watch, r->argv[0]);
-	if (status == STATUS_NOT_FOUND && strpbrk(r->argv[0], " |&;<>"))
+	if (status == STATUS_NOT_FOUND && strpbrk(r->argv[0], " |&;<>="))
 		out_hint(OUT_ERRORS, "a string for the shell goes with -c; "
 				     "otherwise COMMAND and each ARG are words of their own");
 	r->account.outcome = status == STATUS_INTERNAL ? "failed" : "not-started";

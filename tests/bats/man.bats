@@ -322,6 +322,27 @@ named() {
 	run -75 redlock run -k kept -n -- true
 }
 
+@test "examples: a node on Debian lets in redlock's user, who may do all that is needed, and nobody else" {
+	example 'apt-get install redis-server'
+	sed -n "/^cat/,/^END/{//!p}" "$EXAMPLE" > "$T/conf"
+	redis-server "$T/conf" --port 0 --unixsocket "$T/1.sock" --dir "$T" --logfile "$T/1.log" 3>&- > "$T/1.out" 2>&1 &
+	PID[1]=$!
+	wants_password() { redis-cli -s "$T/1.sock" ping 2>&1 | grep -q NOAUTH; }
+	eventually wants_password
+	export PATH=$REDLOCK_BUILD:$PATH REDLOCK_CONFIG=/dev/null REDLOCK_NODES=unix://$T/1.sock
+	run -69 redlock run -k job -n -- true
+	(umask 077 && echo PASSWORD > "$T/password")
+	export REDLOCK_USERNAME=redlock REDLOCK_PASSWORD_FILE=$T/password
+	for option in --fair --fence --limit=2 --shared; do
+		run -0 redlock run -k job -n $option -- redlock status
+		[[ "$output" == *held* ]]
+	done
+	run -0 redlock doctor --json
+	[[ "$output" != *'"id":"rights"'* ]]
+	[[ "$output" != *'"id":"config"'* ]]
+	[[ "$output" != *'"id":"eviction"'* ]]
+}
+
 @test "examples: a configuration and its profiles" {
 	example 'ttl = 1m'
 	mkdir -p "$T/home/redlock"

@@ -288,7 +288,7 @@ ALL_PAGES='for page in "" $($R help | sed -nE "s/^  ([a-z]+)  .*/\1/p") --key --
 
 # alone CMD...: with a loopback of its own, where nobody listens, and nodes that nobody named.
 alone() {
-	env -u REDLOCK_NODES unshare --net bash -c 'ip link set lo up && exec "$@"' - "$@"
+	${EXEC:-} env -u REDLOCK_NODES unshare --net bash -c 'ip link set lo up && exec "$@"' - "$@"
 }
 readonly NEWCOMER="hint: no nodes were named, so redis://127.0.0.1:6379 was asked: name three or five independent Redis servers \
 with --nodes or REDLOCK_NODES
@@ -312,7 +312,8 @@ hint: to try it on throwaway ones: redlock sandbox -- redlock run -k try -- date
 }
 
 @test "no nodes named: who waits is told at the first word, and once" {
-	alone ${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" run -k job -- touch "$T/never" 2> "$T/err" 3>&- &
+	# BG is redlock itself, not a shell that waits for it
+	EXEC=exec alone ${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" run -k job -- touch "$T/never" 2> "$T/err" 3>&- &
 	BG=$!
 	also_end "$BG"
 	eventually file_has "$T/err" sandbox

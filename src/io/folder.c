@@ -46,8 +46,10 @@ static int check_parent(const char *parent, struct err *e)
 			strlen(parent), PARENT_MAX);
 	else if (parent[0] != '/')
 		err_set(e, ERR_CONFIG, "TMPDIR '%s' does not begin with '/'", shown);
-	else if (strpbrk(parent, unfit))
-		err_set(e, ERR_CONFIG, "TMPDIR '%s' has a space, a comma, '?', '\"' or '\\' in it",
+	else if (strpbrk(parent, unfit) || strcmp(shown, parent) != 0)
+		err_set(e, ERR_CONFIG,
+			"TMPDIR '%s' has a space, a comma, '?', '\"', '\\' or unprintable bytes in "
+			"it",
 			shown);
 	else
 		return 0;
@@ -115,7 +117,9 @@ bool folder_remove(struct folder *f)
 	bool is_there = is_named(f);
 
 	for (int i = 0; i < REMOVALS && is_there; i++) {
-		(void)nftw(f->path, remove_one, DESCRIPTORS, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+		/* Without a descriptor for it, an empty one goes all the same. */
+		if (nftw(f->path, remove_one, DESCRIPTORS, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) < 0)
+			(void)rmdir(f->path);
 		is_there = is_named(f);
 	}
 	close(f->fd);

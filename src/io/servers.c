@@ -3,12 +3,14 @@
 #include "base/text.h"
 #include "io/child.h"
 #include "io/follow.h"
+#include "io/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -148,6 +150,7 @@ int servers_start(struct servers *s, const char *program, const char *folder,
 		.nodes = nodes->count, .keys = 1, .ttl = USEC_SEC, .node_timeout = MOMENT};
 
 	memset(s, 0, sizeof(*s));
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	s->program = program;
 	s->folder = folder;
 	s->nodes = nodes;
@@ -224,19 +227,24 @@ void servers_reap(struct servers *s)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
-		for (int i = 0; i < s->nodes->count; i++)
+		for (int i = 0; i < NODES_MAX; i++)
 			if (s->pid[i] == pid)
 				s->pid[i] = 0;
 }
 
 void servers_end(struct servers *s)
 {
-	for (int i = 0; i < s->nodes->count; i++)
+	int more;
+
+	for (int i = 0; i < NODES_MAX; i++)
 		if (s->pid[i] > 0)
 			kill(s->pid[i], SIGKILL);
-	for (int i = 0; i < s->nodes->count; i++)
-		while (s->pid[i] > 0 && waitpid(s->pid[i], NULL, 0) < 0 && errno == EINTR)
-			;
+	/* What a script has started that stands for a server is a child of ours after that. */
+	do {
+		(void)tree_signal(getpid(), SIGKILL, NULL);
+		more = waitpid(-1, NULL, 0) > 0 || errno == EINTR;
+		servers_reap(s);
+	} while (more);
 	memset(s->pid, 0, sizeof(s->pid));
 }
 

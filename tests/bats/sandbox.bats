@@ -179,6 +179,34 @@ hint: --server or REDLOCK_SERVER names one" ]
 	no_folder
 }
 
+@test "a server that is a script of several processes: all of them end" {
+	# one with two more, of which one goes its own way; the last to start fails when the others are there
+	tool script bash '[[ $1 != */3.conf ]] && {
+			sleep 300 3>&- & setsid sleep 300 3>&- &
+			echo $$ $(jobs -p) >> "$T/servers"; wait
+		}
+		until [ "$(wc -l < "$T/servers")" = 2 ]; do sleep 0.02; done
+		exit 1'
+	: > "$T/servers"
+	run -69 redlock sandbox --server script -- touch "$T/never"
+	[ "$output" = "redlock: node 3: $T/bin/script ended at its start" ]
+	[ "$(pids "$T/servers")" -eq 6 ]
+	all_gone "$T/servers"
+	no_folder
+}
+
+# bats test_tags=not-under-valgrind
+@test "too few descriptors: it is said, and nothing is left" {
+	# (what bats has open may have any number)
+	all=$(printf ' %s>&-' {3..20})
+	for n in {5..14}; do
+		run bash -c "exec $all; ulimit -n $n; exec '$REDLOCK_BUILD/redlock' sandbox -n 2 -- touch '$T/never'"
+		[[ $status == @(69|78|125) ]]
+		not grep -q 'has ended$' <<< "$output"
+	done
+	no_folder
+}
+
 @test "a TMPDIR that will not do: 78" {
 	long=$T/$(printf 'l%.0s' $(seq 80))
 	mkdir "$long" "$T/a b"
@@ -188,7 +216,9 @@ hint: --server or REDLOCK_SERVER names one" ]
 		is_like "${lines[1]}" "hint: *TMPDIR*"
 	}
 	refused "$long" "redlock: TMPDIR '$long' has ${#long} bytes; at most * leave room for the sockets"
-	refused "$T/a b" "redlock: TMPDIR '$T/a b' has a space, a comma, '?', '\"' or '\\\\' in it"
+	refused "$T/a b" "redlock: TMPDIR '$T/a b' has a space, a comma, '?', '\"', '\\\\' or unprintable bytes in it"
+	refused "$T/a"$'\x01' "redlock: TMPDIR '$T/a\\\\x01' has * unprintable bytes in it"
+	refused "$T/a"$'\xff' "redlock: TMPDIR '$T/a\\\\xff' has * unprintable bytes in it"
 	refused tmp "redlock: TMPDIR 'tmp' does not begin with '/'"
 	refused "$T/none" "redlock: cannot make a folder in '$T/none': No such file or directory"
 	[ ! -e "$T/never" ]

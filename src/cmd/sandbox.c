@@ -120,6 +120,8 @@ static int be_keeper(struct sandbox *b)
 
 	/* Another name: `killall -9 redlock` must not take both. */
 	(void)prctl(PR_SET_NAME, "rl-sandbox");
+	/* Stopped, it would not hear that redlock was killed. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGCONT);
 	if (start(&k, b, &e) < 0 || await(&k, &e) < 0) {
 		status = status_of(e.kind);
 		if (status != STATUS_OK)

@@ -333,6 +333,8 @@ static int prepare(struct watch *w)
 
 	/* Before the command is started: on a busy machine it may be long before we are back. */
 	alarm_go_first(&w->turn);
+	/* Stopped, it would not hear that redlock was killed. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGCONT);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || signals_only_children(&w->children, &e) < 0 ||
 		(w->alarm = alarm_open(&e)) < 0)
 		return errno ? errno : EIO;

@@ -457,6 +457,22 @@ REDLOCK_TTL" ]
 	[ ! -e "$T/never" ]
 }
 
+@test "the keeper, or the guardian, is stopped, and then redlock is killed: nothing is left" {
+	for one in keeper guardian; do
+		in_sandbox
+		eventually "$one"
+		pid=$("$one")
+		also_end "$pid"
+		kill -STOP "$BG" # or it would continue the guardian
+		eventually in_state "$BG" T
+		kill -STOP "$pid"
+		eventually in_state "$pid" T
+		kill -KILL "$BG"
+		nothing_left
+		ended_with 137
+	done
+}
+
 @test "the keeper is stopped: all is tidied up at the end" {
 	in_sandbox
 	kill -STOP "$(keeper)"

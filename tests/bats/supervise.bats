@@ -331,6 +331,20 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 	not grep -v 'could not be released' < <(grep ^redlock: "$T/out")
 }
 
+@test "redlock killed, and its guardian stopped before: the tree is gone while the key is still there" {
+	in_nasty_tree "$T/out" run -k job --ttl 5m --kill-after 200ms
+	guardian=$(guardian_of "$BG")
+	also_end "$guardian"
+	kill -STOP "$BG" # or it would continue it
+	eventually in_state "$BG" T
+	kill -STOP "$guardian"
+	eventually in_state "$guardian" T
+	kill -KILL "$BG"
+	ended_with 137
+	eventually tree_is_gone
+	eventually held_on job 3
+}
+
 @test "a guardian that somebody stops is continued at once" {
 	in_background "$T/out" run -k job "${STURDY[@]}" -- bash -c "echo up; until [ -e '$T/go' ]; do sleep 0.05; done; exit 5"
 	eventually file_has "$T/out" up

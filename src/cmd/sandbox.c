@@ -343,6 +343,7 @@ int cmd_sandbox(struct settings *s, char *const operands[])
 		return be_keeper(&b);
 	if (ready)
 		return run(&b);
+	(void)background_end();
 	(void)tidy_up(&b.folder);
 	if (background_refused() >= 0)
 		return background_refused();

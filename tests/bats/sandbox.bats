@@ -278,6 +278,8 @@ REDLOCK_TTL" ]
 	init=$(pgrep -P $! -x sleep)
 	nsenter -t "$init" --pid --mount "$REDLOCK_BUILD/redlock" sandbox -- redlock run -k job -- true
 	[ -z "$(pgrep -P "$init")" ]
+	run -69 nsenter -t "$init" --pid --mount "$REDLOCK_BUILD/redlock" sandbox --server false -- true
+	[ -z "$(pgrep -P "$init")" ]
 }
 
 @test "what the command leaves running is left alone, and it is said" {

@@ -66,7 +66,11 @@ static bool begin_profile(struct reading *r, char *at)
 	/* inih will say what it thinks of it. */
 	if (!end)
 		return true;
-	*end = '\0';
+	*end++ = '\0';
+	end += strspn(end, SPACE);
+	if (*end && !strchr("#;", *end))
+		return refuse(r, (int)(end - r->line) + 1,
+			"behind '[profile]' there can be a comment only");
 	r->profile = at + 1;
 	if (!*r->profile)
 		return refuse(r, column, "a profile without a name");

@@ -45,7 +45,7 @@ static void expect(int i, const char *profile, const char *name, const char *val
 TEST(config_lines)
 {
 	CHECK_INT(parse("# comment\nttl = 30s\n\n; another\n[prod]\n  node=redis://a\r\n"
-			"\tnodes : b c  \n [x y] rest\nempty =\n[prod]\nlast = one"),
+			"\tnodes : b c  \n [x y] ; rest\nempty =\n[prod]\nlast = one"),
 		0);
 	CHECK_INT(c.count, 5);
 	expect(0, "", "ttl", "30s", 2, 1, 7);
@@ -73,7 +73,7 @@ TEST(config_values_are_whole)
 
 TEST(config_default_profile)
 {
-	CHECK_INT(parse("[prod]\n[default]\nttl = 1s\n[other]\n"), 0);
+	CHECK_INT(parse("[prod] # one\n[default]\t;two\nttl = 1s\n[other]\r\n"), 0);
 	expect(0, "", "ttl", "1s", 3, 1, 7);
 	CHECK_INT(c.profiles, 2);
 	CHECK(!config_has(&c, "default"));
@@ -110,6 +110,8 @@ TEST(config_errors)
 		{"ttl = 1\n\n  [prod\n", "file:3:1: is neither 'name = value' nor '[profile]'"},
 		{"ttl = 1\n[]\n", "file:2:1: a profile without a name"},
 		{" []\nttl\n", "file:1:2: a profile without a name"},
+		{"[prod]  ttl = 1\n", "file:1:9: behind '[profile]' there can be a comment only"},
+		{"[prod]]\n", "file:1:7: behind '[profile]' there can be a comment only"},
 	};
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {

@@ -104,6 +104,8 @@ static int read_config(struct settings *s, struct err *e)
 	char shown[100];
 	int found;
 
+	if (s->config && !*s->config)
+		return err_set(e, ERR_CONFIG, "--config is empty: which file?");
 	if (!s->config)
 		found = find_file(s, e);
 	else if (make_absolute(path, s->config))
@@ -136,6 +138,8 @@ static int read_password(struct settings *s, struct err *e)
 	if (error == EFBIG)
 		return err_set(e, ERR_CONFIG, "the password in '%s' has more than %d bytes", shown,
 			NODE_SECRET_MAX - 1);
+	if (error == EILSEQ)
+		return err_set(e, ERR_CONFIG, "the password in '%s' has a byte of zero", shown);
 	if (error)
 		return err_set(e, ERR_CONFIG, "cannot read --password-file '%s': %s", shown,
 			strerror(error));

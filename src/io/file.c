@@ -17,6 +17,9 @@
 #define LOCK_PATIENCE (10 * USEC_SEC)
 #define LOOKS_APART_MS 2
 
+/* Some editors mark UTF-8. */
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+
 static int refuse(struct err *e, const char *path, int error)
 {
 	char shown[300];
@@ -41,7 +44,7 @@ int file_append(const char *path, const char *line, size_t len, struct err *e)
 	return n == (ssize_t)len ? 0 : refuse(e, path, error);
 }
 
-/* Returns an errno, or 0 with as much as there is and fits. */
+/* Returns an errno, or 0 with as much as there is and fits: `size` bytes of what has more. */
 static int read_some(int fd, char *dst, size_t size, size_t *len)
 {
 	ssize_t n;
@@ -61,7 +64,7 @@ static int read_some(int fd, char *dst, size_t size, size_t *len)
 static int read_file(
 	const char *path, int flags, char *dst, size_t size, size_t *len, unsigned *mode)
 {
-	struct stat st;
+	struct stat st = {0};
 	int fd, error;
 
 	do
@@ -74,33 +77,39 @@ static int read_file(
 	else if (flags && !S_ISREG(st.st_mode))
 		error = EINVAL;
 	else
-		error = read_some(fd, dst, size - 1, len);
+		error = read_some(fd, dst, size, len);
 	close(fd);
-	if (error)
-		return error;
 	*mode = st.st_mode;
-	dst[*len] = '\0';
-	return 0;
+	return error;
 }
 
 int file_read(const char *path, char *dst, size_t size, size_t *len, unsigned *mode)
 {
 	int error = read_file(path, 0, dst, size, len, mode);
 
-	return error == 0 && *len == size - 1 ? EFBIG : error;
+	if (error || *len == size)
+		return error ? error : EFBIG;
+	dst[*len] = '\0';
+	return 0;
 }
 
 int file_read_line(const char *path, char *dst, size_t size, unsigned *mode, bool patient)
 {
-	size_t len = 0, line;
+	size_t len = 0, line = 0;
 	int error = read_file(path, patient ? 0 : O_NONBLOCK, dst, size, &len, mode);
 
 	if (error)
 		return error;
-	line = strcspn(dst, "\r\n");
-	error = line == size - 1 ? EFBIG : 0;
+	while (line < len && !strchr("\r\n", dst[line])) /* nor a byte of zero */
+		line++;
+	if (line == size)
+		return EFBIG;
+	if (line < len && dst[line] == '\0')
+		return EILSEQ;
 	dst[line] = '\0';
-	return error;
+	if (strncmp(dst, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0)
+		memmove(dst, dst + strlen(BYTE_ORDER_MARK), line + 1 - strlen(BYTE_ORDER_MARK));
+	return 0;
 }
 
 /* Returns an errno, or 0 with the old text; a device must not be replaced by a file. */

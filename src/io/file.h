@@ -20,8 +20,8 @@ int file_append(const char *path, const char *line, size_t len, struct err *e);
  */
 int file_read(const char *path, char *dst, size_t size, size_t *len, unsigned *mode);
 
-/* The same of its first line alone. A pipe, whose end may be waited for, is read only if `patient`.
- */
+/* The same of its first line alone, without a mark of UTF-8; EILSEQ if that has a byte of zero. A
+ * pipe, whose end may be waited for, is read only if `patient`. */
 int file_read_line(const char *path, char *dst, size_t size, unsigned *mode, bool patient);
 
 /* What a file becomes; the caller frees it. NULL: there is no memory. */

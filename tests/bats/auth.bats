@@ -93,6 +93,22 @@ refused() {
 	says 78 '' "redlock: the password in '$T/long' has more than 255 bytes" run --password-file "$T/long" -k job -- echo never
 	REDLOCK_PASSWORD=$(cat "$T/long") says 78 '' "redlock: the password has 300 bytes; at most 255 are allowed" run -k job -- echo never
 	REDLOCK_PASSWORD=$(head -c 255 "$T/long") refused
+	printf 's3cret\0\n' > "$T/wide"
+	says 78 '' "redlock: the password in '$T/wide' has a byte of zero" run --password-file "$T/wide" -k job -- echo never
+}
+
+@test "a password file as long as it may be, whatever ends its line; and one that an editor has marked" {
+	most=$(head -c 255 /dev/zero | tr '\0' x)
+	for i in 1 2 3; do as_master $i acl setuser app ">$most" > "$T/acl"; done
+	export REDLOCK_USERNAME=app
+	for end in '' '\n' '\r\n' '\nx'; do
+		printf "$most$end" > "$T/most"
+		works --password-file "$T/most"
+		printf "x$most$end" > "$T/most"
+		says 78 '' "redlock: the password in '$T/most' has more than 255 bytes" run --password-file "$T/most" -k job -- echo never
+	done
+	printf '\xef\xbb\xbfs3cret\r\n' > "$T/marked"
+	works --password-file "$T/marked"
 }
 
 @test "a password file that others can read is warned about, once" {

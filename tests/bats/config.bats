@@ -49,7 +49,7 @@ setting() {
 	says 0 'done' '' run -k job -- echo done
 	says 78 '' "redlock: cannot read the configuration '$T/nowhere': No such file or directory" run --config "$T/nowhere" -k job -- touch "$T/never"
 	REDLOCK_CONFIG=$T/nowhere says 78 '' "redlock: cannot read the configuration '$T/nowhere': No such file or directory" run -k job -- touch "$T/never"
-	REDLOCK_CONFIG= says 78 '' "redlock: cannot read the configuration*" run -k job -- touch "$T/never"
+	REDLOCK_CONFIG= says 78 '' "redlock: --config is empty: which file[?]" run -k job -- touch "$T/never"
 	says 78 '' "redlock: cannot read the configuration '$T': Is a directory" run --config "$T" -k job -- touch "$T/never"
 	[ ! -e "$T/never" ]
 	# one that is there, and cannot be read: nobody knows what it would have said
@@ -86,7 +86,7 @@ setting() {
 		wait = 7s
 		[default]
 		ttl = 21s
-		[prod]
+		[prod] # a comment
 		owner = prod
 		ttl = 22s
 		[test]
@@ -161,6 +161,7 @@ setting() {
 	wrong '\n  ttl =  5x\n' "2:10: ttl '5x' has an unknown unit (known: ms, s, m, h, d)?hint: *"
 	wrong 'ttl 5s\n' "1:1: is neither 'name = value' nor '?profile?'"
 	wrong '[p\n' "1:1: is neither 'name = value' nor '?profile?'"
+	wrong '[p] ttl = 5s\n' "1:5: behind '?profile?' there can be a comment only"
 	wrong 'ttl = 1s\nttl = 2s\n' "2:1: 'ttl' is set in line 1 already"
 	wrong 'token = x\n' "1:1: 'token' is no setting: it goes on the command line"
 	wrong 'ttl = \0\n' "1:7: a byte of zero"
@@ -168,6 +169,10 @@ setting() {
 	printf 'x%.0s' {1..5000} > "$T/long"
 	wrong "$(cat "$T/long")" "1:1: the line is too long"
 	head -c 70000 /dev/zero > "$file"
+	says 78 '' "redlock: the configuration '$file' has more than 65536 bytes" run --config "$file" -k job -- touch "$T/never"
+	yes '#' | head -c 65536 > "$file"
+	says 0 '' '' run --config "$file" -k job -- true
+	echo >> "$file"
 	says 78 '' "redlock: the configuration '$file' has more than 65536 bytes" run --config "$file" -k job -- touch "$T/never"
 	# whatever goes wrong, eval does not go on
 	printf 'ttl\n' > "$file"

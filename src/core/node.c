@@ -176,6 +176,8 @@ static const char *parse_tcp(struct node *node, char *rest)
 		return why;
 	if (!*host)
 		return "the host is missing";
+	if (*host == '.') /* in the eyes of TLS, whatever is below it */
+		return "a host name does not begin with '.'";
 	if (strlen(host) >= NODE_HOST_MAX)
 		return "the host name is too long";
 	for (const char *c = host; *c; c++)

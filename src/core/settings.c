@@ -503,10 +503,15 @@ static int check_tls(const struct tls_settings *t, struct err *e)
 		const char *name, *value;
 	} texts[] = {{"--cacert", t->cacert}, {"--cert", t->cert}, {"--key-file", t->key_file},
 		{"--sni", t->sni}};
+	char shown[100];
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (texts[i].value && !*texts[i].value)
 			return err_set(e, ERR_USAGE, "%s is empty", texts[i].name);
+	/* A certificate for anything below '.example.org' would do; and none is for nothing. */
+	if (t->sni && strchr(".%", t->sni[0]))
+		return err_set(e, ERR_USAGE, "--sni '%s' is no name",
+			text_escape(shown, sizeof(shown), t->sni, strlen(t->sni)));
 	if (t->sni && strlen(t->sni) >= NODE_HOST_MAX)
 		return err_set(e, ERR_USAGE, "--sni has %zu bytes; at most %d are allowed",
 			strlen(t->sni), NODE_HOST_MAX - 1);

@@ -96,6 +96,7 @@ TEST(node_refuses)
 		{"redis://:6379", "the host is missing"},
 		{"redis://u:p@", "the host is missing"},
 		{"[]:6379", "the host is missing"},
+		{"rediss://.example.org", "a host name does not begin with '.'"},
 		{"http://a", "the scheme is none of"},
 		{"://a", "the scheme is none of"},
 		{"redisss://a", "the scheme is none of"},

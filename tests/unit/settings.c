@@ -636,6 +636,8 @@ TEST(settings_certificates)
 		{{.cert = "", .key_file = "c"}, "--cert is empty"},
 		{{.cert = "b", .key_file = ""}, "--key-file is empty"},
 		{{.sni = ""}, "--sni is empty"},
+		{{.sni = ".example.org"}, "--sni '.example.org' is no name"},
+		{{.sni = "%lo"}, "--sni '%lo' is no name"},
 		{{.cert = "b"}, "--cert without --key-file"},
 		{{.key_file = "c"}, "--key-file without --cert"},
 	};

@@ -192,6 +192,7 @@ void conn_init(struct conn *c, const struct node *node, struct addresses *addres
 	c->addresses = addresses;
 	c->state = CONN_DOWN;
 	c->next_address = 0;
+	c->next_at = NEVER;
 	c->fd = -1;
 	c->is_resolving = false;
 	c->tls = NULL;
@@ -376,6 +377,15 @@ static void set_up(int fd)
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
 }
 
+/* An address that says nothing has half of the time that is left: who needs longer to connect would
+ * not answer in time either. The last one has the rest. */
+static usec patience_with_one(const struct conn *c)
+{
+	usec now = clock_now(), end = c->opened_at + c->addresses->patience;
+
+	return c->addresses_left > 0 && now < end ? now + (end - now) / 2 : NEVER;
+}
+
 /* Tries the addresses from next_address on, until one accepts or takes its time. */
 static void connect_next(struct conn *c)
 {
@@ -400,6 +410,7 @@ static void connect_next(struct conn *c)
 		}
 		if (errno == EINPROGRESS) {
 			c->state = CONN_OPENING;
+			c->next_at = patience_with_one(c);
 			return;
 		}
 		error = errno;
@@ -421,6 +432,7 @@ static void connect_to_all(struct conn *c)
 void conn_open(struct conn *c)
 {
 	drop(c);
+	c->opened_at = clock_now();
 	addresses_renew(c->addresses, c->node);
 	c->fd = addresses_wait(c->addresses);
 	c->is_resolving = c->fd >= 0;
@@ -441,6 +453,13 @@ static void finish_resolving(struct conn *c)
 	connect_to_all(c);
 }
 
+static void go_on(struct conn *c)
+{
+	close(c->fd);
+	c->fd = -1;
+	connect_next(c);
+}
+
 static void finish_connect(struct conn *c)
 {
 	int error = 0;
@@ -451,9 +470,7 @@ static void finish_connect(struct conn *c)
 	if (error == 0) {
 		connected(c);
 	} else if (c->addresses_left > 0) {
-		close(c->fd);
-		c->fd = -1;
-		connect_next(c);
+		go_on(c);
 	} else {
 		fail(c, REASON_CONNECT, strerror(error));
 	}
@@ -543,6 +560,11 @@ short conn_wants(const struct conn *c)
 	return 0;
 }
 
+usec conn_due(const struct conn *c)
+{
+	return c->state == CONN_OPENING && !c->is_resolving ? c->next_at : NEVER;
+}
+
 static void receive(struct conn *c)
 {
 	char buf[16 * 1024];
@@ -568,6 +590,8 @@ void conn_handle(struct conn *c, short revents)
 		finish_resolving(c);
 	else if (c->state == CONN_OPENING && (revents & (POLLOUT | POLLERR | POLLHUP)))
 		finish_connect(c);
+	else if (c->state == CONN_OPENING && clock_now() >= c->next_at)
+		go_on(c);
 	else if (c->state == CONN_SHAKING)
 		shake_hands(c);
 	else if (c->state == CONN_UP && (revents & (POLLIN | POLLERR | POLLHUP)))

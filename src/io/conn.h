@@ -34,6 +34,7 @@ struct conn {
 	const struct node *node;
 	struct addresses *addresses;
 	int next_address, addresses_left; /* one that took too long is not the first again */
+	usec opened_at, next_at; /* OPENING: the next address has its turn; NEVER: there is none */
 
 	enum conn_state state;
 	struct answer trouble; /* why it is down */
@@ -69,6 +70,9 @@ void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now
 
 /* What to poll for; 0 when down. */
 short conn_wants(const struct conn *c);
+
+/* When to call conn_handle() though poll has nothing to say; NEVER: no need. */
+usec conn_due(const struct conn *c);
 
 /* Acts on what poll said. The state may change; then replies may be there. */
 void conn_handle(struct conn *c, short revents);

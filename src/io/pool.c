@@ -95,10 +95,13 @@ static void wait_and_handle(struct pool *p, usec until, int wake_fd)
 {
 	struct pollfd fds[NODES_MAX + 3];
 	struct timespec ts, *timeout = NULL;
+	usec now;
 	int n;
 
-	for (int i = 0; i < p->count; i++)
+	for (int i = 0; i < p->count; i++) {
 		fds[i] = (struct pollfd){.fd = p->conn[i].fd, .events = conn_wants(&p->conn[i])};
+		until = usec_min(until, conn_due(&p->conn[i]));
+	}
 	fds[p->count] = (struct pollfd){.fd = wake_fd, .events = POLLIN};
 	fds[p->count + 1] = (struct pollfd){.fd = -1, .events = POLLIN};
 	if (until != NEVER) {
@@ -116,8 +119,9 @@ static void wait_and_handle(struct pool *p, usec until, int wake_fd)
 		assert(errno == EINTR || errno == ENOMEM);
 		return;
 	}
+	now = clock_now();
 	for (int i = 0; i < p->count; i++)
-		if (fds[i].revents)
+		if (fds[i].revents || conn_due(&p->conn[i]) <= now)
 			conn_handle(&p->conn[i], fds[i].revents);
 	p->woken = fds[p->count].revents != 0;
 }

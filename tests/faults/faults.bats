@@ -756,6 +756,18 @@ NAMES='redis://a.example redis://b.example redis://c.example'
 	held_on job 0
 }
 
+@test "names whose first addresses swallow what comes: one attempt, or one question, gets to the last all the same" {
+	nodes_in_a_network
+	with_names 'a.example 10.77.1.2 10.77.3.2 10.77.2.2'
+	fault in 1 drop
+	fault in 3 drop
+	as_one=(-k job --node-timeout 12s --nodes redis://a.example)
+	run -0 --separate-stderr resolving acquire -n --ttl 600s "${as_one[@]}"
+	[ "$(node 2 exists job)" = 1 ]
+	run -0 resolving release --token "$output" "${as_one[@]}"
+	[ "$(node 2 exists job)" = 0 ]
+}
+
 @test "two names of one server, known by its address, or by its run id only: 78" {
 	nodes_in_a_network
 	patiently

@@ -304,6 +304,12 @@ short conn_wants(const struct conn *c)
 	return c->state == CONN_DOWN ? 0 : POLLIN;
 }
 
+usec conn_due(const struct conn *c)
+{
+	(void)c;
+	return NEVER;
+}
+
 void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now)
 {
 	struct wire *w = wire_of(c);

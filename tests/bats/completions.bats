@@ -281,7 +281,6 @@ what_is_typed() {
 		redlock run --profile x=	[run][--profile][x=y]
 		redlock run --config a\\ file --profile o	[run][--config][a file][--profile][other]
 		redlock run --record a	[run][--record][a file]
-		redlock run --record='a	[run][--record=a file]
 		redlock run --node unix://$T/work/a	[run][--node][unix://$T/work/a file]
 		redlock run --node rediss://cac	[run][--node][rediss://cache1
 		redlock run --nodes redis://a,un	[run][--nodes][redis://a,unix://
@@ -294,6 +293,7 @@ what_is_typed() {
 	for shell in bash bash-completion; do
 		typed $shell <<-END
 			$(what_is_typed)
+			redlock run --record='a	[run][--record=a file]
 			redlock run --profile "it	[run][--profile][it's "q" \\ \$x\`]
 			redlock run --profile 'it	[run][--profile][it's "q" \\ \$x\`]
 			redlock run --nodes 'redis://a,ss:1 un	[run][--nodes][redis://a,ss:1 unix://
@@ -304,11 +304,13 @@ what_is_typed() {
 @test "Tab on a terminal, zsh" {
 	typed zsh <<-END
 		$(what_is_typed)
+		redlock run --record='a	[run][--record=a file]
 		redlock run --profile "it	[run][--profile][it's "q" \\ \$x\`]
 		redlock run --profile 'it	[run][--profile][it's "q" \\ \$x\`]
 	END
 }
 
+# (fish 4 does not look for files behind --record='a)
 @test "Tab on a terminal, fish" {
 	typed fish <<-END
 		$(what_is_typed)

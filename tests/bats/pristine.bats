@@ -114,6 +114,7 @@ tries() { PATH=$T/bin:$PATH TMPDIR=$T/tmp MIRROR=http://mirror.example "$PRISTIN
 	fakes
 	for where in system/usr/bin/make bin/debootstrap; do
 		printf '#!/bin/sh\necho "here it hangs"; sleep 600\n' > "$T/$where"
+		: > "$T/out" # what the last one said is no word of this one
 		ONLY='Try it' PATH=$T/bin:$PATH TMPDIR=$T/tmp env --default-signal "$PRISTINE/run" 13 > "$T/out" 2>&1 3>&- &
 		BG=$!
 		eventually file_has "$T/out" 'here it hangs'

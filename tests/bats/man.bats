@@ -291,6 +291,17 @@ named() {
 	[[ "$output" =~ ^[0-9-]+T[0-9:.]+Z\ completed\ [0-9.]+$ ]]
 }
 
+@test "examples: without any servers, and a program's test" {
+	stubs_start
+	unset REDLOCK_NODES
+	printf '#!/bin/sh\nredlock status > status && ls "$REDLOCK_SANDBOX"/?.sock | wc -l\n' > test.sh
+	chmod +x test.sh
+	example 'redlock sandbox -- redlock run -k demo -- echo it works'
+	runs 0
+	[ "$output" = "it works
+5" ]
+}
+
 @test "examples: nodes, new ones, and whether all is well" {
 	stubs_start
 	example 'redlock doctor'

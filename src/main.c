@@ -27,18 +27,29 @@ static void guard_standard_streams(void)
 			(void)open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-static int unknown_command(const char *word)
+/* Which word is wrong, and the nearest right one, if there is any, as `like` has it. */
+static int refuse(const char *why, const char *word, const char *like, const char *nearest)
 {
-	const char *nearest = command_nearest(word);
 	char shown[100];
 
 	text_escape(shown, sizeof(shown), word, strlen(word));
-	out_say(OUT_ERRORS, "unknown command '%s'", shown);
+	out_say(OUT_ERRORS, "%s '%s'", why, shown);
 	if (nearest)
-		out_hint(OUT_ERRORS, "did you mean '%s'? See 'redlock help'", nearest);
+		out_hint(OUT_ERRORS, like, nearest);
 	else
 		out_hint(OUT_ERRORS, "see 'redlock help'");
 	return STATUS_USAGE;
+}
+
+static int unknown_command(const char *word)
+{
+	return refuse("unknown command", word, "did you mean '%s'? See 'redlock help'",
+		command_nearest(word));
+}
+
+static int too_many(const char *word)
+{
+	return refuse("unexpected argument", word, NULL, NULL);
 }
 
 static bool is_option(const char *word)
@@ -53,30 +64,14 @@ static bool is_option(const char *word)
 /* Before any command. */
 static int early_option(const char *word)
 {
-	const char *nearest = option_nearest(word + strspn(word, "-"), ~0u);
 	char shown[100];
 
+	if (!is_option(word))
+		return refuse("unknown option", word, "did you mean --%s? See 'redlock help'",
+			option_nearest(word + strspn(word, "-"), ~0u));
 	text_escape(shown, sizeof(shown), word, strlen(word));
-	if (is_option(word)) {
-		out_say(OUT_ERRORS, "'%s' comes too early: a command goes first", shown);
-		out_hint(OUT_ERRORS, "such as 'redlock run %s'; see 'redlock help'", shown);
-		return STATUS_USAGE;
-	}
-	out_say(OUT_ERRORS, "unknown option '%s'", shown);
-	if (nearest)
-		out_hint(OUT_ERRORS, "did you mean --%s? See 'redlock help'", nearest);
-	else
-		out_hint(OUT_ERRORS, "see 'redlock help'");
-	return STATUS_USAGE;
-}
-
-static int too_many(const char *word)
-{
-	char shown[100];
-
-	text_escape(shown, sizeof(shown), word, strlen(word));
-	out_say(OUT_ERRORS, "unexpected argument '%s'", shown);
-	out_hint(OUT_ERRORS, "see 'redlock help'");
+	out_say(OUT_ERRORS, "'%s' comes too early: a command goes first", shown);
+	out_hint(OUT_ERRORS, "such as 'redlock run %s'; see 'redlock help'", shown);
 	return STATUS_USAGE;
 }
 

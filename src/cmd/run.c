@@ -435,9 +435,7 @@ static char *const *find_command(const struct settings *s, char *const operands[
 	}
 	if (!s->shell)
 		return operands;
-	shell_argv[0] = getenv("SHELL");
-	if (!shell_argv[0] || !*shell_argv[0])
-		shell_argv[0] = "/bin/sh";
+	shell_argv[0] = supervise_shell();
 	shell_argv[2] = (char *)s->shell;
 	return shell_argv;
 }

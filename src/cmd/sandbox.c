@@ -153,9 +153,7 @@ static char *const *find_command(char *const operands[])
 		out_hint(OUT_ERRORS, "redlock sandbox -- COMMAND; see 'redlock help sandbox'");
 		return NULL;
 	}
-	shell[0] = getenv("SHELL");
-	if (!shell[0] || !*shell[0])
-		shell[0] = "/bin/sh";
+	shell[0] = supervise_shell();
 	return shell;
 }
 

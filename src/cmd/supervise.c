@@ -5,6 +5,7 @@
 #include "base/text.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,6 +15,13 @@
 #define SWEEP_APART (10 * USEC_MSEC)
 #define SWEEP_APART_LATER (200 * USEC_MSEC)
 #define STUBBORN_AFTER USEC_SEC
+
+char *supervise_shell(void)
+{
+	char *shell = getenv("SHELL");
+
+	return shell && *shell ? shell : "/bin/sh";
+}
 
 int supervise_open(struct supervision *v, struct signals *signals, const char *name, struct err *e)
 {

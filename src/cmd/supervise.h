@@ -23,6 +23,9 @@ struct supervision {
 	struct word end; /* how it ended */
 };
 
+/* $SHELL, or /bin/sh. */
+char *supervise_shell(void);
+
 /* Returns -1 with *e. */
 int supervise_open(struct supervision *v, struct signals *signals, const char *name, struct err *e);
 

@@ -48,6 +48,12 @@ static const char *finished(void)
 	return page;
 }
 
+static int show(void)
+{
+	fputs(finished(), stdout);
+	return print_finish();
+}
+
 /* Words from column `at` on; their further lines begin at `indent`. What is longer than a line is
  * broken. */
 static void add_words(size_t at, size_t indent, const char *words)
@@ -222,8 +228,7 @@ int cmd_help(const char *name)
 		add_command(row);
 	else
 		add_overview();
-	fputs(finished(), stdout);
-	return print_finish();
+	return show();
 }
 
 int cmd_help_option(const char *word)
@@ -234,8 +239,7 @@ int cmd_help_option(const char *word)
 			add_option(&option_rows[i]);
 			add_places(&option_rows[i]);
 		}
-	fputs(finished(), stdout);
-	return print_finish();
+	return show();
 }
 
 int cmd_help_status(int status)
@@ -249,8 +253,7 @@ int cmd_help_status(int status)
 		if (status_rows[i].number == status)
 			words = status_rows[i].words;
 	add_status(status, words);
-	fputs(finished(), stdout);
-	return print_finish();
+	return show();
 }
 
 void cmd_help_astray(void)

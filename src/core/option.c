@@ -81,7 +81,7 @@ const struct command_row command_rows[] = {
 	{COMMAND_SANDBOX, "sandbox", "[options] [--] [COMMAND [ARG...]]",
 		"run COMMAND, or a shell, with throwaway nodes that end with it",
 		"redlock sandbox -- redlock run -k demo -- echo 'it works'\n"
-		"redlock sandbox -n 5      a shell, in which this ends node 1:\n"
+		"redlock sandbox -n 5  # a shell, in which this ends node 1:\n"
 		"  kill -9 $(cat $REDLOCK_SANDBOX/1.pid)\n"
 		"redlock sandbox -- make test\n",
 		COMMANDS_ABOUT},

@@ -833,6 +833,16 @@ static void pass_turn_beside_the_seat(struct step *s)
 	a->is_leaving = true;
 	a->slot = seat->is_woken ? seat->turn_slot : 0;
 	a->leads = seat->leads;
+	s->q->seat.passes_beside = true;
+}
+
+/* That word serves our own pop, and what stands behind it serves the next in line: a node that
+ * finds us gone in between drops it. */
+static bool is_passing_beside(const struct quorum *q)
+{
+	const struct member *m = &q->member[q->seat.node];
+
+	return q->seat.passes_beside && in_flight(m) && !is_late(m);
 }
 
 static void let_go(struct step *s)
@@ -1534,9 +1544,11 @@ static void release(struct step *s, usec *wake_at)
 		/* Whoever is late already has the release in its queue and is not waited for. */
 		waited_for += m->link == LINK_OPENING || (in_flight(m) && !is_late(m));
 	}
+	waited_for += is_passing_beside(q);
 	if (waited_for == 0 || (s->is_quiet && s->now >= q->release_until) ||
-		grace_is_over(
-			q, s->now, settled >= policy_quorum(&q->policy), 2 * USEC_MSEC, wake_at)) {
+		(!is_passing_beside(q) &&
+			grace_is_over(q, s->now, settled >= policy_quorum(&q->policy),
+				2 * USEC_MSEC, wake_at))) {
 		for (int i = 0; i < q->policy.nodes; i++)
 			may_have_landed(s, &q->member[i]);
 		q->phase = PHASE_DONE;

@@ -193,6 +193,7 @@ struct seat {
 	int turn_key; /* which of them was the last, */
 	int turn_slot; /* or slot; 0: any */
 	bool leaves; /* OP_HAND_OVER stands behind OP_WAIT: who serves us passes it on */
+	bool passes_beside; /* another OP_HAND_OVER went by the line's own connection */
 	bool leads; /* we were woken, and found readers: we come next, at the door */
 };
 

@@ -4799,6 +4799,14 @@ TEST(who_leaves_the_line_behind_readers_has_a_word_for_the_next)
 		CHECK(last_action(&r, 0, OP_HAND_OVER)->is_leaving);
 		CHECK(!last_action(&r, 0, OP_HAND_OVER)->leads);
 		CHECK_INT(last_action(&r, 1, OP_HAND_OVER)->kind, ACT_OPEN);
+		/* It stays until that has been heard, but not for longer than an answer may take.
+		 */
+		CHECK_INT(r.q.state, QUORUM_RELEASING);
+		if (is_shared)
+			reply(&r, 0, VOTE_GONE);
+		else
+			wait_until(&r, r.now + r.q.policy.node_timeout);
+		CHECK_INT(r.q.state, QUORUM_OVER);
 	}
 	/* Who leads says that it does not any more. */
 	find_readers(&r, false);
@@ -4811,6 +4819,7 @@ TEST(who_leaves_the_line_behind_readers_has_a_word_for_the_next)
 	CHECK_INT(r.q.member[0].link, LINK_DOWN);
 	let_go(&r);
 	CHECK_INT(last_action(&r, 0, OP_HAND_OVER)->kind, ACT_OPEN);
+	CHECK_INT(r.q.state, QUORUM_OVER);
 	/* While that is asked or has left a debt, the pop must do. */
 	wait_behind(&r, false, shared(HELD_FOR));
 	next_attempt(&r);

@@ -249,7 +249,9 @@ model:
 	$(Q)CC="$(CC)" tests/model/run
 
 bench: $(B)/redlock $(TOOLS)
+	$(Q)$(MAKE) --no-print-directory B=$(B)/without-tls WITH_TLS=no $(B)/without-tls/redlock
 	$(Q)tests/bench/run $(B)
+	$(Q)tests/bench/tls $(B)
 	$(Q)tests/bench/waiting $(B)
 	$(Q)tests/bench/together $(B)
 	$(Q)tests/bench/status $(B)

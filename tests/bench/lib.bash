@@ -80,6 +80,23 @@ begin() {
 # status_kb PID FIELD
 status_kb() { awk -v field="$2:" '$1 == field { print $2 }' "/proc/$1/status"; }
 
+# ---- a lock that is held ----
+
+# hold_for SECONDS: by HOLDER, a redlock with a GUARDIAN. With this TTL the first extension comes after ten seconds:
+# nothing is due before.
+hold_for() {
+	"$build/redlock" run -k held --ttl 30s -- sleep "$1" > "$private/held.log" 2>&1 < /dev/null &
+	HOLDER=$!
+	pids+=("$HOLDER")
+	sleep 1
+	GUARDIAN=$(pgrep -P "$HOLDER") || die "no lock is held: $(head -n 1 "$private/held.log")"
+}
+
+holds_no_more() {
+	wait "$HOLDER" || die "holding a lock failed, status $?: $(head -n 1 "$private/held.log")"
+	unset 'pids[-1]'
+}
+
 # ---- workers ----
 
 now_ms() { date +%s%3N; }
@@ -109,4 +126,94 @@ verdict() {
 	awk -v got="$1" -v which="$2" -v wanted="$3" 'BEGIN {
 		print (which == "most" ? got <= wanted : got >= wanted) ? "met" : "missed"
 	}'
+}
+
+# ---- a race ----
+
+# Contestants take turns, RUNS each, for ROUNDS rounds, so that a slow minute hits all alike. Ratios are to the first.
+names=()
+declare -A command=() shown=() problem=() median=()
+
+# add NAME SHOWN COMMAND...: SHOWN is what the table says.
+add() {
+	local name=$1
+
+	names+=("$name")
+	shown[$name]=$2
+	shift 2
+	printf -v "command[$name]" '%q ' "$@"
+}
+
+try_contestants() {
+	local name
+
+	for name in "${names[@]}"; do
+		[ -z "${problem[$name]-}" ] || continue
+		eval "timeout 30 ${command[$name]}" > "$private/try.log" 2>&1 < /dev/null ||
+			problem[$name]="failed, status $?: $(head -n 1 "$private/try.log")"
+	done
+}
+
+time_one() {
+	local name=$1 round=$2
+
+	timeout --foreground 300 hyperfine -N --style none --warmup $WARMUP --runs $RUNS \
+		--command-name "$name" --export-json "$private/times/$round.$name.json" \
+		"${command[$name]}" > "$private/hyperfine.log" 2>&1 < /dev/null && return
+	rm -f "$private/times/"*".$name.json"
+	problem[$name]="failed in round $round: $(grep -m 1 -i error "$private/hyperfine.log")"
+}
+
+# Every round begins with another contestant, so that none always follows the same one.
+time_all() {
+	local round i name
+
+	mkdir "$private/times"
+	for ((round = 0; round < ROUNDS; round++)); do
+		[ -t 2 ] && printf '\rround %d of %d ' $((round + 1)) $ROUNDS >&2
+		for ((i = 0; i < ${#names[@]}; i++)); do
+			name=${names[(round * 3 + i) % ${#names[@]}]}
+			[ -n "${problem[$name]-}" ] || time_one "$name" $round
+		done
+	done
+	[ -t 2 ] && printf '\r%20s\r' '' >&2
+	return 0
+}
+
+# In milliseconds, over all rounds.
+read_medians() {
+	local name ms
+
+	while IFS=$'\t' read -r name ms; do
+		median[$name]=$ms
+	done < <(jq -rs '[.[].results[]] | group_by(.command)[]
+		| [.[].times[]] as $t | ($t | sort) as $s | ($s | length) as $n
+		| [.[0].command, 500 * ($s[($n - 1) / 2 | floor] + $s[$n / 2 | floor])]
+		| @tsv' "$private/times/"*.json)
+}
+
+print_table() {
+	local name
+
+	printf '%-16s %10s %8s  %s\n' contestant "median ms" ratio command
+	for name in "${names[@]}"; do
+		if [ -n "${median[$name]-}" ]; then
+			printf '%-16s %10.2f %8.2f  %s\n' "$name" "${median[$name]}" \
+				"$(quotient "${median[$name]}" "${median[${names[0]}]}")" "${shown[$name]}"
+		else
+			printf '%-16s %10s %8s  %s (%s)\n' "$name" - - "${shown[$name]}" "${problem[$name]}"
+		fi
+	done
+}
+
+# goal_ratio WORDS NAME OTHER most|least WANTED: NAME's median over OTHER's.
+goal_ratio() {
+	local got
+
+	if [ -z "${median[$2]-}" ] || [ -z "${median[$3]-}" ]; then
+		say "goal $1: got nothing: not measured"
+		return
+	fi
+	got=$(quotient "${median[$2]}" "${median[$3]}")
+	printf 'goal %s: got %.3f x: %s\n' "$1" "$got" "$(verdict "$got" "$4" "$5")"
 }

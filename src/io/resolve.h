@@ -10,15 +10,13 @@
 
 #include <sys/socket.h>
 
-#define ADDRESSES_MAX 8
+#define ADDRESSES_MAX 64 /* more than an answer by UDP has room for; no server has so many */
 #define RESOLVE_WHY_MAX 120
 
 struct lookup; /* of a name, under way */
 
 struct addresses {
 	int count; /* 0: `why` says what the resolver said */
-	struct sockaddr_storage address[ADDRESSES_MAX];
-	socklen_t len[ADDRESSES_MAX];
 	dev_t device; /* of a unix socket, whatever its path; inode 0: not known */
 	ino_t inode;
 	char why[RESOLVE_WHY_MAX];
@@ -26,6 +24,9 @@ struct addresses {
 	struct lookup *lookup; /* NULL: none is under way */
 	usec asked_at; /* when the last one began */
 	usec patience; /* how long it is waited for */
+
+	socklen_t len[ADDRESSES_MAX];
+	struct sockaddr_storage address[ADDRESSES_MAX]; /* last: most are never touched */
 };
 
 /* To be called first: names are looked up with what is linked in, if it is not the shared libc. */

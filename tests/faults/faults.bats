@@ -746,6 +746,11 @@ NAMES='redis://a.example redis://b.example redis://c.example'
 	run resolving run -n -k job --nodes "$NAMES" -- echo done
 	[ "$output" = "done" ]
 	held_on job 0
+	# the nearest come first
+	echo "a.example $(printf '127.0.0.%d ' {1..28}) 10.77.1.2" > "$T/names"
+	run resolving run -n -k job --nodes redis://a.example -- echo done
+	echo "$output"
+	[ "$output" = "done" ]
 	# one that swallows what comes costs its time-out, once: the next attempt begins with the other
 	fault in 1 drop
 	printf '%s\n' 'a.example 10.77.1.2 10.77.2.2' > "$T/names"

@@ -247,14 +247,9 @@ is_clean() {
 # peak: sets PEAK to the most memory that the process in the background has used so far, in KiB; false when it has
 # ended.
 peak() {
-	local name value unit is_there=1
-	while read -r name value unit; do
-		[ "$name" != VmHWM: ] || {
-			PEAK=$value
-			is_there=0
-		}
-	done 2> "$T/kill" < "/proc/$BG/status"
-	return $is_there
+	local now
+	now=$(awk '$1 == "VmHWM:" { print $2; is_there = 1 } END { exit !is_there }' "/proc/$BG/status" 2> "$T/kill") || return
+	PEAK=$now
 }
 
 # bats test_tags=not-under-valgrind
@@ -296,7 +291,7 @@ peak() {
 	"$REDLOCK_BUILD/redlock" status > "$T/out" 2>&1 3>&- &
 	BG=$!
 	also_end $BG
-	while peak; do :; done 2> "$T/kill"
+	while peak; do :; done
 	ended_with 69
 	echo "$PEAK KiB"
 	# HACKING.md: 64 MiB for each node

@@ -168,6 +168,7 @@ is_gone() {
 in_background() {
 	local file=$1
 	shift
+	[ ! -f "$file" ] || : > "$file" # at once: nobody takes the words of the one before for its own
 	env --default-signal=INT,QUIT ${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" "$@" \
 		> "$file" 2>&1 3>&- &
 	BG=$!

@@ -141,10 +141,12 @@ $(B)/tools/%: tests/tools/%.c
 # ---- tests ----
 
 BATS_FILES = $(sort $(wildcard tests/bats/*.bats))
-# Other libraries' locks, where there is what they want: npm, or Symfony from Debian's package.
-INTEROP_ALL = tests/interop/npm.bats tests/interop/symfony.bats
+# Other programs' locks, where there is what they want: npm, or Debian's packages.
+INTEROP_ALL = $(addprefix tests/interop/,npm.bats symfony.bats perl.bats ruby.bats)
 INTEROP := $(if $(shell command -v npm),tests/interop/npm.bats) \
-	$(if $(wildcard /usr/share/php/Symfony/Component/Lock/autoload.php),tests/interop/symfony.bats)
+	$(if $(wildcard /usr/share/php/Symfony/Component/Lock/autoload.php),tests/interop/symfony.bats) \
+	$(if $(wildcard /usr/share/perl5/Redis.pm),tests/interop/perl.bats) \
+	$(if $(wildcard /usr/share/rubygems-integration/all/gems/redis-[0-9]*),tests/interop/ruby.bats)
 LEFT_OUT = $(filter-out $(INTEROP),$(INTEROP_ALL))
 SUITE = lint unit fuzz sim $(BATS_FILES) $(FAULTS) $(INTEROP)
 # What is installed is built for that.
@@ -194,8 +196,8 @@ check-faults: check-built
 check-mutants:
 	$(Q)tests/mutants/run $(B) $(MUTANTS)
 
-# redlock beside all libraries that it is tried with. Wants Debian's php-cli, php-predis and php-symfony-lock; and
-# node and npm (Debian's, or others), which fetches the rest once.
+# redlock beside all that it is tried with. Wants Debian's php-cli, php-predis, php-symfony-lock, libredis-perl and
+# ruby-redis; and node and npm (Debian's, or others), which fetches the rest once.
 interop: check-built
 	$(Q)tests/run $(B) tests/bats/interop.bats $(INTEROP_ALL)
 

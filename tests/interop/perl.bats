@@ -1,0 +1,17 @@
+# redlock beside a lock of one's own by Perl's Redis.pm: any 20 bytes are its value. Debian: apt install libredis-perl
+
+load clients
+
+setup() {
+	nodes_start 3
+	start_client /usr/bin/perl "$BATS_TEST_DIRNAME/redis.pl"
+}
+teardown() { nodes_stop; }
+
+@test "Perl: either keeps the other out, and is next" {
+	exclude_each_other job other
+}
+
+@test "Perl: neither ends the other's lock" {
+	leave_each_other job lost
+}

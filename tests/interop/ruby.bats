@@ -1,0 +1,17 @@
+# redlock beside a lock of one's own by Ruby's redis. Debian: apt install ruby-redis
+
+load clients
+
+setup() {
+	nodes_start 3
+	start_client /usr/bin/ruby "$BATS_TEST_DIRNAME/redis.rb"
+}
+teardown() { nodes_stop; }
+
+@test "Ruby: either keeps the other out, and is next" {
+	exclude_each_other job uuid '; such a value is written by *redlock-rb*'
+}
+
+@test "Ruby: neither ends the other's lock" {
+	leave_each_other job lost
+}

@@ -455,6 +455,21 @@ int64_t report_timestamp(const struct answer *a)
 	return n;
 }
 
+/* A type's name, as the scripts write it: a library's value may stand in parentheses by chance. */
+static bool is_structure(const struct answer *a)
+{
+	static const char *const types[] = {"(hash)", "(list)", "(set)", "(stream)", "(zset)"};
+	/* those of modules have nine such characters */
+	static const char of_modules[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+					 "0123456789-_";
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (a->text_len == strlen(types[i]) && memcmp(a->text, types[i], a->text_len) == 0)
+			return true;
+	return a->text_len == 11 && a->text[0] == '(' && strspn(a->text + 1, of_modules) == 9 &&
+	       a->text[10] == ')';
+}
+
 const char *report_format(const struct answer *a)
 {
 	static const char hex[] = "0123456789abcdefABCDEF";
@@ -472,7 +487,7 @@ const char *report_format(const struct answer *a)
 	if (a->text_len == 36 && a->text[8] == '-' && a->text[13] == '-' && a->text[18] == '-' &&
 		a->text[23] == '-' && is_all(a, "0123456789abcdefABCDEF-"))
 		return "uuid";
-	if (a->text_len > 2 && a->text[0] == '(' && a->text[a->text_len - 1] == ')')
+	if (is_structure(a))
 		return "structure";
 	return "other";
 }

@@ -541,9 +541,17 @@ TEST(report_formats)
 		{"5f0c1f9e-37ee-4c0e-8bdc11f3fd2f3a8a0", "other", USEC_SEC},
 		{"5f0c1f9e-37ee-4c0e-8bdc-1f3fd2f3a8ag", "other", USEC_SEC},
 		{"(hash)", "structure", NEVER},
+		{"(zset)", "structure", NEVER},
+		{"(ReJSON-RL)", "structure", NEVER},
 		{"(hash", "other", NEVER},
 		{"hash)", "other", NEVER},
+		{"(hasp)", "other", NEVER},
 		{"()", "other", NEVER},
+		/* 20 bytes by chance, as redis.io has it, may look like that */
+		{"(\x01\xf7jS#\x8eq\x19\x9fL0\xb2\x11~K5\xd6\x88)", "other", USEC_SEC},
+		{"(ReJSON/RL)", "other", USEC_SEC},
+		{"(ReJSON-RL]", "other", USEC_SEC},
+		{"[ReJSON-RL)", "other", USEC_SEC},
 		{"", "other", USEC_SEC},
 	};
 

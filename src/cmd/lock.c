@@ -238,6 +238,12 @@ void lock_take_in_answers(struct lock *l)
 
 /* ---- giving it back ---- */
 
+/* Who never had it, or from whom it was taken, has nothing to release but traces. */
+static bool was_ours(const struct quorum *q)
+{
+	return q->proved > 0 && q->loss != LOSS_DENIED && !q->policy.only_looks;
+}
+
 void lock_release(struct lock *l, usec leave_for)
 {
 	const struct quorum *q = &l->session.quorum;
@@ -269,7 +275,7 @@ void lock_release(struct lock *l, usec leave_for)
 	if (released && q->leave_for > 0)
 		out_say(OUT_DECISIONS, "left %s taken for another %s", l->name,
 			duration_format(left, q->leave_for));
-	else if (released && !q->policy.only_looks)
+	else if (released && was_ours(q))
 		out_say(OUT_DECISIONS, "released %s", l->name);
 	session_close(&l->session);
 }

@@ -246,6 +246,25 @@ start_nodes() {
 	[ "$(grep -c "^redlock: unix://$T/[123].sock release: yes (" "$T/err")" -ge 2 ]
 }
 
+@test "-v: what it never had, or has no more, it does not call released" {
+	for i in 1 2 3; do node $i set job theirs; done
+	for words in 'run -v -n -k job -- true' 'acquire -v -n -k job'; do
+		says 75 '' "*redlock: 'job' is busy: held by another program (value 'theirs') on *" $words
+		not grep '^redlock: released' <<< "$stderr"
+	done
+	for i in 1 2 3; do node $i del job; done
+	in_background "$T/out" run -v -k job -t 1m -- sleep infinity
+	eventually held_on job 3
+	for i in 1 2 3; do node $i set job theirs; done
+	# who stood still asks the nodes at once
+	kill -STOP "$BG"
+	eventually in_state "$BG" T
+	kill -CONT "$BG"
+	ended_with 79
+	file_has "$T/out" "^redlock: lost 'job': now held by another program (value 'theirs') on "
+	not file_has "$T/out" "^redlock: released"
+}
+
 @test "any bytes make a key" {
 	key=$'sp ace\t"quote\'\\ \n\xff\xfe{brace}$(id)'
 	run --separate-stderr redlock run -v -k "$key" -- bash -c 'eventually held_on "$0" 3; node 1 exists "$0"' "$key"

@@ -283,6 +283,12 @@ static size_t format_key(char *key, size_t size, const char *format, const char 
 	return len;
 }
 
+static int made_too_long(size_t len, const char *name, struct err *e)
+{
+	too_long(len, e);
+	return err_hint(e, "--key-format makes it of a name that has %zu", strlen(name));
+}
+
 /* The names go, and what is made of them comes: in another order, perhaps. */
 static int format_keys(struct settings *s, struct err *e)
 {
@@ -298,7 +304,8 @@ static int format_keys(struct settings *s, struct err *e)
 		size_t len = format_key(key, room, s->key_format, names.key[i]);
 
 		if (len >= room)
-			return i == 0 ? too_long(len, e) : too_long_together(s, e);
+			return i == 0 ? made_too_long(len, names.key[i], e)
+				      : too_long_together(s, e);
 		if (add_key(s, key, s->formatted_text, e) < 0)
 			return -1;
 		key += len + 1;
@@ -325,7 +332,7 @@ int settings_operand_key(
 		return -1;
 	len = format_key(key, REQUEST_KEY_MAX + 1, s->key_format ? s->key_format : "%s", name);
 	if (len > REQUEST_KEY_MAX)
-		return too_long(len, e);
+		return made_too_long(len, name, e);
 	return settings_check_key(key, e) < 0 ? -1 : check_room(s, key, e);
 }
 

@@ -563,9 +563,13 @@ TEST(settings_names_that_make_no_keys)
 		s.key_format = longer ? "%sabc" : "%sab";
 		CHECK_INT(set_key(&s, longest, &e), 0);
 		CHECK_INT(settings_finish(&s, &e), longer ? -1 : 0);
+		if (longer)
+			CHECK_TEXT(e.hint, "--key-format makes it of a name that has 4094");
+		e.hint[0] = '\0';
 		CHECK_INT(settings_operand_key(&s, longest, made, &e), longer ? -1 : 0);
 	}
 	CHECK_TEXT(e.text, "the key has 4097 bytes; at most 4096 are allowed");
+	CHECK_TEXT(e.hint, "--key-format makes it of a name that has 4094");
 	/* together, */
 	for (int longer = 0; longer < 2; longer++) {
 		s = of(COMMAND_RUN);

@@ -300,6 +300,10 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 	run -0 redlock run -n -k job -L 2 -- true
 	run -0 redlock run -n -k job -s -- true
 	run -0 redlock status
+	# what Redisson keeps
+	a_hash() { for i in 1 2 3; do as_master $i hset job holder 1 > "$T/acl"; done; }
+	a_hash
+	run -75 redlock run -n -k job -- true
 	for less in $all; do
 		with $(tr ' ' '\n' <<< "$all" | grep -vxF -- "$less")
 		case $less in
@@ -315,6 +319,11 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 			;;
 		+incr) run -69 redlock run -n -k job --fence -- true ;;
 		+scan) run -69 redlock status ;;
+		+type)
+			run -0 redlock run -n -k job -- true
+			a_hash
+			run -69 redlock run -n -k job -- true
+			;;
 		+zadd | +zrange | +zremrangebyscore) run -69 redlock run -n -k job -s -- true ;;
 		esac
 		echo "without $less"

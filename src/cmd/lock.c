@@ -420,6 +420,8 @@ void lock_print(const struct lock *l, long keeper)
 		print_unset(s, keeper != 0, q->fence != 0);
 		print_env("REDLOCK_KEY", s->names);
 		print_env("REDLOCK_KEYS", keys);
+		if (s->key_format)
+			print_env("REDLOCK_KEY_FORMAT", s->key_format);
 		if (s->limit > 0) {
 			print_env("REDLOCK_LIMIT", limit);
 			print_env("REDLOCK_SLOT", slot);

@@ -385,12 +385,12 @@ hint: they free themselves when the TTL is over" release "${BOTH[@]}" --token x
 }
 
 @test "--key-format: acquire and hold" {
-	export REDLOCK_KEY_FORMAT=lock:%s
-	eval "$(redlock acquire -k job --format env)"
+	eval "$(redlock acquire -k job --key-format lock:%s --format env)"
 	held_on lock:job 3
 	redlock extend
 	redlock release
 	none_of lock:job
+	[ "$REDLOCK_KEY_FORMAT" = lock:%s ]
 	unset REDLOCK_KEY REDLOCK_KEYS REDLOCK_TOKEN REDLOCK_HELD
 	redlock hold -k job > "$T/hold"
 	run -0 redlock hold --list

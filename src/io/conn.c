@@ -516,10 +516,14 @@ static bool is_unread(const struct conn *c)
 	return ioctl(c->fd, SIOCOUTQ, &unread) == 0 && unread > 0;
 }
 
-/* Refused, and whoever changed the password here may have changed it in the file as well by now. */
-static bool may_greet_again(const struct conn *c)
+/* Refused, but that user may be there by now, or the file may have the new password: where others
+ * need none, the connection stays, and nobody else would ask again. */
+static bool greet_again(struct conn *c)
 {
-	return c->refused.vote == VOTE_ABSENT && c->node->password_file && c->pending_count == 0;
+	if (c->refused.vote != VOTE_ABSENT || c->pending_count > 0)
+		return true;
+	c->refused.vote = VOTE_NONE;
+	return append_greeting(c);
 }
 
 void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now)
@@ -530,8 +534,7 @@ void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now
 	c->is_half_read =
 		c->pending_count > 0 && c->pending[0].op != OP_WAIT && is_local(c) && !is_unread(c);
 	request_build(&r, wish);
-	if (c->pending_count == CONN_PENDING_MAX || (may_greet_again(c) && !append_greeting(c)) ||
-		!append(c, &r)) {
+	if (c->pending_count == CONN_PENDING_MAX || !greet_again(c) || !append(c, &r)) {
 		fail(c, REASON_CLOSED, strerror(ENOMEM));
 		return;
 	}

@@ -244,6 +244,26 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 	ended_with 0
 }
 
+@test "a user that is away for a while, where others need no password: believed again" {
+	everywhere() {
+		local i
+		for i in 1 2 3; do node $i "$@" > "$T/acl" || return; done
+	}
+	for i in 1 2 3; do as_master $i config set requirepass '' > "$T/acl"; done
+	everywhere acl deluser app
+	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret
+	in_background "$T/out" run -vv -k job --ttl 30s -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	eventually file_has "$T/out" "waiting: no quorum"
+	everywhere acl setuser app on '>s3cret' '~*' '+@all'
+	eventually file_has "$T/out" "acquired 'job'"
+	everywhere acl deluser app
+	eventually file_has "$T/out" "extend: wants a password"
+	everywhere acl setuser app on '>s3cret' '~*' '+@all'
+	eventually file_has "$T/out" "extended 'job'"
+	touch "$T/go"
+	ended_with 0
+}
+
 @test "the rights that README.md names are enough, and without any one of them something fails" {
 	readme=$BATS_TEST_DIRNAME/../../README.md
 	rule=$(sed -n 's/^ *ACL SETUSER redlock on >PASSWORD //p' "$readme")

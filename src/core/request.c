@@ -585,6 +585,18 @@ struct answer answer_absent(enum reason reason, const char *detail)
 	return a;
 }
 
+void answer_hide(struct answer *a, const char *secret)
+{
+	char *args = strstr(a->text, ", with args"),
+	     *said = *secret ? strstr(a->text, secret) : NULL;
+	char *end = !said || (args && args < said) ? args : said;
+
+	if (!end)
+		return;
+	*end = '\0';
+	a->text_len = (size_t)(end - a->text);
+}
+
 bool answer_same_text(const struct answer *a, const struct answer *b)
 {
 	return a->text_len == b->text_len && memcmp(a->text, b->text, a->text_len) == 0;

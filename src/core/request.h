@@ -118,6 +118,10 @@ struct answer {
 /* An answer that is no answer; detail may be NULL. */
 struct answer answer_absent(enum reason reason, const char *detail);
 
+/* Of a refusal, what repeats a secret goes: a server that does not know AUTH shows what was said
+ * with it, or the beginning of that. */
+void answer_hide(struct answer *a, const char *secret);
+
 /* Do both tell of one value? */
 bool answer_same_text(const struct answer *a, const struct answer *b);
 

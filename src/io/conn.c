@@ -650,6 +650,19 @@ static bool is_about_them(const struct answer *answer, const struct pending *req
 	return answer->key < request->keys;
 }
 
+/* Of a handshake: what comes behind it follows from the first. */
+static void take_refusal(struct conn *c, const struct pending *request)
+{
+	char read[NODE_SECRET_MAX];
+
+	if (c->refused.vote == VOTE_ABSENT)
+		return;
+	c->refused = answer_read(OP_RELEASE, &c->reply);
+	if (request->is_auth)
+		answer_hide(&c->refused, current_password(c->node, read));
+	explicit_bzero(read, sizeof(read));
+}
+
 bool conn_next_reply(struct conn *c, struct pending *request, struct answer *answer)
 {
 	redisReader *reader = c->reader;
@@ -679,9 +692,7 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct answer *ans
 		shift(c);
 		if (request->is_handshake) {
 			if (c->reply.is_array || c->reply.item[0].type != REPLY_STATUS)
-				c->refused = answer_read(OP_RELEASE, &c->reply);
-			else if (request->is_auth)
-				c->refused.vote = VOTE_NONE;
+				take_refusal(c, request);
 			continue;
 		}
 		*answer = answer_read(request->op, &c->reply);

@@ -172,6 +172,18 @@ hint: chmod go-rwx '$T/pass'" run --username app --password-file "$T/pass" -k jo
 	[ "$(cat "$T/log" "$T/record" | grep -c s3cret)" = 0 ]
 }
 
+@test "a server that repeats what was said with AUTH: not the password" {
+	start_node 4 --rename-command AUTH '""'
+	eventually answers 4
+	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret REDLOCK_NODES=unix://$T/4.sock
+	REDISCLI_AUTH='' node 4 auth app s3cret > "$T/said" 2>&1 || true
+	file_has "$T/said" s3cret
+	for words in 'run -vv -n -k job -- true' 'acquire -n -k job --json' 'status job' 'status -v' 'doctor -vv' 'doctor --json'; do
+		run -69 redlock $words
+		[[ "$output" == *"unknown command 'AUTH'"* && "$output" != *s3cret* ]]
+	done
+}
+
 # bats test_tags=not-under-valgrind
 @test "nobody but root can look into redlock, and no core has its memory" {
 	ulimit -c unlimited

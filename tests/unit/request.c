@@ -511,6 +511,32 @@ TEST(answer_malformed)
 	EXPECT_GARBAGE(&r);
 }
 
+TEST(answer_hides_secrets)
+{
+	static const struct {
+		const char *said, *secret, *shown;
+	} table[] = {
+		{"ERR unknown command 'AUTH', with args beginning with: 'app' 's3cret' ", "s3cret",
+			"ERR unknown command 'AUTH'"},
+		/* The server has cut it. */
+		{"ERR unknown command 'AUTH', with args beginning with: 's3c", "s3cret",
+			"ERR unknown command 'AUTH'"},
+		{"ERR no s3cret, with args", "s3cret", "ERR no "},
+		{"ERR AUTH s3cret? No", "s3cret", "ERR AUTH "},
+		{"WRONGPASS invalid username-password pair", "s3cret",
+			"WRONGPASS invalid username-password pair"},
+		{"WRONGPASS", "", "WRONGPASS"},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(table); i++) {
+		struct answer a = answer_absent(REASON_SERVER, table[i].said);
+
+		answer_hide(&a, table[i].secret);
+		CHECK_TEXT(a.text, table[i].shown);
+		CHECK_INT(a.text_len, strlen(table[i].shown));
+	}
+}
+
 TEST(answer_absent_detail)
 {
 	char text[ANSWER_TEXT_MAX + 100];

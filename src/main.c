@@ -32,7 +32,7 @@ static int refuse(const char *why, const char *word, const char *like, const cha
 {
 	char shown[100];
 
-	text_escape(shown, sizeof(shown), word, strlen(word));
+	text_escape_word(shown, sizeof(shown), word);
 	out_say(OUT_ERRORS, "%s '%s'", why, shown);
 	if (nearest)
 		out_hint(OUT_ERRORS, like, nearest);
@@ -69,7 +69,7 @@ static int early_option(const char *word)
 	if (!is_option(word))
 		return refuse("unknown option", word, "did you mean --%s? See 'redlock help'",
 			option_nearest(word + strspn(word, "-"), ~0u));
-	text_escape(shown, sizeof(shown), word, strlen(word));
+	text_escape_word(shown, sizeof(shown), word);
 	out_say(OUT_ERRORS, "'%s' comes too early: a command goes first", shown);
 	out_hint(OUT_ERRORS, "such as 'redlock run %s'; see 'redlock help'", shown);
 	return STATUS_USAGE;

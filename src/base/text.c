@@ -10,6 +10,9 @@
 #include <string.h>
 #include <strings.h>
 
+/* More than anybody shows of one. */
+#define WORD_SHOWN 300
+
 static const struct unit {
 	const char *name;
 	usec length;
@@ -179,6 +182,36 @@ const char *text_escape(char *dst, size_t size, const void *src, size_t len)
 	}
 	dst[used] = '\0';
 	return dst;
+}
+
+const char *text_find_login(const char *word, size_t *len)
+{
+	const char *scheme = strstr(word, "://"), *from = scheme ? scheme + 3 : word;
+	const char *colon = strchr(from, ':'), *at = colon ? strrchr(colon, '@') : NULL;
+
+	/* No path has one. */
+	if (!at || (!scheme && memchr(word, '/', (size_t)(at - word))))
+		return NULL;
+	*len = (size_t)(at - from);
+	return from;
+}
+
+const char *text_escape_word(char *dst, size_t size, const char *word)
+{
+	size_t name = strcspn(word, "="), len = 0, used = 0;
+	const char *login = text_find_login(word, &len);
+	char shown[WORD_SHOWN];
+
+	if (word[name] && !(login && login < word + name))
+		text_append(shown, sizeof(shown), &used, "%.*s=...", (int)name, word);
+	else if (login)
+		text_append(shown, sizeof(shown), &used, "%.*s***%s", (int)(login - word), word,
+			login + len);
+	else if (word[0] == '-' && isalpha((unsigned char)word[1]) && word[2])
+		text_append(shown, sizeof(shown), &used, "%.2s...", word);
+	else
+		return text_escape(dst, size, word, strlen(word));
+	return text_escape(dst, size, shown, used);
 }
 
 const char *text_quote(char *dst, size_t size, const char *src)

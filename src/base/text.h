@@ -34,6 +34,16 @@ const char *time_format(char dst[TIME_TEXT_MAX], int64_t seconds);
  */
 const char *text_escape(char *dst, size_t size, const void *src, size_t len);
 
+/*
+ * Where user and password stand in a word, as in scheme://user:password@host or user:password@host:
+ * from there on, so many bytes up to the '@'. NULL: it has none.
+ */
+const char *text_find_login(const char *word, size_t *len);
+
+/* The same of a word that was typed where it does not belong: what may be a secret is left out, be
+ * it a login, or what stands behind a '=', or behind an option's letter. */
+const char *text_escape_word(char *dst, size_t size, const char *word);
+
 /* The length of the UTF-8 character at s, and its code; 0: none is there. Refused are overlong
  * forms, surrogates and what lies beyond Unicode. */
 size_t text_utf8(const unsigned char *s, size_t len, unsigned *code);

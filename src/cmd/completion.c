@@ -79,7 +79,7 @@ static int unknown_shell(const char *word)
 {
 	char shown[100];
 
-	text_escape(shown, sizeof(shown), word, strlen(word));
+	text_escape_word(shown, sizeof(shown), word);
 	out_say(OUT_ERRORS, "unknown shell '%s'", shown);
 	out_hint(OUT_ERRORS, "there is a script for bash, zsh and fish");
 	return STATUS_USAGE;

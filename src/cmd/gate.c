@@ -170,7 +170,7 @@ int cmd_gate(struct settings *s, char *const argv[])
 	}
 	hide_secrets();
 	error = child_become(argv);
-	text_escape(shown, sizeof(shown), argv[0], strlen(argv[0]));
+	text_escape_word(shown, sizeof(shown), argv[0]);
 	out_say(OUT_ERRORS, error == ENOENT ? "command '%s' not found" : "cannot run '%s': %s",
 		shown, strerror(error));
 	return error == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;

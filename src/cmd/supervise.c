@@ -159,7 +159,7 @@ int supervise_not_started(const struct supervision *v, const char *command)
 		out_say(OUT_ERRORS, "cannot start the command: %s", strerror(error));
 		return STATUS_INTERNAL;
 	}
-	text_escape(shown, sizeof(shown), command, strlen(command));
+	text_escape_word(shown, sizeof(shown), command);
 	if (error == ENOENT) {
 		out_say(OUT_ERRORS, "command '%s' not found", shown);
 		return STATUS_NOT_FOUND;

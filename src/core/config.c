@@ -8,6 +8,8 @@
 
 #define SPACE " \t\r\v\f"
 
+#define NO_SETTING "is neither 'name = value' nor '[profile]'"
+
 /* How inih reads the text, line by line. */
 struct reading {
 	struct config *c;
@@ -138,6 +140,9 @@ static int take_line(void *arg, const char *section, const char *name, const cha
 	int column = (int)(start - r->line) + 1;
 
 	(void)section; /* cut to 49 bytes */
+	/* A '=' was forgotten, and there is one in the value. */
+	if (name[strcspn(name, SPACE)])
+		return refuse(r, column, NO_SETTING);
 	if (c->count == CONFIG_LINES_MAX)
 		return refuse(r, column, "too many settings");
 	text = find_value(r, strlen(value));
@@ -166,6 +171,6 @@ int config_parse(struct config *c, const char *path, char *text, size_t len, str
 	ini_stop_on_first_error = true;
 	ini_max_line = CONFIG_LINE_MAX + 3;
 	if (ini_parse_stream(read_line, &r, take_line, &r) != 0 && !r.failed)
-		refuse(&r, 1, "is neither 'name = value' nor '[profile]'");
+		refuse(&r, 1, NO_SETTING);
 	return r.failed ? -1 : 0;
 }

@@ -484,7 +484,7 @@ static int bad_value(struct reading *r, const char *source, const char *value, c
 {
 	char shown[100];
 
-	text_escape(shown, sizeof(shown), value, strlen(value));
+	text_escape_word(shown, sizeof(shown), value);
 	err_set(r->e, ERR_USAGE, "%s '%s' %s", source, shown, why);
 	return see_help(r);
 }
@@ -877,7 +877,7 @@ static int misplaced(struct reading *r, const char *word)
 {
 	char shown[100];
 
-	text_escape(shown, sizeof(shown), word, strlen(word));
+	text_escape_word(shown, sizeof(shown), word);
 	err_set(r->e, ERR_USAGE, "'%s' comes too late: options go first", shown);
 	return err_hint(
 		r->e, "options stand before the keys; a key that begins with '-' goes behind '--'");

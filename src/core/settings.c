@@ -619,8 +619,14 @@ void settings_owner(
 	size_t used = 0;
 
 	command[0] = '\0';
-	for (int i = 0; argv[i]; i++)
-		text_append(command, sizeof(command), &used, "%s%s", i ? " " : "", argv[i]);
+	for (int i = 0; argv[i]; i++) {
+		size_t len;
+		const char *login = text_find_login(argv[i], &len);
+
+		text_append(command, sizeof(command), &used, "%s%.*s%s%s", i ? " " : "",
+			login ? (int)(login - argv[i]) : 0, argv[i], login ? "***" : "",
+			login ? login + len : argv[i]);
+	}
 	used = 0;
 	text_append(dst, size, &used, "%s@%s:%ld %s", user, host, pid, command);
 	for (char *c = dst; *c; c++)

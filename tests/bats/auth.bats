@@ -172,6 +172,42 @@ hint: chmod go-rwx '$T/pass'" run --username app --password-file "$T/pass" -k jo
 	[ "$(cat "$T/log" "$T/record" | grep -c s3cret)" = 0 ]
 }
 
+@test "what stands in the wrong place, or has a typing error, is refused without the password in it" {
+	local url="redis://app:s3cret@$T/1.sock"
+	wrong() {
+		local status_wanted=$1
+		shift
+		run "-$status_wanted" redlock "$@"
+		[ -n "$output" ]
+		[[ "$output" != *s3cret* ]]
+	}
+	wrong 64 --nodes="$url" run -k job -- true
+	wrong 64 --password=s3cret run -k job -- true
+	wrong 64 -ps3cret run -k job -- true
+	wrong 64 run -ps3cret -k job -- true
+	wrong 64 doctor --nodes redis://a "$url"
+	wrong 64 "$url"
+	wrong 64 help "$url"
+	wrong 64 help --password=s3cret
+	wrong 64 completion "$url"
+	wrong 64 status job --nodes="$url"
+	wrong 64 check -k job --token 1 job --password=s3cret
+	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret
+	wrong 127 run -n -k job "$url"
+	wrong 127 run -n -k job -- PGPASSWORD=s3cret psql
+	wrong 127 gate --fence 1 --store "$T/store" -- "$url"
+	for line in 'password s3cret' 'password s3cret==' "nodes $url" 'ttl = 30s password=s3cret' "$url" "node = $url:x"; do
+		echo "$line" > "$T/config"
+		chmod 600 "$T/config"
+		wrong 78 run -n --config "$T/config" -k job -- true
+		wrong 78 config --json --config "$T/config"
+	done
+	# nor is it what others see as the holder
+	unset REDLOCK_PASSWORD
+	run -0 redlock run -n -k job --password-file "$T/pass" -- sh -c 'redlock status job # postgres://me:s3cret@db'
+	[[ "$output" == *"'job' is held by"*"***@db"* && "$output" != *s3cret* ]]
+}
+
 @test "a server that repeats what was said with AUTH: not the password" {
 	start_node 4 --rename-command AUTH '""'
 	eventually answers 4

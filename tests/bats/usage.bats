@@ -97,7 +97,7 @@ refused() {
 	[ "${lines[1]}" = "hint: name it with -k KEY; see 'redlock help run'" ]
 	refused 127 "redlock: command 'touch never | cat' not found" run -k job 'touch never | cat'
 	[ "${lines[1]}" = "hint: a string for the shell goes with -c; otherwise COMMAND and each ARG are words of their own" ]
-	refused 127 "redlock: command 'NAME=1' not found" run -k job -- NAME=1 touch "$T/never"
+	refused 127 "redlock: command 'NAME=...' not found" run -k job -- NAME=1 touch "$T/never"
 	[[ "${lines[1]}" == "hint: a string for the shell goes with -c; "* ]]
 	refused 127 "redlock: command 'touhc' not found" run -k job -- touhc "$T/never"
 	[ "${#lines[@]}" = 1 ]

@@ -111,6 +111,8 @@ TEST(config_errors)
 		{"ttl = 1\n[]\n", "file:2:1: a profile without a name"},
 		{" []\nttl\n", "file:1:2: a profile without a name"},
 		{"[prod]  ttl = 1\n", "file:1:9: behind '[profile]' there can be a comment only"},
+		{"password s3cret==\n", "file:1:1: is neither 'name = value' nor '[profile]'"},
+		{"  nodes redis://a\n", "file:1:3: is neither 'name = value' nor '[profile]'"},
 		{"[prod]]\n", "file:1:7: behind '[profile]' there can be a comment only"},
 	};
 

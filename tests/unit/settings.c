@@ -249,6 +249,7 @@ TEST(settings_owner_text)
 	char owner[OWNER_MAX], small[16];
 	char *command[] = {"rm", "-rf", "a\nb\x1b[2J\x7f", NULL};
 	char *nothing[] = {NULL};
+	char *logins[] = {"psql", "postgres://me:s3cret@db/app", "--url=amqp://me:s3cret@q", NULL};
 	char many[300];
 	char *longest[] = {many, many, NULL};
 
@@ -256,6 +257,9 @@ TEST(settings_owner_text)
 	CHECK_TEXT(owner, "alice@web1:42 rm -rf a?b?[2J?");
 	settings_owner(owner, sizeof(owner), "b\tb", "", 1, nothing);
 	CHECK_TEXT(owner, "b?b@:1 ");
+	/* All who ask for the holder read it. */
+	settings_owner(owner, sizeof(owner), "u", "h", 7, logins);
+	CHECK_TEXT(owner, "u@h:7 psql postgres://***@db/app --url=amqp://***@q");
 	settings_owner(small, sizeof(small), "alice", "web1", 42, command);
 	CHECK_TEXT(small, "alice@web1:42 r");
 	memset(many, 'x', sizeof(many) - 1);

@@ -586,6 +586,33 @@ TEST(signal_names_of_all_signals)
 	CHECK(!signal_parse(text, &n));
 }
 
+TEST(text_words_without_secrets)
+{
+	static const struct {
+		const char *word, *want;
+	} cases[] = {{"", ""}, {"job", "job"}, {"-", "-"}, {"-k", "-k"}, {"--", "--"},
+		{"--tlt", "--tlt"}, {"-5s", "-5s"}, {"-ps3cret", "-p..."},
+		{"--password=s3cret", "--password=..."}, {"PGPASSWORD=s3cret", "PGPASSWORD=..."},
+		{"=", "=..."}, {"30s password=s3cret", "30s password=..."},
+		{"--nodes=redis://app:s3cret@a", "--nodes=..."},
+		{"redis://app:s3=cret@a/1?b=c", "redis://***@a/1?b=c"},
+		{"rediss://:s3c@r/e:t@a:1", "rediss://***@a:1"}, {"app:s3cret@a", "***@a"},
+		{"redis://app@a:1", "redis://app@a:1"}, {"redis://a:1", "redis://a:1"},
+		{"/a:b@c", "/a:b@c"}, {"a/b:c@d", "a/b:c@d"}, {"a:b/c@d", "a:b/c@d"},
+		{"user@a:b", "user@a:b"}, {"a\x1b=b", "a\\x1b=..."}};
+	char shown[64], longest[1000], small[8];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		CHECK(text_escape_word(shown, sizeof(shown), cases[i].word) == shown);
+		CHECK_TEXT(shown, cases[i].want);
+	}
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	CHECK_TEXT(text_escape_word(small, sizeof(small), longest), "xxxx...");
+	longest[sizeof(longest) - 2] = '=';
+	CHECK_TEXT(text_escape_word(small, sizeof(small), longest), "xxxx...");
+}
+
 TEST(text_quoted_for_the_shell)
 {
 	static const struct {

@@ -117,8 +117,10 @@ static int break_it(struct survey *sv, const struct settings *s,
 	}
 	if (has_changed)
 		return tell(sv, s, "changed-hands", STATUS_BUSY);
-	if (s->nodes.count - quorum_count(q, VOTE_ABSENT) < policy_quorum(&q->policy))
+	if (s->nodes.count - quorum_count(q, VOTE_ABSENT) < policy_quorum(&q->policy)) {
+		configure_hint(s, q, OUT_ERRORS);
 		return tell(sv, s, "incomplete", STATUS_NO_QUORUM);
+	}
 	return tell(sv, s, "removed", STATUS_OK);
 }
 
@@ -155,8 +157,7 @@ int cmd_break(struct settings *s)
 	count = plan(&sv, s, shown, wish);
 	if (strcmp(state, "unknown") == 0) {
 		out_say(OUT_ERRORS, "nothing was removed: it would not be known whose lock");
-		if (configure_lacks_nodes(s, &sv.quorum.member[0].answer))
-			configure_hint_nodes(OUT_ERRORS);
+		configure_hint(s, &sv.quorum, OUT_ERRORS);
 		status = tell(&sv, s, state, STATUS_NO_QUORUM);
 	} else if (count == 0 && quorum_count(&sv.quorum, VOTE_FOREIGN) > 0 &&
 		   strcmp(state, "reserved") != 0) {

@@ -3,6 +3,7 @@
 #include "base/out.h"
 #include "base/text.h"
 #include "core/option.h"
+#include "core/report.h"
 #include "io/file.h"
 
 #include <errno.h>
@@ -203,6 +204,21 @@ void configure_hint_nodes(enum loudness at)
 	out_hint(at, "no nodes were named, so " DEFAULT_NODES " was asked: name three or five "
 		     "independent Redis servers with --nodes or REDLOCK_NODES");
 	out_hint(at, "to try it on throwaway ones: redlock sandbox -- redlock run -k try -- date");
+}
+
+bool configure_has_hint(const struct settings *s, const struct quorum *q)
+{
+	return report_remedy(q) || configure_lacks_nodes(s, &q->member[0].answer);
+}
+
+void configure_hint(const struct settings *s, const struct quorum *q, enum loudness at)
+{
+	const char *remedy = report_remedy(q);
+
+	if (remedy)
+		out_hint(at, "%s", remedy);
+	if (configure_lacks_nodes(s, &q->member[0].answer))
+		configure_hint_nodes(at);
 }
 
 /* ---- what a command finds ---- */

@@ -30,4 +30,8 @@ void configure_command(const struct settings *s);
 bool configure_lacks_nodes(const struct settings *s, const struct answer *a);
 void configure_hint_nodes(enum loudness at);
 
+/* What can be done where too few nodes could be asked, if anything is known. */
+bool configure_has_hint(const struct settings *s, const struct quorum *q);
+void configure_hint(const struct settings *s, const struct quorum *q, enum loudness at);
+
 #endif

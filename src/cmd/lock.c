@@ -18,32 +18,6 @@
 #define WORDS_APART (10 * USEC_SEC)
 #define WORDS_APART_MAX (300 * USEC_SEC)
 
-#define QUARANTINE_HINT \
-	"a node that is new, restarted or flushed votes when all locks that it may have " \
-	"forgotten " \
-	"have ended; 'redlock doctor --admit' skips that where there are none"
-
-/* What can be done about it; the first that is found is said. */
-static const struct {
-	enum reason reason;
-	const char *hint;
-} remedies[] = {
-	{REASON_QUARANTINE, QUARANTINE_HINT},
-	{REASON_NOAUTH, "name user and password: --username USER --password-file FILE, or "
-			"REDLOCK_USERNAME and REDLOCK_PASSWORD"},
-	{REASON_NOPERM, "a right to the key is missing, or to a command: 'redlock doctor' tells "
-			"of commands, 'man 7 redlock' has all that is needed"},
-};
-
-/* NULL: it speaks for itself. */
-static const char *remedy(const struct quorum *q)
-{
-	for (size_t i = 0; i < sizeof(remedies) / sizeof(remedies[0]); i++)
-		if (report_is_for(q, remedies[i].reason))
-			return remedies[i].hint;
-	return NULL;
-}
-
 static void default_owner(char owner[OWNER_MAX], long pid, char *const words[])
 {
 	const char *user = getenv("LOGNAME");
@@ -119,23 +93,10 @@ void lock_tell_answer(const struct lock *l)
 
 /* ---- waiting for it ---- */
 
-static bool lacks_nodes(const struct lock *l)
-{
-	const struct quorum *q = &l->session.quorum;
-
-	return q->refusal == REFUSAL_NO_QUORUM &&
-	       configure_lacks_nodes(l->settings, &q->member[0].answer);
-}
-
 /* What is to be known of a refusal, the first time. */
 static void explain(struct lock *l, enum loudness at)
 {
-	const char *hint = remedy(&l->session.quorum);
-
-	if (hint)
-		out_hint(at, "%s", hint);
-	if (lacks_nodes(l))
-		configure_hint_nodes(at);
+	configure_hint(l->settings, &l->session.quorum, at);
 	l->told_why = at <= out_loudness();
 }
 
@@ -143,7 +104,8 @@ static void explain(struct lock *l, enum loudness at)
 static void tell_waiting(struct lock *l)
 {
 	const struct quorum *q = &l->session.quorum;
-	bool is_new = !l->told_why && (remedy(q) || lacks_nodes(l));
+	bool is_new = !l->told_why && q->refusal == REFUSAL_NO_QUORUM &&
+		      configure_has_hint(l->settings, q);
 	char text[REPORT_MAX], waited[DURATION_TEXT_MAX];
 	usec now = clock_now();
 
@@ -302,7 +264,7 @@ int lock_refused(struct lock *l)
 		return (int)s->conflict_exit_code;
 	}
 	out_say(OUT_ERRORS, "%s", text);
-	if (!l->told_why)
+	if (q->refusal == REFUSAL_NO_QUORUM && !l->told_why)
 		explain(l, OUT_ERRORS);
 	if (report_is_skewed(q))
 		out_hint(OUT_ERRORS, "is this machine's clock right? '--restart-guard off' does "

@@ -52,7 +52,8 @@ struct overview {
 	size_t count, size;
 	struct json json;
 	bool is_json;
-	bool is_unknown; /* of one lock at least */
+	bool is_unknown; /* of one lock at least, */
+	struct quorum unknown; /* and that is the first */
 	bool has_hinted;
 };
 
@@ -85,6 +86,13 @@ static void hint_at_slots(struct overview *st, const struct quorum *q, const cha
 	out_hint(OUT_NORMAL, "is it a semaphore? --limit N shows its slots");
 }
 
+static void note_unknown(struct overview *st, const struct quorum *q)
+{
+	if (!st->is_unknown)
+		st->unknown = *q;
+	st->is_unknown = true;
+}
+
 /* The answers are in the quorum. */
 static void show_key(struct overview *st, const struct quorum *q, const usec took[NODES_MAX],
 	const char *key, size_t len)
@@ -94,7 +102,8 @@ static void show_key(struct overview *st, const struct quorum *q, const usec too
 	int count;
 	struct answer holder = quorum_holder(q, &count);
 
-	st->is_unknown |= strcmp(state, "unknown") == 0;
+	if (strcmp(state, "unknown") == 0)
+		note_unknown(st, q);
 	if (!st->is_json) {
 		print_line("%s",
 			report_status(text, q, &st->settings->nodes, key, clock_wall() / USEC_SEC));
@@ -428,6 +437,8 @@ static int look_at_all(struct overview *st)
 	status = clean < policy_quorum(&q->policy) ? STATUS_NO_QUORUM : STATUS_OK;
 	quorum_begin_question(q, clock_now());
 	take_others(st, search);
+	if (status == STATUS_NO_QUORUM)
+		note_unknown(st, q);
 	out_say(status == STATUS_OK ? OUT_DECISIONS : OUT_ERRORS, "%s",
 		report_no_answers((char[REPORT_MAX]){0}, q, &st->settings->nodes));
 	return status;
@@ -489,9 +500,8 @@ int cmd_status(struct settings *s, char *const names[])
 		status = show(&st, names);
 		if (print_finish() != STATUS_OK)
 			status = STATUS_INTERNAL;
-		if (status == STATUS_NO_QUORUM && (is_live || !has_told) &&
-			configure_lacks_nodes(s, &st.survey.quorum.member[0].answer)) {
-			configure_hint_nodes(OUT_ERRORS);
+		if (st.is_unknown && (is_live || !has_told)) {
+			configure_hint(s, &st.unknown, OUT_ERRORS);
 			has_told = true;
 		}
 	} while (s->watch && status != STATUS_INTERNAL && status != STATUS_CONFIG &&

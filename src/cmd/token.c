@@ -239,8 +239,8 @@ static int conclude(const struct survey *sv, const struct settings *s, enum op o
 			report_holding(text, q, &s->nodes, &s->keys));
 	if (holding == HOLDING_UNKNOWN && s->command == COMMAND_RELEASE)
 		tell_unreleased(sv, s);
-	if (holding == HOLDING_UNKNOWN && configure_lacks_nodes(s, &q->member[0].answer))
-		configure_hint_nodes(OUT_ERRORS);
+	if (holding == HOLDING_UNKNOWN)
+		configure_hint(s, q, OUT_ERRORS);
 	if (s->format != FORMAT_JSON) {
 		if (s->command == COMMAND_CHECK && holding == HOLDING_YES)
 			print_line(

@@ -220,13 +220,37 @@ const char *report_unguarded(
 	return dst;
 }
 
-bool report_is_for(const struct quorum *q, enum reason reason)
+static bool is_for(const struct quorum *q, enum reason reason)
 {
 	bool is_it = false;
 
-	for (int i = 0; i < q->policy.nodes && q->refusal == REFUSAL_NO_QUORUM; i++)
+	for (int i = 0; i < q->policy.nodes; i++)
 		is_it |= quorum_in_trouble(q, i) && q->member[i].answer.reason == reason;
 	return is_it;
+}
+
+const char *report_remedy(const struct quorum *q)
+{
+	/* The first that is found is said. */
+	static const struct {
+		enum reason reason;
+		const char *hint;
+	} table[] = {
+		{REASON_QUARANTINE,
+			"a node that is new, restarted or flushed votes when all locks that it may "
+			"have forgotten have ended; 'redlock doctor --admit' skips that where "
+			"there are none"},
+		{REASON_NOAUTH, "name user and password: --username USER --password-file FILE, or "
+				"REDLOCK_USERNAME and REDLOCK_PASSWORD"},
+		{REASON_NOPERM,
+			"a right to the key is missing, or to a command: 'redlock doctor' tells of "
+			"commands, 'man 7 redlock' has all that is needed"},
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (is_for(q, table[i].reason))
+			return table[i].hint;
+	return NULL;
 }
 
 bool report_is_skewed(const struct quorum *q)

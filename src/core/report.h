@@ -60,8 +60,9 @@ const char *report_no_seat(char dst[REPORT_MAX], const struct quorum *q,
 const char *report_refusal(char dst[REPORT_MAX], const struct quorum *q,
 	const struct node_list *nodes, const struct key_list *keys, usec now);
 
-/* Is it that trouble, also, which keeps it from being obtained? */
-bool report_is_for(const struct quorum *q, enum reason reason);
+/* What can be done about the nodes that are in trouble; NULL: their troubles speak for themselves.
+ * A constant. */
+const char *report_remedy(const struct quorum *q);
 
 /* Do so many nodes have another time of day that it may be ours? */
 bool report_is_skewed(const struct quorum *q);

@@ -56,7 +56,7 @@ refused() {
 }
 
 @test "status of all: a node that wants a password is not told as one that is gone" {
-	says 69 '' 'redlock: 0 of 3 nodes answered, 2 needed: *1.sock wants a password, or another one; *2.sock wants a password, or another one; *3.sock wants a password, or another one' status
+	says 69 '' 'redlock: 0 of 3 nodes answered, 2 needed: *1.sock wants a password, or another one; *2.sock wants a password, or another one; *3.sock wants a password, or another one?hint: name user and password: *' status
 	REDLOCK_PASSWORD=wr0ng says 69 '' 'redlock: 0 of 3 nodes answered, 2 needed: *1.sock wants a password, or another one; *' status
 	as_master 1 config set requirepass '' > "$T/acl"
 	as_master 2 config set requirepass '' > "$T/acl"
@@ -70,6 +70,35 @@ refused() {
 	works
 	says 69 '' "*does not permit this user to do it*hint: a right to the key is missing, or to a command: 'redlock doctor' tells of commands, 'man 7 redlock' has all that is needed" \
 		run -n -k other -- echo never
+}
+
+@test "whatever is asked without a password, or a right: what can be done is said, once" {
+	hinted() {
+		local hint=$1
+		shift
+		run -69 --separate-stderr redlock "$@"
+		[ "$(grep -c "^hint: $hint" <<< "$stderr")" = 1 ]
+	}
+	everything() {
+		hinted "$1" run -n -k other -- echo never
+		hinted "$1" wait -n -k other
+		hinted "$1" check -k other --token 1
+		hinted "$1" extend -k other --token 1
+		hinted "$1" release -k other --token 1
+		hinted "$1" break --yes -k other
+		hinted "$1" status other
+		hinted "$1" status --limit 2 other
+		hinted "$1" status other job
+		hinted "$1" status
+	}
+	everything "name user and password: "
+	for i in 1 2 3; do as_master $i acl setuser app resetkeys '~redlock:*' '~job' -scan > "$T/acl"; done
+	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret
+	everything "a right to the key is missing, or to a command: "
+	# what can be seen may not be removed
+	for i in 1 2 3; do as_master $i acl setuser app -del > "$T/acl"; done
+	run -0 redlock acquire -n -k job
+	hinted "a right to the key is missing, or to a command: " break --yes -k job
 }
 
 @test "the stronger source counts; two of the same are refused" {

@@ -730,7 +730,7 @@ TEST(report_quarantine)
 	}
 	set_absent(&q, 2, REASON_SKEWED, "ahead of");
 	q.member[2].answer.pttl = 40 * USEC_SEC;
-	CHECK(report_is_for(&q, REASON_QUARANTINE));
+	CHECK(strstr(report_remedy(&q), "doctor --admit"));
 	/* It is counted down. */
 	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k"), 6 * USEC_SEC),
 		"no quorum for 'k': 0 of 3 nodes can be used, 2 needed: redis://a:6379 is in "
@@ -740,11 +740,20 @@ TEST(report_quarantine)
 		"for another 0ms"));
 	set_vote(&q, 0, VOTE_YES);
 	set_vote(&q, 1, VOTE_YES);
-	CHECK(!report_is_for(&q, REASON_QUARANTINE));
-	/* What else is wrong is not its fault. */
-	set_absent(&q, 0, REASON_QUARANTINE, NULL);
-	q.refusal = REFUSAL_BUSY;
-	CHECK(!report_is_for(&q, REASON_QUARANTINE));
+	CHECK(report_remedy(&q) == NULL);
+}
+
+TEST(report_what_can_be_done)
+{
+	struct quorum q = fresh(3);
+
+	CHECK(report_remedy(&q) == NULL);
+	set_absent(&q, 0, REASON_CLOSED, NULL);
+	CHECK(report_remedy(&q) == NULL);
+	set_absent(&q, 2, REASON_NOPERM, NULL);
+	CHECK(strstr(report_remedy(&q), "a right to the key is missing"));
+	set_absent(&q, 1, REASON_NOAUTH, NULL);
+	CHECK(strstr(report_remedy(&q), "--password-file FILE"));
 }
 
 TEST(report_who_votes_without_a_guard)

@@ -810,19 +810,17 @@ static int set_flag(
 	struct reading *r, const struct option_row *row, const char *source, const char *value)
 {
 	static const char *const switches[][3] = {{"no", "false", "off"}, {"yes", "true", "on"}};
-	bool is_file = r->source.kind < SOURCE_ENV, is_switch = false;
+	bool is_switch = false;
 	void *field = (char *)r->s + row->field;
 	long number = 0, which;
 
-	for (long n = 0; n < 2 && is_file && !is_switch; n++)
+	for (long n = 0; n < 2 && !is_switch; n++)
 		if (read_choice(switches[n], value, &which)) {
 			is_switch = true;
 			number = n;
 		}
 	if (!is_switch && !text_number(value, 0, 9, &number))
-		return bad_value(r, source, value,
-			is_file ? "is not yes, no or a number from 0 to 9"
-				: "is not a number from 0 to 9");
+		return bad_value(r, source, value, "is not yes, no or a number from 0 to 9");
 	r->s->source[row - option_rows] = r->source;
 	if (row->kind == OPTION_JSON)
 		*(long *)field = number > 0 ? FORMAT_JSON : FORMAT_PLAIN;

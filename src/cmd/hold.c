@@ -76,6 +76,8 @@ static void tell_loss(struct hold *h)
 	h->was_lost = true;
 	out_say(OUT_ERRORS, "%s",
 		report_loss(text, q, &h->lock.settings->nodes, &h->lock.settings->keys));
+	if (q->loss == LOSS_EXPIRED)
+		lock_tell_remedy(&h->lock, OUT_ERRORS);
 }
 
 static void take_signals(struct hold *h)

@@ -206,13 +206,22 @@ static bool was_ours(const struct quorum *q)
 	return q->proved > 0 && q->loss != LOSS_DENIED && !q->policy.only_looks;
 }
 
+void lock_tell_remedy(struct lock *l, enum loudness at)
+{
+	const char *remedy = report_remedy(&l->session.quorum);
+
+	if (remedy && !l->told_why)
+		out_hint(at, "%s", remedy);
+	l->told_why |= remedy && at <= out_loudness();
+}
+
 void lock_release(struct lock *l, usec leave_for)
 {
 	const struct quorum *q = &l->session.quorum;
 	struct caught caught;
 	char text[REPORT_MAX], left[DURATION_TEXT_MAX];
 	int unreleased;
-	bool released;
+	bool released, is_left;
 	usec until;
 
 	if (q->state == QUORUM_HELD)
@@ -230,10 +239,13 @@ void lock_release(struct lock *l, usec leave_for)
 	unreleased = quorum_unreleased(q, &until);
 	released = q->policy.nodes - unreleased >= policy_quorum(&q->policy);
 	/* A lock that others will still find on a majority is worth a warning; a trace is not. */
+	is_left = q->proved && !released;
 	if (unreleased > 0)
-		out_say(q->proved && !released ? OUT_NORMAL : OUT_DECISIONS, "%s",
+		out_say(is_left ? OUT_NORMAL : OUT_DECISIONS, "%s",
 			report_unreleased(
 				text, q, &l->settings->nodes, &l->settings->keys, clock_now()));
+	if (is_left)
+		lock_tell_remedy(l, OUT_NORMAL);
 	if (released && q->leave_for > 0)
 		out_say(OUT_DECISIONS, "left %s taken for another %s", l->name,
 			duration_format(left, q->leave_for));

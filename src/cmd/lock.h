@@ -5,6 +5,7 @@
 #ifndef CMD_LOCK_H
 #define CMD_LOCK_H
 
+#include "base/out.h"
 #include "core/report.h"
 #include "core/settings.h"
 #include "io/session.h"
@@ -58,6 +59,9 @@ bool lock_is_nested(const struct lock *l, const struct answer **holder);
 /* A majority was enough to decide; what else has come by now may tell that two nodes are one, or
  * that others wait. */
 void lock_take_in_answers(struct lock *l);
+
+/* What can be done about the nodes that were in the way of keeping it, or of its release. */
+void lock_tell_remedy(struct lock *l, enum loudness at);
 
 /*
  * Gives back what may be ours and closes the session; a held lock's key is left to end by itself

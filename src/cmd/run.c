@@ -302,13 +302,15 @@ static void settle_loss(struct run *r)
 	 * tell. */
 	r->lost |= q->loss != LOSS_NONE || r->watch.end.cause == CAUSE_LOST ||
 		   r->watch.end.ended_at >= q->valid_until;
-	if (!r->lost || r->told_loss)
+	if (!r->lost)
 		return;
-	if (q->loss != LOSS_NONE)
+	if (!r->told_loss && q->loss != LOSS_NONE)
 		out_say(OUT_ERRORS, "%s",
 			report_loss(text, q, &r->lock.settings->nodes, &r->lock.settings->keys));
-	else
+	else if (!r->told_loss)
 		out_say(OUT_ERRORS, "%s", report_stood_still(text, q, &r->lock.settings->keys));
+	if (q->loss == LOSS_EXPIRED)
+		lock_tell_remedy(&r->lock, OUT_ERRORS);
 }
 
 /* The status of redlock, or -1: r->watch.end has the command's own. */

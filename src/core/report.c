@@ -224,8 +224,10 @@ static bool is_for(const struct quorum *q, enum reason reason)
 {
 	bool is_it = false;
 
+	/* Whoever has voted may refuse the release all the same. */
 	for (int i = 0; i < q->policy.nodes; i++)
-		is_it |= quorum_in_trouble(q, i) && q->member[i].answer.reason == reason;
+		is_it |= (quorum_in_trouble(q, i) || q->member[i].owes) &&
+			 q->member[i].answer.reason == reason;
 	return is_it;
 }
 
@@ -373,6 +375,10 @@ const char *report_unreleased(char dst[REPORT_MAX], const struct quorum *q,
 		if (q->member[i].owes) {
 			add(&l, "%s%s", separator, nodes->node[i].label);
 			separator = ", ";
+			if (q->member[i].answer.vote != VOTE_ABSENT)
+				continue;
+			add(&l, " ");
+			add_trouble(&l, &q->member[i].answer, 0);
 		}
 	return dst;
 }

@@ -101,6 +101,17 @@ refused() {
 	hinted "a right to the key is missing, or to a command: " break --yes -k job
 }
 
+@test "what is held without the right to extend it, or to release it: why it is lost, or left, is said" {
+	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret
+	local right="a right to the key is missing, or to a command: *"
+	for i in 1 2 3; do as_master $i acl setuser app -del > "$T/acl"; done
+	says 0 '' "redlock: 'job' could not be released on 3 of 3 nodes and frees itself there within *: unix://*1.sock does not permit this user to do it, unix://*2.sock does not permit *?hint: $right" \
+		run -n -k job -- true
+	for i in 1 2 3; do as_master $i acl setuser app +del -pexpire > "$T/acl"; done
+	says 79 '' "redlock: lost 'other': no majority of 3 nodes confirmed it in time: unix://*1.sock does not permit this user to do it; *?hint: $right" \
+		run -n -k other --ttl 10s -- sleep 60
+}
+
 @test "the stronger source counts; two of the same are refused" {
 	echo wr0ng > "$T/wrong"
 	export REDLOCK_USERNAME=app

@@ -262,6 +262,11 @@ TEST(report_what_is_left)
 	CHECK_TEXT(report_unreleased(text, &q, nodes(), &ONE_KEY("k"), 20 * USEC_SEC),
 		"'k' could not be released on 2 of 5 nodes and frees itself there within 20s: "
 		"redis://a:6379, redis://c:6379");
+	set_absent(&q, 0, REASON_NOPERM, NULL);
+	set_absent(&q, 1, REASON_CLOSED, NULL);
+	CHECK_TEXT(report_unreleased(text, &q, nodes(), &ONE_KEY("k"), 20 * USEC_SEC),
+		"'k' could not be released on 2 of 5 nodes and frees itself there within 20s: "
+		"redis://a:6379 does not permit this user to do it, redis://c:6379");
 }
 
 TEST(report_every_answer_has_words)
@@ -754,6 +759,12 @@ TEST(report_what_can_be_done)
 	CHECK(strstr(report_remedy(&q), "a right to the key is missing"));
 	set_absent(&q, 1, REASON_NOAUTH, NULL);
 	CHECK(strstr(report_remedy(&q), "--password-file FILE"));
+	q = fresh(3);
+	set_vote(&q, 1, VOTE_YES);
+	q.member[1].answer.reason = REASON_NOPERM;
+	CHECK(report_remedy(&q) == NULL);
+	q.member[1].owes = 7;
+	CHECK(strstr(report_remedy(&q), "a right to the key is missing"));
 }
 
 TEST(report_who_votes_without_a_guard)

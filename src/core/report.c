@@ -276,6 +276,16 @@ const char *report_no_seat(char dst[REPORT_MAX], const struct quorum *q,
 	return dst;
 }
 
+/* Those that are not named as being in trouble. */
+static int count_usable(const struct quorum *q)
+{
+	int n = 0;
+
+	for (int i = 0; i < q->policy.nodes; i++)
+		n += !quorum_in_trouble(q, i);
+	return n;
+}
+
 const char *report_refusal(char dst[REPORT_MAX], const struct quorum *q,
 	const struct node_list *nodes, const struct key_list *keys, usec now)
 {
@@ -302,9 +312,8 @@ const char *report_refusal(char dst[REPORT_MAX], const struct quorum *q,
 	case REFUSAL_NO_QUORUM:
 		add(&l, "no quorum for ");
 		add_keys(&l, keys);
-		add(&l, ": %d of %d node%s can be used, %d needed",
-			q->policy.nodes - quorum_count(q, VOTE_ABSENT), q->policy.nodes,
-			q->policy.nodes > 1 ? "s" : "", policy_quorum(&q->policy));
+		add(&l, ": %d of %d node%s can be used, %d needed", count_usable(q),
+			q->policy.nodes, q->policy.nodes > 1 ? "s" : "", policy_quorum(&q->policy));
 		add_troubles(&l, q, nodes, now - q->round_at);
 		break;
 	case REFUSAL_SLOW:

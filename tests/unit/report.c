@@ -186,6 +186,10 @@ TEST(report_refusals)
 		"no quorum for 'k': 1 of 3 nodes can be used, 2 needed: redis://b:6379 cannot be "
 		"reached "
 		"(Connection refused); redis://c:6379 did not answer in time");
+	/* Asked again, and not heard of yet. */
+	q.member[2].vote = VOTE_NONE;
+	CHECK(strstr(
+		report_refusal(text, &q, nodes(), &ONE_KEY("k"), 0), "1 of 3 nodes can be used"));
 	q.refusal = REFUSAL_SLOW;
 	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k"), 0),
 		"no quorum for 'k' in time: the nodes granted it so late that too little of the "

@@ -45,6 +45,7 @@ struct visit {
 	bool is_over[NODES_MAX]; /* nothing more can be asked of this node */
 	char token[TOKEN_MAX];
 	char key[KEY_MAX], rights_key[KEY_MAX + 8];
+	char formatted[REQUEST_KEY_MAX + 1]; /* as --key-format makes it; "": there is none */
 };
 
 /* ---- asking ---- */
@@ -214,6 +215,8 @@ static bool begin(struct visit *v, const struct settings *s, struct err *e)
 		return false;
 	snprintf(v->key, sizeof(v->key), "redlock:doctor:%.16s", v->token);
 	snprintf(v->rights_key, sizeof(v->rights_key), "%s:rights", v->key);
+	if (s->key_format && settings_operand_key(s, v->key, v->formatted, e) < 0)
+		return false;
 	for (int i = 0; i < s->nodes.count; i++)
 		server_info_read(&v->patient[i].info, "", 0);
 	if (survey_open(&v->survey, &policy, &s->nodes, e) < 0)
@@ -236,6 +239,10 @@ static void examine(struct visit *v)
 	ask(v, FIELD(fsync), (const char *const[]){"CONFIG", "GET", "appendfsync", NULL});
 	ask(v, FIELD(clients_max), (const char *const[]){"CONFIG", "GET", "maxclients", NULL});
 	ask(v, FIELD(marker), (const char *const[]){"GET", GUARD_KEY, NULL});
+	/* Whoever may call a script on it may do what scripts do; and nothing is left. */
+	if (v->formatted[0])
+		ask(v, FIELD(formatted),
+			(const char *const[]){"EVAL", "return 0", "1", v->formatted, NULL});
 	try_a_lock(v);
 	ping(v);
 	look_at_clocks(v, 1);

@@ -395,6 +395,27 @@ static void judge_rights(
 					p->trial[i].text_len));
 }
 
+/* Whether locks are permitted under other names only, nobody tells. */
+static void judge_format(
+	struct diagnosis *d, int node, const struct settings *s, const struct patient *p)
+{
+	char user[300], keys[REQUEST_KEY_MAX + 1], shown[200], mend[600];
+	struct err e;
+	int rc;
+
+	if (!is_absent(&p->formatted, REASON_NOPERM) || strstr(p->formatted.text, " run "))
+		return;
+	rc = settings_operand_key(s, "*", keys, &e);
+	assert(rc == 0); /* what was asked for was longer */
+	text_escape(user, sizeof(user), user_of(s, node), strlen(user_of(s, node)));
+	text_escape(shown, sizeof(shown), keys, strlen(keys));
+	/* What means something else to the server, or to its client, is left to the user. */
+	snprintf(mend, sizeof(mend), strpbrk(shown, " \"'\\?[]") ? "" : "ACL SETUSER %s ~%s", user,
+		shown);
+	find(d, node, SEVERITY_WARNING, "key-format", mend,
+		"user '%s' may not use all keys '%s', as --key-format makes them", user, shown);
+}
+
 /* ---- one node ---- */
 
 static bool is_sentinel(const struct server_info *info)
@@ -735,6 +756,7 @@ static void judge_server(
 	struct diagnosis *d, int node, const struct settings *s, const struct patient *p)
 {
 	judge_rights(d, node, s, p);
+	judge_format(d, node, s, p);
 	judge_trials(d, node, p);
 	judge_room(d, node, p);
 	judge_persistence(d, node, s, p);

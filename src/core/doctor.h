@@ -71,6 +71,7 @@ struct patient {
 	struct server_info info;
 	struct answer trial[TRIALS];
 	struct answer rights; /* the reply to doctor_rights_script */
+	struct answer formatted; /* to EVAL, of a key as --key-format makes it */
 	struct answer may_block; /* BLPOP of a key that is no list: any reply but NOPERM will do */
 	struct answer fsync, clients_max; /* CONFIG GET appendfsync, maxclients */
 	struct clock_sample clock[2]; /* as far from each other as the visit was long */

@@ -590,6 +590,26 @@ TEST(doctor_rights)
 	EXPECT_SILENCE();
 }
 
+TEST(doctor_keys_of_a_format)
+{
+	struct patient *p = &patient[1];
+
+	be_sound(3);
+	settings.key_format = "lock:%s";
+	p->formatted = said("0");
+	EXPECT_SILENCE();
+	p->formatted = answer_absent(REASON_NOPERM, "NOPERM ... to access one of the keys");
+	EXPECT(1, "key-format", WARNING,
+		"user 'default' may not use all keys 'lock:*', as --key-format makes them",
+		"ACL SETUSER default ~lock:*");
+	settings.key_format = "my %s";
+	EXPECT(1, "key-format", WARNING,
+		"user 'default' may not use all keys 'my *', as --key-format makes them", "");
+	/* That is about the command. */
+	p->formatted = answer_absent(REASON_NOPERM, "NOPERM no permissions to run the 'eval' ...");
+	EXPECT_SILENCE();
+}
+
 /* Whatever a script calls is tried, and has a rule. */
 TEST(doctor_knows_all_that_scripts_call)
 {

@@ -63,6 +63,16 @@ static int refuse(struct err *e, const char *url, const char *why)
 			   "unix:///path");
 }
 
+/* A scheme without them is taken for a host, and what follows for its port. */
+static const char *slashes_missing(const char *url)
+{
+	if (strncasecmp(url, "unix:", 5) == 0 && strchr(url, '/'))
+		return "a unix socket is unix:///path";
+	if (strncasecmp(url, "redis:/", 7) == 0 || strncasecmp(url, "rediss:/", 8) == 0)
+		return "behind the scheme comes '://'";
+	return NULL;
+}
+
 static int hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
@@ -252,7 +262,7 @@ int node_parse(const char *url, struct node *node, struct err *e)
 	if (!why)
 		why = socket ? parse_unix(node, rest) : parse_tcp(node, rest);
 	if (why)
-		return refuse(e, url, why);
+		return refuse(e, url, !scheme && slashes_missing(url) ? slashes_missing(url) : why);
 	make_label(node);
 	return 0;
 }

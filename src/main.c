@@ -49,7 +49,7 @@ static int unknown_command(const char *word)
 
 static int too_many(const char *word)
 {
-	return refuse("unexpected argument", word, NULL, NULL);
+	return refuse("unexpected argument", word, "%s", duration_hint(word));
 }
 
 static bool is_option(const char *word)

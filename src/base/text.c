@@ -33,6 +33,17 @@ static const struct unit *find_unit(const char *name)
 	return NULL;
 }
 
+const char *duration_hint(const char *word)
+{
+	static const char *const others[] = {"sec", "second", "seconds", "min", "minute", "minutes",
+		"hour", "hours", "day", "days"};
+	bool is_unit = *word && find_unit(word);
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		is_unit |= strcmp(others[i], word) == 0;
+	return is_unit ? "a duration is one word, such as 30s, 10m or 2h" : NULL;
+}
+
 const char *duration_parse(const char *text, usec *out)
 {
 	const char *p = text;
@@ -43,7 +54,7 @@ const char *duration_parse(const char *text, usec *out)
 
 	if (*p == '\0')
 		return "is empty";
-	if (*p == '-')
+	if (*p == '-' && isdigit((unsigned char)p[1]))
 		return "is negative";
 	for (; isdigit((unsigned char)*p); p++, digits = true)
 		if (whole <= DURATION_MAX)

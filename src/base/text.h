@@ -16,6 +16,9 @@
  */
 const char *duration_parse(const char *text, usec *out);
 
+/* A hint if the word is but a unit, ours or not: "10 m" was typed, or "10 min". Else NULL. */
+const char *duration_hint(const char *word);
+
 #define DURATION_TEXT_MAX 24
 
 /* Writes a duration as people say it: "0ms", "250ms", "1.5s", "90s", "5m", "2h30m", "3d". Negative

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
+#include "cmd/supervise.h"
 #include "io/child.h"
 
 #include <errno.h>
@@ -146,8 +147,7 @@ int cmd_gate(struct settings *s, char *const argv[])
 {
 	struct err e = {.kind = ERR_SYSTEM};
 	int64_t newest;
-	int fd, error;
-	char shown[200];
+	int fd;
 
 	if (!argv[0]) {
 		out_say(OUT_ERRORS, "no command to run");
@@ -169,9 +169,5 @@ int cmd_gate(struct settings *s, char *const argv[])
 		return status_of(e.kind);
 	}
 	hide_secrets();
-	error = child_become(argv);
-	text_escape_word(shown, sizeof(shown), argv[0]);
-	out_say(OUT_ERRORS, error == ENOENT ? "command '%s' not found" : "cannot run '%s': %s",
-		shown, strerror(error));
-	return error == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
+	return supervise_cannot_run(argv[0], child_become(argv));
 }

@@ -144,10 +144,21 @@ void supervise_replace(struct supervision *v, usec now)
 
 /* ---- words at the end ---- */
 
+int supervise_cannot_run(const char *command, int error)
+{
+	char shown[200];
+
+	text_escape_word(shown, sizeof(shown), command);
+	out_say(OUT_ERRORS, error == ENOENT ? "command '%s' not found" : "cannot run '%s': %s",
+		shown, strerror(error));
+	if (error == ENOENT && duration_hint(command))
+		out_hint(OUT_ERRORS, "%s", duration_hint(command));
+	return error == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
+}
+
 int supervise_not_started(const struct supervision *v, const char *command)
 {
 	int error = v->end.number;
-	char shown[200];
 
 	if (error == ESRCH) {
 		out_say(OUT_ERRORS, "cannot start the command: /proc does not show this process");
@@ -159,13 +170,7 @@ int supervise_not_started(const struct supervision *v, const char *command)
 		out_say(OUT_ERRORS, "cannot start the command: %s", strerror(error));
 		return STATUS_INTERNAL;
 	}
-	text_escape_word(shown, sizeof(shown), command);
-	if (error == ENOENT) {
-		out_say(OUT_ERRORS, "command '%s' not found", shown);
-		return STATUS_NOT_FOUND;
-	}
-	out_say(OUT_ERRORS, "cannot run '%s': %s", shown, strerror(error));
-	return STATUS_CANNOT_RUN;
+	return supervise_cannot_run(command, error);
 }
 
 int supervise_guardian_killed(void)

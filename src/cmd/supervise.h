@@ -39,7 +39,10 @@ void supervise_hear(struct supervision *v, bool stop_is_old);
 /* Does the guardian's work, now that `replace_at` has come or it is time to. */
 void supervise_replace(struct supervision *v, usec now);
 
-/* Says why the command could not be started, and returns the status for that. */
+/* Says why the command cannot be run, by exec's errno, and returns the status for that. */
+int supervise_cannot_run(const char *command, int error);
+
+/* The same of one that the guardian could not start. */
 int supervise_not_started(const struct supervision *v, const char *command);
 
 /* The same of a command that lost its guardian. */

@@ -630,6 +630,36 @@ static int missing_value(struct reading *r, const char *source, const struct opt
 	return see_help(r);
 }
 
+static bool is_free(const struct option_row *row)
+{
+	return row->kind == OPTION_KEY || row->kind == OPTION_TEXT;
+}
+
+/* "--", which a variable that was empty leaves there; or an option, where no such value could be.
+ */
+static bool is_no_value(const struct reading *r, const struct option_row *row, const char *word)
+{
+	bool is_whole = strncmp(word, "--", 2) == 0 || strlen(word) == 2; /* no value of its own */
+	bool is = strcmp(word, "--") == 0;
+
+	for (int i = 0; i < ROWS && is_whole && !is_free(row); i++)
+		is |= option_is_of(&option_rows[i], r->s->command) &&
+		      option_is_called(&option_rows[i], word);
+	return is;
+}
+
+/* The word behind an option, as its value; NULL: it is none, and that was said. */
+static const char *next_value(
+	struct reading *r, const struct option_row *row, const char *source, const char *word)
+{
+	if (word && !is_no_value(r, row, word))
+		return word;
+	(void)missing_value(r, source, row);
+	if (word && is_free(row))
+		(void)err_hint(r->e, "if '--' is meant: --%s=--", row->name);
+	return NULL;
+}
+
 static int secret_in_sight(struct reading *r, const char *source)
 {
 	err_set(r->e, ERR_USAGE, "%s: everybody can read what stands on a command line", source);
@@ -674,11 +704,11 @@ static int read_long(struct reading *r, char *const argv[])
 	if (value && !option_takes_value(row))
 		return err_set(r->e, ERR_USAGE, "%s takes no value", source);
 	if (!value && option_takes_value(row)) {
-		value = argv[1];
+		value = next_value(r, row, source, argv[1]);
 		used = 2;
+		if (!value)
+			return -1;
 	}
-	if (!value && option_takes_value(row))
-		return missing_value(r, source, row);
 	return set_value(r, row, source, value) < 0 ? -1 : used;
 }
 
@@ -700,9 +730,9 @@ static int read_letters(struct reading *r, char *const argv[])
 		if (check_is_of(r, row, source) < 0)
 			return -1;
 		if (option_takes_value(row)) {
-			value = p[1] ? p + 1 : argv[1];
+			value = p[1] ? p + 1 : next_value(r, row, source, argv[1]);
 			if (!value)
-				return missing_value(r, source, row);
+				return -1;
 		}
 		if (set_value(r, row, source, value) < 0)
 			return -1;

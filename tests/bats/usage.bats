@@ -103,6 +103,27 @@ refused() {
 	[ "${#lines[@]}" = 1 ]
 }
 
+@test "a duration and its unit in two words" {
+	refused 127 "redlock: command 'm' not found" run -k job -w 10 m
+	[ "${lines[1]}" = "hint: a duration is one word, such as 30s, 10m or 2h" ]
+	refused 127 "redlock: command 'min' not found" gate --fence 1 --store "$T/store" -w 10 min -- touch "$T/never"
+	[ "${lines[1]}" = "hint: a duration is one word, such as 30s, 10m or 2h" ]
+	refused 64 "redlock: unexpected argument 's'" acquire -k job --ttl 30 s
+	[ "${lines[1]}" = "hint: a duration is one word, such as 30s, 10m or 2h" ]
+}
+
+@test "a value is missing: the next option is none, nor is --" {
+	unset empty
+	refused 64 "redlock: -w wants a value: D" run -k job -w -- touch "$T/never"
+	refused 64 "redlock: -k wants a value: KEY" run -k $empty -- touch "$T/never"
+	[ "${lines[1]}" = "hint: if '--' is meant: --key=--" ]
+	refused 64 "redlock: --fence wants a value: N" gate --fence $empty --store "$T/store" -- touch "$T/never"
+	refused 64 "redlock: -t '-z' is not a duration (such as 250ms, 30s, 5m, 2h, 1d)" run -k job -t -z -- touch "$T/never"
+	# they can be meant all the same
+	run -0 redlock run --key=-- -k -n -- printenv REDLOCK_KEY
+	[ "$output" = "--"$'\n'"-n" ]
+}
+
 @test "options: unknown, mistyped, without a value, with one too many" {
 	refused 64 "redlock: unknown option '--frobnicate'" run -k job --frobnicate -- touch "$T/never"
 	refused 64 "redlock: unknown option '--tlt'" run -k job --tlt 5s -- touch "$T/never"

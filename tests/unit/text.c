@@ -66,13 +66,20 @@ TEST(duration_parse_accepts)
 	}
 }
 
+TEST(duration_torn_from_its_unit)
+{
+	CHECK(duration_hint("m") && duration_hint("ms") && duration_hint("minutes"));
+	CHECK(!duration_hint("") && !duration_hint("10m") && !duration_hint("make"));
+}
+
 TEST(duration_parse_refuses)
 {
 	static const struct {
 		const char *text, *why;
 	} cases[] = {
 		{"", "is empty"},
-		{"-", "is negative"},
+		{"-", "is not a duration"},
+		{"-x", "is not a duration"},
 		{"-1", "is negative"},
 		{"-0", "is negative"},
 		{".", "is not a duration"},

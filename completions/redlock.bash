@@ -147,7 +147,7 @@ _redlock_read_words() {
 		words[-1]+=$word
 		last=$word
 	done
-	[[ $last != *[:=@] ]] || kept=${words[-1]}
+	[[ $last != *[:=@] || $COMP_WORDBREAKS != *"${last: -1}"* ]] || kept=${words[-1]}
 	_redlock_unquote "$kept"
 	kept=$plain
 	_redlock_unquote "${words[-1]}"
@@ -313,7 +313,7 @@ _redlock_offer_operands() {
 	esac
 }
 
-_redlock() {
+_redlock_complete() {
 	local IFS=$' \t\n' words at kept plain quote opened lead='' wanted='' command config='' option value cursor i
 	COMPREPLY=()
 	_redlock_read_words
@@ -323,7 +323,8 @@ _redlock() {
 		[[ $plain != -* ]] || _redlock_offer --help --version
 		return 0
 	fi
-	command=${words[1]}
+	_redlock_unquote "${words[1]}"
+	command=$plain
 	[[ " ${_redlock_names[*]} " == *" $command "* ]] || return 0
 	for ((i = 2; i < cursor; i++)); do
 		_redlock_unquote "${words[i]}"
@@ -355,6 +356,11 @@ _redlock() {
 			_redlock_offer_operands "$i"
 		fi
 	fi
+}
+
+# Finding nothing must not end a shell with set -e.
+_redlock() {
+	_redlock_complete || return 0
 }
 
 complete -F _redlock redlock

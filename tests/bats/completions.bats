@@ -235,7 +235,7 @@ on_terminal() {
 			echo "function fish_prompt; printf 'go> '; end"
 		else
 			echo "source <(redlock completion ${shell%-*})"
-			printf '%s\n' "redlock() { printf '[%s]' \"\$@\"; echo; }" "PS1='go> '"
+			printf '%s\n' "redlock() { printf '[%s]' \"\$@\"; echo; }" "PS1='go> '" "${BASH_SETTINGS:-}"
 		fi
 	} > "$T/.zshrc"
 	case $shell in
@@ -297,6 +297,20 @@ what_is_typed() {
 			redlock run --profile "it	[run][--profile][it's "q" \\ \$x\`]
 			redlock run --profile 'it	[run][--profile][it's "q" \\ \$x\`]
 			redlock run --nodes 'redis://a,ss:1 un	[run][--nodes][redis://a,ss:1 unix://
+		END
+	done
+}
+
+@test "Tab on a terminal, bash: set -eu, and words that are not taken apart at = and :" {
+	local shell
+	for shell in bash bash-completion; do
+		BASH_SETTINGS="set -eu; COMP_WORDBREAKS=\${COMP_WORDBREAKS//[:=]/}" typed $shell <<-END
+			redlock run --nonsense	[run][--nonsense]
+			redlock run --prof	[run][--profile]
+			redlock run --profile co:	[run][--profile][co:lon]
+			redlock run --profile=co:	[run][--profile=co:lon]
+			redlock run --config=a\\ file --profile=o	[run][--config=a file][--profile=other]
+			redlock 'run' --prof	[run][--profile]
 		END
 	done
 }

@@ -307,7 +307,7 @@ _redlock_offer_operands() {
 	case ${_redlock_usages[$command]} in
 	*'[ARG...]'*) _redlock_offer_command_line "$1" ;;
 	*'[KEY...]') _redlock_offer_values KEY ;;
-	'[COMMAND|'*) ((is_first)) && _redlock_offer "${_redlock_names[@]}" ;;
+	'[COMMAND|'*) ((is_first && $1 == 2)) && _redlock_offer "${_redlock_names[@]}" ;;
 	*'|'*) ((is_first)) && _redlock_offer_values "${_redlock_usages[$command]}" ;;
 	*) ((is_first)) && [[ ! $plain ]] && _redlock_offer_options ;;
 	esac

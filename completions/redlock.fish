@@ -17,7 +17,7 @@ function _redlock_command
         case '*[KEY...]'
             complete -c redlock -n "_redlock_at any $argv[1]" -a '(_redlock_values KEY)'
         case '[COMMAND|*'
-            complete -c redlock -n "_redlock_at first $argv[1]" -a '$_redlock_names'
+            complete -c redlock -n "_redlock_at word $argv[1]" -a '$_redlock_names'
         case '*|*'
             complete -c redlock -n "_redlock_at first $argv[1]" -a "(_redlock_values '$argv[2]')"
     end
@@ -75,13 +75,15 @@ function _redlock_before_operands
     test $i -gt (math (count $words) + 1); and return 2; or return 1
 end
 
-# _redlock_at WHERE COMMAND...: is the cursor there, for one of these? At the command itself, at the first operand or
-# an option, or at any.
+# _redlock_at WHERE COMMAND...: is the cursor there, for one of these? At the command itself, at the word behind it, at the
+# first operand or an option, or at any.
 function _redlock_at
     set -l words (commandline -opc)
     switch $argv[1]
         case command
             test (count $words) -eq 1
+        case word
+            test (count $words) -eq 2; and test $words[2] = $argv[2]
         case first
             set -q words[2]; and contains -- $words[2] $argv[2..-1]
             and not _redlock_before_operands >/dev/null
@@ -146,8 +148,14 @@ function _redlock_urls
     end
 end
 
-# WHAT: as in the tables, such as auto|on|off, stderr|syslog|FILE or D.
+# WHAT: as in the tables, such as auto|on|off, stderr|syslog|FILE or D. What differs in case is left out behind --option=,
+# for fish would put it in the place of all that.
 function _redlock_values
+    set -l typed (string match -r '^--[^=]*=(\w+)$' -- (commandline -ct))
+    _redlock_all_values $argv[1] | string match -r "^$typed[2].*"
+end
+
+function _redlock_all_values
     # fish has the option's name before it, and quotes, but only for itself
     set -l typed (string replace -r '^--[^=]*=' '' -- (commandline -ct))
     for kind in (string split '|' -- $argv[1])
@@ -156,8 +164,10 @@ function _redlock_values
                 set -l number (string match -r '[0-9]+(?:\.[0-9]*)?(?=[a-z]*$)' -- $typed)
                 and printf '%s\t%s\n' {$number}ms milliseconds {$number}s seconds {$number}m minutes {$number}h hours {$number}d days
             case SIG
-                printf '%s\n' $_redlock_signal_names
-                string match -qi 'sig*' -- $typed; and printf 'sig%s\n' $_redlock_signal_names
+                set -l names $_redlock_signal_names
+                string match -qi 'sig*' -- $typed; and set names sig$names
+                string match -qr '[A-Z]' -- $typed; and set names (string upper -- $names)
+                printf '%s\n' $names
             case KEY
                 _redlock_known keys
             case PROFILE

@@ -142,6 +142,7 @@ hint: there is a script for bash, zsh and fish" completion $'t\ncsh'
 	exactly 'redlock completion zsh ' ''
 	exactly 'redlock help r' release run
 	exactly 'redlock help run ' ''
+	exactly 'redlock help --ttl ' ''
 	exactly 'redlock version ' ''
 	exactly 'redlock frobnicate ' ''
 	exactly 'redlock frobnicate -' ''
@@ -150,10 +151,12 @@ hint: there is a script for bash, zsh and fish" completion $'t\ncsh'
 
 @test "signals in capitals: as the shell does it" {
 	exactly 'redlock run --on-lost SIGUS' SIGUSR1 SIGUSR2
-	judge bash
+	exactly 'redlock run --on-lost=KI' KILL
+	judge bash fish
 	RULE=() LINE=() WORDS=()
 	exactly 'redlock run --on-lost SIGUS' sigusr1 sigusr2
-	judge zsh fish
+	exactly 'redlock run --on-lost=KI' kill
+	judge zsh
 }
 
 @test "processes, to be followed" {
@@ -172,7 +175,7 @@ hint: there is a script for bash, zsh and fish" completion $'t\ncsh'
 	for command in $(commands); do
 		[[ "$(redlock help "$command")" == *'[ARG...]'* ]] || continue
 		commands=$((commands + 1))
-		for line in "redlock $command -v" "redlock $command -v --" "redlock $command --log syslog" "redlock $command -vvq"; do
+		for line in "redlock $command -v" "redlock $command --" "redlock $command -v --" "redlock $command --log syslog" "redlock $command -vvq"; do
 			among "$line depl" deploy
 			exactly "$line deploy s" staging
 			exactly "$line deploy staging --f" --force
@@ -228,7 +231,7 @@ on_terminal() {
 	shift
 	{
 		[ "$shell" != bash-completion ] || echo "source $package"
-		[ "$shell" != zsh ] || printf 'unsetopt beep\nautoload -Uz compinit; compinit -D -u\n'
+		[ "$shell" != zsh ] || printf '%s\n' 'unsetopt beep' 'autoload -Uz compinit; compinit -D -u' "${ZSH_SETTINGS:-}"
 		if [ "$shell" = fish ]; then
 			echo 'redlock completion fish | source'
 			echo "function redlock; printf '[%s]' \$argv; echo; end"
@@ -315,6 +318,13 @@ what_is_typed() {
 	done
 }
 
+@test "Tab on a terminal, zsh: with arrays as in ksh" {
+	ZSH_SETTINGS='setopt ksh_arrays' typed zsh <<-END
+		redlock run --profile=st	[run][--profile=staging]
+		redlock run -k x -- redlock --ver	[run][-k][x][--][redlock][--version]
+	END
+}
+
 @test "Tab on a terminal, zsh" {
 	typed zsh <<-END
 		$(what_is_typed)
@@ -329,6 +339,8 @@ what_is_typed() {
 	typed fish <<-END
 		$(what_is_typed)
 		redlock run --profile "it	[run][--profile][it's "q" \\ \$x\`]
+		redlock run --restart-guard=O	[run][--restart-guard=O]
+		redlock run --on-lost=SIGKI	[run][--on-lost=SIGKILL]
 	END
 }
 

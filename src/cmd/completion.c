@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* The file, from the folder where make runs. */
 #define EMBED(name, file) \
@@ -35,6 +36,14 @@ static bool is_line(const char *text)
 	return true;
 }
 
+/* Of a pipe or a terminal Tab would wait for what is never written. */
+static bool is_no_file(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
 static int print_profiles(void)
 {
 	static struct settings s;
@@ -44,6 +53,8 @@ static int print_profiles(void)
 	/* The environment may be what is to be put right: no more of it than needed. */
 	settings_init(&s, COMMAND_COMPLETION);
 	s.config = getenv("REDLOCK_CONFIG");
+	if (s.config && is_no_file(s.config))
+		return STATUS_OK;
 	if (configure(&s, &e) < 0) {
 		out_err(&e);
 		return status_of(e.kind);

@@ -221,6 +221,10 @@ it's \"q\" \\\\ \$x\`
 co:lon
 x=y
 staging" '' completion profiles
+	# nobody writes into it
+	mkfifo "$T/fifo"
+	REDLOCK_CONFIG=$T/fifo run -0 timeout 60 "$REDLOCK_BUILD/redlock" completion profiles
+	[ "$output" = "" ]
 	REDLOCK_CONFIG=$T/broken says 78 '' "redlock: $T/broken:1:1: *" completion profiles
 }
 

@@ -227,11 +227,16 @@ static int help(char *const argv[])
 	return name && !command_find(name) ? help_word(name) : cmd_help(name);
 }
 
+static bool is_help(const char *word)
+{
+	return word && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0);
+}
+
 static int completion(char *const argv[])
 {
 	const char *what = argv[2];
 
-	if (what && (strcmp(what, "--help") == 0 || strcmp(what, "-h") == 0))
+	if (is_help(what))
 		return cmd_help("completion");
 	return what && argv[3] ? too_many(argv[3]) : cmd_completion(what);
 }
@@ -245,7 +250,7 @@ static int start(char *const argv[])
 		cmd_help_astray();
 		return STATUS_USAGE;
 	}
-	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
+	if (is_help(word))
 		return cmd_help(NULL);
 	if (strcmp(word, "--version") == 0)
 		return cmd_version();
@@ -256,6 +261,8 @@ static int start(char *const argv[])
 		return help(argv);
 	if (row->id == COMMAND_COMPLETION)
 		return completion(argv);
+	if (row->id == COMMAND_VERSION && is_help(argv[2]))
+		return cmd_help(row->name);
 	if (row->id == COMMAND_VERSION)
 		return argv[2] ? too_many(argv[2]) : cmd_version();
 	return run(row, argv);

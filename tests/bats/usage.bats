@@ -242,7 +242,7 @@ redlock: there is nothing to remove" break -k one -k one
 }
 
 @test "--help, help, --version and version: on stdout, status 0" {
-	for words in "help" "--help" "-h" "help run" "run --help" "run -h" "run -k job --help -- touch x" "version" "--version" "run --version"; do
+	for words in "help" "--help" "-h" "help run" "run --help" "run -h" "run -k job --help -- touch x" "version" "version --help" "--version" "run --version"; do
 		redlock $words > "$T/out" 2> "$T/err"
 		[ -s "$T/out" ]
 		[ ! -s "$T/err" ]

@@ -1291,6 +1291,22 @@ static bool is_a_line_silent(const struct step *s, usec *wake_at)
 	return is_silent;
 }
 
+/* A turn is kept: the line, which has not spoken yet, knows whether anybody comes for it. */
+static bool is_turn_in_doubt(const struct step *s, usec *wake_at)
+{
+	struct quorum *q = s->q;
+	bool is_silent = false;
+
+	for (int i = 0; i < q->policy.nodes; i++) {
+		const struct answer *a = &q->member[i].answer;
+
+		/* There is a line: who says so would be it, if nobody else. */
+		is_silent |= q->member[i].vote == VOTE_FOREIGN && a->is_reserved &&
+			     q->member[find_line(q, a->key)].vote == VOTE_NONE;
+	}
+	return is_silent && !grace_is_over(q, s->now, true, q->policy.node_timeout / 4, wake_at);
+}
+
 /* --fair: it says that others come first, however many would grant it. */
 static bool is_before_its_turn(const struct quorum *q)
 {
@@ -1416,7 +1432,7 @@ static void tally_attempt(struct step *s, usec *wake_at)
 	} else if (yes + open < quorum) {
 		/* It failed; but "busy" and "no quorum" are told apart by a majority of clean
 		 * answers, which may still come in. */
-		if (yes + no >= quorum && !insist(s, wake_at))
+		if (yes + no >= quorum && !is_turn_in_doubt(s, wake_at) && !insist(s, wake_at))
 			fail_attempt(s, REFUSAL_BUSY);
 		else if (yes + no + open < quorum)
 			fail_attempt(s, REFUSAL_NO_QUORUM);

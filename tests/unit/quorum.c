@@ -3343,20 +3343,46 @@ TEST(a_turn_that_nobody_came_for_opens_the_other_nodes)
 {
 	struct rig r;
 
-	contend(&r, 3, NEVER);
+	for (int is_last = 0; is_last < 2; is_last++) {
+		contend(&r, 3, NEVER);
+		if (!is_last)
+			reply_with(&r, 0, turn());
+		reply_with(&r, 1, reserved(60 * MS));
+		reply_with(&r, 2, reserved(60 * MS));
+		CHECK(!quorum_is_pausing(&r.q));
+		if (is_last)
+			reply_with(&r, 0, turn());
+		CHECK_TEXT(r.q.seat.turn[0], BIGGER);
+		CHECK(!quorum_is_pausing(&r.q));
+		wait_until(&r, r.up.wake_at);
+		votes(&r, ".Y");
+		CHECK_INT(r.q.state, QUORUM_HELD);
+		CHECK(!r.q.seat.is_woken);
+	}
+}
+
+TEST(whether_a_turn_is_somebodys_the_line_is_asked_for_a_while)
+{
+	struct rig r;
+
+	contend(&r, 3, 0);
 	reply_with(&r, 1, reserved(60 * MS));
 	reply_with(&r, 2, reserved(60 * MS));
-	CHECK(quorum_is_pausing(&r.q));
-	contend(&r, 3, NEVER);
-	reply_with(&r, 0, turn());
-	CHECK_TEXT(r.q.seat.turn[0], BIGGER);
+	CHECK_INT(r.q.state, QUORUM_TRYING);
+	wait_until(&r, r.now + r.q.policy.node_timeout / 4);
+	CHECK_INT(r.q.refusal, REFUSAL_BUSY);
+	/* It says so. */
+	contend(&r, 3, 0);
 	reply_with(&r, 1, reserved(60 * MS));
+	reply_with(&r, 0, reserved(60 * MS));
+	CHECK_INT(r.q.refusal, REFUSAL_BUSY);
+	/* Without it, the next one is the line, which has spoken. */
+	contend(&r, 3, 0);
+	reply_with(&r, 1, reserved(60 * MS));
+	CHECK_INT(r.q.state, QUORUM_TRYING);
+	reply(&r, 0, VOTE_ABSENT);
 	reply_with(&r, 2, reserved(60 * MS));
-	CHECK(!quorum_is_pausing(&r.q));
-	wait_until(&r, r.up.wake_at);
-	votes(&r, ".Y");
-	CHECK_INT(r.q.state, QUORUM_HELD);
-	CHECK(!r.q.seat.is_woken);
+	CHECK_INT(r.q.refusal, REFUSAL_BUSY);
 }
 
 TEST(the_line_tells_whether_others_wait)
@@ -3755,6 +3781,24 @@ TEST(one_number_from_a_majority_is_the_number)
 	reply_with(&r, 1, granted(9));
 	CHECK_INT(r.q.fence, 7);
 	CHECK_INT(sends(&r, OP_FENCE), 0);
+}
+
+TEST(who_is_gone_since_it_granted_is_not_told_the_number)
+{
+	struct rig r;
+
+	ask_for_number(&r, 3);
+	reply_with(&r, 0, granted(6));
+	link_down(&r, 0, REASON_CLOSED);
+	reply_with(&r, 1, granted(11));
+	CHECK_INT(r.q.state, QUORUM_TRYING);
+	CHECK_INT(sends(&r, OP_FENCE), 1);
+	reply_with(&r, 1, granted(11));
+	CHECK_INT(r.q.state, QUORUM_TRYING);
+	reply_with(&r, 2, granted(9));
+	CHECK_INT(sends(&r, OP_FENCE), 2);
+	reply_with(&r, 2, granted(11));
+	CHECK_INT(r.q.state, QUORUM_HELD);
 }
 
 TEST(the_largest_of_several_is_told_to_a_majority_before_the_lock_is_held)

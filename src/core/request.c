@@ -183,22 +183,26 @@ _Static_assert(SKEW_MAX_MS == 30000, "scripts have it as a number");
  * All slots of a semaphore have one line, and one list to block on: `own` is the slot that this is
  * about ("#3"), and each has a turn of its own. An element of the list is a turn's id with the slot
  * behind it, so the list has one for each slot at most. settle(): who waited at the door is not
- * there any more, so the line has the turn.
+ * there any more, so the line has the turn; whether anybody there takes it shows when the script
+ * has ended.
  */
 #define SCRIPT_LIST \
+	"local settled={} " \
 	"local function is_mine(t) return t==ARGV[3] or " \
 	"(#ARGV[3]>40 and find(ARGV[3],t,1,true)~=nil) end " \
 	"local function lies(mark) for _,e in ipairs(try('LRANGE',wake(1),0,-1)) do " \
 	"if sub(e,41)==mark then return true end end return false end " \
 	"local function unused(i) " \
-	"if own=='' then return try('EXISTS',wake(i))==1 end return lies(own) end " \
+	"if own=='' then return not settled[i] and try('EXISTS',wake(i))==1 end " \
+	"return lies(own) end " \
 	"local function drop(i) if own=='' then try('DEL',wake(i)) " \
 	"try('DEL',door(i)) return end " \
 	"for _,e in ipairs(try('LRANGE',wake(i),0,-1)) do " \
 	"if sub(e,41)==own then try('LREM',wake(i),0,e) end end end " \
 	"local function settle(i) local p=own=='' and try('PTTL',door(i)) " \
 	"if type(p)=='number' and p>0 and try('EXISTS',wake(i))==0 then " \
-	"try('RPOPLPUSH',door(i),wake(i)) try('PEXPIRE',wake(i),p) end end "
+	"settled[i]=type(try('RPOPLPUSH',door(i),wake(i)))=='string' " \
+	"try('PEXPIRE',wake(i),p) end end "
 
 /* Another slot that is free here, and nobody's turn, else 0; and when the first of them may be.
  * From the own one on, so that those who look spread. */

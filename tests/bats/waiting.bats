@@ -150,6 +150,37 @@ order() { tr '\n' ' ' < "$T/served"; }
 	eventually redlock run -n -k job -- true
 }
 
+@test "a turn that nobody comes for any more is no reason, however late the line says so" {
+	hold a "${LONG[@]}"
+	waiter b "${LONG[@]}"
+	line=$(line)
+	let_go a
+	ended_with 0
+	stop_node "$line"
+	for i in 1 2 3; do
+		[ $i -eq "$line" ] && continue
+		[ "$(node $i exists "redlock:turn:{job}")" = 1 ]
+		node $i config resetstat > "$T/set"
+	done
+	in_background "$T/c" run -n -k job "${LONG[@]}" -- echo mine
+	heard() { node "$1" info commandstats | grep -q '^cmdstat_eval:calls='; }
+	for i in 1 2 3; do [ $i -eq "$line" ] || eventually heard $i; done
+	continue_node "$line"
+	ended_with 0
+}
+
+@test "what was meant for a writer at the door, who died there, is for who waits, and for no newcomer" {
+	hold a "${LONG[@]}"
+	waiter b "${LONG[@]}"
+	for i in 1 2 3; do node $i set "redlock:head:{job}" 1 px 600000 > "$T/set"; done
+	let_go a
+	eventually is_gone "$HOLDER"
+	[ ! -s "$T/served" ]
+	run -75 redlock run -n --fair -k job "${LONG[@]}" -- true
+	ended_with 0
+	[ "$(order)" = "b " ]
+}
+
 @test "alone: nothing is kept for anybody, and no turn is waited for" {
 	redlock run -k job "${LONG[@]}" -- true
 	for i in 1 2 3; do eventually is_empty $i; done

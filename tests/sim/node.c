@@ -91,6 +91,7 @@ struct place {
 	struct sim_reader *mine, *held; /* one of which is the asker, or what it is within */
 	bool is_shared; /* it would be one of them */
 	bool is_alone; /* it cannot be one of them, and does not look */
+	bool is_settled; /* what lies in the list may be taken when the script has ended */
 };
 
 static struct place place(struct sim_node *n, int own, int slots)
@@ -286,6 +287,11 @@ static bool lies(const struct place *p)
 	return find_element(p) >= 0;
 }
 
+static bool is_unused(const struct place *p)
+{
+	return !p->is_settled && lies(p);
+}
+
 static void drop(const struct place *p)
 {
 	if (!p->own)
@@ -343,7 +349,7 @@ static void beckon(const struct place *p, const struct request *r)
 }
 
 /* Who waited at the door is not there any more: the line's, then. */
-static void settle(const struct place *p)
+static void settle(struct place *p)
 {
 	struct sim_node *n = p->n;
 
@@ -352,6 +358,7 @@ static void settle(const struct place *p)
 		return;
 	n->wake[n->wakes++] = n->door;
 	clear(&n->door);
+	p->is_settled = true;
 }
 
 /* Of a semaphore, another slot that is free, and when the first of them may be. */
@@ -551,10 +558,11 @@ static bool is_led_in(const struct place *p, const struct request *r)
 static bool is_late(const struct place *p, const struct request *r)
 {
 	drop_expired(p->n);
-	return has_room(p) && is_there(p->n, &p->n->line) && !is_led_in(p, r) && p->n->wakes == 0;
+	return has_room(p) && is_there(p->n, &p->n->line) && !is_led_in(p, r) &&
+	       (p->is_settled || p->n->wakes == 0);
 }
 
-static void acquire(const struct place *p, const struct request *r, struct reply *reply)
+static void acquire(struct place *p, const struct request *r, struct reply *reply)
 {
 	const char *token = r->argv[4], *turn = r->argv[6], *flags = r->argv[7];
 	struct sim_node *n = p->n;
@@ -588,7 +596,7 @@ static void acquire(const struct place *p, const struct request *r, struct reply
 		awaited = false;
 	}
 	if (!p->value[0] && !p->is_group) {
-		if (is_kept && !is_mine && !lies(p)) {
+		if (is_kept && !is_mine && !is_unused(p)) {
 			answer(reply, 2, l->turn.ends - now, "", n->run_id, awaited);
 			put_elsewhere(p, r, reply);
 			return;
@@ -649,7 +657,7 @@ static bool look_at_slots(const struct place *p, int *free_slot, int *kept, int6
 	return false;
 }
 
-static void join(const struct place *p, const struct request *r, struct reply *reply)
+static void join(struct place *p, const struct request *r, struct reply *reply)
 {
 	struct sim_node *n = p->n;
 	const struct sim_lock *l = p->l;
@@ -658,7 +666,7 @@ static void join(const struct place *p, const struct request *r, struct reply *r
 	bool is_first = !is_there(n, &n->line);
 
 	settle(p);
-	if (p->own ? look_at_slots(p, &free_slot, &kept, &left) : !p->value[0] && lies(p)) {
+	if (p->own ? look_at_slots(p, &free_slot, &kept, &left) : !p->value[0] && is_unused(p)) {
 		clear(&n->line);
 		answer(reply, 0, 0, "", "", false);
 		return;

@@ -465,9 +465,9 @@ static void make_world(void)
 		node_begin_life(&world.node[i], 1);
 	}
 	/* A counter that is lost starts at the node's clock: so far as those agree. */
-	for (int i = 0; i < world.nodes && world.profile->guards && world.wants_fence; i++) {
-		world.node[i].ppm = 0;
-		world.node[i].offset = WALL_BASE;
+	for (int i = 0; i < world.nodes && world.wants_fence; i++) {
+		world.node[i].ppm = world.profile->guards ? 0 : world.node[i].ppm;
+		world.node[i].offset = world.profile->guards ? WALL_BASE : world.node[0].offset;
 	}
 	for (int i = 0; i < world.clients; i++)
 		make_client(i);

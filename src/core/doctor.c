@@ -395,7 +395,7 @@ static void judge_rights(
 					p->trial[i].text_len));
 }
 
-/* Whether locks are permitted under other names only, nobody tells. */
+/* A user may be held to certain names on purpose: nobody tells. */
 static void judge_format(
 	struct diagnosis *d, int node, const struct settings *s, const struct patient *p)
 {
@@ -412,7 +412,7 @@ static void judge_format(
 	/* What means something else to the server, or to its client, is left to the user. */
 	snprintf(mend, sizeof(mend), strpbrk(shown, " \"'\\?[]") ? "" : "ACL SETUSER %s ~%s", user,
 		shown);
-	find(d, node, SEVERITY_WARNING, "key-format", mend,
+	find(d, node, SEVERITY_NOTE, "key-format", mend,
 		"user '%s' may not use all keys '%s', as --key-format makes them", user, shown);
 }
 

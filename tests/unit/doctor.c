@@ -599,11 +599,11 @@ TEST(doctor_keys_of_a_format)
 	p->formatted = said("0");
 	EXPECT_SILENCE();
 	p->formatted = answer_absent(REASON_NOPERM, "NOPERM ... to access one of the keys");
-	EXPECT(1, "key-format", WARNING,
+	EXPECT(1, "key-format", NOTE,
 		"user 'default' may not use all keys 'lock:*', as --key-format makes them",
 		"ACL SETUSER default ~lock:*");
 	settings.key_format = "my %s";
-	EXPECT(1, "key-format", WARNING,
+	EXPECT(1, "key-format", NOTE,
 		"user 'default' may not use all keys 'my *', as --key-format makes them", "");
 	/* That is about the command. */
 	p->formatted = answer_absent(REASON_NOPERM, "NOPERM no permissions to run the 'eval' ...");

@@ -1166,7 +1166,8 @@ static bool is_on_its_way(const struct quorum *q, const struct member *m)
 	if (m->vote != VOTE_FOREIGN || !q->used_turn || m->answer.text_len <= TOKEN_ID_LEN)
 		return false;
 	if (m->answer.is_shared)
-		return q->member[q->seat.node].vote == VOTE_YES;
+		return q->member[q->seat.node].vote ==
+		       (q->policy.only_looks ? VOTE_GONE : VOTE_YES);
 	return memcmp(m->answer.text, q->seat.turn[m->answer.key], TOKEN_ID_LEN) == 0;
 }
 

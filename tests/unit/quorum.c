@@ -4829,6 +4829,25 @@ TEST(a_writer_insists_while_the_last_readers_release_is_on_its_way)
 	CHECK_INT(r.q.state, QUORUM_HELD);
 }
 
+TEST(who_only_looks_insists_while_the_last_readers_release_is_on_its_way)
+{
+	struct rig r;
+
+	look_with(&r, 3, NEVER);
+	r.q.seat.is_refused = false;
+	all_answer(&r, shared(HELD_FOR));
+	link_up(&r, 3);
+	reply_with(&r, 3, turn());
+	votes(&r, "G");
+	reply_with(&r, 1, shared(HELD_FOR));
+	reply_with(&r, 2, shared(HELD_FOR));
+	CHECK_INT(r.q.state, QUORUM_TRYING);
+	CHECK(!quorum_is_pausing(&r.q));
+	wait_until(&r, r.up.wake_at);
+	reply(&r, 1, VOTE_GONE);
+	CHECK_INT(r.q.refusal, REFUSAL_NONE);
+}
+
 TEST(who_leaves_the_line_behind_readers_has_a_word_for_the_next)
 {
 	struct rig r;

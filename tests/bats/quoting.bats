@@ -151,7 +151,7 @@ clean() {
 		shows 75 acquire -n -k job
 		shows 79 extend -k job --token x
 		# the whole value is its token
-		shows 79 release -k job --token "$value-"
+		shows 79 release -k job --token="$value-"
 		shows 0 extend -k job --token "$value"
 		shows 0 check --json -k job --token "$value"
 		shows 0 break -y -k job

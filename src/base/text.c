@@ -195,7 +195,8 @@ const char *text_escape(char *dst, size_t size, const void *src, size_t len)
 	return dst;
 }
 
-const char *text_find_login(const char *word, size_t *len)
+/* Where user and password stand in a word: from there on, so many bytes. NULL: it has none. */
+static const char *find_login(const char *word, size_t *len)
 {
 	const char *scheme = strstr(word, "://"), *from = scheme ? scheme + 3 : word;
 	const char *colon = strchr(from, ':'), *at = colon ? strrchr(colon, '@') : NULL;
@@ -207,21 +208,29 @@ const char *text_find_login(const char *word, size_t *len)
 	return from;
 }
 
+void text_append_word(char *dst, size_t size, size_t *used, const char *word)
+{
+	size_t len;
+	const char *login = find_login(word, &len);
+
+	if (login)
+		text_append(dst, size, used, "%.*s***%s", (int)(login - word), word, login + len);
+	else
+		text_append(dst, size, used, "%s", word);
+}
+
 const char *text_escape_word(char *dst, size_t size, const char *word)
 {
-	size_t name = strcspn(word, "="), len = 0, used = 0;
-	const char *login = text_find_login(word, &len);
+	size_t name = strcspn(word, "="), len, used = 0;
+	const char *login = find_login(word, &len);
 	char shown[WORD_SHOWN];
 
 	if (word[name] && !(login && login < word + name))
 		text_append(shown, sizeof(shown), &used, "%.*s=...", (int)name, word);
-	else if (login)
-		text_append(shown, sizeof(shown), &used, "%.*s***%s", (int)(login - word), word,
-			login + len);
-	else if (word[0] == '-' && isalpha((unsigned char)word[1]) && word[2])
+	else if (!login && word[0] == '-' && isalpha((unsigned char)word[1]) && word[2])
 		text_append(shown, sizeof(shown), &used, "%.2s...", word);
 	else
-		return text_escape(dst, size, word, strlen(word));
+		text_append_word(shown, sizeof(shown), &used, word);
 	return text_escape(dst, size, shown, used);
 }
 

@@ -37,14 +37,8 @@ const char *time_format(char dst[TIME_TEXT_MAX], int64_t seconds);
  */
 const char *text_escape(char *dst, size_t size, const void *src, size_t len);
 
-/*
- * Where user and password stand in a word, as in scheme://user:password@host or user:password@host:
- * from there on, so many bytes up to the '@'. NULL: it has none.
- */
-const char *text_find_login(const char *word, size_t *len);
-
-/* The same of a word that was typed where it does not belong: what may be a secret is left out, be
- * it a login, or what stands behind a '=', or behind an option's letter. */
+/* A word that was typed where it does not belong: what may be a secret is left out, be it a login,
+ * or what stands behind a '=', or behind an option's letter; what is left, as text_escape(). */
 const char *text_escape_word(char *dst, size_t size, const char *word);
 
 /* The length of the UTF-8 character at s, and its code; 0: none is there. Refused are overlong
@@ -63,6 +57,10 @@ const char *text_quote(char *dst, size_t size, const char *src);
 /* Appends printf-style at *used, cutting at size; *used never exceeds size - 1. */
 void text_append(char *dst, size_t size, size_t *used, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+
+/* The same of a word, without the user and password that stand in it, be it
+ * scheme://user:password@host or user:password@host: "***" is there instead. */
+void text_append_word(char *dst, size_t size, size_t *used, const char *word);
 
 /*
  * Reads a signal's name, with or without SIG, in any case (TERM, sigterm, RTMIN+1), or its number;

@@ -1274,18 +1274,23 @@ static void gather(struct step *s, usec *wake_at)
 		ask(s);
 }
 
-/* --fair: the line of a key has not spoken yet. Readers wait for a quarter of its time: they would
- * share; but a line that is only far away must be heard, or writers starve. */
+/* Of a key: it is there, and has not spoken yet. */
+static bool is_the_line_silent(const struct quorum *q, int key)
+{
+	int line = find_line(q, key);
+
+	return line >= 0 && q->member[line].vote == VOTE_NONE;
+}
+
+/* --fair: a line has not spoken yet. Readers wait for a quarter of its time: they would share; but
+ * one that is only far away must be heard, or writers starve. */
 static bool is_a_line_silent(const struct step *s, usec *wake_at)
 {
 	struct quorum *q = s->q;
 	bool is_silent = false;
 
-	for (int key = 0; key < q->policy.keys && policy_heeds_line(&q->policy); key++) {
-		int line = find_line(q, key);
-
-		is_silent |= line >= 0 && q->member[line].vote == VOTE_NONE;
-	}
+	for (int key = 0; key < q->policy.keys && policy_heeds_line(&q->policy); key++)
+		is_silent |= is_the_line_silent(q, key);
 	if (is_silent && !q->policy.is_fair)
 		return !grace_is_over(q, s->now, count_yes(q) >= policy_quorum(&q->policy),
 			q->policy.node_timeout / 4, wake_at);
@@ -1298,13 +1303,9 @@ static bool is_turn_in_doubt(const struct step *s, usec *wake_at)
 	struct quorum *q = s->q;
 	bool is_silent = false;
 
-	for (int i = 0; i < q->policy.nodes; i++) {
-		const struct answer *a = &q->member[i].answer;
-
-		/* There is a line: who says so would be it, if nobody else. */
-		is_silent |= q->member[i].vote == VOTE_FOREIGN && a->is_reserved &&
-			     q->member[find_line(q, a->key)].vote == VOTE_NONE;
-	}
+	for (int i = 0; i < q->policy.nodes; i++)
+		is_silent |= q->member[i].vote == VOTE_FOREIGN && q->member[i].answer.is_reserved &&
+			     is_the_line_silent(q, q->member[i].answer.key);
 	return is_silent && !grace_is_over(q, s->now, true, q->policy.node_timeout / 4, wake_at);
 }
 
@@ -1561,11 +1562,11 @@ static void release(struct step *s, usec *wake_at)
 		/* Whoever is late already has the release in its queue and is not waited for. */
 		waited_for += m->link == LINK_OPENING || (in_flight(m) && !is_late(m));
 	}
-	waited_for += is_passing_beside(q);
-	if (waited_for == 0 || (s->is_quiet && s->now >= q->release_until) ||
+	if ((s->is_quiet && s->now >= q->release_until) ||
 		(!is_passing_beside(q) &&
-			grace_is_over(q, s->now, settled >= policy_quorum(&q->policy),
-				2 * USEC_MSEC, wake_at))) {
+			(waited_for == 0 ||
+				grace_is_over(q, s->now, settled >= policy_quorum(&q->policy),
+					2 * USEC_MSEC, wake_at)))) {
 		for (int i = 0; i < q->policy.nodes; i++)
 			may_have_landed(s, &q->member[i]);
 		q->phase = PHASE_DONE;

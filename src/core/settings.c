@@ -620,12 +620,8 @@ void settings_owner(
 
 	command[0] = '\0';
 	for (int i = 0; argv[i]; i++) {
-		size_t len;
-		const char *login = text_find_login(argv[i], &len);
-
-		text_append(command, sizeof(command), &used, "%s%.*s%s%s", i ? " " : "",
-			login ? (int)(login - argv[i]) : 0, argv[i], login ? "***" : "",
-			login ? login + len : argv[i]);
+		text_append(command, sizeof(command), &used, "%s", i ? " " : "");
+		text_append_word(command, sizeof(command), &used, argv[i]);
 	}
 	used = 0;
 	text_append(dst, size, &used, "%s@%s:%ld %s", user, host, pid, command);

@@ -3519,18 +3519,24 @@ TEST(who_only_looks_is_done_when_a_majority_is_free)
 
 /* The turn was told before the pop, which is still blocked: the seat's own word would stand behind
  * it for ever. */
+/* It joined the line, and was told there that it is its turn. */
+static void look_and_be_woken(struct rig *r, struct answer a)
+{
+	look_with(r, 3, NEVER);
+	r->q.seat.is_refused = false;
+	for (int i = 0; i < 3; i++)
+		reply_with(r, i, a);
+	link_up(r, 3);
+	reply_with(r, 3, turn());
+}
+
 TEST(who_only_looks_passes_on_the_turn_that_it_was_told_of)
 {
 	static const char *const answers[] = {"GG", ".GG"};
 	struct rig r;
 
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
-		look_with(&r, 3, NEVER);
-		r.q.seat.is_refused = false;
-		for (int n = 0; n < 3; n++)
-			reply_with(&r, n, held(HELD_FOR));
-		link_up(&r, 3);
-		reply_with(&r, 3, turn());
+		look_and_be_woken(&r, held(HELD_FOR));
 		CHECK(r.q.used_turn && r.q.seat.waits);
 		votes(&r, answers[i]);
 		CHECK_INT(r.q.refusal, REFUSAL_NONE);
@@ -3540,12 +3546,7 @@ TEST(who_only_looks_passes_on_the_turn_that_it_was_told_of)
 		CHECK_INT(seat(&r)->sends[OP_HAND_OVER], 1);
 	}
 	/* No way to say it. */
-	look_with(&r, 3, NEVER);
-	r.q.seat.is_refused = false;
-	for (int n = 0; n < 3; n++)
-		reply_with(&r, n, held(HELD_FOR));
-	link_up(&r, 3);
-	reply_with(&r, 3, turn());
+	look_and_be_woken(&r, held(HELD_FOR));
 	link_down(&r, 0, REASON_CLOSED);
 	votes(&r, ".GG");
 	CHECK_INT(r.q.refusal, REFUSAL_NONE);
@@ -4833,11 +4834,7 @@ TEST(who_only_looks_insists_while_the_last_readers_release_is_on_its_way)
 {
 	struct rig r;
 
-	look_with(&r, 3, NEVER);
-	r.q.seat.is_refused = false;
-	all_answer(&r, shared(HELD_FOR));
-	link_up(&r, 3);
-	reply_with(&r, 3, turn());
+	look_and_be_woken(&r, shared(HELD_FOR));
 	votes(&r, "G");
 	reply_with(&r, 1, shared(HELD_FOR));
 	reply_with(&r, 2, shared(HELD_FOR));

@@ -297,7 +297,7 @@ static const struct {
 	{"pttl", SEVERITY_ERROR, false, "+pttl", ""},
 	{"pexpire", SEVERITY_ERROR, false, "+pexpire", ""},
 	{"del", SEVERITY_ERROR, false, "+del", ""},
-	{"~", SEVERITY_WARNING, false, "~redlock:*", " (to wake who waits, for one)"},
+	{"~", SEVERITY_WARNING, false, "~redlock:* ~" GUARD_KEY, " (to wake who waits, for one)"},
 	{"info", SEVERITY_WARNING, false, "+info", " (to know the server, and its restarts)"},
 	{"time", SEVERITY_WARNING, false, "+time",
 		" (to know how long a restarted node has no vote)"},
@@ -331,8 +331,12 @@ static bool has_word(const char *words, const char *word)
 
 static bool is_denied(const struct patient *p, const char *name)
 {
-	const struct answer *a = &p->rights;
+	const struct answer *a = &p->rights, *mark = &p->marker;
 
+	/* Both patterns of our own keys have one rule. */
+	if (strcmp(name, "~") == 0 && is_absent(mark, REASON_NOPERM) &&
+		!strstr(mark->text, " run "))
+		return true;
 	/* The very EVAL is refused: the command, or the key. */
 	if (is_absent(a, REASON_NOPERM))
 		return strcmp(name, strstr(a->text, " run ") ? "eval" : "~") == 0;
@@ -368,7 +372,7 @@ static void judge_rights(
 	size_t mend_used = 0, words_used = 0;
 
 	text_escape(shown, sizeof(shown), user, strlen(user));
-	snprintf(keys, sizeof(keys), "ACL SETUSER %s ~redlock:*", shown);
+	snprintf(keys, sizeof(keys), "ACL SETUSER %s ~redlock:* ~" GUARD_KEY, shown);
 	text_append(mend, sizeof(mend), &mend_used, "ACL SETUSER %s", shown);
 	for (int i = 0; i < COUNT_OF(rights); i++) {
 		bool denied = is_denied(p, rights[i].name);
@@ -378,7 +382,8 @@ static void judge_rights(
 		if (denied)
 			text_append(words, sizeof(words), &words_used, "%s%s%s",
 				words_used > 0 ? ", " : "",
-				rights[i].name[0] == '~' ? "keys redlock:*" : rights[i].name,
+				rights[i].name[0] == '~' ? "keys redlock:*, " GUARD_KEY
+							 : rights[i].name,
 				severity == SEVERITY_ERROR ? "" : rights[i].use);
 		if (denied || is_untried(p, i))
 			text_append(mend, sizeof(mend), &mend_used, " %s", rights[i].rule);

@@ -78,7 +78,7 @@ struct patient {
 	struct validity certificate;
 	int pings;
 	usec ping[PINGS_MAX];
-	struct answer marker; /* GET redlock:node: the life of the server that may vote, or when */
+	struct answer marker; /* GET {redlock}:node: the life of the server that may vote, or when */
 	struct answer admitted; /* and SET, where that is wanted */
 	struct answer ignored; /* of what is asked for something else than its answer */
 };

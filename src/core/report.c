@@ -215,8 +215,8 @@ const char *report_unguarded(
 			separator = ", ";
 		}
 	if (l.used > 0)
-		add(&l, ": this user may not ask for INFO or TIME, or not use the keys "
-			"'redlock:*'");
+		add(&l, ": this user may not ask for INFO or TIME, or not use the key "
+			"'" GUARD_KEY "'");
 	return dst;
 }
 

@@ -134,7 +134,7 @@ _Static_assert(MARK_INDEX == 65536 && MARK_PARTIAL == 1048576 && MARK_UNGUARDED 
 #define SCRIPT_GUARD \
 	"local unguarded=0 " \
 	"local function guard() local d=tonumber(ARGV[7]) if d==0 then return end " \
-	"local now,mark=try('TIME'),try('GET','redlock:node') " \
+	"local now,mark=try('TIME'),try('GET','{redlock}:node') " \
 	"if type(mark)=='table' and find(mark.err,'WRONGTYPE',1,true) then mark='' end " \
 	"if id=='' or now.err or type(mark)=='table' then unguarded=2097152 return end " \
 	"local history=try('INFO','replication') " \
@@ -150,7 +150,7 @@ _Static_assert(MARK_INDEX == 65536 && MARK_PARTIAL == 1048576 && MARK_UNGUARDED 
 	"over=math.min(over,now+given) if wall>ours+given+60000 then wall=ours+given end " \
 	"if d>given then over,wall,given=over+d-given,wall+d-given,d end end " \
 	"local text=string.format('%s %.0f %.0f %.0f %s',id,over,given,wall,history) " \
-	"if text~=mark then local set=try('SET','redlock:node',text) " \
+	"if text~=mark then local set=try('SET','{redlock}:node',text) " \
 	"if set.err then unguarded=2097152 return end end " \
 	"if over>now or wall>ours then " \
 	"return {3,math.max(over-now,wall-ours),'',id,partial} end end "

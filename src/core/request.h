@@ -70,8 +70,9 @@ enum reason {
 
 #define REQUEST_KEY_MAX 4096
 
-/* Where a node has the mark of the restart guard. */
-#define GUARD_KEY "redlock:node"
+/* Where a node has the mark of the restart guard. No key format that a library is known to have
+ * makes this name: "redlock:node" would be the lock "node" of one that writes "redlock:%s". */
+#define GUARD_KEY "{redlock}:node"
 
 #define KEYS_MAX 16
 

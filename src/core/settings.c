@@ -147,10 +147,10 @@ int settings_check_key(const char *key, struct err *e)
 	if (is_reserved(key)) {
 		err_set(e, ERR_USAGE, "the key '%s' is redlock's own",
 			text_escape(shown, sizeof(shown), key, strlen(key)));
-		return err_hint(e, strchr(key, '{')
-					   ? "it belongs to the lock whose name is in the braces: "
-					     "'redlock status KEY' shows that"
-					   : "'redlock doctor' tells what it says of the node");
+		return err_hint(e, strcmp(key, GUARD_KEY) == 0
+					   ? "'redlock doctor' tells what it says of the node"
+					   : "it belongs to the lock whose name is in the braces: "
+					     "'redlock status KEY' shows that");
 	}
 	if (!*key)
 		return err_set(e, ERR_USAGE, "the key is empty");

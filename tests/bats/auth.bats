@@ -65,7 +65,7 @@ refused() {
 }
 
 @test "a right that is missing: where to look is said" {
-	for i in 1 2 3; do as_master $i acl setuser app resetkeys '~redlock:*' '~job' > "$T/acl"; done
+	for i in 1 2 3; do as_master $i acl setuser app resetkeys '~redlock:*' '~{redlock}:node' '~job' > "$T/acl"; done
 	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret
 	works
 	says 69 '' "*does not permit this user to do it*hint: a right to the key is missing, or to a command: 'redlock doctor' tells of commands, 'man 7 redlock' has all that is needed" \
@@ -92,7 +92,7 @@ refused() {
 		hinted "$1" status
 	}
 	everything "name user and password: "
-	for i in 1 2 3; do as_master $i acl setuser app resetkeys '~redlock:*' '~job' -scan > "$T/acl"; done
+	for i in 1 2 3; do as_master $i acl setuser app resetkeys '~redlock:*' '~{redlock}:node' '~job' -scan > "$T/acl"; done
 	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret
 	everything "a right to the key is missing, or to a command: "
 	# what can be seen may not be removed
@@ -439,7 +439,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 			run life
 			[ "$status" -ne 0 ]
 			;;
-		+info | +time | '~redlock:*')
+		+info | +time | '~{redlock}:node')
 			run redlock run -n -k job -- true
 			[[ "$output" == *"no restart guard on "* ]]
 			;;
@@ -455,7 +455,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 		echo "without $less"
 		[[ "$less" == '~job'* ]] || {
 			name=${less#+}
-			[ "$less" != '~redlock:*' ] || name='keys redlock:'
+			[[ "$less" != '~'*redlock* ]] || name='keys redlock:'
 			rights "may not use.* $name"
 		}
 	done

@@ -97,7 +97,7 @@ make_of() { node "$1" info server | tr -d '\r' | sed -n 's/^\(redis\|valkey\)_ve
 	json '[.nodes[] | "\(.kind) \(.version)" == "'"$make"'" and .role == "master" and .usable] == [true, true, true]'
 	json '[.nodes[].latency | .min_ms > 0 and .min_ms <= .median_ms and .median_ms <= .p99_ms] == [true, true, true]'
 	# nothing is left behind but what says that they may vote
-	for i in 1 2 3; do [ "$(node $i keys '*')" = redlock:node ]; done
+	for i in 1 2 3; do [ "$(node $i keys '*')" = '{redlock}:node' ]; done
 }
 
 @test "doctor says the same to people" {
@@ -255,12 +255,12 @@ together
 	sound
 	# what could not be removed ends by itself
 	for key in $(node 3 keys '*'); do
-		[ "$key" = redlock:node ] || [ "$(node 3 pttl "$key")" -ne -1 ]
+		[ "$key" = '{redlock}:node' ] || [ "$(node 3 pttl "$key")" -ne -1 ]
 	done
 }
 
 @test "broken: a user who may not touch the keys that --key-format makes" {
-	with_user 1 +@all resetkeys '~redlock:*'
+	with_user 1 +@all resetkeys '~redlock:*' '~{redlock}:node'
 	sound
 	finds 0 1 key-format note --key-format lock:%s
 	[ "$WORDS" = "user 'bob' may not use all keys 'lock:*', as --key-format makes them" ]
@@ -268,7 +268,7 @@ together
 	obey 1
 	REDLOCK_KEY_FORMAT=lock:%s sound
 	# to read is not enough, and nothing is left
-	node 1 acl setuser bob resetkeys '~redlock:*' '%R~lock:*' > "$T/acl"
+	node 1 acl setuser bob resetkeys '~redlock:*' '~{redlock}:node' '%R~lock:*' > "$T/acl"
 	finds 0 1 key-format note --key-format lock:%s
 	eventually is_empty 1
 	says 64 '' "redlock: the key 'redlock:line:{redlock:doctor:*}' is redlock's own*" doctor --key-format 'redlock:line:{%s}'
@@ -277,13 +277,13 @@ together
 @test "broken: a user who may touch other keys only" {
 	with_user 1 +@all resetkeys '~job*'
 	finds 0 1 rights warning
-	[ "$MEND" = "ACL SETUSER bob ~redlock:*" ]
+	[ "$MEND" = "ACL SETUSER bob ~redlock:* ~{redlock}:node" ]
 	obey 1
 	sound
 	# of redlock's own, some
-	node 1 acl setuser bob resetkeys '~redlock:doctor:*' '~redlock:node' > "$T/acl"
+	node 1 acl setuser bob resetkeys '~redlock:doctor:*' '~{redlock}:node' > "$T/acl"
 	finds 0 1 rights warning
-	[ "$MEND" = "ACL SETUSER bob ~redlock:*" ]
+	[ "$MEND" = "ACL SETUSER bob ~redlock:* ~{redlock}:node" ]
 	obey 1
 	sound
 }
@@ -577,7 +577,7 @@ in_quarantine() {
 	local id now
 	id=$(node "$1" info server | tr -d '\r' | sed -n 's/^run_id://p')
 	now=$(node "$1" time | sed -n 1p)
-	node "$1" set redlock:node "$id $((now * 1000 + $2)) $2" > "$T/set"
+	node "$1" set '{redlock}:node' "$id $((now * 1000 + $2)) $2" > "$T/set"
 }
 
 @test "a node that restarted is noted; one in quarantine is not counted on; --admit" {
@@ -587,14 +587,14 @@ in_quarantine() {
 	finds 0 1 not-admitted note --max-ttl 1000s
 	[ "$WORDS" = "new or restarted: it will not vote for 18m after its first question" ]
 	# to ask is not to begin it
-	[ "$(node 1 exists redlock:node)" = 0 ]
-	node 1 set redlock:node 0123456789abcdef0123456789abcdef01234567 > "$T/set"
+	[ "$(node 1 exists '{redlock}:node')" = 0 ]
+	node 1 set '{redlock}:node' 0123456789abcdef0123456789abcdef01234567 > "$T/set"
 	finds 0 1 not-admitted note
 	run -0 --separate-stderr redlock doctor --json "${PATIENT[@]}" --restart-guard off
 	json '[.findings[] | [.id, .severity]] | unique == [["persistence", "warning"]]'
 	# it asks for itself
 	run -0 redlock run -n -k job "${PATIENT[@]}" -- true
-	mark=$(node 1 get redlock:node)
+	mark=$(node 1 get '{redlock}:node')
 	quarantined() {
 		run "-$1" --separate-stderr redlock doctor --json "${PATIENT[@]}"
 		json '[.findings[] | select(.node != null) | [.id, .severity]] | unique == [["quarantine", "warning"]]'
@@ -603,13 +603,13 @@ in_quarantine() {
 	}
 	quarantined 0 2
 	is_like "$WORDS" "in quarantine for another 1[01]m: it does not vote"
-	[ "$(node 1 get redlock:node)" = "$mark" ]
+	[ "$(node 1 get '{redlock}:node')" = "$mark" ]
 	in_quarantine 2 700000
 	quarantined 69 1
 	says 64 '' "redlock: nothing is admitted without --yes" doctor --admit < /dev/null
 	run -64 --separate-stderr redlock doctor --admit --json < /dev/null
 	json '.command == "doctor" and .outcome == "not-confirmed" and .status == 64'
-	[ "$(node 1 get redlock:node)" = "$mark" ]
+	[ "$(node 1 get '{redlock}:node')" = "$mark" ]
 	kill_node 3
 	says 0 "unix://$T/1.sock: admitted
 unix://$T/2.sock: admitted
@@ -629,7 +629,7 @@ unix://$T/3.sock: cannot be reached" '' doctor --admit --yes "${PATIENT[@]}"
 @test "--admit: what is not done is said: 69" {
 	with_user 1 +@all -info
 	with_user 2 +@all -set
-	node 3 del redlock:node > "$T/set"
+	node 3 del '{redlock}:node' > "$T/set"
 	says 69 "unix://$T/1.sock: does not tell its run id
 unix://$T/2.sock: does not permit this user to do it
 unix://$T/3.sock: admitted" '' doctor --admit --yes "${PATIENT[@]}"
@@ -638,8 +638,8 @@ unix://$T/3.sock: admitted" '' doctor --admit --yes "${PATIENT[@]}"
 }
 
 @test "--admit: one server under two names is no two voters: 78, and nothing is admitted" {
-	node 1 del redlock:node > "$T/set"
-	node 2 del redlock:node > "$T/set"
+	node 1 del '{redlock}:node' > "$T/set"
+	node 2 del '{redlock}:node' > "$T/set"
 	ln -s 1.sock "$T/again.sock"
 	export REDLOCK_NODES="unix://$T/1.sock unix://$T/again.sock unix://$T/2.sock"
 	says 78 "unix://$T/1.sock: not admitted
@@ -648,7 +648,7 @@ unix://$T/2.sock: not admitted" "redlock: nothing was admitted: two of the nodes
 hint: every node must be a server of its own" doctor --admit --yes "${PATIENT[@]}"
 	run -78 --separate-stderr redlock doctor --admit --yes --json "${PATIENT[@]}"
 	json '.outcome == "duplicate-node" and .status == 78 and ([.nodes[] | .admitted] == [false, false, false])'
-	for i in 1 2; do [ "$(node $i exists redlock:node)" = 0 ]; done
+	for i in 1 2; do [ "$(node $i exists '{redlock}:node')" = 0 ]; done
 }
 
 @test "--admit on a terminal: asks, and takes nothing but yes for an answer" {
@@ -656,7 +656,7 @@ hint: every node must be a server of its own" doctor --admit --yes "${PATIENT[@]
 	on_pty() { run "$REDLOCK_BUILD/tools/pty" "$@" -- "$REDLOCK_BUILD/redlock" doctor --admit "${PATIENT[@]}"; }
 	on_pty expect:"Only if none has forgotten a lock" expect:"Type 'yes' to do so" send:'y\r' expect:'nothing was admitted'
 	[ "$status" -eq 75 ]
-	[ "$(node 1 exists redlock:node)" = 0 ]
+	[ "$(node 1 exists '{redlock}:node')" = 0 ]
 	on_pty expect:"Type 'yes' to do so" send:'yes\r' expect:"1.sock: admitted" expect:"3.sock: had its vote already"
 	[ "$status" -eq 0 ]
 	sound

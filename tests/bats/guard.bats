@@ -16,14 +16,14 @@ LONG=(--ttl 600s --node-timeout 10s)
 # What is over within seconds, though somebody may stand still for two or three.
 BRIEF=(--ttl 8s --node-timeout 2s)
 
-mark() { node "$1" get redlock:node; }
+mark() { node "$1" get '{redlock}:node'; }
 run_id() { node "$1" info server | tr -d '\r' | sed -n 's/^run_id://p'; }
 history() { node "$1" info replication | tr -d '\r' | sed -n 's/^master_replid://p'; }
 # in_quarantine I: it was asked, and has no vote.
 in_quarantine() { [[ "$(mark "$1")" == "$(run_id "$1") "* ]]; }
 has_mark() { [ "$(mark "$1")" = "$2" ]; }
 has_another_mark() { not has_mark "$@"; }
-has_only_a_mark() { [ "$(node "$1" keys '*')" = redlock:node ]; }
+has_only_a_mark() { [ "$(node "$1" keys '*')" = '{redlock}:node' ]; }
 
 # ---- new nodes ----
 
@@ -55,7 +55,7 @@ has_only_a_mark() { [ "$(node "$1" keys '*')" = redlock:node ]; }
 	for i in 1 2 3; do node $i flushall; done > "$T/set"
 	redlock run -n --restart-guard off -k job -- true
 	REDLOCK_RESTART_GUARD=off redlock run -n -k job -- true
-	for i in 1 2 3; do [ "$(node $i exists redlock:node)" = 0 ]; done
+	for i in 1 2 3; do [ "$(node $i exists '{redlock}:node')" = 0 ]; done
 	redlock run -n --nodes "unix://$T/1.sock" -k job -- true
 	redlock run -n --nodes "unix://$T/1.sock unix://$T/2.sock" -k job -- true
 	run -69 redlock run -n --nodes "unix://$T/1.sock" --restart-guard on -k job -- true
@@ -79,7 +79,7 @@ has_only_a_mark() { [ "$(node "$1" keys '*')" = redlock:node ]; }
 	redlock run --ttl 100s --min-hold 2000s -k other -- true
 	eventually has_mark 1 "$id $((over + 2090000)) 2200002 $((wall + 2090000)) $history"
 	# once it is over, it is
-	node 1 set redlock:node "$id 1000 1100002 1000 $history" > "$T/set"
+	node 1 set '{redlock}:node' "$id 1000 1100002 1000 $history" > "$T/set"
 	redlock run --ttl 2000s -k job -- true
 	has_mark 1 "$id 1000 1100002 1000 $history"
 	export T N
@@ -112,7 +112,7 @@ forgets() {
 		# its replica, from before the lock, takes its place
 		start_node 4
 		eventually answers 4
-		node 4 set redlock:node "$(mark 2)" > "$T/set"
+		node 4 set '{redlock}:node' "$(mark 2)" > "$T/set"
 		kill_node 2
 		mv "$T/4.sock" "$T/2.sock"
 		;;
@@ -184,7 +184,7 @@ extends_and() { redlock extend "${LONG[@]}" -k job --token "$token" && "$@"; }
 @test "an extension that finds the lock counts, whatever the node's life" {
 	in_background "$T/out" run -v "${BRIEF[@]}" -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
 	eventually held_on job 3
-	for i in 1 2 3; do node $i set redlock:node "$(printf %040d 1) 1000 5000 1000 $(history $i)"; done > "$T/set"
+	for i in 1 2 3; do node $i set '{redlock}:node' "$(printf %040d 1) 1000 5000 1000 $(history $i)"; done > "$T/set"
 	eventually file_has "$T/out" "extended 'job'"
 	touch "$T/go"
 	ended_with 0
@@ -249,7 +249,7 @@ node_is_over() {
 	read -r id over length wall history <<< "$(mark 1)"
 	for i in 1 2 3; do
 		read -r id over length wall history <<< "$(mark $i)"
-		node $i set redlock:node "$id 9999999999999 2000 9999999999999 $history"
+		node $i set '{redlock}:node' "$id 9999999999999 2000 9999999999999 $history"
 	done > "$T/set"
 	run -0 --separate-stderr redlock run "${BRIEF[@]}" -k job -- echo done
 	[ "$output" = "done" ]
@@ -279,8 +279,8 @@ node_is_over() {
 @test "who may not ask for INFO or TIME, or not use our keys, is told once; the node votes without a guard" {
 	for i in 1 2 3; do
 		node $i acl setuser noinfo on '>pw' '~*' +@all -info
-		node $i acl setuser nokeys on '>pw' '~job' +@all
-		node $i acl setuser readonly on '>pw' '~job' '%R~redlock:*' +@all
+		node $i acl setuser nokeys on '>pw' '~job' '~redlock:*' +@all
+		node $i acl setuser readonly on '>pw' '~job' '%R~{redlock}:node' +@all
 		node $i acl setuser notime on '>pw' '~*' +@all -time
 		node $i flushall
 	done > "$T/set"
@@ -288,19 +288,19 @@ node_is_over() {
 		REDLOCK_NODES="unix://$user:pw@$T/1.sock unix://$user:pw@$T/2.sock unix://$user:pw@$T/3.sock" \
 			run -0 --separate-stderr redlock run -n -k job -- echo done
 		[ "$output" = "done" ]
-		is_like "$stderr" "redlock: no restart guard on unix://*[12].sock, unix://*[23].sock*: this user may not ask for INFO or TIME, or not use the keys 'redlock:\*'"
+		is_like "$stderr" "redlock: no restart guard on unix://*[12].sock, unix://*[23].sock*: this user may not ask for INFO or TIME, or not use the key '{redlock}:node'"
 		[ "${#stderr_lines[@]}" -eq 1 ]
 	done
 }
 
 @test "a mark that is no text, or not a mark, is none" {
-	node 1 del redlock:node > "$T/set"
-	node 1 rpush redlock:node x > "$T/set"
-	node 2 set redlock:node garbage > "$T/set"
+	node 1 del '{redlock}:node' > "$T/set"
+	node 1 rpush '{redlock}:node' x > "$T/set"
+	node 2 set '{redlock}:node' garbage > "$T/set"
 	run -69 redlock run -n -k job -- touch "$T/never"
 	eventually in_quarantine 1
 	eventually in_quarantine 2
 	[ ! -e "$T/never" ]
-	says 64 '' "redlock: the key 'redlock:node' is redlock's own
-hint: 'redlock doctor' tells what it says of the node" run -k redlock:node -- true
+	says 64 '' "redlock: the key '{redlock}:node' is redlock's own
+hint: 'redlock doctor' tells what it says of the node" run -k '{redlock}:node' -- true
 }

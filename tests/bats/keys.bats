@@ -211,7 +211,7 @@ lasts_beyond() { [ "$(node "$1" pttl "$2")" -gt "$3" ]; }
 
 @test "a node where one of the keys is forbidden has none of them" {
 	for i in 1 2; do
-		node $i acl setuser narrow on '>pw' '~a' '%R~b' '~redlock:*' +@all
+		node $i acl setuser narrow on '>pw' '~a' '%R~b' '~redlock:*' '~{redlock}:node' +@all
 	done > "$T/set"
 	nodes="unix://narrow:pw@$T/1.sock unix://narrow:pw@$T/2.sock unix://$T/3.sock"
 	run redlock run -n --nodes "$nodes" "${BOTH[@]}" -- touch "$T/never"
@@ -401,6 +401,17 @@ hint: they free themselves when the TTL is over" release "${BOTH[@]}" --token x
 	none_of lock:job
 }
 
+@test "--key-format redlock:%s: the lock 'node' is one like any other, and the restart guard goes on" {
+	run -0 --separate-stderr redlock run -n --key-format redlock:%s -k node -- sh -c "redis-cli -s $T/1.sock get redlock:node"
+	[[ "$output" =~ ^[0-9a-f]{40}: ]]
+	is_like "$stderr" ''
+	# a library's
+	for i in 1 2 3; do node $i set redlock:node f81d4fae-7dec-11d0-a765-00a0c91e6bf6 px 60000 > "$T/set"; done
+	run -75 redlock run -n --key-format redlock:%s -k node -- true
+	run -0 --separate-stderr redlock run -n -k job -- true
+	is_like "$stderr" ''
+}
+
 @test "--key-format: what is no format, and what can be no key" {
 	says 64 '' "redlock: --key-format 'lock:' has no %s: where does the name go??hint: see 'redlock help run'" \
 		run --key-format lock: -k a -- true
@@ -408,7 +419,7 @@ hint: they free themselves when the TTL is over" release "${BOTH[@]}" --token x
 	printf '\nkey-format = %%d:%%s\n' > "$T/config"
 	says 78 '' "redlock: $T/config:2:14: key-format '%d:%s' has a % that is neither %s nor %%?hint: *" status --config "$T/config" a
 	for words in 'status node' 'wait -k node'; do
-		REDLOCK_KEY_FORMAT=redlock:%s says 64 '' "redlock: the key 'redlock:node' is redlock's own?hint: *" $words
+		REDLOCK_KEY_FORMAT='{redlock}:%s' says 64 '' "redlock: the key '{redlock}:node' is redlock's own?hint: *" $words
 	done
 	# a doctor sees what is wrong with it, too; a gate has no keys
 	REDLOCK_KEY_FORMAT=wrong says 64 '' "redlock: REDLOCK_KEY_FORMAT 'wrong' has no %s*" doctor

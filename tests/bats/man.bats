@@ -308,7 +308,7 @@ named() {
 	runs 0
 	[[ "$output" != *error* ]]
 
-	for i in 1 2 3; do node "$i" del redlock:node > "$T/mark"; done
+	for i in 1 2 3; do node "$i" del '{redlock}:node' > "$T/mark"; done
 	run -69 redlock run -k new -n -- true
 	example 'redlock doctor --admit -y'
 	bash "$EXAMPLE" > "$T/words" || [ $? -eq 1 ] # a busy machine may be worth a warning

@@ -92,12 +92,12 @@ node() {
 
 # admitted I: it answers, and has a vote, new as it is (redlock run --restart-guard).
 admitted() {
-	[ -S "$T/$1.sock" ] && [ "$(node "$1" eval "redis.call('SET', 'redlock:node',
+	[ -S "$T/$1.sock" ] && [ "$(node "$1" eval "redis.call('SET', '{redlock}:node',
 		string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')) return 'admitted'" 0 2>&1)" = admitted ]
 }
 
 # is_empty I: there is nothing but what admitted() left.
-is_empty() { [ "$(node "$1" keys '*' | grep -vxc redlock:node)" = 0 ]; }
+is_empty() { [ "$(node "$1" keys '*' | grep -vxc '{redlock}:node')" = 0 ]; }
 
 answers() { [ -S "$T/$1.sock" ] && [ "$(node "$1" ping 2>&1)" = PONG ]; }
 

@@ -273,7 +273,7 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	run redlock run -n -vv -k job --nodes "$(urls 'worker:w0rk@' 77)" -- echo never
 	[ "$status" -eq 69 ]
 	[[ "$output" == *"DB index is out of range"* ]]
-	for i in 1 2 3; do [ "$(node $i --pass 's3cret word' --no-auth-warning keys '*')" = redlock:node ]; done
+	for i in 1 2 3; do [ "$(node $i --pass 's3cret word' --no-auth-warning keys '*')" = '{redlock}:node' ]; done
 }
 
 @test "what a node cannot do is said in its own words" {

@@ -56,7 +56,7 @@ order() { tr '\n' ' ' < "$T/served"; }
 	free_everywhere job
 	# what was kept for those who wait goes by itself, if it has not yet
 	for i in 1 2 3; do
-		for key in $(node $i --scan | grep -vx redlock:node); do
+		for key in $(node $i --scan | grep -vx '{redlock}:node'); do
 			[[ "$key" == redlock:*:{job} ]]
 			[ "$(node $i pttl "$key")" -ne -1 ]
 		done

@@ -158,7 +158,7 @@ static void draw_interference(struct step *s)
 	s->lasts = false;
 	s->forgets = next(3) == 0;
 	if (s->forgets) {
-		set_words(s, 2, (const char *const[]){"DEL", "redlock:node"});
+		set_words(s, 2, (const char *const[]){"DEL", "{redlock}:node"});
 		return;
 	}
 	snprintf(s->ttl_text, sizeof(s->ttl_text), "%" PRId64, s->ttl / USEC_MSEC);
@@ -435,7 +435,7 @@ static bool play(struct sim_node *n, const struct step *s, long *exact)
 		"' ')) "
 		"for i=1,3 do local v=redis.pcall('GET',name(i)) "
 		"add(name(i),type(v)=='table' and '(list)' or v) end "
-		"r[#r+1]=redis.call('GET','redlock:node') or '' "
+		"r[#r+1]=redis.call('GET','{redlock}:node') or '' "
 		"local v=redis.pcall('GET',name(1)) local m,z={},{} "
 		"if type(v)=='string' and string.find(v,'^'..string.rep('f',40)) then "
 		"m=redis.call('ZRANGE','redlock:readers:{k}',0,-1,'WITHSCORES') end "

@@ -39,6 +39,6 @@ start_node() {
 	disown $!
 	wait_until 20 answers "$i" || die "redis-server $i does not answer: $(tail -n 1 "redis-$i.log")"
 	# It has forgotten nothing that counts: see redlock run --restart-guard.
-	redis-cli -s "$i.sock" eval "redis.call('SET', 'redlock:node',
+	redis-cli -s "$i.sock" eval "redis.call('SET', '{redlock}:node',
 			string.match(redis.call('INFO', 'server'), 'run_id:(%x+)'))" 0 > "admitted-$i"
 }

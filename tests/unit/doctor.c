@@ -567,8 +567,9 @@ TEST(doctor_rights)
 			i ? said("~")
 			  : answer_absent(REASON_NOPERM, "NOPERM ... to access one of the keys");
 		EXPECT(1, "rights", WARNING,
-			"user 'b\\x1bob' may not use keys redlock:* (to wake who waits, for one)",
-			"ACL SETUSER b\\x1bob ~redlock:*");
+			"user 'b\\x1bob' may not use keys redlock:*, {redlock}:node (to wake who "
+			"waits, for one)",
+			"ACL SETUSER b\\x1bob ~redlock:* ~{redlock}:node");
 	}
 	p->rights = said("");
 	p->may_block = answer_absent(REASON_NOPERM, "NOPERM");
@@ -578,7 +579,7 @@ TEST(doctor_rights)
 	p->may_block = said("");
 	p->rights = said("getx xget ge setting");
 	EXPECT(1, "rights", ERROR, "user 'b\\x1bob' may not do all that locks want: NOPERM no eval",
-		"ACL SETUSER b\\x1bob ~redlock:*");
+		"ACL SETUSER b\\x1bob ~redlock:* ~{redlock}:node");
 	p->trial[TRIAL_ACQUIRE] = said("");
 	p->trial[TRIAL_JOIN] = answer_absent(REASON_NOPERM, "cannot run \x1b");
 	EXPECT(1, "rights", WARNING,
@@ -889,8 +890,13 @@ TEST(doctor_restart_guard)
 	change(0, "role:master", "role:other");
 	EXPECT_SILENCE();
 	change(0, "role:master", "role:master");
-	patient[0].marker = answer_absent(REASON_NOPERM, "NOPERM");
+	patient[0].marker = answer_absent(REASON_NOPERM, "NOPERM may not run the 'get' command");
 	EXPECT_SILENCE();
+	patient[0].marker = answer_absent(REASON_NOPERM, "NOPERM may not access the key");
+	EXPECT(0, "rights", WARNING,
+		"user 'default' may not use keys redlock:*, {redlock}:node (to wake who waits, for "
+		"one)",
+		"ACL SETUSER default ~redlock:* ~{redlock}:node");
 	patient[0].marker = said("");
 	patient[0].info.run_id[0] = '\0';
 	patient[0].informed = answer_absent(REASON_NOPERM, "");

@@ -684,7 +684,7 @@ TEST(option_errors_say_what_and_which)
 			"--key-format '%s:%d' has a % that is neither %s nor %%", ""},
 		{"--key-format=%s%", "", ERR_USAGE, "--key-format '%s%' has a % that is", ""},
 		{"x", "REDLOCK_KEY_FORMAT=", ERR_USAGE, "REDLOCK_KEY_FORMAT '' has no %s", ""},
-		{"-k|redlock:node", "", ERR_USAGE, "the key 'redlock:node' is redlock's own",
+		{"-k|{redlock}:node", "", ERR_USAGE, "the key '{redlock}:node' is redlock's own",
 			"redlock doctor"},
 		{"-Z", "", ERR_USAGE, "unknown option '-Z'", "behind '--'"},
 		{"-vZ", "", ERR_USAGE, "unknown option '-Z'", ""},

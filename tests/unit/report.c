@@ -781,13 +781,13 @@ TEST(report_who_votes_without_a_guard)
 	q.member[0].answer.is_unguarded = q.member[2].answer.is_unguarded = true;
 	CHECK_TEXT(report_unguarded(text, &q, nodes()),
 		"no restart guard on redis://a:6379, redis://c:6379: this user may not ask for "
-		"INFO or TIME, or not use the keys 'redlock:*'");
+		"INFO or TIME, or not use the key '{redlock}:node'");
 	set_vote(&q, 0, VOTE_ABSENT);
 	q.member[0].answer.is_unguarded = true;
 	CHECK_TEXT(report_unguarded(text, &q, nodes()),
 		"no restart guard on redis://c:6379: this user may not ask for INFO or TIME, or "
 		"not use "
-		"the keys 'redlock:*'");
+		"the key '{redlock}:node'");
 }
 
 TEST(report_slots)

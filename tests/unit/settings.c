@@ -551,14 +551,15 @@ TEST(settings_names_that_make_no_keys)
 	memset(longest, 'k', sizeof(longest) - 1);
 	/* What the format makes of a name may be ours, */
 	s = of(COMMAND_RUN);
-	s.key_format = "redlock:%s";
+	s.key_format = "{redlock}:%s";
 	CHECK_INT(set_key(&s, "node", &e), 0);
 	CHECK_INT(settings_finish(&s, &e), -1);
-	CHECK_TEXT(e.text, "the key 'redlock:node' is redlock's own");
+	CHECK_TEXT(e.text, "the key '{redlock}:node' is redlock's own");
 	CHECK_INT(settings_operand_key(&s, "node", made, &e), -1);
-	CHECK_TEXT(e.text, "the key 'redlock:node' is redlock's own");
-	CHECK_INT(settings_operand_key(&s, "job", made, &e), 0);
-	CHECK_TEXT(made, "redlock:job");
+	CHECK_TEXT(e.text, "the key '{redlock}:node' is redlock's own");
+	s.key_format = "redlock:%s";
+	CHECK_INT(settings_operand_key(&s, "node", made, &e), 0);
+	CHECK_TEXT(made, "redlock:node");
 	CHECK_INT(settings_operand_key(&s, "", made, &e), -1);
 	CHECK_TEXT(e.text, "the key is empty");
 	/* or too long: alone, */
@@ -785,8 +786,8 @@ TEST(settings_slots)
 	s.limit = 2;
 	CHECK_INT(settings_operand_key(&s, key, made, &e), -1);
 	CHECK_TEXT(e.text, "with --limit, a key has 4091 bytes at most");
-	CHECK_INT(settings_operand_key(&s, "redlock:node", made, &e), -1);
-	CHECK_TEXT(e.text, "the key 'redlock:node' is redlock's own");
+	CHECK_INT(settings_operand_key(&s, "{redlock}:node", made, &e), -1);
+	CHECK_TEXT(e.text, "the key '{redlock}:node' is redlock's own");
 }
 
 #define ID "0123456789abcdef0123456789abcdef01234567"
@@ -840,7 +841,7 @@ TEST(settings_a_token_may_name_its_slot)
 
 TEST(settings_our_own_keys_are_no_locks)
 {
-	static const char *const own[] = {"redlock:node", "redlock:line:{k}", "redlock:turn:{k}",
+	static const char *const own[] = {"{redlock}:node", "redlock:line:{k}", "redlock:turn:{k}",
 		"redlock:wake:{k}", "redlock:fence:{k}"};
 	struct settings s = fresh();
 	struct err e;
@@ -852,11 +853,11 @@ TEST(settings_our_own_keys_are_no_locks)
 	CHECK(strstr(e.hint, "in the braces"));
 	CHECK_INT(settings_check_key("redlock:wake:{\x1b[31m", &e), -1);
 	CHECK_TEXT(e.text, "the key 'redlock:wake:{\\x1b[31m' is redlock's own");
-	CHECK_INT(settings_add_key(&s, "redlock:node", &e), -1);
+	CHECK_INT(settings_add_key(&s, "{redlock}:node", &e), -1);
 	CHECK(strstr(e.hint, "redlock doctor"));
 	/* Others may be called so: a library may want a prefix. */
 	CHECK_INT(settings_check_key("redlock:job", &e), 0);
-	CHECK_INT(settings_check_key("redlock:nodes", &e), 0);
+	CHECK_INT(settings_check_key("redlock:node", &e), 0);
 	CHECK_INT(settings_check_key("redlock:line:k", &e), 0);
 }
 

@@ -493,6 +493,32 @@ static bool compare(struct diagnosis *d, int node, int earlier, const struct set
 	return true;
 }
 
+/* The oldest versions that redlock is tried on: major, minor. */
+static const struct {
+	const char *kind;
+	int64_t oldest[2];
+} supported[] = {{"Redis", {6, 0}}, {"KeyDB", {6, 3}}, {"Valkey", {7, 2}}};
+
+static void judge_version(struct diagnosis *d, int node, const struct server_info *info)
+{
+	const char *minor = strchr(info->version, '.');
+	int64_t version[2] = {number_of(info->version, strlen(info->version)),
+		minor ? number_of(minor + 1, strlen(minor + 1)) : INFO_UNKNOWN};
+
+	if (version[0] == INFO_UNKNOWN || version[1] == INFO_UNKNOWN)
+		return;
+	for (int i = 0; i < COUNT_OF(supported); i++) {
+		const int64_t *oldest = supported[i].oldest;
+
+		if (strcmp(info->kind, supported[i].kind) == 0 &&
+			(version[0] < oldest[0] ||
+				(version[0] == oldest[0] && version[1] < oldest[1])))
+			find(d, node, SEVERITY_WARNING, "old", "upgrade the server",
+				"runs %s %s; redlock supports %" PRId64 ".%" PRId64 " and later",
+				info->kind, info->version, oldest[0], oldest[1]);
+	}
+}
+
 /* Whether a node is what it seems to be: a voter of its own. False: it is another node that is
  * judged already. */
 static bool judge_identity(
@@ -508,9 +534,7 @@ static bool judge_identity(
 			"does not answer INFO: most could not be judged");
 	if (patient[node].informed.vote != VOTE_YES)
 		return true;
-	if (strcmp(info->kind, "Redis") == 0 && info->version[1] == '.' && info->version[0] < '5')
-		find(d, node, SEVERITY_WARNING, "old", "use a newer one",
-			"is of version %s: --fence and status want 6.0 or later", info->version);
+	judge_version(d, node, info);
 	if (!info->run_id[0])
 		find(d, node, SEVERITY_WARNING, "no-run-id", "",
 			"tells no run id: it is not noticed when it restarts, or is named twice");

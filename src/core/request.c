@@ -643,7 +643,7 @@ const char *reason_words(enum reason reason)
 	return words[reason];
 }
 
-/* By the first words of the server's error; inside EVAL Redis keeps them in front. */
+/* By the first words of the server's error, unwrapped. */
 static enum reason classify(const char *text)
 {
 	static const struct {
@@ -663,6 +663,7 @@ static enum reason classify(const char *text)
 		{"ERR Protocol error: unauthenticated", REASON_NOAUTH},
 		{"NOPERM", REASON_NOPERM},
 		{"ERR The user executing the script", REASON_NOPERM},
+		{"The user executing the script", REASON_NOPERM}, /* before 7.0 */
 		{"ERR ACL failure in script", REASON_NOPERM}, /* since 7.2 */
 		{"MOVED", REASON_MOVED},
 		{"ASK ", REASON_MOVED},
@@ -677,6 +678,41 @@ static enum reason classify(const char *text)
 		if (strncmp(text, table[i].start, strlen(table[i].start)) == 0)
 			return table[i].reason;
 	return REASON_SERVER;
+}
+
+/*
+ * Before 7.0, and in KeyDB, Redis puts the place in the script before the reason: "ERR Error
+ * running script (call to f_4e6d...): @user_script:1: @user_script: 1: -READONLY You can't ...".
+ * Redis 7 puts it at the end: "READONLY You can't ... script: 4e6d..., on @user_script:1.".
+ */
+static size_t unwrap(const char **error)
+{
+	const char *at = *error, *end;
+
+	if (strncmp(at, "ERR Error running script (", 26) == 0 && (end = strstr(at, "): ")))
+		at = end + 3;
+	while (*at == '@' && (end = strstr(at, ": "))) {
+		size_t digits = strspn(end + 2, "0123456789");
+
+		at = end + 2;
+		if (digits > 0 && strncmp(at + digits, ": ", 2) == 0)
+			at += digits + 2;
+	}
+	at += *at == '-';
+	*error = at;
+	end = strstr(at, " script: ");
+	return end && strstr(end, ", on @user_script:") ? (size_t)(end - at) : strlen(at);
+}
+
+/* The server's own words, by which it is classified. */
+static struct answer read_error(const char *text)
+{
+	size_t len = unwrap(&text);
+	struct answer a = answer_absent(classify(text), text);
+
+	a.text_len = len;
+	a.text[len] = '\0';
+	return a;
 }
 
 /* What PTTL says. */
@@ -742,7 +778,7 @@ struct answer answer_read(enum op op, const struct reply *reply)
 	struct answer a = {.vote = VOTE_NONE};
 
 	if (!reply->is_array && reply->count == 1 && item[0].type == REPLY_ERROR)
-		return answer_absent(classify(item[0].text), item[0].text);
+		return read_error(item[0].text);
 	if (op == OP_WAIT)
 		return read_wake(reply);
 	if (op == OP_ASK)

@@ -77,6 +77,27 @@ no_node() {
 	done
 }
 
+# Redis before 7.0, and KeyDB, put the place in the script before the reason.
+@test "what a script is refused for, as Redis 6 and KeyDB put it: run and doctor know it" {
+	local call='ERR Error running script (call to f_4e6d0f4aa9f7a8cc6e1a7f1cdbb4b7b9e9c0ba2e): @user_script:1: @user_script: 1: ' refused
+	refused() {
+		no_node "$3" "-$1\r\n"
+		serve a "-$1\r\n"
+		REDLOCK_NODES="unix://$T/a $SOUND" promptly doctor --json
+		json "[.findings[] | select(.node == \"unix://$T/a\" and .severity != \"note\").id] == [\"$2\"]"
+		no_longer a
+	}
+	refused "$call-READONLY You can't write against a read only replica." replica 'is a read-only replica'
+	refused "$call-OOM command not allowed when used memory > 'maxmemory'." memory 'is out of memory'
+	refused "$call-MISCONF KeyDB is configured to save RDB snapshots" stop-writes 'refuses writes because it cannot save to disk'
+	refused "$call-LOADING Redis is loading the dataset in memory" loading 'is still loading its data'
+	refused "$call-NOREPLICAS Not enough good replicas to write." few-replicas 'refuses writes because it has too few replicas'
+	refused "${call}The user executing the script can't run this command or subcommand" rights 'does not permit this user to do it*'
+	refused "@user_script: 1: The user executing the script can't access at least one of the keys" rights 'does not permit this user to do it*'
+	refused "${call%@user_script: 1: }WRONGTYPE Operation against a key holding the wrong kind of value" refused \
+		'answered with an error (WRONGTYPE Operation against a key holding the wrong kind of value)'
+}
+
 # What the scripts answer is {code, pttl, text, run id, marks, number, slot, when}.
 @test "answers of wrong types and lengths, or to what was not asked" {
 	for text in '+OK\r\n' ':1\r\n' '$-1\r\n' '*-1\r\n' '*0\r\n' '$3\r\n\0\xff\x1b\r\n' '*1\r\n:1\r\n' "*4\r\n:1\r\n:1\r\n\$0\r\n\r\n\$40\r\n$id\r\n" \

@@ -459,6 +459,70 @@ TEST(answer_errors)
 	}
 }
 
+/* What a script is refused for, as Redis 6 and KeyDB put it, and as Redis 7 does. */
+TEST(answer_errors_are_unwrapped)
+{
+#define CALL "ERR Error running script (call to f_4e6d0f4aa9f7a8cc6e1a7f1cdbb4b7b9e9c0ba2e): "
+	static const struct {
+		const char *text;
+		enum reason reason;
+		const char *shown;
+	} cases[] = {
+		{CALL "@user_script:1: @user_script: 1: -READONLY You can't write.",
+			REASON_READONLY, "READONLY You can't write."},
+		{CALL "@user_script:1: @user_script: 1: -OOM command not allowed", REASON_OOM,
+			"OOM command not allowed"},
+		{CALL "@user_script:1: @user_script: 1: -MISCONF Redis is configured",
+			REASON_MISCONF, "MISCONF Redis is configured"},
+		{CALL "@user_script:1: @user_script: 1: -LOADING Redis is loading", REASON_LOADING,
+			"LOADING Redis is loading"},
+		{CALL "@user_script:12: @user_script: 12: -NOREPLICAS Not enough",
+			REASON_NOREPLICAS, "NOREPLICAS Not enough"},
+		{CALL "@user_script:1: @user_script: 1: The user executing the script can't run "
+		      "this command or subcommand",
+			REASON_NOPERM,
+			"The user executing the script can't run this command or subcommand"},
+		{CALL "@user_script:1: @user_script: 1: The user executing the script can't access "
+		      "at least one of the keys mentioned in the command arguments",
+			REASON_NOPERM,
+			"The user executing the script can't access at least one of the keys "
+			"mentioned in the command arguments"},
+		/* what a script hands on */
+		{"@user_script: 1: -READONLY You can't write.", REASON_READONLY,
+			"READONLY You can't write."},
+		{"-READONLY You can't write.", REASON_READONLY, "READONLY You can't write."},
+		{CALL "@user_script:1: WRONGTYPE Operation against a key", REASON_SERVER,
+			"WRONGTYPE Operation against a key"},
+		{CALL "@user_script:1: @user_script: 1: Unknown Redis command called",
+			REASON_SERVER, "Unknown Redis command called"},
+		{"READONLY You can't write. script: 4e6d0f4a, on @user_script:1.", REASON_READONLY,
+			"READONLY You can't write."},
+		{"ERR no script: here", REASON_SERVER, "ERR no script: here"},
+		{"ERR no script: here, on it", REASON_SERVER, "ERR no script: here, on it"},
+		/* cut anywhere */
+		{"ERR Error running script (call", REASON_SERVER, "ERR Error running script (call"},
+		{CALL, REASON_SERVER, ""},
+		{CALL "@user_script:1", REASON_SERVER, "@user_script:1"},
+		{CALL "@user_script:1: @user_script: 1", REASON_SERVER, "1"},
+		{CALL "@user_script:1: @user_script: 1: ", REASON_SERVER, ""},
+		{CALL "@user_script:1: @user_script: 1: -", REASON_SERVER, ""},
+		{"@", REASON_SERVER, "@"},
+	};
+#undef CALL
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct reply r = {.count = 0};
+		struct answer a;
+
+		add_text(&r, REPLY_ERROR, cases[i].text);
+		a = answer_read(OP_ACQUIRE, &r);
+		unit_check(a.reason == cases[i].reason, __FILE__, __LINE__, "'%s' is %d, not %d",
+			cases[i].text, (int)a.reason, (int)cases[i].reason);
+		CHECK_TEXT(a.text, cases[i].shown);
+		CHECK_INT(a.text_len, strlen(cases[i].shown));
+	}
+}
+
 static void expect_garbage(const struct reply *r, int line)
 {
 	struct answer a = answer_read(OP_ACQUIRE, r);

@@ -142,8 +142,9 @@ $(B)/tools/%: tests/tools/%.c
 
 BATS_FILES = $(sort $(wildcard tests/bats/*.bats))
 # Other programs' locks, where there is what they want: npm, or Debian's packages.
-INTEROP_ALL = $(addprefix tests/interop/,npm.bats symfony.bats perl.bats ruby.bats)
+INTEROP_ALL = $(addprefix tests/interop/,npm.bats php.bats symfony.bats perl.bats ruby.bats)
 INTEROP := $(if $(shell command -v npm),tests/interop/npm.bats) \
+	$(if $(shell command -v php),tests/interop/php.bats) \
 	$(if $(wildcard /usr/share/php/Symfony/Component/Lock/autoload.php),tests/interop/symfony.bats) \
 	$(if $(wildcard /usr/share/perl5/Redis.pm),tests/interop/perl.bats) \
 	$(if $(wildcard /usr/share/rubygems-integration/all/gems/redis-[0-9]*),tests/interop/ruby.bats)

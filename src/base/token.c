@@ -7,6 +7,10 @@
 #include <string.h>
 #include <sys/random.h>
 
+enum { KIND_AT = sizeof(TOKEN_NINES) - 1 };
+_Static_assert((TOKEN_ID_LEN - KIND_AT - 1) % 2 == 0, "two digits are one byte");
+_Static_assert(sizeof(TOKEN_READERS) - 1 == TOKEN_ID_LEN, "it is an id like any other");
+
 static int fill(void *dst, size_t len)
 {
 	ssize_t n;
@@ -22,13 +26,15 @@ static int fill(void *dst, size_t len)
 int token_make(char token[TOKEN_MAX], const char *owner, struct err *e)
 {
 	static const char digit[] = "0123456789abcdef";
-	unsigned char id[TOKEN_ID_LEN / 2];
+	unsigned char random[(TOKEN_ID_LEN - KIND_AT - 1) / 2];
+	char *to = token + KIND_AT + 1;
 
-	if (fill(id, sizeof(id)) < 0)
+	if (fill(random, sizeof(random)) < 0)
 		return err_set(e, ERR_SYSTEM, "no random token: %s", strerror(errno));
-	for (size_t i = 0; i < sizeof(id); i++) {
-		token[2 * i] = digit[id[i] >> 4];
-		token[2 * i + 1] = digit[id[i] & 15];
+	memcpy(token, TOKEN_NINES TOKEN_HOLDER, KIND_AT + 1);
+	for (size_t i = 0; i < sizeof(random); i++) {
+		*to++ = digit[random[i] >> 4];
+		*to++ = digit[random[i] & 15];
 	}
 	/* Ten digits until the year 2286. */
 	snprintf(token + TOKEN_ID_LEN, TOKEN_MAX - TOKEN_ID_LEN, ":%010llu %.*s",
@@ -48,7 +54,13 @@ bool token_is_ours(const char *value, size_t len)
 
 bool token_is_shared(const char *value, size_t len)
 {
-	return token_is_ours(value, len) && strspn(value, "f") == TOKEN_ID_LEN;
+	return token_is_ours(value, len) && memcmp(value, TOKEN_READERS, TOKEN_ID_LEN) == 0;
+}
+
+bool token_is_no_holders(const char *text)
+{
+	return strncmp(text, TOKEN_NINES TOKEN_LEFT, KIND_AT + 1) == 0 ||
+	       strncmp(text, TOKEN_READERS, TOKEN_ID_LEN) == 0;
 }
 
 int64_t token_since(const char *value, size_t len, size_t *owner)

@@ -9,13 +9,23 @@
 #include <stdint.h>
 
 #define TOKEN_ID_LEN 40
+/*
+ * Every id begins with thirteen digits 9 and a letter that says whose it is; random digits follow.
+ * Clients of the old style (SETNX, and the time at which the lock ends as its value) read the
+ * nines as a time that is far away, in seconds and in milliseconds, and do not take the key. They
+ * stop reading at the letter, which must not be an 'e': that begins an exponent.
+ */
+#define TOKEN_NINES "9999999999999"
+#define TOKEN_HOLDER "a" /* a holder's */
+#define TOKEN_LEFT "b" /* a holder's that has ended, and left its key to --min-hold */
+#define TOKEN_READERS TOKEN_NINES "fffffffffffffffffffffffffff" /* of all readers together */
 #define OWNER_MAX 240
 #define TOKEN_MAX (TOKEN_ID_LEN + 1 + 12 + OWNER_MAX) /* the scripts show 300 bytes of it */
 
 /*
- * Writes 20 bytes from the kernel's generator as 40 hex characters (the id), ':', the time of day
- * in seconds since 1970, a space and the owner text: the value that the key carries on the nodes.
- * Only the id decides anything; the rest is for people. The owner text is cut to OWNER_MAX - 1.
+ * Writes an id with 104 bits from the kernel's generator, ':', the time of day in seconds since
+ * 1970, a space and the owner text: the value that the key carries on the nodes. Only the id
+ * decides anything; the rest is for people. The owner text is cut to OWNER_MAX - 1.
  * Returns -1 with *e set if the kernel has no randomness to give: there is no second-best source.
  */
 int token_make(char token[TOKEN_MAX], const char *owner, struct err *e);
@@ -25,6 +35,9 @@ bool token_is_ours(const char *value, size_t len);
 
 /* Is it what stands for several readers, who have a key together (core/request.c)? */
 bool token_is_shared(const char *value, size_t len);
+
+/* Does the text begin like an id that no holder has: a left key's, or that of all readers? */
+bool token_is_no_holders(const char *text);
 
 /* The time that such a value carries; 0: none, as older ones. *owner is where the owner text
  * begins. */

@@ -213,7 +213,7 @@ static bool begin(struct visit *v, const struct settings *s, struct err *e)
 	v->settings = s;
 	if (token_make(v->token, s->owner ? s->owner : "redlock doctor", e) < 0)
 		return false;
-	snprintf(v->key, sizeof(v->key), "redlock:doctor:%.16s", v->token);
+	snprintf(v->key, sizeof(v->key), "redlock:doctor:%.16s", v->token + TOKEN_ID_LEN - 16);
 	snprintf(v->rights_key, sizeof(v->rights_key), "%s:rights", v->key);
 	if (s->key_format && settings_operand_key(s, v->key, v->formatted, e) < 0)
 		return false;

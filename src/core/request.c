@@ -39,7 +39,7 @@ _Static_assert(MARK_INDEX == 65536 && MARK_PARTIAL == 1048576 && MARK_UNGUARDED 
 	"local function clock() if not now then local t=call('TIME') " \
 	"now=t[1]*1000+math.floor(t[2]/1000) end return now end " \
 	"local function translate(i) local v=value[i] " \
-	"if not v or not text[i] or sub(v,1,41)~=string.rep('f',40)..':' then return end " \
+	"if not v or not text[i] or sub(v,1,41)~='" TOKEN_READERS ":' then return end " \
 	"value[i]=nil " \
 	"for _,t in ipairs(call('ZRANGEBYSCORE',readers(i),clock(),'+inf')) do group[i]=v " \
 	"if t==ARGV[1] or (#ARGV[1]==40 and sub(t,1,41)==ARGV[1]..':') then mine[i]=t " \
@@ -80,7 +80,7 @@ _Static_assert(MARK_INDEX == 65536 && MARK_PARTIAL == 1048576 && MARK_UNGUARDED 
 	"if s and (not since or s<since) then since=s end end " \
 	"local n=#names table.sort(names) " \
 	"names=n<=16 and sub(table.concat(names,', '),1,200) or '' " \
-	"local v=string.rep('f',40)..':'..(since or '0000000000')..' ' " \
+	"local v='" TOKEN_READERS ":'..(since or '0000000000')..' ' " \
 	"..(n==1 and 'reader ' or n..' readers'..(n<=16 and ': ' or ''))..names " \
 	"call('SET',KEYS[i],v,'PX',math.max(last-clock(),1)) " \
 	"call('PEXPIRE',z,math.max(last-clock(),1)) end " \
@@ -101,7 +101,7 @@ _Static_assert(MARK_INDEX == 65536 && MARK_PARTIAL == 1048576 && MARK_UNGUARDED 
  */
 #define ALONE_READERS \
 	"local shared,group,mine,held=nil,{},{},{} local function translate(i) local v=value[i] " \
-	"if v and text[i] and sub(v,1,41)==string.rep('f',40)..':' then group[i]=v end end "
+	"if v and text[i] and sub(v,1,41)=='" TOKEN_READERS ":' then group[i]=v end end "
 #define ALONE_STORE \
 	"local function put(i,ms) call('SET',KEYS[i],ARGV[1],'PX',ms) end " \
 	"local function prolong(i,ms) call('PEXPIRE',KEYS[i],ms) end " \
@@ -239,7 +239,7 @@ _Static_assert(SKEW_MAX_MS == 30000, "scripts have it as a number");
 	"local function beckon(i) local p=try('PTTL',line(i)) " \
 	"if type(p)=='number' and p>0 and not is_led(i) then " \
 	"push(i,p,sub(ARGV[3]~='' and ARGV[3] or ARGV[1],1,40)) end end "
-_Static_assert(TOKEN_ID_LEN == 40, "scripts have it as a number");
+_Static_assert(TOKEN_ID_LEN == 40 && sizeof(TOKEN_NINES) == 14, "scripts have them as numbers");
 
 /* Who waits goes on waiting, whatever is answered: that is known for as long as it may take. */
 #define SCRIPT_STAY \
@@ -317,18 +317,16 @@ _Static_assert(TOKEN_ID_LEN == 40, "scripts have it as a number");
 /* From here on: what parts with the keys does so with each that is ours, whatever the others are.
  */
 
-/* The owner's name stays, so that waiters are told whose it was; the id goes, so that a nested run
- * that outlived the holder does not take the lock for held. Of a reader's, enough stays to tell it
- * from another's of that name. Nobody will give it back: the first in line is told, so that it
- * looks when the key ends. */
+/* The owner's name stays, so that waiters are told whose it was; a letter of the id changes, so
+ * that a nested run that outlived the holder does not take the lock for held. Nobody will give it
+ * back: the first in line is told, so that it looks when the key ends. */
 #define LEAVE(K) \
 	SCRIPT_LOOK(K) \
 	SCRIPT_OURS K##_STORE SCRIPT_SORT SCRIPT_LINE SCRIPT_WAKE \
 		"partial=0 for i,k in ipairs(KEYS) do local v=value[i] if v==ARGV[1] and v~='' " \
 		"then " \
-		"local left=string.rep('0',40)..sub(v,41) " \
-		"if mine[i] then left=string.rep('0',8)..sub(v,1,32)..sub(v,41) " \
-		"call('ZREM',readers(i),v) enlist(i,left,ARGV[2]) " \
+		"local left=sub(v,1,13)..'" TOKEN_LEFT "'..sub(v,15) " \
+		"if mine[i] then call('ZREM',readers(i),v) enlist(i,left,ARGV[2]) " \
 		"else call('SET',k,left,'PX',ARGV[2]) end " \
 		"if awaited(i) then push(i,1000,sub(v,1,40)) end end " \
 		"end if foreign then return other(foreign) end if gone then return " \

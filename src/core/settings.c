@@ -410,8 +410,12 @@ static int take_slot(struct settings *s, struct err *e)
 int settings_set_token(struct settings *s, const char *token, struct err *e)
 {
 	s->token = token;
-	if (strspn(s->token, "0") >= TOKEN_ID_LEN)
-		return err_set(e, ERR_USAGE, "no token has an id of zeroes");
+	if (token_is_no_holders(s->token)) {
+		err_set(e, ERR_USAGE,
+			"the token is no holder's: its key was left by --min-hold, "
+			"or readers share it");
+		return err_hint(e, "the token is what 'redlock acquire' or 'hold' printed");
+	}
 	if (take_slot(s, e) < 0)
 		return -1;
 	return check_slots(s, e);

@@ -4,8 +4,9 @@ load ../interop/clients
 
 setup() {
 	nodes_start 1
-	start_client /usr/bin/python3 "$BATS_TEST_DIRNAME/../interop/redis-py.py"
+	[[ "$BATS_TEST_DESCRIPTION" != redis-py:* ]] || begin redis-py.py
 }
+begin() { start_client /usr/bin/python3 "$BATS_TEST_DIRNAME/../interop/$1"; }
 teardown() { nodes_stop; }
 
 @test "redis-py: either keeps the other out, and is next" {
@@ -24,4 +25,35 @@ teardown() { nodes_stop; }
 	client held take job 3600000
 	says 0 '' '' run -n --node "unix://$T/1.sock" --node "unix://$T/2.sock" --node "unix://$T/3.sock" -k job -- true
 	says 75 '' "redlock: 'job' is busy: *" run -n -k job -- true
+}
+
+@test "old style (SETNX and a time stamp): its clients do not take our locks, and we not theirs" {
+	begin setnx.py
+	we_take
+	client refused take job 3600000
+	is_ours
+	says 0 '' '' release -k job --token "$TOKEN"
+	redlock run --min-hold 1h -k job -- true
+	client refused take job 3600000
+	redlock break -q -y -k job
+	TOKEN=$(redlock acquire -s --ttl 1h -k job)
+	client refused take job 3600000
+	is_ours
+	says 0 '' '' release -k job --token "$TOKEN"
+	client held take job 3600000
+	says 75 '' "redlock: 'job' is busy: held by another program *" run -n -k job -- true
+	says 0 '*; a lock of the old style (SETNX and a time stamp): it expires at *' '' status job
+	# its holder crashed: none of us can take it
+	node 1 getset job "$(($(date +%s) - 60))" > "$T/value"
+	says 75 '' '*' run -n -k job -- true
+	says 0 "*: removed" '*: it expired at *' break -y -k job
+	says 0 '' '' run -n -k job -- true
+}
+
+@test "old style: C reads no value of ours as a time that is past" {
+	old_style_clients_wait "$REDLOCK_BUILD/tools/past"
+}
+
+@test "old style: Python reads no value of ours as a time that is past" {
+	old_style_clients_wait /usr/bin/python3 "$BATS_TEST_DIRNAME/../interop/past.py"
 }

@@ -268,7 +268,7 @@ static void keep_node(struct sim_node *n, const struct outcome *o)
 
 static bool is_readers(const struct sim_node *n)
 {
-	return node_has_key(n, 0) && strspn(n->lock[0].value, "f") == TOKEN_ID_LEN;
+	return node_has_key(n, 0) && token_is_shared(n->lock[0].value, strlen(n->lock[0].value));
 }
 
 static void set_readers(struct outcome *o, struct sim_node *n)
@@ -437,7 +437,7 @@ static bool play(struct sim_node *n, const struct step *s, long *exact)
 		"add(name(i),type(v)=='table' and '(list)' or v) end "
 		"r[#r+1]=redis.call('GET','{redlock}:node') or '' "
 		"local v=redis.pcall('GET',name(1)) local m,z={},{} "
-		"if type(v)=='string' and string.find(v,'^'..string.rep('f',40)) then "
+		"if type(v)=='string' and string.sub(v,1,40)=='" TOKEN_READERS "' then "
 		"m=redis.call('ZRANGE','redlock:readers:{k}',0,-1,'WITHSCORES') end "
 		"for i=1,#m,2 do z[#z+1]=m[i]..'\\n'..string.format('%.0f',m[i+1])..'\\n' end "
 		"table.sort(z) r[#r+1]=table.concat(z) return r";

@@ -102,3 +102,16 @@ leave_each_other() {
 	client released release
 	free_everywhere "$1"
 }
+
+# old_style_clients_wait COMMAND...: what our keys have as values, of a holder, of readers and behind --min-hold, is no
+# time that is past: COMMAND names the conversions of its language that say so.
+old_style_clients_wait() {
+	redlock acquire -q --ttl 1h -k held > "$T/token"
+	redlock acquire -q --ttl 1h -s -k shared > "$T/token"
+	redlock run --min-hold 1h -k left -- true
+	redlock run -s --min-hold 1h -k left-by-reader -- true
+	eventually held_on left "$N"
+	run -0 "$@" "$(node 1 get held)" "$(node 1 get shared)" "$(node 1 get left)" "$(node 1 get left-by-reader)" \
+		"$(node 1 zrange redlock:readers:{left-by-reader} 0 -1)"
+	[ "$output" = "" ] || { echo "$output" && false; }
+}

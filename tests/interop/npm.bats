@@ -47,3 +47,7 @@ begin() { start_client env node "$BATS_TEST_DIRNAME/node.js" "$1"; }
 	begin redis-semaphore
 	leave_each_other mutex:job released
 }
+
+@test "old style: JavaScript reads no value of ours as a time that is past" {
+	old_style_clients_wait env node "$BATS_TEST_DIRNAME/past.js"
+}

@@ -15,3 +15,7 @@ teardown() { nodes_stop; }
 @test "Perl: neither ends the other's lock" {
 	leave_each_other job lost
 }
+
+@test "old style: Perl reads no value of ours as a time that is past" {
+	old_style_clients_wait /usr/bin/perl "$BATS_TEST_DIRNAME/past.pl"
+}

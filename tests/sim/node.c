@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* What a reader's id begins with, when that is left to end by itself. */
-#define LEFT_ZEROES 8
+#define KIND_AT (sizeof(TOKEN_NINES) - 1)
 
 int64_t node_clock(const struct sim_node *n)
 {
@@ -36,7 +36,7 @@ static bool is_token_of(const char *value, const struct session *s)
 
 static bool is_group(const char *value)
 {
-	return strspn(value, "f") == TOKEN_ID_LEN && value[TOKEN_ID_LEN] == ':';
+	return token_is_shared(value, strlen(value));
 }
 
 struct sim_reader *node_reader_of(struct sim_node *n, const struct session *s)
@@ -58,9 +58,8 @@ bool node_has_key_of(struct sim_node *n, int i, const struct session *s)
 		return false;
 	if (is_group(value)) {
 		value = node_reader_of(n, s) ? node_reader_of(n, s)->token : "";
-		return strspn(value, "0") < LEFT_ZEROES && is_token_of(value, s);
 	}
-	return strspn(value, "0") < TOKEN_ID_LEN && is_token_of(value, s);
+	return !token_is_no_holders(value) && is_token_of(value, s);
 }
 
 usec node_key_ends(struct sim_node *n, int i, const struct session *s)
@@ -484,7 +483,7 @@ static void regroup(struct sim_node *n)
 	for (int i = 0; i < count && count <= 16; i++)
 		snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s",
 			i ? ", " : "", name[i]);
-	memset(l->value, 'f', TOKEN_ID_LEN);
+	memcpy(l->value, TOKEN_READERS, TOKEN_ID_LEN);
 	if (count == 1)
 		snprintf(l->value + TOKEN_ID_LEN, TOKEN_MAX - TOKEN_ID_LEN, ":%.10s reader %.200s",
 			since, names);
@@ -865,13 +864,11 @@ static void leave(struct place *p, const struct request *r, struct reply *reply)
 	char left[TOKEN_MAX];
 
 	snprintf(left, sizeof(left), "%s", p->value);
+	memcpy(left + KIND_AT, TOKEN_LEFT, 1);
 	if (p->mine) {
-		memmove(left + LEFT_ZEROES, left, TOKEN_ID_LEN - LEFT_ZEROES);
-		memset(left, '0', LEFT_ZEROES);
 		p->mine->ends = INT64_MIN;
 		enlist(p, left, ttl);
 	} else {
-		memset(left, '0', TOKEN_ID_LEN);
 		memcpy(p->l->value, left, strlen(left) + 1);
 		p->l->ends = node_msec(n) + ttl;
 	}

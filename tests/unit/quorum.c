@@ -4580,7 +4580,7 @@ TEST(slots_a_holder_that_still_waits_has_its_wake_up_passed_on_by_the_node)
 
 /* ---- readers and writers ---- */
 
-#define READERS "ffffffffffffffffffffffffffffffffffffffff:1700000000 2 readers: a, b"
+#define READERS TOKEN_READERS ":1700000000 2 readers: a, b"
 
 static struct answer shared(usec left)
 {

@@ -111,8 +111,8 @@ TEST(request_scripts)
 			{"put(i,ARGV[2])", "prolong(i,ARGV[2])"}},
 		{OP_HAND_OVER, "not ours(i)", "call('PTTL',k) remove(i)",
 			{"put(i,ARGV[2])", "prolong(i,ARGV[2])"}},
-		/* The name stays, the id that proves a holder goes. */
-		{OP_LEAVE, "if v==ARGV[1] ", "local left=string.rep('0',40)..sub(v,41)",
+		/* The name stays; the id is no longer one that proves a holder. */
+		{OP_LEAVE, "if v==ARGV[1] ", "local left=sub(v,1,13)..'b'..sub(v,15)",
 			{REMOVES, "put(i,ARGV[2])", "prolong(i,ARGV[2])"}},
 	};
 	struct request r;

@@ -373,10 +373,11 @@ TEST(settings_keys_and_tokens)
 	s.token = "";
 	CHECK_INT(settings_finish(&s, &e), -1);
 	CHECK_TEXT(e.text, "the token is empty");
-	/* That is what --min-hold leaves behind. */
-	s.token = "0000000000000000000000000000000000000000:me";
+	s.token = TOKEN_NINES TOKEN_LEFT "0123456789abcdef0123456789:me";
 	CHECK_INT(settings_finish(&s, &e), -1);
-	CHECK_TEXT(e.text, "no token has an id of zeroes");
+	CHECK_TEXT(e.text,
+		"the token is no holder's: its key was left by --min-hold, or readers share it");
+	CHECK_TEXT(e.hint, "the token is what 'redlock acquire' or 'hold' printed");
 	s = of(COMMAND_WAIT);
 	set_key(&s, NULL, &e);
 	CHECK_INT(settings_finish(&s, &e), -1);

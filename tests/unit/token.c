@@ -3,6 +3,7 @@
 
 #include "unit/unit.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define ID "0123456789abcdef0123456789abcdef01234567"
@@ -37,8 +38,43 @@ TEST(token_is_an_id_and_an_owner)
 		42));
 	CHECK(!token_is_ours("0123456789abcdef0123456789abcdef0123456\0:x", 42));
 	CHECK(!token_is_shared(ID ":x", TOKEN_ID_LEN + 2));
-	CHECK(token_is_shared("ffffffffffffffffffffffffffffffffffffffff:x", TOKEN_ID_LEN + 2));
-	CHECK(!token_is_shared("ffffffffffffffffffffffffffffffffffffffff", TOKEN_ID_LEN));
+	CHECK(token_is_shared(TOKEN_READERS ":x", TOKEN_ID_LEN + 2));
+	CHECK(!token_is_shared(TOKEN_READERS, TOKEN_ID_LEN));
+}
+
+/* What a client of the old style compares with its time of day. */
+static double time_of(const char *value)
+{
+	double whole = (double)strtoll(value, NULL, 10), real = strtod(value, NULL);
+
+	CHECK(whole == real);
+	return whole;
+}
+
+TEST(token_reads_as_a_time_that_is_far_away)
+{
+	static const double year_2200_in_msec = 7258118400000;
+	char token[TOKEN_MAX], before[TOKEN_MAX] = "";
+	struct err e;
+
+	for (int i = 0; i < 1000; i++) {
+		CHECK_INT(token_make(token, "me", &e), 0);
+		CHECK(token_is_ours(token, strlen(token)));
+		CHECK(!token_is_no_holders(token));
+		CHECK(time_of(token) > year_2200_in_msec);
+		CHECK(strncmp(token, "9999999999999a", 14) == 0);
+		CHECK(strcmp(token + 14, before + 14) != 0);
+		memcpy(before, token, sizeof(before));
+	}
+	CHECK(time_of(TOKEN_READERS) > year_2200_in_msec);
+	CHECK(token_is_no_holders(TOKEN_READERS ":x"));
+	memcpy(token + 13, TOKEN_LEFT, 1);
+	CHECK(time_of(token) > year_2200_in_msec);
+	CHECK(token_is_ours(token, strlen(token)));
+	CHECK(token_is_no_holders(token));
+	CHECK(!token_is_no_holders(""));
+	CHECK(!token_is_no_holders("9999999999999"));
+	CHECK(!token_is_no_holders(ID ":x"));
 }
 
 TEST(token_since_and_owner)

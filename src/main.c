@@ -7,6 +7,7 @@
 #include "cmd/print.h"
 #include "core/option.h"
 #include "io/resolve.h"
+#include "io/title.h"
 #include "io/tls.h"
 
 #include <errno.h>
@@ -290,6 +291,7 @@ int main(int argc, char *argv[])
 
 	(void)argc;
 	guard_standard_streams();
+	title_init(argv);
 	/* The nodes' passwords are in our memory: no core dump of it, whatever kills us. */
 	(void)prctl(PR_SET_DUMPABLE, 0);
 	resolve_by_itself();

@@ -14,6 +14,7 @@
 #include "io/background.h"
 #include "io/folder.h"
 #include "io/servers.h"
+#include "io/title.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -118,8 +119,8 @@ static int be_keeper(struct sandbox *b)
 	int status = STATUS_OK;
 	struct err e;
 
-	/* Another name: `killall -9 redlock` must not take both. */
-	(void)prctl(PR_SET_NAME, "rl-sandbox");
+	/* `pkill -9 -f 'redlock sandbox'` must not kill both of us. */
+	title_set("rl-sandbox");
 	/* Stopped, it would not hear that redlock was killed. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGCONT);
 	if (start(&k, b, &e) < 0 || await(&k, &e) < 0) {

@@ -4,6 +4,7 @@
 #include "io/alarm.h"
 #include "io/child.h"
 #include "io/inherited.h"
+#include "io/title.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -288,10 +289,8 @@ static bool is_over(const struct watch *w, bool has_children)
 	       clock_now() >= w->tail_until;
 }
 
-/* Another name: `killall -9 redlock` must not take both. */
 static void settle(struct watch *w)
 {
-	(void)prctl(PR_SET_NAME, "rl-guardian");
 	inherited_keep_only(w->fd, w->children, w->alarm, out_fd());
 	w->settle_at = NEVER;
 }
@@ -381,6 +380,8 @@ _Noreturn static void guard(
 		say_last(w, &word);
 	} else {
 		w->running = true;
+		/* `pkill -9 -f 'redlock run'` must not kill both of us. */
+		title_set("rl-guardian");
 		/* Not before the command has begun, which would inherit it. Out of reach of the
 		 * terminal and of what is sent to the group, SIGSTOP above all.
 		 */

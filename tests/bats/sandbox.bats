@@ -323,6 +323,17 @@ REDLOCK_TTL" ]
 	ended_with 137
 }
 
+@test "pkill -9 -f with the sandbox's words: servers, command and folder are gone" {
+	unset REDLOCK_UNDER # valgrind's own command line stays
+	in_sandbox
+	eventually guardian
+	pgrep -f 'redlock sandbox' | grep -xF -e "$BG" -e "$(keeper)" -e "$(guardian)" > "$T/killed"
+	file_has "$T/killed" "^$BG$"
+	xargs kill -KILL < "$T/killed"
+	nothing_left
+	ended_with 137
+}
+
 @test "the servers' keeper is killed: 125, and all is gone" {
 	in_sandbox
 	kill -KILL "$(keeper)"

@@ -367,6 +367,31 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 	eventually tree_is_gone
 }
 
+@test "pkill -9 -f with redlock's words, or the command's: the tree is gone while the key is still there" {
+	unset REDLOCK_UNDER # valgrind's own command line stays
+	for words in "redlock run .*$T/nasty" redlock "$T/nasty"; do
+		in_nasty_tree "$T/out" run -k job --ttl 5m --kill-after 200ms
+		guardian=$(guardian_of "$BG")
+		eventually file_has "/proc/$guardian/comm" '^rl-guardian$'
+		# those that pkill would kill, as far as they are this test's
+		pgrep -f "$words" | grep -xF -e "$BG" -e "$guardian" -f "$T/tree" > "$T/killed"
+		file_has "$T/killed" "^$BG$"
+		xargs kill -KILL < "$T/killed"
+		ended_with 137
+		eventually tree_is_gone
+		eventually is_gone "$guardian"
+		eventually held_on job 3
+		for i in 1 2 3; do node "$i" del job > /dev/null; done
+	done
+}
+
+@test "the guardian's command line has its name, no word of redlock's, and no variable" {
+	unset REDLOCK_UNDER
+	run -0 redlock run -k job -- bash -c "until cat /proc/\$PPID/comm | grep -qx rl-guardian; do sleep 0.02; done
+		tr -d '\\0' < /proc/\$PPID/cmdline; printf '|%s' \"\$@\"" - a 'b c' ''
+	[ "$output" = "rl-guardian|a|b c|" ]
+}
+
 @test "set-uid commands: the tree of a user's redlock is ended, or it is said who cannot be" {
 	chmod o+x "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/test" "$T"
 	chmod 777 "$T"/*.sock

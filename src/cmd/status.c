@@ -306,10 +306,10 @@ static bool take_page(struct overview *st, int node, struct search *search)
 		end_search(search, REASON_GARBAGE);
 	else if (a->awaited)
 		search->wish.count = search->wish.count / 4 + 1;
-	else if (strcmp(a->run_id, "0") == 0)
+	else if (strcmp(a->text, "0") == 0)
 		search->wish.op = OPS;
 	else
-		memcpy(search->cursor, a->run_id, sizeof(search->cursor));
+		snprintf(search->cursor, sizeof(search->cursor), "%s", a->text);
 	return true;
 }
 

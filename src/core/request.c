@@ -772,7 +772,7 @@ static bool read_rest(struct answer *a, const struct reply *reply)
 
 struct answer answer_read(enum op op, const struct reply *reply)
 {
-	const struct reply_item *item = reply->item;
+	const struct reply_item *item = reply->item, *text;
 	struct answer a = {.vote = VOTE_NONE};
 
 	if (!reply->is_array && reply->count == 1 && item[0].type == REPLY_ERROR)
@@ -817,9 +817,12 @@ struct answer answer_read(enum op op, const struct reply *reply)
 	a.pttl = left_of(item[1].integer);
 	if (!read_rest(&a, reply))
 		return answer_absent(REASON_GARBAGE, NULL);
-	a.text_len = item[2].len;
-	memcpy(a.text, item[2].text, item[2].len + 1);
-	memcpy(a.run_id, item[3].text, item[3].len + 1);
+	/* The text of a page is elsewhere: its place is free for the cursor, which is no run id. */
+	text = op == OP_SCAN ? &item[3] : &item[2];
+	a.text_len = text->len;
+	memcpy(a.text, text->text, text->len + 1);
+	if (op != OP_SCAN)
+		memcpy(a.run_id, item[3].text, item[3].len + 1);
 	a.awaited = (unsigned)(item[4].integer % MARK_INDEX);
 	a.key = (int)(item[4].integer % MARK_PARTIAL / MARK_INDEX);
 	a.is_partial = (item[4].integer & MARK_PARTIAL) != 0;

@@ -98,9 +98,9 @@ struct answer {
 	size_t text_len;
 	char text[ANSWER_TEXT_MAX]; /* FOREIGN: the holder's value, raw; ABSENT: detail, raw; YES:
 				       the turn that is ours now, if any; ASK: the reply, or
-				       an array's last item */
-	char run_id[RUN_ID_MAX]; /* which life of which server answered; "" if it does not say.
-				    SCAN: the cursor of the next page, "0": there is none */
+				       an array's last item; SCAN: the cursor of the next page,
+				       shorter than RUN_ID_MAX, "0": there is none */
+	char run_id[RUN_ID_MAX]; /* which life of which server answered; "" if it does not say */
 	bool is_reserved; /* FOREIGN: the key is free, but it is another one's turn; or readers',
 			     and others are before us in line */
 	bool is_shared; /* the key is readers' */

@@ -204,6 +204,25 @@ acquire() {
 		-- "$REDLOCK_BUILD/redlock" status --watch --nodes "unix://$T/1.sock" job
 }
 
+@test "status --watch without KEY: again and again, though the nodes are alike to the last cursor" {
+	for i in 1 2 3; do node "$i" eval 'for i=1,3000 do redis.call("SET","noise:"..i,"0") end' 0; done
+	in_background "$T/out" status --watch
+	acquire job
+	shown() { [ "$(grep -c "'job' is held by me" "$T/out")" -ge "$1" ]; }
+	eventually shown 1
+	kill_node 3
+	start_node 3
+	eventually shown 4
+	kill -TERM "$BG"
+	ended_with 143
+	not file_has "$T/out" '^redlock:'
+	in_background "$T/out" status --watch --json
+	refreshed() { [ "$(jq -s 'map(select(.status == 0 and .locks[0].state == "held")) | length' "$T/out")" -ge 3 ]; }
+	eventually refreshed
+	kill -TERM "$BG"
+	ended_with 143
+}
+
 @test "status: two names of one server, wrong words, and a full disk" {
 	ln -s 1.sock "$T/again.sock"
 	for key in '' job; do

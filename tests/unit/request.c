@@ -645,6 +645,26 @@ TEST(request_scan)
 		CHECK_INT(r.len[n], strlen(r.argv[n]));
 }
 
+/* The cursor of the next page names no server. */
+TEST(answer_to_scan)
+{
+	struct reply r = {.is_array = 1};
+	struct answer a;
+
+	r.item[0] = (struct reply_item){.type = REPLY_INTEGER, .integer = 1};
+	r.item[1] = (struct reply_item){.type = REPLY_INTEGER};
+	r.count = 2;
+	add_text(&r, REPLY_STRING, "");
+	add_text(&r, REPLY_STRING, "1234");
+	r.item[r.count++] = (struct reply_item){.type = REPLY_INTEGER, .integer = 1};
+	a = answer_read(OP_SCAN, &r);
+	CHECK_INT(a.vote, VOTE_YES);
+	CHECK_TEXT(a.text, "1234");
+	CHECK_INT(a.text_len, 4);
+	CHECK_TEXT(a.run_id, "");
+	CHECK_INT(a.awaited, 1);
+}
+
 TEST(request_ask)
 {
 	const char *const words[] = {"CONFIG", "GET", "a b", NULL};

@@ -272,6 +272,10 @@ extensions: $(B)/redlock
 losses: $(B)/redlock $(TOOLS)
 	$(Q)tests/soak/losses $(B)
 
+# Clients that start together with -n: one of them gets the lock. ROUNDS=n is how many of each row (500).
+rivals: $(B)/redlock $(TOOLS)
+	$(Q)tests/soak/rivals $(B)
+
 demo: $(B)/redlock
 	$(Q)tests/demo $(B)/redlock
 
@@ -309,4 +313,4 @@ clean:
 	rm -rf build
 
 .PHONY: all gen gen-check check check-suite check-fast check-san check-tsan check-valgrind check-faults check-mutants check-part interop cover check-built \
-	lint fmt fmt-check tidy fuzz sim sim-soak torture model bench losses numbers extensions demo pristine install uninstall dist clean
+	lint fmt fmt-check tidy fuzz sim sim-soak torture model bench losses numbers rivals extensions demo pristine install uninstall dist clean

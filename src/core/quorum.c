@@ -13,8 +13,8 @@
 #define RETRY_DELAY (20 * USEC_MSEC)
 #define RETRY_SPREAD (100 * USEC_MSEC)
 
-/* How often one asks again those that split the votes with it. What is on its way is waited for. */
-#define INSIST_MAX 3
+/* The first time that one asks again those that split the votes with it; each time later, up to a
+ * quarter of the node time-out. */
 #define INSIST_AFTER 200
 
 /* So often the line may say that it is another one's turn, without a wake-up between. */
@@ -681,15 +681,19 @@ static void begin_round(struct step *s)
 }
 
 /* Once a majority is there, the rest gets a few of the round trips seen, not a time-out. */
-static bool grace_is_over(struct quorum *q, usec now, bool enough, usec least, usec *over_at)
+static bool grace_is_over(struct quorum *q, usec now, bool enough, usec least, usec *wake_at)
 {
+	usec over_at;
+
 	if (!enough)
 		return false;
 	if (!q->enough_at)
 		q->enough_at = now;
-	*over_at = q->enough_at + usec_min(usec_max(least, 2 * (q->enough_at - q->round_at)),
-					  q->policy.node_timeout / 4);
-	return now >= *over_at;
+	over_at = q->enough_at + usec_min(usec_max(least, 2 * (q->enough_at - q->round_at)),
+					 q->policy.node_timeout / 4);
+	if (now < over_at)
+		*wake_at = over_at;
+	return now >= over_at;
 }
 
 static void take_turn(struct step *s, const struct answer *answer)
@@ -874,15 +878,6 @@ static void let_go(struct step *s)
 	}
 }
 
-/* Nobody can have a majority. */
-static bool is_split(const struct quorum *q)
-{
-	int most;
-
-	(void)quorum_holder(q, &most);
-	return most + quorum_count(q, VOTE_ABSENT) < policy_quorum(&q->policy);
-}
-
 /* When who refused us may have something for us. */
 static usec ends_in(const struct quorum *q, const struct answer *a)
 {
@@ -906,6 +901,19 @@ static bool has_strangers(const struct quorum *q)
 		if (q->member[i].vote == VOTE_FOREIGN && !is_taken(&q->member[i]))
 			return true;
 	return false;
+}
+
+/* Rivals have the votes, none of them a majority: one of them can have what the others give back. A
+ * node that does not answer is not counted for a holder: it is down for all far more often than it
+ * has the key of one. To ask again in vain changes nothing. */
+static bool is_split(const struct quorum *q)
+{
+	int quorum = policy_quorum(&q->policy), most, rivals = 0;
+
+	(void)quorum_holder(q, &most);
+	for (int i = 0; i < q->policy.nodes; i++)
+		rivals += is_taken(&q->member[i]) && !q->member[i].answer.is_reserved;
+	return most < quorum && count_yes(q) + rivals + quorum_count(q, VOTE_NONE) >= quorum;
 }
 
 /* When the key ends on so many nodes that a majority could grant it. */
@@ -1179,8 +1187,7 @@ static bool is_kept_for_us(const struct quorum *q, const struct member *m)
 }
 
 /* Of those who split the votes, the one with the smallest token goes on: as far as we see, it is
- * us.
- */
+ * us. Readers have a token together that is larger than all others. */
 static bool is_first_of_rivals(const struct step *s)
 {
 	const struct quorum *q = s->q;
@@ -1189,7 +1196,7 @@ static bool is_first_of_rivals(const struct step *s)
 		const struct answer *a = &q->member[i].answer;
 
 		if (q->member[i].vote == VOTE_FOREIGN && token_is_ours(a->text, a->text_len) &&
-			memcmp(a->text, s->token, TOKEN_ID_LEN) < 0)
+			(q->policy.is_shared || memcmp(a->text, s->token, TOKEN_ID_LEN) < 0))
 			return false;
 	}
 	return count_yes(q) > 0;
@@ -1211,7 +1218,6 @@ static bool insist(struct step *s, usec *wake_at)
 	}
 	if (!q->insist_at) {
 		if (s->now >= q->asked_at + q->policy.node_timeout ||
-			(!is_coming && q->insisted >= INSIST_MAX) ||
 			(!is_coming && !is_kept && !(is_split(q) && is_first_of_rivals(s))))
 			return false;
 		q->insist_at = s->now + usec_min(usec_max(INSIST_AFTER, s->now - q->asked_at),
@@ -1292,7 +1298,8 @@ static bool is_a_line_silent(const struct step *s, usec *wake_at)
 	for (int key = 0; key < q->policy.keys && policy_heeds_line(&q->policy); key++)
 		is_silent |= is_the_line_silent(q, key);
 	if (is_silent && !q->policy.is_fair)
-		return !grace_is_over(q, s->now, count_yes(q) >= policy_quorum(&q->policy),
+		return !grace_is_over(q, s->now,
+			count_yes(q) + count_no(q) >= policy_quorum(&q->policy),
 			q->policy.node_timeout / 4, wake_at);
 	return is_silent;
 }
@@ -1400,6 +1407,17 @@ static void tally_fence(struct step *s)
 		fail_attempt(s, count_no(q) >= quorum ? REFUSAL_BUSY : REFUSAL_NO_QUORUM);
 }
 
+/* A majority has answered, and we have none. Where rivals split the votes, each hears of all that
+ * it got before it gives way, or goes on: but for those that are late. */
+static bool is_refused(const struct step *s, int yes, int open, usec *wake_at)
+{
+	struct quorum *q = s->q;
+
+	if (!is_split(q))
+		return yes + open < policy_quorum(&q->policy);
+	return open == 0 || grace_is_over(q, s->now, true, q->policy.node_timeout / 4, wake_at);
+}
+
 static void tally_attempt(struct step *s, usec *wake_at)
 {
 	struct quorum *q = s->q;
@@ -1431,13 +1449,13 @@ static void tally_attempt(struct step *s, usec *wake_at)
 		choose_fence(s);
 	} else if (yes >= quorum) {
 		hold(s);
-	} else if (yes + open < quorum) {
+	} else if (yes + no >= quorum && is_refused(s, yes, open, wake_at)) {
+		if (!is_turn_in_doubt(s, wake_at) && !insist(s, wake_at))
+			fail_attempt(s, REFUSAL_BUSY);
+	} else if (yes + no + open < quorum) {
 		/* It failed; but "busy" and "no quorum" are told apart by a majority of clean
 		 * answers, which may still come in. */
-		if (yes + no >= quorum && !is_turn_in_doubt(s, wake_at) && !insist(s, wake_at))
-			fail_attempt(s, REFUSAL_BUSY);
-		else if (yes + no + open < quorum)
-			fail_attempt(s, REFUSAL_NO_QUORUM);
+		fail_attempt(s, REFUSAL_NO_QUORUM);
 	}
 }
 

@@ -410,6 +410,33 @@ order() { tr '\n' ' ' < "$T/served"; }
 	done
 }
 
+@test "who come at once and do not wait: one has it, with a minority down, far away, as readers and in slots" {
+	ROUNDS=5 run "$BATS_TEST_DIRNAME/../soak/rivals" "$REDLOCK_BUILD" "3 1 refused 10 2 writers" "3 1 refused 0 3 writers" \
+		"3 1 hole 10 3 writers" "3 1 stopped 0 2 writers" "5 2 refused 10 3 writers" "3 0 - 10 3 mixed" "3 1 refused 10 3 slots"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "${#lines[@]}" -eq 7 ]
+}
+
+# evals I: scripts that node I was asked for since its last resetstat.
+evals() { node $1 info commandstats | tr -d '\r' | sed -n 's/^cmdstat_eval:calls=\([0-9]*\).*/\1/p'; }
+
+@test "-n beside a holder: one request, or a few where the holder's other nodes are out of reach" {
+	hold a "${LONG[@]}"
+	node 1 config resetstat
+	run -75 redlock run -q -n -k job "${LONG[@]}" -- true
+	[ "$(evals 1)" -eq 1 ]
+	# what the client sees now may as well be rivals: the holder has one node, the client gets another
+	kill_node 3
+	node 2 del job
+	for n in 1 2 3 4 5 6; do
+		node 1 config resetstat
+		run -75 redlock run -q -n -k job --ttl 30s --node-timeout 300ms -- true
+		[ "$(evals 1)" -le 18 ]
+	done
+	let_go a
+}
+
 @test "--fair: after a crash, too, the first in line is the first" {
 	hold a "${BRIEF[@]}" --fair
 	for name in b c d; do waiter $name "${LONG[@]}" --fair; done

@@ -369,6 +369,13 @@ static void check_left(const struct client *c, usec since)
 		breach("leave", "c%d left its key on %d of %d", c->id, left, world.nodes);
 }
 
+static bool node_is_up(int i)
+{
+	const struct sim_node *n = &world.node[i];
+
+	return !n->down && world.now >= n->paused_until && world.now >= world.wire[0][i].cut_until;
+}
+
 /* True if it got the lock. */
 static bool run_once(struct client *c)
 {
@@ -397,6 +404,9 @@ static bool run_once(struct client *c)
 		attempt = s->quorum.attempt;
 	}
 	check_patience(c);
+	c->asked_all = true;
+	for (int i = 0; i < world.nodes; i++)
+		c->asked_all &= !node_is_up(i) || s->quorum.member[i].was_sent > 0;
 	c->trying_since = NEVER;
 	got_it = s->quorum.state == QUORUM_HELD;
 	saw_it_free = c->policy.only_looks && s->quorum.refusal == REFUSAL_NONE;
@@ -441,11 +451,11 @@ static void live(void)
 	struct client *c = running;
 	bool got_it, is_patient;
 
-	nap(draw_between(0, 2 * c->policy.ttl));
+	nap(draw_between(0, world.profile->are_rivals ? world.start_spread : 2 * c->policy.ttl));
 	for (;;) {
 		got_it = run_once(c);
 		/* Two names of one server are refused. */
-		if (world.is_calm && (got_it || world.alias > 0))
+		if (world.profile->are_rivals || (world.is_calm && (got_it || world.alias > 0)))
 			break;
 		is_patient = !got_it || draw_percent(50);
 		nap(is_patient ? draw_between(0, c->policy.ttl) : 0);

@@ -37,6 +37,7 @@ struct profile {
 	bool cuts_holders; /* who has just got the lock loses its connections */
 	bool forgets; /* a node may come back empty at once: exclusion is not promised, */
 	bool guards; /* unless everybody is on guard; then clocks are stepped meanwhile, too */
+	bool are_rivals; /* all come at once, once, with one attempt, and a minority may be down */
 	bool interferes; /* an administrator deletes keys, clocks jump forward: nor is it then */
 	int faults_max;
 	uint64_t check_seeds; /* how many are lived in `make check` */
@@ -204,6 +205,7 @@ struct client {
 	usec trying_since; /* NEVER: not trying */
 	usec wants_since; /* the same, but a refusal is no end of it */
 	usec leave_for; /* what it said when it let go */
+	bool asked_all; /* its attempt reached every node that is up */
 	bool had_trouble; /* a fault fell into this session: the release may leave something */
 };
 
@@ -254,6 +256,7 @@ struct world {
 	int spike_percent, trap_percent, leave_percent;
 	usec free_since, calm_since, node_timeout_max;
 	usec ttl_max, patience;
+	usec start_spread; /* rivals start within so much */
 	int nodes_run; /* at extremes: 1 fast and clients slow, -1 slow and clients fast, 0 as they
 			  like */
 

@@ -207,6 +207,30 @@ static void revive(int i, uint32_t life)
 	trace("n%d is back", i);
 }
 
+/* For as long as the faults last: it refuses connections, or it is stopped, or nothing gets there.
+ */
+static void take_away(int node)
+{
+	usec until = 10 * world.ttl_max;
+
+	world.is_healthy = false;
+	switch (draw_between(0, 2)) {
+	case 0:
+		trace("n%d is down", node);
+		world.node[node].down = world.node[node].keeps = true;
+		break;
+	case 1:
+		trace("n%d is stopped", node);
+		world.node[node].paused_until = until;
+		break;
+	case 2:
+		trace("n%d is out of reach", node);
+		for (int i = 0; i < world.clients; i++)
+			world.wire[i][node].cut_until = until;
+		break;
+	}
+}
+
 static void partition(usec until)
 {
 	unsigned side = (unsigned)draw();
@@ -434,12 +458,41 @@ static void make_client(int i)
 	world.node_timeout_max = usec_max(world.node_timeout_max, c->policy.node_timeout);
 }
 
+/* One attempt each, with the same settings. */
+static void make_rivals(void)
+{
+	usec ttl = world.client[0]->policy.ttl, node_timeout = world.client[0]->policy.node_timeout;
+
+	for (int i = 0; i < world.clients; i++) {
+		struct policy *p = &world.client[i]->policy;
+
+		world.client[i]->leash_policy = world.client[0]->leash_policy;
+		p->ttl = ttl;
+		p->node_timeout = node_timeout;
+		p->drift = world.client[0]->policy.drift;
+		p->guard = world.client[0]->policy.guard;
+		memcpy(p->order, world.client[0]->policy.order, sizeof(p->order));
+		/* Of readers that are numbered at the same moment, none may get through. */
+		p->wants_fence &= world.readers_percent == 0;
+		p->wait = 0;
+		p->only_looks = false;
+	}
+	world.start_spread = draw_percent(30) ? 0 : draw_between(0, node_timeout / 4);
+}
+
+static void take_minority_away(void)
+{
+	for (int n = (int)draw_between(0, (world.nodes - 1) / 2); n > 0; n--)
+		take_away((int)draw_between(0, world.nodes - 1));
+}
+
 static void make_world(void)
 {
 	bool is_fast = draw_percent(70);
 
 	world.nodes = (int)draw_between(1, SIM_NODES);
-	world.clients = (int)draw_between(1, draw_percent(50) ? 3 : SIM_CLIENTS);
+	world.clients = (int)draw_between(
+		world.profile->are_rivals ? 2 : 1, draw_percent(50) ? 3 : SIM_CLIENTS);
 	world.list.count = world.nodes;
 	/* Fast nodes forget what a slow client still counts on; on slow ones lasts what a fast
 	 * client takes to have ended. */
@@ -471,6 +524,8 @@ static void make_world(void)
 	}
 	for (int i = 0; i < world.clients; i++)
 		make_client(i);
+	if (world.profile->are_rivals)
+		make_rivals();
 	/* The longest lock of all. */
 	for (int i = 0; i < world.clients && world.profile->guards; i++)
 		world.client[i]->policy.quarantine =
@@ -481,13 +536,19 @@ static void make_world(void)
 			world.wire[i][j].rtt =
 				draw_between(50, usec_min(is_fast ? 2000 : 20000,
 							 world.client[i]->policy.node_timeout / 5));
-	world.spike_percent = draw_percent(50) ? 0 : (int)draw_between(1, 20);
+	world.spike_percent =
+		draw_percent(50) || world.profile->are_rivals ? 0 : (int)draw_between(1, 20);
 	world.spike_max = world.spike_percent ? draw_between(1, world.ttl_max) : 0;
-	world.trap_percent = draw_percent(50) ? 0 : (int)draw_between(1, 30);
+	world.trap_percent =
+		draw_percent(50) || world.profile->are_rivals ? 0 : (int)draw_between(1, 30);
 	world.leave_percent = draw_percent(80) ? 0 : 50;
-	world.alias = world.nodes > 1 && draw_percent(2) ? world.nodes - 1 : 0;
+	world.alias = world.nodes > 1 && draw_percent(2) && !world.profile->are_rivals
+			      ? world.nodes - 1
+			      : 0;
 	world.patience = 50 * USEC_MSEC;
 	world.is_healthy = world.spike_percent == 0;
+	if (world.profile->are_rivals)
+		take_minority_away();
 	world.exclusion_is_promised =
 		(!world.profile->forgets || world.profile->guards) && !world.profile->interferes;
 }
@@ -496,6 +557,10 @@ static void plan_faults(void)
 {
 	int faults = draw_percent(15) ? 0 : (int)draw_between(1, world.profile->faults_max);
 
+	if (world.profile->are_rivals) {
+		schedule(10 * world.ttl_max, SIM_CALM, 0, 0, 0, NULL);
+		return;
+	}
 	world.faults_end = draw_between(1, 3) * world.ttl_max;
 	for (int i = 0; i < faults; i++)
 		schedule(draw_between(0, world.faults_end), SIM_FAULT, 0, 0, 0, NULL);
@@ -573,6 +638,16 @@ static void check_hand_over(void)
 	else if (world.now > usec_max(world.free_since, world.calm_since + world.ttl_max) + bound)
 		breach("hand-over", "free for %d ms, and nobody takes it",
 			(int)((world.now - world.free_since) / USEC_MSEC));
+}
+
+/* They reach the same nodes, a majority, and live on: one of them gets it. */
+static void check_rivals(void)
+{
+	for (int i = 0; i < world.clients; i++)
+		if (!world.client[i]->asked_all)
+			return;
+	if (world.sections == 0)
+		breach("rivals", "none of %d got it", world.clients);
 }
 
 static bool all_done(void)
@@ -681,4 +756,6 @@ void world_run(const struct profile *profile, uint64_t seed, bool traces)
 	world.ends_at = world.now;
 	if (!world.broken && !all_done())
 		breach("sleep", "somebody sleeps for ever");
+	if (!world.broken && world.profile->are_rivals)
+		check_rivals();
 }

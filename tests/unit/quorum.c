@@ -472,7 +472,7 @@ static enum verdict verdict(const struct play *t)
 	const struct quorum *q = &t->rig.q;
 
 	if (q->state == QUORUM_TRYING) /* it insists: see below */
-		return q->insist_at ? BUSY : OPEN;
+		return q->insist_at || q->insisted > 0 ? BUSY : OPEN;
 	if (q->state == QUORUM_HELD || q->proved > 0)
 		return HELD;
 	return q->refusal == REFUSAL_BUSY        ? BUSY
@@ -2830,6 +2830,7 @@ TEST(strangers_wake_nobody_and_are_asked_again_soon)
 		/* one is enough, the line or not */
 		reply_with(&r, 0, i < 2 ? no[i] : held(HELD_FOR));
 		reply_with(&r, 1, i < 2 ? held(HELD_FOR) : no[i - 2]);
+		reply_with(&r, 2, held(HELD_FOR));
 		CHECK(quorum_is_pausing(&r.q));
 		CHECK_INT(r.q.resume_at, BEGIN + 20 * MS);
 	}
@@ -3206,33 +3207,97 @@ TEST(of_those_who_split_the_votes_the_others_give_theirs_back_quietly)
 	CHECK(quorum_is_pausing(&r.q));
 }
 
-TEST(where_somebody_may_have_a_majority_nobody_insists)
+TEST(where_a_majority_names_one_holder_nobody_insists)
 {
 	struct rig r;
 
 	split(&r, NEVER, BIGGER ":a", BIGGER ":a");
 	CHECK(quorum_is_pausing(&r.q));
 	CHECK_INT(r.peer[0].sends[OP_RELEASE], 1);
-	/* on the one that does not answer */
-	contend(&r, 3, NEVER);
-	votes(&r, "Y.A");
-	reply_with(&r, 1, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
-	CHECK(quorum_is_pausing(&r.q));
+	/* nor where a stranger, or a waiter whose turn it is, has what a majority would take */
+	for (int i = 0; i < 2; i++) {
+		contend(&r, 3, NEVER);
+		votes(&r, "Y.A");
+		reply_with(&r, 1, i ? reserved(HELD_FOR) : told(VOTE_FOREIGN, "1", HELD_FOR));
+		CHECK(quorum_is_pausing(&r.q));
+		CHECK_INT(sends(&r, OP_ACQUIRE), 3);
+	}
 }
 
-TEST(insists_three_times_and_then_hands_over)
+/* A node that is down says nothing about a holder: with a minority down, rivals split the rest. */
+TEST(an_absent_node_is_not_counted_for_a_rival)
 {
 	struct rig r;
 
-	split(&r, NEVER, BIGGER ":a", HUGE ":b");
-	for (int i = 0; i < 3; i++) {
+	contend(&r, 3, 0);
+	votes(&r, "Y.A");
+	reply_with(&r, 1, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
+	wait_until(&r, r.up.wake_at);
+	CHECK_INT(r.peer[1].sends[OP_ACQUIRE], 2);
+	reply(&r, 1, VOTE_YES);
+	CHECK_INT(r.q.state, QUORUM_HELD);
+}
+
+/* It does not answer, or is far away: then a quarter of the node time-out tells. */
+TEST(rivals_hear_all_nodes_but_late_ones)
+{
+	struct rig r;
+
+	/* one that gives way, and one that goes on */
+	for (int i = 0; i < 2; i++) {
+		contend(&r, 3, 0);
+		r.now += MS;
+		reply(&r, 0, VOTE_YES);
+		reply_with(&r, 1, told(VOTE_FOREIGN, i ? BIGGER ":a" : SMALLER ":a", HELD_FOR));
+		CHECK_INT(r.q.state, QUORUM_TRYING);
+		CHECK_INT(r.up.wake_at, r.now + NODE_TIMEOUT / 4);
 		wait_until(&r, r.up.wake_at);
-		CHECK_INT(sends(&r, OP_ACQUIRE), 5 + 2 * i);
+		CHECK_INT(r.q.state, i ? QUORUM_TRYING : QUORUM_RELEASING);
+	}
+	reply(&r, 2, VOTE_YES);
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	/* all have answered: none is late */
+	contend(&r, 5, 0);
+	reply(&r, 0, VOTE_YES);
+	for (int i = 1; i < 4; i++) {
+		reply_with(&r, i, told(VOTE_FOREIGN, i < 2 ? BIGGER ":a" : HUGE ":b", HELD_FOR));
+		CHECK_INT(r.q.state, QUORUM_TRYING);
+		CHECK_INT(r.q.insist_at, 0);
+	}
+	reply_with(&r, 4, told(VOTE_FOREIGN, SMALLER ":c", HELD_FOR));
+	CHECK_INT(r.q.state, QUORUM_RELEASING);
+}
+
+TEST(of_readers_and_writers_who_split_the_votes_a_writer_goes_on)
+{
+	struct rig r;
+
+	start(&r, 3, 0);
+	r.q.policy.is_shared = true;
+	all_up(&r);
+	reply(&r, 0, VOTE_YES);
+	reply_with(&r, 1, told(VOTE_FOREIGN, HUGE ":a", HELD_FOR));
+	reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":b", HELD_FOR));
+	CHECK_INT(r.q.state, QUORUM_RELEASING);
+}
+
+/* Each time later: a holder whose nodes are out of reach costs a node time-out, and few requests.
+ */
+TEST(insists_until_a_node_time_out_and_then_hands_over)
+{
+	struct rig r;
+	int asked = 0;
+
+	split(&r, NEVER, BIGGER ":a", HUGE ":b");
+	while (!quorum_is_pausing(&r.q)) {
+		wait_until(&r, r.up.wake_at);
+		asked++;
+		CHECK_INT(sends(&r, OP_ACQUIRE), 3 + 2 * asked);
 		reply_with(&r, 1, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
 		reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":b", HELD_FOR));
 	}
-	CHECK(quorum_is_pausing(&r.q));
-	CHECK_INT(sends(&r, OP_ACQUIRE), 9);
+	CHECK(r.now >= BEGIN + NODE_TIMEOUT && r.now <= BEGIN + NODE_TIMEOUT * 5 / 4);
+	CHECK(asked >= 3 && asked <= 12);
 	/* The others gave way to us: they wait for a word. */
 	CHECK_INT(r.peer[0].sends[OP_HAND_OVER], 1);
 	CHECK_INT(sends(&r, OP_RELEASE), 0);

@@ -3279,6 +3279,15 @@ TEST(of_readers_and_writers_who_split_the_votes_a_writer_goes_on)
 	reply_with(&r, 1, told(VOTE_FOREIGN, HUGE ":a", HELD_FOR));
 	reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":b", HELD_FOR));
 	CHECK_INT(r.q.state, QUORUM_RELEASING);
+	/* also where the line does not answer */
+	start(&r, 3, 0);
+	r.q.policy.is_shared = true;
+	all_up(&r);
+	reply(&r, 1, VOTE_YES);
+	reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":a", HELD_FOR));
+	CHECK_INT(r.up.wake_at, r.now + NODE_TIMEOUT / 4);
+	wait_until(&r, r.up.wake_at);
+	CHECK_INT(r.q.state, QUORUM_RELEASING);
 }
 
 /* Each time later: a holder whose nodes are out of reach costs a node time-out, and few requests.

@@ -6,6 +6,7 @@
 #include "cmd/configure.h"
 #include "cmd/print.h"
 #include "core/option.h"
+#include "io/file.h"
 #include "io/resolve.h"
 #include "io/title.h"
 #include "io/tls.h"
@@ -155,6 +156,26 @@ static int prepare_tls(const struct settings *s, struct err *e)
 	return 0;
 }
 
+static int open_log(const char *where, struct err *e)
+{
+	char shown[200];
+	int fd, error;
+
+	if (!where || strcmp(where, "stderr") == 0)
+		return 0;
+	if (strcmp(where, "syslog") == 0) {
+		out_to_syslog();
+		return 0;
+	}
+	error = file_open_append(where, &fd);
+	if (error)
+		return err_set(e, ERR_CONFIG, "cannot write to --log '%s': %s",
+			text_escape(shown, sizeof(shown), where, strlen(where)),
+			file_reason(error));
+	out_to_file(fd);
+	return 0;
+}
+
 static void set_loudness(const struct settings *s)
 {
 	if (s->quiet)
@@ -194,7 +215,7 @@ static int run(const struct command_row *row, char *const argv[])
 		operands = -1;
 	out_set_json(settings.format == FORMAT_JSON);
 	set_loudness(&settings);
-	if (operands < 0 || settings_finish(&settings, &e) < 0 || out_open(settings.log, &e) < 0 ||
+	if (operands < 0 || settings_finish(&settings, &e) < 0 || open_log(settings.log, &e) < 0 ||
 		prepare_tls(&settings, &e) < 0) {
 		if (operands >= 0)
 			hint_at_order(&settings, argv + operands, &e);

@@ -4,7 +4,6 @@
 #include "base/text.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -45,26 +44,15 @@ void out_never_block(void)
 	never_block = true;
 }
 
-int out_open(const char *where, struct err *e)
+void out_to_syslog(void)
 {
-	char shown[200];
-	int opened;
+	place = PLACE_SYSLOG;
+}
 
-	if (!where || strcmp(where, "stderr") == 0)
-		return 0;
-	if (strcmp(where, "syslog") == 0) {
-		place = PLACE_SYSLOG;
-		return 0;
-	}
-	/* A pipe that nobody reads is refused, and a full one never waited for. */
-	opened = open(
-		where, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640);
-	if (opened < 0)
-		return err_set(e, ERR_CONFIG, "cannot write to --log '%s': %s",
-			text_escape(shown, sizeof(shown), where, strlen(where)), strerror(errno));
+void out_to_file(int opened)
+{
 	place = PLACE_FILE;
 	fd = opened;
-	return 0;
 }
 
 void out_set_json(bool json)

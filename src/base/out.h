@@ -20,11 +20,11 @@ void out_set_loudness(enum loudness loudness);
 enum loudness out_loudness(void);
 
 /*
- * "stderr" (or NULL), "syslog", or a file that is appended to. Lines elsewhere than on stderr say
- * which process wrote them; in a file, also when. Where there is no syslog, stderr gets the line.
- * Returns -1 with *e (ERR_CONFIG) if the file cannot be opened: then stderr it is.
+ * Lines go to stderr until one of these is called: to syslog (to stderr where there is none), or to
+ * a file that is open for appending. Such lines say which process wrote them; in a file, also when.
  */
-int out_open(const char *where, struct err *e);
+void out_to_syslog(void);
+void out_to_file(int opened);
 
 /* From now on each line is a JSON object: "time", "level", and "message" or "hint". */
 void out_set_json(bool json);

@@ -54,29 +54,52 @@ static bool has_password(void)
 	return false;
 }
 
+/* It says which nodes get which passwords. So in a usual place, which a foreign environment may
+ * have moved, the file must come from this user or root, as ssh(1) wants it; one that was named is
+ * the caller's choice, so long as not everybody can change it. */
+static int check_author(const struct stat *st, bool is_named, const char *shown, struct err *e)
+{
+	mode_t others = is_named ? S_IWOTH : S_IWGRP | S_IWOTH;
+
+	if (!is_named && st->st_uid != 0 && st->st_uid != geteuid()) {
+		err_set(e, ERR_CONFIG, "the configuration '%s' belongs to user %lu, not to %s",
+			shown, (unsigned long)st->st_uid, geteuid() ? "you or root" : "root");
+		return err_hint(e, "it is not used: give it another owner, or name one with "
+				   "--config FILE");
+	}
+	if (!(st->st_mode & others))
+		return 0;
+	err_set(e, ERR_CONFIG, "others can write to the configuration '%s'", shown);
+	return err_hint(e, "chmod %s '%s'", is_named ? "o-w" : "go-w", shown);
+}
+
 /* 0, if there is none there. */
 static int try_file(struct settings *s, bool must_be, struct err *e)
 {
 	size_t len;
-	unsigned mode;
 	struct stat st;
-	int error = file_read(path, text, sizeof(text), &len, &mode);
+	/* A pipe is what a shell makes of <(...). */
+	enum file_kind kind = must_be ? FILE_OR_PIPE : FILE_REGULAR;
+	int error = file_read(path, kind, text, sizeof(text), &len, &st);
 	char shown[200];
 
 	/* A home that is not ours has nothing to say; a file that is there has. */
 	if (!must_be &&
 		(error == ENOENT || error == ENOTDIR || (error == EACCES && stat(path, &st) < 0)))
 		return 0;
+	text_escape(shown, sizeof(shown), path, strlen(path));
 	if (error == EFBIG)
 		return err_set(e, ERR_CONFIG, "the configuration '%s' has more than %zu bytes",
-			text_escape(shown, sizeof(shown), path, strlen(path)), CONFIG_TEXT_MAX);
+			shown, CONFIG_TEXT_MAX);
 	if (error)
-		return err_set(e, ERR_CONFIG, "cannot read the configuration '%s': %s",
-			text_escape(shown, sizeof(shown), path, strlen(path)), strerror(error));
+		return err_set(e, ERR_CONFIG, "cannot read the configuration '%s': %s", shown,
+			file_reason(error));
+	if (!S_ISCHR(st.st_mode) && check_author(&st, must_be, shown, e) < 0)
+		return -1;
 	if (config_parse(&config, path, text, len, e) < 0 || options_read_config(s, &config, e) < 0)
 		return -1;
-	is_read_once = S_ISFIFO(mode);
-	if (S_ISREG(mode) && (mode & S_IROTH) && has_password())
+	is_read_once = S_ISFIFO(st.st_mode);
+	if (S_ISREG(st.st_mode) && (st.st_mode & S_IROTH) && has_password())
 		open_to_others[0] = path;
 	return 1;
 }
@@ -132,8 +155,8 @@ static int read_password(struct settings *s, struct err *e)
 {
 	const char *name = s->password_file;
 	char shown[200];
-	unsigned mode;
-	int error = file_read_line(name, password, sizeof(password), &mode, true);
+	struct stat st;
+	int error = file_read_line(name, FILE_ANY, password, sizeof(password), &st);
 
 	text_escape(shown, sizeof(shown), name, strlen(name));
 	if (error == EFBIG)
@@ -151,9 +174,9 @@ static int read_password(struct settings *s, struct err *e)
 	s->password = password;
 	s->password_file = NULL;
 	/* A pipe has been read once and for all. */
-	if (S_ISREG(mode) && make_absolute(password_path, name))
+	if (S_ISREG(st.st_mode) && make_absolute(password_path, name))
 		s->password_file = password_path;
-	if (S_ISREG(mode) && (mode & (S_IROTH | S_IRGRP)))
+	if (S_ISREG(st.st_mode) && (st.st_mode & (S_IROTH | S_IRGRP)))
 		open_to_others[1] = name;
 	return 0;
 }

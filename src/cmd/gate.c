@@ -2,126 +2,107 @@
  * redlock gate: the resource's side of fencing. Runs a command only if its fencing number is not
  * older than the newest that was seen, and remembers the number first.
  *
- * The store's lock is held from before the comparison until the command, which inherits it, is
- * gone: an older command is never at work when a newer one begins. The number is on disk before the
- * command starts; the file is replaced as a whole, so that whoever is cut short leaves the old
- * number or the new one.
+ * The store itself is locked from before the comparison until the command, which inherits the lock,
+ * is gone: an older command is never at work when a newer one begins. The number is on disk before
+ * the command starts. A new number is a new file, locked before it gets the store's name, so a gate
+ * that is killed leaves the old number or the new one.
  */
 #include "base/out.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
 #include "cmd/supervise.h"
+#include "core/request.h"
 #include "io/child.h"
+#include "io/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
-#include <limits.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
-#define LOOK_AGAIN_MS 20
+/* Scripts use the descriptors below it for themselves. */
+#define INHERITED_FD 10
 
-/* The newest number in the store; 0: none yet. -1: *e says why it cannot be told. */
-static int64_t read_store(const char *store, struct err *e)
+struct gate {
+	const struct settings *settings;
+	char store[300]; /* as shown to people */
+	struct file_place place;
+	usec until; /* the end of --wait */
+	int lock; /* closed at exec */
+};
+
+/* A link or a pipe is a wrong setting; anything else is this machine's doing. */
+static int fail(const struct gate *g, const char *what, int error)
+{
+	bool is_wrong = error == ELOOP || error == EINVAL || error == EISDIR;
+
+	out_say(OUT_ERRORS, "cannot %s --store '%s': %s", what, g->store, file_reason(error));
+	return is_wrong ? STATUS_CONFIG : STATUS_INTERNAL;
+}
+
+static int tell_busy(const struct gate *g)
+{
+	out_say(OUT_NORMAL, "'%s' is busy: another command is at work behind this gate", g->store);
+	return (int)g->settings->conflict_exit_code;
+}
+
+static int refuse(const struct gate *g, long newest)
+{
+	out_say(OUT_ERRORS, "fencing number %ld is older than %ld, which '%s' has seen",
+		g->settings->gate_fence, newest, g->store);
+	return STATUS_STALE;
+}
+
+/* The number in the store that is locked. Returns a status. */
+static int read_number(const struct gate *g, long *newest)
 {
 	char text[32];
-	int fd = open(store, O_RDONLY | O_CLOEXEC);
-	ssize_t n;
-	long newest;
+	ssize_t n = read(g->lock, text, sizeof(text) - 1);
 
-	if (fd < 0 && errno == ENOENT)
-		return 0;
-	if (fd < 0)
-		return err_set(
-			e, ERR_CONFIG, "cannot read --store '%s': %s", store, strerror(errno));
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
 	if (n < 0)
-		return err_set(
-			e, ERR_CONFIG, "cannot read --store '%s': %s", store, strerror(errno));
+		return fail(g, "read", errno);
 	text[n] = '\0';
 	text[strcspn(text, "\n")] = '\0';
-	if (!text_number(text, 1, LONG_MAX, &newest)) {
-		err_set(e, ERR_CONFIG, "--store '%s' has no fencing number in it", store);
-		return err_hint(e, "nothing is run: put the newest number there that was used");
-	}
-	return newest;
+	if (text_number(text, 1, FENCE_MAX, newest))
+		return STATUS_OK;
+	out_say(OUT_ERRORS, "--store '%s' has no fencing number in it", g->store);
+	out_hint(OUT_ERRORS, "nothing is run: put the newest number there that was used");
+	return STATUS_CONFIG;
 }
 
-static int sync_folder(const char *file)
+/* Returns an errno, or 0: the lock is that of the new store now. The old one ends at exec. */
+static int write_number(struct gate *g, bool is_new)
 {
-	char path[PATH_MAX];
-	int fd, rc;
+	char text[32];
+	int len = snprintf(text, sizeof(text), "%ld\n", g->settings->gate_fence);
 
-	snprintf(path, sizeof(path), "%s", file);
-	fd = open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	rc = fsync(fd);
-	close(fd);
-	return rc;
+	return file_put(&g->place, text, (size_t)len, 0600, is_new, &g->lock);
 }
 
-static int write_store(const char *store, int64_t number, struct err *e)
+/* Returns a status: STATUS_OK: the number is in the store, and the store is locked. */
+static int pass(struct gate *g)
 {
-	char draft[PATH_MAX], text[32];
-	int len = snprintf(text, sizeof(text), "%lld\n", (long long)number), fd;
-	bool ok;
+	int error, status = STATUS_OK;
+	long newest = 0;
 
-	snprintf(draft, sizeof(draft), "%s.new", store);
-	fd = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	ok = fd >= 0 && write(fd, text, (size_t)len) == len && fsync(fd) == 0;
-	if (fd >= 0 && close(fd) < 0)
-		ok = false;
-	if (ok && rename(draft, store) == 0 && sync_folder(store) == 0)
-		return 0;
-	err_set(e, ERR_SYSTEM, "cannot write --store '%s': %s", store, strerror(errno));
-	(void)unlink(draft);
-	return -1;
-}
-
-/* Takes the lock beside the store. Returns its descriptor, -1 with *e, or -2: busy for the whole
- * wait. */
-static int lock_store(const struct settings *s, struct err *e)
-{
-	char path[PATH_MAX];
-	usec until = usec_add(clock_now(), s->wait);
-	int fd;
-
-	snprintf(path, sizeof(path), "%s.lock", s->store);
-	/* Not closed on exec: the command keeps it. */
-	fd = open(path, O_RDWR | O_CREAT, 0644);
-	if (fd < 0)
-		return err_set(e, ERR_SYSTEM, "cannot open '%s': %s", path, strerror(errno));
-	if (s->wait == NEVER) {
-		while (flock(fd, LOCK_EX) < 0)
-			if (errno != EINTR)
-				return err_set(e, ERR_SYSTEM, "cannot lock '%s': %s", path,
-					strerror(errno));
-		return fd;
-	}
-	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		if (errno != EWOULDBLOCK && errno != EINTR)
-			return err_set(
-				e, ERR_SYSTEM, "cannot lock '%s': %s", path, strerror(errno));
-		if (clock_now() >= until)
-			return -2;
-		(void)poll(NULL, 0, LOOK_AGAIN_MS);
-	}
-	return fd;
-}
-
-static int refuse(const struct settings *s, int64_t newest)
-{
-	out_say(OUT_ERRORS, "fencing number %ld is older than %lld, which '%s' has seen",
-		s->gate_fence, (long long)newest, s->store);
-	return STATUS_STALE;
+	do {
+		error = file_lock(&g->place, g->place.name, 0, g->until, &g->lock);
+		if (error == ETIMEDOUT)
+			return tell_busy(g);
+		if (error && error != ENOENT)
+			return fail(g, "lock", error);
+		if (!error)
+			status = read_number(g, &newest);
+		if (status != STATUS_OK || g->settings->gate_fence == newest)
+			return status;
+		if (g->settings->gate_fence < newest)
+			return refuse(g, newest);
+		error = write_number(g, error == ENOENT);
+	} while (error == EEXIST); /* another gate was the first */
+	return error ? fail(g, "write", error) : STATUS_OK;
 }
 
 /* What it becomes finds no more secrets than a command of 'run' does. */
@@ -145,29 +126,22 @@ static void hide_secrets(void)
 
 int cmd_gate(struct settings *s, char *const argv[])
 {
-	struct err e = {.kind = ERR_SYSTEM};
-	int64_t newest;
-	int fd;
+	struct gate g = {.settings = s, .until = usec_add(clock_now(), s->wait)};
+	int error, status;
 
 	if (!argv[0]) {
 		out_say(OUT_ERRORS, "no command to run");
 		out_hint(OUT_ERRORS, "redlock gate --fence N --store FILE -- COMMAND");
 		return STATUS_USAGE;
 	}
-	fd = lock_store(s, &e);
-	if (fd == -2) {
-		out_say(OUT_NORMAL, "'%s' is busy: another command is at work behind this gate",
-			s->store);
-		return (int)s->conflict_exit_code;
-	}
-	newest = fd < 0 ? -1 : read_store(s->store, &e);
-	if (newest >= 0 && s->gate_fence < newest)
-		return refuse(s, newest);
-	if (newest < 0 ||
-		(s->gate_fence > newest && write_store(s->store, s->gate_fence, &e) < 0)) {
-		out_err(&e);
-		return status_of(e.kind);
-	}
+	text_escape(g.store, sizeof(g.store), s->store, strlen(s->store));
+	error = file_find(&g.place, s->store);
+	status = error ? fail(&g, "open", error) : pass(&g);
+	file_leave(&g.place);
+	if (status != STATUS_OK)
+		return status;
+	if (fcntl(g.lock, F_DUPFD, INHERITED_FD) < 0)
+		return fail(&g, "keep the lock of", errno);
 	hide_secrets();
 	return supervise_cannot_run(argv[0], child_become(argv));
 }

@@ -187,7 +187,7 @@ static int be_keeper(struct hold *h)
 	background_ready();
 	/* The caller's stderr is not ours any more. */
 	if (!h->lock.settings->log || strcmp(h->lock.settings->log, "stderr") == 0)
-		(void)out_open("syslog", &e);
+		out_to_syslog();
 	alarm_go_first(&before);
 	leash_init(&h->leash, &policy, clock_now(), h->lock.session.quorum.valid_until);
 	keep(h);

@@ -1,6 +1,7 @@
 #include "core/option.h"
 
 #include "base/text.h"
+#include "core/request.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -559,8 +560,8 @@ static int set_value(
 			why = "is not the number of a process";
 		break;
 	case OPTION_FENCE:
-		if (!text_number(value, 1, LONG_MAX, field))
-			why = "is not a fencing number, from 1 on";
+		if (!text_number(value, 1, FENCE_MAX, field))
+			why = "is not a fencing number: a number from 1 to 2^53";
 		break;
 	case OPTION_SLOTS:
 		if (!text_number(value, 1, SLOTS_MAX, field))

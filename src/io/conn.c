@@ -284,10 +284,11 @@ static bool append_handshake(struct conn *c, const char *word, const char *a, co
 /* The file may have another one by now; what cannot be read was a good one once. */
 static const char *current_password(const struct node *node, char read[NODE_SECRET_MAX])
 {
-	unsigned mode;
+	struct stat ignored;
 
 	if (node->password_file &&
-		file_read_line(node->password_file, read, NODE_SECRET_MAX, &mode, false) == 0 &&
+		file_read_line(
+			node->password_file, FILE_REGULAR, read, NODE_SECRET_MAX, &ignored) == 0 &&
 		read[0])
 		return read;
 	return node->password;

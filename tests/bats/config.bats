@@ -80,6 +80,82 @@ setting() {
 	[ "$output" = "done" ]
 }
 
+# as_other CMD...: redlock CMD... of user 65534.
+as_other() {
+	chmod 755 "$T" "$BATS_RUN_TMPDIR" "$BATS_FILE_TMPDIR" "$(dirname "$T")"
+	cp -f "$REDLOCK_BUILD/redlock" "$T/redlock"
+	setpriv --reuid=65534 --clear-groups -- "$T/redlock" "$@"
+}
+
+@test "in its usual place it must belong to the user or root; root takes only root's" {
+	[ "$(id -u)" -eq 0 ]
+	theirs=$T/xdg/redlock/config
+	export XDG_CONFIG_HOME=$T/xdg
+	printf 'owner = me\npassword-file = %s/secret\n' "$T" > "$theirs"
+	echo s3cret > "$T/secret"
+	chown 65534 "$theirs"
+	says 78 '' "redlock: the configuration '$theirs' belongs to user 65534, not to root?hint: *" run -n -k job -- touch "$T/never"
+	says 78 '' "redlock: the configuration '$theirs' belongs to user 65534, not to root?hint: *" completion profiles
+	# its owner takes it, and a third user does not
+	run -0 as_other config
+	[[ "$output" == *"owner               me  ($theirs:1)"* ]]
+	chown 65533 "$theirs"
+	run -78 as_other run -n -k job -- touch "$T/never"
+	[[ "$output" == "redlock: the configuration '$theirs' belongs to user 65533, not to you or root"* ]]
+	chown 0 "$theirs"
+	run -0 as_other config
+	[[ "$output" == *"owner               me  ($theirs:1)"* ]]
+	# by way of a link it is the file that counts
+	mv "$theirs" "$T/target"
+	ln -s "$T/target" "$theirs"
+	chown -h 65534 "$theirs"
+	setting owner '.value == "me"'
+	chown 65534 "$T/target"
+	run -78 redlock config
+	# one that was named is taken on the caller's word
+	setting owner '.value == "me"' --config "$T/target"
+	[ ! -e "$T/never" ]
+}
+
+@test "a file that others can write to is no configuration, nor is a pipe or a device in its usual place" {
+	theirs=$T/xdg/redlock/config
+	export XDG_CONFIG_HOME=$T/xdg
+	for mode in 620 602 666; do
+		echo 'owner = me' > "$theirs"
+		chmod $mode "$theirs"
+		says 78 '' "redlock: others can write to the configuration '$theirs'?hint: chmod go-w '$theirs'" run -n -k job -- touch "$T/never"
+	done
+	says 78 '' "redlock: others can write to the configuration '$theirs'?hint: chmod o-w '$theirs'" run --config "$theirs" -k job -- touch "$T/never"
+	REDLOCK_CONFIG=$theirs run -78 redlock run -n -k job -- touch "$T/never"
+	# a group's file must be named
+	chmod 664 "$theirs"
+	setting owner '.value == "me"' --config "$theirs"
+	chmod 644 "$theirs"
+	setting owner '.value == "me"'
+	rm "$theirs"
+	for make in mkfifo 'ln -s /dev/zero' 'ln -s /dev/null'; do
+		$make "$theirs"
+		run -78 timeout 30 "$REDLOCK_BUILD/redlock" run -n -k job -- touch "$T/never"
+		[ "$output" = "redlock: cannot read the configuration '$theirs': it is not a regular file" ]
+		rm "$theirs"
+	done
+	[ ! -e "$T/never" ]
+}
+
+@test "a file that was named may be a shell's pipe, or /dev/null, but no other device" {
+	setting owner '.value == "piped"' --config <(echo 'owner = piped')
+	echo 'owner = piped' | redlock config --config /dev/stdin > "$T/out"
+	file_has "$T/out" '^owner  *piped '
+	redlock config --config /dev/stdin < <(echo 'owner = piped') > "$T/out"
+	file_has "$T/out" '^owner  *piped '
+	setting owner 'has("value") | not' --config /dev/null
+	refused="redlock: cannot read the configuration '%s': it is not a regular file"
+	says 78 '' "$(printf "$refused" /dev/zero)" config --config /dev/zero
+	# nobody is waited for at a terminal
+	run -78 timeout --foreground 30 "$REDLOCK_BUILD/tools/pty" -- "$REDLOCK_BUILD/redlock" config --config /dev/stdin
+	[[ "$output" == *"$(printf "$refused" /dev/stdin)"* ]]
+}
+
 @test "profiles, and what holds for all" {
 	cat > "$file" <<-'END'
 		owner = all

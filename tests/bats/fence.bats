@@ -141,7 +141,7 @@ gate() { redlock gate --store "$T/store" "$@"; }
 
 @test "gate: what cannot be understood or written runs nothing, and keeps the number" {
 	run gate --fence 5 -- true
-	for text in "" junk "5 6" 99999999999999999999 -1; do
+	for text in "" junk "5 6" 99999999999999999999 -1 9007199254740993; do
 		echo "$text" > "$T/store"
 		run gate --fence 9 -- touch "$T/never"
 		[ "$status" -eq 78 ]
@@ -149,7 +149,7 @@ gate() { redlock gate --store "$T/store" "$@"; }
 	done
 	run redlock gate --fence 9 --store "$T/no/store" -- touch "$T/never"
 	[ "$status" -eq 125 ]
-	for bad in "" 0 -1 x 1.5 9999999999999999999999; do
+	for bad in "" 0 -1 x 1.5 9999999999999999999999 9007199254740993; do
 		run gate --fence "$bad" -- touch "$T/never"
 		[ "$status" -eq 64 ]
 	done
@@ -162,6 +162,101 @@ gate() { redlock gate --store "$T/store" "$@"; }
 	echo 5 > "$T/store"
 	run -127 gate --fence 9 -- "$T/nothing"
 	not test -e "$T/never"
+	run -0 gate --fence 9007199254740992 -- echo "the largest"
+	# nothing of a path reaches the terminal
+	run -125 redlock gate --fence 9 --store "$T/"$'\033[2J/store' -- touch "$T/never"
+	[ "$output" = "redlock: cannot open --store '$T/\x1b[2J/store': No such file or directory" ]
+}
+
+# of_another NAME: the directory $D of another user.
+of_another() { D=$T/$1 && install -d -o 65534 "$D"; }
+# gate_there ARG...: gate with the store there; it is never slow.
+gate_there() { timeout 30 "$REDLOCK_BUILD/redlock" gate -w 0 --store "$D/store" --fence "$@"; }
+
+# lock_by_hand FILE: by a process LOCKER.
+lock_by_hand() {
+	bash -c 'exec 9<> "$0" && flock 9 && echo locked && exec sleep 60' "$1" > "$T/locker" 3>&- &
+	LOCKER=$!
+	also_end "$LOCKER"
+	eventually file_has "$T/locker" locked
+}
+
+@test "gate: in a directory of another user, root follows no link and waits at no pipe" {
+	of_another theirs
+	echo precious > "$T/victim"
+	for name in store.new store.lock store.tmp; do ln -s "$T/victim" "$D/$name"; done
+	run -0 gate_there 5 -- echo five
+	run -0 gate_there 6 -- echo six
+	[ "$output $(cat "$D/store")" = "six 6" ]
+	rm "$D/store"
+	for made in victim made; do
+		ln -sfn "$T/$made" "$D/store"
+		run -78 gate_there 7 -- touch "$T/never"
+		[ "$output" = "redlock: cannot lock --store '$D/store': it is a symbolic link" ]
+	done
+	rm "$D/store"
+	mkfifo "$D/store"
+	run -78 gate_there 7 -- touch "$T/never"
+	[ "$output" = "redlock: cannot lock --store '$D/store': it is not a regular file" ]
+	rm "$D/store"
+	mkdir "$D/store"
+	run -78 gate_there 7 -- touch "$T/never"
+	[ "$output" = "redlock: cannot lock --store '$D/store': Is a directory" ]
+	[ "$(cat "$T/victim")" = precious ]
+	[ ! -e "$T/made" ]
+	[ ! -e "$T/never" ]
+}
+
+@test "gate: the store is the lock: other users cannot take it, and nothing else is left beside it" {
+	mkdir "$T/folder"
+	D=$T/folder
+	run -0 gate_there 5 -- true
+	run -0 gate_there 6 -- true
+	[ "$(ls -A "$D")" = store ]
+	[ "$(stat -c %a "$D/store")" = 600 ]
+	# its owner can, and the wait has an end
+	lock_by_hand "$D/store"
+	run -75 gate_there 7 -- touch "$T/never"
+	[ "$output" = "redlock: '$D/store' is busy: another command is at work behind this gate" ]
+	[ ! -e "$T/never" ]
+}
+
+@test "gate: a store that another process has a lease of is busy: opening it is no endless wait" {
+	echo 5 > "$T/store"
+	D=$T
+	python3 -c 'import fcntl, os, signal, sys
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+fd = os.open(sys.argv[1], os.O_RDWR)
+fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+print("leased", flush=True)
+signal.pause()' "$T/store" > "$T/lease" 3>&- &
+	also_end $!
+	eventually file_has "$T/lease" leased
+	run -75 timeout 30 "$REDLOCK_BUILD/redlock" gate -w 100ms --store "$T/store" --fence 6 -- touch "$T/never"
+	[ ! -e "$T/never" ]
+}
+
+@test "gate: a store that is replaced by hand while a gate waits for the old one is waited for anew" {
+	"$REDLOCK_BUILD/redlock" gate --store "$T/store" --fence 1 -- \
+		sh -c 'until [ -e "$0/go" ]; do sleep 0.02; done' "$T" 3>&- &
+	first=$!
+	also_end $first
+	eventually test -s "$T/store"
+	"$REDLOCK_BUILD/redlock" gate --store "$T/store" --fence 3 -- touch "$T/third" 3>&- &
+	third=$!
+	also_end $third
+	has_open() { [ "$1" -ef "/proc/$third/fd/$(ls -l "/proc/$third/fd" | sed -n "s:.* \([0-9]*\) -> $T/store.*:\1:p")" ]; }
+	eventually has_open "$T/store"
+	echo 2 > "$T/other"
+	lock_by_hand "$T/other"
+	mv "$T/other" "$T/store"
+	touch "$T/go"
+	wait $first
+	eventually has_open "$T/store"
+	[ ! -e "$T/third" ]
+	kill -KILL "$LOCKER"
+	wait $third
+	[ -e "$T/third" ]
 }
 
 @test "gate: a full disk and a read-only folder refuse a newer number, and never lose the old one" {

@@ -198,7 +198,70 @@ guardian_of() { pgrep -P "$1" | head -n 1; }
 	[ "$(grep -c '^# HELP' "$M")" -eq "$(grep '^# HELP' "$M" | sort -u | wc -l)" ]
 	[ "$(grep -c '^# TYPE redlock_runs_total counter$' "$M")" -eq 1 ]
 	[ "$(stat -c %a "$M")" = 644 ]
-	[ ! -e "$M.tmp" ]
+	[ "$(stat -c %a "$M.lock")" = 600 ]
+	[ "$(ls -A "$T" | grep -c prom)" -eq 2 ]
+}
+
+@test "in a directory of another user, root follows no link and waits for no lock of others" {
+	D=$T/theirs
+	install -d -o 65534 "$D"
+	M=$D/redlock.prom
+	echo precious > "$T/victim"
+	run_there() { run -3 timeout 60 "$REDLOCK_BUILD/redlock" run -k job "$@" -- sh -c 'exit 3'; }
+	ln -s "$T/victim" "$M.tmp"
+	run_there --metrics-file "$M"
+	[ "$output" = "" ]
+	metric 'redlock_runs_total{key="job",outcome="completed"}' 1
+	rm "$M.lock"
+	for made in victim made; do
+		ln -sfn "$T/$made" "$M.lock"
+		run_there --metrics-file "$M"
+		[ "$output" = "redlock: metrics not updated: cannot write to '$M.lock': it is a symbolic link" ]
+	done
+	rm "$M.lock"
+	mkfifo "$M.lock"
+	run_there --metrics-file "$M"
+	[ "$output" = "redlock: metrics not updated: cannot write to '$M.lock': it is not a regular file" ]
+	rm "$M.lock"
+	for made in victim made; do
+		ln -sfn "$T/$made" "$M"
+		ln -sfn "$T/$made" "$D/record"
+		run_there --metrics-file "$M" --record "$D/record"
+		[ "${lines[0]}" = "redlock: not recorded: cannot write to '$D/record': it is a symbolic link" ]
+		[ "${lines[1]}" = "redlock: metrics not updated: cannot write to '$M': it is a symbolic link" ]
+	done
+	ln -f "$T/victim" "$D/record"
+	run_there --record "$D/record"
+	[ "$output" = "redlock: not recorded: cannot write to '$D/record': it has another name elsewhere" ]
+	for how in -s ''; do
+		ln $how -f "$T/victim" "$D/log"
+		run -78 redlock run -k job --log "$D/log" -- touch "$T/never"
+		[[ "$output" == "redlock: cannot write to --log '$D/log': it "* ]]
+	done
+	[ "$(cat "$T/victim")" = precious ]
+	[ ! -e "$T/made" ]
+	[ ! -e "$T/never" ]
+	# the user's own files are written to, and no user but the lock's can hold it up
+	rm "$D/record"
+	install -o 65534 /dev/null "$D/record"
+	run_there --record "$D/record" --metrics-file "$D/own"
+	[ "$output" = "" ]
+	has_lines "$D/record" 1
+	[ "$(stat -c %a "$D/own.lock")" = 600 ]
+}
+
+@test "links of one's own, standard streams and descriptors are written to by their names" {
+	ln -s "$T/elsewhere" "$T/link"
+	run -0 redlock run -v -k job --record "$T/link" --log "$T/link" -- true
+	[ "$output" = "" ]
+	[ "$(grep -c '"outcome":"completed"' "$T/elsewhere")" -eq 1 ]
+	file_has "$T/elsewhere" "released 'job'"
+	run -0 --separate-stderr redlock run -v -k job --log /dev/stderr --record /dev/stdout -- true
+	[[ "$output" == *'"outcome":"completed"'* ]]
+	[[ "$stderr" == *"released 'job'"* ]]
+	redlock run -v -k job --log /dev/fd/8 --record >(cat > "$T/record.8") -- true 8> "$T/log.8"
+	file_has "$T/log.8" "released 'job'"
+	eventually file_has "$T/record.8" '"outcome":"completed"'
 }
 
 @test "what cannot be written is one line, and changes no status" {
@@ -211,7 +274,7 @@ guardian_of() { pgrep -P "$1" | head -n 1; }
 	run -3 redlock run -q -k job --record /dev/full -- sh -c 'exit 3'
 	[ "$output" = "" ]
 	run -3 redlock run -k job --metrics-file "$T/none/m" -- sh -c 'exit 3'
-	[ "$output" = "redlock: metrics not updated: cannot write to '$T/none/m.lock': No such file or directory" ]
+	[ "$output" = "redlock: metrics not updated: cannot write to '$T/none/m': No such file or directory" ]
 	# procfs lets nobody write, not even root
 	run -3 redlock run -k job --metrics-file /proc/m -- sh -c 'exit 3'
 	[[ "$output" == "redlock: metrics not updated: cannot write to '/proc/m.lock': "* ]]
@@ -219,7 +282,7 @@ guardian_of() { pgrep -P "$1" | head -n 1; }
 	# a device is not replaced
 	mkfifo "$T/pipe"
 	run -3 redlock run -k job --metrics-file "$T/pipe" -- sh -c 'exit 3'
-	[ "$output" = "redlock: metrics not updated: cannot write to '$T/pipe': Invalid argument" ]
+	[ "$output" = "redlock: metrics not updated: cannot write to '$T/pipe': it is not a regular file" ]
 	[ -p "$T/pipe" ]
 	mkdir "$T/folder"
 	run -3 redlock run -k job --metrics-file "$T/folder" -- sh -c 'exit 3'
@@ -231,7 +294,7 @@ guardian_of() { pgrep -P "$1" | head -n 1; }
 	[ "$status" -eq 0 ]
 	[ "$output" = "redlock: metrics not updated: cannot write to '$M': File too large" ]
 	cmp "$M" "$T/before"
-	[ ! -e "$M.tmp" ]
+	[ "$(ls -A "$T" | grep -c prom)" -eq 2 ]
 	held_on job 0
 }
 

@@ -483,6 +483,8 @@ BOTH(join, JOIN);
 
 _Static_assert(sizeof(script_acquire) + sizeof(script_hand_over) + 3072 < 16384,
 	"an attempt and its release, with long names, are read in one go");
+_Static_assert(sizeof(script_hand_over_among) <= sizeof(script_acquire),
+	"conn takes a release to be no longer than its attempt");
 
 static const char *script_of(enum op op, bool among_readers)
 {

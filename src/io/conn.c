@@ -509,12 +509,21 @@ static bool is_local(const struct conn *c)
 	return c->node->kind == NODE_UNIX;
 }
 
-/* Has the server on a unix socket not read all that was sent? */
-static bool is_unread(const struct conn *c)
+/* The bytes of the kernel's memory that hold what the server on a unix socket has not read yet. */
+static int unread(const struct conn *c)
 {
-	int unread = 0;
+	int bytes = 0;
 
-	return ioctl(c->fd, SIOCOUTQ, &unread) == 0 && unread > 0;
+	return ioctl(c->fd, SIOCOUTQ, &bytes) == 0 ? bytes : 0;
+}
+
+/* Did the server read the earlier request without the one that has just been sent? It reads both in
+ * one go if neither was read. `before` is unread() before the send; the server may have read the
+ * earlier request during the send. A release takes no more bytes than the attempt before it, so no
+ * more than `before` remain then. */
+static bool is_half_read(const struct conn *c, int before)
+{
+	return before == 0 || unread(c) <= before;
 }
 
 /* Refused, but that user may be there by now, or the file may have the new password: where others
@@ -529,11 +538,11 @@ static bool greet_again(struct conn *c)
 
 void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now)
 {
+	/* A node that serves a blocked pop is not at work. */
+	bool is_at_work = c->pending_count > 0 && c->pending[0].op != OP_WAIT && is_local(c);
+	int before = is_at_work ? unread(c) : 0;
 	struct request r;
 
-	/* Behind a blocked pop nobody is at work. */
-	c->is_half_read =
-		c->pending_count > 0 && c->pending[0].op != OP_WAIT && is_local(c) && !is_unread(c);
 	request_build(&r, wish);
 	if (c->pending_count == CONN_PENDING_MAX || !greet_again(c) || !append(c, &r)) {
 		fail(c, REASON_CLOSED, strerror(ENOMEM));
@@ -546,6 +555,7 @@ void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now
 	/* What belongs together goes in one packet. */
 	if (wish->op != OP_JOIN || wish->is_alone)
 		flush(c);
+	c->is_half_read = is_at_work && c->fd >= 0 && is_half_read(c, before);
 }
 
 short conn_wants(const struct conn *c)
@@ -726,7 +736,7 @@ static void await_reader(const struct conn *c)
 	usec until = clock_now() + LAST_WORD_TIME;
 	struct pollfd answer = {.fd = c->fd, .events = POLLIN};
 
-	while (is_unread(c) && clock_now() < until && poll(&answer, 1, 1) == 0)
+	while (unread(c) > 0 && clock_now() < until && poll(&answer, 1, 1) == 0)
 		;
 }
 

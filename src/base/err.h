@@ -26,6 +26,10 @@ struct err {
 int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* "WHAT: CALL: ..." after a system call that failed with errno: ERR_SYSTEM, with a hint where
+ * that means that something denies it. Returns -1. */
+int err_call(struct err *e, const char *what, const char *call);
+
 /* Adds the hint to *e. Returns -1. */
 int err_hint(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -394,6 +394,22 @@ _Noreturn static void guard(
 
 /* ---- redlock's side ---- */
 
+#define CANNOT_START "cannot start the command"
+
+/* What could not be ended later is not started. */
+static int try_all(struct err *e)
+{
+	if (kill(getpid(), 0) < 0)
+		return err_call(e, CANNOT_START, "kill");
+	/* If the guardian is killed, its orphans are ours. */
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0) {
+		err_call(e, CANNOT_START, "prctl(PR_SET_CHILD_SUBREAPER)");
+		return err_hint(e, "redlock has to adopt the command's orphans to end them: this "
+				   "kernel, or an emulator (qemu-user), does not know how");
+	}
+	return 0;
+}
+
 int guardian_prepare(struct guardian *g, char *const argv[], const struct signals *signals,
 	const struct guardian_policy *policy, struct err *e)
 {
@@ -402,10 +418,10 @@ int guardian_prepare(struct guardian *g, char *const argv[], const struct signal
 	int fds[2];
 
 	g->has_strangers = waitpid(-1, NULL, WNOHANG) >= 0;
-	/* If the guardian is killed, its orphans are ours. */
-	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ||
-		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
-		return err_set(e, ERR_SYSTEM, "cannot start the command: %s", strerror(errno));
+	if (try_all(e) < 0)
+		return -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
+		return err_call(e, CANNOT_START, "socketpair");
 	g->pid = fork();
 	if (g->pid == 0) {
 		close(fds[0]);
@@ -414,7 +430,7 @@ int guardian_prepare(struct guardian *g, char *const argv[], const struct signal
 	}
 	close(fds[1]);
 	if (g->pid < 0) {
-		err_set(e, ERR_SYSTEM, "cannot start the command: fork: %s", strerror(errno));
+		err_call(e, CANNOT_START, "fork");
 		close(fds[0]);
 		g->pid = 0;
 		return -1;

@@ -68,12 +68,13 @@ static bool is_older(const struct process *p, const struct tree_birth *since)
 	return p->started < since->ticks || (p->started == since->ticks && p->pid < since->pid);
 }
 
-/* False if it was refused. Out of descriptors (fd is -1), a process that was there a moment ago is
- * still worth its signal. */
+/* False if it was refused. Out of descriptors (fd is -1), or where a filter denies the call, a
+ * process that was there a moment ago is still worth its signal. */
 static bool send(pid_t pid, int fd, int signal)
 {
-	return (fd < 0 ? kill(pid, signal) : pidfd_send_signal(fd, signal, NULL, 0)) == 0 ||
-	       errno != EPERM;
+	if (fd >= 0 && (pidfd_send_signal(fd, signal, NULL, 0) == 0 || errno == ESRCH))
+		return true;
+	return kill(pid, signal) == 0 || errno != EPERM;
 }
 
 /* So many bytes of /proc at a time, a dozen names: what is looked up must be fresh. */

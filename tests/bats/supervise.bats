@@ -448,6 +448,50 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 	held_on job 0
 }
 
+# under a filter that denies a system call, as some containers have: deny SYSCALL[:ARGUMENT] ERRNO
+denying() { REDLOCK_UNDER="$REDLOCK_BUILD/tools/deny $1 $2 -- ${REDLOCK_UNDER-}"; }
+
+@test "a filter denies to signal by descriptor: the tree is ended all the same" {
+	under=${REDLOCK_UNDER-}
+	for denied in "pidfd_send_signal EPERM" "pidfd_send_signal ENOSYS" "pidfd_open EPERM" "pidfd_open ENOSYS"; do
+		REDLOCK_UNDER=$under
+		denying $denied
+		in_nasty_tree "$T/out" run -k job --max-run 100ms --kill-after 50ms
+		ended_with 124
+		tree_is_gone
+		in_nasty_tree "$T/out" run -k job --kill-after 50ms
+		kill -KILL "$BG"
+		ended_with 137
+		eventually tree_is_gone
+		for i in 1 2 3; do node "$i" del job > /dev/null; done
+	done
+}
+
+@test "a filter denies what a run cannot do without: it says which call, and nothing is started" {
+	patiently
+	under=${REDLOCK_UNDER-}
+	while read -r syscall error text; do
+		REDLOCK_UNDER=$under
+		denying "$syscall" "$error"
+		for command in "run -k job" "sandbox"; do
+			says 125 '' "redlock: *: $text"$'\n'"hint: *" $command -- touch "$T/ran"
+		done
+		[ ! -e "$T/ran" ]
+		held_on job 0
+	done <<- END
+		ppoll EPERM ppoll: Operation not permitted
+		ppoll ENOSYS ppoll: Function not implemented
+		poll EPERM poll: Operation not permitted
+		kill EPERM kill: Operation not permitted
+		kill ENOSYS kill: Function not implemented
+		prctl:36 EINVAL prctl(PR_SET_CHILD_SUBREAPER): Invalid argument
+	END
+	denying ppoll EPERM
+	for command in "status job" "acquire -k job" "hold -k job" doctor; do
+		says 125 '' "redlock: *: ppoll: Operation not permitted"$'\n'"hint: *" $command
+	done
+}
+
 @test "as process 1 of a container" {
 	patiently
 	run unshare --pid --fork --mount-proc "$REDLOCK_BUILD/redlock" run -k job --kill-after 200ms -- \

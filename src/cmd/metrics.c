@@ -8,13 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUNS, TIMESTAMP, STATUS, WAITED, HELD, EXTENSIONS, WORST_MARGIN, METRICS };
+enum { RUNS, SUCCESS, TIMESTAMP, STATUS, WAITED, HELD, EXTENSIONS, WORST_MARGIN, METRICS };
 
 /* The names, and what they mean, are promised in README.md. */
 static const struct metric {
 	const char *name, *type, *help;
 } metrics[METRICS] = {
 	[RUNS] = {"redlock_runs_total", "counter", "Runs that have ended, by how."},
+	[SUCCESS] = {"redlock_last_success_timestamp_seconds", "gauge",
+		"When the command last ended with status 0."},
 	[TIMESTAMP] = {"redlock_last_run_timestamp_seconds", "gauge", "When the last run ended."},
 	[STATUS] = {"redlock_last_status", "gauge",
 		"Exit status of the last run, 128 + n for a signal."},
@@ -174,6 +176,29 @@ static char *take_text(FILE *f, char **text)
 	return NULL;
 }
 
+/* The lock was another's, and the command was not started: no run to speak of. */
+static bool is_skipped(const struct sample *s)
+{
+	return strcmp(s->outcome, "busy") == 0;
+}
+
+static bool is_success(const struct sample *s)
+{
+	return strcmp(s->outcome, "completed") == 0;
+}
+
+static void put_last_run(FILE *f, const struct sample *s)
+{
+	if (is_success(s))
+		put_number(f, SUCCESS, s, s->at);
+	put_number(f, TIMESTAMP, s, s->at);
+	put_number(f, STATUS, s, s->status);
+	put_number(f, EXTENSIONS, s, s->extensions);
+	put_seconds(f, WAITED, s, s->waited);
+	put_seconds(f, HELD, s, s->held);
+	put_seconds(f, WORST_MARGIN, s, s->worst_margin);
+}
+
 /* Its lines, counted as the first. */
 static char *lines_of_run(const struct sample *s, size_t *len)
 {
@@ -183,12 +208,8 @@ static char *lines_of_run(const struct sample *s, size_t *len)
 	if (!f)
 		return NULL;
 	put_number(f, RUNS, s, 1);
-	put_number(f, TIMESTAMP, s, s->at);
-	put_number(f, STATUS, s, s->status);
-	put_number(f, EXTENSIONS, s, s->extensions);
-	put_seconds(f, WAITED, s, s->waited);
-	put_seconds(f, HELD, s, s->held);
-	put_seconds(f, WORST_MARGIN, s, s->worst_margin);
+	if (!is_skipped(s))
+		put_last_run(f, s);
 	return take_text(f, &text);
 }
 
@@ -213,9 +234,15 @@ static int compare(const void *a, const void *b)
 	return rc ? rc : left->order - right->order;
 }
 
+/* The earlier runs of the key have these, whatever became of this one. */
+static bool outlives_run(int metric, const struct sample *s)
+{
+	return metric == RUNS || (metric == SUCCESS && !is_success(s)) || is_skipped(s);
+}
+
 /* What was said of the key's last run goes, also where there is nothing new to say. The rows of
  * this run begin at `own`, and that of the counter, which has the key in front, is the first. */
-static void drop_last_run(struct table *t, int own)
+static void drop_last_run(struct table *t, int own, const struct sample *sample)
 {
 	const struct series *run = &t->row[own];
 	/* Up to the quote that ends the key, before ,outcome="... */
@@ -225,7 +252,7 @@ static void drop_last_run(struct table *t, int own)
 	for (int i = 0; i < t->count; i++) {
 		const struct series *s = &t->row[i];
 
-		if (i >= own || s->metric == RUNS || s->labels_len != len ||
+		if (i >= own || outlives_run(s->metric, sample) || s->labels_len != len ||
 			memcmp(s->labels, run->labels, (size_t)len) != 0)
 			t->row[kept++] = *s;
 	}
@@ -284,7 +311,7 @@ char *metrics_merge(const char *old, size_t old_len, const struct sample *s, siz
 		read_table(&t, old, old_len);
 		own = t.count;
 		read_table(&t, run, run_len);
-		drop_last_run(&t, own);
+		drop_last_run(&t, own, s);
 		qsort(t.row, (size_t)t.count, sizeof(*t.row), compare);
 		text = text_of_table(&t, len);
 	}

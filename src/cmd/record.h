@@ -10,8 +10,9 @@
 
 /* What happened. */
 struct account {
-	/* "completed", "signalled", "busy", "no-quorum", "too-slow", "duplicate-node", "lost",
-	 * "max-run", "not-started", "interrupted", "failed" */
+	/* "completed" (0), "command-failed" (another status of the command's), "signalled", "busy",
+	 * "no-quorum", "too-slow", "duplicate-node", "lost", "max-run", "not-started",
+	 * "interrupted", "failed" */
 	const char *outcome;
 	int status; /* redlock's own; 128 + n: it dies of that signal */
 	usec waited;

@@ -491,7 +491,7 @@ static int finish(struct run *r, int status)
 		if (WIFSIGNALED(r->watch.end.number))
 			r->die_of = WTERMSIG(r->watch.end.number);
 		status = WEXITSTATUS(r->watch.end.number);
-		a->outcome = r->die_of ? "signalled" : "completed";
+		a->outcome = r->die_of ? "signalled" : status ? "command-failed" : "completed";
 	}
 	a->status = r->die_of ? 128 + r->die_of : status;
 	a->owner = r->lock.session.owner;

@@ -49,7 +49,7 @@ guardian_of() { pgrep -P "$1" | head -n 1; }
 	[ "$output" = "" ]
 	has_lines "$R" 1
 	recorded '.schema == 1 and .command == "run" and .key == "job" and .owner == "me"'
-	recorded '.outcome == "completed" and .status == 3 and .nodes == []'
+	recorded '.outcome == "command-failed" and .status == 3 and .nodes == []'
 	recorded '.waited_ms >= 0 and .waited_ms < 60000 and .held_ms > 0 and .held_ms < 60000'
 	recorded '.extensions == 0 and .worst_margin_ms == null'
 	recorded '(.time | fromdate) > now - 120 and (.time | fromdate) <= now'
@@ -61,6 +61,23 @@ guardian_of() { pgrep -P "$1" | head -n 1; }
 	recorded '.owner | test("^.*@.*:[0-9]+ sh -c")'
 	metric 'redlock_runs_total{key="job",outcome="signalled"}' 1
 	metric 'redlock_last_status{key="job"}' 137
+}
+
+@test "metrics: a skipped run is counted and no more, and only status 0 is a success" {
+	redlock run -k job --metrics-file "$M" -- true
+	success=$(grep '^redlock_last_success_timestamp_seconds{key="job"}' "$M")
+	[ "${success##* }" -gt 1700000000 ]
+	run -3 redlock run -k job --metrics-file "$M" -- sh -c 'exit 3'
+	metric 'redlock_runs_total{key="job",outcome="completed"}' 1
+	metric 'redlock_runs_total{key="job",outcome="command-failed"}' 1
+	metric 'redlock_last_status{key="job"}' 3
+	file_has "$M" "^$success$"
+	in_background "$T/holder" run -k job -- sleep 60
+	eventually held_on job 3
+	grep redlock_last_ "$M" > "$T/before"
+	for i in 1 2; do run -0 redlock run -n -E 0 -k job --metrics-file "$M" -- echo never; done
+	grep redlock_last_ "$M" | diff "$T/before" -
+	metric 'redlock_runs_total{key="job",outcome="busy"}' 2
 }
 
 @test "a record of each outcome: the lock was not had" {

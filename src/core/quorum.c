@@ -332,7 +332,7 @@ static void open_link(struct step *s, int i)
 
 	act(s, ACT_OPEN, i);
 	m->link = LINK_OPENING;
-	m->shakes = false;
+	m->missing = REASON_CONNECT_TIMEOUT;
 	m->opened_at = s->now;
 	m->tried = s->q->round;
 }
@@ -359,9 +359,7 @@ static void link_is_up(struct step *s, struct member *m)
 /* Why there is no answer, though it is time for one. */
 static enum reason late_reason(const struct member *m)
 {
-	return m->link == LINK_UP ? REASON_TIMEOUT
-	       : m->shakes        ? REASON_TLS_TIMEOUT
-				  : REASON_CONNECT_TIMEOUT;
+	return m->link == LINK_UP ? REASON_TIMEOUT : m->missing;
 }
 
 /* What the network held back may have landed as late as now. */
@@ -1610,7 +1608,7 @@ static void take_in(struct step *s, const struct event *ev)
 		break;
 	case EV_LINK_SHAKES:
 		if (ev->node != seat_of(q))
-			q->member[ev->node].shakes = true;
+			q->member[ev->node].missing = ev->answer->reason;
 		break;
 	case EV_LINK_UP:
 		if (ev->node == seat_of(q))

@@ -81,8 +81,9 @@ enum loss {
 
 enum event_kind {
 	EV_START, /* begin */
-	EV_LINK_SHAKES, /* the connection to a node, or the seat's, stands, but TLS on it does not
-			 */
+	EV_LINK_SHAKES, /* the connection to a node, or the seat's, stands, but TLS on it, or the
+			   answer to AUTH, is missing; answer has the reason, if that comes too
+			   late */
 	EV_LINK_UP, /* the connection to a node, or the seat's, stands */
 	EV_LINK_DOWN, /* it could not be made, or broke; answer says why */
 	EV_REPLY, /* the answer to the oldest unanswered request on that connection */
@@ -99,7 +100,7 @@ struct event {
 	int node; /* LINK_*, REPLY; policy.nodes: the seat */
 	enum op op; /* REPLY: the request that is answered, */
 	uint32_t round; /* and the round it was sent for */
-	const struct answer *answer; /* LINK_DOWN, REPLY */
+	const struct answer *answer; /* LINK_SHAKES, LINK_DOWN, REPLY */
 	usec leave_for; /* RELEASE: let the key end by itself after that time; 0: delete it */
 };
 
@@ -140,7 +141,7 @@ enum link {
 /* What is known of one node. Read it; only quorum.c writes it. */
 struct member {
 	enum link link;
-	bool shakes; /* OPENING: what is missing is TLS */
+	enum reason missing; /* OPENING: why there is no answer, if that takes too long */
 	usec opened_at; /* when it began to connect, */
 	usec connecting; /* and how much of this round that took */
 

@@ -277,7 +277,7 @@ static bool append_handshake(struct conn *c, const char *word, const char *a, co
 			r.len[r.argc++] = strlen(arg);
 		}
 	}
-	c->pending[c->pending_count++] = (struct pending){.is_handshake = true};
+	c->pending[c->pending_count++] = (struct pending){.is_auth = strcmp(word, "AUTH") == 0};
 	return append(c, &r);
 }
 
@@ -294,7 +294,6 @@ static const char *current_password(const struct node *node, char read[NODE_SECR
 	return node->password;
 }
 
-/* AUTH and SELECT wait in the buffer and travel with the request behind them. */
 static bool append_greeting(struct conn *c)
 {
 	const struct node *node = c->node;
@@ -306,8 +305,6 @@ static bool append_greeting(struct conn *c)
 		ok = append_handshake(c, "AUTH", node->user, password);
 	else if (password[0])
 		ok = append_handshake(c, "AUTH", password, NULL);
-	if (c->pending_count > 0)
-		c->pending[c->pending_count - 1].is_auth = true;
 	if (ok && node->db) {
 		snprintf(db, sizeof(db), "%d", node->db);
 		ok = append_handshake(c, "SELECT", db, NULL);
@@ -316,12 +313,12 @@ static bool append_greeting(struct conn *c)
 	return ok;
 }
 
-/* It can be talked to. */
+static void flush(struct conn *c);
+
+/* It can be talked to, after the greeting. */
 static void established(struct conn *c)
 {
-	c->state = CONN_UP;
 	c->next_address--; /* this one is good: it is the first to try the next time */
-	c->refused.vote = VOTE_NONE;
 	c->reader = redisReaderCreateWithFunctions(&reader_functions);
 	if (!c->reader) {
 		fail(c, REASON_CONNECT, strerror(ENOMEM));
@@ -329,8 +326,12 @@ static void established(struct conn *c)
 	}
 	((redisReader *)c->reader)->privdata = c;
 	c->is_alien = false;
-	if (!append_greeting(c))
+	if (!append_greeting(c)) {
 		fail(c, REASON_CONNECT, strerror(ENOMEM));
+		return;
+	}
+	c->state = c->pending_count > 0 ? CONN_GREETING : CONN_UP;
+	flush(c);
 }
 
 static void shake_hands(struct conn *c)
@@ -526,16 +527,6 @@ static bool is_half_read(const struct conn *c, int before)
 	return before == 0 || unread(c) <= before;
 }
 
-/* Refused, but that user may be there by now, or the file may have the new password: where others
- * need none, the connection stays, and nobody else would ask again. */
-static bool greet_again(struct conn *c)
-{
-	if (c->refused.vote != VOTE_ABSENT || c->pending_count > 0)
-		return true;
-	c->refused.vote = VOTE_NONE;
-	return append_greeting(c);
-}
-
 void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now)
 {
 	/* A node that serves a blocked pop is not at work. */
@@ -544,7 +535,7 @@ void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now
 	struct request r;
 
 	request_build(&r, wish);
-	if (c->pending_count == CONN_PENDING_MAX || !greet_again(c) || !append(c, &r)) {
+	if (c->pending_count == CONN_PENDING_MAX || !append(c, &r)) {
 		fail(c, REASON_CLOSED, strerror(ENOMEM));
 		return;
 	}
@@ -567,8 +558,8 @@ short conn_wants(const struct conn *c)
 		return c->is_resolving ? POLLIN : POLLOUT;
 	case CONN_SHAKING:
 		return tls_wants(c->tls);
+	case CONN_GREETING:
 	case CONN_UP:
-		/* An unsent handshake waits for its request, and is no reason to wake up. */
 		return c->blocked ? POLLIN | POLLOUT : POLLIN;
 	}
 	return 0;
@@ -577,6 +568,22 @@ short conn_wants(const struct conn *c)
 usec conn_due(const struct conn *c)
 {
 	return c->state == CONN_OPENING && !c->is_resolving ? c->next_at : NEVER;
+}
+
+enum reason conn_late_reason(const struct conn *c)
+{
+	return c->state == CONN_SHAKING                           ? REASON_TLS_TIMEOUT
+	       : c->state == CONN_GREETING || c->state == CONN_UP ? REASON_TIMEOUT
+								  : REASON_CONNECT_TIMEOUT;
+}
+
+/* Instead of an answer to what was sent. */
+static void hung_up(struct conn *c)
+{
+	fail(c, REASON_CLOSED,
+		c->state != CONN_GREETING ? NULL
+		: c->pending[0].is_auth   ? "instead of an answer to AUTH"
+					  : "instead of an answer to SELECT");
 }
 
 static void receive(struct conn *c)
@@ -592,26 +599,10 @@ static void receive(struct conn *c)
 		if (redisReaderFeed(c->reader, buf, (size_t)n) != REDIS_OK)
 			fail(c, REASON_GARBAGE, NULL);
 	} else if (n == 0) {
-		fail(c, REASON_CLOSED, NULL);
+		hung_up(c);
 	} else if (errno != EAGAIN && errno != EWOULDBLOCK) {
 		fail_by_errno(c);
 	}
-}
-
-void conn_handle(struct conn *c, short revents)
-{
-	if (c->is_resolving)
-		finish_resolving(c);
-	else if (c->state == CONN_OPENING && (revents & (POLLOUT | POLLERR | POLLHUP)))
-		finish_connect(c);
-	else if (c->state == CONN_OPENING && clock_now() >= c->next_at)
-		go_on(c);
-	else if (c->state == CONN_SHAKING)
-		shake_hands(c);
-	else if (c->state == CONN_UP && (revents & (POLLIN | POLLERR | POLLHUP)))
-		receive(c);
-	if (c->state == CONN_UP && (revents & POLLOUT))
-		flush(c);
 }
 
 static void shift(struct conn *c)
@@ -661,62 +652,89 @@ static bool is_about_them(const struct answer *answer, const struct pending *req
 	return answer->key < request->keys;
 }
 
-/* Of a handshake: what comes behind it follows from the first. */
-static void take_refusal(struct conn *c, const struct pending *request)
-{
-	char read[NODE_SECRET_MAX];
-
-	if (c->refused.vote == VOTE_ABSENT)
-		return;
-	c->refused = answer_read(OP_RELEASE, &c->reply);
-	if (request->is_auth)
-		answer_hide(&c->refused, current_password(c->node, read));
-	explicit_bzero(read, sizeof(read));
-}
-
-bool conn_next_reply(struct conn *c, struct pending *request, struct answer *answer)
+/* A reply that is here as a whole, into c->reply. */
+static bool take_reply(struct conn *c)
 {
 	redisReader *reader = c->reader;
 	char line[LINE_SHOWN];
 	void *object = NULL;
 
-	while (c->state == CONN_UP) {
-		peek(reader, line);
-		if (redisReaderGetReply(reader, &object) != REDIS_OK) {
-			not_understood(c, line);
-			return false;
-		}
-		if (!object) {
-			if (reader->len > REPLY_BYTES_MAX)
-				fail(c, REASON_TOO_LONG, NULL);
-			return false;
-		}
-		if (c->pending_count == 0) {
-			struct answer said = answer_read(OP_RELEASE, &c->reply);
+	peek(reader, line);
+	if (redisReaderGetReply(reader, &object) != REDIS_OK)
+		not_understood(c, line);
+	else if (!object && reader->len > REPLY_BYTES_MAX)
+		fail(c, REASON_TOO_LONG, NULL);
+	return object != NULL;
+}
 
-			fail(c, REASON_GARBAGE, "it speaks unasked");
-			if (is_farewell(&c->reply))
-				c->trouble = said;
-			return false;
+/* Without AUTH or SELECT, a script would run as another user, or in another database. */
+static void take_refusal(struct conn *c)
+{
+	struct answer said = is_farewell(&c->reply) ? answer_read(OP_RELEASE, &c->reply)
+						    : answer_absent(REASON_GARBAGE, NULL);
+	char read[NODE_SECRET_MAX];
+
+	if (c->pending[0].is_auth)
+		answer_hide(&said, current_password(c->node, read));
+	explicit_bzero(read, sizeof(read));
+	drop(c);
+	c->trouble = said;
+}
+
+/* AUTH and SELECT are answered: requests may follow. */
+static void take_greeting(struct conn *c)
+{
+	while (c->state == CONN_GREETING && take_reply(c)) {
+		if (c->reply.is_array || c->reply.item[0].type != REPLY_STATUS) {
+			take_refusal(c);
+			return;
 		}
-		*request = c->pending[0];
 		shift(c);
-		if (request->is_handshake) {
-			if (c->reply.is_array || c->reply.item[0].type != REPLY_STATUS)
-				take_refusal(c, request);
-			continue;
-		}
-		*answer = answer_read(request->op, &c->reply);
-		if (!is_about_them(answer, request))
-			*answer = answer_absent(REASON_GARBAGE, NULL);
-		/* Without its SELECT, the script ran in another database: no such answer counts,
-		 * but that of a release, which ran there as well. */
-		if (c->refused.vote == VOTE_ABSENT && request->op != OP_RELEASE &&
-			request->op != OP_HAND_OVER && request->op != OP_LEAVE)
-			*answer = c->refused;
-		return true;
+		if (c->pending_count == 0)
+			c->state = CONN_UP;
 	}
-	return false;
+}
+
+static bool is_talking(const struct conn *c)
+{
+	return c->state == CONN_GREETING || c->state == CONN_UP;
+}
+
+void conn_handle(struct conn *c, short revents)
+{
+	if (c->is_resolving)
+		finish_resolving(c);
+	else if (c->state == CONN_OPENING && (revents & (POLLOUT | POLLERR | POLLHUP)))
+		finish_connect(c);
+	else if (c->state == CONN_OPENING && clock_now() >= c->next_at)
+		go_on(c);
+	else if (c->state == CONN_SHAKING)
+		shake_hands(c);
+	else if (is_talking(c) && (revents & (POLLIN | POLLERR | POLLHUP)))
+		receive(c);
+	if (is_talking(c) && (revents & POLLOUT))
+		flush(c);
+	take_greeting(c);
+}
+
+bool conn_next_reply(struct conn *c, struct pending *request, struct answer *answer)
+{
+	if (c->state != CONN_UP || !take_reply(c))
+		return false;
+	if (c->pending_count == 0) {
+		struct answer said = answer_read(OP_RELEASE, &c->reply);
+
+		fail(c, REASON_GARBAGE, "it speaks unasked");
+		if (is_farewell(&c->reply))
+			c->trouble = said;
+		return false;
+	}
+	*request = c->pending[0];
+	shift(c);
+	*answer = answer_read(request->op, &c->reply);
+	if (!is_about_them(answer, request))
+		*answer = answer_absent(REASON_GARBAGE, NULL);
+	return true;
 }
 
 void conn_abort(struct conn *c)

@@ -15,15 +15,15 @@ enum conn_state {
 	CONN_DOWN,
 	CONN_OPENING,
 	CONN_SHAKING, /* it is connected, and TLS is to follow */
+	CONN_GREETING, /* the answers to AUTH and SELECT are to follow */
 	CONN_UP,
 };
 
-/* Requests on the way: AUTH, SELECT, and the two that core/quorum.c allows at a time. */
-#define CONN_PENDING_MAX 6
+/* Requests on the way: AUTH and SELECT; then two, or three of the seat. */
+#define CONN_PENDING_MAX 4
 
 struct pending {
-	bool is_handshake; /* AUTH or SELECT */
-	bool is_auth;
+	bool is_auth; /* GREETING: AUTH, or else SELECT */
 	enum op op;
 	int keys; /* how many it was about */
 	uint32_t round;
@@ -38,7 +38,6 @@ struct conn {
 
 	enum conn_state state;
 	struct answer trouble; /* why it is down */
-	struct answer refused; /* AUTH or SELECT failed: no answer on this connection counts */
 
 	int fd; /* -1 while down */
 	bool is_resolving; /* OPENING: fd tells when the name's addresses are there */
@@ -60,9 +59,13 @@ struct conn {
 /* The node and its addresses must outlive the connection. */
 void conn_init(struct conn *c, const struct node *node, struct addresses *addresses);
 
-/* Starts to connect, without waiting. The state is then OPENING or UP, or DOWN with `trouble` set.
- */
+/* Starts to connect, without waiting. Any state may follow; DOWN has `trouble` set. A connection is
+ * UP when AUTH and SELECT, where the node wants them, are answered: KeyDB closes one that sends a
+ * script before that. */
 void conn_open(struct conn *c);
+
+/* What is missing, where it takes too long to connect. */
+enum reason conn_late_reason(const struct conn *c);
 
 /* Puts one request behind those before it and writes what the socket takes. c must be UP; it may be
  * DOWN afterwards. */

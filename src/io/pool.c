@@ -52,10 +52,10 @@ static bool link_changed(struct pool *p, int i, struct event *ev)
 	if (c->state == p->told[i] || c->state == CONN_OPENING)
 		return false;
 	p->told[i] = c->state;
-	p->answer = c->trouble;
-	ev->kind = c->state == CONN_UP        ? EV_LINK_UP
-		   : c->state == CONN_SHAKING ? EV_LINK_SHAKES
-					      : EV_LINK_DOWN;
+	p->answer = c->state == CONN_DOWN ? c->trouble : answer_absent(conn_late_reason(c), NULL);
+	ev->kind = c->state == CONN_UP     ? EV_LINK_UP
+		   : c->state == CONN_DOWN ? EV_LINK_DOWN
+					   : EV_LINK_SHAKES;
 	ev->node = i;
 	ev->answer = &p->answer;
 	return true;

@@ -64,11 +64,9 @@ static void give_up(struct survey *s, const struct wish wish[NODES_MAX])
 	for (int i = 0; i < s->quorum.policy.nodes; i++) {
 		const struct conn *c = &s->pool.conn[i];
 		bool is_up = c->state == CONN_UP;
-		struct answer late =
-			c->is_resolving ? answer_absent(REASON_UNRESOLVED, c->addresses->why)
-			: is_up         ? answer_absent(REASON_TIMEOUT, NULL)
-			: c->state == CONN_SHAKING ? answer_absent(REASON_TLS_TIMEOUT, NULL)
-						   : answer_absent(REASON_CONNECT_TIMEOUT, NULL);
+		struct answer late = c->is_resolving
+					     ? answer_absent(REASON_UNRESOLVED, c->addresses->why)
+					     : answer_absent(conn_late_reason(c), NULL);
 
 		if (wish[i].op == OPS || s->quorum.member[i].vote != VOTE_NONE)
 			continue;

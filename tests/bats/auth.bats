@@ -55,6 +55,46 @@ refused() {
 	[[ "$output" == *"acquired 'job' on "[23]" of 3"* ]]
 }
 
+# through PROXY_OPTION...: the nodes, each behind a proxy.
+through() {
+	local i
+	REDLOCK_NODES=
+	for i in 1 2 3; do
+		"$REDLOCK_BUILD/tools/proxy" "$T/proxy$i" "$T/$i.sock" "$@" > "$T/proxy$i.ready" 3>&- &
+		also_end $!
+		eventually test -s "$T/proxy$i.ready"
+		REDLOCK_NODES+=" unix://$T/proxy$i"
+	done
+}
+
+@test "a server that closes a connection whose script comes before AUTH is answered, as KeyDB does" {
+	through --strict
+	# it does
+	run redis-cli -s "$T/proxy1" del 2 3 4 5 6 7 8 9 10
+	[[ "$output" == "NOAUTH "* ]]
+	run redis-cli -s "$T/proxy1" del 2 3 4 5 6 7 8 9 10 11
+	is_like "$output" "Error: *"
+	REDLOCK_PASSWORD=maste7 works
+	REDLOCK_USERNAME=app works --password-file "$T/pass"
+	REDLOCK_USERNAME=app REDLOCK_NODES="unix://$T/proxy1?db=3 unix://$T/proxy2?db=3" works --restart-guard off --password-file "$T/pass"
+	REDLOCK_PASSWORD=maste7 run -0 redlock status -v
+	REDLOCK_PASSWORD=maste7 run -0 redlock doctor
+}
+
+@test "a server that closes the connection instead of an answer to AUTH, or gives none: said so" {
+	through --say ''
+	REDLOCK_PASSWORD=maste7 says 69 '' "redlock: no quorum for 'job': 0 of 3 nodes can be used, 2 needed: *proxy1 did not answer in time; *" \
+		run -n -k job --node-timeout 300ms -- echo never
+	nodes_stop
+	for i in 1 2 3; do
+		"$REDLOCK_BUILD/tools/hostile" --close "$T/proxy$i" '' > "$T/hostile$i" 3>&- &
+		also_end $!
+		eventually test -s "$T/hostile$i"
+	done
+	REDLOCK_PASSWORD=maste7 says 69 '' "*proxy1 closed the connection (instead of an answer to AUTH); *" run -n -k job -- echo never
+	REDLOCK_NODES="unix://$T/proxy1?db=3" says 69 '' "*proxy1[?]db=3 closed the connection (instead of an answer to SELECT)" run -n -k job -- echo never
+}
+
 @test "status of all: a node that wants a password is not told as one that is gone" {
 	says 69 '' 'redlock: 0 of 3 nodes answered, 2 needed: *1.sock wants a password, or another one; *2.sock wants a password, or another one; *3.sock wants a password, or another one?hint: name user and password: *' status
 	REDLOCK_PASSWORD=wr0ng says 69 '' 'redlock: 0 of 3 nodes answered, 2 needed: *1.sock wants a password, or another one; *' status
@@ -363,7 +403,9 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 	everywhere acl setuser app on '>s3cret' '~*' '+@all'
 	eventually file_has "$T/out" "acquired 'job'"
 	everywhere acl deluser app
-	eventually file_has "$T/out" "extend: wants a password"
+	# each time the connection is made again
+	refusals() { [ "$(grep -c "sock wants a password" "$T/out")" -gt "$1" ]; }
+	eventually refusals "$(grep -c "sock wants a password" "$T/out")"
 	everywhere acl setuser app on '>s3cret' '~*' '+@all'
 	eventually file_has "$T/out" "extended 'job'"
 	touch "$T/go"

@@ -304,6 +304,11 @@ short conn_wants(const struct conn *c)
 	return c->state == CONN_DOWN ? 0 : POLLIN;
 }
 
+enum reason conn_late_reason(const struct conn *c)
+{
+	return c->state == CONN_UP ? REASON_TIMEOUT : REASON_CONNECT_TIMEOUT;
+}
+
 usec conn_due(const struct conn *c)
 {
 	(void)c;

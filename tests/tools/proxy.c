@@ -15,6 +15,8 @@
  *   --flip N         the highest bit of byte N of a connection's replies is turned over
  *   --say TEXT       what the client hears instead of each reply; knows \r and \n
  *   --flood          ... followed by x's without end
+ *   --strict         a command of more than ten arguments before the first reply ends the
+ * connection, as KeyDB does before AUTH is answered
  */
 #include <arpa/inet.h>
 #include <getopt.h>
@@ -56,7 +58,7 @@ struct pair {
 
 static const char *target, *withhold, *only_while, *say;
 static int delay, slow, twice = -1;
-static int hold, bytewise, flood;
+static int hold, bytewise, flood, strict;
 static size_t cut_request = NEVER, cut_reply = NEVER, flip = NEVER;
 static struct pair pairs[PAIRS];
 
@@ -259,12 +261,27 @@ static void shut(struct flow *f)
 	}
 }
 
+static bool is_too_long(const struct flow *request)
+{
+	char text[sizeof(request->bytes) + 1] = "";
+
+	memcpy(text, request->bytes, request->length);
+	for (const char *at = text; (at = strchr(at, '*')); at++)
+		if (atoi(at + 1) > 10)
+			return true;
+	return false;
+}
+
 static void serve(struct pair *p, short from_client, short from_server)
 {
 	if (from_client && !p->request.has_ended)
 		take_in(&p->request);
 	if (from_server && !p->reply.has_ended)
 		take_in(&p->reply);
+	if (strict && p->reply.passed == 0 && is_too_long(&p->request)) {
+		end(p);
+		return;
+	}
 	if (!pass_on(&p->request) || !pass_on(&p->reply)) {
 		end(p);
 		return;
@@ -328,7 +345,7 @@ int main(int argc, char *argv[])
 		{"delay", 1, NULL, 'd'}, {"slow", 1, NULL, 'l'}, {"hold", 0, &hold, 1},
 		{"cut-request", 1, NULL, 'q'}, {"cut-reply", 1, NULL, 'r'},
 		{"bytewise", 0, &bytewise, 1}, {"twice", 1, NULL, 't'}, {"flip", 1, NULL, 'f'},
-		{"say", 1, NULL, 's'}, {"flood", 0, &flood, 1}, {0}};
+		{"say", 1, NULL, 's'}, {"flood", 0, &flood, 1}, {"strict", 0, &strict, 1}, {0}};
 	int c;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);

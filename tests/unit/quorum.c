@@ -1625,8 +1625,10 @@ TEST(a_black_holed_majority_fails_at_the_time_out)
 
 static void link_shakes(struct rig *r, int i)
 {
+	static const struct answer tls = {.vote = VOTE_ABSENT, .reason = REASON_TLS_TIMEOUT};
+
 	CHECK(r->peer[i].link == LINK_OPENING);
-	step(r, (struct event){.kind = EV_LINK_SHAKES, .node = i});
+	step(r, (struct event){.kind = EV_LINK_SHAKES, .node = i, .answer = &tls});
 }
 
 TEST(tls_is_part_of_the_time_to_connect)

@@ -678,7 +678,8 @@ static void tell_link(struct world *w, struct client *c, int node)
 	struct event ev = {.kind = EV_LINK_DOWN, .node = node, .answer = &answer};
 
 	if (wire->link == LINK_OPENING && wire->accepted && !wire->shakes && chance(w, 20)) {
-		ev = (struct event){.kind = EV_LINK_SHAKES, .node = node};
+		answer = answer_absent(REASON_TLS_TIMEOUT, NULL);
+		ev.kind = EV_LINK_SHAKES;
 		wire->shakes = true;
 		wire->done_at += one_way(w, &w->server[wire->server]);
 	} else if (wire->link == LINK_OPENING && wire->accepted) {

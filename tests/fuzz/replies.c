@@ -108,7 +108,15 @@ static void hear(struct conn *c, struct heard *h)
 		h->trouble = c->trouble;
 }
 
-/* The bytes answer these requests, so many at a time. */
+static void say(int peer, struct bytes *b, size_t most)
+{
+	size_t n = (size_t)(b->end - b->at) < most ? (size_t)(b->end - b->at) : most;
+
+	FUZZ_CHECK(send(peer, b->at, n, MSG_NOSIGNAL) == (ssize_t)n);
+	b->at += n;
+}
+
+/* The bytes answer AUTH and SELECT, byte by byte, and then these requests, so many at a time. */
 static void converse(
 	struct heard *h, struct node *node, const enum op op[2], struct bytes b, size_t at_a_time)
 {
@@ -120,7 +128,11 @@ static void converse(
 	conn_init(&c, node, &server);
 	conn_open(&c);
 	peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	FUZZ_CHECK(c.state == CONN_UP && peer >= 0);
+	FUZZ_CHECK(c.state != CONN_DOWN && peer >= 0);
+	while (b.at < b.end && c.state == CONN_GREETING) {
+		say(peer, &b, 1);
+		hear(&c, h);
+	}
 	for (int i = 0; i < 2 && c.state == CONN_UP; i++) {
 		const struct wish wish = {.op = op[i],
 			.keys = some_keys(op[i] == OP_JOIN || op[i] == OP_WAIT ? 1 : 2),
@@ -134,10 +146,7 @@ static void converse(
 		conn_send(&c, &wish, 1, 0);
 	}
 	while (b.at < b.end && c.state == CONN_UP) {
-		size_t n = (size_t)(b.end - b.at) < at_a_time ? (size_t)(b.end - b.at) : at_a_time;
-
-		FUZZ_CHECK(send(peer, b.at, n, MSG_NOSIGNAL) == (ssize_t)n);
-		b.at += n;
+		say(peer, &b, at_a_time);
 		hear(&c, h);
 	}
 	/* Who has not read everything would be waited for. */

@@ -229,6 +229,7 @@ static const struct {
 	/* Nothing that was asked for is answered so. */
 	[REASON_QUARANTINE] = {"not-redis", false, false, ""},
 	[REASON_SKEWED] = {"not-redis", false, false, ""},
+	[REASON_COUNTER] = {"not-redis", false, false, ""},
 	[REASON_TOO_LONG] = {"not-redis", true, false, "name a port where a Redis server listens"},
 };
 
@@ -276,7 +277,7 @@ const char doctor_rights_script[] =
 	"if find(e,' run ') then out[#out+1]=string.lower((...)) else keys=true end end "
 	"return not e end "
 	"try('GET',k) try('GETRANGE',k,0,0) try('EXISTS',k) try('TYPE',k) try('PTTL',k) "
-	"if try('SET',k,'1','PX',1000) then try('INCR',k) try('RPUSH',k,'1') end "
+	"if try('SET',k,'1','PX',1000) then try('RPUSH',k,'1') end "
 	"try('LRANGE',k,0,0) try('LREM',k,0,'1') try('RPOPLPUSH',k,k) try('PEXPIRE',k,1000) "
 	"try('DEL',k) try('ZRANGEBYSCORE',k,0,0) try('ZRANGE',k,0,0) try('ZREM',k,'1') "
 	"try('ZREMRANGEBYSCORE',k,0,0) "
@@ -300,11 +301,10 @@ static const struct {
 	{"~", SEVERITY_WARNING, false, "~redlock:* ~" GUARD_KEY, " (to wake who waits, for one)"},
 	{"info", SEVERITY_WARNING, false, "+info", " (to know the server, and its restarts)"},
 	{"time", SEVERITY_WARNING, false, "+time",
-		" (to know how long a restarted node has no vote)"},
+		" (to know how long a restarted node has no vote, and for --fence)"},
 	{"exists", SEVERITY_WARNING, false, "+exists", " (to wake who waits)"},
 	{"rpush", SEVERITY_WARNING, true, "+rpush", " (to wake who waits)"},
 	{"blpop", SEVERITY_WARNING, true, "+blpop", " (to be woken)"},
-	{"incr", SEVERITY_NOTE, true, "+incr", " (for --fence)"},
 	{"lrange", SEVERITY_NOTE, false, "+lrange", " (for --limit)"},
 	{"lrem", SEVERITY_NOTE, false, "+lrem", " (for --limit)"},
 	{"zadd", SEVERITY_NOTE, true, "+zadd", " (for --shared)"},

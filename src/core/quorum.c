@@ -513,7 +513,8 @@ static bool is_clean_no(const struct answer *answer)
 {
 	return answer->vote == VOTE_GONE || answer->vote == VOTE_FOREIGN ||
 	       (answer->vote == VOTE_ABSENT &&
-		       (answer->reason == REASON_QUARANTINE || answer->reason == REASON_SKEWED));
+		       (answer->reason == REASON_QUARANTINE || answer->reason == REASON_SKEWED ||
+			       answer->reason == REASON_COUNTER));
 }
 
 static void reply(struct step *s, const struct event *ev)

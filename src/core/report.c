@@ -154,6 +154,7 @@ static void add_trouble(struct line *l, const struct answer *a, usec age)
 	case REASON_CLIENT_CERTIFICATE:
 	case REASON_SERVER:
 	case REASON_GARBAGE:
+	case REASON_COUNTER:
 		if (a->text_len)
 			add(l, " (%s)", text_escape(shown, sizeof(shown), a->text, a->text_len));
 		break;
@@ -247,6 +248,9 @@ const char *report_remedy(const struct quorum *q)
 		{REASON_NOPERM,
 			"a right to the key is missing, or to a command: 'redlock doctor' tells of "
 			"commands, 'man 7 redlock' has all that is needed"},
+		{REASON_COUNTER, "delete that key on the node: the numbers go on at the time of "
+				 "day; a 'gate' "
+				 "whose --store has a larger number needs a new store"},
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)

@@ -11,12 +11,13 @@
 /*
  * Every script answers {code, pttl, text, run_id, marks} and, where there is one, a fencing number:
  * code 1 yes, 0 somebody else's, -1 gone, 2 free, but another one's turn, 3 in quarantine for pttl,
- * 4 its clock is off by pttl. Of several keys, a vote is about all of them: YES if each one is
- * ours, else what is said of the first that is not. Marks are numbers added up: 2^i for each key i
- * that others wait for, MARK_INDEX times the index of the key that the answer is about,
- * MARK_PARTIAL if one of them is ours all the same, MARK_UNGUARDED if the node cannot tell whether
- * it forgot, MARK_SHARED if the key is readers'. Who is refused a semaphore's slot finds behind the
- * number another slot that is free (0: none), and when the first of them ends.
+ * 4 its clock is off by pttl, 5 the fencing counter `text` cannot be raised. Of several keys, a
+ * vote is about all of them: YES if each one is ours, else what is said of the first that is not.
+ * Marks are numbers added up: 2^i for each key i that others wait for, MARK_INDEX times the index
+ * of the key that the answer is about, MARK_PARTIAL if one of them is ours all the same,
+ * MARK_UNGUARDED if the node cannot tell whether it forgot, MARK_SHARED if the key is readers'. Who
+ * is refused a semaphore's slot finds behind the number another slot that is free (0: none), and
+ * when the first of them ends.
  *
  * `look` reads the keys; one of another type (Redisson keeps a hash) is somebody else's.
  */
@@ -122,14 +123,17 @@ _Static_assert(MARK_INDEX == 65536 && MARK_PARTIAL == 1048576 && MARK_UNGUARDED 
 /*
  * A node that restarted empty, was flushed, restored or failed over must not vote on locks that it
  * has forgotten. So it is marked with its run id, which is another one in each life of a server
- * (its uptime follows the wall clock, and does not tell of FLUSHALL), and with the id of its data's
- * history, which is another one when it becomes a master. Without that mark, it has no vote for as
- * long as a lock can last; whoever's locks last longer makes that longer. The mark says until when,
- * by the node's clock and by that of whoever asked: one of them alone may be stepped. It has no end
- * of its own: a clock that was stepped, and back, would take it away; nor is it believed for longer
- * than it says: it may be a wrong clock's. Whose time of day is not ours
- * has no vote either, and nothing is changed there. One script is one life: nothing comes between
- * the look and the vote.
+ * (its uptime follows the wall clock, and does not tell of FLUSHALL), and, if it was promoted, with
+ * the id of its data's history, which is another one after each promotion: its data may be another
+ * master's, from before the lock, with our mark in them. The id alone tells nothing: the first
+ * replica, or a backup, gets a new one, and so does a master that has been without replicas for
+ * repl-backlog-ttl, for the same data; then the second id is cleared. Without that mark, it has no
+ * vote for as long as a lock can last; whoever's locks last longer makes that longer. The mark says
+ * until when, by the node's clock and by that of whoever asked: one of them alone may be stepped.
+ * It has no end of its own: a clock that was stepped, and back, would take it away; nor is it
+ * believed for longer than it says: it may be a wrong clock's. Whose time of day is not ours has no
+ * vote either, and nothing is changed there. One script is one life: nothing comes between the look
+ * and the vote.
  */
 #define SCRIPT_GUARD \
 	"local unguarded=0 " \
@@ -138,14 +142,17 @@ _Static_assert(MARK_INDEX == 65536 && MARK_PARTIAL == 1048576 && MARK_UNGUARDED 
 	"if type(mark)=='table' and find(mark.err,'WRONGTYPE',1,true) then mark='' end " \
 	"if id=='' or now.err or type(mark)=='table' then unguarded=2097152 return end " \
 	"local history=try('INFO','replication') " \
-	"history=type(history)=='string' and match(history,'master_replid:(%x+)') or '0' " \
-	"now=now[1]*1000+math.floor(now[2]/1000) local ours=tonumber(ARGV[8]) " \
+	"history=type(history)=='string' and " \
+	"not find(history,'role:master.*second_repl_offset:%-1') and " \
+	"match(history,'master_replid:(%x+)') or '0' " \
+	"now=now[1]*1000+math.floor(now[2]/1000) local ours=math.floor(ARGV[8]/1000) " \
 	"local off=now-ours if math.abs(off)>30000 then " \
 	"return {4,math.abs(off),off>0 and 'ahead of' or 'behind',id,partial} end " \
-	"local over,given,wall=match(mark or ''," \
-	"'^'..id..' (%d+) (%d+) (%d+) '..history..'$') " \
+	"local over,given,wall,was=match(mark or '','^'..id..' (%d+) (%d+) (%d+) (%x+)$') " \
+	"if history~='0' and history~=was then over,given,wall=nil end " \
 	"if mark==id then over,given,wall=0,1,0 " \
-	"else over,given,wall=tonumber(over or now),tonumber(given or 0),tonumber(wall or ours) " \
+	"else over,wall=tonumber(over or now),tonumber(wall or ours) " \
+	"given=math.min(tonumber(given or 0),math.max(d,90000000)) " \
 	"if given>0 and now>=over and ours>=wall then return end " \
 	"over=math.min(over,now+given) if wall>ours+given+60000 then wall=ours+given end " \
 	"if d>given then over,wall,given=over+d-given,wall+d-given,d end end " \
@@ -154,7 +161,8 @@ _Static_assert(MARK_INDEX == 65536 && MARK_PARTIAL == 1048576 && MARK_UNGUARDED 
 	"if set.err then unguarded=2097152 return end end " \
 	"if over>now or wall>ours then " \
 	"return {3,math.max(over-now,wall-ours),'',id,partial} end end "
-_Static_assert(SKEW_MAX_MS == 30000, "scripts have it as a number");
+_Static_assert(
+	SKEW_MAX_MS == 30000 && QUARANTINE_BELIEVED_MS == 90000000, "scripts have them as numbers");
 
 /*
  * What is kept beside each key for those who wait; all of it expires. LINE: somebody waits at this
@@ -232,7 +240,7 @@ _Static_assert(SKEW_MAX_MS == 30000, "scripts have it as a number");
 	"try('PEXPIRE',w,ms) end " \
 	"local function skewed() if tonumber(ARGV[7])==0 then return false end " \
 	"local t=try('TIME') if t.err then return false end " \
-	"return math.abs(t[1]*1000+math.floor(t[2]/1000)-ARGV[8])>30000 end " \
+	"return math.abs(t[1]*1000000+t[2]-ARGV[8])>30000000 end " \
 	"local function pass(i,ms,here,id) id=id or sub(ARGV[1],1,40) " \
 	"if not skewed() then try('SET',turn(i),id,'PX',ms) end " \
 	"if here then push(i,ms,id) end end " \
@@ -252,20 +260,32 @@ _Static_assert(TOKEN_ID_LEN == 40 && sizeof(TOKEN_NINES) == 14, "scripts have th
 
 /*
  * The fencing number of a key: raised before the key is set, so that a key that may not be numbered
- * is not taken. It has no end. One that was lost starts at the node's clock, in microseconds, and
- * so above all that were given; below 2^53, for scripts count in doubles. Several keys have one
- * number, above all that each of them had.
+ * is not taken. It does not expire. Several keys have one number, above the counter of each.
+ *
+ * raise() answers the larger of the counter + 1 and the client's time of day in microseconds; all
+ * nodes of an attempt see the same time, so nodes with different counters give equal answers. A
+ * node that lost its counter, or has an older one, therefore needs no state to give a number above
+ * those that it forgot: time has passed. It believes the client's time only as far as that differs
+ * from its own by less than a quarter of the quarantine, `s`. A forgotten number is at most s ahead
+ * of the clock of a node that gave it, a new one at most s behind the clock of a node that waited
+ * for the whole quarantine: the new one is larger if those clocks differ by less than half the
+ * quarantine. Scripts count in doubles, which are exact below 2^53: at the limit, and where the
+ * counter is no number, `broken` is the counter's key.
  */
 #define SCRIPT_FENCE \
-	"local function fence(i) return 'redlock:fence:{'..KEYS[i]..'}' end " \
-	"local function last() local n=0 for i=1,#KEYS do " \
-	"n=math.max(n,tonumber(try('GET',fence(i)) or 0) or 0) end return n end " \
+	"local broken local function fence(i) return 'redlock:fence:{'..KEYS[i]..'}' end " \
+	"local function last() local n=0 for i=1,#KEYS do local v=try('GET',fence(i)) " \
+	"if type(v)=='table' then v=find(v.err,'WRONGTYPE',1,true) and '?' end " \
+	"local c=v and (tonumber(match(v,'^%d+$')) or 1/0) or 0 " \
+	"if c>=9007199254740991 then broken=broken or fence(i) end " \
+	"if c<1/0 then n=math.max(n,math.min(c,9007199254740991)) end end return n end " \
 	"local function number(n) for i=1,#KEYS do " \
-	"call('SET',fence(i),string.format('%.0f',n)) end end " \
-	"local function raise() local n,set=0,#KEYS>1 for i=1,#KEYS do " \
-	"local c=call('INCR',fence(i)) if c==1 then " \
-	"local t=call('TIME') c=tonumber(t[1])*1000000+tonumber(t[2]) set=true end " \
-	"n=math.max(n,c) end if set then number(n) end return n end "
+	"call('SET',fence(i),string.format('%.0f',n)) end return n end " \
+	"local function raise() local n,t=last(),call('TIME') if broken then return end " \
+	"local now,s=t[1]*1000000+t[2],ARGV[7]*250 if s==0 or s>30000000 then s=30000000 end " \
+	"return number(math.max(n+1,math.min(math.max(ARGV[8],now-s),now+s))) end "
+_Static_assert(FENCE_MAX == ((int64_t)1 << 53) - 1 && SKEW_MAX_MS == 30000,
+	"scripts have them as numbers");
 
 /* Who would join readers comes after those who wait, be they one writer: unless it was beckoned, or
  * is within one of them. Of those who wait, nobody may be left. */
@@ -295,6 +315,7 @@ _Static_assert(TOKEN_ID_LEN == 40 && sizeof(TOKEN_NINES) == 14, "scripts have th
 		"if here and not t[i] and not (ARGV[3]~='' and i==seat) and fair then " \
 		"pass(i,ARGV[5],true) return {2,tonumber(ARGV[5]),'',id,marks(i)+w} end end end " \
 		"if find(ARGV[4],'n',1,true) then n=gone and raise() or last() end " \
+		"if broken then return {5,0,broken,id,partial} end " \
 		"for i,k in ipairs(KEYS) do " \
 		"if value[i] then prolong(i,ARGV[2]) else put(i,ARGV[2]) " \
 		"if not shared and i==seat and (ARGV[3]~='' or find(ARGV[4],'w',1,true)) then " \
@@ -552,7 +573,7 @@ void request_build(struct request *r, const struct wish *wish)
 	snprintf(r->which, sizeof(r->which), "%u",
 		wish->op == OP_HAND_OVER ? wish->awaited : (unsigned)wish->seat_key + 1);
 	snprintf(r->quarantine, sizeof(r->quarantine), "%" PRId64, wish->quarantine / USEC_MSEC);
-	snprintf(r->wall, sizeof(r->wall), "%" PRId64, wish->wall / USEC_MSEC);
+	snprintf(r->wall, sizeof(r->wall), "%" PRId64, wish->wall);
 	snprintf(r->count, sizeof(r->count), "%d", wish->keys->count);
 	add(r, "EVAL");
 	add(r, script_of(wish->op, wish->among_readers));
@@ -637,6 +658,7 @@ const char *reason_words(enum reason reason)
 		[REASON_GARBAGE] = "does not speak the Redis protocol",
 		[REASON_QUARANTINE] = "is in quarantine",
 		[REASON_SKEWED] = "has another time of day",
+		[REASON_COUNTER] = "has a fencing counter that is no number, or at its limit",
 		[REASON_TOO_LONG] = "answered at excessive length",
 	};
 
@@ -812,6 +834,10 @@ struct answer answer_read(enum op op, const struct reply *reply)
 			return answer_absent(REASON_GARBAGE, NULL);
 		a.vote = VOTE_ABSENT;
 		a.reason = REASON_SKEWED;
+		break;
+	case 5:
+		a.vote = VOTE_ABSENT;
+		a.reason = REASON_COUNTER;
 		break;
 	default:
 		return answer_absent(REASON_GARBAGE, NULL);

@@ -64,6 +64,7 @@ enum reason {
 	REASON_SERVER, /* another error; detail: the server's words */
 	REASON_QUARANTINE, /* it is new, or forgot its keys; for another pttl */
 	REASON_SKEWED, /* its clock is off by pttl; detail: "ahead" or "behind" */
+	REASON_COUNTER, /* the fencing number cannot be raised; detail: the counter's key */
 	REASON_GARBAGE, /* not the protocol, or not our script's answer */
 	REASON_TOO_LONG,
 };
@@ -159,7 +160,8 @@ struct wish {
 	int64_t fence; /* FENCE: the number */
 	usec quarantine; /* ACQUIRE, LOOK: for so long a node that forgot its keys has no vote; 0:
 			    it has */
-	usec wall; /* with a quarantine: our time of day, since 1970 */
+	usec wall; /* with a quarantine or wants_fence: our time of day, since 1970; with
+		      wants_fence the same for all nodes of an attempt */
 	bool is_breaking; /* HAND_OVER: whosever it is, if the value begins with the token */
 	bool is_alone; /* JOIN: no WAIT follows */
 	const char *const *words; /* ASK: the command, NULL-terminated, 8 words at most */
@@ -225,8 +227,12 @@ bool page_next(const char **at, const char *end, struct page_entry *entry);
 #define MARK_UNGUARDED 2097152
 #define MARK_SHARED 4194304
 
-/* Beyond that, scripts can no longer count: they have doubles. */
-#define FENCE_MAX ((int64_t)1 << 53)
+/* The largest fencing number. Scripts count in doubles, and 2^53 + 1 is none. */
+#define FENCE_MAX (((int64_t)1 << 53) - 1)
+
+/* A longer quarantine than that, in a mark that others wrote, is cut to it; but not to less than
+ * the client's own. */
+#define QUARANTINE_BELIEVED_MS (25 * 3600 * 1000)
 
 /* A node whose clock is off by more than that has no vote where there is a quarantine. */
 #define SKEW_MAX_MS 30000

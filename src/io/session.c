@@ -87,7 +87,9 @@ static struct wish wish_for(struct session *s, const struct action *a)
 		.wants_fence = a->op == OP_ACQUIRE && q->policy.wants_fence,
 		.fence = q->fence,
 		.quarantine = q->policy.quarantine,
-		.wall = clock_wall(),
+		/* Of an attempt, all nodes hear the same: then they give the same fencing number.
+		 */
+		.wall = a->op == OP_ACQUIRE ? s->wall : clock_wall(),
 	};
 }
 
@@ -100,6 +102,7 @@ static void perform(struct session *s, const struct update *up, usec now)
 		/* getrandom(2): once it has worked, it does not fail for so few bytes. */
 		rc = token_make(s->token, s->owner, &e);
 		assert(rc == 0);
+		s->wall = clock_wall();
 	}
 	for (int i = 0; i < up->count; i++) {
 		const struct action *a = &up->action[i];

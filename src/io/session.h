@@ -17,7 +17,8 @@ struct session {
 	struct key_list seat_keys; /* the one of the seat */
 	char turns[KEYS_MAX * TOKEN_ID_LEN + 1]; /* of all keys, one behind the other */
 	char owner[OWNER_MAX];
-	char token[TOKEN_MAX]; /* of the current attempt */
+	char token[TOKEN_MAX]; /* of the current attempt, */
+	usec wall; /* which began at this time of day */
 	char sent_token[NODES_MAX][TOKEN_MAX]; /* what each node was last asked to keep */
 	usec wake_at;
 	uint64_t random;

@@ -485,7 +485,6 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 			run redlock run -n -k job -- true
 			[[ "$output" == *"no restart guard on "* ]]
 			;;
-		+incr) run -69 redlock run -n -k job --fence -- true ;;
 		+scan) run -69 redlock status ;;
 		+type)
 			run -0 redlock run -n -k job -- true

@@ -245,7 +245,6 @@ together
 		exists warning
 		rpush warning
 		blpop warning
-		incr note
 		lrange note
 		lrem note
 		type note

@@ -15,6 +15,9 @@ set_counters() {
 	local i=1 n
 	for n in "$@"; do node $((i++)) set 'redlock:fence:{job}' "$n" > "$T/set"; done
 }
+# far N: so far ahead of all clocks that each number is the one before plus one.
+AHEAD=$(($(date +%s) + 1000))000000
+far() { echo $((AHEAD + $1)); }
 is_rising() { [ "$(sort -nu <<< "$1")" = "$1" ]; }
 
 @test "each run has a larger number than the one before; the first are of this time" {
@@ -28,16 +31,39 @@ is_rising() { [ "$(sort -nu <<< "$1")" = "$1" ]; }
 }
 
 @test "all nodes have one counter: one round trip, and nobody is told" {
-	set_counters 7 7 7
+	set_counters "$(far 7)" "$(far 7)" "$(far 7)"
 	run redlock run -vv -k job --fence -- sh -c 'echo "number $REDLOCK_FENCE"'
-	[[ "$output" == *"number 8"* ]]
+	[[ "$output" == *"number $(far 8)"* ]]
 	[[ "$output" != *" number: "* ]]
-	[ "$(counter 1) $(counter 2) $(counter 3)" = "8 8 8" ]
+	[ "$(counter 1) $(counter 2) $(counter 3)" = "$(far 8) $(far 8) $(far 8)" ]
+}
+
+@test "the counters differ, and are of the past: the time is above them, and costs no second round trip" {
+	set_counters 10 5 7
+	before=$(date +%s%6N)
+	run redlock run -vv -k job --fence -- sh -c 'echo "number $REDLOCK_FENCE"'
+	[[ "$output" =~ number\ ([0-9]+) ]]
+	[ "${BASH_REMATCH[1]}" -gt "$before" ]
+	[ "${BASH_REMATCH[1]}" -lt "$(date +%s%6N)" ]
+	[[ "$output" != *" number: "* ]]
+	[ "$(counter 1) $(counter 2) $(counter 3)" = "${BASH_REMATCH[1]} ${BASH_REMATCH[1]} ${BASH_REMATCH[1]}" ]
+}
+
+@test "a node whose clock is not ours goes by its own: the numbers rise, with a second round trip" {
+	with_a_clock 1
+	jump 1 20
+	all=$(numbers)
+	[ "$all" -gt "$(date +%s)000000" ]
+	all+=$'\n'$(numbers -vv 2> "$T/words")
+	file_has "$T/words" ' number: '
+	jump 1 0
+	all+=$'\n'$(numbers)
+	is_rising "$all"
 }
 
 @test "the counters differ: the largest of a majority is given, and told to a majority" {
 	# without being told, two that saw 5 and 5 would give 6 after somebody gave 11
-	set_counters 10 5 5
+	set_counters "$(far 10)" "$(far 5)" "$(far 5)"
 	all=
 	for down in 3 1 2; do
 		stop_node $down
@@ -47,7 +73,7 @@ is_rising() { [ "$(sort -nu <<< "$1")" = "$1" ]; }
 	done
 	echo "$all"
 	is_rising "${all%$'\n'}"
-	[ "$(head -n 1 <<< "$all")" = 11 ]
+	[ "$(head -n 1 <<< "$all")" = "$(far 11)" ]
 }
 
 @test "a node that lost its counter changes nothing; if all did, the clock stands for them" {
@@ -64,6 +90,36 @@ is_rising() { [ "$(sort -nu <<< "$1")" = "$1" ]; }
 	[ "$(numbers)" -gt "$first" ]
 }
 
+# all_of N: so many numbers, of those that are up.
+all_of() { for n in $(seq "$1"); do numbers; done; }
+
+@test "a node that comes back with an older copy of its data: no number goes back, with one node away at a time" {
+	all=$(all_of 2)$'\n'
+	node 2 save > "$T/set"
+	stop_node 3
+	all+=$(all_of 3)$'\n'
+	continue_node 3
+	kill_node 2
+	start_node 2
+	eventually admitted 2
+	[ "$(counter 2)" -lt "$(counter 1)" ]
+	stop_node 1
+	all+=$(all_of 2)
+	echo "$all"
+	is_rising "$all"
+}
+
+@test "a counter that is put back by hand: no number goes back" {
+	all=$(numbers)$'\n'
+	# (a dump that is restored is the same)
+	old=$(counter 1)
+	all+=$(all_of 2)$'\n'
+	set_counters "$old" "$old"
+	stop_node 3
+	all+=$(all_of 2)
+	is_rising "$all"
+}
+
 @test "many at once: the order of the numbers is the order of the sections" {
 	for w in 1 2 3 4 5 6; do
 		(for n in 1 2 3 4 5; do redlock run -q -k job --fence -- sh -c 'echo $REDLOCK_FENCE >> "$0"' "$T/all" || echo "$?" >> "$T/failed"; done) 3>&- &
@@ -77,39 +133,54 @@ is_rising() { [ "$(sort -nu <<< "$1")" = "$1" ]; }
 }
 
 @test "a counter that cannot be raised is no vote: the key is not taken there" {
-	for i in 1 2; do node $i rpush 'redlock:fence:{job}' x > "$T/set"; done
-	run redlock run -n -k job --fence -- echo never
-	echo "$output"
-	[ "$status" -eq 69 ]
-	[[ "$output" == *"1.sock answered with an error (WRONGTYPE"* ]]
-	held_on job 0
-	run redlock run -n -k job -- echo "without a number"
-	[ "$status" -eq 0 ]
+	for wrong in 'rpush x' 'set 1e3' 'set -7' 'set 9007199254740991' 'set 9007199254740992' 'set 1000000000000000000000'; do
+		for i in 1 2; do
+			node $i del 'redlock:fence:{job}'
+			node $i "${wrong% *}" 'redlock:fence:{job}' "${wrong#* }"
+		done > "$T/set"
+		run -69 --separate-stderr redlock run -n -k job --fence -- echo never
+		is_like "${stderr_lines[0]}" "redlock: no quorum for 'job': *1.sock has a fencing counter that is no number, or at its limit (redlock:fence:{job}); unix*2.sock has *"
+		[[ "${stderr_lines[1]}" == "hint: delete that key on the node: "* ]]
+		held_on job 0
+		redlock run -n -k job -- true
+		redlock status job
+	done
+	# what the hint says
+	for i in 1 2; do node $i del 'redlock:fence:{job}'; done > "$T/set"
+	numbers
+}
+
+@test "the largest number is given once" {
+	set_counters 9007199254740989 9007199254740989 9007199254740989
+	[ "$(numbers)" = 9007199254740990 ]
+	[ "$(numbers)" = 9007199254740991 ]
+	run -69 --separate-stderr redlock run -n -k job --fence -- echo never
+	[[ "$stderr" == *" has a fencing counter that is no number, or at its limit "* ]]
 }
 
 @test "acquire and hold print it; status tells it; extend leaves it as it is" {
-	set_counters 41 41 41
+	set_counters "$(far 41)" "$(far 41)" "$(far 41)"
 	export XDG_RUNTIME_DIR=$T
 	eval "$(redlock acquire -k job --fence --format env)"
-	[ "$REDLOCK_FENCE" = 42 ]
+	[ "$REDLOCK_FENCE" = "$(far 42)" ]
 	redlock extend
-	[ "$(counter 1)" = 42 ]
-	[[ "$(redlock status job)" == *"; fencing number 42" ]]
+	[ "$(counter 1)" = "$(far 42)" ]
+	[[ "$(redlock status job)" == *"; fencing number $(far 42)" ]]
 	redlock release
 	unset REDLOCK_FENCE REDLOCK_KEY REDLOCK_TOKEN
-	[[ "$(redlock acquire -k job --fence)" =~ ^[0-9a-f]{40}" 43"$ ]]
+	[[ "$(redlock acquire -k job --fence)" =~ ^[0-9a-f]{40}" $(far 43)"$ ]]
 	for i in 1 2 3; do node $i del job > "$T/set"; done
-	[ "$(redlock acquire -k job --fence --json | jq .fence)" = 44 ]
+	[ "$(redlock acquire -k job --fence --json | jq .fence)" = "$(far 44)" ]
 	for i in 1 2 3; do node $i del job > "$T/set"; done
-	[[ "$(redlock hold -k job --fence)" =~ ^[0-9a-f]{40}" "[0-9]+" 45"$ ]]
+	[[ "$(redlock hold -k job --fence)" =~ ^[0-9a-f]{40}" "[0-9]+" $(far 45)"$ ]]
 	redlock release -k job
 }
 
 @test "the record of a run has its number" {
-	set_counters 6 6 6
+	set_counters "$(far 6)" "$(far 6)" "$(far 6)"
 	redlock run -k job --fence --record "$T/record" -- true
 	redlock run -k job --record "$T/record" -- true
-	[ "$(jq -c .fence "$T/record" | tr '\n' ' ')" = "7 null " ]
+	[ "$(jq -c .fence "$T/record" | tr '\n' ' ')" = "$(far 7) null " ]
 }
 
 @test "within a run: another lock's number is not this one's; the same lock's is" {

@@ -255,6 +255,28 @@ node_is_over() {
 	[ "$output" = "done" ]
 }
 
+@test "a mark that says years is believed for 25 hours, or for as long as our own locks can last" {
+	local now
+	node 2 del '{redlock}:node' > "$T/set"
+	node 3 del '{redlock}:node' > "$T/set"
+	now=$(date +%s%3N)
+	for i in 1 2; do
+		node $i set '{redlock}:node' "$(run_id $i) $((now + 99999999999)) 99999999999 $((now + 99999999999)) 0"
+	done > "$T/set"
+	run -69 redlock run -n -k job -- true
+	is_like "${lines[0]}" "redlock: no quorum for 'job': *1.sock is in quarantine for another [12]*h*"
+	for i in 1 2; do
+		eventually has_length $i 90000000
+		read -r id over length wall history <<< "$(mark $i)"
+		[ $((over - now)) -lt 90100000 ]
+		[ $((wall - now)) -lt 90100000 ]
+		node $i set '{redlock}:node' "$id $((now + 99999999999)) 99999999999 $((now + 99999999999)) 0"
+	done > "$T/set"
+	run -69 redlock run -n --max-ttl 48h -k job -- true
+	eventually has_length 1 190080002
+}
+has_length() { [[ "$(mark "$1")" == *" $2 "* ]]; }
+
 # ---- failover, there and back ----
 
 @test "a node that becomes a replica, and a master again, has forgotten, though it never restarted" {
@@ -272,6 +294,83 @@ node_is_over() {
 	in_quarantine 2
 	read -r id over length wall history <<< "$(mark 2)"
 	[ "$over" -gt "$(date +%s%3N)" ]
+}
+
+# Nodes 2 and 4 have ports, for they copy each other.
+with_ports() {
+	local i try
+	for i in 2 4; do
+		for try in 1 2 3 4 5; do
+			[ -z "${PID[i]:-}" ] || kill_node $i
+			PORT[i]=$((20000 + RANDOM % 10000))
+			start_node $i --port "${PORT[i]}" --bind 127.0.0.1 --repl-diskless-sync-delay 0 "$@"
+			eventually admitted $i && break
+		done
+	done
+}
+# copies A B: B's data are in A.
+copies() { [[ "$(node "$1" info replication)" == *role:slave*master_link_status:up*master_sync_in_progress:0* ]]; }
+
+@test "a failover there and back, with all data: the node forgot what was locked meanwhile, and has our mark" {
+	with_ports
+	redlock run -k job -- true
+	eventually in_quarantine 2 # (for no time any more: it was admitted)
+	before=$(mark 2)
+	node 4 replicaof 127.0.0.1 "${PORT[2]}" > "$T/set"
+	eventually copies 4
+	eventually has_mark 4 "$before"
+	node 4 replicaof no one > "$T/set"
+	# what the new master does not get
+	kill_node 3
+	TOKEN=$(redlock acquire "${LONG[@]}" -k job --owner holder)
+	start_node 3
+	eventually admitted 3
+	node 2 replicaof 127.0.0.1 "${PORT[4]}" > "$T/set"
+	eventually copies 2
+	node 2 replicaof no one > "$T/set"
+	[ "$(node 2 exists job)" = 0 ]
+	has_mark 2 "$before"
+	run -75 redlock run -n "${LONG[@]}" -k job -- touch "$T/never"
+	[ ! -e "$T/never" ]
+	eventually has_another_mark 2 "$before"
+	in_quarantine 2
+	after=$(mark 2)
+	# the end of its backlog is not the end of that
+	node 2 config set repl-backlog-ttl 1 > "$T/set"
+	eventually without_backlog 2
+	run -75 redlock run -n "${LONG[@]}" -k job -- true
+	[[ "$(mark 2)" == "${after% *} "* ]]
+	redlock run -n "${LONG[@]}" -k job --restart-guard off -- true
+}
+without_backlog() { [[ "$(node "$1" info replication)" == *repl_backlog_active:0* ]]; }
+
+# ---- the same data under another id ----
+
+@test "a backup, and the first replica, give the data's history another id: no node loses its vote for that" {
+	redlock run -k job -- true
+	for i in 1 2 3; do
+		before=$(history $i)
+		node $i --rdb "$T/copy" > "$T/rdb" 2>&1
+		[ "$(history $i)" != "$before" ]
+	done
+	run -0 --separate-stderr redlock run -n -k job -- echo done
+	[ "$output" = "done" ]
+	is_like "$stderr" ''
+	# nor when there has been no replica for a while
+	for i in 1 2 3; do
+		before=$(history $i)
+		node $i config set repl-backlog-ttl 1 > "$T/set"
+		eventually without_backlog $i
+		[ "$(history $i)" != "$before" ]
+	done
+	redlock run -n -k job -- true
+	with_ports
+	redlock run -k job -- true
+	before=$(history 2)
+	node 4 replicaof 127.0.0.1 "${PORT[2]}" > "$T/set"
+	eventually copies 4
+	[ "$(history 2)" != "$before" ]
+	redlock run -n -k job --nodes "unix://$T/1.sock unix://$T/2.sock" --restart-guard on -- true
 }
 
 # ---- users with few rights ----

@@ -200,13 +200,15 @@ lasts_beyond() { [ "$(node "$1" pttl "$2")" -gt "$3" ]; }
 }
 
 @test "--fence: one number, above all that each of the keys had" {
+	# (ahead of all clocks)
+	ahead=$(($(date +%s) + 1000))0000
 	for i in 1 2 3; do
-		node $i set 'redlock:fence:{a}' 10
-		node $i set 'redlock:fence:{b}' 20
+		node $i set 'redlock:fence:{a}' "${ahead}10"
+		node $i set 'redlock:fence:{b}' "${ahead}20"
 	done > "$T/set"
-	[ "$(redlock run --fence "${BOTH[@]}" -- sh -c 'echo $REDLOCK_FENCE')" = 21 ]
-	[ "$(redlock run --fence -k a -- sh -c 'echo $REDLOCK_FENCE')" = 22 ]
-	[ "$(redlock run --fence "${BOTH[@]}" -- sh -c 'echo $REDLOCK_FENCE')" = 23 ]
+	[ "$(redlock run --fence "${BOTH[@]}" -- sh -c 'echo $REDLOCK_FENCE')" = "${ahead}21" ]
+	[ "$(redlock run --fence -k a -- sh -c 'echo $REDLOCK_FENCE')" = "${ahead}22" ]
+	[ "$(redlock run --fence "${BOTH[@]}" -- sh -c 'echo $REDLOCK_FENCE')" = "${ahead}23" ]
 }
 
 @test "a node where one of the keys is forbidden has none of them" {

@@ -327,8 +327,8 @@ static void push(const struct place *p, const char *token, int64_t ms)
 static void pass_turn(
 	const struct place *p, const struct request *r, const char *token, int64_t ms, bool here)
 {
-	int64_t off = node_msec(p->n) - atoll(r->argv[11]);
-	bool is_skewed = atoll(r->argv[10]) > 0 && (off > SKEW_MAX_MS || off < -SKEW_MAX_MS);
+	int64_t off = node_clock(p->n) - atoll(r->argv[11]);
+	bool is_skewed = atoll(r->argv[10]) > 0 && llabs(off) > SKEW_MAX_MS * USEC_MSEC;
 	char id[TOKEN_ID_LEN + 1]; /* it may be the turn's own */
 
 	snprintf(id, sizeof(id), "%.40s", token);
@@ -408,7 +408,8 @@ static bool stays(const struct place *p, const struct request *r)
 /* Has it no vote? Then that is the answer. */
 static bool is_on_guard(struct sim_node *n, const struct request *r, struct reply *reply)
 {
-	int64_t given = atoll(r->argv[10]), now = node_msec(n), ours = atoll(r->argv[11]);
+	int64_t given = atoll(r->argv[10]), now = node_msec(n);
+	int64_t ours = atoll(r->argv[11]) / USEC_MSEC;
 	int64_t off = now - ours, left;
 
 	if (given == 0)
@@ -426,6 +427,7 @@ static bool is_on_guard(struct sim_node *n, const struct request *r, struct repl
 	}
 	if (n->mark_given > 0 && now >= n->mark_over && ours >= n->mark_wall)
 		return false;
+	n->mark_given = usec_min(n->mark_given, usec_max(given, QUARANTINE_BELIEVED_MS));
 	if (n->mark_over > now + n->mark_given)
 		n->mark_over = now + n->mark_given;
 	if (n->mark_wall > ours + n->mark_given + 60000)
@@ -561,6 +563,17 @@ static bool is_late(const struct place *p, const struct request *r)
 	       (p->is_settled || p->n->wakes == 0);
 }
 
+/* The fencing number, as SCRIPT_FENCE has it. */
+static int64_t raised(const struct place *p, const struct request *r)
+{
+	int64_t now = node_clock(p->n), wall = atoll(r->argv[11]), next = p->l->fence + 1;
+	int64_t span = atoll(r->argv[10]) * USEC_MSEC / 4;
+
+	if (span == 0 || span > SKEW_MAX_MS * USEC_MSEC)
+		span = SKEW_MAX_MS * USEC_MSEC;
+	return usec_max(next, usec_min(usec_max(wall, now - span), now + span));
+}
+
 static void acquire(struct place *p, const struct request *r, struct reply *reply)
 {
 	const char *token = r->argv[4], *turn = r->argv[6], *flags = r->argv[7];
@@ -616,7 +629,7 @@ static void acquire(struct place *p, const struct request *r, struct reply *repl
 		}
 	}
 	if (!p->value[0] && strchr(flags, 'n'))
-		l->fence = l->fence > 0 ? l->fence + 1 : node_clock(n);
+		l->fence = raised(p, r);
 	if (strchr(flags, 'n'))
 		fence = l->fence;
 	if (!p->value[0] && !p->is_shared && (turn[0] || strchr(flags, 'w')))

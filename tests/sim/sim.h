@@ -245,6 +245,7 @@ struct world {
 	int nodes, clients;
 	int slots; /* what is locked is a semaphore of so many; 1: it is none */
 	bool exclusion_is_promised, is_fair, wants_fence;
+	bool restores; /* nodes that forget come back with older data */
 	int readers_percent; /* so many of those who ask would share */
 	usec clients_apart; /* how much their times of day may differ */
 	int64_t newest_fence[SIM_LOCKS]; /* of all that were given */

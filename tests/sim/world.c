@@ -166,10 +166,36 @@ static usec fault_length(void)
 	return draw_between(USEC_MSEC, draw_percent(50) ? world.ttl_max / 2 : 3 * world.ttl_max);
 }
 
+/* What each node saved last: half of those that forget come back with that. Not drawn. */
+static struct sim_node copy[SIM_NODES];
+
+static void save_node(int i)
+{
+	if (world.restores && !world.node[i].down) {
+		trace("n%d saves its data", i);
+		copy[i] = world.node[i];
+	}
+}
+
+/* Its keys are older than anybody can know. */
+static void restore_node(int i)
+{
+	struct sim_node *n = &world.node[i];
+
+	if (copy[i].life == 0)
+		return;
+	trace("n%d has older data", i);
+	memcpy(n->lock, copy[i].lock, sizeof(n->lock));
+	memcpy(n->reader, copy[i].reader, sizeof(n->reader));
+	memcpy(n->mark, copy[i].mark, sizeof(n->mark));
+	n->readers = copy[i].readers;
+	n->jumped = true;
+}
+
 static void crash_node(int i)
 {
 	struct sim_node *n = &world.node[i];
-	bool forgets = world.profile->forgets && draw_percent(70);
+	bool forgets = (world.profile->forgets && draw_percent(70)) || world.restores;
 	usec back = world.now + (forgets ? USEC_MSEC : fault_length());
 
 	n->keeps = !forgets && draw_percent(50);
@@ -202,7 +228,7 @@ static void revive(int i, uint32_t life)
 	if (!n->down || n->life != (int)life)
 		return;
 	if (!n->keeps && world.now >= n->keeps_until)
-		node_forget(n);
+		node_forget(n), restore_node(i);
 	n->down = false;
 	trace("n%d is back", i);
 }
@@ -314,6 +340,8 @@ static void strike(void)
 
 	world.faults++;
 	trouble();
+	for (int i = 0; i < world.nodes && world.events % 2; i++)
+		save_node(i);
 	if (world.profile->cuts_holders && draw_percent(40)) {
 		trace("holders are cut off");
 		cut_holder();
@@ -325,8 +353,10 @@ static void strike(void)
 		world.node[node].paused_until = usec_max(world.node[node].paused_until, until);
 		break;
 	case FAULT_CRASH_NODE:
-		if (!world.node[node].down)
-			crash_node(node);
+		/* All are put back at once, or one. */
+		for (int i = 0; i < world.nodes; i++)
+			if (!world.node[i].down && (i == node || world.restores))
+				crash_node(i);
 		break;
 	case FAULT_CUT:
 		trace("c%d n%d cut", client, node);
@@ -508,7 +538,9 @@ static void make_world(void)
 		world.slots > 1 || world.seed / 16 % 5 < 2 ? 0 : 15 * (int)(world.seed / 16 % 5);
 	world.is_fair = draw_percent(20);
 	world.wants_fence = draw_percent(40);
+	world.restores = world.profile->guards && world.wants_fence && world.seed / 64 % 2;
 	memset(world.newest_fence, 0, sizeof(world.newest_fence));
+	memset(copy, 0, sizeof(copy));
 	for (int i = 0; i < world.nodes; i++) {
 		world.node[i] = (struct sim_node){
 			.ppm = draw_ppm(world.nodes_run),
@@ -516,11 +548,6 @@ static void make_world(void)
 							: draw_between(0, 1000) * USEC_SEC,
 		};
 		node_begin_life(&world.node[i], 1);
-	}
-	/* A counter that is lost starts at the node's clock: so far as those agree. */
-	for (int i = 0; i < world.nodes && world.wants_fence; i++) {
-		world.node[i].ppm = world.profile->guards ? 0 : world.node[i].ppm;
-		world.node[i].offset = world.profile->guards ? WALL_BASE : world.node[0].offset;
 	}
 	for (int i = 0; i < world.clients; i++)
 		make_client(i);
@@ -530,6 +557,17 @@ static void make_world(void)
 	for (int i = 0; i < world.clients && world.profile->guards; i++)
 		world.client[i]->policy.quarantine =
 			world.ttl_max + policy_drift(world.ttl_max, 100);
+	/* Numbers that a node forgot are below new ones as far as the nodes' clocks differ by less
+	 * than half the quarantine. */
+	for (int i = 0; i < world.nodes && world.wants_fence; i++) {
+		usec apart = world.client[0]->policy.quarantine / 2 - 2 * USEC_MSEC;
+
+		world.node[i].ppm = world.profile->guards ? 0 : world.node[i].ppm;
+		world.node[i].offset =
+			world.profile->guards
+				? WALL_BASE + apart * (int64_t)((world.seed >> i) % 3) / 2
+				: world.node[0].offset;
+	}
 	for (int i = 0; i < world.clients; i++)
 		for (int j = 0; j < world.nodes; j++)
 			/* To connect and to be answered takes two to three of them. */

@@ -567,14 +567,14 @@ TEST(doctor_rights)
 	p->rights = answer_absent(REASON_NOPERM, "NOPERM no permissions to run the 'eval' ...");
 	EXPECT(1, "rights", ERROR, "user 'b\\x1bob' may not use eval",
 		"ACL SETUSER b\\x1bob +eval +get +set +pttl +pexpire +del +info +time "
-		"+exists +rpush +blpop +incr +lrange +lrem +zadd +zrange +zrangebyscore "
+		"+exists +rpush +blpop +lrange +lrem +zadd +zrange +zrangebyscore "
 		"+zrem +zremrangebyscore +rpoplpush +type +scan +getrange");
 	p->rights = said("get set scan");
 	EXPECT(1, "rights", ERROR, "user 'b\\x1bob' may not use get, set, scan",
-		"ACL SETUSER b\\x1bob +get +set +rpush +blpop +incr +zadd +scan");
-	p->rights = said("incr");
-	EXPECT(1, "rights", NOTE, "user 'b\\x1bob' may not use incr (for --fence)",
-		"ACL SETUSER b\\x1bob +incr");
+		"ACL SETUSER b\\x1bob +get +set +rpush +blpop +zadd +scan");
+	p->rights = said("lrem");
+	EXPECT(1, "rights", NOTE, "user 'b\\x1bob' may not use lrem (for --limit)",
+		"ACL SETUSER b\\x1bob +lrem");
 	for (int i = 0; i < 2; i++) {
 		p->rights =
 			i ? said("~")
@@ -1017,7 +1017,7 @@ TEST(doctor_everything_is_wrong)
 				    "connected_clients:3\naof_enabled:0\naof_delayed_fsync:1\n");
 		for (int t = 0; t < TRIALS; t++)
 			p->trial[t] = answer_absent((enum reason)(REASON_LOADING + t), "x");
-		p->rights = said("set incr ~");
+		p->rights = said("set lrem ~");
 		p->fsync = answer_absent(REASON_NOPERM, "");
 		p->clock[0].node += 90 * USEC_SEC;
 		p->ping[0] = 20 * USEC_SEC;

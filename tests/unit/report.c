@@ -308,8 +308,9 @@ TEST(report_every_answer_has_words)
 	for (int reason = REASON_NONE; reason <= REASON_TOO_LONG; reason++) {
 		bool detailed = reason == REASON_UNRESOLVED || reason == REASON_CONNECT ||
 				reason == REASON_CLOSED || reason == REASON_SERVER ||
-				reason == REASON_GARBAGE || reason == REASON_TLS ||
-				reason == REASON_UNTRUSTED || reason == REASON_CLIENT_CERTIFICATE;
+				reason == REASON_GARBAGE || reason == REASON_COUNTER ||
+				reason == REASON_TLS || reason == REASON_UNTRUSTED ||
+				reason == REASON_CLIENT_CERTIFICATE;
 
 		if (reason == REASON_QUARANTINE || reason == REASON_SKEWED)
 			continue; /* with their time */
@@ -761,6 +762,11 @@ TEST(report_what_can_be_done)
 	CHECK(report_remedy(&q) == NULL);
 	set_absent(&q, 2, REASON_NOPERM, NULL);
 	CHECK(strstr(report_remedy(&q), "a right to the key is missing"));
+	set_absent(&q, 0, REASON_COUNTER, NULL);
+	CHECK(strstr(report_remedy(&q), "a right to the key is missing"));
+	set_absent(&q, 2, REASON_CLOSED, NULL);
+	CHECK(strstr(report_remedy(&q), "delete that key on the node"));
+	set_absent(&q, 2, REASON_NOPERM, NULL);
 	set_absent(&q, 1, REASON_NOAUTH, NULL);
 	CHECK(strstr(report_remedy(&q), "--password-file FILE"));
 	q = fresh(3);

@@ -186,7 +186,13 @@ static struct reply script_reply(int64_t code, int64_t pttl, const char *holder,
 
 TEST(answer_fencing_number)
 {
-	struct reply r = script_reply(1, 5, "", "");
+	struct reply r = script_reply(5, 0, "redlock:fence:{k}", "");
+	struct answer a = answer_read(OP_ACQUIRE, &r);
+
+	CHECK_INT(a.vote, VOTE_ABSENT);
+	CHECK_INT(a.reason, REASON_COUNTER);
+	CHECK_TEXT(a.text, "redlock:fence:{k}");
+	r = script_reply(1, 5, "", "");
 
 	CHECK_INT(answer_read(OP_ACQUIRE, &r).fence, 0);
 	add_integer(&r, 42);
@@ -536,7 +542,7 @@ static void expect_garbage(const struct reply *r, int line)
 TEST(answer_malformed)
 {
 	static const int64_t codes[] = {
-		5, -2, 1000000, INT64_MAX, INT64_MIN, 0x100000001, 0x100000000, -0x100000001};
+		6, -2, 1000000, INT64_MAX, INT64_MIN, 0x100000001, 0x100000000, -0x100000001};
 	static const enum reply_type types[] = {
 		REPLY_NIL, REPLY_INTEGER, REPLY_STRING, REPLY_STATUS, REPLY_ERROR};
 	struct reply good = script_reply(1, 1, "", ""), r;

@@ -561,7 +561,7 @@ static int set_value(
 		break;
 	case OPTION_FENCE:
 		if (!text_number(value, 1, FENCE_MAX, field))
-			why = "is not a fencing number: a number from 1 to 2^53";
+			why = "is not a fencing number: a number from 1 to 2^53 - 1";
 		break;
 	case OPTION_SLOTS:
 		if (!text_number(value, 1, SLOTS_MAX, field))

@@ -212,7 +212,7 @@ gate() { redlock gate --store "$T/store" "$@"; }
 
 @test "gate: what cannot be understood or written runs nothing, and keeps the number" {
 	run gate --fence 5 -- true
-	for text in "" junk "5 6" 99999999999999999999 -1 9007199254740993; do
+	for text in "" junk "5 6" 99999999999999999999 -1 9007199254740992; do
 		echo "$text" > "$T/store"
 		run gate --fence 9 -- touch "$T/never"
 		[ "$status" -eq 78 ]
@@ -220,7 +220,7 @@ gate() { redlock gate --store "$T/store" "$@"; }
 	done
 	run redlock gate --fence 9 --store "$T/no/store" -- touch "$T/never"
 	[ "$status" -eq 125 ]
-	for bad in "" 0 -1 x 1.5 9999999999999999999999 9007199254740993; do
+	for bad in "" 0 -1 x 1.5 9999999999999999999999 9007199254740992; do
 		run gate --fence "$bad" -- touch "$T/never"
 		[ "$status" -eq 64 ]
 	done
@@ -233,7 +233,7 @@ gate() { redlock gate --store "$T/store" "$@"; }
 	echo 5 > "$T/store"
 	run -127 gate --fence 9 -- "$T/nothing"
 	not test -e "$T/never"
-	run -0 gate --fence 9007199254740992 -- echo "the largest"
+	run -0 gate --fence 9007199254740991 -- echo "the largest"
 	# nothing of a path reaches the terminal
 	run -125 redlock gate --fence 9 --store "$T/"$'\033[2J/store' -- touch "$T/never"
 	[ "$output" = "redlock: cannot open --store '$T/\x1b[2J/store': No such file or directory" ]

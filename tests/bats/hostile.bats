@@ -110,7 +110,7 @@ no_node() {
 
 @test "answers about keys, slots and numbers that cannot be" {
 	for code in 1 0 2 -1; do
-		for rest in 5::327680 5::-1 5::8388608 '6::0\r\n:-1' '6::0\r\n:9007199254740993' '7::0\r\n:0\r\n:1001' '8::0\r\n:0\r\n:0\r\n+x'; do
+		for rest in 5::327680 5::-1 5::8388608 '6::0\r\n:-1' '6::0\r\n:9007199254740992' '7::0\r\n:0\r\n:1001' '8::0\r\n:0\r\n:0\r\n+x'; do
 			no_node "$GARBAGE" "*${rest%%::*}\r\n:$code\r\n:60000\r\n\$2\r\nme\r\n\$40\r\n$id\r\n:${rest#*::}\r\n"
 		done
 	done

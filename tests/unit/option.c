@@ -390,9 +390,9 @@ TEST(option_fence_is_a_wish_for_some_and_a_number_for_the_gate)
 	CHECK_INT(read_line("--fence|17|x", "")->s.gate_fence, 17);
 	CHECK_INT(read_line("x", "REDLOCK_FENCE=18")->s.gate_fence, 18);
 	CHECK_TEXT(read_line("--fence|0", "")->e.text,
-		"--fence '0' is not a fencing number: a number from 1 to 2^53");
-	CHECK_INT(read_line("--fence|9007199254740992|x", "")->s.gate_fence, FENCE_MAX);
-	CHECK_INT(read_line("--fence|9007199254740993|x", "")->rc, -1);
+		"--fence '0' is not a fencing number: a number from 1 to 2^53 - 1");
+	CHECK_INT(read_line("--fence|9007199254740991|x", "")->s.gate_fence, FENCE_MAX);
+	CHECK_INT(read_line("--fence|9007199254740992|x", "")->rc, -1);
 	command = COMMAND_RUN;
 }
 

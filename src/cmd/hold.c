@@ -148,7 +148,8 @@ static void keep(struct hold *h)
 	}
 }
 
-static void enter(const struct hold *h)
+/* Returns -1 with *e: the lock could not be listed, so it is not kept. */
+static int enter(const struct hold *h, struct err *e)
 {
 	struct entry entry = {
 		.keeper = getpid(),
@@ -158,15 +159,10 @@ static void enter(const struct hold *h)
 		.limit = h->lock.settings->limit,
 		.slot = lock_slot(&h->lock),
 	};
-	struct err e;
 
 	snprintf(entry.id, sizeof(entry.id), "%.*s", TOKEN_ID_LEN, h->lock.session.token);
 	snprintf(entry.key, sizeof(entry.key), "%s", h->lock.settings->key);
-	if (registry_add(&entry, &e) < 0) {
-		out_err(&e);
-		out_say(OUT_NORMAL, "%s %s held, but not listed", h->lock.name,
-			report_verb(&h->lock.settings->keys));
-	}
+	return registry_add(&entry, e);
 }
 
 /* The child's life. */
@@ -179,11 +175,11 @@ static int be_keeper(struct hold *h)
 	/* Nobody is to be ended before the lock is. */
 	if (h->follow.pid == 0)
 		policy.on_lost = 0;
-	if (signals_insist(&h->lock.signals, SIGTERM, &e) < 0 || watch_all(h, &e) < 0) {
+	if (signals_insist(&h->lock.signals, SIGTERM, &e) < 0 || watch_all(h, &e) < 0 ||
+		enter(h, &e) < 0) {
 		out_err(&e);
 		return STATUS_INTERNAL;
 	}
-	enter(h);
 	background_ready();
 	/* The caller's stderr is not ours any more. */
 	if (!h->lock.settings->log || strcmp(h->lock.settings->log, "stderr") == 0)
@@ -332,7 +328,7 @@ int cmd_hold(struct settings *s)
 	if (follow_open(&h.follow, (pid_t)s->follow, s->on_lost != 0 || s->max_run != NEVER, &e) <
 			0 ||
 		lock_open(&h.lock, s, s->follow ? s->follow : (long)getppid(), words, &e) < 0 ||
-		watch_all(&h, &e) < 0)
+		watch_all(&h, &e) < 0 || registry_check(&e) < 0)
 		return lock_not_opened(s, &e);
 	out_never_block();
 	number = take(&h);

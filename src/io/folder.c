@@ -35,6 +35,16 @@ static const char *find_parent(void)
 	return parent && *parent ? parent : "/tmp";
 }
 
+/* Another user could put a folder of his own in the place of one that is made there. */
+static bool is_exposed(const char *parent)
+{
+	struct stat st;
+
+	if (stat(parent, &st) < 0 || (st.st_mode & S_ISVTX))
+		return false;
+	return (st.st_uid != 0 && st.st_uid != geteuid()) || (st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
 static int check_parent(const char *parent, struct err *e)
 {
 	char shown[200];
@@ -50,6 +60,9 @@ static int check_parent(const char *parent, struct err *e)
 		err_set(e, ERR_CONFIG,
 			"TMPDIR '%s' has a space, a comma, '?', '\"', '\\' or unprintable bytes in "
 			"it",
+			shown);
+	else if (is_exposed(parent))
+		err_set(e, ERR_CONFIG, "in TMPDIR '%s', other users can rename what we make there",
 			shown);
 	else
 		return 0;

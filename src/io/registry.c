@@ -10,92 +10,136 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char own_path[256];
+static int own_folder = -1;
+static char own_name[24];
 
-/* A folder that others could write to would let them have our signals sent. */
-static bool is_private(const char *folder)
+/* Under a name that leads elsewhere, or in a folder that others can write to, they could have our
+ * signals sent. Returns a descriptor, or -1 with errno. */
+static int open_folder(const char *parent, const char *name, bool is_made)
 {
+	int above = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
 	struct stat st;
 
-	return lstat(folder, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
-	       (st.st_mode & 0077) == 0;
+	if (above < 0)
+		return -1;
+	if (is_made)
+		(void)mkdirat(above, name, 0700);
+	fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	close(above);
+	if (fd < 0 || (fstat(fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 0077) == 0))
+		return fd;
+	close(fd);
+	errno = EPERM;
+	return -1;
 }
 
-static void find_folder(char *folder, size_t size)
+/* The first of the places that is private; `last` is the last. Another user can be the first in
+ * /tmp, but not in /run, where root's is. */
+static int open_registry(bool is_made, char last[48])
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	int fd = -1;
 
-	if (runtime && runtime[0] == '/' && strlen(runtime) < 150)
-		snprintf(folder, size, "%s/redlock", runtime);
-	else
-		snprintf(folder, size, "/tmp/redlock-%ld", (long)geteuid());
+	if (runtime && runtime[0] == '/')
+		fd = open_folder(runtime, "redlock", is_made);
+	if (fd < 0)
+		fd = open_folder("/run", "redlock", is_made);
+	snprintf(last, 48, "redlock-%ld", (long)geteuid());
+	return fd < 0 ? open_folder("/tmp", last, is_made) : fd;
+}
+
+static int open_own(struct err *e)
+{
+	char last[48];
+	int fd = open_registry(true, last);
+
+	if (fd >= 0)
+		return fd;
+	err_set(e, ERR_SYSTEM, "cannot list the lock: '/tmp/%s': %s", last,
+		errno == EPERM || errno == ENOTDIR || errno == ELOOP || errno == EACCES
+			? "it is not a directory of this user alone"
+			: strerror(errno));
+	return err_hint(
+		e, "XDG_RUNTIME_DIR can name another place: a directory of yours, mode 0700");
+}
+
+int registry_check(struct err *e)
+{
+	int fd = open_own(e);
+
+	if (fd < 0)
+		return -1;
+	close(fd);
+	return 0;
+}
+
+/* Returns -1 with errno. The descriptor stays open: it is the lock. */
+static int write_entry(const char *draft, const char *text, size_t len)
+{
+	int fd;
+
+	/* It has its name when it is locked. A draft that an earlier process of this number left is
+	 * nobody's. */
+	(void)unlinkat(own_folder, draft, 0);
+	fd = openat(own_folder, draft, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && write(fd, text, len) == (ssize_t)len &&
+		renameat(own_folder, draft, own_folder, own_name) == 0)
+		return 0;
+	if (fd >= 0)
+		close(fd);
+	return -1;
 }
 
 int registry_add(const struct entry *entry, struct err *e)
 {
-	char folder[200], draft[sizeof(own_path) + 2], text[sizeof(entry->key) + 128];
-	int fd, len;
+	char draft[sizeof(own_name) + 1], text[sizeof(entry->key) + 128];
+	int len;
 
-	find_folder(folder, sizeof(folder));
-	(void)mkdir(folder, 0700);
-	if (!is_private(folder))
-		return err_set(e, ERR_SYSTEM, "'%s' is not a folder of this user alone", folder);
-	snprintf(own_path, sizeof(own_path), "%s/%ld", folder, (long)entry->keeper);
-	/* It has its name when it is locked. What an earlier process of this number left is
-	 * nobody's. */
-	snprintf(draft, sizeof(draft), "%s/.%ld", folder, (long)entry->keeper);
-	(void)unlink(draft);
-	fd = open(draft, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	own_folder = open_own(e);
+	if (own_folder < 0)
+		return -1;
+	snprintf(own_name, sizeof(own_name), "%ld", (long)entry->keeper);
+	snprintf(draft, sizeof(draft), ".%s", own_name);
 	len = snprintf(text, sizeof(text), "%ld %ld %d %lld %s %ld %ld\n%s", (long)entry->keeper,
 		(long)entry->follow, entry->keys, (long long)entry->since, entry->id, entry->limit,
 		entry->slot, entry->key);
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && write(fd, text, (size_t)len) == len &&
-		rename(draft, own_path) == 0)
-		return 0; /* fd stays open: it is the lock */
-	err_set(e, ERR_SYSTEM, "cannot write '%s': %s", draft, strerror(errno));
-	if (fd >= 0)
-		close(fd);
-	(void)unlink(draft);
-	own_path[0] = '\0';
+	if (write_entry(draft, text, (size_t)len) == 0)
+		return 0;
+	err_set(e, ERR_SYSTEM, "cannot list the lock: %s", strerror(errno));
+	(void)unlinkat(own_folder, draft, 0);
+	own_name[0] = '\0';
+	registry_remove();
 	return -1;
 }
 
 void registry_remove(void)
 {
-	if (own_path[0])
-		(void)unlink(own_path);
-	own_path[0] = '\0';
+	if (own_name[0])
+		(void)unlinkat(own_folder, own_name, 0);
+	if (own_folder >= 0)
+		close(own_folder);
+	own_name[0] = '\0';
+	own_folder = -1;
 }
 
 void registry_open(struct registry *r)
 {
-	find_folder(r->folder, sizeof(r->folder));
-	r->list = is_private(r->folder) ? opendir(r->folder) : NULL;
+	char last[48];
+	int fd = open_registry(false, last);
+
+	r->list = fd < 0 ? NULL : fdopendir(fd);
+	if (fd >= 0 && !r->list)
+		close(fd);
 }
 
-/* False where it is no entry, or its keeper is gone. */
-static bool read_entry(const struct registry *r, const char *name, struct entry *entry)
+/* Is it what registry_add() writes, under the name that it has there? */
+static bool parse_entry(const char *name, const char *text, struct entry *entry)
 {
-	char path[sizeof(r->folder) + 256 + 2], text[sizeof(entry->key) + 128];
 	long keeper, follow;
 	long long since;
-	ssize_t n = 0;
-	int fd, at = 0;
-	bool is_kept;
+	char number[24];
+	int at = 0;
 
-	snprintf(path, sizeof(path), "%s/%s", r->folder, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0)
-		return false;
-	is_kept = flock(fd, LOCK_SH | LOCK_NB) < 0;
-	if (is_kept)
-		n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (!is_kept)
-		(void)unlink(path);
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
 	if (sscanf(text, "%ld %ld %d %lld %40[0-9a-f] %ld %ld%n", &keeper, &follow, &entry->keys,
 		    &since, entry->id, &entry->limit, &entry->slot, &at) != 7 ||
 		text[at] != '\n')
@@ -104,7 +148,41 @@ static bool read_entry(const struct registry *r, const char *name, struct entry 
 	entry->follow = (pid_t)follow;
 	entry->since = since;
 	snprintf(entry->key, sizeof(entry->key), "%.4096s", text + at + 1);
-	return true;
+	snprintf(number, sizeof(number), "%ld", keeper);
+	return strcmp(name, number) == 0;
+}
+
+/* False where it is no entry, or its keeper is gone: then it is removed. */
+static bool take_entry(int folder, const char *name, int fd, struct entry *entry)
+{
+	char text[sizeof(entry->key) + 128];
+	bool is_kept = flock(fd, LOCK_SH | LOCK_NB) < 0;
+	struct stat open, named;
+	ssize_t n = read(fd, text, sizeof(text) - 1);
+
+	text[n < 0 ? 0 : n] = '\0';
+	if (!parse_entry(name, text, entry))
+		return false;
+	/* Another keeper may have come to have that number. */
+	if (!is_kept && fstat(fd, &open) == 0 &&
+		fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+		open.st_ino == named.st_ino)
+		(void)unlinkat(folder, name, 0);
+	return is_kept;
+}
+
+static bool read_entry(int folder, const char *name, struct entry *entry)
+{
+	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+	bool is_entry;
+
+	if (fd < 0)
+		return false;
+	is_entry = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
+		   take_entry(folder, name, fd, entry);
+	close(fd);
+	return is_entry;
 }
 
 bool registry_next(struct registry *r, struct entry *entry)
@@ -112,7 +190,8 @@ bool registry_next(struct registry *r, struct entry *entry)
 	const struct dirent *file;
 
 	while (r->list && (file = readdir(r->list)))
-		if (file->d_name[0] != '.' && read_entry(r, file->d_name, entry))
+		if (file->d_name[strspn(file->d_name, "0123456789")] == '\0' &&
+			read_entry(dirfd(r->list), file->d_name, entry))
 			return true;
 	return false;
 }

@@ -1,7 +1,9 @@
 /*
- * registry: the locks that this user's `hold`s keep on this machine, one small file each, in
- * $XDG_RUNTIME_DIR/redlock or /tmp/redlock-UID. The keeper has its file locked (flock) for as long
- * as it lives, so that a file without a keeper is told from one with, and removed.
+ * registry: the locks that this user's `hold`s keep on this machine, one small file each. They are
+ * in the first of $XDG_RUNTIME_DIR/redlock, /run/redlock and /tmp/redlock-UID that is a directory
+ * of this user alone. The keeper has its file locked (flock) for as long as it lives, so that a
+ * file without a keeper is told from one with, and removed. Other files in the directory are left
+ * alone.
  */
 #ifndef IO_REGISTRY_H
 #define IO_REGISTRY_H
@@ -22,6 +24,9 @@ struct entry {
 	char key[4097]; /* separated by newlines */
 };
 
+/* Is there a place for an entry? It is made. Returns -1 with *e (ERR_SYSTEM). */
+int registry_check(struct err *e);
+
 /* Of the calling process; the file is gone when registry_remove() is called, or its keeper dead.
  * Returns -1 with *e (ERR_SYSTEM). */
 int registry_add(const struct entry *entry, struct err *e);
@@ -29,7 +34,6 @@ void registry_remove(void);
 
 struct registry {
 	void *list; /* DIR */
-	char folder[200];
 };
 
 /* Walks through the entries whose keepers live. An empty one if there is no such folder. */

@@ -155,7 +155,7 @@ extended() {
 	kill_node 2
 	run -69 redlock hold -w 0 -k other
 	free_everywhere other
-	[ ! -e "$registry" ]
+	nothing_is_listed
 }
 
 # ---- what ends it ----
@@ -540,14 +540,21 @@ nobody() {
 	free_everywhere job
 }
 
-@test "without XDG_RUNTIME_DIR the registry is in /tmp, private, and empty when all have ended" {
+# new_user: a user $uid, whose registry in /tmp, $folder, is not there yet.
+new_user() {
 	uid=$((1000000 + BASHPID % 100000))
 	folder=/tmp/redlock-$uid
 	[ ! -e "$folder" ]
 	chmod o+x "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/test" "$T"
 	chmod 777 "$T"/*.sock
-	run -0 --separate-stderr env -u XDG_RUNTIME_DIR setpriv --reuid=$uid --regid=$uid --clear-groups \
-		"$REDLOCK_BUILD/redlock" hold -k job
+}
+
+as_new_user() { setpriv --reuid=$uid --regid=$uid --clear-groups "$REDLOCK_BUILD/redlock" "$@"; }
+
+@test "without XDG_RUNTIME_DIR the registry is in /tmp, private, and empty when all have ended" {
+	new_user
+	unset XDG_RUNTIME_DIR
+	run -0 --separate-stderr as_new_user hold -k job
 	keeper=${output#* }
 	also_end "$keeper"
 	[ "$(stat -c '%a %u' "$folder")" = "700 $uid" ]
@@ -555,6 +562,35 @@ nobody() {
 	kill -TERM "$keeper"
 	eventually is_gone "$keeper"
 	rmdir "$folder" # which says that it is empty
+}
+
+@test "a registry in /tmp that another user made, or that leads elsewhere: nothing is held, 125" {
+	new_user
+	unset XDG_RUNTIME_DIR
+	install -d -m 700 -o "$uid" "$T/elsewhere"
+	for how in "install -d -m 700 -o 65534" "install -d -m 777 -o $uid" "ln -s $T/elsewhere" "install -m 600 -o $uid /dev/null"; do
+		$how "$folder"
+		run -125 as_new_user hold -k job
+		rm -rf "$folder"
+		[ "${lines[0]}" = "redlock: cannot list the lock: '$folder': it is not a directory of this user alone" ]
+		[ "${lines[1]}" = "hint: XDG_RUNTIME_DIR can name another place: a directory of yours, mode 0700" ]
+		held_on job 0
+	done
+	[ "$(ls -A "$T/elsewhere")" = "" ]
+}
+
+@test "root's registry without XDG_RUNTIME_DIR is in /run, where nobody else can make it" {
+	[ "$(id -u)" -eq 0 ]
+	unset XDG_RUNTIME_DIR
+	mkdir "$T/run"
+	run -0 unshare --mount bash -c '
+		mount --bind "$1/run" /run && cd / || exit 1
+		read -r token keeper < <("$0" hold -k job)
+		"$0" hold --list; stat -c %a /run/redlock; ls -A /run/redlock
+		"$0" release -k job' "$REDLOCK_BUILD/redlock" "$T"
+	[[ "${lines[0]}" == "'job' since "*" by process ${lines[2]}" ]]
+	[ "${lines[1]}" = 700 ]
+	free_everywhere job
 }
 
 # ---- terminals and shells ----
@@ -702,39 +738,60 @@ terminal() {
 	free_everywhere job
 }
 
-@test "a registry that others may write to, or that leads elsewhere, is refused; the lock is held" {
-	mkdir -m 700 "$T/elsewhere"
-	for how in "ln -s $T/elsewhere $registry" "mkdir -m 770 $registry" "touch $registry" \
-		"install -d -m 700 -o 65534 $registry"; do
-		$how
-		run -0 --separate-stderr redlock hold -k job
+@test "a registry that others may write to, or that leads elsewhere, is left for the next place" {
+	new_user
+	install -d -m 700 -o "$uid" "$T/elsewhere"
+	chown "$uid" "$T/runtime"
+	for how in "ln -s $T/elsewhere" "install -d -m 770 -o $uid" "install -m 600 -o $uid /dev/null" "install -d -m 700 -o 65534"; do
+		$how "$registry"
+		run -0 --separate-stderr as_new_user hold -k job
 		read -r token keeper <<< "$output"
 		also_end "$keeper"
-		[ "${stderr_lines[0]}" = "redlock: '$registry' is not a folder of this user alone" ]
-		[ "${stderr_lines[1]}" = "redlock: 'job' is held, but not listed" ]
-		eventually held_on job 3
-		[ "$(redlock hold --list)" = "" ]
-		[ "$(ls -A "$T/elsewhere")" = "" ]
-		# found by its token all the same; the keeper takes note
-		redlock release -k job --token "$token"
+		[ "$stderr" = "" ]
+		[ "$(ls -A "$folder")" = "$keeper" ]
+		run -0 as_new_user hold --list
+		[[ "$output" == *" by process $keeper" ]]
+		as_new_user release -k job
 		free_everywhere job
-		kill -TERM "$keeper"
 		eventually is_gone "$keeper"
 		rm -rf "$registry"
+		rmdir "$folder"
 	done
+	[ "$(ls -A "$T/elsewhere")" = "" ]
 }
 
-@test "what does not belong into the registry is not shown, and does not disturb" {
+@test "a lock that cannot be listed after all is not kept" {
+	run -125 unshare --mount bash -c '
+		mount -t tmpfs -o nr_inodes=2 small "$1/runtime" || exit 1
+		exec "$0" hold -k job' "$REDLOCK_BUILD/redlock" "$T"
+	[ "${lines[0]}" = "redlock: cannot list the lock: No space left on device" ]
+	free_everywhere job
+}
+
+@test "what does not belong into the registry is not shown, not changed, and does not disturb" {
 	hold -k job
-	echo nonsense > "$registry/1"
-	printf '99 0 0 0123456789abcdef0123456789abcdef01234567\nother' > "$registry/99"
-	ln -s /etc/passwd "$registry/2"
-	mkdir "$registry/folder"
+	id=0123456789abcdef0123456789abcdef01234567
+	# (no process has such a number)
+	echo "int main;" > "$registry/main.c"
+	echo nonsense > "$registry/99999991"
+	printf '99999992 0 0 %s\nother' $id > "$registry/99999992"
+	printf '99999990 0 1 1700000000 %s 1 1\nother' $id | tee "$registry/99999993" > "$registry/note"
+	printf '99999994 0 1 1700000000 %s 1 1\nother' $id | tee "$T/two" > "$T/one"
+	ln "$T/one" "$registry/99999994"
+	ln -s /etc/passwd "$registry/99999995"
+	mkdir "$registry/99999996"
+	mkfifo "$registry/99999997"
+	ls -A "$registry" > "$T/before"
+	# what a keeper that was killed has left is removed
+	printf '99999998 0 1 1700000000 %s 1 1\nother' $id > "$registry/99999998"
+	run -0 timeout 30 "$REDLOCK_BUILD/redlock" completion keys
+	[ "$output" = job ]
 	run -0 redlock hold --list
 	[[ "$output" == "'job' since "*" by process $KEEPER" ]]
+	ls -A "$registry" | diff "$T/before" -
 	redlock release -k job
 	free_everywhere job
-	rm -rf "$registry/folder" "$registry/2"
+	rm -rf "$registry"/99999*
 }
 
 # ---- what it costs ----

@@ -219,6 +219,13 @@ hint: --server or REDLOCK_SERVER names one" ]
 	refused "$T/a"$'\x01' "redlock: TMPDIR '$T/a\\\\x01' has * unprintable bytes in it"
 	refused "$T/a"$'\xff' "redlock: TMPDIR '$T/a\\\\xff' has * unprintable bytes in it"
 	refused tmp "redlock: TMPDIR 'tmp' does not begin with '/'"
+	# where others can put something else in a new folder's place
+	install -d -m 700 -o 65534 "$T/theirs"
+	refused "$T/theirs" "redlock: in TMPDIR '$T/theirs', other users can rename what we make there"
+	install -d -m 777 "$T/open"
+	refused "$T/open" "redlock: in TMPDIR '$T/open', other users can rename what we make there"
+	chmod +t "$T/open"
+	TMPDIR=$T/open run -0 redlock sandbox -- true
 	refused "$T/none" "redlock: cannot make a folder in '$T/none': No such file or directory"
 	[ ! -e "$T/never" ]
 	[ -z "$(ls -A "$long" "$T/a b" | grep redlock)" ]

@@ -14,7 +14,57 @@
 
 #include <string.h>
 
-/* What each node shall delete; those without a value, or with another type, are not asked. */
+/* Another question; of the nodes that are not asked, the answer shown stands. */
+static void ask_again(struct survey *sv, const struct settings *s,
+	const struct answer shown[NODES_MAX], const struct wish wish[NODES_MAX])
+{
+	survey_ask(sv, wish, NULL, SURVEY_ALL);
+	for (int i = 0; i < s->nodes.count; i++)
+		if (wish[i].op == OPS)
+			quorum_take_answer(&sv->quorum, i, &shown[i], NULL);
+}
+
+static struct wish removal(const struct settings *s, enum op op, const struct answer *shown)
+{
+	return (struct wish){
+		.op = op,
+		.keys = &s->keys,
+		.slots = (int)s->limit,
+		.slot = (int)s->slot,
+		.token = shown->text,
+		.token_len = shown->text_len,
+		.turn = "",
+		.time = s->node_timeout,
+		.turn_time = s->node_timeout,
+		.is_breaking = true,
+	};
+}
+
+static bool is_structure(const struct member *m)
+{
+	return m->vote == VOTE_FOREIGN && strcmp(report_format(&m->answer), "structure") == 0;
+}
+
+/* Of a hash or sorted set, a look tells the type alone. */
+static void learn_names(struct survey *sv, const struct settings *s)
+{
+	static const struct answer nothing = {.text = ""};
+	struct answer shown[NODES_MAX];
+	struct wish wish[NODES_MAX];
+	int count = 0;
+
+	for (int i = 0; i < s->nodes.count; i++) {
+		bool asked = is_structure(&sv->quorum.member[i]);
+
+		shown[i] = sv->quorum.member[i].answer;
+		wish[i] = removal(s, asked ? OP_BREAK : OPS, &nothing);
+		count += asked;
+	}
+	if (count > 0)
+		ask_again(sv, s, shown, wish);
+}
+
+/* What each node shall delete; those without a value, or without a lock, are not asked. */
 static int plan(const struct survey *sv, const struct settings *s, struct answer shown[NODES_MAX],
 	struct wish wish[NODES_MAX])
 {
@@ -23,24 +73,15 @@ static int plan(const struct survey *sv, const struct settings *s, struct answer
 	for (int i = 0; i < s->nodes.count; i++) {
 		const struct member *m = &sv->quorum.member[i];
 
+		enum op op = OP_HAND_OVER;
+
 		shown[i] = m->answer;
-		wish[i] = (struct wish){.op = OPS};
-		if (m->vote != VOTE_FOREIGN || shown[i].is_reserved ||
-			strcmp(report_format(&shown[i]), "structure") == 0)
-			continue;
-		wish[i] = (struct wish){
-			.op = OP_HAND_OVER,
-			.keys = &s->keys,
-			.slots = (int)s->limit,
-			.slot = (int)s->slot,
-			.token = shown[i].text,
-			.token_len = shown[i].text_len,
-			.turn = "",
-			.time = s->node_timeout,
-			.turn_time = s->node_timeout,
-			.is_breaking = true,
-		};
-		count++;
+		if (m->vote != VOTE_FOREIGN || shown[i].is_reserved)
+			op = OPS;
+		else if (is_structure(m))
+			op = strchr(shown[i].text, ' ') ? OP_BREAK : OPS;
+		wish[i] = removal(s, op, &shown[i]);
+		count += op != OPS;
 	}
 	return count;
 }
@@ -105,13 +146,9 @@ static int break_it(struct survey *sv, const struct settings *s,
 
 	/* While somebody thought, servers may have closed what was idle. */
 	survey_renew(sv);
-	survey_ask(sv, wish, NULL, SURVEY_ALL);
+	ask_again(sv, s, shown, wish);
 	for (int i = 0; i < s->nodes.count; i++) {
-		/* Of those that were not asked again, the first answer stands. */
-		if (wish[i].op == OPS)
-			quorum_take_answer(q, i, &shown[i], NULL);
-		else
-			has_changed |= q->member[i].vote == VOTE_FOREIGN;
+		has_changed |= wish[i].op != OPS && q->member[i].vote == VOTE_FOREIGN;
 		if (s->format != FORMAT_JSON)
 			print_line("%s: %s", s->nodes.node[i].label, deed(&wish[i], &q->member[i]));
 	}
@@ -151,6 +188,7 @@ int cmd_break(struct settings *s)
 		survey_close(&sv);
 		return print_failure(s, "duplicate-node", status);
 	}
+	learn_names(&sv, s);
 	out_say(OUT_ERRORS, "%s",
 		report_status(text, &sv.quorum, &s->nodes, s->key, clock_wall() / USEC_SEC));
 	state = report_state(&sv.quorum);
@@ -162,6 +200,9 @@ int cmd_break(struct settings *s)
 	} else if (count == 0 && quorum_count(&sv.quorum, VOTE_FOREIGN) > 0 &&
 		   strcmp(state, "reserved") != 0) {
 		out_say(OUT_ERRORS, "nothing was removed: it is no lock");
+		out_hint(OUT_ERRORS,
+			"a lock of Redisson (hash) or Symfony (zset) expires, and has few names; "
+			"remove other data with 'redis-cli unlink KEY' on each node");
 		status = tell(&sv, s, "no-lock", STATUS_BUSY);
 	} else if (count == 0) {
 		out_say(OUT_ERRORS, "there is nothing to remove");

@@ -281,6 +281,7 @@ const char doctor_rights_script[] =
 	"try('LRANGE',k,0,0) try('LREM',k,0,'1') try('RPOPLPUSH',k,k) try('PEXPIRE',k,1000) "
 	"try('DEL',k) try('ZRANGEBYSCORE',k,0,0) try('ZRANGE',k,0,0) try('ZREM',k,'1') "
 	"try('ZREMRANGEBYSCORE',k,0,0) "
+	"try('HSCAN',k,0) try('ZSCAN',k,0) "
 	"if try('SET',k,'1','PX',1000) then try('ZADD',k,1,'1') end try('DEL',k) "
 	"try('INFO','server') try('TIME') try('SCAN','0','COUNT',1) "
 	"if keys then out[#out+1]='~' end "
@@ -314,6 +315,8 @@ static const struct {
 	{"zremrangebyscore", SEVERITY_NOTE, false, "+zremrangebyscore", " (for --shared)"},
 	{"rpoplpush", SEVERITY_NOTE, false, "+rpoplpush", " (for --shared)"},
 	{"type", SEVERITY_NOTE, false, "+type", " (to know other libraries' locks)"},
+	{"hscan", SEVERITY_NOTE, false, "+hscan", " (to break Redisson's locks)"},
+	{"zscan", SEVERITY_NOTE, false, "+zscan", " (to break Symfony's locks)"},
 	{"scan", SEVERITY_NOTE, false, "+scan", " (for status)"},
 	{"getrange", SEVERITY_NOTE, false, "+getrange", " (for status)"},
 };

@@ -421,6 +421,7 @@ static const char *op_words(enum op op)
 		[OP_JOIN] = "join",
 		[OP_WAIT] = "wait",
 		[OP_SCAN] = "scan",
+		[OP_BREAK] = "break",
 		[OP_ASK] = "ask",
 	};
 
@@ -498,7 +499,8 @@ int64_t report_timestamp(const struct answer *a)
 	return n;
 }
 
-/* A type's name, as the scripts write it: a library's value may stand in parentheses by chance. */
+/* A type's name, as the scripts write it, and the names in it (OP_BREAK): a library's value may
+ * stand in parentheses by chance. */
 static bool is_structure(const struct answer *a)
 {
 	static const char *const types[] = {"(hash)", "(list)", "(set)", "(stream)", "(zset)"};
@@ -506,9 +508,13 @@ static bool is_structure(const struct answer *a)
 	static const char of_modules[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 					 "0123456789-_";
 
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		if (a->text_len == strlen(types[i]) && memcmp(a->text, types[i], a->text_len) == 0)
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		size_t len = strlen(types[i]);
+
+		if (a->text_len >= len && memcmp(a->text, types[i], len) == 0 &&
+			(a->text_len == len || a->text[len] == ' '))
 			return true;
+	}
 	return a->text_len == 11 && a->text[0] == '(' && strspn(a->text + 1, of_modules) == 9 &&
 	       a->text[10] == ')';
 }

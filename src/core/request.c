@@ -450,6 +450,24 @@ static const char script_scan[] =
 	"return {1,0,table.concat(page),r[1],0}";
 
 /*
+ * Redisson's lock is a hash, Symfony's a sorted set: the names in it are the holders'. Only what
+ * looks like such a lock has a description with names in it, and only under these it is deleted: a
+ * holder that extends its lock changes no name. Without a TTL it is no lock, and with more names
+ * than one SCAN returns it is data.
+ */
+static const char script_break[] =
+	"local k,names=KEYS[1],{} local t,left=redis.call('TYPE',k).ok,redis.call('PTTL',k) "
+	"local scan=({hash='HSCAN',zset='ZSCAN'})[t] "
+	"if left==-2 then return {-1,0,'','',0} end "
+	"if scan and left>=0 then local r=redis.call(scan,k,'0','COUNT','64') "
+	"if r[1]=='0' then for i=1,#r[2],2 do names[#names+1]=r[2][i] end end end "
+	"table.sort(names) local v='('..t..')' "
+	"for _,name in ipairs(names) do v=v..' '..name end "
+	"if #v>300 then v=string.sub(v,1,250)..'... '..redis.sha1hex(v) end "
+	"if #names>0 and v==ARGV[1] then redis.call('DEL',k) return {1,0,'','',0} end "
+	"return {0,left,v,'',0}";
+
+/*
  * WAIT follows in the same packet, so who has joined is blocked already when others are served. If
  * the key is free and its turn lies here, nobody else is: WAIT will take it, and nobody is left to
  * be known to wait. Else we are known to, for as long as it can take until we ask again. A turn
@@ -519,6 +537,7 @@ static const char *script_of(enum op op, bool among_readers)
 		[OP_FENCE] = {script_fence, script_fence_among},
 		[OP_LOOK] = {script_look, script_look_among},
 		[OP_JOIN] = {script_join, script_join_among},
+		[OP_BREAK] = {script_break, script_break},
 	};
 
 	return scripts[op][among_readers];

@@ -23,6 +23,8 @@ enum op {
 		  */
 	OP_WAIT, /* be woken, one after the other; blocks the connection until then */
 	OP_SCAN, /* the next page of the node's locks (struct page) */
+	OP_BREAK, /* delete the hash or sorted set that expires and whose name and members are the
+		     token. FOREIGN: the text has those that are there */
 	OP_ASK, /* any command, whose reply is wanted as it is, whole, in a page */
 	OPS,
 };

@@ -491,6 +491,11 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 			a_hash
 			run -69 redlock run -n -k job -- true
 			;;
+		+hscan)
+			a_hash
+			for i in 1 2 3; do as_master $i pexpire job 60000; done > "$T/acl"
+			run -69 redlock break -y -k job
+			;;
 		+zadd | +zrange | +zremrangebyscore) run -69 redlock run -n -k job -s -- true ;;
 		esac
 		echo "without $less"

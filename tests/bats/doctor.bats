@@ -248,6 +248,8 @@ together
 		lrange note
 		lrem note
 		type note
+		hscan note
+		zscan note
 		scan note
 		getrange note
 	END

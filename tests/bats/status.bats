@@ -358,12 +358,77 @@ on_pty() { run "$REDLOCK_BUILD/tools/pty" "${@:1:$#-3}" -- "$REDLOCK_BUILD/redlo
 	held_on job 0
 }
 
+# on_each WORDS...: redis-cli's
+on_each() {
+	local i
+	for i in 1 2 3; do node $i "$@" > "$T/set"; done
+}
+
+@test "break: Redisson's hash and Symfony's sorted set, by the names that were shown" {
+	on_each hset job 5c3a:1 1
+	on_each pexpire job 600000
+	says 0 "*1.sock: removed?*2.sock: removed?*3.sock: removed" "redlock: 'job' is held by another program (value '(hash) 5c3a:1') on 3 of 3 nodes, 9m left; *" break -y -k job
+	held_on job 0
+	on_each zadd job 1700000000 second 1800000000 'the first'
+	on_each pexpire job 600000
+	says 64 '' "redlock: 'job' is held by another program (value '(zset) second the first') on 3 of 3 nodes, *?redlock: nothing is removed without --yes" break -k job
+	held_on job 3
+	# an extension changes no name, and another holder does
+	node 1 zadd job 1900000000 second
+	break_later() {
+		run "$REDLOCK_BUILD/tools/pty" expect:"Type 'yes' to do so" run:"redis-cli -s $T/2.sock $1" send:'yes\r' \
+			-- "$REDLOCK_BUILD/redlock" break -k job
+	}
+	break_later "zadd job 1 third"
+	[ "$status" -eq 75 ]
+	is_like "$output" "*1.sock: removed*2.sock: somebody else's by now: left alone*3.sock: removed*"
+	held_on job 1
+	break_later "del job"
+	[ "$status" -eq 0 ]
+	is_like "$output" "*2.sock: gone already*"
+	# of many names, or long ones, the first are shown
+	on_each hset job $(printf "$(printf 'n%.0s' $(seq 90))%d 1 " 1 2 3 4 5)
+	on_each pexpire job 600000
+	says 0 "*1.sock: removed?*2.sock: removed?*3.sock: removed" "*" break -y -k job
+	# a lock on one node, and a string on the others
+	put other 3 px 600000
+	node 3 del job
+	node 3 hset job 5c3a:1 1
+	node 3 pexpire job 600000
+	says 0 "*1.sock: removed?*2.sock: removed?*3.sock: removed" "*on 2 of 3 nodes, *?redlock: unix://$T/3.sock look: no, held by another program (value '(hash) 5c3a:1') (*" break -y -k job
+	held_on job 0
+}
+
+@test "break: a lock whose names this user may not read" {
+	for i in 1 2 3; do
+		node $i acl setuser default -hscan
+		node $i hset job 5c3a:1 1
+		node $i pexpire job 600000
+	done > "$T/acl"
+	says 69 '' "redlock: 'job' cannot be told: 0 of 3 nodes answered, 2 needed: *permit*?redlock: nothing was removed: *?hint: *" break -y -k job
+	held_on job 3
+}
+
 @test "break: what is no lock is not touched" {
-	for i in 1 2 3; do node $i hset job 5c3a:1 1; done
-	says 75 '' "redlock: 'job' is held by another program (value '(hash)') *?redlock: nothing was removed: it is no lock" break -y -k job
+	no_lock() {
+		says 75 '' "redlock: 'job' is held by another program (value '$1') *?redlock: nothing was removed: it is no lock?hint: *redis-cli unlink KEY*" break -y -k job
+		held_on job 3
+	}
+	# data has no expiry, or many names, or another type
+	on_each hset job 5c3a:1 1
+	no_lock '(hash)'
 	says 75 '*' '*' break -y --json -k job
 	json '.outcome == "no-lock" and .status == 75 and .removed == 0'
-	held_on job 3
+	on_each del job
+	on_each hset job $(seq 2000)
+	on_each pexpire job 600000
+	no_lock '(hash)'
+	on_each del job
+	on_each rpush job 5c3a:1
+	on_each pexpire job 600000
+	no_lock '(list)'
+	on_each del job
+	on_each hset job 5c3a:1 1
 	for i in 1 2; do node $i del job; done
 	put me 2
 	says 0 "*1.sock: removed?*2.sock: removed?*3.sock: no lock: left alone" '*' break -y -k job

@@ -15,3 +15,10 @@ teardown() { nodes_stop; }
 @test "Symfony: neither ends the other's lock" {
 	leave_each_other job released
 }
+
+@test "Symfony: break frees its lock, and tells the holder's name" {
+	it_takes job
+	says 0 "*1.sock: removed?*2.sock: removed?*3.sock: removed" "redlock: 'job' is held by another program (value '(zset) *') on 3 of 3 nodes, *" break -y -k job
+	held_on job 0
+	client lost extend 7200000
+}

@@ -568,7 +568,7 @@ TEST(doctor_rights)
 	EXPECT(1, "rights", ERROR, "user 'b\\x1bob' may not use eval",
 		"ACL SETUSER b\\x1bob +eval +get +set +pttl +pexpire +del +info +time "
 		"+exists +rpush +blpop +lrange +lrem +zadd +zrange +zrangebyscore "
-		"+zrem +zremrangebyscore +rpoplpush +type +scan +getrange");
+		"+zrem +zremrangebyscore +rpoplpush +type +hscan +zscan +scan +getrange");
 	p->rights = said("get set scan");
 	EXPECT(1, "rights", ERROR, "user 'b\\x1bob' may not use get, set, scan",
 		"ACL SETUSER b\\x1bob +get +set +rpush +blpop +zadd +scan");

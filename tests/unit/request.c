@@ -671,6 +671,22 @@ TEST(answer_to_scan)
 	CHECK_INT(a.awaited, 1);
 }
 
+TEST(request_break_structure)
+{
+	struct wish wish = {
+		.op = OP_BREAK, .keys = &ONE_KEY("k"), .token = "(hash) a", .is_breaking = true};
+	const char *compares, *deletes;
+	struct request r;
+
+	request_build(&r, &wish);
+	CHECK_TEXT(r.argv[3], "k");
+	CHECK_TEXT(r.argv[4], "(hash) a");
+	compares = strstr(r.argv[1], "#names>0 and v==ARGV[1]");
+	deletes = strstr(r.argv[1], "'DEL',k");
+	CHECK(compares && deletes && compares < deletes);
+	CHECK(!strstr(deletes + 1, "'DEL'"));
+}
+
 TEST(request_ask)
 {
 	const char *const words[] = {"CONFIG", "GET", "a b", NULL};

@@ -236,6 +236,11 @@ sim-soak: $(B)/sim
 torture: $(B)/redlock $(TOOLS)
 	$(Q)tests/soak/torture $(B)
 
+# All modes of redlock, while nodes lose data, stop, change rights and are cut off. MINUTES=n is how long (10), SEED=n
+# repeats the draws. The witness is a plain flock.
+storm: $(B)/redlock $(TOOLS)
+	$(Q)tests/soak/storm $(B)
+
 # libFuzzer looks for inputs that break a target (tests/fuzz/main.c lists them): TARGET=x, MINUTES=n (5).
 # What it finds lies in build/fuzz-x/found; what is worth keeping goes to tests/fuzz/corpus/x.
 fuzz:
@@ -313,4 +318,4 @@ clean:
 	rm -rf build
 
 .PHONY: all gen gen-check check check-suite check-fast check-san check-tsan check-valgrind check-faults check-mutants check-part interop cover check-built \
-	lint fmt fmt-check tidy fuzz sim sim-soak torture model bench losses numbers rivals extensions demo pristine install uninstall dist clean
+	lint fmt fmt-check tidy fuzz sim sim-soak torture storm model bench losses numbers rivals extensions demo pristine install uninstall dist clean

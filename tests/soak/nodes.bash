@@ -27,8 +27,8 @@ end_children() {
 
 answers() { [ "$(redis-cli -s "$1.sock" ping)" = PONG ]; }
 
-# start_node I [redis options...]: node I, answering, as I.sock, its pid in node_pids[I].
-start_node() {
+# launch_node I [redis options...]: node I, answering, as I.sock, its pid in node_pids[I].
+launch_node() {
 	local i=$1
 
 	shift
@@ -38,7 +38,50 @@ start_node() {
 	node_pids[i]=$!
 	disown $!
 	wait_until 20 answers "$i" || die "redis-server $i does not answer: $(tail -n 1 "redis-$i.log")"
-	# It has forgotten nothing that counts: see redlock run --restart-guard.
-	redis-cli -s "$i.sock" eval "redis.call('SET', '{redlock}:node',
-			string.match(redis.call('INFO', 'server'), 'run_id:(%x+)'))" 0 > "admitted-$i"
 }
+
+# start_node I [redis options...]: the same, with a vote from the start.
+start_node() {
+	launch_node "$@"
+	# It has forgotten nothing that counts: see redlock run --restart-guard.
+	redis-cli -s "$1.sock" eval "redis.call('SET', '{redlock}:node',
+			string.match(redis.call('INFO', 'server'), 'run_id:(%x+)'))" 0 > "admitted-$1"
+}
+
+# ---- for a script that hurts runs ----
+
+is_gone() { ! kill -0 "$1"; }
+
+# doze MS: no process to wait for, so that a signal is heard meanwhile; `silence` is a pipe that stays empty.
+doze() {
+	local seconds
+
+	printf -v seconds '%d.%03d' $(($1 / 1000)) $(($1 % 1000))
+	read -rt "$seconds" -u "$silence"
+	return 0
+}
+
+# find_guardian PID: sets guardian. It has its name once the command runs.
+find_guardian() {
+	local children=() name
+
+	while kill -0 "$1"; do
+		read -ra children < "/proc/$1/task/$1/children"
+		for guardian in "${children[@]}"; do
+			read -r name < "/proc/$guardian/comm" && [ "$name" = rl-guardian ] && return
+		done
+		doze 20
+	done
+	return 1
+}
+
+# has_said WORD FILE
+has_said() {
+	local words=
+
+	read -rd '' words < "$2"
+	[[ $words == *"$1"* ]]
+}
+
+# is_whole LEAST NUMBER: without zeros in front, which would make it another one.
+is_whole() { [[ $2 =~ ^(0|[1-9][0-9]{0,8})$ ]] && (($2 >= $1)); }

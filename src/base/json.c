@@ -80,6 +80,15 @@ static void put_base64(struct json *j, const unsigned char *p, size_t len)
 	}
 }
 
+/* Beyond the first plane, JSON has pairs of surrogates only. */
+static void put_code(struct json *j, unsigned code)
+{
+	if (code < 0x10000)
+		put_format(j, "\\u%04x", code);
+	else
+		put_format(j, "\\u%04x\\u%04x", 0xd7c0 + (code >> 10), 0xdc00 + (code & 0x3ff));
+}
+
 void json_bytes(struct json *j, const char *name, const void *bytes, size_t len)
 {
 	const unsigned char *p = bytes;
@@ -96,7 +105,7 @@ void json_bytes(struct json *j, const char *name, const void *bytes, size_t len)
 			is_exact = false;
 			n = 1;
 		} else if (text_is_control(code)) {
-			put_format(j, "\\u%04x", code);
+			put_code(j, code);
 		} else {
 			if (p[i] == '"' || p[i] == '\\')
 				put(j, "\\", 1);

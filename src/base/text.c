@@ -149,9 +149,22 @@ size_t text_utf8(const unsigned char *s, size_t len, unsigned *code)
 
 bool text_is_control(unsigned code)
 {
-	return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x200e && code <= 0x200f) ||
-	       (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) ||
-	       code == 0xfeff || code == 0x061c;
+	/* Unicode 15: the categories Cc, Cf, Zl and Zp, and all that is ignored by default where it
+	 * cannot be shown. */
+	static const struct {
+		unsigned first, last;
+	} ranges[] = {{0, 0x1f}, {0x7f, 0x9f}, {0xad, 0xad}, {0x34f, 0x34f}, {0x600, 0x605},
+		{0x61c, 0x61c}, {0x6dd, 0x6dd}, {0x70f, 0x70f}, {0x890, 0x891}, {0x8e2, 0x8e2},
+		{0x115f, 0x1160}, {0x17b4, 0x17b5}, {0x180b, 0x180f}, {0x200b, 0x200f},
+		{0x2028, 0x202e}, {0x2060, 0x206f}, {0x3164, 0x3164}, {0xfe00, 0xfe0f},
+		{0xfeff, 0xfeff}, {0xffa0, 0xffa0}, {0xfff0, 0xfffb}, {0x110bd, 0x110bd},
+		{0x110cd, 0x110cd}, {0x13430, 0x1343f}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a},
+		{0xe0000, 0xe0fff}};
+	bool is_in = false;
+
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]) && code >= ranges[i].first; i++)
+		is_in = code <= ranges[i].last;
+	return is_in;
 }
 
 /* The length of the printable UTF-8 character at s, or 0. The backslash would not be told from what

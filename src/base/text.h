@@ -45,7 +45,8 @@ const char *text_escape_word(char *dst, size_t size, const char *word);
  * forms, surrogates and what lies beyond Unicode. */
 size_t text_utf8(const unsigned char *s, size_t len, unsigned *code);
 
-/* Controls (C0, DEL, C1) and the marks that turn the writing direction: not for a terminal. */
+/* Controls (C0, DEL, C1), marks that turn the writing direction, and characters that are not seen:
+ * not for a terminal. */
 bool text_is_control(unsigned code);
 
 /*

@@ -22,6 +22,9 @@
 #define PAGES_MAX 250000
 #define FOUND_BYTES_MAX ((size_t)64 * 1024 * 1024)
 
+/* What is shown of them: some 30,000 locks as JSON, some 150,000 as lines. */
+#define SHOWN_BYTES_MAX ((size_t)16 * 1024 * 1024)
+
 /* It may take so many times as long for it as most. */
 #define SLOWER_MAX 10
 
@@ -50,6 +53,8 @@ struct overview {
 	struct survey survey;
 	struct found *found;
 	size_t count, size;
+	size_t shown; /* bytes, as lines, */
+	int omitted; /* and locks that were not, as there are too many */
 	struct json json;
 	bool is_json;
 	bool is_unknown; /* of one lock at least, */
@@ -65,15 +70,21 @@ struct slot {
 
 /* ---- showing ---- */
 
-static void show_nodes(
-	const struct overview *st, const struct quorum *q, const usec took[NODES_MAX])
+static void show_line(struct overview *st, const char *indent, const char *line)
+{
+	print_line("%s%s", indent, line);
+	st->shown += strlen(line) + 1;
+}
+
+static void show_nodes(struct overview *st, const struct quorum *q, const usec took[NODES_MAX])
 {
 	const struct node_list *nodes = &st->settings->nodes;
 	char text[REPORT_MAX];
 
 	for (int i = 0; i < nodes->count; i++)
-		print_line("  %s", report_answer(text, &nodes->node[i], OP_LOOK,
-					   &q->member[i].answer, took[i]));
+		show_line(st, "  ",
+			report_answer(
+				text, &nodes->node[i], OP_LOOK, &q->member[i].answer, took[i]));
 }
 
 /* Others who wait for what is free may do so for one of its slots. */
@@ -105,7 +116,7 @@ static void show_key(struct overview *st, const struct quorum *q, const usec too
 	if (strcmp(state, "unknown") == 0)
 		note_unknown(st, q);
 	if (!st->is_json) {
-		print_line("%s",
+		show_line(st, "",
 			report_status(text, q, &st->settings->nodes, key, clock_wall() / USEC_SEC));
 		if (st->settings->verbose)
 			show_nodes(st, q, took);
@@ -401,6 +412,28 @@ static void take_others(struct overview *st, const struct search search[NODES_MA
 				NULL);
 }
 
+/* A node that means harm shall fill nobody's terminal, log or memory. */
+static bool is_full(const struct overview *st)
+{
+	return (st->is_json ? st->json.len : st->shown) >= SHOWN_BYTES_MAX;
+}
+
+static void show_found(struct overview *st, const struct found *f)
+{
+	if (is_full(st))
+		st->omitted++;
+	else
+		show_key(st, &st->survey.quorum, st->survey.took, f->key, f->key_len);
+}
+
+static void tell_omitted(const struct overview *st)
+{
+	if (st->omitted == 0)
+		return;
+	out_say(OUT_ERRORS, "there are %d more locks than are shown", st->omitted);
+	out_hint(OUT_ERRORS, "'redlock status KEY...' shows those that are named");
+}
+
 static int look_at_all(struct overview *st)
 {
 	struct search search[NODES_MAX] = {0};
@@ -430,8 +463,9 @@ static int look_at_all(struct overview *st)
 			quorum_take_answer(q, st->found[next].node, &a, NULL);
 		}
 		take_others(st, search);
-		show_key(st, q, st->survey.took, st->found[i].key, st->found[i].key_len);
+		show_found(st, &st->found[i]);
 	}
+	tell_omitted(st);
 	if (clean == st->settings->nodes.count)
 		return STATUS_OK;
 	status = clean < policy_quorum(&q->policy) ? STATUS_NO_QUORUM : STATUS_OK;
@@ -451,7 +485,8 @@ static int show(struct overview *st, char *const names[])
 	int status;
 
 	st->is_unknown = false;
-	st->count = 0;
+	st->count = st->shown = 0;
+	st->omitted = 0;
 	if (st->is_json) {
 		print_begin(&st->json, st->settings);
 		json_open(&st->json, "locks", '[');
@@ -461,6 +496,8 @@ static int show(struct overview *st, char *const names[])
 		status = STATUS_NO_QUORUM;
 	if (st->is_json) {
 		json_close(&st->json, ']');
+		if (st->omitted > 0)
+			json_number(&st->json, "omitted", st->omitted);
 		json_number(&st->json, "status", status);
 		print_end(&st->json);
 	}

@@ -756,10 +756,10 @@ static struct answer read_error(const char *text)
 	return a;
 }
 
-/* What PTTL says. */
+/* What PTTL says. Times are added to it: one that is longer than any that we set is no end. */
 static usec left_of(int64_t pttl)
 {
-	return pttl < 0 || pttl > NEVER / USEC_MSEC ? NEVER : pttl * USEC_MSEC;
+	return pttl < 0 || pttl > DURATION_MAX / USEC_MSEC ? NEVER : pttl * USEC_MSEC;
 }
 
 /* {list, element}: woken; the element is our turn, and of a semaphore, behind it, its slot. */
@@ -901,7 +901,7 @@ bool page_next(const char **at, const char *end, struct page_entry *entry)
 		.key_len = (size_t)number[0],
 		.value = p + number[0],
 		.value_len = (size_t)number[1],
-		.pttl = number[2] < 0 ? NEVER : number[2] * USEC_MSEC,
+		.pttl = left_of(number[2]),
 	};
 	*at = p + number[0] + number[1];
 	return true;

@@ -1,5 +1,6 @@
 /* request: what is asked, and what answers mean. */
 #include "core/request.h"
+#include "base/text.h"
 
 #include "unit/unit.h"
 
@@ -349,8 +350,9 @@ TEST(answer_good)
 		{0, -2, "", "", VOTE_FOREIGN, NEVER},
 		{0, INT64_MIN, "x", "", VOTE_FOREIGN, NEVER},
 		{0, INT64_MAX, "x", "", VOTE_FOREIGN, NEVER},
-		{0, INT64_MAX / 1000, "x", "", VOTE_FOREIGN, INT64_MAX / 1000 * 1000},
-		{0, INT64_MAX / 1000 + 1, "x", "", VOTE_FOREIGN, NEVER},
+		{0, INT64_C(1) << 53, "x", "", VOTE_FOREIGN, NEVER},
+		{0, DURATION_MAX / USEC_MSEC, "x", "", VOTE_FOREIGN, DURATION_MAX},
+		{0, DURATION_MAX / USEC_MSEC + 1, "x", "", VOTE_FOREIGN, NEVER},
 		{-1, 0, "", "", VOTE_GONE, 0},
 		{2, 50, "", run_id, VOTE_FOREIGN, 50 * USEC_MSEC},
 	};

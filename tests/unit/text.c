@@ -267,9 +267,29 @@ TEST(escape_shows_what_is_safe)
 		CHECK_TEXT(escaped(cases[i].src, 200), cases[i].want);
 }
 
-TEST(escape_refuses_the_arabic_letter_mark)
+/* The first and the last of each kind, and their neighbours that are seen. */
+TEST(escape_shows_what_is_not_seen)
 {
-	CHECK_TEXT(escaped("\xd8\x9c", 200), "\\xd8\\x9c");
+	static const char *const hidden[] = {"\xc2\xad", "\xcd\x8f", "\xd8\x80", "\xd8\x9c",
+		"\xdb\x9d", "\xdc\x8f", "\xe1\x85\x9f", "\xe1\x85\xa0", "\xe1\x9e\xb4",
+		"\xe1\xa0\x8b", "\xe1\xa0\x8e", "\xe2\x80\x8b", "\xe2\x80\x8d", "\xe2\x81\xa0",
+		"\xe2\x81\xaf", "\xe3\x85\xa4", "\xef\xb8\x80", "\xef\xb8\x8f", "\xef\xbe\xa0",
+		"\xef\xbf\xb9", "\xef\xbf\xbb", "\xf0\x9d\x85\xb3", "\xf3\xa0\x80\x81",
+		"\xf3\xa0\x81\xbf", "\xf3\xa0\x84\x80", "\xf3\xa0\xbf\xbf"};
+	static const char *const seen[] = {"\xc2\xac", "\xc2\xae", "\xe1\x85\x9e", "\xe1\x85\xa1",
+		"\xe2\x80\x90", "\xe2\x81\xb0", "\xe3\x85\xa3", "\xef\xb8\x90", "\xef\xbf\xbc",
+		"\xf3\xa1\x80\x80"};
+	char want[17];
+
+	for (size_t i = 0; i < COUNT_OF(hidden); i++) {
+		size_t used = 0;
+
+		for (const char *c = hidden[i]; *c; c++)
+			text_append(want, sizeof(want), &used, "\\x%02x", (unsigned char)*c);
+		CHECK_TEXT(escaped(hidden[i], 200), want);
+	}
+	for (size_t i = 0; i < COUNT_OF(seen); i++)
+		CHECK_TEXT(escaped(seen[i], 200), seen[i]);
 }
 
 TEST(escape_cuts)

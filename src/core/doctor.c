@@ -227,6 +227,7 @@ static const struct {
 	[REASON_SERVER] = {"refused", false, true, ""},
 	[REASON_GARBAGE] = {"not-redis", true, false, "name a port where a Redis server listens"},
 	/* Nothing that was asked for is answered so. */
+	[REASON_NOT_READY] = {"not-redis", false, false, ""},
 	[REASON_QUARANTINE] = {"not-redis", false, false, ""},
 	[REASON_SKEWED] = {"not-redis", false, false, ""},
 	[REASON_COUNTER] = {"not-redis", false, false, ""},

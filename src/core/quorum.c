@@ -337,11 +337,13 @@ static void open_link(struct step *s, int i)
 	m->tried = s->q->round;
 }
 
-/* No vote comes any more from this node in this round. Of several reasons the first is the cause.
- */
+/* No vote comes any more from this node in this round. Of several reasons the first is the cause,
+ * unless that was only that we did not wait for it. */
 static void set_absent(struct member *m, const struct answer *answer)
 {
-	if (m->vote != VOTE_NONE)
+	bool is_open = m->vote == VOTE_ABSENT && m->answer.reason == REASON_NOT_READY;
+
+	if (m->vote != VOTE_NONE && !is_open)
 		return;
 	m->vote = VOTE_ABSENT;
 	m->answer = *answer;
@@ -356,10 +358,12 @@ static void link_is_up(struct step *s, struct member *m)
 		m->connecting = 0;
 }
 
-/* Why there is no answer, though it is time for one. */
-static enum reason late_reason(const struct member *m)
+/* Why there is no answer, though the node's time is over; it may be over for this attempt only. */
+static enum reason late_reason(const struct step *s, const struct member *m)
 {
-	return m->link == LINK_UP ? REASON_TIMEOUT : m->missing;
+	usec until = m->link == LINK_UP ? m->due : m->opened_at + s->q->policy.node_timeout;
+
+	return s->now < until ? REASON_NOT_READY : m->link == LINK_UP ? REASON_TIMEOUT : m->missing;
 }
 
 /* What the network held back may have landed as late as now. */
@@ -641,7 +645,7 @@ static void overdue(struct step *s)
 		if (m->owes && !in_flight(m) && s->now >= m->owes_until)
 			m->owes = 0;
 		if (m->link == LINK_OPENING && s->now >= m->opened_at + p->node_timeout) {
-			answer = answer_absent(late_reason(m), NULL);
+			answer = answer_absent(late_reason(s, m), NULL);
 			close_link(s, i);
 			set_absent(m, &answer);
 		}
@@ -1090,7 +1094,7 @@ static void set_rest_absent(struct step *s)
 {
 	for (int i = 0; i < s->q->policy.nodes; i++) {
 		struct member *m = &s->q->member[i];
-		struct answer answer = answer_absent(late_reason(m), NULL);
+		struct answer answer = answer_absent(late_reason(s, m), NULL);
 
 		if (!is_ready(m))
 			set_absent(m, m->answer.vote == VOTE_ABSENT ? &m->answer : &answer);
@@ -1270,7 +1274,9 @@ static void gather(struct step *s, usec *wake_at)
 	}
 	if (pending > 0)
 		*wake_at = until;
-	if (ready + pending < quorum) {
+	/* What is wrong with the last ones is about to be known, too. */
+	if (ready + pending < quorum &&
+		(pending == 0 || grace_is_over(q, s->now, true, least, wake_at))) {
 		set_rest_absent(s);
 		fail_attempt(s, REFUSAL_NO_QUORUM);
 	}

@@ -169,6 +169,7 @@ static void add_trouble(struct line *l, const struct answer *a, usec age)
 	case REASON_TLS_TIMEOUT:
 	case REASON_NOT_TLS:
 	case REASON_TIMEOUT:
+	case REASON_NOT_READY:
 	case REASON_LOADING:
 	case REASON_READONLY:
 	case REASON_MISCONF:

@@ -661,6 +661,7 @@ const char *reason_words(enum reason reason)
 		[REASON_UNTRUSTED] = "cannot be trusted",
 		[REASON_CLIENT_CERTIFICATE] = "wants a client certificate, or another one",
 		[REASON_TIMEOUT] = "did not answer in time",
+		[REASON_NOT_READY] = "was not ready yet",
 		[REASON_LOADING] = "is still loading its data",
 		[REASON_READONLY] = "is a read-only replica",
 		[REASON_MISCONF] = "refuses writes because it cannot save to disk",

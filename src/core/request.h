@@ -51,6 +51,8 @@ enum reason {
 	REASON_CLIENT_CERTIFICATE, /* it wants one, or does not take ours; then detail may say why
 				    */
 	REASON_TIMEOUT,
+	REASON_NOT_READY, /* an attempt did not wait until it was connected, or had released a key
+			   */
 	REASON_LOADING,
 	REASON_READONLY,
 	REASON_MISCONF,

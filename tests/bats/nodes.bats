@@ -344,6 +344,18 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	[[ "$output" == *"redis://no-such-host.invalid:6379 its name does not resolve ("* ]]
 }
 
+@test "all nodes refuse the connection: that is said of each, the last included" {
+	local nodes='' all='' i
+	for i in 1 2 3 4 5; do
+		nodes+=" 127.0.0.1:$i"
+		all+="*redis://127.0.0.1:$i cannot be reached (Connection refused)"
+		((i % 2 && i > 1)) || continue
+		for words in "run -n -k job --nodes '$nodes' -- true" "acquire -n -k job --nodes '$nodes'" "wait -n -k job --nodes '$nodes'"; do
+			eval "says 69 '' '$all' $words"
+		done
+	done
+}
+
 @test "no server on the default address: 69, and the hint names --nodes" {
 	unset REDLOCK_NODES
 	run redlock run -n -k job --nodes 127.0.0.1:1 -- echo never

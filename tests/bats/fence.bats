@@ -95,10 +95,11 @@ all_of() { for n in $(seq "$1"); do numbers; done; }
 
 @test "a node that comes back with an older copy of its data: no number goes back, with one node away at a time" {
 	all=$(all_of 2)$'\n'
-	node 2 save > "$T/set"
-	stop_node 3
+	for i in 2 3; do node $i save; done > "$T/set"
+	kill_node 3
 	all+=$(all_of 3)$'\n'
-	continue_node 3
+	start_node 3
+	eventually admitted 3
 	kill_node 2
 	start_node 2
 	eventually admitted 2

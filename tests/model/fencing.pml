@@ -13,6 +13,11 @@
  * release is a key that ends.
  *
  * Each switch below takes one assumption away.
+ *
+ * With SNAPSHOT there is a clock, and a node that restarts has an older counter without knowing: it
+ * gives the larger of its counter plus one and the client's time, K numbers a tick, as far as that is
+ * off by S ticks at most, and has no vote for Q ticks after the restart. Clients' clocks are slow or
+ * fast, by any amount; those of the nodes agree.
  */
 
 #ifndef N
@@ -26,6 +31,18 @@
 #endif
 #ifndef RESTARTS
 #define RESTARTS 0
+#endif
+
+#ifdef SNAPSHOT
+#ifndef TICKS
+#define TICKS 3
+#endif
+#ifndef Q
+#define Q 3
+#endif
+#define S 1
+#define K 3 /* more than there are attempts */
+byte clock, waits[N], time[C]; /* waits: of the node's quarantine */
 #endif
 
 #ifdef HALF_QUORUM
@@ -75,7 +92,7 @@ bit differ[C];
 byte floor[C], place[C];
 byte highest, majorities, restarts;
 
-#if RESTARTS > 0 && !defined(NO_QUARANTINE)
+#if RESTARTS > 0 && !defined(NO_QUARANTINE) && !defined(SNAPSHOT)
 bit overtaken[C]; /* the attempt was in progress when a node restarted */
 #define IN_PROGRESS(c) (overtaken[c] && (state[c] == ASKING || state[c] == WRITING))
 #if C > 2
@@ -84,7 +101,11 @@ bit overtaken[C]; /* the attempt was in progress when a node restarted */
 #define QUARANTINE(n) (lost[n] && (IN_PROGRESS(0) || IN_PROGRESS(1)))
 #endif
 #else
+#ifdef SNAPSHOT
+#define QUARANTINE(n) (waits[n] > 0)
+#else
 #define QUARANTINE(n) false
+#endif
 #endif
 
 /*
@@ -92,7 +113,7 @@ bit overtaken[C]; /* the attempt was in progress when a node restarted */
  * kept. Nodes are sorted; of all the orders of the clients the one with the smallest result is taken.
  */
 c_code {
-struct view { unsigned char node[N][3 + 3 * C], client[C][7]; };
+struct view { unsigned char node[N][4 + 3 * C], client[C][8]; };
 
 static void view_take(struct view *v, const int *order)
 {
@@ -109,6 +130,9 @@ static void view_take(struct view *v, const int *order)
 		p++;
 		*p++ = now.counter[n];
 		*p++ = now.lost[n];
+#ifdef SNAPSHOT
+		*p++ = now.waits[n];
+#endif
 		for (i = 0; i < C; i++) {
 			*p++ = now.link[L(order[i], n)];
 			*p++ = now.number[L(order[i], n)];
@@ -133,8 +157,11 @@ static void view_take(struct view *v, const int *order)
 #ifdef ONE_ROUND
 		*p++ = now.differ[c];
 #endif
-#if RESTARTS > 0 && !defined(NO_QUARANTINE)
+#if RESTARTS > 0 && !defined(NO_QUARANTINE) && !defined(SNAPSHOT)
 		*p++ = now.overtaken[c];
+#endif
+#ifdef SNAPSHOT
+		*p++ = now.time[c];
 #endif
 	}
 }
@@ -149,6 +176,9 @@ static void view_put(const struct view *v)
 		now.key[n] = *p++;
 		now.counter[n] = *p++;
 		now.lost[n] = *p++;
+#ifdef SNAPSHOT
+		now.waits[n] = *p++;
+#endif
 		for (c = 0; c < C; c++) {
 			now.link[L(c, n)] = *p++;
 			now.number[L(c, n)] = *p++;
@@ -166,8 +196,11 @@ static void view_put(const struct view *v)
 #ifdef ONE_ROUND
 		now.differ[c] = *p++;
 #endif
-#if RESTARTS > 0 && !defined(NO_QUARANTINE)
+#if RESTARTS > 0 && !defined(NO_QUARANTINE) && !defined(SNAPSHOT)
 		now.overtaken[c] = *p++;
+#endif
+#ifdef SNAPSHOT
+		now.time[c] = *p++;
 #endif
 	}
 }
@@ -270,13 +303,23 @@ inline issue(c)
 		fi; \
 		link[L(c, n)] = NOTHING; FORGET(c, n); DONE }
 
+#ifdef SNAPSHOT
+#define READ_CLOCK(c) \
+	if \
+	:: time[c] = 0 \
+	:: time[c] = TICKS + S \
+	fi
+#else
+#define READ_CLOCK(c) skip
+#endif
+
 proctype Client(byte c)
 {
 	byte n, k;
 
 end:	do
 	:: atomic { state[c] == IDLE ->
-		state[c] = ASKING; floor[c] = highest;
+		state[c] = ASKING; floor[c] = highest; READ_CLOCK(c);
 		EACH(n) link[L(c, n)] = SET; NEXT(n); DONE }
 	HEAR(c, 0)
 	HEAR(c, 1)
@@ -297,7 +340,7 @@ end:	do
 		fi;
 		DONE }
 	:: atomic { state[c] == WRITING && votes[c] >= QUORUM -> issue(c); DONE }
-#if RESTARTS > 0 && !defined(NO_QUARANTINE)
+#if RESTARTS > 0 && !defined(NO_QUARANTINE) && !defined(SNAPSHOT)
 	/* Only a quarantine waits for the end of an attempt; else never moving is enough. */
 	:: atomic { IN_PROGRESS(c) -> state[c] = OVER; DONE }
 #endif
@@ -315,10 +358,20 @@ end:	do
 #define NOT_ABOVE(c, n) counter[n] <= top[c]
 #endif
 
+/* What a node gives. */
+#if defined(SNAPSHOT) && !defined(NO_TIME)
+#define LEAST(c) (time[c] + S < clock -> clock - S : time[c])
+#define HEEDED(c) (LEAST(c) > clock + S -> clock + S : LEAST(c))
+#define RAISE(c, n) \
+	counter[n] = (HEEDED(c) * K > counter[n] -> HEEDED(c) * K : counter[n] + 1)
+#else
+#define RAISE(c, n) counter[n]++
+#endif
+
 /* One script each. A refusal is a request that is still on its way. */
 #define SERVE(c, n) \
 	:: atomic { link[L(c, n)] == SET && key[n] == 0 && !QUARANTINE(n) -> \
-		key[n] = c + 1; counter[n]++; \
+		key[n] = c + 1; RAISE(c, n); \
 		if \
 		:: state[c] == ASKING -> \
 			link[L(c, n)] = GRANTED; number[L(c, n)] = counter[n]; intact[L(c, n)] = !lost[n] \
@@ -343,14 +396,31 @@ end:	do
 	:: DIES(c, n) -> link[L(c, n)] = NOTHING; FORGET(c, n) \
 	:: else \
 	fi
-#ifdef NO_QUARANTINE
+#if defined(NO_QUARANTINE) || defined(SNAPSHOT)
 #define OVERTAKE(c) skip
 #else
 #define OVERTAKE(c) overtaken[c] = overtaken[c] || state[c] == ASKING || state[c] == WRITING
 #endif
 
+#ifdef SNAPSHOT
+proctype Clock()
+{
+	byte n;
+
+end:	do
+	:: atomic { clock < TICKS ->
+		clock++;
+		EACH(n) waits[n] = (waits[n] > 0 -> waits[n] - 1 : 0); NEXT(n); DONE }
+	od
+}
+#endif
+
 proctype Node(byte n)
 {
+#ifdef SNAPSHOT
+	byte old;
+
+#endif
 end:	do
 	SERVE(0, n)
 	SERVE(1, n)
@@ -360,7 +430,13 @@ end:	do
 	:: atomic { key[n] != 0 ENDINGS_LEFT -> key[n] = 0; DONE }
 #if RESTARTS > 0
 	:: atomic { restarts < RESTARTS ->
-		restarts++; key[n] = 0; counter[n] = 0; lost[n] = 1;
+		restarts++; key[n] = 0;
+#ifdef SNAPSHOT
+		select(old : 0 .. counter[n]);
+		counter[n] = old; old = 0; waits[n] = Q;
+#else
+		counter[n] = 0; lost[n] = 1;
+#endif
 		BREAK(0, n); BREAK(1, n); OVERTAKE(0); OVERTAKE(1);
 #if C > 2
 		BREAK(2, n); OVERTAKE(2);
@@ -380,6 +456,9 @@ init {
 #endif
 		select(left : 0 .. LEFTOVER); counter[2] = left; left = 0;
 		run Client(0); run Client(1);
+#ifdef SNAPSHOT
+		run Clock();
+#endif
 #if C > 2
 		run Client(2);
 #endif

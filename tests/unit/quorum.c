@@ -4305,6 +4305,9 @@ TEST(quarantine_is_no_vote_and_leaves_nothing_to_release)
 	CHECK_INT(r.q.member[1].owes, 0);
 	CHECK_INT(r.q.refusal, REFUSAL_NO_QUORUM);
 	CHECK_INT(sends(&r, OP_RELEASE) + sends(&r, OP_HAND_OVER), 1); /* of the third */
+	ask(&r, 3, NEVER);
+	reply_with(&r, 0, answer_absent(REASON_COUNTER, "redlock:fence:{k}"));
+	CHECK_INT(r.q.member[0].owes, 0);
 	/* Any other error may hide that it was done. */
 	ask(&r, 3, NEVER);
 	votes(&r, "A");

@@ -22,9 +22,6 @@ B ?= $(if $(filter yes,$(STATIC)),build/static,build)
 # every run. Packagers who want the shared one set HIREDIS_LIBS=-lhiredis.
 HIREDIS_ARCHIVE := $(shell $(CC) -print-file-name=libhiredis.a)
 HIREDIS_LIBS ?= $(if $(filter /%,$(HIREDIS_ARCHIVE)),$(HIREDIS_ARCHIVE),-lhiredis)
-# The same of inih, which reads the configuration file: INIH_LIBS=-linih.
-INIH_ARCHIVE := $(shell $(CC) -print-file-name=libinih.a)
-INIH_LIBS ?= $(if $(filter /%,$(INIH_ARCHIVE)),$(INIH_ARCHIVE),-linih)
 REDLOCK_CFLAGS = -std=gnu11 -D_GNU_SOURCE -Isrc -pthread -MMD -MP \
 	-Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 \
 	-Wno-format-nonliteral
@@ -52,14 +49,14 @@ REDLOCK_CFLAGS += "-fdebug-prefix-map=$(CURDIR)=."
 REDLOCK_LDFLAGS = -pthread -Wl,-z,noseparate-code,-z,now $(HARDENED_LINK)
 # OpenSSL is loaded when a node wants TLS: only its headers are needed. WITH_TLS=no does without.
 WITH_TLS ?= $(if $(filter yes,$(STATIC)),no,yes)
-# STATIC=yes: one file that needs no other, in build/static. Nothing can be loaded then: no TLS; and the linker's
-# warnings about name services do not apply (io/resolve).
+# STATIC=yes: one file that needs no other, in build/static. Nothing can be loaded then: no TLS. The linker warns that
+# getaddrinfo and getpwuid would load libraries: they do not (io/resolve).
 ifeq ($(STATIC),yes)
 ifneq ($(WITH_TLS),no)
 $(error STATIC=yes goes without TLS, for OpenSSL is loaded when a node wants it: leave out WITH_TLS=$(WITH_TLS))
 endif
 REDLOCK_CFLAGS += -DSTATIC
-REDLOCK_LDFLAGS += $(if $(HARDENED_LINK),,-static) -Wl,--no-warnings
+REDLOCK_LDFLAGS += $(if $(HARDENED_LINK),,-static)
 endif
 ifeq ($(WITH_TLS),no)
 REDLOCK_CFLAGS += -DWITHOUT_TLS
@@ -84,14 +81,14 @@ all: $(B)/redlock
 
 $(B)/redlock: $(B)/main.o $(OBJECTS)
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) $(INIH_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS)
 
 # Writes what pages and completions have from the tables.
 PARTS = $(sort $(wildcard src/parts/*.c))
 GENERATED = $(wildcard man/* completions/*)
 $(B)/gen: $(B)/gen.o $(PARTS:src/%.c=$(B)/%.o) $(filter $(B)/base/% $(B)/core/%,$(OBJECTS))
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(INIH_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^
 
 gen: $(B)/gen
 	$(Q)$(B)/gen $(GENERATED)
@@ -110,16 +107,16 @@ $(B)/cmd/completion.o: $(wildcard completions/*)
 # The unit tests link the same objects; one binary for all of them.
 $(B)/unit: $(UNIT:tests/%.c=$(B)/tests/%.o) $(OBJECTS)
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) $(INIH_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS)
 
 $(B)/sim: $(SIM:tests/%.c=$(B)/tests/%.o) $(SIM_OBJECTS)
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(INIH_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^
 
 # Every target on its corpus; and what AFL drives, with CC=afl-clang-fast: build/fuzz TARGET @@
 $(B)/fuzz: $(FUZZ:tests/%.c=$(B)/tests/%.o) $(filter-out $(B)/cmd/%,$(OBJECTS))
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) $(INIH_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS)
 
 # The simulator's node beside a real server.
 $(B)/differ: $(B)/tests/differ/main.o $(B)/tests/sim/node.o $(B)/core/request.o $(filter $(B)/base/%,$(OBJECTS))
@@ -248,7 +245,7 @@ fuzz:
 	$(Q)mkdir -p build/fuzz-$(TARGET)/found build/fuzz-$(TARGET)/corpus
 	$(Q)$(if $(findstring clang,$(CC)),$(CC),clang) -std=gnu11 -D_GNU_SOURCE -Isrc -Itests -O1 -g -w -fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=undefined -DFUZZ_TARGET=fuzz_$(TARGET) -o build/fuzz-$(TARGET)/run \
-		$(FUZZ) $(filter-out src/cmd/%,$(SOURCES)) -pthread $(HIREDIS_LIBS) $(INIH_LIBS)
+		$(FUZZ) $(filter-out src/cmd/%,$(SOURCES)) -pthread $(HIREDIS_LIBS)
 	$(Q)cd build/fuzz-$(TARGET) && ./run -max_total_time=$$((60 * $(or $(MINUTES),5))) -print_final_stats=1 \
 		-timeout=10 -artifact_prefix=found/ corpus $(CURDIR)/tests/fuzz/corpus/$(TARGET)
 

@@ -320,7 +320,8 @@ static bool take_page(struct overview *st, int node, struct search *search)
 	else if (strcmp(a->text, "0") == 0)
 		search->wish.op = OPS;
 	else
-		snprintf(search->cursor, sizeof(search->cursor), "%s", a->text);
+		snprintf(search->cursor, sizeof(search->cursor), "%.*s",
+			(int)sizeof(search->cursor) - 1, a->text);
 	return true;
 }
 

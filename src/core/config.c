@@ -2,15 +2,14 @@
 
 #include "base/text.h"
 
-#include <ini.h>
 #include <stdio.h>
 #include <string.h>
 
 #define SPACE " \t\r\v\f"
+#define COMMENT "#;"
 
 #define NO_SETTING "is neither 'name = value' nor '[profile]'"
 
-/* How inih reads the text, line by line. */
 struct reading {
 	struct config *c;
 	char *next, *end; /* what has not been read yet */
@@ -18,7 +17,6 @@ struct reading {
 	int number; /* and which one that is */
 	const char *profile;
 	struct err *e;
-	bool failed;
 };
 
 int config_blame(const struct config *c, int line, int column, struct err *e)
@@ -32,12 +30,11 @@ int config_blame(const struct config *c, int line, int column, struct err *e)
 	return -1;
 }
 
-static bool refuse(struct reading *r, int column, const char *why)
+/* `at`: the byte of the line that is wrong. Returns -1. */
+static int refuse(struct reading *r, const char *at, const char *why)
 {
 	err_set(r->e, ERR_CONFIG, "%s", why);
-	config_blame(r->c, r->number, column, r->e);
-	r->failed = true;
-	return false;
+	return config_blame(r->c, r->number, (int)(at - r->line) + 1, r->e);
 }
 
 bool config_has(const struct config *c, const char *profile)
@@ -59,103 +56,79 @@ void config_profiles(const struct config *c, char *dst, size_t size)
 			text_escape(name, sizeof(name), c->profile[i], strlen(c->profile[i])));
 }
 
-/* "[name]", whose '[' is at `at`: what follows belongs to it. False: it cannot be one. */
-static bool begin_profile(struct reading *r, char *at)
+/* "[name]", whose '[' is at `at`: what follows belongs to it. Returns -1 with *e. */
+static int begin_profile(struct reading *r, char *at)
 {
 	char *end = strchr(at, ']');
-	int column = (int)(at - r->line) + 1;
 
-	/* inih will say what it thinks of it. */
 	if (!end)
-		return true;
+		return refuse(r, at, NO_SETTING);
 	*end++ = '\0';
 	end += strspn(end, SPACE);
-	if (*end && !strchr("#;", *end))
-		return refuse(r, (int)(end - r->line) + 1,
-			"behind '[profile]' there can be a comment only");
+	if (*end && !strchr(COMMENT, *end))
+		return refuse(r, end, "behind '[profile]' there can be a comment only");
 	r->profile = at + 1;
 	if (!*r->profile)
-		return refuse(r, column, "a profile without a name");
+		return refuse(r, at, "a profile without a name");
 	if (strcmp(r->profile, CONFIG_DEFAULT) == 0)
 		r->profile = "";
 	if (!*r->profile || config_has(r->c, r->profile))
-		return true;
+		return 0;
 	if (r->c->profiles == CONFIG_PROFILES_MAX)
-		return refuse(r, column, "too many profiles");
+		return refuse(r, at, "too many profiles");
 	r->c->profile[r->c->profiles++] = r->profile;
-	return true;
+	return 0;
 }
 
-/* The next line, of so many bytes at most. False: there is none, or it cannot be one. */
-static bool next_line(struct reading *r, size_t most)
+/* Ends the text behind its last byte that is no space. */
+static void trim(char *text, size_t len)
 {
-	char *feed;
-	size_t len;
-
-	if (r->next >= r->end)
-		return false;
-	r->line = r->next;
-	r->number++;
-	feed = memchr(r->line, '\n', (size_t)(r->end - r->line));
-	r->next = feed ? feed + 1 : r->end;
-	if (feed)
-		*feed = '\0';
-	len = strlen(r->line);
-	if (r->line + len < (feed ? feed : r->end))
-		return refuse(r, (int)len + 1, "a byte of zero");
-	if (len > most)
-		return refuse(r, 1, "the line is too long");
-	return true;
+	while (len > 0 && strchr(SPACE, text[len - 1]))
+		len--;
+	text[len] = '\0';
 }
 
-/* What fgets() would do, for inih, which wants room for what ends a line. */
-static char *read_line(char *dst, int size, void *arg)
+/* "name = value", or with ':', whose name is at `at`. Returns -1 with *e. */
+static int take_setting(struct reading *r, char *at)
 {
-	struct reading *r = arg;
-	char *at;
-
-	if (!next_line(r, (size_t)size - 3))
-		return NULL;
-	snprintf(dst, (size_t)size, "%s\n", r->line);
-	at = r->line + strspn(r->line, SPACE);
-	return *at == '[' && !begin_profile(r, at) ? NULL : dst;
-}
-
-/* Where in the line the value stands that inih has found there. */
-static char *find_value(struct reading *r, size_t len)
-{
-	char *value = r->line + strcspn(r->line, "=:") + 1;
-
-	value += strspn(value, SPACE);
-	value[len] = '\0';
-	return value;
-}
-
-/* 1 to go on, 0 to stop, as inih wants it. */
-static int take_line(void *arg, const char *section, const char *name, const char *value)
-{
-	struct reading *r = arg;
 	struct config *c = r->c;
-	char *start = r->line + strspn(r->line, SPACE), *text;
-	int column = (int)(start - r->line) + 1;
+	char *value = at + strcspn(at, "=:");
 
-	(void)section; /* cut to 49 bytes */
+	if (!*value)
+		return refuse(r, at, NO_SETTING);
+	trim(at, (size_t)(value - at));
 	/* A '=' was forgotten, and there is one in the value. */
-	if (name[strcspn(name, SPACE)])
-		return refuse(r, column, NO_SETTING);
+	if (at[strcspn(at, SPACE)])
+		return refuse(r, at, NO_SETTING);
 	if (c->count == CONFIG_LINES_MAX)
-		return refuse(r, column, "too many settings");
-	text = find_value(r, strlen(value));
-	start[strlen(name)] = '\0';
+		return refuse(r, at, "too many settings");
+	value++;
+	value += strspn(value, SPACE);
+	trim(value, strlen(value));
 	c->line[c->count++] = (struct config_line){
 		.profile = r->profile,
-		.name = start,
-		.value = text,
+		.name = at,
+		.value = value,
 		.number = r->number,
-		.name_column = column,
-		.value_column = (int)(text - r->line) + 1,
+		.name_column = (int)(at - r->line) + 1,
+		.value_column = (int)(value - r->line) + 1,
 	};
-	return 1;
+	return 0;
+}
+
+/* The next line becomes a string. Returns -1 with *e: it cannot be one. */
+static int next_line(struct reading *r)
+{
+	char *feed = memchr(r->next, '\n', (size_t)(r->end - r->next));
+	char *end = feed ? feed : r->end;
+
+	r->line = r->next;
+	r->number++;
+	r->next = feed ? feed + 1 : r->end;
+	*end = '\0';
+	if (strlen(r->line) < (size_t)(end - r->line))
+		return refuse(r, r->line + strlen(r->line), "a byte of zero");
+	return end - r->line > CONFIG_LINE_MAX ? refuse(r, r->line, "the line is too long") : 0;
 }
 
 int config_parse(struct config *c, const char *path, char *text, size_t len, struct err *e)
@@ -163,14 +136,17 @@ int config_parse(struct config *c, const char *path, char *text, size_t len, str
 	/* Some editors mark UTF-8. */
 	size_t mark = strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 	struct reading r = {.c = c, .next = text + mark, .end = text + len, .profile = "", .e = e};
+	int rc = 0;
 
 	c->path = path;
 	c->count = c->profiles = 0;
-	/* A password may have " ;" in it, and who indents lines does not mean to go on with one. */
-	ini_allow_inline_comments = ini_allow_multiline = false;
-	ini_stop_on_first_error = true;
-	ini_max_line = CONFIG_LINE_MAX + 3;
-	if (ini_parse_stream(read_line, &r, take_line, &r) != 0 && !r.failed)
-		refuse(&r, 1, NO_SETTING);
-	return r.failed ? -1 : 0;
+	while (rc == 0 && r.next < r.end && (rc = next_line(&r)) == 0) {
+		char *at = r.line + strspn(r.line, SPACE);
+
+		if (*at == '[')
+			rc = begin_profile(&r, at);
+		else if (*at && !strchr(COMMENT, *at))
+			rc = take_setting(&r, at);
+	}
+	return rc;
 }

@@ -1,6 +1,6 @@
 /*
  * config: the text of a configuration file: lines "name = value" under "[profile]"; those before
- * any profile, or under "[default]", hold for all. The only user of inih.
+ * any profile, or under "[default]", hold for all.
  */
 #ifndef CORE_CONFIG_H
 #define CORE_CONFIG_H

@@ -69,6 +69,10 @@ TEST(config_values_are_whole)
 {
 	CHECK_INT(parse("password = a ;b#c = d: \"e\"\n"), 0);
 	expect(0, "", "password", "a ;b#c = d: \"e\"", 1, 1, 12);
+	CHECK_INT(parse("password:\t= a : \t\r\nx=\n y\v=\f"), 0);
+	expect(0, "", "password", "= a :", 1, 1, 11);
+	expect(1, "", "x", "", 2, 1, 3);
+	expect(2, "", "y", "", 3, 2, 6);
 }
 
 TEST(config_default_profile)
@@ -107,7 +111,7 @@ TEST(config_errors)
 		const char *text, *want;
 	} cases[] = {
 		{"ttl\n", "file:1:1: is neither 'name = value' nor '[profile]'"},
-		{"ttl = 1\n\n  [prod\n", "file:3:1: is neither 'name = value' nor '[profile]'"},
+		{"ttl = 1\n\n  [prod\n", "file:3:3: is neither 'name = value' nor '[profile]'"},
 		{"ttl = 1\n[]\n", "file:2:1: a profile without a name"},
 		{" []\nttl\n", "file:1:2: a profile without a name"},
 		{"[prod]  ttl = 1\n", "file:1:9: behind '[profile]' there can be a comment only"},

@@ -228,7 +228,7 @@ guardian_of() { pgrep -P "$1" | head -n 1; }
 	ln -s "$T/victim" "$M.tmp"
 	run_there --metrics-file "$M"
 	[ "$output" = "" ]
-	metric 'redlock_runs_total{key="job",outcome="completed"}' 1
+	metric 'redlock_runs_total{key="job",outcome="command-failed"}' 1
 	rm "$M.lock"
 	for made in victim made; do
 		ln -sfn "$T/$made" "$M.lock"

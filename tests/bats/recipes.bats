@@ -100,18 +100,21 @@ cron() {
 	ended_with 0
 	[ ! -s "$T/out" ]
 	was_done "nightly.sh held" "nightly.sh done"
-	run -0 sh -c "$(cron 1)"
-	was_done "nightly.sh held" "nightly.sh done" "nightly.sh held" "nightly.sh done"
 }
 
-@test "cron on several hosts: once a tick, though one host's clock is late" {
-	stub tick.sh tick
-	run -0 sh -c "$(cron 2)"
-	run -0 sh -c "$(cron 2)"
-	[ "$output" = "" ]
-	was_done "tick.sh held" "tick.sh done"
-	left=$(node 1 pttl tick)
-	[ "$left" -gt 20000 ] && [ "$left" -le 56000 ]
+@test "cron on several hosts: a short job is done once, though one host's clock is late" {
+	line=0
+	for job in nightly tick; do
+		line=$((line + 1))
+		stub $job.sh $job
+		: > "$T/done"
+		run -0 sh -c "$(cron $line)"
+		run -0 sh -c "$(cron $line)"
+		[ "$output" = "" ]
+		was_done "$job.sh held" "$job.sh done"
+		left=$(node 1 pttl $job)
+		[ "$left" -gt 20000 ] && [ "$left" -le 56000 ]
+	done
 }
 
 # github: runs the steps as the runner does: a shell for each, after a failure only what is always run.

@@ -563,10 +563,10 @@ static const char *library_of(const char *format)
 	static const struct {
 		const char *format, *libraries;
 	} table[] = {
-		{"hex32", "node-redlock or redis-py"},
-		{"hex40", "redlock4j or redlock-cpp"},
-		{"hex64", "php-lock"},
-		{"uuid", "redlock-rb, RedLock.net, aioredlock, pottery or redis-semaphore"},
+		{"hex32", "node-redlock, redis-py"},
+		{"hex40", "redlock4j, redlock-cpp"},
+		{"hex64", "php-lock 3"},
+		{"uuid", "Spring, RedLock.net, redlock-rb, redis-semaphore"},
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
@@ -604,7 +604,7 @@ static void add_oddity(struct line *l, const struct answer *holder, int64_t wall
 	else if (holder->pttl == NEVER)
 		add(l, "; it never frees itself");
 	if (library_of(format))
-		add(l, "; such a value is written by %s", library_of(format));
+		add(l, "; such a value is written by %s and others", library_of(format));
 }
 
 bool report_is_awaited(const struct quorum *q)

@@ -106,7 +106,7 @@ acquire() {
 
 @test "status: other libraries' formats are known" {
 	put 0123456789abcdef0123456789abcdef 3 px 600000
-	says 0 "*; such a value is written by node-redlock or redis-py" '' status job
+	says 0 "*; such a value is written by node-redlock, redis-py and others" '' status job
 	while read -r format value; do
 		put "$value" 3 px 600000
 		says 0 "'job' is held by another program (value '${value:0:30}*') on 3 of 3 nodes, *" '' status job

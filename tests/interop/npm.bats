@@ -14,11 +14,15 @@ setup() { nodes_start 3; }
 teardown() { nodes_stop; }
 
 # "node" is a function here
+begin_on_one() {
+	N=1 REDLOCK_NODES=unix://$T/1.sock
+	begin "$1"
+}
 begin() { start_client env node "$BATS_TEST_DIRNAME/node.js" "$1"; }
 
 @test "node-redlock 5: either keeps the other out, and is next" {
 	begin redlock-5
-	exclude_each_other job hex32 '; such a value is written by node-redlock or redis-py'
+	exclude_each_other job hex32 '; such a value is written by node-redlock, redis-py and others'
 }
 
 @test "node-redlock 5: neither ends the other's lock" {
@@ -28,7 +32,7 @@ begin() { start_client env node "$BATS_TEST_DIRNAME/node.js" "$1"; }
 
 @test "node-redlock 4: either keeps the other out, and is next" {
 	begin redlock-4
-	exclude_each_other job hex32 '; such a value is written by node-redlock or redis-py'
+	exclude_each_other job hex32 '; such a value is written by node-redlock, redis-py and others'
 }
 
 @test "node-redlock 4: neither ends the other's lock" {
@@ -39,13 +43,72 @@ begin() { start_client env node "$BATS_TEST_DIRNAME/node.js" "$1"; }
 @test "redis-semaphore: either keeps the other out, and is next" {
 	export REDLOCK_KEY_FORMAT=mutex:%s
 	begin redis-semaphore
-	exclude_each_other mutex:job uuid '; such a value is written by *redis-semaphore'
+	exclude_each_other mutex:job uuid '; such a value is written by *redis-semaphore and others'
 }
 
 @test "redis-semaphore: neither ends the other's lock" {
 	export REDLOCK_KEY_FORMAT=mutex:%s
 	begin redis-semaphore
 	leave_each_other mutex:job released
+}
+
+@test "@sesamecare-oss/redlock: either keeps the other out, and is next" {
+	begin sesamecare
+	exclude_each_other job hex32 '; such a value is written by node-redlock, redis-py and others'
+}
+
+@test "@sesamecare-oss/redlock: neither ends the other's lock" {
+	begin sesamecare
+	leave_each_other job lost
+}
+
+@test "redlock-universal: either keeps the other out, and is next" {
+	begin redlock-universal
+	exclude_each_other job hex32 '; such a value is written by *'
+}
+
+@test "redlock-universal: neither ends the other's lock" {
+	begin redlock-universal
+	leave_each_other job lost
+}
+
+@test "ioredis-lock: either keeps the other out, and is next" {
+	begin_on_one ioredis-lock
+	exclude_each_other job uuid '; such a value is written by *'
+}
+
+@test "ioredis-lock: neither ends the other's lock" {
+	begin_on_one ioredis-lock
+	leave_each_other job lost
+}
+
+@test "node-redis-warlock: either keeps the other out, and is next" {
+	export REDLOCK_KEY_FORMAT=%s:lock
+	begin_on_one warlock
+	exclude_each_other job:lock other
+}
+
+@test "node-redis-warlock: neither ends the other's lock" {
+	export REDLOCK_KEY_FORMAT=%s:lock
+	begin_on_one warlock
+	leave_each_other job:lock lost
+}
+
+@test "redis-lock: either keeps the other out, and is next" {
+	export REDLOCK_KEY_FORMAT=lock.%s
+	begin_on_one redis-lock
+	exclude_each_other lock.job other
+}
+
+# as docs/interop.md says
+@test "redis-lock: after break, its late release ends the next lock" {
+	export REDLOCK_KEY_FORMAT=lock.%s
+	begin_on_one redis-lock
+	it_takes lock.job
+	redlock break -q -y -k job
+	we_take
+	client released release
+	held_on lock.job 0
 }
 
 @test "old style: JavaScript reads no value of ours as a time that is past" {

@@ -512,7 +512,7 @@ TEST(report_which_library)
 	set_holder(&q, 0, "0123456789abcdef0123456789abcdef", USEC_SEC);
 	CHECK_TEXT(status(&q),
 		"'k' is held by another program (value '0123456789abcdef0123456789abcdef') on 1 of "
-		"1 node, 1s left; such a value is written by node-redlock or redis-py");
+		"1 node, 1s left; such a value is written by node-redlock, redis-py and others");
 	set_holder(&q, 0, "5f0c1f9e-37ee-4c0e-8bdc-1f3fd2f3a8a0", USEC_SEC);
 	CHECK(strstr(status(&q), "RedLock.net"));
 }

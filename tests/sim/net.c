@@ -423,7 +423,8 @@ static bool note_yes(const struct message *m, struct sim_node *n)
 	return before + 1 == world.nodes / 2 + 1;
 }
 
-/* An extension of a key that came late leaves it one that came late. */
+/* An extension of a key that came late leaves it one that came late. A release that comes late says
+ * nothing about what it leaves there: the entry of an earlier attempt, among readers. */
 static void note_lateness(const struct message *m, struct sim_node *n)
 {
 	struct sim_lock *l = &n->lock[node_slot_of(&m->request)];
@@ -431,6 +432,8 @@ static void note_lateness(const struct message *m, struct sim_node *n)
 	usec *left_at = reader ? &reader->left_at : &l->left_at;
 	usec *late_by = reader ? &reader->late_by : &l->late_by;
 
+	if (m->op == OP_RELEASE || m->op == OP_HAND_OVER)
+		return;
 	if (m->left_at) {
 		*left_at = m->left_at;
 		*late_by = world.now - m->left_at;

@@ -1231,7 +1231,7 @@ static bool insist(struct step *s, usec *wake_at)
 		*wake_at = q->insist_at;
 		return true;
 	}
-	q->insist_at = 0;
+	q->insist_at = q->enough_at = 0;
 	for (int i = 0; i < q->policy.nodes; i++) {
 		struct member *m = &q->member[i];
 

@@ -233,26 +233,26 @@ static void revive(int i, uint32_t life)
 	trace("n%d is back", i);
 }
 
-/* For as long as the faults last: it refuses connections, or it is stopped, or nothing gets there.
- */
+/* Until calm: it refuses connections, or nothing gets there, or it is stopped. But with --fair none
+ * is stopped: to wait for a silent line takes all the time that there is for one attempt. */
 static void take_away(int node)
 {
 	usec until = 10 * world.ttl_max;
 
 	world.is_healthy = false;
-	switch (draw_between(0, 2)) {
+	switch (draw_between(0, world.is_fair ? 1 : 2)) {
 	case 0:
 		trace("n%d is down", node);
 		world.node[node].down = world.node[node].keeps = true;
 		break;
 	case 1:
-		trace("n%d is stopped", node);
-		world.node[node].paused_until = until;
-		break;
-	case 2:
 		trace("n%d is out of reach", node);
 		for (int i = 0; i < world.clients; i++)
 			world.wire[i][node].cut_until = until;
+		break;
+	case 2:
+		trace("n%d is stopped", node);
+		world.node[node].paused_until = until;
 		break;
 	}
 }

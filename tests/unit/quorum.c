@@ -3306,6 +3306,19 @@ TEST(rivals_hear_all_nodes_but_late_ones)
 	}
 	reply_with(&r, 4, told(VOTE_FOREIGN, SMALLER ":c", HELD_FOR));
 	CHECK_INT(r.q.state, QUORUM_RELEASING);
+	/* also when they are asked again, after the first have taken their time */
+	contend(&r, 5, 0);
+	votes(&r, "YY");
+	for (int i = 2; i < 4; i++)
+		reply_with(&r, i, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
+	wait_until(&r, r.up.wake_at);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 5);
+	wait_until(&r, r.up.wake_at);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 7);
+	reply_with(&r, 2, told(VOTE_FOREIGN, SMALLER ":c", HELD_FOR));
+	CHECK_INT(r.q.state, QUORUM_TRYING);
+	reply(&r, 3, VOTE_YES);
+	CHECK_INT(r.q.state, QUORUM_HELD);
 }
 
 TEST(of_readers_and_writers_who_split_the_votes_a_writer_goes_on)

@@ -288,6 +288,16 @@ const char doctor_rights_script[] =
 	"if keys then out[#out+1]='~' end "
 	"return table.concat(out,' ')";
 
+const char doctor_counters_script[] =
+	"local c,near='0','' for n=1,50 do "
+	"local r=redis.call('SCAN',c,'MATCH','redlock:fence:*','COUNT',1000) c=r[1] "
+	"for _,k in ipairs(r[2]) do local v=redis.pcall('GET',k) "
+	"if type(v)=='table' then v=string.find(v.err,'WRONGTYPE',1,true) and '?' end "
+	"v=v and (tonumber(string.match(v,'^%d+$')) or 1/0) or 0 "
+	"if v>=9007199254740991 then return 'broken '..k end "
+	"if v>4503599627370496 then near='near '..k end end "
+	"if c=='0' then break end end return near";
+
 static const struct {
 	const char *name;
 	enum severity severity; /* of being without it */
@@ -423,6 +433,27 @@ static void judge_format(
 		shown);
 	find(d, node, SEVERITY_NOTE, "key-format", mend,
 		"user '%s' may not use all keys '%s', as --key-format makes them", user, shown);
+}
+
+/* ---- counters ---- */
+
+static void judge_counters(struct diagnosis *d, int node, const struct patient *p)
+{
+	const struct answer *a = &p->counters;
+	const char *space = a->vote == VOTE_YES ? strchr(a->text, ' ') : NULL;
+	char shown[300], mend[350];
+
+	if (!space)
+		return;
+	text_escape(shown, sizeof(shown), space + 1, a->text_len - (size_t)(space + 1 - a->text));
+	/* What means something else to the server's client is left to the user. */
+	snprintf(mend, sizeof(mend), strpbrk(shown, " \"'\\") ? "" : "DEL %s", shown);
+	find(d, node, SEVERITY_WARNING, "counter", mend,
+		*a->text == 'b' ? "the fencing counter '%s' is no number, or at its limit: --fence "
+				  "gets no vote here"
+				: "the fencing counter '%s' is half way to its limit, far ahead of "
+				  "all clocks",
+		shown);
 }
 
 /* ---- one node ---- */
@@ -790,6 +821,7 @@ static void judge_server(
 {
 	judge_rights(d, node, s, p);
 	judge_format(d, node, s, p);
+	judge_counters(d, node, p);
 	judge_trials(d, node, p);
 	judge_room(d, node, p);
 	judge_persistence(d, node, s, p);

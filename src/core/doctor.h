@@ -72,13 +72,15 @@ struct patient {
 	struct answer trial[TRIALS];
 	struct answer rights; /* the reply to doctor_rights_script */
 	struct answer formatted; /* to EVAL, of a key as --key-format makes it */
+	struct answer counters; /* the reply to doctor_counters_script */
 	struct answer may_block; /* BLPOP of a key that is no list: any reply but NOPERM will do */
 	struct answer fsync, clients_max; /* CONFIG GET appendfsync, maxclients */
 	struct clock_sample clock[2]; /* as far from each other as the visit was long */
 	struct validity certificate;
 	int pings;
 	usec ping[PINGS_MAX];
-	struct answer marker; /* GET {redlock}:node: the life of the server that may vote, or when */
+	struct answer
+		marker; /* GET {redlock}:node: the life of the server that may vote, or when */
 	struct answer admitted; /* and SET, where that is wanted */
 	struct answer ignored; /* of what is asked for something else than its answer */
 };
@@ -86,6 +88,10 @@ struct patient {
 /* Tries all commands of the scripts on KEYS[1], and answers the names of those that are not
  * permitted, "~" for keys of that name, separated by spaces. */
 extern const char doctor_rights_script[];
+
+/* For EVAL, without a key: "" or the key of a fencing counter that cannot be raised ("broken KEY"),
+ * or can no longer be for long ("near KEY"). Looks at 50,000 keys at most, about. */
+extern const char doctor_counters_script[];
 
 struct finding {
 	int node; /* -1: of the whole */

@@ -289,6 +289,18 @@ together
 	sound
 }
 
+@test "broken: a fencing counter that is no number, at its limit, or half way to it" {
+	for wrong in 'rpush x' 'set -7' 'set 9007199254740991' 'set 9007199254740990'; do
+		node 2 "${wrong% *}" 'redlock:fence:{job}' "${wrong#* }" > "$T/set"
+		finds 0 2 counter warning
+		[ "$MEND" = 'DEL redlock:fence:{job}' ]
+		[ "$(node 2 $MEND)" = 1 ]
+		sound
+	done
+	node 2 set 'redlock:fence:{job}' "$(date +%s%6N)" > "$T/set"
+	sound
+}
+
 @test "broken: CONFIG or INFO renamed" {
 	again 1 --rename-command CONFIG ''
 	finds 0 1 config note

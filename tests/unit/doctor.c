@@ -200,7 +200,7 @@ static void be_sound(int nodes)
 			p->trial[t] = said("");
 		p->trial[TRIAL_LOOK].vote = VOTE_FOREIGN;
 		p->trial[TRIAL_JOIN].vote = VOTE_FOREIGN;
-		p->rights = said("");
+		p->rights = p->counters = said("");
 		p->may_block = answer_absent(REASON_SERVER, "WRONGTYPE");
 		p->fsync = said("everysec");
 		p->clients_max = said("10000");
@@ -913,6 +913,25 @@ TEST(doctor_restart_guard)
 	patient[0].marker = said("");
 	patient[0].info.run_id[0] = '\0';
 	patient[0].informed = answer_absent(REASON_NOPERM, "");
+	EXPECT_SILENCE();
+}
+
+TEST(doctor_fencing_counters)
+{
+	be_sound(3);
+	patient[1].counters = said("broken redlock:fence:{k}");
+	EXPECT(1, "counter", WARNING,
+		"the fencing counter 'redlock:fence:{k}' is no number, or at its limit: --fence "
+		"gets no "
+		"vote here",
+		"DEL redlock:fence:{k}");
+	patient[1].counters = said("near redlock:fence:{a b}");
+	EXPECT(1, "counter", WARNING,
+		"the fencing counter 'redlock:fence:{a b}' is half way to its limit, far ahead of "
+		"all "
+		"clocks",
+		"");
+	patient[1].counters = answer_absent(REASON_NOPERM, "NOPERM may not run the 'scan' command");
 	EXPECT_SILENCE();
 }
 

@@ -139,8 +139,9 @@ $(B)/tools/%: tests/tools/%.c
 
 BATS_FILES = $(sort $(wildcard tests/bats/*.bats))
 # Other programs' locks, where there is what they want: npm, or Debian's packages.
-INTEROP_ALL = $(addprefix tests/interop/,npm.bats php.bats symfony.bats perl.bats ruby.bats)
+INTEROP_ALL = $(addprefix tests/interop/,npm.bats django.bats php.bats symfony.bats perl.bats ruby.bats)
 INTEROP := $(if $(shell command -v npm),tests/interop/npm.bats) \
+	$(if $(wildcard /usr/lib/python3/dist-packages/django_redis),tests/interop/django.bats) \
 	$(if $(shell command -v php),tests/interop/php.bats) \
 	$(if $(wildcard /usr/share/php/Symfony/Component/Lock/autoload.php),tests/interop/symfony.bats) \
 	$(if $(wildcard /usr/share/perl5/Redis.pm),tests/interop/perl.bats) \

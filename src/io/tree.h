@@ -33,7 +33,8 @@ struct tree_birth tree_birth(pid_t pid);
 
 /*
  * Sends `signal` (0: none) to every descendant of root, but not to root itself, nor to the children
- * of root that are older than `since` (NULL: all count) and what descends from them. A descendant
+ * of root that are older than `since` (NULL: all count) and what descends from them. Those that get
+ * KILL go before all others on a busy machine, if we may do that. A descendant
  * forked meanwhile may be missed: look again until none is alive.
  */
 struct tree tree_signal(pid_t root, int signal, const struct tree_birth *since);

@@ -731,6 +731,20 @@ own_signals() {
 	done
 }
 
+@test "what gets KILL goes first on a busy machine, each of its threads" {
+	unset REDLOCK_UNDER
+	# how often the guardian asks for a priority: for itself, and for what it kills
+	asked() {
+		"$REDLOCK_BUILD/tools/inject" list -- "$REDLOCK_BUILD/redlock" run -k job --kill-after 50ms "$@" 2> "$T/err" |
+			sed -n 's/^guardian sched_setscheduler //p'
+	}
+	[ "$(asked -- true)" -eq 1 ]
+	# a command that was killed leaves these, which ignore TERM
+	[ "$(asked -- sh -c 'trap "" TERM; sleep 60 & trap - TERM; kill -TERM $$')" -ge 2 ]
+	[ "$(asked -- sh -c "'$REDLOCK_BUILD/tools/headless' '$T/up' & until [ -s '$T/up' ]; do sleep 0.02; done
+		kill -TERM \$\$")" -ge 3 ] # two threads
+}
+
 @test "after the start nobody but the command holds what was inherited" {
 	mkdir "$T/deep"
 	(cd "$T/deep" && exec "$REDLOCK_BUILD/redlock" run -k job -- sleep 60 < "$T/nasty" > "$T/out" \

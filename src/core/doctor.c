@@ -201,6 +201,7 @@ static const struct {
 		"is that its port for TLS? Or allow more time with --node-timeout"},
 	[REASON_NOT_TLS] = {"not-tls", true, false,
 		"name its port for TLS; or redis:// for one without"},
+	[REASON_SPEAKS_TLS] = {"tls", true, false, "name it as rediss://HOST:PORT"},
 	[REASON_TLS] = {"tls", true, true, "let it speak TLS 1.2 or later (tls-protocols)"},
 	[REASON_UNTRUSTED] = {"certificate", true, true,
 		"renew its certificate, or name the right --cacert, or --sni"},
@@ -214,6 +215,8 @@ static const struct {
 	[REASON_OOM] = {"memory", false, false, ""},
 	[REASON_NOAUTH] = {"auth", true, true,
 		"name user and password: --username USER --password-file FILE, or in the URL"},
+	[REASON_NO_PASSWORD] = {"auth", true, true,
+		"leave the password out, or set one: CONFIG SET requirepass"},
 	[REASON_NOPERM] = {"rights", false, true, ""},
 	[REASON_MOVED] = {"cluster", false, false,
 		"name servers of their own: 'cluster-enabled no' in redis.conf, and restart"},
@@ -254,9 +257,6 @@ static void find_trouble(struct diagnosis *d, int node, enum severity severity,
 
 	if (a->reason == REASON_OOM)
 		mend = mend_memory(mend_text, info);
-	if (a->reason == REASON_NOAUTH && strncmp(a->text, "ERR AUTH", 8) == 0)
-		mend = "leave the password out of the node's URL, or set one: CONFIG SET "
-		       "requirepass";
 	if (a->reason == REASON_MISCONF)
 		mend = strcmp(info->log_write, "ok") == 0
 			       ? "CONFIG SET stop-writes-on-bgsave-error no"

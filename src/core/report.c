@@ -152,6 +152,9 @@ static void add_trouble(struct line *l, const struct answer *a, usec age)
 	case REASON_TLS:
 	case REASON_UNTRUSTED:
 	case REASON_CLIENT_CERTIFICATE:
+	case REASON_NOAUTH:
+	case REASON_NO_PASSWORD:
+	case REASON_NOPERM:
 	case REASON_SERVER:
 	case REASON_GARBAGE:
 	case REASON_COUNTER:
@@ -168,14 +171,13 @@ static void add_trouble(struct line *l, const struct answer *a, usec age)
 	case REASON_CONNECT_TIMEOUT:
 	case REASON_TLS_TIMEOUT:
 	case REASON_NOT_TLS:
+	case REASON_SPEAKS_TLS:
 	case REASON_TIMEOUT:
 	case REASON_NOT_READY:
 	case REASON_LOADING:
 	case REASON_READONLY:
 	case REASON_MISCONF:
 	case REASON_OOM:
-	case REASON_NOAUTH:
-	case REASON_NOPERM:
 	case REASON_MOVED:
 	case REASON_CLUSTERDOWN:
 	case REASON_MASTERDOWN:
@@ -246,6 +248,11 @@ const char *report_remedy(const struct quorum *q)
 			"there are none"},
 		{REASON_NOAUTH, "name user and password: --username USER --password-file FILE, or "
 				"REDLOCK_USERNAME and REDLOCK_PASSWORD"},
+		{REASON_NO_PASSWORD, "leave user and password out, or set a password on the node "
+				     "(requirepass)"},
+		{REASON_SPEAKS_TLS, "name a port for TLS as rediss://HOST:PORT"},
+		{REASON_UNTRUSTED, "--cacert FILE names the authority that signed it, --sni NAME "
+				   "the name that it is for"},
 		{REASON_NOPERM,
 			"a right to the key is missing, or to a command: 'redlock doctor' tells of "
 			"commands, 'man 7 redlock' has all that is needed"},

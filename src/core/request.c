@@ -657,6 +657,7 @@ const char *reason_words(enum reason reason)
 		[REASON_TLS_TIMEOUT] =
 			"did not begin with TLS in time, as a port without it would not",
 		[REASON_NOT_TLS] = "does not speak TLS",
+		[REASON_SPEAKS_TLS] = "speaks TLS only",
 		[REASON_TLS] = "cannot agree with us on TLS",
 		[REASON_UNTRUSTED] = "cannot be trusted",
 		[REASON_CLIENT_CERTIFICATE] = "wants a client certificate, or another one",
@@ -667,6 +668,7 @@ const char *reason_words(enum reason reason)
 		[REASON_MISCONF] = "refuses writes because it cannot save to disk",
 		[REASON_OOM] = "is out of memory",
 		[REASON_NOAUTH] = "wants a password, or another one",
+		[REASON_NO_PASSWORD] = "has no password, and was given one",
 		[REASON_NOPERM] = "does not permit this user to do it",
 		[REASON_MOVED] = "is a cluster member",
 		[REASON_CLUSTERDOWN] = "belongs to a cluster that is down",
@@ -698,9 +700,9 @@ static enum reason classify(const char *text)
 		{"OOM", REASON_OOM},
 		{"NOAUTH", REASON_NOAUTH},
 		{"WRONGPASS", REASON_NOAUTH},
-		{"ERR AUTH", REASON_NOAUTH},
+		{"ERR AUTH", REASON_NO_PASSWORD},
 		{"ERR invalid password", REASON_NOAUTH},
-		{"ERR Client sent AUTH", REASON_NOAUTH},
+		{"ERR Client sent AUTH", REASON_NO_PASSWORD},
 		/* From strangers, no more than ten words. */
 		{"ERR Protocol error: unauthenticated", REASON_NOAUTH},
 		{"NOPERM", REASON_NOPERM},

@@ -46,6 +46,7 @@ enum reason {
 	REASON_CONNECT_TIMEOUT,
 	REASON_TLS_TIMEOUT, /* it accepted the connection, but there was no TLS in time */
 	REASON_NOT_TLS,
+	REASON_SPEAKS_TLS, /* and we did not */
 	REASON_TLS, /* no agreement; detail: OpenSSL's words */
 	REASON_UNTRUSTED, /* detail: what is wrong with its certificate */
 	REASON_CLIENT_CERTIFICATE, /* it wants one, or does not take ours; then detail may say why
@@ -58,6 +59,7 @@ enum reason {
 	REASON_MISCONF,
 	REASON_OOM,
 	REASON_NOAUTH,
+	REASON_NO_PASSWORD, /* it was given one, and has none */
 	REASON_NOPERM,
 	REASON_MOVED,
 	REASON_CLUSTERDOWN,

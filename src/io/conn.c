@@ -21,6 +21,10 @@
 /* Of what cannot be understood, so much is shown. */
 #define LINE_SHOWN 41
 
+/* How a port for TLS begins to refuse what is not TLS. */
+#define TLS_ALERT 0x15
+#define TLS_MAJOR 0x03
+
 /* Seconds: the first probe of a silent connection, and those behind it that are not answered. */
 #define KEEPALIVE_IDLE 30
 #define KEEPALIVE_APART 10
@@ -325,7 +329,7 @@ static void established(struct conn *c)
 		return;
 	}
 	((redisReader *)c->reader)->privdata = c;
-	c->is_alien = false;
+	c->is_alien = c->is_heard = false;
 	if (!append_greeting(c)) {
 		fail(c, REASON_CONNECT, strerror(ENOMEM));
 		return;
@@ -577,13 +581,15 @@ enum reason conn_late_reason(const struct conn *c)
 								  : REASON_CONNECT_TIMEOUT;
 }
 
-/* Instead of an answer to what was sent. */
-static void hung_up(struct conn *c)
+/* Instead of an answer to what was sent; how: by the system's words, or NULL. */
+static void hung_up(struct conn *c, const char *how)
 {
-	fail(c, REASON_CLOSED,
-		c->state != CONN_GREETING ? NULL
-		: c->pending[0].is_auth   ? "instead of an answer to AUTH"
-					  : "instead of an answer to SELECT");
+	if (!c->is_heard && !c->node->is_tls && c->node->kind == NODE_TCP)
+		how = "without a word, as a port for TLS does: that is rediss://";
+	else if (c->state == CONN_GREETING)
+		how = c->pending[0].is_auth ? "instead of an answer to AUTH"
+					    : "instead of an answer to SELECT";
+	fail(c, REASON_CLOSED, how);
 }
 
 static void receive(struct conn *c)
@@ -595,11 +601,14 @@ static void receive(struct conn *c)
 		n = c->tls ? tls_receive(c->tls, buf, sizeof(buf))
 			   : recv(c->fd, buf, sizeof(buf), MSG_DONTWAIT);
 	while (n < 0 && errno == EINTR);
+	c->is_heard |= n > 0;
 	if (n > 0) {
 		if (redisReaderFeed(c->reader, buf, (size_t)n) != REDIS_OK)
 			fail(c, REASON_GARBAGE, NULL);
 	} else if (n == 0) {
-		hung_up(c);
+		hung_up(c, NULL);
+	} else if (errno == ECONNRESET) {
+		hung_up(c, strerror(errno));
 	} else if (errno != EAGAIN && errno != EWOULDBLOCK) {
 		fail_by_errno(c);
 	}
@@ -638,7 +647,11 @@ static void not_understood(struct conn *c, const char *line)
 		fail(c, REASON_TOO_LONG, NULL);
 		return;
 	}
-	/* HTTP, TLS, SSH: who sees their first words knows what it is. */
+	if (line[0] == TLS_ALERT && line[1] == TLS_MAJOR) {
+		fail(c, REASON_SPEAKS_TLS, NULL);
+		return;
+	}
+	/* HTTP, SSH: who sees their first words knows what it is. */
 	snprintf(why, sizeof(why), "%s",
 		c->is_alien                           ? "a reply of a kind that nobody asked for"
 		: line[0] && strchr("+-:$*", line[0]) ? reader->errstr

@@ -49,6 +49,7 @@ struct conn {
 	bool is_half_read; /* the server had read all but the last request when that was sent */
 	bool blocked; /* the socket is full: some of `out` still waits for it */
 	void *reader; /* redisReader */
+	bool is_heard; /* it has said something on this connection */
 	bool is_alien; /* a reply was refused because of its kind, not its length */
 	struct reply reply;
 

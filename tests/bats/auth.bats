@@ -95,13 +95,20 @@ through() {
 	REDLOCK_NODES="unix://$T/proxy1?db=3" says 69 '' "*proxy1[?]db=3 closed the connection (instead of an answer to SELECT)" run -n -k job -- echo never
 }
 
+@test "a password for nodes that have none: said so, and that it can be left out" {
+	for i in 1 2 3; do as_master $i config set requirepass '' > "$T/acl"; done
+	REDLOCK_PASSWORD=s3cret says 69 '' "*1.sock has no password, and was given one (ERR AUTH <password> called without any password configured *?hint: leave user and password out, or set a password on the node (requirepass)" \
+		run -n -k job -- echo never
+	works
+}
+
 @test "status of all: a node that wants a password is not told as one that is gone" {
-	says 69 '' 'redlock: 0 of 3 nodes answered, 2 needed: *1.sock wants a password, or another one; *2.sock wants a password, or another one; *3.sock wants a password, or another one?hint: name user and password: *' status
-	REDLOCK_PASSWORD=wr0ng says 69 '' 'redlock: 0 of 3 nodes answered, 2 needed: *1.sock wants a password, or another one; *' status
+	says 69 '' 'redlock: 0 of 3 nodes answered, 2 needed: *1.sock wants a password, or another one (*); *2.sock wants a password, or another one (*); *3.sock wants a password, or another one (*)?hint: name user and password: *' status
+	REDLOCK_PASSWORD=wr0ng says 69 '' 'redlock: 0 of 3 nodes answered, 2 needed: *1.sock wants a password, or another one (WRONGPASS *); *' status
 	as_master 1 config set requirepass '' > "$T/acl"
 	as_master 2 config set requirepass '' > "$T/acl"
 	says 0 '' '' status
-	says 0 '' '*3.sock wants a password, or another one' status -v
+	says 0 '' '*3.sock wants a password, or another one (*)' status -v
 }
 
 @test "a right that is missing: where to look is said" {
@@ -145,10 +152,10 @@ through() {
 	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret
 	local right="a right to the key is missing, or to a command: *"
 	for i in 1 2 3; do as_master $i acl setuser app -del > "$T/acl"; done
-	says 0 '' "redlock: 'job' could not be released on 3 of 3 nodes and frees itself there within *: unix://*1.sock does not permit this user to do it, unix://*2.sock does not permit *?hint: $right" \
+	says 0 '' "redlock: 'job' could not be released on 3 of 3 nodes and frees itself there within *: unix://*1.sock does not permit this user to do it (*), unix://*2.sock does not permit *?hint: $right" \
 		run -n -k job -- true
 	for i in 1 2 3; do as_master $i acl setuser app +del -pexpire > "$T/acl"; done
-	says 79 '' "redlock: lost 'other': no majority of 3 nodes confirmed it in time: unix://*1.sock does not permit this user to do it; *?hint: $right" \
+	says 79 '' "redlock: lost 'other': no majority of 3 nodes confirmed it in time: unix://*1.sock does not permit this user to do it (*); *?hint: $right" \
 		run -n -k other --ttl 10s -- sleep 60
 }
 

@@ -62,7 +62,7 @@ no_node() {
 @test "other protocols on the port" {
 	no_node "$GARBAGE (HTTP/1.1 400 Bad Request)" 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n'
 	no_node "$GARBAGE (HTTP/1.1 400 Bad Request)" --close 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n'
-	no_node "$GARBAGE (\\\\x15\\\\x03\\\\x03)" '\x15\x03\x03\0\x02\x02\x46'
+	no_node "speaks TLS only*" '\x15\x03\x03\0\x02\x02\x46'
 	no_node "$GARBAGE (SSH-2.0-OpenSSH_9.2p1)" --at-once 'SSH-2.0-OpenSSH_9.2p1\r\n'
 	no_node "$GARBAGE (220 mail.example ESMTP)" --at-once '220 mail.example ESMTP\r\n'
 	no_node "$GARBAGE" '\0\0\0\0'

@@ -256,8 +256,9 @@ gone_from_second() { [ "$(node 1 -n 2 exists job)" = 0 ]; }
 	PORT[3]=$(cat "$T/proxy")
 	is_refused "did not begin with TLS in time*" --node-timeout 400ms
 	run -69 redlock run -n -k job --nodes "redis://127.0.0.1:${PORT[1]}" -- echo never
-	is_like "$output" "*redis://127.0.0.1:${PORT[1]} *"
-	is_like "$output" "*@(closed the connection|does not speak the Redis protocol)*"
+	is_like "$output" "*redis://127.0.0.1:${PORT[1]} @(closed the connection (without a word, as a port for TLS does: that is rediss://)|speaks TLS only?hint: *rediss://*)"
+	REDLOCK_PASSWORD=s3cret run -69 redlock run -n -k job --nodes "redis://127.0.0.1:${PORT[1]}" -- echo never
+	is_like "$output" "*@(as a port for TLS does: that is rediss://|speaks TLS only)*"
 }
 # turns_away PORT: who connects is told that there are too many.
 turns_away() { timeout 1 head -c 8 < "/dev/tcp/127.0.0.1/$1" | grep -q ERR; }

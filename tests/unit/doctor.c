@@ -322,6 +322,8 @@ TEST(doctor_out_of_reach)
 		{REASON_CLIENT_CERTIFICATE, true, "client-certificate",
 			"wants a client certificate, or another one: it \\x1b"},
 		{REASON_TIMEOUT, true, "unreachable", "did not answer in time"},
+		{REASON_NO_PASSWORD, true, "auth", "has no password, and was given one: it \\x1b"},
+		{REASON_SPEAKS_TLS, true, "tls", "speaks TLS only"},
 		{REASON_NOAUTH, true, "auth", "wants a password, or another one: it \\x1b"},
 		{REASON_MAXCLIENTS, true, "max-clients", "has too many clients"},
 		{REASON_GARBAGE, true, "not-redis", "does not speak the Redis protocol"},
@@ -369,12 +371,6 @@ TEST(doctor_out_of_reach)
 	patient[2].reached = answer_absent(REASON_CONNECT, NULL);
 	EXPECT(2, "unreachable", ERROR, "cannot be reached",
 		"start the server, or name its right address");
-	be_sound(3);
-	patient[2].reached = answer_absent(
-		REASON_NOAUTH, "ERR AUTH <password> called without any password configured");
-	judge();
-	CHECK_TEXT(diagnosis.finding[0].mend, "leave the password out of the node's URL, or set "
-					      "one: CONFIG SET requirepass");
 }
 
 TEST(doctor_writes_refused)

@@ -157,10 +157,10 @@ TEST(report_who_may_not_wait)
 	struct quorum q = fresh(3);
 
 	q.seat.node = 1;
-	q.seat.trouble = answer_absent(REASON_NOPERM, "NOPERM secret detail");
+	q.seat.trouble = answer_absent(REASON_NOPERM, "NOPERM no right to it");
 	CHECK_TEXT(report_no_seat(text, &q, nodes(), &ONE_KEY("k")),
 		"no waiting in line for 'k', only asking again and again: redis://b:6379 does not "
-		"permit this user to do it");
+		"permit this user to do it (NOPERM no right to it)");
 	q.seat.trouble = answer_absent(REASON_SERVER, "ERR unknown command 'BLPOP'");
 	CHECK(strstr(
 		report_no_seat(text, &q, nodes(), &ONE_KEY("k")), "(ERR unknown command 'BLPOP')"));
@@ -310,7 +310,8 @@ TEST(report_every_answer_has_words)
 				reason == REASON_CLOSED || reason == REASON_SERVER ||
 				reason == REASON_GARBAGE || reason == REASON_COUNTER ||
 				reason == REASON_TLS || reason == REASON_UNTRUSTED ||
-				reason == REASON_CLIENT_CERTIFICATE;
+				reason == REASON_CLIENT_CERTIFICATE || reason == REASON_NOAUTH ||
+				reason == REASON_NO_PASSWORD || reason == REASON_NOPERM;
 
 		if (reason == REASON_QUARANTINE || reason == REASON_SKEWED)
 			continue; /* with their time */
@@ -770,6 +771,12 @@ TEST(report_what_can_be_done)
 	set_absent(&q, 2, REASON_CLOSED, NULL);
 	CHECK(strstr(report_remedy(&q), "delete that key on the node"));
 	set_absent(&q, 2, REASON_NOPERM, NULL);
+	set_absent(&q, 1, REASON_UNTRUSTED, NULL);
+	CHECK(strstr(report_remedy(&q), "--cacert FILE"));
+	set_absent(&q, 1, REASON_SPEAKS_TLS, NULL);
+	CHECK(strstr(report_remedy(&q), "rediss://"));
+	set_absent(&q, 1, REASON_NO_PASSWORD, NULL);
+	CHECK(strstr(report_remedy(&q), "leave user and password out"));
 	set_absent(&q, 1, REASON_NOAUTH, NULL);
 	CHECK(strstr(report_remedy(&q), "--password-file FILE"));
 	q = fresh(3);

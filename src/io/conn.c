@@ -23,7 +23,6 @@
 
 /* How a port for TLS begins to refuse what is not TLS. */
 #define TLS_ALERT 0x15
-#define TLS_MAJOR 0x03
 
 /* Seconds: the first probe of a silent connection, and those behind it that are not answered. */
 #define KEEPALIVE_IDLE 30
@@ -647,7 +646,7 @@ static void not_understood(struct conn *c, const char *line)
 		fail(c, REASON_TOO_LONG, NULL);
 		return;
 	}
-	if (line[0] == TLS_ALERT && line[1] == TLS_MAJOR) {
+	if (line[0] == TLS_ALERT) {
 		fail(c, REASON_SPEAKS_TLS, NULL);
 		return;
 	}

@@ -153,6 +153,17 @@ static void ping(struct visit *v)
 	}
 }
 
+/* May the user reach what redlock keeps beside a key that the user may not take? */
+static void look_beside(struct visit *v)
+{
+	char key[KEY_MAX], fence[KEY_MAX + 24];
+
+	snprintf(key, sizeof(key), "other:%.16s", v->token + TOKEN_ID_LEN - 16);
+	snprintf(fence, sizeof(fence), "redlock:fence:{%s}", key);
+	ask(v, FIELD(foreign), (const char *const[]){"EXISTS", key, NULL});
+	ask(v, FIELD(beside), (const char *const[]){"EXISTS", fence, NULL});
+}
+
 /* The life of a lock, on a key of ours; what is left of it is taken away, and would end by itself.
  */
 static void try_a_lock(struct visit *v)
@@ -244,6 +255,7 @@ static void examine(struct visit *v)
 	if (v->formatted[0])
 		ask(v, FIELD(formatted),
 			(const char *const[]){"EVAL", "return 0", "1", v->formatted, NULL});
+	look_beside(v);
 	try_a_lock(v);
 	ping(v);
 	look_at_clocks(v, 1);

@@ -310,7 +310,7 @@ static const struct {
 	{"pttl", SEVERITY_ERROR, false, "+pttl", ""},
 	{"pexpire", SEVERITY_ERROR, false, "+pexpire", ""},
 	{"del", SEVERITY_ERROR, false, "+del", ""},
-	{"~", SEVERITY_WARNING, false, "~redlock:* ~" GUARD_KEY, " (to wake who waits, for one)"},
+	{"~", SEVERITY_WARNING, false, "", " (to wake who waits, for one)"},
 	{"info", SEVERITY_WARNING, false, "+info", " (to know the server, and its restarts)"},
 	{"time", SEVERITY_WARNING, false, "+time",
 		" (to know how long a restarted node has no vote, and for --fence)"},
@@ -377,16 +377,54 @@ static const char *user_of(const struct settings *s, int node)
 	return s->nodes.node[node].user[0] ? s->nodes.node[node].user : "default";
 }
 
+/* The longest pattern of keys that is shown in a rule; a longer one is left to the user. */
+#define PATTERN_SHOWN_MAX 24
+
+/* The pattern of the locks' keys: what --key-format makes, or KEY for the user to replace. A
+ * character that the server or its client would read differently is left to the user, too. */
+static const char *key_pattern(char dst[REQUEST_KEY_MAX + 1], const struct settings *s)
+{
+	char made[REQUEST_KEY_MAX + 1];
+	struct err e;
+
+	if (!s->key_format || settings_operand_key(s, "*", made, &e) < 0)
+		return "KEY";
+	text_escape(dst, REQUEST_KEY_MAX + 1, made, strlen(made));
+	if (strcmp(dst, "*") == 0 || strlen(dst) > PATTERN_SHOWN_MAX || strpbrk(dst, " \"'\\?[]"))
+		return "KEY";
+	return dst;
+}
+
+/* Appends the rules for redlock's own keys, one by one: `redlock:*` would let a user change what
+ * belongs to locks of others. Doctor's own locks have names that no other lock has. */
+static void append_own_keys(char *dst, size_t size, size_t *used, const struct settings *s)
+{
+	static const char *const names[] = {
+		"line", "wake", "turn", "readers", "head", "door", "fence"};
+	char key[REQUEST_KEY_MAX + 1];
+	const char *pattern = key_pattern(key, s);
+
+	text_append(dst, size, used, " ~" GUARD_KEY);
+	for (int i = 0; i < COUNT_OF(names); i++)
+		text_append(dst, size, used, " ~redlock:%s:{%s}", names[i], pattern);
+	if (!strchr(pattern, '*'))
+		text_append(dst, size, used, " ~%s#* ~redlock:turn:{%s#*} ~redlock:fence:{%s#*}",
+			pattern, pattern, pattern);
+	text_append(dst, size, used, " ~redlock:doctor:* ~redlock:*:{redlock:doctor:*}");
+}
+
 static void judge_rights(
 	struct diagnosis *d, int node, const struct settings *s, const struct patient *p)
 {
 	const char *user = user_of(s, node);
 	enum severity severity = SEVERITIES;
-	char shown[300], keys[340], mend[sizeof(d->finding[0].mend)], words[300] = "";
-	size_t mend_used = 0, words_used = 0;
+	char shown[300], keys[sizeof(d->finding[0].mend)], mend[sizeof(d->finding[0].mend)],
+		words[300] = "";
+	size_t mend_used = 0, words_used = 0, keys_used = 0;
 
 	text_escape(shown, sizeof(shown), user, strlen(user));
-	snprintf(keys, sizeof(keys), "ACL SETUSER %s ~redlock:* ~" GUARD_KEY, shown);
+	text_append(keys, sizeof(keys), &keys_used, "ACL SETUSER %s", shown);
+	append_own_keys(keys, sizeof(keys), &keys_used, s);
 	text_append(mend, sizeof(mend), &mend_used, "ACL SETUSER %s", shown);
 	for (int i = 0; i < COUNT_OF(rights); i++) {
 		bool denied = is_denied(p, rights[i].name);
@@ -396,10 +434,11 @@ static void judge_rights(
 		if (denied)
 			text_append(words, sizeof(words), &words_used, "%s%s%s",
 				words_used > 0 ? ", " : "",
-				rights[i].name[0] == '~' ? "keys redlock:*, " GUARD_KEY
-							 : rights[i].name,
+				rights[i].name[0] == '~' ? "redlock's own keys" : rights[i].name,
 				severity == SEVERITY_ERROR ? "" : rights[i].use);
-		if (denied || is_untried(p, i))
+		if (denied && rights[i].name[0] == '~')
+			append_own_keys(mend, sizeof(mend), &mend_used, s);
+		else if (denied || is_untried(p, i))
 			text_append(mend, sizeof(mend), &mend_used, " %s", rights[i].rule);
 	}
 	if (severity < SEVERITIES)
@@ -412,6 +451,25 @@ static void judge_rights(
 				"user '%s' may not do all that locks want: %s", shown,
 				text_escape(words, sizeof(words), p->trial[i].text,
 					p->trial[i].text_len));
+}
+
+/* A user that is held to some keys, but may use redlock's own keys of all locks, can change the
+ * fencing numbers, readers and waiters of other users' locks. */
+static void judge_tenant(
+	struct diagnosis *d, int node, const struct settings *s, const struct patient *p)
+{
+	char user[300], key[REQUEST_KEY_MAX + 1], mend[sizeof(d->finding[0].mend)];
+	size_t used = 0;
+
+	if (!is_absent(&p->foreign, REASON_NOPERM) || strstr(p->foreign.text, " run ") ||
+		p->beside.vote != VOTE_YES)
+		return;
+	text_escape(user, sizeof(user), user_of(s, node), strlen(user_of(s, node)));
+	text_append(mend, sizeof(mend), &used, "ACL SETUSER %s resetkeys ~%s", user,
+		key_pattern(key, s));
+	append_own_keys(mend, sizeof(mend), &used, s);
+	find(d, node, SEVERITY_WARNING, "other-tenants", mend,
+		"user '%s' may use redlock's own keys of locks that the user may not take", user);
 }
 
 /* A user may be held to certain names on purpose: nobody tells. */
@@ -820,6 +878,7 @@ static void judge_server(
 	struct diagnosis *d, int node, const struct settings *s, const struct patient *p)
 {
 	judge_rights(d, node, s, p);
+	judge_tenant(d, node, s, p);
 	judge_format(d, node, s, p);
 	judge_counters(d, node, p);
 	judge_trials(d, node, p);

@@ -73,6 +73,8 @@ struct patient {
 	struct answer rights; /* the reply to doctor_rights_script */
 	struct answer formatted; /* to EVAL, of a key as --key-format makes it */
 	struct answer counters; /* the reply to doctor_counters_script */
+	struct answer foreign; /* EXISTS of the key of a lock that nothing else uses */
+	struct answer beside; /* and of the fencing number that belongs to that key */
 	struct answer may_block; /* BLPOP of a key that is no list: any reply but NOPERM will do */
 	struct answer fsync, clients_max; /* CONFIG GET appendfsync, maxclients */
 	struct clock_sample clock[2]; /* as far from each other as the visit was long */
@@ -98,7 +100,7 @@ struct finding {
 	enum severity severity;
 	const char *id;
 	char words[700]; /* safe to show */
-	char mend[400]; /* "", a command for the node, options of ours, or what to do in words */
+	char mend[700]; /* "", a command for the node, options of ours, or what to do in words */
 };
 
 /* More than any node can have, for each node and for the whole. */

@@ -421,9 +421,9 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 
 @test "the rights that README.md names are enough, and without any one of them something fails" {
 	readme=$BATS_TEST_DIRNAME/../../README.md
-	rule=$(sed -n 's/^ *ACL SETUSER redlock on >PASSWORD //p' "$readme")
+	rule=$(sed -n '/^    ACL SETUSER redlock on/,/^$/{ / # /d; s/^ *ACL SETUSER redlock \(on >PASSWORD \)\?//p }' "$readme" | tr '\n' ' ')
 	[ -n "$rule" ]
-	more=$(sed -n '/^    ACL SETUSER redlock on/,/^$/!d; s/^    ACL SETUSER redlock \([+~]\)/\1/p' "$readme" | sed 's/  *# .*//' | tr '\n' ' ')
+	more=$(sed -n '/^    ACL SETUSER redlock on/,/^$/!d; / # /!d; s/^    ACL SETUSER redlock \([+~]\)/\1/p' "$readme" | sed "s/  *# .*//" | tr '\n' ' ')
 	all="${rule//KEY/job} ${more//KEY/job}"
 	export REDLOCK_USERNAME=redlock REDLOCK_PASSWORD=s3cret
 	with() {
@@ -460,11 +460,13 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 		((n > 0)) || file_has "$T/waiting" waiting || is_gone $BG
 	}
 	# the smallest: a lock's whole life without a word
-	with ${rule//KEY/job}
+	rule=${rule//KEY/job}
+	with $rule
 	run -0 life
 	[ "$output" = '' ]
 	[ "$(cat "$T/waiter")" = "done" ]
 	not file_has "$T/waiting" "no waiting in line"
+	with $rule '~redlock:doctor:*' '~redlock:*:{redlock:doctor:*}'
 	run redlock doctor --json
 	[ "$(jq -r '.findings[] | select(.id == "rights") | .severity' <<< "$output" | sort -u)" = note ]
 	# with what some options want
@@ -475,6 +477,32 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 	run -0 redlock run -n -k job -L 2 -- true
 	run -0 redlock run -n -k job -s -- true
 	run -0 redlock status
+	# no key is missing, and each is wanted
+	# besides what doctor tries in vain on purpose
+	denied() {
+		local i
+		for i in 1 2 3; do as_master $i acl log 100; done | grep -A1 '^object$' | grep -vE '^(--|object|ping|config|other:|redlock:fence:\{other:)' > "$T/denied"
+		cat "$T/denied"
+		[ -s "$T/denied" ]
+	}
+	use_all_keys() {
+		local i
+		for i in 1 2 3; do as_master $i acl log reset > "$T/acl"; done
+		redlock run -n -k job --fence -- true
+		redlock run -n -k job -L 2 --fence -- true
+		redlock run -n -k job -s -- true
+		redlock doctor > "$T/doctor"
+		life
+	}
+	use_all_keys
+	not denied
+	for less in $(tr ' ' '\n' <<< "$all" | grep '^~redlock:'); do
+		with $(tr ' ' '\n' <<< "$all" | grep -vxF -- "$less")
+		use_all_keys > "$T/used" 2>&1 || true
+		echo "without $less"
+		denied
+	done
+	with $all
 	# what Redisson keeps
 	a_hash() { for i in 1 2 3; do as_master $i hset job holder 1 > "$T/acl"; done; }
 	a_hash
@@ -506,10 +534,11 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 		+zadd | +zrange | +zremrangebyscore) run -69 redlock run -n -k job -s -- true ;;
 		esac
 		echo "without $less"
-		[[ "$less" == '~job'* ]] || {
-			name=${less#+}
-			[[ "$less" != '~'*redlock* ]] || name='keys redlock:'
-			rights "may not use.* $name"
-		}
+		case $less in
+		'~redlock:doctor:*' | '~{redlock}:node') rights "may not use.* redlock's own keys" ;;
+		'~redlock:*:{redlock:doctor:*}') rights "may not do all that locks want" ;;
+		'~'*) ;;
+		*) rights "may not use.* ${less#+}" ;;
+		esac
 	done
 }

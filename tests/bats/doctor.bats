@@ -261,7 +261,8 @@ together
 }
 
 @test "broken: a user who may not touch the keys that --key-format makes" {
-	with_user 1 +@all resetkeys '~redlock:*' '~{redlock}:node'
+	OWN=('~{redlock}:node' '~redlock:doctor:*' '~redlock:*:{redlock:doctor:*}')
+	with_user 1 +@all resetkeys "${OWN[@]}"
 	sound
 	finds 0 1 key-format note --key-format lock:%s
 	[ "$WORDS" = "user 'bob' may not use all keys 'lock:*', as --key-format makes them" ]
@@ -269,22 +270,23 @@ together
 	obey 1
 	REDLOCK_KEY_FORMAT=lock:%s sound
 	# to read is not enough, and nothing is left
-	node 1 acl setuser bob resetkeys '~redlock:*' '~{redlock}:node' '%R~lock:*' > "$T/acl"
+	node 1 acl setuser bob resetkeys "${OWN[@]}" '%R~lock:*' > "$T/acl"
 	finds 0 1 key-format note --key-format lock:%s
 	eventually is_empty 1
 	says 64 '' "redlock: the key 'redlock:line:{redlock:doctor:*}' is redlock's own*" doctor --key-format 'redlock:line:{%s}'
 }
 
 @test "broken: a user who may touch other keys only" {
+	own='ACL SETUSER bob ~{redlock}:node ~redlock:line:{KEY} *'
 	with_user 1 +@all resetkeys '~job*'
 	finds 0 1 rights warning
-	[ "$MEND" = "ACL SETUSER bob ~redlock:* ~{redlock}:node" ]
+	is_like "$MEND" "$own"
 	obey 1
 	sound
 	# of redlock's own, some
 	node 1 acl setuser bob resetkeys '~redlock:doctor:*' '~{redlock}:node' > "$T/acl"
 	finds 0 1 rights warning
-	[ "$MEND" = "ACL SETUSER bob ~redlock:* ~{redlock}:node" ]
+	is_like "$MEND" "$own"
 	obey 1
 	sound
 }
@@ -299,6 +301,15 @@ together
 	done
 	node 2 set 'redlock:fence:{job}' "$(date +%s%6N)" > "$T/set"
 	sound
+}
+
+@test "broken: a user of some keys who may touch what redlock keeps of all locks" {
+	with_user 1 +@all resetkeys '~app-*' '~redlock:*' '~{redlock}:node'
+	finds 0 1 other-tenants warning --key-format app-%s
+	[ "$WORDS" = "user 'bob' may use redlock's own keys of locks that the user may not take" ]
+	is_like "$MEND" 'ACL SETUSER bob resetkeys ~app-[*] ~{redlock}:node ~redlock:line:{app-[*]} *'
+	obey 1
+	REDLOCK_KEY_FORMAT=app-%s sound
 }
 
 @test "broken: CONFIG or INFO renamed" {

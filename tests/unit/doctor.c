@@ -553,6 +553,14 @@ TEST(doctor_refused)
 	EXPECT(1, "refused", ERROR, "answered with an error: ERR no such database", "");
 }
 
+#define OWN_KEYS(key) \
+	" ~{redlock}:node ~redlock:line:{" key "} ~redlock:wake:{" key "} ~redlock:turn:{" key \
+	"} ~redlock:readers:{" key "} ~redlock:head:{" key "} ~redlock:door:{" key \
+	"} ~redlock:fence:{" key "}"
+#define OWN_SLOTS " ~KEY#* ~redlock:turn:{KEY#*} ~redlock:fence:{KEY#*}"
+#define OWN_OF_DOCTOR " ~redlock:doctor:* ~redlock:*:{redlock:doctor:*}"
+#define OWN OWN_KEYS("KEY") OWN_SLOTS OWN_OF_DOCTOR
+
 TEST(doctor_rights)
 {
 	struct patient *p = &patient[1];
@@ -576,9 +584,9 @@ TEST(doctor_rights)
 			i ? said("~")
 			  : answer_absent(REASON_NOPERM, "NOPERM ... to access one of the keys");
 		EXPECT(1, "rights", WARNING,
-			"user 'b\\x1bob' may not use keys redlock:*, {redlock}:node (to wake who "
-			"waits, for one)",
-			"ACL SETUSER b\\x1bob ~redlock:* ~{redlock}:node");
+			"user 'b\\x1bob' may not use redlock's own keys (to wake who waits, for "
+			"one)",
+			"ACL SETUSER b\\x1bob" OWN);
 	}
 	p->rights = said("");
 	p->may_block = answer_absent(REASON_NOPERM, "NOPERM");
@@ -588,7 +596,7 @@ TEST(doctor_rights)
 	p->may_block = said("");
 	p->rights = said("getx xget ge setting");
 	EXPECT(1, "rights", ERROR, "user 'b\\x1bob' may not do all that locks want: NOPERM no eval",
-		"ACL SETUSER b\\x1bob ~redlock:* ~{redlock}:node");
+		"ACL SETUSER b\\x1bob" OWN);
 	p->trial[TRIAL_ACQUIRE] = said("");
 	p->trial[TRIAL_JOIN] = answer_absent(REASON_NOPERM, "cannot run \x1b");
 	EXPECT(1, "rights", WARNING,
@@ -597,6 +605,40 @@ TEST(doctor_rights)
 	p->rights = answer_absent(REASON_SERVER, "get");
 	EXPECT_SILENCE();
 	p->rights = (struct answer){.vote = VOTE_NONE};
+	EXPECT_SILENCE();
+}
+
+TEST(doctor_own_keys_of_other_tenants)
+{
+	static const struct {
+		const char *format, *rule;
+	} tenants[] = {
+		{NULL, "~KEY" OWN},
+		{"%s", "~KEY" OWN},
+		{"my %s", "~KEY" OWN},
+		{"a-format-that-is-much-too-long:%s", "~KEY" OWN},
+		{"app-%s", "~app-*" OWN_KEYS("app-*") OWN_OF_DOCTOR},
+	};
+	char mend[700];
+	struct patient *p = &patient[1];
+
+	be_sound(3);
+	p->foreign = answer_absent(REASON_NOPERM, "NOPERM ... to access one of the keys");
+	p->beside = said("0");
+	for (size_t i = 0; i < COUNT_OF(tenants); i++) {
+		settings.key_format = tenants[i].format;
+		snprintf(mend, sizeof(mend), "ACL SETUSER default resetkeys %s", tenants[i].rule);
+		EXPECT(1, "other-tenants", WARNING,
+			"user 'default' may use redlock's own keys of locks that the user may not "
+			"take",
+			mend);
+	}
+	p->beside = answer_absent(REASON_NOPERM, "NOPERM ... to access one of the keys");
+	EXPECT_SILENCE();
+	p->beside = said("0");
+	p->foreign = answer_absent(REASON_NOPERM, "NOPERM no permissions to run the 'exists'");
+	EXPECT_SILENCE();
+	p->foreign = said("0");
 	EXPECT_SILENCE();
 }
 
@@ -903,9 +945,8 @@ TEST(doctor_restart_guard)
 	EXPECT_SILENCE();
 	patient[0].marker = answer_absent(REASON_NOPERM, "NOPERM may not access the key");
 	EXPECT(0, "rights", WARNING,
-		"user 'default' may not use keys redlock:*, {redlock}:node (to wake who waits, for "
-		"one)",
-		"ACL SETUSER default ~redlock:* ~{redlock}:node");
+		"user 'default' may not use redlock's own keys (to wake who waits, for one)",
+		"ACL SETUSER default" OWN);
 	patient[0].marker = said("");
 	patient[0].info.run_id[0] = '\0';
 	patient[0].informed = answer_absent(REASON_NOPERM, "");

@@ -146,7 +146,7 @@ static int prepare_tls(const struct settings *s, struct err *e)
 	if (tls_prepare(&s->tls, node, e) < 0)
 		return -1;
 	if (s->tls.insecure)
-		out_say(OUT_NORMAL,
+		out_say(OUT_ERRORS,
 			"--insecure: certificates are not looked at, whoever answers is believed");
 	if (tls_key_is_exposed(&s->tls)) {
 		text_escape(shown, sizeof(shown), s->tls.key_file, strlen(s->tls.key_file));

@@ -212,13 +212,47 @@ const char *text_escape(char *dst, size_t size, const void *src, size_t len)
 static const char *find_login(const char *word, size_t *len)
 {
 	const char *scheme = strstr(word, "://"), *from = scheme ? scheme + 3 : word;
-	const char *colon = strchr(from, ':'), *at = colon ? strrchr(colon, '@') : NULL;
+	const char *colon = scheme ? from : strchr(from, ':');
+	const char *at = colon ? strrchr(colon, '@') : NULL;
 
 	/* No path has one. */
-	if (!at || (!scheme && memchr(word, '/', (size_t)(at - word))))
+	if (!at || strncmp(from, "/", 1) == 0 ||
+		(!scheme && memchr(word, '/', (size_t)(at - word))))
 		return NULL;
 	*len = (size_t)(at - from);
 	return from;
+}
+
+/* Does a name such as PGPASSWORD, --api-key or ?auth stand for a secret? */
+static bool is_secret(const char *name, size_t len)
+{
+	static const char *const parts[] = {"pass", "pwd", "secret", "token", "auth", "key"};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		for (size_t at = 0, n = strlen(parts[i]); at + n <= len; at++)
+			if (strncasecmp(name + at, parts[i], n) == 0)
+				return true;
+	return false;
+}
+
+/* Of NAME=VALUE, be it in a query or in a list, the values that are secrets are left out. */
+static void append_values(char *dst, size_t size, size_t *used, const char *text)
+{
+	static const char separators[] = "?&;, ";
+
+	while (*text) {
+		size_t name = strcspn(text, "=?&;, "), value = 0;
+
+		if (text[name] == '=' && is_secret(text, name)) {
+			value = strcspn(text + name + 1, separators);
+			text_append(dst, size, used, "%.*s=***", (int)name, text);
+			text += name + 1 + value;
+			continue;
+		}
+		name += text[name] != '\0';
+		text_append(dst, size, used, "%.*s", (int)name, text);
+		text += name;
+	}
 }
 
 void text_append_word(char *dst, size_t size, size_t *used, const char *word)
@@ -226,10 +260,14 @@ void text_append_word(char *dst, size_t size, size_t *used, const char *word)
 	size_t len;
 	const char *login = find_login(word, &len);
 
-	if (login)
-		text_append(dst, size, used, "%.*s***%s", (int)(login - word), word, login + len);
-	else
-		text_append(dst, size, used, "%s", word);
+	if (login) {
+		text_append(dst, size, used, "%.*s***", (int)(login - word), word);
+		append_values(dst, size, used, login + len);
+	} else if (strncmp(word, "-p", 2) == 0 && word[2]) {
+		text_append(dst, size, used, "-p***");
+	} else {
+		append_values(dst, size, used, word);
+	}
 }
 
 const char *text_escape_word(char *dst, size_t size, const char *word)

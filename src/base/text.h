@@ -59,8 +59,10 @@ const char *text_quote(char *dst, size_t size, const char *src);
 void text_append(char *dst, size_t size, size_t *used, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* The same of a word, without the user and password that stand in it, be it
- * scheme://user:password@host or user:password@host: "***" is there instead. */
+/* The same of a word, with "***" for each secret in it: what stands before the '@' of
+ * scheme://user:password@host, scheme://secret@host and user:password@host, the value of a
+ * NAME=VALUE whose name has "pass", "pwd", "secret", "token", "auth" or "key" in it, and what
+ * follows "-p". */
 void text_append_word(char *dst, size_t size, size_t *used, const char *word);
 
 /*

@@ -42,7 +42,8 @@ static void mask(char *dst, size_t size, const char *url)
 {
 	const char *from = behind_scheme(url), *at = strrchr(url, '@');
 	const char *colon = *from == '/' || *from == '[' ? NULL : strchr(from, ':');
-	char masked[URL_MAX];
+	char masked[URL_MAX], shown[URL_MAX] = "";
+	size_t used = 0;
 
 	if (at)
 		snprintf(masked, sizeof(masked), "%.*s***%s", (int)(from - url), url, at);
@@ -50,7 +51,8 @@ static void mask(char *dst, size_t size, const char *url)
 		snprintf(masked, sizeof(masked), "%.*s***", (int)(colon + 1 - url), url);
 	else
 		snprintf(masked, sizeof(masked), "%s", url);
-	text_escape(dst, size, masked, strlen(masked));
+	text_append_word(shown, sizeof(shown), &used, masked);
+	text_escape(dst, size, shown, used);
 }
 
 static int refuse(struct err *e, const char *url, const char *why)
@@ -352,7 +354,8 @@ void node_list_show(const struct node_list *list, char *dst, size_t size)
 
 		text_escape(user, sizeof(user), node->user, strlen(node->user));
 		text_append(dst, size, &used, "%s%.*s%s%s%s", i ? " " : "",
-			(int)(rest - node->label), node->label, user,
+			(int)(rest - node->label), node->label,
+			node->password[0] || !user[0] ? user : "***",
 			node->password[0] ? ":***" : "",
 			node->user[0] || node->password[0] ? "@" : "");
 		text_append(dst, size, &used, "%s", rest);

@@ -407,6 +407,8 @@ told() {
 		run -0 --separate-stderr redlock run -n -k job --insecure -- echo done
 		[ "$stderr" = "redlock: --insecure: certificates are not looked at, whoever answers is believed" ]
 	done
+	run -0 --separate-stderr redlock run -q -n -k job --insecure -- echo done
+	[ "$stderr" = "redlock: --insecure: certificates are not looked at, whoever answers is believed" ]
 	REDLOCK_INSECURE=1 run -0 --separate-stderr redlock status job
 	[ "$stderr" = "redlock: --insecure: certificates are not looked at, whoever answers is believed" ]
 	redlock run -n -k job --insecure --node "rediss://127.0.0.1:${PORT[3]}" -- true

@@ -1225,7 +1225,7 @@ TEST(option_values_for_people)
 		{"x", "verbose", "0"},
 		{"x", "password", "nothing"},
 		{"--node|u:p@a|--node|unix://:p@/b?db=1|--node|w@[::1]:7|--node|d", "nodes",
-			"redis://u:***@a:6379 unix://:***@/b?db=1 redis://w@[::1]:7 "
+			"redis://u:***@a:6379 unix://:***@/b?db=1 redis://***@[::1]:7 "
 			"redis://d:6379"},
 	};
 

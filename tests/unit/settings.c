@@ -260,6 +260,11 @@ TEST(settings_owner_text)
 	/* All who ask for the holder read it. */
 	settings_owner(owner, sizeof(owner), "u", "h", 7, logins);
 	CHECK_TEXT(owner, "u@h:7 psql postgres://***@db/app --url=amqp://***@q");
+	settings_owner(owner, sizeof(owner), "u", "h", 7,
+		(char *[]){"sql", "-ps3cret", "-p", "--password=s3cret", "PGPASSWORD=s3cret",
+			"redis://s3cret@a", "http://a?x=1&token=s3cret&y=2", "--n=1", NULL});
+	CHECK_TEXT(owner,
+		"u@h:7 sql -p*** -p --password=*** PGPASSWORD=*** redis://***@a http://a?x=1&token=***");
 	settings_owner(small, sizeof(small), "alice", "web1", 42, command);
 	CHECK_TEXT(small, "alice@web1:42 r");
 	memset(many, 'x', sizeof(many) - 1);

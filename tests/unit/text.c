@@ -624,7 +624,9 @@ TEST(text_words_without_secrets)
 		{"--nodes=redis://app:s3cret@a", "--nodes=..."},
 		{"redis://app:s3=cret@a/1?b=c", "redis://***@a/1?b=c"},
 		{"rediss://:s3c@r/e:t@a:1", "rediss://***@a:1"}, {"app:s3cret@a", "***@a"},
-		{"redis://app@a:1", "redis://app@a:1"}, {"redis://a:1", "redis://a:1"},
+		{"redis://s3cret@a:1", "redis://***@a:1"},
+		{"redis://a/?db=1&password=s3cret", "redis://a/?db=..."},
+		{"unix:///a@b", "unix:///a@b"}, {"redis://a:1", "redis://a:1"},
 		{"/a:b@c", "/a:b@c"}, {"a/b:c@d", "a/b:c@d"}, {"a:b/c@d", "a:b/c@d"},
 		{"user@a:b", "user@a:b"}, {"a\x1b=b", "a\\x1b=..."}};
 	char shown[64], longest[1000], small[8];

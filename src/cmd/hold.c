@@ -189,6 +189,8 @@ static int be_keeper(struct hold *h)
 	keep(h);
 	h->account.held = clock_now() - h->lock.began - h->account.waited;
 	lock_release(&h->lock, 0);
+	if (h->lock.session.quorum.loss != LOSS_NONE)
+		tell_loss(h);
 	registry_remove();
 	follow_close(&h->follow);
 	if (h->was_lost)

@@ -246,11 +246,14 @@ void lock_release(struct lock *l, usec leave_for)
 				text, q, &l->settings->nodes, &l->settings->keys, clock_now()));
 	if (is_left)
 		lock_tell_remedy(l, OUT_NORMAL);
-	if (released && q->leave_for > 0)
+	if (released && was_ours(q) && q->leave_for > 0)
 		out_say(OUT_DECISIONS, "left %s taken for another %s", l->name,
 			duration_format(left, q->leave_for));
 	else if (released && was_ours(q))
 		out_say(OUT_DECISIONS, "released %s", l->name);
+	if (q->proved && q->loss == LOSS_NONE && q->duplicate[0] < 0 &&
+		report_unsure(text, q, &l->settings->keys)[0])
+		out_say(OUT_DECISIONS, "%s", text);
 	session_close(&l->session);
 }
 

@@ -313,6 +313,18 @@ static void settle_loss(struct run *r)
 		lock_tell_remedy(&r->lock, OUT_ERRORS);
 }
 
+/* The answers to the release may tell that the lock was lost while the command ran. */
+static int settle_release(struct run *r, int status)
+{
+	if (r->lost || r->watch.end.kind != WORD_ENDED)
+		return status;
+	settle_loss(r);
+	if (!r->lost)
+		return status;
+	r->account.outcome = "lost";
+	return STATUS_LOST;
+}
+
 /* The status of redlock, or -1: r->watch.end has the command's own. */
 static int outcome(struct run *r)
 {
@@ -378,7 +390,7 @@ static int run_command(struct run *r)
 	release(r, r->watch.end.kind == WORD_ENDED && !r->lost && held < r->lock.settings->min_hold
 			   ? r->lock.settings->min_hold - held
 			   : 0);
-	return status;
+	return settle_release(r, status);
 }
 
 /* Runs the command under the lock of a run around this one, which watches over all of us. */

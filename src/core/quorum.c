@@ -521,6 +521,23 @@ static bool is_clean_no(const struct answer *answer)
 			       answer->reason == REASON_COUNTER));
 }
 
+/* The first answer to the release of a held lock is a vote: did the key last to the end? A repeated
+ * release may meet its own success, and after the validity the key may have expired. */
+static void note_end(struct step *s, const struct event *ev)
+{
+	struct quorum *q = s->q;
+	struct member *m = &q->member[ev->node];
+
+	if (!q->asking || ev->round != q->round || ev->op == OP_RELEASE || m->vote != VOTE_NONE ||
+		s->now >= q->valid_until)
+		return;
+	/* The seat's hand-over may have deleted the key first. */
+	if (q->seat.parts && q->seat.node == ev->node && ev->answer->vote != VOTE_YES)
+		return;
+	m->vote = ev->answer->vote;
+	m->answer = *ev->answer;
+}
+
 static void reply(struct step *s, const struct event *ev)
 {
 	struct quorum *q = s->q;
@@ -529,6 +546,7 @@ static void reply(struct step *s, const struct event *ev)
 
 	if (is_parting(ev->op)) {
 		m->releasing = false;
+		note_end(s, ev);
 		/* YES, GONE, FOREIGN: whichever, our key is as it shall be, or not there any more.
 		 */
 		if (answer->vote != VOTE_ABSENT) {
@@ -852,6 +870,19 @@ static bool is_passing_beside(const struct quorum *q)
 	return q->seat.passes_beside && in_flight(m) && !is_late(m);
 }
 
+/* The release of a held lock is a round of its own, in which each node is asked for a vote. For a
+ * lock that was not held, the votes of the last attempt stay: they tell why. */
+static void begin_release(struct step *s)
+{
+	struct quorum *q = s->q;
+	unsigned awaited = q->awaited;
+
+	q->asking = q->state == QUORUM_HELD && q->duplicate[0] < 0;
+	if (q->asking)
+		begin_round(s);
+	q->awaited = awaited;
+}
+
 static void let_go(struct step *s)
 {
 	struct quorum *q = s->q;
@@ -861,14 +892,14 @@ static void let_go(struct step *s)
 	if (q->seat.link == LINK_UP && !q->seat.leaves &&
 		(q->seat.is_woken || q->seat.waits || q->seat.leads))
 		send_from_seat(s, OP_HAND_OVER);
+	q->seat.parts = q->seat.link == LINK_UP;
 	pass_turn_beside_the_seat(s);
 
-	/* No new round: the votes stay, for whoever asks why. */
+	begin_release(s);
 	q->round_at = s->now;
 	q->enough_at = 0;
 	for (int i = 0; i < q->policy.nodes; i++)
 		q->member[i].release_refused = false;
-	q->asking = false;
 	q->release_until = s->now + usec_min(RELEASE_TIME, q->policy.ttl / 2);
 	q->state = QUORUM_RELEASING;
 	q->phase = PHASE_LET_GO;
@@ -1483,19 +1514,27 @@ static void look_at_expiry(struct quorum *q, usec now)
 		q->state = QUORUM_LOST;
 }
 
-static void tally_extension(struct step *s)
+/* Nodes that may still vote in this round. */
+static int count_open(const struct quorum *q)
 {
-	struct quorum *q = s->q;
-	int quorum = policy_quorum(&q->policy);
-	int yes = count_yes(q), no = count_no(q), open = 0;
-	usec retry = usec_min(usec_max(q->policy.ttl / 30, 10 * USEC_MSEC), USEC_SEC / 2);
+	int n = 0;
 
 	for (int i = 0; i < q->policy.nodes; i++) {
 		const struct member *m = &q->member[i];
 
-		open += m->vote == VOTE_NONE &&
-			(m->link == LINK_OPENING || (in_flight(m) && !is_late(m)));
+		n += m->vote == VOTE_NONE &&
+		     (m->link == LINK_OPENING || (in_flight(m) && !is_late(m)));
 	}
+	return n;
+}
+
+static void tally_extension(struct step *s)
+{
+	struct quorum *q = s->q;
+	int quorum = policy_quorum(&q->policy);
+	int yes = count_yes(q), no = count_no(q), open = count_open(q);
+	usec retry = usec_min(usec_max(q->policy.ttl / 30, 10 * USEC_MSEC), USEC_SEC / 2);
+
 	if (yes >= quorum) {
 		/* The old validity has not ended: look_at_expiry() came first. */
 		q->worst_margin = usec_min(q->worst_margin, q->valid_until - s->now);
@@ -1561,6 +1600,28 @@ static void keep(struct step *s)
 
 /* ---- the end ---- */
 
+/* Can the open votes still tell whether a majority had the key to the end? */
+static bool is_end_open(const struct quorum *q)
+{
+	int quorum = policy_quorum(&q->policy), yes = count_yes(q), no = count_no(q);
+
+	return q->asking && yes < quorum && no < quorum &&
+	       (yes > no ? yes : no) + count_open(q) >= quorum;
+}
+
+static void end(struct step *s)
+{
+	struct quorum *q = s->q;
+
+	for (int i = 0; i < q->policy.nodes; i++)
+		may_have_landed(s, &q->member[i]);
+	if (q->asking && count_no(q) >= policy_quorum(&q->policy))
+		q->loss = LOSS_DENIED;
+	q->asking = false;
+	q->phase = PHASE_DONE;
+	q->state = QUORUM_OVER;
+}
+
 static void release(struct step *s, usec *wake_at)
 {
 	struct quorum *q = s->q;
@@ -1586,14 +1647,11 @@ static void release(struct step *s, usec *wake_at)
 		waited_for += m->link == LINK_OPENING || (in_flight(m) && !is_late(m));
 	}
 	if ((s->is_quiet && s->now >= q->release_until) ||
-		(!is_passing_beside(q) &&
+		(!is_passing_beside(q) && !is_end_open(q) &&
 			(waited_for == 0 ||
 				grace_is_over(q, s->now, settled >= policy_quorum(&q->policy),
 					2 * USEC_MSEC, wake_at)))) {
-		for (int i = 0; i < q->policy.nodes; i++)
-			may_have_landed(s, &q->member[i]);
-		q->phase = PHASE_DONE;
-		q->state = QUORUM_OVER;
+		end(s);
 		*wake_at = NEVER;
 		return;
 	}
@@ -1649,8 +1707,8 @@ static void take_in(struct step *s, const struct event *ev)
 		break;
 	case EV_RELEASE:
 		if (q->phase < PHASE_LET_GO) {
-			/* Only a lock that is held can be left to others. */
-			q->leave_for = q->state == QUORUM_HELD ? ev->leave_for : 0;
+			/* Only a lock that is held, and not in doubt, is left to expire. */
+			q->leave_for = q->state == QUORUM_HELD && !q->denied ? ev->leave_for : 0;
 			let_go(s);
 		}
 		break;

@@ -76,7 +76,8 @@ enum loss {
 	LOSS_NONE,
 	LOSS_EXPIRED, /* no majority confirmed it in time */
 	LOSS_STOOD_STILL, /* the same, but we were not there to hear them */
-	LOSS_DENIED, /* a majority said, twice, that the key is gone or somebody else's */
+	LOSS_DENIED, /* a majority said, twice or to the release, that the key is gone or another's
+		      */
 };
 
 enum event_kind {
@@ -194,6 +195,7 @@ struct seat {
 	int turn_key; /* which of them was the last, */
 	int turn_slot; /* or slot; 0: any */
 	bool leaves; /* OP_HAND_OVER stands behind OP_WAIT: who serves us passes it on */
+	bool parts; /* it was up when the lock was let go: an OP_HAND_OVER went by it, too */
 	bool passes_beside; /* another OP_HAND_OVER went by the line's own connection */
 	bool leads; /* we were woken, and found readers: we come next, at the door */
 };
@@ -233,7 +235,7 @@ struct quorum {
 	int moves; /* attempts in a row, without a pause, since each named another slot */
 	usec shed_at; /* from then on the links for votes are closed while waiting */
 	unsigned awaited; /* 1 << i: the nodes said that others wait for key i */
-	bool asking; /* an extension round is undecided */
+	bool asking; /* an extension round, or the release of a held lock, is undecided */
 	bool denied; /* the last extension round was a majority of NO */
 
 	struct seat seat;

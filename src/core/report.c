@@ -380,6 +380,22 @@ const char *report_loss(char dst[REPORT_MAX], const struct quorum *q, const stru
 	return dst;
 }
 
+const char *report_unsure(char dst[REPORT_MAX], const struct quorum *q, const struct key_list *keys)
+{
+	struct line l = line(dst);
+	int quorum = policy_quorum(&q->policy), yes = quorum_count(q, VOTE_YES);
+	int no = quorum_count(q, VOTE_GONE) + quorum_count(q, VOTE_FOREIGN);
+
+	if (no == 0 || no >= quorum || yes >= quorum)
+		return dst;
+	add(&l, "cannot tell whether ");
+	add_lock(&l, q, keys);
+	add(&l, " %s held to the end: %d of %d nodes had %s still, %d had not",
+		keys->count > 1 ? "were" : "was", yes, q->policy.nodes,
+		keys->count > 1 ? "them" : "it", no);
+	return dst;
+}
+
 const char *report_unreleased(char dst[REPORT_MAX], const struct quorum *q,
 	const struct node_list *nodes, const struct key_list *keys, usec now)
 {

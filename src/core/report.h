@@ -79,6 +79,11 @@ const char *report_loss(char dst[REPORT_MAX], const struct quorum *q, const stru
 const char *report_stood_still(
 	char dst[REPORT_MAX], const struct quorum *q, const struct key_list *keys);
 
+/* After the release of a lock: too few nodes had it still, or had it not, to tell whether it was
+ * held to the end; "": they do tell. */
+const char *report_unsure(
+	char dst[REPORT_MAX], const struct quorum *q, const struct key_list *keys);
+
 /* Which nodes may still carry the lock after the release, why, and until when. */
 const char *report_unreleased(char dst[REPORT_MAX], const struct quorum *q,
 	const struct node_list *nodes, const struct key_list *keys, usec now);

@@ -86,6 +86,34 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 	not file_has "$T/warn" "got"
 }
 
+@test "a loss that no extension has seen: the answers to the release tell, and 79" {
+	# broken, and taken and given back by another one meanwhile
+	run -79 redlock run -k job --record "$T/record" --metrics-file "$T/metrics" -- bash -c \
+		"'$REDLOCK_BUILD/redlock' break -y -k job > '$T/broken' 2>&1 && env -u REDLOCK_HELD '$REDLOCK_BUILD/redlock' run -k job -- true"
+	is_like "$output" "redlock: lost 'job': the key is gone from [23] of 3 nodes"
+	file_has "$T/record" '"outcome":"lost","status":79'
+	grep -E 'outcome="lost".* 1$' "$T/metrics"
+	# taken by a rival that has it still; whatever the command's status would mean
+	export T
+	export -f node
+	for how in "" "--min-hold 2s" "--on-lost warn" "--limit 3"; do
+		run -79 redlock run -k job $how -- bash -c \
+			"for i in 1 2 3; do for k in job 'job#1' 'job#2' 'job#3'; do node \$i set \$k rival px 60000; done; done > '$T/set'; exit 3"
+		is_like "$output" "redlock: lost 'job*': now held by another program (value 'rival') on [23] of 3 nodes, *"
+		for i in 1 2 3; do node "$i" del job 'job#1' 'job#2' 'job#3' > "$T/del"; done
+	done
+}
+
+@test "a key that is missing on a minority at the end: the command's status, and -v says it" {
+	export T
+	export -f node
+	run -3 redlock run -k job -- bash -c "node 1 del job > '$T/del'; exit 3"
+	[ "$output" = "" ]
+	kill_node 3
+	run -3 redlock run -v -k job -- bash -c "node 1 del job > '$T/del'; exit 3"
+	[[ "$output" == *"redlock: cannot tell whether 'job' was held to the end: 1 of 3 nodes had it still, 1 had not"* ]]
+}
+
 @test "what cannot work is refused at the start" {
 	run -64 redlock run -k job --on-lost whatever -- touch "$T/ran"
 	[[ "${lines[0]}" == "redlock: --on-lost 'whatever' is not term, kill, warn or a signal's name" ]]

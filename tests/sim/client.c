@@ -351,6 +351,30 @@ static void check_release_time(const struct client *c, usec since)
 		breach("patience", "c%d released for %d ms", c->id, (int)(took / USEC_MSEC));
 }
 
+/* A lock whose key was missing on a majority when it was released was lost, and only such a one. */
+static void check_end(struct client *c)
+{
+	const struct quorum *q = &c->session.quorum;
+	bool is_lost = q->loss == LOSS_DENIED;
+	int missed = 0;
+
+	for (int i = 0; i < world.nodes; i++)
+		/* The seat's hand-over may have come first. */
+		missed += world.wire[c->id][i].end_missed && world.wire[c->id][i].end_told &&
+			  !(q->seat.parts && q->seat.node == i);
+	if (!c->is_ending || world.alias > 0)
+		return;
+	world.denials += is_lost;
+	if (is_lost && missed <= world.nodes / 2)
+		breach("end", "c%d says lost, and %d of %d miss its key", c->id, missed,
+			world.nodes);
+	if (is_lost && !world.profile->forgets && !world.profile->interferes)
+		breach("end", "c%d says lost, and no key was lost", c->id);
+	if (!is_lost && missed > world.nodes / 2 && client_clock(c) < q->valid_until)
+		breach("end", "c%d says released, and %d of %d missed its key", c->id, missed,
+			world.nodes);
+}
+
 /* What a holder leaves to end by itself keeps others out until then. */
 static void check_left(const struct client *c, usec since)
 {
@@ -424,9 +448,15 @@ static bool run_once(struct client *c)
 	c->window_until = 0;
 	since = world.now;
 	is_left = s->quorum.state == QUORUM_HELD && c->leave_for > 0;
+	c->is_ending = s->quorum.state == QUORUM_HELD;
+	net_begin_release(c->id);
 	session_release(s, c->leave_for);
+	/* Time may have ended it unseen. */
+	c->is_ending = c->is_ending && s->quorum.loss == LOSS_NONE;
 	while (s->quorum.state != QUORUM_OVER)
 		turn(c);
+	check_end(c);
+	c->is_ending = false;
 	check_release_time(c, since);
 	check_debts(c);
 	session_close(s);
@@ -473,7 +503,7 @@ void client_begin(struct client *c, int id)
 	assert(stack);
 	c->id = id;
 	c->stack = stack;
-	c->done = c->crashed = c->in_section = c->told_over = false;
+	c->done = c->crashed = c->in_section = c->told_over = c->is_ending = false;
 	c->trying_since = c->wants_since = NEVER;
 	c->paused_until = 0;
 	c->wake_id++;

@@ -57,7 +57,7 @@ static const struct profile profiles[] = {
 #define TWICE 500 /* seeds of each profile are lived twice in --check */
 
 struct total {
-	long seeds, wanted, sections, faults, losses, refusals, overlaps, events, broken;
+	long seeds, wanted, sections, faults, losses, denials, refusals, overlaps, events, broken;
 	double hours;
 };
 
@@ -69,6 +69,7 @@ static bool lives(const struct profile *p, uint64_t seed, bool traces, struct to
 	total->sections += world.sections;
 	total->faults += world.faults;
 	total->losses += world.losses;
+	total->denials += world.denials;
 	total->refusals += world.refusals;
 	total->overlaps += world.overlaps > 0;
 	total->events += world.events;
@@ -89,7 +90,8 @@ static void run(const struct profile *p, uint64_t first, uint64_t seeds, struct 
 
 static bool is_well(const struct profile *p, const struct total *total)
 {
-	return total->broken == 0 && (!p->forgets || p->guards || total->overlaps > 0);
+	return total->broken == 0 && (!p->forgets || p->guards || total->overlaps > 0) &&
+	       (!p->interferes || total->denials > 0);
 }
 
 /* Of so many worlds, in enough somebody had to get the lock after the faults. */
@@ -102,9 +104,9 @@ static void tell(const char *name, const struct total *t)
 {
 	printf("%s: %ld seeds, %.0f %% with somebody trying when calm began, %.1f virtual hours, "
 	       "%ld events, %ld faults, %ld sections, "
-	       "%ld losses, %ld refusals, %ld seeds with an overlap\n",
+	       "%ld losses, %ld more at the release, %ld refusals, %ld seeds with an overlap\n",
 		name, t->seeds, 100.0 * (double)t->wanted / (double)t->seeds, t->hours, t->events,
-		t->faults, t->sections, t->losses, t->refusals, t->overlaps);
+		t->faults, t->sections, t->losses, t->denials, t->refusals, t->overlaps);
 }
 
 static long with_two_histories(const struct profile *p)

@@ -253,6 +253,7 @@ void conn_open(struct conn *c)
 
 	begin_round(w, running->session.quorum.round);
 	w->sent = 0;
+	w->end_opened++;
 	if (++w->opened[w->node] > most)
 		breach("requests", "c%d opened n%d %d times in round %u", running->id, w->node,
 			w->opened[w->node], w->round);
@@ -315,6 +316,17 @@ usec conn_due(const struct conn *c)
 	return NEVER;
 }
 
+/* The release of the lock that its client held to the end, as far as it knows; neither of an
+ * earlier attempt's token, nor of a turn. */
+static bool is_end(const struct message *m)
+{
+	const struct client *c = world.client[m->client];
+
+	return c->is_ending && m->session == c->sessions && m->slot < world.nodes &&
+	       (m->op == OP_HAND_OVER || m->op == OP_LEAVE) && !strchr(m->request.argv[7], 'l') &&
+	       strcmp(m->token, c->session.token) == 0;
+}
+
 void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now)
 {
 	struct wire *w = wire_of(c);
@@ -337,6 +349,7 @@ void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now
 	m->op = wish->op;
 	m->round = round;
 	m->session = running->sessions;
+	w->end_sent += is_end(m);
 	c->pending[c->pending_count++] =
 		(struct pending){.op = wish->op, .round = round, .sent_at = now};
 	/* In each round a node is asked once, and a few times more if the votes are split; before
@@ -368,6 +381,19 @@ void net_begin_session(int client)
 	for (int i = 0; i < SIM_SLOTS; i++) {
 		world.wire[client][i].yes_round = world.wire[client][i].round = 0;
 		world.wire[client][i].settled_at = 0;
+	}
+}
+
+void net_begin_release(int client)
+{
+	for (int i = 0; i < SIM_SLOTS; i++) {
+		struct wire *w = &world.wire[client][i];
+
+		/* The client counts on a connection that is broken, or may come up. */
+		w->end_opened = w->is_broken ||
+				world.client[client]->session.pool.conn[i].state == CONN_OPENING;
+		w->end_sent = 0;
+		w->end_missed = w->end_told = false;
 	}
 }
 
@@ -578,6 +604,8 @@ void net_serve(int index)
 	}
 	reply = is_heard ? malloc(sizeof(*reply)) : &unheard;
 	assert(reply);
+	if (is_end(m) && w->end_sent == 1)
+		w->end_missed = !node_has_token(n, node_slot_of(&m->request), m->token);
 	/* Done, but what says so is not the protocol; or not done. */
 	spoils = world.now < n->refuses_until && draw_percent(30);
 	if (world.now < n->refuses_until && !spoils)
@@ -644,6 +672,8 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct answer *ans
 	c->pending_count--;
 	memmove(c->pending, c->pending + 1, (size_t)c->pending_count * sizeof(c->pending[0]));
 	*answer = answer_read(request->op, w->reply[0]);
+	w->end_told = answer->vote != VOTE_ABSENT && w->end_sent == 1 && w->end_opened <= 1 &&
+		      (request->op == OP_HAND_OVER || request->op == OP_LEAVE);
 	if (answer->vote == VOTE_FOREIGN || answer->vote == VOTE_GONE ||
 		(answer->vote == VOTE_YES &&
 			(request->op == OP_RELEASE || request->op == OP_HAND_OVER)))

@@ -62,6 +62,16 @@ bool node_has_key_of(struct sim_node *n, int i, const struct session *s)
 	return !token_is_no_holders(value) && is_token_of(value, s);
 }
 
+bool node_has_token(const struct sim_node *n, int i, const char *token)
+{
+	if (!node_has_key(n, i))
+		return false;
+	for (int r = 0; r < n->readers && is_group(n->lock[i].value); r++)
+		if (strcmp(n->reader[r].token, token) == 0 && node_msec(n) <= n->reader[r].ends)
+			return true;
+	return strcmp(n->lock[i].value, token) == 0;
+}
+
 usec node_key_ends(struct sim_node *n, int i, const struct session *s)
 {
 	int64_t ends = is_group(n->lock[i].value) ? node_reader_of(n, s)->ends : n->lock[i].ends;

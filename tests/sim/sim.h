@@ -112,6 +112,9 @@ bool node_has_key(const struct sim_node *n, int i);
 /* Is its key that of this session, and not just left to end by itself? */
 bool node_has_key_of(struct sim_node *n, int i, const struct session *s);
 
+/* Is it this very token's, or one reader's among others? */
+bool node_has_token(const struct sim_node *n, int i, const char *token);
+
 /* What it has of this session among readers: the last that it was asked to keep. NULL: nothing. */
 struct sim_reader *node_reader_of(struct sim_node *n, const struct session *s);
 
@@ -162,6 +165,11 @@ struct wire {
 	bool is_deaf; /* whatever lies between forgot the connection: all is lost, nobody is told */
 	usec settled_at; /* the client read an answer that says: nothing of ours is there */
 
+	/* Of the release of a held lock: how often the node was connected to and told; was the key
+	 * there at the first time, and has the client read an answer? */
+	int end_opened, end_sent;
+	bool end_missed, end_told;
+
 	/* In this round of the session: connections opened to each node (only the seat's wire leads
 	 * to more than one), requests sent on the last one. */
 	uint32_t round;
@@ -206,6 +214,7 @@ struct client {
 	usec wants_since; /* the same, but a refusal is no end of it */
 	usec leave_for; /* what it said when it let go */
 	bool asked_all; /* its attempt reached every node that is up */
+	bool is_ending; /* it releases a lock that it held to the end, as far as it knows */
 	bool had_trouble; /* a fault fell into this session: the release may leave something */
 };
 
@@ -265,7 +274,7 @@ struct world {
 	const char *broken; /* the first rule that was broken; NULL: none */
 	char broken_words[200];
 	uint64_t hash; /* of the whole trace */
-	long events, sections, faults, losses, refusals, overlaps;
+	long events, sections, faults, losses, refusals, overlaps, denials;
 
 	/* large: made anew by whoever uses them */
 	struct node_list list;
@@ -311,6 +320,7 @@ void net_serve(int message);
 void net_answer(int client, int slot, uint32_t id, struct reply *reply);
 void net_broken(int client, int slot, uint32_t id);
 void net_begin_session(int client);
+void net_begin_release(int client);
 void net_cut(int client, int node, usec until);
 void net_deafen(int client, int node);
 void net_crash_node(int node);

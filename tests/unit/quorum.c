@@ -1057,6 +1057,181 @@ TEST(a_clean_no_owes_nothing_but_is_told_of_the_release)
 	CHECK_INT(sends(&r, OP_HAND_OVER), 3);
 }
 
+/* Of the answers to the first release of each node, a majority says that the key was not there. */
+TEST(a_majority_that_denies_the_release_is_a_loss)
+{
+	static const char *const lost[] = {"GGG", "FFF", "GF.", "YGF", "AGG"};
+	static const char *const kept[] = {"YYY", "YYG", "YAG", "GAA", "YG.", "FGA"};
+	struct rig r;
+
+	for (size_t i = 0; i < sizeof(lost) / sizeof(lost[0]); i++)
+		for (int leaves = 0; leaves < 2; leaves++) {
+			hold(&r, 3);
+			leave(&r, leaves ? 5 * USEC_SEC : 0);
+			votes(&r, lost[i]);
+			finish(&r);
+			CHECK_INT(r.q.loss, LOSS_DENIED);
+			CHECK_INT(r.q.asking, false);
+		}
+	for (size_t i = 0; i + 1 < sizeof(kept) / sizeof(kept[0]); i++)
+		for (int leaves = 0; leaves < 2; leaves++) {
+			hold(&r, 3);
+			leave(&r, leaves ? 5 * USEC_SEC : 0);
+			votes(&r, kept[i]);
+			while (r.q.state != QUORUM_OVER)
+				wait_until(&r, r.up.wake_at);
+			CHECK_INT(r.q.loss, LOSS_NONE);
+		}
+	/* One node is enough where there is one; and it is enough to confirm. */
+	hold(&r, 1);
+	let_go(&r);
+	votes(&r, "F");
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK_INT(r.q.loss, LOSS_DENIED);
+	/* The holder is known then. */
+	hold(&r, 3);
+	let_go(&r);
+	for (int i = 0; i < 2; i++)
+		reply_text(&r, i, VOTE_FOREIGN, "rival", 5);
+	finish(&r);
+	CHECK_INT(r.q.loss, LOSS_DENIED);
+	CHECK_INT(quorum_count(&r.q, VOTE_FOREIGN), 2);
+	CHECK_INT(quorum_holder(&r.q, &(int){0}).text_len, 5);
+}
+
+TEST(a_repeated_release_may_meet_its_own_success)
+{
+	struct rig r;
+
+	hold(&r, 3);
+	let_go(&r);
+	/* Done on two nodes, but nothing says so. */
+	for (int i = 0; i < 2; i++) {
+		r.peer[i].holder = NOBODY;
+		link_down(&r, i, REASON_CLOSED);
+		link_up(&r, i);
+		CHECK_INT(r.peer[i].sends[OP_HAND_OVER], 2);
+	}
+	votes(&r, "GGG");
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK_INT(r.q.loss, LOSS_NONE);
+	CHECK_INT(quorum_unreleased(&r.q, &(usec){0}), 0);
+	/* The first release goes out late here, and counts. */
+	hold(&r, 3);
+	link_down(&r, 0, REASON_CLOSED);
+	link_down(&r, 1, REASON_CLOSED);
+	let_go(&r);
+	link_up(&r, 0);
+	link_up(&r, 1);
+	votes(&r, "GG.");
+	finish(&r);
+	CHECK_INT(r.q.loss, LOSS_DENIED);
+}
+
+TEST(only_the_release_of_a_lock_that_is_valid_tells_of_a_loss)
+{
+	struct rig r;
+
+	/* Whether a key lasts beyond the validity is not known. */
+	hold(&r, 3);
+	let_go(&r);
+	r.now = r.q.valid_until;
+	votes(&r, "GGG");
+	CHECK_INT(r.q.loss, LOSS_NONE);
+	/* The loss that was told stays. */
+	hold(&r, 3);
+	wait_until(&r, r.q.valid_until - GUARD);
+	CHECK_INT(r.q.state, QUORUM_EXPIRING);
+	let_go(&r);
+	finish(&r);
+	CHECK_INT(r.q.loss, LOSS_EXPIRED);
+	/* It was never held. */
+	ask(&r, 3, 0);
+	let_go(&r);
+	votes(&r, "AAA");
+	votes(&r, "GGG");
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK_INT(r.q.loss, LOSS_NONE);
+	/* Two names of one server: the second release finds nothing. */
+	ask(&r, 3, 0);
+	r.peer[0].run_id = r.peer[2].run_id = "one";
+	votes(&r, "YYY");
+	CHECK_INT(r.q.state, QUORUM_HELD);
+	let_go(&r);
+	votes(&r, "YGG");
+	CHECK_INT(r.q.loss, LOSS_NONE);
+}
+
+/* An answer to an earlier request, or about an earlier token, is no word about the end. */
+TEST(only_answers_to_the_release_tell_of_the_end)
+{
+	struct rig r;
+
+	hold(&r, 3);
+	next_round(&r);
+	votes(&r, "G");
+	let_go(&r);
+	votes(&r, ".GG");
+	CHECK_INT(r.q.loss, LOSS_NONE);
+	CHECK_INT(quorum_count(&r.q, VOTE_GONE), 0);
+	votes(&r, "GYY");
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK_INT(r.q.loss, LOSS_NONE);
+	CHECK_INT(quorum_count(&r.q, VOTE_YES), 2);
+}
+
+/* The first time that a majority denies the lock, it is asked again: by the release, if the command
+ * ends meanwhile. Then nothing is left to expire. */
+TEST(a_release_is_a_second_look)
+{
+	struct rig r;
+
+	for (int leaves = 0; leaves < 2; leaves++) {
+		hold(&r, 3);
+		next_round(&r);
+		votes(&r, "GGG");
+		CHECK_INT(r.q.state, QUORUM_HELD);
+		leave(&r, leaves ? USEC_SEC : 0);
+		CHECK_INT(sends(&r, OP_LEAVE), 0);
+		CHECK_INT(r.q.state, QUORUM_RELEASING);
+		votes(&r, "G");
+		CHECK_INT(r.q.state, QUORUM_RELEASING);
+		votes(&r, ".G");
+		CHECK_INT(r.q.state, QUORUM_OVER);
+		CHECK_INT(r.q.loss, LOSS_DENIED);
+	}
+}
+
+/* A node without our key is not waited for, unless the others leave the end open. */
+TEST(the_end_is_waited_for_while_it_is_open)
+{
+	struct rig r;
+
+	ask(&r, 3, 0);
+	votes(&r, "FYY");
+	let_go(&r);
+	votes(&r, ".YY");
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	ask(&r, 3, 0);
+	votes(&r, "FYY");
+	let_go(&r);
+	pass(&r, 10 * MS);
+	votes(&r, ".GY");
+	pass(&r, NODE_TIMEOUT / 2);
+	CHECK_INT(r.q.state, QUORUM_RELEASING);
+	votes(&r, "G");
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK_INT(r.q.loss, LOSS_DENIED);
+	/* But no longer than a node may take. */
+	ask(&r, 3, 0);
+	votes(&r, "FYY");
+	let_go(&r);
+	votes(&r, ".GY");
+	pass(&r, NODE_TIMEOUT);
+	CHECK_INT(r.q.state, QUORUM_OVER);
+	CHECK_INT(r.q.loss, LOSS_NONE);
+}
+
 TEST(a_broken_link_is_made_anew_to_release)
 {
 	struct rig r;
@@ -2145,8 +2320,9 @@ TEST(a_clean_no_to_leaving_is_no_debt)
 	votes(&r, "GFY");
 	CHECK_INT(r.q.state, QUORUM_OVER);
 	CHECK_INT(quorum_unreleased(&r.q, &(usec){0}), 0);
-	/* The last word is no vote: what was known of the lock stays. */
-	CHECK_INT(quorum_count(&r.q, VOTE_YES), 3);
+	/* Each answer tells whether the key was there to the end. */
+	CHECK_INT(quorum_count(&r.q, VOTE_YES), 1);
+	CHECK_INT(r.q.loss, LOSS_DENIED);
 	CHECK_INT(sends(&r, OP_LEAVE), 3);
 	CHECK_INT(sends(&r, OP_HAND_OVER), 0);
 }

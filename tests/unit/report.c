@@ -255,6 +255,27 @@ TEST(report_losses)
 		"answer in time");
 }
 
+TEST(report_an_end_that_is_not_known)
+{
+	struct quorum q = fresh(5);
+
+	CHECK_TEXT(report_unsure(text, &q, &ONE_KEY("k")), "");
+	set_vote(&q, 0, VOTE_YES);
+	set_vote(&q, 1, VOTE_YES);
+	set_vote(&q, 2, VOTE_GONE);
+	set_holder(&q, 3, ID ":bob", USEC_SEC);
+	CHECK_TEXT(report_unsure(text, &q, &ONE_KEY("k")),
+		"cannot tell whether 'k' was held to the end: 2 of 5 nodes had it still, 2 had "
+		"not");
+	CHECK_TEXT(report_unsure(text, &q, &(struct key_list){2, {"a", "b"}}),
+		"cannot tell whether 'a', 'b' were held to the end: 2 of 5 nodes had them still, "
+		"2 had not");
+	set_vote(&q, 4, VOTE_YES);
+	CHECK_TEXT(report_unsure(text, &q, &ONE_KEY("k")), "");
+	set_vote(&q, 4, VOTE_GONE);
+	CHECK_TEXT(report_unsure(text, &q, &ONE_KEY("k")), "");
+}
+
 TEST(report_what_is_left)
 {
 	struct quorum q = fresh(5);

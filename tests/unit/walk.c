@@ -524,8 +524,6 @@ static void check_belief(
 		breach(w, c, RULE_TRUTH, "held, but not by a majority until the end");
 	if (w->clients == 2 && believes(w, &w->client[!c->id]))
 		breach(w, c, RULE_MUTEX, "two holders at a time");
-	if (q->loss == LOSS_DENIED)
-		breach(w, c, RULE_DENIED, "denied though no key was lost");
 }
 
 static void check_times(struct world *w, struct client *c)
@@ -665,6 +663,8 @@ static void step(struct world *w, struct client *c, struct event *ev)
 	count(c, before);
 	if (c->q.state == QUORUM_LOST && before != QUORUM_LOST)
 		c->let_go_at = usec_min(c->let_go_at, w->now + up_to(w, w->policy.ttl / 4));
+	if (!w->loses_keys && c->q.loss == LOSS_DENIED)
+		breach(w, c, RULE_DENIED, "denied though no key was lost");
 	if (c->q.state == QUORUM_OVER)
 		check_end(w, c);
 }
@@ -811,7 +811,7 @@ static void happen(struct world *w, const struct next *next)
 	case LET_GO:
 		c->let_go_at = NEVER;
 		/* Held it was if it is so still: time may have ended it unseen. */
-		c->leaves = c->leave_for > 0 && c->q.state == QUORUM_HELD &&
+		c->leaves = c->leave_for > 0 && c->q.state == QUORUM_HELD && !c->q.denied &&
 			    w->now < c->q.valid_until - w->policy.guard;
 		step(w, c, &(struct event){.kind = EV_RELEASE, .leave_for = c->leave_for});
 		break;

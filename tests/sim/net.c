@@ -386,12 +386,14 @@ void net_begin_session(int client)
 
 void net_begin_release(int client)
 {
+	const struct client *c = world.client[client];
+
 	for (int i = 0; i < SIM_SLOTS; i++) {
 		struct wire *w = &world.wire[client][i];
 
 		/* The client counts on a connection that is broken, or may come up. */
-		w->end_opened = w->is_broken ||
-				world.client[client]->session.pool.conn[i].state == CONN_OPENING;
+		w->end_opened = c->session.quorum.member[i].link != LINK_DOWN &&
+				(w->is_broken || !w->is_up);
 		w->end_sent = 0;
 		w->end_missed = w->end_told = false;
 	}

@@ -851,8 +851,9 @@ static void pass_turn_beside_the_seat(struct step *s)
 	const struct member *m = &s->q->member[seat->node];
 	struct action *a;
 
-	if (!seat->waits || (!seat->is_woken && !is_behind_readers(s->q)) || m->link != LINK_UP ||
-		m->owes)
+	/* Woken while another program had the key, we used no turn; yet the nodes keep it. */
+	if (!seat->waits || m->link != LINK_UP || m->owes ||
+		(!seat->is_woken && !seat->turn[seat->key][0] && !is_behind_readers(s->q)))
 		return;
 	a = send_op(s, seat->node, OP_HAND_OVER);
 	a->is_leaving = true;

@@ -183,6 +183,20 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 	[ "$(order)" = "b " ]
 }
 
+@test "wait, woken while another program has the key, leaves no turn behind when it ends" {
+	for n in 1 2 3; do
+		for i in 1 2 3; do node $i set job stranger > "$T/set"; done
+		in_background "$T/w" wait -k job --node-timeout 60s --wait 600s
+		looks=$BG
+		eventually in_line 1
+		waiter r "${LONG[@]}"
+		for i in 1 2 3; do node $i del job > "$T/set"; done
+		eventually is_gone "${W[r]}"
+		eventually is_gone "$looks"
+	done
+	served 3
+}
+
 @test "alone: nothing is kept for anybody, and no turn is waited for" {
 	redlock run -k job "${LONG[@]}" -- true
 	for i in 1 2 3; do eventually is_empty $i; done

@@ -484,8 +484,9 @@ denying() { REDLOCK_UNDER="$REDLOCK_BUILD/tools/deny $1 $2 -- ${REDLOCK_UNDER-}"
 	for denied in "pidfd_send_signal EPERM" "pidfd_send_signal ENOSYS" "pidfd_open EPERM" "pidfd_open ENOSYS"; do
 		REDLOCK_UNDER=$under
 		denying $denied
-		in_nasty_tree "$T/out" run -k job --max-run 100ms --kill-after 50ms
-		ended_with 124
+		in_nasty_tree "$T/out" run -k job --kill-after 50ms
+		kill -TERM "$BG"
+		ended_with 137
 		tree_is_gone
 		in_nasty_tree "$T/out" run -k job --kill-after 50ms
 		kill -KILL "$BG"

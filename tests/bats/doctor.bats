@@ -191,7 +191,7 @@ together
 	[[ "$output" != *wrong@* ]]
 	sound --nodes "unix://:s3cret@$T/1.sock unix://$T/2.sock unix://$T/3.sock"
 	finds 0 2 auth error --nodes "unix://:s3cret@$T/1.sock unix://:s3cret@$T/2.sock unix://$T/3.sock"
-	is_like "$MEND" "leave the password out of the node's URL, *"
+	is_like "$MEND" "leave the password out, or set one: *"
 }
 
 @test "broken: a database that there is not" {

@@ -171,6 +171,9 @@ _Static_assert(
  * nobody was there to be woken. A user may have no right to any of it: then redis.pcall says so,
  * and nobody is woken.
  *
+ * turn_of() answers the turn; one that does not expire, or not within an hour, was not written by a
+ * release and is removed: it would keep all clients out.
+ *
  * A writer that was woken, and finds readers there, must not go to the end of the line: HEAD says
  * that one waits at the DOOR, a list like WAKE, and has the next turn. It blocks on both, so that
  * one who is overlooked is served all the same.
@@ -182,6 +185,10 @@ _Static_assert(
 	"local function wake(i) return 'redlock:wake:{'..(own=='' and KEYS[i] or base)..'}' end " \
 	"local function turn(i) return 'redlock:turn:{'..(own=='' and KEYS[i] or base..own)..'}' " \
 	"end " \
+	"local function turn_of(i) local t=try('GET',turn(i)) " \
+	"local p=type(t)=='string' and try('PTTL',turn(i)) " \
+	"if type(p)=='number' and (p<0 or p>3600000) then try('DEL',turn(i)) t=false end " \
+	"return t end " \
 	"local function door(i) return 'redlock:door:{'..KEYS[i]..'}' end " \
 	"local function head(i) return 'redlock:head:{'..KEYS[i]..'}' end " \
 	"local function awaited(i) return try('EXISTS',line(i))==1 end " \
@@ -309,7 +316,7 @@ _Static_assert(FENCE_MAX == ((int64_t)1 << 53) - 1 && SKEW_MAX_MS == 30000,
 		"if fair and here and group[i] and not value[i] and not is_led_in(i) then " \
 		"try('DEL',line(i)) drop(i) here=false end " \
 		"if here then w=w+2^(i-1) end " \
-		"if not value[i] and not group[i] then t[i]=try('GET',turn(i)) " \
+		"if not value[i] and not group[i] then t[i]=turn_of(i) " \
 		"if type(t[i])=='string' and not is_mine(t[i]) and not unused(i) then " \
 		"return elsewhere({2,call('PTTL',turn(i)),'',id,marks(i)+w}) end " \
 		"if here and not t[i] and not (ARGV[3]~='' and i==seat) and fair then " \
@@ -428,7 +435,7 @@ _Static_assert(FENCE_MAX == ((int64_t)1 << 53) - 1 && SKEW_MAX_MS == 30000,
 		"if p>=0 and (o[2]<0 or p<o[2]) then o[2]=p end end " \
 		"o[4]=id o[5]=w+(group[1] and 4194304 or 0) o[6]=n return o end " \
 		"if r then return r end " \
-		"for i,k in ipairs(KEYS) do local t=try('GET',turn(i)) " \
+		"for i,k in ipairs(KEYS) do local t=turn_of(i) " \
 		"if is_late(i) then " \
 		"return {2,call('PTTL',k),sub(group[i],1,300),id,marks(i)+w,n} end " \
 		"if not value[i] and not group[i] and type(t)=='string' and not is_mine(t) and " \
@@ -504,7 +511,7 @@ static const char script_break[] =
 		"if v then return {0,p,sub(v,1,300),'',marks(1)+1} end " \
 		"if room and first then return {1,0,'','',1} end " \
 		"if room then return {2,p,sub(group[1],1,300),'',marks(1)+1} end " \
-		"local t=try('GET',turn(1)) t=type(t)=='string' and t or '' " \
+		"local t=turn_of(1) t=type(t)=='string' and t or '' " \
 		"if first or t=='' then return {1,0,t,'',1} end " \
 		"return {2,call('PTTL',turn(1)),'','',1}"
 

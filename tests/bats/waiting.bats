@@ -152,6 +152,18 @@ order() { tr '\n' ' ' < "$T/served"; }
 
 keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 
+@test "a turn that does not expire, or only in hours, keeps nobody out" {
+	local id=0123456789abcdef0123456789abcdef01234567
+	for end in '' 'px 7200000'; do
+		for command in run wait; do
+			for i in 1 2 3; do node $i set 'redlock:turn:{job}' $id $end > "$T/set"; done
+			run -0 redlock $command -n -k job $([ $command = wait ] || echo -- true)
+		done
+	done
+	for i in 1 2 3; do node $i set 'redlock:turn:{job}' $id px 60000 > "$T/set"; done
+	run -75 redlock wait -n -k job
+}
+
 @test "a turn that nobody comes for any more is no reason, however late the line says so" {
 	hold a "${LONG[@]}"
 	waiter b "${LONG[@]}"

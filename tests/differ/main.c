@@ -454,6 +454,7 @@ static bool play(struct sim_node *n, const struct step *s, long *exact)
 	const char *look[] = {"EVAL", there, "0", slots > 1 ? "3" : "1"};
 	struct outcome got, before, after;
 	struct sim_node later = *n;
+	const struct sim_node earlier = *n;
 	redisReply *r;
 	usec from, to;
 	bool ok;
@@ -489,8 +490,11 @@ static bool play(struct sim_node *n, const struct step *s, long *exact)
 		for (int i = 0; i < SIM_LOCKS; i++) {
 			snprintf(n->lock[i].value, sizeof(n->lock[i].value), "%s", got.value[i]);
 			n->lock[i].ends = got.ends[i];
+			n->lock[i].fence = earlier.lock[i].fence;
 			keep_mark(&n->lock[i].turn, &got, 1 + i);
 		}
+		if (got.answer.fence > 0)
+			n->lock[s->slot].fence = got.answer.fence;
 		keep_mark(&n->line, &got, 0);
 		keep_mark(&n->head, &got, 1 + SIM_LOCKS);
 		keep_mark(&n->door, &got, 2 + SIM_LOCKS);

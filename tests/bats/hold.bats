@@ -579,10 +579,11 @@ as_new_user() { setpriv --reuid=$uid --regid=$uid --clear-groups "$REDLOCK_BUILD
 	[ "$(ls -A "$T/elsewhere")" = "" ]
 }
 
-@test "root's registry without XDG_RUNTIME_DIR is in /run, where nobody else can make it" {
+@test "root's registry without a place in XDG_RUNTIME_DIR is in /run, where no other user can make it" {
 	[ "$(id -u)" -eq 0 ]
-	unset XDG_RUNTIME_DIR
 	mkdir "$T/run"
+	# nor is another user's directory taken for it
+	install -d -m 700 -o 65534 "$registry"
 	run -0 unshare --mount bash -c '
 		mount --bind "$1/run" /run && cd / || exit 1
 		read -r token keeper < <("$0" hold -k job)
@@ -590,6 +591,7 @@ as_new_user() { setpriv --reuid=$uid --regid=$uid --clear-groups "$REDLOCK_BUILD
 		"$0" release -k job' "$REDLOCK_BUILD/redlock" "$T"
 	[[ "${lines[0]}" == "'job' since "*" by process ${lines[2]}" ]]
 	[ "${lines[1]}" = 700 ]
+	[ "$(ls -A "$registry")" = "" ]
 	free_everywhere job
 }
 

@@ -486,6 +486,7 @@ denying() { REDLOCK_UNDER="$REDLOCK_BUILD/tools/deny $1 $2 -- ${REDLOCK_UNDER-}"
 		denying $denied
 		in_nasty_tree "$T/out" run -k job --kill-after 50ms
 		kill -TERM "$BG"
+		eventually is_gone "$BG"
 		ended_with 137
 		tree_is_gone
 		in_nasty_tree "$T/out" run -k job --kill-after 50ms

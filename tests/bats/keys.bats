@@ -367,7 +367,7 @@ hint: they free themselves when the TTL is over" release "${BOTH[@]}" --token x
 @test "--key-format: a redlock within the command knows names by it, too" {
 	export PATH=$REDLOCK_BUILD:$PATH
 	for names in '-k job' '-k job -k other'; do
-		run -0 redlock run --key-format lock:%s $names -- bash -ec '
+		run -79 --separate-stderr redlock run --key-format lock:%s $names -- bash -ec '
 			held_on lock:job 3
 			redlock check > "$T/valid"
 			redlock extend --ttl 1h
@@ -377,7 +377,9 @@ hint: they free themselves when the TTL is over" release "${BOTH[@]}" --token x
 			redlock run -k own -- bash -ec "held_on lock:own 3"
 			redlock run --key-format %s -k job -- bash -ec "held_on job 3; redlock check > \"\$T/valid\""
 			redlock release'
+		# the command released the lock of its own run
 		is_like "$output" ''
+		is_like "$stderr" "redlock: lost *'lock:job'*: the key is gone from 3 of 3 nodes"
 		is_like "$(< "$T/nested")" "redlock: 'lock:job' is held by a run that this one is part of*"
 		none_of lock:job job
 	done

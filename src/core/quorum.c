@@ -14,8 +14,10 @@
 #define RETRY_SPREAD (100 * USEC_MSEC)
 
 /* The first time that one asks again those that split the votes with it; each time later, up to a
- * quarter of the node time-out. */
+ * quarter of the node time-out. A client that waits does so a few times, and then has its place in
+ * the queue; one that does not wait goes on for a node time-out: its rival may be far away. */
 #define INSIST_AFTER 200
+#define INSIST_WAITING_MAX 3
 
 /* So often the line may say that it is another one's turn, without a wake-up between. */
 #define SEAT_TRIES 3
@@ -1253,6 +1255,7 @@ static bool insist(struct step *s, usec *wake_at)
 	}
 	if (!q->insist_at) {
 		if (s->now >= q->asked_at + q->policy.node_timeout ||
+			(!is_coming && q->insisted >= INSIST_WAITING_MAX && s->now < q->deadline) ||
 			(!is_coming && !is_kept && !(is_split(q) && is_first_of_rivals(s))))
 			return false;
 		q->insist_at = s->now + usec_min(usec_max(INSIST_AFTER, s->now - q->asked_at),

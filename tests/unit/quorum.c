@@ -3526,8 +3526,8 @@ TEST(insists_until_a_node_time_out_and_then_hands_over)
 	struct rig r;
 	int asked = 0;
 
-	split(&r, NEVER, BIGGER ":a", HUGE ":b");
-	while (!quorum_is_pausing(&r.q)) {
+	split(&r, 0, BIGGER ":a", HUGE ":b");
+	while (r.q.state == QUORUM_TRYING) {
 		wait_until(&r, r.up.wake_at);
 		asked++;
 		CHECK_INT(sends(&r, OP_ACQUIRE), 3 + 2 * asked);
@@ -3539,6 +3539,15 @@ TEST(insists_until_a_node_time_out_and_then_hands_over)
 	/* The others gave way to us: they wait for a word. */
 	CHECK_INT(r.peer[0].sends[OP_HAND_OVER], 1);
 	CHECK_INT(sends(&r, OP_RELEASE), 0);
+	/* A client that waits does not take so long before it queues. */
+	split(&r, NEVER, BIGGER ":a", HUGE ":b");
+	for (asked = 0; !quorum_is_pausing(&r.q); asked++) {
+		wait_until(&r, r.up.wake_at);
+		reply_with(&r, 1, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
+		reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":b", HELD_FOR));
+	}
+	CHECK_INT(asked, 3);
+	CHECK_INT(r.peer[0].sends[OP_HAND_OVER], 1);
 	/* If one of them got it meanwhile, that one will say it. */
 	split(&r, NEVER, BIGGER ":a", HUGE ":b");
 	wait_until(&r, r.up.wake_at);

@@ -191,7 +191,10 @@ static int be_keeper(struct hold *h)
 	lock_release(&h->lock, 0);
 	if (h->lock.session.quorum.loss != LOSS_NONE)
 		tell_loss(h);
-	registry_remove();
+	if (h->was_lost)
+		registry_lose(h->lock.session.token);
+	else
+		registry_remove();
 	follow_close(&h->follow);
 	if (h->was_lost)
 		return finish(h, "lost", STATUS_LOST);

@@ -210,11 +210,26 @@ static void give_back(struct survey *sv, const struct settings *s)
 	tell_answers(sv, s, wish, OP_HAND_OVER);
 }
 
-/* Says what is true, and returns the status. was_kept: until a moment ago by a keeper of ours. */
-static int conclude(const struct survey *sv, const struct settings *s, enum op op, bool was_kept)
+/* What became of the lock that a keeper of ours had. */
+enum kept { KEPT_NONE, KEPT_RELEASED, KEPT_LOST };
+
+/* The answers, as far as the keeper did not release the lock, or lose it, before. */
+static enum holding judge(const struct quorum *q, enum kept kept)
+{
+	enum holding holding = quorum_holding(q);
+
+	if (kept == KEPT_RELEASED && holding != HOLDING_UNKNOWN)
+		return HOLDING_YES;
+	if (kept == KEPT_LOST && holding != HOLDING_FOREIGN)
+		return HOLDING_EXPIRED;
+	return holding;
+}
+
+/* Says what is true, and returns the status. */
+static int conclude(const struct survey *sv, const struct settings *s, enum op op, enum kept kept)
 {
 	const struct quorum *q = &sv->quorum;
-	enum holding holding = quorum_holding(q);
+	enum holding holding = judge(q, kept);
 	usec valid = validity(sv, s);
 	bool is_short = s->command == COMMAND_CHECK && holding == HOLDING_YES &&
 			(valid == 0 || valid < s->min_validity);
@@ -224,8 +239,6 @@ static int conclude(const struct survey *sv, const struct settings *s, enum op o
 	char text[REPORT_MAX], name[REPORT_MAX], left[DURATION_TEXT_MAX];
 	struct json j;
 
-	if (was_kept && holding != HOLDING_UNKNOWN)
-		holding = HOLDING_YES, status = STATUS_OK;
 	tell_answers(sv, s, NULL, op);
 	if (is_short)
 		out_say(OUT_NORMAL, "%s %s held by this token, but only for %s",
@@ -234,6 +247,9 @@ static int conclude(const struct survey *sv, const struct settings *s, enum op o
 	else if (status == STATUS_OK)
 		out_say(OUT_DECISIONS, "%s %s", done_words(s->command),
 			report_lock(name, q, &s->keys));
+	else if (kept == KEPT_LOST && holding != quorum_holding(q))
+		out_say(OUT_NORMAL, "%s %s lost before the release: the keeper's log says why",
+			report_lock(name, q, &s->keys), s->keys.count > 1 ? "were" : "was");
 	else
 		out_say(holding == HOLDING_UNKNOWN ? OUT_ERRORS : OUT_NORMAL, "%s",
 			report_holding(text, q, &s->nodes, &s->keys));
@@ -260,8 +276,8 @@ static int conclude(const struct survey *sv, const struct settings *s, enum op o
 
 /*
  * A lock that `hold` keeps here is released by its keeper: it would take the release by somebody
- * else for a loss. Returns a status, or -1 when there is none to ask, and 0 when it has done so;
- * s->token is then the lock's.
+ * else for a loss. Returns a status, or -1 when no keeper lives, and 0 when the keeper has ended;
+ * s->token is then the lock's, also of a lock that its keeper lost.
  */
 static int ask_keeper(struct settings *s)
 {
@@ -270,13 +286,15 @@ static int ask_keeper(struct settings *s)
 	char name[REPORT_MAX], slot[32] = "";
 	struct err e;
 	int count = registry_find(s->key, s->keys.count, s->slot, s->token, &entry);
+	bool was_lost = count == 0 && !s->token &&
+			registry_find_loss(s->key, s->keys.count, s->slot, &entry);
 
 	report_keys(name, &s->keys);
 	if (count == 0 && s->token)
 		return -1;
 	if (s->slot > 0)
 		snprintf(slot, sizeof(slot), "slot %ld of ", s->slot);
-	if (count != 1) {
+	if (count != 1 && !was_lost) {
 		out_say(OUT_ERRORS,
 			count ? "several holds keep %s%s here: which one?"
 			      : "no token, and no hold of this user keeps %s%s here",
@@ -290,6 +308,8 @@ static int ask_keeper(struct settings *s)
 	s->token = entry.id;
 	s->limit = entry.limit;
 	s->slot = entry.slot;
+	if (was_lost)
+		return -1;
 	if (follow_open(&keeper, entry.keeper, false, &e) < 0)
 		return STATUS_OK; /* gone by itself */
 	/* Still the process that the entry is about? Stopped, it could not hear. */
@@ -312,7 +332,7 @@ int cmd_token(struct settings *s)
 	static struct survey sv;
 	struct policy policy;
 	char token[TOKEN_MAX + 2], id[TOKEN_ID_LEN + 1];
-	bool was_kept = false;
+	enum kept kept = KEPT_NONE;
 	struct wish wish;
 	struct err e;
 	int status;
@@ -331,7 +351,10 @@ int cmd_token(struct settings *s)
 		status = ask_keeper(s);
 		if (status > 0)
 			return status;
-		was_kept = status == STATUS_OK;
+		if (registry_forget(s->token))
+			kept = KEPT_LOST;
+		else if (status == STATUS_OK)
+			kept = KEPT_RELEASED;
 	}
 	if (strlen(s->token) > TOKEN_MAX - 1) {
 		out_say(OUT_ERRORS, "the token has more than %d bytes", TOKEN_MAX - 1);
@@ -349,7 +372,7 @@ int cmd_token(struct settings *s)
 	survey_ask_all(&sv, &wish, s->token, SURVEY_MOST);
 	status = print_duplicate(&sv.quorum, &s->nodes);
 	if (status == STATUS_OK)
-		status = conclude(&sv, s, wish.op, was_kept);
+		status = conclude(&sv, s, wish.op, kept);
 	else
 		status = print_failure(s, "duplicate-node", status);
 	if (s->command == COMMAND_EXTEND && status == STATUS_OK &&

@@ -1,5 +1,7 @@
 #include "io/registry.h"
 
+#include "base/clock.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +11,11 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* Name of a lock that its keeper lost: LOST and its id. */
+#define LOST "lost."
+#define LOST_NAME (sizeof(LOST) + TOKEN_ID_LEN)
+#define LOST_AGE (86400 * USEC_SEC)
 
 static int own_folder = -1;
 static char own_name[24];
@@ -73,53 +80,18 @@ int registry_check(struct err *e)
 	return 0;
 }
 
-/* Returns -1 with errno. The descriptor stays open: it is the lock. */
-static int write_entry(const char *draft, const char *text, size_t len)
-{
-	int fd;
+/* ---- what is there ---- */
 
-	/* It has its name when it is locked. A draft that an earlier process of this number left is
-	 * nobody's. */
-	(void)unlinkat(own_folder, draft, 0);
-	fd = openat(own_folder, draft, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && write(fd, text, len) == (ssize_t)len &&
-		renameat(own_folder, draft, own_folder, own_name) == 0)
-		return 0;
-	if (fd >= 0)
-		close(fd);
-	return -1;
+/* Returns false where `id` is none of redlock's, and cannot be in a name. */
+static bool name_loss(char name[LOST_NAME], const char *id)
+{
+	snprintf(name, LOST_NAME, LOST "%.*s", TOKEN_ID_LEN, id);
+	return strspn(name + strlen(LOST), "0123456789abcdef") == TOKEN_ID_LEN;
 }
 
-int registry_add(const struct entry *entry, struct err *e)
+static bool is_loss(const char *name)
 {
-	char draft[sizeof(own_name) + 1], text[sizeof(entry->key) + 128];
-	int len;
-
-	own_folder = open_own(e);
-	if (own_folder < 0)
-		return -1;
-	snprintf(own_name, sizeof(own_name), "%ld", (long)entry->keeper);
-	snprintf(draft, sizeof(draft), ".%s", own_name);
-	len = snprintf(text, sizeof(text), "%ld %ld %d %lld %s %ld %ld\n%s", (long)entry->keeper,
-		(long)entry->follow, entry->keys, (long long)entry->since, entry->id, entry->limit,
-		entry->slot, entry->key);
-	if (write_entry(draft, text, (size_t)len) == 0)
-		return 0;
-	err_set(e, ERR_SYSTEM, "cannot list the lock: %s", strerror(errno));
-	(void)unlinkat(own_folder, draft, 0);
-	own_name[0] = '\0';
-	registry_remove();
-	return -1;
-}
-
-void registry_remove(void)
-{
-	if (own_name[0])
-		(void)unlinkat(own_folder, own_name, 0);
-	if (own_folder >= 0)
-		close(own_folder);
-	own_name[0] = '\0';
-	own_folder = -1;
+	return strncmp(name, LOST, strlen(LOST)) == 0;
 }
 
 void registry_open(struct registry *r)
@@ -137,7 +109,7 @@ static bool parse_entry(const char *name, const char *text, struct entry *entry)
 {
 	long keeper, follow;
 	long long since;
-	char number[24];
+	char number[24], loss[LOST_NAME];
 	int at = 0;
 
 	if (sscanf(text, "%ld %ld %d %lld %40[0-9a-f] %ld %ld%n", &keeper, &follow, &entry->keys,
@@ -149,26 +121,27 @@ static bool parse_entry(const char *name, const char *text, struct entry *entry)
 	entry->since = since;
 	snprintf(entry->key, sizeof(entry->key), "%.4096s", text + at + 1);
 	snprintf(number, sizeof(number), "%ld", keeper);
-	return strcmp(name, number) == 0;
+	return strcmp(name, number) == 0 || (name_loss(loss, entry->id) && strcmp(name, loss) == 0);
 }
 
-/* False where it is no entry, or its keeper is gone: then it is removed. */
-static bool take_entry(int folder, const char *name, int fd, struct entry *entry)
+/* False where it is no entry, or its keeper is gone, or its loss long ago: then it is removed. */
+static bool take_entry(
+	int folder, const char *name, int fd, const struct stat *open, struct entry *entry)
 {
 	char text[sizeof(entry->key) + 128];
-	bool is_kept = flock(fd, LOCK_SH | LOCK_NB) < 0;
-	struct stat open, named;
+	struct stat named;
+	bool stays = is_loss(name) ? clock_wall() - open->st_mtime * USEC_SEC < LOST_AGE
+				   : flock(fd, LOCK_SH | LOCK_NB) < 0;
 	ssize_t n = read(fd, text, sizeof(text) - 1);
 
 	text[n < 0 ? 0 : n] = '\0';
 	if (!parse_entry(name, text, entry))
 		return false;
 	/* Another keeper may have come to have that number. */
-	if (!is_kept && fstat(fd, &open) == 0 &&
-		fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-		open.st_ino == named.st_ino)
+	if (!stays && fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+		open->st_ino == named.st_ino)
 		(void)unlinkat(folder, name, 0);
-	return is_kept;
+	return stays;
 }
 
 static bool read_entry(int folder, const char *name, struct entry *entry)
@@ -180,20 +153,27 @@ static bool read_entry(int folder, const char *name, struct entry *entry)
 	if (fd < 0)
 		return false;
 	is_entry = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
-		   take_entry(folder, name, fd, entry);
+		   take_entry(folder, name, fd, &st, entry);
 	close(fd);
 	return is_entry;
 }
 
-bool registry_next(struct registry *r, struct entry *entry)
+/* The next entry of a keeper that lives, or of a lock that was lost. */
+static bool next_entry(struct registry *r, bool is_lost, struct entry *entry)
 {
 	const struct dirent *file;
 
 	while (r->list && (file = readdir(r->list)))
-		if (file->d_name[strspn(file->d_name, "0123456789")] == '\0' &&
+		if ((is_lost ? is_loss(file->d_name)
+			     : file->d_name[strspn(file->d_name, "0123456789")] == '\0') &&
 			read_entry(dirfd(r->list), file->d_name, entry))
 			return true;
 	return false;
+}
+
+bool registry_next(struct registry *r, struct entry *entry)
+{
+	return next_entry(r, false, entry);
 }
 
 void registry_close(struct registry *r)
@@ -203,14 +183,16 @@ void registry_close(struct registry *r)
 	r->list = NULL;
 }
 
-int registry_find(const char *key, int keys, long slot, const char *id, struct entry *entry)
+/* How many entries match; *entry is the last. */
+static int find(
+	bool is_lost, const char *key, int keys, long slot, const char *id, struct entry *entry)
 {
 	struct registry r;
 	struct entry one;
 	int n = 0;
 
 	registry_open(&r);
-	while (registry_next(&r, &one))
+	while (next_entry(&r, is_lost, &one))
 		if (strcmp(one.key, key) == 0 && one.keys == keys &&
 			(slot == 0 || one.slot == slot) &&
 			(!id || strncmp(one.id, id, TOKEN_ID_LEN) == 0)) {
@@ -219,4 +201,98 @@ int registry_find(const char *key, int keys, long slot, const char *id, struct e
 		}
 	registry_close(&r);
 	return n;
+}
+
+int registry_find(const char *key, int keys, long slot, const char *id, struct entry *entry)
+{
+	return find(false, key, keys, slot, id, entry);
+}
+
+bool registry_find_loss(const char *key, int keys, long slot, struct entry *entry)
+{
+	return find(true, key, keys, slot, NULL, entry) > 0;
+}
+
+bool registry_forget(const char *id)
+{
+	char name[LOST_NAME], last[48];
+	int folder = name_loss(name, id) ? open_registry(false, last) : -1;
+	bool was_lost = folder >= 0 && unlinkat(folder, name, 0) == 0;
+
+	if (folder >= 0)
+		close(folder);
+	return was_lost;
+}
+
+/* ---- of this process ---- */
+
+/* Returns -1 with errno. The descriptor stays open: it is the lock. */
+static int write_entry(const char *draft, const char *text, size_t len)
+{
+	int fd;
+
+	/* It has its name when it is locked. A draft that an earlier process of this number left is
+	 * nobody's. */
+	(void)unlinkat(own_folder, draft, 0);
+	fd = openat(own_folder, draft, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && write(fd, text, len) == (ssize_t)len &&
+		renameat(own_folder, draft, own_folder, own_name) == 0)
+		return 0;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* A new hold replaces what its lock's earlier holds left. */
+static void forget_losses(const struct entry *new)
+{
+	struct entry old;
+
+	while (registry_find_loss(new->key, new->keys, new->slot, &old) && registry_forget(old.id))
+		;
+}
+
+int registry_add(const struct entry *entry, struct err *e)
+{
+	char draft[sizeof(own_name) + 1], text[sizeof(entry->key) + 128];
+	int len;
+
+	own_folder = open_own(e);
+	if (own_folder < 0)
+		return -1;
+	snprintf(own_name, sizeof(own_name), "%ld", (long)entry->keeper);
+	snprintf(draft, sizeof(draft), ".%s", own_name);
+	len = snprintf(text, sizeof(text), "%ld %ld %d %lld %s %ld %ld\n%s", (long)entry->keeper,
+		(long)entry->follow, entry->keys, (long long)entry->since, entry->id, entry->limit,
+		entry->slot, entry->key);
+	if (write_entry(draft, text, (size_t)len) == 0) {
+		forget_losses(entry);
+		return 0;
+	}
+	err_set(e, ERR_SYSTEM, "cannot list the lock: %s", strerror(errno));
+	(void)unlinkat(own_folder, draft, 0);
+	own_name[0] = '\0';
+	registry_remove();
+	return -1;
+}
+
+void registry_remove(void)
+{
+	if (own_name[0])
+		(void)unlinkat(own_folder, own_name, 0);
+	if (own_folder >= 0)
+		close(own_folder);
+	own_name[0] = '\0';
+	own_folder = -1;
+}
+
+void registry_lose(const char *id)
+{
+	char name[LOST_NAME];
+
+	/* Its age counts from now. */
+	if (own_name[0] && name_loss(name, id) &&
+		utimensat(own_folder, own_name, NULL, AT_SYMLINK_NOFOLLOW) == 0)
+		(void)renameat(own_folder, own_name, own_folder, name);
+	registry_remove();
 }

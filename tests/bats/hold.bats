@@ -193,6 +193,84 @@ extended() {
 	run -79 redlock release -k job --token "$TOKEN"
 }
 
+# drop KEY: redlock's key is removed on all nodes.
+drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
+
+@test "release of a lock that was broken while its keeper lives: 79, gone or taken" {
+	hold -k job
+	eventually held_on job 3
+	drop job
+	run -79 redlock release -k job
+	[ "$output" = "redlock: 'job' is no longer held by this token: it has expired or was released" ]
+	is_gone "$KEEPER"
+	nothing_is_listed
+	# by its token, too
+	hold -k job
+	eventually held_on job 3
+	steal job
+	run -79 --separate-stderr redlock release --json -k job --token "$TOKEN"
+	json '.outcome == "foreign" and .status == 79'
+	is_gone "$KEEPER"
+	nothing_is_listed
+	# one node of three is no majority
+	drop job
+	hold -k job
+	eventually held_on job 3
+	node 1 del job
+	run -0 redlock release -k job
+	free_everywhere job
+	nothing_is_listed
+}
+
+@test "release of a lock whose keeper noticed the loss and ended: 79, once" {
+	hold -k job "${BRIEF[@]}"
+	drop job
+	eventually is_gone "$KEEPER"
+	[ "$(redlock hold --list)" = "" ]
+	run -79 redlock release -k job
+	[ "$output" = "redlock: 'job' is no longer held by this token: it has expired or was released" ]
+	run -64 redlock release -k job
+	nothing_is_listed
+	# by its token; and a slot of its own
+	hold -k job --limit 2 "${BRIEF[@]}"
+	one=$TOKEN
+	drop 'job#1'
+	eventually is_gone "$KEEPER"
+	hold -k job --limit 2 --ttl 10m
+	run -79 redlock release -k job --slot 1 --limit 2 --token "$one"
+	run -0 redlock release -k job
+	nothing_is_listed
+}
+
+@test "a lock that was lost for want of nodes: release ends with 79, whatever they answer" {
+	hold -k job "${BRIEF[@]}"
+	for i in 1 2 3; do kill_node $i; done
+	eventually is_gone "$KEEPER"
+	run -79 redlock release -k job
+	[ "$output" = "redlock: 'job' was lost before the release: the keeper's log says why" ]
+	run -64 redlock release -k job
+	nothing_is_listed
+}
+
+@test "a loss is forgotten with the next hold of the lock, and after a day" {
+	hold -k job "${BRIEF[@]}"
+	drop job
+	eventually is_gone "$KEEPER"
+	hold -k other
+	[ "$(ls "$registry" | wc -l)" = 2 ]
+	hold -k job
+	run -0 redlock release -k job
+	run -64 redlock release -k job
+	redlock release -k other
+	nothing_is_listed
+	hold -k job "${BRIEF[@]}"
+	drop job
+	eventually is_gone "$KEEPER"
+	touch -d '1 day ago' "$registry"/lost.*
+	run -64 redlock release -k job
+	nothing_is_listed
+}
+
 @test "the followed process ends, whatever ends it: the lock is free long before its time is over" {
 	for signal in KILL TERM; do
 		follow "$T/stamps"
@@ -281,7 +359,7 @@ extended() {
 	wait_status=0
 	wait "$FOLLOWED" || wait_status=$?
 	[ "$wait_status" -eq 137 ]
-	nothing_is_listed
+	[ "$(redlock hold --list)" = "" ]
 }
 
 @test "a loss that is heard of is passed on at once: TERM, and no KILL for who ends" {
@@ -313,7 +391,7 @@ extended() {
 	eventually is_gone "$KEEPER"
 	is_alive "$FOLLOWED"
 	not file_has "$T/stamps" term
-	nothing_is_listed
+	[ "$(redlock hold --list)" = "" ]
 }
 
 @test "without --follow a lost lock ends the keeper, and nobody else" {
@@ -321,7 +399,7 @@ extended() {
 	steal job
 	eventually is_gone "$KEEPER"
 	[ "$(node 1 get job)" = rival ]
-	nothing_is_listed
+	[ "$(redlock hold --list)" = "" ]
 }
 
 @test "a keeper that stood still past the end: the followed process is killed without grace" {

@@ -143,6 +143,41 @@ TEST(registry_forgets_who_is_gone)
 	end();
 }
 
+TEST(registry_remembers_a_loss)
+{
+	static struct entry found;
+
+	begin();
+	enter(42, "job", ID, 0);
+	CHECK(!registry_find_loss("job", 1, 0, &found));
+	registry_lose(ID ":a@b:1 c");
+	CHECK_INT(registry_find("job", 1, 0, NULL, &found), 0);
+	CHECK(registry_find_loss("job", 1, 0, &found));
+	CHECK_TEXT(found.id, ID);
+	CHECK_INT(found.slot, 2);
+	CHECK(registry_find_loss("job", 1, 2, &found));
+	CHECK(!registry_find_loss("job", 1, 1, &found));
+	CHECK(!registry_find_loss("other", 1, 0, &found));
+	CHECK(!registry_forget(OTHER_ID));
+	CHECK(!registry_forget("../lost." ID));
+	CHECK(registry_forget(ID ":a@b:1 c"));
+	CHECK(!registry_forget(ID));
+	/* The next hold of the lock replaces it. */
+	enter(42, "job", ID, 0);
+	registry_lose(ID);
+	enter(43, "other", OTHER_ID, 0);
+	CHECK(registry_find_loss("job", 1, 0, &found));
+	registry_remove();
+	enter(43, "job", OTHER_ID, 0);
+	CHECK(!registry_find_loss("job", 1, 0, &found));
+	registry_remove();
+	/* Another file of that name is none. */
+	leave("lost." OTHER_ID, "42 0 1 1700000000 " ID " 3 2\njob");
+	CHECK(!registry_find_loss("job", 1, 0, &found));
+	discard("lost." OTHER_ID);
+	end();
+}
+
 TEST(registry_is_private)
 {
 	static struct entry found;

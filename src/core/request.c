@@ -68,7 +68,9 @@ _Static_assert(MARK_INDEX == 65536 && MARK_PARTIAL == 1048576 && MARK_UNGUARDED 
 
 /*
  * How a key is set, prolonged and taken away. What readers have together lasts as long as the last
- * of them. remove() tells whether it is gone now.
+ * of them. remove() tells whether it is gone now. enlist() sets the set's TTL before and after
+ * ZADD: without the right to PEXPIRE, the script ends before the set exists; without a right that
+ * regroup() needs, the set expires, but not before a reader in it.
  */
 #define AMONG_STORE \
 	"local function regroup(i) local z,names,since,last=readers(i),{},nil,0 " \
@@ -85,7 +87,8 @@ _Static_assert(MARK_INDEX == 65536 && MARK_PARTIAL == 1048576 && MARK_UNGUARDED 
 	"..(n==1 and 'reader ' or n..' readers'..(n<=16 and ': ' or ''))..names " \
 	"call('SET',KEYS[i],v,'PX',math.max(last-clock(),1)) " \
 	"call('PEXPIRE',z,math.max(last-clock(),1)) end " \
-	"local function enlist(i,t,ms) call('ZADD',readers(i),clock()+ms,t) regroup(i) end " \
+	"local function enlist(i,t,ms) local z=readers(i) local p=math.max(ms,call('PTTL',z)) " \
+	"call('PEXPIRE',z,p) call('ZADD',z,clock()+ms,t) call('PEXPIRE',z,p) regroup(i) end " \
 	"local function put(i,ms) " \
 	"if not shared then call('SET',KEYS[i],ARGV[1],'PX',ms) return end " \
 	"if not group[i] then call('DEL',readers(i)) end enlist(i,ARGV[1],ms) end " \
@@ -199,7 +202,7 @@ _Static_assert(
  * about ("#3"), and each has a turn of its own. An element of the list is a turn's id with the slot
  * behind it, so the list has one for each slot at most. settle(): who waited at the door is not
  * there any more, so the line has the turn; whether anybody there takes it shows when the script
- * has ended.
+ * has ended. settle() and push() try PEXPIRE first: without the right to it, they write no list.
  */
 #define SCRIPT_LIST \
 	"local settled={} " \
@@ -215,7 +218,8 @@ _Static_assert(
 	"for _,e in ipairs(try('LRANGE',wake(i),0,-1)) do " \
 	"if sub(e,41)==own then try('LREM',wake(i),0,e) end end end " \
 	"local function settle(i) local p=own=='' and try('PTTL',door(i)) " \
-	"if type(p)=='number' and p>0 and try('EXISTS',wake(i))==0 then " \
+	"if type(p)=='number' and p>0 and try('EXISTS',wake(i))==0 and " \
+	"try('PEXPIRE',wake(i),p)==0 then " \
 	"settled[i]=type(try('RPOPLPUSH',door(i),wake(i)))=='string' " \
 	"try('PEXPIRE',wake(i),p) end end "
 
@@ -241,10 +245,10 @@ _Static_assert(
 	SCRIPT_LIST \
 	"local function push(i,ms,id) local w=wake(i) drop(i) " \
 	"if own=='' and try('DEL',head(i))==1 then w=door(i) end " \
-	"try('RPUSH',w,id..own) " \
 	"if own~='' then local p=try('PTTL',w) " \
 	"ms=math.max(tonumber(ms),type(p)=='number' and p or 0) end " \
-	"try('PEXPIRE',w,ms) end " \
+	"if tonumber(try('PEXPIRE',w,ms)) then " \
+	"try('RPUSH',w,id..own) try('PEXPIRE',w,ms) end end " \
 	"local function skewed() if tonumber(ARGV[7])==0 then return false end " \
 	"local t=try('TIME') if t.err then return false end " \
 	"return math.abs(t[1]*1000000+t[2]-ARGV[8])>30000000 end " \
@@ -354,7 +358,7 @@ _Static_assert(FENCE_MAX == ((int64_t)1 << 53) - 1 && SKEW_MAX_MS == 30000,
 		"partial=0 for i,k in ipairs(KEYS) do local v=value[i] if v==ARGV[1] and v~='' " \
 		"then " \
 		"local left=sub(v,1,13)..'" TOKEN_LEFT "'..sub(v,15) " \
-		"if mine[i] then call('ZREM',readers(i),v) enlist(i,left,ARGV[2]) " \
+		"if mine[i] then enlist(i,left,ARGV[2]) remove(i) " \
 		"else call('SET',k,left,'PX',ARGV[2]) end " \
 		"if awaited(i) then push(i,1000,sub(v,1,40)) end end " \
 		"end if foreign then return other(foreign) end if gone then return " \

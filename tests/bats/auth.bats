@@ -159,6 +159,83 @@ through() {
 		run -n -k other --ttl 10s -- sleep 60
 }
 
+# without RIGHT...: the user app has all rights but these, on all nodes.
+without() {
+	local i
+	for i in 1 2 3; do as_master $i acl setuser app +@all "${@/#/-}" > "$T/acl"; done
+}
+
+# on_all SCRIPT: what the script answers, on each node.
+on_all() {
+	local i
+	for i in 1 2 3; do as_master $i eval "$1" 0; done
+}
+
+# Deletes all keys but the mark of the restart guard.
+forget_locks() {
+	on_all "for _, k in ipairs(redis.call('KEYS', '*')) do
+		if k ~= '{redlock}:node' then redis.call('DEL', k) end end" > "$T/acl"
+}
+
+# Every key expires, except those that the manual names; and no set of readers ends before its lock.
+all_expire() {
+	on_all "local out = {}
+		for _, k in ipairs(redis.call('KEYS', '*')) do
+			local left, of = redis.call('PTTL', k), string.match(k, '^redlock:readers:{(.*)}$')
+			if (left == -1 and k ~= '{redlock}:node' and not string.find(k, '^redlock:fence:')) or
+				(of and left < redis.call('PTTL', of)) then
+				out[#out + 1] = k .. ' has ' .. left
+			end
+		end
+		return table.concat(out, ' ')" > "$T/lasting"
+	[ -z "$(tr -d '\n' < "$T/lasting")" ] || {
+		echo "without $*: $(< "$T/lasting")"
+		return 1
+	}
+}
+
+# try ARG...: redlock, whose status is of no interest.
+try() { redlock "$@" > "$T/tried" 2>&1 || true; }
+
+# at_work RIGHT...: a lock of each kind, taken while these rights are there; then they are taken away, and the
+# lock is used.
+at_work() {
+	local token reader leader
+	without
+	forget_locks
+	token=$(redlock acquire -n -k job)
+	leader=$(redlock acquire -n -k led)
+	reader=$(redlock acquire -n -s -k read --ttl 10m)
+	SLOT=$(redlock acquire -n -L 2 -k slot)
+	# marks that a waiter, and a writer that waits for readers, make
+	on_all "for _, k in ipairs({'line:{job}', 'line:{slot}', 'line:{led}', 'head:{led}', 'line:{read}'}) do
+		redis.call('SET', 'redlock:' .. k, '1', 'PX', 60000) end
+		redis.call('RPUSH', 'redlock:door:{old}', '$token')
+		redis.call('PEXPIRE', 'redlock:door:{old}', 60000)" > "$T/acl"
+	# the command itself takes the rights away, before the lock is left to its end
+	try run -n -s -k left --min-hold 60s --ttl 60s -- bash -c \
+		'for i in 1 2 3; do REDISCLI_AUTH=maste7 redis-cli -s "$T/$i.sock" acl setuser app "$@"; done' bash "${@/#/-}"
+	without "$@"
+	try acquire -n -s -k read -t 1s
+	try acquire -n -s -k first -t 60s
+	try extend -k read --token "$reader" -t 5m
+	try acquire -n -k old
+	try release -k job --token "$token"
+	try release -k led --token "$leader"
+	try release -L 2 --slot 1 -k slot --token "$SLOT"
+	try release -k read --token "$reader"
+	all_expire "$@"
+}
+
+@test "a right that is taken away in the midst of a lock's life leaves no key that does not expire" {
+	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret T
+	for right in get set pttl pexpire del time info exists rpush lrange lrem rpoplpush zadd zrange \
+		zrangebyscore zrem zremrangebyscore type; do
+		at_work $right
+	done
+	at_work pexpire del
+}
+
 @test "the stronger source counts; two of the same are refused" {
 	echo wr0ng > "$T/wrong"
 	export REDLOCK_USERNAME=app

@@ -177,7 +177,8 @@ forget_locks() {
 		if k ~= '{redlock}:node' then redis.call('DEL', k) end end" > "$T/acl"
 }
 
-# Every key expires, except those that the manual names; and no set of readers ends before its lock.
+# Every key expires, except those that the manual names; no set of readers ends before its lock, and the reader
+# that left its lock is in the set.
 all_expire() {
 	on_all "local out = {}
 		for _, k in ipairs(redis.call('KEYS', '*')) do
@@ -186,6 +187,9 @@ all_expire() {
 				(of and left < redis.call('PTTL', of)) then
 				out[#out + 1] = k .. ' has ' .. left
 			end
+		end
+		if redis.call('EXISTS', 'left') == 1 and redis.call('ZCARD', 'redlock:readers:{left}') == 0 then
+			out[#out + 1] = 'left has no reader'
 		end
 		return table.concat(out, ' ')" > "$T/lasting"
 	[ -z "$(tr -d '\n' < "$T/lasting")" ] || {

@@ -85,8 +85,8 @@ _Static_assert(MARK_INDEX == 65536 && MARK_PARTIAL == 1048576 && MARK_UNGUARDED 
 	"names=n<=16 and sub(table.concat(names,', '),1,200) or '' " \
 	"local v='" TOKEN_READERS ":'..(since or '0000000000')..' ' " \
 	"..(n==1 and 'reader ' or n..' readers'..(n<=16 and ': ' or ''))..names " \
-	"call('SET',KEYS[i],v,'PX',math.max(last-clock(),1)) " \
-	"call('PEXPIRE',z,math.max(last-clock(),1)) end " \
+	"last=math.max(last-clock(),1) call('SET',KEYS[i],v,'PX',last) " \
+	"call('PEXPIRE',z,last) end " \
 	"local function enlist(i,t,ms) local z=readers(i) local p=math.max(ms,call('PTTL',z)) " \
 	"call('PEXPIRE',z,p) call('ZADD',z,clock()+ms,t) call('PEXPIRE',z,p) regroup(i) end " \
 	"local function put(i,ms) " \
@@ -216,7 +216,9 @@ _Static_assert(
 	"local function drop(i) if own=='' then try('DEL',wake(i)) " \
 	"try('DEL',door(i)) return end " \
 	"for _,e in ipairs(try('LRANGE',wake(i),0,-1)) do " \
-	"if sub(e,41)==own then try('LREM',wake(i),0,e) end end end " \
+	"if sub(e,41)==own then try('LREM',wake(i),0,e) end end end "
+
+#define SCRIPT_SETTLE \
 	"local function settle(i) local p=own=='' and try('PTTL',door(i)) " \
 	"if type(p)=='number' and p>0 and try('EXISTS',wake(i))==0 and " \
 	"try('PEXPIRE',wake(i),p)==0 then " \
@@ -309,7 +311,7 @@ _Static_assert(FENCE_MAX == ((int64_t)1 << 53) - 1 && SKEW_MAX_MS == 30000,
 #define ACQUIRE(K) \
 	SCRIPT_LOOK(K) \
 	SCRIPT_OURS K##_STORE SCRIPT_SORT SCRIPT_ID SCRIPT_GUARD SCRIPT_LINE SCRIPT_WAKE \
-		SCRIPT_ELSEWHERE SCRIPT_FENCE SCRIPT_STAY SCRIPT_HEED \
+		SCRIPT_SETTLE SCRIPT_ELSEWHERE SCRIPT_FENCE SCRIPT_STAY SCRIPT_HEED \
 		"local r=guard() " \
 		"if foreign then local o=other(foreign) o[4]=id return elsewhere(o) end " \
 		"if r then return r end " \
@@ -489,7 +491,7 @@ static const char script_break[] =
  */
 #define JOIN(K) \
 	SCRIPT_LOOK(K) \
-	SCRIPT_LINE SCRIPT_LIST \
+	SCRIPT_LINE SCRIPT_LIST SCRIPT_SETTLE \
 		"settle(1) local v,room=value[1],group[1] and not value[1] " \
 		"local p=(v or room) and call('PTTL',KEYS[1]) or 0 " \
 		"local at,free,kept=tonumber(sub(own,2)),nil,nil " \

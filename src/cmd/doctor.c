@@ -247,7 +247,7 @@ static void examine(struct visit *v)
 {
 	look_at_clocks(v, 0);
 	look_at_info(v);
-	ask(v, FIELD(counters), (const char *const[]){"EVAL", doctor_counters_script, "0", NULL});
+	ask(v, FIELD(own_keys), (const char *const[]){"EVAL", doctor_own_keys_script, "0", NULL});
 	ask(v, FIELD(fsync), (const char *const[]){"CONFIG", "GET", "appendfsync", NULL});
 	ask(v, FIELD(clients_max), (const char *const[]){"CONFIG", "GET", "maxclients", NULL});
 	ask(v, FIELD(marker), (const char *const[]){"GET", GUARD_KEY, NULL});

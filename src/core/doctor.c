@@ -288,15 +288,19 @@ const char doctor_rights_script[] =
 	"if keys then out[#out+1]='~' end "
 	"return table.concat(out,' ')";
 
-const char doctor_counters_script[] =
-	"local c,near='0','' for n=1,50 do "
-	"local r=redis.call('SCAN',c,'MATCH','redlock:fence:*','COUNT',1000) c=r[1] "
-	"for _,k in ipairs(r[2]) do local v=redis.pcall('GET',k) "
+const char doctor_own_keys_script[] =
+	"local expires={line=1,wake=1,turn=1,door=1,head=1,readers=1} "
+	"local c,near,lasting,count='0',nil,nil,0 for n=1,50 do "
+	"local r=redis.call('SCAN',c,'MATCH','redlock:*:{*','COUNT',1000) c=r[1] "
+	"for _,k in ipairs(r[2]) do local name=string.match(k,'^redlock:(%l+):{') "
+	"if expires[name] and redis.pcall('PTTL',k)==-1 then lasting,count=k,count+1 end "
+	"if name=='fence' then local v=redis.pcall('GET',k) "
 	"if type(v)=='table' then v=string.find(v.err,'WRONGTYPE',1,true) and '?' end "
 	"v=v and (tonumber(string.match(v,'^%d+$')) or 1/0) or 0 "
 	"if v>=9007199254740991 then return 'broken '..k end "
-	"if v>4503599627370496 then near='near '..k end end "
-	"if c=='0' then break end end return near";
+	"if v>4503599627370496 then near='near '..k end end end "
+	"if c=='0' then break end end "
+	"return near or (lasting and 'lasting '..count-1 ..' '..lasting or '')";
 
 static const struct {
 	const char *name;
@@ -493,25 +497,54 @@ static void judge_format(
 		"user '%s' may not use all keys '%s', as --key-format makes them", user, shown);
 }
 
-/* ---- counters ---- */
+/* ---- redlock's own keys ---- */
 
-static void judge_counters(struct diagnosis *d, int node, const struct patient *p)
+/* Shows the key at `key`, the rest of the answer, and the command that fixes it; none where the
+ * server's client would read the key differently. */
+static void show_own_key(
+	char shown[300], char mend[350], const struct answer *a, const char *key, const char *fmt)
 {
-	const struct answer *a = &p->counters;
-	const char *space = a->vote == VOTE_YES ? strchr(a->text, ' ') : NULL;
+	text_escape(shown, 300, key, a->text_len - (size_t)(key - a->text));
+	snprintf(mend, 350, strpbrk(shown, " \"'\\") ? "" : fmt, shown);
+}
+
+static void judge_counter(struct diagnosis *d, int node, const struct answer *a, const char *key)
+{
 	char shown[300], mend[350];
 
-	if (!space)
-		return;
-	text_escape(shown, sizeof(shown), space + 1, a->text_len - (size_t)(space + 1 - a->text));
-	/* What means something else to the server's client is left to the user. */
-	snprintf(mend, sizeof(mend), strpbrk(shown, " \"'\\") ? "" : "DEL %s", shown);
+	show_own_key(shown, mend, a, key, "DEL %s");
 	find(d, node, SEVERITY_WARNING, "counter", mend,
 		*a->text == 'b' ? "the fencing counter '%s' is no number, or at its limit: --fence "
 				  "gets no vote here"
 				: "the fencing counter '%s' is half way to its limit, far ahead of "
 				  "all clocks",
 		shown);
+}
+
+/* EXPIRE is harmless to a lock in use, which sets its keys' TTL again; DEL would remove readers. */
+static void judge_lasting(struct diagnosis *d, int node, const struct answer *a, const char *rest)
+{
+	char shown[300], mend[350], more[64] = "";
+	const char *key = strchr(rest, ' ');
+	int64_t others = number_of(rest, strlen(rest));
+
+	if (!key)
+		return;
+	if (others > 0)
+		snprintf(more, sizeof(more), " (and %" PRId64 " more like it)", others);
+	show_own_key(shown, mend, a, key + 1, "EXPIRE %s 86400");
+	find(d, node, SEVERITY_WARNING, "lasting-key", mend,
+		"redlock's own key '%s' does not expire%s", shown, more);
+}
+
+static void judge_own_keys(struct diagnosis *d, int node, const struct answer *a)
+{
+	const char *space = a->vote == VOTE_YES ? strchr(a->text, ' ') : NULL;
+
+	if (space && *a->text == 'l')
+		judge_lasting(d, node, a, space + 1);
+	else if (space)
+		judge_counter(d, node, a, space + 1);
 }
 
 /* ---- one node ---- */
@@ -880,7 +913,7 @@ static void judge_server(
 	judge_rights(d, node, s, p);
 	judge_tenant(d, node, s, p);
 	judge_format(d, node, s, p);
-	judge_counters(d, node, p);
+	judge_own_keys(d, node, &p->own_keys);
 	judge_trials(d, node, p);
 	judge_room(d, node, p);
 	judge_persistence(d, node, s, p);

@@ -72,7 +72,7 @@ struct patient {
 	struct answer trial[TRIALS];
 	struct answer rights; /* the reply to doctor_rights_script */
 	struct answer formatted; /* to EVAL, of a key as --key-format makes it */
-	struct answer counters; /* the reply to doctor_counters_script */
+	struct answer own_keys; /* the reply to doctor_own_keys_script */
 	struct answer foreign; /* EXISTS of the key of a lock that nothing else uses */
 	struct answer beside; /* and of the fencing number that belongs to that key */
 	struct answer may_block; /* BLPOP of a key that is no list: any reply but NOPERM will do */
@@ -91,9 +91,10 @@ struct patient {
  * permitted, "~" for keys of that name, separated by spaces. */
 extern const char doctor_rights_script[];
 
-/* For EVAL, without a key: "" or the key of a fencing counter that cannot be raised ("broken KEY"),
- * or can no longer be for long ("near KEY"). Looks at 50,000 keys at most, about. */
-extern const char doctor_counters_script[];
+/* For EVAL, without a key. Answers the most severe of: "broken KEY", a fencing counter that cannot
+ * be raised; "near KEY", one that soon cannot be raised; "lasting N KEY", a bookkeeping key that
+ * does not expire though it should, and N others; "". Looks at about 50,000 keys at most. */
+extern const char doctor_own_keys_script[];
 
 struct finding {
 	int node; /* -1: of the whole */

@@ -303,6 +303,24 @@ together
 	sound
 }
 
+@test "broken: a key of redlock's own that does not expire" {
+	for key in line wake turn door head readers; do
+		node 2 set "redlock:$key:{job}" 1 > "$T/set"
+		finds 0 2 lasting-key warning
+		[ "$WORDS" = "redlock's own key 'redlock:$key:{job}' does not expire" ]
+		[ "$MEND" = "EXPIRE redlock:$key:{job} 86400" ]
+		[ "$(node 2 $MEND)" = 1 ]
+		sound
+	done
+	for key in $(node 2 keys 'redlock:*'); do node 2 persist "$key" > "$T/set"; done
+	finds 0 2 lasting-key warning
+	is_like "$WORDS" "redlock's own key 'redlock:*:{job}' does not expire (and 5 more like it)"
+	# others' keys are theirs, and a fencing counter does not expire
+	for key in $(node 2 keys 'redlock:*'); do node 2 del "$key" > "$T/set"; done
+	node 2 mset redlock:fence:{job} 7 redlock:job 1 redlock:wake:job 1 redlock:other:{job} 1 app:redlock:wake:{job} 1 > "$T/set"
+	sound
+}
+
 @test "broken: a user of some keys who may touch what redlock keeps of all locks" {
 	with_user 1 +@all resetkeys '~app-*' '~redlock:*' '~{redlock}:node'
 	finds 0 1 other-tenants warning --key-format app-%s

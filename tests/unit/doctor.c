@@ -200,7 +200,7 @@ static void be_sound(int nodes)
 			p->trial[t] = said("");
 		p->trial[TRIAL_LOOK].vote = VOTE_FOREIGN;
 		p->trial[TRIAL_JOIN].vote = VOTE_FOREIGN;
-		p->rights = p->counters = said("");
+		p->rights = p->own_keys = said("");
 		p->may_block = answer_absent(REASON_SERVER, "WRONGTYPE");
 		p->fsync = said("everysec");
 		p->clients_max = said("10000");
@@ -956,19 +956,35 @@ TEST(doctor_restart_guard)
 TEST(doctor_fencing_counters)
 {
 	be_sound(3);
-	patient[1].counters = said("broken redlock:fence:{k}");
+	patient[1].own_keys = said("broken redlock:fence:{k}");
 	EXPECT(1, "counter", WARNING,
 		"the fencing counter 'redlock:fence:{k}' is no number, or at its limit: --fence "
 		"gets no "
 		"vote here",
 		"DEL redlock:fence:{k}");
-	patient[1].counters = said("near redlock:fence:{a b}");
+	patient[1].own_keys = said("near redlock:fence:{a b}");
 	EXPECT(1, "counter", WARNING,
 		"the fencing counter 'redlock:fence:{a b}' is half way to its limit, far ahead of "
 		"all "
 		"clocks",
 		"");
-	patient[1].counters = answer_absent(REASON_NOPERM, "NOPERM may not run the 'scan' command");
+	patient[1].own_keys = answer_absent(REASON_NOPERM, "NOPERM may not run the 'scan' command");
+	EXPECT_SILENCE();
+}
+
+TEST(doctor_lasting_keys)
+{
+	be_sound(3);
+	patient[1].own_keys = said("lasting 0 redlock:wake:{k}");
+	EXPECT(1, "lasting-key", WARNING, "redlock's own key 'redlock:wake:{k}' does not expire",
+		"EXPIRE redlock:wake:{k} 86400");
+	patient[1].own_keys = said("lasting 12 redlock:readers:{a b}");
+	EXPECT(1, "lasting-key", WARNING,
+		"redlock's own key 'redlock:readers:{a b}' does not expire (and 12 more like "
+		"it)",
+		"");
+	/* The script never answers this. */
+	patient[1].own_keys = said("lasting 12");
 	EXPECT_SILENCE();
 }
 

@@ -128,7 +128,8 @@ void tls_free(struct tls *t)
 	X(X509_VERIFY_PARAM_set1_ip_asc) X(X509_STORE_CTX_get_ex_data) \
 	X(X509_STORE_CTX_get_error) X(X509_STORE_CTX_get_error_depth) \
 	X(X509_STORE_CTX_get_current_cert) X(X509_verify_cert_error_string) \
-	X(X509_get0_notBefore) X(X509_get0_notAfter) X(ASN1_TIME_to_tm)
+	X(X509_get0_notBefore) X(X509_get0_notAfter) X(X509_get_ext_by_NID) \
+	X(ASN1_TIME_to_tm)
 /* clang-format on */
 
 static struct {
@@ -371,7 +372,11 @@ static void distrust(struct tls *t, X509_STORE_CTX *store, const X509 *cert)
 		break;
 	case X509_V_ERR_HOSTNAME_MISMATCH:
 	case X509_V_ERR_IP_ADDRESS_MISMATCH:
-		snprintf(words, sizeof(words), "its certificate is not for %s", t->name);
+		if (ssl.X509_get_ext_by_NID(cert, NID_subject_alt_name, -1) < 0)
+			snprintf(words, sizeof(words),
+				"its certificate names no host: it has no subjectAltName");
+		else
+			snprintf(words, sizeof(words), "its certificate is not for %s", t->name);
 		break;
 	case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
 		snprintf(words, sizeof(words),
@@ -481,7 +486,8 @@ static bool expect_name(struct tls *t)
 	if (inet_pton(AF_INET, t->name, &address) == 1 ||
 		inet_pton(AF_INET6, t->name, &address) == 1)
 		return ssl.X509_VERIFY_PARAM_set1_ip_asc(ssl.SSL_get0_param(t->ssl), t->name) == 1;
-	ssl.SSL_set_hostflags(t->ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+	ssl.SSL_set_hostflags(
+		t->ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
 	return ssl.SSL_ctrl(t->ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
 		       t->name) == 1 &&
 	       ssl.SSL_set1_host(t->ssl, t->name) == 1;

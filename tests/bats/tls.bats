@@ -38,6 +38,11 @@ setup_file() {
 	authority other
 	certificate good IP:127.0.0.1,IP:::1,DNS:localhost,DNS:redis.example.org
 	certificate elsewhere IP:127.0.0.9,DNS:elsewhere.example.org
+	# only its subject's common name names a host
+	openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=localhost -keyout "$C/cn.key" \
+		-out "$C/cn.csr" 2> "$C/log"
+	openssl ca -batch -notext -config "$C/ca.cnf" -cert "$C/ca.pem" -keyfile "$C/ca.key" -in "$C/cn.csr" \
+		-out "$C/cn.pem" -days 30 2> "$C/log"
 	certificate expired IP:127.0.0.1 -startdate 20230101000000Z -enddate 20240101120000Z
 	certificate future IP:127.0.0.1 -startdate 20970101000000Z -enddate 20980101000000Z
 	certificate soon IP:127.0.0.1 -days 5
@@ -182,6 +187,14 @@ gone_from_second() { [ "$(node 1 -n 2 exists job)" = 0 ]; }
 	is_refused "cannot be trusted (its certificate is not for 127.0.0.8)" --sni 127.0.0.8
 	REDLOCK_SNI=elsewhere.example.org redlock run -n -k job --node "rediss://127.0.0.1:${PORT[3]}" -- true
 	redlock run -n -k job --sni 127.0.0.9 --node "rediss://127.0.0.1:${PORT[3]}" -- true
+}
+
+@test "a certificate without subjectAltName names no host, whatever its common name is" {
+	tls_node 3 cn
+	name_nodes
+	absent "cannot be trusted (its certificate names no host: it has no subjectAltName)"
+	is_refused "cannot be trusted (its certificate names no host: it has no subjectAltName)" --sni localhost
+	redlock run -n -k job --insecure --node "rediss://localhost:${PORT[3]}" -- true 2> "$T/err"
 }
 
 @test "a certificate from another authority, from itself, too old, too new: the node is absent, and it is said why" {

@@ -227,7 +227,7 @@ _Static_assert(
 
 /* Another slot that is free here, and nobody's turn, else 0; and when the first of them may be.
  * From the own one on, so that those who look spread. */
-#define SCRIPT_ELSEWHERE \
+#define ALONE_ELSEWHERE \
 	"local function elsewhere(o) if own=='' then return o end " \
 	"local at,soon=tonumber(sub(own,2)),-1 o[6]=o[6] or 0 " \
 	"for n=0,slots-1 do local j=(at+n-1)%slots+1 local k=base..'#'..j " \
@@ -237,6 +237,8 @@ _Static_assert(
 	"left=call('PTTL','redlock:turn:{'..k..'}') end " \
 	"if left>=0 and (soon<0 or left<soon) then soon=left end end " \
 	"o[7],o[8]=0,soon return o end "
+/* A semaphore is not shared: its requests use the other variant. */
+#define AMONG_ELSEWHERE "local function elsewhere(o) return o end "
 
 /*
  * Where the clock is wrong, a turn is not kept: set right, it would last for as long as that.
@@ -311,7 +313,7 @@ _Static_assert(FENCE_MAX == ((int64_t)1 << 53) - 1 && SKEW_MAX_MS == 30000,
 #define ACQUIRE(K) \
 	SCRIPT_LOOK(K) \
 	SCRIPT_OURS K##_STORE SCRIPT_SORT SCRIPT_ID SCRIPT_GUARD SCRIPT_LINE SCRIPT_WAKE \
-		SCRIPT_SETTLE SCRIPT_ELSEWHERE SCRIPT_FENCE SCRIPT_STAY SCRIPT_HEED \
+		SCRIPT_SETTLE K##_ELSEWHERE SCRIPT_FENCE SCRIPT_STAY SCRIPT_HEED \
 		"local r=guard() " \
 		"if foreign then local o=other(foreign) o[4]=id return elsewhere(o) end " \
 		"if r then return r end " \
@@ -378,6 +380,15 @@ _Static_assert(FENCE_MAX == ((int64_t)1 << 53) - 1 && SKEW_MAX_MS == 30000,
 		"if foreign then return other(foreign) end " \
 		"return {gone and -1 or 1,0,'','',0}"
 
+/* The turn of a slot that was not used. */
+#define ALONE_PASS_SLOT \
+	"if own~='' and leaves then local used,any=own,own=='#0' " \
+	"for j=1,awaited(1) and slots or 0 do own='#'..j " \
+	"local t=try('GET',turn(1)) if type(t)~='string' then t=nil end " \
+	"if (any or own==used) and call('EXISTS',base..own)==0 and not lies(own) then " \
+	"pass(1,ARGV[2],true,t) end end return {1,0,'','',0} end "
+#define AMONG_PASS_SLOT ""
+
 /* Also when the key is gone already: nobody else wakes those who wait. Where it is another one's,
  * maybe only for the moment that an attempt takes to fail, the turn is left for that one to pass
  * on; where nobody is known to wait, for whoever asks, since that key may also just end. Who leaves
@@ -390,12 +401,7 @@ _Static_assert(FENCE_MAX == ((int64_t)1 << 53) - 1 && SKEW_MAX_MS == 30000,
 #define HAND_OVER(K) \
 	SCRIPT_LOOK(K) \
 	SCRIPT_OURS K##_STORE SCRIPT_SORT SCRIPT_LINE SCRIPT_WAKE \
-		"local leaves=find(ARGV[4],'l',1,true) " \
-		"if own~='' and leaves then local used,any=own,own=='#0' " \
-		"for j=1,awaited(1) and slots or 0 do own='#'..j " \
-		"local t=try('GET',turn(1)) if type(t)~='string' then t=nil end " \
-		"if (any or own==used) and call('EXISTS',base..own)==0 and not lies(own) then " \
-		"pass(1,ARGV[2],true,t) end end return {1,0,'','',0} end " \
+		"local leaves=find(ARGV[4],'l',1,true) " K##_PASS_SLOT \
 		"local p,others,beyond=0,nil,tonumber(ARGV[6]) " \
 		"for i,k in ipairs(KEYS) do local v=value[i] local far=beyond%2^i>=2^(i-1) " \
 		"local t=try('GET',turn(i)) if type(t)~='string' then t=nil end " \
@@ -430,8 +436,8 @@ _Static_assert(FENCE_MAX == ((int64_t)1 << 53) - 1 && SKEW_MAX_MS == 30000,
 /* A turn that was not claimed is nobody's. Who waits here goes on waiting, as with ACQUIRE. */
 #define LOOK(K) \
 	SCRIPT_LOOK(K) \
-	SCRIPT_OURS SCRIPT_SORT SCRIPT_ID SCRIPT_GUARD SCRIPT_LINE SCRIPT_LIST SCRIPT_ELSEWHERE \
-		SCRIPT_STAY SCRIPT_HEED SCRIPT_FENCE \
+	SCRIPT_OURS SCRIPT_SORT SCRIPT_ID SCRIPT_GUARD SCRIPT_LINE SCRIPT_LIST \
+		K##_ELSEWHERE SCRIPT_STAY SCRIPT_HEED SCRIPT_FENCE \
 		"local r=guard() " \
 		"local n,w,o=last(),0,nil " \
 		"for i=1,#KEYS do if awaited(i) then w=w+2^(i-1) end end " \
@@ -535,6 +541,8 @@ BOTH(join, JOIN);
 
 _Static_assert(sizeof(script_acquire) + sizeof(script_hand_over) + 3072 < 16384,
 	"an attempt and its release, with long names, are read in one go");
+_Static_assert(sizeof(script_acquire_among) + sizeof(script_hand_over_among) + 640 < 16384,
+	"a reader's, with short names");
 _Static_assert(sizeof(script_hand_over_among) <= sizeof(script_acquire),
 	"conn takes a release to be no longer than its attempt");
 
@@ -608,7 +616,7 @@ void request_build(struct request *r, const struct wish *wish)
 	snprintf(r->wall, sizeof(r->wall), "%" PRId64, wish->wall);
 	snprintf(r->count, sizeof(r->count), "%d", wish->keys->count);
 	add(r, "EVAL");
-	add(r, script_of(wish->op, wish->among_readers));
+	add(r, script_of(wish->op, wish->among_readers && !has_slots(wish)));
 	add(r, r->count);
 	/* Others' limit may be larger. */
 	snprintf(r->slots, sizeof(r->slots), "%d",

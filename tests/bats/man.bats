@@ -361,7 +361,7 @@ named() {
 	unset REDLOCK_CONFIG REDLOCK_NODES
 	example 'redlock config --profile staging'
 	runs 0
-	is_like "$output" '*redis://s1:*redis://deploy@p1:*redis://deploy@p3:6380*'
+	is_like "$output" '*redis://s1:*redis://\*\*\*@p1:*redis://\*\*\*@p3:6380*'
 	[ "$(grep -cE '^ttl +60s +' <<< "$output")" = 2 ]
 	grep -qE '^max-ttl +10m +' <<< "$output"
 	[ "$stderr" = "" ]

@@ -31,26 +31,32 @@ _Static_assert(MARK_INDEX == 65536 && MARK_PARTIAL == 1048576 && MARK_UNGUARDED 
  * Readers have a key together. It is a string like any other, so that all who do not share see a
  * lock, with an id of its own and the readers' names; beside it is a sorted set of their tokens, by
  * when each ends. Whoever asks sees the key as it is to it (`value`): its own token, if it is one
- * of them; nothing, if it would join them; else that somebody has it. ARGV[11] are the ids of locks
- * that the asker runs within: a reader does not become a writer.
+ * of them; nothing, if it would join them; else that somebody has it. `ends` is
+ * when the asker's own token expires: the other readers, and so the key, may leave earlier or
+ * later. ARGV[11] are the ids of locks that the asker runs within: a reader does not become a
+ * writer.
  */
 #define AMONG_READERS \
-	"local shared,group,mine,held,now=find(ARGV[4],'s',1,true),{},{},{},nil " \
+	"local shared,group,mine,held,ends,now=find(ARGV[4],'s',1,true),{},{},{},{},nil " \
 	"local function readers(i) return 'redlock:readers:{'..KEYS[i]..'}' end " \
 	"local function clock() if not now then local t=call('TIME') " \
 	"now=t[1]*1000+math.floor(t[2]/1000) end return now end " \
 	"local function translate(i) local v=value[i] " \
 	"if not v or not text[i] or sub(v,1,41)~='" TOKEN_READERS ":' then return end " \
 	"value[i]=nil " \
-	"for _,t in ipairs(call('ZRANGEBYSCORE',readers(i),clock(),'+inf')) do group[i]=v " \
-	"if t==ARGV[1] or (#ARGV[1]==40 and sub(t,1,41)==ARGV[1]..':') then mine[i]=t " \
+	"local m=call('ZRANGEBYSCORE',readers(i),clock(),'+inf','WITHSCORES') " \
+	"for j=1,#m,2 do local t=m[j] group[i]=v " \
+	"if named(t) then mine[i],ends[i]=t,m[j+1] " \
 	"elseif find(ARGV[11],sub(t,1,40),1,true) then held[i]=t end end " \
 	"value[i]=mine[i] or (not shared and (held[i] or group[i])) or nil end "
 
+/* named(): is that value, or reader, the asker's? Scripts between two steps know the id only. */
 #define SCRIPT_LOOK(K) \
 	"local " \
 	"call,try,sub,find,match=redis.call,redis.pcall,string.sub,string.find,string.match " \
 	"local value,text,partial={},{},0 " \
+	"local function named(v) return v==ARGV[1] or " \
+	"(#ARGV[1]==40 and sub(v,1,41)==ARGV[1]..':') end " \
 	"for i,k in ipairs(KEYS) do local v=try('GET',k) text[i]=true " \
 	"if type(v)=='table' then " \
 	"if not find(v.err,'WRONGTYPE',1,true) then return v end text[i]=false " \
@@ -61,10 +67,7 @@ _Static_assert(MARK_INDEX == 65536 && MARK_PARTIAL == 1048576 && MARK_UNGUARDED 
 		"local function other(i) return {0,call('PTTL',KEYS[i])," \
 		"sub(value[i],1,300),'',marks(i)} end "
 
-/* Whoever took it is known by the id alone; scripts between two steps have no more than that. */
-#define SCRIPT_OURS \
-	"local function ours(i) local v=value[i] return v and text[i] and (v==ARGV[1] or " \
-	"(#ARGV[1]==40 and sub(v,1,41)==ARGV[1]..':')) end "
+#define SCRIPT_OURS "local function ours(i) local v=value[i] return v and text[i] and named(v) end "
 
 /*
  * How a key is set, prolonged and taken away. What readers have together lasts as long as the last
@@ -104,7 +107,8 @@ _Static_assert(MARK_INDEX == 65536 && MARK_PARTIAL == 1048576 && MARK_UNGUARDED 
  * go, for Redis drops what it has not read (16 kB at a time) when it finds that the client is gone.
  */
 #define ALONE_READERS \
-	"local shared,group,mine,held=nil,{},{},{} local function translate(i) local v=value[i] " \
+	"local shared,group,mine,held,ends=nil,{},{},{},{} local function translate(i) " \
+	"local v=value[i] " \
 	"if v and text[i] and sub(v,1,41)=='" TOKEN_READERS ":' then group[i]=v end end "
 #define ALONE_STORE \
 	"local function put(i,ms) call('SET',KEYS[i],ARGV[1],'PX',ms) end " \
@@ -407,7 +411,7 @@ _Static_assert(FENCE_MAX == ((int64_t)1 << 53) - 1 && SKEW_MAX_MS == 30000,
 		"local t=try('GET',turn(i)) if type(t)~='string' then t=nil end " \
 		"if find(ARGV[4],'d',1,true) then try('DEL',head(i)) end " \
 		"if leaves and group[i] then beckon(i) " \
-		"elseif mine[i] then p=math.max(p,call('PTTL',k)) if remove(i) then " \
+		"elseif mine[i] then p=math.max(p,ends[i]-clock()) if remove(i) then " \
 		"if awaited(i) then pass(i,ARGV[2],true) else try('DEL',turn(i)) end end " \
 		"elseif v and not ours(i) and not (text[i] and ARGV[4]=='b' and " \
 		"sub(v,1,300)==ARGV[1]) " \
@@ -443,7 +447,8 @@ _Static_assert(FENCE_MAX == ((int64_t)1 << 53) - 1 && SKEW_MAX_MS == 30000,
 		"for i=1,#KEYS do if awaited(i) then w=w+2^(i-1) end end " \
 		"if foreign then o=other(foreign) o[4]=id o[5]=o[5]+w o[6]=n return elsewhere(o) " \
 		"end " \
-		"if not gone then o=other(1) for i,k in ipairs(KEYS) do local p=call('PTTL',k) " \
+		"if not gone then o=other(1) o[2]=-1 for i,k in ipairs(KEYS) do " \
+		"local p=ends[i] and ends[i]-clock() or call('PTTL',k) " \
 		"if p>=0 and (o[2]<0 or p<o[2]) then o[2]=p end end " \
 		"o[4]=id o[5]=w+(group[1] and 4194304 or 0) o[6]=n return o end " \
 		"if r then return r end " \

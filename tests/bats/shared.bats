@@ -268,6 +268,20 @@ at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock
 	run -0 redlock run -n -k db -- true
 }
 
+@test "check reports the token's own time, not that of the reader that lasts longest" {
+	a=$(redlock acquire -k db -s --ttl 10m --owner a)
+	b=$(redlock acquire -k db -s --ttl 1h --owner b)
+	run -79 --separate-stderr redlock check -k db --token "$a" --min-validity 50m --json
+	json '.outcome == "too-short" and .valid_ms < 600000'
+	run -0 --separate-stderr redlock check -k db --token "$b" --min-validity 50m --json
+	json '.outcome == "held" and .valid_ms > 3000000'
+	# Several keys: the first that ends.
+	c=$(redlock acquire -k db -k other -s --ttl 2h --owner c)
+	run -0 --separate-stderr redlock extend -k db -k other --token "$c" --ttl 30m
+	run -79 --separate-stderr redlock check -k db -k other --token "$c" --min-validity 50m --json
+	json '.outcome == "too-short" and .valid_ms > 1200000 and .valid_ms < 1800000'
+}
+
 @test "an extension by token puts a reader back, not a writer" {
 	one=$(redlock acquire -k db --shared "${LONG[@]}" --restart-guard off --owner one)
 	eventually held_on db 3

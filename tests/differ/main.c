@@ -120,7 +120,7 @@ static void draw_call(struct step *s)
 		.wall = clock_wall() + (next(8) ? 0 : ((usec)next(3) - 1) * 40 * USEC_SEC)};
 
 	/* Between two steps of a script, the id is all there is. */
-	if ((op == OP_EXTEND || op == OP_HAND_OVER) && next(3) == 0)
+	if ((op == OP_EXTEND || op == OP_HAND_OVER || op == OP_LOOK) && next(3) == 0)
 		wish.token = turns[next(TOKENS)];
 	wish.awaited *= !wish.is_breaking;
 	/* From the seat it is a turn that is passed on. */

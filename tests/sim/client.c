@@ -152,6 +152,54 @@ static void check_proof(struct client *c)
 			SIM_CUT_OFF, c->id, 0, 0, NULL);
 }
 
+/* A node's answer to `redlock check` by token id. The node itself stays as it is. */
+static struct answer look(const struct client *c, int node)
+{
+	static struct sim_node copy;
+	static struct reply reply;
+	char id[TOKEN_ID_LEN + 1];
+	struct request request;
+
+	snprintf(id, sizeof(id), "%.40s", c->session.token);
+	request_build(&request, &(struct wish){.op = OP_LOOK,
+					.keys = &ONE_KEY("k"),
+					.slots = world.slots,
+					.slot = c->session.quorum.slot,
+					.token = id,
+					.turn = "",
+					.among_readers = true});
+	copy = world.node[node];
+	node_serve(&copy, &request, &reply);
+	return answer_read(OP_LOOK, &reply);
+}
+
+/* The validity that `redlock check` reports is never longer than a majority of the nodes keeps the
+ * holder's own entry: other readers may leave early, and then only that entry excludes a writer. */
+static void check_validity(const struct client *c)
+{
+	static struct quorum q;
+	const struct answer absent = answer_absent(REASON_CONNECT, NULL);
+	usec now = client_clock(c), until;
+	int last = 0;
+
+	if (world.alias > 0)
+		return;
+	quorum_init(&q, &c->policy);
+	quorum_begin_question(&q, now);
+	for (int i = 0; i < world.nodes; i++) {
+		struct answer a = world.node[i].down ? absent : look(c, i);
+
+		quorum_take_answer(&q, i, &a, c->session.token);
+	}
+	until = true_time(c, now + quorum_time_left(&q, 100, now));
+	for (int i = 0; i < world.nodes; i++)
+		last += !world.node[i].down &&
+			node_token_ends(&world.node[i], slot_of(c), c->session.token) >= until;
+	if (quorum_holding(&q) == HOLDING_YES && last <= world.nodes / 2)
+		breach("check", "c%d: only %d of %d entries last as long as check says", c->id,
+			last, world.nodes);
+}
+
 static void check_exclusion(const struct client *c)
 {
 	int holders = 0;
@@ -213,6 +261,7 @@ static void begin_section(struct client *c)
 	check_fence(c);
 	trace("c%d section begins, %d ms", c->id, (int)(length / USEC_MSEC));
 	check_proof(c);
+	check_validity(c);
 	leash_init(&c->leash, &c->leash_policy, client_clock(c), q->valid_until);
 	c->in_section = true;
 	c->section_began = world.now;
@@ -282,6 +331,7 @@ static void keep(struct client *c)
 			valid_until = c->leash.valid_until = q->valid_until;
 			trace("c%d extended", c->id);
 			check_proof(c);
+			check_validity(c);
 			client_leash(c, c->leash_id);
 		}
 		if (q->state != QUORUM_HELD && !is_lost) {

@@ -62,21 +62,36 @@ bool node_has_key_of(struct sim_node *n, int i, const struct session *s)
 	return !token_is_no_holders(value) && is_token_of(value, s);
 }
 
-bool node_has_token(const struct sim_node *n, int i, const char *token)
+/* When this token's key, or what it has of one, ends there: by the node's clock. */
+static int64_t token_ends(const struct sim_node *n, int i, const char *token)
 {
 	if (!node_has_key(n, i))
-		return false;
+		return INT64_MIN;
 	for (int r = 0; r < n->readers && is_group(n->lock[i].value); r++)
-		if (strcmp(n->reader[r].token, token) == 0 && node_msec(n) <= n->reader[r].ends)
-			return true;
-	return strcmp(n->lock[i].value, token) == 0;
+		if (strcmp(n->reader[r].token, token) == 0)
+			return n->reader[r].ends;
+	return strcmp(n->lock[i].value, token) == 0 ? n->lock[i].ends : INT64_MIN;
+}
+
+bool node_has_token(const struct sim_node *n, int i, const char *token)
+{
+	return token_ends(n, i, token) >= node_msec(n);
+}
+
+static usec true_end(const struct sim_node *n, int64_t ends)
+{
+	return world.now + (ends * USEC_MSEC - node_clock(n)) * 1000000 / (1000000 + n->ppm);
+}
+
+usec node_token_ends(const struct sim_node *n, int i, const char *token)
+{
+	return node_has_token(n, i, token) ? true_end(n, token_ends(n, i, token)) : 0;
 }
 
 usec node_key_ends(struct sim_node *n, int i, const struct session *s)
 {
-	int64_t ends = is_group(n->lock[i].value) ? node_reader_of(n, s)->ends : n->lock[i].ends;
-
-	return world.now + (ends * USEC_MSEC - node_clock(n)) * 1000000 / (1000000 + n->ppm);
+	return true_end(
+		n, is_group(n->lock[i].value) ? node_reader_of(n, s)->ends : n->lock[i].ends);
 }
 
 static bool has_slots(const struct request *r)
@@ -164,6 +179,12 @@ static bool is_there(const struct sim_node *n, const struct sim_mark *mark)
 static int64_t pttl(const struct place *p)
 {
 	return !p->l->value[0] ? 0 : p->l->ends == INT64_MAX ? -1 : p->l->ends - node_msec(p->n);
+}
+
+/* The time of the reader that asks, else that of the key. */
+static int64_t left_of(const struct place *p)
+{
+	return p->mine ? p->mine->ends - node_msec(p->n) : pttl(p);
 }
 
 static void set_mark(
@@ -718,6 +739,20 @@ static void join(struct place *p, const struct request *r, struct reply *reply)
 	}
 }
 
+/* Is the key there the one that the request is about? */
+static bool is_its(const struct place *p, enum op op, const struct request *r)
+{
+	const char *token = r->argv[4];
+	size_t len = strlen(token);
+
+	if (!p->value[0])
+		return false;
+	if ((op == OP_EXTEND || op == OP_HAND_OVER || op == OP_LOOK) && len == TOKEN_ID_LEN &&
+		strncmp(p->value, token, len) == 0 && p->value[len] == ':')
+		return true;
+	return strcmp(p->value, token) == 0;
+}
+
 static void look(const struct place *p, const struct request *r, struct reply *reply)
 {
 	struct sim_node *n = p->n;
@@ -726,7 +761,7 @@ static void look(const struct place *p, const struct request *r, struct reply *r
 	bool has_no_vote = is_on_guard(n, r, reply), is_refused = true;
 
 	if (p->value[0])
-		answer(reply, 0, pttl(p), p->value, n->run_id, awaited | shared_mark(p));
+		answer(reply, 0, left_of(p), p->value, n->run_id, awaited | shared_mark(p));
 	else if (has_no_vote)
 		return;
 	else if (is_late(p, r))
@@ -739,7 +774,7 @@ static void look(const struct place *p, const struct request *r, struct reply *r
 		is_refused = false;
 	}
 	answer_fence(reply, l->fence);
-	if (is_refused && strcmp(p->value, r->argv[4]) != 0)
+	if (is_refused && !is_its(p, OP_LOOK, r))
 		put_elsewhere(p, r, reply);
 }
 
@@ -772,20 +807,6 @@ static void leave_seat(const struct place *p, const struct request *r, bool awai
 				is_there(p->n, &one.l->turn) ? one.l->turn.value : r->argv[4],
 				atoll(r->argv[5]), true);
 	}
-}
-
-/* Is the key there the one that the request is about? */
-static bool is_its(const struct place *p, enum op op, const struct request *r)
-{
-	const char *token = r->argv[4];
-	size_t len = strlen(token);
-
-	if (!p->value[0])
-		return false;
-	if ((op == OP_EXTEND || op == OP_HAND_OVER) && len == TOKEN_ID_LEN &&
-		strncmp(p->value, token, len) == 0 && p->value[len] == ':')
-		return true;
-	return strcmp(p->value, token) == 0;
 }
 
 /* What was served to the blocked pop of who waits at the door as well as in the line. */
@@ -849,7 +870,7 @@ static void hand_over(struct place *p, const struct request *r, struct reply *re
 		beckon(p, r);
 		answer(reply, 1, 0, "", "", false);
 	} else if (p->mine) {
-		left = pttl(p);
+		left = left_of(p);
 		if (remove_key(p) && awaited)
 			pass_turn(p, r, token, ttl, true);
 		else if (!l->value[0])

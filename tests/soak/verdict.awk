@@ -140,7 +140,7 @@ function is_explained(run,    is, complete) {
 	if (is == 79)
 		return words[run] ~ /: acquired .*: lost / && was_struck(run)
 	if (is == 124)
-		return begun[run] && words[run] ~ /: the command ran for longer than /
+		return words[run] ~ /: the command ran for longer than / # also before it has written a word
 	if (is == 125)
 		return fault[run] == "guardian-killed" && words[run] ~ /guardian was killed/
 	if (is == 137)

@@ -233,11 +233,11 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	nothing_is_listed
 	# by its token; and a slot of its own
 	hold -k job --limit 2 "${BRIEF[@]}"
-	one=$TOKEN
-	drop 'job#1'
+	one=$TOKEN slot=${TOKEN##*#}
+	drop "job#$slot"
 	eventually is_gone "$KEEPER"
 	hold -k job --limit 2 --ttl 10m
-	run -79 redlock release -k job --slot 1 --limit 2 --token "$one"
+	run -79 redlock release -k job --slot "$slot" --limit 2 --token "$one"
 	run -0 redlock release -k job
 	nothing_is_listed
 }

@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -406,47 +405,4 @@ void nearest_consider(struct nearest *n, const char *word)
 		return;
 	n->word = word;
 	n->distance = distance;
-}
-
-/* RTMIN, RTMIN+n, RTMAX, RTMAX-n: how many they are depends on the C library. */
-static bool real_time_signal(const char *name, long *out)
-{
-	bool from_min = strncasecmp(name, "RTMIN", 5) == 0;
-	long base = from_min ? SIGRTMIN : SIGRTMAX, offset = 0;
-
-	if (!from_min && strncasecmp(name, "RTMAX", 5) != 0)
-		return false;
-	if (name[5] && (name[5] != (from_min ? '+' : '-') ||
-			       !text_number(name + 6, 0, SIGRTMAX - SIGRTMIN, &offset)))
-		return false;
-	*out = from_min ? base + offset : base - offset;
-	return true;
-}
-
-bool signal_parse(const char *text, long *out)
-{
-	/* sigabbrev_np(3) has one name for each. */
-	static const struct {
-		const char *name;
-		long number;
-	} also[] = {{"IO", SIGIO}, {"CLD", SIGCHLD}, {"IOT", SIGABRT}};
-
-	const char *name = strncasecmp(text, "SIG", 3) == 0 ? text + 3 : text;
-
-	if (text_number(text, 1, SIGRTMAX, out) || real_time_signal(name, out))
-		return true;
-	for (size_t i = 0; i < sizeof(also) / sizeof(also[0]); i++)
-		if (strcasecmp(name, also[i].name) == 0) {
-			*out = also[i].number;
-			return true;
-		}
-	for (int i = 1; i < NSIG; i++) {
-		const char *known = sigabbrev_np(i);
-
-		if (known && strcasecmp(name, known) == 0) {
-			*out = i;
-			return true;
-		}
-	}
-	return false;
 }

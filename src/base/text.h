@@ -65,12 +65,6 @@ void text_append(char *dst, size_t size, size_t *used, const char *fmt, ...)
  * follows "-p". */
 void text_append_word(char *dst, size_t size, size_t *used, const char *word);
 
-/*
- * Reads a signal's name, with or without SIG, in any case (TERM, sigterm, RTMIN+1), or its number;
- * false for anything else.
- */
-bool signal_parse(const char *text, long *out);
-
 /* Reads a whole decimal number within [min, max]; false for anything else. */
 bool text_number(const char *text, long min, long max, long *out);
 

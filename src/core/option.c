@@ -1,5 +1,6 @@
 #include "core/option.h"
 
+#include "base/signal_name.h"
 #include "base/text.h"
 #include "core/request.h"
 
@@ -1122,7 +1123,7 @@ static const char *duration_value(char *dst, size_t size, usec d, bool is_said)
 
 static const char *signal_value(char *dst, size_t size, long number)
 {
-	const char *name = number ? sigabbrev_np((int)number) : "warn";
+	const char *name = number ? signal_name((int)number) : "warn";
 
 	if (name)
 		snprintf(dst, size, "%s", name);

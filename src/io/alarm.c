@@ -1,5 +1,7 @@
 #include "io/alarm.h"
 
+#include "io/kernel.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
@@ -57,17 +59,15 @@ void alarm_go_first(struct alarm_turn *before)
 {
 	struct sched_param ahead;
 
-	before->policy = sched_getscheduler(0);
-	if (before->policy < 0 || sched_getparam(0, &before->param) < 0)
-		before->policy = -1;
+	before->policy = kernel_sched_get(&before->param);
 	ahead = before->param;
 	ahead.sched_priority++;
-	if (before->policy >= 0 && sched_setscheduler(0, SCHED_RR, &ahead) < 0)
+	if (before->policy >= 0 && kernel_sched_set(SCHED_RR, &ahead) < 0)
 		before->policy = -1;
 }
 
 void alarm_go_back(const struct alarm_turn *before)
 {
 	if (before->policy >= 0)
-		(void)sched_setscheduler(0, before->policy, &before->param);
+		(void)kernel_sched_set(before->policy, &before->param);
 }

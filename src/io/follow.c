@@ -1,10 +1,11 @@
 #include "io/follow.h"
 
+#include "io/kernel.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 int follow_open(struct follow *f, pid_t pid, bool may_signal, struct err *e)
@@ -12,10 +13,8 @@ int follow_open(struct follow *f, pid_t pid, bool may_signal, struct err *e)
 	*f = (struct follow){.pid = pid, .fd = -1};
 	if (pid == 0)
 		return 0;
-	/* Without the C library's name for it, which older ones do not have. A thread is no
-	 * process.
-	 */
-	f->fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	/* The kernel refuses the number of a thread: EINVAL or ENOENT. */
+	f->fd = kernel_pidfd_open(pid);
 	if (f->fd < 0 && (errno == ESRCH || errno == EINVAL || errno == ENOENT))
 		return err_set(e, ERR_USAGE, "there is no process %d", (int)pid);
 	if (f->fd < 0)
@@ -25,7 +24,7 @@ int follow_open(struct follow *f, pid_t pid, bool may_signal, struct err *e)
 		follow_close(f);
 		return err_set(e, ERR_USAGE, "process %d has ended", (int)pid);
 	}
-	if (may_signal && syscall(SYS_pidfd_send_signal, f->fd, 0, NULL, 0) < 0 && errno == EPERM) {
+	if (may_signal && kernel_pidfd_send_signal(f->fd, 0) < 0 && errno == EPERM) {
 		follow_close(f);
 		err_set(e, ERR_USAGE, "this user may not send signals to process %d", (int)pid);
 		return err_hint(e, "--on-lost warn leaves it alone when the lock is lost");
@@ -55,7 +54,7 @@ bool follow_is_over(const struct follow *f)
 void follow_signal(const struct follow *f, int number)
 {
 	if (f->fd >= 0)
-		(void)syscall(SYS_pidfd_send_signal, f->fd, number, NULL, 0);
+		(void)kernel_pidfd_send_signal(f->fd, number);
 }
 
 void follow_close(struct follow *f)

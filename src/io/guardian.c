@@ -4,6 +4,7 @@
 #include "io/alarm.h"
 #include "io/child.h"
 #include "io/inherited.h"
+#include "io/kernel.h"
 #include "io/title.h"
 
 #include <assert.h>
@@ -11,7 +12,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -541,7 +541,7 @@ void guardian_close(struct guardian *g)
 	close(g->fd);
 	if (waitpid(g->pid, NULL, WNOHANG) == 0) {
 		/* It may not have been started at all, or be stopped, or traced. */
-		gone.fd = pidfd_open(g->pid, 0);
+		gone.fd = kernel_pidfd_open(g->pid);
 		kill(g->pid, SIGKILL);
 		/* Not by waitpid(2), which would wait for a tracer as well. */
 		while (gone.fd >= 0 && poll(&gone, 1, -1) < 0 && errno == EINTR)

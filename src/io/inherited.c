@@ -1,5 +1,7 @@
 #include "io/inherited.h"
 
+#include "io/kernel.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -61,6 +63,6 @@ void inherited_keep_only(int one, int two, int three, int four)
 		}
 	for (int i = 1; i < n; i++)
 		if (keep[i] - keep[i - 1] > 1)
-			close_range((unsigned)keep[i - 1] + 1, (unsigned)keep[i] - 1, 0);
+			kernel_close_range((unsigned)keep[i - 1] + 1, (unsigned)keep[i] - 1);
 	drop_streams();
 }

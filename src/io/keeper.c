@@ -101,7 +101,9 @@ int keeper_start(struct keeper *k, struct err *e)
 
 	/* One heap for both threads: a second one costs four system calls and its pages, and they
 	 * never allocate at the same time. */
+#ifdef M_ARENA_MAX
 	mallopt(M_ARENA_MAX, 1);
+#endif
 	rc = pthread_create(&k->thread, NULL, run, k);
 	if (rc != 0)
 		return err_set(e, ERR_SYSTEM, "cannot keep the lock: no thread: %s", strerror(rc));

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#ifdef STATIC
+#if defined(STATIC) && defined(__GLIBC__)
 #include <nss.h>
 #endif
 #include <pthread.h>
@@ -47,7 +47,7 @@ struct lookup {
 
 void resolve_by_itself(void)
 {
-#ifdef STATIC
+#if defined(STATIC) && defined(__GLIBC__)
 	/* Whatever else nsswitch.conf names would be loaded, and bring the shared libc along, into
 	 * a program that has one: systemd's users crash it. */
 	(void)__nss_configure_lookup("hosts", "files dns");

@@ -9,6 +9,7 @@
 #include "core/node.h"
 
 #include <sys/socket.h>
+#include <sys/types.h>
 
 #define ADDRESSES_MAX 64 /* more than an answer by UDP has room for; no server has so many */
 #define RESOLVE_WHY_MAX 120

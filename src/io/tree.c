@@ -1,5 +1,7 @@
 #include "io/tree.h"
 
+#include "io/kernel.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -9,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <unistd.h>
 
 struct process {
@@ -73,7 +74,7 @@ static bool is_older(const struct process *p, const struct tree_birth *since)
  * process that was there a moment ago is still worth its signal. */
 static bool send(pid_t pid, int fd, int signal)
 {
-	if (fd >= 0 && (pidfd_send_signal(fd, signal, NULL, 0) == 0 || errno == ESRCH))
+	if (fd >= 0 && (kernel_pidfd_send_signal(fd, signal) == 0 || errno == ESRCH))
 		return true;
 	return kill(pid, signal) == 0 || errno != EPERM;
 }
@@ -193,7 +194,7 @@ static void take(struct sight *s, struct process *p, int fd)
 static void meet(struct sight *s, pid_t pid)
 {
 	struct process *p = &s->list[s->count];
-	int fd = pidfd_open(pid, 0);
+	int fd = kernel_pidfd_open(pid);
 
 	if ((fd >= 0 || errno != ESRCH) && look(pid, p)) {
 		if (belongs(s, p))
@@ -208,7 +209,7 @@ static void meet(struct sight *s, pid_t pid)
 static void meet_again(struct sight *s, struct process *p)
 {
 	struct process now;
-	int fd = pidfd_open(p->pid, 0);
+	int fd = kernel_pidfd_open(p->pid);
 
 	if (fd < 0 || !look(p->pid, &now) || now.started != p->started)
 		p->alive = false;

@@ -1,5 +1,6 @@
 /* Parts of the completions: the rows of the tables as calls of functions, in words that bash, zsh
  * and fish read alike. What is made of them is written by hand, in each. */
+#include "base/signal_name.h"
 #include "core/option.h"
 #include "parts/parts.h"
 
@@ -82,8 +83,8 @@ bool shell_signals(FILE *to, const char *word)
 {
 	fputs("_redlock_signals", to);
 	for (int i = 1; i < NSIG; i++)
-		if (sigabbrev_np(i))
-			fprintf(to, " %s", sigabbrev_np(i));
+		if (signal_name(i))
+			fprintf(to, " %s", signal_name(i));
 	fputc('\n', to);
 	return !*word;
 }

@@ -2,6 +2,7 @@
 #include "fuzz/fuzz.h"
 
 #include "base/json.h"
+#include "base/signal_name.h"
 #include "base/text.h"
 #include "base/token.h"
 #include "core/report.h"

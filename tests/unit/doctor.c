@@ -9,7 +9,6 @@
 #include <string.h>
 
 #define MS USEC_MSEC
-#define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
 #define RUN_ID "2a9bfc158d6bfe45153903374f8d5ca1d37b8685"
 #define GROUP "de54d892baad0c60cd43e7659b00f4b2c966657f"
 

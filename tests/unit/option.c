@@ -11,7 +11,6 @@
 #include <string.h>
 
 #define MS USEC_MSEC
-#define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
 #define WORDS_MAX 12
 
 struct reading {

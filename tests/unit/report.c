@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
 #define ID "0123456789abcdef0123456789abcdef01234567"
 
 static char text[REPORT_MAX];

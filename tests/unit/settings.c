@@ -9,7 +9,6 @@
 #include <string.h>
 
 #define MS USEC_MSEC
-#define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
 
 /* NULL: none. */
 static int set_key(struct settings *s, const char *key, struct err *e)

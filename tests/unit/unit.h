@@ -30,6 +30,8 @@ bool unit_check_text(const char *got, const char *want, const char *file, int li
 	} \
 	static void name(void)
 
+#define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
+
 #define CHECK(condition) unit_check(condition, __FILE__, __LINE__, "%s", #condition)
 #define CHECK_INT(got, want) \
 	unit_check_int((long long)(got), (long long)(want), #got, __FILE__, __LINE__)

@@ -132,11 +132,34 @@ void tls_free(struct tls *t)
 	X(ASN1_TIME_to_tm)
 /* clang-format on */
 
-static struct {
+struct functions {
 #define X(name) __typeof__ (&(name))(name);
 	FUNCTIONS(X)
 #undef X
-} ssl;
+};
+
+#ifdef STATIC
+
+/* A static program cannot load a library: OpenSSL is linked in. */
+static const struct functions ssl = {
+#define X(name) .name = (name),
+	FUNCTIONS(X)
+#undef X
+};
+
+/* Providers that openssl.cnf names would have to be loaded, too. */
+#define INIT_OPTIONS (OPENSSL_INIT_NO_ATEXIT | OPENSSL_INIT_NO_LOAD_CONFIG)
+
+static const char *load(void)
+{
+	return NULL;
+}
+
+#else
+
+static struct functions ssl;
+
+#define INIT_OPTIONS OPENSSL_INIT_NO_ATEXIT
 
 static const char *load(void)
 {
@@ -154,6 +177,8 @@ static const char *load(void)
 	}
 	return library ? NULL : dlerror();
 }
+
+#endif
 
 /* ---- what all connections have in common ---- */
 
@@ -231,13 +256,36 @@ static bool is_hashed(const char *folder)
 	return found;
 }
 
-/* All of a system's authorities in one file take 50 ms to read; mostly a folder has them too. */
+/*
+ * The certificate authorities of the system. OpenSSL's own places are those of the system that it
+ * was built for: a static program also looks where other distributions keep them. A folder of
+ * hashed names is preferred, because one file with all authorities takes 50 ms to read.
+ */
 static void trust_system(SSL_CTX *c)
 {
-	ssl.SSL_CTX_set_default_verify_dir(c);
-	if (getenv("SSL_CERT_FILE") || getenv("SSL_CERT_DIR") ||
-		!is_hashed(ssl.X509_get_default_cert_dir()))
+	const char *const folders[] = {
+		ssl.X509_get_default_cert_dir(), "/etc/ssl/certs", "/etc/pki/tls/certs"};
+	static const char *const files[] = {
+		"/etc/ssl/certs/ca-certificates.crt", /* Debian, Alpine, Arch */
+		"/etc/pki/tls/certs/ca-bundle.crt", /* Fedora, RHEL */
+		"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", /* RHEL, Fedora 43 */
+		"/etc/ssl/ca-bundle.pem", /* openSUSE */
+		"/etc/ssl/cert.pem", /* Alpine without ca-certificates */
+	};
+
+	if (getenv("SSL_CERT_FILE") || getenv("SSL_CERT_DIR")) {
+		ssl.SSL_CTX_set_default_verify_dir(c);
 		ssl.SSL_CTX_set_default_verify_file(c);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+		if (is_hashed(folders[i]) &&
+			ssl.SSL_CTX_load_verify_locations(c, NULL, folders[i]) == 1)
+			return;
+	ssl.SSL_CTX_set_default_verify_file(c);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (ssl.SSL_CTX_load_verify_locations(c, files[i], NULL) == 1)
+			return;
 }
 
 static int load_files(SSL_CTX *c, const struct tls_settings *s, struct err *e)
@@ -460,7 +508,7 @@ int tls_prepare(const struct tls_settings *s, const struct node *node, struct er
 		return err_hint(e, "install OpenSSL %d (Debian: libssl3)", OPENSSL_SHLIB_VERSION);
 	}
 	/* Nothing of it shall run when a process of ours ends: there are threads, and children. */
-	ssl.OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
+	ssl.OPENSSL_init_crypto(INIT_OPTIONS, NULL);
 	ssl.OPENSSL_init_ssl(0, NULL);
 	common.settings = s;
 	return make_context(s, e);

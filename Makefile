@@ -310,7 +310,7 @@ uninstall:
 
 # What is released: build/redlock-VERSION.tar.gz, the same bytes whoever makes it.
 dist:
-	$(Q)src/pkg/dist $(B)
+	$(Q)packaging/dist $(B)
 
 clean:
 	rm -rf build

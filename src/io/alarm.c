@@ -62,12 +62,12 @@ void alarm_go_first(struct alarm_turn *before)
 	before->policy = kernel_sched_get(&before->param);
 	ahead = before->param;
 	ahead.sched_priority++;
-	if (before->policy >= 0 && kernel_sched_set(SCHED_RR, &ahead) < 0)
+	if (before->policy >= 0 && kernel_sched_set(0, SCHED_RR, &ahead) < 0)
 		before->policy = -1;
 }
 
 void alarm_go_back(const struct alarm_turn *before)
 {
 	if (before->policy >= 0)
-		(void)kernel_sched_set(before->policy, &before->param);
+		(void)kernel_sched_set(0, before->policy, &before->param);
 }

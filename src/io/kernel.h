@@ -26,7 +26,7 @@ static inline int kernel_close_range(unsigned first, unsigned last)
 	return (int)syscall(SYS_close_range, first, last, 0);
 }
 
-/* Of the calling thread: the policy, and *param. */
+/* The policy of the calling thread, and its *param. */
 static inline int kernel_sched_get(struct sched_param *param)
 {
 	long policy = syscall(SYS_sched_getscheduler, 0);
@@ -34,9 +34,10 @@ static inline int kernel_sched_get(struct sched_param *param)
 	return policy < 0 || syscall(SYS_sched_getparam, 0, param) < 0 ? -1 : (int)policy;
 }
 
-static inline int kernel_sched_set(int policy, const struct sched_param *param)
+/* Of thread `tid`, or of the calling one (0). */
+static inline int kernel_sched_set(pid_t tid, int policy, const struct sched_param *param)
 {
-	return (int)syscall(SYS_sched_setscheduler, 0, policy, param);
+	return (int)syscall(SYS_sched_setscheduler, tid, policy, param);
 }
 
 #endif

@@ -109,7 +109,7 @@ static pid_t list_next(struct listing *l)
 	for (;;) {
 		if (l->at >= l->size) {
 			l->at = 0;
-			l->size = l->fd < 0 ? 0 : getdents64(l->fd, l->names, sizeof(l->names));
+			l->size = l->fd < 0 ? 0 : getdents64(l->fd, (void *)l->names, sizeof(l->names));
 			if (l->size <= 0)
 				return 0;
 		}
@@ -132,13 +132,13 @@ static void hurry(const struct process *p)
 	pid_t tid;
 
 	if (p->threads == 1) {
-		(void)sched_setscheduler(p->pid, SCHED_RR | SCHED_RESET_ON_FORK, &ahead);
+		(void)kernel_sched_set(p->pid, SCHED_RR | SCHED_RESET_ON_FORK, &ahead);
 		return;
 	}
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)p->pid);
 	list_open(&threads, path);
 	while ((tid = list_next(&threads)) > 0)
-		(void)sched_setscheduler(tid, SCHED_RR | SCHED_RESET_ON_FORK, &ahead);
+		(void)kernel_sched_set(tid, SCHED_RR | SCHED_RESET_ON_FORK, &ahead);
 	list_close(&threads);
 }
 

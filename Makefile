@@ -48,15 +48,17 @@ REDLOCK_CFLAGS += "-fdebug-prefix-map=$(CURDIR)=."
 # once, before it is forked: 2 % of a run each.
 REDLOCK_LDFLAGS = -pthread -Wl,-z,noseparate-code,-z,now $(HARDENED_LINK)
 # OpenSSL is loaded when a node wants TLS: only its headers are needed. WITH_TLS=no does without.
-WITH_TLS ?= $(if $(filter yes,$(STATIC)),no,yes)
-# STATIC=yes: one file that needs no other, in build/static. Nothing can be loaded then: no TLS. The linker warns that
-# getaddrinfo and getpwuid would load libraries: they do not (io/resolve).
+WITH_TLS ?= yes
+# STATIC=yes: one file that needs no other, in build/static. Nothing can be loaded then, so OpenSSL's archives are linked
+# in. The linker warns that some functions of the C library would load libraries: redlock calls none that does
+# (io/resolve, io/tls).
 ifeq ($(STATIC),yes)
-ifneq ($(WITH_TLS),no)
-$(error STATIC=yes goes without TLS, for OpenSSL is loaded when a node wants it: leave out WITH_TLS=$(WITH_TLS))
-endif
 REDLOCK_CFLAGS += -DSTATIC
 REDLOCK_LDFLAGS += $(if $(HARDENED_LINK),,-static)
+ifneq ($(WITH_TLS),no)
+TLS_LIBS ?= $(foreach name,libssl.a libcrypto.a,$(or $(filter /%,$(shell $(CC) -print-file-name=$(name))),\
+	$(error STATIC=yes links OpenSSL in, and $(name) is missing: install libssl-dev, or make WITH_TLS=no)))
+endif
 endif
 ifeq ($(WITH_TLS),no)
 REDLOCK_CFLAGS += -DWITHOUT_TLS
@@ -81,7 +83,7 @@ all: $(B)/redlock
 
 $(B)/redlock: $(B)/main.o $(OBJECTS)
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) $(TLS_LIBS)
 
 # Writes what pages and completions have from the tables.
 PARTS = $(sort $(wildcard src/parts/*.c))
@@ -107,7 +109,7 @@ $(B)/cmd/completion.o: $(wildcard completions/*)
 # The unit tests link the same objects; one binary for all of them.
 $(B)/unit: $(UNIT:tests/%.c=$(B)/tests/%.o) $(OBJECTS)
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) $(TLS_LIBS)
 
 $(B)/sim: $(SIM:tests/%.c=$(B)/tests/%.o) $(SIM_OBJECTS)
 	@echo "  LINK    $@"
@@ -116,12 +118,12 @@ $(B)/sim: $(SIM:tests/%.c=$(B)/tests/%.o) $(SIM_OBJECTS)
 # Every target on its corpus; and what AFL drives, with CC=afl-clang-fast: build/fuzz TARGET @@
 $(B)/fuzz: $(FUZZ:tests/%.c=$(B)/tests/%.o) $(filter-out $(B)/cmd/%,$(OBJECTS))
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) $(TLS_LIBS)
 
 # The simulator's node beside a real server.
 $(B)/differ: $(B)/tests/differ/main.o $(B)/tests/sim/node.o $(B)/core/request.o $(filter $(B)/base/%,$(OBJECTS))
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) $(TLS_LIBS)
 
 $(B)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)

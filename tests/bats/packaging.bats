@@ -28,7 +28,7 @@ let_go() {
 }
 
 @test "locked: the commands run under the lock, and their status is the job's" {
-	run -0 locked LOCK_RUN='echo "$REDLOCK_KEY"; redlock check -k deploy --token "$REDLOCK_TOKEN" > checked' LOCK_SHELL="bash -eo pipefail"
+	run -0 locked LOCK_RUN='echo "$REDLOCK_KEY"; redlock check -k deploy --token "$REDLOCK_TOKEN" > "$T/checked"' LOCK_SHELL="bash -eo pipefail"
 	[ "$output" = deploy ]
 	free_everywhere deploy
 	run -3 locked LOCK_RUN='exit 3'

@@ -2,6 +2,7 @@
 # bats file_tags=not-under-valgrind
 
 load nodes
+load certificates
 
 # link ARG...: make STATIC=yes ARG...
 link() { make -s --no-print-directory -C "$BATS_TEST_DIRNAME/../.." B="$B" STATIC=yes CFLAGS=-O0 LDFLAGS= "$@"; }
@@ -9,8 +10,8 @@ link() { make -s --no-print-directory -C "$BATS_TEST_DIRNAME/../.." B="$B" STATI
 setup_file() {
 	B=$BATS_FILE_TMPDIR/build
 	made=$(link 2>&1) || { echo "$made"; return 1; }
-	# name services: see io/resolve
-	not grep warning <<< "$(grep -vE "Using '(getpwuid|getaddrinfo)' in statically linked" <<< "$made")"
+	# redlock asks no name service (io/resolve); OpenSSL loads no module (io/tls)
+	not grep warning <<< "$(grep -vE "Using '(getpwuid|getaddrinfo|gethostbyname|dlopen)' in statically linked" <<< "$made")"
 	export REDLOCK_BUILD=$B REDLOCK_UNDER=
 }
 
@@ -20,10 +21,10 @@ teardown() { nodes_stop; }
 # alone CMD...: in a root that has nothing but redlock, some files in etc, and a node at 127.0.0.1:6379.
 alone() { nsenter --target "${PID[1]}" --net chroot "$T/root" "$@"; }
 
-# node_in_a_root: node 1 anew, in a network of its own.
+# node_in_a_root [redis options...]: node 1 anew, in a network of its own.
 node_in_a_root() {
 	kill_node 1
-	in_own_network start_node 1 --port 6379 --bind 127.0.0.1 --protected-mode no
+	in_own_network start_node 1 --port 6379 --bind 127.0.0.1 --protected-mode no "$@"
 	eventually admitted 1
 	nsenter --target "${PID[1]}" --net ip link set lo up
 	mkdir -p "$T/root/etc"
@@ -62,14 +63,32 @@ node_in_a_root() {
 	mv "$B/redlock" "$T/redlock"
 	run -2 link HIREDIS_LIBS=
 	[[ "$output" == *"undefined reference to \`redisFormat"* ]]
+	run -2 link TLS_LIBS=
+	[[ "$output" == *"undefined reference to \`SSL_"* ]]
 	[ ! -e "$B/redlock" ]
 	mv "$T/redlock" "$B/redlock"
 }
 
-@test "TLS is refused: by the program, and when it is built" {
-	says 78 '' "redlock: node 'rediss://127.0.0.1:1' wants TLS, and this redlock was built without it (WITH_TLS=no)" \
-		run -n -k job --node rediss://127.0.0.1:1 -- touch "$T/never"
-	run -2 make -s --no-print-directory -C "$BATS_TEST_DIRNAME/../.." B="$T/build" STATIC=yes WITH_TLS=yes
-	[[ "$output" == *"STATIC=yes goes without TLS, for OpenSSL is loaded when a node wants it: leave out WITH_TLS=yes"* ]]
-	[ ! -e "$T/build" ]
+@test "TLS where there is nothing else: the authorities of Debian, Alpine and Fedora, and a client certificate" {
+	export C=$T CA=ca
+	begin_authorities
+	authority ca
+	certificate node DNS:node.example
+	certificate client DNS:client
+	node_in_a_root --tls-port 6390 --tls-cert-file "$C/node.pem" --tls-key-file "$C/node.key" --tls-ca-cert-file "$C/ca.pem"
+	echo '127.0.0.1 node.example' > "$T/root/etc/hosts"
+	cp "$C/client.pem" "$C/client.key" "$C/ca.pem" "$T/root"
+	unset REDLOCK_CACERT SSL_CERT_FILE SSL_CERT_DIR
+	acquire() { alone "$@" /redlock acquire -n -k job --node rediss://node.example:6390 --cert /client.pem --key-file /client.key; }
+	for place in ssl/certs/ca-certificates.crt pki/tls/certs/ca-bundle.crt ssl/certs/$(openssl x509 -hash -noout -in "$C/ca.pem").0; do
+		mkdir -p "$T/root/etc/${place%/*}"
+		cp "$C/ca.pem" "$T/root/etc/$place"
+		token=$(acquire)
+		alone /redlock release -k job --token "$token" --node 127.0.0.1
+		rm "$T/root/etc/$place"
+	done
+	run -69 acquire
+	is_like "$output" "*rediss://node.example:6390 cannot be trusted (its certificate comes from an authority that is not known here)*"
+	token=$(SSL_CERT_FILE=/ca.pem acquire)
+	alone /redlock release -k job --token "$token" --node 127.0.0.1
 }

@@ -138,12 +138,21 @@ void json_bool(struct json *j, const char *name, bool value)
 	put_format(j, "%s", value ? "true" : "false");
 }
 
-void json_ms(struct json *j, const char *name, usec d)
+static void put_duration(struct json *j, const char *name, usec d, usec unit)
 {
 	begin(j, name, "");
 	if (d == NEVER)
 		put(j, "null", 4);
 	else
-		put_format(j, "%s%" PRId64 ".%03d", d < 0 ? "-" : "", (d < 0 ? -d : d) / USEC_MSEC,
-			(int)((d < 0 ? -d : d) % USEC_MSEC));
+		put_format(j, "%" PRId64, d / unit);
+}
+
+void json_ms(struct json *j, const char *name, usec d)
+{
+	put_duration(j, name, d, USEC_MSEC);
+}
+
+void json_us(struct json *j, const char *name, usec d)
+{
+	put_duration(j, name, d, 1);
 }

@@ -26,7 +26,9 @@ void json_bytes(struct json *j, const char *name, const void *bytes, size_t len)
 void json_number(struct json *j, const char *name, int64_t number);
 void json_bool(struct json *j, const char *name, bool value);
 
-/* In milliseconds, with what is left of them; NEVER: null. */
+/* A duration in whole milliseconds or microseconds, cut towards 0; NEVER: null. The name tells the
+ * unit: it ends in _ms or _us. */
 void json_ms(struct json *j, const char *name, usec d);
+void json_us(struct json *j, const char *name, usec d);
 
 #endif

@@ -363,9 +363,9 @@ static void print_patients(struct json *j, const struct visit *v, const struct d
 		}
 		if (p->pings > 0) {
 			json_open(j, "latency", '{');
-			json_ms(j, "min_ms", l.min);
-			json_ms(j, "median_ms", l.median);
-			json_ms(j, "p99_ms", l.p99);
+			json_us(j, "min_us", l.min);
+			json_us(j, "median_us", l.median);
+			json_us(j, "p99_us", l.p99);
 			json_close(j, '}');
 		}
 		json_close(j, '}');

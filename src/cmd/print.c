@@ -140,7 +140,7 @@ void print_nodes(
 		if (m->vote == VOTE_FOREIGN && !m->answer.is_reserved)
 			print_holder(j, "holder", &m->answer);
 		if (took)
-			json_ms(j, "took_ms", took[i]);
+			json_us(j, "took_us", took[i]);
 		json_close(j, '}');
 	}
 	json_close(j, ']');

@@ -95,7 +95,7 @@ make_of() { node "$1" info server | tr -d '\r' | sed -n 's/^\(redis\|valkey\)_ve
 	json '.schema == 1 and .command == "doctor" and .status == 0 and .quorum == 2 and (has("key") | not)'
 	make=$(make_of 1)
 	json '[.nodes[] | "\(.kind) \(.version)" == "'"$make"'" and .role == "master" and .usable] == [true, true, true]'
-	json '[.nodes[].latency | .min_ms > 0 and .min_ms <= .median_ms and .median_ms <= .p99_ms] == [true, true, true]'
+	json '[.nodes[].latency | .min_us > 0 and .min_us <= .median_us and .median_us <= .p99_us] == [true, true, true]'
 	# nothing is left behind but what says that they may vote
 	for i in 1 2 3; do [ "$(node $i keys '*')" = '{redlock}:node' ]; done
 }

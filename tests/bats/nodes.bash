@@ -209,9 +209,12 @@ says() {
 	is_like "$stderr" "$err"
 }
 
-# json FILTER: $output is one document, of which that is true.
+# whole_numbers: the JSON on stdin has no number with a fraction. (jq does not tell 1.0 from 1.)
+whole_numbers() { sed -E 's/"([^"\\]|\\.)*"//g' | not grep -E '[0-9][.eE]'; }
+
+# json FILTER: $output is one document, of which that is true, and its numbers are integers.
 json() {
-	[ "${#lines[@]}" -eq 1 ] && jq -e "$1" <<< "$output" > "$T/jq" || {
+	[ "${#lines[@]}" -eq 1 ] && whole_numbers <<< "$output" && jq -e "$1" <<< "$output" > "$T/jq" || {
 		echo "$output"
 		return 1
 	}

@@ -64,18 +64,21 @@ TEST(json_commas_stand_between_and_nowhere_else)
 	free(j.text);
 }
 
-TEST(json_durations_are_milliseconds)
+TEST(json_durations_are_whole_numbers)
 {
 	struct json j = {0};
 
 	json_open(&j, NULL, '[');
 	json_ms(&j, NULL, 0);
 	json_ms(&j, NULL, 1);
-	json_ms(&j, NULL, 1500 * USEC_MSEC + 20);
-	json_ms(&j, NULL, -1);
+	json_ms(&j, NULL, 1500 * USEC_MSEC + 999);
+	json_ms(&j, NULL, -1500);
 	json_ms(&j, NULL, NEVER);
+	json_us(&j, NULL, 0);
+	json_us(&j, NULL, 1500 * USEC_MSEC + 999);
+	json_us(&j, NULL, NEVER);
 	json_close(&j, ']');
-	CHECK_TEXT(j.text, "[0.000,0.001,1500.020,-0.001,null]");
+	CHECK_TEXT(j.text, "[0,0,1500,-1,null,0,1500999,null]");
 	free(j.text);
 }
 

@@ -222,50 +222,67 @@ static const char *find_login(const char *word, size_t *len)
 	return from;
 }
 
-/* Does a name such as PGPASSWORD, --api-key or ?auth stand for a secret? */
-static bool is_secret(const char *name, size_t len)
+/* Does a name such as PGPASSWORD, --api-key or ?auth stand for a secret? Before a blank, as in
+ * `--key job`, "auth" and "key" seldom do. */
+static bool is_secret(const char *name, size_t len, bool has_equals)
 {
 	static const char *const parts[] = {"pass", "pwd", "secret", "token", "auth", "key"};
+	const size_t count = has_equals ? 6 : 4;
 
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+	if (len >= 4 && strncasecmp(name + len - 4, "file", 4) == 0)
+		return false;
+	for (size_t i = 0; i < count; i++)
 		for (size_t at = 0, n = strlen(parts[i]); at + n <= len; at++)
 			if (strncasecmp(name + at, parts[i], n) == 0)
 				return true;
 	return false;
 }
 
-/* Of NAME=VALUE, be it in a query or in a list, the values that are secrets are left out. */
-static void append_values(char *dst, size_t size, size_t *used, const char *text)
+/* Is the word after this one a secret, as in `--password SECRET`? */
+static bool hides_next(const char *option, size_t len)
 {
-	static const char separators[] = "?&;, ";
+	return strncmp(option, "--", 2) == 0 && !memchr(option, '=', len) &&
+	       is_secret(option, len, false);
+}
 
-	while (*text) {
-		size_t name = strcspn(text, "=?&;, "), value = 0;
+/* Where a secret begins in a word, which may be a shell's whole line. NULL: it has none. */
+static const char *find_secret(const char *word)
+{
+	size_t len;
 
-		if (text[name] == '=' && is_secret(text, name)) {
-			value = strcspn(text + name + 1, separators);
-			text_append(dst, size, used, "%.*s=***", (int)name, text);
-			text += name + 1 + value;
-			continue;
-		}
-		name += text[name] != '\0';
-		text_append(dst, size, used, "%.*s", (int)name, text);
-		text += name;
+	for (const char *name = word; *name; name += len + (name[len] != '\0')) {
+		len = strcspn(name, "=?&;, \t\n");
+		if (strncmp(name, "-p", 2) == 0 && name[2] && !isspace((unsigned char)name[2]))
+			return name + 2;
+		if (name[len] == '=' ? is_secret(name, len, true)
+				     : isspace((unsigned char)name[len]) && hides_next(name, len))
+			return name + len + 1;
 	}
+	return NULL;
 }
 
 void text_append_word(char *dst, size_t size, size_t *used, const char *word)
 {
 	size_t len;
-	const char *login = find_login(word, &len);
+	const char *login = find_login(word, &len), *secret;
 
 	if (login) {
 		text_append(dst, size, used, "%.*s***", (int)(login - word), word);
-		append_values(dst, size, used, login + len);
-	} else if (strncmp(word, "-p", 2) == 0 && word[2]) {
-		text_append(dst, size, used, "-p***");
-	} else {
-		append_values(dst, size, used, word);
+		word = login + len;
+	}
+	secret = find_secret(word);
+	len = secret ? (size_t)(secret - word) : strlen(word);
+	text_append(dst, size, used, "%.*s%s", (int)len, word, secret ? "***" : "");
+}
+
+void text_append_words(char *dst, size_t size, size_t *used, char *const words[])
+{
+	for (int i = 0; words[i]; i++) {
+		text_append(dst, size, used, "%s", i ? " " : "");
+		if (i && hides_next(words[i - 1], strlen(words[i - 1])))
+			text_append(dst, size, used, "***");
+		else
+			text_append_word(dst, size, used, words[i]);
 	}
 }
 

@@ -59,11 +59,16 @@ const char *text_quote(char *dst, size_t size, const char *src);
 void text_append(char *dst, size_t size, size_t *used, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* The same of a word, with "***" for each secret in it: what stands before the '@' of
- * scheme://user:password@host, scheme://secret@host and user:password@host, the value of a
- * NAME=VALUE whose name has "pass", "pwd", "secret", "token", "auth" or "key" in it, and what
- * follows "-p". */
+/*
+ * The same of a word, without secrets. "***" replaces the login of scheme://user:password@host,
+ * scheme://secret@host and user:password@host. It replaces the rest of the word after NAME= with
+ * "pass", "pwd", "secret", "token", "auth" or "key" in the name, after "--NAME " with one of the
+ * first four, and after "-p". A name that ends in "file" stands for no secret.
+ */
 void text_append_word(char *dst, size_t size, size_t *used, const char *word);
+
+/* The same of a command line, NULL at its end; "***" replaces the word after such a --NAME. */
+void text_append_words(char *dst, size_t size, size_t *used, char *const words[]);
 
 /* Reads a whole decimal number within [min, max]; false for anything else. */
 bool text_number(const char *text, long min, long max, long *out);

@@ -623,10 +623,7 @@ void settings_owner(
 	size_t used = 0;
 
 	command[0] = '\0';
-	for (int i = 0; argv[i]; i++) {
-		text_append(command, sizeof(command), &used, "%s", i ? " " : "");
-		text_append_word(command, sizeof(command), &used, argv[i]);
-	}
+	text_append_words(command, sizeof(command), &used, argv);
 	used = 0;
 	text_append(dst, size, &used, "%s@%s:%ld %s", user, host, pid, command);
 	for (char *c = dst; *c; c++)

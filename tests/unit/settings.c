@@ -262,8 +262,31 @@ TEST(settings_owner_text)
 	settings_owner(owner, sizeof(owner), "u", "h", 7,
 		(char *[]){"sql", "-ps3cret", "-p", "--password=s3cret", "PGPASSWORD=s3cret",
 			"redis://s3cret@a", "http://a?x=1&token=s3cret&y=2", "--n=1", NULL});
-	CHECK_TEXT(owner,
-		"u@h:7 sql -p*** -p --password=*** PGPASSWORD=*** redis://***@a http://a?x=1&token=***");
+	CHECK_TEXT(owner, "u@h:7 sql -p*** -p --password=*** PGPASSWORD=*** redis://***@a "
+			  "http://a?x=1&token=***");
+	settings_owner(owner, sizeof(owner), "u", "h", 7,
+		(char *[]){"login", "--user", "me", "--password", "s3cret", "--API-Token", "s3cret",
+			"-v", NULL});
+	CHECK_TEXT(owner, "u@h:7 login --user me --password *** --API-Token *** -v");
+	/* The next word is hidden even if it is an option, and then the one after it, too. */
+	settings_owner(owner, sizeof(owner), "u", "h", 7,
+		(char *[]){"login", "--password-stdin", "--token", "s3cret", "--pwd", NULL});
+	CHECK_TEXT(owner, "u@h:7 login --password-stdin *** *** --pwd");
+	settings_owner(owner, sizeof(owner), "u", "h", 7,
+		(char *[]){"b", "--password-file", "/a", "--token-file=/b", "--key", "k", "--auth",
+			"basic", "-token", "d", NULL});
+	CHECK_TEXT(
+		owner, "u@h:7 b --password-file /a --token-file=/b --key k --auth basic -token d");
+	/* A value may have any character, so the rest of the word goes. */
+	settings_owner(owner, sizeof(owner), "u", "h", 7,
+		(char *[]){"env", "PGPASSWORD=a?s3 cret", "--pass=a,s3;cr&et", "job", NULL});
+	CHECK_TEXT(owner, "u@h:7 env PGPASSWORD=*** --pass=*** job");
+	settings_owner(owner, sizeof(owner), "u", "h", 7,
+		(char *[]){"sh", "-c", "mysql --password s3cret db", NULL});
+	CHECK_TEXT(owner, "u@h:7 sh -c mysql --password ***");
+	settings_owner(owner, sizeof(owner), "u", "h", 7,
+		(char *[]){"sh", "-c", "mkdir -p a; mysql\t-ps3cret", "-p=s3cret", "x", NULL});
+	CHECK_TEXT(owner, "u@h:7 sh -c mkdir -p a; mysql?-p*** -p*** x");
 	settings_owner(small, sizeof(small), "alice", "web1", 42, command);
 	CHECK_TEXT(small, "alice@web1:42 r");
 	memset(many, 'x', sizeof(many) - 1);

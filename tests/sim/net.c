@@ -451,12 +451,13 @@ static bool note_yes(const struct message *m, struct sim_node *n)
 	return before + 1 == world.nodes / 2 + 1;
 }
 
-/* An extension of a key that came late leaves it one that came late. A release that comes late says
+/* The token tells which key: a late message may be of an earlier session of the client. An
+ * extension of a key that came late leaves it one that came late. A release that comes late says
  * nothing about what it leaves there: the entry of an earlier attempt, among readers. */
 static void note_lateness(const struct message *m, struct sim_node *n)
 {
 	struct sim_lock *l = &n->lock[node_slot_of(&m->request)];
-	struct sim_reader *reader = node_reader_of(n, &world.client[m->client]->session);
+	struct sim_reader *reader = node_reader(n, m->token);
 	usec *left_at = reader ? &reader->left_at : &l->left_at;
 	usec *late_by = reader ? &reader->late_by : &l->late_by;
 

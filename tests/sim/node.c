@@ -39,6 +39,14 @@ static bool is_group(const char *value)
 	return token_is_shared(value, strlen(value));
 }
 
+struct sim_reader *node_reader(struct sim_node *n, const char *token)
+{
+	for (int i = 0; i < n->readers && is_group(n->lock[0].value); i++)
+		if (strcmp(n->reader[i].token, token) == 0)
+			return &n->reader[i];
+	return NULL;
+}
+
 struct sim_reader *node_reader_of(struct sim_node *n, const struct session *s)
 {
 	struct sim_reader *latest = NULL;

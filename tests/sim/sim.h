@@ -118,6 +118,9 @@ bool node_has_token(const struct sim_node *n, int i, const char *token);
 /* True time at which the token's key, or its part of the readers' key, expires; 0: not there. */
 usec node_token_ends(const struct sim_node *n, int i, const char *token);
 
+/* The entry of this token among readers; NULL: none. */
+struct sim_reader *node_reader(struct sim_node *n, const char *token);
+
 /* What it has of this session among readers: the last that it was asked to keep. NULL: nothing. */
 struct sim_reader *node_reader_of(struct sim_node *n, const struct session *s);
 

@@ -179,7 +179,7 @@ static void check_validity(const struct client *c)
 {
 	static struct quorum q;
 	const struct answer absent = answer_absent(REASON_CONNECT, NULL);
-	usec now = client_clock(c), until;
+	usec now = client_clock(c), left, until;
 	int last = 0;
 
 	if (world.alias > 0)
@@ -191,11 +191,12 @@ static void check_validity(const struct client *c)
 
 		quorum_take_answer(&q, i, &a, c->session.token);
 	}
-	until = true_time(c, now + quorum_time_left(&q, 100, now));
+	left = quorum_time_left(&q, 100, now);
+	until = true_time(c, now + left);
 	for (int i = 0; i < world.nodes; i++)
 		last += !world.node[i].down &&
 			node_token_ends(&world.node[i], slot_of(c), c->session.token) >= until;
-	if (quorum_holding(&q) == HOLDING_YES && last <= world.nodes / 2)
+	if (quorum_holding(&q) == HOLDING_YES && left > 0 && last <= world.nodes / 2)
 		breach("check", "c%d: only %d of %d entries last as long as check says", c->id,
 			last, world.nodes);
 }

@@ -91,8 +91,7 @@ static int check_times(struct settings *s, struct err *e)
 	if (s->kill_after > longest)
 		return err_set(e, ERR_USAGE,
 			"--kill-after %s does not fit into --ttl %s: at most %s leave the time to "
-			"end "
-			"the command before its lock",
+			"end the command before its lock",
 			duration_format(least, s->kill_after), duration_format(ttl, s->ttl),
 			duration_format(timeout, longest));
 	return 0;

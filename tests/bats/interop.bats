@@ -4,9 +4,9 @@ load ../interop/clients
 
 setup() {
 	nodes_start 1
-	[[ "$BATS_TEST_DESCRIPTION" != redis-py:* ]] || begin redis-py.py
+	[[ "$BATS_TEST_DESCRIPTION" != redis-py:* ]] || begin python.py redis-py
 }
-begin() { start_client /usr/bin/python3 "$BATS_TEST_DIRNAME/../interop/$1"; }
+begin() { start_client /usr/bin/python3 "$BATS_TEST_DIRNAME/../interop/$1" "${@:2}"; }
 teardown() { nodes_stop; }
 
 @test "redis-py: either keeps the other out, and is next" {

@@ -1,4 +1,4 @@
-# Other programs' locks beside redlock's: a program in the library's language (redis-py.py, symfony.php, node.js) reads
+# Other programs' locks beside redlock's: a program in the library's language (python.py, symfony.php, node.js) reads
 # a line and answers with one, for as long as the test lasts:
 #
 #	take KEY MS	held, or refused: not waited for

@@ -5,7 +5,7 @@ load clients
 setup() {
 	nodes_start 1
 	export REDLOCK_KEY_FORMAT=:1:%s
-	start_client /usr/bin/python3 "$BATS_TEST_DIRNAME/django-lock.py"
+	start_client /usr/bin/python3 "$BATS_TEST_DIRNAME/python.py" django-redis
 }
 teardown() { nodes_stop; }
 

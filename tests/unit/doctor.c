@@ -958,14 +958,12 @@ TEST(doctor_fencing_counters)
 	patient[1].own_keys = said("broken redlock:fence:{k}");
 	EXPECT(1, "counter", WARNING,
 		"the fencing counter 'redlock:fence:{k}' is no number, or at its limit: --fence "
-		"gets no "
-		"vote here",
+		"gets no vote here",
 		"DEL redlock:fence:{k}");
 	patient[1].own_keys = said("near redlock:fence:{a b}");
 	EXPECT(1, "counter", WARNING,
 		"the fencing counter 'redlock:fence:{a b}' is half way to its limit, far ahead of "
-		"all "
-		"clocks",
+		"all clocks",
 		"");
 	patient[1].own_keys = answer_absent(REASON_NOPERM, "NOPERM may not run the 'scan' command");
 	EXPECT_SILENCE();
@@ -979,8 +977,7 @@ TEST(doctor_lasting_keys)
 		"EXPIRE redlock:wake:{k} 86400");
 	patient[1].own_keys = said("lasting 12 redlock:readers:{a b}");
 	EXPECT(1, "lasting-key", WARNING,
-		"redlock's own key 'redlock:readers:{a b}' does not expire (and 12 more like "
-		"it)",
+		"redlock's own key 'redlock:readers:{a b}' does not expire (and 12 more like it)",
 		"");
 	/* The script never answers this. */
 	patient[1].own_keys = said("lasting 12");

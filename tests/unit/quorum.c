@@ -1526,19 +1526,28 @@ TEST(a_node_that_refuses_to_release_takes_no_part)
 	CHECK_INT(r.peer[1].sends[OP_ACQUIRE], 3);
 }
 
+/* Nodes 1 and 2 hold; node 0 may carry the token of the first attempt, which is returned. */
+static int hold_after_a_lost_request(struct rig *r)
+{
+	int old;
+
+	ask(r, 3, NEVER);
+	old = r->peer[0].holder = r->token;
+	link_down(r, 0, REASON_CLOSED);
+	votes(r, ".FF");
+	wait_until(r, r->up.wake_at);
+	link_down(r, 0, REASON_CONNECT);
+	votes(r, ".YY");
+	CHECK_INT(r->q.state, QUORUM_HELD);
+	return old;
+}
+
 TEST(a_held_lock_spreads_to_a_node_that_owes_an_earlier_token)
 {
 	struct rig r;
 	int old;
 
-	ask(&r, 3, NEVER);
-	old = r.peer[0].holder = r.token;
-	link_down(&r, 0, REASON_CLOSED);
-	votes(&r, ".FF");
-	wait_until(&r, r.up.wake_at);
-	link_down(&r, 0, REASON_CONNECT);
-	votes(&r, ".YY");
-	CHECK_INT(r.q.state, QUORUM_HELD);
+	old = hold_after_a_lost_request(&r);
 	next_round(&r);
 	link_up(&r, 0);
 	CHECK_INT(r.peer[0].queue[0].op, OP_RELEASE);
@@ -2397,15 +2406,7 @@ TEST(an_earlier_token_is_deleted_when_the_lock_is_left)
 	struct rig r;
 	int old;
 
-	/* Held by two; the third may carry the token of the first attempt. */
-	ask(&r, 3, NEVER);
-	old = r.peer[0].holder = r.token;
-	link_down(&r, 0, REASON_CLOSED);
-	votes(&r, ".FF");
-	wait_until(&r, r.up.wake_at);
-	link_down(&r, 0, REASON_CONNECT);
-	votes(&r, ".YY");
-	CHECK_INT(r.q.state, QUORUM_HELD);
+	old = hold_after_a_lost_request(&r);
 	leave(&r, USEC_SEC);
 	CHECK_INT(sends(&r, OP_LEAVE), 2);
 	CHECK(r.peer[0].link == LINK_OPENING);
@@ -4283,6 +4284,18 @@ static void be_woken_for_the_second(struct rig *r)
 	CHECK_INT(sends(r, OP_ACQUIRE), 6);
 }
 
+/* On the way into the line for key 1, or in it; the next attempt begins. */
+static void be_refused_the_second(struct rig *r, bool arrived)
+{
+	contend_for_two(r, false);
+	all_say(r, about(1, held(20 * MS)));
+	if (arrived) {
+		link_up(r, 3);
+		reply_with(r, 3, held(20 * MS));
+	}
+	next_attempt(r);
+}
+
 TEST(several_keys_the_seat_is_in_the_line_of_the_one_that_is_busy)
 {
 	struct rig r;
@@ -4304,13 +4317,7 @@ TEST(several_keys_the_seat_is_in_the_line_of_the_one_that_is_busy)
 	CHECK_INT(r.q.busy_key, 1);
 	/* Another one, while it is on its way there, and while it waits there. */
 	for (int arrived = 0; arrived < 2; arrived++) {
-		contend_for_two(&r, false);
-		all_say(&r, about(1, held(20 * MS)));
-		if (arrived) {
-			link_up(&r, 3);
-			reply_with(&r, 3, held(20 * MS));
-		}
-		next_attempt(&r);
+		be_refused_the_second(&r, arrived);
 		all_say(&r, held(HELD_FOR));
 		CHECK_INT(seat(&r)->opens, 2);
 		CHECK_INT(seat(&r)->line, 0);
@@ -4359,13 +4366,7 @@ TEST(several_keys_what_is_not_known_to_be_ours_is_not_passed_on)
 	struct rig r;
 
 	for (int arrived = 0; arrived < 2; arrived++) {
-		contend_for_two(&r, false);
-		all_say(&r, about(1, held(20 * MS)));
-		if (arrived) {
-			link_up(&r, 3);
-			reply_with(&r, 3, held(20 * MS));
-		}
-		next_attempt(&r);
+		be_refused_the_second(&r, arrived);
 		reply_with(&r, 1, about(1, told(VOTE_YES, BIGGER, 0)));
 		reply_with(&r, 0, by_another());
 		reply_with(&r, 2, by_another());

@@ -183,8 +183,7 @@ TEST(report_refusals)
 	set_absent(&q, 2, REASON_TIMEOUT, NULL);
 	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k"), 0),
 		"no quorum for 'k': 1 of 3 nodes can be used, 2 needed: redis://b:6379 cannot be "
-		"reached "
-		"(Connection refused); redis://c:6379 did not answer in time");
+		"reached (Connection refused); redis://c:6379 did not answer in time");
 	/* Asked again, and not heard of yet. */
 	q.member[2].vote = VOTE_NONE;
 	CHECK(strstr(
@@ -192,8 +191,7 @@ TEST(report_refusals)
 	q.refusal = REFUSAL_SLOW;
 	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k"), 0),
 		"no quorum for 'k' in time: the nodes granted it so late that too little of the "
-		"TTL was "
-		"left");
+		"TTL was left");
 	q.refusal = REFUSAL_DUPLICATE;
 	q.duplicate[0] = 0;
 	q.duplicate[1] = 2;
@@ -204,8 +202,7 @@ TEST(report_refusals)
 	set_absent(&q, 0, REASON_LOADING, "LOADING secret detail");
 	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k"), 0),
 		"no quorum for 'k': 0 of 1 node can be used, 1 needed: redis://a:6379 is still "
-		"loading "
-		"its data");
+		"loading its data");
 	q.duplicate[0] = -1;
 	CHECK_TEXT(report_duplicate(text, &q, nodes()), "");
 }
@@ -715,8 +712,7 @@ TEST(report_what_became_of_a_token)
 	set_absent(&q, 2, REASON_CLOSED, NULL);
 	CHECK_TEXT(report_holding(text, &q, nodes(), &ONE_KEY("k")),
 		"'k': cannot tell whether this token holds it: 1 of 3 nodes confirmed it, 2 "
-		"needed: "
-		"redis://c:6379 closed the connection");
+		"needed: redis://c:6379 closed the connection");
 	q = fresh(1);
 	set_absent(&q, 0, REASON_CLOSED, NULL);
 	CHECK_TEXT(report_holding(text, &q, nodes(), &ONE_KEY("k")),
@@ -822,8 +818,7 @@ TEST(report_who_votes_without_a_guard)
 	q.member[0].answer.is_unguarded = true;
 	CHECK_TEXT(report_unguarded(text, &q, nodes()),
 		"no restart guard on redis://c:6379: this user may not ask for INFO or TIME, or "
-		"not use "
-		"the key '{redlock}:node'");
+		"not use the key '{redlock}:node'");
 }
 
 TEST(report_slots)

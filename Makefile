@@ -284,7 +284,8 @@ rivals: $(B)/redlock $(TOOLS)
 demo: $(B)/redlock
 	$(Q)tests/demo $(B)/redlock
 
-# README's two commands in fresh minimal systems of Debian 12 and 13 (DEBIAN=13: one), by debootstrap, as root: an hour.
+# README's commands in fresh minimal systems of Debian 12 and 13 (DEBIAN=13: one), by debootstrap, as root: an hour.
+# ONLY=Install: the package installed, upgraded and removed.
 pristine:
 	$(Q)tests/pristine/run $(DEBIAN)
 
@@ -310,12 +311,22 @@ uninstall:
 	$(Q)put() { echo "  REMOVE  $(DESTDIR)$$3"; rm -f "$(DESTDIR)$$3"; }; $(each_installed)
 	$(Q)rmdir "$(DESTDIR)$(DOCDIR)" 2> /dev/null || true
 
-# What is released: build/redlock-VERSION.tar.gz, the same bytes whoever makes it.
+# The source archive: build/redlock-VERSION.tar.gz. Every clone of a commit gives the same bytes.
 dist:
 	$(Q)packaging/dist $(B)
+
+# All files of a release, in build/release: the source archive, packages and static programs for amd64 and arm64,
+# SHA256SUMS. docs/packaging.md has the packages that this needs.
+release:
+	$(Q)packaging/release $(B)/release
+
+# Builds the release a second time from its own archive and compares the bytes; then lintian, the packages' contents, and
+# the static programs where there is nothing else. Wants Debian's lintian and qemu-user as well.
+check-release: release check-built
+	$(Q)BATS_TEST_TIMEOUT=3600 RELEASE="$(abspath $(B)/release)" tests/run $(B) tests/release/release.bats
 
 clean:
 	rm -rf build
 
 .PHONY: all gen gen-check check check-suite check-fast check-san check-tsan check-valgrind check-faults check-mutants check-part interop cover check-built \
-	lint fmt fmt-check tidy fuzz sim sim-soak torture storm model bench losses numbers rivals extensions demo pristine install uninstall dist clean
+	lint fmt fmt-check tidy fuzz sim sim-soak torture storm model bench losses numbers rivals extensions demo pristine install uninstall dist release check-release clean

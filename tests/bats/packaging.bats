@@ -97,13 +97,79 @@ let_go() {
 	[ "$output" = deploy ]
 }
 
+# with_inputs FILE NAME=VALUE...: as GitLab replaces inputs: in the text; the others by their default.
+with_inputs() {
+	local text name value
+	text=$(sed '1,/^---$/d' "$1")
+	for name in "${@:2}"; do
+		value=${name#*=}
+		text=${text//"\$[[ inputs.${name%%=*} ]]"/"$value"}
+	done
+	while read -r name value; do
+		text=${text//"\$[[ inputs.$name ]]"/"$(sed 's/^"\(.*\)"$/\1/' <<< "$value")"}
+	done < <(awk '/^    [a-z0-9]+:$/ { sub(/:/, ""); name = $1 } /^      default:/ { sub(/ *default: */, ""); print name, $0 }
+		/^---/ { exit }' "$1")
+	printf '%s\n' "$text"
+}
+
 @test "the GitLab component has the script in it, and its job runs it" {
 	"$PACKAGING/gitlab/embed" --check
+	with_inputs "$PACKAGING/gitlab/templates/locked.yml" key=deploy 'run=echo "$REDLOCK_KEY": done # "all"' > "$T/job.yml"
+	not grep -F '$[[' "$T/job.yml"
 	awk '/^  script:/ { on = 1; next } on && /^    - \|$/ { next } on { sub(/^    - /, ""); sub(/^      /, ""); print }' \
-		"$PACKAGING/gitlab/templates/locked.yml" > "$T/job"
-	run -0 env CI_JOB_ID=7 LOCK_KEY=deploy LOCK_RUN='echo "$REDLOCK_KEY"' sh -e "$T/job"
-	[ "$output" = deploy ]
+		"$T/job.yml" > "$T/job"
+	line=$(sed -n '/^      value: |-$/ { n; s/^        //p }' "$T/job.yml")
+	run -0 env CI_JOB_ID=7 LOCK_KEY=deploy LOCK_RUN="$line" sh -e "$T/job"
+	[ "$output" = "deploy: done" ]
 	run -5 env CI_JOB_ID=7 LOCK_KEY=deploy LOCK_RUN='exit 5' sh -e "$T/job"
+}
+
+@test "the YAML files are what their platforms expect" {
+	top=$PACKAGING/..
+	with_inputs "$PACKAGING/gitlab/templates/locked.yml" key=deploy 'run=echo "a: b" # c' > "$T/job.yml"
+	files=("$T/job.yml" "$PACKAGING/gitlab/templates/locked.yml" "$PACKAGING/github-action/action.yml" "$PACKAGING/compose.yaml"
+		"$top/.github/workflows/ci.yml")
+	for file in "${files[@]}"; do not grep -nP '^ *\t' <(sed '/<<.END_OF_LOCKED/,/END_OF_LOCKED$/d' "$file"); done
+	grep -qx '      - run: .ci/run' "$top/.github/workflows/ci.yml"
+	grep -qx '        debian: \[12, 13\]' "$top/.github/workflows/ci.yml"
+	# a parser says more, where there is one
+	python3 -c 'import yaml' 2> "$T/none" || return 0
+	python3 - "${files[@]}" <<- 'END'
+		import sys, yaml
+		job, template, action, compose, workflow = [list(yaml.safe_load_all(open(f))) for f in sys.argv[1:]]
+		variables = job[0]["locked"]["variables"]
+		assert variables["LOCK_RUN"] == {"expand": False, "value": 'echo "a: b" # c'}, variables
+		assert all(isinstance(variables[name], str) for name in variables if name != "LOCK_RUN"), variables
+		assert {"key", "run", "wait"} <= set(template[0]["spec"]["inputs"])
+		assert {"key", "nodes", "run", "wait"} <= set(action[0]["inputs"]) and action[0]["runs"]["using"] == "composite"
+		assert len({n["ports"][0] for n in compose[0]["services"].values()}) == 5
+		assert workflow[0]["jobs"]["test"]["steps"][-1] == {"run": ".ci/run"}
+	END
+}
+
+@test "release: a missing folder, and an architecture that it cannot make" {
+	run -2 "$PACKAGING/release"
+	[ "$output" = "packaging/release: usage: packaging/release FOLDER [ARCH...]" ]
+	run -2 "$PACKAGING/release" "$T/out" riscv64
+	[ "$output" = "packaging/release: an architecture is amd64 or arm64, not 'riscv64'" ]
+}
+
+# has_the_settings [COMMAND...]: a server that is started so is a node in which doctor finds nothing.
+has_the_settings() {
+	"$@" 3>&- > "$T/server.log" 2>&1 &
+	also_end $!
+	eventually test -S "$T/server.sock"
+	run -0 redlock doctor --strict --node "unix://$T/server.sock"
+}
+
+@test "the nodes of compose.yaml have the settings that doctor asks for" {
+	mkdir "$T/data"
+	IFS=$'\t' read -ra command < <(sed -n 's/^  command: \[\(.*\)\]$/\1/p' "$PACKAGING/compose.yaml" | sed 's/, /\t/g; s/""/\\/; s/"//g')
+	[ "${command[0]}" = valkey-server ]
+	[ "${command[-1]}" = '\' ]
+	command[-1]=
+	[ "$(grep -c '^  node[1-5]: {<<: \*node, ' "$PACKAGING/compose.yaml")" = 5 ]
+	has_the_settings redis-server "${command[@]:1}" --dir "$T/data" --port 0 --unixsocket "$T/server.sock"
 }
 
 @test "a node of the systemd unit has the settings that doctor asks for" {
@@ -111,10 +177,7 @@ let_go() {
 	echo '# no settings' > "$T/credentials/node.conf"
 	sed -e ':join' -e '/\\$/ { N; s/\\\n//; b join }' "$PACKAGING/systemd/redlock-node@.service" |
 		sed -n 's/^ExecStart=//p' > "$T/start"
-	sed -i -e "s,/var/lib/redlock-node/%i,$T/data,; s,--port %i,--port 0 --unixsocket $T/unit.sock,; s,--supervised systemd,," "$T/start"
+	sed -i -e "s,/var/lib/redlock-node/%i,$T/data,; s,--port %i,--port 0 --unixsocket $T/server.sock,; s,--supervised systemd,," "$T/start"
 	not grep -q % "$T/start"
-	CREDENTIALS_DIRECTORY=$T/credentials sh -c "exec $(< "$T/start")" 3>&- > "$T/unit.log" 2>&1 &
-	also_end $!
-	eventually test -S "$T/unit.sock"
-	run -0 redlock doctor --strict --node "unix://$T/unit.sock"
+	has_the_settings env CREDENTIALS_DIRECTORY="$T/credentials" sh -c "exec $(< "$T/start")"
 }

@@ -9,14 +9,14 @@ setup() {
 	mkdir "$T/bin" "$T/tmp"
 }
 
-# small_root FOLDER: what `enter` needs, and to look around.
+# small_root FOLDER [PROGRAM...]: what `enter` needs, and to look around.
 small_root() {
 	local program file
-	mkdir -p "$1"/{usr/bin,usr/sbin,etc,root,proc,sys,dev,run,tmp}
+	mkdir -p "$1"/{usr/bin,usr/sbin,etc/apt/apt.conf.d,root,proc,sys,dev,run,tmp}
 	for file in bin lib lib64; do
 		mkdir -p "$1/usr/$file" && ln -s "usr/$file" "$1/$file"
 	done
-	for program in bash sh env umount cat ls sleep id; do
+	for program in bash sh env umount cat ls sleep id "${@:2}"; do
 		program=$(type -P $program)
 		cp "$program" "$1/usr/bin"
 		for file in $(ldd "$program" | grep -o '/[^ ]*'); do
@@ -57,35 +57,70 @@ small_root() {
 	eventually no_longer_there
 }
 
-# fakes: a debootstrap, by way of PATH, that makes such a root; in it apt-get and make say what they are asked for.
+# script FILE: a shell script of what comes from stdin.
+script() {
+	{ echo '#!/bin/sh'; cat; } > "$1"
+	chmod +x "$1"
+}
+
+# fakes: a debootstrap, by way of PATH, that makes such a root; in it apt-get and make say what they are asked for. A
+# package is one script, which stands for redlock.
 fakes() {
-	small_root "$T/system"
-	printf '#!/bin/sh\necho "apt-get $* in $(cat /etc/hosts)"\n' > "$T/system/usr/bin/apt-get"
+	small_root "$T/system" cp mv rm chmod cut grep find sort diff touch
+	script "$T/system/usr/bin/apt-get" <<- 'END'
+		echo "apt-get $* in $(cat /etc/hosts)"
+		[ "$1" != purge ] || rm /usr/bin/redlock
+	END
+	script "$T/system/usr/bin/apt" <<< 'echo "apt $*"; cp "$2" /usr/bin/new && mv /usr/bin/new /usr/bin/redlock'
+	script "$T/system/usr/bin/dpkg" <<< 'echo amd64'
+	script "$T/system/usr/bin/dpkg-buildpackage" <<- 'OUTER'
+		version=$(grep -o '(.*)' debian/changelog)
+		cat > ../redlock_1_amd64.deb << END
+		#!/bin/sh
+		echo "redlock $version \$*"
+		case \$* in
+		version) ;;
+		*rediss:*) exit 69 ;;
+		*) shift 7 && "\$@" ;; # sandbox -- redlock run -k job -- COMMAND...
+		esac
+		END
+		chmod +x ../redlock_1_amd64.deb
+	OUTER
 	printf '#!/bin/sh\necho "make $* in $PWD"\nls README.md\n[ "$*" != "$(cat /root/bad)" ]\n' > "$T/system/usr/bin/make"
 	chmod +x "$T/system/usr/bin/apt-get" "$T/system/usr/bin/make"
 	echo none > "$T/system/root/bad"
 	printf '%s\n' '#!/bin/sh' 'echo "debootstrap $*"' "cp -a $T/system/. \"\$3\"" > "$T/bin/debootstrap"
 	# (README's commands install no git)
-	printf '%s\n' '#!/bin/sh' 'case $1 in' 'show) cat README.md ;;' 'clone) mkdir "$4" && cp README.md "$4" ;;' \
-		'log) echo "abc a commit" ;;' 'esac' > "$T/bin/git"
-	chmod +x "$T/bin/debootstrap" "$T/bin/git"
+	script "$T/bin/git" <<- 'END'
+		case $1 in
+		show) cat "${2#HEAD:}" ;;
+		clone) mkdir "$4" && cp -r --parents README.md packaging/debian src/base/version.h "$4" ;;
+		log) echo "abc a commit" ;;
+		esac
+	END
+	chmod +x "$T/bin/debootstrap"
 }
 
 # tries ARG...: with those, in a folder where nothing may be left.
 tries() { PATH=$T/bin:$PATH TMPDIR=$T/tmp MIRROR=http://mirror.example "$PRISTINE/run" "$@"; }
 
-@test "run: README's two commands, each in a system of its own" {
+@test "run: README's commands, each in a system of its own" {
 	fakes
 	run -0 tries
 	echo "$output"
-	[ "$(grep -c '^debootstrap --variant=minbase bookworm .* http://mirror.example$' <<< "$output")" -eq 2 ]
-	[ "$(grep -c '^debootstrap --variant=minbase trixie .* http://mirror.example$' <<< "$output")" -eq 2 ]
+	# the packages are made on Debian 12
+	[ "$(grep -c '^debootstrap --variant=minbase bookworm .* http://mirror.example$' <<< "$output")" -eq 4 ]
+	[ "$(grep -c '^debootstrap --variant=minbase trixie .* http://mirror.example$' <<< "$output")" -eq 3 ]
 	for goal in demo check; do
 		[ "$(grep -c "^make $goal in /root/redlock\$" <<< "$output")" -eq 2 ]
 	done
 	[ "$(grep -c '^apt-get install -y --no-install-recommends gcc .* in 127.0.0.1 localhost' <<< "$output")" -eq 4 ]
-	is_like "${lines[-4]}" 'Debian 12: Try it: well, * s'
-	is_like "${lines[-1]}" 'Debian 13: Test it: well, * s'
+	is_like "${lines[-6]}" 'Debian 12: Try it: well, * s'
+	is_like "${lines[-2]}" 'Debian 13: Test it: well, * s'
+	is_like "${lines[-1]}" 'Debian 13: Install: well, * s, the first lock after [0-9]* s'
+	[ "$(grep -c '^apt install ./redlock_1_amd64.deb$' <<< "$output")" -eq 4 ]
+	[ "$(grep -c '^redlock (.*[0-9]) sandbox -- redlock run .* echo the first lock$' <<< "$output")" -eq 2 ]
+	[ "$(grep -c '^redlock (.*+later) version$' <<< "$output")" -eq 2 ]
 	[ "$(ls "$T/tmp")" = "" ]
 	# one of them
 	ONLY='Test it' run -0 tries 13
@@ -93,21 +128,36 @@ tries() { PATH=$T/bin:$PATH TMPDIR=$T/tmp MIRROR=http://mirror.example "$PRISTIN
 	is_like "${lines[-1]}" 'Debian 13: Test it: well, * s'
 }
 
+@test "run: a package that leaves a file, or does not become newer, is no good" {
+	fakes
+	echo 'touch /etc/left-by-redlock' >> "$T/system/usr/bin/apt"
+	ONLY=Install run -1 tries 13
+	is_like "${lines[-1]}" 'Debian 13: Install: FAILED, * s'
+	grep -qx '> /etc/left-by-redlock' <<< "$output"
+	sed -i 's/mv/mv -n/' "$T/system/usr/bin/apt"
+	ONLY=Install run -1 tries 12
+	is_like "${lines[-1]}" 'Debian 12: Install: FAILED, * s'
+	[[ "$output" != *"apt-get purge"* ]]
+	[ "$(ls "$T/tmp")" = "" ]
+}
+
 @test "run: what goes wrong is told, and the others are tried all the same" {
 	fakes
 	echo check > "$T/system/root/bad"
 	run -1 tries 12
-	is_like "${lines[-2]}" 'Debian 12: Try it: well, * s'
-	is_like "${lines[-1]}" 'Debian 12: Test it: FAILED, * s'
+	is_like "${lines[-3]}" 'Debian 12: Try it: well, * s'
+	is_like "${lines[-2]}" 'Debian 12: Test it: FAILED, * s'
+	is_like "${lines[-1]}" 'Debian 12: Install: well, * s*'
 	printf '#!/bin/sh\nexit 1\n' > "$T/bin/debootstrap"
 	run -1 tries 13
-	is_like "${lines[-1]}" 'Debian 13: Test it: FAILED, * s'
+	is_like "${lines[-2]}" 'Debian 13: Test it: FAILED, * s'
+	is_like "${lines[-1]}" 'Debian 13: Install: FAILED, * s'
 	[[ "$output" != *"make "* ]]
 	[ "$(ls "$T/tmp")" = "" ]
 	run -2 tries 11
 	[ "$output" = "tests/pristine/run: Debian 12 or 13, not '11'" ]
 	ONLY=this run -2 tries
-	[ "$output" = "tests/pristine/run: ONLY is 'Try it' or 'Test it', not 'this'" ]
+	[ "$output" = "tests/pristine/run: ONLY is 'Try it', 'Test it' or 'Install', not 'this'" ]
 }
 
 @test "run: told to end, it ends what is under way, and leaves nothing" {

@@ -86,18 +86,17 @@ through() {
 	REDLOCK_PASSWORD=maste7 says 69 '' "redlock: no quorum for 'job': 0 of 3 nodes can be used, 2 needed: *proxy1 did not answer in time; *" \
 		run -n -k job --node-timeout 300ms -- echo never
 	nodes_stop
-	for i in 1 2 3; do
-		"$REDLOCK_BUILD/tools/hostile" --close "$T/proxy$i" '' > "$T/hostile$i" 3>&- &
-		also_end $!
-		eventually test -s "$T/hostile$i"
-	done
-	REDLOCK_PASSWORD=maste7 says 69 '' "*proxy1 closed the connection (instead of an answer to AUTH); *" run -n -k job -- echo never
+	"$REDLOCK_BUILD/tools/hostile" --close "$T/proxy1" '' > "$T/hostile" 3>&- &
+	also_end $!
+	eventually test -s "$T/hostile"
+	REDLOCK_PASSWORD=maste7 REDLOCK_NODES="unix://$T/proxy1" says 69 '' "*proxy1 closed the connection (instead of an answer to AUTH)" run -n -k job -- echo never
 	REDLOCK_NODES="unix://$T/proxy1?db=3" says 69 '' "*proxy1[?]db=3 closed the connection (instead of an answer to SELECT)" run -n -k job -- echo never
 }
 
 @test "a password for nodes that have none: said so, and that it can be left out" {
 	for i in 1 2 3; do as_master $i config set requirepass '' > "$T/acl"; done
-	REDLOCK_PASSWORD=s3cret says 69 '' "*1.sock has no password, and was given one (ERR AUTH <password> called without any password configured *?hint: leave user and password out, or set a password on the node (requirepass)" \
+	# (two refusals of three would do, and the last may be too late to be named)
+	REDLOCK_NODES="unix://$T/1.sock" REDLOCK_PASSWORD=s3cret says 69 '' "*1.sock has no password, and was given one (ERR AUTH <password> called without any password configured *?hint: leave user and password out, or set a password on the node (requirepass)" \
 		run -n -k job -- echo never
 	works
 }
@@ -152,10 +151,10 @@ through() {
 	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret
 	local right="a right to the key is missing, or to a command: *"
 	for i in 1 2 3; do as_master $i acl setuser app -del > "$T/acl"; done
-	says 0 '' "redlock: 'job' could not be released on 3 of 3 nodes and frees itself there within *: unix://*1.sock does not permit this user to do it (*), unix://*2.sock does not permit *?hint: $right" \
+	says 0 '' "redlock: 'job' could not be released on [23] of 3 nodes and frees itself there within *: unix://*[12].sock does not permit this user to do it (*), unix://*[23].sock does not permit *?hint: $right" \
 		run -n -k job -- true
 	for i in 1 2 3; do as_master $i acl setuser app +del -pexpire > "$T/acl"; done
-	says 79 '' "redlock: lost 'other': no majority of 3 nodes confirmed it in time: unix://*1.sock does not permit this user to do it (*); *?hint: $right" \
+	says 79 '' "redlock: lost 'other': no majority of 3 nodes confirmed it in time: unix://*[12].sock does not permit this user to do it (*); *?hint: $right" \
 		run -n -k other --ttl 10s -- sleep 60
 }
 

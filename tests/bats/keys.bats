@@ -218,7 +218,7 @@ lasts_beyond() { [ "$(node "$1" pttl "$2")" -gt "$3" ]; }
 	nodes="unix://narrow:pw@$T/1.sock unix://narrow:pw@$T/2.sock unix://$T/3.sock"
 	run redlock run -n --nodes "$nodes" "${BOTH[@]}" -- touch "$T/never"
 	[ "$status" -eq 69 ]
-	[[ "$output" == *"1.sock does not permit this user to do it"* ]]
+	[[ "$output" == *"/"[12]".sock does not permit this user to do it"* ]]
 	none_of a b
 	[ ! -e "$T/never" ]
 }
@@ -379,7 +379,7 @@ hint: they free themselves when the TTL is over" release "${BOTH[@]}" --token x
 			redlock release'
 		# the command released the lock of its own run
 		is_like "$output" ''
-		is_like "$stderr" "redlock: lost *'lock:job'*: the key is gone from 3 of 3 nodes"
+		is_like "$stderr" "redlock: lost *'lock:job'*: the key is gone from [23] of 3 nodes"
 		is_like "$(< "$T/nested")" "redlock: 'lock:job' is held by a run that this one is part of*"
 		none_of lock:job job
 	done

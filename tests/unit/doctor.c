@@ -616,6 +616,8 @@ TEST(doctor_own_keys_of_other_tenants)
 		{"%s", "~KEY" OWN},
 		{"my %s", "~KEY" OWN},
 		{"a-format-that-is-much-too-long:%s", "~KEY" OWN},
+		/* Its keys would be redlock's own. */
+		{"redlock:turn:{%s}", "~KEY" OWN},
 		{"app-%s", "~app-*" OWN_KEYS("app-*") OWN_OF_DOCTOR},
 	};
 	char mend[700];

@@ -29,6 +29,9 @@
 #define KEEPALIVE_APART 10
 #define KEEPALIVE_COUNT 3
 
+/* Redis reads so much of a connection at once (PROTO_IOBUF_LEN). */
+#define SERVER_READ_BYTES ((size_t)16 * 1024)
+
 /* What a server that is at work may take to read our last word. */
 #define LAST_WORD_TIME USEC_SEC
 
@@ -521,13 +524,22 @@ static int unread(const struct conn *c)
 	return ioctl(c->fd, SIOCOUTQ, &bytes) == 0 ? bytes : 0;
 }
 
-/* Did the server read the earlier request without the one that has just been sent? It reads both in
- * one go if neither was read. `before` is unread() before the send; the server may have read the
- * earlier request during the send. A release takes no more bytes than the attempt before it, so no
- * more than `before` remain then. */
+static size_t pending_bytes(const struct conn *c)
+{
+	size_t bytes = 0;
+
+	for (int i = 0; i < c->pending_count; i++)
+		bytes += c->pending[i].len;
+	return bytes;
+}
+
+/* Does the server read the earlier request without the end of the one that has just been sent? It
+ * reads both in one go if neither was read, and both are short enough. `before` is unread() before
+ * the send; the server may have read the earlier request during the send. A release takes no more
+ * bytes than the attempt before it, so no more than `before` remain then. */
 static bool is_half_read(const struct conn *c, int before)
 {
-	return before == 0 || unread(c) <= before;
+	return before == 0 || unread(c) <= before || pending_bytes(c) > SERVER_READ_BYTES;
 }
 
 void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now)
@@ -535,6 +547,7 @@ void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now
 	/* A node that serves a blocked pop is not at work. */
 	bool is_at_work = c->pending_count > 0 && c->pending[0].op != OP_WAIT && is_local(c);
 	int before = is_at_work ? unread(c) : 0;
+	size_t queued = c->out_len;
 	struct request r;
 
 	request_build(&r, wish);
@@ -544,6 +557,7 @@ void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now
 	}
 	c->pending[c->pending_count++] = (struct pending){.op = wish->op,
 		.keys = wish->keys ? wish->keys->count : 1,
+		.len = c->out_len - queued,
 		.round = round,
 		.sent_at = now};
 	/* What belongs together goes in one packet. */

@@ -26,6 +26,7 @@ struct pending {
 	bool is_auth; /* GREETING: AUTH, or else SELECT */
 	enum op op;
 	int keys; /* how many it was about */
+	size_t len; /* bytes */
 	uint32_t round;
 	usec sent_at;
 };
@@ -46,7 +47,7 @@ struct conn {
 			       known. The last one's, while down */
 	char *out;
 	size_t out_len, out_sent;
-	bool is_half_read; /* the server had read all but the last request when that was sent */
+	bool is_half_read; /* the server reads the last request later than the one before */
 	bool blocked; /* the socket is full: some of `out` still waits for it */
 	void *reader; /* redisReader */
 	bool is_heard; /* it has said something on this connection */

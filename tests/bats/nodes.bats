@@ -387,3 +387,16 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 		LD_PRELOAD=$REDLOCK_BUILD/tools/slowlook.so redlock run --ttl 600s --node-timeout 10s -k job -- true
 	[ "$(holders job)" -eq 0 ]
 }
+
+@test "a node that is late to read our request and its release, which are more than it reads at once, keeps nothing" {
+	kill_node 5
+	LATEREAD=$T/late LD_PRELOAD=$REDLOCK_BUILD/tools/lateanswer.so start_node 5
+	eventually admitted 5
+	touch "$T/late"
+	began=${EPOCHREALTIME/./}
+	redlock run --shared --ttl 600s --node-timeout 10s --owner "$(printf '%0239d' 0)" -k job -- true
+	took=$((${EPOCHREALTIME/./} - began))
+	rm "$T/late"
+	# (redlock waits for a second)
+	[ "$(holders job)" -eq 0 ] || [ $took -gt 1000000 ]
+}

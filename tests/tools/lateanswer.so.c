@@ -1,7 +1,8 @@
 /*
  * lateanswer.so: to be preloaded into redis-server. While the file named by LATEANSWER is there, it
  * is suspended for a while, as on a machine that is too busy, whenever it has just read a script
- * from a client: what comes behind that waits in the socket.
+ * from a client: what comes behind that waits in the socket. While the file named by LATEREAD is
+ * there, it is suspended before it reads.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,16 +10,25 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WHILE_MS 100
+#define ANSWER_MS 100
+#define READ_MS 300
+
+static void suspend_while(const char *variable, int ms)
+{
+	const char *file = getenv(variable);
+
+	if (file && access(file, F_OK) == 0)
+		nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
+}
 
 ssize_t read(int fd, void *buffer, size_t size)
 {
 	static const char script[] = "EVAL";
-	ssize_t n = syscall(SYS_read, fd, buffer, size);
-	const char *file = getenv("LATEANSWER");
+	ssize_t n;
 
-	if (n > 0 && file && memmem(buffer, (size_t)n, script, sizeof(script) - 1) &&
-		access(file, F_OK) == 0)
-		nanosleep(&(struct timespec){.tv_nsec = WHILE_MS * 1000000}, NULL);
+	suspend_while("LATEREAD", READ_MS);
+	n = syscall(SYS_read, fd, buffer, size);
+	if (n > 0 && memmem(buffer, (size_t)n, script, sizeof(script) - 1))
+		suspend_while("LATEANSWER", ANSWER_MS);
 	return n;
 }

@@ -246,6 +246,19 @@ extend_at_last() {
 	free_everywhere job
 }
 
+@test "release, extend: the beginning of another program's value is no token" {
+	for value in others-value "$(printf '%045d' 0)"; do
+		for i in 1 2 3; do node $i set job "$value" px 600000 > "$T/set"; done
+		for token in "${value:0:6}" "${value:0:40}"; do
+			[ "$token" != "$value" ] || continue
+			says 79 '' "*now held by another program *" release -k job --token "$token"
+			says 79 '' "*now held by another program *" extend -k job --ttl 1h --token "$token"
+		done
+		held_on job 3
+		for i in 1 2 3; do [ "$(node $i pttl job)" -le 600000 ]; done
+	done
+}
+
 @test "release: expired, somebody else's, unknown with a hint when the key frees itself" {
 	expired
 	says 79 '*' '*' release --json -k job --token "$TOKEN"

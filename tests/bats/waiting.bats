@@ -128,6 +128,8 @@ order() { tr '\n' ' ' < "$T/served"; }
 	eventually file_has "$T/a" up
 	kill -STOP "${W[b]}"
 	eventually in_state "${W[b]}" T
+	# the node that b waits at has answered as well: a knows of b
+	eventually held_on job 3
 	let_go a
 	wait "$HOLDER"
 	free_everywhere job

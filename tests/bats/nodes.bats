@@ -257,14 +257,15 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 		node $i --pass 's3cret word' --no-auth-warning acl setuser worker on '>w0rk' '~*' +@all > "$T/set"
 	done
 	urls() { printf "unix://$1$T/%d.sock?db=$2 " 1 2 3; }
-	run redlock run -n -k job --nodes "$(urls ':s3cret%%20word@' 3)" -- redis-cli -s "$T/1.sock" --pass 's3cret word' --no-auth-warning -n 3 exists job
-	[ "$output" = 1 ]
+	run redlock run -n -k job --nodes "$(urls ':s3cret%%20word@' 3)" -- sh -c 'for i in 1 2 3; do
+		redis-cli -s "$0/$i.sock" --pass "s3cret word" --no-auth-warning -n 3 exists job; done' "$T"
+	[ "$(grep -c '^1$' <<< "$output")" -ge 2 ]
 	run redlock run -n -k job --nodes "$(urls 'worker:w0rk@' 3)" -- sh -c 'echo $REDLOCK_NODES'
 	[ "$output" = "$(urls '' 3 | sed 's/ $//')" ]
 	run redlock run -n -k job --nodes "$(urls 'worker:wr0ng@' 3)" -- echo never
 	[ "$status" -eq 69 ]
 	echo "$output"
-	[[ "$output" == *"unix://$T/1.sock?db=3 wants a password, or another one"* ]]
+	[[ "$output" == *"unix://$T/"[12]".sock?db=3 wants a password, or another one"* ]]
 	[[ "$output" != *wr0ng* ]]
 	run redlock run -n -k job --nodes "$(urls '' 0)" -- echo never
 	[ "$status" -eq 69 ]

@@ -112,6 +112,14 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 	kill_node 3
 	run -3 redlock run -v -k job -- bash -c "node 1 del job > '$T/del'; exit 3"
 	[[ "$output" == *"redlock: cannot tell whether 'job' was held to the end: 1 of 3 nodes had it still, 1 had not"* ]]
+	# nor is a loss on all nodes, when a majority is late to say it
+	start_node 3
+	eventually admitted 3
+	export PIDS="${PID[2]} ${PID[3]}"
+	export -f in_state
+	run -3 redlock run -v -k job -- bash -c "for i in 1 2 3; do node \$i del job; done > '$T/del'; kill -STOP \$PIDS
+		for pid in \$PIDS; do until in_state \$pid T; do sleep 0.02; done; done; exit 3"
+	[[ "$output" == *"redlock: cannot tell whether 'job' was held to the end: 0 of 3 nodes had it still, 1 had not"* ]]
 }
 
 @test "what cannot work is refused at the start" {

@@ -87,6 +87,27 @@ let_go() {
 	[ "$output" = "locked: there is no redlock in PATH: set the input 'binary' (LOCK_BINARY)" ]
 }
 
+@test "locked: a package is installed first, by sudo where the job is not root" {
+	mv "$T/bin/redlock" "$T/installed"
+	printf '#!/bin/sh\necho "apt-get $*"\nmv "$T/installed" "$T/bin/redlock"\n' > "$T/bin/apt-get"
+	printf '#!/bin/sh\necho 1000\n' > "$T/bin/id"
+	printf '#!/bin/sh\necho "sudo" >&2\nexec "$@"\n' > "$T/bin/sudo"
+	chmod +x "$T/bin/"*
+	touch "$T/redlock.deb"
+	export T
+	cd "$T"
+	run -0 --separate-stderr locked LOCK_BINARY=redlock.deb LOCK_RUN='echo "$REDLOCK_KEY"'
+	[ "$output" = deploy ]
+	[ "$stderr" = "sudo
+apt-get install -y --no-install-recommends ./redlock.deb" ]
+	# what apt says of a failure is shown
+	printf '#!/bin/sh\necho "apt-get says no" >&2\nexit 100\n' > "$T/bin/apt-get"
+	run -127 locked LOCK_BINARY="$T/redlock.deb" LOCK_RUN='echo never'
+	[ "$output" = "sudo
+apt-get says no
+locked: cannot install '$T/redlock.deb'" ]
+}
+
 @test "the GitHub action gives the script each of its settings" {
 	for name in $(sed -n 's/^#   \(LOCK_[A-Z0-9]*\) .*/\1/p' "$PACKAGING/ci/locked"); do
 		grep -q "^        $name: \${{ inputs\.[a-z0-9]* }}\$" "$PACKAGING/github-action/action.yml"

@@ -179,7 +179,7 @@ with_inputs() {
 has_the_settings() {
 	"$@" 3>&- > "$T/server.log" 2>&1 &
 	also_end $!
-	eventually test -S "$T/server.sock"
+	eventually answers server
 	run -0 redlock doctor --strict --node "unix://$T/server.sock"
 }
 

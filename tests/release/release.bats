@@ -62,6 +62,21 @@ teardown() { [ -z "${PID+set}" ] || nodes_stop; }
 	done
 }
 
+@test "README's line installs a static program that has its checksum, and no other" {
+	line=$(sed -n 's/^    \(sha256sum --check .* install .*\)/\1/p' "$BATS_TEST_DIRNAME/../../README.md")
+	[[ "$line" == *" /usr/local/bin/redlock" ]]
+	mkdir "$T/downloads"
+	cd "$T/downloads"
+	cp "$RELEASE/SHA256SUMS" "$RELEASE/redlock-$version-linux-amd64" .
+	eval "${line/\/usr\/local\/bin/"$T"}"
+	cmp "$T/redlock" "redlock-$version-linux-amd64"
+	[ -x "$T/redlock" ]
+	rm "$T/redlock"
+	echo >> "redlock-$version-linux-amd64"
+	not eval "${line/\/usr\/local\/bin/"$T"}"
+	[ ! -e "$T/redlock" ]
+}
+
 @test "the static program takes a lock over TLS where there is nothing else" {
 	# (bats gets confused by another around it)
 	PATH=${PATH/"$BATS_LIBEXEC:"/} run env $(printf -- '-u %s ' "${!BATS_@}") \

@@ -131,8 +131,10 @@ static void check_proof(struct client *c)
 	for (int i = 0; i < world.nodes; i++) {
 		const struct wire *w = &world.wire[c->id][i];
 
-		/* Two names of one server are one. */
-		if (i > 0 && i == world.alias && world.wire[c->id][0].yes_round == q->proved)
+		/* Two names of one server are one. A server that restarts between two answers has
+		 * two identities: only the restart guard can tell. */
+		if (i > 0 && i == world.alias && world.wire[c->id][0].yes_round == q->proved &&
+			world.wire[c->id][0].yes_life == w->yes_life)
 			continue;
 		confirmed += w->yes_round == q->proved;
 		last += w->yes_round == q->proved && w->yes_until >= until;
@@ -407,12 +409,17 @@ static void check_end(struct client *c)
 {
 	const struct quorum *q = &c->session.quorum;
 	bool is_lost = q->loss == LOSS_DENIED;
-	int missed = 0;
+	int missed = 0, told = 0;
 
-	for (int i = 0; i < world.nodes; i++)
+	for (int i = 0; i < world.nodes; i++) {
+		const struct wire *w = &world.wire[c->id][i];
+
 		/* The seat's hand-over may have come first. */
-		missed += world.wire[c->id][i].end_missed && world.wire[c->id][i].end_told &&
-			  !(q->seat.parts && q->seat.node == i);
+		if (!w->end_missed || (q->seat.parts && q->seat.node == i))
+			continue;
+		missed++;
+		told += w->end_told;
+	}
 	if (!c->is_ending || world.alias > 0)
 		return;
 	world.denials += is_lost;
@@ -421,8 +428,8 @@ static void check_end(struct client *c)
 			world.nodes);
 	if (is_lost && !world.profile->forgets && !world.profile->interferes)
 		breach("end", "c%d says lost, and no key was lost", c->id);
-	if (!is_lost && missed > world.nodes / 2 && client_clock(c) < q->valid_until)
-		breach("end", "c%d says released, and %d of %d missed its key", c->id, missed,
+	if (!is_lost && told > world.nodes / 2 && client_clock(c) < q->valid_until)
+		breach("end", "c%d says released, and %d of %d missed its key", c->id, told,
 			world.nodes);
 }
 

@@ -323,8 +323,7 @@ static bool is_end(const struct message *m)
 	const struct client *c = world.client[m->client];
 
 	return c->is_ending && m->session == c->sessions && m->slot < world.nodes &&
-	       (m->op == OP_HAND_OVER || m->op == OP_LEAVE) && !strchr(m->request.argv[7], 'l') &&
-	       strcmp(m->token, c->session.token) == 0;
+	       (m->op == OP_HAND_OVER || m->op == OP_LEAVE) && !strchr(m->request.argv[7], 'l');
 }
 
 void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now)
@@ -448,6 +447,7 @@ static bool note_yes(const struct message *m, struct sim_node *n)
 		return false;
 	w->yes_round = m->round;
 	w->yes_until = node_key_ends(n, node_slot_of(&m->request), &c->session);
+	w->yes_life = n->life;
 	return before + 1 == world.nodes / 2 + 1;
 }
 

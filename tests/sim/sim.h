@@ -184,6 +184,7 @@ struct wire {
 	/* The last YES that the node gave in this session, whether it arrived or not. */
 	uint32_t yes_round;
 	usec yes_until; /* true time at which the key ends there by itself */
+	int yes_life; /* of the server that confirmed */
 };
 
 /* ---- a client (client.c) ---- */

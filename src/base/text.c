@@ -226,7 +226,7 @@ static const char *find_login(const char *word, size_t *len)
  * `--key job`, "auth" and "key" seldom do. */
 static bool is_secret(const char *name, size_t len, bool has_equals)
 {
-	static const char *const parts[] = {"pass", "pwd", "secret", "token", "auth", "key"};
+	static const char *const parts[] = {"pass", "pw", "secret", "token", "auth", "key"};
 	const size_t count = has_equals ? 6 : 4;
 
 	if (len >= 4 && strncasecmp(name + len - 4, "file", 4) == 0)
@@ -264,13 +264,14 @@ static const char *find_secret(const char *word)
 void text_append_word(char *dst, size_t size, size_t *used, const char *word)
 {
 	size_t len;
-	const char *login = find_login(word, &len), *secret;
+	const char *login = find_login(word, &len), *secret = find_secret(word);
 
-	if (login) {
+	/* A secret before the login hides the login, too. */
+	if (login && (!secret || login < secret)) {
 		text_append(dst, size, used, "%.*s***", (int)(login - word), word);
 		word = login + len;
+		secret = find_secret(word);
 	}
-	secret = find_secret(word);
 	len = secret ? (size_t)(secret - word) : strlen(word);
 	text_append(dst, size, used, "%.*s%s", (int)len, word, secret ? "***" : "");
 }

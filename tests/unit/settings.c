@@ -285,6 +285,12 @@ TEST(settings_owner_text)
 		(char *[]){"sh", "-c", "mysql --password s3cret db", NULL});
 	CHECK_TEXT(owner, "u@h:7 sh -c mysql --password ***");
 	settings_owner(owner, sizeof(owner), "u", "h", 7,
+		(char *[]){"sh", "-c", "PGPASSWORD=s3cret psql https://u:p@h", NULL});
+	CHECK_TEXT(owner, "u@h:7 sh -c PGPASSWORD=***");
+	settings_owner(owner, sizeof(owner), "u", "h", 7,
+		(char *[]){"sh", "-c", "get https://u:p@h --password=s3cret", "PW=s3cret", NULL});
+	CHECK_TEXT(owner, "u@h:7 sh -c get https://***@h --password=*** PW=***");
+	settings_owner(owner, sizeof(owner), "u", "h", 7,
 		(char *[]){"sh", "-c", "mkdir -p a; mysql\t-ps3cret", "-p=s3cret", "x", NULL});
 	CHECK_TEXT(owner, "u@h:7 sh -c mkdir -p a; mysql?-p*** -p*** x");
 	settings_owner(small, sizeof(small), "alice", "web1", 42, command);

@@ -35,13 +35,34 @@ static void write_listen_pid(pid_t pid)
 	listen_pid[at] = '\0';
 }
 
+/* Returns the errno of exec. execvp() is to run a file of no known format as a script of sh
+ * (POSIX); musl's does not. sh searches PATH for the file again, the same way. */
+static int exec_command(char *const argv[])
+{
+	static const char *const by_sh[] = {"sh", "-c", "exec \"$0\" \"$@\""};
+	size_t count = 0;
+
+	execvp(argv[0], argv);
+	if (errno != ENOEXEC)
+		return errno;
+	while (argv[count])
+		count++;
+
+	const char *words[3 + count + 1];
+
+	memcpy(words, by_sh, sizeof(by_sh));
+	memcpy(words + 3, argv, (count + 1) * sizeof(*argv));
+	execv("/bin/sh", (char *const *)words);
+	return ENOEXEC;
+}
+
 /* In the child, after vfork: until exec the parent stands still and shares its memory, of which
  * only this stack frame, errno and listen_pid change here. Says by the pipe why exec failed: a
  * status could be the command's own. */
 static void become(char *const argv[], const struct signals *signals, const struct alarm_turn *turn,
 	pid_t parent, int output, int tell)
 {
-	int error = 0;
+	int error;
 
 	/* The parent may have died before this took effect: then nobody would kill us. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
@@ -51,8 +72,7 @@ static void become(char *const argv[], const struct signals *signals, const stru
 	alarm_go_back(turn);
 	write_listen_pid(getpid());
 	signals_restore(signals);
-	execvp(argv[0], argv);
-	error = errno;
+	error = exec_command(argv);
 	if (write(tell, &error, sizeof(error)) < 0)
 		_exit(125);
 	_exit(127);
@@ -95,6 +115,5 @@ int child_start(char *const argv[], const struct signals *signals, pid_t listene
 
 int child_become(char *const argv[])
 {
-	execvp(argv[0], argv);
-	return errno;
+	return exec_command(argv);
 }

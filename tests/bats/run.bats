@@ -103,6 +103,16 @@ start_nodes() {
 	[ "$output" = /bin/bash ]
 }
 
+@test "a script without #! is run by sh, by its path and from PATH, with its arguments" {
+	printf 'printf "[%%s]" "$@"; exit 5\n' > "$T/script"
+	chmod +x "$T/script"
+	run -5 redlock run -k job -- "$T/script" 'a b' '' '$HOME'
+	[ "$output" = '[a b][][$HOME]' ]
+	PATH=$T:$PATH run -5 redlock run -k job -- script -c --
+	[ "$output" = '[-c][--]' ]
+	run -5 redlock gate --store "$T/store" --fence 1 -- "$T/script"
+}
+
 @test "a command that cannot be run: 127 or 126 with one line, and the lock is free at once" {
 	run -127 redlock run -k job -- no-such-command
 	[ "$output" = "redlock: command 'no-such-command' not found" ]

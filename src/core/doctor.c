@@ -480,7 +480,7 @@ static void judge_tenant(
 static void judge_format(
 	struct diagnosis *d, int node, const struct settings *s, const struct patient *p)
 {
-	char user[300], keys[REQUEST_KEY_MAX + 1], shown[200], mend[600];
+	char user[300], keys[REQUEST_KEY_MAX + 1], shown[200], mend[600] = "";
 	struct err e;
 	int rc;
 
@@ -491,8 +491,8 @@ static void judge_format(
 	text_escape(user, sizeof(user), user_of(s, node), strlen(user_of(s, node)));
 	text_escape(shown, sizeof(shown), keys, strlen(keys));
 	/* What means something else to the server, or to its client, is left to the user. */
-	snprintf(mend, sizeof(mend), strpbrk(shown, " \"'\\?[]") ? "" : "ACL SETUSER %s ~%s", user,
-		shown);
+	if (!strpbrk(shown, " \"'\\?[]"))
+		snprintf(mend, sizeof(mend), "ACL SETUSER %s ~%s", user, shown);
 	find(d, node, SEVERITY_NOTE, "key-format", mend,
 		"user '%s' may not use all keys '%s', as --key-format makes them", user, shown);
 }
@@ -505,7 +505,9 @@ static void show_own_key(
 	char shown[300], char mend[350], const struct answer *a, const char *key, const char *fmt)
 {
 	text_escape(shown, 300, key, a->text_len - (size_t)(key - a->text));
-	snprintf(mend, 350, strpbrk(shown, " \"'\\") ? "" : fmt, shown);
+	mend[0] = '\0';
+	if (!strpbrk(shown, " \"'\\"))
+		snprintf(mend, 350, fmt, shown);
 }
 
 static void judge_counter(struct diagnosis *d, int node, const struct answer *a, const char *key)

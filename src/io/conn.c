@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <hiredis/hiredis.h>
-#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -521,7 +520,7 @@ static int unread(const struct conn *c)
 {
 	int bytes = 0;
 
-	return ioctl(c->fd, SIOCOUTQ, &bytes) == 0 ? bytes : 0;
+	return ioctl(c->fd, TIOCOUTQ, &bytes) == 0 ? bytes : 0;
 }
 
 static size_t pending_bytes(const struct conn *c)

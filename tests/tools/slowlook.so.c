@@ -1,9 +1,8 @@
 /*
  * slowlook.so: to be preloaded into redlock. A look at the bytes that a server has not read yet
- * (SIOCOUTQ) takes long: the server with the pid SLOWLOOK is continued, and reads them before the
+ * (TIOCOUTQ) takes long: the server with the pid SLOWLOOK is continued, and reads them before the
  * look ends. The look still tells of them.
  */
-#include <linux/sockios.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -25,7 +24,7 @@ int ioctl(int fd, unsigned long request, ...)
 	argument = va_arg(arguments, void *);
 	va_end(arguments);
 	rc = (int)syscall(SYS_ioctl, fd, request, argument);
-	if (!pid || request != SIOCOUTQ || rc < 0 || *(int *)argument == 0)
+	if (!pid || request != TIOCOUTQ || rc < 0 || *(int *)argument == 0)
 		return rc;
 	kill((pid_t)atoi(pid), SIGCONT);
 	for (int i = 0; i < LOOKS && syscall(SYS_ioctl, fd, request, &later) == 0 && later > 0; i++)

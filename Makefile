@@ -32,9 +32,11 @@ endif
 HARDENING ?= yes
 MACHINE := $(shell $(CC) -dumpmachine)
 ifneq ($(HARDENING),no)
-REDLOCK_CFLAGS += -fPIE -fstack-protector-strong -fstack-clash-protection $(BRANCHES) $(FORTIFY)
+REDLOCK_CFLAGS += -fPIE -fstack-protector-strong $(CLASH) $(BRANCHES) $(FORTIFY)
 HARDENED_LINK = $(if $(filter yes,$(STATIC)),-static-pie,-pie) -Wl,-z,relro,-z,noexecstack
 endif
+# clang has it for some processors only.
+CLASH := $(shell $(CC) -Werror -fstack-clash-protection -c -o /dev/null -x c /dev/null 2> /dev/null && echo -fstack-clash-protection)
 # Jumps only to where a jump was meant to go.
 BRANCHES = $(if $(filter x86_64-%,$(MACHINE)),-fcf-protection)$(if $(filter aarch64-%,$(MACHINE)),-mbranch-protection=standard)
 # It wants an optimiser, no sanitizer beside it, and who says it already means that.

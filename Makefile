@@ -208,6 +208,14 @@ interop: check-built
 cover:
 	$(Q)CC="$(CC)" tests/cover $(B)/cover
 
+# Another C library, and another processor: the source of hiredis, and Debian's cross compiler and emulator. Each script
+# names the packages that it misses. FILES="x.bats y.bats" for some.
+check-musl: $(TOOLS)
+	$(Q)tests/portability/musl $(B) $(FILES)
+
+check-arm64: $(TOOLS)
+	$(Q)tests/portability/arm64 $(B) $(FILES)
+
 check-part: check-built
 	$(Q)tests/run $(B) $(PART)
 
@@ -330,5 +338,5 @@ check-release: release check-built
 clean:
 	rm -rf build
 
-.PHONY: all gen gen-check check check-suite check-fast check-san check-tsan check-valgrind check-faults check-mutants check-part interop cover check-built \
+.PHONY: all gen gen-check check check-suite check-fast check-musl check-arm64 check-san check-tsan check-valgrind check-faults check-mutants check-part interop cover check-built \
 	lint fmt fmt-check tidy fuzz sim sim-soak torture storm model bench losses numbers rivals extensions demo pristine install uninstall dist release check-release clean

@@ -210,6 +210,7 @@ together
 	sound
 }
 
+# bats test_tags=not-under-qemu
 @test "broken: a user who may do next to nothing; the line that is named mends it" {
 	with_user 2 -@all '+config|get'
 	finds 0 2 rights error
@@ -622,6 +623,7 @@ in_quarantine() {
 	node "$1" set '{redlock}:node' "$id $((now * 1000 + $2)) $2" > "$T/set"
 }
 
+# bats test_tags=not-under-qemu
 @test "a node that restarted is noted; one in quarantine is not counted on; --admit" {
 	restart 1
 	finds 0 1 not-admitted note --strict

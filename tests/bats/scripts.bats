@@ -113,6 +113,7 @@ extend_at_last() {
 	held_on third 0
 }
 
+# bats test_tags=not-under-qemu
 @test "acquire within a run that holds it: refused at once, and no hint that would not help" {
 	in_background "$T/out" run -k job "${LONG[@]}" -- sh -c "$REDLOCK_BUILD/redlock acquire -k job; echo \$?; $REDLOCK_BUILD/redlock wait -k job; echo \$?; $REDLOCK_BUILD/redlock check; echo \$?"
 	ended_with 0
@@ -380,6 +381,7 @@ extend_at_last() {
 	json '.outcome == "no-quorum" and .status == 69'
 }
 
+# bats test_tags=not-under-qemu
 @test "wait: a release wakes all of them, and the lock goes to who waits for it" {
 	acquire "${LONG[@]}"
 	waits=()
@@ -397,6 +399,7 @@ extend_at_last() {
 	free_everywhere job
 }
 
+# bats test_tags=not-under-qemu
 @test "wait: who is first in line has it first, and it is waited for" {
 	acquire "${LONG[@]}"
 	in_background "$T/run" run -k job "${LONG[@]}" -- sh -c "echo up > $T/had; until [ -e $T/go ]; do sleep 0.02; done"
@@ -506,6 +509,7 @@ extend_at_last() {
 
 # ---- together with run and break ----
 
+# bats test_tags=not-under-qemu
 @test "who waits in run has the lock at once, after a release and after a break" {
 	for way in "release --token" "break --yes"; do
 		TOKEN=$(redlock acquire -k job "${LONG[@]}")
@@ -519,6 +523,7 @@ extend_at_last() {
 	done
 }
 
+# bats test_tags=not-under-qemu
 @test "a run whose lock is broken ends its command: 79" {
 	in_background "$T/run" run -k job -t 8s --node-timeout 2s -- sleep 600
 	eventually held_on job 3
@@ -545,6 +550,7 @@ extend_at_last() {
 	[ "$(node 3 exists job)" = 0 ]
 }
 
+# bats test_tags=not-under-qemu
 @test "another data type is nobody's lock, whatever the token says; nor is what --min-hold left" {
 	for i in 1 2 3; do node $i rpush job x > "$T/set"; done
 	run -79 redlock release -k job --token '(list)'
@@ -613,6 +619,7 @@ extend_at_last() {
 	done
 }
 
+# bats test_tags=not-under-qemu
 @test "--format env: what is refused is an error for eval, too; a run under one's own lock does not wait for it" {
 	token=$(redlock acquire -k job)
 	run -75 bash -c 'eval "$("$0" acquire -q -n -k job --format env)"' "$REDLOCK_BUILD/redlock"

@@ -191,6 +191,7 @@ acquire() {
 	json '(.locks | length) == 150 and (.locks | map(select((.key | length) > 4000 and .on_nodes == 3)) | length) == 150'
 }
 
+# bats test_tags=not-under-qemu
 @test "status --watch: again and again" {
 	in_background "$T/out" status --watch job
 	eventually file_has "$T/out" "'job' is free"

@@ -641,6 +641,8 @@ no_overlap() {
 @test "every signal is passed on, exactly once" {
 	patiently
 	signals="HUP INT QUIT USR1 USR2 ALRM VTALRM PROF PIPE IO PWR STKFLT XCPU XFSZ RTMIN RTMIN+3 RTMAX"
+	# musl reserves signal 34, bash's RTMIN, for itself: no process can take it
+	[ "${REDLOCK_LIBC-}" != musl ] || signals=${signals/RTMIN/RTMIN+1}
 	in_background "$T/out" run -k job -- bash -c "
 		for s in $signals; do trap \"echo \$s\" \$s; done; trap 'echo TERM; exit 3' TERM
 		echo ready; while :; do sleep 0.02; done"

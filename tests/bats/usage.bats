@@ -90,6 +90,7 @@ refused() {
 	refused 64 "redlock: unknown command '256'" help 256
 }
 
+# bats test_tags=not-under-qemu
 @test "options behind the command, and a string for the shell where a command goes" {
 	refused 64 "redlock: no key: which lock?" run touch "$T/never" -k job
 	[ "${lines[1]}" = "hint: options stand before the command: redlock run -k KEY -- COMMAND" ]
@@ -103,6 +104,7 @@ refused() {
 	[ "${#lines[@]}" = 1 ]
 }
 
+# bats test_tags=not-under-qemu
 @test "a duration and its unit in two words" {
 	refused 127 "redlock: command 'm' not found" run -k job -w 10 m
 	[ "${lines[1]}" = "hint: a duration is one word, such as 30s, 10m or 2h" ]
@@ -112,6 +114,7 @@ refused() {
 	[ "${lines[1]}" = "hint: a duration is one word, such as 30s, 10m or 2h" ]
 }
 
+# bats test_tags=not-under-qemu
 @test "a value is missing: the next option is none, nor is --" {
 	unset empty
 	refused 64 "redlock: -w wants a value: D" run -k job -w -- touch "$T/never"
@@ -175,6 +178,7 @@ redlock: there is nothing to remove" break -k one -k one
 	refused 64 "redlock: both -c and a command: which one?" run -k job -c true touch "$T/never"
 }
 
+# bats test_tags=not-under-qemu
 @test "the -- before the command can be left out; behind it, options are the command's" {
 	export REDLOCK_NODE_TIMEOUT=10s
 	run redlock run -k job echo -n -k
@@ -378,6 +382,7 @@ hint: to try it on throwaway ones: redlock sandbox -- redlock run -k try -- date
 	named alone bash "$T/script" "$R" "$T"
 }
 
+# bats test_tags=not-under-qemu
 @test "REDLOCK_NODE is no variable: no other node is asked instead" {
 	nodes=$REDLOCK_NODES
 	unset REDLOCK_NODES
@@ -396,6 +401,7 @@ hint: to try it on throwaway ones: redlock sandbox -- redlock run -k try -- date
 	[ "$output" = "redlock: cannot write to stdout: Bad file descriptor" ]
 }
 
+# bats test_tags=not-under-qemu
 @test "settings from the environment; the command line wins" {
 	export REDLOCK_NODE_TIMEOUT=2s
 	REDLOCK_TTL=77s run redlock run -k job -- printenv REDLOCK_TTL_MS

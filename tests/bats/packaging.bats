@@ -56,6 +56,23 @@ let_go() {
 	[ -e "$T/ran" ]
 }
 
+@test "locked: a job that is cancelled ends its commands, and the lock is free" {
+	for signal in TERM INT HUP; do
+		rm -f "$T/ran"
+		# (a shell starts what runs in the background without SIGINT)
+		env --default-signal=INT LOCK_KEY=deploy LOCK_RUN="touch $T/ran; exec sleep 600" "$PACKAGING/ci/locked" 3>&- 2> "$T/err" &
+		job=$!
+		eventually test -e "$T/ran"
+		kill -$signal $job
+		status=0
+		wait $job || status=$?
+		[ "$status" -eq 143 ]
+		eventually held_on deploy 0
+	done
+	run -0 locked LOCK_RUN='cat' < <(echo "input")
+	[ "$output" = input ]
+}
+
 @test "locked: no majority is 69; a setting that is missing is named" {
 	run -69 locked REDLOCK_NODES="unix://$T/none1 unix://$T/none2 unix://$T/3.sock" LOCK_WAIT=0 LOCK_RUN='echo never'
 	[[ "$output" == *"locked: no majority of the nodes answered"* ]]

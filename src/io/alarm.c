@@ -31,11 +31,16 @@ int alarm_open(struct err *e)
 
 	if (fd < 0)
 		return err_call(e, "no timer", "timerfd_create");
-	if (try_waiting(e) < 0) {
-		close(fd);
-		return -1;
+	if (timerfd_settime(fd, 0, &(struct itimerspec){0}, NULL) < 0) {
+		err_call(e, "no timer", "timerfd_settime");
+		goto close;
 	}
+	if (try_waiting(e) < 0)
+		goto close;
 	return fd;
+close:
+	close(fd);
+	return -1;
 }
 
 void alarm_set(int fd, usec at)

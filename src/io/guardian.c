@@ -418,6 +418,8 @@ int guardian_prepare(struct guardian *g, char *const argv[], const struct signal
 	int fds[2];
 
 	g->has_strangers = waitpid(-1, NULL, WNOHANG) >= 0;
+	if (!g->has_strangers && errno != ECHILD)
+		return err_call(e, CANNOT_START, "wait4");
 	if (try_all(e) < 0)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)

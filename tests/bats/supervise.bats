@@ -522,6 +522,8 @@ denying() { REDLOCK_UNDER="$REDLOCK_BUILD/tools/deny $1 $2 -- ${REDLOCK_UNDER-}"
 		poll EPERM poll: Operation not permitted
 		kill EPERM kill: Operation not permitted
 		kill ENOSYS kill: Function not implemented
+		timerfd_settime EPERM timerfd_settime: Operation not permitted
+		wait4 EPERM wait4: Operation not permitted
 		prctl:36 EINVAL prctl(PR_SET_CHILD_SUBREAPER): Invalid argument
 	END
 	denying ppoll EPERM

@@ -25,6 +25,7 @@ static const struct row {
 	const char *name;
 	uint32_t number;
 } syscalls[] = {NAME(kill), NAME(pidfd_open), NAME(pidfd_send_signal), NAME(ppoll), NAME(prctl),
+	NAME(timerfd_settime), NAME(wait4),
 #ifdef SYS_poll
 	NAME(poll),
 #endif

@@ -24,7 +24,7 @@
 #define SIM_CLIENTS 8
 #define SIM_LOCKS 3 /* of a semaphore */
 #define SIM_SLOTS (SIM_NODES + 1) /* connections of a client: one for each node, and the seat */
-#define SIM_READERS 24 /* of one key, with those that were left behind */
+#define SIM_READERS 96 /* of one key, with those that were left behind */
 #define SIM_SLEEPERS 64
 #define SIM_WIRE_QUEUE 6
 

@@ -204,9 +204,14 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 		looks=$BG
 		eventually in_line 1
 		waiter r "${LONG[@]}"
+		# All nodes are free when the first waiter looks, and the second one does not ask meanwhile: a node that
+		# is taken wakes no waiter.
+		kill -STOP "$looks" "${W[r]}"
 		for i in 1 2 3; do node $i del job > "$T/set"; done
-		eventually is_gone "${W[r]}"
+		kill -CONT "$looks"
 		eventually is_gone "$looks"
+		kill -CONT "${W[r]}"
+		eventually is_gone "${W[r]}"
 	done
 	served 3
 }

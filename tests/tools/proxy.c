@@ -19,6 +19,7 @@
  * connection, as KeyDB does before AUTH is answered
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <getopt.h>
 #include <poll.h>
 #include <signal.h>
@@ -240,6 +241,8 @@ static bool pass_on(struct flow *f)
 		f->bytes[flip - f->passed] ^= (char)0x80;
 	sent = f->to < 0 || n == 0 ? (ssize_t)n
 				   : send(f->to, f->bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (sent < 0 && errno != EAGAIN) /* that end is gone, and what is here has no reader */
+		return false;
 	if (sent > 0)
 		forget(f, (size_t)sent);
 	if (faulty && flood && f->is_reply) {

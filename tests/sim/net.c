@@ -316,13 +316,11 @@ usec conn_due(const struct conn *c)
 	return NEVER;
 }
 
-/* The release of the lock that its client held to the end, as far as it knows; neither of an
+/* The release of the lock that its client holds to the end, as far as it knows; neither of an
  * earlier attempt's token, nor of a turn. */
 static bool is_end(const struct message *m)
 {
-	const struct client *c = world.client[m->client];
-
-	return c->is_ending && m->session == c->sessions && m->slot < world.nodes &&
+	return running->is_ending && m->slot < world.nodes &&
 	       (m->op == OP_HAND_OVER || m->op == OP_LEAVE) && !strchr(m->request.argv[7], 'l');
 }
 
@@ -348,7 +346,8 @@ void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now
 	m->op = wish->op;
 	m->round = round;
 	m->session = running->sessions;
-	w->end_sent += is_end(m);
+	m->is_end = is_end(m);
+	w->end_sent += m->is_end;
 	c->pending[c->pending_count++] =
 		(struct pending){.op = wish->op, .round = round, .sent_at = now};
 	/* In each round a node is asked once, and a few times more if the votes are split; before
@@ -607,7 +606,7 @@ void net_serve(int index)
 	}
 	reply = is_heard ? malloc(sizeof(*reply)) : &unheard;
 	assert(reply);
-	if (is_end(m) && w->end_sent == 1)
+	if (m->is_end && m->session == world.client[m->client]->sessions && w->end_sent == 1)
 		w->end_missed = !node_has_token(n, node_slot_of(&m->request), m->token);
 	/* Done, but what says so is not the protocol; or not done. */
 	spoils = world.now < n->refuses_until && draw_percent(30);

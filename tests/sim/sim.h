@@ -152,6 +152,7 @@ struct message {
 	uint32_t round, session; /* that it belongs to */
 	usec left_at; /* the client gave up its connection; 0: not yet */
 	bool stood; /* behind a pop that was blocked, until now */
+	bool is_end; /* the release of a lock that was held to the end */
 };
 
 /* From one client to one node. `id` counts connections: what belongs to an older one is late. */

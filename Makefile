@@ -46,7 +46,7 @@ OPTIMISED = $(filter-out -O0,$(lastword $(filter -O%,$(CFLAGS))))
 # The same source makes the same program, wherever it lies.
 REDLOCK_CFLAGS += "-fdebug-prefix-map=$(CURDIR)=."
 
-# Two segments fewer to map, and to copy for the guardian; and what the guardian calls is looked up
+# Two segments fewer to map, and to copy for the supervisor; and what the supervisor calls is looked up
 # once, before it is forked: 2 % of a run each.
 REDLOCK_LDFLAGS = -pthread -Wl,-z,noseparate-code,-z,now $(HARDENED_LINK)
 # OpenSSL is loaded when a node wants TLS: only its headers are needed. WITH_TLS=no does without.
@@ -67,13 +67,13 @@ REDLOCK_CFLAGS += -DWITHOUT_TLS
 endif
 Q = $(if $(V),,@)
 
-LAYERS = base core io cmd
+LAYERS = base lock proto cli report io cmd
 SOURCES = $(foreach layer,$(LAYERS),$(sort $(wildcard src/$(layer)/*.c)))
 OBJECTS = $(SOURCES:src/%.c=$(B)/%.o)
 UNIT = $(sort $(wildcard tests/unit/*.c))
 # The simulator stands in for the rest of io.
 SIM = $(sort $(wildcard tests/sim/*.c))
-SIM_OBJECTS = $(filter $(B)/base/% $(B)/core/% $(B)/io/session.o $(B)/io/pool.o,$(OBJECTS))
+SIM_OBJECTS = $(filter $(B)/base/% $(B)/lock/% $(B)/proto/% $(B)/cli/% $(B)/report/% $(B)/io/session.o $(B)/io/pool.o,$(OBJECTS))
 TOOLS = $(patsubst tests/tools/%.c,$(B)/tools/%,$(wildcard tests/tools/*.c))
 $(B)/tools/%.so: REDLOCK_LDFLAGS = -shared -fPIC
 # They are loaded into programs that do not watch themselves as well.
@@ -88,17 +88,17 @@ $(B)/redlock: $(B)/main.o $(OBJECTS)
 	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) $(TLS_LIBS)
 
 # Writes what pages and completions have from the tables.
-PARTS = $(sort $(wildcard src/parts/*.c))
+GEN = $(sort $(wildcard src/gen/*.c))
 GENERATED = $(wildcard man/* completions/*)
-$(B)/gen: $(B)/gen.o $(PARTS:src/%.c=$(B)/%.o) $(filter $(B)/base/% $(B)/core/%,$(OBJECTS))
+$(B)/redlock-gen: $(GEN:src/%.c=$(B)/%.o) $(filter $(B)/base/% $(B)/lock/% $(B)/proto/% $(B)/cli/%,$(OBJECTS))
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^
 
-gen: $(B)/gen
-	$(Q)$(B)/gen $(GENERATED)
+gen: $(B)/redlock-gen
+	$(Q)$(B)/redlock-gen $(GENERATED)
 
-gen-check: $(B)/gen
-	$(Q)$(B)/gen --check $(GENERATED)
+gen-check: $(B)/redlock-gen
+	$(Q)$(B)/redlock-gen --check $(GENERATED)
 
 $(B)/%.o: src/%.c
 	@mkdir -p $(@D)
@@ -123,7 +123,7 @@ $(B)/fuzz: $(FUZZ:tests/%.c=$(B)/tests/%.o) $(filter-out $(B)/cmd/%,$(OBJECTS))
 	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) $(TLS_LIBS)
 
 # The simulator's node beside a real server.
-$(B)/differ: $(B)/tests/differ/main.o $(B)/tests/sim/node.o $(B)/core/request.o $(filter $(B)/base/%,$(OBJECTS))
+$(B)/differ: $(B)/tests/differ/main.o $(B)/tests/sim/node.o $(filter $(B)/base/% $(B)/lock/% $(B)/proto/%,$(OBJECTS))
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) $(TLS_LIBS)
 
@@ -204,7 +204,7 @@ check-mutants:
 interop: check-built
 	$(Q)tests/run $(B) tests/bats/interop.bats $(INTEROP_ALL)
 
-# Every line and branch of src/core.
+# Every line and branch of src/lock, src/proto, src/cli and src/report.
 cover:
 	$(Q)CC="$(CC)" tests/cover $(B)/cover
 
@@ -219,9 +219,9 @@ check-arm64: $(TOOLS)
 check-part: check-built
 	$(Q)tests/run $(B) $(PART)
 
-check-built: $(B)/redlock $(B)/gen $(B)/unit $(B)/fuzz $(B)/sim $(B)/differ $(TOOLS)
+check-built: $(B)/redlock $(B)/redlock-gen $(B)/unit $(B)/fuzz $(B)/sim $(B)/differ $(TOOLS)
 
-lint: $(B)/gen
+lint: $(B)/redlock-gen
 	$(Q)REDLOCK_BUILD="$(B)" CC="$(CC)" tests/lint
 
 fmt:
@@ -231,7 +231,7 @@ fmt-check:
 	$(Q)clang-format --dry-run -Werror $(STYLED)
 
 tidy:
-	$(Q)clang-tidy --quiet --warnings-as-errors='*' $(SOURCES) $(PARTS) src/main.c src/gen.c -- \
+	$(Q)clang-tidy --quiet --warnings-as-errors='*' $(SOURCES) $(GEN) src/main.c -- \
 		-std=gnu11 -D_GNU_SOURCE -Isrc
 
 # One world, one line per event: make sim SEED=7 PROFILE=adversary

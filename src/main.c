@@ -1,11 +1,11 @@
 /* main: finds the command, reads its options and the configuration, calls it. */
-#include "base/out.h"
-#include "base/status.h"
+#include "base/exit.h"
+#include "base/log.h"
 #include "base/text.h"
+#include "cli/option.h"
 #include "cmd/cmd.h"
 #include "cmd/configure.h"
 #include "cmd/print.h"
-#include "core/option.h"
 #include "io/file.h"
 #include "io/resolve.h"
 #include "io/title.h"
@@ -35,11 +35,11 @@ static int refuse(const char *why, const char *word, const char *like, const cha
 	char shown[100];
 
 	text_escape_word(shown, sizeof(shown), word);
-	out_say(OUT_ERRORS, "%s '%s'", why, shown);
+	log_say(LOG_ERRORS, "%s '%s'", why, shown);
 	if (nearest)
-		out_hint(OUT_ERRORS, like, nearest);
+		log_hint(LOG_ERRORS, like, nearest);
 	else
-		out_hint(OUT_ERRORS, "see 'redlock help'");
+		log_hint(LOG_ERRORS, "see 'redlock help'");
 	return STATUS_USAGE;
 }
 
@@ -72,8 +72,8 @@ static int early_option(const char *word)
 		return refuse("unknown option", word, "did you mean --%s? See 'redlock help'",
 			option_nearest(word + strspn(word, "-"), ~0u));
 	text_escape_word(shown, sizeof(shown), word);
-	out_say(OUT_ERRORS, "'%s' comes too early: a command goes first", shown);
-	out_hint(OUT_ERRORS, "such as 'redlock run %s'; see 'redlock help'", shown);
+	log_say(LOG_ERRORS, "'%s' comes too early: a command goes first", shown);
+	log_hint(LOG_ERRORS, "such as 'redlock run %s'; see 'redlock help'", shown);
 	return STATUS_USAGE;
 }
 
@@ -146,12 +146,12 @@ static int prepare_tls(const struct settings *s, struct err *e)
 	if (tls_prepare(&s->tls, node, e) < 0)
 		return -1;
 	if (s->tls.insecure)
-		out_say(OUT_ERRORS,
+		log_say(LOG_ERRORS,
 			"--insecure: certificates are not looked at, whoever answers is believed");
 	if (tls_key_is_exposed(&s->tls)) {
 		text_escape(shown, sizeof(shown), s->tls.key_file, strlen(s->tls.key_file));
-		out_say(OUT_NORMAL, "everybody may read the private key in --key-file '%s'", shown);
-		out_hint(OUT_NORMAL, "'chmod 600' keeps others away from it");
+		log_say(LOG_NORMAL, "everybody may read the private key in --key-file '%s'", shown);
+		log_hint(LOG_NORMAL, "'chmod 600' keeps others away from it");
 	}
 	return 0;
 }
@@ -164,7 +164,7 @@ static int open_log(const char *where, struct err *e)
 	if (!where || strcmp(where, "stderr") == 0)
 		return 0;
 	if (strcmp(where, "syslog") == 0) {
-		out_to_syslog();
+		log_to_syslog();
 		return 0;
 	}
 	error = file_open_append(where, &fd);
@@ -172,18 +172,18 @@ static int open_log(const char *where, struct err *e)
 		return err_set(e, ERR_CONFIG, "cannot write to --log '%s': %s",
 			text_escape(shown, sizeof(shown), where, strlen(where)),
 			file_reason(error));
-	out_to_file(fd);
+	log_to_file(fd);
 	return 0;
 }
 
 static void set_loudness(const struct settings *s)
 {
 	if (s->quiet)
-		out_set_loudness(OUT_ERRORS);
+		log_set_level(LOG_ERRORS);
 	else
-		out_set_loudness(s->verbose > 1    ? OUT_ANSWERS
-				 : s->verbose == 1 ? OUT_DECISIONS
-						   : OUT_NORMAL);
+		log_set_level(s->verbose > 1    ? LOG_REPLIES
+			      : s->verbose == 1 ? LOG_DECISIONS
+						: LOG_NORMAL);
 }
 
 /* Behind the command it is the command's: no key was named. */
@@ -213,13 +213,13 @@ static int run(const struct command_row *row, char *const argv[])
 	hide_passwords(argv, operands < 0 ? INT_MAX : operands);
 	if (operands >= 0 && configure(&settings, &e) < 0)
 		operands = -1;
-	out_set_json(settings.format == FORMAT_JSON);
+	log_set_json(settings.format == FORMAT_JSON);
 	set_loudness(&settings);
 	if (operands < 0 || settings_finish(&settings, &e) < 0 || open_log(settings.log, &e) < 0 ||
 		prepare_tls(&settings, &e) < 0) {
 		if (operands >= 0)
 			hint_at_order(&settings, argv + operands, &e);
-		out_err(&e);
+		log_err(&e);
 		return status_of(e.kind);
 	}
 	configure_warn();

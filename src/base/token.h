@@ -33,7 +33,7 @@ int token_make(char token[TOKEN_MAX], const char *owner, struct err *e);
 /* Is this the value of a key that a redlock made? Every library has a format of its own. */
 bool token_is_ours(const char *value, size_t len);
 
-/* Is it what stands for several readers, who have a key together (core/request.c)? */
+/* Is it what stands for several readers, who have a key together (proto/request.c)? */
 bool token_is_shared(const char *value, size_t len);
 
 /* Does the text begin like an id that no holder has: a left key's, or that of all readers? */

@@ -1,48 +1,48 @@
 /* redlock acquire: take the lock, print its token, and leave it taken. */
-#include "base/out.h"
-#include "base/status.h"
+#include "base/exit.h"
+#include "base/log.h"
 #include "base/text.h"
+#include "cmd/client.h"
 #include "cmd/cmd.h"
-#include "cmd/lock.h"
 #include "cmd/print.h"
 
 #include <unistd.h>
 
 int cmd_acquire(struct settings *s)
 {
-	static struct lock l;
-	const struct quorum *q = &l.session.quorum;
+	static struct client client;
+	const struct lock *lock = &client.session.lock;
 	char *words[] = {"redlock", "acquire", NULL}, valid[DURATION_TEXT_MAX];
 	struct caught caught;
 	struct err e;
 	int number, status;
 
 	/* Whoever looks for the holder finds the script, not us, who are gone by then. */
-	if (lock_open(&l, s, (long)getppid(), words, &e) < 0)
-		return lock_not_opened(s, &e);
-	out_never_block();
-	number = lock_take(&l);
-	if (number == 0 && q->state == QUORUM_HELD)
-		lock_take_in_answers(&l);
-	if (number == 0 && q->state == QUORUM_HELD && signals_next(&l.signals, &caught) &&
+	if (client_open(&client, s, (long)getppid(), words, &e) < 0)
+		return client_not_opened(s, &e);
+	log_never_block();
+	number = client_take(&client);
+	if (number == 0 && lock->state == LOCK_HELD)
+		client_take_in_replies(&client);
+	if (number == 0 && lock->state == LOCK_HELD && signals_next(&client.signals, &caught) &&
 		caught.is_fatal)
 		number = caught.number;
 	if (number > 0) {
-		l.signalled = true;
-		lock_release(&l, 0);
-		lock_die(&l, number);
+		client.signalled = true;
+		client_release(&client, 0);
+		client_die(&client, number);
 	}
-	if (q->state != QUORUM_HELD || q->duplicate[0] >= 0)
-		return lock_print_refusal(&l);
-	lock_print(&l, 0);
+	if (lock->state != LOCK_HELD || lock->duplicate[0] >= 0)
+		return client_print_refusal(&client);
+	client_print(&client, 0);
 	status = print_finish();
 	if (status != STATUS_OK) {
-		lock_release(&l, 0);
+		client_release(&client, 0);
 		return status;
 	}
-	out_say(OUT_DECISIONS, "acquired %s on %d of %d nodes, valid for %s", l.name,
-		quorum_count(q, VOTE_YES), s->nodes.count,
-		duration_format(valid, q->valid_until - clock_now()));
-	session_close(&l.session);
+	log_say(LOG_DECISIONS, "acquired %s on %d of %d nodes, valid for %s", client.name,
+		lock_count(lock, VOTE_YES), s->nodes.count,
+		duration_format(valid, lock->valid_until - clock_now()));
+	session_close(&client.session);
 	return STATUS_OK;
 }

@@ -2,7 +2,7 @@
 #ifndef CMD_CMD_H
 #define CMD_CMD_H
 
-#include "core/settings.h"
+#include "cli/settings.h"
 
 /* operands: what stands behind the options, NULL-terminated. May die of a signal instead. */
 int cmd_run(struct settings *s, char *const operands[]);

@@ -1,7 +1,7 @@
 /* redlock completion: the shells' scripts, which are within the program; and what these ask for, a
  * line each: `profiles` of the configuration, and `keys` that are held in the background here. */
-#include "base/out.h"
-#include "base/status.h"
+#include "base/exit.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
 #include "cmd/configure.h"
@@ -56,7 +56,7 @@ static int print_profiles(void)
 	if (s.config && is_no_file(s.config))
 		return STATUS_OK;
 	if (configure(&s, &e) < 0) {
-		out_err(&e);
+		log_err(&e);
 		return status_of(e.kind);
 	}
 	c = configure_file();
@@ -91,8 +91,8 @@ static int unknown_shell(const char *word)
 	char shown[100];
 
 	text_escape_word(shown, sizeof(shown), word);
-	out_say(OUT_ERRORS, "unknown shell '%s'", shown);
-	out_hint(OUT_ERRORS, "there is a script for bash, zsh and fish");
+	log_say(LOG_ERRORS, "unknown shell '%s'", shown);
+	log_hint(LOG_ERRORS, "there is a script for bash, zsh and fish");
 	return STATUS_USAGE;
 }
 
@@ -107,8 +107,8 @@ int cmd_completion(const char *what)
 	};
 
 	if (!what) {
-		out_say(OUT_ERRORS, "no shell: for which one?");
-		out_hint(OUT_ERRORS, "redlock completion bash, zsh or fish");
+		log_say(LOG_ERRORS, "no shell: for which one?");
+		log_hint(LOG_ERRORS, "redlock completion bash, zsh or fish");
 		return STATUS_USAGE;
 	}
 	if (strcmp(what, "profiles") == 0)

@@ -1,9 +1,9 @@
 /* redlock config: the settings as they are, and where each comes from. */
 #include "base/text.h"
+#include "cli/option.h"
 #include "cmd/cmd.h"
 #include "cmd/configure.h"
 #include "cmd/print.h"
-#include "core/option.h"
 
 #include <string.h>
 

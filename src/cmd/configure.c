@@ -1,10 +1,10 @@
 #include "cmd/configure.h"
 
-#include "base/out.h"
+#include "base/log.h"
 #include "base/text.h"
-#include "core/option.h"
-#include "core/report.h"
+#include "cli/option.h"
 #include "io/file.h"
+#include "report/report.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -209,38 +209,38 @@ void configure_warn(void)
 		if (!name)
 			continue;
 		text_escape(shown, sizeof(shown), name, strlen(name));
-		out_say(OUT_NORMAL, "others can read '%s', which has a password in it", shown);
-		out_hint(OUT_NORMAL, "chmod %s '%s'", i == 0 ? "o-rwx" : "go-rwx", shown);
+		log_say(LOG_NORMAL, "others can read '%s', which has a password in it", shown);
+		log_hint(LOG_NORMAL, "chmod %s '%s'", i == 0 ? "o-rwx" : "go-rwx", shown);
 	}
 }
 
 /* ---- nodes that nobody named ---- */
 
-bool configure_lacks_nodes(const struct settings *s, const struct answer *a)
+bool configure_lacks_nodes(const struct settings *s, const struct reply *a)
 {
 	return option_source(s, offsetof(struct settings, nodes))->kind == SOURCE_NONE &&
 	       a->vote == VOTE_ABSENT && a->reason == REASON_CONNECT;
 }
 
-void configure_hint_nodes(enum loudness at)
+void configure_hint_nodes(enum log_level at)
 {
-	out_hint(at, "no nodes were named, so " DEFAULT_NODES " was asked: name three or five "
+	log_hint(at, "no nodes were named, so " DEFAULT_NODES " was asked: name three or five "
 		     "independent Redis servers with --nodes or REDLOCK_NODES");
-	out_hint(at, "to try it on throwaway ones: redlock sandbox -- redlock run -k try -- date");
+	log_hint(at, "to try it on throwaway ones: redlock sandbox -- redlock run -k try -- date");
 }
 
-bool configure_has_hint(const struct settings *s, const struct quorum *q)
+bool configure_has_hint(const struct settings *s, const struct lock *lock)
 {
-	return report_remedy(q) || configure_lacks_nodes(s, &q->member[0].answer);
+	return report_remedy(lock) || configure_lacks_nodes(s, &lock->peer[0].reply);
 }
 
-void configure_hint(const struct settings *s, const struct quorum *q, enum loudness at)
+void configure_hint(const struct settings *s, const struct lock *lock, enum log_level at)
 {
-	const char *remedy = report_remedy(q);
+	const char *remedy = report_remedy(lock);
 
 	if (remedy)
-		out_hint(at, "%s", remedy);
-	if (configure_lacks_nodes(s, &q->member[0].answer))
+		log_hint(at, "%s", remedy);
+	if (configure_lacks_nodes(s, &lock->peer[0].reply))
 		configure_hint_nodes(at);
 }
 

@@ -2,9 +2,10 @@
 #ifndef CMD_CONFIGURE_H
 #define CMD_CONFIGURE_H
 
-#include "base/out.h"
-#include "core/config.h"
-#include "core/settings.h"
+#include "base/log.h"
+#include "cli/config.h"
+#include "cli/settings.h"
+#include "lock/lock.h"
 
 /*
  * Fills what the command line and the environment left open from the configuration file, if there
@@ -27,11 +28,11 @@ void configure_command(const struct settings *s);
  * Did nobody name nodes, and is nobody where they are by default? `a` is what came of asking there.
  * Then the hint says what nodes are, and how to try it without.
  */
-bool configure_lacks_nodes(const struct settings *s, const struct answer *a);
-void configure_hint_nodes(enum loudness at);
+bool configure_lacks_nodes(const struct settings *s, const struct reply *a);
+void configure_hint_nodes(enum log_level at);
 
 /* What can be done where too few nodes could be asked, if anything is known. */
-bool configure_has_hint(const struct settings *s, const struct quorum *q);
-void configure_hint(const struct settings *s, const struct quorum *q, enum loudness at);
+bool configure_has_hint(const struct settings *s, const struct lock *lock);
+void configure_hint(const struct settings *s, const struct lock *lock, enum log_level at);
 
 #endif

@@ -1,7 +1,7 @@
 #include "cmd/confirm.h"
 
-#include "base/out.h"
-#include "base/status.h"
+#include "base/exit.h"
+#include "base/log.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,13 +14,13 @@ int confirm(const struct settings *s, const char *question, const char *done)
 	if (s->yes)
 		return STATUS_OK;
 	/* Whoever is asked must see what about. */
-	if (!isatty(STDIN_FILENO) || !isatty(out_fd())) {
-		out_say(OUT_ERRORS, "nothing is %s without --yes", done);
+	if (!isatty(STDIN_FILENO) || !isatty(log_fd())) {
+		log_say(LOG_ERRORS, "nothing is %s without --yes", done);
 		return STATUS_USAGE;
 	}
-	out_say(OUT_ERRORS, "%s Type 'yes' to do so", question);
+	log_say(LOG_ERRORS, "%s Type 'yes' to do so", question);
 	if (fgets(line, sizeof(line), stdin) && strcmp(line, "yes\n") == 0)
 		return STATUS_OK;
-	out_say(OUT_ERRORS, "nothing was %s", done);
+	log_say(LOG_ERRORS, "nothing was %s", done);
 	return STATUS_BUSY;
 }

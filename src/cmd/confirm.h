@@ -2,7 +2,7 @@
 #ifndef CMD_CONFIRM_H
 #define CMD_CONFIRM_H
 
-#include "core/settings.h"
+#include "cli/settings.h"
 
 /*
  * STATUS_OK to go on: because of --yes, or because whoever sits at the terminal answered the

@@ -1,19 +1,19 @@
 /*
- * redlock doctor: visits all nodes at once, asks what the judging (core/doctor) wants to know,
+ * redlock doctor: visits all nodes at once, asks what the judging (report/diagnosis) wants to know,
  * tries what locks want on a key of its own, and prints what was found.
  */
-#include "core/doctor.h"
+#include "report/diagnosis.h"
 
-#include "base/out.h"
-#include "base/status.h"
+#include "base/exit.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
 #include "cmd/configure.h"
 #include "cmd/confirm.h"
 #include "cmd/print.h"
-#include "core/report.h"
-#include "io/survey.h"
+#include "io/query.h"
 #include "io/tls.h"
+#include "report/report.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -35,12 +35,12 @@
 
 #define KEY_MAX 64
 
-/* The restart guard's mark: see core/request.c. */
+/* The restart guard's mark: see proto/request.c. */
 
 struct visit {
 	const struct settings *settings;
-	struct survey survey;
-	struct patient patient[NODES_MAX];
+	struct query query;
+	struct node_facts facts[NODES_MAX];
 	struct validity ours; /* our certificate */
 	bool is_over[NODES_MAX]; /* nothing more can be asked of this node */
 	char token[TOKEN_MAX];
@@ -56,16 +56,16 @@ static void take_in(struct visit *v, const struct wish wish[NODES_MAX])
 	char text[REPORT_MAX];
 
 	for (int i = 0; i < v->settings->nodes.count; i++) {
-		const struct member *m = &v->survey.quorum.member[i];
+		const struct peer *m = &v->query.lock.peer[i];
 
-		if (wish[i].op == OPS)
+		if (wish[i].op == OP_NONE)
 			continue;
-		out_say(OUT_ANSWERS, "%s",
-			report_answer(text, &v->settings->nodes.node[i], wish[i].op, &m->answer,
-				v->survey.took[i]));
-		if (!doctor_is_out_of_reach(&m->answer))
+		log_say(LOG_REPLIES, "%s",
+			report_answer(text, &v->settings->nodes.node[i], wish[i].op, &m->reply,
+				v->query.took[i]));
+		if (!diagnosis_is_out_of_reach(&m->reply))
 			continue;
-		v->patient[i].reached = m->answer;
+		v->facts[i].reached = m->reply;
 		v->is_over[i] = true;
 	}
 }
@@ -73,12 +73,12 @@ static void take_in(struct visit *v, const struct wish wish[NODES_MAX])
 /* Each answer goes to its patient, where `field` says. */
 static void put(struct visit *v, const struct wish wish[NODES_MAX], size_t field)
 {
-	survey_ask(&v->survey, wish, NULL, SURVEY_ALL);
+	query_ask(&v->query, wish, NULL, QUERY_ALL);
 	take_in(v, wish);
 	for (int i = 0; i < v->settings->nodes.count; i++)
-		if (wish[i].op != OPS)
-			*(struct answer *)((char *)&v->patient[i] + field) =
-				v->survey.quorum.member[i].answer;
+		if (wish[i].op != OP_NONE)
+			*(struct reply *)((char *)&v->facts[i] + field) =
+				v->query.lock.peer[i].reply;
 }
 
 /* One question to all but those to be skipped. */
@@ -90,22 +90,22 @@ static void put_all(
 	for (int i = 0; i < NODES_MAX; i++) {
 		wish[i] = *question;
 		if (skip[i])
-			wish[i].op = OPS;
+			wish[i].op = OP_NONE;
 	}
 	put(v, wish, field);
 }
 
-#define FIELD(name) offsetof(struct patient, name)
+#define FIELD(name) offsetof(struct node_facts, name)
 
 static void ask(struct visit *v, size_t field, const char *const words[])
 {
-	put_all(v, &(struct wish){.op = OP_ASK, .words = words}, v->is_over, field);
+	put_all(v, &(struct wish){.op = OP_COMMAND, .words = words}, v->is_over, field);
 }
 
 /* Did node i answer the last question? */
 static bool has_answered(const struct visit *v, int i)
 {
-	return v->survey.quorum.member[i].vote == VOTE_YES;
+	return v->query.lock.peer[i].vote == VOTE_YES;
 }
 
 static void look_at_clocks(struct visit *v, int sample)
@@ -117,16 +117,16 @@ static void look_at_clocks(struct visit *v, int sample)
 		long long seconds, rest;
 		char text[64];
 
-		snprintf(text, sizeof(text), "%.*s", (int)v->survey.page_len[i],
-			v->survey.page[i] ? v->survey.page[i] : "");
+		snprintf(text, sizeof(text), "%.*s", (int)v->query.page_len[i],
+			v->query.page[i] ? v->query.page[i] : "");
 		if (!has_answered(v, i) || sscanf(text, "%18lld %9lld", &seconds, &rest) != 2 ||
 			seconds < 0 || seconds > NEVER / USEC_SEC / 2)
 			continue;
-		v->patient[i].clock[sample] = (struct clock_sample){
+		v->facts[i].clock[sample] = (struct clock_sample){
 			.node = seconds * USEC_SEC + rest,
 			.wall = wall,
 			.asked = asked,
-			.took = v->survey.took[i],
+			.took = v->query.took[i],
 		};
 	}
 }
@@ -136,8 +136,7 @@ static void look_at_info(struct visit *v)
 	ask(v, FIELD(informed), (const char *const[]){"INFO", NULL});
 	for (int i = 0; i < v->settings->nodes.count; i++)
 		if (has_answered(v, i))
-			server_info_read(
-				&v->patient[i].info, v->survey.page[i], v->survey.page_len[i]);
+			server_info_read(&v->facts[i].info, v->query.page[i], v->query.page_len[i]);
 }
 
 static void ping(struct visit *v)
@@ -149,7 +148,7 @@ static void ping(struct visit *v)
 		ask(v, FIELD(ignored), (const char *const[]){"PING", NULL});
 		for (int i = 0; i < v->settings->nodes.count; i++)
 			if (!v->is_over[i])
-				v->patient[i].ping[v->patient[i].pings++] = v->survey.took[i];
+				v->facts[i].ping[v->facts[i].pings++] = v->query.took[i];
 	}
 }
 
@@ -174,7 +173,7 @@ static void try_a_lock(struct visit *v)
 		[TRIAL_LOOK] = OP_LOOK,
 		[TRIAL_JOIN] = OP_JOIN,
 		[TRIAL_SCAN] = OP_SCAN,
-		[TRIAL_HAND_OVER] = OP_HAND_OVER,
+		[TRIAL_HAND_OFF] = OP_HAND_OFF,
 	};
 	const struct key_list keys = ONE_KEY(v->key);
 	char beside[3][KEY_MAX + 24];
@@ -192,18 +191,18 @@ static void try_a_lock(struct visit *v)
 			.is_alone = true,
 		};
 
-		put_all(v, &wish, v->is_over, FIELD(trial) + (size_t)i * sizeof(struct answer));
+		put_all(v, &wish, v->is_over, FIELD(trial) + (size_t)i * sizeof(struct reply));
 		if (i != TRIAL_ACQUIRE)
 			continue;
 		ask(v, FIELD(rights),
 			(const char *const[]){
-				"EVAL", doctor_rights_script, "1", v->rights_key, NULL});
+				"EVAL", diagnosis_rights_script, "1", v->rights_key, NULL});
 		/* It would block where nothing is in its way. */
 		for (int n = 0; n < NODES_MAX; n++)
-			skip[n] = v->is_over[n] ||
-				  v->patient[n].trial[TRIAL_ACQUIRE].vote != VOTE_YES;
+			skip[n] =
+				v->is_over[n] || v->facts[n].trial[TRIAL_ACQUIRE].vote != VOTE_YES;
 		put_all(v,
-			&(struct wish){.op = OP_ASK,
+			&(struct wish){.op = OP_COMMAND,
 				.words = (const char *const[]){"BLPOP", v->key, "1", NULL}},
 			skip, FIELD(may_block));
 	}
@@ -229,15 +228,15 @@ static bool begin(struct visit *v, const struct settings *s, struct err *e)
 	if (s->key_format && settings_operand_key(s, v->key, v->formatted, e) < 0)
 		return false;
 	for (int i = 0; i < s->nodes.count; i++)
-		server_info_read(&v->patient[i].info, "", 0);
-	if (survey_open(&v->survey, &policy, &s->nodes, e) < 0)
+		server_info_read(&v->facts[i].info, "", 0);
+	if (query_open(&v->query, &policy, &s->nodes, e) < 0)
 		return false;
 	/* Connects; the clock's time is not that of a connection. */
 	ask(v, FIELD(ignored), (const char *const[]){"PING", NULL});
 	v->ours = (struct validity){.until = tls_own_valid_until(), .wall = clock_wall()};
 	for (int i = 0; i < s->nodes.count; i++)
-		v->patient[i].certificate = (struct validity){
-			.until = v->survey.pool.conn[i].trusted_until,
+		v->facts[i].certificate = (struct validity){
+			.until = v->query.pool.conn[i].trusted_until,
 			.wall = clock_wall(),
 		};
 	return true;
@@ -247,7 +246,8 @@ static void examine(struct visit *v)
 {
 	look_at_clocks(v, 0);
 	look_at_info(v);
-	ask(v, FIELD(own_keys), (const char *const[]){"EVAL", doctor_own_keys_script, "0", NULL});
+	ask(v, FIELD(own_keys),
+		(const char *const[]){"EVAL", diagnosis_own_keys_script, "0", NULL});
 	ask(v, FIELD(fsync), (const char *const[]){"CONFIG", "GET", "appendfsync", NULL});
 	ask(v, FIELD(clients_max), (const char *const[]){"CONFIG", "GET", "maxclients", NULL});
 	ask(v, FIELD(marker), (const char *const[]){"GET", GUARD_KEY, NULL});
@@ -279,8 +279,8 @@ static void show_findings(const struct diagnosis *d, int node)
 
 static void show_node(const struct visit *v, int i)
 {
-	const struct patient *p = &v->patient[i];
-	const struct latency l = doctor_latency(p);
+	const struct node_facts *p = &v->facts[i];
+	const struct latency l = diagnosis_latency(p);
 	char text[REPORT_MAX];
 	size_t used = 0;
 
@@ -324,7 +324,7 @@ static void show(const struct visit *v, const struct diagnosis *d)
 		count_words(
 			text, sizeof(text), &used, d->with[i], severity_words((enum severity)i));
 	print_line("%s: %d of %d nodes can be counted on, %d needed", text, d->usable, nodes,
-		policy_quorum(&v->survey.quorum.policy));
+		policy_quorum(&v->query.lock.policy));
 }
 
 static void print_findings(struct json *j, const struct visit *v, const struct diagnosis *d)
@@ -350,8 +350,8 @@ static void print_patients(struct json *j, const struct visit *v, const struct d
 {
 	json_open(j, "nodes", '[');
 	for (int i = 0; i < v->settings->nodes.count; i++) {
-		const struct patient *p = &v->patient[i];
-		const struct latency l = doctor_latency(p);
+		const struct node_facts *p = &v->facts[i];
+		const struct latency l = diagnosis_latency(p);
 
 		json_open(j, NULL, '{');
 		json_text(j, "node", v->settings->nodes.node[i].label);
@@ -397,10 +397,10 @@ static int tell(const struct visit *v)
 {
 	static struct diagnosis d;
 	const struct settings *s = v->settings;
-	int quorum = policy_quorum(&v->survey.quorum.policy), status;
+	int quorum = policy_quorum(&v->query.lock.policy), status;
 	struct json j;
 
-	doctor_judge(&d, s, v->patient, &v->ours);
+	diagnosis_judge(&d, s, v->facts, &v->ours);
 	status = verdict(s, &d, quorum);
 	if (s->format != FORMAT_JSON) {
 		show(v, &d);
@@ -419,7 +419,7 @@ static int tell(const struct visit *v)
 /* ---- to admit ---- */
 
 /* Since it was admitted: then the guard has written down its history, and no quarantine. */
-static bool had_vote(const struct patient *p)
+static bool had_vote(const struct node_facts *p)
 {
 	size_t len = strlen(p->info.run_id);
 
@@ -430,10 +430,10 @@ static bool had_vote(const struct patient *p)
 /* Which of the nodes before it is the same server; -1: none. */
 static int twin_of(const struct visit *v, int i)
 {
-	const char *id = v->patient[i].info.run_id;
+	const char *id = v->facts[i].info.run_id;
 
 	for (int n = 0; n < i && id[0]; n++)
-		if (strcmp(v->patient[n].info.run_id, id) == 0)
+		if (strcmp(v->facts[n].info.run_id, id) == 0)
 			return n;
 	return -1;
 }
@@ -451,7 +451,7 @@ static bool has_twins(const struct visit *v)
 static const char *deed(const struct visit *v, int i, bool *is_in)
 {
 	static char twin[NODE_LABEL_MAX + 32];
-	const struct patient *p = &v->patient[i];
+	const struct node_facts *p = &v->facts[i];
 
 	*is_in = p->admitted.vote == VOTE_YES;
 	snprintf(twin, sizeof(twin), "is the same server as %s",
@@ -479,13 +479,13 @@ static void admit_all(struct visit *v)
 	if (has_twins(v))
 		return;
 	for (int i = 0; i < NODES_MAX; i++) {
-		bool is_known = !v->is_over[i] && v->patient[i].info.run_id[0];
+		bool is_known = !v->is_over[i] && v->facts[i].info.run_id[0];
 
 		words[i][0] = "SET";
 		words[i][1] = GUARD_KEY;
-		words[i][2] = v->patient[i].info.run_id;
+		words[i][2] = v->facts[i].info.run_id;
 		words[i][3] = NULL;
-		wish[i] = (struct wish){.op = is_known ? OP_ASK : OPS, .words = words[i]};
+		wish[i] = (struct wish){.op = is_known ? OP_COMMAND : OP_NONE, .words = words[i]};
 	}
 	put(v, wish, FIELD(admitted));
 }
@@ -523,12 +523,12 @@ static int tell_admitted(const struct visit *v, const char *result, int status)
 
 static int admit(struct visit *v)
 {
-	int admitted = 0, quorum = policy_quorum(&v->survey.quorum.policy);
+	int admitted = 0, quorum = policy_quorum(&v->query.lock.policy);
 
 	admit_all(v);
 	if (has_twins(v)) {
-		out_say(OUT_ERRORS, "nothing was admitted: two of the nodes are one server");
-		out_hint(OUT_ERRORS, "every node must be a server of its own");
+		log_say(LOG_ERRORS, "nothing was admitted: two of the nodes are one server");
+		log_hint(LOG_ERRORS, "every node must be a server of its own");
 		return tell_admitted(v, "duplicate-node", STATUS_CONFIG);
 	}
 	for (int i = 0; i < v->settings->nodes.count; i++) {
@@ -557,7 +557,7 @@ int cmd_doctor(struct settings *s)
 	if (status != STATUS_OK)
 		return print_failure(s, "not-confirmed", status);
 	if (!begin(&v, s, &e)) {
-		out_err(&e);
+		log_err(&e);
 		return status_of(e.kind);
 	}
 	if (s->admit) {
@@ -566,10 +566,10 @@ int cmd_doctor(struct settings *s)
 		examine(&v);
 		status = tell(&v);
 	}
-	survey_close(&v.survey);
+	query_close(&v.query);
 	if (print_finish() != STATUS_OK)
 		return STATUS_INTERNAL;
-	if (status == STATUS_NO_QUORUM && configure_lacks_nodes(s, &v.patient[0].reached))
-		configure_hint_nodes(OUT_ERRORS);
+	if (status == STATUS_NO_QUORUM && configure_lacks_nodes(s, &v.facts[0].reached))
+		configure_hint_nodes(LOG_ERRORS);
 	return status;
 }

@@ -7,14 +7,14 @@
  * the command starts. A new number is a new file, locked before it gets the store's name, so a gate
  * that is killed leaves the old number or the new one.
  */
-#include "base/out.h"
-#include "base/status.h"
+#include "base/exit.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
 #include "cmd/supervise.h"
-#include "core/request.h"
 #include "io/child.h"
 #include "io/file.h"
+#include "proto/request.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,19 +39,19 @@ static int fail(const struct gate *g, const char *what, int error)
 {
 	bool is_wrong = error == ELOOP || error == EINVAL || error == EISDIR;
 
-	out_say(OUT_ERRORS, "cannot %s --store '%s': %s", what, g->store, file_reason(error));
+	log_say(LOG_ERRORS, "cannot %s --store '%s': %s", what, g->store, file_reason(error));
 	return is_wrong ? STATUS_CONFIG : STATUS_INTERNAL;
 }
 
 static int tell_busy(const struct gate *g)
 {
-	out_say(OUT_NORMAL, "'%s' is busy: another command is at work behind this gate", g->store);
+	log_say(LOG_NORMAL, "'%s' is busy: another command is at work behind this gate", g->store);
 	return (int)g->settings->conflict_exit_code;
 }
 
 static int refuse(const struct gate *g, long newest)
 {
-	out_say(OUT_ERRORS, "fencing number %ld is older than %ld, which '%s' has seen",
+	log_say(LOG_ERRORS, "fencing number %ld is older than %ld, which '%s' has seen",
 		g->settings->gate_fence, newest, g->store);
 	return STATUS_STALE;
 }
@@ -68,8 +68,8 @@ static int read_number(const struct gate *g, long *newest)
 	text[strcspn(text, "\n")] = '\0';
 	if (text_number(text, 1, FENCE_MAX, newest))
 		return STATUS_OK;
-	out_say(OUT_ERRORS, "--store '%s' has no fencing number in it", g->store);
-	out_hint(OUT_ERRORS, "nothing is run: put the newest number there that was used");
+	log_say(LOG_ERRORS, "--store '%s' has no fencing number in it", g->store);
+	log_hint(LOG_ERRORS, "nothing is run: put the newest number there that was used");
 	return STATUS_CONFIG;
 }
 
@@ -130,8 +130,8 @@ int cmd_gate(struct settings *s, char *const argv[])
 	int error, status;
 
 	if (!argv[0]) {
-		out_say(OUT_ERRORS, "no command to run");
-		out_hint(OUT_ERRORS, "redlock gate --fence N --store FILE -- COMMAND");
+		log_say(LOG_ERRORS, "no command to run");
+		log_hint(LOG_ERRORS, "redlock gate --fence N --store FILE -- COMMAND");
 		return STATUS_USAGE;
 	}
 	text_escape(g.store, sizeof(g.store), s->store, strlen(s->store));

@@ -1,11 +1,11 @@
 /* redlock help, redlock version: all that is said of redlock itself, from the tables. */
-#include "base/out.h"
-#include "base/status.h"
+#include "base/exit.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "cli/option.h"
 #include "cmd/cmd.h"
 #include "cmd/print.h"
-#include "core/option.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -258,11 +258,11 @@ int cmd_help_status(int status)
 
 void cmd_help_astray(void)
 {
-	begin(out_fd());
+	begin(log_fd());
 	add_overview();
 	add("\n");
-	out_text(OUT_ERRORS, finished());
-	out_say(OUT_ERRORS, "no command: what shall be done?");
+	log_text(LOG_ERRORS, finished());
+	log_say(LOG_ERRORS, "no command: what shall be done?");
 }
 
 int cmd_version(void)

@@ -7,19 +7,19 @@
  * and waits for whatever ends it all: TERM, the end of the process that it follows, --max-run, or
  * the loss of the lock.
  */
-#include "base/out.h"
-#include "base/status.h"
+#include "base/exit.h"
+#include "base/log.h"
 #include "base/text.h"
+#include "cmd/client.h"
 #include "cmd/cmd.h"
-#include "cmd/lock.h"
 #include "cmd/print.h"
 #include "cmd/record.h"
-#include "core/leash.h"
-#include "core/report.h"
 #include "io/alarm.h"
 #include "io/background.h"
 #include "io/follow.h"
 #include "io/registry.h"
+#include "lock/deadline.h"
+#include "report/report.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -28,9 +28,9 @@
 #include <unistd.h>
 
 struct hold {
-	struct lock lock;
+	struct client client;
 	struct follow follow;
-	struct leash leash;
+	struct deadline deadline;
 	bool is_over; /* nothing is left to be kept */
 	bool was_lost;
 	struct account account; /* for the record */
@@ -40,7 +40,7 @@ struct hold {
  * wakes is the process that called this, not one that was forked later. */
 static int watch_all(struct hold *h, struct err *e)
 {
-	int fds[] = {h->lock.signals.fd, h->follow.fd, background_fd()};
+	int fds[] = {h->client.signals.fd, h->follow.fd, background_fd()};
 	int watch = epoll_create1(EPOLL_CLOEXEC);
 
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
@@ -49,7 +49,7 @@ static int watch_all(struct hold *h, struct err *e)
 		if (fds[i] >= 0 && epoll_ctl(watch, EPOLL_CTL_ADD, fds[i], &event) < 0)
 			return err_set(e, ERR_SYSTEM, "cannot wait: %s", strerror(errno));
 	}
-	h->lock.wake_fd = watch;
+	h->client.wake_fd = watch;
 	return 0;
 }
 
@@ -58,9 +58,9 @@ static int finish(struct hold *h, const char *outcome, int status)
 {
 	h->account.outcome = outcome;
 	h->account.status = status;
-	h->account.owner = h->lock.session.owner;
-	h->account.quorum = &h->lock.session.quorum;
-	record_run(h->lock.settings, &h->account);
+	h->account.owner = h->client.session.owner;
+	h->account.lock = &h->client.session.lock;
+	record_run(h->client.settings, &h->account);
 	return status;
 }
 
@@ -68,26 +68,26 @@ static int finish(struct hold *h, const char *outcome, int status)
 
 static void tell_loss(struct hold *h)
 {
-	const struct quorum *q = &h->lock.session.quorum;
+	const struct lock *lock = &h->client.session.lock;
 	char text[REPORT_MAX];
 
 	if (h->was_lost)
 		return;
 	h->was_lost = true;
-	out_say(OUT_ERRORS, "%s",
-		report_loss(text, q, &h->lock.settings->nodes, &h->lock.settings->keys));
-	if (q->loss == LOSS_EXPIRED)
-		lock_tell_remedy(&h->lock, OUT_ERRORS);
+	log_say(LOG_ERRORS, "%s",
+		report_loss(text, lock, &h->client.settings->nodes, &h->client.settings->keys));
+	if (lock->loss == LOSS_EXPIRED)
+		client_tell_remedy(&h->client, LOG_ERRORS);
 }
 
 static void take_signals(struct hold *h)
 {
 	struct caught caught;
 
-	while (signals_next(&h->lock.signals, &caught)) {
+	while (signals_next(&h->client.signals, &caught)) {
 		if (caught.number != SIGTERM && caught.number != SIGINT)
 			continue; /* a hangup is none of ours */
-		out_say(OUT_DECISIONS, "%s: asked to release it", h->lock.name);
+		log_say(LOG_DECISIONS, "%s: asked to release it", h->client.name);
 		h->is_over = true;
 	}
 }
@@ -97,29 +97,29 @@ static usec step_leash(struct hold *h, usec now)
 {
 	usec wake_at;
 
-	switch (leash_step(&h->leash, now, &wake_at)) {
-	case LEASH_WAIT:
+	switch (deadline_step(&h->deadline, now, &wake_at)) {
+	case DEADLINE_WAIT:
 		break;
-	case LEASH_TERM:
-		if (h->leash.cause == CAUSE_MAX_RUN)
-			out_say(OUT_NORMAL, "%s was held for --max-run", h->lock.name);
-		follow_signal(&h->follow, leash_signal(&h->leash));
+	case DEADLINE_TERM:
+		if (h->deadline.cause == CAUSE_MAX_RUN)
+			log_say(LOG_NORMAL, "%s was held for --max-run", h->client.name);
+		follow_signal(&h->follow, deadline_signal(&h->deadline));
 		h->is_over = h->follow.pid == 0;
 		break;
-	case LEASH_KILL:
+	case DEADLINE_KILL:
 		follow_signal(&h->follow, SIGKILL);
 		break;
 	}
 	/* Without the lock, nobody is waited for who may run on. */
-	if (h->was_lost && h->leash.policy.on_lost == 0)
+	if (h->was_lost && h->deadline.policy.on_lost == 0)
 		h->is_over = true;
 	return wake_at;
 }
 
 static void keep(struct hold *h)
 {
-	struct session *s = &h->lock.session;
-	const struct quorum *q = &s->quorum;
+	struct session *s = &h->client.session;
+	const struct lock *lock = &s->lock;
 	int extensions = 0;
 
 	while (!h->is_over) {
@@ -127,21 +127,21 @@ static void keep(struct hold *h)
 
 		if (h->is_over)
 			break;
-		session_turn(s, wake_at, h->lock.wake_fd);
-		lock_tell_answer(&h->lock);
-		if (q->extensions > extensions) {
-			extensions = q->extensions;
-			h->leash.valid_until = q->valid_until;
-			out_say(OUT_DECISIONS, "extended %s", h->lock.name);
+		session_turn(s, wake_at, h->client.wake_fd);
+		client_tell_reply(&h->client);
+		if (lock->extensions > extensions) {
+			extensions = lock->extensions;
+			h->deadline.valid_until = lock->valid_until;
+			log_say(LOG_DECISIONS, "extended %s", h->client.name);
 		}
-		if (q->state != QUORUM_HELD && !h->was_lost) {
+		if (lock->state != LOCK_HELD && !h->was_lost) {
 			tell_loss(h);
-			leash_lose(&h->leash, clock_now());
+			deadline_lose(&h->deadline, clock_now());
 		}
 		take_signals(h);
 		h->is_over |= background_hear() == BACKGROUND_END;
 		if (follow_is_over(&h->follow)) {
-			out_say(OUT_DECISIONS, "%s: process %d has ended", h->lock.name,
+			log_say(LOG_DECISIONS, "%s: process %d has ended", h->client.name,
 				(int)h->follow.pid);
 			h->is_over = true;
 		}
@@ -155,50 +155,50 @@ static int enter(const struct hold *h, struct err *e)
 		.keeper = getpid(),
 		.follow = h->follow.pid,
 		.since = clock_wall() / USEC_SEC,
-		.keys = h->lock.settings->keys.count,
-		.limit = h->lock.settings->limit,
-		.slot = lock_slot(&h->lock),
+		.keys = h->client.settings->keys.count,
+		.limit = h->client.settings->limit,
+		.slot = client_slot(&h->client),
 	};
 
-	snprintf(entry.id, sizeof(entry.id), "%.*s", TOKEN_ID_LEN, h->lock.session.token);
-	snprintf(entry.key, sizeof(entry.key), "%s", h->lock.settings->key);
+	snprintf(entry.id, sizeof(entry.id), "%.*s", TOKEN_ID_LEN, h->client.session.token);
+	snprintf(entry.key, sizeof(entry.key), "%s", h->client.settings->key);
 	return registry_add(&entry, e);
 }
 
 /* The child's life. */
 static int be_keeper(struct hold *h)
 {
-	struct leash_policy policy = settings_leash(h->lock.settings);
+	struct deadline_policy policy = settings_deadline(h->client.settings);
 	struct alarm_turn before;
 	struct err e;
 
 	/* Nobody is to be ended before the lock is. */
 	if (h->follow.pid == 0)
 		policy.on_lost = 0;
-	if (signals_insist(&h->lock.signals, SIGTERM, &e) < 0 || watch_all(h, &e) < 0 ||
+	if (signals_insist(&h->client.signals, SIGTERM, &e) < 0 || watch_all(h, &e) < 0 ||
 		enter(h, &e) < 0) {
-		out_err(&e);
+		log_err(&e);
 		return STATUS_INTERNAL;
 	}
 	background_ready();
 	/* The caller's stderr is not ours any more. */
-	if (!h->lock.settings->log || strcmp(h->lock.settings->log, "stderr") == 0)
-		out_to_syslog();
+	if (!h->client.settings->log || strcmp(h->client.settings->log, "stderr") == 0)
+		log_to_syslog();
 	alarm_go_first(&before);
-	leash_init(&h->leash, &policy, clock_now(), h->lock.session.quorum.valid_until);
+	deadline_init(&h->deadline, &policy, clock_now(), h->client.session.lock.valid_until);
 	keep(h);
-	h->account.held = clock_now() - h->lock.began - h->account.waited;
-	lock_release(&h->lock, 0);
-	if (h->lock.session.quorum.loss != LOSS_NONE)
+	h->account.held = clock_now() - h->client.began - h->account.waited;
+	client_release(&h->client, 0);
+	if (h->client.session.lock.loss != LOSS_NONE)
 		tell_loss(h);
 	if (h->was_lost)
-		registry_lose(h->lock.session.token);
+		registry_lose(h->client.session.token);
 	else
 		registry_remove();
 	follow_close(&h->follow);
 	if (h->was_lost)
 		return finish(h, "lost", STATUS_LOST);
-	return finish(h, h->leash.cause == CAUSE_MAX_RUN ? "max-run" : "completed", STATUS_OK);
+	return finish(h, h->deadline.cause == CAUSE_MAX_RUN ? "max-run" : "completed", STATUS_OK);
 }
 
 /* ---- before that ---- */
@@ -208,10 +208,10 @@ static int take(struct hold *h)
 {
 	int number = 0;
 
-	lock_start(&h->lock);
-	while (number == 0 && lock_is_open(&h->lock) && !follow_is_over(&h->follow))
-		number = lock_turn(&h->lock);
-	out_unshow();
+	client_start(&h->client);
+	while (number == 0 && client_is_open(&h->client) && !follow_is_over(&h->follow))
+		number = client_turn(&h->client);
+	log_unshow();
 	return number;
 }
 
@@ -219,13 +219,13 @@ static int follow_is_gone(struct hold *h)
 {
 	struct json j;
 
-	lock_release(&h->lock, 0);
-	out_say(OUT_ERRORS, "process %d, for which %s was to be held, has ended",
-		(int)h->follow.pid, h->lock.name);
-	if (h->lock.settings->format == FORMAT_JSON) {
-		print_begin(&j, h->lock.settings);
+	client_release(&h->client, 0);
+	log_say(LOG_ERRORS, "process %d, for which %s was to be held, has ended",
+		(int)h->follow.pid, h->client.name);
+	if (h->client.settings->format == FORMAT_JSON) {
+		print_begin(&j, h->client.settings);
 		print_outcome(&j, "interrupted", STATUS_LOST);
-		json_ms(&j, "waited_ms", clock_now() - h->lock.began);
+		json_ms(&j, "waited_ms", clock_now() - h->client.began);
 		print_end(&j);
 	}
 	return finish(
@@ -242,20 +242,20 @@ static int hand_to_keeper(struct hold *h)
 	int status;
 
 	if (background_start(&pid, &ready, &e) < 0) {
-		lock_release(&h->lock, 0);
-		out_err(&e);
+		client_release(&h->client, 0);
+		log_err(&e);
 		return finish(h, "failed", status_of(e.kind));
 	}
 	if (pid == 0)
 		return be_keeper(h);
 	if (!ready) {
-		out_say(OUT_ERRORS, "the process that was to keep %s has ended", h->lock.name);
-		lock_release(&h->lock, 0);
+		log_say(LOG_ERRORS, "the process that was to keep %s has ended", h->client.name);
+		client_release(&h->client, 0);
 		return finish(h, "failed", STATUS_INTERNAL);
 	}
-	lock_print(&h->lock, (long)pid);
+	client_print(&h->client, (long)pid);
 	status = print_finish();
-	while (!caught.is_fatal && signals_next(&h->lock.signals, &caught))
+	while (!caught.is_fatal && signals_next(&h->client.signals, &caught))
 		;
 	if (status == STATUS_OK && !caught.is_fatal) {
 		background_stay();
@@ -264,7 +264,7 @@ static int hand_to_keeper(struct hold *h)
 	/* Nobody would know of it. */
 	(void)background_end();
 	if (caught.is_fatal)
-		lock_die(&h->lock, caught.number);
+		client_die(&h->client, caught.number);
 	return status;
 }
 
@@ -319,7 +319,7 @@ static int list(const struct settings *s)
 int cmd_hold(struct settings *s)
 {
 	static struct hold h;
-	const struct quorum *q = &h.lock.session.quorum;
+	const struct lock *lock = &h.client.session.lock;
 	char *words[] = {"redlock", "hold", NULL};
 	struct err e;
 	const char *refusal;
@@ -332,25 +332,25 @@ int cmd_hold(struct settings *s)
 	/* Whoever looks for the holder finds whom the lock is for. */
 	if (follow_open(&h.follow, (pid_t)s->follow, s->on_lost != 0 || s->max_run != NEVER, &e) <
 			0 ||
-		lock_open(&h.lock, s, s->follow ? s->follow : (long)getppid(), words, &e) < 0 ||
+		client_open(&h.client, s, s->follow ? s->follow : (long)getppid(), words, &e) < 0 ||
 		watch_all(&h, &e) < 0 || registry_check(&e) < 0)
-		return lock_not_opened(s, &e);
-	out_never_block();
+		return client_not_opened(s, &e);
+	log_never_block();
 	number = take(&h);
-	h.account.waited = clock_now() - h.lock.began;
+	h.account.waited = clock_now() - h.client.began;
 	if (number > 0) {
-		h.lock.signalled = true;
-		lock_release(&h.lock, 0);
+		h.client.signalled = true;
+		client_release(&h.client, 0);
 		(void)finish(&h, "interrupted", 128 + number);
-		lock_die(&h.lock, number);
+		client_die(&h.client, number);
 	}
 	if (follow_is_over(&h.follow))
 		return follow_is_gone(&h);
-	if (q->state == QUORUM_HELD)
-		lock_take_in_answers(&h.lock);
-	if (q->state != QUORUM_HELD || q->duplicate[0] >= 0) {
-		refusal = lock_refusal_words(&h.lock);
-		return finish(&h, refusal, lock_print_refusal(&h.lock));
+	if (lock->state == LOCK_HELD)
+		client_take_in_replies(&h.client);
+	if (lock->state != LOCK_HELD || lock->duplicate[0] >= 0) {
+		refusal = client_refusal_words(&h.client);
+		return finish(&h, refusal, client_print_refusal(&h.client));
 	}
 	return hand_to_keeper(&h);
 }

@@ -1,11 +1,11 @@
 #include "cmd/print.h"
 
-#include "base/out.h"
-#include "base/status.h"
+#include "base/exit.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "base/token.h"
-#include "core/option.h"
-#include "core/report.h"
+#include "cli/option.h"
+#include "report/report.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -36,7 +36,7 @@ void print_env(const char *name, const char *value)
 	if (quoted && text_quote(quoted, size, value))
 		printf("export %s=%s\n", name, quoted);
 	else
-		out_say(OUT_ERRORS, "out of memory");
+		log_say(LOG_ERRORS, "out of memory");
 	free(quoted);
 }
 
@@ -85,7 +85,7 @@ int print_failure(const struct settings *s, const char *outcome, int status)
 	return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;
 }
 
-void print_holder(struct json *j, const char *name, const struct answer *holder)
+void print_holder(struct json *j, const char *name, const struct reply *holder)
 {
 	bool is_ours = token_is_ours(holder->text, holder->text_len);
 	char when[TIME_TEXT_MAX];
@@ -103,7 +103,7 @@ void print_holder(struct json *j, const char *name, const struct answer *holder)
 	json_close(j, '}');
 }
 
-static const char *vote_words(const struct member *m)
+static const char *vote_words(const struct peer *m)
 {
 	switch (m->vote) {
 	case VOTE_YES:
@@ -111,7 +111,7 @@ static const char *vote_words(const struct member *m)
 	case VOTE_GONE:
 		return "free";
 	case VOTE_FOREIGN:
-		return m->answer.is_reserved ? "reserved" : "held";
+		return m->reply.is_reserved ? "reserved" : "held";
 	case VOTE_NONE:
 		return "none"; /* it was not waited for */
 	case VOTE_ABSENT:
@@ -121,24 +121,24 @@ static const char *vote_words(const struct member *m)
 }
 
 void print_nodes(
-	struct json *j, const struct quorum *q, const struct node_list *nodes, const usec took[])
+	struct json *j, const struct lock *lock, const struct node_list *nodes, const usec took[])
 {
 	json_open(j, "nodes", '[');
 	for (int i = 0; i < nodes->count; i++) {
-		const struct member *m = &q->member[i];
+		const struct peer *m = &lock->peer[i];
 
 		json_open(j, NULL, '{');
 		json_text(j, "node", nodes->node[i].label);
 		json_text(j, "answer", vote_words(m));
 		if (m->vote == VOTE_ABSENT) {
-			json_text(j, "why", reason_words(m->answer.reason));
-			if (m->answer.text_len)
-				json_bytes(j, "detail", m->answer.text, m->answer.text_len);
-			if (m->answer.reason == REASON_QUARANTINE)
-				json_ms(j, "left_ms", m->answer.pttl);
+			json_text(j, "why", reason_words(m->reply.reason));
+			if (m->reply.text_len)
+				json_bytes(j, "detail", m->reply.text, m->reply.text_len);
+			if (m->reply.reason == REASON_QUARANTINE)
+				json_ms(j, "left_ms", m->reply.pttl);
 		}
-		if (m->vote == VOTE_FOREIGN && !m->answer.is_reserved)
-			print_holder(j, "holder", &m->answer);
+		if (m->vote == VOTE_FOREIGN && !m->reply.is_reserved)
+			print_holder(j, "holder", &m->reply);
 		if (took)
 			json_us(j, "took_us", took[i]);
 		json_close(j, '}');
@@ -146,14 +146,14 @@ void print_nodes(
 	json_close(j, ']');
 }
 
-int print_duplicate(const struct quorum *q, const struct node_list *nodes)
+int print_duplicate(const struct lock *lock, const struct node_list *nodes)
 {
 	char text[REPORT_MAX];
 
-	if (q->duplicate[0] < 0)
+	if (lock->duplicate[0] < 0)
 		return STATUS_OK;
-	out_say(OUT_ERRORS, "%s", report_duplicate(text, q, nodes));
-	out_hint(OUT_ERRORS, "every node must be a server of its own");
+	log_say(LOG_ERRORS, "%s", report_duplicate(text, lock, nodes));
+	log_hint(LOG_ERRORS, "every node must be a server of its own");
 	return STATUS_CONFIG;
 }
 
@@ -161,7 +161,7 @@ void print_end(struct json *j)
 {
 	json_close(j, '}');
 	if (j->failed)
-		out_say(OUT_ERRORS, "out of memory");
+		log_say(LOG_ERRORS, "out of memory");
 	else
 		puts(j->text);
 	free(j->text);
@@ -177,6 +177,6 @@ int print_finish(void)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return STATUS_OK;
-	out_say(OUT_ERRORS, "cannot write to stdout: %s", strerror(errno));
+	log_say(LOG_ERRORS, "cannot write to stdout: %s", strerror(errno));
 	return STATUS_INTERNAL;
 }

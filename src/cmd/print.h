@@ -6,8 +6,8 @@
 #define CMD_PRINT_H
 
 #include "base/json.h"
-#include "core/quorum.h"
-#include "core/settings.h"
+#include "cli/settings.h"
+#include "lock/lock.h"
 
 #define PRINT_SCHEMA 1
 
@@ -38,14 +38,14 @@ int print_failure(const struct settings *s, const char *outcome, int status);
 
 /* Of a key's value: which program's it is, the owner's words, since when, and how long it has left.
  */
-void print_holder(struct json *j, const char *name, const struct answer *holder);
+void print_holder(struct json *j, const char *name, const struct reply *holder);
 
 /* Each node's answer; took: how long each took, or NULL. */
 void print_nodes(
-	struct json *j, const struct quorum *q, const struct node_list *nodes, const usec took[]);
+	struct json *j, const struct lock *lock, const struct node_list *nodes, const usec took[]);
 
 /* STATUS_OK, unless two of the nodes are one server: then it is said, and STATUS_CONFIG. */
-int print_duplicate(const struct quorum *q, const struct node_list *nodes);
+int print_duplicate(const struct lock *lock, const struct node_list *nodes);
 
 /* Closes the document and prints it. */
 void print_end(struct json *j);

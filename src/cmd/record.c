@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/out.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "cmd/metrics.h"
 #include "cmd/print.h"
@@ -23,7 +23,7 @@ static const char *whole_path(const char *path, char **kept)
 		return path;
 	folder = getcwd(NULL, 0);
 	if (!folder || asprintf(kept, "%s/%s", folder, path) < 0) {
-		out_say(OUT_NORMAL, "nothing will be recorded: the working directory: %s",
+		log_say(LOG_NORMAL, "nothing will be recorded: the working directory: %s",
 			strerror(errno));
 		*kept = NULL;
 	}
@@ -39,15 +39,15 @@ void record_prepare(struct settings *s)
 	s->metrics_file = whole_path(s->metrics_file, &metrics_file);
 }
 
-static void put_troubles(struct json *j, const struct settings *s, const struct quorum *q)
+static void put_troubles(struct json *j, const struct settings *s, const struct lock *lock)
 {
 	json_open(j, "nodes", '[');
-	for (int i = 0; i < q->policy.nodes; i++) {
-		if (!quorum_in_trouble(q, i))
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		if (!lock_in_trouble(lock, i))
 			continue;
 		json_open(j, NULL, '{');
 		json_text(j, "node", s->nodes.node[i].label);
-		json_text(j, "why", reason_words(q->member[i].answer.reason));
+		json_text(j, "why", reason_words(lock->peer[i].reply.reason));
 		json_close(j, '}');
 	}
 	json_close(j, ']');
@@ -66,19 +66,19 @@ static void append_line(const struct settings *s, const struct account *a)
 	json_ms(&j, "waited_ms", a->waited);
 	json_ms(&j, "held_ms", a->held);
 	if (s->limit > 0 && a->held != NEVER)
-		json_number(&j, "slot", policy_has_slots(&a->quorum->policy) ? a->quorum->slot : 1);
-	if (a->quorum->fence)
-		json_number(&j, "fence", a->quorum->fence);
-	json_number(&j, "extensions", a->quorum->extensions);
-	json_ms(&j, "worst_margin_ms", a->quorum->extensions ? a->quorum->worst_margin : NEVER);
-	put_troubles(&j, s, a->quorum);
+		json_number(&j, "slot", policy_has_slots(&a->lock->policy) ? a->lock->slot : 1);
+	if (a->lock->fence)
+		json_number(&j, "fence", a->lock->fence);
+	json_number(&j, "extensions", a->lock->extensions);
+	json_ms(&j, "worst_margin_ms", a->lock->extensions ? a->lock->worst_margin : NEVER);
+	put_troubles(&j, s, a->lock);
 	json_close(&j, '}');
 	if (j.failed) {
-		out_say(OUT_NORMAL, "not recorded: out of memory");
+		log_say(LOG_NORMAL, "not recorded: out of memory");
 	} else {
 		j.text[j.len] = '\n'; /* in place of the NUL */
 		if (file_append(s->record, j.text, j.len + 1, &e) < 0)
-			out_say(OUT_NORMAL, "not recorded: %s", e.text);
+			log_say(LOG_NORMAL, "not recorded: %s", e.text);
 	}
 	free(j.text);
 }
@@ -95,15 +95,15 @@ static void update_metrics(const struct settings *s, const struct account *a)
 		.outcome = a->outcome,
 		.at = clock_wall() / USEC_SEC,
 		.status = a->status,
-		.extensions = a->quorum->extensions,
+		.extensions = a->lock->extensions,
 		.waited = a->waited,
 		.held = a->held,
-		.worst_margin = a->quorum->extensions ? a->quorum->worst_margin : NEVER,
+		.worst_margin = a->lock->extensions ? a->lock->worst_margin : NEVER,
 	};
 	struct err e;
 
 	if (file_replace(s->metrics_file, merge, &sample, &e) < 0)
-		out_say(OUT_NORMAL, "metrics not updated: %s", e.text);
+		log_say(LOG_NORMAL, "metrics not updated: %s", e.text);
 }
 
 void record_run(const struct settings *s, const struct account *a)

@@ -5,8 +5,8 @@
 #ifndef CMD_RECORD_H
 #define CMD_RECORD_H
 
-#include "core/quorum.h"
-#include "core/settings.h"
+#include "cli/settings.h"
+#include "lock/lock.h"
 
 /* What happened. */
 struct account {
@@ -18,7 +18,7 @@ struct account {
 	usec waited;
 	usec held; /* NEVER: it was not */
 	const char *owner;
-	const struct quorum *quorum; /* as the run left it */
+	const struct lock *lock; /* as the run left it */
 };
 
 /* Before the working directory is left: names in *s that count from there become whole. */

@@ -1,26 +1,26 @@
 /*
  * redlock run: take the lock, run the command, release the lock.
  *
- * The main thread acquires and starts the guardian while it is still the only thread; the guardian
- * starts the command and holds it on its leash. Main passes on signals and news of the validity,
- * and steps in when the guardian does not do its work. When the first extension is due, main hands
- * the session to the keeper and watches the keeper's notes as well: a command that ends before then
- * costs no thread. When the command's tree is gone, the session is main's again.
+ * The main thread acquires and starts the supervisor while it is still the only thread; the
+ * supervisor starts the command and holds it on its leash. Main passes on signals and news of the
+ * validity, and steps in when the supervisor does not do its work. When the first extension is due,
+ * main hands the session to the keeper and watches the keeper's notes as well: a command that ends
+ * before then costs no thread. When the command's tree is gone, the session is main's again.
  */
 #include "base/clock.h"
-#include "base/out.h"
-#include "base/status.h"
+#include "base/exit.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "base/token.h"
+#include "cmd/client.h"
 #include "cmd/cmd.h"
 #include "cmd/configure.h"
-#include "cmd/lock.h"
 #include "cmd/record.h"
 #include "cmd/supervise.h"
-#include "core/report.h"
 #include "io/alarm.h"
-#include "io/guardian.h"
-#include "io/keeper.h"
+#include "io/extender.h"
+#include "io/supervisor.h"
+#include "report/report.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -32,15 +32,15 @@
 #include <unistd.h>
 
 struct run {
-	struct lock lock;
+	struct client client;
 	const char *outer_fence; /* the fencing number of the run around this one, or NULL */
 	char *const *argv; /* of the command */
 	struct supervision watch;
-	struct keeper keeper;
-	usec keeper_at; /* when it is, or will be, started */
+	struct extender extender;
+	usec extend_at; /* when it is, or will be, started */
 	usec valid_until; /* NEVER: nested, and the lock is another run's business */
 	bool is_nested;
-	uint32_t prepared_for; /* the attempt that the guardian was made early for */
+	uint32_t prepared_for; /* the attempt that the supervisor was made early for */
 	bool continued; /* after a stop: extend first, then the command may go on */
 	bool told_loss;
 	bool lost;
@@ -65,9 +65,9 @@ static void set_number(const char *name, long number)
 /* What the command finds, beyond what redlock found, less the secrets. */
 static void set_environment(const struct run *r, const char *token)
 {
-	const struct settings *s = r->lock.settings;
-	const struct quorum *q = &r->lock.session.quorum;
-	char nodes[NODES_MAX * NODE_LABEL_MAX], held[LOCK_HELD_MAX], ttl[24], fence[24], keys[24];
+	const struct settings *s = r->client.settings;
+	const struct lock *lock = &r->client.session.lock;
+	char nodes[NODES_MAX * NODE_LABEL_MAX], held[CLIENT_HELD_MAX], ttl[24], fence[24], keys[24];
 
 	node_list_format(&s->nodes, nodes, sizeof(nodes));
 	snprintf(ttl, sizeof(ttl), "%lld", (long long)(s->ttl / USEC_MSEC));
@@ -77,9 +77,9 @@ static void set_environment(const struct run *r, const char *token)
 	setenv("REDLOCK_TOKEN", token, 1);
 	setenv("REDLOCK_TTL_MS", ttl, 1);
 	setenv("REDLOCK_NODES", nodes, 1);
-	snprintf(fence, sizeof(fence), "%lld", (long long)q->fence);
+	snprintf(fence, sizeof(fence), "%lld", (long long)lock->fence);
 	/* Within a run of the same lock, its number stands; another lock's is not this one's. */
-	if (q->fence > 0)
+	if (lock->fence > 0)
 		setenv("REDLOCK_FENCE", fence, 1);
 	else if (r->is_nested && r->outer_fence)
 		setenv("REDLOCK_FENCE", r->outer_fence, 1);
@@ -88,43 +88,43 @@ static void set_environment(const struct run *r, const char *token)
 	if (!r->is_nested)
 		unsetenv("REDLOCK_KEEPER");
 	set_number("REDLOCK_LIMIT", s->limit);
-	set_number("REDLOCK_SLOT", lock_slot(&r->lock));
+	set_number("REDLOCK_SLOT", client_slot(&r->client));
 	/* The locks that the command runs under: this one, and those of the runs around us. */
 	snprintf(held, sizeof(held), "%.*s%s%s", r->is_nested ? 0 : TOKEN_ID_LEN, token,
-		r->is_nested || !r->lock.outer[0] ? "" : " ", r->lock.outer);
+		r->is_nested || !r->client.outer[0] ? "" : " ", r->client.outer);
 	setenv("REDLOCK_HELD", held, 1);
 	configure_command(s);
 }
 
-static int prepare_guardian(struct run *r, const char *token, struct err *e)
+static int prepare_supervisor(struct run *r, const char *token, struct err *e)
 {
-	const struct guardian_policy policy = {
-		.leash = settings_leash(r->lock.settings),
-		.wait_descendants = r->lock.settings->wait_descendants > 0,
-		.is_nested = r->lock.outer[0] != '\0',
+	const struct supervisor_policy policy = {
+		.deadline = settings_deadline(r->client.settings),
+		.wait_descendants = r->client.settings->wait_descendants > 0,
+		.is_nested = r->client.outer[0] != '\0',
 	};
 
 	set_environment(r, token);
-	return guardian_prepare(&r->watch.guardian, r->argv, &r->lock.signals, &policy, e);
+	return supervisor_prepare(&r->watch.supervisor, r->argv, &r->client.signals, &policy, e);
 }
 
-/* The first attempt mostly succeeds, and so does one whose turn it is: so the guardian is made
+/* The first attempt mostly succeeds, and so does one whose turn it is: so the supervisor is made
  * while the nodes think about it. */
 static void prepare_meanwhile(struct run *r)
 {
-	const struct quorum *q = &r->lock.session.quorum;
+	const struct lock *lock = &r->client.session.lock;
 	struct err later;
 
 	/* The command shall find its fencing number, which is not known yet. */
-	if (q->policy.wants_fence)
+	if (lock->policy.wants_fence)
 		return;
-	if (q->state == QUORUM_TRYING && !quorum_is_pausing(q) && q->attempt == q->round &&
-		(q->attempt == 1 || q->used_turn) && r->prepared_for != q->attempt) {
-		r->prepared_for = q->attempt;
-		(void)prepare_guardian(r, r->lock.session.token, &later);
-	} else if (quorum_is_pausing(q) || r->prepared_for != q->attempt) {
+	if (lock->state == LOCK_TRYING && !lock_is_pausing(lock) && lock->attempt == lock->round &&
+		(lock->attempt == 1 || lock->used_turn) && r->prepared_for != lock->attempt) {
+		r->prepared_for = lock->attempt;
+		(void)prepare_supervisor(r, r->client.session.token, &later);
+	} else if (lock_is_pausing(lock) || r->prepared_for != lock->attempt) {
 		/* What it would start knows another token, and maybe another slot. */
-		guardian_close(&r->watch.guardian);
+		supervisor_close(&r->watch.supervisor);
 	}
 }
 
@@ -133,12 +133,12 @@ static int acquire(struct run *r)
 {
 	int number = 0;
 
-	lock_start(&r->lock);
-	while (number == 0 && lock_is_open(&r->lock)) {
-		number = lock_turn(&r->lock);
+	client_start(&r->client);
+	while (number == 0 && client_is_open(&r->client)) {
+		number = client_turn(&r->client);
 		prepare_meanwhile(r);
 	}
-	out_unshow();
+	log_unshow();
 	return number;
 }
 
@@ -149,12 +149,12 @@ static void tell_loss(struct run *r, const char *words)
 	if (r->told_loss)
 		return;
 	r->told_loss = r->lost = true;
-	out_say(OUT_ERRORS, "%s", words);
-	if (r->lock.settings->on_lost)
+	log_say(LOG_ERRORS, "%s", words);
+	if (r->client.settings->on_lost)
 		return;
-	out_say(OUT_ERRORS, "the command runs on without the lock");
+	log_say(LOG_ERRORS, "the command runs on without the lock");
 	if (r->continued)
-		guardian_resume(&r->watch.guardian);
+		supervisor_resume(&r->watch.supervisor);
 }
 
 static void read_notes(struct run *r)
@@ -162,40 +162,40 @@ static void read_notes(struct run *r)
 	char left[DURATION_TEXT_MAX];
 	struct note note;
 
-	while (keeper_read(&r->keeper, &note))
+	while (extender_read(&r->extender, &note))
 		switch (note.kind) {
 		case NOTE_EXTENDED:
 			r->valid_until = note.valid_until;
-			guardian_extended(&r->watch.guardian, note.valid_until);
-			out_say(OUT_DECISIONS, "extended %s, valid for %s", r->lock.name,
+			supervisor_extended(&r->watch.supervisor, note.valid_until);
+			log_say(LOG_DECISIONS, "extended %s, valid for %s", r->client.name,
 				duration_format(left, note.valid_until - clock_now()));
 			if (r->continued)
-				guardian_resume(&r->watch.guardian);
+				supervisor_resume(&r->watch.supervisor);
 			r->continued = false;
 			break;
 		case NOTE_EXPIRING:
-			guardian_lose(&r->watch.guardian);
+			supervisor_lose(&r->watch.supervisor);
 			tell_loss(r, note.text);
 			break;
 		case NOTE_LOG:
-			out_say(OUT_ANSWERS, "%s", note.text);
+			log_say(LOG_REPLIES, "%s", note.text);
 			break;
 		}
 }
 
 /* Again and again until the leash ends it all: a thread may be had a moment later. */
-static void start_keeper(struct run *r)
+static void start_extender(struct run *r)
 {
 	struct err e;
 
-	if (keeper_start(&r->keeper, &e) == 0) {
+	if (extender_start(&r->extender, &e) == 0) {
 		if (r->continued)
-			keeper_extend(&r->keeper);
+			extender_extend(&r->extender);
 		return;
 	}
-	if (r->keeper_at == quorum_extend_at(&r->lock.session.quorum))
-		out_err(&e);
-	r->keeper_at = clock_now() + usec_max(r->lock.settings->ttl / 30, 10 * USEC_MSEC);
+	if (r->extend_at == lock_extend_at(&r->client.session.lock))
+		log_err(&e);
+	r->extend_at = clock_now() + usec_max(r->client.settings->ttl / 30, 10 * USEC_MSEC);
 }
 
 /* We were stopped, and so may the command have been. Extend first: the answer will tell whether it
@@ -203,24 +203,24 @@ static void start_keeper(struct run *r)
 static void go_on(struct run *r)
 {
 	if (r->is_nested) {
-		guardian_resume(&r->watch.guardian);
+		supervisor_resume(&r->watch.supervisor);
 		return;
 	}
 	read_notes(r); /* What was extended before the stop proves nothing now. */
 	r->continued = true;
-	if (r->keeper.is_running)
-		keeper_extend(&r->keeper);
+	if (r->extender.is_running)
+		extender_extend(&r->extender);
 	else
-		r->keeper_at = usec_min(r->keeper_at, clock_now());
+		r->extend_at = usec_min(r->extend_at, clock_now());
 }
 
-/* When main does it if the guardian did not: half of the time that dying takes is left to it. */
+/* When main does it if the supervisor did not: half of the time that dying takes is left to it. */
 static usec replace_at(const struct run *r)
 {
 	if (r->watch.replacing)
 		return r->watch.replace_at;
-	return r->lock.settings->on_lost
-		       ? r->valid_until - leash_reap_time(r->lock.settings->ttl) / 2
+	return r->client.settings->on_lost
+		       ? r->valid_until - deadline_reap_time(r->client.settings->ttl) / 2
 		       : NEVER;
 }
 
@@ -233,48 +233,49 @@ static void supervise(struct run *r)
 
 	/* The keeper, a thread of ours, inherits it. */
 	alarm_go_first(&before);
-	guardian_look(&r->watch.guardian); /* it may have been stopped before */
+	supervisor_look(&r->watch.supervisor); /* it may have been stopped before */
 	while (!r->watch.is_over) {
 		struct pollfd fds[] = {
-			{.fd = r->lock.signals.fd, .events = POLLIN},
-			{.fd = keeper_fd(&r->keeper), .events = POLLIN},
-			{.fd = r->watch.guardian_is_dead ? -1 : guardian_fd(&r->watch.guardian),
+			{.fd = r->client.signals.fd, .events = POLLIN},
+			{.fd = extender_fd(&r->extender), .events = POLLIN},
+			{.fd = r->watch.supervisor_is_dead ? -1
+							   : supervisor_fd(&r->watch.supervisor),
 				.events = POLLIN},
 			{.fd = r->watch.alarm, .events = POLLIN},
 		};
-		bool wants_keeper = !r->keeper.is_running;
+		bool wants_extender = !r->extender.is_running;
 		usec at = usec_min(replace_at(r), settle_at);
 
-		alarm_set(r->watch.alarm, wants_keeper ? usec_min(at, r->keeper_at) : at);
+		alarm_set(r->watch.alarm, wants_extender ? usec_min(at, r->extend_at) : at);
 		if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0)
 			assert(errno == EINTR || errno == ENOMEM);
 		if (clock_now() >= settle_at) {
-			guardian_settle();
+			supervisor_settle();
 			settle_at = NEVER;
 		}
 		went_on = supervise_take_signals(&r->watch);
-		r->lock.signalled |= r->watch.was_asked;
+		r->client.signalled |= r->watch.was_asked;
 		if (went_on)
 			go_on(r);
 		read_notes(r);
 		supervise_hear(&r->watch, went_on || r->continued);
 		if (!r->watch.is_over && clock_now() >= replace_at(r))
 			supervise_replace(&r->watch, clock_now());
-		if (!r->watch.is_over && wants_keeper && clock_now() >= r->keeper_at)
-			start_keeper(r);
+		if (!r->watch.is_over && wants_extender && clock_now() >= r->extend_at)
+			start_extender(r);
 	}
 }
 
 static void release(struct run *r, usec leave_for)
 {
-	lock_release(&r->lock, leave_for);
-	guardian_close(&r->watch.guardian);
+	client_release(&r->client, leave_for);
+	supervisor_close(&r->watch.supervisor);
 }
 
 static int too_slow(struct run *r)
 {
 	r->account.outcome = "too-slow";
-	out_say(OUT_ERRORS, "this machine is so slow that too little of the TTL was left");
+	log_say(LOG_ERRORS, "this machine is so slow that too little of the TTL was left");
 	return STATUS_NO_QUORUM;
 }
 
@@ -286,7 +287,7 @@ static int not_started(struct run *r)
 		return too_slow(r);
 	status = supervise_not_started(&r->watch, r->argv[0]);
 	if (status == STATUS_NOT_FOUND && strpbrk(r->argv[0], " |&;<>="))
-		out_hint(OUT_ERRORS, "a string for the shell goes with -c; "
+		log_hint(LOG_ERRORS, "a string for the shell goes with -c; "
 				     "otherwise COMMAND and each ARG are words of their own");
 	r->account.outcome = status == STATUS_INTERNAL ? "failed" : "not-started";
 	return status;
@@ -295,22 +296,24 @@ static int not_started(struct run *r)
 /* Why the lock ended before the command, if it did, is told before the release forgets. */
 static void settle_loss(struct run *r)
 {
-	const struct quorum *q = &r->lock.session.quorum;
+	const struct lock *lock = &r->client.session.lock;
 	char text[REPORT_MAX];
 
 	/* Never the command's own status if the lock ended first, even if nobody had the time to
 	 * tell. */
-	r->lost |= q->loss != LOSS_NONE || r->watch.end.cause == CAUSE_LOST ||
-		   r->watch.end.ended_at >= q->valid_until;
+	r->lost |= lock->loss != LOSS_NONE || r->watch.end.cause == CAUSE_LOST ||
+		   r->watch.end.ended_at >= lock->valid_until;
 	if (!r->lost)
 		return;
-	if (!r->told_loss && q->loss != LOSS_NONE)
-		out_say(OUT_ERRORS, "%s",
-			report_loss(text, q, &r->lock.settings->nodes, &r->lock.settings->keys));
+	if (!r->told_loss && lock->loss != LOSS_NONE)
+		log_say(LOG_ERRORS, "%s",
+			report_loss(
+				text, lock, &r->client.settings->nodes, &r->client.settings->keys));
 	else if (!r->told_loss)
-		out_say(OUT_ERRORS, "%s", report_stood_still(text, q, &r->lock.settings->keys));
-	if (q->loss == LOSS_EXPIRED)
-		lock_tell_remedy(&r->lock, OUT_ERRORS);
+		log_say(LOG_ERRORS, "%s",
+			report_stood_still(text, lock, &r->client.settings->keys));
+	if (lock->loss == LOSS_EXPIRED)
+		client_tell_remedy(&r->client, LOG_ERRORS);
 }
 
 /* The answers to the release may tell that the lock was lost while the command ran. */
@@ -338,17 +341,17 @@ static int outcome(struct run *r)
 	}
 	if (r->watch.end.cause == CAUSE_MAX_RUN) {
 		r->account.outcome = "max-run";
-		out_say(OUT_NORMAL, "the command ran for longer than %s and was ended",
-			duration_format(shown, r->lock.settings->max_run));
+		log_say(LOG_NORMAL, "the command ran for longer than %s and was ended",
+			duration_format(shown, r->client.settings->max_run));
 		return STATUS_MAX_RUN;
 	}
 	if (r->watch.replacing) {
 		r->account.outcome = "failed";
-		return supervise_guardian_killed();
+		return supervise_supervisor_killed();
 	}
 	if (r->watch.end.tree.alive > 0) {
 		supervise_tell_left(&r->watch.end.tree, "the lock");
-		out_hint(OUT_NORMAL, "--wait-descendants waits for what the command leaves behind");
+		log_hint(LOG_NORMAL, "--wait-descendants waits for what the command leaves behind");
 	}
 	return -1;
 }
@@ -357,82 +360,84 @@ static int outcome(struct run *r)
  * command's own. */
 static int run_command(struct run *r)
 {
-	const struct quorum *q = &r->lock.session.quorum;
+	const struct lock *lock = &r->client.session.lock;
 	usec started = clock_now(), held;
 	char text[REPORT_MAX];
 	struct err e;
 	int status;
 
-	lock_take_in_answers(&r->lock);
-	if (q->duplicate[0] >= 0) {
-		r->account.outcome = lock_refusal_words(&r->lock);
-		status = lock_refuse_duplicate(&r->lock);
-		guardian_close(&r->watch.guardian);
+	client_take_in_replies(&r->client);
+	if (lock->duplicate[0] >= 0) {
+		r->account.outcome = client_refusal_words(&r->client);
+		status = client_refuse_duplicate(&r->client);
+		supervisor_close(&r->watch.supervisor);
 		return status;
 	}
-	r->valid_until = q->valid_until;
-	r->keeper_at = quorum_extend_at(q);
-	if (r->watch.guardian.pid == 0 && prepare_guardian(r, r->lock.session.token, &e) < 0) {
+	r->valid_until = lock->valid_until;
+	r->extend_at = lock_extend_at(lock);
+	if (r->watch.supervisor.pid == 0 &&
+		prepare_supervisor(r, r->client.session.token, &e) < 0) {
 		r->account.held = clock_now() - started;
 		release(r, 0);
-		out_err(&e);
+		log_err(&e);
 		return status_of(e.kind);
 	}
-	guardian_start(&r->watch.guardian, q->valid_until);
+	supervisor_start(&r->watch.supervisor, lock->valid_until);
 	supervise(r);
-	keeper_stop(&r->keeper);
+	extender_stop(&r->extender);
 	if (r->watch.end.kind == WORD_ENDED)
 		settle_loss(r);
-	if (q->duplicate[0] >= 0)
-		out_say(OUT_NORMAL, "%s", report_duplicate(text, q, &r->lock.settings->nodes));
+	if (lock->duplicate[0] >= 0)
+		log_say(LOG_NORMAL, "%s", report_duplicate(text, lock, &r->client.settings->nodes));
 	status = outcome(r);
 	held = r->account.held = clock_now() - started;
-	release(r, r->watch.end.kind == WORD_ENDED && !r->lost && held < r->lock.settings->min_hold
-			   ? r->lock.settings->min_hold - held
-			   : 0);
+	release(r,
+		r->watch.end.kind == WORD_ENDED && !r->lost && held < r->client.settings->min_hold
+			? r->client.settings->min_hold - held
+			: 0);
 	return settle_release(r, status);
 }
 
 /* Runs the command under the lock of a run around this one, which watches over all of us. */
 static int run_nested(struct run *r)
 {
-	char token[ANSWER_TEXT_MAX];
-	const struct answer *holder;
+	char token[REPLY_TEXT_MAX];
+	const struct reply *holder;
 	struct err e;
 
-	if (!lock_is_nested(&r->lock, &holder))
+	if (!client_is_nested(&r->client, &holder))
 		return STATUS_INTERNAL;
 	snprintf(token, sizeof(token), "%s", holder->text);
 	release(r, 0);
 	r->is_nested = true;
-	r->valid_until = r->keeper_at = NEVER;
-	if (prepare_guardian(r, token, &e) < 0) {
-		out_err(&e);
+	r->valid_until = r->extend_at = NEVER;
+	if (prepare_supervisor(r, token, &e) < 0) {
+		log_err(&e);
 		return status_of(e.kind);
 	}
-	guardian_start(&r->watch.guardian, NEVER);
+	supervisor_start(&r->watch.supervisor, NEVER);
 	supervise(r);
-	keeper_stop(&r->keeper);
-	guardian_close(&r->watch.guardian);
+	extender_stop(&r->extender);
+	supervisor_close(&r->watch.supervisor);
 	return outcome(r);
 }
 
 /* What became of the wait, when the lock is not held. */
 static int not_acquired(struct run *r)
 {
-	const struct quorum *q = &r->lock.session.quorum;
-	const struct answer *holder;
-	bool is_nested = lock_is_nested(&r->lock, &holder);
+	const struct lock *lock = &r->client.session.lock;
+	const struct reply *holder;
+	bool is_nested = client_is_nested(&r->client, &holder);
 	int status;
 
-	if (is_nested && r->lock.settings->reentrant && !holder->is_shared) {
-		out_say(OUT_DECISIONS, "%s is held by a run around this one", r->lock.name);
+	if (is_nested && r->client.settings->reentrant && !holder->is_shared) {
+		log_say(LOG_DECISIONS, "%s is held by a run around this one", r->client.name);
 		return run_nested(r);
 	}
-	r->account.outcome = lock_refusal_words(&r->lock);
-	status = is_nested && q->refusal != REFUSAL_DUPLICATE ? lock_refuse_nested(&r->lock)
-							      : lock_refused(&r->lock);
-	guardian_close(&r->watch.guardian);
+	r->account.outcome = client_refusal_words(&r->client);
+	status = is_nested && lock->refusal != REFUSAL_DUPLICATE ? client_refuse_nested(&r->client)
+								 : client_refused(&r->client);
+	supervisor_close(&r->watch.supervisor);
 	return status;
 }
 
@@ -442,9 +447,9 @@ static char *const *find_command(const struct settings *s, char *const operands[
 	static char *shell_argv[] = {NULL, "-c", NULL, NULL};
 
 	if (s->shell ? operands[0] != NULL : operands[0] == NULL) {
-		out_say(OUT_ERRORS,
+		log_say(LOG_ERRORS,
 			s->shell ? "both -c and a command: which one?" : "no command to run");
-		out_hint(OUT_ERRORS, "redlock run -k KEY -- COMMAND; see 'redlock help run'");
+		log_hint(LOG_ERRORS, "redlock run -k KEY -- COMMAND; see 'redlock help run'");
 		return NULL;
 	}
 	if (!s->shell)
@@ -458,39 +463,39 @@ static int open_all(struct run *r, const struct settings *s)
 {
 	struct err e;
 
-	if (lock_open(&r->lock, s, (long)getpid(), r->argv, &e) == 0 &&
-		supervise_open(&r->watch, &r->lock.signals, r->lock.name, &e) == 0 &&
-		keeper_open(&r->keeper, &r->lock.session, &s->nodes, out_loudness() >= OUT_ANSWERS,
-			&e) == 0)
+	if (client_open(&r->client, s, (long)getpid(), r->argv, &e) == 0 &&
+		supervise_open(&r->watch, &r->client.signals, r->client.name, &e) == 0 &&
+		extender_open(&r->extender, &r->client.session, &s->nodes,
+			log_level() >= LOG_REPLIES, &e) == 0)
 		return STATUS_OK;
-	r->account.waited = clock_now() - r->lock.began;
+	r->account.waited = clock_now() - r->client.began;
 	/* There is nothing else by now that could be wrong with the nodes. */
 	r->account.outcome = e.kind == ERR_CONFIG ? "duplicate-node" : "failed";
-	out_err(&e);
+	log_err(&e);
 	return status_of(e.kind);
 }
 
 /* Returns a status, or -1: r->watch.end has the command's own, or r->die_of a signal. */
 static int take_and_run(struct run *r)
 {
-	const struct quorum *q = &r->lock.session.quorum;
-	const struct settings *s = r->lock.settings;
+	const struct lock *lock = &r->client.session.lock;
+	const struct settings *s = r->client.settings;
 	char text[DURATION_TEXT_MAX];
 
 	r->die_of = acquire(r);
-	r->account.waited = clock_now() - r->lock.began;
+	r->account.waited = clock_now() - r->client.began;
 	if (r->die_of) {
 		r->account.outcome = "interrupted";
-		r->lock.signalled = true;
+		r->client.signalled = true;
 		release(r, 0);
 		return -1;
 	}
-	if (q->state != QUORUM_HELD)
+	if (lock->state != LOCK_HELD)
 		return not_acquired(r);
-	out_say(OUT_DECISIONS, "acquired %s on %d of %d nodes after %s, valid for %s", r->lock.name,
-		quorum_count(q, VOTE_YES), s->nodes.count,
+	log_say(LOG_DECISIONS, "acquired %s on %d of %d nodes after %s, valid for %s",
+		r->client.name, lock_count(lock, VOTE_YES), s->nodes.count,
 		duration_format((char[DURATION_TEXT_MAX]){0}, r->account.waited),
-		duration_format(text, q->valid_until - clock_now()));
+		duration_format(text, lock->valid_until - clock_now()));
 	return run_command(r);
 }
 
@@ -506,11 +511,11 @@ static int finish(struct run *r, int status)
 		a->outcome = r->die_of ? "signalled" : status ? "command-failed" : "completed";
 	}
 	a->status = r->die_of ? 128 + r->die_of : status;
-	a->owner = r->lock.session.owner;
-	a->quorum = &r->lock.session.quorum;
+	a->owner = r->client.session.owner;
+	a->lock = &r->client.session.lock;
 	if (!a->outcome)
 		a->outcome = "failed";
-	record_run(r->lock.settings, a);
+	record_run(r->client.settings, a);
 	if (r->die_of)
 		signals_die(r->die_of);
 	return status;
@@ -530,7 +535,7 @@ int cmd_run(struct settings *s, char *const operands[])
 	r.account.held = NEVER;
 	status = open_all(&r, s);
 	if (status == STATUS_OK) {
-		out_never_block();
+		log_never_block();
 		status = take_and_run(&r);
 	}
 	return finish(&r, status);

@@ -1,13 +1,13 @@
 /*
  * redlock sandbox: a command, or a shell, with throwaway nodes that end with it.
  *
- * A child, the keeper, starts the servers and is their parent; a guardian watches over the command
- * as in a run. Whoever of us is killed, the others see it and tidy up: the keeper ends the servers
- * and removes the folder when we are gone, and we do so when the keeper is, with which the kernel
- * has killed the servers. If both are killed at once, the next sandbox removes what is left.
+ * A child, the keeper, starts the servers and is their parent; a supervisor watches over the
+ * command as in a run. Whoever of us is killed, the others see it and tidy up: the keeper ends the
+ * servers and removes the folder when we are gone, and we do so when the keeper is, with which the
+ * kernel has killed the servers. If both are killed at once, the next sandbox removes what is left.
  */
-#include "base/out.h"
-#include "base/status.h"
+#include "base/exit.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
 #include "cmd/supervise.h"
@@ -80,7 +80,7 @@ static int await(struct keeper *k, struct err *e)
 		if (servers_failed(&k->servers) || clock_now() >= until)
 			return servers_blame(&k->servers, e);
 	}
-	survey_close(&k->servers.survey);
+	query_close(&k->servers.query);
 	return 0;
 }
 
@@ -126,7 +126,7 @@ static int be_keeper(struct sandbox *b)
 	if (start(&k, b, &e) < 0 || await(&k, &e) < 0) {
 		status = status_of(e.kind);
 		if (status != STATUS_OK)
-			out_err(&e);
+			log_err(&e);
 	} else {
 		background_ready();
 		sweep();
@@ -150,8 +150,8 @@ static char *const *find_command(char *const operands[])
 	if (operands[0])
 		return operands;
 	if (!isatty(STDIN_FILENO)) {
-		out_say(OUT_ERRORS, "no command to run, and no terminal for a shell");
-		out_hint(OUT_ERRORS, "redlock sandbox -- COMMAND; see 'redlock help sandbox'");
+		log_say(LOG_ERRORS, "no command to run, and no terminal for a shell");
+		log_hint(LOG_ERRORS, "redlock sandbox -- COMMAND; see 'redlock help sandbox'");
 		return NULL;
 	}
 	shell[0] = supervise_shell();
@@ -194,7 +194,7 @@ static void set_environment(const struct sandbox *b)
 
 static void welcome(const struct sandbox *b)
 {
-	out_say(OUT_NORMAL, "%d node%s in %s: 'exit' ends %s", b->settings->nodes.count,
+	log_say(LOG_NORMAL, "%d node%s in %s: 'exit' ends %s", b->settings->nodes.count,
 		b->settings->nodes.count == 1 ? " is up" : "s are up", b->folder.path,
 		b->settings->nodes.count == 1 ? "it" : "them");
 }
@@ -202,21 +202,21 @@ static void welcome(const struct sandbox *b)
 static int start_command(struct sandbox *b, struct err *e)
 {
 	const char *outer = getenv("REDLOCK_HELD");
-	const struct guardian_policy policy = {
-		.leash = {.on_lost = SIGTERM,
+	const struct supervisor_policy policy = {
+		.deadline = {.on_lost = SIGTERM,
 			.kill_after = KILL_AFTER,
-			.reap = leash_reap_time(b->settings->ttl),
+			.reap = deadline_reap_time(b->settings->ttl),
 			.max_run = NEVER},
 		.is_nested = outer && *outer,
 	};
 
 	if (signals_open(&b->signals, e) < 0 ||
 		supervise_open(&b->watch, &b->signals, "sandbox", e) < 0 ||
-		guardian_prepare(&b->watch.guardian, b->argv, &b->signals, &policy, e) < 0)
+		supervisor_prepare(&b->watch.supervisor, b->argv, &b->signals, &policy, e) < 0)
 		return -1;
 	if (b->is_shell)
 		welcome(b);
-	guardian_start(&b->watch.guardian, NEVER);
+	supervisor_start(&b->watch.supervisor, NEVER);
 	return 0;
 }
 
@@ -225,10 +225,10 @@ static void look_at_keeper(struct sandbox *b)
 	if (b->keeper_is_dead || background_hear() != BACKGROUND_END)
 		return;
 	b->keeper_is_dead = true;
-	out_say(OUT_ERRORS,
+	log_say(LOG_ERRORS,
 		"the process that keeps the servers was killed, and they with it: the command is "
 		"ended");
-	guardian_lose(&b->watch.guardian);
+	supervisor_lose(&b->watch.supervisor);
 }
 
 /* Until the command's tree is gone, or may stay. */
@@ -237,11 +237,11 @@ static void supervise(struct sandbox *b)
 	struct supervision *v = &b->watch;
 	usec settle_at = clock_now() + SETTLE_AFTER;
 
-	guardian_look(&v->guardian); /* it may have been stopped before */
+	supervisor_look(&v->supervisor); /* it may have been stopped before */
 	while (!v->is_over) {
 		struct pollfd fds[] = {
 			{.fd = b->signals.fd, .events = POLLIN},
-			{.fd = v->guardian_is_dead ? -1 : guardian_fd(&v->guardian),
+			{.fd = v->supervisor_is_dead ? -1 : supervisor_fd(&v->supervisor),
 				.events = POLLIN},
 			{.fd = b->keeper_is_dead ? -1 : background_fd(), .events = POLLIN},
 			{.fd = v->alarm, .events = POLLIN},
@@ -252,18 +252,18 @@ static void supervise(struct sandbox *b)
 		if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0)
 			assert(errno == EINTR || errno == ENOMEM);
 		if (clock_now() >= settle_at) {
-			guardian_settle();
+			supervisor_settle();
 			settle_at = NEVER;
 		}
 		went_on = supervise_take_signals(v);
 		if (went_on)
-			guardian_resume(&v->guardian);
+			supervisor_resume(&v->supervisor);
 		supervise_hear(v, went_on);
 		look_at_keeper(b);
 		if (!v->is_over && clock_now() >= v->replace_at)
 			supervise_replace(v, clock_now());
 	}
-	guardian_close(&v->guardian);
+	supervisor_close(&v->supervisor);
 }
 
 /* ---- the end ---- */
@@ -278,7 +278,7 @@ static void end_servers(struct sandbox *b)
 	if (!background_end())
 		kill(b->keeper, SIGKILL);
 	if (folder_is_there(&b->folder) && !tidy_up(&b->folder))
-		out_say(OUT_NORMAL, "cannot remove all of '%s'", b->folder.path);
+		log_say(LOG_NORMAL, "cannot remove all of '%s'", b->folder.path);
 }
 
 static int outcome(struct sandbox *b)
@@ -288,13 +288,13 @@ static int outcome(struct sandbox *b)
 	if (end->kind == WORD_FAILED)
 		return supervise_not_started(&b->watch, b->argv[0]);
 	if (b->watch.replacing)
-		return supervise_guardian_killed();
+		return supervise_supervisor_killed();
 	if (b->keeper_is_dead)
 		return STATUS_INTERNAL;
 	/* A server that was started again by hand has ended with the others. The keeper is older
-	 * than the guardian. */
+	 * than the supervisor. */
 	if (end->tree.alive > 0)
-		end->tree = tree_signal(getpid(), 0, &b->watch.guardian.birth);
+		end->tree = tree_signal(getpid(), 0, &b->watch.supervisor.birth);
 	if (end->tree.alive > 0)
 		supervise_tell_left(&end->tree, "its nodes");
 	if (WIFSIGNALED(end->number))
@@ -307,11 +307,11 @@ static int run(struct sandbox *b)
 	struct err e;
 
 	if (start_command(b, &e) < 0) {
-		out_err(&e);
+		log_err(&e);
 		end_servers(b);
 		return status_of(e.kind);
 	}
-	out_never_block();
+	log_never_block();
 	supervise(b);
 	end_servers(b);
 	return outcome(b);
@@ -329,13 +329,13 @@ int cmd_sandbox(struct settings *s, char *const operands[])
 	if (!b.argv)
 		return STATUS_USAGE;
 	if (servers_find(b.program, s->server, &e) < 0 || folder_make(&b.folder, &e) < 0) {
-		out_err(&e);
+		log_err(&e);
 		return status_of(e.kind);
 	}
 	if (name_nodes(&b, &e) < 0 ||
 		(set_environment(&b), background_start(&b.keeper, &ready, &e)) < 0) {
 		(void)folder_remove(&b.folder);
-		out_err(&e);
+		log_err(&e);
 		return status_of(e.kind);
 	}
 	if (b.keeper == 0)
@@ -346,6 +346,6 @@ int cmd_sandbox(struct settings *s, char *const operands[])
 	(void)tidy_up(&b.folder);
 	if (background_refused() >= 0)
 		return background_refused();
-	out_say(OUT_ERRORS, "the process that was to keep the servers has ended");
+	log_say(LOG_ERRORS, "the process that was to keep the servers has ended");
 	return STATUS_INTERNAL;
 }

@@ -1,13 +1,13 @@
 /* redlock status: how locks stand, as every node sees them. */
-#include "base/status.h"
 #include "base/clock.h"
-#include "base/out.h"
+#include "base/exit.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
 #include "cmd/configure.h"
 #include "cmd/print.h"
-#include "core/report.h"
-#include "io/survey.h"
+#include "io/query.h"
+#include "report/report.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ struct found {
 
 /* One node's part of that. */
 struct search {
-	struct answer absent; /* if it did not go through with it */
+	struct reply absent; /* if it did not go through with it */
 	char cursor[RUN_ID_MAX];
 	struct wish wish;
 	int pages;
@@ -50,7 +50,7 @@ struct search {
 
 struct overview {
 	const struct settings *settings;
-	struct survey survey;
+	struct query query;
 	struct found *found;
 	size_t count, size;
 	size_t shown; /* bytes, as lines, */
@@ -58,13 +58,13 @@ struct overview {
 	struct json json;
 	bool is_json;
 	bool is_unknown; /* of one lock at least, */
-	struct quorum unknown; /* and that is the first */
+	struct lock unknown; /* and that is the first */
 	bool has_hinted;
 };
 
 /* How a semaphore's slot stands. */
 struct slot {
-	struct quorum quorum;
+	struct lock lock;
 	usec took[NODES_MAX];
 };
 
@@ -76,7 +76,7 @@ static void show_line(struct overview *st, const char *indent, const char *line)
 	st->shown += strlen(line) + 1;
 }
 
-static void show_nodes(struct overview *st, const struct quorum *q, const usec took[NODES_MAX])
+static void show_nodes(struct overview *st, const struct lock *lock, const usec took[NODES_MAX])
 {
 	const struct node_list *nodes = &st->settings->nodes;
 	char text[REPORT_MAX];
@@ -84,58 +84,59 @@ static void show_nodes(struct overview *st, const struct quorum *q, const usec t
 	for (int i = 0; i < nodes->count; i++)
 		show_line(st, "  ",
 			report_answer(
-				text, &nodes->node[i], OP_LOOK, &q->member[i].answer, took[i]));
+				text, &nodes->node[i], OP_LOOK, &lock->peer[i].reply, took[i]));
 }
 
 /* Others who wait for what is free may do so for one of its slots. */
-static void hint_at_slots(struct overview *st, const struct quorum *q, const char *state)
+static void hint_at_slots(struct overview *st, const struct lock *lock, const char *state)
 {
-	if (st->has_hinted || policy_has_slots(&q->policy) || strcmp(state, "free") != 0 ||
-		!report_is_awaited(q))
+	if (st->has_hinted || policy_has_slots(&lock->policy) || strcmp(state, "free") != 0 ||
+		!report_is_awaited(lock))
 		return;
 	st->has_hinted = true;
-	out_hint(OUT_NORMAL, "is it a semaphore? --limit N shows its slots");
+	log_hint(LOG_NORMAL, "is it a semaphore? --limit N shows its slots");
 }
 
-static void note_unknown(struct overview *st, const struct quorum *q)
+static void note_unknown(struct overview *st, const struct lock *lock)
 {
 	if (!st->is_unknown)
-		st->unknown = *q;
+		st->unknown = *lock;
 	st->is_unknown = true;
 }
 
 /* The answers are in the quorum. */
-static void show_key(struct overview *st, const struct quorum *q, const usec took[NODES_MAX],
+static void show_key(struct overview *st, const struct lock *lock, const usec took[NODES_MAX],
 	const char *key, size_t len)
 {
-	const char *state = report_state(q);
+	const char *state = report_state(lock);
 	char text[REPORT_MAX];
 	int count;
-	struct answer holder = quorum_holder(q, &count);
+	struct reply holder = lock_holder(lock, &count);
 
 	if (strcmp(state, "unknown") == 0)
-		note_unknown(st, q);
+		note_unknown(st, lock);
 	if (!st->is_json) {
 		show_line(st, "",
-			report_status(text, q, &st->settings->nodes, key, clock_wall() / USEC_SEC));
+			report_status(
+				text, lock, &st->settings->nodes, key, clock_wall() / USEC_SEC));
 		if (st->settings->verbose)
-			show_nodes(st, q, took);
+			show_nodes(st, lock, took);
 		return;
 	}
 	json_open(&st->json, NULL, '{');
 	json_bytes(&st->json, "key", key, len);
-	if (policy_has_slots(&q->policy))
-		json_number(&st->json, "slot", q->slot);
+	if (policy_has_slots(&lock->policy))
+		json_number(&st->json, "slot", lock->slot);
 	json_text(&st->json, "state", state);
 	if (count > 0 && !holder.is_reserved) {
 		print_holder(&st->json, "holder", &holder);
 		json_number(&st->json, "on_nodes", count);
 	}
-	if (quorum_newest_fence(q) > 0)
-		json_number(&st->json, "fence", quorum_newest_fence(q));
+	if (lock_newest_fence(lock) > 0)
+		json_number(&st->json, "fence", lock_newest_fence(lock));
 	if (!st->found) /* a scan does not ask for it */
-		json_bool(&st->json, "awaited", report_is_awaited(q));
-	print_nodes(&st->json, q, &st->settings->nodes, st->found ? NULL : took);
+		json_bool(&st->json, "awaited", report_is_awaited(lock));
+	print_nodes(&st->json, lock, &st->settings->nodes, st->found ? NULL : took);
 	json_close(&st->json, '}');
 }
 
@@ -152,19 +153,19 @@ static int ask(struct overview *st, const char *name, long slot)
 		.token = "",
 		.turn = ""};
 
-	st->survey.quorum.slot = (int)slot;
-	survey_ask_all(&st->survey, &wish, NULL, SURVEY_ALL);
-	return print_duplicate(&st->survey.quorum, &st->settings->nodes);
+	st->query.lock.slot = (int)slot;
+	query_ask_all(&st->query, &wish, NULL, QUERY_ALL);
+	return print_duplicate(&st->query.lock, &st->settings->nodes);
 }
 
 static int look_at_key(struct overview *st, const char *key)
 {
-	const struct quorum *q = &st->survey.quorum;
+	const struct lock *lock = &st->query.lock;
 	int status = ask(st, key, 0);
 
 	if (status == STATUS_OK) {
-		show_key(st, q, st->survey.took, key, strlen(key));
-		hint_at_slots(st, q, report_state(q));
+		show_key(st, lock, st->query.took, key, strlen(key));
+		hint_at_slots(st, lock, report_state(lock));
 	}
 	return status;
 }
@@ -176,7 +177,7 @@ static void sum_up(struct overview *st, const char *key, const struct slot slots
 	char name[REPORT_MAX], rest[40] = "";
 
 	for (long i = 0; i < limit; i++) {
-		const char *state = report_state(&slots[i].quorum);
+		const char *state = report_state(&slots[i].lock);
 
 		held += strcmp(state, "held") == 0;
 		unknown += strcmp(state, "unknown") == 0;
@@ -205,20 +206,20 @@ static int look_at_slots(struct overview *st, const char *key)
 	int status = STATUS_OK;
 
 	if (!slots) {
-		out_say(OUT_ERRORS, "out of memory");
+		log_say(LOG_ERRORS, "out of memory");
 		return STATUS_INTERNAL;
 	}
 	for (long i = 0; i < limit && status == STATUS_OK; i++) {
 		status = ask(st, key, i + 1);
-		slots[i].quorum = st->survey.quorum;
-		memcpy(slots[i].took, st->survey.took, sizeof(slots[i].took));
+		slots[i].lock = st->query.lock;
+		memcpy(slots[i].took, st->query.took, sizeof(slots[i].took));
 	}
 	if (status == STATUS_OK)
 		sum_up(st, key, slots);
 	for (long i = 0; i < limit && status == STATUS_OK; i++) {
 		/* The text names the slot by the quorum. */
 		snprintf(name, sizeof(name), st->is_json ? "%s#%ld" : "%s", key, i + 1);
-		show_key(st, &slots[i].quorum, slots[i].took, name, strlen(name));
+		show_key(st, &slots[i].lock, slots[i].took, name, strlen(name));
 	}
 	if (st->is_json && status == STATUS_OK) {
 		json_close(&st->json, ']');
@@ -263,7 +264,7 @@ static bool keep(struct overview *st, int node, const struct page_entry *entry)
 		.node = node,
 		.key_len = entry->key_len,
 		.value_len =
-			entry->value_len < ANSWER_TEXT_MAX ? entry->value_len : ANSWER_TEXT_MAX - 1,
+			entry->value_len < REPLY_TEXT_MAX ? entry->value_len : REPLY_TEXT_MAX - 1,
 		.pttl = entry->pttl,
 	};
 	f->key = malloc(f->key_len + 1 + f->value_len);
@@ -276,9 +277,9 @@ static bool keep(struct overview *st, int node, const struct page_entry *entry)
 	return true;
 }
 
-static struct answer answer_of(const struct found *f)
+static struct reply reply_of(const struct found *f)
 {
-	struct answer a = {.vote = VOTE_FOREIGN, .pttl = f->pttl, .text_len = f->value_len};
+	struct reply a = {.vote = VOTE_FOREIGN, .pttl = f->pttl, .text_len = f->value_len};
 
 	memcpy(a.text, f->key + f->key_len + 1, f->value_len);
 	return a;
@@ -286,26 +287,26 @@ static struct answer answer_of(const struct found *f)
 
 static void end_search(struct search *search, enum reason reason)
 {
-	search->absent = answer_absent(reason, NULL);
-	search->wish.op = OPS;
+	search->absent = reply_absent(reason, NULL);
+	search->wish.op = OP_NONE;
 }
 
 /* What a node said to the last question. False when out of memory. */
 static bool take_page(struct overview *st, int node, struct search *search)
 {
-	const struct answer *a = &st->survey.quorum.member[node].answer;
+	const struct reply *a = &st->query.lock.peer[node].reply;
 	/* Nothing was said: there is no page. */
-	const char *at = st->survey.page[node] ? st->survey.page[node] : "";
-	const char *end = at + st->survey.page_len[node];
+	const char *at = st->query.page[node] ? st->query.page[node] : "";
+	const char *end = at + st->query.page_len[node];
 	struct page_entry entry;
 
 	if (a->vote != VOTE_YES) {
-		search->absent = a->vote == VOTE_ABSENT ? *a : answer_absent(REASON_GARBAGE, NULL);
-		search->wish.op = OPS;
+		search->absent = a->vote == VOTE_ABSENT ? *a : reply_absent(REASON_GARBAGE, NULL);
+		search->wish.op = OP_NONE;
 		return true;
 	}
 	search->pages++;
-	search->took += st->survey.took[node];
+	search->took += st->query.took[node];
 	while (at < end && page_next(&at, end, &entry)) {
 		search->bytes += sizeof(struct found) + entry.key_len + entry.value_len;
 		if (!keep(st, node, &entry))
@@ -318,7 +319,7 @@ static bool take_page(struct overview *st, int node, struct search *search)
 	else if (a->awaited)
 		search->wish.count = search->wish.count / 4 + 1;
 	else if (strcmp(a->text, "0") == 0)
-		search->wish.op = OPS;
+		search->wish.op = OP_NONE;
 	else
 		snprintf(search->cursor, sizeof(search->cursor), "%.*s",
 			(int)sizeof(search->cursor) - 1, a->text);
@@ -343,9 +344,9 @@ static void give_up(const struct overview *st, struct search search[NODES_MAX])
 		took[i] = search[i].took;
 	qsort(took, (size_t)nodes, sizeof(*took), by_length);
 	most = st->settings->node_timeout +
-	       SLOWER_MAX * took[policy_quorum(&st->survey.quorum.policy) - 1];
+	       SLOWER_MAX * took[policy_quorum(&st->query.lock.policy) - 1];
 	for (int i = 0; i < nodes; i++) {
-		if (search[i].wish.op == OPS)
+		if (search[i].wish.op == OP_NONE)
 			continue;
 		if (search[i].pages == PAGES_MAX || search[i].bytes > FOUND_BYTES_MAX)
 			end_search(&search[i], REASON_TOO_LONG);
@@ -355,13 +356,13 @@ static void give_up(const struct overview *st, struct search search[NODES_MAX])
 }
 
 /* A node that wants a password has said so to the first question, and closes the connection. */
-static void begin_search(struct search *search, const struct answer *first)
+static void begin_search(struct search *search, const struct reply *first)
 {
 	*search = (struct search){.cursor = "0"};
 	search->wish = (struct wish){.op = OP_SCAN, .token = search->cursor, .count = SCAN_COUNT};
 	if (first->vote == VOTE_ABSENT && first->reason == REASON_NOAUTH) {
 		search->absent = *first;
-		search->wish.op = OPS;
+		search->wish.op = OP_NONE;
 	}
 }
 
@@ -373,20 +374,20 @@ static bool scan(struct overview *st, struct search search[NODES_MAX])
 	int open = 0;
 
 	for (int i = 0; i < nodes; i++) {
-		begin_search(&search[i], &st->survey.quorum.member[i].answer);
-		open += search[i].wish.op != OPS;
+		begin_search(&search[i], &st->query.lock.peer[i].reply);
+		open += search[i].wish.op != OP_NONE;
 	}
 	while (open > 0) {
 		for (int i = 0; i < nodes; i++)
 			wish[i] = search[i].wish;
-		survey_ask(&st->survey, wish, NULL, SURVEY_ALL);
+		query_ask(&st->query, wish, NULL, QUERY_ALL);
 		for (int i = 0; i < nodes; i++)
-			if (wish[i].op != OPS && !take_page(st, i, &search[i]))
+			if (wish[i].op != OP_NONE && !take_page(st, i, &search[i]))
 				return false;
 		give_up(st, search);
 		open = 0;
 		for (int i = 0; i < nodes; i++)
-			open += search[i].wish.op != OPS;
+			open += search[i].wish.op != OP_NONE;
 	}
 	return true;
 }
@@ -403,12 +404,12 @@ static int by_key(const void *a, const void *b)
 /* Whoever did not tell of it does not have it, or has not said so. */
 static void take_others(struct overview *st, const struct search search[NODES_MAX])
 {
-	const struct answer gone = {.vote = VOTE_GONE};
-	struct quorum *q = &st->survey.quorum;
+	const struct reply gone = {.vote = VOTE_GONE};
+	struct lock *lock = &st->query.lock;
 
 	for (int i = 0; i < st->settings->nodes.count; i++)
-		if (q->member[i].vote == VOTE_NONE)
-			quorum_take_answer(q, i,
+		if (lock->peer[i].vote == VOTE_NONE)
+			lock_take_reply(lock, i,
 				search[i].absent.vote == VOTE_NONE ? &gone : &search[i].absent,
 				NULL);
 }
@@ -424,31 +425,31 @@ static void show_found(struct overview *st, const struct found *f)
 	if (is_full(st))
 		st->omitted++;
 	else
-		show_key(st, &st->survey.quorum, st->survey.took, f->key, f->key_len);
+		show_key(st, &st->query.lock, st->query.took, f->key, f->key_len);
 }
 
 static void tell_omitted(const struct overview *st)
 {
 	if (st->omitted == 0)
 		return;
-	out_say(OUT_ERRORS, "there are %d more locks than are shown", st->omitted);
-	out_hint(OUT_ERRORS, "'redlock status KEY...' shows those that are named");
+	log_say(LOG_ERRORS, "there are %d more locks than are shown", st->omitted);
+	log_hint(LOG_ERRORS, "'redlock status KEY...' shows those that are named");
 }
 
 static int look_at_all(struct overview *st)
 {
 	struct search search[NODES_MAX] = {0};
-	struct quorum *q = &st->survey.quorum;
+	struct lock *lock = &st->query.lock;
 	/* One server under two names would be counted twice. */
 	const struct wish look = {.op = OP_LOOK, .keys = &ONE_KEY(""), .token = "", .turn = ""};
 	int clean = 0, status;
 
-	survey_ask_all(&st->survey, &look, NULL, SURVEY_ALL);
-	status = print_duplicate(q, &st->settings->nodes);
+	query_ask_all(&st->query, &look, NULL, QUERY_ALL);
+	status = print_duplicate(lock, &st->settings->nodes);
 	if (status != STATUS_OK)
 		return status;
 	if (!scan(st, search)) {
-		out_say(OUT_ERRORS, "out of memory");
+		log_say(LOG_ERRORS, "out of memory");
 		return STATUS_INTERNAL;
 	}
 	if (st->count > 0)
@@ -456,12 +457,12 @@ static int look_at_all(struct overview *st)
 	for (int i = 0; i < st->settings->nodes.count; i++)
 		clean += search[i].absent.vote == VOTE_NONE;
 	for (size_t i = 0, next; i < st->count; i = next) {
-		quorum_begin_question(q, clock_now());
+		lock_begin_question(lock, clock_now());
 		for (next = i; next < st->count && by_key(&st->found[i], &st->found[next]) == 0;
 			next++) {
-			const struct answer a = answer_of(&st->found[next]);
+			const struct reply a = reply_of(&st->found[next]);
 
-			quorum_take_answer(q, st->found[next].node, &a, NULL);
+			lock_take_reply(lock, st->found[next].node, &a, NULL);
 		}
 		take_others(st, search);
 		show_found(st, &st->found[i]);
@@ -469,13 +470,13 @@ static int look_at_all(struct overview *st)
 	tell_omitted(st);
 	if (clean == st->settings->nodes.count)
 		return STATUS_OK;
-	status = clean < policy_quorum(&q->policy) ? STATUS_NO_QUORUM : STATUS_OK;
-	quorum_begin_question(q, clock_now());
+	status = clean < policy_quorum(&lock->policy) ? STATUS_NO_QUORUM : STATUS_OK;
+	lock_begin_question(lock, clock_now());
 	take_others(st, search);
 	if (status == STATUS_NO_QUORUM)
-		note_unknown(st, q);
-	out_say(status == STATUS_OK ? OUT_DECISIONS : OUT_ERRORS, "%s",
-		report_no_answers((char[REPORT_MAX]){0}, q, &st->settings->nodes));
+		note_unknown(st, lock);
+	log_say(status == STATUS_OK ? LOG_DECISIONS : LOG_ERRORS, "%s",
+		report_no_answers((char[REPORT_MAX]){0}, lock, &st->settings->nodes));
 	return status;
 }
 
@@ -520,16 +521,16 @@ int cmd_status(struct settings *s, char *const names[])
 	st.is_json = s->format == FORMAT_JSON;
 	for (int i = 0; names[i]; i++)
 		if (settings_operand_key(s, names[i], key, &e) < 0) {
-			out_err(&e);
+			log_err(&e);
 			return status_of(e.kind);
 		}
 	if (s->limit > 1 && !names[0]) {
-		out_say(OUT_ERRORS, "no key: which semaphore?");
-		out_hint(OUT_ERRORS, "redlock status --limit N KEY; see 'redlock help status'");
+		log_say(LOG_ERRORS, "no key: which semaphore?");
+		log_hint(LOG_ERRORS, "redlock status --limit N KEY; see 'redlock help status'");
 		return STATUS_USAGE;
 	}
-	if (survey_open(&st.survey, &policy, &s->nodes, &e) < 0) {
-		out_err(&e);
+	if (query_open(&st.query, &policy, &s->nodes, &e) < 0) {
+		log_err(&e);
 		return status_of(e.kind);
 	}
 	do {
@@ -539,12 +540,12 @@ int cmd_status(struct settings *s, char *const names[])
 		if (print_finish() != STATUS_OK)
 			status = STATUS_INTERNAL;
 		if (st.is_unknown && (is_live || !has_told)) {
-			configure_hint(s, &st.unknown, OUT_ERRORS);
+			configure_hint(s, &st.unknown, LOG_ERRORS);
 			has_told = true;
 		}
 	} while (s->watch && status != STATUS_INTERNAL && status != STATUS_CONFIG &&
 		 sleep(WATCH_EVERY) == 0);
-	survey_close(&st.survey);
+	query_close(&st.query);
 	free(st.found);
 	return status;
 }

@@ -1,7 +1,7 @@
 #include "cmd/supervise.h"
 
-#include "base/out.h"
-#include "base/status.h"
+#include "base/exit.h"
+#include "base/log.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #define STUBBORN_WORDS_APART (10 * USEC_SEC)
 
-/* Between two looks at a tree that the guardian does not end. */
+/* Between two looks at a tree that the supervisor does not end. */
 #define SWEEP_APART (10 * USEC_MSEC)
 #define SWEEP_APART_LATER (200 * USEC_MSEC)
 #define STUBBORN_AFTER USEC_SEC
@@ -42,7 +42,7 @@ int supervise_open(struct supervision *v, struct signals *signals, const char *n
 static bool came_from_command(const struct supervision *v, const struct caught *caught)
 {
 	return caught->sender > 0 && getpgid(caught->sender) == getpgrp() &&
-	       tree_has(v->guardian.pid, caught->sender);
+	       tree_has(v->supervisor.pid, caught->sender);
 }
 
 static void pass_on(struct supervision *v, const struct caught *caught)
@@ -51,7 +51,7 @@ static void pass_on(struct supervision *v, const struct caught *caught)
 
 	v->was_asked |= caught->is_fatal;
 	if (caught->is_fatal || !had)
-		guardian_signal(&v->guardian, caught->number, had);
+		supervisor_signal(&v->supervisor, caught->number, had);
 }
 
 bool supervise_take_signals(struct supervision *v)
@@ -62,7 +62,7 @@ bool supervise_take_signals(struct supervision *v)
 	while (signals_next(v->signals, &caught))
 		switch (caught.number) {
 		case SIGCHLD:
-			guardian_look(&v->guardian);
+			supervisor_look(&v->supervisor);
 			break;
 		case SIGCONT:
 			went_on = true;
@@ -74,34 +74,34 @@ bool supervise_take_signals(struct supervision *v)
 	return went_on;
 }
 
-/* ---- the guardian ---- */
+/* ---- the supervisor ---- */
 
 static void tell_stubborn(const struct supervision *v, const struct tree *tree)
 {
 	char name[TREE_NAME_MAX * 4];
 
 	if (tree->alive == 0) {
-		out_say(OUT_ERRORS, "%s: still waiting for processes that /proc does not show",
+		log_say(LOG_ERRORS, "%s: still waiting for processes that /proc does not show",
 			v->name);
 		return;
 	}
 	text_escape(name, sizeof(name), tree->name, strlen(tree->name));
-	out_say(OUT_ERRORS, "%s: still waiting for %d process%s that %s, such as %d (%s)", v->name,
+	log_say(LOG_ERRORS, "%s: still waiting for %d process%s that %s, such as %d (%s)", v->name,
 		tree->alive, tree->alive == 1 ? "" : "es",
 		tree->refused ? "this user may not end" : "do not end", (int)tree->pid, name);
 }
 
 /* That the command was stopped may be old news by the time it is heard, and not only to one who
- * went on after that: the guardian may have been slow to tell. */
+ * went on after that: the supervisor may have been slow to tell. */
 void supervise_hear(struct supervision *v, bool stop_is_old)
 {
 	enum hearing hearing;
 	struct word word;
 
-	while (!v->is_over && !v->guardian_is_dead &&
-		(hearing = guardian_hear(&v->guardian, &word)) != HEARD_NOTHING) {
+	while (!v->is_over && !v->supervisor_is_dead &&
+		(hearing = supervisor_hear(&v->supervisor, &word)) != HEARD_NOTHING) {
 		if (hearing == HEARD_DEATH) {
-			v->guardian_is_dead = v->replacing = true;
+			v->supervisor_is_dead = v->replacing = true;
 			v->replace_at = 0;
 			return;
 		}
@@ -125,7 +125,7 @@ void supervise_hear(struct supervision *v, bool stop_is_old)
 void supervise_replace(struct supervision *v, usec now)
 {
 	struct tree tree;
-	bool is_gone = guardian_replace(&v->guardian, &tree);
+	bool is_gone = supervisor_replace(&v->supervisor, &tree);
 
 	v->replacing = true;
 	v->replace_at = now + v->sweep_apart;
@@ -149,10 +149,10 @@ int supervise_cannot_run(const char *command, int error)
 	char shown[200];
 
 	text_escape_word(shown, sizeof(shown), command);
-	out_say(OUT_ERRORS, error == ENOENT ? "command '%s' not found" : "cannot run '%s': %s",
+	log_say(LOG_ERRORS, error == ENOENT ? "command '%s' not found" : "cannot run '%s': %s",
 		shown, strerror(error));
 	if (error == ENOENT && duration_hint(command))
-		out_hint(OUT_ERRORS, "%s", duration_hint(command));
+		log_hint(LOG_ERRORS, "%s", duration_hint(command));
 	return error == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
 }
 
@@ -161,21 +161,22 @@ int supervise_not_started(const struct supervision *v, const char *command)
 	int error = v->end.number;
 
 	if (error == ESRCH) {
-		out_say(OUT_ERRORS, "cannot start the command: /proc does not show this process");
-		out_hint(OUT_ERRORS,
+		log_say(LOG_ERRORS, "cannot start the command: /proc does not show this process");
+		log_hint(LOG_ERRORS,
 			"descendants are found there: mount a /proc of this pid namespace");
 		return STATUS_INTERNAL;
 	}
 	if (v->end.pid < 0) {
-		out_say(OUT_ERRORS, "cannot start the command: %s", strerror(error));
+		log_say(LOG_ERRORS, "cannot start the command: %s", strerror(error));
 		return STATUS_INTERNAL;
 	}
 	return supervise_cannot_run(command, error);
 }
 
-int supervise_guardian_killed(void)
+int supervise_supervisor_killed(void)
 {
-	out_say(OUT_ERRORS, "the command's guardian was killed, and the command was ended with it");
+	log_say(LOG_ERRORS,
+		"the command's supervisor was killed, and the command was ended with it");
 	return STATUS_INTERNAL;
 }
 
@@ -184,7 +185,7 @@ void supervise_tell_left(const struct tree *tree, const char *what)
 	char name[TREE_NAME_MAX * 4];
 
 	text_escape(name, sizeof(name), tree->name, strlen(tree->name));
-	out_say(OUT_NORMAL,
+	log_say(LOG_NORMAL,
 		"the command left %d process%s behind that run%s on without %s, %s%d (%s)",
 		tree->alive, tree->alive == 1 ? "" : "es", tree->alive == 1 ? "s" : "", what,
 		tree->alive == 1 ? "" : "such as ", (int)tree->pid, name);

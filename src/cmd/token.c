@@ -4,16 +4,16 @@
  * is held, it has expired, it is somebody else's by now, or too few nodes answered to tell.
  */
 #include "base/clock.h"
-#include "base/out.h"
-#include "base/status.h"
+#include "base/exit.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
 #include "cmd/configure.h"
 #include "cmd/print.h"
-#include "core/report.h"
 #include "io/follow.h"
+#include "io/query.h"
 #include "io/registry.h"
-#include "io/survey.h"
+#include "report/report.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -72,7 +72,7 @@ static struct wish question(const struct settings *s, const char *token)
 		wish.op = OP_EXTEND;
 		break;
 	case COMMAND_RELEASE:
-		wish.op = OP_HAND_OVER;
+		wish.op = OP_HAND_OFF;
 		wish.time = s->node_timeout;
 		break;
 	default:
@@ -91,62 +91,62 @@ static const char *done_words(enum command command)
 					    : "held";
 }
 
-static const char *outcome_words(const struct settings *s, enum holding holding, bool is_short)
+static const char *outcome_words(const struct settings *s, enum ownership holding, bool is_short)
 {
 	switch (holding) {
-	case HOLDING_YES:
+	case OWNERSHIP_OWNED:
 		return is_short ? "too-short" : done_words(s->command);
-	case HOLDING_EXPIRED:
+	case OWNERSHIP_EXPIRED:
 		return "expired";
-	case HOLDING_FOREIGN:
+	case OWNERSHIP_FOREIGN:
 		return "foreign";
-	case HOLDING_UNKNOWN:
+	case OWNERSHIP_UNKNOWN:
 		break;
 	}
 	return "unknown";
 }
 
 /* wish: who was asked; NULL: all. */
-static void tell_answers(const struct survey *s, const struct settings *settings,
+static void tell_replies(const struct query *s, const struct settings *settings,
 	const struct wish wish[], enum op op)
 {
 	char text[REPORT_MAX];
 
 	for (int i = 0; i < settings->nodes.count; i++)
-		if (!wish || wish[i].op != OPS)
-			out_say(OUT_ANSWERS, "%s",
+		if (!wish || wish[i].op != OP_NONE)
+			log_say(LOG_REPLIES, "%s",
 				report_answer(text, &settings->nodes.node[i], op,
-					&s->quorum.member[i].answer, s->took[i]));
+					&s->lock.peer[i].reply, s->took[i]));
 }
 
 /* Where the release did not get through, the key ends with its TTL. */
-static void tell_unreleased(const struct survey *sv, const struct settings *s)
+static void tell_unreleased(const struct query *sv, const struct settings *s)
 {
-	const struct quorum *q = &sv->quorum;
+	const struct lock *lock = &sv->lock;
 	const char *what = s->keys.count > 1 ? "they free themselves" : "it frees itself";
 	char left[DURATION_TEXT_MAX];
 	usec longest = 0;
 
 	for (int i = 0; i < s->nodes.count; i++)
-		if (q->member[i].vote == VOTE_YES)
-			longest = usec_max(longest, q->member[i].answer.pttl);
+		if (lock->peer[i].vote == VOTE_YES)
+			longest = usec_max(longest, lock->peer[i].reply.pttl);
 	if (longest > 0 && longest < NEVER)
-		out_hint(OUT_ERRORS, "%s within %s", what,
+		log_hint(LOG_ERRORS, "%s within %s", what,
 			duration_format(
 				left, longest + policy_drift(longest, (int)s->drift_permille)));
 	else
-		out_hint(OUT_ERRORS, "%s when the TTL is over", what);
+		log_hint(LOG_ERRORS, "%s when the TTL is over", what);
 }
 
-static usec validity(const struct survey *sv, const struct settings *s)
+static usec validity(const struct query *sv, const struct settings *s)
 {
-	const struct quorum *q = &sv->quorum;
+	const struct lock *lock = &sv->lock;
 
-	if (s->command == COMMAND_RELEASE || quorum_holding(q) != HOLDING_YES)
+	if (s->command == COMMAND_RELEASE || lock_ownership(lock) != OWNERSHIP_OWNED)
 		return 0;
 	if (s->command == COMMAND_CHECK)
-		return quorum_time_left(q, (int)s->drift_permille, clock_now());
-	return usec_max(0, q->round_at + s->ttl - q->policy.drift - clock_now());
+		return lock_time_left(lock, (int)s->drift_permille, clock_now());
+	return usec_max(0, lock->round_at + s->ttl - lock->policy.drift - clock_now());
 }
 
 /*
@@ -154,111 +154,111 @@ static usec validity(const struct survey *sv, const struct settings *s)
  * back, so that restarts far apart do not wear the lock away. What the key's value is, those that
  * have it know.
  */
-static void put_back(struct survey *sv, const struct settings *s)
+static void put_back(struct query *sv, const struct settings *s)
 {
 	struct wish wish[NODES_MAX], look = question(s, s->token);
-	struct answer value = {.vote = VOTE_NONE};
+	struct reply value = {.vote = VOTE_NONE};
 	bool is_gone[NODES_MAX];
 
 	for (int i = 0; i < s->nodes.count; i++)
-		is_gone[i] = sv->quorum.member[i].vote == VOTE_GONE;
+		is_gone[i] = sv->lock.peer[i].vote == VOTE_GONE;
 	look.op = OP_LOOK;
-	survey_ask_all(sv, &look, s->token, SURVEY_MOST);
+	query_ask_all(sv, &look, s->token, QUERY_MOST);
 	for (int i = 0; i < s->nodes.count; i++)
-		if (sv->quorum.member[i].vote == VOTE_YES)
-			value = sv->quorum.member[i].answer;
+		if (sv->lock.peer[i].vote == VOTE_YES)
+			value = sv->lock.peer[i].reply;
 	for (int i = 0; i < s->nodes.count; i++) {
 		wish[i] = look;
-		wish[i].op = is_gone[i] ? OP_HEAL : OPS;
+		wish[i].op = is_gone[i] ? OP_REPAIR : OP_NONE;
 		wish[i].token = value.text;
 		wish[i].token_len = value.text_len;
 		wish[i].is_shared = value.is_shared;
 	}
-	if (quorum_holding(&sv->quorum) != HOLDING_YES)
+	if (lock_ownership(&sv->lock) != OWNERSHIP_OWNED)
 		return;
-	survey_ask(sv, wish, NULL, SURVEY_ALL);
-	tell_answers(sv, s, wish, OP_HEAL);
+	query_ask(sv, wish, NULL, QUERY_ALL);
+	tell_replies(sv, s, wish, OP_REPAIR);
 }
 
 /* Some of it is still there. */
-static bool is_left(const struct member *m)
+static bool is_left(const struct peer *m)
 {
-	return m->vote == VOTE_YES || m->answer.is_partial;
+	return m->vote == VOTE_YES || m->reply.is_partial;
 }
 
-static int count_left(const struct quorum *q)
+static int count_left(const struct lock *lock)
 {
 	int n = 0;
 
-	for (int i = 0; i < q->policy.nodes; i++)
-		n += is_left(&q->member[i]);
+	for (int i = 0; i < lock->policy.nodes; i++)
+		n += is_left(&lock->peer[i]);
 	return n;
 }
 
 /* The lock is gone, but some of its keys were lengthened just now, or are there without the others:
  * nobody else would give them back. */
-static void give_back(struct survey *sv, const struct settings *s)
+static void give_back(struct query *sv, const struct settings *s)
 {
 	struct wish wish[NODES_MAX];
 
 	for (int i = 0; i < s->nodes.count; i++) {
 		wish[i] = question(s, s->token);
-		wish[i].op = is_left(&sv->quorum.member[i]) ? OP_HAND_OVER : OPS;
+		wish[i].op = is_left(&sv->lock.peer[i]) ? OP_HAND_OFF : OP_NONE;
 		wish[i].time = s->node_timeout;
 	}
-	survey_ask(sv, wish, NULL, SURVEY_ALL);
-	tell_answers(sv, s, wish, OP_HAND_OVER);
+	query_ask(sv, wish, NULL, QUERY_ALL);
+	tell_replies(sv, s, wish, OP_HAND_OFF);
 }
 
 /* What became of the lock that a keeper of ours had. */
 enum kept { KEPT_NONE, KEPT_RELEASED, KEPT_LOST };
 
 /* The answers, as far as the keeper did not release the lock, or lose it, before. */
-static enum holding judge(const struct quorum *q, enum kept kept)
+static enum ownership judge(const struct lock *lock, enum kept kept)
 {
-	enum holding holding = quorum_holding(q);
+	enum ownership holding = lock_ownership(lock);
 
-	if (kept == KEPT_RELEASED && holding != HOLDING_UNKNOWN)
-		return HOLDING_YES;
-	if (kept == KEPT_LOST && holding != HOLDING_FOREIGN)
-		return HOLDING_EXPIRED;
+	if (kept == KEPT_RELEASED && holding != OWNERSHIP_UNKNOWN)
+		return OWNERSHIP_OWNED;
+	if (kept == KEPT_LOST && holding != OWNERSHIP_FOREIGN)
+		return OWNERSHIP_EXPIRED;
 	return holding;
 }
 
 /* Says what is true, and returns the status. */
-static int conclude(const struct survey *sv, const struct settings *s, enum op op, enum kept kept)
+static int conclude(const struct query *sv, const struct settings *s, enum op op, enum kept kept)
 {
-	const struct quorum *q = &sv->quorum;
-	enum holding holding = judge(q, kept);
+	const struct lock *lock = &sv->lock;
+	enum ownership holding = judge(lock, kept);
 	usec valid = validity(sv, s);
-	bool is_short = s->command == COMMAND_CHECK && holding == HOLDING_YES &&
+	bool is_short = s->command == COMMAND_CHECK && holding == OWNERSHIP_OWNED &&
 			(valid == 0 || valid < s->min_validity);
-	int status = holding == HOLDING_UNKNOWN            ? STATUS_NO_QUORUM
-		     : holding == HOLDING_YES && !is_short ? STATUS_OK
-							   : STATUS_LOST;
+	int status = holding == OWNERSHIP_UNKNOWN              ? STATUS_NO_QUORUM
+		     : holding == OWNERSHIP_OWNED && !is_short ? STATUS_OK
+							       : STATUS_LOST;
 	char text[REPORT_MAX], name[REPORT_MAX], left[DURATION_TEXT_MAX];
 	struct json j;
 
-	tell_answers(sv, s, NULL, op);
+	tell_replies(sv, s, NULL, op);
 	if (is_short)
-		out_say(OUT_NORMAL, "%s %s held by this token, but only for %s",
-			report_lock(name, q, &s->keys), report_verb(&s->keys),
+		log_say(LOG_NORMAL, "%s %s held by this token, but only for %s",
+			report_lock(name, lock, &s->keys), report_verb(&s->keys),
 			duration_format(left, valid));
 	else if (status == STATUS_OK)
-		out_say(OUT_DECISIONS, "%s %s", done_words(s->command),
-			report_lock(name, q, &s->keys));
-	else if (kept == KEPT_LOST && holding != quorum_holding(q))
-		out_say(OUT_NORMAL, "%s %s lost before the release: the keeper's log says why",
-			report_lock(name, q, &s->keys), s->keys.count > 1 ? "were" : "was");
+		log_say(LOG_DECISIONS, "%s %s", done_words(s->command),
+			report_lock(name, lock, &s->keys));
+	else if (kept == KEPT_LOST && holding != lock_ownership(lock))
+		log_say(LOG_NORMAL, "%s %s lost before the release: the keeper's log says why",
+			report_lock(name, lock, &s->keys), s->keys.count > 1 ? "were" : "was");
 	else
-		out_say(holding == HOLDING_UNKNOWN ? OUT_ERRORS : OUT_NORMAL, "%s",
-			report_holding(text, q, &s->nodes, &s->keys));
-	if (holding == HOLDING_UNKNOWN && s->command == COMMAND_RELEASE)
+		log_say(holding == OWNERSHIP_UNKNOWN ? LOG_ERRORS : LOG_NORMAL, "%s",
+			report_holding(text, lock, &s->nodes, &s->keys));
+	if (holding == OWNERSHIP_UNKNOWN && s->command == COMMAND_RELEASE)
 		tell_unreleased(sv, s);
-	if (holding == HOLDING_UNKNOWN)
-		configure_hint(s, q, OUT_ERRORS);
+	if (holding == OWNERSHIP_UNKNOWN)
+		configure_hint(s, lock, LOG_ERRORS);
 	if (s->format != FORMAT_JSON) {
-		if (s->command == COMMAND_CHECK && holding == HOLDING_YES)
+		if (s->command == COMMAND_CHECK && holding == OWNERSHIP_OWNED)
 			print_line(
 				"%s", valid == NEVER ? "for ever" : duration_format(left, valid));
 	} else {
@@ -268,7 +268,7 @@ static int conclude(const struct survey *sv, const struct settings *s, enum op o
 			json_number(&j, "slot", s->slot);
 		if (s->command != COMMAND_RELEASE)
 			json_ms(&j, "valid_ms", valid);
-		print_nodes(&j, q, &s->nodes, sv->took);
+		print_nodes(&j, lock, &s->nodes, sv->took);
 		print_end(&j);
 	}
 	return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;
@@ -295,11 +295,11 @@ static int ask_keeper(struct settings *s)
 	if (s->slot > 0)
 		snprintf(slot, sizeof(slot), "slot %ld of ", s->slot);
 	if (count != 1 && !was_lost) {
-		out_say(OUT_ERRORS,
+		log_say(LOG_ERRORS,
 			count ? "several holds keep %s%s here: which one?"
 			      : "no token, and no hold of this user keeps %s%s here",
 			slot, name);
-		out_hint(OUT_ERRORS,
+		log_hint(LOG_ERRORS,
 			"name it with %s--token, --token-file or REDLOCK_TOKEN; "
 			"'redlock hold --list' shows what is held here",
 			count && entry.limit > 1 ? "--slot, " : "");
@@ -318,7 +318,7 @@ static int ask_keeper(struct settings *s)
 		follow_signal(&keeper, SIGCONT);
 	}
 	if (!follow_wait(&keeper, KEEPER_TIME + 3 * s->node_timeout)) {
-		out_say(OUT_ERRORS, "process %d, which keeps %s, does not end", (int)entry.keeper,
+		log_say(LOG_ERRORS, "process %d, which keeps %s, does not end", (int)entry.keeper,
 			name);
 		follow_close(&keeper);
 		return STATUS_INTERNAL;
@@ -329,7 +329,7 @@ static int ask_keeper(struct settings *s)
 
 int cmd_token(struct settings *s)
 {
-	static struct survey sv;
+	static struct query sv;
 	struct policy policy;
 	char token[TOKEN_MAX + 2], id[TOKEN_ID_LEN + 1];
 	enum kept kept = KEPT_NONE;
@@ -339,7 +339,7 @@ int cmd_token(struct settings *s)
 
 	if (s->token_file && (read_token(token, s->token_file, &e) < 0 ||
 				     settings_set_token(s, token, &e) < 0)) {
-		out_err(&e);
+		log_err(&e);
 		return status_of(e.kind);
 	}
 	/* With its slot, or the whole line of 'hold', or of 'acquire --fence'. */
@@ -357,29 +357,29 @@ int cmd_token(struct settings *s)
 			kept = KEPT_RELEASED;
 	}
 	if (strlen(s->token) > TOKEN_MAX - 1) {
-		out_say(OUT_ERRORS, "the token has more than %d bytes", TOKEN_MAX - 1);
-		out_hint(OUT_ERRORS, "the %d characters that 'redlock acquire' printed will do",
+		log_say(LOG_ERRORS, "the token has more than %d bytes", TOKEN_MAX - 1);
+		log_hint(LOG_ERRORS, "the %d characters that 'redlock acquire' printed will do",
 			TOKEN_ID_LEN);
 		return STATUS_USAGE;
 	}
 	policy = settings_policy(s);
-	if (survey_open(&sv, &policy, &s->nodes, &e) < 0) {
-		out_err(&e);
+	if (query_open(&sv, &policy, &s->nodes, &e) < 0) {
+		log_err(&e);
 		return status_of(e.kind);
 	}
-	sv.quorum.slot = (int)s->slot;
+	sv.lock.slot = (int)s->slot;
 	wish = question(s, s->token);
-	survey_ask_all(&sv, &wish, s->token, SURVEY_MOST);
-	status = print_duplicate(&sv.quorum, &s->nodes);
+	query_ask_all(&sv, &wish, s->token, QUERY_MOST);
+	status = print_duplicate(&sv.lock, &s->nodes);
 	if (status == STATUS_OK)
 		status = conclude(&sv, s, wish.op, kept);
 	else
 		status = print_failure(s, "duplicate-node", status);
 	if (s->command == COMMAND_EXTEND && status == STATUS_OK &&
-		quorum_count(&sv.quorum, VOTE_GONE) > 0)
+		lock_count(&sv.lock, VOTE_GONE) > 0)
 		put_back(&sv, s);
-	if (s->command == COMMAND_EXTEND && status == STATUS_LOST && count_left(&sv.quorum) > 0)
+	if (s->command == COMMAND_EXTEND && status == STATUS_LOST && count_left(&sv.lock) > 0)
 		give_back(&sv, s);
-	survey_close(&sv);
+	query_close(&sv);
 	return status;
 }

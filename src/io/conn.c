@@ -36,11 +36,11 @@
 
 /* ---- the reader: replies into struct reply, without allocating ---- */
 
-static void begin(struct reply *reply)
+static void begin(struct resp *resp)
 {
-	memset(reply, 0, offsetof(struct reply, item));
-	if (reply->is_whole)
-		reply->page_len = 0;
+	memset(resp, 0, offsetof(struct resp, item));
+	if (resp->is_whole)
+		resp->page_len = 0;
 }
 
 /* The reader takes every refusal for a lack of memory: this one was no such. */
@@ -50,50 +50,50 @@ static void *refuse_kind(struct conn *c)
 	return NULL;
 }
 
-static struct reply_item *next_item(const redisReadTask *task)
+static struct resp_item *next_item(const redisReadTask *task)
 {
 	struct conn *c = task->privdata;
-	struct reply *reply = &c->reply;
+	struct resp *resp = &c->resp;
 	bool nested = task->parent != NULL;
 
 	if (!nested)
-		begin(reply);
+		begin(resp);
 	/* No longer than ours ever are. */
-	if (reply->count >= REPLY_ITEMS_MAX)
+	if (resp->count >= RESP_ITEMS_MAX)
 		return NULL;
-	return &reply->item[reply->count++];
+	return &resp->item[resp->count++];
 }
 
 /* What does not fit is cut. */
-static void append_page(struct reply *reply, const char *text, size_t len)
+static void append_page(struct resp *resp, const char *text, size_t len)
 {
-	size_t room = PAGE_MAX - reply->page_len;
+	size_t room = PAGE_MAX - resp->page_len;
 
 	if (len > room)
 		len = room;
-	memcpy(reply->page + reply->page_len, text, len);
-	reply->page_len += len;
+	memcpy(resp->page + resp->page_len, text, len);
+	resp->page_len += len;
 }
 
 /* The third item of an array may be a page, or all of them. */
-static void keep_page(struct reply *reply, const char *text, size_t len)
+static void keep_page(struct resp *resp, const char *text, size_t len)
 {
-	if (reply->page && reply->is_whole) {
-		append_page(reply, text, len);
-		if (reply->is_array)
-			append_page(reply, "\n", 1);
+	if (resp->page && resp->is_whole) {
+		append_page(resp, text, len);
+		if (resp->is_array)
+			append_page(resp, "\n", 1);
 		return;
 	}
-	if (!reply->page || !reply->is_array || reply->count != 3)
+	if (!resp->page || !resp->is_array || resp->count != 3)
 		return;
-	reply->page_len = len <= PAGE_MAX ? len : 0;
-	memcpy(reply->page, text, reply->page_len);
+	resp->page_len = len <= PAGE_MAX ? len : 0;
+	memcpy(resp->page, text, resp->page_len);
 }
 
 static void *on_string(const redisReadTask *task, char *text, size_t len)
 {
 	struct conn *c = task->privdata;
-	struct reply_item *item;
+	struct resp_item *item;
 
 	if (task->type != REDIS_REPLY_ERROR && task->type != REDIS_REPLY_STATUS &&
 		task->type != REDIS_REPLY_STRING)
@@ -101,10 +101,10 @@ static void *on_string(const redisReadTask *task, char *text, size_t len)
 	item = next_item(task);
 	if (!item)
 		return NULL;
-	item->type = task->type == REDIS_REPLY_ERROR    ? REPLY_ERROR
-		     : task->type == REDIS_REPLY_STATUS ? REPLY_STATUS
-							: REPLY_STRING;
-	keep_page(&c->reply, text, len);
+	item->type = task->type == REDIS_REPLY_ERROR    ? RESP_ERROR
+		     : task->type == REDIS_REPLY_STATUS ? RESP_STATUS
+							: RESP_STRING;
+	keep_page(&c->resp, text, len);
 	item->len = len < sizeof(item->text) ? len : sizeof(item->text) - 1;
 	memcpy(item->text, text, item->len);
 	item->text[item->len] = '\0';
@@ -120,15 +120,15 @@ static void *start_array(const redisReadTask *task, bool fits)
 		return refuse_kind(c);
 	if (!fits)
 		return NULL;
-	begin(&c->reply);
-	c->reply.is_array = 1;
+	begin(&c->resp);
+	c->resp.is_array = 1;
 	return c;
 }
 
 #if HIREDIS_MAJOR >= 1
 static void *on_array(const redisReadTask *task, size_t elements)
 {
-	return start_array(task, elements <= REPLY_ITEMS_MAX);
+	return start_array(task, elements <= RESP_ITEMS_MAX);
 }
 
 /* RESP3 again. */
@@ -146,28 +146,28 @@ static void *on_bool(const redisReadTask *task, int value)
 #else
 static void *on_array(const redisReadTask *task, int elements)
 {
-	return start_array(task, elements >= 0 && elements <= REPLY_ITEMS_MAX);
+	return start_array(task, elements >= 0 && elements <= RESP_ITEMS_MAX);
 }
 #endif
 
 static void *on_integer(const redisReadTask *task, long long value)
 {
-	struct reply_item *item = next_item(task);
+	struct resp_item *item = next_item(task);
 
 	if (!item)
 		return NULL;
-	item->type = REPLY_INTEGER;
+	item->type = RESP_INTEGER;
 	item->integer = value;
 	return task->privdata;
 }
 
 static void *on_nil(const redisReadTask *task)
 {
-	struct reply_item *item = next_item(task);
+	struct resp_item *item = next_item(task);
 
 	if (!item)
 		return NULL;
-	item->type = REPLY_NIL;
+	item->type = RESP_NIL;
 	return task->privdata;
 }
 
@@ -207,8 +207,8 @@ void conn_init(struct conn *c, const struct node *node, struct addresses *addres
 	c->blocked = false;
 	c->reader = NULL;
 	c->pending_count = 0;
-	c->reply.page = NULL;
-	c->reply.is_whole = false;
+	c->resp.page = NULL;
+	c->resp.is_whole = false;
 }
 
 static void drop(struct conn *c)
@@ -233,14 +233,14 @@ static void drop(struct conn *c)
 static void fail(struct conn *c, enum reason reason, const char *detail)
 {
 	drop(c);
-	c->trouble = answer_absent(reason, detail);
+	c->trouble = reply_absent(reason, detail);
 }
 
 /* By what the socket, or TLS on it, says; errno is as it left it. */
 static void fail_by_errno(struct conn *c)
 {
 	int error = errno;
-	struct answer trouble;
+	struct reply trouble;
 
 	if (c->tls && error == EPROTO) {
 		trouble = tls_trouble(c->tls);
@@ -634,9 +634,9 @@ static void shift(struct conn *c)
 
 /* A server may say why it will not serve us ("max number of clients") and close: that is no reply
  * to anything, but it is the reason. */
-static bool is_farewell(const struct reply *reply)
+static bool is_farewell(const struct resp *resp)
 {
-	return !reply->is_array && reply->item[0].type == REPLY_ERROR;
+	return !resp->is_array && resp->item[0].type == RESP_ERROR;
 }
 
 /* The line that the reader is about to look at, or its beginning. */
@@ -672,9 +672,9 @@ static void not_understood(struct conn *c, const char *line)
 }
 
 /* Ours is about the keys that were asked for. */
-static bool is_about_them(const struct answer *answer, const struct pending *request)
+static bool is_about_them(const struct reply *reply, const struct pending *request)
 {
-	return answer->key < request->keys;
+	return reply->key < request->keys;
 }
 
 /* A reply that is here as a whole, into c->reply. */
@@ -695,12 +695,12 @@ static bool take_reply(struct conn *c)
 /* Without AUTH or SELECT, a script would run as another user, or in another database. */
 static void take_refusal(struct conn *c)
 {
-	struct answer said = is_farewell(&c->reply) ? answer_read(OP_RELEASE, &c->reply)
-						    : answer_absent(REASON_GARBAGE, NULL);
+	struct reply said = is_farewell(&c->resp) ? reply_read(OP_UNDO, &c->resp)
+						  : reply_absent(REASON_GARBAGE, NULL);
 	char read[NODE_SECRET_MAX];
 
 	if (c->pending[0].is_auth)
-		answer_hide(&said, current_password(c->node, read));
+		reply_hide(&said, current_password(c->node, read));
 	explicit_bzero(read, sizeof(read));
 	drop(c);
 	c->trouble = said;
@@ -710,7 +710,7 @@ static void take_refusal(struct conn *c)
 static void take_greeting(struct conn *c)
 {
 	while (c->state == CONN_GREETING && take_reply(c)) {
-		if (c->reply.is_array || c->reply.item[0].type != REPLY_STATUS) {
+		if (c->resp.is_array || c->resp.item[0].type != RESP_STATUS) {
 			take_refusal(c);
 			return;
 		}
@@ -742,23 +742,23 @@ void conn_handle(struct conn *c, short revents)
 	take_greeting(c);
 }
 
-bool conn_next_reply(struct conn *c, struct pending *request, struct answer *answer)
+bool conn_next_reply(struct conn *c, struct pending *request, struct reply *reply)
 {
 	if (c->state != CONN_UP || !take_reply(c))
 		return false;
 	if (c->pending_count == 0) {
-		struct answer said = answer_read(OP_RELEASE, &c->reply);
+		struct reply said = reply_read(OP_UNDO, &c->resp);
 
 		fail(c, REASON_GARBAGE, "it speaks unasked");
-		if (is_farewell(&c->reply))
+		if (is_farewell(&c->resp))
 			c->trouble = said;
 		return false;
 	}
 	*request = c->pending[0];
 	shift(c);
-	*answer = answer_read(request->op, &c->reply);
-	if (!is_about_them(answer, request))
-		*answer = answer_absent(REASON_GARBAGE, NULL);
+	*reply = reply_read(request->op, &c->resp);
+	if (!is_about_them(reply, request))
+		*reply = reply_absent(REASON_GARBAGE, NULL);
 	return true;
 }
 
@@ -777,9 +777,9 @@ void conn_abort(struct conn *c)
 static void await_reader(const struct conn *c)
 {
 	usec until = clock_now() + LAST_WORD_TIME;
-	struct pollfd answer = {.fd = c->fd, .events = POLLIN};
+	struct pollfd reply = {.fd = c->fd, .events = POLLIN};
 
-	while (unread(c) > 0 && clock_now() < until && poll(&answer, 1, 1) == 0)
+	while (unread(c) > 0 && clock_now() < until && poll(&reply, 1, 1) == 0)
 		;
 }
 

@@ -6,8 +6,8 @@
 #ifndef IO_CONN_H
 #define IO_CONN_H
 
-#include "core/request.h"
 #include "io/resolve.h"
+#include "proto/request.h"
 
 #include <poll.h>
 
@@ -38,7 +38,7 @@ struct conn {
 	usec opened_at, next_at; /* OPENING: the next address has its turn; NEVER: there is none */
 
 	enum conn_state state;
-	struct answer trouble; /* why it is down */
+	struct reply trouble; /* why it is down */
 
 	int fd; /* -1 while down */
 	bool is_resolving; /* OPENING: fd tells when the name's addresses are there */
@@ -52,7 +52,7 @@ struct conn {
 	void *reader; /* redisReader */
 	bool is_heard; /* it has said something on this connection */
 	bool is_alien; /* a reply was refused because of its kind, not its length */
-	struct reply reply;
+	struct resp resp;
 
 	struct pending pending[CONN_PENDING_MAX]; /* oldest first */
 	int pending_count;
@@ -86,7 +86,7 @@ void conn_handle(struct conn *c, short revents);
  * Takes the next complete reply that is already here: true, with the request that it answers in
  * *request and its meaning in *answer. A reply that cannot be understood takes the connection down.
  */
-bool conn_next_reply(struct conn *c, struct pending *request, struct answer *answer);
+bool conn_next_reply(struct conn *c, struct pending *request, struct reply *reply);
 
 /* Drops everything at once. */
 void conn_abort(struct conn *c);

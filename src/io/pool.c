@@ -52,12 +52,12 @@ static bool link_changed(struct pool *p, int i, struct event *ev)
 	if (c->state == p->told[i] || c->state == CONN_OPENING)
 		return false;
 	p->told[i] = c->state;
-	p->answer = c->state == CONN_DOWN ? c->trouble : answer_absent(conn_late_reason(c), NULL);
+	p->reply = c->state == CONN_DOWN ? c->trouble : reply_absent(conn_late_reason(c), NULL);
 	ev->kind = c->state == CONN_UP     ? EV_LINK_UP
 		   : c->state == CONN_DOWN ? EV_LINK_DOWN
 					   : EV_LINK_SHAKES;
 	ev->node = i;
-	ev->answer = &p->answer;
+	ev->reply = &p->reply;
 	return true;
 }
 
@@ -65,13 +65,13 @@ static bool reply_came(struct pool *p, int i, struct event *ev)
 {
 	struct pending request;
 
-	if (p->told[i] != CONN_UP || !conn_next_reply(&p->conn[i], &request, &p->answer))
+	if (p->told[i] != CONN_UP || !conn_next_reply(&p->conn[i], &request, &p->reply))
 		return false;
 	ev->kind = EV_REPLY;
 	ev->node = i;
 	ev->op = request.op;
 	ev->round = request.round;
-	ev->answer = &p->answer;
+	ev->reply = &p->reply;
 	p->took = clock_now() - request.sent_at;
 	return true;
 }

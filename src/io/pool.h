@@ -2,8 +2,8 @@
 #ifndef IO_POOL_H
 #define IO_POOL_H
 
-#include "core/quorum.h"
 #include "io/conn.h"
+#include "lock/lock.h"
 
 struct pool {
 	int count; /* of the nodes, and one more: the seat */
@@ -13,7 +13,7 @@ struct pool {
 	enum conn_state told[NODES_MAX + 1]; /* the state that the last event about it told */
 	int alarm; /* for long waits */
 	int next; /* the node to look at first: nobody starves */
-	struct answer answer; /* what the last event points to */
+	struct reply reply; /* what the last event points to */
 	usec took; /* REPLY: from sending to now */
 	bool woken; /* pool_next() returned because wake_fd is readable */
 };

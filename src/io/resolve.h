@@ -6,7 +6,7 @@
 #define IO_RESOLVE_H
 
 #include "base/clock.h"
-#include "core/node.h"
+#include "cli/node.h"
 
 #include <sys/socket.h>
 #include <sys/types.h>

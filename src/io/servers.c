@@ -157,7 +157,7 @@ int servers_start(struct servers *s, const char *program, const char *folder,
 	for (int i = 0; i < nodes->count; i++)
 		if (start_one(s, i, found, e) < 0)
 			return -1;
-	return survey_open(&s->survey, &policy, nodes, e);
+	return query_open(&s->query, &policy, nodes, e);
 }
 
 bool servers_ask(struct servers *s)
@@ -170,11 +170,11 @@ bool servers_ask(struct servers *s)
 	bool all = true;
 
 	for (int i = 0; i < NODES_MAX; i++)
-		wish[i] = (struct wish){.op = s->votes[i] ? OPS : OP_ASK, .words = words};
-	survey_ask(&s->survey, wish, NULL, SURVEY_ALL);
+		wish[i] = (struct wish){.op = s->votes[i] ? OP_NONE : OP_COMMAND, .words = words};
+	query_ask(&s->query, wish, NULL, QUERY_ALL);
 	for (int i = 0; i < s->nodes->count; i++) {
-		if (wish[i].op != OPS)
-			s->votes[i] = s->survey.quorum.member[i].vote == VOTE_YES;
+		if (wish[i].op != OP_NONE)
+			s->votes[i] = s->query.lock.peer[i].vote == VOTE_YES;
 		all &= s->votes[i];
 	}
 	return all;

@@ -6,9 +6,9 @@
 #ifndef IO_SERVERS_H
 #define IO_SERVERS_H
 
-#include "core/node.h"
+#include "cli/node.h"
+#include "io/query.h"
 #include "io/signals.h"
-#include "io/survey.h"
 
 #include <limits.h>
 
@@ -17,7 +17,7 @@ struct servers {
 	const struct node_list *nodes; /* their sockets */
 	pid_t pid[NODES_MAX]; /* 0: it has ended */
 	bool votes[NODES_MAX];
-	struct survey survey;
+	struct query query;
 };
 
 /*

@@ -10,13 +10,13 @@ static const char *token_for(struct session *s, const struct action *a)
 {
 	char *sent = s->sent_token[a->node];
 
-	if (a->node == s->quorum.policy.nodes) /* the seat asks for nothing */
+	if (a->node == s->lock.policy.nodes) /* the seat asks for nothing */
 		return s->token;
 	/* A release goes by the token that this node was given: with an earlier attempt's debt,
 	 * that is not the current one. */
-	if (a->op == OP_RELEASE || (a->op == OP_HAND_OVER && s->quorum.member[a->node].owes))
+	if (a->op == OP_UNDO || (a->op == OP_HAND_OFF && s->lock.peer[a->node].owes))
 		return sent;
-	if (a->op == OP_HAND_OVER) /* there is nothing of ours */
+	if (a->op == OP_HAND_OFF) /* there is nothing of ours */
 		return s->token;
 	if (a->op != OP_EXTEND)
 		memcpy(sent, s->token, sizeof(s->token));
@@ -31,62 +31,62 @@ static bool is_attempt(enum op op)
 /* Whoever parts with a key has it, or has not. */
 static bool joins_others(enum op op)
 {
-	return is_attempt(op) || op == OP_HEAL || op == OP_EXTEND || op == OP_JOIN;
+	return is_attempt(op) || op == OP_REPAIR || op == OP_EXTEND || op == OP_JOIN;
 }
 
 /* It keeps its place meanwhile. */
 static bool is_staying(const struct session *s, const struct action *a)
 {
-	return is_attempt(a->op) && s->quorum.seat.waits && s->quorum.seat.node == a->node;
+	return is_attempt(a->op) && s->lock.seat.waits && s->lock.seat.node == a->node;
 }
 
 /* What we were woken with. */
 static const char *turn_for(struct session *s, const struct action *a)
 {
-	const struct quorum *q = &s->quorum;
+	const struct lock *lock = &s->lock;
 	size_t used = 0;
 
-	if (a->op == OP_HAND_OVER)
-		return q->seat.turn[q->seat.key];
+	if (a->op == OP_HAND_OFF)
+		return lock->seat.turn[lock->seat.key];
 	/* Whoever is fair asks with a turn only while it is its own. */
-	if (!is_attempt(a->op) || (policy_heeds_line(&q->policy) && !q->used_turn))
+	if (!is_attempt(a->op) || (policy_heeds_line(&lock->policy) && !lock->used_turn))
 		return "";
 	s->turns[0] = '\0';
-	for (int i = 0; i < q->policy.keys; i++)
-		text_append(s->turns, sizeof(s->turns), &used, "%s", q->seat.turn[i]);
+	for (int i = 0; i < lock->policy.keys; i++)
+		text_append(s->turns, sizeof(s->turns), &used, "%s", lock->seat.turn[i]);
 	return s->turns;
 }
 
 static struct wish wish_for(struct session *s, const struct action *a)
 {
-	const struct quorum *q = &s->quorum;
-	bool is_seat = a->node == q->policy.nodes;
+	const struct lock *lock = &s->lock;
+	bool is_seat = a->node == lock->policy.nodes;
 
-	s->seat_keys = ONE_KEY(s->keys->key[q->seat.key]);
+	s->seat_keys = ONE_KEY(s->keys->key[lock->seat.key]);
 	return (struct wish){
 		.op = a->op,
 		.keys = is_seat || a->is_leaving ? &s->seat_keys : s->keys,
-		.slots = q->policy.slots,
+		.slots = lock->policy.slots,
 		.slot = a->slot,
 		.token = token_for(s, a),
-		.time = a->op == OP_LEAVE       ? q->leave_for
-			: a->op == OP_HAND_OVER ? q->policy.node_timeout
-						: q->policy.ttl,
-		.turn_time = q->policy.node_timeout,
+		.time = a->op == OP_EXPIRE     ? lock->leave_for
+			: a->op == OP_HAND_OFF ? lock->policy.node_timeout
+					       : lock->policy.ttl,
+		.turn_time = lock->policy.node_timeout,
 		.turn = turn_for(s, a),
-		.awaited = a->op == OP_HAND_OVER && !is_seat ? q->awaited : 0,
-		.is_leaving = a->op == OP_HAND_OVER && (is_seat || a->is_leaving),
-		.gives_up = a->op == OP_HAND_OVER && !is_seat && !a->is_leaving && q->proved == 0,
+		.awaited = a->op == OP_HAND_OFF && !is_seat ? lock->awaited : 0,
+		.is_leaving = a->op == OP_HAND_OFF && (is_seat || a->is_leaving),
+		.gives_up = a->op == OP_HAND_OFF && !is_seat && !a->is_leaving && lock->proved == 0,
 		.is_waiting = is_staying(s, a),
-		.seat_key = q->seat.waits ? q->seat.key : q->seat.turn_key,
-		.is_fair = a->op == OP_ACQUIRE && policy_heeds_line(&q->policy),
-		.is_shared = q->policy.is_shared && joins_others(a->op),
-		.among_readers = q->policy.is_shared || (s->held && *s->held),
-		.leads = a->leads || (is_staying(s, a) && q->seat.leads),
+		.seat_key = lock->seat.waits ? lock->seat.key : lock->seat.turn_key,
+		.is_fair = a->op == OP_ACQUIRE && policy_heeds_line(&lock->policy),
+		.is_shared = lock->policy.is_shared && joins_others(a->op),
+		.among_readers = lock->policy.is_shared || (s->held && *s->held),
+		.leads = a->leads || (is_staying(s, a) && lock->seat.leads),
 		.held = s->held,
-		.wants_fence = a->op == OP_ACQUIRE && q->policy.wants_fence,
-		.fence = q->fence,
-		.quarantine = q->policy.quarantine,
+		.wants_fence = a->op == OP_ACQUIRE && lock->policy.wants_fence,
+		.fence = lock->fence,
+		.quarantine = lock->policy.quarantine,
 		/* Of an attempt, all nodes hear the same: then they give the same fencing number.
 		 */
 		.wall = a->op == OP_ACQUIRE ? s->wall : clock_wall(),
@@ -109,7 +109,7 @@ static void perform(struct session *s, const struct update *up, usec now)
 
 		switch (a->kind) {
 		case ACT_OPEN:
-			if (a->node == s->quorum.policy.nodes)
+			if (a->node == s->lock.policy.nodes)
 				pool_lead(&s->pool, a->node, a->line);
 			pool_open(&s->pool, a->node);
 			break;
@@ -133,7 +133,7 @@ static void step(struct session *s, const struct event *ev)
 {
 	struct update up;
 
-	quorum_step(&s->quorum, ev, &up);
+	lock_step(&s->lock, ev, &up);
 	perform(s, &up, ev->now);
 }
 
@@ -154,7 +154,7 @@ int session_open(struct session *s, const struct policy *policy, const struct no
 	snprintf(s->owner, sizeof(s->owner), "%s", owner);
 	if (token_make(s->token, s->owner, e) < 0)
 		return -1;
-	quorum_init(&s->quorum, policy);
+	lock_init(&s->lock, policy);
 	if (pool_init(&s->pool, nodes, policy->node_timeout, e) < 0)
 		return -1;
 	for (int i = 0; i < nodes->count; i++)

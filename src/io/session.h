@@ -9,7 +9,7 @@
 #include "io/pool.h"
 
 struct session {
-	struct quorum quorum; /* read it; only session.c steps it */
+	struct lock lock; /* read it; only session.c steps it */
 	struct pool pool;
 	const struct key_list *keys;
 	const char *

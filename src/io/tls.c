@@ -57,10 +57,10 @@ short tls_wants(const struct tls *t)
 	return 0;
 }
 
-struct answer tls_trouble(const struct tls *t)
+struct reply tls_trouble(const struct tls *t)
 {
 	(void)t;
-	return answer_absent(REASON_TLS, NULL);
+	return reply_absent(REASON_TLS, NULL);
 }
 
 usec tls_valid_until(const struct tls *t)
@@ -198,7 +198,7 @@ struct tls {
 	bool is_at_end; /* of the socket */
 	bool was_asked; /* for a certificate that we do not have */
 	bool is_distrusted;
-	struct answer trouble;
+	struct reply trouble;
 	usec valid_until;
 };
 
@@ -443,7 +443,7 @@ static void distrust(struct tls *t, X509_STORE_CTX *store, const X509 *cert)
 		break;
 	}
 	t->is_distrusted = true;
-	t->trouble = answer_absent(REASON_UNTRUSTED, words);
+	t->trouble = reply_absent(REASON_UNTRUSTED, words);
 }
 
 /* For each certificate of the chain, once or more. */
@@ -549,7 +549,7 @@ struct tls *tls_open(int fd, const struct node *node)
 	if (!t)
 		return NULL;
 	t->fd = fd;
-	t->trouble = answer_absent(REASON_CLOSED, NULL);
+	t->trouble = reply_absent(REASON_CLOSED, NULL);
 	set_name(t, node);
 	t->ssl = ssl.SSL_new(common.context);
 	wire = t->ssl ? ssl.BIO_new(common.wire) : NULL;
@@ -605,12 +605,12 @@ static void judge_failure(struct tls *t)
 	/* TLS 1.2 has no word of its own for that. */
 	if (is_about_our_certificate(reason) ||
 		(t->was_asked && reason == SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE))
-		t->trouble = answer_absent(REASON_CLIENT_CERTIFICATE,
+		t->trouble = reply_absent(REASON_CLIENT_CERTIFICATE,
 			common.settings->cert && alert ? alert + strlen("alert ") : NULL);
 	else if (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST)
-		t->trouble = answer_absent(REASON_NOT_TLS, NULL);
+		t->trouble = reply_absent(REASON_NOT_TLS, NULL);
 	else
-		t->trouble = answer_absent(REASON_TLS, words);
+		t->trouble = reply_absent(REASON_TLS, words);
 }
 
 static ssize_t outcome(struct tls *t, int rc)
@@ -663,7 +663,7 @@ short tls_wants(const struct tls *t)
 	return t->wants;
 }
 
-struct answer tls_trouble(const struct tls *t)
+struct reply tls_trouble(const struct tls *t)
 {
 	return t->trouble;
 }

@@ -7,8 +7,8 @@
 #ifndef IO_TLS_H
 #define IO_TLS_H
 
-#include "core/request.h"
-#include "core/settings.h"
+#include "cli/settings.h"
+#include "proto/request.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -39,7 +39,7 @@ ssize_t tls_send(struct tls *t, const void *buf, size_t len);
 /* The handshake is to go on: when the socket is ready for that (poll(2)). */
 short tls_wants(const struct tls *t);
 
-struct answer tls_trouble(const struct tls *t);
+struct reply tls_trouble(const struct tls *t);
 
 /* Until when the node's certificate, and those that vouch for it, are valid, since 1970; 0: not
  * known. */

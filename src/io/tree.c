@@ -109,7 +109,8 @@ static pid_t list_next(struct listing *l)
 	for (;;) {
 		if (l->at >= l->size) {
 			l->at = 0;
-			l->size = l->fd < 0 ? 0 : getdents64(l->fd, (void *)l->names, sizeof(l->names));
+			l->size = l->fd < 0 ? 0
+					    : getdents64(l->fd, (void *)l->names, sizeof(l->names));
 			if (l->size <= 0)
 				return 0;
 		}

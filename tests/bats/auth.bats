@@ -300,7 +300,7 @@ hint: chmod go-rwx '$T/pass'" run --username app --password-file "$T/pass" -k jo
 		[ $how = split ] || words=(--nodes="$nodes" --node="unix://app:s3cret@$T/3.sock")
 		in_background "$T/out" run "${words[@]}" -k "$how" -- sh -c "echo \$\$ > $T/$how; exec sleep 60"
 		eventually test -s "$T/$how"
-		# redlock, its guardian and the command
+		# redlock, its supervisor and the command
 		ps -o args= -p "$BG,$(pgrep -d, -P "$BG"),$(cat "$T/$how")" > "$T/ps"
 		[ "$(wc -l < "$T/ps")" -eq 3 ]
 		file_has "$T/ps" "unix://[*]*@$T/1.sock"
@@ -391,8 +391,8 @@ hint: chmod go-rwx '$T/pass'" run --username app --password-file "$T/pass" -k jo
 @test "nobody but root can look into redlock, and no core has its memory" {
 	REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret in_background "$T/out" run -k job -- sleep 60
 	eventually key_is_held job
-	guardian=$(pgrep -P "$BG")
-	for pid in "$BG" $guardian; do [ "$(stat -c %U "/proc/$pid/environ" "/proc/$pid/mem" | sort -u)" = root ]; done
+	supervisor=$(pgrep -P "$BG")
+	for pid in "$BG" $supervisor; do [ "$(stat -c %U "/proc/$pid/environ" "/proc/$pid/mem" | sort -u)" = root ]; done
 	# root's are root's anyhow: so somebody's, by a descriptor, for this folder is not open to others
 	install -m 755 "$REDLOCK_BUILD/redlock" "$T/redlock"
 	exec 9< "$T/redlock"

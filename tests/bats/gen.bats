@@ -4,7 +4,7 @@ load nodes
 
 setup() {
 	T=$BATS_TEST_TMPDIR
-	GEN=$REDLOCK_BUILD/gen
+	GEN=$REDLOCK_BUILD/redlock-gen
 	printf '%s\n' before '# BEGIN GENERATED man-statuses' stale '# END GENERATED' after > "$T/page"
 }
 
@@ -42,7 +42,7 @@ refuses() {
 }
 
 @test "gen: what is wrong is said with file and line, and nothing is written" {
-	refuses "1: no such part: src/gen.c has their names" 'BEGIN GENERATED nonsense' 'END GENERATED'
+	refuses "1: no such part: src/gen/main.c has their names" 'BEGIN GENERATED nonsense' 'END GENERATED'
 	refuses "1: which part?" 'BEGIN GENERATED ' 'END GENERATED'
 	refuses "2: the part has no such word" '' 'BEGIN GENERATED man-command nonsense' 'END GENERATED'
 	refuses "3: the part before has no end: 'END GENERATED'" 'BEGIN GENERATED man-statuses' old

@@ -40,7 +40,7 @@ all_json() {
 		(has("message") != has("hint")))) | length' "$1")" = "$(wc -l < "$1")" ]
 }
 
-guardian_of() { pgrep -P "$1" | head -n 1; }
+supervisor_of() { pgrep -P "$1" | head -n 1; }
 
 # ---- the record ----
 
@@ -123,9 +123,9 @@ guardian_of() { pgrep -P "$1" | head -n 1; }
 	metric 'redlock_runs_total{key="job",outcome="lost"}' 1
 	in_background "$T/out" run -k other --record "$R" -- sleep 60
 	eventually held_on other 3
-	asked() { [ -n "$(guardian_of "$BG")" ]; }
+	asked() { [ -n "$(supervisor_of "$BG")" ]; }
 	eventually asked
-	kill -KILL "$(guardian_of "$BG")"
+	kill -KILL "$(supervisor_of "$BG")"
 	ended_with 125
 	recorded '.outcome == "failed" and .status == 125 and .key == "other"'
 	has_lines "$R" 5
@@ -136,7 +136,7 @@ guardian_of() { pgrep -P "$1" | head -n 1; }
 	ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" SUSPENDED=$T/suspended \
 		LD_PRELOAD=$REDLOCK_BUILD/tools/suspend.so in_background "$T/out" run -n -k job \
 		--node-timeout 12s --record "$R" -- touch "$T/never"
-	asked() { [ -n "$(guardian_of "$BG")" ]; } # it is made while the nodes are thinking
+	asked() { [ -n "$(supervisor_of "$BG")" ]; } # it is made while the nodes are thinking
 	eventually asked
 	kill -STOP "$BG"
 	eventually in_state "$BG" T
@@ -427,10 +427,10 @@ guardian_of() { pgrep -P "$1" | head -n 1; }
 	[ ! -e "$R" ]
 }
 
-@test "--log FILE: the guardian's words are there as well" {
+@test "--log FILE: the supervisor's words are there as well" {
 	in_background "$T/out" run -k job --log "$T/log" -- sh -c "echo \$\$ > $T/pid; exec sleep 60"
 	eventually test -s "$T/pid"
-	settled() { [ "$(cat "/proc/$(guardian_of "$BG")/comm")" = rl-guardian ]; }
+	settled() { [ "$(cat "/proc/$(supervisor_of "$BG")/comm")" = rl-supervisor ]; }
 	eventually settled
 	kill -KILL "$BG"
 	eventually file_has "$T/log" "Z redlock\[[0-9]*\]: redlock was killed: the command is ended$"

@@ -48,7 +48,7 @@ in_sandbox() {
 pids() { wc -w < "$1"; }
 
 keeper() { pgrep -P "$BG" -x rl-sandbox; }
-guardian() { pgrep -P "$BG" -x rl-guardian; } # it has its name after a moment
+supervisor() { pgrep -P "$BG" -x rl-supervisor; } # it has its name after a moment
 
 all_gone() { for pid in $(cat "$@"); do is_gone "$pid" || return 1; done; }
 folders() { ls "$T/tmp"; }
@@ -333,8 +333,8 @@ REDLOCK_TTL" ]
 @test "pkill -9 -f with the sandbox's words: servers, command and folder are gone" {
 	unset REDLOCK_UNDER # valgrind's own command line stays
 	in_sandbox
-	eventually guardian
-	pgrep -f 'redlock sandbox' | grep -xF -e "$BG" -e "$(keeper)" -e "$(guardian)" > "$T/killed"
+	eventually supervisor
+	pgrep -f 'redlock sandbox' | grep -xF -e "$BG" -e "$(keeper)" -e "$(supervisor)" > "$T/killed"
 	file_has "$T/killed" "^$BG$"
 	xargs kill -KILL < "$T/killed"
 	nothing_left
@@ -350,14 +350,14 @@ REDLOCK_TTL" ]
 	file_has "$T/out" "^redlock: the process that keeps the servers was killed, and they with it"
 }
 
-@test "the guardian is killed: 125, and all is gone" {
+@test "the supervisor is killed: 125, and all is gone" {
 	in_sandbox
-	eventually guardian
-	kill -KILL "$(guardian)"
+	eventually supervisor
+	kill -KILL "$(supervisor)"
 	ended_with 125
 	all_gone "$T/servers" "$T/staying"
 	no_folder
-	file_has "$T/out" "^redlock: the command's guardian was killed"
+	file_has "$T/out" "^redlock: the command's supervisor was killed"
 }
 
 @test "redlock and the keeper are killed at once: the servers are gone, and the next sandbox removes the folder" {
@@ -476,13 +476,13 @@ REDLOCK_TTL" ]
 	[ ! -e "$T/never" ]
 }
 
-@test "the keeper, or the guardian, is stopped, and then redlock is killed: nothing is left" {
-	for one in keeper guardian; do
+@test "the keeper, or the supervisor, is stopped, and then redlock is killed: nothing is left" {
+	for one in keeper supervisor; do
 		in_sandbox
 		eventually "$one"
 		pid=$("$one")
 		also_end "$pid"
-		kill -STOP "$BG" # or it would continue the guardian
+		kill -STOP "$BG" # or it would continue the supervisor
 		eventually in_state "$BG" T
 		kill -STOP "$pid"
 		eventually in_state "$pid" T

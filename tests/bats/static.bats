@@ -41,7 +41,7 @@ node_in_a_root() {
 	[ "$output" = job ]
 	[[ "$stderr" != *.so* ]]
 	free_everywhere job
-	# by keeper and guardian
+	# by keeper and supervisor
 	run -0 redlock run -n -k job --ttl 6s -- sh -c 'sleep 3; echo "done"'
 	[ "$output" = "done" ]
 	free_everywhere job

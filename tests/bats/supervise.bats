@@ -38,7 +38,7 @@ in_nasty_tree() {
 	eventually tree_is_up
 }
 
-guardian_of() { pgrep -P "$1" | head -n 1; }
+supervisor_of() { pgrep -P "$1" | head -n 1; }
 
 steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done; }
 
@@ -131,7 +131,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 	[ ! -e "$T/ran" ]
 }
 
-@test "a stuck keeper: main and the guardian end the tree by their own clocks" {
+@test "a stuck keeper: main and the supervisor end the tree by their own clocks" {
 	in_nasty_tree "$T/out" run -v -k job "${STURDY[@]}"
 	eventually file_has "$T/out" "extended 'job'" # the keeper is there
 	tid=$(basename "$(dirname "$(grep -lx rl-keeper "/proc/$BG/task/"*/comm)")")
@@ -144,9 +144,9 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 	ended_with 79
 }
 
-@test "a stuck guardian: main ends the tree by itself" {
+@test "a stuck supervisor: main ends the tree by itself" {
 	in_nasty_tree "$T/out" run -k job "${STURDY[@]}"
-	coproc "$REDLOCK_BUILD/tools/freeze" "$(guardian_of "$BG")" 3>&-
+	coproc "$REDLOCK_BUILD/tools/freeze" "$(supervisor_of "$BG")" 3>&-
 	also_end "$COPROC_PID"
 	read -r word <&"${COPROC[0]}"
 	[ "$word" = frozen ]
@@ -237,7 +237,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 		setsid bash -c 'echo \$\$ > $T/tree; until [ -e $T/go ]; do sleep 0.02; done' & exit 7"
 	eventually test -s "$T/tree"
 	pid=$(cat "$T/tree")
-	eventually in_family "$pid" "$(guardian_of "$BG")"
+	eventually in_family "$pid" "$(supervisor_of "$BG")"
 	run -75 redlock run -n --node-timeout 10s -k job -- true
 	not is_gone "$BG"
 	touch "$T/go"
@@ -248,7 +248,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 	in_background "$T/out" run -k job --wait-descendants -- bash -c "
 		setsid bash -c 'echo \$\$ > $T/tree; exec sleep 60' & exit 0"
 	eventually test -s "$T/tree"
-	eventually in_family "$(cat "$T/tree")" "$(guardian_of "$BG")"
+	eventually in_family "$(cat "$T/tree")" "$(supervisor_of "$BG")"
 	kill -TERM "$BG"
 	ended_with 0
 	tree_is_gone
@@ -294,31 +294,31 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 @test "redlock killed: the tree is gone while the key is still there" {
 	for signal in KILL ABRT SYS; do
 		in_nasty_tree "$T/out" run -k "job$signal" --ttl 5m --kill-after 200ms
-		guardian=$(guardian_of "$BG")
+		supervisor=$(supervisor_of "$BG")
 		kill "-$signal" "$BG"
 		ended_with $((128 + $(kill -l $signal)))
 		eventually tree_is_gone
-		eventually is_gone "$guardian"
+		eventually is_gone "$supervisor"
 		eventually held_on "job$signal" 3
 		file_has "$T/out" "redlock was killed: the command is ended"
 	done
 }
 
-@test "the guardian killed: main ends the tree, releases, and says so with 125" {
+@test "the supervisor killed: main ends the tree, releases, and says so with 125" {
 	patiently
 	in_nasty_tree "$T/out" run -k job
-	kill -KILL "$(guardian_of "$BG")"
+	kill -KILL "$(supervisor_of "$BG")"
 	ended_with 125
 	tree_is_gone
 	held_on job 0
-	[ "$(cat "$T/out")" = "redlock: the command's guardian was killed, and the command was ended with it" ]
+	[ "$(cat "$T/out")" = "redlock: the command's supervisor was killed, and the command was ended with it" ]
 }
 
-@test "the guardian killed: a process that forks and exits all the time does not get away from main" {
+@test "the supervisor killed: a process that forks and exits all the time does not get away from main" {
 	for try in 1 2 3; do
 		in_background "$T/out" run -k job -- bash -c "setsid '$REDLOCK_BUILD/tools/hop' $T/hops & sleep 60"
 		eventually test -s "$T/hops"
-		kill -KILL "$(guardian_of "$BG")"
+		kill -KILL "$(supervisor_of "$BG")"
 		ended_with 125
 		rm "$T/hops"
 		run pgrep -f "tools/hop $T/hops"
@@ -367,37 +367,37 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 	not grep -v 'could not be released' < <(grep ^redlock: "$T/out")
 }
 
-@test "redlock killed, and its guardian stopped before: the tree is gone while the key is still there" {
+@test "redlock killed, and its supervisor stopped before: the tree is gone while the key is still there" {
 	in_nasty_tree "$T/out" run -k job --ttl 5m --kill-after 200ms
-	guardian=$(guardian_of "$BG")
-	also_end "$guardian"
+	supervisor=$(supervisor_of "$BG")
+	also_end "$supervisor"
 	kill -STOP "$BG" # or it would continue it
 	eventually in_state "$BG" T
-	kill -STOP "$guardian"
-	eventually in_state "$guardian" T
+	kill -STOP "$supervisor"
+	eventually in_state "$supervisor" T
 	kill -KILL "$BG"
 	ended_with 137
 	eventually tree_is_gone
 	eventually held_on job 3
 }
 
-@test "a guardian that somebody stops is continued at once" {
+@test "a supervisor that somebody stops is continued at once" {
 	in_background "$T/out" run -k job "${STURDY[@]}" -- bash -c "echo up; until [ -e '$T/go' ]; do sleep 0.05; done; exit 5"
 	eventually file_has "$T/out" up
-	guardian=$(guardian_of "$BG")
-	kill -STOP "$guardian"
-	eventually in_state "$guardian" S
+	supervisor=$(supervisor_of "$BG")
+	kill -STOP "$supervisor"
+	eventually in_state "$supervisor" S
 	touch "$T/go"
 	ended_with 5
 }
 
-@test "killall, and what is sent to the group, do not reach the guardian" {
+@test "killall, and what is sent to the group, do not reach the supervisor" {
 	in_nasty_tree "$T/out" run -k job --kill-after 200ms
-	guardian=$(guardian_of "$BG")
-	eventually file_has "/proc/$guardian/comm" '^rl-guardian$'
-	[ "$(ps -o sid= -p "$guardian" | tr -d ' ')" = "$guardian" ]
-	kill -TERM "$guardian"
-	kill -INT "$guardian"
+	supervisor=$(supervisor_of "$BG")
+	eventually file_has "/proc/$supervisor/comm" '^rl-supervisor$'
+	[ "$(ps -o sid= -p "$supervisor" | tr -d ' ')" = "$supervisor" ]
+	kill -TERM "$supervisor"
+	kill -INT "$supervisor"
 	kill -KILL "$BG"
 	ended_with 137
 	eventually tree_is_gone
@@ -407,25 +407,25 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 	unset REDLOCK_UNDER # valgrind's own command line stays
 	for words in "redlock run .*$T/nasty" redlock "$T/nasty"; do
 		in_nasty_tree "$T/out" run -k job --ttl 5m --kill-after 200ms
-		guardian=$(guardian_of "$BG")
-		eventually file_has "/proc/$guardian/comm" '^rl-guardian$'
+		supervisor=$(supervisor_of "$BG")
+		eventually file_has "/proc/$supervisor/comm" '^rl-supervisor$'
 		# those that pkill would kill, as far as they are this test's
-		pgrep -f "$words" | grep -xF -e "$BG" -e "$guardian" -f "$T/tree" > "$T/killed"
+		pgrep -f "$words" | grep -xF -e "$BG" -e "$supervisor" -f "$T/tree" > "$T/killed"
 		file_has "$T/killed" "^$BG$"
 		xargs kill -KILL < "$T/killed"
 		ended_with 137
 		eventually tree_is_gone
-		eventually is_gone "$guardian"
+		eventually is_gone "$supervisor"
 		eventually held_on job 3
 		for i in 1 2 3; do node "$i" del job > /dev/null; done
 	done
 }
 
-@test "the guardian's command line has its name, no word of redlock's, and no variable" {
+@test "the supervisor's command line has its name, no word of redlock's, and no variable" {
 	unset REDLOCK_UNDER
-	run -0 redlock run -k job -- bash -c "until cat /proc/\$PPID/comm | grep -qx rl-guardian; do sleep 0.02; done
+	run -0 redlock run -k job -- bash -c "until cat /proc/\$PPID/comm | grep -qx rl-supervisor; do sleep 0.02; done
 		tr -d '\\0' < /proc/\$PPID/cmdline; printf '|%s' \"\$@\"" - a 'b c' ''
-	[ "$output" = "rl-guardian|a|b c|" ]
+	[ "$output" = "rl-supervisor|a|b c|" ]
 }
 
 @test "set-uid commands: the tree of a user's redlock is ended, or it is said who cannot be" {
@@ -539,7 +539,7 @@ denying() { REDLOCK_UNDER="$REDLOCK_BUILD/tools/deny $1 $2 -- ${REDLOCK_UNDER-}"
 	run unshare --pid --fork --mount-proc "$REDLOCK_BUILD/redlock" run -k job --kill-after 200ms -- \
 		bash -c "echo \$PPID; sleep 60 > $T/out 2>&1 3>&- & exit 3"
 	[ "$status" -eq 3 ]
-	[ "${lines[0]}" = 2 ] # the guardian
+	[ "${lines[0]}" = 2 ] # the supervisor
 	[[ "$output" == *"left 1 process behind"* ]]
 	held_on job 0
 	run unshare --pid --fork --mount-proc "$REDLOCK_BUILD/redlock" run -k job -- sh -c 'kill -TERM $$'
@@ -628,8 +628,8 @@ no_overlap() {
 		LD_PRELOAD=$REDLOCK_BUILD/tools/suspend.so in_background "$T/out" run -k job "${STURDY[@]}" -- \
 		"$T/nasty" "$T/tree"
 	eventually tree_is_up
-	# timers that go on meanwhile: main's, its connections', the guardian's
-	for pid in "$BG" "$(guardian_of "$BG")"; do
+	# timers that go on meanwhile: main's, its connections', the supervisor's
+	for pid in "$BG" "$(supervisor_of "$BG")"; do
 		grep -hs '^clockid: ' /proc/"$pid"/fdinfo/* > "$T/clocks"
 		[ "$(sort -u "$T/clocks")" = "clockid: 7" ]
 	done
@@ -761,7 +761,7 @@ own_signals() {
 
 @test "redlock goes first on a busy machine; the command keeps the priority it was given" {
 	priority() { ps -o cls=,rtprio=,ni= -p "$1" | xargs; }
-	are_ahead() { ps -L -o cls=,rtprio= -p "$BG,$(guardian_of "$BG")" | grep -c "^ *RR *$1$" | grep -qx 3; }
+	are_ahead() { ps -L -o cls=,rtprio= -p "$BG,$(supervisor_of "$BG")" | grep -c "^ *RR *$1$" | grep -qx 3; }
 	for as in "nice -n $((7 - $(nice))) chrt --batch 0:B 0 7:1" "chrt --fifo 30:FF 30 -:31"; do
 		IFS=: read -r by own ahead <<< "$as"
 		REDLOCK_UNDER="$by ${REDLOCK_UNDER-}" in_background "$T/out" run -k job "${STURDY[@]}" -- \
@@ -777,10 +777,10 @@ own_signals() {
 
 @test "what gets KILL goes first on a busy machine, each of its threads" {
 	unset REDLOCK_UNDER
-	# how often the guardian asks for a priority: for itself, and for what it kills
+	# how often the supervisor asks for a priority: for itself, and for what it kills
 	asked() {
 		"$REDLOCK_BUILD/tools/inject" list -- "$REDLOCK_BUILD/redlock" run -k job --kill-after 50ms "$@" 2> "$T/err" |
-			sed -n 's/^guardian sched_setscheduler //p'
+			sed -n 's/^supervisor sched_setscheduler //p'
 	}
 	[ "$(asked -- true)" -eq 1 ]
 	# a command that was killed leaves these, which ignore TERM
@@ -796,17 +796,17 @@ own_signals() {
 	BG=$!
 	also_end "$BG"
 	eventually held_on job 3
-	guardian=$(guardian_of "$BG")
-	command=$(pgrep -P "$guardian")
+	supervisor=$(supervisor_of "$BG")
+	command=$(pgrep -P "$supervisor")
 	[ "$(readlink "/proc/$command/cwd")" = "$T/deep" ]
 	for fd in 0 7 200; do [ "$(readlink "/proc/$command/fd/$fd")" = "$T/nasty" ]; done
-	for pid in "$BG" "$guardian"; do
+	for pid in "$BG" "$supervisor"; do
 		eventually let_go "$pid"
 		[ "$(readlink "/proc/$pid/fd/2")" = "$T/err" ]
 		[ "$(ls -l "/proc/$pid/fd" | grep -cE "$T/(nasty|out)")" = 0 ]
 	done
-	# nor does the guardian keep what is redlock's: a socket to it, its signals, its timer
-	[ "$(ls "/proc/$guardian/fd" | wc -l)" -eq 6 ]
+	# nor does the supervisor keep what is redlock's: a socket to it, its signals, its timer
+	[ "$(ls "/proc/$supervisor/fd" | wc -l)" -eq 6 ]
 }
 let_go() { [ "$(readlink "/proc/$1/cwd")" = / ] && [ "$(readlink "/proc/$1/fd/0")" = /dev/null ]; }
 

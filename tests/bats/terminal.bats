@@ -321,9 +321,9 @@ somebody_waits() { [ "$(waiting)" -gt 0 ]; }
 @test "the window changes as the command ends: its status is still the command's" {
 	in_background out run -k job -- sh -c 'echo $$ > pid; exec sleep 600'
 	eventually test -s pid
-	guardian=$(ps -o ppid= -p "$(cat pid)")
+	supervisor=$(ps -o ppid= -p "$(cat pid)")
 	mkfifo hold
-	"$REDLOCK_BUILD/tools/freeze" $guardian < hold > frozen 3>&- &
+	"$REDLOCK_BUILD/tools/freeze" $supervisor < hold > frozen 3>&- &
 	also_end $!
 	exec 8> hold
 	eventually file_has frozen frozen

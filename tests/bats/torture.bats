@@ -203,7 +203,7 @@ one_run() {
 	one_run 137 redlock-asked half && accepted
 	one_run 0 redlock-asked whole && record 21 begin k 1 A && accepted
 	one_run 137 redlock-killed half && accepted
-	one_run 125 guardian-killed half "the command's guardian was killed, and" && accepted
+	one_run 125 supervisor-killed half "the command's supervisor was killed, and" && accepted
 	one_run 1 none none 'no quorum' forever node-redlock && accepted
 	one_run 79 none half '' forever node-redlock && accepted
 }
@@ -222,15 +222,15 @@ one_run() {
 	one_run 79 none half "acquired 'k'|redlock: lost 'k': no majority" && refused "run 1 ended with 79,"
 	one_run 69 nodes none "this machine is so slow that" && refused "run 1 ended with 69,"
 	one_run 79 nodes half "acquired 'k'|redlock: lost 'k': redlock stood still" && refused "run 1 ended with 79,"
-	one_run 79 guardian-stopped half "acquired 'k'|redlock: lost 'k': no majority" && refused "run 1 ended with 79,"
+	one_run 79 supervisor-stopped half "acquired 'k'|redlock: lost 'k': no majority" && refused "run 1 ended with 79,"
 	one_run 79 nodes none "lost 'k': no majority" && refused "run 1 ended with 79,"
 	one_run 79 nodes half "acquired 'k'" && refused "run 1 ended with 79,"
 	one_run 124 none half && refused "run 1 ended with 124,"
 	one_run 143 none half && refused "run 1 ended with 143,"
 	one_run 143 redlock-stopped half && refused "run 1 ended with 143,"
 	one_run 137 none half && refused "run 1 ended with 137,"
-	one_run 137 guardian-killed half && refused "run 1 ended with 137,"
-	one_run 125 none half "the command's guardian was killed, and" && refused "run 1 ended with 125,"
+	one_run 137 supervisor-killed half && refused "run 1 ended with 137,"
+	one_run 125 none half "the command's supervisor was killed, and" && refused "run 1 ended with 125,"
 	one_run 139 redlock-killed half && refused "run 1 ended with 139,"
 	one_run 64 none none "unknown option" && refused "run 1 ended with 64,"
 	one_run 0 none half '' forever node-redlock && refused "run 1 ended with 0,"

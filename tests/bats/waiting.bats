@@ -235,8 +235,8 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 @test "the holder is killed: who waits has the lock when its time is over" {
 	hold a "${BRIEF[@]}"
 	waiter b
-	guardian=$(pgrep -P "$HOLDER")
-	kill -KILL "$HOLDER" "$guardian"
+	supervisor=$(pgrep -P "$HOLDER")
+	kill -KILL "$HOLDER" "$supervisor"
 	ended_with 0
 	let_go a
 }
@@ -482,8 +482,8 @@ evals() {
 @test "--fair: after a crash, too, the first in line is the first" {
 	hold a "${BRIEF[@]}" --fair
 	for name in b c d; do waiter $name "${LONG[@]}" --fair; done
-	guardian=$(pgrep -P "$HOLDER")
-	kill -KILL "$HOLDER" "$guardian"
+	supervisor=$(pgrep -P "$HOLDER")
+	kill -KILL "$HOLDER" "$supervisor"
 	# a newcomer, when the key is gone and nobody was woken yet
 	free_everywhere job
 	in_background "$T/e" run -k job "${LONG[@]}" --fair -- sh -c "echo e >> $T/served"

@@ -107,8 +107,8 @@ static void draw_call(struct step *s)
 		.time = s->ttl,
 		.turn_time = s->ttl,
 		.turn = next(2) ? "" : turns[next(TOKENS)],
-		.is_breaking = op == OP_HAND_OVER && next(4) == 0,
-		.awaited = op == OP_HAND_OVER && next(2),
+		.is_breaking = op == OP_HAND_OFF && next(4) == 0,
+		.awaited = op == OP_HAND_OFF && next(2),
 		.is_waiting = (op == OP_ACQUIRE || op == OP_LOOK) && next(2),
 		.is_fair = op == OP_ACQUIRE && next(3) == 0,
 		.wants_fence = op == OP_ACQUIRE && next(2),
@@ -120,22 +120,22 @@ static void draw_call(struct step *s)
 		.wall = clock_wall() + (next(8) ? 0 : ((usec)next(3) - 1) * 40 * USEC_SEC)};
 
 	/* Between two steps of a script, the id is all there is. */
-	if ((op == OP_EXTEND || op == OP_HAND_OVER || op == OP_LOOK) && next(3) == 0)
+	if ((op == OP_EXTEND || op == OP_HAND_OFF || op == OP_LOOK) && next(3) == 0)
 		wish.token = turns[next(TOKENS)];
 	wish.awaited *= !wish.is_breaking;
 	/* From the seat it is a turn that is passed on. */
-	wish.is_leaving = op == OP_HAND_OVER && !wish.awaited && !wish.is_breaking && next(2);
-	wish.gives_up = op == OP_HAND_OVER && !wish.is_leaving && !wish.is_breaking && next(2);
+	wish.is_leaving = op == OP_HAND_OFF && !wish.awaited && !wish.is_breaking && next(2);
+	wish.gives_up = op == OP_HAND_OFF && !wish.is_leaving && !wish.is_breaking && next(2);
 	if (wish.is_leaving && next(2))
 		wish.slot = 0;
 	wish.leads = wish.is_leaving && slots == 1 && next(3) == 0;
 	if (slots == 1 && next(3) > 0)
-		wish.is_shared = op == OP_ACQUIRE || op == OP_HEAL || op == OP_EXTEND ||
+		wish.is_shared = op == OP_ACQUIRE || op == OP_REPAIR || op == OP_EXTEND ||
 				 op == OP_LOOK || op == OP_JOIN;
 	wish.leads |= (op == OP_JOIN || wish.is_waiting) && slots == 1 && next(3) == 0;
 	if (wish.is_shared && next(4) == 0)
 		wish.is_fair = true;
-	if (op != OP_RELEASE && op != OP_HAND_OVER && next(4) == 0)
+	if (op != OP_UNDO && op != OP_HAND_OFF && next(4) == 0)
 		wish.held = turns[next(TOKENS)];
 	wish.among_readers = wish.is_shared || wish.held || next(2);
 	s->is_ours = true;
@@ -203,7 +203,7 @@ static void draw_step(struct step *s)
 
 /* What is answered, and what is there afterwards. */
 struct outcome {
-	struct answer answer;
+	struct reply reply;
 	char value[SIM_LOCKS][TOKEN_MAX];
 	int64_t ends[SIM_LOCKS]; /* NO_EXPIRY: no key */
 	/* Beside it, for those who wait. */
@@ -298,12 +298,12 @@ static void keep_readers(struct sim_node *n, const struct outcome *o)
 static struct outcome model(struct sim_node *n, const struct step *s, usec now)
 {
 	struct outcome o = {.ends = {NO_EXPIRY}};
-	static struct reply reply;
+	static struct resp resp;
 
 	world.now = now;
 	if (s->is_ours) {
-		node_serve(n, &s->request, &reply);
-		o.answer = answer_read(s->op, &reply);
+		node_serve(n, &s->request, &resp);
+		o.reply = reply_read(s->op, &resp);
 	} else if (s->forgets) {
 		n->mark[0] = '\0';
 	} else {
@@ -328,12 +328,12 @@ static struct outcome model(struct sim_node *n, const struct step *s, usec now)
 	return o;
 }
 
-static void copy(struct reply_item *to, const redisReply *from)
+static void copy(struct resp_item *to, const redisReply *from)
 {
-	*to = (struct reply_item){.type = REPLY_INTEGER, .integer = from->integer};
+	*to = (struct resp_item){.type = RESP_INTEGER, .integer = from->integer};
 	if (from->type == REDIS_REPLY_INTEGER)
 		return;
-	to->type = from->type == REDIS_REPLY_ERROR ? REPLY_ERROR : REPLY_STRING;
+	to->type = from->type == REDIS_REPLY_ERROR ? RESP_ERROR : RESP_STRING;
 	to->len = from->len;
 	snprintf(to->text, sizeof(to->text), "%s", from->str);
 }
@@ -342,15 +342,15 @@ static void copy(struct reply_item *to, const redisReply *from)
 static struct outcome real(const struct step *s, const redisReply *r, const redisReply *there)
 {
 	struct outcome o = {.ends = {NO_EXPIRY}};
-	static struct reply reply;
+	static struct resp resp;
 	redisReply **item = there->element;
 
 	if (s->is_ours) {
-		reply.is_array = r->type == REDIS_REPLY_ARRAY;
-		reply.count = reply.is_array ? (int)r->elements : 1;
-		for (int i = 0; i < reply.count; i++)
-			copy(&reply.item[i], reply.is_array ? r->element[i] : r);
-		o.answer = answer_read(s->op, &reply);
+		resp.is_array = r->type == REDIS_REPLY_ARRAY;
+		resp.count = resp.is_array ? (int)r->elements : 1;
+		for (int i = 0; i < resp.count; i++)
+			copy(&resp.item[i], resp.is_array ? r->element[i] : r);
+		o.reply = reply_read(s->op, &resp);
 	}
 	for (int i = 0; i < MARKS; i++, item += 2) {
 		snprintf(o.mark[i], sizeof(o.mark[i]), "%s", item[0]->str);
@@ -365,13 +365,13 @@ static struct outcome real(const struct step *s, const redisReply *r, const redi
 		/* Of a value that is longer, 300 bytes are told; the model keeps as much as a token
 		 * has. */
 		if (i == s->slot && item[0]->len > sizeof(o.value[i]) &&
-			o.answer.vote == VOTE_FOREIGN && o.answer.text_len > 0 &&
-			o.answer.text_len != 300)
-			o.answer.vote = VOTE_ABSENT;
+			o.reply.vote == VOTE_FOREIGN && o.reply.text_len > 0 &&
+			o.reply.text_len != 300)
+			o.reply.vote = VOTE_ABSENT;
 	}
 	snprintf(o.node, sizeof(o.node), "%s", item[0]->str);
 	snprintf(o.readers, sizeof(o.readers), "%s", item[1]->str);
-	o.answer.text[sizeof(o.value[0]) - 1] = '\0';
+	o.reply.text[sizeof(o.value[0]) - 1] = '\0';
 	return o;
 }
 
@@ -385,25 +385,25 @@ static bool same_keys(const struct outcome *a, const struct outcome *b)
 
 static bool agree(const struct outcome *a, const struct outcome *b)
 {
-	return a->answer.vote == b->answer.vote && a->answer.reason == b->answer.reason &&
-	       a->answer.pttl == b->answer.pttl && a->answer.fence == b->answer.fence &&
-	       strcmp(a->answer.text, b->answer.text) == 0 &&
-	       strcmp(a->answer.run_id, b->answer.run_id) == 0 &&
-	       a->answer.is_reserved == b->answer.is_reserved &&
-	       a->answer.awaited == b->answer.awaited &&
-	       a->answer.is_partial == b->answer.is_partial && same_marks(a, b) &&
-	       a->answer.slot == b->answer.slot && a->answer.soonest == b->answer.soonest &&
-	       a->answer.is_shared == b->answer.is_shared && strcmp(a->readers, b->readers) == 0 &&
-	       strcmp(a->node, b->node) == 0 && same_keys(a, b);
+	return a->reply.vote == b->reply.vote && a->reply.reason == b->reply.reason &&
+	       a->reply.pttl == b->reply.pttl && a->reply.fence == b->reply.fence &&
+	       strcmp(a->reply.text, b->reply.text) == 0 &&
+	       strcmp(a->reply.run_id, b->reply.run_id) == 0 &&
+	       a->reply.is_reserved == b->reply.is_reserved &&
+	       a->reply.awaited == b->reply.awaited && a->reply.is_partial == b->reply.is_partial &&
+	       same_marks(a, b) && a->reply.slot == b->reply.slot &&
+	       a->reply.soonest == b->reply.soonest && a->reply.is_shared == b->reply.is_shared &&
+	       strcmp(a->readers, b->readers) == 0 && strcmp(a->node, b->node) == 0 &&
+	       same_keys(a, b);
 }
 
 static void show(const char *whose, const struct outcome *o)
 {
 	printf("# %s: vote %d, %" PRId64 " us, '%s', id '%s', slot %d, %" PRId64
 	       " us, awaited %u, shared %d, fence %" PRId64 "\n",
-		whose, (int)o->answer.vote, o->answer.pttl, o->answer.text, o->answer.run_id,
-		o->answer.slot, o->answer.soonest, o->answer.awaited, o->answer.is_shared,
-		o->answer.fence);
+		whose, (int)o->reply.vote, o->reply.pttl, o->reply.text, o->reply.run_id,
+		o->reply.slot, o->reply.soonest, o->reply.awaited, o->reply.is_shared,
+		o->reply.fence);
 	for (int i = 0; i < SIM_LOCKS; i++)
 		printf("#   '%s' until %" PRId64 "\n", o->value[i], o->ends[i]);
 	printf("#   '%s'\n%s\n", o->node, o->readers);
@@ -421,9 +421,9 @@ static usec time_of(const redisReply *r)
  */
 static void settle_fence(struct outcome *o, struct sim_node *n, const struct step *s, int64_t fence)
 {
-	if (o->answer.fence != fence && n->lock[s->slot].fence == o->answer.fence)
+	if (o->reply.fence != fence && n->lock[s->slot].fence == o->reply.fence)
 		n->lock[s->slot].fence = fence;
-	o->answer.fence = fence;
+	o->reply.fence = fence;
 }
 
 /* Plays one step on both. `*exact` counts those where one millisecond held it all. */
@@ -475,9 +475,9 @@ static bool play(struct sim_node *n, const struct step *s, long *exact)
 	freeReplyObject(r);
 	before = model(n, s, from);
 	after = model(&later, s, to);
-	if (before.answer.fence <= got.answer.fence && got.answer.fence <= after.answer.fence) {
-		settle_fence(&before, n, s, got.answer.fence);
-		settle_fence(&after, &later, s, got.answer.fence);
+	if (before.reply.fence <= got.reply.fence && got.reply.fence <= after.reply.fence) {
+		settle_fence(&before, n, s, got.reply.fence);
+		settle_fence(&after, &later, s, got.reply.fence);
 	}
 	*exact += from / USEC_MSEC == to / USEC_MSEC;
 	ok = agree(&got, &before);
@@ -493,8 +493,8 @@ static bool play(struct sim_node *n, const struct step *s, long *exact)
 			n->lock[i].fence = earlier.lock[i].fence;
 			keep_mark(&n->lock[i].turn, &got, 1 + i);
 		}
-		if (got.answer.fence > 0)
-			n->lock[s->slot].fence = got.answer.fence;
+		if (got.reply.fence > 0)
+			n->lock[s->slot].fence = got.reply.fence;
 		keep_mark(&n->line, &got, 0);
 		keep_mark(&n->head, &got, 1 + SIM_LOCKS);
 		keep_mark(&n->door, &got, 2 + SIM_LOCKS);

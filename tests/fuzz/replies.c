@@ -2,9 +2,9 @@
  * life. */
 #include "fuzz/fuzz.h"
 
-#include "core/doctor.h"
-#include "core/report.h"
 #include "io/conn.h"
+#include "report/diagnosis.h"
+#include "report/report.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static const struct key_list *some_keys(int count)
 	return &keys;
 }
 
-static void check_answer(const struct answer *a, int keys)
+static void check_answer(const struct reply *a, int keys)
 {
 	char text[REPORT_MAX];
 
@@ -46,7 +46,7 @@ static void check_answer(const struct answer *a, int keys)
 	FUZZ_CHECK(memchr(a->run_id, '\0', sizeof(a->run_id)));
 	FUZZ_CHECK(a->key >= 0 && a->key < keys && a->slot >= 0 && a->slot <= SLOTS_MAX);
 	FUZZ_CHECK(a->pttl >= 0 && a->fence >= 0 && a->fence <= FENCE_MAX);
-	for (int op = 0; op < OPS; op++)
+	for (int op = OP_NONE + 1; op < OP_COUNT; op++)
 		fuzz_check_clean(report_answer(text, &some_nodes()->node[0], (enum op)op, a, 0));
 }
 
@@ -69,8 +69,8 @@ void fuzz_page(const uint8_t *data, size_t len)
 
 struct heard {
 	int count;
-	struct answer answer[ANSWERS_MAX];
-	struct answer trouble; /* why it ended, if it did */
+	struct reply reply[ANSWERS_MAX];
+	struct reply trouble; /* why it ended, if it did */
 };
 
 static int listener = -1;
@@ -95,15 +95,15 @@ static void listen_somewhere(void)
 static void hear(struct conn *c, struct heard *h)
 {
 	struct pending request;
-	struct answer a;
+	struct reply a;
 
 	conn_handle(c, POLLIN);
 	while (c->state == CONN_UP && conn_next_reply(c, &request, &a)) {
 		check_answer(&a, request.keys);
 		FUZZ_CHECK(h->count < ANSWERS_MAX);
-		h->answer[h->count++] = a;
+		h->reply[h->count++] = a;
 	}
-	FUZZ_CHECK(!c->reply.page || c->reply.page_len <= PAGE_MAX);
+	FUZZ_CHECK(!c->resp.page || c->resp.page_len <= PAGE_MAX);
 	if (c->state == CONN_DOWN)
 		h->trouble = c->trouble;
 }
@@ -140,9 +140,9 @@ static void converse(
 			.turn = "",
 			.words = (const char *const[]){"INFO", NULL}};
 
-		c.reply.page = op[i] == OP_SCAN || op[i] == OP_ASK ? page : c.reply.page;
-		c.reply.is_whole = op[i] == OP_ASK;
-		c.reply.page_len = 0;
+		c.resp.page = op[i] == OP_SCAN || op[i] == OP_COMMAND ? page : c.resp.page;
+		c.resp.is_whole = op[i] == OP_COMMAND;
+		c.resp.page_len = 0;
 		conn_send(&c, &wish, 1, 0);
 	}
 	while (b.at < b.end && c.state == CONN_UP) {
@@ -161,12 +161,12 @@ static void check_same(const struct heard *a, const struct heard *b)
 {
 	FUZZ_CHECK(a->count == b->count && a->trouble.reason == b->trouble.reason);
 	for (int i = 0; i < a->count; i++) {
-		const struct answer *x = &a->answer[i], *y = &b->answer[i];
+		const struct reply *x = &a->reply[i], *y = &b->reply[i];
 
 		FUZZ_CHECK(x->vote == y->vote && x->reason == y->reason && x->pttl == y->pttl);
 		FUZZ_CHECK(x->key == y->key && x->slot == y->slot && x->fence == y->fence);
 		FUZZ_CHECK(x->awaited == y->awaited && strcmp(x->run_id, y->run_id) == 0);
-		FUZZ_CHECK(answer_same_text(x, y));
+		FUZZ_CHECK(reply_same_text(x, y));
 	}
 }
 
@@ -176,7 +176,7 @@ void fuzz_reply(const uint8_t *data, size_t len)
 {
 	static struct heard whole, bytewise;
 	struct bytes b = {data, data + len};
-	enum op op[2] = {fuzz_byte(&b) % OPS, fuzz_byte(&b) % OPS};
+	enum op op[2] = {1 + fuzz_byte(&b) % (OP_COUNT - 1), 1 + fuzz_byte(&b) % (OP_COUNT - 1)};
 	struct node node = {.kind = NODE_UNIX, .db = fuzz_byte(&b) % 2};
 	char text[REPORT_MAX];
 
@@ -195,7 +195,7 @@ void fuzz_reply(const uint8_t *data, size_t len)
 		return;
 	FUZZ_CHECK(whole.trouble.vote == VOTE_ABSENT && whole.trouble.reason != REASON_NONE);
 	fuzz_check_clean(report_event(text, &some_nodes()->node[0],
-		&(struct event){.kind = EV_LINK_DOWN, .answer = &whole.trouble}, 0));
+		&(struct event){.kind = EV_LINK_DOWN, .reply = &whole.trouble}, 0));
 }
 
 /* ---- the quorum: answers in, decisions out ---- */
@@ -210,7 +210,7 @@ struct lane {
 };
 
 struct play {
-	struct quorum q;
+	struct lock lock;
 	struct policy policy;
 	struct update up;
 	struct lane lane[NODES_MAX + 1];
@@ -246,28 +246,28 @@ static void check_words(const struct play *p)
 {
 	const struct key_list *keys = some_keys(p->policy.keys);
 	const struct node_list *nodes = some_nodes();
-	const struct quorum *q = &p->q;
+	const struct lock *lock = &p->lock;
 	char text[REPORT_MAX];
 
-	fuzz_check_clean(report_refusal(text, q, nodes, keys, p->now));
-	fuzz_check_clean(report_holder(text, q, keys, p->now));
-	fuzz_check_clean(report_loss(text, q, nodes, keys));
-	fuzz_check_clean(report_unreleased(text, q, nodes, keys, p->now));
-	fuzz_check_clean(report_unguarded(text, q, nodes));
-	if (q->seat.is_refused)
-		fuzz_check_clean(report_no_seat(text, q, nodes, keys));
+	fuzz_check_clean(report_refusal(text, lock, nodes, keys, p->now));
+	fuzz_check_clean(report_holder(text, lock, keys, p->now));
+	fuzz_check_clean(report_loss(text, lock, nodes, keys));
+	fuzz_check_clean(report_unreleased(text, lock, nodes, keys, p->now));
+	fuzz_check_clean(report_unguarded(text, lock, nodes));
+	if (lock->seat.is_refused)
+		fuzz_check_clean(report_no_seat(text, lock, nodes, keys));
 }
 
 static void step(struct play *p)
 {
 	p->event.now = p->now;
 	p->event.token = "0123456789abcdef0123456789abcdef01234567:1700000000 me";
-	quorum_step(&p->q, &p->event, &p->up);
+	lock_step(&p->lock, &p->event, &p->up);
 	act(p);
 }
 
 /* Of a few shapes that are nearly right, for those that are not are soon read. */
-static void make_reply(struct reply *r, struct bytes *b)
+static void make_reply(struct resp *r, struct bytes *b)
 {
 	static const char turn[] = "0123456789abcdef0123456789abcdef01234567#2";
 	uint8_t shape = fuzz_byte(b);
@@ -276,39 +276,39 @@ static void make_reply(struct reply *r, struct bytes *b)
 	r->is_array = true;
 	r->count = shape % 16 == 15 ? 2 : 5 + shape % 4;
 	for (int i = 0; i < r->count; i++) {
-		struct reply_item *item = &r->item[i];
+		struct resp_item *item = &r->item[i];
 
-		item->type = i == 2 || i == 3 || r->count == 2 ? REPLY_STRING : REPLY_INTEGER;
+		item->type = i == 2 || i == 3 || r->count == 2 ? RESP_STRING : RESP_INTEGER;
 		item->integer = (int8_t)fuzz_byte(b);
 		if (i == 1)
 			item->integer *= 1000;
 		if (i == 4)
 			item->integer = (item->integer & 7) | (int64_t)(fuzz_byte(b) & 0x73) << 16;
-		if (item->type == REPLY_STRING) {
+		if (item->type == RESP_STRING) {
 			item->len = (size_t)(item->integer & 0x7f) % sizeof(turn);
 			memcpy(item->text, turn, item->len);
 		}
 	}
 	if (shape >= 240)
-		*r = (struct reply){.count = 1, .item[0] = {.type = REPLY_ERROR, .text = "NOPERM"}};
+		*r = (struct resp){.count = 1, .item[0] = {.type = RESP_ERROR, .text = "NOPERM"}};
 }
 
 static void answer_one(struct play *p, int node, struct bytes *b)
 {
 	struct lane *l = &p->lane[node];
-	struct reply reply;
-	struct answer a;
+	struct resp resp;
+	struct reply a;
 
-	make_reply(&reply, b);
-	a = answer_read(l->asked[0].op, &reply);
+	make_reply(&resp, b);
+	a = reply_read(l->asked[0].op, &resp);
 	/* As io/conn does. */
 	if (a.key >= (node == p->policy.nodes ? 1 : p->policy.keys))
-		a = answer_absent(REASON_GARBAGE, NULL);
+		a = reply_absent(REASON_GARBAGE, NULL);
 	p->event = (struct event){.kind = EV_REPLY,
 		.node = node,
 		.op = l->asked[0].op,
 		.round = l->asked[0].round,
-		.answer = &a};
+		.reply = &a};
 	memmove(l->asked, l->asked + 1, sizeof(l->asked) - sizeof(l->asked[0]));
 	l->count--;
 	p->event.random = fuzz_byte(b);
@@ -317,10 +317,10 @@ static void answer_one(struct play *p, int node, struct bytes *b)
 
 static void break_one(struct play *p, int node)
 {
-	const struct answer a = answer_absent(REASON_CLOSED, NULL);
+	const struct reply a = reply_absent(REASON_CLOSED, NULL);
 
 	p->lane[node] = (struct lane){.link = LINK_DOWN};
-	p->event = (struct event){.kind = EV_LINK_DOWN, .node = node, .answer = &a};
+	p->event = (struct event){.kind = EV_LINK_DOWN, .node = node, .reply = &a};
 	step(p);
 }
 
@@ -368,7 +368,7 @@ void fuzz_votes(const uint8_t *data, size_t len)
 		.drift = USEC_SEC,
 		.node_timeout = USEC_SEC / 10,
 		.wait = kind & 2 ? NEVER : 0,
-		.guard = USEC_SEC,
+		.safety_margin = USEC_SEC,
 		.is_fair = kind & 4,
 		.wants_fence = kind & 8,
 		.quarantine = kind & 16 ? USEC_SEC : 0,
@@ -377,11 +377,11 @@ void fuzz_votes(const uint8_t *data, size_t len)
 	for (int i = 0; i < KEYS_MAX; i++)
 		for (int n = 0; n < p.policy.nodes; n++)
 			p.policy.order[i][n] = (n + i) % p.policy.nodes;
-	quorum_init(&p.q, &p.policy);
+	lock_init(&p.lock, &p.policy);
 	p.event = (struct event){.kind = EV_START, .random = kind};
 	step(&p);
 	/* Words take far longer than steps. */
-	for (int i = 0; b.at < b.end && p.q.state != QUORUM_OVER && i < STEPS_MAX; i++) {
+	for (int i = 0; b.at < b.end && p.lock.state != LOCK_OVER && i < STEPS_MAX; i++) {
 		play_on(&p, &b);
 		if (i % 32 == 31)
 			check_words(&p);
@@ -394,16 +394,16 @@ void fuzz_votes(const uint8_t *data, size_t len)
 /* INFO, and the answers to what else it asks, all alike. */
 void fuzz_info(const uint8_t *data, size_t len)
 {
-	static struct patient patient[NODES_MAX];
+	static struct node_facts facts[NODES_MAX];
 	static struct diagnosis d;
 	static struct settings s;
 	struct bytes b = {data, data + len};
 	uint8_t kind = fuzz_byte(&b);
-	char *line = fuzz_line(&b, ANSWER_TEXT_MAX - 1);
-	struct answer a = answer_absent(REASON_SERVER, line);
+	char *line = fuzz_line(&b, REPLY_TEXT_MAX - 1);
+	struct reply a = reply_absent(REASON_SERVER, line);
 	struct err e;
 
-	memset(patient, 0, sizeof(patient));
+	memset(facts, 0, sizeof(facts));
 	settings_init(&s, COMMAND_DOCTOR);
 	FUZZ_CHECK(node_list_add(&s.nodes, "a,b,c", &e) == 0 && settings_finish(&s, &e) == 0);
 	if (kind % 32 <= REASON_TOO_LONG && kind % 32 > REASON_NONE)
@@ -411,7 +411,7 @@ void fuzz_info(const uint8_t *data, size_t len)
 	else
 		a.vote = VOTE_YES;
 	for (int i = 0; i < s.nodes.count; i++) {
-		struct patient *p = &patient[i];
+		struct node_facts *p = &facts[i];
 
 		server_info_read(&p->info, (const char *)b.at, (size_t)(b.end - b.at));
 		p->informed = p->rights = p->may_block = p->fsync = p->clients_max = p->marker = a;
@@ -421,12 +421,12 @@ void fuzz_info(const uint8_t *data, size_t len)
 		if (kind & 32)
 			p->reached = a;
 	}
-	doctor_judge(&d, &s, patient, &patient[0].certificate);
+	diagnosis_judge(&d, &s, facts, &facts[0].certificate);
 	for (int i = 0; i < d.count; i++) {
 		fuzz_check_clean(d.finding[i].words);
 		fuzz_check_clean(d.finding[i].mend);
 	}
-	fuzz_check_clean(patient[0].info.version);
-	fuzz_check_clean(patient[0].info.role);
+	fuzz_check_clean(facts[0].info.version);
+	fuzz_check_clean(facts[0].info.role);
 	free(line);
 }

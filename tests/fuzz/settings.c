@@ -1,9 +1,10 @@
 /* What the user says: nodes, command lines with their environment, and files. */
 #include "fuzz/fuzz.h"
 
-#include "core/config.h"
-#include "core/node.h"
-#include "core/option.h"
+#include "cli/config.h"
+#include "cli/node.h"
+#include "cli/option.h"
+#include "lock/lock.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +71,7 @@ static int take_words(struct bytes *b, char *words[], int most)
 
 static void check_settings(const struct settings *s)
 {
-	static struct quorum q;
+	static struct lock lock;
 	struct policy policy;
 	size_t together = 0;
 
@@ -86,7 +87,7 @@ static void check_settings(const struct settings *s)
 	policy = settings_policy(s);
 	/* It asserts what it wants; doctor finds fault with what it does not. */
 	if (s->command != COMMAND_DOCTOR && s->command != COMMAND_GATE)
-		quorum_init(&q, &policy);
+		lock_init(&lock, &policy);
 }
 
 /* A command, its words, and behind an empty line the environment. */

@@ -5,7 +5,7 @@
 #include "base/signal_name.h"
 #include "base/text.h"
 #include "base/token.h"
-#include "core/report.h"
+#include "report/report.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -76,9 +76,9 @@ static void check_json(const uint8_t *data, size_t len)
 void fuzz_token(const uint8_t *data, size_t len)
 {
 	const struct policy policy = {.nodes = 3, .keys = 1, .ttl = USEC_SEC};
-	static struct quorum q;
+	static struct lock q;
 	static struct node_list nodes;
-	struct answer a = {.vote = VOTE_FOREIGN, .pttl = USEC_SEC}, other = a;
+	struct reply a = {.vote = VOTE_FOREIGN, .pttl = USEC_SEC}, other = a;
 	char text[REPORT_MAX];
 	struct bytes b = {data, data + len};
 	char *line = fuzz_line(&b, len);
@@ -95,11 +95,11 @@ void fuzz_token(const uint8_t *data, size_t len)
 		FUZZ_CHECK(owner <= a.text_len);
 	}
 	(void)report_timestamp(&a);
-	quorum_init(&q, &policy);
-	quorum_begin_question(&q, 0);
+	lock_init(&q, &policy);
+	lock_begin_question(&q, 0);
 	for (int i = 0; i < policy.nodes; i++) {
 		memcpy(nodes.node[i].label, "node", 5);
-		quorum_take_answer(&q, i, i == 1 ? &other : &a, NULL);
+		lock_take_reply(&q, i, i == 1 ? &other : &a, NULL);
 	}
 	fuzz_check_clean(report_status(text, &q, &nodes, "key", 1700000000));
 	fuzz_check_clean(report_holder(text, &q, &ONE_KEY("key"), 0));

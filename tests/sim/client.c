@@ -1,6 +1,6 @@
 /*
  * What redlock run does with a session, a few times in a row, as a coroutine: it runs until it
- * would sleep. The command is only a span of time here; its guardian has the real leash and goes
+ * would sleep. The command is only a span of time here; its supervisor has the real leash and goes
  * on while redlock is paused, or when it is dead.
  */
 #include "sim/sim.h"
@@ -34,9 +34,9 @@ void client_go_on(struct client *c)
 /* Who holds a lock is awake when its guard begins, or has noticed. */
 static void check_promptness(const struct client *c, usec until)
 {
-	const struct quorum *q = &c->session.quorum;
-	usec at = c->in_section && q->state == QUORUM_HELD
-			  ? true_time(c, q->valid_until - q->policy.guard)
+	const struct lock *lock = &c->session.lock;
+	usec at = c->in_section && lock->state == LOCK_HELD
+			  ? true_time(c, lock->valid_until - lock->policy.safety_margin)
 			  : NEVER;
 
 	if (until > usec_add(at, 10) && world.now >= c->paused_until)
@@ -63,7 +63,7 @@ static void nap(usec duration)
 		client_wait(until);
 }
 
-/* ---- the command and its guardian ---- */
+/* ---- the command and its supervisor ---- */
 
 static void end_section(struct client *c, const char *how)
 {
@@ -89,22 +89,22 @@ void client_gone(struct client *c, uint32_t id)
 		end_section(c, "by itself, or by TERM");
 }
 
-/* The guardian's own timer. Its clock is the machine's. */
+/* The supervisor's own timer. Its clock is the machine's. */
 void client_leash(struct client *c, uint32_t id)
 {
 	usec wake_at, now = client_clock(c);
 
 	if (!c->in_section || id != c->leash_id)
 		return;
-	switch (leash_step(&c->leash, now, &wake_at)) {
-	case LEASH_WAIT:
+	switch (deadline_step(&c->deadline, now, &wake_at)) {
+	case DEADLINE_WAIT:
 		break;
-	case LEASH_TERM:
+	case DEADLINE_TERM:
 		trace("c%d TERM", c->id);
 		schedule(
 			usec_add(world.now, c->obeys_after), SIM_GONE, c->id, 0, c->leash_id, NULL);
 		break;
-	case LEASH_KILL:
+	case DEADLINE_KILL:
 		trace("c%d KILL", c->id);
 		schedule(world.now + c->dies_after, SIM_GONE, c->id, 0, c->leash_id, NULL);
 		break;
@@ -117,15 +117,15 @@ void client_leash(struct client *c, uint32_t id)
 /* From 0 on. */
 static int slot_of(const struct client *c)
 {
-	return world.slots > 1 ? c->session.quorum.slot - 1 : 0;
+	return world.slots > 1 ? c->session.lock.slot - 1 : 0;
 }
 
 /* Whenever a majority confirmed the lock: did one, in this very round, and does what each of them
  * keeps last as long as is concluded? */
 static void check_proof(struct client *c)
 {
-	const struct quorum *q = &c->session.quorum;
-	usec until = true_time(c, q->valid_until);
+	const struct lock *lock = &c->session.lock;
+	usec until = true_time(c, lock->valid_until);
 	int confirmed = 0, last = 0;
 
 	for (int i = 0; i < world.nodes; i++) {
@@ -133,11 +133,11 @@ static void check_proof(struct client *c)
 
 		/* Two names of one server are one. A server that restarts between two answers has
 		 * two identities: only the restart guard can tell. */
-		if (i > 0 && i == world.alias && world.wire[c->id][0].yes_round == q->proved &&
+		if (i > 0 && i == world.alias && world.wire[c->id][0].yes_round == lock->proved &&
 			world.wire[c->id][0].yes_life == w->yes_life)
 			continue;
-		confirmed += w->yes_round == q->proved;
-		last += w->yes_round == q->proved && w->yes_until >= until;
+		confirmed += w->yes_round == lock->proved;
+		last += w->yes_round == lock->proved && w->yes_until >= until;
 	}
 	if (confirmed <= world.nodes / 2)
 		breach("majority", "c%d counts on %d of %d", c->id, confirmed, world.nodes);
@@ -148,17 +148,18 @@ static void check_proof(struct client *c)
 	c->window_slot = slot_of(c);
 	c->window_is_shared = c->policy.is_shared;
 	if (draw_percent(world.trap_percent))
-		schedule(true_time(c, draw_percent(50) ? q->valid_until - q->policy.guard
-						       : quorum_extend_at(q)) -
+		schedule(true_time(c, draw_percent(50)
+					      ? lock->valid_until - lock->policy.safety_margin
+					      : lock_extend_at(lock)) -
 				 USEC_MSEC,
 			SIM_CUT_OFF, c->id, 0, 0, NULL);
 }
 
 /* A node's answer to `redlock check` by token id. The node itself stays as it is. */
-static struct answer look(const struct client *c, int node)
+static struct reply look(const struct client *c, int node)
 {
 	static struct sim_node copy;
-	static struct reply reply;
+	static struct resp resp;
 	char id[TOKEN_ID_LEN + 1];
 	struct request request;
 
@@ -166,39 +167,39 @@ static struct answer look(const struct client *c, int node)
 	request_build(&request, &(struct wish){.op = OP_LOOK,
 					.keys = &ONE_KEY("k"),
 					.slots = world.slots,
-					.slot = c->session.quorum.slot,
+					.slot = c->session.lock.slot,
 					.token = id,
 					.turn = "",
 					.among_readers = true});
 	copy = world.node[node];
-	node_serve(&copy, &request, &reply);
-	return answer_read(OP_LOOK, &reply);
+	node_serve(&copy, &request, &resp);
+	return reply_read(OP_LOOK, &resp);
 }
 
 /* The validity that `redlock check` reports is never longer than a majority of the nodes keeps the
  * holder's own entry: other readers may leave early, and then only that entry excludes a writer. */
 static void check_validity(const struct client *c)
 {
-	static struct quorum q;
-	const struct answer absent = answer_absent(REASON_CONNECT, NULL);
+	static struct lock lock;
+	const struct reply absent = reply_absent(REASON_CONNECT, NULL);
 	usec now = client_clock(c), left, until;
 	int last = 0;
 
 	if (world.alias > 0)
 		return;
-	quorum_init(&q, &c->policy);
-	quorum_begin_question(&q, now);
+	lock_init(&lock, &c->policy);
+	lock_begin_question(&lock, now);
 	for (int i = 0; i < world.nodes; i++) {
-		struct answer a = world.node[i].down ? absent : look(c, i);
+		struct reply a = world.node[i].down ? absent : look(c, i);
 
-		quorum_take_answer(&q, i, &a, c->session.token);
+		lock_take_reply(&lock, i, &a, c->session.token);
 	}
-	left = quorum_time_left(&q, 100, now);
+	left = lock_time_left(&lock, 100, now);
 	until = true_time(c, now + left);
 	for (int i = 0; i < world.nodes; i++)
 		last += !world.node[i].down &&
 			node_token_ends(&world.node[i], slot_of(c), c->session.token) >= until;
-	if (quorum_holding(&q) == HOLDING_YES && left > 0 && last <= world.nodes / 2)
+	if (lock_ownership(&lock) == OWNERSHIP_OWNED && left > 0 && last <= world.nodes / 2)
 		breach("check", "c%d: only %d of %d entries last as long as check says", c->id,
 			last, world.nodes);
 }
@@ -232,7 +233,7 @@ static void check_exclusion(const struct client *c)
  * read together, none comes before the other. */
 static void check_fence(struct client *c)
 {
-	int64_t fence = c->session.quorum.fence;
+	int64_t fence = c->session.lock.fence;
 	int slot = slot_of(c);
 
 	if (!c->policy.wants_fence || !world.exclusion_is_promised)
@@ -253,7 +254,7 @@ static void check_fence(struct client *c)
 
 static void begin_section(struct client *c)
 {
-	const struct quorum *q = &c->session.quorum;
+	const struct lock *lock = &c->session.lock;
 	usec longest = world.is_calm      ? c->policy.ttl / 4
 		       : draw_percent(70) ? c->policy.ttl / 2
 					  : 4 * c->policy.ttl;
@@ -265,11 +266,11 @@ static void begin_section(struct client *c)
 	trace("c%d section begins, %d ms", c->id, (int)(length / USEC_MSEC));
 	check_proof(c);
 	check_validity(c);
-	leash_init(&c->leash, &c->leash_policy, client_clock(c), q->valid_until);
+	deadline_init(&c->deadline, &c->deadline_policy, client_clock(c), lock->valid_until);
 	c->in_section = true;
 	c->section_began = world.now;
 	c->obeys_after = draw_percent(50) ? draw_between(0, c->policy.ttl / 4) : NEVER;
-	c->dies_after = draw_between(0, c->leash_policy.reap / 2);
+	c->dies_after = draw_between(0, c->deadline_policy.reap / 2);
 	world.sections++;
 	world.last_held = world.now;
 	schedule(world.now + length, SIM_GONE, c->id, 0, c->leash_id, NULL);
@@ -291,12 +292,12 @@ static void check_random(const struct client *c, uint64_t before)
 /* Stopped and continued, or just so, it asks the nodes at once whether it still holds the lock. */
 static void extend(struct client *c)
 {
-	const struct quorum *q = &c->session.quorum;
-	bool is_asking = q->asking || q->state != QUORUM_HELD;
-	uint32_t round = q->round;
+	const struct lock *lock = &c->session.lock;
+	bool is_asking = lock->asking || lock->state != LOCK_HELD;
+	uint32_t round = lock->round;
 
 	session_extend(&c->session);
-	if (!is_asking && q->state == QUORUM_HELD && q->round == round)
+	if (!is_asking && lock->state == LOCK_HELD && lock->round == round)
 		breach("extension", "c%d was continued, and does not ask", c->id);
 }
 
@@ -317,8 +318,8 @@ static void turn(struct client *c)
 
 static void keep(struct client *c)
 {
-	const struct quorum *q = &c->session.quorum;
-	usec valid_until = q->valid_until;
+	const struct lock *lock = &c->session.lock;
+	usec valid_until = lock->valid_until;
 	usec stopped_until = c->paused_until;
 	bool is_lost = false;
 
@@ -330,18 +331,18 @@ static void keep(struct client *c)
 		if (c->paused_until != stopped_until || draw_percent(2))
 			extend(c);
 		stopped_until = c->paused_until;
-		if (q->valid_until != valid_until && q->state == QUORUM_HELD) {
-			valid_until = c->leash.valid_until = q->valid_until;
+		if (lock->valid_until != valid_until && lock->state == LOCK_HELD) {
+			valid_until = c->deadline.valid_until = lock->valid_until;
 			trace("c%d extended", c->id);
 			check_proof(c);
 			check_validity(c);
 			client_leash(c, c->leash_id);
 		}
-		if (q->state != QUORUM_HELD && !is_lost) {
+		if (lock->state != LOCK_HELD && !is_lost) {
 			is_lost = true;
 			world.losses++;
-			trace("c%d lost: %d", c->id, q->loss);
-			leash_lose(&c->leash, client_clock(c));
+			trace("c%d lost: %d", c->id, lock->loss);
+			deadline_lose(&c->deadline, client_clock(c));
 			client_leash(c, c->leash_id);
 		}
 	}
@@ -362,7 +363,7 @@ static void check_debt(const struct client *c, int node, int slot)
 	const char *value = reader ? reader->token : l->value;
 	usec left_at = reader ? reader->left_at : l->left_at;
 	usec late_by = reader ? reader->late_by : l->late_by;
-	const struct member *m = &s->quorum.member[node];
+	const struct peer *m = &s->lock.peer[node];
 	bool is_settled = left_at > 0 && (world.wire[c->id][node].settled_at >= left_at ||
 						 world.now >= left_at + c->policy.ttl);
 
@@ -407,15 +408,15 @@ static void check_release_time(const struct client *c, usec since)
 /* A lock whose key was missing on a majority when it was released was lost, and only such a one. */
 static void check_end(struct client *c)
 {
-	const struct quorum *q = &c->session.quorum;
-	bool is_lost = q->loss == LOSS_DENIED;
+	const struct lock *lock = &c->session.lock;
+	bool is_lost = lock->loss == LOSS_DENIED;
 	int missed = 0, told = 0;
 
 	for (int i = 0; i < world.nodes; i++) {
 		const struct wire *w = &world.wire[c->id][i];
 
 		/* The seat's hand-over may have come first. */
-		if (!w->end_missed || (q->seat.parts && q->seat.node == i))
+		if (!w->end_missed || (lock->seat.parts && lock->seat.node == i))
 			continue;
 		missed++;
 		told += w->end_told;
@@ -428,7 +429,7 @@ static void check_end(struct client *c)
 			world.nodes);
 	if (is_lost && !world.profile->forgets && !world.profile->interferes)
 		breach("end", "c%d says lost, and no key was lost", c->id);
-	if (!is_lost && told > world.nodes / 2 && client_clock(c) < q->valid_until)
+	if (!is_lost && told > world.nodes / 2 && client_clock(c) < lock->valid_until)
 		breach("end", "c%d says released, and %d of %d missed its key", c->id, told,
 			world.nodes);
 }
@@ -479,19 +480,19 @@ static bool run_once(struct client *c)
 	c->trying_since = world.now;
 	c->wants_since = usec_min(c->wants_since, world.now);
 	session_start(s);
-	for (uint32_t attempt = 0; s->quorum.state == QUORUM_TRYING;) {
+	for (uint32_t attempt = 0; s->lock.state == LOCK_TRYING;) {
 		turn(c);
-		if (s->quorum.attempt != attempt && s->quorum.state == QUORUM_TRYING)
+		if (s->lock.attempt != attempt && s->lock.state == LOCK_TRYING)
 			memcpy(c->fence_floor, world.newest_fence, sizeof(c->fence_floor));
-		attempt = s->quorum.attempt;
+		attempt = s->lock.attempt;
 	}
 	check_patience(c);
 	c->asked_all = true;
 	for (int i = 0; i < world.nodes; i++)
-		c->asked_all &= !node_is_up(i) || s->quorum.member[i].was_sent > 0;
+		c->asked_all &= !node_is_up(i) || s->lock.peer[i].was_sent > 0;
 	c->trying_since = NEVER;
-	got_it = s->quorum.state == QUORUM_HELD;
-	saw_it_free = c->policy.only_looks && s->quorum.refusal == REFUSAL_NONE;
+	got_it = s->lock.state == LOCK_HELD;
+	saw_it_free = c->policy.only_looks && s->lock.refusal == REFUSAL_NONE;
 	trace("c%d %s", c->id, got_it ? "holds it" : saw_it_free ? "sees it free" : "is refused");
 	if (got_it) {
 		c->wants_since = NEVER;
@@ -505,13 +506,13 @@ static bool run_once(struct client *c)
 		draw_percent(world.leave_percent) ? draw_between(USEC_MSEC, c->policy.ttl) : 0;
 	c->window_until = 0;
 	since = world.now;
-	is_left = s->quorum.state == QUORUM_HELD && c->leave_for > 0;
-	c->is_ending = s->quorum.state == QUORUM_HELD;
+	is_left = s->lock.state == LOCK_HELD && c->leave_for > 0;
+	c->is_ending = s->lock.state == LOCK_HELD;
 	net_begin_release(c->id);
 	session_release(s, c->leave_for);
 	/* Time may have ended it unseen. */
-	c->is_ending = c->is_ending && s->quorum.loss == LOSS_NONE;
-	while (s->quorum.state != QUORUM_OVER)
+	c->is_ending = c->is_ending && s->lock.loss == LOSS_NONE;
+	while (s->lock.state != LOCK_OVER)
 		turn(c);
 	check_end(c);
 	c->is_ending = false;
@@ -574,15 +575,15 @@ void client_begin(struct client *c, int id)
 	schedule(world.now, SIM_WAKE, id, 0, c->wake_id, NULL);
 }
 
-/* redlock is killed: what it sent may still arrive. The guardian hears of it and ends the command;
- * somebody starts redlock anew later. */
+/* redlock is killed: what it sent may still arrive. The supervisor hears of it and ends the
+ * command; somebody starts redlock anew later. */
 void client_crash(struct client *c)
 {
 	trace("c%d is killed", c->id);
 	net_crash_client(c->id);
 	c->trying_since = c->wants_since = NEVER;
 	if (c->in_section) {
-		leash_lose(&c->leash, client_clock(c));
+		deadline_lose(&c->deadline, client_clock(c));
 		client_leash(c, c->leash_id);
 	}
 	c->crashed = true;

@@ -15,6 +15,19 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+static const char *const op_name[] = {
+	[OP_ACQUIRE] = "acquire",
+	[OP_EXTEND] = "extend",
+	[OP_REPAIR] = "repair",
+	[OP_UNDO] = "undo",
+	[OP_HAND_OFF] = "hand-off",
+	[OP_EXPIRE] = "expire",
+	[OP_FENCE] = "fence",
+	[OP_LOOK] = "look",
+	[OP_JOIN] = "join",
+	[OP_WAIT] = "wait",
+};
+
 #define MESSAGES 4096
 
 static struct message messages[MESSAGES];
@@ -158,7 +171,7 @@ static void renew(struct wire *w)
 	w->serve_at = w->back_at = w->held_until = 0;
 	w->queued = w->served = 0;
 	for (int i = 0; i < w->replies; i++)
-		free(w->reply[i]);
+		free(w->resp[i]);
 	w->replies = w->heard = 0;
 	w->is_up = w->is_broken = w->is_deaf = false;
 }
@@ -251,7 +264,7 @@ void conn_open(struct conn *c)
 	 * node after the other turns out to be late, and never back: once to each. */
 	int most = slot_of(c) == world.nodes ? 1 : 3;
 
-	begin_round(w, running->session.quorum.round);
+	begin_round(w, running->session.lock.round);
 	w->sent = 0;
 	w->end_opened++;
 	if (++w->opened[w->node] > most)
@@ -280,7 +293,7 @@ void net_connected(int client, int slot, uint32_t id)
 static void fail(struct conn *c, enum reason reason)
 {
 	leave(running->id, slot_of(c));
-	c->trouble = answer_absent(reason, NULL);
+	c->trouble = reply_absent(reason, NULL);
 	c->state = CONN_DOWN;
 	c->pending_count = 0;
 }
@@ -321,7 +334,7 @@ usec conn_due(const struct conn *c)
 static bool is_end(const struct message *m)
 {
 	return running->is_ending && m->slot < world.nodes &&
-	       (m->op == OP_HAND_OVER || m->op == OP_LEAVE) && !strchr(m->request.argv[7], 'l');
+	       (m->op == OP_HAND_OFF || m->op == OP_EXPIRE) && !strchr(m->request.argv[7], 'l');
 }
 
 void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now)
@@ -364,7 +377,7 @@ void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now
 	schedule(w->serve_at, SIM_SERVE, index, 0, 0, NULL);
 	hash_in((uint64_t)round << 32 | (uint64_t)m->client << 16 | (uint64_t)w->node << 8 |
 		wish->op);
-	trace("c%d n%d sends op %d round %u", running->id, w->node, wish->op, round);
+	trace("c%d n%d sends %s round %u", running->id, w->node, op_name[wish->op], round);
 }
 
 static void discard(struct message *m)
@@ -390,15 +403,15 @@ void net_begin_release(int client)
 		struct wire *w = &world.wire[client][i];
 
 		/* The client counts on a connection that is broken, or may come up. */
-		w->end_opened = c->session.quorum.member[i].link != LINK_DOWN &&
-				(w->is_broken || !w->is_up);
+		w->end_opened =
+			c->session.lock.peer[i].link != LINK_DOWN && (w->is_broken || !w->is_up);
 		w->end_sent = 0;
 		w->end_missed = w->end_told = false;
 	}
 }
 
 /* What a busy, loading or broken server says in place of the script's answer. */
-static void refuse(struct reply *reply)
+static void refuse(struct resp *resp)
 {
 	static const char *const errors[] = {
 		"LOADING Redis is loading the dataset in memory",
@@ -409,12 +422,12 @@ static void refuse(struct reply *reply)
 	};
 	const char *error = errors[draw_between(0, sizeof(errors) / sizeof(errors[0]) - 1)];
 
-	reply->is_array = 0;
-	reply->count = 1;
-	reply->item[0].type = REPLY_ERROR;
-	reply->item[0].integer = 0;
-	reply->item[0].len = strlen(error);
-	memcpy(reply->item[0].text, error, reply->item[0].len + 1);
+	resp->is_array = 0;
+	resp->count = 1;
+	resp->item[0].type = RESP_ERROR;
+	resp->item[0].integer = 0;
+	resp->item[0].len = strlen(error);
+	memcpy(resp->item[0].text, error, resp->item[0].len + 1);
 }
 
 /* The books of what was granted, by true time: the measure of all that the client concludes. True
@@ -426,9 +439,9 @@ static bool note_yes(const struct message *m, struct sim_node *n)
 	int before = 0;
 
 	if (m->session != c->sessions ||
-		(m->op != OP_ACQUIRE && m->op != OP_EXTEND && m->op != OP_LEAVE))
+		(m->op != OP_ACQUIRE && m->op != OP_EXTEND && m->op != OP_EXPIRE))
 		return false;
-	if (m->op == OP_LEAVE) {
+	if (m->op == OP_EXPIRE) {
 		usec lasts = node_key_ends(n, node_slot_of(&m->request), &c->session) - world.now;
 
 		/* Or a clock's twentieth, or a grain of Redis's, less or more. */
@@ -460,12 +473,12 @@ static void note_lateness(const struct message *m, struct sim_node *n)
 	usec *left_at = reader ? &reader->left_at : &l->left_at;
 	usec *late_by = reader ? &reader->late_by : &l->late_by;
 
-	if (m->op == OP_RELEASE || m->op == OP_HAND_OVER)
+	if (m->op == OP_UNDO || m->op == OP_HAND_OFF)
 		return;
 	if (m->left_at) {
 		*left_at = m->left_at;
 		*late_by = world.now - m->left_at;
-	} else if (m->op == OP_ACQUIRE || m->op == OP_HEAL) {
+	} else if (m->op == OP_ACQUIRE || m->op == OP_REPAIR) {
 		*left_at = *late_by = 0;
 	}
 }
@@ -545,23 +558,23 @@ static void wake_sleepers(struct sim_node *n)
 	for (int at; (at = next_sleeper(n)) >= 0;) {
 		struct sim_sleeper first = n->sleeper[at];
 		struct wire *w = &world.wire[first.client][first.slot];
-		struct reply *reply = malloc(sizeof(*reply));
+		struct resp *resp = malloc(sizeof(*resp));
 		bool is_served = false;
 		int behind;
 
-		assert(reply);
+		assert(resp);
 		if (is_noticed(&first)) {
-			free(reply);
-		} else if (!node_serve(n, &wait[first.leads], reply)) {
-			free(reply);
+			free(resp);
+		} else if (!node_serve(n, &wait[first.leads], resp)) {
+			free(resp);
 			return;
 		} else if (!is_awake(&first) || w->is_deaf) {
 			is_served = true;
-			free(reply);
+			free(resp);
 		} else {
 			is_served = true;
 			w->back_at = arrival(w, world.now + one_way(w), w->back_at);
-			schedule(w->back_at, SIM_ANSWER, first.client, first.slot, w->id, reply);
+			schedule(w->back_at, SIM_ANSWER, first.client, first.slot, w->id, resp);
 			trace("n%d wakes c%d", w->node, first.client);
 		}
 		/* Its turn is passed on as soon as it has it. */
@@ -581,7 +594,7 @@ void net_serve(int index)
 	struct message *m = &messages[index];
 	struct wire *w = &world.wire[m->client][m->slot];
 	struct sim_node *n = server_of(w);
-	struct reply *reply, unheard;
+	struct resp *resp, unheard;
 	bool is_heard = m->wire == w->id && !w->is_broken, spoils, makes_majority, sleeps = false;
 	usec until = n->paused_until;
 	int client, node;
@@ -597,47 +610,47 @@ void net_serve(int index)
 	}
 	if (m->wire == w->id && !m->stood)
 		w->served++;
-	if (m->slot == world.nodes && m->op == OP_HAND_OVER && stands_behind(n, m))
+	if (m->slot == world.nodes && m->op == OP_HAND_OFF && stands_behind(n, m))
 		return;
 	/* The server is gone, or it never arrived. */
 	if (n->down || m->wire == UINT32_MAX || (m->wire == w->id && w->is_deaf)) {
 		discard(m);
 		return;
 	}
-	reply = is_heard ? malloc(sizeof(*reply)) : &unheard;
-	assert(reply);
+	resp = is_heard ? malloc(sizeof(*resp)) : &unheard;
+	assert(resp);
 	if (m->is_end && m->session == world.client[m->client]->sessions && w->end_sent == 1)
 		w->end_missed = !node_has_token(n, node_slot_of(&m->request), m->token);
 	/* Done, but what says so is not the protocol; or not done. */
 	spoils = world.now < n->refuses_until && draw_percent(30);
 	if (world.now < n->refuses_until && !spoils)
-		refuse(reply);
+		refuse(resp);
 	else
-		sleeps = !node_serve(n, &m->request, reply);
+		sleeps = !node_serve(n, &m->request, resp);
 	if (sleeps) {
 		if (is_heard) {
 			fall_asleep(n, m);
-			free(reply);
+			free(resp);
 		}
 		trace("n%d lets c%d wait", w->node, m->client);
 		discard(m);
 		return;
 	}
-	makes_majority = reply->is_array && reply->item[0].integer == 1 && note_yes(m, n);
-	if (reply->is_array && reply->item[0].integer == 1 && m->slot < world.nodes)
+	makes_majority = resp->is_array && resp->item[0].integer == 1 && note_yes(m, n);
+	if (resp->is_array && resp->item[0].integer == 1 && m->slot < world.nodes)
 		note_lateness(m, n);
 	/* Or nothing that the reader understands: then the connection is of no more use. */
 	if (spoils)
-		reply->count -= draw_percent(50) ? 1 : reply->count;
-	if (reply->is_array)
+		resp->count -= draw_percent(50) ? 1 : resp->count;
+	if (resp->is_array)
 		trace("n%d serves c%d%s: %d, %d ms%s", w->node, m->client, is_heard ? "" : " late",
-			(int)reply->item[0].integer, (int)reply->item[1].integer,
+			(int)resp->item[0].integer, (int)resp->item[1].integer,
 			spoils ? ", and says garbage" : "");
 	else
 		trace("n%d refuses c%d", w->node, m->client);
 	if (is_heard) {
 		w->back_at = arrival(w, world.now + one_way(w), w->back_at);
-		schedule(w->back_at, SIM_ANSWER, m->client, m->slot, w->id, reply);
+		schedule(w->back_at, SIM_ANSWER, m->client, m->slot, w->id, resp);
 	}
 	client = m->client;
 	node = w->node;
@@ -647,43 +660,42 @@ void net_serve(int index)
 		world_trap(world.client[client], node);
 }
 
-void net_answer(int client, int slot, uint32_t id, struct reply *reply)
+void net_answer(int client, int slot, uint32_t id, struct resp *resp)
 {
 	struct wire *w = &world.wire[client][slot];
 
 	if (w->id != id || w->is_broken || w->is_deaf) {
-		free(reply);
+		free(resp);
 		return;
 	}
 	assert(w->replies < SIM_WIRE_QUEUE);
-	w->reply[w->replies++] = reply;
+	w->resp[w->replies++] = resp;
 	client_go_on(world.client[client]);
 }
 
-bool conn_next_reply(struct conn *c, struct pending *request, struct answer *answer)
+bool conn_next_reply(struct conn *c, struct pending *request, struct reply *reply)
 {
 	struct wire *w = wire_of(c);
 
 	if (c->state != CONN_UP || w->heard == 0)
 		return false;
-	if (!w->reply[0]->count) {
+	if (!w->resp[0]->count) {
 		fail(c, REASON_GARBAGE);
 		return false;
 	}
 	*request = c->pending[0];
 	c->pending_count--;
 	memmove(c->pending, c->pending + 1, (size_t)c->pending_count * sizeof(c->pending[0]));
-	*answer = answer_read(request->op, w->reply[0]);
-	w->end_told = answer->vote != VOTE_ABSENT && w->end_sent == 1 && w->end_opened <= 1 &&
-		      (request->op == OP_HAND_OVER || request->op == OP_LEAVE);
-	if (answer->vote == VOTE_FOREIGN || answer->vote == VOTE_GONE ||
-		(answer->vote == VOTE_YES &&
-			(request->op == OP_RELEASE || request->op == OP_HAND_OVER)))
+	*reply = reply_read(request->op, w->resp[0]);
+	w->end_told = reply->vote != VOTE_ABSENT && w->end_sent == 1 && w->end_opened <= 1 &&
+		      (request->op == OP_HAND_OFF || request->op == OP_EXPIRE);
+	if (reply->vote == VOTE_FOREIGN || reply->vote == VOTE_GONE ||
+		(reply->vote == VOTE_YES && (request->op == OP_UNDO || request->op == OP_HAND_OFF)))
 		w->settled_at = world.now;
-	free(w->reply[0]);
+	free(w->resp[0]);
 	w->replies--;
 	w->heard--;
-	memmove(w->reply, w->reply + 1, (size_t)w->replies * sizeof(w->reply[0]));
+	memmove(w->resp, w->resp + 1, (size_t)w->replies * sizeof(w->resp[0]));
 	return true;
 }
 

@@ -207,26 +207,27 @@ static void clear(struct sim_mark *mark)
 	mark->value[0] = '\0';
 }
 
-static void put_integer(struct reply_item *item, int64_t integer)
+static void put_integer(struct resp_item *item, int64_t integer)
 {
-	item->type = REPLY_INTEGER;
+	item->type = RESP_INTEGER;
 	item->integer = integer;
 }
 
-static void put_text(struct reply_item *item, const char *text)
+static void put_text(struct resp_item *item, const char *text)
 {
-	item->type = REPLY_STRING;
+	item->type = RESP_STRING;
+	item->integer = 0;
 	item->len = strlen(text);
 	memcpy(item->text, text, item->len + 1);
 }
 
-static void answer(struct reply *reply, int64_t code, int64_t pttl, const char *text,
-	const char *id, int64_t marks)
+static void respond(struct resp *resp, int64_t code, int64_t pttl, const char *text, const char *id,
+	int64_t marks)
 {
-	struct reply_item *item = reply->item;
+	struct resp_item *item = resp->item;
 
-	reply->is_array = 1;
-	reply->count = 5;
+	resp->is_array = 1;
+	resp->count = 5;
 	put_integer(&item[0], code);
 	put_integer(&item[1], pttl);
 	put_text(&item[2], text);
@@ -234,17 +235,17 @@ static void answer(struct reply *reply, int64_t code, int64_t pttl, const char *
 	put_integer(&item[4], marks);
 }
 
-static void answer_fence(struct reply *reply, int64_t fence)
+static void respond_fence(struct resp *resp, int64_t fence)
 {
-	reply->count = 6;
-	put_integer(&reply->item[5], fence);
+	resp->count = 6;
+	put_integer(&resp->item[5], fence);
 }
 
 /* And whether it looks for itself among readers. */
 static enum op op_of(const struct request *r, bool *is_alone)
 {
-	static const enum op ops[] = {OP_ACQUIRE, OP_EXTEND, OP_LEAVE, OP_RELEASE, OP_HAND_OVER,
-		OP_FENCE, OP_LOOK, OP_JOIN};
+	static const enum op ops[] = {
+		OP_ACQUIRE, OP_EXTEND, OP_EXPIRE, OP_UNDO, OP_HAND_OFF, OP_FENCE, OP_LOOK, OP_JOIN};
 	static const char *script[sizeof(ops) / sizeof(ops[0])][2];
 	struct request probe;
 
@@ -400,7 +401,7 @@ static void settle(struct place *p)
 }
 
 /* Of a semaphore, another slot that is free, and when the first of them may be. */
-static void put_elsewhere(const struct place *p, const struct request *r, struct reply *reply)
+static void put_elsewhere(const struct place *p, const struct request *r, struct resp *resp)
 {
 	int64_t soonest = -1, free_slot = 0;
 
@@ -422,11 +423,11 @@ static void put_elsewhere(const struct place *p, const struct request *r, struct
 		if (left >= 0 && (soonest < 0 || left < soonest))
 			soonest = left;
 	}
-	if (reply->count < 6)
-		answer_fence(reply, 0);
-	reply->count = 8;
-	put_integer(&reply->item[6], free_slot);
-	put_integer(&reply->item[7], soonest);
+	if (resp->count < 6)
+		respond_fence(resp, 0);
+	resp->count = 8;
+	put_integer(&resp->item[6], free_slot);
+	put_integer(&resp->item[7], soonest);
 }
 
 /* Who waits here goes on waiting. Does anybody? */
@@ -445,7 +446,7 @@ static bool stays(const struct place *p, const struct request *r)
 }
 
 /* Has it no vote? Then that is the answer. */
-static bool is_on_guard(struct sim_node *n, const struct request *r, struct reply *reply)
+static bool is_on_guard(struct sim_node *n, const struct request *r, struct resp *resp)
 {
 	int64_t given = atoll(r->argv[10]), now = node_msec(n);
 	int64_t ours = atoll(r->argv[11]) / USEC_MSEC;
@@ -454,7 +455,7 @@ static bool is_on_guard(struct sim_node *n, const struct request *r, struct repl
 	if (given == 0)
 		return false;
 	if (off > SKEW_MAX_MS || off < -SKEW_MAX_MS) {
-		answer(reply, 4, off > 0 ? off : -off, off > 0 ? "ahead of" : "behind", n->run_id,
+		respond(resp, 4, off > 0 ? off : -off, off > 0 ? "ahead of" : "behind", n->run_id,
 			0);
 		return true;
 	}
@@ -477,7 +478,7 @@ static bool is_on_guard(struct sim_node *n, const struct request *r, struct repl
 		n->mark_given = given;
 	}
 	left = n->mark_over - now > n->mark_wall - ours ? n->mark_over - now : n->mark_wall - ours;
-	answer(reply, 3, left, "", n->run_id, 0);
+	respond(resp, 3, left, "", n->run_id, 0);
 	return true;
 }
 
@@ -613,7 +614,7 @@ static int64_t raised(const struct place *p, const struct request *r)
 	return usec_max(next, usec_min(usec_max(wall, now - span), now + span));
 }
 
-static void acquire(struct place *p, const struct request *r, struct reply *reply)
+static void acquire(struct place *p, const struct request *r, struct resp *resp)
 {
 	const char *token = r->argv[4], *turn = r->argv[6], *flags = r->argv[7];
 	struct sim_node *n = p->n;
@@ -623,22 +624,22 @@ static void acquire(struct place *p, const struct request *r, struct reply *repl
 	bool is_mine = is_kept && strcmp(l->turn.value, turn) == 0;
 	char unclaimed[TOKEN_ID_LEN + 1] = "";
 	int64_t fence = 0;
-	bool has_no_vote = is_on_guard(n, r, reply);
+	bool has_no_vote = is_on_guard(n, r, resp);
 
 	if (p->value[0] && strcmp(p->value, token) != 0) {
-		answer(reply, 0, left, p->value, n->run_id, shared_mark(p));
-		put_elsewhere(p, r, reply);
+		respond(resp, 0, left, p->value, n->run_id, shared_mark(p));
+		put_elsewhere(p, r, resp);
 		return;
 	}
 	if (has_no_vote) {
 		if (p->value[0])
-			put_integer(&reply->item[4], MARK_PARTIAL);
+			put_integer(&resp->item[4], MARK_PARTIAL);
 		return;
 	}
 	settle(p);
 	if (strchr(flags, 'f') && is_late(p, r)) {
 		beckon(p, r);
-		answer(reply, 2, left, l->value, n->run_id, MARK_SHARED | 1);
+		respond(resp, 2, left, l->value, n->run_id, MARK_SHARED | 1);
 		return;
 	}
 	if (strchr(flags, 'f') && awaited && has_room(p) && !is_led_in(p, r)) {
@@ -648,13 +649,13 @@ static void acquire(struct place *p, const struct request *r, struct reply *repl
 	}
 	if (!p->value[0] && !p->is_group) {
 		if (is_kept && !is_mine && !is_unused(p)) {
-			answer(reply, 2, l->turn.ends - now, "", n->run_id, awaited);
-			put_elsewhere(p, r, reply);
+			respond(resp, 2, l->turn.ends - now, "", n->run_id, awaited);
+			put_elsewhere(p, r, resp);
 			return;
 		}
 		if (awaited && !is_kept && !turn[0] && strchr(flags, 'f')) {
 			pass_turn(p, r, token, atoll(r->argv[8]), true);
-			answer(reply, 2, atoll(r->argv[8]), "", n->run_id, true);
+			respond(resp, 2, atoll(r->argv[8]), "", n->run_id, true);
 			return;
 		}
 		if (is_kept && !is_mine) {
@@ -677,8 +678,8 @@ static void acquire(struct place *p, const struct request *r, struct reply *repl
 		prolong(p, ttl);
 	else
 		put(p, token, ttl);
-	answer(reply, 1, ttl, unclaimed, n->run_id, awaited);
-	answer_fence(reply, fence);
+	respond(resp, 1, ttl, unclaimed, n->run_id, awaited);
+	respond_fence(resp, fence);
 }
 
 /* Of a semaphore: does the pop find something? Else a slot that is free, or else kept, from 1 on;
@@ -708,7 +709,7 @@ static bool look_at_slots(const struct place *p, int *free_slot, int *kept, int6
 	return false;
 }
 
-static void join(struct place *p, const struct request *r, struct reply *reply)
+static void join(struct place *p, const struct request *r, struct resp *resp)
 {
 	struct sim_node *n = p->n;
 	const struct sim_lock *l = p->l;
@@ -719,7 +720,7 @@ static void join(struct place *p, const struct request *r, struct reply *reply)
 	settle(p);
 	if (p->own ? look_at_slots(p, &free_slot, &kept, &left) : !p->value[0] && is_unused(p)) {
 		clear(&n->line);
-		answer(reply, 0, 0, "", "", false);
+		respond(resp, 0, 0, "", "", false);
 		return;
 	}
 	keep = (left > atoll(r->argv[5]) ? left : atoll(r->argv[5])) + 1000;
@@ -728,22 +729,22 @@ static void join(struct place *p, const struct request *r, struct reply *reply)
 	if (p->is_group && strchr(r->argv[7], 'd'))
 		set_mark(n, &n->head, "1", keep);
 	if (free_slot || (kept && is_first)) {
-		answer(reply, 1, 0, free_slot ? "" : n->lock[kept - 1].turn.value, "", true);
-		answer_fence(reply, 0);
-		reply->count = 7;
-		put_integer(&reply->item[6], free_slot ? free_slot : kept);
+		respond(resp, 1, 0, free_slot ? "" : n->lock[kept - 1].turn.value, "", true);
+		respond_fence(resp, 0);
+		resp->count = 7;
+		put_integer(&resp->item[6], free_slot ? free_slot : kept);
 	} else if (p->value[0]) {
-		answer(reply, 0, left, p->value, "", shared_mark(p) | 1);
+		respond(resp, 0, left, p->value, "", shared_mark(p) | 1);
 	} else if (has_room(p) && is_first) {
-		answer(reply, 1, 0, "", "", true);
+		respond(resp, 1, 0, "", "", true);
 	} else if (has_room(p)) {
-		answer(reply, 2, left, l->value, "", MARK_SHARED | 1);
+		respond(resp, 2, left, l->value, "", MARK_SHARED | 1);
 	} else if (p->own) {
-		answer(reply, 2, left, "", "", true);
+		respond(resp, 2, left, "", "", true);
 	} else if (is_first || !is_there(n, &l->turn)) {
-		answer(reply, 1, 0, is_there(n, &l->turn) ? l->turn.value : "", "", true);
+		respond(resp, 1, 0, is_there(n, &l->turn) ? l->turn.value : "", "", true);
 	} else {
-		answer(reply, 2, l->turn.ends - now, "", "", true);
+		respond(resp, 2, l->turn.ends - now, "", "", true);
 	}
 }
 
@@ -755,52 +756,52 @@ static bool is_its(const struct place *p, enum op op, const struct request *r)
 
 	if (!p->value[0])
 		return false;
-	if ((op == OP_EXTEND || op == OP_HAND_OVER || op == OP_LOOK) && len == TOKEN_ID_LEN &&
+	if ((op == OP_EXTEND || op == OP_HAND_OFF || op == OP_LOOK) && len == TOKEN_ID_LEN &&
 		strncmp(p->value, token, len) == 0 && p->value[len] == ':')
 		return true;
 	return strcmp(p->value, token) == 0;
 }
 
-static void look(const struct place *p, const struct request *r, struct reply *reply)
+static void look(const struct place *p, const struct request *r, struct resp *resp)
 {
 	struct sim_node *n = p->n;
 	const struct sim_lock *l = p->l;
 	bool awaited = stays(p, r);
-	bool has_no_vote = is_on_guard(n, r, reply), is_refused = true;
+	bool has_no_vote = is_on_guard(n, r, resp), is_refused = true;
 
 	if (p->value[0])
-		answer(reply, 0, left_of(p), p->value, n->run_id, awaited | shared_mark(p));
+		respond(resp, 0, left_of(p), p->value, n->run_id, awaited | shared_mark(p));
 	else if (has_no_vote)
 		return;
 	else if (is_late(p, r))
-		answer(reply, 2, pttl(p), l->value, n->run_id, MARK_SHARED | 1);
+		respond(resp, 2, pttl(p), l->value, n->run_id, MARK_SHARED | 1);
 	else if (!p->is_group && is_there(n, &l->turn) && strcmp(l->turn.value, r->argv[6]) != 0 &&
 		 !lies(p))
-		answer(reply, 2, l->turn.ends - node_msec(n), "", n->run_id, awaited);
+		respond(resp, 2, l->turn.ends - node_msec(n), "", n->run_id, awaited);
 	else {
-		answer(reply, -1, 0, "", n->run_id, awaited);
+		respond(resp, -1, 0, "", n->run_id, awaited);
 		is_refused = false;
 	}
-	answer_fence(reply, l->fence);
+	respond_fence(resp, l->fence);
 	if (is_refused && !is_its(p, OP_LOOK, r))
-		put_elsewhere(p, r, reply);
+		put_elsewhere(p, r, resp);
 }
 
-static void number(const struct place *p, const struct request *r, struct reply *reply)
+static void number(const struct place *p, const struct request *r, struct resp *resp)
 {
 	struct sim_lock *l = p->l;
 	int64_t fence = atoll(r->argv[6]);
 
 	if (!p->value[0]) {
-		answer(reply, -1, 0, "", "", false);
+		respond(resp, -1, 0, "", "", false);
 	} else if (strcmp(p->value, r->argv[4]) != 0) {
-		answer(reply, 0, pttl(p), p->value, "", shared_mark(p));
+		respond(resp, 0, pttl(p), p->value, "", shared_mark(p));
 	} else if (l->fence > fence) {
-		answer(reply, 2, 0, "", "", MARK_PARTIAL);
+		respond(resp, 2, 0, "", "", MARK_PARTIAL);
 	} else {
 		l->fence = fence;
-		answer(reply, 1, pttl(p), "", "", false);
-		answer_fence(reply, fence);
+		respond(resp, 1, pttl(p), "", "", false);
+		respond_fence(resp, fence);
 	}
 }
 
@@ -818,16 +819,16 @@ static void leave_seat(const struct place *p, const struct request *r, bool awai
 }
 
 /* What was served to the blocked pop of who waits at the door as well as in the line. */
-static bool pop(struct sim_node *n, bool is_at_the_door, struct reply *reply)
+static bool pop(struct sim_node *n, bool is_at_the_door, struct resp *resp)
 {
 	bool is_door = is_at_the_door && is_there(n, &n->door);
 
 	if (!is_door && n->wakes == 0)
 		return false;
-	reply->is_array = 1;
-	reply->count = 2;
-	put_text(&reply->item[0], "");
-	put_text(&reply->item[1], is_door ? n->door.value : n->wake[0].value);
+	resp->is_array = 1;
+	resp->count = 2;
+	put_text(&resp->item[0], "");
+	put_text(&resp->item[1], is_door ? n->door.value : n->wake[0].value);
 	if (is_door)
 		clear(&n->door);
 	else
@@ -835,9 +836,9 @@ static bool pop(struct sim_node *n, bool is_at_the_door, struct reply *reply)
 	return true;
 }
 
-static void refuse(const struct place *p, struct reply *reply)
+static void refuse(const struct place *p, struct resp *resp)
 {
-	answer(reply, 0, pttl(p), p->value, "", shared_mark(p));
+	respond(resp, 0, pttl(p), p->value, "", shared_mark(p));
 }
 
 /* The key is ours alone, or there is none. */
@@ -860,42 +861,42 @@ static void give_up_turn(struct place *p, const struct request *r, bool is_ours,
 		clear(&l->turn);
 }
 
-static void hand_over(struct place *p, const struct request *r, struct reply *reply)
+static void hand_over(struct place *p, const struct request *r, struct resp *resp)
 {
 	struct sim_lock *l = p->l;
 	const char *token = r->argv[4], *flags = r->argv[7];
 	int64_t ttl = atoll(r->argv[5]), left;
-	bool awaited = is_there(p->n, &p->n->line), is_ours = is_its(p, OP_HAND_OVER, r);
+	bool awaited = is_there(p->n, &p->n->line), is_ours = is_its(p, OP_HAND_OFF, r);
 
 	if (has_slots(r) && strchr(flags, 'l')) {
 		leave_seat(p, r, awaited);
-		answer(reply, 1, 0, "", "", false);
+		respond(resp, 1, 0, "", "", false);
 		return;
 	}
 	if (strchr(flags, 'd'))
 		clear(&p->n->head);
 	if (strchr(flags, 'l') && p->is_group) {
 		beckon(p, r);
-		answer(reply, 1, 0, "", "", false);
+		respond(resp, 1, 0, "", "", false);
 	} else if (p->mine) {
 		left = left_of(p);
 		if (remove_key(p) && awaited)
 			pass_turn(p, r, token, ttl, true);
 		else if (!l->value[0])
 			clear(&l->turn);
-		answer(reply, 1, left, "", "", false);
+		respond(resp, 1, left, "", "", false);
 	} else if (p->value[0] && !is_ours) {
 		if (!flags[0] || (strcmp(flags, "g") == 0 && !is_there(p->n, &l->turn)))
 			pass_turn(p, r, token, ttl, !awaited && atoll(r->argv[9]) <= 0);
-		refuse(p, reply);
+		refuse(p, resp);
 	} else {
 		left = is_ours ? pttl(p) : 0;
 		give_up_turn(p, r, is_ours, awaited);
-		answer(reply, is_ours ? 1 : -1, left, "", "", false);
+		respond(resp, is_ours ? 1 : -1, left, "", "", false);
 	}
 }
 
-static void release(struct place *p, const struct request *r, struct reply *reply)
+static void release(struct place *p, const struct request *r, struct resp *resp)
 {
 	struct sim_lock *l = p->l;
 	bool awaited = is_there(p->n, &p->n->line);
@@ -906,10 +907,10 @@ static void release(struct place *p, const struct request *r, struct reply *repl
 		clear(&l->turn);
 	else if (is_there(p->n, &l->turn))
 		pass_turn(p, r, l->turn.value, atoll(r->argv[8]), true);
-	answer(reply, 1, 0, "", "", false);
+	respond(resp, 1, 0, "", "", false);
 }
 
-static void leave(struct place *p, const struct request *r, struct reply *reply)
+static void leave(struct place *p, const struct request *r, struct resp *resp)
 {
 	struct sim_node *n = p->n;
 	int64_t ttl = atoll(r->argv[5]);
@@ -926,18 +927,18 @@ static void leave(struct place *p, const struct request *r, struct reply *reply)
 	}
 	if (is_there(n, &n->line))
 		push(p, r->argv[4], 1000);
-	answer(reply, 1, ttl, "", "", false);
+	respond(resp, 1, ttl, "", "", false);
 }
 
-static void extend(struct place *p, const struct request *r, struct reply *reply)
+static void extend(struct place *p, const struct request *r, struct resp *resp)
 {
 	int64_t ttl = atoll(r->argv[5]);
 
 	prolong(p, ttl);
-	answer(reply, 1, ttl, "", p->n->run_id, is_there(p->n, &p->n->line));
+	respond(resp, 1, ttl, "", p->n->run_id, is_there(p->n, &p->n->line));
 }
 
-bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply)
+bool node_serve(struct sim_node *n, const struct request *r, struct resp *resp)
 {
 	bool is_alone;
 	enum op op = op_of(r, &is_alone);
@@ -945,7 +946,7 @@ bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply
 
 	drop_expired(n);
 	if (op == OP_WAIT)
-		return pop(n, r->argc > 3, reply);
+		return pop(n, r->argc > 3, resp);
 	for (int i = 0; i < SIM_LOCKS; i++)
 		if (!node_has_key(n, i))
 			n->lock[i].value[0] = '\0';
@@ -953,24 +954,24 @@ bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply
 	p.is_alone = is_alone;
 	translate(&p, r);
 	if (op == OP_ACQUIRE)
-		acquire(&p, r, reply);
+		acquire(&p, r, resp);
 	else if (op == OP_JOIN)
-		join(&p, r, reply);
+		join(&p, r, resp);
 	else if (op == OP_LOOK)
-		look(&p, r, reply);
+		look(&p, r, resp);
 	else if (op == OP_FENCE)
-		number(&p, r, reply);
-	else if (op == OP_HAND_OVER)
-		hand_over(&p, r, reply);
+		number(&p, r, resp);
+	else if (op == OP_HAND_OFF)
+		hand_over(&p, r, resp);
 	else if (p.value[0] && !is_its(&p, op, r))
-		refuse(&p, reply);
+		refuse(&p, resp);
 	else if (!p.value[0])
-		answer(reply, -1, 0, "", "", op == OP_EXTEND ? shared_mark(&p) : 0);
-	else if (op == OP_RELEASE)
-		release(&p, r, reply);
-	else if (op == OP_LEAVE)
-		leave(&p, r, reply);
+		respond(resp, -1, 0, "", "", op == OP_EXTEND ? shared_mark(&p) : 0);
+	else if (op == OP_UNDO)
+		release(&p, r, resp);
+	else if (op == OP_EXPIRE)
+		leave(&p, r, resp);
 	else
-		extend(&p, r, reply);
+		extend(&p, r, resp);
 	return true;
 }

@@ -2,9 +2,9 @@
  * sim: redlock's own session (io/session, io/pool, core) in a world that is made up from one seed:
  * nodes, network, clocks, crashes. Nothing here waits: time jumps from event to event.
  *
- * What is real: everything in src/core, io/session.c, io/pool.c, base. What is made up here: the
- * kernel's clock, sleep and randomness (net.c), the connections (net.c), the servers (node.c), and
- * what a command and its guardian do (client.c, with the real core/leash).
+ * What is real: everything in src/lock and src/proto, io/session.c, io/pool.c, base. What is made
+ * up here: the kernel's clock, sleep and randomness (net.c), the connections (net.c), the servers
+ * (node.c), and what a command and its supervisor do (client.c, with the real lock/deadline).
  *
  * Nothing arrives twice: TCP sees to it, and redlock sends no request again. What comes near to
  * that is here: a request of a connection that was given up arrives late, behind a later one.
@@ -14,8 +14,8 @@
 #ifndef TESTS_SIM_H
 #define TESTS_SIM_H
 
-#include "core/leash.h"
 #include "io/session.h"
+#include "lock/deadline.h"
 
 #include <stdarg.h>
 #include <ucontext.h>
@@ -71,7 +71,7 @@ struct sim_reader {
 struct sim_lock {
 	char value[TOKEN_MAX]; /* "": no key */
 	int64_t ends; /* the key, by the node's clock; milliseconds */
-	struct sim_mark turn; /* as in core/request.c */
+	struct sim_mark turn; /* as in proto/request.c */
 	int64_t fence; /* the last fencing number; 0: none */
 	usec left_at; /* who set the key had given the request up at this time, 0: had not, */
 	usec late_by; /* and it came so much later */
@@ -136,7 +136,7 @@ void node_forget(struct sim_node *n);
 void node_forget_marks(struct sim_node *n);
 
 /* What one of our scripts does there, and answers. OP_WAIT: false if it is not answered yet. */
-bool node_serve(struct sim_node *n, const struct request *r, struct reply *reply);
+bool node_serve(struct sim_node *n, const struct request *r, struct resp *resp);
 
 /* ---- the network (net.c) ---- */
 
@@ -167,7 +167,7 @@ struct wire {
 	usec serve_at, back_at; /* of the last message: what comes later keeps its place */
 	int replies; /* arrived, not taken yet; */
 	int heard; /* so many of them the client has read from its socket */
-	struct reply *reply[SIM_WIRE_QUEUE];
+	struct resp *resp[SIM_WIRE_QUEUE];
 	bool is_up, is_broken; /* as the client would find out */
 	bool is_deaf; /* whatever lies between forgot the connection: all is lost, nobody is told */
 	usec settled_at; /* the client read an answer that says: nothing of ours is there */
@@ -194,7 +194,7 @@ struct client {
 	int id;
 	struct session session;
 	struct policy policy;
-	struct leash_policy leash_policy;
+	struct deadline_policy deadline_policy;
 	int64_t ppm, offset; /* of its clock, */
 	int64_t wall_offset; /* and of its time of day */
 
@@ -206,8 +206,8 @@ struct client {
 	uint32_t wake_id;
 	usec paused_until;
 
-	/* The command and its guardian, who goes on when redlock is paused or dead. */
-	struct leash leash;
+	/* The command and its supervisor, who goes on when redlock is paused or dead. */
+	struct deadline deadline;
 	bool in_section, told_over;
 	usec section_began, obeys_after, dies_after;
 	uint32_t leash_id;
@@ -249,7 +249,7 @@ struct sim_event {
 	enum sim_event_kind kind;
 	int a, b;
 	uint32_t id;
-	struct reply *reply;
+	struct resp *resp;
 };
 
 struct world {
@@ -302,7 +302,7 @@ uint64_t draw(void);
 int64_t draw_between(int64_t low, int64_t high);
 bool draw_percent(int percent);
 
-void schedule(usec at, enum sim_event_kind kind, int a, int b, uint32_t id, struct reply *reply);
+void schedule(usec at, enum sim_event_kind kind, int a, int b, uint32_t id, struct resp *resp);
 
 /* One line of the trace; that it was written goes into the hash in any case, its numbers do not. */
 void trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -325,7 +325,7 @@ usec true_time(const struct client *c, usec at);
 void net_reset(void);
 void net_connected(int client, int slot, uint32_t id);
 void net_serve(int message);
-void net_answer(int client, int slot, uint32_t id, struct reply *reply);
+void net_answer(int client, int slot, uint32_t id, struct resp *resp);
 void net_broken(int client, int slot, uint32_t id);
 void net_begin_session(int client);
 void net_begin_release(int client);

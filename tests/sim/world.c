@@ -109,9 +109,9 @@ static bool is_before(const struct sim_event *a, const struct sim_event *b)
 	return a->at < b->at || (a->at == b->at && a->order < b->order);
 }
 
-void schedule(usec at, enum sim_event_kind kind, int a, int b, uint32_t id, struct reply *reply)
+void schedule(usec at, enum sim_event_kind kind, int a, int b, uint32_t id, struct resp *resp)
 {
-	struct sim_event ev = {at, order++, kind, a, b, id, reply};
+	struct sim_event ev = {at, order++, kind, a, b, id, resp};
 	int i = heap_count++;
 
 	assert(heap_count <= EVENTS_MAX);
@@ -292,7 +292,8 @@ static void cut_off(int client)
 
 void world_trap(struct client *c, int node)
 {
-	usec ahead = c->policy.ttl - c->policy.drift - (draw_percent(50) ? c->policy.guard : 0);
+	usec ahead =
+		c->policy.ttl - c->policy.drift - (draw_percent(50) ? c->policy.safety_margin : 0);
 
 	if (world.now > world.faults_end || !draw_percent(world.trap_percent))
 		return;
@@ -470,13 +471,13 @@ static void make_client(int i)
 	c->policy.wants_fence = world.wants_fence && draw_percent(90);
 	c->policy.drift = policy_drift(c->policy.ttl, 100);
 	c->policy.node_timeout = c->policy.ttl / 20 + draw_between(0, c->policy.ttl / 20 * 3);
-	c->leash_policy = (struct leash_policy){
+	c->deadline_policy = (struct deadline_policy){
 		.on_lost = 15,
-		.kill_after = leash_default_kill_after(c->policy.ttl),
-		.reap = leash_reap_time(c->policy.ttl),
+		.kill_after = deadline_default_kill_after(c->policy.ttl),
+		.reap = deadline_reap_time(c->policy.ttl),
 		.max_run = NEVER,
 	};
-	c->policy.guard = leash_guard(&c->leash_policy);
+	c->policy.safety_margin = deadline_margin(&c->deadline_policy);
 	c->ppm = draw_ppm(-world.nodes_run);
 	c->offset = draw_between(USEC_SEC, 1000 * USEC_SEC);
 	c->wall_offset = WALL_BASE + draw_between(0, world.clients_apart);
@@ -496,11 +497,11 @@ static void make_rivals(void)
 	for (int i = 0; i < world.clients; i++) {
 		struct policy *p = &world.client[i]->policy;
 
-		world.client[i]->leash_policy = world.client[0]->leash_policy;
+		world.client[i]->deadline_policy = world.client[0]->deadline_policy;
 		p->ttl = ttl;
 		p->node_timeout = node_timeout;
 		p->drift = world.client[0]->policy.drift;
-		p->guard = world.client[0]->policy.guard;
+		p->safety_margin = world.client[0]->policy.safety_margin;
 		memcpy(p->order, world.client[0]->policy.order, sizeof(p->order));
 		/* Of readers that are numbered at the same moment, none may get through. */
 		p->wants_fence &= world.readers_percent == 0;
@@ -712,7 +713,7 @@ static void handle(const struct sim_event *ev)
 		net_serve(ev->a);
 		break;
 	case SIM_ANSWER:
-		net_answer(ev->a, ev->b, ev->id, ev->reply);
+		net_answer(ev->a, ev->b, ev->id, ev->resp);
 		break;
 	case SIM_BROKEN:
 		net_broken(ev->a, ev->b, ev->id);
@@ -759,7 +760,7 @@ void world_run(const struct profile *profile, uint64_t seed, bool traces)
 	int instant = 0;
 
 	while (heap_count > 0) /* of the world before */
-		free(heap[--heap_count].reply);
+		free(heap[--heap_count].resp);
 	memset(&world, 0, offsetof(struct world, list));
 	order = 0;
 	running = NULL;

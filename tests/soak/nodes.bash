@@ -61,14 +61,14 @@ doze() {
 	return 0
 }
 
-# find_guardian PID: sets guardian. It has its name once the command runs.
-find_guardian() {
+# find_supervisor PID: sets supervisor. It has its name once the command runs.
+find_supervisor() {
 	local children=() name
 
 	while kill -0 "$1"; do
 		read -ra children < "/proc/$1/task/$1/children"
-		for guardian in "${children[@]}"; do
-			read -r name < "/proc/$guardian/comm" && [ "$name" = rl-guardian ] && return
+		for supervisor in "${children[@]}"; do
+			read -r name < "/proc/$supervisor/comm" && [ "$name" = rl-supervisor ] && return
 		done
 		doze 20
 	done

@@ -142,7 +142,7 @@ function is_explained(run,    is, complete) {
 	if (is == 124)
 		return words[run] ~ /: the command ran for longer than / # also before it has written a word
 	if (is == 125)
-		return fault[run] == "guardian-killed" && words[run] ~ /guardian was killed/
+		return fault[run] == "supervisor-killed" && words[run] ~ /supervisor was killed/
 	if (is == 137)
 		return fault[run] == "redlock-killed" || fault[run] == "redlock-asked" && begun[run]
 	return is == 143 && fault[run] == "redlock-asked"

@@ -77,7 +77,7 @@ static size_t add_record(uint8_t *to, const char *address, int type)
 }
 
 /* The answer to the question of that length, which stands in `message` already; 0: none. */
-static size_t answer(uint8_t message[ANSWER_MAX], size_t len, const char *path)
+static size_t reply(uint8_t message[ANSWER_MAX], size_t len, const char *path)
 {
 	const uint8_t *at = message + 12;
 	char name[256], line[1024], *words, *rest = NULL;
@@ -136,7 +136,7 @@ int main(int argc, char *argv[])
 		/* One that takes its time keeps no other one waiting. */
 		if (n <= 0 || fork() != 0)
 			continue;
-		n = (ssize_t)answer(message, (size_t)n, argv[2]);
+		n = (ssize_t)reply(message, (size_t)n, argv[2]);
 		if (n > 0)
 			(void)sendto(fd, message, (size_t)n, 0, (struct sockaddr *)&from, from_len);
 		_exit(0);

@@ -3,9 +3,9 @@
  * inject ROLE SYSCALL N ERRNO -- REDLOCK...
  *
  * Runs redlock and lets the Nth system call of that name fail in one of its processes; ROLE is
- * main, keeper, guardian, or child (what becomes the command, until it does). They are counted from
- * the first rt_sigaction on, so that the dynamic loader is spared; the command is let go when it
- * begins. `list` tells which there are instead, one "ROLE SYSCALL COUNT" a line.
+ * main, keeper, supervisor, or child (what becomes the command, until it does). They are counted
+ * from the first rt_sigaction on, so that the dynamic loader is spared; the command is let go when
+ * it begins. `list` tells which there are instead, one "ROLE SYSCALL COUNT" a line.
  *
  * Prints "STATUS LIVING MET": redlock's status (128 + the signal that killed it, or "hangs" after
  * half a minute), how many of its descendants outlived it, and whether the call was made at all.
@@ -38,8 +38,8 @@
 #define SYSCALLS_MAX 600
 #define PATIENCE_SEC 30
 
-enum role { UNKNOWN, MAIN, KEEPER, GUARDIAN, CHILD, ROLES };
-static const char *const role_names[ROLES] = {"", "main", "keeper", "guardian", "child"};
+enum role { UNKNOWN, MAIN, KEEPER, SUPERVISOR, CHILD, ROLES };
+static const char *const role_names[ROLES] = {"", "main", "keeper", "supervisor", "child"};
 
 /* Those that can fail and that a run may make; another one goes by its number. */
 #define NAME(syscall) [SYS_##syscall] = #syscall
@@ -291,9 +291,9 @@ static void introduce(const struct tracee *parent, int event)
 
 	ptrace(PTRACE_GETEVENTMSG, parent->tid, 0, &tid);
 	t = tracee_of((pid_t)tid);
-	t->role = parent->role == GUARDIAN      ? CHILD
+	t->role = parent->role == SUPERVISOR    ? CHILD
 		  : event == PTRACE_EVENT_CLONE ? KEEPER
-						: GUARDIAN;
+						: SUPERVISOR;
 	if (t->waits)
 		go_on(t, 0);
 	t->waits = false;

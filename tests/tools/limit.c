@@ -19,13 +19,13 @@ static int nodes, fds[15];
 
 static void ask_all(const char *request)
 {
-	char reply[256];
+	char resp[256];
 
 	for (int i = 0; i < nodes; i++)
 		if (write(fds[i], request, strlen(request)) < 0)
 			_exit(1);
 	for (int i = 0; i < nodes; i++)
-		if (read(fds[i], reply, sizeof(reply)) <= 0)
+		if (read(fds[i], resp, sizeof(resp)) <= 0)
 			_exit(1);
 }
 

@@ -26,7 +26,7 @@ int main(int argc, char *argv[])
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	long long longest = 0;
 	struct pollfd fds[2];
-	char answer[64];
+	char reply[64];
 	sigset_t end;
 
 	if (argc != 2 || strlen(argv[1]) >= sizeof(address.sun_path))
@@ -46,7 +46,7 @@ int main(int argc, char *argv[])
 			err(1, "%s", argv[1]);
 		if (fds[0].revents)
 			break;
-		if (read(fds[1].fd, answer, sizeof(answer)) <= 0)
+		if (read(fds[1].fd, reply, sizeof(reply)) <= 0)
 			err(1, "%s", argv[1]);
 		took = now() - asked;
 		longest = took > longest ? took : longest;

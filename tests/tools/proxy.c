@@ -54,7 +54,7 @@ struct flow {
 
 struct pair {
 	bool is_used;
-	struct flow request, reply;
+	struct flow request, resp;
 };
 
 static const char *target, *withhold, *only_while, *say;
@@ -154,9 +154,9 @@ static struct pair *join(int client, int server)
 	}
 	memset(p, 0, sizeof(*p));
 	p->is_used = true;
-	p->request.from = p->reply.to = client;
-	p->request.to = p->reply.from = server;
-	p->reply.is_reply = true;
+	p->request.from = p->resp.to = client;
+	p->request.to = p->resp.from = server;
+	p->resp.is_reply = true;
 	return p;
 }
 
@@ -279,19 +279,19 @@ static void serve(struct pair *p, short from_client, short from_server)
 {
 	if (from_client && !p->request.has_ended)
 		take_in(&p->request);
-	if (from_server && !p->reply.has_ended)
-		take_in(&p->reply);
-	if (strict && p->reply.passed == 0 && is_too_long(&p->request)) {
+	if (from_server && !p->resp.has_ended)
+		take_in(&p->resp);
+	if (strict && p->resp.passed == 0 && is_too_long(&p->request)) {
 		end(p);
 		return;
 	}
-	if (!pass_on(&p->request) || !pass_on(&p->reply)) {
+	if (!pass_on(&p->request) || !pass_on(&p->resp)) {
 		end(p);
 		return;
 	}
 	shut(&p->request);
-	shut(&p->reply);
-	if (p->reply.is_shut && (p->request.is_shut || p->request.from < 0))
+	shut(&p->resp);
+	if (p->resp.is_shut && (p->request.is_shut || p->request.from < 0))
 		end(p);
 }
 
@@ -317,8 +317,8 @@ static void run(int listener)
 			if (!p->is_used)
 				continue;
 			fds[1 + 2 * i] = look_at(&p->request);
-			fds[2 + 2 * i] = look_at(&p->reply);
-			waits |= p->request.length > 0 || p->reply.length > 0;
+			fds[2 + 2 * i] = look_at(&p->resp);
+			waits |= p->request.length > 0 || p->resp.length > 0;
 		}
 		poll(fds, 1 + 2 * PAIRS, waits ? !bytewise : -1);
 		for (int i = 0; i < PAIRS; i++)

@@ -51,20 +51,20 @@ static void build_request(const char *key, const char *token)
 /* How many milliseconds the key is ours on this node; -1: it is not. */
 static long ask(int fd)
 {
-	char reply[64];
+	char resp[64];
 	size_t have = 0;
 	ssize_t n;
 
 	if (write(fd, request, (size_t)length) != length)
 		exit(98);
 	do {
-		n = read(fd, reply + have, sizeof(reply) - 1 - have);
+		n = read(fd, resp + have, sizeof(resp) - 1 - have);
 		have += n > 0 ? (size_t)n : 0;
-		reply[have] = '\0';
-	} while (n > 0 && !strchr(reply, '\n'));
-	if (n <= 0 || reply[0] != ':')
+		resp[have] = '\0';
+	} while (n > 0 && !strchr(resp, '\n'));
+	if (n <= 0 || resp[0] != ':')
 		exit(98);
-	return atol(reply + 1);
+	return atol(resp + 1);
 }
 
 static int watch(void)

@@ -1,5 +1,5 @@
 /* config: the text of a configuration file. */
-#include "core/config.h"
+#include "cli/config.h"
 
 #include "unit/unit.h"
 

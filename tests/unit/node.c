@@ -1,5 +1,5 @@
 /* node: servers as users name them. */
-#include "core/node.h"
+#include "cli/node.h"
 
 #include "unit/unit.h"
 

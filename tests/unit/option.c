@@ -1,7 +1,7 @@
 /* option: the table, the command line and the environment. */
-#include "core/option.h"
+#include "cli/option.h"
 
-#include "core/request.h"
+#include "proto/request.h"
 #include "unit/unit.h"
 
 #include <ctype.h>

@@ -1,7 +1,7 @@
 /* report: what became of a lock, in words. */
-#include "core/report.h"
+#include "report/report.h"
 
-#include "core/settings.h"
+#include "cli/settings.h"
 #include "unit/unit.h"
 
 #include <stdio.h>
@@ -21,271 +21,272 @@ static const struct node_list *nodes(void)
 	return &list;
 }
 
-static struct quorum fresh(int count)
+static struct lock fresh(int count)
 {
-	struct quorum q;
+	struct lock lock;
 
-	quorum_init(&q,
+	lock_init(&lock,
 		&(struct policy){.nodes = count, .keys = 1, .ttl = USEC_SEC, .node_timeout = 1});
-	return q;
+	return lock;
 }
 
-static void set_vote(struct quorum *q, int node, enum vote vote)
+static void set_vote(struct lock *lock, int node, enum vote vote)
 {
-	q->member[node].vote = vote;
-	q->member[node].answer = (struct answer){.vote = vote};
+	lock->peer[node].vote = vote;
+	lock->peer[node].reply = (struct reply){.vote = vote};
 }
 
-static void set_holder(struct quorum *q, int node, const char *holder, usec left)
+static void set_holder(struct lock *lock, int node, const char *holder, usec left)
 {
-	struct answer *a = &q->member[node].answer;
+	struct reply *a = &lock->peer[node].reply;
 
-	set_vote(q, node, VOTE_FOREIGN);
+	set_vote(lock, node, VOTE_FOREIGN);
 	a->pttl = left;
 	a->text_len = strlen(holder);
 	snprintf(a->text, sizeof(a->text), "%s", holder);
 }
 
-static void set_absent(struct quorum *q, int node, enum reason reason, const char *detail)
+static void set_absent(struct lock *lock, int node, enum reason reason, const char *detail)
 {
-	q->member[node].vote = VOTE_ABSENT;
-	q->member[node].answer = answer_absent(reason, detail);
+	lock->peer[node].vote = VOTE_ABSENT;
+	lock->peer[node].reply = reply_absent(reason, detail);
 }
 
 TEST(report_holders)
 {
-	struct quorum q = fresh(5);
+	struct lock lock = fresh(5);
 
-	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0), "'k' is held by somebody else");
-	set_holder(&q, 0, ID ":alice@web1:42 backup", 27 * USEC_SEC);
-	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("nightly"), 0),
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0), "'k' is held by somebody else");
+	set_holder(&lock, 0, ID ":alice@web1:42 backup", 27 * USEC_SEC);
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("nightly"), 0),
 		"'nightly' is held by alice@web1:42 backup, 27s left");
 	/* Who has most of the nodes, and for how long that lasts. */
-	set_holder(&q, 1, ID ":bob", 3 * USEC_SEC);
-	set_holder(&q, 2, ID ":bob", 9 * USEC_SEC);
-	set_holder(&q, 3, ID ":bob", 4 * USEC_SEC);
-	set_absent(&q, 4, REASON_TIMEOUT, NULL);
-	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0),
+	set_holder(&lock, 1, ID ":bob", 3 * USEC_SEC);
+	set_holder(&lock, 2, ID ":bob", 9 * USEC_SEC);
+	set_holder(&lock, 3, ID ":bob", 4 * USEC_SEC);
+	set_absent(&lock, 4, REASON_TIMEOUT, NULL);
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
 		"'k' is held by bob on 3 of 5 nodes, 3s left");
-	set_holder(&q, 3, ID ":bob", NEVER);
-	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0),
+	set_holder(&lock, 3, ID ":bob", NEVER);
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
 		"'k' is held by bob on 3 of 5 nodes, 3s left");
 	for (int i = 0; i < 2; i++) { /* not counted: somebody else's */
-		set_holder(&q, 0, i ? ID ":eve" : ID ":another", NEVER);
-		CHECK_TEXT(report_status(text, &q, nodes(), "k", 0),
+		set_holder(&lock, 0, i ? ID ":eve" : ID ":another", NEVER);
+		CHECK_TEXT(report_status(text, &lock, nodes(), "k", 0),
 			"'k' is held by bob on 3 of 5 nodes, 3s left; on 1 of them it has no end");
 	}
 	for (int i = 1; i < 4; i++)
-		set_holder(&q, i, ID ":bob", NEVER);
-	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0),
+		set_holder(&lock, i, ID ":bob", NEVER);
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
 		"'k' is held by bob on 3 of 5 nodes, with no expiry");
 	/* Names of one length are two names. */
-	set_holder(&q, 0, ID ":bob", USEC_SEC);
-	set_holder(&q, 1, ID ":eve", USEC_SEC);
-	set_holder(&q, 2, ID ":eve", USEC_SEC);
-	set_holder(&q, 3, ID ":eve", USEC_SEC);
-	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0),
+	set_holder(&lock, 0, ID ":bob", USEC_SEC);
+	set_holder(&lock, 1, ID ":eve", USEC_SEC);
+	set_holder(&lock, 2, ID ":eve", USEC_SEC);
+	set_holder(&lock, 3, ID ":eve", USEC_SEC);
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
 		"'k' is held by eve on 3 of 5 nodes, 1s left");
 	/* Whose last word was another one names nobody. */
 	for (int i = 1; i < 4; i++)
-		q.member[i].answer = answer_absent(REASON_OOM, "OOM");
-	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0),
+		lock.peer[i].reply = reply_absent(REASON_OOM, "OOM");
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
 		"'k' is held by bob on 1 of 5 nodes, 1s left");
 	/* Values that are not ours. */
-	q = fresh(1);
-	set_holder(&q, 0, "31a0-uuid", 1500 * USEC_MSEC);
-	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0),
+	lock = fresh(1);
+	set_holder(&lock, 0, "31a0-uuid", 1500 * USEC_MSEC);
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
 		"'k' is held by another program (value '31a0-uuid') on 1 of 1 node, 1.5s left");
-	set_holder(&q, 0, ID, 0);
+	set_holder(&lock, 0, ID, 0);
 	CHECK(strstr(
-		report_holder(text, &q, &ONE_KEY("k"), 0), "another program (value '" ID "')"));
-	set_holder(&q, 0, "Z" ID ":x", 0);
-	CHECK(strstr(report_holder(text, &q, &ONE_KEY("k"), 0), "another program"));
-	set_holder(&q, 0, ID ":", 0);
-	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0),
+		report_holder(text, &lock, &ONE_KEY("k"), 0), "another program (value '" ID "')"));
+	set_holder(&lock, 0, "Z" ID ":x", 0);
+	CHECK(strstr(report_holder(text, &lock, &ONE_KEY("k"), 0), "another program"));
+	set_holder(&lock, 0, ID ":", 0);
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
 		"'k' is held by  on 1 of 1 node, 0ms left");
-	set_holder(&q, 0, "", 0);
-	CHECK(strstr(report_holder(text, &q, &ONE_KEY("k"), 0), "another program (value '')"));
+	set_holder(&lock, 0, "", 0);
+	CHECK(strstr(report_holder(text, &lock, &ONE_KEY("k"), 0), "another program (value '')"));
 }
 
 TEST(report_whose_turn_it_is)
 {
-	struct quorum q = fresh(3);
+	struct lock lock = fresh(3);
 
-	set_vote(&q, 0, VOTE_FOREIGN);
-	q.member[0].answer.is_reserved = true;
-	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0),
+	set_vote(&lock, 0, VOTE_FOREIGN);
+	lock.peer[0].reply.is_reserved = true;
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
 		"'k' is about to be taken by the next in line");
-	q.member[0].answer.is_shared = true;
-	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0),
+	lock.peer[0].reply.is_shared = true;
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
 		"'k' is shared by readers, and others are before us in line");
 	/* A key that is there says more. */
-	set_holder(&q, 1, ID ":bob", USEC_SEC);
-	set_holder(&q, 2, ID ":bob", USEC_SEC);
-	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0),
+	set_holder(&lock, 1, ID ":bob", USEC_SEC);
+	set_holder(&lock, 2, ID ":bob", USEC_SEC);
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
 		"'k' is held by bob on 2 of 3 nodes, 1s left");
 }
 
 /* Few nodes are told of when all were asked: else it may be on more of them. */
 TEST(report_on_how_many_nodes)
 {
-	struct quorum q = fresh(5);
+	struct lock lock = fresh(5);
 
-	set_holder(&q, 0, ID ":bob", USEC_SEC);
+	set_holder(&lock, 0, ID ":bob", USEC_SEC);
 	for (int i = 1; i < 4; i++)
-		set_vote(&q, i, VOTE_GONE);
-	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0), "'k' is held by bob, 1s left");
-	set_vote(&q, 4, VOTE_GONE);
-	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0),
+		set_vote(&lock, i, VOTE_GONE);
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0), "'k' is held by bob, 1s left");
+	set_vote(&lock, 4, VOTE_GONE);
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
 		"'k' is held by bob on 1 of 5 nodes, 1s left");
 }
 
 TEST(report_time_left_is_counted_down)
 {
-	struct quorum q = fresh(1);
+	struct lock lock = fresh(1);
 
-	q.round_at = 7 * USEC_SEC;
-	set_holder(&q, 0, ID ":bob", 3 * USEC_SEC);
-	CHECK(strstr(report_holder(text, &q, &ONE_KEY("k"), 7 * USEC_SEC), ", 3s left"));
-	CHECK(strstr(report_holder(text, &q, &ONE_KEY("k"), 9 * USEC_SEC), ", 1s left"));
-	CHECK(strstr(report_holder(text, &q, &ONE_KEY("k"), 99 * USEC_SEC), ", 0ms left"));
+	lock.round_at = 7 * USEC_SEC;
+	set_holder(&lock, 0, ID ":bob", 3 * USEC_SEC);
+	CHECK(strstr(report_holder(text, &lock, &ONE_KEY("k"), 7 * USEC_SEC), ", 3s left"));
+	CHECK(strstr(report_holder(text, &lock, &ONE_KEY("k"), 9 * USEC_SEC), ", 1s left"));
+	CHECK(strstr(report_holder(text, &lock, &ONE_KEY("k"), 99 * USEC_SEC), ", 0ms left"));
 }
 
 TEST(report_who_may_not_wait)
 {
-	struct quorum q = fresh(3);
+	struct lock lock = fresh(3);
 
-	q.seat.node = 1;
-	q.seat.trouble = answer_absent(REASON_NOPERM, "NOPERM no right to it");
-	CHECK_TEXT(report_no_seat(text, &q, nodes(), &ONE_KEY("k")),
+	lock.seat.node = 1;
+	lock.seat.trouble = reply_absent(REASON_NOPERM, "NOPERM no right to it");
+	CHECK_TEXT(report_no_seat(text, &lock, nodes(), &ONE_KEY("k")),
 		"no waiting in line for 'k', only asking again and again: redis://b:6379 does not "
 		"permit this user to do it (NOPERM no right to it)");
-	q.seat.trouble = answer_absent(REASON_SERVER, "ERR unknown command 'BLPOP'");
+	lock.seat.trouble = reply_absent(REASON_SERVER, "ERR unknown command 'BLPOP'");
+	CHECK(strstr(report_no_seat(text, &lock, nodes(), &ONE_KEY("k")),
+		"(ERR unknown command 'BLPOP')"));
+	lock.seat.trouble = reply_absent(REASON_SERVER, NULL);
 	CHECK(strstr(
-		report_no_seat(text, &q, nodes(), &ONE_KEY("k")), "(ERR unknown command 'BLPOP')"));
-	q.seat.trouble = answer_absent(REASON_SERVER, NULL);
-	CHECK(strstr(report_no_seat(text, &q, nodes(), &ONE_KEY("k")), "answered with an error"));
+		report_no_seat(text, &lock, nodes(), &ONE_KEY("k")), "answered with an error"));
 }
 
 TEST(report_refusals)
 {
-	struct quorum q = fresh(3);
+	struct lock lock = fresh(3);
 
-	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k"), 0), "");
-	q.refusal = REFUSAL_BUSY;
-	set_holder(&q, 0, ID ":bob", USEC_SEC);
-	set_holder(&q, 1, ID ":bob", USEC_SEC);
-	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k"), 0),
+	CHECK_TEXT(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0), "");
+	lock.refusal = REFUSAL_BUSY;
+	set_holder(&lock, 0, ID ":bob", USEC_SEC);
+	set_holder(&lock, 1, ID ":bob", USEC_SEC);
+	CHECK_TEXT(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0),
 		"'k' is busy: held by bob on 2 of 3 nodes, 1s left");
-	q.refusal = REFUSAL_NO_QUORUM;
-	set_vote(&q, 0, VOTE_YES);
-	set_absent(&q, 1, REASON_CONNECT, "Connection refused");
-	set_absent(&q, 2, REASON_TIMEOUT, NULL);
-	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k"), 0),
+	lock.refusal = REFUSAL_NO_QUORUM;
+	set_vote(&lock, 0, VOTE_YES);
+	set_absent(&lock, 1, REASON_CONNECT, "Connection refused");
+	set_absent(&lock, 2, REASON_TIMEOUT, NULL);
+	CHECK_TEXT(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0),
 		"no quorum for 'k': 1 of 3 nodes can be used, 2 needed: redis://b:6379 cannot be "
 		"reached (Connection refused); redis://c:6379 did not answer in time");
 	/* Asked again, and not heard of yet. */
-	q.member[2].vote = VOTE_NONE;
-	CHECK(strstr(
-		report_refusal(text, &q, nodes(), &ONE_KEY("k"), 0), "1 of 3 nodes can be used"));
-	q.refusal = REFUSAL_SLOW;
-	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k"), 0),
+	lock.peer[2].vote = VOTE_NONE;
+	CHECK(strstr(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0),
+		"1 of 3 nodes can be used"));
+	lock.refusal = REFUSAL_SLOW;
+	CHECK_TEXT(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0),
 		"no quorum for 'k' in time: the nodes granted it so late that too little of the "
 		"TTL was left");
-	q.refusal = REFUSAL_DUPLICATE;
-	q.duplicate[0] = 0;
-	q.duplicate[1] = 2;
-	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k"), 0),
+	lock.refusal = REFUSAL_DUPLICATE;
+	lock.duplicate[0] = 0;
+	lock.duplicate[1] = 2;
+	CHECK_TEXT(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0),
 		"nodes 'redis://a:6379' and 'redis://c:6379' are one and the same server");
-	q = fresh(1);
-	q.refusal = REFUSAL_NO_QUORUM;
-	set_absent(&q, 0, REASON_LOADING, "LOADING secret detail");
-	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k"), 0),
+	lock = fresh(1);
+	lock.refusal = REFUSAL_NO_QUORUM;
+	set_absent(&lock, 0, REASON_LOADING, "LOADING secret detail");
+	CHECK_TEXT(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0),
 		"no quorum for 'k': 0 of 1 node can be used, 1 needed: redis://a:6379 is still "
 		"loading its data");
-	q.duplicate[0] = -1;
-	CHECK_TEXT(report_duplicate(text, &q, nodes()), "");
+	lock.duplicate[0] = -1;
+	CHECK_TEXT(report_duplicate(text, &lock, nodes()), "");
 }
 
 TEST(report_losses)
 {
-	struct quorum q = fresh(5);
+	struct lock lock = fresh(5);
 
-	q.loss = LOSS_EXPIRED;
-	set_vote(&q, 0, VOTE_YES);
-	set_vote(&q, 1, VOTE_YES);
-	set_absent(&q, 2, REASON_CLOSED, "reset");
-	set_vote(&q, 3, VOTE_GONE);
-	CHECK_TEXT(report_loss(text, &q, nodes(), &ONE_KEY("k")),
+	lock.loss = LOSS_EXPIRED;
+	set_vote(&lock, 0, VOTE_YES);
+	set_vote(&lock, 1, VOTE_YES);
+	set_absent(&lock, 2, REASON_CLOSED, "reset");
+	set_vote(&lock, 3, VOTE_GONE);
+	CHECK_TEXT(report_loss(text, &lock, nodes(), &ONE_KEY("k")),
 		"lost 'k': no majority of 5 nodes confirmed it in time: redis://c:6379 closed "
 		"the connection (reset)");
 	/* In the middle of a round, the round before tells. */
-	q.member[2].vote = VOTE_NONE;
-	CHECK_TEXT(report_loss(text, &q, nodes(), &ONE_KEY("k")),
+	lock.peer[2].vote = VOTE_NONE;
+	CHECK_TEXT(report_loss(text, &lock, nodes(), &ONE_KEY("k")),
 		"lost 'k': no majority of 5 nodes confirmed it in time: redis://c:6379 closed "
 		"the connection (reset)");
-	set_vote(&q, 2, VOTE_NONE);
-	CHECK_TEXT(report_loss(text, &q, nodes(), &ONE_KEY("k")),
+	set_vote(&lock, 2, VOTE_NONE);
+	CHECK_TEXT(report_loss(text, &lock, nodes(), &ONE_KEY("k")),
 		"lost 'k': no majority of 5 nodes confirmed it in time");
-	q.loss = LOSS_STOOD_STILL;
-	CHECK_TEXT(report_loss(text, &q, nodes(), &ONE_KEY("k")),
+	lock.loss = LOSS_STOOD_STILL;
+	CHECK_TEXT(report_loss(text, &lock, nodes(), &ONE_KEY("k")),
 		"lost 'k': redlock stood still and could not extend it in time");
-	q.loss = LOSS_DENIED;
-	set_vote(&q, 0, VOTE_GONE);
-	set_vote(&q, 1, VOTE_GONE);
-	CHECK_TEXT(report_loss(text, &q, nodes(), &ONE_KEY("k")),
+	lock.loss = LOSS_DENIED;
+	set_vote(&lock, 0, VOTE_GONE);
+	set_vote(&lock, 1, VOTE_GONE);
+	CHECK_TEXT(report_loss(text, &lock, nodes(), &ONE_KEY("k")),
 		"lost 'k': the key is gone from 3 of 5 nodes");
-	set_holder(&q, 0, ID ":bob", USEC_SEC);
-	set_holder(&q, 1, ID ":bob", USEC_SEC);
-	set_holder(&q, 2, ID ":bob", USEC_SEC);
-	CHECK_TEXT(report_loss(text, &q, nodes(), &ONE_KEY("k")),
+	set_holder(&lock, 0, ID ":bob", USEC_SEC);
+	set_holder(&lock, 1, ID ":bob", USEC_SEC);
+	set_holder(&lock, 2, ID ":bob", USEC_SEC);
+	CHECK_TEXT(report_loss(text, &lock, nodes(), &ONE_KEY("k")),
 		"lost 'k': now held by bob on 3 of 5 nodes, 1s left; gone from 1");
-	set_vote(&q, 3, VOTE_YES);
-	CHECK_TEXT(report_loss(text, &q, nodes(), &ONE_KEY("k")),
+	set_vote(&lock, 3, VOTE_YES);
+	CHECK_TEXT(report_loss(text, &lock, nodes(), &ONE_KEY("k")),
 		"lost 'k': now held by bob on 3 of 5 nodes, 1s left");
-	q = fresh(1);
-	q.loss = LOSS_EXPIRED;
-	set_absent(&q, 0, REASON_TIMEOUT, NULL);
-	CHECK_TEXT(report_loss(text, &q, nodes(), &ONE_KEY("k")),
+	lock = fresh(1);
+	lock.loss = LOSS_EXPIRED;
+	set_absent(&lock, 0, REASON_TIMEOUT, NULL);
+	CHECK_TEXT(report_loss(text, &lock, nodes(), &ONE_KEY("k")),
 		"lost 'k': no majority of 1 node confirmed it in time: redis://a:6379 did not "
 		"answer in time");
 }
 
 TEST(report_an_end_that_is_not_known)
 {
-	struct quorum q = fresh(5);
+	struct lock lock = fresh(5);
 
-	CHECK_TEXT(report_unsure(text, &q, &ONE_KEY("k")), "");
-	set_vote(&q, 0, VOTE_YES);
-	set_vote(&q, 1, VOTE_YES);
-	set_vote(&q, 2, VOTE_GONE);
-	set_holder(&q, 3, ID ":bob", USEC_SEC);
-	CHECK_TEXT(report_unsure(text, &q, &ONE_KEY("k")),
+	CHECK_TEXT(report_unsure(text, &lock, &ONE_KEY("k")), "");
+	set_vote(&lock, 0, VOTE_YES);
+	set_vote(&lock, 1, VOTE_YES);
+	set_vote(&lock, 2, VOTE_GONE);
+	set_holder(&lock, 3, ID ":bob", USEC_SEC);
+	CHECK_TEXT(report_unsure(text, &lock, &ONE_KEY("k")),
 		"cannot tell whether 'k' was held to the end: 2 of 5 nodes had it still, 2 had "
 		"not");
-	CHECK_TEXT(report_unsure(text, &q, &(struct key_list){2, {"a", "b"}}),
+	CHECK_TEXT(report_unsure(text, &lock, &(struct key_list){2, {"a", "b"}}),
 		"cannot tell whether 'a', 'b' were held to the end: 2 of 5 nodes had them still, "
 		"2 had not");
-	set_vote(&q, 4, VOTE_YES);
-	CHECK_TEXT(report_unsure(text, &q, &ONE_KEY("k")), "");
-	set_vote(&q, 4, VOTE_GONE);
-	CHECK_TEXT(report_unsure(text, &q, &ONE_KEY("k")), "");
+	set_vote(&lock, 4, VOTE_YES);
+	CHECK_TEXT(report_unsure(text, &lock, &ONE_KEY("k")), "");
+	set_vote(&lock, 4, VOTE_GONE);
+	CHECK_TEXT(report_unsure(text, &lock, &ONE_KEY("k")), "");
 }
 
 TEST(report_what_is_left)
 {
-	struct quorum q = fresh(5);
+	struct lock lock = fresh(5);
 
-	q.member[0].owes = q.member[2].owes = 7;
-	q.member[0].owes_until = 40 * USEC_SEC;
-	q.member[2].owes_until = 30 * USEC_SEC;
-	q.member[3].owes_until = 99 * USEC_SEC;
-	CHECK_TEXT(report_unreleased(text, &q, nodes(), &ONE_KEY("k"), 20 * USEC_SEC),
+	lock.peer[0].owes = lock.peer[2].owes = 7;
+	lock.peer[0].owes_until = 40 * USEC_SEC;
+	lock.peer[2].owes_until = 30 * USEC_SEC;
+	lock.peer[3].owes_until = 99 * USEC_SEC;
+	CHECK_TEXT(report_unreleased(text, &lock, nodes(), &ONE_KEY("k"), 20 * USEC_SEC),
 		"'k' could not be released on 2 of 5 nodes and frees itself there within 20s: "
 		"redis://a:6379, redis://c:6379");
-	set_absent(&q, 0, REASON_NOPERM, NULL);
-	set_absent(&q, 1, REASON_CLOSED, NULL);
-	CHECK_TEXT(report_unreleased(text, &q, nodes(), &ONE_KEY("k"), 20 * USEC_SEC),
+	set_absent(&lock, 0, REASON_NOPERM, NULL);
+	set_absent(&lock, 1, REASON_CLOSED, NULL);
+	CHECK_TEXT(report_unreleased(text, &lock, nodes(), &ONE_KEY("k"), 20 * USEC_SEC),
 		"'k' could not be released on 2 of 5 nodes and frees itself there within 20s: "
 		"redis://a:6379 does not permit this user to do it, redis://c:6379");
 }
@@ -295,11 +296,11 @@ TEST(report_every_answer_has_words)
 	static const struct {
 		enum op op;
 		const char *words;
-	} ops[] = {{OP_ACQUIRE, "acquire"}, {OP_EXTEND, "extend"}, {OP_HEAL, "put back"},
-		{OP_RELEASE, "release"}, {OP_HAND_OVER, "release"}, {OP_LEAVE, "leave"},
+	} ops[] = {{OP_ACQUIRE, "acquire"}, {OP_EXTEND, "extend"}, {OP_REPAIR, "put back"},
+		{OP_UNDO, "release"}, {OP_HAND_OFF, "release"}, {OP_EXPIRE, "leave"},
 		{OP_JOIN, "join"}, {OP_WAIT, "wait"}};
 	const struct node *node = &nodes()->node[0];
-	struct answer a = {.vote = VOTE_YES};
+	struct reply a = {.vote = VOTE_YES};
 	char want[200];
 
 	for (size_t i = 0; i < COUNT_OF(ops); i++) {
@@ -309,17 +310,17 @@ TEST(report_every_answer_has_words)
 	a.vote = VOTE_GONE;
 	CHECK_TEXT(report_answer(text, node, OP_EXTEND, &a, 7),
 		"redis://a:6379 extend: no, the key is gone (0.007ms)");
-	a = (struct answer){.vote = VOTE_NONE};
+	a = (struct reply){.vote = VOTE_NONE};
 	CHECK_TEXT(report_answer(text, node, OP_EXTEND, &a, 7),
 		"redis://a:6379 extend: was not asked (0.007ms)");
 	/* Another program's value may look like ours. */
-	a = (struct answer){.vote = VOTE_FOREIGN,
+	a = (struct reply){.vote = VOTE_FOREIGN,
 		.text_len = 44,
 		.text = "0123456789abcdef0123456789abcdef0123456g:bob"};
 	CHECK_TEXT(report_answer(text, node, OP_ACQUIRE, &a, 0),
 		"redis://a:6379 acquire: no, held by another program (value "
 		"'0123456789abcdef0123456789abcdef0123456g:bob') (0.000ms)");
-	a = (struct answer){.vote = VOTE_FOREIGN, .text_len = 44, .text = ID ":bob"};
+	a = (struct reply){.vote = VOTE_FOREIGN, .text_len = 44, .text = ID ":bob"};
 	CHECK_TEXT(report_answer(text, node, OP_ACQUIRE, &a, 0),
 		"redis://a:6379 acquire: no, held by bob (0.000ms)");
 	for (int reason = REASON_NONE; reason <= REASON_TOO_LONG; reason++) {
@@ -332,21 +333,21 @@ TEST(report_every_answer_has_words)
 
 		if (reason == REASON_QUARANTINE || reason == REASON_SKEWED)
 			continue; /* with their time */
-		a = answer_absent((enum reason)reason, "why");
+		a = reply_absent((enum reason)reason, "why");
 		snprintf(want, sizeof(want), "redis://a:6379 release: %s%s (2000.000ms)",
 			reason_words((enum reason)reason), detailed ? " (why)" : "");
-		CHECK_TEXT(report_answer(text, node, OP_RELEASE, &a, 2 * USEC_SEC), want);
+		CHECK_TEXT(report_answer(text, node, OP_UNDO, &a, 2 * USEC_SEC), want);
 	}
 }
 
 TEST(report_events)
 {
 	const struct node *node = &nodes()->node[0];
-	struct answer a = {.vote = VOTE_YES};
-	struct event ev = {.kind = EV_REPLY, .op = OP_EXTEND, .answer = &a};
+	struct reply a = {.vote = VOTE_YES};
+	struct event ev = {.kind = EV_REPLY, .op = OP_EXTEND, .reply = &a};
 
 	CHECK_TEXT(report_event(text, node, &ev, 7), "redis://a:6379 extend: yes (0.007ms)");
-	a = answer_absent(REASON_GARBAGE, "HTTP/1.1\33[m");
+	a = reply_absent(REASON_GARBAGE, "HTTP/1.1\33[m");
 	ev.kind = EV_LINK_DOWN;
 	CHECK_TEXT(report_event(text, node, &ev, 7),
 		"redis://a:6379 does not speak the Redis protocol (HTTP/1.1\\x1b[m)");
@@ -385,29 +386,29 @@ static void check_clean(const char *name, int line)
 	unit_check(is_clean(text), __FILE__, line, "%s is not clean text", name);
 }
 
-static void check_all_lines(struct quorum *q, const char *key, int line)
+static void check_all_lines(struct lock *lock, const char *key, int line)
 {
-	struct answer *a = &q->member[0].answer;
+	struct reply *a = &lock->peer[0].reply;
 
-	report_holder(text, q, &ONE_KEY(key), 0);
+	report_holder(text, lock, &ONE_KEY(key), 0);
 	check_clean("holder", line);
-	q->refusal = REFUSAL_BUSY;
-	report_refusal(text, q, nodes(), &ONE_KEY(key), 0);
+	lock->refusal = REFUSAL_BUSY;
+	report_refusal(text, lock, nodes(), &ONE_KEY(key), 0);
 	check_clean("busy", line);
-	q->loss = LOSS_DENIED;
-	report_loss(text, q, nodes(), &ONE_KEY(key));
+	lock->loss = LOSS_DENIED;
+	report_loss(text, lock, nodes(), &ONE_KEY(key));
 	check_clean("denied", line);
-	report_unreleased(text, q, nodes(), &ONE_KEY(key), 0);
+	report_unreleased(text, lock, nodes(), &ONE_KEY(key), 0);
 	check_clean("unreleased", line);
 	report_answer(text, &nodes()->node[0], OP_EXTEND, a, 1);
 	check_clean("no", line);
-	q->refusal = REFUSAL_NO_QUORUM;
-	q->loss = LOSS_EXPIRED;
-	q->member[0].vote = a->vote = VOTE_ABSENT;
+	lock->refusal = REFUSAL_NO_QUORUM;
+	lock->loss = LOSS_EXPIRED;
+	lock->peer[0].vote = a->vote = VOTE_ABSENT;
 	a->reason = REASON_SERVER;
-	report_refusal(text, q, nodes(), &ONE_KEY(key), 0);
+	report_refusal(text, lock, nodes(), &ONE_KEY(key), 0);
 	check_clean("no quorum", line);
-	report_loss(text, q, nodes(), &ONE_KEY(key));
+	report_loss(text, lock, nodes(), &ONE_KEY(key));
 	check_clean("expired", line);
 	report_answer(text, &nodes()->node[0], OP_EXTEND, a, 1);
 	check_clean("absent", line);
@@ -426,32 +427,32 @@ TEST(report_escapes_a_hostile_holder)
 
 	for (size_t i = 0; i < COUNT_OF(hostile); i++) {
 		char ours[200];
-		struct quorum q = fresh(3);
+		struct lock lock = fresh(3);
 
-		set_holder(&q, 0, hostile[i], USEC_SEC);
-		check_all_lines(&q, hostile[i], __LINE__);
+		set_holder(&lock, 0, hostile[i], USEC_SEC);
+		check_all_lines(&lock, hostile[i], __LINE__);
 		snprintf(ours, sizeof(ours), ID ":%s", hostile[i]);
-		q = fresh(3);
-		set_holder(&q, 0, ours, USEC_SEC);
-		check_all_lines(&q, hostile[i], __LINE__);
+		lock = fresh(3);
+		set_holder(&lock, 0, ours, USEC_SEC);
+		check_all_lines(&lock, hostile[i], __LINE__);
 	}
-	struct quorum q = fresh(1);
+	struct lock lock = fresh(1);
 
-	set_holder(&q, 0, ID ":a\nb\x1b[2J", USEC_SEC);
-	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k\n"), 0),
+	set_holder(&lock, 0, ID ":a\nb\x1b[2J", USEC_SEC);
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k\n"), 0),
 		"'k\\x0a' is held by a\\x0ab\\x1b[2J on 1 of 1 node, 1s left");
 	/* A NUL ends nothing. */
-	memcpy(q.member[0].answer.text, ID ":a\0b", sizeof(ID) + 4);
-	q.member[0].answer.text_len = sizeof(ID) + 3;
-	CHECK(strstr(report_holder(text, &q, &ONE_KEY("k"), 0), "held by a\\x00b on"));
+	memcpy(lock.peer[0].reply.text, ID ":a\0b", sizeof(ID) + 4);
+	lock.peer[0].reply.text_len = sizeof(ID) + 3;
+	CHECK(strstr(report_holder(text, &lock, &ONE_KEY("k"), 0), "held by a\\x00b on"));
 }
 
 /* Nor is a character cut in two, wherever the line ends. */
 TEST(report_cuts_between_characters)
 {
 	for (int shift = 0; shift < 4; shift++) {
-		char long_text[ANSWER_TEXT_MAX] = "";
-		struct quorum q = fresh(3);
+		char long_text[REPLY_TEXT_MAX] = "";
+		struct lock lock = fresh(3);
 		size_t used = (size_t)shift;
 
 		memset(long_text, 'x', used);
@@ -459,64 +460,65 @@ TEST(report_cuts_between_characters)
 			memcpy(long_text + used, "\xe2\x82\xac", 4);
 			used += 3;
 		}
-		set_holder(&q, 0, long_text, USEC_SEC);
-		check_all_lines(&q, long_text, __LINE__);
+		set_holder(&lock, 0, long_text, USEC_SEC);
+		check_all_lines(&lock, long_text, __LINE__);
 	}
 }
 
 TEST(report_fits_its_line)
 {
 	struct node_list list = {.count = NODES_MAX};
-	struct quorum q = fresh(NODES_MAX);
+	struct lock lock = fresh(NODES_MAX);
 	char key[REQUEST_KEY_MAX + 1];
 
 	memset(key, '\x1b', REQUEST_KEY_MAX);
 	key[REQUEST_KEY_MAX] = '\0';
 	for (int i = 0; i < NODES_MAX; i++) {
-		char detail[ANSWER_TEXT_MAX];
+		char detail[REPLY_TEXT_MAX];
 
 		memset(list.node[i].label, 'l', sizeof(list.node[i].label) - 1);
 		memset(detail, '\x1b', sizeof(detail) - 1);
 		detail[sizeof(detail) - 1] = '\0';
-		set_absent(&q, i, REASON_SERVER, detail);
-		q.member[i].owes = 1;
+		set_absent(&lock, i, REASON_SERVER, detail);
+		lock.peer[i].owes = 1;
 	}
-	q.refusal = REFUSAL_NO_QUORUM;
-	q.loss = LOSS_EXPIRED;
-	CHECK_INT(strlen(report_refusal(text, &q, &list, &ONE_KEY(key), 0)), REPORT_MAX - 1);
-	CHECK_INT(strlen(report_loss(text, &q, &list, &ONE_KEY(key))), REPORT_MAX - 1);
-	CHECK_INT(strlen(report_unreleased(text, &q, &list, &ONE_KEY(key), 0)), REPORT_MAX - 1);
-	CHECK(strlen(report_answer(text, &list.node[0], OP_HEAL, &q.member[0].answer, 1)) <
+	lock.refusal = REFUSAL_NO_QUORUM;
+	lock.loss = LOSS_EXPIRED;
+	CHECK_INT(strlen(report_refusal(text, &lock, &list, &ONE_KEY(key), 0)), REPORT_MAX - 1);
+	CHECK_INT(strlen(report_loss(text, &lock, &list, &ONE_KEY(key))), REPORT_MAX - 1);
+	CHECK_INT(strlen(report_unreleased(text, &lock, &list, &ONE_KEY(key), 0)), REPORT_MAX - 1);
+	CHECK(strlen(report_answer(text, &list.node[0], OP_REPAIR, &lock.peer[0].reply, 1)) <
 		REPORT_MAX);
 }
 
 /* ---- how a key stands ---- */
 
-static const char *status(const struct quorum *q)
+static const char *status(const struct lock *lock)
 {
-	return report_status(text, q, nodes(), "k", 1700000000);
+	return report_status(text, lock, nodes(), "k", 1700000000);
 }
 
 TEST(report_since)
 {
-	struct quorum q = fresh(1);
+	struct lock lock = fresh(1);
 
-	set_holder(&q, 0, ID ":1700000000 alice", USEC_SEC);
-	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0),
+	set_holder(&lock, 0, ID ":1700000000 alice", USEC_SEC);
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
 		"'k' is held by alice since 2023-11-14T22:13:20Z on 1 of 1 node, 1s left");
-	set_holder(&q, 0, ID ":170000000 alice", USEC_SEC);
-	CHECK_TEXT(report_holder(text, &q, &ONE_KEY("k"), 0),
+	set_holder(&lock, 0, ID ":170000000 alice", USEC_SEC);
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
 		"'k' is held by 170000000 alice on 1 of 1 node, 1s left");
 }
 
 TEST(report_fencing_number)
 {
-	struct answer larger = {.vote = VOTE_FOREIGN, .is_reserved = true};
-	struct quorum q = fresh(1);
+	struct reply larger = {.vote = VOTE_FOREIGN, .is_reserved = true};
+	struct lock lock = fresh(1);
 
-	set_holder(&q, 0, ID ":alice", USEC_SEC);
-	q.member[0].answer.fence = 42;
-	CHECK_TEXT(status(&q), "'k' is held by alice on 1 of 1 node, 1s left; fencing number 42");
+	set_holder(&lock, 0, ID ":alice", USEC_SEC);
+	lock.peer[0].reply.fence = 42;
+	CHECK_TEXT(
+		status(&lock), "'k' is held by alice on 1 of 1 node, 1s left; fencing number 42");
 	CHECK_TEXT(report_answer(text, &nodes()->node[0], OP_FENCE, &larger, 0),
 		"redis://a:6379 number: no, a larger one was given there (0.000ms)");
 	CHECK_TEXT(report_answer(text, &nodes()->node[0], OP_ACQUIRE, &larger, 0),
@@ -525,14 +527,14 @@ TEST(report_fencing_number)
 
 TEST(report_which_library)
 {
-	struct quorum q = fresh(1);
+	struct lock lock = fresh(1);
 
-	set_holder(&q, 0, "0123456789abcdef0123456789abcdef", USEC_SEC);
-	CHECK_TEXT(status(&q),
+	set_holder(&lock, 0, "0123456789abcdef0123456789abcdef", USEC_SEC);
+	CHECK_TEXT(status(&lock),
 		"'k' is held by another program (value '0123456789abcdef0123456789abcdef') on 1 of "
 		"1 node, 1s left; such a value is written by node-redlock, redis-py and others");
-	set_holder(&q, 0, "5f0c1f9e-37ee-4c0e-8bdc-1f3fd2f3a8a0", USEC_SEC);
-	CHECK(strstr(status(&q), "RedLock.net"));
+	set_holder(&lock, 0, "5f0c1f9e-37ee-4c0e-8bdc-1f3fd2f3a8a0", USEC_SEC);
+	CHECK(strstr(status(&lock), "RedLock.net"));
 }
 
 TEST(report_formats)
@@ -587,11 +589,11 @@ TEST(report_formats)
 	};
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
-		struct quorum q = fresh(1);
+		struct lock lock = fresh(1);
 		const char *got;
 
-		set_holder(&q, 0, cases[i].value, cases[i].left);
-		got = report_format(&q.member[0].answer);
+		set_holder(&lock, 0, cases[i].value, cases[i].left);
+		got = report_format(&lock.peer[0].reply);
 		unit_check(strcmp(got, cases[i].want) == 0, __FILE__, __LINE__, "'%s': %s",
 			cases[i].value, got);
 	}
@@ -606,7 +608,7 @@ TEST(report_timestamps)
 		{"1700000000.5", 1700000000}, {"0000000007", 7}, {"x", 0}};
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
-		struct answer a = {.text_len = strlen(cases[i].value)};
+		struct reply a = {.text_len = strlen(cases[i].value)};
 
 		memcpy(a.text, cases[i].value, a.text_len);
 		CHECK_INT(report_timestamp(&a), cases[i].want);
@@ -615,107 +617,109 @@ TEST(report_timestamps)
 
 TEST(report_states)
 {
-	struct quorum q = fresh(3);
+	struct lock lock = fresh(3);
 
-	CHECK_TEXT(report_state(&q), "unknown");
+	CHECK_TEXT(report_state(&lock), "unknown");
 	for (int i = 0; i < 3; i++)
-		set_vote(&q, i, VOTE_GONE);
-	CHECK_TEXT(report_state(&q), "free");
-	CHECK_TEXT(status(&q), "'k' is free");
-	set_absent(&q, 0, REASON_TIMEOUT, NULL);
-	CHECK_TEXT(report_state(&q), "free");
-	CHECK_TEXT(status(&q), "'k' is free");
-	set_holder(&q, 1, ID ":1700000000 me", USEC_SEC);
-	CHECK_TEXT(report_state(&q), "minority");
-	CHECK_TEXT(status(&q),
+		set_vote(&lock, i, VOTE_GONE);
+	CHECK_TEXT(report_state(&lock), "free");
+	CHECK_TEXT(status(&lock), "'k' is free");
+	set_absent(&lock, 0, REASON_TIMEOUT, NULL);
+	CHECK_TEXT(report_state(&lock), "free");
+	CHECK_TEXT(status(&lock), "'k' is free");
+	set_holder(&lock, 1, ID ":1700000000 me", USEC_SEC);
+	CHECK_TEXT(report_state(&lock), "minority");
+	CHECK_TEXT(status(&lock),
 		"'k' is held by me since 2023-11-14T22:13:20Z on 1 of 3 nodes, 1s left; that is no "
 		"majority: an attempt that is under way, late or crashed");
-	set_absent(&q, 2, REASON_LOADING, NULL);
-	CHECK_TEXT(report_state(&q), "unknown");
-	CHECK_TEXT(status(&q), "'k' cannot be told: 1 of 3 nodes answered, 2 needed: "
-			       "redis://a:6379 did not answer "
-			       "in time; redis://c:6379 is still loading its data");
-	set_holder(&q, 2, ID ":1700000000 me", USEC_SEC);
-	CHECK_TEXT(report_state(&q), "held");
-	CHECK(!report_is_awaited(&q));
-	q.member[1].answer.awaited = 1;
-	CHECK(report_is_awaited(&q));
-	CHECK_TEXT(status(&q), "'k' is held by me since 2023-11-14T22:13:20Z on 2 of 3 nodes, 1s "
-			       "left; others may be waiting");
+	set_absent(&lock, 2, REASON_LOADING, NULL);
+	CHECK_TEXT(report_state(&lock), "unknown");
+	CHECK_TEXT(status(&lock), "'k' cannot be told: 1 of 3 nodes answered, 2 needed: "
+				  "redis://a:6379 did not answer "
+				  "in time; redis://c:6379 is still loading its data");
+	set_holder(&lock, 2, ID ":1700000000 me", USEC_SEC);
+	CHECK_TEXT(report_state(&lock), "held");
+	CHECK(!report_is_awaited(&lock));
+	lock.peer[1].reply.awaited = 1;
+	CHECK(report_is_awaited(&lock));
+	CHECK_TEXT(status(&lock),
+		"'k' is held by me since 2023-11-14T22:13:20Z on 2 of 3 nodes, 1s "
+		"left; others may be waiting");
 	for (int i = 0; i < 3; i++) {
-		set_vote(&q, i, VOTE_FOREIGN);
-		q.member[i].answer.is_reserved = true;
+		set_vote(&lock, i, VOTE_FOREIGN);
+		lock.peer[i].reply.is_reserved = true;
 	}
-	CHECK_TEXT(report_state(&q), "reserved");
-	CHECK_TEXT(status(&q), "'k' is about to be taken by the next in line");
+	CHECK_TEXT(report_state(&lock), "reserved");
+	CHECK_TEXT(status(&lock), "'k' is about to be taken by the next in line");
 	/* A majority of one value is more than a majority of answers. */
-	q = fresh(5);
+	lock = fresh(5);
 	for (int i = 0; i < 3; i++)
-		set_holder(&q, i, "x", USEC_SEC);
-	set_absent(&q, 3, REASON_CLOSED, NULL);
-	set_absent(&q, 4, REASON_CLOSED, NULL);
-	CHECK_TEXT(report_state(&q), "held");
-	CHECK_TEXT(
-		status(&q), "'k' is held by another program (value 'x') on 3 of 5 nodes, 1s left");
-	q = fresh(1);
-	set_absent(&q, 0, REASON_CLOSED, NULL);
-	CHECK_TEXT(status(&q), "'k' cannot be told: 0 of 1 node answered, 1 needed: redis://a:6379 "
-			       "closed the connection");
-	CHECK_TEXT(report_no_answers(text, &q, nodes()),
+		set_holder(&lock, i, "x", USEC_SEC);
+	set_absent(&lock, 3, REASON_CLOSED, NULL);
+	set_absent(&lock, 4, REASON_CLOSED, NULL);
+	CHECK_TEXT(report_state(&lock), "held");
+	CHECK_TEXT(status(&lock),
+		"'k' is held by another program (value 'x') on 3 of 5 nodes, 1s left");
+	lock = fresh(1);
+	set_absent(&lock, 0, REASON_CLOSED, NULL);
+	CHECK_TEXT(status(&lock),
+		"'k' cannot be told: 0 of 1 node answered, 1 needed: redis://a:6379 "
+		"closed the connection");
+	CHECK_TEXT(report_no_answers(text, &lock, nodes()),
 		"0 of 1 node answered, 1 needed: redis://a:6379 closed the connection");
 }
 
 TEST(report_oddities)
 {
-	struct quorum q = fresh(1);
+	struct lock lock = fresh(1);
 
-	set_holder(&q, 0, "1699999999", NEVER);
-	CHECK_TEXT(status(&q),
+	set_holder(&lock, 0, "1699999999", NEVER);
+	CHECK_TEXT(status(&lock),
 		"'k' is held by another program (value '1699999999') on 1 of 1 node, with no "
 		"expiry; a lock of the old style (SETNX and a time stamp): it expired at "
 		"2023-11-14T22:13:19Z");
-	set_holder(&q, 0, "1700000000", NEVER);
-	CHECK(strstr(status(&q), ": it expires at 2023-11-14T22:13:20Z"));
-	set_holder(&q, 0, "(hash)", NEVER);
-	CHECK_TEXT(status(&q),
+	set_holder(&lock, 0, "1700000000", NEVER);
+	CHECK(strstr(status(&lock), ": it expires at 2023-11-14T22:13:20Z"));
+	set_holder(&lock, 0, "(hash)", NEVER);
+	CHECK_TEXT(status(&lock),
 		"'k' is held by another program (value '(hash)') on 1 of 1 node, with no expiry; "
 		"no lock of ours: another data type, as Redisson (hash) and Symfony (zset) keep");
-	set_holder(&q, 0, ID ":me", NEVER);
-	CHECK_TEXT(status(&q),
+	set_holder(&lock, 0, ID ":me", NEVER);
+	CHECK_TEXT(status(&lock),
 		"'k' is held by me on 1 of 1 node, with no expiry; it never frees itself");
-	CHECK(strstr(report_answer(text, &nodes()->node[0], OP_LOOK, &q.member[0].answer, 1),
+	CHECK(strstr(report_answer(text, &nodes()->node[0], OP_LOOK, &lock.peer[0].reply, 1),
 		"redis://a:6379 look: no, held by "));
 }
 
 TEST(report_what_became_of_a_token)
 {
-	struct quorum q = fresh(3);
+	struct lock lock = fresh(3);
 
 	for (int i = 0; i < 3; i++)
-		set_vote(&q, i, VOTE_YES);
-	CHECK_TEXT(report_holding(text, &q, nodes(), &ONE_KEY("k")),
+		set_vote(&lock, i, VOTE_YES);
+	CHECK_TEXT(report_holding(text, &lock, nodes(), &ONE_KEY("k")),
 		"'k' is held by this token on 3 of 3 nodes");
-	set_vote(&q, 1, VOTE_GONE);
-	set_vote(&q, 2, VOTE_GONE);
-	CHECK_TEXT(report_holding(text, &q, nodes(), &ONE_KEY("k")),
+	set_vote(&lock, 1, VOTE_GONE);
+	set_vote(&lock, 2, VOTE_GONE);
+	CHECK_TEXT(report_holding(text, &lock, nodes(), &ONE_KEY("k")),
 		"'k' is no longer held by this token: it has expired or was released (only 1 of 3 "
 		"nodes had it still)");
-	set_vote(&q, 0, VOTE_GONE);
-	CHECK_TEXT(report_holding(text, &q, nodes(), &ONE_KEY("k")),
+	set_vote(&lock, 0, VOTE_GONE);
+	CHECK_TEXT(report_holding(text, &lock, nodes(), &ONE_KEY("k")),
 		"'k' is no longer held by this token: it has expired or was released");
-	set_holder(&q, 0, ID ":bob", USEC_SEC);
-	set_holder(&q, 1, ID ":bob", USEC_SEC);
-	CHECK_TEXT(report_holding(text, &q, nodes(), &ONE_KEY("k")),
+	set_holder(&lock, 0, ID ":bob", USEC_SEC);
+	set_holder(&lock, 1, ID ":bob", USEC_SEC);
+	CHECK_TEXT(report_holding(text, &lock, nodes(), &ONE_KEY("k")),
 		"'k' is no longer this token's: now held by bob on 2 of 3 nodes, 1s left");
-	set_vote(&q, 0, VOTE_YES);
-	set_vote(&q, 1, VOTE_GONE);
-	set_absent(&q, 2, REASON_CLOSED, NULL);
-	CHECK_TEXT(report_holding(text, &q, nodes(), &ONE_KEY("k")),
+	set_vote(&lock, 0, VOTE_YES);
+	set_vote(&lock, 1, VOTE_GONE);
+	set_absent(&lock, 2, REASON_CLOSED, NULL);
+	CHECK_TEXT(report_holding(text, &lock, nodes(), &ONE_KEY("k")),
 		"'k': cannot tell whether this token holds it: 1 of 3 nodes confirmed it, 2 "
 		"needed: redis://c:6379 closed the connection");
-	q = fresh(1);
-	set_absent(&q, 0, REASON_CLOSED, NULL);
-	CHECK_TEXT(report_holding(text, &q, nodes(), &ONE_KEY("k")),
+	lock = fresh(1);
+	set_absent(&lock, 0, REASON_CLOSED, NULL);
+	CHECK_TEXT(report_holding(text, &lock, nodes(), &ONE_KEY("k")),
 		"'k': cannot tell whether this token holds it: 0 of 1 node confirmed it, 1 needed: "
 		"redis://a:6379 closed the connection");
 }
@@ -723,100 +727,100 @@ TEST(report_what_became_of_a_token)
 TEST(report_several_keys)
 {
 	struct key_list keys = {.count = 2, .key = {"a", "b"}};
-	struct quorum q = fresh(3);
+	struct lock lock = fresh(3);
 
 	CHECK_TEXT(report_keys(text, &keys), "'a', 'b'");
 	CHECK_TEXT(report_verb(&keys), "are");
 	CHECK_TEXT(report_verb(&ONE_KEY("a")), "is");
-	CHECK_TEXT(report_stood_still(text, &q, &keys),
+	CHECK_TEXT(report_stood_still(text, &lock, &keys),
 		"lost 'a', 'b': redlock stood still and could not extend it in time");
 	for (int i = 0; i < 3; i++)
-		set_holder(&q, i, ID ":1700000000 me", USEC_SEC);
+		set_holder(&lock, i, ID ":1700000000 me", USEC_SEC);
 	for (int i = 0; i < 3; i++)
-		q.member[i].answer.key = 1;
-	CHECK_TEXT(report_holder(text, &q, &keys, 0),
+		lock.peer[i].reply.key = 1;
+	CHECK_TEXT(report_holder(text, &lock, &keys, 0),
 		"'b' is held by me since 2023-11-14T22:13:20Z on 3 of 3 nodes, 1s left");
-	CHECK(strstr(report_holding(text, &q, nodes(), &keys),
+	CHECK(strstr(report_holding(text, &lock, nodes(), &keys),
 		"'a', 'b' are no longer this token's: now held by me"));
 	for (int i = 0; i < 3; i++)
-		q.member[i].vote = q.member[i].answer.vote = VOTE_GONE;
-	CHECK_TEXT(report_holding(text, &q, nodes(), &keys),
+		lock.peer[i].vote = lock.peer[i].reply.vote = VOTE_GONE;
+	CHECK_TEXT(report_holding(text, &lock, nodes(), &keys),
 		"'a', 'b' are no longer held by this token: they have expired or were released");
-	q = fresh(1);
-	set_absent(&q, 0, REASON_CLOSED, NULL);
-	CHECK(strstr(report_holding(text, &q, nodes(), &keys),
+	lock = fresh(1);
+	set_absent(&lock, 0, REASON_CLOSED, NULL);
+	CHECK(strstr(report_holding(text, &lock, nodes(), &keys),
 		"'a', 'b': cannot tell whether this token holds them: 0 of 1 node confirmed it"));
 }
 
 TEST(report_quarantine)
 {
-	struct quorum q = fresh(3);
+	struct lock lock = fresh(3);
 
-	q.round_at = USEC_SEC;
-	q.refusal = REFUSAL_NO_QUORUM;
+	lock.round_at = USEC_SEC;
+	lock.refusal = REFUSAL_NO_QUORUM;
 	for (int i = 0; i < 3; i++) {
-		set_absent(&q, i, REASON_QUARANTINE, NULL);
-		q.member[i].answer.pttl = 30 * USEC_SEC;
+		set_absent(&lock, i, REASON_QUARANTINE, NULL);
+		lock.peer[i].reply.pttl = 30 * USEC_SEC;
 	}
-	set_absent(&q, 2, REASON_SKEWED, "ahead of");
-	q.member[2].answer.pttl = 40 * USEC_SEC;
-	CHECK(strstr(report_remedy(&q), "doctor --admit"));
+	set_absent(&lock, 2, REASON_SKEWED, "ahead of");
+	lock.peer[2].reply.pttl = 40 * USEC_SEC;
+	CHECK(strstr(report_remedy(&lock), "doctor --admit"));
 	/* It is counted down. */
-	CHECK_TEXT(report_refusal(text, &q, nodes(), &ONE_KEY("k"), 6 * USEC_SEC),
+	CHECK_TEXT(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 6 * USEC_SEC),
 		"no quorum for 'k': 0 of 3 nodes can be used, 2 needed: redis://a:6379 is in "
 		"quarantine for another 25s; redis://b:6379 is in quarantine for another 25s; "
 		"redis://c:6379 has another time of day, 40s ahead of ours");
-	CHECK(strstr(report_refusal(text, &q, nodes(), &ONE_KEY("k"), 60 * USEC_SEC),
+	CHECK(strstr(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 60 * USEC_SEC),
 		"for another 0ms"));
-	set_vote(&q, 0, VOTE_YES);
-	set_vote(&q, 1, VOTE_YES);
-	CHECK(report_remedy(&q) == NULL);
+	set_vote(&lock, 0, VOTE_YES);
+	set_vote(&lock, 1, VOTE_YES);
+	CHECK(report_remedy(&lock) == NULL);
 }
 
 TEST(report_what_can_be_done)
 {
-	struct quorum q = fresh(3);
+	struct lock lock = fresh(3);
 
-	CHECK(report_remedy(&q) == NULL);
-	set_absent(&q, 0, REASON_CLOSED, NULL);
-	CHECK(report_remedy(&q) == NULL);
-	set_absent(&q, 2, REASON_NOPERM, NULL);
-	CHECK(strstr(report_remedy(&q), "a right to the key is missing"));
-	set_absent(&q, 0, REASON_COUNTER, NULL);
-	CHECK(strstr(report_remedy(&q), "a right to the key is missing"));
-	set_absent(&q, 2, REASON_CLOSED, NULL);
-	CHECK(strstr(report_remedy(&q), "delete that key on the node"));
-	set_absent(&q, 2, REASON_NOPERM, NULL);
-	set_absent(&q, 1, REASON_UNTRUSTED, NULL);
-	CHECK(strstr(report_remedy(&q), "--cacert FILE"));
-	set_absent(&q, 1, REASON_SPEAKS_TLS, NULL);
-	CHECK(strstr(report_remedy(&q), "rediss://"));
-	set_absent(&q, 1, REASON_NO_PASSWORD, NULL);
-	CHECK(strstr(report_remedy(&q), "leave user and password out"));
-	set_absent(&q, 1, REASON_NOAUTH, NULL);
-	CHECK(strstr(report_remedy(&q), "--password-file FILE"));
-	q = fresh(3);
-	set_vote(&q, 1, VOTE_YES);
-	q.member[1].answer.reason = REASON_NOPERM;
-	CHECK(report_remedy(&q) == NULL);
-	q.member[1].owes = 7;
-	CHECK(strstr(report_remedy(&q), "a right to the key is missing"));
+	CHECK(report_remedy(&lock) == NULL);
+	set_absent(&lock, 0, REASON_CLOSED, NULL);
+	CHECK(report_remedy(&lock) == NULL);
+	set_absent(&lock, 2, REASON_NOPERM, NULL);
+	CHECK(strstr(report_remedy(&lock), "a right to the key is missing"));
+	set_absent(&lock, 0, REASON_COUNTER, NULL);
+	CHECK(strstr(report_remedy(&lock), "a right to the key is missing"));
+	set_absent(&lock, 2, REASON_CLOSED, NULL);
+	CHECK(strstr(report_remedy(&lock), "delete that key on the node"));
+	set_absent(&lock, 2, REASON_NOPERM, NULL);
+	set_absent(&lock, 1, REASON_UNTRUSTED, NULL);
+	CHECK(strstr(report_remedy(&lock), "--cacert FILE"));
+	set_absent(&lock, 1, REASON_SPEAKS_TLS, NULL);
+	CHECK(strstr(report_remedy(&lock), "rediss://"));
+	set_absent(&lock, 1, REASON_NO_PASSWORD, NULL);
+	CHECK(strstr(report_remedy(&lock), "leave user and password out"));
+	set_absent(&lock, 1, REASON_NOAUTH, NULL);
+	CHECK(strstr(report_remedy(&lock), "--password-file FILE"));
+	lock = fresh(3);
+	set_vote(&lock, 1, VOTE_YES);
+	lock.peer[1].reply.reason = REASON_NOPERM;
+	CHECK(report_remedy(&lock) == NULL);
+	lock.peer[1].owes = 7;
+	CHECK(strstr(report_remedy(&lock), "a right to the key is missing"));
 }
 
 TEST(report_who_votes_without_a_guard)
 {
-	struct quorum q = fresh(3);
+	struct lock lock = fresh(3);
 
 	for (int i = 0; i < 3; i++)
-		set_vote(&q, i, VOTE_YES);
-	CHECK_TEXT(report_unguarded(text, &q, nodes()), "");
-	q.member[0].answer.is_unguarded = q.member[2].answer.is_unguarded = true;
-	CHECK_TEXT(report_unguarded(text, &q, nodes()),
+		set_vote(&lock, i, VOTE_YES);
+	CHECK_TEXT(report_unguarded(text, &lock, nodes()), "");
+	lock.peer[0].reply.is_unguarded = lock.peer[2].reply.is_unguarded = true;
+	CHECK_TEXT(report_unguarded(text, &lock, nodes()),
 		"no restart guard on redis://a:6379, redis://c:6379: this user may not ask for "
 		"INFO or TIME, or not use the key '{redlock}:node'");
-	set_vote(&q, 0, VOTE_ABSENT);
-	q.member[0].answer.is_unguarded = true;
-	CHECK_TEXT(report_unguarded(text, &q, nodes()),
+	set_vote(&lock, 0, VOTE_ABSENT);
+	lock.peer[0].reply.is_unguarded = true;
+	CHECK_TEXT(report_unguarded(text, &lock, nodes()),
 		"no restart guard on redis://c:6379: this user may not ask for INFO or TIME, or "
 		"not use the key '{redlock}:node'");
 }
@@ -824,66 +828,68 @@ TEST(report_who_votes_without_a_guard)
 TEST(report_slots)
 {
 	const struct key_list *keys = &ONE_KEY("job");
-	struct quorum q = fresh(3);
+	struct lock lock = fresh(3);
 
-	q.policy.slots = 3;
-	CHECK_TEXT(report_lock(text, &q, keys), "'job'");
-	q.slot = 2;
-	CHECK_TEXT(report_lock(text, &q, keys), "'job#2'");
-	CHECK_TEXT(report_stood_still(text, &q, keys),
+	lock.policy.slots = 3;
+	CHECK_TEXT(report_lock(text, &lock, keys), "'job'");
+	lock.slot = 2;
+	CHECK_TEXT(report_lock(text, &lock, keys), "'job#2'");
+	CHECK_TEXT(report_stood_still(text, &lock, keys),
 		"lost 'job#2': redlock stood still and could not extend it in time");
 	for (int i = 0; i < 3; i++)
-		set_holder(&q, i, ID ":1700000000 me", USEC_SEC);
-	CHECK_TEXT(report_holder(text, &q, keys, 0), "the 3 slots of 'job' are taken, 'job#2' held "
-						     "by me since 2023-11-14T22:13:20Z on 3 "
-						     "of 3 nodes, 1s left");
-	q.refusal = REFUSAL_BUSY;
-	CHECK_TEXT(report_refusal(text, &q, nodes(), keys, 0),
+		set_holder(&lock, i, ID ":1700000000 me", USEC_SEC);
+	CHECK_TEXT(report_holder(text, &lock, keys, 0),
+		"the 3 slots of 'job' are taken, 'job#2' held "
+		"by me since 2023-11-14T22:13:20Z on 3 "
+		"of 3 nodes, 1s left");
+	lock.refusal = REFUSAL_BUSY;
+	CHECK_TEXT(report_refusal(text, &lock, nodes(), keys, 0),
 		"'job' is busy: its 3 slots are taken, 'job#2' held by me since "
 		"2023-11-14T22:13:20Z on 3 of 3 nodes, 1s left");
-	CHECK(strstr(report_holding(text, &q, nodes(), keys), "'job#2' is no longer this token's"));
-	CHECK(strstr(report_status(text, &q, nodes(), "job", 0), "'job#2' is held by me"));
+	CHECK(strstr(
+		report_holding(text, &lock, nodes(), keys), "'job#2' is no longer this token's"));
+	CHECK(strstr(report_status(text, &lock, nodes(), "job", 0), "'job#2' is held by me"));
 }
 
 TEST(report_whose_clock_it_may_be)
 {
-	struct quorum q = fresh(3);
+	struct lock lock = fresh(3);
 
-	q.refusal = REFUSAL_NO_QUORUM;
-	set_absent(&q, 0, REASON_SKEWED, "behind");
-	CHECK(!report_is_skewed(&q));
-	set_absent(&q, 2, REASON_SKEWED, "behind");
-	CHECK(report_is_skewed(&q));
-	q.member[2].answer.reason = REASON_TIMEOUT;
-	CHECK(!report_is_skewed(&q));
+	lock.refusal = REFUSAL_NO_QUORUM;
+	set_absent(&lock, 0, REASON_SKEWED, "behind");
+	CHECK(!report_is_skewed(&lock));
+	set_absent(&lock, 2, REASON_SKEWED, "behind");
+	CHECK(report_is_skewed(&lock));
+	lock.peer[2].reply.reason = REASON_TIMEOUT;
+	CHECK(!report_is_skewed(&lock));
 }
 
 /* Somebody has left a trace, and a node that could decide is missing. */
 TEST(report_busy_by_a_trace)
 {
-	struct quorum q = fresh(3);
+	struct lock lock = fresh(3);
 
-	q.refusal = REFUSAL_BUSY;
-	set_holder(&q, 0, ID ":1700000000 me", USEC_SEC);
-	set_vote(&q, 1, VOTE_YES);
-	set_absent(&q, 2, REASON_QUARANTINE, NULL);
-	q.member[2].answer.pttl = 30 * USEC_SEC;
-	CHECK(strstr(report_refusal(text, &q, nodes(), &ONE_KEY("k"), 0),
+	lock.refusal = REFUSAL_BUSY;
+	set_holder(&lock, 0, ID ":1700000000 me", USEC_SEC);
+	set_vote(&lock, 1, VOTE_YES);
+	set_absent(&lock, 2, REASON_QUARANTINE, NULL);
+	lock.peer[2].reply.pttl = 30 * USEC_SEC;
+	CHECK(strstr(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0),
 		"on 1 of 3 nodes, 1s left; redis://c:6379 is in quarantine for another 30s"));
-	set_holder(&q, 1, ID ":1700000000 me", USEC_SEC);
-	CHECK(!strstr(report_refusal(text, &q, nodes(), &ONE_KEY("k"), 0), "quarantine"));
+	set_holder(&lock, 1, ID ":1700000000 me", USEC_SEC);
+	CHECK(!strstr(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0), "quarantine"));
 }
 
 TEST(report_several_keys_lost)
 {
 	struct key_list keys = {.count = 2, .key = {"a", "b"}};
-	struct quorum q = fresh(3);
+	struct lock lock = fresh(3);
 
-	q.loss = LOSS_DENIED;
+	lock.loss = LOSS_DENIED;
 	for (int i = 0; i < 3; i++) {
-		set_holder(&q, i, ID ":1700000000 me", USEC_SEC);
-		q.member[i].answer.key = 1;
+		set_holder(&lock, i, ID ":1700000000 me", USEC_SEC);
+		lock.peer[i].reply.key = 1;
 	}
 	CHECK(strstr(
-		report_loss(text, &q, nodes(), &keys), "lost 'a', 'b': now 'b' is held by me"));
+		report_loss(text, &lock, nodes(), &keys), "lost 'a', 'b': now 'b' is held by me"));
 }

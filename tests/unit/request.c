@@ -1,5 +1,5 @@
 /* request: what is asked, and what answers mean. */
-#include "core/request.h"
+#include "proto/request.h"
 #include "base/text.h"
 
 #include "unit/unit.h"
@@ -13,7 +13,7 @@
 TEST(request_parts)
 {
 	static const enum op ops[] = {
-		OP_ACQUIRE, OP_EXTEND, OP_HEAL, OP_RELEASE, OP_HAND_OVER, OP_LEAVE, OP_JOIN};
+		OP_ACQUIRE, OP_EXTEND, OP_REPAIR, OP_UNDO, OP_HAND_OFF, OP_EXPIRE, OP_JOIN};
 	struct wish wish = {
 		.keys = &ONE_KEY("the key"), .token = "token:me", .time = 30 * USEC_SEC + 999};
 	struct request r;
@@ -48,7 +48,7 @@ TEST(request_parts)
 	CHECK_TEXT(r.argv[6], "my turn");
 	CHECK_TEXT(r.argv[7], "wf");
 	CHECK_TEXT(r.argv[8], "50");
-	wish = (struct wish){.op = OP_HAND_OVER, .keys = &ONE_KEY("k"), .token = "t", .awaited = 5};
+	wish = (struct wish){.op = OP_HAND_OFF, .keys = &ONE_KEY("k"), .token = "t", .awaited = 5};
 	request_build(&r, &wish);
 	CHECK_TEXT(r.argv[7], "");
 	CHECK_TEXT(r.argv[9], "5");
@@ -104,14 +104,14 @@ TEST(request_scripts)
 		const char *const never[4];
 	} cases[] = {
 		{OP_ACQUIRE, "if foreign then ", "put(i,ARGV[2])", {REMOVES}},
-		{OP_HEAL, "if foreign then ", "put(i,ARGV[2])", {REMOVES}},
+		{OP_REPAIR, "if foreign then ", "put(i,ARGV[2])", {REMOVES}},
 		{OP_EXTEND, "if gone then ", "prolong(i,ARGV[2])", {"put(i,ARGV[2])", REMOVES}},
-		{OP_RELEASE, "value[i]==ARGV[1] and ", REMOVES,
+		{OP_UNDO, "value[i]==ARGV[1] and ", REMOVES,
 			{"put(i,ARGV[2])", "prolong(i,ARGV[2])"}},
-		{OP_HAND_OVER, "not ours(i)", "call('PTTL',k) remove(i)",
+		{OP_HAND_OFF, "not ours(i)", "call('PTTL',k) remove(i)",
 			{"put(i,ARGV[2])", "prolong(i,ARGV[2])"}},
 		/* The name stays; the id is no longer one that proves a holder. */
-		{OP_LEAVE, "if v==ARGV[1] ", "local left=sub(v,1,13)..'b'..sub(v,15)",
+		{OP_EXPIRE, "if v==ARGV[1] ", "local left=sub(v,1,13)..'b'..sub(v,15)",
 			{REMOVES, "put(i,ARGV[2])", "prolong(i,ARGV[2])"}},
 	};
 	struct request r;
@@ -144,7 +144,7 @@ TEST(request_leave)
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		request_build(&extend,
 			&(struct wish){.op = OP_EXTEND, .keys = &ONE_KEY("k"), .token = "t"});
-		request_build(&leave, &(struct wish){.op = OP_LEAVE,
+		request_build(&leave, &(struct wish){.op = OP_EXPIRE,
 					      .keys = &ONE_KEY("k"),
 					      .token = "t",
 					      .time = cases[i].leave_for});
@@ -158,56 +158,56 @@ TEST(request_leave)
 
 /* ---- answers ---- */
 
-static void add_integer(struct reply *r, int64_t n)
+static void add_integer(struct resp *r, int64_t n)
 {
-	r->item[r->count++] = (struct reply_item){.type = REPLY_INTEGER, .integer = n};
+	r->item[r->count++] = (struct resp_item){.type = RESP_INTEGER, .integer = n};
 }
 
-static void add_text(struct reply *r, enum reply_type type, const char *text)
+static void add_text(struct resp *r, enum resp_type type, const char *text)
 {
-	struct reply_item *item = &r->item[r->count++];
+	struct resp_item *item = &r->item[r->count++];
 
-	*item = (struct reply_item){.type = type, .len = strlen(text)};
+	*item = (struct resp_item){.type = type, .len = strlen(text)};
 	snprintf(item->text, sizeof(item->text), "%s", text);
 }
 
-static struct reply script_reply(int64_t code, int64_t pttl, const char *holder, const char *run_id)
+static struct resp script_reply(int64_t code, int64_t pttl, const char *holder, const char *run_id)
 {
-	struct reply r = {.is_array = 1};
+	struct resp r = {.is_array = 1};
 
 	add_integer(&r, code);
 	add_integer(&r, pttl);
-	add_text(&r, REPLY_STRING, holder);
-	add_text(&r, REPLY_STRING, run_id);
+	add_text(&r, RESP_STRING, holder);
+	add_text(&r, RESP_STRING, run_id);
 	add_integer(&r, 0);
 	return r;
 }
 
 TEST(answer_fencing_number)
 {
-	struct reply r = script_reply(5, 0, "redlock:fence:{k}", "");
-	struct answer a = answer_read(OP_ACQUIRE, &r);
+	struct resp r = script_reply(5, 0, "redlock:fence:{k}", "");
+	struct reply a = reply_read(OP_ACQUIRE, &r);
 
 	CHECK_INT(a.vote, VOTE_ABSENT);
 	CHECK_INT(a.reason, REASON_COUNTER);
 	CHECK_TEXT(a.text, "redlock:fence:{k}");
 	r = script_reply(1, 5, "", "");
 
-	CHECK_INT(answer_read(OP_ACQUIRE, &r).fence, 0);
+	CHECK_INT(reply_read(OP_ACQUIRE, &r).fence, 0);
 	add_integer(&r, 42);
-	CHECK_INT(answer_read(OP_ACQUIRE, &r).fence, 42);
+	CHECK_INT(reply_read(OP_ACQUIRE, &r).fence, 42);
 	r.item[5].integer = FENCE_MAX;
-	CHECK_INT(answer_read(OP_ACQUIRE, &r).fence, FENCE_MAX);
+	CHECK_INT(reply_read(OP_ACQUIRE, &r).fence, FENCE_MAX);
 	r.item[5].integer++;
-	CHECK_INT(answer_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
+	CHECK_INT(reply_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
 	r.item[5].integer = 42;
 	r.item[5].integer = -1;
-	CHECK_INT(answer_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
-	r.item[5] = (struct reply_item){.type = REPLY_STRING};
-	CHECK_INT(answer_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
-	r.item[5] = (struct reply_item){.type = REPLY_INTEGER};
+	CHECK_INT(reply_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
+	r.item[5] = (struct resp_item){.type = RESP_STRING};
+	CHECK_INT(reply_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
+	r.item[5] = (struct resp_item){.type = RESP_INTEGER};
 	add_integer(&r, 1);
-	CHECK_INT(answer_read(OP_ACQUIRE, &r).slot, 1);
+	CHECK_INT(reply_read(OP_ACQUIRE, &r).slot, 1);
 }
 
 TEST(request_slot)
@@ -237,27 +237,27 @@ TEST(request_slot)
 /* Who is refused one finds another one there, and else when the first of them ends. */
 TEST(answer_slot)
 {
-	struct reply r = script_reply(0, 5000, "x", "");
-	struct answer a = answer_read(OP_ACQUIRE, &r);
+	struct resp r = script_reply(0, 5000, "x", "");
+	struct reply a = reply_read(OP_ACQUIRE, &r);
 
 	CHECK_INT(a.slot, 0);
 	CHECK_INT(a.soonest, 5000 * USEC_MSEC);
 	add_integer(&r, 0);
 	add_integer(&r, 7);
-	CHECK_INT(answer_read(OP_ACQUIRE, &r).slot, 7);
+	CHECK_INT(reply_read(OP_ACQUIRE, &r).slot, 7);
 	add_integer(&r, 20);
-	a = answer_read(OP_ACQUIRE, &r);
+	a = reply_read(OP_ACQUIRE, &r);
 	CHECK_INT(a.pttl, 5000 * USEC_MSEC);
 	CHECK_INT(a.soonest, 20 * USEC_MSEC);
 	r.item[7].integer = -1;
-	CHECK_INT(answer_read(OP_ACQUIRE, &r).soonest, NEVER);
+	CHECK_INT(reply_read(OP_ACQUIRE, &r).soonest, NEVER);
 	r.item[6].integer = SLOTS_MAX + 1;
-	CHECK_INT(answer_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
+	CHECK_INT(reply_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
 	r.item[6].integer = -1;
-	CHECK_INT(answer_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
+	CHECK_INT(reply_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
 	r.item[6].integer = 0;
 	r.count = 9;
-	CHECK_INT(answer_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
+	CHECK_INT(reply_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
 }
 
 TEST(answer_woken_for_a_slot)
@@ -270,13 +270,13 @@ TEST(answer_woken_for_a_slot)
 		{TURN "#x", 0}, {TURN, 0}, {TURN ":3", 0}, {"", 0}};
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
-		struct reply r = {.is_array = 1, .count = 2};
-		struct answer a;
+		struct resp r = {.is_array = 1, .count = 2};
+		struct reply a;
 
-		r.item[0].type = r.item[1].type = REPLY_STRING;
+		r.item[0].type = r.item[1].type = RESP_STRING;
 		r.item[1].len = strlen(cases[i].element);
 		memcpy(r.item[1].text, cases[i].element, r.item[1].len + 1);
-		a = answer_read(OP_WAIT, &r);
+		a = reply_read(OP_WAIT, &r);
 		CHECK_INT(a.slot, cases[i].slot);
 		CHECK(a.vote == VOTE_YES && strncmp(a.text, cases[i].element, 40) == 0);
 	}
@@ -284,52 +284,52 @@ TEST(answer_woken_for_a_slot)
 
 TEST(answer_quarantine)
 {
-	struct reply r = script_reply(3, 1500, "", "abc");
-	struct answer a = answer_read(OP_ACQUIRE, &r);
+	struct resp r = script_reply(3, 1500, "", "abc");
+	struct reply a = reply_read(OP_ACQUIRE, &r);
 
 	CHECK_INT(a.vote, VOTE_ABSENT);
 	CHECK_INT(a.reason, REASON_QUARANTINE);
 	CHECK_INT(a.pttl, 1500 * USEC_MSEC);
 	CHECK_TEXT(a.run_id, "abc");
 	r = script_reply(4, 40000, "behind", "abc");
-	a = answer_read(OP_LOOK, &r);
+	a = reply_read(OP_LOOK, &r);
 	CHECK_INT(a.reason, REASON_SKEWED);
 	CHECK_TEXT(a.text, "behind");
 	r = script_reply(4, 40000, "ahead of", "abc");
-	CHECK_INT(answer_read(OP_LOOK, &r).reason, REASON_SKEWED);
+	CHECK_INT(reply_read(OP_LOOK, &r).reason, REASON_SKEWED);
 	/* it is shown as it is */
 	r = script_reply(4, 40000, "\33[31mbehind", "abc");
-	CHECK_INT(answer_read(OP_LOOK, &r).reason, REASON_GARBAGE);
+	CHECK_INT(reply_read(OP_LOOK, &r).reason, REASON_GARBAGE);
 	r = script_reply(1, 1, "", "");
 	r.item[4].integer = MARK_UNGUARDED;
-	CHECK(answer_read(OP_ACQUIRE, &r).is_unguarded);
-	CHECK(!answer_read(OP_ACQUIRE, &r).is_partial);
+	CHECK(reply_read(OP_ACQUIRE, &r).is_unguarded);
+	CHECK(!reply_read(OP_ACQUIRE, &r).is_partial);
 	r.item[4].integer = 0;
-	CHECK(!answer_read(OP_ACQUIRE, &r).is_unguarded);
+	CHECK(!reply_read(OP_ACQUIRE, &r).is_unguarded);
 }
 
 TEST(answer_about_several_keys)
 {
-	struct reply r = {.is_array = 1, .count = 5};
-	struct answer a;
+	struct resp r = {.is_array = 1, .count = 5};
+	struct reply a;
 
 	for (int i = 0; i < 5; i++)
-		r.item[i].type = i == 2 || i == 3 ? REPLY_STRING : REPLY_INTEGER;
+		r.item[i].type = i == 2 || i == 3 ? RESP_STRING : RESP_INTEGER;
 	r.item[4].integer = 5 + 15 * MARK_INDEX + MARK_PARTIAL;
-	a = answer_read(OP_EXTEND, &r);
+	a = reply_read(OP_EXTEND, &r);
 	CHECK_INT(a.vote, VOTE_FOREIGN);
 	CHECK_INT(a.awaited, 5);
 	CHECK_INT(a.key, 15);
 	CHECK(a.is_partial);
 	CHECK(!a.is_shared);
 	r.item[4].integer += MARK_SHARED;
-	a = answer_read(OP_EXTEND, &r);
+	a = reply_read(OP_EXTEND, &r);
 	CHECK(a.is_shared && a.is_partial && !a.is_unguarded);
 	CHECK_INT(a.key, 15);
 	r.item[4].integer = -1;
-	CHECK_INT(answer_read(OP_EXTEND, &r).reason, REASON_GARBAGE);
+	CHECK_INT(reply_read(OP_EXTEND, &r).reason, REASON_GARBAGE);
 	r.item[4].integer = 2 * MARK_SHARED;
-	CHECK_INT(answer_read(OP_EXTEND, &r).reason, REASON_GARBAGE);
+	CHECK_INT(reply_read(OP_EXTEND, &r).reason, REASON_GARBAGE);
 }
 
 TEST(answer_good)
@@ -356,9 +356,9 @@ TEST(answer_good)
 	};
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
-		struct reply r = script_reply(
+		struct resp r = script_reply(
 			cases[i].code, cases[i].pttl, cases[i].holder, cases[i].run_id);
-		struct answer a = answer_read(OP_ACQUIRE, &r);
+		struct reply a = reply_read(OP_ACQUIRE, &r);
 
 		CHECK_INT(a.vote, cases[i].vote);
 		CHECK_INT(a.reason, REASON_NONE);
@@ -369,52 +369,52 @@ TEST(answer_good)
 		CHECK_INT(a.is_reserved, cases[i].code == 2);
 		CHECK_INT(a.awaited, 0);
 		r.item[4].integer = 1;
-		CHECK_INT(answer_read(OP_EXTEND, &r).awaited, 1);
+		CHECK_INT(reply_read(OP_EXTEND, &r).awaited, 1);
 	}
 }
 
 /* What the blocking pop answers is a turn, and nothing else; and it answers nothing else. */
 TEST(answer_wake)
 {
-	struct reply r = {.is_array = 1}, other = script_reply(1, 1, "", "");
-	struct answer a;
+	struct resp r = {.is_array = 1}, other = script_reply(1, 1, "", "");
+	struct reply a;
 
-	add_text(&r, REPLY_STRING, "redlock:wake:{k}");
-	add_text(&r, REPLY_STRING, "its turn");
-	a = answer_read(OP_WAIT, &r);
+	add_text(&r, RESP_STRING, "redlock:wake:{k}");
+	add_text(&r, RESP_STRING, "its turn");
+	a = reply_read(OP_WAIT, &r);
 	CHECK_INT(a.vote, VOTE_YES);
 	CHECK_TEXT(a.text, "its turn");
 	CHECK_INT(a.text_len, 8);
-	CHECK_INT(answer_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
-	CHECK_INT(answer_read(OP_JOIN, &r).reason, REASON_GARBAGE);
-	CHECK_INT(answer_read(OP_WAIT, &other).reason, REASON_GARBAGE);
+	CHECK_INT(reply_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
+	CHECK_INT(reply_read(OP_JOIN, &r).reason, REASON_GARBAGE);
+	CHECK_INT(reply_read(OP_WAIT, &other).reason, REASON_GARBAGE);
 	r.is_array = 0;
-	CHECK_INT(answer_read(OP_WAIT, &r).reason, REASON_GARBAGE);
+	CHECK_INT(reply_read(OP_WAIT, &r).reason, REASON_GARBAGE);
 	r.is_array = 1;
-	r.item[0].type = REPLY_INTEGER;
-	CHECK_INT(answer_read(OP_WAIT, &r).reason, REASON_GARBAGE);
-	r.item[0].type = REPLY_STRING;
-	r.item[1].type = REPLY_NIL;
-	CHECK_INT(answer_read(OP_WAIT, &r).reason, REASON_GARBAGE);
+	r.item[0].type = RESP_INTEGER;
+	CHECK_INT(reply_read(OP_WAIT, &r).reason, REASON_GARBAGE);
+	r.item[0].type = RESP_STRING;
+	r.item[1].type = RESP_NIL;
+	CHECK_INT(reply_read(OP_WAIT, &r).reason, REASON_GARBAGE);
 	r.count = 1;
-	CHECK_INT(answer_read(OP_WAIT, &r).reason, REASON_GARBAGE);
-	r = (struct reply){.count = 0};
-	add_text(&r, REPLY_ERROR, "NOPERM no right to it");
-	CHECK_INT(answer_read(OP_WAIT, &r).reason, REASON_NOPERM);
+	CHECK_INT(reply_read(OP_WAIT, &r).reason, REASON_GARBAGE);
+	r = (struct resp){.count = 0};
+	add_text(&r, RESP_ERROR, "NOPERM no right to it");
+	CHECK_INT(reply_read(OP_WAIT, &r).reason, REASON_NOPERM);
 }
 
 TEST(answer_keeps_a_holder_byte_for_byte)
 {
-	struct reply r = script_reply(0, 1, "", "");
-	struct answer a;
+	struct resp r = script_reply(0, 1, "", "");
+	struct reply a;
 
 	memset(r.item[2].text, 'x', sizeof(r.item[2].text) - 1);
 	memcpy(r.item[2].text, "a\0b\xff", 4);
 	r.item[2].len = sizeof(r.item[2].text) - 1;
-	a = answer_read(OP_ACQUIRE, &r);
+	a = reply_read(OP_ACQUIRE, &r);
 	CHECK_INT(a.vote, VOTE_FOREIGN);
-	CHECK_INT(a.text_len, ANSWER_TEXT_MAX - 1);
-	CHECK(memcmp(a.text, r.item[2].text, ANSWER_TEXT_MAX) == 0);
+	CHECK_INT(a.text_len, REPLY_TEXT_MAX - 1);
+	CHECK(memcmp(a.text, r.item[2].text, REPLY_TEXT_MAX) == 0);
 }
 
 TEST(answer_errors)
@@ -451,11 +451,11 @@ TEST(answer_errors)
 	};
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
-		struct reply r = {.count = 0};
-		struct answer a;
+		struct resp r = {.count = 0};
+		struct reply a;
 
-		add_text(&r, REPLY_ERROR, cases[i].text);
-		a = answer_read(OP_ACQUIRE, &r);
+		add_text(&r, RESP_ERROR, cases[i].text);
+		a = reply_read(OP_ACQUIRE, &r);
 		CHECK_INT(a.vote, VOTE_ABSENT);
 		unit_check(a.reason == cases[i].reason, __FILE__, __LINE__, "'%s' is %d, not %d",
 			cases[i].text, (int)a.reason, (int)cases[i].reason);
@@ -517,11 +517,11 @@ TEST(answer_errors_are_unwrapped)
 #undef CALL
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
-		struct reply r = {.count = 0};
-		struct answer a;
+		struct resp r = {.count = 0};
+		struct reply a;
 
-		add_text(&r, REPLY_ERROR, cases[i].text);
-		a = answer_read(OP_ACQUIRE, &r);
+		add_text(&r, RESP_ERROR, cases[i].text);
+		a = reply_read(OP_ACQUIRE, &r);
 		unit_check(a.reason == cases[i].reason, __FILE__, __LINE__, "'%s' is %d, not %d",
 			cases[i].text, (int)a.reason, (int)cases[i].reason);
 		CHECK_TEXT(a.text, cases[i].shown);
@@ -529,9 +529,9 @@ TEST(answer_errors_are_unwrapped)
 	}
 }
 
-static void expect_garbage(const struct reply *r, int line)
+static void expect_garbage(const struct resp *r, int line)
 {
-	struct answer a = answer_read(OP_ACQUIRE, r);
+	struct reply a = reply_read(OP_ACQUIRE, r);
 
 	unit_check(a.vote == VOTE_ABSENT && a.reason == REASON_GARBAGE, __FILE__, line,
 		"vote %d, reason %d", (int)a.vote, (int)a.reason);
@@ -543,14 +543,14 @@ TEST(answer_malformed)
 {
 	static const int64_t codes[] = {
 		6, -2, 1000000, INT64_MAX, INT64_MIN, 0x100000001, 0x100000000, -0x100000001};
-	static const enum reply_type types[] = {
-		REPLY_NIL, REPLY_INTEGER, REPLY_STRING, REPLY_STATUS, REPLY_ERROR};
-	struct reply good = script_reply(1, 1, "", ""), r;
+	static const enum resp_type types[] = {
+		RESP_NIL, RESP_INTEGER, RESP_STRING, RESP_STATUS, RESP_ERROR};
+	struct resp good = script_reply(1, 1, "", ""), r;
 
 	/* not an array */
 	for (size_t i = 0; i < COUNT_OF(types); i++) {
-		r = (struct reply){.count = 1, .item[0] = {.type = types[i], .integer = 1}};
-		if (types[i] != REPLY_ERROR)
+		r = (struct resp){.count = 1, .item[0] = {.type = types[i], .integer = 1}};
+		if (types[i] != RESP_ERROR)
 			EXPECT_GARBAGE(&r);
 		r.is_array = 1;
 		EXPECT_GARBAGE(&r);
@@ -559,7 +559,7 @@ TEST(answer_malformed)
 	r.is_array = 0;
 	EXPECT_GARBAGE(&r);
 	/* too short, too long */
-	for (int n = 0; n <= REPLY_ITEMS_MAX; n++) {
+	for (int n = 0; n <= RESP_ITEMS_MAX; n++) {
 		r = good;
 		r.count = n;
 		if (n != 5)
@@ -599,9 +599,9 @@ TEST(answer_hides_secrets)
 	};
 
 	for (size_t i = 0; i < COUNT_OF(table); i++) {
-		struct answer a = answer_absent(REASON_SERVER, table[i].said);
+		struct reply a = reply_absent(REASON_SERVER, table[i].said);
 
-		answer_hide(&a, table[i].secret);
+		reply_hide(&a, table[i].secret);
 		CHECK_TEXT(a.text, table[i].shown);
 		CHECK_INT(a.text_len, strlen(table[i].shown));
 	}
@@ -609,8 +609,8 @@ TEST(answer_hides_secrets)
 
 TEST(answer_absent_detail)
 {
-	char text[ANSWER_TEXT_MAX + 100];
-	struct answer a = answer_absent(REASON_CLOSED, NULL);
+	char text[REPLY_TEXT_MAX + 100];
+	struct reply a = reply_absent(REASON_CLOSED, NULL);
 
 	CHECK_INT(a.vote, VOTE_ABSENT);
 	CHECK_INT(a.reason, REASON_CLOSED);
@@ -619,9 +619,9 @@ TEST(answer_absent_detail)
 	CHECK_TEXT(a.run_id, "");
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
-	a = answer_absent(REASON_CONNECT, text);
-	CHECK_INT(a.text_len, ANSWER_TEXT_MAX - 1);
-	CHECK_INT(strlen(a.text), ANSWER_TEXT_MAX - 1);
+	a = reply_absent(REASON_CONNECT, text);
+	CHECK_INT(a.text_len, REPLY_TEXT_MAX - 1);
+	CHECK_INT(strlen(a.text), REPLY_TEXT_MAX - 1);
 }
 
 TEST(every_reason_has_its_own_words)
@@ -654,16 +654,16 @@ TEST(request_scan)
 /* The cursor of the next page names no server. */
 TEST(answer_to_scan)
 {
-	struct reply r = {.is_array = 1};
-	struct answer a;
+	struct resp r = {.is_array = 1};
+	struct reply a;
 
-	r.item[0] = (struct reply_item){.type = REPLY_INTEGER, .integer = 1};
-	r.item[1] = (struct reply_item){.type = REPLY_INTEGER};
+	r.item[0] = (struct resp_item){.type = RESP_INTEGER, .integer = 1};
+	r.item[1] = (struct resp_item){.type = RESP_INTEGER};
 	r.count = 2;
-	add_text(&r, REPLY_STRING, "");
-	add_text(&r, REPLY_STRING, "1234");
-	r.item[r.count++] = (struct reply_item){.type = REPLY_INTEGER, .integer = 1};
-	a = answer_read(OP_SCAN, &r);
+	add_text(&r, RESP_STRING, "");
+	add_text(&r, RESP_STRING, "1234");
+	r.item[r.count++] = (struct resp_item){.type = RESP_INTEGER, .integer = 1};
+	a = reply_read(OP_SCAN, &r);
 	CHECK_INT(a.vote, VOTE_YES);
 	CHECK_TEXT(a.text, "1234");
 	CHECK_INT(a.text_len, 4);
@@ -690,7 +690,7 @@ TEST(request_break_structure)
 TEST(request_ask)
 {
 	const char *const words[] = {"CONFIG", "GET", "a b", NULL};
-	struct wish wish = {.op = OP_ASK, .words = words};
+	struct wish wish = {.op = OP_COMMAND, .words = words};
 	struct request r;
 
 	request_build(&r, &wish);
@@ -704,30 +704,30 @@ TEST(request_ask)
 /* Any reply is one; of an array, the last item is told. */
 TEST(answer_to_ask)
 {
-	struct reply r = {.count = 0};
-	struct answer a;
+	struct resp r = {.count = 0};
+	struct reply a;
 
-	add_text(&r, REPLY_STATUS, "PONG");
-	a = answer_read(OP_ASK, &r);
+	add_text(&r, RESP_STATUS, "PONG");
+	a = reply_read(OP_COMMAND, &r);
 	CHECK_INT(a.vote, VOTE_YES);
 	CHECK_TEXT(a.text, "PONG");
 	CHECK_INT(a.text_len, 4);
 	r.is_array = 1;
-	add_text(&r, REPLY_STRING, "value");
-	CHECK_TEXT(answer_read(OP_ASK, &r).text, "value");
-	r.item[1] = (struct reply_item){.type = REPLY_INTEGER, .integer = -2};
-	CHECK_TEXT(answer_read(OP_ASK, &r).text, "-2");
-	r.item[1].type = REPLY_NIL;
-	a = answer_read(OP_ASK, &r);
+	add_text(&r, RESP_STRING, "value");
+	CHECK_TEXT(reply_read(OP_COMMAND, &r).text, "value");
+	r.item[1] = (struct resp_item){.type = RESP_INTEGER, .integer = -2};
+	CHECK_TEXT(reply_read(OP_COMMAND, &r).text, "-2");
+	r.item[1].type = RESP_NIL;
+	a = reply_read(OP_COMMAND, &r);
 	CHECK_INT(a.vote, VOTE_YES);
 	CHECK_TEXT(a.text, "");
 	r.count = 0;
-	a = answer_read(OP_ASK, &r);
+	a = reply_read(OP_COMMAND, &r);
 	CHECK_INT(a.vote, VOTE_YES);
 	CHECK_TEXT(a.text, "");
-	r = (struct reply){.count = 0};
-	add_text(&r, REPLY_ERROR, "NOPERM no");
-	a = answer_read(OP_ASK, &r);
+	r = (struct resp){.count = 0};
+	add_text(&r, RESP_ERROR, "NOPERM no");
+	a = reply_read(OP_COMMAND, &r);
 	CHECK_INT(a.vote, VOTE_ABSENT);
 	CHECK_INT(a.reason, REASON_NOPERM);
 }
@@ -735,7 +735,7 @@ TEST(answer_to_ask)
 /* What is broken is named by its value, which may hold anything. */
 TEST(request_break)
 {
-	struct wish wish = {.op = OP_HAND_OVER,
+	struct wish wish = {.op = OP_HAND_OFF,
 		.keys = &ONE_KEY("k"),
 		.token = "a\0b",
 		.token_len = 3,

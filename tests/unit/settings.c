@@ -1,5 +1,5 @@
 /* settings: defaults, and what cannot work together. */
-#include "core/option.h"
+#include "cli/option.h"
 
 #include "base/token.h"
 #include "unit/unit.h"
@@ -57,11 +57,11 @@ TEST(settings_defaults)
 	CHECK_INT(p.drift, 3002 * MS);
 	CHECK_INT(p.node_timeout, USEC_SEC);
 	CHECK_INT(p.wait, NEVER);
-	CHECK_INT(p.guard, 3500 * MS);
-	CHECK_INT(settings_leash(&s).kill_after, 3 * USEC_SEC);
-	CHECK_INT(settings_leash(&s).reap, 500 * MS);
-	CHECK_INT(settings_leash(&s).on_lost, SIGTERM);
-	CHECK_INT(settings_leash(&s).max_run, NEVER);
+	CHECK_INT(p.safety_margin, 3500 * MS);
+	CHECK_INT(settings_deadline(&s).kill_after, 3 * USEC_SEC);
+	CHECK_INT(settings_deadline(&s).reap, 500 * MS);
+	CHECK_INT(settings_deadline(&s).on_lost, SIGTERM);
+	CHECK_INT(settings_deadline(&s).max_run, NEVER);
 }
 
 /* How much of the validity must be left when the lock is given up: what the loss makes of it. */
@@ -83,7 +83,7 @@ TEST(settings_guard_follows_from_on_lost)
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		struct settings s = fresh();
-		struct leash_policy leash;
+		struct deadline_policy deadline;
 		struct policy p;
 		struct err e;
 
@@ -92,15 +92,15 @@ TEST(settings_guard_follows_from_on_lost)
 		s.max_run = 60 * USEC_SEC;
 		s.min_hold = 3600 * USEC_SEC;
 		CHECK_INT(settings_finish(&s, &e), 0);
-		leash = settings_leash(&s);
-		CHECK_INT(leash.on_lost, cases[i].on_lost);
-		CHECK_INT(leash.kill_after,
+		deadline = settings_deadline(&s);
+		CHECK_INT(deadline.on_lost, cases[i].on_lost);
+		CHECK_INT(deadline.kill_after,
 			cases[i].kill_after == UNSET ? 3 * USEC_SEC : cases[i].kill_after);
-		CHECK_INT(leash.reap, 500 * MS);
-		CHECK_INT(leash.max_run, 60 * USEC_SEC);
+		CHECK_INT(deadline.reap, 500 * MS);
+		CHECK_INT(deadline.max_run, 60 * USEC_SEC);
 		p = settings_policy(&s);
-		CHECK_INT(p.guard, cases[i].guard);
-		CHECK_INT(p.guard, leash_guard(&leash));
+		CHECK_INT(p.safety_margin, cases[i].guard);
+		CHECK_INT(p.safety_margin, deadline_margin(&deadline));
 		/* Neither limit has to do with the ttl. */
 		CHECK_INT(s.min_hold, 3600 * USEC_SEC);
 		CHECK_INT(p.ttl, 30 * USEC_SEC);
@@ -192,16 +192,18 @@ TEST(settings_refusals)
 }
 
 /* A command that is told to end has its grace, and dies, before the lock; and before it is told, an
- * extension has had its turn. quorum_init() insists on less. */
+ * extension has had its turn. lock_init() insists on less. */
 static bool fits(const struct settings *s)
 {
 	struct policy p = settings_policy(s);
-	struct leash_policy leash = settings_leash(s);
+	struct deadline_policy deadline = settings_deadline(s);
 
-	return leash.kill_after >= 0 && leash.reap > 0 && p.guard == leash_guard(&leash) &&
+	return deadline.kill_after >= 0 && deadline.reap > 0 &&
+	       p.safety_margin == deadline_margin(&deadline) &&
 	       p.drift == policy_drift(s->ttl, (int)s->drift_permille) &&
-	       leash.kill_after + leash.reap + s->ttl / 3 + s->node_timeout + p.drift <= s->ttl &&
-	       s->ttl > p.drift + p.guard;
+	       deadline.kill_after + deadline.reap + s->ttl / 3 + s->node_timeout + p.drift <=
+		       s->ttl &&
+	       s->ttl > p.drift + p.safety_margin;
 }
 
 TEST(settings_accepted_fit_the_ttl)
@@ -327,10 +329,11 @@ TEST(settings_all_have_one_order_of_the_nodes_for_a_key)
 
 	for (size_t i = 1; i < COUNT_OF(lists); i++) {
 		struct node_list list;
-		struct policy q = policy_for(lists[i], "k", &list);
+		struct policy lock = policy_for(lists[i], "k", &list);
 
 		for (int n = 0; n < 5; n++)
-			CHECK_TEXT(list.node[q.order[0][n]].label, first.node[p.order[0][n]].label);
+			CHECK_TEXT(
+				list.node[lock.order[0][n]].label, first.node[p.order[0][n]].label);
 	}
 }
 
@@ -363,12 +366,13 @@ TEST(settings_keys_are_spread_over_the_nodes)
 TEST(settings_a_node_more_leaves_the_order_of_the_rest)
 {
 	struct node_list few, many;
-	struct policy p = policy_for("a b d e", "k", &few), q = policy_for("a b c d e", "k", &many);
+	struct policy p = policy_for("a b d e", "k", &few),
+		      lock = policy_for("a b c d e", "k", &many);
 
 	for (int n = 0, m = 0; n < 4; n++, m++) {
-		if (strstr(many.node[q.order[0][m]].label, "//c:"))
+		if (strstr(many.node[lock.order[0][m]].label, "//c:"))
 			m++;
-		CHECK_TEXT(many.node[q.order[0][m]].label, few.node[p.order[0][n]].label);
+		CHECK_TEXT(many.node[lock.order[0][m]].label, few.node[p.order[0][n]].label);
 	}
 }
 
@@ -486,7 +490,7 @@ TEST(settings_times_of_those_who_run_nothing)
 			   "drift allowance (13ms) must fit");
 	s.ttl = 115 * MS;
 	CHECK_INT(settings_finish(&s, &e), 0);
-	CHECK_INT(settings_policy(&s).guard, 0);
+	CHECK_INT(settings_policy(&s).safety_margin, 0);
 	CHECK(!settings_policy(&s).only_looks);
 	s = of(COMMAND_WAIT);
 	CHECK_INT(settings_finish(&s, &e), 0);
@@ -494,10 +498,10 @@ TEST(settings_times_of_those_who_run_nothing)
 	/* hold is told when its lock is lost only by who is followed. */
 	s = of(COMMAND_HOLD);
 	CHECK_INT(settings_finish(&s, &e), 0);
-	CHECK_INT(settings_policy(&s).guard, 0);
+	CHECK_INT(settings_policy(&s).safety_margin, 0);
 	s.follow = 7;
 	CHECK_INT(settings_finish(&s, &e), 0);
-	CHECK(settings_policy(&s).guard > 0);
+	CHECK(settings_policy(&s).safety_margin > 0);
 }
 
 TEST(settings_several_keys)

@@ -4,7 +4,7 @@
  * apart; thousands of times at random, the rules checked after each step. WALK_SEED=n shows one
  * walk; WALK_SEEDS=n walks that many.
  */
-#include "core/quorum.h"
+#include "lock/lock.h"
 
 #include "base/token.h"
 #include "unit/unit.h"
@@ -50,7 +50,7 @@ struct message {
 	usec ttl;
 	bool served;
 	usec serve_at, back_at;
-	struct answer answer;
+	struct reply reply;
 };
 
 /* A connection as one client sees it, until it notices that it is broken. */
@@ -81,7 +81,7 @@ struct server {
 };
 
 struct client {
-	struct quorum q;
+	struct lock lock;
 	struct update up;
 	struct wire wire[SERVERS + 1]; /* the last one used: the seat's */
 	int id;
@@ -157,7 +157,7 @@ static void breach(struct world *w, const struct client *c, enum rule rule, cons
 		return;
 	tally.first_seed[rule] = w->seed;
 	snprintf(tally.words[rule], sizeof(tally.words[rule]), "%s (client %d, state %d)", words,
-		c->id, (int)c->q.state);
+		c->id, (int)c->lock.state);
 }
 
 static int quorum_of(const struct world *w)
@@ -172,8 +172,8 @@ static bool is_ours(const struct client *c, int token)
 
 static bool believes(const struct world *w, const struct client *c)
 {
-	return (c->q.state == QUORUM_HELD || c->q.state == QUORUM_EXPIRING) &&
-	       w->now < c->q.valid_until;
+	return (c->lock.state == LOCK_HELD || c->lock.state == LOCK_EXPIRING) &&
+	       w->now < c->lock.valid_until;
 }
 
 /* ---- the nodes ---- */
@@ -188,24 +188,24 @@ static void hold_key(const struct world *w, struct server *s, const struct messa
 {
 	s->holder = m->token;
 	s->ends = w->now + m->ttl * 1000 / s->rate;
-	s->left = m->op == OP_LEAVE ? m->token : NOBODY;
+	s->left = m->op == OP_EXPIRE ? m->token : NOBODY;
 }
 
 static bool is_parting(enum op op)
 {
-	return op == OP_RELEASE || op == OP_HAND_OVER || op == OP_LEAVE;
+	return op == OP_UNDO || op == OP_HAND_OFF || op == OP_EXPIRE;
 }
 
 static enum vote carry_out(const struct world *w, struct server *s, const struct message *m)
 {
-	bool sets = m->op == OP_ACQUIRE || m->op == OP_HEAL;
+	bool sets = m->op == OP_ACQUIRE || m->op == OP_REPAIR;
 
 	expire(w, s);
 	if (s->holder != NOBODY && s->holder != m->token)
 		return VOTE_FOREIGN;
 	if (s->holder == NOBODY && !sets)
 		return VOTE_GONE;
-	if (m->op == OP_RELEASE || m->op == OP_HAND_OVER)
+	if (m->op == OP_UNDO || m->op == OP_HAND_OFF)
 		s->holder = NOBODY;
 	else
 		hold_key(w, s, m);
@@ -219,7 +219,7 @@ static void serve(struct world *w, int node, struct message *m)
 	enum vote vote;
 
 	m->served = true;
-	m->answer = answer_absent(REASON_LOADING, "LOADING");
+	m->reply = reply_absent(REASON_LOADING, "LOADING");
 	/* A node that answers with an error may have done it all the same. */
 	if (s->mood == ERRORS && is_parting(m->op))
 		s->refused[m->token % CLIENTS] = m->token;
@@ -230,19 +230,19 @@ static void serve(struct world *w, int node, struct message *m)
 									     : carry_out(w, s, m);
 	if (s->mood == ERRORS)
 		return;
-	m->answer = (struct answer){.vote = vote, .awaited = chance(w, 20)};
+	m->reply = (struct reply){.vote = vote, .awaited = chance(w, 20)};
 	/* Told by a redlock that holds it, or by somebody else. */
 	if (vote == VOTE_FOREIGN && chance(w, 70)) {
-		snprintf(m->answer.text, sizeof(m->answer.text), "%040x:somebody",
+		snprintf(m->reply.text, sizeof(m->reply.text), "%040x:somebody",
 			(unsigned)s->holder);
-		m->answer.text_len = strlen(m->answer.text);
-		m->answer.pttl = usec_max(0, s->ends - w->now);
+		m->reply.text_len = strlen(m->reply.text);
+		m->reply.pttl = usec_max(0, s->ends - w->now);
 	} else if (vote == VOTE_FOREIGN && chance(w, 30)) {
-		m->answer.is_reserved = true;
-		m->answer.pttl = w->policy.node_timeout;
+		m->reply.is_reserved = true;
+		m->reply.pttl = w->policy.node_timeout;
 	}
-	if (m->op == OP_ACQUIRE || m->op == OP_HEAL)
-		snprintf(m->answer.run_id, sizeof(m->answer.run_id), "%d.%d", node, s->life);
+	if (m->op == OP_ACQUIRE || m->op == OP_REPAIR)
+		snprintf(m->reply.run_id, sizeof(m->reply.run_id), "%d.%d", node, s->life);
 }
 
 static usec one_way(struct world *w, const struct server *s)
@@ -402,16 +402,16 @@ static void check_ask(struct world *w, struct client *c, const struct action *a)
 
 	if (a->node == w->nodes)
 		return;
-	if (a->op != OP_HEAL && a->round != c->round) {
+	if (a->op != OP_REPAIR && a->round != c->round) {
 		c->round = a->round;
 		c->round_at = w->now;
 		c->voters = 0;
 	}
-	if (a->op == OP_HEAL && (__builtin_popcount(c->voters) < quorum_of(w) ||
-					a->round != c->round || c->q.state != QUORUM_HELD))
+	if (a->op == OP_REPAIR && (__builtin_popcount(c->voters) < quorum_of(w) ||
+					  a->round != c->round || c->lock.state != LOCK_HELD))
 		breach(w, c, RULE_HEAL, "healed without a majority in this round");
-	tally.healed += a->op == OP_HEAL;
-	if (a->op == OP_ACQUIRE && (a->round != c->q.attempt || c->q.state != QUORUM_TRYING))
+	tally.healed += a->op == OP_REPAIR;
+	if (a->op == OP_ACQUIRE && (a->round != c->lock.attempt || c->lock.state != LOCK_TRYING))
 		breach(w, c, RULE_ASK, "asked for another attempt's token");
 	if (a->op != OP_EXTEND && is_ours(c, s->holder) && s->holder != c->token &&
 		w->now < s->ends)
@@ -425,11 +425,12 @@ static void check_parting(struct world *w, struct client *c, const struct action
 
 	if (a->node == w->nodes)
 		return;
-	if (a->op == OP_LEAVE && (!c->leaves || !current))
+	if (a->op == OP_EXPIRE && (!c->leaves || !current))
 		breach(w, c, RULE_LEAVE, "left what shall be deleted");
-	if ((a->op == OP_RELEASE || a->op == OP_HAND_OVER) && c->leaves && current)
+	if ((a->op == OP_UNDO || a->op == OP_HAND_OFF) && c->leaves && current)
 		breach(w, c, RULE_LEAVE, "deleted what shall be left");
-	if (a->op == OP_LEAVE && (c->q.state < QUORUM_RELEASING || c->q.leave_for != c->leave_for))
+	if (a->op == OP_EXPIRE &&
+		(c->lock.state < LOCK_RELEASING || c->lock.leave_for != c->leave_for))
 		breach(w, c, RULE_LEAVE, "left too early, or for another time");
 }
 
@@ -458,8 +459,8 @@ static void send(struct world *w, struct client *c, const struct action *a)
 	*m = (struct message){.op = a->op,
 		.round = a->round,
 		.token = c->token,
-		.ttl = a->op == OP_LEAVE ? c->q.leave_for : w->policy.ttl};
-	if (a->op == OP_RELEASE || a->op == OP_HAND_OVER)
+		.ttl = a->op == OP_EXPIRE ? c->lock.leave_for : w->policy.ttl};
+	if (a->op == OP_UNDO || a->op == OP_HAND_OFF)
 		m->token = wire->kept_token;
 	wire->queued++;
 	schedule(w, wire, wire->server, m);
@@ -498,28 +499,29 @@ static void perform(struct world *w, struct client *c)
 /* ---- the rules ---- */
 
 static void check_belief(
-	struct world *w, struct client *c, usec valid_before, enum quorum_state state_before)
+	struct world *w, struct client *c, usec valid_before, enum lock_state state_before)
 {
-	const struct quorum *q = &c->q;
-	bool proved = q->state == QUORUM_HELD &&
-		      (state_before != QUORUM_HELD || q->valid_until != valid_before);
+	const struct lock *lock = &c->lock;
+	bool proved = lock->state == LOCK_HELD &&
+		      (state_before != LOCK_HELD || lock->valid_until != valid_before);
 	int holding = 0;
 
 	if (proved && (__builtin_popcount(c->voters) < quorum_of(w) ||
-			      q->valid_until > c->round_at + w->policy.ttl - w->policy.drift))
+			      lock->valid_until > c->round_at + w->policy.ttl - w->policy.drift))
 		breach(w, c, RULE_PROOF, "held, or extended, without a majority of its round");
-	if (state_before == QUORUM_HELD && q->valid_until < valid_before)
+	if (state_before == LOCK_HELD && lock->valid_until < valid_before)
 		breach(w, c, RULE_PROOF, "the validity shrank");
-	if (state_before > QUORUM_HELD &&
-		(q->valid_until != valid_before || q->state < state_before))
+	if (state_before > LOCK_HELD &&
+		(lock->valid_until != valid_before || lock->state < state_before))
 		breach(w, c, RULE_PROOF, "revived");
-	if ((q->state == QUORUM_HELD && w->now >= q->valid_until - w->policy.guard) ||
-		(q->state == QUORUM_EXPIRING && w->now >= q->valid_until))
+	if ((lock->state == LOCK_HELD && w->now >= lock->valid_until - w->policy.safety_margin) ||
+		(lock->state == LOCK_EXPIRING && w->now >= lock->valid_until))
 		breach(w, c, RULE_END, "held beyond the end");
 	if (w->loses_keys || !believes(w, c))
 		return;
 	for (int i = 0; i < w->nodes; i++)
-		holding += w->server[i].holder == c->token && w->server[i].ends >= q->valid_until;
+		holding +=
+			w->server[i].holder == c->token && w->server[i].ends >= lock->valid_until;
 	if (holding < quorum_of(w))
 		breach(w, c, RULE_TRUTH, "held, but not by a majority until the end");
 	if (w->clients == 2 && believes(w, &w->client[!c->id]))
@@ -528,15 +530,15 @@ static void check_belief(
 
 static void check_times(struct world *w, struct client *c)
 {
-	const struct quorum *q = &c->q;
+	const struct lock *lock = &c->lock;
 	usec wake_at = c->up.wake_at;
 
-	if ((q->state == QUORUM_TRYING || q->state == QUORUM_RELEASING) && wake_at == NEVER)
+	if ((lock->state == LOCK_TRYING || lock->state == LOCK_RELEASING) && wake_at == NEVER)
 		breach(w, c, RULE_WAKE, "no time to wake up at");
-	if ((q->state == QUORUM_HELD && wake_at > q->valid_until - w->policy.guard) ||
-		(q->state == QUORUM_EXPIRING && wake_at > q->valid_until))
+	if ((lock->state == LOCK_HELD && wake_at > lock->valid_until - w->policy.safety_margin) ||
+		(lock->state == LOCK_EXPIRING && wake_at > lock->valid_until))
 		breach(w, c, RULE_WAKE, "sleeps over its end");
-	if (q->state == QUORUM_RELEASING &&
+	if (lock->state == LOCK_RELEASING &&
 		wake_at > c->releasing_since + usec_min(USEC_SEC, w->policy.ttl / 2))
 		breach(w, c, RULE_RELEASE_TIME, "releases for too long");
 }
@@ -546,7 +548,7 @@ static void check_debts(struct world *w, struct client *c)
 {
 	for (int i = 0; i < w->nodes; i++) {
 		const struct server *s = &w->server[i];
-		const struct member *m = &c->q.member[i];
+		const struct peer *m = &c->lock.peer[i];
 
 		if (!is_ours(c, s->holder) || s->left == s->holder || w->now >= s->ends ||
 			w->now >= m->owes_until)
@@ -561,7 +563,7 @@ static void check_end(struct world *w, struct client *c)
 {
 	for (int i = 0; i < w->nodes; i++) {
 		struct wire *wire = &c->wire[i];
-		const struct member *m = &c->q.member[i];
+		const struct peer *m = &c->lock.peer[i];
 		struct server *s = &w->server[i];
 
 		for (int n = 0; n < wire->queued && wire->link == LINK_UP; n++)
@@ -582,49 +584,49 @@ static void check_end(struct world *w, struct client *c)
 
 /* Asked to, it extends at once, if it holds the lock and is not about it already. */
 static void check_extend(struct world *w, struct client *c, uint32_t round_before,
-	bool asking_before, enum quorum_state before)
+	bool asking_before, enum lock_state before)
 {
-	const struct quorum *q = &c->q;
-	bool extends = q->state == QUORUM_HELD && !asking_before;
+	const struct lock *lock = &c->lock;
+	bool extends = lock->state == LOCK_HELD && !asking_before;
 
 	tally.nudged += extends;
-	if (extends && (q->round != round_before + 1 || q->round_at != w->now))
+	if (extends && (lock->round != round_before + 1 || lock->round_at != w->now))
 		breach(w, c, RULE_EXTEND, "does not extend though asked to");
-	if (q->state == QUORUM_HELD && asking_before && q->round != round_before)
+	if (lock->state == LOCK_HELD && asking_before && lock->round != round_before)
 		breach(w, c, RULE_EXTEND, "begins anew while it extends");
 	for (int i = 0; i < c->up.count; i++)
 		if (c->up.action[i].op == OP_EXTEND && c->up.action[i].kind == ACT_SEND &&
-			(q->state != QUORUM_HELD || before != QUORUM_HELD))
+			(lock->state != LOCK_HELD || before != LOCK_HELD))
 			breach(w, c, RULE_EXTEND, "extends what is not held");
 }
 
-static void count(const struct client *c, enum quorum_state before)
+static void count(const struct client *c, enum lock_state before)
 {
-	const struct quorum *q = &c->q;
+	const struct lock *lock = &c->lock;
 
-	if (q->state == before)
+	if (lock->state == before)
 		return;
-	tally.held += q->state == QUORUM_HELD;
-	tally.expired += q->state > QUORUM_HELD && before == QUORUM_HELD &&
-			 (q->loss == LOSS_EXPIRED || q->loss == LOSS_STOOD_STILL);
-	tally.denied += q->state > QUORUM_HELD && before == QUORUM_HELD && q->loss == LOSS_DENIED;
-	if (before == QUORUM_TRYING && q->state == QUORUM_RELEASING) {
-		tally.busy += q->refusal == REFUSAL_BUSY;
-		tally.no_quorum += q->refusal == REFUSAL_NO_QUORUM;
-		tally.slow += q->refusal == REFUSAL_SLOW;
+	tally.held += lock->state == LOCK_HELD;
+	tally.expired += lock->state > LOCK_HELD && before == LOCK_HELD &&
+			 (lock->loss == LOSS_EXPIRED || lock->loss == LOSS_STOOD_STILL);
+	tally.denied += lock->state > LOCK_HELD && before == LOCK_HELD && lock->loss == LOSS_DENIED;
+	if (before == LOCK_TRYING && lock->state == LOCK_RELEASING) {
+		tally.busy += lock->refusal == REFUSAL_BUSY;
+		tally.no_quorum += lock->refusal == REFUSAL_NO_QUORUM;
+		tally.slow += lock->refusal == REFUSAL_SLOW;
 	}
-	if (q->state == QUORUM_OVER) {
+	if (lock->state == LOCK_OVER) {
 		tally.over++;
-		tally.extended += q->extensions;
+		tally.extended += lock->extensions;
 	}
 }
 
 static void step(struct world *w, struct client *c, struct event *ev)
 {
-	enum quorum_state before = c->q.state;
-	usec valid_before = c->q.valid_until;
-	uint32_t round_before = c->q.round;
-	bool asking_before = c->q.asking;
+	enum lock_state before = c->lock.state;
+	usec valid_before = c->lock.valid_until;
+	uint32_t round_before = c->lock.round;
+	bool asking_before = c->lock.asking;
 	char token[TOKEN_ID_LEN + 8];
 
 	ev->now = w->now;
@@ -633,19 +635,19 @@ static void step(struct world *w, struct client *c, struct event *ev)
 	ev->token = token;
 	tally.steps++;
 	c->steps++;
-	quorum_step(&c->q, ev, &c->up);
+	lock_step(&c->lock, ev, &c->up);
 	trace(w,
 		"client %d: event %d of node %d, op %d, round %d, vote %d: state %d, round %d, "
 		"wake %.3f",
 		c->id, (int)ev->kind, ev->node, (int)ev->op, (int)ev->round,
-		ev->answer ? (int)ev->answer->vote : -1, (int)c->q.state, (int)c->q.round,
+		ev->reply ? (int)ev->reply->vote : -1, (int)c->lock.state, (int)c->lock.round,
 		c->up.wake_at == NEVER ? -1.0 : (double)c->up.wake_at / 1000);
-	if (c->q.state == QUORUM_RELEASING && before != QUORUM_RELEASING)
+	if (c->lock.state == LOCK_RELEASING && before != LOCK_RELEASING)
 		c->releasing_since = w->now;
-	if (c->q.state > QUORUM_EXPIRING || before == QUORUM_TRYING)
+	if (c->lock.state > LOCK_EXPIRING || before == LOCK_TRYING)
 		c->idle_turns = 0;
-	c->idle_turns = ev->kind == EV_TIME && c->up.count == 0 && c->q.state == before &&
-					c->q.round == round_before && c->up.wake_at <= w->now
+	c->idle_turns = ev->kind == EV_TIME && c->up.count == 0 && c->lock.state == before &&
+					c->lock.round == round_before && c->up.wake_at <= w->now
 				? c->idle_turns + 1
 				: 0;
 	/* A retry every 20 ms, of a few events for each node; and some for the rest. */
@@ -661,11 +663,11 @@ static void step(struct world *w, struct client *c, struct event *ev)
 	perform(w, c);
 	check_debts(w, c);
 	count(c, before);
-	if (c->q.state == QUORUM_LOST && before != QUORUM_LOST)
+	if (c->lock.state == LOCK_LOST && before != LOCK_LOST)
 		c->let_go_at = usec_min(c->let_go_at, w->now + up_to(w, w->policy.ttl / 4));
-	if (!w->loses_keys && c->q.loss == LOSS_DENIED)
+	if (!w->loses_keys && c->lock.loss == LOSS_DENIED)
 		breach(w, c, RULE_DENIED, "denied though no key was lost");
-	if (c->q.state == QUORUM_OVER)
+	if (c->lock.state == LOCK_OVER)
 		check_end(w, c);
 }
 
@@ -674,11 +676,11 @@ static void step(struct world *w, struct client *c, struct event *ev)
 static void tell_link(struct world *w, struct client *c, int node)
 {
 	struct wire *wire = &c->wire[node];
-	struct answer answer = answer_absent(wire->broken ? REASON_CLOSED : REASON_CONNECT, NULL);
-	struct event ev = {.kind = EV_LINK_DOWN, .node = node, .answer = &answer};
+	struct reply reply = reply_absent(wire->broken ? REASON_CLOSED : REASON_CONNECT, NULL);
+	struct event ev = {.kind = EV_LINK_DOWN, .node = node, .reply = &reply};
 
 	if (wire->link == LINK_OPENING && wire->accepted && !wire->shakes && chance(w, 20)) {
-		answer = answer_absent(REASON_TLS_TIMEOUT, NULL);
+		reply = reply_absent(REASON_TLS_TIMEOUT, NULL);
 		ev.kind = EV_LINK_SHAKES;
 		wire->shakes = true;
 		wire->done_at += one_way(w, &w->server[wire->server]);
@@ -697,13 +699,13 @@ static void tell_reply(struct world *w, struct client *c, int node)
 	struct wire *wire = &c->wire[node];
 	struct message m = wire->queue[0];
 	struct event ev = {
-		.kind = EV_REPLY, .node = node, .op = m.op, .round = m.round, .answer = &m.answer};
+		.kind = EV_REPLY, .node = node, .op = m.op, .round = m.round, .reply = &m.reply};
 
 	wire->queue[0] = wire->queue[1];
 	wire->queue[1] = wire->queue[2];
 	wire->queued--;
 	if ((m.op == OP_ACQUIRE || m.op == OP_EXTEND) && m.round == c->round &&
-		m.answer.vote == VOTE_YES)
+		m.reply.vote == VOTE_YES)
 		c->voters |= 1U << node;
 	step(w, c, &ev);
 }
@@ -736,7 +738,7 @@ static void consider_wire(struct world *w, struct next *next, struct client *c, 
 					wire->queue[n].serve_at, SERVE, c, node, &wire->queue[n]});
 			break;
 		}
-	if (c->q.state == QUORUM_OVER)
+	if (c->lock.state == LOCK_OVER)
 		return;
 	if (wire->link == LINK_OPENING)
 		consider(w, next,
@@ -767,7 +769,7 @@ static struct next find_next(struct world *w)
 		}
 		for (int n = 0; n <= w->nodes; n++)
 			consider_wire(w, &next, c, n);
-		if (c->q.state == QUORUM_OVER)
+		if (c->lock.state == LOCK_OVER)
 			continue;
 		consider(w, &next,
 			(struct next){usec_max(c->up.wake_at, c->asleep_until), TIME, c, 0, NULL});
@@ -793,7 +795,7 @@ static void happen(struct world *w, const struct next *next)
 	case SERVE:
 		serve(w, c->wire[next->node].server, next->message);
 		trace(w, "node %d serves client %d, op %d: vote %d", next->node, c->id,
-			(int)next->message->op, (int)next->message->answer.vote);
+			(int)next->message->op, (int)next->message->reply.vote);
 		break;
 	case LINK:
 		tell_link(w, c, next->node);
@@ -811,8 +813,8 @@ static void happen(struct world *w, const struct next *next)
 	case LET_GO:
 		c->let_go_at = NEVER;
 		/* Held it was if it is so still: time may have ended it unseen. */
-		c->leaves = c->leave_for > 0 && c->q.state == QUORUM_HELD && !c->q.denied &&
-			    w->now < c->q.valid_until - w->policy.guard;
+		c->leaves = c->leave_for > 0 && c->lock.state == LOCK_HELD && !c->lock.denied &&
+			    w->now < c->lock.valid_until - w->policy.safety_margin;
 		step(w, c, &(struct event){.kind = EV_RELEASE, .leave_for = c->leave_for});
 		break;
 	case START:
@@ -836,7 +838,7 @@ static void make_policy(struct world *w)
 		.wait = chance(w, 30)   ? 0
 			: chance(w, 50) ? up_to(w, ttl)
 					: NEVER,
-		.guard = up_to(w, ttl / 5),
+		.safety_margin = up_to(w, ttl / 5),
 		.is_fair = chance(w, 20),
 	};
 	for (int i = 0; i < w->nodes; i++)
@@ -848,7 +850,7 @@ static void make_client(struct world *w, int id)
 	struct client *c = &w->client[id];
 
 	c->id = id;
-	quorum_init(&c->q, &w->policy);
+	lock_init(&c->lock, &w->policy);
 	c->start_at = w->now + (id ? up_to(w, w->policy.ttl / 4) : 0);
 	c->let_go_at = c->start_at + up_to(w, 2 * w->policy.ttl);
 	c->extend_at = chance(w, 50) ? c->start_at + up_to(w, w->policy.ttl) : NEVER;
@@ -884,14 +886,14 @@ static void walk(uint64_t seed, bool shown)
 	w.trace = shown;
 	trace(&w, "%d nodes, ttl %.3f, time-out %.3f, guard %.3f", w.nodes,
 		(double)w.policy.ttl / 1000, (double)w.policy.node_timeout / 1000,
-		(double)w.policy.guard / 1000);
+		(double)w.policy.safety_margin / 1000);
 	while (running && !w.over) {
 		struct next next = find_next(&w);
 
 		happen(&w, &next);
 		running = false;
 		for (int i = 0; i < w.clients; i++)
-			running |= w.client[i].q.state != QUORUM_OVER;
+			running |= w.client[i].lock.state != LOCK_OVER;
 	}
 	tally.honest_pairs += w.clients == 2 && !w.loses_keys;
 }

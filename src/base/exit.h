@@ -1,0 +1,41 @@
+/* status: every way in which redlock can end, in one table. */
+#ifndef BASE_EXIT_H
+#define BASE_EXIT_H
+
+#include "base/err.h"
+
+/* name, number, when. The words are what --help (and the man page) show. */
+#define STATUS_TABLE(X) \
+	X(STATUS_OK, 0, "done; `run`, `sandbox`: the command's own status, or its signal") \
+	X(STATUS_UNSOUND, 1, "doctor --strict: something is wrong, though a quorum is left") \
+	X(STATUS_USAGE, 64, "usage: nothing was done") \
+	X(STATUS_NO_QUORUM, 69, \
+		"no quorum: too few nodes answered within the wait; sandbox: no server") \
+	X(STATUS_BUSY, 75, \
+		"busy: held by somebody else for the whole wait (-E changes it); or not " \
+		"confirmed") \
+	X(STATUS_STALE, 76, \
+		"gate: the fencing number is older than one that was seen; nothing was run") \
+	X(STATUS_CONFIG, 78, "configuration: a node's URL, a node named twice, a log's file") \
+	X(STATUS_LOST, 79, "lost: while the command ran, which was ended; or not the token's") \
+	X(STATUS_MAX_RUN, 124, "the command ran for longer than --max-run") \
+	X(STATUS_INTERNAL, 125, "redlock itself failed") \
+	X(STATUS_CANNOT_RUN, 126, "the command was found but could not be run") \
+	X(STATUS_NOT_FOUND, 127, "the command was not found")
+
+#define STATUS_ENUM(name, number, words) name = (number),
+enum status { STATUS_TABLE(STATUS_ENUM) };
+#undef STATUS_ENUM
+
+struct status_row {
+	int number;
+	const char *words;
+};
+
+extern const struct status_row status_rows[];
+extern const int status_rows_count;
+
+/* The status that goes with a kind of trouble. */
+int status_of(enum err_kind kind);
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * survey: one question to every node, and their answers: for what is not the taking of a lock. The
+ * answers are counted, and told, as the votes of a round (lock/lock.h).
+ */
+#ifndef IO_QUERY_H
+#define IO_QUERY_H
+
+#include "io/pool.h"
+
+struct query {
+	struct lock lock; /* read it */
+	struct pool pool;
+	usec took[NODES_MAX]; /* from the question to the answer, or to the end of the wait */
+	char *page[NODES_MAX]; /* OP_SCAN: what was found there; OP_COMMAND: the whole reply; */
+	size_t page_len[NODES_MAX]; /* and its length */
+};
+
+/* Resolves the nodes, within the node time-out. `nodes` must outlive the survey. Returns -1 with
+ * *e. */
+int query_open(
+	struct query *s, const struct policy *policy, const struct node_list *nodes, struct err *e);
+
+enum query_patience {
+	QUERY_MOST, /* once it is known what holds of the token, the rest gets a moment more */
+	QUERY_ALL, /* each node has its time-out */
+};
+
+/*
+ * Asks node i for wish[i], unless its op is OP_NONE, and waits for the answers, each for the node
+ * time-out at most, connecting included. Those that say who holds the key are YES where that is
+ * `token`, or begins with it as its id (NULL: none). Connections stay open for the next question.
+ */
+void query_ask(struct query *s, const struct wish wish[NODES_MAX], const char *token,
+	enum query_patience patience);
+
+/* The same question for all. */
+void query_ask_all(
+	struct query *s, const struct wish *wish, const char *token, enum query_patience patience);
+
+/* The next question goes over new connections. */
+void query_renew(struct query *s);
+
+void query_close(struct query *s);
+
+#endif

@@ -1,0 +1,556 @@
+#include "io/supervisor.h"
+
+#include "base/log.h"
+#include "io/alarm.h"
+#include "io/child.h"
+#include "io/inherited.h"
+#include "io/kernel.h"
+#include "io/title.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* What a command leaves behind may be the tail of a pipeline: it gets a moment to end by itself. */
+#define TAIL_TIME (100 * USEC_MSEC)
+
+/* Measured: to kill and reap thousands of processes takes two to four times as long as to tell them
+ * something. */
+#define KILL_PER_TELL 4
+
+/* Between two looks at a tree that is being killed. */
+#define SWEEP_APART (2 * USEC_MSEC)
+#define SWEEP_APART_LATER (200 * USEC_MSEC)
+#define STUBBORN_AFTER USEC_SEC
+#define STUBBORN_APART_MAX (60 * USEC_SEC)
+
+/* So many looks in a row must find nothing where looks are all there is. */
+#define EMPTY_LOOKS 10
+
+enum order_kind {
+	ORDER_START, /* the lock is held until valid_until */
+	ORDER_EXTENDED,
+	ORDER_LOSE,
+	ORDER_SIGNAL,
+	ORDER_NOTE, /* a signal that the command has got from the terminal */
+	ORDER_RESUME,
+};
+
+struct order {
+	enum order_kind kind;
+	int number;
+	usec valid_until;
+};
+
+/* ---- the supervisor's own life ---- */
+
+struct watch {
+	int fd, children, alarm;
+	struct deadline deadline;
+	struct supervisor_policy policy;
+	bool alone; /* redlock is dead */
+	bool lost; /* redlock said so: no later word takes it back */
+	usec settle_at;
+
+	struct alarm_turn turn; /* the command's */
+	pid_t command;
+	bool running; /* not reaped yet */
+	bool stopped;
+	int status;
+
+	uint64_t asked_by; /* signals that were passed on or came from the terminal, a bit each */
+	bool asked; /* one of them asks for the end, whatever status the command makes of it */
+	usec tail_until; /* the command is gone: until then its tail may end by itself */
+
+	bool sweeping; /* KILL for everything, again and again */
+	usec sweep_since, sweep_at;
+	usec stubborn_at, stubborn_apart;
+};
+
+/* Nobody is there to hear it if redlock is dead, and then nobody needs to. */
+static void say(const struct watch *w, const struct word *word)
+{
+	while (send(w->fd, word, sizeof(*word), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno == EINTR)
+		;
+}
+
+/* This one must not be lost, though redlock may be stopped and the socket full. */
+static void say_last(const struct watch *w, const struct word *word)
+{
+	while (send(w->fd, word, sizeof(*word), MSG_NOSIGNAL) < 0 && errno == EINTR)
+		;
+}
+
+static uint64_t bit(int number)
+{
+	return number > 0 && number <= 64 ? (uint64_t)1 << (number - 1) : 0;
+}
+
+static void signal_command(const struct watch *w, int number)
+{
+	/* Until it is reaped its pid is nobody else's. It may have become another user's. */
+	if (w->running && kill(w->command, number) < 0)
+		assert(errno == ESRCH || errno == EPERM || errno == EINVAL);
+}
+
+/* A tree so large that telling it takes long takes longer to kill. */
+static void tell_tree(struct watch *w, int number)
+{
+	usec began = clock_now();
+
+	signal_command(w, number);
+	signal_command(w, SIGCONT);
+	tree_tell(getpid(), number);
+	deadline_needs(&w->deadline, KILL_PER_TELL * (clock_now() - began));
+}
+
+static void pass_on(struct watch *w, int number)
+{
+	w->asked_by |= bit(number);
+	w->asked |= number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
+	if (w->running)
+		signal_command(w, number);
+	else
+		tree_signal(getpid(), number, NULL);
+	if (number == SIGTERM)
+		signal_command(w, SIGCONT);
+	if (number == SIGTERM || (w->asked && !w->running))
+		deadline_asked(&w->deadline, clock_now());
+}
+
+/* False when redlock is dead. */
+static bool take_order(struct watch *w, bool *more)
+{
+	struct order order;
+	ssize_t n;
+
+	do
+		n = recv(w->fd, &order, sizeof(order), MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	*more = n == (ssize_t)sizeof(order);
+	if (!*more)
+		return n < 0 && errno == EAGAIN;
+	switch (order.kind) {
+	case ORDER_START:
+	case ORDER_EXTENDED:
+		if (!w->lost)
+			w->deadline.valid_until = order.valid_until;
+		break;
+	case ORDER_LOSE:
+		w->lost = true;
+		deadline_lose(&w->deadline, clock_now());
+		break;
+	case ORDER_SIGNAL:
+		pass_on(w, order.number);
+		break;
+	case ORDER_NOTE:
+		w->asked_by |= bit(order.number);
+		/* What is left of the tree may be out of the terminal's reach. */
+		if (!w->running)
+			pass_on(w, order.number);
+		break;
+	case ORDER_RESUME:
+		if (w->stopped)
+			signal_command(w, SIGCONT);
+		break;
+	}
+	return true;
+}
+
+static void take_orders(struct watch *w)
+{
+	bool more = true;
+
+	while (!w->alone && more)
+		if (!take_order(w, &more)) {
+			w->alone = true;
+			/* The run around us sees no more than a command that left something behind.
+			 */
+			if (w->policy.is_nested)
+				w->deadline.policy.kill_after = 0;
+			log_say(LOG_ERRORS, w->deadline.policy.on_lost
+						    ? "redlock was killed: the command is ended"
+						    : "redlock was killed: the command runs on "
+						      "without its lock");
+			deadline_lose(&w->deadline, clock_now());
+		}
+}
+
+/* Did the command end because it was asked to, or was it killed? Then nothing is left on purpose.
+ */
+static bool was_ended(const struct watch *w)
+{
+	return w->asked || WIFSIGNALED(w->status) ||
+	       (WEXITSTATUS(w->status) > 128 && w->asked_by & bit(WEXITSTATUS(w->status) - 128));
+}
+
+static void command_ended(struct watch *w, int status)
+{
+	usec now = clock_now();
+
+	w->running = false;
+	w->status = status;
+	w->tail_until = now + TAIL_TIME;
+	if (!w->policy.wait_descendants)
+		deadline_finished(&w->deadline);
+	if (w->deadline.cause == CAUSE_NONE && was_ended(w))
+		deadline_asked(&w->deadline, now);
+	/* What TERM has not reached yet: it went to the command alone. */
+	if (w->deadline.cause == CAUSE_ASKED && !w->sweeping && waitpid(-1, &status, WNOHANG) >= 0)
+		tell_tree(w, SIGTERM);
+}
+
+static void command_stopped(struct watch *w, int number)
+{
+	struct word word = {.kind = WORD_STOPPED, .number = number, .pid = w->command};
+
+	w->stopped = true;
+	say(w, &word);
+}
+
+/* False when no child is left: all the tree is gone. */
+static bool reap(struct watch *w)
+{
+	int status;
+	pid_t pid;
+
+	for (;;) {
+		pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED);
+		if (pid <= 0 && !(pid < 0 && errno == EINTR))
+			return pid == 0;
+		/* Orphans of the tree are reaped and that is all. */
+		if (pid != w->command || !w->running)
+			continue;
+		if (WIFSTOPPED(status))
+			command_stopped(w, WSTOPSIG(status));
+		else if (WIFCONTINUED(status))
+			w->stopped = false;
+		else
+			command_ended(w, status);
+	}
+}
+
+static void sweep(struct watch *w, usec now)
+{
+	struct word word = {.kind = WORD_STUBBORN, .pid = w->command};
+
+	if (now < w->sweep_at)
+		return;
+	signal_command(w, SIGKILL);
+	word.tree = tree_signal(getpid(), SIGKILL, NULL);
+	w->sweep_at =
+		now + (now < w->sweep_since + STUBBORN_AFTER ? SWEEP_APART : SWEEP_APART_LATER);
+	if (now >= w->stubborn_at) {
+		say(w, &word);
+		w->stubborn_at = now + w->stubborn_apart;
+		w->stubborn_apart = usec_min(2 * w->stubborn_apart, STUBBORN_APART_MAX);
+	}
+}
+
+/* Does what is due; returns when to look again. */
+static usec pull(struct watch *w)
+{
+	usec now = clock_now(), wake_at;
+
+	switch (deadline_step(&w->deadline, now, &wake_at)) {
+	case DEADLINE_WAIT:
+		break;
+	case DEADLINE_TERM:
+		tell_tree(w, deadline_signal(&w->deadline));
+		break;
+	case DEADLINE_KILL:
+		w->sweeping = true;
+		w->sweep_since = w->sweep_at = now;
+		w->stubborn_at = now + STUBBORN_AFTER;
+		w->stubborn_apart = STUBBORN_AFTER;
+		break;
+	}
+	if (w->sweeping) {
+		sweep(w, now);
+		wake_at = usec_min(wake_at, w->sweep_at);
+	}
+	if (!w->running && w->deadline.cause == CAUSE_NONE && !w->policy.wait_descendants)
+		wake_at = usec_min(wake_at, w->tail_until);
+	return wake_at;
+}
+
+/* The command is gone, and so is its tree, or it may stay. */
+static bool is_over(const struct watch *w, bool has_children)
+{
+	if (w->running || !has_children)
+		return !w->running;
+	return w->deadline.cause == CAUSE_NONE && !w->policy.wait_descendants &&
+	       clock_now() >= w->tail_until;
+}
+
+static void settle(struct watch *w)
+{
+	inherited_keep_only(w->fd, w->children, w->alarm, log_fd());
+	w->settle_at = NEVER;
+}
+
+static void watch_over(struct watch *w)
+{
+	struct word word = {.kind = WORD_ENDED, .pid = w->command};
+	bool has_children;
+	usec wake_at;
+
+	while (has_children = reap(w), !is_over(w, has_children)) {
+		struct pollfd fds[] = {
+			{.fd = w->children, .events = POLLIN},
+			{.fd = w->alarm, .events = POLLIN},
+			{.fd = w->alone ? -1 : w->fd, .events = POLLIN},
+		};
+
+		take_orders(w);
+		wake_at = pull(w);
+		if (clock_now() >= w->settle_at)
+			settle(w);
+		alarm_set(w->alarm, usec_min(wake_at, w->settle_at));
+		if (poll(fds, 3, -1) < 0)
+			assert(errno == EINTR || errno == ENOMEM);
+		signals_drain(w->children);
+	}
+	word.number = w->status;
+	word.cause = w->deadline.cause;
+	word.ended_at = clock_now();
+	if (has_children)
+		word.tree = tree_signal(getpid(), 0, NULL);
+	say_last(w, &word);
+}
+
+/* What can be done before it is known whether the lock will be had. */
+static int prepare(struct watch *w)
+{
+	struct err e;
+
+	/* Before the command is started: on a busy machine it may be long before we are back. */
+	alarm_go_first(&w->turn);
+	/* Stopped, it would not hear that redlock was killed. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGCONT);
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || signals_only_children(&w->children, &e) < 0 ||
+		(w->alarm = alarm_open(&e)) < 0)
+		return errno ? errno : EIO;
+	return tree_is_visible() ? 0 : ESRCH;
+}
+
+/* Sleeps until there is an order, which must be the one to start; not to be if redlock closes. */
+static bool is_wanted(struct watch *w)
+{
+	struct order order;
+	ssize_t n;
+
+	do
+		n = recv(w->fd, &order, sizeof(order), 0);
+	while (n < 0 && errno == EINTR);
+	if (n != (ssize_t)sizeof(order) || order.kind != ORDER_START)
+		return false;
+	deadline_init(&w->deadline, &w->policy.deadline, clock_now(), order.valid_until);
+	return true;
+}
+
+static int start(struct watch *w, char *const argv[], const struct signals *signals, pid_t redlock)
+{
+	usec ignored;
+
+	if (deadline_step(&w->deadline, clock_now(), &ignored) != DEADLINE_WAIT)
+		return ETIME;
+	return child_start(argv, signals, redlock, &w->turn, -1, &w->command);
+}
+
+_Noreturn static void guard(
+	struct watch *w, char *const argv[], const struct signals *signals, pid_t redlock)
+{
+	struct word word = {.kind = WORD_FAILED, .pid = -1};
+
+	word.number = prepare(w);
+	if (!is_wanted(w))
+		_exit(0);
+	if (!word.number) {
+		word.number = start(w, argv, signals, redlock);
+		word.pid = w->command;
+	}
+	if (word.number) {
+		say_last(w, &word);
+	} else {
+		w->running = true;
+		/* `pkill -9 -f 'redlock run'` must not kill both of us. */
+		title_set("rl-supervisor");
+		/* Not before the command has begun, which would inherit it. Out of reach of the
+		 * terminal and of what is sent to the group, SIGSTOP above all.
+		 */
+		(void)setsid();
+		w->settle_at = clock_now() + SETTLE_AFTER;
+		watch_over(w);
+	}
+	_exit(0);
+}
+
+/* ---- redlock's side ---- */
+
+#define CANNOT_START "cannot start the command"
+
+/* What could not be ended later is not started. */
+static int try_all(struct err *e)
+{
+	if (kill(getpid(), 0) < 0)
+		return err_call(e, CANNOT_START, "kill");
+	/* If the supervisor is killed, its orphans are ours. */
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0) {
+		err_call(e, CANNOT_START, "prctl(PR_SET_CHILD_SUBREAPER)");
+		return err_hint(e, "redlock has to adopt the command's orphans to end them: this "
+				   "kernel, or an emulator (qemu-user), does not know how");
+	}
+	return 0;
+}
+
+int supervisor_prepare(struct supervisor *g, char *const argv[], const struct signals *signals,
+	const struct supervisor_policy *policy, struct err *e)
+{
+	struct watch watch = {.policy = *policy};
+	pid_t redlock = getpid();
+	int fds[2];
+
+	g->has_strangers = waitpid(-1, NULL, WNOHANG) >= 0;
+	if (!g->has_strangers && errno != ECHILD)
+		return err_call(e, CANNOT_START, "wait4");
+	if (try_all(e) < 0)
+		return -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
+		return err_call(e, CANNOT_START, "socketpair");
+	g->pid = fork();
+	if (g->pid == 0) {
+		close(fds[0]);
+		watch.fd = fds[1];
+		guard(&watch, argv, signals, redlock);
+	}
+	close(fds[1]);
+	if (g->pid < 0) {
+		err_call(e, CANNOT_START, "fork");
+		close(fds[0]);
+		g->pid = 0;
+		return -1;
+	}
+	g->fd = fds[0];
+	if (g->has_strangers)
+		g->birth = tree_birth(g->pid);
+	return 0;
+}
+
+void supervisor_settle(void)
+{
+	inherited_drop();
+}
+
+static void tell(struct supervisor *g, const struct order *order)
+{
+	while (send(g->fd, order, sizeof(*order), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 &&
+		errno == EINTR)
+		;
+}
+
+void supervisor_start(struct supervisor *g, usec valid_until)
+{
+	tell(g, &(struct order){.kind = ORDER_START, .valid_until = valid_until});
+}
+
+void supervisor_extended(struct supervisor *g, usec valid_until)
+{
+	tell(g, &(struct order){.kind = ORDER_EXTENDED, .valid_until = valid_until});
+}
+
+void supervisor_lose(struct supervisor *g)
+{
+	tell(g, &(struct order){.kind = ORDER_LOSE});
+}
+
+void supervisor_signal(struct supervisor *g, int number, bool is_terminals)
+{
+	tell(g, &(struct order){
+			.kind = is_terminals ? ORDER_NOTE : ORDER_SIGNAL, .number = number});
+}
+
+void supervisor_resume(struct supervisor *g)
+{
+	tell(g, &(struct order){.kind = ORDER_RESUME});
+}
+
+int supervisor_fd(const struct supervisor *g)
+{
+	return g->fd;
+}
+
+enum hearing supervisor_hear(struct supervisor *g, struct word *word)
+{
+	ssize_t n;
+
+	/* A supervisor that ends with an order unread resets the connection, once: its last word is
+	 * still to be had after that. */
+	do
+		n = recv(g->fd, word, sizeof(*word), MSG_DONTWAIT);
+	while (n < 0 && (errno == EINTR || errno == ECONNRESET));
+	if (n == (ssize_t)sizeof(*word))
+		return HEARD_WORD;
+	return n < 0 && errno == EAGAIN ? HEARD_NOTHING : HEARD_DEATH;
+}
+
+void supervisor_look(struct supervisor *g)
+{
+	int status;
+
+	if (g->pid > 0 && waitpid(g->pid, &status, WNOHANG | WUNTRACED) == g->pid) {
+		if (WIFSTOPPED(status))
+			kill(g->pid, SIGCONT);
+		else
+			g->pid = 0;
+	}
+}
+
+bool supervisor_replace(struct supervisor *g, struct tree *tree)
+{
+	pid_t pid;
+
+	supervisor_look(g);
+	if (g->pid > 0) {
+		*tree = tree_signal(g->pid, SIGKILL, NULL);
+		if (tree->alive > 0)
+			return false;
+		supervisor_close(g);
+	}
+	/* Now its children are ours. */
+	*tree = tree_signal(getpid(), SIGKILL, g->has_strangers ? &g->birth : NULL);
+	do
+		pid = waitpid(-1, NULL, WNOHANG);
+	while (pid > 0);
+	/* One that forks and exits all the time may escape a look, but not the kernel's answer that
+	 * there are no children. With strangers among them, looks must do. */
+	g->empty_looks = tree->alive > 0 ? 0 : g->empty_looks + 1;
+	return pid < 0 || (g->has_strangers && g->empty_looks >= EMPTY_LOOKS);
+}
+
+void supervisor_close(struct supervisor *g)
+{
+	struct pollfd gone = {.events = POLLIN};
+
+	if (g->pid <= 0)
+		return;
+	close(g->fd);
+	if (waitpid(g->pid, NULL, WNOHANG) == 0) {
+		/* It may not have been started at all, or be stopped, or traced. */
+		gone.fd = kernel_pidfd_open(g->pid);
+		kill(g->pid, SIGKILL);
+		/* Not by waitpid(2), which would wait for a tracer as well. */
+		while (gone.fd >= 0 && poll(&gone, 1, -1) < 0 && errno == EINTR)
+			;
+		close(gone.fd);
+		/* Whoever traces it has to let it go first. */
+		g->has_strangers |= waitpid(g->pid, NULL, WNOHANG) == 0;
+	}
+	g->pid = 0;
+}

@@ -1,0 +1,1808 @@
+#include "lock/lock.h"
+
+#include "base/text.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* A random delay lets rivals that split the votes fall out of step; it grows up to fourfold. */
+#define RETRY_DELAY (20 * USEC_MSEC)
+#define RETRY_SPREAD (100 * USEC_MSEC)
+
+/* The first time that one asks again those that split the votes with it; each time later, up to a
+ * quarter of the node time-out. A client that waits does so a few times, and then has its place in
+ * the queue; one that does not wait goes on for a node time-out: its rival may be far away. */
+#define INSIST_AFTER 200
+#define INSIST_WAITING_MAX 3
+
+/* So often the line may say that it is another one's turn, without a wake-up between. */
+#define SEAT_TRIES 3
+
+/* So often one goes at once to another slot of a semaphore that was said to be free. */
+#define MOVES_MAX 8
+
+/* Who is not woken asks again after that time at the latest; so do those that stopped, crashed or
+ * never knew how to wake. */
+#define BACK_STOP (25 * USEC_SEC)
+#define BACK_STOP_SPREAD (10 * USEC_SEC)
+
+/* Who waits for longer than this keeps no connection but its seat. */
+#define SHED_AFTER USEC_SEC
+
+/* What a node gets at least that is not ready when a majority is. */
+#define LEAST_GRACE 200
+
+/* Between the first and the second look at a majority that denies us. */
+#define SECOND_LOOK (25 * USEC_MSEC)
+
+#define RELEASE_TIME USEC_SEC
+#define REOPEN_MAX 2
+
+enum phase {
+	PHASE_IDLE,
+	PHASE_GATHER, /* connections are being made; nothing of this round was sent */
+	PHASE_ASK, /* the votes of an attempt are coming in */
+	PHASE_FENCE, /* a majority granted it, and is told its fencing number */
+	PHASE_PAUSE, /* between two attempts */
+	PHASE_KEEP, /* held */
+	PHASE_LET_GO, /* releasing for good */
+	PHASE_DONE,
+};
+
+struct step {
+	struct lock *lock;
+	struct update *up;
+	usec now;
+	uint64_t random;
+	const char *token;
+	bool is_quiet; /* nothing has come in: who was away meanwhile has heard all there is */
+};
+
+/* The rule of the algorithm. `started` was read before the first byte of the round left, so every
+ * node's key lives at least until started + ttl by that node's clock. */
+static usec valid_until(const struct policy *p, usec started)
+{
+	return started + p->ttl - p->drift;
+}
+
+/* When a key that a node sets, or extends, by `landed` is gone there by itself. The node's clock
+ * may be as slow against ours as drift allows: ttl / (1 - drift / ttl), rounded up. */
+static usec key_gone_at(const struct policy *p, usec landed)
+{
+	return landed + p->ttl + p->drift + p->drift / usec_max((p->ttl - p->drift) / p->drift, 1);
+}
+
+void lock_init(struct lock *lock, const struct policy *policy)
+{
+	assert(policy->nodes >= 1 && policy->nodes <= NODES_MAX);
+	assert(policy->keys >= 1 && policy->keys <= KEYS_MAX);
+	assert(policy->slots <= SLOTS_MAX && (policy->keys == 1 || !policy_has_slots(policy)));
+	assert(policy->ttl > policy->drift + policy->safety_margin);
+	memset(lock, 0, sizeof(*lock));
+	lock->policy = *policy;
+	lock->duplicate[0] = lock->duplicate[1] = lock->line = -1;
+	lock->worst_margin = NEVER;
+}
+
+bool lock_is_pausing(const struct lock *lock)
+{
+	return lock->phase == PHASE_PAUSE;
+}
+
+usec lock_extend_at(const struct lock *lock)
+{
+	return lock->resume_at;
+}
+
+int lock_count(const struct lock *lock, enum vote vote)
+{
+	int n = 0;
+
+	for (int i = 0; i < lock->policy.nodes; i++)
+		n += lock->peer[i].vote == vote;
+	return n;
+}
+
+/* Granted or confirmed: by servers, not by names. Two names of one server have one vote. */
+static int count_yes(const struct lock *lock)
+{
+	int n = 0;
+
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		const struct peer *m = &lock->peer[i];
+		bool again = false;
+
+		for (int j = 0; j < i && m->run_id[0]; j++)
+			again |= lock->peer[j].vote == VOTE_YES &&
+				 strcmp(lock->peer[j].run_id, m->run_id) == 0;
+		n += m->vote == VOTE_YES && !again;
+	}
+	return n;
+}
+
+/* Clean answers that are not ours: the node works, and the key there is gone or somebody else's. */
+static int count_no(const struct lock *lock)
+{
+	return lock_count(lock, VOTE_GONE) + lock_count(lock, VOTE_FOREIGN);
+}
+
+/* Its last word may be that a release was refused. */
+static bool names_holder(const struct peer *m)
+{
+	return m->vote == VOTE_FOREIGN && m->reply.vote == VOTE_FOREIGN;
+}
+
+static bool same_holder(const struct peer *a, const struct peer *b)
+{
+	return names_holder(a) && names_holder(b) && a->reply.key == b->reply.key &&
+	       reply_same_text(&a->reply, &b->reply);
+}
+
+bool lock_in_trouble(const struct lock *lock, int node)
+{
+	const struct peer *m = &lock->peer[node];
+
+	return m->vote == VOTE_ABSENT || (m->vote == VOTE_NONE && m->reply.vote == VOTE_ABSENT);
+}
+
+static void insert_longest_first(usec list[], int count, usec d)
+{
+	for (; count > 0 && list[count - 1] < d; count--)
+		list[count] = list[count - 1];
+	list[count] = d;
+}
+
+struct reply lock_holder(const struct lock *lock, int *nodes)
+{
+	struct reply holder = {.vote = VOTE_NONE};
+	int quorum = policy_quorum(&lock->policy);
+
+	*nodes = 0;
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		usec left[NODES_MAX];
+		int count = 0;
+
+		for (int j = 0; j < lock->policy.nodes; j++)
+			if (same_holder(&lock->peer[i], &lock->peer[j]))
+				insert_longest_first(left, count++, lock->peer[j].reply.pttl);
+		if (count > *nodes) {
+			holder = lock->peer[i].reply;
+			holder.pttl = left[count < quorum ? 0 : quorum - 1];
+			*nodes = count;
+		}
+	}
+	return holder;
+}
+
+int lock_held_by(const struct lock *lock, const char *ids, const struct reply **holder)
+{
+	int n = 0;
+
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		const struct reply *a = &lock->peer[i].reply;
+		char id[TOKEN_ID_LEN + 1] = "";
+
+		if (lock->peer[i].vote != VOTE_FOREIGN || a->text_len <= TOKEN_ID_LEN)
+			continue;
+		memcpy(id, a->text, TOKEN_ID_LEN);
+		if (strlen(id) < TOKEN_ID_LEN || strchr(id, ' ') || !strstr(ids, id))
+			continue;
+		*holder = a;
+		n++;
+	}
+	return n;
+}
+
+int lock_unreleased(const struct lock *lock, usec *until)
+{
+	int n = 0;
+
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		const struct peer *m = &lock->peer[i];
+
+		if (!m->owes)
+			continue;
+		*until = n++ ? usec_max(*until, m->owes_until) : m->owes_until;
+	}
+	return n;
+}
+
+/* ---- one question to all ---- */
+
+/* One server under two names would vote twice: its second SET finds the first and calls it ours. */
+static void find_duplicate(struct lock *lock, int node)
+{
+	const char *id = lock->peer[node].run_id;
+
+	for (int i = 0; i < lock->policy.nodes && id[0]; i++)
+		if (i != node && strcmp(lock->peer[i].run_id, id) == 0) {
+			lock->duplicate[0] = i < node ? i : node;
+			lock->duplicate[1] = i < node ? node : i;
+		}
+}
+
+void lock_begin_question(struct lock *lock, usec now)
+{
+	lock->round++;
+	lock->round_at = now;
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		lock->peer[i].vote = VOTE_NONE;
+		lock->peer[i].reply = (struct reply){.vote = VOTE_NONE};
+	}
+}
+
+int64_t lock_newest_fence(const struct lock *lock)
+{
+	int64_t newest = 0;
+
+	for (int i = 0; i < lock->policy.nodes; i++)
+		if (lock->peer[i].reply.fence > newest)
+			newest = lock->peer[i].reply.fence;
+	return newest;
+}
+
+static bool is_value_of(const struct reply *a, const char *token)
+{
+	size_t len = strlen(token);
+
+	/* What stands for another data type is nobody's. */
+	if (a->text_len == len && a->text[0] != '(' && memcmp(a->text, token, len) == 0)
+		return true;
+	return len == TOKEN_ID_LEN && token_is_ours(a->text, a->text_len) &&
+	       memcmp(a->text, token, len) == 0;
+}
+
+void lock_take_reply(struct lock *lock, int node, const struct reply *reply, const char *token)
+{
+	struct peer *m = &lock->peer[node];
+
+	m->vote = reply->vote;
+	m->reply = *reply;
+	if (token && m->vote == VOTE_FOREIGN && is_value_of(reply, token))
+		m->vote = VOTE_YES;
+	memcpy(m->run_id, reply->run_id, sizeof(m->run_id));
+	find_duplicate(lock, node);
+}
+
+enum ownership lock_ownership(const struct lock *lock)
+{
+	int quorum = policy_quorum(&lock->policy), yes = count_yes(lock), most;
+	int open = lock_count(lock, VOTE_NONE), absent = lock_count(lock, VOTE_ABSENT);
+	const struct reply holder = lock_holder(lock, &most);
+
+	if (yes >= quorum)
+		return OWNERSHIP_OWNED;
+	if (yes + absent + open >= quorum)
+		return OWNERSHIP_UNKNOWN;
+	if (most >= quorum && !holder.is_reserved)
+		return OWNERSHIP_FOREIGN;
+	/* Not ours; whose, the rest may tell. */
+	return open > 0 && most + open >= quorum ? OWNERSHIP_UNKNOWN : OWNERSHIP_EXPIRED;
+}
+
+usec lock_time_left(const struct lock *lock, int drift_permille, usec now)
+{
+	usec left[NODES_MAX];
+	int n = 0, quorum = policy_quorum(&lock->policy);
+
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		usec pttl = lock->peer[i].reply.pttl;
+
+		if (lock->peer[i].vote != VOTE_YES)
+			continue;
+		if (pttl != NEVER)
+			pttl = usec_max(0,
+				pttl - policy_drift(pttl, drift_permille) - (now - lock->round_at));
+		insert_longest_first(left, n++, pttl);
+	}
+	return n >= quorum ? left[quorum - 1] : 0;
+}
+
+/* ---- one node ---- */
+
+static struct action *act(struct step *s, enum action_kind kind, int node)
+{
+	struct action *a = &s->up->action[s->up->count++];
+
+	assert(s->up->count <= ACTIONS_MAX);
+	*a = (struct action){
+		.kind = kind, .node = node, .round = s->lock->round, .slot = s->lock->slot};
+	return a;
+}
+
+static bool in_flight(const struct peer *m)
+{
+	return m->asked || m->releasing;
+}
+
+static bool is_late(const struct peer *m)
+{
+	return in_flight(m) && m->late;
+}
+
+static void open_link(struct step *s, int i)
+{
+	struct peer *m = &s->lock->peer[i];
+
+	act(s, ACT_OPEN, i);
+	m->link = LINK_OPENING;
+	m->missing = REASON_CONNECT_TIMEOUT;
+	m->opened_at = s->now;
+	m->tried = s->lock->round;
+}
+
+/* No vote comes any more from this node in this round. Of several reasons the first is the cause,
+ * unless that was only that we did not wait for it. */
+static void set_absent(struct peer *m, const struct reply *reply)
+{
+	bool is_open = m->vote == VOTE_ABSENT && m->reply.reason == REASON_NOT_READY;
+
+	if (m->vote != VOTE_NONE && !is_open)
+		return;
+	m->vote = VOTE_ABSENT;
+	m->reply = *reply;
+}
+
+static void link_is_up(struct step *s, struct peer *m)
+{
+	m->link = LINK_UP;
+	m->connecting = s->now - m->opened_at;
+	/* In time, but we were not there to see it: how long it took is not known. */
+	if (m->connecting >= s->lock->policy.node_timeout)
+		m->connecting = 0;
+}
+
+/* Why there is no answer, though the node's time is over; it may be over for this attempt only. */
+static enum reason late_reason(const struct step *s, const struct peer *m)
+{
+	usec until = m->link == LINK_UP ? m->due : m->opened_at + s->lock->policy.node_timeout;
+
+	return s->now < until ? REASON_NOT_READY : m->link == LINK_UP ? REASON_TIMEOUT : m->missing;
+}
+
+/* What the network held back may have landed as late as now. */
+static void may_have_landed(struct step *s, struct peer *m)
+{
+	if (m->asked && m->owes)
+		m->owes_until = key_gone_at(&s->lock->policy, s->now);
+}
+
+static void link_is_down(struct step *s, struct peer *m)
+{
+	may_have_landed(s, m);
+	m->link = LINK_DOWN;
+	m->asked = m->releasing = false;
+}
+
+static void close_link(struct step *s, int i)
+{
+	act(s, ACT_CLOSE, i);
+	link_is_down(s, &s->lock->peer[i]);
+}
+
+static bool is_parting(enum op op)
+{
+	return op == OP_UNDO || op == OP_HAND_OFF || op == OP_EXPIRE;
+}
+
+static struct action *send_op(struct step *s, int i, enum op op)
+{
+	const struct policy *p = &s->lock->policy;
+	struct peer *m = &s->lock->peer[i];
+	struct action *a = act(s, ACT_SEND, i);
+
+	a->op = op;
+	if (is_parting(op)) {
+		if (m->owes) /* an earlier attempt's may be another slot's */
+			a->slot = m->slot;
+		if (!in_flight(m)) {
+			m->due = s->now + p->node_timeout;
+			m->late = false;
+		}
+		m->releasing = true;
+		return a;
+	}
+	assert(!in_flight(m));
+	m->asked = true;
+	m->late = false;
+	m->joined = s->lock->round;
+	/* The time-out covers connecting and answering. */
+	m->due = s->now + p->node_timeout - m->connecting;
+	/* A word about an earlier connection says nothing about this request. */
+	if (op != OP_REPAIR)
+		m->vote = VOTE_NONE;
+	if (op == OP_LOOK || op == OP_FENCE)
+		return a;
+	/* It may land, or prolong what landed late, whatever becomes of the answer: so it is owed
+	 * from here on. */
+	if (op != OP_EXTEND) {
+		m->was_sent = s->lock->attempt;
+		m->slot = s->lock->slot;
+	}
+	if (m->was_sent == s->lock->attempt)
+		m->owes = s->lock->attempt;
+	m->owes_until = key_gone_at(p, s->now);
+	return a;
+}
+
+/* The first in a key's order that answers, as far as we know; -1: none. */
+static int find_line(const struct lock *lock, int key)
+{
+	for (int n = 0; n < lock->policy.nodes; n++) {
+		int i = lock->policy.order[key][n];
+		const struct peer *m = &lock->peer[i];
+
+		if (m->vote == VOTE_NONE ? m->link == LINK_UP && !is_late(m)
+					 : m->vote != VOTE_ABSENT)
+			return i;
+	}
+	return -1;
+}
+
+/* The pause ends after that time, or as it would have. */
+static void come_back(struct step *s, usec after)
+{
+	if (s->lock->phase == PHASE_PAUSE)
+		s->lock->resume_at = usec_min(s->lock->resume_at, usec_add(s->now, after));
+}
+
+static int seat_of(const struct lock *lock)
+{
+	return lock->policy.nodes;
+}
+
+static struct action *send_from_seat(struct step *s, enum op op)
+{
+	struct seat *seat = &s->lock->seat;
+	struct action *a = act(s, ACT_SEND, seat_of(s->lock));
+
+	a->op = op;
+	a->leads = seat->leads && op != OP_HAND_OFF;
+	if (op == OP_HAND_OFF)
+		a->slot = seat->is_woken && !seat->waits ? seat->turn_slot : 0;
+	seat->joins |= op == OP_JOIN;
+	seat->waits |= op == OP_WAIT;
+	seat->due = s->now + s->lock->policy.node_timeout;
+	return a;
+}
+
+/* The next in line need not wait for who does not use it. Nobody is behind a pop that is blocked.
+ */
+static void pass_turn_on(struct step *s)
+{
+	struct seat *seat = &s->lock->seat;
+
+	if (seat->link != LINK_UP || seat->waits)
+		return;
+	send_from_seat(s, OP_HAND_OFF);
+	seat->passes = true;
+}
+
+/* What is not within our limit, others may have: they have another one. */
+static int slot_of(const struct lock *lock, int named)
+{
+	return named <= lock->policy.slots ? named : 0;
+}
+
+static void keep_turn(struct step *s, const struct reply *reply, int key, int slot)
+{
+	struct lock *lock = s->lock;
+	size_t len = reply->text_len < TOKEN_ID_LEN ? reply->text_len : TOKEN_ID_LEN;
+
+	/* Two at once: one will do. */
+	if (lock->seat.is_woken && slot != lock->seat.turn_slot)
+		pass_turn_on(s);
+	memcpy(lock->seat.turn[key], reply->text, len);
+	lock->seat.turn[key][len] = '\0';
+	lock->seat.turn_key = key;
+	lock->seat.turn_slot = slot;
+	lock->seat.is_woken = lock->state == LOCK_TRYING;
+	come_back(s, 0);
+}
+
+/* The token of an earlier attempt may still be on this node. */
+static bool in_debt(const struct lock *lock, const struct peer *m)
+{
+	return m->owes && m->owes != lock->attempt;
+}
+
+/* Nothing was done. */
+static bool is_clean_no(const struct reply *reply)
+{
+	return reply->vote == VOTE_GONE || reply->vote == VOTE_FOREIGN ||
+	       (reply->vote == VOTE_ABSENT &&
+		       (reply->reason == REASON_QUARANTINE || reply->reason == REASON_SKEWED ||
+			       reply->reason == REASON_COUNTER));
+}
+
+/* The first answer to the release of a held lock is a vote: did the key last to the end? A repeated
+ * release may meet its own success, and after the validity the key may have expired. */
+static void note_end(struct step *s, const struct event *ev)
+{
+	struct lock *lock = s->lock;
+	struct peer *m = &lock->peer[ev->node];
+
+	if (!lock->asking || ev->round != lock->round || ev->op == OP_UNDO ||
+		m->vote != VOTE_NONE || s->now >= lock->valid_until)
+		return;
+	/* The seat's hand-over may have deleted the key first. */
+	if (lock->seat.parts && lock->seat.node == ev->node && ev->reply->vote != VOTE_YES)
+		return;
+	m->vote = ev->reply->vote;
+	m->reply = *ev->reply;
+}
+
+static void take_reply(struct step *s, const struct event *ev)
+{
+	struct lock *lock = s->lock;
+	struct peer *m = &lock->peer[ev->node];
+	const struct reply *reply = ev->reply;
+
+	if (is_parting(ev->op)) {
+		m->releasing = false;
+		note_end(s, ev);
+		/* YES, GONE, FOREIGN: whichever, our key is as it shall be, or not there any more.
+		 */
+		if (reply->vote != VOTE_ABSENT) {
+			m->owes = 0;
+		} else {
+			m->release_refused = true;
+			m->reply = *reply;
+		}
+		return;
+	}
+	m->asked = false;
+	m->reply = *reply;
+	/* A grant without the number that was asked for is none. */
+	if (lock->policy.wants_fence && ev->op == OP_ACQUIRE && reply->vote == VOTE_YES &&
+		reply->fence == 0)
+		m->reply = reply_absent(REASON_GARBAGE, NULL);
+	reply = &m->reply;
+	/* It was carried out between sending and now; the debt ends by the later. */
+	m->owes_until = key_gone_at(&lock->policy, s->now);
+	if (reply->run_id[0])
+		memcpy(m->run_id, reply->run_id, sizeof(m->run_id));
+	if (ev->op == OP_FENCE && reply->vote == VOTE_YES && ev->round == lock->round)
+		m->numbered = lock->round;
+	/* Only the first word of this round counts: not an earlier round's, not a late one, and not
+	 * a heal's, which would let a lock that a majority forgot confirm itself. */
+	if (ev->round == lock->round && ev->op != OP_REPAIR && m->vote == VOTE_NONE)
+		m->vote = reply->vote;
+	/* The scripts change all or nothing, so a clean NO leaves nothing to release; unless it is
+	 * the number alone that is not taken, or one of several keys that is not ours any more. */
+	if (is_clean_no(reply) && !reply->is_partial) {
+		m->owes = 0;
+	} else if (reply->vote == VOTE_YES && ev->op == OP_EXTEND) {
+		m->owes = lock->attempt;
+		m->slot = lock->slot;
+	}
+	/* A turn that nobody came for: with it, the others will grant it as well. */
+	if (reply->vote == VOTE_YES && ev->op == OP_ACQUIRE && reply->text_len > 0) {
+		keep_turn(s, reply, reply->key, lock->slot);
+		lock->used_turn |= lock->phase == PHASE_ASK;
+	}
+	/* Those who wait elsewhere see the line otherwise than we do, and will see to it. */
+	for (int key = 0; key < lock->policy.keys && reply->vote == VOTE_YES; key++)
+		if (ev->node == find_line(lock, key))
+			lock->awaited =
+				(lock->awaited & ~(1u << key)) | (reply->awaited & 1u << key);
+}
+
+/* ---- the seat ---- */
+
+static void open_seat(struct step *s, int line)
+{
+	struct seat *seat = &s->lock->seat;
+
+	act(s, ACT_OPEN, seat_of(s->lock))->line = line;
+	seat->link = LINK_OPENING;
+	seat->leads &= seat->node == line && seat->key == s->lock->busy_key;
+	seat->node = line;
+	seat->key = s->lock->busy_key;
+	seat->tried = s->lock->round;
+	seat->due = s->now + s->lock->policy.node_timeout;
+}
+
+static void seat_is_down(struct step *s)
+{
+	struct seat *seat = &s->lock->seat;
+
+	seat->link = LINK_DOWN;
+	seat->joins = seat->waits = seat->passes = seat->leaves = false;
+}
+
+static void close_seat(struct step *s)
+{
+	if (s->lock->seat.link == LINK_DOWN)
+		return;
+	act(s, ACT_CLOSE, seat_of(s->lock));
+	seat_is_down(s);
+}
+
+/* All who waited at a node that is gone come at once: not in step, please. */
+static usec retry_delay(const struct step *s)
+{
+	int grows = s->lock->tries / 4;
+
+	return (RETRY_DELAY + (usec)(s->random % RETRY_SPREAD)) << (grows < 2 ? grows : 2);
+}
+
+/* So much later than a key's end is asked for it: nodes are a grain late, and others wait too. */
+static usec spread(const struct step *s)
+{
+	return 2 * USEC_MSEC + (usec)(s->random % RETRY_SPREAD);
+}
+
+static usec seat_due(const struct lock *lock)
+{
+	return lock->seat.link == LINK_OPENING || lock->seat.joins || lock->seat.passes
+		       ? lock->seat.due
+		       : NEVER;
+}
+
+/* ---- time ---- */
+
+/* Time is called only when nothing else has come in: an answer that is here is never late, however
+ * long this machine slept before it looked. */
+static void overdue(struct step *s)
+{
+	const struct policy *p = &s->lock->policy;
+	struct reply reply;
+
+	if (seat_due(s->lock) <= s->now) {
+		close_seat(s);
+		come_back(s, retry_delay(s));
+	}
+	for (int i = 0; i < p->nodes; i++) {
+		struct peer *m = &s->lock->peer[i];
+
+		if (m->owes && !in_flight(m) && s->now >= m->owes_until)
+			m->owes = 0;
+		if (m->link == LINK_OPENING && s->now >= m->opened_at + p->node_timeout) {
+			reply = reply_absent(late_reason(s, m), NULL);
+			close_link(s, i);
+			set_absent(m, &reply);
+		}
+		m->late |= in_flight(m) && s->now >= m->due;
+		if (m->asked && m->late && m->joined == s->lock->round) {
+			reply = reply_absent(REASON_TIMEOUT, NULL);
+			set_absent(m, &reply);
+		}
+	}
+}
+
+/* Late for so long that a new connection is worth more than the answer: the path may have healed
+ * while this connection still sleeps between retransmissions. */
+static bool is_hopeless(const struct lock *lock, const struct peer *m, usec now)
+{
+	return is_late(m) && now >= m->due + lock->policy.ttl / 6;
+}
+
+/* ---- a round ---- */
+
+static void begin_round(struct step *s)
+{
+	struct lock *lock = s->lock;
+
+	lock->round++;
+	lock->round_at = s->now;
+	lock->enough_at = 0;
+	lock->awaited = 0;
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		lock->peer[i].vote = VOTE_NONE;
+		if (lock->peer[i].reply.vote == VOTE_FOREIGN) /* another one by now, maybe */
+			lock->peer[i].reply.vote = VOTE_NONE;
+		lock->peer[i].connecting = 0;
+		lock->peer[i].release_refused = false;
+	}
+}
+
+/* Once a majority is there, the rest gets a few of the round trips seen, not a time-out. */
+static bool grace_is_over(struct lock *lock, usec now, bool enough, usec least, usec *wake_at)
+{
+	usec over_at;
+
+	if (!enough)
+		return false;
+	if (!lock->enough_at)
+		lock->enough_at = now;
+	over_at =
+		lock->enough_at + usec_min(usec_max(least, 2 * (lock->enough_at - lock->round_at)),
+					  lock->policy.node_timeout / 4);
+	if (now < over_at)
+		*wake_at = over_at;
+	return now >= over_at;
+}
+
+static void take_turn(struct step *s, const struct reply *reply)
+{
+	keep_turn(s, reply, s->lock->seat.key, slot_of(s->lock, reply->slot));
+	s->lock->seat.is_fresh = true;
+	s->lock->seat.was_free = false;
+	s->lock->tries = 0;
+}
+
+/* Others have a larger limit than we, and a slot that we do not. */
+static void pass_slot_on(struct step *s, int slot)
+{
+	send_from_seat(s, OP_HAND_OFF)->slot = slot;
+	s->lock->seat.passes = true;
+}
+
+static void seat_reply(struct step *s, const struct event *ev)
+{
+	struct seat *seat = &s->lock->seat;
+	const struct reply *reply = ev->reply;
+
+	switch (ev->op) {
+	case OP_JOIN:
+		seat->joins = false;
+		if (reply->vote == VOTE_ABSENT)
+			break;
+		/* Free by now. If that did not help the last time, it is not free elsewhere. */
+		if (reply->vote == VOTE_YES)
+			s->lock->next_slot = slot_of(s->lock, reply->slot);
+		if (reply->vote == VOTE_YES && reply->text_len > 0)
+			take_turn(s, reply);
+		/* So it is when this attempt has failed; and so is another one's turn, which may be
+		 * nobody's. Among readers, each question is a word for the next in line: one will
+		 * do. */
+		else if (s->lock->phase != PHASE_PAUSE &&
+			 (reply->vote == VOTE_YES || (reply->is_reserved && !reply->is_shared)))
+			seat->is_fresh = true;
+		else if (reply->vote == VOTE_YES)
+			come_back(s, seat->was_free ? retry_delay(s) : 0);
+		/* It may be another key than those that refused us, and one that nobody gives back:
+		 * then it is in the way of the hand-over, and its end wakes nobody. */
+		else
+			come_back(s, usec_add(reply->pttl, spread(s)));
+		seat->was_free = reply->vote == VOTE_YES;
+		return;
+	case OP_WAIT:
+		seat->waits = false;
+		if (reply->vote == VOTE_ABSENT)
+			break;
+		if (policy_has_slots(&s->lock->policy) && reply->slot > s->lock->policy.slots)
+			pass_slot_on(s, reply->slot);
+		else
+			take_turn(s, reply);
+		return;
+	default: /* the turn was passed on */
+		seat->passes = false;
+		return;
+	}
+	/* A user who may not wait asks again and again; any other trouble may be over soon. */
+	seat->is_refused = reply->reason == REASON_NOPERM;
+	seat->trouble = *reply;
+	close_seat(s);
+	come_back(s, retry_delay(s));
+}
+
+/* Between two attempts, because somebody else has it: wait where the others wait. */
+static void take_seat(struct step *s)
+{
+	struct lock *lock = s->lock;
+	struct seat *seat = &lock->seat;
+	int line = find_line(lock, lock->busy_key);
+
+	if (lock->refusal != REFUSAL_BUSY || seat->is_refused || seat->passes)
+		return;
+	assert(line >= 0); /* who refused us */
+	if (seat->link != LINK_DOWN && (line != seat->node || lock->busy_key != seat->key))
+		close_seat(s);
+	/* Once in a round at each: the next in order may be the line before the round is over. */
+	if (seat->link == LINK_DOWN && (seat->tried != lock->round || line != seat->node))
+		open_seat(s, line);
+	if (seat->link == LINK_UP && !seat->joins && !seat->waits) {
+		send_from_seat(s, OP_JOIN);
+		send_from_seat(s, OP_WAIT);
+	}
+}
+
+/* It is somebody's turn again and again, and never ours: is our seat still there? */
+static void doubt_seat(struct step *s)
+{
+	const struct lock *lock = s->lock;
+	int line = find_line(lock, lock->busy_key);
+
+	if (lock->tries > SEAT_TRIES && lock->seat.waits && line >= 0 &&
+		lock->peer[line].vote == VOTE_FOREIGN && lock->peer[line].reply.is_reserved)
+		close_seat(s);
+}
+
+/* Readers have the key that we wait for: who leaves the line then lets others in. */
+static bool is_behind_readers(const struct lock *lock)
+{
+	const struct reply *a = &lock->peer[lock->seat.node].reply;
+
+	return a->vote == VOTE_FOREIGN && a->is_shared;
+}
+
+/* What is not needed while waiting is closed after a while. */
+static void shed_links(struct step *s, usec *wake_at)
+{
+	struct lock *lock = s->lock;
+
+	if (!lock->seat.waits)
+		return;
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		struct peer *m = &lock->peer[i];
+
+		if (m->link != LINK_UP || in_flight(m) ||
+			(i == lock->seat.node && is_behind_readers(lock)))
+			continue;
+		if (s->now >= lock->shed_at)
+			close_link(s, i);
+		else
+			*wake_at = usec_min(*wake_at, lock->shed_at);
+	}
+}
+
+/* ---- trying ---- */
+
+/* A turn that came before the pop is known to be ours while the pop is still blocked; so is it that
+ * nobody passes readers by who waits behind us. */
+static void pass_turn_beside_the_seat(struct step *s)
+{
+	const struct seat *seat = &s->lock->seat;
+	const struct peer *m = &s->lock->peer[seat->node];
+	struct action *a;
+
+	/* Woken while another program had the key, we used no turn; yet the nodes keep it. */
+	if (!seat->waits || m->link != LINK_UP || m->owes ||
+		(!seat->is_woken && !seat->turn[seat->key][0] && !is_behind_readers(s->lock)))
+		return;
+	a = send_op(s, seat->node, OP_HAND_OFF);
+	a->is_leaving = true;
+	a->slot = seat->is_woken ? seat->turn_slot : 0;
+	a->leads = seat->leads;
+	s->lock->seat.passes_beside = true;
+}
+
+/* That word serves our own pop, and what stands behind it serves the next in line: a node that
+ * finds us gone in between drops it. */
+static bool is_passing_beside(const struct lock *lock)
+{
+	const struct peer *m = &lock->peer[lock->seat.node];
+
+	return lock->seat.passes_beside && in_flight(m) && !is_late(m);
+}
+
+/* The release of a held lock is a round of its own, in which each node is asked for a vote. For a
+ * lock that was not held, the votes of the last attempt stay: they tell why. */
+static void begin_release(struct step *s)
+{
+	struct lock *lock = s->lock;
+	unsigned awaited = lock->awaited;
+
+	lock->asking = lock->state == LOCK_HELD && lock->duplicate[0] < 0;
+	if (lock->asking)
+		begin_round(s);
+	lock->awaited = awaited;
+}
+
+static void let_go(struct step *s)
+{
+	struct lock *lock = s->lock;
+
+	/* It was our turn, and we leave without having used it; or it may be by now, and behind the
+	 * blocked pop this is only looked at if we were woken. */
+	if (lock->seat.link == LINK_UP && !lock->seat.leaves &&
+		(lock->seat.is_woken || lock->seat.waits || lock->seat.leads))
+		send_from_seat(s, OP_HAND_OFF);
+	lock->seat.parts = lock->seat.link == LINK_UP;
+	pass_turn_beside_the_seat(s);
+
+	begin_release(s);
+	lock->round_at = s->now;
+	lock->enough_at = 0;
+	for (int i = 0; i < lock->policy.nodes; i++)
+		lock->peer[i].release_refused = false;
+	lock->release_until = s->now + usec_min(RELEASE_TIME, lock->policy.ttl / 2);
+	lock->state = LOCK_RELEASING;
+	lock->phase = PHASE_LET_GO;
+	/* A node that never had the key is told as well: others may wait there. */
+	for (int i = 0; i < lock->policy.nodes && lock->proved && !lock->leave_for; i++) {
+		struct peer *m = &lock->peer[i];
+
+		if (!m->owes && m->link == LINK_UP && !in_flight(m))
+			send_op(s, i, OP_HAND_OFF);
+	}
+}
+
+/* When who refused us may have something for us. */
+static usec ends_in(const struct lock *lock, const struct reply *a)
+{
+	return policy_has_slots(&lock->policy) ? a->soonest : a->pttl;
+}
+
+/* Does the line's answer tell when it is worth to ask again? Who has the line's key, or the turn,
+ * is before us; unless it is a stranger, who wakes nobody. */
+static bool is_taken(const struct peer *m)
+{
+	const struct reply *a = &m->reply;
+
+	return m->vote == VOTE_FOREIGN && a->pttl != NEVER &&
+	       (a->is_reserved || token_is_ours(a->text, a->text_len));
+}
+
+/* Somebody is in the way who wakes nobody. */
+static bool has_strangers(const struct lock *lock)
+{
+	for (int i = 0; i < lock->policy.nodes; i++)
+		if (lock->peer[i].vote == VOTE_FOREIGN && !is_taken(&lock->peer[i]))
+			return true;
+	return false;
+}
+
+/* Rivals have the votes, none of them a majority: one of them can have what the others give back. A
+ * node that does not answer is not counted for a holder: it is down for all far more often than it
+ * has the key of one. To ask again in vain changes nothing. */
+static bool is_split(const struct lock *lock)
+{
+	int quorum = policy_quorum(&lock->policy), most, rivals = 0;
+
+	(void)lock_holder(lock, &most);
+	for (int i = 0; i < lock->policy.nodes; i++)
+		rivals += is_taken(&lock->peer[i]) && !lock->peer[i].reply.is_reserved;
+	return most < quorum && count_yes(lock) + rivals + lock_count(lock, VOTE_NONE) >= quorum;
+}
+
+/* When the key ends on so many nodes that a majority could grant it. */
+static usec free_in(const struct lock *lock)
+{
+	usec end[NODES_MAX];
+	int n = 0;
+
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		const struct peer *m = &lock->peer[i];
+		usec in = m->vote == VOTE_FOREIGN ? ends_in(lock, &m->reply)
+			  : m->vote == VOTE_ABSENT || m->vote == VOTE_NONE ? NEVER
+									   : 0;
+
+		insert_longest_first(end, n++, in);
+	}
+	return end[lock->policy.nodes - policy_quorum(&lock->policy)];
+}
+
+/* When so many nodes are out of quarantine that a majority could vote; 0: that is not what is
+ * waited for. */
+static usec quarantined_for(const struct lock *lock)
+{
+	usec left[NODES_MAX];
+	int n = 0, missing = policy_quorum(&lock->policy) - lock->policy.nodes;
+
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		const struct peer *m = &lock->peer[i];
+
+		if (m->vote == VOTE_ABSENT && m->reply.reason == REASON_QUARANTINE)
+			insert_longest_first(left, n++, m->reply.pttl);
+	}
+	/* All the others together would not do. */
+	missing += n;
+	return missing > 0 ? left[n - missing] : 0;
+}
+
+/* The next attempt, if nobody wakes us before. */
+static usec retry_at(const struct step *s)
+{
+	const struct lock *lock = s->lock;
+	usec delay = retry_delay(s);
+	/* However long the key lasts: a wake-up may be lost. */
+	usec back_stop = s->now + BACK_STOP + (usec)(s->random % BACK_STOP_SPREAD);
+	int line = find_line(lock, lock->busy_key), most;
+
+	if (lock->refusal == REFUSAL_NO_QUORUM && quarantined_for(lock) > 0)
+		return usec_min(
+			usec_add(usec_add(s->now, spread(s)), quarantined_for(lock)), back_stop);
+	if (lock->refusal != REFUSAL_BUSY || lock->seat.is_refused || has_strangers(lock))
+		return s->now + delay;
+	if (is_taken(&lock->peer[line]))
+		return usec_min(
+			usec_add(s->now + spread(s), ends_in(lock, &lock->peer[line].reply)),
+			back_stop);
+	(void)lock_holder(lock, &most);
+	if (most >= policy_quorum(&lock->policy))
+		return usec_min(
+			usec_add(s->now, usec_max(usec_add(spread(s), free_in(lock)), delay)),
+			back_stop);
+	return s->now + delay;
+}
+
+/* Of several keys the one to wait for: as the line of the last one sees it, or else as anybody. */
+static int key_in_the_way(const struct lock *lock)
+{
+	int line = find_line(lock, lock->busy_key), key = lock->busy_key;
+
+	assert(line >= 0); /* who refused us */
+	if (lock->peer[line].vote == VOTE_FOREIGN)
+		return lock->peer[line].reply.key;
+	for (int i = lock->policy.nodes - 1; i >= 0; i--)
+		if (lock->peer[i].vote == VOTE_FOREIGN)
+			key = lock->peer[i].reply.key;
+	return key;
+}
+
+/* It was our turn, but another one of our keys is somebody else's: the next in line need not wait
+ * for that. */
+static void pass_useless_turn_on(struct step *s)
+{
+	if (s->lock->busy_key != s->lock->seat.key)
+		pass_turn_on(s);
+}
+
+/* Of a semaphore, another slot that is free: as the line sees it, or else as anybody. */
+static int find_slot(const struct lock *lock)
+{
+	int line = find_line(lock, 0), slot = 0;
+
+	assert(line >= 0); /* who refused us */
+	if (lock->peer[line].vote == VOTE_FOREIGN)
+		return slot_of(lock, lock->peer[line].reply.slot);
+	for (int i = lock->policy.nodes - 1; i >= 0; i--)
+		if (lock->peer[i].vote == VOTE_FOREIGN && lock->peer[i].reply.slot > 0)
+			slot = slot_of(lock, lock->peer[i].reply.slot);
+	return slot;
+}
+
+/* A slot that is free is worth an attempt at once, even if we do not wait. */
+static bool moves_on(struct step *s)
+{
+	struct lock *lock = s->lock;
+
+	lock->moves = lock->next_slot > 0 && lock->moves < MOVES_MAX ? lock->moves + 1 : 0;
+	return lock->moves > 0 && s->now <= usec_add(lock->wait_until, lock->policy.node_timeout);
+}
+
+/* Are readers in the way? As the line sees it, or else as anybody. */
+static bool finds_readers(const struct lock *lock)
+{
+	const struct peer *line = &lock->peer[lock->seat.node];
+	bool found = false;
+
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		const struct peer *m = &lock->peer[i];
+
+		if (m == line || line->vote != VOTE_FOREIGN)
+			found |= m->vote == VOTE_FOREIGN && m->reply.is_shared &&
+				 m->reply.key == lock->seat.key;
+	}
+	return found;
+}
+
+static void fail_attempt(struct step *s, enum refusal refusal)
+{
+	struct lock *lock = s->lock;
+	bool is_moving, gives_up;
+	/* Those who gave way to us wait for a word. If there is a holder, or a rival to give way
+	 * to, it is theirs to say. */
+	enum op op;
+
+	lock->next_slot =
+		refusal == REFUSAL_BUSY && policy_has_slots(&lock->policy) ? find_slot(lock) : 0;
+	is_moving = moves_on(s);
+	gives_up = refusal == REFUSAL_DUPLICATE || (s->now >= lock->wait_until && !is_moving);
+	op = gives_up || (lock->insisted > 0 && is_split(lock)) ? OP_HAND_OFF : OP_UNDO;
+	lock->refusal = refusal;
+	if (refusal == REFUSAL_BUSY)
+		lock->busy_key = key_in_the_way(lock);
+	/* A writer that is woken, and finds readers, does not go to the end of the line. */
+	lock->seat.leads |= refusal == REFUSAL_BUSY && lock->used_turn && !lock->policy.is_shared &&
+			    finds_readers(lock);
+	if (lock->used_turn && refusal == REFUSAL_BUSY && !lock->seat.is_fresh) {
+		lock->seat.is_woken = false;
+		pass_useless_turn_on(s);
+	}
+	/* Behind its SET on the same connection, the release cannot overtake it. */
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		struct peer *m = &lock->peer[i];
+
+		if (m->owes && m->link == LINK_UP && !m->releasing)
+			send_op(s, i, op);
+	}
+	if (gives_up) {
+		let_go(s);
+		return;
+	}
+	lock->phase = PHASE_PAUSE;
+	lock->tries += !is_moving;
+	lock->resume_at = is_moving             ? s->now
+			  : lock->next_slot > 0 ? s->now + retry_delay(s)
+						: retry_at(s);
+	lock->resume_at = usec_min(lock->resume_at, usec_max(s->now, lock->wait_until));
+	/* What was heard meanwhile came too late for this attempt. */
+	if ((lock->seat.is_woken || lock->seat.is_fresh) && refusal == REFUSAL_BUSY)
+		lock->resume_at = s->now;
+	lock->shed_at = s->now + SHED_AFTER;
+}
+
+static bool is_ready(const struct peer *m)
+{
+	return m->link == LINK_UP && !in_flight(m) && !m->owes;
+}
+
+/* Who cannot take part in this round is absent, with the newest trouble that is known. */
+static void set_rest_absent(struct step *s)
+{
+	for (int i = 0; i < s->lock->policy.nodes; i++) {
+		struct peer *m = &s->lock->peer[i];
+		struct reply reply = reply_absent(late_reason(s, m), NULL);
+
+		if (!is_ready(m))
+			set_absent(m, m->reply.vote == VOTE_ABSENT ? &m->reply : &reply);
+	}
+}
+
+/* Before anybody is asked in this attempt: where to begin. A majority is ready. */
+static int first_ready(const struct lock *lock)
+{
+	const int *i = lock->policy.order[lock->busy_key];
+
+	while (!is_ready(&lock->peer[*i]))
+		i++;
+	return *i;
+}
+
+static enum op attempt_op(const struct lock *lock)
+{
+	return lock->policy.only_looks ? OP_LOOK : OP_ACQUIRE;
+}
+
+/* That of our turn, or one that was said to be free, or any. */
+static void choose_slot(struct step *s)
+{
+	struct lock *lock = s->lock;
+	int slot = lock->seat.is_woken ? lock->seat.turn_slot : lock->next_slot;
+
+	lock->next_slot = 0;
+	if (!policy_has_slots(&lock->policy))
+		return;
+	/* The upper bits: the lower ones spread the delays. */
+	lock->slot = slot > 0 ? slot : 1 + (int)((s->random >> 32) % (uint64_t)lock->policy.slots);
+}
+
+static void ask(struct step *s)
+{
+	struct lock *lock = s->lock;
+
+	choose_slot(s);
+	lock->attempt = lock->round;
+	lock->valid_until = valid_until(&lock->policy, s->now);
+	lock->phase = PHASE_ASK;
+	lock->asked_at = s->now;
+	lock->enough_at = 0;
+	lock->insist_at = 0;
+	lock->insisted = 0;
+	lock->used_turn = lock->seat.is_woken;
+	lock->seat.is_fresh = false;
+	s->up->new_token = true;
+	set_rest_absent(s);
+	/* Others contend and nobody has woken us: who gets the line goes on. Alone, or when it is
+	 * our turn, one round trip does. */
+	lock->line = -1;
+	if (lock->refusal == REFUSAL_BUSY && !lock->used_turn && s->now < lock->wait_until)
+		lock->line = first_ready(lock);
+	for (int i = 0; i < lock->policy.nodes; i++)
+		if (is_ready(&lock->peer[i]) && (lock->line < 0 || lock->line == i))
+			send_op(s, i, attempt_op(lock));
+}
+
+/* The line granted it, or does not decide. False if there is nobody else to ask. */
+static bool ask_the_rest(struct step *s)
+{
+	struct lock *lock = s->lock;
+	bool asked = false;
+
+	lock->line = -1;
+	for (int i = 0; i < lock->policy.nodes; i++)
+		if (lock->peer[i].vote == VOTE_NONE) {
+			send_op(s, i, attempt_op(lock));
+			asked = true;
+		}
+	return asked;
+}
+
+/* It is our turn, but the release of the one before us has not reached this node yet. Readers' key
+ * has none of their names: but at the line they are gone. */
+static bool is_on_its_way(const struct lock *lock, const struct peer *m)
+{
+	if (m->vote != VOTE_FOREIGN || !lock->used_turn || m->reply.text_len <= TOKEN_ID_LEN)
+		return false;
+	if (m->reply.is_shared)
+		return lock->peer[lock->seat.node].vote ==
+		       (lock->policy.only_looks ? VOTE_GONE : VOTE_YES);
+	return memcmp(m->reply.text, lock->seat.turn[m->reply.key], TOKEN_ID_LEN) == 0;
+}
+
+/* It is our turn, but we did not know that when we asked. */
+static bool is_kept_for_us(const struct lock *lock, const struct peer *m)
+{
+	return m->vote == VOTE_FOREIGN && lock->used_turn && m->reply.is_reserved &&
+	       lock->seat.turn[m->reply.key][0];
+}
+
+/* Of those who split the votes, the one with the smallest token goes on: as far as we see, it is
+ * us. Readers have a token together that is larger than all others. */
+static bool is_first_of_rivals(const struct step *s)
+{
+	const struct lock *lock = s->lock;
+
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		const struct reply *a = &lock->peer[i].reply;
+
+		if (lock->peer[i].vote == VOTE_FOREIGN && token_is_ours(a->text, a->text_len) &&
+			(lock->policy.is_shared || memcmp(a->text, s->token, TOKEN_ID_LEN) < 0))
+			return false;
+	}
+	return count_yes(lock) > 0;
+}
+
+/*
+ * The votes are split, and nobody can have a majority: one of us must go on, so it asks the others
+ * again, who give theirs back at once. Or it is our turn, and the release that we heard of is still
+ * on its way to the others. True while that is so.
+ */
+static bool insist(struct step *s, usec *wake_at)
+{
+	struct lock *lock = s->lock;
+	bool is_coming = false, is_kept = false;
+
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		is_coming |= is_on_its_way(lock, &lock->peer[i]);
+		is_kept |= is_kept_for_us(lock, &lock->peer[i]);
+	}
+	if (!lock->insist_at) {
+		if (s->now >= lock->asked_at + lock->policy.node_timeout ||
+			(!is_coming && lock->insisted >= INSIST_WAITING_MAX &&
+				s->now < lock->wait_until) ||
+			(!is_coming && !is_kept && !(is_split(lock) && is_first_of_rivals(s))))
+			return false;
+		lock->insist_at = s->now + usec_min(usec_max(INSIST_AFTER, s->now - lock->asked_at),
+						   lock->policy.node_timeout / 4);
+		lock->insisted++;
+	}
+	if (s->now < lock->insist_at) {
+		*wake_at = lock->insist_at;
+		return true;
+	}
+	lock->insist_at = lock->enough_at = 0;
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		struct peer *m = &lock->peer[i];
+
+		if (m->vote == VOTE_FOREIGN && is_ready(m))
+			send_op(s, i, attempt_op(lock));
+	}
+	return lock_count(lock, VOTE_NONE) > 0;
+}
+
+/*
+ * An attempt asks only nodes whose connection stands when it begins, so that no request of it can
+ * reach a node that restarted in the meantime. A node whose last release is unconfirmed is paid
+ * first: it then never carries more than one token of ours.
+ */
+static void gather(struct step *s, usec *wake_at)
+{
+	struct lock *lock = s->lock;
+	int quorum = policy_quorum(&lock->policy);
+	int ready = 0, pending = 0;
+	/* To pay a debt and to connect, one after the other, is not waited for twice. */
+	usec until = lock->round_at + lock->policy.node_timeout;
+	/* Who goes on without a pause waits for the last answers as long as it did for the others.
+	 */
+	usec least = lock->moves > 0 ? usec_max(LEAST_GRACE, lock->round_at - lock->asked_at)
+				     : LEAST_GRACE;
+
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		struct peer *m = &lock->peer[i];
+
+		if (is_hopeless(lock, m, s->now))
+			close_link(s, i);
+		if (m->link == LINK_DOWN && m->tried != lock->round)
+			open_link(s, i);
+		if (m->link == LINK_UP && !in_flight(m) && m->owes && !m->release_refused)
+			send_op(s, i, OP_UNDO);
+		if (is_ready(m))
+			ready++;
+		else if ((s->now < until || !s->is_quiet) &&
+			 (m->link == LINK_OPENING || (in_flight(m) && !is_late(m))))
+			pending++;
+	}
+	if (pending > 0)
+		*wake_at = until;
+	/* What is wrong with the last ones is about to be known, too. */
+	if (ready + pending < quorum &&
+		(pending == 0 || grace_is_over(lock, s->now, true, least, wake_at))) {
+		set_rest_absent(s);
+		fail_attempt(s, REFUSAL_NO_QUORUM);
+	}
+	if (lock->phase == PHASE_GATHER && ready >= quorum &&
+		(pending == 0 || grace_is_over(lock, s->now, true, least, wake_at)))
+		ask(s);
+}
+
+/* Of a key: it is there, and has not spoken yet. */
+static bool is_the_line_silent(const struct lock *lock, int key)
+{
+	int line = find_line(lock, key);
+
+	return line >= 0 && lock->peer[line].vote == VOTE_NONE;
+}
+
+/* --fair: a line has not spoken yet. Readers wait for a quarter of its time: they would share; but
+ * one that is only far away must be heard, or writers starve. */
+static bool is_a_line_silent(const struct step *s, usec *wake_at)
+{
+	struct lock *lock = s->lock;
+	bool is_silent = false;
+
+	for (int key = 0; key < lock->policy.keys && policy_heeds_line(&lock->policy); key++)
+		is_silent |= is_the_line_silent(lock, key);
+	if (is_silent && !lock->policy.is_fair)
+		return !grace_is_over(lock, s->now,
+			count_yes(lock) + count_no(lock) >= policy_quorum(&lock->policy),
+			lock->policy.node_timeout / 4, wake_at);
+	return is_silent;
+}
+
+/* A turn is kept: the line, which has not spoken yet, knows whether anybody comes for it. */
+static bool is_turn_in_doubt(const struct step *s, usec *wake_at)
+{
+	struct lock *lock = s->lock;
+	bool is_silent = false;
+
+	for (int i = 0; i < lock->policy.nodes; i++)
+		is_silent |= lock->peer[i].vote == VOTE_FOREIGN &&
+			     lock->peer[i].reply.is_reserved &&
+			     is_the_line_silent(lock, lock->peer[i].reply.key);
+	return is_silent &&
+	       !grace_is_over(lock, s->now, true, lock->policy.node_timeout / 4, wake_at);
+}
+
+/* --fair: it says that others come first, however many would grant it. */
+static bool is_before_its_turn(const struct lock *lock)
+{
+	bool is_early = false;
+
+	for (int key = 0; key < lock->policy.keys && policy_heeds_line(&lock->policy); key++) {
+		int line = find_line(lock, key);
+
+		is_early |= line >= 0 && lock->peer[line].vote == VOTE_FOREIGN &&
+			    lock->peer[line].reply.is_reserved && lock->peer[line].reply.key == key;
+	}
+	return is_early;
+}
+
+static void hold(struct step *s)
+{
+	struct lock *lock = s->lock;
+
+	if (s->now >= lock->valid_until - lock->policy.safety_margin) {
+		fail_attempt(s, REFUSAL_SLOW);
+		return;
+	}
+	/* A seat that still waits is kept: the node may be slow to notice that it was closed, and
+	 * our own release would then wake nobody but us. */
+	if (lock->seat.is_woken && lock->seat.turn_slot != lock->slot)
+		pass_turn_on(s);
+	/* The next in line may be a reader too. */
+	if (lock->used_turn && lock->policy.is_shared)
+		pass_turn_on(s);
+	/* Another slot's release would wake us, or another reader's word: who serves us passes that
+	 * on at once. */
+	if (lock->seat.waits && (policy_has_slots(&lock->policy) || lock->policy.is_shared)) {
+		send_from_seat(s, OP_HAND_OFF);
+		lock->seat.leaves = true;
+	}
+	if (!lock->seat.waits && !lock->seat.passes)
+		close_seat(s);
+	lock->seat.is_woken = lock->seat.leads = false;
+	lock->state = LOCK_HELD;
+	lock->phase = PHASE_KEEP;
+	lock->proved = lock->round;
+	lock->refusal = REFUSAL_NONE;
+	lock->resume_at = lock->round_at + lock->policy.ttl / 3;
+}
+
+/*
+ * The number is the largest that a node of our majority gave. If all gave the same, the next one to
+ * come finds it in one of them. If not, they are told, so that it does; those that take it must be
+ * a majority, and still have our key.
+ */
+static void choose_fence(struct step *s)
+{
+	struct lock *lock = s->lock;
+	bool is_one = true;
+
+	lock->fence = 0;
+	for (int i = 0; i < lock->policy.nodes; i++)
+		if (lock->peer[i].vote == VOTE_YES && lock->peer[i].reply.fence != lock->fence) {
+			is_one &= lock->fence == 0;
+			lock->fence = lock->fence > lock->peer[i].reply.fence
+					      ? lock->fence
+					      : lock->peer[i].reply.fence;
+		}
+	if (is_one) {
+		hold(s);
+		return;
+	}
+	lock->phase = PHASE_FENCE;
+}
+
+static void tally_fence(struct step *s)
+{
+	struct lock *lock = s->lock;
+	int quorum = policy_quorum(&lock->policy), taken = 0, open = 0;
+
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		struct peer *m = &lock->peer[i];
+
+		/* Those that granted it late as well. */
+		if (m->vote == VOTE_YES && m->numbered != lock->round && m->link == LINK_UP)
+			send_op(s, i, OP_FENCE);
+		taken += m->numbered == lock->round;
+		open += m->vote == VOTE_NONE;
+	}
+	if (lock->duplicate[0] >= 0)
+		fail_attempt(s, REFUSAL_DUPLICATE);
+	else if (taken >= quorum)
+		hold(s);
+	else if (taken + open < quorum)
+		fail_attempt(s, count_no(lock) >= quorum ? REFUSAL_BUSY : REFUSAL_NO_QUORUM);
+}
+
+/* A majority has answered, and we have none. Where rivals split the votes, each hears of all that
+ * it got before it gives way, or goes on: but for those that are late. */
+static bool is_refused(const struct step *s, int yes, int open, usec *wake_at)
+{
+	struct lock *lock = s->lock;
+
+	if (!is_split(lock))
+		return yes + open < policy_quorum(&lock->policy);
+	return open == 0 ||
+	       grace_is_over(lock, s->now, true, lock->policy.node_timeout / 4, wake_at);
+}
+
+static void tally_attempt(struct step *s, usec *wake_at)
+{
+	struct lock *lock = s->lock;
+	int quorum = policy_quorum(&lock->policy);
+	bool looks = lock->policy.only_looks;
+	int yes, no, open;
+
+	if (lock->line >= 0 && lock->peer[lock->line].vote == VOTE_NONE)
+		return;
+	if (lock->line >= 0 && is_taken(&lock->peer[lock->line])) {
+		fail_attempt(s, REFUSAL_BUSY);
+		return;
+	}
+	if (lock->line >= 0 && ask_the_rest(s))
+		return;
+	yes = looks ? lock_count(lock, VOTE_GONE) : count_yes(lock);
+	no = looks ? lock_count(lock, VOTE_FOREIGN) : count_no(lock);
+	open = lock_count(lock, VOTE_NONE);
+	if (lock->duplicate[0] >= 0) {
+		fail_attempt(s, REFUSAL_DUPLICATE);
+	} else if (is_a_line_silent(s, wake_at)) {
+		return;
+	} else if (is_before_its_turn(lock)) {
+		fail_attempt(s, REFUSAL_BUSY);
+	} else if (yes >= quorum && looks) {
+		lock->refusal = REFUSAL_NONE;
+		let_go(s);
+	} else if (yes >= quorum && lock->policy.wants_fence) {
+		choose_fence(s);
+	} else if (yes >= quorum) {
+		hold(s);
+	} else if (yes + no >= quorum && is_refused(s, yes, open, wake_at)) {
+		if (!is_turn_in_doubt(s, wake_at) && !insist(s, wake_at))
+			fail_attempt(s, REFUSAL_BUSY);
+	} else if (yes + no + open < quorum) {
+		/* It failed; but "busy" and "no quorum" are told apart by a majority of clean
+		 * answers, which may still come in. */
+		fail_attempt(s, REFUSAL_NO_QUORUM);
+	}
+}
+
+/* ---- held ---- */
+
+/* Did we miss all of the time in which a node may answer? */
+static bool was_away(const struct lock *lock, usec now)
+{
+	return now >= lock->valid_until - lock->policy.safety_margin + lock->policy.node_timeout;
+}
+
+static void look_at_expiry(struct lock *lock, usec now)
+{
+	if (lock->state == LOCK_HELD && now >= lock->valid_until - lock->policy.safety_margin) {
+		lock->state = LOCK_EXPIRING;
+		lock->loss = was_away(lock, now) ? LOSS_STOOD_STILL : LOSS_EXPIRED;
+		lock->asking = false;
+	}
+	if (lock->state == LOCK_EXPIRING && now >= lock->valid_until)
+		lock->state = LOCK_LOST;
+}
+
+/* Nodes that may still vote in this round. */
+static int count_open(const struct lock *lock)
+{
+	int n = 0;
+
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		const struct peer *m = &lock->peer[i];
+
+		n += m->vote == VOTE_NONE &&
+		     (m->link == LINK_OPENING || (in_flight(m) && !is_late(m)));
+	}
+	return n;
+}
+
+static void tally_extension(struct step *s)
+{
+	struct lock *lock = s->lock;
+	int quorum = policy_quorum(&lock->policy);
+	int yes = count_yes(lock), no = count_no(lock), open = count_open(lock);
+	usec retry = usec_min(usec_max(lock->policy.ttl / 30, 10 * USEC_MSEC), USEC_SEC / 2);
+
+	if (yes >= quorum) {
+		/* The old validity has not ended: look_at_expiry() came first. */
+		lock->worst_margin = usec_min(lock->worst_margin, lock->valid_until - s->now);
+		lock->valid_until = valid_until(&lock->policy, lock->round_at);
+		lock->resume_at = lock->round_at + lock->policy.ttl / 3;
+		lock->proved = lock->round;
+		lock->extensions++;
+		lock->asking = lock->denied = false;
+	} else if (no >= quorum && lock->denied) {
+		lock->state = LOCK_EXPIRING;
+		lock->loss = LOSS_DENIED;
+		lock->asking = false;
+	} else if (no >= quorum) {
+		lock->denied = true;
+		lock->asking = false;
+		lock->resume_at = s->now + SECOND_LOOK;
+	} else if (yes + open < quorum && no + open < quorum) {
+		lock->denied = lock->asking = false;
+		lock->resume_at = s->now + retry + (usec)(s->random % (uint64_t)retry);
+	}
+}
+
+static void keep(struct step *s)
+{
+	struct lock *lock = s->lock;
+
+	if (lock->state != LOCK_HELD)
+		return;
+	if (!lock->asking && s->now >= lock->resume_at) {
+		begin_round(s);
+		lock->asking = true;
+	}
+	if (lock->round == lock->attempt)
+		return; /* the rest of the acquisition's answers may come; nothing to ask yet */
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		struct peer *m = &lock->peer[i];
+
+		if (lock->asking && is_hopeless(lock, m, s->now))
+			close_link(s, i);
+		if (lock->asking && m->link == LINK_DOWN && m->tried != lock->round)
+			open_link(s, i);
+		if (m->link != LINK_UP || in_flight(m) || m->release_refused)
+			continue;
+		if (in_debt(lock, m))
+			send_op(s, i, OP_UNDO);
+		else if (m->joined != lock->round)
+			send_op(s, i, OP_EXTEND);
+	}
+	if (lock->asking)
+		tally_extension(s);
+	/* Put the key back where it is gone, so that restarts far apart do not wear the lock away;
+	 * only once a majority proved in this very round that the lock never lapsed. */
+	for (int i = 0; i < lock->policy.nodes && lock->proved == lock->round; i++) {
+		struct peer *m = &lock->peer[i];
+
+		if (m->vote == VOTE_GONE && m->link == LINK_UP && !in_flight(m) &&
+			m->healed != lock->round) {
+			m->healed = lock->round;
+			send_op(s, i, OP_REPAIR);
+		}
+	}
+}
+
+/* ---- the end ---- */
+
+/* Can the open votes still tell whether a majority had the key to the end? */
+static bool is_end_open(const struct lock *lock)
+{
+	int quorum = policy_quorum(&lock->policy), yes = count_yes(lock), no = count_no(lock);
+
+	return lock->asking && yes < quorum && no < quorum &&
+	       (yes > no ? yes : no) + count_open(lock) >= quorum;
+}
+
+static void end(struct step *s)
+{
+	struct lock *lock = s->lock;
+
+	for (int i = 0; i < lock->policy.nodes; i++)
+		may_have_landed(s, &lock->peer[i]);
+	if (lock->asking && count_no(lock) >= policy_quorum(&lock->policy))
+		lock->loss = LOSS_DENIED;
+	lock->asking = false;
+	lock->phase = PHASE_DONE;
+	lock->state = LOCK_OVER;
+}
+
+static void release(struct step *s, usec *wake_at)
+{
+	struct lock *lock = s->lock;
+	int settled = 0, waited_for = 0;
+
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		struct peer *m = &lock->peer[i];
+
+		if (!m->owes) {
+			settled++;
+			continue;
+		}
+		if (m->link == LINK_DOWN && m->reopened < REOPEN_MAX) {
+			m->reopened++;
+			open_link(s, i);
+		}
+		if (m->link == LINK_UP && !m->releasing && !m->release_refused)
+			send_op(s, i,
+				in_debt(lock, m)  ? OP_UNDO
+				: lock->leave_for ? OP_EXPIRE
+						  : OP_HAND_OFF);
+		/* Whoever is late already has the release in its queue and is not waited for. */
+		waited_for += m->link == LINK_OPENING || (in_flight(m) && !is_late(m));
+	}
+	if ((s->is_quiet && s->now >= lock->release_until) ||
+		(!is_passing_beside(lock) && !is_end_open(lock) &&
+			(waited_for == 0 ||
+				grace_is_over(lock, s->now, settled >= policy_quorum(&lock->policy),
+					2 * USEC_MSEC, wake_at)))) {
+		end(s);
+		*wake_at = NEVER;
+		return;
+	}
+	*wake_at = usec_min(*wake_at, lock->release_until);
+}
+
+/* ---- the machine ---- */
+
+static void take_in(struct step *s, const struct event *ev)
+{
+	struct lock *lock = s->lock;
+
+	switch (ev->kind) {
+	case EV_START:
+		assert(lock->phase == PHASE_IDLE);
+		lock->wait_until = usec_add(s->now, lock->policy.wait);
+		begin_round(s);
+		lock->phase = PHASE_GATHER;
+		break;
+	case EV_LINK_SHAKES:
+		if (ev->node != seat_of(lock))
+			lock->peer[ev->node].missing = ev->reply->reason;
+		break;
+	case EV_LINK_UP:
+		if (ev->node == seat_of(lock))
+			lock->seat.link = LINK_UP;
+		else
+			link_is_up(s, &lock->peer[ev->node]);
+		break;
+	case EV_LINK_DOWN:
+		if (ev->node == seat_of(lock)) {
+			seat_is_down(s);
+			come_back(s, retry_delay(s));
+			break;
+		}
+		/* What was in flight may have been carried out all the same: the debt stays. */
+		link_is_down(s, &lock->peer[ev->node]);
+		set_absent(&lock->peer[ev->node], ev->reply);
+		break;
+	case EV_REPLY:
+		if (ev->node == seat_of(lock)) {
+			seat_reply(s, ev);
+			break;
+		}
+		take_reply(s, ev);
+		find_duplicate(lock, ev->node);
+		break;
+	case EV_TIME:
+		break;
+	case EV_EXTEND:
+		if (lock->phase == PHASE_KEEP && !lock->asking)
+			lock->resume_at = usec_min(lock->resume_at, s->now);
+		break;
+	case EV_RELEASE:
+		if (lock->phase < PHASE_LET_GO) {
+			/* Only a lock that is held, and not in doubt, is left to expire. */
+			lock->leave_for =
+				lock->state == LOCK_HELD && !lock->denied ? ev->leave_for : 0;
+			let_go(s);
+		}
+		break;
+	}
+}
+
+static usec next_due(const struct lock *lock)
+{
+	usec at = seat_due(lock);
+
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		const struct peer *m = &lock->peer[i];
+
+		if (m->link == LINK_OPENING)
+			at = usec_min(at, m->opened_at + lock->policy.node_timeout);
+		if (in_flight(m) && !m->late)
+			at = usec_min(at, m->due);
+	}
+	return at;
+}
+
+static usec advance(struct step *s)
+{
+	struct lock *lock = s->lock;
+	usec wake_at = NEVER;
+
+	switch ((enum phase)lock->phase) {
+	case PHASE_IDLE:
+	case PHASE_DONE:
+		return NEVER;
+	case PHASE_GATHER:
+		gather(s, &wake_at);
+		break;
+	case PHASE_ASK:
+		tally_attempt(s, &wake_at);
+		break;
+	case PHASE_FENCE:
+		tally_fence(s);
+		break;
+	case PHASE_PAUSE:
+		if (s->now >= lock->resume_at) {
+			doubt_seat(s);
+			begin_round(s);
+			lock->phase = PHASE_GATHER;
+			break;
+		}
+		take_seat(s);
+		shed_links(s, &wake_at);
+		wake_at = usec_min(wake_at, lock->resume_at);
+		break;
+	case PHASE_KEEP:
+		keep(s);
+		if (lock->state == LOCK_HELD)
+			wake_at = usec_min(lock->asking ? NEVER : lock->resume_at,
+				lock->valid_until - lock->policy.safety_margin);
+		else if (lock->state == LOCK_EXPIRING)
+			wake_at = lock->valid_until;
+		break;
+	case PHASE_LET_GO:
+		release(s, &wake_at);
+		break;
+	}
+	return usec_min(wake_at, next_due(lock));
+}
+
+void lock_step(struct lock *lock, const struct event *ev, struct update *up)
+{
+	struct step s = {.lock = lock,
+		.up = up,
+		.now = ev->now,
+		.random = ev->random,
+		.token = ev->token,
+		.is_quiet = ev->kind == EV_TIME};
+	int phase;
+
+	up->new_token = false;
+	up->count = 0;
+	/* Expiry is looked at before the event: no answer, however good, revives a lock that ended.
+	 */
+	look_at_expiry(lock, s.now);
+	take_in(&s, ev);
+	if (ev->kind == EV_TIME)
+		overdue(&s);
+	do {
+		phase = lock->phase;
+		up->wake_at = advance(&s);
+	} while (lock->phase != phase);
+}

@@ -1,0 +1,266 @@
+/*
+ * quorum: one lock over N nodes, from the first attempt to the last release, as a state machine.
+ *
+ * lock_step() takes an event and answers with what to do next. It has no clock, socket, memory
+ * or randomness of its own: all of them come with the event. It cannot fail and calls nothing back.
+ * The algorithm is Redlock (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/);
+ * where it goes further, the reason stands beside the line in quorum.c.
+ */
+#ifndef LOCK_LOCK_H
+#define LOCK_LOCK_H
+
+#include "base/token.h"
+#include "lock/policy.h"
+#include "lock/reply.h"
+
+#include <stdbool.h>
+
+enum lock_state {
+	LOCK_TRYING,
+	LOCK_HELD,
+	LOCK_EXPIRING, /* the end is near or certain: end the command now */
+	LOCK_LOST, /* the validity is over */
+	LOCK_RELEASING, /* giving back whatever may be ours */
+	LOCK_OVER,
+};
+
+/* Why the lock was not obtained. */
+enum refusal {
+	REFUSAL_NONE,
+	REFUSAL_BUSY, /* a majority answered, and somebody else is in the way */
+	REFUSAL_NO_QUORUM, /* fewer than a majority answered */
+	REFUSAL_DUPLICATE, /* two nodes are one server */
+	REFUSAL_SLOW, /* a majority granted it, but so late that too little validity was left */
+};
+
+/* Why a held lock came to its end. */
+enum loss {
+	LOSS_NONE,
+	LOSS_EXPIRED, /* no majority confirmed it in time */
+	LOSS_STOOD_STILL, /* the same, but we were not there to hear them */
+	LOSS_DENIED, /* a majority said, twice or to the release, that the key is gone or another's
+		      */
+};
+
+enum event_kind {
+	EV_START, /* begin */
+	EV_LINK_SHAKES, /* the connection to a node, or the seat's, stands, but TLS on it, or the
+			   answer to AUTH, is missing; answer has the reason, if that comes too
+			   late */
+	EV_LINK_UP, /* the connection to a node, or the seat's, stands */
+	EV_LINK_DOWN, /* it could not be made, or broke; answer says why */
+	EV_REPLY, /* the answer to the oldest unanswered request on that connection */
+	EV_TIME, /* nothing happened but time */
+	EV_EXTEND, /* extend now, not only when it is due: this machine may have slept */
+	EV_RELEASE, /* let go: the command is gone, or the caller no longer wants the lock */
+};
+
+struct event {
+	enum event_kind kind;
+	usec now; /* read before this event is acted on; never goes back */
+	uint64_t random; /* fresh random bits */
+	const char *token; /* the current one */
+	int node; /* LINK_*, REPLY; policy.nodes: the seat */
+	enum op op; /* REPLY: the request that is answered, */
+	uint32_t round; /* and the round it was sent for */
+	const struct reply *reply; /* LINK_SHAKES, LINK_DOWN, REPLY */
+	usec leave_for; /* RELEASE: let the key end by itself after that time; 0: delete it */
+};
+
+enum action_kind {
+	ACT_OPEN, /* connect; LINK_UP or LINK_DOWN follows */
+	ACT_CLOSE, /* drop the connection at once; nothing follows */
+	ACT_SEND, /* send op for round, behind all that was sent before; REPLY or LINK_DOWN follows
+		   */
+};
+
+struct action {
+	enum action_kind kind;
+	int node; /* policy.nodes: the seat */
+	int line; /* OPEN for the seat: the node it leads to */
+	enum op op;
+	uint32_t round;
+	int slot; /* SEND: of a semaphore: which one it is about; HAND_OVER from the seat: 0: any */
+	bool is_leaving; /* SEND of HAND_OVER: pass on the turn, as from the seat */
+	bool leads; /* SEND of JOIN, WAIT: at the door; of HAND_OVER: not any more */
+};
+
+/* At most one close, one open and one send for each node, and for the seat, in a step. */
+#define ACTIONS_MAX (3 * (NODES_MAX + 1))
+
+struct update {
+	bool new_token; /* make a new token before the first of the actions */
+	int count;
+	struct action action[ACTIONS_MAX];
+	usec wake_at; /* EV_TIME is due then, unless something else comes first; NEVER: no need */
+};
+
+enum link {
+	LINK_DOWN,
+	LINK_OPENING,
+	LINK_UP,
+};
+
+/* What is known of one node. Read it; only quorum.c writes it. */
+struct peer {
+	enum link link;
+	enum reason missing; /* OPENING: why there is no answer, if that takes too long */
+	usec opened_at; /* when it began to connect, */
+	usec connecting; /* and how much of this round that took */
+
+	/* At most one request and, behind it, one release are in flight on a connection. */
+	bool asked;
+	bool releasing;
+	bool late; /* it has been waited for long enough */
+	usec due; /* then time calls it late, unless its answer has come */
+
+	/* Debt: whatever may have been set must be released, by the token it was set with. */
+	uint32_t was_sent; /* the attempt whose token it was last asked to keep */
+	uint32_t owes; /* the attempt whose token may be on the node; 0: none */
+	usec owes_until; /* the key has ended by then, released or not */
+	int slot; /* of a semaphore: what it was last asked to keep */
+	bool release_refused; /* the last release got no clean answer on a whole connection */
+	int reopened; /* how often the link was opened again just to release */
+
+	uint32_t tried; /* the last round in which its link was opened, */
+	uint32_t joined; /* in which it was asked, */
+	uint32_t healed; /* in which the key was put back, */
+	uint32_t numbered; /* in which it took our fencing number */
+
+	enum vote vote; /* in the current round */
+	struct reply reply; /* the newest from, or about, this node */
+	char run_id[RUN_ID_MAX];
+};
+
+/*
+ * A place in the line of those who wait for the key: a connection of its own, on which the line
+ * node wakes one after the other (OP_WAIT). The nodes are in one order for all clients, another for
+ * each key: the line is at the first that answers. It is a hint: whoever is not woken asks all the
+ * same when the key should be free, and keeps the place meanwhile.
+ */
+struct seat {
+	enum link link;
+	int node; /* the line */
+	int key; /* of which key */
+	usec due; /* connecting, and joining, must have been done by then */
+	bool joins; /* OP_JOIN is not answered yet */
+	bool waits; /* OP_WAIT is not */
+	bool passes; /* nor is OP_HAND_OFF: another key is in the way, so it is others' turn */
+	bool was_free; /* the key was free when we joined: that was worth an attempt */
+	uint32_t tried; /* the last round in which it was opened */
+	bool is_refused; /* this user may not wait; why is in trouble */
+	struct reply trouble;
+	bool is_woken; /* it is our turn, and we have not tried yet */
+	bool is_fresh; /* there is news since this attempt began: a turn, or that it is free */
+	char turn[KEYS_MAX][TOKEN_ID_LEN + 1]; /* for each key: what it was woken with, the last
+						  time; "": never */
+	int turn_key; /* which of them was the last, */
+	int turn_slot; /* or slot; 0: any */
+	bool leaves; /* OP_HAND_OFF stands behind OP_WAIT: who serves us passes it on */
+	bool parts; /* it was up when the lock was let go: an OP_HAND_OFF went by it, too */
+	bool passes_beside; /* another OP_HAND_OFF went by the line's own connection */
+	bool leads; /* we were woken, and found readers: we come next, at the door */
+};
+
+struct lock {
+	struct policy policy;
+	enum lock_state state;
+	enum refusal refusal;
+	enum loss loss;
+	int duplicate[2]; /* two nodes that are one server; -1: none */
+
+	int phase; /* enum phase in quorum.c */
+	uint32_t round; /* every attempt, every extension has one of its own */
+	uint32_t attempt; /* the round whose token is current */
+	uint32_t proved; /* the last round that a majority confirmed */
+	int extensions; /* how many of those were extensions, */
+	int64_t fence; /* the fencing number; 0: none */
+	usec worst_margin; /* and the least that was left of the validity when one came in; NEVER */
+
+	usec round_at; /* when the round began: before its first byte left */
+	usec valid_until; /* HELD and later */
+	usec wait_until; /* of the wait */
+	usec resume_at; /* of the next attempt, or extension round */
+	usec enough_at; /* when a majority was ready, or released; 0: not yet */
+	usec release_until;
+	usec leave_for; /* the last word to the nodes: 0 deletes the key, else it is the key's rest
+			 */
+	usec asked_at; /* when this attempt's first request was sent */
+	usec insist_at; /* of the next request to those that refused; 0: none */
+	int insisted; /* how often, in this attempt */
+	bool used_turn; /* this attempt was made because it was our turn */
+	int tries; /* attempts in a row that failed without having been woken */
+	int line; /* asked first, and alone, in this attempt; -1: all were asked at once */
+	int busy_key; /* BUSY: which key somebody else has */
+	int slot; /* of a semaphore: which one this attempt, or the lock, is about; from 1 on */
+	int next_slot; /* what was said to be free; 0: nothing was */
+	int moves; /* attempts in a row, without a pause, since each named another slot */
+	usec shed_at; /* from then on the links for votes are closed while waiting */
+	unsigned awaited; /* 1 << i: the nodes said that others wait for key i */
+	bool asking; /* an extension round, or the release of a held lock, is undecided */
+	bool denied; /* the last extension round was a majority of NO */
+
+	struct seat seat;
+	struct peer peer[NODES_MAX];
+};
+
+void lock_init(struct lock *lock, const struct policy *policy);
+
+/* One event in; what to do about it out. */
+void lock_step(struct lock *lock, const struct event *ev, struct update *up);
+
+/* Between two attempts: the votes of the last one can be told about. The seat may be taken. */
+bool lock_is_pausing(const struct lock *lock);
+
+/* HELD, and no extension is under way: when the next one is due. */
+usec lock_extend_at(const struct lock *lock);
+
+/* Members with that vote in the current round. */
+int lock_count(const struct lock *lock, enum vote vote);
+
+/* No clean answer came from that node; its answer says why. In the middle of a round, the round
+ * before tells. */
+bool lock_in_trouble(const struct lock *lock, int node);
+
+/* What the nodes that say so, in this round, say of whoever has the key (of several keys: the first
+ * that is in the way): of several holders the one that most name, on how many nodes, and how long
+ * it has a majority, or else anything at all. vote is NONE if there is nobody. */
+struct reply lock_holder(const struct lock *lock, int *nodes);
+
+/* The largest fencing number that a node tells of, in its newest answer; 0: none. */
+int64_t lock_newest_fence(const struct lock *lock);
+
+/*
+ * One question to all, outside of a lock's life (io/survey): a lock that was not started counts
+ * the answers as the votes of a round. An answer that names the holder is YES where its value is
+ * `token`, or begins with it as an id (NULL: no token).
+ */
+void lock_begin_question(struct lock *lock, usec now);
+void lock_take_reply(struct lock *lock, int node, const struct reply *reply, const char *token);
+
+/* What the answers say about a token. */
+enum ownership {
+	OWNERSHIP_OWNED, /* a majority has it */
+	OWNERSHIP_EXPIRED, /* no majority can have it, and nobody else has one */
+	OWNERSHIP_FOREIGN, /* somebody else has a majority */
+	OWNERSHIP_UNKNOWN, /* too few nodes have answered to tell */
+};
+
+enum ownership lock_ownership(const struct lock *lock);
+
+/* How long the key is still there on a majority that said YES, at least, by our clock: its time
+ * less the drift allowance, counted from before it was asked. 0: no time at all. */
+usec lock_time_left(const struct lock *lock, int drift_permille, usec now);
+
+/*
+ * How many nodes said, in this attempt, that the key is held under one of these token ids, which
+ * are separated by spaces; (*holder)->text is then the holder's whole value (a NUL-terminated
+ * string).
+ */
+int lock_held_by(const struct lock *lock, const char *ids, const struct reply **holder);
+
+/* Nodes on which the lock may still be, against our will, after the release, and until when in
+ * *until (if any). */
+int lock_unreleased(const struct lock *lock, usec *until);
+
+#endif

@@ -293,7 +293,7 @@ peak() {
 			ended_with 143
 		done
 		echo "sound: ${peaks[-2]} KiB, hostile: ${peaks[-1]} KiB"
-		# HACKING.md: 256 KiB for each connection; here are three and the seat. A sanitizer may take as much again
+		# docs/decisions.md: 256 KiB for each connection; here are three and the seat. A sanitizer may take as much again
 		[ $((peaks[-1] - peaks[-2])) -lt 2048 ]
 		no_longer a
 		no_longer b
@@ -317,7 +317,7 @@ peak() {
 	while peak; do :; done
 	ended_with 69
 	echo "$PEAK KiB"
-	# HACKING.md: 64 MiB for each node
+	# docs/decisions.md: 64 MiB for each node
 	[ "$PEAK" -gt 32000 ]
 	[ "$PEAK" -lt $((128 * 1024)) ]
 	file_has "$T/out" "0 of 1 node answered, 1 needed: unix://$T/a answered at excessive length"

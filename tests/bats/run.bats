@@ -352,7 +352,7 @@ start_nodes() {
 	[ "$status" -eq 4 ]
 }
 
-@test "a full stderr makes nobody deaf: a waiter ends at TERM, a holder runs its command" {
+@test "a full stderr delays no signal: a waiter ends at TERM, a holder runs its command" {
 	mkfifo "$T/full"
 	exec 8<> "$T/full"
 	head -c 65536 /dev/zero >&8

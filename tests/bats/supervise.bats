@@ -131,7 +131,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 	[ ! -e "$T/ran" ]
 }
 
-@test "a stuck keeper: main and the supervisor end the tree by their own clocks" {
+@test "a stuck extender: main and the supervisor end the tree by their own clocks" {
 	in_nasty_tree "$T/out" run -v -k job "${STURDY[@]}"
 	eventually file_has "$T/out" "extended 'job'" # the keeper is there
 	tid=$(basename "$(dirname "$(grep -lx rl-keeper "/proc/$BG/task/"*/comm)")")
@@ -428,7 +428,7 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 	[ "$output" = "rl-supervisor|a|b c|" ]
 }
 
-@test "set-uid commands: the tree of a user's redlock is ended, or it is said who cannot be" {
+@test "set-uid commands: the tree of a user's redlock is ended, or the process that cannot be is named" {
 	chmod o+x "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/test" "$T"
 	chmod 777 "$T"/*.sock
 	cp "$(command -v sleep)" "$T/suid-sleep"
@@ -789,7 +789,7 @@ own_signals() {
 		kill -TERM \$\$")" -ge 3 ] # two threads
 }
 
-@test "after the start nobody but the command holds what was inherited" {
+@test "after the start only the command holds what was inherited" {
 	mkdir "$T/deep"
 	(cd "$T/deep" && exec "$REDLOCK_BUILD/redlock" run -k job -- sleep 60 < "$T/nasty" > "$T/out" \
 		7< "$T/nasty" 200< "$T/nasty" 2> "$T/err" 3>&-) &

@@ -1,7 +1,10 @@
 /* main: finds the command, reads its options and the configuration, calls it. */
+#include "base/duration.h"
 #include "base/exit.h"
 #include "base/log.h"
+#include "base/mask.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "cli/option.h"
 #include "cmd/cmd.h"
 #include "cmd/configure.h"
@@ -34,7 +37,7 @@ static int refuse(const char *why, const char *word, const char *like, const cha
 {
 	char shown[100];
 
-	text_escape_word(shown, sizeof(shown), word);
+	mask_escape_word(shown, sizeof(shown), word);
 	log_say(LOG_ERRORS, "%s '%s'", why, shown);
 	if (nearest)
 		log_hint(LOG_ERRORS, like, nearest);
@@ -71,7 +74,7 @@ static int early_option(const char *word)
 	if (!is_option(word))
 		return refuse("unknown option", word, "did you mean --%s? See 'redlock help'",
 			option_nearest(word + strspn(word, "-"), ~0u));
-	text_escape_word(shown, sizeof(shown), word);
+	mask_escape_word(shown, sizeof(shown), word);
 	log_say(LOG_ERRORS, "'%s' comes too early: a command goes first", shown);
 	log_hint(LOG_ERRORS, "such as 'redlock run %s'; see 'redlock help'", shown);
 	return STATUS_USAGE;
@@ -149,7 +152,7 @@ static int prepare_tls(const struct settings *s, struct err *e)
 		log_say(LOG_ERRORS,
 			"--insecure: certificates are not looked at, whoever answers is believed");
 	if (tls_key_is_exposed(&s->tls)) {
-		text_escape(shown, sizeof(shown), s->tls.key_file, strlen(s->tls.key_file));
+		utf8_escape(shown, sizeof(shown), s->tls.key_file, strlen(s->tls.key_file));
 		log_say(LOG_NORMAL, "everybody may read the private key in --key-file '%s'", shown);
 		log_hint(LOG_NORMAL, "'chmod 600' keeps others away from it");
 	}
@@ -170,7 +173,7 @@ static int open_log(const char *where, struct err *e)
 	error = file_open_append(where, &fd);
 	if (error)
 		return err_set(e, ERR_CONFIG, "cannot write to --log '%s': %s",
-			text_escape(shown, sizeof(shown), where, strlen(where)),
+			utf8_escape(shown, sizeof(shown), where, strlen(where)),
 			file_reason(error));
 	log_to_file(fd);
 	return 0;

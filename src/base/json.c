@@ -1,6 +1,6 @@
 #include "base/json.h"
 
-#include "base/text.h"
+#include "base/utf8.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -99,12 +99,12 @@ void json_bytes(struct json *j, const char *name, const void *bytes, size_t len)
 	for (size_t i = 0, n; i < len; i += n) {
 		unsigned code;
 
-		n = text_utf8(p + i, len - i, &code);
+		n = utf8_decode(p + i, len - i, &code);
 		if (n == 0) {
 			put(j, "\xef\xbf\xbd", 3);
 			is_exact = false;
 			n = 1;
-		} else if (text_is_control(code)) {
+		} else if (utf8_is_control(code)) {
 			put_code(j, code);
 		} else {
 			if (p[i] == '"' || p[i] == '\\')

@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include "base/duration.h"
 #include "base/json.h"
 #include "base/text.h"
 

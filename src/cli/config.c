@@ -1,6 +1,7 @@
 #include "cli/config.h"
 
 #include "base/text.h"
+#include "base/utf8.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +25,7 @@ int config_blame(const struct config *c, int line, int column, struct err *e)
 	char path[200], text[ERR_TEXT_MAX];
 
 	snprintf(text, sizeof(text), "%s", e->text);
-	text_escape(path, sizeof(path), c->path, strlen(c->path));
+	utf8_escape(path, sizeof(path), c->path, strlen(c->path));
 	e->kind = ERR_CONFIG;
 	snprintf(e->text, sizeof(e->text), "%s:%d:%d: %.400s", path, line, column, text);
 	return -1;
@@ -53,7 +54,7 @@ void config_profiles(const struct config *c, char *dst, size_t size)
 	text_append(dst, size, &used, "%s", c->profiles == 0 ? "none" : "");
 	for (int i = 0; i < c->profiles; i++)
 		text_append(dst, size, &used, "%s%s", i ? ", " : "",
-			text_escape(name, sizeof(name), c->profile[i], strlen(c->profile[i])));
+			utf8_escape(name, sizeof(name), c->profile[i], strlen(c->profile[i])));
 }
 
 /* "[name]", whose '[' is at `at`: what follows belongs to it. Returns -1 with *e. */

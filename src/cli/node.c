@@ -1,6 +1,8 @@
 #include "cli/node.h"
 
+#include "base/mask.h"
 #include "base/text.h"
+#include "base/utf8.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -51,8 +53,8 @@ static void mask(char *dst, size_t size, const char *url)
 		snprintf(masked, sizeof(masked), "%.*s***", (int)(colon + 1 - url), url);
 	else
 		snprintf(masked, sizeof(masked), "%s", url);
-	text_append_word(shown, sizeof(shown), &used, masked);
-	text_escape(dst, size, shown, used);
+	mask_append_word(shown, sizeof(shown), &used, masked);
+	utf8_escape(dst, size, shown, used);
 }
 
 static int refuse(struct err *e, const char *url, const char *why)
@@ -207,10 +209,10 @@ static const char *unfit(const char *url)
 	for (size_t left = strlen(url), n; left > 0; c += n, left -= n) {
 		unsigned code;
 
-		n = text_utf8(c, left, &code);
+		n = utf8_decode(c, left, &code);
 		if (n == 0)
 			return "it is not UTF-8";
-		if (text_is_control(code))
+		if (utf8_is_control(code))
 			return "it has a control character";
 	}
 	return NULL;
@@ -352,7 +354,7 @@ void node_list_show(const struct node_list *list, char *dst, size_t size)
 		const char *rest = behind_scheme(node->label);
 		char user[4 * NODE_SECRET_MAX];
 
-		text_escape(user, sizeof(user), node->user, strlen(node->user));
+		utf8_escape(user, sizeof(user), node->user, strlen(node->user));
 		text_append(dst, size, &used, "%s%.*s%s%s%s", i ? " " : "",
 			(int)(rest - node->label), node->label,
 			node->password[0] || !user[0] ? user : "***",

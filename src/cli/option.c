@@ -1,8 +1,12 @@
 #include "cli/option.h"
 
+#include "base/duration.h"
+#include "base/mask.h"
 #include "base/signal_name.h"
+#include "base/suggest.h"
 #include "base/text.h"
 #include "base/token.h"
+#include "base/utf8.h"
 #include "proto/request.h"
 
 #include <assert.h>
@@ -399,19 +403,19 @@ static const char *meant_by(const struct guess guesses[], int count, const char 
 const char *command_nearest(const char *name)
 {
 	const char *meant = meant_by(command_guesses, COUNT_OF(command_guesses), name);
-	struct nearest n = {.typed = name};
+	struct suggestion n = {.typed = name};
 
 	if (meant)
 		return meant;
 	for (int i = 0; i < command_rows_count; i++)
-		nearest_consider(&n, command_rows[i].name);
+		suggest_consider(&n, command_rows[i].name);
 	return n.word;
 }
 
 const char *option_nearest(const char *name, unsigned commands)
 {
 	const char *meant = meant_by(option_guesses, COUNT_OF(option_guesses), name);
-	struct nearest n = {.typed = name};
+	struct suggestion n = {.typed = name};
 
 	for (int i = 0; i < option_rows_count; i++) {
 		const struct option_row *row = &option_rows[i];
@@ -420,9 +424,9 @@ const char *option_nearest(const char *name, unsigned commands)
 			continue;
 		if (meant && strcmp(meant, row->name) == 0)
 			return meant;
-		nearest_consider(&n, row->name);
+		suggest_consider(&n, row->name);
 		if (row->alias)
-			nearest_consider(&n, row->alias);
+			suggest_consider(&n, row->alias);
 	}
 	return n.word;
 }
@@ -487,7 +491,7 @@ static int bad_value(struct reading *r, const char *source, const char *value, c
 {
 	char shown[100];
 
-	text_escape_word(shown, sizeof(shown), value);
+	mask_escape_word(shown, sizeof(shown), value);
 	err_set(r->e, ERR_USAGE, "%s '%s' %s", source, shown, why);
 	return see_help(r);
 }
@@ -496,10 +500,10 @@ static int bad_value(struct reading *r, const char *source, const char *value, c
 static int bad_choice(struct reading *r, const char *source, const char *value,
 	const char *const names[CHOICES], const char *why)
 {
-	struct nearest n = {.typed = value};
+	struct suggestion n = {.typed = value};
 
 	for (int i = 0; i < CHOICES; i++)
-		nearest_consider(&n, names[i]);
+		suggest_consider(&n, names[i]);
 	bad_value(r, source, value, why);
 	return n.word ? err_hint(r->e, "did you mean '%s'? See 'redlock help %s'", n.word,
 				option_command_name(r->s->command))
@@ -607,7 +611,7 @@ static int unknown_option(struct reading *r, const char *shown_as, const char *n
 	const char *nearest = name ? option_nearest(name, 1u << r->s->command) : NULL;
 	char shown[100];
 
-	text_escape(shown, sizeof(shown), shown_as, strlen(shown_as));
+	utf8_escape(shown, sizeof(shown), shown_as, strlen(shown_as));
 	err_set(r->e, ERR_USAGE, "unknown option '%s'", shown);
 	if (nearest)
 		return err_hint(r->e, "did you mean --%s? See 'redlock help %s'", nearest, command);
@@ -908,7 +912,7 @@ static int misplaced(struct reading *r, const char *word)
 {
 	char shown[100];
 
-	text_escape_word(shown, sizeof(shown), word);
+	mask_escape_word(shown, sizeof(shown), word);
 	err_set(r->e, ERR_USAGE, "'%s' comes too late: options go first", shown);
 	return err_hint(
 		r->e, "options stand before the keys; a key that begins with '-' goes behind '--'");
@@ -962,11 +966,11 @@ static const struct option_row *setting_row(const char *name)
 
 static const char *nearest_setting(const char *name)
 {
-	struct nearest n = {.typed = name};
+	struct suggestion n = {.typed = name};
 
 	for (int i = 0; i < ROWS; i++)
 		if (option_is_setting(&option_rows[i]))
-			nearest_consider(&n, option_rows[i].name);
+			suggest_consider(&n, option_rows[i].name);
 	return n.word;
 }
 
@@ -976,7 +980,7 @@ static int unknown_setting(
 	const char *nearest = nearest_setting(line->name);
 	char shown[100];
 
-	text_escape(shown, sizeof(shown), line->name, strlen(line->name));
+	utf8_escape(shown, sizeof(shown), line->name, strlen(line->name));
 	err_set(r->e, ERR_CONFIG,
 		find_row(r, line->name) ? "'%s' is no setting: it goes on the command line"
 					: "unknown name '%s'",
@@ -1064,16 +1068,16 @@ static int unknown_profile(const struct settings *s, const struct config *c, str
 {
 	char shown[100], path[200], names[300];
 
-	struct nearest n = {.typed = s->profile};
+	struct suggestion n = {.typed = s->profile};
 
 	config_profiles(c, names, sizeof(names));
 	err_set(e, ERR_CONFIG, "unknown profile '%s': %s has %s",
-		text_escape(shown, sizeof(shown), s->profile, strlen(s->profile)),
-		text_escape(path, sizeof(path), c->path, strlen(c->path)), names);
+		utf8_escape(shown, sizeof(shown), s->profile, strlen(s->profile)),
+		utf8_escape(path, sizeof(path), c->path, strlen(c->path)), names);
 	for (int i = 0; i < c->profiles; i++)
-		nearest_consider(&n, c->profile[i]);
+		suggest_consider(&n, c->profile[i]);
 	return n.word ? err_hint(e, "did you mean '%s'?",
-				text_escape(shown, sizeof(shown), n.word, strlen(n.word)))
+				utf8_escape(shown, sizeof(shown), n.word, strlen(n.word)))
 		      : -1;
 }
 
@@ -1144,13 +1148,13 @@ const char *option_value(
 	case OPTION_TEXT:
 	case OPTION_KEY_FORMAT:
 		text = *(const char *const *)field;
-		return text ? text_escape(dst, size, text, strlen(text)) : NULL;
+		return text ? utf8_escape(dst, size, text, strlen(text)) : NULL;
 	case OPTION_SECRET:
 		text = *(const char *const *)field;
 		snprintf(dst, size, "***");
 		return text && *text ? dst : NULL;
 	case OPTION_KEY:
-		return s->key ? text_escape(dst, size, s->key, strlen(s->key)) : NULL;
+		return s->key ? utf8_escape(dst, size, s->key, strlen(s->key)) : NULL;
 	case OPTION_DURATION:
 	case OPTION_LIMIT:
 	case OPTION_NO_WAIT:

@@ -1,7 +1,10 @@
 #include "cli/settings.h"
 
+#include "base/duration.h"
+#include "base/mask.h"
 #include "base/text.h"
 #include "base/token.h"
+#include "base/utf8.h"
 #include "cli/option.h"
 
 #include <assert.h>
@@ -145,7 +148,7 @@ int settings_check_key(const char *key, struct err *e)
 
 	if (is_reserved(key)) {
 		err_set(e, ERR_USAGE, "the key '%s' is redlock's own",
-			text_escape(shown, sizeof(shown), key, strlen(key)));
+			utf8_escape(shown, sizeof(shown), key, strlen(key)));
 		return err_hint(e, strcmp(key, GUARD_KEY) == 0
 					   ? "'redlock doctor' tells what it says of the node"
 					   : "it belongs to the lock whose name is in the braces: "
@@ -182,7 +185,7 @@ static int join_keys(struct settings *s, char text[REQUEST_KEY_MAX + 1], struct 
 		if (strchr(key, '\n')) {
 			err_set(e, ERR_USAGE,
 				"the key '%s' has a newline in it: it cannot be one of several",
-				text_escape(shown, sizeof(shown), key, len));
+				utf8_escape(shown, sizeof(shown), key, len));
 			return see_help(s, e);
 		}
 		if (used + len > REQUEST_KEY_MAX)
@@ -521,7 +524,7 @@ static int check_tls(const struct tls_settings *t, struct err *e)
 	/* A certificate for anything below '.example.org' would do; and none is for nothing. */
 	if (t->sni && strchr(".%", t->sni[0]))
 		return err_set(e, ERR_USAGE, "--sni '%s' is no name",
-			text_escape(shown, sizeof(shown), t->sni, strlen(t->sni)));
+			utf8_escape(shown, sizeof(shown), t->sni, strlen(t->sni)));
 	if (t->sni && strlen(t->sni) >= NODE_HOST_MAX)
 		return err_set(e, ERR_USAGE, "--sni has %zu bytes; at most %d are allowed",
 			strlen(t->sni), NODE_HOST_MAX - 1);
@@ -622,7 +625,7 @@ void settings_owner(
 	size_t used = 0;
 
 	command[0] = '\0';
-	text_append_words(command, sizeof(command), &used, argv);
+	mask_append_command(command, sizeof(command), &used, argv);
 	used = 0;
 	text_append(dst, size, &used, "%s@%s:%ld %s", user, host, pid, command);
 	for (char *c = dst; *c; c++)

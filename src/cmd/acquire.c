@@ -1,7 +1,7 @@
 /* redlock acquire: take the lock, print its token, and leave it taken. */
+#include "base/duration.h"
 #include "base/exit.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "cmd/client.h"
 #include "cmd/cmd.h"
 #include "cmd/print.h"

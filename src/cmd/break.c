@@ -4,7 +4,6 @@
  */
 #include "base/exit.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "cmd/cmd.h"
 #include "cmd/configure.h"
 #include "cmd/confirm.h"

@@ -1,8 +1,8 @@
 #include "cmd/client.h"
 
+#include "base/duration.h"
 #include "base/exit.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "base/token.h"
 #include "cmd/configure.h"
 #include "cmd/print.h"

@@ -2,7 +2,7 @@
  * line each: `profiles` of the configuration, and `keys` that are held in the background here. */
 #include "base/exit.h"
 #include "base/log.h"
-#include "base/text.h"
+#include "base/mask.h"
 #include "cmd/cmd.h"
 #include "cmd/configure.h"
 #include "cmd/print.h"
@@ -90,7 +90,7 @@ static int unknown_shell(const char *word)
 {
 	char shown[100];
 
-	text_escape_word(shown, sizeof(shown), word);
+	mask_escape_word(shown, sizeof(shown), word);
 	log_say(LOG_ERRORS, "unknown shell '%s'", shown);
 	log_hint(LOG_ERRORS, "there is a script for bash, zsh and fish");
 	return STATUS_USAGE;

@@ -1,5 +1,6 @@
 /* redlock config: the settings as they are, and where each comes from. */
 #include "base/text.h"
+#include "base/utf8.h"
 #include "cli/option.h"
 #include "cmd/cmd.h"
 #include "cmd/configure.h"
@@ -38,7 +39,7 @@ static const char *place(
 		text_append(dst, size, &used, "%s", option_env_name(env, row));
 	if (source->kind == SOURCE_FILE || source->kind == SOURCE_PROFILE)
 		text_append(dst, size, &used, "%s:%d",
-			text_escape(path, sizeof(path), configure_file()->path,
+			utf8_escape(path, sizeof(path), configure_file()->path,
 				strlen(configure_file()->path)),
 			source->line);
 	return dst;

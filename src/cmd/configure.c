@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "cli/option.h"
 #include "io/file.h"
 #include "report/report.h"
@@ -87,7 +88,7 @@ static int try_file(struct settings *s, bool must_be, struct err *e)
 	if (!must_be &&
 		(error == ENOENT || error == ENOTDIR || (error == EACCES && stat(path, &st) < 0)))
 		return 0;
-	text_escape(shown, sizeof(shown), path, strlen(path));
+	utf8_escape(shown, sizeof(shown), path, strlen(path));
 	if (error == EFBIG)
 		return err_set(e, ERR_CONFIG, "the configuration '%s' has more than %zu bytes",
 			shown, CONFIG_TEXT_MAX);
@@ -139,7 +140,7 @@ static int read_config(struct settings *s, struct err *e)
 	if (found != 0 || !s->profile || strcmp(s->profile, CONFIG_DEFAULT) == 0)
 		return found < 0 ? -1 : 0;
 	err_set(e, ERR_CONFIG, "unknown profile '%s': there is no configuration file",
-		text_escape(shown, sizeof(shown), s->profile, strlen(s->profile)));
+		utf8_escape(shown, sizeof(shown), s->profile, strlen(s->profile)));
 	return err_hint(e, "it is looked for as $XDG_CONFIG_HOME/redlock/config and " SYSTEM_FILE
 			   ", or named with --config FILE");
 }
@@ -158,7 +159,7 @@ static int read_password(struct settings *s, struct err *e)
 	struct stat st;
 	int error = file_read_line(name, FILE_ANY, password, sizeof(password), &st);
 
-	text_escape(shown, sizeof(shown), name, strlen(name));
+	utf8_escape(shown, sizeof(shown), name, strlen(name));
 	if (error == EFBIG)
 		return err_set(e, ERR_CONFIG, "the password in '%s' has more than %d bytes", shown,
 			NODE_SECRET_MAX - 1);
@@ -208,7 +209,7 @@ void configure_warn(void)
 
 		if (!name)
 			continue;
-		text_escape(shown, sizeof(shown), name, strlen(name));
+		utf8_escape(shown, sizeof(shown), name, strlen(name));
 		log_say(LOG_NORMAL, "others can read '%s', which has a password in it", shown);
 		log_hint(LOG_NORMAL, "chmod %s '%s'", i == 0 ? "o-rwx" : "go-rwx", shown);
 	}

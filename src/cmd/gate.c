@@ -10,6 +10,7 @@
 #include "base/exit.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "cmd/cmd.h"
 #include "cmd/supervise.h"
 #include "io/child.h"
@@ -134,7 +135,7 @@ int cmd_gate(struct settings *s, char *const argv[])
 		log_hint(LOG_ERRORS, "redlock gate --fence N --store FILE -- COMMAND");
 		return STATUS_USAGE;
 	}
-	text_escape(g.store, sizeof(g.store), s->store, strlen(s->store));
+	utf8_escape(g.store, sizeof(g.store), s->store, strlen(s->store));
 	error = file_find(&g.place, s->store);
 	status = error ? fail(&g, "open", error) : pass(&g);
 	file_leave(&g.place);

@@ -7,9 +7,9 @@
  * and waits for whatever ends it all: TERM, the end of the process that it follows, --max-run, or
  * the loss of the lock.
  */
+#include "base/duration.h"
 #include "base/exit.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "cmd/client.h"
 #include "cmd/cmd.h"
 #include "cmd/print.h"

@@ -1,6 +1,6 @@
 #include "cmd/metrics.h"
 
-#include "base/text.h"
+#include "base/utf8.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -54,7 +54,7 @@ static const char *skip_label(const char *p, const char *end, const char *name)
 	if ((size_t)(end - p) < n || memcmp(p, name, n) != 0)
 		return NULL;
 	for (p += n; p < end && *p != '"'; p += n) {
-		n = text_utf8((const unsigned char *)p, (size_t)(end - p), &code);
+		n = utf8_decode((const unsigned char *)p, (size_t)(end - p), &code);
 		if (*p == '\\')
 			n = end - p > 1 && (p[1] == '\\' || p[1] == '"' || p[1] == 'n') ? 2 : 0;
 		if (n == 0 || code == 0)
@@ -130,7 +130,7 @@ static void put_label(FILE *f, const char *text)
 	unsigned code;
 
 	for (size_t n; len > 0; p += n, len -= n) {
-		n = text_utf8(p, len, &code);
+		n = utf8_decode(p, len, &code);
 		if (*p == '\\' || *p == '"' || *p == '\n')
 			fprintf(f, "\\%c", *p == '\n' ? 'n' : *p);
 		else

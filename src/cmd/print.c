@@ -1,5 +1,6 @@
 #include "cmd/print.h"
 
+#include "base/duration.h"
 #include "base/exit.h"
 #include "base/log.h"
 #include "base/text.h"

@@ -1,9 +1,9 @@
 #include "cmd/record.h"
 
 #include "base/clock.h"
+#include "base/duration.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "cmd/metrics.h"
 #include "cmd/print.h"
 #include "io/file.h"

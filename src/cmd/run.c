@@ -8,9 +8,9 @@
  * before then costs no thread. When the command's tree is gone, the session is main's again.
  */
 #include "base/clock.h"
+#include "base/duration.h"
 #include "base/exit.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "base/token.h"
 #include "cmd/client.h"
 #include "cmd/cmd.h"

@@ -8,7 +8,6 @@
  */
 #include "base/exit.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "cmd/cmd.h"
 #include "cmd/supervise.h"
 #include "io/background.h"

@@ -2,7 +2,6 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "cmd/cmd.h"
 #include "cmd/configure.h"
 #include "cmd/print.h"

@@ -1,8 +1,10 @@
 #include "cmd/supervise.h"
 
+#include "base/duration.h"
 #include "base/exit.h"
 #include "base/log.h"
-#include "base/text.h"
+#include "base/mask.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -85,7 +87,7 @@ static void tell_stubborn(const struct supervision *v, const struct tree *tree)
 			v->name);
 		return;
 	}
-	text_escape(name, sizeof(name), tree->name, strlen(tree->name));
+	utf8_escape(name, sizeof(name), tree->name, strlen(tree->name));
 	log_say(LOG_ERRORS, "%s: still waiting for %d process%s that %s, such as %d (%s)", v->name,
 		tree->alive, tree->alive == 1 ? "" : "es",
 		tree->refused ? "this user may not end" : "do not end", (int)tree->pid, name);
@@ -148,7 +150,7 @@ int supervise_cannot_run(const char *command, int error)
 {
 	char shown[200];
 
-	text_escape_word(shown, sizeof(shown), command);
+	mask_escape_word(shown, sizeof(shown), command);
 	log_say(LOG_ERRORS, error == ENOENT ? "command '%s' not found" : "cannot run '%s': %s",
 		shown, strerror(error));
 	if (error == ENOENT && duration_hint(command))
@@ -184,7 +186,7 @@ void supervise_tell_left(const struct tree *tree, const char *what)
 {
 	char name[TREE_NAME_MAX * 4];
 
-	text_escape(name, sizeof(name), tree->name, strlen(tree->name));
+	utf8_escape(name, sizeof(name), tree->name, strlen(tree->name));
 	log_say(LOG_NORMAL,
 		"the command left %d process%s behind that run%s on without %s, %s%d (%s)",
 		tree->alive, tree->alive == 1 ? "" : "es", tree->alive == 1 ? "s" : "", what,

@@ -4,9 +4,10 @@
  * is held, it has expired, it is somebody else's by now, or too few nodes answered to tell.
  */
 #include "base/clock.h"
+#include "base/duration.h"
 #include "base/exit.h"
 #include "base/log.h"
-#include "base/text.h"
+#include "base/utf8.h"
 #include "cmd/cmd.h"
 #include "cmd/configure.h"
 #include "cmd/print.h"
@@ -37,7 +38,7 @@ static int read_token(char token[TOKEN_MAX + 2], const char *file, struct err *e
 
 	while (fd >= 0 && len <= TOKEN_MAX && (n = read(fd, token + len, TOKEN_MAX + 1 - len)) > 0)
 		len += (size_t)n;
-	text_escape(shown, sizeof(shown), file, strlen(file));
+	utf8_escape(shown, sizeof(shown), file, strlen(file));
 	if (fd < 0 || n < 0)
 		err_set(e, ERR_CONFIG, "cannot read --token-file '%s': %s", shown, strerror(errno));
 	if (fd > STDIN_FILENO)

@@ -1,7 +1,7 @@
 #include "io/file.h"
 
-#include "base/text.h"
 #include "base/token.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,7 +46,7 @@ static int refuse(struct err *e, const char *path, int error)
 	char shown[300];
 
 	return err_set(e, ERR_SYSTEM, "cannot write to '%s': %s",
-		text_escape(shown, sizeof(shown), path, strlen(path)), file_reason(error));
+		utf8_escape(shown, sizeof(shown), path, strlen(path)), file_reason(error));
 }
 
 /* Returns an errno, or 0. */

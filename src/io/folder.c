@@ -1,6 +1,6 @@
 #include "io/folder.h"
 
-#include "base/text.h"
+#include "base/utf8.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -49,7 +49,7 @@ static int check_parent(const char *parent, struct err *e)
 {
 	char shown[200];
 
-	text_escape(shown, sizeof(shown), parent, strlen(parent));
+	utf8_escape(shown, sizeof(shown), parent, strlen(parent));
 	if (strlen(parent) > PARENT_MAX)
 		err_set(e, ERR_CONFIG,
 			"TMPDIR '%s' has %zu bytes; at most %zu leave room for the sockets", shown,
@@ -107,7 +107,7 @@ int folder_make(struct folder *f, struct err *e)
 		close(f->fd);
 	}
 	err_set(e, ERR_CONFIG, "cannot make a folder in '%s': %s",
-		text_escape(shown, sizeof(shown), parent, strlen(parent)), strerror(errno));
+		utf8_escape(shown, sizeof(shown), parent, strlen(parent)), strerror(errno));
 	return err_hint(e, "TMPDIR says where, if it is not to be /tmp");
 }
 

@@ -1,6 +1,6 @@
 #include "io/servers.h"
 
-#include "base/text.h"
+#include "base/utf8.h"
 #include "io/child.h"
 #include "io/follow.h"
 #include "io/tree.h"
@@ -71,7 +71,7 @@ int servers_find(char program[PATH_MAX], const char *name, struct err *e)
 
 	if (name && !find(program, name)) {
 		err_set(e, ERR_NO_SERVER, "there is no server program '%s'",
-			text_escape(shown, sizeof(shown), name, strlen(name)));
+			utf8_escape(shown, sizeof(shown), name, strlen(name)));
 		return err_hint(e, "--server or REDLOCK_SERVER names one");
 	}
 	if (name)
@@ -196,7 +196,7 @@ static void last_words(const char *path, char *dst, size_t size)
 	while ((end = strrchr(text, '\n')) && !end[1])
 		*end = '\0';
 	end = end ? end + 1 : text;
-	text_escape(dst, size, end, strlen(end));
+	utf8_escape(dst, size, end, strlen(end));
 }
 
 bool servers_failed(const struct servers *s)

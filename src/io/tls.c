@@ -1,6 +1,7 @@
 #include "io/tls.h"
 
-#include "base/text.h"
+#include "base/duration.h"
+#include "base/utf8.h"
 
 #include <stdlib.h>
 
@@ -225,7 +226,7 @@ static int bad_file(struct err *e, const char *option, const char *what, const c
 	const char *words = ssl.ERR_reason_error_string(code);
 	char shown[200];
 
-	text_escape(shown, sizeof(shown), path, strlen(path));
+	utf8_escape(shown, sizeof(shown), path, strlen(path));
 	if (common.wanted_passphrase) {
 		err_set(e, ERR_CONFIG, "%s '%s' has a passphrase, and redlock asks for none",
 			option, shown);

@@ -1,7 +1,5 @@
 #include "lock/lock.h"
 
-#include "base/text.h"
-
 #include <assert.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 #include "proto/request.h"
 
+#include "base/duration.h"
 #include "base/text.h"
 #include "base/token.h"
 

@@ -1,6 +1,8 @@
 #include "report/diagnosis.h"
 
+#include "base/duration.h"
 #include "base/text.h"
+#include "base/utf8.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -114,7 +116,7 @@ void server_info_read(struct server_info *info, const char *text, size_t text_le
 	for (int i = 0; i < COUNT_OF(texts); i++) {
 		value = find_field(text, text_len, texts[i].name, &len);
 		if (value)
-			text_escape((char *)info + texts[i].field, INFO_TEXT_MAX, value, len);
+			utf8_escape((char *)info + texts[i].field, INFO_TEXT_MAX, value, len);
 	}
 	for (int i = 0; i < COUNT_OF(numbers); i++)
 		*(int64_t *)((char *)info + numbers[i].field) = INFO_UNKNOWN;
@@ -129,7 +131,7 @@ void server_info_read(struct server_info *info, const char *text, size_t text_le
 			continue;
 		info->kind = kinds[i].kind;
 		if (kinds[i].is_version)
-			text_escape(info->version, sizeof(info->version), value, len);
+			utf8_escape(info->version, sizeof(info->version), value, len);
 		return;
 	}
 }
@@ -261,7 +263,7 @@ static void find_trouble(struct diagnosis *d, int node, enum severity severity,
 		mend = strcmp(info->log_write, "ok") == 0
 			       ? "CONFIG SET stop-writes-on-bgsave-error no"
 			       : "make room, or its folder writable; CONFIG GET dir names it";
-	text_escape(detail, sizeof(detail), a->text, a->text_len);
+	utf8_escape(detail, sizeof(detail), a->text, a->text_len);
 	find(d, node, severity, troubles[a->reason].id, mend, "%s%s%s", reason_words(a->reason),
 		has_detail ? ": " : "", has_detail ? detail : "");
 }
@@ -393,7 +395,7 @@ static const char *key_pattern(char dst[REQUEST_KEY_MAX + 1], const struct setti
 
 	if (!s->key_format || settings_operand_key(s, "*", made, &e) < 0)
 		return "KEY";
-	text_escape(dst, REQUEST_KEY_MAX + 1, made, strlen(made));
+	utf8_escape(dst, REQUEST_KEY_MAX + 1, made, strlen(made));
 	if (strcmp(dst, "*") == 0 || strlen(dst) > PATTERN_SHOWN_MAX || strpbrk(dst, " \"'\\?[]"))
 		return "KEY";
 	return dst;
@@ -426,7 +428,7 @@ static void judge_rights(
 		words[300] = "";
 	size_t mend_used = 0, words_used = 0, keys_used = 0;
 
-	text_escape(shown, sizeof(shown), user, strlen(user));
+	utf8_escape(shown, sizeof(shown), user, strlen(user));
 	text_append(keys, sizeof(keys), &keys_used, "ACL SETUSER %s", shown);
 	append_own_keys(keys, sizeof(keys), &keys_used, s);
 	text_append(mend, sizeof(mend), &mend_used, "ACL SETUSER %s", shown);
@@ -453,7 +455,7 @@ static void judge_rights(
 			find(d, node, is_core(i) ? SEVERITY_ERROR : SEVERITY_WARNING, "rights",
 				strstr(p->trial[i].text, " run ") ? "" : keys,
 				"user '%s' may not do all that locks want: %s", shown,
-				text_escape(words, sizeof(words), p->trial[i].text,
+				utf8_escape(words, sizeof(words), p->trial[i].text,
 					p->trial[i].text_len));
 }
 
@@ -468,7 +470,7 @@ static void judge_tenant(
 	if (!is_absent(&p->foreign, REASON_NOPERM) || strstr(p->foreign.text, " run ") ||
 		p->beside.vote != VOTE_YES)
 		return;
-	text_escape(user, sizeof(user), user_of(s, node), strlen(user_of(s, node)));
+	utf8_escape(user, sizeof(user), user_of(s, node), strlen(user_of(s, node)));
 	text_append(mend, sizeof(mend), &used, "ACL SETUSER %s resetkeys ~%s", user,
 		key_pattern(key, s));
 	append_own_keys(mend, sizeof(mend), &used, s);
@@ -488,8 +490,8 @@ static void judge_format(
 		return;
 	rc = settings_operand_key(s, "*", keys, &e);
 	assert(rc == 0); /* what was asked for was longer */
-	text_escape(user, sizeof(user), user_of(s, node), strlen(user_of(s, node)));
-	text_escape(shown, sizeof(shown), keys, strlen(keys));
+	utf8_escape(user, sizeof(user), user_of(s, node), strlen(user_of(s, node)));
+	utf8_escape(shown, sizeof(shown), keys, strlen(keys));
 	/* What means something else to the server, or to its client, is left to the user. */
 	if (!strpbrk(shown, " \"'\\?[]"))
 		snprintf(mend, sizeof(mend), "ACL SETUSER %s ~%s", user, shown);
@@ -504,7 +506,7 @@ static void judge_format(
 static void show_own_key(
 	char shown[300], char mend[350], const struct reply *a, const char *key, const char *fmt)
 {
-	text_escape(shown, 300, key, a->text_len - (size_t)(key - a->text));
+	utf8_escape(shown, 300, key, a->text_len - (size_t)(key - a->text));
 	mend[0] = '\0';
 	if (!strpbrk(shown, " \"'\\"))
 		snprintf(mend, 350, fmt, shown);
@@ -718,7 +720,7 @@ static void judge_persistence(
 	const struct server_info *info = &p->info;
 	char user[300], mend[400] = "";
 
-	text_escape(user, sizeof(user), user_of(s, node), strlen(user_of(s, node)));
+	utf8_escape(user, sizeof(user), user_of(s, node), strlen(user_of(s, node)));
 	if (is_absent(&p->fsync, REASON_NOPERM))
 		snprintf(mend, sizeof(mend), "ACL SETUSER %s +config|get", user);
 	if (is_absent(&p->fsync, REASON_NOPERM) ||

@@ -1,7 +1,9 @@
 #include "report/report.h"
 
+#include "base/duration.h"
 #include "base/text.h"
 #include "base/token.h"
+#include "base/utf8.h"
 
 #include <string.h>
 
@@ -22,7 +24,7 @@ static void add_quoted(struct line *l, const char *text)
 {
 	char shown[120];
 
-	add(l, "'%s'", text_escape(shown, sizeof(shown), text, strlen(text)));
+	add(l, "'%s'", utf8_escape(shown, sizeof(shown), text, strlen(text)));
 }
 
 static void add_keys(struct line *l, const struct key_list *keys)
@@ -40,7 +42,7 @@ static void add_lock(struct line *l, const struct lock *lock, const struct key_l
 	const char *key = keys->key[0];
 
 	if (policy_has_slots(&lock->policy) && lock->slot > 0)
-		add(l, "'%s#%d'", text_escape(shown, sizeof(shown), key, strlen(key)), lock->slot);
+		add(l, "'%s#%d'", utf8_escape(shown, sizeof(shown), key, strlen(key)), lock->slot);
 	else
 		add_keys(l, keys);
 }
@@ -82,7 +84,7 @@ static void add_owner(struct line *l, const struct reply *a)
 		token_is_ours(a->text, a->text_len) ? token_since(a->text, a->text_len, &skip) : 0;
 
 	/* Of a value in another program's format, enough to recognise it. */
-	text_escape(shown, skip ? sizeof(shown) : 61, a->text + skip, a->text_len - skip);
+	utf8_escape(shown, skip ? sizeof(shown) : 61, a->text + skip, a->text_len - skip);
 	if (skip)
 		add(l, "%s", shown);
 	if (skip && since)
@@ -159,7 +161,7 @@ static void add_trouble(struct line *l, const struct reply *a, usec age)
 	case REASON_GARBAGE:
 	case REASON_COUNTER:
 		if (a->text_len)
-			add(l, " (%s)", text_escape(shown, sizeof(shown), a->text, a->text_len));
+			add(l, " (%s)", utf8_escape(shown, sizeof(shown), a->text, a->text_len));
 		break;
 	case REASON_QUARANTINE:
 		add(l, " for another %s", duration_format(time, a->pttl - usec_min(a->pttl, age)));

@@ -4,9 +4,8 @@
  *
  * Built with -DFUZZ_TARGET=fuzz_x it has no main, and is what libFuzzer drives.
  */
+#include "base/utf8.h"
 #include "fuzz/fuzz.h"
-
-#include "base/text.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -31,8 +30,8 @@ void fuzz_check_clean(const char *text)
 	for (size_t len = strlen(text), n; len > 0; s += n, len -= n) {
 		unsigned code;
 
-		n = text_utf8(s, len, &code);
-		FUZZ_CHECK(n > 0 && !text_is_control(code));
+		n = utf8_decode(s, len, &code);
+		FUZZ_CHECK(n > 0 && !utf8_is_control(code));
 	}
 }
 

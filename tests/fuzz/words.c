@@ -1,10 +1,13 @@
 /* Words of people and of strangers: durations, tokens and owners. */
 #include "fuzz/fuzz.h"
 
+#include "base/duration.h"
 #include "base/json.h"
 #include "base/signal_name.h"
+#include "base/suggest.h"
 #include "base/text.h"
 #include "base/token.h"
+#include "base/utf8.h"
 #include "report/report.h"
 
 #include <stdlib.h>
@@ -28,7 +31,7 @@ void fuzz_duration(const uint8_t *data, size_t len)
 		FUZZ_CHECK(n >= 0 && n <= 1000);
 	if (signal_parse(text, &n))
 		FUZZ_CHECK(n >= 1 && n <= 64);
-	(void)text_distance(text, "duration");
+	(void)suggest_distance(text, "duration");
 	free(text);
 }
 
@@ -54,7 +57,7 @@ static void check_escaped(const uint8_t *data, size_t len)
 	for (size_t size = 8; size <= 64; size += 7) {
 		char shown[64];
 
-		text_escape(shown, size, data, len);
+		utf8_escape(shown, size, data, len);
 		FUZZ_CHECK(strlen(shown) < size);
 		fuzz_check_clean(shown);
 	}

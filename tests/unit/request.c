@@ -1,6 +1,6 @@
 /* request: what is asked, and what answers mean. */
 #include "proto/request.h"
-#include "base/text.h"
+#include "base/duration.h"
 
 #include "unit/unit.h"
 

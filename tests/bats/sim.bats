@@ -60,12 +60,12 @@ refused() {
 	done
 	refused 64 "--first wants a whole number, not '1.5'" "$sim" --first 1.5
 	refused 64 "--seeds wants a whole number, not 'abc'" "$sim" --seeds abc
-	refused 64 "--seeds wants one at least, not '0'" "$sim" --seeds 0
+	refused 64 "--seeds wants at least one, not '0'" "$sim" --seeds 0
 	for minutes in abc -1 0 1h '' nan inf; do
 		refused 64 "--minutes wants a number above 0, not '$minutes'" "$sim" --minutes "$minutes"
 	done
-	refused 64 "what is 'extra'?" "$sim" extra
-	refused 64 "what is 'extra'?" "$sim" --seed 7 extra
+	refused 64 "unexpected argument 'extra'" "$sim" extra
+	refused 64 "unexpected argument 'extra'" "$sim" --seed 7 extra
 	refused 64 "no profile 'none'" "$sim" --profile none
 	refused 2 "DEPTH is long, or not there, but not 'foo'" env DEPTH=foo "$BATS_TEST_DIRNAME/../model/run"
 }

@@ -1,7 +1,7 @@
 /*
- * What redlock run does with a session, a few times in a row, as a coroutine: it runs until it
- * would sleep. The command is only a span of time here; its supervisor has the real leash and goes
- * on while redlock is paused, or when it is dead.
+ * The part of redlock run that uses a session, a few times in a row, as a coroutine: the client
+ * runs until it would sleep. The command is only a span of time here; its supervisor has the real
+ * deadline and continues while redlock is paused, or dead.
  */
 #include "sim/sim.h"
 
@@ -31,7 +31,7 @@ void client_go_on(struct client *c)
 	running = NULL;
 }
 
-/* Who holds a lock is awake when its guard begins, or has noticed. */
+/* A holder is awake when its safety margin begins, or redlock has noticed that time. */
 static void check_promptness(const struct client *c, usec until)
 {
 	const struct lock *lock = &c->session.lock;
@@ -40,7 +40,7 @@ static void check_promptness(const struct client *c, usec until)
 			  : NEVER;
 
 	if (until > usec_add(at, 10) && world.now >= c->paused_until)
-		breach("promptness", "c%d sleeps over the guard of its lock", c->id);
+		breach("promptness", "c%d sleeps through its safety margin", c->id);
 }
 
 void client_wait(usec until)
@@ -70,13 +70,15 @@ static void end_section(struct client *c, const char *how)
 	usec late = world.now - c->window_until;
 
 	trace("c%d section ends: %s", c->id, how);
-	/* By what was proved, not by what the leash made of it. */
+	/* Measure by the confirmed validity, not by the deadline that the supervisor derived from
+	 * it.
+	 */
 	if (late > 0)
 		breach("validity", "c%d: the command was there for %d us too long", c->id,
 			(int)late);
 	c->in_section = false;
 	c->told_over = true;
-	c->leash_id++;
+	c->section_id++;
 	world.last_held = world.now;
 	if (c->crashed && world.is_calm)
 		client_begin(c, c->id);
@@ -85,43 +87,43 @@ static void end_section(struct client *c, const char *how)
 
 void client_gone(struct client *c, uint32_t id)
 {
-	if (c->in_section && id == c->leash_id)
+	if (c->in_section && id == c->section_id)
 		end_section(c, "by itself, or by TERM");
 }
 
-/* The supervisor's own timer. Its clock is the machine's. */
-void client_leash(struct client *c, uint32_t id)
+/* The supervisor's own timer runs by the clock of the machine. */
+void client_deadline(struct client *c, uint32_t id)
 {
 	usec wake_at, now = client_clock(c);
 
-	if (!c->in_section || id != c->leash_id)
+	if (!c->in_section || id != c->section_id)
 		return;
 	switch (deadline_step(&c->deadline, now, &wake_at)) {
 	case DEADLINE_WAIT:
 		break;
 	case DEADLINE_TERM:
 		trace("c%d TERM", c->id);
-		schedule(
-			usec_add(world.now, c->obeys_after), SIM_GONE, c->id, 0, c->leash_id, NULL);
+		schedule(usec_add(world.now, c->obeys_after), SIM_GONE, c->id, 0, c->section_id,
+			NULL);
 		break;
 	case DEADLINE_KILL:
 		trace("c%d KILL", c->id);
-		schedule(world.now + c->dies_after, SIM_GONE, c->id, 0, c->leash_id, NULL);
+		schedule(world.now + c->dies_after, SIM_GONE, c->id, 0, c->section_id, NULL);
 		break;
 	}
 	if (wake_at != NEVER)
-		schedule(usec_max(true_time(c, wake_at), world.now + 1), SIM_LEASH, c->id, 0,
-			c->leash_id, NULL);
+		schedule(usec_max(true_time(c, wake_at), world.now + 1), SIM_DEADLINE, c->id, 0,
+			c->section_id, NULL);
 }
 
-/* From 0 on. */
+/* The semaphore slot of a client, from 0 on. */
 static int slot_of(const struct client *c)
 {
 	return world.slots > 1 ? c->session.lock.slot - 1 : 0;
 }
 
-/* Whenever a majority confirmed the lock: did one, in this very round, and does what each of them
- * keeps last as long as is concluded? */
+/* Called when a majority confirmed the lock: did a majority confirm in this round, and does the key
+ * last on each of these nodes as long as redlock concludes? */
 static void check_proof(struct client *c)
 {
 	const struct lock *lock = &c->session.lock;
@@ -131,8 +133,8 @@ static void check_proof(struct client *c)
 	for (int i = 0; i < world.nodes; i++) {
 		const struct wire *w = &world.wire[c->id][i];
 
-		/* Two names of one server are one. A server that restarts between two answers has
-		 * two identities: only the restart guard can tell. */
+		/* A server with two names counts once. A server that restarts between two replies
+		 * has two identities: only the restart guard notices that. */
 		if (i > 0 && i == world.alias && world.wire[c->id][0].yes_round == lock->proved &&
 			world.wire[c->id][0].yes_life == w->yes_life)
 			continue;
@@ -155,7 +157,7 @@ static void check_proof(struct client *c)
 			SIM_CUT_OFF, c->id, 0, 0, NULL);
 }
 
-/* A node's answer to `redlock check` by token id. The node itself stays as it is. */
+/* The reply of a node to `redlock check` by token id. The state of the node does not change. */
 static struct reply look(const struct client *c, int node)
 {
 	static struct sim_node copy;
@@ -211,10 +213,10 @@ static void check_exclusion(const struct client *c)
 	for (int i = 0; i < world.clients; i++) {
 		const struct client *other = world.client[i];
 
-		/* Of c itself that is what it had when it was killed. */
+		/* For c itself, the window is the one that it had when it was killed. */
 		if (!other->in_section && world.now >= other->window_until)
 			continue;
-		/* Any number of readers. */
+		/* Readers may overlap in any number. */
 		if (other->window_is_shared && c->policy.is_shared)
 			continue;
 		holders++;
@@ -229,8 +231,8 @@ static void check_exclusion(const struct client *c)
 			world.slots, holders);
 }
 
-/* Larger than all that were given before the attempt began, and nobody else's; but of those who
- * read together, none comes before the other. */
+/* The number is unique, and larger than every number issued before the attempt began; readers that
+ * hold the lock together have no order among themselves. */
 static void check_fence(struct client *c)
 {
 	int64_t fence = c->session.lock.fence;
@@ -258,7 +260,7 @@ static void begin_section(struct client *c)
 	usec longest = world.is_calm      ? c->policy.ttl / 4
 		       : draw_percent(70) ? c->policy.ttl / 2
 					  : 4 * c->policy.ttl;
-	/* Many a command is over before anybody has noticed that it began. */
+	/* Many a command exits before another client has noticed that it began. */
 	usec length = draw_percent(30) ? 0 : draw_between(0, longest);
 
 	check_exclusion(c);
@@ -273,13 +275,13 @@ static void begin_section(struct client *c)
 	c->dies_after = draw_between(0, c->deadline_policy.reap / 2);
 	world.sections++;
 	world.last_held = world.now;
-	schedule(world.now + length, SIM_GONE, c->id, 0, c->leash_id, NULL);
-	client_leash(c, c->leash_id);
+	schedule(world.now + length, SIM_GONE, c->id, 0, c->section_id, NULL);
+	client_deadline(c, c->section_id);
 }
 
 /* ---- redlock ---- */
 
-/* Rivals fall out of step because each event brings bits that no other one had. */
+/* Rivals get out of step because each event adds bits that no other rival has. */
 static void check_random(const struct client *c, uint64_t before)
 {
 	uint64_t bits = c->session.event.random;
@@ -289,7 +291,8 @@ static void check_random(const struct client *c, uint64_t before)
 			breach("step", "c%d has the random bits of c%d", c->id, i);
 }
 
-/* Stopped and continued, or just so, it asks the nodes at once whether it still holds the lock. */
+/* After a stop and SIGCONT, or at random, the client asks the nodes at once if it still holds the
+ * lock. */
 static void extend(struct client *c)
 {
 	const struct lock *lock = &c->session.lock;
@@ -301,7 +304,8 @@ static void extend(struct client *c)
 		breach("extension", "c%d was continued, and does not ask", c->id);
 }
 
-/* However long it slept: what has come in is looked at before time is called. */
+/* However long the client slept: it reads the replies that arrived before it lets any timer expire.
+ */
 static void turn(struct client *c)
 {
 	struct session *s = &c->session;
@@ -313,7 +317,7 @@ static void turn(struct client *c)
 	check_random(c, before);
 	for (int i = 0; i <= world.nodes && s->event.kind == EV_TIME; i++)
 		if (s->pool.told[i] == CONN_UP && world.wire[c->id][i].replies > 0)
-			breach("answers", "c%d calls time, with an answer of n%d unread", c->id, i);
+			breach("answers", "c%d times out, with a reply of n%d unread", c->id, i);
 }
 
 static void keep(struct client *c)
@@ -336,25 +340,25 @@ static void keep(struct client *c)
 			trace("c%d extended", c->id);
 			check_proof(c);
 			check_validity(c);
-			client_leash(c, c->leash_id);
+			client_deadline(c, c->section_id);
 		}
 		if (lock->state != LOCK_HELD && !is_lost) {
 			is_lost = true;
 			world.losses++;
 			trace("c%d lost: %d", c->id, lock->loss);
 			deadline_lose(&c->deadline, client_clock(c));
-			client_leash(c, c->leash_id);
+			client_deadline(c, c->section_id);
 		}
 	}
 }
 
 /*
- * What may still be on a node is known to be owed, for as long as it can last. A request that
- * arrives when its connection had been given up may set the key after the node said that there is
- * none, or after any key of ours would have ended; otherwise it lasts longer than is known by just
- * so much as it was late.
+ * Every key that may still be on a node is recorded as a pending release, for as long as the key
+ * can last. A request that arrives after the client gave up its connection may set the key after
+ * the node reported no key, or after the end of every other key of the session; otherwise the key
+ * lasts longer than the record by exactly the delay of that request.
  */
-static void check_debt(const struct client *c, int node, int slot)
+static void check_pending(const struct client *c, int node, int slot)
 {
 	const struct session *s = &c->session;
 	struct sim_node *n = &world.node[node];
@@ -371,20 +375,20 @@ static void check_debt(const struct client *c, int node, int slot)
 		return;
 	if (!m->owes || strcmp(value, s->sent_token[node]) != 0 ||
 		(world.slots > 1 && m->slot != slot + 1))
-		breach("debt", "c%d left its key on n%d, and does not know", c->id, node);
+		breach("pending", "c%d left its key on n%d, and has no record", c->id, node);
 	else if (node_key_ends(n, slot, s) >
 		 true_time(c, m->owes_until) + late_by * 6 / 5 + 2 * USEC_MSEC)
-		breach("debt", "c%d's key on n%d lasts longer than it knows", c->id, node);
+		breach("pending", "c%d's key on n%d lasts longer than recorded", c->id, node);
 }
 
-static void check_debts(const struct client *c)
+static void check_all_pending(const struct client *c)
 {
 	for (int i = 0; i < world.nodes && !world.alias; i++)
 		for (int slot = 0; slot < world.slots; slot++)
-			check_debt(c, i, slot);
+			check_pending(c, i, slot);
 }
 
-/* It tries for as long as it was told to, and the attempt that is under way then may end. */
+/* A client tries for as long as --wait says, and may finish the attempt that is under way then. */
 static void check_patience(const struct client *c)
 {
 	usec tried = world.now - c->trying_since;
@@ -395,7 +399,8 @@ static void check_patience(const struct client *c)
 		breach("patience", "c%d tried for %d ms", c->id, (int)(tried / USEC_MSEC));
 }
 
-/* A release is short, whoever does not answer: the caller waits for it. The clock may be slow. */
+/* A release is short, whichever nodes do not answer: the caller waits for it. The clock may be
+ * slow. */
 static void check_release_time(const struct client *c, usec since)
 {
 	usec took = world.now - since;
@@ -405,7 +410,7 @@ static void check_release_time(const struct client *c, usec since)
 		breach("patience", "c%d released for %d ms", c->id, (int)(took / USEC_MSEC));
 }
 
-/* A lock whose key was missing on a majority when it was released was lost, and only such a one. */
+/* redlock reports a lock as lost if and only if a majority misses its key at the release. */
 static void check_end(struct client *c)
 {
 	const struct lock *lock = &c->session.lock;
@@ -415,7 +420,7 @@ static void check_end(struct client *c)
 	for (int i = 0; i < world.nodes; i++) {
 		const struct wire *w = &world.wire[c->id][i];
 
-		/* The seat's hand-over may have come first. */
+		/* The hand-off on the waiter connection may have arrived first. */
 		if (!w->end_missed || (lock->seat.parts && lock->seat.node == i))
 			continue;
 		missed++;
@@ -434,7 +439,7 @@ static void check_end(struct client *c)
 			world.nodes);
 }
 
-/* What a holder leaves to end by itself keeps others out until then. */
+/* A key that its holder lets expire excludes other clients until its end. */
 static void check_left(const struct client *c, usec since)
 {
 	int left = 0;
@@ -447,7 +452,7 @@ static void check_left(const struct client *c, usec since)
 		left += node_has_key(n, slot_of(c)) &&
 			strcmp(value + TOKEN_ID_LEN, c->session.token + TOKEN_ID_LEN) == 0;
 	}
-	if (!c->had_trouble && !world.alias && left <= world.nodes / 2 &&
+	if (!c->had_fault && !world.alias && left <= world.nodes / 2 &&
 		world.now < since + c->leave_for * 9 / 10 - 2 * USEC_MSEC)
 		breach("leave", "c%d left its key on %d of %d", c->id, left, world.nodes);
 }
@@ -459,7 +464,7 @@ static bool node_is_up(int i)
 	return !n->down && world.now >= n->paused_until && world.now >= world.wire[0][i].cut_until;
 }
 
-/* True if it got the lock. */
+/* Returns true if the client got the lock. */
 static bool run_once(struct client *c)
 {
 	struct session *s = &c->session;
@@ -476,7 +481,7 @@ static bool run_once(struct client *c)
 	net_begin_session(c->id);
 	rc = session_open(s, &c->policy, &world.list, &ONE_KEY("k"), owner, &e);
 	assert(rc == 0);
-	c->had_trouble = !world.is_healthy;
+	c->had_fault = !world.is_healthy;
 	c->trying_since = world.now;
 	c->wants_since = usec_min(c->wants_since, world.now);
 	session_start(s);
@@ -510,22 +515,22 @@ static bool run_once(struct client *c)
 	c->is_ending = s->lock.state == LOCK_HELD;
 	net_begin_release(c->id);
 	session_release(s, c->leave_for);
-	/* Time may have ended it unseen. */
+	/* The lock may have expired unnoticed. */
 	c->is_ending = c->is_ending && s->lock.loss == LOSS_NONE;
 	while (s->lock.state != LOCK_OVER)
 		turn(c);
 	check_end(c);
 	c->is_ending = false;
 	check_release_time(c, since);
-	check_debts(c);
+	check_all_pending(c);
 	session_close(s);
 	trace("c%d is through", c->id);
-	/* On a healthy network a release leaves nothing, of no attempt, once what is in the sockets
-	 * has arrived. */
-	if (!c->had_trouble) {
+	/* On a healthy network a release leaves no key of any attempt, once the bytes in the
+	 * sockets have arrived. */
+	if (!c->had_fault) {
 		nap(world.patience);
 		for (int i = 0; i < world.nodes * world.slots; i++)
-			if (!c->had_trouble &&
+			if (!c->had_fault &&
 				node_has_key_of(&world.node[i / world.slots], i % world.slots, s))
 				breach("release", "c%d left its key on n%d", c->id,
 					i / world.slots);
@@ -543,7 +548,7 @@ static void live(void)
 	nap(draw_between(0, world.profile->are_rivals ? world.start_spread : 2 * c->policy.ttl));
 	for (;;) {
 		got_it = run_once(c);
-		/* Two names of one server are refused. */
+		/* redlock refuses two names of one server. */
 		if (world.profile->are_rivals || (world.is_calm && (got_it || world.alias > 0)))
 			break;
 		is_patient = !got_it || draw_percent(50);
@@ -566,7 +571,7 @@ void client_begin(struct client *c, int id)
 	c->trying_since = c->wants_since = NEVER;
 	c->paused_until = 0;
 	c->wake_id++;
-	c->leash_id++;
+	c->section_id++;
 	getcontext(&c->context);
 	c->context.uc_stack.ss_sp = stack;
 	c->context.uc_stack.ss_size = STACK_SIZE;
@@ -575,8 +580,8 @@ void client_begin(struct client *c, int id)
 	schedule(world.now, SIM_WAKE, id, 0, c->wake_id, NULL);
 }
 
-/* redlock is killed: what it sent may still arrive. The supervisor hears of it and ends the
- * command; somebody starts redlock anew later. */
+/* redlock is killed: the bytes that it sent may still arrive. The supervisor notices and ends the
+ * command; redlock is started anew later. */
 void client_crash(struct client *c)
 {
 	trace("c%d is killed", c->id);
@@ -584,7 +589,7 @@ void client_crash(struct client *c)
 	c->trying_since = c->wants_since = NEVER;
 	if (c->in_section) {
 		deadline_lose(&c->deadline, client_clock(c));
-		client_leash(c, c->leash_id);
+		client_deadline(c, c->section_id);
 	}
 	c->crashed = true;
 	c->waiting = false;

@@ -1,9 +1,9 @@
 /*
  * usage: sim [--check | --minutes N | --seeds N [--first N] | --seed N] [--profile NAME]
- *   --check    so many seeds of every profile, and some of them twice; prints TAP
- *   --minutes  fresh seeds of every profile, or of that one, for so long
- *   --seeds    so many seeds of the profile (swarm), from 1, or from --first, on
- *   --seed     that one, one line per event
+ * --check    a fixed number of seeds of every profile, and some of them twice; prints TAP
+ * --minutes  fresh seeds of every profile, or of the named one, for that long
+ * --seeds    N seeds of the profile (swarm), from 1, or from --first, on
+ * --seed     this seed, with one line per event
  * Exit status: 0; 1 when a rule was broken (or, in a profile that is known to be unsafe, when
  * none was), or when a seed had two histories; 64 usage.
  */
@@ -30,13 +30,14 @@ static const struct profile profiles[] = {
 		.faults_max = 8,
 		.check_seeds = 9000},
 	{.name = "interference",
-		.words = "keys deleted, clocks set forward: exclusion is not promised, all else is",
+		.words = "keys deleted, clocks set forward: exclusion is not promised, all other "
+			 "rules are",
 		.interferes = true,
 		.faults_max = 12,
 		.check_seeds = 3000},
 	{.name = "guarded",
-		.words = "nodes come back empty within the TTL, their clocks are stepped: and all "
-			 "is promised, for everybody is on guard",
+		.words = "nodes come back empty within the TTL, their clocks are stepped: all "
+			 "is promised, because of the restart guard",
 		.forgets = true,
 		.guards = true,
 		.faults_max = 12,
@@ -53,7 +54,7 @@ static const struct profile profiles[] = {
 		.check_seeds = 3000},
 };
 #define PROFILES ((int)(sizeof(profiles) / sizeof(profiles[0])))
-#define WANTED_PERCENT 40 /* at least, of the worlds: else liveness is promised to nobody */
+#define WANTED_PERCENT 40 /* of the worlds, at least: in the others liveness is not tested */
 #define TWICE 500 /* seeds of each profile are lived twice in --check */
 
 struct total {
@@ -94,7 +95,7 @@ static bool is_well(const struct profile *p, const struct total *total)
 	       (!p->interferes || total->denials > 0);
 }
 
-/* Of so many worlds, in enough somebody had to get the lock after the faults. */
+/* In enough of the worlds, a client was trying to get the lock after the faults. */
 static bool is_wanted(const struct total *total)
 {
 	return total->wanted * 100 >= total->seeds * WANTED_PERCENT;
@@ -102,7 +103,7 @@ static bool is_wanted(const struct total *total)
 
 static void tell(const char *name, const struct total *t)
 {
-	printf("%s: %ld seeds, %.0f %% with somebody trying when calm began, %.1f virtual hours, "
+	printf("%s: %ld seeds, %.0f %% with a client trying when calm began, %.1f virtual hours, "
 	       "%ld events, %ld faults, %ld sections, "
 	       "%ld losses, %ld more at the release, %ld refusals, %ld seeds with an overlap\n",
 		name, t->seeds, 100.0 * (double)t->wanted / (double)t->seeds, t->hours, t->events,
@@ -242,7 +243,7 @@ int main(int argc, char *argv[])
 		case 'n':
 			seeds = whole("seeds", optarg);
 			if (seeds == 0)
-				usage("seeds", "one at least", optarg);
+				usage("seeds", "at least one", optarg);
 			break;
 		case 'f':
 			first = whole("first", optarg);
@@ -258,7 +259,7 @@ int main(int argc, char *argv[])
 			return 64;
 		}
 	if (optind < argc) {
-		fprintf(stderr, "sim: what is '%s'?\n", argv[optind]);
+		fprintf(stderr, "sim: unexpected argument '%s'\n", argv[optind]);
 		return 64;
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);

@@ -1,8 +1,8 @@
 /*
- * The kernel and the network under redlock's own io/pool.c and io/session.c: what io/conn.h,
- * io/resolve.h and io/alarm.h promise, and ppoll, clock_gettime and getrandom, made up from the
- * seed. On one connection all keeps its order, as with TCP; what was sent on a connection that the
- * client has given up may still arrive, also behind what it sends on the next one.
+ * The kernel and the network under redlock's own io/pool.c and io/session.c: the functions of
+ * io/conn.h, io/resolve.h and io/alarm.h, and ppoll, clock_gettime and getrandom, all driven by the
+ * seed. One connection keeps the order of its bytes, as TCP does; bytes sent on a connection that
+ * the client has given up may still arrive, also after bytes that it sends on the next one.
  */
 #include "sim/sim.h"
 
@@ -31,13 +31,13 @@ static const char *const op_name[] = {
 #define MESSAGES 4096
 
 static struct message messages[MESSAGES];
-static int free_message, most_messages; /* so many are in use, or were */
+static int free_message, most_messages; /* messages in use, and the most that ever were */
 
 /* ---- clocks, randomness, names ---- */
 
 int clock_gettime(clockid_t id, struct timespec *ts)
 {
-	/* Nobody suspends this machine: all its other clocks agree. */
+	/* This machine is never suspended: all its other clocks agree. */
 	usec now = id == CLOCK_REALTIME ? client_wall(running) : client_clock(running);
 
 	ts->tv_sec = now / USEC_SEC;
@@ -88,7 +88,7 @@ int close(int fd)
 	return 0;
 }
 
-/* Sleeps until something arrives, the time has come, or the command is over. */
+/* Sleeps until bytes arrive, the time has come, or the command has exited. */
 static int sleep_until(struct pollfd *fds, nfds_t count, const struct timespec *timeout)
 {
 	struct client *c = running;
@@ -101,8 +101,7 @@ static int sleep_until(struct pollfd *fds, nfds_t count, const struct timespec *
 	for (int i = 0; i < nodes; i++)
 		if (c->session.pool.conn[i].state == CONN_DOWN &&
 			c->session.pool.told[i] != CONN_DOWN)
-			breach("answers", "c%d sleeps, and was not told that n%d is lost", c->id,
-				i);
+			breach("answers", "c%d sleeps, not told that n%d is lost", c->id, i);
 	client_wait(until);
 	for (int i = 0; i < nodes; i++) {
 		struct wire *w = &world.wire[c->id][i];
@@ -120,7 +119,7 @@ int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, cons
 	return sleep_until(fds, count, timeout);
 }
 
-/* What it is called in a hardened build (_FORTIFY_SOURCE). */
+/* The name of ppoll in a hardened build (_FORTIFY_SOURCE). */
 int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
 	const sigset_t *mask, size_t size);
 int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
@@ -141,13 +140,13 @@ static usec one_way(const struct wire *w)
 	return d;
 }
 
-/* Not before what was sent earlier, and not while the wire is cut. */
+/* Not before the bytes sent earlier, and not while the wire is cut. */
 static usec arrival(const struct wire *w, usec at, usec after)
 {
 	return usec_max(usec_max(at, after), w->cut_until);
 }
 
-/* ---- connections, as io/conn.h has them ---- */
+/* ---- connections, with the functions of io/conn.h ---- */
 
 static int slot_of(const struct conn *c)
 {
@@ -159,7 +158,7 @@ static struct wire *wire_of(const struct conn *c)
 	return &world.wire[running->id][slot_of(c)];
 }
 
-/* Two names of one server lead to one. */
+/* Two names of one server lead to one server. */
 static struct sim_node *server_of(const struct wire *w)
 {
 	return &world.node[w->node == world.alias ? 0 : w->node];
@@ -187,7 +186,7 @@ void conn_init(struct conn *c, const struct node *node, struct addresses *addres
 	c->fd = -1;
 	renew(w);
 	w->node = (int)(c->node - world.list.node);
-	/* The seat's way to a node is the same as the others'. */
+	/* The waiter connection takes the same path to a node as the other connections. */
 	w->rtt = world.wire[running->id][w->node].rtt;
 	w->cut_until = world.wire[running->id][w->node].cut_until;
 }
@@ -198,7 +197,7 @@ static bool is_on(const struct message *m, int client, int slot)
 	       m->wire == world.wire[client][slot].id;
 }
 
-/* For the client it is over: what is served from now on is late. */
+/* The client has given the connection up: replies from now on are late. */
 static void leave(int client, int slot)
 {
 	for (int i = 0; i < most_messages; i++)
@@ -206,7 +205,7 @@ static void leave(int client, int slot)
 			messages[i].left_at = world.now;
 }
 
-/* What was sent and not served yet is lost, or comes late. */
+/* Bytes that were sent and not served yet are lost, or arrive late. */
 static void give_up(int client, int slot)
 {
 	struct wire *w = &world.wire[client][slot];
@@ -218,8 +217,8 @@ static void give_up(int client, int slot)
 	renew(w);
 }
 
-/* That a connection is closed travels as everything does. */
-static void tell_of_end(const struct wire *w, int client, int slot)
+/* The close of a connection travels as all bytes do. */
+static void tell_close(const struct wire *w, int client, int slot)
 {
 	struct sim_node *n = &world.node[w->node];
 
@@ -231,7 +230,7 @@ static void tell_of_end(const struct wire *w, int client, int slot)
 
 void conn_abort(struct conn *c)
 {
-	tell_of_end(wire_of(c), running->id, slot_of(c));
+	tell_close(wire_of(c), running->id, slot_of(c));
 	give_up(running->id, slot_of(c));
 	c->state = CONN_DOWN;
 	c->pending_count = 0;
@@ -241,8 +240,8 @@ void conn_close(struct conn *c)
 {
 	struct wire *w = wire_of(c);
 
-	/* In good order: all that was sent arrives. */
-	tell_of_end(w, running->id, slot_of(c));
+	/* An orderly close: all bytes sent before it arrive. */
+	tell_close(w, running->id, slot_of(c));
 	renew(w);
 	c->state = CONN_DOWN;
 	c->pending_count = 0;
@@ -260,8 +259,8 @@ static void begin_round(struct wire *w, uint32_t round)
 void conn_open(struct conn *c)
 {
 	struct wire *w = wire_of(c);
-	/* Once to ask, and twice more to release. The seat goes down the line for as long as one
-	 * node after the other turns out to be late, and never back: once to each. */
+	/* Once to ask, and twice more to release. The waiter connection moves on to the next node
+	 * when a node turns out to be late, and never back: once to each node. */
 	int most = slot_of(c) == world.nodes ? 1 : 3;
 
 	begin_round(w, running->session.lock.round);
@@ -283,7 +282,7 @@ void net_connected(int client, int slot, uint32_t id)
 
 	if (w->id != id)
 		return;
-	/* The kernel of a stopped server accepts as well. */
+	/* The kernel of a stopped server accepts connections, too. */
 	w->is_up = !server_of(w)->down;
 	w->is_broken = !w->is_up;
 	trace("c%d n%d %s", client, w->node, w->is_up ? "connected" : "refused");
@@ -303,8 +302,8 @@ void conn_handle(struct conn *c, short revents)
 	struct wire *w = wire_of(c);
 
 	(void)revents;
-	/* The socket gives what came before the end first, and the end when it is read again: then
-	 * what nobody took meanwhile is gone. */
+	/* The socket returns the bytes before the end of the stream first, and the end at the next
+	 * read: replies that were not taken until then are lost. */
 	if (w->heard < w->replies)
 		w->heard = w->replies;
 	else if (c->state == CONN_OPENING && w->is_up)
@@ -329,8 +328,8 @@ usec conn_due(const struct conn *c)
 	return NEVER;
 }
 
-/* The release of the lock that its client holds to the end, as far as it knows; neither of an
- * earlier attempt's token, nor of a turn. */
+/* True for the release of a lock that its client held to the end, as far as the client knows; false
+ * for the release of an earlier attempt's token, and of a reservation. */
 static bool is_end(const struct message *m)
 {
 	return running->is_ending && m->slot < world.nodes &&
@@ -363,15 +362,15 @@ void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now
 	w->end_sent += m->is_end;
 	c->pending[c->pending_count++] =
 		(struct pending){.op = wish->op, .round = round, .sent_at = now};
-	/* In each round a node is asked once, and a few times more if the votes are split; before
-	 * or behind it may be one release, and one more when that was not answered cleanly; and a
-	 * key is put back once. */
+	/* In each round the client asks a node once, and a few times more if the votes are split;
+	 * before or after that, it may send one release, and one more if the first had no clean
+	 * answer; and it repairs a key once. */
 	begin_round(w, round);
 	if (++w->sent > 20)
 		breach("requests", "c%d sent n%d %d requests in round %u", running->id, w->node,
 			w->sent, round);
 	m->place = ++w->queued;
-	/* What goes in one packet arrives at once. */
+	/* Requests in one packet arrive at once. */
 	w->serve_at =
 		wish->op == OP_WAIT ? w->serve_at : arrival(w, world.now + one_way(w), w->serve_at);
 	schedule(w->serve_at, SIM_SERVE, index, 0, 0, NULL);
@@ -402,7 +401,7 @@ void net_begin_release(int client)
 	for (int i = 0; i < SIM_SLOTS; i++) {
 		struct wire *w = &world.wire[client][i];
 
-		/* The client counts on a connection that is broken, or may come up. */
+		/* The client relies on a connection that is broken, or may still be established. */
 		w->end_opened =
 			c->session.lock.peer[i].link != LINK_DOWN && (w->is_broken || !w->is_up);
 		w->end_sent = 0;
@@ -410,7 +409,7 @@ void net_begin_release(int client)
 	}
 }
 
-/* What a busy, loading or broken server says in place of the script's answer. */
+/* The error that a busy, loading or broken server sends in place of the script's reply. */
 static void refuse(struct resp *resp)
 {
 	static const char *const errors[] = {
@@ -430,8 +429,8 @@ static void refuse(struct resp *resp)
 	memcpy(resp->item[0].text, error, resp->item[0].len + 1);
 }
 
-/* The books of what was granted, by true time: the measure of all that the client concludes. True
- * for the one that makes it a majority. */
+/* The record of granted votes, by true time: the yardstick for every conclusion of the client.
+ * Returns true for the vote that completes a majority. */
 static bool note_yes(const struct message *m, struct sim_node *n)
 {
 	struct wire *w = &world.wire[m->client][m->slot];
@@ -444,7 +443,7 @@ static bool note_yes(const struct message *m, struct sim_node *n)
 	if (m->op == OP_EXPIRE) {
 		usec lasts = node_key_ends(n, node_slot_of(&m->request), &c->session) - world.now;
 
-		/* Or a clock's twentieth, or a grain of Redis's, less or more. */
+		/* Tolerate a twentieth by the clocks' drift, and one tick of Redis' clock. */
 		if (lasts < c->leave_for * 9 / 10 - 2 * USEC_MSEC ||
 			lasts > c->leave_for * 11 / 10 + 2 * USEC_MSEC)
 			breach("leave", "c%d's key on n%d lasts %d ms, not %d", m->client, w->node,
@@ -463,9 +462,9 @@ static bool note_yes(const struct message *m, struct sim_node *n)
 	return before + 1 == world.nodes / 2 + 1;
 }
 
-/* The token tells which key: a late message may be of an earlier session of the client. An
- * extension of a key that came late leaves it one that came late. A release that comes late says
- * nothing about what it leaves there: the entry of an earlier attempt, among readers. */
+/* The token identifies the key: a late message may belong to an earlier session of the client. An
+ * extension of a key that was set late keeps that key marked as late. A late release says nothing
+ * about the entry of an earlier attempt that it leaves among the readers. */
 static void note_lateness(const struct message *m, struct sim_node *n)
 {
 	struct sim_lock *l = &n->lock[node_slot_of(&m->request)];
@@ -483,7 +482,7 @@ static void note_lateness(const struct message *m, struct sim_node *n)
 	}
 }
 
-/* A server does not always know that nobody is there any more: then the wake-up is lost. */
+/* A server may miss that a client is gone: then the wake-up is lost. */
 static bool is_awake(const struct sim_sleeper *sleeper)
 {
 	const struct wire *w = &world.wire[sleeper->client][sleeper->slot];
@@ -521,9 +520,8 @@ static void fall_asleep(struct sim_node *n, const struct message *m)
 		.behind = -1};
 }
 
-/* What comes behind a blocked pop is looked at when that is served, and goes with the connection.
- */
-static bool stands_behind(struct sim_node *n, const struct message *m)
+/* A message after a blocked pop is served once the pop is, and vanishes with the connection. */
+static bool is_after_pop(struct sim_node *n, const struct message *m)
 {
 	for (int i = 0; i < n->sleepers; i++) {
 		struct sim_sleeper *sleeper = &n->sleeper[i];
@@ -539,8 +537,8 @@ static bool stands_behind(struct sim_node *n, const struct message *m)
 	return false;
 }
 
-/* What lies at the door is for the first of those who wait there; else, the first of all. -1:
- * nobody. */
+/* The promoted wake-up is for the first promoted writer; any other wake-up is for the first waiter
+ * of all. -1: no waiter. */
 static int next_sleeper(const struct sim_node *n)
 {
 	for (int i = 0; i < n->sleepers && n->door.value[0]; i++)
@@ -549,7 +547,7 @@ static int next_sleeper(const struct sim_node *n)
 	return n->sleepers > 0 ? 0 : -1;
 }
 
-/* Those who are blocked are served in order, as soon as there is something. */
+/* Blocked waiters are served in order, as soon as there is a wake-up. */
 static void wake_sleepers(struct sim_node *n)
 {
 	static const struct request wait[2] = {
@@ -577,7 +575,7 @@ static void wake_sleepers(struct sim_node *n)
 			schedule(w->back_at, SIM_ANSWER, first.client, first.slot, w->id, resp);
 			trace("n%d wakes c%d", w->node, first.client);
 		}
-		/* Its turn is passed on as soon as it has it. */
+		/* Its reservation is handed off as soon as the waiter has it. */
 		behind = is_served ? first.behind : -1;
 		if (is_served)
 			n->sleeper[at].behind = -1;
@@ -601,7 +599,9 @@ void net_serve(int index)
 
 	if (m->wire == w->id && !m->stood)
 		until = w->held_until = usec_max(until, w->held_until);
-	/* However long each was held, they are served in the order in which they were sent. */
+	/* However long each request was delayed, they are served in the order in which they were
+	 * sent.
+	 */
 	if (m->wire == w->id && !m->stood && m->place != w->served + 1)
 		until = usec_max(until, world.now) + 1;
 	if (!n->down && world.now < until) {
@@ -610,9 +610,9 @@ void net_serve(int index)
 	}
 	if (m->wire == w->id && !m->stood)
 		w->served++;
-	if (m->slot == world.nodes && m->op == OP_HAND_OFF && stands_behind(n, m))
+	if (m->slot == world.nodes && m->op == OP_HAND_OFF && is_after_pop(n, m))
 		return;
-	/* The server is gone, or it never arrived. */
+	/* The server is down, or the request never arrived. */
 	if (n->down || m->wire == UINT32_MAX || (m->wire == w->id && w->is_deaf)) {
 		discard(m);
 		return;
@@ -621,7 +621,7 @@ void net_serve(int index)
 	assert(resp);
 	if (m->is_end && m->session == world.client[m->client]->sessions && w->end_sent == 1)
 		w->end_missed = !node_has_token(n, node_slot_of(&m->request), m->token);
-	/* Done, but what says so is not the protocol; or not done. */
+	/* Served, but the reply breaks the protocol; or not served. */
 	spoils = world.now < n->refuses_until && draw_percent(30);
 	if (world.now < n->refuses_until && !spoils)
 		refuse(resp);
@@ -639,7 +639,7 @@ void net_serve(int index)
 	makes_majority = resp->is_array && resp->item[0].integer == 1 && note_yes(m, n);
 	if (resp->is_array && resp->item[0].integer == 1 && m->slot < world.nodes)
 		note_lateness(m, n);
-	/* Or nothing that the reader understands: then the connection is of no more use. */
+	/* Or bytes that the parser rejects: then the connection is useless. */
 	if (spoils)
 		resp->count -= draw_percent(50) ? 1 : resp->count;
 	if (resp->is_array)
@@ -717,7 +717,7 @@ void net_broken(int client, int slot, uint32_t id)
 	client_go_on(world.client[client]);
 }
 
-/* What strikes a client's way to a node strikes its seat there as well. */
+/* A fault on a client's path to a node hits its waiter connection there as well. */
 #define FOR_WIRES_TO(node, slot) \
 	for (int slot = 0; slot <= world.nodes; slot++) \
 		if (slot == (node) || \
@@ -730,7 +730,7 @@ void net_cut(int client, int node, usec until)
 		struct wire *w = &world.wire[client][slot];
 
 		w->cut_until = usec_max(w->cut_until, until);
-		/* What is under way in this moment gets through; what waits for the cut to end may
+		/* Bytes under way at this moment arrive; bytes that wait for the end of the cut may
 		 * find the connection broken instead. */
 		if (w->is_up && draw_percent(30))
 			break_wire(client, slot, until);
@@ -777,7 +777,7 @@ void net_reset(void)
 			w->settled_at = 0;
 			renew(w);
 		}
-	/* Those that were never used are in order since the first time. */
+	/* Messages that were never used stay in their first order. */
 	if (!messages[0].next_free)
 		most_messages = MESSAGES;
 	for (int i = 0; i < most_messages; i++) {

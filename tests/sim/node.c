@@ -1,12 +1,12 @@
-/* A server, as far as our scripts can tell: one key, or the slots of one, an expiry by its own
- * clock, a run_id. What is here is compared with a real server by tests/bats/sim.bats. */
+/* A server, as far as redlock's scripts can tell: one key, or the slots of one, an expiry by its
+ * own clock, a run_id. tests/bats/sim.bats compares it with a real server. */
 #include "sim/sim.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What a reader's id begins with, when that is left to end by itself. */
+/* The start of a reader's id, when its holder lets it expire. */
 #define KIND_AT (sizeof(TOKEN_NINES) - 1)
 
 int64_t node_clock(const struct sim_node *n)
@@ -25,7 +25,7 @@ bool node_has_key(const struct sim_node *n, int i)
 	return n->lock[i].value[0] && node_msec(n) <= n->lock[i].ends;
 }
 
-/* Every attempt has a token of its own; the owner is the session's. */
+/* Every attempt has its own token; the owner belongs to the session. */
 static bool is_token_of(const char *value, const struct session *s)
 {
 	size_t owner;
@@ -70,7 +70,7 @@ bool node_has_key_of(struct sim_node *n, int i, const struct session *s)
 	return !token_is_no_holders(value) && is_token_of(value, s);
 }
 
-/* When this token's key, or what it has of one, ends there: by the node's clock. */
+/* The time by the node's clock at which this token's key, or its reader entry, ends there. */
 static int64_t token_ends(const struct sim_node *n, int i, const char *token)
 {
 	if (!node_has_key(n, i))
@@ -112,18 +112,18 @@ int node_slot_of(const struct request *r)
 	return has_slots(r) ? atoi(strrchr(r->argv[3], '#') + 1) - 1 : 0;
 }
 
-/* What a request is about. */
+/* The object of a request. */
 struct place {
 	struct sim_node *n;
 	struct sim_lock *l;
 	int own, slots; /* of a semaphore: its slot, from 1 on; else 0 */
-	/* As it is to whoever asks: */
-	const char *value; /* "": nothing */
-	bool is_group; /* readers have it, */
-	struct sim_reader *mine, *held; /* one of which is the asker, or what it is within */
-	bool is_shared; /* it would be one of them */
-	bool is_alone; /* it cannot be one of them, and does not look */
-	bool is_settled; /* what lies in the list may be taken when the script has ended */
+	/* From the view of the client that asks: */
+	const char *value; /* "": no key */
+	bool is_group; /* the key is held by readers */
+	struct sim_reader *mine, *held; /* the asker's entry, and its outer lock's */
+	bool is_shared; /* the asker requests a shared lock */
+	bool is_alone; /* it is no reader, and does not search the readers */
+	bool is_settled; /* the wake-up in the list may be taken when the script has ended */
 };
 
 static struct place place(struct sim_node *n, int own, int slots)
@@ -133,7 +133,7 @@ static struct place place(struct sim_node *n, int own, int slots)
 	return (struct place){.n = n, .l = l, .own = own, .slots = slots, .value = l->value};
 }
 
-/* What our scripts begin with. */
+/* The common start of redlock's scripts. */
 static void translate(struct place *p, const struct request *r)
 {
 	const char *token = r->argv[4], *ids = r->argv[14];
@@ -167,7 +167,7 @@ static void translate(struct place *p, const struct request *r)
 		p->value = p->l->value;
 }
 
-/* It could be one of them. */
+/* A reader could join. */
 static bool has_room(const struct place *p)
 {
 	return p->is_group && !p->value[0];
@@ -183,13 +183,13 @@ static bool is_there(const struct sim_node *n, const struct sim_mark *mark)
 	return mark->value[0] && node_msec(n) <= mark->ends;
 }
 
-/* PTTL of the key; a key of another program may have no end. */
+/* PTTL of the key; a key of another program may have no expiry. */
 static int64_t pttl(const struct place *p)
 {
 	return !p->l->value[0] ? 0 : p->l->ends == INT64_MAX ? -1 : p->l->ends - node_msec(p->n);
 }
 
-/* The time of the reader that asks, else that of the key. */
+/* The time left of the reader that asks, else of the key. */
 static int64_t left_of(const struct place *p)
 {
 	return p->mine ? p->mine->ends - node_msec(p->n) : pttl(p);
@@ -241,7 +241,7 @@ static void respond_fence(struct resp *resp, int64_t fence)
 	put_integer(&resp->item[5], fence);
 }
 
-/* And whether it looks for itself among readers. */
+/* The operation, and if the script searches for its own entry among readers. */
 static enum op op_of(const struct request *r, bool *is_alone)
 {
 	static const enum op ops[] = {
@@ -294,7 +294,7 @@ void node_forget(struct sim_node *n)
 	n->mark[0] = '\0';
 }
 
-/* ---- the list of turns ---- */
+/* ---- the list of wake-ups ---- */
 
 static void drop_expired(struct sim_node *n)
 {
@@ -307,7 +307,7 @@ static void take_element(struct sim_node *n, int i)
 	memmove(n->wake + i, n->wake + i + 1, (size_t)(--n->wakes - i) * sizeof(n->wake[0]));
 }
 
-/* Where the slot's element lies; -1: nowhere. */
+/* The index of the slot's wake-up; -1: none. */
 static int find_element(const struct place *p)
 {
 	char mark[8] = "";
@@ -363,13 +363,13 @@ static void push(const struct place *p, const char *token, int64_t ms)
 		n->wake[i].ends = ends;
 }
 
-/* It is the turn of the first who waits, or of nobody here. */
-static void pass_turn(
+/* Reserve the key for the first waiter, or for a waiter on another node. */
+static void pass_reservation(
 	const struct place *p, const struct request *r, const char *token, int64_t ms, bool here)
 {
 	int64_t off = node_clock(p->n) - atoll(r->argv[11]);
 	bool is_skewed = atoll(r->argv[10]) > 0 && llabs(off) > SKEW_MAX_MS * USEC_MSEC;
-	char id[TOKEN_ID_LEN + 1]; /* it may be the turn's own */
+	char id[TOKEN_ID_LEN + 1]; /* a copy: token may point into the reservation */
 
 	snprintf(id, sizeof(id), "%.40s", token);
 	if (!is_skewed)
@@ -378,8 +378,8 @@ static void pass_turn(
 		push(p, id, ms);
 }
 
-/* Among readers: the first in line may come in too. */
-static void beckon(const struct place *p, const struct request *r)
+/* Among readers: the first waiter may join, too. */
+static void wake_next_reader(const struct place *p, const struct request *r)
 {
 	struct sim_node *n = p->n;
 
@@ -387,7 +387,7 @@ static void beckon(const struct place *p, const struct request *r)
 		push(p, r->argv[6][0] ? r->argv[6] : r->argv[4], n->line.ends - node_msec(n));
 }
 
-/* Who waited at the door is not there any more: the line's, then. */
+/* The promoted writer is gone: give its wake-up to the queue. */
 static void settle(struct place *p)
 {
 	struct sim_node *n = p->n;
@@ -400,7 +400,7 @@ static void settle(struct place *p)
 	p->is_settled = true;
 }
 
-/* Of a semaphore, another slot that is free, and when the first of them may be. */
+/* Of a semaphore, another slot that is free, and the time when the first slot may be. */
 static void put_elsewhere(const struct place *p, const struct request *r, struct resp *resp)
 {
 	int64_t soonest = -1, free_slot = 0;
@@ -430,7 +430,7 @@ static void put_elsewhere(const struct place *p, const struct request *r, struct
 	put_integer(&resp->item[7], soonest);
 }
 
-/* Who waits here goes on waiting. Does anybody? */
+/* Record that this client goes on waiting. True if the queue has any waiter. */
 static bool stays(const struct place *p, const struct request *r)
 {
 	struct sim_node *n = p->n;
@@ -445,8 +445,8 @@ static bool stays(const struct place *p, const struct request *r)
 	return is_there(n, &n->line);
 }
 
-/* Has it no vote? Then that is the answer. */
-static bool is_on_guard(struct sim_node *n, const struct request *r, struct resp *resp)
+/* True if the node is in quarantine and has no vote; `resp` says so. */
+static bool is_quarantined(struct sim_node *n, const struct request *r, struct resp *resp)
 {
 	int64_t given = atoll(r->argv[10]), now = node_msec(n);
 	int64_t ours = atoll(r->argv[11]) / USEC_MSEC;
@@ -482,7 +482,7 @@ static bool is_on_guard(struct sim_node *n, const struct request *r, struct resp
 	return true;
 }
 
-/* ---- what readers have ---- */
+/* ---- readers' entries ---- */
 
 static int by_token(const void *a, const void *b)
 {
@@ -494,7 +494,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The value that names them; none, when there are none. */
+/* The key's value that lists the readers; empty, if there are none. */
 static void regroup(struct sim_node *n)
 {
 	struct sim_lock *l = &n->lock[0];
@@ -573,7 +573,7 @@ static void prolong(const struct place *p, int64_t ttl)
 		p->l->ends = node_msec(p->n) + ttl;
 }
 
-/* True if the key is gone now. */
+/* Returns true if the key is gone now. */
 static bool remove_key(const struct place *p)
 {
 	if (p->mine) {
@@ -589,21 +589,21 @@ static bool remove_key(const struct place *p)
 
 /* ---- the scripts ---- */
 
-/* It was beckoned, or is within one of those who have it. */
-static bool is_led_in(const struct place *p, const struct request *r)
+/* The client was woken, or runs within one of the holders. */
+static bool may_pass_queue(const struct place *p, const struct request *r)
 {
 	return r->argv[6][0] || p->held;
 }
 
-/* It comes after those who wait. */
+/* The client queues after the waiters. */
 static bool is_late(const struct place *p, const struct request *r)
 {
 	drop_expired(p->n);
-	return has_room(p) && is_there(p->n, &p->n->line) && !is_led_in(p, r) &&
+	return has_room(p) && is_there(p->n, &p->n->line) && !may_pass_queue(p, r) &&
 	       (p->is_settled || p->n->wakes == 0);
 }
 
-/* The fencing number, as SCRIPT_FENCE has it. */
+/* The fencing number, as the script computes it. */
 static int64_t raised(const struct place *p, const struct request *r)
 {
 	int64_t now = node_clock(p->n), wall = atoll(r->argv[11]), next = p->l->fence + 1;
@@ -624,7 +624,7 @@ static void acquire(struct place *p, const struct request *r, struct resp *resp)
 	bool is_mine = is_kept && strcmp(l->turn.value, turn) == 0;
 	char unclaimed[TOKEN_ID_LEN + 1] = "";
 	int64_t fence = 0;
-	bool has_no_vote = is_on_guard(n, r, resp);
+	bool has_no_vote = is_quarantined(n, r, resp);
 
 	if (p->value[0] && strcmp(p->value, token) != 0) {
 		respond(resp, 0, left, p->value, n->run_id, shared_mark(p));
@@ -638,11 +638,11 @@ static void acquire(struct place *p, const struct request *r, struct resp *resp)
 	}
 	settle(p);
 	if (strchr(flags, 'f') && is_late(p, r)) {
-		beckon(p, r);
+		wake_next_reader(p, r);
 		respond(resp, 2, left, l->value, n->run_id, MARK_SHARED | 1);
 		return;
 	}
-	if (strchr(flags, 'f') && awaited && has_room(p) && !is_led_in(p, r)) {
+	if (strchr(flags, 'f') && awaited && has_room(p) && !may_pass_queue(p, r)) {
 		clear(&n->line);
 		drop(p);
 		awaited = false;
@@ -654,7 +654,7 @@ static void acquire(struct place *p, const struct request *r, struct resp *resp)
 			return;
 		}
 		if (awaited && !is_kept && !turn[0] && strchr(flags, 'f')) {
-			pass_turn(p, r, token, atoll(r->argv[8]), true);
+			pass_reservation(p, r, token, atoll(r->argv[8]), true);
 			respond(resp, 2, atoll(r->argv[8]), "", n->run_id, true);
 			return;
 		}
@@ -682,8 +682,8 @@ static void acquire(struct place *p, const struct request *r, struct resp *resp)
 	respond_fence(resp, fence);
 }
 
-/* Of a semaphore: does the pop find something? Else a slot that is free, or else kept, from 1 on;
- * and when the first of them ends. */
+/* Of a semaphore: true if the pop finds a wake-up. Else a free slot, or a reserved one, from 1 on;
+ * and the time when the first of them ends. */
 static bool look_at_slots(const struct place *p, int *free_slot, int *kept, int64_t *left)
 {
 	*free_slot = *kept = 0;
@@ -748,7 +748,7 @@ static void join(struct place *p, const struct request *r, struct resp *resp)
 	}
 }
 
-/* Is the key there the one that the request is about? */
+/* True if the key there is the one that the request names. */
 static bool is_its(const struct place *p, enum op op, const struct request *r)
 {
 	const char *token = r->argv[4];
@@ -767,7 +767,7 @@ static void look(const struct place *p, const struct request *r, struct resp *re
 	struct sim_node *n = p->n;
 	const struct sim_lock *l = p->l;
 	bool awaited = stays(p, r);
-	bool has_no_vote = is_on_guard(n, r, resp), is_refused = true;
+	bool has_no_vote = is_quarantined(n, r, resp), is_refused = true;
 
 	if (p->value[0])
 		respond(resp, 0, left_of(p), p->value, n->run_id, awaited | shared_mark(p));
@@ -805,20 +805,21 @@ static void number(const struct place *p, const struct request *r, struct resp *
 	}
 }
 
-/* From the seat of a semaphore: the turn of a slot, or of any that somebody took. */
-static void leave_seat(const struct place *p, const struct request *r, bool awaited)
+/* From the waiter connection of a semaphore: pass on the reservation of one slot, or of every slot
+ * whose wake-up was taken. */
+static void leave_queue(const struct place *p, const struct request *r, bool awaited)
 {
 	for (int i = 1; i <= p->slots && awaited; i++) {
 		const struct place one = place(p->n, i, p->slots);
 
 		if ((p->own < 1 || p->own == i) && !one.l->value[0] && !lies(&one))
-			pass_turn(&one, r,
+			pass_reservation(&one, r,
 				is_there(p->n, &one.l->turn) ? one.l->turn.value : r->argv[4],
 				atoll(r->argv[5]), true);
 	}
 }
 
-/* What was served to the blocked pop of who waits at the door as well as in the line. */
+/* Serve the blocked pop of a promoted writer or of a waiter in the queue. */
 static bool pop(struct sim_node *n, bool is_at_the_door, struct resp *resp)
 {
 	bool is_door = is_at_the_door && is_there(n, &n->door);
@@ -841,19 +842,20 @@ static void refuse(const struct place *p, struct resp *resp)
 	respond(resp, 0, pttl(p), p->value, "", shared_mark(p));
 }
 
-/* The key is ours alone, or there is none. */
-static void give_up_turn(struct place *p, const struct request *r, bool is_ours, bool awaited)
+/* Called when the key is this client's alone, or does not exist. */
+static void give_up_reservation(
+	struct place *p, const struct request *r, bool is_ours, bool awaited)
 {
 	struct sim_lock *l = p->l;
 	bool gives_up = strcmp(r->argv[7], "g") == 0, is_kept = is_there(p->n, &l->turn);
-	bool is_far = atoll(r->argv[9]) > 0; /* others wait, maybe elsewhere */
+	bool is_far = atoll(r->argv[9]) > 0; /* others wait, maybe at other nodes */
 
 	if (is_ours)
 		l->value[0] = '\0';
 	if (gives_up && is_kept && !is_ours)
 		return;
 	if (awaited || is_far)
-		pass_turn(p, r,
+		pass_reservation(p, r,
 			is_kept && (gives_up || strchr(r->argv[7], 'l')) ? l->turn.value
 									 : r->argv[4],
 			atoll(r->argv[5]), awaited);
@@ -861,7 +863,7 @@ static void give_up_turn(struct place *p, const struct request *r, bool is_ours,
 		clear(&l->turn);
 }
 
-static void hand_over(struct place *p, const struct request *r, struct resp *resp)
+static void hand_off(struct place *p, const struct request *r, struct resp *resp)
 {
 	struct sim_lock *l = p->l;
 	const char *token = r->argv[4], *flags = r->argv[7];
@@ -869,29 +871,29 @@ static void hand_over(struct place *p, const struct request *r, struct resp *res
 	bool awaited = is_there(p->n, &p->n->line), is_ours = is_its(p, OP_HAND_OFF, r);
 
 	if (has_slots(r) && strchr(flags, 'l')) {
-		leave_seat(p, r, awaited);
+		leave_queue(p, r, awaited);
 		respond(resp, 1, 0, "", "", false);
 		return;
 	}
 	if (strchr(flags, 'd'))
 		clear(&p->n->head);
 	if (strchr(flags, 'l') && p->is_group) {
-		beckon(p, r);
+		wake_next_reader(p, r);
 		respond(resp, 1, 0, "", "", false);
 	} else if (p->mine) {
 		left = left_of(p);
 		if (remove_key(p) && awaited)
-			pass_turn(p, r, token, ttl, true);
+			pass_reservation(p, r, token, ttl, true);
 		else if (!l->value[0])
 			clear(&l->turn);
 		respond(resp, 1, left, "", "", false);
 	} else if (p->value[0] && !is_ours) {
 		if (!flags[0] || (strcmp(flags, "g") == 0 && !is_there(p->n, &l->turn)))
-			pass_turn(p, r, token, ttl, !awaited && atoll(r->argv[9]) <= 0);
+			pass_reservation(p, r, token, ttl, !awaited && atoll(r->argv[9]) <= 0);
 		refuse(p, resp);
 	} else {
 		left = is_ours ? pttl(p) : 0;
-		give_up_turn(p, r, is_ours, awaited);
+		give_up_reservation(p, r, is_ours, awaited);
 		respond(resp, is_ours ? 1 : -1, left, "", "", false);
 	}
 }
@@ -906,7 +908,7 @@ static void release(struct place *p, const struct request *r, struct resp *resp)
 	else if (!awaited)
 		clear(&l->turn);
 	else if (is_there(p->n, &l->turn))
-		pass_turn(p, r, l->turn.value, atoll(r->argv[8]), true);
+		pass_reservation(p, r, l->turn.value, atoll(r->argv[8]), true);
 	respond(resp, 1, 0, "", "", false);
 }
 
@@ -962,7 +964,7 @@ bool node_serve(struct sim_node *n, const struct request *r, struct resp *resp)
 	else if (op == OP_FENCE)
 		number(&p, r, resp);
 	else if (op == OP_HAND_OFF)
-		hand_over(&p, r, resp);
+		hand_off(&p, r, resp);
 	else if (p.value[0] && !is_its(&p, op, r))
 		refuse(&p, resp);
 	else if (!p.value[0])

@@ -9,9 +9,10 @@
 struct world world;
 struct client *running;
 
-#define WALL_BASE (1000000 * USEC_SEC) /* the time of day when it began */
-#define APART_MAX (10 * USEC_SEC) /* and so much may two of them differ, where it matters; */
-#define STEP_MAX (29 * USEC_SEC) /* and be set wrong without being noticed */
+#define WALL_BASE (1000000 * USEC_SEC) /* the time of day at the start */
+#define APART_MAX (10 * USEC_SEC) /* and the most that two clients' may differ, where it matters \
+				   */
+#define STEP_MAX (29 * USEC_SEC) /* a clock may be wrong by this much without being noticed */
 #define EVENTS_MAX 4096
 #define INSTANT_MAX 10000 /* events without any time between them */
 
@@ -41,7 +42,7 @@ bool draw_percent(int percent)
 	return (int)(draw() % 100) < percent;
 }
 
-/* ---- words ---- */
+/* ---- messages ---- */
 
 void hash_in(uint64_t what)
 {
@@ -52,7 +53,8 @@ void trace(const char *format, ...)
 {
 	va_list args;
 
-	/* To print the numbers would cost more than all the rest. Who and what is in the events. */
+	/* Formatting the numbers would cost more than everything else. The events determine them
+	 * anyway. */
 	for (const char *c = format; *c; c++)
 		hash_in((unsigned char)*c);
 	if (!world.traces)
@@ -150,15 +152,15 @@ enum fault {
 	FAULT_JUMP_BACK,
 	FAULT_PAUSE_CLIENT,
 	FAULT_CRASH_CLIENT,
-	FAULT_DELETE, /* from here on: only where interferes */
+	FAULT_DELETE, /* from here on: only if the profile interferes */
 	FAULT_JUMP_FORWARD,
 };
 
-static void trouble(void)
+static void note_fault(void)
 {
 	world.is_healthy = false;
 	for (int i = 0; i < world.clients; i++)
-		world.client[i]->had_trouble = true;
+		world.client[i]->had_fault = true;
 }
 
 static usec fault_length(void)
@@ -166,7 +168,7 @@ static usec fault_length(void)
 	return draw_between(USEC_MSEC, draw_percent(50) ? world.ttl_max / 2 : 3 * world.ttl_max);
 }
 
-/* What each node saved last: half of those that forget come back with that. Not drawn. */
+/* The last saved state of each node: half of the nodes that forget come back with it. Not drawn. */
 static struct sim_node copy[SIM_NODES];
 
 static void save_node(int i)
@@ -177,7 +179,7 @@ static void save_node(int i)
 	}
 }
 
-/* Its keys are older than anybody can know. */
+/* No client can know the age of the restored keys. */
 static void restore_node(int i)
 {
 	struct sim_node *n = &world.node[i];
@@ -200,13 +202,13 @@ static void crash_node(int i)
 
 	n->keeps = !forgets && draw_percent(50);
 	n->keeps_until = world.now;
-	/* Who comes back empty must stay away until every lock that it may have granted has ended
-	 * by itself, late SETs included. */
+	/* A node that comes back empty must stay away until every lock that it may have granted has
+	 * expired, late SETs included. */
 	if (!n->keeps && !forgets)
 		back = n->keeps_until =
 			world.now + 2 * world.ttl_max + world.spike_max + world.patience;
 	trace("n%d crashes%s", i, n->keeps ? "" : ", and forgets");
-	/* Its clock is set wrong for a while, as long as it has no vote anyway. */
+	/* Its clock is wrong for a while, at most while it has no vote anyway. */
 	if (world.profile->guards && forgets && draw_percent(50)) {
 		schedule(back + draw_between(0, world.ttl_max / 2), SIM_STEP, i, 0,
 			(uint32_t)(world.wants_fence || world.clients_apart > 0 || draw_percent(50)
@@ -233,8 +235,8 @@ static void revive(int i, uint32_t life)
 	trace("n%d is back", i);
 }
 
-/* Until calm: it refuses connections, or nothing gets there, or it is stopped. But with --fair none
- * is stopped: to wait for a silent line takes all the time that there is for one attempt. */
+/* Until calm, a node refuses connections, or is unreachable, or is stopped. With --fair none is
+ * stopped: waiting for a silent queue node takes all the time of one attempt. */
 static void take_away(int node)
 {
 	usec until = 10 * world.ttl_max;
@@ -298,7 +300,7 @@ void world_trap(struct client *c, int node)
 	if (world.now > world.faults_end || !draw_percent(world.trap_percent))
 		return;
 	world.faults++;
-	trouble();
+	note_fault();
 	trace("c%d has a majority, and now", c->id);
 	switch (draw_between(0, 4)) {
 	case 0:
@@ -326,7 +328,7 @@ bool world_stops(struct client *c)
 	if (world.now > world.faults_end || !draw_percent(world.trap_percent / 10))
 		return false;
 	world.faults++;
-	trouble();
+	note_fault();
 	trace("c%d is stopped in the midst of its work", c->id);
 	c->paused_until = usec_max(c->paused_until, world.now + draw_between(0, world.ttl_max / 2));
 	return true;
@@ -340,7 +342,7 @@ static void strike(void)
 	usec until = world.now + fault_length();
 
 	world.faults++;
-	trouble();
+	note_fault();
 	for (int i = 0; i < world.nodes && world.events % 2; i++)
 		save_node(i);
 	if (world.profile->cuts_holders && draw_percent(40)) {
@@ -354,7 +356,7 @@ static void strike(void)
 		world.node[node].paused_until = usec_max(world.node[node].paused_until, until);
 		break;
 	case FAULT_CRASH_NODE:
-		/* All are put back at once, or one. */
+		/* Repair the clocks of all nodes at once, or of one. */
 		for (int i = 0; i < world.nodes; i++)
 			if (!world.node[i].down && (i == node || world.restores))
 				crash_node(i);
@@ -402,8 +404,8 @@ static void strike(void)
 	}
 }
 
-/* All that is broken is mended, but for the connections that nobody noticed to be dead; from now on
- * somebody must get the lock. */
+/* All faults end, but for connections whose death was not noticed; from now on a client must get
+ * the lock. */
 static void calm_down(void)
 {
 	trace("calm");
@@ -426,7 +428,7 @@ static void calm_down(void)
 		c->paused_until = usec_min(c->paused_until, world.now);
 		for (int j = 0; j <= world.nodes; j++)
 			world.wire[i][j].cut_until = 0;
-		/* The command of one that was killed may still be there. */
+		/* The command of a killed client may still run. */
 		if (c->crashed && !c->in_section)
 			client_begin(c, i);
 		client_go_on(c);
@@ -435,7 +437,7 @@ static void calm_down(void)
 
 /* ---- a world ---- */
 
-/* The drift allowance is a tenth of the TTL: two clocks 5 % off, each its way. */
+/* The drift allowance is a tenth of the TTL: two clocks 5 % off, in opposite directions. */
 static int64_t draw_ppm(int extreme)
 {
 	if (!world.profile->at_extremes)
@@ -458,15 +460,16 @@ static void make_client(int i)
 		.keys = 1,
 		.slots = world.slots,
 		.ttl = draw_between(100, 3000) * USEC_MSEC,
-		/* To be fair takes a few round trips, even when nobody is there any more. */
+		/* --fair takes a few round trips, even with an empty queue. */
 		.wait = draw_percent(60) ? NEVER
 					 : draw_between(world.is_fair ? 1000 : 0, 4000) * USEC_MSEC,
 	};
-	/* Those who name the nodes alike see the line alike. */
+	/* Clients that name the nodes in the same order use the same queue node. */
 	for (int n = 0, first = draw_percent(5) ? 1 : 0; n < world.nodes; n++)
 		c->policy.order[0][n] = (n + first) % world.nodes;
 	c->policy.is_fair = world.is_fair;
-	/* Some only want to know when it is free: they wait in line, and pass their turn on. */
+	/* Some clients only want to know when the key is free: they queue, and pass their
+	 * reservation on. */
 	c->policy.only_looks = draw_percent(10);
 	c->policy.wants_fence = world.wants_fence && draw_percent(90);
 	c->policy.drift = policy_drift(c->policy.ttl, 100);
@@ -482,7 +485,7 @@ static void make_client(int i)
 	c->offset = draw_between(USEC_SEC, 1000 * USEC_SEC);
 	c->wall_offset = WALL_BASE + draw_between(0, world.clients_apart);
 	c->window_until = 0;
-	c->sessions = c->wake_id = c->leash_id = 0;
+	c->sessions = c->wake_id = c->section_id = 0;
 	c->fence = 0;
 	memset(c->fence_floor, 0, sizeof(c->fence_floor));
 	world.ttl_max = usec_max(world.ttl_max, c->policy.ttl);
@@ -503,7 +506,8 @@ static void make_rivals(void)
 		p->drift = world.client[0]->policy.drift;
 		p->safety_margin = world.client[0]->policy.safety_margin;
 		memcpy(p->order, world.client[0]->policy.order, sizeof(p->order));
-		/* Of readers that are numbered at the same moment, none may get through. */
+		/* Among readers that get numbers at the same moment, it may be that none succeeds.
+		 */
 		p->wants_fence &= world.readers_percent == 0;
 		p->wait = 0;
 		p->only_looks = false;
@@ -525,16 +529,16 @@ static void make_world(void)
 	world.clients = (int)draw_between(
 		world.profile->are_rivals ? 2 : 1, draw_percent(50) ? 3 : SIM_CLIENTS);
 	world.list.count = world.nodes;
-	/* Fast nodes forget what a slow client still counts on; on slow ones lasts what a fast
-	 * client takes to have ended. */
+	/* Fast nodes expire keys that a slow client still relies on; slow nodes keep keys that a
+	 * fast client takes for expired. */
 	world.free_since = NEVER;
 	world.nodes_run = (int)draw_between(-1, 1);
-	/* Some of the worlds are about a semaphore. Not drawn: the others stay as they are. */
+	/* Some of the worlds have a semaphore. Not drawn: the other worlds stay as they are. */
 	world.slots = world.seed % 10 < 7 ? 1 : 2 + (int)(world.seed / 10 % (SIM_LOCKS - 1));
-	/* Those who ask bear witness against a node's clock, as far as they agree: either its step
-	 * is so small that nobody would notice, or they are apart. */
+	/* Clients testify against a node's clock, as far as their own clocks agree: either its step
+	 * is too small to be noticed, or the clients' clocks differ. */
 	world.clients_apart = world.profile->guards && world.seed % 2 ? APART_MAX : 0;
-	/* Nor are readers: among them, there are some in three of five worlds. */
+	/* Not drawn either: three of five of the other worlds have readers. */
 	world.readers_percent =
 		world.slots > 1 || world.seed / 16 % 5 < 2 ? 0 : 15 * (int)(world.seed / 16 % 5);
 	world.is_fair = draw_percent(20);
@@ -558,8 +562,8 @@ static void make_world(void)
 	for (int i = 0; i < world.clients && world.profile->guards; i++)
 		world.client[i]->policy.quarantine =
 			world.ttl_max + policy_drift(world.ttl_max, 100);
-	/* Numbers that a node forgot are below new ones as far as the nodes' clocks differ by less
-	 * than half the quarantine. */
+	/* Numbers that a node forgot are lower than new ones as long as the nodes' clocks differ by
+	 * less than half the quarantine. */
 	for (int i = 0; i < world.nodes && world.wants_fence; i++) {
 		usec apart = world.client[0]->policy.quarantine / 2 - 2 * USEC_MSEC;
 
@@ -571,7 +575,7 @@ static void make_world(void)
 	}
 	for (int i = 0; i < world.clients; i++)
 		for (int j = 0; j < world.nodes; j++)
-			/* To connect and to be answered takes two to three of them. */
+			/* Connecting and one reply take two to three round trips. */
 			world.wire[i][j].rtt =
 				draw_between(50, usec_min(is_fast ? 2000 : 20000,
 							 world.client[i]->policy.node_timeout / 5));
@@ -603,16 +607,15 @@ static void plan_faults(void)
 	world.faults_end = draw_between(1, 3) * world.ttl_max;
 	for (int i = 0; i < faults; i++)
 		schedule(draw_between(0, world.faults_end), SIM_FAULT, 0, 0, 0, NULL);
-	/* In the midst of it all. */
+	/* In the midst of the locks' lives. */
 	schedule(world.faults_end + draw_between(0, world.ttl_max), SIM_CALM, 0, 0, 0, NULL);
 }
 
-/* Somebody tries, nobody has it, all is well: for how long? */
+/* A client tries, no client holds the lock, and no fault is left: for how long? */
 static void check_liveness(void)
 {
-	/* What the last one left behind, and a few attempts; a quarantine is over by whoever's
-	 * clock is the last, and a key that was set by a wrong clock lasts when that is set right.
-	 */
+	/* The remains of the last holder, and a few attempts; a quarantine ends by the slowest
+	 * client's clock, and a key that was set by a wrong clock outlasts its correction. */
 	usec bound = 2 * world.ttl_max + 5 * USEC_SEC +
 		     (world.profile->guards ? 2 * (APART_MAX + STEP_MAX) : 0);
 	usec since = NEVER;
@@ -627,19 +630,20 @@ static void check_liveness(void)
 	if (sections >= world.slots)
 		return;
 	if (since != NEVER && world.now > usec_max(since, world.last_held) + bound)
-		breach("liveness", "nobody gets it for %d ms",
+		breach("liveness", "no client got the lock for %d ms",
 			(int)((world.now - usec_max(since, world.last_held)) / USEC_MSEC));
 }
 
-/* Whoever is blocked at its end may have been woken, and does not hear of it. What a fault held up
- * comes when its time has come, however well the wire is by now: a wake-up, which nothing but the
- * pop waits for, can be under way for longer than a key lasts, and is as good as lost. */
+/* A waiter that is blocked on this wire may have been woken without receiving it. A message that a
+ * fault held up arrives at its appointed time, however healthy the wire is by now: a wake-up, for
+ * which only the pop waits, can be under way for longer than a key lasts, and is as good as lost.
+ */
 static bool is_silent(const struct wire *w)
 {
 	return w->is_deaf || w->back_at > world.now + world.node_timeout_max;
 }
 
-/* One of them, on all nodes. */
+/* The same slot, on all nodes. */
 static bool is_a_slot_free(void)
 {
 	for (int slot = 0; slot < world.slots; slot++) {
@@ -653,10 +657,10 @@ static bool is_a_slot_free(void)
 	return false;
 }
 
-/* The lock is free on all nodes, somebody tries, and all is well, wires too: the line must see to
- * it long before a key would have ended. A wake-up that is lost costs as long as the key would have
- * lasted that the waiter was told of; that is for check_liveness(). */
-static void check_hand_over(void)
+/* The lock is free on all nodes, a client tries, and no fault is left, on wires either: the queue
+ * must wake a waiter long before a key would have expired. A lost wake-up costs as long as the key
+ * would have lasted of which the waiter knows; check_liveness() measures that. */
+static void check_hand_off(void)
 {
 	usec bound = 2 * world.node_timeout_max + 3 * USEC_SEC / 2 +
 		     (world.profile->guards ? 2 * (world.ttl_max + APART_MAX + STEP_MAX) : 0);
@@ -675,11 +679,11 @@ static void check_hand_over(void)
 	else if (world.free_since == NEVER)
 		world.free_since = world.now;
 	else if (world.now > usec_max(world.free_since, world.calm_since + world.ttl_max) + bound)
-		breach("hand-over", "free for %d ms, and nobody takes it",
+		breach("hand-off", "free for %d ms, and no client takes it",
 			(int)((world.now - world.free_since) / USEC_MSEC));
 }
 
-/* They reach the same nodes, a majority, and live on: one of them gets it. */
+/* The rivals reach the same nodes, a majority, and stay alive: one of them gets the lock. */
 static void check_rivals(void)
 {
 	for (int i = 0; i < world.clients; i++)
@@ -718,8 +722,8 @@ static void handle(const struct sim_event *ev)
 	case SIM_BROKEN:
 		net_broken(ev->a, ev->b, ev->id);
 		break;
-	case SIM_LEASH:
-		client_leash(c, ev->id);
+	case SIM_DEADLINE:
+		client_deadline(c, ev->id);
 		break;
 	case SIM_GONE:
 		client_gone(c, ev->id);
@@ -734,8 +738,8 @@ static void handle(const struct sim_event *ev)
 		if (world.is_calm)
 			break;
 		trace("n%d's clock is set %u s ahead", ev->a, ev->id);
-		/* What has an end by a clock that was a minute ahead, or more, lasts for as long
-		 * when that is set right. */
+		/* A key whose expiry was set by a clock a minute ahead, or more, lasts that much
+		 * longer once the clock is corrected. */
 		if (world.node[ev->a].stepped > STEP_MAX)
 			node_forget_marks(&world.node[ev->a]);
 		world.node[ev->a].stepped = (int64_t)ev->id * USEC_SEC;
@@ -744,7 +748,7 @@ static void handle(const struct sim_event *ev)
 	case SIM_CUT_OFF:
 		if (world.now <= world.faults_end && c->in_section) {
 			world.faults++;
-			trouble();
+			note_fault();
 			cut_off(ev->a);
 		}
 		break;
@@ -780,7 +784,7 @@ void world_run(const struct profile *profile, uint64_t seed, bool traces)
 
 		instant = ev.at == world.now ? instant + 1 : 0;
 		if (instant > INSTANT_MAX)
-			breach("spin", "somebody is busy without an end");
+			breach("spin", "a client is busy without an end");
 		world.now = ev.at;
 		world.events++;
 		hash_in((uint64_t)world.now);
@@ -788,13 +792,13 @@ void world_run(const struct profile *profile, uint64_t seed, bool traces)
 			ev.id);
 		handle(&ev);
 		check_liveness();
-		check_hand_over();
+		check_hand_off();
 		if (world.now > limit)
-			breach("liveness", "not through after %d s", (int)(limit / USEC_SEC));
+			breach("liveness", "not finished after %d s", (int)(limit / USEC_SEC));
 	}
 	world.ends_at = world.now;
 	if (!world.broken && !all_done())
-		breach("sleep", "somebody sleeps for ever");
+		breach("sleep", "a client sleeps without an end");
 	if (!world.broken && world.profile->are_rivals)
 		check_rivals();
 }

@@ -198,7 +198,7 @@ _redlock_command hold '[options] -k KEY' 'take the lock and keep it in the backg
 _redlock_command status '[options] [KEY...]' 'who holds the lock, since when, for how long; without KEY: all of redlock'\''s'
 _redlock_command break '[options] -k KEY' 'show the holder of a lock and, when told so, remove it whoever that is'
 _redlock_command gate '--fence N --store FILE [--] COMMAND [ARG...]' 'the resource'\''s side of fencing: run COMMAND unless a newer number was seen'
-_redlock_command doctor '[options]' 'check nodes and settings, say what is unsafe, and how to mend it'
+_redlock_command doctor '[options]' 'check nodes and settings, say what is unsafe, and how to fix it'
 _redlock_command config '[options]' 'show the settings, and where each comes from: what '\''run'\'' with these options would use'
 _redlock_command sandbox '[options] [--] [COMMAND [ARG...]]' 'run COMMAND, or a shell, with throwaway nodes that end with it'
 _redlock_command completion 'bash|zsh|fish' 'print what makes that shell complete redlock'\''s command lines'

@@ -74,7 +74,7 @@ const struct command_row command_rows[] = {
 		"  'ssh web1 redlock gate --fence $REDLOCK_FENCE --store ~/fence -- ./deploy'\n",
 		COMMANDS_SCRIPT},
 	{COMMAND_DOCTOR, "doctor", "[options]",
-		"check nodes and settings, say what is unsafe, and how to mend it",
+		"check nodes and settings, say what is unsafe, and how to fix it",
 		"redlock doctor --nodes 'redis://a redis://b redis://c'\n"
 		"redlock doctor --strict --json | jq -r '.findings[].id'\n",
 		COMMANDS_CARE},
@@ -284,7 +284,7 @@ const char *command_group_words(enum command_group group)
 	static const char *const words[COMMANDS_COUNT] = {
 		[COMMANDS_LOCK] = "Locks",
 		[COMMANDS_SCRIPT] = "Step by step, for scripts",
-		[COMMANDS_CARE] = "Looking and mending",
+		[COMMANDS_CARE] = "Looking and fixing",
 		[COMMANDS_ABOUT] = "About redlock",
 	};
 

@@ -271,9 +271,9 @@ static void show_findings(const struct diagnosis *d, int node)
 
 			if (f->node != node || (int)f->severity != severity)
 				continue;
-			print_line("  %s: %s", severity_words(f->severity), f->words);
-			if (f->mend[0])
-				print_line("    mend: %s", f->mend);
+			print_line("  %s: %s", severity_name(f->severity), f->message);
+			if (f->fix[0])
+				print_line("    fix: %s", f->fix);
 		}
 }
 
@@ -321,8 +321,7 @@ static void show(const struct visit *v, const struct diagnosis *d)
 	if (is_sound)
 		text_append(text, sizeof(text), &used, "sound");
 	for (int i = 0; i < SEVERITIES; i++)
-		count_words(
-			text, sizeof(text), &used, d->with[i], severity_words((enum severity)i));
+		count_words(text, sizeof(text), &used, d->with[i], severity_name((enum severity)i));
 	print_line("%s: %d of %d nodes can be counted on, %d needed", text, d->usable, nodes,
 		policy_quorum(&v->query.lock.policy));
 }
@@ -335,12 +334,12 @@ static void print_findings(struct json *j, const struct visit *v, const struct d
 
 		json_open(j, NULL, '{');
 		json_text(j, "id", f->id);
-		json_text(j, "severity", severity_words(f->severity));
+		json_text(j, "severity", severity_name(f->severity));
 		if (f->node >= 0)
 			json_text(j, "node", v->settings->nodes.node[f->node].label);
-		json_text(j, "words", f->words);
-		if (f->mend[0])
-			json_text(j, "mend", f->mend);
+		json_text(j, "words", f->message);
+		if (f->fix[0])
+			json_text(j, "fix", f->fix);
 		json_close(j, '}');
 	}
 	json_close(j, ']');

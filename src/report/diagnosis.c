@@ -140,10 +140,10 @@ void server_info_read(struct server_info *info, const char *text, size_t text_le
 
 /* The first of a kind counts: it was looked for before what follows from it. */
 static void find(struct diagnosis *d, int node, enum severity severity, const char *id,
-	const char *mend, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+	const char *fix, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 
 static void find(struct diagnosis *d, int node, enum severity severity, const char *id,
-	const char *mend, const char *fmt, ...)
+	const char *fix, const char *fmt, ...)
 {
 	struct finding *f = &d->finding[d->count];
 	va_list ap;
@@ -154,16 +154,16 @@ static void find(struct diagnosis *d, int node, enum severity severity, const ch
 	assert(d->count < FINDINGS_MAX);
 	*f = (struct finding){.node = node, .severity = severity, .id = id};
 	va_start(ap, fmt);
-	vsnprintf(f->words, sizeof(f->words), fmt, ap);
+	vsnprintf(f->message, sizeof(f->message), fmt, ap);
 	va_end(ap);
-	snprintf(f->mend, sizeof(f->mend), "%s", mend);
+	snprintf(f->fix, sizeof(f->fix), "%s", fix);
 	d->with[severity]++;
 	d->count++;
 	if (severity == SEVERITY_ERROR && node >= 0)
 		d->is_usable[node] = false;
 }
 
-const char *severity_words(enum severity severity)
+const char *severity_name(enum severity severity)
 {
 	static const char *const words[] = {
 		[SEVERITY_ERROR] = "error",
@@ -190,8 +190,8 @@ static const struct {
 	const char *id;
 	bool is_out_of_reach; /* whatever is asked */
 	bool has_detail; /* the server's, or the system's, own words say more */
-	const char *mend;
-} troubles[] = {
+	const char *fix;
+} problems[] = {
 	[REASON_UNRESOLVED] = {"unreachable", true, true, "name a host that resolves"},
 	[REASON_CONNECT] = {"unreachable", true, true,
 		"start the server, or name its right address"},
@@ -241,30 +241,30 @@ static const struct {
 
 bool diagnosis_is_out_of_reach(const struct reply *a)
 {
-	return a->vote == VOTE_ABSENT && troubles[a->reason].is_out_of_reach;
+	return a->vote == VOTE_ABSENT && problems[a->reason].is_out_of_reach;
 }
 
-static const char *mend_memory(char dst[64], const struct server_info *info)
+static const char *memory_fix(char dst[64], const struct server_info *info)
 {
 	snprintf(dst, 64, "CONFIG SET maxmemory %" PRId64, 2 * usec_max(info->memory, 0));
 	return dst;
 }
 
-static void find_trouble(struct diagnosis *d, int node, enum severity severity,
+static void find_problem(struct diagnosis *d, int node, enum severity severity,
 	const struct server_info *info, const struct reply *a)
 {
-	char detail[400], mend_text[64];
-	const char *mend = troubles[a->reason].mend;
-	bool has_detail = troubles[a->reason].has_detail && a->text_len > 0;
+	char detail[400], fix_text[64];
+	const char *fix = problems[a->reason].fix;
+	bool has_detail = problems[a->reason].has_detail && a->text_len > 0;
 
 	if (a->reason == REASON_OOM)
-		mend = mend_memory(mend_text, info);
+		fix = memory_fix(fix_text, info);
 	if (a->reason == REASON_MISCONF)
-		mend = strcmp(info->log_write, "ok") == 0
-			       ? "CONFIG SET stop-writes-on-bgsave-error no"
-			       : "make room, or its folder writable; CONFIG GET dir names it";
+		fix = strcmp(info->log_write, "ok") == 0
+			      ? "CONFIG SET stop-writes-on-bgsave-error no"
+			      : "make room, or its folder writable; CONFIG GET dir names it";
 	utf8_escape(detail, sizeof(detail), a->text, a->text_len);
-	find(d, node, severity, troubles[a->reason].id, mend, "%s%s%s", reason_words(a->reason),
+	find(d, node, severity, problems[a->reason].id, fix, "%s%s%s", reason_words(a->reason),
 		has_detail ? ": " : "", has_detail ? detail : "");
 }
 
@@ -424,31 +424,31 @@ static void judge_rights(
 {
 	const char *user = user_of(s, node);
 	enum severity severity = SEVERITIES;
-	char shown[300], keys[sizeof(d->finding[0].mend)], mend[sizeof(d->finding[0].mend)],
+	char shown[300], keys[sizeof(d->finding[0].fix)], fix[sizeof(d->finding[0].fix)],
 		words[300] = "";
-	size_t mend_used = 0, words_used = 0, keys_used = 0;
+	size_t fix_used = 0, names_used = 0, keys_used = 0;
 
 	utf8_escape(shown, sizeof(shown), user, strlen(user));
 	text_append(keys, sizeof(keys), &keys_used, "ACL SETUSER %s", shown);
 	append_own_keys(keys, sizeof(keys), &keys_used, s);
-	text_append(mend, sizeof(mend), &mend_used, "ACL SETUSER %s", shown);
+	text_append(fix, sizeof(fix), &fix_used, "ACL SETUSER %s", shown);
 	for (int i = 0; i < COUNT_OF(rights); i++) {
 		bool denied = is_denied(p, rights[i].name);
 
 		if (denied && rights[i].severity < severity)
 			severity = rights[i].severity;
 		if (denied)
-			text_append(words, sizeof(words), &words_used, "%s%s%s",
-				words_used > 0 ? ", " : "",
+			text_append(words, sizeof(words), &names_used, "%s%s%s",
+				names_used > 0 ? ", " : "",
 				rights[i].name[0] == '~' ? "redlock's own keys" : rights[i].name,
 				severity == SEVERITY_ERROR ? "" : rights[i].use);
 		if (denied && rights[i].name[0] == '~')
-			append_own_keys(mend, sizeof(mend), &mend_used, s);
+			append_own_keys(fix, sizeof(fix), &fix_used, s);
 		else if (denied || is_untried(p, i))
-			text_append(mend, sizeof(mend), &mend_used, " %s", rights[i].rule);
+			text_append(fix, sizeof(fix), &fix_used, " %s", rights[i].rule);
 	}
 	if (severity < SEVERITIES)
-		find(d, node, severity, "rights", mend, "user '%s' may not use %s", shown, words);
+		find(d, node, severity, "rights", fix, "user '%s' may not use %s", shown, words);
 	/* Refused all the same: other keys than those that were tried. */
 	for (int i = 0; i < TRIALS; i++)
 		if (is_absent(&p->trial[i], REASON_NOPERM))
@@ -464,17 +464,17 @@ static void judge_rights(
 static void judge_tenant(
 	struct diagnosis *d, int node, const struct settings *s, const struct node_facts *p)
 {
-	char user[300], key[REQUEST_KEY_MAX + 1], mend[sizeof(d->finding[0].mend)];
+	char user[300], key[REQUEST_KEY_MAX + 1], fix[sizeof(d->finding[0].fix)];
 	size_t used = 0;
 
 	if (!is_absent(&p->foreign, REASON_NOPERM) || strstr(p->foreign.text, " run ") ||
 		p->beside.vote != VOTE_YES)
 		return;
 	utf8_escape(user, sizeof(user), user_of(s, node), strlen(user_of(s, node)));
-	text_append(mend, sizeof(mend), &used, "ACL SETUSER %s resetkeys ~%s", user,
-		key_pattern(key, s));
-	append_own_keys(mend, sizeof(mend), &used, s);
-	find(d, node, SEVERITY_WARNING, "other-tenants", mend,
+	text_append(
+		fix, sizeof(fix), &used, "ACL SETUSER %s resetkeys ~%s", user, key_pattern(key, s));
+	append_own_keys(fix, sizeof(fix), &used, s);
+	find(d, node, SEVERITY_WARNING, "other-tenants", fix,
 		"user '%s' may use redlock's own keys of locks that the user may not take", user);
 }
 
@@ -482,7 +482,7 @@ static void judge_tenant(
 static void judge_format(
 	struct diagnosis *d, int node, const struct settings *s, const struct node_facts *p)
 {
-	char user[300], keys[REQUEST_KEY_MAX + 1], shown[200], mend[600] = "";
+	char user[300], keys[REQUEST_KEY_MAX + 1], shown[200], fix[600] = "";
 	struct err e;
 	int rc;
 
@@ -494,8 +494,8 @@ static void judge_format(
 	utf8_escape(shown, sizeof(shown), keys, strlen(keys));
 	/* What means something else to the server, or to its client, is left to the user. */
 	if (!strpbrk(shown, " \"'\\?[]"))
-		snprintf(mend, sizeof(mend), "ACL SETUSER %s ~%s", user, shown);
-	find(d, node, SEVERITY_NOTE, "key-format", mend,
+		snprintf(fix, sizeof(fix), "ACL SETUSER %s ~%s", user, shown);
+	find(d, node, SEVERITY_NOTE, "key-format", fix,
 		"user '%s' may not use all keys '%s', as --key-format makes them", user, shown);
 }
 
@@ -504,20 +504,20 @@ static void judge_format(
 /* Shows the key at `key`, the rest of the answer, and the command that fixes it; none where the
  * server's client would read the key differently. */
 static void show_own_key(
-	char shown[300], char mend[350], const struct reply *a, const char *key, const char *fmt)
+	char shown[300], char fix[350], const struct reply *a, const char *key, const char *fmt)
 {
 	utf8_escape(shown, 300, key, a->text_len - (size_t)(key - a->text));
-	mend[0] = '\0';
+	fix[0] = '\0';
 	if (!strpbrk(shown, " \"'\\"))
-		snprintf(mend, 350, fmt, shown);
+		snprintf(fix, 350, fmt, shown);
 }
 
 static void judge_counter(struct diagnosis *d, int node, const struct reply *a, const char *key)
 {
-	char shown[300], mend[350];
+	char shown[300], fix[350];
 
-	show_own_key(shown, mend, a, key, "DEL %s");
-	find(d, node, SEVERITY_WARNING, "counter", mend,
+	show_own_key(shown, fix, a, key, "DEL %s");
+	find(d, node, SEVERITY_WARNING, "counter", fix,
 		*a->text == 'b' ? "the fencing counter '%s' is no number, or at its limit: --fence "
 				  "gets no vote here"
 				: "the fencing counter '%s' is half way to its limit, far ahead of "
@@ -528,7 +528,7 @@ static void judge_counter(struct diagnosis *d, int node, const struct reply *a, 
 /* EXPIRE is harmless to a lock in use, which sets its keys' TTL again; DEL would remove readers. */
 static void judge_lasting(struct diagnosis *d, int node, const struct reply *a, const char *rest)
 {
-	char shown[300], mend[350], more[64] = "";
+	char shown[300], fix[350], more[64] = "";
 	const char *key = strchr(rest, ' ');
 	int64_t others = number_of(rest, strlen(rest));
 
@@ -536,8 +536,8 @@ static void judge_lasting(struct diagnosis *d, int node, const struct reply *a, 
 		return;
 	if (others > 0)
 		snprintf(more, sizeof(more), " (and %" PRId64 " more like it)", others);
-	show_own_key(shown, mend, a, key + 1, "EXPIRE %s 86400");
-	find(d, node, SEVERITY_WARNING, "lasting-key", mend,
+	show_own_key(shown, fix, a, key + 1, "EXPIRE %s 86400");
+	find(d, node, SEVERITY_WARNING, "lasting-key", fix,
 		"redlock's own key '%s' does not expire%s", shown, more);
 }
 
@@ -566,7 +566,7 @@ static bool is_master(const struct server_info *info)
 static void judge_role(struct diagnosis *d, int node, const struct server_info *info)
 {
 	static const struct {
-		const char *role, *id, *words, *mend;
+		const char *role, *id, *words, *fix;
 	} wrong[] = {
 		{"slave", "replica", "is a replica: its master decides what it keeps",
 			"REPLICAOF NO ONE"},
@@ -581,11 +581,11 @@ static void judge_role(struct diagnosis *d, int node, const struct server_info *
 		find(d, node, SEVERITY_ERROR, "sentinel", "name the server's own port",
 			"is a sentinel: it keeps no keys");
 	if (strcmp(info->mode, "cluster") == 0 || info->cluster > 0)
-		find(d, node, SEVERITY_ERROR, "cluster", troubles[REASON_MOVED].mend,
+		find(d, node, SEVERITY_ERROR, "cluster", problems[REASON_MOVED].fix,
 			"is a cluster member: it has a part of the keys, and fails over");
 	for (int i = 0; i < COUNT_OF(wrong); i++)
 		if (strcmp(info->role, wrong[i].role) == 0)
-			find(d, node, SEVERITY_ERROR, wrong[i].id, wrong[i].mend, "%s",
+			find(d, node, SEVERITY_ERROR, wrong[i].id, wrong[i].fix, "%s",
 				wrong[i].words);
 	if (is_master(info) && info->replicas > 0)
 		find(d, node, SEVERITY_NOTE, "replicas",
@@ -608,16 +608,16 @@ static bool compare(struct diagnosis *d, int node, int earlier, const struct set
 {
 	const struct server_info *info = &facts[node].info, *other = &facts[earlier].info;
 	bool is_first = is_master(info) && !is_master(other);
-	const char *mend = "every node must be a server of its own";
+	const char *fix = "every node must be a server of its own";
 
 	if (info->run_id[0] && strcmp(info->run_id, other->run_id) == 0) {
 		d->is_duplicate = true;
-		find(d, node, SEVERITY_ERROR, "duplicate", mend, "is the same server as %s",
+		find(d, node, SEVERITY_ERROR, "duplicate", fix, "is the same server as %s",
 			s->nodes.node[earlier].label);
 		return false;
 	}
 	if (info->group[0] && strcmp(info->group, other->group) == 0)
-		find(d, is_first ? earlier : node, SEVERITY_ERROR, "same-group", mend,
+		find(d, is_first ? earlier : node, SEVERITY_ERROR, "same-group", fix,
 			"is of one replication group with %s: together they are one voter",
 			s->nodes.node[is_first ? node : earlier].label);
 	return true;
@@ -682,7 +682,7 @@ static void judge_room(struct diagnosis *d, int node, const struct node_facts *p
 	const struct server_info *info = &p->info;
 	bool evicts = info->policy[0] && strcmp(info->policy, "noeviction") != 0;
 	int64_t clients_max = info->clients_max;
-	char mend[64];
+	char fix[64];
 
 	if (evicts && info->memory_max > 0)
 		find(d, node, SEVERITY_ERROR, "eviction", "CONFIG SET maxmemory-policy noeviction",
@@ -693,15 +693,15 @@ static void judge_room(struct diagnosis *d, int node, const struct node_facts *p
 			"would forget keys, and so locks, if its memory were limited (%s)",
 			info->policy);
 	else if (is_nearly(info->memory - usec_max(info->memory_aside, 0), info->memory_max))
-		find(d, node, SEVERITY_WARNING, "memory", mend_memory(mend, info),
+		find(d, node, SEVERITY_WARNING, "memory", memory_fix(fix, info),
 			"uses %" PRId64 " of %" PRId64
 			" bytes of its memory: when it is full, no lock can be taken",
 			info->memory, info->memory_max);
 	if (clients_max == INFO_UNKNOWN && p->clients_max.vote == VOTE_YES)
 		clients_max = number_of(p->clients_max.text, p->clients_max.text_len);
-	snprintf(mend, sizeof(mend), "CONFIG SET maxclients %" PRId64, 2 * info->clients + 100);
+	snprintf(fix, sizeof(fix), "CONFIG SET maxclients %" PRId64, 2 * info->clients + 100);
 	if (is_nearly(info->clients, clients_max))
-		find(d, node, SEVERITY_WARNING, "max-clients", mend,
+		find(d, node, SEVERITY_WARNING, "max-clients", fix,
 			"serves %" PRId64 " of at most %" PRId64
 			" clients: others will be turned away",
 			info->clients, clients_max);
@@ -718,14 +718,14 @@ static void judge_persistence(
 	struct diagnosis *d, int node, const struct settings *s, const struct node_facts *p)
 {
 	const struct server_info *info = &p->info;
-	char user[300], mend[400] = "";
+	char user[300], fix[400] = "";
 
 	utf8_escape(user, sizeof(user), user_of(s, node), strlen(user_of(s, node)));
 	if (is_absent(&p->fsync, REASON_NOPERM))
-		snprintf(mend, sizeof(mend), "ACL SETUSER %s +config|get", user);
+		snprintf(fix, sizeof(fix), "ACL SETUSER %s +config|get", user);
 	if (is_absent(&p->fsync, REASON_NOPERM) ||
 		(is_absent(&p->fsync, REASON_SERVER) && !is_refused(p)))
-		find(d, node, SEVERITY_NOTE, "config", mend,
+		find(d, node, SEVERITY_NOTE, "config", fix,
 			"does not permit CONFIG GET appendfsync: not all could be judged");
 	if (guard_time(s) == 0 && info->log == 0)
 		find(d, node, SEVERITY_WARNING, "persistence", "CONFIG SET appendonly yes",
@@ -825,12 +825,12 @@ static void judge_latency(
 	struct diagnosis *d, int node, const struct settings *s, const struct node_facts *p)
 {
 	usec p99 = diagnosis_latency(p).p99;
-	char mend[64], slow[DURATION_TEXT_MAX], timeout[DURATION_TEXT_MAX];
+	char fix[64], slow[DURATION_TEXT_MAX], timeout[DURATION_TEXT_MAX];
 
 	if (p99 <= s->node_timeout / 2)
 		return;
-	snprintf(mend, sizeof(mend), "--node-timeout %" PRId64 "ms", 4 * p99 / USEC_MSEC);
-	find(d, node, SEVERITY_WARNING, "latency", mend,
+	snprintf(fix, sizeof(fix), "--node-timeout %" PRId64 "ms", 4 * p99 / USEC_MSEC);
+	find(d, node, SEVERITY_WARNING, "latency", fix,
 		"answers in up to %s: near to the node time-out of %s", duration_format(slow, p99),
 		duration_format(timeout, s->node_timeout));
 }
@@ -841,7 +841,7 @@ static void judge_trials(struct diagnosis *d, int node, const struct node_facts 
 		const struct reply *a = &p->trial[i];
 
 		if (a->vote == VOTE_ABSENT && a->reason != REASON_NOPERM)
-			find_trouble(d, node, is_core(i) ? SEVERITY_ERROR : SEVERITY_WARNING,
+			find_problem(d, node, is_core(i) ? SEVERITY_ERROR : SEVERITY_WARNING,
 				&p->info, a);
 	}
 	if (is_answer(&p->trial[TRIAL_ACQUIRE]) && is_answer(&p->trial[TRIAL_EXTEND]) &&
@@ -883,7 +883,7 @@ static usec msec_of(const char *text)
 static void judge_guard(
 	struct diagnosis *d, int node, const struct settings *s, const struct node_facts *p)
 {
-	const char *mend = "wait; or, if it holds no locks: redlock doctor --admit";
+	const char *fix = "wait; or, if it holds no locks: redlock doctor --admit";
 	const char *mark = p->marker.text, *id = p->info.run_id, *until, *all;
 	usec guard = guard_time(s), now = p->clock[0].node, left;
 	char text[DURATION_TEXT_MAX];
@@ -893,7 +893,7 @@ static void judge_guard(
 		!is_master(&p->info) || strcmp(mark, id) == 0)
 		return;
 	if (strncmp(mark, id, len) != 0 || mark[len] != ' ') {
-		find(d, node, SEVERITY_NOTE, "not-admitted", mend,
+		find(d, node, SEVERITY_NOTE, "not-admitted", fix,
 			"new or restarted: it will not vote for %s after its first question",
 			duration_format(text, guard));
 		return;
@@ -906,7 +906,7 @@ static void judge_guard(
 	left += usec_max(guard - msec_of(all + strspn(all, " ")), 0);
 	/* Not an error: it ends by itself. */
 	d->is_usable[node] = false;
-	find(d, node, SEVERITY_WARNING, "quarantine", mend,
+	find(d, node, SEVERITY_WARNING, "quarantine", fix,
 		"in quarantine for another %s: it does not vote", duration_format(text, left));
 }
 
@@ -933,7 +933,7 @@ static void judge_node(
 	const struct node_facts *p = &facts[node];
 
 	if (p->reached.vote == VOTE_ABSENT)
-		find_trouble(d, node, SEVERITY_ERROR, &p->info, &p->reached);
+		find_problem(d, node, SEVERITY_ERROR, &p->info, &p->reached);
 	judge_role(d, node, &p->info);
 	if (p->reached.vote != VOTE_ABSENT && !is_sentinel(&p->info) &&
 		judge_identity(d, node, s, facts))
@@ -947,20 +947,20 @@ static void judge_times(struct diagnosis *d, const struct settings *s)
 	/* What `run` wants: see settings_finish(). */
 	usec drift = policy_drift(s->ttl, (int)s->drift_permille);
 	usec rest = s->ttl - drift - s->ttl / 3 - s->node_timeout - deadline_reap_time(s->ttl);
-	char mend[64], ttl[DURATION_TEXT_MAX], timeout[DURATION_TEXT_MAX];
+	char fix[64], ttl[DURATION_TEXT_MAX], timeout[DURATION_TEXT_MAX];
 
 	if (s->ttl >= 10 * s->node_timeout && rest >= 0)
 		return;
-	snprintf(mend, sizeof(mend), "--ttl %" PRId64 "s",
+	snprintf(fix, sizeof(fix), "--ttl %" PRId64 "s",
 		usec_max(10, 20 * s->node_timeout / USEC_SEC));
 	duration_format(ttl, s->ttl);
 	duration_format(timeout, s->node_timeout);
 	if (s->ttl < 2 * s->node_timeout + drift || rest < 0)
-		find(d, -1, SEVERITY_ERROR, "ttl", mend,
+		find(d, -1, SEVERITY_ERROR, "ttl", fix,
 			"a TTL of %s is too short for a node time-out of %s: no lock can be taken",
 			ttl, timeout);
 	else
-		find(d, -1, SEVERITY_WARNING, "ttl", mend,
+		find(d, -1, SEVERITY_WARNING, "ttl", fix,
 			"a TTL of %s leaves few attempts to extend it with a node time-out of %s",
 			ttl, timeout);
 }

@@ -1,5 +1,5 @@
 /*
- * doctor: what is wrong with nodes and settings, and how to mend it: facts in, findings out. The
+ * doctor: what is wrong with nodes and settings, and how to fix it: facts in, findings out. The
  * ids of findings are stable; what can break mutual exclusion, or make locks impossible, is an
  * error.
  */
@@ -99,8 +99,8 @@ struct finding {
 	int node; /* -1: of the whole */
 	enum severity severity;
 	const char *id;
-	char words[700]; /* safe to show */
-	char mend[700]; /* "", a command for the node, options of ours, or what to do in words */
+	char message[700]; /* safe to show */
+	char fix[700]; /* "", a command for the node, options of ours, or what to do in words */
 };
 
 /* More than any node can have, for each node and for the whole. */
@@ -120,7 +120,7 @@ void diagnosis_judge(struct diagnosis *d, const struct settings *s, const struct
 	const struct validity *ours);
 
 /* "error", ... */
-const char *severity_words(enum severity severity);
+const char *severity_name(enum severity severity);
 
 struct latency {
 	usec min, median, p99;

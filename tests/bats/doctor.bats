@@ -1,5 +1,5 @@
 # redlock doctor: broken set-ups, each made for real, each found with the right severity; where the way
-# to mend it is a line for the node, that line is obeyed, and then nothing is found.
+# to fix it is a command for the node, the command is run, and then nothing is found.
 
 load nodes
 
@@ -22,7 +22,7 @@ url() {
 }
 
 # finds STATUS NODE ID SEVERITY [ARG...]: just that of this node (''; of the whole), and nothing of the
-# others; of the whole there may be more. MEND is its mending line, WORDS what it says.
+# others; of the whole there may be more. FIX is its fix, WORDS its text.
 finds() {
 	local want=$1 label
 	label=$(url "$2")
@@ -37,7 +37,7 @@ finds() {
 		return 1
 	}
 	WORDS=$(jq -r --arg id "$3" 'first(.findings[] | select(.id == $id)) | .words' <<< "$output")
-	MEND=$(jq -r --arg id "$3" 'first(.findings[] | select(.id == $id)) | .mend // ""' <<< "$output")
+	FIX=$(jq -r --arg id "$3" 'first(.findings[] | select(.id == $id)) | .fix // ""' <<< "$output")
 }
 
 # sound [ARG...]: nothing is found.
@@ -47,7 +47,7 @@ sound() {
 }
 
 # obey I: does as the last finding says.
-obey() { [ "$(node "$1" $MEND)" = OK ]; }
+obey() { [ "$(node "$1" $FIX)" = OK ]; }
 
 # restart I [redis options...]
 restart() {
@@ -108,10 +108,10 @@ make_of() { node "$1" info server | tr -d '\r' | sed -n 's/^\(redis\|valkey\)_ve
 	says 69 "unix://$T/1.sock  $make, master, *ms
 unix://$T/2.sock  $make, master, *ms
   error: forgets keys, and so locks, when its memory is full (allkeys-lru)
-    mend: CONFIG SET maxmemory-policy noeviction
+    fix: CONFIG SET maxmemory-policy noeviction
 unix://$T/3.sock
   error: cannot be reached: *
-    mend: start the server, or name its right address
+    fix: start the server, or name its right address
 together
   error: 1 of 3 nodes can be counted on, 2 are needed: no lock can be had
 3 errors: 1 of 3 nodes can be counted on, 2 needed" '' doctor "${PATIENT[@]}"
@@ -185,13 +185,13 @@ together
 @test "broken: no password, a wrong one, one where none is set" {
 	node 1 config set requirepass s3cret > "$T/set"
 	finds 0 1 auth error
-	is_like "$MEND" "name user and password: --username USER --password-file FILE, *"
+	is_like "$FIX" "name user and password: --username USER --password-file FILE, *"
 	finds 0 1 auth error --nodes "unix://:wrong@$T/1.sock unix://$T/2.sock unix://$T/3.sock"
 	is_like "$WORDS" 'wants a password, or another one: WRONGPASS*'
 	[[ "$output" != *wrong@* ]]
 	sound --nodes "unix://:s3cret@$T/1.sock unix://$T/2.sock unix://$T/3.sock"
 	finds 0 2 auth error --nodes "unix://:s3cret@$T/1.sock unix://:s3cret@$T/2.sock unix://$T/3.sock"
-	is_like "$MEND" "leave the password out, or set one: *"
+	is_like "$FIX" "leave the password out, or set one: *"
 }
 
 @test "broken: a database that there is not" {
@@ -201,17 +201,17 @@ together
 
 # ---- rights ----
 
-@test "broken: a user without scripts; the line that is named mends it" {
+@test "broken: a user without scripts; the line that is named fixes it" {
 	with_user 1 +@all -@scripting
 	finds 0 1 rights error
 	[ "$WORDS" = "user 'bob' may not use eval" ]
-	is_like "$MEND" 'ACL SETUSER bob +eval *'
+	is_like "$FIX" 'ACL SETUSER bob +eval *'
 	obey 1
 	sound
 }
 
 # bats test_tags=not-under-qemu
-@test "broken: a user who may do next to nothing; the line that is named mends it" {
+@test "broken: a user who may do next to nothing; the line that is named fixes it" {
 	with_user 2 -@all '+config|get'
 	finds 0 2 rights error
 	is_like "$WORDS" "user 'bob' may not use eval"
@@ -219,7 +219,7 @@ together
 	sound
 	node 2 acl setuser bob -config > "$T/acl"
 	finds 0 2 config note
-	[ "$MEND" = "ACL SETUSER bob +config|get" ]
+	[ "$FIX" = "ACL SETUSER bob +config|get" ]
 	obey 2
 	sound
 	# and these are the rights that redlock needs
@@ -233,7 +233,7 @@ together
 		node 3 acl setuser bob "-$command" > "$T/acl"
 		finds 0 3 rights "$severity"
 		is_like "$WORDS" "user 'bob' may not use $command*"
-		is_like "$MEND" "ACL SETUSER bob +$command*"
+		is_like "$FIX" "ACL SETUSER bob +$command*"
 		obey 3
 	done <<-'END'
 		get error
@@ -267,7 +267,7 @@ together
 	sound
 	finds 0 1 key-format note --key-format lock:%s
 	[ "$WORDS" = "user 'bob' may not use all keys 'lock:*', as --key-format makes them" ]
-	[ "$MEND" = "ACL SETUSER bob ~lock:*" ]
+	[ "$FIX" = "ACL SETUSER bob ~lock:*" ]
 	obey 1
 	REDLOCK_KEY_FORMAT=lock:%s sound
 	# to read is not enough, and nothing is left
@@ -281,13 +281,13 @@ together
 	own='ACL SETUSER bob ~{redlock}:node ~redlock:line:{KEY} *'
 	with_user 1 +@all resetkeys '~job*'
 	finds 0 1 rights warning
-	is_like "$MEND" "$own"
+	is_like "$FIX" "$own"
 	obey 1
 	sound
 	# of redlock's own, some
 	node 1 acl setuser bob resetkeys '~redlock:doctor:*' '~{redlock}:node' > "$T/acl"
 	finds 0 1 rights warning
-	is_like "$MEND" "$own"
+	is_like "$FIX" "$own"
 	obey 1
 	sound
 }
@@ -296,8 +296,8 @@ together
 	for wrong in 'rpush x' 'set -7' 'set 9007199254740991' 'set 9007199254740990'; do
 		node 2 "${wrong% *}" 'redlock:fence:{job}' "${wrong#* }" > "$T/set"
 		finds 0 2 counter warning
-		[ "$MEND" = 'DEL redlock:fence:{job}' ]
-		[ "$(node 2 $MEND)" = 1 ]
+		[ "$FIX" = 'DEL redlock:fence:{job}' ]
+		[ "$(node 2 $FIX)" = 1 ]
 		sound
 	done
 	node 2 set 'redlock:fence:{job}' "$(date +%s%6N)" > "$T/set"
@@ -309,8 +309,8 @@ together
 		node 2 set "redlock:$key:{job}" 1 > "$T/set"
 		finds 0 2 lasting-key warning
 		[ "$WORDS" = "redlock's own key 'redlock:$key:{job}' does not expire" ]
-		[ "$MEND" = "EXPIRE redlock:$key:{job} 86400" ]
-		[ "$(node 2 $MEND)" = 1 ]
+		[ "$FIX" = "EXPIRE redlock:$key:{job} 86400" ]
+		[ "$(node 2 $FIX)" = 1 ]
 		sound
 	done
 	for key in $(node 2 keys 'redlock:*'); do node 2 persist "$key" > "$T/set"; done
@@ -326,7 +326,7 @@ together
 	with_user 1 +@all resetkeys '~app-*' '~redlock:*' '~{redlock}:node'
 	finds 0 1 other-tenants warning --key-format app-%s
 	[ "$WORDS" = "user 'bob' may use redlock's own keys of locks that the user may not take" ]
-	is_like "$MEND" 'ACL SETUSER bob resetkeys ~app-[*] ~{redlock}:node ~redlock:line:{app-[*]} *'
+	is_like "$FIX" 'ACL SETUSER bob resetkeys ~app-[*] ~{redlock}:node ~redlock:line:{app-[*]} *'
 	obey 1
 	REDLOCK_KEY_FORMAT=app-%s sound
 }
@@ -334,7 +334,7 @@ together
 @test "broken: CONFIG or INFO renamed" {
 	again 1 --rename-command CONFIG ''
 	finds 0 1 config note
-	[ "$MEND" = '' ]
+	[ "$FIX" = '' ]
 	restart 1 --rename-command INFO ''
 	finds 0 1 info warning
 	json '.nodes[0] | .usable and (has("kind") | not)'
@@ -342,10 +342,10 @@ together
 
 # ---- roles ----
 
-@test "broken: a replica; the line that is named mends it" {
+@test "broken: a replica; the line that is named fixes it" {
 	node 3 replicaof 127.0.0.1 1 > "$T/set"
 	finds 0 3 replica error
-	[ "$MEND" = "REPLICAOF NO ONE" ]
+	[ "$FIX" = "REPLICAOF NO ONE" ]
 	json '.nodes[2].role == "slave"'
 	obey 3
 	sound
@@ -400,7 +400,7 @@ synced() { node "$1" info replication | grep -q '^master_link_status:up'; }
 
 # ---- memory, clients, disks ----
 
-@test "broken: locks are evicted; the line that is named mends it" {
+@test "broken: locks are evicted; the line that is named fixes it" {
 	node 1 config set maxmemory 1gb > "$T/set"
 	for policy in allkeys-lru volatile-ttl allkeys-random; do
 		node 1 config set maxmemory-policy $policy > "$T/set"
@@ -417,7 +417,7 @@ synced() { node "$1" info replication | grep -q '^master_link_status:up'; }
 	sound
 }
 
-@test "broken: memory is full, or nearly; the line that is named mends it" {
+@test "broken: memory is full, or nearly; the line that is named fixes it" {
 	node 2 config set maxmemory 1 > "$T/set"
 	finds 0 2 memory error
 	[ "$WORDS" = "is out of memory" ]
@@ -464,13 +464,13 @@ on_mount() {
 # info_says I TEXT
 info_says() { node "$1" info | tr -d '\r' | grep -q "^$2$"; }
 
-@test "broken: a disk that is read-only; the line that is named mends it" {
+@test "broken: a disk that is read-only; the line that is named fixes it" {
 	on_mount ro 1 --save '3600 1'
 	node 1 set key value > "$T/set"
 	node 1 bgsave > "$T/set"
 	eventually info_says 1 rdb_last_bgsave_status:err
 	finds 0 1 stop-writes error
-	[ "$MEND" = "CONFIG SET stop-writes-on-bgsave-error no" ]
+	[ "$FIX" = "CONFIG SET stop-writes-on-bgsave-error no" ]
 	obey 1
 	finds 0 1 stop-writes warning
 	# its cause is still there
@@ -485,17 +485,17 @@ info_says() { node "$1" info | tr -d '\r' | grep -q "^$2$"; }
 	head -c 100000 /dev/zero | node 1 -x set big > "$T/set" || true
 	eventually info_says 1 aof_last_write_status:err
 	finds 0 1 stop-writes error
-	is_like "$MEND" 'make room, *'
+	is_like "$FIX" 'make room, *'
 }
 
-@test "broken: too few replicas for its own taste; the line that is named mends it" {
+@test "broken: too few replicas for its own taste; the line that is named fixes it" {
 	node 1 config set min-replicas-to-write 1 > "$T/set"
 	finds 0 1 few-replicas error
 	obey 1
 	sound
 }
 
-@test "broken: busy with a script; the line that is named mends it" {
+@test "broken: busy with a script; the line that is named fixes it" {
 	node 2 config set busy-reply-threshold 20 > "$T/set"
 	redis-cli -s "$T/2.sock" eval 'while true do end' 0 > "$T/script" 2>&1 3>&- &
 	also_end $!
@@ -562,19 +562,19 @@ keeps_jumping() {
 	sound
 }
 
-@test "broken: a node that is slow for the node time-out; the options that are named mend it" {
+@test "broken: a node that is slow for the node time-out; the options that are named fix it" {
 	in_between 2 --delay 50
 	eventually finds 0 "unix://$T/proxy2" latency warning --node-timeout 99ms
-	is_like "$MEND" "--node-timeout *ms"
-	eventually sound $MEND
+	is_like "$FIX" "--node-timeout *ms"
+	eventually sound $FIX
 }
 
-@test "broken: a TTL that is too short for the node time-out; the options that are named mend it" {
+@test "broken: a TTL that is too short for the node time-out; the options that are named fix it" {
 	finds 0 '' ttl error --ttl 15s
-	obeyed=$MEND
+	obeyed=$FIX
 	sound $obeyed
 	finds 0 '' ttl warning --ttl 60s
-	sound $MEND
+	sound $FIX
 	run -64 redlock run -k job --ttl 15s --node-timeout 10s -- echo never
 }
 
@@ -582,10 +582,10 @@ keeps_jumping() {
 	for ttl in 0 1ms 2ms 3ms; do
 		run -0 --separate-stderr redlock doctor --json --node-timeout 10s --ttl $ttl
 		json '[.findings[] | select(.id == "ttl") | .severity] == ["error"]'
-		MEND=$(jq -r '.findings[] | select(.id == "ttl") | .mend' <<< "$output")
-		is_like "$MEND" "--ttl *s"
+		FIX=$(jq -r '.findings[] | select(.id == "ttl") | .fix' <<< "$output")
+		is_like "$FIX" "--ttl *s"
 	done
-	run -0 --separate-stderr redlock doctor --json --node-timeout 10s $MEND
+	run -0 --separate-stderr redlock doctor --json --node-timeout 10s $FIX
 	json '[.findings[] | select(.id == "ttl")] == []'
 	run -0 --separate-stderr redlock doctor --json --node-timeout 10s --ttl 4ms --drift-factor 0.5
 	json '[.findings[] | select(.id == "ttl") | .severity] == ["error"]'
@@ -602,13 +602,13 @@ keeps_jumping() {
 	finds 1 '' even warning --node "unix://$T/4.sock" --nodes "$REDLOCK_NODES" --strict
 }
 
-@test "broken: a single node that forgets; the lines that are named mend it" {
+@test "broken: a single node that forgets; the lines that are named fix it" {
 	export REDLOCK_NODES="unix://$T/1.sock"
 	finds 0 1 persistence warning
 	obey 1
 	eventually info_says 1 aof_enabled:1
 	finds 0 1 persistence warning
-	[ "$MEND" = "CONFIG SET appendfsync always" ]
+	[ "$FIX" = "CONFIG SET appendfsync always" ]
 	obey 1
 	finds 0 '' single note --strict
 }

@@ -157,7 +157,7 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	held_on job 0
 }
 
-@test "DEL on a minority is mended by the next extension" {
+@test "DEL on a minority is repaired by the next extension" {
 	in_background "$T/out" run "${STURDY[@]}" -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
 	eventually held_on job 5
 	value=$(node 3 get job)

@@ -411,7 +411,7 @@ hint: readers are not counted; see 'redlock help run'" run -L 2 -k other -- true
 	is_like "$stderr" "*does not permit this user to do it*"
 	run -0 redlock run -n -k db --nodes "$nodes" -- true
 	run redlock doctor --nodes "$nodes"
-	is_like "$output" "*note: user 'app' may not use zadd (for --shared), zrangebyscore (for --shared)*mend: ACL SETUSER app +zadd +zrangebyscore*"
+	is_like "$output" "*note: user 'app' may not use zadd (for --shared), zrangebyscore (for --shared)*fix: ACL SETUSER app +zadd +zrangebyscore*"
 	# to a writer, readers are a lock like any other
 	reader a
 	eventually readers 1

@@ -423,8 +423,8 @@ void fuzz_info(const uint8_t *data, size_t len)
 	}
 	diagnosis_judge(&d, &s, facts, &facts[0].certificate);
 	for (int i = 0; i < d.count; i++) {
-		fuzz_check_clean(d.finding[i].words);
-		fuzz_check_clean(d.finding[i].mend);
+		fuzz_check_clean(d.finding[i].message);
+		fuzz_check_clean(d.finding[i].fix);
 	}
 	fuzz_check_clean(facts[0].info.version);
 	fuzz_check_clean(facts[0].info.role);

@@ -231,19 +231,19 @@ static const struct finding *found(int node, const char *id)
 }
 
 /* What it says, and how to mend it; "" without it. */
-static const char *words_of(int node, const char *id)
+static const char *message_of(int node, const char *id)
 {
-	return found(node, id) ? found(node, id)->words : "";
+	return found(node, id) ? found(node, id)->message : "";
 }
 
-static const char *mend_of(int node, const char *id)
+static const char *fix_of(int node, const char *id)
 {
-	return found(node, id) ? found(node, id)->mend : "";
+	return found(node, id) ? found(node, id)->fix : "";
 }
 
 /* Just that finding, of that node. */
 static void expect(int line, int node, const char *id, enum severity severity, const char *words,
-	const char *mend)
+	const char *fix)
 {
 	const struct finding *f;
 
@@ -253,23 +253,23 @@ static void expect(int line, int node, const char *id, enum severity severity, c
 		return;
 	unit_check(diagnosis.count == 1, __FILE__, line, "%d findings", diagnosis.count);
 	unit_check(f->severity == severity, __FILE__, line, "'%s' is of severity %s", id,
-		severity_words(f->severity));
-	unit_check_text(f->words, words, __FILE__, line);
-	unit_check_text(f->mend, mend, __FILE__, line);
+		severity_name(f->severity));
+	unit_check_text(f->message, words, __FILE__, line);
+	unit_check_text(f->fix, fix, __FILE__, line);
 	unit_check_int(diagnosis.with[severity], 1, "with[severity]", __FILE__, line);
 	if (node >= 0)
 		unit_check(diagnosis.is_usable[node] == (severity != SEVERITY_ERROR), __FILE__,
 			line, "usable: %d", diagnosis.is_usable[node]);
 }
 
-#define EXPECT(node, id, severity, words, mend) \
-	expect(__LINE__, node, id, SEVERITY_##severity, words, mend)
+#define EXPECT(node, id, severity, words, fix) \
+	expect(__LINE__, node, id, SEVERITY_##severity, words, fix)
 
 static void expect_silence(int line)
 {
 	judge();
 	unit_check(diagnosis.count == 0, __FILE__, line, "%d findings, the first: %s: %s",
-		diagnosis.count, diagnosis.finding[0].id, diagnosis.finding[0].words);
+		diagnosis.count, diagnosis.finding[0].id, diagnosis.finding[0].message);
 }
 
 #define EXPECT_SILENCE() expect_silence(__LINE__)
@@ -296,9 +296,9 @@ TEST(doctor_is_silent_about_what_is_sound)
 
 TEST(severities_have_words)
 {
-	CHECK_TEXT(severity_words(SEVERITY_ERROR), "error");
-	CHECK_TEXT(severity_words(SEVERITY_WARNING), "warning");
-	CHECK_TEXT(severity_words(SEVERITY_NOTE), "note");
+	CHECK_TEXT(severity_name(SEVERITY_ERROR), "error");
+	CHECK_TEXT(severity_name(SEVERITY_WARNING), "warning");
+	CHECK_TEXT(severity_name(SEVERITY_NOTE), "note");
 }
 
 TEST(doctor_out_of_reach)
@@ -353,9 +353,8 @@ TEST(doctor_out_of_reach)
 		CHECK(found(1, cases[i].id) != NULL);
 		if (found(1, cases[i].id)) {
 			CHECK_INT(found(1, cases[i].id)->severity, SEVERITY_ERROR);
-			CHECK_TEXT(words_of(1, cases[i].id), cases[i].words);
-			CHECK(strcmp(cases[i].id, "refused") == 0 ||
-				found(1, cases[i].id)->mend[0]);
+			CHECK_TEXT(message_of(1, cases[i].id), cases[i].words);
+			CHECK(strcmp(cases[i].id, "refused") == 0 || found(1, cases[i].id)->fix[0]);
 		}
 		CHECK_INT(diagnosis.count, 1);
 		CHECK_INT(diagnosis.usable, 2);
@@ -403,7 +402,7 @@ TEST(doctor_writes_refused)
 	EXPECT(0, "memory", ERROR, "is out of memory", "CONFIG SET maxmemory 0");
 	change(0, "used_memory:940136", "used_memory:99999999999999999999");
 	judge();
-	CHECK(strlen(diagnosis.finding[0].mend) > 30 && !strchr(diagnosis.finding[0].mend, '-'));
+	CHECK(strlen(diagnosis.finding[0].fix) > 30 && !strchr(diagnosis.finding[0].fix, '-'));
 }
 
 TEST(doctor_reads_info)
@@ -411,7 +410,7 @@ TEST(doctor_reads_info)
 	static const struct {
 		const char *from, *to, *id;
 		enum severity severity;
-		const char *words, *mend;
+		const char *words, *fix;
 	} cases[] = {
 		{"role:master", "role:slave", "replica", SEVERITY_ERROR,
 			"is a replica: its master decides what it keeps", "REPLICAOF NO ONE"},
@@ -494,7 +493,7 @@ TEST(doctor_reads_info)
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		be_sound(3);
 		change(1, cases[i].from, cases[i].to);
-		expect(__LINE__, 1, cases[i].id, cases[i].severity, cases[i].words, cases[i].mend);
+		expect(__LINE__, 1, cases[i].id, cases[i].severity, cases[i].words, cases[i].fix);
 	}
 	for (size_t i = 0; i < COUNT_OF(fine); i++) {
 		be_sound(3);
@@ -619,7 +618,7 @@ TEST(doctor_own_keys_of_other_tenants)
 		{"redlock:turn:{%s}", "~KEY" OWN},
 		{"app-%s", "~app-*" OWN_KEYS("app-*") OWN_OF_DOCTOR},
 	};
-	char mend[700];
+	char fix[700];
 	struct node_facts *p = &facts[1];
 
 	be_sound(3);
@@ -627,11 +626,11 @@ TEST(doctor_own_keys_of_other_tenants)
 	p->beside = said("0");
 	for (size_t i = 0; i < COUNT_OF(tenants); i++) {
 		settings.key_format = tenants[i].format;
-		snprintf(mend, sizeof(mend), "ACL SETUSER default resetkeys %s", tenants[i].rule);
+		snprintf(fix, sizeof(fix), "ACL SETUSER default resetkeys %s", tenants[i].rule);
 		EXPECT(1, "other-tenants", WARNING,
 			"user 'default' may use redlock's own keys of locks that the user may not "
 			"take",
-			mend);
+			fix);
 	}
 	p->beside = reply_absent(REASON_NOPERM, "NOPERM ... to access one of the keys");
 	EXPECT_SILENCE();
@@ -693,7 +692,7 @@ TEST(doctor_knows_all_that_scripts_call)
 			snprintf(rule, sizeof(rule), " +%s", name);
 			unit_check(strstr(diagnosis_rights_script, tried) != NULL, __FILE__,
 				__LINE__, "%s is not tried", name);
-			unit_check(strstr(diagnosis.finding[0].mend, rule) != NULL, __FILE__,
+			unit_check(strstr(diagnosis.finding[0].fix, rule) != NULL, __FILE__,
 				__LINE__, "%s has no rule", name);
 			calls++;
 		}
@@ -749,7 +748,7 @@ TEST(doctor_same_server)
 	judge();
 	CHECK_INT(diagnosis.usable, 1);
 	CHECK(found(-1, "no-quorum") != NULL);
-	CHECK_TEXT(words_of(-1, "no-quorum"),
+	CHECK_TEXT(message_of(-1, "no-quorum"),
 		"1 of 3 nodes can be counted on, 2 are needed: no lock can be had");
 }
 
@@ -761,11 +760,11 @@ TEST(doctor_persistence)
 	CHECK_INT(diagnosis.count, 2);
 	CHECK(found(-1, "single") && found(-1, "single")->severity == SEVERITY_NOTE);
 	CHECK(found(0, "persistence") && found(0, "persistence")->severity == SEVERITY_WARNING);
-	CHECK_TEXT(mend_of(0, "persistence"), "CONFIG SET appendonly yes");
+	CHECK_TEXT(fix_of(0, "persistence"), "CONFIG SET appendonly yes");
 	change(0, "aof_enabled:0", "aof_enabled:1");
 	judge();
 	CHECK(found(0, "persistence") && found(0, "persistence")->severity == SEVERITY_WARNING);
-	CHECK_TEXT(mend_of(0, "persistence"), "CONFIG SET appendfsync always");
+	CHECK_TEXT(fix_of(0, "persistence"), "CONFIG SET appendfsync always");
 	facts[0].fsync = said("always");
 	EXPECT(-1, "single", NOTE, "one node: while it is away, no lock can be had",
 		"name three nodes");
@@ -914,7 +913,7 @@ TEST(doctor_restart_guard)
 		CHECK_INT(diagnosis.usable, 2);
 		snprintf(words, sizeof(words), "in quarantine for another %s: it does not vote",
 			cases[i].left);
-		CHECK_TEXT(words_of(0, "quarantine"), words);
+		CHECK_TEXT(message_of(0, "quarantine"), words);
 		settings.restart_guard = GUARD_OFF;
 		judge();
 		CHECK(!found(0, "quarantine"));

@@ -1,14 +1,14 @@
 /* main: finds the command, reads its options and the configuration, calls it. */
-#include "base/duration.h"
 #include "base/exit.h"
 #include "base/log.h"
-#include "base/mask.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "cli/option.h"
-#include "cmd/cmd.h"
+#include "cmd/commands.h"
 #include "cmd/configure.h"
+#include "cmd/help.h"
 #include "cmd/print.h"
+#include "cmd/usage.h"
 #include "io/file.h"
 #include "io/resolve.h"
 #include "io/title.h"
@@ -32,90 +32,15 @@ static void guard_standard_streams(void)
 			(void)open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* Which word is wrong, and the nearest right one, if there is any, as `like` has it. */
-static int refuse(const char *why, const char *word, const char *like, const char *nearest)
+static int dispatch(const struct command_row *row, struct settings *s)
 {
-	char shown[100];
+	const char *unexpected = s->operands[0];
 
-	mask_escape_word(shown, sizeof(shown), word);
-	log_say(LOG_ERRORS, "%s '%s'", why, shown);
-	if (nearest)
-		log_hint(LOG_ERRORS, like, nearest);
-	else
-		log_hint(LOG_ERRORS, "see 'redlock help'");
-	return STATUS_USAGE;
-}
-
-static int unknown_command(const char *word)
-{
-	return refuse("unknown command", word, "did you mean '%s'? See 'redlock help'",
-		command_nearest(word));
-}
-
-static int too_many(const char *word)
-{
-	return refuse("unexpected argument", word, "%s", duration_hint(word));
-}
-
-static bool is_option(const char *word)
-{
-	bool is = false;
-
-	for (int i = 0; i < option_rows_count; i++)
-		is |= option_is_called(&option_rows[i], word);
-	return is;
-}
-
-/* Before any command. */
-static int early_option(const char *word)
-{
-	char shown[100];
-
-	if (!is_option(word))
-		return refuse("unknown option", word, "did you mean --%s? See 'redlock help'",
-			option_nearest(word + strspn(word, "-"), ~0u));
-	mask_escape_word(shown, sizeof(shown), word);
-	log_say(LOG_ERRORS, "'%s' comes too early: a command goes first", shown);
-	log_hint(LOG_ERRORS, "such as 'redlock run %s'; see 'redlock help'", shown);
-	return STATUS_USAGE;
-}
-
-static int dispatch(struct settings *s, char *const operands[])
-{
-	if (operands[0] && s->command != COMMAND_RUN && s->command != COMMAND_STATUS &&
-		s->command != COMMAND_GATE && s->command != COMMAND_SANDBOX)
-		return too_many(operands[0]);
-	switch (s->command) {
-	case COMMAND_RUN:
-		return cmd_run(s, operands);
-	case COMMAND_ACQUIRE:
-		return cmd_acquire(s);
-	case COMMAND_EXTEND:
-	case COMMAND_RELEASE:
-	case COMMAND_CHECK:
-		return cmd_token(s);
-	case COMMAND_WAIT:
-		return cmd_wait(s);
-	case COMMAND_HOLD:
-		return cmd_hold(s);
-	case COMMAND_STATUS:
-		return cmd_status(s, operands);
-	case COMMAND_BREAK:
-		return cmd_break(s);
-	case COMMAND_GATE:
-		return cmd_gate(s, operands);
-	case COMMAND_DOCTOR:
-		return cmd_doctor(s);
-	case COMMAND_CONFIG:
-		return cmd_config(s);
-	case COMMAND_SANDBOX:
-		return cmd_sandbox(s, operands);
-	case COMMAND_COMPLETION:
-	case COMMAND_HELP:
-	case COMMAND_VERSION:
-		break;
-	}
-	return STATUS_INTERNAL;
+	if (row->flags & (TAKES_KEYS | TAKES_COMMAND))
+		unexpected = NULL;
+	else if (unexpected && row->flags & TAKES_WORD)
+		unexpected = s->operands[1];
+	return unexpected ? usage_unexpected(unexpected) : command_run(s);
 }
 
 /* Passwords that were put there all the same are gone from where everybody can read them; they have
@@ -189,19 +114,19 @@ static void set_loudness(const struct settings *s)
 						: LOG_NORMAL);
 }
 
-/* Behind the command it is the command's: no key was named. */
-static void hint_at_order(const struct settings *s, char *const operands[], struct err *e)
+/* After the operands of `run` begin, -k is an argument of the command, and no key was named. */
+static void hint_at_order(const struct settings *s, struct err *e)
 {
 	if (s->command != COMMAND_RUN || s->key || e->kind != ERR_USAGE)
 		return;
-	for (int i = 0; operands[i]; i++)
-		if (strncmp(operands[i], "-k", 2) == 0 || strncmp(operands[i], "--key", 5) == 0)
+	for (int i = 0; s->operands[i]; i++)
+		if (strncmp(s->operands[i], "-k", 2) == 0 ||
+			strncmp(s->operands[i], "--key", 5) == 0)
 			(void)err_hint(e, "options stand before the command: redlock run -k KEY "
 					  "-- COMMAND");
 }
 
-/* A command with options. */
-static int run(const struct command_row *row, char *const argv[])
+static int run_with_options(const struct command_row *row, char *const argv[])
 {
 	struct settings settings;
 	struct err e;
@@ -210,46 +135,24 @@ static int run(const struct command_row *row, char *const argv[])
 	settings_init(&settings, row->id);
 	operands = options_read(&settings, 2, argv, environ, &e);
 	if (operands >= 0 && settings.help)
-		return cmd_help(row->name);
+		return help_command(row->name);
 	if (operands >= 0 && settings.version)
-		return cmd_version();
+		return help_version();
 	hide_passwords(argv, operands < 0 ? INT_MAX : operands);
 	if (operands >= 0 && configure(&settings, &e) < 0)
 		operands = -1;
 	log_set_json(settings.format == FORMAT_JSON);
 	set_loudness(&settings);
+	settings.operands = argv + (operands < 0 ? 2 : operands);
 	if (operands < 0 || settings_finish(&settings, &e) < 0 || open_log(settings.log, &e) < 0 ||
 		prepare_tls(&settings, &e) < 0) {
 		if (operands >= 0)
-			hint_at_order(&settings, argv + operands, &e);
+			hint_at_order(&settings, &e);
 		log_err(&e);
 		return status_of(e.kind);
 	}
 	configure_warn();
-	return dispatch(&settings, argv + operands);
-}
-
-/* An option, also without its dashes, or an exit status. */
-static int help_word(const char *word)
-{
-	char option[40];
-	long number;
-
-	if (text_number(word, 0, 255, &number))
-		return cmd_help_status((int)number);
-	if (word[0] == '-')
-		return is_option(word) ? cmd_help_option(word) : early_option(word);
-	snprintf(option, sizeof(option), "--%s", word);
-	return is_option(option) ? cmd_help_option(option) : unknown_command(word);
-}
-
-static int help(char *const argv[])
-{
-	const char *name = argv[2];
-
-	if (name && argv[3])
-		return too_many(argv[3]);
-	return name && !command_find(name) ? help_word(name) : cmd_help(name);
+	return dispatch(row, &settings);
 }
 
 static bool is_help(const char *word)
@@ -257,13 +160,16 @@ static bool is_help(const char *word)
 	return word && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0);
 }
 
-static int completion(char *const argv[])
+static int run_without_options(const struct command_row *row, char *const argv[])
 {
-	const char *what = argv[2];
+	struct settings settings;
 
-	if (is_help(what))
-		return cmd_help("completion");
-	return what && argv[3] ? too_many(argv[3]) : cmd_completion(what);
+	/* `redlock help --help` explains the option. */
+	if (row->id != COMMAND_HELP && is_help(argv[2]))
+		return help_command(row->name);
+	settings_init(&settings, row->id);
+	settings.operands = argv + 2;
+	return dispatch(row, &settings);
 }
 
 static int start(char *const argv[])
@@ -272,25 +178,18 @@ static int start(char *const argv[])
 	const char *word = argv[0] ? argv[1] : NULL;
 
 	if (!word) {
-		cmd_help_astray();
+		help_missing_command();
 		return STATUS_USAGE;
 	}
 	if (is_help(word))
-		return cmd_help(NULL);
+		return help_command(NULL);
 	if (strcmp(word, "--version") == 0)
-		return cmd_version();
+		return help_version();
 	row = command_find(word);
 	if (!row)
-		return word[0] == '-' ? early_option(word) : unknown_command(word);
-	if (row->id == COMMAND_HELP)
-		return help(argv);
-	if (row->id == COMMAND_COMPLETION)
-		return completion(argv);
-	if (row->id == COMMAND_VERSION && is_help(argv[2]))
-		return cmd_help(row->name);
-	if (row->id == COMMAND_VERSION)
-		return argv[2] ? too_many(argv[2]) : cmd_version();
-	return run(row, argv);
+		return word[0] == '-' ? usage_early_option(word) : usage_unknown_command(word);
+	return row->flags & TAKES_OPTIONS ? run_with_options(row, argv)
+					  : run_without_options(row, argv);
 }
 
 /* Were lines for eval asked for, or something that may have been meant so? */

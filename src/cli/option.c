@@ -19,105 +19,21 @@
 #define COUNT_OF(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
 const struct command_row command_rows[] = {
-	{COMMAND_RUN, "run", "[options] -k KEY [--] COMMAND [ARG...]",
-		"take the lock, run COMMAND, keep the lock meanwhile, release it",
-		"redlock run -k nightly --nodes 'redis://a redis://b redis://c' -- backup.sh\n"
-		"redlock run -k nightly -n -E 0 -- backup.sh  # skip it if another host runs it\n"
-		"redlock run -k deploy -w 10m -c 'make && make deploy'\n",
-		COMMANDS_LOCK},
-	{COMMAND_ACQUIRE, "acquire", "[options] -k KEY",
-		"take the lock and leave it taken: prints its token",
-		"token=$(redlock acquire -k deploy --ttl 10m)\n"
-		"eval \"$(redlock acquire -k deploy --format env)\"  # sets REDLOCK_TOKEN ...\n",
-		COMMANDS_SCRIPT},
-	{COMMAND_EXTEND, "extend", "[options] -k KEY --token TOKEN",
-		"give a lock that is held a new TTL",
-		"redlock extend -k deploy --token \"$token\" --ttl 10m\n"
-		"redlock extend --ttl 10m  # in a run, or with what 'acquire --format env' set\n",
-		COMMANDS_SCRIPT},
-	{COMMAND_RELEASE, "release", "[options] -k KEY [--token TOKEN]",
-		"release a lock by its token, or one that 'hold' keeps here",
-		"redlock release -k deploy --token \"$token\"\n"
-		"redlock release -k db  # that 'redlock hold -k db' keeps\n",
-		COMMANDS_SCRIPT},
-	{COMMAND_CHECK, "check", "[options] -k KEY --token TOKEN",
-		"is the lock still ours, and for long enough? Prints for how long",
-		"redlock check -k deploy --token \"$token\" --min-validity 5s && ./deploy.sh\n"
-		"redlock check -q --min-validity 5s && ./deploy.sh  # in a run\n",
-		COMMANDS_SCRIPT},
-	{COMMAND_WAIT, "wait", "[options] -k KEY", "wait until the lock is free, without taking it",
-		"redlock wait -k migration -w 5m && ./start-app\n"
-		"redlock wait -k migration -n || echo 'it is held'\n",
-		COMMANDS_LOCK},
-	{COMMAND_HOLD, "hold", "[options] -k KEY",
-		"take the lock and keep it in the background: prints its token and the keeper's "
-		"pid",
-		"redlock hold -k db --follow $$ > /dev/null  # for the rest of this script\n"
-		"redlock release -k db\n"
-		"redlock hold --list\n",
-		COMMANDS_LOCK},
-	{COMMAND_STATUS, "status", "[options] [KEY...]",
-		"who holds the lock, since when, for how long; without KEY: all of redlock's",
-		"redlock status deploy\n"
-		"redlock status --watch\n"
-		"redlock status --json | jq -r '.locks[].key'\n",
-		COMMANDS_CARE},
-	{COMMAND_BREAK, "break", "[options] -k KEY",
-		"show the holder of a lock and, when told so, remove it whoever that is",
-		"redlock break -k deploy\n"
-		"redlock break -k deploy --yes  # without being asked\n",
-		COMMANDS_CARE},
-	{COMMAND_GATE, "gate", "--fence N --store FILE [--] COMMAND [ARG...]",
-		"the resource's side of fencing: run COMMAND unless a newer number was seen",
-		"redlock gate --fence \"$REDLOCK_FENCE\" --store /srv/app/fence -- ./apply\n"
-		"redlock run -k web --fence -c \\\n"
-		"  'ssh web1 redlock gate --fence $REDLOCK_FENCE --store ~/fence -- ./deploy'\n",
-		COMMANDS_SCRIPT},
-	{COMMAND_DOCTOR, "doctor", "[options]",
-		"check nodes and settings, say what is unsafe, and how to fix it",
-		"redlock doctor --nodes 'redis://a redis://b redis://c'\n"
-		"redlock doctor --strict --json | jq -r '.findings[].id'\n",
-		COMMANDS_CARE},
-	{COMMAND_CONFIG, "config", "[options]",
-		"show the settings, and where each comes from: what 'run' with these options would "
-		"use",
-		"redlock config --profile staging\n"
-		"redlock config --json |\n"
-		"  jq -r '.settings[] | select(.source != \"default\").name'\n",
-		COMMANDS_CARE},
-	{COMMAND_SANDBOX, "sandbox", "[options] [--] [COMMAND [ARG...]]",
-		"run COMMAND, or a shell, with throwaway nodes that end with it",
-		"redlock sandbox -- redlock run -k demo -- echo 'it works'\n"
-		"redlock sandbox -n 5  # a shell, in which this ends node 1:\n"
-		"  kill -9 $(cat $REDLOCK_SANDBOX/1.pid)\n"
-		"redlock sandbox -- make test\n",
-		COMMANDS_ABOUT},
-	{COMMAND_COMPLETION, "completion", "bash|zsh|fish",
-		"print what makes that shell complete redlock's command lines", NULL,
-		COMMANDS_ABOUT},
-	{COMMAND_HELP, "help", "[COMMAND|--OPTION|STATUS]",
-		"show this, the options of COMMAND, what an option does, or an exit status means",
-		NULL, COMMANDS_ABOUT},
-	{COMMAND_VERSION, "version", "", "show the version", NULL, COMMANDS_ABOUT},
+#define COMMAND(id, name, function, flags, group, operands, summary, examples) \
+	{COMMAND_##id, name, flags, group, operands, summary, examples},
+#include "cli/commands.def"
 };
 
 const int command_rows_count = COUNT_OF(command_rows);
 
 #define FIELD(name) offsetof(struct settings, name)
 
-#define RUN (1u << COMMAND_RUN)
-#define ACQUIRE (1u << COMMAND_ACQUIRE)
-#define EXTEND (1u << COMMAND_EXTEND)
-#define RELEASE (1u << COMMAND_RELEASE)
-#define CHECK (1u << COMMAND_CHECK)
-#define WAIT (1u << COMMAND_WAIT)
-#define HOLD (1u << COMMAND_HOLD)
-#define STATUS (1u << COMMAND_STATUS)
-#define BREAK (1u << COMMAND_BREAK)
-#define GATE (1u << COMMAND_GATE)
-#define DOCTOR (1u << COMMAND_DOCTOR)
-#define CONFIG (1u << COMMAND_CONFIG)
-#define SANDBOX (1u << COMMAND_SANDBOX)
+/* The bit of each subcommand in option_row.commands, by its ID: RUN, ACQUIRE, ... */
+enum {
+#define COMMAND(id, ...) id = 1u << COMMAND_##id,
+#include "cli/commands.def"
+};
+
 #define TAKING (RUN | ACQUIRE | HOLD | CONFIG)
 #define LEASHED (RUN | HOLD | CONFIG)
 #define BY_TOKEN (EXTEND | RELEASE | CHECK)
@@ -905,7 +821,7 @@ static int read_env(struct reading *r, char *const envp[])
 /* Whose operands are the words of a command. */
 static bool has_command(enum command command)
 {
-	return command == COMMAND_RUN || command == COMMAND_GATE || command == COMMAND_SANDBOX;
+	return (command_rows[command].flags & TAKES_COMMAND) != 0;
 }
 
 static int misplaced(struct reading *r, const char *word)

@@ -16,13 +16,24 @@ enum command_group {
 	COMMANDS_COUNT,
 };
 
+/* How the arguments after a subcommand's name are read. */
+enum command_flag {
+	TAKES_OPTIONS = 1, /* options first; else every argument is an operand */
+	TAKES_WORD = 2, /* at most one operand */
+	TAKES_KEYS = 4, /* any number of operands */
+	TAKES_COMMAND = 8, /* the operands are a command line; its options are left alone */
+	NEEDS_KEY = 16,
+};
+
+/* A row of cli/commands.def. */
 struct command_row {
-	enum command id;
+	enum command id; /* also its index in command_rows */
 	const char *name;
-	const char *operands; /* as shown behind the name */
+	unsigned flags; /* of enum command_flag */
+	enum command_group group;
+	const char *operands;
 	const char *summary;
-	const char *examples; /* lines for --help, at most 78 columns wide, or NULL */
-	enum command_group group; /* for the overview */
+	const char *examples;
 };
 
 extern const struct command_row command_rows[];

@@ -102,9 +102,8 @@ static int check_times(struct settings *s, struct err *e)
 
 static bool wants_key(const struct settings *s)
 {
-	return s->command != COMMAND_STATUS && s->command != COMMAND_GATE &&
-	       s->command != COMMAND_DOCTOR && s->command != COMMAND_CONFIG &&
-	       s->command != COMMAND_SANDBOX && !(s->command == COMMAND_HOLD && s->list);
+	return (command_rows[s->command].flags & NEEDS_KEY) != 0 &&
+	       !(s->command == COMMAND_HOLD && s->list);
 }
 
 static bool wants_token(const struct settings *s)

@@ -13,22 +13,8 @@
 #define UNSET ((usec)-1)
 
 enum command {
-	COMMAND_RUN,
-	COMMAND_ACQUIRE,
-	COMMAND_EXTEND,
-	COMMAND_RELEASE,
-	COMMAND_CHECK,
-	COMMAND_WAIT,
-	COMMAND_HOLD,
-	COMMAND_STATUS,
-	COMMAND_BREAK,
-	COMMAND_GATE,
-	COMMAND_DOCTOR,
-	COMMAND_CONFIG,
-	COMMAND_SANDBOX,
-	COMMAND_COMPLETION,
-	COMMAND_HELP,
-	COMMAND_VERSION,
+#define COMMAND(id, ...) COMMAND_##id,
+#include "cli/commands.def"
 };
 
 /* How results look on stdout. */
@@ -72,6 +58,7 @@ struct tls_settings {
 
 struct settings {
 	enum command command;
+	char *const *operands; /* the arguments after the options, NULL-terminated */
 	struct source source[OPTIONS_MAX]; /* of each row of the option table */
 	/* What the nodes have; until settings_finish(), the names. */
 	struct key_list keys; /* in the order of their bytes */

@@ -3,7 +3,7 @@
 #include "base/exit.h"
 #include "base/log.h"
 #include "base/mask.h"
-#include "cmd/cmd.h"
+#include "cmd/commands.h"
 #include "cmd/configure.h"
 #include "cmd/print.h"
 #include "io/registry.h"
@@ -96,8 +96,9 @@ static int unknown_shell(const char *word)
 	return STATUS_USAGE;
 }
 
-int cmd_completion(const char *what)
+int cmd_completion(struct settings *s)
 {
+	const char *what = s->operands[0];
 	static const struct {
 		const char *shell, *script, *end;
 	} scripts[] = {

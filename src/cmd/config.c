@@ -2,7 +2,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "cli/option.h"
-#include "cmd/cmd.h"
+#include "cmd/commands.h"
 #include "cmd/configure.h"
 #include "cmd/print.h"
 
@@ -94,7 +94,7 @@ static void print_file(struct json *j)
 	json_close(j, ']');
 }
 
-int cmd_config(const struct settings *s)
+int cmd_config(struct settings *s)
 {
 	static char value[VALUE_MAX];
 	bool is_json = s->format == FORMAT_JSON;

@@ -7,7 +7,7 @@
 #include "base/exit.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "cmd/cmd.h"
+#include "cmd/commands.h"
 #include "cmd/configure.h"
 #include "cmd/confirm.h"
 #include "cmd/print.h"

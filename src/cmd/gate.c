@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "cmd/cmd.h"
+#include "cmd/commands.h"
 #include "cmd/supervise.h"
 #include "io/child.h"
 #include "io/file.h"
@@ -125,8 +125,9 @@ static void hide_secrets(void)
 	setenv("REDLOCK_NODES", shown, 1);
 }
 
-int cmd_gate(struct settings *s, char *const argv[])
+int cmd_gate(struct settings *s)
 {
+	char *const *argv = s->operands;
 	struct gate g = {.settings = s, .until = usec_add(clock_now(), s->wait)};
 	int error, status;
 

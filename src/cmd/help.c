@@ -1,11 +1,13 @@
-/* redlock help, redlock version: all that is said of redlock itself, from the tables. */
+#include "cmd/help.h"
+
 #include "base/exit.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "cli/option.h"
-#include "cmd/cmd.h"
+#include "cmd/commands.h"
 #include "cmd/print.h"
+#include "cmd/usage.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -169,7 +171,7 @@ static void add_command(const struct command_row *row)
 		row->operands);
 	add_words(0, 4, title);
 	add_item(0, "", 2, row->summary);
-	if (!row->examples)
+	if (!(row->flags & TAKES_OPTIONS))
 		return;
 	add_options(row->id);
 	add_statuses();
@@ -219,7 +221,7 @@ static void add_places(const struct option_row *row)
 	add_item(0, "", words_at(), words);
 }
 
-int cmd_help(const char *name)
+int help_command(const char *name)
 {
 	const struct command_row *row = name ? command_find(name) : NULL;
 
@@ -231,7 +233,8 @@ int cmd_help(const char *name)
 	return show();
 }
 
-int cmd_help_option(const char *word)
+/* word: an option with its dashes. */
+static int help_option(const char *word)
 {
 	begin(STDOUT_FILENO);
 	for (int i = 0; i < option_rows_count; i++)
@@ -242,7 +245,7 @@ int cmd_help_option(const char *word)
 	return show();
 }
 
-int cmd_help_status(int status)
+static int help_status(int status)
 {
 	const char *words = status > 128
 				    ? "128 and a signal's number: it ended the command, or redlock"
@@ -256,7 +259,28 @@ int cmd_help_status(int status)
 	return show();
 }
 
-void cmd_help_astray(void)
+/* An exit status, or an option with or without its dashes. */
+static int help_word(const char *word)
+{
+	char option[40];
+	long number;
+
+	if (text_number(word, 0, 255, &number))
+		return help_status((int)number);
+	if (word[0] == '-')
+		return usage_is_option(word) ? help_option(word) : usage_early_option(word);
+	snprintf(option, sizeof(option), "--%s", word);
+	return usage_is_option(option) ? help_option(option) : usage_unknown_command(word);
+}
+
+int cmd_help(struct settings *s)
+{
+	const char *word = s->operands[0];
+
+	return word && !command_find(word) ? help_word(word) : help_command(word);
+}
+
+void help_missing_command(void)
 {
 	begin(log_fd());
 	add_overview();
@@ -265,8 +289,14 @@ void cmd_help_astray(void)
 	log_say(LOG_ERRORS, "no command: what shall be done?");
 }
 
-int cmd_version(void)
+int help_version(void)
 {
 	printf("redlock %s\n", REDLOCK_VERSION);
 	return print_finish();
+}
+
+int cmd_version(struct settings *s)
+{
+	(void)s;
+	return help_version();
 }

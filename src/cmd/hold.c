@@ -11,7 +11,7 @@
 #include "base/exit.h"
 #include "base/log.h"
 #include "cmd/client.h"
-#include "cmd/cmd.h"
+#include "cmd/commands.h"
 #include "cmd/print.h"
 #include "cmd/record.h"
 #include "io/alarm.h"

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/token.h"
 #include "cmd/client.h"
-#include "cmd/cmd.h"
+#include "cmd/commands.h"
 #include "cmd/configure.h"
 #include "cmd/record.h"
 #include "cmd/supervise.h"
@@ -521,13 +521,13 @@ static int finish(struct run *r, int status)
 	return status;
 }
 
-int cmd_run(struct settings *s, char *const operands[])
+int cmd_run(struct settings *s)
 {
 	static struct run r; /* large, and one of a kind */
 	const char *fence = getenv("REDLOCK_FENCE");
 	int status;
 
-	r.argv = find_command(s, operands);
+	r.argv = find_command(s, s->operands);
 	if (!r.argv)
 		return STATUS_USAGE;
 	r.outer_fence = fence ? strdup(fence) : NULL; /* the environment is made anew */

@@ -8,7 +8,7 @@
  */
 #include "base/exit.h"
 #include "base/log.h"
-#include "cmd/cmd.h"
+#include "cmd/commands.h"
 #include "cmd/supervise.h"
 #include "io/background.h"
 #include "io/folder.h"
@@ -316,15 +316,15 @@ static int run(struct sandbox *b)
 	return outcome(b);
 }
 
-int cmd_sandbox(struct settings *s, char *const operands[])
+int cmd_sandbox(struct settings *s)
 {
 	static struct sandbox b = {.settings = NULL};
 	bool ready = false;
 	struct err e;
 
 	b.settings = s;
-	b.argv = find_command(operands);
-	b.is_shell = b.argv != operands;
+	b.argv = find_command(s->operands);
+	b.is_shell = b.argv != s->operands;
 	if (!b.argv)
 		return STATUS_USAGE;
 	if (servers_find(b.program, s->server, &e) < 0 || folder_make(&b.folder, &e) < 0) {

@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/log.h"
-#include "cmd/cmd.h"
+#include "cmd/commands.h"
 #include "cmd/configure.h"
 #include "cmd/print.h"
 #include "io/query.h"
@@ -507,8 +507,9 @@ static int show(struct overview *st, char *const names[])
 	return status;
 }
 
-int cmd_status(struct settings *s, char *const names[])
+int cmd_status(struct settings *s)
 {
+	char *const *names = s->operands;
 	static struct overview st;
 	const struct policy policy = settings_policy(s);
 	bool is_live = s->watch && isatty(STDOUT_FILENO), has_told = false;

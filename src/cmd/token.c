@@ -8,7 +8,7 @@
 #include "base/exit.h"
 #include "base/log.h"
 #include "base/utf8.h"
-#include "cmd/cmd.h"
+#include "cmd/commands.h"
 #include "cmd/configure.h"
 #include "cmd/print.h"
 #include "io/follow.h"

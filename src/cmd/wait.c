@@ -2,7 +2,7 @@
 #include "base/exit.h"
 #include "base/log.h"
 #include "cmd/client.h"
-#include "cmd/cmd.h"
+#include "cmd/commands.h"
 #include "cmd/print.h"
 
 #include <unistd.h>

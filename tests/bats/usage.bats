@@ -39,6 +39,19 @@ refused() {
 	refused 64 "redlock: unknown command ''" ''
 }
 
+@test "commands: each function of src/cmd has a row of the table, and each row is a command" {
+	local table=$BATS_TEST_DIRNAME/../../src/cli/commands.def functions names name
+	functions=$(sed -nE 's/^COMMAND\(.*, (cmd_[a-z]+), .*/\1/p' "$table" | sort -u)
+	[ "$functions" = "$(grep -hoE '\bcmd_[a-z]+\(' "$BATS_TEST_DIRNAME"/../../src/cmd/*.c | tr -d '(' | sort -u)" ]
+	names=$(sed -nE 's/^COMMAND\([A-Z]+, "([a-z]+)", .*/\1/p' "$table")
+	[ "$(wc -l <<< "$names")" = "$(grep -c '^COMMAND(' "$table")" ]
+	for name in $names; do
+		[[ "$(redlock help | grep "^  $name ")" ]]
+		[[ "$(redlock help "$name")" == "redlock $name"* ]]
+		[[ "$(redlock "$name" --help)" == *"$name"* ]]
+	done
+}
+
 @test "no command: all of them are shown, on stderr" {
 	run -64 --separate-stderr redlock
 	[ "$output" = "" ]

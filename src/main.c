@@ -217,7 +217,7 @@ int main(int argc, char *argv[])
 	title_init(argv);
 	/* The nodes' passwords are in our memory: no core dump of it, whatever kills us. */
 	(void)prctl(PR_SET_DUMPABLE, 0);
-	resolve_by_itself();
+	resolve_without_plugins();
 	status = start(argv);
 	/* Whatever went wrong, and wherever: a script must not go on as if it had the lock. */
 	if (status != STATUS_OK && is_for_eval(argv))

@@ -23,13 +23,13 @@
 	X(STATUS_CANNOT_RUN, 126, "the command was found but could not be run") \
 	X(STATUS_NOT_FOUND, 127, "the command was not found")
 
-#define STATUS_ENUM(name, number, words) name = (number),
+#define STATUS_ENUM(name, number, meaning) name = (number),
 enum status { STATUS_TABLE(STATUS_ENUM) };
 #undef STATUS_ENUM
 
 struct status_row {
 	int number;
-	const char *words;
+	const char *meaning;
 };
 
 extern const struct status_row status_rows[];

@@ -20,9 +20,9 @@
 #include <unistd.h>
 
 /* With its end it fits into PIPE_BUF: a pipe that polls writable takes it without blocking. */
-#define LINE_MOST 4095
+#define LINE_BYTES_MAX 4095
 
-static enum log_level loud = LOG_NORMAL;
+static enum log_level level = LOG_NORMAL;
 static bool never_block;
 static bool is_shown; /* a line without its end */
 static bool is_json;
@@ -30,14 +30,14 @@ static bool is_json;
 static enum place { PLACE_STDERR, PLACE_FILE, PLACE_SYSLOG } place;
 static int fd = STDERR_FILENO; /* the file's, if there is one */
 
-void log_set_level(enum log_level loudness)
+void log_set_level(enum log_level new_level)
 {
-	loud = loudness;
+	level = new_level;
 }
 
 enum log_level log_level(void)
 {
-	return loud;
+	return level;
 }
 
 void log_never_block(void)
@@ -113,7 +113,7 @@ static int connect_syslog(void)
 
 static void put_syslog(int to, enum log_level at, const char *text, size_t len)
 {
-	char buf[LINE_MOST + 80], when[TIME_TEXT_MAX] = "";
+	char buf[LINE_BYTES_MAX + 80], when[TIME_TEXT_MAX] = "";
 	time_t now = (time_t)(clock_wall() / USEC_SEC);
 	size_t used = 0;
 	struct tm tm;
@@ -131,30 +131,30 @@ static void put_syslog(int to, enum log_level at, const char *text, size_t len)
 #define WIPE "\r\033[K"
 
 /* Up to its end, but without it. */
-static size_t plain_line(char buf[LINE_MOST], enum place to, bool is_hint, const char *words)
+static size_t plain_line(char buf[LINE_BYTES_MAX], enum place to, bool is_hint, const char *message)
 {
 	char when[TIME_TEXT_MAX];
 	size_t used = 0;
 
 	switch (to) {
 	case PLACE_STDERR:
-		text_append(buf, LINE_MOST, &used, "%s%s: ", is_shown ? WIPE : "",
+		text_append(buf, LINE_BYTES_MAX, &used, "%s%s: ", is_shown ? WIPE : "",
 			is_hint ? "hint" : "redlock");
 		break;
 	case PLACE_FILE:
-		text_append(buf, LINE_MOST, &used, "%s redlock[%ld]: %s",
+		text_append(buf, LINE_BYTES_MAX, &used, "%s redlock[%ld]: %s",
 			time_format(when, clock_wall() / USEC_SEC), (long)getpid(),
 			is_hint ? "hint: " : "");
 		break;
 	case PLACE_SYSLOG:
-		text_append(buf, LINE_MOST, &used, "%s", is_hint ? "hint: " : "");
+		text_append(buf, LINE_BYTES_MAX, &used, "%s", is_hint ? "hint: " : "");
 		break;
 	}
-	text_append(buf, LINE_MOST, &used, "%s", words);
+	text_append(buf, LINE_BYTES_MAX, &used, "%s", message);
 	return used;
 }
 
-static struct json json_object(enum log_level at, bool is_hint, const char *words, size_t len)
+static struct json json_object(enum log_level at, bool is_hint, const char *message, size_t len)
 {
 	static const char *const levels[] = {"error", "notice", "info", "debug"};
 	char when[TIME_TEXT_MAX];
@@ -163,23 +163,24 @@ static struct json json_object(enum log_level at, bool is_hint, const char *word
 	json_open(&j, NULL, '{');
 	json_text(&j, "time", time_format(when, clock_wall() / USEC_SEC));
 	json_text(&j, "level", levels[at]);
-	json_bytes(&j, is_hint ? "hint" : "message", words, len);
+	json_bytes(&j, is_hint ? "hint" : "message", message, len);
 	json_close(&j, '}');
 	return j;
 }
 
 /* Escaping makes it longer: the words are cut until it fits. 0: there was no memory for it. */
-static size_t json_line(char buf[LINE_MOST], enum log_level at, bool is_hint, const char *words)
+static size_t json_line(
+	char buf[LINE_BYTES_MAX], enum log_level at, bool is_hint, const char *message)
 {
-	size_t len = strlen(words), used;
-	struct json j = json_object(at, is_hint, words, len);
+	size_t len = strlen(message), used;
+	struct json j = json_object(at, is_hint, message, len);
 
-	while (!j.failed && j.len >= LINE_MOST) {
-		len = len * (LINE_MOST - 1) / j.len;
-		while (len > 0 && (words[len] & 0xc0) == 0x80)
+	while (!j.failed && j.len >= LINE_BYTES_MAX) {
+		len = len * (LINE_BYTES_MAX - 1) / j.len;
+		while (len > 0 && (message[len] & 0xc0) == 0x80)
 			len--;
 		free(j.text);
-		j = json_object(at, is_hint, words, len);
+		j = json_object(at, is_hint, message, len);
 	}
 	used = j.failed ? 0 : j.len;
 	if (used > 0)
@@ -191,14 +192,15 @@ static size_t json_line(char buf[LINE_MOST], enum log_level at, bool is_hint, co
 __attribute__((format(printf, 3, 0))) static void line(
 	enum log_level at, bool is_hint, const char *fmt, va_list ap)
 {
-	char words[LINE_MOST], buf[LINE_MOST + 1];
+	char message[LINE_BYTES_MAX], buf[LINE_BYTES_MAX + 1];
 	int log = place == PLACE_SYSLOG ? connect_syslog() : -1;
 	enum place to = place == PLACE_SYSLOG && log < 0 ? PLACE_STDERR : place;
 	size_t len;
 
-	if (vsnprintf(words, sizeof(words), fmt, ap) < 0)
-		words[0] = '\0';
-	len = is_json ? json_line(buf, at, is_hint, words) : plain_line(buf, to, is_hint, words);
+	if (vsnprintf(message, sizeof(message), fmt, ap) < 0)
+		message[0] = '\0';
+	len = is_json ? json_line(buf, at, is_hint, message)
+		      : plain_line(buf, to, is_hint, message);
 	is_shown = false;
 	if (log >= 0) {
 		put_syslog(log, at, buf, len);
@@ -212,7 +214,7 @@ void log_say(enum log_level at, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (at > loud)
+	if (at > level)
 		return;
 	va_start(ap, fmt);
 	line(at, false, fmt, ap);
@@ -241,7 +243,7 @@ void log_show(enum log_level at, const char *fmt, ...)
 	size_t len = sizeof(head) - 1, end = len - (sizeof(WIPE) - 1), most = columns();
 	va_list ap;
 
-	if (at > loud)
+	if (at > level)
 		return;
 	memcpy(buf, head, sizeof(head));
 	va_start(ap, fmt);
@@ -267,7 +269,7 @@ void log_hint(enum log_level at, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (at > loud)
+	if (at > level)
 		return;
 	va_start(ap, fmt);
 	line(at, true, fmt, ap);
@@ -276,7 +278,7 @@ void log_hint(enum log_level at, const char *fmt, ...)
 
 void log_text(enum log_level at, const char *text)
 {
-	if (at <= loud)
+	if (at <= level)
 		put(fd, text, strlen(text));
 }
 

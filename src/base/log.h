@@ -16,7 +16,7 @@ enum log_level {
 	LOG_REPLIES, /* -vv: every node's answer */
 };
 
-void log_set_level(enum log_level loudness);
+void log_set_level(enum log_level level);
 enum log_level log_level(void);
 
 /*

@@ -57,7 +57,7 @@ bool token_is_shared(const char *value, size_t len)
 	return token_is_ours(value, len) && memcmp(value, TOKEN_READERS, TOKEN_ID_LEN) == 0;
 }
 
-bool token_is_no_holders(const char *text)
+bool token_has_no_holder(const char *text)
 {
 	return strncmp(text, TOKEN_NINES TOKEN_LEFT, KIND_AT + 1) == 0 ||
 	       strncmp(text, TOKEN_READERS, TOKEN_ID_LEN) == 0;

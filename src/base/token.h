@@ -37,7 +37,7 @@ bool token_is_ours(const char *value, size_t len);
 bool token_is_shared(const char *value, size_t len);
 
 /* Does the text begin like an id that no holder has: a left key's, or that of all readers? */
-bool token_is_no_holders(const char *text);
+bool token_has_no_holder(const char *text);
 
 /* The time that such a value carries; 0: none, as older ones. *owner is where the owner text
  * begins. */

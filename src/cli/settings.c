@@ -411,7 +411,7 @@ static int take_slot(struct settings *s, struct err *e)
 int settings_set_token(struct settings *s, const char *token, struct err *e)
 {
 	s->token = token;
-	if (token_is_no_holders(s->token)) {
+	if (token_has_no_holder(s->token)) {
 		err_set(e, ERR_USAGE,
 			"the token is no holder's: its key was left by --min-hold, "
 			"or readers share it");

@@ -144,7 +144,7 @@ static int break_it(struct query *sv, const struct settings *s, const struct rep
 	bool has_changed = false;
 
 	/* While somebody thought, servers may have closed what was idle. */
-	query_renew(sv);
+	query_reconnect(sv);
 	ask_again(sv, s, shown, wish);
 	for (int i = 0; i < s->nodes.count; i++) {
 		has_changed |= wish[i].op != OP_NONE && lock->peer[i].vote == VOTE_FOREIGN;

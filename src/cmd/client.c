@@ -159,7 +159,7 @@ int client_turn(struct client *c)
 	char text[REPORT_MAX];
 	/* Words are due only between attempts. */
 	bool signalled =
-		session_turn(&c->session, lock_is_pausing(lock) ? c->say_at : NEVER, c->wake_fd);
+		session_step(&c->session, lock_is_pausing(lock) ? c->say_at : NEVER, c->wake_fd);
 
 	client_tell_reply(c);
 	if (signalled && signals_next(&c->signals, &caught) && caught.is_fatal)
@@ -194,7 +194,7 @@ int client_take(struct client *c)
 void client_take_in_replies(struct client *c)
 {
 	do {
-		session_turn(&c->session, clock_now(), -1);
+		session_step(&c->session, clock_now(), -1);
 		client_tell_reply(c);
 	} while (c->session.event.kind != EV_TIME);
 }
@@ -229,7 +229,7 @@ void client_release(struct client *c, usec leave_for)
 		client_take_in_replies(c);
 	session_release(&c->session, leave_for);
 	while (lock->state != LOCK_OVER) {
-		if (session_turn(&c->session, NEVER, c->signals.fd) &&
+		if (session_step(&c->session, NEVER, c->signals.fd) &&
 			signals_next(&c->signals, &caught) && caught.is_fatal) {
 			if (c->signalled)
 				break;

@@ -150,7 +150,7 @@ static void add_statuses(void)
 {
 	add("\nExit status\n");
 	for (int i = 0; i < status_rows_count; i++)
-		add_status(status_rows[i].number, status_rows[i].words);
+		add_status(status_rows[i].number, status_rows[i].meaning);
 }
 
 /* They stand as they are, to be copied. */
@@ -254,7 +254,7 @@ static int help_status(int status)
 	begin(STDOUT_FILENO);
 	for (int i = 0; i < status_rows_count; i++)
 		if (status_rows[i].number == status)
-			words = status_rows[i].words;
+			words = status_rows[i].meaning;
 	add_status(status, words);
 	return show();
 }

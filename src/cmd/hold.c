@@ -127,7 +127,7 @@ static void keep(struct hold *h)
 
 		if (h->is_over)
 			break;
-		session_turn(s, wake_at, h->client.wake_fd);
+		session_step(s, wake_at, h->client.wake_fd);
 		client_tell_reply(&h->client);
 		if (lock->extensions > extensions) {
 			extensions = lock->extensions;
@@ -139,8 +139,8 @@ static void keep(struct hold *h)
 			deadline_lose(&h->deadline, clock_now());
 		}
 		take_signals(h);
-		h->is_over |= background_hear() == BACKGROUND_END;
-		if (follow_is_over(&h->follow)) {
+		h->is_over |= background_read() == BACKGROUND_END;
+		if (follow_has_ended(&h->follow)) {
 			log_say(LOG_DECISIONS, "%s: process %d has ended", h->client.name,
 				(int)h->follow.pid);
 			h->is_over = true;
@@ -152,7 +152,7 @@ static void keep(struct hold *h)
 static int enter(const struct hold *h, struct err *e)
 {
 	struct entry entry = {
-		.keeper = getpid(),
+		.holder = getpid(),
 		.follow = h->follow.pid,
 		.since = clock_wall() / USEC_SEC,
 		.keys = h->client.settings->keys.count,
@@ -169,13 +169,13 @@ static int enter(const struct hold *h, struct err *e)
 static int be_keeper(struct hold *h)
 {
 	struct deadline_policy policy = settings_deadline(h->client.settings);
-	struct alarm_turn before;
+	struct alarm_priority before;
 	struct err e;
 
 	/* Nobody is to be ended before the lock is. */
 	if (h->follow.pid == 0)
 		policy.on_lost = 0;
-	if (signals_insist(&h->client.signals, SIGTERM, &e) < 0 || watch_all(h, &e) < 0 ||
+	if (signals_take_ignored(&h->client.signals, SIGTERM, &e) < 0 || watch_all(h, &e) < 0 ||
 		enter(h, &e) < 0) {
 		log_err(&e);
 		return STATUS_INTERNAL;
@@ -184,7 +184,7 @@ static int be_keeper(struct hold *h)
 	/* The caller's stderr is not ours any more. */
 	if (!h->client.settings->log || strcmp(h->client.settings->log, "stderr") == 0)
 		log_to_syslog();
-	alarm_go_first(&before);
+	alarm_raise_priority(&before);
 	deadline_init(&h->deadline, &policy, clock_now(), h->client.session.lock.valid_until);
 	keep(h);
 	h->account.held = clock_now() - h->client.began - h->account.waited;
@@ -209,7 +209,7 @@ static int take(struct hold *h)
 	int number = 0;
 
 	client_start(&h->client);
-	while (number == 0 && client_is_open(&h->client) && !follow_is_over(&h->follow))
+	while (number == 0 && client_is_open(&h->client) && !follow_has_ended(&h->follow))
 		number = client_turn(&h->client);
 	log_unshow();
 	return number;
@@ -294,7 +294,7 @@ static int list(const struct settings *s)
 			if (entry.limit > 0)
 				json_number(&j, "slot", entry.slot);
 			json_text(&j, "token", entry.id);
-			json_number(&j, "keeper", entry.keeper);
+			json_number(&j, "keeper", entry.holder);
 			if (entry.follow)
 				json_number(&j, "follow", entry.follow);
 			json_text(&j, "since", when);
@@ -306,7 +306,7 @@ static int list(const struct settings *s)
 		if (entry.limit > 1)
 			snprintf(slot, sizeof(slot), ", slot %ld", entry.slot);
 		print_line("%s%s since %s by process %d%s", report_keys(name, &shown.keys), slot,
-			when, (int)entry.keeper, following);
+			when, (int)entry.holder, following);
 	}
 	registry_close(&registry);
 	if (s->format == FORMAT_JSON) {
@@ -344,7 +344,7 @@ int cmd_hold(struct settings *s)
 		(void)finish(&h, "interrupted", 128 + number);
 		client_die(&h.client, number);
 	}
-	if (follow_is_over(&h.follow))
+	if (follow_has_ended(&h.follow))
 		return follow_is_gone(&h);
 	if (lock->state == LOCK_HELD)
 		client_take_in_replies(&h.client);

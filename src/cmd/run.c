@@ -160,25 +160,25 @@ static void tell_loss(struct run *r, const char *words)
 static void read_notes(struct run *r)
 {
 	char left[DURATION_TEXT_MAX];
-	struct note note;
+	struct extender_message message;
 
-	while (extender_read(&r->extender, &note))
-		switch (note.kind) {
-		case NOTE_EXTENDED:
-			r->valid_until = note.valid_until;
-			supervisor_extended(&r->watch.supervisor, note.valid_until);
+	while (extender_read(&r->extender, &message))
+		switch (message.kind) {
+		case EXTENDER_EXTENDED:
+			r->valid_until = message.valid_until;
+			supervisor_extended(&r->watch.supervisor, message.valid_until);
 			log_say(LOG_DECISIONS, "extended %s, valid for %s", r->client.name,
-				duration_format(left, note.valid_until - clock_now()));
+				duration_format(left, message.valid_until - clock_now()));
 			if (r->continued)
 				supervisor_resume(&r->watch.supervisor);
 			r->continued = false;
 			break;
-		case NOTE_EXPIRING:
+		case EXTENDER_EXPIRING:
 			supervisor_lose(&r->watch.supervisor);
-			tell_loss(r, note.text);
+			tell_loss(r, message.text);
 			break;
-		case NOTE_LOG:
-			log_say(LOG_REPLIES, "%s", note.text);
+		case EXTENDER_LOG:
+			log_say(LOG_REPLIES, "%s", message.text);
 			break;
 		}
 }
@@ -227,13 +227,13 @@ static usec replace_at(const struct run *r)
 /* Until the command's tree is gone, or may stay. */
 static void supervise(struct run *r)
 {
-	usec settle_at = clock_now() + SETTLE_AFTER;
-	struct alarm_turn before;
+	usec detach_at = clock_now() + DETACH_AFTER;
+	struct alarm_priority before;
 	bool went_on;
 
 	/* The keeper, a thread of ours, inherits it. */
-	alarm_go_first(&before);
-	supervisor_look(&r->watch.supervisor); /* it may have been stopped before */
+	alarm_raise_priority(&before);
+	supervisor_check(&r->watch.supervisor); /* it may have been stopped before */
 	while (!r->watch.is_over) {
 		struct pollfd fds[] = {
 			{.fd = r->client.signals.fd, .events = POLLIN},
@@ -244,14 +244,14 @@ static void supervise(struct run *r)
 			{.fd = r->watch.alarm, .events = POLLIN},
 		};
 		bool wants_extender = !r->extender.is_running;
-		usec at = usec_min(replace_at(r), settle_at);
+		usec at = usec_min(replace_at(r), detach_at);
 
 		alarm_set(r->watch.alarm, wants_extender ? usec_min(at, r->extend_at) : at);
 		if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0)
 			assert(errno == EINTR || errno == ENOMEM);
-		if (clock_now() >= settle_at) {
-			supervisor_settle();
-			settle_at = NEVER;
+		if (clock_now() >= detach_at) {
+			supervisor_detach();
+			detach_at = NEVER;
 		}
 		went_on = supervise_take_signals(&r->watch);
 		r->client.signalled |= r->watch.was_asked;
@@ -319,7 +319,7 @@ static void settle_loss(struct run *r)
 /* The answers to the release may tell that the lock was lost while the command ran. */
 static int settle_release(struct run *r, int status)
 {
-	if (r->lost || r->watch.end.kind != WORD_ENDED)
+	if (r->lost || r->watch.end.kind != SUPERVISOR_ENDED)
 		return status;
 	settle_loss(r);
 	if (!r->lost)
@@ -333,7 +333,7 @@ static int outcome(struct run *r)
 {
 	char shown[DURATION_TEXT_MAX];
 
-	if (r->watch.end.kind == WORD_FAILED)
+	if (r->watch.end.kind == SUPERVISOR_FAILED)
 		return not_started(r);
 	if (r->lost) {
 		r->account.outcome = "lost";
@@ -385,16 +385,16 @@ static int run_command(struct run *r)
 	supervisor_start(&r->watch.supervisor, lock->valid_until);
 	supervise(r);
 	extender_stop(&r->extender);
-	if (r->watch.end.kind == WORD_ENDED)
+	if (r->watch.end.kind == SUPERVISOR_ENDED)
 		settle_loss(r);
 	if (lock->duplicate[0] >= 0)
 		log_say(LOG_NORMAL, "%s", report_duplicate(text, lock, &r->client.settings->nodes));
 	status = outcome(r);
 	held = r->account.held = clock_now() - started;
-	release(r,
-		r->watch.end.kind == WORD_ENDED && !r->lost && held < r->client.settings->min_hold
-			? r->client.settings->min_hold - held
-			: 0);
+	release(r, r->watch.end.kind == SUPERVISOR_ENDED && !r->lost &&
+				   held < r->client.settings->min_hold
+			   ? r->client.settings->min_hold - held
+			   : 0);
 	return settle_release(r, status);
 }
 

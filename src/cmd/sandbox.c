@@ -72,12 +72,12 @@ static int await(struct keeper *k, struct err *e)
 
 	while (!servers_ask(&k->servers)) {
 		sleep_for(k, LOOKS_APART_MS);
-		if (background_hear() == BACKGROUND_END) {
+		if (background_read() == BACKGROUND_END) {
 			e->kind = ERR_NONE;
 			return -1;
 		}
 		if (servers_failed(&k->servers) || clock_now() >= until)
-			return servers_blame(&k->servers, e);
+			return servers_explain(&k->servers, e);
 	}
 	query_close(&k->servers.query);
 	return 0;
@@ -129,7 +129,7 @@ static int be_keeper(struct sandbox *b)
 	} else {
 		background_ready();
 		sweep();
-		while (background_hear() != BACKGROUND_END)
+		while (background_read() != BACKGROUND_END)
 			sleep_for(&k, -1);
 	}
 	servers_end(&k.servers);
@@ -221,7 +221,7 @@ static int start_command(struct sandbox *b, struct err *e)
 
 static void look_at_keeper(struct sandbox *b)
 {
-	if (b->keeper_is_dead || background_hear() != BACKGROUND_END)
+	if (b->keeper_is_dead || background_read() != BACKGROUND_END)
 		return;
 	b->keeper_is_dead = true;
 	log_say(LOG_ERRORS,
@@ -234,9 +234,9 @@ static void look_at_keeper(struct sandbox *b)
 static void supervise(struct sandbox *b)
 {
 	struct supervision *v = &b->watch;
-	usec settle_at = clock_now() + SETTLE_AFTER;
+	usec detach_at = clock_now() + DETACH_AFTER;
 
-	supervisor_look(&v->supervisor); /* it may have been stopped before */
+	supervisor_check(&v->supervisor); /* it may have been stopped before */
 	while (!v->is_over) {
 		struct pollfd fds[] = {
 			{.fd = b->signals.fd, .events = POLLIN},
@@ -247,12 +247,12 @@ static void supervise(struct sandbox *b)
 		};
 		bool went_on;
 
-		alarm_set(v->alarm, usec_min(v->replace_at, settle_at));
+		alarm_set(v->alarm, usec_min(v->replace_at, detach_at));
 		if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0)
 			assert(errno == EINTR || errno == ENOMEM);
-		if (clock_now() >= settle_at) {
-			supervisor_settle();
-			settle_at = NEVER;
+		if (clock_now() >= detach_at) {
+			supervisor_detach();
+			detach_at = NEVER;
 		}
 		went_on = supervise_take_signals(v);
 		if (went_on)
@@ -272,7 +272,7 @@ static void end_servers(struct sandbox *b)
 {
 	/* Of one that is not known to be dead nobody has taken the status: the number is its own.
 	 */
-	if (!b->keeper_is_dead && background_hear() != BACKGROUND_END)
+	if (!b->keeper_is_dead && background_read() != BACKGROUND_END)
 		kill(b->keeper, SIGCONT);
 	if (!background_end())
 		kill(b->keeper, SIGKILL);
@@ -282,9 +282,9 @@ static void end_servers(struct sandbox *b)
 
 static int outcome(struct sandbox *b)
 {
-	struct word *end = &b->watch.end;
+	struct supervisor_message *end = &b->watch.end;
 
-	if (end->kind == WORD_FAILED)
+	if (end->kind == SUPERVISOR_FAILED)
 		return supervise_not_started(&b->watch, b->argv[0]);
 	if (b->watch.replacing)
 		return supervise_supervisor_killed();
@@ -293,7 +293,7 @@ static int outcome(struct sandbox *b)
 	/* A server that was started again by hand has ended with the others. The keeper is older
 	 * than the supervisor. */
 	if (end->tree.alive > 0)
-		end->tree = tree_signal(getpid(), 0, &b->watch.supervisor.birth);
+		end->tree = tree_signal(getpid(), 0, &b->watch.supervisor.born);
 	if (end->tree.alive > 0)
 		supervise_tell_left(&end->tree, "its nodes");
 	if (WIFSIGNALED(end->number))

@@ -64,7 +64,7 @@ bool supervise_take_signals(struct supervision *v)
 	while (signals_next(v->signals, &caught))
 		switch (caught.number) {
 		case SIGCHLD:
-			supervisor_look(&v->supervisor);
+			supervisor_check(&v->supervisor);
 			break;
 		case SIGCONT:
 			went_on = true;
@@ -97,27 +97,27 @@ static void tell_stubborn(const struct supervision *v, const struct tree *tree)
  * went on after that: the supervisor may have been slow to tell. */
 void supervise_hear(struct supervision *v, bool stop_is_old)
 {
-	enum hearing hearing;
-	struct word word;
+	enum supervisor_reading reading;
+	struct supervisor_message message;
 
 	while (!v->is_over && !v->supervisor_is_dead &&
-		(hearing = supervisor_hear(&v->supervisor, &word)) != HEARD_NOTHING) {
-		if (hearing == HEARD_DEATH) {
+		(reading = supervisor_read(&v->supervisor, &message)) != SUPERVISOR_READ_NOTHING) {
+		if (reading == SUPERVISOR_READ_DEATH) {
 			v->supervisor_is_dead = v->replacing = true;
 			v->replace_at = 0;
 			return;
 		}
-		switch (word.kind) {
-		case WORD_STOPPED:
-			if (!stop_is_old && tree_is_stopped(word.pid))
-				signals_stop_with(word.pid);
+		switch (message.kind) {
+		case SUPERVISOR_STOPPED:
+			if (!stop_is_old && tree_is_stopped(message.pid))
+				signals_stop_with(message.pid);
 			break;
-		case WORD_STUBBORN:
-			tell_stubborn(v, &word.tree);
+		case SUPERVISOR_STUBBORN:
+			tell_stubborn(v, &message.tree);
 			break;
-		case WORD_FAILED:
-		case WORD_ENDED:
-			v->end = word;
+		case SUPERVISOR_FAILED:
+		case SUPERVISOR_ENDED:
+			v->end = message;
 			v->is_over = true;
 			break;
 		}
@@ -127,7 +127,7 @@ void supervise_hear(struct supervision *v, bool stop_is_old)
 void supervise_replace(struct supervision *v, usec now)
 {
 	struct tree tree;
-	bool is_gone = supervisor_replace(&v->supervisor, &tree);
+	bool is_gone = supervisor_take_over(&v->supervisor, &tree);
 
 	v->replacing = true;
 	v->replace_at = now + v->sweep_apart;
@@ -140,7 +140,7 @@ void supervise_replace(struct supervision *v, usec now)
 		}
 		return;
 	}
-	v->end = (struct word){.kind = WORD_ENDED, .ended_at = clock_now()};
+	v->end = (struct supervisor_message){.kind = SUPERVISOR_ENDED, .ended_at = clock_now()};
 	v->is_over = true;
 }
 

@@ -20,7 +20,7 @@ struct supervision {
 	usec replace_at; /* and the next look at the tree is due then; NEVER: it is not */
 	usec sweep_apart, stubborn_at;
 	bool is_over;
-	struct word end; /* how it ended */
+	struct supervisor_message end; /* how it ended */
 };
 
 /* $SHELL, or /bin/sh. */

@@ -164,7 +164,7 @@ static void put_back(struct query *sv, const struct settings *s)
 	for (int i = 0; i < s->nodes.count; i++)
 		is_gone[i] = sv->lock.peer[i].vote == VOTE_GONE;
 	look.op = OP_LOOK;
-	query_ask_all(sv, &look, s->token, QUERY_MOST);
+	query_ask_all(sv, &look, s->token, QUERY_UNTIL_DECIDED);
 	for (int i = 0; i < s->nodes.count; i++)
 		if (sv->lock.peer[i].vote == VOTE_YES)
 			value = sv->lock.peer[i].reply;
@@ -311,7 +311,7 @@ static int ask_keeper(struct settings *s)
 	s->slot = entry.slot;
 	if (was_lost)
 		return -1;
-	if (follow_open(&keeper, entry.keeper, false, &e) < 0)
+	if (follow_open(&keeper, entry.holder, false, &e) < 0)
 		return STATUS_OK; /* gone by itself */
 	/* Still the process that the entry is about? Stopped, it could not hear. */
 	if (registry_find(s->key, s->keys.count, 0, entry.id, &entry) == 1) {
@@ -319,7 +319,7 @@ static int ask_keeper(struct settings *s)
 		follow_signal(&keeper, SIGCONT);
 	}
 	if (!follow_wait(&keeper, KEEPER_TIME + 3 * s->node_timeout)) {
-		log_say(LOG_ERRORS, "process %d, which keeps %s, does not end", (int)entry.keeper,
+		log_say(LOG_ERRORS, "process %d, which keeps %s, does not end", (int)entry.holder,
 			name);
 		follow_close(&keeper);
 		return STATUS_INTERNAL;
@@ -370,7 +370,7 @@ int cmd_token(struct settings *s)
 	}
 	sv.lock.slot = (int)s->slot;
 	wish = question(s, s->token);
-	query_ask_all(&sv, &wish, s->token, QUERY_MOST);
+	query_ask_all(&sv, &wish, s->token, QUERY_UNTIL_DECIDED);
 	status = print_duplicate(&sv.lock, &s->nodes);
 	if (status == STATUS_OK)
 		status = conclude(&sv, s, wish.op, kept);

@@ -427,7 +427,7 @@ bool man_statuses(FILE *to, const char *word)
 	fputs(".Bl -tag -width Ds -compact\n", to);
 	for (int i = 0; i < status_rows_count; i++) {
 		fprintf(to, ".It %d\n", status_rows[i].number);
-		put_text(&p, status_rows[i].words, NULL);
+		put_text(&p, status_rows[i].meaning, NULL);
 		end_line(&p);
 	}
 	fputs(".El\n", to);

@@ -60,7 +60,7 @@ void alarm_set(int fd, usec at)
 	assert(rc == 0);
 }
 
-void alarm_go_first(struct alarm_turn *before)
+void alarm_raise_priority(struct alarm_priority *before)
 {
 	struct sched_param ahead;
 
@@ -71,7 +71,7 @@ void alarm_go_first(struct alarm_turn *before)
 		before->policy = -1;
 }
 
-void alarm_go_back(const struct alarm_turn *before)
+void alarm_restore_priority(const struct alarm_priority *before)
 {
 	if (before->policy >= 0)
 		(void)kernel_sched_set(0, before->policy, &before->param);

@@ -24,14 +24,14 @@ void alarm_set(int fd, usec at);
  * may (root, CAP_SYS_NICE, RLIMIT_RTPRIO): for who sleeps until something is due, and must then be
  * in time. What it forks inherits that; *before says how it was.
  */
-struct alarm_turn {
+struct alarm_priority {
 	int policy; /* -1: nothing was changed */
 	struct sched_param param;
 };
 
-void alarm_go_first(struct alarm_turn *before);
+void alarm_raise_priority(struct alarm_priority *before);
 
 /* Whoever inherited it, and shall not go first. Safe after vfork(2). */
-void alarm_go_back(const struct alarm_turn *before);
+void alarm_restore_priority(const struct alarm_priority *before);
 
 #endif

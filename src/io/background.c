@@ -10,31 +10,31 @@
 #include <unistd.h>
 
 /* What the child may take to end, on a busy machine. */
-#define END_MS 5000
+#define END_TIMEOUT_MS 5000
 
 /* And from the end of the line to that of the process: so many looks, a millisecond apart. Not for
  * ever: it may be traced. */
-#define LOOKS 100
+#define END_LOOKS 100
 
-static int other = -1; /* the end of the line between the two that is ours */
-static int refused = -1;
+static int socket_end = -1; /* the end of the line between the two that is ours */
+static int refused_status = -1;
 static pid_t child; /* of the parent */
 
-static void close_line(void)
+static void close_socket(void)
 {
-	close(other);
-	other = -1;
+	close(socket_end);
+	socket_end = -1;
 }
 
-static void say(char word)
+static void send_message(char message)
 {
-	(void)!send(other, &word, 1, MSG_NOSIGNAL);
+	(void)!send(socket_end, &message, 1, MSG_NOSIGNAL);
 }
 
 int background_start(pid_t *pid, bool *ready, struct err *e)
 {
 	int ends[2];
-	char word;
+	char message;
 	ssize_t n;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
@@ -46,7 +46,7 @@ int background_start(pid_t *pid, bool *ready, struct err *e)
 		close(ends[1]);
 		return -1;
 	}
-	other = ends[*pid == 0];
+	socket_end = ends[*pid == 0];
 	close(ends[*pid != 0]);
 	child = *pid;
 	if (*pid == 0) {
@@ -55,31 +55,31 @@ int background_start(pid_t *pid, bool *ready, struct err *e)
 		return 0;
 	}
 	do
-		n = read(other, &word, 1);
+		n = read(socket_end, &message, 1);
 	while (n < 0 && errno == EINTR);
-	*ready = n == 1 && word == 0;
-	if (n == 1 && word != 0)
-		refused = (unsigned char)word;
+	*ready = n == 1 && message == 0;
+	if (n == 1 && message != 0)
+		refused_status = (unsigned char)message;
 	return 0;
 }
 
 void background_stay(void)
 {
-	say(0);
-	close_line();
+	send_message(0);
+	close_socket();
 }
 
 bool background_end(void)
 {
-	struct pollfd line = {.fd = other, .events = POLLIN};
+	struct pollfd pfd = {.fd = socket_end, .events = POLLIN};
 	int n;
 
-	(void)shutdown(other, SHUT_WR);
+	(void)shutdown(socket_end, SHUT_WR);
 	do
-		n = poll(&line, 1, END_MS);
+		n = poll(&pfd, 1, END_TIMEOUT_MS);
 	while (n < 0 && errno == EINTR);
-	close_line();
-	for (int i = 0; n > 0 && i < LOOKS && waitpid(child, NULL, WNOHANG) == 0; i++)
+	close_socket();
+	for (int i = 0; n > 0 && i < END_LOOKS && waitpid(child, NULL, WNOHANG) == 0; i++)
 		(void)poll(NULL, 0, 1);
 	return n > 0;
 }
@@ -87,35 +87,35 @@ bool background_end(void)
 void background_ready(void)
 {
 	inherited_drop_stderr();
-	say(0);
+	send_message(0);
 }
 
 void background_refuse(int status)
 {
-	say((char)status);
+	send_message((char)status);
 }
 
 int background_refused(void)
 {
-	return refused;
+	return refused_status;
 }
 
 int background_fd(void)
 {
-	return other;
+	return socket_end;
 }
 
-enum background_word background_hear(void)
+enum background_message background_read(void)
 {
-	char word;
+	char message;
 	ssize_t n;
 
-	if (other < 0)
-		return BACKGROUND_NOTHING;
-	n = recv(other, &word, 1, MSG_DONTWAIT);
+	if (socket_end < 0)
+		return BACKGROUND_NONE;
+	n = recv(socket_end, &message, 1, MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return BACKGROUND_NOTHING;
+		return BACKGROUND_NONE;
 	if (n == 1)
-		close_line();
+		close_socket();
 	return n == 1 ? BACKGROUND_STAY : BACKGROUND_END;
 }

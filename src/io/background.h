@@ -30,12 +30,12 @@ int background_refused(void);
 
 /* What the parent says to the child, and a descriptor that is readable when there is something to
  * hear; -1: all has been said. Until then a parent hears that its child has ended. */
-enum background_word {
-	BACKGROUND_NOTHING, /* yet, or ever again */
+enum background_message {
+	BACKGROUND_NONE, /* yet, or ever again */
 	BACKGROUND_STAY,
 	BACKGROUND_END,
 };
 int background_fd(void);
-enum background_word background_hear(void);
+enum background_message background_read(void);
 
 #endif

@@ -15,7 +15,7 @@
 /* sd_listen_fds(3): the descriptors are for the process of that number only. */
 static char listen_pid[sizeof(LISTEN_PID) + 12];
 
-static bool listens(pid_t listener)
+static bool redirect_listen_pid(pid_t listener)
 {
 	const char *pid = getenv("LISTEN_PID");
 
@@ -59,8 +59,8 @@ static int exec_command(char *const argv[])
 /* In the child, after vfork: until exec the parent stands still and shares its memory, of which
  * only this stack frame, errno and listen_pid change here. Says by the pipe why exec failed: a
  * status could be the command's own. */
-static void become(char *const argv[], const struct signals *signals, const struct alarm_turn *turn,
-	pid_t parent, int output, int tell)
+static void run_in_child(char *const argv[], const struct signals *signals,
+	const struct alarm_priority *priority, pid_t parent, int output, int failure_pipe)
 {
 	int error;
 
@@ -69,17 +69,17 @@ static void become(char *const argv[], const struct signals *signals, const stru
 		_exit(125);
 	if (output >= 0 && (dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0))
 		_exit(125);
-	alarm_go_back(turn);
+	alarm_restore_priority(priority);
 	write_listen_pid(getpid());
 	signals_restore(signals);
 	error = exec_command(argv);
-	if (write(tell, &error, sizeof(error)) < 0)
+	if (write(failure_pipe, &error, sizeof(error)) < 0)
 		_exit(125);
 	_exit(127);
 }
 
 int child_start(char *const argv[], const struct signals *signals, pid_t listener,
-	const struct alarm_turn *turn, int output, pid_t *pid)
+	const struct alarm_priority *priority, int output, pid_t *pid)
 {
 	pid_t parent = getpid();
 	int pipe_fds[2], error = 0;
@@ -89,11 +89,11 @@ int child_start(char *const argv[], const struct signals *signals, pid_t listene
 	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
 		return errno;
 	memcpy(listen_pid, LISTEN_PID, sizeof(LISTEN_PID));
-	(void)listens(listener);
+	(void)redirect_listen_pid(listener);
 	/* Not fork: copying the page tables alone takes as long as a node takes to answer. */
 	*pid = vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork,clang-analyzer-unix.Vfork)
 	if (*pid == 0)
-		become(argv, signals, turn, parent, output,
+		run_in_child(argv, signals, priority, parent, output,
 			pipe_fds[1]); // NOLINT(clang-analyzer-unix.Vfork)
 	error = errno;
 	close(pipe_fds[1]);

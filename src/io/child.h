@@ -17,7 +17,7 @@
  * what failed, with *pid -1 (fork) or 0 (exec; nothing is left).
  */
 int child_start(char *const argv[], const struct signals *signals, pid_t listener,
-	const struct alarm_turn *turn, int output, pid_t *pid);
+	const struct alarm_priority *priority, int output, pid_t *pid);
 
 /* Becomes the command itself. Returns the errno of exec. */
 int child_become(char *const argv[]);

@@ -32,7 +32,7 @@
 #define SERVER_READ_BYTES ((size_t)16 * 1024)
 
 /* What a server that is at work may take to read our last word. */
-#define LAST_WORD_TIME USEC_SEC
+#define LAST_REQUEST_TIME USEC_SEC
 
 /* ---- the reader: replies into struct reply, without allocating ---- */
 
@@ -44,9 +44,9 @@ static void begin(struct resp *resp)
 }
 
 /* The reader takes every refusal for a lack of memory: this one was no such. */
-static void *refuse_kind(struct conn *c)
+static void *reject_kind(struct conn *c)
 {
-	c->is_alien = true;
+	c->is_unexpected_kind = true;
 	return NULL;
 }
 
@@ -97,7 +97,7 @@ static void *on_string(const redisReadTask *task, char *text, size_t len)
 
 	if (task->type != REDIS_REPLY_ERROR && task->type != REDIS_REPLY_STATUS &&
 		task->type != REDIS_REPLY_STRING)
-		return refuse_kind(c);
+		return reject_kind(c);
 	item = next_item(task);
 	if (!item)
 		return NULL;
@@ -117,7 +117,7 @@ static void *start_array(const redisReadTask *task, bool fits)
 	struct conn *c = task->privdata;
 
 	if (task->parent || task->type != REDIS_REPLY_ARRAY)
-		return refuse_kind(c);
+		return reject_kind(c);
 	if (!fits)
 		return NULL;
 	begin(&c->resp);
@@ -135,13 +135,13 @@ static void *on_array(const redisReadTask *task, size_t elements)
 static void *on_double(const redisReadTask *task, double value, char *text, size_t len)
 {
 	(void)value, (void)text, (void)len;
-	return refuse_kind(task->privdata);
+	return reject_kind(task->privdata);
 }
 
 static void *on_bool(const redisReadTask *task, int value)
 {
 	(void)value;
-	return refuse_kind(task->privdata);
+	return reject_kind(task->privdata);
 }
 #else
 static void *on_array(const redisReadTask *task, int elements)
@@ -233,19 +233,19 @@ static void drop(struct conn *c)
 static void fail(struct conn *c, enum reason reason, const char *detail)
 {
 	drop(c);
-	c->trouble = reply_absent(reason, detail);
+	c->failure = reply_absent(reason, detail);
 }
 
 /* By what the socket, or TLS on it, says; errno is as it left it. */
 static void fail_by_errno(struct conn *c)
 {
 	int error = errno;
-	struct reply trouble;
+	struct reply failure;
 
 	if (c->tls && error == EPROTO) {
-		trouble = tls_trouble(c->tls);
+		failure = tls_failure(c->tls);
 		drop(c);
-		c->trouble = trouble;
+		c->failure = failure;
 	} else {
 		fail(c, REASON_CLOSED, strerror(error));
 	}
@@ -299,7 +299,7 @@ static const char *current_password(const struct node *node, char read[NODE_SECR
 	return node->password;
 }
 
-static bool append_greeting(struct conn *c)
+static bool append_login(struct conn *c)
 {
 	const struct node *node = c->node;
 	char read[NODE_SECRET_MAX], db[16];
@@ -330,8 +330,8 @@ static void established(struct conn *c)
 		return;
 	}
 	((redisReader *)c->reader)->privdata = c;
-	c->is_alien = c->is_heard = false;
-	if (!append_greeting(c)) {
+	c->is_unexpected_kind = c->has_received = false;
+	if (!append_login(c)) {
 		fail(c, REASON_CONNECT, strerror(ENOMEM));
 		return;
 	}
@@ -339,9 +339,9 @@ static void established(struct conn *c)
 	flush(c);
 }
 
-static void shake_hands(struct conn *c)
+static void handshake(struct conn *c)
 {
-	int rc = tls_shake_hands(c->tls);
+	int rc = tls_handshake(c->tls);
 
 	if (rc > 0) {
 		c->trusted_until = tls_valid_until(c->tls);
@@ -359,10 +359,10 @@ static void connected(struct conn *c)
 		established(c);
 		return;
 	}
-	c->state = CONN_SHAKING;
+	c->state = CONN_HANDSHAKE;
 	c->tls = tls_open(c->fd, c->node);
 	if (c->tls)
-		shake_hands(c);
+		handshake(c);
 	else
 		fail(c, REASON_CONNECT, strerror(ENOMEM));
 }
@@ -386,9 +386,9 @@ static void set_up(int fd)
 
 /* An address that says nothing has half of the time that is left: who needs longer to connect would
  * not answer in time either. The last one has the rest. */
-static usec patience_with_one(const struct conn *c)
+static usec address_deadline(const struct conn *c)
 {
-	usec now = clock_now(), end = c->opened_at + c->addresses->patience;
+	usec now = clock_now(), end = c->opened_at + c->addresses->timeout;
 
 	return c->addresses_left > 0 && now < end ? now + (end - now) / 2 : NEVER;
 }
@@ -417,7 +417,7 @@ static void connect_next(struct conn *c)
 		}
 		if (errno == EINPROGRESS) {
 			c->state = CONN_OPENING;
-			c->next_at = patience_with_one(c);
+			c->next_at = address_deadline(c);
 			return;
 		}
 		error = errno;
@@ -460,7 +460,7 @@ static void finish_resolving(struct conn *c)
 	connect_to_all(c);
 }
 
-static void go_on(struct conn *c)
+static void try_next_address(struct conn *c)
 {
 	close(c->fd);
 	c->fd = -1;
@@ -477,7 +477,7 @@ static void finish_connect(struct conn *c)
 	if (error == 0) {
 		connected(c);
 	} else if (c->addresses_left > 0) {
-		go_on(c);
+		try_next_address(c);
 	} else {
 		fail(c, REASON_CONNECT, strerror(error));
 	}
@@ -572,7 +572,7 @@ short conn_wants(const struct conn *c)
 		return 0;
 	case CONN_OPENING:
 		return c->is_resolving ? POLLIN : POLLOUT;
-	case CONN_SHAKING:
+	case CONN_HANDSHAKE:
 		return tls_wants(c->tls);
 	case CONN_GREETING:
 	case CONN_UP:
@@ -588,15 +588,15 @@ usec conn_due(const struct conn *c)
 
 enum reason conn_late_reason(const struct conn *c)
 {
-	return c->state == CONN_SHAKING                           ? REASON_TLS_TIMEOUT
+	return c->state == CONN_HANDSHAKE                         ? REASON_TLS_TIMEOUT
 	       : c->state == CONN_GREETING || c->state == CONN_UP ? REASON_TIMEOUT
 								  : REASON_CONNECT_TIMEOUT;
 }
 
 /* Instead of an answer to what was sent; how: by the system's words, or NULL. */
-static void hung_up(struct conn *c, const char *how)
+static void closed_by_node(struct conn *c, const char *how)
 {
-	if (!c->is_heard && !c->node->is_tls && c->node->kind == NODE_TCP)
+	if (!c->has_received && !c->node->is_tls && c->node->kind == NODE_TCP)
 		how = "without a word, as a port for TLS does: that is rediss://";
 	else if (c->state == CONN_GREETING)
 		how = c->pending[0].is_auth ? "instead of an answer to AUTH"
@@ -613,14 +613,14 @@ static void receive(struct conn *c)
 		n = c->tls ? tls_receive(c->tls, buf, sizeof(buf))
 			   : recv(c->fd, buf, sizeof(buf), MSG_DONTWAIT);
 	while (n < 0 && errno == EINTR);
-	c->is_heard |= n > 0;
+	c->has_received |= n > 0;
 	if (n > 0) {
 		if (redisReaderFeed(c->reader, buf, (size_t)n) != REDIS_OK)
 			fail(c, REASON_GARBAGE, NULL);
 	} else if (n == 0) {
-		hung_up(c, NULL);
+		closed_by_node(c, NULL);
 	} else if (errno == ECONNRESET) {
-		hung_up(c, strerror(errno));
+		closed_by_node(c, strerror(errno));
 	} else if (errno != EAGAIN && errno != EWOULDBLOCK) {
 		fail_by_errno(c);
 	}
@@ -634,7 +634,7 @@ static void shift(struct conn *c)
 
 /* A server may say why it will not serve us ("max number of clients") and close: that is no reply
  * to anything, but it is the reason. */
-static bool is_farewell(const struct resp *resp)
+static bool is_error_reply(const struct resp *resp)
 {
 	return !resp->is_array && resp->item[0].type == RESP_ERROR;
 }
@@ -650,12 +650,12 @@ static void peek(const redisReader *reader, char line[LINE_SHOWN])
 }
 
 /* The reader is at an end with what began with that line. */
-static void not_understood(struct conn *c, const char *line)
+static void fail_unreadable(struct conn *c, const char *line)
 {
 	const redisReader *reader = c->reader;
 	char why[sizeof(reader->errstr)];
 
-	if (reader->err == REDIS_ERR_OOM && !c->is_alien) {
+	if (reader->err == REDIS_ERR_OOM && !c->is_unexpected_kind) {
 		fail(c, REASON_TOO_LONG, NULL);
 		return;
 	}
@@ -665,14 +665,14 @@ static void not_understood(struct conn *c, const char *line)
 	}
 	/* HTTP, SSH: who sees their first words knows what it is. */
 	snprintf(why, sizeof(why), "%s",
-		c->is_alien                           ? "a reply of a kind that nobody asked for"
+		c->is_unexpected_kind                 ? "a reply of a kind that nobody asked for"
 		: line[0] && strchr("+-:$*", line[0]) ? reader->errstr
 						      : line);
 	fail(c, REASON_GARBAGE, why);
 }
 
 /* Ours is about the keys that were asked for. */
-static bool is_about_them(const struct reply *reply, const struct pending *request)
+static bool matches_request(const struct reply *reply, const struct pending *request)
 {
 	return reply->key < request->keys;
 }
@@ -686,32 +686,32 @@ static bool take_reply(struct conn *c)
 
 	peek(reader, line);
 	if (redisReaderGetReply(reader, &object) != REDIS_OK)
-		not_understood(c, line);
+		fail_unreadable(c, line);
 	else if (!object && reader->len > REPLY_BYTES_MAX)
 		fail(c, REASON_TOO_LONG, NULL);
 	return object != NULL;
 }
 
 /* Without AUTH or SELECT, a script would run as another user, or in another database. */
-static void take_refusal(struct conn *c)
+static void take_login_error(struct conn *c)
 {
-	struct reply said = is_farewell(&c->resp) ? reply_read(OP_UNDO, &c->resp)
-						  : reply_absent(REASON_GARBAGE, NULL);
+	struct reply said = is_error_reply(&c->resp) ? reply_read(OP_UNDO, &c->resp)
+						     : reply_absent(REASON_GARBAGE, NULL);
 	char read[NODE_SECRET_MAX];
 
 	if (c->pending[0].is_auth)
 		reply_hide(&said, current_password(c->node, read));
 	explicit_bzero(read, sizeof(read));
 	drop(c);
-	c->trouble = said;
+	c->failure = said;
 }
 
 /* AUTH and SELECT are answered: requests may follow. */
-static void take_greeting(struct conn *c)
+static void take_login_reply(struct conn *c)
 {
 	while (c->state == CONN_GREETING && take_reply(c)) {
 		if (c->resp.is_array || c->resp.item[0].type != RESP_STATUS) {
-			take_refusal(c);
+			take_login_error(c);
 			return;
 		}
 		shift(c);
@@ -732,14 +732,14 @@ void conn_handle(struct conn *c, short revents)
 	else if (c->state == CONN_OPENING && (revents & (POLLOUT | POLLERR | POLLHUP)))
 		finish_connect(c);
 	else if (c->state == CONN_OPENING && clock_now() >= c->next_at)
-		go_on(c);
-	else if (c->state == CONN_SHAKING)
-		shake_hands(c);
+		try_next_address(c);
+	else if (c->state == CONN_HANDSHAKE)
+		handshake(c);
 	else if (is_talking(c) && (revents & (POLLIN | POLLERR | POLLHUP)))
 		receive(c);
 	if (is_talking(c) && (revents & POLLOUT))
 		flush(c);
-	take_greeting(c);
+	take_login_reply(c);
 }
 
 bool conn_next_reply(struct conn *c, struct pending *request, struct reply *reply)
@@ -750,14 +750,14 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct reply *repl
 		struct reply said = reply_read(OP_UNDO, &c->resp);
 
 		fail(c, REASON_GARBAGE, "it speaks unasked");
-		if (is_farewell(&c->resp))
-			c->trouble = said;
+		if (is_error_reply(&c->resp))
+			c->failure = said;
 		return false;
 	}
 	*request = c->pending[0];
 	shift(c);
 	*reply = reply_read(request->op, &c->resp);
-	if (!is_about_them(reply, request))
+	if (!matches_request(reply, request))
 		*reply = reply_absent(REASON_GARBAGE, NULL);
 	return true;
 }
@@ -776,7 +776,7 @@ void conn_abort(struct conn *c)
 /* Until it has answered, or has read the rest: it will carry that out, whatever becomes of us. */
 static void await_reader(const struct conn *c)
 {
-	usec until = clock_now() + LAST_WORD_TIME;
+	usec until = clock_now() + LAST_REQUEST_TIME;
 	struct pollfd reply = {.fd = c->fd, .events = POLLIN};
 
 	while (unread(c) > 0 && clock_now() < until && poll(&reply, 1, 1) == 0)
@@ -801,7 +801,7 @@ void conn_close(struct conn *c)
 		if (c->fd >= 0 && c->is_half_read && c->pending_count > 1)
 			await_reader(c);
 		if (c->tls)
-			tls_say_goodbye(c->tls);
+			tls_close_notify(c->tls);
 		if (c->fd >= 0 && shutdown(c->fd, SHUT_WR) == 0)
 			read_rest(c);
 	}

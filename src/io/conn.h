@@ -14,7 +14,7 @@
 enum conn_state {
 	CONN_DOWN,
 	CONN_OPENING,
-	CONN_SHAKING, /* it is connected, and TLS is to follow */
+	CONN_HANDSHAKE, /* it is connected, and TLS is to follow */
 	CONN_GREETING, /* the answers to AUTH and SELECT are to follow */
 	CONN_UP,
 };
@@ -38,7 +38,7 @@ struct conn {
 	usec opened_at, next_at; /* OPENING: the next address has its turn; NEVER: there is none */
 
 	enum conn_state state;
-	struct reply trouble; /* why it is down */
+	struct reply failure; /* why it is down */
 
 	int fd; /* -1 while down */
 	bool is_resolving; /* OPENING: fd tells when the name's addresses are there */
@@ -50,8 +50,8 @@ struct conn {
 	bool is_half_read; /* the server reads the last request later than the one before */
 	bool blocked; /* the socket is full: some of `out` still waits for it */
 	void *reader; /* redisReader */
-	bool is_heard; /* it has said something on this connection */
-	bool is_alien; /* a reply was refused because of its kind, not its length */
+	bool has_received; /* it has said something on this connection */
+	bool is_unexpected_kind; /* a reply was refused because of its kind, not its length */
 	struct resp resp;
 
 	struct pending pending[CONN_PENDING_MAX]; /* oldest first */

@@ -13,89 +13,90 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-_Static_assert(sizeof(struct note) <= PIPE_BUF, "a note goes through the pipe whole");
+_Static_assert(sizeof(struct extender_message) <= PIPE_BUF, "a message is written whole");
 
-static void tell(struct extender *k, enum note_kind kind, const char *text)
+static void send_message(struct extender *x, enum extender_message_kind kind, const char *text)
 {
-	struct note note = {
+	struct extender_message message = {
 		.kind = kind,
-		.extensions = k->session->lock.extensions,
-		.valid_until = k->session->lock.valid_until,
+		.extensions = x->session->lock.extensions,
+		.valid_until = x->session->lock.valid_until,
 	};
 
-	snprintf(note.text, sizeof(note.text), "%s", text);
+	snprintf(message.text, sizeof(message.text), "%s", text);
 	/* The pipe is full only if main no longer reads; then main's own clock must do. */
-	(void)!write(k->notes[1], &note, sizeof(note));
+	(void)!write(x->pipe[1], &message, sizeof(message));
 }
 
-static void tell_answer(struct extender *k)
+static void send_reply(struct extender *x)
 {
-	const struct event *ev = &k->session->event;
-	const struct pool *pool = &k->session->pool;
+	const struct event *ev = &x->session->event;
+	const struct pool *pool = &x->session->pool;
 	char text[REPORT_MAX];
-	const char *words = report_event(text, pool->conn[ev->node].node, ev, pool->took);
+	const char *line = report_event(text, pool->conn[ev->node].node, ev, pool->took);
 
-	if (words)
-		tell(k, NOTE_LOG, words);
+	if (line)
+		send_message(x, EXTENDER_LOG, line);
 }
 
 /* Orders add up in an eventfd: any number to extend, one to stop. */
-#define ORDER_EXTEND 1
-#define ORDER_STOP ((eventfd_t)1 << 32)
+#define MESSAGE_EXTEND 1
+#define MESSAGE_STOP ((eventfd_t)1 << 32)
 
 /* False when it is time to stop. */
-static bool take_orders(struct extender *k)
+static bool read_messages(struct extender *x)
 {
-	eventfd_t orders = 0;
+	eventfd_t messages = 0;
 
 	/* What could not be read is still there the next time. */
-	(void)eventfd_read(k->orders, &orders);
-	if (orders >= ORDER_STOP)
+	(void)eventfd_read(x->message_fd, &messages);
+	if (messages >= MESSAGE_STOP)
 		return false;
-	if (orders > 0)
-		session_extend(k->session);
+	if (messages > 0)
+		session_extend(x->session);
 	return true;
 }
 
 static void *run(void *arg)
 {
-	struct extender *k = arg;
-	const struct lock *lock = &k->session->lock;
+	struct extender *x = arg;
+	const struct lock *lock = &x->session->lock;
 	enum lock_state state = lock->state;
 	usec valid_until = lock->valid_until;
 	char text[REPORT_MAX];
 
-	(void)prctl(PR_SET_NAME, "rl-keeper");
-	while (!session_turn(k->session, NEVER, k->orders) || take_orders(k)) {
-		if (k->tell_replies)
-			tell_answer(k);
+	(void)prctl(PR_SET_NAME, "rl-extender");
+	while (!session_step(x->session, NEVER, x->message_fd) || read_messages(x)) {
+		if (x->send_replies)
+			send_reply(x);
 		if (lock->valid_until != valid_until)
-			tell(k, NOTE_EXTENDED, "");
+			send_message(x, EXTENDER_EXTENDED, "");
 		if (lock->state != state && state == LOCK_HELD)
-			tell(k, NOTE_EXPIRING, report_loss(text, lock, k->nodes, k->session->keys));
+			send_message(x, EXTENDER_EXPIRING,
+				report_loss(text, lock, x->nodes, x->session->keys));
 		valid_until = lock->valid_until;
 		state = lock->state;
 	}
 	return NULL;
 }
 
-int extender_open(struct extender *k, struct session *s, const struct node_list *nodes,
-	bool tell_replies, struct err *e)
+int extender_open(struct extender *x, struct session *s, const struct node_list *nodes,
+	bool send_replies, struct err *e)
 {
-	*k = (struct extender){.session = s, .nodes = nodes, .tell_replies = tell_replies};
-	if (pipe2(k->notes, O_CLOEXEC | O_NONBLOCK) < 0)
+	*x = (struct extender){.session = s, .nodes = nodes, .send_replies = send_replies};
+	if (pipe2(x->pipe, O_CLOEXEC | O_NONBLOCK) < 0)
 		return err_set(e, ERR_SYSTEM, "cannot keep a lock: pipe: %s", strerror(errno));
-	k->orders = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (k->orders < 0) {
+	x->message_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (x->message_fd < 0) {
 		err_set(e, ERR_SYSTEM, "cannot keep a lock: eventfd: %s", strerror(errno));
-		close(k->notes[0]);
-		close(k->notes[1]);
+		close(x->pipe[0]);
+		close(x->pipe[1]);
 		return -1;
 	}
 	return 0;
 }
 
-int extender_start(struct extender *k, struct err *e)
+int extender_start(struct extender *x, struct err *e)
 {
 	int rc;
 
@@ -104,50 +105,50 @@ int extender_start(struct extender *k, struct err *e)
 #ifdef M_ARENA_MAX
 	mallopt(M_ARENA_MAX, 1);
 #endif
-	rc = pthread_create(&k->thread, NULL, run, k);
+	rc = pthread_create(&x->thread, NULL, run, x);
 	if (rc != 0)
 		return err_set(e, ERR_SYSTEM, "cannot keep the lock: no thread: %s", strerror(rc));
-	k->is_running = true;
+	x->is_running = true;
 	return 0;
 }
 
 /* The manual knows no reason why it should fail. But a keeper that does not hear when to stop would
  * be waited for for ever. */
-static void give_order(const struct extender *k, eventfd_t order)
+static void write_message(const struct extender *x, eventfd_t message)
 {
 	int tries = 3, rc;
 
 	do
-		rc = eventfd_write(k->orders, order);
+		rc = eventfd_write(x->message_fd, message);
 	while (rc < 0 && --tries > 0);
 	assert(rc == 0);
 }
 
-void extender_extend(struct extender *k)
+void extender_extend(struct extender *x)
 {
-	give_order(k, ORDER_EXTEND);
+	write_message(x, MESSAGE_EXTEND);
 }
 
-int extender_fd(const struct extender *k)
+int extender_fd(const struct extender *x)
 {
-	return k->notes[0];
+	return x->pipe[0];
 }
 
-bool extender_read(struct extender *k, struct note *note)
+bool extender_read(struct extender *x, struct extender_message *message)
 {
-	return read(k->notes[0], note, sizeof(*note)) == (ssize_t)sizeof(*note);
+	return read(x->pipe[0], message, sizeof(*message)) == (ssize_t)sizeof(*message);
 }
 
-void extender_stop(struct extender *k)
+void extender_stop(struct extender *x)
 {
 	int rc;
 
-	if (k->is_running) {
-		give_order(k, ORDER_STOP);
-		rc = pthread_join(k->thread, NULL);
+	if (x->is_running) {
+		write_message(x, MESSAGE_STOP);
+		rc = pthread_join(x->thread, NULL);
 		assert(rc == 0);
 	}
-	close(k->notes[0]);
-	close(k->notes[1]);
-	close(k->orders);
+	close(x->pipe[0]);
+	close(x->pipe[1]);
+	close(x->message_fd);
 }

@@ -10,51 +10,51 @@
 
 #include <pthread.h>
 
-enum note_kind {
-	NOTE_EXTENDED, /* valid_until is new */
-	NOTE_EXPIRING, /* the lock ends at valid_until; text says why */
-	NOTE_LOG, /* text is a line for those who asked for more */
+enum extender_message_kind {
+	EXTENDER_EXTENDED, /* valid_until is new */
+	EXTENDER_EXPIRING, /* the lock ends at valid_until; text says why */
+	EXTENDER_LOG, /* text is a line for those who asked for more */
 };
 
-#define NOTE_TEXT_MAX 1000
+#define EXTENDER_TEXT_MAX 1000
 
 /* Smaller than PIPE_BUF, so that it goes through the pipe whole or not at all. */
-struct note {
-	enum note_kind kind;
+struct extender_message {
+	enum extender_message_kind kind;
 	int extensions;
 	usec valid_until;
-	char text[NOTE_TEXT_MAX];
+	char text[EXTENDER_TEXT_MAX];
 };
 
 struct extender {
 	struct session *session;
 	const struct node_list *nodes;
-	bool tell_replies; /* send a NOTE_LOG for each answer */
+	bool send_replies; /* send a EXTENDER_LOG for each answer */
 	bool is_running;
 	pthread_t thread;
-	int notes[2];
-	int orders; /* an eventfd */
+	int pipe[2];
+	int message_fd; /* an eventfd */
 };
 
 /* Makes what the thread will need, so that only the thread itself can fail later: -1 with *e. */
-int extender_open(struct extender *k, struct session *s, const struct node_list *nodes,
-	bool tell_replies, struct err *e);
+int extender_open(struct extender *x, struct session *s, const struct node_list *nodes,
+	bool send_replies, struct err *e);
 
 /* The session must be HELD. Returns -1 with *e (ERR_SYSTEM), and the session is still the caller's.
  */
-int extender_start(struct extender *k, struct err *e);
+int extender_start(struct extender *x, struct err *e);
 
 /* Have the lock extended now, not only when that is due. */
-void extender_extend(struct extender *k);
+void extender_extend(struct extender *x);
 
 /* Readable when a note is there. */
-int extender_fd(const struct extender *k);
+int extender_fd(const struct extender *x);
 
 /* Takes the next note, without waiting; false if there is none. */
-bool extender_read(struct extender *k, struct note *note);
+bool extender_read(struct extender *x, struct extender_message *message);
 
 /* Ends the thread, if it was started, gives the session back and frees what extender_open() made.
  */
-void extender_stop(struct extender *k);
+void extender_stop(struct extender *x);
 
 #endif

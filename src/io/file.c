@@ -13,7 +13,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#define LOCK_PATIENCE (10 * USEC_SEC)
+#define LOCK_TIMEOUT (10 * USEC_SEC)
 #define LOOKS_APART_MS 20
 
 /* A file that is replaced is held in memory: another user may have put a giant there. */
@@ -158,7 +158,7 @@ static int open_lock(const struct file_place *p, const char *name, mode_t mode)
 
 /* Returns an errno, EWOULDBLOCK to try again, or 0. */
 static int try_lock(
-	const struct file_place *p, const char *name, mode_t mode, bool for_ever, int *fd)
+	const struct file_place *p, const char *name, mode_t mode, bool forever, int *fd)
 {
 	struct stat st;
 	int error;
@@ -167,7 +167,7 @@ static int try_lock(
 	if (*fd < 0)
 		return errno;
 	error = check_regular(*fd, &st);
-	if (!error && flock(*fd, for_ever ? LOCK_EX : LOCK_EX | LOCK_NB) < 0)
+	if (!error && flock(*fd, forever ? LOCK_EX : LOCK_EX | LOCK_NB) < 0)
 		error = errno == EINTR ? EWOULDBLOCK : errno;
 	if (!error && !is_named(p, name, &st))
 		error = EWOULDBLOCK;
@@ -329,7 +329,7 @@ static int lock_and_replace(const struct file_place *p, const char *path, file_c
 	snprintf(lock, sizeof(lock), "%s.lock", path);
 	if ((size_t)snprintf(name, sizeof(name), "%s.lock", p->name) >= sizeof(name))
 		return refuse(e, lock, ENAMETOOLONG);
-	error = file_lock(p, name, 0600, clock_now() + LOCK_PATIENCE, &fd);
+	error = file_lock(p, name, 0600, clock_now() + LOCK_TIMEOUT, &fd);
 	if (error)
 		return refuse(e, lock, error);
 	error = replace(p, change, arg);

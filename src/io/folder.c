@@ -152,7 +152,7 @@ void folder_walk_open(struct folder_walk *w)
 }
 
 /* Opens it, if it is one of ours that nobody has. */
-static bool take(struct folder *f)
+static bool take_unused(struct folder *f)
 {
 	struct stat st;
 
@@ -176,7 +176,7 @@ bool folder_walk_next(struct folder_walk *w, struct folder *f)
 			continue;
 		snprintf(f->path, sizeof(f->path), "%.*s/%.*s", (int)PARENT_MAX, w->parent,
 			NAME_LENGTH, entry->d_name);
-		if (take(f))
+		if (take_unused(f))
 			return true;
 	}
 	return false;

@@ -20,7 +20,7 @@ int follow_open(struct follow *f, pid_t pid, bool may_signal, struct err *e)
 	if (f->fd < 0)
 		return err_set(
 			e, ERR_SYSTEM, "cannot follow process %d: %s", (int)pid, strerror(errno));
-	if (follow_is_over(f)) {
+	if (follow_has_ended(f)) {
 		follow_close(f);
 		return err_set(e, ERR_USAGE, "process %d has ended", (int)pid);
 	}
@@ -46,7 +46,7 @@ bool follow_wait(const struct follow *f, usec most)
 	return n > 0;
 }
 
-bool follow_is_over(const struct follow *f)
+bool follow_has_ended(const struct follow *f)
 {
 	return f->fd >= 0 && follow_wait(f, 0);
 }

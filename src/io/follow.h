@@ -21,7 +21,7 @@ struct follow {
 int follow_open(struct follow *f, pid_t pid, bool may_signal, struct err *e);
 
 /* Has it ended? Nobody has not. */
-bool follow_is_over(const struct follow *f);
+bool follow_has_ended(const struct follow *f);
 
 void follow_signal(const struct follow *f, int number);
 

@@ -22,37 +22,37 @@ int pool_init(struct pool *p, const struct node_list *nodes, usec timeout, struc
 	for (int i = 0; i < p->count; i++) {
 		int node = i < nodes->count ? i : 0;
 
-		p->told[i] = CONN_DOWN;
+		p->reported[i] = CONN_DOWN;
 		conn_init(&p->conn[i], &nodes->node[node], &p->addresses[node]);
 	}
 	return 0;
 }
 
-void pool_lead(struct pool *p, int seat, int node)
+void pool_set_node(struct pool *p, int connection, int node)
 {
-	conn_init(&p->conn[seat], &p->nodes->node[node], &p->addresses[node]);
+	conn_init(&p->conn[connection], &p->nodes->node[node], &p->addresses[node]);
 }
 
 void pool_open(struct pool *p, int node)
 {
 	conn_open(&p->conn[node]);
-	p->told[node] = CONN_OPENING;
+	p->reported[node] = CONN_OPENING;
 }
 
 void pool_drop(struct pool *p, int node)
 {
 	conn_abort(&p->conn[node]);
-	p->told[node] = CONN_DOWN;
+	p->reported[node] = CONN_DOWN;
 }
 
 static bool link_changed(struct pool *p, int i, struct event *ev)
 {
 	struct conn *c = &p->conn[i];
 
-	if (c->state == p->told[i] || c->state == CONN_OPENING)
+	if (c->state == p->reported[i] || c->state == CONN_OPENING)
 		return false;
-	p->told[i] = c->state;
-	p->reply = c->state == CONN_DOWN ? c->trouble : reply_absent(conn_late_reason(c), NULL);
+	p->reported[i] = c->state;
+	p->reply = c->state == CONN_DOWN ? c->failure : reply_absent(conn_late_reason(c), NULL);
 	ev->kind = c->state == CONN_UP     ? EV_LINK_UP
 		   : c->state == CONN_DOWN ? EV_LINK_DOWN
 					   : EV_LINK_SHAKES;
@@ -61,11 +61,11 @@ static bool link_changed(struct pool *p, int i, struct event *ev)
 	return true;
 }
 
-static bool reply_came(struct pool *p, int i, struct event *ev)
+static bool take_reply(struct pool *p, int i, struct event *ev)
 {
 	struct pending request;
 
-	if (p->told[i] != CONN_UP || !conn_next_reply(&p->conn[i], &request, &p->reply))
+	if (p->reported[i] != CONN_UP || !conn_next_reply(&p->conn[i], &request, &p->reply))
 		return false;
 	ev->kind = EV_REPLY;
 	ev->node = i;
@@ -78,12 +78,12 @@ static bool reply_came(struct pool *p, int i, struct event *ev)
 
 /* What is known without waiting. Replies are looked for first: one that cannot be understood takes
  * its connection down, which must be told before anybody sleeps. */
-static bool event_is_here(struct pool *p, struct event *ev)
+static bool find_event(struct pool *p, struct event *ev)
 {
 	for (int n = 0; n < p->count; n++) {
 		int i = (p->next + n) % p->count;
 
-		if (reply_came(p, i, ev) || link_changed(p, i, ev)) {
+		if (take_reply(p, i, ev) || link_changed(p, i, ev)) {
 			p->next = (i + 1) % p->count;
 			return true;
 		}
@@ -133,7 +133,7 @@ void pool_next(struct pool *p, usec until, int wake_fd, struct event *ev)
 	ev->kind = EV_TIME;
 	/* Once at least: however late we are, what has come in is looked at before time is called.
 	 */
-	for (bool looked = false; !event_is_here(p, ev); looked = true) {
+	for (bool looked = false; !find_event(p, ev); looked = true) {
 		if (looked && (p->woken || clock_now() >= until))
 			break;
 		wait_and_handle(p, until, wake_fd);

@@ -10,7 +10,7 @@ struct pool {
 	const struct node_list *nodes;
 	struct addresses addresses[NODES_MAX];
 	struct conn conn[NODES_MAX + 1];
-	enum conn_state told[NODES_MAX + 1]; /* the state that the last event about it told */
+	enum conn_state reported[NODES_MAX + 1]; /* the state that the last event about it told */
 	int alarm; /* for long waits */
 	int next; /* the node to look at first: nobody starves */
 	struct reply reply; /* what the last event points to */
@@ -23,7 +23,7 @@ struct pool {
 int pool_init(struct pool *p, const struct node_list *nodes, usec timeout, struct err *e);
 
 /* Where the seat leads to when it is opened. */
-void pool_lead(struct pool *p, int seat, int node);
+void pool_set_node(struct pool *p, int connection, int node);
 
 void pool_open(struct pool *p, int node);
 void pool_drop(struct pool *p, int node);

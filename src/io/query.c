@@ -4,83 +4,83 @@
 #include <string.h>
 
 /* What the rest gets when the answer is known. */
-#define LEAST_GRACE (2 * USEC_MSEC)
+#define GRACE_MIN (2 * USEC_MSEC)
 
 int query_open(
-	struct query *s, const struct policy *policy, const struct node_list *nodes, struct err *e)
+	struct query *q, const struct policy *policy, const struct node_list *nodes, struct err *e)
 {
-	memset(s->page, 0, sizeof(s->page));
-	lock_init(&s->lock, policy);
-	return pool_init(&s->pool, nodes, policy->node_timeout, e);
+	memset(q->page, 0, sizeof(q->page));
+	lock_init(&q->lock, policy);
+	return pool_init(&q->pool, nodes, policy->node_timeout, e);
 }
 
-static bool expects_page(struct query *s, int node, bool is_whole)
+static bool expect_page(struct query *q, int node, bool is_whole)
 {
-	if (!s->page[node])
-		s->page[node] = malloc(PAGE_MAX);
-	s->page_len[node] = 0;
-	s->pool.conn[node].resp.page = s->page[node];
-	s->pool.conn[node].resp.page_len = 0;
-	s->pool.conn[node].resp.is_whole = is_whole;
-	return s->page[node] != NULL;
+	if (!q->page[node])
+		q->page[node] = malloc(PAGE_MAX);
+	q->page_len[node] = 0;
+	q->pool.conn[node].resp.page = q->page[node];
+	q->pool.conn[node].resp.page_len = 0;
+	q->pool.conn[node].resp.is_whole = is_whole;
+	return q->page[node] != NULL;
 }
 
-static void send_to(struct query *s, int node, const struct wish *wish)
+static void send_to(struct query *q, int node, const struct wish *wish)
 {
 	if ((wish->op == OP_SCAN || wish->op == OP_COMMAND) &&
-		!expects_page(s, node, wish->op == OP_COMMAND))
-		pool_drop(&s->pool, node);
+		!expect_page(q, node, wish->op == OP_COMMAND))
+		pool_drop(&q->pool, node);
 	else
-		conn_send(&s->pool.conn[node], wish, s->lock.round, clock_now());
+		conn_send(&q->pool.conn[node], wish, q->lock.round, clock_now());
 }
 
-static void hear(struct query *s, int node, const struct reply *reply, const char *token)
+static void record_reply(struct query *q, int node, const struct reply *reply, const char *token)
 {
-	s->took[node] = clock_now() - s->lock.round_at;
-	lock_take_reply(&s->lock, node, reply, token);
+	q->took[node] = clock_now() - q->lock.round_at;
+	lock_take_reply(&q->lock, node, reply, token);
 }
 
-static void take_in(struct query *s, const struct event *ev, const struct wish wish[NODES_MAX],
+static void handle_event(struct query *q, const struct event *ev, const struct wish wish[NODES_MAX],
 	const char *token)
 {
-	const struct peer *m = &s->lock.peer[ev->node];
+	const struct peer *m = &q->lock.peer[ev->node];
 
 	if (ev->kind == EV_TIME || ev->kind == EV_LINK_SHAKES || wish[ev->node].op == OP_NONE ||
 		m->vote != VOTE_NONE)
 		return;
 	if (ev->kind == EV_LINK_UP)
-		send_to(s, ev->node, &wish[ev->node]);
-	else if (ev->kind == EV_REPLY && ev->round != s->lock.round)
+		send_to(q, ev->node, &wish[ev->node]);
+	else if (ev->kind == EV_REPLY && ev->round != q->lock.round)
 		return;
 	else
-		hear(s, ev->node, ev->reply, token);
+		record_reply(q, ev->node, ev->reply, token);
 	if (ev->kind == EV_REPLY)
-		s->page_len[ev->node] = s->pool.conn[ev->node].resp.page_len;
+		q->page_len[ev->node] = q->pool.conn[ev->node].resp.page_len;
 }
 
 /* Nobody is waited for any more: late answers must not be taken for those to the next question. */
-static void give_up(struct query *s, const struct wish wish[NODES_MAX])
+static void give_up(struct query *q, const struct wish wish[NODES_MAX])
 {
-	for (int i = 0; i < s->lock.policy.nodes; i++) {
-		const struct conn *c = &s->pool.conn[i];
+	for (int i = 0; i < q->lock.policy.nodes; i++) {
+		const struct conn *c = &q->pool.conn[i];
 		bool is_up = c->state == CONN_UP;
 		struct reply late = c->is_resolving
 					    ? reply_absent(REASON_UNRESOLVED, c->addresses->why)
 					    : reply_absent(conn_late_reason(c), NULL);
 
-		if (wish[i].op == OP_NONE || s->lock.peer[i].vote != VOTE_NONE)
+		if (wish[i].op == OP_NONE || q->lock.peer[i].vote != VOTE_NONE)
 			continue;
-		hear(s, i, &late, NULL);
+		record_reply(q, i, &late, NULL);
 		/* A release that is on its way shall arrive. */
 		if (!is_up || wish[i].op != OP_HAND_OFF)
-			pool_drop(&s->pool, i);
+			pool_drop(&q->pool, i);
 	}
 }
 
-void query_ask(struct query *s, const struct wish wish[NODES_MAX], const char *token,
-	enum query_patience patience)
+void query_ask(
+	struct query *q, const struct wish wish[NODES_MAX], const char *token, enum query_wait wait)
 {
-	struct lock *lock = &s->lock;
+	struct lock *lock = &q->lock;
 	usec until, asked = clock_now();
 	int open = 0;
 
@@ -89,46 +89,45 @@ void query_ask(struct query *s, const struct wish wish[NODES_MAX], const char *t
 		if (wish[i].op == OP_NONE)
 			continue;
 		open++;
-		if (s->pool.conn[i].state == CONN_UP)
-			send_to(s, i, &wish[i]);
+		if (q->pool.conn[i].state == CONN_UP)
+			send_to(q, i, &wish[i]);
 		else
-			pool_open(&s->pool, i);
+			pool_open(&q->pool, i);
 	}
 	for (until = asked + lock->policy.node_timeout; open > 0 && clock_now() < until;) {
 		struct event ev;
 
-		pool_next(&s->pool, until, -1, &ev);
-		take_in(s, &ev, wish, token);
+		pool_next(&q->pool, until, -1, &ev);
+		handle_event(q, &ev, wish, token);
 		open = 0;
 		for (int i = 0; i < lock->policy.nodes; i++)
 			open += wish[i].op != OP_NONE && lock->peer[i].vote == VOTE_NONE;
 		/* Two of three that disagree are a majority of answers, and decide nothing. */
-		if (patience == QUERY_MOST && lock_ownership(lock) != OWNERSHIP_UNKNOWN)
-			until = usec_min(
-				until, ev.now + usec_max(LEAST_GRACE, 2 * (ev.now - asked)));
+		if (wait == QUERY_UNTIL_DECIDED && lock_ownership(lock) != OWNERSHIP_UNKNOWN)
+			until = usec_min(until, ev.now + usec_max(GRACE_MIN, 2 * (ev.now - asked)));
 	}
-	give_up(s, wish);
+	give_up(q, wish);
 }
 
 void query_ask_all(
-	struct query *s, const struct wish *wish, const char *token, enum query_patience patience)
+	struct query *q, const struct wish *wish, const char *token, enum query_wait wait)
 {
 	struct wish wishes[NODES_MAX];
 
 	for (int i = 0; i < NODES_MAX; i++)
 		wishes[i] = *wish;
-	query_ask(s, wishes, token, patience);
+	query_ask(q, wishes, token, wait);
 }
 
-void query_renew(struct query *s)
+void query_reconnect(struct query *q)
 {
-	for (int i = 0; i < s->lock.policy.nodes; i++)
-		pool_drop(&s->pool, i);
+	for (int i = 0; i < q->lock.policy.nodes; i++)
+		pool_drop(&q->pool, i);
 }
 
-void query_close(struct query *s)
+void query_close(struct query *q)
 {
-	pool_close(&s->pool);
+	pool_close(&q->pool);
 	for (int i = 0; i < NODES_MAX; i++)
-		free(s->page[i]);
+		free(q->page[i]);
 }

@@ -18,10 +18,11 @@ struct query {
 /* Resolves the nodes, within the node time-out. `nodes` must outlive the survey. Returns -1 with
  * *e. */
 int query_open(
-	struct query *s, const struct policy *policy, const struct node_list *nodes, struct err *e);
+	struct query *q, const struct policy *policy, const struct node_list *nodes, struct err *e);
 
-enum query_patience {
-	QUERY_MOST, /* once it is known what holds of the token, the rest gets a moment more */
+enum query_wait {
+	QUERY_UNTIL_DECIDED, /* once it is known what holds of the token, the rest gets a moment
+				more */
 	QUERY_ALL, /* each node has its time-out */
 };
 
@@ -30,16 +31,16 @@ enum query_patience {
  * time-out at most, connecting included. Those that say who holds the key are YES where that is
  * `token`, or begins with it as its id (NULL: none). Connections stay open for the next question.
  */
-void query_ask(struct query *s, const struct wish wish[NODES_MAX], const char *token,
-	enum query_patience patience);
+void query_ask(struct query *q, const struct wish wish[NODES_MAX], const char *token,
+	enum query_wait wait);
 
 /* The same question for all. */
 void query_ask_all(
-	struct query *s, const struct wish *wish, const char *token, enum query_patience patience);
+	struct query *q, const struct wish *wish, const char *token, enum query_wait wait);
 
 /* The next question goes over new connections. */
-void query_renew(struct query *s);
+void query_reconnect(struct query *q);
 
-void query_close(struct query *s);
+void query_close(struct query *q);
 
 #endif

@@ -107,20 +107,20 @@ void registry_open(struct registry *r)
 /* Is it what registry_add() writes, under the name that it has there? */
 static bool parse_entry(const char *name, const char *text, struct entry *entry)
 {
-	long keeper, follow;
+	long holder, follow;
 	long long since;
 	char number[24], loss[LOST_NAME];
 	int at = 0;
 
-	if (sscanf(text, "%ld %ld %d %lld %40[0-9a-f] %ld %ld%n", &keeper, &follow, &entry->keys,
+	if (sscanf(text, "%ld %ld %d %lld %40[0-9a-f] %ld %ld%n", &holder, &follow, &entry->keys,
 		    &since, entry->id, &entry->limit, &entry->slot, &at) != 7 ||
 		text[at] != '\n')
 		return false;
-	entry->keeper = (pid_t)keeper;
+	entry->holder = (pid_t)holder;
 	entry->follow = (pid_t)follow;
 	entry->since = since;
 	snprintf(entry->key, sizeof(entry->key), "%.4096s", text + at + 1);
-	snprintf(number, sizeof(number), "%ld", keeper);
+	snprintf(number, sizeof(number), "%ld", holder);
 	return strcmp(name, number) == 0 || (name_loss(loss, entry->id) && strcmp(name, loss) == 0);
 }
 
@@ -260,9 +260,9 @@ int registry_add(const struct entry *entry, struct err *e)
 	own_folder = open_own(e);
 	if (own_folder < 0)
 		return -1;
-	snprintf(own_name, sizeof(own_name), "%ld", (long)entry->keeper);
+	snprintf(own_name, sizeof(own_name), "%ld", (long)entry->holder);
 	snprintf(draft, sizeof(draft), ".%s", own_name);
-	len = snprintf(text, sizeof(text), "%ld %ld %d %lld %s %ld %ld\n%s", (long)entry->keeper,
+	len = snprintf(text, sizeof(text), "%ld %ld %d %lld %s %ld %ld\n%s", (long)entry->holder,
 		(long)entry->follow, entry->keys, (long long)entry->since, entry->id, entry->limit,
 		entry->slot, entry->key);
 	if (write_entry(draft, text, (size_t)len) == 0) {

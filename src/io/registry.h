@@ -17,7 +17,7 @@
 #include <sys/types.h>
 
 struct entry {
-	pid_t keeper, follow; /* follow: 0: nobody */
+	pid_t holder, follow; /* follow: 0: nobody */
 	int64_t since; /* seconds since 1970 */
 	char id[TOKEN_ID_LEN + 1];
 	long limit, slot; /* of a semaphore; 0: it is none */

@@ -33,7 +33,7 @@
 enum lookup_state {
 	LOOKUP_OPEN,
 	LOOKUP_DONE,
-	LOOKUP_LEFT, /* nobody wants it any more: its thread frees it */
+	LOOKUP_ABANDONED, /* nobody wants it any more: its thread frees it */
 };
 
 struct lookup {
@@ -45,7 +45,7 @@ struct lookup {
 	int rc;
 };
 
-void resolve_by_itself(void)
+void resolve_without_plugins(void)
 {
 #if defined(STATIC) && defined(__GLIBC__)
 	/* Whatever else nsswitch.conf names would be loaded, and bring the shared libc along, into
@@ -69,7 +69,7 @@ static void *look_up(void *arg)
 
 	l->rc = getaddrinfo(l->host, l->port, &l->hints, &l->info);
 	(void)eventfd_write(l->done, 1);
-	if (atomic_exchange(&l->state, LOOKUP_DONE) == LOOKUP_LEFT)
+	if (atomic_exchange(&l->state, LOOKUP_DONE) == LOOKUP_ABANDONED)
 		lookup_free(l);
 	return NULL;
 }
@@ -172,7 +172,7 @@ void addresses_close(struct addresses *a)
 	struct lookup *l = a->lookup;
 
 	a->lookup = NULL;
-	if (l && atomic_exchange(&l->state, LOOKUP_LEFT) == LOOKUP_DONE)
+	if (l && atomic_exchange(&l->state, LOOKUP_ABANDONED) == LOOKUP_DONE)
 		lookup_free(l);
 }
 
@@ -191,13 +191,13 @@ void addresses_renew(struct addresses *a, const struct node *node)
 
 int addresses_wait(const struct addresses *a)
 {
-	if (a->count > 0 || !a->lookup || clock_now() - a->asked_at >= a->patience)
+	if (a->count > 0 || !a->lookup || clock_now() - a->asked_at >= a->timeout)
 		return -1;
 	return fcntl(a->lookup->done, F_DUPFD_CLOEXEC, 0);
 }
 
 /* How many are known by now; *open is how many may still be. */
-static int take_in(struct addresses out[NODES_MAX], int count, int *open)
+static int take_all_found(struct addresses out[NODES_MAX], int count, int *open)
 {
 	int known = 0;
 
@@ -223,14 +223,14 @@ void resolve_nodes(const struct node_list *list, usec timeout, struct addresses 
 		out[i].inode = 0;
 		out[i].lookup = NULL;
 		out[i].asked_at = 0;
-		out[i].patience = timeout;
+		out[i].timeout = timeout;
 		if (node->kind == NODE_UNIX)
 			take_unix(&out[i], node->host);
 		else if (!take_at_once(&out[i], node))
 			start(&out[i], node);
 	}
 	for (;;) {
-		int known = take_in(out, list->count, &open);
+		int known = take_all_found(out, list->count, &open);
 		usec now = clock_now();
 		struct timespec ts = clock_timespec(apart);
 

@@ -24,14 +24,14 @@ struct addresses {
 
 	struct lookup *lookup; /* NULL: none is under way */
 	usec asked_at; /* when the last one began */
-	usec patience; /* how long it is waited for */
+	usec timeout; /* how long it is waited for */
 
 	socklen_t len[ADDRESSES_MAX];
 	struct sockaddr_storage address[ADDRESSES_MAX]; /* last: most are never touched */
 };
 
 /* To be called first: names are looked up with what is linked in, if it is not the shared libc. */
-void resolve_by_itself(void);
+void resolve_without_plugins(void);
 
 /*
  * Resolves every node of the list, all names at once, into out[0..count). Returns when all are

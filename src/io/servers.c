@@ -18,13 +18,13 @@
 #include <unistd.h>
 
 /* The longest that servers_ask() waits for a server that stands still. */
-#define MOMENT (100 * USEC_MSEC)
+#define ASK_TIMEOUT (100 * USEC_MSEC)
 
 /* To be killed takes a moment. */
-#define END_PATIENCE USEC_SEC
+#define END_TIMEOUT USEC_SEC
 
 /* Of its log, what an error shows. */
-#define LAST_WORDS 300
+#define LOG_SHOWN 300
 
 static const char *const known[] = {"redis-server", "valkey-server", "keydb-server"};
 
@@ -86,7 +86,7 @@ int servers_find(char program[PATH_MAX], const char *name, struct err *e)
 
 /* ---- the start ---- */
 
-static int cannot(struct err *e, const char *path)
+static int err_write(struct err *e, const char *path)
 {
 	return err_set(e, ERR_SYSTEM, "cannot write '%s': %s", path, strerror(errno));
 }
@@ -117,14 +117,14 @@ static int write_conf(const struct servers *s, int i, const char *path, struct e
 			      "appendonly no\n"
 			      "daemonize no\n",
 			      f, n, f, n, f, n, f, n) < 0)
-		return cannot(e, path);
+		return err_write(e, path);
 	close(fd);
 	return 0;
 }
 
 static int start_one(struct servers *s, int i, const struct signals *found, struct err *e)
 {
-	const struct alarm_turn as_we_are = {.policy = -1};
+	const struct alarm_priority priority = {.policy = -1};
 	char conf[PATH_MAX], log[PATH_MAX];
 	char *argv[] = {(char *)s->program, conf, NULL};
 	int fd, error;
@@ -134,8 +134,8 @@ static int start_one(struct servers *s, int i, const struct signals *found, stru
 	path_of(log, s->folder, i, "log");
 	fd = open(log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return cannot(e, log);
-	error = child_start(argv, found, -1, &as_we_are, fd, &s->pid[i]);
+		return err_write(e, log);
+	error = child_start(argv, found, -1, &priority, fd, &s->pid[i]);
 	close(fd);
 	if (!error)
 		return 0;
@@ -147,7 +147,7 @@ int servers_start(struct servers *s, const char *program, const char *folder,
 	const struct node_list *nodes, const struct signals *found, struct err *e)
 {
 	const struct policy policy = {
-		.nodes = nodes->count, .keys = 1, .ttl = USEC_SEC, .node_timeout = MOMENT};
+		.nodes = nodes->count, .keys = 1, .ttl = USEC_SEC, .node_timeout = ASK_TIMEOUT};
 
 	memset(s, 0, sizeof(*s));
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -181,15 +181,15 @@ bool servers_ask(struct servers *s)
 }
 
 /* The last line that says something. */
-static void last_words(const char *path, char *dst, size_t size)
+static void last_log_line(const char *path, char *dst, size_t size)
 {
-	char text[LAST_WORDS + 1], *end;
+	char text[LOG_SHOWN + 1], *end;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	off_t length = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
 	ssize_t n = 0;
 
 	if (length > 0)
-		n = pread(fd, text, LAST_WORDS, length > LAST_WORDS ? length - LAST_WORDS : 0);
+		n = pread(fd, text, LOG_SHOWN, length > LOG_SHOWN ? length - LOG_SHOWN : 0);
 	if (fd >= 0)
 		close(fd);
 	text[n > 0 ? n : 0] = '\0';
@@ -208,14 +208,14 @@ bool servers_failed(const struct servers *s)
 	return failed;
 }
 
-int servers_blame(const struct servers *s, struct err *e)
+int servers_explain(const struct servers *s, struct err *e)
 {
-	char log[PATH_MAX], words[2 * LAST_WORDS];
+	char log[PATH_MAX], words[2 * LOG_SHOWN];
 	int at = 0;
 
 	while (s->votes[at] || (s->pid[at] > 0 && servers_failed(s)))
 		at++;
-	last_words(path_of(log, s->folder, at, "log"), words, sizeof(words));
+	last_log_line(path_of(log, s->folder, at, "log"), words, sizeof(words));
 	return err_set(e, ERR_NO_SERVER, "node %d: %s %s%s%s", at + 1, s->program,
 		s->pid[at] ? "does not answer" : "ended at its start", *words ? ": " : "", words);
 }
@@ -279,7 +279,7 @@ void servers_end_others(const char *folder)
 		/* The number was not another's meanwhile: it still listens. */
 		if (listener(path) == pid) {
 			follow_signal(&other, SIGKILL);
-			(void)follow_wait(&other, END_PATIENCE);
+			(void)follow_wait(&other, END_TIMEOUT);
 		}
 		follow_close(&other);
 	}

@@ -47,7 +47,7 @@ void servers_reap(struct servers *s);
 bool servers_failed(const struct servers *s);
 
 /* Says which does not answer, rather one that has ended, and its last words. Returns -1. */
-int servers_blame(const struct servers *s, struct err *e);
+int servers_explain(const struct servers *s, struct err *e);
 
 /* Kills them, and returns when they are gone. */
 void servers_end(struct servers *s);

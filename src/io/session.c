@@ -29,19 +29,19 @@ static bool is_attempt(enum op op)
 }
 
 /* Whoever parts with a key has it, or has not. */
-static bool joins_others(enum op op)
+static bool op_may_share(enum op op)
 {
 	return is_attempt(op) || op == OP_REPAIR || op == OP_EXTEND || op == OP_JOIN;
 }
 
 /* It keeps its place meanwhile. */
-static bool is_staying(const struct session *s, const struct action *a)
+static bool keeps_place(const struct session *s, const struct action *a)
 {
 	return is_attempt(a->op) && s->lock.seat.waits && s->lock.seat.node == a->node;
 }
 
 /* What we were woken with. */
-static const char *turn_for(struct session *s, const struct action *a)
+static const char *reservation_for(struct session *s, const struct action *a)
 {
 	const struct lock *lock = &s->lock;
 	size_t used = 0;
@@ -51,21 +51,22 @@ static const char *turn_for(struct session *s, const struct action *a)
 	/* Whoever is fair asks with a turn only while it is its own. */
 	if (!is_attempt(a->op) || (policy_heeds_line(&lock->policy) && !lock->used_turn))
 		return "";
-	s->turns[0] = '\0';
+	s->reservations[0] = '\0';
 	for (int i = 0; i < lock->policy.keys; i++)
-		text_append(s->turns, sizeof(s->turns), &used, "%s", lock->seat.turn[i]);
-	return s->turns;
+		text_append(
+			s->reservations, sizeof(s->reservations), &used, "%s", lock->seat.turn[i]);
+	return s->reservations;
 }
 
 static struct wish wish_for(struct session *s, const struct action *a)
 {
 	const struct lock *lock = &s->lock;
-	bool is_seat = a->node == lock->policy.nodes;
+	bool is_waiter = a->node == lock->policy.nodes;
 
-	s->seat_keys = ONE_KEY(s->keys->key[lock->seat.key]);
+	s->waiter_keys = ONE_KEY(s->keys->key[lock->seat.key]);
 	return (struct wish){
 		.op = a->op,
-		.keys = is_seat || a->is_leaving ? &s->seat_keys : s->keys,
+		.keys = is_waiter || a->is_leaving ? &s->waiter_keys : s->keys,
 		.slots = lock->policy.slots,
 		.slot = a->slot,
 		.token = token_for(s, a),
@@ -73,16 +74,17 @@ static struct wish wish_for(struct session *s, const struct action *a)
 			: a->op == OP_HAND_OFF ? lock->policy.node_timeout
 					       : lock->policy.ttl,
 		.turn_time = lock->policy.node_timeout,
-		.turn = turn_for(s, a),
-		.awaited = a->op == OP_HAND_OFF && !is_seat ? lock->awaited : 0,
-		.is_leaving = a->op == OP_HAND_OFF && (is_seat || a->is_leaving),
-		.gives_up = a->op == OP_HAND_OFF && !is_seat && !a->is_leaving && lock->proved == 0,
-		.is_waiting = is_staying(s, a),
+		.turn = reservation_for(s, a),
+		.awaited = a->op == OP_HAND_OFF && !is_waiter ? lock->awaited : 0,
+		.is_leaving = a->op == OP_HAND_OFF && (is_waiter || a->is_leaving),
+		.gives_up =
+			a->op == OP_HAND_OFF && !is_waiter && !a->is_leaving && lock->proved == 0,
+		.is_waiting = keeps_place(s, a),
 		.seat_key = lock->seat.waits ? lock->seat.key : lock->seat.turn_key,
 		.is_fair = a->op == OP_ACQUIRE && policy_heeds_line(&lock->policy),
-		.is_shared = lock->policy.is_shared && joins_others(a->op),
+		.is_shared = lock->policy.is_shared && op_may_share(a->op),
 		.among_readers = lock->policy.is_shared || (s->held && *s->held),
-		.leads = a->leads || (is_staying(s, a) && lock->seat.leads),
+		.leads = a->leads || (keeps_place(s, a) && lock->seat.leads),
 		.held = s->held,
 		.wants_fence = a->op == OP_ACQUIRE && lock->policy.wants_fence,
 		.fence = lock->fence,
@@ -110,7 +112,7 @@ static void perform(struct session *s, const struct update *up, usec now)
 		switch (a->kind) {
 		case ACT_OPEN:
 			if (a->node == s->lock.policy.nodes)
-				pool_lead(&s->pool, a->node, a->line);
+				pool_set_node(&s->pool, a->node, a->line);
 			pool_open(&s->pool, a->node);
 			break;
 		case ACT_CLOSE:
@@ -137,7 +139,7 @@ static void step(struct session *s, const struct event *ev)
 	perform(s, &up, ev->now);
 }
 
-static int one_server(const struct node *a, const struct node *b, struct err *e)
+static int err_same_server(const struct node *a, const struct node *b, struct err *e)
 {
 	err_set(e, ERR_CONFIG, "nodes '%.250s' and '%.250s' are one and the same server", a->label,
 		b->label);
@@ -160,7 +162,7 @@ int session_open(struct session *s, const struct policy *policy, const struct no
 	for (int i = 0; i < nodes->count; i++)
 		for (int j = 0; j < i; j++)
 			if (addresses_meet(&s->pool.addresses[i], &s->pool.addresses[j]))
-				return one_server(&nodes->node[j], &nodes->node[i], e);
+				return err_same_server(&nodes->node[j], &nodes->node[i], e);
 	return 0;
 }
 
@@ -174,7 +176,7 @@ static uint64_t next_random(struct session *s)
 	return z ^ z >> 31;
 }
 
-static void nudge(struct session *s, enum event_kind kind, usec leave_for)
+static void send_event(struct session *s, enum event_kind kind, usec leave_for)
 {
 	struct event ev = {
 		.kind = kind, .now = clock_now(), .token = s->token, .leave_for = leave_for};
@@ -184,20 +186,20 @@ static void nudge(struct session *s, enum event_kind kind, usec leave_for)
 
 void session_start(struct session *s)
 {
-	nudge(s, EV_START, 0);
+	send_event(s, EV_START, 0);
 }
 
 void session_extend(struct session *s)
 {
-	nudge(s, EV_EXTEND, 0);
+	send_event(s, EV_EXTEND, 0);
 }
 
 void session_release(struct session *s, usec leave_for)
 {
-	nudge(s, EV_RELEASE, leave_for);
+	send_event(s, EV_RELEASE, leave_for);
 }
 
-bool session_turn(struct session *s, usec until, int wake_fd)
+bool session_step(struct session *s, usec until, int wake_fd)
 {
 	pool_next(&s->pool, usec_min(until, s->wake_at), wake_fd, &s->event);
 	s->event.random = next_random(s);

@@ -1,6 +1,6 @@
 /*
  * session: one lock in the works: the quorum, the connections that carry it out, and the tokens.
- * session_turn() is the only loop's only step. A session belongs to one thread at a time.
+ * session_step() is the only loop's only step. A session belongs to one thread at a time.
  */
 #ifndef IO_SESSION_H
 #define IO_SESSION_H
@@ -14,8 +14,8 @@ struct session {
 	const struct key_list *keys;
 	const char *
 		held; /* ids of locks that this one is within, separated by spaces; NULL: of none */
-	struct key_list seat_keys; /* the one of the seat */
-	char turns[KEYS_MAX * TOKEN_ID_LEN + 1]; /* of all keys, one behind the other */
+	struct key_list waiter_keys; /* the one of the seat */
+	char reservations[KEYS_MAX * TOKEN_ID_LEN + 1]; /* of all keys, one behind the other */
 	char owner[OWNER_MAX];
 	char token[TOKEN_MAX]; /* of the current attempt, */
 	usec wall; /* which began at this time of day */
@@ -47,7 +47,7 @@ void session_release(struct session *s, usec leave_for);
  * Waits for one event, at most `until` or until wake_fd (-1: none) is readable, and does what
  * follows from it. True if it came back because of wake_fd.
  */
-bool session_turn(struct session *s, usec until, int wake_fd);
+bool session_step(struct session *s, usec until, int wake_fd);
 
 /* Closes the connections in good order. */
 void session_close(struct session *s);

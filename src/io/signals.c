@@ -41,7 +41,7 @@ int signals_open(struct signals *s, struct err *e)
 	return 0;
 }
 
-int signals_insist(struct signals *s, int number, struct err *e)
+int signals_take_ignored(struct signals *s, int number, struct err *e)
 {
 	struct sigaction plain = {.sa_handler = SIG_DFL};
 	sigset_t set;

@@ -22,7 +22,7 @@ int signals_open(struct signals *s, struct err *e);
 
 /* Takes this one as well, though it was ignored on entry: for who has no other way of being told
  * anything. Returns -1 with *e. */
-int signals_insist(struct signals *s, int number, struct err *e);
+int signals_take_ignored(struct signals *s, int number, struct err *e);
 
 struct caught {
 	int number;

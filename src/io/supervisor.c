@@ -18,11 +18,11 @@
 #include <unistd.h>
 
 /* What a command leaves behind may be the tail of a pipeline: it gets a moment to end by itself. */
-#define TAIL_TIME (100 * USEC_MSEC)
+#define LEFTOVER_TIME (100 * USEC_MSEC)
 
 /* Measured: to kill and reap thousands of processes takes two to four times as long as to tell them
  * something. */
-#define KILL_PER_TELL 4
+#define KILL_PER_SIGNAL 4
 
 /* Between two looks at a tree that is being killed. */
 #define SWEEP_APART (2 * USEC_MSEC)
@@ -33,17 +33,17 @@
 /* So many looks in a row must find nothing where looks are all there is. */
 #define EMPTY_LOOKS 10
 
-enum order_kind {
-	ORDER_START, /* the lock is held until valid_until */
-	ORDER_EXTENDED,
-	ORDER_LOSE,
-	ORDER_SIGNAL,
-	ORDER_NOTE, /* a signal that the command has got from the terminal */
-	ORDER_RESUME,
+enum main_message_kind {
+	MAIN_START, /* the lock is held until valid_until */
+	MAIN_EXTENDED,
+	MAIN_LOSE,
+	MAIN_SIGNAL,
+	MAIN_SIGNAL_SEEN, /* a signal that the command has got from the terminal */
+	MAIN_RESUME,
 };
 
-struct order {
-	enum order_kind kind;
+struct main_message {
+	enum main_message_kind kind;
 	int number;
 	usec valid_until;
 };
@@ -54,11 +54,11 @@ struct watch {
 	int fd, children, alarm;
 	struct deadline deadline;
 	struct supervisor_policy policy;
-	bool alone; /* redlock is dead */
+	bool main_is_dead; /* redlock is dead */
 	bool lost; /* redlock said so: no later word takes it back */
-	usec settle_at;
+	usec detach_at;
 
-	struct alarm_turn turn; /* the command's */
+	struct alarm_priority priority; /* the command's */
 	pid_t command;
 	bool running; /* not reaped yet */
 	bool stopped;
@@ -66,7 +66,7 @@ struct watch {
 
 	uint64_t asked_by; /* signals that were passed on or came from the terminal, a bit each */
 	bool asked; /* one of them asks for the end, whatever status the command makes of it */
-	usec tail_until; /* the command is gone: until then its tail may end by itself */
+	usec leftover_until; /* the command is gone: until then its tail may end by itself */
 
 	bool sweeping; /* KILL for everything, again and again */
 	usec sweep_since, sweep_at;
@@ -74,16 +74,17 @@ struct watch {
 };
 
 /* Nobody is there to hear it if redlock is dead, and then nobody needs to. */
-static void say(const struct watch *w, const struct word *word)
+static void send_message(const struct watch *w, const struct supervisor_message *message)
 {
-	while (send(w->fd, word, sizeof(*word), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno == EINTR)
+	while (send(w->fd, message, sizeof(*message), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 &&
+		errno == EINTR)
 		;
 }
 
 /* This one must not be lost, though redlock may be stopped and the socket full. */
-static void say_last(const struct watch *w, const struct word *word)
+static void send_last_message(const struct watch *w, const struct supervisor_message *message)
 {
-	while (send(w->fd, word, sizeof(*word), MSG_NOSIGNAL) < 0 && errno == EINTR)
+	while (send(w->fd, message, sizeof(*message), MSG_NOSIGNAL) < 0 && errno == EINTR)
 		;
 }
 
@@ -100,14 +101,14 @@ static void signal_command(const struct watch *w, int number)
 }
 
 /* A tree so large that telling it takes long takes longer to kill. */
-static void tell_tree(struct watch *w, int number)
+static void signal_tree(struct watch *w, int number)
 {
 	usec began = clock_now();
 
 	signal_command(w, number);
 	signal_command(w, SIGCONT);
-	tree_tell(getpid(), number);
-	deadline_needs(&w->deadline, KILL_PER_TELL * (clock_now() - began));
+	tree_signal_and_continue(getpid(), number);
+	deadline_needs(&w->deadline, KILL_PER_SIGNAL * (clock_now() - began));
 }
 
 static void pass_on(struct watch *w, int number)
@@ -125,37 +126,37 @@ static void pass_on(struct watch *w, int number)
 }
 
 /* False when redlock is dead. */
-static bool take_order(struct watch *w, bool *more)
+static bool read_message(struct watch *w, bool *more)
 {
-	struct order order;
+	struct main_message message;
 	ssize_t n;
 
 	do
-		n = recv(w->fd, &order, sizeof(order), MSG_DONTWAIT);
+		n = recv(w->fd, &message, sizeof(message), MSG_DONTWAIT);
 	while (n < 0 && errno == EINTR);
-	*more = n == (ssize_t)sizeof(order);
+	*more = n == (ssize_t)sizeof(message);
 	if (!*more)
 		return n < 0 && errno == EAGAIN;
-	switch (order.kind) {
-	case ORDER_START:
-	case ORDER_EXTENDED:
+	switch (message.kind) {
+	case MAIN_START:
+	case MAIN_EXTENDED:
 		if (!w->lost)
-			w->deadline.valid_until = order.valid_until;
+			w->deadline.valid_until = message.valid_until;
 		break;
-	case ORDER_LOSE:
+	case MAIN_LOSE:
 		w->lost = true;
 		deadline_lose(&w->deadline, clock_now());
 		break;
-	case ORDER_SIGNAL:
-		pass_on(w, order.number);
+	case MAIN_SIGNAL:
+		pass_on(w, message.number);
 		break;
-	case ORDER_NOTE:
-		w->asked_by |= bit(order.number);
+	case MAIN_SIGNAL_SEEN:
+		w->asked_by |= bit(message.number);
 		/* What is left of the tree may be out of the terminal's reach. */
 		if (!w->running)
-			pass_on(w, order.number);
+			pass_on(w, message.number);
 		break;
-	case ORDER_RESUME:
+	case MAIN_RESUME:
 		if (w->stopped)
 			signal_command(w, SIGCONT);
 		break;
@@ -163,13 +164,13 @@ static bool take_order(struct watch *w, bool *more)
 	return true;
 }
 
-static void take_orders(struct watch *w)
+static void read_messages(struct watch *w)
 {
 	bool more = true;
 
-	while (!w->alone && more)
-		if (!take_order(w, &more)) {
-			w->alone = true;
+	while (!w->main_is_dead && more)
+		if (!read_message(w, &more)) {
+			w->main_is_dead = true;
 			/* The run around us sees no more than a command that left something behind.
 			 */
 			if (w->policy.is_nested)
@@ -184,7 +185,7 @@ static void take_orders(struct watch *w)
 
 /* Did the command end because it was asked to, or was it killed? Then nothing is left on purpose.
  */
-static bool was_ended(const struct watch *w)
+static bool ended_on_request(const struct watch *w)
 {
 	return w->asked || WIFSIGNALED(w->status) ||
 	       (WEXITSTATUS(w->status) > 128 && w->asked_by & bit(WEXITSTATUS(w->status) - 128));
@@ -196,22 +197,23 @@ static void command_ended(struct watch *w, int status)
 
 	w->running = false;
 	w->status = status;
-	w->tail_until = now + TAIL_TIME;
+	w->leftover_until = now + LEFTOVER_TIME;
 	if (!w->policy.wait_descendants)
 		deadline_finished(&w->deadline);
-	if (w->deadline.cause == CAUSE_NONE && was_ended(w))
+	if (w->deadline.cause == CAUSE_NONE && ended_on_request(w))
 		deadline_asked(&w->deadline, now);
 	/* What TERM has not reached yet: it went to the command alone. */
 	if (w->deadline.cause == CAUSE_ASKED && !w->sweeping && waitpid(-1, &status, WNOHANG) >= 0)
-		tell_tree(w, SIGTERM);
+		signal_tree(w, SIGTERM);
 }
 
 static void command_stopped(struct watch *w, int number)
 {
-	struct word word = {.kind = WORD_STOPPED, .number = number, .pid = w->command};
+	struct supervisor_message message = {
+		.kind = SUPERVISOR_STOPPED, .number = number, .pid = w->command};
 
 	w->stopped = true;
-	say(w, &word);
+	send_message(w, &message);
 }
 
 /* False when no child is left: all the tree is gone. */
@@ -238,23 +240,23 @@ static bool reap(struct watch *w)
 
 static void sweep(struct watch *w, usec now)
 {
-	struct word word = {.kind = WORD_STUBBORN, .pid = w->command};
+	struct supervisor_message message = {.kind = SUPERVISOR_STUBBORN, .pid = w->command};
 
 	if (now < w->sweep_at)
 		return;
 	signal_command(w, SIGKILL);
-	word.tree = tree_signal(getpid(), SIGKILL, NULL);
+	message.tree = tree_signal(getpid(), SIGKILL, NULL);
 	w->sweep_at =
 		now + (now < w->sweep_since + STUBBORN_AFTER ? SWEEP_APART : SWEEP_APART_LATER);
 	if (now >= w->stubborn_at) {
-		say(w, &word);
+		send_message(w, &message);
 		w->stubborn_at = now + w->stubborn_apart;
 		w->stubborn_apart = usec_min(2 * w->stubborn_apart, STUBBORN_APART_MAX);
 	}
 }
 
 /* Does what is due; returns when to look again. */
-static usec pull(struct watch *w)
+static usec do_due(struct watch *w)
 {
 	usec now = clock_now(), wake_at;
 
@@ -262,7 +264,7 @@ static usec pull(struct watch *w)
 	case DEADLINE_WAIT:
 		break;
 	case DEADLINE_TERM:
-		tell_tree(w, deadline_signal(&w->deadline));
+		signal_tree(w, deadline_signal(&w->deadline));
 		break;
 	case DEADLINE_KILL:
 		w->sweeping = true;
@@ -276,53 +278,53 @@ static usec pull(struct watch *w)
 		wake_at = usec_min(wake_at, w->sweep_at);
 	}
 	if (!w->running && w->deadline.cause == CAUSE_NONE && !w->policy.wait_descendants)
-		wake_at = usec_min(wake_at, w->tail_until);
+		wake_at = usec_min(wake_at, w->leftover_until);
 	return wake_at;
 }
 
 /* The command is gone, and so is its tree, or it may stay. */
-static bool is_over(const struct watch *w, bool has_children)
+static bool is_finished(const struct watch *w, bool has_children)
 {
 	if (w->running || !has_children)
 		return !w->running;
 	return w->deadline.cause == CAUSE_NONE && !w->policy.wait_descendants &&
-	       clock_now() >= w->tail_until;
+	       clock_now() >= w->leftover_until;
 }
 
-static void settle(struct watch *w)
+static void detach(struct watch *w)
 {
 	inherited_keep_only(w->fd, w->children, w->alarm, log_fd());
-	w->settle_at = NEVER;
+	w->detach_at = NEVER;
 }
 
 static void watch_over(struct watch *w)
 {
-	struct word word = {.kind = WORD_ENDED, .pid = w->command};
+	struct supervisor_message message = {.kind = SUPERVISOR_ENDED, .pid = w->command};
 	bool has_children;
 	usec wake_at;
 
-	while (has_children = reap(w), !is_over(w, has_children)) {
+	while (has_children = reap(w), !is_finished(w, has_children)) {
 		struct pollfd fds[] = {
 			{.fd = w->children, .events = POLLIN},
 			{.fd = w->alarm, .events = POLLIN},
-			{.fd = w->alone ? -1 : w->fd, .events = POLLIN},
+			{.fd = w->main_is_dead ? -1 : w->fd, .events = POLLIN},
 		};
 
-		take_orders(w);
-		wake_at = pull(w);
-		if (clock_now() >= w->settle_at)
-			settle(w);
-		alarm_set(w->alarm, usec_min(wake_at, w->settle_at));
+		read_messages(w);
+		wake_at = do_due(w);
+		if (clock_now() >= w->detach_at)
+			detach(w);
+		alarm_set(w->alarm, usec_min(wake_at, w->detach_at));
 		if (poll(fds, 3, -1) < 0)
 			assert(errno == EINTR || errno == ENOMEM);
 		signals_drain(w->children);
 	}
-	word.number = w->status;
-	word.cause = w->deadline.cause;
-	word.ended_at = clock_now();
+	message.number = w->status;
+	message.cause = w->deadline.cause;
+	message.ended_at = clock_now();
 	if (has_children)
-		word.tree = tree_signal(getpid(), 0, NULL);
-	say_last(w, &word);
+		message.tree = tree_signal(getpid(), 0, NULL);
+	send_last_message(w, &message);
 }
 
 /* What can be done before it is known whether the lock will be had. */
@@ -331,7 +333,7 @@ static int prepare(struct watch *w)
 	struct err e;
 
 	/* Before the command is started: on a busy machine it may be long before we are back. */
-	alarm_go_first(&w->turn);
+	alarm_raise_priority(&w->priority);
 	/* Stopped, it would not hear that redlock was killed. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGCONT);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || signals_only_children(&w->children, &e) < 0 ||
@@ -341,17 +343,17 @@ static int prepare(struct watch *w)
 }
 
 /* Sleeps until there is an order, which must be the one to start; not to be if redlock closes. */
-static bool is_wanted(struct watch *w)
+static bool wait_for_start(struct watch *w)
 {
-	struct order order;
+	struct main_message message;
 	ssize_t n;
 
 	do
-		n = recv(w->fd, &order, sizeof(order), 0);
+		n = recv(w->fd, &message, sizeof(message), 0);
 	while (n < 0 && errno == EINTR);
-	if (n != (ssize_t)sizeof(order) || order.kind != ORDER_START)
+	if (n != (ssize_t)sizeof(message) || message.kind != MAIN_START)
 		return false;
-	deadline_init(&w->deadline, &w->policy.deadline, clock_now(), order.valid_until);
+	deadline_init(&w->deadline, &w->policy.deadline, clock_now(), message.valid_until);
 	return true;
 }
 
@@ -361,23 +363,23 @@ static int start(struct watch *w, char *const argv[], const struct signals *sign
 
 	if (deadline_step(&w->deadline, clock_now(), &ignored) != DEADLINE_WAIT)
 		return ETIME;
-	return child_start(argv, signals, redlock, &w->turn, -1, &w->command);
+	return child_start(argv, signals, redlock, &w->priority, -1, &w->command);
 }
 
-_Noreturn static void guard(
+_Noreturn static void supervise(
 	struct watch *w, char *const argv[], const struct signals *signals, pid_t redlock)
 {
-	struct word word = {.kind = WORD_FAILED, .pid = -1};
+	struct supervisor_message message = {.kind = SUPERVISOR_FAILED, .pid = -1};
 
-	word.number = prepare(w);
-	if (!is_wanted(w))
+	message.number = prepare(w);
+	if (!wait_for_start(w))
 		_exit(0);
-	if (!word.number) {
-		word.number = start(w, argv, signals, redlock);
-		word.pid = w->command;
+	if (!message.number) {
+		message.number = start(w, argv, signals, redlock);
+		message.pid = w->command;
 	}
-	if (word.number) {
-		say_last(w, &word);
+	if (message.number) {
+		send_last_message(w, &message);
 	} else {
 		w->running = true;
 		/* `pkill -9 -f 'redlock run'` must not kill both of us. */
@@ -386,7 +388,7 @@ _Noreturn static void guard(
 		 * terminal and of what is sent to the group, SIGSTOP above all.
 		 */
 		(void)setsid();
-		w->settle_at = clock_now() + SETTLE_AFTER;
+		w->detach_at = clock_now() + DETACH_AFTER;
 		watch_over(w);
 	}
 	_exit(0);
@@ -410,147 +412,150 @@ static int try_all(struct err *e)
 	return 0;
 }
 
-int supervisor_prepare(struct supervisor *g, char *const argv[], const struct signals *signals,
+int supervisor_prepare(struct supervisor *s, char *const argv[], const struct signals *signals,
 	const struct supervisor_policy *policy, struct err *e)
 {
 	struct watch watch = {.policy = *policy};
 	pid_t redlock = getpid();
 	int fds[2];
 
-	g->has_strangers = waitpid(-1, NULL, WNOHANG) >= 0;
-	if (!g->has_strangers && errno != ECHILD)
+	s->has_other_children = waitpid(-1, NULL, WNOHANG) >= 0;
+	if (!s->has_other_children && errno != ECHILD)
 		return err_call(e, CANNOT_START, "wait4");
 	if (try_all(e) < 0)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
 		return err_call(e, CANNOT_START, "socketpair");
-	g->pid = fork();
-	if (g->pid == 0) {
+	s->pid = fork();
+	if (s->pid == 0) {
 		close(fds[0]);
 		watch.fd = fds[1];
-		guard(&watch, argv, signals, redlock);
+		supervise(&watch, argv, signals, redlock);
 	}
 	close(fds[1]);
-	if (g->pid < 0) {
+	if (s->pid < 0) {
 		err_call(e, CANNOT_START, "fork");
 		close(fds[0]);
-		g->pid = 0;
+		s->pid = 0;
 		return -1;
 	}
-	g->fd = fds[0];
-	if (g->has_strangers)
-		g->birth = tree_birth(g->pid);
+	s->fd = fds[0];
+	if (s->has_other_children)
+		s->born = tree_birth(s->pid);
 	return 0;
 }
 
-void supervisor_settle(void)
+void supervisor_detach(void)
 {
 	inherited_drop();
 }
 
-static void tell(struct supervisor *g, const struct order *order)
+static void send_to_supervisor(struct supervisor *s, const struct main_message *message)
 {
-	while (send(g->fd, order, sizeof(*order), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 &&
+	while (send(s->fd, message, sizeof(*message), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 &&
 		errno == EINTR)
 		;
 }
 
-void supervisor_start(struct supervisor *g, usec valid_until)
+void supervisor_start(struct supervisor *s, usec valid_until)
 {
-	tell(g, &(struct order){.kind = ORDER_START, .valid_until = valid_until});
+	send_to_supervisor(
+		s, &(struct main_message){.kind = MAIN_START, .valid_until = valid_until});
 }
 
-void supervisor_extended(struct supervisor *g, usec valid_until)
+void supervisor_extended(struct supervisor *s, usec valid_until)
 {
-	tell(g, &(struct order){.kind = ORDER_EXTENDED, .valid_until = valid_until});
+	send_to_supervisor(
+		s, &(struct main_message){.kind = MAIN_EXTENDED, .valid_until = valid_until});
 }
 
-void supervisor_lose(struct supervisor *g)
+void supervisor_lose(struct supervisor *s)
 {
-	tell(g, &(struct order){.kind = ORDER_LOSE});
+	send_to_supervisor(s, &(struct main_message){.kind = MAIN_LOSE});
 }
 
-void supervisor_signal(struct supervisor *g, int number, bool is_terminals)
+void supervisor_signal(struct supervisor *s, int number, bool is_terminals)
 {
-	tell(g, &(struct order){
-			.kind = is_terminals ? ORDER_NOTE : ORDER_SIGNAL, .number = number});
+	send_to_supervisor(
+		s, &(struct main_message){.kind = is_terminals ? MAIN_SIGNAL_SEEN : MAIN_SIGNAL,
+			   .number = number});
 }
 
-void supervisor_resume(struct supervisor *g)
+void supervisor_resume(struct supervisor *s)
 {
-	tell(g, &(struct order){.kind = ORDER_RESUME});
+	send_to_supervisor(s, &(struct main_message){.kind = MAIN_RESUME});
 }
 
-int supervisor_fd(const struct supervisor *g)
+int supervisor_fd(const struct supervisor *s)
 {
-	return g->fd;
+	return s->fd;
 }
 
-enum hearing supervisor_hear(struct supervisor *g, struct word *word)
+enum supervisor_reading supervisor_read(struct supervisor *s, struct supervisor_message *message)
 {
 	ssize_t n;
 
 	/* A supervisor that ends with an order unread resets the connection, once: its last word is
 	 * still to be had after that. */
 	do
-		n = recv(g->fd, word, sizeof(*word), MSG_DONTWAIT);
+		n = recv(s->fd, message, sizeof(*message), MSG_DONTWAIT);
 	while (n < 0 && (errno == EINTR || errno == ECONNRESET));
-	if (n == (ssize_t)sizeof(*word))
-		return HEARD_WORD;
-	return n < 0 && errno == EAGAIN ? HEARD_NOTHING : HEARD_DEATH;
+	if (n == (ssize_t)sizeof(*message))
+		return SUPERVISOR_READ_MESSAGE;
+	return n < 0 && errno == EAGAIN ? SUPERVISOR_READ_NOTHING : SUPERVISOR_READ_DEATH;
 }
 
-void supervisor_look(struct supervisor *g)
+void supervisor_check(struct supervisor *s)
 {
 	int status;
 
-	if (g->pid > 0 && waitpid(g->pid, &status, WNOHANG | WUNTRACED) == g->pid) {
+	if (s->pid > 0 && waitpid(s->pid, &status, WNOHANG | WUNTRACED) == s->pid) {
 		if (WIFSTOPPED(status))
-			kill(g->pid, SIGCONT);
+			kill(s->pid, SIGCONT);
 		else
-			g->pid = 0;
+			s->pid = 0;
 	}
 }
 
-bool supervisor_replace(struct supervisor *g, struct tree *tree)
+bool supervisor_take_over(struct supervisor *s, struct tree *tree)
 {
 	pid_t pid;
 
-	supervisor_look(g);
-	if (g->pid > 0) {
-		*tree = tree_signal(g->pid, SIGKILL, NULL);
+	supervisor_check(s);
+	if (s->pid > 0) {
+		*tree = tree_signal(s->pid, SIGKILL, NULL);
 		if (tree->alive > 0)
 			return false;
-		supervisor_close(g);
+		supervisor_close(s);
 	}
 	/* Now its children are ours. */
-	*tree = tree_signal(getpid(), SIGKILL, g->has_strangers ? &g->birth : NULL);
+	*tree = tree_signal(getpid(), SIGKILL, s->has_other_children ? &s->born : NULL);
 	do
 		pid = waitpid(-1, NULL, WNOHANG);
 	while (pid > 0);
 	/* One that forks and exits all the time may escape a look, but not the kernel's answer that
 	 * there are no children. With strangers among them, looks must do. */
-	g->empty_looks = tree->alive > 0 ? 0 : g->empty_looks + 1;
-	return pid < 0 || (g->has_strangers && g->empty_looks >= EMPTY_LOOKS);
+	s->empty_looks = tree->alive > 0 ? 0 : s->empty_looks + 1;
+	return pid < 0 || (s->has_other_children && s->empty_looks >= EMPTY_LOOKS);
 }
 
-void supervisor_close(struct supervisor *g)
+void supervisor_close(struct supervisor *s)
 {
 	struct pollfd gone = {.events = POLLIN};
 
-	if (g->pid <= 0)
+	if (s->pid <= 0)
 		return;
-	close(g->fd);
-	if (waitpid(g->pid, NULL, WNOHANG) == 0) {
+	close(s->fd);
+	if (waitpid(s->pid, NULL, WNOHANG) == 0) {
 		/* It may not have been started at all, or be stopped, or traced. */
-		gone.fd = kernel_pidfd_open(g->pid);
-		kill(g->pid, SIGKILL);
+		gone.fd = kernel_pidfd_open(s->pid);
+		kill(s->pid, SIGKILL);
 		/* Not by waitpid(2), which would wait for a tracer as well. */
 		while (gone.fd >= 0 && poll(&gone, 1, -1) < 0 && errno == EINTR)
 			;
 		close(gone.fd);
 		/* Whoever traces it has to let it go first. */
-		g->has_strangers |= waitpid(g->pid, NULL, WNOHANG) == 0;
+		s->has_other_children |= waitpid(s->pid, NULL, WNOHANG) == 0;
 	}
-	g->pid = 0;
+	s->pid = 0;
 }

@@ -34,7 +34,7 @@ struct tls *tls_open(int fd, const struct node *node)
 	return NULL;
 }
 
-int tls_shake_hands(struct tls *t)
+int tls_handshake(struct tls *t)
 {
 	(void)t;
 	return 0;
@@ -58,7 +58,7 @@ short tls_wants(const struct tls *t)
 	return 0;
 }
 
-struct reply tls_trouble(const struct tls *t)
+struct reply tls_failure(const struct tls *t)
 {
 	(void)t;
 	return reply_absent(REASON_TLS, NULL);
@@ -70,7 +70,7 @@ usec tls_valid_until(const struct tls *t)
 	return 0;
 }
 
-void tls_say_goodbye(struct tls *t)
+void tls_close_notify(struct tls *t)
 {
 	(void)t;
 }
@@ -198,8 +198,8 @@ struct tls {
 	int error; /* of the socket; 0: none */
 	bool is_at_end; /* of the socket */
 	bool was_asked; /* for a certificate that we do not have */
-	bool is_distrusted;
-	struct reply trouble;
+	bool is_rejected;
+	struct reply failure;
 	usec valid_until;
 };
 
@@ -212,7 +212,7 @@ static int refuse_passphrase(char *buf, int size, int is_new, void *data)
 }
 
 /* Not what was looked for, or nothing at all. */
-static bool is_other(unsigned long code)
+static bool is_wrong_content(unsigned long code)
 {
 	int reason = ERR_GET_REASON(code);
 
@@ -223,7 +223,7 @@ static bool is_other(unsigned long code)
 static int bad_file(struct err *e, const char *option, const char *what, const char *path)
 {
 	unsigned long code = ssl.ERR_peek_error();
-	const char *words = ssl.ERR_reason_error_string(code);
+	const char *text = ssl.ERR_reason_error_string(code);
 	char shown[200];
 
 	utf8_escape(shown, sizeof(shown), path, strlen(path));
@@ -237,9 +237,9 @@ static int bad_file(struct err *e, const char *option, const char *what, const c
 			strerror(ERR_GET_REASON(code)));
 	if (ERR_GET_REASON(code) == X509_R_KEY_VALUES_MISMATCH)
 		return err_set(e, ERR_CONFIG, "%s '%s' is not the key of --cert", option, shown);
-	if (is_other(code) || !words)
+	if (is_wrong_content(code) || !text)
 		return err_set(e, ERR_CONFIG, "%s '%s' has no %s in it (PEM)", option, shown, what);
-	return err_set(e, ERR_CONFIG, "cannot use %s '%s': %s", option, shown, words);
+	return err_set(e, ERR_CONFIG, "cannot use %s '%s': %s", option, shown, text);
 }
 
 /* Are authorities found there by their hashes, "0a1b2c3d.0"? */
@@ -390,65 +390,65 @@ static usec sooner(usec until, const X509 *cert)
 
 usec tls_own_valid_until(void)
 {
-	const OPENSSL_STACK *behind = NULL;
+	const OPENSSL_STACK *chain = NULL;
 	usec until;
 
 	if (!common.context)
 		return 0;
 	until = sooner(0, ssl.SSL_CTX_get0_certificate(common.context));
-	ssl.SSL_CTX_ctrl(common.context, SSL_CTRL_GET_CHAIN_CERTS, 0, &behind);
-	for (int i = 0; i < ssl.OPENSSL_sk_num(behind); i++)
-		until = sooner(until, ssl.OPENSSL_sk_value(behind, i));
+	ssl.SSL_CTX_ctrl(common.context, SSL_CTRL_GET_CHAIN_CERTS, 0, &chain);
+	for (int i = 0; i < ssl.OPENSSL_sk_num(chain); i++)
+		until = sooner(until, ssl.OPENSSL_sk_value(chain, i));
 	return until;
 }
 
-static void distrust(struct tls *t, X509_STORE_CTX *store, const X509 *cert)
+static void reject_certificate(struct tls *t, X509_STORE_CTX *store, const X509 *cert)
 {
 	int error = ssl.X509_STORE_CTX_get_error(store);
 	const char *whose = ssl.X509_STORE_CTX_get_error_depth(store) == 0
 				    ? "its certificate"
 				    : "the certificate of its authority";
-	char words[NODE_HOST_MAX + 80], day[TIME_TEXT_MAX];
+	char text[NODE_HOST_MAX + 80], day[TIME_TEXT_MAX];
 
 	switch (error) {
 	case X509_V_ERR_CERT_HAS_EXPIRED:
-		snprintf(words, sizeof(words), "%s has expired on %.10s", whose,
+		snprintf(text, sizeof(text), "%s has expired on %.10s", whose,
 			time_format(day, time_of(ssl.X509_get0_notAfter(cert)) / USEC_SEC));
 		break;
 	case X509_V_ERR_CERT_NOT_YET_VALID:
-		snprintf(words, sizeof(words), "%s is not valid before %.10s", whose,
+		snprintf(text, sizeof(text), "%s is not valid before %.10s", whose,
 			time_format(day, time_of(ssl.X509_get0_notBefore(cert)) / USEC_SEC));
 		break;
 	case X509_V_ERR_HOSTNAME_MISMATCH:
 	case X509_V_ERR_IP_ADDRESS_MISMATCH:
 		if (ssl.X509_get_ext_by_NID(cert, NID_subject_alt_name, -1) < 0)
-			snprintf(words, sizeof(words),
+			snprintf(text, sizeof(text),
 				"its certificate names no host: it has no subjectAltName");
 		else
-			snprintf(words, sizeof(words), "its certificate is not for %s", t->name);
+			snprintf(text, sizeof(text), "its certificate is not for %s", t->name);
 		break;
 	case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
-		snprintf(words, sizeof(words),
+		snprintf(text, sizeof(text),
 			"its certificate is signed by itself, and not known here");
 		break;
 	case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
 	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
 	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
 	case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-		snprintf(words, sizeof(words),
+		snprintf(text, sizeof(text),
 			"its certificate comes from an authority that is not known here");
 		break;
 	default:
-		snprintf(words, sizeof(words), "%s: %s", whose,
+		snprintf(text, sizeof(text), "%s: %s", whose,
 			ssl.X509_verify_cert_error_string(error));
 		break;
 	}
-	t->is_distrusted = true;
-	t->trouble = reply_absent(REASON_UNTRUSTED, words);
+	t->is_rejected = true;
+	t->failure = reply_absent(REASON_UNTRUSTED, text);
 }
 
 /* For each certificate of the chain, once or more. */
-static int judge_certificate(int ok, X509_STORE_CTX *store)
+static int verify_certificate(int ok, X509_STORE_CTX *store)
 {
 	SSL *connection =
 		ssl.X509_STORE_CTX_get_ex_data(store, ssl.SSL_get_ex_data_X509_STORE_CTX_idx());
@@ -458,12 +458,12 @@ static int judge_certificate(int ok, X509_STORE_CTX *store)
 	t->valid_until = sooner(t->valid_until, cert);
 	if (ok || common.settings->insecure)
 		return 1;
-	distrust(t, store, cert);
+	reject_certificate(t, store, cert);
 	return 0;
 }
 
 /* The node wants one of ours; if there is none, it may go on without. */
-static int note_request(SSL *connection, void *data)
+static int note_certificate_request(SSL *connection, void *data)
 {
 	struct tls *t = ssl.SSL_get_ex_data(connection, 0);
 
@@ -491,10 +491,10 @@ static int make_context(const struct tls_settings *s, struct err *e)
 		SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER, NULL);
 	/* Who says much that is no reply shall not keep us from looking at the clock. */
 	ssl.SSL_CTX_ctrl(c, SSL_CTRL_CLEAR_MODE, SSL_MODE_AUTO_RETRY, NULL);
-	ssl.SSL_CTX_set_verify(c, SSL_VERIFY_PEER, judge_certificate);
+	ssl.SSL_CTX_set_verify(c, SSL_VERIFY_PEER, verify_certificate);
 	ssl.SSL_CTX_set_default_passwd_cb(c, refuse_passphrase);
 	if (!s->cert)
-		ssl.SSL_CTX_set_cert_cb(c, note_request, NULL);
+		ssl.SSL_CTX_set_cert_cb(c, note_certificate_request, NULL);
 	common.context = c;
 	return load_files(c, s, e);
 }
@@ -550,7 +550,7 @@ struct tls *tls_open(int fd, const struct node *node)
 	if (!t)
 		return NULL;
 	t->fd = fd;
-	t->trouble = reply_absent(REASON_CLOSED, NULL);
+	t->failure = reply_absent(REASON_CLOSED, NULL);
 	set_name(t, node);
 	t->ssl = ssl.SSL_new(common.context);
 	wire = t->ssl ? ssl.BIO_new(common.wire) : NULL;
@@ -594,24 +594,24 @@ static bool is_about_our_certificate(int reason)
 	}
 }
 
-static void judge_failure(struct tls *t)
+static void classify_failure(struct tls *t)
 {
 	unsigned long code = ssl.ERR_peek_error();
-	const char *words = ssl.ERR_reason_error_string(code);
-	const char *alert = words ? strstr(words, "alert ") : NULL;
+	const char *text = ssl.ERR_reason_error_string(code);
+	const char *alert = text ? strstr(text, "alert ") : NULL;
 	int reason = ERR_GET_REASON(code);
 
-	if (t->is_distrusted)
+	if (t->is_rejected)
 		return;
 	/* TLS 1.2 has no word of its own for that. */
 	if (is_about_our_certificate(reason) ||
 		(t->was_asked && reason == SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE))
-		t->trouble = reply_absent(REASON_CLIENT_CERTIFICATE,
+		t->failure = reply_absent(REASON_CLIENT_CERTIFICATE,
 			common.settings->cert && alert ? alert + strlen("alert ") : NULL);
 	else if (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST)
-		t->trouble = reply_absent(REASON_NOT_TLS, NULL);
+		t->failure = reply_absent(REASON_NOT_TLS, NULL);
 	else
-		t->trouble = reply_absent(REASON_TLS, words);
+		t->failure = reply_absent(REASON_TLS, text);
 }
 
 static ssize_t outcome(struct tls *t, int rc)
@@ -633,13 +633,13 @@ static ssize_t outcome(struct tls *t, int rc)
 		errno = t->error;
 		return t->error ? -1 : 0;
 	default:
-		judge_failure(t);
+		classify_failure(t);
 		errno = EPROTO;
 		return -1;
 	}
 }
 
-int tls_shake_hands(struct tls *t)
+int tls_handshake(struct tls *t)
 {
 	ssl.ERR_clear_error();
 	return (int)outcome(t, ssl.SSL_connect(t->ssl));
@@ -664,9 +664,9 @@ short tls_wants(const struct tls *t)
 	return t->wants;
 }
 
-struct reply tls_trouble(const struct tls *t)
+struct reply tls_failure(const struct tls *t)
 {
-	return t->trouble;
+	return t->failure;
 }
 
 usec tls_valid_until(const struct tls *t)
@@ -674,7 +674,7 @@ usec tls_valid_until(const struct tls *t)
 	return t->valid_until;
 }
 
-void tls_say_goodbye(struct tls *t)
+void tls_close_notify(struct tls *t)
 {
 	ssl.ERR_clear_error();
 	(void)ssl.SSL_shutdown(t->ssl);

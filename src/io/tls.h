@@ -30,23 +30,23 @@ struct tls *tls_open(int fd, const struct node *node);
 
 /*
  * As recv(2) and send(2) of a socket that does not block: 0 when the node has closed it, -1 with
- * errno; EPROTO: tls_trouble() says what is wrong. The handshake is done when that returns 1.
+ * errno; EPROTO: tls_failure() says what is wrong. The handshake is done when that returns 1.
  */
-int tls_shake_hands(struct tls *t);
+int tls_handshake(struct tls *t);
 ssize_t tls_receive(struct tls *t, void *buf, size_t size);
 ssize_t tls_send(struct tls *t, const void *buf, size_t len);
 
 /* The handshake is to go on: when the socket is ready for that (poll(2)). */
 short tls_wants(const struct tls *t);
 
-struct reply tls_trouble(const struct tls *t);
+struct reply tls_failure(const struct tls *t);
 
 /* Until when the node's certificate, and those that vouch for it, are valid, since 1970; 0: not
  * known. */
 usec tls_valid_until(const struct tls *t);
 
 /* Tells the node that nothing more will come, if that can be done at once. */
-void tls_say_goodbye(struct tls *t);
+void tls_close_notify(struct tls *t);
 
 /* Harmless for NULL. The socket stays open. */
 void tls_free(struct tls *t);

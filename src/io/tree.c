@@ -32,7 +32,7 @@ bool tree_is_visible(void)
 }
 
 /* False if there is no such process any more. */
-static bool look(pid_t pid, struct process *p)
+static bool read_process(pid_t pid, struct process *p)
 {
 	char path[32], text[512], state;
 	const char *name, *rest;
@@ -72,7 +72,7 @@ static bool is_older(const struct process *p, const struct tree_birth *since)
 
 /* False if it was refused. Out of descriptors (fd is -1), or where a filter denies the call, a
  * process that was there a moment ago is still worth its signal. */
-static bool send(pid_t pid, int fd, int signal)
+static bool send_signal(pid_t pid, int fd, int signal)
 {
 	if (fd >= 0 && (kernel_pidfd_send_signal(fd, signal) == 0 || errno == ESRCH))
 		return true;
@@ -125,7 +125,7 @@ static pid_t list_next(struct listing *l)
  * is far too busy it gets one now, ahead of all but the kernel's threads, where we may give it.
  * Less than other real-time programs have would be worse than nothing: the kernel keeps a share of
  * the processors for those of normal priority. */
-static void hurry(const struct process *p)
+static void raise_priority(const struct process *p)
 {
 	const struct sched_param ahead = {.sched_priority = sched_get_priority_max(SCHED_RR) - 1};
 	struct listing threads;
@@ -144,12 +144,12 @@ static void hurry(const struct process *p)
 }
 
 /* The list grows as /proc is read, in the order of the pids. */
-struct sight {
+struct scan {
 	struct process *list;
 	int count, room;
 	pid_t root;
 	int signal;
-	bool wakes;
+	bool continues;
 	const struct tree_birth *since;
 	struct tree tree;
 };
@@ -159,7 +159,7 @@ static int by_pid(const void *a, const void *b)
 	return ((const struct process *)a)->pid - ((const struct process *)b)->pid;
 }
 
-static bool belongs(const struct sight *s, const struct process *p)
+static bool belongs(const struct scan *s, const struct process *p)
 {
 	const struct process key = {.pid = p->parent}, *parent;
 
@@ -169,7 +169,7 @@ static bool belongs(const struct sight *s, const struct process *p)
 	return parent && parent->found;
 }
 
-static void take(struct sight *s, struct process *p, int fd)
+static void add_member(struct scan *s, struct process *p, int fd)
 {
 	struct tree *tree = &s->tree;
 	bool refused;
@@ -177,11 +177,11 @@ static void take(struct sight *s, struct process *p, int fd)
 	p->found = true;
 	if (!p->alive)
 		return;
-	refused = !send(p->pid, fd, s->signal);
-	if (s->wakes)
-		(void)send(p->pid, fd, SIGCONT);
+	refused = !send_signal(p->pid, fd, s->signal);
+	if (s->continues)
+		(void)send_signal(p->pid, fd, SIGCONT);
 	if (s->signal == SIGKILL && !refused)
-		hurry(p);
+		raise_priority(p);
 	tree->alive++;
 	tree->refused += refused;
 	if (tree->pid == 0 || (refused && tree->refused == 1)) {
@@ -192,14 +192,14 @@ static void take(struct sight *s, struct process *p, int fd)
 
 /* The descriptor comes before the look: if the pid goes to another process meanwhile, the
  * descriptor's is dead, and nobody gets a signal. */
-static void meet(struct sight *s, pid_t pid)
+static void visit(struct scan *s, pid_t pid)
 {
 	struct process *p = &s->list[s->count];
 	int fd = kernel_pidfd_open(pid);
 
-	if ((fd >= 0 || errno != ESRCH) && look(pid, p)) {
+	if ((fd >= 0 || errno != ESRCH) && read_process(pid, p)) {
 		if (belongs(s, p))
-			take(s, p, fd);
+			add_member(s, p, fd);
 		s->count++;
 	}
 	if (fd >= 0)
@@ -207,19 +207,19 @@ static void meet(struct sight *s, pid_t pid)
 }
 
 /* It was passed over, as its parent was not known to belong yet. */
-static void meet_again(struct sight *s, struct process *p)
+static void visit_again(struct scan *s, struct process *p)
 {
 	struct process now;
 	int fd = kernel_pidfd_open(p->pid);
 
-	if (fd < 0 || !look(p->pid, &now) || now.started != p->started)
+	if (fd < 0 || !read_process(p->pid, &now) || now.started != p->started)
 		p->alive = false;
-	take(s, p, fd);
+	add_member(s, p, fd);
 	if (fd >= 0)
 		close(fd);
 }
 
-static bool has_room(struct sight *s)
+static bool has_room(struct scan *s)
 {
 	struct process *more;
 
@@ -233,7 +233,7 @@ static bool has_room(struct sight *s)
 	return true;
 }
 
-static void look_around(struct sight *s)
+static void scan_all(struct scan *s)
 {
 	struct listing all;
 	bool more = true;
@@ -243,13 +243,13 @@ static void look_around(struct sight *s)
 	/* Each gets its signal as soon as it is seen: one that forks and exits, again and again, is
 	 * met at the end of the list, as the list is read bit by bit. */
 	while (has_room(s) && (pid = list_next(&all)) > 0)
-		meet(s, pid);
+		visit(s, pid);
 	/* Children whose pid is lower than their parent's. */
 	while (more) {
 		more = false;
 		for (int i = 0; i < s->count; i++)
 			if (!s->list[i].found && belongs(s, &s->list[i])) {
-				meet_again(s, &s->list[i]);
+				visit_again(s, &s->list[i]);
 				more = true;
 			}
 	}
@@ -259,24 +259,24 @@ static void look_around(struct sight *s)
 
 struct tree tree_signal(pid_t root, int signal, const struct tree_birth *since)
 {
-	struct sight s = {.root = root, .signal = signal, .since = since};
+	struct scan s = {.root = root, .signal = signal, .since = since};
 
-	look_around(&s);
+	scan_all(&s);
 	return s.tree;
 }
 
-void tree_tell(pid_t root, int signal)
+void tree_signal_and_continue(pid_t root, int signal)
 {
-	struct sight s = {.root = root, .signal = signal, .wakes = true};
+	struct scan s = {.root = root, .signal = signal, .continues = true};
 
-	look_around(&s);
+	scan_all(&s);
 }
 
 struct tree_birth tree_birth(pid_t pid)
 {
 	struct process p = {0};
 
-	(void)look(pid, &p);
+	(void)read_process(pid, &p);
 	return (struct tree_birth){.ticks = p.started, .pid = pid};
 }
 
@@ -284,7 +284,7 @@ bool tree_is_stopped(pid_t pid)
 {
 	struct process p;
 
-	return look(pid, &p) && p.stopped;
+	return read_process(pid, &p) && p.stopped;
 }
 
 bool tree_has(pid_t root, pid_t pid)
@@ -294,6 +294,6 @@ bool tree_has(pid_t root, pid_t pid)
 	do
 		if (p.parent == root)
 			return true;
-	while (p.parent > 1 && look(p.parent, &p));
+	while (p.parent > 1 && read_process(p.parent, &p));
 	return false;
 }

@@ -40,7 +40,7 @@ struct tree_birth tree_birth(pid_t pid);
 struct tree tree_signal(pid_t root, int signal, const struct tree_birth *since);
 
 /* Sends `signal` to every descendant of root, and continues what is stopped: it could not hear. */
-void tree_tell(pid_t root, int signal);
+void tree_signal_and_continue(pid_t root, int signal);
 
 /* Is it, at this moment? */
 bool tree_is_stopped(pid_t pid);

@@ -134,7 +134,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 @test "a stuck extender: main and the supervisor end the tree by their own clocks" {
 	in_nasty_tree "$T/out" run -v -k job "${STURDY[@]}"
 	eventually file_has "$T/out" "extended 'job'" # the keeper is there
-	tid=$(basename "$(dirname "$(grep -lx rl-keeper "/proc/$BG/task/"*/comm)")")
+	tid=$(basename "$(dirname "$(grep -lx rl-extender "/proc/$BG/task/"*/comm)")")
 	coproc "$REDLOCK_BUILD/tools/freeze" "$tid" 3>&-
 	also_end "$COPROC_PID"
 	read -r word <&"${COPROC[0]}"

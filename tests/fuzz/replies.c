@@ -105,7 +105,7 @@ static void hear(struct conn *c, struct heard *h)
 	}
 	FUZZ_CHECK(!c->resp.page || c->resp.page_len <= PAGE_MAX);
 	if (c->state == CONN_DOWN)
-		h->trouble = c->trouble;
+		h->trouble = c->failure;
 }
 
 static void say(int peer, struct bytes *b, size_t most)

@@ -313,10 +313,10 @@ static void turn(struct client *c)
 
 	if (world_stops(c))
 		client_wait(c->paused_until);
-	session_turn(s, NEVER, -1);
+	session_step(s, NEVER, -1);
 	check_random(c, before);
 	for (int i = 0; i <= world.nodes && s->event.kind == EV_TIME; i++)
-		if (s->pool.told[i] == CONN_UP && world.wire[c->id][i].replies > 0)
+		if (s->pool.reported[i] == CONN_UP && world.wire[c->id][i].replies > 0)
 			breach("answers", "c%d times out, with a reply of n%d unread", c->id, i);
 }
 

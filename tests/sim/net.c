@@ -100,7 +100,7 @@ static int sleep_until(struct pollfd *fds, nfds_t count, const struct timespec *
 					     (timeout->tv_nsec + 999) / 1000);
 	for (int i = 0; i < nodes; i++)
 		if (c->session.pool.conn[i].state == CONN_DOWN &&
-			c->session.pool.told[i] != CONN_DOWN)
+			c->session.pool.reported[i] != CONN_DOWN)
 			breach("answers", "c%d sleeps, not told that n%d is lost", c->id, i);
 	client_wait(until);
 	for (int i = 0; i < nodes; i++) {
@@ -292,7 +292,7 @@ void net_connected(int client, int slot, uint32_t id)
 static void fail(struct conn *c, enum reason reason)
 {
 	leave(running->id, slot_of(c));
-	c->trouble = reply_absent(reason, NULL);
+	c->failure = reply_absent(reason, NULL);
 	c->state = CONN_DOWN;
 	c->pending_count = 0;
 }

@@ -67,7 +67,7 @@ bool node_has_key_of(struct sim_node *n, int i, const struct session *s)
 	if (is_group(value)) {
 		value = node_reader_of(n, s) ? node_reader_of(n, s)->token : "";
 	}
-	return !token_is_no_holders(value) && is_token_of(value, s);
+	return !token_has_no_holder(value) && is_token_of(value, s);
 }
 
 /* The time by the node's clock at which this token's key, or its reader entry, ends there. */

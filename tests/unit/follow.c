@@ -25,7 +25,7 @@ TEST(follow_nobody)
 	struct err e;
 
 	CHECK_INT(follow_open(&f, 0, true, &e), 0);
-	CHECK(!follow_is_over(&f));
+	CHECK(!follow_has_ended(&f));
 	follow_signal(&f, SIGKILL);
 	follow_close(&f);
 	CHECK_INT(f.fd, -1);
@@ -38,13 +38,13 @@ TEST(follow_sees_the_end)
 	struct err e;
 
 	CHECK_INT(follow_open(&f, pid, true, &e), 0);
-	CHECK(!follow_is_over(&f));
+	CHECK(!follow_has_ended(&f));
 	CHECK(!follow_wait(&f, USEC_MSEC));
 	follow_signal(&f, SIGKILL);
 	CHECK(follow_wait(&f, NEVER));
-	CHECK(follow_is_over(&f)); /* though nobody has waited for it yet */
+	CHECK(follow_has_ended(&f)); /* though nobody has waited for it yet */
 	CHECK_INT(waitpid(pid, NULL, 0), pid);
-	CHECK(follow_is_over(&f));
+	CHECK(follow_has_ended(&f));
 	follow_signal(&f, SIGKILL); /* reaches nobody */
 	follow_close(&f);
 }

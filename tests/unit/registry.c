@@ -32,7 +32,7 @@ static void end(void)
 
 static void enter(int keeper, const char *key, const char *id, int follow)
 {
-	struct entry entry = {.keeper = keeper,
+	struct entry entry = {.holder = keeper,
 		.follow = follow,
 		.since = 1700000000,
 		.keys = 1,
@@ -84,7 +84,7 @@ TEST(registry_finds_by_key_and_by_id)
 	CHECK_INT(registry_find("job", 1, 0, NULL, &found), 0); /* no folder yet */
 	enter(42, "job\nwith \xff bytes", ID, 0);
 	CHECK_INT(registry_find("job\nwith \xff bytes", 1, 0, NULL, &found), 1);
-	CHECK_INT(found.keeper, 42);
+	CHECK_INT(found.holder, 42);
 	CHECK_INT(found.follow, 0);
 	CHECK_INT(found.since, 1700000000);
 	CHECK_TEXT(found.id, ID);

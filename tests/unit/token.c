@@ -60,21 +60,21 @@ TEST(token_reads_as_a_time_that_is_far_away)
 	for (int i = 0; i < 1000; i++) {
 		CHECK_INT(token_make(token, "me", &e), 0);
 		CHECK(token_is_ours(token, strlen(token)));
-		CHECK(!token_is_no_holders(token));
+		CHECK(!token_has_no_holder(token));
 		CHECK(time_of(token) > year_2200_in_msec);
 		CHECK(strncmp(token, "9999999999999a", 14) == 0);
 		CHECK(strcmp(token + 14, before + 14) != 0);
 		memcpy(before, token, sizeof(before));
 	}
 	CHECK(time_of(TOKEN_READERS) > year_2200_in_msec);
-	CHECK(token_is_no_holders(TOKEN_READERS ":x"));
+	CHECK(token_has_no_holder(TOKEN_READERS ":x"));
 	memcpy(token + 13, TOKEN_LEFT, 1);
 	CHECK(time_of(token) > year_2200_in_msec);
 	CHECK(token_is_ours(token, strlen(token)));
-	CHECK(token_is_no_holders(token));
-	CHECK(!token_is_no_holders(""));
-	CHECK(!token_is_no_holders("9999999999999"));
-	CHECK(!token_is_no_holders(ID ":x"));
+	CHECK(token_has_no_holder(token));
+	CHECK(!token_has_no_holder(""));
+	CHECK(!token_has_no_holder("9999999999999"));
+	CHECK(!token_has_no_holder(ID ":x"));
 }
 
 TEST(token_since_and_owner)

@@ -1,4 +1,4 @@
-# User and password: all the ways to say them, none on which they could be read, and as few rights as do.
+# User and password: every way to set them, none that exposes them, and the fewest rights that suffice.
 
 load nodes
 
@@ -23,7 +23,7 @@ as_master() {
 }
 key_is_held() { [ "$(as_master 1 exists "$1")" = 1 ]; }
 
-# works ARG...: a lock can be had.
+# works ARG...: redlock acquires a lock.
 works() { says 0 'done' '' run -n -k job "$@" -- echo done; }
 refused() {
 	says 69 '' '*wants a password, or another one*hint: name user and password: --username USER --password-file FILE, or REDLOCK_USERNAME and REDLOCK_PASSWORD' \
@@ -45,7 +45,7 @@ refused() {
 	printf '[text]\nusername = app\npassword = s3cret\n[file]\nusername = app\npassword-file = %s\n[master]\npassword = maste7\n' "$T/pass" > "$T/config"
 	for profile in text file master; do works --config config --profile $profile; done
 	refused --config config
-	# for each node another one; what a URL says counts for its node
+	# each node has its own password; the one in a URL counts for its node
 	as_master 2 acl setuser app '>s3c:@ret,2' '<s3cret' > "$T/acl"
 	as_master 3 acl setuser other on '>s3cret' '~*' '+@all' > "$T/acl"
 	as_master 3 acl setuser app off > "$T/acl"
@@ -55,7 +55,7 @@ refused() {
 	[[ "$output" == *"acquired 'job' on "[23]" of 3"* ]]
 }
 
-# through PROXY_OPTION...: the nodes, each behind a proxy.
+# through PROXY_OPTION...: each node behind a proxy.
 through() {
 	local i
 	REDLOCK_NODES=
@@ -67,9 +67,9 @@ through() {
 	done
 }
 
-@test "a server that closes a connection whose script comes before AUTH is answered, as KeyDB does" {
+@test "a server that closes the connection because the script arrives before AUTH is answered, as KeyDB does" {
 	through --strict
-	# it does
+	# the proxy does
 	run redis-cli -s "$T/proxy1" del 2 3 4 5 6 7 8 9 10
 	[[ "$output" == "NOAUTH "* ]]
 	run redis-cli -s "$T/proxy1" del 2 3 4 5 6 7 8 9 10 11
@@ -81,7 +81,7 @@ through() {
 	REDLOCK_PASSWORD=maste7 run -0 redlock doctor
 }
 
-@test "a server that closes the connection instead of an answer to AUTH, or gives none: said so" {
+@test "a server that closes the connection instead of a reply to AUTH, or replies nothing: redlock reports it" {
 	through --say ''
 	REDLOCK_PASSWORD=maste7 says 69 '' "redlock: no quorum for 'job': 0 of 3 nodes can be used, 2 needed: *proxy1 did not answer in time; *" \
 		run -n -k job --node-timeout 300ms -- echo never
@@ -93,15 +93,15 @@ through() {
 	REDLOCK_NODES="unix://$T/proxy1?db=3" says 69 '' "*proxy1[?]db=3 closed the connection (instead of an answer to SELECT)" run -n -k job -- echo never
 }
 
-@test "a password for nodes that have none: said so, and that it can be left out" {
+@test "a password for nodes that have none: redlock reports it, and says that the password is not needed" {
 	for i in 1 2 3; do as_master $i config set requirepass '' > "$T/acl"; done
-	# (two refusals of three would do, and the last may be too late to be named)
+	# (two refusals of three would be enough, and the last may arrive too late to be named)
 	REDLOCK_NODES="unix://$T/1.sock" REDLOCK_PASSWORD=s3cret says 69 '' "*1.sock has no password, and was given one (ERR AUTH <password> called without any password configured *?hint: leave user and password out, or set a password on the node (requirepass)" \
 		run -n -k job -- echo never
 	works
 }
 
-@test "status of all: a node that wants a password is not told as one that is gone" {
+@test "status of all keys: a node that requires a password is not reported as down" {
 	says 69 '' 'redlock: 0 of 3 nodes answered, 2 needed: *1.sock wants a password, or another one (*); *2.sock wants a password, or another one (*); *3.sock wants a password, or another one (*)?hint: name user and password: *' status
 	REDLOCK_PASSWORD=wr0ng says 69 '' 'redlock: 0 of 3 nodes answered, 2 needed: *1.sock wants a password, or another one (WRONGPASS *); *' status
 	as_master 1 config set requirepass '' > "$T/acl"
@@ -110,7 +110,7 @@ through() {
 	says 0 '' '*3.sock wants a password, or another one (*)' status -v
 }
 
-@test "a right that is missing: where to look is said" {
+@test "a missing right: the message says where to look" {
 	for i in 1 2 3; do as_master $i acl setuser app resetkeys '~redlock:*' '~{redlock}:node' '~job' > "$T/acl"; done
 	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret
 	works
@@ -118,7 +118,7 @@ through() {
 		run -n -k other -- echo never
 }
 
-@test "whatever is asked without a password, or a right: what can be done is said, once" {
+@test "a missing password or right: each subcommand names the remedy, once" {
 	hinted() {
 		local hint=$1
 		shift
@@ -141,13 +141,13 @@ through() {
 	for i in 1 2 3; do as_master $i acl setuser app resetkeys '~redlock:*' '~{redlock}:node' '~job' -scan > "$T/acl"; done
 	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret
 	everything "a right to the key is missing, or to a command: "
-	# what can be seen may not be removed
+	# status can see the key, but break may not delete it
 	for i in 1 2 3; do as_master $i acl setuser app -del > "$T/acl"; done
 	run -0 redlock acquire -n -k job
 	hinted "a right to the key is missing, or to a command: " break --yes -k job
 }
 
-@test "what is held without the right to extend it, or to release it: why it is lost, or left, is said" {
+@test "a lock held without the right to extend or to release it: the message says why it is lost, or left" {
 	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret
 	local right="a right to the key is missing, or to a command: *"
 	for i in 1 2 3; do as_master $i acl setuser app -del > "$T/acl"; done
@@ -158,26 +158,26 @@ through() {
 		run -n -k other --ttl 10s -- sleep 60
 }
 
-# without RIGHT...: the user app has all rights but these, on all nodes.
+# without RIGHT...: user app has all rights but these, on all nodes.
 without() {
 	local i
 	for i in 1 2 3; do as_master $i acl setuser app +@all "${@/#/-}" > "$T/acl"; done
 }
 
-# on_all SCRIPT: what the script answers, on each node.
+# on_all SCRIPT: the script's reply, on each node.
 on_all() {
 	local i
 	for i in 1 2 3; do as_master $i eval "$1" 0; done
 }
 
-# Deletes all keys but the mark of the restart guard.
+# Deletes all keys except the mark of the restart guard.
 forget_locks() {
 	on_all "for _, k in ipairs(redis.call('KEYS', '*')) do
 		if k ~= '{redlock}:node' then redis.call('DEL', k) end end" > "$T/acl"
 }
 
-# Every key expires, except those that the manual names; no set of readers ends before its lock, and the reader
-# that left its lock is in the set.
+# Every key expires, except those that the manual names; no set of readers ends before its lock, and the reader that
+# left its lock is in the set.
 all_expire() {
 	on_all "local out = {}
 		for _, k in ipairs(redis.call('KEYS', '*')) do
@@ -197,11 +197,10 @@ all_expire() {
 	}
 }
 
-# try ARG...: redlock, whose status is of no interest.
+# try ARG...: redlock; its status does not matter.
 try() { redlock "$@" > "$T/tried" 2>&1 || true; }
 
-# at_work RIGHT...: a lock of each kind, taken while these rights are there; then they are taken away, and the
-# lock is used.
+# at_work RIGHT...: takes a lock of each kind with these rights, then removes the rights, then uses the lock.
 at_work() {
 	local token reader leader
 	without
@@ -210,12 +209,12 @@ at_work() {
 	leader=$(redlock acquire -n -k led)
 	reader=$(redlock acquire -n -s -k read --ttl 10m)
 	SLOT=$(redlock acquire -n -L 2 -k slot)
-	# marks that a waiter, and a writer that waits for readers, make
+	# keys that a waiter, and a writer that waits for readers, create
 	on_all "for _, k in ipairs({'line:{job}', 'line:{slot}', 'line:{led}', 'head:{led}', 'line:{read}'}) do
 		redis.call('SET', 'redlock:' .. k, '1', 'PX', 60000) end
 		redis.call('RPUSH', 'redlock:door:{old}', '$token')
 		redis.call('PEXPIRE', 'redlock:door:{old}', 60000)" > "$T/acl"
-	# the command itself takes the rights away, before the lock is left to its end
+	# the command itself removes the rights before the lock is left to expire
 	try run -n -s -k left --min-hold 60s --ttl 60s -- bash -c \
 		'for i in 1 2 3; do REDISCLI_AUTH=maste7 redis-cli -s "$T/$i.sock" acl setuser app "$@"; done' bash "${@/#/-}"
 	without "$@"
@@ -230,7 +229,7 @@ at_work() {
 	all_expire "$@"
 }
 
-@test "a right that is taken away in the midst of a lock's life leaves no key that does not expire" {
+@test "a right that is removed in the middle of a lock's life leaves no key without expiry" {
 	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret T
 	for right in get set pttl pexpire del time info exists rpush lrange lrem rpoplpush zadd zrange \
 		zrangebyscore zrem zremrangebyscore type; do
@@ -239,7 +238,7 @@ at_work() {
 	at_work pexpire del
 }
 
-@test "the stronger source counts; two of the same are refused" {
+@test "the stronger source counts; two sources of the same rank are refused" {
 	echo wr0ng > "$T/wrong"
 	export REDLOCK_USERNAME=app
 	REDLOCK_PASSWORD=wr0ng works --password-file "$T/pass"
@@ -264,7 +263,7 @@ at_work() {
 	says 78 '' "redlock: the password in '$T/wide' has a byte of zero" run --password-file "$T/wide" -k job -- echo never
 }
 
-@test "a password file as long as it may be, whatever ends its line; and one that an editor has marked" {
+@test "a password file of the maximum length, with any line ending; and one with a byte-order mark" {
 	most=$(head -c 255 /dev/zero | tr '\0' x)
 	for i in 1 2 3; do as_master $i acl setuser app ">$most" > "$T/acl"; done
 	export REDLOCK_USERNAME=app
@@ -278,7 +277,7 @@ at_work() {
 	works --password-file "$T/marked"
 }
 
-@test "a password file that others can read is warned about, once" {
+@test "a password file that other users can read: one warning" {
 	for mode in 644 640 604; do
 		chmod $mode "$T/pass"
 		says 0 'done' "redlock: others can read '$T/pass', which has a password in it
@@ -290,7 +289,7 @@ hint: chmod go-rwx '$T/pass'" run --username app --password-file "$T/pass" -k jo
 }
 
 # bats test_tags=not-under-valgrind
-@test "never on a command line: refused there, and what is in a URL is not to be seen for long" {
+@test "a password on a command line is refused, and the one in a URL is visible only for a moment" {
 	says 64 '' "redlock: --password: everybody can read what stands on a command line?hint: *" run --password s3cret -k job -- echo never
 	says 64 '' "redlock: --password: *" run --password=s3cret -k job -- echo never
 	[[ "$stderr" != *s3cret* ]]
@@ -310,7 +309,7 @@ hint: chmod go-rwx '$T/pass'" run --username app --password-file "$T/pass" -k jo
 	done
 }
 
-@test "neither the command's environment nor its children's has a secret; nor a message" {
+@test "no secret is in the command's environment, in its children's, or in a message" {
 	look='tr "\0" "\n" < /proc/self/environ; tr "\0" "\n" < /proc/$$/environ; ps -o args= -p $PPID'
 	printf 'username = app\npassword = s3cret\n' > "$T/config"
 	export REDLOCK_VERBOSE=2 REDLOCK_RECORD=$T/record
@@ -318,7 +317,7 @@ hint: chmod go-rwx '$T/pass'" run --username app --password-file "$T/pass" -k jo
 		run -0 redlock run $words -k job -- sh -c "$look"
 		[[ "$output" != *s3cret* && "$output" != *REDLOCK_PASSWORD=* ]]
 	done
-	# what was given by a file is found again there
+	# the environment names the file that contained the secret
 	[[ "$output" == *"REDLOCK_PASSWORD_FILE=$T/pass"* && "$output" == *"REDLOCK_USERNAME=app"* ]]
 	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret
 	run -0 redlock run -k job -- sh -c "$look"
@@ -327,7 +326,7 @@ hint: chmod go-rwx '$T/pass'" run --username app --password-file "$T/pass" -k jo
 	[[ "$output" != *s3cret* && "$output" != *REDLOCK_PASSWORD* && "$output" == *"REDLOCK_NODES=redis://a:6379 unix:///b"* ]]
 	REDLOCK_NODES="redis://me:s3cret@" run -0 redlock gate --fence 1 --store "$T/store" -- sh -c "$look"
 	[[ "$output" != *s3cret* ]]
-	# nor what is said, written or shown by anybody
+	# no secret in output, files or messages of any of these programs
 	export REDLOCK_JSON=1 REDLOCK_LOG=$T/log
 	for words in 'acquire -k job' 'status' 'doctor' 'config' 'check -k job --token 1' 'run -n -k job --nodes x:s3cret -- true' \
 		'run -n -k job --nodes redis://app:s3cret@127.0.0.1:1 -- true'; do
@@ -339,7 +338,7 @@ hint: chmod go-rwx '$T/pass'" run --username app --password-file "$T/pass" -k jo
 	[ "$(cat "$T/log" "$T/record" | grep -c s3cret)" = 0 ]
 }
 
-@test "what stands in the wrong place, or has a typing error, is refused without the password in it" {
+@test "a setting in the wrong place, or with a typing error, is refused without printing the password in it" {
 	local url="redis://app:s3cret@$T/1.sock"
 	wrong() {
 		local status_wanted=$1
@@ -369,13 +368,13 @@ hint: chmod go-rwx '$T/pass'" run --username app --password-file "$T/pass" -k jo
 		wrong 78 run -n --config "$T/config" -k job -- true
 		wrong 78 config --json --config "$T/config"
 	done
-	# nor is it what others see as the holder
+	# nor is the password in the holder's text that others see
 	unset REDLOCK_PASSWORD
 	run -0 redlock run -n -k job --password-file "$T/pass" -- sh -c 'redlock status job # postgres://me:s3cret@db'
 	[[ "$output" == *"'job' is held by"*"***@db"* && "$output" != *s3cret* ]]
 }
 
-@test "a server that repeats what was said with AUTH: not the password" {
+@test "a server that repeats the arguments of AUTH: redlock does not print the password" {
 	start_node 4 --rename-command AUTH '""'
 	eventually answers 4
 	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret REDLOCK_NODES=unix://$T/4.sock
@@ -388,23 +387,23 @@ hint: chmod go-rwx '$T/pass'" run --username app --password-file "$T/pass" -k jo
 }
 
 # bats test_tags=not-under-valgrind
-@test "nobody but root can look into redlock, and no core has its memory" {
+@test "only root can look into redlock, and no core dump has its memory" {
 	REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret in_background "$T/out" run -k job -- sleep 60
 	eventually key_is_held job
 	supervisor=$(pgrep -P "$BG")
 	for pid in "$BG" $supervisor; do [ "$(stat -c %U "/proc/$pid/environ" "/proc/$pid/mem" | sort -u)" = root ]; done
-	# root's are root's anyhow: so somebody's, by a descriptor, for this folder is not open to others
+	# root may read its own processes in any case: test as another user, by a descriptor, for this folder is private
 	install -m 755 "$REDLOCK_BUILD/redlock" "$T/redlock"
 	exec 9< "$T/redlock"
-	somebody=()
-	[ "$(id -u)" -ne 0 ] || somebody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
-	REDLOCK_NODES=127.0.0.1:1 REDLOCK_PASSWORD=s3cret "${somebody[@]}" /proc/self/fd/9 run -k job -- true \
+	other_user=()
+	[ "$(id -u)" -ne 0 ] || other_user=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+	REDLOCK_NODES=127.0.0.1:1 REDLOCK_PASSWORD=s3cret "${other_user[@]}" /proc/self/fd/9 run -k job -- true \
 		> "$T/out2" 2>&1 3>&- &
 	also_end $!
 	eventually file_has "$T/out2" "^redlock: waiting: no quorum"
 	[ "$(stat -c %u "/proc/$!/environ" "/proc/$!/mem" | sort -u)" = 0 ]
 	exec 9<&-
-	# whoever runs a command is in / by then: a core would be there
+	# the user runs commands in / by then: a core dump would be there
 	cd "$T"
 	export T
 	REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret run -134 bash -c 'ulimit -c unlimited
@@ -417,7 +416,7 @@ hint: chmod go-rwx '$T/pass'" run --username app --password-file "$T/pass" -k jo
 	[ -z "$(find "$T" -maxdepth 1 -name 'core*')" ]
 }
 
-@test "a run within a run finds the password again: by a file, by the configuration" {
+@test "a nested run finds the password again: by a file, by the configuration" {
 	inner="redlock run -k inner -- redlock run -n -k innermost -- sh -c 'redlock check -k innermost >&2; echo done'"
 	cd "$T"
 	run -0 --separate-stderr redlock run --username app --password-file pass -k job -- sh -c "cd /; $inner"
@@ -431,12 +430,12 @@ hint: chmod go-rwx '$T/pass'" run --username app --password-file "$T/pass" -k jo
 	# a pipe is empty by then
 	run -69 redlock run --username app --password-file <(echo s3cret) -k job -- sh -c 'env > env; redlock run -n -k inner -- true'
 	[ "$(grep -c REDLOCK_PASSWORD env)" = 0 ]
-	# and who was told in the environment has to tell
+	# a password from the environment must be set again
 	REDLOCK_PASSWORD=maste7 run -69 redlock run -k job -- redlock run -n -k inner -- true
 	REDLOCK_PASSWORD=maste7 run -0 redlock run -k job -- sh -c 'REDLOCK_PASSWORD=maste7 redlock run -n -k inner -- true'
 }
 
-# rotate NEW: another password on all nodes, and whoever is connected has to say it.
+# rotate NEW: sets another password on all nodes; every connected client must authenticate again.
 rotate() {
 	for i in 1 2 3; do
 		as_master $i acl setuser app resetpass ">$1" > "$T/acl"
@@ -445,7 +444,7 @@ rotate() {
 }
 extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 
-@test "the password changes while the lock is held: the file is read again" {
+@test "the password changes while the lock is held: redlock reads the file again" {
 	cd "$T"
 	in_background "$T/out" run -v --username app --password-file pass -k job --ttl 30s -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
 	eventually key_is_held job
@@ -459,7 +458,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 	file_has "$T/out" "released 'job'"
 }
 
-@test "the password changes on the nodes first: refused until the file has it, too" {
+@test "the password changes on the nodes first: redlock is refused until the file has it, too" {
 	rotate n3w
 	in_background "$T/out" run --username app --password-file "$T/pass" -k job -- echo done
 	eventually file_has "$T/out" "waiting: no quorum"
@@ -467,7 +466,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 	echo n3w > "$T/pass"
 	ended_with 0
 	file_has "$T/out" "^done"
-	# what cannot be read was good once
+	# a file that redlock cannot read any more: the password from the last reading counts
 	in_background "$T/out" run -v --username app --password-file "$T/pass" -k job --ttl 30s -- sh -c "until [ -e $T/gone ]; do sleep 0.02; done"
 	eventually key_is_held job
 	rm "$T/pass"
@@ -477,7 +476,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 	ended_with 0
 }
 
-@test "a user that is away for a while, where others need no password: believed again" {
+@test "a user that is missing for a while, where others need no password: redlock trusts the nodes again later" {
 	everywhere() {
 		local i
 		for i in 1 2 3; do node $i "$@" > "$T/acl" || return; done
@@ -490,7 +489,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 	everywhere acl setuser app on '>s3cret' '~*' '+@all'
 	eventually file_has "$T/out" "acquired 'job'"
 	everywhere acl deluser app
-	# each time the connection is made again
+	# each time, redlock connects again
 	refusals() { [ "$(grep -c "sock wants a password" "$T/out")" -gt "$1" ]; }
 	eventually refusals "$(grep -c "sock wants a password" "$T/out")"
 	everywhere acl setuser app on '>s3cret' '~*' '+@all'
@@ -499,7 +498,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 	ended_with 0
 }
 
-@test "the rights that README.md names are enough, and without any one of them something fails" {
+@test "the rights that README.md names are enough, and without any one of them a subcommand fails" {
 	readme=$BATS_TEST_DIRNAME/../../README.md
 	rule=$(sed -n '/^    ACL SETUSER redlock on/,/^$/{ / # /d; s/^ *ACL SETUSER redlock \(on >PASSWORD \)\?//p }' "$readme" | tr '\n' ' ')
 	[ -n "$rule" ]
@@ -515,7 +514,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 			as_master $i acl setuser redlock on '>s3cret' "$@" > "$T/acl"
 		done
 	}
-	# rights WORDS: what doctor finds is about that.
+	# rights WORDS: doctor's finding is about that.
 	rights() {
 		run redlock doctor --json
 		jq -r '.findings[] | select(.id == "rights") | .words' <<< "$output" | sort -u > "$T/rights"
@@ -531,7 +530,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 		redlock release -k job --token-file "$T/token" || { kill $BG; return 1; }
 		wait $BG
 	}
-	# in line, or asking again and again
+	# in the queue, or polling
 	is_waiting() {
 		local i n=0
 		for i in 1 2 3; do
@@ -539,7 +538,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 		done
 		((n > 0)) || file_has "$T/waiting" waiting || is_gone $BG
 	}
-	# the smallest: a lock's whole life without a word
+	# the smallest set: a lock's whole life without a message
 	rule=${rule//KEY/job}
 	with $rule
 	run -0 life
@@ -549,7 +548,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 	with $rule '~redlock:doctor:*' '~redlock:*:{redlock:doctor:*}'
 	run redlock doctor --json
 	[ "$(jq -r '.findings[] | select(.id == "rights") | .severity' <<< "$output" | sort -u)" = note ]
-	# with what some options want
+	# with the rights that some options need
 	with $all
 	run redlock doctor --json
 	[ "$(jq -r '[.findings[] | select(.id == "rights")] | length' <<< "$output")" = 0 ]
@@ -557,8 +556,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 	run -0 redlock run -n -k job -L 2 -- true
 	run -0 redlock run -n -k job -s -- true
 	run -0 redlock status
-	# no key is missing, and each is wanted
-	# besides what doctor tries in vain on purpose
+	# no key pattern is missing, and each one is needed, apart from those that doctor tries in vain on purpose
 	denied() {
 		local i
 		for i in 1 2 3; do as_master $i acl log 100; done | grep -A1 '^object$' | grep -vE '^(--|object|ping|config|other:|redlock:fence:\{other:)' > "$T/denied"
@@ -583,7 +581,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 		denied
 	done
 	with $all
-	# what Redisson keeps
+	# the keys of Redisson
 	a_hash() { for i in 1 2 3; do as_master $i hset job holder 1 > "$T/acl"; done; }
 	a_hash
 	run -75 redlock run -n -k job -- true

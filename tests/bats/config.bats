@@ -1,18 +1,18 @@
-# The configuration file: where it is looked for, profiles, precedence, and what is wrong with it, by line.
+# The configuration file: its places, profiles, precedence, and its errors, by line.
 
 load nodes
 
 setup() {
 	nodes_start 1
 	mkdir -p "$T/home/.config/redlock" "$T/xdg/redlock"
-	# whoever runs this has a configuration, maybe
+	# the user of the tests may have a configuration
 	export HOME=$T/home XDG_CONFIG_HOME=$T/nowhere REDLOCK_NODE_TIMEOUT=3s
 	unset REDLOCK_CONFIG REDLOCK_PROFILE
 	file=$T/redlock.conf
 }
 teardown() { nodes_stop; }
 
-# setting NAME FILTER ARG...: what 'redlock config ARG...' says of a setting.
+# setting NAME FILTER ARG...: the filter is true of that setting in the output of 'redlock config ARG...'.
 setting() {
 	local name=$1 filter=$2
 	shift 2
@@ -20,7 +20,7 @@ setting() {
 	json "[.settings[] | select(.name == \"$name\")] | length == 1 and (.[0] | $filter)"
 }
 
-@test "where it is looked for: --config, REDLOCK_CONFIG, XDG_CONFIG_HOME, else ~/.config, then /etc" {
+@test "its places: --config, REDLOCK_CONFIG, XDG_CONFIG_HOME, else ~/.config, then /etc" {
 	for place in line env xdg/redlock/config home/.config/redlock/config; do
 		echo "owner = $place" > "$T/$place"
 	done
@@ -31,7 +31,7 @@ setting() {
 	setting owner '.value == "xdg/redlock/config"'
 	setting config ".value == \"$T/xdg/redlock/config\" and .source == \"default\""
 	json ".file == \"$T/xdg/redlock/config\""
-	# a relative path is none (XDG Base Directory Specification)
+	# a relative path is ignored (XDG Base Directory Specification)
 	XDG_CONFIG_HOME=xdg setting owner '.value == "home/.config/redlock/config"'
 	unset XDG_CONFIG_HOME
 	setting owner '.value == "home/.config/redlock/config"'
@@ -45,14 +45,14 @@ setting() {
 	[[ "$output" == *"etc  (/etc/redlock/config:1)"* ]]
 }
 
-@test "one that is not there: silent in its usual place, an error where it was named" {
+@test "a missing file: silent in its usual place, an error if it was named" {
 	says 0 'done' '' run -k job -- echo done
 	says 78 '' "redlock: cannot read the configuration '$T/nowhere': No such file or directory" run --config "$T/nowhere" -k job -- touch "$T/never"
 	REDLOCK_CONFIG=$T/nowhere says 78 '' "redlock: cannot read the configuration '$T/nowhere': No such file or directory" run -k job -- touch "$T/never"
 	REDLOCK_CONFIG= says 78 '' "redlock: --config is empty: which file[?]" run -k job -- touch "$T/never"
 	says 78 '' "redlock: cannot read the configuration '$T': Is a directory" run --config "$T" -k job -- touch "$T/never"
 	[ ! -e "$T/never" ]
-	# one that is there, and cannot be read: nobody knows what it would have said
+	# an existing file that cannot be read is an error: its settings are unknown
 	rm -r "$T/home/.config/redlock"
 	touch "$T/home/.config/redlock"
 	says 0 'done' '' run -k job -- echo done
@@ -63,7 +63,7 @@ setting() {
 	[ ! -e "$T/never" ]
 }
 
-@test "a user's own that he may not read is an error, one in a home that is not his is none" {
+@test "a user's own file that he may not read is an error; one in a home that is not his is ignored" {
 	[ "$(id -u)" -eq 0 ]
 	chmod 755 "$T" "$BATS_RUN_TMPDIR" "$BATS_FILE_TMPDIR" "$(dirname "$T")"
 	chmod 777 "$T/1.sock"
@@ -87,7 +87,7 @@ as_other() {
 	setpriv --reuid=65534 --clear-groups -- "$T/redlock" "$@"
 }
 
-@test "in its usual place it must belong to the user or root; root takes only root's" {
+@test "in its usual place it must belong to the user or root; root accepts only root's" {
 	[ "$(id -u)" -eq 0 ]
 	theirs=$T/xdg/redlock/config
 	export XDG_CONFIG_HOME=$T/xdg
@@ -96,7 +96,7 @@ as_other() {
 	chown 65534 "$theirs"
 	says 78 '' "redlock: the configuration '$theirs' belongs to user 65534, not to root?hint: *" run -n -k job -- touch "$T/never"
 	says 78 '' "redlock: the configuration '$theirs' belongs to user 65534, not to root?hint: *" completion profiles
-	# its owner takes it, and a third user does not
+	# its owner accepts it, and a third user does not
 	run -0 as_other config
 	[[ "$output" == *"owner               me  ($theirs:1)"* ]]
 	chown 65533 "$theirs"
@@ -105,14 +105,14 @@ as_other() {
 	chown 0 "$theirs"
 	run -0 as_other config
 	[[ "$output" == *"owner               me  ($theirs:1)"* ]]
-	# by way of a link it is the file that counts
+	# for a symbolic link, the file counts
 	mv "$theirs" "$T/target"
 	ln -s "$T/target" "$theirs"
 	chown -h 65534 "$theirs"
 	setting owner '.value == "me"'
 	chown 65534 "$T/target"
 	run -78 redlock config
-	# one that was named is taken on the caller's word
+	# a named file is accepted from any owner
 	setting owner '.value == "me"' --config "$T/target"
 	[ ! -e "$T/never" ]
 }
@@ -142,7 +142,7 @@ as_other() {
 	[ ! -e "$T/never" ]
 }
 
-@test "a file that was named may be a shell's pipe, or /dev/null, but no other device" {
+@test "a named file may be a shell's pipe, or /dev/null, but no other device" {
 	setting owner '.value == "piped"' --config <(echo 'owner = piped')
 	echo 'owner = piped' | redlock config --config /dev/stdin > "$T/out"
 	file_has "$T/out" '^owner  *piped '
@@ -151,12 +151,12 @@ as_other() {
 	setting owner 'has("value") | not' --config /dev/null
 	refused="redlock: cannot read the configuration '%s': it is not a regular file"
 	says 78 '' "$(printf "$refused" /dev/zero)" config --config /dev/zero
-	# nobody is waited for at a terminal
+	# redlock does not wait for input at a terminal
 	run -78 timeout --foreground 30 "$REDLOCK_BUILD/tools/pty" -- "$REDLOCK_BUILD/redlock" config --config /dev/stdin
 	[[ "$output" == *"$(printf "$refused" /dev/stdin)"* ]]
 }
 
-@test "profiles, and what holds for all" {
+@test "profiles, and settings for all of them" {
 	cat > "$file" <<-'END'
 		owner = all
 		wait = 7s
@@ -196,7 +196,7 @@ as_other() {
 	[ ! -e "$T/never" ]
 }
 
-@test "the command line before the environment before the profile before what holds for all" {
+@test "the command line before the environment before the profile before the settings for all profiles" {
 	printf 'ttl = 21s\n[p]\nttl = 22s\n' > "$file"
 	ttl() { redlock run --config "$file" -k job "$@" -- printenv REDLOCK_TTL_MS; }
 	[ "$(ttl)" = 21000 ]
@@ -210,7 +210,7 @@ as_other() {
 	setting ttl '.value == "24s" and .source == "command line"' --config "$file" --ttl 24s
 }
 
-@test "it names the nodes, and other commands take what they know" {
+@test "a file names the nodes, and the other subcommands accept the settings that they know" {
 	printf 'nodes = %s\nkey = job\nmin-hold = 1h\nstrict = no\n' "$REDLOCK_NODES" > "$file"
 	unset REDLOCK_NODES
 	export REDLOCK_CONFIG=$file
@@ -225,7 +225,7 @@ as_other() {
 	is_like "$output" "unix://$T/1.sock *"
 }
 
-@test "what is wrong is said with file, line and column; nothing is done" {
+@test "an error is reported with file, line and column; nothing is done" {
 	wrong() {
 		printf "$1" > "$file"
 		says 78 '' "redlock: $file:$2" run --config "$file" -k job -- touch "$T/never"
@@ -250,19 +250,19 @@ as_other() {
 	says 0 '' '' run --config "$file" -k job -- true
 	echo >> "$file"
 	says 78 '' "redlock: the configuration '$file' has more than 65536 bytes" run --config "$file" -k job -- touch "$T/never"
-	# whatever goes wrong, eval does not go on
+	# after an error, eval does not continue
 	printf 'ttl\n' > "$file"
 	run -78 bash -c "eval \"\$('$REDLOCK_BUILD/redlock' acquire --config '$file' --format env -k job)\""
-	# nothing of it reaches the terminal
+	# no control character reaches the terminal
 	printf '\033[2J = 1\n' > "$file"
 	says 78 '' "redlock: $file:1:1: unknown name '\\\\x1b[[]2J'?hint: *" run --config "$file" -k job -- true
 }
 
-@test "every option that is a setting can stand in it, under its long name" {
+@test "every option that is a setting may be in the file, under its long name" {
 	unset REDLOCK_NODES REDLOCK_NODE_TIMEOUT
 	redlock config --json | jq -r '.settings[].name' | grep -vx 'config\|profile' > "$T/names"
 	[ "$(wc -l < "$T/names")" -gt 25 ]
-	# with the values that they have: all are known, and none is anything else afterwards
+	# with their default values: all are known, and none changes
 	redlock config --json | jq -r '.settings[] | select(.value and .name != "config" and .name != "json") | "\(.name) = \(.value)"' > "$file"
 	[ "$(wc -l < "$file")" -gt 12 ]
 	run -0 --separate-stderr redlock config --config "$file" --json
@@ -275,7 +275,7 @@ as_other() {
 	for name in key ttl wait nodes restart-guard on-lost log record json; do grep -qx "$name" "$T/names"; done
 }
 
-@test "config shows no secret, on whatever way it came" {
+@test "config shows no secret, from any source" {
 	printf '[p]\nnode = redis://me:s3cret1@a\nnode = unix://:s3cret2@/b\npassword = s3cret3\nusername = me\n' > "$file"
 	chmod 600 "$file"
 	echo s3cret4 > "$T/pass"
@@ -295,7 +295,7 @@ as_other() {
 	setting password-file ".value == \"$T/pass\"" --password-file "$T/pass"
 }
 
-@test "a file with a password that others can read is warned about, once" {
+@test "a file with a password that others can read: one warning" {
 	export REDLOCK_CONFIG=$file
 	warned="redlock: others can read '$file', which has a password in it
 hint: chmod o-rwx '$file'"
@@ -329,7 +329,7 @@ hint: chmod o-rwx '$file'"
 	[ "$output" = "unix://$T/1.sock" ]
 }
 
-@test "the file that README.md shows" {
+@test "the file in README.md is valid" {
 	sed -n '/^    ttl = 1m$/,/^`redlock config`/s/^    //p' "$BATS_TEST_DIRNAME/../../README.md" > "$file"
 	unset REDLOCK_NODES
 	setting nodes '.value == "redis://s1:6379 redis://s2:6379 redis://s3:6379"' --config "$file" --profile staging
@@ -337,7 +337,7 @@ hint: chmod o-rwx '$file'"
 	setting ttl '.value == "60s"' --config "$file" --profile production
 }
 
-@test "config: a full disk, and one word too many" {
+@test "config: a full disk, and one argument too many" {
 	run -125 bash -c "'$REDLOCK_BUILD/redlock' config > /dev/full"
 	says 64 '' "redlock: unexpected argument 'more'*" config more
 }

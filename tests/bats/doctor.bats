@@ -1,5 +1,5 @@
-# redlock doctor: broken set-ups, each made for real, each found with the right severity; where the way
-# to fix it is a command for the node, the command is run, and then nothing is found.
+# redlock doctor: broken set-ups, each made for real, each found with the right severity; if the fix is a command for
+# the node, the test runs it, and then doctor finds nothing.
 
 load nodes
 
@@ -13,7 +13,7 @@ teardown() { nodes_stop; }
 # No node is late because the machine is busy.
 PATIENT=(--ttl 600s --node-timeout 10s)
 
-# url NODE: the label of node I, or what is none.
+# url NODE: the label of node I; other text stays as it is.
 url() {
 	case $1 in
 	[0-9]) echo "unix://$T/$1.sock" ;;
@@ -21,8 +21,8 @@ url() {
 	esac
 }
 
-# finds STATUS NODE ID SEVERITY [ARG...]: just that of this node (''; of the whole), and nothing of the
-# others; of the whole there may be more. FIX is its fix, WORDS its text.
+# finds STATUS NODE ID SEVERITY [ARG...]: exactly that finding for this node ('' is the whole set), and none for the
+# others; the whole set may have more. FIX is its command line, WORDS its message.
 finds() {
 	local want=$1 label
 	label=$(url "$2")
@@ -40,13 +40,13 @@ finds() {
 	FIX=$(jq -r --arg id "$3" 'first(.findings[] | select(.id == $id)) | .fix // ""' <<< "$output")
 }
 
-# sound [ARG...]: nothing is found.
+# sound [ARG...]: doctor finds nothing.
 sound() {
 	run -0 --separate-stderr redlock doctor --json --strict "${PATIENT[@]}" "$@"
 	json '.findings == [] and .outcome == "sound" and .usable == (.nodes | length)'
 }
 
-# obey I: does as the last finding says.
+# obey I: applies the fix of the last finding.
 obey() { [ "$(node "$1" $FIX)" = OK ]; }
 
 # restart I [redis options...]
@@ -58,19 +58,19 @@ restart() {
 	eventually answers "$i"
 }
 
-# again I [redis options...]: with them; and it has a vote.
+# again I [redis options...]: restarts node I with them, and admits it.
 again() {
 	restart "$@"
 	eventually admitted "$1"
 }
 
-# with_user I RIGHT...: node I is asked as user bob, who has these rights.
+# with_user I RIGHT...: node I is asked as user bob, with these rights.
 with_user() {
 	node "$1" acl setuser bob on '>s3cret' '~*' "${@:2}" > "$T/acl"
 	REDLOCK_NODES=${REDLOCK_NODES/"unix://$T/$1.sock"/"unix://bob:s3cret@$T/$1.sock"}
 }
 
-# in_between I FAULT...: the way to node I leads through a proxy with that fault.
+# in_between I FAULT...: the connection to node I goes through a proxy with that fault.
 in_between() {
 	"$REDLOCK_BUILD/tools/proxy" "$T/proxy$1" "$T/$1.sock" "${@:2}" > "$T/proxy$1.ready" 3>&- &
 	also_end $!
@@ -78,12 +78,13 @@ in_between() {
 	REDLOCK_NODES=${REDLOCK_NODES/"$T/$1.sock"/"$T/proxy$1"}
 }
 
-# make_of I: `Redis 7.0.15`, from what a server says of itself last; Valkey has a version of Redis before its own.
+# make_of I: `Redis 7.0.15`, from the last report of the server about itself; Valkey reports a version of Redis before
+# its own.
 make_of() { node "$1" info server | tr -d '\r' | sed -n 's/^\(redis\|valkey\)_version:/\u\1 /p' | tail -n 1; }
 
-# ---- what is sound ----
+# ---- sound ----
 
-@test "a sound set-up: silent, but for a line for each node and one for all" {
+@test "a sound set-up: silent, apart from a line for each node and one for the set" {
 	run -0 --separate-stderr redlock doctor "${PATIENT[@]}"
 	[ "${#lines[@]}" -eq 4 ]
 	for i in 1 2 3; do
@@ -96,11 +97,11 @@ make_of() { node "$1" info server | tr -d '\r' | sed -n 's/^\(redis\|valkey\)_ve
 	make=$(make_of 1)
 	json '[.nodes[] | "\(.kind) \(.version)" == "'"$make"'" and .role == "master" and .usable] == [true, true, true]'
 	json '[.nodes[].latency | .min_us > 0 and .min_us <= .median_us and .median_us <= .p99_us] == [true, true, true]'
-	# nothing is left behind but what says that they may vote
+	# only the marks that admit the nodes are left
 	for i in 1 2 3; do [ "$(node $i keys '*')" = '{redlock}:node' ]; done
 }
 
-@test "doctor says the same to people" {
+@test "doctor without --json has the same findings" {
 	node 2 config set maxmemory 1gb > "$T/set"
 	node 2 config set maxmemory-policy allkeys-lru > "$T/set"
 	make=$(make_of 1)
@@ -119,7 +120,7 @@ together
 	[[ "$output" != *$'\e'* ]]
 }
 
-@test "the status: 0 for what leaves a quorum, 1 for it with --strict, 69, 78" {
+@test "the status: 0 if a quorum is left, 1 for the same with --strict, 69, 78" {
 	kill_node 1
 	finds 0 1 unreachable error
 	finds 1 1 unreachable error --strict
@@ -132,7 +133,7 @@ together
 	run -69 --separate-stderr redlock doctor -q "${PATIENT[@]}"
 }
 
-@test "wrong words, and a full disk" {
+@test "wrong arguments, and a full disk" {
 	says 64 '' "redlock: unexpected argument 'job'?hint: *" doctor job
 	says 64 '' "redlock: -k is not an option of 'redlock doctor'?hint: *" doctor -k job
 	says 64 '' "redlock: --wait is not an option of 'redlock doctor'?hint: *" doctor --wait 1s
@@ -173,7 +174,7 @@ together
 	json '[.findings[] | select(.node == "redis://no-such-host.invalid:6379") | .words | startswith("its name does not resolve: ")] == [true]'
 }
 
-@test "broken: what listens there is no Redis; or speaks without end" {
+@test "broken: the server is no Redis; or sends without end" {
 	in_between 2 --say 'HTTP/1.1 400 Bad Request\r\n\r\n'
 	finds 0 "unix://$T/proxy2" not-redis error
 	rm "$T/proxy2"
@@ -182,7 +183,7 @@ together
 	finds 0 "unix://$T/proxy2" not-redis error
 }
 
-@test "broken: no password, a wrong one, one where none is set" {
+@test "broken: no password, a wrong one, one for a node without password" {
 	node 1 config set requirepass s3cret > "$T/set"
 	finds 0 1 auth error
 	is_like "$FIX" "name user and password: --username USER --password-file FILE, *"
@@ -194,14 +195,14 @@ together
 	is_like "$FIX" "leave the password out, or set one: *"
 }
 
-@test "broken: a database that there is not" {
+@test "broken: a database that does not exist" {
 	finds 0 "unix://$T/2.sock?db=99" refused error --nodes "unix://$T/1.sock unix://$T/2.sock?db=99 unix://$T/3.sock"
 	is_like "$WORDS" 'answered with an error: ERR DB index is out of range'
 }
 
 # ---- rights ----
 
-@test "broken: a user without scripts; the line that is named fixes it" {
+@test "broken: a user without scripts; the fix works" {
 	with_user 1 +@all -@scripting
 	finds 0 1 rights error
 	[ "$WORDS" = "user 'bob' may not use eval" ]
@@ -211,7 +212,7 @@ together
 }
 
 # bats test_tags=not-under-qemu
-@test "broken: a user who may do next to nothing; the line that is named fixes it" {
+@test "broken: a user with almost no rights; the fix works" {
 	with_user 2 -@all '+config|get'
 	finds 0 2 rights error
 	is_like "$WORDS" "user 'bob' may not use eval"
@@ -227,7 +228,7 @@ together
 	[ "$output" = "done" ]
 }
 
-@test "broken: each right that is missing is named" {
+@test "broken: each missing right is named" {
 	with_user 3 +@all
 	while read -r command severity; do
 		node 3 acl setuser bob "-$command" > "$T/acl"
@@ -255,13 +256,13 @@ together
 		getrange note
 	END
 	sound
-	# what could not be removed ends by itself
+	# a key that could not be deleted expires
 	for key in $(node 3 keys '*'); do
 		[ "$key" = '{redlock}:node' ] || [ "$(node 3 pttl "$key")" -ne -1 ]
 	done
 }
 
-@test "broken: a user who may not touch the keys that --key-format makes" {
+@test "broken: a user without rights on the keys that --key-format makes" {
 	OWN=('~{redlock}:node' '~redlock:doctor:*' '~redlock:*:{redlock:doctor:*}')
 	with_user 1 +@all resetkeys "${OWN[@]}"
 	sound
@@ -270,21 +271,21 @@ together
 	[ "$FIX" = "ACL SETUSER bob ~lock:*" ]
 	obey 1
 	REDLOCK_KEY_FORMAT=lock:%s sound
-	# to read is not enough, and nothing is left
+	# the right to read is not enough, and no key is left
 	node 1 acl setuser bob resetkeys "${OWN[@]}" '%R~lock:*' > "$T/acl"
 	finds 0 1 key-format note --key-format lock:%s
 	eventually is_empty 1
 	says 64 '' "redlock: the key 'redlock:line:{redlock:doctor:*}' is redlock's own*" doctor --key-format 'redlock:line:{%s}'
 }
 
-@test "broken: a user who may touch other keys only" {
+@test "broken: a user with rights on other keys only" {
 	own='ACL SETUSER bob ~{redlock}:node ~redlock:line:{KEY} *'
 	with_user 1 +@all resetkeys '~job*'
 	finds 0 1 rights warning
 	is_like "$FIX" "$own"
 	obey 1
 	sound
-	# of redlock's own, some
+	# on some of redlock's own
 	node 1 acl setuser bob resetkeys '~redlock:doctor:*' '~{redlock}:node' > "$T/acl"
 	finds 0 1 rights warning
 	is_like "$FIX" "$own"
@@ -316,13 +317,13 @@ together
 	for key in $(node 2 keys 'redlock:*'); do node 2 persist "$key" > "$T/set"; done
 	finds 0 2 lasting-key warning
 	is_like "$WORDS" "redlock's own key 'redlock:*:{job}' does not expire (and 5 more like it)"
-	# others' keys are theirs, and a fencing counter does not expire
+	# foreign keys are not redlock's, and a fencing counter does not expire
 	for key in $(node 2 keys 'redlock:*'); do node 2 del "$key" > "$T/set"; done
 	node 2 mset redlock:fence:{job} 7 redlock:job 1 redlock:wake:job 1 redlock:other:{job} 1 app:redlock:wake:{job} 1 > "$T/set"
 	sound
 }
 
-@test "broken: a user of some keys who may touch what redlock keeps of all locks" {
+@test "broken: a user for some keys with rights on redlock's own keys of all locks" {
 	with_user 1 +@all resetkeys '~app-*' '~redlock:*' '~{redlock}:node'
 	finds 0 1 other-tenants warning --key-format app-%s
 	[ "$WORDS" = "user 'bob' may use redlock's own keys of locks that the user may not take" ]
@@ -342,20 +343,20 @@ together
 
 # ---- roles ----
 
-@test "broken: a replica; the line that is named fixes it" {
+@test "broken: a replica; the fix works" {
 	node 3 replicaof 127.0.0.1 1 > "$T/set"
 	finds 0 3 replica error
 	[ "$FIX" = "REPLICAOF NO ONE" ]
 	json '.nodes[2].role == "slave"'
 	obey 3
 	sound
-	# the same without its master's old data
+	# the same without the old data of its master
 	node 3 config set replica-serve-stale-data no > "$T/set"
 	node 3 replicaof 127.0.0.1 1 > "$T/set"
 	finds 0 3 replica error
 }
 
-# synced I: node I is a replica that has all.
+# synced I: node I is a replica with all data.
 synced() { node "$1" info replication | grep -q '^master_link_status:up'; }
 
 @test "broken: a master and its replica are two nodes; a master with a replica" {
@@ -368,7 +369,7 @@ synced() { node "$1" info replication | grep -q '^master_link_status:up'; }
 	run --separate-stderr redlock doctor --json "${PATIENT[@]}"
 	[ "$status" -eq 0 ]
 	json '[.findings[] | [.node[-6:], .id, .severity]] | sort == [["1.sock", "replica", "error"], ["1.sock", "same-group", "error"], ["2.sock", "replicas", "note"]]'
-	# the replica is none of the nodes
+	# the replica is no configured node
 	start_node 4
 	eventually admitted 4
 	finds 0 2 replicas note --nodes "unix://$T/2.sock unix://$T/3.sock unix://$T/4.sock"
@@ -400,7 +401,7 @@ synced() { node "$1" info replication | grep -q '^master_link_status:up'; }
 
 # ---- memory, clients, disks ----
 
-@test "broken: locks are evicted; the line that is named fixes it" {
+@test "broken: locks are evicted; the fix works" {
 	node 1 config set maxmemory 1gb > "$T/set"
 	for policy in allkeys-lru volatile-ttl allkeys-random; do
 		node 1 config set maxmemory-policy $policy > "$T/set"
@@ -409,7 +410,7 @@ synced() { node "$1" info replication | grep -q '^master_link_status:up'; }
 	done
 	obey 1
 	sound
-	# it would, if
+	# a warning if the memory has no limit
 	node 1 config set maxmemory 0 > "$T/set"
 	node 1 config set maxmemory-policy volatile-lru > "$T/set"
 	finds 0 1 eviction note
@@ -417,7 +418,7 @@ synced() { node "$1" info replication | grep -q '^master_link_status:up'; }
 	sound
 }
 
-@test "broken: memory is full, or nearly; the line that is named fixes it" {
+@test "broken: memory is full, or nearly; the fix works" {
 	node 2 config set maxmemory 1 > "$T/set"
 	finds 0 2 memory error
 	[ "$WORDS" = "is out of memory" ]
@@ -430,7 +431,7 @@ synced() { node "$1" info replication | grep -q '^master_link_status:up'; }
 	sound
 }
 
-# clients N: so many are at node 3.
+# clients N: node 3 has that many.
 clients() { [ "$(node 3 info clients | tr -d '\r' | sed -n 's/^connected_clients://p')" -eq $(($1 + 1)) ]; }
 
 @test "broken: too many clients, or nearly" {
@@ -448,7 +449,7 @@ clients() { [ "$(node 3 info clients | tr -d '\r' | sed -n 's/^connected_clients
 	[ "$WORDS" = "has too many clients" ]
 }
 
-# on_mount OPTIONS I [redis options...]: node I, whose folder is a mount of its own, for it alone.
+# on_mount OPTIONS I [redis options...]: node I, with its folder on a mount of its own.
 on_mount() {
 	local options=$1 i=$2
 	shift 2
@@ -464,7 +465,7 @@ on_mount() {
 # info_says I TEXT
 info_says() { node "$1" info | tr -d '\r' | grep -q "^$2$"; }
 
-@test "broken: a disk that is read-only; the line that is named fixes it" {
+@test "broken: a disk that is read-only; the fix works" {
 	on_mount ro 1 --save '3600 1'
 	node 1 set key value > "$T/set"
 	node 1 bgsave > "$T/set"
@@ -488,14 +489,14 @@ info_says() { node "$1" info | tr -d '\r' | grep -q "^$2$"; }
 	is_like "$FIX" 'make room, *'
 }
 
-@test "broken: too few replicas for its own taste; the line that is named fixes it" {
+@test "broken: too few replicas for its configuration; the fix works" {
 	node 1 config set min-replicas-to-write 1 > "$T/set"
 	finds 0 1 few-replicas error
 	obey 1
 	sound
 }
 
-@test "broken: busy with a script; the line that is named fixes it" {
+@test "broken: busy with a script; the fix works" {
 	node 2 config set busy-reply-threshold 20 > "$T/set"
 	redis-cli -s "$T/2.sock" eval 'while true do end' 0 > "$T/script" 2>&1 3>&- &
 	also_end $!
@@ -519,7 +520,7 @@ info_says() { node "$1" info | tr -d '\r' | grep -q "^$2$"; }
 
 # ---- clocks, times ----
 
-@test "broken: a clock that is off, by 40 s, or by 5" {
+@test "broken: a clock that is 40 s off, or 5" {
 	with_a_clock 2
 	sound
 	for seconds in 40 -40; do
@@ -535,7 +536,7 @@ info_says() { node "$1" info | tr -d '\r' | grep -q "^$2$"; }
 	sound
 }
 
-# keeps_jumping I STEP: its clock does that, for ever.
+# keeps_jumping I STEP: the clock of node I jumps again and again.
 keeps_jumping() {
 	local n=0
 	while true; do
@@ -562,14 +563,14 @@ keeps_jumping() {
 	sound
 }
 
-@test "broken: a node that is slow for the node time-out; the options that are named fix it" {
+@test "broken: a node that is slow for the node time-out; the fix works" {
 	in_between 2 --delay 50
 	eventually finds 0 "unix://$T/proxy2" latency warning --node-timeout 99ms
 	is_like "$FIX" "--node-timeout *ms"
 	eventually sound $FIX
 }
 
-@test "broken: a TTL that is too short for the node time-out; the options that are named fix it" {
+@test "broken: a TTL that is too short for the node time-out; the fix works" {
 	finds 0 '' ttl error --ttl 15s
 	obeyed=$FIX
 	sound $obeyed
@@ -578,11 +579,11 @@ keeps_jumping() {
 	run -64 redlock run -k job --ttl 15s --node-timeout 10s -- echo never
 }
 
-@test "broken: a TTL that no lock could have: found like one that is too short" {
+@test "broken: a TTL that no lock could have: reported like one that is too short" {
 	for ttl in 0 1ms 2ms 3ms; do
 		run -0 --separate-stderr redlock doctor --json --node-timeout 10s --ttl $ttl
 		json '[.findings[] | select(.id == "ttl") | .severity] == ["error"]'
-		FIX=$(jq -r '.findings[] | select(.id == "ttl") | .fix' <<< "$output")
+		FIX=$(jq -r '.findings[] | select(.id == "ttl") | .mend' <<< "$output")
 		is_like "$FIX" "--ttl *s"
 	done
 	run -0 --separate-stderr redlock doctor --json --node-timeout 10s $FIX
@@ -602,7 +603,7 @@ keeps_jumping() {
 	finds 1 '' even warning --node "unix://$T/4.sock" --nodes "$REDLOCK_NODES" --strict
 }
 
-@test "broken: a single node that forgets; the lines that are named fix it" {
+@test "broken: a single node that forgets; the fixes work" {
 	export REDLOCK_NODES="unix://$T/1.sock"
 	finds 0 1 persistence warning
 	obey 1
@@ -615,7 +616,7 @@ keeps_jumping() {
 
 # ---- the restart guard ----
 
-# in_quarantine I MS: until then, which is all of it.
+# in_quarantine I MS: node I is in quarantine for that long, from now on.
 in_quarantine() {
 	local id now
 	id=$(node "$1" info server | tr -d '\r' | sed -n 's/^run_id://p')
@@ -624,19 +625,19 @@ in_quarantine() {
 }
 
 # bats test_tags=not-under-qemu
-@test "a node that restarted is noted; one in quarantine is not counted on; --admit" {
+@test "a restarted node is reported; one in quarantine does not count; --admit" {
 	restart 1
 	finds 0 1 not-admitted note --strict
 	[ "$WORDS" = "new or restarted: it will not vote for 11m after its first question" ]
 	finds 0 1 not-admitted note --max-ttl 1000s
 	[ "$WORDS" = "new or restarted: it will not vote for 18m after its first question" ]
-	# to ask is not to begin it
+	# a query does not begin the quarantine
 	[ "$(node 1 exists '{redlock}:node')" = 0 ]
 	node 1 set '{redlock}:node' 0123456789abcdef0123456789abcdef01234567 > "$T/set"
 	finds 0 1 not-admitted note
 	run -0 --separate-stderr redlock doctor --json "${PATIENT[@]}" --restart-guard off
 	json '[.findings[] | [.id, .severity]] | unique == [["persistence", "warning"]]'
-	# it asks for itself
+	# a run does begin it
 	run -0 redlock run -n -k job "${PATIENT[@]}" -- true
 	mark=$(node 1 get '{redlock}:node')
 	quarantined() {
@@ -670,7 +671,7 @@ unix://$T/3.sock: cannot be reached" '' doctor --admit --yes "${PATIENT[@]}"
 	[[ "$output" != *quarantine* ]]
 }
 
-@test "--admit: what is not done is said: 69" {
+@test "--admit: a node that is not admitted is reported: 69" {
 	with_user 1 +@all -info
 	with_user 2 +@all -set
 	node 3 del '{redlock}:node' > "$T/set"
@@ -681,7 +682,7 @@ unix://$T/3.sock: admitted" '' doctor --admit --yes "${PATIENT[@]}"
 	json '.outcome == "incomplete" and .nodes[0].words == "does not tell its run id" and .nodes[2].admitted'
 }
 
-@test "--admit: one server under two names is no two voters: 78, and nothing is admitted" {
+@test "--admit: one server under two names is not two voters: 78, and no node is admitted" {
 	node 1 del '{redlock}:node' > "$T/set"
 	node 2 del '{redlock}:node' > "$T/set"
 	ln -s 1.sock "$T/again.sock"
@@ -695,7 +696,7 @@ hint: every node must be a server of its own" doctor --admit --yes "${PATIENT[@]
 	for i in 1 2; do [ "$(node $i exists '{redlock}:node')" = 0 ]; done
 }
 
-@test "--admit on a terminal: asks, and takes nothing but yes for an answer" {
+@test "--admit on a terminal: asks, and only yes is a yes" {
 	restart 1
 	on_pty() { run "$REDLOCK_BUILD/tools/pty" "$@" -- "$REDLOCK_BUILD/redlock" doctor --admit "${PATIENT[@]}"; }
 	on_pty expect:"Only if none has forgotten a lock" expect:"Type 'yes' to do so" send:'y\r' expect:'nothing was admitted'
@@ -706,9 +707,9 @@ hint: every node must be a server of its own" doctor --admit --yes "${PATIENT[@]
 	sound
 }
 
-# ---- what servers say is not believed ----
+# ---- servers' texts are not trusted ----
 
-@test "a server's words cannot reach the terminal" {
+@test "a server's text cannot control the terminal" {
 	in_between 2 --say $'-ERR \e[2J\e[31mgone\r\n'
 	run --separate-stderr redlock doctor -vv "${PATIENT[@]}"
 	[[ "$output" == *'ERR \x1b[2J\x1b[31mgone'* ]]

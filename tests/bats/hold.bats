@@ -1,4 +1,4 @@
-# redlock hold: a lock that is kept in the background, and what ends it.
+# redlock hold: a lock that is kept in the background, and the events that end it.
 
 load nodes
 
@@ -7,11 +7,11 @@ setup() {
 	mkdir -m 700 "$T/runtime"
 	export XDG_RUNTIME_DIR=$T/runtime
 	registry=$T/runtime/redlock
-	# What is free before then was released. (A slow node may hear of it when the keeper has left.)
+	# A lock that is free before then was released. (A slow node may get the release after the background holder ended.)
 	export REDLOCK_TTL=10m
 	# No node is late because the machine is busy.
 	export REDLOCK_NODE_TIMEOUT=5s
-	# followed FILE [stubborn]: writes the time to FILE again and again, and when TERM came.
+	# followed FILE [stubborn]: writes the time to FILE again and again, and the time of a TERM.
 	cat > "$T/followed" <<- 'END'
 		#!/bin/bash
 		trap 'echo "term $EPOCHREALTIME" >> "$1"; [ "$2" = stubborn ] || exit 0' TERM
@@ -32,10 +32,10 @@ teardown() {
 	nodes_stop
 }
 
-# What is extended, or ends, within seconds; but whoever keeps it may stand still for two or three.
+# A lock that is extended, or ends, within seconds; its background holder may be stopped for two or three.
 BRIEF=(--ttl 8s --node-timeout 2s)
 
-# hold ARG...: redlock hold, its TOKEN, and its KEEPER, which is ended with the test.
+# hold ARG...: redlock hold; sets TOKEN and KEEPER, its pid. The process ends with the test.
 hold() {
 	local line
 	line=$(redlock hold "$@") || return
@@ -43,7 +43,7 @@ hold() {
 	also_end "$KEEPER"
 }
 
-# follow FILE [stubborn]: such a process, FOLLOWED.
+# follow FILE [stubborn]: starts such a process; its pid is in FOLLOWED.
 follow() {
 	rm -f "$1"
 	"$T/followed" "$@" > "$T/followed.out" 2>&1 3>&- &
@@ -57,14 +57,14 @@ left() { node "$1" pttl "$2"; }
 now() { echo "${EPOCHREALTIME/./}"; } # in microseconds
 is_alive() { not is_gone "$1"; }
 nothing_is_listed() { [ "$(redlock hold --list)" = "" ] && [ "$(ls -A "$registry")" = "" ]; }
-# has_grown I KEY: since it was asked the last time. (What is read right after an extension is never exceeded.)
+# has_grown I KEY: the PTTL is longer than at the last call. (A value read right after an extension is the maximum.)
 has_grown() {
 	local before=$last
 	last=$(left "$1" "$2")
 	[ "$last" -gt "$before" ]
 }
 
-# extended KEY: once it is given more time, on two nodes.
+# extended KEY: true once two nodes have extended the key.
 extended() {
 	local last
 	for i in 1 2; do
@@ -73,7 +73,7 @@ extended() {
 	done
 }
 
-# ---- what is printed, and when ----
+# ---- output, and its moment ----
 
 @test "prints token and pid once the lock is held, and keeps it" {
 	line=$(redlock hold -k job "${BRIEF[@]}")
@@ -94,7 +94,7 @@ extended() {
 	nothing_is_listed
 }
 
-@test "prints nothing while somebody else holds it" {
+@test "prints nothing while another client holds the lock" {
 	in_background "$T/holder" run -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
 	eventually held_on job 3
 	"$REDLOCK_BUILD/redlock" hold -k job > "$T/out" 2> "$T/err" 3>&- &
@@ -111,7 +111,7 @@ extended() {
 	is_gone "$keeper"
 }
 
-@test "--format env is for eval: check and release find what they need" {
+@test "--format env is for eval: check and release find all that they need" {
 	eval "$(redlock hold -k "it's a job" --format env)"
 	also_end "$REDLOCK_KEEPER"
 	[ "$REDLOCK_KEY" = "it's a job" ]
@@ -122,7 +122,7 @@ extended() {
 	free_everywhere "it's a job"
 }
 
-@test "--json is one document, also for what did not come to be" {
+@test "--json prints one document, also for a lock that was not acquired" {
 	run -0 --separate-stderr redlock hold -k job --json
 	[ "${#lines[@]}" -eq 1 ]
 	keeper=$(sed 's/.*"keeper":\([0-9]*\).*/\1/' <<< "$output")
@@ -158,9 +158,9 @@ extended() {
 	nothing_is_listed
 }
 
-# ---- what ends it ----
+# ---- events that end it ----
 
-@test "TERM to the keeper releases" {
+@test "TERM to the background holder releases" {
 	hold -k job
 	kill -TERM "$KEEPER"
 	eventually is_gone "$KEEPER"
@@ -168,7 +168,7 @@ extended() {
 	nothing_is_listed
 }
 
-@test "TERM ends it also where the caller ignores TERM" {
+@test "TERM ends the background holder even if the caller ignores TERM" {
 	read -r token keeper <<< "$(bash -c "trap '' TERM INT HUP; '$REDLOCK_BUILD/redlock' hold -k job")"
 	also_end "$keeper"
 	eventually held_on job 3
@@ -177,7 +177,7 @@ extended() {
 	free_everywhere job
 }
 
-@test "release finds it by key, and by key and token" {
+@test "release finds the lock by key, and by key and token" {
 	hold -k job
 	run -0 redlock release -k job
 	[ "$output" = "" ]
@@ -187,16 +187,16 @@ extended() {
 	run -0 redlock release -k job --token "$TOKEN"
 	free_everywhere job
 	is_gone "$KEEPER"
-	# there is nothing more to release
+	# no lock is left to release
 	run -64 redlock release -k job
 	[[ "${lines[0]}" == "redlock: no token, and no hold of this user keeps 'job' here" ]]
 	run -79 redlock release -k job --token "$TOKEN"
 }
 
-# drop KEY: redlock's key is removed on all nodes.
+# drop KEY: deletes redlock's key on all nodes.
 drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 
-@test "release of a lock that was broken while its keeper lives: 79, gone or taken" {
+@test "release of a lock that was broken while its background holder lives: 79, gone or taken" {
 	hold -k job
 	eventually held_on job 3
 	drop job
@@ -204,7 +204,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	[ "$output" = "redlock: 'job' is no longer held by this token: it has expired or was released" ]
 	is_gone "$KEEPER"
 	nothing_is_listed
-	# by its token, too
+	# also by token
 	hold -k job
 	eventually held_on job 3
 	steal job
@@ -222,7 +222,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	nothing_is_listed
 }
 
-@test "release of a lock whose keeper noticed the loss and ended: 79, once" {
+@test "release of a lock whose background holder noticed the loss and ended: 79, once" {
 	hold -k job "${BRIEF[@]}"
 	drop job
 	eventually is_gone "$KEEPER"
@@ -231,7 +231,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	[ "$output" = "redlock: 'job' is no longer held by this token: it has expired or was released" ]
 	run -64 redlock release -k job
 	nothing_is_listed
-	# by its token; and a slot of its own
+	# by token; and a slot by its own
 	hold -k job --limit 2 "${BRIEF[@]}"
 	one=$TOKEN slot=${TOKEN##*#}
 	drop "job#$slot"
@@ -242,7 +242,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	nothing_is_listed
 }
 
-@test "a lock that was lost for want of nodes: release ends with 79, whatever they answer" {
+@test "a lock that was lost because no majority answered: release ends with 79, whichever nodes answer" {
 	hold -k job "${BRIEF[@]}"
 	for i in 1 2 3; do kill_node $i; done
 	eventually is_gone "$KEEPER"
@@ -252,7 +252,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	nothing_is_listed
 }
 
-@test "a loss is forgotten with the next hold of the lock, and after a day" {
+@test "the record of a loss disappears with the next hold of the lock, and after a day" {
 	hold -k job "${BRIEF[@]}"
 	drop job
 	eventually is_gone "$KEEPER"
@@ -271,7 +271,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	nothing_is_listed
 }
 
-@test "the followed process ends, whatever ends it: the lock is free long before its time is over" {
+@test "the followed process ends, by any cause: the lock is free long before its TTL ends" {
 	for signal in KILL TERM; do
 		follow "$T/stamps"
 		hold -k job --follow "$FOLLOWED"
@@ -283,7 +283,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	done
 }
 
-@test "a shell follows itself by \$\$, and nothing is left when it is done" {
+@test "a shell follows itself by \$\$, and leaves nothing when it is done" {
 	export T N
 	export -f node eventually held_on holders in_state
 	bash -c "'$REDLOCK_BUILD/redlock' hold -k job --follow \$\$ > '$T/held'
@@ -293,7 +293,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 		echo \$\$ > '$T/shell'"
 	read -r token keeper < "$T/held"
 	also_end "$keeper"
-	# who asks for the holder finds the shell
+	# status names the shell as the holder
 	[[ "$(cat "$T/value")" == "$token:"*":$(cat "$T/shell") redlock hold" ]]
 	[[ "$(cat "$T/list")" =~ ^"'job' since 20"[0-9TZ:-]+" by process $keeper, following $(cat "$T/shell")"$ ]]
 	run -0 redlock run -w 30s -k job -- true
@@ -301,7 +301,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	nothing_is_listed
 }
 
-@test "--max-run: released when it is over" {
+@test "--max-run: the lock is released when that time is over" {
 	hold -k job --max-run 300ms
 	eventually is_gone "$KEEPER"
 	free_everywhere job
@@ -311,14 +311,14 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	is_alive "$KEEPER"
 }
 
-@test "--max-run with --follow: TERM, then KILL, and the lock until then" {
+@test "--max-run with --follow: TERM, then KILL; the lock is held until then" {
 	follow "$T/stamps" stubborn
 	hold -k job --kill-after 4s --max-run 300ms --follow "$FOLLOWED"
 	eventually held_on job 0
 	is_gone "$FOLLOWED"
 	file_has "$T/stamps" term
 	eventually is_gone "$KEEPER"
-	# whoever ends at TERM has time to tidy up
+	# a process that ends at TERM has time to clean up
 	follow "$T/stamps"
 	hold -k job --max-run 300ms --follow "$FOLLOWED"
 	eventually is_gone "$FOLLOWED"
@@ -329,13 +329,12 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 
 # ---- the lock is lost ----
 
-@test "its nodes die: the followed process gets TERM, then KILL, before the keys end on a majority" {
+@test "its nodes die: the followed process gets TERM, then KILL, before the keys expire on a majority" {
 	follow "$T/stamps" stubborn
-	# KILL comes so early, with that drift, that neither who sends it nor who writes the time until then
-	# need be quick.
+	# With that drift, KILL is sent so early that neither its sender nor the process that writes the time must be fast.
 	hold -k job --ttl 15s --node-timeout 500ms --drift-factor 0.34 --kill-after 2500ms --follow "$FOLLOWED"
 	extended job
-	# Right after an extension: the next one is seconds away, and what the nodes say is the end.
+	# Right after an extension: the next one is seconds away, and the PTTLs on the nodes are final.
 	for try in {1..20}; do
 		before=$(now)
 		ends=()
@@ -354,7 +353,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	echo "term ${term/./} last ${last/./} end $end"
 	[ -n "$term" ]
 	((${last/./} < end))
-	# it had the time that was promised, less what a busy machine takes
+	# it had the promised time, apart from the delays of a busy machine
 	((${last/./} - ${term/./} > 300000))
 	wait_status=0
 	wait "$FOLLOWED" || wait_status=$?
@@ -362,7 +361,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	[ "$(redlock hold --list)" = "" ]
 }
 
-@test "a loss that is heard of is passed on at once: TERM, and no KILL for who ends" {
+@test "a loss that a node reports is passed on at once: TERM, and no KILL for a process that ends" {
 	follow "$T/stamps"
 	hold -k job "${BRIEF[@]}" --kill-after 2s --follow "$FOLLOWED"
 	steal job
@@ -394,7 +393,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	[ "$(redlock hold --list)" = "" ]
 }
 
-@test "without --follow a lost lock ends the keeper, and nobody else" {
+@test "without --follow, a lost lock ends the background holder, and no other process" {
 	hold -k job "${BRIEF[@]}"
 	steal job
 	eventually is_gone "$KEEPER"
@@ -402,7 +401,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	[ "$(redlock hold --list)" = "" ]
 }
 
-@test "a keeper that stood still past the end: the followed process is killed without grace" {
+@test "a background holder that was stopped past the end of the lock: the followed process is killed without grace" {
 	follow "$T/stamps" stubborn
 	hold -k job "${BRIEF[@]}" --kill-after 600ms --follow "$FOLLOWED"
 	extended job
@@ -415,7 +414,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	eventually is_gone "$KEEPER"
 }
 
-@test "a keeper that stood still for a moment goes on" {
+@test "a background holder that was stopped for a moment continues" {
 	follow "$T/stamps"
 	hold -k job --follow "$FOLLOWED"
 	kill -STOP "$KEEPER"
@@ -426,9 +425,9 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	not file_has "$T/stamps" term
 }
 
-# ---- the end of a wait ----
+# ---- end of a wait ----
 
-@test "a signal while it waits ends it, and leaves no key" {
+@test "a signal during the wait ends it, and leaves no key" {
 	in_background "$T/holder" run -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
 	holder=$BG
 	eventually held_on job 3
@@ -445,7 +444,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	nothing_is_listed || [ ! -e "$registry" ]
 }
 
-@test "the followed process ends while it waits: 79, and no key" {
+@test "the followed process ends during the wait: 79, and no key" {
 	in_background "$T/holder" run -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
 	holder=$BG
 	eventually held_on job 3
@@ -464,18 +463,18 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	free_everywhere job
 }
 
-@test "--follow of who is not there, or may not be signalled: 64 and one clear line" {
+@test "--follow of a missing process, or of one that may not be signalled: 64 and one clear line" {
 	sleep 60 3>&- &
 	gone=$!
 	kill -KILL "$gone"
 	wait "$gone" || true
 	run -64 redlock hold -k job --follow "$gone"
 	[ "$output" = "redlock: there is no process $gone" ]
-	# a zombie has ended, though its number is still taken
+	# a zombie has ended, though its number is still in use
 	bash -c 'sleep 600 & echo $! > "$0"; exec sleep 600' "$T/zombie" 3>&- &
 	parent=$!
 	also_end "$parent"
-	eventually file_has "/proc/$parent/comm" sleep # which waits for no child
+	eventually file_has "/proc/$parent/comm" sleep # the parent, which waits for no child
 	zombie=$(cat "$T/zombie")
 	kill -KILL "$zombie"
 	eventually in_state "$zombie" Z
@@ -492,7 +491,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	[ ! -e "$registry" ]
 }
 
-# nobody ARG...: redlock ARG... as that user, with a registry of its own.
+# nobody ARG...: redlock ARG... as user nobody, with its own registry.
 nobody() {
 	[ -d "$T/nobody" ] || {
 		chmod o+x "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/test" "$T"
@@ -503,7 +502,7 @@ nobody() {
 	XDG_RUNTIME_DIR=${RUNTIME:-$T/nobody} setpriv --reuid=65534 --regid=65534 --clear-groups "$REDLOCK_BUILD/redlock" "$@"
 }
 
-@test "--follow of another user's process: refused, unless it is to be left alone" {
+@test "--follow of another user's process: refused, except with --on-lost warn" {
 	run -64 nobody hold -k job --follow $$
 	[ "${lines[0]}" = "redlock: this user may not send signals to process $$" ]
 	[ "${lines[1]}" = "hint: --on-lost warn leaves it alone when the lock is lost" ]
@@ -527,8 +526,8 @@ nobody() {
 	is_alive "$KEEPER"
 }
 
-# ns_last_pid, in a namespace of pids of its own, says which number comes next
-@test "another process with the number of the one that was followed is left alone" {
+# ns_last_pid, in a new pid namespace, determines the next pid
+@test "another process with the pid of the followed one is left alone" {
 	cat > "$T/reuse" <<- 'END'
 		sleep 600 & first=$!
 		read -r token keeper <<< "$("$REDLOCK_BUILD/redlock" hold -k job --ttl 4s --node-timeout 1s --follow $first)"
@@ -549,11 +548,11 @@ nobody() {
 	[ "${lines[-1]}" = alive ]
 }
 
-# ---- nothing of the caller's is kept, and nothing of ours is left ----
+# ---- the background holder keeps nothing of the caller's, and leaves nothing of its own ----
 
-# valgrind keeps descriptors of its own
+# valgrind keeps its own descriptors
 # bats test_tags=not-under-valgrind
-@test "the keeper has no descriptor and no working directory of the caller" {
+@test "the background holder has no descriptor and no working directory of the caller" {
 	mkdir "$T/here"
 	cd "$T/here"
 	hold -k job 2> "$T/err" 7> "$T/seven" < "$T/followed"
@@ -577,7 +576,7 @@ nobody() {
 	free_everywhere job
 }
 
-@test "what cannot be printed is not held: stdout closed, full, or read by nobody" {
+@test "hold keeps no lock that it cannot print: stdout closed, full, or without a reader" {
 	run -125 bash -c "'$REDLOCK_BUILD/redlock' hold -k job >&-"
 	[[ "$output" == "redlock: cannot write to stdout: "* ]]
 	free_everywhere job
@@ -591,11 +590,11 @@ nobody() {
 	eventually nothing_is_listed
 }
 
-@test "killed before it could print: nothing stays held that nobody knows of" {
+@test "killed before it could print: no lock stays held without a known token" {
 	mkfifo "$T/pipe"
 	exec 8<> "$T/pipe"
 	dd if=/dev/zero of="$T/pipe" bs=4096 oflag=nonblock 2> "$T/dd" || true
-	# it hangs in printing, with a keeper
+	# it blocks while it prints, with a background holder
 	"$REDLOCK_BUILD/redlock" hold -k job > "$T/pipe" 2> "$T/err" 3>&- 8>&- &
 	BG=$!
 	also_end "$BG"
@@ -608,7 +607,7 @@ nobody() {
 	exec 8>&-
 }
 
-@test "stdin closed, or all three of them" {
+@test "stdin closed, or all three standard streams" {
 	read -r token keeper <<< "$(redlock hold -k job <&-)"
 	also_end "$keeper"
 	eventually held_on job 3
@@ -618,7 +617,7 @@ nobody() {
 	free_everywhere job
 }
 
-# new_user: a user $uid, whose registry in /tmp, $folder, is not there yet.
+# new_user: a user $uid, whose registry in /tmp, $folder, does not exist yet.
 new_user() {
 	uid=$((1000000 + BASHPID % 100000))
 	folder=/tmp/redlock-$uid
@@ -629,7 +628,7 @@ new_user() {
 
 as_new_user() { setpriv --reuid=$uid --regid=$uid --clear-groups "$REDLOCK_BUILD/redlock" "$@"; }
 
-@test "without XDG_RUNTIME_DIR the registry is in /tmp, private, and empty when all have ended" {
+@test "without XDG_RUNTIME_DIR the registry is in /tmp, private, and empty when all holds have ended" {
 	new_user
 	unset XDG_RUNTIME_DIR
 	run -0 --separate-stderr as_new_user hold -k job
@@ -639,10 +638,10 @@ as_new_user() { setpriv --reuid=$uid --regid=$uid --clear-groups "$REDLOCK_BUILD
 	[ "$(ls -A "$folder")" = "$keeper" ]
 	kill -TERM "$keeper"
 	eventually is_gone "$keeper"
-	rmdir "$folder" # which says that it is empty
+	rmdir "$folder" # fails unless the folder is empty
 }
 
-@test "a registry in /tmp that another user made, or that leads elsewhere: nothing is held, 125" {
+@test "a registry in /tmp that another user made, or that is a symbolic link: no lock is held, 125" {
 	new_user
 	unset XDG_RUNTIME_DIR
 	install -d -m 700 -o "$uid" "$T/elsewhere"
@@ -657,10 +656,10 @@ as_new_user() { setpriv --reuid=$uid --regid=$uid --clear-groups "$REDLOCK_BUILD
 	[ "$(ls -A "$T/elsewhere")" = "" ]
 }
 
-@test "root's registry without a place in XDG_RUNTIME_DIR is in /run, where no other user can make it" {
+@test "root's registry is in /run without XDG_RUNTIME_DIR, where no other user can create it" {
 	[ "$(id -u)" -eq 0 ]
 	mkdir "$T/run"
-	# nor is another user's directory taken for it
+	# nor does root use another user's directory
 	install -d -m 700 -o 65534 "$registry"
 	run -0 unshare --mount bash -c '
 		mount --bind "$1/run" /run && cd / || exit 1
@@ -687,8 +686,8 @@ terminal() {
 	echo "$output"
 }
 
-@test "^C after it has returned does not reach it, nor does the closing of the terminal" {
-	# ^C ends the script, and all that is in its group
+@test "neither ^C after its return nor the closing of the terminal reaches the background holder" {
+	# ^C ends the script, and all processes of its group
 	terminal expect:'<held>' send:'\x03' \
 		run:'eventually is_gone $(cat script); eventually held_on job 3; extended job; redlock release -k job' \
 		-- bash -c "echo \$\$ > script; redlock hold -k job ${BRIEF[*]} > held; echo '<held>'; sleep 60; true"
@@ -707,7 +706,7 @@ terminal() {
 	eventually nothing_is_listed
 }
 
-@test "HUP, and what else is sent to it, is no reason to let go" {
+@test "HUP and other signals do not end the background holder" {
 	hold -k job "${BRIEF[@]}"
 	for signal in HUP QUIT USR1 USR2 PIPE ALRM CONT WINCH; do
 		kill "-$signal" "$KEEPER"
@@ -716,7 +715,7 @@ terminal() {
 	is_alive "$KEEPER"
 }
 
-@test "^C while it waits for the lock" {
+@test "^C during the wait for the lock" {
 	in_background "$T/holder" run -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
 	eventually held_on job 3
 	terminal expect:'waiting: ' send:'\x03' -- redlock hold -k job
@@ -728,7 +727,7 @@ terminal() {
 
 # ---- several ----
 
-@test "two holds of different keys, each released by itself" {
+@test "two holds of different keys, each released alone" {
 	hold -k a
 	a=$KEEPER
 	hold -k b
@@ -743,7 +742,7 @@ terminal() {
 	free_everywhere b
 }
 
-@test "one key on two sets of nodes: release wants to know which" {
+@test "one key on two sets of nodes: release asks which one is meant" {
 	hold -k job --nodes "unix://$T/1.sock"
 	one=$KEEPER
 	hold -k job --nodes "unix://$T/2.sock"
@@ -754,7 +753,7 @@ terminal() {
 	is_alive "$one"
 }
 
-@test "thirty at once on one key: exactly one has it" {
+@test "thirty at once on one key: exactly one gets it" {
 	pids=()
 	for i in {1..30}; do
 		"$REDLOCK_BUILD/redlock" hold -n -k job > "$T/out.$i" 2> "$T/err.$i" 3>&- &
@@ -773,7 +772,7 @@ terminal() {
 	done
 	[ "$held" -eq 1 ]
 	[ "$(cat "$T"/out.* | wc -l)" -eq 1 ]
-	# (a node that a loser still held when the winner asked is healed with the extension)
+	# (a node that a loser still held when the winner asked is repaired by the extension)
 	[ "$(holders job)" -ge 2 ]
 	redlock release -k job
 	free_everywhere job
@@ -781,7 +780,7 @@ terminal() {
 
 # ---- within a run ----
 
-@test "under a run: kept until the command ends, and reported nowhere" {
+@test "under a run: the lock is kept until the command ends, and is not reported as left over" {
 	export T N
 	export -f node eventually held_on holders in_state
 	run -0 --separate-stderr redlock run -k outer -- bash -c "'$REDLOCK_BUILD/redlock' hold -k inner --follow \$\$ > '$T/held'
@@ -789,12 +788,12 @@ terminal() {
 	[ "$output" = 1 ]
 	free_everywhere inner
 	eventually nothing_is_listed
-	# the key of the run itself is the run's
+	# the run's own key is not listed
 	run -75 redlock run -k outer -- "$REDLOCK_BUILD/redlock" hold -k outer
 	[ "$output" = "redlock: 'outer' is held by a run that this one is part of" ]
 }
 
-@test "under a run that is lost: it belongs to the tree, and lets go" {
+@test "under a run that loses its lock: the background holder is part of the tree, and releases" {
 	in_background "$T/out" run -k outer "${BRIEF[@]}" -- bash -c "'$REDLOCK_BUILD/redlock' hold -k inner; sleep 60"
 	eventually held_on inner 3
 	steal outer
@@ -805,7 +804,7 @@ terminal() {
 
 # ---- the registry ----
 
-@test "a keeper that was killed: not listed, its file removed, and its token still releases" {
+@test "a background holder that was killed: not listed, its file removed, and its token still releases" {
 	hold -k job
 	[ -s "$registry/$KEEPER" ]
 	kill -KILL "$KEEPER"
@@ -818,7 +817,7 @@ terminal() {
 	free_everywhere job
 }
 
-@test "a registry that others may write to, or that leads elsewhere, is left for the next place" {
+@test "a registry that other users may write to, or that is a symbolic link, is skipped" {
 	new_user
 	install -d -m 700 -o "$uid" "$T/elsewhere"
 	chown "$uid" "$T/runtime"
@@ -840,7 +839,7 @@ terminal() {
 	[ "$(ls -A "$T/elsewhere")" = "" ]
 }
 
-@test "a lock that cannot be listed after all is not kept" {
+@test "a lock whose registry entry cannot be written is not kept" {
 	run -125 unshare --mount bash -c '
 		mount -t tmpfs -o nr_inodes=2 small "$1/runtime" || exit 1
 		exec "$0" hold -k job' "$REDLOCK_BUILD/redlock" "$T"
@@ -848,7 +847,7 @@ terminal() {
 	free_everywhere job
 }
 
-@test "what does not belong into the registry is not shown, not changed, and does not disturb" {
+@test "foreign files in the registry are not shown, not changed, and do no harm" {
 	hold -k job
 	id=0123456789abcdef0123456789abcdef01234567
 	# (no process has such a number)
@@ -862,7 +861,7 @@ terminal() {
 	mkdir "$registry/99999996"
 	mkfifo "$registry/99999997"
 	ls -A "$registry" > "$T/before"
-	# what a keeper that was killed has left is removed
+	# the files of a killed background holder are removed
 	printf '99999998 0 1 1700000000 %s 1 1\nother' $id > "$registry/99999998"
 	run -0 timeout 30 "$REDLOCK_BUILD/redlock" completion keys
 	[ "$output" = job ]
@@ -874,23 +873,23 @@ terminal() {
 	rm -rf "$registry"/99999*
 }
 
-# ---- what it costs ----
+# ---- cost ----
 
-@test "a keeper takes less than 4 MB, and is not woken between extensions" {
+@test "a background holder takes less than 4 MB, and is not woken between extensions" {
 	hold -k job
-	eventually held_on job 3 # so that no answer is on its way
+	eventually held_on job 3 # so that no reply is under way
 	most=4096
 	# a program that watches itself needs more
 	[ -z "${REDLOCK_UNDER-}" ] && ! grep -qE '__[at]san_init' "$REDLOCK_BUILD/redlock" || most=400000
 	rss=$(awk '$1 == "VmRSS:" { print $2 }' "/proc/$KEEPER/status")
 	echo "VmRSS $rss kB"
 	[ "$rss" -lt "$most" ]
-	# but for a sanitizer's own
+	# apart from a sanitizer's own
 	[ "$(ls "/proc/$KEEPER/task" | wc -l)" -eq 1 ] || grep -q __tsan_init "$REDLOCK_BUILD/redlock"
 	wakeups() { awk '$1 == "voluntary_ctxt_switches:" { print $2 }' "/proc/$KEEPER/status"; }
 	eventually in_state "$KEEPER" S
 	before=$(wakeups)
-	# others ask meanwhile, for a second
+	# other clients ask meanwhile, for a second
 	run -75 redlock run -w 1s -k job -- true
 	[ "$(wakeups)" -eq "$before" ]
 }

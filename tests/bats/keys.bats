@@ -6,7 +6,7 @@ setup() {
 	nodes_start 3
 	export XDG_RUNTIME_DIR=$T
 	unset REDLOCK_KEY REDLOCK_KEYS REDLOCK_TOKEN REDLOCK_HELD
-	# What is free before then was released; and a node has time to answer on a busy machine.
+	# A key that is free before then was released; and a node has time to answer on a busy machine.
 	export REDLOCK_TTL=10m REDLOCK_NODE_TIMEOUT=10s
 	export T N
 	export -f node eventually held_on holders in_state
@@ -14,10 +14,10 @@ setup() {
 teardown() { nodes_stop; }
 
 BOTH=(-k a -k b)
-# Nothing ends by itself before the test does, and no turn either.
+# No key expires before the test does, and no reservation either.
 LONG=(--ttl 1h --node-timeout 60s)
 
-# take KEY: somebody else has it, by redlock; its token is in TOKEN.
+# take KEY: another client holds it, with redlock; its token is in TOKEN.
 take() { TOKEN=$(redlock acquire "${LONG[@]}" -k "$1" --owner "who has $1"); }
 give() { redlock release "${LONG[@]:2}" -k "$1" --token "$2"; }
 none_of() {
@@ -25,8 +25,8 @@ none_of() {
 	for key; do free_everywhere "$key"; done
 }
 
-# extend_at_last FILE ARG...: an extension by $token that nodes 1 and 2 answer when node 3 has, in BG: where
-# they know no better, what they say is all that is waited for. It takes an hour.
+# extend_at_last FILE ARG...: an extension by $token, in BG. Nodes 1 and 2 reply after node 3: if their votes are not
+# enough, redlock waits for its reply. The TTL is an hour.
 extend_at_last() {
 	stop_node 1
 	stop_node 2
@@ -39,19 +39,19 @@ lasts_beyond() { [ "$(node "$1" pttl "$2")" -gt "$3" ]; }
 
 # ---- run ----
 
-@test "a run has all of its keys, and gives all of them back" {
+@test "a run acquires all of its keys, and releases all of them" {
 	run -0 --separate-stderr redlock run -k b -k a -k b -- bash -c 'echo "$REDLOCK_KEYS:$REDLOCK_KEY"
 		eventually held_on b 3
 		for i in 1 2 3; do node $i mget a b; done'
 	[ "${lines[0]}" = 2:a ]
 	[ "${lines[1]}" = b ]
-	[ "${lines[2]}" = "${lines[3]}" ] # one value
+	[ "${lines[2]}" = "${lines[3]}" ] # the same value
 	[ "$(sort -u <<< "${output#*b$'\n'}" | grep -c .)" -eq 1 ]
 	is_like "$stderr" ''
 	none_of a b
 }
 
-@test "one of them is busy: it is named, and nothing is left of the others" {
+@test "one key is busy: it is named, and none of the others is left" {
 	for busy in a b; do
 		take $busy
 		run -75 --separate-stderr redlock run -n "${BOTH[@]}" -k c -- touch "$T/never"
@@ -60,15 +60,15 @@ lasts_beyond() { [ "$(node "$1" pttl "$2")" -gt "$3" ]; }
 		none_of a b c
 	done
 	[ ! -e "$T/never" ]
-	# in the words of another program as well
+	# also if another program holds it
 	for i in 1 2 3; do node $i set b other px 600000; done > "$T/set"
 	run -75 redlock run -n "${BOTH[@]}" -- touch "$T/never"
 	is_like "$output" "redlock: 'b' is busy: held by another program (value 'other') on [23] of 3 nodes, *"
 	none_of a
 }
 
-@test "a and b, b and a, b and c, c and a: nobody waits for ever, and no two at once" {
-	# each section counts up in a file for each of its keys, which nobody else may do meanwhile
+@test "a and b, b and a, b and c, c and a: no deadlock, and no two holders of a key at once" {
+	# each section counts up in a file for each of its keys; no other section may do so meanwhile
 	cat > "$T/count" <<- 'END'
 		for key; do read -r n < "$T/$key"; eval "$key=$n"; done
 		for key; do eval "echo $(($key + 1))" > "$T/$key"; done
@@ -92,7 +92,7 @@ lasts_beyond() { [ "$(node "$1" pttl "$2")" -gt "$3" ]; }
 	none_of a b c
 }
 
-@test "what is in the way is waited for, one after the other" {
+@test "busy keys are awaited one after the other" {
 	take a
 	first=$TOKEN
 	take b
@@ -100,7 +100,7 @@ lasts_beyond() { [ "$(node "$1" pttl "$2")" -gt "$3" ]; }
 	eventually in_line 1
 	eventually file_has "$T/out" "waiting: 'a' is held by who has a"
 	give a "$first"
-	# it has left that line for the other
+	# it has left that queue for the other
 	eventually eval 'node 1 exists "redlock:line:{b}" | grep 1 || node 2 exists "redlock:line:{b}" | grep 1 || node 3 exists "redlock:line:{b}" | grep 1' > "$T/found"
 	eventually in_line 1
 	not file_has "$T/out" ran
@@ -110,7 +110,7 @@ lasts_beyond() { [ "$(node "$1" pttl "$2")" -gt "$3" ]; }
 	file_has "$T/out" ran
 }
 
-@test "a turn that is of no use is passed on at once: who waits for that key alone has it" {
+@test "a reservation that is not used is passed on at once: a waiter for that key alone gets it" {
 	take a
 	first=$TOKEN
 	take b
@@ -120,7 +120,7 @@ lasts_beyond() { [ "$(node "$1" pttl "$2")" -gt "$3" ]; }
 	in_background "$T/one" run "${LONG[@]}" -k a -- echo ran
 	eventually in_line 2
 	give a "$first"
-	# a turn lasts for a minute here
+	# a reservation lasts for a minute here
 	ended_with 0
 	file_has "$T/one" ran
 	not file_has "$T/both" ran
@@ -130,8 +130,8 @@ lasts_beyond() { [ "$(node "$1" pttl "$2")" -gt "$3" ]; }
 	ended_with 0
 }
 
-@test "turns that nobody came for, of two keys: who needs both is not kept waiting by them" {
-	# whose line is where is another matter for each pair of keys
+@test "unclaimed reservations, of two keys: a waiter that needs both is not delayed by them" {
+	# the queue nodes differ from pair to pair
 	for round in 1 2 3 4 5 6; do
 		a=a$round b=b$round
 		take $a
@@ -145,13 +145,13 @@ lasts_beyond() { [ "$(node "$1" pttl "$2")" -gt "$3" ]; }
 		done
 		give $a "$first"
 		give $b "$TOKEN"
-		# (a turn lasts for a minute here)
+		# (a reservation lasts for a minute here)
 		for pid in "${pids[@]}"; do eventually is_gone "$pid"; done
 		wait "${pids[@]}"
 	done
 }
 
-@test "it waits for its own turn where others stand before it, and after it" {
+@test "a waiter for two keys waits for its own reservation, with others before it and after it" {
 	take b
 	for n in 1 2 3; do
 		in_background "$T/out.$n" run "${LONG[@]}" $([ $n = 2 ] && echo "-k a") -k b -- sh -c "echo $n >> '$T/order'"
@@ -163,7 +163,7 @@ lasts_beyond() { [ "$(node "$1" pttl "$2")" -gt "$3" ]; }
 	[ "$(tr '\n' ' ' < "$T/order")" = "1 2 3 " ]
 }
 
-@test "--fair: nobody is passed on any of the keys" {
+@test "--fair: no waiter is passed on any of the keys" {
 	take b
 	in_background "$T/one" run --fair "${LONG[@]}" -k b -- sh -c "echo one >> '$T/order'"
 	one=$BG
@@ -177,7 +177,7 @@ lasts_beyond() { [ "$(node "$1" pttl "$2")" -gt "$3" ]; }
 	[ "$(tr '\n' ' ' < "$T/order")" = "one both " ]
 }
 
-@test "a key that is deleted on a minority is put back; on a majority, the lock is lost and the rest freed" {
+@test "a key that is deleted on a minority is repaired; on a majority, the lock is lost and the other key released" {
 	in_background "$T/out" run --ttl 8s --node-timeout 2s "${BOTH[@]}" -- sh -c 'trap "exit 3" TERM; while :; do sleep 0.05; done'
 	eventually held_on b 3
 	node 2 del b > "$T/set"
@@ -199,7 +199,7 @@ lasts_beyond() { [ "$(node "$1" pttl "$2")" -gt "$3" ]; }
 	run -75 redlock run -n -k a -- true
 }
 
-@test "--fence: one number, above all that each of the keys had" {
+@test "--fence: one number, larger than the numbers of each of the keys" {
 	# (ahead of all clocks)
 	ahead=$(($(date +%s) + 1000))0000
 	for i in 1 2 3; do
@@ -223,7 +223,7 @@ lasts_beyond() { [ "$(node "$1" pttl "$2")" -gt "$3" ]; }
 	[ ! -e "$T/never" ]
 }
 
-@test "a run within a run: any key of the outer one is refused, other keys are not" {
+@test "a nested run: every key of the outer one is refused, other keys are not" {
 	run -75 redlock run "${BOTH[@]}" -- "$REDLOCK_BUILD/redlock" run -k c -k b -- true
 	[ "$output" = "redlock: 'b', 'c' are held by a run that this one is part of" ]
 	run -0 --separate-stderr redlock run "${BOTH[@]}" -- "$REDLOCK_BUILD/redlock" run -k c -- sh -c 'echo $REDLOCK_KEYS $REDLOCK_KEY'
@@ -248,14 +248,14 @@ lasts_beyond() { [ "$(node "$1" pttl "$2")" -gt "$3" ]; }
 	says 79 '' "redlock: 'a', 'b' are no longer held by this token: they have expired or were released" check
 }
 
-@test "several keys, and too few nodes to tell: they are them" {
+@test "several keys, and too few nodes to decide: the message names all keys" {
 	kill_node 2
 	kill_node 3
 	says 69 '' "redlock: 'a', 'b': cannot tell whether this token holds them: 0 of 3 nodes confirmed it, *
 hint: they free themselves when the TTL is over" release "${BOTH[@]}" --token x
 }
 
-@test "one key of two is somebody else's by now: said so, and the other one is given back" {
+@test "one key of two has another holder by now: the message says so, and the other key is released" {
 	token=$(redlock acquire "${BOTH[@]}" --ttl 10m)
 	eventually held_on b 3
 	for i in 1 2 3; do node $i set b thief px 600000; done > "$T/set"
@@ -265,7 +265,7 @@ hint: they free themselves when the TTL is over" release "${BOTH[@]}" --token x
 	done
 	none_of a
 	held_on b 3
-	# and where it is gone
+	# and if it is gone
 	token=$(redlock acquire -k a -k c --ttl 10m)
 	eventually held_on c 3
 	for i in 1 2 3; do node $i del c; done > "$T/set"
@@ -276,7 +276,7 @@ hint: they free themselves when the TTL is over" release "${BOTH[@]}" --token x
 	none_of a
 }
 
-@test "an extension that fails gives back what is left of any of them" {
+@test "an extension that fails releases the remaining keys" {
 	token=$(redlock acquire "${BOTH[@]}" --ttl 10m)
 	eventually held_on b 3
 	node 1 del a > "$T/set"
@@ -286,7 +286,7 @@ hint: they free themselves when the TTL is over" release "${BOTH[@]}" --token x
 	none_of a b
 }
 
-@test "of a lock of several keys, one may be asked for" {
+@test "a check of a lock with several keys may name one of them" {
 	redlock run "${BOTH[@]}" -- sh -c "'$REDLOCK_BUILD/redlock' check -k b && '$REDLOCK_BUILD/redlock' check" > "$T/out"
 	run -64 redlock run "${BOTH[@]}" -- "$REDLOCK_BUILD/redlock" check -k c
 	is_like "$output" "redlock: no token: whose lock?*"
@@ -319,7 +319,7 @@ hint: they free themselves when the TTL is over" release "${BOTH[@]}" --token x
 	ended_with 0
 }
 
-@test "JSON, records and metrics name them all" {
+@test "JSON, records and metrics name all keys" {
 	run -0 --separate-stderr redlock acquire --json -k a -k 'b"c'
 	json '.key == "a\nb\"c" and .keys == ["a", "b\"c"]'
 	redlock run -k d -k e --record "$T/record" --metrics-file "$T/metrics" -- true
@@ -331,7 +331,7 @@ hint: they free themselves when the TTL is over" release "${BOTH[@]}" --token x
 	json 'has("keys") | not'
 }
 
-@test "what cannot be several" {
+@test "options that refuse several keys" {
 	says 64 '' "redlock: the key 'b?x0ac' has a newline in it: it cannot be one of several?hint: see 'redlock help run'" run -k a -k $'b\nc' -- true
 	says 64 '' "redlock: more than 16 keys?hint: *" run $(printf -- '-k %s ' {1..17}) -- true
 	says 0 '' '' run $(printf -- '-k %s ' {1..16}) -- true
@@ -341,7 +341,7 @@ hint: they free themselves when the TTL is over" release "${BOTH[@]}" --token x
 
 # ---- names and keys ----
 
-@test "--key-format: what is typed is a name, what the nodes have and what is shown is the key" {
+@test "--key-format: the user types a name; the nodes have, and messages show, the key" {
 	take lock:job
 	run -75 --separate-stderr redlock run -n --key-format lock:%s -k job -- true
 	is_like "$stderr" "redlock: 'lock:job' is busy: held by who has lock:job *"
@@ -364,7 +364,7 @@ hint: they free themselves when the TTL is over" release "${BOTH[@]}" --token x
 	says 0 "'lock:job': 0 of 2 slots are held*'lock:job#2' is free" '' status -L 2 job
 }
 
-@test "--key-format: a redlock within the command knows names by it, too" {
+@test "--key-format: a redlock within the command maps names in the same way" {
 	export PATH=$REDLOCK_BUILD:$PATH
 	for names in '-k job' '-k job -k other'; do
 		run -79 --separate-stderr redlock run --key-format lock:%s $names -- bash -ec '
@@ -405,18 +405,18 @@ hint: they free themselves when the TTL is over" release "${BOTH[@]}" --token x
 	none_of lock:job
 }
 
-@test "--key-format redlock:%s: the lock 'node' is one like any other, and the restart guard goes on" {
+@test "--key-format redlock:%s: the lock 'node' is one like any other, and the restart guard works" {
 	run -0 --separate-stderr redlock run -n --key-format redlock:%s -k node -- sh -c "redis-cli -s $T/1.sock get redlock:node"
 	[[ "$output" =~ ^[0-9a-f]{40}: ]]
 	is_like "$stderr" ''
-	# a library's
+	# a library's key
 	for i in 1 2 3; do node $i set redlock:node f81d4fae-7dec-11d0-a765-00a0c91e6bf6 px 60000 > "$T/set"; done
 	run -75 redlock run -n --key-format redlock:%s -k node -- true
 	run -0 --separate-stderr redlock run -n -k job -- true
 	is_like "$stderr" ''
 }
 
-@test "--key-format: what is no format, and what can be no key" {
+@test "--key-format: bad formats, and results that can be no key" {
 	says 64 '' "redlock: --key-format 'lock:' has no %s: where does the name go??hint: see 'redlock help run'" \
 		run --key-format lock: -k a -- true
 	REDLOCK_KEY_FORMAT=%s%s says 64 '' "redlock: REDLOCK_KEY_FORMAT '%s%s' has %s more than once?hint: *" release -k a --token t
@@ -425,7 +425,7 @@ hint: they free themselves when the TTL is over" release "${BOTH[@]}" --token x
 	for words in 'status node' 'wait -k node'; do
 		REDLOCK_KEY_FORMAT='{redlock}:%s' says 64 '' "redlock: the key '{redlock}:node' is redlock's own?hint: *" $words
 	done
-	# a doctor sees what is wrong with it, too; a gate has no keys
+	# doctor reports a bad format, too; gate has no keys
 	REDLOCK_KEY_FORMAT=wrong says 64 '' "redlock: REDLOCK_KEY_FORMAT 'wrong' has no %s*" doctor
 	says 64 '' "redlock: --key-format is not an option of 'redlock gate'*" gate --key-format %s
 }

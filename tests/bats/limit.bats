@@ -1,11 +1,11 @@
-# --limit N: a semaphore, at most N holders, each in a slot of its own.
+# --limit N: a semaphore, at most N holders, each in its own slot.
 
 load nodes
 
 setup() {
 	nodes_start 3
 	export XDG_RUNTIME_DIR=$T
-	# Patient: no node looks dead because the machine is busy.
+	# Patient: no node is late because the machine is busy.
 	export REDLOCK_NODE_TIMEOUT=10s
 	unset REDLOCK_KEY REDLOCK_KEYS REDLOCK_TOKEN REDLOCK_HELD REDLOCK_LIMIT REDLOCK_SLOT
 }
@@ -14,14 +14,13 @@ teardown() {
 	nodes_stop
 }
 
-# Nothing ends by itself before the test does, and no turn either.
+# No key expires before the test does, and no reservation either.
 LONG=(--ttl 1h --node-timeout 60s)
-# What is to end, or to be extended, soon; but a pause of two seconds is no loss.
+# For locks that expire, or are extended, soon; but a pause of two seconds loses none.
 SHORT=(--ttl 8s --node-timeout 2s)
 JOB=(-k job -L 3)
 
-# hold NAME ARG...: a slot of 'job' until "$T/NAME.go" is there; its pid is in HOLDER[NAME], its
-# slot in SLOT[NAME].
+# hold NAME ARG...: holds a slot of 'job' until "$T/NAME.go" exists; its pid is in HOLDER[NAME], its slot in SLOT[NAME].
 declare -gA HOLDER SLOT
 hold() {
 	local name=$1
@@ -35,7 +34,7 @@ let_go() { touch "$T/$1.go"; }
 free() { eventually eval "held_on 'job#1' 0 && held_on 'job#2' 0 && held_on 'job#3' 0"; }
 # each on a majority
 taken() { eventually eval "[ \"\$(holders 'job#1')\" -ge 2 ] && [ \"\$(holders 'job#2')\" -ge 2 ] && [ \"\$(holders 'job#3')\" -ge 2 ]"; }
-# waiter NAME ARG...: waits in line; when it has a slot, it writes its name and slot to $T/served.
+# waiter NAME ARG...: queues; when it has a slot, it writes its name and slot to $T/served.
 declare -gA W
 waiter() {
 	local name=$1 before
@@ -46,8 +45,8 @@ waiter() {
 	eventually in_line $((before + 1))
 }
 
-@test "so many at once and no more, each in a slot of its own" {
-	# each tells how many there are beside it, by folders that only one can make
+@test "N holders at once and no more, each in its own slot" {
+	# each counts the others, by folders that only one process can make
 	cat > "$T/work" <<- 'END'
 		mkdir "$T/in.$REDLOCK_SLOT" || echo "twice in slot $REDLOCK_SLOT" >> "$T/broken"
 		set -- "$T"/in.*
@@ -72,7 +71,7 @@ waiter() {
 	free
 }
 
-@test "all are held: 75, and it is said; one is free: it is found, whichever it is" {
+@test "all slots are held: 75 and a message; one slot is free: it is found, at any place" {
 	for name in a b c; do hold $name "${LONG[@]}" --owner "who is $name"; done
 	[ "$(printf '%s\n' "${SLOT[@]}" | sort | tr '\n' ' ')" = "1 2 3 " ]
 	taken
@@ -93,7 +92,7 @@ waiter() {
 	[ ! -e "$T/never" ]
 }
 
-@test "waiting ends when any slot is given back, though all would last for long" {
+@test "a wait ends when any slot is released, though all would last for minutes" {
 	for name in a b c; do hold $name "${LONG[@]}"; done
 	for name in b c a; do
 		waiter w$name "${LONG[@]}"
@@ -103,11 +102,11 @@ waiter() {
 		rm "$T/$name.go"
 		hold $name "${LONG[@]}"
 	done
-	# it had the slot that was given back
+	# it got the slot that was released
 	[ "$(wc -l < "$T/served")" -eq 3 ]
 }
 
-@test "one slot is given back: one of many who wait has it, the first; and the others after it" {
+@test "one slot is released: the first of many waiters gets it, and then the others in order" {
 	for name in a b c; do hold $name "${LONG[@]}"; done
 	for name in d e f g; do waiter $name "${LONG[@]}"; done
 	let_go b
@@ -119,7 +118,7 @@ waiter() {
 	[ "$(tr '\n' ' ' < "$T/served")" = "d $slot e $slot f $slot g $slot " ]
 }
 
-@test "the limit is raised, host by host: who may not have a slot leaves it to who may" {
+@test "the limit is raised, host by host: a waiter passes on a slot above its own limit" {
 	for name in a b c; do hold $name "${LONG[@]}"; done
 	for name in a b c; do [ "${SLOT[$name]}" -lt 3 ] || third=$name; done
 	JOB=(-k job -L 2)
@@ -136,7 +135,7 @@ waiter() {
 	free
 }
 
-@test "three are given back at once: three who wait have them" {
+@test "three slots are released at once: three waiters get them" {
 	for name in a b c; do hold $name "${LONG[@]}"; done
 	for name in d e f; do
 		before=$(waiting)
@@ -155,7 +154,7 @@ waiter() {
 	free
 }
 
-@test "a holder is killed: its slot is free when its TTL is over, and who waits has it" {
+@test "a holder is killed: a waiter gets its slot when the TTL is over" {
 	hold a "${LONG[@]}"
 	hold b "${SHORT[@]}"
 	hold c "${LONG[@]}"
@@ -166,15 +165,15 @@ waiter() {
 	[ "$(cat "$T/served")" = "w ${SLOT[b]}" ]
 }
 
-@test "a node is restarted, empty: never more holders than that" {
+@test "a node is restarted, empty: there are never more holders than the limit" {
 	for name in a b c; do hold $name "${SHORT[@]}"; done
-	# (what one of them has on two nodes only, it would lose)
+	# (a holder with its slot on only two nodes would lose it)
 	for slot in 1 2 3; do eventually held_on "job#$slot" 3; done
 	kill_node 2
 	start_node 2
 	eventually answers 2
 	run -75 redlock run -n "${JOB[@]}" "${SHORT[@]}" -- touch "$T/never"
-	# it gets the keys back when they are extended, and its quarantine is over
+	# the extension sets its keys again, and its quarantine ends
 	for slot in 1 2 3; do eventually held_on "job#$slot" 3; done
 	run -75 redlock run -n "${JOB[@]}" "${SHORT[@]}" -- touch "$T/never"
 	[ ! -e "$T/never" ]
@@ -186,7 +185,7 @@ waiter() {
 	free
 }
 
-@test "in the command: check, extend and release know the slot by the environment" {
+@test "in the command: check, extend and release find the slot in the environment" {
 	run -0 redlock run "${JOB[@]}" --ttl 5m -v -- bash -c '
 		"$REDLOCK_BUILD/redlock" check || exit 1
 		"$REDLOCK_BUILD/redlock" extend --ttl 10m || exit 2
@@ -201,7 +200,7 @@ waiter() {
 	says 0 '' "redlock: released 'job#$REDLOCK_SLOT'" release -v
 	eventually held_on "job#$REDLOCK_SLOT" 0
 	says 79 '' "redlock: 'job#$REDLOCK_SLOT' is no longer held by this token: it has expired or was released" check
-	# also where the token is named, if it is the same
+	# also with the same token on the command line
 	run -0 redlock run "${JOB[@]}" --ttl 5m -- bash -c '
 		"$REDLOCK_BUILD/redlock" check -k job --token "$REDLOCK_TOKEN" &&
 		"$REDLOCK_BUILD/redlock" extend --token "$REDLOCK_TOKEN" --ttl 10m'
@@ -209,7 +208,7 @@ waiter() {
 	says 64 '' "redlock: no token: whose lock?*" check -k other
 }
 
-@test "a release by token wakes who waits" {
+@test "a release by token wakes a waiter" {
 	for n in 1 2 3; do
 		eval "$(redlock acquire --format env "${LONG[@]}" "${JOB[@]}")"
 	done
@@ -228,7 +227,7 @@ waiter() {
 	[ "$(cat "$T/served")" = "v 2" ]
 }
 
-@test "who leaves the line takes nobody's turn with it" {
+@test "a waiter that leaves the queue takes no reservation of others with it" {
 	for name in a b c; do hold $name "${LONG[@]}"; done
 	for name in d e f; do waiter $name "${LONG[@]}"; done
 	kill -TERM "${W[d]}"
@@ -251,7 +250,7 @@ waiter() {
 	run -0 redlock wait -w 20s "${JOB[@]}"
 }
 
-@test "hold: each has a slot, and is released by its token" {
+@test "hold: each has its own slot, and is released by its token" {
 	for n in 1 2 3; do redlock hold "${JOB[@]}" --ttl 1m > "$T/held.$n"; done
 	taken
 	run -0 redlock hold --list
@@ -263,7 +262,7 @@ waiter() {
 	free
 }
 
-@test "hold --list is for all locks, whatever the limit" {
+@test "hold --list lists all locks, with any limit" {
 	says 0 '' '' hold --list -L 2
 	redlock hold "${JOB[@]}" "${LONG[@]}" > "$T/held"
 	says 0 "'job', slot [123] since * by process *" '' hold --list -L 2
@@ -272,7 +271,7 @@ waiter() {
 	redlock release -k job
 }
 
-@test "release of a hold: the slot that is named, and no other one" {
+@test "release of a hold: the named slot, and no other one" {
 	redlock hold "${JOB[@]}" "${LONG[@]}" > "$T/held.1"
 	[[ "$(cat "$T/held.1")" =~ ^[0-9a-f]{40}#([123])\ [0-9]+$ ]]
 	first=${BASH_REMATCH[1]}
@@ -287,12 +286,12 @@ hint: name it with --slot, --token, *" release "${JOB[@]}"
 	says 0 '' '' release "${JOB[@]}" --slot "$second"
 	eventually held_on "job#$second" 0
 	[ "$(holders "job#$first")" -ge 2 ]
-	# the keeper knows the limit
+	# the background holder knows the limit
 	says 0 '' '' release -k job --slot "$first"
 	free
 }
 
-@test "a token with its slot is all that it takes" {
+@test "a token with its slot is enough" {
 	token=$(redlock acquire "${JOB[@]}" "${LONG[@]}")
 	[[ "$token" =~ ^[0-9a-f]{40}#[123]$ ]]
 	slot=${token#*#}
@@ -311,7 +310,7 @@ hint: name it with --slot, --token, *" release "${JOB[@]}"
 	REDLOCK_TOKEN=$token says 0 '5[0-9]m' '' check -k job
 	run -0 --separate-stderr redlock check -k job --json --token "$token"
 	json '.key == "job" and .slot == '"$slot"' and .outcome == "held"'
-	# from a file, with what stands behind it
+	# from a file, with trailing text
 	echo "$token 4711 17" > "$T/token"
 	says 0 '5[0-9]m' '' check -k job --token-file "$T/token"
 	says 0 '5[0-9]m' '' check "${JOB[@]}" --token-file "$T/token"
@@ -328,14 +327,14 @@ hint: name it with --slot, --token, *" release "${JOB[@]}"
 	[[ "$(redlock acquire "${JOB[@]}" --format env)" =~ REDLOCK_TOKEN=\'[0-9a-f]{40}\' ]]
 }
 
-@test "in the command, the same key and limit may be named: slot and token are those of its lock" {
+@test "in the command, the same key and limit may be named: slot and token are those of the command's lock" {
 	run -0 --separate-stderr redlock run "${JOB[@]}" "${LONG[@]}" -- "$REDLOCK_BUILD/redlock" check "${JOB[@]}"
 	is_like "$output" '5[0-9]m'
 	run -64 --separate-stderr redlock run "${JOB[@]}" "${LONG[@]}" -- "$REDLOCK_BUILD/redlock" check -k job -L 4
 	is_like "$stderr" "redlock: no slot: which of the 4?*"
 }
 
-@test "--format env: nothing of an earlier lock is left" {
+@test "--format env: no variable of an earlier lock remains" {
 	eval "$(redlock hold "${JOB[@]}" "${LONG[@]}" --fence --format env)"
 	[ "$REDLOCK_LIMIT $REDLOCK_KEY" = "3 job" ]
 	[ "$REDLOCK_FENCE" -gt 0 ]
@@ -346,7 +345,7 @@ hint: name it with --slot, --token, *" release "${JOB[@]}"
 	eval "$(redlock acquire -k plain "${LONG[@]}" --format env)"
 	[ "$REDLOCK_KEY.${REDLOCK_LIMIT-}${REDLOCK_SLOT-}${REDLOCK_FENCE-}${REDLOCK_KEEPER-}" = plain. ]
 	says 0 '5[0-9]m' '' check
-	# what it has, it has
+	# without a new slot, the old variables stay
 	eval "$(redlock acquire "${JOB[@]}" "${LONG[@]}" --fence --format env)"
 	[ "$REDLOCK_LIMIT" = 3 ]
 	[ "$REDLOCK_FENCE" -gt 0 ]
@@ -354,7 +353,7 @@ hint: name it with --slot, --token, *" release "${JOB[@]}"
 	redlock release
 }
 
-@test "status: how many slots are held, and each of them" {
+@test "status: the number of held slots, and each of them" {
 	says 0 "'job': 0 of 3 slots are held
 'job#1' is free
 'job#2' is free
@@ -380,7 +379,7 @@ hint: name it with --slot, --token, *" release "${JOB[@]}"
 	json '.locks[0].unknown == 3 and .status == 69'
 }
 
-@test "a free key that others wait for may be a full semaphore: status and break say so" {
+@test "a free key with waiters may be a full semaphore: status and break say so" {
 	says 0 "'job' is free" '' status job
 	for name in a b c; do hold $name "${LONG[@]}"; done
 	waiter w "${LONG[@]}"
@@ -396,7 +395,7 @@ hint: is it a semaphore? 'redlock status --limit N' shows its slots" break -y -k
 	ended_with 0
 }
 
-@test "--fair, --fence, --min-hold: of the slot" {
+@test "--fair, --fence, --min-hold: for each slot" {
 	for name in a b c; do hold $name "${LONG[@]}" --fair; done
 	waiter d "${LONG[@]}" --fair
 	waiter e "${LONG[@]}" --fair
@@ -420,7 +419,7 @@ hint: is it a semaphore? 'redlock status --limit N' shows its slots" break -y -k
 	run -75 redlock run -n -k job -- true
 }
 
-@test "JSON and records have the slot; the key is the name" {
+@test "JSON and records have the slot; the key is the semaphore's name" {
 	run -0 --separate-stderr redlock acquire --json "${JOB[@]}"
 	json '.key == "job" and .slot >= 1 and .slot <= 3'
 	redlock run "${JOB[@]}" --record "$T/record" --metrics-file "$T/metrics" -- true
@@ -432,13 +431,13 @@ hint: is it a semaphore? 'redlock status --limit N' shows its slots" break -y -k
 	json 'has("slot") | not'
 }
 
-@test "a run within a run has another slot; another lock's command knows nothing of it" {
+@test "a nested run gets another slot; the command of another lock has no slot of this one" {
 	run -0 redlock run "${JOB[@]}" -- "$REDLOCK_BUILD/redlock" run "${JOB[@]}" -n -- sh -c 'echo $REDLOCK_SLOT'
 	run -0 --separate-stderr redlock run "${JOB[@]}" -- "$REDLOCK_BUILD/redlock" run -k other -- sh -c 'echo "$REDLOCK_SLOT$REDLOCK_LIMIT."'
 	[ "$output" = . ]
 }
 
-@test "what cannot be meant" {
+@test "combinations that are refused" {
 	says 64 '' "redlock: --limit goes with one key*" run -k a -k b -L 2 -- true
 	says 64 '' "redlock: -L '0' is not a number from 1 to 1000*" run -k a -L 0 -- true
 	says 64 '' "redlock: --limit '1001' is not a number from 1 to 1000*" run -k a --limit 1001 -- true
@@ -450,7 +449,7 @@ hint: is it a semaphore? 'redlock status --limit N' shows its slots" break -y -k
 	says 0 '' '' run -L 2 -k "$(printf '%4091d' 0)" -- true
 }
 
-@test "never twice in a slot, while nodes are killed, restarted and stopped" {
+@test "no slot ever has two holders, while nodes are killed, restarted and stopped" {
 	cat > "$T/work" <<- 'END'
 		exec 9> "$T/in.$REDLOCK_SLOT"
 		flock -n 9 || echo "twice in slot $REDLOCK_SLOT" >> "$T/broken"

@@ -1,5 +1,5 @@
 # Helpers for the bats files: throwaway redis-servers on unix sockets in the test's own folder.
-# Everything that is started here is ended by its pid in nodes_stop.
+# nodes_stop ends every process that is started here, by its pid.
 
 bats_require_minimum_version 1.5.0
 
@@ -8,7 +8,7 @@ redlock() {
 	${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" "$@"
 }
 
-# count_ours_only: what a sanitizer keeps of memory that was freed, and of stacks, is not ours.
+# count_ours_only: the memory figures leave out freed memory and stacks that a sanitizer keeps.
 count_ours_only() {
 	export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}quarantine_size_mb=1:thread_local_quarantine_size_kb=64
 	ASAN_OPTIONS+=:detect_stack_use_after_return=0
@@ -25,8 +25,8 @@ start_node() {
 	PID[i]=$!
 }
 
-# in_own_network CMD...: the servers that it starts are out of each other's way: a member of a cluster wants port
-# 10000, even without a port of its own.
+# in_own_network CMD...: its servers do not disturb other tests': a member of a cluster needs port 10000, even without
+# its own port.
 in_own_network() {
 	redis-server() { exec unshare --net redis-server "$@"; }
 	"$@"
@@ -51,7 +51,7 @@ nodes_start() {
 	forget_settings
 }
 
-# nodes_in_sandbox N: the same, but it is redlock that starts, admits and ends them.
+# nodes_in_sandbox N: the same, but redlock starts, admits and ends the nodes.
 nodes_in_sandbox() {
 	local i
 	T=$BATS_TEST_TMPDIR
@@ -66,7 +66,7 @@ nodes_in_sandbox() {
 	for ((i = 1; i <= N; i++)); do PID[i]=$(< "$(realpath "$T/$i.sock" | sed 's/sock$/pid/')"); done
 }
 
-# forget_settings: what this machine, or whoever runs the tests, is configured for.
+# forget_settings: removes the settings of this machine and of the user of the tests.
 forget_settings() {
 	unset REDLOCK_KEY REDLOCK_KEY_FORMAT REDLOCK_TTL REDLOCK_WAIT REDLOCK_VERBOSE REDLOCK_QUIET REDLOCK_NODE_TIMEOUT
 	unset REDLOCK_PROFILE REDLOCK_USERNAME REDLOCK_PASSWORD REDLOCK_PASSWORD_FILE
@@ -81,7 +81,7 @@ nodes_stop() {
 	done
 }
 
-# also_end PID: something else to end with the test.
+# also_end PID: another process to end with the test.
 also_end() { EXTRA+=("$1"); }
 
 node() {
@@ -90,13 +90,13 @@ node() {
 	redis-cli -s "$T/$i.sock" "$@"
 }
 
-# admitted I: it answers, and has a vote, new as it is (redlock run --restart-guard).
+# admitted I: the node answers, and has a vote, new as it is (redlock run --restart-guard).
 admitted() {
 	[ -S "$T/$1.sock" ] && [ "$(node "$1" eval "redis.call('SET', '{redlock}:node',
 		string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')) return 'admitted'" 0 2>&1)" = admitted ]
 }
 
-# is_empty I: there is nothing but what admitted() left.
+# is_empty I: the node has no keys, apart from those of admitted().
 is_empty() { [ "$(node "$1" keys '*' | grep -vxc '{redlock}:node')" = 0 ]; }
 
 answers() { [ -S "$T/$1.sock" ] && [ "$(node "$1" ping 2>&1)" = PONG ]; }
@@ -122,7 +122,7 @@ with_a_clock() {
 # jump I SECONDS
 jump() { printf '%+010d' "$2" 1<> "$T/clock$1"; }
 
-# in_state PID LETTER: what /proc says, such as T (stopped) or Z (zombie).
+# in_state PID LETTER: the process state in /proc, such as T (stopped) or Z (zombie).
 in_state() { [ "$(sed 's/.*) //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 
 # not CMD...: the shell does not end a test for a line that begins with "!".
@@ -140,7 +140,8 @@ eventually() {
 	done
 }
 
-# holders KEY: on how many nodes the key exists (of those that answer; who is not stopped gets the time).
+# holders KEY: the number of nodes where the key exists (of those that answer; a node that is not stopped gets the
+# time).
 holders() {
 	local i n=0
 	for ((i = 1; i <= N; i++)); do
@@ -157,25 +158,25 @@ free_everywhere() {
 }
 
 file_has() { grep -q -- "$2" "$1" 2> /dev/null; }
-# is_gone PID: ended, whether somebody has waited for it yet or not.
+# is_gone PID: ended, waited for by its parent or not.
 is_gone() {
 	local state
 	! state=$(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2> /dev/null) || [ "$state" = Z ]
 }
 
-# in_background FILE ARG...: runs redlock ARG... with output to FILE; its pid is in BG. The shell
-# ignores INT and QUIT for what it starts with &, and redlock keeps what is ignored: hence env.
+# in_background FILE ARG...: runs redlock ARG... with output to FILE; its pid is in BG. The shell ignores INT and QUIT
+# for processes that it starts with &, and redlock keeps ignored signals: hence env.
 in_background() {
 	local file=$1
 	shift
-	[ ! -f "$file" ] || : > "$file" # at once: nobody takes the words of the one before for its own
+	[ ! -f "$file" ] || : > "$file" # at once: the test must not take an earlier process's output for this one's
 	env --default-signal=INT,QUIT ${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" "$@" \
 		> "$file" 2>&1 3>&- &
 	BG=$!
 	also_end "$BG"
 }
 
-# ended_with STATUS: what the program in the background ends with.
+# ended_with STATUS: the exit status of the program in the background.
 ended_with() {
 	local status=0
 	wait "$BG" || status=$?
@@ -185,7 +186,7 @@ ended_with() {
 	}
 }
 
-# waiting: how many wait in line, on all nodes that answer.
+# waiting: the number of waiters in the queues of all nodes that answer.
 waiting() {
 	local i sum=0 n
 	for ((i = 1; i <= N; i++)); do
@@ -200,7 +201,7 @@ in_line() { [ "$(waiting)" -eq "$1" ]; }
 # is_like TEXT PATTERN
 is_like() { [[ "$1" == $2 ]] || { echo "got:  $1"; echo "want: $2"; return 1; }; }
 
-# says STATUS STDOUT STDERR ARG...: just that; both are patterns.
+# says STATUS STDOUT STDERR ARG...: redlock's whole output; both are patterns.
 says() {
 	local want=$1 out=$2 err=$3
 	shift 3
@@ -212,7 +213,7 @@ says() {
 # whole_numbers: the JSON on stdin has no number with a fraction. (jq does not tell 1.0 from 1.)
 whole_numbers() { sed -E 's/"([^"\\]|\\.)*"//g' | not grep -E '[0-9][.eE]'; }
 
-# json FILTER: $output is one document, of which that is true, and its numbers are integers.
+# json FILTER: $output is one document, the filter is true of it, and its numbers are integers.
 json() {
 	[ "${#lines[@]}" -eq 1 ] && whole_numbers <<< "$output" && jq -e "$1" <<< "$output" > "$T/jq" || {
 		echo "$output"

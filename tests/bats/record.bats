@@ -1,4 +1,4 @@
-# What redlock leaves to others: --record, --metrics-file, --log, and words as JSON.
+# Output for other programs: --record, --metrics-file, --log, and messages as JSON.
 
 load nodes
 
@@ -6,12 +6,12 @@ setup() {
 	nodes_start 3
 	R=$T/record
 	M=$T/redlock.prom
-	# Patient: no node looks dead because the machine is busy.
+	# Patient: no node is late because the machine is busy.
 	export REDLOCK_NODE_TIMEOUT=10s
 }
 teardown() { nodes_stop; }
 
-# recorded FILTER: of the last line of the record it is true, and its numbers are integers.
+# recorded FILTER: true of the last line of the record, whose numbers are integers.
 recorded() {
 	tail -n 1 "$R" | whole_numbers && tail -n 1 "$R" | jq -e "$1" > "$T/jq" || {
 		echo "not so: $1"
@@ -23,7 +23,7 @@ recorded() {
 # lines FILE N
 has_lines() { [ "$(wc -l < "$1")" -eq "$2" ]; }
 
-# metric SERIES VALUE: stands there, once.
+# metric SERIES VALUE: the metrics file has it once.
 metric() {
 	[ "$(grep -cxF -- "$1 $2" "$M")" = 1 ] || {
 		echo "no '$1 $2'"
@@ -63,7 +63,7 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	metric 'redlock_last_status{key="job"}' 137
 }
 
-@test "metrics: a skipped run is counted and no more, and only status 0 is a success" {
+@test "metrics: a skipped run is only counted, and only status 0 is a success" {
 	redlock run -k job --metrics-file "$M" -- true
 	success=$(grep '^redlock_last_success_timestamp_seconds{key="job"}' "$M")
 	[ "${success##* }" -gt 1700000000 ]
@@ -80,7 +80,7 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	metric 'redlock_runs_total{key="job",outcome="busy"}' 2
 }
 
-@test "a record of each outcome: the lock was not had" {
+@test "a record of each outcome: the lock was not acquired" {
 	in_background "$T/holder" run -k job -- sleep 60
 	eventually held_on job 3
 	run -75 redlock run -n -k job --record "$R" --metrics-file "$M" -- echo never
@@ -131,12 +131,12 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	has_lines "$R" 5
 }
 
-@test "a record of each outcome: a majority granted it when it was too late" {
+@test "a record of each outcome: a majority granted it too late" {
 	for i in 1 2 3; do stop_node $i; done
 	ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" SUSPENDED=$T/suspended \
 		LD_PRELOAD=$REDLOCK_BUILD/tools/suspend.so in_background "$T/out" run -n -k job \
 		--node-timeout 12s --record "$R" -- touch "$T/never"
-	asked() { [ -n "$(supervisor_of "$BG")" ]; } # it is made while the nodes are thinking
+	asked() { [ -n "$(supervisor_of "$BG")" ]; } # the supervisor is started while redlock waits for the nodes
 	eventually asked
 	kill -STOP "$BG"
 	eventually in_state "$BG" T
@@ -149,7 +149,7 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	[ ! -e "$T/never" ]
 }
 
-@test "a run within a run: refused as busy, or completed without a lock of its own" {
+@test "a nested run: refused as busy, or completed without a lock of its own" {
 	run redlock run -k job -- "$REDLOCK_BUILD/redlock" run -k job --record "$R" -- true
 	[ "$status" -eq 75 ]
 	recorded '.outcome == "busy" and .status == 75'
@@ -158,7 +158,7 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	recorded '.outcome == "completed" and .status == 0 and .held_ms == null'
 }
 
-@test "extensions, the worst margin, and a node in trouble are told" {
+@test "extensions, the least margin, and a node with problems are recorded" {
 	kill_node 3
 	in_background "$T/out" run -v -k job -t 6s --node-timeout 900ms --record "$R" --metrics-file "$M" -- \
 		sh -c "until [ -e $T/go ]; do sleep 0.02; done"
@@ -175,7 +175,7 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	metric 'redlock_runs_total{key="job",outcome="completed"}' 2
 }
 
-@test "written when the lock is free again, and where redlock was started" {
+@test "written when the lock is free again, and in the folder where redlock was started" {
 	mkdir "$T/here"
 	cd "$T/here"
 	# long enough for redlock to leave the folder
@@ -190,7 +190,7 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	has_lines rec 1
 	file_has m.prom '^redlock_last_status{key="job"} 0$'
 	[ "$(ls)" = $'m.prom\nm.prom.lock\nrec' ]
-	# by a pipe it can be seen that nobody holds the lock by then
+	# a pipe shows that the lock is free by then
 	mkfifo "$T/pipe"
 	in_background "$T/out" run -k job --record "$T/pipe" -- true
 	ended_with 0
@@ -219,7 +219,7 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	[ "$(ls -A "$T" | grep -c prom)" -eq 2 ]
 }
 
-@test "in a directory of another user, root follows no link and waits for no lock of others" {
+@test "in a directory of another user, root follows no symbolic link and waits for no foreign file lock" {
 	D=$T/theirs
 	install -d -o 65534 "$D"
 	M=$D/redlock.prom
@@ -258,7 +258,7 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	[ "$(cat "$T/victim")" = precious ]
 	[ ! -e "$T/made" ]
 	[ ! -e "$T/never" ]
-	# the user's own files are written to, and no user but the lock's can hold it up
+	# the user's own files are written to, and only the lock file's user can delay it
 	rm "$D/record"
 	install -o 65534 /dev/null "$D/record"
 	run_there --record "$D/record" --metrics-file "$D/own"
@@ -267,7 +267,7 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	[ "$(stat -c %a "$D/own.lock")" = 600 ]
 }
 
-@test "links of one's own, standard streams and descriptors are written to by their names" {
+@test "the user's own links, standard streams and descriptors are written to by their names" {
 	ln -s "$T/elsewhere" "$T/link"
 	run -0 redlock run -v -k job --record "$T/link" --log "$T/link" -- true
 	[ "$output" = "" ]
@@ -282,7 +282,7 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	eventually file_has "$T/log.pipe" "released 'job'"
 }
 
-@test "what cannot be written is one line, and changes no status" {
+@test "a record or file that cannot be written is one line, and changes no status" {
 	run -3 redlock run -k job --record /dev/full -- sh -c 'exit 3'
 	[ "$output" = "redlock: not recorded: cannot write to '/dev/full': No space left on device" ]
 	run -3 redlock run -k job --record "$T" -- sh -c 'exit 3'
@@ -293,7 +293,7 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	[ "$output" = "" ]
 	run -3 redlock run -k job --metrics-file "$T/none/m" -- sh -c 'exit 3'
 	[ "$output" = "redlock: metrics not updated: cannot write to '$T/none/m': No such file or directory" ]
-	# procfs lets nobody write, not even root
+	# procfs allows no write, not even root's
 	run -3 redlock run -k job --metrics-file /proc/m -- sh -c 'exit 3'
 	[[ "$output" == "redlock: metrics not updated: cannot write to '/proc/m.lock': "* ]]
 	[ "${#lines[@]}" -eq 1 ]
@@ -324,7 +324,7 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	held_on job 0
 }
 
-@test "a metrics file that is not ours, or broken, becomes ours" {
+@test "a metrics file that is foreign, or broken, is replaced" {
 	printf 'garbage\n\xff\n# HELP redlock_last_status twice\nredlock_last_status{key="b"} 3\nredlock_last_status{key="c"} 4' > "$M"
 	chmod 600 "$M"
 	(umask 077 && redlock run -k job --metrics-file "$M" -- true)
@@ -334,14 +334,14 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	no_metric '"c"'
 	no_metric twice
 	[ "$(stat -c %a "$M")" = 644 ]
-	# one that a crash has left, and one that leads elsewhere
+	# one that a crash has left, and a symbolic link
 	ln -s "$T/victim" "$M.tmp"
 	redlock run -k job --metrics-file "$M" -- true
 	[ ! -e "$T/victim" ]
 	metric 'redlock_runs_total{key="job",outcome="completed"}' 2
 }
 
-@test "any bytes make a key, in the record, in the metrics and in the log" {
+@test "any bytes can be a key, in the record, in the metrics and in the log" {
 	key=$'a "b" \\ \n\xff\xfe é'
 	for i in 1 2; do
 		redlock run -v --json -k "$key" --record "$R" --metrics-file "$M" --log "$T/log" -- true
@@ -357,7 +357,7 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	recorded '.key | length == 4096'
 }
 
-@test "nothing of it is there for the command, and nothing is done for who did not ask" {
+@test "the command inherits nothing of it, and without the options nothing is written" {
 	exec 7< /dev/null
 	[ "$(redlock run -v -k job --json --log "$T/log" --record "$R" --metrics-file "$M" -- ls /proc/self/fd)" = "$(ls /proc/self/fd)" ]
 	[ -s "$T/log" ]
@@ -367,7 +367,7 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	[ "$(ls -A)" = "" ]
 }
 
-@test "hold: the keeper records when it is over, or whoever did not get the lock" {
+@test "hold: the background holder records its end, or the caller a lock that was not acquired" {
 	export XDG_RUNTIME_DIR=$T/runtime
 	mkdir -m 700 "$T/runtime"
 	cd "$T"
@@ -387,9 +387,9 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	held_on job 0
 }
 
-# ---- where words go ----
+# ---- destination of messages ----
 
-@test "--log FILE: all words, each line with its time and who says it" {
+@test "--log FILE: all messages, each line with its time and sender" {
 	redlock run -v -k job --log "$T/log" -- sh -c 'echo out; echo err >&2' > "$T/out" 2> "$T/err"
 	[ "$(cat "$T/out") $(cat "$T/err")" = "out err" ]
 	[ "$(stat -c %a "$T/log")" = 640 ]
@@ -427,7 +427,7 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	[ ! -e "$R" ]
 }
 
-@test "--log FILE: the supervisor's words are there as well" {
+@test "--log FILE: the supervisor's messages are there as well" {
 	in_background "$T/out" run -k job --log "$T/log" -- sh -c "echo \$\$ > $T/pid; exec sleep 60"
 	eventually test -s "$T/pid"
 	settled() { [ "$(cat "/proc/$(supervisor_of "$BG")/comm")" = rl-supervisor ]; }
@@ -438,7 +438,7 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	[ ! -s "$T/out" ]
 }
 
-@test "--log FILE: a pipe that nobody empties keeps nobody waiting" {
+@test "--log FILE: a full pipe without a reader delays nothing" {
 	mkfifo "$T/full"
 	exec 8<> "$T/full"
 	head -c 65536 /dev/zero >&8
@@ -460,11 +460,11 @@ syslog_start() {
 	eventually test -S "$T/devlog"
 }
 
-@test "--log syslog: daemon, and a level by loudness; hints have their line's" {
+@test "--log syslog: facility daemon, levels as the messages'; a hint has the level of its message" {
 	syslog_start
 	with_syslog run -vv -k job --log syslog -- sh -c 'echo err >&2' 2> "$T/err"
 	[ "$(cat "$T/err")" = err ]
-	# daemon is 3 * 8; errors 3, notices 5, decisions 6, answers 7
+	# daemon is 3 * 8; errors 3, notices 5, decisions 6, replies 7
 	stamp='[A-Z][a-z][a-z] [ 0-9][0-9] [0-9:]\{8\} redlock\[[0-9]*\]'
 	eventually file_has "$T/syslog" "^<30>$stamp: released 'job'$"
 	file_has "$T/syslog" "^<30>$stamp: acquired 'job' on "
@@ -485,7 +485,7 @@ syslog_start() {
 	all_json "$T/json"
 }
 
-@test "--log syslog: a daemon that stands still keeps nobody waiting; without one, stderr gets it" {
+@test "--log syslog: a syslog daemon that is stopped delays nothing; without one, stderr is used" {
 	syslog_start full
 	eventually file_has "$T/syslog" '^full$'
 	[ "$(with_syslog run -vv -k job --log syslog -- echo done)" = "done" ]
@@ -500,7 +500,7 @@ syslog_start() {
 	[[ "$(jq -r .message <<< "$output")" == "'job' is busy: held by "* ]]
 }
 
-# ---- words as JSON ----
+# ---- messages as JSON ----
 
 @test "--json: each line on stderr is an object, hints too" {
 	redlock run -vv --json -k job -- true 2> "$T/err"
@@ -561,7 +561,7 @@ takes_json() { redlock help "$1" 2> "$T/err" | grep -q -e --json; }
 	prints 69 acquire -k job -n
 	prints 0 doctor --admit --yes
 	whole_numbers < documents
-	# A subcommand or a name that is new must be here, too.
+	# A new subcommand or name must be added here, too.
 	for word in $(redlock help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do
 		takes_json "$word" && echo "$word"
 	done | sort > want
@@ -571,7 +571,7 @@ takes_json() { redlock help "$1" 2> "$T/err" | grep -q -e --json; }
 		select(.value | type | IN("number", "null")).key' documents | sort -u | diff want -
 }
 
-@test "--json: a line that became too long is cut, and still an object" {
+@test "--json: a line that is too long is cut, and still an object" {
 	for i in 1 2 3; do kill_node $i; done
 	unset REDLOCK_NODES
 	quotes=$(printf '"%.0s' $(seq 104))
@@ -585,7 +585,7 @@ takes_json() { redlock help "$1" 2> "$T/err" | grep -q -e --json; }
 	[ "$(wc -c < "$T/err")" -le 4096 ]
 }
 
-@test "--json and --log: no line that is kept current, and a full stderr makes nobody deaf" {
+@test "--json and --log: no line that is kept current, and a full stderr delays no signal" {
 	in_background "$T/holder" run -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
 	eventually held_on job 3
 	export REDLOCK_BUILD T
@@ -601,7 +601,7 @@ takes_json() { redlock help "$1" 2> "$T/err" | grep -q -e --json; }
 	exec 8>&-
 }
 
-@test "hold: the keeper's own words go to syslog, for its caller's stderr is not its own" {
+@test "hold: the background holder's own messages go to syslog, not to the caller's stderr" {
 	export XDG_RUNTIME_DIR=$T
 	syslog_start
 	with_syslog hold -v -k job > "$T/held" 2> "$T/err"

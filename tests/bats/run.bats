@@ -5,8 +5,8 @@ load nodes
 setup() { start_nodes 3; }
 teardown() { nodes_stop; }
 
-# start_nodes N: as nodes_start. What is free before the time to live is over was released; and a node
-# has time to answer on a busy machine.
+# start_nodes N: as nodes_start. A key that is free before the TTL is over was released; and a node has time to answer
+# on a busy machine.
 start_nodes() {
 	nodes_start "$1"
 	export REDLOCK_TTL=10m REDLOCK_NODE_TIMEOUT=5s
@@ -65,15 +65,15 @@ start_nodes() {
 	cmp "$T/in" "$T/out"
 	[ ! -s "$T/err" ]
 	cat "$T/in" | redlock run -k job -- cat | cmp - "$T/in"
-	# what the command leaves unread is still there for the next one
+	# the input that the command leaves unread is still there for the next one
 	printf 'one\ntwo\n' > "$T/lines"
 	{ redlock run -k job -- true; cat; } < "$T/lines" > "$T/rest"
 	cmp "$T/lines" "$T/rest"
 }
 
-# valgrind keeps descriptors of its own
+# valgrind keeps its own descriptors
 # bats test_tags=not-under-valgrind
-@test "the command finds its world: argv, environment, descriptors" {
+@test "the command gets its argv, environment and descriptors" {
 	run --separate-stderr redlock run -k job -- printf '[%s]' 'a b' '' '*' '$HOME' -n --
 	[ "$output" = '[a b][][*][$HOME][-n][--]' ]
 	for ((i = 1; i <= N; i++)); do node "$i" acl setuser hidden on '>hidden' '~*' +@all > "$T/acl"; done
@@ -83,7 +83,7 @@ start_nodes() {
 	[[ "$output" == *"REDLOCK_NODES=unix://$T/1.sock unix://$T/2.sock unix://$T/3.sock"* ]]
 	[[ "$output" =~ REDLOCK_TOKEN=[0-9a-f]{40}: ]]
 	[[ "$output" != *hidden* ]]
-	# what ls finds open is what it would find without redlock
+	# ls finds the same descriptors open as without redlock
 	exec 7< /dev/null
 	[ "$(redlock run -k job -- ls /proc/self/fd)" = "$(ls /proc/self/fd)" ]
 }
@@ -124,7 +124,7 @@ start_nodes() {
 	run redlock run -k job -- "$T"
 	[ "$status" -eq 126 ]
 	run -127 redlock run -k job -- ''
-	# the same statuses from the command itself say nothing
+	# the same statuses from the command itself print no message
 	run -127 redlock run -k job -- sh -c 'exit 127'
 	[ "$output" = "" ]
 }
@@ -147,7 +147,7 @@ start_nodes() {
 	held_on job 3
 }
 
-@test "-w waits that long, no less, and then gives up" {
+@test "-w waits for that long, no less, and then gives up" {
 	in_background "$T/holder" run -k job -- sleep 60
 	eventually held_on job 3
 	before=$(date +%s%N)
@@ -171,14 +171,14 @@ start_nodes() {
 	free_everywhere job
 }
 
-@test "a crashed holder's lock frees itself" {
+@test "a crashed holder's lock expires" {
 	for i in 1 2 3; do node $i set job somebody px 700; done
 	run --separate-stderr redlock run -w 30 -k job -- echo mine
 	[ "$status" -eq 0 ]
 	[ "$output" = mine ]
 }
 
-@test "a lock that another program set is respected, and ours by it" {
+@test "redlock respects another program's lock, and the program redlock's" {
 	for i in 1 2; do [ "$(node $i set job other nx px 60000)" = OK ]; done
 	run redlock run -n -k job -- echo never
 	[ "$status" -eq 75 ]
@@ -192,7 +192,7 @@ start_nodes() {
 	free_everywhere job
 }
 
-@test "a key of another type is somebody else's" {
+@test "a key of another type is another program's" {
 	for i in 1 2; do node $i hset job field 1; done
 	run redlock run -n -k job -- echo never
 	[ "$status" -eq 75 ]
@@ -200,7 +200,7 @@ start_nodes() {
 	[ "$(node 1 type job)" = hash ]
 }
 
-@test "a lock on a minority of nodes does not stop us, and is left alone" {
+@test "a lock on a minority of nodes does not stop redlock, and is left alone" {
 	node 3 set job other px 60000
 	run --separate-stderr redlock run -n -k job -- echo mine
 	[ "$status" -eq 0 ]
@@ -237,7 +237,7 @@ start_nodes() {
 		[ -n "$before" ]
 	done
 	extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
-	# by then it would have ended
+	# without an extension it would have ended by then
 	eventually extended 4
 	[ "$(node 1 get job)" = "$before" ]
 	touch "$T/go"
@@ -245,18 +245,18 @@ start_nodes() {
 	free_everywhere job
 }
 
-@test "-v tells decisions, -vv every answer, and neither touches stdout" {
+@test "-v prints decisions, -vv every reply, and neither writes to stdout" {
 	redlock run -v -k job -- echo out > "$T/out" 2> "$T/err"
 	[ "$(cat "$T/out")" = out ]
 	file_has "$T/err" "^redlock: acquired 'job' on [23] of 3 nodes after "
 	file_has "$T/err" "^redlock: released 'job'"
 	redlock run -vv -k job -- true 2> "$T/err"
-	# a majority at least: the last may be left to answer into the void
+	# a majority at least: redlock may end before the last reply
 	[ "$(grep -c "^redlock: unix://$T/[123].sock acquire: yes (" "$T/err")" -ge 2 ]
 	[ "$(grep -c "^redlock: unix://$T/[123].sock release: yes (" "$T/err")" -ge 2 ]
 }
 
-@test "-v: what it never had, or has no more, it does not call released" {
+@test "-v: redlock does not report a release of a lock that it never had, or lost" {
 	for i in 1 2 3; do node $i set job theirs; done
 	for words in 'run -v -n -k job -- true' 'acquire -v -n -k job'; do
 		says 75 '' "*redlock: 'job' is busy: held by another program (value 'theirs') on *" $words
@@ -266,7 +266,7 @@ start_nodes() {
 	in_background "$T/out" run -v -k job -t 1m -- sleep infinity
 	eventually held_on job 3
 	for i in 1 2 3; do node $i set job theirs; done
-	# who stood still asks the nodes at once
+	# a redlock that was stopped asks the nodes at once
 	kill -STOP "$BG"
 	eventually in_state "$BG" T
 	kill -CONT "$BG"
@@ -275,7 +275,7 @@ start_nodes() {
 	not file_has "$T/out" "^redlock: released"
 }
 
-@test "any bytes make a key" {
+@test "any bytes can be a key" {
 	key=$'sp ace\t"quote\'\\ \n\xff\xfe{brace}$(id)'
 	run --separate-stderr redlock run -v -k "$key" -- bash -c 'eventually held_on "$0" 3; node 1 exists "$0"' "$key"
 	[ "$status" -eq 0 ]
@@ -287,7 +287,7 @@ start_nodes() {
 	[ "$output" = 1 ]
 }
 
-@test "every acquisition has a token of its own" {
+@test "every acquisition has its own token" {
 	for i in 1 2 3 4 5; do
 		redlock run -k job -- printenv REDLOCK_TOKEN
 	done > "$T/tokens"
@@ -314,12 +314,12 @@ start_nodes() {
 	free_everywhere job
 }
 
-@test "what was ignored on entry stays ignored, for redlock and for the command" {
+@test "a signal that was ignored on entry stays ignored, for redlock and for the command" {
 	(trap '' HUP; exec "$REDLOCK_BUILD/redlock" run -k job -- sh -c 'kill -HUP $PPID; kill -HUP $$; echo alive') > "$T/out"
 	[ "$(cat "$T/out")" = alive ]
 }
 
-@test "a signal while waiting ends redlock at once and leaves nothing" {
+@test "a signal during a wait ends redlock at once and leaves nothing" {
 	in_background "$T/holder" run -k job -- sleep 60
 	eventually held_on job 3
 	value=$(node 1 get job)
@@ -338,7 +338,7 @@ start_nodes() {
 	eventually is_gone "$(cat "$T/pid")"
 }
 
-@test "closed standard streams stay closed for the command and never become ours" {
+@test "closed standard streams stay closed for the command, and redlock does not use their numbers" {
 	run --separate-stderr redlock run -k job -- sh -c 'ls -l /proc/self/fd | grep -c socket' <&-
 	[ "$output" = 0 ]
 	run bash -c "'$REDLOCK_BUILD/redlock' run -k job -- sh -c '[ ! -e /proc/\$\$/fd/0 ]' <&- && echo shut"
@@ -388,7 +388,7 @@ start_nodes() {
 	[ "$status" -eq 0 ]
 }
 
-@test "one signal ends the command and leaves the release alone, however often it is sent at once" {
+@test "one signal ends the command and does not disturb the release, however often it is sent at once" {
 	for try in $(seq 20); do
 		in_background "$T/out" run -k job -- sleep 60
 		eventually held_on job 3

@@ -1,5 +1,5 @@
-# The lock in a script's own hands: acquire, extend, release, check and wait. What each of them says is on
-# stdout, why is on stderr, and the status is one of few.
+# The lock in a script's own hands: acquire, extend, release, check and wait. Each prints its result on stdout and the
+# reason on stderr; there are few statuses.
 
 load nodes
 
@@ -12,9 +12,9 @@ setup() {
 }
 teardown() { nodes_stop; }
 
-# Nothing ends by itself before the test does.
+# No key expires before the test does.
 LONG=(--ttl 600s)
-# Ends at once.
+# Expires at once.
 SHORT=(--ttl 300ms --node-timeout 50ms)
 
 # acquire [ARG...]: takes 'job'; its token is in TOKEN.
@@ -23,7 +23,7 @@ acquire() {
 	eventually held_on job 3
 }
 
-# foreign N: somebody else has 'job' on N nodes.
+# foreign N: another client has 'job' on N nodes.
 foreign() {
 	local i
 	for ((i = 1; i <= $1; i++)); do node "$i" set job other px 600000; done > "$T/set"
@@ -41,8 +41,8 @@ lasts() {
 	[ "$pttl" -gt "$2" ] && [ "$pttl" -le "$3" ]
 }
 
-# extend_at_last: what nodes 1 and 2 say to an extension comes when that of node 3 is there. (Where the lock
-# is lost, two of three are enough to know, and the last is not waited for.) The status must be 79.
+# extend_at_last: the replies of nodes 1 and 2 to an extension arrive after that of node 3. (If the lock is lost, two of
+# three are enough to know, and the last is not awaited.) The status must be 79.
 extend_at_last() {
 	stop_node 1
 	stop_node 2
@@ -55,7 +55,7 @@ extend_at_last() {
 
 # ---- acquire ----
 
-@test "acquire: the token's id and no other word; the lock is held and stays" {
+@test "acquire: prints the token's id and nothing else; the lock is held and stays" {
 	says 0 '*' '' acquire -k job
 	[[ "$output" =~ ^9{13}a[0-9a-f]{26}$ ]]
 	eventually held_on job 3
@@ -82,7 +82,7 @@ extend_at_last() {
 	json '.holder.left_ms > 20000 and (.holder.since | fromdate) > 1700000000 and .waited_ms >= 0 and (has("token") | not)'
 }
 
-@test "acquire --format env: for the shell's eval, and what comes after needs no options" {
+@test "acquire --format env: for the shell's eval, and the next subcommands need no options" {
 	says 0 "unset REDLOCK_LIMIT REDLOCK_SLOT REDLOCK_KEEPER REDLOCK_FENCE?export REDLOCK_KEY='job'?export REDLOCK_KEYS='1'?export REDLOCK_TOKEN='*'" '' acquire --format env -k job
 	eval "$output"
 	[ "$REDLOCK_KEY" = job ]
@@ -93,7 +93,7 @@ extend_at_last() {
 	free_everywhere job
 }
 
-@test "acquire: busy, no quorum, two names of one server: nothing is on stdout, and nothing is left" {
+@test "acquire: busy, no quorum, two names of one server: nothing on stdout, and nothing is left" {
 	foreign 3
 	says 75 '' "redlock: 'job' is busy: held by another program (value 'other') on [23] of 3 nodes, 9m left" acquire -n -k job
 	says 9 '' '' acquire -n -q -E 9 -k job
@@ -114,13 +114,13 @@ extend_at_last() {
 }
 
 # bats test_tags=not-under-qemu
-@test "acquire within a run that holds it: refused at once, and no hint that would not help" {
+@test "acquire within a run that holds the key: refused at once, and no hint that would not help" {
 	in_background "$T/out" run -k job "${LONG[@]}" -- sh -c "$REDLOCK_BUILD/redlock acquire -k job; echo \$?; $REDLOCK_BUILD/redlock wait -k job; echo \$?; $REDLOCK_BUILD/redlock check; echo \$?"
 	ended_with 0
 	is_like "$(cat "$T/out")" "redlock: 'job' is held by a run that this one is part of?75?redlock: 'job' is held by a run that this one is part of?75?8m?0"
 }
 
-@test "acquire waits for its turn, and a release by token gives it at once" {
+@test "acquire waits in the queue, and a release by token serves it at once" {
 	acquire "${LONG[@]}"
 	first=$TOKEN
 	in_background "$T/second" acquire -k job "${LONG[@]}"
@@ -132,7 +132,7 @@ extend_at_last() {
 	[ "$(tail -n 1 "$T/second")" != "$first" ]
 }
 
-@test "acquire: a token that nobody can read is given back: 125" {
+@test "acquire: a token that cannot be written is released: 125" {
 	run -125 --separate-stderr bash -c "'$REDLOCK_BUILD/redlock' acquire -k job > /dev/full"
 	[ "$stderr" = "redlock: cannot write to stdout: No space left on device" ]
 	free_everywhere job
@@ -141,7 +141,7 @@ extend_at_last() {
 		is_like "$stderr" "*cannot write to stdout: Bad file descriptor*"
 		free_everywhere job
 	done
-	# nobody reads any more
+	# the reader is gone
 	mkfifo "$T/pipe"
 	exec 8<> "$T/pipe" 9> "$T/pipe" 8<&-
 	run -125 --separate-stderr bash -c "'$REDLOCK_BUILD/redlock' acquire -k job >&9"
@@ -150,7 +150,7 @@ extend_at_last() {
 	free_everywhere job
 }
 
-@test "acquire and wait: a signal ends the waiting, and leaves nothing" {
+@test "acquire and wait: a signal ends the wait, and leaves nothing" {
 	acquire "${LONG[@]}"
 	for command in acquire wait; do
 		for signal in TERM INT HUP; do
@@ -163,14 +163,14 @@ extend_at_last() {
 		done
 	done
 	for i in 1 2 3; do is_like "$(node $i get job)" "$TOKEN:*"; done
-	# and does not keep the turn from those behind it
+	# nor is the reservation kept from the waiters after it
 	in_background "$T/out" acquire -k job "${LONG[@]}"
 	eventually in_line 1
 	redlock release -k job --token "$TOKEN"
 	ended_with 0
 }
 
-@test "acquire: a signal in the middle of it never leaves a lock that nobody knows of" {
+@test "acquire: a signal in the middle of it never leaves a lock whose token is unknown" {
 	for n in 1 2 3; do
 		stop_node 1
 		stop_node 2
@@ -194,7 +194,7 @@ extend_at_last() {
 
 # ---- extend ----
 
-@test "extend: a new time to live; the id or the whole value will do" {
+@test "extend: a new TTL; by the id or the whole value" {
 	acquire
 	says 0 '' '' extend -k job --token "$TOKEN" -t 10m
 	for i in 1 2 3; do eventually lasts $i 590000 600000; done
@@ -205,7 +205,7 @@ extend_at_last() {
 	for i in 1 2 3; do eventually lasts $i 60000 100000; done
 }
 
-@test "extend: expired, somebody else's, unknown" {
+@test "extend: expired, held by another client, unknown" {
 	expired
 	says 79 '' "redlock: 'job' is no longer held by this token: it has expired or was released" extend -k job --token "$TOKEN" -t 30s
 	free_everywhere job
@@ -236,7 +236,7 @@ extend_at_last() {
 
 # ---- release ----
 
-@test "release: gone from every node; a second time says so" {
+@test "release: gone from every node; a second release reports that" {
 	acquire
 	says 0 '' "redlock: released 'job'" release -v -k job --token "$TOKEN"
 	free_everywhere job
@@ -247,7 +247,7 @@ extend_at_last() {
 	free_everywhere job
 }
 
-@test "release, extend: the beginning of another program's value is no token" {
+@test "release, extend: the start of another program's value is no token" {
 	for value in others-value "$(printf '%045d' 0)"; do
 		for i in 1 2 3; do node $i set job "$value" px 600000 > "$T/set"; done
 		for token in "${value:0:6}" "${value:0:40}"; do
@@ -260,7 +260,7 @@ extend_at_last() {
 	done
 }
 
-@test "release: expired, somebody else's, unknown with a hint when the key frees itself" {
+@test "release: expired, held by another client, unknown with a hint when the key expires" {
 	expired
 	says 79 '*' '*' release --json -k job --token "$TOKEN"
 	json '.outcome == "expired" and .status == 79'
@@ -278,7 +278,7 @@ extend_at_last() {
 	json '.outcome == "unknown" and .status == 69'
 }
 
-@test "release: a key without an end does not promise to free itself" {
+@test "release: a key without expiry has no hint that it expires" {
 	acquire
 	for i in 1 2 3; do node $i persist job; done
 	kill_node 1
@@ -286,7 +286,7 @@ extend_at_last() {
 	says 69 '' "*?hint: it frees itself when the TTL is over" release -k job --token "$TOKEN"
 }
 
-@test "release by who has lost the lock keeps nobody out when the next one is done" {
+@test "release by a client that lost the lock excludes no client when the next holder is done" {
 	expired
 	stale=$TOKEN
 	acquire "${LONG[@]}"
@@ -299,7 +299,7 @@ extend_at_last() {
 
 # ---- check ----
 
-@test "check: the time left, and too little of it is a loss" {
+@test "check: the time left; less than the limit counts as lost" {
 	acquire "${LONG[@]}"
 	says 0 '8m' '' check -k job --token "$TOKEN"
 	says 0 '8m' "redlock: held 'job'" check -v -k job --token "$TOKEN" --min-validity 5s
@@ -310,7 +310,7 @@ extend_at_last() {
 	says 0 '*' '' check --json -k job --token "$TOKEN"
 	json '.outcome == "held" and .status == 0 and .valid_ms > 480000 and ([.nodes[] | select(.answer == "yes")] | length) >= 2'
 	for i in 1 2 3; do eventually lasts $i 540000 600000; done
-	# what counts is what a majority still has; as long as the last of them has not answered, it is the least
+	# the answer is the time on a majority; as long as the last node has not answered, it is the least
 	node 1 pexpire job 100000
 	lasts_long() { [ "$(redlock check -q -k job --token "$TOKEN" --min-validity 5m)" = 8m ]; }
 	eventually lasts_long
@@ -318,14 +318,14 @@ extend_at_last() {
 	says 79 '8[0-9]s' "redlock: 'job' is held by this token, but only for 8[0-9]s" check -k job --token "$TOKEN" --min-validity 5m
 }
 
-@test "check: expired, somebody else's, unknown: no time is printed" {
+@test "check: expired, held by another client, unknown: no time is printed" {
 	expired
 	says 79 '' "redlock: 'job' is no longer held by this token: it has expired or was released" check -k job --token "$TOKEN"
 	says 79 '*' '*' check --json -k job --token "$TOKEN"
 	json '.outcome == "expired" and .valid_ms == 0'
 	acquire "${LONG[@]}" --owner next
 	says 79 '' "redlock: 'job' is no longer this token's: now held by next since * on [23] of 3 nodes, 9m left" check -k job --token "${TOKEN/[0-9]/a}"
-	# the beginning of a value is no token
+	# the start of a value is no token
 	says 79 '' '*' check -k job --token "${TOKEN:0:39}"
 	says 79 '' '*' check -k job --token "${TOKEN}:"
 	kill_node 1
@@ -336,14 +336,14 @@ extend_at_last() {
 	json '.outcome == "unknown" and .status == 69 and .valid_ms == 0'
 }
 
-@test "check: two of three that disagree do not tell; the third one is waited for" {
+@test "check: two of three that disagree are not enough; the third is awaited" {
 	acquire "${LONG[@]}"
 	node 1 del job
 	stop_node 3
 	in_background "$T/out" check -k job --token "$TOKEN"
 	asked() { [ "$(node 2 info clients | tr -d '\r' | sed -n 's/^connected_clients://p')" -ge 2 ] || is_gone "$BG"; }
 	eventually asked
-	# long enough for two answers to be taken for the last word
+	# long enough that two replies could be taken for the result
 	for _ in $(seq 25); do
 		is_gone "$BG" && break
 		sleep 0.02
@@ -355,7 +355,7 @@ extend_at_last() {
 
 # ---- wait ----
 
-@test "wait: free, busy, and not within the time; nothing is taken" {
+@test "wait: free, busy, and not within the time; no lock is taken" {
 	says 0 '' '' wait -k job
 	says 0 '' "redlock: 'job' is free" wait -n -v -k job
 	says 0 '*' '' wait --json -k job
@@ -370,7 +370,7 @@ extend_at_last() {
 	says 75 '*' '*' wait --json -n -k job
 	json '.outcome == "busy" and .status == 75 and .holder.owner == "me"'
 	for i in 1 2 3; do is_like "$(node $i get job)" "$TOKEN:*"; done
-	# a minority is nobody's lock
+	# a key on a minority is no lock
 	node 2 del job
 	node 3 del job
 	says 0 '' '' wait -n -k job
@@ -382,7 +382,7 @@ extend_at_last() {
 }
 
 # bats test_tags=not-under-qemu
-@test "wait: a release wakes all of them, and the lock goes to who waits for it" {
+@test "wait: a release wakes all who wait, and the lock goes to the client that acquires" {
 	acquire "${LONG[@]}"
 	waits=()
 	for n in 1 2 3; do
@@ -400,7 +400,7 @@ extend_at_last() {
 }
 
 # bats test_tags=not-under-qemu
-@test "wait: who is first in line has it first, and it is waited for" {
+@test "wait: the first in the queue is served first, and wait stays until it is done" {
 	acquire "${LONG[@]}"
 	in_background "$T/run" run -k job "${LONG[@]}" -- sh -c "echo up > $T/had; until [ -e $T/go ]; do sleep 0.02; done"
 	eventually in_line 1
@@ -426,7 +426,7 @@ extend_at_last() {
 	ended_with 0
 }
 
-# ---- tokens, and wrong words ----
+# ---- tokens, and wrong arguments ----
 
 @test "a token comes from the environment, a file, or stdin" {
 	acquire "${LONG[@]}"
@@ -441,7 +441,7 @@ extend_at_last() {
 	says 0 '8m' '' check -k job --token-file - <<< "$TOKEN"
 	printf '%s' "$TOKEN" > "$T/token"
 	says 0 '8m' '' check -k job --token-file "$T/token"
-	# the command line wins; another key's token is not for this one
+	# the command line wins; a token of another key does not count for this one
 	REDLOCK_TOKEN=none says 0 '8m' '' check -k job --token-file "$T/token"
 	REDLOCK_TOKEN=none says 0 '8m' '' check -k job --token "$TOKEN"
 	REDLOCK_KEY=other REDLOCK_TOKEN=$TOKEN says 64 '' "redlock: no token: whose lock??hint: *" check -k job
@@ -450,7 +450,7 @@ extend_at_last() {
 	free_everywhere job
 }
 
-@test "wrong words: one line says what, which and why, the next one helps; nothing is done" {
+@test "wrong arguments: one line says which and why, the next one helps; nothing is done" {
 	long=$(printf 'x%.0s' $(seq 5000))
 	printf '\n' > "$T/empty"
 	mkdir "$T/folder"
@@ -494,7 +494,7 @@ extend_at_last() {
 	says 64 '' "redlock: --ttl 100ms is too short for a node time-out of 50ms: two of them, the drift allowance (12ms) must fit?hint: *" extend -k job --token x --ttl 100ms
 	says 64 '' "redlock: --ttl 100ms is too short *?hint: *" acquire -k job --ttl 100ms
 	says 64 '' "redlock: --ttl is not an option of 'redlock release'?hint: *" release -k job --token x --ttl 3s
-	# who sets no time to live is not asked for a longer one
+	# a command without --ttl gets no hint about a longer one
 	says 79 '' '*' release -k job --token x --node-timeout 1m
 	for i in 1 2 3; do is_empty $i; done
 }
@@ -510,7 +510,7 @@ extend_at_last() {
 # ---- together with run and break ----
 
 # bats test_tags=not-under-qemu
-@test "who waits in run has the lock at once, after a release and after a break" {
+@test "a run that waits has the lock at once, after a release and after a break" {
 	for way in "release --token" "break --yes"; do
 		TOKEN=$(redlock acquire -k job "${LONG[@]}")
 		in_background "$T/run" run -k job "${LONG[@]}" -- echo mine
@@ -533,17 +533,17 @@ extend_at_last() {
 	free_everywhere job
 }
 
-# ---- a model of it ----
+# ---- a model ----
 
 # valgrind takes a second for each of its 500 steps
 # bats test_tags=not-under-valgrind
-@test "several scripts at one lock, in a random order: every answer is what the model says" {
+@test "several scripts with one lock, in a random order: every reply is that of the model" {
 	run "$BATS_TEST_DIRNAME/../soak/tokens" "$REDLOCK_BUILD" "$T/1.sock" "$T/2.sock" "$T/3.sock"
 	echo "$output"
 	[ "$status" -eq 0 ]
 }
 
-@test "extend of a lock that is lost lengthens nothing: what is left of it is given back" {
+@test "extend of a lost lock extends nothing: the remaining keys are released" {
 	acquire --ttl 60s
 	for i in 1 2; do node $i del job > "$T/set"; done
 	extend_at_last
@@ -551,7 +551,7 @@ extend_at_last() {
 }
 
 # bats test_tags=not-under-qemu
-@test "another data type is nobody's lock, whatever the token says; nor is what --min-hold left" {
+@test "a key of another data type is no lock, with any token; nor is the key that --min-hold left" {
 	for i in 1 2 3; do node $i rpush job x > "$T/set"; done
 	run -79 redlock release -k job --token '(list)'
 	run -79 redlock extend -k job --token '(list)' --ttl 10m
@@ -565,7 +565,7 @@ extend_at_last() {
 	eventually held_on other 3
 }
 
-@test "--format env: whatever goes wrong, eval does not go on as if it had the lock" {
+@test "--format env: after any error, eval does not continue as if it had the lock" {
 	ln -s "$T" "$T/again"
 	while read -r want words; do
 		for shell in bash sh; do
@@ -588,13 +588,13 @@ extend_at_last() {
 	END
 	run sh -c 'set -eu; eval "$(REDLOCK_FORMAT=env "$0" acquire -k job --ttl 1)"; echo goes on' "$REDLOCK_BUILD/redlock"
 	[[ "$status" -eq 64 && "$output" != *"goes on"* ]]
-	# what is for a command's own eyes is not looked at
+	# variables that only a command gets are ignored
 	run -64 --separate-stderr redlock run -k job --ttl 1 -- cmd --format env
 	[ "$output" = "" ]
 	held_on job 0
 }
 
-@test "--format env: a signal that ends the wait is the end for eval" {
+@test "--format env: a signal that ends the wait ends the script of eval" {
 	acquire
 	for words in acquire hold; do
 		sh -c 'set -eu; eval "$(exec "$0" $1 -k job --format env 2> "$2")"; echo goes on' \
@@ -609,7 +609,7 @@ extend_at_last() {
 	done
 }
 
-@test "nodes that are one server: a document, and 78" {
+@test "nodes that are one server: a JSON document, and 78" {
 	ln -s "$T" "$T/again"
 	acquire
 	REDLOCK_NODES="unix://$T/1.sock unix://$T/again/1.sock"
@@ -620,7 +620,7 @@ extend_at_last() {
 }
 
 # bats test_tags=not-under-qemu
-@test "--format env: what is refused is an error for eval, too; a run under one's own lock does not wait for it" {
+@test "--format env: a refusal is an error for eval, too; a run under the same lock does not wait for it" {
 	token=$(redlock acquire -k job)
 	run -75 bash -c 'eval "$("$0" acquire -q -n -k job --format env)"' "$REDLOCK_BUILD/redlock"
 	run bash -c 'set -e; eval "$("$0" acquire -q -n -k job --format env)"; echo goes on' "$REDLOCK_BUILD/redlock"

@@ -5,7 +5,7 @@ load nodes
 setup() {
 	nodes_start 3
 	export XDG_RUNTIME_DIR=$T
-	# Patient: no node looks dead because the machine is busy.
+	# Patient: no node is late because the machine is busy.
 	export REDLOCK_NODE_TIMEOUT=10s
 	unset REDLOCK_KEY REDLOCK_KEYS REDLOCK_TOKEN REDLOCK_HELD REDLOCK_SHARED
 	: > "$T/served"
@@ -15,10 +15,10 @@ teardown() {
 	nodes_stop
 }
 
-# Nothing ends by itself before the test does, and no turn either.
+# No key expires before the test does, and no reservation either.
 LONG=(--ttl 1h --node-timeout 60s)
 
-# hold NAME ARG...: has 'db' until "$T/NAME.go" is there; its pid is in WHO[NAME].
+# hold NAME ARG...: holds 'db' until "$T/NAME.go" exists; its pid is in WHO[NAME].
 declare -gA WHO
 hold() {
 	local name=$1
@@ -28,7 +28,7 @@ hold() {
 	WHO[$name]=$BG
 }
 has_it() { eventually file_has "$T/served" "^$1\$"; }
-# reader, writer NAME: has it now; late_reader, late_writer NAME: waits for it in line.
+# reader, writer NAME: holds the lock now; late_reader, late_writer NAME: waits for it in the queue.
 reader() { hold "$1" --shared; has_it "$1"; }
 writer() { hold "$1"; has_it "$1"; }
 wait_in_line() {
@@ -45,12 +45,12 @@ done_is() {
 	BG=${WHO[$1]}
 	ended_with "${2:-0}"
 }
-# readers N: so many have it, on each node.
+# readers N: true if each node has that many readers.
 readers() {
 	local i
 	for i in 1 2 3; do [ "$(node $i zcard 'redlock:readers:{db}')" = "$1" ] || return 1; done
 }
-# door N: so many wait at the door.
+# door N: true if that many promoted writers wait.
 at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock:head:{db}"; done | grep -c 1)" = 1 ]' && eventually in_line "$1"; }
 
 @test "readers together, a writer alone" {
@@ -75,7 +75,7 @@ at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock
 	[ ! -e "$T/never" ]
 }
 
-@test "a writer waits for the last reader, and a reader for the writer: a hand-over each" {
+@test "a writer waits for the last reader, and a reader for the writer: a hand-off each" {
 	reader a
 	reader b
 	late_writer w
@@ -93,7 +93,7 @@ at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock
 	served "a b w c"
 }
 
-@test "a reader that comes does not pass a writer that waits" {
+@test "a new reader does not pass a waiting writer" {
 	reader a
 	late_writer w
 	run -75 --separate-stderr redlock run -n -k db -s -- touch "$T/never"
@@ -106,18 +106,18 @@ at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock
 	has_it w
 	served "a w"
 	let_go w
-	# both at once: the one passes the word on
+	# both at once: one of them passes the wake-up on
 	has_it b
 	has_it c
 	let_go b
 	let_go c
 	for name in a w b c; do done_is $name; done
 	[ ! -e "$T/never" ]
-	# and nobody waits any more
+	# and the queue is empty
 	run -0 redlock run -n -k db -s -- true
 }
 
-@test "a writer that is woken and finds readers comes next, before all who wait behind it" {
+@test "a writer that is woken and finds readers is next, before all waiters after it" {
 	writer x
 	late_reader a
 	late_reader b
@@ -127,7 +127,7 @@ at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock
 	has_it a
 	has_it b
 	at_the_door 2
-	# a word that was for nothing leaves it there
+	# a wake-up without effect does not change that
 	run -75 redlock run -n -k db -s -- touch "$T/never"
 	let_go a
 	let_go b
@@ -139,7 +139,7 @@ at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock
 	for name in x a b w c; do done_is $name; done
 }
 
-@test "a writer that leaves the line lets those in who wait behind it" {
+@test "a writer that leaves the queue lets the readers after it in" {
 	reader a
 	late_writer w
 	late_reader b
@@ -171,7 +171,7 @@ at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock
 	served "d u e"
 }
 
-@test "so does one that waits at the door" {
+@test "so does a promoted writer" {
 	writer x
 	late_reader a
 	late_writer w
@@ -188,7 +188,7 @@ at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock
 	run -0 redlock run -n -k db -- true
 }
 
-@test "one at the door that dies keeps the others waiting no longer than a word" {
+@test "a promoted writer that dies delays the others by one wake-up at most" {
 	writer x
 	late_reader a
 	late_writer w
@@ -199,7 +199,7 @@ at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock
 	kill -KILL "${WHO[w]}"
 	eventually in_line 1
 	let_go a
-	# whoever asks, and may be faster, passes the word on
+	# a client that asks, and may be faster, passes the wake-up on
 	run redlock run -n -k db "${LONG[@]}" --owner asker -- true
 	[ "$status" -eq 0 ] || [ "$status" -eq 75 ]
 	has_it v
@@ -207,12 +207,12 @@ at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock
 	done_is v
 }
 
-@test "a reader that is gone drops out when its time is over" {
+@test "a reader that is gone is removed when its TTL is over" {
 	redlock acquire -k db -s --ttl 8s --node-timeout 2s --owner short > "$T/token"
 	reader a
 	eventually file_has <(redlock status db) "held by 2 readers: a, short"
 	eventually eval '! redlock check -k db --token-file "$T/token" > "$T/check"'
-	# it is not told of; and who takes part sees to it that it is not kept, either
+	# messages do not name it; and other readers do not keep its entry either
 	run -0 redlock run -n -s -k db -- true
 	says 0 "'db' is held by reader a since *" '' status db
 	eventually eval 'redlock run -n -s -k db -- true && readers 1'
@@ -221,7 +221,7 @@ at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock
 	run -0 redlock run -n -k db -- true
 }
 
-@test "a killed reader leaves the rest, and a writer that waits has its turn in the end" {
+@test "a killed reader does not remove the others, and a waiting writer gets the lock in the end" {
 	in_background "$T/r" run -k db -s --ttl 8s --node-timeout 2s -- sh -c "echo > $T/r.in; sleep 1000"
 	eventually [ -e "$T/r.in" ]
 	kill -KILL "$BG"
@@ -233,7 +233,7 @@ at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock
 	done_is w
 }
 
-@test "other programs are kept out, and keep out" {
+@test "other programs' locks exclude readers, and readers exclude other programs" {
 	reader a
 	for i in 1 2 3; do eventually [ "$(node $i exists db)" = 1 ]; [ -z "$(node $i set db else nx px 60000)" ]; done
 	let_go a
@@ -268,25 +268,25 @@ at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock
 	run -0 redlock run -n -k db -- true
 }
 
-@test "check reports the token's own time, not that of the reader that lasts longest" {
+@test "check reports the token's own time, not that of the last reader to expire" {
 	a=$(redlock acquire -k db -s --ttl 10m --owner a)
 	b=$(redlock acquire -k db -s --ttl 1h --owner b)
 	run -79 --separate-stderr redlock check -k db --token "$a" --min-validity 50m --json
 	json '.outcome == "too-short" and .valid_ms < 600000'
 	run -0 --separate-stderr redlock check -k db --token "$b" --min-validity 50m --json
 	json '.outcome == "held" and .valid_ms > 3000000'
-	# Several keys: the first that ends.
+	# Several keys: the first to expire.
 	c=$(redlock acquire -k db -k other -s --ttl 2h --owner c)
 	run -0 --separate-stderr redlock extend -k db -k other --token "$c" --ttl 30m
 	run -79 --separate-stderr redlock check -k db -k other --token "$c" --min-validity 50m --json
 	json '.outcome == "too-short" and .valid_ms > 1200000 and .valid_ms < 1800000'
 }
 
-@test "an extension by token puts a reader back, not a writer" {
+@test "an extension by token repairs a reader's entry, but not a writer's key" {
 	one=$(redlock acquire -k db --shared "${LONG[@]}" --restart-guard off --owner one)
 	eventually held_on db 3
 	node 1 flushall
-	# a majority is enough to extend it: a node whose answer is late gets the key the next time
+	# a majority is enough to extend: a node whose reply is late gets the key the next time
 	extended_everywhere() {
 		redlock extend -k db --token "$one" "${LONG[@]}" --restart-guard off && held_on db 3
 	}
@@ -296,7 +296,7 @@ at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock
 	readers 1
 }
 
-@test "a node that lost its keys gets a reader back from the extension" {
+@test "a node that lost its keys gets a reader back by the extension" {
 	export REDLOCK_RESTART_GUARD=off
 	in_background "$T/r" run -k db -s --ttl 9s --node-timeout 2s -- sh -c "echo > $T/r.in; until [ -e $T/r.go ]; do sleep 0.1; done"
 	eventually [ -e "$T/r.in" ]
@@ -308,7 +308,7 @@ at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock
 	ended_with 0
 }
 
-@test "readers within readers, whoever waits; a reader does not become a writer" {
+@test "readers nest within readers, despite waiters; a reader does not become a writer" {
 	cat > "$T/work" <<- END
 		echo in >> "$T/served"
 		until [ -e "$T/inner" ]; do sleep 0.02; done
@@ -333,18 +333,18 @@ at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock
 	is_like "$stderr" "redlock: 'db' is held by a run that this one is part of*"
 }
 
-@test "a reader does not become a writer by --reentrant, either" {
+@test "--reentrant does not make a reader a writer, either" {
 	run -75 --separate-stderr redlock run -s -k db "${LONG[@]}" -- \
 		"$REDLOCK_BUILD/redlock" run --reentrant -k db "${LONG[@]}" -- touch "$T/never"
 	is_like "$stderr" "redlock: 'db' is held by a run that this one is part of
 hint: a reader does not become a writer*"
 	[ ! -e "$T/never" ]
-	# as readers, or under a writer, it is as ever
+	# nested readers, and readers under a writer, work as usual
 	run -0 redlock run -s -k db "${LONG[@]}" -- "$REDLOCK_BUILD/redlock" run -s --reentrant -k db "${LONG[@]}" -- true
 	run -0 redlock run -k db "${LONG[@]}" -- "$REDLOCK_BUILD/redlock" run -s --reentrant -k db "${LONG[@]}" -- true
 }
 
-@test "wait: until one could share" {
+@test "wait: until a shared lock is possible" {
 	reader a
 	run -0 redlock wait -n -s -k db
 	run -75 redlock wait -n -k db
@@ -360,7 +360,7 @@ hint: a reader does not become a writer*"
 	has_it b
 }
 
-@test "several keys, a number, the least time: as for a writer" {
+@test "several keys, a number, --min-hold: as for a writer" {
 	run -0 redlock run -s -k db -k log --fence -- sh -c 'redlock=$0; "$redlock" status db; "$redlock" status log; echo "$REDLOCK_FENCE"' "$REDLOCK_BUILD/redlock"
 	is_like "${lines[0]}" "'db' is held by reader *"
 	is_like "${lines[1]}" "'log' is held by reader *"
@@ -371,8 +371,8 @@ hint: a reader does not become a writer*"
 	run -75 redlock run -n -k db -- true
 }
 
-@test "the least time of one reader does not end with that of another one of its name" {
-	# within one second, so that nothing else tells them apart
+@test "the --min-hold of one reader does not end with that of another one with the same owner" {
+	# within one second, so that only the token distinguishes them
 	until [ "$(date +%1N)" -lt 3 ]; do :; done
 	run -0 redlock run -s -k db "${LONG[@]}" --owner x --min-hold 1h -- \
 		"$REDLOCK_BUILD/redlock" run -s -k db "${LONG[@]}" --owner x --min-hold 2h -- true
@@ -380,7 +380,7 @@ hint: a reader does not become a writer*"
 	is_like "$(redlock status db)" "'db' is held by 2 readers: x, x since *, 1h59m left*"
 }
 
-@test "a node that sleeps reads an attempt and its release together, whoever is gone by then" {
+@test "a stopped node reads an attempt and its release together, also if the client is gone by then" {
 	export REDLOCK_NODE_TIMEOUT=500ms
 	for how in -x -s; do
 		stop_node 3
@@ -391,7 +391,7 @@ hint: a reader does not become a writer*"
 	done
 }
 
-@test "the options: by letter, by environment, and what does not go together" {
+@test "the options: as letters, in the environment, and the combinations that are refused" {
 	export REDLOCK_SHARED=1
 	reader a
 	hold b -s
@@ -403,7 +403,7 @@ hint: readers are not counted; see 'redlock help run'" run -L 2 -k other -- true
 	says 64 '' "redlock: the key 'redlock:readers:{db}' is redlock's own*" run -k 'redlock:readers:{db}' -- true
 }
 
-@test "a user without the rights: told by doctor, and never two views of one lock" {
+@test "a user without the rights: doctor reports them, and clients never get two views of one lock" {
 	for i in 1 2 3; do node $i acl setuser app on '>pw' '~*' +@all -zadd -zrangebyscore; done
 	nodes=
 	for i in 1 2 3; do nodes+=" unix://app:pw@$T/$i.sock"; done

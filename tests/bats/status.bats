@@ -1,21 +1,21 @@
-# redlock status and redlock break: how locks stand, and how to remove one.
+# redlock status and redlock break: the state of locks, and how to remove one.
 
 load nodes
 
 setup() {
 	nodes_start 3
 	export XDG_RUNTIME_DIR=$T
-	# Patient: no node looks dead because the machine is busy.
+	# Patient: no node is late because the machine is busy.
 	export REDLOCK_NODE_TIMEOUT=10s
 	unset REDLOCK_TOKEN REDLOCK_HELD
 }
 teardown() { nodes_stop; }
 
-# Nothing ends by itself before the test does, and no node is late because the machine is busy.
+# No key expires before the test does, and no node is late because the machine is busy.
 LONG=(--ttl 600s --node-timeout 10s)
 PATIENT=(--node-timeout 10s)
 
-# put VALUE N [ARG...]: 'job' has that value on the first N nodes.
+# put VALUE N [ARG...]: sets 'job' to that value on the first N nodes.
 put() {
 	local i
 	for ((i = 1; i <= $2; i++)); do node "$i" set job "$1" "${@:3}"; done > "$T/put"
@@ -30,7 +30,7 @@ acquire() {
 
 # ---- status ----
 
-@test "status KEY: free; held, by whom, since when, for how long, on how many nodes" {
+@test "status KEY: free; held, the holder, since when, for how long, on how many nodes" {
 	says 0 "'job' is free" '' status job
 	acquire job
 	says 0 "'job' is held by me since 20??-??-??T??:??:??Z on 3 of 3 nodes, 9m left" '' status job
@@ -42,7 +42,7 @@ acquire() {
 	says 0 "'job' is held by me *" '' status -q -- job
 }
 
-@test "status: who waits is told of" {
+@test "status: waiters are shown" {
 	acquire job
 	in_background "$T/wait" wait -k job "${PATIENT[@]}"
 	eventually in_line 1
@@ -53,7 +53,7 @@ acquire() {
 	ended_with 0
 }
 
-@test "status -v: what each node says" {
+@test "status -v: the reply of each node" {
 	acquire job
 	node 1 del job
 	node 2 set job other px 600000
@@ -66,7 +66,7 @@ acquire() {
 	is_like "${lines[3]}" "  unix://$T/3.sock look: cannot be reached (*) (*ms)"
 }
 
-@test "status: what is odd is said" {
+@test "status: irregular states are named" {
 	put me 1 px 600000
 	says 0 "'job' is held by another program (value 'me') on 1 of 3 nodes, 9m left; that is no majority: an attempt that is under way, late or crashed" '' status job
 	says 0 '*' '' status --json job
@@ -95,7 +95,7 @@ acquire() {
 	done
 	put $future 3
 	says 0 "*: it expires at $(date -u -d "@$future" +%FT%TZ)" '' status job
-	# with an end of its own it is no such lock, and with other digits no such time
+	# a key with an expiry is no such lock, and other digits are no such time
 	put $past 3 px 600000
 	says 0 "*on 3 of 3 nodes, 9m left" '' status job
 	for value in ${past}1 ${past}12 ${past}1234 ${past%?} x$past $past.x; do
@@ -152,7 +152,7 @@ acquire() {
 	continue_node 2
 }
 
-@test "status without KEY: all locks of redlock, of many keys, and nothing else" {
+@test "status without KEY: all locks of redlock among many keys, and nothing else" {
 	says 0 '' '' status
 	says 0 '*' '' status --json
 	json '.schema == 1 and .command == "status" and .status == 0 and .locks == []'
@@ -182,7 +182,7 @@ acquire() {
 	is_like "${lines[6]}" "'lock:0007' is held by o7 * on 1 of 3 nodes, *"
 }
 
-@test "status without KEY: long keys, a page too long for one answer" {
+@test "status without KEY: long keys, a page too long for one reply" {
 	for i in 1 2 3; do
 		node $i eval 'for i=1,150 do redis.call("SET",string.rep("k",4000)..i,string.rep("a",40)..":1700000000 "..string.rep("o",200),"PX",600000) end
 			redis.call("SET",string.rep("l",4097),string.rep("a",40)..":1700000000 o")' 0
@@ -192,7 +192,7 @@ acquire() {
 }
 
 # bats test_tags=not-under-qemu
-@test "status --watch: again and again" {
+@test "status --watch: repeats the report" {
 	in_background "$T/out" status --watch job
 	eventually file_has "$T/out" "'job' is free"
 	acquire job
@@ -205,7 +205,7 @@ acquire() {
 		-- "$REDLOCK_BUILD/redlock" status --watch --nodes "unix://$T/1.sock" job
 }
 
-@test "status --watch without KEY: again and again, though the nodes are alike to the last cursor" {
+@test "status --watch without KEY: repeats the report, though the nodes agree down to the last cursor" {
 	for i in 1 2 3; do node "$i" eval 'for i=1,3000 do redis.call("SET","noise:"..i,"0") end' 0; done
 	in_background "$T/out" status --watch
 	acquire job
@@ -224,7 +224,7 @@ acquire() {
 	ended_with 143
 }
 
-@test "status: two names of one server, wrong words, and a full disk" {
+@test "status: two names of one server, wrong arguments, and a full disk" {
 	ln -s 1.sock "$T/again.sock"
 	for key in '' job; do
 		REDLOCK_NODES="unix://$T/1.sock unix://$T/again.sock" says 78 '' "redlock: nodes '*1.sock' and '*again.sock' are one and the same server?hint: *" status $key
@@ -243,7 +243,7 @@ acquire() {
 
 # ---- break ----
 
-@test "break --yes: shows whose it is, removes it everywhere, and says so" {
+@test "break --yes: shows the holder, deletes the key everywhere, and reports it" {
 	acquire job
 	says 0 "unix://$T/1.sock: removed?unix://$T/2.sock: removed?unix://$T/3.sock: removed" \
 		"redlock: 'job' is held by me since * on 3 of 3 nodes, 9m left" break -k job --yes
@@ -258,7 +258,7 @@ acquire() {
 	json '.outcome == "free" and .status == 0 and .removed == 0'
 }
 
-@test "break without a terminal wants --yes: 64, and nothing is removed" {
+@test "break without a terminal requires --yes: 64, and no key is deleted" {
 	acquire job
 	says 64 '' "redlock: 'job' is held by me *?redlock: nothing is removed without --yes" break -k job < /dev/null
 	says 64 '' "redlock: 'job' is held by me *?redlock: nothing is removed without --yes" break -q -k job <<< yes
@@ -271,14 +271,14 @@ acquire() {
 # on_pty STEP... -- ARG...: redlock ARG... on a terminal.
 on_pty() { run "$REDLOCK_BUILD/tools/pty" "${@:1:$#-3}" -- "$REDLOCK_BUILD/redlock" "${@: -3}" && echo "$output"; }
 
-@test "break on a terminal: asks, and takes nothing but yes for an answer" {
+@test "break on a terminal: asks, and only yes is a yes" {
 	acquire job
 	for word in 'no\r' 'y\r' 'YES\r' '\r' ' yes\r' 'yesyesyesyesyesyesyes\r' '\x04'; do
 		on_pty expect:"'job' is held by me" expect:"Type 'yes' to do so" send:"$word" expect:'nothing was removed' break -k job
 		[ "$status" -eq 75 ]
 		held_on job 3
 	done
-	# whoever is asked must see what about
+	# the question must follow the report that it is about
 	run -64 "$REDLOCK_BUILD/tools/pty" -- sh -c '"$0" break -k job 2> "$1"' "$REDLOCK_BUILD/redlock" "$T/unseen"
 	held_on job 3
 	on_pty expect:"Type 'yes' to do so" send:'\x03' break -k job
@@ -289,7 +289,7 @@ on_pty() { run "$REDLOCK_BUILD/tools/pty" "${@:1:$#-3}" -- "$REDLOCK_BUILD/redlo
 	held_on job 0
 }
 
-@test "break: what changed hands since it was shown is left alone: 75" {
+@test "break: a lock that changed hands since it was shown is left alone: 75" {
 	acquire job
 	on_pty expect:"Type 'yes'" run:"redis-cli -s $T/2.sock set job other px 600000" send:'yes\r' \
 		expect:"1.sock: removed" expect:"2.sock: somebody else's by now: left alone" expect:"3.sock: removed" break -k job
@@ -303,13 +303,13 @@ on_pty() { run "$REDLOCK_BUILD/tools/pty" "${@:1:$#-3}" -- "$REDLOCK_BUILD/redlo
 		send:'yes\r' expect:"3.sock: somebody else's by now: left alone" break -k job
 	[ "$status" -eq 75 ]
 	held_on job 3
-	# gone by itself
+	# the lock has expired
 	on_pty expect:"Type 'yes'" run:"for i in 1 2 3; do redis-cli -s $T/\$i.sock del job; done" \
 		send:'yes\r' expect:"1.sock: gone already" expect:"3.sock: gone already" break -k job
 	[ "$status" -eq 0 ]
 }
 
-@test "break --json: what changed hands meanwhile" {
+@test "break --json: the lock changed hands meanwhile" {
 	acquire job
 	mkfifo "$T/go"
 	run -75 "$REDLOCK_BUILD/tools/pty" expect:"Type 'yes'" run:"redis-cli -s $T/1.sock set job other px 600000" send:'yes\r' \
@@ -318,14 +318,14 @@ on_pty() { run "$REDLOCK_BUILD/tools/pty" "${@:1:$#-3}" -- "$REDLOCK_BUILD/redlo
 	jq -e '.status == 75 and .removed == 2 and .nodes[0].answer == "held" and .nodes[0].holder.value == "other"' "$T/json"
 }
 
-@test "break: a node that is down is told of; without a majority nothing is removed: 69" {
+@test "break: a node that is down is reported; without a majority no key is deleted: 69" {
 	acquire job
 	kill_node 3
 	says 0 "*1.sock: removed?*2.sock: removed?*3.sock: cannot be reached" "redlock: 'job' is held by me *" break -y -k job
 	start_node 3
 	eventually admitted 3
 	acquire job
-	# between question and answer
+	# between question and reply
 	on_pty expect:"Type 'yes'" run:"kill -KILL ${PID[3]}" send:'yes\r' expect:"2.sock: removed" expect:"3.sock: " break -k job
 	[ "$status" -eq 0 ]
 	held_on job 0
@@ -341,7 +341,7 @@ on_pty() { run "$REDLOCK_BUILD/tools/pty" "${@:1:$#-3}" -- "$REDLOCK_BUILD/redlo
 	[ "$(node 1 get job)" = me ]
 }
 
-@test "break: locks of any program, of the old style, without an end, empty or on a minority" {
+@test "break: locks of any program, of the old style, without expiry, empty or on a minority" {
 	for value in other 1700000000 '' 0123456789abcdef0123456789abcdef "$(printf 'v%.0s' $(seq 1000))"; do
 		put "$value" 3
 		says 0 "*1.sock: removed?*2.sock: removed?*3.sock: removed" "redlock: 'job' is held by another program *" break -y -k job
@@ -349,7 +349,7 @@ on_pty() { run "$REDLOCK_BUILD/tools/pty" "${@:1:$#-3}" -- "$REDLOCK_BUILD/redlo
 	done
 	put 1700000000 3
 	says 0 '*' "*it expired at 2023-11-14T22:13:20Z" break -y -k job
-	# what is beside the holder's is shown, and removed as well
+	# other keys on a minority are shown, and deleted as well
 	put other 3
 	node 2 set job "third one" px 600000
 	says 0 "*1.sock: removed?*2.sock: removed?*3.sock: removed" "redlock: 'job' is held by another program (value 'other') on 2 of 3 nodes, *?redlock: unix://$T/2.sock look: no, held by another program (value 'third one') (*" break -y -k job
@@ -359,7 +359,7 @@ on_pty() { run "$REDLOCK_BUILD/tools/pty" "${@:1:$#-3}" -- "$REDLOCK_BUILD/redlo
 	held_on job 0
 }
 
-# on_each WORDS...: redis-cli's
+# on_each WORDS...: runs redis-cli on each node
 on_each() {
 	local i
 	for i in 1 2 3; do node $i "$@" > "$T/set"; done
@@ -374,7 +374,7 @@ on_each() {
 	on_each pexpire job 600000
 	says 64 '' "redlock: 'job' is held by another program (value '(zset) second the first') on 3 of 3 nodes, *?redlock: nothing is removed without --yes" break -k job
 	held_on job 3
-	# an extension changes no name, and another holder does
+	# an extension changes no name; another holder does
 	node 1 zadd job 1900000000 second
 	break_later() {
 		run "$REDLOCK_BUILD/tools/pty" expect:"Type 'yes' to do so" run:"redis-cli -s $T/2.sock $1" send:'yes\r' \
@@ -410,7 +410,7 @@ on_each() {
 	held_on job 3
 }
 
-@test "break: what is no lock is not touched" {
+@test "break: a key that is no lock is not touched" {
 	no_lock() {
 		says 75 '' "redlock: 'job' is held by another program (value '$1') *?redlock: nothing was removed: it is no lock?hint: *redis-cli unlink KEY*" break -y -k job
 		held_on job 3
@@ -446,7 +446,7 @@ on_each() {
 	held_on job 0
 }
 
-@test "a stranger's key hides no lock: an endless life, a key that may not be read" {
+@test "a foreign key hides no lock: an endless TTL, a key that may not be read" {
 	for key in aa bb cc dd; do redlock acquire -k $key > "$T/set"; done
 	for i in 1 2 3; do node $i set evil "$(printf 'a%.0s' $(seq 40)):1795289531 x" px 900000000000000 > "$T/set"; done
 	redlock status > "$T/all"
@@ -454,7 +454,7 @@ on_each() {
 	for key in aa bb cc dd evil; do grep -q "^'$key' is held by" "$T/all"; done
 }
 
-@test "break: servers that close idle connections while somebody thinks" {
+@test "break: servers that close idle connections while the user thinks" {
 	redlock acquire -k job > "$T/set"
 	run "$REDLOCK_BUILD/tools/pty" expect:"Type 'yes' to do so" \
 		run:"for i in 1 2 3; do redis-cli -s $T/\$i.sock client kill type normal skipme yes; done" send:'yes\r' \

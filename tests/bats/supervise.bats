@@ -1,11 +1,11 @@
-# Supervision: the command is gone, with all that it started, before its lock is.
+# Supervision: the command, with its whole tree, is gone before its lock is.
 
 load nodes
 
 setup() {
 	nodes_start 3
-	# A tree that minds nothing: every process of it ignores what can be ignored; one is in a session
-	# of its own, one has lost its parent as well. Each writes its pid to $T/tree.
+	# A stubborn tree: every process of it ignores every signal that it can; one has its own session, one has lost its
+	# parent as well. Each writes its pid to $T/tree.
 	cat > "$T/nasty" <<- 'END'
 		#!/bin/bash
 		trap '' TERM HUP INT QUIT USR1
@@ -22,16 +22,16 @@ teardown() {
 	nodes_stop
 }
 
-# For a lock that a pause of two seconds does not lose, and that is extended every two seconds.
+# For a lock that a pause of two seconds does not lose, and that redlock extends every two seconds.
 STURDY=(--ttl 6s --node-timeout 900ms)
 
-# patiently: times that a busy machine does not use up, so that no node looks dead that is only slow.
+# patiently: times so long that a node on a busy machine is never taken for dead.
 patiently() { export REDLOCK_TTL=600s REDLOCK_NODE_TIMEOUT=100s; }
 
 tree_is_up() { [ "$(wc -l < "$T/tree" 2> /dev/null || echo 0)" -ge 3 ]; }
 tree_is_gone() { for pid in $(cat "$T/tree"); do is_gone "$pid" || return 1; done; }
 
-# in_nasty_tree FILE ARG...: redlock ARG... over such a tree, in the background, once it is complete.
+# in_nasty_tree FILE ARG...: redlock ARG... over such a tree, in the background; returns once the tree is complete.
 in_nasty_tree() {
 	rm -f "$T/tree"
 	in_background "$@" -- "$T/nasty" "$T/tree"
@@ -44,13 +44,13 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 
 # ---- loss ----
 
-@test "a loss: TERM, then KILL for the whole tree, and 79 whatever the command says" {
+@test "a loss: TERM, then KILL for the whole tree, and 79 whatever the command's status is" {
 	in_nasty_tree "$T/out" run -k job "${STURDY[@]}"
 	steal job
 	ended_with 79
 	tree_is_gone
 	file_has "$T/out" "lost 'job'"
-	# every process of it has a chance to tidy up, wherever it went
+	# every process of it has a chance to clean up, in any session
 	in_background "$T/out" run -k other "${STURDY[@]}" -- bash -c "
 		trap 'echo got term; exit 0' TERM
 		setsid bash -c \"trap 'echo child got term; exit' TERM; echo up; while :; do sleep 0.02; done\" &
@@ -86,14 +86,14 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 	not file_has "$T/warn" "got"
 }
 
-@test "a loss that no extension has seen: the answers to the release tell, and 79" {
-	# broken, and taken and given back by another one meanwhile
+@test "a loss that no extension noticed: the replies to the release show it, and 79" {
+	# broken, and acquired and released by another client meanwhile
 	run -79 redlock run -k job --record "$T/record" --metrics-file "$T/metrics" -- bash -c \
 		"'$REDLOCK_BUILD/redlock' break -y -k job > '$T/broken' 2>&1 && env -u REDLOCK_HELD '$REDLOCK_BUILD/redlock' run -k job -- true"
 	is_like "$output" "redlock: lost 'job': the key is gone from [23] of 3 nodes"
 	file_has "$T/record" '"outcome":"lost","status":79'
 	grep -E 'outcome="lost".* 1$' "$T/metrics"
-	# taken by a rival that has it still; whatever the command's status would mean
+	# acquired by a rival that still holds it; whatever the command's status would mean
 	export T
 	export -f node
 	for how in "" "--min-hold 2s" "--on-lost warn" "--limit 3"; do
@@ -104,7 +104,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 	done
 }
 
-@test "a key that is missing on a minority at the end: the command's status, and -v says it" {
+@test "a key that is missing on a minority at the end: the command's status, and -v reports it" {
 	export T
 	export -f node
 	run -3 redlock run -k job -- bash -c "node 1 del job > '$T/del'; exit 3"
@@ -112,7 +112,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 	kill_node 3
 	run -3 redlock run -v -k job -- bash -c "node 1 del job > '$T/del'; exit 3"
 	[[ "$output" == *"redlock: cannot tell whether 'job' was held to the end: 1 of 3 nodes had it still, 1 had not"* ]]
-	# nor is a loss on all nodes, when a majority is late to say it
+	# the same for a loss on all nodes, when the replies of a majority are late
 	start_node 3
 	eventually admitted 3
 	export PIDS="${PID[2]} ${PID[3]}"
@@ -122,7 +122,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 	[[ "$output" == *"redlock: cannot tell whether 'job' was held to the end: 0 of 3 nodes had it still, 1 had not"* ]]
 }
 
-@test "what cannot work is refused at the start" {
+@test "options that cannot work are refused at the start" {
 	run -64 redlock run -k job --on-lost whatever -- touch "$T/ran"
 	[[ "${lines[0]}" == "redlock: --on-lost 'whatever' is not term, kill, warn or a signal's name" ]]
 	run -64 redlock run -k job --ttl 10s --kill-after 8s -- touch "$T/ran"
@@ -133,7 +133,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 
 @test "a stuck extender: main and the supervisor end the tree by their own clocks" {
 	in_nasty_tree "$T/out" run -v -k job "${STURDY[@]}"
-	eventually file_has "$T/out" "extended 'job'" # the keeper is there
+	eventually file_has "$T/out" "extended 'job'" # the extender is running
 	tid=$(basename "$(dirname "$(grep -lx rl-extender "/proc/$BG/task/"*/comm)")")
 	coproc "$REDLOCK_BUILD/tools/freeze" "$tid" 3>&-
 	also_end "$COPROC_PID"
@@ -144,7 +144,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 	ended_with 79
 }
 
-@test "a stuck supervisor: main ends the tree by itself" {
+@test "a stuck supervisor: main ends the tree without it" {
 	in_nasty_tree "$T/out" run -k job "${STURDY[@]}"
 	coproc "$REDLOCK_BUILD/tools/freeze" "$(supervisor_of "$BG")" 3>&-
 	also_end "$COPROC_PID"
@@ -155,8 +155,8 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 	tree_is_gone
 }
 
-@test "--on-lost warn: a command that was stopped meanwhile goes on without the lock" {
-	# a time-out so short that it is over when the keys have ended: else it might have been the nodes
+@test "--on-lost warn: a command that was stopped meanwhile continues without the lock" {
+	# a time-out so short that it passes before the keys expire: otherwise redlock might blame the nodes
 	in_background "$T/out" run -k job --ttl 6s --node-timeout 300ms --on-lost warn -- bash -c "echo \$\$ > $T/tree; kill -STOP \$\$; echo on"
 	eventually test -s "$T/tree"
 	eventually in_state "$(cat "$T/tree")" T
@@ -170,7 +170,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 
 # ---- trees ----
 
-@test "nothing survives --max-run: 124" {
+@test "no process survives --max-run: 124" {
 	rm -f "$T/tree"
 	patiently
 	run -124 redlock run -k job --kill-after 300ms --max-run 4s -- "$T/nasty" "$T/tree"
@@ -180,7 +180,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 	held_on job 0
 }
 
-@test "--max-run does not count the waiting, and 0 is no limit" {
+@test "--max-run does not count the wait, and 0 is no limit" {
 	in_background "$T/out" run -k job -- bash -c "echo up; until [ -e '$T/go' ]; do sleep 0.05; done"
 	eventually file_has "$T/out" up
 	holder=$BG
@@ -195,7 +195,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 	[ "$status" -eq 0 ]
 }
 
-@test "nothing survives a TERM that ends redlock: KILL comes --kill-after later" {
+@test "no process survives a TERM that ends redlock: KILL follows --kill-after later" {
 	in_nasty_tree "$T/out" run -k job --kill-after 200ms
 	kill -TERM "$BG"
 	ended_with 137
@@ -203,7 +203,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 	held_on job 0
 }
 
-@test "when TERM has ended the command, it ends what the command left behind" {
+@test "after a TERM ended the command, redlock ends the processes that the command left" {
 	for signal in TERM INT HUP QUIT; do
 		rm -f "$T/tree" "$T/out"
 		in_background "$T/out" run -k job --kill-after 200ms -- bash -c "
@@ -218,7 +218,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 	done
 }
 
-@test "a daemon that is left behind is reported once, and left alone" {
+@test "a daemon that is left over is reported once, and left alone" {
 	patiently
 	run redlock run -k job -- bash -c "setsid bash -c 'echo \$\$ > $T/tree; exec sleep 60' > $T/daemon 2>&1 3>&- &
 		until [ -s $T/tree ]; do sleep 0.02; done"
@@ -231,7 +231,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 	held_on job 0
 }
 
-@test "--wait-descendants holds the lock until what was left behind has ended" {
+@test "--wait-descendants holds the lock until the processes that the command left have ended" {
 	patiently
 	in_background "$T/out" run -k job --wait-descendants -- bash -c "
 		setsid bash -c 'echo \$\$ > $T/tree; until [ -e $T/go ]; do sleep 0.02; done' & exit 7"
@@ -255,7 +255,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 }
 in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 
-@test "the release comes after the last of the tree: a rival never meets it" {
+@test "the release happens after the last process of the tree ended: a rival never meets it" {
 	in_nasty_tree "$T/out" run -k job --kill-after 300ms
 	holder=$BG
 	in_background "$T/rival" run -k job -- bash -c "
@@ -272,7 +272,7 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 	eventually file_has "$T/out" up
 	kill -TERM "$BG"
 	ended_with 143
-	rm "$T/hops" # nobody has it open any more
+	rm "$T/hops" # no process has it open any more
 	run pgrep -f "tools/hop $T/hops"
 	[ "$status" -eq 1 ]
 }
@@ -291,7 +291,7 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 
 # ---- redlock's own death ----
 
-@test "redlock killed: the tree is gone while the key is still there" {
+@test "redlock killed: the tree is gone while the key still exists" {
 	for signal in KILL ABRT SYS; do
 		in_nasty_tree "$T/out" run -k "job$signal" --ttl 5m --kill-after 200ms
 		supervisor=$(supervisor_of "$BG")
@@ -304,7 +304,7 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 	done
 }
 
-@test "the supervisor killed: main ends the tree, releases, and says so with 125" {
+@test "the supervisor killed: main ends the tree, releases, and reports it with 125" {
 	patiently
 	in_nasty_tree "$T/out" run -k job
 	kill -KILL "$(supervisor_of "$BG")"
@@ -340,7 +340,7 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 	for pid in $(cat "$T/before"); do not is_gone "$pid"; done
 }
 
-@test "a run within the run killed: its command is gone before the outer lock is" {
+@test "a nested run killed: its command is gone before the outer lock is" {
 	me=$REDLOCK_BUILD/redlock
 	for inner in "run -k other" "run --reentrant -k job"; do
 		for through in "" "sh -c '\"\$@\"; exit 3' sh"; do
@@ -357,21 +357,21 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 	done
 }
 
-@test "a command that was killed leaves nothing behind on purpose" {
+@test "a command that was killed leaves no process on purpose" {
 	in_background "$T/out" run -k job --kill-after 200ms -- bash -c "'$T/nasty' '$T/tree' & echo \$\$ > $T/pid; wait"
 	eventually tree_is_up
 	kill -KILL "$(cat "$T/pid")"
 	ended_with 137
 	tree_is_gone
-	# what the dying tell about each other is not redlock's; a slow node is another matter
+	# the dying processes' messages about each other are not redlock's; a message about a slow node might be
 	not grep -v 'could not be released' < <(grep ^redlock: "$T/out")
 }
 
-@test "redlock killed, and its supervisor stopped before: the tree is gone while the key is still there" {
+@test "redlock killed, with its supervisor stopped before: the tree is gone while the key still exists" {
 	in_nasty_tree "$T/out" run -k job --ttl 5m --kill-after 200ms
 	supervisor=$(supervisor_of "$BG")
 	also_end "$supervisor"
-	kill -STOP "$BG" # or it would continue it
+	kill -STOP "$BG" # or it would continue the supervisor
 	eventually in_state "$BG" T
 	kill -STOP "$supervisor"
 	eventually in_state "$supervisor" T
@@ -381,7 +381,7 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 	eventually held_on job 3
 }
 
-@test "a supervisor that somebody stops is continued at once" {
+@test "a supervisor that is stopped is continued at once" {
 	in_background "$T/out" run -k job "${STURDY[@]}" -- bash -c "echo up; until [ -e '$T/go' ]; do sleep 0.05; done; exit 5"
 	eventually file_has "$T/out" up
 	supervisor=$(supervisor_of "$BG")
@@ -391,7 +391,7 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 	ended_with 5
 }
 
-@test "killall, and what is sent to the group, do not reach the supervisor" {
+@test "neither killall nor a signal to the group reaches the supervisor" {
 	in_nasty_tree "$T/out" run -k job --kill-after 200ms
 	supervisor=$(supervisor_of "$BG")
 	eventually file_has "/proc/$supervisor/comm" '^rl-supervisor$'
@@ -403,13 +403,13 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 	eventually tree_is_gone
 }
 
-@test "pkill -9 -f with redlock's words, or the command's: the tree is gone while the key is still there" {
+@test "pkill -9 -f with redlock's arguments, or the command's: the tree is gone while the key still exists" {
 	unset REDLOCK_UNDER # valgrind's own command line stays
 	for words in "redlock run .*$T/nasty" redlock "$T/nasty"; do
 		in_nasty_tree "$T/out" run -k job --ttl 5m --kill-after 200ms
 		supervisor=$(supervisor_of "$BG")
 		eventually file_has "/proc/$supervisor/comm" '^rl-supervisor$'
-		# those that pkill would kill, as far as they are this test's
+		# the processes that pkill would kill, as far as this test started them
 		pgrep -f "$words" | grep -xF -e "$BG" -e "$supervisor" -f "$T/tree" > "$T/killed"
 		file_has "$T/killed" "^$BG$"
 		xargs kill -KILL < "$T/killed"
@@ -421,20 +421,20 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 	done
 }
 
-@test "the supervisor's command line has its name, no word of redlock's, and no variable" {
+@test "the supervisor's command line is its name, without an argument of redlock's and without a variable" {
 	unset REDLOCK_UNDER
 	run -0 redlock run -k job -- bash -c "until cat /proc/\$PPID/comm | grep -qx rl-supervisor; do sleep 0.02; done
 		tr -d '\\0' < /proc/\$PPID/cmdline; printf '|%s' \"\$@\"" - a 'b c' ''
 	[ "$output" = "rl-supervisor|a|b c|" ]
 }
 
-@test "set-uid commands: the tree of a user's redlock is ended, or the process that cannot be is named" {
+@test "set-uid commands: the tree of a user's redlock is ended, or redlock names the process that it cannot end" {
 	chmod o+x "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/test" "$T"
 	chmod 777 "$T"/*.sock
 	cp "$(command -v sleep)" "$T/suid-sleep"
 	cp "$(command -v perl)" "$T/suid-perl"
 	chmod 4755 "$T/suid-sleep" "$T/suid-perl"
-	# the real user is still nobody, the effective one root: the kernel forgets parent-death signals
+	# the real user is still nobody, the effective one root: the kernel clears parent-death signals
 	setpriv --reuid=65534 --regid=65534 --clear-groups "$REDLOCK_BUILD/redlock" run -k job --kill-after 200ms \
 		-- sh -c "$T/suid-sleep 60" > "$T/out" 2>&1 3>&- &
 	BG=$!
@@ -444,7 +444,7 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 	kill -KILL "$BG"
 	ended_with 137
 	eventually tree_is_gone
-	# root through and through: nobody but root may end it; the lock is not released under it
+	# a process that is root's in every respect: user nobody cannot end it; redlock does not release the lock
 	rooted=root$BASHPID
 	rm "$T/tree"
 	setpriv --reuid=65534 --regid=65534 --clear-groups "$REDLOCK_BUILD/redlock" run -k other --kill-after 200ms \
@@ -462,20 +462,20 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 	held_on other 0
 }
 
-@test "a fork that fails: 125, nothing is signalled, and the lock is free" {
+@test "a fork that fails: 125, no process is signalled, and the lock is free" {
 	chmod o+x "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/test" "$T"
 	chmod 777 "$T"/*.sock
 	patiently
-	# a user of our own, who has one process wherever else the suite runs
+	# a new user, with one process wherever else the suite runs
 	uid=$((1000000 + BASHPID % 100000))
-	# (a leak sanitizer would want a thread)
+	# (a leak sanitizer would need a thread)
 	ASAN_OPTIONS=detect_leaks=0 run -125 prlimit --nproc=1 setpriv --reuid=$uid --regid=$uid --clear-groups \
 		"$REDLOCK_BUILD/redlock" run -k job -- true
 	[ "$output" = "redlock: cannot start the command: fork: Resource temporarily unavailable" ]
 	held_on job 0
 }
 
-@test "without a /proc that shows us, nothing is started" {
+@test "without a usable /proc, no command is started" {
 	patiently
 	run -125 unshare --pid --fork "$REDLOCK_BUILD/redlock" run -k job -- touch "$T/ran"
 	[ "${lines[0]}" = "redlock: cannot start the command: /proc does not show this process" ]
@@ -484,10 +484,10 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 	held_on job 0
 }
 
-# under a filter that denies a system call, as some containers have: deny SYSCALL[:ARGUMENT] ERRNO
+# deny SYSCALL[:ARGUMENT] ERRNO: under a filter that denies a system call, as some containers have
 denying() { REDLOCK_UNDER="$REDLOCK_BUILD/tools/deny $1 $2 -- ${REDLOCK_UNDER-}"; }
 
-@test "a filter denies to signal by descriptor: the tree is ended all the same" {
+@test "a filter denies signals by descriptor: the tree is ended all the same" {
 	under=${REDLOCK_UNDER-}
 	for denied in "pidfd_send_signal EPERM" "pidfd_send_signal ENOSYS" "pidfd_open EPERM" "pidfd_open ENOSYS"; do
 		REDLOCK_UNDER=$under
@@ -505,7 +505,7 @@ denying() { REDLOCK_UNDER="$REDLOCK_BUILD/tools/deny $1 $2 -- ${REDLOCK_UNDER-}"
 	done
 }
 
-@test "a filter denies what a run cannot do without: it says which call, and nothing is started" {
+@test "a filter denies a call that a run needs: redlock names it, and starts no command" {
 	patiently
 	# The leak check at the end of a sanitized program waits for a child, too: without wait4 it stays stopped.
 	export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
@@ -549,14 +549,14 @@ denying() { REDLOCK_UNDER="$REDLOCK_BUILD/tools/deny $1 $2 -- ${REDLOCK_UNDER-}"
 
 # ---- suspension ----
 
-# Each line of the journal says who wrote it: nobody writes after the other has begun.
+# Each line of the journal names its writer: no client writes after the other has begun.
 journal='while :; do echo "$0"; sleep 0.01; done >> "$1"'
 no_overlap() {
 	file_has "$T/journal" rival && file_has "$T/journal" ours
 	[ "$(uniq "$T/journal" | tr '\n' ' ')" = "ours rival " ]
 }
 
-@test "redlock stopped for longer than the TTL, with a rival waiting: not one write overlaps" {
+@test "redlock stopped for longer than the TTL, with a rival waiting: no write overlaps" {
 	in_background "$T/out" run -k job --ttl 1s -- bash -c "$journal" ours "$T/journal"
 	ours=$BG
 	eventually file_has "$T/journal" ours
@@ -570,8 +570,8 @@ no_overlap() {
 	no_overlap
 }
 
-@test "redlock and its command stopped together: the same, and the command ends" {
-	# a session of its own, so that the whole group can be stopped
+@test "redlock and its command stopped together: no write overlaps, and the command ends" {
+	# a new session, so that the whole group can be stopped
 	setsid --fork --wait "$REDLOCK_BUILD/redlock" run -k job --ttl 1s -- bash -c "$journal" ours "$T/journal" \
 		> "$T/out" 2>&1 3>&- &
 	BG=$!
@@ -588,7 +588,7 @@ no_overlap() {
 	no_overlap
 }
 
-@test "the command stopped: the lock is kept, and it goes on" {
+@test "the command stopped: redlock keeps the lock, and the command continues" {
 	in_background "$T/out" run -v -k job "${STURDY[@]}" -- bash -c "echo \$\$ > $T/tree; kill -STOP \$\$; echo on"
 	eventually test -s "$T/tree"
 	eventually in_state "$(cat "$T/tree")" T
@@ -612,7 +612,7 @@ no_overlap() {
 	file_has "$T/out" "^on"
 }
 
-@test "continued too late, the command does not go on: 79" {
+@test "continued too late, the command does not run on: 79" {
 	in_background "$T/out" run -k job --ttl 1s -- bash -c "echo \$\$ > $T/tree; kill -STOP \$\$; echo on"
 	eventually test -s "$T/tree"
 	eventually in_state "$(cat "$T/tree")" T
@@ -623,12 +623,12 @@ no_overlap() {
 	not file_has "$T/out" "^on"
 }
 
-@test "the machine asleep: the lock aged, and the command is ended on waking" {
+@test "the machine suspended: the lock aged, and the command is ended on waking" {
 	ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" SUSPENDED=$T/suspended \
 		LD_PRELOAD=$REDLOCK_BUILD/tools/suspend.so in_background "$T/out" run -k job "${STURDY[@]}" -- \
 		"$T/nasty" "$T/tree"
 	eventually tree_is_up
-	# timers that go on meanwhile: main's, its connections', the supervisor's
+	# timers that run on meanwhile: main's, its connections', the supervisor's
 	for pid in "$BG" "$(supervisor_of "$BG")"; do
 		grep -hs '^clockid: ' /proc/"$pid"/fdinfo/* > "$T/clocks"
 		[ "$(sort -u "$T/clocks")" = "clockid: 7" ]
@@ -645,7 +645,7 @@ no_overlap() {
 @test "every signal is passed on, exactly once" {
 	patiently
 	signals="HUP INT QUIT USR1 USR2 ALRM VTALRM PROF PIPE IO PWR STKFLT XCPU XFSZ RTMIN RTMIN+3 RTMAX"
-	# musl reserves signal 34, bash's RTMIN, for itself: no process can take it
+	# musl reserves signal 34, bash's RTMIN: no process can receive it
 	[ "${REDLOCK_LIBC-}" != musl ] || signals=${signals/RTMIN/RTMIN+1}
 	in_background "$T/out" run -k job -- bash -c "
 		for s in $signals; do trap \"echo \$s\" \$s; done; trap 'echo TERM; exit 3' TERM
@@ -660,10 +660,10 @@ no_overlap() {
 	[ "$(tr '\n' ' ' < "$T/out")" = "ready $signals TERM " ]
 }
 
-@test "kill 0 within the command: it has its signal already, and no second one" {
+@test "kill 0 within the command: it has its signal already, and gets no second one" {
 	patiently
-	# A group of its own, or the test would be hit as well. USR2, sent to redlock from outside after
-	# that, tells that redlock is through with USR1.
+	# A new group, or the test would be hit as well. USR2, sent to redlock from outside after that, shows that redlock
+	# has handled USR1.
 	setsid --fork --wait "$REDLOCK_BUILD/redlock" run -k job -- bash -c '
 		trap "echo USR1" USR1; trap "echo USR2; exit 3" USR2; kill -s USR1 0; echo sent
 		while :; do sleep 0.02; done' > "$T/out" 2>&1 3>&- &
@@ -675,7 +675,7 @@ no_overlap() {
 	[ "$(cat "$T/out")" = $'USR1\nsent\nUSR2' ]
 }
 
-# Without 32 and 33, which the C library (and a sanitizer in it) keeps to itself.
+# Without 32 and 33, which the C library (and a sanitizer in it) reserves.
 own_signals() {
 	while read -r name rest; do
 		[[ $name != Sig[BICP]*: ]] || rest=$(printf '%x' $((0x$rest & ~0x180000000)))
@@ -683,7 +683,7 @@ own_signals() {
 	done
 }
 
-@test "SIGCHLD ignored or blocked by the parent, everything blocked: survived and handed on" {
+@test "SIGCHLD ignored or blocked by the parent, all signals blocked: redlock works, and the command inherits them" {
 	patiently
 	for how in --ignore-signal=CHLD --block-signal=CHLD --block-signal; do
 		run env "$how" "$REDLOCK_BUILD/redlock" run -k job -- sh -c "grep -E '^Sig(Blk|Ign)' /proc/self/status; exit 3"
@@ -692,11 +692,11 @@ own_signals() {
 	done
 }
 
-@test "a signal at any moment ends it all, and leaves nothing" {
+@test "a signal at any moment ends redlock and its tree, and leaves nothing" {
 	cp "$(command -v sleep)" "$T/patient"
 	for i in {1..40}; do
-		# From before the first system call to well after the command's start. Not by bash, whose
-		# own children lose a TERM that comes too early.
+		# From before the first system call to well after the command's start. Not from bash, whose own children lose a
+		# TERM that arrives too early.
 		run -143 timeout --foreground --preserve-status "$(printf 0.%03d5 $((RANDOM % 20)))" \
 			"$REDLOCK_BUILD/redlock" run -k job -- "$T/patient" 61
 		free_everywhere job
@@ -704,7 +704,7 @@ own_signals() {
 	[ -z "$(pgrep -f "^$T/patient")" ]
 }
 
-@test "a stopped command hears TERM" {
+@test "a stopped command receives TERM" {
 	patiently
 	in_background "$T/out" run -k job -- bash -c "
 		trap 'echo heard; exit 3' TERM; echo \$\$ > $T/tree; kill -STOP \$\$; while :; do sleep 0.02; done"
@@ -715,24 +715,24 @@ own_signals() {
 	[ "$(cat "$T/out")" = heard ]
 }
 
-@test "a stopped process of the tree hears TERM when the time is over" {
+@test "a stopped process of the tree receives TERM when the time is over" {
 	cat > "$T/stopped" <<- 'EOF'
 		trap 'echo heard; exit' TERM
 		kill -STOP $$
 		while :; do sleep 0.02; done
 	EOF
-	# TERM does not end its parent: the kernel would continue an orphaned group
+	# its parent survives TERM: otherwise the kernel would continue an orphaned group
 	in_background "$T/out" run -k job --max-run 4s --kill-after 5s -- \
 		bash -c "trap : TERM; bash '$T/stopped'; exit 4"
 	ended_with 124
 	file_has "$T/out" '^heard$'
 }
 
-@test "no core dump of redlock, whatever kills its command, or it" {
+@test "no core dump of redlock, whichever signal kills its command, or redlock itself" {
 	cd "$T"
 	run -139 bash -c "ulimit -c unlimited; '$REDLOCK_BUILD/redlock' run -k job -- bash -c 'ulimit -c 0; kill -SEGV \$\$'; exit \$?"
 	[[ "$output" == *"Segmentation fault"* && "$output" != *"core dumped"* ]]
-	# the shell would say so
+	# the shell would report it
 	T=$T bash -c 'ulimit -c unlimited; "$REDLOCK_BUILD/redlock" run -k job -- sleep 60 & echo $! > "$T/pid"; wait $!' \
 		> "$T/out" 2>&1 3>&- &
 	also_end $!
@@ -745,7 +745,7 @@ own_signals() {
 
 # ---- the command's world ----
 
-@test "the command finds the world as redlock found it" {
+@test "the command has the environment that redlock was started in" {
 	look='umask; pwd; ulimit -a; ls -l /proc/self/fd | grep -c -- "->"; id; nice
 		grep -E "^(Sig[BICP]|Umask|CapInh|CapEff|NoNewPrivs|Seccomp)" /proc/self/status
 		cat /proc/self/oom_score_adj; ps -o pgid=,sid=,tty= -p $$; env | grep -v "^REDLOCK_\|^_=" | sort'
@@ -759,7 +759,7 @@ own_signals() {
 	[ "$(wc -l < "$T/with")" -gt 30 ]
 }
 
-@test "redlock goes first on a busy machine; the command keeps the priority it was given" {
+@test "redlock has priority on a busy machine; the command keeps the priority of the caller" {
 	priority() { ps -o cls=,rtprio=,ni= -p "$1" | xargs; }
 	are_ahead() { ps -L -o cls=,rtprio= -p "$BG,$(supervisor_of "$BG")" | grep -c "^ *RR *$1$" | grep -qx 3; }
 	for as in "nice -n $((7 - $(nice))) chrt --batch 0:B 0 7:1" "chrt --fifo 30:FF 30 -:31"; do
@@ -775,21 +775,21 @@ own_signals() {
 	done
 }
 
-@test "what gets KILL goes first on a busy machine, each of its threads" {
+@test "processes that get KILL have priority on a busy machine, each of their threads" {
 	unset REDLOCK_UNDER
-	# how often the supervisor asks for a priority: for itself, and for what it kills
+	# the number of times that the supervisor sets a priority: for itself, and for each process that it kills
 	asked() {
 		"$REDLOCK_BUILD/tools/inject" list -- "$REDLOCK_BUILD/redlock" run -k job --kill-after 50ms "$@" 2> "$T/err" |
 			sed -n 's/^supervisor sched_setscheduler //p'
 	}
 	[ "$(asked -- true)" -eq 1 ]
-	# a command that was killed leaves these, which ignore TERM
+	# a killed command leaves these processes, which ignore TERM
 	[ "$(asked -- sh -c 'trap "" TERM; sleep 60 & trap - TERM; kill -TERM $$')" -ge 2 ]
 	[ "$(asked -- sh -c "'$REDLOCK_BUILD/tools/headless' '$T/up' & until [ -s '$T/up' ]; do sleep 0.02; done
 		kill -TERM \$\$")" -ge 3 ] # two threads
 }
 
-@test "after the start only the command holds what was inherited" {
+@test "after the start only the command holds the inherited descriptors" {
 	mkdir "$T/deep"
 	(cd "$T/deep" && exec "$REDLOCK_BUILD/redlock" run -k job -- sleep 60 < "$T/nasty" > "$T/out" \
 		7< "$T/nasty" 200< "$T/nasty" 2> "$T/err" 3>&-) &
@@ -805,12 +805,12 @@ own_signals() {
 		[ "$(readlink "/proc/$pid/fd/2")" = "$T/err" ]
 		[ "$(ls -l "/proc/$pid/fd" | grep -cE "$T/(nasty|out)")" = 0 ]
 	done
-	# nor does the supervisor keep what is redlock's: a socket to it, its signals, its timer
+	# nor does the supervisor keep redlock's own: a socket to a node, its signals, its timer
 	[ "$(ls "/proc/$supervisor/fd" | wc -l)" -eq 6 ]
 }
 let_go() { [ "$(readlink "/proc/$1/cwd")" = / ] && [ "$(readlink "/proc/$1/fd/0")" = /dev/null ]; }
 
-@test "a reader sees the end when the command closes its stdout, though it runs on" {
+@test "a reader sees the end of file when the command closes its stdout, though it runs on" {
 	(exec "$REDLOCK_BUILD/redlock" run -k job -- bash -c "echo one; exec > /dev/null; until [ -e $T/go ]; do sleep 0.02; done") |
 		{ cat; touch "$T/go"; } > "$T/out"
 	[ "$(cat "$T/out")" = one ]
@@ -822,19 +822,19 @@ let_go() { [ "$(readlink "/proc/$1/cwd")" = / ] && [ "$(readlink "/proc/$1/fd/0"
 	[ "$status" -eq 0 ]
 	read -r said is <<< "$output"
 	[ "$said" = "$is" ]
-	# but not when it was for somebody else
+	# but not when the variable named another process
 	LISTEN_PID=1 run redlock run -k job -- sh -c 'echo $LISTEN_PID'
 	[ "$output" = 1 ]
 }
 
 # ---- min-hold, reentrant ----
 
-@test "--min-hold: the key stays with its remaining time, and no process" {
+@test "--min-hold: the key stays for its remaining time, and no process" {
 	run redlock run -v -k job --min-hold 20s -- sh -c 'exit 4' "$T"
 	[ "$status" -eq 4 ]
 	[[ "$output" == *"left 'job' taken for another "* || "$output" == *"could not be released on "[23]" of 3 nodes"* ]]
 	eventually held_on job 3
-	# a node that is too slow for the release keeps the key a little longer, and that is said
+	# a node that is too slow for the release keeps the key for longer, and redlock reports that
 	if [[ "$output" != *"could not be released"* ]]; then
 		for i in 1 2 3; do
 			left=$(node $i pttl job)
@@ -843,18 +843,18 @@ let_go() { [ "$(readlink "/proc/$1/cwd")" = / ] && [ "$(readlink "/proc/$1/fd/0"
 	fi
 	run -75 redlock run -n --node-timeout 10s -k job -- true
 	[ -z "$(pgrep -f "redlock run -v -k job --min-hold.*$T")" ]
-	# a longer command releases at once; so does one that could not be started
+	# a command that ran for longer releases at once; so does one that could not be started
 	run redlock run -k other --min-hold 1ms -- sleep 0.1
 	held_on other 0
 	run -127 redlock run -k other --min-hold 20s -- no-such-command
 	held_on other 0
-	# what is left goes by itself
+	# the keys expire
 	run redlock run -k third --min-hold 5s -- true
 	eventually held_on third 3
 	free_everywhere third
 }
 
-@test "a nested run of the same key is refused at once, with words of its own" {
+@test "a nested run of the same key is refused at once, with its own message" {
 	patiently
 	run -75 redlock run -k job -- "$REDLOCK_BUILD/redlock" run -k job -- touch "$T/ran"
 	[ "${lines[0]}" = "redlock: 'job' is held by a run that this one is part of" ]
@@ -869,7 +869,7 @@ let_go() { [ "$(readlink "/proc/$1/cwd")" = / ] && [ "$(readlink "/proc/$1/fd/0"
 	held_on other 0
 }
 
-@test "--reentrant: several levels run under the one lock" {
+@test "--reentrant: several levels run under one lock" {
 	patiently
 	me=$REDLOCK_BUILD/redlock
 	run redlock run -k job -- "$me" run -k other -- "$me" run --reentrant -k job -- \
@@ -880,12 +880,12 @@ let_go() { [ "$(readlink "/proc/$1/cwd")" = / ] && [ "$(readlink "/proc/$1/fd/0"
 	[ "${lines[2]}" = other ]
 	held_on job 0
 	held_on other 0
-	# signals and limits work as ever
+	# signals and limits work as usual
 	run -124 redlock run -k job -- "$me" run --reentrant --max-run 200ms -k job -- sleep 60
 	run -143 redlock run -k job -- "$me" run --reentrant -k job -- sh -c 'kill $$'
 }
 
-@test "--reentrant: a lock that is only left for --min-hold keeps nobody" {
+@test "--reentrant: a lock that is only kept by --min-hold does not count" {
 	patiently
 	redlock run -k job --min-hold 60s -- sh -c 'echo $REDLOCK_HELD' > "$T/held"
 	held_on job 3
@@ -894,14 +894,14 @@ let_go() { [ "$(readlink "/proc/$1/cwd")" = / ] && [ "$(readlink "/proc/$1/fd/0"
 	[ ! -e "$T/ran" ]
 }
 
-@test "--reentrant: an environment that outlived its lock is no lock" {
+@test "--reentrant: an environment that outlived its lock does not count" {
 	patiently
 	redlock run -k job -- sh -c 'echo $REDLOCK_HELD' > "$T/held"
 	in_background "$T/out" run -k job -- sleep 60
 	eventually held_on job 3
 	REDLOCK_HELD=$(cat "$T/held") run -75 redlock run -n --reentrant -k job -- touch "$T/ran"
 	[ ! -e "$T/ran" ]
-	# free again, it is taken as by anybody
+	# free again, it is acquired as usual
 	kill "$BG"
 	ended_with 143
 	REDLOCK_HELD=$(cat "$T/held") run redlock run -n --reentrant -k job -- redis-cli -s "$T/1.sock" exists job

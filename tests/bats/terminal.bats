@@ -1,9 +1,9 @@
-# redlock run on a terminal (tests/tools/pty): whoever sits there must not notice that it is there.
-# Most tests play twice: the first time without redlock, to know that the test itself is right.
+# redlock run on a terminal (tests/tools/pty): the user must not notice redlock. Most tests play twice: the first time
+# without redlock, to show that the test itself is right.
 
 load nodes
 
-# In front of a command: nothing, and a lock.
+# Prefixes of a command: nothing, and a lock.
 ALONE=alone
 LOCKED='redlock run -k job --'
 
@@ -30,20 +30,20 @@ setup() {
 		done
 		stty "$before"
 		exit 5'
-	# Patient: no node looks dead because the machine is busy.
+	# Patient: no node is late because the machine is busy.
 	export REDLOCK_TTL=600s REDLOCK_NODE_TIMEOUT=100s
 	export PATH=$T/bin:$PATH T N LC_ALL=C TERM=dumb PS1='ready> ' HISTFILE=/dev/null INPUTRC=/dev/null
 	export -f node eventually held_on holders file_has in_state is_gone is_stopped stopped settle echo_is_off
 }
 teardown() { nodes_stop; }
 
-# tool NAME SHELL LINE...: a script. sh where PS1 shall be kept.
+# tool NAME SHELL LINE...: a script; with sh, PS1 is kept.
 tool() {
 	printf '%s\n' "#!/bin/$2" "${@:3}" > "$T/bin/$1"
 	chmod +x "$T/bin/$1"
 }
 
-# terminal STEP... -- COMMAND...: $status, and what was shown in $output.
+# terminal STEP... -- COMMAND...: sets $status, and $output, the text on the screen.
 terminal() {
 	run "$REDLOCK_BUILD/tools/pty" "$@"
 	echo "--- $*"
@@ -51,21 +51,21 @@ terminal() {
 	free_everywhere job
 }
 
-# shows N TEXT: $output has the TEXT so often.
+# shows N TEXT: $output has the TEXT that many times.
 shows() { [ "$(grep -oF -- "$2" <<< "$output" | wc -l)" -eq "$1" ]; }
 
-# stopped FILE: once the process is whose pid is there. When the shell has its prompt, the command below
+# stopped FILE: true once the process whose pid is in FILE is stopped. When the shell has its prompt, the command under
 # redlock may have its stop still pending, and would eat the next key.
 is_stopped() { [ -s "$1" ] && in_state "$(cat "$1")" T 2> /dev/null; }
 stopped() { eventually is_stopped "$1"; }
 
-# settle: has the command count. What the job got before, redlock passes on before this signal, whose
-# number comes last.
+# settle: makes the command print its count. redlock passes on all earlier signals of the job before this one, which has
+# the last number.
 settle() { kill -RTMIN+5 "$(cat job)"; }
 
 echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 
-@test "a shell asks, runs what is typed, and its status is redlock's" {
+@test "a shell asks, runs the typed commands, and its status is redlock's" {
 	for way in "$ALONE" "$LOCKED"; do
 		terminal expect:'ready> ' send:'echo $((6 * 7))\r' expect:42 expect:'ready> ' \
 			send:'tty\r' expect:/dev/pts/ expect:'ready> ' send:'exit 3\r' -- $way sh
@@ -74,7 +74,7 @@ echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 	done
 }
 
-@test "an interactive bash has job control: stops a child of its own, and goes on with it" {
+@test "an interactive bash has job control: it stops a child, and continues it" {
 	for way in "$ALONE" "$LOCKED"; do
 		terminal expect:'ready> ' send:'asking\r' expect:'<asking>' send:'one\r' expect:'<one>' \
 			send:'\x1a' expect:Stopped run:'stopped pid' expect:'ready> ' send:'fg\r' expect:asking \
@@ -86,7 +86,7 @@ echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 	done
 }
 
-@test "a full-screen program: raw keys, the window's new size, and the terminal as it was" {
+@test "a full-screen program: raw keys, the window's new size, and the terminal is restored" {
 	for way in "$ALONE" "$LOCKED"; do
 		terminal expect:'<fullscreen>' send:k expect:'<k 24 80>' size:30x100 \
 			send:'\x03' expect:'<\x03 30 100>' send:q expect:'<the same>' \
@@ -108,7 +108,7 @@ echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 	done
 }
 
-@test "a password is asked for and not shown" {
+@test "a password prompt works, and the password is not shown" {
 	for way in "$ALONE" "$LOCKED"; do
 		terminal expect:'Password: ' run:'eventually echo_is_off' send:'secret\r' expect:'got secret' \
 			-- $way bash -c 'tty > tty; read -rs -p "Password: " p < /dev/tty; echo; echo "got $p"'
@@ -125,7 +125,7 @@ echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 			expect:'<int=1 quit=1 winch=1>' send:'\x04' -- $way counting
 		[ "$status" -eq 5 ]
 	done
-	# two of a kind that come at once count as one: here what redlock passes on comes later
+	# two of a kind at once count as one: here the signals that redlock passes on arrive later
 	terminal expect:'<counting>' run:'kill -STOP $(cat job); stopped job' size:30x100 \
 		send:'\x03' expect:^C send:'\x1c' expect:'^\' run:'kill -RTMIN+5 $(cat pid)' \
 		expect:'<int=1 quit=1 winch=1>' run:'kill -CONT $(cat job); settle' \
@@ -139,16 +139,16 @@ echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 			bash -c "$way sh -c 'echo \"<asking>\"; exec sleep 60'; echo went on"
 		[ "$status" -eq 130 ]
 		shows 0 "went on"
-		# bash itself tells what it knows of QUIT
+		# bash itself prints a message about QUIT
 		terminal expect:'<asking>' send:'\x1c' expect:Quit expect:'went on with 131' -- \
 			bash -c "ulimit -c 0; $way sh -c 'echo \"<asking>\"; exec sleep 60'; echo went on with \$?"
-		# a command that takes it and ends well ends nothing else
+		# a command that handles the signal and exits normally ends nothing else
 		terminal expect:'<asking>' send:'\x03' expect:'went on with 5' -- \
 			bash -c "$way bash -c 'trap \"exit 5\" INT; echo \"<asking>\"; while :; do read -rt 0.1; done'; echo went on with \$?"
 	done
 }
 
-@test "^Z gives the shell its prompt, and fg goes on" {
+@test "^Z gives the shell its prompt, and fg continues the command" {
 	for way in "$ALONE" "$LOCKED"; do
 		terminal expect:'ready> ' send:"$way asking\\r" expect:'<asking>' send:'one\r' expect:'<one>' \
 			send:'\x1a' expect:Stopped run:'stopped pid' expect:'ready> ' send:'fg\r' expect:asking \
@@ -162,7 +162,7 @@ echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 	done
 }
 
-@test "^C ends the waiting for what the command left behind, though the terminal does not reach it" {
+@test "^C ends the wait for processes that the command left, though the terminal does not reach it" {
 	tool leaving bash 'echo $$ > pid' 'setsid bash -c "echo \$\$ > left; exec sleep 60" &' 'until [ -s left ]; do sleep 0.01; done' 'exit 5'
 	terminal expect:'ready> ' send:'redlock run -k job --kill-after 300ms --wait-descendants -- leaving\r' \
 		run:'eventually test -s left; eventually is_gone $(cat pid); held_on job 3' \
@@ -182,7 +182,7 @@ echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 	shows 1 "redlock: lost 'job'"
 }
 
-@test "a command that stops itself alone stops redlock with it, and fg goes on with both" {
+@test "a command that stops itself stops redlock with it, and fg continues both" {
 	for way in "$ALONE" "$LOCKED"; do
 		for signal in STOP TSTP; do
 			terminal expect:'ready> ' send:"$way asking\\r" expect:'<asking>' send:'one\r' expect:'<one>' \
@@ -200,7 +200,7 @@ echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 	done
 }
 
-@test "a run within the run is stopped and goes on likewise" {
+@test "a nested run is stopped and continued in the same way" {
 	terminal expect:'ready> ' send:'redlock run -k job -- bash --norc -i\r' expect:'ready> ' \
 		send:'redlock run --reentrant -k job -- asking\r' expect:'<asking>' \
 		send:'\x1a' expect:Stopped run:'stopped pid' expect:'ready> ' send:'fg\r' expect:asking \
@@ -211,7 +211,7 @@ echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 	[ "$status" -eq 7 ]
 }
 
-@test "in the background, reading from the terminal stops it, and fg goes on" {
+@test "in the background, reading from the terminal stops it, and fg continues it" {
 	for way in "$ALONE" "$LOCKED"; do
 		terminal expect:'ready> ' send:"$way asking &\\r" expect:'<asking>' \
 			run:'stopped job' send:'jobs -l\r' expect:'Stopped (tty input)' \
@@ -235,20 +235,20 @@ echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 	ended_with 0
 }
 
-@test "while it waits, one line is kept current, and is gone when the command starts" {
+@test "during a wait, one line is kept current, and is gone when the command starts" {
 	in_background "$T/holder" run -k job -- sh -c "until [ -e go ]; do sleep 0.02; done"
 	eventually held_on job 3
 	TERM=xterm terminal expect:'waiting ' expect:'waiting ' expect:'waiting ' run:'touch go' expect:'<begin>' \
 		-- redlock run -k job -- sh -c 'echo "<begin>"; exit 4'
 	[ "$status" -eq 4 ]
-	# one line, wiped each time; nothing of it is left before the command's own
+	# one line, wiped each time; no trace of it before the command's own output
 	[ "$(grep -c waiting <<< "$output")" -eq 1 ]
 	[ "$(grep -oE 'waiting [0-9]+s: ' <<< "$output" | sort -u | wc -l)" -ge 2 ]
 	[[ "$output" == *$'\r\e[K<begin>'* ]]
 	ended_with 0
 }
 
-@test "in a pipeline: who reads less ends it, and sees the end when the command closes its stdout" {
+@test "in a pipeline: a reader that ends early ends it, and it sees the end of file when the command closes its stdout" {
 	for way in "$ALONE" "$LOCKED"; do
 		run bash -c "$way seq 100000 | head -1; echo \${PIPESTATUS[*]}"
 		[ "$output" = $'1\n141 0' ]
@@ -267,16 +267,16 @@ echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 	held_on job 0
 }
 
-@test "the terminal is closed: the command gets HUP, and everything ends" {
+@test "the terminal is closed: the command gets HUP, and all processes end" {
 	tool hearing bash 'trap "echo HUP >> hups" HUP' 'trap "exit 5" RTMIN+5' 'echo "<hearing>"' \
 		'while :; do sleep 0.02; done'
 	for way in "$ALONE" "$LOCKED"; do
-		# from a shell: HUP may come from it and from the kernel
+		# from a shell: HUP may arrive from it and from the kernel
 		terminal expect:'ready> ' send:"$way hearing\\r" expect:'<hearing>' hangup \
 			run:'eventually file_has hups HUP; settle' -- bash --norc -i
 		[ "$status" -eq 129 ]
 		cat hups; rm hups
-		# as the one that the terminal belongs to
+		# as the session leader of the terminal
 		terminal expect:'<hearing>' hangup run:'eventually file_has hups HUP; settle' -- $way hearing
 		[ "$status" -eq 5 ]
 		[ "$(cat hups)" = HUP ]
@@ -286,7 +286,7 @@ echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 	done
 }
 
-@test "the terminal is closed, or ^C comes, while it waits: it ends at once, and nothing is left" {
+@test "the terminal is closed, or ^C is typed, during a wait: redlock ends at once, and nothing is left" {
 	export -f nobody_waits somebody_waits waiting in_line
 	in_background "$T/holder" run -k job -- sh -c "until [ -e go ]; do sleep 0.02; done"
 	eventually held_on job 3
@@ -309,7 +309,7 @@ somebody_waits() { [ "$(waiting)" -gt 0 ]; }
 		run -3 setsid -w $way sh -c 'ps -o tty= $$ > tty; exit 3' < /dev/null 2>&1
 		[ "$output" = "" ]
 		[ "$(cat tty)" = '?' ]
-		# nobody would ever say fg: it is not stopped with its command
+		# no shell could continue it: redlock is not stopped with its command
 		setsid $way asking < /dev/null > out 2>&1 3>&- &
 		BG=$!
 		also_end "$BG"

@@ -1,5 +1,5 @@
-# Nodes that speak TLS: what a lock goes through, and each way in which a certificate, or the other end, can be
-# wrong. Certificates are made for this file alone.
+# Nodes with TLS: the whole life of a lock, and every way in which a certificate, or the peer, can be wrong. The
+# certificates are made for this file.
 
 load nodes
 load certificates
@@ -11,7 +11,7 @@ setup_file() {
 	authority other
 	certificate good IP:127.0.0.1,IP:::1,DNS:localhost,DNS:redis.example.org
 	certificate elsewhere IP:127.0.0.9,DNS:elsewhere.example.org
-	# only its subject's common name names a host
+	# only the common name of its subject names a host
 	openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=localhost -keyout "$C/cn.key" \
 		-out "$C/cn.csr" 2> "$C/log"
 	openssl ca -batch -notext -config "$C/ca.cnf" -cert "$C/ca.pem" -keyfile "$C/ca.key" -in "$C/cn.csr" \
@@ -39,7 +39,7 @@ setup() {
 }
 teardown() { nodes_stop; }
 
-# tls_node I CERTIFICATE [redis options...]: node I anew, at $PORT[I] with TLS, and at its unix socket without.
+# tls_node I CERTIFICATE [redis options...]: starts node I anew, at $PORT[I] with TLS, and at its unix socket without.
 tls_node() {
 	local i=$1 name=$2 try
 	shift 2
@@ -54,19 +54,19 @@ tls_node() {
 	eventually admitted "$i"
 }
 
-# name_nodes: all three, with TLS.
+# name_nodes: names all three nodes, with TLS.
 name_nodes() {
 	REDLOCK_NODES="rediss://127.0.0.1:${PORT[1]} rediss://127.0.0.1:${PORT[2]} rediss://127.0.0.1:${PORT[3]}"
 }
 
-# works [ARG...]: the lock is had on all three nodes, and given back.
+# works [ARG...]: redlock acquires the lock on all three nodes, and releases it.
 works() {
 	run -0 redlock run -v -n -k job "$@" -- echo done
 	is_like "$output" "*acquired 'job' on * of 3 nodes*done*"
 	eventually held_on job 0
 }
 
-# absent WORDS [ARG...]: node 3 is of no use, because of that; the others are enough.
+# absent WORDS [ARG...]: node 3 has no vote, for that reason; the others are enough.
 absent() {
 	run -0 --separate-stderr redlock status --json "${@:2}" job
 	json "[.locks[0].nodes[] | select(.answer == \"absent\") | .node] == [\"rediss://127.0.0.1:${PORT[3]}\"]"
@@ -75,7 +75,7 @@ absent() {
 	is_refused "$@"
 }
 
-# is_refused WORDS [ARG...]: with node 3 alone there is no lock, and it is said why.
+# is_refused WORDS [ARG...]: redlock gets no lock with node 3 alone, and says why.
 is_refused() {
 	run -69 --separate-stderr redlock run -n -k job "${@:2}" --node "rediss://127.0.0.1:${PORT[3]}" -- touch "$T/never"
 	is_like "$stderr" "*rediss://127.0.0.1:${PORT[3]} $1*"
@@ -83,7 +83,7 @@ is_refused() {
 }
 
 @test "three nodes with TLS: a run, a queue of two, and nothing is left" {
-	# one after the other, and the second waits in line
+	# one after the other, and the second one queues
 	in_background "$T/out1" run -k job -- sh -c "touch $T/in; until [ -e $T/go ]; do sleep 0.02; done; echo first >> $T/order"
 	eventually test -e "$T/in"
 	[ "$(holders job)" -ge 2 ]
@@ -96,7 +96,7 @@ is_refused() {
 	BG=$first ended_with 0
 	[ "$(cat "$T/order")" = $'first\nsecond' ]
 	free_everywhere job
-	# and nobody else at the nodes' ports had to do with it: all came by TLS
+	# and no other client used the nodes' ports: all connections had TLS
 	for i in 1 2 3; do [ "$(node $i info server | tr -d '\r' | sed -n 's/^tcp_port://p')" = "${PORT[i]}" ]; done
 }
 
@@ -135,7 +135,7 @@ is_refused() {
 	held_on job 0
 }
 
-@test "some with TLS, some without; users and databases" {
+@test "some nodes with TLS, some without; users and databases" {
 	node 1 acl setuser worker on '>secret' '~*' '&*' +@all > "$T/set"
 	REDLOCK_NODES="rediss://worker:secret@127.0.0.1:${PORT[1]}/2 unix://$T/2.sock rediss://localhost:${PORT[3]}"
 	run -0 redlock run -vv -n -k job -- sh -c "redis-cli -s $T/1.sock -n 2 get job; echo \$REDLOCK_NODES"
@@ -145,7 +145,7 @@ is_refused() {
 
 gone_from_second() { [ "$(node 1 -n 2 exists job)" = 0 ]; }
 
-@test "the name: by DNS, by IPv4 and IPv6 address, or as --sni says" {
+@test "the expected name: a DNS name, an IPv4 or IPv6 address, or the one of --sni" {
 	works
 	REDLOCK_NODES="rediss://localhost:${PORT[1]} rediss://127.0.0.1:${PORT[2]} rediss://127.0.0.1:${PORT[3]}"
 	works
@@ -170,7 +170,7 @@ gone_from_second() { [ "$(node 1 -n 2 exists job)" = 0 ]; }
 	redlock run -n -k job --insecure --node "rediss://localhost:${PORT[3]}" -- true 2> "$T/err"
 }
 
-@test "a certificate from another authority, from itself, too old, too new: the node is absent, and it is said why" {
+@test "a certificate of another authority, self-signed, expired, not yet valid: the node is absent, and redlock says why" {
 	tls_node 3 stranger
 	name_nodes
 	absent "cannot be trusted (its certificate comes from an authority that is not known here)"
@@ -184,7 +184,7 @@ gone_from_second() { [ "$(node 1 -n 2 exists job)" = 0 ]; }
 	tls_node 3 future
 	name_nodes
 	absent "cannot be trusted (its certificate is not valid before 2097-01-01)"
-	# whom this system trusts
+	# the authorities that this system trusts
 	unset REDLOCK_CACERT
 	tls_node 3 good
 	is_refused "cannot be trusted (its certificate comes from an authority that is not known here)"
@@ -194,7 +194,7 @@ gone_from_second() { [ "$(node 1 -n 2 exists job)" = 0 ]; }
 	SSL_CERT_DIR=$T/trusted redlock run -n -k job --node "rediss://127.0.0.1:${PORT[3]}" -- true
 }
 
-@test "a node that wants to know who we are" {
+@test "a node that requires a client certificate" {
 	for protocols in TLSv1.2 TLSv1.3; do
 		tls_node 3 good --tls-auth-clients yes --tls-protocols $protocols
 		name_nodes
@@ -209,7 +209,7 @@ gone_from_second() { [ "$(node 1 -n 2 exists job)" = 0 ]; }
 	done
 }
 
-@test "TLS 1.2 will do, and nothing older" {
+@test "TLS 1.2 is enough, and nothing older is" {
 	for i in 1 2 3; do tls_node $i good --tls-protocols TLSv1.2; done
 	name_nodes
 	works
@@ -218,8 +218,8 @@ gone_from_second() { [ "$(node 1 -n 2 exists job)" = 0 ]; }
 	absent "cannot agree with us on TLS (*)"
 }
 
-@test "a port without TLS, one that says nothing at all, and TLS where none was expected" {
-	# a server that waits for the rest of what it takes for a request
+@test "a port without TLS, a silent one, and a TLS port for a node without TLS" {
+	# a server that waits for the rest of a supposed request
 	kill_node 3
 	for ((try = 0; try < 50; try++)); do
 		PORT[3]=$((20000 + RANDOM % 10000))
@@ -235,7 +235,7 @@ gone_from_second() { [ "$(node 1 -n 2 exists job)" = 0 ]; }
 	eventually turns_away "${PORT[3]}"
 	is_refused "does not speak TLS"
 	exec 9>&-
-	# it accepts, and that is all
+	# it accepts, and does nothing else
 	"$REDLOCK_BUILD/tools/proxy" 0 "${PORT[1]}" --hold > "$T/proxy" 3>&- &
 	also_end $!
 	eventually test -s "$T/proxy"
@@ -246,10 +246,10 @@ gone_from_second() { [ "$(node 1 -n 2 exists job)" = 0 ]; }
 	REDLOCK_PASSWORD=s3cret run -69 redlock run -n -k job --nodes "redis://127.0.0.1:${PORT[1]}" -- echo never
 	is_like "$output" "*@(as a port for TLS does: that is rediss://|speaks TLS only)*"
 }
-# turns_away PORT: who connects is told that there are too many.
+# turns_away PORT: a server that answers each connection with an error: too many clients.
 turns_away() { timeout 1 head -c 8 < "/dev/tcp/127.0.0.1/$1" | grep -q ERR; }
 
-# by_proxy OPTION...: $PROXIED is node 2 by a proxy that does so.
+# by_proxy OPTION...: $PROXIED is node 2 through a proxy with that fault.
 by_proxy() {
 	rm -f "$T/proxy"
 	"$REDLOCK_BUILD/tools/proxy" 0 "${PORT[2]}" "$@" > "$T/proxy" 3>&- &
@@ -258,7 +258,7 @@ by_proxy() {
 	PROXIED=rediss://127.0.0.1:$(cat "$T/proxy")
 }
 
-@test "what is changed on the way, or cut, is no answer; in small pieces it is one" {
+@test "a reply that is changed on the way, or cut, does not count; one in small pieces does" {
 	by_proxy --flip 200
 	run -69 --separate-stderr redlock run -n -k job --node "$PROXIED" -- touch "$T/never"
 	is_like "$stderr" "*$PROXIED cannot agree with us on TLS (*)"
@@ -270,14 +270,14 @@ by_proxy() {
 	redlock run -n -k job --node "$PROXIED" -- true
 }
 
-@test "the configuration file says it as well, and config shows it without a look at the files" {
+@test "the configuration file has the same settings, and config shows them without reading the certificates" {
 	file=$T/redlock.conf
 	printf '%s\n' "nodes = $REDLOCK_NODES" "cacert = $C/other.pem" '[p]' "cacert = $C/ca.pem" "cert = $C/client.pem" \
 		"key-file = $C/client.key" 'sni = redis.example.org' 'insecure = no' > "$file"
 	unset REDLOCK_NODES REDLOCK_CACERT
 	tls_node 2 good --tls-auth-clients yes
 	sed -i "s|^nodes = .*|nodes = rediss://127.0.0.1:${PORT[2]}|" "$file"
-	# a redlock in it finds the same
+	# a redlock in the command finds the same
 	run -0 redlock run --config "$file" --profile p -k job -- "$REDLOCK_BUILD/redlock" run -k inner -- echo done
 	[ "$output" = "done" ]
 	run -69 redlock run --config "$file" -n -k job -- echo never
@@ -290,7 +290,7 @@ by_proxy() {
 	run -78 redlock run --config "$file" --profile p --cacert "$T/nowhere" -n -k job -- echo never
 }
 
-@test "a run within a run has the same certificates, wherever they were named, but for --insecure" {
+@test "a nested run has the same certificates, wherever they were named, except with --insecure" {
 	unset REDLOCK_CACERT
 	tls_node 3 elsewhere --tls-auth-clients yes
 	ours=(--cacert ca.pem --cert client.pem --key-file client.key --sni elsewhere.example.org --node "rediss://127.0.0.1:${PORT[3]}")
@@ -298,25 +298,25 @@ by_proxy() {
 	cd "$C"
 	run -0 redlock run -n -k job "${ours[@]}" -- sh -c "$inner" "$REDLOCK_BUILD/redlock"
 	[ "$output" = "done" ]
-	# the command line goes before the environment, and the environment has paths of its own
+	# the command line precedes the environment, and the environment has its own paths
 	REDLOCK_CACERT=other.pem REDLOCK_CERT=client.pem REDLOCK_KEY_FILE=./client.key REDLOCK_SNI=nowhere.example.org \
 		run -0 redlock run -n -k job "${ours[@]:0:2}" "${ours[@]:6}" -- sh -c "$inner" "$REDLOCK_BUILD/redlock"
 	[ "$output" = "done" ]
-	# a pipe is empty by then, and what the environment says is not what was meant
+	# a pipe is empty by then, and the environment is not used instead
 	REDLOCK_CACERT=other.pem run -0 redlock run -n -k job --cacert <(cat ca.pem) "${ours[@]:2}" -- sh -c 'echo "${REDLOCK_CACERT-none}"'
 	[ "$output" = none ]
 	run -69 --separate-stderr redlock run -n -k job --insecure "${ours[@]:2}" -- sh -c "$inner" "$REDLOCK_BUILD/redlock"
 	is_like "$stderr" "*--insecure: *comes from an authority that is not known here*"
 }
 
-# meets_server WORDS: whoever is at $PORT[3] is no node, and that is why.
+# meets_server WORDS: the server at $PORT[3] is no node, and redlock says so.
 meets_server() {
 	run --separate-stderr redlock run -n -k job --node-timeout 3s --node "rediss://127.0.0.1:${PORT[3]}" -- touch "$T/never"
 	[ "$status" -eq 69 ] && is_like "$stderr" "*rediss://127.0.0.1:${PORT[3]} $1"
 }
 
-# told WORDS TEXT [openssl options...]: that of a server with a good certificate that says TEXT without end. It may
-# end with a connection, or have no port: a few of them try.
+# told WORDS TEXT [openssl options...]: meets_server WORDS with a server that has a good certificate and sends TEXT
+# without end. It may end with a connection, or find no free port: hence a few tries.
 told() {
 	local try server
 	for try in 1 2 3 4 5; do
@@ -335,7 +335,7 @@ told() {
 	return 1
 }
 
-@test "a server that means harm does none by TLS: no words, no end of a reply, and nothing but new keys" {
+@test "a hostile server with TLS does no harm: neither its text, nor an endless reply, nor endless new keys" {
 	told 'does not speak the Redis protocol (HTTP/1.1 400 Bad Request)' 'HTTP/1.1 400 Bad Request' -quiet
 	told 'answered at excessive length' $'$2147483647\r' -quiet
 	told 'did not answer in time' k
@@ -344,7 +344,7 @@ told() {
 
 @test "replies of many records" {
 	redlock acquire -k job > "$T/token"
-	# a majority has it
+	# a majority holds the lock
 	value=$(for i in 1 2 3; do node $i get job; done | grep -m 1 .)
 	for i in 1 2 3; do
 		[ "$(node $i eval "for n = 1, 500 do
@@ -353,13 +353,13 @@ told() {
 	done
 	run -0 --separate-stderr redlock status --json
 	[ "$(jq '[.locks[] | select(.state == "held" and .on_nodes == 3 and .key != "job")] | length' <<< "$output")" = 500 ]
-	# a byte of one of the later ones
+	# a byte in one of the later records
 	by_proxy --flip 20000
 	run -69 --separate-stderr redlock status --node "$PROXIED"
 	is_like "$output$stderr" "*cannot agree with us on TLS (*"
 }
 
-@test "files that cannot be used: 78 and one line; no passphrase is asked for" {
+@test "files that cannot be used: 78 and one line; redlock asks for no passphrase" {
 	bad() {
 		local line=$1
 		shift
@@ -379,14 +379,14 @@ told() {
 	bad "--key-file '$C/ca.pem' has no private key in it (PEM)" "${CLIENT[@]}" "$C/ca.pem"
 	bad "--key-file '$C/good.key' is not the key of --cert" "${CLIENT[@]}" "$C/good.key"
 	bad "--key-file '$C/locked.key' has a passphrase, and redlock asks for none" "${CLIENT[@]}" "$C/locked.key"
-	# also where there is a terminal to ask on
+	# also with a terminal to ask on
 	run -78 timeout 60 "$REDLOCK_BUILD/tools/pty" -- "$REDLOCK_BUILD/redlock" run -n -k job "${CLIENT[@]}" "$C/locked.key" -- true
 	is_like "$output" "*has a passphrase*"
 	run -64 --separate-stderr redlock run -n -k job --cert "$C/client.pem" -- touch "$T/never"
 	[ "${stderr_lines[0]}" = "redlock: --cert without --key-file" ]
 }
 
-@test "--insecure says so each time; a key that everybody may read is told of" {
+@test "--insecure warns each time; so does a private key that every user can read" {
 	tls_node 3 elsewhere
 	name_nodes
 	for i in 1 2; do
@@ -398,7 +398,7 @@ told() {
 	REDLOCK_INSECURE=1 run -0 --separate-stderr redlock status job
 	[ "$stderr" = "redlock: --insecure: certificates are not looked at, whoever answers is believed" ]
 	redlock run -n -k job --insecure --node "rediss://127.0.0.1:${PORT[3]}" -- true
-	# without such a node there is nothing to say
+	# without a TLS node there is no warning
 	run -0 --separate-stderr redlock run -n -k job --insecure --nodes "unix://$T/1.sock" -- true
 	[ -z "$stderr" ]
 	cp "$C/client.key" "$T/key"
@@ -412,7 +412,7 @@ hint: 'chmod 600' keeps others away from it" ]
 }
 
 # bats test_tags=not-under-valgrind
-@test "OpenSSL is loaded for a node with TLS, and for nothing else; the command inherits nothing of it" {
+@test "OpenSSL is loaded for a node with TLS, and only then; the command inherits nothing of it" {
 	maps='cat /proc/$PPID/maps /proc/$(awk "/^PPid/ { print \$2 }" /proc/$PPID/status)/maps; ls -l /proc/self/fd >&2'
 	run -0 --separate-stderr redlock run -n -k job -- sh -c "$maps"
 	[[ "$output" == *libssl* ]]
@@ -422,7 +422,7 @@ hint: 'chmod 600' keeps others away from it" ]
 	[[ "$output" == *libc* ]]
 	[[ "$output" != *libssl* ]]
 	[[ "$output" != *libcrypto* ]]
-	# where it is not there, that is said
+	# a missing library is reported
 	mkdir "$T/lib"
 	echo none > "$T/lib/libssl.so.3"
 	LD_LIBRARY_PATH=$T/lib run -78 --separate-stderr "$REDLOCK_BUILD/redlock" run -n -k job -- touch "$T/never"
@@ -433,7 +433,7 @@ hint: 'chmod 600' keeps others away from it" ]
 }
 
 # bats test_tags=not-under-valgrind
-@test "built without TLS: a node that wants it is refused, the others are not" {
+@test "built without TLS: a node that needs it is refused, the others are not" {
 	make -s --no-print-directory -C "$BATS_TEST_DIRNAME/../.." B="$T/build" WITH_TLS=no CFLAGS=-O0 > "$T/made" 2>&1 || { cat "$T/made"; false; }
 	run -78 --separate-stderr "$T/build/redlock" run -n -k job -- touch "$T/never"
 	[ "$stderr" = "redlock: node 'rediss://127.0.0.1:${PORT[1]}' wants TLS, and this redlock was built without it (WITH_TLS=no)" ]
@@ -441,13 +441,13 @@ hint: 'chmod 600' keeps others away from it" ]
 	"$T/build/redlock" run -n -k job --nodes "unix://$T/1.sock" -- true
 }
 
-# found STATUS [ARG...]: what doctor finds, a line each: whose, what, how bad.
+# found STATUS [ARG...]: doctor's findings, one per line: node, finding, severity.
 found() {
 	run "-$1" --separate-stderr redlock doctor --json "${@:2}"
 	FOUND=$(jq -r '.findings[] | "\(.node // "all" | sub(".*:"; "")) \(.id) \(.severity)"' <<< "$output")
 }
 
-@test "doctor: certificates that end soon, that have ended, and that nobody looks at" {
+@test "doctor: certificates that end soon, that have ended, and that are not verified" {
 	found 0
 	[ -z "$FOUND" ] || { echo "$FOUND"; false; }
 	tls_node 2 soon
@@ -462,7 +462,7 @@ ${PORT[3]} certificate error" ]
 	[ "$FOUND" = "${PORT[2]} certificate warning
 ${PORT[3]} certificate warning
 all insecure warning" ]
-	# those that vouch for it count as well
+	# the authorities' certificates count as well
 	openssl req -x509 -key "$C/ca.key" -subj /CN=ca -days 3 -out "$T/ca.pem" 2> "$T/log"
 	for i in 2 3; do tls_node $i good; done
 	name_nodes
@@ -476,14 +476,14 @@ ${PORT[3]} certificate warning" ]
 	[ "$FOUND" = "${PORT[3]} client-certificate error" ]
 }
 
-@test "doctor: our own certificate that ends soon, or has ended" {
+@test "doctor: a client certificate that ends soon, or has ended" {
 	ours() { found "$1" --cert "$C/$2" --key-file "$C/$3.key" "${@:4}"; }
 	ours 0 client.pem client
 	[ -z "$FOUND" ]
 	ours 0 short.pem short
 	[ "$FOUND" = "all client-certificate warning" ]
 	is_like "$output" "*our certificate (--cert) ends on 20??-??-??, in 4d*"
-	# those behind it count as well
+	# the certificates of its authorities count as well
 	cat "$C/client.pem" "$C/former.pem" > "$C/chain.pem"
 	ours 1 chain.pem client --strict
 	[ "$FOUND" = "all client-certificate warning" ]
@@ -493,7 +493,7 @@ ${PORT[3]} certificate warning" ]
 	ours 0 former.pem former
 	[ "$FOUND" = "${PORT[3]} client-certificate error
 all client-certificate warning" ]
-	# where nobody is shown it, it does not matter
+	# if no node asks for it, its end does not matter
 	REDLOCK_NODES="unix://$T/1.sock unix://$T/2.sock unix://$T/3.sock" ours 0 former.pem former
 	[ -z "$FOUND" ]
 }

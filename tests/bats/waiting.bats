@@ -1,4 +1,4 @@
-# redlock run while somebody else holds the lock: the line, and what must hold without it.
+# redlock run while another client holds the lock: the queue, and the rules that hold without it.
 
 load nodes
 
@@ -8,13 +8,13 @@ teardown() {
 	nodes_stop
 }
 
-# A key that does not end by itself before the test does: who gets the lock has been woken. Nor does a
-# turn end.
+# A key that does not expire before the test ends: a client that gets the lock has been woken. Reservations do not
+# expire either.
 LONG=(--ttl 600s --node-timeout 60s)
-# One that does. Who keeps it may stand still for some three seconds.
+# A key that expires during the test. Its holder may be stopped for some three seconds.
 BRIEF=(--ttl 8s --node-timeout 2s)
 
-# hold FILE ARG...: takes 'job' in the background until "$T/FILE.go" is there; its pid is in HOLDER.
+# hold FILE ARG...: takes 'job' in the background until "$T/FILE.go" exists; its pid is in HOLDER.
 hold() {
 	local file=$1
 	shift
@@ -24,8 +24,7 @@ hold() {
 }
 let_go() { touch "$T/$1.go"; }
 
-# waiter NAME ARG...: waits in line for 'job'; when it has it, it writes its name to $T/served. Its
-# pid is in W[NAME].
+# waiter NAME ARG...: queues for 'job'; when it has the lock, it writes its name to $T/served. Its pid is in W[NAME].
 declare -gA W
 waiter() {
 	local name=$1 before
@@ -35,7 +34,7 @@ waiter() {
 	W[$name]=$BG
 	eventually in_line $((before + 1))
 }
-# the node at which they wait
+# the queue node
 line() {
 	local i
 	for ((i = 1; i <= N; i++)); do
@@ -45,16 +44,16 @@ line() {
 served() { [ "$(wc -l < "$T/served")" -eq "$1" ]; }
 order() { tr '\n' ' ' < "$T/served"; }
 
-# ---- the line ----
+# ---- the queue ----
 
-@test "a release wakes who waits, though the key would last for minutes" {
+@test "a release wakes a waiter, though the key would last for minutes" {
 	hold a "${LONG[@]}"
 	waiter b "${LONG[@]}"
 	let_go a
 	ended_with 0
 	[ "$(order)" = "b " ]
 	free_everywhere job
-	# what was kept for those who wait goes by itself, if it has not yet
+	# a reservation for a waiter expires, if it has not yet
 	for i in 1 2 3; do
 		for key in $(node $i --scan | grep -vx '{redlock}:node'); do
 			[[ "$key" == redlock:*:{job} ]]
@@ -63,7 +62,7 @@ order() { tr '\n' ' ' < "$T/served"; }
 	done
 }
 
-@test "they are served in order of arrival, one after the other" {
+@test "waiters are served in order of arrival, one after the other" {
 	hold a "${LONG[@]}"
 	for name in b c d e f g h; do waiter $name "${LONG[@]}"; done
 	let_go a
@@ -71,7 +70,7 @@ order() { tr '\n' ' ' < "$T/served"; }
 	[ "$(order)" = "b c d e f g h " ]
 }
 
-@test "one waits for nothing but the line: one connection, and nothing is asked meanwhile" {
+@test "a waiter only waits for the queue: one connection, and no requests meanwhile" {
 	hold a "${LONG[@]}"
 	for name in b c d; do waiter $name "${LONG[@]}"; done
 	connections() {
@@ -79,11 +78,11 @@ order() { tr '\n' ' ' < "$T/served"; }
 		for ((i = 1; i <= N; i++)); do n=$((n + $(node $i client list | grep -vc cmd=client))); done
 		[ $n -eq "$1" ]
 	}
-	eventually connections $((3 + 3)) # of the holder, and of those who wait
+	eventually connections $((3 + 3)) # of the holder, and of the waiters
 	for i in 1 2 3; do node $i config resetstat > "$T/reset"; done
 	waiter e "${LONG[@]}"
 	for i in 1 2 3; do
-		# its one attempt, and no more of the others
+		# its one attempt, and no more by the others
 		calls=$(node $i info commandstats | tr -d '\r' | sed -n 's/^cmdstat_eval:calls=\([0-9]*\).*/\1/p')
 		[ "${calls:-0}" -le 3 ]
 	done
@@ -91,8 +90,8 @@ order() { tr '\n' ' ' < "$T/served"; }
 	eventually served 4
 }
 
-@test "a release costs the nodes the same however many wait" {
-	costs() { # in commands of clients, for one section more
+@test "a release costs the nodes the same, however many clients wait" {
+	costs() { # the commands of clients that one more section takes
 		local i n=0
 		for ((i = 1; i <= N; i++)); do
 			n=$((n + $(node $i info commandstats | tr -d '\r' | sed -n 's/^cmdstat_\(eval\|blpop\):calls=\([0-9]*\).*/\2/p' | paste -sd+)))
@@ -101,24 +100,24 @@ order() { tr '\n' ' ' < "$T/served"; }
 	}
 	for many in 2 12; do
 		hold a$many "${LONG[@]}"
-		# who has it may still have its own seat
+		# the holder may still have its own waiter connection
 		before=$(waiting)
 		for ((n = 0; n < many; n++)); do waiter $many.$n "${LONG[@]}"; done
 		eventually in_line $((before + many))
 		for i in 1 2 3; do node $i config resetstat > "$T/reset"; done
 		rm -f "$T/served"
-		# the first is stopped by its own command, so that there is one hand-over
+		# the first is stopped by its own command, so that there is one hand-off
 		let_go a$many
 		eventually served $many
 		printf '%s\n' $(((all = $(costs)) / many)) >> "$T/costs"
 		echo "per section: $(tr '\n' ' ' < "$T/costs")"
-		# acquire and release on three nodes, and what is asked again while a release is on its
-		# way: more and more slowly, so that a node that stands still for once costs some fifteen
+		# acquire and release on three nodes, and the requests that are repeated while a release is under way: at
+		# growing intervals, so that a node that is stopped for once costs some fifteen
 		[ $all -le $((20 * many + 40)) ]
 	done
 }
 
-@test "whose turn it is is not passed: a newcomer finds the lock taken, and says why" {
+@test "a newcomer does not pass a reservation: it finds the lock taken, and says why" {
 	hold first "${LONG[@]}"
 	in_background "$T/a" run -k job "${LONG[@]}" -- sh -c "echo up; until [ -e $T/a.go ]; do sleep 0.02; done"
 	HOLDER=$BG
@@ -128,7 +127,7 @@ order() { tr '\n' ' ' < "$T/served"; }
 	eventually file_has "$T/a" up
 	kill -STOP "${W[b]}"
 	eventually in_state "${W[b]}" T
-	# the node that b waits at has answered as well: a knows of b
+	# the node where b waits has answered as well: a knows of b
 	eventually held_on job 3
 	let_go a
 	wait "$HOLDER"
@@ -140,7 +139,7 @@ order() { tr '\n' ' ' < "$T/served"; }
 	eventually served 1
 }
 
-@test "a turn that nobody takes lapses" {
+@test "an unclaimed reservation lapses" {
 	hold a "${LONG[@]}"
 	waiter b "${LONG[@]}"
 	kill -STOP "${W[b]}"
@@ -154,7 +153,7 @@ order() { tr '\n' ' ' < "$T/served"; }
 
 keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 
-@test "a turn that does not expire, or only in hours, keeps nobody out" {
+@test "a reservation that does not expire, or only in hours, excludes no client" {
 	local id=0123456789abcdef0123456789abcdef01234567
 	for end in '' 'px 7200000'; do
 		for command in run wait; do
@@ -166,7 +165,7 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 	run -75 redlock wait -n -k job
 }
 
-@test "a turn that nobody comes for any more is no reason, however late the line says so" {
+@test "a reservation whose waiter is gone is no reason to wait, however late the queue node reports that" {
 	hold a "${LONG[@]}"
 	waiter b "${LONG[@]}"
 	line=$(line)
@@ -185,7 +184,7 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 	ended_with 0
 }
 
-@test "what was meant for a writer at the door, who died there, is for who waits, and for no newcomer" {
+@test "the wake-up of a promoted writer that died goes to the next waiter, and not to a newcomer" {
 	hold a "${LONG[@]}"
 	waiter b "${LONG[@]}"
 	for i in 1 2 3; do node $i set "redlock:head:{job}" 1 px 600000 > "$T/set"; done
@@ -197,15 +196,15 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 	[ "$(order)" = "b " ]
 }
 
-@test "wait, woken while another program has the key, leaves no turn behind when it ends" {
+@test "wait, woken while another program has the key, leaves no reservation when it ends" {
 	for n in 1 2 3; do
 		for i in 1 2 3; do node $i set job stranger > "$T/set"; done
 		in_background "$T/w" wait -k job --node-timeout 60s --wait 600s
 		looks=$BG
 		eventually in_line 1
 		waiter r "${LONG[@]}"
-		# All nodes are free when the first waiter looks, and the second one does not ask meanwhile: a node that
-		# is taken wakes no waiter.
+		# All nodes are free when the first waiter looks, and the second one does not ask meanwhile: a node that is
+		# taken wakes no waiter.
 		kill -STOP "$looks" "${W[r]}"
 		for i in 1 2 3; do node $i del job > "$T/set"; done
 		kill -CONT "$looks"
@@ -216,10 +215,10 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 	served 3
 }
 
-@test "alone: nothing is kept for anybody, and no turn is waited for" {
+@test "a single client reserves nothing, and waits for no reservation" {
 	redlock run -k job "${LONG[@]}" -- true
 	for i in 1 2 3; do eventually is_empty $i; done
-	# after a crowd has gone, too
+	# also after many waiters have gone
 	hold a "${LONG[@]}"
 	waiter b "${LONG[@]}"
 	let_go a
@@ -230,9 +229,9 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 	done
 }
 
-# ---- what must hold without it ----
+# ---- rules that hold without the queue ----
 
-@test "the holder is killed: who waits has the lock when its time is over" {
+@test "the holder is killed: a waiter has the lock when the key expires" {
 	hold a "${BRIEF[@]}"
 	waiter b
 	supervisor=$(pgrep -P "$HOLDER")
@@ -241,7 +240,7 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 	let_go a
 }
 
-@test "somebody else's program holds it, and wakes nobody: it is asked again and again" {
+@test "a foreign holder wakes no waiter: waiters poll" {
 	for i in 1 2 3; do node $i set job 0123456789abcdef0123456789abcdef px 600000 > "$T/set"; done
 	waiter b "${LONG[@]}"
 	for i in 1 2 3; do node $i del job > "$T/set"; done
@@ -253,7 +252,7 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 	ended_with 0
 }
 
-@test "who was first in line is killed: the next one is first" {
+@test "the first waiter is killed: the next one is first" {
 	hold a "${LONG[@]}"
 	waiter b "${LONG[@]}"
 	waiter c "${LONG[@]}"
@@ -264,7 +263,7 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 	[ "$(order)" = "c " ]
 }
 
-@test "a wake-up is lost: the next one has the lock when its time would be over" {
+@test "a wake-up is lost: the next waiter has the lock when the reservation would expire" {
 	hold a "${BRIEF[@]}"
 	waiter b "${BRIEF[@]}"
 	waiter c "${BRIEF[@]}"
@@ -276,14 +275,14 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 	[ "$(order)" = "c " ]
 }
 
-@test "who gives up leaves another one's turn alone" {
+@test "a waiter that gives up does not touch another waiter's reservation" {
 	turn=$(printf 'a%.0s' {1..40})
 	for i in 1 2 3; do
 		node $i set "redlock:turn:{job}" "$turn" px 600000 > "$T/set"
 		node $i set "redlock:line:{job}" 1 px 600000 > "$T/set"
 	done
 	node 3 config resetstat > "$T/set"
-	# its question, and its last word, are there when the node goes on
+	# its request, and its release, have arrived when the node continues
 	stop_node 3
 	run -75 redlock run -n -k job -- true
 	continue_node 3
@@ -293,18 +292,18 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 	[ "$(node 3 exists "redlock:wake:{job}")" = 0 ]
 }
 
-@test "who was told on joining that it is its turn, and does not use it, passes it on" {
+@test "a waiter that gets a reservation when it joins, and does not use it, passes it on" {
 	for i in 1 2 3; do
 		node $i set "redlock:turn:{job}" "$(printf 'a%.0s' {1..40})" px 600000 > "$T/set"
 	done
-	# by default, what it passes on at the line ends in a second, and the others' turns do not
+	# by default, a reservation that it passes on at the queue node ends in a second, and those of the others do not
 	redlock wait -w 30s --node-timeout 60s -k job
 	in_background "$T/b" run -w 30s -k job -- echo mine
 	eventually file_has "$T/b" mine
 	ended_with 0
 }
 
-@test "whoever leaves as the turn comes passes it on" {
+@test "a waiter that leaves as its wake-up arrives passes it on" {
 	hold a "${LONG[@]}"
 	waiter b "${LONG[@]}"
 	waiter c "${LONG[@]}"
@@ -312,14 +311,14 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 	eventually in_state "${W[b]}" T
 	let_go a
 	wait "$HOLDER"
-	# the turn is b's, and b is told to end before it hears of it
+	# the reservation is b's, and b is told to end before it hears of that
 	kill -TERM "${W[b]}"
 	kill -CONT "${W[b]}"
 	BG=${W[c]}
 	ended_with 0
 }
 
-@test "the line's node is killed, with a hundred who wait: they wait elsewhere" {
+@test "the queue node is killed, with a hundred waiters: they queue elsewhere" {
 	hold a "${LONG[@]}"
 	pids=()
 	for ((n = 0; n < 100; n++)); do
@@ -334,7 +333,7 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 	served 100
 }
 
-@test "the line's node starts again, empty, with many who wait" {
+@test "the queue node starts again, empty, with many waiters" {
 	hold a "${LONG[@]}"
 	for name in b c d e f; do waiter $name "${LONG[@]}"; done
 	i=$(line)
@@ -346,7 +345,7 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 	eventually served 5
 }
 
-@test "the line's node is stopped: the lock is had when its time would be over" {
+@test "the queue node is stopped: a waiter has the lock when the key expires" {
 	hold a "${BRIEF[@]}"
 	waiter b "${BRIEF[@]}"
 	i=$(line)
@@ -356,7 +355,7 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 	continue_node "$i"
 }
 
-@test "a user who may not wait in line is told once, and asks again and again" {
+@test "a user without the right to queue is warned once, and polls" {
 	for i in 1 2 3; do node $i acl setuser default resetkeys '~job' > "$T/acl"; done
 	hold a "${LONG[@]}"
 	in_background "$T/b" run -k job "${LONG[@]}" -- true
@@ -368,7 +367,7 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 	free_everywhere job
 }
 
-@test "whoever has the lock without the line wakes those who wait there all the same" {
+@test "a client that acquires without the queue wakes the waiters in it all the same" {
 	hold a "${LONG[@]}"
 	waiter b "${LONG[@]}"
 	kill -STOP "${W[b]}"
@@ -376,7 +375,7 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 	let_go a
 	wait "$HOLDER"
 	free_everywhere job
-	# a did not know that b waits: the line alone keeps b's turn
+	# a did not know that b waits: only the queue keeps b's reservation
 	hold n -v "${LONG[@]}"
 	file_has "$T/n" "acquired 'job' on 2 of 3 nodes"
 	kill -CONT "${W[b]}"
@@ -385,14 +384,14 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 	eventually served 1
 }
 
-@test "--min-hold: whoever is first in line knows when the key that was left will end" {
+@test "--min-hold: the first waiter knows when the key that was left expires" {
 	hold a --ttl 600s --min-hold 3s
 	waiter b "${LONG[@]}"
 	let_go a
 	eventually served 1
 }
 
-@test "a signal ends who waits at once, and nothing is left" {
+@test "a signal ends a waiter at once, and leaves nothing" {
 	hold a "${LONG[@]}"
 	for signal in TERM INT HUP; do
 		waiter b "${LONG[@]}"
@@ -404,7 +403,7 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 	let_go a
 }
 
-@test "--wait: to the end, and not longer; -n -E 0: skipped" {
+@test "--wait: until the limit, and not longer; -n -E 0: skipped" {
 	hold a "${LONG[@]}"
 	run redlock run -w 300ms -k job "${LONG[@]}" -- echo never
 	[ "$status" -eq 75 ]
@@ -413,7 +412,7 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 	run redlock run -n -E 0 -k job "${LONG[@]}" -- echo never
 	[ "$status" -eq 0 ]
 	[[ "$output" != never ]]
-	# in a pipeline, the lock ends with the command that has it
+	# in a pipeline, the lock ends with the command under it
 	let_go a
 	PATH=$REDLOCK_BUILD:$PATH run --separate-stderr bash -c \
 		'set -o pipefail; echo in | redlock run -k job -- cat | redlock run -k other -- sed s/in/out/'
@@ -423,7 +422,7 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 
 # ---- split votes, and --fair ----
 
-@test "who come at once and do not wait: one of them has it, every time" {
+@test "clients that start at once and do not wait: one of them gets the lock, every time" {
 	for ((n = 0; n < 20; n++)); do
 		for ((i = 0; i < 4; i++)); do
 			redlock run -q -n -E 0 -k "job$n" "${LONG[@]}" -- sh -c "echo $n >> $T/had; until [ -e $T/go$n ]; do sleep 0.02; done" &
@@ -432,7 +431,7 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 		done
 		had() { [ "$(grep -cx "$n" "$T/had")" -eq 1 ]; }
 		eventually had
-		# late starters, too, shall find it taken
+		# late starters must find it taken, too
 		one_left() {
 			local alive=0 pid
 			for pid in "${BGS[@]}"; do is_gone "$pid" || alive=$((alive + 1)); done
@@ -445,7 +444,7 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 	done
 }
 
-@test "who come at once and do not wait: one has it, with a minority down, far away, as readers and in slots" {
+@test "clients that start at once and do not wait: one gets the lock, with a minority down, far away, as readers and in slots" {
 	ROUNDS=5 run "$BATS_TEST_DIRNAME/../soak/rivals" "$REDLOCK_BUILD" "3 1 refused 10 2 writers" "3 1 refused 0 3 writers" \
 		"3 1 hole 10 3 writers" "3 1 stopped 0 2 writers" "5 2 refused 10 3 writers" "3 0 - 10 3 mixed" "3 1 refused 10 3 slots"
 	echo "$output"
@@ -453,22 +452,22 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 	[ "${#lines[@]}" -eq 7 ]
 }
 
-# evals NODE...: how many scripts these nodes have run since their last resetstat, together.
+# evals NODE...: the number of scripts that these nodes have run since their last resetstat, together.
 evals() {
 	local i
 	for i; do node $i info commandstats; done | tr -d '\r' |
 		sed -n 's/^cmdstat_eval:calls=\([0-9]*\).*/\1/p' | awk '{ n += $1 } END { print n + 0 }'
 }
 
-@test "-n beside a holder: one request, or a few where the holder's other nodes are out of reach" {
+@test "-n while another client holds the lock: one request, or a few if the holder's other nodes are out of reach" {
 	hold a "${LONG[@]}"
 	eventually held_on job 3
 	for i in 1 2 3; do node $i config resetstat; done
 	run -75 redlock run -q -n -k job "${LONG[@]}" -- true
-	# one for each node; and a release for the one whose answer was not waited for
+	# one for each node; and a release for the node whose reply was not awaited
 	n=$(evals 1 2 3)
 	[ "$n" -ge 2 ] && [ "$n" -le 4 ]
-	# what the client sees now may as well be rivals: the holder has one node, the client gets another
+	# what the client sees now may also be rivals: the holder has one node, the client gets another
 	kill_node 3
 	node 2 del job
 	for n in 1 2 3 4 5 6; do
@@ -479,12 +478,12 @@ evals() {
 	let_go a
 }
 
-@test "--fair: after a crash, too, the first in line is the first" {
+@test "--fair: the first waiter is the first, also after a crash" {
 	hold a "${BRIEF[@]}" --fair
 	for name in b c d; do waiter $name "${LONG[@]}" --fair; done
 	supervisor=$(pgrep -P "$HOLDER")
 	kill -KILL "$HOLDER" "$supervisor"
-	# a newcomer, when the key is gone and nobody was woken yet
+	# a newcomer, when the key is gone and no waiter has been woken yet
 	free_everywhere job
 	in_background "$T/e" run -k job "${LONG[@]}" --fair -- sh -c "echo e >> $T/served"
 	eventually served 4

@@ -1,4 +1,5 @@
-/* main: finds the command, reads its options and the configuration, calls it. */
+/* main: finds the subcommand, reads its options, environment and configuration, and calls its
+ * function. */
 #include "base/exit.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -23,8 +24,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* A closed descriptor 0, 1 or 2 is kept shut for the command, but must not become a socket of ours:
- * read-only, so that writing fails as it should, and gone at exec. */
+/* Opens /dev/null in the place of a closed descriptor 0, 1 or 2: else one of our sockets would get
+ * its number. It is read-only, so that writing fails as on a closed descriptor, and closed at exec,
+ * so that the command finds it closed, too. */
 static void guard_standard_streams(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -43,8 +45,8 @@ static int dispatch(const struct command_row *row, struct settings *s)
 	return unexpected ? usage_unexpected(unexpected) : command_run(s);
 }
 
-/* Passwords that were put there all the same are gone from where everybody can read them; they have
- * been copied. */
+/* Overwrites passwords on the command line, which every user of this machine can read there. The
+ * settings have copies. */
 static void hide_passwords(char *const argv[], int end)
 {
 	static const char *const names[] = {"--node", "--nodes"};
@@ -62,14 +64,13 @@ static void hide_passwords(char *const argv[], int end)
 		}
 }
 
-/* What is wrong with certificates is wrong with the settings: it is known before a node is asked.
- */
+/* Certificates are part of the settings: report their errors before the first connection. */
 static int prepare_tls(const struct settings *s, struct err *e)
 {
 	const struct node *node = node_list_find_tls(&s->nodes);
 	char shown[200];
 
-	if (!node || s->list || s->command == COMMAND_CONFIG) /* nobody is asked */
+	if (!node || s->list || s->command == COMMAND_CONFIG) /* no node is asked */
 		return 0;
 	if (tls_prepare(&s->tls, node, e) < 0)
 		return -1;
@@ -114,7 +115,8 @@ static void set_loudness(const struct settings *s)
 						: LOG_NORMAL);
 }
 
-/* After the operands of `run` begin, -k is an argument of the command, and no key was named. */
+/* An option after COMMAND is an argument of COMMAND: hint at that when the key seems to be
+ * missing. */
 static void hint_at_order(const struct settings *s, struct err *e)
 {
 	if (s->command != COMMAND_RUN || s->key || e->kind != ERR_USAGE)
@@ -192,7 +194,7 @@ static int start(char *const argv[])
 					  : run_without_options(row, argv);
 }
 
-/* Were lines for eval asked for, or something that may have been meant so? */
+/* Tells whether the output is meant for eval: `--format env`, or an unknown format. */
 static bool is_for_eval(char *const argv[])
 {
 	const char *format = getenv("REDLOCK_FORMAT");
@@ -215,11 +217,13 @@ int main(int argc, char *argv[])
 	(void)argc;
 	guard_standard_streams();
 	title_init(argv);
-	/* The nodes' passwords are in our memory: no core dump of it, whatever kills us. */
+	/* Our memory has the nodes' passwords: write no core dump, whichever signal kills
+	 * redlock. */
 	(void)prctl(PR_SET_DUMPABLE, 0);
 	resolve_without_plugins();
 	status = start(argv);
-	/* Whatever went wrong, and wherever: a script must not go on as if it had the lock. */
+	/* After any failure, a script that evaluates the output must not continue as if it had the
+	 * lock. */
 	if (status != STATUS_OK && is_for_eval(argv))
 		print_status_for_eval(status);
 	return status;

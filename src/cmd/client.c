@@ -14,9 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FIRST_WORD_AFTER USEC_SEC
-#define WORDS_APART (10 * USEC_SEC)
-#define WORDS_APART_MAX (300 * USEC_SEC)
+#define FIRST_MESSAGE_AFTER USEC_SEC
+#define MESSAGE_INTERVAL (10 * USEC_SEC)
+#define MESSAGE_INTERVAL_MAX (300 * USEC_SEC)
 
 static void default_owner(char owner[OWNER_MAX], long pid, char *const words[])
 {
@@ -28,7 +28,8 @@ static void default_owner(char owner[OWNER_MAX], long pid, char *const words[])
 		user = getenv("USER");
 	if (!user || !*user) {
 		snprintf(uid, sizeof(uid), "%ld", (long)getuid());
-		/* The name service costs as much as a node; root's name needs no asking. */
+		/* A lookup in the name service takes as long as a request to a node; root's name is
+		 * known. */
 		entry = getuid() == 0 ? NULL : getpwuid(getuid());
 		user = entry ? entry->pw_name : getuid() == 0 ? "root" : uid;
 	}
@@ -45,7 +46,7 @@ int client_open(
 
 	c->settings = s;
 	c->began = clock_now();
-	/* The environment is made anew for the command. */
+	/* A copy: set_environment() of cmd/run.c changes the environment. */
 	c->outer = outer ? strdup(outer) : "";
 	if (!c->outer)
 		return err_set(e, ERR_SYSTEM, "out of memory");
@@ -65,7 +66,7 @@ int client_open(
 int client_not_opened(const struct settings *s, const struct err *e)
 {
 	log_err(e);
-	/* There is nothing else by now that could be wrong with the nodes. */
+	/* The only configuration error left at this point is a node that is listed twice. */
 	return print_failure(
 		s, e->kind == ERR_CONFIG ? "duplicate-node" : "failed", status_of(e->kind));
 }
@@ -91,16 +92,16 @@ void client_tell_reply(const struct client *c)
 		log_say(LOG_REPLIES, "%s", words);
 }
 
-/* ---- waiting for it ---- */
+/* ---- waiting for the lock ---- */
 
-/* What is to be known of a refusal, the first time. */
+/* Adds the hints about a refusal, once. */
 static void explain(struct client *c, enum log_level at)
 {
 	configure_hint(c->settings, &c->session.lock, at);
 	c->told_why = at <= log_level();
 }
 
-/* On a terminal the line is kept current; what is explained stands below a line that stays. */
+/* On a terminal the message is updated in place; a hint is printed below a message that stays. */
 static void tell_waiting(struct client *c)
 {
 	const struct lock *lock = &c->session.lock;
@@ -127,10 +128,11 @@ bool client_is_nested(const struct client *c, const struct reply **holder)
 	const struct lock *lock = &c->session.lock;
 	int count = lock_held_by(lock, c->outer, holder);
 
-	/* Another slot is not held, or may be free soon. */
+	/* The enclosing run holds one slot; another slot may be free, or become free soon. */
 	if (policy_has_slots(&lock->policy))
 		return false;
-	/* To run under that lock it must be proved; to refuse, a trace of it is enough. */
+	/* --reentrant needs a majority that confirms the enclosing lock; a refusal needs only one
+	 * node that has its key. */
 	return count > 0 && (!c->settings->reentrant || (*holder)->is_shared ||
 				    count >= policy_quorum(&lock->policy));
 }
@@ -138,8 +140,8 @@ bool client_is_nested(const struct client *c, const struct reply **holder)
 void client_start(struct client *c)
 {
 	c->is_live = log_is_live();
-	c->say_at = clock_now() + FIRST_WORD_AFTER;
-	c->words_apart = WORDS_APART;
+	c->message_at = clock_now() + FIRST_MESSAGE_AFTER;
+	c->message_interval = MESSAGE_INTERVAL;
 	session_start(&c->session);
 }
 
@@ -152,30 +154,31 @@ bool client_is_open(const struct client *c)
 	       !(lock_is_pausing(lock) && client_is_nested(c, &ignored));
 }
 
-int client_turn(struct client *c)
+int client_step(struct client *c)
 {
 	const struct lock *lock = &c->session.lock;
 	struct caught caught;
 	char text[REPORT_MAX];
-	/* Words are due only between attempts. */
-	bool signalled =
-		session_step(&c->session, lock_is_pausing(lock) ? c->say_at : NEVER, c->wake_fd);
+	/* Messages are due only between attempts. */
+	bool signalled = session_step(
+		&c->session, lock_is_pausing(lock) ? c->message_at : NEVER, c->wake_fd);
 
 	client_tell_reply(c);
 	if (signalled && signals_next(&c->signals, &caught) && caught.is_fatal)
 		return caught.number;
-	if (lock->seat.is_refused && !c->told_no_seat) {
+	if (lock->seat.is_refused && !c->told_not_queued) {
 		log_say(LOG_NORMAL, "%s",
 			report_no_seat(text, lock, &c->settings->nodes, &c->settings->keys));
-		c->told_no_seat = true;
+		c->told_not_queued = true;
 	}
 	report_lock(c->name, lock, &c->settings->keys);
 	if (lock->state == LOCK_HELD && report_unguarded(text, lock, &c->settings->nodes)[0])
 		log_say(LOG_NORMAL, "%s", text);
-	if (lock_is_pausing(lock) && clock_now() >= c->say_at) {
+	if (lock_is_pausing(lock) && clock_now() >= c->message_at) {
 		tell_waiting(c);
-		c->say_at = clock_now() + (c->is_live ? FIRST_WORD_AFTER : c->words_apart);
-		c->words_apart = usec_min(2 * c->words_apart, WORDS_APART_MAX);
+		c->message_at =
+			clock_now() + (c->is_live ? FIRST_MESSAGE_AFTER : c->message_interval);
+		c->message_interval = usec_min(2 * c->message_interval, MESSAGE_INTERVAL_MAX);
 	}
 	return 0;
 }
@@ -186,7 +189,7 @@ int client_take(struct client *c)
 
 	client_start(c);
 	while (number == 0 && client_is_open(c))
-		number = client_turn(c);
+		number = client_step(c);
 	log_unshow();
 	return number;
 }
@@ -199,9 +202,10 @@ void client_take_in_replies(struct client *c)
 	} while (c->session.event.kind != EV_TIME);
 }
 
-/* ---- giving it back ---- */
+/* ---- releasing the lock ---- */
 
-/* Who never had it, or from whom it was taken, has nothing to release but traces. */
+/* A client that never held the lock, or lost it to another, has no lock to release, only keys of
+ * its attempts. */
 static bool was_ours(const struct lock *lock)
 {
 	return lock->proved > 0 && lock->loss != LOSS_DENIED && !lock->policy.only_looks;
@@ -216,18 +220,18 @@ void client_tell_remedy(struct client *c, enum log_level at)
 	c->told_why |= remedy && at <= log_level();
 }
 
-void client_release(struct client *c, usec leave_for)
+void client_release(struct client *c, usec expire_in)
 {
 	const struct lock *lock = &c->session.lock;
 	struct caught caught;
 	char text[REPORT_MAX], left[DURATION_TEXT_MAX];
 	int unreleased;
-	bool released, is_left;
+	bool released, may_remain;
 	usec until;
 
 	if (lock->state == LOCK_HELD)
 		client_take_in_replies(c);
-	session_release(&c->session, leave_for);
+	session_release(&c->session, expire_in);
 	while (lock->state != LOCK_OVER) {
 		if (session_step(&c->session, NEVER, c->signals.fd) &&
 			signals_next(&c->signals, &caught) && caught.is_fatal) {
@@ -239,13 +243,14 @@ void client_release(struct client *c, usec leave_for)
 	}
 	unreleased = lock_unreleased(lock, &until);
 	released = lock->policy.nodes - unreleased >= policy_quorum(&lock->policy);
-	/* A lock that others will still find on a majority is worth a warning; a trace is not. */
-	is_left = lock->proved && !released;
+	/* A key that remains on a majority blocks others and is worth a warning; a key on a
+	 * minority is not. */
+	may_remain = lock->proved && !released;
 	if (unreleased > 0)
-		log_say(is_left ? LOG_NORMAL : LOG_DECISIONS, "%s",
+		log_say(may_remain ? LOG_NORMAL : LOG_DECISIONS, "%s",
 			report_unreleased(
 				text, lock, &c->settings->nodes, &c->settings->keys, clock_now()));
-	if (is_left)
+	if (may_remain)
 		client_tell_remedy(c, LOG_NORMAL);
 	if (released && was_ours(lock) && lock->leave_for > 0)
 		log_say(LOG_DECISIONS, "left %s taken for another %s", c->name,
@@ -272,7 +277,8 @@ int client_refused(struct client *c)
 
 	if (lock->refusal == REFUSAL_DUPLICATE)
 		return client_refuse_duplicate(c);
-	/* Words come last: the answers that were not needed to decide may still be in by then. */
+	/* Print after the release: by then, replies that were not needed for the decision may have
+	 * arrived. */
 	client_release(c, 0);
 	report_refusal(text, lock, &s->nodes, &s->keys, clock_now());
 	if (lock->refusal == REFUSAL_BUSY) {
@@ -288,7 +294,7 @@ int client_refused(struct client *c)
 	return STATUS_NO_QUORUM;
 }
 
-/* Waiting for oneself has no end. */
+/* Waiting for a lock of our own enclosing run would never end. */
 int client_refuse_nested(struct client *c)
 {
 	const struct reply *holder;
@@ -304,7 +310,7 @@ int client_refuse_nested(struct client *c)
 	return (int)c->settings->conflict_exit_code;
 }
 
-const char *client_refusal_words(const struct client *c)
+const char *client_refusal_word(const struct client *c)
 {
 	const struct lock *lock = &c->session.lock;
 	const struct reply *ignored;
@@ -335,9 +341,9 @@ int client_print_refusal(struct client *c)
 	const struct reply *ignored;
 	struct json j;
 	int status, nodes;
-	const char *outcome = client_refusal_words(c);
+	const char *outcome = client_refusal_word(c);
 
-	/* The answers are the same afterwards, or newer. */
+	/* After the release the replies are the same, or newer. */
 	holder = lock_holder(lock, &nodes);
 	if (lock->duplicate[0] >= 0)
 		status = client_refuse_duplicate(c);
@@ -364,16 +370,16 @@ long client_slot(const struct client *c)
 	return policy_has_slots(&lock->policy) ? lock->slot : c->settings->limit;
 }
 
-/* What the shell may have of an earlier lock is not this one's. */
-static void print_unset(const struct settings *s, bool has_keeper, bool has_fence)
+/* Unset variables that the shell may have from an earlier lock. */
+static void print_unset(const struct settings *s, bool has_background, bool has_fence)
 {
-	if (s->limit > 0 && has_keeper && has_fence)
+	if (s->limit > 0 && has_background && has_fence)
 		return;
 	print_line("unset%s%s%s", s->limit > 0 ? "" : " REDLOCK_LIMIT REDLOCK_SLOT",
-		has_keeper ? "" : " REDLOCK_KEEPER", has_fence ? "" : " REDLOCK_FENCE");
+		has_background ? "" : " REDLOCK_KEEPER", has_fence ? "" : " REDLOCK_FENCE");
 }
 
-void client_print(const struct client *c, long keeper)
+void client_print(const struct client *c, long background_pid)
 {
 	const struct lock *lock = &c->session.lock;
 	const struct settings *s = c->settings;
@@ -383,7 +389,7 @@ void client_print(const struct client *c, long keeper)
 	struct json j;
 
 	snprintf(id, sizeof(id), "%.*s", TOKEN_ID_LEN, c->session.token);
-	snprintf(pid, sizeof(pid), "%ld", keeper);
+	snprintf(pid, sizeof(pid), "%ld", background_pid);
 	snprintf(keys, sizeof(keys), "%d", s->keys.count);
 	snprintf(fence, sizeof(fence), "%lld", (long long)lock->fence);
 	snprintf(slot, sizeof(slot), "%ld", client_slot(c));
@@ -391,11 +397,11 @@ void client_print(const struct client *c, long keeper)
 	switch ((enum format)s->format) {
 	case FORMAT_PLAIN:
 		print_line("%s%s%s%s%s%s%s", id, has_slots ? "#" : "", has_slots ? slot : "",
-			keeper ? " " : "", keeper ? pid : "", lock->fence ? " " : "",
-			lock->fence ? fence : "");
+			background_pid ? " " : "", background_pid ? pid : "",
+			lock->fence ? " " : "", lock->fence ? fence : "");
 		break;
 	case FORMAT_ENV:
-		print_unset(s, keeper != 0, lock->fence != 0);
+		print_unset(s, background_pid != 0, lock->fence != 0);
 		print_env("REDLOCK_KEY", s->names);
 		print_env("REDLOCK_KEYS", keys);
 		if (s->key_format)
@@ -407,7 +413,7 @@ void client_print(const struct client *c, long keeper)
 		print_env("REDLOCK_TOKEN", id);
 		snprintf(held, sizeof(held), "%s%s%s", id, c->outer[0] ? " " : "", c->outer);
 		print_env("REDLOCK_HELD", held);
-		if (keeper)
+		if (background_pid)
 			print_env("REDLOCK_KEEPER", pid);
 		if (lock->fence)
 			print_env("REDLOCK_FENCE", fence);
@@ -418,8 +424,8 @@ void client_print(const struct client *c, long keeper)
 		if (s->limit > 0)
 			json_number(&j, "slot", client_slot(c));
 		json_text(&j, "token", id);
-		if (keeper)
-			json_number(&j, "keeper", keeper);
+		if (background_pid)
+			json_number(&j, "keeper", background_pid);
 		json_ms(&j, "waited_ms", clock_now() - c->began);
 		if (lock->fence)
 			json_number(&j, "fence", lock->fence);

@@ -1,6 +1,21 @@
 /*
- * lock: what the commands that take a lock have in common: to open it, to wait for it and say so,
- * to give it back, and to say why it was not had.
+ * client: the part that is common to `run`, `acquire`, `hold` and `wait`: open a session, wait for
+ * the lock with messages, release it, and report a refusal.
+ *
+ * Calling sequence:
+ *
+ *     if (client_open(&c, s, pid, argv, &e) < 0)
+ *             return client_not_opened(s, &e);
+ *     number = client_take(&c);             or client_start(), client_is_open(), client_step()
+ *     if (number > 0)                       a signal: client_release(), then client_die()
+ *     if (lock->state != LOCK_HELD)
+ *             return client_print_refusal(&c);  releases as well
+ *     ...
+ *     client_release(&c, 0);                or session_close(), to keep the lock
+ *
+ * A struct client is large and static, filled with zeros. It owns the session and the signal
+ * descriptor, and refers to the settings. Errors of opening are in *e; all later ones are messages
+ * and an exit status.
  */
 #ifndef CMD_CLIENT_H
 #define CMD_CLIENT_H
@@ -11,85 +26,86 @@
 #include "io/signals.h"
 #include "report/report.h"
 
-/* The ids of a hundred locks, one within the other. */
+/* REDLOCK_HELD: the ids of a hundred nested locks. */
 #define CLIENT_HELD_MAX 4100
 
 struct client {
 	const struct settings *settings;
-	char name[REPORT_MAX]; /* of its keys, safe to show */
-	const char *outer; /* the ids of the locks of the runs around this one */
+	char name[REPORT_MAX]; /* the lock's keys, for messages */
+	const char *outer; /* the ids of the enclosing locks, from REDLOCK_HELD */
 	struct session session;
 	struct signals signals;
 	usec began;
-	bool signalled; /* a signal that ends us has come and was acted on */
-	int wake_fd; /* what ends a turn early: signals, unless set otherwise after client_open() */
+	bool signalled; /* a fatal signal has arrived and was acted on */
+	int wake_fd; /* ends a step early; client_open() sets it to the signals' descriptor */
 
-	/* While it is waited for. */
-	usec say_at, words_apart;
-	bool is_live, told_no_seat, told_why;
+	/* Valid while waiting. */
+	usec message_at, message_interval;
+	bool is_live, told_not_queued, told_why;
 };
 
-/* The pid and the words are of what holds the lock, for the holder's card; an owner text in *s
- * comes first. Returns -1 with *e: nothing is left behind. */
+/* pid and argv describe the holder in the key's value, unless s->owner is set. Returns -1 with *e;
+ * the caller has nothing to close then. */
 int client_open(
 	struct client *c, const struct settings *s, long pid, char *const words[], struct err *e);
 
-/* Says why it could not be opened, and returns the status. */
+/* Prints why client_open() failed, and returns the exit status. */
 int client_not_opened(const struct settings *s, const struct err *e);
 
-/* Ends by that signal; what is for eval says so. */
+/* Ends the process by that signal. With --format env, first prints a line that makes eval fail. */
 _Noreturn void client_die(const struct client *c, int number);
 
 /*
- * client_start(), then client_turn() while client_is_open(): takes one step, and says who is waited
- * for. Returns the number of a signal that ends the wait, else 0. Afterwards the lock is HELD, or
- * refused, or found to be held by a run around us (client_is_nested()).
+ * Waits for the lock: client_start(), then client_step() while client_is_open(). A step waits for
+ * one event, and prints the holder now and then. client_step() returns the number of a fatal
+ * signal, else 0. Afterwards the lock is held, or refused, or held by an enclosing run
+ * (client_is_nested()).
  */
 void client_start(struct client *c);
 bool client_is_open(const struct client *c);
-int client_turn(struct client *c);
+int client_step(struct client *c);
 
-/* The whole of it, for who has nothing to do meanwhile. */
+/* The three functions above in a loop. Returns the number of a fatal signal, else 0. */
 int client_take(struct client *c);
 
-/* Is it held by a run that this one is part of? Then (*holder)->text is that lock's value; or its
- * readers', and a writer does not run under that. */
+/* Tells whether an enclosing run holds the lock. (*holder)->text is then the value of that lock. If
+ * (*holder)->is_shared, it is the readers' value, and a writer cannot run under it. */
 bool client_is_nested(const struct client *c, const struct reply **holder);
 
-/* A majority was enough to decide; what else has come by now may tell that two nodes are one, or
- * that others wait. */
+/* Reads the replies that have arrived since a majority decided. They may show that two nodes are
+ * one server, or that other clients wait. */
 void client_take_in_replies(struct client *c);
 
-/* What can be done about the nodes that were in the way of keeping it, or of its release. */
+/* Prints a hint about the nodes that prevented an extension or the release, once. */
 void client_tell_remedy(struct client *c, enum log_level at);
 
 /*
- * Gives back what may be ours and closes the session; a held lock's key is left to end by itself
- * after leave_for, if that is not 0. The signal that ended the command does not cut this short, nor
- * does one that came too late to be passed on; the next one does.
+ * Releases all keys that may be ours and closes the session. If expire_in is not 0, a held lock's
+ * key is left to expire after that time. Neither the signal that ended the command nor a later one
+ * that could not be forwarded ends the release early; the next signal does.
  */
-void client_release(struct client *c, usec leave_for);
+void client_release(struct client *c, usec expire_in);
 
-/* Each releases, says why the lock was not had (or is not good), and returns the exit status. */
+/* Each releases, prints why the lock was refused or cannot be used, and returns the exit status. */
 int client_refused(struct client *c);
 int client_refuse_nested(struct client *c);
 int client_refuse_duplicate(struct client *c);
 
-/* Why it was not had, or is not good, in a word: "busy", "no-quorum", "duplicate-node", "too-slow".
- * A constant; to be asked before the release. */
-const char *client_refusal_words(const struct client *c);
+/* The outcome as a word: "busy", "no-quorum", "duplicate-node" or "too-slow". A constant. Call it
+ * before the release. */
+const char *client_refusal_word(const struct client *c);
 
-/* Any of the three, whichever it is; with --json the document as well. */
+/* Calls the one of these three that applies; with --json, prints the document as well. */
 int client_print_refusal(struct client *c);
 
-/* Of a semaphore, the slot that is held; of one holder, 1; 0: it is no semaphore. */
+/* The slot of a semaphore that is held; 1 with --limit 1; 0 without --limit. */
 long client_slot(const struct client *c);
 
-/* The result of who leaves with the lock held, or keeps it in the process `keeper` (0: nobody
- * does). */
-void client_print(const struct client *c, long keeper);
+/* Prints the lock that stays held after this process. background_pid: the background holder's; 0:
+ * there is none. */
+void client_print(const struct client *c, long background_pid);
 
-/* For those who asked: what the last step heard. */
+/* With -vv: logs the reply of the last step. */
 void client_tell_reply(const struct client *c);
 
 #endif

@@ -20,12 +20,13 @@
 #define WIDTH_MAX 100
 #define WIDTH_USUAL 80
 
-/* Where the words of an option begin; on a narrow terminal they stand below it. */
+/* The column of an option's description. On a narrow terminal the description is on the next
+ * line. */
 #define WORDS_AT 28
 #define WORDS_BELOW 4
 #define NARROW 60
 
-/* Composed first: it goes out in one piece. */
+/* A page is composed here and printed in one piece. */
 static char page[32 * 1024];
 static size_t used, width;
 
@@ -56,8 +57,8 @@ static int show(void)
 	return print_finish();
 }
 
-/* Words from column `at` on; their further lines begin at `indent`. What is longer than a line is
- * broken. */
+/* Adds words from column `at` on; continuation lines begin at `indent`. Breaks words that are
+ * longer than a line. */
 static void add_words(size_t at, size_t indent, const char *words)
 {
 	bool is_first = true;
@@ -153,7 +154,7 @@ static void add_statuses(void)
 		add_status(status_rows[i].number, status_rows[i].meaning);
 }
 
-/* They stand as they are, to be copied. */
+/* Examples are not wrapped: they must be fit to be copied. */
 static void add_examples(const char *examples)
 {
 	add("\nExamples\n");

@@ -210,7 +210,7 @@ static int take(struct hold *h)
 
 	client_start(&h->client);
 	while (number == 0 && client_is_open(&h->client) && !follow_has_ended(&h->follow))
-		number = client_turn(&h->client);
+		number = client_step(&h->client);
 	log_unshow();
 	return number;
 }
@@ -349,7 +349,7 @@ int cmd_hold(struct settings *s)
 	if (lock->state == LOCK_HELD)
 		client_take_in_replies(&h.client);
 	if (lock->state != LOCK_HELD || lock->duplicate[0] >= 0) {
-		refusal = client_refusal_words(&h.client);
+		refusal = client_refusal_word(&h.client);
 		return finish(&h, refusal, client_print_refusal(&h.client));
 	}
 	return hand_to_keeper(&h);

@@ -135,7 +135,7 @@ static int acquire(struct run *r)
 
 	client_start(&r->client);
 	while (number == 0 && client_is_open(&r->client)) {
-		number = client_turn(&r->client);
+		number = client_step(&r->client);
 		prepare_meanwhile(r);
 	}
 	log_unshow();
@@ -368,7 +368,7 @@ static int run_command(struct run *r)
 
 	client_take_in_replies(&r->client);
 	if (lock->duplicate[0] >= 0) {
-		r->account.outcome = client_refusal_words(&r->client);
+		r->account.outcome = client_refusal_word(&r->client);
 		status = client_refuse_duplicate(&r->client);
 		supervisor_close(&r->watch.supervisor);
 		return status;
@@ -434,7 +434,7 @@ static int not_acquired(struct run *r)
 		log_say(LOG_DECISIONS, "%s is held by a run around this one", r->client.name);
 		return run_nested(r);
 	}
-	r->account.outcome = client_refusal_words(&r->client);
+	r->account.outcome = client_refusal_word(&r->client);
 	status = is_nested && lock->refusal != REFUSAL_DUPLICATE ? client_refuse_nested(&r->client)
 								 : client_refused(&r->client);
 	supervisor_close(&r->watch.supervisor);

@@ -1,4 +1,8 @@
-/* redlock acquire: take the lock, print its token, and leave it taken. */
+/*
+ * redlock acquire: takes the lock, prints its token, and exits with the lock held.
+ *
+ * The lock stays held until `redlock release`, or until its TTL ends.
+ */
 #include "base/duration.h"
 #include "base/exit.h"
 #include "base/log.h"
@@ -17,7 +21,8 @@ int cmd_acquire(struct settings *s)
 	struct err e;
 	int number, status;
 
-	/* Whoever looks for the holder finds the script, not us, who are gone by then. */
+	/* The owner text names the calling script: this process has exited before others read
+	 * it. */
 	if (client_open(&client, s, (long)getppid(), words, &e) < 0)
 		return client_not_opened(s, &e);
 	log_never_block();

@@ -1,6 +1,9 @@
 /*
- * redlock break: remove a lock, whosever it is. On each node the very value that was shown is
- * compared and deleted: a lock that has changed hands meanwhile is left alone.
+ * redlock break: shows the lock, asks for confirmation, and removes it from all nodes, regardless
+ * of the holder.
+ *
+ * On each node, a script compares the key's value with the value shown and deletes the key only if
+ * they are equal. So break leaves a lock alone that has changed hands meanwhile.
  */
 #include "base/exit.h"
 #include "base/log.h"
@@ -13,7 +16,7 @@
 
 #include <string.h>
 
-/* Another question; of the nodes that are not asked, the answer shown stands. */
+/* Asks again; the nodes that are not asked keep the reply that was shown. */
 static void ask_again(struct query *sv, const struct settings *s,
 	const struct reply shown[NODES_MAX], const struct wish wish[NODES_MAX])
 {
@@ -44,7 +47,7 @@ static bool is_structure(const struct peer *m)
 	return m->vote == VOTE_FOREIGN && strcmp(report_format(&m->reply), "structure") == 0;
 }
 
-/* Of a hash or sorted set, a look tells the type alone. */
+/* A look reports only the type of a hash or sorted set: ask for the names in it. */
 static void learn_names(struct query *sv, const struct settings *s)
 {
 	static const struct reply nothing = {.text = ""};
@@ -63,7 +66,8 @@ static void learn_names(struct query *sv, const struct settings *s)
 		ask_again(sv, s, shown, wish);
 }
 
-/* What each node shall delete; those without a value, or without a lock, are not asked. */
+/* Chooses what each node deletes. Nodes without a value, or with a value that is no lock, are not
+ * asked. */
 static int plan(const struct query *sv, const struct settings *s, struct reply shown[NODES_MAX],
 	struct wish wish[NODES_MAX])
 {
@@ -85,7 +89,7 @@ static int plan(const struct query *sv, const struct settings *s, struct reply s
 	return count;
 }
 
-/* Whoever has it beside the holder is shown as well: what was not shown is not removed. */
+/* Shows other holders as well: break removes only values that it has shown. */
 static void show_others(
 	const struct query *sv, const struct settings *s, const struct wish wish[NODES_MAX])
 {
@@ -120,7 +124,7 @@ static const char *deed(const struct wish *wish, const struct peer *m)
 	return reason_words(m->reply.reason);
 }
 
-/* On stdout; returns the status, or that it cannot be told. */
+/* Prints the result to stdout. Returns status, or that of a failed write. */
 static int tell(const struct query *sv, const struct settings *s, const char *outcome, int status)
 {
 	struct json j;
@@ -143,7 +147,7 @@ static int break_it(struct query *sv, const struct settings *s, const struct rep
 	struct lock *lock = &sv->lock;
 	bool has_changed = false;
 
-	/* While somebody thought, servers may have closed what was idle. */
+	/* Servers may have closed idle connections during the confirmation. */
 	query_reconnect(sv);
 	ask_again(sv, s, shown, wish);
 	for (int i = 0; i < s->nodes.count; i++) {

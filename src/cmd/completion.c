@@ -1,5 +1,10 @@
-/* redlock completion: the shells' scripts, which are within the program; and what these ask for, a
- * line each: `profiles` of the configuration, and `keys` that are held in the background here. */
+/*
+ * redlock completion: prints the completion scripts of the shells, which are embedded in the
+ * program.
+ *
+ * These scripts call it for two lists, one item a line: `profiles` prints those of the
+ * configuration, `keys` prints the keys that `hold` keeps on this machine.
+ */
 #include "base/exit.h"
 #include "base/log.h"
 #include "base/mask.h"
@@ -12,7 +17,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The file, from the folder where make runs. */
+/* `file` is relative to the folder in which make runs. */
 #define EMBED(name, file) \
 	__asm__(".pushsection .rodata\n" \
 		".globl " name "\n.hidden " name "\n" name ":\n.incbin \"" file "\"\n" \
@@ -27,7 +32,7 @@ extern const char script_bash[], script_bash_end[];
 extern const char script_zsh[], script_zsh_end[];
 extern const char script_fish[], script_fish_end[];
 
-/* A shell has a line for each, and a terminal may be there, too. */
+/* The shells read one item per line, and print it to a terminal. */
 static bool is_line(const char *text)
 {
 	for (; *text; text++)
@@ -36,7 +41,7 @@ static bool is_line(const char *text)
 	return true;
 }
 
-/* Of a pipe or a terminal Tab would wait for what is never written. */
+/* Reading a pipe or a terminal would block Tab for ever. */
 static bool is_no_file(const char *path)
 {
 	struct stat st;
@@ -50,7 +55,8 @@ static int print_profiles(void)
 	const struct config *c;
 	struct err e;
 
-	/* The environment may be what is to be put right: no more of it than needed. */
+	/* Completion must work even if the environment has invalid settings: read as few variables
+	 * as possible. */
 	settings_init(&s, COMMAND_COMPLETION);
 	s.config = getenv("REDLOCK_CONFIG");
 	if (s.config && is_no_file(s.config))

@@ -1,4 +1,4 @@
-/* redlock config: the settings as they are, and where each comes from. */
+/* redlock config: prints each setting with its value and its source. */
 #include "base/text.h"
 #include "base/utf8.h"
 #include "cli/option.h"
@@ -10,7 +10,7 @@
 
 #define VALUE_MAX (NODES_MAX * NODE_LABEL_MAX)
 
-/* In words for programs, too. */
+/* Programs read these names, too. */
 static const char *source_words(enum source_kind kind)
 {
 	switch (kind) {
@@ -27,7 +27,7 @@ static const char *source_words(enum source_kind kind)
 	return "command line";
 }
 
-/* The variable, or the line of the file; "": nothing to name. */
+/* The name of the variable, or the file and its line; "" for other sources. */
 static const char *place(
 	char *dst, size_t size, const struct option_row *row, const struct source *source)
 {
@@ -45,7 +45,7 @@ static const char *place(
 	return dst;
 }
 
-/* Of several options for one setting, the one that says most. */
+/* Several options set one field: show the one that accepts all values. */
 static bool is_shown(const struct option_row *row)
 {
 	return option_is_of(row, COMMAND_CONFIG) && row->kind != OPTION_NO_WAIT &&
@@ -112,7 +112,7 @@ int cmd_config(struct settings *s)
 
 		if (!is_shown(row))
 			continue;
-		/* The usual place is a default, and still has a name. */
+		/* A file in a default place was not named: show its path. */
 		if (row->field == offsetof(struct settings, config) && configure_file())
 			shown = configure_file()->path;
 		if (is_json)

@@ -18,13 +18,13 @@
 #define SYSTEM_FILE "/etc/redlock/config"
 
 static struct config config;
-static char text[CONFIG_TEXT_MAX + 1]; /* of the file */
-static char path[PATH_MAX]; /* its own */
+static char text[CONFIG_TEXT_MAX + 1]; /* of the configuration file */
+static char path[PATH_MAX]; /* of the configuration file */
 static char password[NODE_SECRET_MAX], password_path[PATH_MAX];
-static bool is_read_once; /* it is a pipe */
-static const char *open_to_others[2]; /* files with passwords */
+static bool is_read_once; /* the configuration file is a pipe */
+static const char *open_to_others[2]; /* files with passwords that other users can read */
 
-/* A command, and whoever works in the background, may be in another folder. */
+/* Commands and background processes may run in another folder. */
 static bool make_absolute(char dst[PATH_MAX], const char *name)
 {
 	size_t used = 0;
@@ -41,7 +41,7 @@ static bool make_absolute(char dst[PATH_MAX], const char *name)
 
 /* ---- the configuration ---- */
 
-/* Those who may read it need not be those who may use the nodes. */
+/* Other users may be permitted to read the file, but not to use the nodes. */
 static bool has_password(void)
 {
 	for (int i = 0; i < config.count; i++) {
@@ -55,9 +55,10 @@ static bool has_password(void)
 	return false;
 }
 
-/* It says which nodes get which passwords. So in a usual place, which a foreign environment may
- * have moved, the file must come from this user or root, as ssh(1) wants it; one that was named is
- * the caller's choice, so long as not everybody can change it. */
+/* Checks the owner and the mode of the configuration file, which tells redlock where to send
+ * passwords. A file in a default place, which a foreign environment may have moved, must belong to
+ * this user or root, as ssh(1) demands. A file named with --config is the caller's choice, unless
+ * all users can change it. */
 static int check_author(const struct stat *st, bool is_named, const char *shown, struct err *e)
 {
 	mode_t others = is_named ? S_IWOTH : S_IWGRP | S_IWOTH;
@@ -74,17 +75,18 @@ static int check_author(const struct stat *st, bool is_named, const char *shown,
 	return err_hint(e, "chmod %s '%s'", is_named ? "o-w" : "go-w", shown);
 }
 
-/* 0, if there is none there. */
+/* Returns 1; 0: the file does not exist; -1 with *e. */
 static int try_file(struct settings *s, bool must_be, struct err *e)
 {
 	size_t len;
 	struct stat st;
-	/* A pipe is what a shell makes of <(...). */
+	/* The shell replaces <(...) with the path of a pipe. */
 	enum file_kind kind = must_be ? FILE_OR_PIPE : FILE_REGULAR;
 	int error = file_read(path, kind, text, sizeof(text), &len, &st);
 	char shown[200];
 
-	/* A home that is not ours has nothing to say; a file that is there has. */
+	/* Skip a default place that does not exist, or is in a folder that this user may not enter.
+	 * A file that exists and cannot be read is an error. */
 	if (!must_be &&
 		(error == ENOENT || error == ENOTDIR || (error == EACCES && stat(path, &st) < 0)))
 		return 0;
@@ -105,7 +107,7 @@ static int try_file(struct settings *s, bool must_be, struct err *e)
 	return 1;
 }
 
-/* The first of the usual places where there is one. */
+/* Reads the first of the default places that has a file. */
 static int find_file(struct settings *s, struct err *e)
 {
 	const char *folder = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
@@ -174,7 +176,7 @@ static int read_password(struct settings *s, struct err *e)
 	}
 	s->password = password;
 	s->password_file = NULL;
-	/* A pipe has been read once and for all. */
+	/* A pipe can be read only once. */
 	if (S_ISREG(st.st_mode) && make_absolute(password_path, name))
 		s->password_file = password_path;
 	if (S_ISREG(st.st_mode) && (st.st_mode & (S_IROTH | S_IRGRP)))
@@ -182,7 +184,7 @@ static int read_password(struct settings *s, struct err *e)
 	return 0;
 }
 
-/* Whoever drops the S would ask another server, and not notice. */
+/* Refuse REDLOCK_NODE without the S: else the default node would be asked, unnoticed. */
 static int check_nodes_variable(const struct settings *s, struct err *e)
 {
 	if (s->nodes.count > 0 || s->command == COMMAND_GATE || s->command == COMMAND_SANDBOX ||
@@ -197,7 +199,7 @@ int configure(struct settings *s, struct err *e)
 	if (read_config(s, e) < 0 || settings_choose_password(s, e) < 0 ||
 		check_nodes_variable(s, e) < 0)
 		return -1;
-	/* Whoever shows the settings shows its name. */
+	/* `config` shows the name of the file. */
 	return s->password_file && s->command != COMMAND_CONFIG ? read_password(s, e) : 0;
 }
 
@@ -215,7 +217,7 @@ void configure_warn(void)
 	}
 }
 
-/* ---- nodes that nobody named ---- */
+/* ---- no nodes configured ---- */
 
 bool configure_lacks_nodes(const struct settings *s, const struct reply *a)
 {
@@ -245,7 +247,7 @@ void configure_hint(const struct settings *s, const struct lock *lock, enum log_
 		configure_hint_nodes(at);
 }
 
-/* ---- what a command finds ---- */
+/* ---- the command's environment ---- */
 
 static void hand_on(const char *name, const char *value)
 {
@@ -255,7 +257,7 @@ static void hand_on(const char *name, const char *value)
 		unsetenv(name);
 }
 
-/* A command may go to another folder; and a pipe has been read once and for all. */
+/* Makes the path absolute: the command may change its folder. A pipe can be read only once. */
 static void hand_on_file(const char *name, const char *file)
 {
 	char absolute[PATH_MAX];
@@ -267,11 +269,12 @@ static void hand_on_file(const char *name, const char *file)
 
 void configure_command(const struct settings *s)
 {
-	/* Where a secret stands is none, and a user's name is none beside it. */
+	/* The path of the password file is no secret. A user name is of use only with a
+	 * password. */
 	hand_on("REDLOCK_PASSWORD_FILE", s->password_file);
 	hand_on("REDLOCK_USERNAME", s->password_file ? s->username : NULL);
 	hand_on("REDLOCK_PASSWORD", NULL);
-	/* Not that they need not be looked at: that is for each to say. */
+	/* Do not export --insecure: each redlock needs its own. */
 	hand_on_file("REDLOCK_CACERT", s->tls.cacert);
 	hand_on_file("REDLOCK_CERT", s->tls.cert);
 	hand_on_file("REDLOCK_KEY_FILE", s->tls.key_file);
@@ -279,6 +282,6 @@ void configure_command(const struct settings *s)
 	if (s->config)
 		hand_on("REDLOCK_CONFIG", is_read_once ? NULL : path);
 	hand_on("REDLOCK_PROFILE", is_read_once ? NULL : s->profile);
-	/* REDLOCK_KEY is a name. */
+	/* A nested redlock needs the format: REDLOCK_KEY is a name. */
 	hand_on("REDLOCK_KEY_FORMAT", s->key_format);
 }

@@ -1,4 +1,11 @@
-/* configure: what files say about the settings: the configuration, and the nodes' password. */
+/*
+ * configure: completes the settings from files: the configuration file and the nodes' password
+ * file.
+ *
+ * Call configure() after options_read() and before settings_finish(), then configure_warn() when
+ * the log is open; configure_command() prepares the environment just before a command starts. The
+ * texts that are read are static, and the settings point into them until the process ends.
+ */
 #ifndef CMD_CONFIGURE_H
 #define CMD_CONFIGURE_H
 
@@ -8,30 +15,30 @@
 #include "lock/lock.h"
 
 /*
- * Fills what the command line and the environment left open from the configuration file, if there
- * is one, and reads the password from its file. What is kept lasts as long as the process. Returns
- * -1 with *e (ERR_CONFIG).
+ * Reads the configuration file, if there is one, for settings that the command line and the
+ * environment leave open; then reads the password file. Returns -1 with *e (ERR_CONFIG).
  */
 int configure(struct settings *s, struct err *e);
 
-/* Says which of these files others can read, though there is a password in it. */
+/* Warns of each of these files that has a password and that other users can read. */
 void configure_warn(void);
 
-/* The file that was read, or NULL. */
+/* Returns the configuration file, or NULL if there is none. */
 const struct config *configure_file(void);
 
-/* The environment becomes that of a command: without secrets, and with what a redlock in it needs
- * to find them again. */
+/* Prepares the environment for a command: removes secrets, and adds the paths by which a nested
+ * redlock finds them. */
 void configure_command(const struct settings *s);
 
 /*
- * Did nobody name nodes, and is nobody where they are by default? `a` is what came of asking there.
- * Then the hint says what nodes are, and how to try it without.
+ * Tells whether no nodes were configured and no server listens at the default address; `a` is the
+ * reply of that node. configure_hint_nodes() then explains how to name nodes, and how to try
+ * redlock without any.
  */
 bool configure_lacks_nodes(const struct settings *s, const struct reply *a);
 void configure_hint_nodes(enum log_level at);
 
-/* What can be done where too few nodes could be asked, if anything is known. */
+/* Hints at a cause when too few nodes could be asked, if one is known. */
 bool configure_has_hint(const struct settings *s, const struct lock *lock);
 void configure_hint(const struct settings *s, const struct lock *lock, enum log_level at);
 

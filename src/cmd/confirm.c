@@ -13,7 +13,8 @@ int confirm(const struct settings *s, const char *question, const char *done)
 
 	if (s->yes)
 		return STATUS_OK;
-	/* Whoever is asked must see what about. */
+	/* The question is printed to the log: without a terminal there, the user would not see
+	 * it. */
 	if (!isatty(STDIN_FILENO) || !isatty(log_fd())) {
 		log_say(LOG_ERRORS, "nothing is %s without --yes", done);
 		return STATUS_USAGE;

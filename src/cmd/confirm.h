@@ -1,13 +1,17 @@
-/* confirm: what cannot be undone is done only if somebody says so. */
+/*
+ * confirm: asks before an action that cannot be undone.
+ *
+ * Call confirm() when the user has seen the effects of the action, and go on only if it returns
+ * STATUS_OK.
+ */
 #ifndef CMD_CONFIRM_H
 #define CMD_CONFIRM_H
 
 #include "cli/settings.h"
 
 /*
- * STATUS_OK to go on: because of --yes, or because whoever sits at the terminal answered the
- * question with 'yes'. Else it was said that nothing is, or was, `done` ("removed"), and the status
- * to leave with is returned.
+ * Returns STATUS_OK if --yes is set, or if the user types 'yes' at the terminal. Else prints that
+ * nothing is, or was, `done` ("removed"), and returns the exit status.
  */
 int confirm(const struct settings *s, const char *question, const char *done);
 

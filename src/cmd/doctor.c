@@ -1,6 +1,10 @@
 /*
- * redlock doctor: visits all nodes at once, asks what the judging (report/diagnosis) wants to know,
- * tries what locks want on a key of its own, and prints what was found.
+ * redlock doctor: asks all nodes about some twenty facts, tries the life of a lock on a key of its
+ * own, and prints the findings of report/diagnosis.
+ *
+ * begin(), then examine() fills the node facts (struct node_facts) of each node, and tell() judges
+ * and prints them. With --admit, admit() instead writes the restart guard's mark that lets a node
+ * vote at once.
  */
 #include "report/diagnosis.h"
 
@@ -21,36 +25,34 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The life of the key that is tried. It must outlast a few questions to the slowest node. */
+/* The TTL of the probe key. It must outlast a few requests to the slowest node. */
 #define PROBE_TTL (10 * USEC_SEC)
 #define PROBE_QUESTIONS 5
 
-/* Pings: so many at least, and no more once they have taken so long. */
+/* Send at least PINGS_MIN pings, and more until PINGS_TIME is over. */
 #define PINGS_MIN 3
 #define PINGS_TIME (USEC_SEC / 5)
 
-/* Between two pings: what comes in bursts is met more often, and clocks are seen twice with some
- * time between. */
+/* The pause between two pings. It makes a burst of delays more likely to be seen, and puts time
+ * between the two clock samples. */
 #define PING_EVERY (20 * USEC_MSEC)
 
 #define KEY_MAX 64
-
-/* The restart guard's mark: see proto/request.c. */
 
 struct visit {
 	const struct settings *settings;
 	struct query query;
 	struct node_facts facts[NODES_MAX];
-	struct validity ours; /* our certificate */
-	bool is_over[NODES_MAX]; /* nothing more can be asked of this node */
+	struct validity ours; /* of our certificate */
+	bool is_over[NODES_MAX]; /* the node cannot be asked any more */
 	char token[TOKEN_MAX];
 	char key[KEY_MAX], rights_key[KEY_MAX + 8];
-	char formatted[REQUEST_KEY_MAX + 1]; /* as --key-format makes it; "": there is none */
+	char formatted[REQUEST_KEY_MAX + 1]; /* by --key-format; "": not given */
 };
 
 /* ---- asking ---- */
 
-/* A node that cannot be asked once is not asked again: each question would cost its time-out. */
+/* Ends the questions to nodes that are out of reach: each further one would take a time-out. */
 static void take_in(struct visit *v, const struct wish wish[NODES_MAX])
 {
 	char text[REPORT_MAX];
@@ -70,7 +72,7 @@ static void take_in(struct visit *v, const struct wish wish[NODES_MAX])
 	}
 }
 
-/* Each answer goes to its patient, where `field` says. */
+/* Asks the nodes, and stores each reply in the node's facts, at offset `field`. */
 static void put(struct visit *v, const struct wish wish[NODES_MAX], size_t field)
 {
 	query_ask(&v->query, wish, NULL, QUERY_ALL);
@@ -81,7 +83,7 @@ static void put(struct visit *v, const struct wish wish[NODES_MAX], size_t field
 				v->query.lock.peer[i].reply;
 }
 
-/* One question to all but those to be skipped. */
+/* Sends one request to all nodes that skip[] leaves out. */
 static void put_all(
 	struct visit *v, const struct wish *question, const bool skip[NODES_MAX], size_t field)
 {
@@ -102,7 +104,7 @@ static void ask(struct visit *v, size_t field, const char *const words[])
 	put_all(v, &(struct wish){.op = OP_COMMAND, .words = words}, v->is_over, field);
 }
 
-/* Did node i answer the last question? */
+/* Tells whether node i answered the last request. */
 static bool has_answered(const struct visit *v, int i)
 {
 	return v->query.lock.peer[i].vote == VOTE_YES;
@@ -152,7 +154,7 @@ static void ping(struct visit *v)
 	}
 }
 
-/* May the user reach what redlock keeps beside a key that the user may not take? */
+/* Checks whether the user may access redlock's own keys of a key that the user may not access. */
 static void look_beside(struct visit *v)
 {
 	char key[KEY_MAX], fence[KEY_MAX + 24];
@@ -163,8 +165,8 @@ static void look_beside(struct visit *v)
 	ask(v, FIELD(beside), (const char *const[]){"EXISTS", fence, NULL});
 }
 
-/* The life of a lock, on a key of ours; what is left of it is taken away, and would end by itself.
- */
+/* Runs the requests of a lock's life on the probe key and deletes the key. A key that remains
+ * expires. */
 static void try_a_lock(struct visit *v)
 {
 	static const enum op ops[TRIALS] = {
@@ -197,7 +199,8 @@ static void try_a_lock(struct visit *v)
 		ask(v, FIELD(rights),
 			(const char *const[]){
 				"EVAL", diagnosis_rights_script, "1", v->rights_key, NULL});
-		/* It would block where nothing is in its way. */
+		/* Ask only where the probe key exists as a string: BLPOP then fails at once, and
+		 * would block elsewhere. */
 		for (int n = 0; n < NODES_MAX; n++)
 			skip[n] =
 				v->is_over[n] || v->facts[n].trial[TRIAL_ACQUIRE].vote != VOTE_YES;
@@ -213,12 +216,12 @@ static void try_a_lock(struct visit *v)
 		(const char *const[]){"DEL", v->key, beside[0], beside[1], beside[2], NULL});
 }
 
-/* False if that cannot be: *e says why. */
+/* Returns false with *e. */
 static bool begin(struct visit *v, const struct settings *s, struct err *e)
 {
 	struct policy policy = settings_policy(s);
 
-	/* One that no lock could have is found fault with, not used. */
+	/* A TTL that is too short for any lock is a finding: do not use it here. */
 	policy.ttl = usec_max(policy.ttl, policy.drift + 1);
 	v->settings = s;
 	if (token_make(v->token, s->owner ? s->owner : "redlock doctor", e) < 0)
@@ -231,7 +234,7 @@ static bool begin(struct visit *v, const struct settings *s, struct err *e)
 		server_info_read(&v->facts[i].info, "", 0);
 	if (query_open(&v->query, &policy, &s->nodes, e) < 0)
 		return false;
-	/* Connects; the clock's time is not that of a connection. */
+	/* Connect first: the clock samples must not include the time of connecting. */
 	ask(v, FIELD(ignored), (const char *const[]){"PING", NULL});
 	v->ours = (struct validity){.until = tls_own_valid_until(), .wall = clock_wall()};
 	for (int i = 0; i < s->nodes.count; i++)
@@ -251,7 +254,8 @@ static void examine(struct visit *v)
 	ask(v, FIELD(fsync), (const char *const[]){"CONFIG", "GET", "appendfsync", NULL});
 	ask(v, FIELD(clients_max), (const char *const[]){"CONFIG", "GET", "maxclients", NULL});
 	ask(v, FIELD(marker), (const char *const[]){"GET", GUARD_KEY, NULL});
-	/* Whoever may call a script on it may do what scripts do; and nothing is left. */
+	/* A user that may run a script on the key may do everything that scripts do; this script
+	 * changes nothing. */
 	if (v->formatted[0])
 		ask(v, FIELD(formatted),
 			(const char *const[]){"EVAL", "return 0", "1", v->formatted, NULL});
@@ -417,7 +421,8 @@ static int tell(const struct visit *v)
 
 /* ---- to admit ---- */
 
-/* Since it was admitted: then the guard has written down its history, and no quarantine. */
+/* Tells whether the node had a vote before: its mark has the current run id, and either no more or
+ * no quarantine. */
 static bool had_vote(const struct node_facts *p)
 {
 	size_t len = strlen(p->info.run_id);
@@ -426,7 +431,7 @@ static bool had_vote(const struct node_facts *p)
 	       (!p->marker.text[len] || strncmp(p->marker.text + len, " 0 ", 3) == 0);
 }
 
-/* Which of the nodes before it is the same server; -1: none. */
+/* Returns an earlier node that is the same server, or -1. */
 static int twin_of(const struct visit *v, int i)
 {
 	const char *id = v->facts[i].info.run_id;
@@ -446,7 +451,7 @@ static bool has_twins(const struct visit *v)
 	return has;
 }
 
-/* What became of a node; *is_in: it votes now. */
+/* Describes the result for node i; *is_in: the node votes now. */
 static const char *deed(const struct visit *v, int i, bool *is_in)
 {
 	static char twin[NODE_LABEL_MAX + 32];

@@ -1,11 +1,12 @@
 /*
  * redlock gate: the resource's side of fencing. Runs a command only if its fencing number is not
- * older than the newest that was seen, and remembers the number first.
+ * lower than the highest number seen so far, and stores the number first.
  *
- * The store itself is locked from before the comparison until the command, which inherits the lock,
- * is gone: an older command is never at work when a newer one begins. The number is on disk before
- * the command starts. A new number is a new file, locked before it gets the store's name, so a gate
- * that is killed leaves the old number or the new one.
+ * The store is locked (flock) from before the comparison until the command has ended, as the
+ * command inherits the lock: a command with a lower number never runs at the same time as one with
+ * a higher. The number is on disk before the command starts. A new number is written to a new file,
+ * which is locked before it is renamed to the store: a gate that is killed leaves either the old or
+ * the new number.
  */
 #include "base/exit.h"
 #include "base/log.h"
@@ -24,18 +25,19 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Scripts use the descriptors below it for themselves. */
+/* Shell scripts use lower descriptors themselves. */
 #define INHERITED_FD 10
 
 struct gate {
 	const struct settings *settings;
-	char store[300]; /* as shown to people */
+	char store[300]; /* for messages */
 	struct file_place place;
-	usec until; /* the end of --wait */
-	int lock; /* closed at exec */
+	usec until; /* when --wait ends */
+	int lock; /* descriptor of the locked store; closed at exec */
 };
 
-/* A link or a pipe is a wrong setting; anything else is this machine's doing. */
+/* A symbolic link, a pipe or a folder is a wrong setting; other errors are those of this
+ * machine. */
 static int fail(const struct gate *g, const char *what, int error)
 {
 	bool is_wrong = error == ELOOP || error == EINVAL || error == EISDIR;
@@ -57,7 +59,7 @@ static int refuse(const struct gate *g, long newest)
 	return STATUS_STALE;
 }
 
-/* The number in the store that is locked. Returns a status. */
+/* Reads the number in the locked store. Returns a status. */
 static int read_number(const struct gate *g, long *newest)
 {
 	char text[32];
@@ -74,7 +76,8 @@ static int read_number(const struct gate *g, long *newest)
 	return STATUS_CONFIG;
 }
 
-/* Returns an errno, or 0: the lock is that of the new store now. The old one ends at exec. */
+/* Returns an errno, or 0: g->lock is then the lock of the new store. The lock of the old one ends
+ * at exec. */
 static int write_number(struct gate *g, bool is_new)
 {
 	char text[32];
@@ -83,7 +86,7 @@ static int write_number(struct gate *g, bool is_new)
 	return file_put(&g->place, text, (size_t)len, 0600, is_new, &g->lock);
 }
 
-/* Returns a status: STATUS_OK: the number is in the store, and the store is locked. */
+/* Returns STATUS_OK when the store is locked and has the number; else another status. */
 static int pass(struct gate *g)
 {
 	int error, status = STATUS_OK;
@@ -102,11 +105,11 @@ static int pass(struct gate *g)
 		if (g->settings->gate_fence < newest)
 			return refuse(g, newest);
 		error = write_number(g, error == ENOENT);
-	} while (error == EEXIST); /* another gate was the first */
+	} while (error == EEXIST); /* another gate has created the store */
 	return error ? fail(g, "write", error) : STATUS_OK;
 }
 
-/* What it becomes finds no more secrets than a command of 'run' does. */
+/* Removes the same secrets from the environment as `run` does for its command. */
 static void hide_secrets(void)
 {
 	const char *urls = getenv("REDLOCK_NODES");

@@ -13,9 +13,9 @@
 
 struct reading {
 	struct config *c;
-	char *next, *end; /* what has not been read yet */
-	char *line; /* what has been read last, */
-	int number; /* and which one that is */
+	char *next, *end; /* the part that was not read yet */
+	char *line; /* the line that was read last */
+	int number; /* its line number */
 	const char *profile;
 	struct err *e;
 };
@@ -31,7 +31,7 @@ int config_blame(const struct config *c, int line, int column, struct err *e)
 	return -1;
 }
 
-/* `at`: the byte of the line that is wrong. Returns -1. */
+/* `at`: the wrong byte of the line. Returns -1. */
 static int refuse(struct reading *r, const char *at, const char *why)
 {
 	err_set(r->e, ERR_CONFIG, "%s", why);
@@ -57,7 +57,8 @@ void config_profiles(const struct config *c, char *dst, size_t size)
 			utf8_escape(name, sizeof(name), c->profile[i], strlen(c->profile[i])));
 }
 
-/* "[name]", whose '[' is at `at`: what follows belongs to it. Returns -1 with *e. */
+/* Starts the profile "[name]" with its '[' at `at`: the following lines belong to it. Returns -1
+ * with *e. */
 static int begin_profile(struct reading *r, char *at)
 {
 	char *end = strchr(at, ']');
@@ -81,7 +82,7 @@ static int begin_profile(struct reading *r, char *at)
 	return 0;
 }
 
-/* Ends the text behind its last byte that is no space. */
+/* Cuts white space off the end of the text. */
 static void trim(char *text, size_t len)
 {
 	while (len > 0 && strchr(SPACE, text[len - 1]))
@@ -89,7 +90,7 @@ static void trim(char *text, size_t len)
 	text[len] = '\0';
 }
 
-/* "name = value", or with ':', whose name is at `at`. Returns -1 with *e. */
+/* Adds the setting "name = value" or "name: value" that starts at `at`. Returns -1 with *e. */
 static int take_setting(struct reading *r, char *at)
 {
 	struct config *c = r->c;
@@ -98,7 +99,7 @@ static int take_setting(struct reading *r, char *at)
 	if (!*value)
 		return refuse(r, at, NO_SETTING);
 	trim(at, (size_t)(value - at));
-	/* A '=' was forgotten, and there is one in the value. */
+	/* The user forgot the '=', and the value contains one. */
 	if (at[strcspn(at, SPACE)])
 		return refuse(r, at, NO_SETTING);
 	if (c->count == CONFIG_LINES_MAX)
@@ -117,7 +118,7 @@ static int take_setting(struct reading *r, char *at)
 	return 0;
 }
 
-/* The next line becomes a string. Returns -1 with *e: it cannot be one. */
+/* Makes the next line a string. Returns -1 with *e: a NUL byte, or the line is too long. */
 static int next_line(struct reading *r)
 {
 	char *feed = memchr(r->next, '\n', (size_t)(r->end - r->next));
@@ -134,7 +135,7 @@ static int next_line(struct reading *r)
 
 int config_parse(struct config *c, const char *path, char *text, size_t len, struct err *e)
 {
-	/* Some editors mark UTF-8. */
+	/* Skip the byte order mark that some editors write. */
 	size_t mark = strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 	struct reading r = {.c = c, .next = text + mark, .end = text + len, .profile = "", .e = e};
 	int rc = 0;

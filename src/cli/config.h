@@ -1,6 +1,13 @@
 /*
- * config: the text of a configuration file: lines "name = value" under "[profile]"; those before
- * any profile, or under "[default]", hold for all.
+ * config: splits the text of a configuration file into lines "name = value" under "[profile]".
+ * Lines before any profile, or under "[default]", apply to every profile.
+ *
+ * Calling sequence: the caller reads the file into a buffer and calls config_parse(), then passes
+ * the result to options_read_config() (cli/option.h). That function reports a wrong name or value
+ * with config_blame(), which adds the place in the file.
+ *
+ * Ownership: config_parse() changes the buffer, and struct config points into it: buffer and path
+ * must outlive struct config. Errors are ERR_CONFIG, "PATH:LINE:COLUMN: reason".
  */
 #ifndef CLI_CONFIG_H
 #define CLI_CONFIG_H
@@ -17,33 +24,30 @@
 #define CONFIG_DEFAULT "default"
 
 struct config_line {
-	const char *profile; /* "": for all */
+	const char *profile; /* "": for every profile */
 	const char *name, *value;
-	int number; /* of the line, from 1 on */
+	int number; /* line number, from 1 on */
 	int name_column, value_column;
 };
 
 struct config {
-	const char *path; /* as shown to people */
+	const char *path; /* as shown in messages */
 	int count;
 	struct config_line line[CONFIG_LINES_MAX];
 	int profiles;
-	const char *profile[CONFIG_PROFILES_MAX]; /* in their order */
+	const char *profile[CONFIG_PROFILES_MAX]; /* in the order of the file */
 };
 
-/*
- * Takes the text, NUL-terminated, apart in place: it must outlive *c, as must the path. Returns -1
- * with *e (ERR_CONFIG): "PATH:LINE:COLUMN: ...".
- */
+/* Parses the NUL-terminated text of `len` bytes in place. Returns -1 with *e on the first error. */
 int config_parse(struct config *c, const char *path, char *text, size_t len, struct err *e);
 
-/* Is there that profile? */
+/* Does the file have a section for that profile? */
 bool config_has(const struct config *c, const char *profile);
 
-/* Their names, for people: "a, b". "none", if there are none. */
+/* Writes the profiles' names as "a, b" for messages; "none" if there are none. */
 void config_profiles(const struct config *c, char *dst, size_t size);
 
-/* "PATH:LINE:COLUMN: " before what *e says; it is about the configuration then. Returns -1. */
+/* Puts "PATH:LINE:COLUMN: " before the text of *e and makes *e an ERR_CONFIG. Returns -1. */
 int config_blame(const struct config *c, int line, int column, struct err *e);
 
 #endif

@@ -12,7 +12,7 @@
 #define URL_MAX 1024
 #define UNIX_PATH_MAX 107 /* sun_path less its NUL */
 
-/* Where the part behind the scheme begins; a scheme has only letters. */
+/* The text after "scheme://", or all of it. A scheme consists of letters only. */
 static const char *behind_scheme(const char *url)
 {
 	const char *p = url;
@@ -29,7 +29,8 @@ static bool is_port(const char *text)
 	return len <= 5 && (text[len] == '\0' || text[len] == '/');
 }
 
-/* An address that lacks its brackets: more than one ':', and nothing but what an address has. */
+/* Is it an IPv6 address without brackets: more than one ':', and only characters of such an
+ * address? */
 static bool is_v6(const char *text)
 {
 	return strchr(text, ':') != strrchr(text, ':') &&
@@ -37,8 +38,8 @@ static bool is_v6(const char *text)
 }
 
 /*
- * Everything that may hold a password goes: what stands before the last '@'; and, where the '@' was
- * forgotten, what stands behind a ':' and is neither a port nor part of an IPv6 address.
+ * Masks everything that may contain a password: the text before the last '@'. Where the user forgot
+ * the '@', also the text after a ':' that is neither a port nor part of an IPv6 address.
  */
 static void mask(char *dst, size_t size, const char *url)
 {
@@ -67,7 +68,8 @@ static int refuse(struct err *e, const char *url, const char *why)
 			   "unix:///path");
 }
 
-/* A scheme without them is taken for a host, and what follows for its port. */
+/* Without slashes, the parser takes the scheme for a host and the rest for its port: name the real
+ * error. */
 static const char *slashes_missing(const char *url)
 {
 	if (strncasecmp(url, "unix:", 5) == 0 && strchr(url, '/'))
@@ -85,7 +87,7 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Percent-decodes [src, end) into dst; the reason why not, or NULL. */
+/* Percent-decodes [src, end) into dst; returns an error message, or NULL. */
 static const char *decode(char *dst, const char *src, const char *end)
 {
 	size_t used = 0;
@@ -190,7 +192,7 @@ static const char *parse_tcp(struct node *node, char *rest)
 		return why;
 	if (!*host)
 		return "the host is missing";
-	if (*host == '.') /* in the eyes of TLS, whatever is below it */
+	if (*host == '.') /* in TLS, such a name stands for every host below it */
 		return "a host name does not begin with '.'";
 	if (strlen(host) >= NODE_HOST_MAX)
 		return "the host name is too long";
@@ -201,7 +203,8 @@ static const char *parse_tcp(struct node *node, char *rest)
 	return slash && *slash ? parse_db(node, slash) : NULL;
 }
 
-/* What would not be safe to show; a password can have it as an escape. */
+/* Why the URL is not safe to show, or NULL. A password can contain such bytes as percent escapes.
+ */
 static const char *unfit(const char *url)
 {
 	const unsigned char *c = (const unsigned char *)url;
@@ -281,7 +284,7 @@ void node_adopt_password(struct node *node, const struct node *from)
 {
 	if (node->user[0] || node->password[0])
 		return;
-	if (from->is_tls && !node->is_tls) /* it is not for all on the way to read */
+	if (from->is_tls && !node->is_tls) /* the password would cross the network unencrypted */
 		return;
 	memcpy(node->user, from->user, sizeof(node->user));
 	memcpy(node->password, from->password, sizeof(node->password));
@@ -313,7 +316,7 @@ void node_list_hide(char *urls)
 
 		end = urls + strcspn(urls, separators);
 		at = memrchr(urls, '@', (size_t)(end - urls));
-		/* A path has none. */
+		/* A bare path has neither user nor password. */
 		while (*from != '/' && from < at)
 			*from++ = '*';
 	}
@@ -326,7 +329,8 @@ int node_list_add(struct node_list *list, const char *urls, struct err *e)
 		size_t len = strcspn(urls, separators);
 		char one[URL_MAX + 1];
 
-		/* One byte more than node_parse takes, so that a longer one is refused there. */
+		/* One byte more than node_parse() takes, so that node_parse() refuses a longer URL.
+		 */
 		snprintf(one, sizeof(one), "%.*s", (int)(len < URL_MAX ? len : URL_MAX), urls);
 		if (add_one(list, one, e) < 0)
 			return -1;

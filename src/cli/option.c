@@ -35,7 +35,7 @@ enum {
 };
 
 #define TAKING (RUN | ACQUIRE | HOLD | CONFIG)
-#define LEASHED (RUN | HOLD | CONFIG)
+#define SUPERVISED (RUN | HOLD | CONFIG)
 #define BY_TOKEN (EXTEND | RELEASE | CHECK)
 #define WITH_NODES (TAKING | BY_TOKEN | WAIT | STATUS | BREAK | DOCTOR | CONFIG)
 #define ALL (WITH_NODES | GATE | SANDBOX)
@@ -94,15 +94,15 @@ const struct option_row option_rows[] = {
 		"release when that process ends; what --on-lost says is sent to it", NULL},
 	{HOLD, GROUP_RUN, 0, "list", NULL, OPTION_COUNT, FIELD(list), NO_ENV, NULL,
 		"show the locks that this user holds in the background", NULL},
-	{LEASHED, GROUP_RUN, 0, "on-lost", NULL, OPTION_ON_LOST, FIELD(on_lost), LEASHED,
+	{SUPERVISED, GROUP_RUN, 0, "on-lost", NULL, OPTION_ON_LOST, FIELD(on_lost), SUPERVISED,
 		"term|kill|warn|SIG",
 		"what the command gets, before KILL, when the lock cannot be kept; warn: it runs "
 		"on",
 		"term"},
-	{LEASHED, GROUP_RUN, 0, "kill-after", NULL, OPTION_DURATION, FIELD(kill_after), LEASHED,
-		"D", "time between TERM (whoever sent it) and KILL",
+	{SUPERVISED, GROUP_RUN, 0, "kill-after", NULL, OPTION_DURATION, FIELD(kill_after),
+		SUPERVISED, "D", "time between TERM (whoever sent it) and KILL",
 		"a tenth of the TTL, at most 10s"},
-	{LEASHED, GROUP_RUN, 0, "max-run", NULL, OPTION_LIMIT, FIELD(max_run), LEASHED, "D",
+	{SUPERVISED, GROUP_RUN, 0, "max-run", NULL, OPTION_LIMIT, FIELD(max_run), SUPERVISED, "D",
 		"end COMMAND after D (waiting not counted): TERM, then KILL; status 124", "none"},
 	{RUN | CONFIG, GROUP_RUN, 0, "min-hold", NULL, OPTION_DURATION, FIELD(min_hold),
 		RUN | CONFIG, "D",
@@ -173,10 +173,11 @@ const struct option_row option_rows[] = {
 	{ACQUIRE | HOLD, GROUP_TALK, 0, "format", NULL, OPTION_FORMAT, FIELD(format),
 		ACQUIRE | HOLD, "plain|env|json",
 		"what is printed; env: lines for the shell's eval", "plain"},
-	{LEASHED, GROUP_TALK, 0, "record", NULL, OPTION_TEXT, FIELD(record), LEASHED, "FILE",
+	{SUPERVISED, GROUP_TALK, 0, "record", NULL, OPTION_TEXT, FIELD(record), SUPERVISED, "FILE",
 		"append one line of JSON: waited, held, extensions, outcome, status", NULL},
-	{LEASHED, GROUP_TALK, 0, "metrics-file", NULL, OPTION_TEXT, FIELD(metrics_file), LEASHED,
-		"FILE", "keep FILE up to date for Prometheus' textfile collector", NULL},
+	{SUPERVISED, GROUP_TALK, 0, "metrics-file", NULL, OPTION_TEXT, FIELD(metrics_file),
+		SUPERVISED, "FILE", "keep FILE up to date for Prometheus' textfile collector",
+		NULL},
 	{ALL, GROUP_TALK, 0, "log", NULL, OPTION_TEXT, FIELD(log), ALL, "stderr|syslog|FILE",
 		"where words go", "stderr"},
 	{ALL, GROUP_TALK, 0, "config", NULL, OPTION_TEXT, FIELD(config), ALL, "FILE",
@@ -195,7 +196,7 @@ const int option_rows_count = COUNT_OF(option_rows);
 enum { ROWS = COUNT_OF(option_rows) };
 _Static_assert(ROWS <= OPTIONS_MAX, "each has its source");
 
-const char *command_group_words(enum command_group group)
+const char *command_group_title(enum command_group group)
 {
 	static const char *const words[COMMANDS_COUNT] = {
 		[COMMANDS_LOCK] = "Locks",
@@ -207,7 +208,7 @@ const char *command_group_words(enum command_group group)
 	return words[group];
 }
 
-const char *option_group_words(enum option_group group)
+const char *option_group_title(enum option_group group)
 {
 	static const char *const words[GROUP_COUNT] = {
 		[GROUP_LOCK] = "Naming the lock",
@@ -256,7 +257,7 @@ const struct command_row *command_find(const char *name)
 	return NULL;
 }
 
-/* What other programs call it, and those who have not read a page yet. */
+/* Names of other programs for the same thing, and names that new users try. */
 struct guess {
 	const char *typed, *meant;
 };
@@ -307,7 +308,7 @@ static const struct guess option_guesses[] = {
 	{"prometheus", "metrics-file"},
 };
 
-/* NULL: nobody guesses that. */
+/* NULL: no guess has that name. */
 static const char *meant_by(const struct guess guesses[], int count, const char *typed)
 {
 	for (int i = 0; i < count; i++)
@@ -347,12 +348,12 @@ const char *option_nearest(const char *name, unsigned commands)
 	return n.word;
 }
 
-/* What a source has set, a weaker one leaves alone. */
+/* A setting that a stronger source has set stays as it is. */
 struct reading {
 	struct settings *s;
-	struct source source; /* the one that is read */
-	bool names_token; /* the command line does, */
-	long limit, slot; /* and these; 0: it does not */
+	struct source source; /* the source being read */
+	bool names_token; /* the command line has --token or --token-file */
+	long limit, slot; /* --limit and --slot of the command line; 0: not given */
 	struct err *e;
 };
 
@@ -387,7 +388,7 @@ static const char *read_factor(const char *text, long *permille)
 
 #define CHOICES 3
 
-/* One of the words, as its index. */
+/* Finds the text among the names and stores its index. */
 static bool read_choice(const char *const names[CHOICES], const char *text, long *choice)
 {
 	for (long i = 0; i < CHOICES; i++)
@@ -412,7 +413,7 @@ static int bad_value(struct reading *r, const char *source, const char *value, c
 	return see_help(r);
 }
 
-/* It was to be one of the words. */
+/* Reports a value that is none of the names. */
 static int bad_choice(struct reading *r, const char *source, const char *value,
 	const char *const names[CHOICES], const char *why)
 {
@@ -537,7 +538,7 @@ static int unknown_option(struct reading *r, const char *shown_as, const char *n
 		r->e, "see 'redlock help run'; a command that starts with '-' goes behind '--'");
 }
 
-/* An option of other commands is told from one that nobody knows. */
+/* Refuses an option of other commands; an option that no command has is refused elsewhere. */
 static int check_is_of(struct reading *r, const struct option_row *row, const char *source)
 {
 	if (option_is_of(row, r->s->command))
@@ -553,32 +554,33 @@ static int missing_value(struct reading *r, const char *source, const struct opt
 	return see_help(r);
 }
 
-static bool is_free(const struct option_row *row)
+static bool takes_any_text(const struct option_row *row)
 {
 	return row->kind == OPTION_KEY || row->kind == OPTION_TEXT;
 }
 
-/* "--", which a variable that was empty leaves there; or an option, where no such value could be.
- */
+/* Is the word no value for this option? "--" may be left over from an empty variable; an option of
+ * the command is no value either, unless values of this kind may look like one. */
 static bool is_no_value(const struct reading *r, const struct option_row *row, const char *word)
 {
-	bool is_whole = strncmp(word, "--", 2) == 0 || strlen(word) == 2; /* no value of its own */
+	bool is_whole = strncmp(word, "--", 2) == 0 || strlen(word) == 2; /* has no value inside */
 	bool is = strcmp(word, "--") == 0;
 
-	for (int i = 0; i < ROWS && is_whole && !is_free(row); i++)
+	for (int i = 0; i < ROWS && is_whole && !takes_any_text(row); i++)
 		is |= option_is_of(&option_rows[i], r->s->command) &&
 		      option_is_called(&option_rows[i], word);
 	return is;
 }
 
-/* The word behind an option, as its value; NULL: it is none, and that was said. */
+/* Takes the word after an option as its value. Returns NULL with an error if the word is no value.
+ */
 static const char *next_value(
 	struct reading *r, const struct option_row *row, const char *source, const char *word)
 {
 	if (word && !is_no_value(r, row, word))
 		return word;
 	(void)missing_value(r, source, row);
-	if (word && is_free(row))
+	if (word && takes_any_text(row))
 		(void)err_hint(r->e, "if '--' is meant: --%s=--", row->name);
 	return NULL;
 }
@@ -590,7 +592,7 @@ static int secret_in_sight(struct reading *r, const char *source)
 			      "configuration file");
 }
 
-/* The command's own row, else any other command's. */
+/* Finds the row of this command, else the row of another command. */
 static const struct option_row *find_row(const struct reading *r, const char *name)
 {
 	const struct option_row *found = NULL;
@@ -606,7 +608,7 @@ static const struct option_row *find_row(const struct reading *r, const char *na
 	return found;
 }
 
-/* --name, --name=value, --name value. Returns how many words of argv were used, or -1. */
+/* Reads --name, --name=value or --name value. Returns the number of words that were used, or -1. */
 static int read_long(struct reading *r, char *const argv[])
 {
 	const struct option_row *row = NULL;
@@ -635,7 +637,7 @@ static int read_long(struct reading *r, char *const argv[])
 	return set_value(r, row, source, value) < 0 ? -1 : used;
 }
 
-/* -nv, -kKEY, -k KEY. Returns how many words of argv were used, or -1. */
+/* Reads -nv, -kKEY or -k KEY. Returns the number of words that were used, or -1. */
 static int read_letters(struct reading *r, char *const argv[])
 {
 	const char *value = NULL;
@@ -665,7 +667,7 @@ static int read_letters(struct reading *r, char *const argv[])
 	return 1;
 }
 
-/* Another row for the same setting, such as -n for --wait, counts as well. */
+/* Other rows for the same setting count too, such as -n for --wait. */
 const struct source *option_source(const struct settings *s, size_t field)
 {
 	const struct source *best = NULL;
@@ -677,7 +679,7 @@ const struct source *option_source(const struct settings *s, size_t field)
 	return best;
 }
 
-/* By a source that is stronger than the one that is read? */
+/* Has a stronger source set it already? */
 static bool is_set(const struct reading *r, const struct option_row *row)
 {
 	return option_source(r->s, row->field)->kind > r->source.kind;
@@ -716,7 +718,7 @@ static bool has_line(const char *text, const char *line)
 	return false;
 }
 
-/* Is it another number than the one that was named, if one was? */
+/* Was a number given, and does the environment have another one? */
 static bool is_other(long named, char *const envp[], const char *name)
 {
 	const char *text = find_env(envp, name);
@@ -725,7 +727,7 @@ static bool is_other(long named, char *const envp[], const char *name)
 	return named > 0 && (!text || !text_number(text, 1, SLOTS_MAX, &number) || number != named);
 }
 
-/* Is the token of the command line the environment's own? */
+/* Does the command line have the token of the environment? */
 static bool is_token_of_env(const struct reading *r, char *const envp[])
 {
 	const char *token = find_env(envp, "REDLOCK_TOKEN");
@@ -733,13 +735,16 @@ static bool is_token_of_env(const struct reading *r, char *const envp[])
 	return token && r->s->token && strncmp(token, r->s->token, TOKEN_ID_LEN) == 0;
 }
 
-/* What a command under a lock finds belongs together: not another lock's token to a key that was
- * named, nor its slot beside another token that was. */
+/*
+ * The variables that `redlock run` sets for its command describe one lock. REDLOCK_TOKEN,
+ * REDLOCK_LIMIT and REDLOCK_SLOT are ignored if the command line names another lock: by other keys
+ * or a token file, or, for limit and slot, by another token, limit or slot.
+ */
 static bool is_of_another_lock(
 	const struct reading *r, const struct option_row *row, char *const envp[])
 {
 	const char *text = find_env(envp, "REDLOCK_KEY"), *count = find_env(envp, "REDLOCK_KEYS");
-	const struct key_list *keys = &r->s->keys; /* taken before: their row comes first */
+	const struct key_list *keys = &r->s->keys; /* already read: the row of --key comes first */
 	bool is_among;
 
 	if (row->field != FIELD(token) && row->kind != OPTION_SLOTS)
@@ -758,7 +763,8 @@ static bool is_of_another_lock(
 	return r->s->token_file || !is_among;
 }
 
-/* What is on or off on the command line; -v and the like count. */
+/* Sets an option without a value from the environment or the file. -v and others like it take a
+ * number. */
 static int set_flag(
 	struct reading *r, const struct option_row *row, const char *source, const char *value)
 {
@@ -818,7 +824,7 @@ static int read_env(struct reading *r, char *const envp[])
 	return 0;
 }
 
-/* Whose operands are the words of a command. */
+/* Are the operands the arguments of another program? */
 static bool has_command(enum command command)
 {
 	return (command_rows[command].flags & TAKES_COMMAND) != 0;
@@ -850,7 +856,7 @@ int options_read(
 		if (s->help || s->version)
 			return i;
 	}
-	/* What stands behind the words of a command is its own. */
+	/* The arguments of a command are not options of redlock. */
 	for (int n = i; argv[n] && !has_command(s->command); n++)
 		if (argv[n][0] == '-' && argv[n][1])
 			return misplaced(&r, argv[n]);
@@ -866,7 +872,7 @@ bool option_is_setting(const struct option_row *row)
 	       row->field != FIELD(version);
 }
 
-/* The row that a line of the file names; NULL: none does. */
+/* The row for a name in the file, or NULL. */
 static const struct option_row *setting_row(const char *name)
 {
 	for (int i = 0; i < ROWS; i++) {
@@ -909,13 +915,13 @@ static int unknown_setting(
 	return err_hint(r->e, "the names are those of the options: see 'redlock help config'");
 }
 
-/* Those of which a source may name several. */
+/* May one source give several values? */
 static bool adds_up(const struct option_row *row)
 {
 	return row->kind == OPTION_KEY || row->kind == OPTION_NODES;
 }
 
-/* What is set twice was meant once. */
+/* Refuses a setting that appears twice in one section. */
 static int check_once(struct reading *r, const struct config *c, int i)
 {
 	const struct config_line *line = &c->line[i], *other;
@@ -930,7 +936,7 @@ static int check_once(struct reading *r, const struct config *c, int i)
 	return 0;
 }
 
-/* The command's own row for what a line of the file sets; NULL: it has none. */
+/* The command's own row for a setting of the file, or NULL if the command has none. */
 static const struct option_row *row_for(const struct reading *r, const struct option_row *setting)
 {
 	for (int i = 0; i < ROWS; i++)
@@ -941,8 +947,8 @@ static const struct option_row *row_for(const struct reading *r, const struct op
 	return NULL;
 }
 
-/* What a section says. Nodes that count for nothing, because others were named, may be known with
- * their passwords all the same. */
+/* Reads one section of the file. Nodes of the file that are not used, because a stronger source
+ * named nodes, are collected in *known: their passwords may be needed. */
 static int read_section(
 	struct reading *r, const struct config *c, const char *profile, struct node_list *known)
 {
@@ -967,7 +973,8 @@ static int read_section(
 	return 0;
 }
 
-/* What the command line or the environment says of user or password is meant for all. */
+/* --username, --password and --password-file from the command line or the environment apply to all
+ * nodes: then the passwords of the file's nodes are not used. */
 static void adopt_passwords(struct settings *s, const struct node_list *known)
 {
 	if (option_source(s, FIELD(username))->kind >= SOURCE_ENV ||
@@ -1031,7 +1038,7 @@ static const char *factor_value(char *dst, size_t size, long permille)
 	return dst;
 }
 
-/* Nothing that nobody said is what the default says. */
+/* A zero that was not set explicitly means the default, shown as no value. */
 static const char *duration_value(char *dst, size_t size, usec d, bool is_said)
 {
 	char text[DURATION_TEXT_MAX];

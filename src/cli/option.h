@@ -1,6 +1,14 @@
 /*
- * option: the one table of commands and options. The parser, --help and whatever else lists them
- * read it. A new option is one row here and one field in struct settings.
+ * option: the one table of commands and options, and the parser that reads it. --help, the manual
+ * pages, the completions and `redlock config` are made from the same table. A new option is one row
+ * here and one field in struct settings.
+ *
+ * Calling sequence: settings_init(), then options_read() for the command line and the environment,
+ * then options_read_config() for the configuration file, then settings_finish(). A source never
+ * changes a setting that a stronger source has set.
+ *
+ * Ownership: the tables are constants. Values are stored in struct settings as pointers into argv,
+ * envp and the text of the file. Errors are ERR_USAGE, or ERR_CONFIG for a node or for the file.
  */
 #ifndef CLI_OPTION_H
 #define CLI_OPTION_H
@@ -41,12 +49,12 @@ extern const int command_rows_count;
 
 enum option_kind {
 	OPTION_COUNT, /* no value; each mention adds 1 */
-	OPTION_OFF, /* no value; takes back what an OPTION_COUNT said */
+	OPTION_OFF, /* no value; undoes an OPTION_COUNT */
 	OPTION_NO_WAIT, /* no value; sets a duration to 0 */
 	OPTION_TEXT,
-	OPTION_SECRET, /* text that nobody may see: not on the command line */
-	OPTION_KEY, /* mentions add up, where the command takes several */
-	OPTION_KEY_FORMAT, /* text with one %s */
+	OPTION_SECRET, /* text that must stay secret: refused on the command line */
+	OPTION_KEY, /* repeated values add up, where the command takes several keys */
+	OPTION_KEY_FORMAT, /* text with exactly one %s */
 	OPTION_ON_LOST, /* a signal, or "warn" */
 	OPTION_DURATION,
 	OPTION_LIMIT, /* a duration; 0: no limit */
@@ -56,10 +64,10 @@ enum option_kind {
 	OPTION_FORMAT, /* plain, env or json */
 	OPTION_JSON, /* no value: --format json */
 	OPTION_PID,
-	OPTION_FENCE, /* a number from 1 on */
+	OPTION_FENCE, /* 1..FENCE_MAX */
 	OPTION_SLOTS, /* 1..SLOTS_MAX */
 	OPTION_SERVERS, /* 1..NODES_MAX */
-	OPTION_NODES, /* one node or a list of them; mentions add up */
+	OPTION_NODES, /* one node or a list of them; repeated values add up */
 };
 
 enum option_group {
@@ -71,8 +79,8 @@ enum option_group {
 };
 
 struct option_row {
-	/* Whose it is: a bit for each enum command. Those of 'config' can stand in a configuration
-	 * file, if they are settings (option_is_setting()). */
+	/* A bit for each enum command that has this option. Options of 'config' are allowed in a
+	 * configuration file, if they are settings (option_is_setting()). */
 	unsigned commands;
 	enum option_group group;
 	char letter; /* 0: none */
@@ -80,70 +88,71 @@ struct option_row {
 	const char *alias; /* another long name, or NULL */
 	enum option_kind kind;
 	size_t field; /* offset in struct settings */
-	unsigned env; /* for which of them REDLOCK_NAME sets it too */
-	const char *value; /* what --help calls the value, or NULL */
-	const char *words;
-	const char *initial; /* the default, in words, or NULL */
+	unsigned env; /* a bit for each command that also reads REDLOCK_NAME */
+	const char *value; /* name of the value in --help, or NULL */
+	const char *help;
+	const char *initial; /* the default as a text, or NULL */
 };
 
 extern const struct option_row option_rows[];
 extern const int option_rows_count;
 
-/* "Locks", ... */
-const char *command_group_words(enum command_group group);
+/* "Locks", ...: the heading of the group. */
+const char *command_group_title(enum command_group group);
 
-/* "Naming the lock", ... */
-const char *option_group_words(enum option_group group);
+/* "Naming the lock", ...: the heading of the group. */
+const char *option_group_title(enum option_group group);
 
 /* The name of a command. */
 const char *option_command_name(enum command command);
 
-/* Does it take this option? */
+/* Does the command have this option? */
 bool option_is_of(const struct option_row *row, enum command command);
 
-/* Is there a value behind it? */
+/* Does a value follow the option? */
 bool option_takes_value(const struct option_row *row);
 
-/* Is it what somebody typed, such as "--ttl", "--ttl=5s", "-t" or "-t5s"? */
+/* Does the word "--ttl", "--ttl=5s", "-t" or "-t5s" of a command line name this option? */
 bool option_is_called(const struct option_row *row, const char *word);
 
 /* The row with that name, or NULL. */
 const struct command_row *command_find(const char *name);
 
-/* What is meant by a name that is none: what others call it, or the nearest; NULL if none is near.
- */
+/* The command that the user probably meant by an unknown name: the name of the same thing in other
+ * programs, or the nearest spelling; NULL if no name is near. */
 const char *command_nearest(const char *name);
 
-/* The same of the options of these commands: a bit for each, as in their rows. */
+/* The same for the options of these commands: a bit for each, as in option_row. */
 const char *option_nearest(const char *name, unsigned commands);
 
 /*
- * Reads the options in argv[first..]; they stop at the first operand or behind "--". Afterwards the
- * environment fills what the command line left open. Returns the index of the first operand, or
- * -1 with *e set (ERR_USAGE, or ERR_CONFIG for a node). Stops early, without looking at the
- * environment, when --help or --version was given. Values are kept as pointers into argv and envp.
+ * Reads the options in argv[first..] up to the first operand or "--". Afterwards the environment
+ * sets what the command line left open. Returns the index of the first operand, or -1 with *e
+ * (ERR_USAGE, or ERR_CONFIG for a node). Stops early, without reading the environment, at --help or
+ * --version. Values are kept as pointers into argv and envp.
  */
 int options_read(
 	struct settings *s, int first, char *const argv[], char *const envp[], struct err *e);
 
-/* Can it stand in a configuration file? */
+/* Is the option allowed in a configuration file? */
 bool option_is_setting(const struct option_row *row);
 
 /*
- * Then the file fills what is still open: the profile first, then what holds for all. Nodes that
- * were named without user and password have those of the same server in the file. Values are kept
- * as pointers into its text. Returns -1 with *e (ERR_CONFIG), which says where.
+ * Sets what is still open from the file: first from the profile, then from the part for all
+ * profiles. Nodes without user and password get those of the same server in the file. Values are
+ * kept as pointers into the text of the file. Returns -1 with *e (ERR_CONFIG), which names line and
+ * column.
  */
 int options_read_config(struct settings *s, const struct config *c, struct err *e);
 
-/* Where the setting at that offset comes from. */
+/* The source of the setting at that offset in struct settings. */
 const struct source *option_source(const struct settings *s, size_t field);
 
-/* How it is called in the environment. */
+/* The option's environment variable. */
 #define OPTION_ENV_MAX 48
 const char *option_env_name(char dst[OPTION_ENV_MAX], const struct option_row *row);
 
-/* What it is now, for people: secrets are masked. Returns dst, or NULL: nothing. */
+/* The current value for people; secrets are masked. Returns dst, or NULL if there is no value. */
 const char *option_value(
 	char *dst, size_t size, const struct settings *s, const struct option_row *row);
 

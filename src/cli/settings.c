@@ -12,13 +12,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A path, and room for what stands behind it. */
+/* A path, with room for the suffix of a temporary file. */
 #define STORE_MAX 4000
 
 /* "#1000" */
 #define SLOT_DIGITS 5
 
-/* What the owner text shows of a long command. */
+/* How much of a long command the owner text shows. */
 #define OWNER_COMMAND_MAX 80
 
 void settings_init(struct settings *s, enum command command)
@@ -42,21 +42,21 @@ static usec drift(const struct settings *s)
 }
 
 /*
- * How long TERM may take to work: the command must be gone before the validity ends, and before
- * TERM is sent, an extension must have had its turn at a third of the TTL.
+ * The longest --kill-after: the command must be gone before the validity ends, and an extension is
+ * attempted at a third of the TTL, before SIGTERM is sent.
  */
 static usec longest_kill_after(const struct settings *s)
 {
 	return s->ttl - drift(s) - s->ttl / 3 - s->node_timeout - deadline_reap_time(s->ttl);
 }
 
-/* Whoever watches over nobody needs no time to end anything. */
+/* Does this command terminate a process when the lock is lost? The others need no --kill-after. */
 static bool supervises(const struct settings *s)
 {
 	return s->command == COMMAND_RUN || (s->command == COMMAND_HOLD && s->follow > 0);
 }
 
-/* The others set no key's life. */
+/* Does this command set the TTL of a key? */
 static bool wants_ttl(const struct settings *s)
 {
 	return supervises(s) || s->command == COMMAND_ACQUIRE || s->command == COMMAND_HOLD ||
@@ -85,7 +85,7 @@ static int check_times(struct settings *s, struct err *e)
 		return err_hint(e, "a longer --ttl or a shorter --node-timeout helps");
 	}
 	if (!supervises(s)) {
-		/* Nobody is there to be given time. */
+		/* no process is terminated */
 		s->kill_after = 0;
 		return 0;
 	}
@@ -111,19 +111,19 @@ static bool wants_token(const struct settings *s)
 	return s->command == COMMAND_EXTEND || s->command == COMMAND_CHECK;
 }
 
-/* Of which slot it is, a keeper here may know. */
+/* Must the slot be given? Without a token, a local `hold` can supply it. */
 static bool needs_slot(const struct settings *s)
 {
 	return s->token || s->command == COMMAND_BREAK;
 }
 
-/* A hold has its limit, and what a file says is not known yet. */
+/* May the limit become known later, from a local `hold` or a token file? */
 static bool may_know_limit(const struct settings *s)
 {
 	return !s->token && (s->token_file || s->command == COMMAND_RELEASE);
 }
 
-/* What is kept beside the keys: see proto/request.c. */
+/* Is it one of redlock's bookkeeping keys? See proto/request.c. */
 static bool is_reserved(const char *key)
 {
 	static const char *const own[] = {"redlock:line:{", "redlock:turn:{", "redlock:wake:{",
@@ -197,7 +197,7 @@ static int join_keys(struct settings *s, char text[REQUEST_KEY_MAX + 1], struct 
 	return 0;
 }
 
-/* text: where several are put together. */
+/* `text` receives the joined keys if there are several. */
 static int add_key(
 	struct settings *s, const char *key, char text[REQUEST_KEY_MAX + 1], struct err *e)
 {
@@ -262,7 +262,7 @@ const char *settings_check_format(const char *format)
 	return names > 1 ? "has %s more than once" : NULL;
 }
 
-/* Returns how long the key is; it is there only if it fits. */
+/* Returns the length of the key. Writes it only if it fits. */
 static size_t format_key(char *key, size_t size, const char *format, const char *name)
 {
 	size_t len = 0;
@@ -290,7 +290,7 @@ static int made_too_long(size_t len, const char *name, struct err *e)
 	return err_hint(e, "--key-format makes it of a name that has %zu", strlen(name));
 }
 
-/* The names go, and what is made of them comes: in another order, perhaps. */
+/* Replaces the names by the formatted keys; their order may differ. */
 static int format_keys(struct settings *s, struct err *e)
 {
 	const struct key_list names = s->keys;
@@ -315,7 +315,7 @@ static int format_keys(struct settings *s, struct err *e)
 	return 0;
 }
 
-/* Has it room for what stands behind it? */
+/* Does the key leave room for "#SLOT"? */
 static int check_room(const struct settings *s, const char *key, struct err *e)
 {
 	if (s->limit > 1 && strlen(key) + SLOT_DIGITS > REQUEST_KEY_MAX)
@@ -373,7 +373,8 @@ static int check_slots(const struct settings *s, struct err *e)
 	return 0;
 }
 
-/* "ID#SLOT", and whatever stands behind a space: the slot. 0: it names none; -1: it is none. */
+/* Reads the slot of "ID#SLOT"; a space and more text may follow. *slot is 0 if the token has no
+ * slot. Returns -1 if the slot is invalid. */
 static int slot_of(const char *token, long *slot)
 {
 	const char *text = token + TOKEN_ID_LEN + 1;
@@ -402,7 +403,7 @@ static int take_slot(struct settings *s, struct err *e)
 		return err_set(
 			e, ERR_USAGE, "the token is of slot %ld, and --limit 1 has no slots", slot);
 	s->slot = slot;
-	/* To ask about one slot, it is all the same how many there are. */
+	/* An operation on one slot does not depend on the number of slots. */
 	if (s->limit == 0)
 		s->limit = slot > 2 ? slot : 2;
 	return 0;
@@ -489,7 +490,7 @@ static int check_secret(const char *name, const char *value, struct err *e)
 		strlen(value), NODE_SECRET_MAX - 1);
 }
 
-/* What is said of user and password is for the nodes whose URL says nothing. */
+/* --username, --password and --password-file apply to nodes without them in the URL. */
 static int give_passwords(struct settings *s, struct err *e)
 {
 	if (check_secret("user name", s->username, e) < 0 ||
@@ -520,7 +521,8 @@ static int check_tls(const struct tls_settings *t, struct err *e)
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (texts[i].value && !*texts[i].value)
 			return err_set(e, ERR_USAGE, "%s is empty", texts[i].name);
-	/* A certificate for anything below '.example.org' would do; and none is for nothing. */
+	/* '.example.org' would match every certificate below that domain. A name that is empty up
+	 * to its '%' would match none. */
 	if (t->sni && strchr(".%", t->sni[0]))
 		return err_set(e, ERR_USAGE, "--sni '%s' is no name",
 			utf8_escape(shown, sizeof(shown), t->sni, strlen(t->sni)));
@@ -566,8 +568,10 @@ struct deadline_policy settings_deadline(const struct settings *s)
 	};
 }
 
-/* Rendezvous hashing (Thaler, Ravishankar 1996): all who name the nodes alike have one order for
- * one key, and keys are spread over the nodes. */
+/*
+ * Rendezvous hashing (Thaler, Ravishankar 1996): clients with the same node names compute the same
+ * order for a key, and keys are spread over the nodes.
+ */
 static void order_nodes(const struct settings *s, const char *name, int order[NODES_MAX])
 {
 	uint64_t key = text_hash(0, name), rank[NODES_MAX];
@@ -582,8 +586,10 @@ static void order_nodes(const struct settings *s, const char *name, int order[NO
 	}
 }
 
-/* As long as a lock can last that was given before: its validity by any clock, and the grain of
- * theirs. */
+/*
+ * The longest remaining life of a lock that was granted before a restart: its validity by any
+ * clock, plus the granularity of the nodes' clocks.
+ */
 static usec quarantine(const struct settings *s)
 {
 	usec longest = usec_max(usec_max(s->ttl, s->max_ttl), s->min_hold);

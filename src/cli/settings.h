@@ -1,4 +1,15 @@
-/* settings: what the user wants, after the command line, the environment and the defaults. */
+/*
+ * settings: all settings of one invocation, after the command line, the environment, the
+ * configuration file and the defaults.
+ *
+ * Calling sequence: settings_init(), options_read() and options_read_config() (cli/option.h),
+ * settings_choose_password(), then settings_finish() once. After that settings_policy() and
+ * settings_deadline() give the rules for the lock and for the command. Commands that learn a token
+ * later (from a file, or from `hold`) pass it to settings_set_token().
+ *
+ * Ownership: the texts are borrowed from argv, the environment and the configuration file and must
+ * outlive the settings. Errors are ERR_USAGE, or ERR_CONFIG for nodes, users and passwords.
+ */
 #ifndef CLI_SETTINGS_H
 #define CLI_SETTINGS_H
 
@@ -9,7 +20,7 @@
 
 #define DEFAULT_NODES "redis://127.0.0.1:6379"
 
-/* Not given: the value depends on others, see settings_finish(). */
+/* Not given: settings_finish() computes the value from other settings. */
 #define UNSET ((usec)-1)
 
 enum command {
@@ -17,23 +28,23 @@ enum command {
 #include "cli/commands.def"
 };
 
-/* How results look on stdout. */
+/* How stdout shows results. */
 enum format {
 	FORMAT_PLAIN,
-	FORMAT_ENV, /* lines for the shell's eval */
+	FORMAT_ENV, /* assignments for the shell's eval */
 	FORMAT_JSON,
 };
 
 enum restart_guard {
-	GUARD_AUTO, /* on for three nodes or more */
+	GUARD_AUTO, /* on with three nodes or more */
 	GUARD_ON,
 	GUARD_OFF,
 };
 
-/* Where a setting comes from, the weakest first. */
+/* The source of a setting, the weakest first. */
 enum source_kind {
-	SOURCE_NONE, /* it has its default */
-	SOURCE_FILE, /* what the file says for all profiles */
+	SOURCE_NONE, /* the default holds */
+	SOURCE_FILE, /* the part of the file for all profiles */
 	SOURCE_PROFILE,
 	SOURCE_ENV,
 	SOURCE_LINE, /* the command line */
@@ -47,35 +58,35 @@ struct source {
 /* There are fewer options. */
 #define OPTIONS_MAX 80
 
-/* Files are named as the user did; NULL: not given. */
+/* File names are as the user gave them; NULL: not given. */
 struct tls_settings {
-	const char *cacert; /* whom to trust; NULL: whom this system trusts */
-	const char *cert; /* ours, and those behind it */
-	const char *key_file; /* its private key */
-	const char *sni; /* what the nodes' certificates are for, instead of their hosts */
-	long insecure; /* do not look at their certificates */
+	const char *cacert; /* trusted authorities; NULL: those of this system */
+	const char *cert; /* our certificate chain */
+	const char *key_file; /* the certificate's private key */
+	const char *sni; /* the name that the nodes' certificates must have, instead of the host */
+	long insecure; /* 1: do not verify the nodes' certificates */
 };
 
 struct settings {
 	enum command command;
 	char *const *operands; /* the arguments after the options, NULL-terminated */
 	struct source source[OPTIONS_MAX]; /* of each row of the option table */
-	/* What the nodes have; until settings_finish(), the names. */
-	struct key_list keys; /* in the order of their bytes */
+	/* The Redis keys; before settings_finish(): the names. */
+	struct key_list keys; /* sorted by their bytes */
 	const char *key; /* the same, separated by newlines; NULL: none */
-	const char *names; /* as key, without the format; settings_finish() */
-	const char *key_format; /* how a name becomes a key; NULL: it is one */
-	char key_text[REQUEST_KEY_MAX + 1]; /* of several */
-	char key_words[REQUEST_KEY_MAX + 1]; /* of several that came as one text */
-	char formatted_text[REQUEST_KEY_MAX + 1]; /* as key_text, */
-	char formatted_words[REQUEST_KEY_MAX + 1]; /* and as key_words, by the format */
-	long limit; /* of a semaphore: how many holders; 0: not given, 1: an ordinary lock */
-	long slot; /* of a semaphore: of a lock that is held; 0: not given */
+	const char *names; /* the names before --key-format, in the form of `key` */
+	const char *key_format; /* turns a name into a key; NULL: the name is the key */
+	char key_text[REQUEST_KEY_MAX + 1]; /* storage of `key` for several keys */
+	char key_words[REQUEST_KEY_MAX + 1]; /* storage of keys that came as one text */
+	char formatted_text[REQUEST_KEY_MAX + 1]; /* like key_text, for formatted keys */
+	char formatted_words[REQUEST_KEY_MAX + 1]; /* like key_words, for formatted keys */
+	long limit; /* holders of a semaphore; 0: not given, 1: an ordinary lock */
+	long slot; /* slot of a semaphore's held lock; 0: not given */
 	const char *token;
 	const char *token_file;
 	usec min_validity;
 	long format; /* enum format */
-	long follow; /* the pid of whoever the lock is held for; 0: nobody */
+	long follow; /* the pid of the process for which `hold` keeps the lock; 0: none */
 	long list;
 	long yes;
 	long watch;
@@ -83,8 +94,8 @@ struct settings {
 	long admit;
 	long gate_fence;
 	const char *store;
-	long servers; /* of a sandbox, */
-	const char *server; /* and the program; NULL: the first one that is there */
+	long servers; /* number of a sandbox' nodes */
+	const char *server; /* server program of a sandbox; NULL: the first that is installed */
 	const char *record;
 	const char *metrics_file;
 	const char *log; /* stderr, syslog or a file; NULL: stderr */
@@ -93,19 +104,19 @@ struct settings {
 	long conflict_exit_code;
 	const char *owner; /* NULL: settings_owner() */
 	struct node_list nodes;
-	const char *username, *password; /* of the nodes whose URL has none */
-	const char *password_file; /* NULL: none, or it cannot be read again */
-	const char *config; /* NULL: one of the usual places, if there is one */
+	const char *username, *password; /* for nodes without one in the URL */
+	const char *password_file; /* NULL: none, or a file that cannot be read twice */
+	const char *config; /* NULL: the first of the usual places that exists */
 	const char *profile; /* NULL: none */
 	struct tls_settings tls;
 	usec node_timeout;
 	long drift_permille;
 	long restart_guard; /* enum restart_guard */
-	usec max_ttl; /* the longest in use; 0: ttl */
+	usec max_ttl; /* the longest TTL of any client; 0: ttl */
 	const char *shell; /* a command for the shell, or NULL */
 	usec kill_after;
 	long on_lost; /* a signal; 0: only warn */
-	usec max_run; /* NEVER: none */
+	usec max_run; /* NEVER: no limit */
 	usec min_hold; /* 0: none */
 	long fair;
 	long shared;
@@ -120,41 +131,43 @@ struct settings {
 
 void settings_init(struct settings *s, enum command command);
 
-/* Makes keys of the names, fills what depends on other settings, and refuses what cannot work
- * together: ERR_USAGE, or ERR_CONFIG where it is about nodes. Once, for the format is not to be
- * applied to what it made. */
+/*
+ * Makes keys of the names, computes the settings that depend on others, and refuses combinations
+ * that cannot work. Call it once only: a second call would apply --key-format to keys.
+ */
 int settings_finish(struct settings *s, struct err *e);
 
-/* Of a password and a file that has one, the one whose source is weaker is dropped; ERR_CONFIG if
- * none is. */
+/* Of `password` and `password_file`, drops the one from the weaker source. ERR_CONFIG if both come
+ * from sources of equal strength. */
 int settings_choose_password(struct settings *s, struct err *e);
 
-/* One more key, which must outlive the settings; one that is there already is the same. ERR_USAGE
- * if it cannot be one. */
+/* Adds a key, which must outlive the settings, unless the list has it already. ERR_USAGE if the key
+ * is invalid. */
 int settings_add_key(struct settings *s, const char *key, struct err *e);
 
-/* The keys of REDLOCK_KEY: so many, separated by newlines. */
+/* Adds the `count` keys of REDLOCK_KEY, separated by newlines. */
 int settings_add_keys(struct settings *s, const char *text, long count, struct err *e);
 
-/* Can it be one? */
+/* Returns -1 with *e (ERR_USAGE) if the text is not valid as a key. */
 int settings_check_key(const char *key, struct err *e);
 
-/* The key of a name that is an operand; ERR_USAGE if it can have none. */
+/* Writes the key of a name that is an operand. ERR_USAGE if the name, or the key, is invalid. */
 int settings_operand_key(
 	const struct settings *s, const char *name, char key[REQUEST_KEY_MAX + 1], struct err *e);
 
-/* What is wrong with it, in words; NULL: nothing. */
+/* Why the text is not valid as a --key-format, or NULL. A constant. */
 const char *settings_check_format(const char *format);
 
-/* A token that was not known before; "ID#SLOT" names the slot as well. It must outlive the
- * settings. */
+/* Sets a token that was not known before settings_finish(); "ID#SLOT" sets the slot as well. The
+ * token must outlive the settings. */
 int settings_set_token(struct settings *s, const char *token, struct err *e);
 
 /* The rules that follow from the settings. */
 struct deadline_policy settings_deadline(const struct settings *s);
 struct policy settings_policy(const struct settings *s);
 
-/* Writes "user@host:pid command" (control characters as '?', cut to size) for the holder's card. */
+/* Writes "user@host:pid command" (control characters as '?', cut to size), the text by which other
+ * clients know this holder. */
 void settings_owner(
 	char *dst, size_t size, const char *user, const char *host, long pid, char *const argv[]);
 

@@ -110,7 +110,7 @@ static void add_option(const struct option_row *row)
 		text_append(name, sizeof(name), &n, "%s", width < NARROW ? "" : "    ");
 	text_append(name, sizeof(name), &n, "--%s%s%s", row->name, row->value ? " " : "",
 		row->value ? row->value : "");
-	snprintf(words, sizeof(words), "%s%s%s%s", row->words, row->initial ? " [default: " : "",
+	snprintf(words, sizeof(words), "%s%s%s%s", row->help, row->initial ? " [default: " : "",
 		row->initial ? row->initial : "", row->initial ? "]" : "");
 	add_item(2, name, words_at(), words);
 }
@@ -127,7 +127,7 @@ static void add_options(enum command command)
 				row->kind == OPTION_SECRET)
 				continue;
 			if (is_empty)
-				add("\n%s\n", option_group_words(row->group));
+				add("\n%s\n", option_group_title(row->group));
 			is_empty = false;
 			add_option(row);
 		}
@@ -186,7 +186,7 @@ static void add_commands(enum command_group group)
 	for (int i = 0; i < command_rows_count; i++)
 		if (strlen(command_rows[i].name) > longest)
 			longest = strlen(command_rows[i].name);
-	add("\n%s\n", command_group_words(group));
+	add("\n%s\n", command_group_title(group));
 	for (int i = 0; i < command_rows_count; i++)
 		if (command_rows[i].group == group)
 			add_item(2, command_rows[i].name, 2 + longest + 2, command_rows[i].summary);

@@ -1,9 +1,9 @@
 /*
- * gen: rewrites what stands in files between the lines
+ * gen: rewrites the lines of a file between
  *     BEGIN GENERATED part [word]
  *     END GENERATED
- * (behind whatever begins a comment there) from the tables of commands, options and statuses.
- * usage: gen [--check] FILE...; with --check it only says what is stale.
+ * (each in a comment of the file's language) from the tables of commands, options and statuses.
+ * usage: gen [--check] FILE...; with --check it only names the parts that are out of date.
  */
 #include "base/exit.h"
 #include "base/log.h"
@@ -33,19 +33,19 @@ static const struct part {
 	{"shell-signals", shell_signals},
 };
 
-/* A file on its way from what it was to what it should be. */
+/* A file that is being rewritten. */
 struct work {
 	const char *path;
 	FILE *from, *to;
 	char *line;
 	size_t room;
-	int number; /* of that line */
+	int number; /* of the line */
 	bool is_stale;
 };
 
-static int trouble(const struct work *w, const char *what)
+static int fail(const struct work *w, const char *why)
 {
-	log_say(LOG_ERRORS, "%s:%d: %s", w->path, w->number, what);
+	log_say(LOG_ERRORS, "%s:%d: %s", w->path, w->number, why);
 	return -1;
 }
 
@@ -55,21 +55,20 @@ static bool next_line(struct work *w)
 	return getline(&w->line, &w->room, w->from) >= 0;
 }
 
-/* Writes the part that such a line names. */
+/* Writes the part that the line `begin` names. */
 static int write_part(const struct work *w, const char *begin, FILE *to)
 {
 	char name[64], word[64] = "";
 
 	if (sscanf(begin + strlen(BEGIN), "%63s %63s", name, word) < 1)
-		return trouble(w, "which part?");
+		return fail(w, "which part?");
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (strcmp(parts[i].name, name) == 0)
-			return parts[i].write(to, word) ? 0
-							: trouble(w, "the part has no such word");
-	return trouble(w, "no such part: src/gen/main.c has their names");
+			return parts[i].write(to, word) ? 0 : fail(w, "the part has no such word");
+	return fail(w, "no such part: src/gen/main.c has their names");
 }
 
-/* What stands there now, up to the end of the part. */
+/* Copies the current text of the part to `old`, up to the line with END. */
 static int skip_part(struct work *w, FILE *old)
 {
 	while (next_line(w)) {
@@ -79,7 +78,7 @@ static int skip_part(struct work *w, FILE *old)
 			break;
 		fputs(w->line, old);
 	}
-	return trouble(w, "the part before has no end: '" END "'");
+	return fail(w, "the part before has no end: '" END "'");
 }
 
 static int renew_part(struct work *w, bool is_check)
@@ -112,7 +111,7 @@ static int renew_lines(struct work *w, bool is_check)
 {
 	while (next_line(w)) {
 		if (strstr(w->line, END))
-			return trouble(w, "this ends no part");
+			return fail(w, "this ends no part");
 		fputs(w->line, w->to);
 		if (!strstr(w->line, BEGIN))
 			continue;
@@ -123,8 +122,8 @@ static int renew_lines(struct work *w, bool is_check)
 	return 0;
 }
 
-/* A file that is as it should be is not touched: make looks at its time. */
-static int put_back(const struct work *w, const char *text)
+/* Called only if a part has changed: make compares the times of files. */
+static int write_file(const struct work *w, const char *text)
 {
 	FILE *file = fopen(w->path, "w");
 
@@ -150,7 +149,7 @@ static int renew(const char *path, bool is_check)
 	fclose(w.from);
 	fclose(w.to);
 	if (rc == 0 && w.is_stale)
-		rc = is_check ? -1 : put_back(&w, text);
+		rc = is_check ? -1 : write_file(&w, text);
 	free(w.line);
 	free(text);
 	return rc;

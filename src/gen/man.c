@@ -6,10 +6,10 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Where the page's source is wrapped. */
+/* Column at which the source of the page is wrapped. */
 #define WIDTH 70
 
-/* A page in the making. */
+/* A page that is being written. */
 struct page {
 	FILE *to;
 	int column;
@@ -22,7 +22,7 @@ static void end_line(struct page *p)
 	p->column = 0;
 }
 
-/* Characters as they are, on paper and on every terminal. */
+/* Writes bytes so that paper and every terminal show them unchanged. */
 static void put_bytes(struct page *p, const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -48,14 +48,14 @@ static void put_plain(struct page *p, const char *word, size_t len)
 		p->column++, fputc(' ', p->to);
 	else if (*word == '.')
 		fputs("\\&", p->to);
-	if (word[len - 1] == ':' || memchr(word, '/', len)) /* not to be hyphenated */
+	if (word[len - 1] == ':' || memchr(word, '/', len)) /* no hyphenation */
 		fputs("\\%", p->to);
 	put_bytes(p, word, len);
 	if (strchr(".?!", word[len - 1]))
 		end_line(p);
 }
 
-/* A line of its own: ".Fl \-ttl ,". */
+/* Writes a macro on a line of its own: ".Fl \-ttl ,". */
 static void put_macro(
 	struct page *p, const char *macro, const char *word, size_t len, const char *marks)
 {
@@ -77,7 +77,7 @@ static bool is_variable(const char *word, size_t len)
 	return strspn(word, capitals) >= len && strncmp(word, "REDLOCK_", 8) == 0;
 }
 
-/* A word of running text: options, variables and the value that it is about look as such. */
+/* Writes a word of running text; options, variables and the option's value get their macro. */
 static void put_word(struct page *p, const char *word, size_t len, const char *value)
 {
 	size_t bare = len;
@@ -104,7 +104,7 @@ static void put_text(struct page *p, const char *text, const char *value)
 	}
 }
 
-/* What the tables say in small letters and without a full stop. */
+/* Writes a text of the tables, which has no capital and no full stop, as a sentence. */
 static void put_sentence(struct page *p, const char *before, const char *words, const char *value)
 {
 	char text[400];
@@ -142,7 +142,7 @@ static void put_command_names(struct page *p, unsigned commands, const char *end
 		}
 }
 
-/* "All commands but gate." says more than a list of twelve. */
+/* "All commands but gate." is shorter than a list of twelve. */
 static bool is_common(unsigned commands, unsigned all)
 {
 	return count_commands(all & ~commands) * 4 <= count_commands(all);
@@ -164,7 +164,7 @@ static void put_commands(struct page *p, unsigned commands, unsigned all)
 	}
 }
 
-/* One word of how a command is called: "-k", "KEY", "[ARG...]", "bash|zsh". */
+/* Writes one word of a command's synopsis: "-k", "KEY", "[ARG...]", "bash|zsh". */
 static void put_operand(FILE *to, const char *word, size_t len)
 {
 	bool is_option = *word == '-', has_dots = len > 3 && strncmp(word + len - 3, "...", 3) == 0;
@@ -175,7 +175,7 @@ static void put_operand(FILE *to, const char *word, size_t len)
 	fputs(has_dots ? " ..." : "", to);
 }
 
-/* "[options] -k KEY [--] COMMAND [ARG...]" as a chain of macros. */
+/* Writes "[options] -k KEY [--] COMMAND [ARG...]" as a chain of macros. */
 static void put_call(FILE *to, const struct command_row *row)
 {
 	const char *word = row->operands;
@@ -223,14 +223,14 @@ static bool is_on_line(const struct option_row *row)
 	return row->kind != OPTION_SECRET;
 }
 
-/* "Fl \-\-ttl", of a long name or of a letter. */
+/* Writes "Fl \-\-ttl", for a long name or a letter. */
 static void put_name(FILE *to, const char *dash, const char *name)
 {
 	fprintf(to, "Fl %s", dash);
 	put_bytes(&(struct page){.to = to}, name, strlen(name));
 }
 
-/* Those options of a group that are `wanted`, as one item of a list. */
+/* Writes the options of a group for which `wanted` is set, as one item of a list. */
 static void put_names(struct page *p, enum option_group group, const bool wanted[])
 {
 	const struct option_row *last = NULL;
@@ -239,7 +239,7 @@ static void put_names(struct page *p, enum option_group group, const bool wanted
 		if (option_rows[i].group != group || !wanted[i])
 			continue;
 		if (!last)
-			fprintf(p->to, ".It %s", option_group_words(group));
+			fprintf(p->to, ".It %s", option_group_title(group));
 		fputs(last ? " ,\n." : "\n.", p->to);
 		last = &option_rows[i];
 		put_name(p->to, "\\-", last->name);
@@ -255,7 +255,7 @@ static void put_groups(struct page *p, const bool wanted[])
 	fputs(".El\n", p->to);
 }
 
-/* What belongs to talking to nodes, and to people. */
+/* Is it an option for nodes or messages that nearly all commands have? */
 static bool is_named_once(const struct option_row *row)
 {
 	return (row->group == GROUP_NODES || row->group == GROUP_TALK) &&
@@ -329,7 +329,7 @@ static void put_variable(struct page *p, const struct option_row *row)
 static void put_option(struct page *p, const struct option_row *row)
 {
 	put_option_tag(p->to, row);
-	put_sentence(p, "", row->words, row->value);
+	put_sentence(p, "", row->help, row->value);
 	put_default(p, row);
 	put_variable(p, row);
 	put_commands(p, row->commands, commands_with_options());
@@ -342,7 +342,7 @@ bool man_options(FILE *to, const char *word)
 
 	for (int group = 0; group < GROUP_COUNT; group++) {
 		fprintf(to, ".Ss %s\n.Bl -tag -width Ds\n",
-			option_group_words((enum option_group)group));
+			option_group_title((enum option_group)group));
 		for (int i = 0; i < option_rows_count; i++)
 			if (option_rows[i].group == (enum option_group)group &&
 				is_on_line(&option_rows[i]))
@@ -354,7 +354,7 @@ bool man_options(FILE *to, const char *word)
 
 /* ---- variables, settings, statuses ---- */
 
-/* Rows of one name have one variable. */
+/* Rows with the same name share one variable: is it the first of them? */
 static bool is_first_variable(const struct option_row *row)
 {
 	for (const struct option_row *other = option_rows; other < row; other++)
@@ -379,14 +379,14 @@ bool man_environment(FILE *to, const char *word)
 		if (is_on_line(row))
 			put_macro(&p, "Fl", text, strlen(text), "");
 		else
-			put_sentence(&p, "", row->words, NULL);
+			put_sentence(&p, "", row->help, NULL);
 	}
 	fputs(".El\n", to);
 	return *word == '\0';
 }
 
-/* All that heed the same line of the file. */
-static unsigned heeding(const struct option_row *setting)
+/* The commands that read this setting of the file. */
+static unsigned commands_reading(const struct option_row *setting)
 {
 	unsigned commands = 0;
 
@@ -410,10 +410,11 @@ bool man_settings(FILE *to, const char *word)
 		fputs(".It Ic ", to);
 		put_bytes(&(struct page){.to = to}, row->name, strlen(row->name));
 		fprintf(to, " No = Ar %s\n", option_takes_value(row) ? row->value : "yes|no");
-		put_sentence(&p, "", row->words, row->value);
+		put_sentence(&p, "", row->help, row->value);
 		put_default(&p, row);
-		/* config shows them all, and heeds none */
-		put_commands(&p, heeding(row), commands_with_options() & ~(1u << COMMAND_CONFIG));
+		/* config shows all settings and uses none */
+		put_commands(&p, commands_reading(row),
+			commands_with_options() & ~(1u << COMMAND_CONFIG));
 		end_line(&p);
 	}
 	fputs(".El\n", to);

@@ -1,5 +1,5 @@
-/* Parts of the completions: the rows of the tables as calls of functions, in words that bash, zsh
- * and fish read alike. What is made of them is written by hand, in each. */
+/* Parts of the completions: the rows of the tables as calls of shell functions, quoted so that
+ * bash, zsh and fish read them alike. The functions are written by hand in each completion file. */
 #include "base/signal_name.h"
 #include "cli/option.h"
 #include "gen/parts.h"
@@ -38,7 +38,7 @@ bool shell_commands(FILE *to, const char *word)
 	return !*word;
 }
 
-/* What it wants, in a word that says how to complete it. */
+/* The name of the option's value, from which the completions know how to complete it. */
 static const char *value_of(const struct option_row *row)
 {
 	if (!option_takes_value(row))
@@ -64,7 +64,7 @@ bool shell_options(FILE *to, const char *word)
 		const struct option_row *row = &option_rows[i];
 		const char letter[] = {row->letter, '\0'};
 
-		if (!is_quoted_alike(row->words))
+		if (!is_quoted_alike(row->help))
 			return false;
 		if (row->kind == OPTION_SECRET)
 			continue;
@@ -73,7 +73,7 @@ bool shell_options(FILE *to, const char *word)
 		put_quoted(to, letter);
 		fprintf(to, " %s", row->name);
 		put_quoted(to, value_of(row));
-		put_quoted(to, row->words);
+		put_quoted(to, row->help);
 		fputc('\n', to);
 	}
 	return !*word;

@@ -126,9 +126,9 @@ TEST(option_table_is_sound)
 		CHECK(strspn(row->name, "abcdefghijklmnopqrstuvwxyz-") == len);
 		CHECK(row->name[0] != '-' && row->name[len - 1] != '-');
 		CHECK(!row->letter || isalpha((unsigned char)row->letter));
-		CHECK(row->words && strlen(row->words) > 5);
+		CHECK(row->help && strlen(row->help) > 5);
 		CHECK(takes_value(row) == (row->value != NULL));
-		CHECK(row->group < GROUP_COUNT && *option_group_words(row->group));
+		CHECK(row->group < GROUP_COUNT && *option_group_title(row->group));
 		for (int j = 0; j < i; j++) {
 			const struct option_row *other = &option_rows[j];
 
@@ -218,7 +218,7 @@ TEST(option_called)
 TEST(groups_have_words)
 {
 	for (int i = 0; i < command_rows_count; i++)
-		CHECK(command_group_words(command_rows[i].group)[0] != '\0');
+		CHECK(command_group_title(command_rows[i].group)[0] != '\0');
 }
 
 /* ---- every row ---- */

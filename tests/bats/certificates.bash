@@ -1,5 +1,5 @@
-# Certificates for a bats file, in the folder $C. The order of calls: begin_authorities; authority NAME; certificate NAME
-# SAN, which the authority $CA signs.
+# Certificates for a bats file, in the folder $C. The order of calls: begin_authorities; authority NAME; certificate
+# NAME SAN, which the authority $CA signs.
 
 # begin_authorities: the settings that all authorities of this file share.
 begin_authorities() {

@@ -1,5 +1,5 @@
-# The completions in the real shells: what they offer, by what each of them has for programs to ask (offers.*), and
-# what Tab makes of a line on a terminal.
+# The completions in the real shells: their offers, by each shell's interface for programs (offers.*), and the line that
+# Tab makes on a terminal.
 
 load nodes
 
@@ -21,7 +21,7 @@ teardown() { nodes_stop; }
 
 readonly ALL="bash bash-completion zsh fish"
 
-# offers_of SHELL: of the lines that it reads, as LINE|WORD.
+# offers_of SHELL: the offers for the lines on stdin, as LINE|WORD.
 offers_of() {
 	case $1 in
 	bash) bash --norc "$here/offers.bash" no ;;
@@ -31,7 +31,7 @@ offers_of() {
 	esac
 }
 
-# What shall be offered: just these words, these among others, or none of them; told by `judge`.
+# Expected offers: exactly these words, these among others, or none of them; checked by `judge`.
 rule() {
 	RULE+=("$1") LINE+=("$2")
 	shift 2
@@ -69,10 +69,10 @@ judge() {
 }
 
 commands() { redlock help | sed -nE 's/^  (redlock )?([a-z]+) .*/\2/p' | sort -u; }
-# What 'redlock help COMMAND' says of its options: "-k --key KEY", a line each.
+# The options in 'redlock help COMMAND': "-k --key KEY", one per line.
 options() { redlock help "$1" | sed -nE 's/^  (-[a-zA-Z],|   ) (--[a-z-]+)( ([A-Za-z|]+))?(  .*)?$/\1 \2 \4/p' | tr -d ,; }
 
-@test "the script of each shell is printed; another one is not known" {
+@test "the script of each shell is printed; an unknown shell is refused" {
 	cmp "$T/redlock.bash" "$here/../../completions/redlock.bash"
 	cmp "$T/_redlock" "$here/../../completions/_redlock"
 	cmp "$T/redlock.fish" "$here/../../completions/redlock.fish"
@@ -88,11 +88,11 @@ hint: there is a script for bash, zsh and fish" completion $'t\ncsh'
 	[ "$output" = "redlock: cannot write to stdout: No space left on device" ]
 }
 
-@test "a broken environment does not keep the scripts from being printed" {
+@test "a broken environment does not prevent the scripts from being printed" {
 	REDLOCK_TTL=soon REDLOCK_CONFIG=$T/none REDLOCK_NODES='' says 0 '*complete -F _redlock redlock' '' completion bash
 }
 
-@test "every command, and every option of each" {
+@test "every subcommand, and every option of each" {
 	local command
 	exactly 'redlock ' $(commands)
 	exactly 'redlock co' completion config
@@ -105,7 +105,7 @@ hint: there is a script for bash, zsh and fish" completion $'t\ncsh'
 	judge $ALL
 }
 
-@test "every option's value is completed as the help calls it" {
+@test "every option's value is completed as the help names it" {
 	local command letter option value seen=
 	touch some-file
 	for command in $(commands); do
@@ -149,7 +149,7 @@ hint: there is a script for bash, zsh and fish" completion $'t\ncsh'
 	judge $ALL
 }
 
-@test "signals in capitals: as the shell does it" {
+@test "signals in capitals: as the shell itself does it" {
 	exactly 'redlock run --on-lost SIGUS' SIGUSR1 SIGUSR2
 	exactly 'redlock run --on-lost=KI' KILL
 	judge bash fish
@@ -159,15 +159,15 @@ hint: there is a script for bash, zsh and fish" completion $'t\ncsh'
 	judge zsh
 }
 
-@test "processes, to be followed" {
+@test "processes for --follow" {
 	among 'redlock hold --follow ' $$
 	judge bash bash-completion fish
-	# zsh has those of its own terminal: itself
+	# zsh offers those of its own terminal: itself
 	offers_of zsh <<< 'redlock hold --follow ' > "$T/got"
 	grep -qx 'redlock hold --follow |[1-9][0-9]*' "$T/got"
 }
 
-@test "the command behind the options is completed as if it stood alone, its options too" {
+@test "the command after the options is completed as if it stood alone, its options too" {
 	local command commands=0 line
 	touch some-file
 	printf '#!/bin/sh\n' > "$T/bin/deploy"
@@ -186,7 +186,7 @@ hint: there is a script for bash, zsh and fish" completion $'t\ncsh'
 	exactly 'redlock run -nk dep' ''
 	never 'redlock run -- --l' --limit --log
 	judge bash-completion zsh fish
-	# without the package, bash knows no more than commands and files
+	# without the package, bash only knows commands and files
 	RULE=() LINE=() WORDS=()
 	among 'redlock run -k a depl' deploy
 	exactly 'redlock run -k a:b -- deploy so' some-file
@@ -194,13 +194,13 @@ hint: there is a script for bash, zsh and fish" completion $'t\ncsh'
 	judge bash
 }
 
-# profiles: a configuration with these names, for humans and for mischief.
+# profiles: a configuration with these names, ordinary and malicious.
 profiles() {
 	printf '[%s]\n' 'a b' "it's \"q\" \\ \$x\`" 'co:lon' 'x=y' 'default' 'staging' > "$1"
 	printf 'ttl = 3s\n' >> "$1"
 }
 
-@test "profiles are those of the configuration in force" {
+@test "profiles are those of the effective configuration" {
 	profiles "$T/one"
 	printf '[other]\n' > "$T/two"
 	cp "$T/two" "$T/colon:and=more"
@@ -221,15 +221,15 @@ it's \"q\" \\\\ \$x\`
 co:lon
 x=y
 staging" '' completion profiles
-	# nobody writes into it
+	# it has no writer
 	mkfifo "$T/fifo"
 	REDLOCK_CONFIG=$T/fifo run -0 timeout 60 "$REDLOCK_BUILD/redlock" completion profiles
 	[ "$output" = "" ]
 	REDLOCK_CONFIG=$T/broken says 78 '' "redlock: $T/broken:1:1: *" completion profiles
 }
 
-# on_terminal SHELL STEP...: plays the steps of `pty` with a shell that has its completions as README.md says, and a
-# redlock that shows its words. Its prompt is "go> ".
+# on_terminal SHELL STEP...: plays the steps of `pty` with a shell that loads its completions as in README.md, and a
+# redlock that prints its arguments. The prompt is "go> ".
 on_terminal() {
 	local shell=$1 package=/usr/share/bash-completion/bash_completion
 	shift
@@ -253,7 +253,7 @@ on_terminal() {
 	run -0 "$REDLOCK_BUILD/tools/pty" "$@"
 }
 
-# typed SHELL: each line of stdin is LINE, a tab, and the words that the command shall have: LINE is typed, then Tab, then
+# typed SHELL: each line of stdin is LINE, a tab, and the arguments that redlock must get: LINE is typed, then Tab, then
 # Enter.
 typed() {
 	local line words steps=()
@@ -272,7 +272,7 @@ typed() {
 	on_terminal "$1" "${steps[@]}" expect:'go> ' send:'exit\r'
 }
 
-# what_is_typed: lines for it; special characters are what the shell makes of them.
+# what_is_typed: lines for `typed`; the shell quotes special characters.
 what_is_typed() {
 	cat <<-END
 		redlock run --prof	[run][--profile]
@@ -308,7 +308,7 @@ what_is_typed() {
 	done
 }
 
-@test "Tab on a terminal, bash: set -eu, and words that are not taken apart at = and :" {
+@test "Tab on a terminal, bash: set -eu, and words that are not split at = and :" {
 	local shell
 	for shell in bash bash-completion; do
 		BASH_SETTINGS="set -eu; COMP_WORDBREAKS=\${COMP_WORDBREAKS//[:=]/}" typed $shell <<-END
@@ -338,7 +338,7 @@ what_is_typed() {
 	END
 }
 
-# (fish 4 does not look for files behind --record='a)
+# (fish 4 does not look for files after --record='a)
 @test "Tab on a terminal, fish" {
 	typed fish <<-END
 		$(what_is_typed)
@@ -348,13 +348,13 @@ what_is_typed() {
 	END
 }
 
-@test "zsh and fish show what an option is for" {
+@test "zsh and fish show the purpose of an option" {
 	on_terminal zsh expect:'go> ' send:'redlock run --no\x09' expect:'-- a node; repeat it: redis://[user:' send:'\x15exit\r'
 	run -0 fish -c "source $T/redlock.fish; complete -C 'redlock run --nod'"
 	[[ "$output" == *$'--node\ta node; repeat it: redis://[user:'* ]]
 }
 
-@test "keys that are held here are offered, and nothing else is asked for" {
+@test "keys that are held on this machine are offered, and no node is asked" {
 	local shell
 	nodes_start 1
 	redlock hold -k db > "$T/held"

@@ -1,6 +1,6 @@
-# What the README promises to a newcomer, and to the machine that tests.
+# README's promises to a newcomer, and to the machine that tests.
 
-@test "make demo comes out as promised, and leaves nothing behind" {
+@test "make demo ends as promised, and leaves nothing" {
 	cd "$BATS_TEST_DIRNAME/../.."
 	run env TMPDIR="$BATS_TEST_TMPDIR" tests/demo "$REDLOCK_BUILD/redlock"
 	echo "$output"
@@ -13,7 +13,7 @@
 	cd "$BATS_TEST_DIRNAME/../.."
 	grep -q '^apt-get .* && make check$' README.md
 	grep -q '^apt-get .* && make demo$' README.md
-	# every option that README shows is one that the program knows, but where it installs with other programs
+	# every option in README is one of redlock's, except in Install, which has other programs' options
 	for command in $("$REDLOCK_BUILD/redlock" help | sed -nE 's/^  ([a-z]+)  .*/\1/p'); do
 		"$REDLOCK_BUILD/redlock" help "$command"
 	done > "$BATS_TEST_TMPDIR/help"

@@ -583,7 +583,7 @@ keeps_jumping() {
 	for ttl in 0 1ms 2ms 3ms; do
 		run -0 --separate-stderr redlock doctor --json --node-timeout 10s --ttl $ttl
 		json '[.findings[] | select(.id == "ttl") | .severity] == ["error"]'
-		FIX=$(jq -r '.findings[] | select(.id == "ttl") | .mend' <<< "$output")
+		FIX=$(jq -r '.findings[] | select(.id == "ttl") | .fix' <<< "$output")
 		is_like "$FIX" "--ttl *s"
 	done
 	run -0 --separate-stderr redlock doctor --json --node-timeout 10s $FIX

@@ -4,7 +4,7 @@ load nodes
 
 setup() {
 	nodes_start 3
-	# Patient: no node looks dead because the machine is busy.
+	# Patient: no node is late because the machine is busy.
 	export REDLOCK_NODE_TIMEOUT=10s
 }
 teardown() { nodes_stop; }
@@ -15,12 +15,12 @@ set_counters() {
 	local i=1 n
 	for n in "$@"; do node $((i++)) set 'redlock:fence:{job}' "$n" > "$T/set"; done
 }
-# far N: so far ahead of all clocks that each number is the one before plus one.
+# far N: a number so far ahead of all clocks that each number is the one before plus one.
 AHEAD=$(($(date +%s) + 1000))000000
 far() { echo $((AHEAD + $1)); }
 is_rising() { [ "$(sort -nu <<< "$1")" = "$1" ]; }
 
-@test "each run has a larger number than the one before; the first are of this time" {
+@test "each run has a larger number than the one before; the first are those of the current time" {
 	before=$(date +%s)
 	all=$(for n in $(seq 20); do numbers; done)
 	echo "$all"
@@ -30,7 +30,7 @@ is_rising() { [ "$(sort -nu <<< "$1")" = "$1" ]; }
 	[ "$(tail -n 1 <<< "$all")" -le "$(($(date +%s) + 60))000000" ]
 }
 
-@test "all nodes have one counter: one round trip, and nobody is told" {
+@test "all nodes have the same counter: one round trip, and no node needs an update" {
 	set_counters "$(far 7)" "$(far 7)" "$(far 7)"
 	run redlock run -vv -k job --fence -- sh -c 'echo "number $REDLOCK_FENCE"'
 	[[ "$output" == *"number $(far 8)"* ]]
@@ -38,7 +38,7 @@ is_rising() { [ "$(sort -nu <<< "$1")" = "$1" ]; }
 	[ "$(counter 1) $(counter 2) $(counter 3)" = "$(far 8) $(far 8) $(far 8)" ]
 }
 
-@test "the counters differ, and are of the past: the time is above them, and costs no second round trip" {
+@test "the counters differ, and are of the past: the time is larger, and costs no second round trip" {
 	set_counters 10 5 7
 	before=$(date +%s%6N)
 	run redlock run -vv -k job --fence -- sh -c 'echo "number $REDLOCK_FENCE"'
@@ -49,7 +49,7 @@ is_rising() { [ "$(sort -nu <<< "$1")" = "$1" ]; }
 	[ "$(counter 1) $(counter 2) $(counter 3)" = "${BASH_REMATCH[1]} ${BASH_REMATCH[1]} ${BASH_REMATCH[1]}" ]
 }
 
-@test "a node whose clock is not ours goes by its own: the numbers rise, with a second round trip" {
+@test "a node with another clock uses its own: the numbers rise, with a second round trip" {
 	with_a_clock 1
 	jump 1 20
 	# The majority is node 1 and node 2: their first numbers differ by their clocks.
@@ -65,8 +65,8 @@ is_rising() { [ "$(sort -nu <<< "$1")" = "$1" ]; }
 	is_rising "$all"
 }
 
-@test "the counters differ: the largest of a majority is given, and told to a majority" {
-	# without being told, two that saw 5 and 5 would give 6 after somebody gave 11
+@test "the counters differ: the largest of a majority is issued, and stored on a majority" {
+	# without the update, two nodes with 5 and 5 would issue 6 after a client got 11
 	set_counters "$(far 10)" "$(far 5)" "$(far 5)"
 	all=
 	for down in 3 1 2; do
@@ -80,7 +80,7 @@ is_rising() { [ "$(sort -nu <<< "$1")" = "$1" ]; }
 	[ "$(head -n 1 <<< "$all")" = "$(far 11)" ]
 }
 
-@test "a node that lost its counter changes nothing; if all did, the clock stands for them" {
+@test "a node that lost its counter changes nothing; if all did, the clock replaces them" {
 	first=$(numbers)
 	for i in 1 2 3; do
 		kill_node $i
@@ -94,10 +94,10 @@ is_rising() { [ "$(sort -nu <<< "$1")" = "$1" ]; }
 	[ "$(numbers)" -gt "$first" ]
 }
 
-# all_of N: so many numbers, of those that are up.
+# all_of N: that many numbers, of the nodes that are up.
 all_of() { for n in $(seq "$1"); do numbers; done; }
 
-@test "a node that comes back with an older copy of its data: no number goes back, with one node away at a time" {
+@test "a node that comes back with an older copy of its data: no number goes back, with one node down at a time" {
 	all=$(all_of 2)$'\n'
 	for i in 2 3; do node $i save; done > "$T/set"
 	kill_node 3
@@ -114,9 +114,9 @@ all_of() { for n in $(seq "$1"); do numbers; done; }
 	is_rising "$all"
 }
 
-@test "a counter that is put back by hand: no number goes back" {
+@test "a counter that is reset by hand: no number goes back" {
 	all=$(numbers)$'\n'
-	# (a dump that is restored is the same)
+	# (a dump that is restored is the same case)
 	old=$(counter 1)
 	all+=$(all_of 2)$'\n'
 	set_counters "$old" "$old"
@@ -125,7 +125,7 @@ all_of() { for n in $(seq "$1"); do numbers; done; }
 	is_rising "$all"
 }
 
-@test "many at once: the order of the numbers is the order of the sections" {
+@test "many clients at once: the order of the numbers is the order of the sections" {
 	for w in 1 2 3 4 5 6; do
 		(for n in 1 2 3 4 5; do redlock run -q -k job --fence -- sh -c 'echo $REDLOCK_FENCE >> "$0"' "$T/all" || echo "$?" >> "$T/failed"; done) 3>&- &
 		also_end $!
@@ -137,7 +137,7 @@ all_of() { for n in $(seq "$1"); do numbers; done; }
 	is_rising "$(cat "$T/all")"
 }
 
-@test "a counter that cannot be raised is no vote: the key is not taken there" {
+@test "a counter that cannot be raised is no vote: the node does not get the key" {
 	for wrong in 'rpush x' 'set 1e3' 'set -7' 'set 9007199254740991' 'set 9007199254740992' 'set 1000000000000000000000'; do
 		for i in 1 2; do
 			node $i del 'redlock:fence:{job}'
@@ -150,12 +150,12 @@ all_of() { for n in $(seq "$1"); do numbers; done; }
 		redlock run -n -k job -- true
 		redlock status job
 	done
-	# what the hint says
+	# the fix in the hint
 	for i in 1 2; do node $i del 'redlock:fence:{job}'; done > "$T/set"
 	numbers
 }
 
-@test "the largest number is given once" {
+@test "the largest number is issued once" {
 	set_counters 9007199254740989 9007199254740989 9007199254740989
 	[ "$(numbers)" = 9007199254740990 ]
 	[ "$(numbers)" = 9007199254740991 ]
@@ -163,7 +163,7 @@ all_of() { for n in $(seq "$1"); do numbers; done; }
 	[[ "$stderr" == *" has a fencing counter that is no number, or at its limit "* ]]
 }
 
-@test "acquire and hold print it; status tells it; extend leaves it as it is" {
+@test "acquire and hold print it; status shows it; extend does not change it" {
 	set_counters "$(far 41)" "$(far 41)" "$(far 41)"
 	export XDG_RUNTIME_DIR=$T
 	eval "$(redlock acquire -k job --fence --format env)"
@@ -215,7 +215,7 @@ gate() { redlock gate --store "$T/store" "$@"; }
 	not test -e "$T/never"
 }
 
-@test "gate: what cannot be understood or written runs nothing, and keeps the number" {
+@test "gate: with a number or store that it cannot read or write, it runs no command, and keeps the number" {
 	run gate --fence 5 -- true
 	for text in "" junk "5 6" 99999999999999999999 -1 9007199254740992; do
 		echo "$text" > "$T/store"
@@ -239,17 +239,17 @@ gate() { redlock gate --store "$T/store" "$@"; }
 	run -127 gate --fence 9 -- "$T/nothing"
 	not test -e "$T/never"
 	run -0 gate --fence 9007199254740991 -- echo "the largest"
-	# nothing of a path reaches the terminal
+	# no control character of a path reaches the terminal
 	run -125 redlock gate --fence 9 --store "$T/"$'\033[2J/store' -- touch "$T/never"
 	[ "$output" = "redlock: cannot open --store '$T/\x1b[2J/store': No such file or directory" ]
 }
 
 # of_another NAME: the directory $D of another user.
 of_another() { D=$T/$1 && install -d -o 65534 "$D"; }
-# gate_there ARG...: gate with the store there; it is never slow.
+# gate_there ARG...: gate with its store there; it is never slow.
 gate_there() { timeout 30 "$REDLOCK_BUILD/redlock" gate -w 0 --store "$D/store" --fence "$@"; }
 
-# lock_by_hand FILE: by a process LOCKER.
+# lock_by_hand FILE: a process LOCKER locks it.
 lock_by_hand() {
 	bash -c 'exec 9<> "$0" && flock 9 && echo locked && exec sleep 60' "$1" > "$T/locker" 3>&- &
 	LOCKER=$!
@@ -257,7 +257,7 @@ lock_by_hand() {
 	eventually file_has "$T/locker" locked
 }
 
-@test "gate: in a directory of another user, root follows no link and waits at no pipe" {
+@test "gate: in a directory of another user, root follows no symbolic link and waits for no pipe" {
 	of_another theirs
 	echo precious > "$T/victim"
 	for name in store.new store.lock store.tmp; do ln -s "$T/victim" "$D/$name"; done
@@ -283,21 +283,21 @@ lock_by_hand() {
 	[ ! -e "$T/never" ]
 }
 
-@test "gate: the store is the lock: other users cannot take it, and nothing else is left beside it" {
+@test "gate: the store is the lock: other users cannot lock it, and no other file is left" {
 	mkdir "$T/folder"
 	D=$T/folder
 	run -0 gate_there 5 -- true
 	run -0 gate_there 6 -- true
 	[ "$(ls -A "$D")" = store ]
 	[ "$(stat -c %a "$D/store")" = 600 ]
-	# its owner can, and the wait has an end
+	# its owner can, and the wait has a limit
 	lock_by_hand "$D/store"
 	run -75 gate_there 7 -- touch "$T/never"
 	[ "$output" = "redlock: '$D/store' is busy: another command is at work behind this gate" ]
 	[ ! -e "$T/never" ]
 }
 
-@test "gate: a store that another process has a lease of is busy: opening it is no endless wait" {
+@test "gate: a store with another process's lease is busy: opening it does not wait without end" {
 	echo 5 > "$T/store"
 	D=$T
 	python3 -c 'import fcntl, os, signal, sys
@@ -312,7 +312,7 @@ signal.pause()' "$T/store" > "$T/lease" 3>&- &
 	[ ! -e "$T/never" ]
 }
 
-@test "gate: a store that is replaced by hand while a gate waits for the old one is waited for anew" {
+@test "gate: a store that is replaced by hand while a gate waits for it is opened anew" {
 	"$REDLOCK_BUILD/redlock" gate --store "$T/store" --fence 1 -- \
 		sh -c 'until [ -e "$0/go" ]; do sleep 0.02; done' "$T" 3>&- &
 	first=$!
@@ -351,7 +351,7 @@ signal.pause()' "$T/store" > "$T/lease" 3>&- &
 	not test -e "$T/never"
 }
 
-@test "gate: a newer command does not begin while an older one is at work, though its gate is gone" {
+@test "gate: a newer command does not begin while an older one is running, though its gate is gone" {
 	env -u X "$REDLOCK_BUILD/redlock" gate --store "$T/store" --fence 1 -- \
 		sh -c 'sh -c "echo in; until [ -e $0/go ]; do sleep 0.02; done; echo out" & exit 0' "$T" > "$T/log" 3>&- &
 	also_end $!
@@ -386,7 +386,7 @@ signal.pause()' "$T/store" > "$T/lease" 3>&- &
 	[ "$output" = through ]
 }
 
-@test "a holder that lost its lock and does not know is stopped at the gate" {
+@test "a holder that does not know that it lost its lock is stopped at the gate" {
 	export REDLOCK_BUILD T
 	in_background "$T/old" run -k job --fence --ttl 6s --node-timeout 900ms --on-lost warn -- sh -c '
 		echo up; until [ -e $T/go ]; do sleep 0.02; done

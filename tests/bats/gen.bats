@@ -1,4 +1,4 @@
-# gen: what stands between BEGIN GENERATED and END GENERATED comes from the tables.
+# gen: the text between BEGIN GENERATED and END GENERATED comes from the tables.
 
 load nodes
 
@@ -8,14 +8,14 @@ setup() {
 	printf '%s\n' before '# BEGIN GENERATED man-statuses' stale '# END GENERATED' after > "$T/page"
 }
 
-@test "gen: what stands between the lines is written anew, and nothing else" {
+@test "gen: the text between the lines is written anew, and nothing else" {
 	run -0 "$GEN" "$T/page"
 	[ "$output" = "" ]
 	[ "$(sed -n '1,2p' "$T/page")" = $'before\n# BEGIN GENERATED man-statuses' ]
 	[ "$(tail -n 2 "$T/page")" = $'# END GENERATED\nafter' ]
 	grep -qx '.It 79' "$T/page"
 	run -1 grep -q stale "$T/page"
-	# and then there is nothing to be done
+	# and then nothing has to be done
 	touch -d '2001-01-01' "$T/page"
 	run -0 "$GEN" "$T/page"
 	[ "$(date -r "$T/page" +%Y)" = 2001 ]
@@ -30,7 +30,7 @@ setup() {
 	grep -qx stale "$T/page"
 }
 
-# refuses WORDS LINE...: gen does, of a file of these lines, and leaves it as it is.
+# refuses WORDS LINE...: gen refuses a file of these lines, and does not change it.
 refuses() {
 	local words=$1
 	shift
@@ -41,7 +41,7 @@ refuses() {
 	cmp "$T/bad" "$T/as-it-was"
 }
 
-@test "gen: what is wrong is said with file and line, and nothing is written" {
+@test "gen: an error is reported with file and line, and no file is written" {
 	refuses "1: no such part: src/gen/main.c has their names" 'BEGIN GENERATED nonsense' 'END GENERATED'
 	refuses "1: which part?" 'BEGIN GENERATED ' 'END GENERATED'
 	refuses "2: the part has no such word" '' 'BEGIN GENERATED man-command nonsense' 'END GENERATED'

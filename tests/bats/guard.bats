@@ -1,5 +1,5 @@
-# --restart-guard: a node that is new, or forgot its keys, has no vote until all locks that it may have
-# forgotten have ended.
+# --restart-guard: a node that is new, or forgot its keys, has no vote until all locks that it may have forgotten have
+# ended.
 
 load nodes
 
@@ -13,13 +13,13 @@ setup() {
 teardown() { nodes_stop; }
 
 LONG=(--ttl 600s --node-timeout 10s)
-# What is over within seconds, though somebody may stand still for two or three.
+# Locks that end within seconds, though a process may be stopped for two or three.
 BRIEF=(--ttl 8s --node-timeout 2s)
 
 mark() { node "$1" get '{redlock}:node'; }
 run_id() { node "$1" info server | tr -d '\r' | sed -n 's/^run_id://p'; }
 history() { node "$1" info replication | tr -d '\r' | sed -n 's/^master_replid://p'; }
-# in_quarantine I: it was asked, and has no vote.
+# in_quarantine I: node I was asked, and has no vote.
 in_quarantine() { [[ "$(mark "$1")" == "$(run_id "$1") "* ]]; }
 has_mark() { [ "$(mark "$1")" = "$2" ]; }
 has_another_mark() { not has_mark "$@"; }
@@ -27,13 +27,13 @@ has_only_a_mark() { [ "$(node "$1" keys '*')" = '{redlock}:node' ]; }
 
 # ---- new nodes ----
 
-@test "new nodes: nobody votes; who does not wait is told why, of which node, and for how long: 69" {
+@test "new nodes: no node votes; a client without --wait gets the reason, the nodes, and the time: 69" {
 	for i in 1 2 3; do node $i flushall; done > "$T/set"
 	run -69 --separate-stderr redlock run -n -k job -- touch "$T/never"
 	is_like "${stderr_lines[0]}" "redlock: no quorum for 'job': [01] of 3 nodes can be used, 2 needed: unix://$T/[12].sock is in quarantine for another [23][0-9]s; unix://$T/[23].sock is in quarantine for another [23][0-9]s*"
 	is_like "${stderr_lines[1]}" "hint: a node that is new, restarted or flushed votes when all locks that it may have forgotten have ended; 'redlock doctor --admit' *"
 	[ ! -e "$T/never" ]
-	# nor is anything left
+	# no key is left, either
 	for i in 1 2 3; do eventually has_only_a_mark $i; done
 	run -69 redlock run -w 10ms -k job -- touch "$T/never"
 	run -69 --separate-stderr redlock acquire --json -n -k job
@@ -41,7 +41,7 @@ has_only_a_mark() { [ "$(node "$1" keys '*')" = '{redlock}:node' ]; }
 	run -69 redlock wait -n -k job
 }
 
-@test "new nodes are waited for once, and it is said" {
+@test "new nodes are awaited once, and a message says so" {
 	for i in 1 2 3; do node $i flushall; done > "$T/set"
 	run -0 --separate-stderr redlock run "${BRIEF[@]}" -k job -- echo done
 	[ "$output" = "done" ]
@@ -51,7 +51,7 @@ has_only_a_mark() { [ "$(node "$1" keys '*')" = '{redlock}:node' ]; }
 	is_like "$stderr" ''
 }
 
-@test "who knows that they hold no locks may switch it off; one or two nodes have none unless told" {
+@test "an administrator who knows that the nodes hold no locks may switch the guard off; one or two nodes have none by default" {
 	for i in 1 2 3; do node $i flushall; done > "$T/set"
 	redlock run -n --restart-guard off -k job -- true
 	REDLOCK_RESTART_GUARD=off redlock run -n -k job -- true
@@ -63,7 +63,7 @@ has_only_a_mark() { [ "$(node "$1" keys '*')" = '{redlock}:node' ]; }
 	is_like "$output" "redlock: --restart-guard 'maybe' is not auto, on or off?hint: *"
 }
 
-@test "whoever's locks last longer makes it longer, as long as it lasts" {
+@test "a client with longer locks makes the quarantine longer, for as long as its locks last" {
 	node 1 flushall > "$T/set"
 	redlock run --ttl 100s -k job -- true
 	eventually in_quarantine 1
@@ -75,10 +75,10 @@ has_only_a_mark() { [ "$(node "$1" keys '*')" = '{redlock}:node' ]; }
 	eventually has_mark 1 "$id $((over + 990000)) 1100002 $((wall + 990000)) $history"
 	redlock run --ttl 1000s -k job -- true
 	has_mark 1 "$id $((over + 990000)) 1100002 $((wall + 990000)) $history"
-	# what --min-hold leaves lasts as well
+	# a lock that --min-hold left lasts as well
 	redlock run --ttl 100s --min-hold 2000s -k other -- true
 	eventually has_mark 1 "$id $((over + 2090000)) 2200002 $((wall + 2090000)) $history"
-	# once it is over, it is
+	# once the quarantine is over, it stays over
 	node 1 set '{redlock}:node' "$id 1000 1100002 1000 $history" > "$T/set"
 	redlock run --ttl 2000s -k job -- true
 	has_mark 1 "$id 1000 1100002 1000 $history"
@@ -90,7 +90,7 @@ has_only_a_mark() { [ "$(node "$1" keys '*')" = '{redlock}:node' ]; }
 
 # ---- a lock that a node forgot ----
 
-# Two of three have the lock; the third was away.
+# Two of three nodes have the lock; the third was down.
 held_by_two() {
 	kill_node 3
 	TOKEN=$(redlock acquire "${LONG[@]}" -k job --owner holder)
@@ -99,7 +99,7 @@ held_by_two() {
 	eventually admitted 3
 }
 
-# forgets HOW: node 2 does.
+# forgets HOW: node 2 loses its keys.
 forgets() {
 	case $1 in
 	restart)
@@ -119,12 +119,12 @@ forgets() {
 	esac
 }
 
-@test "a node forgets a lock: without the guard a rival has it, too; with it, nobody has" {
+@test "a node forgets a lock: without the guard a rival gets it, too; with the guard, no client does" {
 	for how in restart flush promotion; do
 		echo "$how"
 		held_by_two
 		forgets $how
-		# a node that does not know is not asked by name: two answers of three are known
+		# a node without an identity is not asked by name: two replies of three are known
 		run -75 redlock run -n "${LONG[@]}" -k job -- touch "$T/never"
 		is_like "$output" "redlock: 'job' is busy: held by holder *"
 		run -75 redlock run -n --ttl 25s --max-ttl 600s -k job -- touch "$T/never"
@@ -132,7 +132,7 @@ forgets() {
 		[ ! -e "$T/never" ]
 		redlock run -n "${LONG[@]}" --restart-guard off -k job -- touch "$T/violation"
 		rm "$T/violation"
-		# (one of three is all that was left of it)
+		# (only one of three still had it)
 		run -79 redlock release "${LONG[@]:2}" -k job --token "$TOKEN"
 		# the next lock needs two that vote
 		redlock run -n "${LONG[@]}" -k job -- true
@@ -140,22 +140,22 @@ forgets() {
 	done
 }
 
-@test "a rival that waits does not have it when the node is back: it has when the holder lets go" {
+@test "a waiting rival does not get the lock when the node is back, but when the holder releases it" {
 	held_by_two
 	in_background "$T/rival" run "${LONG[@]}" -k job -- touch "$T/ran"
 	eventually in_line 1
 	forgets restart
 	eventually in_line 1
-	# a second one asks for itself: the node has been heard
+	# a second rival asks the nodes anew: the node has answered
 	run -75 redlock run -n "${LONG[@]}" -k job -- true
 	eventually in_quarantine 2
 	[ ! -e "$T/ran" ]
-	run -79 redlock release "${LONG[@]:2}" -k job --token "$TOKEN" # of what was left of it
+	run -79 redlock release "${LONG[@]:2}" -k job --token "$TOKEN" # the remains of the lock
 	ended_with 0
 	[ -e "$T/ran" ]
 }
 
-@test "a key is not put back into quarantine, and is after it" {
+@test "a key is not repaired on a node in quarantine, and is repaired after it" {
 	in_background "$T/out" run -vv "${BRIEF[@]}" --max-ttl 9s -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
 	eventually held_on job 3
 	node 2 flushall > "$T/set"
@@ -173,7 +173,7 @@ forgets() {
 	token=$(redlock acquire "${LONG[@]}" -k job)
 	eventually held_on job 3
 	node 2 flushall > "$T/set"
-	# (what a node that is late has to say is not waited for)
+	# (redlock does not wait for the reply of a late node)
 	eventually extends_and in_quarantine 2
 	[ "$(node 2 exists job)" = 0 ]
 	admitted 2
@@ -181,7 +181,7 @@ forgets() {
 }
 extends_and() { redlock extend "${LONG[@]}" -k job --token "$token" && "$@"; }
 
-@test "an extension that finds the lock counts, whatever the node's life" {
+@test "an extension that finds the lock counts, in any life of the node" {
 	in_background "$T/out" run -v "${BRIEF[@]}" -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
 	eventually held_on job 3
 	for i in 1 2 3; do node $i set '{redlock}:node' "$(printf %040d 1) 1000 5000 1000 $(history $i)"; done > "$T/set"
@@ -193,7 +193,7 @@ extends_and() { redlock extend "${LONG[@]}" -k job --token "$token" && "$@"; }
 
 # ---- clocks ----
 
-@test "a node whose time of day is another has no vote: the message says so" {
+@test "a node with another time of day has no vote: the message says so" {
 	with_a_clock 1
 	with_a_clock 2
 	for seconds in 40 -40; do
@@ -208,7 +208,7 @@ extends_and() { redlock extend "${LONG[@]}" -k job --token "$token" && "$@"; }
 	[ ! -e "$T/never" ]
 }
 
-@test "a clock that is stepped after the start, and back, cuts no quarantine short" {
+@test "a clock that is stepped after the start, and back, does not shorten the quarantine" {
 	with_a_clock 2
 	held_by_two
 	node 2 flushall > "$T/set"
@@ -216,7 +216,7 @@ extends_and() { redlock extend "${LONG[@]}" -k job --token "$token" && "$@"; }
 	eventually in_quarantine 2
 	before=$(mark 2)
 	jump 2 1000
-	# (the node forgets what has an end)
+	# (the node deletes keys that expire)
 	eventually node_is_over 2
 	run -75 redlock run -n "${LONG[@]}" -k job -- true
 	[ "$(mark 2)" = "$before" ]
@@ -225,14 +225,14 @@ extends_and() { redlock extend "${LONG[@]}" -k job --token "$token" && "$@"; }
 	[ "$(mark 2)" = "$before" ]
 	redlock run -n "${LONG[@]}" --restart-guard off -k job -- true
 }
-# By its own clock its quarantine would have ended.
+# By its own clock its quarantine would be over.
 node_is_over() {
 	local now
 	now=$(node "$1" time | head -n 1)
 	[ "${now}000" -gt "$(cut -d ' ' -f 2 <<< "$(mark "$1")")" ]
 }
 
-@test "a clock that is stepped by less, in quarantine, does not cut it short either" {
+@test "a clock that is stepped by less, in quarantine, does not shorten it either" {
 	with_a_clock 2
 	jump 2 -10
 	held_by_two
@@ -244,7 +244,7 @@ node_is_over() {
 	run -75 redlock run -n --ttl 20s --node-timeout 5s -k job -- true
 }
 
-@test "what a clock that was wrong has written down is not believed for longer than it says" {
+@test "a mark written by a wrong clock counts for no longer than its own duration" {
 	redlock run -k job -- true
 	read -r id over length wall history <<< "$(mark 1)"
 	for i in 1 2 3; do
@@ -255,7 +255,7 @@ node_is_over() {
 	[ "$output" = "done" ]
 }
 
-@test "a mark that says years is believed for 25 hours, or for as long as our own locks can last" {
+@test "a mark that names years counts for 25 hours, or for as long as redlock's own locks can last" {
 	local now
 	# The majority that answers is node 1 and node 2.
 	stop_node 3
@@ -283,7 +283,7 @@ has_length() { [[ "$(mark "$1")" == *" $2 "* ]]; }
 	start_node 4 --port 0
 	eventually admitted 4
 	redlock run -k job -- true
-	eventually in_quarantine 2 # (for no time any more: it was admitted)
+	eventually in_quarantine 2 # (with a duration of 0: it was admitted)
 	before=$(mark 2)
 	# (the history of its data is another one then)
 	node 2 replicaof 127.0.0.1 1 > "$T/set"
@@ -296,7 +296,7 @@ has_length() { [[ "$(mark "$1")" == *" $2 "* ]]; }
 	[ "$over" -gt "$(date +%s%3N)" ]
 }
 
-# Nodes 2 and 4 have ports, for they copy each other.
+# Nodes 2 and 4 have ports, for replication.
 with_ports() {
 	local i try
 	for i in 2 4; do
@@ -308,19 +308,19 @@ with_ports() {
 		done
 	done
 }
-# copies A B: B's data are in A.
+# copies A B: A has the data of B.
 copies() { [[ "$(node "$1" info replication)" == *role:slave*master_link_status:up*master_sync_in_progress:0* ]]; }
 
-@test "a failover there and back, with all data: the node forgot what was locked meanwhile, and has our mark" {
+@test "a failover there and back, with all data: the node forgot the locks of that time, and has redlock's mark" {
 	with_ports
 	redlock run -k job -- true
-	eventually in_quarantine 2 # (for no time any more: it was admitted)
+	eventually in_quarantine 2 # (with a duration of 0: it was admitted)
 	before=$(mark 2)
 	node 4 replicaof 127.0.0.1 "${PORT[2]}" > "$T/set"
 	eventually copies 4
 	eventually has_mark 4 "$before"
 	node 4 replicaof no one > "$T/set"
-	# what the new master does not get
+	# a lock that the new master does not get
 	kill_node 3
 	TOKEN=$(redlock acquire "${LONG[@]}" -k job --owner holder)
 	start_node 3
@@ -335,7 +335,7 @@ copies() { [[ "$(node "$1" info replication)" == *role:slave*master_link_status:
 	eventually has_another_mark 2 "$before"
 	in_quarantine 2
 	after=$(mark 2)
-	# the end of its backlog is not the end of that
+	# the end of its backlog is not the end of the quarantine
 	node 2 config set repl-backlog-ttl 1 > "$T/set"
 	eventually without_backlog 2
 	run -75 redlock run -n "${LONG[@]}" -k job -- true
@@ -356,7 +356,7 @@ without_backlog() { [[ "$(node "$1" info replication)" == *repl_backlog_active:0
 	run -0 --separate-stderr redlock run -n -k job -- echo done
 	[ "$output" = "done" ]
 	is_like "$stderr" ''
-	# nor when there has been no replica for a while
+	# nor after a while without a replica
 	for i in 1 2 3; do
 		before=$(history $i)
 		node $i config set repl-backlog-ttl 1 > "$T/set"
@@ -375,7 +375,7 @@ without_backlog() { [[ "$(node "$1" info replication)" == *repl_backlog_active:0
 
 # ---- users with few rights ----
 
-@test "who may not ask for INFO or TIME, or not use our keys, is told once; the node votes without a guard" {
+@test "a user without INFO or TIME, or without redlock's keys, is warned once; the node votes without the guard" {
 	for i in 1 2 3; do
 		node $i acl setuser noinfo on '>pw' '~*' +@all -info
 		node $i acl setuser nokeys on '>pw' '~job' '~redlock:*' +@all
@@ -392,7 +392,7 @@ without_backlog() { [[ "$(node "$1" info replication)" == *repl_backlog_active:0
 	done
 }
 
-@test "a mark that is no text, or not a mark, is none" {
+@test "a mark that is no text, or has another form, does not count" {
 	node 1 del '{redlock}:node' > "$T/set"
 	node 1 rpush '{redlock}:node' x > "$T/set"
 	node 2 set '{redlock}:node' garbage > "$T/set"

@@ -1,6 +1,5 @@
-# Servers that are no Redis, broken ones, and such as mean harm (tests/tools/hostile): a node like that has no
-# vote and is named with what is wrong with it; it takes nothing from the others, neither time nor memory, and
-# tells the terminal nothing.
+# Servers that are no Redis, broken, or hostile (tests/tools/hostile): such a node has no vote, and redlock names it and
+# its fault; it costs the other nodes neither time nor memory, and sends no control character to the terminal.
 
 load nodes
 
@@ -8,14 +7,14 @@ setup() {
 	nodes_start 2
 	export LC_ALL=C XDG_RUNTIME_DIR=$T
 	SOUND=$REDLOCK_NODES
-	# Whoever waits for such a node shows. Times that a busy machine does not use up, too.
+	# With these times, a wait for such a node is noticed. A busy machine does not use them up, either.
 	export REDLOCK_TTL=600s REDLOCK_NODE_TIMEOUT=100s
 	id=cccccccccccccccccccccccccccccccccccccccc
 	GARBAGE='does not speak the Redis protocol'
 }
 teardown() { nodes_stop; }
 
-# serve NAME [HOW...] TEXT: from now on, that is what unix://$T/NAME does.
+# serve NAME [HOW...] TEXT: from now on, unix://$T/NAME behaves like that.
 serve() {
 	local name=$1
 	shift
@@ -31,11 +30,11 @@ no_longer() {
 	wait "${SERVER[$1]}" 2> "$T/kill" || true
 }
 
-# promptly ARG...: redlock, within a time that is far less than the node time-out.
+# promptly ARG...: redlock ends within much less than the node time-out.
 promptly() { run timeout --foreground 60 "$REDLOCK_BUILD/redlock" "$@"; }
 
-# no_node WHY [HOW...] TEXT: one of three like that costs nothing and is named; two of three are no quorum, are
-# named as well, and nothing is left on the third.
+# no_node WHY [HOW...] TEXT: one of three such nodes costs nothing and is named; two of three are no quorum, are named
+# as well, and no key is left on the third.
 no_node() {
 	local why=$1
 	shift
@@ -69,7 +68,7 @@ no_node() {
 	no_node "$GARBAGE (\\\\xff\\\\xfe\\\\x1b\[31m)" '\xff\xfe\x1b[31m'
 }
 
-@test "RESP3, nested arrays, and what is no reply at all" {
+@test "RESP3, nested arrays, and bytes that are no reply at all" {
 	for text in '>2\r\n$4\r\npush\r\n:1\r\n' '%1\r\n+a\r\n:1\r\n' '~1\r\n:1\r\n' '_\r\n' '#t\r\n' ',1.5\r\n' '(1234\r\n' '=6\r\ntxt:ab\r\n' \
 		'*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n' '*6\r\n:1\r\n*1\r\n:1\r\n' '*5\r\n:1\r\nx' '$-7\r\n' '*-7\r\n' \
 		':99999999999999999999\r\n' ':\r\n' ':1x\r\n' '$x\r\n'; do
@@ -77,8 +76,8 @@ no_node() {
 	done
 }
 
-# Redis before 7.0, and KeyDB, put the place in the script before the reason.
-@test "what a script is refused for, as Redis 6 and KeyDB put it: run and doctor know it" {
+# Redis before 7.0, and KeyDB, print the place in the script before the reason.
+@test "the reason why a server refuses a script, in the form of Redis 6 and KeyDB: run and doctor know it" {
 	local call='ERR Error running script (call to f_4e6d0f4aa9f7a8cc6e1a7f1cdbb4b7b9e9c0ba2e): @user_script:1: @user_script: 1: ' refused
 	refused() {
 		no_node "$3" "-$1\r\n"
@@ -99,7 +98,7 @@ no_node() {
 }
 
 # What the scripts answer is {code, pttl, text, run id, marks, number, slot, when}.
-@test "answers of wrong types and lengths, or to what was not asked" {
+@test "replies of wrong types and lengths, or to another request" {
 	for text in '+OK\r\n' ':1\r\n' '$-1\r\n' '*-1\r\n' '*0\r\n' '$3\r\n\0\xff\x1b\r\n' '*1\r\n:1\r\n' "*4\r\n:1\r\n:1\r\n\$0\r\n\r\n\$40\r\n$id\r\n" \
 		"*5\r\n\$1\r\n1\r\n:1\r\n\$0\r\n\r\n\$40\r\n$id\r\n:0\r\n" "*5\r\n:1\r\n\$-1\r\n\$0\r\n\r\n\$40\r\n$id\r\n:0\r\n" \
 		"*5\r\n:1\r\n:1\r\n:0\r\n\$40\r\n$id\r\n:0\r\n" "*5\r\n:1\r\n:1\r\n\$0\r\n\r\n\$42\r\n${id}ab\r\n:0\r\n" \
@@ -108,7 +107,7 @@ no_node() {
 	done
 }
 
-@test "answers about keys, slots and numbers that cannot be" {
+@test "replies with impossible keys, slots and numbers" {
 	for code in 1 0 2 -1; do
 		for rest in 5::327680 5::-1 5::8388608 '6::0\r\n:-1' '6::0\r\n:9007199254740992' '7::0\r\n:0\r\n:1001' '8::0\r\n:0\r\n:0\r\n+x'; do
 			no_node "$GARBAGE" "*${rest%%::*}\r\n:$code\r\n:60000\r\n\$2\r\nme\r\n\$40\r\n$id\r\n:${rest#*::}\r\n"
@@ -116,7 +115,7 @@ no_node() {
 	done
 }
 
-@test "replies without end are refused at once" {
+@test "endless replies are refused at once" {
 	for text in x + - : '$2147483647\r\n' '*5\r\n' '*5\r\n$1000000\r\n' '\0'; do
 		no_node "*" --endless "$text"
 	done
@@ -128,8 +127,8 @@ no_node() {
 	no_node "answered at excessive length" --endless '$2147483647\r\n'
 }
 
-# It begins when it hears of the release, which the others have confirmed by then.
-@test "a server that never stops talking does not keep us at the end" {
+# It begins when it receives the release, which the others have confirmed by then.
+@test "a server that never stops sending does not delay the end" {
 	serve a --silent 1 --endless x
 	for n in $(seq 20); do
 		REDLOCK_NODES="unix://$T/a $SOUND" promptly run -w 30 -k job -- true
@@ -156,7 +155,7 @@ no_node() {
 	held_on job 0
 }
 
-@test "servers that are slow, deaf or silent cost the node time-out, and no more" {
+@test "servers that are slow, or never answer, cost the node time-out, and no more" {
 	export REDLOCK_NODE_TIMEOUT=2s
 	no_node "did not answer in time" --drip 100 "*5\r\n:1\r\n:60000\r\n\$0\r\n\r\n\$40\r\n$id\r\n:0\r\n"
 	no_node "did not answer in time" --deaf ''
@@ -164,8 +163,8 @@ no_node() {
 	no_node "did not answer in time" '$2147483647\r\n'
 }
 
-@test "replies that nobody asked for end the connection, and are no votes" {
-	# to the extension and the release, the second of each pair would be the answer
+@test "unexpected replies end the connection, and are no votes" {
+	# for the extension and the release, the second of each pair would be the reply
 	answer="*5\r\n:1\r\n:60000\r\n\$0\r\n\r\n\$40\r\n$id\r\n:0\r\n"
 	serve a "$answer$answer"
 	export REDLOCK_NODES="unix://$T/a $SOUND"
@@ -176,11 +175,11 @@ no_node() {
 	held_on job 0
 }
 
-@test "status of all locks: a scan without an end, slow, too large, or of nonsense" {
+@test "status of all locks: a scan that is endless, slow, too large, or nonsense" {
 	page() { printf '*5\\r\\n:%s\\r\\n:0\\r\\n$%d\\r\\n%s\\r\\n$%d\\r\\n%s\\r\\n:%d\\r\\n' "$1" "${#2}" "$2" "${#3}" "$3" "$4"; }
 	redlock acquire -k job --owner me --nodes "$SOUND" > "$T/token"
 	export REDLOCK_NODES="unix://$T/a $SOUND" REDLOCK_NODE_TIMEOUT=2s
-	# it never comes to an end, or says that each page was too long: by time or by pages, whichever is over first
+	# it never ends, or says that each page was too long: redlock stops after a time, or a number of pages
 	for text in "$(page 1 '' 17 0)" "$(page 1 '' 0 1)" "$(page 1 '' "$id" 0)"; do
 		serve a "$text"
 		promptly status -v
@@ -190,18 +189,18 @@ no_node() {
 			"*'job' is held by me * on 2 of 3 nodes, *unix://$T/a look: did not answer in time (*"
 		no_longer a
 	done
-	# no page, numbers that lie, another answer
+	# no page, false numbers, another reply
 	for text in "$(page 1 x 0 0)" "$(page 1 '9 9 9' 0 0)" "$(page 1 '99999999999999999999 1 1 ' 0 0)" "$(page 1 '-1 5 1 ' 0 0)" "$(page 0 '' 0 0)"; do
 		serve a "$text"
 		promptly status -v
 		echo "$output"
 		[ "$status" -eq 0 ]
-		# stdout and stderr may come in either order: the C library decides when stdout is written
+		# stdout and stderr may arrive in either order: the C library decides when stdout is written
 		is_like "$output" "*2 of 3 nodes answered, 2 needed: unix://$T/a $GARBAGE*"
 		is_like "$output" "*'job' is held by me * on 2 of 3 nodes, *"
 		no_longer a
 	done
-	# locks that nobody else has, of any bytes
+	# locks that only this node has, of any bytes
 	entry=$'19 53 60000\nlock\x1b[31m of nobody'
 	entry+="$id:1700000000 "$'\x1b'
 	serve a "$(page 1 "$entry" 0 0)"
@@ -210,20 +209,20 @@ no_node() {
 	is_like "$output" "*'lock\\\\x1b\[31m of nobody' is held by \\\\x1b * on 1 of 3 nodes, *that is no majority*"
 }
 
-# ---- words ----
+# ---- texts ----
 
-# is_clean FILE...: all of it is UTF-8 without any control, but for ends of lines.
+# is_clean FILE...: all of it is UTF-8 without any control character but line ends.
 is_clean() {
 	iconv -f UTF-8 -t UTF-8 "$@" > "$T/iconv"
 	not grep -naP '[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f\xad]|\xe2\x80[\x8b-\x8f\xa8-\xae]|\xf3\xa0' "$@"
 }
 
-@test "whatever a node says where we expect words: no terminal, log or document has it as it is" {
+@test "a node's text never reaches the terminal, the log or a document unchanged" {
 	evil='\x1b[31mred\x1b]0;title\x07\x9b31m\xc2\x9b31m\xe2\x80\xaeright\0nul\x7f\xff\xe2\x80\x8b\xc2\xad\xf3\xa0\x80\x81'
 	long=50 # bytes
 	export REDLOCK_NODES=unix://$T/a REDLOCK_WAIT=0
 	token=0123456789012345678901234567890123456789
-	# errors, of known kinds as well; holders, in another's format and in ours; turns; words about clocks; run ids
+	# errors, of known kinds as well; holders, in a foreign format and in redlock's; reservations; clocks; run ids
 	for text in "-ERR $evil" "-LOADING $evil" "-NOAUTH $evil" "-$evil" "$evil" "+$evil" "\$$long\r\n$evil" \
 		"*5\r\n:0\r\n:60000\r\n\$$long\r\n$evil\r\n\$40\r\n$id\r\n:0" \
 		"*5\r\n:0\r\n:60000\r\n\$$((long + 52))\r\n$id:1700000000 $evil\r\n\$40\r\n$id\r\n:0" \
@@ -253,7 +252,7 @@ is_clean() {
 	done
 }
 
-@test "waiting on a terminal: the line that is kept current shows the holder's words as those of a stranger" {
+@test "waiting on a terminal: the line that is kept current shows the holder's text escaped" {
 	unset REDLOCK_UNDER
 	for i in 1 2; do
 		printf "$id:1700000000 \033[31mred\033]0;title\a" | redis-cli -s "$T/$i.sock" -x set job > "$T/set"
@@ -276,13 +275,13 @@ peak() {
 }
 
 # bats test_tags=not-under-valgrind
-@test "replies without end cost no memory" {
+@test "endless replies cost no memory" {
 	count_ours_only
 	for text in '$2147483647\r\n' '*5\r\n$60000\r\n'; do
 		serve a --endless "$text"
 		serve b --at-once --endless "$text"
 		node 1 set job other px 600000 > "$T/set"
-		# first beside two sound nodes, then without: it tries again and again
+		# first with two sound nodes, then without: redlock tries again and again
 		for nodes in "$SOUND" "unix://$T/a unix://$T/b unix://$T/1.sock"; do
 			node 2 set job other px 600000 > "$T/set"
 			in_background "$T/out" run -k job --nodes "$nodes" -- echo never
@@ -293,7 +292,8 @@ peak() {
 			ended_with 143
 		done
 		echo "sound: ${peaks[-2]} KiB, hostile: ${peaks[-1]} KiB"
-		# docs/decisions.md: 256 KiB for each connection; here are three and the seat. A sanitizer may take as much again
+		# docs/decisions.md: 256 KiB for each connection; here are three and the waiter's. A sanitizer may take as much
+		# again
 		[ $((peaks[-1] - peaks[-2])) -lt 2048 ]
 		no_longer a
 		no_longer b
@@ -301,7 +301,7 @@ peak() {
 }
 
 # bats test_tags=not-under-valgrind
-@test "status of all locks: a node that tells of millions costs some memory, and no more" {
+@test "status of all locks: a node with millions of locks costs limited memory" {
 	count_ours_only
 	export REDLOCK_NODES=unix://$T/a
 	key=$(printf 'k%.0s' $(seq 4000))
@@ -323,12 +323,12 @@ peak() {
 	file_has "$T/out" "0 of 1 node answered, 1 needed: unix://$T/a answered at excessive length"
 }
 
-@test "status of all locks: a node that tells of many, as long as can be, does not fill a disk" {
+@test "status of all locks: a node with many locks of maximum length does not fill a disk" {
 	node 1 eval 'local a=string.rep("a",40)..":1700000000 "
 		for i=1,12000 do redis.call("SET",string.rep("\1",500)..i,a..string.rep("\2",250),"PX",600000) end' 0
 	export REDLOCK_NODES=$SOUND REDLOCK_NODE_TIMEOUT=9s
 	says 0 '*' '' status
-	[ "${#lines[@]}" -eq 12000 ] # they are cut
+	[ "${#lines[@]}" -eq 12000 ] # the list is cut
 	run -0 --separate-stderr redlock status --json
 	[ "${#output}" -gt 16000000 ]
 	[ "${#output}" -lt 17000000 ]

@@ -1,8 +1,8 @@
-# What is released, built of it, and installed. None of it depends on the build that the suite is run on.
+# The release, builds of it, and installation. None of it depends on the build that the suite is run on.
 
 load nodes
 
-# One tree is a copy of this one, the other what was unpacked of its release; both are built as they come.
+# One tree is a copy of this one, the other an unpacked release; both are built without changes.
 setup_file() {
 	unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES CFLAGS CPPFLAGS LDFLAGS DESTDIR PREFIX SOURCE_DATE_EPOCH
 	export ONE=$BATS_FILE_TMPDIR/one TWO="$BATS_FILE_TMPDIR/another, with a longer name"
@@ -22,16 +22,16 @@ setup() { T=$BATS_TEST_TMPDIR; }
 # make_in TREE ARG...
 make_in() { make -s -C "$@"; }
 
-# files FOLDER: all that is there, but folders.
+# files FOLDER: all its entries, except folders.
 files() { (cd "$1" && find . ! -type d -printf '%P\n' | LC_ALL=C sort); }
 
-@test "the program is the same, byte by byte, wherever and whenever it is built" {
+@test "the program is the same, byte by byte, on any host and at any time" {
 	cmp "$ONE/build/redlock" "$TWO/build/redlock"
 	not grep -qF "$BATS_FILE_TMPDIR" "$ONE/build/redlock"
 	[ "$("$TWO/build/redlock" version)" = "redlock $VERSION" ]
 }
 
-@test "the program is hardened; HARDENING=no does without" {
+@test "the program is hardened; HARDENING=no disables that" {
 	readelf -hldW "$ONE/build/redlock" > "$T/elf"
 	grep -qE 'Type: +DYN' "$T/elf"
 	grep -qE 'FLAGS_1.* NOW PIE' "$T/elf"
@@ -45,14 +45,14 @@ files() { (cd "$1" && find . ! -type d -printf '%P\n' | LC_ALL=C sort); }
 		[[ "$(said)" == *" $flag "* ]]
 		[[ "$(said HARDENING=no)" != *" $flag "* ]]
 	done
-	# where it would be in the way
+	# builds in which _FORTIFY_SOURCE would be in the way
 	for flags in CFLAGS=-O0 CFLAGS=-g 'CFLAGS=-O2 -fsanitize=address' CPPFLAGS=-D_FORTIFY_SOURCE=3; do
 		[[ "$(said "$flags")" != *_FORTIFY_SOURCE=2* ]]
 	done
 	[[ "$(said 'CFLAGS=-O0 -O3')" == *_FORTIFY_SOURCE=2* ]]
 }
 
-@test "a release has all that is needed, and nothing of who made it; it makes itself again" {
+@test "a release has all that is needed, and no data of its author; it makes itself again" {
 	tar -tvf "$RELEASE" > "$T/list"
 	[ -z "$(grep -vE "^-rw[x-]r-[x-]r-[x-] 0/0 .* redlock-$VERSION/" "$T/list")" ]
 	for file in README.md CHANGELOG.md HACKING.md LICENSE Makefile .clang-format src/main.c tests/run; do
@@ -64,7 +64,7 @@ files() { (cd "$1" && find . ! -type d -printf '%P\n' | LC_ALL=C sort); }
 	tar -x -C "$T/again" --strip-components=1 -f "$RELEASE"
 	(umask 077 && touch "$T/again/src" && make_in "$T/again" dist)
 	cmp "$RELEASE" "$T/again/build/$(basename "$RELEASE")"
-	# in a clone, only what is in it
+	# in a clone, only tracked files
 	if type -P git > /dev/null; then
 		tree() { git -C "$T/again" -c user.name=x -c user.email=x@localhost "$@"; }
 		tree init -q
@@ -78,7 +78,7 @@ files() { (cd "$1" && find . ! -type d -printf '%P\n' | LC_ALL=C sort); }
 	fi
 }
 
-@test "what was unpacked of a release passes check-fast" {
+@test "an unpacked release passes check-fast" {
 	make_in "$TWO" -j2 B=build/fast CFLAGS=-O0 check-fast > "$T/log" 2>&1 || {
 		grep -A5 -E '^not ok|rror' "$T/log"
 		false
@@ -86,7 +86,7 @@ files() { (cd "$1" && find . ! -type d -printf '%P\n' | LC_ALL=C sort); }
 	grep -qE '^[0-9]+ passed, 0 failed' "$T/log"
 }
 
-@test "install: each file where it was said; uninstall: nothing of it is left, and all else is" {
+@test "install: each file in its given place; uninstall: none of them is left, and other files are" {
 	mkdir -p "$ONE/man" "$ONE/completions"
 	touch "$ONE/man/redlock.1" "$ONE/man/zz-redlock.7" "$ONE/completions/"{redlock.bash,_redlock,redlock.fish}
 	for words in "" "PREFIX=/usr" "PREFIX=/opt/with a space" "BINDIR=/b MANDIR=/m BASHCOMPDIR=/c ZSHCOMPDIR=/z FISHCOMPDIR=/f DOCDIR=/d"; do
@@ -117,7 +117,7 @@ files() { (cd "$1" && find . ! -type d -printf '%P\n' | LC_ALL=C sort); }
 	done
 }
 
-@test "install: without pages and completions; STRIP=yes; a folder that cannot be" {
+@test "install: without pages and completions; STRIP=yes; a folder that cannot be made" {
 	mkdir "$T/bare"
 	cp -a "$ONE/"{Makefile,src,build,README.md,CHANGELOG.md,LICENSE} "$T/bare"
 	make_in "$T/bare" install STRIP=yes DESTDIR="$T/to"

@@ -1,4 +1,5 @@
-# redlock beside another library's locks, on the same keys. tests/interop has those that want more than Debian's Python.
+# redlock alongside another library's locks, on the same keys. tests/interop has the libraries that are not in Debian's
+# Python.
 
 load ../interop/clients
 
@@ -9,7 +10,7 @@ setup() {
 begin() { start_client /usr/bin/python3 "$BATS_TEST_DIRNAME/../interop/$1" "${@:2}"; }
 teardown() { nodes_stop; }
 
-@test "redis-py: either keeps the other out, and is next" {
+@test "redis-py: each excludes the other, and is next" {
 	exclude_each_other job hex32 '; such a value is written by node-redlock, redis-py and others'
 }
 
@@ -17,7 +18,7 @@ teardown() { nodes_stop; }
 	leave_each_other job lost
 }
 
-@test "redis-py: one of three nodes excludes nobody" {
+@test "redis-py: a lock on one of three nodes excludes no client" {
 	start_node 2
 	start_node 3
 	eventually admitted 2
@@ -27,7 +28,7 @@ teardown() { nodes_stop; }
 	says 75 '' "redlock: 'job' is busy: *" run -n -k job -- true
 }
 
-@test "old style (SETNX and a time stamp): its clients do not take our locks, and we not theirs" {
+@test "old style (SETNX and a time stamp): its clients do not take redlock's locks, nor redlock theirs" {
 	begin setnx.py
 	we_take
 	client refused take job 3600000
@@ -43,17 +44,17 @@ teardown() { nodes_stop; }
 	client held take job 3600000
 	says 75 '' "redlock: 'job' is busy: held by another program *" run -n -k job -- true
 	says 0 '*; a lock of the old style (SETNX and a time stamp): it expires at *' '' status job
-	# its holder crashed: none of us can take it
+	# its holder crashed: no redlock can take it
 	node 1 getset job "$(($(date +%s) - 60))" > "$T/value"
 	says 75 '' '*' run -n -k job -- true
 	says 0 "*: removed" '*: it expired at *' break -y -k job
 	says 0 '' '' run -n -k job -- true
 }
 
-@test "old style: C reads no value of ours as a time that is past" {
+@test "old style: C reads no value of redlock's as a time in the past" {
 	old_style_clients_wait "$REDLOCK_BUILD/tools/past"
 }
 
-@test "old style: Python reads no value of ours as a time that is past" {
+@test "old style: Python reads no value of redlock's as a time in the past" {
 	old_style_clients_wait /usr/bin/python3 "$BATS_TEST_DIRNAME/../interop/past.py"
 }

@@ -20,7 +20,7 @@ teardown() { nodes_stop; }
 	[ -z "$(find "$T" -mindepth 1 -maxdepth 1 -name 'tmp.*')" ]
 }
 
-@test "what makes no sense is refused in one line" {
+@test "invalid arguments are refused in one line" {
 	for words in EXTENSIONS=x EXTENSIONS=0 EXTENSIONS=9 EXTENSIONS= TROUBLES=-1 TROUBLES= UNDER=gdb; do
 		run env "$words" timeout 20 "$SOAK/extensions" "$REDLOCK_BUILD"
 		echo "$words: $status: $output"

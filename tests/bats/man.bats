@@ -1,4 +1,4 @@
-# The manual pages: in form, complete, the same as README.md where they say the same, and each line of EXAMPLES run.
+# The manual pages: valid, complete, equal to README.md where both say the same; and each line of EXAMPLES is run.
 
 load nodes
 load stubs
@@ -15,12 +15,12 @@ teardown() {
 	nodes_stop
 }
 
-# as_shown PAGE: without what mdoc wants its text to be written like.
+# as_shown PAGE: without mdoc's markup.
 as_shown() {
 	sed 's/\\-/-/g; s/\\(aq/'"'"'/g; s/\\(ti/~/g; s/\\&//g; s/\\e/\\/g' "$PAGES/$1"
 }
 
-# examples: the blocks of code under EXAMPLES, as PAGE.N.
+# examples: the code blocks under EXAMPLES, as PAGE.N.
 examples() {
 	local page
 	for page in "$PAGES"/*; do
@@ -55,7 +55,7 @@ runs() {
 @test "no page makes mandoc or groff complain" {
 	local page
 	for page in "$PAGES"/*; do
-		# what else is installed here is no matter
+		# other installed packages do not matter
 		mandoc -T lint "$page" 2>&1 | grep -vE ' (referenced manual not found|outdated mandoc.db)' >> "$T/words" || true
 		# (an address may be too long for its line to be filled)
 		groff -ww -W break -mdoc -Tutf8 "$page" 2>> "$T/words" > "$T/shown"
@@ -66,7 +66,7 @@ runs() {
 	[ "$(ls "$PAGES")" = $'redlock-config.5\nredlock.1\nredlock.7' ]
 }
 
-@test "pages refer to pages and sections that are there" {
+@test "pages refer to existing pages and sections" {
 	sed -n 's/^\.\(Pq \)\{0,1\}Xr \([a-z-]*\) \([0-9]\).*/\2.\3/p' "$PAGES"/* | sort -u > "$T/wanted"
 	diff "$T/wanted" <({ ls "$PAGES" && printf '%s\n' cron.8 flock.1 redis-cli.1 redis-server.1 syslog.3 timeout.1; } | sort)
 	for page in "$PAGES"/*; do
@@ -78,13 +78,13 @@ runs() {
 	[ ! -s "$T/missing" ]
 }
 
-@test "what is shown can be copied: no terminal gets a typographer's hyphens and quotes" {
+@test "output can be copied: no terminal gets typographic hyphens and quotes" {
 	local page
 	for page in "$PAGES"/*; do
 		awk '/^\.Ed/ { inside = 0 }
 			inside || /^\.(It |Pq |Op )?(Fl|Li) / {
 				text = $0
-				gsub(/\\(-|\(aq|\(ti|e|&)/, "", text) # what is written as it should be
+				gsub(/\\(-|\(aq|\(ti|e|&)/, "", text) # correct markup
 				if (text ~ /[-'"'"'~`^]/) print FILENAME ":" FNR ": " $0
 			}
 			/^\.Bd -literal/ { inside = 1 }' "$page"
@@ -93,7 +93,7 @@ runs() {
 	[ ! -s "$T/bad" ]
 }
 
-@test "every command has its section, with its call and its options" {
+@test "every subcommand has its section, with its call and its options" {
 	redlock help | sed -nE 's/^  ([a-z]+)  .*/\1/p' > "$T/commands"
 	[ "$(wc -l < "$T/commands")" -ge 14 ]
 	while read -r name; do
@@ -106,7 +106,7 @@ runs() {
 	[ ! -s "$T/missing" ]
 }
 
-@test "what --help knows of a command, the page knows, and the other way round" {
+@test "the page has all that --help has of a subcommand, and the other way round" {
 	as_shown redlock.1 > "$T/page"
 	for name in run hold doctor gate; do
 		redlock help "$name" | grep -oE '^  (-.,|   )? *--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort > "$T/help"
@@ -117,14 +117,14 @@ runs() {
 		diff "$T/help" "$T/names"
 	done
 	[ "$(grep -c '^\.Fl' "$T/page")" -ge 100 ]
-	# and what can stand in a configuration is what config shows
+	# and the options for a configuration are those that config shows
 	as_shown redlock-config.5 | sed -n 's/^\.It Ic \([a-z-]*\) .*/\1/p' | sort -u > "$T/settings"
 	redlock config --config /dev/null --json | jq -r '.settings[].name' | sort -u > "$T/shown"
-	# which file that is does not stand in it
+	# the name of that file is not in it
 	diff <(printf '%s\n' config profile) <(comm -13 "$T/settings" "$T/shown")
 }
 
-# named FROM TO N: the words of stdin, N or more, stand in that part of redlock(1).
+# named FROM TO N: the words of stdin, N or more, are in that part of redlock(1).
 named() {
 	as_shown redlock.1 | sed -n "/^\.S[sh] $1/,/^\.S[sh] $2/p" > "$T/page"
 	sort -u > "$T/names"
@@ -154,7 +154,7 @@ named() {
 		named 'redlock doctor' 'redlock config' 30
 }
 
-@test "the rights that a user needs are those of README.md" {
+@test "the rights that a user needs are those in README.md" {
 	rights() { grep -oE '[+~][a-z|]+' | sort -u; }
 	sed -n '/^    ACL SETUSER redlock on/,/^$/p; /^A database other/,/^$/p' "$README" | rights > "$T/readme"
 	as_shown redlock.7 | sed -n '/^ACL SETUSER/,/^\.El/p' | rights > "$T/page"
@@ -197,7 +197,7 @@ named() {
 	example 'redlock run -q -k nightly -n -E 0 --min-hold 50s -- ./nightly.sh'
 	runs 0
 	was_done "nightly.sh held" "nightly.sh done" "tick.sh held" "tick.sh done"
-	# again, from a host whose clock is late
+	# again, from a host whose clock is behind
 	: > "$T/done"
 	runs 0
 	[ "$output$stderr" = "" ]
@@ -253,7 +253,7 @@ named() {
 	was_done "start-app.sh free" "start-app.sh done"
 }
 
-@test "examples: who has it, and away with it" {
+@test "examples: the holder of a lock, and its removal" {
 	stubs_start
 	redlock acquire -k deploy --owner somebody > "$T/token"
 	example 'redlock status deploy'
@@ -301,7 +301,7 @@ named() {
 5" ]
 }
 
-@test "examples: nodes, new ones, and whether all is well" {
+@test "examples: nodes, new ones, and their health" {
 	stubs_start
 	example 'redlock doctor'
 	runs 0
@@ -332,7 +332,7 @@ named() {
 	run -75 redlock run -k kept -n -- true
 }
 
-@test "examples: a node on Debian lets in redlock's user, who may do all that is needed, and nobody else" {
+@test "examples: a node on Debian admits redlock's user, with all the rights it needs, and no other user" {
 	example 'apt-get install redis-server'
 	sed -n "/^cat/,/^END/{//!p}" "$EXAMPLE" > "$T/conf"
 	redis-server "$T/conf" --port 0 --unixsocket "$T/1.sock" --dir "$T" --logfile "$T/1.log" 3>&- > "$T/1.out" 2>&1 &

@@ -1,4 +1,4 @@
-# redlock run when nodes are dead, stopped, black-holed, forgetful, wrong, or one and the same.
+# redlock run with nodes that are dead, stopped, black-holed, forgetful, wrong, or the same server twice.
 
 load nodes
 
@@ -8,16 +8,16 @@ teardown() {
 	nodes_stop
 }
 
-# A node time-out that no test would survive waiting for: whoever waits for a dead node shows.
+# A node time-out longer than any test's patience: a wait for a dead node is noticed.
 PATIENT=(--ttl 600s --node-timeout 100s)
 
-# patiently: the same for what follows, so that a busy machine does not make a node look dead.
+# patiently: the same for the lines that follow, so that no node is late because the machine is busy.
 patiently() { export REDLOCK_TTL=600s REDLOCK_NODE_TIMEOUT=100s; }
 
-# For a lock that a pause of two seconds does not lose, and that is extended every two seconds.
+# For a lock that a pause of two seconds does not lose, and that redlock extends every two seconds.
 STURDY=(--ttl 6s --node-timeout 900ms)
 
-# runs_quickly CMD...: within 30 seconds, which is far less than PATIENT's node time-out.
+# runs_quickly CMD...: within 30 seconds, which is much less than PATIENT's node time-out.
 runs_quickly() { timeout --foreground 30 "$@"; }
 
 @test "two dead nodes of five cost nothing" {
@@ -29,7 +29,7 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	held_on job 0
 }
 
-@test "two stopped nodes of five cost nothing, and keep nothing once they go on" {
+@test "two stopped nodes of five cost nothing, and keep no key once they continue" {
 	stop_node 1
 	stop_node 5
 	run runs_quickly "$REDLOCK_BUILD/redlock" run "${PATIENT[@]}" -n -k job -- echo done
@@ -80,7 +80,7 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	held_on job 0
 }
 
-@test "three dead nodes of five: 69 with each node's trouble, at once and after a wait" {
+@test "three dead nodes of five: 69 with each node's error, at once and after a wait" {
 	for i in 1 3 5; do kill_node $i; done
 	run redlock run "${PATIENT[@]}" -n -k job -- echo never
 	[ "$status" -eq 69 ]
@@ -94,7 +94,7 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	held_on job 0
 }
 
-@test "three stopped nodes of five: 69, and nothing is left once they go on" {
+@test "three stopped nodes of five: 69, and no key is left once they continue" {
 	for i in 1 3 5; do stop_node $i; done
 	run redlock run -n --node-timeout 200ms -k job -- echo never
 	[ "$status" -eq 69 ]
@@ -105,7 +105,7 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	free_everywhere job
 }
 
-@test "no quorum while waiting: it goes on when the nodes come back" {
+@test "no quorum during a wait: the client acquires when the nodes come back" {
 	export REDLOCK_RESTART_GUARD=off
 	for i in 1 3 5; do kill_node $i; done
 	in_background "$T/out" run -k job -- echo done
@@ -116,7 +116,7 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	held_on job 0
 }
 
-@test "an attempt that takes long hears every answer, and costs no CPU meanwhile" {
+@test "an attempt that takes long reads every reply, and costs no CPU meanwhile" {
 	node 1 set job other px 600000
 	stop_node 2
 	stop_node 3
@@ -147,7 +147,7 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	for i in 4 5; do [ "$(node $i get job)" = other ]; done
 }
 
-@test "DEL on a majority stops the command: 79, and it is gone before redlock is" {
+@test "DEL on a majority stops the command: 79, and the command is gone before redlock is" {
 	in_background "$T/out" run "${STURDY[@]}" -k job -- sh -c "echo \$\$ > $T/pid; exec sleep 60"
 	eventually held_on job 5
 	for i in 1 3 5; do node $i del job; done
@@ -183,7 +183,7 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	free_everywhere job
 }
 
-@test "a stolen lock stops the command, names the thief and leaves the key to him" {
+@test "a stolen lock stops the command, names the new holder and leaves its key" {
 	in_background "$T/out" run "${STURDY[@]}" -k job -- sleep 60
 	eventually held_on job 5
 	for i in 1 2 3; do node $i set job thief px 60000; done
@@ -201,7 +201,7 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 		broken_at=$(date +%s%N)
 		ended_with 79
 		is_gone "$(cat "$T/pid")"
-		# its last breath lies before the end of what the last extension can have given
+		# its last output lies before the end of the last extension
 		[ $(($(cat "$T/beat") - broken_at)) -lt 6000000000 ]
 		file_has "$T/out" "^redlock: lost '$how': no majority of 5 nodes confirmed it in time: "
 		for i in 1 2 3; do
@@ -227,7 +227,7 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	touch "$T/go"
 	ended_with 6
 	cat "$T/out"
-	# on a machine that is busy elsewhere, another node may be too slow to say so
+	# on a busy machine, another node may be too slow to answer
 	file_has "$T/out" "^redlock: 'job' could not be released on [345] of 5 nodes and frees itself there within [12][0-9]s: unix://"
 	for i in 1 3 5; do file_has "$T/out" "unix://$T/$i.sock"; done
 }
@@ -277,7 +277,7 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	for i in 1 2 3; do [ "$(node $i --pass 's3cret word' --no-auth-warning keys '*')" = '{redlock}:node' ]; done
 }
 
-@test "what a node cannot do is said in its own words" {
+@test "an error of a node is printed in the node's own words" {
 	patiently
 	node 1 config set maxmemory 1 > "$T/set"
 	node 2 replicaof 127.0.0.1 1 > "$T/set"
@@ -291,7 +291,7 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	held_on job 0
 }
 
-@test "a server that speaks something else is no node" {
+@test "a server with another protocol is no node" {
 	patiently
 	perl -MIO::Socket::UNIX -e '
 		my $s = IO::Socket::UNIX->new(Local => $ARGV[0], Listen => 5) or die;
@@ -345,7 +345,7 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	[[ "$output" == *"redis://no-such-host.invalid:6379 its name does not resolve ("* ]]
 }
 
-@test "all nodes refuse the connection: that is said of each, the last included" {
+@test "all nodes refuse the connection: each is named, the last included" {
 	local nodes='' all='' i
 	for i in 1 2 3 4 5; do
 		nodes+=" 127.0.0.1:$i"
@@ -364,7 +364,7 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	[[ "$output" == *"redis://127.0.0.1:1 cannot be reached (Connection refused)" ]]
 }
 
-@test "a node that is at work on our request when we have the lock, and give it back, keeps nothing" {
+@test "a node that is still handling the request when redlock has acquired, and released, keeps no key" {
 	kill_node 5
 	LATEANSWER=$T/late LD_PRELOAD=$REDLOCK_BUILD/tools/lateanswer.so start_node 5
 	eventually admitted 5
@@ -373,12 +373,12 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 		began=${EPOCHREALTIME/./}
 		redlock run --ttl 600s --node-timeout 10s -k "job$i" -- true
 		took=$((${EPOCHREALTIME/./} - began))
-		# redlock waits for a second: a node that stood still for longer may keep the key
+		# redlock waits for a second: a node that was stopped for longer may keep the key
 		[ "$(holders "job$i")" -eq 0 ] || [ $took -gt 1000000 ]
 	done
 }
 
-@test "a node that reads our request in the moment before it is sent the release keeps nothing" {
+@test "a node that reads the request just before the release is sent keeps no key" {
 	kill_node 5
 	LATEANSWER=$T/late LD_PRELOAD=$REDLOCK_BUILD/tools/lateanswer.so start_node 5
 	eventually admitted 5
@@ -389,7 +389,7 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	[ "$(holders job)" -eq 0 ]
 }
 
-@test "a node that is late to read our request and its release, which are more than it reads at once, keeps nothing" {
+@test "a node that is late, and cannot read the request and its release in one step, keeps no key" {
 	kill_node 5
 	LATEREAD=$T/late LD_PRELOAD=$REDLOCK_BUILD/tools/lateanswer.so start_node 5
 	eventually admitted 5

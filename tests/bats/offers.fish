@@ -1,4 +1,4 @@
-# offers.fish: for each line of stdin, what fish offers at its end, as LINE|WORD.
+# offers.fish: for each line of stdin, fish's offers at its end, as LINE|WORD.
 set -gp fish_complete_path $T
 complete -c deploy -f -a 'staging production'
 complete -c deploy -l force

@@ -1,5 +1,5 @@
-# offers.zsh: for each line of stdin, what zsh offers at its end, as LINE|WORD: in a shell with a terminal, where Tab is
-# pressed behind the line, and whose compadd tells what it was given.
+# offers.zsh: for each line of stdin, zsh's offers at its end, as LINE|WORD: in a shell with a terminal, where Tab is
+# pressed after the line, and whose compadd prints its arguments.
 zmodload zsh/zpty zsh/zselect || exit
 export MATCHES=$T/matches
 

@@ -16,7 +16,7 @@ teardown() { nodes_stop; }
 
 locked() { env LOCK_KEY=deploy "$@" "$PACKAGING/ci/locked"; }
 
-# held_by_another: until let_go.
+# held_by_another: another client holds the lock until let_go.
 held_by_another() {
 	in_background "$T/holder" run -k deploy -- bash -c "until [ -e $T/go ]; do sleep 0.02; done"
 	HOLDER=$BG
@@ -59,7 +59,7 @@ let_go() {
 @test "locked: a job that is cancelled ends its commands, and the lock is free" {
 	for signal in TERM INT HUP; do
 		rm -f "$T/ran"
-		# (a shell starts what runs in the background without SIGINT)
+		# (a shell starts background processes without SIGINT)
 		env --default-signal=INT LOCK_KEY=deploy LOCK_RUN="touch $T/ran; exec sleep 600" "$PACKAGING/ci/locked" 3>&- 2> "$T/err" &
 		job=$!
 		eventually test -e "$T/ran"
@@ -73,7 +73,7 @@ let_go() {
 	[ "$output" = input ]
 }
 
-@test "locked: no majority is 69; a setting that is missing is named" {
+@test "locked: no majority is 69; a missing setting is named" {
 	run -69 locked REDLOCK_NODES="unix://$T/none1 unix://$T/none2 unix://$T/3.sock" LOCK_WAIT=0 LOCK_RUN='echo never'
 	[[ "$output" == *"locked: no majority of the nodes answered"* ]]
 	run -64 locked LOCK_KEY= LOCK_RUN=true
@@ -84,7 +84,7 @@ let_go() {
 	[ "$output" = "locked: no nodes: set the input 'nodes' (REDLOCK_NODES)" ]
 }
 
-@test "locked: a program that a workflow has downloaded, whatever its mode, and its checksum" {
+@test "locked: a program that a workflow has downloaded, of any mode, and its checksum" {
 	printf '#!/bin/sh\nexec %q "$@"\n' "$(realpath "$REDLOCK_BUILD/redlock")" > "$T/downloaded"
 	sum=$(sha256sum "$T/downloaded" | cut -d ' ' -f 1)
 	chmod 444 "$T/downloaded"
@@ -104,7 +104,7 @@ let_go() {
 	[ "$output" = "locked: there is no redlock in PATH: set the input 'binary' (LOCK_BINARY)" ]
 }
 
-@test "locked: a package is installed first, by sudo where the job is not root" {
+@test "locked: a package is installed first, with sudo unless the job is root" {
 	mv "$T/bin/redlock" "$T/installed"
 	printf '#!/bin/sh\necho "apt-get $*"\nmv "$T/installed" "$T/bin/redlock"\n' > "$T/bin/apt-get"
 	printf '#!/bin/sh\necho 1000\n' > "$T/bin/id"
@@ -117,7 +117,7 @@ let_go() {
 	[ "$output" = deploy ]
 	[ "$stderr" = "sudo
 apt-get install -y --no-install-recommends ./redlock.deb" ]
-	# what apt says of a failure is shown
+	# apt's message about a failure is shown
 	printf '#!/bin/sh\necho "apt-get says no" >&2\nexit 100\n' > "$T/bin/apt-get"
 	run -127 locked LOCK_BINARY="$T/redlock.deb" LOCK_RUN='echo never'
 	[ "$output" = "sudo
@@ -129,7 +129,7 @@ locked: cannot install '$T/redlock.deb'" ]
 	for name in $(sed -n 's/^#   \(LOCK_[A-Z0-9]*\) .*/\1/p' "$PACKAGING/ci/locked"); do
 		grep -q "^        $name: \${{ inputs\.[a-z0-9]* }}\$" "$PACKAGING/github-action/action.yml"
 	done
-	# it finds the script beside itself
+	# it finds the script next to itself
 	step=$(sed -n "s/^      run: '\(.*\)'\$/\1/p" "$PACKAGING/github-action/action.yml")
 	run -0 env GITHUB_ACTION_PATH="$PACKAGING/github-action" LOCK_KEY=deploy LOCK_RUN='echo "$REDLOCK_KEY"' sh -c "$step"
 	[ "$output" = deploy ]
@@ -150,7 +150,7 @@ with_inputs() {
 	printf '%s\n' "$text"
 }
 
-@test "the GitLab component has the script in it, and its job runs it" {
+@test "the GitLab component contains the script, and its job runs it" {
 	"$PACKAGING/gitlab/embed" --check
 	with_inputs "$PACKAGING/gitlab/templates/locked.yml" key=deploy 'run=echo "$REDLOCK_KEY": done # "all"' > "$T/job.yml"
 	not grep -F '$[[' "$T/job.yml"
@@ -162,7 +162,7 @@ with_inputs() {
 	run -5 env CI_JOB_ID=7 LOCK_KEY=deploy LOCK_RUN='exit 5' sh -e "$T/job"
 }
 
-@test "the YAML files are what their platforms expect" {
+@test "the YAML files are valid for their platforms" {
 	top=$PACKAGING/..
 	with_inputs "$PACKAGING/gitlab/templates/locked.yml" key=deploy 'run=echo "a: b" # c' > "$T/job.yml"
 	files=("$T/job.yml" "$PACKAGING/gitlab/templates/locked.yml" "$PACKAGING/github-action/action.yml" "$PACKAGING/compose.yaml"
@@ -170,7 +170,7 @@ with_inputs() {
 	for file in "${files[@]}"; do not grep -nP '^ *\t' <(sed '/<<.END_OF_LOCKED/,/END_OF_LOCKED$/d' "$file"); done
 	grep -qx '      - run: .ci/run' "$top/.github/workflows/ci.yml"
 	grep -qx '        debian: \[12, 13\]' "$top/.github/workflows/ci.yml"
-	# a parser says more, where there is one
+	# a parser checks more, if there is one
 	python3 -c 'import yaml' 2> "$T/none" || return 0
 	python3 - "${files[@]}" <<- 'END'
 		import sys, yaml
@@ -185,7 +185,7 @@ with_inputs() {
 	END
 }
 
-@test "release: a missing folder, and an architecture that it cannot make" {
+@test "release: a missing folder, and an unknown architecture" {
 	run -2 "$PACKAGING/release"
 	[ "$output" = "packaging/release: usage: packaging/release FOLDER [ARCH...]" ]
 	run -2 "$PACKAGING/release" "$T/out" riscv64
@@ -200,7 +200,7 @@ has_the_settings() {
 	run -0 redlock doctor --strict --node "unix://$T/server.sock"
 }
 
-@test "the nodes of compose.yaml have the settings that doctor asks for" {
+@test "the nodes of compose.yaml have the settings that doctor checks" {
 	mkdir "$T/data"
 	IFS=$'\t' read -ra command < <(sed -n 's/^  command: \[\(.*\)\]$/\1/p' "$PACKAGING/compose.yaml" | sed 's/, /\t/g; s/""/\\/; s/"//g')
 	[ "${command[0]}" = valkey-server ]
@@ -210,7 +210,7 @@ has_the_settings() {
 	has_the_settings redis-server "${command[@]:1}" --dir "$T/data" --port 0 --unixsocket "$T/server.sock"
 }
 
-@test "a node of the systemd unit has the settings that doctor asks for" {
+@test "a node of the systemd unit has the settings that doctor checks" {
 	mkdir "$T/data" "$T/credentials"
 	echo '# no settings' > "$T/credentials/node.conf"
 	sed -e ':join' -e '/\\$/ { N; s/\\\n//; b join }' "$PACKAGING/systemd/redlock-node@.service" |

@@ -1,4 +1,4 @@
-# tests/pristine: commands in systems of their own. These here are a few programs in a folder.
+# tests/pristine: commands in new systems. Here a system is a few programs in a folder.
 # bats file_tags=not-under-valgrind
 
 load nodes
@@ -9,7 +9,7 @@ setup() {
 	mkdir "$T/bin" "$T/tmp"
 }
 
-# small_root FOLDER [PROGRAM...]: what `enter` needs, and to look around.
+# small_root FOLDER [PROGRAM...]: a root with the programs that `enter` needs, and some to look around.
 small_root() {
 	local program file
 	mkdir -p "$1"/{usr/bin,usr/sbin,etc/apt/apt.conf.d,root,proc,sys,dev,run,tmp}
@@ -37,19 +37,19 @@ small_root() {
 	[ "${lines[0]}" = bash ]
 	[ "${#lines[@]}" -le 4 ]
 	[ "$(cat /proc/self/mounts)" = "$mounts" ]
-	# in it, there can be others
+	# the system may have other users
 	run -0 "$PRISTINE/enter" "$T/root" cat /proc/self/mounts
 	[[ "$output" != *"$T"* ]]
 	run -2 "$PRISTINE/enter" "$T/none" true
 	[ "$output" = "usage: tests/pristine/enter ROOT COMMAND [ARG...]" ]
 }
 
-@test "enter: KILL ends all that was started" {
+@test "enter: KILL ends all processes that were started" {
 	small_root "$T/root"
 	"$PRISTINE/enter" "$T/root" bash -c 'sleep 600 & echo $! > /root/ready; sleep 600' 3>&- &
 	BG=$!
 	eventually test -s "$T/root/root/ready"
-	# (the processes, as they are called here)
+	# (as the processes are called here)
 	inside=$(cat "/proc/$BG/task/$BG/children")
 	kill -KILL $BG
 	eventually is_gone "${inside% }"
@@ -57,14 +57,14 @@ small_root() {
 	eventually no_longer_there
 }
 
-# script FILE: a shell script of what comes from stdin.
+# script FILE: a shell script of the text on stdin.
 script() {
 	{ echo '#!/bin/sh'; cat; } > "$1"
 	chmod +x "$1"
 }
 
-# fakes: a debootstrap, by way of PATH, that makes such a root; in it apt-get and make say what they are asked for. A
-# package is one script, which stands for redlock.
+# fakes: a debootstrap, in PATH, that makes such a root; its apt-get and make print their arguments. A package is one
+# script, in place of redlock.
 fakes() {
 	small_root "$T/system" cp mv rm chmod cut grep find sort diff touch
 	script "$T/system/usr/bin/apt-get" <<- 'END'
@@ -101,10 +101,10 @@ fakes() {
 	chmod +x "$T/bin/debootstrap"
 }
 
-# tries ARG...: with those, in a folder where nothing may be left.
+# tries ARG...: with those, in a folder where no file may be left.
 tries() { PATH=$T/bin:$PATH TMPDIR=$T/tmp MIRROR=http://mirror.example "$PRISTINE/run" "$@"; }
 
-@test "run: README's commands, each in a system of its own" {
+@test "run: README's commands, each in a new system" {
 	fakes
 	run -0 tries
 	echo "$output"
@@ -128,7 +128,7 @@ tries() { PATH=$T/bin:$PATH TMPDIR=$T/tmp MIRROR=http://mirror.example "$PRISTIN
 	is_like "${lines[-1]}" 'Debian 13: Test it: well, * s'
 }
 
-@test "run: a package that leaves a file, or does not become newer, is no good" {
+@test "run: a package that leaves a file, or does not become newer, is a failure" {
 	fakes
 	echo 'touch /etc/left-by-redlock' >> "$T/system/usr/bin/apt"
 	ONLY=Install run -1 tries 13
@@ -141,7 +141,7 @@ tries() { PATH=$T/bin:$PATH TMPDIR=$T/tmp MIRROR=http://mirror.example "$PRISTIN
 	[ "$(ls "$T/tmp")" = "" ]
 }
 
-@test "run: what goes wrong is told, and the others are tried all the same" {
+@test "run: a failure is reported, and the other commands are tried all the same" {
 	fakes
 	echo check > "$T/system/root/bad"
 	run -1 tries 12
@@ -160,11 +160,11 @@ tries() { PATH=$T/bin:$PATH TMPDIR=$T/tmp MIRROR=http://mirror.example "$PRISTIN
 	[ "$output" = "tests/pristine/run: ONLY is 'Try it', 'Test it' or 'Install', not 'this'" ]
 }
 
-@test "run: told to end, it ends what is under way, and leaves nothing" {
+@test "run: on a signal, it ends the running commands, and leaves nothing" {
 	fakes
 	for where in system/usr/bin/make bin/debootstrap; do
 		printf '#!/bin/sh\necho "here it hangs"; sleep 600\n' > "$T/$where"
-		: > "$T/out" # what the last one said is no word of this one
+		: > "$T/out" # only the output of the next one counts
 		ONLY='Try it' PATH=$T/bin:$PATH TMPDIR=$T/tmp env --default-signal "$PRISTINE/run" 13 > "$T/out" 2>&1 3>&- &
 		BG=$!
 		eventually file_has "$T/out" 'here it hangs'

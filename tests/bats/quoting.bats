@@ -1,5 +1,5 @@
-# Keys and owners of any bytes through all that takes and shows them: what was meant comes back to the byte,
-# nothing is executed, and no terminal is told anything by them.
+# Keys and owners of any bytes through every input and output: the bytes come back unchanged, no part is executed, and
+# no control character reaches the terminal.
 
 load nodes
 
@@ -7,7 +7,7 @@ setup() {
 	export LC_ALL=C
 	nodes_start 1
 	export XDG_RUNTIME_DIR=$T
-	# Patient: no node looks dead because the machine is busy.
+	# Patient: no node is late because the machine is busy.
 	export REDLOCK_NODE_TIMEOUT=10s
 	export REDLOCK_TTL=600s
 	unset REDLOCK_TOKEN REDLOCK_HELD
@@ -57,7 +57,7 @@ shows() {
 	[ ! -e pwned ]
 }
 
-# clean: all that was shown since is UTF-8 without any control.
+# clean: all output since then is UTF-8 without any control character.
 clean() {
 	iconv -f UTF-8 -t UTF-8 all > iconv
 	not grep -qaP '[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xa8-\xae\x8e\x8f]' all
@@ -160,7 +160,7 @@ clean() {
 	held_on job 0
 }
 
-@test "words on the command line are not told to the terminal as they are" {
+@test "arguments on the command line do not reach the terminal unescaped" {
 	for word in $'\e[31mred' $'\xff' $'a\nb' $'\xc2\x9b31m'; do
 		shows 64 "$word"
 		shows 64 check "--$word"

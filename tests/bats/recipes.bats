@@ -1,4 +1,4 @@
-# The recipes of README.md, run as they stand there, with stubs for what they call.
+# The recipes of README.md, run as they are printed there, with stubs for the programs in them.
 
 load nodes
 load stubs
@@ -13,7 +13,7 @@ teardown() {
 	nodes_stop
 }
 
-# recipe HEADING: the first block of code under that heading.
+# recipe HEADING: the first code block under that heading.
 recipe() {
 	awk -v want="$1" '
 		/^##+ / { on = $0 == want; next }
@@ -25,7 +25,7 @@ recipe() {
 	[ -s "$T/recipe" ] || { echo "README.md has no recipe '$1'" >&2 && return 1; }
 }
 
-# others_hold KEY: until others_let_go.
+# others_hold KEY: another client holds it until others_let_go.
 others_hold() {
 	in_background "$T/holder" run -k "$1" --owner others -- bash -c "until [ -e $T/go ]; do sleep 0.02; done"
 	HOLDER=$BG
@@ -36,7 +36,7 @@ others_let_go() {
 	wait "$HOLDER"
 }
 
-# start FILE COMMAND...: in the background, as BG.
+# start FILE COMMAND...: runs it in the background, as BG.
 start() {
 	local file=$1
 	shift
@@ -61,7 +61,7 @@ start() {
 	run -0 bash script
 	was_done "build.sh held" "build.sh done" "deploy.sh held" "deploy.sh done"
 	held_on deploy 0
-	# busy: it waits
+	# busy: the script waits
 	: > "$T/done"
 	others_hold deploy
 	start "$T/out" bash script
@@ -70,7 +70,7 @@ start() {
 	others_let_go
 	ended_with 0
 	was_done "build.sh held" "build.sh done" "deploy.sh held" "deploy.sh done"
-	# lost meanwhile: the dangerous step is not done
+	# lost meanwhile: the script does not reach the dangerous step
 	: > "$T/done"
 	touch "$T/stop.build.sh"
 	start "$T/out" bash script
@@ -81,7 +81,7 @@ start() {
 	was_done "build.sh held" "build.sh done"
 }
 
-# cron LINE: what cron would give to the shell.
+# cron LINE: the command that cron would give to the shell.
 cron() {
 	local line
 	line=$(recipe "### Cron on several hosts" | sed -n "$1p")
@@ -89,7 +89,7 @@ cron() {
 	echo "${BASH_REMATCH[2]}"
 }
 
-@test "cron on several hosts: one does it, the others skip it without a word" {
+@test "cron on several hosts: one runs the job, the others skip it silently" {
 	stub nightly.sh nightly
 	touch "$T/stop.nightly.sh"
 	start "$T/out" sh -c "$(cron 1)"
@@ -102,7 +102,7 @@ cron() {
 	was_done "nightly.sh held" "nightly.sh done"
 }
 
-@test "cron on several hosts: a short job is done once, though one host's clock is late" {
+@test "cron on several hosts: a short job is done once, though one host's clock is behind" {
 	line=0
 	for job in nightly tick; do
 		line=$((line + 1))
@@ -117,8 +117,8 @@ cron() {
 	done
 }
 
-# github: runs the steps as the runner does: a shell for each, after a failure only what is always run.
-# Status 1 if one has failed.
+# github: runs the steps as the runner does: a shell for each; after a failure only the steps that always run. Status 1
+# if one has failed.
 github() {
 	local step failed=0
 	rm -f step.*
@@ -135,7 +135,7 @@ github() {
 	return $failed
 }
 
-@test "GitHub Actions: held over several steps, released in any case" {
+@test "GitHub Actions: the lock is held over several steps, and released in any case" {
 	
 	stub build.sh deploy
 	stub deploy.sh deploy
@@ -149,7 +149,7 @@ github() {
 	run -1 github
 	was_done "build.sh held" "build.sh done"
 	held_on deploy 0
-	# busy: it waits
+	# busy: the job waits
 	: > "$T/done"
 	stub build.sh deploy
 	others_hold deploy
@@ -160,7 +160,7 @@ github() {
 	ended_with 0
 	was_done "build.sh held" "build.sh done" "deploy.sh held" "deploy.sh done"
 	held_on deploy 0
-	# lost meanwhile: nothing is deployed
+	# lost meanwhile: no step deploys
 	: > "$T/done"
 	touch "$T/stop.build.sh"
 	start "$T/out" github
@@ -171,7 +171,7 @@ github() {
 	was_done "build.sh held" "build.sh done"
 }
 
-@test "GitLab CI: held by the script's shell, and free when that ends" {
+@test "GitLab CI: the lock is held by the script's shell, and free when the shell ends" {
 	recipe "### GitLab CI" | sed -n 's/^    - //p' > script
 	[ "$(wc -l < script)" -eq 3 ]
 	stub build.sh deploy
@@ -188,7 +188,7 @@ github() {
 	run -0 redlock run -w 15s -k deploy -- true
 	rm "$T/stop.build.sh"
 	eventually file_has "$T/done" "build.sh done"
-	# busy: it waits
+	# busy: the job waits
 	: > "$T/done"
 	others_hold deploy
 	start "$T/out" bash -eo pipefail script
@@ -214,13 +214,13 @@ github() {
 	others_let_go
 	ended_with 0
 	was_done "deploy.sh held" "deploy.sh done"
-	# what fails, fails for make as well
+	# a failed recipe is a failure for make as well
 	echo 'exit 7' >> deploy.sh
 	run -2 make -s deploy
 	held_on deploy 0
 }
 
-@test "a shell script: the lock to its end, however that comes" {
+@test "a shell script: the lock is held to its end, however it ends" {
 	recipe "### A shell script" > script
 	chmod +x script
 	stub dump.sh db
@@ -240,7 +240,7 @@ github() {
 	run -0 redlock run -w 15s -k db -- true
 	rm "$T/stop.dump.sh"
 	eventually file_has "$T/done" "dump.sh done"
-	# busy: it waits
+	# busy: the script waits
 	: > "$T/done"
 	others_hold db
 	start "$T/out" ./script
@@ -249,7 +249,7 @@ github() {
 	others_let_go
 	ended_with 0
 	was_done "dump.sh held" "dump.sh done" "prune.sh held" "prune.sh done"
-	# not to be had: nothing is done
+	# no lock: nothing is done
 	: > "$T/done"
 	kill_node 1
 	kill_node 2
@@ -276,13 +276,13 @@ github() {
 	was_done "migrate.sh held" "migrate.sh done" "start-app.sh free" "start-app.sh done"
 	BG=$migration
 	ended_with 0
-	# nobody migrates
+	# no host migrates
 	: > "$T/done"
 	run -0 sh -c "$(sed -n 2p lines)"
 	was_done "start-app.sh free" "start-app.sh done"
 }
 
-@test "two locks: both are held, and two at a time take turns" {
+@test "two locks: both are held, and two jobs at a time take turns" {
 	recipe "### Two locks" > line
 	stub settle.sh accounts invoices
 	touch "$T/stop.settle.sh"
@@ -301,7 +301,7 @@ github() {
 	held_on invoices 0
 }
 
-@test "a resource that refuses the late: a newer number than theirs was there" {
+@test "a resource that refuses outdated numbers: it has seen a newer one" {
 	mkdir -p "$T/web1/app"
 	(cd "$T/web1" && stub apply deploy)
 	printf '%s\n' '#!/bin/sh' '[ "$1" = web1 ] && shift && cd "$T/web1" && exec sh -c "$*"' > "$T/bin/ssh"

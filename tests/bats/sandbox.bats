@@ -1,4 +1,4 @@
-# redlock sandbox: throwaway nodes for a command, and nothing left of them, whatever happens.
+# redlock sandbox: throwaway nodes for a command; nothing is left of them, however it ends.
 
 load nodes
 
@@ -12,20 +12,20 @@ setup() {
 	done
 	unset REDISCLI_AUTH
 	export PATH=$T/bin:$PATH TMPDIR=$T/tmp T
-	# Patient: no node looks dead because the machine is busy.
+	# Patient: no node is late because the machine is busy.
 	export REDLOCK_TTL=600s REDLOCK_NODE_TIMEOUT=10s REDLOCK_CONFIG=/dev/null
-	# tells where it is, and is there until it is ended; its child, in a session of its own, too
+	# tells where it is, and stays until it is ended; its child, in a new session, does too
 	tool staying bash '
 		setsid sleep 300 3>&- &
 		cat "$REDLOCK_SANDBOX"/*.pid > "$T/servers"
-		echo $! $$ > "$T/staying" # by itself: bash forgets a ^C that a program outlives
+		echo $! $$ > "$T/staying" # by a builtin: bash forgets a ^C that a program outlives
 		wait'
 }
 teardown() {
 	nodes_stop
 	for file in "$T/staying" "$T/servers"; do
 		[ ! -e "$file" ] || for pid in $(cat "$file"); do
-			# and no other of that number
+			# and no other process of that number
 			if grep -qsF "$T" "/proc/$pid/environ" "/proc/$pid/cmdline"; then kill -KILL "$pid"; fi
 		done
 	done
@@ -48,12 +48,12 @@ in_sandbox() {
 pids() { wc -w < "$1"; }
 
 keeper() { pgrep -P "$BG" -x rl-sandbox; }
-supervisor() { pgrep -P "$BG" -x rl-supervisor; } # it has its name after a moment
+supervisor() { pgrep -P "$BG" -x rl-supervisor; } # it gets its name after a moment
 
 all_gone() { for pid in $(cat "$@"); do is_gone "$pid" || return 1; done; }
 folders() { ls "$T/tmp"; }
 no_folder() { [ -z "$(folders)" ]; }
-# nothing_left: neither servers, nor their folder; the command and what it started are gone.
+# nothing_left: no servers, no folder, no command and no process that it started.
 nothing_left() {
 	eventually all_gone "$T/servers" "$T/staying"
 	eventually no_folder
@@ -85,7 +85,7 @@ nothing_left() {
 	no_folder
 }
 
-@test "the status is the command's own, and what it reads and writes is its own, too" {
+@test "the status is the command's own, and so are its input and output" {
 	run -0 --separate-stderr redlock sandbox -n 1 true
 	[ -z "$output$stderr" ]
 	run -7 redlock sandbox -n 1 -- sh -c 'exit 7'
@@ -99,7 +99,7 @@ nothing_left() {
 	no_folder
 }
 
-@test "the number of nodes: three, or what -n says, from 1 to 15" {
+@test "the number of nodes: three by default, from 1 to 15 with -n" {
 	count='wc -w <<< "$REDLOCK_NODES"'
 	run -0 redlock sandbox -- bash -c "$count"
 	[ "$output" = 3 ]
@@ -125,7 +125,7 @@ hint: redlock sandbox -- COMMAND; see 'redlock help sandbox'" sandbox < /dev/nul
 	no_folder
 }
 
-@test "no server program: 69, and what to do about it" {
+@test "no server program: 69, and a hint" {
 	mkdir "$T/empty"
 	run -69 env PATH="$T/empty" "$REDLOCK_BUILD/redlock" sandbox -- touch "$T/never"
 	[ "$output" = "redlock: there is no redis-server, valkey-server or keydb-server in PATH
@@ -148,7 +148,7 @@ hint: --server or REDLOCK_SERVER names one" ]
 	done
 	REDLOCK_SERVER=other-server run -0 redlock sandbox -n 1 -- redlock run -k job -- true
 	[ "$(grep -c 'redlock-sandbox.*/1.conf$' "$T/started")" -eq 5 ]
-	# the second and the third of those that are known
+	# the second and the third of the known ones
 	mkdir "$T/known"
 	for program in bash env; do ln -s "$(type -P $program)" "$T/known"; done
 	for name in keydb-server valkey-server; do
@@ -161,7 +161,7 @@ hint: --server or REDLOCK_SERVER names one" ]
 }
 
 # bats test_tags=not-under-valgrind
-@test "a server that does not start: 69, with its last words" {
+@test "a server that does not start: 69, with its last output" {
 	tool failing bash '[[ $1 == */1.conf ]] && exec redis-server "$@"
 		echo "once upon a time"; echo "no luck today" >&2; exit 1'
 	run -69 redlock sandbox --server failing -- touch "$T/never"
@@ -179,7 +179,7 @@ hint: --server or REDLOCK_SERVER names one" ]
 }
 
 @test "a server that is a script of several processes: all of them end" {
-	# one with two more, of which one goes its own way; the last to start fails when the others are there
+	# a server with two more processes, one of them in its own session; the last server fails when the others are up
 	tool script bash '[[ $1 != */3.conf ]] && {
 			sleep 300 3>&- & setsid sleep 300 3>&- &
 			echo $$ $(jobs -p) >> "$T/servers"; wait
@@ -195,8 +195,8 @@ hint: --server or REDLOCK_SERVER names one" ]
 }
 
 # bats test_tags=not-under-valgrind
-@test "too few descriptors: it is said, and nothing is left" {
-	# (what bats has open may have any number)
+@test "too few descriptors: an error, and nothing is left" {
+	# (descriptors that bats has open may have any number)
 	all=$(printf ' %s>&-' {3..20})
 	for n in {5..14}; do
 		run bash -c "exec $all; ulimit -n $n; exec '$REDLOCK_BUILD/redlock' sandbox -n 2 -- touch '$T/never'"
@@ -206,7 +206,7 @@ hint: --server or REDLOCK_SERVER names one" ]
 	no_folder
 }
 
-@test "a TMPDIR that will not do: 78" {
+@test "an unusable TMPDIR: 78" {
 	long=$T/$(printf 'l%.0s' $(seq 80))
 	mkdir "$long" "$T/a b"
 	refused() {
@@ -219,7 +219,7 @@ hint: --server or REDLOCK_SERVER names one" ]
 	refused "$T/a"$'\x01' "redlock: TMPDIR '$T/a\\\\x01' has * unprintable bytes in it"
 	refused "$T/a"$'\xff' "redlock: TMPDIR '$T/a\\\\xff' has * unprintable bytes in it"
 	refused tmp "redlock: TMPDIR 'tmp' does not begin with '/'"
-	# where others can put something else in a new folder's place
+	# a folder where other users can replace a new folder
 	install -d -m 700 -o 65534 "$T/theirs"
 	refused "$T/theirs" "redlock: in TMPDIR '$T/theirs', other users can rename what we make there"
 	install -d -m 777 "$T/open"
@@ -231,7 +231,7 @@ hint: --server or REDLOCK_SERVER names one" ]
 	[ -z "$(ls -A "$long" "$T/a b" | grep redlock)" ]
 }
 
-@test "the longest TMPDIR that is taken has room for all sockets" {
+@test "the longest TMPDIR that is accepted has room for all sockets" {
 	parent=$T/$(printf 'l%.0s' $(seq 100))
 	parent=${parent:0:76}
 	mkdir "$parent"
@@ -241,7 +241,7 @@ hint: --server or REDLOCK_SERVER names one" ]
 	TMPDIR=${parent}l run -78 redlock sandbox -- touch "$T/never"
 }
 
-@test "what is said of other nodes, and of locks there, is not meant for these" {
+@test "settings for other nodes, and for locks there, do not apply to the sandbox" {
 	printf '%s\n' 'username = deploy' 'password = secret' 'node = redis://elsewhere' '[p]' 'ttl = 5s' > "$T/config"
 	export REDLOCK_CONFIG=$T/config REDLOCK_PROFILE=p REDLOCK_NODES=redis://elsewhere REDLOCK_USERNAME=me \
 		REDLOCK_PASSWORD=secret REDLOCK_KEY=outer REDLOCK_TOKEN=outer REDLOCK_FENCE=3 REDLOCK_TTL=77s
@@ -277,7 +277,7 @@ REDLOCK_TTL" ]
 	no_folder
 }
 
-@test "process 1 of a container, which waits for nobody, is left no zombie" {
+@test "process 1 of a container, which reaps no children, is left no zombie" {
 	unshare --pid --fork --mount-proc --kill-child sleep 300 3>&- &
 	also_end $!
 	eventually pgrep -P $! -x sleep
@@ -288,7 +288,7 @@ REDLOCK_TTL" ]
 	[ -z "$(pgrep -P "$init")" ]
 }
 
-@test "what the command leaves running is left alone, and it is said" {
+@test "processes that the command leaves are left alone, and reported" {
 	run -0 redlock sandbox -n 1 -- bash -c 'setsid sleep 300 > "$T/left" 2>&1 3>&- & echo $! > "$T/pid"'
 	pid=$(cat "$T/pid")
 	also_end "$pid"
@@ -297,7 +297,7 @@ REDLOCK_TTL" ]
 	no_folder
 }
 
-@test "what cannot be removed is named" {
+@test "a folder that cannot be removed is named" {
 	tool mounting bash 'mkdir "$REDLOCK_SANDBOX/more" && mount -t tmpfs none "$REDLOCK_SANDBOX/more"'
 	run -0 unshare --mount "$REDLOCK_BUILD/redlock" sandbox -n 1 -- mounting
 	is_like "$output" "redlock: cannot remove all of '$T/tmp/redlock-sandbox.??????'"
@@ -306,7 +306,7 @@ REDLOCK_TTL" ]
 	no_folder
 }
 
-@test "started with SIGCHLD ignored, and stdin closed: it works all the same" {
+@test "started with SIGCHLD ignored, and stdin closed: the sandbox works" {
 	run -5 env --ignore-signal=CHLD "$REDLOCK_BUILD/redlock" sandbox -n 2 -- sh -c 'exit 5' <&-
 	[ "$output" = "" ]
 	run -69 env --ignore-signal=CHLD "$REDLOCK_BUILD/redlock" sandbox --server false -- true
@@ -321,7 +321,7 @@ REDLOCK_TTL" ]
 	no_folder
 }
 
-# ---- the end of all, whatever happens ----
+# ---- the end in any case ----
 
 @test "redlock is killed: servers, command and folder are gone" {
 	in_sandbox
@@ -330,7 +330,7 @@ REDLOCK_TTL" ]
 	ended_with 137
 }
 
-@test "pkill -9 -f with the sandbox's words: servers, command and folder are gone" {
+@test "pkill -9 -f with the sandbox's arguments: servers, command and folder are gone" {
 	unset REDLOCK_UNDER # valgrind's own command line stays
 	in_sandbox
 	eventually supervisor
@@ -341,7 +341,7 @@ REDLOCK_TTL" ]
 	ended_with 137
 }
 
-@test "the servers' keeper is killed: 125, and all is gone" {
+@test "the sandbox process is killed: 125, and all is gone" {
 	in_sandbox
 	kill -KILL "$(keeper)"
 	eventually is_gone "$BG"
@@ -360,9 +360,9 @@ REDLOCK_TTL" ]
 	file_has "$T/out" "^redlock: the command's supervisor was killed"
 }
 
-@test "redlock and the keeper are killed at once: the servers are gone, and the next sandbox removes the folder" {
+@test "redlock and the sandbox process are killed at once: the servers are gone, and the next sandbox removes the folder" {
 	in_sandbox
-	kill -STOP "$BG" # or it would tidy up
+	kill -STOP "$BG" # or it would clean up
 	folder=$T/tmp/$(folders)
 	kill -KILL "$(keeper)" "$BG"
 	eventually all_gone "$T/servers" "$T/staying"
@@ -395,7 +395,7 @@ REDLOCK_TTL" ]
 	no_folder
 }
 
-@test "a folder that is in use is none to be removed, nor what looks like one" {
+@test "the next sandbox does not remove a folder that is in use, nor one that only looks like a sandbox's" {
 	in_sandbox -n 1
 	mkdir -m 755 "$T/tmp/redlock-sandbox.public"
 	mkdir -m 700 "$T/tmp/redlock-sandbox.private" "$T/tmp/redlock-sandbo.abcdef"
@@ -411,7 +411,7 @@ REDLOCK_TTL" ]
 	ended_with 137
 }
 
-@test "the command is killed, or told to end: redlock dies of the same, and all is gone" {
+@test "the command is killed, or told to end: redlock ends with the same signal, and all is gone" {
 	in_sandbox
 	kill -KILL "$(cut -d ' ' -f 2 "$T/staying")"
 	ended_with 137
@@ -426,7 +426,7 @@ REDLOCK_TTL" ]
 	done
 }
 
-@test "the whole process group is killed: the keeper is not in it" {
+@test "the whole process group is killed: the sandbox process is not in it" {
 	tool group bash 'echo $$ > "$T/group"; exec redlock sandbox -- staying'
 	setsid "$T/bin/group" > "$T/out" 2>&1 3>&- &
 	eventually test -s "$T/staying"
@@ -447,9 +447,9 @@ REDLOCK_TTL" ]
 	no_folder
 }
 
-@test "^Z stops the command, not the nodes; fg goes on" {
+@test "^Z stops the command, not the nodes; fg continues it" {
 	tool asking sh 'echo $$ > "$T/pid"; echo "<asking>"; read -r line; echo "<$line>"; exit 5'
-	# (until then it would eat what is typed next)
+	# (until then it would eat the next keys)
 	is_stopped() { in_state "$(cat "$T/pid")" T; }
 	export PS1='ready> '
 	export -f eventually in_state is_stopped
@@ -461,7 +461,7 @@ REDLOCK_TTL" ]
 }
 
 @test "ended while the servers start: nothing is left" {
-	# (the second stands still before it is there)
+	# (the second is stopped before it is up)
 	tool slow bash 'echo $$ >> "$T/slow"; [[ $1 == */1.conf ]] && exec redis-server "$@"; exec sleep 300'
 	for signal in KILL TERM INT; do
 		rm -f "$T/slow"
@@ -476,7 +476,7 @@ REDLOCK_TTL" ]
 	[ ! -e "$T/never" ]
 }
 
-@test "the keeper, or the supervisor, is stopped, and then redlock is killed: nothing is left" {
+@test "the sandbox process, or the supervisor, is stopped, and then redlock is killed: nothing is left" {
 	for one in keeper supervisor; do
 		in_sandbox
 		eventually "$one"
@@ -492,7 +492,7 @@ REDLOCK_TTL" ]
 	done
 }
 
-@test "the keeper is stopped: all is tidied up at the end" {
+@test "the sandbox process is stopped: redlock cleans up at the end" {
 	in_sandbox
 	kill -STOP "$(keeper)"
 	kill -TERM "$BG"

@@ -1,4 +1,4 @@
-# make STATIC=yes: one file that needs no other. STATIC_BINARY=FILE: that program instead, such as a release's.
+# make STATIC=yes: one file without dependencies. STATIC_BINARY=FILE: that program instead, such as a release's.
 # bats file_tags=not-under-valgrind
 
 load nodes
@@ -22,10 +22,10 @@ setup_file() {
 setup() { nodes_start 3; }
 teardown() { nodes_stop; }
 
-# alone CMD...: in a root that has nothing but redlock, some files in etc, and a node at 127.0.0.1:6379.
+# alone CMD...: in a root that only has redlock, some files in etc, and a node at 127.0.0.1:6379.
 alone() { nsenter --target "${PID[1]}" --net chroot "$T/root" "$@"; }
 
-# node_in_a_root [redis options...]: node 1 anew, in a network of its own.
+# node_in_a_root [redis options...]: starts node 1 anew, in its own network.
 node_in_a_root() {
 	kill_node 1
 	in_own_network start_node 1 --port 6379 --bind 127.0.0.1 --protected-mode no "$@"
@@ -36,20 +36,20 @@ node_in_a_root() {
 	unset REDLOCK_CONFIG LOGNAME USER
 }
 
-@test "run, and all that it starts, as ever" {
+@test "run, and all processes that it starts, work as usual" {
 	run -0 --separate-stderr redlock run -n -k job -- sh -c 'echo "$REDLOCK_KEY"; cat /proc/$PPID/maps >&2'
 	[ "$output" = job ]
 	[[ "$stderr" != *.so* ]]
 	free_everywhere job
-	# by keeper and supervisor
+	# by background holder and supervisor
 	run -0 redlock run -n -k job --ttl 6s -- sh -c 'sleep 3; echo "done"'
 	[ "$output" = "done" ]
 	free_everywhere job
 }
 
-@test "where there is nothing else: names and users come from etc, whatever nsswitch.conf says" {
+@test "without other files: names and users come from etc, whatever is in nsswitch.conf" {
 	node_in_a_root
-	# (what it says would have to be loaded, and would find nothing)
+	# (its services would have to be loaded, and would find nothing)
 	printf 'hosts: missing\npasswd: missing\n' > "$T/root/etc/nsswitch.conf"
 	echo '127.0.0.1 node.example' > "$T/root/etc/hosts"
 	echo 'robin:x:4242:4242::/:/redlock' > "$T/root/etc/passwd"
@@ -62,7 +62,7 @@ node_in_a_root() {
 	[[ "$stderr" == *"redis://other.example:6379 its name does not resolve"* ]]
 }
 
-@test "a library that is not there ends the link" {
+@test "a missing library ends the link" {
 	B=$REDLOCK_BUILD
 	mv "$B/redlock" "$T/redlock"
 	run -2 link HIREDIS_LIBS=
@@ -73,7 +73,7 @@ node_in_a_root() {
 	mv "$T/redlock" "$B/redlock"
 }
 
-@test "TLS where there is nothing else: the authorities of Debian, Alpine and Fedora, and a client certificate" {
+@test "TLS without other files: the authorities of Debian, Alpine and Fedora, and a client certificate" {
 	export C=$T CA=ca
 	begin_authorities
 	authority ca

@@ -1,4 +1,4 @@
-# The storm, in short, and whether its witness can say anything but yes.
+# The storm, in short, and the ability of its witness to say no.
 
 load nodes
 
@@ -39,7 +39,7 @@ storm() {
 	[[ "$output" == *" sections, longest pause "* ]]
 }
 
-@test "settings of the storm that make no sense are refused in one line" {
+@test "invalid settings of the storm are refused in one line" {
 	for words in MINUTES=0 MINUTES=x NODES=0 WORKERS=x SEED=-1; do
 		run env "$words" timeout 20 "$STORM" "$REDLOCK_BUILD"
 		echo "$words: $status: $output"

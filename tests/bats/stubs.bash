@@ -1,6 +1,6 @@
-# What documentation shows is run as it stands there, in a folder of its own, with stubs for what it calls.
+# Examples in documentation are run as they are printed, in a new folder, with stubs for the programs in them.
 
-# stubs_start: three nodes, too. The folder is $T/work, programs are found in $T/bin.
+# stubs_start: starts three nodes, too. The folder is $T/work, programs are found in $T/bin.
 stubs_start() {
 	nodes_in_sandbox 3
 	unset MAKEFLAGS MAKELEVEL
@@ -8,11 +8,11 @@ stubs_start() {
 	mkdir "$T/bin" "$T/work"
 	ln -s "$REDLOCK_BUILD/redlock" "$T/bin/redlock"
 	export XDG_RUNTIME_DIR=$T/runtime PATH=$T/bin:$PATH T N
-	# a majority is what is promised: the last of them may be late
+	# the promise is a majority: the last of them may be late
 	printf '%s\n' '#!/bin/bash' "$(declare -f holders in_state)" \
 		'[ "$(holders "$1")" -ge 2 ] && echo held || echo free' > "$T/bin/state-of"
 	chmod +x "$T/bin/state-of"
-	# Patient: no node looks dead because the machine is busy.
+	# Patient: no node is late because the machine is busy.
 	export REDLOCK_NODE_TIMEOUT=10s
 	: > "$T/done"
 	cd "$T/work"
@@ -26,8 +26,7 @@ stubs_stop() {
 	done
 }
 
-# stub NAME KEY...: ./NAME, which tells in $T/done whether these keys are held. It goes on only when there is
-# no $T/stop.NAME.
+# stub NAME KEY...: makes ./NAME, which writes to $T/done if these keys are held. It waits while $T/stop.NAME exists.
 stub() {
 	local name=$1
 	shift

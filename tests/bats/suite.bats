@@ -1,4 +1,4 @@
-# tests/run, on builds whose parts are a few lines of shell: what it counts, and that parts run side by side.
+# tests/run, on builds whose parts are a few lines of shell: its counts, and parts that run at the same time.
 
 load nodes
 
@@ -14,7 +14,7 @@ part() {
 	chmod +x "$T/$1/$2"
 }
 
-# counts STATUS PASSED FAILED WORD...: does tests/run, of these words. (bats gets confused by another around it; and
+# counts STATUS PASSED FAILED WORD...: tests/run with these arguments. (bats gets confused by another around it; and
 # that of Debian 13 may wait for the whole time-out of a test that takes no time.)
 counts() {
 	# shellcheck disable=SC2046
@@ -24,7 +24,7 @@ counts() {
 	[ "${lines[-1]}" = "$2 passed, $3 failed" ]
 }
 
-@test "what passed is counted, of every build, and shown whole" {
+@test "passed tests are counted, of every build, and shown in full" {
 	part one unit 'echo ok 1 first; echo "# words"; echo ok 2 second'
 	part two unit 'echo ok 1 third'
 	part two sim 'echo ok 1 fourth >&2'
@@ -57,7 +57,7 @@ counts() {
 	counts 1 0 1 "$T/one"
 }
 
-@test "an empty bats file is a failure; and what a bats file is told of the build" {
+@test "an empty bats file is a failure; and the variables that a bats file gets about the build" {
 	echo > "$T/empty.bats"
 	counts 1 0 1 "$T/one" "$T/empty.bats"
 	# (it is no test of this file)
@@ -66,20 +66,20 @@ counts() {
 	WANTED=$T/two counts 1 0 1 "$T/one" "$T/build.bats"
 }
 
-@test "JOBS parts go on at a time" {
+@test "JOBS parts run at a time" {
 	# (each waits for the other)
 	meets() { echo "touch $T/$1; for i in \$(seq 2000); do [ ! -e $T/$2 ] || break; sleep 0.02; done; [ -e $T/$2 ] && echo ok 1"; }
 	part one unit "$(meets first second)"
 	part two unit "$(meets second first)"
 	JOBS=2 counts 0 2 0 "$T/one" unit "$T/two" unit
-	# (each finds the room empty)
+	# (each finds no other part running)
 	alone() { echo "mkdir $T/room && sleep 0.3 && rmdir $T/room && echo ok 1"; }
 	part one unit "$(alone)"
 	part two unit "$(alone)"
 	JOBS=1 counts 0 2 0 "$T/one" unit "$T/two" unit
 }
 
-@test "SERVER, a path or a name in PATH, is what all parts find as redis-server; nothing of it is left" {
+@test "SERVER, a path or a name in PATH, is the redis-server of all parts; nothing of it is left" {
 	part one other-server 'echo "another one: $*"'
 	part one unit "type redis-server > $T/found" '[ "$(redis-server --version)" = "another one: --version" ] && echo ok 1'
 	ln -s unit "$T/one/sim"
@@ -106,7 +106,7 @@ counts() {
 	[ "$output" = "tests/run: the first word is a build's folder, not 'unit'" ]
 }
 
-@test "told to end, it ends what is under way" {
+@test "on a signal, it ends the running parts" {
 	for signal in INT TERM; do
 		rm -f "$T/pid"
 		part one unit "echo \$\$ > $T/pid; exec sleep 60"

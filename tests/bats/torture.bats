@@ -1,4 +1,4 @@
-# The torture test, in short, and whether its verdict can be other than yes.
+# The torture test, in short, and the ability of its verdict to say no.
 
 load nodes
 
@@ -8,7 +8,7 @@ setup() {
 	new_log
 }
 
-# new_log [SECONDS]: of a soak of three nodes.
+# new_log [SECONDS]: the log of a soak of three nodes.
 new_log() { echo "1000000 soak 3 ${1-10}" > "$LOG"; }
 
 # record MS begin|tick|end KEY RUN TOKEN
@@ -20,8 +20,8 @@ section() {
 	record "$2" end "$3" "$4" "$5"
 }
 
-# run_ended RUN STATUS [WORDS [WAIT [CLIENT [OWN]]]]: what started it at 5 s, with a TTL of 1 s, and ended it
-# at 9 s.
+# run_ended RUN STATUS [WORDS [WAIT [CLIENT [OWN]]]]: the records of a run that was started at 5 s, with a TTL of 1 s,
+# and ended at 9 s.
 run_ended() {
 	echo "5000000000 run $1 ${5-redlock} k ${4-forever} ${6-0} 1000" >> "$LOG"
 	echo "9000000000 status $1 $2 redlock: ${3-}" >> "$LOG"
@@ -44,7 +44,7 @@ accepted() {
 	[ "${lines[-1]}" = "0 violations" ]
 }
 
-# refused WORDS: for that reason, and no other.
+# refused WORDS: the verdict is no, for that reason only.
 refused() {
 	verdict
 	[ "$status" -eq 1 ]
@@ -52,7 +52,7 @@ refused() {
 	[ "${lines[-1]}" = "1 violations" ]
 }
 
-@test "one section after the other is no violation, and the margin is the least" {
+@test "one section after the other is no violation, and the least margin counts" {
 	section 10 20 k 1 A
 	section 25 30 k 2 B
 	section 33 35 k 3 C
@@ -74,7 +74,7 @@ refused() {
 	[ "$(awk '$1 == "k" { print $5 }' <<< "$output")" = 1 ]
 }
 
-@test "sections that overlap are refused: the last tick of a killed one came late" {
+@test "sections that overlap are refused: the last tick of a killed one is late" {
 	record 10 begin k 1 A
 	section 12 14 k 2 B
 	record 13 tick k 1 A
@@ -92,7 +92,7 @@ refused() {
 	refused "k: run 1 was there until 1.0 ms after run 2 had begun"
 }
 
-@test "sections that overlap are refused: another one between them changes nothing" {
+@test "sections that overlap are refused: a section between them changes nothing" {
 	section 10 20 k 1 A
 	section 30 40 k 2 B
 	record 41 tick k 1 A
@@ -102,7 +102,7 @@ refused() {
 	refused "k: run 1 was there"
 }
 
-# started RUN CLIENT, and ended RUN: who is a reader must be known before its sections.
+# started RUN CLIENT, and ended RUN: the verdict must know a reader before its sections.
 started() { echo "5000000 run $1 $2 k forever 0 1000" >> "$LOG"; }
 ended() { echo "9000000000 status $1 ${2-0} redlock:" >> "$LOG"; }
 
@@ -120,8 +120,8 @@ ended() { echo "9000000000 status $1 ${2-0} redlock:" >> "$LOG"; }
 	[ "$(awk '$1 == "k" { print $2, $5, $6 }' <<< "$output")" = "4 0 2.0" ]
 }
 
-@test "a writer among readers is refused, and a reader beside a writer" {
-	# the one, and the other within its section
+@test "a writer among readers is refused, and a reader during a writer's section" {
+	# one of them, and the other within its section
 	for clients in "reader redlock" "redlock reader"; do
 		new_log
 		started 1 "${clients% *}"
@@ -133,7 +133,7 @@ ended() { echo "9000000000 status $1 ${2-0} redlock:" >> "$LOG"; }
 		ended 2
 		refused "k: run 1 was there"
 	done
-	# by their times alone: after two readers, the first of which was there for longer
+	# by their times alone: after two readers, the first of which stayed longer
 	new_log
 	started 1 reader
 	started 2 reader
@@ -162,8 +162,8 @@ ended() { echo "9000000000 status $1 ${2-0} redlock:" >> "$LOG"; }
 	refused "runs 1 and 2 have the same token A"
 }
 
-# one_run STATUS FAULT none|half|whole [...]: what was done to it, or to "nodes", a majority of them; how much
-# of a section was recorded; and the rest as for run_ended. Another run before it is all right.
+# one_run STATUS FAULT none|half|whole [...]: the fault that struck the run, or "nodes", a majority of them; the
+# recorded part of a section; and the rest as for run_ended. Another run before it is correct.
 one_run() {
 	local status=$1 fault=$2 begun=$3
 
@@ -236,7 +236,7 @@ one_run() {
 	one_run 0 none half '' forever node-redlock && refused "run 1 ended with 0,"
 }
 
-# lost_with FAULT...: a run lost its lock while, as fault says, this was done.
+# lost_with FAULT...: a run lost its lock during that fault.
 lost_with() {
 	one_run 79 none half "acquired 'k'|redlock: lost 'k': no majority"
 	for words; do
@@ -245,7 +245,7 @@ lost_with() {
 	done
 }
 
-@test "a loss is explained by what strikes a majority, the machine or that run, and in its time only" {
+@test "a loss is explained by a fault of a majority, the machine or that run, and only during the fault" {
 	lost_with "machine cpu-stress 6000 8000" && accepted
 	lost_with "machine cpu-stress 1000 4400" && refused "run 1 ended with 79,"
 	lost_with "machine cpu-stress 1000 4600" && accepted
@@ -275,7 +275,7 @@ lost_with() {
 	[[ "$output" == *"extensions: 2"* ]]
 }
 
-@test "a run without an end, a run that nobody started, leftovers, nonsense and nothing are refused" {
+@test "a run without an end, a run without a start, leftovers, nonsense and an empty log are refused" {
 	one_run 0 none whole
 	echo "1 run 2 redlock k forever 0 1000" >> "$LOG"
 	refused "run 2 did not end"

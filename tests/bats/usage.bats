@@ -1,13 +1,13 @@
-# Every wrong input: one clear line that says what, which and why (and a hint), the documented status,
-# and nothing done.
+# Every wrong input: one clear line with the input, the fault and the reason (and a hint), the documented status, and no
+# effect.
 
 load nodes
 
 setup() { nodes_start 1; }
 teardown() { nodes_stop; }
 
-# refused STATUS 'first line' ARG...: exactly that status and line, at most a hint below, and nothing
-# left on the node; the command is never run.
+# refused STATUS 'first line' ARG...: exactly that status and line, at most a hint below; no key is left on the node,
+# and the command is never run.
 refused() {
 	local want=$1 line=$2
 	shift 2
@@ -23,7 +23,7 @@ refused() {
 	is_empty 1
 }
 
-@test "commands: none, unknown, mistyped" {
+@test "subcommands: none, unknown, mistyped" {
 	refused 64 "redlock: unknown command 'frobnicate'" frobnicate
 	refused 64 "redlock: unknown command 'rnu'" rnu -k job -- touch "$T/never"
 	[ "${lines[1]}" = "hint: did you mean 'run'? See 'redlock help'" ]
@@ -39,7 +39,7 @@ refused() {
 	refused 64 "redlock: unknown command ''" ''
 }
 
-@test "commands: each function of src/cmd has a row of the table, and each row is a command" {
+@test "subcommands: each function of src/cmd has a row of the table, and each row is a subcommand" {
 	local table=$BATS_TEST_DIRNAME/../../src/cli/commands.def functions names name
 	functions=$(sed -nE 's/^COMMAND\(.*, (cmd_[a-z]+), .*/\1/p' "$table" | sort -u)
 	[ "$functions" = "$(grep -hoE '\bcmd_[a-z]+\(' "$BATS_TEST_DIRNAME"/../../src/cmd/*.c | tr -d '(' | sort -u)" ]
@@ -52,7 +52,7 @@ refused() {
 	done
 }
 
-@test "no command: all of them are shown, on stderr" {
+@test "no subcommand: all of them are listed, on stderr" {
 	run -64 --separate-stderr redlock
 	[ "$output" = "" ]
 	[ "${stderr_lines[-1]}" = "redlock: no command: what shall be done?" ]
@@ -62,7 +62,7 @@ refused() {
 	done
 }
 
-@test "a wrong word: the nearest right one is named, values and profiles too" {
+@test "a wrong word: the nearest right one is named, for values and profiles too" {
 	export REDLOCK_CONFIG=$T/config
 	printf '[production]\n[staging]\n' > "$T/config"
 	meant() {
@@ -73,7 +73,7 @@ refused() {
 	}
 	meant "'auto'? See 'redlock help run'" 64 "redlock: --restart-guard 'atuo' is not auto, on or off" \
 		run -k job --restart-guard atuo -- touch "$T/never"
-	# what is on stdout is for eval
+	# stdout is for eval
 	says 64 '*' "redlock: --format 'jsno' is not plain, env or json?hint: did you mean 'json'? See 'redlock help acquire'" \
 		acquire -k job --format jsno
 	meant "'kill'? See 'redlock help hold'" 64 "redlock: --on-lost 'kil' is not term, kill, warn or a signal's name" \
@@ -82,7 +82,7 @@ refused() {
 		run -k job --profile stagign -- touch "$T/never"
 	meant "--nonblock? See 'redlock help wait'" 64 "redlock: unknown option '--nonblok'" wait -k job --nonblok
 	meant "'release'? See 'redlock help'" 64 "redlock: unknown command 'rel'" rel -k job
-	# what others call it
+	# names in other programs
 	meant "'status'? See 'redlock help'" 64 "redlock: unknown command 'list'" list
 	meant "'release'? See 'redlock help'" 64 "redlock: unknown command 'unlock'" help unlock
 	meant "--wait? See 'redlock help run'" 64 "redlock: unknown option '--timeout'" run -k job --timeout 5 -- touch "$T/never"
@@ -104,7 +104,7 @@ refused() {
 }
 
 # bats test_tags=not-under-qemu
-@test "options behind the command, and a string for the shell where a command goes" {
+@test "options after the command, and a string for the shell in place of a command" {
 	refused 64 "redlock: no key: which lock?" run touch "$T/never" -k job
 	[ "${lines[1]}" = "hint: options stand before the command: redlock run -k KEY -- COMMAND" ]
 	refused 64 "redlock: no key: which lock?" run touch "$T/never"
@@ -128,19 +128,19 @@ refused() {
 }
 
 # bats test_tags=not-under-qemu
-@test "a value is missing: the next option is none, nor is --" {
+@test "a missing value: the next option is not taken for it, nor is --" {
 	unset empty
 	refused 64 "redlock: -w wants a value: D" run -k job -w -- touch "$T/never"
 	refused 64 "redlock: -k wants a value: KEY" run -k $empty -- touch "$T/never"
 	[ "${lines[1]}" = "hint: if '--' is meant: --key=--" ]
 	refused 64 "redlock: --fence wants a value: N" gate --fence $empty --store "$T/store" -- touch "$T/never"
 	refused 64 "redlock: -t '-z' is not a duration (such as 250ms, 30s, 5m, 2h, 1d)" run -k job -t -z -- touch "$T/never"
-	# they can be meant all the same
+	# such values can be given all the same
 	run -0 redlock run --key=-- -k -n -- printenv REDLOCK_KEY
 	[ "$output" = "--"$'\n'"-n" ]
 }
 
-@test "options: unknown, mistyped, without a value, with one too many" {
+@test "options: unknown, mistyped, without a value, with a needless one" {
 	refused 64 "redlock: unknown option '--frobnicate'" run -k job --frobnicate -- touch "$T/never"
 	refused 64 "redlock: unknown option '--tlt'" run -k job --tlt 5s -- touch "$T/never"
 	[ "${lines[1]}" = "hint: did you mean --ttl? See 'redlock help run'" ]
@@ -165,7 +165,7 @@ refused() {
 		run -k job --owner "$(head -c 300 /dev/zero | tr '\0' o)" -- touch "$T/never"
 }
 
-@test "keys: too many, redlock's own, and what cannot be one of several" {
+@test "keys: too many, redlock's own, and options that refuse several" {
 	many=$(printf -- '-k key%d ' $(seq 17))
 	refused 64 "redlock: more than 16 keys" run $many -- touch "$T/never"
 	[ "${lines[1]}" = "hint: see 'redlock help run'" ]
@@ -192,7 +192,7 @@ redlock: there is nothing to remove" break -k one -k one
 }
 
 # bats test_tags=not-under-qemu
-@test "the -- before the command can be left out; behind it, options are the command's" {
+@test "the -- before the command is optional; after the command, options are the command's" {
 	export REDLOCK_NODE_TIMEOUT=10s
 	run redlock run -k job echo -n -k
 	[ "$output" = "-k" ]
@@ -210,7 +210,7 @@ redlock: there is nothing to remove" break -k one -k one
 	REDLOCK_WAIT='1 s' refused 64 "redlock: REDLOCK_WAIT '1 s' has an unknown unit (known: ms, s, m, h, d)" run -k job touch "$T/never"
 }
 
-@test "times that cannot work together" {
+@test "times that contradict each other" {
 	refused 64 "redlock: --ttl 100ms is too short for a node time-out of 50ms: two of them, the drift allowance (12ms) and the time to end the command must fit" \
 		run -k job --ttl 100ms touch "$T/never"
 	[ "${lines[1]}" = "hint: a longer --ttl or a shorter --node-timeout helps" ]
@@ -274,12 +274,12 @@ redlock: there is nothing to remove" break -k one -k one
 	done
 }
 
-# The pages, one after the other, at that width; without the examples, which are there to be copied.
+# The help pages, one after the other, at that width; without the examples, which are there to be copied.
 pages() { sed -E 's/\r$//; /^Examples$/,/^redlock /{ /^redlock /!d }; /^  redlock run -k nightly /d'; }
 widest() { awk 'length($0) > most { most = length($0) } END { print most + 0 }'; }
 ALL_PAGES='for page in "" $($R help | sed -nE "s/^  ([a-z]+)  .*/\1/p") --key --log; do $R help $page; done'
 
-@test "help is as wide as the terminal: 40, 80 and 100 columns, and no line is longer" {
+@test "help fits the terminal: 40, 80 and 100 columns, and no line is longer" {
 	for width in 40 80 100; do
 		R="${REDLOCK_UNDER:-} $REDLOCK_BUILD/redlock" env -u COLUMNS "$REDLOCK_BUILD/tools/pty" "size:24x$width" 'send:\r' -- \
 			bash -c "read -r; $ALL_PAGES" > "$T/shown"
@@ -290,12 +290,12 @@ ALL_PAGES='for page in "" $($R help | sed -nE "s/^  ([a-z]+)  .*/\1/p") --key --
 		[ "$most" -ge $((width - 2)) ]
 		not grep -nE ' $' "$T/pages"
 	done
-	# the words of an option stand beside it, or below it
+	# the text of an option is next to it, or below it
 	redlock help run | grep -qE '^  -t, --ttl D  +how long'
 	COLUMNS=40 redlock help run | grep -A1 -E '^  -t, --ttl D$' | grep -q '^    how long'
 }
 
-@test "help into a pipe: 80 columns, or what COLUMNS says, if that is a width" {
+@test "help into a pipe: 80 columns, or the width in COLUMNS, if valid" {
 	wide() { COLUMNS=$1 redlock help run | pages | widest; }
 	[ "$(wide 80)" = "$(env -u COLUMNS "$REDLOCK_BUILD/redlock" help run | pages | widest)" ]
 	for bad in '' x -5 0 1e3 99999999999999999999; do
@@ -304,14 +304,14 @@ ALL_PAGES='for page in "" $($R help | sed -nE "s/^  ([a-z]+)  .*/\1/p") --key --
 	[ "$(wide 60)" -le 60 ] && [ "$(wide 60)" -gt 50 ]
 	[ "$(wide 1)" -le 40 ]
 	[ "$(wide 5000)" -le 100 ] && [ "$(wide 5000)" -gt 90 ]
-	# examples are as they are
+	# examples keep their form
 	R="${REDLOCK_UNDER:-} $REDLOCK_BUILD/redlock" COLUMNS=40 bash -c "$ALL_PAGES" > "$T/narrow"
 	sed -n '/^Examples$/,/^redlock /p' "$T/narrow" > "$T/examples"
 	[ "$(grep -c '^  ' "$T/examples")" -gt 20 ]
 	[ "$(widest < "$T/examples")" -le 80 ]
 }
 
-@test "help of an option: what it does, where, and its name in the environment" {
+@test "help of an option: its effect, its subcommands, and its environment variable" {
 	run -0 redlock help --ttl
 	is_like "$output" "  -t, --ttl D *lock outlives*[(]run, acquire, *REDLOCK_TTL)"
 	[ "$(redlock help -t)" = "$output" ]
@@ -324,7 +324,7 @@ ALL_PAGES='for page in "" $($R help | sed -nE "s/^  ([a-z]+)  .*/\1/p") --key --
 	run -125 bash -c "'$REDLOCK_BUILD/redlock' help --ttl > /dev/full"
 }
 
-# alone CMD...: with a loopback of its own, where nobody listens, and nodes that nobody named.
+# alone CMD...: with its own loopback, without a listener, and without configured nodes.
 alone() {
 	${EXEC:-} env -u REDLOCK_NODES unshare --net bash -c 'ip link set lo up && exec "$@"' - "$@"
 }
@@ -332,7 +332,7 @@ readonly NEWCOMER="hint: no nodes were named, so redis://127.0.0.1:6379 was aske
 with --nodes or REDLOCK_NODES
 hint: to try it on throwaway ones: redlock sandbox -- redlock run -k try -- date"
 
-@test "no nodes named, and nobody there: it is said what nodes are, by each command" {
+@test "no nodes configured, and no server there: each subcommand explains what nodes are" {
 	token=$(printf 'a%.0s' {1..40})
 	cat > "$T/all" <<- 'EOF'
 		for words in 'run -n -k job -- true' 'acquire -n -k job' 'hold -n -k job' 'wait -n -k job' status 'status job' \
@@ -345,11 +345,11 @@ hint: to try it on throwaway ones: redlock sandbox -- redlock run -k try -- date
 	run -0 alone bash "$T/all" "$token" "${REDLOCK_UNDER:-} $REDLOCK_BUILD/redlock"
 	[ "$(grep -c ': 69$' <<< "$output")" = 12 ]
 	[ "$(grep -cxF "${NEWCOMER%%$'\n'*}" <<< "$output")" = 12 ]
-	# the hint is the last word
+	# the hint is the last line
 	[ "$(grep -B1 ': 69$' <<< "$output" | grep -cxF "${NEWCOMER##*$'\n'}")" = 12 ]
 }
 
-@test "no nodes named: who waits is told at the first word, and once" {
+@test "no nodes configured: a client that waits gets the hint with the first message, and once" {
 	# BG is redlock itself, not a shell that waits for it
 	EXEC=exec alone ${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" run -k job -- touch "$T/never" 2> "$T/err" 3>&- &
 	BG=$!
@@ -365,14 +365,14 @@ hint: to try it on throwaway ones: redlock sandbox -- redlock run -k try -- date
 	[ ! -e "$T/never" ]
 }
 
-@test "no nodes named, on a terminal: the line stays, the hints stand below it" {
+@test "no nodes configured, on a terminal: the line stays, the hints follow below it" {
 	alone "$REDLOCK_BUILD/tools/pty" 'expect:redlock: waiting: no quorum' 'expect:refused)\x0d\x0ahint: no nodes were named' \
 		'expect:hint: to try it' 'expect:redlock: waiting ' 'send:\x03' -- \
 		env TERM=xterm ${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" run -k job -- true > "$T/shown" || [ $? -eq 130 ]
 	[ "$(grep -c 'hint: no nodes' "$T/shown")" = 1 ]
 }
 
-@test "whoever named nodes is not told what nodes are, nor who finds a server that wants a password" {
+@test "no hint about nodes if nodes are configured, or if the server requires a password" {
 	cat > "$T/script" <<- 'EOF'
 		redis-server --port 6379 --bind 127.0.0.1 --save '' --dir "$2" --requirepass other > "$2/server" 2>&1 3>&- &
 		until redis-cli ping 2>&1 | grep -q NOAUTH; do sleep 0.05; done
@@ -396,7 +396,7 @@ hint: to try it on throwaway ones: redlock sandbox -- redlock run -k try -- date
 }
 
 # bats test_tags=not-under-qemu
-@test "REDLOCK_NODE is no variable: no other node is asked instead" {
+@test "REDLOCK_NODE is no variable: redlock does not ask the default node instead" {
 	nodes=$REDLOCK_NODES
 	unset REDLOCK_NODES
 	export REDLOCK_NODE=$nodes REDLOCK_CONFIG=/dev/null

@@ -1,11 +1,11 @@
 /*
- * redlock hold: take the lock and keep it in the background, for a shell or for the rest of a CI
- * job.
+ * redlock hold: takes the lock and keeps it in a background process, for a shell or for the rest of
+ * a CI job.
  *
- * The lock is taken in the foreground, where words and signals go as with run. Then a child, the
- * keeper, goes on with the session, and we leave. The keeper has one thread: it extends the lock
- * and waits for whatever ends it all: TERM, the end of the process that it follows, --max-run, or
- * the loss of the lock.
+ * The lock is acquired in the foreground, with the messages and signals of `run`. Then a child
+ * process, the background holder, takes over the session, and the foreground process exits. The
+ * background holder has one thread: it extends the lock until it gets SIGTERM, the followed process
+ * ends, --max-run is over, or the lock is lost.
  */
 #include "base/duration.h"
 #include "base/exit.h"
@@ -31,13 +31,13 @@ struct hold {
 	struct client client;
 	struct follow follow;
 	struct deadline deadline;
-	bool is_over; /* nothing is left to be kept */
+	bool is_over; /* the lock must not be extended any more */
 	bool was_lost;
-	struct account account; /* for the record */
+	struct run_summary summary; /* for --record and --metrics-file */
 };
 
-/* Signals, the end of the process that is followed, and the parent's word end a turn. What a signal
- * wakes is the process that called this, not one that was forked later. */
+/* Makes signals, the end of the followed process and a message of the parent end a step. An epoll
+ * set wakes the process that made it: call this again after fork(). */
 static int watch_all(struct hold *h, struct err *e)
 {
 	int fds[] = {h->client.signals.fd, h->follow.fd, background_fd()};
@@ -53,18 +53,18 @@ static int watch_all(struct hold *h, struct err *e)
 	return 0;
 }
 
-/* Of two processes, the one that ends it writes the record. */
+/* Writes the run summary, in the process in which the lock's life ends. */
 static int finish(struct hold *h, const char *outcome, int status)
 {
-	h->account.outcome = outcome;
-	h->account.status = status;
-	h->account.owner = h->client.session.owner;
-	h->account.lock = &h->client.session.lock;
-	record_run(h->client.settings, &h->account);
+	h->summary.outcome = outcome;
+	h->summary.status = status;
+	h->summary.owner = h->client.session.owner;
+	h->summary.lock = &h->client.session.lock;
+	record_run(h->client.settings, &h->summary);
 	return status;
 }
 
-/* ---- the keeper ---- */
+/* ---- the background holder ---- */
 
 static void tell_loss(struct hold *h)
 {
@@ -86,14 +86,14 @@ static void take_signals(struct hold *h)
 
 	while (signals_next(&h->client.signals, &caught)) {
 		if (caught.number != SIGTERM && caught.number != SIGINT)
-			continue; /* a hangup is none of ours */
+			continue; /* SIGHUP does not end a background holder */
 		log_say(LOG_DECISIONS, "%s: asked to release it", h->client.name);
 		h->is_over = true;
 	}
 }
 
-/* What is due for the process that is followed. */
-static usec step_leash(struct hold *h, usec now)
+/* Sends the followed process the signal that is due, and returns the time of the next one. */
+static usec step_deadline(struct hold *h, usec now)
 {
 	usec wake_at;
 
@@ -110,7 +110,7 @@ static usec step_leash(struct hold *h, usec now)
 		follow_signal(&h->follow, SIGKILL);
 		break;
 	}
-	/* Without the lock, nobody is waited for who may run on. */
+	/* The lock is lost and the followed process may run on: there is nothing to wait for. */
 	if (h->was_lost && h->deadline.policy.on_lost == 0)
 		h->is_over = true;
 	return wake_at;
@@ -123,7 +123,7 @@ static void keep(struct hold *h)
 	int extensions = 0;
 
 	while (!h->is_over) {
-		usec wake_at = step_leash(h, clock_now());
+		usec wake_at = step_deadline(h, clock_now());
 
 		if (h->is_over)
 			break;
@@ -148,7 +148,7 @@ static void keep(struct hold *h)
 	}
 }
 
-/* Returns -1 with *e: the lock could not be listed, so it is not kept. */
+/* Adds the lock to the registry. Returns -1 with *e; the lock is not kept then. */
 static int enter(const struct hold *h, struct err *e)
 {
 	struct entry entry = {
@@ -165,14 +165,14 @@ static int enter(const struct hold *h, struct err *e)
 	return registry_add(&entry, e);
 }
 
-/* The child's life. */
-static int be_keeper(struct hold *h)
+/* The main function of the child process; returns its exit status. */
+static int run_background_holder(struct hold *h)
 {
 	struct deadline_policy policy = settings_deadline(h->client.settings);
 	struct alarm_priority before;
 	struct err e;
 
-	/* Nobody is to be ended before the lock is. */
+	/* Without a followed process, no process must be terminated before the validity ends. */
 	if (h->follow.pid == 0)
 		policy.on_lost = 0;
 	if (signals_take_ignored(&h->client.signals, SIGTERM, &e) < 0 || watch_all(h, &e) < 0 ||
@@ -181,13 +181,13 @@ static int be_keeper(struct hold *h)
 		return STATUS_INTERNAL;
 	}
 	background_ready();
-	/* The caller's stderr is not ours any more. */
+	/* stderr belongs to the caller, and may go away. */
 	if (!h->client.settings->log || strcmp(h->client.settings->log, "stderr") == 0)
 		log_to_syslog();
 	alarm_raise_priority(&before);
 	deadline_init(&h->deadline, &policy, clock_now(), h->client.session.lock.valid_until);
 	keep(h);
-	h->account.held = clock_now() - h->client.began - h->account.waited;
+	h->summary.held = clock_now() - h->client.began - h->summary.waited;
 	client_release(&h->client, 0);
 	if (h->client.session.lock.loss != LOSS_NONE)
 		tell_loss(h);
@@ -201,9 +201,9 @@ static int be_keeper(struct hold *h)
 	return finish(h, h->deadline.cause == CAUSE_MAX_RUN ? "max-run" : "completed", STATUS_OK);
 }
 
-/* ---- before that ---- */
+/* ---- the foreground process ---- */
 
-/* Returns the number of a signal that ended the wait, else 0. */
+/* Returns the number of a fatal signal, else 0. */
 static int take(struct hold *h)
 {
 	int number = 0;
@@ -232,8 +232,8 @@ static int follow_is_gone(struct hold *h)
 		h, "interrupted", print_finish() == STATUS_OK ? STATUS_LOST : STATUS_INTERNAL);
 }
 
-/* The lock is held: from here on it is the keeper's. */
-static int hand_to_keeper(struct hold *h)
+/* Starts the background holder, prints the lock, and confirms to the child that it was printed. */
+static int start_background_holder(struct hold *h)
 {
 	struct caught caught = {0};
 	struct err e;
@@ -247,7 +247,7 @@ static int hand_to_keeper(struct hold *h)
 		return finish(h, "failed", status_of(e.kind));
 	}
 	if (pid == 0)
-		return be_keeper(h);
+		return run_background_holder(h);
 	if (!ready) {
 		log_say(LOG_ERRORS, "the process that was to keep %s has ended", h->client.name);
 		client_release(&h->client, 0);
@@ -261,7 +261,7 @@ static int hand_to_keeper(struct hold *h)
 		background_stay();
 		return STATUS_OK;
 	}
-	/* Nobody would know of it. */
+	/* A lock whose token was not printed must not stay held. */
 	(void)background_end();
 	if (caught.is_fatal)
 		client_die(&h->client, caught.number);
@@ -328,8 +328,8 @@ int cmd_hold(struct settings *s)
 	if (s->list)
 		return list(s);
 	record_prepare(s);
-	h.account.held = NEVER;
-	/* Whoever looks for the holder finds whom the lock is for. */
+	h.summary.held = NEVER;
+	/* The owner text names the followed process, or the calling script. */
 	if (follow_open(&h.follow, (pid_t)s->follow, s->on_lost != 0 || s->max_run != NEVER, &e) <
 			0 ||
 		client_open(&h.client, s, s->follow ? s->follow : (long)getppid(), words, &e) < 0 ||
@@ -337,7 +337,7 @@ int cmd_hold(struct settings *s)
 		return client_not_opened(s, &e);
 	log_never_block();
 	number = take(&h);
-	h.account.waited = clock_now() - h.client.began;
+	h.summary.waited = clock_now() - h.client.began;
 	if (number > 0) {
 		h.client.signalled = true;
 		client_release(&h.client, 0);
@@ -352,5 +352,5 @@ int cmd_hold(struct settings *s)
 		refusal = client_refusal_word(&h.client);
 		return finish(&h, refusal, client_print_refusal(&h.client));
 	}
-	return hand_to_keeper(&h);
+	return start_background_holder(&h);
 }

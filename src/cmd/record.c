@@ -53,7 +53,7 @@ static void put_troubles(struct json *j, const struct settings *s, const struct 
 	json_close(j, ']');
 }
 
-static void append_line(const struct settings *s, const struct account *a)
+static void append_line(const struct settings *s, const struct run_summary *a)
 {
 	char when[TIME_TEXT_MAX];
 	struct json j;
@@ -88,7 +88,7 @@ static char *merge(const char *old, size_t old_len, const void *sample, size_t *
 	return metrics_merge(old, old_len, sample, len);
 }
 
-static void update_metrics(const struct settings *s, const struct account *a)
+static void update_metrics(const struct settings *s, const struct run_summary *a)
 {
 	const struct sample sample = {
 		.key = s->key,
@@ -106,7 +106,7 @@ static void update_metrics(const struct settings *s, const struct account *a)
 		log_say(LOG_NORMAL, "metrics not updated: %s", e.text);
 }
 
-void record_run(const struct settings *s, const struct account *a)
+void record_run(const struct settings *s, const struct run_summary *a)
 {
 	if (s->record)
 		append_line(s, a);

@@ -9,7 +9,7 @@
 #include "lock/lock.h"
 
 /* What happened. */
-struct account {
+struct run_summary {
 	/* "completed" (0), "command-failed" (another status of the command's), "signalled", "busy",
 	 * "no-quorum", "too-slow", "duplicate-node", "lost", "max-run", "not-started",
 	 * "interrupted", "failed" */
@@ -25,6 +25,6 @@ struct account {
 void record_prepare(struct settings *s);
 
 /* When the lock has been released. Does nothing if nobody asked for it. */
-void record_run(const struct settings *s, const struct account *a);
+void record_run(const struct settings *s, const struct run_summary *a);
 
 #endif

@@ -1,11 +1,12 @@
 /*
- * redlock run: take the lock, run the command, release the lock.
+ * redlock run: takes the lock, runs the command, releases the lock.
  *
- * The main thread acquires and starts the supervisor while it is still the only thread; the
- * supervisor starts the command and holds it on its leash. Main passes on signals and news of the
- * validity, and steps in when the supervisor does not do its work. When the first extension is due,
- * main hands the session to the keeper and watches the keeper's notes as well: a command that ends
- * before then costs no thread. When the command's tree is gone, the session is main's again.
+ * The main thread acquires the lock and makes the supervisor process while it is the only thread;
+ * the supervisor starts the command and terminates it at the deadline. Main forwards signals and
+ * each new validity to the supervisor, and does its work if it is dead or stuck. When the first
+ * extension is due, main gives the session to the extender thread and reads its messages: a command
+ * that ends before then costs no thread. When all processes of the command are gone, main stops the
+ * extender and owns the session again.
  */
 #include "base/clock.h"
 #include "base/duration.h"
@@ -33,24 +34,24 @@
 
 struct run {
 	struct client client;
-	const char *outer_fence; /* the fencing number of the run around this one, or NULL */
-	char *const *argv; /* of the command */
+	const char *outer_fence; /* the fencing number of the enclosing run, or NULL */
+	char *const *argv; /* the command */
 	struct supervision watch;
 	struct extender extender;
-	usec extend_at; /* when it is, or will be, started */
-	usec valid_until; /* NEVER: nested, and the lock is another run's business */
+	usec extend_at; /* when the extender starts */
+	usec valid_until; /* NEVER: nested; the enclosing run keeps the lock */
 	bool is_nested;
-	uint32_t prepared_for; /* the attempt that the supervisor was made early for */
-	bool continued; /* after a stop: extend first, then the command may go on */
+	uint32_t prepared_for; /* the attempt during which the supervisor was made */
+	bool resume_pending; /* after a stop: the command continues after the next extension */
 	bool told_loss;
 	bool lost;
-	int die_of; /* the signal that redlock is to die of; 0: none */
-	struct account account; /* for the record; no outcome: the command's own */
+	int die_of; /* the signal by which redlock ends; 0: none */
+	struct run_summary summary; /* its outcome is NULL while the command's own status decides */
 };
 
 /* ---- before the command ---- */
 
-/* 0: there is none; and another lock's is not this one's. */
+/* Sets the variable, or removes that of an enclosing lock if number is 0. */
 static void set_number(const char *name, long number)
 {
 	char text[24];
@@ -62,7 +63,7 @@ static void set_number(const char *name, long number)
 		unsetenv(name);
 }
 
-/* What the command finds, beyond what redlock found, less the secrets. */
+/* Sets the variables of the lock, and removes secrets. */
 static void set_environment(const struct run *r, const char *token)
 {
 	const struct settings *s = r->client.settings;
@@ -78,7 +79,8 @@ static void set_environment(const struct run *r, const char *token)
 	setenv("REDLOCK_TTL_MS", ttl, 1);
 	setenv("REDLOCK_NODES", nodes, 1);
 	snprintf(fence, sizeof(fence), "%lld", (long long)lock->fence);
-	/* Within a run of the same lock, its number stands; another lock's is not this one's. */
+	/* A nested run keeps the number of its enclosing lock; the number of any other lock is
+	 * removed. */
 	if (lock->fence > 0)
 		setenv("REDLOCK_FENCE", fence, 1);
 	else if (r->is_nested && r->outer_fence)
@@ -89,7 +91,7 @@ static void set_environment(const struct run *r, const char *token)
 		unsetenv("REDLOCK_KEEPER");
 	set_number("REDLOCK_LIMIT", s->limit);
 	set_number("REDLOCK_SLOT", client_slot(&r->client));
-	/* The locks that the command runs under: this one, and those of the runs around us. */
+	/* The ids of this lock and of all enclosing locks. */
 	snprintf(held, sizeof(held), "%.*s%s%s", r->is_nested ? 0 : TOKEN_ID_LEN, token,
 		r->is_nested || !r->client.outer[0] ? "" : " ", r->client.outer);
 	setenv("REDLOCK_HELD", held, 1);
@@ -108,14 +110,14 @@ static int prepare_supervisor(struct run *r, const char *token, struct err *e)
 	return supervisor_prepare(&r->watch.supervisor, r->argv, &r->client.signals, &policy, e);
 }
 
-/* The first attempt mostly succeeds, and so does one whose turn it is: so the supervisor is made
- * while the nodes think about it. */
-static void prepare_meanwhile(struct run *r)
+/* Makes the supervisor while the nodes process a request that will probably succeed: the first
+ * attempt, or one with a reservation. */
+static void prepare_early(struct run *r)
 {
 	const struct lock *lock = &r->client.session.lock;
 	struct err later;
 
-	/* The command shall find its fencing number, which is not known yet. */
+	/* The command's environment needs the fencing number, which is not known yet. */
 	if (lock->policy.wants_fence)
 		return;
 	if (lock->state == LOCK_TRYING && !lock_is_pausing(lock) && lock->attempt == lock->round &&
@@ -123,12 +125,12 @@ static void prepare_meanwhile(struct run *r)
 		r->prepared_for = lock->attempt;
 		(void)prepare_supervisor(r, r->client.session.token, &later);
 	} else if (lock_is_pausing(lock) || r->prepared_for != lock->attempt) {
-		/* What it would start knows another token, and maybe another slot. */
+		/* Its environment has the token, and maybe the slot, of an earlier attempt. */
 		supervisor_close(&r->watch.supervisor);
 	}
 }
 
-/* Returns the number of a signal that ended the wait, else 0. */
+/* Returns the number of a fatal signal, else 0. */
 static int acquire(struct run *r)
 {
 	int number = 0;
@@ -136,7 +138,7 @@ static int acquire(struct run *r)
 	client_start(&r->client);
 	while (number == 0 && client_is_open(&r->client)) {
 		number = client_step(&r->client);
-		prepare_meanwhile(r);
+		prepare_early(r);
 	}
 	log_unshow();
 	return number;
@@ -153,11 +155,11 @@ static void tell_loss(struct run *r, const char *words)
 	if (r->client.settings->on_lost)
 		return;
 	log_say(LOG_ERRORS, "the command runs on without the lock");
-	if (r->continued)
+	if (r->resume_pending)
 		supervisor_resume(&r->watch.supervisor);
 }
 
-static void read_notes(struct run *r)
+static void read_extender(struct run *r)
 {
 	char left[DURATION_TEXT_MAX];
 	struct extender_message message;
@@ -169,9 +171,9 @@ static void read_notes(struct run *r)
 			supervisor_extended(&r->watch.supervisor, message.valid_until);
 			log_say(LOG_DECISIONS, "extended %s, valid for %s", r->client.name,
 				duration_format(left, message.valid_until - clock_now()));
-			if (r->continued)
+			if (r->resume_pending)
 				supervisor_resume(&r->watch.supervisor);
-			r->continued = false;
+			r->resume_pending = false;
 			break;
 		case EXTENDER_EXPIRING:
 			supervisor_lose(&r->watch.supervisor);
@@ -183,13 +185,14 @@ static void read_notes(struct run *r)
 		}
 }
 
-/* Again and again until the leash ends it all: a thread may be had a moment later. */
+/* Starts the extender. A thread that cannot be created now may be created a moment later: retries
+ * until the deadline. */
 static void start_extender(struct run *r)
 {
 	struct err e;
 
 	if (extender_start(&r->extender, &e) == 0) {
-		if (r->continued)
+		if (r->resume_pending)
 			extender_extend(&r->extender);
 		return;
 	}
@@ -198,23 +201,24 @@ static void start_extender(struct run *r)
 	r->extend_at = clock_now() + usec_max(r->client.settings->ttl / 30, 10 * USEC_MSEC);
 }
 
-/* We were stopped, and so may the command have been. Extend first: the answer will tell whether it
- * may go on. */
-static void go_on(struct run *r)
+/* Continues after SIGCONT: the command may have been stopped, too. Extends first, since only the
+ * reply tells whether the command may continue. */
+static void resume(struct run *r)
 {
 	if (r->is_nested) {
 		supervisor_resume(&r->watch.supervisor);
 		return;
 	}
-	read_notes(r); /* What was extended before the stop proves nothing now. */
-	r->continued = true;
+	read_extender(r); /* An extension from before the stop confirms nothing now. */
+	r->resume_pending = true;
 	if (r->extender.is_running)
 		extender_extend(&r->extender);
 	else
 		r->extend_at = usec_min(r->extend_at, clock_now());
 }
 
-/* When main does it if the supervisor did not: half of the time that dying takes is left to it. */
+/* When main takes over from the supervisor: halfway through the time that is reserved for killing
+ * and reaping. */
 static usec replace_at(const struct run *r)
 {
 	if (r->watch.replacing)
@@ -224,16 +228,16 @@ static usec replace_at(const struct run *r)
 		       : NEVER;
 }
 
-/* Until the command's tree is gone, or may stay. */
+/* Returns when all processes of the command have ended, or may keep running. */
 static void supervise(struct run *r)
 {
 	usec detach_at = clock_now() + DETACH_AFTER;
 	struct alarm_priority before;
-	bool went_on;
+	bool resumed;
 
-	/* The keeper, a thread of ours, inherits it. */
+	/* The extender thread inherits the priority. */
 	alarm_raise_priority(&before);
-	supervisor_check(&r->watch.supervisor); /* it may have been stopped before */
+	supervisor_check(&r->watch.supervisor); /* it may be stopped already */
 	while (!r->watch.is_over) {
 		struct pollfd fds[] = {
 			{.fd = r->client.signals.fd, .events = POLLIN},
@@ -253,12 +257,12 @@ static void supervise(struct run *r)
 			supervisor_detach();
 			detach_at = NEVER;
 		}
-		went_on = supervise_take_signals(&r->watch);
-		r->client.signalled |= r->watch.was_asked;
-		if (went_on)
-			go_on(r);
-		read_notes(r);
-		supervise_hear(&r->watch, went_on || r->continued);
+		resumed = supervise_take_signals(&r->watch);
+		r->client.signalled |= r->watch.has_fatal_signal;
+		if (resumed)
+			resume(r);
+		read_extender(r);
+		supervise_read(&r->watch, resumed || r->resume_pending);
 		if (!r->watch.is_over && clock_now() >= replace_at(r))
 			supervise_replace(&r->watch, clock_now());
 		if (!r->watch.is_over && wants_extender && clock_now() >= r->extend_at)
@@ -274,7 +278,7 @@ static void release(struct run *r, usec leave_for)
 
 static int too_slow(struct run *r)
 {
-	r->account.outcome = "too-slow";
+	r->summary.outcome = "too-slow";
 	log_say(LOG_ERRORS, "this machine is so slow that too little of the TTL was left");
 	return STATUS_NO_QUORUM;
 }
@@ -289,18 +293,19 @@ static int not_started(struct run *r)
 	if (status == STATUS_NOT_FOUND && strpbrk(r->argv[0], " |&;<>="))
 		log_hint(LOG_ERRORS, "a string for the shell goes with -c; "
 				     "otherwise COMMAND and each ARG are words of their own");
-	r->account.outcome = status == STATUS_INTERNAL ? "failed" : "not-started";
+	r->summary.outcome = status == STATUS_INTERNAL ? "failed" : "not-started";
 	return status;
 }
 
-/* Why the lock ended before the command, if it did, is told before the release forgets. */
-static void settle_loss(struct run *r)
+/* Finds and reports a loss of the lock before the command ended. Must precede the release, which
+ * clears the reason. */
+static void report_lost_lock(struct run *r)
 {
 	const struct lock *lock = &r->client.session.lock;
 	char text[REPORT_MAX];
 
-	/* Never the command's own status if the lock ended first, even if nobody had the time to
-	 * tell. */
+	/* If the lock ended first, the status is never the command's own, even if the loss was not
+	 * reported. */
 	r->lost |= lock->loss != LOSS_NONE || r->watch.end.cause == CAUSE_LOST ||
 		   r->watch.end.ended_at >= lock->valid_until;
 	if (!r->lost)
@@ -316,19 +321,19 @@ static void settle_loss(struct run *r)
 		client_tell_remedy(&r->client, LOG_ERRORS);
 }
 
-/* The answers to the release may tell that the lock was lost while the command ran. */
-static int settle_release(struct run *r, int status)
+/* The replies to the release may show that the lock was lost while the command ran. */
+static int recheck_after_release(struct run *r, int status)
 {
 	if (r->lost || r->watch.end.kind != SUPERVISOR_ENDED)
 		return status;
-	settle_loss(r);
+	report_lost_lock(r);
 	if (!r->lost)
 		return status;
-	r->account.outcome = "lost";
+	r->summary.outcome = "lost";
 	return STATUS_LOST;
 }
 
-/* The status of redlock, or -1: r->watch.end has the command's own. */
+/* Returns the exit status, or -1: r->watch.end has the command's own. */
 static int outcome(struct run *r)
 {
 	char shown[DURATION_TEXT_MAX];
@@ -336,27 +341,27 @@ static int outcome(struct run *r)
 	if (r->watch.end.kind == SUPERVISOR_FAILED)
 		return not_started(r);
 	if (r->lost) {
-		r->account.outcome = "lost";
+		r->summary.outcome = "lost";
 		return STATUS_LOST;
 	}
 	if (r->watch.end.cause == CAUSE_MAX_RUN) {
-		r->account.outcome = "max-run";
+		r->summary.outcome = "max-run";
 		log_say(LOG_NORMAL, "the command ran for longer than %s and was ended",
 			duration_format(shown, r->client.settings->max_run));
 		return STATUS_MAX_RUN;
 	}
 	if (r->watch.replacing) {
-		r->account.outcome = "failed";
+		r->summary.outcome = "failed";
 		return supervise_supervisor_killed();
 	}
 	if (r->watch.end.tree.alive > 0) {
-		supervise_tell_left(&r->watch.end.tree, "the lock");
+		supervise_tell_remaining(&r->watch.end.tree, "the lock");
 		log_hint(LOG_NORMAL, "--wait-descendants waits for what the command leaves behind");
 	}
 	return -1;
 }
 
-/* Runs the command under the lock that is held. Returns a status, or -1: r->watch.end has the
+/* Runs the command with the lock held. Returns an exit status, or -1: r->watch.end has the
  * command's own. */
 static int run_command(struct run *r)
 {
@@ -368,7 +373,7 @@ static int run_command(struct run *r)
 
 	client_take_in_replies(&r->client);
 	if (lock->duplicate[0] >= 0) {
-		r->account.outcome = client_refusal_word(&r->client);
+		r->summary.outcome = client_refusal_word(&r->client);
 		status = client_refuse_duplicate(&r->client);
 		supervisor_close(&r->watch.supervisor);
 		return status;
@@ -377,7 +382,7 @@ static int run_command(struct run *r)
 	r->extend_at = lock_extend_at(lock);
 	if (r->watch.supervisor.pid == 0 &&
 		prepare_supervisor(r, r->client.session.token, &e) < 0) {
-		r->account.held = clock_now() - started;
+		r->summary.held = clock_now() - started;
 		release(r, 0);
 		log_err(&e);
 		return status_of(e.kind);
@@ -386,19 +391,19 @@ static int run_command(struct run *r)
 	supervise(r);
 	extender_stop(&r->extender);
 	if (r->watch.end.kind == SUPERVISOR_ENDED)
-		settle_loss(r);
+		report_lost_lock(r);
 	if (lock->duplicate[0] >= 0)
 		log_say(LOG_NORMAL, "%s", report_duplicate(text, lock, &r->client.settings->nodes));
 	status = outcome(r);
-	held = r->account.held = clock_now() - started;
+	held = r->summary.held = clock_now() - started;
 	release(r, r->watch.end.kind == SUPERVISOR_ENDED && !r->lost &&
 				   held < r->client.settings->min_hold
 			   ? r->client.settings->min_hold - held
 			   : 0);
-	return settle_release(r, status);
+	return recheck_after_release(r, status);
 }
 
-/* Runs the command under the lock of a run around this one, which watches over all of us. */
+/* Runs the command under the lock of the enclosing run, which supervises this process as well. */
 static int run_nested(struct run *r)
 {
 	char token[REPLY_TEXT_MAX];
@@ -422,7 +427,7 @@ static int run_nested(struct run *r)
 	return outcome(r);
 }
 
-/* What became of the wait, when the lock is not held. */
+/* Handles the end of the wait without the lock. */
 static int not_acquired(struct run *r)
 {
 	const struct lock *lock = &r->client.session.lock;
@@ -434,14 +439,14 @@ static int not_acquired(struct run *r)
 		log_say(LOG_DECISIONS, "%s is held by a run around this one", r->client.name);
 		return run_nested(r);
 	}
-	r->account.outcome = client_refusal_word(&r->client);
+	r->summary.outcome = client_refusal_word(&r->client);
 	status = is_nested && lock->refusal != REFUSAL_DUPLICATE ? client_refuse_nested(&r->client)
 								 : client_refused(&r->client);
 	supervisor_close(&r->watch.supervisor);
 	return status;
 }
 
-/* The shell's words for -c, or the operands; NULL: it was said what is wrong. */
+/* Returns the argv of the shell for -c, or the operands; NULL after an error message. */
 static char *const *find_command(const struct settings *s, char *const operands[])
 {
 	static char *shell_argv[] = {NULL, "-c", NULL, NULL};
@@ -468,14 +473,14 @@ static int open_all(struct run *r, const struct settings *s)
 		extender_open(&r->extender, &r->client.session, &s->nodes,
 			log_level() >= LOG_REPLIES, &e) == 0)
 		return STATUS_OK;
-	r->account.waited = clock_now() - r->client.began;
-	/* There is nothing else by now that could be wrong with the nodes. */
-	r->account.outcome = e.kind == ERR_CONFIG ? "duplicate-node" : "failed";
+	r->summary.waited = clock_now() - r->client.began;
+	/* The only configuration error left at this point is a node that is listed twice. */
+	r->summary.outcome = e.kind == ERR_CONFIG ? "duplicate-node" : "failed";
 	log_err(&e);
 	return status_of(e.kind);
 }
 
-/* Returns a status, or -1: r->watch.end has the command's own, or r->die_of a signal. */
+/* Returns an exit status, or -1: r->watch.end has the command's own, or r->die_of is set. */
 static int take_and_run(struct run *r)
 {
 	const struct lock *lock = &r->client.session.lock;
@@ -483,9 +488,9 @@ static int take_and_run(struct run *r)
 	char text[DURATION_TEXT_MAX];
 
 	r->die_of = acquire(r);
-	r->account.waited = clock_now() - r->client.began;
+	r->summary.waited = clock_now() - r->client.began;
 	if (r->die_of) {
-		r->account.outcome = "interrupted";
+		r->summary.outcome = "interrupted";
 		r->client.signalled = true;
 		release(r, 0);
 		return -1;
@@ -494,15 +499,15 @@ static int take_and_run(struct run *r)
 		return not_acquired(r);
 	log_say(LOG_DECISIONS, "acquired %s on %d of %d nodes after %s, valid for %s",
 		r->client.name, lock_count(lock, VOTE_YES), s->nodes.count,
-		duration_format((char[DURATION_TEXT_MAX]){0}, r->account.waited),
+		duration_format((char[DURATION_TEXT_MAX]){0}, r->summary.waited),
 		duration_format(text, lock->valid_until - clock_now()));
 	return run_command(r);
 }
 
-/* The record, and then the end: with a status, or of a signal. */
+/* Writes the run summary, and ends with a status or by a signal. */
 static int finish(struct run *r, int status)
 {
-	struct account *a = &r->account;
+	struct run_summary *a = &r->summary;
 
 	if (status < 0 && !r->die_of) {
 		if (WIFSIGNALED(r->watch.end.number))
@@ -523,16 +528,16 @@ static int finish(struct run *r, int status)
 
 int cmd_run(struct settings *s)
 {
-	static struct run r; /* large, and one of a kind */
+	static struct run r; /* too large for the stack */
 	const char *fence = getenv("REDLOCK_FENCE");
 	int status;
 
 	r.argv = find_command(s, s->operands);
 	if (!r.argv)
 		return STATUS_USAGE;
-	r.outer_fence = fence ? strdup(fence) : NULL; /* the environment is made anew */
+	r.outer_fence = fence ? strdup(fence) : NULL; /* a copy: set_environment() changes it */
 	record_prepare(s);
-	r.account.held = NEVER;
+	r.summary.held = NEVER;
 	status = open_all(&r, s);
 	if (status == STATUS_OK) {
 		log_never_block();

@@ -1,10 +1,11 @@
 /*
- * redlock sandbox: a command, or a shell, with throwaway nodes that end with it.
+ * redlock sandbox: runs a command, or a shell, with throwaway nodes that end with it.
  *
- * A child, the keeper, starts the servers and is their parent; a supervisor watches over the
- * command as in a run. Whoever of us is killed, the others see it and tidy up: the keeper ends the
- * servers and removes the folder when we are gone, and we do so when the keeper is, with which the
- * kernel has killed the servers. If both are killed at once, the next sandbox removes what is left.
+ * A child process, the launcher, starts the servers and is their parent; a supervisor supervises
+ * the command as in `run`. Each process tidies up after the others: if redlock is killed, the
+ * launcher ends the servers and removes the folder; if the launcher is killed, the kernel kills the
+ * servers with it, and redlock removes the folder. If both are killed at once, the next sandbox
+ * removes what remains.
  */
 #include "base/exit.h"
 #include "base/log.h"
@@ -25,72 +26,73 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The longest that the servers may take to start, on a busy machine. */
+/* How long the servers may take to start, on a busy machine. */
 #define START_PATIENCE (30 * USEC_SEC)
 
-/* Between two looks at servers that start. */
+/* The pause between two attempts to connect to starting servers. */
 #define LOOKS_APART_MS 2
 
-/* A command that is asked to end may tidy up for so long. */
+/* The time between SIGTERM and SIGKILL for the command. */
 #define KILL_AFTER (10 * USEC_SEC)
 
 struct sandbox {
 	struct settings *settings;
-	char *const *argv; /* of the command, */
-	bool is_shell; /* which was not named */
-	char program[PATH_MAX]; /* what the nodes run */
+	char *const *argv; /* the command */
+	bool is_shell; /* argv is the default shell */
+	char program[PATH_MAX]; /* the server program */
 	struct folder folder;
-	pid_t keeper;
-	bool keeper_is_dead;
+	pid_t launcher;
+	bool launcher_is_dead;
 	struct signals signals;
 	struct supervision watch;
 };
 
-/* ---- the keeper ---- */
+/* ---- the launcher ---- */
 
-struct keeper {
-	int children; /* readable when one has ended */
+struct launcher {
+	int children; /* a descriptor, readable when a child has ended */
 	struct servers servers;
 };
 
-/* Returns when there is news, or after so many milliseconds. */
-static void sleep_for(struct keeper *k, int ms)
+/* Waits for a message of the parent or the end of a child, at most that many milliseconds. */
+static void sleep_for(struct launcher *l, int ms)
 {
 	struct pollfd fds[] = {
-		{.fd = background_fd(), .events = POLLIN}, {.fd = k->children, .events = POLLIN}};
+		{.fd = background_fd(), .events = POLLIN}, {.fd = l->children, .events = POLLIN}};
 
 	if (poll(fds, 2, ms) < 0)
 		assert(errno == EINTR || errno == ENOMEM);
-	signals_drain(k->children);
-	servers_reap(&k->servers);
+	signals_drain(l->children);
+	servers_reap(&l->servers);
 }
 
-/* Until all of them vote. Returns -1 with *e, which says nothing if nobody waits for that. */
-static int await(struct keeper *k, struct err *e)
+/* Waits until all servers vote. Returns -1 with *e; e->kind is ERR_NONE if the parent does not wait
+ * any more. */
+static int wait_until_up(struct launcher *l, struct err *e)
 {
 	usec until = clock_now() + START_PATIENCE;
 
-	while (!servers_ask(&k->servers)) {
-		sleep_for(k, LOOKS_APART_MS);
+	while (!servers_ask(&l->servers)) {
+		sleep_for(l, LOOKS_APART_MS);
 		if (background_read() == BACKGROUND_END) {
 			e->kind = ERR_NONE;
 			return -1;
 		}
-		if (servers_failed(&k->servers) || clock_now() >= until)
-			return servers_explain(&k->servers, e);
+		if (servers_failed(&l->servers) || clock_now() >= until)
+			return servers_explain(&l->servers, e);
 	}
-	query_close(&k->servers.query);
+	query_close(&l->servers.query);
 	return 0;
 }
 
-static int start(struct keeper *k, const struct sandbox *b, struct err *e)
+static int start(struct launcher *l, const struct sandbox *b, struct err *e)
 {
 	struct signals found;
 
-	if (signals_open(&found, e) < 0 || signals_only_children(&k->children, e) < 0)
+	if (signals_open(&found, e) < 0 || signals_only_children(&l->children, e) < 0)
 		return -1;
 	return servers_start(
-		&k->servers, b->program, b->folder.path, &b->settings->nodes, &found, e);
+		&l->servers, b->program, b->folder.path, &b->settings->nodes, &found, e);
 }
 
 static bool tidy_up(struct folder *folder)
@@ -99,7 +101,7 @@ static bool tidy_up(struct folder *folder)
 	return folder_remove(folder);
 }
 
-/* What sandboxes that were killed as a whole have left. */
+/* Removes the remains of sandboxes whose processes were all killed. */
 static void sweep(void)
 {
 	struct folder_walk walk;
@@ -111,18 +113,18 @@ static void sweep(void)
 	folder_walk_close(&walk);
 }
 
-/* The child's life. */
-static int be_keeper(struct sandbox *b)
+/* The main function of the child process; returns its exit status. */
+static int run_launcher(struct sandbox *b)
 {
-	static struct keeper k;
+	static struct launcher l;
 	int status = STATUS_OK;
 	struct err e;
 
-	/* `pkill -9 -f 'redlock sandbox'` must not kill both of us. */
+	/* With another title, `pkill -9 -f 'redlock sandbox'` cannot kill both processes. */
 	title_set("rl-sandbox");
-	/* Stopped, it would not hear that redlock was killed. */
+	/* A stopped launcher cannot notice the death of redlock: the kernel continues it then. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGCONT);
-	if (start(&k, b, &e) < 0 || await(&k, &e) < 0) {
+	if (start(&l, b, &e) < 0 || wait_until_up(&l, &e) < 0) {
 		status = status_of(e.kind);
 		if (status != STATUS_OK)
 			log_err(&e);
@@ -130,18 +132,18 @@ static int be_keeper(struct sandbox *b)
 		background_ready();
 		sweep();
 		while (background_read() != BACKGROUND_END)
-			sleep_for(&k, -1);
+			sleep_for(&l, -1);
 	}
-	servers_end(&k.servers);
+	servers_end(&l.servers);
 	(void)tidy_up(&b->folder);
 	if (status != STATUS_OK)
 		background_refuse(status);
 	return status;
 }
 
-/* ---- before that ---- */
+/* ---- setting up ---- */
 
-/* The operands, or a shell; NULL: it was said what is wrong. */
+/* Returns the operands, or the argv of a shell; NULL after an error message. */
 static char *const *find_command(char *const operands[])
 {
 	static char *shell[] = {NULL, NULL};
@@ -171,8 +173,8 @@ static int name_nodes(struct sandbox *b, struct err *e)
 	return 0;
 }
 
-/* What the command finds. What is said of other nodes, of locks there or of their passwords, is
- * not meant for these; and a configuration file might have some. */
+/* Sets the command's environment. Variables about other nodes, their locks or their passwords do
+ * not apply to these nodes, and neither does a configuration file. */
 static void set_environment(const struct sandbox *b)
 {
 	static const char *const of_others[] = {"KEY", "KEYS", "TOKEN", "TTL_MS", "FENCE", "SLOT",
@@ -219,33 +221,33 @@ static int start_command(struct sandbox *b, struct err *e)
 	return 0;
 }
 
-static void look_at_keeper(struct sandbox *b)
+static void check_launcher(struct sandbox *b)
 {
-	if (b->keeper_is_dead || background_read() != BACKGROUND_END)
+	if (b->launcher_is_dead || background_read() != BACKGROUND_END)
 		return;
-	b->keeper_is_dead = true;
+	b->launcher_is_dead = true;
 	log_say(LOG_ERRORS,
 		"the process that keeps the servers was killed, and they with it: the command is "
 		"ended");
 	supervisor_lose(&b->watch.supervisor);
 }
 
-/* Until the command's tree is gone, or may stay. */
+/* Returns when all processes of the command have ended, or may keep running. */
 static void supervise(struct sandbox *b)
 {
 	struct supervision *v = &b->watch;
 	usec detach_at = clock_now() + DETACH_AFTER;
 
-	supervisor_check(&v->supervisor); /* it may have been stopped before */
+	supervisor_check(&v->supervisor); /* it may be stopped already */
 	while (!v->is_over) {
 		struct pollfd fds[] = {
 			{.fd = b->signals.fd, .events = POLLIN},
 			{.fd = v->supervisor_is_dead ? -1 : supervisor_fd(&v->supervisor),
 				.events = POLLIN},
-			{.fd = b->keeper_is_dead ? -1 : background_fd(), .events = POLLIN},
+			{.fd = b->launcher_is_dead ? -1 : background_fd(), .events = POLLIN},
 			{.fd = v->alarm, .events = POLLIN},
 		};
-		bool went_on;
+		bool resumed;
 
 		alarm_set(v->alarm, usec_min(v->replace_at, detach_at));
 		if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0)
@@ -254,11 +256,11 @@ static void supervise(struct sandbox *b)
 			supervisor_detach();
 			detach_at = NEVER;
 		}
-		went_on = supervise_take_signals(v);
-		if (went_on)
+		resumed = supervise_take_signals(v);
+		if (resumed)
 			supervisor_resume(&v->supervisor);
-		supervise_hear(v, went_on);
-		look_at_keeper(b);
+		supervise_read(v, resumed);
+		check_launcher(b);
 		if (!v->is_over && clock_now() >= v->replace_at)
 			supervise_replace(v, clock_now());
 	}
@@ -267,15 +269,14 @@ static void supervise(struct sandbox *b)
 
 /* ---- the end ---- */
 
-/* Whatever has become of the keeper: its servers are gone, and so is the folder. */
+/* Ends the servers and removes the folder, whether or not the launcher is alive. */
 static void end_servers(struct sandbox *b)
 {
-	/* Of one that is not known to be dead nobody has taken the status: the number is its own.
-	 */
-	if (!b->keeper_is_dead && background_read() != BACKGROUND_END)
-		kill(b->keeper, SIGCONT);
+	/* A launcher that is not known to be dead has not been reaped: its pid is still its own. */
+	if (!b->launcher_is_dead && background_read() != BACKGROUND_END)
+		kill(b->launcher, SIGCONT);
 	if (!background_end())
-		kill(b->keeper, SIGKILL);
+		kill(b->launcher, SIGKILL);
 	if (folder_is_there(&b->folder) && !tidy_up(&b->folder))
 		log_say(LOG_NORMAL, "cannot remove all of '%s'", b->folder.path);
 }
@@ -288,14 +289,14 @@ static int outcome(struct sandbox *b)
 		return supervise_not_started(&b->watch, b->argv[0]);
 	if (b->watch.replacing)
 		return supervise_supervisor_killed();
-	if (b->keeper_is_dead)
+	if (b->launcher_is_dead)
 		return STATUS_INTERNAL;
-	/* A server that was started again by hand has ended with the others. The keeper is older
-	 * than the supervisor. */
+	/* A server that the command has restarted was killed with the others: count again. All
+	 * processes of the command are younger than the supervisor; the launcher is older. */
 	if (end->tree.alive > 0)
 		end->tree = tree_signal(getpid(), 0, &b->watch.supervisor.born);
 	if (end->tree.alive > 0)
-		supervise_tell_left(&end->tree, "its nodes");
+		supervise_tell_remaining(&end->tree, "its nodes");
 	if (WIFSIGNALED(end->number))
 		signals_die(WTERMSIG(end->number));
 	return WEXITSTATUS(end->number);
@@ -332,13 +333,13 @@ int cmd_sandbox(struct settings *s)
 		return status_of(e.kind);
 	}
 	if (name_nodes(&b, &e) < 0 ||
-		(set_environment(&b), background_start(&b.keeper, &ready, &e)) < 0) {
+		(set_environment(&b), background_start(&b.launcher, &ready, &e)) < 0) {
 		(void)folder_remove(&b.folder);
 		log_err(&e);
 		return status_of(e.kind);
 	}
-	if (b.keeper == 0)
-		return be_keeper(&b);
+	if (b.launcher == 0)
+		return run_launcher(&b);
 	if (ready)
 		return run(&b);
 	(void)background_end();

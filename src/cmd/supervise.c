@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STUBBORN_WORDS_APART (10 * USEC_SEC)
+#define STUBBORN_MESSAGE_INTERVAL (10 * USEC_SEC)
 
-/* Between two looks at a tree that the supervisor does not end. */
+/* The pause between two attempts to end processes that the supervisor does not end. */
 #define SWEEP_APART (10 * USEC_MSEC)
 #define SWEEP_APART_LATER (200 * USEC_MSEC)
 #define STUBBORN_AFTER USEC_SEC
@@ -40,18 +40,19 @@ int supervise_open(struct supervision *v, struct signals *signals, const char *n
 
 /* ---- signals ---- */
 
-/* `kill 0` in the command reaches us as well: the command has had its signal. */
+/* `kill 0` in the command signals our process group, too: the command has received that signal
+ * already. */
 static bool came_from_command(const struct supervision *v, const struct caught *caught)
 {
 	return caught->sender > 0 && getpgid(caught->sender) == getpgrp() &&
 	       tree_has(v->supervisor.pid, caught->sender);
 }
 
-static void pass_on(struct supervision *v, const struct caught *caught)
+static void forward(struct supervision *v, const struct caught *caught)
 {
 	bool had = caught->is_terminals || came_from_command(v, caught);
 
-	v->was_asked |= caught->is_fatal;
+	v->has_fatal_signal |= caught->is_fatal;
 	if (caught->is_fatal || !had)
 		supervisor_signal(&v->supervisor, caught->number, had);
 }
@@ -59,7 +60,7 @@ static void pass_on(struct supervision *v, const struct caught *caught)
 bool supervise_take_signals(struct supervision *v)
 {
 	struct caught caught;
-	bool went_on = false;
+	bool resumed = false;
 
 	while (signals_next(v->signals, &caught))
 		switch (caught.number) {
@@ -67,13 +68,13 @@ bool supervise_take_signals(struct supervision *v)
 			supervisor_check(&v->supervisor);
 			break;
 		case SIGCONT:
-			went_on = true;
+			resumed = true;
 			break;
 		default:
-			pass_on(v, &caught);
+			forward(v, &caught);
 			break;
 		}
-	return went_on;
+	return resumed;
 }
 
 /* ---- the supervisor ---- */
@@ -93,9 +94,9 @@ static void tell_stubborn(const struct supervision *v, const struct tree *tree)
 		tree->refused ? "this user may not end" : "do not end", (int)tree->pid, name);
 }
 
-/* That the command was stopped may be old news by the time it is heard, and not only to one who
- * went on after that: the supervisor may have been slow to tell. */
-void supervise_hear(struct supervision *v, bool stop_is_old)
+/* A message that the command was stopped may be outdated when it is read, not only if we were
+ * stopped and continued since: the supervisor may have been slow. So check the process as well. */
+void supervise_read(struct supervision *v, bool stop_is_old)
 {
 	enum supervisor_reading reading;
 	struct supervisor_message message;
@@ -135,7 +136,7 @@ void supervise_replace(struct supervision *v, usec now)
 		v->stubborn_at = usec_min(v->stubborn_at, now + STUBBORN_AFTER);
 		if (now >= v->stubborn_at) {
 			tell_stubborn(v, &tree);
-			v->stubborn_at = now + STUBBORN_WORDS_APART;
+			v->stubborn_at = now + STUBBORN_MESSAGE_INTERVAL;
 			v->sweep_apart = SWEEP_APART_LATER;
 		}
 		return;
@@ -144,7 +145,7 @@ void supervise_replace(struct supervision *v, usec now)
 	v->is_over = true;
 }
 
-/* ---- words at the end ---- */
+/* ---- messages at the end ---- */
 
 int supervise_cannot_run(const char *command, int error)
 {
@@ -182,7 +183,7 @@ int supervise_supervisor_killed(void)
 	return STATUS_INTERNAL;
 }
 
-void supervise_tell_left(const struct tree *tree, const char *what)
+void supervise_tell_remaining(const struct tree *tree, const char *what)
 {
 	char name[TREE_NAME_MAX * 4];
 

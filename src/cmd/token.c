@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 /* What a keeper may take to release, on a busy machine. */
-#define KEEPER_TIME (5 * USEC_SEC)
+#define HOLDER_RELEASE_TIME (5 * USEC_SEC)
 
 #define TOKEN_HINT "its first line must be what 'redlock acquire' printed"
 
@@ -280,10 +280,10 @@ static int conclude(const struct query *sv, const struct settings *s, enum op op
  * else for a loss. Returns a status, or -1 when no keeper lives, and 0 when the keeper has ended;
  * s->token is then the lock's, also of a lock that its keeper lost.
  */
-static int ask_keeper(struct settings *s)
+static int ask_background_holder(struct settings *s)
 {
 	static struct entry entry;
-	struct follow keeper;
+	struct follow holder;
 	char name[REPORT_MAX], slot[32] = "";
 	struct err e;
 	int count = registry_find(s->key, s->keys.count, s->slot, s->token, &entry);
@@ -311,20 +311,20 @@ static int ask_keeper(struct settings *s)
 	s->slot = entry.slot;
 	if (was_lost)
 		return -1;
-	if (follow_open(&keeper, entry.holder, false, &e) < 0)
+	if (follow_open(&holder, entry.holder, false, &e) < 0)
 		return STATUS_OK; /* gone by itself */
 	/* Still the process that the entry is about? Stopped, it could not hear. */
 	if (registry_find(s->key, s->keys.count, 0, entry.id, &entry) == 1) {
-		follow_signal(&keeper, SIGTERM);
-		follow_signal(&keeper, SIGCONT);
+		follow_signal(&holder, SIGTERM);
+		follow_signal(&holder, SIGCONT);
 	}
-	if (!follow_wait(&keeper, KEEPER_TIME + 3 * s->node_timeout)) {
+	if (!follow_wait(&holder, HOLDER_RELEASE_TIME + 3 * s->node_timeout)) {
 		log_say(LOG_ERRORS, "process %d, which keeps %s, does not end", (int)entry.holder,
 			name);
-		follow_close(&keeper);
+		follow_close(&holder);
 		return STATUS_INTERNAL;
 	}
-	follow_close(&keeper);
+	follow_close(&holder);
 	return STATUS_OK;
 }
 
@@ -349,7 +349,7 @@ int cmd_token(struct settings *s)
 		s->token = id;
 	}
 	if (s->command == COMMAND_RELEASE) {
-		status = ask_keeper(s);
+		status = ask_background_holder(s);
 		if (status > 0)
 			return status;
 		if (registry_forget(s->token))

@@ -62,7 +62,7 @@ TEST(config_lines)
 	expect(0, "p", "ttl", "1s", 2, 1, 7);
 }
 
-/* A password is what stands there. */
+/* A password may contain any character. */
 TEST(config_values_are_whole)
 {
 	CHECK_INT(parse("password = a ;b#c = d: \"e\"\n"), 0);
@@ -94,7 +94,7 @@ TEST(config_profile_names)
 	CHECK_INT(parse(""), 0);
 	config_profiles(&c, text, sizeof(text));
 	CHECK_TEXT(text, "none");
-	/* A long one has an end as well. */
+	/* Long names that differ at their end only are two profiles. */
 	CHECK_INT(
 		parse("[aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa]\nx = 1\n"
 		      "[aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab]\nx = 2\n"),

@@ -77,7 +77,7 @@ TEST(node_accepts)
 		CHECK_TEXT(node.password, cases[i].password);
 		CHECK_TEXT(node.label, cases[i].label);
 		CHECK_INT(node.is_tls, strncmp(node.label, "rediss", 6) == 0);
-		/* The label is a URL itself. */
+		/* The label is a valid URL. */
 		CHECK_INT(node_parse(node.label, &again, &e), 0);
 		CHECK_TEXT(again.label, node.label);
 	}
@@ -164,7 +164,7 @@ TEST(node_refuses)
 	}
 }
 
-/* Puts `count` times `c` where the '*' stands. */
+/* `pattern` with the '*' replaced by `count` times `c`. */
 static const char *stretched(const char *pattern, char c, int count)
 {
 	static char text[4096];
@@ -261,7 +261,7 @@ TEST(node_never_shows_a_password)
 	}
 }
 
-/* No '@' in sight: the password was cut off from it, or the host was forgotten. */
+/* The '@' is missing: a separator cut the password off from it, or the user forgot the host. */
 TEST(node_never_shows_a_password_without_its_host)
 {
 	static const char *const lists[] = {
@@ -285,12 +285,12 @@ TEST(node_never_shows_a_password_without_its_host)
 		unit_check(!strstr(e.text, "s3cret") && !strstr(e.hint, "s3cret"), __FILE__,
 			__LINE__, "'%s': %s", lists[i], e.text);
 	}
-	/* The others, cut to pieces at the separators. */
+	/* The malformed URLs, cut into pieces at the separators. */
 	for (size_t i = 0; i < COUNT_OF(malformed); i++) {
 		struct node_list list = {.count = 0};
 		struct err e = {.text = ""};
 
-		/* a piece may be a fine host name: then it is no error */
+		/* no error if a piece is a valid host name */
 		(void)node_list_add(&list, malformed[i], &e);
 		unit_check(
 			!strstr(e.text, "s3cret"), __FILE__, __LINE__, "case %zu: %s", i, e.text);
@@ -305,7 +305,7 @@ TEST(node_never_shows_a_password_without_its_host)
 	}
 }
 
-TEST(node_list_finds_who_wants_tls)
+TEST(node_list_finds_a_node_with_tls)
 {
 	struct node_list list = {.count = 0};
 	struct err e;
@@ -315,7 +315,7 @@ TEST(node_list_finds_who_wants_tls)
 	CHECK(!node_list_find_tls(&list));
 	CHECK_INT(node_list_add(&list, "rediss://d rediss://e", &e), 0);
 	CHECK(node_list_find_tls(&list) == &list.node[3]);
-	/* No port speaks both. */
+	/* A port speaks either TLS or plain text. */
 	CHECK_INT(node_list_add(&list, "rediss://a", &e), -1);
 	CHECK_TEXT(e.text, "node 'rediss://a:6379' is named twice");
 }

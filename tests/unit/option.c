@@ -21,7 +21,7 @@ struct reading {
 
 static char *nothing[] = {NULL};
 
-/* Whose options are read. */
+/* The command that reads the options. */
 static enum command command = COMMAND_RUN;
 
 static void be_one_of(unsigned commands)
@@ -40,7 +40,7 @@ static struct reading *read_all(char *const argv[], char *const envp[])
 	return &r;
 }
 
-/* Words separated by '|'. */
+/* `line` and `env` are words separated by '|'. */
 static struct reading *read_line(const char *line, const char *env)
 {
 	static char words[512], env_words[512];
@@ -189,9 +189,9 @@ TEST(option_nearest_name)
 	CHECK(option_nearest("stirct", of_run) == NULL);
 	CHECK_TEXT(option_nearest("stirct", ~0u), "strict");
 	CHECK_TEXT(option_nearest("nonblok", of_run), "nonblock");
-	/* It does not go there. */
+	/* --password is not allowed on a command line. */
 	CHECK_TEXT(option_nearest("password", of_run), "password-file");
-	/* What others call it, where it is to be had. */
+	/* Names of other programs, for the commands that have the option. */
 	CHECK_TEXT(option_nearest("timeout", of_run), "wait");
 	CHECK(option_nearest("timeout", of_doctor) == NULL);
 	CHECK_TEXT(option_nearest("max-wait", of_run), "wait");
@@ -215,7 +215,7 @@ TEST(option_called)
 	CHECK(!option_is_called(row_of("password"), "--password"));
 }
 
-TEST(groups_have_words)
+TEST(groups_have_titles)
 {
 	for (int i = 0; i < command_rows_count; i++)
 		CHECK(command_group_title(command_rows[i].group)[0] != '\0');
@@ -381,7 +381,7 @@ TEST(options_go_before_the_keys)
 	CHECK_INT(read_line("a|-v", "")->rc, 0);
 }
 
-TEST(option_fence_is_a_wish_for_some_and_a_number_for_the_gate)
+TEST(option_fence_is_a_flag_for_some_and_a_number_for_the_gate)
 {
 	CHECK_INT(read_line("--fence|x", "REDLOCK_FENCE=17")->s.fence, 1);
 	CHECK_INT(read_line("x", "REDLOCK_FENCE=17")->s.fence, 0);
@@ -403,7 +403,7 @@ TEST(option_number_of_servers)
 	CHECK_INT(read_line("x|-v", "")->s.servers, 3);
 	CHECK_INT(read_line("-n|1|x", "")->s.servers, 1);
 	CHECK_INT(read_line("-n15", "")->s.servers, 15);
-	/* Behind the command's name, options are its own; and it is no variable's business. */
+	/* Options after COMMAND belong to COMMAND; --number has no variable. */
 	r = read_line("-vn5|x|-n|2", "REDLOCK_NUMBER=7|REDLOCK_SERVER=other");
 	CHECK(r->rc == 1 && r->s.servers == 5 && strcmp(r->s.server, "other") == 0);
 	CHECK_TEXT(read_line("-n|0", "")->e.text, "-n '0' is not a number from 1 to 15");
@@ -423,7 +423,7 @@ TEST(option_token_goes_with_its_key)
 	CHECK_TEXT(read_line("-k|b", "REDLOCK_TOKEN=t")->s.token, "t");
 	CHECK(!read_line("-k|b", "REDLOCK_KEY=a|REDLOCK_TOKEN=t")->s.token);
 	CHECK_TEXT(read_line("-k|b|--token|u", "REDLOCK_KEY=a|REDLOCK_TOKEN=t")->s.token, "u");
-	/* Several are one text; a count that is none counts nothing. */
+	/* Several keys are one text; an invalid REDLOCK_KEYS is ignored. */
 	CHECK_INT(read_line("", "REDLOCK_KEY=a\nb|REDLOCK_KEYS=2")->s.keys.count, 2);
 	CHECK_INT(read_line("", "REDLOCK_KEY=a\nb|REDLOCK_KEYS=x")->s.keys.count, 1);
 	CHECK_INT(read_line("", "REDLOCK_KEY=a\nb")->s.keys.count, 1);
@@ -431,7 +431,7 @@ TEST(option_token_goes_with_its_key)
 		read_line("-k|a", "REDLOCK_KEY=a\nb|REDLOCK_KEYS=2|REDLOCK_TOKEN=t")->s.token, "t");
 	CHECK(!read_line("-k|a", "REDLOCK_KEY=ab\nc|REDLOCK_KEYS=2|REDLOCK_TOKEN=t")->s.token);
 	CHECK_TEXT(read_line("-k|b|-k|a", "REDLOCK_KEY=a\nb|REDLOCK_TOKEN=t")->s.token, "t");
-	/* Of a lock of several, some may be named. */
+	/* The command line may name some of the lock's keys. */
 	CHECK_TEXT(
 		read_line("-k|b", "REDLOCK_KEY=a\nb|REDLOCK_KEYS=2|REDLOCK_TOKEN=t")->s.token, "t");
 	CHECK(!read_line("-k|b", "REDLOCK_KEY=a\nb|REDLOCK_KEYS=1|REDLOCK_TOKEN=t")->s.token);
@@ -440,7 +440,7 @@ TEST(option_token_goes_with_its_key)
 	CHECK(!read_line("-k|a", "REDLOCK_KEY=ab\nc|REDLOCK_KEYS=2|REDLOCK_TOKEN=t")->s.token);
 	CHECK(!read_line("-k|bb", "REDLOCK_KEY=a\nb|REDLOCK_KEYS=2|REDLOCK_TOKEN=t")->s.token);
 	CHECK_TEXT(read_line("", "REDLOCK_KEY=|REDLOCK_TOKEN=t")->e.text, "the key is empty");
-	/* So do its slot and the limit. */
+	/* Slot and limit belong to the lock, too. */
 	be_one_of(1u << COMMAND_CHECK);
 	CHECK_INT(read_line("", ENV_SLOT)->s.slot, 2);
 	CHECK_INT(read_line("-k|a", ENV_SLOT)->s.limit, 3);
@@ -454,7 +454,7 @@ TEST(option_token_goes_with_its_key)
 	CHECK_INT(read_line("--slot|1", ENV_SLOT)->s.limit, 0);
 	CHECK_INT(read_line("-L|5|--slot|1", ENV_SLOT)->s.limit, 5);
 	CHECK_INT(read_line("-L|5", ENV_SLOT)->s.slot, 0);
-	/* Named again, it is the same lock. */
+	/* The command line names the same lock again. */
 	CHECK_INT(read_line("-k|a|-L|3", ENV_SLOT)->s.slot, 2);
 	CHECK_TEXT(read_line("-k|a|-L|3", ENV_SLOT)->s.token, "t");
 	CHECK_INT(read_line("-L|3|--slot|2", ENV_SLOT)->s.limit, 3);
@@ -474,7 +474,7 @@ TEST(option_token_goes_with_its_key)
 	command = COMMAND_RUN;
 }
 
-/* By any of the rows of that name. */
+/* Does any row with that name belong to the command? */
 static bool is_known(const char *name)
 {
 	for (int i = 0; i < option_rows_count; i++)
@@ -484,7 +484,7 @@ static bool is_known(const char *name)
 	return false;
 }
 
-/* -n is another one's for a sandbox. */
+/* Letters can have several rows: -n is --no-wait, and --number for a sandbox. */
 static bool is_known_letter(char letter)
 {
 	for (int i = 0; i < option_rows_count; i++)
@@ -531,7 +531,8 @@ TEST(every_option_from_the_environment)
 		snprintf(env, sizeof(env), "OTHER=1|%sX=9|%s=%s|%s=9", name, name, sample(row, 1),
 			name);
 		if (!row->env) {
-			/* The field stays as it was; another row may have that name, though. */
+			/* The field keeps its value; another row with that name may change another
+			 * field. */
 			r = read_line("x", env);
 			CHECK_INT(r->rc, 0);
 			CHECK(row->kind == OPTION_OFF || !has_sample(&r->s, row, 1));
@@ -540,7 +541,7 @@ TEST(every_option_from_the_environment)
 		expect_sample("x", env, row, 1, 0);
 		if (row->kind == OPTION_SECRET)
 			continue;
-		/* The command line wins. */
+		/* The command line is stronger. */
 		if (takes_value(row))
 			snprintf(line, sizeof(line), "--%s=%s|x", row->name, sample(row, 0));
 		else
@@ -564,13 +565,13 @@ TEST(option_environment_details)
 	CHECK(read_line("x", "REDLOCK_KEY=k")->s.key == NULL);
 	CHECK_INT(read_line("x", "REDLOCK_VERBOSE=2|REDLOCK_QUIET=0")->s.verbose, 2);
 	CHECK_INT(read_line("-v", "REDLOCK_VERBOSE=2")->s.verbose, 1);
-	/* As in a file. */
+	/* The same texts as in a file. */
 	CHECK_INT(read_line("x", "REDLOCK_QUIET=yes")->s.quiet, 1);
 	CHECK_INT(read_line("x", "REDLOCK_FAIR=on|REDLOCK_SHARED=true")->s.fair, 1);
 	CHECK_INT(read_line("x", "REDLOCK_FAIR=off|REDLOCK_SHARED=true")->s.shared, 1);
 	CHECK_INT(read_line("x", "REDLOCK_QUIET=no|REDLOCK_JSON=yes")->s.quiet, 0);
 	CHECK_INT(read_line("x", "REDLOCK_QUIET=no|REDLOCK_JSON=yes")->s.format, FORMAT_JSON);
-	/* A wrong variable that the command line overrides is not even looked at. */
+	/* A wrong variable is not read if the command line overrides it. */
 	CHECK_INT(read_line("-t|5s|x", "REDLOCK_TTL=nonsense")->rc, 2);
 }
 
@@ -615,7 +616,7 @@ TEST(option_first_word)
 
 	settings_init(&s, COMMAND_RUN);
 	CHECK(options_read(&s, 2, argv, nothing, &e) == 4);
-	/* Kept as it is, not copied. */
+	/* The pointer is stored, the text is not copied. */
 	CHECK(s.key == argv[3]);
 }
 
@@ -630,7 +631,7 @@ TEST(option_errors_say_what_and_which)
 		{"--ttl=5y", "", ERR_USAGE, "--ttl '5y' has an unknown unit", ""},
 		{"--ttl=", "", ERR_USAGE, "--ttl '' is empty", ""},
 		{"--ttl|-5s", "", ERR_USAGE, "--ttl '-5s' is negative", ""},
-		/* what stands there instead of a value */
+		/* another word in the place of the value */
 		{"-w|--|x", "", ERR_USAGE, "-w wants a value: D", "see 'redlock help run'"},
 		{"--ttl|--wait|3s", "", ERR_USAGE, "--ttl wants a value: D", "redlock help run"},
 		{"--limit|-n|x", "", ERR_USAGE, "--limit wants a value: N", "redlock help run"},
@@ -788,8 +789,8 @@ TEST(option_factor)
 TEST(option_rows_named_in_the_rules)
 {
 	CHECK_INT(row_of("key")->letter, 'k');
-	/* What a command under a lock finds is the default for those who ask about that lock only.
-	 */
+	/* The variables that `redlock run` sets for its command are defaults only for commands that
+	 * need a held lock. */
 	CHECK_INT(row_of("key")->env,
 		1u << COMMAND_EXTEND | 1u << COMMAND_RELEASE | 1u << COMMAND_CHECK);
 	CHECK(!row_of("shell")->env && !row_of("node")->env);
@@ -841,19 +842,19 @@ TEST(option_on_lost)
 		snprintf(env, sizeof(env), "REDLOCK_ON_LOST=%s", cases[i].text);
 		unit_check(read_line(line, "")->rc == (want < 0 ? -1 : 1), __FILE__, __LINE__,
 			"'%s'", cases[i].text);
-		/* What is refused changes nothing. */
+		/* A refused value leaves the setting unchanged. */
 		CHECK_INT(read_line(line, "")->s.on_lost, want < 0 ? SIGTERM : want);
 		CHECK_INT(read_line("x", env)->rc, want < 0 ? -1 : 0);
 		CHECK_INT(read_line("x", env)->s.on_lost, want < 0 ? SIGTERM : want);
 	}
-	/* The last one counts; the variable counts less. */
+	/* The last value on the command line counts, before the variable. */
 	CHECK_INT(read_line("--on-lost|kill|--on-lost|warn", "")->s.on_lost, 0);
 	CHECK_INT(read_line("--on-lost|warn", "REDLOCK_ON_LOST=kill")->s.on_lost, 0);
 }
 
 TEST(option_limits)
 {
-	/* 0 is no limit here; */
+	/* 0 means no limit for --max-run; */
 	CHECK_INT(read_line("x", "")->s.max_run, NEVER);
 	CHECK_INT(read_line("--max-run=0", "")->s.max_run, NEVER);
 	CHECK_INT(read_line("--max-run=0ms", "")->s.max_run, NEVER);
@@ -864,7 +865,7 @@ TEST(option_limits)
 	CHECK_INT(read_line("x", "REDLOCK_MAX_RUN=0")->s.max_run, NEVER);
 	CHECK_INT(read_line("--max-run=0", "REDLOCK_MAX_RUN=5s")->s.max_run, NEVER);
 	CHECK_INT(read_line("--max-run=x", "")->s.max_run, NEVER);
-	/* and no time at all there. */
+	/* and no time for --min-hold. */
 	CHECK_INT(read_line("x", "")->s.min_hold, 0);
 	CHECK_INT(read_line("--min-hold=0", "")->s.min_hold, 0);
 	CHECK_INT(read_line("--min-hold|90s", "")->s.min_hold, 90 * USEC_SEC);
@@ -885,7 +886,7 @@ TEST(option_flags)
 		{"x", "REDLOCK_REENTRANT=1", 1, 0},
 		{"x", "REDLOCK_WAIT_DESCENDANTS=1", 0, 1},
 		{"x", "REDLOCK_REENTRANT=0|REDLOCK_WAIT_DESCENDANTS=0", 0, 0},
-		/* What a run tells its command is no option. */
+		/* Other variables that `redlock run` sets for its command are not options. */
 		{"x", "REDLOCK_HELD=1|REDLOCK_TOKEN=1|REDLOCK_TTL_MS=1", 0, 0},
 	};
 
@@ -915,7 +916,7 @@ TEST(option_formats_and_processes)
 	command = COMMAND_RUN;
 }
 
-/* Only what a command has is meant, and a command behind '--' only by run. */
+/* Suggestions name only options of the command; only `run` explains '--'. */
 TEST(option_unknown_to_a_command)
 {
 	command = COMMAND_CHECK;
@@ -929,7 +930,7 @@ TEST(option_unknown_to_a_command)
 	CHECK_TEXT(option_command_name((enum command)99), "");
 }
 
-/* A token from the environment is for the key that stands beside it, and for who names none. */
+/* A token from the environment applies to REDLOCK_KEY, and to a command line without a key. */
 TEST(option_tokens_of_the_environment)
 {
 	static const struct {
@@ -1002,13 +1003,13 @@ TEST(every_option_from_the_file)
 			file, r->e.text);
 		CHECK_INT(option_source(&r->s, row->field)->kind, SOURCE_PROFILE);
 		CHECK_INT(option_source(&r->s, row->field)->line, 3);
-		/* The command line wins; */
+		/* The command line is stronger; */
 		snprintf(line, sizeof(line),
 			is_number(row) ? "--profile|p|--%s" : "--profile|p|--%s=%s", row->name,
 			sample(row, 0));
 		if (row->kind != OPTION_SECRET)
 			CHECK(has_sample(&read_config(line, "", file)->s, row, 0));
-		/* and another profile has nothing to say. */
+		/* another profile is ignored. */
 		r = read_config("x", "", file);
 		CHECK(r->rc == 0 && (row->kind == OPTION_OFF || !has_sample(&r->s, row, 1)));
 	}
@@ -1034,14 +1035,14 @@ TEST(config_precedence)
 	CHECK_INT(r->s.ttl, 3 * USEC_SEC);
 	CHECK_INT(source_of(r, "ttl")->kind, SOURCE_PROFILE);
 	CHECK_INT(r->s.quiet, 1);
-	/* What is said of a profile goes before what holds for all, also to undo it. */
+	/* A profile is stronger than the part for all profiles, and can undo a flag. */
 	r = read_config("--profile|q", "", file);
 	CHECK_INT(r->s.quiet, 0);
 	CHECK_INT(r->s.ttl, 6 * USEC_SEC);
 	r = read_config("--profile|default", "", file);
 	CHECK_INT(r->s.ttl, USEC_SEC);
 	CHECK_INT(read_config("x", "", file)->s.ttl, USEC_SEC);
-	/* Another option for the same setting. */
+	/* --no-wait and --wait are options for the same setting. */
 	CHECK_INT(read_config("-n", "", file)->s.wait, 0);
 	CHECK_INT(read_config("x", "", "no-wait = yes\n")->s.wait, 0);
 	CHECK_INT(read_config("x", "", "no-wait = no\n")->s.wait, NEVER);
@@ -1060,7 +1061,7 @@ TEST(config_nodes_add_up_within_a_source)
 	CHECK_INT(read_config("--profile|p|-k|mine", "", file)->s.keys.count, 1);
 }
 
-/* Each command takes what it has. */
+/* Each command reads the settings that it has options for. */
 TEST(config_is_for_all_commands)
 {
 	static const char file[] = "fence = yes\nlimit = 3\nstore = s\nttl = 7s\nkey = k\n";
@@ -1146,12 +1147,13 @@ TEST(config_errors_say_where)
 			__FILE__, __LINE__, "'%s': %d, '%s', hint '%s'", cases[i].file, r->rc,
 			r->e.text, r->e.hint);
 	}
-	/* What is not used is not looked at. */
+	/* Values of settings that are not used are not checked. */
 	CHECK_INT(read_config("--profile|q", "", "[p]\nttl = x\n[q]\n")->rc, 0);
 	CHECK_INT(read_config("-t|5s", "", "ttl = x\n")->rc, 0);
 }
 
-/* A command finds the nodes' names in its environment, and their passwords in the file. */
+/* A nested command gets the nodes from its environment without passwords, and the passwords from
+ * the file. */
 TEST(config_passwords_of_nodes_that_were_named)
 {
 	static const char file[] = "node = redis://all:0@c\n"

@@ -1,4 +1,4 @@
-/* settings: defaults, and what cannot work together. */
+/* settings: defaults, and combinations that are refused. */
 #include "cli/option.h"
 
 #include "base/token.h"
@@ -64,12 +64,12 @@ TEST(settings_defaults)
 	CHECK_INT(settings_deadline(&s).max_run, NEVER);
 }
 
-/* How much of the validity must be left when the lock is given up: what the loss makes of it. */
-TEST(settings_guard_follows_from_on_lost)
+/* The part of the validity that is needed to terminate the command, for each --on-lost. */
+TEST(settings_safety_margin_follows_from_on_lost)
 {
 	static const struct {
 		int on_lost;
-		usec kill_after, guard;
+		usec kill_after, margin;
 	} cases[] = {
 		{SIGTERM, UNSET, 3500 * MS},
 		{SIGUSR1, UNSET, 3500 * MS},
@@ -99,9 +99,9 @@ TEST(settings_guard_follows_from_on_lost)
 		CHECK_INT(deadline.reap, 500 * MS);
 		CHECK_INT(deadline.max_run, 60 * USEC_SEC);
 		p = settings_policy(&s);
-		CHECK_INT(p.safety_margin, cases[i].guard);
+		CHECK_INT(p.safety_margin, cases[i].margin);
 		CHECK_INT(p.safety_margin, deadline_margin(&deadline));
-		/* Neither limit has to do with the ttl. */
+		/* Neither time depends on the TTL. */
 		CHECK_INT(s.min_hold, 3600 * USEC_SEC);
 		CHECK_INT(p.ttl, 30 * USEC_SEC);
 	}
@@ -191,8 +191,8 @@ TEST(settings_refusals)
 	}
 }
 
-/* A command that is told to end has its grace, and dies, before the lock; and before it is told, an
- * extension has had its turn. lock_init() insists on less. */
+/* The command gets SIGTERM and its grace period, and is gone before the lock; an extension is
+ * attempted before SIGTERM. lock_init() requires less. */
 static bool fits(const struct settings *s)
 {
 	struct policy p = settings_policy(s);
@@ -228,7 +228,7 @@ TEST(settings_accepted_fit_the_ttl)
 					s.node_timeout = timeouts[t];
 					s.kill_after = kills[k];
 					s.drift_permille = drifts[d];
-					/* The ways to lose it take turns. */
+					/* Each value of --on-lost in turn. */
 					s.on_lost = signals[(accepted + refused) % 3];
 					if (settings_finish(&s, &e) < 0) {
 						refused++;
@@ -258,7 +258,7 @@ TEST(settings_owner_text)
 	CHECK_TEXT(owner, "alice@web1:42 rm -rf a?b?[2J?");
 	settings_owner(owner, sizeof(owner), "b\tb", "", 1, nothing);
 	CHECK_TEXT(owner, "b?b@:1 ");
-	/* All who ask for the holder read it. */
+	/* Other clients can read the owner text, so passwords are hidden in it. */
 	settings_owner(owner, sizeof(owner), "u", "h", 7, logins);
 	CHECK_TEXT(owner, "u@h:7 psql postgres://***@db/app --url=amqp://***@q");
 	settings_owner(owner, sizeof(owner), "u", "h", 7,
@@ -270,7 +270,8 @@ TEST(settings_owner_text)
 		(char *[]){"login", "--user", "me", "--password", "s3cret", "--API-Token", "s3cret",
 			"-v", NULL});
 	CHECK_TEXT(owner, "u@h:7 login --user me --password *** --API-Token *** -v");
-	/* The next word is hidden even if it is an option, and then the one after it, too. */
+	/* The word after a password option is hidden even if it is an option; then its own value is
+	 * hidden, too. */
 	settings_owner(owner, sizeof(owner), "u", "h", 7,
 		(char *[]){"login", "--password-stdin", "--token", "s3cret", "--pwd", NULL});
 	CHECK_TEXT(owner, "u@h:7 login --password-stdin *** *** --pwd");
@@ -279,7 +280,7 @@ TEST(settings_owner_text)
 			"basic", "-token", "d", NULL});
 	CHECK_TEXT(
 		owner, "u@h:7 b --password-file /a --token-file=/b --key k --auth basic -token d");
-	/* A value may have any character, so the rest of the word goes. */
+	/* A value may contain any character, so the rest of the word is hidden. */
 	settings_owner(owner, sizeof(owner), "u", "h", 7,
 		(char *[]){"env", "PGPASSWORD=a?s3 cret", "--pass=a,s3;cr&et", "job", NULL});
 	CHECK_TEXT(owner, "u@h:7 env PGPASSWORD=*** --pass=*** job");
@@ -303,7 +304,7 @@ TEST(settings_owner_text)
 	CHECK_INT(strlen(owner), strlen("u@h:7 ") + 79);
 	settings_owner(owner, sizeof(owner), many, many, 7, longest);
 	CHECK_INT(strlen(owner), OWNER_MAX - 1);
-	/* It always fits what --owner may have. */
+	/* It always fits into the maximum of --owner. */
 	CHECK(strlen(owner) < OWNER_MAX);
 }
 
@@ -320,7 +321,7 @@ static struct policy policy_for(const char *nodes, const char *key, struct node_
 	return settings_policy(&s);
 }
 
-/* However each of them lists the nodes: else they would wait in different places. */
+/* Clients with another order of nodes on the command line wait at the same node. */
 TEST(settings_all_have_one_order_of_the_nodes_for_a_key)
 {
 	static const char *const lists[] = {"a b c d e", "e d c b a", "c a e b d"};
@@ -362,7 +363,7 @@ TEST(settings_keys_are_spread_over_the_nodes)
 	}
 }
 
-/* Who loses a node has the rest in the order of all the others. */
+/* A client with one node less has the other nodes in the same order as all clients. */
 TEST(settings_a_node_more_leaves_the_order_of_the_rest)
 {
 	struct node_list few, many;
@@ -404,7 +405,7 @@ TEST(settings_keys_and_tokens)
 	CHECK_TEXT(e.text, "both --token and --token-file: which one?");
 	s.token = NULL;
 	CHECK_INT(settings_finish(&s, &e), 0);
-	/* One that 'hold' keeps here needs none. */
+	/* A lock of a local `hold` needs no token. */
 	s = of(COMMAND_RELEASE);
 	CHECK_INT(settings_finish(&s, &e), 0);
 	s.token = "";
@@ -452,7 +453,7 @@ TEST(settings_of_a_gate)
 	CHECK_INT(settings_finish(&s, &e), 0);
 }
 
-/* Its command names the locks. */
+/* The command in the sandbox names the locks. */
 TEST(settings_of_a_sandbox)
 {
 	struct settings s = of(COMMAND_SANDBOX);
@@ -463,8 +464,9 @@ TEST(settings_of_a_sandbox)
 	CHECK_INT(s.servers, 3);
 }
 
-/* Who ends no command needs no time for it; who sets no time to live needs no longer one. */
-TEST(settings_times_of_those_who_run_nothing)
+/* Commands that terminate no process accept a longer node time-out; commands that set no TTL accept
+ * any. */
+TEST(settings_times_of_commands_that_terminate_nothing)
 {
 	static const struct {
 		enum command command;
@@ -495,7 +497,7 @@ TEST(settings_times_of_those_who_run_nothing)
 	s = of(COMMAND_WAIT);
 	CHECK_INT(settings_finish(&s, &e), 0);
 	CHECK(settings_policy(&s).only_looks);
-	/* hold is told when its lock is lost only by who is followed. */
+	/* hold terminates a process only with --follow. */
 	s = of(COMMAND_HOLD);
 	CHECK_INT(settings_finish(&s, &e), 0);
 	CHECK_INT(settings_policy(&s).safety_margin, 0);
@@ -515,7 +517,7 @@ TEST(settings_several_keys)
 	settings_init(&s, COMMAND_RUN);
 	for (size_t i = 0; i < COUNT_OF(given); i++)
 		CHECK_INT(settings_add_key(&s, given[i], &e), 0);
-	/* Whoever names them, in whatever order, means the same. */
+	/* The order in which the keys are given does not matter. */
 	CHECK_INT(s.keys.count, 4);
 	CHECK_TEXT(s.key, "A\na\na c\nb");
 	CHECK_INT(settings_finish(&s, &e), 0);
@@ -523,7 +525,7 @@ TEST(settings_several_keys)
 	s.reentrant = 1;
 	CHECK_INT(settings_finish(&s, &e), -1);
 	CHECK_TEXT(e.text, "--reentrant goes with one key");
-	/* One may have a newline in it, or be as long as it likes, for itself. */
+	/* A single key may contain a newline, and may have the full length. */
 	settings_init(&s, COMMAND_RUN);
 	CHECK_INT(settings_add_key(&s, "a\nb", &e), 0);
 	CHECK_INT(settings_add_key(&s, "c", &e), -1);
@@ -559,7 +561,7 @@ TEST(settings_keys_are_made_of_names)
 		{"%%%s%%s", "100%", "%100%%s", 1},
 		{"{%s}", "%s", "{%s}", 1},
 		{"l:%s", "a\nb\nc", "l:a\nl:b\nl:c", 3},
-		/* in the order of the keys, which is not that of the names */
+		/* in the order of the keys, not of the names */
 		{"%sx", "a\na!", "a!x\nax", 2},
 	};
 
@@ -587,7 +589,7 @@ TEST(settings_names_that_make_no_keys)
 	struct err e;
 
 	memset(longest, 'k', sizeof(longest) - 1);
-	/* What the format makes of a name may be ours, */
+	/* The key made from a name may be one of redlock's own, */
 	s = of(COMMAND_RUN);
 	s.key_format = "{redlock}:%s";
 	CHECK_INT(set_key(&s, "node", &e), 0);
@@ -624,7 +626,7 @@ TEST(settings_names_that_make_no_keys)
 	}
 	CHECK_TEXT(e.text, "the keys have more than 4096 bytes together");
 	CHECK_TEXT(e.hint, "see 'redlock help run'");
-	/* or have no room for what stands behind it. */
+	/* or with "#SLOT" after it. */
 	longest[REQUEST_KEY_MAX - 5] = '\0';
 	for (int longer = 0; longer < 2; longer++) {
 		s = of(COMMAND_RUN);
@@ -636,7 +638,7 @@ TEST(settings_names_that_make_no_keys)
 	CHECK_TEXT(e.text, "with --limit, a key has 4091 bytes at most");
 }
 
-/* What a command under several locks finds in its environment. */
+/* REDLOCK_KEY and REDLOCK_KEYS of a command under several locks. */
 TEST(settings_several_keys_as_one_text)
 {
 	static const struct {
@@ -707,7 +709,7 @@ TEST(settings_restart_guard)
 		enum restart_guard guard;
 		usec ttl, max_ttl, quarantine, min_hold;
 	} cases[] = {
-		/* What is left taken lasts as well. */
+		/* --min-hold is longer than the TTL. */
 		{"a b c", GUARD_AUTO, 10 * USEC_SEC, 0, 55002 * MS, 50 * USEC_SEC},
 		{"a b", GUARD_AUTO, 10 * USEC_SEC, 0, 0, 0},
 		{"a b", GUARD_ON, 10 * USEC_SEC, 0, 11002 * MS, 0},
@@ -737,7 +739,7 @@ TEST(settings_slots)
 	static const struct {
 		enum command command;
 		long limit, slot;
-		const char *token, *want; /* NULL: it is good */
+		const char *token, *want; /* NULL: accepted */
 	} cases[] = {
 		{COMMAND_RUN, 3, 0, NULL, NULL},
 		{COMMAND_RUN, 1, 0, NULL, NULL},
@@ -772,7 +774,7 @@ TEST(settings_slots)
 		CHECK_TEXT(e.text, cases[i].want ? cases[i].want : "");
 		CHECK_INT(settings_policy(&s).slots, cases[i].limit);
 	}
-	/* What a file says is known later. */
+	/* The token is in a file that is read later. */
 	s = of(COMMAND_RELEASE);
 	s.limit = 2;
 	s.token_file = "f";
@@ -785,7 +787,7 @@ TEST(settings_slots)
 	CHECK_INT(settings_finish(&s, &e), 0);
 	CHECK_INT(settings_set_token(&s, "t", &e), -1);
 	CHECK_TEXT(e.text, "--slot goes with --limit");
-	/* Without a key, it may be for all. */
+	/* hold --list needs no key; with --limit, too. */
 	s = of(COMMAND_HOLD);
 	set_key(&s, NULL, &e);
 	s.list = 1;
@@ -834,7 +836,7 @@ TEST(settings_a_token_may_name_its_slot)
 {
 	static const struct {
 		long limit, slot;
-		const char *token, *want; /* NULL: it is good */
+		const char *token, *want; /* NULL: accepted */
 		long limit_then, slot_then;
 	} cases[] = {
 		{0, 0, ID "#2", NULL, 2, 2},
@@ -893,7 +895,7 @@ TEST(settings_our_own_keys_are_no_locks)
 	CHECK_TEXT(e.text, "the key 'redlock:wake:{\\x1b[31m' is redlock's own");
 	CHECK_INT(settings_add_key(&s, "{redlock}:node", &e), -1);
 	CHECK(strstr(e.hint, "redlock doctor"));
-	/* Others may be called so: a library may want a prefix. */
+	/* Other keys may begin like redlock's own: libraries use prefixes. */
 	CHECK_INT(settings_check_key("redlock:job", &e), 0);
 	CHECK_INT(settings_check_key("redlock:node", &e), 0);
 	CHECK_INT(settings_check_key("redlock:line:k", &e), 0);
@@ -965,7 +967,7 @@ TEST(settings_password_for_nodes_without)
 	CHECK(!node[2].password_file);
 	CHECK_TEXT(node[3].user, "");
 	CHECK_TEXT(node[3].password, "p");
-	/* The default node has no password either. */
+	/* The default node has no password. */
 	s = of(COMMAND_STATUS);
 	s.password = "pass";
 	CHECK_INT(settings_finish(&s, &e), 0);

@@ -1068,6 +1068,26 @@ static bool finds_readers(const struct lock *lock)
 	return found;
 }
 
+/* This attempt asked the others without this node, which was not ready. The next attempt may have
+ * it. */
+static bool was_left_out(const struct lock *lock, const struct peer *m)
+{
+	return lock->phase != PHASE_GATHER && m->joined != lock->round &&
+	       (m->link == LINK_OPENING ||
+		       (m->link == LINK_UP && !is_late(m) && !m->release_refused));
+}
+
+/* With the nodes that were left out there may be a quorum: the next attempt follows at once, and
+ * waits for all nodes that are not ready, for a node time-out at most. It is the only one. */
+static bool needs_those_left_out(const struct lock *lock)
+{
+	int gone = 0;
+
+	for (int i = 0; i < lock->policy.nodes; i++)
+		gone += lock->peer[i].vote == VOTE_ABSENT && !was_left_out(lock, &lock->peer[i]);
+	return !lock->waits_for_all && lock->policy.nodes - gone >= policy_quorum(&lock->policy);
+}
+
 static void fail_attempt(struct step *s, enum refusal refusal)
 {
 	struct lock *lock = s->lock;
@@ -1078,7 +1098,8 @@ static void fail_attempt(struct step *s, enum refusal refusal)
 
 	lock->next_slot =
 		refusal == REFUSAL_BUSY && policy_has_slots(&lock->policy) ? find_slot(lock) : 0;
-	is_moving = moves_on(s);
+	lock->waits_for_all = refusal == REFUSAL_NO_QUORUM && needs_those_left_out(lock);
+	is_moving = moves_on(s) || lock->waits_for_all;
 	gives_up = refusal == REFUSAL_DUPLICATE || (s->now >= lock->wait_until && !is_moving);
 	op = gives_up || (lock->insisted > 0 && is_split(lock)) ? OP_HAND_OFF : OP_UNDO;
 	lock->refusal = refusal;
@@ -1314,7 +1335,8 @@ static void gather(struct step *s, usec *wake_at)
 		fail_attempt(s, REFUSAL_NO_QUORUM);
 	}
 	if (lock->phase == PHASE_GATHER && ready >= quorum &&
-		(pending == 0 || grace_is_over(lock, s->now, true, least, wake_at)))
+		(pending == 0 || (!lock->waits_for_all &&
+					 grace_is_over(lock, s->now, true, least, wake_at))))
 		ask(s);
 }
 

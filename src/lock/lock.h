@@ -189,6 +189,7 @@ struct lock {
 	usec insist_at; /* of the next request to those that refused; 0: none */
 	int insisted; /* how often, in this attempt */
 	bool used_turn; /* this attempt was made because it was our turn */
+	bool waits_for_all; /* this attempt gives nodes that are not ready all their time */
 	int tries; /* attempts in a row that failed without having been woken */
 	int line; /* asked first, and alone, in this attempt; -1: all were asked at once */
 	int busy_key; /* BUSY: which key somebody else has */

@@ -399,6 +399,16 @@ static void check_patience(const struct client *c)
 		breach("patience", "c%d tried for %d ms", c->id, (int)(tried / USEC_MSEC));
 }
 
+/* Among rivals only a minority is ever away: a majority answers each of them in time. */
+static void check_refusal(const struct client *c)
+{
+	const struct lock *lock = &c->session.lock;
+
+	if (world.profile->are_rivals && lock->state != LOCK_HELD &&
+		lock->refusal == REFUSAL_NO_QUORUM)
+		breach("quorum", "c%d finds none, and a majority is up", c->id);
+}
+
 /* A release is short, whichever nodes do not answer: the caller waits for it. The clock may be
  * slow. */
 static void check_release_time(const struct client *c, usec since)
@@ -492,6 +502,7 @@ static bool run_once(struct client *c)
 		attempt = s->lock.attempt;
 	}
 	check_patience(c);
+	check_refusal(c);
 	c->asked_all = true;
 	for (int i = 0; i < world.nodes; i++)
 		c->asked_all &= !node_is_up(i) || s->lock.peer[i].was_sent > 0;

@@ -450,6 +450,8 @@ struct play {
 	int order[NODES_MAX];
 	bool let_go_at_once; /* as soon as it is held, before the rest has answered */
 	int yes, no, absent;
+	int left_out; /* black holes, which were not asked, and might still be connected to */
+	bool again; /* they could make a quorum: they are waited for */
 	bool failed;
 };
 
@@ -460,6 +462,8 @@ static enum verdict expected(const struct play *t)
 {
 	int quorum = t->nodes / 2 + 1, open = t->nodes - t->yes - t->no - t->absent;
 
+	if (t->again)
+		return OPEN;
 	if (t->yes >= quorum)
 		return HELD;
 	if (t->yes + t->no + open < quorum)
@@ -514,7 +518,8 @@ static void play_links(struct play *t)
 	}
 	/* The grace, or the time-out if there is no majority. */
 	for (int n = 0; n < t->nodes; n++)
-		t->absent += t->fate[n] == FATE_BLACK_HOLE;
+		t->left_out += t->fate[n] == FATE_BLACK_HOLE;
+	t->absent += t->left_out;
 	if (r->lock.state == LOCK_TRYING && sends(r, OP_ACQUIRE) == 0)
 		wait_until(r, r->up.wake_at);
 	compare(t, "connected");
@@ -561,6 +566,8 @@ static void play_answers(struct play *t)
 		if (r->fake[i].sends[OP_ACQUIRE] == 0 || t->fate[i] == FATE_SILENT)
 			continue;
 		play_answer(t, i);
+		t->again |= expected(t) == NO_QUORUM &&
+			    t->nodes - t->absent + t->left_out >= t->nodes / 2 + 1;
 		/* Once it is told, it stays. */
 		if (!told)
 			compare(t, "asking");
@@ -576,8 +583,8 @@ static bool play(struct play *t)
 	struct rig *r = &t->rig;
 	int silent = 0;
 
-	t->yes = t->no = t->absent = 0;
-	t->failed = false;
+	t->yes = t->no = t->absent = t->left_out = 0;
+	t->again = t->failed = false;
 	start(r, t->nodes, 0);
 	for (int i = 0; i < t->nodes; i++) {
 		r->fake[i].holder = t->fate[i] == FATE_FOREIGN ? OUTSIDER : NOBODY;
@@ -590,6 +597,8 @@ static bool play(struct play *t)
 		CHECK(r->up.wake_at <= r->now + NODE_TIMEOUT);
 		pass(r, NODE_TIMEOUT);
 		t->absent = t->nodes - t->yes - t->no;
+		silent += t->again;
+		t->again = false;
 		compare(t, "at the time-out");
 	}
 	finish(r);
@@ -1775,6 +1784,71 @@ TEST(a_black_holed_minority_delays_by_the_grace_only)
 		next_round(&r);
 		CHECK_INT(sends(&r, OP_EXTEND), 5);
 	}
+}
+
+/* Four connections of five are up sooner than the last one, by more than the grace. Two of those
+ * nodes give no vote: with the last one there is a majority all the same. */
+TEST(a_node_that_was_left_out_is_waited_for_before_there_is_no_quorum)
+{
+	static const char *const answers[] = {"..YY", "AAYY", ".AYY", "AA.Y", "AA.F"};
+	struct rig r;
+
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		start(&r, 5, 0);
+		for (int n = 0; n < 4; n++)
+			link_up(&r, n);
+		r.fake[0].silent = answers[i][0] == '.';
+		r.fake[1].silent = answers[i][1] == '.';
+		wait_until(&r, BEGIN + 200);
+		CHECK_INT(sends(&r, OP_ACQUIRE), 4);
+		votes(&r, answers[i]);
+		pass(&r, NODE_TIMEOUT / 2);
+		/* The last one is too late for this attempt, and within its time-out. */
+		link_up(&r, 4);
+		for (int turns = 0; turns < 50 && r.lock.state == LOCK_TRYING; turns++)
+			if (!serve(&r))
+				wait_until(&r, r.up.wake_at);
+		CHECK_INT(r.lock.state, LOCK_HELD);
+		CHECK(r.now <= BEGIN + NODE_TIMEOUT + 200);
+		CHECK_INT(r.lock.attempt, 2);
+		finish(&r);
+	}
+}
+
+/* Two of three say the same in both attempts. The second attempt waits for the third node for a
+ * whole time-out, and is the last. */
+TEST(a_node_that_was_left_out_is_waited_for_once)
+{
+	struct rig r;
+
+	start(&r, 3, 0);
+	link_up(&r, 0);
+	link_up(&r, 1);
+	wait_until(&r, BEGIN + 200);
+	votes(&r, "AY");
+	CHECK_INT(r.lock.state, LOCK_TRYING);
+	/* Both release what they were asked to keep, and are not asked again before that. */
+	votes(&r, "GY");
+	wait_until(&r, BEGIN + NODE_TIMEOUT + 200 - 1);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 2);
+	wait_until(&r, BEGIN + NODE_TIMEOUT + 200);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 4);
+	votes(&r, "AY");
+	CHECK(r.lock.state != LOCK_TRYING);
+	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
+	CHECK_INT(r.lock.peer[2].reply.reason, REASON_CONNECT_TIMEOUT);
+	CHECK_INT(r.lock.attempt, 2);
+	finish(&r);
+	/* The third node refuses the connection meanwhile: there is nothing to wait for. */
+	start(&r, 3, 0);
+	link_up(&r, 0);
+	link_up(&r, 1);
+	wait_until(&r, BEGIN + 200);
+	link_down(&r, 2, REASON_CONNECT);
+	votes(&r, "AY");
+	CHECK(r.lock.state != LOCK_TRYING);
+	CHECK_INT(r.lock.attempt, 1);
+	finish(&r);
 }
 
 TEST(all_are_refused_each_for_its_own_reason)

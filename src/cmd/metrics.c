@@ -10,7 +10,7 @@
 
 enum { RUNS, SUCCESS, TIMESTAMP, STATUS, WAITED, HELD, EXTENSIONS, WORST_MARGIN, METRICS };
 
-/* The names, and what they mean, are promised in README.md. */
+/* The man page promises the names and their meaning. */
 static const struct metric {
 	const char *name, *type, *help;
 } metrics[METRICS] = {
@@ -30,12 +30,12 @@ static const struct metric {
 		"The least validity that was left when an extension came in."},
 };
 
-/* A line that was understood: NAME{LABELS} VALUE. */
+/* A parsed line: NAME{LABELS} VALUE. */
 struct series {
 	int metric;
 	const char *labels, *value;
 	int labels_len, value_len;
-	int order; /* of two for the same thing the later one counts */
+	int order; /* of two lines for the same series, the higher one counts */
 };
 
 struct table {
@@ -45,7 +45,7 @@ struct table {
 
 /* ---- reading ---- */
 
-/* Behind NAME="...", or NULL if that does not stand there. */
+/* Returns the end of NAME="...", or NULL if the text does not begin with it. */
 static const char *skip_label(const char *p, const char *end, const char *name)
 {
 	size_t n = strlen(name);
@@ -74,7 +74,7 @@ static bool is_number(const char *p, const char *end, bool is_counter)
 	return stop == end;
 }
 
-/* A line without its end. */
+/* Parses the line from p to end, without its newline. */
 static bool read_series(struct series *s, const char *p, const char *end)
 {
 	size_t n = 0;
@@ -99,7 +99,7 @@ static bool read_series(struct series *s, const char *p, const char *end)
 	return is_number(s->value, end, s->metric == RUNS);
 }
 
-/* A last line without its end is half a line. */
+/* Ignores text after the last newline: it is an incomplete line. */
 static void read_table(struct table *t, const char *text, size_t len)
 {
 	const char *end;
@@ -165,7 +165,7 @@ static void put_seconds(FILE *f, int metric, const struct sample *s, usec d)
 		(int)(size % USEC_SEC));
 }
 
-/* Closes f; NULL: there was no memory. */
+/* Closes f and returns its text; NULL: out of memory. */
 static char *take_text(FILE *f, char **text)
 {
 	bool failed = ferror(f) != 0;
@@ -176,7 +176,7 @@ static char *take_text(FILE *f, char **text)
 	return NULL;
 }
 
-/* The lock was another's, and the command was not started: no run to speak of. */
+/* Tells whether the command was not started because the lock was held: not a run. */
 static bool is_skipped(const struct sample *s)
 {
 	return strcmp(s->outcome, "busy") == 0;
@@ -199,7 +199,7 @@ static void put_last_run(FILE *f, const struct sample *s)
 	put_seconds(f, WORST_MARGIN, s, s->worst_margin);
 }
 
-/* Its lines, counted as the first. */
+/* The lines of this run, as if it were the first of its key. */
 static char *lines_of_run(const struct sample *s, size_t *len)
 {
 	char *text = NULL;
@@ -213,9 +213,9 @@ static char *lines_of_run(const struct sample *s, size_t *len)
 	return take_text(f, &text);
 }
 
-/* ---- both ---- */
+/* ---- merging ---- */
 
-/* By metric, then by labels. */
+/* Orders by metric, then by labels. */
 static int compare_series(const struct series *a, const struct series *b)
 {
 	int len = a->labels_len < b->labels_len ? a->labels_len : b->labels_len, rc;
@@ -234,18 +234,18 @@ static int compare(const void *a, const void *b)
 	return rc ? rc : left->order - right->order;
 }
 
-/* The earlier runs of the key have these, whatever became of this one. */
+/* Tells whether a series of earlier runs of this key is kept. */
 static bool outlives_run(int metric, const struct sample *s)
 {
 	return metric == RUNS || (metric == SUCCESS && !is_success(s)) || is_skipped(s);
 }
 
-/* What was said of the key's last run goes, also where there is nothing new to say. The rows of
- * this run begin at `own`, and that of the counter, which has the key in front, is the first. */
+/* Drops the series of the key's last run, including those for which this run has no value. The rows
+ * of this run begin at `own`; the first is the counter, whose labels begin with the key. */
 static void drop_last_run(struct table *t, int own, const struct sample *sample)
 {
 	const struct series *run = &t->row[own];
-	/* Up to the quote that ends the key, before ,outcome="... */
+	/* The end of the key's label, before ,outcome="...". */
 	const char *key_end = skip_label(run->labels, run->labels + run->labels_len, "key=\"");
 	int len = (int)(key_end - run->labels), kept = 0;
 
@@ -259,7 +259,7 @@ static void drop_last_run(struct table *t, int own, const struct sample *sample)
 	t->count = kept;
 }
 
-/* The sum of a counter's rows, which stand side by side, is written with the last of them. */
+/* Prints the table. Rows of one counter are adjacent: prints their sum with the last of them. */
 static void put_table(FILE *f, const struct table *t)
 {
 	int metric = METRICS;
@@ -305,7 +305,7 @@ char *metrics_merge(const char *old, size_t old_len, const struct sample *s, siz
 
 	if (!run)
 		return NULL;
-	/* One more, to be read into. */
+	/* One spare row: read_series() writes a row before it knows whether the line is valid. */
 	t.row = calloc((size_t)lines_of(old, old_len) + METRICS + 1, sizeof(*t.row));
 	if (t.row) {
 		read_table(&t, old, old_len);

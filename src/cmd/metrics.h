@@ -1,6 +1,8 @@
 /*
- * metrics: the text of a file for Prometheus' textfile collector, in which every key has its
- * series. Pure: text in, text out.
+ * metrics: the text of a file for Prometheus' textfile collector, with series for each key.
+ *
+ * Pure: metrics_merge() takes the old text of the file and returns the new one; cmd/record reads
+ * and replaces the file.
  */
 #ifndef CMD_METRICS_H
 #define CMD_METRICS_H
@@ -10,22 +12,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One run. */
+/* The values of one run. */
 struct sample {
 	const char *key; /* bytes that are not UTF-8 become U+FFFD */
-	const char *outcome; /* as cmd/record.h has it: "completed" is a success, "busy" no run */
-	int64_t at; /* when it ended, in seconds since 1970 */
+	const char *outcome; /* "completed" is a success, "busy" is not a run */
+	int64_t at; /* when the run ended, in seconds since 1970 */
 	int status;
 	int extensions;
 	usec waited;
-	usec held, worst_margin; /* NEVER: there was none, and so there is no series */
+	usec held, worst_margin; /* NEVER: no series */
 };
 
 /*
- * The old text with this run in it: counted and, unless it was skipped, in place of what was said
- * of the last run of its key; of the last success only by another one. Other keys' lines are kept,
- * those that are not understood are dropped; in good order whatever the old text is. Returns NULL
- * if there is no memory; the caller frees it.
+ * Returns the old text with this run added: counts the run, and replaces the values of its key's
+ * last run, except those of the last success by a failure. A skipped run is only counted. Keeps the
+ * lines of other keys and drops lines that it cannot parse; the result is well-formed, whatever the
+ * old text is. The caller frees the result; NULL: out of memory.
  */
 char *metrics_merge(const char *old, size_t old_len, const struct sample *s, size_t *len);
 

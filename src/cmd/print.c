@@ -114,7 +114,7 @@ static const char *vote_words(const struct peer *m)
 	case VOTE_FOREIGN:
 		return m->reply.is_reserved ? "reserved" : "held";
 	case VOTE_NONE:
-		return "none"; /* it was not waited for */
+		return "none"; /* not waited for */
 	case VOTE_ABSENT:
 		break;
 	}
@@ -173,7 +173,7 @@ void print_clear(void)
 	printf("\033[H\033[2J");
 }
 
-/* A full disk or a closed stdout is a failure like any other. */
+/* A write to a full disk or a closed stdout fails here. */
 int print_finish(void)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))

@@ -1,6 +1,11 @@
 /*
- * print: results on stdout, the same way for every command. A JSON document has "schema": a name or
- * a meaning that changes raises it; new names do not.
+ * print: results on stdout, in the same way for every subcommand.
+ *
+ * A JSON document is composed with print_begin(), the functions here and in base/json.h, and
+ * print_end(). A subcommand ends with print_finish(), which returns the exit status of a failed
+ * write. Raise PRINT_SCHEMA when a name or its meaning changes; new names need no new number.
+ *
+ * Only this module and cmd/help write to stdout. print_end() frees the document.
  */
 #ifndef CMD_PRINT_H
 #define CMD_PRINT_H
@@ -11,49 +16,49 @@
 
 #define PRINT_SCHEMA 1
 
-/* One line. */
+/* Prints one line. */
 void print_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* As it is. */
+/* Prints bytes unchanged. */
 void print_text(const char *text, size_t len);
 
-/* name=value, exported, quoted for eval whatever the value holds. */
+/* Prints an export of name=value, quoted for eval. */
 void print_env(const char *name, const char *value);
 
-/* What eval makes of a status; of nothing at all it would make success. */
+/* Prints a line that makes eval fail with this status; eval of no output would succeed. */
 void print_status_for_eval(int status);
 
-/* Their names: all in one text, and several as a list too. */
+/* Adds "key": all keys in one text; and "keys", a list, if there are several. */
 void print_keys(struct json *j, const struct settings *s);
 
-/* Opens the document with what all of them have. */
+/* Opens the document, and adds the members that all documents have. */
 void print_begin(struct json *j, const struct settings *s);
 
-/* "outcome" and "status". */
+/* Adds "outcome" and "status". */
 void print_outcome(struct json *j, const char *outcome, int status);
 
-/* The whole document of a command that came to nothing, where one was asked for. Returns the
- * status, or that it could not be written. */
+/* With --json, prints the whole document of a failure. Returns status, or that of a failed
+ * write. */
 int print_failure(const struct settings *s, const char *outcome, int status);
 
-/* Of a key's value: which program's it is, the owner's words, since when, and how long it has left.
- */
+/* Adds an object about a key's value: the program that wrote it, the owner text, since when, and
+ * the remaining TTL. */
 void print_holder(struct json *j, const char *name, const struct reply *holder);
 
-/* Each node's answer; took: how long each took, or NULL. */
+/* Adds each node's reply; took: how long each reply took, or NULL. */
 void print_nodes(
 	struct json *j, const struct lock *lock, const struct node_list *nodes, const usec took[]);
 
-/* STATUS_OK, unless two of the nodes are one server: then it is said, and STATUS_CONFIG. */
+/* Returns STATUS_OK; if two nodes are one server, prints that and returns STATUS_CONFIG. */
 int print_duplicate(const struct lock *lock, const struct node_list *nodes);
 
 /* Closes the document and prints it. */
 void print_end(struct json *j);
 
-/* On a terminal: what comes next stands at its top. */
+/* Clears the terminal. */
 void print_clear(void);
 
-/* Whether all of it could be written: STATUS_OK, or it was said why not. */
+/* Flushes stdout. Returns STATUS_OK, or STATUS_INTERNAL after an error message. */
 int print_finish(void);
 
 #endif

@@ -14,7 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The whole name, which *kept has for as long as we live; NULL: it was said why there is none. */
+/* Returns the absolute path, which *kept owns until the process ends; NULL after an error
+ * message. */
 static const char *whole_path(const char *path, char **kept)
 {
 	char *folder;
@@ -76,7 +77,7 @@ static void append_line(const struct settings *s, const struct run_summary *a)
 	if (j.failed) {
 		log_say(LOG_NORMAL, "not recorded: out of memory");
 	} else {
-		j.text[j.len] = '\n'; /* in place of the NUL */
+		j.text[j.len] = '\n'; /* overwrites the NUL */
 		if (file_append(s->record, j.text, j.len + 1, &e) < 0)
 			log_say(LOG_NORMAL, "not recorded: %s", e.text);
 	}

@@ -1,6 +1,9 @@
 /*
- * record: what is left to others about a run once it is over: a line of JSON (--record) and the
- * series of its key (--metrics-file). What cannot be written is said, and changes nothing else.
+ * record: writes down how a run ended: a line of JSON (--record) and the metrics of its key
+ * (--metrics-file).
+ *
+ * Call record_prepare() before the working directory changes, and record_run() once, when the lock
+ * has been released. An error is printed and changes nothing else.
  */
 #ifndef CMD_RECORD_H
 #define CMD_RECORD_H
@@ -8,23 +11,23 @@
 #include "cli/settings.h"
 #include "lock/lock.h"
 
-/* What happened. */
+/* How a run ended; the caller owns the texts. */
 struct run_summary {
-	/* "completed" (0), "command-failed" (another status of the command's), "signalled", "busy",
+	/* "completed" (0), "command-failed" (another status of the command), "signalled", "busy",
 	 * "no-quorum", "too-slow", "duplicate-node", "lost", "max-run", "not-started",
-	 * "interrupted", "failed" */
+	 * "interrupted" or "failed" */
 	const char *outcome;
-	int status; /* redlock's own; 128 + n: it dies of that signal */
+	int status; /* the exit status; 128 + n: redlock ends by signal n */
 	usec waited;
-	usec held; /* NEVER: it was not */
+	usec held; /* NEVER: the lock was not held */
 	const char *owner;
-	const struct lock *lock; /* as the run left it */
+	const struct lock *lock; /* after the release */
 };
 
-/* Before the working directory is left: names in *s that count from there become whole. */
+/* Makes the file names in *s absolute. */
 void record_prepare(struct settings *s);
 
-/* When the lock has been released. Does nothing if nobody asked for it. */
+/* Writes to the files that *s names, if any. */
 void record_run(const struct settings *s, const struct run_summary *a);
 
 #endif

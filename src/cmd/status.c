@@ -1,4 +1,9 @@
-/* redlock status: how locks stand, as every node sees them. */
+/*
+ * redlock status: prints the state of locks as each node reports it.
+ *
+ * With keys, look_at() queries one after the other. Without keys, look_at_all() scans all nodes
+ * page by page, sorts the locks found by key, and judges each by the replies of all nodes.
+ */
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/log.h"
@@ -14,36 +19,36 @@
 #include <string.h>
 #include <unistd.h>
 
-/* So many keys a node looks at in one go: a fraction of a millisecond of its time. */
+/* Keys per page of a scan: a node needs a fraction of a millisecond for a page. */
 #define SCAN_COUNT 200
 
-/* What a node may tell of, all in all: some 300,000 locks among 50,000,000 keys. */
+/* Limits of a scan per node: some 300,000 locks among 50,000,000 keys. */
 #define PAGES_MAX 250000
 #define FOUND_BYTES_MAX ((size_t)64 * 1024 * 1024)
 
-/* What is shown of them: some 30,000 locks as JSON, some 150,000 as lines. */
+/* Limit of the output: some 30,000 locks as JSON, some 150,000 as lines. */
 #define SHOWN_BYTES_MAX ((size_t)16 * 1024 * 1024)
 
-/* It may take so many times as long for it as most. */
+/* A node may take this many times as long for the scan as a majority needs. */
 #define SLOWER_MAX 10
 
 #define WATCH_EVERY 1 /* second */
 
-/* A lock as one node told of it, when all were asked for. */
+/* One lock on one node, found by a scan. */
 struct found {
-	char *key; /* the value stands behind its NUL */
+	char *key; /* followed by NUL and the value */
 	size_t key_len, value_len;
 	usec pttl;
 	int node;
 };
 
-/* One node's part of that. */
+/* The scan of one node. */
 struct search {
-	struct reply absent; /* if it did not go through with it */
+	struct reply absent; /* why the node did not finish; else VOTE_NONE */
 	char cursor[RUN_ID_MAX];
 	struct wish wish;
 	int pages;
-	size_t bytes; /* of what was found there */
+	size_t bytes; /* memory of the locks found on this node */
 	usec took;
 };
 
@@ -52,16 +57,16 @@ struct overview {
 	struct query query;
 	struct found *found;
 	size_t count, size;
-	size_t shown; /* bytes, as lines, */
-	int omitted; /* and locks that were not, as there are too many */
+	size_t shown; /* bytes printed as lines */
+	int omitted; /* locks not printed, because of SHOWN_BYTES_MAX */
 	struct json json;
 	bool is_json;
-	bool is_unknown; /* of one lock at least, */
-	struct lock unknown; /* and that is the first */
+	bool is_unknown; /* the state of at least one lock is unknown */
+	struct lock unknown; /* the first such lock */
 	bool has_hinted;
 };
 
-/* How a semaphore's slot stands. */
+/* The replies about one slot of a semaphore. */
 struct slot {
 	struct lock lock;
 	usec took[NODES_MAX];
@@ -86,7 +91,7 @@ static void show_nodes(struct overview *st, const struct lock *lock, const usec 
 				text, &nodes->node[i], OP_LOOK, &lock->peer[i].reply, took[i]));
 }
 
-/* Others who wait for what is free may do so for one of its slots. */
+/* Clients that wait for a free key may wait for a slot of a semaphore. */
 static void hint_at_slots(struct overview *st, const struct lock *lock, const char *state)
 {
 	if (st->has_hinted || policy_has_slots(&lock->policy) || strcmp(state, "free") != 0 ||
@@ -103,7 +108,7 @@ static void note_unknown(struct overview *st, const struct lock *lock)
 	st->is_unknown = true;
 }
 
-/* The answers are in the quorum. */
+/* Prints the lock of a key, from the replies in `lock`. */
 static void show_key(struct overview *st, const struct lock *lock, const usec took[NODES_MAX],
 	const char *key, size_t len)
 {
@@ -133,7 +138,7 @@ static void show_key(struct overview *st, const struct lock *lock, const usec to
 	}
 	if (lock_newest_fence(lock) > 0)
 		json_number(&st->json, "fence", lock_newest_fence(lock));
-	if (!st->found) /* a scan does not ask for it */
+	if (!st->found) /* a scan does not ask for waiters */
 		json_bool(&st->json, "awaited", report_is_awaited(lock));
 	print_nodes(&st->json, lock, &st->settings->nodes, st->found ? NULL : took);
 	json_close(&st->json, '}');
@@ -141,7 +146,7 @@ static void show_key(struct overview *st, const struct lock *lock, const usec to
 
 /* ---- one key after the other ---- */
 
-/* slot: of a semaphore, else 0. */
+/* Queries all nodes; slot: of a semaphore, else 0. */
 static int ask(struct overview *st, const char *name, long slot)
 {
 	struct key_list key = ONE_KEY(name);
@@ -196,7 +201,7 @@ static void sum_up(struct overview *st, const char *key, const struct slot slots
 		held == 1 ? "is" : "are", rest);
 }
 
-/* Each slot as a lock of its own, below what they are together. */
+/* Prints a summary of the semaphore, then each slot as a lock of its own. */
 static int look_at_slots(struct overview *st, const char *key)
 {
 	const long limit = st->settings->limit;
@@ -216,7 +221,7 @@ static int look_at_slots(struct overview *st, const char *key)
 	if (status == STATUS_OK)
 		sum_up(st, key, slots);
 	for (long i = 0; i < limit && status == STATUS_OK; i++) {
-		/* The text names the slot by the quorum. */
+		/* The text has the slot from the lock, JSON from the name. */
 		snprintf(name, sizeof(name), st->is_json ? "%s#%ld" : "%s", key, i + 1);
 		show_key(st, &slots[i].lock, slots[i].took, name, strlen(name));
 	}
@@ -237,13 +242,13 @@ static int look_at(struct overview *st, char *const names[])
 	for (int i = 0; names[i] && status == STATUS_OK; i++) {
 		int rc = settings_operand_key(st->settings, names[i], key, &e);
 
-		assert(rc == 0); /* cmd_status() has looked */
+		assert(rc == 0); /* cmd_status() has checked all names */
 		status = st->settings->limit > 1 ? look_at_slots(st, key) : look_at_key(st, key);
 	}
 	return status;
 }
 
-/* ---- all that there are ---- */
+/* ---- all locks ---- */
 
 static bool keep(struct overview *st, int node, const struct page_entry *entry)
 {
@@ -290,11 +295,11 @@ static void end_search(struct search *search, enum reason reason)
 	search->wish.op = OP_NONE;
 }
 
-/* What a node said to the last question. False when out of memory. */
+/* Takes the reply of one node, a page of its scan. Returns false when out of memory. */
 static bool take_page(struct overview *st, int node, struct search *search)
 {
 	const struct reply *a = &st->query.lock.peer[node].reply;
-	/* Nothing was said: there is no page. */
+	/* A node that did not answer has no page. */
 	const char *at = st->query.page[node] ? st->query.page[node] : "";
 	const char *end = at + st->query.page_len[node];
 	struct page_entry entry;
@@ -311,8 +316,8 @@ static bool take_page(struct overview *st, int node, struct search *search)
 		if (!keep(st, node, &entry))
 			return false;
 	}
-	/* A page that was too long leaves the cursor where it was, even at its start, which is "0"
-	 * as its end is. */
+	/* An incomplete page leaves the cursor unchanged; "0" is both the first and the last
+	 * cursor. */
 	if (at < end)
 		end_search(search, REASON_GARBAGE);
 	else if (a->awaited)
@@ -332,8 +337,7 @@ static int by_length(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* A server that never comes to an end, or not before the others have waited for it too long, is
- * none. */
+/* Ends the scan of a node that sends too much, or takes too much longer than a majority. */
 static void give_up(const struct overview *st, struct search search[NODES_MAX])
 {
 	const int nodes = st->settings->nodes.count;
@@ -354,7 +358,7 @@ static void give_up(const struct overview *st, struct search search[NODES_MAX])
 	}
 }
 
-/* A node that wants a password has said so to the first question, and closes the connection. */
+/* A node that demands a password has refused the first request, and closes the connection. */
 static void begin_search(struct search *search, const struct reply *first)
 {
 	*search = (struct search){.cursor = "0"};
@@ -365,7 +369,7 @@ static void begin_search(struct search *search, const struct reply *first)
 	}
 }
 
-/* Page after page of each node, side by side. Returns false when out of memory. */
+/* Scans all nodes side by side, page by page. Returns false when out of memory. */
 static bool scan(struct overview *st, struct search search[NODES_MAX])
 {
 	const int nodes = st->settings->nodes.count;
@@ -400,7 +404,7 @@ static int by_key(const void *a, const void *b)
 	return order != 0 ? order : (x->key_len > y->key_len) - (x->key_len < y->key_len);
 }
 
-/* Whoever did not tell of it does not have it, or has not said so. */
+/* A node without this lock in its scan either does not have it, or did not finish the scan. */
 static void take_others(struct overview *st, const struct search search[NODES_MAX])
 {
 	const struct reply gone = {.vote = VOTE_GONE};
@@ -413,7 +417,7 @@ static void take_others(struct overview *st, const struct search search[NODES_MA
 				NULL);
 }
 
-/* A node that means harm shall fill nobody's terminal, log or memory. */
+/* A malicious node must not fill the terminal, the log or the memory. */
 static bool is_full(const struct overview *st)
 {
 	return (st->is_json ? st->json.len : st->shown) >= SHOWN_BYTES_MAX;
@@ -439,7 +443,7 @@ static int look_at_all(struct overview *st)
 {
 	struct search search[NODES_MAX] = {0};
 	struct lock *lock = &st->query.lock;
-	/* One server under two names would be counted twice. */
+	/* A server with two names would be counted twice. */
 	const struct wish look = {.op = OP_LOOK, .keys = &ONE_KEY(""), .token = "", .turn = ""};
 	int clean = 0, status;
 

@@ -1,7 +1,9 @@
 /*
- * redlock extend, release, check: three questions about the lock of a token, for scripts whose
- * steps are processes of their own. Each asks every node once and says which of these is true: it
- * is held, it has expired, it is somebody else's by now, or too few nodes answered to tell.
+ * redlock extend, release, check: one query each about the lock of a token, for scripts whose steps
+ * are separate processes.
+ *
+ * Each sends one request to every node (question()), and prints which ownership follows from the
+ * replies (conclude()): owned, expired, foreign, or unknown if too few nodes answered.
  */
 #include "base/clock.h"
 #include "base/duration.h"
@@ -23,12 +25,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What a keeper may take to release, on a busy machine. */
+/* How long a background holder may take to release, on a busy machine. */
 #define HOLDER_RELEASE_TIME (5 * USEC_SEC)
 
 #define TOKEN_HINT "its first line must be what 'redlock acquire' printed"
 
-/* Reads the first line of a file, "-" for stdin. */
+/* Reads the first line of a file; "-": of stdin. */
 static int read_token(char token[TOKEN_MAX + 2], const char *file, struct err *e)
 {
 	int fd = strcmp(file, "-") == 0 ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC);
@@ -84,7 +86,7 @@ static struct wish question(const struct settings *s, const char *token)
 	return wish;
 }
 
-/* What was done, in the words of the command. */
+/* The outcome of a success, for each subcommand. */
 static const char *done_words(enum command command)
 {
 	return command == COMMAND_EXTEND    ? "extended"
@@ -107,7 +109,7 @@ static const char *outcome_words(const struct settings *s, enum ownership holdin
 	return "unknown";
 }
 
-/* wish: who was asked; NULL: all. */
+/* wish: what each node was asked; NULL: all nodes were asked. */
 static void tell_replies(const struct query *s, const struct settings *settings,
 	const struct wish wish[], enum op op)
 {
@@ -120,7 +122,7 @@ static void tell_replies(const struct query *s, const struct settings *settings,
 					&s->lock.peer[i].reply, s->took[i]));
 }
 
-/* Where the release did not get through, the key ends with its TTL. */
+/* A key that could not be released expires with its TTL. */
 static void tell_unreleased(const struct query *sv, const struct settings *s)
 {
 	const struct lock *lock = &sv->lock;
@@ -151,9 +153,9 @@ static usec validity(const struct query *sv, const struct settings *s)
 }
 
 /*
- * A majority has just confirmed the lock: a node that lost the key meanwhile, by a restart, gets it
- * back, so that restarts far apart do not wear the lock away. What the key's value is, those that
- * have it know.
+ * Repairs: after a majority has confirmed the lock, sets the key again on nodes that lost it, so
+ * that restarts of different nodes do not use up the majority over time. The nodes that still have
+ * the key know its value.
  */
 static void put_back(struct query *sv, const struct settings *s)
 {
@@ -181,7 +183,7 @@ static void put_back(struct query *sv, const struct settings *s)
 	tell_replies(sv, s, wish, OP_REPAIR);
 }
 
-/* Some of it is still there. */
+/* Tells whether a node still has at least one of the keys. */
 static bool is_left(const struct peer *m)
 {
 	return m->vote == VOTE_YES || m->reply.is_partial;
@@ -196,8 +198,8 @@ static int count_left(const struct lock *lock)
 	return n;
 }
 
-/* The lock is gone, but some of its keys were lengthened just now, or are there without the others:
- * nobody else would give them back. */
+/* Releases the keys of a lost lock: this process has just extended some of them, or some exist
+ * without the others. No other process would release these. */
 static void give_back(struct query *sv, const struct settings *s)
 {
 	struct wish wish[NODES_MAX];
@@ -211,10 +213,10 @@ static void give_back(struct query *sv, const struct settings *s)
 	tell_replies(sv, s, wish, OP_HAND_OFF);
 }
 
-/* What became of the lock that a keeper of ours had. */
+/* How the background holder of this lock has ended. */
 enum kept { KEPT_NONE, KEPT_RELEASED, KEPT_LOST };
 
-/* The answers, as far as the keeper did not release the lock, or lose it, before. */
+/* The ownership by the replies, unless the background holder released or lost the lock before. */
 static enum ownership judge(const struct lock *lock, enum kept kept)
 {
 	enum ownership holding = lock_ownership(lock);
@@ -226,7 +228,7 @@ static enum ownership judge(const struct lock *lock, enum kept kept)
 	return holding;
 }
 
-/* Says what is true, and returns the status. */
+/* Prints the result, and returns the exit status. */
 static int conclude(const struct query *sv, const struct settings *s, enum op op, enum kept kept)
 {
 	const struct lock *lock = &sv->lock;
@@ -276,9 +278,11 @@ static int conclude(const struct query *sv, const struct settings *s, enum op op
 }
 
 /*
- * A lock that `hold` keeps here is released by its keeper: it would take the release by somebody
- * else for a loss. Returns a status, or -1 when no keeper lives, and 0 when the keeper has ended;
- * s->token is then the lock's, also of a lock that its keeper lost.
+ * Lets the background holder of the lock release it, if there is one on this machine: to the
+ * holder, a release by another process would be a loss.
+ *
+ * Returns -1 if no holder is alive, 0 when the holder has ended, else an exit status. Sets s->token
+ * to that of the lock, also for a lock that the holder lost.
  */
 static int ask_background_holder(struct settings *s)
 {
@@ -312,8 +316,9 @@ static int ask_background_holder(struct settings *s)
 	if (was_lost)
 		return -1;
 	if (follow_open(&holder, entry.holder, false, &e) < 0)
-		return STATUS_OK; /* gone by itself */
-	/* Still the process that the entry is about? Stopped, it could not hear. */
+		return STATUS_OK; /* the holder has already ended */
+	/* Check that the pid is still that of the holder. A stopped process needs SIGCONT to see
+	 * SIGTERM. */
 	if (registry_find(s->key, s->keys.count, 0, entry.id, &entry) == 1) {
 		follow_signal(&holder, SIGTERM);
 		follow_signal(&holder, SIGCONT);
@@ -343,7 +348,7 @@ int cmd_token(struct settings *s)
 		log_err(&e);
 		return status_of(e.kind);
 	}
-	/* With its slot, or the whole line of 'hold', or of 'acquire --fence'. */
+	/* Accept ID#SLOT, and the whole line of `hold` or of `acquire --fence`. */
 	if (s->token && strcspn(s->token, " #") == TOKEN_ID_LEN) {
 		snprintf(id, sizeof(id), "%.*s", TOKEN_ID_LEN, s->token);
 		s->token = id;

@@ -1,4 +1,4 @@
-/* redlock wait: wait until the lock is free, without taking it. */
+/* redlock wait: waits until the lock is free, without taking it. */
 #include "base/exit.h"
 #include "base/log.h"
 #include "cmd/client.h"

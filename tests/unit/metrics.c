@@ -1,4 +1,4 @@
-/* metrics: one run more in a file, whatever was in it. */
+/* metrics: adding a run to a file, whatever the file contains. */
 #include "cmd/metrics.h"
 
 #include "unit/unit.h"
@@ -58,7 +58,7 @@ static void check_merge(const char *old, size_t old_len, const struct sample *s,
 
 #define CHECK_MERGE(old, s, want) check_merge(old, sizeof(old) - 1, s, want)
 
-/* Lines that are not ours or broken leave no trace. */
+/* Broken lines, and lines of other programs, are dropped. */
 #define CHECK_DROPPED(line) CHECK_MERGE(line, &failed, FAILED_ALONE)
 
 TEST(metrics_begin_with_one_run)
@@ -91,7 +91,7 @@ TEST(metrics_say_nothing_of_what_was_not)
 	CHECK(strstr(text, MARGIN_HEAD "redlock_last_worst_margin_seconds{key=\"a\"} -0.005000\n"));
 	CHECK(strstr(text, HELD_HEAD "redlock_last_held_seconds{key=\"a\"} 61.000007\n"));
 	CHECK(strstr(text, EXTENSIONS_HEAD "redlock_last_extensions{key=\"a\"} 3\n"));
-	/* The next run was never held: what was said of this one must not be taken for its own. */
+	/* The next run never held the lock: the value of this run must not be taken for its own. */
 	check_merge(text, len, &failed,
 		RUNS_HEAD "redlock_runs_total{key=\"a\",outcome=\"completed\"} 1\n"
 			  "redlock_runs_total{key=\"a\",outcome=\"failed\"} 1\n" SUCCESS_HEAD
@@ -186,7 +186,7 @@ TEST(metrics_of_odd_keys_are_escaped_and_found_again)
 		snprintf(want, sizeof(want), "redlock_last_status{key=\"%s\"} 125\n",
 			cases[i].label);
 		CHECK(strstr(twice, want) != NULL);
-		/* each line once */
+		/* no line occurs twice */
 		CHECK_INT(strlen(twice), strlen(once));
 		free(once);
 		free(twice);
@@ -216,7 +216,7 @@ TEST(metrics_drop_what_they_do_not_understand)
 	CHECK_DROPPED("redlock_last_status{key=\"b\\\n");
 	CHECK_DROPPED("redlock_last_status{key=\"\xff\"} 1\n");
 	CHECK_DROPPED("redlock_last_status{key=\"b\0c\"} 1\n");
-	/* half a line: it may be half a number */
+	/* an incomplete line: it may have an incomplete number */
 	CHECK_DROPPED("redlock_last_status{key=\"b\"} 1");
 }
 

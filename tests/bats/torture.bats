@@ -30,7 +30,7 @@ run_ended() {
 # fault VICTIM KIND [FROM_MS [TO_MS]]
 fault() {
 	echo "${3-6000}000000 fault $1 $2" >> "$LOG"
-	[ -z "${4-}" ] || echo "${4}000000 mended $1" >> "$LOG"
+	[ -z "${4-}" ] || echo "${4}000000 cleared $1" >> "$LOG"
 }
 
 verdict() {

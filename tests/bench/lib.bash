@@ -1,4 +1,4 @@
-# What the benchmarks share: throwaway servers (redlock sandbox), others that are ended by their pids; and ratios.
+# Shared by the benchmarks: throwaway servers (redlock sandbox), other servers that are ended by their pids; and ratios.
 # shellcheck disable=SC2034,SC2154 # the benchmarks' own
 
 readonly NODES=5
@@ -60,7 +60,7 @@ start_etcd() {
 	wait_until 10 timeout 5 etcdctl endpoint health > /dev/null
 }
 
-# begin: goes on in a sandbox, whose folder becomes the current one; whatever happens, finish is called.
+# begin: continues in a sandbox, whose folder becomes the current one; finish is called in any case.
 begin() {
 	local i
 
@@ -82,14 +82,14 @@ status_kb() { awk -v field="$2:" '$1 == field { print $2 }' "/proc/$1/status"; }
 
 # ---- a lock that is held ----
 
-# hold_for SECONDS: by HOLDER, a redlock with a GUARDIAN. With this TTL the first extension comes after ten seconds:
-# nothing is due before.
+# hold_for SECONDS: by HOLDER, a redlock with its SUPERVISOR. With this TTL the first extension happens after ten
+# seconds: there are no earlier ones.
 hold_for() {
 	"$build/redlock" run -k held --ttl 30s -- sleep "$1" > "$private/held.log" 2>&1 < /dev/null &
 	HOLDER=$!
 	pids+=("$HOLDER")
 	sleep 1
-	GUARDIAN=$(pgrep -P "$HOLDER") || die "no lock is held: $(head -n 1 "$private/held.log")"
+	SUPERVISOR=$(pgrep -P "$HOLDER") || die "no lock is held: $(head -n 1 "$private/held.log")"
 }
 
 holds_no_more() {
@@ -101,8 +101,8 @@ holds_no_more() {
 
 now_ms() { date +%s%3N; }
 
-# contend SECTIONS COMMAND...: milliseconds for each section that was done, when WORKERS do so many of them;
-# and how many were not done, if any.
+# contend SECTIONS COMMAND...: milliseconds per finished section, when WORKERS do that many of them; and the number of
+# unfinished ones, if any.
 contend() {
 	local sections=$1 began workers=() w failed
 	shift
@@ -130,11 +130,12 @@ verdict() {
 
 # ---- a race ----
 
-# Contestants take turns, RUNS each, for ROUNDS rounds, so that a slow minute hits all alike. Ratios are to the first.
+# Contestants take turns, RUNS each, for ROUNDS rounds, so that a slow minute affects all alike. Ratios are to the
+# first.
 names=()
 declare -A command=() shown=() problem=() median=()
 
-# add NAME SHOWN COMMAND...: SHOWN is what the table says.
+# add NAME SHOWN COMMAND...: SHOWN is the name in the table.
 add() {
 	local name=$1
 

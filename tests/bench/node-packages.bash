@@ -1,5 +1,5 @@
-# install_node_packages BUILD_FOLDER LOG: what node-redlock.js needs, by npm, kept in
-# BUILD_FOLDER/bench-node; exports NODE_PATH. The words of npm go to LOG.
+# install_node_packages BUILD_FOLDER LOG: the packages of node-redlock.js, by npm, kept in BUILD_FOLDER/bench-node;
+# exports NODE_PATH. npm's messages go to LOG.
 install_node_packages() {
 	local folder=$1/bench-node log=$2 wanted
 

@@ -1,5 +1,5 @@
-# redlock run when nodes, their clocks, their data or the way to them go wrong. What a dead, a stopped
-# or a black-holed node costs is in nodes.bats.
+# redlock run with faults of nodes, their clocks, their data or the network. nodes.bats tests the cost of dead, stopped
+# and black-holed nodes.
 
 load ../bats/nodes
 
@@ -16,18 +16,18 @@ teardown() {
 	nodes_stop
 }
 
-# patiently: times that a busy machine does not use up, so that no node looks dead that is only slow.
+# patiently: times so long that a node on a busy machine is never taken for dead.
 patiently() { export REDLOCK_TTL=600s REDLOCK_NODE_TIMEOUT=100s; }
 
-# hurriedly: whoever does not answer is given up soon, and what it may have kept stays for long.
+# hurriedly: redlock gives a silent node up soon, and a key that it may have kept lasts for long.
 hurriedly() { export REDLOCK_TTL=600s REDLOCK_NODE_TIMEOUT=500ms; }
 
-# For a lock that a busy machine does not lose, and that is extended every few seconds all the same;
-# and for one that is to be lost.
+# For a lock that a busy machine does not lose, and that redlock extends every few seconds all the same; and for one
+# that is to be lost.
 STURDY=(--ttl 8s --node-timeout 900ms)
 BRIEF=(--ttl 4s --node-timeout 900ms)
 
-# in_between I FAULT...: the way to node I, from now on, leads through a proxy with that fault.
+# in_between I FAULT...: from now on, the connection to node I goes through a proxy with that fault.
 in_between() {
 	local i=$1
 	shift
@@ -49,7 +49,7 @@ extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
 
 # ---- the connection ----
 
-@test "cut at any byte of a request: no vote, nothing is left" {
+@test "cut at any byte of a request: no vote, no key is left" {
 	patiently
 	for n in 0 1 2 9 100 400 600; do
 		in_between 1 --cut-request $n
@@ -69,7 +69,7 @@ extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
 	done
 }
 
-@test "cut at any byte of a reply: no vote, and what it had granted is given back" {
+@test "cut at any byte of a reply: no vote, and the granted key is released" {
 	patiently
 	for n in 0 1 2 3 4 5 10 11 20 50 60; do
 		in_between 1 --while "$T/bad" --cut-reply $n
@@ -85,9 +85,9 @@ extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
 	done
 }
 
-@test "cut off as the release comes: the command's status, and no word unless a majority is concerned" {
+@test "cut off during the release: the command's status, and no message unless a majority is affected" {
 	hurriedly
-	REDLOCK_NODE_TIMEOUT=3s # (a key that a node does not get at once, it gets late)
+	REDLOCK_NODE_TIMEOUT=3s # (a node that does not get the key at once gets it late)
 	for n in 1 2; do
 		in_between $n --while "$T/bad" --cut-request 0
 		in_background "$T/out" run -k job -- sh -c "$(waits_for_go); exit 6"
@@ -102,7 +102,7 @@ extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
 	file_has "$T/out" "^redlock: 'job' could not be released on [23] of 3 nodes and frees itself there within "
 }
 
-@test "byte by byte, both ways" {
+@test "byte by byte, in both directions" {
 	patiently
 	for i in 1 2 3; do in_between $i --bytewise; done
 	run redlock run -n -k job -- sh -c 'for i in 1 2 3; do redis-cli -s "$0/$i.sock" exists job; done' "$T"
@@ -111,8 +111,8 @@ extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
 	free_everywhere job
 }
 
-# *6 :1 :600000 $0 (nothing) $40 (the run id) :0 :0, a line each, and then the answer to the release
-@test "any byte of a reply turned over: no vote, unless nothing depends on it; and nothing is left" {
+# *6 :1 :600000 $0 (nothing) $40 (the run id) :0 :0, a line each, and then the reply to the release
+@test "any byte of a reply changed: no vote, unless the byte does not matter; and no key is left" {
 	flipped() {
 		in_between 1 --flip "$1"
 		in_between 2 --flip "$1"
@@ -123,14 +123,14 @@ extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
 		no_longer_between 2
 	}
 	hurriedly
-	# of *6 :1 :600000 $0 "" $40 ID :0 :0, all but what closes the empty text, and the ID
+	# of *6 :1 :600000 $0 "" $40 ID :0 :0, all but the end of the empty text, and the ID
 	for n in $(seq 0 20) $(seq 23 27) $(seq 70 77); do
 		flipped "$n"
 		[ "$status" -eq 69 ]
 		[ "$n" -ne 0 ] || [[ "$output" == *"proxy1 does not speak the Redis protocol"* ]]
 	done
 	patiently
-	# and in the answer to the release
+	# and in the reply to the release
 	for n in 21 22 28 40 67 68 69 78 80 81; do
 		flipped "$n"
 		[ "$status" -eq 0 ]
@@ -138,7 +138,7 @@ extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
 	done
 }
 
-@test "replies that promise gigabytes, or never end: refused at once" {
+@test "replies that announce gigabytes, or never end: refused at once" {
 	patiently
 	for text in '$2147483647\r\n' '$4294967295\r\n' '*4294967295\r\n' '*2147483647\r\n' '*4\r\n$2147483647\r\n' \
 		'+' '-' ':' '*' '*1\r\n*1\r\n*1\r\n*1\r\n' ':99999999999999999999\r\n' '$-7\r\n' '*-7\r\n' 'x' '%1\r\n' ',1.5\r\n'; do
@@ -154,7 +154,7 @@ extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
 	done
 }
 
-@test "replies that promise gigabytes and then nothing: not in time" {
+@test "replies that announce gigabytes and then stop: time-out" {
 	hurriedly
 	for text in '$2147483647\r\n' '*4\r\n' '*4\r\n:1\r\n' '+O' '-LOADING'; do
 		in_between 1 --say "$text"
@@ -169,7 +169,7 @@ extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
 	done
 }
 
-@test "replies that are held back: nobody is waited for too long, and all is well when they come" {
+@test "delayed replies: no wait lasts too long, and the lock is sound when they arrive" {
 	hurriedly
 	in_between 1 --while "$T/bad" --hold
 	in_between 2 --while "$T/bad" --hold
@@ -183,8 +183,8 @@ extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
 	free_everywhere job
 }
 
-# Node 1's YES to the first attempt, given up after 3 s, comes at 4 s, while the second waits for node 3 to say
-# that it is free again, at 5 s; node 1 hears of nothing more. Node 2 is somebody else's.
+# Node 1's YES to the first attempt, given up after 3 s, arrives at 4 s, while the second attempt waits for node 3,
+# which is free again at 5 s; node 1 gets no further request. Node 2 belongs to another client.
 @test "a reply of an attempt that was given up is no vote in the next one" {
 	in_between 1 --delay 4000 --withhold "$T/shut"
 	in_between 3 --delay 2000
@@ -199,9 +199,9 @@ extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
 	free_everywhere job
 }
 
-@test "slower than the time-out is no node, and keeps nothing; faster only costs its time" {
+@test "a node slower than the time-out has no vote, and keeps no key; a faster one only costs its time" {
 	for i in 1 2; do in_between $i --delay 400; done
-	# (a release is not waited for beyond a second; that it was not confirmed would be said)
+	# (redlock waits for a release for at most a second; it would report an unconfirmed one)
 	run --separate-stderr redlock run -n -k job --ttl 600s --node-timeout 100s -- echo done
 	[ "$output" = "done" ]
 	free_everywhere job
@@ -215,7 +215,7 @@ extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
 	free_everywhere job
 }
 
-@test "a request that comes a second time, after the release: others wait for it no longer than the TTL" {
+@test "a request that arrives twice, after the release: others wait for it no longer than the TTL" {
 	for i in 1 2 3; do in_between $i --while "$T/bad" --twice 6000; done
 	touch "$T/bad"
 	run redlock run -w 30s -k job --ttl 8s -- rm "$T/bad"
@@ -230,11 +230,11 @@ extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
 
 # ---- the servers ----
 
-# refuses I WORDS: node I does, on the question of all, in these words. (Whoever is the third to refuse may come
-# too late to be named.)
+# refuses I WORDS: when all nodes are asked, node I refuses with these words. (The third node to refuse may be too late
+# to be named.)
 refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 
-@test "LOADING: no vote while a node still reads its data, and one when it is done" {
+@test "LOADING: no vote while a node reads its data, and one when it is done" {
 	patiently
 	for i in 1 2; do
 		node $i eval 'for i = 1, 20000 do redis.call("SET", i, i) end' 0 > "$T/set"
@@ -249,7 +249,7 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 	refuses 1 "is still loading its data"
 	refuses 2 "is still loading its data"
 	for i in 1 2; do [ "$(node $i config set key-load-delay 0)" = OK ]; done
-	for i in 1 2; do eventually admitted $i; done # (it has what it had)
+	for i in 1 2; do eventually admitted $i; done # (it kept its data)
 	run redlock run -q -w 100s -k job -- echo done
 	[ "$output" = "done" ]
 	held_on job 0
@@ -299,10 +299,10 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 	refuses 3 "has too many clients"
 }
 
-@test "a member of a cluster that keeps the key elsewhere: no vote" {
+@test "a member of a cluster with the key's slot elsewhere: no vote" {
 	patiently
 	kill_node 1
-	# two members in a network of their own
+	# two members in a new network
 	cat > "$T/cluster" <<-END
 		ip link set lo up
 		for i in 1 9; do
@@ -326,14 +326,14 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 	refuses 1 "is a cluster member"
 }
 
-@test "CLIENT PAUSE: a node that holds its answers back is no vote, and carries out the release with the rest" {
+@test "CLIENT PAUSE: a node that delays its replies has no vote, and performs the release with the rest" {
 	hurriedly
 	REDLOCK_NODE_TIMEOUT=3s
 	for i in 1 2; do node $i client pause 1000000 write > "$T/set"; done
 	run redlock run -n -k job -- echo never
 	[ "$status" -eq 69 ]
 	refuses 1 "did not answer in time"
-	# a minority's is not waited for
+	# redlock does not wait for a minority
 	node 1 client unpause > "$T/set"
 	run redlock run -n -k other -- echo done
 	[ "$output" = "done" ]
@@ -342,7 +342,7 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 	free_everywhere other
 }
 
-@test "BUSY: no vote, and the script that keeps the node busy is left alone" {
+@test "BUSY: no vote, and redlock does not kill the script that keeps the node busy" {
 	for i in 1 2; do
 		node $i config set lua-time-limit 10 > "$T/set"
 		node $i eval 'while true do end' 0 > "$T/script$i" 2>&1 3>&- &
@@ -373,7 +373,7 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 	refuses 1 "is out of memory"
 }
 
-@test "FLUSHALL and SCRIPT FLUSH on a minority are mended; FLUSHALL on a majority is a loss: 79" {
+@test "FLUSHALL and SCRIPT FLUSH on a minority are repaired; FLUSHALL on a majority is a loss: 79" {
 	in_background "$T/out" run -v "${STURDY[@]}" -k job -- sh -c "$(waits_for_go)"
 	eventually held_on job 3
 	for i in 1 2 3; do node $i script flush > "$T/set"; done
@@ -386,7 +386,7 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 	held_on job 0
 }
 
-@test "kill -9 and restart of every node: with its AOF the lock goes on" {
+@test "kill -9 and restart of every node: with its AOF the lock continues" {
 	for i in 1 2 3; do
 		kill_node $i
 		start_node $i --appendonly yes --appendfsync always --appenddirname "aof$i"
@@ -421,8 +421,8 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 
 # ---- clocks ----
 
-@test "the time of day of a minority of nodes jumps forward: the key ends there early, and is mended" {
-	export REDLOCK_RESTART_GUARD=off # such a node has no vote else
+@test "the time of day of a minority of nodes jumps forward: the key expires there early, and is repaired" {
+	export REDLOCK_RESTART_GUARD=off # such a node would have no vote
 	with_a_clock 1
 	in_background "$T/out" run -v "${STURDY[@]}" -k job -- sh -c "$(waits_for_go)"
 	eventually held_on job 3
@@ -437,7 +437,7 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 	held_on job 0
 }
 
-@test "the time of day of a majority of nodes jumps forward: the next extension finds out, 79" {
+@test "the time of day of a majority of nodes jumps forward: the next extension notices, 79" {
 	with_a_clock 1
 	with_a_clock 2
 	in_background "$T/out" run "${STURDY[@]}" -k job -- sh -c "echo \$\$ > $T/pid; exec sleep 60"
@@ -450,10 +450,10 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 	held_on job 0
 }
 
-@test "the time of day of all nodes jumps back: the key would stay for long, but is extended and released" {
-	export REDLOCK_RESTART_GUARD=off # such a node has no vote else
+@test "the time of day of all nodes jumps back: the key would last for long, but is extended and released" {
+	export REDLOCK_RESTART_GUARD=off # such a node would have no vote
 	for i in 1 2 3; do with_a_clock $i; done
-	# not extended before that has been looked at
+	# not extended before the test has looked at it
 	in_background "$T/out" run -v --ttl 24s --node-timeout 900ms -k job -- sh -c "$(waits_for_go)"
 	eventually held_on job 3
 	for i in 1 2 3; do jump $i -3600; done
@@ -470,7 +470,7 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 	[ "$output" = "done" ]
 }
 
-@test "redlock's own time of day and its namespace of clocks play no part" {
+@test "redlock's own time of day and its time namespace do not matter" {
 	printf '%+010d' 0 > "$T/clock"
 	ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" WALLJUMP=$T/clock \
 		LD_PRELOAD=$REDLOCK_BUILD/tools/walljump.so in_background "$T/out" run -v "${STURDY[@]}" -k job -- \
@@ -479,7 +479,7 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 	printf '%+010d' 36000 1<> "$T/clock"
 	touch "$T/now"
 	eventually test -s "$T/after"
-	[ $(($(cat "$T/after") - $(cat "$T/before"))) -ge 35000 ] # it was felt
+	[ $(($(cat "$T/after") - $(cat "$T/before"))) -ge 35000 ] # the jump was visible
 	: > "$T/out"
 	eventually extended 1
 	printf '%+010d' -36000 1<> "$T/clock"
@@ -495,8 +495,8 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 
 # ---- the network ----
 
-# Namespaces without names: they end with their processes. Node I listens at 10.77.I.2:6379, at the
-# other end of a pair of its own; redlock is at 10.77.I.1. Nothing of it is seen outside.
+# Namespaces without names: they end with their processes. Node I listens at 10.77.I.2:6379, at the other end of its own
+# veth pair; redlock is at 10.77.I.1. Outside, none of it is visible.
 nodes_in_a_network() {
 	local i
 	unshare --net sleep 600 3>&- &
@@ -534,7 +534,7 @@ nodes_in_a_network() {
 here() { nsenter --net="/proc/$HERE/ns/net" "$@"; }
 there() { nsenter --net="/proc/$THERE/ns/net" "$@"; }
 
-# fault in|out I RULE...: what is to happen to what node I gets, or says.
+# fault in|out I RULE...: an nft rule for the packets that node I gets, or sends.
 fault() {
 	local chain=$1 i=$2
 	shift 2
@@ -551,7 +551,7 @@ in_network() {
 	also_end "$BG"
 }
 
-@test "nft: connections dropped, rejected, reset: a majority of it is 69 in each node's words" {
+@test "nft: connections dropped, rejected, reset: for a majority it is 69 with each node's error" {
 	nodes_in_a_network
 	export REDLOCK_TTL=600s REDLOCK_NODE_TIMEOUT=100s
 	run here "$REDLOCK_BUILD/redlock" run -n -k job -- echo done
@@ -576,7 +576,7 @@ in_network() {
 	held_on job 0
 }
 
-@test "half open: the link of a minority goes down without a word, and it is survived; of a majority: 79" {
+@test "half open: the link of a minority goes down silently, and the lock survives; of a majority: 79" {
 	nodes_in_a_network
 	in_network "$T/out" run -v "${STURDY[@]}" -k job -- sh -c "echo \$\$ > $T/pid; $(waits_for_go)"
 	eventually held_on job 3
@@ -592,7 +592,7 @@ in_network() {
 	file_has "$T/out" "^redlock: lost 'job': no majority of 3 nodes confirmed it in time: "
 }
 
-@test "the way to the line goes dark while many wait there: all have the lock when its time would be over" {
+@test "the link to the queue node goes dark while many wait there: all get the lock when its TTL is over" {
 	nodes_in_a_network
 	export REDLOCK_TTL=8s REDLOCK_NODE_TIMEOUT=900ms
 	in_network "$T/holder" run -k job -- sh -c "$(waits_for_go)"
@@ -617,7 +617,7 @@ in_network() {
 	[ "$(sort -n "$T/served" | tr '\n' ' ')" = "$(seq -s ' ' 12) " ]
 }
 
-@test "a partition: the holder's command is gone before the other side can have the lock" {
+@test "a partition: the holder's command is gone before a client on the other side can get the lock" {
 	nodes_in_a_network
 	in_network "$T/out" run "${BRIEF[@]}" -k job -- sh -c 'trap "" TERM; while :; do echo ours; sleep 0.01; done >> "$0"' "$T/journal"
 	ours=$BG
@@ -626,7 +626,7 @@ in_network() {
 		fault in $i drop
 		fault out $i drop
 	done
-	# the rival reaches all nodes by another way
+	# the rival reaches all nodes by another link
 	in_background "$T/rival" run -q --nodes "unix://$T/1.sock unix://$T/2.sock unix://$T/3.sock" -k job -- \
 		sh -c 'echo rival >> "$0"' "$T/journal"
 	ended_with 0
@@ -635,9 +635,9 @@ in_network() {
 	[ "$(uniq "$T/journal" | tr '\n' ' ')" = "ours rival " ]
 }
 
-@test "replies lost after their effect: no vote, and the key is free as soon as the way is" {
+@test "replies lost after their effect: no vote, and the key is free as soon as the link is up" {
 	nodes_in_a_network
-	# connected is connected; but nobody says a word
+	# the connections are up, but carry nothing
 	for i in 1 2; do fault out $i 'tcp flags & psh == psh' drop; done
 	in_network "$T/out" run -n --ttl 600s --node-timeout 3s -k job -- echo never
 	eventually held_on job 3
@@ -654,12 +654,12 @@ in_network() {
 	cut_at=$(date +%s%N)
 	ended_with 79
 	is_gone "$(cat "$T/pid")"
-	# of what the last confirmed extension gave
+	# within the validity of the last confirmed extension
 	[ $(($(cat "$T/beat") - cut_at)) -lt 4000000000 ]
 	free_everywhere job
 }
 
-@test "one way only: replies arrive and requests do not: the same" {
+@test "one way only: replies arrive and requests do not: the command ends in time" {
 	nodes_in_a_network
 	in_network "$T/out" run "${BRIEF[@]}" -k job -- sh -c "echo \$\$ > $T/pid; exec sleep 60"
 	eventually test -s "$T/pid"
@@ -670,8 +670,8 @@ in_network() {
 	eventually held_on job 0
 }
 
-# with_names LINE...: redlock asks a name server of ours, which knows these (tests/tools/dns); in a mount of its own,
-# which ends with it.
+# with_names LINE...: redlock uses a test name server with these records (tests/tools/dns), in a new mount namespace
+# that ends with it.
 with_names() {
 	printf '%s\n' "$@" > "$T/names"
 	echo nameserver 127.0.0.1 > "$T/resolv.conf"
@@ -687,14 +687,14 @@ resolving() {
 }
 NAMES='redis://a.example redis://b.example redis://c.example'
 
-@test "a resolver that does not answer: 69 within the node time-out, and of one node of three it costs nothing" {
+@test "a resolver that does not answer: 69 within the node time-out, and for one node of three it costs nothing" {
 	nodes_in_a_network
 	with_names 'a.example hang' 'b.example 10.77.1.2' 'c.example 10.77.2.2'
 	run resolving run -n --ttl 600s --node-timeout 2s --nodes redis://a.example -k job -- echo never
 	echo "$output"
 	[ "$status" -eq 69 ]
 	[[ "$output" == *"redis://a.example:6379 its name does not resolve (the resolver does not answer)"* ]]
-	# no test would survive waiting for it, nor would this one
+	# a wait for the resolver would take longer than the test may
 	for nodes in "$NAMES" "redis://a.example 10.77.1.2 10.77.2.2"; do
 		run resolving run -n --ttl 600s --node-timeout 100s -k job --nodes "$nodes" -- echo done
 		[ "$status" -eq 0 ]
@@ -706,11 +706,11 @@ NAMES='redis://a.example redis://b.example redis://c.example'
 	[[ "$output" == *"redis://a.example:6379 look: its name does not resolve (the resolver does not answer)"* ]]
 }
 
-@test "a resolver that is slow with a node that is needed: it is waited for, as a slow connection is" {
+@test "a resolver that is slow with a node that is needed: redlock waits for it, as for a slow connection" {
 	nodes_in_a_network
 	with_names 'a.example after 1000 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.77.3.2'
 	kill_node 3
-	# a majority is known at once, but is none
+	# two nodes answer at once, which is no majority
 	run resolving run -n --ttl 600s --node-timeout 100s -k job --nodes "$NAMES" -- echo done
 	echo "$output"
 	[ "$status" -eq 0 ]
@@ -718,7 +718,7 @@ NAMES='redis://a.example redis://b.example redis://c.example'
 	held_on job 0
 }
 
-@test "a resolver that fails, and names that do not exist, are said, and cost nothing" {
+@test "a resolver that fails, and names that do not exist, are reported, and cost nothing" {
 	nodes_in_a_network
 	patiently
 	with_names 'a.example fail' 'b.example 10.77.1.2' 'c.example 10.77.2.2'
@@ -733,10 +733,10 @@ NAMES='redis://a.example redis://b.example redis://c.example'
 	held_on job 0
 }
 
-@test "names with many addresses: each is tried, whatever the first ones are" {
+@test "names with many addresses: each is tried, whichever comes first" {
 	nodes_in_a_network
 	patiently
-	# nobody listens there; no way leads there; v6, which nothing has here
+	# a port without a server; an address without a route; IPv6, which does not exist here
 	with_names 'a.example 127.0.0.1 10.99.0.1 2001:db8::1 10.77.1.2' 'b.example 10.77.1.1 10.77.2.2' \
 		'c.example 2001:db8::2 2001:db8::3 127.0.0.2 10.77.3.2'
 	run resolving run -n -k job --nodes "$NAMES" -- redis-cli -s "$T/3.sock" exists job
@@ -751,7 +751,7 @@ NAMES='redis://a.example redis://b.example redis://c.example'
 	run resolving run -n -k job --nodes redis://a.example -- echo done
 	echo "$output"
 	[ "$output" = "done" ]
-	# one that swallows what comes costs its time-out, once: the next attempt begins with the other
+	# an address that drops packets costs its time-out, once: the next attempt begins with the other
 	fault in 1 drop
 	printf '%s\n' 'a.example 10.77.1.2 10.77.2.2' > "$T/names"
 	run resolving run -w 60s --ttl 600s --node-timeout 1s -k job --nodes redis://a.example -- echo done
@@ -761,7 +761,7 @@ NAMES='redis://a.example redis://b.example redis://c.example'
 	held_on job 0
 }
 
-@test "names whose first addresses swallow what comes: one attempt, or one question, gets to the last all the same" {
+@test "names whose first addresses drop packets: one attempt, or one query, reaches the last all the same" {
 	nodes_in_a_network
 	with_names 'a.example 10.77.1.2 10.77.3.2 10.77.2.2'
 	fault in 1 drop
@@ -773,7 +773,7 @@ NAMES='redis://a.example redis://b.example redis://c.example'
 	[ "$(node 2 exists job)" = 0 ]
 }
 
-@test "two names of one server, known by its address, or by its run id only: 78" {
+@test "two names of one server, known by its address, or only by its run id: 78" {
 	nodes_in_a_network
 	patiently
 	with_names 'a.example 10.77.1.2' 'b.example 10.77.1.2' 'c.example 10.77.2.2'
@@ -784,7 +784,7 @@ NAMES='redis://a.example redis://b.example redis://c.example'
 	there nft add rule inet faults to ip daddr 10.77.1.7 dnat ip to 10.77.1.2
 	there ip address add 10.77.1.7/24 dev n1
 	printf '%s\n' 'a.example 10.77.1.2' 'b.example 10.77.1.7' 'c.example 10.77.2.2' > "$T/names"
-	# one that is late has not said yet which server it is, and has no vote
+	# a late node has not told its identity yet, and has no vote
 	twins() {
 		run resolving run -n -k job --nodes "$NAMES" -- true
 		echo "$output"
@@ -804,7 +804,7 @@ resolving_in_background() {
 	also_end $BG
 }
 
-# server_at ADDRESS I: another server, which knows nothing, answers there as node I, beside node 3.
+# server_at ADDRESS I: another, empty server answers there as node I, alongside node 3.
 server_at() {
 	there ip address add "$1" dev n3 nodad
 	redis-server() { exec nsenter --net="/proc/$THERE/ns/net" redis-server "$@"; }
@@ -812,12 +812,12 @@ server_at() {
 	unset -f redis-server
 	eventually answers "$2"
 }
-# extended_by_now: once more, with the nodes that are left.
+# extended_by_now: once more, by the remaining nodes.
 extended_by_now() {
 	: > "$T/out"
 	eventually extended 2
 }
-# gone_from I J: the lock, from both.
+# gone_from I J: the lock is gone from both.
 gone_from() { [ "$(node "$1" exists job)$(node "$2" exists job)" = 00 ]; }
 
 @test "a node that moves is found again by its name while the lock is held" {
@@ -832,7 +832,7 @@ gone_from() { [ "$(node "$1" exists job)$(node "$2" exists job)" = 00 ]; }
 	free_everywhere job
 }
 
-@test "a name that moves: the node counts where it is for as long as it stands, then where its name leads to" {
+@test "a name that moves: the node counts where it is as long as its connection lasts, then where its name points" {
 	nodes_in_a_network
 	with_names 'a.example 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.77.3.2'
 	resolving_in_background run -v "${STURDY[@]}" -k job --nodes "$NAMES" -- sh -c "$(waits_for_go)"
@@ -843,7 +843,7 @@ gone_from() { [ "$(node "$1" exists job)$(node "$2" exists job)" = 00 ]; }
 	held_on job 3
 	[ "$(node 4 dbsize)" = 0 ]
 	kill_node 3
-	# when it has no quarantine any more
+	# after the end of its quarantine
 	has_job() { [ "$(node 4 exists job)" = 1 ]; }
 	eventually has_job
 	kill_node 1
@@ -859,7 +859,7 @@ gone_from() { [ "$(node "$1" exists job)$(node "$2" exists job)" = 00 ]; }
 	with_names 'a.example 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.77.3.2'
 	resolving_in_background run -v "${STURDY[@]}" -k job --nodes "$NAMES" -- sh -c "$(waits_for_go)"
 	eventually held_on job 3
-	# nobody says goodbye
+	# the connection is not closed
 	there ip address del 10.77.3.2/24 dev n3
 	kill_node 3
 	server_at fd77::2/64 3
@@ -873,7 +873,7 @@ gone_from() { [ "$(node "$1" exists job)$(node "$2" exists job)" = 00 ]; }
 	eventually gone_from 2 3
 }
 
-@test "a connection that is silent for long is probed, so that nothing on its way forgets it" {
+@test "a connection that is idle for long is probed, so that no device on its way forgets it" {
 	nodes_in_a_network
 	in_network "$T/out" run --ttl 600s -k job -- sh -c "$(waits_for_go)"
 	eventually held_on job 3
@@ -883,20 +883,20 @@ gone_from() { [ "$(node "$1" exists job)$(node "$2" exists job)" = 00 ]; }
 	ended_with 0
 }
 
-# forgets: whatever is on the way loses the connections that are there now, without a word to anybody.
+# forgets: the path silently loses the existing connections.
 forgets() {
 	OLD=$(here ss -tnH state established dport = 6379 | awk '{ sub(".*:", "", $3); print $3 }' | paste -sd ,)
 	there nft add rule inet faults in tcp sport "{ $OLD }" drop
 	there nft add rule inet faults out tcp dport "{ $OLD }" drop
 }
 
-@test "connections that are forgotten on the way: made anew for the next extension, and the lock is given back" {
+@test "connections that the path forgets: made anew for the next extension, and the lock is released" {
 	nodes_in_a_network
 	in_network "$T/out" run -v --ttl 30s --node-timeout 900ms -k job -- sh -c "$(waits_for_go)"
 	eventually held_on job 3
 	forgets
 	kill -CONT "$BG" # it extends at once
-	# nobody waits for the old ones for longer than a sixth of the TTL
+	# redlock waits for the old ones for at most a sixth of the TTL
 	eventually extended 1
 	for port in ${OLD//,/ }; do [ -z "$(here ss -tnH state established sport = "$port")" ]; done
 	touch "$T/go"
@@ -904,7 +904,7 @@ forgets() {
 	free_everywhere job
 }
 
-@test "the connection of one in line is probed, too; if it is forgotten all the same, its turn comes by the clock" {
+@test "a waiter connection is probed, too; if the path forgets it all the same, the waiter acquires by the clock" {
 	nodes_in_a_network
 	NODES="unix://$T/1.sock unix://$T/2.sock unix://$T/3.sock"
 	in_background "$T/holder" run --ttl 600s -k job --nodes "$NODES" -- sh -c "$(waits_for_go)"
@@ -937,7 +937,7 @@ forgets() {
 	for more in $(seq 0 20 600); do
 		run with_memory $((least + more)) run -n --node-timeout 10s -k job -- /bin/true
 		echo "$more: $status $output"
-		# the command's own loader may be out of memory as well
+		# the command's own loader may run out of memory as well
 		[ "$status" -eq 0 ] || [ "$status" -eq 69 ] || [ "$status" -eq 125 ] || [[ "$output" == /bin/true:* ]]
 	done
 	[ "$status" -eq 0 ]

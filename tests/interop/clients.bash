@@ -1,24 +1,24 @@
-# Other programs' locks beside redlock's: a program in the library's language (python.py, symfony.php, node.js) reads
+# Other programs' locks alongside redlock's: a program in the library's language (python.py, symfony.php, node.js) reads
 # a line and answers with one, for as long as the test lasts:
 #
-#	take KEY MS	held, or refused: not waited for
+#	take KEY MS	held, or refused: no wait
 #	extend MS	extended, or lost
 #	release		released, or lost
 #
-# and "failed: WORDS" for what should not be. KEY is what is given to the library.
+# and "failed: WORDS" for an unexpected error. KEY is the name that the library gets.
 
 load ../bats/nodes
 
-# start_client COMMAND [ARG...]: it finds the nodes' sockets behind its words.
+# start_client COMMAND [ARG...]: the nodes' sockets are its last arguments.
 start_client() {
 	local i sockets=()
-	# what is late on a busy machine is late, and not away
+	# a slow reply on a busy machine is late, and not lost
 	export REDLOCK_NODE_TIMEOUT=10s REDLOCK_TTL=10m
 	for ((i = 1; i <= N; i++)); do sockets+=("$T/$i.sock"); done
 	mkfifo "$T/told" "$T/said"
 	"$@" "${sockets[@]}" < "$T/told" > "$T/said" 2> "$T/client" 3>&- &
 	also_end $!
-	exec {TOLD}<> "$T/told" {SAID}< "$T/said" # the one, too, has a reader when the program has ended
+	exec {TOLD}<> "$T/told" {SAID}< "$T/said" # TOLD keeps its pipe open after the program has ended
 }
 
 # client ANSWER WORDS...
@@ -34,7 +34,7 @@ on_all_nodes() {
 	for ((i = 1; i <= N; i++)); do node "$i" "$@"; done > "$T/words"
 }
 
-# its_lock_ends KEY: as time would do it. It does not learn of it.
+# its_lock_ends KEY: by its TTL; the client does not notice.
 its_lock_ends() {
 	on_all_nodes pexpire "$1" 1
 	free_everywhere "$1"
@@ -45,18 +45,18 @@ lasts_for_long() {
 	json '.locks[0].holder.left_ms > 3000000'
 }
 
-# it_takes KEY: who has a majority goes on; the last node may be late.
+# it_takes KEY: a majority is enough for the client; the last node may be late.
 it_takes() {
 	client held take job 3600000
 	eventually held_on "$1" "$N"
 }
 we_take() { TOKEN=$(redlock acquire --ttl 1h -k job); }
-# Nothing of it has changed.
+# redlock's lock has not changed.
 is_ours() { says 0 '*' '' check -k job --token "$TOKEN" --min-validity 50m; }
 
-# exclude_each_other KEY FORMAT WORDS: what the library makes of "job", and how `status` knows it.
+# exclude_each_other KEY FORMAT WORDS: KEY is the library's key for "job", and FORMAT its name in `status`.
 exclude_each_other() {
-	# it has the lock;
+	# the library has the lock;
 	it_takes "$1"
 	says 75 '' "redlock: '$1' is busy: held by another program *" run -n -k job -- true
 	says 0 "'$1' is held by another program * on $N of $N node*, * left$3" '' status job
@@ -80,7 +80,7 @@ exclude_each_other() {
 	free_everywhere "$1"
 }
 
-# leave_each_other KEY RELEASED: what it says of a release that comes too late.
+# leave_each_other KEY RELEASED: RELEASED is its reply to a late release.
 leave_each_other() {
 	it_takes "$1"
 	its_lock_ends "$1"
@@ -94,7 +94,7 @@ leave_each_other() {
 	says 79 '' "redlock: '$1' is no longer this token's: now held by another program *" extend -k job --token "$TOKEN"
 	says 79 '' "redlock: '$1' is no longer this token's: now held by another program *" release -k job --token "$TOKEN"
 	held_on "$1" "$N"
-	# an extension is seen
+	# redlock sees an extension
 	on_all_nodes pexpire "$1" 600000
 	not lasts_for_long > "$T/short"
 	client extended extend 3600000
@@ -103,8 +103,8 @@ leave_each_other() {
 	free_everywhere "$1"
 }
 
-# old_style_clients_wait COMMAND...: what our keys have as values, of a holder, of readers and behind --min-hold, is no
-# time that is past: COMMAND names the conversions of its language that say so.
+# old_style_clients_wait COMMAND...: redlock's values, those of a holder, of readers and of --min-hold, are no time in
+# the past: COMMAND prints the conversions of its language that read one.
 old_style_clients_wait() {
 	redlock acquire -q --ttl 1h -k held > "$T/token"
 	redlock acquire -q --ttl 1h -s -k shared > "$T/token"

@@ -1,4 +1,4 @@
-# redlock beside Django's locks. Debian: apt install python3-django-redis
+# redlock alongside Django's locks. Debian: apt install python3-django-redis
 
 load clients
 
@@ -9,7 +9,7 @@ setup() {
 }
 teardown() { nodes_stop; }
 
-@test "django-redis: either keeps the other out, and is next" {
+@test "django-redis: each excludes the other, and is next" {
 	exclude_each_other :1:job hex32 '; such a value is written by node-redlock, redis-py and others'
 }
 

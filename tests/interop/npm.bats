@@ -1,4 +1,4 @@
-# redlock beside locks from npm: node-redlock, old and new, and redis-semaphore, whose keys have a prefix.
+# redlock alongside locks from npm: node-redlock, old and new, and redis-semaphore, whose keys have a prefix.
 
 load clients
 
@@ -20,7 +20,7 @@ begin_on_one() {
 }
 begin() { start_client env node "$BATS_TEST_DIRNAME/node.js" "$1"; }
 
-@test "node-redlock 5: either keeps the other out, and is next" {
+@test "node-redlock 5: each excludes the other, and is next" {
 	begin redlock-5
 	exclude_each_other job hex32 '; such a value is written by node-redlock, redis-py and others'
 }
@@ -30,7 +30,7 @@ begin() { start_client env node "$BATS_TEST_DIRNAME/node.js" "$1"; }
 	leave_each_other job lost
 }
 
-@test "node-redlock 4: either keeps the other out, and is next" {
+@test "node-redlock 4: each excludes the other, and is next" {
 	begin redlock-4
 	exclude_each_other job hex32 '; such a value is written by node-redlock, redis-py and others'
 }
@@ -40,7 +40,7 @@ begin() { start_client env node "$BATS_TEST_DIRNAME/node.js" "$1"; }
 	leave_each_other job lost
 }
 
-@test "redis-semaphore: either keeps the other out, and is next" {
+@test "redis-semaphore: each excludes the other, and is next" {
 	export REDLOCK_KEY_FORMAT=mutex:%s
 	begin redis-semaphore
 	exclude_each_other mutex:job uuid '; such a value is written by *redis-semaphore and others'
@@ -52,7 +52,7 @@ begin() { start_client env node "$BATS_TEST_DIRNAME/node.js" "$1"; }
 	leave_each_other mutex:job released
 }
 
-@test "@sesamecare-oss/redlock: either keeps the other out, and is next" {
+@test "@sesamecare-oss/redlock: each excludes the other, and is next" {
 	begin sesamecare
 	exclude_each_other job hex32 '; such a value is written by node-redlock, redis-py and others'
 }
@@ -62,7 +62,7 @@ begin() { start_client env node "$BATS_TEST_DIRNAME/node.js" "$1"; }
 	leave_each_other job lost
 }
 
-@test "redlock-universal: either keeps the other out, and is next" {
+@test "redlock-universal: each excludes the other, and is next" {
 	begin redlock-universal
 	exclude_each_other job hex32 '; such a value is written by *'
 }
@@ -72,7 +72,7 @@ begin() { start_client env node "$BATS_TEST_DIRNAME/node.js" "$1"; }
 	leave_each_other job lost
 }
 
-@test "ioredis-lock: either keeps the other out, and is next" {
+@test "ioredis-lock: each excludes the other, and is next" {
 	begin_on_one ioredis-lock
 	exclude_each_other job uuid '; such a value is written by *'
 }
@@ -82,7 +82,7 @@ begin() { start_client env node "$BATS_TEST_DIRNAME/node.js" "$1"; }
 	leave_each_other job lost
 }
 
-@test "node-redis-warlock: either keeps the other out, and is next" {
+@test "node-redis-warlock: each excludes the other, and is next" {
 	export REDLOCK_KEY_FORMAT=%s:lock
 	begin_on_one warlock
 	exclude_each_other job:lock other
@@ -94,13 +94,13 @@ begin() { start_client env node "$BATS_TEST_DIRNAME/node.js" "$1"; }
 	leave_each_other job:lock lost
 }
 
-@test "redis-lock: either keeps the other out, and is next" {
+@test "redis-lock: each excludes the other, and is next" {
 	export REDLOCK_KEY_FORMAT=lock.%s
 	begin_on_one redis-lock
 	exclude_each_other lock.job other
 }
 
-# as docs/interop.md says
+# as in docs/interop.md
 @test "redis-lock: after break, its late release ends the next lock" {
 	export REDLOCK_KEY_FORMAT=lock.%s
 	begin_on_one redis-lock
@@ -111,6 +111,6 @@ begin() { start_client env node "$BATS_TEST_DIRNAME/node.js" "$1"; }
 	held_on lock.job 0
 }
 
-@test "old style: JavaScript reads no value of ours as a time that is past" {
+@test "old style: JavaScript reads no value of redlock's as a time in the past" {
 	old_style_clients_wait env node "$BATS_TEST_DIRNAME/past.js"
 }

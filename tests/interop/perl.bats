@@ -1,4 +1,5 @@
-# redlock beside a lock of one's own by Perl's Redis.pm: any 20 bytes are its value. Debian: apt install libredis-perl
+# redlock alongside a hand-written lock with Perl's Redis.pm: any 20 bytes are its value. Debian: apt install
+# libredis-perl
 
 load clients
 
@@ -8,7 +9,7 @@ setup() {
 }
 teardown() { nodes_stop; }
 
-@test "Perl: either keeps the other out, and is next" {
+@test "Perl: each excludes the other, and is next" {
 	exclude_each_other job other
 }
 
@@ -16,6 +17,6 @@ teardown() { nodes_stop; }
 	leave_each_other job lost
 }
 
-@test "old style: Perl reads no value of ours as a time that is past" {
+@test "old style: Perl reads no value of redlock's as a time in the past" {
 	old_style_clients_wait /usr/bin/perl "$BATS_TEST_DIRNAME/past.pl"
 }

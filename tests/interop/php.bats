@@ -1,10 +1,10 @@
-# PHP beside redlock's values. Debian: apt install php-cli
+# PHP reads redlock's values. Debian: apt install php-cli
 
 load clients
 
 setup() { nodes_start 1; }
 teardown() { nodes_stop; }
 
-@test "old style: PHP reads no value of ours as a time that is past" {
+@test "old style: PHP reads no value of redlock's as a time in the past" {
 	old_style_clients_wait php "$BATS_TEST_DIRNAME/past.php"
 }

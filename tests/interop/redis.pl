@@ -1,4 +1,4 @@
-# What users of Perl's Redis.pm write by themselves, after redis.io's page, for clients.bash: redis.pl SOCKET...
+# A lock as users of Perl's Redis.pm write it, after redis.io's page, for clients.bash: redis.pl SOCKET...
 use strict;
 use warnings;
 use Digest::SHA 'sha1_hex';
@@ -12,7 +12,7 @@ my $prolong = if_ours("'PEXPIRE', KEYS[1], ARGV[2]");
 my @nodes = map { Redis->new(sock => $_, encoding => undef) } @ARGV;
 my ($key, $value);
 
-# 20 bytes of /dev/urandom, as they are
+# 20 bytes of /dev/urandom, unchanged
 sub random_bytes {
 	open my $random, '<:raw', '/dev/urandom' or die "/dev/urandom: $!";
 	read($random, my $bytes, 20) == 20 or die "/dev/urandom: $!";
@@ -27,7 +27,7 @@ sub script {
 	return $node->eval($text, 1, @words);
 }
 
-# Has a majority of the nodes done it, and is there time left?
+# True if a majority of the nodes has done it, and there is time left.
 sub by_majority {
 	my ($ms, $ask) = @_;
 	my $began = time;

@@ -1,4 +1,4 @@
-# What users of Ruby's redis write by themselves, after redis.io's page, for clients.bash: redis.rb SOCKET...
+# A lock as users of Ruby's redis write it, after redis.io's page, for clients.bash: redis.rb SOCKET...
 require "digest"
 require "redis"
 require "securerandom"
@@ -32,7 +32,7 @@ class Lock
 
   private
 
-  # Has a majority of the nodes done it, and is there time left?
+  # True if a majority of the nodes has done it, and there is time left.
   def by_majority(ms, &ask)
     began = now
     votes = @nodes.count(&ask)

@@ -1,4 +1,4 @@
-# redlock beside a lock of one's own by Ruby's redis. Debian: apt install ruby-redis
+# redlock alongside a hand-written lock with Ruby's redis. Debian: apt install ruby-redis
 
 load clients
 
@@ -8,7 +8,7 @@ setup() {
 }
 teardown() { nodes_stop; }
 
-@test "Ruby: either keeps the other out, and is next" {
+@test "Ruby: each excludes the other, and is next" {
 	exclude_each_other job uuid '; such a value is written by *redlock-rb*'
 }
 
@@ -16,6 +16,6 @@ teardown() { nodes_stop; }
 	leave_each_other job lost
 }
 
-@test "old style: Ruby reads no value of ours as a time that is past" {
+@test "old style: Ruby reads no value of redlock's as a time in the past" {
 	old_style_clients_wait /usr/bin/ruby "$BATS_TEST_DIRNAME/past.rb"
 }

@@ -1,5 +1,5 @@
-# A client of the old style, for clients.bash: SETNX with the time at which the lock ends; who finds that past takes
-# the lock with GETSET. It reads a number as PHP, Ruby and C do, as far as it goes: setnx.py SOCKET
+# A client of the old style, for clients.bash: SETNX with the time at which the lock ends; a client that reads a time in
+# the past takes the lock with GETSET. It reads a number as PHP, Ruby and C do, as far as it goes: setnx.py SOCKET
 import re
 import sys
 import time

@@ -1,4 +1,4 @@
-# redlock beside the locks of PHP's Symfony. Debian: apt install php-cli php-predis php-symfony-lock
+# redlock alongside the locks of PHP's Symfony. Debian: apt install php-cli php-predis php-symfony-lock
 
 load clients
 
@@ -8,7 +8,7 @@ setup() {
 }
 teardown() { nodes_stop; }
 
-@test "Symfony: either keeps the other out, and is next" {
+@test "Symfony: each excludes the other, and is next" {
 	exclude_each_other job structure '; no lock of ours: another data type, as Redisson (hash) and Symfony (zset) keep'
 }
 

@@ -70,12 +70,12 @@ tls_node() {
 	is_like "$output" "*cannot be trusted*"
 }
 
-@test "doctor finds three nodes that can be counted on" {
+@test "doctor finds three usable nodes" {
 	run -0 redlock doctor
 	is_like "$output" "*3 of 3 nodes can be counted on*"
 }
 
-@test "a fencing number, and a gate that heeds it" {
+@test "a fencing number, and a gate that honours it" {
 	eval "$(redlock acquire -n -k job --fence --format env)"
 	redlock gate --store "$T/store" --fence "$REDLOCK_FENCE" -- touch "$T/through"
 	[ -e "$T/through" ]
@@ -84,7 +84,7 @@ tls_node() {
 	free_everywhere job
 }
 
-@test "hold: extended by a keeper in the background, ended by release" {
+@test "hold: extended by a background holder, ended by release" {
 	read -r token keeper <<< "$(redlock hold -k job --ttl 3s --node-timeout 500ms)"
 	is_later() { [ "$(node 1 pttl job)" -gt 2000 ] && [ "$(date +%s%3N)" -gt "$1" ]; }
 	eventually is_later $(($(date +%s%3N) + 4000))

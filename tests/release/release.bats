@@ -32,7 +32,7 @@ teardown() { [ -z "${PID+set}" ] || nodes_stop; }
 	for file in "$RELEASE"/*; do cmp "$file" "$T/out/${file##*/}"; done
 }
 
-@test "lintian has nothing to say about the packages" {
+@test "lintian has no complaint about the packages" {
 	run -0 lintian --pedantic --display-info --display-experimental --tag-display-limit 0 --allow-root \
 		--fail-on error,warning,info,pedantic "$RELEASE"/*.deb
 	[ "$output" = "" ]
@@ -57,12 +57,12 @@ teardown() { [ -z "${PID+set}" ] || nodes_stop; }
 		is_like "$(dpkg-deb -f "$package" Depends)" 'libc6 (>= 2.3[0-9])'
 		[ "$(dpkg-deb -f "$package" Recommends)" = "libssl3t64 | libssl3" ]
 		is_like "$(dpkg-deb -f "$package" Built-Using)" 'hiredis (= *)'
-		# nothing runs when it is installed or removed
+		# no script runs when it is installed or removed
 		[ "$(dpkg-deb --ctrl-tarfile "$package" | tar -t | LC_ALL=C sort | tr -d '\n')" = ././control./md5sums ]
 	done
 }
 
-@test "README's line installs a static program that has its checksum, and no other" {
+@test "README's command installs a static program with its checksum, and no other" {
 	line=$(sed -n 's/^    \(sha256sum --check .* install .*\)/\1/p' "$BATS_TEST_DIRNAME/../../README.md")
 	[[ "$line" == *" /usr/local/bin/redlock" ]]
 	mkdir "$T/downloads"
@@ -77,7 +77,7 @@ teardown() { [ -z "${PID+set}" ] || nodes_stop; }
 	[ ! -e "$T/redlock" ]
 }
 
-@test "the static program takes a lock over TLS where there is nothing else" {
+@test "the static program takes a lock over TLS without other files" {
 	# (bats gets confused by another around it)
 	PATH=${PATH/"$BATS_LIBEXEC:"/} run env $(printf -- '-u %s ' "${!BATS_@}") \
 		STATIC_BINARY="$RELEASE/redlock-$version-linux-$native" bats -f 'where there is nothing else|as ever' \
@@ -87,7 +87,7 @@ teardown() { [ -z "${PID+set}" ] || nodes_stop; }
 	[ "$(grep -c '^ok' <<< "$output")" -eq 3 ]
 }
 
-@test "the static programs need no other file, and take a lock; the other processor's by qemu-user" {
+@test "the static programs need no other file, and take a lock; that of the other processor by qemu-user" {
 	nodes_start 3
 	for arch in amd64 arm64; do
 		program=$RELEASE/redlock-$version-linux-$arch
@@ -113,7 +113,7 @@ teardown() { [ -z "${PID+set}" ] || nodes_stop; }
 
 @test "the image has the program and the authorities, where the program finds them" {
 	cd "$BATS_TEST_DIRNAME/../.."
-	# what a builder does with the Containerfile
+	# a builder's steps for the Containerfile
 	mkdir "$T/image"
 	BINARY=$RELEASE/redlock-$version-linux-$native AUTHORITIES=$RELEASE/ca-certificates.crt
 	while read -r step from to; do

@@ -1,5 +1,5 @@
-# What the soak tests share: draws that SEED repeats, waiting with a bound, throwaway redis-servers on
-# unix sockets in the current folder.
+# Shared by the soak tests: draws that SEED repeats, bounded waits, throwaway redis-servers on unix sockets in the
+# current folder.
 
 node_pids=()
 
@@ -17,7 +17,7 @@ wait_until() {
 	done
 }
 
-# By what is there, not by what was noted down: a signal may have come between the two.
+# By the actual children, not by a list: a signal may arrive between a start and its record.
 end_children() {
 	local children=()
 
@@ -43,16 +43,16 @@ launch_node() {
 # start_node I [redis options...]: the same, with a vote from the start.
 start_node() {
 	launch_node "$@"
-	# It has forgotten nothing that counts: see redlock run --restart-guard.
+	# It has forgotten no lock: see redlock run --restart-guard.
 	redis-cli -s "$1.sock" eval "redis.call('SET', '{redlock}:node',
 			string.match(redis.call('INFO', 'server'), 'run_id:(%x+)'))" 0 > "admitted-$1"
 }
 
-# ---- for a script that hurts runs ----
+# ---- for a script that disturbs runs ----
 
 is_gone() { ! kill -0 "$1"; }
 
-# doze MS: no process to wait for, so that a signal is heard meanwhile; `silence` is a pipe that stays empty.
+# doze MS: sleeps without a child process, so that a signal is received meanwhile; `silence` is a pipe that stays empty.
 doze() {
 	local seconds
 
@@ -61,7 +61,7 @@ doze() {
 	return 0
 }
 
-# find_supervisor PID: sets supervisor. It has its name once the command runs.
+# find_supervisor PID: sets supervisor. It gets its name once the command runs.
 find_supervisor() {
 	local children=() name
 
@@ -83,5 +83,5 @@ has_said() {
 	[[ $words == *"$1"* ]]
 }
 
-# is_whole LEAST NUMBER: without zeros in front, which would make it another one.
+# is_whole LEAST NUMBER: without leading zeros, which would make it octal.
 is_whole() { [[ $2 =~ ^(0|[1-9][0-9]{0,8})$ ]] && (($2 >= $1)); }

@@ -1,23 +1,23 @@
 # Judges the log of tests/soak/torture, and prints its figures.
 # usage: awk -f tests/soak/verdict.awk LOG
-# Exit status: 0 when nothing was violated, else 1.
+# Exit status: 0 without a violation, else 1.
 #
 # A line of LOG is one of these; the first word is a time in nanoseconds:
 #
 #	TIME begin|tick|end KEY RUN PID TOKEN FENCE	tests/tools/section is under a lock
-#	TIME soak NODES SECONDS				the first line: how many nodes, and how long it is to last
-#	TIME run RUN CLIENT KEY WAIT STATUS TTL		a run starts; the status that its command will have;
+#	TIME soak NODES SECONDS				the first line: the number of nodes, and the planned duration
+#	TIME run RUN CLIENT KEY WAIT STATUS TTL		a run starts; STATUS is its command's;
 #							TTL in milliseconds. CLIENT is redlock, node-redlock,
-#							or reader: a redlock that shares
-#	TIME fault VICTIM KIND				what is done to a run (RUN), a node (node-I) or the
+#							or reader: a redlock with a shared lock
+#	TIME fault VICTIM KIND				a fault of a run (RUN), a node (node-I) or the
 #							machine (machine, or machine-late)
-#	TIME mended VICTIM				it is over; otherwise it lasts
-#	TIME status RUN STATUS [WORDS...]		how the run ended, and what it said
-#	TIME left WORDS...				what should be gone, and is not
+#	TIME cleared VICTIM				the fault is over; without this line it lasts
+#	TIME status RUN STATUS [WORDS...]		the end of the run, and its message
+#	TIME left WORDS...				leftovers
 #
-# The lines stand in the order in which they were written, which is told from no clock. So the
-# sections of a key overlap when one of them writes after the next has written, and also when its last
-# record has a later time than the next one's first. Those of readers may overlap with each other.
+# The lines are in the order in which they were written, independent of any clock. So the sections of a key overlap when
+# one of them writes after the next has written, and also when its last record has a later time than the next one's
+# first. Readers may overlap with each other.
 
 function violation(words) {
 	violations++
@@ -38,7 +38,7 @@ function take_record(time, key, run, token,    section, kind, other) {
 		begin_section(time, key, run, token, section)
 	if (kind == "writer" && current[key] != section)
 		overlap(key, section, current[key], time - first[current[key]])
-	# One of the others was there since it began.
+	# Another section was there since it began.
 	if (last_line[key, other] > first_line[section])
 		overlap(key, section, last[key, other], time - first[last[key, other]])
 	last[key, kind] = section
@@ -80,7 +80,7 @@ function begin_section(time, key, run, token, section,    margin, kind) {
 		current[key] = section
 }
 
-# Told at the end, when it is known how long it was.
+# Reported at the end, when the length of the overlap is known.
 function overlap(key, one, other, by,    pair) {
 	pair = one SUBSEP other
 	if (!(pair in overlapped)) {
@@ -98,9 +98,10 @@ function tell_overlap(pair,    name) {
 		(first[name[2]] - began) / 1e9))
 }
 
-# Did something strike that may keep a run from its lock: the machine; the run itself, stopped; or, unless it
-# says itself that it was late, a majority of the nodes at one moment? From half a TTL after it was mended on, a fault explains nothing more: by
-# then redlock is connected again, and has put its key back. A fault is noted before the end that it causes.
+# True if a fault may have kept a run from its lock: a fault of the machine; of the run itself, stopped; or, unless the
+# run reports that it was late itself, of a majority of the nodes at one moment. From half a TTL after its end on, a
+# fault explains nothing more: by then redlock is connected again, and has repaired its key. A fault is noted before the
+# end that it causes.
 function was_struck(run,    i, at) {
 	for (i = 1; i <= faults; i++) {
 		at = from[i] > at_start[run] ? from[i] : at_start[run]
@@ -140,7 +141,7 @@ function is_explained(run,    is, complete) {
 	if (is == 79)
 		return words[run] ~ /: acquired .*: lost / && was_struck(run)
 	if (is == 124)
-		return words[run] ~ /: the command ran for longer than / # also before it has written a word
+		return words[run] ~ /: the command ran for longer than / # also before its first message
 	if (is == 125)
 		return fault[run] == "supervisor-killed" && words[run] ~ /supervisor was killed/
 	if (is == 137)
@@ -148,7 +149,7 @@ function is_explained(run,    is, complete) {
 	return is == 143 && fault[run] == "redlock-asked"
 }
 
-# What ended without, or before, a release.
+# A run that ended without, or before, a release.
 function is_loss(run) { return status[run] == 79 || fault[run] == "redlock-killed" }
 
 function print_key(key) {
@@ -209,7 +210,7 @@ $2 == "fault" && NF == 4 {
 	next
 }
 
-$2 == "mended" && NF == 3 && $3 in newest {
+$2 == "cleared" && NF == 3 && $3 in newest {
 	to[newest[$3]] = $1
 	next
 }

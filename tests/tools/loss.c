@@ -516,7 +516,7 @@ static bool rival_has_begun(void)
 }
 
 /* What was stopped goes on at the worst moment: when a rival can have, or has, the lock. */
-static void mend(void)
+static void continue_victims(void)
 {
 	if (kind == STOPPED && stamp_now() >= lock_ends())
 		for (int i = 0; i < nodes; i++)
@@ -532,7 +532,7 @@ static void watch_loss(int64_t until)
 	while (stamp_now() < until) {
 		watch();
 		if (hurt_at)
-			mend();
+			continue_victims();
 		if (holder.is_over && tree_is_gone(&holder) &&
 			(!hurt_at || !rival.pid || has_begun(&rival)))
 			return;

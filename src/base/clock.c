@@ -18,8 +18,8 @@ usec clock_wall(void)
 
 usec clock_now(void)
 {
-	/* In this order, being interrupted between the reads can only make the answer as old as the
-	 * first read: it never goes back. */
+	/* Keep this order: an interruption between the reads can only make the result as old as the
+	 * first read, so the clock never goes back. */
 	int64_t boot = read_nsec(CLOCK_BOOTTIME);
 	int64_t suspended = boot - read_nsec(CLOCK_MONOTONIC);
 

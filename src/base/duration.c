@@ -69,7 +69,8 @@ const char *duration_parse(const char *text, usec *out)
 		return "has an unknown unit (known: ms, s, m, h, d)";
 	if (whole > DURATION_MAX / unit->length)
 		return "is too long (at most 100 years)";
-	/* In milliseconds, rounded up: a digit that did not fit counts as the least bit more. */
+	/* Compute in milliseconds and round up: a digit that does not fit counts as the smallest
+	 * fraction. */
 	total = whole * (unit->length / USEC_MSEC) +
 		(usec)(((__int128)fraction * unit->length + more + scale - 1) / scale);
 	if (total > DURATION_MAX / USEC_MSEC)

@@ -1,8 +1,9 @@
 /*
- * duration: lengths of time and dates, as people write and read them.
+ * duration: lengths of time and dates as text.
  *
- * duration_parse() reads what a user typed; duration_format() and time_format() write into a buffer
- * of the caller, of DURATION_TEXT_MAX or TIME_TEXT_MAX bytes, and return it.
+ * duration_parse() reads user input; duration_format() and time_format() write into a buffer of the
+ * caller, of DURATION_TEXT_MAX or TIME_TEXT_MAX bytes, and return it, so that they can be arguments
+ * of a message. Nothing is allocated.
  */
 #ifndef BASE_DURATION_H
 #define BASE_DURATION_H
@@ -26,8 +27,8 @@ const char *duration_hint(const char *word);
 
 #define DURATION_TEXT_MAX 24
 
-/* Writes a duration as people say it: "0ms", "250ms", "1.5s", "90s", "5m", "2h30m", "3d". Negative
- * durations are shown as 0ms. Returns dst. */
+/* Writes a duration in the usual short form: "0ms", "250ms", "1.5s", "90s", "5m", "2h30m", "3d".
+ * Negative durations are shown as 0ms. Returns dst. */
 const char *duration_format(char dst[DURATION_TEXT_MAX], usec d);
 
 #define TIME_TEXT_MAX 32

@@ -1,10 +1,15 @@
-/* status: every way in which redlock can end, in one table. */
+/*
+ * exit: every exit status of redlock, in one table.
+ *
+ * Use the names of STATUS_TABLE in code, status_of() for an error, and status_rows for a list of
+ * all statuses, as in --help and the man page.
+ */
 #ifndef BASE_EXIT_H
 #define BASE_EXIT_H
 
 #include "base/err.h"
 
-/* name, number, when. The words are what --help (and the man page) show. */
+/* name, number, meaning. --help and the man page show the meaning. */
 #define STATUS_TABLE(X) \
 	X(STATUS_OK, 0, "done; `run`, `sandbox`: the command's own status, or its signal") \
 	X(STATUS_UNSOUND, 1, "doctor --strict: something is wrong, though a quorum is left") \
@@ -35,7 +40,7 @@ struct status_row {
 extern const struct status_row status_rows[];
 extern const int status_rows_count;
 
-/* The status that goes with a kind of trouble. */
+/* Returns the exit status for a kind of error. */
 int status_of(enum err_kind kind);
 
 #endif

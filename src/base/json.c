@@ -38,7 +38,7 @@ __attribute__((format(printf, 2, 3))) static void put_format(struct json *j, con
 	put(j, buf, strlen(buf));
 }
 
-/* What stands before a value. Names are ours, and need no escaping. */
+/* Writes the comma and the name before a value. Names come from redlock and need no escaping. */
 static void begin(struct json *j, const char *name, const char *suffix)
 {
 	if (j->len > 0 && !j->is_first)
@@ -80,7 +80,7 @@ static void put_base64(struct json *j, const unsigned char *p, size_t len)
 	}
 }
 
-/* Beyond the first plane, JSON has pairs of surrogates only. */
+/* JSON writes characters after the first plane as a pair of surrogates. */
 static void put_code(struct json *j, unsigned code)
 {
 	if (code < 0x10000)

@@ -19,16 +19,17 @@
 #include <time.h>
 #include <unistd.h>
 
-/* With its end it fits into PIPE_BUF: a pipe that polls writable takes it without blocking. */
+/* A line of this length and its newline fit into PIPE_BUF, so a pipe that polls writable takes the
+ * line without blocking. */
 #define LINE_BYTES_MAX 4095
 
 static enum log_level level = LOG_NORMAL;
 static bool never_block;
-static bool is_shown; /* a line without its end */
+static bool is_shown; /* a line of log_show() is on the terminal */
 static bool is_json;
 
 static enum place { PLACE_STDERR, PLACE_FILE, PLACE_SYSLOG } place;
-static int fd = STDERR_FILENO; /* the file's, if there is one */
+static int fd = STDERR_FILENO; /* of stderr or of the log file */
 
 void log_set_level(enum log_level new_level)
 {
@@ -66,9 +67,11 @@ int log_fd(void)
 	return fd;
 }
 
-/* A terminal with TOSTOP stops who writes from the background: not us, we keep a lock. Nor may a
- * file at its limit (ulimit -f) kill us, or the command, which would get what we get. Nobody can be
- * told that the place is gone, and no outcome depends on it. */
+/* Two signals are blocked during the write. SIGTTOU: a terminal with TOSTOP stops background
+ * processes that write to it, and redlock has to extend a lock. SIGXFSZ: a file at its limit
+ * (ulimit -f) must not kill redlock; nor the command, to which redlock passes its signals on, so
+ * the signal is taken here. Errors are ignored: they cannot be reported, and no outcome depends on
+ * them. */
 static void put(int to, const char *text, size_t len)
 {
 	struct pollfd ready = {.fd = to, .events = POLLOUT};
@@ -97,8 +100,9 @@ static int level_number(enum log_level at)
 	return numbers[at];
 }
 
-/* As syslog(3), which waits for a daemon that stands still. A connection for each line leaves no
- * descriptor behind, and finds a daemon that was started anew. -1: nobody listens. */
+/* Writes to the socket directly, because syslog(3) waits for a stopped daemon. A new connection for
+ * each line leaves no descriptor open, and reaches a restarted daemon. Returns -1 if no daemon
+ * listens. */
 static int connect_syslog(void)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX, .sun_path = "/dev/log"};
@@ -130,7 +134,7 @@ static void put_syslog(int to, enum log_level at, const char *text, size_t len)
 
 #define WIPE "\r\033[K"
 
-/* Up to its end, but without it. */
+/* Builds a line without its newline. */
 static size_t plain_line(char buf[LINE_BYTES_MAX], enum place to, bool is_hint, const char *message)
 {
 	char when[TIME_TEXT_MAX];
@@ -168,7 +172,8 @@ static struct json json_object(enum log_level at, bool is_hint, const char *mess
 	return j;
 }
 
-/* Escaping makes it longer: the words are cut until it fits. 0: there was no memory for it. */
+/* Escaping makes the message longer, so it is cut until the line fits. Returns 0 if memory is
+ * missing. */
 static size_t json_line(
 	char buf[LINE_BYTES_MAX], enum log_level at, bool is_hint, const char *message)
 {
@@ -249,7 +254,7 @@ void log_show(enum log_level at, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(buf + len, sizeof(buf) - len, fmt, ap);
 	va_end(ap);
-	/* One column stays free, and no character of several bytes is cut. */
+	/* Keep one column free, and do not cut a character of several bytes. */
 	for (; buf[len] && end + 1 < most; len++)
 		end += (buf[len + 1] & 0xc0) != 0x80;
 	while ((buf[len] & 0xc0) == 0x80)

@@ -1,6 +1,12 @@
 /*
- * out: what redlock says, and where: on stderr, in a file, or to syslog. The only writer on stderr;
- * only the main thread calls it.
+ * log: writes redlock's messages to stderr, to a file, or to syslog.
+ *
+ * main calls log_set_level(), and log_to_syslog() or log_to_file() if the user wants that; then
+ * log_say(), log_hint() and log_err() write one line each. log_show() keeps one line of a terminal
+ * current, if log_is_live().
+ *
+ * This is the only module that writes to stderr. Only the main thread calls it: other threads and
+ * processes send messages to main. No function returns an error: no outcome depends on a message.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -10,18 +16,19 @@
 #include <stdbool.h>
 
 enum log_level {
-	LOG_ERRORS, /* -q: only what made redlock fail */
-	LOG_NORMAL, /* and what a user should know: waiting, busy, a lock left behind */
+	LOG_ERRORS, /* -q: only the errors that made redlock fail */
+	LOG_NORMAL, /* and the events that a user should know: waiting, busy, a lock that remains */
 	LOG_DECISIONS, /* -v */
-	LOG_REPLIES, /* -vv: every node's answer */
+	LOG_REPLIES, /* -vv: every reply of a node */
 };
 
 void log_set_level(enum log_level level);
 enum log_level log_level(void);
 
 /*
- * Lines go to stderr until one of these is called: to syslog (to stderr where there is none), or to
- * a file that is open for appending. Such lines say which process wrote them; in a file, also when.
+ * Lines go to stderr until one of these functions is called. They send lines to syslog (to stderr
+ * if no daemon listens), or to a file that is open for appending. Such lines name the process,
+ * lines in a file also the time.
  */
 void log_to_syslog(void);
 void log_to_file(int opened);
@@ -29,34 +36,37 @@ void log_to_file(int opened);
 /* From now on each line is a JSON object: "time", "level", and "message" or "hint". */
 void log_set_json(bool json);
 
-/* The descriptor that is written to: stderr's, or the file's, which is closed at exec. */
+/* Returns the descriptor of stderr or of the log file; the latter is closed at exec. */
 int log_fd(void);
 
 /*
- * After this, a line that cannot be taken at once is dropped: a full pipe, a stopped terminal or a
- * stopped syslog must not keep us from hearing a signal, or from ending a command in time.
+ * From now on a line is dropped if writing it would block: a full pipe, a stopped terminal or a
+ * stopped syslog must not keep redlock from handling a signal, or from terminating a command in
+ * time.
  */
 void log_never_block(void);
 
-/* One line "redlock: ..." and one write, if the loudness is at least `at`. */
+/* Writes one line "redlock: ..." by one write, if the level is at least `at`. */
 void log_say(enum log_level at, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Can a line be kept current? On a terminal that is ours to write on. */
+/* Can log_show() keep a line current? True if stderr is a terminal and redlock is in its foreground
+ * process group. */
 bool log_is_live(void);
 
-/* A line "redlock: ..." that whatever is said next replaces; cut to the terminal's width. */
+/* Shows a line "redlock: ..." that the next message replaces; the line is cut to the terminal's
+ * width. */
 void log_show(enum log_level at, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Takes it away. */
+/* Removes the line of log_show(). */
 void log_unshow(void);
 
-/* One line "hint: ..." under a line said at the same loudness. */
+/* Writes one line "hint: ..." after a line of the same level. */
 void log_hint(enum log_level at, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Lines as they are, such as those of --help. */
+/* Writes prepared lines, such as those of --help. */
 void log_text(enum log_level at, const char *text);
 
-/* The error's line, and its hint if it has one. */
+/* Writes the error's line, and its hint if it has one. */
 void log_err(const struct err *e);
 
 #endif

@@ -7,17 +7,18 @@
 #include <string.h>
 #include <strings.h>
 
-/* The most bytes of a word that any caller shows. */
+/* The largest number of bytes of a word that a caller shows. */
 #define WORD_SHOWN 300
 
-/* Where user and password stand in a word: from there on, so many bytes. NULL: it has none. */
+/* Returns the start of the user and password in a word, and their length; NULL: the word has
+ * none. */
 static const char *find_login(const char *word, size_t *len)
 {
 	const char *scheme = strstr(word, "://"), *from = scheme ? scheme + 3 : word;
 	const char *colon = scheme ? from : strchr(from, ':');
 	const char *at = colon ? strrchr(colon, '@') : NULL;
 
-	/* No path has one. */
+	/* A path has no login. */
 	if (!at || strncmp(from, "/", 1) == 0 ||
 		(!scheme && memchr(word, '/', (size_t)(at - word))))
 		return NULL;
@@ -26,7 +27,7 @@ static const char *find_login(const char *word, size_t *len)
 }
 
 /* Does a name such as PGPASSWORD, --api-key or ?auth stand for a secret? Before a blank, as in
- * `--key job`, "auth" and "key" seldom do. */
+ * `--key job`, the parts "auth" and "key" rarely mean one. */
 static bool is_secret(const char *name, size_t len, bool has_equals)
 {
 	static const char *const parts[] = {"pass", "pw", "secret", "token", "auth", "key"};
@@ -41,14 +42,15 @@ static bool is_secret(const char *name, size_t len, bool has_equals)
 	return false;
 }
 
-/* Is the word after this one a secret, as in `--password SECRET`? */
+/* Is the next word a secret, as in `--password SECRET`? */
 static bool hides_next(const char *option, size_t len)
 {
 	return strncmp(option, "--", 2) == 0 && !memchr(option, '=', len) &&
 	       is_secret(option, len, false);
 }
 
-/* Where a secret begins in a word, which may be a shell's whole line. NULL: it has none. */
+/* Returns the start of a secret in a word, which may be a whole command line for a shell; NULL: the
+ * word has none. */
 static const char *find_secret(const char *word)
 {
 	size_t len;
@@ -69,7 +71,7 @@ void mask_append_word(char *dst, size_t size, size_t *used, const char *word)
 	size_t len;
 	const char *login = find_login(word, &len), *secret = find_secret(word);
 
-	/* A secret before the login hides the login, too. */
+	/* If the secret begins before the login, "***" for the secret replaces the login, too. */
 	if (login && (!secret || login < secret)) {
 		text_append(dst, size, used, "%.*s***", (int)(login - word), word);
 		word = login + len;

@@ -47,7 +47,8 @@ const char *signal_name(int number)
 	return number > 0 && number < NAMES ? names[number] : NULL;
 }
 
-/* RTMIN, RTMIN+n, RTMAX, RTMAX-n. How many real-time signals there are depends on the C library. */
+/* Reads RTMIN, RTMIN+n, RTMAX, RTMAX-n. The number of real-time signals depends on the C
+ * library. */
 static bool real_time_signal(const char *name, long *out)
 {
 	bool from_min = strncasecmp(name, "RTMIN", 5) == 0;

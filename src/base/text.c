@@ -44,8 +44,8 @@ void text_append(char *dst, size_t size, size_t *used, const char *fmt, ...)
 		*used += (size_t)n;
 		return;
 	}
-	/* Cut between characters, not inside one: back over the bytes that continue one, and its
-	 * first. */
+	/* Cut between two characters: go back over continuation bytes and the first byte of an
+	 * incomplete character. */
 	*used = size - 1;
 	for (size_t i = size - 1; i > 0 && size - i < 5; i--) {
 		unsigned char c = (unsigned char)dst[i - 1];

@@ -18,7 +18,7 @@ static int fill(void *dst, size_t len)
 	do
 		n = getrandom(dst, len, 0);
 	while (n < 0 && errno == EINTR);
-	if (n >= 0 && (size_t)n < len) /* never for so few bytes, says getrandom(2) */
+	if (n >= 0 && (size_t)n < len) /* getrandom(2): never for so few bytes */
 		errno = EIO;
 	return n >= 0 && (size_t)n == len ? 0 : -1;
 }
@@ -36,7 +36,7 @@ int token_make(char token[TOKEN_MAX], const char *owner, struct err *e)
 		*to++ = digit[random[i] >> 4];
 		*to++ = digit[random[i] & 15];
 	}
-	/* Ten digits until the year 2286. */
+	/* The time has ten digits until the year 2286. */
 	snprintf(token + TOKEN_ID_LEN, TOKEN_MAX - TOKEN_ID_LEN, ":%010llu %.*s",
 		(unsigned long long)(clock_wall() / USEC_SEC) % 10000000000, OWNER_MAX - 1, owner);
 	return 0;

@@ -1,4 +1,10 @@
-/* token: what tells one acquisition from every other one in the world. */
+/*
+ * token: the value of a lock's key, which differs for every attempt of every client.
+ *
+ * token_make() makes the token of a new attempt, in a buffer of the caller. The other functions
+ * read a value that a node returned; token_since() needs one for which token_is_ours() is true.
+ * Values with a length need not be NUL-terminated.
+ */
 #ifndef BASE_TOKEN_H
 #define BASE_TOKEN_H
 
@@ -10,40 +16,44 @@
 
 #define TOKEN_ID_LEN 40
 /*
- * Every id begins with thirteen digits 9 and a letter that says whose it is; random digits follow.
- * Clients of the old style (SETNX, and the time at which the lock ends as its value) read the
- * nines as a time that is far away, in seconds and in milliseconds, and do not take the key. They
- * stop reading at the letter, which must not be an 'e': that begins an exponent.
+ * Every id begins with thirteen digits 9 and a letter for the kind of its owner; random digits
+ * follow. Clients of the old style (SETNX, with the time at which the lock expires as the value)
+ * read the nines as a time in the far future, in seconds and in milliseconds, and do not take the
+ * key. They stop reading at the letter, which must not be an 'e', because an 'e' begins an
+ * exponent.
  */
 #define TOKEN_NINES "9999999999999"
-#define TOKEN_HOLDER "a" /* a holder's */
-#define TOKEN_LEFT "b" /* a holder's that has ended, and left its key to --min-hold */
-#define TOKEN_READERS TOKEN_NINES "fffffffffffffffffffffffffff" /* of all readers together */
+#define TOKEN_HOLDER "a" /* the id of a holder */
+#define TOKEN_LEFT \
+	"b" /* the id of a holder that has finished and lets its key expire (--min-hold) */
+#define TOKEN_READERS \
+	TOKEN_NINES "fffffffffffffffffffffffffff" /* the id of all readers together \
+						   */
 #define OWNER_MAX 240
-#define TOKEN_MAX (TOKEN_ID_LEN + 1 + 12 + OWNER_MAX) /* the scripts show 300 bytes of it */
+#define TOKEN_MAX (TOKEN_ID_LEN + 1 + 12 + OWNER_MAX) /* the scripts return 300 bytes of it */
 
 /*
  * Writes an id with 104 bits from the kernel's generator, ':', the time of day in seconds since
- * 1970, a space and the owner text: the value that the key carries on the nodes. Only the id
- * decides anything; the rest is for people. The owner text is cut to OWNER_MAX - 1.
- * Returns -1 with *e set if the kernel has no randomness to give: there is no second-best source.
+ * 1970, a space and the owner text: the value of the key on the nodes. Decisions use the id alone;
+ * the rest is information for people. The owner text is cut to OWNER_MAX - 1. Returns -1 with *e
+ * set if the kernel cannot return random bits: there is no second source.
  */
 int token_make(char token[TOKEN_MAX], const char *owner, struct err *e);
 
-/* Is this the value of a key that a redlock made? Every library has a format of its own. */
+/* Did a redlock make this value of a key? Other libraries use formats of their own. */
 bool token_is_ours(const char *value, size_t len);
 
-/* Is it what stands for several readers, who have a key together (proto/request.c)? */
+/* Is it the value for several readers that share a key (proto/request.c)? */
 bool token_is_shared(const char *value, size_t len);
 
-/* Does the text begin like an id that no holder has: a left key's, or that of all readers? */
+/* Does the text begin with an id that no holder has: TOKEN_LEFT's, or that of all readers? */
 bool token_has_no_holder(const char *text);
 
-/* The time that such a value carries; 0: none, as older ones. *owner is where the owner text
- * begins. */
+/* Returns the time in such a value; 0: it has none, as values of older versions. *owner is the
+ * offset of the owner text. */
 int64_t token_since(const char *value, size_t len, size_t *owner);
 
-/* A number for what must only be spread, such as retry delays; 0 when there is no randomness. */
+/* Returns a number to spread retry delays and the like; 0 if the kernel returns no random bits. */
 uint64_t random_bits(void);
 
 #endif

@@ -32,8 +32,8 @@ size_t utf8_decode(const unsigned char *s, size_t len, unsigned *code)
 
 bool utf8_is_control(unsigned code)
 {
-	/* Unicode 15: the categories Cc, Cf, Zl and Zp, and all that is ignored by default where it
-	 * cannot be shown. */
+	/* Unicode 15: the categories Cc, Cf, Zl and Zp, and the default-ignorable characters, which
+	 * have no visible form. */
 	static const struct {
 		unsigned first, last;
 	} ranges[] = {{0, 0x1f}, {0x7f, 0x9f}, {0xad, 0xad}, {0x34f, 0x34f}, {0x600, 0x605},
@@ -50,8 +50,8 @@ bool utf8_is_control(unsigned code)
 	return is_in;
 }
 
-/* The length of the printable UTF-8 character at s, or 0. The backslash would not be told from what
- * stands for the others. */
+/* Returns the length of the printable UTF-8 character at s, or 0. The backslash counts as
+ * unprintable, because escapes begin with it. */
 static size_t printable(const unsigned char *s, size_t len)
 {
 	unsigned code;

@@ -1,4 +1,4 @@
-/* version: the one place that names it. */
+/* version: the version of redlock, in one place. */
 #ifndef BASE_VERSION_H
 #define BASE_VERSION_H
 

@@ -8,12 +8,12 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-/* NTP slews the kernel's timers by up to a tenth; an eighth is on the safe side. */
+/* NTP slews the kernel's timers by up to a tenth, so fire an eighth too early. */
 #define FAR (20 * USEC_MSEC)
 #define EARLY 8
 
-/* An alarm is waited for by one of these two. A filter that denies it would keep us from hearing
- * anything, so nothing is begun. */
+/* redlock waits for an alarm with poll or ppoll. A filter that denies one of them would keep
+ * redlock from noticing anything, so alarm_open() fails before work begins. */
 static int try_waiting(struct err *e)
 {
 	const struct timespec at_once = {0};
@@ -53,7 +53,7 @@ void alarm_set(int fd, usec at)
 		in = at - clock_now();
 		if (in > FAR)
 			in -= in / EARLY;
-		/* Zero would disarm it. */
+		/* Zero would disarm the timer. */
 		timer.it_value = clock_timespec(usec_max(in, 1));
 	}
 	rc = timerfd_settime(fd, 0, &timer, NULL);

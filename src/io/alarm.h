@@ -1,6 +1,12 @@
 /*
- * alarm: a descriptor that becomes readable at a time by clock_now(), also when the machine was
- * suspended meanwhile: a time-out of poll(2) stands still with it, a lock does not.
+ * alarm: a timer descriptor by clock_now() that continues while the machine is suspended. A
+ * time-out of poll(2) stops meanwhile, but a lock ages.
+ *
+ * Call alarm_open() once, alarm_set() before each wait, and poll the descriptor for POLLIN; then
+ * compare clock_now() with the time that is due. The caller closes the descriptor.
+ *
+ * alarm_raise_priority() is for a process that sleeps until something is due and must then be in
+ * time; its children call alarm_restore_priority().
  */
 #ifndef IO_ALARM_H
 #define IO_ALARM_H
@@ -14,24 +20,26 @@
 int alarm_open(struct err *e);
 
 /*
- * Readable at `at`, or somewhat earlier when that is far away: the kernel's timers may be slewed
- * against clock_now(). Look at the clock, and set it anew. Setting it makes it unreadable.
+ * Makes the descriptor readable at `at`, or somewhat earlier if `at` is far away, because the
+ * kernel's timers may be slewed against clock_now(): look at the clock, and set the alarm again.
+ * Setting the alarm makes the descriptor unreadable.
  */
 void alarm_set(int fd, usec at);
 
-/*
- * On a busy machine the calling thread goes before the command and whatever has its priority, if it
- * may (root, CAP_SYS_NICE, RLIMIT_RTPRIO): for who sleeps until something is due, and must then be
- * in time. What it forks inherits that; *before says how it was.
- */
+/* The priority that a thread had before alarm_raise_priority(). */
 struct alarm_priority {
-	int policy; /* -1: nothing was changed */
+	int policy; /* -1: the priority was not changed */
 	struct sched_param param;
 };
 
+/*
+ * Gives the calling thread precedence on a busy machine over the command and all processes of the
+ * command's priority, if redlock is permitted to do so (root, CAP_SYS_NICE, RLIMIT_RTPRIO).
+ * Children inherit the raised priority. *before receives the earlier one.
+ */
 void alarm_raise_priority(struct alarm_priority *before);
 
-/* Whoever inherited it, and shall not go first. Safe after vfork(2). */
+/* Sets the priority *before, in a process that inherited the raised one. Safe after vfork(2). */
 void alarm_restore_priority(const struct alarm_priority *before);
 
 #endif

@@ -9,16 +9,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What the child may take to end, on a busy machine. */
+/* The time that the child may take to end on a busy machine. */
 #define END_TIMEOUT_MS 5000
 
-/* And from the end of the line to that of the process: so many looks, a millisecond apart. Not for
- * ever: it may be traced. */
+/* The number of checks, a millisecond apart, between the end of the connection and the end of the
+ * process. Bounded, because the process may be traced. */
 #define END_LOOKS 100
 
-static int socket_end = -1; /* the end of the line between the two that is ours */
+static int socket_end = -1; /* this process's end of the socket between parent and child */
 static int refused_status = -1;
-static pid_t child; /* of the parent */
+static pid_t child; /* in the parent */
 
 static void close_socket(void)
 {

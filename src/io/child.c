@@ -12,7 +12,7 @@
 
 #define LISTEN_PID "LISTEN_PID="
 
-/* sd_listen_fds(3): the descriptors are for the process of that number only. */
+/* sd_listen_fds(3): only the process with this pid may use the descriptors. */
 static char listen_pid[sizeof(LISTEN_PID) + 12];
 
 static bool redirect_listen_pid(pid_t listener)
@@ -35,8 +35,8 @@ static void write_listen_pid(pid_t pid)
 	listen_pid[at] = '\0';
 }
 
-/* Returns the errno of exec. execvp() is to run a file of no known format as a script of sh
- * (POSIX); musl's does not. sh searches PATH for the file again, the same way. */
+/* Returns the errno of exec. POSIX requires execvp() to run a file of unknown format as a script of
+ * sh, which musl's execvp() does not do. sh searches PATH for the file again, in the same way. */
 static int exec_command(char *const argv[])
 {
 	static const char *const by_sh[] = {"sh", "-c", "exec \"$0\" \"$@\""};
@@ -56,15 +56,16 @@ static int exec_command(char *const argv[])
 	return ENOEXEC;
 }
 
-/* In the child, after vfork: until exec the parent stands still and shares its memory, of which
- * only this stack frame, errno and listen_pid change here. Says by the pipe why exec failed: a
- * status could be the command's own. */
+/* Runs in the child, after vfork: until exec the parent is suspended and shares its memory, of
+ * which the child changes only this stack frame, errno and listen_pid. If exec fails, the child
+ * writes the errno to the pipe, because any exit status could be the command's own. */
 static void run_in_child(char *const argv[], const struct signals *signals,
 	const struct alarm_priority *priority, pid_t parent, int output, int failure_pipe)
 {
 	int error;
 
-	/* The parent may have died before this took effect: then nobody would kill us. */
+	/* If the parent died before PR_SET_PDEATHSIG took effect, the kernel would not kill the
+	 * child. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		_exit(125);
 	if (output >= 0 && (dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0))
@@ -90,7 +91,8 @@ int child_start(char *const argv[], const struct signals *signals, pid_t listene
 		return errno;
 	memcpy(listen_pid, LISTEN_PID, sizeof(LISTEN_PID));
 	(void)redirect_listen_pid(listener);
-	/* Not fork: copying the page tables alone takes as long as a node takes to answer. */
+	/* vfork, because fork copies the page tables, which takes as long as a node takes to
+	 * reply. */
 	*pid = vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork,clang-analyzer-unix.Vfork)
 	if (*pid == 0)
 		run_in_child(argv, signals, priority, parent, output,

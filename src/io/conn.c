@@ -14,27 +14,29 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* What one reply may take, whatever its header promises. Ours have some 400 bytes. */
+/* The largest reply that is read, whatever its header announces. Replies to redlock have about 400
+ * bytes. */
 #define REPLY_BYTES_MAX ((size_t)64 * 1024)
 
-/* Of what cannot be understood, so much is shown. */
+/* The number of bytes that are shown of an unreadable reply, plus one. */
 #define LINE_SHOWN 41
 
-/* How a port for TLS begins to refuse what is not TLS. */
+/* The first byte of the TLS alert with which a TLS port answers other protocols. */
 #define TLS_ALERT 0x15
 
-/* Seconds: the first probe of a silent connection, and those behind it that are not answered. */
+/* Seconds: until the first probe of a silent connection, and between further probes without a
+ * reply; and the number of such probes. */
 #define KEEPALIVE_IDLE 30
 #define KEEPALIVE_APART 10
 #define KEEPALIVE_COUNT 3
 
-/* Redis reads so much of a connection at once (PROTO_IOBUF_LEN). */
+/* Redis reads this many bytes of a connection at once (PROTO_IOBUF_LEN). */
 #define SERVER_READ_BYTES ((size_t)16 * 1024)
 
-/* What a server that is at work may take to read our last word. */
+/* The time that a busy server may take to read the last request. */
 #define LAST_REQUEST_TIME USEC_SEC
 
-/* ---- the reader: replies into struct reply, without allocating ---- */
+/* ---- the reader: replies into struct resp, without allocating ---- */
 
 static void begin(struct resp *resp)
 {
@@ -43,7 +45,7 @@ static void begin(struct resp *resp)
 		resp->page_len = 0;
 }
 
-/* The reader takes every refusal for a lack of memory: this one was no such. */
+/* hiredis reports every rejection as lack of memory, so note that it was none. */
 static void *reject_kind(struct conn *c)
 {
 	c->is_unexpected_kind = true;
@@ -58,13 +60,13 @@ static struct resp_item *next_item(const redisReadTask *task)
 
 	if (!nested)
 		begin(resp);
-	/* No longer than ours ever are. */
+	/* Replies to redlock never have more items. */
 	if (resp->count >= RESP_ITEMS_MAX)
 		return NULL;
 	return &resp->item[resp->count++];
 }
 
-/* What does not fit is cut. */
+/* Cuts text that does not fit. */
 static void append_page(struct resp *resp, const char *text, size_t len)
 {
 	size_t room = PAGE_MAX - resp->page_len;
@@ -75,7 +77,7 @@ static void append_page(struct resp *resp, const char *text, size_t len)
 	resp->page_len += len;
 }
 
-/* The third item of an array may be a page, or all of them. */
+/* Keeps the third item of an array as the page; if `is_whole`, all items. */
 static void keep_page(struct resp *resp, const char *text, size_t len)
 {
 	if (resp->page && resp->is_whole) {
@@ -111,7 +113,8 @@ static void *on_string(const redisReadTask *task, char *text, size_t len)
 	return task->privdata;
 }
 
-/* One level deep; and RESP3's pushes, maps and sets, for which we never ask, are no arrays. */
+/* Accepts one level of arrays. RESP3's pushes, maps and sets, which redlock never asks for, are no
+ * arrays. */
 static void *start_array(const redisReadTask *task, bool fits)
 {
 	struct conn *c = task->privdata;
@@ -131,7 +134,7 @@ static void *on_array(const redisReadTask *task, size_t elements)
 	return start_array(task, elements <= RESP_ITEMS_MAX);
 }
 
-/* RESP3 again. */
+/* RESP3, too. */
 static void *on_double(const redisReadTask *task, double value, char *text, size_t len)
 {
 	(void)value, (void)text, (void)len;
@@ -173,7 +176,7 @@ static void *on_nil(const redisReadTask *task)
 
 static void on_free(void *object)
 {
-	(void)object; /* it is part of the connection */
+	(void)object; /* the items are part of the connection */
 }
 
 static redisReplyObjectFunctions reader_functions = {
@@ -192,7 +195,7 @@ static redisReplyObjectFunctions reader_functions = {
 
 void conn_init(struct conn *c, const struct node *node, struct addresses *addresses)
 {
-	/* Not the whole of it: its pages are touched when they are needed. */
+	/* Not the whole struct: its pages are touched when they are needed. */
 	c->node = node;
 	c->addresses = addresses;
 	c->state = CONN_DOWN;
@@ -236,7 +239,7 @@ static void fail(struct conn *c, enum reason reason, const char *detail)
 	c->failure = reply_absent(reason, detail);
 }
 
-/* By what the socket, or TLS on it, says; errno is as it left it. */
+/* The reason is in errno, as the socket or TLS has set it. */
 static void fail_by_errno(struct conn *c)
 {
 	int error = errno;
@@ -251,12 +254,13 @@ static void fail_by_errno(struct conn *c)
 	}
 }
 
-/* Appends a command to what is to be written. */
+/* Appends a command to the output buffer. */
 static bool append(struct conn *c, const struct request *r)
 {
 	char *text, *grown;
 	const char **argv = (const char **)r->argv;
-	long long len = redisFormatCommandArgv(&text, r->argc, argv, r->len); /* int before 1.0 */
+	long long len = redisFormatCommandArgv(&text, r->argc, argv,
+		r->len); /* long long, because hiredis before 1.0 returns int */
 
 	if (len < 0)
 		return false;
@@ -286,7 +290,8 @@ static bool append_handshake(struct conn *c, const char *word, const char *a, co
 	return append(c, &r);
 }
 
-/* The file may have another one by now; what cannot be read was a good one once. */
+/* The file may have a new password by now. If the file cannot be read, the password in memory was
+ * once correct. */
 static const char *current_password(const struct node *node, char read[NODE_SECRET_MAX])
 {
 	struct stat ignored;
@@ -320,10 +325,10 @@ static bool append_login(struct conn *c)
 
 static void flush(struct conn *c);
 
-/* It can be talked to, after the greeting. */
+/* The connection can carry commands. AUTH and SELECT come first. */
 static void established(struct conn *c)
 {
-	c->next_address--; /* this one is good: it is the first to try the next time */
+	c->next_address--; /* this address is good: try it first the next time */
 	c->reader = redisReaderCreateWithFunctions(&reader_functions);
 	if (!c->reader) {
 		fail(c, REASON_CONNECT, strerror(ENOMEM));
@@ -335,7 +340,7 @@ static void established(struct conn *c)
 		fail(c, REASON_CONNECT, strerror(ENOMEM));
 		return;
 	}
-	c->state = c->pending_count > 0 ? CONN_GREETING : CONN_UP;
+	c->state = c->pending_count > 0 ? CONN_LOGIN : CONN_UP;
 	flush(c);
 }
 
@@ -368,10 +373,10 @@ static void connected(struct conn *c)
 }
 
 /*
- * Between two extensions, and while somebody waits in line, a connection may be silent for hours:
- * probes keep firewalls and address translators from forgetting it, which they do after some
- * minutes; and who waits to be woken hears that the server is gone. What is waited for otherwise
- * has the node time-out, which is shorter than any of that.
+ * A connection may be silent for hours between two extensions, and while a waiter queues. Probes
+ * keep firewalls and address translators from forgetting it, which they do after some minutes, and
+ * tell the waiter that the server is gone. All other waits end with the node time-out, which is
+ * shorter.
  */
 static void set_up(int fd)
 {
@@ -384,8 +389,8 @@ static void set_up(int fd)
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
 }
 
-/* An address that says nothing has half of the time that is left: who needs longer to connect would
- * not answer in time either. The last one has the rest. */
+/* An address that does not answer gets half of the remaining time: a node that needs longer to
+ * connect would not reply in time either. The last address gets all of it. */
 static usec address_deadline(const struct conn *c)
 {
 	usec now = clock_now(), end = c->opened_at + c->addresses->timeout;
@@ -393,7 +398,7 @@ static usec address_deadline(const struct conn *c)
 	return c->addresses_left > 0 && now < end ? now + (end - now) / 2 : NEVER;
 }
 
-/* Tries the addresses from next_address on, until one accepts or takes its time. */
+/* Tries the addresses from next_address on, until one accepts or does not answer at once. */
 static void connect_next(struct conn *c)
 {
 	int error = EADDRNOTAVAIL;
@@ -453,7 +458,7 @@ static void finish_resolving(struct conn *c)
 {
 	addresses_renew(c->addresses, c->node);
 	if (c->addresses->count == 0 && c->addresses->lookup)
-		return; /* it has just not said so yet */
+		return; /* the state of the lookup changes in a moment */
 	close(c->fd);
 	c->fd = -1;
 	c->is_resolving = false;
@@ -483,7 +488,7 @@ static void finish_connect(struct conn *c)
 	}
 }
 
-/* ---- talking ---- */
+/* ---- requests and replies ---- */
 
 static void flush(struct conn *c)
 {
@@ -499,7 +504,8 @@ static void flush(struct conn *c)
 		if (c->blocked)
 			return;
 		if (n < 0) {
-			/* The server may have said why before it closed; the reader will see. */
+			/* The server may have sent a reason before it closed; the reader will find
+			 * it. */
 			if (errno == EPIPE || errno == ECONNRESET)
 				return;
 			fail_by_errno(c);
@@ -515,7 +521,8 @@ static bool is_local(const struct conn *c)
 	return c->node->kind == NODE_UNIX;
 }
 
-/* The bytes of the kernel's memory that hold what the server on a unix socket has not read yet. */
+/* Returns the number of bytes that the kernel holds because the server on a unix socket has not
+ * read them yet. */
 static int unread(const struct conn *c)
 {
 	int bytes = 0;
@@ -532,10 +539,10 @@ static size_t pending_bytes(const struct conn *c)
 	return bytes;
 }
 
-/* Does the server read the earlier request without the end of the one that has just been sent? It
- * reads both in one go if neither was read, and both are short enough. `before` is unread() before
- * the send; the server may have read the earlier request during the send. A release takes no more
- * bytes than the attempt before it, so no more than `before` remain then. */
+/* Does the server read the earlier request without the end of the request that has just been sent?
+ * It reads both at once if neither was read and both are short enough. `before` is unread() before
+ * the send; the server may have read the earlier request during the send. A release has no more
+ * bytes than the attempt before it, so no more than `before` bytes remain then. */
 static bool is_half_read(const struct conn *c, int before)
 {
 	return before == 0 || unread(c) <= before || pending_bytes(c) > SERVER_READ_BYTES;
@@ -543,7 +550,7 @@ static bool is_half_read(const struct conn *c, int before)
 
 void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now)
 {
-	/* A node that serves a blocked pop is not at work. */
+	/* A node on which a BLPOP of this connection blocks is not busy. */
 	bool is_at_work = c->pending_count > 0 && c->pending[0].op != OP_WAIT && is_local(c);
 	int before = is_at_work ? unread(c) : 0;
 	size_t queued = c->out_len;
@@ -559,7 +566,7 @@ void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now
 		.len = c->out_len - queued,
 		.round = round,
 		.sent_at = now};
-	/* What belongs together goes in one packet. */
+	/* Requests that belong together go in one packet. */
 	if (wish->op != OP_JOIN || wish->is_alone)
 		flush(c);
 	c->is_half_read = is_at_work && c->fd >= 0 && is_half_read(c, before);
@@ -574,7 +581,7 @@ short conn_wants(const struct conn *c)
 		return c->is_resolving ? POLLIN : POLLOUT;
 	case CONN_HANDSHAKE:
 		return tls_wants(c->tls);
-	case CONN_GREETING:
+	case CONN_LOGIN:
 	case CONN_UP:
 		return c->blocked ? POLLIN | POLLOUT : POLLIN;
 	}
@@ -588,17 +595,17 @@ usec conn_due(const struct conn *c)
 
 enum reason conn_late_reason(const struct conn *c)
 {
-	return c->state == CONN_HANDSHAKE                         ? REASON_TLS_TIMEOUT
-	       : c->state == CONN_GREETING || c->state == CONN_UP ? REASON_TIMEOUT
-								  : REASON_CONNECT_TIMEOUT;
+	return c->state == CONN_HANDSHAKE                      ? REASON_TLS_TIMEOUT
+	       : c->state == CONN_LOGIN || c->state == CONN_UP ? REASON_TIMEOUT
+							       : REASON_CONNECT_TIMEOUT;
 }
 
-/* Instead of an answer to what was sent; how: by the system's words, or NULL. */
+/* The node has closed the connection instead of a reply; how: the system's message, or NULL. */
 static void closed_by_node(struct conn *c, const char *how)
 {
 	if (!c->has_received && !c->node->is_tls && c->node->kind == NODE_TCP)
 		how = "without a word, as a port for TLS does: that is rediss://";
-	else if (c->state == CONN_GREETING)
+	else if (c->state == CONN_LOGIN)
 		how = c->pending[0].is_auth ? "instead of an answer to AUTH"
 					    : "instead of an answer to SELECT";
 	fail(c, REASON_CLOSED, how);
@@ -632,14 +639,14 @@ static void shift(struct conn *c)
 	memmove(c->pending, c->pending + 1, (size_t)c->pending_count * sizeof(c->pending[0]));
 }
 
-/* A server may say why it will not serve us ("max number of clients") and close: that is no reply
- * to anything, but it is the reason. */
+/* A server that rejects a client ("max number of clients") may send an error and close. The error
+ * answers no request, but it is the reason. */
 static bool is_error_reply(const struct resp *resp)
 {
 	return !resp->is_array && resp->item[0].type == RESP_ERROR;
 }
 
-/* The line that the reader is about to look at, or its beginning. */
+/* Copies the line at which the reader is, or its beginning. */
 static void peek(const redisReader *reader, char line[LINE_SHOWN])
 {
 	size_t len = reader->len - reader->pos, n = 0;
@@ -649,7 +656,7 @@ static void peek(const redisReader *reader, char line[LINE_SHOWN])
 	line[n] = '\0';
 }
 
-/* The reader is at an end with what began with that line. */
+/* The reader cannot read the reply that begins with that line. */
 static void fail_unreadable(struct conn *c, const char *line)
 {
 	const redisReader *reader = c->reader;
@@ -663,7 +670,7 @@ static void fail_unreadable(struct conn *c, const char *line)
 		fail(c, REASON_SPEAKS_TLS, NULL);
 		return;
 	}
-	/* HTTP, SSH: who sees their first words knows what it is. */
+	/* HTTP, SSH: the first line shows the protocol. */
 	snprintf(why, sizeof(why), "%s",
 		c->is_unexpected_kind                 ? "a reply of a kind that nobody asked for"
 		: line[0] && strchr("+-:$*", line[0]) ? reader->errstr
@@ -671,13 +678,13 @@ static void fail_unreadable(struct conn *c, const char *line)
 	fail(c, REASON_GARBAGE, why);
 }
 
-/* Ours is about the keys that were asked for. */
+/* A reply must refer to a key of its request. */
 static bool matches_request(const struct reply *reply, const struct pending *request)
 {
 	return reply->key < request->keys;
 }
 
-/* A reply that is here as a whole, into c->reply. */
+/* Reads a complete reply that has arrived into c->resp. */
 static bool take_reply(struct conn *c)
 {
 	redisReader *reader = c->reader;
@@ -706,10 +713,10 @@ static void take_login_error(struct conn *c)
 	c->failure = said;
 }
 
-/* AUTH and SELECT are answered: requests may follow. */
+/* When AUTH and SELECT have been answered, requests may follow. */
 static void take_login_reply(struct conn *c)
 {
-	while (c->state == CONN_GREETING && take_reply(c)) {
+	while (c->state == CONN_LOGIN && take_reply(c)) {
 		if (c->resp.is_array || c->resp.item[0].type != RESP_STATUS) {
 			take_login_error(c);
 			return;
@@ -722,7 +729,7 @@ static void take_login_reply(struct conn *c)
 
 static bool is_talking(const struct conn *c)
 {
-	return c->state == CONN_GREETING || c->state == CONN_UP;
+	return c->state == CONN_LOGIN || c->state == CONN_UP;
 }
 
 void conn_handle(struct conn *c, short revents)
@@ -766,14 +773,14 @@ void conn_abort(struct conn *c)
 {
 	struct linger reset = {.l_onoff = 1, .l_linger = 0};
 
-	/* By a reset, so that what the kernel still holds does not arrive behind a later release.
-	 */
+	/* Reset the connection, so that no data in the kernel arrives after a later release. */
 	if (c->fd >= 0)
 		(void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	drop(c);
 }
 
-/* Until it has answered, or has read the rest: it will carry that out, whatever becomes of us. */
+/* Waits until the server has replied, or has read the rest: then it carries out the requests even
+ * if the connection is closed. */
 static void await_reader(const struct conn *c)
 {
 	usec until = clock_now() + LAST_REQUEST_TIME;
@@ -783,7 +790,8 @@ static void await_reader(const struct conn *c)
 		;
 }
 
-/* So that no reset follows what we sent last. Who never stops talking gets one all the same. */
+/* Reads unread bytes, so that close() sends no reset after the last request; a server that never
+ * stops sending gets a reset in any case. */
 static void read_rest(const struct conn *c)
 {
 	char rest[4096];

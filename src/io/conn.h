@@ -1,7 +1,23 @@
 /*
- * conn: one connection to one node: connecting, writing requests, reading replies. The only user of
- * hiredis (its formatter and its reader, over sockets of our own: its connect blocks in the
- * resolver, and its asynchronous contexts have no time-outs).
+ * conn: one connection to one node: connecting, writing requests, reading replies.
+ *
+ *     conn_init()
+ *     conn_open()               when the node is needed
+ *     conn_wants(), conn_due()  before poll(2): the events, and the time-out
+ *     conn_handle()             after poll(2)
+ *     conn_send()               while the state is UP
+ *     conn_next_reply()         until it returns false
+ *     conn_abort() or conn_close()
+ *
+ *     DOWN --conn_open()--> OPENING --> HANDSHAKE --> LOGIN --> UP
+ *       ^                      |            |           |        |
+ *       +----------------------+------------+-----------+--------+
+ *
+ * The states HANDSHAKE (TLS) and LOGIN (AUTH, SELECT) are left out if the node needs neither. Every
+ * error leads to DOWN, and `failure` has the reason.
+ *
+ * No function blocks but conn_close(). This is the only user of hiredis, of its formatter and its
+ * reader: its connect blocks in the resolver, and its asynchronous contexts have no time-outs.
  */
 #ifndef IO_CONN_H
 #define IO_CONN_H
@@ -14,18 +30,18 @@
 enum conn_state {
 	CONN_DOWN,
 	CONN_OPENING,
-	CONN_HANDSHAKE, /* it is connected, and TLS is to follow */
-	CONN_GREETING, /* the answers to AUTH and SELECT are to follow */
+	CONN_HANDSHAKE, /* connected; the TLS handshake follows */
+	CONN_LOGIN, /* the replies to AUTH and SELECT follow */
 	CONN_UP,
 };
 
-/* Requests on the way: AUTH and SELECT; then two, or three of the seat. */
+/* Requests on the way: AUTH and SELECT; then two, or three on the waiter connection. */
 #define CONN_PENDING_MAX 4
 
 struct pending {
-	bool is_auth; /* GREETING: AUTH, or else SELECT */
+	bool is_auth; /* LOGIN: true for AUTH, false for SELECT */
 	enum op op;
-	int keys; /* how many it was about */
+	int keys; /* the number of keys in the request */
 	size_t len; /* bytes */
 	uint32_t round;
 	usec sent_at;
@@ -34,24 +50,24 @@ struct pending {
 struct conn {
 	const struct node *node;
 	struct addresses *addresses;
-	int next_address, addresses_left; /* one that took too long is not the first again */
-	usec opened_at, next_at; /* OPENING: the next address has its turn; NEVER: there is none */
+	int next_address, addresses_left; /* next_address: where to begin the next time */
+	usec opened_at, next_at; /* OPENING: when to try the next address; NEVER: there is none */
 
 	enum conn_state state;
-	struct reply failure; /* why it is down */
+	struct reply failure; /* DOWN: the reason */
 
-	int fd; /* -1 while down */
-	bool is_resolving; /* OPENING: fd tells when the name's addresses are there */
-	struct tls *tls; /* NULL: without */
-	usec trusted_until; /* its certificate, and those that vouch for it, since 1970; 0: not
-			       known. The last one's, while down */
+	int fd; /* -1: DOWN */
+	bool is_resolving; /* OPENING: fd is readable when the addresses of the name are known */
+	struct tls *tls; /* NULL: no TLS */
+	usec trusted_until; /* end of validity of the node's certificate and its issuers, since
+			       1970; 0: unknown. DOWN: that of the last connection */
 	char *out;
 	size_t out_len, out_sent;
-	bool is_half_read; /* the server reads the last request later than the one before */
-	bool blocked; /* the socket is full: some of `out` still waits for it */
+	bool is_half_read; /* the server reads the last request later than the request before it */
+	bool blocked; /* the socket is full: a part of `out` waits for it */
 	void *reader; /* redisReader */
-	bool has_received; /* it has said something on this connection */
-	bool is_unexpected_kind; /* a reply was refused because of its kind, not its length */
+	bool has_received; /* the node has sent something on this connection */
+	bool is_unexpected_kind; /* a reply was rejected because of its kind, not its length */
 	struct resp resp;
 
 	struct pending pending[CONN_PENDING_MAX]; /* oldest first */
@@ -61,41 +77,42 @@ struct conn {
 /* The node and its addresses must outlive the connection. */
 void conn_init(struct conn *c, const struct node *node, struct addresses *addresses);
 
-/* Starts to connect, without waiting. Any state may follow; DOWN has `trouble` set. A connection is
- * UP when AUTH and SELECT, where the node wants them, are answered: KeyDB closes one that sends a
- * script before that. */
+/* Starts to connect, without waiting. Any state may follow; in DOWN, `failure` is set. A connection
+ * is UP when AUTH and SELECT, if the node needs them, have been answered, because KeyDB closes a
+ * connection that sends a script earlier. */
 void conn_open(struct conn *c);
 
-/* What is missing, where it takes too long to connect. */
+/* Returns the reason to report if connecting takes too long: the missing step. */
 enum reason conn_late_reason(const struct conn *c);
 
-/* Puts one request behind those before it and writes what the socket takes. c must be UP; it may be
- * DOWN afterwards. */
+/* Queues one request after the earlier ones and writes as much as the socket takes. The state must
+ * be UP; it may be DOWN afterwards. */
 void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now);
 
-/* What to poll for; 0 when down. */
+/* Returns the events to poll for; 0: DOWN. */
 short conn_wants(const struct conn *c);
 
-/* When to call conn_handle() though poll has nothing to say; NEVER: no need. */
+/* Returns when to call conn_handle() even without an event; NEVER: no need. */
 usec conn_due(const struct conn *c);
 
-/* Acts on what poll said. The state may change; then replies may be there. */
+/* Handles the result of poll. The state may change, and replies may be there. */
 void conn_handle(struct conn *c, short revents);
 
 /*
- * Takes the next complete reply that is already here: true, with the request that it answers in
- * *request and its meaning in *answer. A reply that cannot be understood takes the connection down.
+ * Takes the next complete reply that has arrived: returns true, with the request that it answers in
+ * *request and its meaning in *reply. An unreadable reply takes the connection down.
  */
 bool conn_next_reply(struct conn *c, struct pending *request, struct reply *reply);
 
-/* Drops everything at once. */
+/* Drops the connection and all pending requests at once. */
 void conn_abort(struct conn *c);
 
 /*
- * Ends in good order: the sending side is shut, what has come in is read, then it is closed.
- * Closing over unread bytes would reset the connection, and a reset can destroy a release that the
- * node has not read yet. So can an answer that it writes to a unix socket when we are gone: while
- * it is at work on one, at most a second is waited for it to read what stands behind.
+ * Closes the connection in good order: shuts the sending side down, reads all that has arrived,
+ * then closes. To close with unread bytes would reset the connection, and a reset can destroy a
+ * release that the node has not read yet. So can a reply that the node writes to a closed unix
+ * socket: while the node is busy with a request, this function waits for up to a second until it
+ * has read the next one.
  */
 void conn_close(struct conn *c);
 

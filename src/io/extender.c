@@ -24,7 +24,7 @@ static void send_message(struct extender *x, enum extender_message_kind kind, co
 	};
 
 	snprintf(message.text, sizeof(message.text), "%s", text);
-	/* The pipe is full only if main no longer reads; then main's own clock must do. */
+	/* The pipe is full only if main no longer reads it; then main relies on its own clock. */
 	(void)!write(x->pipe[1], &message, sizeof(message));
 }
 
@@ -39,16 +39,16 @@ static void send_reply(struct extender *x)
 		send_message(x, EXTENDER_LOG, line);
 }
 
-/* Orders add up in an eventfd: any number to extend, one to stop. */
+/* Messages to the thread add up in an eventfd: any number of MESSAGE_EXTEND, one MESSAGE_STOP. */
 #define MESSAGE_EXTEND 1
 #define MESSAGE_STOP ((eventfd_t)1 << 32)
 
-/* False when it is time to stop. */
+/* Returns false if the thread shall stop. */
 static bool read_messages(struct extender *x)
 {
 	eventfd_t messages = 0;
 
-	/* What could not be read is still there the next time. */
+	/* A message that could not be read is still there the next time. */
 	(void)eventfd_read(x->message_fd, &messages);
 	if (messages >= MESSAGE_STOP)
 		return false;
@@ -100,8 +100,8 @@ int extender_start(struct extender *x, struct err *e)
 {
 	int rc;
 
-	/* One heap for both threads: a second one costs four system calls and its pages, and they
-	 * never allocate at the same time. */
+	/* One heap for both threads: a second one costs four system calls and its pages, and the
+	 * threads never allocate at the same time. */
 #ifdef M_ARENA_MAX
 	mallopt(M_ARENA_MAX, 1);
 #endif
@@ -112,8 +112,8 @@ int extender_start(struct extender *x, struct err *e)
 	return 0;
 }
 
-/* The manual knows no reason why it should fail. But a keeper that does not hear when to stop would
- * be waited for for ever. */
+/* The manual names no reason for a failure. But if the extender missed MESSAGE_STOP, main would
+ * wait for it without end. */
 static void write_message(const struct extender *x, eventfd_t message)
 {
 	int tries = 3, rc;

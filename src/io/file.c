@@ -16,13 +16,14 @@
 #define LOCK_TIMEOUT (10 * USEC_SEC)
 #define LOOKS_APART_MS 20
 
-/* A file that is replaced is held in memory: another user may have put a giant there. */
+/* The text of a file that is replaced is held in memory, so limit it: another user may have put a
+ * huge file there. */
 #define OLD_MAX ((off_t)64 * 1024 * 1024)
 
-/* Some editors mark UTF-8. */
+/* Some editors begin UTF-8 files with it. */
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
-/* Never to wait at a pipe or for a lease, nor to get a terminal. */
+/* Flags against waiting for a pipe or a lease, and against getting a controlling terminal. */
 #define CAREFULLY (O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 
 const char *file_reason(int error)
@@ -85,7 +86,7 @@ void file_leave(struct file_place *p)
 	p->dir = -1;
 }
 
-/* Nobody else but root could have put a link there. */
+/* Only this user and root could have put a link there. */
 static bool is_ours_alone(int dir)
 {
 	struct stat st;
@@ -138,7 +139,7 @@ int file_append(const char *path, const char *line, size_t len, struct err *e)
 
 /* ---- a file that is locked, and replaced ---- */
 
-/* False: it was removed or replaced since it was opened. */
+/* Returns false if the file was removed or replaced after it had been opened. */
 static bool is_named(const struct file_place *p, const char *name, const struct stat *open)
 {
 	struct stat named;
@@ -147,7 +148,7 @@ static bool is_named(const struct file_place *p, const char *name, const struct 
 	       named.st_ino == open->st_ino && named.st_dev == open->st_dev;
 }
 
-/* For writing, as NFS wants it for a lock; but a store that root made may be read only. */
+/* Opens it for writing, as NFS requires for a lock; a store that root made may be readable only. */
 static int open_lock(const struct file_place *p, const char *name, mode_t mode)
 {
 	int flags = CAREFULLY | O_NOFOLLOW;
@@ -203,7 +204,8 @@ static int write_all(int fd, const char *text, size_t len)
 	return 0;
 }
 
-/* Whatever the umask says: the reader of metrics is another user. Returns an errno, or 0. */
+/* Sets the mode in spite of the umask, because another user reads the metrics. Returns an errno, or
+ * 0. */
 static int finish_draft(int fd, const char *text, size_t len, mode_t mode, bool is_locked)
 {
 	int error = write_all(fd, text, len);
@@ -248,7 +250,7 @@ int file_put(const struct file_place *p, const char *text, size_t len, mode_t mo
 	if (fd < 0)
 		return errno;
 	error = finish_draft(fd, text, len, mode, lock);
-	/* Some disks say only here that they are full. */
+	/* Some file systems report a full disk only here. */
 	if (!lock && close(fd) < 0 && !error)
 		error = errno;
 	if (!error)
@@ -264,7 +266,7 @@ int file_put(const struct file_place *p, const char *text, size_t len, mode_t mo
 	return error;
 }
 
-/* Returns an errno, or 0 with as much as there is and fits: `size` bytes of what has more. */
+/* Reads up to `size` bytes. Returns an errno, or 0. */
 static int read_some(int fd, char *dst, size_t size, size_t *len)
 {
 	ssize_t n;
@@ -281,7 +283,7 @@ static int read_some(int fd, char *dst, size_t size, size_t *len)
 	return 0;
 }
 
-/* Returns an errno, or 0 with the old text: "", if there is none. */
+/* Returns an errno, or 0 with the old text: "" if there is no file. */
 static int read_old(const struct file_place *p, char **text, size_t *len)
 {
 	int fd = openat(p->dir, p->name, O_RDONLY | O_NOFOLLOW | CAREFULLY), error = 0;
@@ -303,7 +305,7 @@ static int read_old(const struct file_place *p, char **text, size_t *len)
 	return error;
 }
 
-/* The lock is ours. Returns an errno, or 0. */
+/* The caller has the lock. Returns an errno, or 0. */
 static int replace(const struct file_place *p, file_change *change, const void *arg)
 {
 	char *old = NULL, *text = NULL;
@@ -319,7 +321,7 @@ static int replace(const struct file_place *p, file_change *change, const void *
 	return error;
 }
 
-/* The lock stays: with each removal two others could have it, the old one and a new one. */
+/* The lock file remains: after a removal, two processes could lock the old one and a new one. */
 static int lock_and_replace(const struct file_place *p, const char *path, file_change *change,
 	const void *arg, struct err *e)
 {
@@ -393,7 +395,7 @@ int file_read_line(const char *path, enum file_kind kind, char *dst, size_t size
 
 	if (error)
 		return error;
-	while (line < len && !strchr("\r\n", dst[line])) /* nor a byte of zero */
+	while (line < len && !strchr("\r\n", dst[line])) /* or at a NUL */
 		line++;
 	if (line == size)
 		return EFBIG;

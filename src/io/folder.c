@@ -18,14 +18,15 @@
 #define NAME_LENGTH ((int)sizeof(PREFIX SUFFIX) - 1)
 #define PARENT_MAX (FOLDER_PATH_MAX - sizeof("/" PREFIX SUFFIX))
 
-/* A new one may be taken for an old one until it is locked: so often another is made. */
+/* A new folder may be taken for an unused one until it is locked; so make another, up to so many
+ * times. */
 #define TRIES 100
 
-/* Somebody may still be writing there. */
+/* Another process may still be writing there, so remove several times. */
 #define REMOVALS 5
 #define DESCRIPTORS 16
 
-/* What neither a list of nodes nor a server's configuration can have in a path. */
+/* The characters that neither a list of nodes nor a server's configuration can have in a path. */
 static const char unfit[] = ", \t\r\n?\"\\";
 
 static const char *find_parent(void)
@@ -35,7 +36,7 @@ static const char *find_parent(void)
 	return parent && *parent ? parent : "/tmp";
 }
 
-/* Another user could put a folder of his own in the place of one that is made there. */
+/* Another user could replace a folder that is made there. */
 static bool is_exposed(const char *parent)
 {
 	struct stat st;
@@ -69,7 +70,7 @@ static int check_parent(const char *parent, struct err *e)
 	return err_hint(e, "TMPDIR=/tmp will do");
 }
 
-/* True if its name still means what is open: whoever had it in hand may have removed it. */
+/* Returns true if the path still names the open folder, which another process may have removed. */
 static bool is_named(const struct folder *f)
 {
 	struct stat open, named;
@@ -101,7 +102,8 @@ int folder_make(struct folder *f, struct err *e)
 			(void)rmdir(f->path);
 			break;
 		}
-		/* Where there are no locks, nobody else has one either. */
+		/* Any other error of flock: the file system has no locks, so no other process has
+		 * one either. */
 		if ((flock(f->fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) && is_named(f))
 			return 0;
 		close(f->fd);
@@ -130,7 +132,7 @@ bool folder_remove(struct folder *f)
 	bool is_there = is_named(f);
 
 	for (int i = 0; i < REMOVALS && is_there; i++) {
-		/* Without a descriptor for it, an empty one goes all the same. */
+		/* If nftw() has no descriptors, an empty folder can still be removed. */
 		if (nftw(f->path, remove_one, DESCRIPTORS, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) < 0)
 			(void)rmdir(f->path);
 		is_there = is_named(f);
@@ -151,7 +153,7 @@ void folder_walk_open(struct folder_walk *w)
 	w->list = opendir(w->parent);
 }
 
-/* Opens it, if it is one of ours that nobody has. */
+/* Opens the folder, if it belongs to this user and no process has it open. */
 static bool take_unused(struct folder *f)
 {
 	struct stat st;

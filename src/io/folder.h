@@ -1,6 +1,10 @@
 /*
- * folder: a private one for throwaway things, in $TMPDIR or /tmp. It is locked (flock) while
- * somebody has it open, so that one whose owners were all killed is told from one in use.
+ * folder: a private folder for throwaway files, in $TMPDIR or /tmp.
+ *
+ * folder_make() makes and locks one; folder_remove() removes it. folder_walk_open(),
+ * folder_walk_next() and folder_walk_close() find the folders of this user whose owners were all
+ * killed; remove each with folder_remove(). The folder is locked (flock) while a process has it
+ * open, so an unused folder can be told from one in use.
  */
 #ifndef IO_FOLDER_H
 #define IO_FOLDER_H
@@ -9,24 +13,27 @@
 
 #include <stdbool.h>
 
-/* A socket in it, "/15.sock", must fit into an address, which has 108 bytes. */
+/* A socket in the folder, "/15.sock", must fit into an address, which has 108 bytes. */
 #define FOLDER_PATH_MAX (108 - 8)
 
 struct folder {
 	char path[FOLDER_PATH_MAX];
-	int fd; /* its lock; what is forked has it too, what is executed has not */
+	int fd; /* the lock; forked children inherit it, executed programs do not */
 };
 
-/* Makes a new one, for this user alone. Returns -1 with *e (ERR_CONFIG: TMPDIR will not do). */
+/* Makes a new folder, for this user alone. Returns -1 with *e (ERR_CONFIG: TMPDIR cannot be
+ * used). */
 int folder_make(struct folder *f, struct err *e);
 
-/* Is it still there? */
+/* Does the folder still exist? */
 bool folder_is_there(const struct folder *f);
 
-/* Removes it with all that is in it, and lets go of it. False: something could not be removed. */
+/* Removes the folder with its content, and unlocks it. Returns false if something could not be
+ * removed. */
 bool folder_remove(struct folder *f);
 
-/* Walks through those of this user that nobody has open any more; each is open then. */
+/* Walks through the folders of this user that no process has open. folder_walk_next() opens and
+ * locks each. */
 struct folder_walk {
 	void *list; /* DIR */
 	char parent[FOLDER_PATH_MAX];

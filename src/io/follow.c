@@ -13,7 +13,7 @@ int follow_open(struct follow *f, pid_t pid, bool may_signal, struct err *e)
 	*f = (struct follow){.pid = pid, .fd = -1};
 	if (pid == 0)
 		return 0;
-	/* The kernel refuses the number of a thread: EINVAL or ENOENT. */
+	/* The kernel refuses the number of a thread with EINVAL or ENOENT. */
 	f->fd = kernel_pidfd_open(pid);
 	if (f->fd < 0 && (errno == ESRCH || errno == EINVAL || errno == ENOENT))
 		return err_set(e, ERR_USAGE, "there is no process %d", (int)pid);

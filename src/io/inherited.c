@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Whatever fails here costs convenience only, and cannot be told better than by lsof(8). */
+/* A failure here costs convenience only, and lsof(8) shows it better than a message. */
 static void drop_streams(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -54,7 +54,7 @@ void inherited_keep_only(int one, int two, int three, int four)
 	int keep[] = {STDERR_FILENO, one, two, three, four, INT_MAX};
 	int n = (int)(sizeof(keep) / sizeof(keep[0]));
 
-	for (int i = 1; i < n; i++) /* in order */
+	for (int i = 1; i < n; i++) /* sort them */
 		for (int j = i; j > 0 && keep[j] < keep[j - 1]; j--) {
 			int higher = keep[j - 1];
 

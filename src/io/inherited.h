@@ -1,21 +1,24 @@
 /*
- * inherited: what redlock got from its own parent for the command: descriptors, standard streams,
- * the working directory. Once the command has them, whoever watches over it lets them go: a reader
- * at the other end of a pipe, or an administrator who wants to unmount, waits for the command
- * alone.
+ * inherited: drops the resources that redlock inherited only for the command: descriptors, standard
+ * streams, the working directory.
+ *
+ * The processes around the command call inherited_drop() or inherited_keep_only() after the command
+ * has started. Then a reader at the other end of a pipe, or an administrator who unmounts a disk,
+ * waits for the command alone. No function reports errors: a failure costs convenience only.
  */
 #ifndef IO_INHERITED_H
 #define IO_INHERITED_H
 
-/* Closes what is not ours: all that redlock opens closes itself on exec, what it got does not.
- * Moves to / and replaces stdin and stdout by /dev/null. stderr stays, for words. */
+/* Closes inherited descriptors: they lack FD_CLOEXEC, which each descriptor opened by redlock has.
+ * Moves to / and replaces stdin and stdout by /dev/null. Keeps stderr for messages. */
 void inherited_drop(void);
 
-/* stderr as well, for who has nobody left to talk to: whoever waits for the end of a pipe waits for
- * that of all its writers. */
+/* Replaces stderr by /dev/null, in a process that has no messages left: a reader of a pipe waits
+ * until all writers have closed it. */
 void inherited_drop_stderr(void);
 
-/* The same for a child of ours, which also lets go of all of ours but those four. */
+/* As inherited_drop(), in a child of redlock; also closes all descriptors of redlock but stderr and
+ * those four. */
 void inherited_keep_only(int one, int two, int three, int four);
 
 #endif

@@ -17,28 +17,28 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What a command leaves behind may be the tail of a pipeline: it gets a moment to end by itself. */
+/* Processes that outlive the command may be the tail of a pipeline: they get this time to end. */
 #define LEFTOVER_TIME (100 * USEC_MSEC)
 
-/* Measured: to kill and reap thousands of processes takes two to four times as long as to tell them
- * something. */
+/* Measured: killing and reaping thousands of processes takes two to four times as long as sending
+ * them another signal. */
 #define KILL_PER_SIGNAL 4
 
-/* Between two looks at a tree that is being killed. */
+/* The time between two looks at a tree that is being killed. */
 #define SWEEP_APART (2 * USEC_MSEC)
 #define SWEEP_APART_LATER (200 * USEC_MSEC)
 #define STUBBORN_AFTER USEC_SEC
 #define STUBBORN_APART_MAX (60 * USEC_SEC)
 
-/* So many looks in a row must find nothing where looks are all there is. */
+/* The number of looks in a row that must find no process, if waitpid(2) cannot answer. */
 #define EMPTY_LOOKS 10
 
 enum main_message_kind {
-	MAIN_START, /* the lock is held until valid_until */
+	MAIN_START, /* the lock is valid until valid_until */
 	MAIN_EXTENDED,
 	MAIN_LOSE,
 	MAIN_SIGNAL,
-	MAIN_SIGNAL_SEEN, /* a signal that the command has got from the terminal */
+	MAIN_SIGNAL_SEEN, /* a signal that the terminal has sent to the command as well */
 	MAIN_RESUME,
 };
 
@@ -48,32 +48,35 @@ struct main_message {
 	usec valid_until;
 };
 
-/* ---- the supervisor's own life ---- */
+/* ---- the supervisor process ---- */
 
 struct watch {
 	int fd, children, alarm;
 	struct deadline deadline;
 	struct supervisor_policy policy;
-	bool main_is_dead; /* redlock is dead */
-	bool lost; /* redlock said so: no later word takes it back */
+	bool main_is_dead; /* the supervisor acts alone */
+	bool lost; /* redlock reported the loss; no later message revokes it */
 	usec detach_at;
 
-	struct alarm_priority priority; /* the command's */
+	struct alarm_priority priority; /* the command starts with it */
 	pid_t command;
 	bool running; /* not reaped yet */
 	bool stopped;
 	int status;
 
-	uint64_t asked_by; /* signals that were passed on or came from the terminal, a bit each */
-	bool asked; /* one of them asks for the end, whatever status the command makes of it */
-	usec leftover_until; /* the command is gone: until then its tail may end by itself */
+	uint64_t
+		asked_by; /* one bit for each signal that was passed on or came from the terminal */
+	bool asked; /* one of these signals requests termination, whatever the command's status is
+		     */
+	usec leftover_until; /* after the command's end: the remaining processes may end without a
+				signal until then */
 
-	bool sweeping; /* KILL for everything, again and again */
+	bool sweeping; /* send SIGKILL to the whole tree, again and again */
 	usec sweep_since, sweep_at;
 	usec stubborn_at, stubborn_apart;
 };
 
-/* Nobody is there to hear it if redlock is dead, and then nobody needs to. */
+/* Send without waiting. A failed send is ignored: it means that redlock is dead. */
 static void send_message(const struct watch *w, const struct supervisor_message *message)
 {
 	while (send(w->fd, message, sizeof(*message), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 &&
@@ -81,7 +84,7 @@ static void send_message(const struct watch *w, const struct supervisor_message 
 		;
 }
 
-/* This one must not be lost, though redlock may be stopped and the socket full. */
+/* This message must not get lost, so wait if redlock is stopped and the socket is full. */
 static void send_last_message(const struct watch *w, const struct supervisor_message *message)
 {
 	while (send(w->fd, message, sizeof(*message), MSG_NOSIGNAL) < 0 && errno == EINTR)
@@ -95,12 +98,12 @@ static uint64_t bit(int number)
 
 static void signal_command(const struct watch *w, int number)
 {
-	/* Until it is reaped its pid is nobody else's. It may have become another user's. */
+	/* An unreaped pid is not reused. EPERM: the command may have changed to another user. */
 	if (w->running && kill(w->command, number) < 0)
 		assert(errno == ESRCH || errno == EPERM || errno == EINVAL);
 }
 
-/* A tree so large that telling it takes long takes longer to kill. */
+/* If it takes long to signal a tree, it takes longer to kill it: start earlier. */
 static void signal_tree(struct watch *w, int number)
 {
 	usec began = clock_now();
@@ -125,7 +128,7 @@ static void pass_on(struct watch *w, int number)
 		deadline_asked(&w->deadline, clock_now());
 }
 
-/* False when redlock is dead. */
+/* Returns false if redlock is dead. */
 static bool read_message(struct watch *w, bool *more)
 {
 	struct main_message message;
@@ -152,7 +155,7 @@ static bool read_message(struct watch *w, bool *more)
 		break;
 	case MAIN_SIGNAL_SEEN:
 		w->asked_by |= bit(message.number);
-		/* What is left of the tree may be out of the terminal's reach. */
+		/* The remaining processes may be out of the terminal's reach. */
 		if (!w->running)
 			pass_on(w, message.number);
 		break;
@@ -171,8 +174,8 @@ static void read_messages(struct watch *w)
 	while (!w->main_is_dead && more)
 		if (!read_message(w, &more)) {
 			w->main_is_dead = true;
-			/* The run around us sees no more than a command that left something behind.
-			 */
+			/* After redlock's death, the enclosing run only sees a command that left
+			 * processes behind, and may release its lock: kill at once. */
 			if (w->policy.is_nested)
 				w->deadline.policy.kill_after = 0;
 			log_say(LOG_ERRORS, w->deadline.policy.on_lost
@@ -183,8 +186,8 @@ static void read_messages(struct watch *w)
 		}
 }
 
-/* Did the command end because it was asked to, or was it killed? Then nothing is left on purpose.
- */
+/* Did the command end after a request, or by a signal? Then it left no process behind on
+ * purpose. */
 static bool ended_on_request(const struct watch *w)
 {
 	return w->asked || WIFSIGNALED(w->status) ||
@@ -202,7 +205,7 @@ static void command_ended(struct watch *w, int status)
 		deadline_finished(&w->deadline);
 	if (w->deadline.cause == CAUSE_NONE && ended_on_request(w))
 		deadline_asked(&w->deadline, now);
-	/* What TERM has not reached yet: it went to the command alone. */
+	/* Signal the rest of the tree: TERM went to the command alone. */
 	if (w->deadline.cause == CAUSE_ASKED && !w->sweeping && waitpid(-1, &status, WNOHANG) >= 0)
 		signal_tree(w, SIGTERM);
 }
@@ -216,7 +219,7 @@ static void command_stopped(struct watch *w, int number)
 	send_message(w, &message);
 }
 
-/* False when no child is left: all the tree is gone. */
+/* Returns false if no child remains, that is, the whole tree is gone. */
 static bool reap(struct watch *w)
 {
 	int status;
@@ -226,7 +229,7 @@ static bool reap(struct watch *w)
 		pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED);
 		if (pid <= 0 && !(pid < 0 && errno == EINTR))
 			return pid == 0;
-		/* Orphans of the tree are reaped and that is all. */
+		/* Orphans of the tree are only reaped. */
 		if (pid != w->command || !w->running)
 			continue;
 		if (WIFSTOPPED(status))
@@ -255,7 +258,7 @@ static void sweep(struct watch *w, usec now)
 	}
 }
 
-/* Does what is due; returns when to look again. */
+/* Does what is due; returns the time of the next look. */
 static usec do_due(struct watch *w)
 {
 	usec now = clock_now(), wake_at;
@@ -282,7 +285,7 @@ static usec do_due(struct watch *w)
 	return wake_at;
 }
 
-/* The command is gone, and so is its tree, or it may stay. */
+/* True if the command is gone and its tree is gone or may stay. */
 static bool is_finished(const struct watch *w, bool has_children)
 {
 	if (w->running || !has_children)
@@ -327,14 +330,16 @@ static void watch_over(struct watch *w)
 	send_last_message(w, &message);
 }
 
-/* What can be done before it is known whether the lock will be had. */
+/* The preparations that need no lock. Returns an errno, or 0. */
 static int prepare(struct watch *w)
 {
 	struct err e;
 
-	/* Before the command is started: on a busy machine it may be long before we are back. */
+	/* Before the start of the command: on a busy machine the supervisor may have to wait long
+	 * for a processor. */
 	alarm_raise_priority(&w->priority);
-	/* Stopped, it would not hear that redlock was killed. */
+	/* The kernel continues the supervisor when redlock dies: a stopped supervisor would not
+	 * notice that death. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGCONT);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || signals_only_children(&w->children, &e) < 0 ||
 		(w->alarm = alarm_open(&e)) < 0)
@@ -342,7 +347,8 @@ static int prepare(struct watch *w)
 	return tree_is_visible() ? 0 : ESRCH;
 }
 
-/* Sleeps until there is an order, which must be the one to start; not to be if redlock closes. */
+/* Waits for the first message. Returns true if it is MAIN_START, false if redlock closes the
+ * socket. */
 static bool wait_for_start(struct watch *w)
 {
 	struct main_message message;
@@ -382,11 +388,11 @@ _Noreturn static void supervise(
 		send_last_message(w, &message);
 	} else {
 		w->running = true;
-		/* `pkill -9 -f 'redlock run'` must not kill both of us. */
+		/* `pkill -9 -f 'redlock run'` must not kill both processes. */
 		title_set("rl-supervisor");
-		/* Not before the command has begun, which would inherit it. Out of reach of the
-		 * terminal and of what is sent to the group, SIGSTOP above all.
-		 */
+		/* After the start of the command, which would inherit the session. A session of its
+		 * own keeps the supervisor out of reach of the terminal and of signals to the
+		 * group, above all SIGSTOP. */
 		(void)setsid();
 		w->detach_at = clock_now() + DETACH_AFTER;
 		watch_over(w);
@@ -394,16 +400,16 @@ _Noreturn static void supervise(
 	_exit(0);
 }
 
-/* ---- redlock's side ---- */
+/* ---- main's side ---- */
 
 #define CANNOT_START "cannot start the command"
 
-/* What could not be ended later is not started. */
+/* Do not start a command that could not be terminated later. */
 static int try_all(struct err *e)
 {
 	if (kill(getpid(), 0) < 0)
 		return err_call(e, CANNOT_START, "kill");
-	/* If the supervisor is killed, its orphans are ours. */
+	/* If the supervisor is killed, redlock adopts its orphans. */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0) {
 		err_call(e, CANNOT_START, "prctl(PR_SET_CHILD_SUBREAPER)");
 		return err_hint(e, "redlock has to adopt the command's orphans to end them: this "
@@ -495,8 +501,8 @@ enum supervisor_reading supervisor_read(struct supervisor *s, struct supervisor_
 {
 	ssize_t n;
 
-	/* A supervisor that ends with an order unread resets the connection, once: its last word is
-	 * still to be had after that. */
+	/* A supervisor that exits with an unread message resets the connection, once: its last
+	 * message can be read after that. */
 	do
 		n = recv(s->fd, message, sizeof(*message), MSG_DONTWAIT);
 	while (n < 0 && (errno == EINTR || errno == ECONNRESET));
@@ -528,13 +534,13 @@ bool supervisor_take_over(struct supervisor *s, struct tree *tree)
 			return false;
 		supervisor_close(s);
 	}
-	/* Now its children are ours. */
+	/* redlock has adopted the supervisor's children. */
 	*tree = tree_signal(getpid(), SIGKILL, s->has_other_children ? &s->born : NULL);
 	do
 		pid = waitpid(-1, NULL, WNOHANG);
 	while (pid > 0);
-	/* One that forks and exits all the time may escape a look, but not the kernel's answer that
-	 * there are no children. With strangers among them, looks must do. */
+	/* A process that forks and exits all the time may escape a look, but waitpid(2) tells
+	 * reliably that no children exist. If redlock has other children, looks must do. */
 	s->empty_looks = tree->alive > 0 ? 0 : s->empty_looks + 1;
 	return pid < 0 || (s->has_other_children && s->empty_looks >= EMPTY_LOOKS);
 }
@@ -547,14 +553,14 @@ void supervisor_close(struct supervisor *s)
 		return;
 	close(s->fd);
 	if (waitpid(s->pid, NULL, WNOHANG) == 0) {
-		/* It may not have been started at all, or be stopped, or traced. */
+		/* The supervisor may not have been started at all, or may be stopped or traced. */
 		gone.fd = kernel_pidfd_open(s->pid);
 		kill(s->pid, SIGKILL);
-		/* Not by waitpid(2), which would wait for a tracer as well. */
+		/* Use poll, because waitpid(2) would also wait for a tracer. */
 		while (gone.fd >= 0 && poll(&gone, 1, -1) < 0 && errno == EINTR)
 			;
 		close(gone.fd);
-		/* Whoever traces it has to let it go first. */
+		/* A tracer must detach before the supervisor can be reaped. */
 		s->has_other_children |= waitpid(s->pid, NULL, WNOHANG) == 0;
 	}
 	s->pid = 0;

@@ -1,11 +1,19 @@
 /*
- * supervisor: the small process between redlock and the command. It is the command's parent, and
- * all that the command leaves behind becomes its child (PR_SET_CHILD_SUBREAPER), so it can tell
- * when the whole tree is gone. It keeps the leash by itself, in a session of its own, where ^Z and
- * ^C do not reach it: redlock may be stopped, stuck or dead, the tree ends before the lock does.
- * redlock in turn watches the supervisor: either alone suffices.
+ * supervisor: the small process between redlock's main process and the command. It is the command's
+ * parent, and adopts every process that the command leaves behind (PR_SET_CHILD_SUBREAPER), so it
+ * knows when the whole tree is gone. It enforces the deadline alone, in a session of its own, which
+ * ^Z and ^C do not reach: the tree ends before the lock does, even if redlock is stopped, hangs or
+ * is dead. redlock in turn watches the supervisor: either of the two is sufficient.
  *
- * What is said between the two goes through one socket; its end tells each of the other's death.
+ *     supervisor_prepare()    while the nodes are asked for the lock
+ *     supervisor_start()      the lock is held: the command starts
+ *     supervisor_read()       when supervisor_fd() is readable: messages about the command
+ *     supervisor_extended(), _lose(), _signal(), _resume()    messages to the supervisor
+ *     supervisor_check()      at each SIGCHLD
+ *     supervisor_take_over()  if the supervisor is dead or late, until it returns true
+ *     supervisor_close()      at the end, or in place of supervisor_start()
+ *
+ * Both sides use one socket: its end tells each process that the other is dead.
  */
 #ifndef IO_SUPERVISOR_H
 #define IO_SUPERVISOR_H
@@ -21,71 +29,73 @@
 struct supervisor {
 	pid_t pid; /* 0: none, or reaped */
 	int fd;
-	bool has_other_children; /* children that are not of the tree: what redlock had before, */
-	struct tree_birth born; /* when this one was not yet born */
+	bool has_other_children; /* redlock had children before; they are not of the tree, */
+	struct tree_birth born; /* because they are older than the supervisor */
 	int empty_looks;
 };
 
 struct supervisor_policy {
 	struct deadline_policy deadline;
-	bool wait_descendants; /* wait for what the command leaves behind */
-	bool is_nested; /* a run around us may release its lock at any time after our death */
+	bool wait_descendants; /* wait for the processes that the command leaves behind */
+	bool is_nested; /* an enclosing run may release its lock at any time after the death of this
+			   one */
 };
 
 /*
- * Makes the supervisor, which sleeps until supervisor_start() or supervisor_close(): so it can be
- * made while the nodes are asked. The command will find the environment as it is now, and
- * everything else as redlock found it. Call it while there is one thread. Returns -1 with *e
- * (ERR_SYSTEM): nothing was made.
+ * Makes the supervisor, which sleeps until supervisor_start() or supervisor_close(), so that the
+ * nodes can be asked meanwhile. The command will get the present environment, and everything else
+ * as redlock found it. Call it while the process has one thread. Returns -1 with *e (ERR_SYSTEM):
+ * no process was made.
  */
 int supervisor_prepare(struct supervisor *s, char *const argv[], const struct signals *signals,
 	const struct supervisor_policy *policy, struct err *e);
 
-/* Has the command started, under a lock that is proved until then; the leash counts from here.
- * Words tell what became of it. */
+/* Starts the command, under a lock that is confirmed until then; the deadline counts from here.
+ * Messages report how the command ends. */
 void supervisor_start(struct supervisor *s, usec valid_until);
 
 /*
- * A command that ends within this time costs less: only then do both of us let go of what the
- * command inherited from us (io/inherited). redlock calls supervisor_detach() for its own part.
+ * Both processes keep the descriptors inherited for the command (io/inherited) for this time,
+ * because a command that ends earlier then costs less. main calls supervisor_detach() for its own
+ * part.
  */
 #define DETACH_AFTER (10 * USEC_MSEC)
 
 void supervisor_detach(void);
 
-/* ---- orders: what redlock tells. None blocks; one that finds the supervisor stuck is lost, which
- * is safe: the leash it has only gets shorter. ---- */
+/* ---- messages to the supervisor. No call blocks. A message is lost if the supervisor hangs, which
+ * is safe: without messages its deadline comes earlier. ---- */
 
-/* The lock is proved until then. */
+/* The lock is confirmed until then. */
 void supervisor_extended(struct supervisor *s, usec valid_until);
 
-/* The lock is lost: end the tree now, as the policy says. */
+/* The lock is lost: terminate the tree now, according to the policy. */
 void supervisor_lose(struct supervisor *s);
 
-/* Passes a signal on to the command. One that came from the terminal, which the command got
- * already, is only taken note of. */
+/* Passes a signal on to the command. A signal from the terminal, which the command has received, is
+ * only recorded. */
 void supervisor_signal(struct supervisor *s, int number, bool is_terminals);
 
 /* Continues the command, if it is stopped. */
 void supervisor_resume(struct supervisor *s);
 
-/* ---- words: what the supervisor tells ---- */
+/* ---- messages from the supervisor ---- */
 
 enum supervisor_message_kind {
 	SUPERVISOR_FAILED, /* the command could not be started: number is the errno (ETIME: too
-			little of the validity is left; ESRCH: no tree could be seen), pid as
-			child_start() has it. The last word */
-	SUPERVISOR_STOPPED, /* the command was stopped, */
-	SUPERVISOR_STUBBORN, /* tree: these do not die, or may not be killed, though KILL was sent;
-			  none at all: somebody is left, but not to be seen */
-	SUPERVISOR_ENDED, /* the command is gone: number is its status as waitpid(2) gives it; tree:
-		       what it left behind. The last word */
+			      little of the validity is left; ESRCH: the tree is not visible),
+			      pid as in child_start(). The last message */
+	SUPERVISOR_STOPPED, /* the command was stopped by signal `number` */
+	SUPERVISOR_STUBBORN, /* tree: processes that do not die after SIGKILL, or must not be
+				killed; none: a process remains that is not visible */
+	SUPERVISOR_ENDED, /* the command is gone: number is its status as in waitpid(2); tree: the
+			     processes that it left behind. The last message */
 };
 
 struct supervisor_message {
 	enum supervisor_message_kind kind;
-	enum deadline_cause cause; /* ENDED: why the tree was ended, or NONE, */
-	usec ended_at; /* and when the last of those that had to go was gone */
+	enum deadline_cause cause; /* ENDED: the reason why the tree was terminated, or NONE */
+	usec ended_at; /* ENDED: the time at which the last process that had to go was gone */
 	int number;
 	pid_t pid; /* of the command */
 	struct tree tree;
@@ -94,27 +104,28 @@ struct supervisor_message {
 enum supervisor_reading {
 	SUPERVISOR_READ_NOTHING,
 	SUPERVISOR_READ_MESSAGE,
-	SUPERVISOR_READ_DEATH, /* the supervisor is gone, without a last word if none was heard */
+	SUPERVISOR_READ_DEATH, /* the supervisor is dead; without a last message, it was killed */
 };
 
-/* Readable, or hung up, when there is something to hear. */
+/* Returns a descriptor that is readable, or hung up, when supervisor_read() has a result. */
 int supervisor_fd(const struct supervisor *s);
 
-/* Takes the next word, without waiting. */
+/* Reads the next message, without waiting. */
 enum supervisor_reading supervisor_read(struct supervisor *s, struct supervisor_message *message);
 
-/* Its parent's duty when SIGCHLD comes: a supervisor that somebody stopped is continued at once. */
+/* Call it when SIGCHLD comes: continues a supervisor that was stopped, and reaps one that has
+ * ended. */
 void supervisor_check(struct supervisor *s);
 
 /*
- * When the supervisor is dead, or does not do its work: KILL for all of the tree that can be seen,
- * then for the supervisor itself. *tree is what was alive. True when nothing is left: until then
- * call it again, a little later.
+ * Sends SIGKILL to the visible tree, then to the supervisor itself. Call it if the supervisor is
+ * dead or does not do its work, and again after a moment until it returns true: nothing is left.
+ * *tree: the processes that were alive.
  */
 bool supervisor_take_over(struct supervisor *s, struct tree *tree);
 
-/* When its work is done, after its last word or when the tree is gone, or when it is not wanted
- * after all. Returns when it is gone; harmless where there is none. */
+/* Ends the supervisor, after its last message, when the tree is gone, or if it was never started.
+ * Returns when the supervisor is gone. Harmless without a supervisor. */
 void supervisor_close(struct supervisor *s);
 
 #endif

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-/* The words of argv, one behind the other as the kernel put them; the environment follows. */
+/* The strings of argv, in the order in which the kernel stored them; the environment follows. */
 static char *arguments;
 static size_t size;
 
@@ -19,6 +19,6 @@ void title_set(const char *title)
 {
 	(void)prctl(PR_SET_NAME, title);
 	if (size > 0)
-		/* The last byte stays 0: without it, the kernel shows the environment as well. */
+		/* The last byte stays 0; otherwise the kernel shows the environment as well. */
 		strncpy(arguments, title, size - 1);
 }

@@ -1,16 +1,18 @@
 /*
  * title: the command line and the name under which ps(1), pgrep(1) and pkill(1) find a process. A
- * child that is forked without exec has its parent's, and would be killed together with it.
+ * forked child has its parent's, so a pkill for the parent would kill the child, too.
+ *
+ * main calls title_init() at its start; each forked child calls title_set() once.
  */
 #ifndef IO_TITLE_H
 #define IO_TITLE_H
 
-/* Call it first, with main's argv: title_set() writes there. */
+/* Call it first, with main's argv: title_set() overwrites argv. */
 void title_init(char *argv[]);
 
 /*
- * Shows the calling process as `title`, of at most 15 bytes; a command line that is shorter cuts
- * it. Call it in a child that needs no word of argv any more.
+ * Shows the calling process as `title`, of at most 15 bytes, cut to the length of the command line.
+ * Call it in a child that no longer needs argv.
  */
 void title_set(const char *title);
 

@@ -129,7 +129,7 @@ static void converse(
 	conn_open(&c);
 	peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	FUZZ_CHECK(c.state != CONN_DOWN && peer >= 0);
-	while (b.at < b.end && c.state == CONN_GREETING) {
+	while (b.at < b.end && c.state == CONN_LOGIN) {
 		say(peer, &b, 1);
 		hear(&c, h);
 	}

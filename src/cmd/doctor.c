@@ -7,6 +7,9 @@
  * vote at once.
  */
 #include "report/diagnosis.h"
+#include "report/own_keys.h"
+#include "report/problem.h"
+#include "report/rights.h"
 
 #include "base/exit.h"
 #include "base/log.h"
@@ -65,7 +68,7 @@ static void take_in(struct visit *v, const struct wish wish[NODES_MAX])
 		log_say(LOG_REPLIES, "%s",
 			report_answer(text, &v->settings->nodes.node[i], wish[i].op, &m->reply,
 				v->query.took[i]));
-		if (!diagnosis_is_out_of_reach(&m->reply))
+		if (!problem_is_final(&m->reply))
 			continue;
 		v->facts[i].reached = m->reply;
 		v->is_over[i] = true;
@@ -197,8 +200,7 @@ static void try_a_lock(struct visit *v)
 		if (i != TRIAL_ACQUIRE)
 			continue;
 		ask(v, FIELD(rights),
-			(const char *const[]){
-				"EVAL", diagnosis_rights_script, "1", v->rights_key, NULL});
+			(const char *const[]){"EVAL", rights_script, "1", v->rights_key, NULL});
 		/* Ask only where the probe key exists as a string: BLPOP then fails at once, and
 		 * would block elsewhere. */
 		for (int n = 0; n < NODES_MAX; n++)
@@ -249,8 +251,7 @@ static void examine(struct visit *v)
 {
 	look_at_clocks(v, 0);
 	look_at_info(v);
-	ask(v, FIELD(own_keys),
-		(const char *const[]){"EVAL", diagnosis_own_keys_script, "0", NULL});
+	ask(v, FIELD(own_keys), (const char *const[]){"EVAL", own_keys_script, "0", NULL});
 	ask(v, FIELD(fsync), (const char *const[]){"CONFIG", "GET", "appendfsync", NULL});
 	ask(v, FIELD(clients_max), (const char *const[]){"CONFIG", "GET", "maxclients", NULL});
 	ask(v, FIELD(marker), (const char *const[]){"GET", GUARD_KEY, NULL});

@@ -1,21 +1,21 @@
 /*
- * doctor: what is wrong with nodes and settings, and how to fix it: facts in, findings out. The
- * ids of findings are stable; what can break mutual exclusion, or make locks impossible, is an
- * error.
+ * diagnosis: doctor's rules: facts about nodes in, findings out.
+ *
+ * Calling sequence: cmd/doctor.c sends the queries, stores the replies in a struct node_facts for
+ * each node, and calls diagnosis_judge() once. A new rule is a function here or in one of its parts
+ * (report/problem.h, report/rights.h, report/own_keys.h), with a fact in struct node_facts if no
+ * existing fact is enough.
+ *
+ * Facts are copied replies. diagnosis_judge() cannot fail.
  */
 #ifndef REPORT_DIAGNOSIS_H
 #define REPORT_DIAGNOSIS_H
 
 #include "cli/settings.h"
+#include "report/finding.h"
+#include "report/server_info.h"
 
-enum severity {
-	SEVERITY_ERROR, /* this node cannot be counted on; of the whole: no lock can be had so */
-	SEVERITY_WARNING, /* it works, until something else happens */
-	SEVERITY_NOTE,
-	SEVERITIES,
-};
-
-/* The requests of a lock's life, tried on a key of doctor's own, in this order. */
+/* The requests of a lock's life, tried in this order on a key of doctor's own. */
 enum trial {
 	TRIAL_ACQUIRE,
 	TRIAL_EXTEND,
@@ -26,114 +26,59 @@ enum trial {
 	TRIALS,
 };
 
-#define INFO_TEXT_MAX 64
-#define INFO_UNKNOWN ((int64_t)-1)
+/* Can there be no lock at all without this request? */
+bool trial_is_essential(enum trial trial);
 
-/* What INFO tells; texts are safe to show and "" where it does not say, numbers INFO_UNKNOWN. */
-struct server_info {
-	const char *kind; /* "Redis", "Valkey", ...; "": that was no INFO */
-	char version[INFO_TEXT_MAX];
-	char mode[INFO_TEXT_MAX]; /* standalone, cluster, sentinel */
-	char role[INFO_TEXT_MAX]; /* master, slave, active-replica */
-	char run_id[INFO_TEXT_MAX];
-	char group[INFO_TEXT_MAX]; /* replication id */
-	char policy[INFO_TEXT_MAX]; /* of eviction */
-	char snapshot[INFO_TEXT_MAX], rewrite[INFO_TEXT_MAX], log_write[INFO_TEXT_MAX]; /* ok, err
-											 */
-	int64_t replicas, cluster;
-	int64_t memory, memory_max, memory_aside, evicted;
-	int64_t clients, clients_max;
-	int64_t log, late_fsyncs; /* the append-only file */
-};
-
-/* Reads the reply to INFO. Whatever it is, something comes of it. */
-void server_info_read(struct server_info *info, const char *text, size_t len);
-
-/* A node's time of day, as it said it. */
+/* A sample of a node's clock. */
 struct clock_sample {
-	usec node; /* since 1970; 0: it did not say */
-	usec wall; /* ours, when it was asked, */
-	usec asked; /* clock_now() then, */
-	usec took; /* and until the answer came */
+	usec node; /* since 1970; 0: no reply */
+	usec wall; /* our time of day when the request was sent */
+	usec asked; /* clock_now() at that moment */
+	usec took; /* until the reply arrived */
 };
 
-/* Of a certificate, and those that stand behind it. */
+/* The end of a certificate chain's validity. */
 struct validity {
-	usec until; /* since 1970; 0: there is none */
-	usec wall; /* the time of day, when it was seen */
+	usec until; /* since 1970; 0: no certificate */
+	usec wall; /* the time of day when the certificate was read */
 };
 
 #define PINGS_MAX 9
 
 struct node_facts {
-	struct reply reached; /* ABSENT: nothing else was asked */
-	struct reply informed; /* INFO */
+	struct reply reached; /* ABSENT: no other query was sent */
+	struct reply informed; /* the reply to INFO */
 	struct server_info info;
 	struct reply trial[TRIALS];
-	struct reply rights; /* the reply to diagnosis_rights_script */
-	struct reply formatted; /* to EVAL, of a key as --key-format makes it */
-	struct reply own_keys; /* the reply to diagnosis_own_keys_script */
-	struct reply foreign; /* EXISTS of the key of a lock that nothing else uses */
-	struct reply beside; /* and of the fencing number that belongs to that key */
-	struct reply may_block; /* BLPOP of a key that is no list: any reply but NOPERM will do */
+	struct reply rights; /* the reply to rights_script */
+	struct reply formatted; /* the reply to EVAL with a key as --key-format makes it */
+	struct reply own_keys; /* the reply to own_keys_script */
+	struct reply foreign; /* EXISTS of the key of a lock that has no other use */
+	struct reply beside; /* EXISTS of that key's fencing number */
+	struct reply may_block; /* BLPOP of a key that is no list; only NOPERM matters */
 	struct reply fsync, clients_max; /* CONFIG GET appendfsync, maxclients */
-	struct clock_sample clock[2]; /* as far from each other as the visit was long */
+	struct clock_sample clock[2]; /* the first and the last sample of the visit */
 	struct validity certificate;
 	int pings;
 	usec ping[PINGS_MAX];
-	struct reply marker; /* GET {redlock}:node: the life of the server that may vote, or when */
-	struct reply admitted; /* and SET, where that is wanted */
-	struct reply ignored; /* of what is asked for something else than its answer */
+	struct reply marker; /* GET {redlock}:node: the restart guard's mark */
+	struct reply admitted; /* the reply to SET of the mark, with --admit */
+	struct reply ignored; /* replies that nothing is made of */
 };
 
-/* Tries all commands of the scripts on KEYS[1], and answers the names of those that are not
- * permitted, "~" for keys of that name, separated by spaces. */
-extern const char diagnosis_rights_script[];
-
-/* For EVAL, without a key. Answers the most severe of: "broken KEY", a fencing counter that cannot
- * be raised; "near KEY", one that soon cannot be raised; "lasting N KEY", a bookkeeping key that
- * does not expire though it should, and N others; "". Looks at about 50,000 keys at most. */
-extern const char diagnosis_own_keys_script[];
-
-struct finding {
-	int node; /* -1: of the whole */
-	enum severity severity;
-	const char *id;
-	char message[700]; /* safe to show */
-	char fix[700]; /* "", a command for the node, options of ours, or what to do in words */
-};
-
-/* More than any node can have, for each node and for the whole. */
-#define FINDINGS_MAX (32 * (NODES_MAX + 1))
-
-struct diagnosis {
-	int count;
-	struct finding finding[FINDINGS_MAX]; /* by node, the whole at the end */
-	int usable; /* nodes that can be counted on now */
-	bool is_usable[NODES_MAX];
-	bool is_duplicate; /* two nodes are one server */
-	int with[SEVERITIES]; /* findings of each severity */
-};
-
-/* `ours` is the certificate that we show to nodes. */
+/* Runs all rules. `ours` is the certificate that redlock shows to the nodes. */
 void diagnosis_judge(struct diagnosis *d, const struct settings *s, const struct node_facts facts[],
 	const struct validity *ours);
-
-/* "error", ... */
-const char *severity_name(enum severity severity);
 
 struct latency {
 	usec min, median, p99;
 };
 
-/* All 0 if there are none. */
+/* All 0 without pings. */
 struct latency diagnosis_latency(const struct node_facts *p);
 
-/* Nothing else need be asked: only an reply_absent() can be that. */
-bool diagnosis_is_out_of_reach(const struct reply *a);
-
-/* How far the node's clock is ahead of ours, at least, however long the question and the answer
- * were on their way; negative: behind. */
+/* The least difference of the node's clock to ours, however long request and reply travelled;
+ * negative: the node's clock is behind. */
 usec diagnosis_clock_off(const struct clock_sample *sample);
 
 #endif

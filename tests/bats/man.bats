@@ -150,7 +150,7 @@ named() {
 
 @test "every finding of doctor is named" {
 	grep -ohE 'SEVERITY_[A-Z]+,\s*"[a-z-]+"|\{"[a-z-]+", (true|false)' \
-		"$BATS_TEST_DIRNAME/../../src/report/diagnosis.c" | grep -oE '"[a-z-]+"' | tr -d '"' |
+		"$BATS_TEST_DIRNAME"/../../src/report/*.c | grep -oE '"[a-z-]+"' | tr -d '"' |
 		named 'redlock doctor' 'redlock config' 30
 }
 

@@ -1,5 +1,8 @@
 /* doctor: facts in, findings out. */
 #include "report/diagnosis.h"
+#include "report/own_keys.h"
+#include "report/problem.h"
+#include "report/rights.h"
 
 #include "unit/unit.h"
 
@@ -339,11 +342,11 @@ TEST(doctor_out_of_reach)
 	};
 	const struct reply yes = said("");
 
-	CHECK(!diagnosis_is_out_of_reach(&yes));
+	CHECK(!problem_is_final(&yes));
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		const struct reply a = reply_absent(cases[i].reason, "it \x1b");
 
-		CHECK_INT(diagnosis_is_out_of_reach(&a), cases[i].is_out);
+		CHECK_INT(problem_is_final(&a), cases[i].is_out);
 		be_sound(3);
 		if (cases[i].is_out)
 			facts[1].reached = a;
@@ -690,8 +693,8 @@ TEST(doctor_knows_all_that_scripts_call)
 			for (char *c = name; *c; c++)
 				*c = (char)tolower((unsigned char)*c);
 			snprintf(rule, sizeof(rule), " +%s", name);
-			unit_check(strstr(diagnosis_rights_script, tried) != NULL, __FILE__,
-				__LINE__, "%s is not tried", name);
+			unit_check(strstr(rights_script, tried) != NULL, __FILE__, __LINE__,
+				"%s is not tried", name);
 			unit_check(strstr(diagnosis.finding[0].fix, rule) != NULL, __FILE__,
 				__LINE__, "%s has no rule", name);
 			calls++;

@@ -1,4 +1,4 @@
-/* doctor: facts in, findings out. */
+/* diagnosis: facts in, findings out. */
 #include "report/diagnosis.h"
 #include "report/own_keys.h"
 #include "report/problem.h"
@@ -15,7 +15,7 @@
 #define RUN_ID "2a9bfc158d6bfe45153903374f8d5ca1d37b8685"
 #define GROUP "de54d892baad0c60cd43e7659b00f4b2c966657f"
 
-/* ---- INFO, as servers of several makes give it ---- */
+/* ---- INFO of several kinds of servers ---- */
 
 static const char redis7[] =
 	"# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nos:Linux 6.18 x86_64\r\n"
@@ -63,7 +63,7 @@ static struct server_info read_info(const char *text)
 {
 	struct server_info info;
 
-	/* At the very end of what is allocated, so that nothing behind it is read unseen. */
+	/* The text ends where its allocation ends, so that a sanitizer sees a read after it. */
 	size_t len = strlen(text);
 	char *copy = malloc(len + !len);
 
@@ -136,12 +136,12 @@ TEST(info_garbage)
 	CHECK(info.clients > INT64_MAX / 200);
 	CHECK_TEXT(info.kind, "Redis");
 	CHECK_TEXT(info.version, "");
-	/* What is shown on a terminal is safe, and cut to size. */
+	/* Texts are safe to show on a terminal, and cut to size. */
 	info = read_info("role:\x1b[2Jx\nrun_id:"
 			 "0123456789012345678901234567890123456789012345678901234567890123456789");
 	CHECK_TEXT(info.role, "\\x1b[2Jx");
 	CHECK_INT(strlen(info.run_id), INFO_TEXT_MAX - 1);
-	/* Cut anywhere, and with any byte changed. */
+	/* Cut at any length, and with any byte changed. */
 	for (size_t len = 0; len < sizeof(redis7); len++) {
 		snprintf(copy, len + 1, "%s", redis7);
 		info = read_info(copy);
@@ -153,7 +153,7 @@ TEST(info_garbage)
 	}
 }
 
-/* ---- a sound set-up, and what can be wrong with it ---- */
+/* ---- a sound set-up, and findings ---- */
 
 static struct settings settings;
 static struct node_facts facts[NODES_MAX];
@@ -168,7 +168,7 @@ static struct reply said(const char *text)
 	return a;
 }
 
-/* INFO with one of its parts replaced. */
+/* Replaces a part of the INFO. */
 static void change(int node, const char *from, const char *to)
 {
 	char text[2 * sizeof(redis7)];
@@ -177,7 +177,7 @@ static void change(int node, const char *from, const char *to)
 	CHECK(at != NULL);
 	snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - redis7), redis7, to, at + strlen(from));
 	facts[node].info = read_info(text);
-	/* but for what tells servers apart */
+	/* keep the run ids, which tell servers apart */
 	if (strcmp(facts[node].info.run_id, RUN_ID) == 0)
 		facts[node].info.run_id[0] = (char)('a' + node);
 	if (strcmp(facts[node].info.group, GROUP) == 0)
@@ -233,7 +233,7 @@ static const struct finding *found(int node, const char *id)
 	return NULL;
 }
 
-/* What it says, and how to mend it; "" without it. */
+/* The message and the fix of a finding; "" if it is missing. */
 static const char *message_of(int node, const char *id)
 {
 	return found(node, id) ? found(node, id)->message : "";
@@ -244,7 +244,7 @@ static const char *fix_of(int node, const char *id)
 	return found(node, id) ? found(node, id)->fix : "";
 }
 
-/* Just that finding, of that node. */
+/* Expects exactly this finding. */
 static void expect(int line, int node, const char *id, enum severity severity, const char *words,
 	const char *fix)
 {
@@ -285,7 +285,7 @@ TEST(doctor_is_silent_about_what_is_sound)
 		CHECK_INT(diagnosis.usable, nodes);
 		CHECK(!diagnosis.is_duplicate);
 	}
-	/* Of what is not said, nothing is said. */
+	/* A fact without a reply gives no finding. */
 	be_sound(3);
 	facts[1].info = read_info("redis_version:7.0\nrun_id:x\n");
 	facts[1].marker = said("x");
@@ -297,7 +297,7 @@ TEST(doctor_is_silent_about_what_is_sound)
 	EXPECT_SILENCE();
 }
 
-TEST(severities_have_words)
+TEST(severities_have_names)
 {
 	CHECK_TEXT(severity_name(SEVERITY_ERROR), "error");
 	CHECK_TEXT(severity_name(SEVERITY_WARNING), "warning");
@@ -361,7 +361,7 @@ TEST(doctor_out_of_reach)
 		}
 		CHECK_INT(diagnosis.count, 1);
 		CHECK_INT(diagnosis.usable, 2);
-		/* Who waits is not woken; there are locks all the same. */
+		/* Waiters on that node are not woken, but locks are possible. */
 		be_sound(3);
 		facts[1].trial[TRIAL_JOIN] = a;
 		judge();
@@ -505,7 +505,7 @@ TEST(doctor_reads_info)
 	}
 }
 
-/* What INFO does not tell, CONFIG may. */
+/* CONFIG tells the limit that INFO lacks. */
 TEST(doctor_reads_config)
 {
 	be_sound(3);
@@ -544,7 +544,7 @@ TEST(doctor_info_denied)
 		"let it answer INFO");
 }
 
-/* Where nothing is answered, that is said once. */
+/* A node that refuses every request gets one finding. */
 TEST(doctor_refused)
 {
 	be_sound(3);
@@ -592,7 +592,8 @@ TEST(doctor_rights)
 	p->may_block = reply_absent(REASON_NOPERM, "NOPERM");
 	EXPECT(1, "rights", WARNING, "user 'b\\x1bob' may not use blpop (to be woken)",
 		"ACL SETUSER b\\x1bob +blpop");
-	/* Refused, though all that is known of is permitted; and not known to be refused. */
+	/* A right that no known command needs is missing; and a reply that does not name the right.
+	 */
 	p->may_block = said("");
 	p->rights = said("getx xget ge setting");
 	EXPECT(1, "rights", ERROR, "user 'b\\x1bob' may not do all that locks want: NOPERM no eval",
@@ -617,7 +618,7 @@ TEST(doctor_own_keys_of_other_tenants)
 		{"%s", "~KEY" OWN},
 		{"my %s", "~KEY" OWN},
 		{"a-format-that-is-much-too-long:%s", "~KEY" OWN},
-		/* Its keys would be redlock's own. */
+		/* The format makes redlock's own keys. */
 		{"redlock:turn:{%s}", "~KEY" OWN},
 		{"app-%s", "~app-*" OWN_KEYS("app-*") OWN_OF_DOCTOR},
 	};
@@ -659,12 +660,12 @@ TEST(doctor_keys_of_a_format)
 	settings.key_format = "my %s";
 	EXPECT(1, "key-format", NOTE,
 		"user 'default' may not use all keys 'my *', as --key-format makes them", "");
-	/* That is about the command. */
+	/* The refusal is about the command, not the key. */
 	p->formatted = reply_absent(REASON_NOPERM, "NOPERM no permissions to run the 'eval' ...");
 	EXPECT_SILENCE();
 }
 
-/* Whatever a script calls is tried, and has a rule. */
+/* The script tries each command of redlock's scripts, and each has an ACL rule. */
 TEST(doctor_knows_all_that_scripts_call)
 {
 	const struct key_list keys = ONE_KEY("k");
@@ -722,7 +723,7 @@ TEST(doctor_same_server)
 {
 	be_sound(3);
 	facts[2].info = facts[0].info;
-	facts[2].info.memory_max = 1; /* said of the first already */
+	facts[2].info.memory_max = 1; /* not judged: the same server as the first node */
 	EXPECT(2, "duplicate", ERROR, "is the same server as redis://a:6379",
 		"every node must be a server of its own");
 	CHECK(diagnosis.is_duplicate);
@@ -733,7 +734,7 @@ TEST(doctor_same_server)
 		"is of one replication group with redis://b:6379: together they are one voter",
 		"every node must be a server of its own");
 	CHECK(!diagnosis.is_duplicate);
-	/* The master is not to blame, whichever is named first. */
+	/* The replica gets the finding, whichever is named first. */
 	for (int replica = 1; replica < 3; replica++) {
 		be_sound(3);
 		snprintf(facts[2].info.group, INFO_TEXT_MAX, "%s", facts[1].info.group);
@@ -755,7 +756,7 @@ TEST(doctor_same_server)
 		"1 of 3 nodes can be counted on, 2 are needed: no lock can be had");
 }
 
-/* Fewer than three nodes are not guarded against their restarts. */
+/* With fewer than three nodes there is no restart guard. */
 TEST(doctor_persistence)
 {
 	be_sound(1);
@@ -842,7 +843,7 @@ TEST(doctor_clock_apart)
 TEST(doctor_clock_rate)
 {
 	be_sound(3);
-	/* a tenth, what may lie on the way, and the grain: not more than that for sure */
+	/* a tenth, the travelling time and the granularity: the least difference is not larger */
 	set_clock(1, 108 * MS);
 	EXPECT_SILENCE();
 	set_clock(1, -104 * MS);
@@ -883,11 +884,11 @@ TEST(doctor_restart_guard)
 {
 	static const char *const marks[] = {"", "another", "another 1 1", "a", "aa9bfc 1 1"};
 	static const struct {
-		const char *behind; /* its run id; its clock says 1000.002 s */
-		const char *left; /* NULL: it votes */
+		const char *behind; /* after its run id; the node's clock says 1000.002 s */
+		const char *left; /* NULL: the node votes */
 	} cases[] = {
 		{" 1012345 33002", "12s"},
-		/* those who want it longer have it so, as we do */
+		/* a client that needs a longer quarantine makes it longer, and so do we */
 		{" 1012345 32002", "13s"},
 		{" 1012345 0", "45s"},
 		{" 1012345", "45s"},
@@ -912,7 +913,7 @@ TEST(doctor_restart_guard)
 		judge();
 		CHECK_INT(diagnosis.count, 1);
 		CHECK_INT(diagnosis.with[SEVERITY_WARNING], 1);
-		/* It is not to be counted on before that. */
+		/* The node is not usable until the quarantine ends. */
 		CHECK_INT(diagnosis.usable, 2);
 		snprintf(words, sizeof(words), "in quarantine for another %s: it does not vote",
 			cases[i].left);
@@ -981,7 +982,7 @@ TEST(doctor_lasting_keys)
 	EXPECT(1, "lasting-key", WARNING,
 		"redlock's own key 'redlock:readers:{a b}' does not expire (and 12 more like it)",
 		"");
-	/* The script never answers this. */
+	/* The script never replies this. */
 	facts[1].own_keys = said("lasting 12");
 	EXPECT_SILENCE();
 }
@@ -1072,7 +1073,7 @@ TEST(doctor_ttl)
 		"--ttl 10s");
 }
 
-/* As many findings as there can be. */
+/* The largest possible number of findings. */
 TEST(doctor_everything_is_wrong)
 {
 	be_sound(15);

@@ -1,7 +1,7 @@
-# redlock. `make` builds, `make check` tests; HACKING.md says the rest.
+# redlock. `make` builds, `make check` tests; HACKING.md explains the rest.
 # V=1 shows the commands; DEVELOPER=1 turns warnings into errors.
 
-# Where things go; DESTDIR before all of it is for packagers.
+# Install folders; packagers set DESTDIR, a prefix of all of them.
 PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
 DATADIR ?= $(PREFIX)/share
@@ -10,7 +10,7 @@ DOCDIR ?= $(DATADIR)/doc/redlock
 BASHCOMPDIR ?= $(DATADIR)/bash-completion/completions
 ZSHCOMPDIR ?= $(DATADIR)/zsh/site-functions
 FISHCOMPDIR ?= $(DATADIR)/fish/vendor_completions.d
-# yes: install the program without what debuggers want.
+# yes: install the program without debug information.
 STRIP ?= no
 
 CC ?= cc
@@ -18,8 +18,8 @@ PKG_CONFIG ?= pkg-config
 CFLAGS ?= -O2 -g
 B ?= $(if $(filter yes,$(STATIC)),build/static,build)
 
-# hiredis is linked in where its archive is installed: loading it as a shared library adds 6 % to
-# every run. Packagers who want the shared one set HIREDIS_LIBS=-lhiredis.
+# hiredis is linked in if its archive is installed: loading it as a shared library adds 6 % to every run. Packagers who
+# want the shared one set HIREDIS_LIBS=-lhiredis.
 HIREDIS_ARCHIVE := $(shell $(CC) -print-file-name=libhiredis.a)
 HIREDIS_LIBS ?= $(if $(filter /%,$(HIREDIS_ARCHIVE)),$(HIREDIS_ARCHIVE),-lhiredis)
 REDLOCK_CFLAGS = -std=gnu11 -D_GNU_SOURCE -Isrc -pthread -MMD -MP \
@@ -28,30 +28,30 @@ REDLOCK_CFLAGS = -std=gnu11 -D_GNU_SOURCE -Isrc -pthread -MMD -MP \
 ifdef DEVELOPER
 REDLOCK_CFLAGS += -Werror
 endif
-# What makes a hole in the program harder to use; it costs no time that can be measured. HARDENING=no does without.
+# Options that make bugs in the program harder to exploit; their cost is not measurable. HARDENING=no disables them.
 HARDENING ?= yes
 MACHINE := $(shell $(CC) -dumpmachine)
 ifneq ($(HARDENING),no)
 REDLOCK_CFLAGS += -fPIE -fstack-protector-strong $(CLASH) $(BRANCHES) $(FORTIFY)
 HARDENED_LINK = $(if $(filter yes,$(STATIC)),-static-pie,-pie) -Wl,-z,relro,-z,noexecstack
 endif
-# clang has it for some processors only.
+# clang supports it on some processors only.
 CLASH := $(shell $(CC) -Werror -fstack-clash-protection -c -o /dev/null -x c /dev/null 2> /dev/null && echo -fstack-clash-protection)
-# Jumps only to where a jump was meant to go.
+# Indirect jumps only reach marked targets.
 BRANCHES = $(if $(filter x86_64-%,$(MACHINE)),-fcf-protection)$(if $(filter aarch64-%,$(MACHINE)),-mbranch-protection=standard)
-# It wants an optimiser, no sanitizer beside it, and who says it already means that.
+# It needs an optimiser, excludes sanitizers, and must not override the user's own definition.
 FORTIFY = $(if $(OPTIMISED),$(if $(findstring -fsanitize=,$(CFLAGS))$(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),,\
 	-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
 OPTIMISED = $(filter-out -O0,$(lastword $(filter -O%,$(CFLAGS))))
-# The same source makes the same program, wherever it lies.
+# The same source makes the same program, in any folder.
 REDLOCK_CFLAGS += "-fdebug-prefix-map=$(CURDIR)=."
 
-# Two segments fewer to map, and to copy for the supervisor; and what the supervisor calls is looked up
-# once, before it is forked: 2 % of a run each.
+# Two segments fewer to map, and to copy for the supervisor; and the supervisor's functions are looked up once, before
+# the fork: 2 % of a run each.
 REDLOCK_LDFLAGS = -pthread -Wl,-z,noseparate-code,-z,now $(HARDENED_LINK)
-# OpenSSL is loaded when a node wants TLS: only its headers are needed. WITH_TLS=no does without.
+# OpenSSL is loaded when a node needs TLS: only its headers are needed. WITH_TLS=no does without.
 WITH_TLS ?= yes
-# STATIC=yes: one file that needs no other, in build/static. Nothing can be loaded then, so OpenSSL's archives are linked
+# STATIC=yes: one file without dependencies, in build/static. It can load no library, so OpenSSL's archives are linked
 # in. The linker warns that some functions of the C library would load libraries: redlock calls none that does
 # (io/resolve, io/tls).
 ifeq ($(STATIC),yes)
@@ -71,12 +71,12 @@ LAYERS = base lock proto cli report io cmd
 SOURCES = $(foreach layer,$(LAYERS),$(sort $(wildcard src/$(layer)/*.c)))
 OBJECTS = $(SOURCES:src/%.c=$(B)/%.o)
 UNIT = $(sort $(wildcard tests/unit/*.c))
-# The simulator stands in for the rest of io.
+# The simulator replaces the rest of io.
 SIM = $(sort $(wildcard tests/sim/*.c))
 SIM_OBJECTS = $(filter $(B)/base/% $(B)/lock/% $(B)/proto/% $(B)/cli/% $(B)/report/% $(B)/io/session.o $(B)/io/pool.o,$(OBJECTS))
 TOOLS = $(patsubst tests/tools/%.c,$(B)/tools/%,$(wildcard tests/tools/*.c))
 $(B)/tools/%.so: REDLOCK_LDFLAGS = -shared -fPIC
-# They are loaded into programs that do not watch themselves as well.
+# They are also loaded into programs without sanitizers.
 $(B)/tools/%.so: override CFLAGS := $(filter-out -fsanitize=%,$(CFLAGS))
 FUZZ = $(sort $(wildcard tests/fuzz/*.c))
 STYLED = $(wildcard src/*.c src/*/*.[ch] tests/*/*.[ch])
@@ -87,7 +87,7 @@ $(B)/redlock: $(B)/main.o $(OBJECTS)
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) $(TLS_LIBS)
 
-# Writes what pages and completions have from the tables.
+# Writes the parts of pages and completions that come from the tables.
 GEN = $(sort $(wildcard src/gen/*.c))
 GENERATED = $(wildcard man/* completions/*)
 $(B)/redlock-gen: $(GEN:src/%.c=$(B)/%.o) $(filter $(B)/base/% $(B)/lock/% $(B)/proto/% $(B)/cli/%,$(OBJECTS))
@@ -105,7 +105,7 @@ $(B)/%.o: src/%.c
 	@echo "  CC      $<"
 	$(Q)$(CC) $(CPPFLAGS) $(REDLOCK_CFLAGS) $(CFLAGS) -c -o $@ $<
 
-# It has the scripts within it.
+# The program contains the scripts.
 $(B)/cmd/completion.o: $(wildcard completions/*)
 
 # The unit tests link the same objects; one binary for all of them.
@@ -117,12 +117,12 @@ $(B)/sim: $(SIM:tests/%.c=$(B)/tests/%.o) $(SIM_OBJECTS)
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^
 
-# Every target on its corpus; and what AFL drives, with CC=afl-clang-fast: build/fuzz TARGET @@
+# Every target on its corpus; and the binary for AFL, with CC=afl-clang-fast: build/fuzz TARGET @@
 $(B)/fuzz: $(FUZZ:tests/%.c=$(B)/tests/%.o) $(filter-out $(B)/cmd/%,$(OBJECTS))
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) $(TLS_LIBS)
 
-# The simulator's node beside a real server.
+# The simulator's node next to a real server.
 $(B)/differ: $(B)/tests/differ/main.o $(B)/tests/sim/node.o $(filter $(B)/base/% $(B)/lock/% $(B)/proto/%,$(OBJECTS))
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) $(TLS_LIBS)
@@ -142,7 +142,7 @@ $(B)/tools/%: tests/tools/%.c
 # ---- tests ----
 
 BATS_FILES = $(sort $(wildcard tests/bats/*.bats))
-# Other programs' locks, where there is what they want: npm, or Debian's packages.
+# Other programs' locks, if their requirements are installed: npm, or Debian's packages.
 INTEROP_ALL = $(addprefix tests/interop/,npm.bats django.bats php.bats symfony.bats perl.bats ruby.bats)
 INTEROP := $(if $(shell command -v npm),tests/interop/npm.bats) \
 	$(if $(wildcard /usr/lib/python3/dist-packages/django_redis),tests/interop/django.bats) \
@@ -152,11 +152,11 @@ INTEROP := $(if $(shell command -v npm),tests/interop/npm.bats) \
 	$(if $(wildcard /usr/share/rubygems-integration/all/gems/redis-[0-9]*),tests/interop/ruby.bats)
 LEFT_OUT = $(filter-out $(INTEROP),$(INTEROP_ALL))
 SUITE = lint unit fuzz sim $(BATS_FILES) $(FAULTS) $(INTEROP)
-# What is installed is built for that.
+# The installation test builds its own program.
 PART = unit fuzz $(filter-out tests/bats/install.bats,$(BATS_FILES))
 
-# Everything a reviewer needs: the rules of the house, then the whole suite on the real program and on
-# one that watches itself.
+# Everything a reviewer needs: the rules of the code, then the whole suite on the real program and on one with
+# sanitizers.
 check: check-built
 	$(Q)$(MAKE) --no-print-directory $(SAN) check-built
 	$(Q)$(SAN_STRICT) CC="$(CC)" tests/run $(B) $(SUITE) build/san $(PART)
@@ -165,11 +165,11 @@ check: check-built
 check-suite: check-built
 	$(Q)CC="$(CC)" tests/run $(B) $(SUITE)
 
-# Seconds: the loop while writing.
+# Seconds: for each change.
 check-fast: check-built
 	$(Q)CC="$(CC)" tests/run $(B) lint unit fuzz
 
-# One target per tool: each builds into a folder of its own and runs the whole suite on it.
+# One target per tool: each builds into its own folder and runs the whole suite on it.
 SAN = B=build/san CFLAGS="-O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer"
 SAN_STRICT = UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 check-san:
@@ -179,7 +179,7 @@ check-tsan:
 	$(Q)TSAN_OPTIONS=halt_on_error=1 $(MAKE) --no-print-directory B=build/tsan check-part \
 		CFLAGS="-O1 -g -fsanitize=thread -fno-omit-frame-pointer"
 
-# One part at a time: under valgrind they do not wait, they work.
+# One part at a time: under valgrind they need the processor all the time.
 check-valgrind: check-built
 	$(Q)rm -rf build/valgrind && mkdir -p build/valgrind && chmod 1777 build/valgrind
 	$(Q)REDLOCK_UNDER="valgrind -q --log-file=$(CURDIR)/build/valgrind/%p --run-libc-freeres=no \
@@ -189,8 +189,8 @@ check-valgrind: check-built
 	$(Q)not_ours='WARNING: unhandled amd64-linux syscall|You may be able|README_MISSING|Nevertheless|bug_reports'; \
 		if grep -rhvE "$$not_ours" build/valgrind; then exit 1; fi
 
-# Faults on real nodes, row by row, and every system call of a run made to fail, one at a time; `check` has
-# the first three and the last of each name. Wants root, and Debian's nftables and iproute2.
+# Faults on real nodes, row by row, and every system call of a run made to fail, one at a time; `check` has the first
+# three and the last of each name. Needs root, and Debian's nftables and iproute2.
 FAULTS = syscalls tests/faults/faults.bats
 check-faults: check-built
 	$(Q)ALL=1 tests/run $(B) $(FAULTS)
@@ -199,8 +199,8 @@ check-faults: check-built
 check-mutants:
 	$(Q)tests/mutants/run $(B) $(MUTANTS)
 
-# redlock beside all that it is tried with. Wants Debian's php-cli, php-predis, php-symfony-lock, libredis-perl and
-# ruby-redis; and node and npm (Debian's, or others), which fetches the rest once.
+# redlock alongside each library that it is tested with. Needs Debian's php-cli, php-predis, php-symfony-lock,
+# libredis-perl and ruby-redis; and node and npm (Debian's, or others), which fetches the rest once.
 interop: check-built
 	$(Q)tests/run $(B) tests/bats/interop.bats $(INTEROP_ALL)
 
@@ -208,8 +208,8 @@ interop: check-built
 cover:
 	$(Q)CC="$(CC)" tests/cover $(B)/cover
 
-# Another C library, and another processor: the source of hiredis, and Debian's cross compiler and emulator. Each script
-# names the packages that it misses. FILES="x.bats y.bats" for some.
+# Another C library, and another processor: needs the source of hiredis, and Debian's cross compiler and emulator. Each
+# script names the packages that it misses. FILES="x.bats y.bats" for some.
 check-musl: $(TOOLS)
 	$(Q)tests/portability/musl $(B) $(FILES)
 
@@ -242,17 +242,17 @@ sim: $(B)/sim
 sim-soak: $(B)/sim
 	$(Q)$(B)/sim --minutes $(or $(MINUTES),10) $(if $(PROFILE),--profile $(PROFILE))
 
-# MINUTES=n is how long (10), SEED=n repeats the draws, FOREIGN=0 goes without node-redlock.
+# MINUTES=n is the duration (10), SEED=n repeats the draws, FOREIGN=0 leaves node-redlock out.
 torture: $(B)/redlock $(TOOLS)
 	$(Q)tests/soak/torture $(B)
 
-# All modes of redlock, while nodes lose data, stop, change rights and are cut off. MINUTES=n is how long (10), SEED=n
-# repeats the draws. The witness is a plain flock.
+# All modes of redlock, while nodes lose data, stop, change rights and are cut off. MINUTES=n is the duration (10),
+# SEED=n repeats the draws. The witness is a plain flock.
 storm: $(B)/redlock $(TOOLS)
 	$(Q)tests/soak/storm $(B)
 
 # libFuzzer looks for inputs that break a target (tests/fuzz/main.c lists them): TARGET=x, MINUTES=n (5).
-# What it finds lies in build/fuzz-x/found; what is worth keeping goes to tests/fuzz/corpus/x.
+# Findings are in build/fuzz-x/found; inputs worth keeping go to tests/fuzz/corpus/x.
 fuzz:
 	@test -d "tests/fuzz/corpus/$(TARGET)" -a -n "$(TARGET)" || { echo "make fuzz TARGET=x: one of" $$(ls tests/fuzz/corpus) >&2; exit 1; }
 	$(Q)mkdir -p build/fuzz-$(TARGET)/found build/fuzz-$(TARGET)/corpus
@@ -274,12 +274,12 @@ bench: $(B)/redlock $(TOOLS)
 	$(Q)tests/bench/together $(B)
 	$(Q)tests/bench/status $(B)
 
-# Fencing numbers while nodes are killed and start again empty. NUMBERS=n is how many (2000).
+# Fencing numbers while nodes are killed and start again empty. NUMBERS=n is their number (2000).
 numbers: $(B)/redlock $(TOOLS)
 	$(Q)tests/soak/numbers $(B)
 
-# A lock that is extended 100,000 times (EXTENSIONS=n) while nodes restart, passwords change and the like (TROUBLES=n):
-# does anything grow? UNDER=valgrind counts every byte.
+# A lock that is extended 100,000 times (EXTENSIONS=n) while nodes restart, passwords change and so on (TROUBLES=n):
+# does memory grow? UNDER=valgrind counts every byte.
 extensions: $(B)/redlock
 	$(Q)tests/soak/extensions $(B)
 
@@ -287,7 +287,7 @@ extensions: $(B)/redlock
 losses: $(B)/redlock $(TOOLS)
 	$(Q)tests/soak/losses $(B)
 
-# Clients that start together with -n: one of them gets the lock. ROUNDS=n is how many of each row (500).
+# Clients that start together with -n: one of them gets the lock. ROUNDS=n is the number of each row (500).
 rivals: $(B)/redlock $(TOOLS)
 	$(Q)tests/soak/rivals $(B)
 
@@ -299,7 +299,7 @@ demo: $(B)/redlock
 pristine:
 	$(Q)tests/pristine/run $(DEBIAN)
 
-# What is installed: put FILE MODE WHERE, each. There may be no pages, and no completions.
+# The installed files: put FILE MODE WHERE, each. Pages and completions are optional.
 define each_installed
 	put $(B)/redlock 755 "$(BINDIR)/redlock"; \
 	for page in man/*.[1-9]; do put "$$page" 644 "$(MANDIR)/man$${page##*.}/$${page##*/}"; done; \
@@ -326,12 +326,12 @@ dist:
 	$(Q)packaging/dist $(B)
 
 # All files of a release, in build/release: the source archive, packages and static programs for amd64 and arm64,
-# SHA256SUMS. docs/packaging.md has the packages that this needs.
+# SHA256SUMS. docs/packaging.md names the required packages.
 release:
 	$(Q)packaging/release $(B)/release
 
-# Builds the release a second time from its own archive and compares the bytes; then lintian, the packages' contents, and
-# the static programs where there is nothing else. Wants Debian's lintian and qemu-user as well.
+# Builds the release a second time from its own archive and compares the bytes; then lintian, the packages' contents,
+# and the static programs without other files. Needs Debian's lintian and qemu-user as well.
 check-release: release check-built
 	$(Q)BATS_TEST_TIMEOUT=3600 RELEASE="$(abspath $(B)/release)" tests/run $(B) tests/release/release.bats
 

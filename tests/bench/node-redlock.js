@@ -1,7 +1,8 @@
-// What a section costs with the usual library: acquire on all nodes, spawn, wait, release.
+// The cost of a section with the usual library: acquire on all nodes, spawn, wait, release.
 // usage: node node-redlock.js KEY SOCKET... -- COMMAND [ARG...]
-// FOREIGN_TTL_MS is the lock's TTL, 30000 if unset. COMMAND finds REDLOCK_TOKEN, and FOREIGN_UNTIL_MS:
-// when the lock ends, in milliseconds since 1970, for nobody ends COMMAND then.
+// FOREIGN_TTL_MS is the lock's TTL, 30000 if unset. COMMAND finds REDLOCK_TOKEN, and
+// FOREIGN_UNTIL_MS: the end of the lock, in milliseconds since 1970, because the library does not
+// end COMMAND then.
 "use strict";
 
 const { spawn } = require("node:child_process");

@@ -1,6 +1,6 @@
 /*
  * fuzz: each target takes any bytes and must not crash, nor break a rule that it checks. One binary
- * runs what is in tests/fuzz/corpus; libFuzzer and AFL look for more (make fuzz TARGET=x).
+ * runs the inputs in tests/fuzz/corpus; libFuzzer and AFL look for more (make fuzz TARGET=x).
  */
 #ifndef TESTS_FUZZ_H
 #define TESTS_FUZZ_H
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Says what is wrong, and aborts. */
+/* Prints the broken rule, and aborts. */
 #define FUZZ_CHECK(condition) \
 	do { \
 		if (!(condition)) \
@@ -17,17 +17,17 @@
 
 _Noreturn void fuzz_failed(const char *file, int line, const char *what);
 
-/* It can be shown on a terminal: UTF-8, no controls. */
+/* True if a terminal may show it: UTF-8, no controls. */
 void fuzz_check_clean(const char *text);
 
-/* The bytes that are left to read; behind their end there are only zeros. */
+/* The unread bytes; after their end there are only zeros. */
 struct bytes {
 	const uint8_t *at, *end;
 };
 
 uint8_t fuzz_byte(struct bytes *b);
 
-/* A copy as a string, up to `most` bytes or a newline, which it takes; the caller frees it. */
+/* A copy as a string, up to `most` bytes or a newline, which is consumed; the caller frees it. */
 char *fuzz_line(struct bytes *b, size_t most);
 
 /* tests/fuzz/words.c, .../settings.c, .../replies.c */

@@ -1,8 +1,8 @@
 /*
  * usage: fuzz                    every target on its corpus, tests/fuzz/corpus/TARGET/: TAP
- *        fuzz TARGET [FILE...]   one target on files, or on what comes in (as AFL wants it)
+ *        fuzz TARGET [FILE...]   one target on files, or on stdin (for AFL)
  *
- * Built with -DFUZZ_TARGET=fuzz_x it has no main, and is what libFuzzer drives.
+ * Built with -DFUZZ_TARGET=fuzz_x it has no main; libFuzzer drives it.
  */
 #include "base/utf8.h"
 #include "fuzz/fuzz.h"
@@ -14,7 +14,7 @@
 
 #define INPUT_MAX ((size_t)1024 * 1024)
 
-/* The input that is tried. */
+/* The current input. */
 static char path[500];
 
 void fuzz_failed(const char *file, int line, const char *what)
@@ -87,7 +87,7 @@ static const struct target {
 
 #define TARGETS ((int)(sizeof(targets) / sizeof(targets[0])))
 
-/* From a block of just that size, so that the sanitizer sees who reads beyond. */
+/* In a block of exactly that size, so that the sanitizer sees reads beyond it. */
 static void run_on(const struct target *t, FILE *f)
 {
 	uint8_t *buffer = malloc(INPUT_MAX), *data;

@@ -1,4 +1,4 @@
-/* What servers say: through the reader of io/conn, as answers, as votes in the midst of a lock's
+/* Servers' bytes: through the parser of io/conn, as replies, as votes in the middle of a lock's
  * life. */
 #include "fuzz/fuzz.h"
 
@@ -65,12 +65,12 @@ void fuzz_page(const uint8_t *data, size_t len)
 	FUZZ_CHECK(at == before);
 }
 
-/* ---- conn: bytes in, answers out ---- */
+/* ---- conn: bytes in, replies out ---- */
 
 struct heard {
 	int count;
 	struct reply reply[ANSWERS_MAX];
-	struct reply trouble; /* why it ended, if it did */
+	struct reply trouble; /* the reason of its end */
 };
 
 static int listener = -1;
@@ -149,7 +149,7 @@ static void converse(
 		say(peer, &b, at_a_time);
 		hear(&c, h);
 	}
-	/* Who has not read everything would be waited for. */
+	/* The kernel would wait for unread bytes. */
 	while (recv(peer, rest, sizeof(rest), MSG_DONTWAIT) > 0)
 		;
 	conn_close(&c);
@@ -170,8 +170,8 @@ static void check_same(const struct heard *a, const struct heard *b)
 	}
 }
 
-/* Two requests, whether AUTH and SELECT go before them, and the replies: however they are cut, the
- * answers are the same. */
+/* Two requests, with or without AUTH and SELECT before them, and the replies: the result does not
+ * depend on how the bytes are cut. */
 void fuzz_reply(const uint8_t *data, size_t len)
 {
 	static struct heard whole, bytewise;
@@ -198,7 +198,7 @@ void fuzz_reply(const uint8_t *data, size_t len)
 		&(struct event){.kind = EV_LINK_DOWN, .reply = &whole.trouble}, 0));
 }
 
-/* ---- the quorum: answers in, decisions out ---- */
+/* ---- the lock: replies in, decisions out ---- */
 
 struct lane {
 	enum link link;
@@ -266,7 +266,7 @@ static void step(struct play *p)
 	act(p);
 }
 
-/* Of a few shapes that are nearly right, for those that are not are soon read. */
+/* Of a few shapes that are nearly valid, for others are rejected early. */
 static void make_reply(struct resp *r, struct bytes *b)
 {
 	static const char turn[] = "0123456789abcdef0123456789abcdef01234567#2";
@@ -351,7 +351,7 @@ static void play_on(struct play *p, struct bytes *b)
 	}
 }
 
-/* A lock's life among nodes that answer anything: first its kind, then what happens. */
+/* A lock's life among nodes that reply anything: first its kind, then the events. */
 void fuzz_votes(const uint8_t *data, size_t len)
 {
 	static struct play p;
@@ -380,7 +380,7 @@ void fuzz_votes(const uint8_t *data, size_t len)
 	lock_init(&p.lock, &p.policy);
 	p.event = (struct event){.kind = EV_START, .random = kind};
 	step(&p);
-	/* Words take far longer than steps. */
+	/* Formatting takes far longer than steps. */
 	for (int i = 0; b.at < b.end && p.lock.state != LOCK_OVER && i < STEPS_MAX; i++) {
 		play_on(&p, &b);
 		if (i % 32 == 31)
@@ -391,7 +391,7 @@ void fuzz_votes(const uint8_t *data, size_t len)
 
 /* ---- doctor ---- */
 
-/* INFO, and the answers to what else it asks, all alike. */
+/* INFO, and the replies to doctor's other requests, all alike. */
 void fuzz_info(const uint8_t *data, size_t len)
 {
 	static struct node_facts facts[NODES_MAX];

@@ -1,4 +1,4 @@
-/* What the user says: nodes, command lines with their environment, and files. */
+/* The user's input: nodes, command lines with their environment, and files. */
 #include "fuzz/fuzz.h"
 
 #include "cli/config.h"
@@ -24,7 +24,7 @@ static void check_node(const struct node *node)
 	fuzz_check_clean(node->label);
 	FUZZ_CHECK(node->host[0] && node->db >= 0);
 	FUZZ_CHECK(node->kind == NODE_UNIX || (node->port > 0 && node->port < 65536));
-	/* The command is told of the nodes by these labels. */
+	/* These labels name the nodes for the command. */
 	FUZZ_CHECK(node_parse(node->label, &again, &e) == 0);
 	FUZZ_CHECK(again.kind == node->kind && again.port == node->port && again.db == node->db);
 	FUZZ_CHECK(strcmp(again.host, node->host) == 0 && !again.password[0]);
@@ -51,7 +51,7 @@ void fuzz_url(const uint8_t *data, size_t len)
 	free(text);
 }
 
-/* Splits into words, a line each, up to an empty one. */
+/* Splits into arguments, one per line, up to an empty line. */
 static int take_words(struct bytes *b, char *words[], int most)
 {
 	int count = 0;
@@ -78,19 +78,18 @@ static void check_settings(const struct settings *s)
 	FUZZ_CHECK(s->nodes.count >= 1 && s->nodes.count <= NODES_MAX);
 	for (int i = 1; i < s->keys.count; i++)
 		FUZZ_CHECK(strcmp(s->keys.key[i - 1], s->keys.key[i]) < 0);
-	/* Their text is the keys, and that of the names is as long as they are without the format.
-	 */
+	/* Their text is the keys; that of the names has the same length without the format. */
 	for (int i = 0; i < s->keys.count; i++)
 		together += strlen(s->keys.key[i]) + 1;
 	FUZZ_CHECK(s->keys.count == 0 || strlen(s->key) + 1 == together);
 	FUZZ_CHECK(!s->key == !s->names && (!s->key || strlen(s->names) <= strlen(s->key)));
 	policy = settings_policy(s);
-	/* It asserts what it wants; doctor finds fault with what it does not. */
+	/* It asserts its requirements; doctor reports the rest. */
 	if (s->command != COMMAND_DOCTOR && s->command != COMMAND_GATE)
 		lock_init(&lock, &policy);
 }
 
-/* A command, its words, and behind an empty line the environment. */
+/* A subcommand, its arguments, and after an empty line the environment. */
 void fuzz_options(const uint8_t *data, size_t len)
 {
 	enum { WORDS = 40 };
@@ -122,7 +121,7 @@ void fuzz_options(const uint8_t *data, size_t len)
 	free(name);
 }
 
-/* A line of words for the command, and the text of its file. */
+/* A line of arguments for the subcommand, and the text of its file. */
 void fuzz_config(const uint8_t *data, size_t len)
 {
 	static struct settings s;

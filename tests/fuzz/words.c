@@ -1,4 +1,4 @@
-/* Words of people and of strangers: durations, tokens and owners. */
+/* Texts of users and of other programs: durations, tokens and owners. */
 #include "fuzz/fuzz.h"
 
 #include "base/duration.h"
@@ -75,7 +75,7 @@ static void check_json(const uint8_t *data, size_t len)
 	free(j.text);
 }
 
-/* The value of a key, whoever wrote it: on one node of three it is another one. */
+/* The value of a key, of any program: one node of three has another one. */
 void fuzz_token(const uint8_t *data, size_t len)
 {
 	const struct policy policy = {.nodes = 3, .keys = 1, .ttl = USEC_SEC};

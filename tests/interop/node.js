@@ -4,7 +4,8 @@
 const { createInterface } = require("node:readline");
 const { Redis } = require("ioredis");
 
-// Of each library: take(key, ms) gives the lock, or throws Refused; extend(lock, ms) and release(lock) throw Lost.
+// For each library: take(key, ms) returns the lock, or throws Refused; extend(lock, ms) and
+// release(lock) throw Lost.
 class Refused extends Error {}
 class Lost extends Error {}
 
@@ -94,7 +95,7 @@ const libraries = {
 			},
 		};
 	},
-	"redis-lock"([node]) { // it never says that a lock is taken: it tries again and again
+	"redis-lock"([node]) { // it never reports a taken lock: it tries again and again
 		return {
 			take: (key, ms) => new Promise((resolve, reject) => {
 				const client = {
@@ -141,7 +142,7 @@ const libraries = {
 					throw new Refused();
 				return mutex;
 			},
-			async extend(mutex) { // what its timer does
+			async extend(mutex) { // as its timer does
 				if (!await mutex._refresh())
 					throw new Lost();
 				return mutex;

@@ -1,5 +1,5 @@
 /*
- * blackhole: a TCP address that swallows connections: its queue is full and never emptied, so the
+ * blackhole: a TCP address that drops connections: its queue is full and never emptied, so the
  * kernel drops every further SYN. Prints the port and stays until it is killed, or its parent ends.
  */
 #include <arpa/inet.h>

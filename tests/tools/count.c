@@ -1,7 +1,7 @@
 /*
  * usage: count PIDFILE
- * Says <counting>, and counts the signals INT, QUIT and WINCH; says how many came at each RTMIN+5.
- * Ends with 5 at the end of its input. (A shell with traps loses one now and then.)
+ * Prints <counting>, and counts the signals INT, QUIT and WINCH; prints the counts at each RTMIN+5.
+ * Ends with 5 at the end of its input. (A shell with traps loses a signal now and then.)
  */
 #include <errno.h>
 #include <poll.h>

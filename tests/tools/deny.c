@@ -1,7 +1,7 @@
 /*
  * deny SYSCALL[:ARGUMENT] ERRNO -- COMMAND...
  *
- * Runs COMMAND, and all that it starts, under a seccomp filter as containers have them: each system
+ * Runs COMMAND, with its whole tree, under a seccomp filter like those of containers: each system
  * call of that name, or only those with this number as first argument, fails with that error.
  */
 #include <errno.h>

@@ -1,6 +1,5 @@
 /*
- * devlog.so: to be preloaded. Who connects to /dev/log is connected to the socket that DEVLOG
- * names.
+ * devlog.so: for LD_PRELOAD. Connects a program to the socket in DEVLOG in place of /dev/log.
  */
 #include <stdio.h>
 #include <stdlib.h>

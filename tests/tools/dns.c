@@ -1,8 +1,8 @@
 /*
  * dns ADDRESS FILE: a name server at ADDRESS:53. FILE, read for each question, has lines "NAME
  * WHAT...": the addresses of NAME, of both families, in this order; or `hang` (no answer), `fail`
- * (SERVFAIL); "after MS" in front of the addresses: so much later. Other names do not exist.
- * Prints a line when it listens, and stays until it is killed, or its parent ends.
+ * (SERVFAIL); "after MS" before the addresses: a delay. Other names do not exist. Prints a line
+ * when it listens, and stays until it is killed, or its parent ends.
  */
 #include <arpa/inet.h>
 #include <signal.h>
@@ -21,7 +21,7 @@
 enum { TYPE_A = 1, TYPE_AAAA = 28 };
 enum { OK = 0, SERVER_FAILURE = 2, NO_SUCH_NAME = 3 };
 
-/* "a.example" of the labels at *at, which then points behind them; false if there are none. */
+/* "a.example" of the labels at *at, which then points after them; false if there are none. */
 static bool read_name(const uint8_t **at, const uint8_t *end, char name[256])
 {
 	size_t used = 0;
@@ -43,7 +43,7 @@ static bool read_name(const uint8_t **at, const uint8_t *end, char name[256])
 	return true;
 }
 
-/* What FILE says of it: the words behind the name, in `line`; NULL: nothing. */
+/* The words after the name in FILE, in `line`; NULL: no such line. */
 static char *look_up(const char *path, const char *name, char line[1024])
 {
 	FILE *f = fopen(path, "r");
@@ -63,7 +63,7 @@ static char *look_up(const char *path, const char *name, char line[1024])
 
 static size_t add_record(uint8_t *to, const char *address, int type)
 {
-	/* Of the name that was asked for, in the class IN, not to be kept. */
+	/* For the name in the question, class IN, TTL 0. */
 	const uint8_t head[] = {0xc0, 12, 0, (uint8_t)type, 0, 1, 0, 0, 0, 0, 0};
 	uint8_t raw[16];
 	size_t len = type == TYPE_A ? 4 : 16;
@@ -76,7 +76,7 @@ static size_t add_record(uint8_t *to, const char *address, int type)
 	return sizeof(head) + 1 + len;
 }
 
-/* The answer to the question of that length, which stands in `message` already; 0: none. */
+/* The length of the answer to the question of that length in `message`; 0: no answer. */
 static size_t reply(uint8_t message[ANSWER_MAX], size_t len, const char *path)
 {
 	const uint8_t *at = message + 12;
@@ -133,7 +133,7 @@ int main(int argc, char *argv[])
 		ssize_t n =
 			recvfrom(fd, message, QUESTION_MAX, 0, (struct sockaddr *)&from, &from_len);
 
-		/* One that takes its time keeps no other one waiting. */
+		/* A slow answer delays no other one. */
 		if (n <= 0 || fork() != 0)
 			continue;
 		n = (ssize_t)reply(message, (size_t)n, argv[2]);

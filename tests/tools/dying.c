@@ -1,8 +1,8 @@
 /*
- * dying LOAD HOW TRIALS: how long processes live that were sent KILL on a machine that is too busy.
+ * dying LOAD HOW TRIALS: measures how long killed processes live on an overloaded machine.
  *
- * LOAD: idle; normal: forty that spin at normal priority, in a session of their own; realtime: one
- * for each processor under SCHED_FIFO, priority 50.
+ * LOAD: idle; normal: forty that spin at normal priority, in their own session; realtime: one for
+ * each processor under SCHED_FIFO, priority 50.
  * HOW: plain; first: with SCHED_RR, priority 1; above:
  * with a priority above that of the load; cgroup: by cgroup.kill, in the cgroup whose folder is
  * CGROUP in the environment.
@@ -142,7 +142,7 @@ int main(int argc, char *argv[])
 		for (int i = 0; i < VICTIMS; i++)
 			victim[i] = start(SCHED_OTHER, 0, false, cgroup);
 		usleep(200000);
-		/* We measure, whatever the load is. */
+		/* The measuring process must run under any load. */
 		set_priority(0, SCHED_FIFO, 90);
 		hogs = start_load(argv[1], hog);
 		usleep(300000);

@@ -1,6 +1,6 @@
 /*
- * flocked: the section of tests/soak/storm, and its witness. It knows nothing of redlock: it takes
- * plain flocks on files of its own, which the kernel frees when the last process of the section has
+ * flocked: the section of tests/soak/storm, and its witness. It is independent of redlock: it takes
+ * plain flocks on its own files, which the kernel frees when the last process of the section has
  * ended, and appends to a log per key.
  *
  * usage: flocked FOLDER HOW NAMES RUN MANNER MS STATUS

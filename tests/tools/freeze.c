@@ -1,6 +1,6 @@
 /*
- * freeze TID: stops one thread, as SIGSTOP cannot (it stops the whole process, and its parent
- * hears of it). Says "frozen" and holds it until stdin ends; then the thread goes on.
+ * freeze TID: stops one thread, as SIGSTOP cannot (it stops the whole process, and its parent is
+ * notified). Prints "frozen" and holds it until stdin ends; then the thread continues.
  */
 #include <stdio.h>
 #include <stdlib.h>

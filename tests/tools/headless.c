@@ -1,6 +1,6 @@
 /*
- * headless FILE: its main thread ends, another one runs on: what /proc shows as a zombie is alive.
- * Ignores TERM; writes its pid to FILE; ends by itself after a minute.
+ * headless FILE: its main thread ends, another one runs on: /proc shows a zombie, but the process
+ * is alive. Ignores TERM; writes its pid to FILE; ends after a minute.
  */
 #include <pthread.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /*
  * hole SOCKET: a TCP address that forwards to a unix socket, until USR1 makes it a black hole: from
- * then on what is sent to it is swallowed, nothing comes back, and whoever connects waits for ever.
- * Prints the port and stays until it is killed, or its parent ends.
+ * then on it drops all bytes, sends nothing, and new connections hang. Prints the port and stays
+ * until it is killed, or its parent ends.
  */
 #include <arpa/inet.h>
 #include <poll.h>
@@ -35,7 +35,7 @@ static int connect_to(const char *path)
 	return -1;
 }
 
-/* The two ends of a connection are neighbours in fds, the one of the client first. */
+/* The two ends of a connection are neighbours in fds, the client's first. */
 static void join(const char *path)
 {
 	int client = accept(fds[0].fd, NULL, NULL), server = connect_to(path);
@@ -85,7 +85,8 @@ int main(int argc, char *argv[])
 	socklen_t len = sizeof(in);
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* Only ppoll lets it in: one that came just before a wait would else be overslept. */
+	/* Only ppoll accepts the signal: otherwise a signal just before the wait would be missed.
+	 */
 	sigemptyset(&none);
 	sigemptyset(&usr1);
 	sigaddset(&usr1, SIGUSR1);

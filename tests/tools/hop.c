@@ -1,6 +1,6 @@
 /*
- * hop FILE: forks and exits, again and again, so that it never has the pid for long by which
- * somebody could signal it. Writes FILE's first byte at each hop. Ends by itself after a minute.
+ * hop FILE: forks and exits, again and again, so that its pid changes faster than a process can
+ * signal it. Writes FILE's first byte at each hop. Ends after a minute.
  */
 #include <fcntl.h>
 #include <time.h>

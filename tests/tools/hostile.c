@@ -1,15 +1,15 @@
 /*
- * hostile [HOW...] SOCKET TEXT: a server on a unix socket that is no Redis, or a broken one.
- * Prints a line when it listens, and stays until it is killed, or its parent ends. TEXT, which
- * knows \r \n \0 \\ and \xNN, is what it says to whatever comes in.
+ * hostile [HOW...] SOCKET TEXT: a server on a unix socket that is no Redis, or a broken one. Prints
+ * a line when it listens, and stays until it is killed, or its parent ends. TEXT, with \r
+ *  \0 \\ and \xNN, is its reply to any bytes.
  *
- *   --at-once   says it as soon as somebody connects, before anything was asked
- *   --endless   says it again and again, as fast as it is taken
- *   --drip MS   says it byte by byte, one each MS
- *   --close     then closes, in good order; without a TEXT, at once
+ *   --at-once   sends it to each new connection, before any request
+ *   --endless   sends it again and again, as fast as the client reads
+ *   --drip MS   sends it byte by byte, one each MS
+ *   --close     then closes in an orderly way; without a TEXT, at once
  *   --reset     then resets the connection
  *   --deaf      never reads anything
- *   --silent N  first hears N times without a word
+ *   --silent N  ignores the first N requests
  */
 #include <errno.h>
 #include <getopt.h>
@@ -28,15 +28,15 @@
 
 #define CLIENTS 60
 
-/* Of an endless text, so much is said in one go. */
+/* The length of one write of an endless text. */
 #define SWELL ((size_t)256 * 1024)
 
 static struct client {
 	int fd;
-	bool owes; /* some of the text is still to be said */
+	bool unsent; /* some of the text is still to be sent */
 	size_t said;
-	int heard; /* how often */
-	int64_t due; /* the next byte, of those that drip */
+	int heard; /* number of requests read */
+	int64_t due; /* time of the next byte, with --drip */
 } clients[CLIENTS];
 
 static int at_once, endless, closes, resets, deaf;
@@ -75,7 +75,7 @@ static void unescape(const char *from)
 	}
 }
 
-/* Many of it in a row, so that one call says much. */
+/* Many copies in a row, so that one call sends much. */
 static void swell(void)
 {
 	size_t times = length > 0 ? SWELL / length : 0;
@@ -93,7 +93,7 @@ static void part_with(struct client *c)
 {
 	struct linger reset = {.l_onoff = 1, .l_linger = 0};
 
-	/* A unix socket is reset by being closed over what was not read. */
+	/* Closing a unix socket with unread bytes resets it. */
 	if (resets)
 		(void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	close(c->fd);
@@ -118,7 +118,7 @@ static void say(struct client *c)
 	if (c->said < length)
 		return;
 	c->said = 0;
-	c->owes = endless;
+	c->unsent = endless;
 	if (closes || resets)
 		part_with(c);
 }
@@ -131,7 +131,7 @@ static void hear(struct client *c)
 	if (n == 0 || (n < 0 && errno != EAGAIN))
 		part_with(c);
 	else
-		c->owes |= n > 0 && ++c->heard > silent;
+		c->unsent |= n > 0 && ++c->heard > silent;
 }
 
 static void take(int listener)
@@ -140,7 +140,7 @@ static void take(int listener)
 
 	for (int i = 0; i < CLIENTS; i++)
 		if (clients[i].fd < 0) {
-			clients[i] = (struct client){.fd = fd, .owes = at_once};
+			clients[i] = (struct client){.fd = fd, .unsent = at_once};
 			return;
 		}
 	close(fd);
@@ -148,10 +148,10 @@ static void take(int listener)
 
 static struct pollfd look_at(const struct client *c)
 {
-	/* Who goes on for ever does so whatever is said to it, and whoever has left. */
-	short events = deaf || (endless && c->owes) ? 0 : POLLIN;
+	/* An endless server sends to every client, whether it reads or has left. */
+	short events = deaf || (endless && c->unsent) ? 0 : POLLIN;
 
-	if (c->owes && !drip)
+	if (c->unsent && !drip)
 		events |= POLLOUT;
 	return (struct pollfd){.fd = c->fd, .events = events};
 }
@@ -173,7 +173,7 @@ static void serve(int listener)
 
 			if (c->fd >= 0 && (fds[1 + i].revents & POLLIN))
 				hear(c);
-			if (c->fd >= 0 && c->owes)
+			if (c->fd >= 0 && c->unsent)
 				say(c);
 			else if (c->fd >= 0 && (fds[1 + i].revents & (POLLHUP | POLLERR)))
 				part_with(c);

@@ -3,14 +3,14 @@
  * inject ROLE SYSCALL N ERRNO -- REDLOCK...
  *
  * Runs redlock and lets the Nth system call of that name fail in one of its processes; ROLE is
- * main, keeper, supervisor, or child (what becomes the command, until it does). They are counted
- * from the first rt_sigaction on, so that the dynamic loader is spared; the command is let go when
- * it begins. `list` tells which there are instead, one "ROLE SYSCALL COUNT" a line.
+ * main, extender, supervisor, or child (the future command, until its exec). Calls are counted from
+ * the first rt_sigaction on, so that the dynamic loader is spared; the command is released when it
+ * begins. `list` prints the existing calls instead, one "ROLE SYSCALL COUNT" per line.
  *
  * Prints "STATUS LIVING MET": redlock's status (128 + the signal that killed it, or "hangs" after
- * half a minute), how many of its descendants outlived it, and whether the call was made at all.
- * What redlock and its command say goes to stderr. Waits for all that redlock has started, or kills
- * it.
+ * half a minute), the number of its descendants that outlived it, and if the call was made at all.
+ * The messages of redlock and its command go to stderr. Waits for all processes that redlock has
+ * started, or kills them.
  */
 #include <dirent.h>
 #include <elf.h>
@@ -31,17 +31,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ptrace.h of the C library and of the kernel do not go together. */
+/* ptrace.h of the C library and of the kernel conflict. */
 #include <linux/ptrace.h>
 
 #define TRACEES_MAX 64
 #define SYSCALLS_MAX 600
 #define PATIENCE_SEC 30
 
-enum role { UNKNOWN, MAIN, KEEPER, SUPERVISOR, CHILD, ROLES };
-static const char *const role_names[ROLES] = {"", "main", "keeper", "supervisor", "child"};
+enum role { UNKNOWN, MAIN, EXTENDER, SUPERVISOR, CHILD, ROLES };
+static const char *const role_names[ROLES] = {"", "main", "extender", "supervisor", "child"};
 
-/* Those that can fail and that a run may make; another one goes by its number. */
+/* Calls that can fail and that a run may make; any other goes by its number. */
 #define NAME(syscall) [SYS_##syscall] = #syscall
 static const char *const names[SYSCALLS_MAX] = {
 	NAME(brk),
@@ -130,9 +130,9 @@ static const struct {
 static struct tracee {
 	pid_t tid;
 	enum role role;
-	bool waits; /* it stands still until its parent tells what it is */
-	bool fails; /* what it is calling, */
-	long argument; /* and the first of what it called it with */
+	bool waits; /* it is stopped until its parent knows its role */
+	bool fails; /* its current call, */
+	long argument; /* and the first argument of that call */
 } tracees[TRACEES_MAX];
 
 static enum role wanted_role;
@@ -194,7 +194,7 @@ static void set_argument(pid_t tid, long value)
 	ptrace(PTRACE_SETREGSET, tid, NT_PRSTATUS, &v);
 }
 
-/* The first argument and the answer share a register. */
+/* The first argument and the result share a register. */
 static void set_answer(pid_t tid, long value)
 {
 	set_argument(tid, value);
@@ -208,9 +208,9 @@ static void restore_argument(pid_t tid, long value)
 #error "which registers hold a system call's number, argument and answer here?"
 #endif
 
-/* The kernel does nothing for a number that it does not know; the answer is put in place when it
- * comes back. But a close(2) that fails has closed all the same, and a brk(2) that fails says where
- * the end of the heap is, as it does for 0. */
+/* The kernel does nothing for an unknown number; the result is set when the call returns. But a
+ * close(2) that fails has closed all the same, and a brk(2) that fails returns the end of the heap,
+ * as it does for 0. */
 static void begin_failure(struct tracee *t, long argument)
 {
 	t->fails = true;
@@ -261,7 +261,7 @@ static void look_at_call(struct tracee *t)
 	}
 }
 
-/* ---- who is who ---- */
+/* ---- roles ---- */
 
 static struct tracee *tracee_of(pid_t tid)
 {
@@ -292,7 +292,7 @@ static void introduce(const struct tracee *parent, int event)
 	ptrace(PTRACE_GETEVENTMSG, parent->tid, 0, &tid);
 	t = tracee_of((pid_t)tid);
 	t->role = parent->role == SUPERVISOR    ? CHILD
-		  : event == PTRACE_EVENT_CLONE ? KEEPER
+		  : event == PTRACE_EVENT_CLONE ? EXTENDER
 						: SUPERVISOR;
 	if (t->waits)
 		go_on(t, 0);
@@ -336,9 +336,9 @@ static void on_stop(struct tracee *t, int status)
 	go_on(t, 0);
 }
 
-/* ---- what is left ---- */
+/* ---- survivors ---- */
 
-/* Orphans are ours. A zombie outlives nobody. */
+/* Orphans become this process's children. A zombie outlives no process. */
 static int children(int signal)
 {
 	FILE *list = fopen("/proc/thread-self/children", "re");
@@ -419,7 +419,7 @@ static void start(char *argv[])
 		perror("inject");
 		exit(1);
 	}
-	/* Whoever traces those who go first has to go first as well, where it may. */
+	/* The tracer of processes with real-time priority needs the same, if it is permitted. */
 	(void)sched_setscheduler(0, SCHED_RR, &first);
 	sigaction(SIGALRM, &late, NULL);
 	setitimer(ITIMER_REAL, &patience, NULL);

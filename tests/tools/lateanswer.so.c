@@ -1,8 +1,8 @@
 /*
- * lateanswer.so: to be preloaded into redis-server. While the file named by LATEANSWER is there, it
- * is suspended for a while, as on a machine that is too busy, whenever it has just read a script
- * from a client: what comes behind that waits in the socket. While the file named by LATEREAD is
- * there, it is suspended before it reads.
+ * lateanswer.so: for LD_PRELOAD into redis-server. While the file in LATEANSWER exists, the server
+ * is suspended for a while, as on an overloaded machine, whenever it has just read a script from a
+ * client: later bytes wait in the socket. While the file in LATEREAD exists, it is suspended before
+ * it reads.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * limit: the least that any such command can do: connect to every node (unix sockets), SET NX PX,
- * spawn, wait, compare-and-delete, all nodes at once, no time-outs, no extension, no checks.
+ * limit: the minimum for any such command: connect to every node (unix sockets), SET NX PX, spawn,
+ * wait, compare-and-delete, all nodes at once, no time-outs, no extension, no checks.
  * usage: limit KEY SOCKET... -- COMMAND...
  */
 #include <poll.h>

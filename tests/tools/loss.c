@@ -5,20 +5,20 @@
  * usage: loss BUILD KIND KEY TTL_MS DELAY_MS SPARED SOCKET PID SOCKET PID...
  *
  * The lock is lost DELAY_MS after the command began; SPARED is the number of the node that is left
- * alone where a majority is hurt. Nodes that were killed are not started again, and KEY stays on
- * the nodes. Files are made in the current folder.
+ * alone when a majority is hurt. Killed nodes are not started again, and KEY stays on the nodes.
+ * Files are made in the current folder.
  *
  * Prints: KIND STATUS MARGIN RIVAL TOLD STOLEN. KIND is "unasked" when the lock was lost before its
  * time, STATUS is redlock's; then microseconds, or '-':
  *
- * MARGIN: from the last write to the end of the key on a majority; where the key was stolen, to the
- * end of the validity that the holder relied on when it was.
- * RIVAL: from the last write to the first one of a rival's command.
- * TOLD: from the first word, or TERM, about the loss to the last write.
+ * MARGIN: from the last write to the end of the key on a majority; if the key was stolen, to the
+ * end of the validity that the holder relied on at that time.
+ * RIVAL: from the last write to the first write of a rival's command.
+ * TOLD: from the first message, or TERM, about the loss to the last write.
  * STOLEN: from the theft to the last write.
  *
- * Exit status: 0, or 1 with the reason on stderr, when nothing could be measured. What redlock said
- * is on stderr if a promise was broken.
+ * Exit status: 0, or 1 with the reason on stderr, when nothing could be measured. redlock's
+ * messages go to stderr if a promise was broken.
  */
 #include "stamp.h"
 
@@ -44,7 +44,7 @@
 #define NODES_MAX 15
 #define TICK_MS 3
 
-/* How long a node stands still at most between its last answer and its end. */
+/* The longest pause of a node between its last reply and its end. */
 #define HOLD_MS 250
 
 enum kind { KILLED, STOPPED, CUT, STOLEN, PAUSED, DEAD, KINDS };
@@ -66,8 +66,8 @@ struct node {
 	char in[2048];
 	size_t have;
 	int64_t asked_at;
-	bool held; /* by the holder, when it was last asked; */
-	int64_t ends; /* and that long, at least, if nothing happens to it */
+	bool held; /* by the holder, at the last query; */
+	int64_t ends; /* until then, at least, without interference */
 };
 
 /* One `redlock run ... stamp`. */
@@ -188,7 +188,8 @@ static bool open_node(struct node *n)
 	return n->is_asked;
 }
 
-/* Takes so many bytes, or up to and with the next line feed, into text; false: the node is gone. */
+/* Reads that many bytes, or up to and including the next line feed, into text; false: the node is
+ * gone. */
 static bool take(struct node *n, size_t wanted, char *text, size_t size)
 {
 	for (;;) {
@@ -233,7 +234,7 @@ static bool hear(struct node *n, char *text, size_t size)
 	return true;
 }
 
-/* Redis reads lines of words as well. What is sent at once is carried out at once. */
+/* Redis reads lines of words as well. Lines in one packet are executed together. */
 static void ask(struct node *n, const char *request)
 {
 	n->asked_at = stamp_now();
@@ -241,7 +242,7 @@ static void ask(struct node *n, const char *request)
 		n->is_asked = false;
 }
 
-/* The answers to GET and PTTL. */
+/* The replies to GET and PTTL. */
 static void hear_key(struct node *n)
 {
 	char value[1200], pttl[64];
@@ -255,8 +256,8 @@ static void hear_key(struct node *n)
 		n->ends = n->asked_at + atol(pttl) * MSEC;
 		return;
 	}
-	/* It ended early, somewhere between the last look and this one. The later is taken: a
-	 * broken promise has to be proved. */
+	/* It ended early, somewhere between the last look and this one. Take the later time: a
+	 * broken promise must be proved. */
 	if (n->held && now < n->ends)
 		n->ends = now;
 	n->held = false;
@@ -274,7 +275,7 @@ static void ask_all(void)
 		hear_key(&node[i]);
 }
 
-/* When the key is no longer on a majority. */
+/* The time from which the key is no longer on a majority. */
 static int64_t lock_ends(void)
 {
 	int64_t best = 0;
@@ -433,8 +434,8 @@ static int64_t last_write(const struct run *r)
 /* ---- losses ---- */
 
 /*
- * The last word of a node must be about the key as it stays: nobody may extend it between that and
- * the node's end. So the node is asked and told to hold all further requests in one breath.
+ * The last reply of a node must be about the key's final state: no client may extend it between
+ * that and the node's end. So one packet asks the node and tells it to hold all further requests.
  */
 static void hurt_nodes(int signal)
 {
@@ -515,7 +516,7 @@ static bool rival_has_begun(void)
 	return rival.pid && rival.stamps->by[0].first;
 }
 
-/* What was stopped goes on at the worst moment: when a rival can have, or has, the lock. */
+/* Stopped processes continue at the worst moment: when a rival can get, or has, the lock. */
 static void continue_victims(void)
 {
 	if (kind == STOPPED && stamp_now() >= lock_ends())
@@ -526,7 +527,7 @@ static void continue_victims(void)
 		kill(holder.pid, SIGCONT);
 }
 
-/* Until it has been used up, or until has come. */
+/* Until the loss is complete, or until the time `until`. */
 static void watch_loss(int64_t until)
 {
 	while (stamp_now() < until) {
@@ -541,7 +542,7 @@ static void watch_loss(int64_t until)
 
 /* ---- the result ---- */
 
-/* The holder gives back nothing that is the rival's, and the rival ends well. */
+/* The holder does not release the rival's key, and the rival exits normally. */
 static bool end_rival(void)
 {
 	int64_t until = stamp_now() + 10 * SEC;
@@ -582,7 +583,8 @@ static void print_result(void)
 	int64_t margin = ends - last, first = rival_has_begun() ? rival.stamps->by[0].first : 0;
 	bool is_odd = !tree_is_gone(&holder) || !holder.is_over || holder.status != expected;
 
-	/* What the holder does not rely on is no excuse for a late end: a tenth and 2 ms. */
+	/* The part that the holder does not rely on is no excuse for a late end: a tenth and 2 ms.
+	 */
 	if (kind == STOLEN && hurt_at)
 		margin -= ttl / 10 + 2 * MSEC;
 	for (int i = 0; i < STAMPERS; i++)
@@ -637,7 +639,7 @@ int main(int argc, char *argv[])
 
 	parse(argc, argv);
 	delay = atol(argv[5]) * MSEC;
-	/* What redlock fails to end is ended here. */
+	/* Processes that redlock fails to end are ended here. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	signal(SIGTERM, ask_to_end);
 	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
@@ -660,7 +662,7 @@ int main(int argc, char *argv[])
 	if (has_rival())
 		start_run(&rival, "rival", fds[1]);
 	watch_loss(began + delay);
-	/* Else it was lost without our doing. */
+	/* Otherwise it was lost without this test's doing. */
 	if (!holder.is_over && !tree_is_gone(&holder))
 		hurt();
 	watch_loss(stamp_now() + 5 * ttl + 2 * SEC);

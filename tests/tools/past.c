@@ -1,7 +1,7 @@
 /*
  * past VALUE...: a client of the old style (SETNX) reads the value as the time at which a lock
- * ends, and takes the lock if that is past. Which of C's conversions would? One line for each,
- * "CONVERSION VALUE".
+ * ends, and takes the lock if that is in the past. Prints the conversions of C that would read it
+ * so, one line for each, "CONVERSION VALUE".
  */
 #include <stdio.h>
 #include <stdlib.h>

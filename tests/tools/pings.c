@@ -1,6 +1,6 @@
 /*
- * pings SOCKET: sends PING to a Redis server again and again, each when the one before is answered,
- * until SIGTERM; then prints how long the longest took, in microseconds.
+ * pings SOCKET: sends PING to a Redis server again and again, each after the reply to the one
+ * before, until SIGTERM; then prints the longest time, in microseconds.
  */
 #include <err.h>
 #include <poll.h>

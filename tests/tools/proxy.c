@@ -1,19 +1,19 @@
 /*
- * proxy LISTEN TARGET [FAULT...]: passes connections on, but not as they should be. LISTEN and
- * TARGET are the path of a unix socket, or a port of 127.0.0.1 (0 to listen: any). Prints the port
- * (0 for a path) when it listens, and stays until it is killed, or its parent ends.
+ * proxy LISTEN TARGET [FAULT...]: forwards connections, with faults. LISTEN and TARGET are the path
+ * of a unix socket, or a port of 127.0.0.1 (0 to listen: any). Prints the port (0 for a path) when
+ * it listens, and stays until it is killed, or its parent ends.
  *
  *   --withhold FILE  requests are held back while FILE exists
- *   --while FILE     all that follows happens only while FILE exists
- *   --delay MS       replies come so much later
- *   --slow MS        requests do
+ *   --while FILE     the faults after it happen only while FILE exists
+ *   --delay MS       replies arrive this much later
+ *   --slow MS        requests arrive this much later
  *   --hold           replies are held back
- *   --cut-request N  so many bytes of a connection's requests pass, then it is reset
+ *   --cut-request N  N bytes of a connection's requests pass, then it is reset
  *   --cut-reply N    the same with its replies
  *   --bytewise       each byte travels alone, both ways
- *   --twice MS       requests come a second time, by a connection of their own, so much later
- *   --flip N         the highest bit of byte N of a connection's replies is turned over
- *   --say TEXT       what the client hears instead of each reply; knows \r and \n
+ *   --twice MS       requests arrive a second time, on a new connection, this much later
+ *   --flip N         the highest bit of byte N of a connection's replies is flipped
+ *   --say TEXT       replaces each reply by TEXT, with \r and \n
  *   --flood          ... followed by x's without end
  *   --strict         a command of more than ten arguments before the first reply ends the
  * connection, as KeyDB does before AUTH is answered
@@ -38,13 +38,14 @@
 #define CHUNKS 64
 #define NEVER (SIZE_MAX / 2)
 
-/* One way of a connection. */
+/* One direction of a connection. */
 struct flow {
 	int from, to;
 	bool is_reply, has_ended, is_shut;
 	char bytes[16384];
 	size_t length, passed;
-	/* What came together goes on together: so many bytes of what is here, not before then. */
+	/* Bytes that arrived together are forwarded together: this many of the buffer, not before
+	 * that time. */
 	struct chunk {
 		size_t end;
 		int64_t due;
@@ -193,7 +194,7 @@ static void forget(struct flow *f, size_t n)
 	f->chunks = kept;
 }
 
-/* The server hears it again; nobody hears what it says to that. */
+/* The server gets it again; the reply to that is dropped. */
 static void repeat(const char *bytes, size_t n)
 {
 	struct pair *p = join(-1, connect_to_target());
@@ -204,7 +205,7 @@ static void repeat(const char *bytes, size_t n)
 
 static void take_in(struct flow *f)
 {
-	char bytes[16384]; /* a request whole */
+	char bytes[16384]; /* a whole request */
 	bool faulty = is_faulty();
 	ssize_t n = recv(f->from, bytes, sizeof(bytes), MSG_DONTWAIT);
 
@@ -223,7 +224,7 @@ static void take_in(struct flow *f)
 	}
 }
 
-/* False when the connection is to be reset. */
+/* Returns false when the connection must be reset. */
 static bool pass_on(struct flow *f)
 {
 	bool faulty = is_faulty();
@@ -241,7 +242,7 @@ static bool pass_on(struct flow *f)
 		f->bytes[flip - f->passed] ^= (char)0x80;
 	sent = f->to < 0 || n == 0 ? (ssize_t)n
 				   : send(f->to, f->bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
-	if (sent < 0 && errno != EAGAIN) /* that end is gone, and what is here has no reader */
+	if (sent < 0 && errno != EAGAIN) /* that end is gone, and the buffer has no reader */
 		return false;
 	if (sent > 0)
 		forget(f, (size_t)sent);
@@ -254,7 +255,7 @@ static bool pass_on(struct flow *f)
 	return f->passed < most;
 }
 
-/* What was said before the end arrives before the end. */
+/* Bytes before the end of the stream arrive before the end. */
 static void shut(struct flow *f)
 {
 	if (f->has_ended && !f->is_shut && f->length == 0) {

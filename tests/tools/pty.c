@@ -1,16 +1,16 @@
 /*
- * pty STEP... -- COMMAND...: runs a command in a session of its own with a terminal (24x80) and
- * plays the person in front of it:
+ * pty STEP... -- COMMAND...: runs a command in a new session with a terminal (24x80) and plays the
+ * user:
  *
- *   expect:TEXT    waits until TEXT is shown, after what the last expect has found
+ *   expect:TEXT    waits until TEXT is shown, after the match of the last expect
  *   send:TEXT      types TEXT
  *   size:ROWSxCOLS changes the window's size
- *   run:SCRIPT     runs it with bash, beside the terminal; it must be true
+ *   run:SCRIPT     runs it with bash, outside the terminal; it must succeed
  *   hangup         closes the terminal
  *
- * TEXT may hold \r and \xHH. What the terminal shows goes to stdout. At the end COMMAND and all
- * that it started must end by themselves; COMMAND's status is ours (128 + the signal that killed
- * it). What does not come true in 60 seconds: status 125, and all that was started is killed.
+ * TEXT may contain \r and \xHH. The output of the terminal goes to stdout. At the end COMMAND and
+ * its whole tree must have ended; the exit status is COMMAND's (128 + the signal that killed it). A
+ * step that takes 60 seconds: status 125, and all these processes are killed.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -33,14 +33,15 @@ static char shown[16 << 20]; /* since the last match: enough for any test */
 static size_t length;
 static int terminal = -1;
 static struct winsize size = {.ws_row = 24, .ws_col = 80};
-static const char *step; /* that is played */
+static const char *step; /* the current step */
 
 static void too_late(int number)
 {
 	(void)number; /* interrupts poll(2) */
 }
 
-/* Orphans become our children (PR_SET_CHILD_SUBREAPER), so whatever was started can be found. */
+/* Orphans become this process's children (PR_SET_CHILD_SUBREAPER), so all descendants can be found.
+ */
 static pid_t first_child(void)
 {
 	FILE *list = fopen("/proc/thread-self/children", "re");
@@ -69,7 +70,7 @@ static bool hang_up(void)
 	return close(fd) == 0;
 }
 
-/* Returns when there is something new, on the terminal or on fd. */
+/* Returns when there are new bytes, on the terminal or on fd. */
 static void look(int fd)
 {
 	struct pollfd fds[] = {{.fd = terminal, .events = POLLIN}, {.fd = fd, .events = POLLIN}};
@@ -80,7 +81,7 @@ static void look(int fd)
 	if (!fds[0].revents)
 		return;
 	n = read(terminal, shown + length, sizeof(shown) - length);
-	if (n <= 0) /* nobody has it open any more */
+	if (n <= 0) /* no process has it open any more */
 		hang_up();
 	else if (write(STDOUT_FILENO, shown + length, (size_t)n) == n)
 		length += (size_t)n;
@@ -96,7 +97,7 @@ static int ended(pid_t pid)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* False if the terminal was left before. */
+/* False if the terminal was closed before. */
 static bool expect(const char *text, size_t n)
 {
 	const char *found;

@@ -1,6 +1,6 @@
 /*
- * section: what a command does under a lock for tests/soak/torture: each of its processes writes
- * into LOG that it is there, from its first moment to its last.
+ * section: a command under a lock for tests/soak/torture: each of its processes records its
+ * presence in LOG, from its first moment to its last.
  *
  * usage: section LOG KEY RUN MANNER MS STATUS
  *
@@ -8,17 +8,17 @@
  *   plain  runs for MS milliseconds and ends with STATUS;
  *   until  the same, but MS is a file: runs until it exists;
  *   deaf   as plain, and ignores TERM;
- *   forks  as plain, but leaves a child behind, in a session of its own and deaf, that runs for MS
- *more; dies   as plain, but kills itself at the end.
+ *   forks  as plain, but leaves a child, in a new session and deaf, that runs for MS more;
+ *   dies   as plain, but kills itself at the end.
  *
  * A record is one line, appended by one write:
  *
  *	TIME begin|tick|end KEY RUN PID TOKEN FENCE
  *
  * TIME is CLOCK_BOOTTIME's, in nanoseconds; TOKEN is REDLOCK_TOKEN up to the first space, FENCE is
- * REDLOCK_FENCE, or '-'. Of a semaphore (REDLOCK_SLOT), KEY is the slot's. Under a lock that nobody
- *watches, FOREIGN_UNTIL_MS says when it ends (milliseconds since 1970): from SPARE_MS before that,
- *nothing is written any more.
+ * REDLOCK_FENCE, or '-'. With a semaphore (REDLOCK_SLOT), KEY is the slot's. Under a lock without a
+ * supervisor, FOREIGN_UNTIL_MS is its end (milliseconds since 1970): from SPARE_MS before that, the
+ * section writes nothing any more.
  *
  * Exit status: STATUS; 64 usage, 74 LOG cannot be written, 79 it ended because of FOREIGN_UNTIL_MS.
  */

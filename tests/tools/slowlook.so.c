@@ -1,7 +1,7 @@
 /*
- * slowlook.so: to be preloaded into redlock. A look at the bytes that a server has not read yet
+ * slowlook.so: for LD_PRELOAD into redlock. A query for the bytes that a server has not read yet
  * (TIOCOUTQ) takes long: the server with the pid SLOWLOOK is continued, and reads them before the
- * look ends. The look still tells of them.
+ * query ends. The query still reports them.
  */
 #include <signal.h>
 #include <stdarg.h>

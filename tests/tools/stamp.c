@@ -1,7 +1,7 @@
 /*
  * stamp FILE: a command that is hard to end. Three processes write the time into FILE (stamp.h)
- * every millisecond: this one, which ends when TERM comes; a child in a session of its own and an
- * orphan, which take a note of TERM and go on. They end by themselves after a minute.
+ * every millisecond: this one, which ends at TERM; a child in a new session and an orphan, which
+ * record TERM and continue. They end after a minute.
  */
 #include "stamp.h"
 
@@ -19,7 +19,7 @@
 static struct stamps *stamps;
 static struct stamper *me;
 
-/* One that stood still between the look at the clock and the write would seem to have written
+/* A process that was stopped between reading the clock and the write would seem to have written
  * earlier than it did: then it writes again. */
 static void stamp(void)
 {
@@ -73,7 +73,7 @@ int main(int argc, char *argv[])
 	stamps = mmap(NULL, sizeof(*stamps), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (stamps == MAP_FAILED)
 		return 64;
-	/* A rival's first sign of life: nothing comes before it. */
+	/* A rival's first sign of life: no earlier one exists. */
 	stamps->by[0].first = stamps->by[0].last = now;
 	snprintf(stamps->token, sizeof(stamps->token), "%s", token ? token : "");
 	if (fork() == 0) {

@@ -1,6 +1,6 @@
 /*
- * suspend.so: to be preloaded. Once the file named by SUSPENDED exists, the program believes that
- * the machine slept for a minute: CLOCK_BOOTTIME goes on by that, the other clocks stood still.
+ * suspend.so: for LD_PRELOAD. Once the file in SUSPENDED exists, the program sees a machine that
+ * was suspended for a minute: CLOCK_BOOTTIME is later by that, the other clocks stood still.
  */
 #include <stdlib.h>
 #include <sys/syscall.h>

@@ -1,6 +1,6 @@
 /*
- * syslogd SOCKET [full]: what is sent to that datagram socket, a line each, on stdout, until it is
- * killed. full: it takes nothing, its queue has no room left, and it says "full".
+ * syslogd SOCKET [full]: prints the messages to that datagram socket, one per line, until it is
+ * killed. full: it reads nothing, its queue has no room left, and it prints "full".
  */
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* A sender for each word: their own buffers are never full. */
+/* A sender for each message: their own buffers are never full. */
 static void fill(const struct sockaddr_un *un)
 {
 	ssize_t sent = 0;

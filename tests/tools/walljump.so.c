@@ -1,7 +1,7 @@
 /*
- * walljump.so: to be preloaded. Moves the time of day of a program by so many seconds as the file
- * named by WALLJUMP says, in ten characters, such as +000000031; a change of them is felt at once:
- * printf %+010d 31 1<> FILE. The other clocks go on as they did.
+ * walljump.so: for LD_PRELOAD. Moves the time of day of a program by the number of seconds in the
+ * file WALLJUMP, in ten characters, such as +000000031; a change takes effect at once: printf
+ * %+010d 31 1<> FILE. The other clocks run on.
  */
 #include <fcntl.h>
 #include <stdlib.h>

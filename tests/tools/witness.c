@@ -1,8 +1,8 @@
 /*
- * witness: a command under a lock that makes sure that it is one. Asks the nodes (unix sockets),
- * from a process in a session of its own that does not mind TERM: is the key still ours on a
- * majority? Ends with 7 when the lock has been extended once, or after three seconds; with 99, and
- * a word on stdout, when it runs without the lock.
+ * witness: a command that checks its own lock. Asks the nodes (unix sockets), from a process in a
+ * new session that ignores TERM: is the key still its own on a majority? Ends with 7 when the lock
+ * has been extended once, or after three seconds; with 99, and a line on stdout, when it runs
+ * without the lock.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -17,8 +17,8 @@
 #define LOOKS 600
 #define LOOKS_APART_USEC 5000
 
-/* A machine that stood still for longer than the lock lives wakes all its processes together: so
- * many looks later, a command without a lock is dead. */
+/* A machine that stood still for longer than the TTL wakes all its processes together: after this
+ * many checks, a command without a lock is dead. */
 #define EMPTY_LOOKS 10
 
 static int nodes, fds[NODES_MAX];
@@ -48,7 +48,7 @@ static void build_request(const char *key, const char *token)
 		strlen(script), script, strlen(key), key, strlen(token), token);
 }
 
-/* How many milliseconds the key is ours on this node; -1: it is not. */
+/* The milliseconds for which the key is the token's on this node; -1: it is not. */
 static long ask(int fd)
 {
 	char resp[64];

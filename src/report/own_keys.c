@@ -14,7 +14,7 @@ const char own_keys_script[] =
 	"for _,k in ipairs(r[2]) do local name=string.match(k,'^redlock:(%l+):{') "
 	"if expires[name] and redis.pcall('PTTL',k)==-1 then lasting,count=k,count+1 end "
 	"if name=='fence' then local v=redis.pcall('GET',k) "
-	"if type(v)=='table' then v=string.finding_add(v.err,'WRONGTYPE',1,true) and '?' end "
+	"if type(v)=='table' then v=string.find(v.err,'WRONGTYPE',1,true) and '?' end "
 	"v=v and (tonumber(string.match(v,'^%d+$')) or 1/0) or 0 "
 	"if v>=9007199254740991 then return 'broken '..k end "
 	"if v>4503599627370496 then near='near '..k end end end "

@@ -15,11 +15,10 @@
  * string with a TTL in their way. */
 const char rights_script[] =
 	"local k,out,keys=KEYS[1],{},false "
-	"local function finding_add(text,what) return string.finding_add(text,what,1,true) end "
+	"local function find(text,what) return string.find(text,what,1,true) end "
 	"local function try(...) local r=redis.pcall(...) local e=type(r)=='table' and r.err "
-	"if e and (finding_add(e,'NOPERM') or finding_add(e,'ACL failure') or finding_add(e,'user "
-	"executing')) then "
-	"if finding_add(e,' run ') then out[#out+1]=string.lower((...)) else keys=true end end "
+	"if e and (find(e,'NOPERM') or find(e,'ACL failure') or find(e,'user executing')) then "
+	"if find(e,' run ') then out[#out+1]=string.lower((...)) else keys=true end end "
 	"return not e end "
 	"try('GET',k) try('GETRANGE',k,0,0) try('EXISTS',k) try('TYPE',k) try('PTTL',k) "
 	"if try('SET',k,'1','PX',1000) then try('RPUSH',k,'1') end "

@@ -37,7 +37,7 @@ int cmd_acquire(struct settings *s)
 		client_release(&client, 0);
 		client_die(&client, number);
 	}
-	if (lock->state != LOCK_HELD || lock->duplicate[0] >= 0)
+	if (lock->state != LOCK_HELD || lock->tally.duplicate[0] >= 0)
 		return client_print_refusal(&client);
 	client_print(&client, 0);
 	status = print_finish();
@@ -46,7 +46,7 @@ int cmd_acquire(struct settings *s)
 		return status;
 	}
 	log_say(LOG_DECISIONS, "acquired %s on %d of %d nodes, valid for %s", client.name,
-		lock_count(lock, VOTE_YES), s->nodes.count,
+		tally_count(&lock->tally, VOTE_YES), s->nodes.count,
 		duration_format(valid, lock->valid_until - clock_now()));
 	session_close(&client.session);
 	return STATUS_OK;

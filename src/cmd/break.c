@@ -23,7 +23,7 @@ static void ask_again(struct query *sv, const struct settings *s,
 	query_ask(sv, wish, NULL, QUERY_ALL);
 	for (int i = 0; i < s->nodes.count; i++)
 		if (wish[i].op == OP_NONE)
-			lock_take_reply(&sv->lock, i, &shown[i], NULL);
+			tally_take(&sv->tally, i, &shown[i], NULL);
 }
 
 static struct wish removal(const struct settings *s, enum op op, const struct reply *shown)
@@ -42,9 +42,9 @@ static struct wish removal(const struct settings *s, enum op op, const struct re
 	};
 }
 
-static bool is_structure(const struct peer *m)
+static bool is_structure(const struct ballot *b)
 {
-	return m->vote == VOTE_FOREIGN && strcmp(report_format(&m->reply), "structure") == 0;
+	return b->vote == VOTE_FOREIGN && strcmp(report_format(&b->reply), "structure") == 0;
 }
 
 /* A look reports only the type of a hash or sorted set: ask for the names in it. */
@@ -56,9 +56,9 @@ static void learn_names(struct query *sv, const struct settings *s)
 	int count = 0;
 
 	for (int i = 0; i < s->nodes.count; i++) {
-		bool asked = is_structure(&sv->lock.peer[i]);
+		bool asked = is_structure(&sv->tally.ballot[i]);
 
-		shown[i] = sv->lock.peer[i].reply;
+		shown[i] = sv->tally.ballot[i].reply;
 		wish[i] = removal(s, asked ? OP_BREAK : OP_NONE, &nothing);
 		count += asked;
 	}
@@ -74,14 +74,13 @@ static int plan(const struct query *sv, const struct settings *s, struct reply s
 	int count = 0;
 
 	for (int i = 0; i < s->nodes.count; i++) {
-		const struct peer *m = &sv->lock.peer[i];
-
+		const struct ballot *b = &sv->tally.ballot[i];
 		enum op op = OP_HAND_OFF;
 
-		shown[i] = m->reply;
-		if (m->vote != VOTE_FOREIGN || shown[i].is_reserved)
+		shown[i] = b->reply;
+		if (b->vote != VOTE_FOREIGN || shown[i].is_reserved)
 			op = OP_NONE;
-		else if (is_structure(m))
+		else if (is_structure(b))
 			op = strchr(shown[i].text, ' ') ? OP_BREAK : OP_NONE;
 		wish[i] = removal(s, op, &shown[i]);
 		count += op != OP_NONE;
@@ -95,10 +94,10 @@ static void show_others(
 {
 	char text[REPORT_MAX];
 	int count;
-	const struct reply holder = lock_holder(&sv->lock, &count);
+	const struct reply holder = tally_holder(&sv->tally, &count);
 
 	for (int i = 0; i < s->nodes.count; i++) {
-		const struct reply *a = &sv->lock.peer[i].reply;
+		const struct reply *a = &sv->tally.ballot[i].reply;
 
 		if (wish[i].op != OP_NONE && !reply_same_text(a, &holder))
 			log_say(LOG_ERRORS, "%s",
@@ -106,22 +105,22 @@ static void show_others(
 	}
 }
 
-static const char *deed(const struct wish *wish, const struct peer *m)
+static const char *deed(const struct wish *wish, const struct ballot *b)
 {
-	switch (m->vote) {
+	switch (b->vote) {
 	case VOTE_YES:
 		return "removed";
 	case VOTE_GONE:
 		return wish->op == OP_NONE ? "nothing to remove" : "gone already";
 	case VOTE_FOREIGN:
 		return wish->op != OP_NONE    ? "somebody else's by now: left alone"
-		       : m->reply.is_reserved ? "nothing to remove"
+		       : b->reply.is_reserved ? "nothing to remove"
 					      : "no lock: left alone";
 	case VOTE_NONE:
 	case VOTE_ABSENT:
 		break;
 	}
-	return reason_words(m->reply.reason);
+	return reason_words(b->reply.reason);
 }
 
 /* Prints the result to stdout. Returns status, or that of a failed write. */
@@ -134,8 +133,8 @@ static int tell(const struct query *sv, const struct settings *s, const char *ou
 		print_outcome(&j, outcome, status);
 		if (s->limit > 0)
 			json_number(&j, "slot", s->slot);
-		json_number(&j, "removed", lock_count(&sv->lock, VOTE_YES));
-		print_nodes(&j, &sv->lock, &s->nodes, sv->took);
+		json_number(&j, "removed", tally_count(&sv->tally, VOTE_YES));
+		print_nodes(&j, &sv->tally, &s->nodes, sv->took);
 		print_end(&j);
 	}
 	return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;
@@ -144,22 +143,21 @@ static int tell(const struct query *sv, const struct settings *s, const char *ou
 static int break_it(struct query *sv, const struct settings *s, const struct reply shown[NODES_MAX],
 	const struct wish wish[NODES_MAX])
 {
-	struct lock *lock = &sv->lock;
+	struct tally *t = &sv->tally;
 	bool has_changed = false;
 
 	/* Servers may have closed idle connections during the confirmation. */
 	query_reconnect(sv);
 	ask_again(sv, s, shown, wish);
 	for (int i = 0; i < s->nodes.count; i++) {
-		has_changed |= wish[i].op != OP_NONE && lock->peer[i].vote == VOTE_FOREIGN;
+		has_changed |= wish[i].op != OP_NONE && t->ballot[i].vote == VOTE_FOREIGN;
 		if (s->format != FORMAT_JSON)
-			print_line(
-				"%s: %s", s->nodes.node[i].label, deed(&wish[i], &lock->peer[i]));
+			print_line("%s: %s", s->nodes.node[i].label, deed(&wish[i], &t->ballot[i]));
 	}
 	if (has_changed)
 		return tell(sv, s, "changed-hands", STATUS_BUSY);
-	if (s->nodes.count - lock_count(lock, VOTE_ABSENT) < policy_quorum(&lock->policy)) {
-		configure_hint(s, lock, LOG_ERRORS);
+	if (s->nodes.count - tally_count(t, VOTE_ABSENT) < tally_quorum(t)) {
+		configure_hint(s, t, LOG_ERRORS);
 		return tell(sv, s, "incomplete", STATUS_NO_QUORUM);
 	}
 	return tell(sv, s, "removed", STATUS_OK);
@@ -185,23 +183,23 @@ int cmd_break(struct settings *s)
 		log_err(&e);
 		return status_of(e.kind);
 	}
-	sv.lock.slot = (int)s->slot;
 	query_ask_all(&sv, &look, NULL, QUERY_ALL);
-	status = print_duplicate(&sv.lock, &s->nodes);
+	status = print_duplicate(&sv.tally, &s->nodes);
 	if (status != STATUS_OK) {
 		query_close(&sv);
 		return print_failure(s, "duplicate-node", status);
 	}
 	learn_names(&sv, s);
 	log_say(LOG_ERRORS, "%s",
-		report_status(text, &sv.lock, &s->nodes, s->key, clock_wall() / USEC_SEC));
-	state = report_state(&sv.lock);
+		report_status(text, &sv.tally, &s->nodes, s->key, s->limit > 1 ? (int)s->slot : 0,
+			clock_wall() / USEC_SEC));
+	state = report_state(&sv.tally);
 	count = plan(&sv, s, shown, wish);
 	if (strcmp(state, "unknown") == 0) {
 		log_say(LOG_ERRORS, "nothing was removed: it would not be known whose lock");
-		configure_hint(s, &sv.lock, LOG_ERRORS);
+		configure_hint(s, &sv.tally, LOG_ERRORS);
 		status = tell(&sv, s, state, STATUS_NO_QUORUM);
-	} else if (count == 0 && lock_count(&sv.lock, VOTE_FOREIGN) > 0 &&
+	} else if (count == 0 && tally_count(&sv.tally, VOTE_FOREIGN) > 0 &&
 		   strcmp(state, "reserved") != 0) {
 		log_say(LOG_ERRORS, "nothing was removed: it is no lock");
 		log_hint(LOG_ERRORS,
@@ -210,7 +208,7 @@ int cmd_break(struct settings *s)
 		status = tell(&sv, s, "no-lock", STATUS_BUSY);
 	} else if (count == 0) {
 		log_say(LOG_ERRORS, "there is nothing to remove");
-		if (strcmp(state, "free") == 0 && s->limit <= 1 && report_is_awaited(&sv.lock))
+		if (strcmp(state, "free") == 0 && s->limit <= 1 && report_is_awaited(&sv.tally))
 			log_hint(LOG_ERRORS,
 				"is it a semaphore? 'redlock status --limit N' shows its slots");
 		status = tell(&sv, s, state, STATUS_OK);

@@ -97,7 +97,7 @@ void client_tell_reply(const struct client *c)
 /* Adds the hints about a refusal, once. */
 static void explain(struct client *c, enum log_level at)
 {
-	configure_hint(c->settings, &c->session.lock, at);
+	configure_hint(c->settings, &c->session.lock.tally, at);
 	c->told_why = at <= log_level();
 }
 
@@ -106,7 +106,7 @@ static void tell_waiting(struct client *c)
 {
 	const struct lock *lock = &c->session.lock;
 	bool is_new = !c->told_why && lock->refusal == REFUSAL_NO_QUORUM &&
-		      configure_has_hint(c->settings, lock);
+		      configure_has_hint(c->settings, &lock->tally);
 	char text[REPORT_MAX], waited[DURATION_TEXT_MAX];
 	usec now = clock_now();
 
@@ -126,7 +126,7 @@ static void tell_waiting(struct client *c)
 bool client_is_nested(const struct client *c, const struct reply **holder)
 {
 	const struct lock *lock = &c->session.lock;
-	int count = lock_held_by(lock, c->outer, holder);
+	int count = tally_held_by(&lock->tally, c->outer, holder);
 
 	/* The enclosing run holds one slot; another slot may be free, or become free soon. */
 	if (policy_has_slots(&lock->policy))
@@ -171,8 +171,9 @@ int client_step(struct client *c)
 			report_no_seat(text, lock, &c->settings->nodes, &c->settings->keys));
 		c->told_not_queued = true;
 	}
-	report_lock(c->name, lock, &c->settings->keys);
-	if (lock->state == LOCK_HELD && report_unguarded(text, lock, &c->settings->nodes)[0])
+	report_lock(c->name, lock_slot(lock), &c->settings->keys);
+	if (lock->state == LOCK_HELD &&
+		report_unguarded(text, &lock->tally, &c->settings->nodes)[0])
 		log_say(LOG_NORMAL, "%s", text);
 	if (lock_is_pausing(lock) && clock_now() >= c->message_at) {
 		tell_waiting(c);
@@ -213,7 +214,7 @@ static bool was_ours(const struct lock *lock)
 
 void client_tell_remedy(struct client *c, enum log_level at)
 {
-	const char *remedy = report_remedy(&c->session.lock);
+	const char *remedy = report_remedy(&c->session.lock.tally);
 
 	if (remedy && !c->told_why)
 		log_hint(at, "%s", remedy);
@@ -257,7 +258,7 @@ void client_release(struct client *c, usec expire_in)
 			duration_format(left, lock->leave_for));
 	else if (released && was_ours(lock))
 		log_say(LOG_DECISIONS, "released %s", c->name);
-	if (lock->proved && lock->loss == LOSS_NONE && lock->duplicate[0] < 0 &&
+	if (lock->proved && lock->loss == LOSS_NONE && lock->tally.duplicate[0] < 0 &&
 		report_unsure(text, lock, &c->settings->keys)[0])
 		log_say(LOG_DECISIONS, "%s", text);
 	session_close(&c->session);
@@ -266,7 +267,7 @@ void client_release(struct client *c, usec expire_in)
 int client_refuse_duplicate(struct client *c)
 {
 	client_release(c, 0);
-	return print_duplicate(&c->session.lock, &c->settings->nodes);
+	return print_duplicate(&c->session.lock.tally, &c->settings->nodes);
 }
 
 int client_refused(struct client *c)
@@ -288,7 +289,7 @@ int client_refused(struct client *c)
 	log_say(LOG_ERRORS, "%s", text);
 	if (lock->refusal == REFUSAL_NO_QUORUM && !c->told_why)
 		explain(c, LOG_ERRORS);
-	if (report_is_skewed(lock))
+	if (report_is_skewed(&lock->tally))
 		log_hint(LOG_ERRORS, "is this machine's clock right? '--restart-guard off' does "
 				     "not look at clocks");
 	return STATUS_NO_QUORUM;
@@ -315,7 +316,7 @@ const char *client_refusal_word(const struct client *c)
 	const struct lock *lock = &c->session.lock;
 	const struct reply *ignored;
 
-	if (lock->duplicate[0] >= 0)
+	if (lock->tally.duplicate[0] >= 0)
 		return "duplicate-node";
 	if (client_is_nested(c, &ignored))
 		return "busy";
@@ -344,8 +345,8 @@ int client_print_refusal(struct client *c)
 	const char *outcome = client_refusal_word(c);
 
 	/* After the release the replies are the same, or newer. */
-	holder = lock_holder(lock, &nodes);
-	if (lock->duplicate[0] >= 0)
+	holder = tally_holder(&lock->tally, &nodes);
+	if (lock->tally.duplicate[0] >= 0)
 		status = client_refuse_duplicate(c);
 	else if (client_is_nested(c, &ignored))
 		status = client_refuse_nested(c);
@@ -358,7 +359,7 @@ int client_print_refusal(struct client *c)
 	json_ms(&j, "waited_ms", clock_now() - c->began);
 	if (nodes > 0 && !holder.is_reserved)
 		print_holder(&j, "holder", &holder);
-	print_nodes(&j, lock, &c->settings->nodes, NULL);
+	print_nodes(&j, &lock->tally, &c->settings->nodes, NULL);
 	print_end(&j);
 	return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;
 }
@@ -431,7 +432,7 @@ void client_print(const struct client *c, long background_pid)
 			json_number(&j, "fence", lock->fence);
 		json_ms(&j, "ttl_ms", s->ttl);
 		json_ms(&j, "valid_ms", lock->valid_until - clock_now());
-		print_nodes(&j, lock, &s->nodes, NULL);
+		print_nodes(&j, &lock->tally, &s->nodes, NULL);
 		print_end(&j);
 		break;
 	}

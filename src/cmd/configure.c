@@ -232,18 +232,18 @@ void configure_hint_nodes(enum log_level at)
 	log_hint(at, "to try it on throwaway ones: redlock sandbox -- redlock run -k try -- date");
 }
 
-bool configure_has_hint(const struct settings *s, const struct lock *lock)
+bool configure_has_hint(const struct settings *s, const struct tally *t)
 {
-	return report_remedy(lock) || configure_lacks_nodes(s, &lock->peer[0].reply);
+	return report_remedy(t) || configure_lacks_nodes(s, &t->ballot[0].reply);
 }
 
-void configure_hint(const struct settings *s, const struct lock *lock, enum log_level at)
+void configure_hint(const struct settings *s, const struct tally *t, enum log_level at)
 {
-	const char *remedy = report_remedy(lock);
+	const char *remedy = report_remedy(t);
 
 	if (remedy)
 		log_hint(at, "%s", remedy);
-	if (configure_lacks_nodes(s, &lock->peer[0].reply))
+	if (configure_lacks_nodes(s, &t->ballot[0].reply))
 		configure_hint_nodes(at);
 }
 

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "cli/config.h"
 #include "cli/settings.h"
-#include "lock/lock.h"
+#include "lock/tally.h"
 
 /*
  * Reads the configuration file, if there is one, for settings that the command line and the
@@ -39,7 +39,7 @@ bool configure_lacks_nodes(const struct settings *s, const struct reply *a);
 void configure_hint_nodes(enum log_level at);
 
 /* Hints at a cause when too few nodes could be asked, if one is known. */
-bool configure_has_hint(const struct settings *s, const struct lock *lock);
-void configure_hint(const struct settings *s, const struct lock *lock, enum log_level at);
+bool configure_has_hint(const struct settings *s, const struct tally *t);
+void configure_hint(const struct settings *s, const struct tally *t, enum log_level at);
 
 #endif

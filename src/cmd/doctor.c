@@ -61,16 +61,16 @@ static void take_in(struct visit *v, const struct wish wish[NODES_MAX])
 	char text[REPORT_MAX];
 
 	for (int i = 0; i < v->settings->nodes.count; i++) {
-		const struct peer *m = &v->query.lock.peer[i];
+		const struct ballot *b = &v->query.tally.ballot[i];
 
 		if (wish[i].op == OP_NONE)
 			continue;
 		log_say(LOG_REPLIES, "%s",
-			report_answer(text, &v->settings->nodes.node[i], wish[i].op, &m->reply,
+			report_answer(text, &v->settings->nodes.node[i], wish[i].op, &b->reply,
 				v->query.took[i]));
-		if (!problem_is_final(&m->reply))
+		if (!problem_is_final(&b->reply))
 			continue;
-		v->facts[i].reached = m->reply;
+		v->facts[i].reached = b->reply;
 		v->is_over[i] = true;
 	}
 }
@@ -83,7 +83,7 @@ static void put(struct visit *v, const struct wish wish[NODES_MAX], size_t field
 	for (int i = 0; i < v->settings->nodes.count; i++)
 		if (wish[i].op != OP_NONE)
 			*(struct reply *)((char *)&v->facts[i] + field) =
-				v->query.lock.peer[i].reply;
+				v->query.tally.ballot[i].reply;
 }
 
 /* Sends one request to all nodes that skip[] leaves out. */
@@ -110,7 +110,7 @@ static void ask(struct visit *v, size_t field, const char *const words[])
 /* Tells whether node i answered the last request. */
 static bool has_answered(const struct visit *v, int i)
 {
-	return v->query.lock.peer[i].vote == VOTE_YES;
+	return v->query.tally.ballot[i].vote == VOTE_YES;
 }
 
 static void look_at_clocks(struct visit *v, int sample)
@@ -328,7 +328,7 @@ static void show(const struct visit *v, const struct diagnosis *d)
 	for (int i = 0; i < SEVERITIES; i++)
 		count_words(text, sizeof(text), &used, d->with[i], severity_name((enum severity)i));
 	print_line("%s: %d of %d nodes can be counted on, %d needed", text, d->usable, nodes,
-		policy_quorum(&v->query.lock.policy));
+		tally_quorum(&v->query.tally));
 }
 
 static void print_findings(struct json *j, const struct visit *v, const struct diagnosis *d)
@@ -401,7 +401,7 @@ static int tell(const struct visit *v)
 {
 	static struct diagnosis d;
 	const struct settings *s = v->settings;
-	int quorum = policy_quorum(&v->query.lock.policy), status;
+	int quorum = tally_quorum(&v->query.tally), status;
 	struct json j;
 
 	diagnosis_judge(&d, s, v->facts, &v->ours);
@@ -528,7 +528,7 @@ static int tell_admitted(const struct visit *v, const char *result, int status)
 
 static int admit(struct visit *v)
 {
-	int admitted = 0, quorum = policy_quorum(&v->query.lock.policy);
+	int admitted = 0, quorum = tally_quorum(&v->query.tally);
 
 	admit_all(v);
 	if (has_twins(v)) {

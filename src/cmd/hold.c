@@ -348,7 +348,7 @@ int cmd_hold(struct settings *s)
 		return follow_is_gone(&h);
 	if (lock->state == LOCK_HELD)
 		client_take_in_replies(&h.client);
-	if (lock->state != LOCK_HELD || lock->duplicate[0] >= 0) {
+	if (lock->state != LOCK_HELD || lock->tally.duplicate[0] >= 0) {
 		refusal = client_refusal_word(&h.client);
 		return finish(&h, refusal, client_print_refusal(&h.client));
 	}

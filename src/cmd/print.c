@@ -104,15 +104,15 @@ void print_holder(struct json *j, const char *name, const struct reply *holder)
 	json_close(j, '}');
 }
 
-static const char *vote_words(const struct peer *m)
+static const char *vote_words(const struct ballot *b)
 {
-	switch (m->vote) {
+	switch (b->vote) {
 	case VOTE_YES:
 		return "yes";
 	case VOTE_GONE:
 		return "free";
 	case VOTE_FOREIGN:
-		return m->reply.is_reserved ? "reserved" : "held";
+		return b->reply.is_reserved ? "reserved" : "held";
 	case VOTE_NONE:
 		return "none"; /* not waited for */
 	case VOTE_ABSENT:
@@ -122,24 +122,24 @@ static const char *vote_words(const struct peer *m)
 }
 
 void print_nodes(
-	struct json *j, const struct lock *lock, const struct node_list *nodes, const usec took[])
+	struct json *j, const struct tally *t, const struct node_list *nodes, const usec took[])
 {
 	json_open(j, "nodes", '[');
 	for (int i = 0; i < nodes->count; i++) {
-		const struct peer *m = &lock->peer[i];
+		const struct ballot *b = &t->ballot[i];
 
 		json_open(j, NULL, '{');
 		json_text(j, "node", nodes->node[i].label);
-		json_text(j, "answer", vote_words(m));
-		if (m->vote == VOTE_ABSENT) {
-			json_text(j, "why", reason_words(m->reply.reason));
-			if (m->reply.text_len)
-				json_bytes(j, "detail", m->reply.text, m->reply.text_len);
-			if (m->reply.reason == REASON_QUARANTINE)
-				json_ms(j, "left_ms", m->reply.pttl);
+		json_text(j, "answer", vote_words(b));
+		if (b->vote == VOTE_ABSENT) {
+			json_text(j, "why", reason_words(b->reply.reason));
+			if (b->reply.text_len)
+				json_bytes(j, "detail", b->reply.text, b->reply.text_len);
+			if (b->reply.reason == REASON_QUARANTINE)
+				json_ms(j, "left_ms", b->reply.pttl);
 		}
-		if (m->vote == VOTE_FOREIGN && !m->reply.is_reserved)
-			print_holder(j, "holder", &m->reply);
+		if (b->vote == VOTE_FOREIGN && !b->reply.is_reserved)
+			print_holder(j, "holder", &b->reply);
 		if (took)
 			json_us(j, "took_us", took[i]);
 		json_close(j, '}');
@@ -147,13 +147,13 @@ void print_nodes(
 	json_close(j, ']');
 }
 
-int print_duplicate(const struct lock *lock, const struct node_list *nodes)
+int print_duplicate(const struct tally *t, const struct node_list *nodes)
 {
 	char text[REPORT_MAX];
 
-	if (lock->duplicate[0] < 0)
+	if (t->duplicate[0] < 0)
 		return STATUS_OK;
-	log_say(LOG_ERRORS, "%s", report_duplicate(text, lock, nodes));
+	log_say(LOG_ERRORS, "%s", report_duplicate(text, t, nodes));
 	log_hint(LOG_ERRORS, "every node must be a server of its own");
 	return STATUS_CONFIG;
 }

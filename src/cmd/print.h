@@ -12,7 +12,7 @@
 
 #include "base/json.h"
 #include "cli/settings.h"
-#include "lock/lock.h"
+#include "lock/tally.h"
 
 #define PRINT_SCHEMA 1
 
@@ -47,10 +47,10 @@ void print_holder(struct json *j, const char *name, const struct reply *holder);
 
 /* Adds each node's reply; took: how long each reply took, or NULL. */
 void print_nodes(
-	struct json *j, const struct lock *lock, const struct node_list *nodes, const usec took[]);
+	struct json *j, const struct tally *t, const struct node_list *nodes, const usec took[]);
 
 /* Returns STATUS_OK; if two nodes are one server, prints that and returns STATUS_CONFIG. */
-int print_duplicate(const struct lock *lock, const struct node_list *nodes);
+int print_duplicate(const struct tally *t, const struct node_list *nodes);
 
 /* Closes the document and prints it. */
 void print_end(struct json *j);

@@ -44,11 +44,11 @@ static void put_troubles(struct json *j, const struct settings *s, const struct 
 {
 	json_open(j, "nodes", '[');
 	for (int i = 0; i < lock->policy.nodes; i++) {
-		if (!lock_in_trouble(lock, i))
+		if (!tally_in_trouble(&lock->tally, i))
 			continue;
 		json_open(j, NULL, '{');
 		json_text(j, "node", s->nodes.node[i].label);
-		json_text(j, "why", reason_words(lock->peer[i].reply.reason));
+		json_text(j, "why", reason_words(lock->tally.ballot[i].reply.reason));
 		json_close(j, '}');
 	}
 	json_close(j, ']');

@@ -372,7 +372,7 @@ static int run_command(struct run *r)
 	int status;
 
 	client_take_in_replies(&r->client);
-	if (lock->duplicate[0] >= 0) {
+	if (lock->tally.duplicate[0] >= 0) {
 		r->summary.outcome = client_refusal_word(&r->client);
 		status = client_refuse_duplicate(&r->client);
 		supervisor_close(&r->watch.supervisor);
@@ -392,8 +392,9 @@ static int run_command(struct run *r)
 	extender_stop(&r->extender);
 	if (r->watch.end.kind == SUPERVISOR_ENDED)
 		report_lost_lock(r);
-	if (lock->duplicate[0] >= 0)
-		log_say(LOG_NORMAL, "%s", report_duplicate(text, lock, &r->client.settings->nodes));
+	if (lock->tally.duplicate[0] >= 0)
+		log_say(LOG_NORMAL, "%s",
+			report_duplicate(text, &lock->tally, &r->client.settings->nodes));
 	status = outcome(r);
 	held = r->summary.held = clock_now() - started;
 	release(r, r->watch.end.kind == SUPERVISOR_ENDED && !r->lost &&
@@ -498,7 +499,7 @@ static int take_and_run(struct run *r)
 	if (lock->state != LOCK_HELD)
 		return not_acquired(r);
 	log_say(LOG_DECISIONS, "acquired %s on %d of %d nodes after %s, valid for %s",
-		r->client.name, lock_count(lock, VOTE_YES), s->nodes.count,
+		r->client.name, tally_count(&lock->tally, VOTE_YES), s->nodes.count,
 		duration_format((char[DURATION_TEXT_MAX]){0}, r->summary.waited),
 		duration_format(text, lock->valid_until - clock_now()));
 	return run_command(r);

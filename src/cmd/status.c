@@ -62,13 +62,13 @@ struct overview {
 	struct json json;
 	bool is_json;
 	bool is_unknown; /* the state of at least one lock is unknown */
-	struct lock unknown; /* the first such lock */
+	struct tally unknown; /* the first such lock */
 	bool has_hinted;
 };
 
 /* The replies about one slot of a semaphore. */
 struct slot {
-	struct lock lock;
+	struct tally tally;
 	usec took[NODES_MAX];
 };
 
@@ -80,7 +80,7 @@ static void show_line(struct overview *st, const char *indent, const char *line)
 	st->shown += strlen(line) + 1;
 }
 
-static void show_nodes(struct overview *st, const struct lock *lock, const usec took[NODES_MAX])
+static void show_nodes(struct overview *st, const struct tally *t, const usec took[NODES_MAX])
 {
 	const struct node_list *nodes = &st->settings->nodes;
 	char text[REPORT_MAX];
@@ -88,59 +88,59 @@ static void show_nodes(struct overview *st, const struct lock *lock, const usec 
 	for (int i = 0; i < nodes->count; i++)
 		show_line(st, "  ",
 			report_answer(
-				text, &nodes->node[i], OP_LOOK, &lock->peer[i].reply, took[i]));
+				text, &nodes->node[i], OP_LOOK, &t->ballot[i].reply, took[i]));
 }
 
 /* Clients that wait for a free key may wait for a slot of a semaphore. */
-static void hint_at_slots(struct overview *st, const struct lock *lock, const char *state)
+static void hint_at_slots(struct overview *st, const struct tally *t, const char *state)
 {
-	if (st->has_hinted || policy_has_slots(&lock->policy) || strcmp(state, "free") != 0 ||
-		!report_is_awaited(lock))
+	if (st->has_hinted || st->settings->limit > 1 || strcmp(state, "free") != 0 ||
+		!report_is_awaited(t))
 		return;
 	st->has_hinted = true;
 	log_hint(LOG_NORMAL, "is it a semaphore? --limit N shows its slots");
 }
 
-static void note_unknown(struct overview *st, const struct lock *lock)
+static void note_unknown(struct overview *st, const struct tally *t)
 {
 	if (!st->is_unknown)
-		st->unknown = *lock;
+		st->unknown = *t;
 	st->is_unknown = true;
 }
 
-/* Prints the lock of a key, from the replies in `lock`. */
-static void show_key(struct overview *st, const struct lock *lock, const usec took[NODES_MAX],
-	const char *key, size_t len)
+/* Prints the lock of a key, from the replies in *t. slot: of a semaphore, else 0. */
+static void show_key(struct overview *st, const struct tally *t, const usec took[NODES_MAX],
+	const char *key, size_t len, int slot)
 {
-	const char *state = report_state(lock);
+	const char *state = report_state(t);
 	char text[REPORT_MAX];
 	int count;
-	struct reply holder = lock_holder(lock, &count);
+	struct reply holder = tally_holder(t, &count);
 
 	if (strcmp(state, "unknown") == 0)
-		note_unknown(st, lock);
+		note_unknown(st, t);
 	if (!st->is_json) {
 		show_line(st, "",
 			report_status(
-				text, lock, &st->settings->nodes, key, clock_wall() / USEC_SEC));
+				text, t, &st->settings->nodes, key, slot, clock_wall() / USEC_SEC));
 		if (st->settings->verbose)
-			show_nodes(st, lock, took);
+			show_nodes(st, t, took);
 		return;
 	}
 	json_open(&st->json, NULL, '{');
 	json_bytes(&st->json, "key", key, len);
-	if (policy_has_slots(&lock->policy))
-		json_number(&st->json, "slot", lock->slot);
+	if (st->settings->limit > 1)
+		json_number(&st->json, "slot", slot);
 	json_text(&st->json, "state", state);
 	if (count > 0 && !holder.is_reserved) {
 		print_holder(&st->json, "holder", &holder);
 		json_number(&st->json, "on_nodes", count);
 	}
-	if (lock_newest_fence(lock) > 0)
-		json_number(&st->json, "fence", lock_newest_fence(lock));
+	if (tally_newest_fence(t) > 0)
+		json_number(&st->json, "fence", tally_newest_fence(t));
 	if (!st->found) /* a scan does not ask for waiters */
-		json_bool(&st->json, "awaited", report_is_awaited(lock));
-	print_nodes(&st->json, lock, &st->settings->nodes, st->found ? NULL : took);
+		json_bool(&st->json, "awaited", report_is_awaited(t));
+	print_nodes(&st->json, t, &st->settings->nodes, st->found ? NULL : took);
 	json_close(&st->json, '}');
 }
 
@@ -157,19 +157,18 @@ static int ask(struct overview *st, const char *name, long slot)
 		.token = "",
 		.turn = ""};
 
-	st->query.lock.slot = (int)slot;
 	query_ask_all(&st->query, &wish, NULL, QUERY_ALL);
-	return print_duplicate(&st->query.lock, &st->settings->nodes);
+	return print_duplicate(&st->query.tally, &st->settings->nodes);
 }
 
 static int look_at_key(struct overview *st, const char *key)
 {
-	const struct lock *lock = &st->query.lock;
+	const struct tally *t = &st->query.tally;
 	int status = ask(st, key, 0);
 
 	if (status == STATUS_OK) {
-		show_key(st, lock, st->query.took, key, strlen(key));
-		hint_at_slots(st, lock, report_state(lock));
+		show_key(st, t, st->query.took, key, strlen(key), 0);
+		hint_at_slots(st, t, report_state(t));
 	}
 	return status;
 }
@@ -181,7 +180,7 @@ static void sum_up(struct overview *st, const char *key, const struct slot slots
 	char name[REPORT_MAX], rest[40] = "";
 
 	for (long i = 0; i < limit; i++) {
-		const char *state = report_state(&slots[i].lock);
+		const char *state = report_state(&slots[i].tally);
 
 		held += strcmp(state, "held") == 0;
 		unknown += strcmp(state, "unknown") == 0;
@@ -215,15 +214,15 @@ static int look_at_slots(struct overview *st, const char *key)
 	}
 	for (long i = 0; i < limit && status == STATUS_OK; i++) {
 		status = ask(st, key, i + 1);
-		slots[i].lock = st->query.lock;
+		slots[i].tally = st->query.tally;
 		memcpy(slots[i].took, st->query.took, sizeof(slots[i].took));
 	}
 	if (status == STATUS_OK)
 		sum_up(st, key, slots);
 	for (long i = 0; i < limit && status == STATUS_OK; i++) {
-		/* The text has the slot from the lock, JSON from the name. */
+		/* The text has the slot by its number, JSON from the name. */
 		snprintf(name, sizeof(name), st->is_json ? "%s#%ld" : "%s", key, i + 1);
-		show_key(st, &slots[i].lock, slots[i].took, name, strlen(name));
+		show_key(st, &slots[i].tally, slots[i].took, name, strlen(name), (int)i + 1);
 	}
 	if (st->is_json && status == STATUS_OK) {
 		json_close(&st->json, ']');
@@ -298,7 +297,7 @@ static void end_search(struct search *search, enum reason reason)
 /* Takes the reply of one node, a page of its scan. Returns false when out of memory. */
 static bool take_page(struct overview *st, int node, struct search *search)
 {
-	const struct reply *a = &st->query.lock.peer[node].reply;
+	const struct reply *a = &st->query.tally.ballot[node].reply;
 	/* A node that did not answer has no page. */
 	const char *at = st->query.page[node] ? st->query.page[node] : "";
 	const char *end = at + st->query.page_len[node];
@@ -346,8 +345,7 @@ static void give_up(const struct overview *st, struct search search[NODES_MAX])
 	for (int i = 0; i < nodes; i++)
 		took[i] = search[i].took;
 	qsort(took, (size_t)nodes, sizeof(*took), by_length);
-	most = st->settings->node_timeout +
-	       SLOWER_MAX * took[policy_quorum(&st->query.lock.policy) - 1];
+	most = st->settings->node_timeout + SLOWER_MAX * took[tally_quorum(&st->query.tally) - 1];
 	for (int i = 0; i < nodes; i++) {
 		if (search[i].wish.op == OP_NONE)
 			continue;
@@ -377,7 +375,7 @@ static bool scan(struct overview *st, struct search search[NODES_MAX])
 	int open = 0;
 
 	for (int i = 0; i < nodes; i++) {
-		begin_search(&search[i], &st->query.lock.peer[i].reply);
+		begin_search(&search[i], &st->query.tally.ballot[i].reply);
 		open += search[i].wish.op != OP_NONE;
 	}
 	while (open > 0) {
@@ -408,11 +406,11 @@ static int by_key(const void *a, const void *b)
 static void take_others(struct overview *st, const struct search search[NODES_MAX])
 {
 	const struct reply gone = {.vote = VOTE_GONE};
-	struct lock *lock = &st->query.lock;
+	struct tally *t = &st->query.tally;
 
 	for (int i = 0; i < st->settings->nodes.count; i++)
-		if (lock->peer[i].vote == VOTE_NONE)
-			lock_take_reply(lock, i,
+		if (t->ballot[i].vote == VOTE_NONE)
+			tally_take(t, i,
 				search[i].absent.vote == VOTE_NONE ? &gone : &search[i].absent,
 				NULL);
 }
@@ -428,7 +426,7 @@ static void show_found(struct overview *st, const struct found *f)
 	if (is_full(st))
 		st->omitted++;
 	else
-		show_key(st, &st->query.lock, st->query.took, f->key, f->key_len);
+		show_key(st, &st->query.tally, st->query.took, f->key, f->key_len, 0);
 }
 
 static void tell_omitted(const struct overview *st)
@@ -442,13 +440,13 @@ static void tell_omitted(const struct overview *st)
 static int look_at_all(struct overview *st)
 {
 	struct search search[NODES_MAX] = {0};
-	struct lock *lock = &st->query.lock;
+	struct tally *t = &st->query.tally;
 	/* A server with two names would be counted twice. */
 	const struct wish look = {.op = OP_LOOK, .keys = &ONE_KEY(""), .token = "", .turn = ""};
 	int clean = 0, status;
 
 	query_ask_all(&st->query, &look, NULL, QUERY_ALL);
-	status = print_duplicate(lock, &st->settings->nodes);
+	status = print_duplicate(t, &st->settings->nodes);
 	if (status != STATUS_OK)
 		return status;
 	if (!scan(st, search)) {
@@ -460,12 +458,12 @@ static int look_at_all(struct overview *st)
 	for (int i = 0; i < st->settings->nodes.count; i++)
 		clean += search[i].absent.vote == VOTE_NONE;
 	for (size_t i = 0, next; i < st->count; i = next) {
-		lock_begin_question(lock, clock_now());
+		tally_clear(t, clock_now());
 		for (next = i; next < st->count && by_key(&st->found[i], &st->found[next]) == 0;
 			next++) {
 			const struct reply a = reply_of(&st->found[next]);
 
-			lock_take_reply(lock, st->found[next].node, &a, NULL);
+			tally_take(t, st->found[next].node, &a, NULL);
 		}
 		take_others(st, search);
 		show_found(st, &st->found[i]);
@@ -473,13 +471,13 @@ static int look_at_all(struct overview *st)
 	tell_omitted(st);
 	if (clean == st->settings->nodes.count)
 		return STATUS_OK;
-	status = clean < policy_quorum(&lock->policy) ? STATUS_NO_QUORUM : STATUS_OK;
-	lock_begin_question(lock, clock_now());
+	status = clean < tally_quorum(t) ? STATUS_NO_QUORUM : STATUS_OK;
+	tally_clear(t, clock_now());
 	take_others(st, search);
 	if (status == STATUS_NO_QUORUM)
-		note_unknown(st, lock);
+		note_unknown(st, t);
 	log_say(status == STATUS_OK ? LOG_DECISIONS : LOG_ERRORS, "%s",
-		report_no_answers((char[REPORT_MAX]){0}, lock, &st->settings->nodes));
+		report_no_answers((char[REPORT_MAX]){0}, t, &st->settings->nodes));
 	return status;
 }
 

@@ -119,20 +119,20 @@ static void tell_replies(const struct query *s, const struct settings *settings,
 		if (!wish || wish[i].op != OP_NONE)
 			log_say(LOG_REPLIES, "%s",
 				report_answer(text, &settings->nodes.node[i], op,
-					&s->lock.peer[i].reply, s->took[i]));
+					&s->tally.ballot[i].reply, s->took[i]));
 }
 
 /* A key that could not be released expires with its TTL. */
 static void tell_unreleased(const struct query *sv, const struct settings *s)
 {
-	const struct lock *lock = &sv->lock;
+	const struct tally *t = &sv->tally;
 	const char *what = s->keys.count > 1 ? "they free themselves" : "it frees itself";
 	char left[DURATION_TEXT_MAX];
 	usec longest = 0;
 
 	for (int i = 0; i < s->nodes.count; i++)
-		if (lock->peer[i].vote == VOTE_YES)
-			longest = usec_max(longest, lock->peer[i].reply.pttl);
+		if (t->ballot[i].vote == VOTE_YES)
+			longest = usec_max(longest, t->ballot[i].reply.pttl);
 	if (longest > 0 && longest < NEVER)
 		log_hint(LOG_ERRORS, "%s within %s", what,
 			duration_format(
@@ -143,13 +143,14 @@ static void tell_unreleased(const struct query *sv, const struct settings *s)
 
 static usec validity(const struct query *sv, const struct settings *s)
 {
-	const struct lock *lock = &sv->lock;
+	const struct tally *t = &sv->tally;
 
-	if (s->command == COMMAND_RELEASE || lock_ownership(lock) != OWNERSHIP_OWNED)
+	if (s->command == COMMAND_RELEASE || tally_ownership(t) != OWNERSHIP_OWNED)
 		return 0;
 	if (s->command == COMMAND_CHECK)
-		return lock_time_left(lock, (int)s->drift_permille, clock_now());
-	return usec_max(0, lock->round_at + s->ttl - lock->policy.drift - clock_now());
+		return tally_time_left(t, (int)s->drift_permille, clock_now());
+	return usec_max(
+		0, t->began + s->ttl - policy_drift(s->ttl, (int)s->drift_permille) - clock_now());
 }
 
 /*
@@ -164,12 +165,12 @@ static void put_back(struct query *sv, const struct settings *s)
 	bool is_gone[NODES_MAX];
 
 	for (int i = 0; i < s->nodes.count; i++)
-		is_gone[i] = sv->lock.peer[i].vote == VOTE_GONE;
+		is_gone[i] = sv->tally.ballot[i].vote == VOTE_GONE;
 	look.op = OP_LOOK;
 	query_ask_all(sv, &look, s->token, QUERY_UNTIL_DECIDED);
 	for (int i = 0; i < s->nodes.count; i++)
-		if (sv->lock.peer[i].vote == VOTE_YES)
-			value = sv->lock.peer[i].reply;
+		if (sv->tally.ballot[i].vote == VOTE_YES)
+			value = sv->tally.ballot[i].reply;
 	for (int i = 0; i < s->nodes.count; i++) {
 		wish[i] = look;
 		wish[i].op = is_gone[i] ? OP_REPAIR : OP_NONE;
@@ -177,24 +178,24 @@ static void put_back(struct query *sv, const struct settings *s)
 		wish[i].token_len = value.text_len;
 		wish[i].is_shared = value.is_shared;
 	}
-	if (lock_ownership(&sv->lock) != OWNERSHIP_OWNED)
+	if (tally_ownership(&sv->tally) != OWNERSHIP_OWNED)
 		return;
 	query_ask(sv, wish, NULL, QUERY_ALL);
 	tell_replies(sv, s, wish, OP_REPAIR);
 }
 
 /* Tells whether a node still has at least one of the keys. */
-static bool is_left(const struct peer *m)
+static bool is_left(const struct ballot *b)
 {
-	return m->vote == VOTE_YES || m->reply.is_partial;
+	return b->vote == VOTE_YES || b->reply.is_partial;
 }
 
-static int count_left(const struct lock *lock)
+static int count_left(const struct tally *t)
 {
 	int n = 0;
 
-	for (int i = 0; i < lock->policy.nodes; i++)
-		n += is_left(&lock->peer[i]);
+	for (int i = 0; i < t->nodes; i++)
+		n += is_left(&t->ballot[i]);
 	return n;
 }
 
@@ -206,7 +207,7 @@ static void give_back(struct query *sv, const struct settings *s)
 
 	for (int i = 0; i < s->nodes.count; i++) {
 		wish[i] = question(s, s->token);
-		wish[i].op = is_left(&sv->lock.peer[i]) ? OP_HAND_OFF : OP_NONE;
+		wish[i].op = is_left(&sv->tally.ballot[i]) ? OP_HAND_OFF : OP_NONE;
 		wish[i].time = s->node_timeout;
 	}
 	query_ask(sv, wish, NULL, QUERY_ALL);
@@ -217,9 +218,9 @@ static void give_back(struct query *sv, const struct settings *s)
 enum kept { KEPT_NONE, KEPT_RELEASED, KEPT_LOST };
 
 /* The ownership by the replies, unless the background holder released or lost the lock before. */
-static enum ownership judge(const struct lock *lock, enum kept kept)
+static enum ownership judge(const struct tally *t, enum kept kept)
 {
-	enum ownership holding = lock_ownership(lock);
+	enum ownership holding = tally_ownership(t);
 
 	if (kept == KEPT_RELEASED && holding != OWNERSHIP_UNKNOWN)
 		return OWNERSHIP_OWNED;
@@ -231,9 +232,10 @@ static enum ownership judge(const struct lock *lock, enum kept kept)
 /* Prints the result, and returns the exit status. */
 static int conclude(const struct query *sv, const struct settings *s, enum op op, enum kept kept)
 {
-	const struct lock *lock = &sv->lock;
-	enum ownership holding = judge(lock, kept);
+	const struct tally *t = &sv->tally;
+	enum ownership holding = judge(t, kept);
 	usec valid = validity(sv, s);
+	int slot = s->limit > 1 ? (int)s->slot : 0;
 	bool is_short = s->command == COMMAND_CHECK && holding == OWNERSHIP_OWNED &&
 			(valid == 0 || valid < s->min_validity);
 	int status = holding == OWNERSHIP_UNKNOWN              ? STATUS_NO_QUORUM
@@ -245,21 +247,21 @@ static int conclude(const struct query *sv, const struct settings *s, enum op op
 	tell_replies(sv, s, NULL, op);
 	if (is_short)
 		log_say(LOG_NORMAL, "%s %s held by this token, but only for %s",
-			report_lock(name, lock, &s->keys), report_verb(&s->keys),
+			report_lock(name, slot, &s->keys), report_verb(&s->keys),
 			duration_format(left, valid));
 	else if (status == STATUS_OK)
 		log_say(LOG_DECISIONS, "%s %s", done_words(s->command),
-			report_lock(name, lock, &s->keys));
-	else if (kept == KEPT_LOST && holding != lock_ownership(lock))
+			report_lock(name, slot, &s->keys));
+	else if (kept == KEPT_LOST && holding != tally_ownership(t))
 		log_say(LOG_NORMAL, "%s %s lost before the release: the keeper's log says why",
-			report_lock(name, lock, &s->keys), s->keys.count > 1 ? "were" : "was");
+			report_lock(name, slot, &s->keys), s->keys.count > 1 ? "were" : "was");
 	else
 		log_say(holding == OWNERSHIP_UNKNOWN ? LOG_ERRORS : LOG_NORMAL, "%s",
-			report_holding(text, lock, &s->nodes, &s->keys));
+			report_holding(text, t, &s->nodes, &s->keys, slot));
 	if (holding == OWNERSHIP_UNKNOWN && s->command == COMMAND_RELEASE)
 		tell_unreleased(sv, s);
 	if (holding == OWNERSHIP_UNKNOWN)
-		configure_hint(s, lock, LOG_ERRORS);
+		configure_hint(s, t, LOG_ERRORS);
 	if (s->format != FORMAT_JSON) {
 		if (s->command == COMMAND_CHECK && holding == OWNERSHIP_OWNED)
 			print_line(
@@ -271,7 +273,7 @@ static int conclude(const struct query *sv, const struct settings *s, enum op op
 			json_number(&j, "slot", s->slot);
 		if (s->command != COMMAND_RELEASE)
 			json_ms(&j, "valid_ms", valid);
-		print_nodes(&j, lock, &s->nodes, sv->took);
+		print_nodes(&j, t, &s->nodes, sv->took);
 		print_end(&j);
 	}
 	return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;
@@ -373,18 +375,17 @@ int cmd_token(struct settings *s)
 		log_err(&e);
 		return status_of(e.kind);
 	}
-	sv.lock.slot = (int)s->slot;
 	wish = question(s, s->token);
 	query_ask_all(&sv, &wish, s->token, QUERY_UNTIL_DECIDED);
-	status = print_duplicate(&sv.lock, &s->nodes);
+	status = print_duplicate(&sv.tally, &s->nodes);
 	if (status == STATUS_OK)
 		status = conclude(&sv, s, wish.op, kept);
 	else
 		status = print_failure(s, "duplicate-node", status);
 	if (s->command == COMMAND_EXTEND && status == STATUS_OK &&
-		lock_count(&sv.lock, VOTE_GONE) > 0)
+		tally_count(&sv.tally, VOTE_GONE) > 0)
 		put_back(&sv, s);
-	if (s->command == COMMAND_EXTEND && status == STATUS_LOST && count_left(&sv.lock) > 0)
+	if (s->command == COMMAND_EXTEND && status == STATUS_LOST && count_left(&sv.tally) > 0)
 		give_back(&sv, s);
 	query_close(&sv);
 	return status;

@@ -25,7 +25,7 @@ int cmd_wait(struct settings *s)
 		client_release(&client, 0);
 		signals_die(number);
 	}
-	if (lock->refusal != REFUSAL_NONE || lock->duplicate[0] >= 0 || client_is_open(&client))
+	if (lock->refusal != REFUSAL_NONE || lock->tally.duplicate[0] >= 0 || client_is_open(&client))
 		return client_print_refusal(&client);
 	client_release(&client, 0);
 	log_say(LOG_DECISIONS, "%s %s free", client.name, report_verb(&s->keys));
@@ -33,7 +33,7 @@ int cmd_wait(struct settings *s)
 		print_begin(&j, s);
 		print_outcome(&j, "free", STATUS_OK);
 		json_ms(&j, "waited_ms", clock_now() - client.began);
-		print_nodes(&j, lock, &s->nodes, NULL);
+		print_nodes(&j, &lock->tally, &s->nodes, NULL);
 		print_end(&j);
 	}
 	return print_finish();

@@ -10,7 +10,9 @@ int query_open(
 	struct query *q, const struct policy *policy, const struct node_list *nodes, struct err *e)
 {
 	memset(q->page, 0, sizeof(q->page));
-	lock_init(&q->lock, policy);
+	tally_init(&q->tally, policy->nodes);
+	q->round = 0;
+	q->node_timeout = policy->node_timeout;
 	return pool_init(&q->pool, nodes, policy->node_timeout, e);
 }
 
@@ -31,26 +33,24 @@ static void send_to(struct query *q, int node, const struct wish *wish)
 		!expect_page(q, node, wish->op == OP_COMMAND))
 		pool_drop(&q->pool, node);
 	else
-		conn_send(&q->pool.conn[node], wish, q->lock.round, clock_now());
+		conn_send(&q->pool.conn[node], wish, q->round, clock_now());
 }
 
 static void record_reply(struct query *q, int node, const struct reply *reply, const char *token)
 {
-	q->took[node] = clock_now() - q->lock.round_at;
-	lock_take_reply(&q->lock, node, reply, token);
+	q->took[node] = clock_now() - q->tally.began;
+	tally_take(&q->tally, node, reply, token);
 }
 
 static void handle_event(struct query *q, const struct event *ev, const struct wish wish[NODES_MAX],
 	const char *token)
 {
-	const struct peer *m = &q->lock.peer[ev->node];
-
 	if (ev->kind == EV_TIME || ev->kind == EV_LINK_SHAKES || wish[ev->node].op == OP_NONE ||
-		m->vote != VOTE_NONE)
+		q->tally.ballot[ev->node].vote != VOTE_NONE)
 		return;
 	if (ev->kind == EV_LINK_UP)
 		send_to(q, ev->node, &wish[ev->node]);
-	else if (ev->kind == EV_REPLY && ev->round != q->lock.round)
+	else if (ev->kind == EV_REPLY && ev->round != q->round)
 		return;
 	else
 		record_reply(q, ev->node, ev->reply, token);
@@ -61,14 +61,14 @@ static void handle_event(struct query *q, const struct event *ev, const struct w
 /* Nobody is waited for any more: late answers must not be taken for those to the next question. */
 static void give_up(struct query *q, const struct wish wish[NODES_MAX])
 {
-	for (int i = 0; i < q->lock.policy.nodes; i++) {
+	for (int i = 0; i < q->tally.nodes; i++) {
 		const struct conn *c = &q->pool.conn[i];
 		bool is_up = c->state == CONN_UP;
 		struct reply late = c->is_resolving
 					    ? reply_absent(REASON_UNRESOLVED, c->addresses->why)
 					    : reply_absent(conn_late_reason(c), NULL);
 
-		if (wish[i].op == OP_NONE || q->lock.peer[i].vote != VOTE_NONE)
+		if (wish[i].op == OP_NONE || q->tally.ballot[i].vote != VOTE_NONE)
 			continue;
 		record_reply(q, i, &late, NULL);
 		/* A release that is on its way shall arrive. */
@@ -80,12 +80,13 @@ static void give_up(struct query *q, const struct wish wish[NODES_MAX])
 void query_ask(
 	struct query *q, const struct wish wish[NODES_MAX], const char *token, enum query_wait wait)
 {
-	struct lock *lock = &q->lock;
+	struct tally *t = &q->tally;
 	usec until, asked = clock_now();
 	int open = 0;
 
-	lock_begin_question(lock, asked);
-	for (int i = 0; i < lock->policy.nodes; i++) {
+	q->round++;
+	tally_clear(t, asked);
+	for (int i = 0; i < t->nodes; i++) {
 		if (wish[i].op == OP_NONE)
 			continue;
 		open++;
@@ -94,16 +95,16 @@ void query_ask(
 		else
 			pool_open(&q->pool, i);
 	}
-	for (until = asked + lock->policy.node_timeout; open > 0 && clock_now() < until;) {
+	for (until = asked + q->node_timeout; open > 0 && clock_now() < until;) {
 		struct event ev;
 
 		pool_next(&q->pool, until, -1, &ev);
 		handle_event(q, &ev, wish, token);
 		open = 0;
-		for (int i = 0; i < lock->policy.nodes; i++)
-			open += wish[i].op != OP_NONE && lock->peer[i].vote == VOTE_NONE;
+		for (int i = 0; i < t->nodes; i++)
+			open += wish[i].op != OP_NONE && t->ballot[i].vote == VOTE_NONE;
 		/* Two of three that disagree are a majority of answers, and decide nothing. */
-		if (wait == QUERY_UNTIL_DECIDED && lock_ownership(lock) != OWNERSHIP_UNKNOWN)
+		if (wait == QUERY_UNTIL_DECIDED && tally_ownership(t) != OWNERSHIP_UNKNOWN)
 			until = usec_min(until, ev.now + usec_max(GRACE_MIN, 2 * (ev.now - asked)));
 	}
 	give_up(q, wish);
@@ -121,7 +122,7 @@ void query_ask_all(
 
 void query_reconnect(struct query *q)
 {
-	for (int i = 0; i < q->lock.policy.nodes; i++)
+	for (int i = 0; i < q->tally.nodes; i++)
 		pool_drop(&q->pool, i);
 }
 

@@ -1,6 +1,10 @@
 /*
- * survey: one question to every node, and their answers: for what is not the taking of a lock. The
- * answers are counted, and told, as the votes of a round (lock/lock.h).
+ * query: one question to every node, and the replies, outside a lock's life.
+ *
+ *	query_open(), query_ask() or query_ask_all() as often as needed, query_close()
+ *
+ * The replies are in `tally` afterwards, counted as the votes of a round (lock/tally.h). Nothing
+ * but query_open() fails: a node that does not answer in time is VOTE_ABSENT.
  */
 #ifndef IO_QUERY_H
 #define IO_QUERY_H
@@ -8,14 +12,16 @@
 #include "io/pool.h"
 
 struct query {
-	struct lock lock; /* read it */
+	struct tally tally; /* read it */
 	struct pool pool;
+	usec node_timeout;
+	uint32_t round; /* of requests: a reply to an earlier one is ignored */
 	usec took[NODES_MAX]; /* from the question to the answer, or to the end of the wait */
 	char *page[NODES_MAX]; /* OP_SCAN: what was found there; OP_COMMAND: the whole reply; */
 	size_t page_len[NODES_MAX]; /* and its length */
 };
 
-/* Resolves the nodes, within the node time-out. `nodes` must outlive the survey. Returns -1 with
+/* Resolves the nodes, within the node time-out. `nodes` must outlive the query. Returns -1 with
  * *e. */
 int query_open(
 	struct query *q, const struct policy *policy, const struct node_list *nodes, struct err *e);

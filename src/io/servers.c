@@ -174,7 +174,7 @@ bool servers_ask(struct servers *s)
 	query_ask(&s->query, wish, NULL, QUERY_ALL);
 	for (int i = 0; i < s->nodes->count; i++) {
 		if (wish[i].op != OP_NONE)
-			s->votes[i] = s->query.lock.peer[i].vote == VOTE_YES;
+			s->votes[i] = s->query.tally.ballot[i].vote == VOTE_YES;
 		all &= s->votes[i];
 	}
 	return all;

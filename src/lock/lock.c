@@ -78,7 +78,8 @@ void lock_init(struct lock *lock, const struct policy *policy)
 	assert(policy->ttl > policy->drift + policy->safety_margin);
 	memset(lock, 0, sizeof(*lock));
 	lock->policy = *policy;
-	lock->duplicate[0] = lock->duplicate[1] = lock->line = -1;
+	lock->line = -1;
+	tally_init(&lock->tally, policy->nodes);
 	lock->worst_margin = NEVER;
 }
 
@@ -90,105 +91,6 @@ bool lock_is_pausing(const struct lock *lock)
 usec lock_extend_at(const struct lock *lock)
 {
 	return lock->resume_at;
-}
-
-int lock_count(const struct lock *lock, enum vote vote)
-{
-	int n = 0;
-
-	for (int i = 0; i < lock->policy.nodes; i++)
-		n += lock->peer[i].vote == vote;
-	return n;
-}
-
-/* Granted or confirmed: by servers, not by names. Two names of one server have one vote. */
-static int count_yes(const struct lock *lock)
-{
-	int n = 0;
-
-	for (int i = 0; i < lock->policy.nodes; i++) {
-		const struct peer *m = &lock->peer[i];
-		bool again = false;
-
-		for (int j = 0; j < i && m->run_id[0]; j++)
-			again |= lock->peer[j].vote == VOTE_YES &&
-				 strcmp(lock->peer[j].run_id, m->run_id) == 0;
-		n += m->vote == VOTE_YES && !again;
-	}
-	return n;
-}
-
-/* Clean answers that are not ours: the node works, and the key there is gone or somebody else's. */
-static int count_no(const struct lock *lock)
-{
-	return lock_count(lock, VOTE_GONE) + lock_count(lock, VOTE_FOREIGN);
-}
-
-/* Its last word may be that a release was refused. */
-static bool names_holder(const struct peer *m)
-{
-	return m->vote == VOTE_FOREIGN && m->reply.vote == VOTE_FOREIGN;
-}
-
-static bool same_holder(const struct peer *a, const struct peer *b)
-{
-	return names_holder(a) && names_holder(b) && a->reply.key == b->reply.key &&
-	       reply_same_text(&a->reply, &b->reply);
-}
-
-bool lock_in_trouble(const struct lock *lock, int node)
-{
-	const struct peer *m = &lock->peer[node];
-
-	return m->vote == VOTE_ABSENT || (m->vote == VOTE_NONE && m->reply.vote == VOTE_ABSENT);
-}
-
-static void insert_longest_first(usec list[], int count, usec d)
-{
-	for (; count > 0 && list[count - 1] < d; count--)
-		list[count] = list[count - 1];
-	list[count] = d;
-}
-
-struct reply lock_holder(const struct lock *lock, int *nodes)
-{
-	struct reply holder = {.vote = VOTE_NONE};
-	int quorum = policy_quorum(&lock->policy);
-
-	*nodes = 0;
-	for (int i = 0; i < lock->policy.nodes; i++) {
-		usec left[NODES_MAX];
-		int count = 0;
-
-		for (int j = 0; j < lock->policy.nodes; j++)
-			if (same_holder(&lock->peer[i], &lock->peer[j]))
-				insert_longest_first(left, count++, lock->peer[j].reply.pttl);
-		if (count > *nodes) {
-			holder = lock->peer[i].reply;
-			holder.pttl = left[count < quorum ? 0 : quorum - 1];
-			*nodes = count;
-		}
-	}
-	return holder;
-}
-
-int lock_held_by(const struct lock *lock, const char *ids, const struct reply **holder)
-{
-	int n = 0;
-
-	for (int i = 0; i < lock->policy.nodes; i++) {
-		const struct reply *a = &lock->peer[i].reply;
-		char id[TOKEN_ID_LEN + 1] = "";
-
-		if (lock->peer[i].vote != VOTE_FOREIGN || a->text_len <= TOKEN_ID_LEN)
-			continue;
-		memcpy(id, a->text, TOKEN_ID_LEN);
-		if (strlen(id) < TOKEN_ID_LEN || strchr(id, ' ') || !strstr(ids, id))
-			continue;
-		*holder = a;
-		n++;
-	}
-	return n;
 }
 
 int lock_unreleased(const struct lock *lock, usec *until)
@@ -203,97 +105,6 @@ int lock_unreleased(const struct lock *lock, usec *until)
 		*until = n++ ? usec_max(*until, m->owes_until) : m->owes_until;
 	}
 	return n;
-}
-
-/* ---- one question to all ---- */
-
-/* One server under two names would vote twice: its second SET finds the first and calls it ours. */
-static void find_duplicate(struct lock *lock, int node)
-{
-	const char *id = lock->peer[node].run_id;
-
-	for (int i = 0; i < lock->policy.nodes && id[0]; i++)
-		if (i != node && strcmp(lock->peer[i].run_id, id) == 0) {
-			lock->duplicate[0] = i < node ? i : node;
-			lock->duplicate[1] = i < node ? node : i;
-		}
-}
-
-void lock_begin_question(struct lock *lock, usec now)
-{
-	lock->round++;
-	lock->round_at = now;
-	for (int i = 0; i < lock->policy.nodes; i++) {
-		lock->peer[i].vote = VOTE_NONE;
-		lock->peer[i].reply = (struct reply){.vote = VOTE_NONE};
-	}
-}
-
-int64_t lock_newest_fence(const struct lock *lock)
-{
-	int64_t newest = 0;
-
-	for (int i = 0; i < lock->policy.nodes; i++)
-		if (lock->peer[i].reply.fence > newest)
-			newest = lock->peer[i].reply.fence;
-	return newest;
-}
-
-static bool is_value_of(const struct reply *a, const char *token)
-{
-	size_t len = strlen(token);
-
-	/* What stands for another data type is nobody's. */
-	if (a->text_len == len && a->text[0] != '(' && memcmp(a->text, token, len) == 0)
-		return true;
-	return len == TOKEN_ID_LEN && token_is_ours(a->text, a->text_len) &&
-	       memcmp(a->text, token, len) == 0;
-}
-
-void lock_take_reply(struct lock *lock, int node, const struct reply *reply, const char *token)
-{
-	struct peer *m = &lock->peer[node];
-
-	m->vote = reply->vote;
-	m->reply = *reply;
-	if (token && m->vote == VOTE_FOREIGN && is_value_of(reply, token))
-		m->vote = VOTE_YES;
-	memcpy(m->run_id, reply->run_id, sizeof(m->run_id));
-	find_duplicate(lock, node);
-}
-
-enum ownership lock_ownership(const struct lock *lock)
-{
-	int quorum = policy_quorum(&lock->policy), yes = count_yes(lock), most;
-	int open = lock_count(lock, VOTE_NONE), absent = lock_count(lock, VOTE_ABSENT);
-	const struct reply holder = lock_holder(lock, &most);
-
-	if (yes >= quorum)
-		return OWNERSHIP_OWNED;
-	if (yes + absent + open >= quorum)
-		return OWNERSHIP_UNKNOWN;
-	if (most >= quorum && !holder.is_reserved)
-		return OWNERSHIP_FOREIGN;
-	/* Not ours; whose, the rest may tell. */
-	return open > 0 && most + open >= quorum ? OWNERSHIP_UNKNOWN : OWNERSHIP_EXPIRED;
-}
-
-usec lock_time_left(const struct lock *lock, int drift_permille, usec now)
-{
-	usec left[NODES_MAX];
-	int n = 0, quorum = policy_quorum(&lock->policy);
-
-	for (int i = 0; i < lock->policy.nodes; i++) {
-		usec pttl = lock->peer[i].reply.pttl;
-
-		if (lock->peer[i].vote != VOTE_YES)
-			continue;
-		if (pttl != NEVER)
-			pttl = usec_max(0,
-				pttl - policy_drift(pttl, drift_permille) - (now - lock->round_at));
-		insert_longest_first(left, n++, pttl);
-	}
-	return n >= quorum ? left[quorum - 1] : 0;
 }
 
 /* ---- one node ---- */
@@ -327,18 +138,6 @@ static void open_link(struct step *s, int i)
 	m->missing = REASON_CONNECT_TIMEOUT;
 	m->opened_at = s->now;
 	m->tried = s->lock->round;
-}
-
-/* No vote comes any more from this node in this round. Of several reasons the first is the cause,
- * unless that was only that we did not wait for it. */
-static void set_absent(struct peer *m, const struct reply *reply)
-{
-	bool is_open = m->vote == VOTE_ABSENT && m->reply.reason == REASON_NOT_READY;
-
-	if (m->vote != VOTE_NONE && !is_open)
-		return;
-	m->vote = VOTE_ABSENT;
-	m->reply = *reply;
 }
 
 static void link_is_up(struct step *s, struct peer *m)
@@ -387,6 +186,7 @@ static struct action *send_op(struct step *s, int i, enum op op)
 {
 	const struct policy *p = &s->lock->policy;
 	struct peer *m = &s->lock->peer[i];
+	struct ballot *b = &s->lock->tally.ballot[i];
 	struct action *a = act(s, ACT_SEND, i);
 
 	a->op = op;
@@ -408,7 +208,7 @@ static struct action *send_op(struct step *s, int i, enum op op)
 	m->due = s->now + p->node_timeout - m->connecting;
 	/* A word about an earlier connection says nothing about this request. */
 	if (op != OP_REPAIR)
-		m->vote = VOTE_NONE;
+		b->vote = VOTE_NONE;
 	if (op == OP_LOOK || op == OP_FENCE)
 		return a;
 	/* It may land, or prolong what landed late, whatever becomes of the answer: so it is owed
@@ -429,9 +229,10 @@ static int find_line(const struct lock *lock, int key)
 	for (int n = 0; n < lock->policy.nodes; n++) {
 		int i = lock->policy.order[key][n];
 		const struct peer *m = &lock->peer[i];
+		const struct ballot *b = &lock->tally.ballot[i];
 
-		if (m->vote == VOTE_NONE ? m->link == LINK_UP && !is_late(m)
-					 : m->vote != VOTE_ABSENT)
+		if (b->vote == VOTE_NONE ? m->link == LINK_UP && !is_late(m)
+					 : b->vote != VOTE_ABSENT)
 			return i;
 	}
 	return -1;
@@ -518,22 +319,23 @@ static bool is_clean_no(const struct reply *reply)
 static void note_end(struct step *s, const struct event *ev)
 {
 	struct lock *lock = s->lock;
-	struct peer *m = &lock->peer[ev->node];
+	struct ballot *b = &lock->tally.ballot[ev->node];
 
 	if (!lock->asking || ev->round != lock->round || ev->op == OP_UNDO ||
-		m->vote != VOTE_NONE || s->now >= lock->valid_until)
+		b->vote != VOTE_NONE || s->now >= lock->valid_until)
 		return;
 	/* The seat's hand-over may have deleted the key first. */
 	if (lock->seat.parts && lock->seat.node == ev->node && ev->reply->vote != VOTE_YES)
 		return;
-	m->vote = ev->reply->vote;
-	m->reply = *ev->reply;
+	b->vote = ev->reply->vote;
+	b->reply = *ev->reply;
 }
 
 static void take_reply(struct step *s, const struct event *ev)
 {
 	struct lock *lock = s->lock;
 	struct peer *m = &lock->peer[ev->node];
+	struct ballot *b = &lock->tally.ballot[ev->node];
 	const struct reply *reply = ev->reply;
 
 	if (is_parting(ev->op)) {
@@ -545,27 +347,27 @@ static void take_reply(struct step *s, const struct event *ev)
 			m->owes = 0;
 		} else {
 			m->release_refused = true;
-			m->reply = *reply;
+			b->reply = *reply;
 		}
 		return;
 	}
 	m->asked = false;
-	m->reply = *reply;
+	b->reply = *reply;
 	/* A grant without the number that was asked for is none. */
 	if (lock->policy.wants_fence && ev->op == OP_ACQUIRE && reply->vote == VOTE_YES &&
 		reply->fence == 0)
-		m->reply = reply_absent(REASON_GARBAGE, NULL);
-	reply = &m->reply;
+		b->reply = reply_absent(REASON_GARBAGE, NULL);
+	reply = &b->reply;
 	/* It was carried out between sending and now; the debt ends by the later. */
 	m->owes_until = key_gone_at(&lock->policy, s->now);
 	if (reply->run_id[0])
-		memcpy(m->run_id, reply->run_id, sizeof(m->run_id));
+		tally_identify(&lock->tally, ev->node, reply->run_id);
 	if (ev->op == OP_FENCE && reply->vote == VOTE_YES && ev->round == lock->round)
 		m->numbered = lock->round;
 	/* Only the first word of this round counts: not an earlier round's, not a late one, and not
 	 * a heal's, which would let a lock that a majority forgot confirm itself. */
-	if (ev->round == lock->round && ev->op != OP_REPAIR && m->vote == VOTE_NONE)
-		m->vote = reply->vote;
+	if (ev->round == lock->round && ev->op != OP_REPAIR && b->vote == VOTE_NONE)
+		b->vote = reply->vote;
 	/* The scripts change all or nothing, so a clean NO leaves nothing to release; unless it is
 	 * the number alone that is not taken, or one of several keys that is not ours any more. */
 	if (is_clean_no(reply) && !reply->is_partial) {
@@ -644,6 +446,7 @@ static usec seat_due(const struct lock *lock)
  * long this machine slept before it looked. */
 static void overdue(struct step *s)
 {
+	struct lock *lock = s->lock;
 	const struct policy *p = &s->lock->policy;
 	struct reply reply;
 
@@ -652,19 +455,19 @@ static void overdue(struct step *s)
 		come_back(s, retry_delay(s));
 	}
 	for (int i = 0; i < p->nodes; i++) {
-		struct peer *m = &s->lock->peer[i];
+		struct peer *m = &lock->peer[i];
 
 		if (m->owes && !in_flight(m) && s->now >= m->owes_until)
 			m->owes = 0;
 		if (m->link == LINK_OPENING && s->now >= m->opened_at + p->node_timeout) {
 			reply = reply_absent(late_reason(s, m), NULL);
 			close_link(s, i);
-			set_absent(m, &reply);
+			tally_set_absent(&lock->tally, i, &reply);
 		}
 		m->late |= in_flight(m) && s->now >= m->due;
 		if (m->asked && m->late && m->joined == s->lock->round) {
 			reply = reply_absent(REASON_TIMEOUT, NULL);
-			set_absent(m, &reply);
+			tally_set_absent(&lock->tally, i, &reply);
 		}
 	}
 }
@@ -683,33 +486,21 @@ static void begin_round(struct step *s)
 	struct lock *lock = s->lock;
 
 	lock->round++;
-	lock->round_at = s->now;
-	lock->enough_at = 0;
+	tally_begin(&lock->tally, s->now);
 	lock->awaited = 0;
 	for (int i = 0; i < lock->policy.nodes; i++) {
-		lock->peer[i].vote = VOTE_NONE;
-		if (lock->peer[i].reply.vote == VOTE_FOREIGN) /* another one by now, maybe */
-			lock->peer[i].reply.vote = VOTE_NONE;
 		lock->peer[i].connecting = 0;
 		lock->peer[i].release_refused = false;
 	}
 }
 
-/* Once a majority is there, the rest gets a few of the round trips seen, not a time-out. */
-static bool grace_is_over(struct lock *lock, usec now, bool enough, usec least, usec *wake_at)
+/* For the moment in which the others may still answer, see tally_grace_is_over(). */
+static bool grace_is_over(const struct step *s, bool enough, usec least, usec *wake_at)
 {
-	usec over_at;
+	struct lock *lock = s->lock;
 
-	if (!enough)
-		return false;
-	if (!lock->enough_at)
-		lock->enough_at = now;
-	over_at =
-		lock->enough_at + usec_min(usec_max(least, 2 * (lock->enough_at - lock->round_at)),
-					  lock->policy.node_timeout / 4);
-	if (now < over_at)
-		*wake_at = over_at;
-	return now >= over_at;
+	return tally_grace_is_over(
+		&lock->tally, s->now, enough, least, lock->policy.node_timeout / 4, wake_at);
 }
 
 static void take_turn(struct step *s, const struct reply *reply)
@@ -804,14 +595,15 @@ static void doubt_seat(struct step *s)
 	int line = find_line(lock, lock->busy_key);
 
 	if (lock->tries > SEAT_TRIES && lock->seat.waits && line >= 0 &&
-		lock->peer[line].vote == VOTE_FOREIGN && lock->peer[line].reply.is_reserved)
+		lock->tally.ballot[line].vote == VOTE_FOREIGN &&
+		lock->tally.ballot[line].reply.is_reserved)
 		close_seat(s);
 }
 
 /* Readers have the key that we wait for: who leaves the line then lets others in. */
 static bool is_behind_readers(const struct lock *lock)
 {
-	const struct reply *a = &lock->peer[lock->seat.node].reply;
+	const struct reply *a = &lock->tally.ballot[lock->seat.node].reply;
 
 	return a->vote == VOTE_FOREIGN && a->is_shared;
 }
@@ -873,7 +665,7 @@ static void begin_release(struct step *s)
 	struct lock *lock = s->lock;
 	unsigned awaited = lock->awaited;
 
-	lock->asking = lock->state == LOCK_HELD && lock->duplicate[0] < 0;
+	lock->asking = lock->state == LOCK_HELD && lock->tally.duplicate[0] < 0;
 	if (lock->asking)
 		begin_round(s);
 	lock->awaited = awaited;
@@ -892,8 +684,8 @@ static void let_go(struct step *s)
 	pass_turn_beside_the_seat(s);
 
 	begin_release(s);
-	lock->round_at = s->now;
-	lock->enough_at = 0;
+	lock->tally.began = s->now;
+	lock->tally.enough_at = 0;
 	for (int i = 0; i < lock->policy.nodes; i++)
 		lock->peer[i].release_refused = false;
 	lock->release_until = s->now + usec_min(RELEASE_TIME, lock->policy.ttl / 2);
@@ -914,21 +706,11 @@ static usec ends_in(const struct lock *lock, const struct reply *a)
 	return policy_has_slots(&lock->policy) ? a->soonest : a->pttl;
 }
 
-/* Does the line's answer tell when it is worth to ask again? Who has the line's key, or the turn,
- * is before us; unless it is a stranger, who wakes nobody. */
-static bool is_taken(const struct peer *m)
-{
-	const struct reply *a = &m->reply;
-
-	return m->vote == VOTE_FOREIGN && a->pttl != NEVER &&
-	       (a->is_reserved || token_is_ours(a->text, a->text_len));
-}
-
 /* Somebody is in the way who wakes nobody. */
 static bool has_strangers(const struct lock *lock)
 {
 	for (int i = 0; i < lock->policy.nodes; i++)
-		if (lock->peer[i].vote == VOTE_FOREIGN && !is_taken(&lock->peer[i]))
+		if (lock->tally.ballot[i].vote == VOTE_FOREIGN && !tally_is_taken(&lock->tally, i))
 			return true;
 	return false;
 }
@@ -940,45 +722,12 @@ static bool is_split(const struct lock *lock)
 {
 	int quorum = policy_quorum(&lock->policy), most, rivals = 0;
 
-	(void)lock_holder(lock, &most);
+	(void)tally_holder(&lock->tally, &most);
 	for (int i = 0; i < lock->policy.nodes; i++)
-		rivals += is_taken(&lock->peer[i]) && !lock->peer[i].reply.is_reserved;
-	return most < quorum && count_yes(lock) + rivals + lock_count(lock, VOTE_NONE) >= quorum;
-}
-
-/* When the key ends on so many nodes that a majority could grant it. */
-static usec free_in(const struct lock *lock)
-{
-	usec end[NODES_MAX];
-	int n = 0;
-
-	for (int i = 0; i < lock->policy.nodes; i++) {
-		const struct peer *m = &lock->peer[i];
-		usec in = m->vote == VOTE_FOREIGN ? ends_in(lock, &m->reply)
-			  : m->vote == VOTE_ABSENT || m->vote == VOTE_NONE ? NEVER
-									   : 0;
-
-		insert_longest_first(end, n++, in);
-	}
-	return end[lock->policy.nodes - policy_quorum(&lock->policy)];
-}
-
-/* When so many nodes are out of quarantine that a majority could vote; 0: that is not what is
- * waited for. */
-static usec quarantined_for(const struct lock *lock)
-{
-	usec left[NODES_MAX];
-	int n = 0, missing = policy_quorum(&lock->policy) - lock->policy.nodes;
-
-	for (int i = 0; i < lock->policy.nodes; i++) {
-		const struct peer *m = &lock->peer[i];
-
-		if (m->vote == VOTE_ABSENT && m->reply.reason == REASON_QUARANTINE)
-			insert_longest_first(left, n++, m->reply.pttl);
-	}
-	/* All the others together would not do. */
-	missing += n;
-	return missing > 0 ? left[n - missing] : 0;
+		rivals +=
+			tally_is_taken(&lock->tally, i) && !lock->tally.ballot[i].reply.is_reserved;
+	return most < quorum &&
+	       tally_yes(&lock->tally) + rivals + tally_count(&lock->tally, VOTE_NONE) >= quorum;
 }
 
 /* The next attempt, if nobody wakes us before. */
@@ -990,19 +739,23 @@ static usec retry_at(const struct step *s)
 	usec back_stop = s->now + BACK_STOP + (usec)(s->random % BACK_STOP_SPREAD);
 	int line = find_line(lock, lock->busy_key), most;
 
-	if (lock->refusal == REFUSAL_NO_QUORUM && quarantined_for(lock) > 0)
+	if (lock->refusal == REFUSAL_NO_QUORUM && tally_quarantined_for(&lock->tally) > 0)
 		return usec_min(
-			usec_add(usec_add(s->now, spread(s)), quarantined_for(lock)), back_stop);
+			usec_add(usec_add(s->now, spread(s)), tally_quarantined_for(&lock->tally)),
+			back_stop);
 	if (lock->refusal != REFUSAL_BUSY || lock->seat.is_refused || has_strangers(lock))
 		return s->now + delay;
-	if (is_taken(&lock->peer[line]))
-		return usec_min(
-			usec_add(s->now + spread(s), ends_in(lock, &lock->peer[line].reply)),
+	if (tally_is_taken(&lock->tally, line))
+		return usec_min(usec_add(s->now + spread(s),
+					ends_in(lock, &lock->tally.ballot[line].reply)),
 			back_stop);
-	(void)lock_holder(lock, &most);
+	(void)tally_holder(&lock->tally, &most);
 	if (most >= policy_quorum(&lock->policy))
 		return usec_min(
-			usec_add(s->now, usec_max(usec_add(spread(s), free_in(lock)), delay)),
+			usec_add(s->now, usec_max(usec_add(spread(s),
+							  tally_free_in(&lock->tally,
+								  policy_has_slots(&lock->policy))),
+						 delay)),
 			back_stop);
 	return s->now + delay;
 }
@@ -1013,11 +766,11 @@ static int key_in_the_way(const struct lock *lock)
 	int line = find_line(lock, lock->busy_key), key = lock->busy_key;
 
 	assert(line >= 0); /* who refused us */
-	if (lock->peer[line].vote == VOTE_FOREIGN)
-		return lock->peer[line].reply.key;
+	if (lock->tally.ballot[line].vote == VOTE_FOREIGN)
+		return lock->tally.ballot[line].reply.key;
 	for (int i = lock->policy.nodes - 1; i >= 0; i--)
-		if (lock->peer[i].vote == VOTE_FOREIGN)
-			key = lock->peer[i].reply.key;
+		if (lock->tally.ballot[i].vote == VOTE_FOREIGN)
+			key = lock->tally.ballot[i].reply.key;
 	return key;
 }
 
@@ -1035,11 +788,12 @@ static int find_slot(const struct lock *lock)
 	int line = find_line(lock, 0), slot = 0;
 
 	assert(line >= 0); /* who refused us */
-	if (lock->peer[line].vote == VOTE_FOREIGN)
-		return slot_of(lock, lock->peer[line].reply.slot);
+	if (lock->tally.ballot[line].vote == VOTE_FOREIGN)
+		return slot_of(lock, lock->tally.ballot[line].reply.slot);
 	for (int i = lock->policy.nodes - 1; i >= 0; i--)
-		if (lock->peer[i].vote == VOTE_FOREIGN && lock->peer[i].reply.slot > 0)
-			slot = slot_of(lock, lock->peer[i].reply.slot);
+		if (lock->tally.ballot[i].vote == VOTE_FOREIGN &&
+			lock->tally.ballot[i].reply.slot > 0)
+			slot = slot_of(lock, lock->tally.ballot[i].reply.slot);
 	return slot;
 }
 
@@ -1055,15 +809,15 @@ static bool moves_on(struct step *s)
 /* Are readers in the way? As the line sees it, or else as anybody. */
 static bool finds_readers(const struct lock *lock)
 {
-	const struct peer *line = &lock->peer[lock->seat.node];
+	const struct ballot *line = &lock->tally.ballot[lock->seat.node];
 	bool found = false;
 
 	for (int i = 0; i < lock->policy.nodes; i++) {
-		const struct peer *m = &lock->peer[i];
+		const struct ballot *b = &lock->tally.ballot[i];
 
-		if (m == line || line->vote != VOTE_FOREIGN)
-			found |= m->vote == VOTE_FOREIGN && m->reply.is_shared &&
-				 m->reply.key == lock->seat.key;
+		if (b == line || line->vote != VOTE_FOREIGN)
+			found |= b->vote == VOTE_FOREIGN && b->reply.is_shared &&
+				 b->reply.key == lock->seat.key;
 	}
 	return found;
 }
@@ -1084,7 +838,8 @@ static bool needs_those_left_out(const struct lock *lock)
 	int gone = 0;
 
 	for (int i = 0; i < lock->policy.nodes; i++)
-		gone += lock->peer[i].vote == VOTE_ABSENT && !was_left_out(lock, &lock->peer[i]);
+		gone += lock->tally.ballot[i].vote == VOTE_ABSENT &&
+			!was_left_out(lock, &lock->peer[i]);
 	return !lock->waits_for_all && lock->policy.nodes - gone >= policy_quorum(&lock->policy);
 }
 
@@ -1143,12 +898,16 @@ static bool is_ready(const struct peer *m)
 /* Who cannot take part in this round is absent, with the newest trouble that is known. */
 static void set_rest_absent(struct step *s)
 {
-	for (int i = 0; i < s->lock->policy.nodes; i++) {
-		struct peer *m = &s->lock->peer[i];
+	struct lock *lock = s->lock;
+
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		struct peer *m = &lock->peer[i];
+		struct ballot *b = &lock->tally.ballot[i];
 		struct reply reply = reply_absent(late_reason(s, m), NULL);
 
 		if (!is_ready(m))
-			set_absent(m, m->reply.vote == VOTE_ABSENT ? &m->reply : &reply);
+			tally_set_absent(
+				&lock->tally, i, b->reply.vote == VOTE_ABSENT ? &b->reply : &reply);
 	}
 }
 
@@ -1189,7 +948,7 @@ static void ask(struct step *s)
 	lock->valid_until = valid_until(&lock->policy, s->now);
 	lock->phase = PHASE_ASK;
 	lock->asked_at = s->now;
-	lock->enough_at = 0;
+	lock->tally.enough_at = 0;
 	lock->insist_at = 0;
 	lock->insisted = 0;
 	lock->used_turn = lock->seat.is_woken;
@@ -1214,7 +973,7 @@ static bool ask_the_rest(struct step *s)
 
 	lock->line = -1;
 	for (int i = 0; i < lock->policy.nodes; i++)
-		if (lock->peer[i].vote == VOTE_NONE) {
+		if (lock->tally.ballot[i].vote == VOTE_NONE) {
 			send_op(s, i, attempt_op(lock));
 			asked = true;
 		}
@@ -1223,21 +982,21 @@ static bool ask_the_rest(struct step *s)
 
 /* It is our turn, but the release of the one before us has not reached this node yet. Readers' key
  * has none of their names: but at the line they are gone. */
-static bool is_on_its_way(const struct lock *lock, const struct peer *m)
+static bool is_on_its_way(const struct lock *lock, const struct ballot *b)
 {
-	if (m->vote != VOTE_FOREIGN || !lock->used_turn || m->reply.text_len <= TOKEN_ID_LEN)
+	if (b->vote != VOTE_FOREIGN || !lock->used_turn || b->reply.text_len <= TOKEN_ID_LEN)
 		return false;
-	if (m->reply.is_shared)
-		return lock->peer[lock->seat.node].vote ==
+	if (b->reply.is_shared)
+		return lock->tally.ballot[lock->seat.node].vote ==
 		       (lock->policy.only_looks ? VOTE_GONE : VOTE_YES);
-	return memcmp(m->reply.text, lock->seat.turn[m->reply.key], TOKEN_ID_LEN) == 0;
+	return memcmp(b->reply.text, lock->seat.turn[b->reply.key], TOKEN_ID_LEN) == 0;
 }
 
 /* It is our turn, but we did not know that when we asked. */
-static bool is_kept_for_us(const struct lock *lock, const struct peer *m)
+static bool is_kept_for_us(const struct lock *lock, const struct ballot *b)
 {
-	return m->vote == VOTE_FOREIGN && lock->used_turn && m->reply.is_reserved &&
-	       lock->seat.turn[m->reply.key][0];
+	return b->vote == VOTE_FOREIGN && lock->used_turn && b->reply.is_reserved &&
+	       lock->seat.turn[b->reply.key][0];
 }
 
 /* Of those who split the votes, the one with the smallest token goes on: as far as we see, it is
@@ -1247,13 +1006,14 @@ static bool is_first_of_rivals(const struct step *s)
 	const struct lock *lock = s->lock;
 
 	for (int i = 0; i < lock->policy.nodes; i++) {
-		const struct reply *a = &lock->peer[i].reply;
+		const struct reply *a = &lock->tally.ballot[i].reply;
 
-		if (lock->peer[i].vote == VOTE_FOREIGN && token_is_ours(a->text, a->text_len) &&
+		if (lock->tally.ballot[i].vote == VOTE_FOREIGN &&
+			token_is_ours(a->text, a->text_len) &&
 			(lock->policy.is_shared || memcmp(a->text, s->token, TOKEN_ID_LEN) < 0))
 			return false;
 	}
-	return count_yes(lock) > 0;
+	return tally_yes(&lock->tally) > 0;
 }
 
 /*
@@ -1267,8 +1027,8 @@ static bool insist(struct step *s, usec *wake_at)
 	bool is_coming = false, is_kept = false;
 
 	for (int i = 0; i < lock->policy.nodes; i++) {
-		is_coming |= is_on_its_way(lock, &lock->peer[i]);
-		is_kept |= is_kept_for_us(lock, &lock->peer[i]);
+		is_coming |= is_on_its_way(lock, &lock->tally.ballot[i]);
+		is_kept |= is_kept_for_us(lock, &lock->tally.ballot[i]);
 	}
 	if (!lock->insist_at) {
 		if (s->now >= lock->asked_at + lock->policy.node_timeout ||
@@ -1284,14 +1044,15 @@ static bool insist(struct step *s, usec *wake_at)
 		*wake_at = lock->insist_at;
 		return true;
 	}
-	lock->insist_at = lock->enough_at = 0;
+	lock->insist_at = lock->tally.enough_at = 0;
 	for (int i = 0; i < lock->policy.nodes; i++) {
 		struct peer *m = &lock->peer[i];
+		struct ballot *b = &lock->tally.ballot[i];
 
-		if (m->vote == VOTE_FOREIGN && is_ready(m))
+		if (b->vote == VOTE_FOREIGN && is_ready(m))
 			send_op(s, i, attempt_op(lock));
 	}
-	return lock_count(lock, VOTE_NONE) > 0;
+	return tally_count(&lock->tally, VOTE_NONE) > 0;
 }
 
 /*
@@ -1305,10 +1066,10 @@ static void gather(struct step *s, usec *wake_at)
 	int quorum = policy_quorum(&lock->policy);
 	int ready = 0, pending = 0;
 	/* To pay a debt and to connect, one after the other, is not waited for twice. */
-	usec until = lock->round_at + lock->policy.node_timeout;
+	usec until = lock->tally.began + lock->policy.node_timeout;
 	/* Who goes on without a pause waits for the last answers as long as it did for the others.
 	 */
-	usec least = lock->moves > 0 ? usec_max(LEAST_GRACE, lock->round_at - lock->asked_at)
+	usec least = lock->moves > 0 ? usec_max(LEAST_GRACE, lock->tally.began - lock->asked_at)
 				     : LEAST_GRACE;
 
 	for (int i = 0; i < lock->policy.nodes; i++) {
@@ -1329,14 +1090,12 @@ static void gather(struct step *s, usec *wake_at)
 	if (pending > 0)
 		*wake_at = until;
 	/* What is wrong with the last ones is about to be known, too. */
-	if (ready + pending < quorum &&
-		(pending == 0 || grace_is_over(lock, s->now, true, least, wake_at))) {
+	if (ready + pending < quorum && (pending == 0 || grace_is_over(s, true, least, wake_at))) {
 		set_rest_absent(s);
 		fail_attempt(s, REFUSAL_NO_QUORUM);
 	}
 	if (lock->phase == PHASE_GATHER && ready >= quorum &&
-		(pending == 0 || (!lock->waits_for_all &&
-					 grace_is_over(lock, s->now, true, least, wake_at))))
+		(pending == 0 || (!lock->waits_for_all && grace_is_over(s, true, least, wake_at))))
 		ask(s);
 }
 
@@ -1345,7 +1104,7 @@ static bool is_the_line_silent(const struct lock *lock, int key)
 {
 	int line = find_line(lock, key);
 
-	return line >= 0 && lock->peer[line].vote == VOTE_NONE;
+	return line >= 0 && lock->tally.ballot[line].vote == VOTE_NONE;
 }
 
 /* --fair: a line has not spoken yet. Readers wait for a quarter of its time: they would share; but
@@ -1358,8 +1117,9 @@ static bool is_a_line_silent(const struct step *s, usec *wake_at)
 	for (int key = 0; key < lock->policy.keys && policy_heeds_line(&lock->policy); key++)
 		is_silent |= is_the_line_silent(lock, key);
 	if (is_silent && !lock->policy.is_fair)
-		return !grace_is_over(lock, s->now,
-			count_yes(lock) + count_no(lock) >= policy_quorum(&lock->policy),
+		return !grace_is_over(s,
+			tally_yes(&lock->tally) + tally_no(&lock->tally) >=
+				policy_quorum(&lock->policy),
 			lock->policy.node_timeout / 4, wake_at);
 	return is_silent;
 }
@@ -1371,11 +1131,10 @@ static bool is_turn_in_doubt(const struct step *s, usec *wake_at)
 	bool is_silent = false;
 
 	for (int i = 0; i < lock->policy.nodes; i++)
-		is_silent |= lock->peer[i].vote == VOTE_FOREIGN &&
-			     lock->peer[i].reply.is_reserved &&
-			     is_the_line_silent(lock, lock->peer[i].reply.key);
-	return is_silent &&
-	       !grace_is_over(lock, s->now, true, lock->policy.node_timeout / 4, wake_at);
+		is_silent |= lock->tally.ballot[i].vote == VOTE_FOREIGN &&
+			     lock->tally.ballot[i].reply.is_reserved &&
+			     is_the_line_silent(lock, lock->tally.ballot[i].reply.key);
+	return is_silent && !grace_is_over(s, true, lock->policy.node_timeout / 4, wake_at);
 }
 
 /* --fair: it says that others come first, however many would grant it. */
@@ -1386,8 +1145,9 @@ static bool is_before_its_turn(const struct lock *lock)
 	for (int key = 0; key < lock->policy.keys && policy_heeds_line(&lock->policy); key++) {
 		int line = find_line(lock, key);
 
-		is_early |= line >= 0 && lock->peer[line].vote == VOTE_FOREIGN &&
-			    lock->peer[line].reply.is_reserved && lock->peer[line].reply.key == key;
+		is_early |= line >= 0 && lock->tally.ballot[line].vote == VOTE_FOREIGN &&
+			    lock->tally.ballot[line].reply.is_reserved &&
+			    lock->tally.ballot[line].reply.key == key;
 	}
 	return is_early;
 }
@@ -1420,7 +1180,7 @@ static void hold(struct step *s)
 	lock->phase = PHASE_KEEP;
 	lock->proved = lock->round;
 	lock->refusal = REFUSAL_NONE;
-	lock->resume_at = lock->round_at + lock->policy.ttl / 3;
+	lock->resume_at = lock->tally.began + lock->policy.ttl / 3;
 }
 
 /*
@@ -1435,11 +1195,12 @@ static void choose_fence(struct step *s)
 
 	lock->fence = 0;
 	for (int i = 0; i < lock->policy.nodes; i++)
-		if (lock->peer[i].vote == VOTE_YES && lock->peer[i].reply.fence != lock->fence) {
+		if (lock->tally.ballot[i].vote == VOTE_YES &&
+			lock->tally.ballot[i].reply.fence != lock->fence) {
 			is_one &= lock->fence == 0;
-			lock->fence = lock->fence > lock->peer[i].reply.fence
+			lock->fence = lock->fence > lock->tally.ballot[i].reply.fence
 					      ? lock->fence
-					      : lock->peer[i].reply.fence;
+					      : lock->tally.ballot[i].reply.fence;
 		}
 	if (is_one) {
 		hold(s);
@@ -1455,19 +1216,21 @@ static void tally_fence(struct step *s)
 
 	for (int i = 0; i < lock->policy.nodes; i++) {
 		struct peer *m = &lock->peer[i];
+		struct ballot *b = &lock->tally.ballot[i];
 
 		/* Those that granted it late as well. */
-		if (m->vote == VOTE_YES && m->numbered != lock->round && m->link == LINK_UP)
+		if (b->vote == VOTE_YES && m->numbered != lock->round && m->link == LINK_UP)
 			send_op(s, i, OP_FENCE);
 		taken += m->numbered == lock->round;
-		open += m->vote == VOTE_NONE;
+		open += b->vote == VOTE_NONE;
 	}
-	if (lock->duplicate[0] >= 0)
+	if (lock->tally.duplicate[0] >= 0)
 		fail_attempt(s, REFUSAL_DUPLICATE);
 	else if (taken >= quorum)
 		hold(s);
 	else if (taken + open < quorum)
-		fail_attempt(s, count_no(lock) >= quorum ? REFUSAL_BUSY : REFUSAL_NO_QUORUM);
+		fail_attempt(
+			s, tally_no(&lock->tally) >= quorum ? REFUSAL_BUSY : REFUSAL_NO_QUORUM);
 }
 
 /* A majority has answered, and we have none. Where rivals split the votes, each hears of all that
@@ -1478,8 +1241,7 @@ static bool is_refused(const struct step *s, int yes, int open, usec *wake_at)
 
 	if (!is_split(lock))
 		return yes + open < policy_quorum(&lock->policy);
-	return open == 0 ||
-	       grace_is_over(lock, s->now, true, lock->policy.node_timeout / 4, wake_at);
+	return open == 0 || grace_is_over(s, true, lock->policy.node_timeout / 4, wake_at);
 }
 
 static void tally_attempt(struct step *s, usec *wake_at)
@@ -1489,18 +1251,18 @@ static void tally_attempt(struct step *s, usec *wake_at)
 	bool looks = lock->policy.only_looks;
 	int yes, no, open;
 
-	if (lock->line >= 0 && lock->peer[lock->line].vote == VOTE_NONE)
+	if (lock->line >= 0 && lock->tally.ballot[lock->line].vote == VOTE_NONE)
 		return;
-	if (lock->line >= 0 && is_taken(&lock->peer[lock->line])) {
+	if (lock->line >= 0 && tally_is_taken(&lock->tally, lock->line)) {
 		fail_attempt(s, REFUSAL_BUSY);
 		return;
 	}
 	if (lock->line >= 0 && ask_the_rest(s))
 		return;
-	yes = looks ? lock_count(lock, VOTE_GONE) : count_yes(lock);
-	no = looks ? lock_count(lock, VOTE_FOREIGN) : count_no(lock);
-	open = lock_count(lock, VOTE_NONE);
-	if (lock->duplicate[0] >= 0) {
+	yes = looks ? tally_count(&lock->tally, VOTE_GONE) : tally_yes(&lock->tally);
+	no = looks ? tally_count(&lock->tally, VOTE_FOREIGN) : tally_no(&lock->tally);
+	open = tally_count(&lock->tally, VOTE_NONE);
+	if (lock->tally.duplicate[0] >= 0) {
 		fail_attempt(s, REFUSAL_DUPLICATE);
 	} else if (is_a_line_silent(s, wake_at)) {
 		return;
@@ -1549,8 +1311,9 @@ static int count_open(const struct lock *lock)
 
 	for (int i = 0; i < lock->policy.nodes; i++) {
 		const struct peer *m = &lock->peer[i];
+		const struct ballot *b = &lock->tally.ballot[i];
 
-		n += m->vote == VOTE_NONE &&
+		n += b->vote == VOTE_NONE &&
 		     (m->link == LINK_OPENING || (in_flight(m) && !is_late(m)));
 	}
 	return n;
@@ -1560,14 +1323,14 @@ static void tally_extension(struct step *s)
 {
 	struct lock *lock = s->lock;
 	int quorum = policy_quorum(&lock->policy);
-	int yes = count_yes(lock), no = count_no(lock), open = count_open(lock);
+	int yes = tally_yes(&lock->tally), no = tally_no(&lock->tally), open = count_open(lock);
 	usec retry = usec_min(usec_max(lock->policy.ttl / 30, 10 * USEC_MSEC), USEC_SEC / 2);
 
 	if (yes >= quorum) {
 		/* The old validity has not ended: look_at_expiry() came first. */
 		lock->worst_margin = usec_min(lock->worst_margin, lock->valid_until - s->now);
-		lock->valid_until = valid_until(&lock->policy, lock->round_at);
-		lock->resume_at = lock->round_at + lock->policy.ttl / 3;
+		lock->valid_until = valid_until(&lock->policy, lock->tally.began);
+		lock->resume_at = lock->tally.began + lock->policy.ttl / 3;
 		lock->proved = lock->round;
 		lock->extensions++;
 		lock->asking = lock->denied = false;
@@ -1617,8 +1380,9 @@ static void keep(struct step *s)
 	 * only once a majority proved in this very round that the lock never lapsed. */
 	for (int i = 0; i < lock->policy.nodes && lock->proved == lock->round; i++) {
 		struct peer *m = &lock->peer[i];
+		struct ballot *b = &lock->tally.ballot[i];
 
-		if (m->vote == VOTE_GONE && m->link == LINK_UP && !in_flight(m) &&
+		if (b->vote == VOTE_GONE && m->link == LINK_UP && !in_flight(m) &&
 			m->healed != lock->round) {
 			m->healed = lock->round;
 			send_op(s, i, OP_REPAIR);
@@ -1631,7 +1395,8 @@ static void keep(struct step *s)
 /* Can the open votes still tell whether a majority had the key to the end? */
 static bool is_end_open(const struct lock *lock)
 {
-	int quorum = policy_quorum(&lock->policy), yes = count_yes(lock), no = count_no(lock);
+	int quorum = policy_quorum(&lock->policy), yes = tally_yes(&lock->tally),
+	    no = tally_no(&lock->tally);
 
 	return lock->asking && yes < quorum && no < quorum &&
 	       (yes > no ? yes : no) + count_open(lock) >= quorum;
@@ -1643,7 +1408,7 @@ static void end(struct step *s)
 
 	for (int i = 0; i < lock->policy.nodes; i++)
 		may_have_landed(s, &lock->peer[i]);
-	if (lock->asking && count_no(lock) >= policy_quorum(&lock->policy))
+	if (lock->asking && tally_no(&lock->tally) >= policy_quorum(&lock->policy))
 		lock->loss = LOSS_DENIED;
 	lock->asking = false;
 	lock->phase = PHASE_DONE;
@@ -1677,7 +1442,7 @@ static void release(struct step *s, usec *wake_at)
 	if ((s->is_quiet && s->now >= lock->release_until) ||
 		(!is_passing_beside(lock) && !is_end_open(lock) &&
 			(waited_for == 0 ||
-				grace_is_over(lock, s->now, settled >= policy_quorum(&lock->policy),
+				grace_is_over(s, settled >= policy_quorum(&lock->policy),
 					2 * USEC_MSEC, wake_at)))) {
 		end(s);
 		*wake_at = NEVER;
@@ -1717,7 +1482,7 @@ static void take_in(struct step *s, const struct event *ev)
 		}
 		/* What was in flight may have been carried out all the same: the debt stays. */
 		link_is_down(s, &lock->peer[ev->node]);
-		set_absent(&lock->peer[ev->node], ev->reply);
+		tally_set_absent(&lock->tally, ev->node, ev->reply);
 		break;
 	case EV_REPLY:
 		if (ev->node == seat_of(lock)) {
@@ -1725,7 +1490,6 @@ static void take_in(struct step *s, const struct event *ev)
 			break;
 		}
 		take_reply(s, ev);
-		find_duplicate(lock, ev->node);
 		break;
 	case EV_TIME:
 		break;

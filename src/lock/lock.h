@@ -12,6 +12,7 @@
 #include "base/token.h"
 #include "lock/policy.h"
 #include "lock/reply.h"
+#include "lock/tally.h"
 
 #include <stdbool.h>
 
@@ -126,10 +127,6 @@ struct peer {
 	uint32_t joined; /* in which it was asked, */
 	uint32_t healed; /* in which the key was put back, */
 	uint32_t numbered; /* in which it took our fencing number */
-
-	enum vote vote; /* in the current round */
-	struct reply reply; /* the newest from, or about, this node */
-	char run_id[RUN_ID_MAX];
 };
 
 /*
@@ -167,7 +164,7 @@ struct lock {
 	enum lock_state state;
 	enum refusal refusal;
 	enum loss loss;
-	int duplicate[2]; /* two nodes that are one server; -1: none */
+	struct tally tally; /* the votes of the current round */
 
 	int phase; /* enum phase in quorum.c */
 	uint32_t round; /* every attempt, every extension has one of its own */
@@ -177,11 +174,9 @@ struct lock {
 	int64_t fence; /* the fencing number; 0: none */
 	usec worst_margin; /* and the least that was left of the validity when one came in; NEVER */
 
-	usec round_at; /* when the round began: before its first byte left */
 	usec valid_until; /* HELD and later */
 	usec wait_until; /* of the wait */
 	usec resume_at; /* of the next attempt, or extension round */
-	usec enough_at; /* when a majority was ready, or released; 0: not yet */
 	usec release_until;
 	usec leave_for; /* the last word to the nodes: 0 deletes the key, else it is the key's rest
 			 */
@@ -210,55 +205,17 @@ void lock_init(struct lock *lock, const struct policy *policy);
 /* One event in; what to do about it out. */
 void lock_step(struct lock *lock, const struct event *ev, struct update *up);
 
+/* The slot that is held, or was asked for last; 0: not a semaphore. */
+static inline int lock_slot(const struct lock *lock)
+{
+	return policy_has_slots(&lock->policy) ? lock->slot : 0;
+}
+
 /* Between two attempts: the votes of the last one can be told about. The seat may be taken. */
 bool lock_is_pausing(const struct lock *lock);
 
 /* HELD, and no extension is under way: when the next one is due. */
 usec lock_extend_at(const struct lock *lock);
-
-/* Members with that vote in the current round. */
-int lock_count(const struct lock *lock, enum vote vote);
-
-/* No clean answer came from that node; its answer says why. In the middle of a round, the round
- * before tells. */
-bool lock_in_trouble(const struct lock *lock, int node);
-
-/* What the nodes that say so, in this round, say of whoever has the key (of several keys: the first
- * that is in the way): of several holders the one that most name, on how many nodes, and how long
- * it has a majority, or else anything at all. vote is NONE if there is nobody. */
-struct reply lock_holder(const struct lock *lock, int *nodes);
-
-/* The largest fencing number that a node tells of, in its newest answer; 0: none. */
-int64_t lock_newest_fence(const struct lock *lock);
-
-/*
- * One question to all, outside of a lock's life (io/survey): a lock that was not started counts
- * the answers as the votes of a round. An answer that names the holder is YES where its value is
- * `token`, or begins with it as an id (NULL: no token).
- */
-void lock_begin_question(struct lock *lock, usec now);
-void lock_take_reply(struct lock *lock, int node, const struct reply *reply, const char *token);
-
-/* What the answers say about a token. */
-enum ownership {
-	OWNERSHIP_OWNED, /* a majority has it */
-	OWNERSHIP_EXPIRED, /* no majority can have it, and nobody else has one */
-	OWNERSHIP_FOREIGN, /* somebody else has a majority */
-	OWNERSHIP_UNKNOWN, /* too few nodes have answered to tell */
-};
-
-enum ownership lock_ownership(const struct lock *lock);
-
-/* How long the key is still there on a majority that said YES, at least, by our clock: its time
- * less the drift allowance, counted from before it was asked. 0: no time at all. */
-usec lock_time_left(const struct lock *lock, int drift_permille, usec now);
-
-/*
- * How many nodes said, in this attempt, that the key is held under one of these token ids, which
- * are separated by spaces; (*holder)->text is then the holder's whole value (a NUL-terminated
- * string).
- */
-int lock_held_by(const struct lock *lock, const char *ids, const struct reply **holder);
 
 /* Nodes on which the lock may still be, against our will, after the release, and until when in
  * *until (if any). */

@@ -35,23 +35,29 @@ static void add_keys(struct line *l, const struct key_list *keys)
 	}
 }
 
-/* Of a semaphore, the slot that is held, or was asked for last. */
-static void add_lock(struct line *l, const struct lock *lock, const struct key_list *keys)
+/* slot 0: not a semaphore, or no slot was chosen. */
+static void add_slot(struct line *l, int slot, const struct key_list *keys)
 {
 	char shown[120];
 	const char *key = keys->key[0];
 
-	if (policy_has_slots(&lock->policy) && lock->slot > 0)
-		add(l, "'%s#%d'", utf8_escape(shown, sizeof(shown), key, strlen(key)), lock->slot);
+	if (slot > 0)
+		add(l, "'%s#%d'", utf8_escape(shown, sizeof(shown), key, strlen(key)), slot);
 	else
 		add_keys(l, keys);
 }
 
-const char *report_lock(char dst[REPORT_MAX], const struct lock *lock, const struct key_list *keys)
+/* Of a semaphore, the slot that is held, or was asked for last. */
+static void add_lock(struct line *l, const struct lock *lock, const struct key_list *keys)
+{
+	add_slot(l, lock_slot(lock), keys);
+}
+
+const char *report_lock(char dst[REPORT_MAX], int slot, const struct key_list *keys)
 {
 	struct line l = line(dst);
 
-	add_lock(&l, lock, keys);
+	add_slot(&l, slot, keys);
 	return dst;
 }
 
@@ -69,11 +75,11 @@ const char *report_keys(char dst[REPORT_MAX], const struct key_list *keys)
 }
 
 /* The one that somebody else has, in most nodes' words. */
-static void add_busy_key(struct line *l, const struct lock *lock, const struct key_list *keys)
+static void add_busy_key(struct line *l, const struct tally *t, const struct key_list *keys)
 {
 	int nodes;
 
-	add_quoted(l, keys->key[lock_holder(lock, &nodes).key]);
+	add_quoted(l, keys->key[tally_holder(t, &nodes).key]);
 }
 
 static void add_owner(struct line *l, const struct reply *a)
@@ -94,11 +100,11 @@ static void add_owner(struct line *l, const struct reply *a)
 }
 
 /* Its time left is counted down from when it was asked for, `age` ago. */
-static void add_holder(struct line *l, const struct lock *lock, usec age)
+static void add_holder(struct line *l, const struct tally *t, usec age)
 {
 	char left[DURATION_TEXT_MAX];
 	int nodes;
-	const struct reply holder = lock_holder(lock, &nodes);
+	const struct reply holder = tally_holder(t, &nodes);
 
 	if (nodes == 0) {
 		add(l, "held by somebody else");
@@ -112,9 +118,8 @@ static void add_holder(struct line *l, const struct lock *lock, usec age)
 	add(l, "held by ");
 	add_owner(l, &holder);
 	/* Maybe only the line was asked. */
-	if (nodes >= policy_quorum(&lock->policy) || lock_count(lock, VOTE_NONE) == 0)
-		add(l, " on %d of %d node%s", nodes, lock->policy.nodes,
-			lock->policy.nodes > 1 ? "s" : "");
+	if (nodes >= tally_quorum(t) || tally_count(t, VOTE_NONE) == 0)
+		add(l, " on %d of %d node%s", nodes, t->nodes, t->nodes > 1 ? "s" : "");
 	add(l, ", ");
 	if (holder.pttl == NEVER)
 		add(l, "with no expiry");
@@ -129,15 +134,15 @@ const char *report_holder(
 
 	if (policy_has_slots(&lock->policy)) {
 		add(&l, "the %d slots of ", lock->policy.slots);
-		add_busy_key(&l, lock, keys);
+		add_busy_key(&l, &lock->tally, keys);
 		add(&l, " are taken, ");
 		add_lock(&l, lock, keys);
 		add(&l, " ");
 	} else {
-		add_busy_key(&l, lock, keys);
+		add_busy_key(&l, &lock->tally, keys);
 		add(&l, " is ");
 	}
-	add_holder(&l, lock, now - lock->round_at);
+	add_holder(&l, &lock->tally, now - lock->tally.began);
 	return dst;
 }
 
@@ -191,32 +196,32 @@ static void add_trouble(struct line *l, const struct reply *a, usec age)
 	}
 }
 
-static void add_troubles_behind(struct line *l, const char *separator, const struct lock *lock,
+static void add_troubles_behind(struct line *l, const char *separator, const struct tally *t,
 	const struct node_list *nodes, usec age)
 {
-	for (int i = 0; i < lock->policy.nodes; i++) {
-		if (!lock_in_trouble(lock, i))
+	for (int i = 0; i < t->nodes; i++) {
+		if (!tally_in_trouble(t, i))
 			continue;
 		add(l, "%s%s ", separator, nodes->node[i].label);
-		add_trouble(l, &lock->peer[i].reply, age);
+		add_trouble(l, &t->ballot[i].reply, age);
 		separator = "; ";
 	}
 }
 
 static void add_troubles(
-	struct line *l, const struct lock *lock, const struct node_list *nodes, usec age)
+	struct line *l, const struct tally *t, const struct node_list *nodes, usec age)
 {
-	add_troubles_behind(l, ": ", lock, nodes, age);
+	add_troubles_behind(l, ": ", t, nodes, age);
 }
 
 const char *report_unguarded(
-	char dst[REPORT_MAX], const struct lock *lock, const struct node_list *nodes)
+	char dst[REPORT_MAX], const struct tally *t, const struct node_list *nodes)
 {
 	struct line l = line(dst);
 	const char *separator = "no restart guard on ";
 
-	for (int i = 0; i < lock->policy.nodes; i++)
-		if (lock->peer[i].vote == VOTE_YES && lock->peer[i].reply.is_unguarded) {
+	for (int i = 0; i < t->nodes; i++)
+		if (t->ballot[i].vote == VOTE_YES && t->ballot[i].reply.is_unguarded) {
 			add(&l, "%s%s", separator, nodes->node[i].label);
 			separator = ", ";
 		}
@@ -226,18 +231,18 @@ const char *report_unguarded(
 	return dst;
 }
 
-static bool is_for(const struct lock *lock, enum reason reason)
+static bool is_for(const struct tally *t, enum reason reason)
 {
 	bool is_it = false;
 
-	/* Whoever has voted may refuse the release all the same. */
-	for (int i = 0; i < lock->policy.nodes; i++)
-		is_it |= (lock_in_trouble(lock, i) || lock->peer[i].owes) &&
-			 lock->peer[i].reply.reason == reason;
+	/* Not tally_in_trouble(): a node that voted may refuse the release. */
+	for (int i = 0; i < t->nodes; i++)
+		is_it |= t->ballot[i].reply.vote == VOTE_ABSENT &&
+			 t->ballot[i].reply.reason == reason;
 	return is_it;
 }
 
-const char *report_remedy(const struct lock *lock)
+const char *report_remedy(const struct tally *t)
 {
 	/* The first that is found is said. */
 	static const struct {
@@ -264,18 +269,18 @@ const char *report_remedy(const struct lock *lock)
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		if (is_for(lock, table[i].reason))
+		if (is_for(t, table[i].reason))
 			return table[i].hint;
 	return NULL;
 }
 
-bool report_is_skewed(const struct lock *lock)
+bool report_is_skewed(const struct tally *t)
 {
 	int n = 0;
 
-	for (int i = 0; i < lock->policy.nodes; i++)
-		n += lock_in_trouble(lock, i) && lock->peer[i].reply.reason == REASON_SKEWED;
-	return n >= policy_quorum(&lock->policy);
+	for (int i = 0; i < t->nodes; i++)
+		n += tally_in_trouble(t, i) && t->ballot[i].reply.reason == REASON_SKEWED;
+	return n >= tally_quorum(t);
 }
 
 const char *report_no_seat(char dst[REPORT_MAX], const struct lock *lock,
@@ -291,12 +296,12 @@ const char *report_no_seat(char dst[REPORT_MAX], const struct lock *lock,
 }
 
 /* Those that are not named as being in trouble. */
-static int count_usable(const struct lock *lock)
+static int count_usable(const struct tally *t)
 {
 	int n = 0;
 
-	for (int i = 0; i < lock->policy.nodes; i++)
-		n += !lock_in_trouble(lock, i);
+	for (int i = 0; i < t->nodes; i++)
+		n += !tally_in_trouble(t, i);
 	return n;
 }
 
@@ -310,26 +315,26 @@ const char *report_refusal(char dst[REPORT_MAX], const struct lock *lock,
 	case REFUSAL_NONE:
 		break;
 	case REFUSAL_BUSY:
-		add_busy_key(&l, lock, keys);
+		add_busy_key(&l, &lock->tally, keys);
 		add(&l, " is busy: ");
 		if (policy_has_slots(&lock->policy)) {
 			add(&l, "its %d slots are taken, ", lock->policy.slots);
 			add_lock(&l, lock, keys);
 			add(&l, " ");
 		}
-		add_holder(&l, lock, 0);
+		add_holder(&l, &lock->tally, 0);
 		/* Of a trace, it may be these that are missing. */
-		(void)lock_holder(lock, &holders);
+		(void)tally_holder(&lock->tally, &holders);
 		if (holders < policy_quorum(&lock->policy))
-			add_troubles_behind(&l, "; ", lock, nodes, now - lock->round_at);
+			add_troubles_behind(&l, "; ", &lock->tally, nodes, now - lock->tally.began);
 		break;
 	case REFUSAL_NO_QUORUM:
 		add(&l, "no quorum for ");
 		add_keys(&l, keys);
-		add(&l, ": %d of %d node%s can be used, %d needed", count_usable(lock),
+		add(&l, ": %d of %d node%s can be used, %d needed", count_usable(&lock->tally),
 			lock->policy.nodes, lock->policy.nodes > 1 ? "s" : "",
 			policy_quorum(&lock->policy));
-		add_troubles(&l, lock, nodes, now - lock->round_at);
+		add_troubles(&l, &lock->tally, nodes, now - lock->tally.began);
 		break;
 	case REFUSAL_SLOW:
 		add(&l, "no quorum for ");
@@ -338,7 +343,7 @@ const char *report_refusal(char dst[REPORT_MAX], const struct lock *lock,
 			"left");
 		break;
 	case REFUSAL_DUPLICATE:
-		return report_duplicate(dst, lock, nodes);
+		return report_duplicate(dst, &lock->tally, nodes);
 	}
 	return dst;
 }
@@ -358,7 +363,8 @@ const char *report_loss(char dst[REPORT_MAX], const struct lock *lock,
 	const struct node_list *nodes, const struct key_list *keys)
 {
 	struct line l = line(dst);
-	int foreign = lock_count(lock, VOTE_FOREIGN), gone = lock_count(lock, VOTE_GONE);
+	int foreign = tally_count(&lock->tally, VOTE_FOREIGN),
+	    gone = tally_count(&lock->tally, VOTE_GONE);
 
 	if (lock->loss == LOSS_STOOD_STILL)
 		return report_stood_still(dst, lock, keys);
@@ -367,10 +373,10 @@ const char *report_loss(char dst[REPORT_MAX], const struct lock *lock,
 	if (lock->loss == LOSS_DENIED && foreign > 0) {
 		add(&l, ": now ");
 		if (keys->count > 1) {
-			add_busy_key(&l, lock, keys);
+			add_busy_key(&l, &lock->tally, keys);
 			add(&l, " is ");
 		}
-		add_holder(&l, lock, 0);
+		add_holder(&l, &lock->tally, 0);
 		if (gone > 0)
 			add(&l, "; gone from %d", gone);
 	} else if (lock->loss == LOSS_DENIED) {
@@ -378,7 +384,7 @@ const char *report_loss(char dst[REPORT_MAX], const struct lock *lock,
 	} else {
 		add(&l, ": no majority of %d node%s confirmed it in time", lock->policy.nodes,
 			lock->policy.nodes > 1 ? "s" : "");
-		add_troubles(&l, lock, nodes, 0);
+		add_troubles(&l, &lock->tally, nodes, 0);
 	}
 	return dst;
 }
@@ -387,8 +393,8 @@ const char *report_unsure(
 	char dst[REPORT_MAX], const struct lock *lock, const struct key_list *keys)
 {
 	struct line l = line(dst);
-	int quorum = policy_quorum(&lock->policy), yes = lock_count(lock, VOTE_YES);
-	int no = lock_count(lock, VOTE_GONE) + lock_count(lock, VOTE_FOREIGN);
+	int quorum = policy_quorum(&lock->policy), yes = tally_count(&lock->tally, VOTE_YES);
+	int no = tally_count(&lock->tally, VOTE_GONE) + tally_count(&lock->tally, VOTE_FOREIGN);
 
 	if (no == 0 || no >= quorum || yes >= quorum)
 		return dst;
@@ -416,23 +422,22 @@ const char *report_unreleased(char dst[REPORT_MAX], const struct lock *lock,
 		if (lock->peer[i].owes) {
 			add(&l, "%s%s", separator, nodes->node[i].label);
 			separator = ", ";
-			if (lock->peer[i].reply.vote != VOTE_ABSENT)
+			if (lock->tally.ballot[i].reply.vote != VOTE_ABSENT)
 				continue;
 			add(&l, " ");
-			add_trouble(&l, &lock->peer[i].reply, 0);
+			add_trouble(&l, &lock->tally.ballot[i].reply, 0);
 		}
 	return dst;
 }
 
 const char *report_duplicate(
-	char dst[REPORT_MAX], const struct lock *lock, const struct node_list *nodes)
+	char dst[REPORT_MAX], const struct tally *t, const struct node_list *nodes)
 {
 	struct line l = line(dst);
 
-	if (lock->duplicate[0] >= 0)
+	if (t->duplicate[0] >= 0)
 		add(&l, "nodes '%s' and '%s' are one and the same server",
-			nodes->node[lock->duplicate[0]].label,
-			nodes->node[lock->duplicate[1]].label);
+			nodes->node[t->duplicate[0]].label, nodes->node[t->duplicate[1]].label);
 	return dst;
 }
 
@@ -570,15 +575,15 @@ const char *report_format(const struct reply *a)
 	return "other";
 }
 
-const char *report_state(const struct lock *lock)
+const char *report_state(const struct tally *t)
 {
-	int quorum = policy_quorum(&lock->policy), nodes;
-	struct reply holder = lock_holder(lock, &nodes);
-	int absent = lock_count(lock, VOTE_ABSENT) + lock_count(lock, VOTE_NONE);
+	int quorum = tally_quorum(t), nodes;
+	struct reply holder = tally_holder(t, &nodes);
+	int absent = tally_count(t, VOTE_ABSENT) + tally_count(t, VOTE_NONE);
 
 	if (nodes >= quorum && !holder.is_reserved)
 		return "held";
-	if (lock->policy.nodes - absent < quorum)
+	if (t->nodes - absent < quorum)
 		return "unknown";
 	if (nodes > 0 && holder.is_reserved)
 		return "reserved";
@@ -604,12 +609,12 @@ static const char *library_of(const char *format)
 }
 
 /* On how many nodes that value has no end. */
-static int count_endless(const struct lock *lock, const struct reply *holder)
+static int count_endless(const struct tally *t, const struct reply *holder)
 {
 	int n = 0;
 
-	for (int i = 0; i < lock->policy.nodes; i++) {
-		const struct reply *a = &lock->peer[i].reply;
+	for (int i = 0; i < t->nodes; i++) {
+		const struct reply *a = &t->ballot[i].reply;
 
 		n += a->vote == VOTE_FOREIGN && a->pttl == NEVER && reply_same_text(a, holder);
 	}
@@ -635,95 +640,94 @@ static void add_oddity(struct line *l, const struct reply *holder, int64_t wall)
 		add(l, "; such a value is written by %s and others", library_of(format));
 }
 
-bool report_is_awaited(const struct lock *lock)
+bool report_is_awaited(const struct tally *t)
 {
 	bool is_awaited = false;
 
-	for (int i = 0; i < lock->policy.nodes; i++)
-		is_awaited |= lock->peer[i].reply.awaited != 0;
+	for (int i = 0; i < t->nodes; i++)
+		is_awaited |= t->ballot[i].reply.awaited != 0;
 	return is_awaited;
 }
 
-static void add_answers(struct line *l, const struct lock *lock, const struct node_list *nodes)
+static void add_answers(struct line *l, const struct tally *t, const struct node_list *nodes)
 {
-	add(l, "%d of %d node%s answered, %d needed",
-		lock->policy.nodes - lock_count(lock, VOTE_ABSENT), lock->policy.nodes,
-		lock->policy.nodes > 1 ? "s" : "", policy_quorum(&lock->policy));
-	add_troubles(l, lock, nodes, 0);
+	add(l, "%d of %d node%s answered, %d needed", t->nodes - tally_count(t, VOTE_ABSENT),
+		t->nodes, t->nodes > 1 ? "s" : "", tally_quorum(t));
+	add_troubles(l, t, nodes, 0);
 }
 
 const char *report_no_answers(
-	char dst[REPORT_MAX], const struct lock *lock, const struct node_list *nodes)
+	char dst[REPORT_MAX], const struct tally *t, const struct node_list *nodes)
 {
 	struct line l = line(dst);
 
-	add_answers(&l, lock, nodes);
+	add_answers(&l, t, nodes);
 	return dst;
 }
 
-const char *report_status(char dst[REPORT_MAX], const struct lock *lock,
-	const struct node_list *nodes, const char *key, int64_t wall)
+const char *report_status(char dst[REPORT_MAX], const struct tally *t,
+	const struct node_list *nodes, const char *key, int slot, int64_t wall)
 {
 	struct line l = line(dst);
-	int count, quorum = policy_quorum(&lock->policy), absent = lock_count(lock, VOTE_ABSENT);
-	struct reply holder = lock_holder(lock, &count);
+	int count, quorum = tally_quorum(t), absent = tally_count(t, VOTE_ABSENT);
+	struct reply holder = tally_holder(t, &count);
 
-	add_lock(&l, lock, &ONE_KEY(key));
-	if (lock->policy.nodes - absent < quorum) {
+	add_slot(&l, slot, &ONE_KEY(key));
+	if (t->nodes - absent < quorum) {
 		add(&l, " cannot be told: ");
-		add_answers(&l, lock, nodes);
+		add_answers(&l, t, nodes);
 		return dst;
 	}
 	add(&l, " is ");
 	if (count == 0)
 		add(&l, "free");
 	else
-		add_holder(&l, lock, 0);
+		add_holder(&l, t, 0);
 	if (count > 0 && !holder.is_reserved) {
 		if (count < quorum)
 			add(&l, "; that is no majority: an attempt that is under way, late or "
 				"crashed");
 		add_oddity(&l, &holder, wall);
-		if (holder.pttl != NEVER && count_endless(lock, &holder) > 0)
-			add(&l, "; on %d of them it has no end", count_endless(lock, &holder));
+		if (holder.pttl != NEVER && count_endless(t, &holder) > 0)
+			add(&l, "; on %d of them it has no end", count_endless(t, &holder));
 	}
-	if (report_is_awaited(lock))
+	if (report_is_awaited(t))
 		add(&l, "; others may be waiting");
-	if (lock_newest_fence(lock) > 0)
-		add(&l, "; fencing number %lld", (long long)lock_newest_fence(lock));
+	if (tally_newest_fence(t) > 0)
+		add(&l, "; fencing number %lld", (long long)tally_newest_fence(t));
 	return dst;
 }
 
-const char *report_holding(char dst[REPORT_MAX], const struct lock *lock,
-	const struct node_list *nodes, const struct key_list *keys)
+const char *report_holding(char dst[REPORT_MAX], const struct tally *t,
+	const struct node_list *nodes, const struct key_list *keys, int slot)
 {
 	struct line l = line(dst);
-	int yes = lock_count(lock, VOTE_YES);
+	int yes = tally_count(t, VOTE_YES);
 
-	add_lock(&l, lock, keys);
-	switch (lock_ownership(lock)) {
+	add_slot(&l, slot, keys);
+	switch (tally_ownership(t)) {
 	case OWNERSHIP_OWNED:
 		add(&l, " %s held by this token on %d of %d nodes", report_verb(keys), yes,
-			lock->policy.nodes);
+			t->nodes);
 		break;
 	case OWNERSHIP_FOREIGN:
 		add(&l, " %s no longer this token's: now ", report_verb(keys));
-		add_holder(&l, lock, 0);
+		add_holder(&l, t, 0);
 		break;
 	case OWNERSHIP_EXPIRED:
 		add(&l, " %s no longer held by this token: %s expired or %s released",
 			report_verb(keys), keys->count > 1 ? "they have" : "it has",
 			keys->count > 1 ? "were" : "was");
 		if (yes > 0)
-			add(&l, " (only %d of %d nodes had it still)", yes, lock->policy.nodes);
+			add(&l, " (only %d of %d nodes had it still)", yes, t->nodes);
 		break;
 	case OWNERSHIP_UNKNOWN:
 		add(&l,
 			": cannot tell whether this token holds %s: %d of %d node%s confirmed it, "
 			"%d needed",
-			keys->count > 1 ? "them" : "it", yes, lock->policy.nodes,
-			lock->policy.nodes > 1 ? "s" : "", policy_quorum(&lock->policy));
-		add_troubles(&l, lock, nodes, 0);
+			keys->count > 1 ? "them" : "it", yes, t->nodes, t->nodes > 1 ? "s" : "",
+			tally_quorum(t));
+		add_troubles(&l, t, nodes, 0);
 		break;
 	}
 	return dst;

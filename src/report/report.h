@@ -15,8 +15,8 @@
 /* "'nightly', 'weekly'" */
 const char *report_keys(char dst[REPORT_MAX], const struct key_list *keys);
 
-/* The same of a lock: "'nightly#2'" is a semaphore's slot. */
-const char *report_lock(char dst[REPORT_MAX], const struct lock *lock, const struct key_list *keys);
+/* The same of a lock: "'nightly#2'" is a semaphore's slot; slot 0: not a semaphore. */
+const char *report_lock(char dst[REPORT_MAX], int slot, const struct key_list *keys);
 
 /* What they do: "is", or "are" where they are several. */
 const char *report_verb(const struct key_list *keys);
@@ -35,24 +35,25 @@ int64_t report_timestamp(const struct reply *holder);
 
 /*
  * How a key stands: whose it is, on how many nodes, for how long still, and what is odd about it;
- * `wall` is the time of day in seconds since 1970. The quorum has the answers to OP_LOOK.
+ * `slot` is a semaphore's, else 0; `wall` is the time of day in seconds since 1970. The tally has
+ * the replies to OP_LOOK.
  */
-const char *report_status(char dst[REPORT_MAX], const struct lock *lock,
-	const struct node_list *nodes, const char *key, int64_t wall);
+const char *report_status(char dst[REPORT_MAX], const struct tally *t,
+	const struct node_list *nodes, const char *key, int slot, int64_t wall);
 
 /* In one word: "held", "free", "reserved", "minority", "unknown". A constant. */
-const char *report_state(const struct lock *lock);
+const char *report_state(const struct tally *t);
 
 /* Does any node say that others wait? */
-bool report_is_awaited(const struct lock *lock);
+bool report_is_awaited(const struct tally *t);
 
 /* "2 of 5 nodes answered, 3 needed: ..." */
 const char *report_no_answers(
-	char dst[REPORT_MAX], const struct lock *lock, const struct node_list *nodes);
+	char dst[REPORT_MAX], const struct tally *t, const struct node_list *nodes);
 
 /* What became of a token's lock, when it is no longer held: "expired", or who has it. */
-const char *report_holding(char dst[REPORT_MAX], const struct lock *lock,
-	const struct node_list *nodes, const struct key_list *keys);
+const char *report_holding(char dst[REPORT_MAX], const struct tally *t,
+	const struct node_list *nodes, const struct key_list *keys, int slot);
 
 /* Why nobody wakes us. */
 const char *report_no_seat(char dst[REPORT_MAX], const struct lock *lock,
@@ -64,14 +65,14 @@ const char *report_refusal(char dst[REPORT_MAX], const struct lock *lock,
 
 /* What can be done about the nodes that are in trouble; NULL: their troubles speak for themselves.
  * A constant. */
-const char *report_remedy(const struct lock *lock);
+const char *report_remedy(const struct tally *t);
 
 /* Do so many nodes have another time of day that it may be ours? */
-bool report_is_skewed(const struct lock *lock);
+bool report_is_skewed(const struct tally *t);
 
 /* Which nodes voted though they cannot tell whether they forgot; "": none. */
 const char *report_unguarded(
-	char dst[REPORT_MAX], const struct lock *lock, const struct node_list *nodes);
+	char dst[REPORT_MAX], const struct tally *t, const struct node_list *nodes);
 
 /* Why a held lock is lost. */
 const char *report_loss(char dst[REPORT_MAX], const struct lock *lock,
@@ -92,7 +93,7 @@ const char *report_unreleased(char dst[REPORT_MAX], const struct lock *lock,
 
 /* "redis://a:6379 and redis://b:6379 are one server" */
 const char *report_duplicate(
-	char dst[REPORT_MAX], const struct lock *lock, const struct node_list *nodes);
+	char dst[REPORT_MAX], const struct tally *t, const struct node_list *nodes);
 
 /* One node's answer to one request: "redis://a:6379 extend: yes (0.3ms)". */
 const char *report_answer(char dst[REPORT_MAX], const struct node *node, enum op op,

@@ -253,7 +253,7 @@ static void check_words(const struct play *p)
 	fuzz_check_clean(report_holder(text, lock, keys, p->now));
 	fuzz_check_clean(report_loss(text, lock, nodes, keys));
 	fuzz_check_clean(report_unreleased(text, lock, nodes, keys, p->now));
-	fuzz_check_clean(report_unguarded(text, lock, nodes));
+	fuzz_check_clean(report_unguarded(text, &lock->tally, nodes));
 	if (lock->seat.is_refused)
 		fuzz_check_clean(report_no_seat(text, lock, nodes, keys));
 }

@@ -99,13 +99,13 @@ void fuzz_token(const uint8_t *data, size_t len)
 	}
 	(void)report_timestamp(&a);
 	lock_init(&q, &policy);
-	lock_begin_question(&q, 0);
+	tally_clear(&q.tally, 0);
 	for (int i = 0; i < policy.nodes; i++) {
 		memcpy(nodes.node[i].label, "node", 5);
-		lock_take_reply(&q, i, i == 1 ? &other : &a, NULL);
+		tally_take(&q.tally, i, i == 1 ? &other : &a, NULL);
 	}
-	fuzz_check_clean(report_status(text, &q, &nodes, "key", 1700000000));
+	fuzz_check_clean(report_status(text, &q.tally, &nodes, "key", 0, 1700000000));
 	fuzz_check_clean(report_holder(text, &q, &ONE_KEY("key"), 0));
-	fuzz_check_clean(report_holding(text, &q, &nodes, &ONE_KEY("key")));
+	fuzz_check_clean(report_holding(text, &q.tally, &nodes, &ONE_KEY("key"), 0));
 	fuzz_check_clean(report_answer(text, &nodes.node[0], OP_LOOK, &a, 0));
 }

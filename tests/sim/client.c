@@ -182,26 +182,26 @@ static struct reply look(const struct client *c, int node)
  * holder's own entry: other readers may leave early, and then only that entry excludes a writer. */
 static void check_validity(const struct client *c)
 {
-	static struct lock lock;
+	static struct tally t;
 	const struct reply absent = reply_absent(REASON_CONNECT, NULL);
 	usec now = client_clock(c), left, until;
 	int last = 0;
 
 	if (world.alias > 0)
 		return;
-	lock_init(&lock, &c->policy);
-	lock_begin_question(&lock, now);
+	tally_init(&t, world.nodes);
+	tally_clear(&t, now);
 	for (int i = 0; i < world.nodes; i++) {
 		struct reply a = world.node[i].down ? absent : look(c, i);
 
-		lock_take_reply(&lock, i, &a, c->session.token);
+		tally_take(&t, i, &a, c->session.token);
 	}
-	left = lock_time_left(&lock, 100, now);
+	left = tally_time_left(&t, 100, now);
 	until = true_time(c, now + left);
 	for (int i = 0; i < world.nodes; i++)
 		last += !world.node[i].down &&
 			node_token_ends(&world.node[i], slot_of(c), c->session.token) >= until;
-	if (lock_ownership(&lock) == OWNERSHIP_OWNED && left > 0 && last <= world.nodes / 2)
+	if (tally_ownership(&t) == OWNERSHIP_OWNED && left > 0 && last <= world.nodes / 2)
 		breach("check", "c%d: only %d of %d entries last as long as check says", c->id,
 			last, world.nodes);
 }

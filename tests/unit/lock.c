@@ -728,7 +728,7 @@ TEST(an_answer_of_an_earlier_round_is_not_a_vote)
 	CHECK_INT(r.fake[0].sends[OP_ACQUIRE], 1);
 	votes(&r, "YY");
 	CHECK_INT(r.lock.state, LOCK_TRYING);
-	CHECK_INT(lock_count(&r.lock, VOTE_YES), 1);
+	CHECK_INT(tally_count(&r.lock.tally, VOTE_YES), 1);
 	votes(&r, "..Y");
 	CHECK_INT(r.lock.state, LOCK_HELD);
 	CHECK_INT(r.fake[0].sends[OP_UNDO], 1);
@@ -751,8 +751,8 @@ TEST(a_late_answer_is_not_a_vote)
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
 	votes(&r, ".YY");
 	CHECK_INT(r.lock.state, LOCK_TRYING);
-	CHECK_INT(lock_count(&r.lock, VOTE_YES), 1);
-	CHECK_INT(r.lock.peer[1].vote, VOTE_ABSENT);
+	CHECK_INT(tally_count(&r.lock.tally, VOTE_YES), 1);
+	CHECK_INT(r.lock.tally.ballot[1].vote, VOTE_ABSENT);
 
 	hold(&r, 3);
 	next_round(&r);
@@ -783,7 +783,7 @@ TEST(a_heal_is_not_a_vote)
 	CHECK_INT(r.lock.round, 3);
 	votes(&r, "Y");
 	votes(&r, "..Y");
-	CHECK_INT(r.lock.peer[2].vote, VOTE_NONE);
+	CHECK_INT(r.lock.tally.ballot[2].vote, VOTE_NONE);
 	CHECK_INT(r.lock.valid_until, valid);
 	CHECK_INT(r.lock.extensions, 1);
 	/* Then it is asked like any other. */
@@ -997,7 +997,7 @@ TEST(a_heal_needs_a_majority_proved_in_this_round)
 	CHECK_INT(r.fake[2].sends[OP_REPAIR], 2);
 	votes(&r, "..Y");
 	CHECK_INT(r.fake[2].holder, r.token);
-	CHECK_INT(lock_count(&r.lock, VOTE_YES), 2);
+	CHECK_INT(tally_count(&r.lock.tally, VOTE_YES), 2);
 	finish(&r);
 	CHECK_INT(left_behind(&r), 0);
 }
@@ -1104,8 +1104,8 @@ TEST(a_majority_that_denies_the_release_is_a_loss)
 		reply_text(&r, i, VOTE_FOREIGN, "rival", 5);
 	finish(&r);
 	CHECK_INT(r.lock.loss, LOSS_DENIED);
-	CHECK_INT(lock_count(&r.lock, VOTE_FOREIGN), 2);
-	CHECK_INT(lock_holder(&r.lock, &(int){0}).text_len, 5);
+	CHECK_INT(tally_count(&r.lock.tally, VOTE_FOREIGN), 2);
+	CHECK_INT(tally_holder(&r.lock.tally, &(int){0}).text_len, 5);
 }
 
 TEST(a_repeated_release_may_meet_its_own_success)
@@ -1182,11 +1182,11 @@ TEST(only_answers_to_the_release_tell_of_the_end)
 	let_go(&r);
 	votes(&r, ".GG");
 	CHECK_INT(r.lock.loss, LOSS_NONE);
-	CHECK_INT(lock_count(&r.lock, VOTE_GONE), 0);
+	CHECK_INT(tally_count(&r.lock.tally, VOTE_GONE), 0);
 	votes(&r, "GYY");
 	CHECK_INT(r.lock.state, LOCK_OVER);
 	CHECK_INT(r.lock.loss, LOSS_NONE);
-	CHECK_INT(lock_count(&r.lock, VOTE_YES), 2);
+	CHECK_INT(tally_count(&r.lock.tally, VOTE_YES), 2);
 }
 
 /* The first time that a majority denies the lock, it is asked again: by the release, if the command
@@ -1456,9 +1456,9 @@ TEST(a_vote_outlives_its_connection)
 	votes(&r, "YA");
 	link_down(&r, 0, REASON_CLOSED);
 	link_down(&r, 1, REASON_CLOSED);
-	CHECK_INT(r.lock.peer[0].vote, VOTE_YES);
+	CHECK_INT(r.lock.tally.ballot[0].vote, VOTE_YES);
 	/* Of several reasons the first is the cause. */
-	CHECK_INT(r.lock.peer[1].reply.reason, REASON_LOADING);
+	CHECK_INT(r.lock.tally.ballot[1].reply.reason, REASON_LOADING);
 	votes(&r, "..Y");
 	CHECK_INT(r.lock.state, LOCK_HELD);
 }
@@ -1499,7 +1499,7 @@ TEST(an_earlier_token_is_released_before_the_node_is_asked_again)
 	votes(&r, "Y");
 	CHECK_INT(r.fake[0].holder, NOBODY);
 	CHECK_INT(r.fake[0].sends[OP_ACQUIRE], 1);
-	CHECK_INT(r.lock.peer[0].vote, VOTE_ABSENT);
+	CHECK_INT(r.lock.tally.ballot[0].vote, VOTE_ABSENT);
 	votes(&r, ".FF");
 	wait_until(&r, r.up.wake_at);
 	CHECK_INT(r.fake[0].sends[OP_ACQUIRE], 2);
@@ -1519,7 +1519,7 @@ TEST(a_node_that_refuses_to_release_takes_no_part)
 	CHECK_INT(r.fake[0].sends[OP_UNDO], 1);
 	CHECK_INT(r.fake[1].sends[OP_ACQUIRE], 2);
 	CHECK_INT(r.fake[0].sends[OP_ACQUIRE], 1);
-	CHECK_INT(r.lock.peer[0].reply.reason, REASON_LOADING);
+	CHECK_INT(r.lock.tally.ballot[0].reply.reason, REASON_LOADING);
 	votes(&r, ".FF");
 	CHECK(lock_is_pausing(&r.lock));
 	r.fake[0].silent = true;
@@ -1628,8 +1628,8 @@ TEST(two_names_of_one_server_are_refused)
 	votes(&r, "...Y");
 	CHECK_INT(r.lock.state, LOCK_RELEASING);
 	CHECK_INT(r.lock.refusal, REFUSAL_DUPLICATE);
-	CHECK_INT(r.lock.duplicate[0], 1);
-	CHECK_INT(r.lock.duplicate[1], 3);
+	CHECK_INT(r.lock.tally.duplicate[0], 1);
+	CHECK_INT(r.lock.tally.duplicate[1], 3);
 	finish(&r);
 	CHECK_INT(r.lock.refusal, REFUSAL_DUPLICATE);
 	CHECK_INT(left_behind(&r), 0);
@@ -1653,11 +1653,11 @@ TEST(two_names_of_one_server_are_only_noted_when_held)
 	r.fake[1].run_id = r.fake[2].run_id = "same";
 	votes(&r, "YY");
 	CHECK_INT(r.lock.state, LOCK_HELD);
-	CHECK_INT(r.lock.duplicate[0], -1);
+	CHECK_INT(r.lock.tally.duplicate[0], -1);
 	votes(&r, "..Y");
 	CHECK_INT(r.lock.state, LOCK_HELD);
-	CHECK_INT(r.lock.duplicate[0], 1);
-	CHECK_INT(r.lock.duplicate[1], 2);
+	CHECK_INT(r.lock.tally.duplicate[0], 1);
+	CHECK_INT(r.lock.tally.duplicate[1], 2);
 	CHECK_INT(r.lock.refusal, REFUSAL_NONE);
 }
 
@@ -1836,7 +1836,7 @@ TEST(a_node_that_was_left_out_is_waited_for_once)
 	votes(&r, "AY");
 	CHECK(r.lock.state != LOCK_TRYING);
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
-	CHECK_INT(r.lock.peer[2].reply.reason, REASON_CONNECT_TIMEOUT);
+	CHECK_INT(r.lock.tally.ballot[2].reply.reason, REASON_CONNECT_TIMEOUT);
 	CHECK_INT(r.lock.attempt, 2);
 	finish(&r);
 	/* The third node refuses the connection meanwhile: there is nothing to wait for. */
@@ -1864,7 +1864,7 @@ TEST(all_are_refused_each_for_its_own_reason)
 		CHECK_INT(r.lock.state, LOCK_OVER);
 		CHECK_INT(r.now, BEGIN);
 		for (int i = 0; i < nodes; i++)
-			CHECK_INT(r.lock.peer[i].reply.reason, REASON_CONNECT);
+			CHECK_INT(r.lock.tally.ballot[i].reply.reason, REASON_CONNECT);
 	}
 	/* The last one is not waited for longer than it took the others. */
 	start(&r, 3, 0);
@@ -1875,16 +1875,16 @@ TEST(all_are_refused_each_for_its_own_reason)
 	CHECK_INT(r.lock.state, LOCK_TRYING);
 	wait_until(&r, BEGIN + NODE_TIMEOUT / 100 * 3);
 	CHECK_INT(r.lock.state, LOCK_OVER);
-	CHECK_INT(r.lock.peer[2].reply.reason, REASON_NOT_READY);
+	CHECK_INT(r.lock.tally.ballot[2].reply.reason, REASON_NOT_READY);
 	/* What becomes of it later is said. */
 	start(&r, 3, NEVER);
 	link_down(&r, 0, REASON_CONNECT);
 	link_down(&r, 1, REASON_CONNECT);
 	pass(&r, USEC_MSEC);
-	CHECK_INT(r.lock.peer[2].reply.reason, REASON_NOT_READY);
+	CHECK_INT(r.lock.tally.ballot[2].reply.reason, REASON_NOT_READY);
 	CHECK_INT(r.lock.state, LOCK_TRYING);
 	link_down(&r, 2, REASON_UNRESOLVED);
-	CHECK_INT(r.lock.peer[2].reply.reason, REASON_UNRESOLVED);
+	CHECK_INT(r.lock.tally.ballot[2].reply.reason, REASON_UNRESOLVED);
 }
 
 TEST(a_majority_of_refused_links_fails_at_once)
@@ -1900,7 +1900,7 @@ TEST(a_majority_of_refused_links_fails_at_once)
 	pass(&r, USEC_MSEC);
 	CHECK_INT(r.lock.state, LOCK_OVER);
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
-	CHECK_INT(r.lock.peer[3].reply.reason, REASON_UNRESOLVED);
+	CHECK_INT(r.lock.tally.ballot[3].reply.reason, REASON_UNRESOLVED);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 0);
 }
 
@@ -1915,7 +1915,7 @@ TEST(a_black_holed_majority_fails_at_the_time_out)
 	wait_until(&r, BEGIN + NODE_TIMEOUT);
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
 	CHECK_INT(r.lock.state, LOCK_OVER);
-	CHECK_INT(r.lock.peer[1].reply.reason, REASON_CONNECT_TIMEOUT);
+	CHECK_INT(r.lock.tally.ballot[1].reply.reason, REASON_CONNECT_TIMEOUT);
 	CHECK(r.fake[1].link == LINK_DOWN);
 }
 
@@ -1942,20 +1942,20 @@ TEST(tls_is_part_of_the_time_to_connect)
 	CHECK_INT(r.lock.peer[1].link, LINK_OPENING);
 	wait_until(&r, BEGIN + NODE_TIMEOUT);
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
-	CHECK_INT(r.lock.peer[1].reply.reason, REASON_TLS_TIMEOUT);
-	CHECK_INT(r.lock.peer[3].reply.reason, REASON_CONNECT_TIMEOUT);
+	CHECK_INT(r.lock.tally.ballot[1].reply.reason, REASON_TLS_TIMEOUT);
+	CHECK_INT(r.lock.tally.ballot[3].reply.reason, REASON_CONNECT_TIMEOUT);
 	CHECK(r.fake[1].link == LINK_DOWN);
 	/* The next time it may not come so far. */
 	start(&r, 3, NEVER);
 	link_shakes(&r, 1);
 	wait_until(&r, BEGIN + NODE_TIMEOUT);
-	CHECK_INT(r.lock.peer[1].reply.reason, REASON_TLS_TIMEOUT);
+	CHECK_INT(r.lock.tally.ballot[1].reply.reason, REASON_TLS_TIMEOUT);
 	for (int i = 0; i < 9 && r.fake[1].link == LINK_DOWN; i++)
 		wait_until(&r, r.up.wake_at);
 	CHECK(r.fake[1].link == LINK_OPENING);
 	for (int i = 0; i < 9 && r.fake[1].link == LINK_OPENING; i++)
 		wait_until(&r, r.up.wake_at);
-	CHECK_INT(r.lock.peer[1].reply.reason, REASON_CONNECT_TIMEOUT);
+	CHECK_INT(r.lock.tally.ballot[1].reply.reason, REASON_CONNECT_TIMEOUT);
 }
 
 /* Each of the two takes less than the time-out to connect and to answer. */
@@ -2090,7 +2090,7 @@ TEST(a_slow_connection_leaves_less_time_to_answer)
 	CHECK_INT(r.lock.state, LOCK_TRYING);
 	wait_until(&r, BEGIN + NODE_TIMEOUT);
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
-	CHECK_INT(r.lock.peer[0].reply.reason, REASON_TIMEOUT);
+	CHECK_INT(r.lock.tally.ballot[0].reply.reason, REASON_TIMEOUT);
 }
 
 /* Nobody knows yet when it lands. */
@@ -2234,7 +2234,7 @@ TEST(nothing_is_extended_before_it_is_held)
 	votes(&r, "YYY");
 	CHECK_INT(r.lock.state, LOCK_HELD);
 	CHECK_INT(sends(&r, OP_EXTEND), 0);
-	CHECK_INT(lock_extend_at(&r.lock), r.lock.round_at + TTL / 3);
+	CHECK_INT(lock_extend_at(&r.lock), r.lock.tally.began + TTL / 3);
 }
 
 TEST(nothing_is_extended_after_it_was_held)
@@ -2287,7 +2287,7 @@ TEST(an_answer_to_the_acquisition_is_no_vote_for_an_early_extension)
 	CHECK_INT(sends(&r, OP_EXTEND), 2);
 	votes(&r, "Y.Y");
 	CHECK_INT(r.lock.extensions, 0);
-	CHECK_INT(lock_count(&r.lock, VOTE_YES), 1);
+	CHECK_INT(tally_count(&r.lock.tally, VOTE_YES), 1);
 	/* It is asked like the others as soon as it has answered. */
 	CHECK_INT(r.fake[2].sends[OP_EXTEND], 1);
 	votes(&r, "..Y");
@@ -2404,7 +2404,7 @@ TEST(a_clean_no_to_leaving_is_no_debt)
 	CHECK_INT(r.lock.state, LOCK_OVER);
 	CHECK_INT(lock_unreleased(&r.lock, &(usec){0}), 0);
 	/* Each answer tells whether the key was there to the end. */
-	CHECK_INT(lock_count(&r.lock, VOTE_YES), 1);
+	CHECK_INT(tally_count(&r.lock.tally, VOTE_YES), 1);
 	CHECK_INT(r.lock.loss, LOSS_DENIED);
 	CHECK_INT(sends(&r, OP_EXPIRE), 3);
 	CHECK_INT(sends(&r, OP_HAND_OFF), 0);
@@ -2425,7 +2425,7 @@ TEST(an_error_on_leaving_is_not_asked_again)
 	/* Not left, and not released: then it ends when it would have ended. */
 	CHECK_INT(lock_unreleased(&r.lock, &until), 2);
 	CHECK_INT(until, gone(BEGIN));
-	CHECK_INT(r.lock.peer[1].reply.reason, REASON_LOADING);
+	CHECK_INT(r.lock.tally.ballot[1].reply.reason, REASON_LOADING);
 	CHECK(r.lock.peer[1].release_refused && !r.lock.peer[0].release_refused);
 }
 
@@ -2624,7 +2624,7 @@ static int held_by(const char *ids, const char *value, size_t len, const struct 
 	for (int i = 0; i < 3; i++)
 		reply_text(&r, i, VOTE_FOREIGN, value, len);
 	CHECK(lock_is_pausing(&r.lock));
-	return lock_held_by(&r.lock, ids, holder);
+	return tally_held_by(&r.lock.tally, ids, holder);
 }
 
 TEST(a_holder_is_known_by_its_id)
@@ -2695,30 +2695,30 @@ TEST(a_holder_is_counted_by_nodes)
 	size_t len = sizeof(value) - 1;
 
 	start(&r, 7, NEVER);
-	CHECK_INT(lock_held_by(&r.lock, ids, &holder), 0);
+	CHECK_INT(tally_held_by(&r.lock.tally, ids, &holder), 0);
 	all_up(&r);
-	CHECK_INT(lock_held_by(&r.lock, ids, &holder), 0);
+	CHECK_INT(tally_held_by(&r.lock.tally, ids, &holder), 0);
 	/* Whatever else they say, only a key that is held by somebody has a holder. */
 	reply_text(&r, 0, VOTE_FOREIGN, value, len);
 	reply_text(&r, 1, VOTE_GONE, value, len);
 	fake_reply(&r, 2, VOTE_YES);
 	reply_text(&r, 3, VOTE_ABSENT, value, len);
-	CHECK_INT(lock_held_by(&r.lock, ids, &holder), 1);
+	CHECK_INT(tally_held_by(&r.lock.tally, ids, &holder), 1);
 	CHECK_TEXT(holder->text, value);
 	reply_text(&r, 4, VOTE_FOREIGN, other, len);
 	reply_text(&r, 5, VOTE_FOREIGN, value, len);
-	CHECK_INT(lock_held_by(&r.lock, ids, &holder), 2);
-	CHECK_INT(lock_held_by(&r.lock, OTHER_ID, &holder), 1);
+	CHECK_INT(tally_held_by(&r.lock.tally, ids, &holder), 2);
+	CHECK_INT(tally_held_by(&r.lock.tally, OTHER_ID, &holder), 1);
 	CHECK_TEXT(holder->text, other);
 	holder = &untouched;
-	CHECK_INT(lock_held_by(&r.lock, OUR_ID, &holder), 0);
+	CHECK_INT(tally_held_by(&r.lock.tally, OUR_ID, &holder), 0);
 	CHECK_TEXT(holder->text, "untouched");
 	reply_text(&r, 6, VOTE_FOREIGN, value, len);
 	CHECK(lock_is_pausing(&r.lock));
-	CHECK_INT(lock_held_by(&r.lock, ids, &holder), 3);
+	CHECK_INT(tally_held_by(&r.lock.tally, ids, &holder), 3);
 	/* The next attempt asks anew. */
 	wait_until(&r, r.up.wake_at);
-	CHECK_INT(lock_held_by(&r.lock, ids, &holder), 0);
+	CHECK_INT(tally_held_by(&r.lock.tally, ids, &holder), 0);
 }
 
 /* ---- the line ---- */
@@ -2934,7 +2934,7 @@ TEST(a_silent_node_keeps_nobody_from_a_seat)
 	r.now += 3 * MS;
 	link_up(&r, 3);
 	wait_until(&r, BEGIN + NODE_TIMEOUT);
-	CHECK_INT(r.lock.peer[0].vote, VOTE_ABSENT);
+	CHECK_INT(r.lock.tally.ballot[0].vote, VOTE_ABSENT);
 	CHECK_INT(seat(&r)->opens, 2);
 	CHECK_INT(seat(&r)->line, 1);
 	link_up(&r, 3);
@@ -3983,160 +3983,6 @@ TEST(who_was_away_while_releases_were_answered_hears_them)
 	CHECK_INT(lock_unreleased(&r.lock, &ignored), 3);
 }
 
-/* ---- one question to all ---- */
-
-#define ID_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-#define ID_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
-#define VALUE_A ID_A ":1700000000 alice"
-
-static void question(struct lock *lock, int nodes)
-{
-	struct policy p = policy(nodes, 0);
-
-	lock_init(lock, &p);
-	lock_begin_question(lock, BEGIN);
-}
-
-static void names(struct lock *lock, int node, const char *value, const char *token)
-{
-	struct reply a = {.vote = VOTE_FOREIGN, .pttl = USEC_SEC, .text_len = strlen(value)};
-
-	memcpy(a.text, value, a.text_len);
-	lock_take_reply(lock, node, &a, token);
-}
-
-/* Y: the token's; 1, 2: somebody else's; R: kept for the next in line. */
-static enum ownership holding(const char *letters)
-{
-	struct lock lock;
-
-	question(&lock, (int)strlen(letters));
-	for (int i = 0; letters[i]; i++) {
-		struct reply a = {.vote = VOTE_NONE};
-
-		if (letters[i] == 'Y')
-			names(&lock, i, VALUE_A, ID_A);
-		else if (letters[i] == '1' || letters[i] == '2')
-			names(&lock, i, letters[i] == '1' ? ID_B ":" : "other", ID_A);
-		else if (letters[i] == 'A')
-			a = reply_absent(REASON_CLOSED, NULL);
-		else if (letters[i] == 'G')
-			a.vote = VOTE_GONE;
-		else if (letters[i] == 'R')
-			a = (struct reply){.vote = VOTE_FOREIGN, .is_reserved = true};
-		if (a.vote != VOTE_NONE)
-			lock_take_reply(&lock, i, &a, ID_A);
-	}
-	return lock_ownership(&lock);
-}
-
-TEST(what_the_answers_say_about_a_token)
-{
-	static const struct {
-		const char *letters;
-		enum ownership want;
-	} cases[] = {{"YYY", OWNERSHIP_OWNED}, {"YYA", OWNERSHIP_OWNED}, {"YY.", OWNERSHIP_OWNED},
-		{"YYGG.", OWNERSHIP_UNKNOWN}, {"YGA", OWNERSHIP_UNKNOWN},
-		{"Y1.", OWNERSHIP_UNKNOWN}, {"YG.", OWNERSHIP_UNKNOWN}, {"AAG", OWNERSHIP_UNKNOWN},
-		{"...", OWNERSHIP_UNKNOWN}, {"AA1", OWNERSHIP_UNKNOWN}, {"11.", OWNERSHIP_FOREIGN},
-		{"11Y", OWNERSHIP_FOREIGN}, {"111", OWNERSHIP_FOREIGN}, {"11A", OWNERSHIP_FOREIGN},
-		{"GGG", OWNERSHIP_EXPIRED}, {"GGY", OWNERSHIP_EXPIRED}, {"GGA", OWNERSHIP_EXPIRED},
-		{"GG.", OWNERSHIP_EXPIRED}, {"12G", OWNERSHIP_EXPIRED}, {"G1Y", OWNERSHIP_EXPIRED},
-		{"G1A", OWNERSHIP_EXPIRED},
-		/* Not ours; the last one tells whose it is. */
-		{"G1.", OWNERSHIP_UNKNOWN}, {"12.", OWNERSHIP_UNKNOWN},
-		/* Free, and next in line is nobody yet. */
-		{"RRR", OWNERSHIP_EXPIRED}, {"RRG", OWNERSHIP_EXPIRED}, {"Y", OWNERSHIP_OWNED},
-		{"G", OWNERSHIP_EXPIRED}, {"1", OWNERSHIP_FOREIGN}, {"A", OWNERSHIP_UNKNOWN},
-		{"YYGG", OWNERSHIP_EXPIRED}, {"11GG", OWNERSHIP_EXPIRED},
-		{"11YGG", OWNERSHIP_EXPIRED}, {"111YY", OWNERSHIP_FOREIGN},
-		{"YYYGG", OWNERSHIP_OWNED}};
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		unit_check(holding(cases[i].letters) == cases[i].want, __FILE__, __LINE__, "%s: %d",
-			cases[i].letters, (int)holding(cases[i].letters));
-}
-
-TEST(a_token_is_the_id_or_the_whole_value)
-{
-	static const struct {
-		const char *value, *token;
-		bool is_it;
-	} cases[] = {{VALUE_A, ID_A, true}, {VALUE_A, VALUE_A, true}, {VALUE_A, ID_B, false},
-		{VALUE_A, ID_A ":", false}, {VALUE_A, ID_A ":1700000000 alic", false},
-		{VALUE_A, "", false}, {VALUE_A, "aaaa", false}, {"other", "other", true},
-		{"other", "othe", false}, {"other", "otter", false}, {ID_A, ID_A, true},
-		{ID_A "x", ID_A, false}, {"", "", true}};
-	struct reply yes = {.vote = VOTE_YES}, gone = {.vote = VOTE_GONE};
-	struct lock lock;
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		question(&lock, 1);
-		names(&lock, 0, cases[i].value, cases[i].token);
-		unit_check((lock.peer[0].vote == VOTE_YES) == cases[i].is_it, __FILE__, __LINE__,
-			"'%s' of '%s'", cases[i].token, cases[i].value);
-	}
-	/* Nobody's token: who has it is told, and nothing is ours. */
-	names(&lock, 0, VALUE_A, NULL);
-	CHECK_INT(lock.peer[0].vote, VOTE_FOREIGN);
-	CHECK_TEXT(lock.peer[0].reply.text, VALUE_A);
-	/* Of a deed, the node's word counts. */
-	lock_take_reply(&lock, 0, &yes, ID_B);
-	CHECK_INT(lock.peer[0].vote, VOTE_YES);
-	lock_take_reply(&lock, 0, &gone, ID_B);
-	CHECK_INT(lock.peer[0].vote, VOTE_GONE);
-	/* The next question begins with nothing. */
-	lock_begin_question(&lock, BEGIN + 5);
-	CHECK_INT(lock.peer[0].vote, VOTE_NONE);
-	CHECK_INT(lock.peer[0].reply.vote, VOTE_NONE);
-	CHECK_INT(lock.round_at, BEGIN + 5);
-}
-
-TEST(a_question_finds_two_names_of_one_server)
-{
-	struct reply a = {.vote = VOTE_GONE, .run_id = "life"};
-	struct lock lock;
-
-	question(&lock, 3);
-	lock_take_reply(&lock, 2, &a, NULL);
-	CHECK_INT(lock.duplicate[0], -1);
-	lock_take_reply(&lock, 1, &a, NULL);
-	CHECK_INT(lock.duplicate[0], 1);
-	CHECK_INT(lock.duplicate[1], 2);
-}
-
-static usec time_left(const usec *left, int count, usec waited)
-{
-	struct lock lock;
-
-	question(&lock, 5);
-	for (int i = 0; i < count; i++) {
-		struct reply a = {.vote = VOTE_YES, .pttl = left[i]};
-
-		lock_take_reply(&lock, i, &a, NULL);
-	}
-	/* Others' times do not count. */
-	for (int i = count; i < 5; i++)
-		names(&lock, i, "other", NULL);
-	return lock_time_left(&lock, 100, BEGIN + waited);
-}
-
-TEST(the_time_left_is_that_of_a_majority)
-{
-	static const usec spread[] = {10 * USEC_SEC, 30 * USEC_SEC, NEVER, 20 * USEC_SEC, USEC_SEC};
-	static const usec endless[] = {NEVER, NEVER, NEVER};
-
-	/* The third longest, less a tenth and 2 ms, less the time since it was asked for. */
-	CHECK_INT(time_left(spread, 5, 0), 18 * USEC_SEC - 2 * MS);
-	CHECK_INT(time_left(spread, 5, 3 * USEC_SEC), 15 * USEC_SEC - 2 * MS);
-	CHECK_INT(time_left(spread, 4, 0), 18 * USEC_SEC - 2 * MS);
-	CHECK_INT(time_left(spread, 3, 0), 9 * USEC_SEC - 2 * MS);
-	CHECK_INT(time_left(spread, 2, 0), 0);
-	CHECK_INT(time_left(spread, 0, 0), 0);
-	CHECK_INT(time_left(spread, 5, 60 * USEC_SEC), 0);
-	CHECK(time_left(endless, 3, USEC_SEC) == NEVER);
-}
-
 /* ---- fencing numbers ---- */
 
 static struct reply granted(int64_t fence)
@@ -4270,7 +4116,7 @@ TEST(a_grant_without_the_number_that_was_asked_for_is_no_vote)
 	reply_with(&r, 0, granted(0));
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
 	CHECK(r.lock.peer[0].owes);
-	CHECK_INT(r.lock.peer[0].reply.reason, REASON_GARBAGE);
+	CHECK_INT(r.lock.tally.ballot[0].reply.reason, REASON_GARBAGE);
 }
 
 TEST(two_names_of_one_server_have_one_number)
@@ -4296,21 +4142,9 @@ TEST(an_extension_leaves_the_number_as_it_is)
 	fake_reply(&r, 0, VOTE_YES);
 	CHECK_INT(r.lock.extensions, 1);
 	CHECK_INT(r.lock.fence, 5);
-	CHECK_INT(lock_newest_fence(&r.lock), 0);
-	r.lock.peer[0].reply.fence = 8;
-	CHECK_INT(lock_newest_fence(&r.lock), 8);
-}
-
-TEST(what_stands_for_another_data_type_is_nobodys)
-{
-	struct reply list = told(VOTE_FOREIGN, "(list)", NEVER);
-	struct policy p = policy(1, 0);
-	struct lock lock;
-
-	lock_init(&lock, &p);
-	lock_begin_question(&lock, 0);
-	lock_take_reply(&lock, 0, &list, "(list)");
-	CHECK_INT(lock.peer[0].vote, VOTE_FOREIGN);
+	CHECK_INT(tally_newest_fence(&r.lock.tally), 0);
+	r.lock.tally.ballot[0].reply.fence = 8;
+	CHECK_INT(tally_newest_fence(&r.lock.tally), 8);
 }
 
 /* ---- several keys ---- */
@@ -4551,10 +4385,10 @@ TEST(several_keys_one_holder_of_two_is_told_of_each_by_itself)
 	contend_for_two(&r, false);
 	reply_with(&r, 0, held(HELD_FOR));
 	reply_with(&r, 1, about(1, held(HELD_FOR)));
-	CHECK_INT(lock_holder(&r.lock, &nodes).key, 0);
+	CHECK_INT(tally_holder(&r.lock.tally, &nodes).key, 0);
 	CHECK_INT(nodes, 1);
 	reply_with(&r, 2, about(1, held(HELD_FOR)));
-	CHECK_INT(lock_holder(&r.lock, &nodes).key, 1);
+	CHECK_INT(tally_holder(&r.lock.tally, &nodes).key, 1);
 	CHECK_INT(nodes, 2);
 }
 
@@ -4574,7 +4408,7 @@ TEST(quarantine_is_no_vote_and_leaves_nothing_to_release)
 
 	ask(&r, 3, 0);
 	reply_with(&r, 0, quarantine(USEC_SEC));
-	CHECK_INT(r.lock.peer[0].vote, VOTE_ABSENT);
+	CHECK_INT(r.lock.tally.ballot[0].vote, VOTE_ABSENT);
 	CHECK_INT(r.lock.peer[0].owes, 0);
 	reply_with(&r, 1, reply_absent(REASON_SKEWED, "ahead"));
 	CHECK_INT(r.lock.peer[1].owes, 0);

@@ -32,13 +32,13 @@ static struct lock fresh(int count)
 
 static void set_vote(struct lock *lock, int node, enum vote vote)
 {
-	lock->peer[node].vote = vote;
-	lock->peer[node].reply = (struct reply){.vote = vote};
+	lock->tally.ballot[node].vote = vote;
+	lock->tally.ballot[node].reply = (struct reply){.vote = vote};
 }
 
 static void set_holder(struct lock *lock, int node, const char *holder, usec left)
 {
-	struct reply *a = &lock->peer[node].reply;
+	struct reply *a = &lock->tally.ballot[node].reply;
 
 	set_vote(lock, node, VOTE_FOREIGN);
 	a->pttl = left;
@@ -48,8 +48,8 @@ static void set_holder(struct lock *lock, int node, const char *holder, usec lef
 
 static void set_absent(struct lock *lock, int node, enum reason reason, const char *detail)
 {
-	lock->peer[node].vote = VOTE_ABSENT;
-	lock->peer[node].reply = reply_absent(reason, detail);
+	lock->tally.ballot[node].vote = VOTE_ABSENT;
+	lock->tally.ballot[node].reply = reply_absent(reason, detail);
 }
 
 TEST(report_holders)
@@ -72,7 +72,7 @@ TEST(report_holders)
 		"'k' is held by bob on 3 of 5 nodes, 3s left");
 	for (int i = 0; i < 2; i++) { /* not counted: somebody else's */
 		set_holder(&lock, 0, i ? ID ":eve" : ID ":another", NEVER);
-		CHECK_TEXT(report_status(text, &lock, nodes(), "k", 0),
+		CHECK_TEXT(report_status(text, &lock.tally, nodes(), "k", 0, 0),
 			"'k' is held by bob on 3 of 5 nodes, 3s left; on 1 of them it has no end");
 	}
 	for (int i = 1; i < 4; i++)
@@ -88,7 +88,7 @@ TEST(report_holders)
 		"'k' is held by eve on 3 of 5 nodes, 1s left");
 	/* Whose last word was another one names nobody. */
 	for (int i = 1; i < 4; i++)
-		lock.peer[i].reply = reply_absent(REASON_OOM, "OOM");
+		lock.tally.ballot[i].reply = reply_absent(REASON_OOM, "OOM");
 	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
 		"'k' is held by bob on 1 of 5 nodes, 1s left");
 	/* Values that are not ours. */
@@ -113,10 +113,10 @@ TEST(report_whose_turn_it_is)
 	struct lock lock = fresh(3);
 
 	set_vote(&lock, 0, VOTE_FOREIGN);
-	lock.peer[0].reply.is_reserved = true;
+	lock.tally.ballot[0].reply.is_reserved = true;
 	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
 		"'k' is about to be taken by the next in line");
-	lock.peer[0].reply.is_shared = true;
+	lock.tally.ballot[0].reply.is_shared = true;
 	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
 		"'k' is shared by readers, and others are before us in line");
 	/* A key that is there says more. */
@@ -144,7 +144,7 @@ TEST(report_time_left_is_counted_down)
 {
 	struct lock lock = fresh(1);
 
-	lock.round_at = 7 * USEC_SEC;
+	lock.tally.began = 7 * USEC_SEC;
 	set_holder(&lock, 0, ID ":bob", 3 * USEC_SEC);
 	CHECK(strstr(report_holder(text, &lock, &ONE_KEY("k"), 7 * USEC_SEC), ", 3s left"));
 	CHECK(strstr(report_holder(text, &lock, &ONE_KEY("k"), 9 * USEC_SEC), ", 1s left"));
@@ -186,7 +186,7 @@ TEST(report_refusals)
 		"no quorum for 'k': 1 of 3 nodes can be used, 2 needed: redis://b:6379 cannot be "
 		"reached (Connection refused); redis://c:6379 did not answer in time");
 	/* Asked again, and not heard of yet. */
-	lock.peer[2].vote = VOTE_NONE;
+	lock.tally.ballot[2].vote = VOTE_NONE;
 	CHECK(strstr(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0),
 		"1 of 3 nodes can be used"));
 	lock.refusal = REFUSAL_SLOW;
@@ -194,8 +194,8 @@ TEST(report_refusals)
 		"no quorum for 'k' in time: the nodes granted it so late that too little of the "
 		"TTL was left");
 	lock.refusal = REFUSAL_DUPLICATE;
-	lock.duplicate[0] = 0;
-	lock.duplicate[1] = 2;
+	lock.tally.duplicate[0] = 0;
+	lock.tally.duplicate[1] = 2;
 	CHECK_TEXT(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0),
 		"nodes 'redis://a:6379' and 'redis://c:6379' are one and the same server");
 	lock = fresh(1);
@@ -204,8 +204,8 @@ TEST(report_refusals)
 	CHECK_TEXT(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0),
 		"no quorum for 'k': 0 of 1 node can be used, 1 needed: redis://a:6379 is still "
 		"loading its data");
-	lock.duplicate[0] = -1;
-	CHECK_TEXT(report_duplicate(text, &lock, nodes()), "");
+	lock.tally.duplicate[0] = -1;
+	CHECK_TEXT(report_duplicate(text, &lock.tally, nodes()), "");
 }
 
 TEST(report_losses)
@@ -221,7 +221,7 @@ TEST(report_losses)
 		"lost 'k': no majority of 5 nodes confirmed it in time: redis://c:6379 closed "
 		"the connection (reset)");
 	/* In the middle of a round, the round before tells. */
-	lock.peer[2].vote = VOTE_NONE;
+	lock.tally.ballot[2].vote = VOTE_NONE;
 	CHECK_TEXT(report_loss(text, &lock, nodes(), &ONE_KEY("k")),
 		"lost 'k': no majority of 5 nodes confirmed it in time: redis://c:6379 closed "
 		"the connection (reset)");
@@ -388,7 +388,7 @@ static void check_clean(const char *name, int line)
 
 static void check_all_lines(struct lock *lock, const char *key, int line)
 {
-	struct reply *a = &lock->peer[0].reply;
+	struct reply *a = &lock->tally.ballot[0].reply;
 
 	report_holder(text, lock, &ONE_KEY(key), 0);
 	check_clean("holder", line);
@@ -404,7 +404,7 @@ static void check_all_lines(struct lock *lock, const char *key, int line)
 	check_clean("no", line);
 	lock->refusal = REFUSAL_NO_QUORUM;
 	lock->loss = LOSS_EXPIRED;
-	lock->peer[0].vote = a->vote = VOTE_ABSENT;
+	lock->tally.ballot[0].vote = a->vote = VOTE_ABSENT;
 	a->reason = REASON_SERVER;
 	report_refusal(text, lock, nodes(), &ONE_KEY(key), 0);
 	check_clean("no quorum", line);
@@ -442,8 +442,8 @@ TEST(report_escapes_a_hostile_holder)
 	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k\n"), 0),
 		"'k\\x0a' is held by a\\x0ab\\x1b[2J on 1 of 1 node, 1s left");
 	/* A NUL ends nothing. */
-	memcpy(lock.peer[0].reply.text, ID ":a\0b", sizeof(ID) + 4);
-	lock.peer[0].reply.text_len = sizeof(ID) + 3;
+	memcpy(lock.tally.ballot[0].reply.text, ID ":a\0b", sizeof(ID) + 4);
+	lock.tally.ballot[0].reply.text_len = sizeof(ID) + 3;
 	CHECK(strstr(report_holder(text, &lock, &ONE_KEY("k"), 0), "held by a\\x00b on"));
 }
 
@@ -487,15 +487,15 @@ TEST(report_fits_its_line)
 	CHECK_INT(strlen(report_refusal(text, &lock, &list, &ONE_KEY(key), 0)), REPORT_MAX - 1);
 	CHECK_INT(strlen(report_loss(text, &lock, &list, &ONE_KEY(key))), REPORT_MAX - 1);
 	CHECK_INT(strlen(report_unreleased(text, &lock, &list, &ONE_KEY(key), 0)), REPORT_MAX - 1);
-	CHECK(strlen(report_answer(text, &list.node[0], OP_REPAIR, &lock.peer[0].reply, 1)) <
-		REPORT_MAX);
+	CHECK(strlen(report_answer(text, &list.node[0], OP_REPAIR, &lock.tally.ballot[0].reply,
+		      1)) < REPORT_MAX);
 }
 
 /* ---- how a key stands ---- */
 
 static const char *status(const struct lock *lock)
 {
-	return report_status(text, lock, nodes(), "k", 1700000000);
+	return report_status(text, &lock->tally, nodes(), "k", lock_slot(lock), 1700000000);
 }
 
 TEST(report_since)
@@ -516,7 +516,7 @@ TEST(report_fencing_number)
 	struct lock lock = fresh(1);
 
 	set_holder(&lock, 0, ID ":alice", USEC_SEC);
-	lock.peer[0].reply.fence = 42;
+	lock.tally.ballot[0].reply.fence = 42;
 	CHECK_TEXT(
 		status(&lock), "'k' is held by alice on 1 of 1 node, 1s left; fencing number 42");
 	CHECK_TEXT(report_answer(text, &nodes()->node[0], OP_FENCE, &larger, 0),
@@ -593,7 +593,7 @@ TEST(report_formats)
 		const char *got;
 
 		set_holder(&lock, 0, cases[i].value, cases[i].left);
-		got = report_format(&lock.peer[0].reply);
+		got = report_format(&lock.tally.ballot[0].reply);
 		unit_check(strcmp(got, cases[i].want) == 0, __FILE__, __LINE__, "'%s': %s",
 			cases[i].value, got);
 	}
@@ -619,37 +619,37 @@ TEST(report_states)
 {
 	struct lock lock = fresh(3);
 
-	CHECK_TEXT(report_state(&lock), "unknown");
+	CHECK_TEXT(report_state(&lock.tally), "unknown");
 	for (int i = 0; i < 3; i++)
 		set_vote(&lock, i, VOTE_GONE);
-	CHECK_TEXT(report_state(&lock), "free");
+	CHECK_TEXT(report_state(&lock.tally), "free");
 	CHECK_TEXT(status(&lock), "'k' is free");
 	set_absent(&lock, 0, REASON_TIMEOUT, NULL);
-	CHECK_TEXT(report_state(&lock), "free");
+	CHECK_TEXT(report_state(&lock.tally), "free");
 	CHECK_TEXT(status(&lock), "'k' is free");
 	set_holder(&lock, 1, ID ":1700000000 me", USEC_SEC);
-	CHECK_TEXT(report_state(&lock), "minority");
+	CHECK_TEXT(report_state(&lock.tally), "minority");
 	CHECK_TEXT(status(&lock),
 		"'k' is held by me since 2023-11-14T22:13:20Z on 1 of 3 nodes, 1s left; that is no "
 		"majority: an attempt that is under way, late or crashed");
 	set_absent(&lock, 2, REASON_LOADING, NULL);
-	CHECK_TEXT(report_state(&lock), "unknown");
+	CHECK_TEXT(report_state(&lock.tally), "unknown");
 	CHECK_TEXT(status(&lock), "'k' cannot be told: 1 of 3 nodes answered, 2 needed: "
 				  "redis://a:6379 did not answer "
 				  "in time; redis://c:6379 is still loading its data");
 	set_holder(&lock, 2, ID ":1700000000 me", USEC_SEC);
-	CHECK_TEXT(report_state(&lock), "held");
-	CHECK(!report_is_awaited(&lock));
-	lock.peer[1].reply.awaited = 1;
-	CHECK(report_is_awaited(&lock));
+	CHECK_TEXT(report_state(&lock.tally), "held");
+	CHECK(!report_is_awaited(&lock.tally));
+	lock.tally.ballot[1].reply.awaited = 1;
+	CHECK(report_is_awaited(&lock.tally));
 	CHECK_TEXT(status(&lock),
 		"'k' is held by me since 2023-11-14T22:13:20Z on 2 of 3 nodes, 1s "
 		"left; others may be waiting");
 	for (int i = 0; i < 3; i++) {
 		set_vote(&lock, i, VOTE_FOREIGN);
-		lock.peer[i].reply.is_reserved = true;
+		lock.tally.ballot[i].reply.is_reserved = true;
 	}
-	CHECK_TEXT(report_state(&lock), "reserved");
+	CHECK_TEXT(report_state(&lock.tally), "reserved");
 	CHECK_TEXT(status(&lock), "'k' is about to be taken by the next in line");
 	/* A majority of one value is more than a majority of answers. */
 	lock = fresh(5);
@@ -657,7 +657,7 @@ TEST(report_states)
 		set_holder(&lock, i, "x", USEC_SEC);
 	set_absent(&lock, 3, REASON_CLOSED, NULL);
 	set_absent(&lock, 4, REASON_CLOSED, NULL);
-	CHECK_TEXT(report_state(&lock), "held");
+	CHECK_TEXT(report_state(&lock.tally), "held");
 	CHECK_TEXT(status(&lock),
 		"'k' is held by another program (value 'x') on 3 of 5 nodes, 1s left");
 	lock = fresh(1);
@@ -665,7 +665,7 @@ TEST(report_states)
 	CHECK_TEXT(status(&lock),
 		"'k' cannot be told: 0 of 1 node answered, 1 needed: redis://a:6379 "
 		"closed the connection");
-	CHECK_TEXT(report_no_answers(text, &lock, nodes()),
+	CHECK_TEXT(report_no_answers(text, &lock.tally, nodes()),
 		"0 of 1 node answered, 1 needed: redis://a:6379 closed the connection");
 }
 
@@ -687,7 +687,8 @@ TEST(report_oddities)
 	set_holder(&lock, 0, ID ":me", NEVER);
 	CHECK_TEXT(status(&lock),
 		"'k' is held by me on 1 of 1 node, with no expiry; it never frees itself");
-	CHECK(strstr(report_answer(text, &nodes()->node[0], OP_LOOK, &lock.peer[0].reply, 1),
+	CHECK(strstr(
+		report_answer(text, &nodes()->node[0], OP_LOOK, &lock.tally.ballot[0].reply, 1),
 		"redis://a:6379 look: no, held by "));
 }
 
@@ -697,29 +698,29 @@ TEST(report_what_became_of_a_token)
 
 	for (int i = 0; i < 3; i++)
 		set_vote(&lock, i, VOTE_YES);
-	CHECK_TEXT(report_holding(text, &lock, nodes(), &ONE_KEY("k")),
+	CHECK_TEXT(report_holding(text, &lock.tally, nodes(), &ONE_KEY("k"), 0),
 		"'k' is held by this token on 3 of 3 nodes");
 	set_vote(&lock, 1, VOTE_GONE);
 	set_vote(&lock, 2, VOTE_GONE);
-	CHECK_TEXT(report_holding(text, &lock, nodes(), &ONE_KEY("k")),
+	CHECK_TEXT(report_holding(text, &lock.tally, nodes(), &ONE_KEY("k"), 0),
 		"'k' is no longer held by this token: it has expired or was released (only 1 of 3 "
 		"nodes had it still)");
 	set_vote(&lock, 0, VOTE_GONE);
-	CHECK_TEXT(report_holding(text, &lock, nodes(), &ONE_KEY("k")),
+	CHECK_TEXT(report_holding(text, &lock.tally, nodes(), &ONE_KEY("k"), 0),
 		"'k' is no longer held by this token: it has expired or was released");
 	set_holder(&lock, 0, ID ":bob", USEC_SEC);
 	set_holder(&lock, 1, ID ":bob", USEC_SEC);
-	CHECK_TEXT(report_holding(text, &lock, nodes(), &ONE_KEY("k")),
+	CHECK_TEXT(report_holding(text, &lock.tally, nodes(), &ONE_KEY("k"), 0),
 		"'k' is no longer this token's: now held by bob on 2 of 3 nodes, 1s left");
 	set_vote(&lock, 0, VOTE_YES);
 	set_vote(&lock, 1, VOTE_GONE);
 	set_absent(&lock, 2, REASON_CLOSED, NULL);
-	CHECK_TEXT(report_holding(text, &lock, nodes(), &ONE_KEY("k")),
+	CHECK_TEXT(report_holding(text, &lock.tally, nodes(), &ONE_KEY("k"), 0),
 		"'k': cannot tell whether this token holds it: 1 of 3 nodes confirmed it, 2 "
 		"needed: redis://c:6379 closed the connection");
 	lock = fresh(1);
 	set_absent(&lock, 0, REASON_CLOSED, NULL);
-	CHECK_TEXT(report_holding(text, &lock, nodes(), &ONE_KEY("k")),
+	CHECK_TEXT(report_holding(text, &lock.tally, nodes(), &ONE_KEY("k"), 0),
 		"'k': cannot tell whether this token holds it: 0 of 1 node confirmed it, 1 needed: "
 		"redis://a:6379 closed the connection");
 }
@@ -737,18 +738,18 @@ TEST(report_several_keys)
 	for (int i = 0; i < 3; i++)
 		set_holder(&lock, i, ID ":1700000000 me", USEC_SEC);
 	for (int i = 0; i < 3; i++)
-		lock.peer[i].reply.key = 1;
+		lock.tally.ballot[i].reply.key = 1;
 	CHECK_TEXT(report_holder(text, &lock, &keys, 0),
 		"'b' is held by me since 2023-11-14T22:13:20Z on 3 of 3 nodes, 1s left");
-	CHECK(strstr(report_holding(text, &lock, nodes(), &keys),
+	CHECK(strstr(report_holding(text, &lock.tally, nodes(), &keys, 0),
 		"'a', 'b' are no longer this token's: now held by me"));
 	for (int i = 0; i < 3; i++)
-		lock.peer[i].vote = lock.peer[i].reply.vote = VOTE_GONE;
-	CHECK_TEXT(report_holding(text, &lock, nodes(), &keys),
+		lock.tally.ballot[i].vote = lock.tally.ballot[i].reply.vote = VOTE_GONE;
+	CHECK_TEXT(report_holding(text, &lock.tally, nodes(), &keys, 0),
 		"'a', 'b' are no longer held by this token: they have expired or were released");
 	lock = fresh(1);
 	set_absent(&lock, 0, REASON_CLOSED, NULL);
-	CHECK(strstr(report_holding(text, &lock, nodes(), &keys),
+	CHECK(strstr(report_holding(text, &lock.tally, nodes(), &keys, 0),
 		"'a', 'b': cannot tell whether this token holds them: 0 of 1 node confirmed it"));
 }
 
@@ -756,15 +757,15 @@ TEST(report_quarantine)
 {
 	struct lock lock = fresh(3);
 
-	lock.round_at = USEC_SEC;
+	lock.tally.began = USEC_SEC;
 	lock.refusal = REFUSAL_NO_QUORUM;
 	for (int i = 0; i < 3; i++) {
 		set_absent(&lock, i, REASON_QUARANTINE, NULL);
-		lock.peer[i].reply.pttl = 30 * USEC_SEC;
+		lock.tally.ballot[i].reply.pttl = 30 * USEC_SEC;
 	}
 	set_absent(&lock, 2, REASON_SKEWED, "ahead of");
-	lock.peer[2].reply.pttl = 40 * USEC_SEC;
-	CHECK(strstr(report_remedy(&lock), "doctor --admit"));
+	lock.tally.ballot[2].reply.pttl = 40 * USEC_SEC;
+	CHECK(strstr(report_remedy(&lock.tally), "doctor --admit"));
 	/* It is counted down. */
 	CHECK_TEXT(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 6 * USEC_SEC),
 		"no quorum for 'k': 0 of 3 nodes can be used, 2 needed: redis://a:6379 is in "
@@ -774,37 +775,37 @@ TEST(report_quarantine)
 		"for another 0ms"));
 	set_vote(&lock, 0, VOTE_YES);
 	set_vote(&lock, 1, VOTE_YES);
-	CHECK(report_remedy(&lock) == NULL);
+	CHECK(report_remedy(&lock.tally) == NULL);
 }
 
 TEST(report_what_can_be_done)
 {
 	struct lock lock = fresh(3);
 
-	CHECK(report_remedy(&lock) == NULL);
+	CHECK(report_remedy(&lock.tally) == NULL);
 	set_absent(&lock, 0, REASON_CLOSED, NULL);
-	CHECK(report_remedy(&lock) == NULL);
+	CHECK(report_remedy(&lock.tally) == NULL);
 	set_absent(&lock, 2, REASON_NOPERM, NULL);
-	CHECK(strstr(report_remedy(&lock), "a right to the key is missing"));
+	CHECK(strstr(report_remedy(&lock.tally), "a right to the key is missing"));
 	set_absent(&lock, 0, REASON_COUNTER, NULL);
-	CHECK(strstr(report_remedy(&lock), "a right to the key is missing"));
+	CHECK(strstr(report_remedy(&lock.tally), "a right to the key is missing"));
 	set_absent(&lock, 2, REASON_CLOSED, NULL);
-	CHECK(strstr(report_remedy(&lock), "delete that key on the node"));
+	CHECK(strstr(report_remedy(&lock.tally), "delete that key on the node"));
 	set_absent(&lock, 2, REASON_NOPERM, NULL);
 	set_absent(&lock, 1, REASON_UNTRUSTED, NULL);
-	CHECK(strstr(report_remedy(&lock), "--cacert FILE"));
+	CHECK(strstr(report_remedy(&lock.tally), "--cacert FILE"));
 	set_absent(&lock, 1, REASON_SPEAKS_TLS, NULL);
-	CHECK(strstr(report_remedy(&lock), "rediss://"));
+	CHECK(strstr(report_remedy(&lock.tally), "rediss://"));
 	set_absent(&lock, 1, REASON_NO_PASSWORD, NULL);
-	CHECK(strstr(report_remedy(&lock), "leave user and password out"));
+	CHECK(strstr(report_remedy(&lock.tally), "leave user and password out"));
 	set_absent(&lock, 1, REASON_NOAUTH, NULL);
-	CHECK(strstr(report_remedy(&lock), "--password-file FILE"));
+	CHECK(strstr(report_remedy(&lock.tally), "--password-file FILE"));
 	lock = fresh(3);
 	set_vote(&lock, 1, VOTE_YES);
-	lock.peer[1].reply.reason = REASON_NOPERM;
-	CHECK(report_remedy(&lock) == NULL);
-	lock.peer[1].owes = 7;
-	CHECK(strstr(report_remedy(&lock), "a right to the key is missing"));
+	lock.tally.ballot[1].reply.reason = REASON_NOPERM;
+	CHECK(report_remedy(&lock.tally) == NULL);
+	lock.tally.ballot[1].reply.vote = VOTE_ABSENT;
+	CHECK(strstr(report_remedy(&lock.tally), "a right to the key is missing"));
 }
 
 TEST(report_who_votes_without_a_guard)
@@ -813,14 +814,14 @@ TEST(report_who_votes_without_a_guard)
 
 	for (int i = 0; i < 3; i++)
 		set_vote(&lock, i, VOTE_YES);
-	CHECK_TEXT(report_unguarded(text, &lock, nodes()), "");
-	lock.peer[0].reply.is_unguarded = lock.peer[2].reply.is_unguarded = true;
-	CHECK_TEXT(report_unguarded(text, &lock, nodes()),
+	CHECK_TEXT(report_unguarded(text, &lock.tally, nodes()), "");
+	lock.tally.ballot[0].reply.is_unguarded = lock.tally.ballot[2].reply.is_unguarded = true;
+	CHECK_TEXT(report_unguarded(text, &lock.tally, nodes()),
 		"no restart guard on redis://a:6379, redis://c:6379: this user may not ask for "
 		"INFO or TIME, or not use the key '{redlock}:node'");
 	set_vote(&lock, 0, VOTE_ABSENT);
-	lock.peer[0].reply.is_unguarded = true;
-	CHECK_TEXT(report_unguarded(text, &lock, nodes()),
+	lock.tally.ballot[0].reply.is_unguarded = true;
+	CHECK_TEXT(report_unguarded(text, &lock.tally, nodes()),
 		"no restart guard on redis://c:6379: this user may not ask for INFO or TIME, or "
 		"not use the key '{redlock}:node'");
 }
@@ -831,9 +832,9 @@ TEST(report_slots)
 	struct lock lock = fresh(3);
 
 	lock.policy.slots = 3;
-	CHECK_TEXT(report_lock(text, &lock, keys), "'job'");
+	CHECK_TEXT(report_lock(text, lock_slot(&lock), keys), "'job'");
 	lock.slot = 2;
-	CHECK_TEXT(report_lock(text, &lock, keys), "'job#2'");
+	CHECK_TEXT(report_lock(text, lock_slot(&lock), keys), "'job#2'");
 	CHECK_TEXT(report_stood_still(text, &lock, keys),
 		"lost 'job#2': redlock stood still and could not extend it in time");
 	for (int i = 0; i < 3; i++)
@@ -846,9 +847,10 @@ TEST(report_slots)
 	CHECK_TEXT(report_refusal(text, &lock, nodes(), keys, 0),
 		"'job' is busy: its 3 slots are taken, 'job#2' held by me since "
 		"2023-11-14T22:13:20Z on 3 of 3 nodes, 1s left");
+	CHECK(strstr(report_holding(text, &lock.tally, nodes(), keys, 2),
+		"'job#2' is no longer this token's"));
 	CHECK(strstr(
-		report_holding(text, &lock, nodes(), keys), "'job#2' is no longer this token's"));
-	CHECK(strstr(report_status(text, &lock, nodes(), "job", 0), "'job#2' is held by me"));
+		report_status(text, &lock.tally, nodes(), "job", 2, 0), "'job#2' is held by me"));
 }
 
 TEST(report_whose_clock_it_may_be)
@@ -857,11 +859,11 @@ TEST(report_whose_clock_it_may_be)
 
 	lock.refusal = REFUSAL_NO_QUORUM;
 	set_absent(&lock, 0, REASON_SKEWED, "behind");
-	CHECK(!report_is_skewed(&lock));
+	CHECK(!report_is_skewed(&lock.tally));
 	set_absent(&lock, 2, REASON_SKEWED, "behind");
-	CHECK(report_is_skewed(&lock));
-	lock.peer[2].reply.reason = REASON_TIMEOUT;
-	CHECK(!report_is_skewed(&lock));
+	CHECK(report_is_skewed(&lock.tally));
+	lock.tally.ballot[2].reply.reason = REASON_TIMEOUT;
+	CHECK(!report_is_skewed(&lock.tally));
 }
 
 /* Somebody has left a trace, and a node that could decide is missing. */
@@ -873,7 +875,7 @@ TEST(report_busy_by_a_trace)
 	set_holder(&lock, 0, ID ":1700000000 me", USEC_SEC);
 	set_vote(&lock, 1, VOTE_YES);
 	set_absent(&lock, 2, REASON_QUARANTINE, NULL);
-	lock.peer[2].reply.pttl = 30 * USEC_SEC;
+	lock.tally.ballot[2].reply.pttl = 30 * USEC_SEC;
 	CHECK(strstr(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0),
 		"on 1 of 3 nodes, 1s left; redis://c:6379 is in quarantine for another 30s"));
 	set_holder(&lock, 1, ID ":1700000000 me", USEC_SEC);
@@ -888,7 +890,7 @@ TEST(report_several_keys_lost)
 	lock.loss = LOSS_DENIED;
 	for (int i = 0; i < 3; i++) {
 		set_holder(&lock, i, ID ":1700000000 me", USEC_SEC);
-		lock.peer[i].reply.key = 1;
+		lock.tally.ballot[i].reply.key = 1;
 	}
 	CHECK(strstr(
 		report_loss(text, &lock, nodes(), &keys), "lost 'a', 'b': now 'b' is held by me"));

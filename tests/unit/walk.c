@@ -590,7 +590,7 @@ static void check_extend(struct world *w, struct client *c, uint32_t round_befor
 	bool extends = lock->state == LOCK_HELD && !asking_before;
 
 	tally.nudged += extends;
-	if (extends && (lock->round != round_before + 1 || lock->round_at != w->now))
+	if (extends && (lock->round != round_before + 1 || lock->tally.began != w->now))
 		breach(w, c, RULE_EXTEND, "does not extend though asked to");
 	if (lock->state == LOCK_HELD && asking_before && lock->round != round_before)
 		breach(w, c, RULE_EXTEND, "begins anew while it extends");

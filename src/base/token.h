@@ -24,11 +24,8 @@
  */
 #define TOKEN_NINES "9999999999999"
 #define TOKEN_HOLDER "a" /* the id of a holder */
-#define TOKEN_LEFT \
-	"b" /* the id of a holder that has finished and lets its key expire (--min-hold) */
-#define TOKEN_READERS \
-	TOKEN_NINES "fffffffffffffffffffffffffff" /* the id of all readers together \
-						   */
+#define TOKEN_LEFT "b" /* the id of a finished holder that lets its key expire */
+#define TOKEN_READERS TOKEN_NINES "fffffffffffffffffffffffffff" /* of all readers together */
 #define OWNER_MAX 240
 #define TOKEN_MAX (TOKEN_ID_LEN + 1 + 12 + OWNER_MAX) /* the scripts return 300 bytes of it */
 

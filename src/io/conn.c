@@ -259,8 +259,7 @@ static bool append(struct conn *c, const struct request *r)
 {
 	char *text, *grown;
 	const char **argv = (const char **)r->argv;
-	long long len = redisFormatCommandArgv(&text, r->argc, argv,
-		r->len); /* long long, because hiredis before 1.0 returns int */
+	long long len = redisFormatCommandArgv(&text, r->argc, argv, r->len); /* int in hiredis 0 */
 
 	if (len < 0)
 		return false;

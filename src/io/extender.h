@@ -3,7 +3,7 @@
  *
  *     extender_open()     before the lock is acquired
  *     extender_start()    the lock is held; the thread owns the session from now on
- *     extender_read()     when extender_fd() is readable: what happened
+ *     extender_read()     when extender_fd() is readable: messages of the thread
  *     extender_extend()   to extend at once
  *     extender_stop()     the session is the caller's again
  *

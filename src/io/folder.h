@@ -2,9 +2,9 @@
  * folder: a private folder for throwaway files, in $TMPDIR or /tmp.
  *
  * folder_make() makes and locks one; folder_remove() removes it. folder_walk_open(),
- * folder_walk_next() and folder_walk_close() find the folders of this user whose owners were all
- * killed; remove each with folder_remove(). The folder is locked (flock) while a process has it
- * open, so an unused folder can be told from one in use.
+ * folder_walk_next() and folder_walk_close() find this user's folders that remain after their
+ * owners were killed; remove each with folder_remove(). The folder is locked (flock) while a
+ * process has it open, so an unused folder can be told from one in use.
  */
 #ifndef IO_FOLDER_H
 #define IO_FOLDER_H

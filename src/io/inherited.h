@@ -3,8 +3,8 @@
  * streams, the working directory.
  *
  * The processes around the command call inherited_drop() or inherited_keep_only() after the command
- * has started. Then a reader at the other end of a pipe, or an administrator who unmounts a disk,
- * waits for the command alone. No function reports errors: a failure costs convenience only.
+ * has started. Then the reader of a pipe, or the administrator's umount(8), waits for the command
+ * alone. No function reports errors: a failure costs convenience only.
  */
 #ifndef IO_INHERITED_H
 #define IO_INHERITED_H

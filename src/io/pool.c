@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* From here on a wait is worth a timer that goes on while the machine is suspended. */
+/* A wait of at least this time uses a timer that continues while the machine is suspended. */
 #define LONG_WAIT USEC_SEC
 
 int pool_init(struct pool *p, const struct node_list *nodes, usec timeout, struct err *e)
@@ -76,8 +76,8 @@ static bool take_reply(struct pool *p, int i, struct event *ev)
 	return true;
 }
 
-/* What is known without waiting. Replies are looked for first: one that cannot be understood takes
- * its connection down, which must be told before anybody sleeps. */
+/* Finds an event without waiting. Replies come first: an unreadable reply takes its connection
+ * down, which must be reported before the next wait. */
 static bool find_event(struct pool *p, struct event *ev)
 {
 	for (int n = 0; n < p->count; n++) {
@@ -131,8 +131,7 @@ void pool_next(struct pool *p, usec until, int wake_fd, struct event *ev)
 	memset(ev, 0, sizeof(*ev));
 	p->woken = false;
 	ev->kind = EV_TIME;
-	/* Once at least: however late we are, what has come in is looked at before time is called.
-	 */
+	/* Handle all input at least once, even if `until` is past, before EV_TIME is reported. */
 	for (bool looked = false; !find_event(p, ev); looked = true) {
 		if (looked && (p->woken || clock_now() >= until))
 			break;

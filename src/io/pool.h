@@ -1,4 +1,16 @@
-/* pool: the connections to all nodes, as a source of events and a sink of actions. */
+/*
+ * pool: the connections to all nodes, as a source of events and a sink of actions.
+ *
+ *     pool_init()
+ *     pool_open(), pool_drop(), conn_send()   the actions of a lock or query
+ *     pool_next()                             waits for the next event
+ *     pool_close()
+ *
+ * Connection i leads to node i of the list; the last one, number nodes->count, is the waiter
+ * connection, and leads to the node of pool_set_node(). The pool owns connections and addresses;
+ * the list of nodes is the caller's. An error of a connection is an event, not an error of a
+ * function.
+ */
 #ifndef IO_POOL_H
 #define IO_POOL_H
 
@@ -6,35 +18,35 @@
 #include "lock/lock.h"
 
 struct pool {
-	int count; /* of the nodes, and one more: the seat */
+	int count; /* connections: one for each node, and the waiter connection */
 	const struct node_list *nodes;
 	struct addresses addresses[NODES_MAX];
 	struct conn conn[NODES_MAX + 1];
-	enum conn_state reported[NODES_MAX + 1]; /* the state that the last event about it told */
+	enum conn_state reported[NODES_MAX + 1]; /* the state in the last event */
 	int alarm; /* for long waits */
-	int next; /* the node to look at first: nobody starves */
-	struct reply reply; /* what the last event points to */
-	usec took; /* REPLY: from sending to now */
+	int next; /* the connection to look at first, so that each gets its turn */
+	struct reply reply; /* the reply to which the last event points */
+	usec took; /* EV_REPLY: the time since the request was sent */
 	bool woken; /* pool_next() returned because wake_fd is readable */
 };
 
-/* Resolves names within `timeout`. The list must outlive the pool. Returns -1 with *e (ERR_SYSTEM).
- */
+/* Resolves names within `timeout`. The list must outlive the pool. Returns -1 with *e
+ * (ERR_SYSTEM). */
 int pool_init(struct pool *p, const struct node_list *nodes, usec timeout, struct err *e);
 
-/* Where the seat leads to when it is opened. */
+/* Sets the node to which a connection leads when it is opened the next time. */
 void pool_set_node(struct pool *p, int connection, int node);
 
 void pool_open(struct pool *p, int node);
 void pool_drop(struct pool *p, int node);
 
 /*
- * Waits for the next event and fills *ev (all but `random`): a link that came up or went down, a
- * reply, or EV_TIME when `until` has come or wake_fd (-1: none) is readable. ev->now is read last.
+ * Waits for the next event and fills *ev (all but `random`): a link came up or went down, a reply
+ * arrived, or EV_TIME: `until` is reached or wake_fd (-1: none) is readable. ev->now is read last.
  */
 void pool_next(struct pool *p, usec until, int wake_fd, struct event *ev);
 
-/* Closes every connection in good order and frees what they hold. */
+/* Closes every connection in good order and frees its memory. */
 void pool_close(struct pool *p);
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the rest gets when the answer is known. */
+/* The least time that the other nodes get when the ownership is known. */
 #define GRACE_MIN (2 * USEC_MSEC)
 
 int query_open(
@@ -58,7 +58,7 @@ static void handle_event(struct query *q, const struct event *ev, const struct w
 		q->page_len[ev->node] = q->pool.conn[ev->node].resp.page_len;
 }
 
-/* Nobody is waited for any more: late answers must not be taken for those to the next question. */
+/* Ends the wait: a late reply must not be taken for the reply to the next question. */
 static void give_up(struct query *q, const struct wish wish[NODES_MAX])
 {
 	for (int i = 0; i < q->tally.nodes; i++) {
@@ -71,7 +71,7 @@ static void give_up(struct query *q, const struct wish wish[NODES_MAX])
 		if (wish[i].op == OP_NONE || q->tally.ballot[i].vote != VOTE_NONE)
 			continue;
 		record_reply(q, i, &late, NULL);
-		/* A release that is on its way shall arrive. */
+		/* A release that has been sent must arrive, so keep the connection. */
 		if (!is_up || wish[i].op != OP_HAND_OFF)
 			pool_drop(&q->pool, i);
 	}
@@ -103,7 +103,7 @@ void query_ask(
 		open = 0;
 		for (int i = 0; i < t->nodes; i++)
 			open += wish[i].op != OP_NONE && t->ballot[i].vote == VOTE_NONE;
-		/* Two of three that disagree are a majority of answers, and decide nothing. */
+		/* Two replies of three are a majority; if they differ, the ownership is unknown. */
 		if (wait == QUERY_UNTIL_DECIDED && tally_ownership(t) != OWNERSHIP_UNKNOWN)
 			until = usec_min(until, ev.now + usec_max(GRACE_MIN, 2 * (ev.now - asked)));
 	}

@@ -1,10 +1,13 @@
 /*
- * query: one question to every node, and the replies, outside a lock's life.
+ * query: one question to every node, outside a lock's life.
  *
- *	query_open(), query_ask() or query_ask_all() as often as needed, query_close()
+ *     query_open()
+ *     query_ask() or query_ask_all()    then read tally, took, page; again for the next question
+ *     query_reconnect()                 to ask over new connections
+ *     query_close()
  *
- * The replies are in `tally` afterwards, counted as the votes of a round (lock/tally.h). Nothing
- * but query_open() fails: a node that does not answer in time is VOTE_ABSENT.
+ * The replies are counted as the votes of a round (lock/tally.h). The query owns its connections
+ * and pages. Nothing but query_open() fails: a node that does not reply in time is VOTE_ABSENT.
  */
 #ifndef IO_QUERY_H
 #define IO_QUERY_H
@@ -12,39 +15,40 @@
 #include "io/pool.h"
 
 struct query {
-	struct tally tally; /* read it */
+	struct tally tally; /* read only; holds the votes */
 	struct pool pool;
 	usec node_timeout;
 	uint32_t round; /* of requests: a reply to an earlier one is ignored */
-	usec took[NODES_MAX]; /* from the question to the answer, or to the end of the wait */
-	char *page[NODES_MAX]; /* OP_SCAN: what was found there; OP_COMMAND: the whole reply; */
-	size_t page_len[NODES_MAX]; /* and its length */
+	usec took[NODES_MAX]; /* from the question to the reply, or to the end of the wait */
+	char *page[NODES_MAX]; /* OP_SCAN: the keys that were found; OP_COMMAND: the whole reply */
+	size_t page_len[NODES_MAX]; /* bytes of the page */
 };
 
-/* Resolves the nodes, within the node time-out. `nodes` must outlive the query. Returns -1 with
+/* Resolves the nodes within the node time-out. `nodes` must outlive the query. Returns -1 with
  * *e. */
 int query_open(
 	struct query *q, const struct policy *policy, const struct node_list *nodes, struct err *e);
 
 enum query_wait {
-	QUERY_UNTIL_DECIDED, /* once it is known what holds of the token, the rest gets a moment
-				more */
-	QUERY_ALL, /* each node has its time-out */
+	QUERY_UNTIL_DECIDED, /* when the ownership of the token is known, the other nodes get only a
+				moment more */
+	QUERY_ALL, /* wait for each node until its time-out */
 };
 
 /*
- * Asks node i for wish[i], unless its op is OP_NONE, and waits for the answers, each for the node
- * time-out at most, connecting included. Those that say who holds the key are YES where that is
- * `token`, or begins with it as its id (NULL: none). Connections stay open for the next question.
+ * Asks node i for wish[i], unless its op is OP_NONE, and waits for the replies, for each no longer
+ * than the node time-out, which includes connecting. A reply that names the holder of a key is a
+ * vote YES if the holder's token is `token`, or begins with `token` as its id (NULL: no token).
+ * Connections stay open for the next question.
  */
 void query_ask(struct query *q, const struct wish wish[NODES_MAX], const char *token,
 	enum query_wait wait);
 
-/* The same question for all. */
+/* Asks all nodes the same question. */
 void query_ask_all(
 	struct query *q, const struct wish *wish, const char *token, enum query_wait wait);
 
-/* The next question goes over new connections. */
+/* Drops the connections; the next question opens new ones. */
 void query_reconnect(struct query *q);
 
 void query_close(struct query *q);

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Name of a lock that its keeper lost: LOST and its id. */
+/* The name of the file of a lost lock: LOST and the lock's id. */
 #define LOST "lost."
 #define LOST_NAME (sizeof(LOST) + TOKEN_ID_LEN)
 #define LOST_AGE (86400 * USEC_SEC)
@@ -20,8 +20,8 @@
 static int own_folder = -1;
 static char own_name[24];
 
-/* Under a name that leads elsewhere, or in a folder that others can write to, they could have our
- * signals sent. Returns a descriptor, or -1 with errno. */
+/* Opens the folder if only this user can change it: another user with access to it could redirect
+ * signals of redlock to other processes. Returns a descriptor, or -1 with errno. */
 static int open_folder(const char *parent, const char *name, bool is_made)
 {
 	int above = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
@@ -40,8 +40,8 @@ static int open_folder(const char *parent, const char *name, bool is_made)
 	return -1;
 }
 
-/* The first of the places that is private; `last` is the last. Another user can be the first in
- * /tmp, but not in /run, where root's is. */
+/* Opens the first private folder; `last` is the name of the last choice. Another user may make the
+ * folder in /tmp first, but not the one in /run, where only root can. */
 static int open_registry(bool is_made, char last[48])
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
@@ -80,9 +80,9 @@ int registry_check(struct err *e)
 	return 0;
 }
 
-/* ---- what is there ---- */
+/* ---- entries of all processes ---- */
 
-/* Returns false where `id` is none of redlock's, and cannot be in a name. */
+/* Returns false if `id` is no id of redlock, which cannot be part of a name. */
 static bool name_loss(char name[LOST_NAME], const char *id)
 {
 	snprintf(name, LOST_NAME, LOST "%.*s", TOKEN_ID_LEN, id);
@@ -104,7 +104,7 @@ void registry_open(struct registry *r)
 		close(fd);
 }
 
-/* Is it what registry_add() writes, under the name that it has there? */
+/* Is it an entry as registry_add() writes it, under the right name? */
 static bool parse_entry(const char *name, const char *text, struct entry *entry)
 {
 	long holder, follow;
@@ -124,7 +124,8 @@ static bool parse_entry(const char *name, const char *text, struct entry *entry)
 	return strcmp(name, number) == 0 || (name_loss(loss, entry->id) && strcmp(name, loss) == 0);
 }
 
-/* False where it is no entry, or its keeper is gone, or its loss long ago: then it is removed. */
+/* Reads an entry. Returns false if the file is no entry, or if it is out of date: the background
+ * holder is dead, or the loss is old. Removes such an entry. */
 static bool take_entry(
 	int folder, const char *name, int fd, const struct stat *open, struct entry *entry)
 {
@@ -137,7 +138,7 @@ static bool take_entry(
 	text[n < 0 ? 0 : n] = '\0';
 	if (!parse_entry(name, text, entry))
 		return false;
-	/* Another keeper may have come to have that number. */
+	/* Another background holder may have that pid by now. */
 	if (!stays && fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
 		open->st_ino == named.st_ino)
 		(void)unlinkat(folder, name, 0);
@@ -158,7 +159,7 @@ static bool read_entry(int folder, const char *name, struct entry *entry)
 	return is_entry;
 }
 
-/* The next entry of a keeper that lives, or of a lock that was lost. */
+/* Finds the next entry of a live background holder, or of a lost lock. */
 static bool next_entry(struct registry *r, bool is_lost, struct entry *entry)
 {
 	const struct dirent *file;
@@ -183,7 +184,7 @@ void registry_close(struct registry *r)
 	r->list = NULL;
 }
 
-/* How many entries match; *entry is the last. */
+/* Returns the number of matching entries; *entry is the last one. */
 static int find(
 	bool is_lost, const char *key, int keys, long slot, const char *id, struct entry *entry)
 {
@@ -224,15 +225,15 @@ bool registry_forget(const char *id)
 	return was_lost;
 }
 
-/* ---- of this process ---- */
+/* ---- the entry of this process ---- */
 
-/* Returns -1 with errno. The descriptor stays open: it is the lock. */
+/* Returns -1 with errno. The descriptor stays open, because it carries the lock. */
 static int write_entry(const char *draft, const char *text, size_t len)
 {
 	int fd;
 
-	/* It has its name when it is locked. A draft that an earlier process of this number left is
-	 * nobody's. */
+	/* The file gets its name after it has been locked. A draft with this name belongs to a dead
+	 * process that had this pid. */
 	(void)unlinkat(own_folder, draft, 0);
 	fd = openat(own_folder, draft, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && write(fd, text, len) == (ssize_t)len &&
@@ -243,7 +244,7 @@ static int write_entry(const char *draft, const char *text, size_t len)
 	return -1;
 }
 
-/* A new hold replaces what its lock's earlier holds left. */
+/* A new hold replaces the lost entries of its lock. */
 static void forget_losses(const struct entry *new)
 {
 	struct entry old;
@@ -290,7 +291,7 @@ void registry_lose(const char *id)
 {
 	char name[LOST_NAME];
 
-	/* Its age counts from now. */
+	/* The age of the loss counts from now. */
 	if (own_name[0] && name_loss(name, id) &&
 		utimensat(own_folder, own_name, NULL, AT_SYMLINK_NOFOLLOW) == 0)
 		(void)renameat(own_folder, own_name, own_folder, name);

@@ -18,27 +18,27 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Between two looks at names that are being resolved. */
+/* The first and the longest pause between two looks at pending lookups. */
 #define LOOK_APART 100
 #define LOOK_APART_MAX (5 * USEC_MSEC)
 
-/* When most names are known, the rest get so long, or as long again. */
+/* When most names are known, the other names get this time, or as much time as the first took. */
 #define GRACE (50 * USEC_MSEC)
 
-/* A name that is connected to again after that is looked up again; one lookup that takes so long is
- * forgotten: after a fork, its thread is not ours. */
+/* The age of the last lookup after which a new connection starts a new one, and the age after which
+ * an unfinished lookup is abandoned: after a fork, its thread runs in the other process. */
 #define AGAIN_AFTER USEC_SEC
 #define FORGET_AFTER (60 * USEC_SEC)
 
 enum lookup_state {
 	LOOKUP_OPEN,
 	LOOKUP_DONE,
-	LOOKUP_ABANDONED, /* nobody wants it any more: its thread frees it */
+	LOOKUP_ABANDONED, /* the lookup is no longer needed: its thread frees it */
 };
 
 struct lookup {
 	atomic_int state;
-	int done; /* an eventfd, readable from shortly before it is DONE on */
+	int done; /* an eventfd, readable from just before LOOKUP_DONE on */
 	char host[NODE_HOST_MAX];
 	char port[8];
 	struct addrinfo hints, *info;
@@ -48,8 +48,8 @@ struct lookup {
 void resolve_without_plugins(void)
 {
 #if defined(STATIC) && defined(__GLIBC__)
-	/* Whatever else nsswitch.conf names would be loaded, and bring the shared libc along, into
-	 * a program that has one: systemd's users crash it. */
+	/* Other modules of nsswitch.conf would be loaded and bring the shared libc into a static
+	 * program, which crashes it; systemd's module for users does. */
 	(void)__nss_configure_lookup("hosts", "files dns");
 	(void)__nss_configure_lookup("passwd", "files");
 #endif
@@ -150,7 +150,7 @@ static void start(struct addresses *a, const struct node *node)
 		a->lookup ? "the resolver does not answer" : "it could not be looked up");
 }
 
-/* What has been found, if it is there; who has addresses keeps them when the name is gone. */
+/* Takes the result of a lookup, if it is there. Old addresses stay if the name no longer exists. */
 static void take_found(struct addresses *a)
 {
 	struct lookup *l = a->lookup;
@@ -181,7 +181,7 @@ void addresses_renew(struct addresses *a, const struct node *node)
 	usec age = clock_now() - a->asked_at;
 
 	take_found(a);
-	if (!a->asked_at || age < AGAIN_AFTER) /* no name, or just asked for */
+	if (!a->asked_at || age < AGAIN_AFTER) /* a literal address or a path, or a recent lookup */
 		return;
 	if (a->lookup && age >= FORGET_AFTER)
 		addresses_close(a);
@@ -196,7 +196,7 @@ int addresses_wait(const struct addresses *a)
 	return fcntl(a->lookup->done, F_DUPFD_CLOEXEC, 0);
 }
 
-/* How many are known by now; *open is how many may still be. */
+/* Returns the number of known names; *open is the number of unfinished lookups. */
 static int take_all_found(struct addresses out[NODES_MAX], int count, int *open)
 {
 	int known = 0;

@@ -17,21 +17,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The longest that servers_ask() waits for a server that stands still. */
+/* The longest wait of servers_ask() for a server that does not answer. */
 #define ASK_TIMEOUT (100 * USEC_MSEC)
 
-/* To be killed takes a moment. */
+/* The time that a killed process may take to end. */
 #define END_TIMEOUT USEC_SEC
 
-/* Of its log, what an error shows. */
+/* The number of bytes of a server's log in an error. */
 #define LOG_SHOWN 300
 
 static const char *const known[] = {"redis-server", "valkey-server", "keydb-server"};
 
 /* ---- the program ---- */
 
-/* True if there is a program of that name in that folder. Its path is made whole, as it is started
- * from another one. */
+/* Returns true if the program exists in that folder. The path is made absolute, because the program
+ * is started from another folder. */
 static bool try_in(char program[PATH_MAX], const char *folder, size_t len, const char *name)
 {
 	char here[PATH_MAX];
@@ -97,7 +97,8 @@ static const char *path_of(char dst[PATH_MAX], const char *folder, int i, const 
 	return dst;
 }
 
-/* Of a file of its own, so that whoever has killed it can start it again as it was. */
+/* The settings are in a file, so that a user can kill a server and start it again in the same
+ * way. */
 static int write_conf(const struct servers *s, int i, const char *path, struct err *e)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -162,7 +163,7 @@ int servers_start(struct servers *s, const char *program, const char *folder,
 
 bool servers_ask(struct servers *s)
 {
-	/* What 'redlock doctor --admit' does: they hold no lock that they might have forgotten. */
+	/* Do the same as 'redlock doctor --admit': a new server cannot have forgotten a lock. */
 	static const char script[] = "return redis.call('SET',KEYS[1],string.match("
 				     "redis.call('INFO','server'),'run_id:(%x+)'))";
 	static const char *const words[] = {"EVAL", script, "1", GUARD_KEY, NULL};
@@ -180,7 +181,7 @@ bool servers_ask(struct servers *s)
 	return all;
 }
 
-/* The last line that says something. */
+/* Reads the last line that is not empty. */
 static void last_log_line(const char *path, char *dst, size_t size)
 {
 	char text[LOG_SHOWN + 1], *end;
@@ -239,7 +240,7 @@ void servers_end(struct servers *s)
 	for (int i = 0; i < NODES_MAX; i++)
 		if (s->pid[i] > 0)
 			kill(s->pid[i], SIGKILL);
-	/* What a script has started that stands for a server is a child of ours after that. */
+	/* If a script was started in place of a server, redlock adopts its child processes. */
 	do {
 		(void)tree_signal(getpid(), SIGKILL, NULL);
 		more = waitpid(-1, NULL, 0) > 0 || errno == EINTR;
@@ -248,7 +249,7 @@ void servers_end(struct servers *s)
 	memset(s->pid, 0, sizeof(s->pid));
 }
 
-/* Who listens there; 0: nobody. */
+/* Returns the pid of the process that listens on the socket; 0: none. */
 static pid_t listener(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -276,7 +277,7 @@ void servers_end_others(const char *folder)
 
 		if (pid <= 1 || pid == getpid() || follow_open(&other, pid, false, &ignored) < 0)
 			continue;
-		/* The number was not another's meanwhile: it still listens. */
+		/* The process still listens, so the pid was not reused between the two looks. */
 		if (listener(path) == pid) {
 			follow_signal(&other, SIGKILL);
 			(void)follow_wait(&other, END_TIMEOUT);

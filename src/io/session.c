@@ -10,13 +10,13 @@ static const char *token_for(struct session *s, const struct action *a)
 {
 	char *sent = s->sent_token[a->node];
 
-	if (a->node == s->lock.policy.nodes) /* the seat asks for nothing */
+	if (a->node == s->lock.policy.nodes) /* the waiter connection */
 		return s->token;
-	/* A release goes by the token that this node was given: with an earlier attempt's debt,
-	 * that is not the current one. */
+	/* Release with the token that this node received: for a pending release, it is a token of
+	 * an earlier attempt. */
 	if (a->op == OP_UNDO || (a->op == OP_HAND_OFF && s->lock.peer[a->node].owes))
 		return sent;
-	if (a->op == OP_HAND_OFF) /* there is nothing of ours */
+	if (a->op == OP_HAND_OFF) /* the node has no key of this lock */
 		return s->token;
 	if (a->op != OP_EXTEND)
 		memcpy(sent, s->token, sizeof(s->token));
@@ -28,19 +28,20 @@ static bool is_attempt(enum op op)
 	return op == OP_ACQUIRE || op == OP_LOOK;
 }
 
-/* Whoever parts with a key has it, or has not. */
+/* Only these requests may ask for a shared lock; a request that gives up a key has it, or has
+ * not. */
 static bool op_may_share(enum op op)
 {
 	return is_attempt(op) || op == OP_REPAIR || op == OP_EXTEND || op == OP_JOIN;
 }
 
-/* It keeps its place meanwhile. */
+/* The waiter keeps its place in the queue during this attempt. */
 static bool keeps_place(const struct session *s, const struct action *a)
 {
 	return is_attempt(a->op) && s->lock.seat.waits && s->lock.seat.node == a->node;
 }
 
-/* What we were woken with. */
+/* The reservations with which the waiter was woken. */
 static const char *reservation_for(struct session *s, const struct action *a)
 {
 	const struct lock *lock = &s->lock;
@@ -48,7 +49,7 @@ static const char *reservation_for(struct session *s, const struct action *a)
 
 	if (a->op == OP_HAND_OFF)
 		return lock->seat.turn[lock->seat.key];
-	/* Whoever is fair asks with a turn only while it is its own. */
+	/* A fair client sends a reservation in an attempt only while it is its own. */
 	if (!is_attempt(a->op) || (policy_heeds_line(&lock->policy) && !lock->used_turn))
 		return "";
 	s->reservations[0] = '\0';
@@ -89,8 +90,8 @@ static struct wish wish_for(struct session *s, const struct action *a)
 		.wants_fence = a->op == OP_ACQUIRE && lock->policy.wants_fence,
 		.fence = lock->fence,
 		.quarantine = lock->policy.quarantine,
-		/* Of an attempt, all nodes hear the same: then they give the same fencing number.
-		 */
+		/* All nodes get the same time in an attempt, so that they return the same fencing
+		 * number. */
 		.wall = a->op == OP_ACQUIRE ? s->wall : clock_wall(),
 	};
 }
@@ -101,7 +102,7 @@ static void perform(struct session *s, const struct update *up, usec now)
 	int rc;
 
 	if (up->new_token) {
-		/* getrandom(2): once it has worked, it does not fail for so few bytes. */
+		/* getrandom(2): after its first success, it does not fail for so few bytes. */
 		rc = token_make(s->token, s->owner, &e);
 		assert(rc == 0);
 		s->wall = clock_wall();
@@ -119,7 +120,7 @@ static void perform(struct session *s, const struct update *up, usec now)
 			pool_drop(&s->pool, a->node);
 			break;
 		case ACT_SEND:
-			/* A connection that broke in this very moment tells so by itself. */
+			/* If the connection breaks at this moment, its own event reports that. */
 			if (s->pool.conn[a->node].state == CONN_UP) {
 				struct wish wish = wish_for(s, a);
 

@@ -6,7 +6,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-/* Left to the kernel: faults of our own, stopping and going on. */
+/* Signals that are left to the kernel: redlock's own faults, stopping and continuing. */
 static const int not_ours[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGSTOP,
 	SIGKILL, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG};
 
@@ -20,7 +20,8 @@ static void choose(sigset_t *set)
 	for (int i = 1; i < NSIG; i++)
 		if (sigaction(i, NULL, &old) == 0 && old.sa_handler == SIG_IGN)
 			sigdelset(set, i);
-	/* Writing to a pipe that nobody reads must not kill us; the command finds it as it was. */
+	/* Writing to a pipe without a reader must not kill redlock; the command gets SIGPIPE as
+	 * redlock found it. */
 	sigaddset(set, SIGPIPE);
 }
 
@@ -30,8 +31,8 @@ int signals_open(struct signals *s, struct err *e)
 	sigset_t set;
 
 	choose(&set);
-	/* With SIGCHLD ignored, as some parents leave it, the kernel would keep no status for us.
-	 */
+	/* If SIGCHLD stayed ignored, as some parents leave it, the kernel would discard the status
+	 * of children. */
 	if (sigaction(SIGCHLD, &plain, &s->old_child) < 0 ||
 		sigprocmask(SIG_BLOCK, &set, &s->old_mask) < 0)
 		return err_set(e, ERR_SYSTEM, "cannot take signals: %s", strerror(errno));
@@ -56,7 +57,7 @@ int signals_take_ignored(struct signals *s, int number, struct err *e)
 	return 0;
 }
 
-/* A hangup goes to the session's leader alone, and only then to the group. */
+/* The kernel sends SIGHUP to the session's leader only; the group gets it afterwards. */
 static bool goes_to_group(int number)
 {
 	return number == SIGINT || number == SIGQUIT || number == SIGWINCH ||
@@ -110,7 +111,7 @@ void signals_stop_with(pid_t command)
 		return;
 	group = tcgetpgrp(terminal);
 	close(terminal);
-	/* The kernel drops it when no shell is there to notice and to continue us. */
+	/* The kernel drops the signal if no shell could notice the stop and continue redlock. */
 	if (group == getpgrp() || group == getpgid(command))
 		raise(SIGTSTP);
 }

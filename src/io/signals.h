@@ -1,4 +1,12 @@
-/* signals: taken from a descriptor, never by a handler. */
+/*
+ * signals: signals as input of a descriptor, never by a handler.
+ *
+ * Call signals_open() before the first thread, poll `fd`, and read with signals_next() until it
+ * returns false. Children call signals_restore() before exec. A process that only supervises calls
+ * signals_only_children() and signals_drain() instead.
+ *
+ * The caller owns the descriptors.
+ */
 #ifndef IO_SIGNALS_H
 #define IO_SIGNALS_H
 
@@ -8,50 +16,51 @@
 #include <stdbool.h>
 
 struct signals {
-	int fd; /* readable when a signal has come */
-	sigset_t old_mask; /* what the command shall find */
+	int fd; /* readable when a signal has arrived */
+	sigset_t old_mask; /* for the command */
 	struct sigaction old_child;
 };
 
 /*
- * From now on every signal that would end us, and those that users define, wait in `fd`. What was
- * ignored on entry (nohup) stays ignored, job control stays with the kernel. Call it before any
- * thread is made. Returns -1 with *e.
+ * From now on `fd` receives every signal that would end redlock, and the user-defined signals. A
+ * signal that was ignored at the start (nohup) stays ignored; the kernel keeps job control. Call it
+ * before any thread is made. Returns -1 with *e.
  */
 int signals_open(struct signals *s, struct err *e);
 
-/* Takes this one as well, though it was ignored on entry: for who has no other way of being told
- * anything. Returns -1 with *e. */
+/* Receives this signal, too, even if it was ignored at the start, for a process that has no other
+ * way to receive a request. Returns -1 with *e. */
 int signals_take_ignored(struct signals *s, int number, struct err *e);
 
 struct caught {
 	int number;
-	bool is_fatal; /* it ends a process that does nothing about it: not CHLD, CONT, WINCH */
-	bool is_terminals; /* the terminal sent it to the whole foreground group: not to be passed
-			      on */
+	bool is_fatal; /* its default action ends a process: not CHLD, CONT, WINCH */
+	bool is_terminals; /* from the terminal, which sent it to the whole foreground group: do not
+			      pass it on */
 	pid_t sender; /* 0: the kernel */
 };
 
-/* Takes the next signal, without waiting; false if there is none. */
+/* Reads the next signal, without waiting; false if there is none. */
 bool signals_next(struct signals *s, struct caught *caught);
 
-/* In a new child: mask and dispositions as they were. Async-signal-safe. */
+/* Restores mask and dispositions in a new child. Async-signal-safe. */
 void signals_restore(const struct signals *s);
 
-/* In a process that has nothing to do but to watch over others: every signal waits but those for
- * faults of its own, and only SIGCHLD is taken, from *fd. Returns -1 with *e. */
+/* For a process that only supervises others: blocks every signal but those for its own faults, and
+ * receives only SIGCHLD, from *fd. Returns -1 with *e. */
 int signals_only_children(int *fd, struct err *e);
 
-/* Takes what is there, for one who only wants to be woken. */
+/* Discards the signals that have arrived, for a process that only needs the wake-up. */
 void signals_drain(int fd);
 
 /*
- * The command was stopped. If that is the terminal's business, stops us as well, as ^Z would have
- * done without us: the shell waits for us to stop, not for the command. Returns when continued.
+ * Call it when the command was stopped. If the terminal is the reason, stops redlock as well, as ^Z
+ * would do without a supervisor: the shell waits until redlock stops, not the command. Returns when
+ * redlock is continued.
  */
 void signals_stop_with(pid_t command);
 
-/* Dies of the signal, without a core dump of ours. */
+/* Dies of the signal, without a core dump of redlock. */
 _Noreturn void signals_die(int number);
 
 #endif

@@ -64,8 +64,7 @@ struct watch {
 	bool stopped;
 	int status;
 
-	uint64_t
-		asked_by; /* one bit for each signal that was passed on or came from the terminal */
+	uint64_t asked_by; /* a bit for each signal that was passed on or seen */
 	bool asked; /* one of these signals requests termination, whatever the command's status is
 		     */
 	usec leftover_until; /* after the command's end: the remaining processes may end without a

@@ -26,7 +26,7 @@ usec tls_own_valid_until(void)
 	return 0;
 }
 
-/* Nobody comes here: there is no node that wants it. */
+/* No code calls the functions below: tls_prepare() rejects each node that needs TLS. */
 
 struct tls *tls_open(int fd, const struct node *node)
 {
@@ -105,12 +105,12 @@ void tls_free(struct tls *t)
 
 /* ---- the library ---- */
 
-/* The one whose headers these are. */
+/* The library to which these headers belong. */
 #define STRING(x) #x
 #define STRING_OF(x) STRING(x)
 #define LIBRARY "libssl.so." STRING_OF(OPENSSL_SHLIB_VERSION)
 
-/* What is used of it, and of libcrypto, which it brings along. */
+/* The functions that redlock uses from it, and from libcrypto, which is loaded with it. */
 /* clang-format off */
 #define FUNCTIONS(X) \
 	X(OPENSSL_init_crypto) X(OPENSSL_init_ssl) X(TLS_client_method) \
@@ -141,14 +141,14 @@ struct functions {
 
 #ifdef STATIC
 
-/* A static program cannot load a library: OpenSSL is linked in. */
+/* A static program cannot load a library, so OpenSSL is linked in. */
 static const struct functions ssl = {
 #define X(name) .name = (name),
 	FUNCTIONS(X)
 #undef X
 };
 
-/* Providers that openssl.cnf names would have to be loaded, too. */
+/* Providers in openssl.cnf would have to be loaded, too, so ignore that file. */
 #define INIT_OPTIONS (OPENSSL_INIT_NO_ATEXIT | OPENSSL_INIT_NO_LOAD_CONFIG)
 
 static const char *load(void)
@@ -181,7 +181,7 @@ static const char *load(void)
 
 #endif
 
-/* ---- what all connections have in common ---- */
+/* ---- state of all connections ---- */
 
 static struct {
 	SSL_CTX *context;
@@ -193,17 +193,17 @@ static struct {
 struct tls {
 	SSL *ssl;
 	int fd;
-	char name[NODE_HOST_MAX]; /* what its certificate must be for */
+	char name[NODE_HOST_MAX]; /* the name that its certificate must have */
 	short wants;
-	int error; /* of the socket; 0: none */
-	bool is_at_end; /* of the socket */
-	bool was_asked; /* for a certificate that we do not have */
+	int error; /* errno of the socket; 0: none */
+	bool is_at_end; /* the node has closed the socket */
+	bool was_asked; /* the node asked for a certificate, and redlock has none */
 	bool is_rejected;
 	struct reply failure;
 	usec valid_until;
 };
 
-/* Nobody is asked: the terminal is the command's. */
+/* OpenSSL must not ask for a passphrase: the terminal belongs to the command. */
 static int refuse_passphrase(char *buf, int size, int is_new, void *data)
 {
 	(void)buf, (void)size, (void)is_new, (void)data;
@@ -211,7 +211,7 @@ static int refuse_passphrase(char *buf, int size, int is_new, void *data)
 	return -1;
 }
 
-/* Not what was looked for, or nothing at all. */
+/* The file has other content than expected, or none. */
 static bool is_wrong_content(unsigned long code)
 {
 	int reason = ERR_GET_REASON(code);
@@ -242,7 +242,7 @@ static int bad_file(struct err *e, const char *option, const char *what, const c
 	return err_set(e, ERR_CONFIG, "cannot use %s '%s': %s", option, shown, text);
 }
 
-/* Are authorities found there by their hashes, "0a1b2c3d.0"? */
+/* Does the folder have authorities under their hashes, such as "0a1b2c3d.0"? */
 static bool is_hashed(const char *folder)
 {
 	DIR *list = opendir(folder);
@@ -258,8 +258,8 @@ static bool is_hashed(const char *folder)
 }
 
 /*
- * The certificate authorities of the system. OpenSSL's own places are those of the system that it
- * was built for: a static program also looks where other distributions keep them. A folder of
+ * Trusts the system's certificate authorities. OpenSSL's own places are right on the system for
+ * which it was built; a static program also looks in the places of other distributions. A folder of
  * hashed names is preferred, because one file with all authorities takes 50 ms to read.
  */
 static void trust_system(SSL_CTX *c)
@@ -313,7 +313,7 @@ bool tls_key_is_exposed(const struct tls_settings *s)
 	       (file.st_mode & S_IROTH);
 }
 
-/* ---- the socket, as OpenSSL shall use it: its own would let SIGPIPE kill us ---- */
+/* ---- the socket for OpenSSL: with OpenSSL's own functions, SIGPIPE could kill redlock ---- */
 
 static int count_wire(BIO *bio, ssize_t n, int direction)
 {
@@ -373,7 +373,7 @@ static BIO_METHOD *make_wire(void)
 
 /* ---- certificates ---- */
 
-/* Since 1970; 0: it cannot be told. */
+/* Returns a time since 1970; 0: unknown. */
 static usec time_of(const ASN1_TIME *when)
 {
 	struct tm tm;
@@ -447,7 +447,7 @@ static void reject_certificate(struct tls *t, X509_STORE_CTX *store, const X509 
 	t->failure = reply_absent(REASON_UNTRUSTED, text);
 }
 
-/* For each certificate of the chain, once or more. */
+/* OpenSSL calls this for each certificate of the chain, once or several times. */
 static int verify_certificate(int ok, X509_STORE_CTX *store)
 {
 	SSL *connection =
@@ -462,7 +462,7 @@ static int verify_certificate(int ok, X509_STORE_CTX *store)
 	return 0;
 }
 
-/* The node wants one of ours; if there is none, it may go on without. */
+/* The node asks for a client certificate and redlock has none; the node may continue without it. */
 static int note_certificate_request(SSL *connection, void *data)
 {
 	struct tls *t = ssl.SSL_get_ex_data(connection, 0);
@@ -472,7 +472,7 @@ static int note_certificate_request(SSL *connection, void *data)
 	return 1;
 }
 
-/* ---- the beginning ---- */
+/* ---- loading ---- */
 
 static int make_context(const struct tls_settings *s, struct err *e)
 {
@@ -481,15 +481,16 @@ static int make_context(const struct tls_settings *s, struct err *e)
 	common.wire = make_wire();
 	if (!c || !common.wire)
 		return err_set(e, ERR_SYSTEM, "OpenSSL cannot be used: it gives no context");
-	/* This system's rules may be stricter. */
+	/* Set the minimum only if the system's configuration is not stricter. */
 	if (ssl.SSL_CTX_ctrl(c, SSL_CTRL_GET_MIN_PROTO_VERSION, 0, NULL) < TLS1_2_VERSION)
 		ssl.SSL_CTX_ctrl(c, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, NULL);
-	/* Replies say themselves where they end: a connection that is cut is no more than closed.
-	 */
+	/* Replies contain their length, so a connection that ends without close_notify is an
+	 * ordinary close. */
 	ssl.SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF);
 	ssl.SSL_CTX_ctrl(c, SSL_CTRL_MODE,
 		SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER, NULL);
-	/* Who says much that is no reply shall not keep us from looking at the clock. */
+	/* A node that sends much data without a reply must not keep redlock from looking at the
+	 * clock. */
 	ssl.SSL_CTX_ctrl(c, SSL_CTRL_CLEAR_MODE, SSL_MODE_AUTO_RETRY, NULL);
 	ssl.SSL_CTX_set_verify(c, SSL_VERIFY_PEER, verify_certificate);
 	ssl.SSL_CTX_set_default_passwd_cb(c, refuse_passphrase);
@@ -508,7 +509,8 @@ int tls_prepare(const struct tls_settings *s, const struct node *node, struct er
 			node->label, why);
 		return err_hint(e, "install OpenSSL %d (Debian: libssl3)", OPENSSL_SHLIB_VERSION);
 	}
-	/* Nothing of it shall run when a process of ours ends: there are threads, and children. */
+	/* OpenSSL must not run code when a process of redlock exits, because there are threads and
+	 * forked children. */
 	ssl.OPENSSL_init_crypto(INIT_OPTIONS, NULL);
 	ssl.OPENSSL_init_ssl(0, NULL);
 	common.settings = s;
@@ -517,7 +519,7 @@ int tls_prepare(const struct tls_settings *s, const struct node *node, struct er
 
 /* ---- one connection ---- */
 
-/* The name as certificates have it: without a zone, or the dot at its end. */
+/* Sets the name as certificates contain it: without a zone, and without a dot at its end. */
 static void set_name(struct tls *t, const struct node *node)
 {
 	const char *name = common.settings->sni ? common.settings->sni : node->host;
@@ -576,7 +578,7 @@ void tls_free(struct tls *t)
 	free(t);
 }
 
-/* The node's word about us, as the protocol numbers them. */
+/* Alerts of the protocol that are about the client certificate. */
 static bool is_about_our_certificate(int reason)
 {
 	switch (reason) {
@@ -603,7 +605,7 @@ static void classify_failure(struct tls *t)
 
 	if (t->is_rejected)
 		return;
-	/* TLS 1.2 has no word of its own for that. */
+	/* TLS 1.2 has no alert for a missing certificate. */
 	if (is_about_our_certificate(reason) ||
 		(t->was_asked && reason == SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE))
 		t->failure = reply_absent(REASON_CLIENT_CERTIFICATE,
@@ -645,8 +647,8 @@ int tls_handshake(struct tls *t)
 	return (int)outcome(t, ssl.SSL_connect(t->ssl));
 }
 
-/* A record has 16 KB at most: who reads as much leaves nothing behind that poll(2) would not see.
- */
+/* A record has at most 16 KB, so a read of that size leaves no data in OpenSSL that poll(2) would
+ * not see. */
 ssize_t tls_receive(struct tls *t, void *buf, size_t size)
 {
 	ssl.ERR_clear_error();

@@ -16,11 +16,11 @@
 struct process {
 	pid_t pid;
 	pid_t parent;
-	bool alive; /* a zombie whose other threads run on is alive */
+	bool alive; /* true for a zombie with other threads that still run */
 	bool stopped;
 	bool found; /* it belongs to the tree */
 	long threads;
-	unsigned long long started; /* with the pid, it names one process for ever */
+	unsigned long long started; /* together with the pid, it is unique */
 	char name[TREE_NAME_MAX];
 };
 
@@ -31,7 +31,7 @@ bool tree_is_visible(void)
 	return readlink("/proc/self", shown, sizeof(shown) - 1) > 0 && atoi(shown) == getpid();
 }
 
-/* False if there is no such process any more. */
+/* Returns false if the process no longer exists. */
 static bool read_process(pid_t pid, struct process *p)
 {
 	char path[32], text[512], state;
@@ -48,7 +48,7 @@ static bool read_process(pid_t pid, struct process *p)
 	if (n <= 0)
 		return false;
 	text[n] = '\0';
-	/* The name may have spaces and parentheses of its own. */
+	/* The name may contain spaces and parentheses. */
 	name = strchr(text, '(');
 	rest = strrchr(text, ')');
 	if (!name || !rest)
@@ -70,8 +70,8 @@ static bool is_older(const struct process *p, const struct tree_birth *since)
 	return p->started < since->ticks || (p->started == since->ticks && p->pid < since->pid);
 }
 
-/* False if it was refused. Out of descriptors (fd is -1), or where a filter denies the call, a
- * process that was there a moment ago is still worth its signal. */
+/* Returns false if the signal was refused. Without a descriptor (fd is -1), or if a filter denies
+ * the call, sends the signal to the pid, which existed a moment ago. */
 static bool send_signal(pid_t pid, int fd, int signal)
 {
 	if (fd >= 0 && (kernel_pidfd_send_signal(fd, signal) == 0 || errno == ESRCH))
@@ -79,11 +79,12 @@ static bool send_signal(pid_t pid, int fd, int signal)
 	return kill(pid, signal) == 0 || errno != EPERM;
 }
 
-/* So many bytes of /proc at a time, a dozen names: what is looked up must be fresh. */
+/* The bytes of /proc to read at once, about a dozen names: few, so that each name is fresh when it
+ * is looked up. */
 #define NAMES_SIZE 384
 
-/* All processes, or all threads of one, as the kernel lists them; `fd` is /proc or what is below.
- */
+/* All processes, or all threads of a process, in the kernel's order; `fd` is /proc or a folder
+ * below it. */
 struct listing {
 	int fd;
 	ssize_t size, at;
@@ -101,7 +102,7 @@ static void list_close(struct listing *l)
 		close(l->fd);
 }
 
-/* The next one; 0 at the end. */
+/* Returns the next pid; 0 at the end. */
 static pid_t list_next(struct listing *l)
 {
 	const struct dirent64 *entry;
@@ -121,10 +122,11 @@ static pid_t list_next(struct listing *l)
 	}
 }
 
-/* It has KILL and runs no more code of its own, but wants a processor to end on: on a machine that
- * is far too busy it gets one now, ahead of all but the kernel's threads, where we may give it.
- * Less than other real-time programs have would be worse than nothing: the kernel keeps a share of
- * the processors for those of normal priority. */
+/* Raises the priority of a process that has received KILL. It runs no more code of its own, but
+ * needs a processor to exit, and gets one at once on an overloaded machine: before all but the
+ * kernel's threads, if redlock is permitted to do so. A priority below that of other real-time
+ * programs would be worse than none: the kernel reserves a share of the processors for normal
+ * priority. */
 static void raise_priority(const struct process *p)
 {
 	const struct sched_param ahead = {.sched_priority = sched_get_priority_max(SCHED_RR) - 1};
@@ -143,7 +145,7 @@ static void raise_priority(const struct process *p)
 	list_close(&threads);
 }
 
-/* The list grows as /proc is read, in the order of the pids. */
+/* The list grows while /proc is read, in the order of the pids. */
 struct scan {
 	struct process *list;
 	int count, room;
@@ -190,8 +192,8 @@ static void add_member(struct scan *s, struct process *p, int fd)
 	}
 }
 
-/* The descriptor comes before the look: if the pid goes to another process meanwhile, the
- * descriptor's is dead, and nobody gets a signal. */
+/* Opens the descriptor before it reads the process: if another process gets the pid in between, the
+ * descriptor names a dead process, and no process gets the signal. */
 static void visit(struct scan *s, pid_t pid)
 {
 	struct process *p = &s->list[s->count];
@@ -206,7 +208,7 @@ static void visit(struct scan *s, pid_t pid)
 		close(fd);
 }
 
-/* It was passed over, as its parent was not known to belong yet. */
+/* Adds a process that was skipped, because its parent was not yet known as a member. */
 static void visit_again(struct scan *s, struct process *p)
 {
 	struct process now;
@@ -227,7 +229,7 @@ static bool has_room(struct scan *s)
 		return true;
 	more = reallocarray(s->list, (size_t)s->room + 256, sizeof(*more));
 	if (!more)
-		return false; /* what is missed now is seen by the next look */
+		return false; /* the next look finds the rest */
 	s->list = more;
 	s->room += 256;
 	return true;
@@ -240,11 +242,11 @@ static void scan_all(struct scan *s)
 	pid_t pid;
 
 	list_open(&all, "/proc");
-	/* Each gets its signal as soon as it is seen: one that forks and exits, again and again, is
-	 * met at the end of the list, as the list is read bit by bit. */
+	/* Signal each process as soon as it is seen. A process that forks and exits, again and
+	 * again, appears at the end of the list, because /proc is read in small parts. */
 	while (has_room(s) && (pid = list_next(&all)) > 0)
 		visit(s, pid);
-	/* Children whose pid is lower than their parent's. */
+	/* Now the children with a pid lower than that of their parent. */
 	while (more) {
 		more = false;
 		for (int i = 0; i < s->count; i++)

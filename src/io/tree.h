@@ -1,6 +1,10 @@
 /*
- * tree: the processes that descend from one, whatever groups and sessions they put themselves into.
- * Only /proc knows them.
+ * tree: the descendants of a process, whatever groups and sessions they have joined. Only /proc
+ * lists them.
+ *
+ * tree_signal() signals all descendants and reports how many are alive; call it again until none
+ * is. The root should be a subreaper, so that orphans stay in the tree. No function needs memory of
+ * the caller or reports errors: without a visible /proc (see tree_is_visible()), a tree is empty.
  */
 #ifndef IO_TREE_H
 #define IO_TREE_H
@@ -10,42 +14,43 @@
 
 #define TREE_NAME_MAX 16
 
-/* What a look at a tree found. */
+/* The result of a look at a tree. */
 struct tree {
 	int alive; /* descendants that are not zombies */
-	int refused; /* of these, how many this user may not signal */
-	pid_t pid; /* one of them, rather a refused one; 0: none */
+	int refused; /* how many of these this user must not signal */
+	pid_t pid; /* one of them, preferably a refused one; 0: none */
 	char name[TREE_NAME_MAX];
 };
 
-/* When a process began, in the kernel's ticks; within one tick the pid decides. */
+/* The start of a process, in the kernel's ticks; within one tick, the pid decides. */
 struct tree_birth {
 	unsigned long long ticks;
 	pid_t pid;
 };
 
-/* Is /proc there, and does it show this process (not another pid namespace's)? Without, no tree is
- * seen at all. */
+/* Does /proc exist, and does it show this process (not those of another pid namespace)? Otherwise
+ * no tree is visible. */
 bool tree_is_visible(void);
 
-/* Of a process that is there. */
+/* Returns the start of an existing process. */
 struct tree_birth tree_birth(pid_t pid);
 
 /*
- * Sends `signal` (0: none) to every descendant of root, but not to root itself, nor to the children
- * of root that are older than `since` (NULL: all count) and what descends from them. Those that get
- * KILL go before all others on a busy machine, if we may do that. A descendant
- * forked meanwhile may be missed: look again until none is alive.
+ * Sends `signal` (0: none) to every descendant of root, but not to root itself, nor to children of
+ * root that are older than `since` (NULL: no exception) and their descendants. On a busy machine,
+ * processes that get KILL run before all others, if redlock is permitted to do that. A descendant
+ * that is forked meanwhile may be missed: call the function again until none is alive.
  */
 struct tree tree_signal(pid_t root, int signal, const struct tree_birth *since);
 
-/* Sends `signal` to every descendant of root, and continues what is stopped: it could not hear. */
+/* Sends `signal` to every descendant of root, and SIGCONT, because a stopped process could not
+ * react. */
 void tree_signal_and_continue(pid_t root, int signal);
 
-/* Is it, at this moment? */
+/* Is the process stopped at this moment? */
 bool tree_is_stopped(pid_t pid);
 
-/* Is `pid` root, or does it descend from it? */
+/* Is `pid` root, or a descendant of root? */
 bool tree_has(pid_t root, pid_t pid);
 
 #endif

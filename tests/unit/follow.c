@@ -1,4 +1,4 @@
-/* follow: one process, and never another. */
+/* follow: watches one process, and never a later one with its pid. */
 #include "io/follow.h"
 
 #include "unit/unit.h"
@@ -42,10 +42,10 @@ TEST(follow_sees_the_end)
 	CHECK(!follow_wait(&f, USEC_MSEC));
 	follow_signal(&f, SIGKILL);
 	CHECK(follow_wait(&f, NEVER));
-	CHECK(follow_has_ended(&f)); /* though nobody has waited for it yet */
+	CHECK(follow_has_ended(&f)); /* though its parent has not reaped it yet */
 	CHECK_INT(waitpid(pid, NULL, 0), pid);
 	CHECK(follow_has_ended(&f));
-	follow_signal(&f, SIGKILL); /* reaches nobody */
+	follow_signal(&f, SIGKILL); /* reaches no process */
 	follow_close(&f);
 }
 

@@ -1,4 +1,4 @@
-/* json: valid, whatever it is given. */
+/* json: always valid, for any input. */
 #include "base/json.h"
 
 #include "unit/unit.h"
@@ -30,7 +30,7 @@ TEST(json_escapes_what_must_be)
 		"{\"v\":\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x94\x92\"}");
 	/* marks that turn the writing direction */
 	CHECK_BYTES("\xe2\x80\xae", "{\"v\":\"\\u202e\"}");
-	/* what is not seen, beyond the first plane too */
+	/* invisible characters, also after the first plane */
 	CHECK_BYTES("\xc2\xad\xe2\x80\x8b", "{\"v\":\"\\u00ad\\u200b\"}");
 	CHECK_BYTES("\xf3\xa0\x80\x81\xf0\x9d\x85\xb3", "{\"v\":\"\\udb40\\udc01\\ud834\\udd73\"}");
 }

@@ -1,5 +1,5 @@
-/* registry: what is entered is found, while it is kept. One process plays all: the lock is the open
- * file's, not the process's. */
+/* registry: an entry is found while its process keeps it. One process plays all parts, because the
+ * lock belongs to the open file, not to the process. */
 #include "io/registry.h"
 
 #include "unit/unit.h"
@@ -26,7 +26,7 @@ static void begin(void)
 static void end(void)
 {
 	rmdir(folder);
-	CHECK_INT(rmdir(home), 0); /* nothing was left in it */
+	CHECK_INT(rmdir(home), 0); /* nothing remained in it */
 	unsetenv("XDG_RUNTIME_DIR");
 }
 
@@ -45,7 +45,7 @@ static void enter(int keeper, const char *key, const char *id, int follow)
 	CHECK_INT(registry_add(&entry, &e), 0);
 }
 
-/* By hand, and locked by nobody. */
+/* Made by hand, without a lock. */
 static void leave(const char *name, const char *text)
 {
 	char path[128];
@@ -59,7 +59,7 @@ static void leave(const char *name, const char *text)
 	fclose(file);
 }
 
-/* It is there. */
+/* The file exists. */
 static void discard(const char *name)
 {
 	char path[128];
@@ -97,7 +97,7 @@ TEST(registry_finds_by_key_and_by_id)
 	CHECK_INT(registry_find("job", 1, 0, NULL, &found), 0);
 	registry_remove();
 	CHECK_INT(registry_find("job\nwith \xff bytes", 1, 0, NULL, &found), 0);
-	registry_remove(); /* once more is no harm */
+	registry_remove(); /* a second call does no harm */
 	end();
 }
 
@@ -129,10 +129,10 @@ TEST(registry_forgets_who_is_gone)
 	leave(".99", "a draft");
 	CHECK_INT(registry_find("job", 1, 0, NULL, &found), 0);
 	CHECK(!is_there("99"));
-	CHECK(is_there(".99")); /* its process may be at work on it */
+	CHECK(is_there(".99")); /* a live process may be writing it */
 	discard("98");
 	discard("README.md");
-	/* Who has that number next begins anew. */
+	/* A later process with that pid starts with a new file. */
 	enter(99, "job", ID, 0);
 	CHECK(!is_there(".99"));
 	registry_open(&r);
@@ -171,7 +171,7 @@ TEST(registry_remembers_a_loss)
 	enter(43, "job", OTHER_ID, 0);
 	CHECK(!registry_find_loss("job", 1, 0, &found));
 	registry_remove();
-	/* Another file of that name is none. */
+	/* Another file with such a name is no entry. */
 	leave("lost." OTHER_ID, "42 0 1 1700000000 " ID " 3 2\njob");
 	CHECK(!registry_find_loss("job", 1, 0, &found));
 	discard("lost." OTHER_ID);
@@ -190,7 +190,7 @@ TEST(registry_is_private)
 	CHECK_INT(registry_find("private", 1, 0, NULL, &found), 0);
 	CHECK_INT(chmod(folder, 0700), 0);
 	CHECK_INT(registry_find("private", 1, 0, NULL, &found), 1);
-	/* Not by way of a link, whoever owns what it leads to. */
+	/* Nor is a link, regardless of the owner of its target. */
 	snprintf(elsewhere, sizeof(elsewhere), "%s/elsewhere", home);
 	CHECK_INT(rename(folder, elsewhere), 0);
 	CHECK_INT(symlink(elsewhere, folder), 0);

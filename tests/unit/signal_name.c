@@ -9,7 +9,7 @@
 
 TEST(signal_names)
 {
-	/* How many real-time signals there are is known when the program runs. */
+	/* The number of real-time signals is known only when the program runs. */
 	const struct {
 		const char *text;
 		int want; /* 0: refused */

@@ -38,10 +38,10 @@ TEST(nearest_word)
 		const char *typed, *want;
 	} cases[] = {
 		{"wiat", "wait"},
-		{"waif", "wait"}, /* the first of those that are as near */
-		{"nodes", "nodes"}, /* rather than one letter off */
+		{"waif", "wait"}, /* the first of several equally near words */
+		{"nodes", "nodes"}, /* rather than a word with one other letter */
 		{"nodez", "node"},
-		{"rel", "release"}, /* goes on from there */
+		{"rel", "release"}, /* the word begins with it */
 		{"no-", "no-wait"},
 		{"re", "release"},
 		{"r", NULL},

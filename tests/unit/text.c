@@ -65,7 +65,7 @@ TEST(number_within_bounds)
 	CHECK(text_number("9223372036854775807", 0, LONG_MAX, &n));
 }
 
-/* All versions, on all machines, have one order of the nodes: these never change. */
+/* All versions, on all machines, have one order of the nodes, so these values never change. */
 TEST(hash_is_the_same_everywhere)
 {
 	CHECK(text_hash(0, "") == 0xcbf29ce44fd0bfc1);
@@ -88,7 +88,7 @@ TEST(text_quoted_for_the_shell)
 
 		CHECK(got == quoted);
 		CHECK_TEXT(quoted, cases[i].want);
-		/* What is always enough, and what is not. */
+		/* a size that is always enough, and a size that is too small */
 		CHECK(text_quote(quoted, 4 * strlen(cases[i].text) + 3, cases[i].text) == quoted);
 		CHECK(text_quote(quoted, strlen(cases[i].want), cases[i].text) == NULL);
 	}

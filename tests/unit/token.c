@@ -1,4 +1,4 @@
-/* token: which values are ours. */
+/* token: which values are a redlock's. */
 #include "base/token.h"
 
 #include "unit/unit.h"
@@ -30,7 +30,7 @@ TEST(token_is_an_id_and_an_owner)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		unit_check(token_is_ours(cases[i].value, strlen(cases[i].value)) == cases[i].ours,
 			__FILE__, __LINE__, "'%s'", cases[i].value);
-	/* What is left of a longer value, and what is not text. */
+	/* The rest of a longer value, and values that are not text. */
 	CHECK(!token_is_ours(ID ":x", TOKEN_ID_LEN));
 	CHECK(token_is_ours(ID ":x", TOKEN_ID_LEN + 1));
 	CHECK(!token_is_ours("\0"
@@ -42,7 +42,7 @@ TEST(token_is_an_id_and_an_owner)
 	CHECK(!token_is_shared(TOKEN_READERS, TOKEN_ID_LEN));
 }
 
-/* What a client of the old style compares with its time of day. */
+/* Clients of the old style compare this number with the time of day. */
 static double time_of(const char *value)
 {
 	double whole = (double)strtoll(value, NULL, 10), real = strtod(value, NULL);
@@ -88,7 +88,7 @@ TEST(token_since_and_owner)
 		{ID ":1700000000 ", 1700000000, ""},
 		{ID ":0000000001 me", 1, "me"},
 		{ID ":17000000001 me", 17000000001, "me"},
-		/* Older values have no time; an owner may begin like one. */
+		/* Older values have no time; an owner may begin like a time. */
 		{ID ":alice@web1:42 backup", 0, "alice@web1:42 backup"},
 		{ID ":170000000 me", 0, "170000000 me"},
 		{ID ":170000000012 me", 0, "170000000012 me"},

@@ -78,7 +78,7 @@ TEST(escape_shows_what_is_safe)
 		CHECK_TEXT(escaped(cases[i].src, 200), cases[i].want);
 }
 
-/* The first and the last of each kind, and their neighbours that are seen. */
+/* The first and the last of each kind, and their visible neighbours. */
 TEST(escape_shows_what_is_not_seen)
 {
 	static const char *const hidden[] = {"\xc2\xad", "\xcd\x8f", "\xd8\x80", "\xd8\x9c",
@@ -123,7 +123,7 @@ TEST(escape_cuts)
 			8, "123..."},
 		{"\x1b\x1b", 8, "\\x1b..."},
 		{"\x1b\x1b", 9, "\\x1b\\x1b"},
-		/* never through a character */
+		/* never inside a character */
 		{"\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac", 10,
 			"\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac"},
 		{"\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac"
@@ -171,7 +171,7 @@ TEST(escape_is_safe_for_any_bytes)
 		for (size_t i = 0; i < len; i++) {
 			random = random * 6364136223846793005 + 1442695040888963407;
 			src[i] = (unsigned char)(random >> 40);
-			/* more of what looks like UTF-8 */
+			/* more bytes that look like UTF-8 */
 			if (n % 2 && i > 0 && src[i - 1] >= 0xc0)
 				src[i] = (unsigned char)(0x80 | (src[i] & 0x3f));
 		}

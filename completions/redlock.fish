@@ -194,7 +194,7 @@ _redlock_command extend '[options] -k KEY --token TOKEN' 'give a lock that is he
 _redlock_command release '[options] -k KEY [--token TOKEN]' 'release a lock by its token, or one that '\''hold'\'' keeps here'
 _redlock_command check '[options] -k KEY --token TOKEN' 'is the lock still ours, and for long enough? Prints for how long'
 _redlock_command wait '[options] -k KEY' 'wait until the lock is free, without taking it'
-_redlock_command hold '[options] -k KEY' 'take the lock and keep it in the background: prints its token and the keeper'\''s pid'
+_redlock_command hold '[options] -k KEY' 'take the lock and keep it in the background: prints its token and the pid of that process'
 _redlock_command status '[options] [KEY...]' 'who holds the lock, since when, for how long; without KEY: all of redlock'\''s'
 _redlock_command break '[options] -k KEY' 'show the holder of a lock and, when told so, remove it whoever that is'
 _redlock_command gate '--fence N --store FILE [--] COMMAND [ARG...]' 'the resource'\''s side of fencing: run COMMAND unless a newer number was seen'

@@ -254,7 +254,7 @@ void client_release(struct client *c, usec expire_in)
 	if (may_remain)
 		client_tell_remedy(c, LOG_NORMAL);
 	if (released && was_ours(lock) && lock->leave_for > 0)
-		log_say(LOG_DECISIONS, "left %s taken for another %s", c->name,
+		log_say(LOG_DECISIONS, "left %s to expire in %s", c->name,
 			duration_format(left, lock->leave_for));
 	else if (released && was_ours(lock))
 		log_say(LOG_DECISIONS, "released %s", c->name);

@@ -41,7 +41,7 @@ static bool is_line(const char *text)
 	return true;
 }
 
-/* Reading a pipe or a terminal would block Tab for ever. */
+/* Reading a pipe or a terminal could block Tab endlessly. */
 static bool is_no_file(const char *path)
 {
 	struct stat st;

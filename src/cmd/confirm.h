@@ -1,7 +1,7 @@
 /*
  * confirm: asks before an action that cannot be undone.
  *
- * Call confirm() when the user has seen the effects of the action, and go on only if it returns
+ * Call confirm() when the user has seen the effects of the action, and continue only if it returns
  * STATUS_OK.
  */
 #ifndef CMD_CONFIRM_H

@@ -32,7 +32,7 @@
 #define PROBE_TTL (10 * USEC_SEC)
 #define PROBE_QUESTIONS 5
 
-/* Send at least PINGS_MIN pings, and more until PINGS_TIME is over. */
+/* Send at least PINGS_MIN pings, and more until PINGS_TIME has passed. */
 #define PINGS_MIN 3
 #define PINGS_TIME (USEC_SEC / 5)
 

@@ -5,7 +5,7 @@
  * The lock is acquired in the foreground, with the messages and signals of `run`. Then a child
  * process, the background holder, takes over the session, and the foreground process exits. The
  * background holder has one thread: it extends the lock until it gets SIGTERM, the followed process
- * ends, --max-run is over, or the lock is lost.
+ * ends, --max-run has passed, or the lock is lost.
  */
 #include "base/duration.h"
 #include "base/exit.h"
@@ -261,7 +261,7 @@ static int start_background_holder(struct hold *h)
 		background_stay();
 		return STATUS_OK;
 	}
-	/* A lock whose token was not printed must not stay held. */
+	/* Without a printed token, the lock must not stay held. */
 	(void)background_end();
 	if (caught.is_fatal)
 		client_die(&h->client, caught.number);

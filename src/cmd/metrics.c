@@ -241,7 +241,7 @@ static bool outlives_run(int metric, const struct sample *s)
 }
 
 /* Drops the series of the key's last run, including those for which this run has no value. The rows
- * of this run begin at `own`; the first is the counter, whose labels begin with the key. */
+ * of this run begin at `own`, with the counter; its labels begin with the key. */
 static void drop_last_run(struct table *t, int own, const struct sample *sample)
 {
 	const struct series *run = &t->row[own];

@@ -437,7 +437,7 @@ static int not_acquired(struct run *r)
 	int status;
 
 	if (is_nested && r->client.settings->reentrant && !holder->is_shared) {
-		log_say(LOG_DECISIONS, "%s is held by a run around this one", r->client.name);
+		log_say(LOG_DECISIONS, "%s is held by an enclosing run", r->client.name);
 		return run_nested(r);
 	}
 	r->summary.outcome = client_refusal_word(&r->client);

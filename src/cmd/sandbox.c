@@ -101,7 +101,7 @@ static bool tidy_up(struct folder *folder)
 	return folder_remove(folder);
 }
 
-/* Removes the remains of sandboxes whose processes were all killed. */
+/* Removes the remains of sandboxes of which all processes were killed. */
 static void sweep(void)
 {
 	struct folder_walk walk;

@@ -51,7 +51,7 @@ int supervise_cannot_run(const char *command, int error);
 /* The same for a command that the supervisor could not start. */
 int supervise_not_started(const struct supervision *v, const char *command);
 
-/* The same for a command whose supervisor was killed. */
+/* The same for a command after its supervisor was killed. */
 int supervise_supervisor_killed(void);
 
 /* Prints which processes of the command keep running without `what`. */

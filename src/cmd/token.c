@@ -1,6 +1,6 @@
 /*
- * redlock extend, release, check: one query each about the lock of a token, for scripts whose steps
- * are separate processes.
+ * redlock extend, release, check: one query each about the lock of a token, for scripts with
+ * several processes.
  *
  * Each sends one request to every node (question()), and prints which ownership follows from the
  * replies (conclude()): owned, expired, foreign, or unknown if too few nodes answered.
@@ -109,7 +109,7 @@ static const char *outcome_words(const struct settings *s, enum ownership holdin
 	return "unknown";
 }
 
-/* wish: what each node was asked; NULL: all nodes were asked. */
+/* wish: NULL, or the request to each node. */
 static void tell_replies(const struct query *s, const struct settings *settings,
 	const struct wish wish[], enum op op)
 {
@@ -253,7 +253,8 @@ static int conclude(const struct query *sv, const struct settings *s, enum op op
 		log_say(LOG_DECISIONS, "%s %s", done_words(s->command),
 			report_lock(name, slot, &s->keys));
 	else if (kept == KEPT_LOST && holding != tally_ownership(t))
-		log_say(LOG_NORMAL, "%s %s lost before the release: the keeper's log says why",
+		log_say(LOG_NORMAL,
+			"%s %s lost before the release: the background holder's log says why",
 			report_lock(name, slot, &s->keys), s->keys.count > 1 ? "were" : "was");
 	else
 		log_say(holding == OWNERSHIP_UNKNOWN ? LOG_ERRORS : LOG_NORMAL, "%s",

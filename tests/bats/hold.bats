@@ -247,7 +247,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	for i in 1 2 3; do kill_node $i; done
 	eventually is_gone "$KEEPER"
 	run -79 redlock release -k job
-	[ "$output" = "redlock: 'job' was lost before the release: the keeper's log says why" ]
+	[ "$output" = "redlock: 'job' was lost before the release: the background holder's log says why" ]
 	run -64 redlock release -k job
 	nothing_is_listed
 }

@@ -837,7 +837,7 @@ let_go() { [ "$(readlink "/proc/$1/cwd")" = / ] && [ "$(readlink "/proc/$1/fd/0"
 @test "--min-hold: the key stays for its remaining time, and no process" {
 	run redlock run -v -k job --min-hold 20s -- sh -c 'exit 4' "$T"
 	[ "$status" -eq 4 ]
-	[[ "$output" == *"left 'job' taken for another "* || "$output" == *"could not be released on "[23]" of 3 nodes"* ]]
+	[[ "$output" == *"left 'job' to expire in "* || "$output" == *"could not be released on "[23]" of 3 nodes"* ]]
 	eventually held_on job 3
 	# a node that is too slow for the release keeps the key for longer, and redlock reports that
 	if [[ "$output" != *"could not be released"* ]]; then

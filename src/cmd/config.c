@@ -11,7 +11,7 @@
 #define VALUE_MAX (NODES_MAX * NODE_LABEL_MAX)
 
 /* Programs read these names, too. */
-static const char *source_words(enum source_kind kind)
+static const char *source_name(enum source_kind kind)
 {
 	switch (kind) {
 	case SOURCE_NONE:
@@ -63,7 +63,7 @@ static void show(const struct option_row *row, const char *value, const struct s
 		: row->initial ? row->initial
 			       : "none",
 		source->kind == SOURCE_ENV ? "environment " : "",
-		where[0] ? where : source_words(source->kind));
+		where[0] ? where : source_name(source->kind));
 }
 
 static void print_setting(struct json *j, const struct option_row *row, const char *value,
@@ -75,7 +75,7 @@ static void print_setting(struct json *j, const struct option_row *row, const ch
 	json_text(j, "name", row->name);
 	if (value)
 		json_text(j, "value", value);
-	json_text(j, "source", source_words(source->kind));
+	json_text(j, "source", source_name(source->kind));
 	if (place(where, sizeof(where), row, source)[0])
 		json_text(j, "where", where);
 	json_close(j, '}');

@@ -46,7 +46,7 @@ static int fail(const struct gate *g, const char *what, int error)
 	return is_wrong ? STATUS_CONFIG : STATUS_INTERNAL;
 }
 
-static int tell_busy(const struct gate *g)
+static int refuse_busy(const struct gate *g)
 {
 	log_say(LOG_NORMAL, "'%s' is busy: another command is at work behind this gate", g->store);
 	return (int)g->settings->conflict_exit_code;
@@ -95,7 +95,7 @@ static int pass(struct gate *g)
 	do {
 		error = file_lock(&g->place, g->place.name, 0, g->until, &g->lock);
 		if (error == ETIMEDOUT)
-			return tell_busy(g);
+			return refuse_busy(g);
 		if (error && error != ENOENT)
 			return fail(g, "lock", error);
 		if (!error)

@@ -22,8 +22,8 @@
 
 /* The column of an option's description. On a narrow terminal the description is on the next
  * line. */
-#define WORDS_AT 28
-#define WORDS_BELOW 4
+#define TEXT_COLUMN 28
+#define TEXT_COLUMN_BELOW 4
 #define NARROW 60
 
 /* A page is composed here and printed in one piece. */
@@ -57,14 +57,14 @@ static int show(void)
 	return print_finish();
 }
 
-/* Adds words from column `at` on; continuation lines begin at `indent`. Breaks words that are
+/* Adds text from column `at` on; continuation lines begin at `indent`. Breaks words that are
  * longer than a line. */
-static void add_words(size_t at, size_t indent, const char *words)
+static void add_text(size_t at, size_t indent, const char *text)
 {
 	bool is_first = true;
 
-	while (*words) {
-		size_t len = strcspn(words, " ");
+	while (*text) {
+		size_t len = strcspn(text, " ");
 
 		if (len > width - indent)
 			len = width - indent;
@@ -73,35 +73,35 @@ static void add_words(size_t at, size_t indent, const char *words)
 			at = indent;
 			is_first = true;
 		}
-		add("%s%.*s", is_first ? "" : " ", (int)len, words);
+		add("%s%.*s", is_first ? "" : " ", (int)len, text);
 		at += !is_first + len;
 		is_first = false;
-		words += len + strspn(words + len, " ");
+		text += len + strspn(text + len, " ");
 	}
 	add("\n");
 }
 
-static void add_item(size_t indent, const char *name, size_t words_at, const char *words)
+static void add_item(size_t indent, const char *name, size_t text_column, const char *text)
 {
 	size_t at = indent + strlen(name);
 
 	add("%*s%s", (int)indent, "", name);
-	if (at + 2 > words_at) {
+	if (at + 2 > text_column) {
 		add("\n");
 		at = 0;
 	}
-	add("%*s", (int)(words_at - at), "");
-	add_words(words_at, words_at, words);
+	add("%*s", (int)(text_column - at), "");
+	add_text(text_column, text_column, text);
 }
 
-static size_t words_at(void)
+static size_t text_column(void)
 {
-	return width < NARROW ? WORDS_BELOW : WORDS_AT;
+	return width < NARROW ? TEXT_COLUMN_BELOW : TEXT_COLUMN;
 }
 
 static void add_option(const struct option_row *row)
 {
-	char name[64], words[400];
+	char name[64], text[400];
 	size_t n = 0;
 
 	if (row->letter)
@@ -110,9 +110,9 @@ static void add_option(const struct option_row *row)
 		text_append(name, sizeof(name), &n, "%s", width < NARROW ? "" : "    ");
 	text_append(name, sizeof(name), &n, "--%s%s%s", row->name, row->value ? " " : "",
 		row->value ? row->value : "");
-	snprintf(words, sizeof(words), "%s%s%s%s", row->help, row->initial ? " [default: " : "",
+	snprintf(text, sizeof(text), "%s%s%s%s", row->help, row->initial ? " [default: " : "",
 		row->initial ? row->initial : "", row->initial ? "]" : "");
-	add_item(2, name, words_at(), words);
+	add_item(2, name, text_column(), text);
 }
 
 static void add_options(enum command command)
@@ -133,18 +133,18 @@ static void add_options(enum command command)
 		}
 	}
 	add("\n");
-	add_words(0, 0,
+	add_text(0, 0,
 		"Durations: 250ms 1.5s 30s 5m 2h 1d; a bare number is seconds. Most options can "
 		"also be set in the environment: --node-timeout as REDLOCK_NODE_TIMEOUT, and so "
 		"on; and in a configuration file: see 'redlock help config'.");
 }
 
-static void add_status(int status, const char *words)
+static void add_status(int status, const char *text)
 {
 	char number[8];
 
 	snprintf(number, sizeof(number), "%d", status);
-	add_item(2, number, 7, words);
+	add_item(2, number, 7, text);
 }
 
 static void add_statuses(void)
@@ -170,7 +170,7 @@ static void add_command(const struct command_row *row)
 
 	snprintf(title, sizeof(title), "redlock %s%s%s", row->name, *row->operands ? " " : "",
 		row->operands);
-	add_words(0, 4, title);
+	add_text(0, 4, title);
 	add_item(0, "", 2, row->summary);
 	if (!(row->flags & TAKES_OPTIONS))
 		return;
@@ -194,13 +194,13 @@ static void add_commands(enum command_group group)
 
 static void add_overview(void)
 {
-	add_words(0, 0,
+	add_text(0, 0,
 		"redlock runs commands under a lock that is held on a majority of Redis servers:");
 	add("\n  redlock run -k nightly --nodes 'redis://a redis://b redis://c' -- backup.sh\n");
 	for (int group = 0; group < COMMANDS_COUNT; group++)
 		add_commands((enum command_group)group);
 	add("\n");
-	add_words(0, 0,
+	add_text(0, 0,
 		"'redlock help COMMAND' shows its options and the exit statuses, 'redlock help "
 		"--OPTION' what an option does, and with which commands, 'redlock help STATUS' "
 		"what an exit status means.");
@@ -208,18 +208,18 @@ static void add_overview(void)
 
 static void add_places(const struct option_row *row)
 {
-	char words[400], env[OPTION_ENV_MAX];
+	char text[400], env[OPTION_ENV_MAX];
 	size_t n = 0;
 
-	text_append(words, sizeof(words), &n, "(");
+	text_append(text, sizeof(text), &n, "(");
 	for (int i = 0; i < command_rows_count; i++)
 		if (option_is_of(row, command_rows[i].id))
-			text_append(words, sizeof(words), &n, "%s%s", n > 1 ? ", " : "",
+			text_append(text, sizeof(text), &n, "%s%s", n > 1 ? ", " : "",
 				command_rows[i].name);
 	if (row->env)
-		text_append(words, sizeof(words), &n, "; %s", option_env_name(env, row));
-	text_append(words, sizeof(words), &n, ")");
-	add_item(0, "", words_at(), words);
+		text_append(text, sizeof(text), &n, "; %s", option_env_name(env, row));
+	text_append(text, sizeof(text), &n, ")");
+	add_item(0, "", text_column(), text);
 }
 
 int help_command(const char *name)
@@ -248,15 +248,15 @@ static int help_option(const char *word)
 
 static int help_status(int status)
 {
-	const char *words = status > 128
-				    ? "128 and a signal's number: it ended the command, or redlock"
-				    : "none of redlock's: the command ended with it";
+	const char *text = status > 128
+				   ? "128 and a signal's number: it ended the command, or redlock"
+				   : "none of redlock's: the command ended with it";
 
 	begin(STDOUT_FILENO);
 	for (int i = 0; i < status_rows_count; i++)
 		if (status_rows[i].number == status)
-			words = status_rows[i].meaning;
-	add_status(status, words);
+			text = status_rows[i].meaning;
+	add_status(status, text);
 	return show();
 }
 

@@ -166,7 +166,7 @@ static void put_seconds(FILE *f, int metric, const struct sample *s, usec d)
 }
 
 /* Closes f and returns its text; NULL: out of memory. */
-static char *take_text(FILE *f, char **text)
+static char *close_text(FILE *f, char **text)
 {
 	bool failed = ferror(f) != 0;
 
@@ -210,7 +210,7 @@ static char *lines_of_run(const struct sample *s, size_t *len)
 	put_number(f, RUNS, s, 1);
 	if (!is_skipped(s))
 		put_last_run(f, s);
-	return take_text(f, &text);
+	return close_text(f, &text);
 }
 
 /* ---- merging ---- */
@@ -293,7 +293,7 @@ static char *text_of_table(const struct table *t, size_t *len)
 	if (!f)
 		return NULL;
 	put_table(f, t);
-	return take_text(f, &text);
+	return close_text(f, &text);
 }
 
 char *metrics_merge(const char *old, size_t old_len, const struct sample *s, size_t *len)

@@ -102,7 +102,7 @@ static bool tidy_up(struct folder *folder)
 }
 
 /* Removes the remains of sandboxes of which all processes were killed. */
-static void sweep(void)
+static void remove_old_sandboxes(void)
 {
 	struct folder_walk walk;
 	struct folder folder;
@@ -130,7 +130,7 @@ static int run_launcher(struct sandbox *b)
 			log_err(&e);
 	} else {
 		background_ready();
-		sweep();
+		remove_old_sandboxes();
 		while (background_read() != BACKGROUND_END)
 			sleep_for(&l, -1);
 	}

@@ -79,7 +79,7 @@ bool supervise_take_signals(struct supervision *v)
 
 /* ---- the supervisor ---- */
 
-static void tell_stubborn(const struct supervision *v, const struct tree *tree)
+static void log_stubborn(const struct supervision *v, const struct tree *tree)
 {
 	char name[TREE_NAME_MAX * 4];
 
@@ -114,7 +114,7 @@ void supervise_read(struct supervision *v, bool stop_is_old)
 				signals_stop_with(message.pid);
 			break;
 		case SUPERVISOR_STUBBORN:
-			tell_stubborn(v, &message.tree);
+			log_stubborn(v, &message.tree);
 			break;
 		case SUPERVISOR_FAILED:
 		case SUPERVISOR_ENDED:
@@ -135,7 +135,7 @@ void supervise_replace(struct supervision *v, usec now)
 	if (!is_gone) {
 		v->stubborn_at = usec_min(v->stubborn_at, now + STUBBORN_AFTER);
 		if (now >= v->stubborn_at) {
-			tell_stubborn(v, &tree);
+			log_stubborn(v, &tree);
 			v->stubborn_at = now + STUBBORN_MESSAGE_INTERVAL;
 			v->sweep_apart = SWEEP_APART_LATER;
 		}

@@ -66,7 +66,7 @@ TEST(metrics_begin_with_one_run)
 	CHECK_MERGE("", &failed, FAILED_ALONE);
 }
 
-TEST(metrics_count_on)
+TEST(metrics_add_to_the_counter)
 {
 	CHECK_MERGE(FAILED_ALONE, &failed,
 		RUNS_HEAD "redlock_runs_total{key=\"a\",outcome=\"failed\"} 2\n" FAILED_REST);
@@ -77,7 +77,7 @@ TEST(metrics_count_on)
 			  "redlock_runs_total{key=\"a\",outcome=\"lost\"} 7\n" FAILED_REST);
 }
 
-TEST(metrics_say_nothing_of_what_was_not)
+TEST(metrics_without_a_value_have_no_series)
 {
 	const struct sample long_run = {.key = "a",
 		.outcome = "completed",
@@ -193,7 +193,7 @@ TEST(metrics_of_odd_keys_are_escaped_and_found_again)
 	}
 }
 
-TEST(metrics_drop_what_they_do_not_understand)
+TEST(metrics_drop_broken_lines)
 {
 	CHECK_DROPPED("\n\n");
 	CHECK_DROPPED("# a comment\nnode_load1 0.5\nredlock_runs_total 5\n");
@@ -220,7 +220,7 @@ TEST(metrics_drop_what_they_do_not_understand)
 	CHECK_DROPPED("redlock_last_status{key=\"b\"} 1");
 }
 
-TEST(metrics_that_stand_twice_become_one)
+TEST(metrics_merge_a_series_that_occurs_twice)
 {
 	CHECK_MERGE("redlock_runs_total{key=\"a\",outcome=\"failed\"} 2\n"
 		    "redlock_runs_total{key=\"a\",outcome=\"failed\"} 3\n",

@@ -16,19 +16,19 @@ int cmd_acquire(struct settings *s)
 {
 	static struct client client;
 	const struct lock *lock = &client.session.lock;
-	char *words[] = {"redlock", "acquire", NULL}, valid[DURATION_TEXT_MAX];
+	char *argv[] = {"redlock", "acquire", NULL}, valid[DURATION_TEXT_MAX];
 	struct caught caught;
 	struct err e;
 	int number, status;
 
 	/* The owner text names the calling script: this process has exited before others read
 	 * it. */
-	if (client_open(&client, s, (long)getppid(), words, &e) < 0)
+	if (client_open(&client, s, (long)getppid(), argv, &e) < 0)
 		return client_not_opened(s, &e);
 	log_never_block();
-	number = client_take(&client);
+	number = client_acquire(&client);
 	if (number == 0 && lock->state == LOCK_HELD)
-		client_take_in_replies(&client);
+		client_read_replies(&client);
 	if (number == 0 && lock->state == LOCK_HELD && signals_next(&client.signals, &caught) &&
 		caught.is_fatal)
 		number = caught.number;

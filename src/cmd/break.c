@@ -105,7 +105,7 @@ static void show_others(
 	}
 }
 
-static const char *deed(const struct wish *wish, const struct ballot *b)
+static const char *removal_result(const struct wish *wish, const struct ballot *b)
 {
 	switch (b->vote) {
 	case VOTE_YES:
@@ -113,7 +113,7 @@ static const char *deed(const struct wish *wish, const struct ballot *b)
 	case VOTE_GONE:
 		return wish->op == OP_NONE ? "nothing to remove" : "gone already";
 	case VOTE_FOREIGN:
-		return wish->op != OP_NONE    ? "somebody else's by now: left alone"
+		return wish->op != OP_NONE    ? "another client's by now: left alone"
 		       : b->reply.is_reserved ? "nothing to remove"
 					      : "no lock: left alone";
 	case VOTE_NONE:
@@ -124,7 +124,8 @@ static const char *deed(const struct wish *wish, const struct ballot *b)
 }
 
 /* Prints the result to stdout. Returns status, or that of a failed write. */
-static int tell(const struct query *sv, const struct settings *s, const char *outcome, int status)
+static int print_result(
+	const struct query *sv, const struct settings *s, const char *outcome, int status)
 {
 	struct json j;
 
@@ -152,15 +153,16 @@ static int break_it(struct query *sv, const struct settings *s, const struct rep
 	for (int i = 0; i < s->nodes.count; i++) {
 		has_changed |= wish[i].op != OP_NONE && t->ballot[i].vote == VOTE_FOREIGN;
 		if (s->format != FORMAT_JSON)
-			print_line("%s: %s", s->nodes.node[i].label, deed(&wish[i], &t->ballot[i]));
+			print_line("%s: %s", s->nodes.node[i].label,
+				removal_result(&wish[i], &t->ballot[i]));
 	}
 	if (has_changed)
-		return tell(sv, s, "changed-hands", STATUS_BUSY);
+		return print_result(sv, s, "changed-hands", STATUS_BUSY);
 	if (s->nodes.count - tally_count(t, VOTE_ABSENT) < tally_quorum(t)) {
 		configure_hint(s, t, LOG_ERRORS);
-		return tell(sv, s, "incomplete", STATUS_NO_QUORUM);
+		return print_result(sv, s, "incomplete", STATUS_NO_QUORUM);
 	}
-	return tell(sv, s, "removed", STATUS_OK);
+	return print_result(sv, s, "removed", STATUS_OK);
 }
 
 int cmd_break(struct settings *s)
@@ -198,25 +200,25 @@ int cmd_break(struct settings *s)
 	if (strcmp(state, "unknown") == 0) {
 		log_say(LOG_ERRORS, "nothing was removed: it would not be known whose lock");
 		configure_hint(s, &sv.tally, LOG_ERRORS);
-		status = tell(&sv, s, state, STATUS_NO_QUORUM);
+		status = print_result(&sv, s, state, STATUS_NO_QUORUM);
 	} else if (count == 0 && tally_count(&sv.tally, VOTE_FOREIGN) > 0 &&
 		   strcmp(state, "reserved") != 0) {
 		log_say(LOG_ERRORS, "nothing was removed: it is no lock");
 		log_hint(LOG_ERRORS,
 			"a lock of Redisson (hash) or Symfony (zset) expires, and has few names; "
 			"remove other data with 'redis-cli unlink KEY' on each node");
-		status = tell(&sv, s, "no-lock", STATUS_BUSY);
+		status = print_result(&sv, s, "no-lock", STATUS_BUSY);
 	} else if (count == 0) {
 		log_say(LOG_ERRORS, "there is nothing to remove");
 		if (strcmp(state, "free") == 0 && s->limit <= 1 && report_is_awaited(&sv.tally))
 			log_hint(LOG_ERRORS,
 				"is it a semaphore? 'redlock status --limit N' shows its slots");
-		status = tell(&sv, s, state, STATUS_OK);
+		status = print_result(&sv, s, state, STATUS_OK);
 	} else {
 		show_others(&sv, s, wish);
-		status = confirm(s, "remove it? Whoever has it may still be at work.", "removed");
+		status = confirm(s, "remove it? Its holder may still be running.", "removed");
 		status = status == STATUS_OK ? break_it(&sv, s, shown, wish)
-					     : tell(&sv, s, "not-confirmed", status);
+					     : print_result(&sv, s, "not-confirmed", status);
 	}
 	query_close(&sv);
 	return status;

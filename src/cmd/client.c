@@ -18,7 +18,7 @@
 #define MESSAGE_INTERVAL (10 * USEC_SEC)
 #define MESSAGE_INTERVAL_MAX (300 * USEC_SEC)
 
-static void default_owner(char owner[OWNER_MAX], long pid, char *const words[])
+static void default_owner(char owner[OWNER_MAX], long pid, char *const argv[])
 {
 	const char *user = getenv("LOGNAME");
 	const struct passwd *entry;
@@ -34,11 +34,11 @@ static void default_owner(char owner[OWNER_MAX], long pid, char *const words[])
 		user = entry ? entry->pw_name : getuid() == 0 ? "root" : uid;
 	}
 	gethostname(host, sizeof(host) - 1);
-	settings_owner(owner, OWNER_MAX, user, host, pid, words);
+	settings_owner(owner, OWNER_MAX, user, host, pid, argv);
 }
 
 int client_open(
-	struct client *c, const struct settings *s, long pid, char *const words[], struct err *e)
+	struct client *c, const struct settings *s, long pid, char *const argv[], struct err *e)
 {
 	const struct policy policy = settings_policy(s);
 	const char *outer = getenv("REDLOCK_HELD");
@@ -54,7 +54,7 @@ int client_open(
 	if (s->owner)
 		snprintf(owner, sizeof(owner), "%s", s->owner);
 	else
-		default_owner(owner, pid, words);
+		default_owner(owner, pid, argv);
 	if (signals_open(&c->signals, e) < 0 ||
 		session_open(&c->session, &policy, &s->nodes, &s->keys, owner, e) < 0)
 		return -1;
@@ -78,7 +78,7 @@ void client_die(const struct client *c, int number)
 	signals_die(number);
 }
 
-void client_tell_reply(const struct client *c)
+void client_log_reply(const struct client *c)
 {
 	const struct event *ev = &c->session.event;
 	const struct pool *pool = &c->session.pool;
@@ -98,14 +98,14 @@ void client_tell_reply(const struct client *c)
 static void explain(struct client *c, enum log_level at)
 {
 	configure_hint(c->settings, &c->session.lock.tally, at);
-	c->told_why = at <= log_level();
+	c->has_hinted_why = at <= log_level();
 }
 
 /* On a terminal the message is updated in place; a hint is printed below a message that stays. */
-static void tell_waiting(struct client *c)
+static void show_waiting(struct client *c)
 {
 	const struct lock *lock = &c->session.lock;
-	bool is_new = !c->told_why && lock->refusal == REFUSAL_NO_QUORUM &&
+	bool is_new = !c->has_hinted_why && lock->refusal == REFUSAL_NO_QUORUM &&
 		      configure_has_hint(c->settings, &lock->tally);
 	char text[REPORT_MAX], waited[DURATION_TEXT_MAX];
 	usec now = clock_now();
@@ -163,20 +163,20 @@ int client_step(struct client *c)
 	bool signalled = session_step(
 		&c->session, lock_is_pausing(lock) ? c->message_at : NEVER, c->wake_fd);
 
-	client_tell_reply(c);
+	client_log_reply(c);
 	if (signalled && signals_next(&c->signals, &caught) && caught.is_fatal)
 		return caught.number;
-	if (lock->seat.is_refused && !c->told_not_queued) {
+	if (lock->seat.is_refused && !c->has_warned_not_queued) {
 		log_say(LOG_NORMAL, "%s",
 			report_no_seat(text, lock, &c->settings->nodes, &c->settings->keys));
-		c->told_not_queued = true;
+		c->has_warned_not_queued = true;
 	}
 	report_lock(c->name, lock_slot(lock), &c->settings->keys);
 	if (lock->state == LOCK_HELD &&
 		report_unguarded(text, &lock->tally, &c->settings->nodes)[0])
 		log_say(LOG_NORMAL, "%s", text);
 	if (lock_is_pausing(lock) && clock_now() >= c->message_at) {
-		tell_waiting(c);
+		show_waiting(c);
 		c->message_at =
 			clock_now() + (c->is_live ? FIRST_MESSAGE_AFTER : c->message_interval);
 		c->message_interval = usec_min(2 * c->message_interval, MESSAGE_INTERVAL_MAX);
@@ -184,7 +184,7 @@ int client_step(struct client *c)
 	return 0;
 }
 
-int client_take(struct client *c)
+int client_acquire(struct client *c)
 {
 	int number = 0;
 
@@ -195,11 +195,11 @@ int client_take(struct client *c)
 	return number;
 }
 
-void client_take_in_replies(struct client *c)
+void client_read_replies(struct client *c)
 {
 	do {
 		session_step(&c->session, clock_now(), -1);
-		client_tell_reply(c);
+		client_log_reply(c);
 	} while (c->session.event.kind != EV_TIME);
 }
 
@@ -212,13 +212,13 @@ static bool was_ours(const struct lock *lock)
 	return lock->proved > 0 && lock->loss != LOSS_DENIED && !lock->policy.only_looks;
 }
 
-void client_tell_remedy(struct client *c, enum log_level at)
+void client_hint_remedy(struct client *c, enum log_level at)
 {
 	const char *remedy = report_remedy(&c->session.lock.tally);
 
-	if (remedy && !c->told_why)
+	if (remedy && !c->has_hinted_why)
 		log_hint(at, "%s", remedy);
-	c->told_why |= remedy && at <= log_level();
+	c->has_hinted_why |= remedy && at <= log_level();
 }
 
 void client_release(struct client *c, usec expire_in)
@@ -231,7 +231,7 @@ void client_release(struct client *c, usec expire_in)
 	usec until;
 
 	if (lock->state == LOCK_HELD)
-		client_take_in_replies(c);
+		client_read_replies(c);
 	session_release(&c->session, expire_in);
 	while (lock->state != LOCK_OVER) {
 		if (session_step(&c->session, NEVER, c->signals.fd) &&
@@ -240,7 +240,7 @@ void client_release(struct client *c, usec expire_in)
 				break;
 			c->signalled = true;
 		}
-		client_tell_reply(c);
+		client_log_reply(c);
 	}
 	unreleased = lock_unreleased(lock, &until);
 	released = lock->policy.nodes - unreleased >= policy_quorum(&lock->policy);
@@ -252,7 +252,7 @@ void client_release(struct client *c, usec expire_in)
 			report_unreleased(
 				text, lock, &c->settings->nodes, &c->settings->keys, clock_now()));
 	if (may_remain)
-		client_tell_remedy(c, LOG_NORMAL);
+		client_hint_remedy(c, LOG_NORMAL);
 	if (released && was_ours(lock) && lock->leave_for > 0)
 		log_say(LOG_DECISIONS, "left %s to expire in %s", c->name,
 			duration_format(left, lock->leave_for));
@@ -287,7 +287,7 @@ int client_refused(struct client *c)
 		return (int)s->conflict_exit_code;
 	}
 	log_say(LOG_ERRORS, "%s", text);
-	if (lock->refusal == REFUSAL_NO_QUORUM && !c->told_why)
+	if (lock->refusal == REFUSAL_NO_QUORUM && !c->has_hinted_why)
 		explain(c, LOG_ERRORS);
 	if (report_is_skewed(&lock->tally))
 		log_hint(LOG_ERRORS, "is this machine's clock right? '--restart-guard off' does "

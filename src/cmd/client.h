@@ -6,7 +6,7 @@
  *
  *     if (client_open(&c, s, pid, argv, &e) < 0)
  *             return client_not_opened(s, &e);
- *     number = client_take(&c);             or client_start(), client_is_open(), client_step()
+ *     number = client_acquire(&c);          or client_start(), client_is_open(), client_step()
  *     if (number > 0)                       a signal: client_release(), then client_die()
  *     if (lock->state != LOCK_HELD)
  *             return client_print_refusal(&c);  releases as well
@@ -41,13 +41,13 @@ struct client {
 
 	/* Valid while waiting. */
 	usec message_at, message_interval;
-	bool is_live, told_not_queued, told_why;
+	bool is_live, has_warned_not_queued, has_hinted_why;
 };
 
 /* pid and argv describe the holder in the key's value, unless s->owner is set. Returns -1 with *e;
  * the caller has nothing to close then. */
 int client_open(
-	struct client *c, const struct settings *s, long pid, char *const words[], struct err *e);
+	struct client *c, const struct settings *s, long pid, char *const argv[], struct err *e);
 
 /* Prints why client_open() failed, and returns the exit status. */
 int client_not_opened(const struct settings *s, const struct err *e);
@@ -66,7 +66,7 @@ bool client_is_open(const struct client *c);
 int client_step(struct client *c);
 
 /* The three functions above in a loop. Returns the number of a fatal signal, else 0. */
-int client_take(struct client *c);
+int client_acquire(struct client *c);
 
 /* Tells whether an enclosing run holds the lock. (*holder)->text is then the value of that lock. If
  * (*holder)->is_shared, it is the readers' value, and a writer cannot run under it. */
@@ -74,10 +74,10 @@ bool client_is_nested(const struct client *c, const struct reply **holder);
 
 /* Reads the replies that have arrived since a majority decided. They may show that two nodes are
  * one server, or that other clients wait. */
-void client_take_in_replies(struct client *c);
+void client_read_replies(struct client *c);
 
 /* Prints a hint about the nodes that prevented an extension or the release, once. */
-void client_tell_remedy(struct client *c, enum log_level at);
+void client_hint_remedy(struct client *c, enum log_level at);
 
 /*
  * Releases all keys that may be ours and closes the session. If expire_in is not 0, a held lock's
@@ -106,6 +106,6 @@ long client_slot(const struct client *c);
 void client_print(const struct client *c, long background_pid);
 
 /* With -vv: logs the reply of the last step. */
-void client_tell_reply(const struct client *c);
+void client_log_reply(const struct client *c);
 
 #endif

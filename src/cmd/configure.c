@@ -249,7 +249,7 @@ void configure_hint(const struct settings *s, const struct tally *t, enum log_le
 
 /* ---- the command's environment ---- */
 
-static void hand_on(const char *name, const char *value)
+static void export(const char *name, const char *value)
 {
 	if (value)
 		setenv(name, value, 1);
@@ -258,30 +258,30 @@ static void hand_on(const char *name, const char *value)
 }
 
 /* Makes the path absolute: the command may change its folder. A pipe can be read only once. */
-static void hand_on_file(const char *name, const char *file)
+static void export_file(const char *name, const char *file)
 {
 	char absolute[PATH_MAX];
 	struct stat st;
 	bool is_pipe = file && stat(file, &st) == 0 && S_ISFIFO(st.st_mode);
 
-	hand_on(name, file && !is_pipe && make_absolute(absolute, file) ? absolute : NULL);
+	export(name, file && !is_pipe && make_absolute(absolute, file) ? absolute : NULL);
 }
 
 void configure_command(const struct settings *s)
 {
 	/* The path of the password file is no secret. A user name is of use only with a
 	 * password. */
-	hand_on("REDLOCK_PASSWORD_FILE", s->password_file);
-	hand_on("REDLOCK_USERNAME", s->password_file ? s->username : NULL);
-	hand_on("REDLOCK_PASSWORD", NULL);
+	export("REDLOCK_PASSWORD_FILE", s->password_file);
+	export("REDLOCK_USERNAME", s->password_file ? s->username : NULL);
+	export("REDLOCK_PASSWORD", NULL);
 	/* Do not export --insecure: each redlock needs its own. */
-	hand_on_file("REDLOCK_CACERT", s->tls.cacert);
-	hand_on_file("REDLOCK_CERT", s->tls.cert);
-	hand_on_file("REDLOCK_KEY_FILE", s->tls.key_file);
-	hand_on("REDLOCK_SNI", s->tls.sni);
+	export_file("REDLOCK_CACERT", s->tls.cacert);
+	export_file("REDLOCK_CERT", s->tls.cert);
+	export_file("REDLOCK_KEY_FILE", s->tls.key_file);
+	export("REDLOCK_SNI", s->tls.sni);
 	if (s->config)
-		hand_on("REDLOCK_CONFIG", is_read_once ? NULL : path);
-	hand_on("REDLOCK_PROFILE", is_read_once ? NULL : s->profile);
+		export("REDLOCK_CONFIG", is_read_once ? NULL : path);
+	export("REDLOCK_PROFILE", is_read_once ? NULL : s->profile);
 	/* A nested redlock needs the format: REDLOCK_KEY is a name. */
-	hand_on("REDLOCK_KEY_FORMAT", s->key_format);
+	export("REDLOCK_KEY_FORMAT", s->key_format);
 }

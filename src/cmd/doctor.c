@@ -2,9 +2,9 @@
  * redlock doctor: asks all nodes about some twenty facts, tries the life of a lock on a key of its
  * own, and prints the findings of report/diagnosis.
  *
- * begin(), then examine() fills the node facts (struct node_facts) of each node, and tell() judges
- * and prints them. With --admit, admit() instead writes the restart guard's mark that lets a node
- * vote at once.
+ * begin(), then examine() fills the node facts (struct node_facts) of each node, and
+ * print_diagnosis() judges and prints them. With --admit, admit() instead writes the restart
+ * guard's mark that lets a node vote at once.
  */
 #include "report/diagnosis.h"
 #include "report/own_keys.h"
@@ -56,7 +56,7 @@ struct visit {
 /* ---- asking ---- */
 
 /* Ends the questions to nodes that are out of reach: each further one would take a time-out. */
-static void take_in(struct visit *v, const struct wish wish[NODES_MAX])
+static void check_reach(struct visit *v, const struct wish wish[NODES_MAX])
 {
 	char text[REPORT_MAX];
 
@@ -76,10 +76,10 @@ static void take_in(struct visit *v, const struct wish wish[NODES_MAX])
 }
 
 /* Asks the nodes, and stores each reply in the node's facts, at offset `field`. */
-static void put(struct visit *v, const struct wish wish[NODES_MAX], size_t field)
+static void ask_each(struct visit *v, const struct wish wish[NODES_MAX], size_t field)
 {
 	query_ask(&v->query, wish, NULL, QUERY_ALL);
-	take_in(v, wish);
+	check_reach(v, wish);
 	for (int i = 0; i < v->settings->nodes.count; i++)
 		if (wish[i].op != OP_NONE)
 			*(struct reply *)((char *)&v->facts[i] + field) =
@@ -87,7 +87,7 @@ static void put(struct visit *v, const struct wish wish[NODES_MAX], size_t field
 }
 
 /* Sends one request to all nodes that skip[] leaves out. */
-static void put_all(
+static void ask_all(
 	struct visit *v, const struct wish *question, const bool skip[NODES_MAX], size_t field)
 {
 	struct wish wish[NODES_MAX];
@@ -97,14 +97,14 @@ static void put_all(
 		if (skip[i])
 			wish[i].op = OP_NONE;
 	}
-	put(v, wish, field);
+	ask_each(v, wish, field);
 }
 
 #define FIELD(name) offsetof(struct node_facts, name)
 
 static void ask(struct visit *v, size_t field, const char *const words[])
 {
-	put_all(v, &(struct wish){.op = OP_COMMAND, .words = words}, v->is_over, field);
+	ask_all(v, &(struct wish){.op = OP_COMMAND, .words = words}, v->is_over, field);
 }
 
 /* Tells whether node i answered the last request. */
@@ -113,7 +113,7 @@ static bool has_answered(const struct visit *v, int i)
 	return v->query.tally.ballot[i].vote == VOTE_YES;
 }
 
-static void look_at_clocks(struct visit *v, int sample)
+static void sample_clocks(struct visit *v, int sample)
 {
 	const usec wall = clock_wall(), asked = clock_now();
 
@@ -136,7 +136,7 @@ static void look_at_clocks(struct visit *v, int sample)
 	}
 }
 
-static void look_at_info(struct visit *v)
+static void read_info(struct visit *v)
 {
 	ask(v, FIELD(informed), (const char *const[]){"INFO", NULL});
 	for (int i = 0; i < v->settings->nodes.count; i++)
@@ -158,7 +158,7 @@ static void ping(struct visit *v)
 }
 
 /* Checks whether the user may access redlock's own keys of a key that the user may not access. */
-static void look_beside(struct visit *v)
+static void try_own_keys(struct visit *v)
 {
 	char key[KEY_MAX], fence[KEY_MAX + 24];
 
@@ -196,7 +196,7 @@ static void try_a_lock(struct visit *v)
 			.is_alone = true,
 		};
 
-		put_all(v, &wish, v->is_over, FIELD(trial) + (size_t)i * sizeof(struct reply));
+		ask_all(v, &wish, v->is_over, FIELD(trial) + (size_t)i * sizeof(struct reply));
 		if (i != TRIAL_ACQUIRE)
 			continue;
 		ask(v, FIELD(rights),
@@ -206,7 +206,7 @@ static void try_a_lock(struct visit *v)
 		for (int n = 0; n < NODES_MAX; n++)
 			skip[n] =
 				v->is_over[n] || v->facts[n].trial[TRIAL_ACQUIRE].vote != VOTE_YES;
-		put_all(v,
+		ask_all(v,
 			&(struct wish){.op = OP_COMMAND,
 				.words = (const char *const[]){"BLPOP", v->key, "1", NULL}},
 			skip, FIELD(may_block));
@@ -249,8 +249,8 @@ static bool begin(struct visit *v, const struct settings *s, struct err *e)
 
 static void examine(struct visit *v)
 {
-	look_at_clocks(v, 0);
-	look_at_info(v);
+	sample_clocks(v, 0);
+	read_info(v);
 	ask(v, FIELD(own_keys), (const char *const[]){"EVAL", own_keys_script, "0", NULL});
 	ask(v, FIELD(fsync), (const char *const[]){"CONFIG", "GET", "appendfsync", NULL});
 	ask(v, FIELD(clients_max), (const char *const[]){"CONFIG", "GET", "maxclients", NULL});
@@ -260,10 +260,10 @@ static void examine(struct visit *v)
 	if (v->formatted[0])
 		ask(v, FIELD(formatted),
 			(const char *const[]){"EVAL", "return 0", "1", v->formatted, NULL});
-	look_beside(v);
+	try_own_keys(v);
 	try_a_lock(v);
 	ping(v);
-	look_at_clocks(v, 1);
+	sample_clocks(v, 1);
 }
 
 /* ---- showing ---- */
@@ -300,7 +300,7 @@ static void show_node(const struct visit *v, int i)
 	print_line("%s", text);
 }
 
-static void count_words(char *dst, size_t size, size_t *used, int count, const char *word)
+static void append_count(char *dst, size_t size, size_t *used, int count, const char *word)
 {
 	if (count > 0)
 		text_append(dst, size, used, "%s%d %s%s", *used ? ", " : "", count, word,
@@ -326,7 +326,8 @@ static void show(const struct visit *v, const struct diagnosis *d)
 	if (is_sound)
 		text_append(text, sizeof(text), &used, "sound");
 	for (int i = 0; i < SEVERITIES; i++)
-		count_words(text, sizeof(text), &used, d->with[i], severity_name((enum severity)i));
+		append_count(
+			text, sizeof(text), &used, d->with[i], severity_name((enum severity)i));
 	print_line("%s: %d of %d nodes can be counted on, %d needed", text, d->usable, nodes,
 		tally_quorum(&v->query.tally));
 }
@@ -350,7 +351,7 @@ static void print_findings(struct json *j, const struct visit *v, const struct d
 	json_close(j, ']');
 }
 
-static void print_patients(struct json *j, const struct visit *v, const struct diagnosis *d)
+static void print_node_facts(struct json *j, const struct visit *v, const struct diagnosis *d)
 {
 	json_open(j, "nodes", '[');
 	for (int i = 0; i < v->settings->nodes.count; i++) {
@@ -397,7 +398,7 @@ static const char *outcome(const struct diagnosis *d, int status)
 					       : "sound";
 }
 
-static int tell(const struct visit *v)
+static int print_diagnosis(const struct visit *v)
 {
 	static struct diagnosis d;
 	const struct settings *s = v->settings;
@@ -414,7 +415,7 @@ static int tell(const struct visit *v)
 	print_outcome(&j, outcome(&d, status), status);
 	json_number(&j, "usable", d.usable);
 	json_number(&j, "quorum", quorum);
-	print_patients(&j, v, &d);
+	print_node_facts(&j, v, &d);
 	print_findings(&j, v, &d);
 	print_end(&j);
 	return status;
@@ -433,7 +434,7 @@ static bool had_vote(const struct node_facts *p)
 }
 
 /* Returns an earlier node that is the same server, or -1. */
-static int twin_of(const struct visit *v, int i)
+static int duplicate_of(const struct visit *v, int i)
 {
 	const char *id = v->facts[i].info.run_id;
 
@@ -443,26 +444,26 @@ static int twin_of(const struct visit *v, int i)
 	return -1;
 }
 
-static bool has_twins(const struct visit *v)
+static bool has_duplicates(const struct visit *v)
 {
 	bool has = false;
 
 	for (int i = 0; i < v->settings->nodes.count; i++)
-		has |= twin_of(v, i) >= 0;
+		has |= duplicate_of(v, i) >= 0;
 	return has;
 }
 
 /* Describes the result for node i; *is_in: the node votes now. */
-static const char *deed(const struct visit *v, int i, bool *is_in)
+static const char *admission_result(const struct visit *v, int i, bool *is_in)
 {
-	static char twin[NODE_LABEL_MAX + 32];
+	static char duplicate[NODE_LABEL_MAX + 32];
 	const struct node_facts *p = &v->facts[i];
 
 	*is_in = p->admitted.vote == VOTE_YES;
-	snprintf(twin, sizeof(twin), "is the same server as %s",
-		twin_of(v, i) >= 0 ? v->settings->nodes.node[twin_of(v, i)].label : "");
-	if (twin_of(v, i) >= 0)
-		return twin;
+	snprintf(duplicate, sizeof(duplicate), "is the same server as %s",
+		duplicate_of(v, i) >= 0 ? v->settings->nodes.node[duplicate_of(v, i)].label : "");
+	if (duplicate_of(v, i) >= 0)
+		return duplicate;
 	if (*is_in)
 		return had_vote(p) ? "had its vote already" : "admitted";
 	if (p->reached.vote == VOTE_ABSENT)
@@ -479,9 +480,9 @@ static void admit_all(struct visit *v)
 	const char *words[NODES_MAX][4];
 	struct wish wish[NODES_MAX];
 
-	look_at_info(v);
+	read_info(v);
 	ask(v, FIELD(marker), (const char *const[]){"GET", GUARD_KEY, NULL});
-	if (has_twins(v))
+	if (has_duplicates(v))
 		return;
 	for (int i = 0; i < NODES_MAX; i++) {
 		bool is_known = !v->is_over[i] && v->facts[i].info.run_id[0];
@@ -492,10 +493,10 @@ static void admit_all(struct visit *v)
 		words[i][3] = NULL;
 		wish[i] = (struct wish){.op = is_known ? OP_COMMAND : OP_NONE, .words = words[i]};
 	}
-	put(v, wish, FIELD(admitted));
+	ask_each(v, wish, FIELD(admitted));
 }
 
-static int tell_admitted(const struct visit *v, const char *result, int status)
+static int print_admitted(const struct visit *v, const char *result, int status)
 {
 	const struct settings *s = v->settings;
 	struct json j;
@@ -507,7 +508,7 @@ static int tell_admitted(const struct visit *v, const char *result, int status)
 	}
 	for (int i = 0; i < s->nodes.count; i++) {
 		bool is_in;
-		const char *done = deed(v, i, &is_in);
+		const char *done = admission_result(v, i, &is_in);
 
 		if (s->format != FORMAT_JSON) {
 			print_line("%s: %s", s->nodes.node[i].label, done);
@@ -531,19 +532,19 @@ static int admit(struct visit *v)
 	int admitted = 0, quorum = tally_quorum(&v->query.tally);
 
 	admit_all(v);
-	if (has_twins(v)) {
+	if (has_duplicates(v)) {
 		log_say(LOG_ERRORS, "nothing was admitted: two of the nodes are one server");
 		log_hint(LOG_ERRORS, "every node must be a server of its own");
-		return tell_admitted(v, "duplicate-node", STATUS_CONFIG);
+		return print_admitted(v, "duplicate-node", STATUS_CONFIG);
 	}
 	for (int i = 0; i < v->settings->nodes.count; i++) {
 		bool is_in;
 
-		(void)deed(v, i, &is_in);
+		(void)admission_result(v, i, &is_in);
 		admitted += is_in;
 	}
-	return admitted < quorum ? tell_admitted(v, "incomplete", STATUS_NO_QUORUM)
-				 : tell_admitted(v, "admitted", STATUS_OK);
+	return admitted < quorum ? print_admitted(v, "incomplete", STATUS_NO_QUORUM)
+				 : print_admitted(v, "admitted", STATUS_OK);
 }
 
 /* ---- all of it ---- */
@@ -569,7 +570,7 @@ int cmd_doctor(struct settings *s)
 		status = admit(&v);
 	} else {
 		examine(&v);
-		status = tell(&v);
+		status = print_diagnosis(&v);
 	}
 	query_close(&v.query);
 	if (print_finish() != STATUS_OK)

@@ -66,7 +66,7 @@ static int finish(struct hold *h, const char *outcome, int status)
 
 /* ---- the background holder ---- */
 
-static void tell_loss(struct hold *h)
+static void log_loss(struct hold *h)
 {
 	const struct lock *lock = &h->client.session.lock;
 	char text[REPORT_MAX];
@@ -77,7 +77,7 @@ static void tell_loss(struct hold *h)
 	log_say(LOG_ERRORS, "%s",
 		report_loss(text, lock, &h->client.settings->nodes, &h->client.settings->keys));
 	if (lock->loss == LOSS_EXPIRED)
-		client_tell_remedy(&h->client, LOG_ERRORS);
+		client_hint_remedy(&h->client, LOG_ERRORS);
 }
 
 static void take_signals(struct hold *h)
@@ -128,14 +128,14 @@ static void keep(struct hold *h)
 		if (h->is_over)
 			break;
 		session_step(s, wake_at, h->client.wake_fd);
-		client_tell_reply(&h->client);
+		client_log_reply(&h->client);
 		if (lock->extensions > extensions) {
 			extensions = lock->extensions;
 			h->deadline.valid_until = lock->valid_until;
 			log_say(LOG_DECISIONS, "extended %s", h->client.name);
 		}
 		if (lock->state != LOCK_HELD && !h->was_lost) {
-			tell_loss(h);
+			log_loss(h);
 			deadline_lose(&h->deadline, clock_now());
 		}
 		take_signals(h);
@@ -190,7 +190,7 @@ static int run_background_holder(struct hold *h)
 	h->summary.held = clock_now() - h->client.began - h->summary.waited;
 	client_release(&h->client, 0);
 	if (h->client.session.lock.loss != LOSS_NONE)
-		tell_loss(h);
+		log_loss(h);
 	if (h->was_lost)
 		registry_lose(h->client.session.token);
 	else
@@ -204,7 +204,7 @@ static int run_background_holder(struct hold *h)
 /* ---- the foreground process ---- */
 
 /* Returns the number of a fatal signal, else 0. */
-static int take(struct hold *h)
+static int acquire(struct hold *h)
 {
 	int number = 0;
 
@@ -215,7 +215,7 @@ static int take(struct hold *h)
 	return number;
 }
 
-static int follow_is_gone(struct hold *h)
+static int followed_has_ended(struct hold *h)
 {
 	struct json j;
 
@@ -320,7 +320,7 @@ int cmd_hold(struct settings *s)
 {
 	static struct hold h;
 	const struct lock *lock = &h.client.session.lock;
-	char *words[] = {"redlock", "hold", NULL};
+	char *argv[] = {"redlock", "hold", NULL};
 	struct err e;
 	const char *refusal;
 	int number;
@@ -332,11 +332,11 @@ int cmd_hold(struct settings *s)
 	/* The owner text names the followed process, or the calling script. */
 	if (follow_open(&h.follow, (pid_t)s->follow, s->on_lost != 0 || s->max_run != NEVER, &e) <
 			0 ||
-		client_open(&h.client, s, s->follow ? s->follow : (long)getppid(), words, &e) < 0 ||
+		client_open(&h.client, s, s->follow ? s->follow : (long)getppid(), argv, &e) < 0 ||
 		watch_all(&h, &e) < 0 || registry_check(&e) < 0)
 		return client_not_opened(s, &e);
 	log_never_block();
-	number = take(&h);
+	number = acquire(&h);
 	h.summary.waited = clock_now() - h.client.began;
 	if (number > 0) {
 		h.client.signalled = true;
@@ -345,9 +345,9 @@ int cmd_hold(struct settings *s)
 		client_die(&h.client, number);
 	}
 	if (follow_has_ended(&h.follow))
-		return follow_is_gone(&h);
+		return followed_has_ended(&h);
 	if (lock->state == LOCK_HELD)
-		client_take_in_replies(&h.client);
+		client_read_replies(&h.client);
 	if (lock->state != LOCK_HELD || lock->tally.duplicate[0] >= 0) {
 		refusal = client_refusal_word(&h.client);
 		return finish(&h, refusal, client_print_refusal(&h.client));

@@ -104,7 +104,7 @@ void print_holder(struct json *j, const char *name, const struct reply *holder)
 	json_close(j, '}');
 }
 
-static const char *vote_words(const struct ballot *b)
+static const char *vote_name(const struct ballot *b)
 {
 	switch (b->vote) {
 	case VOTE_YES:
@@ -130,7 +130,7 @@ void print_nodes(
 
 		json_open(j, NULL, '{');
 		json_text(j, "node", nodes->node[i].label);
-		json_text(j, "answer", vote_words(b));
+		json_text(j, "answer", vote_name(b));
 		if (b->vote == VOTE_ABSENT) {
 			json_text(j, "why", reason_words(b->reply.reason));
 			if (b->reply.text_len)

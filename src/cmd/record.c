@@ -40,7 +40,7 @@ void record_prepare(struct settings *s)
 	s->metrics_file = whole_path(s->metrics_file, &metrics_file);
 }
 
-static void put_troubles(struct json *j, const struct settings *s, const struct lock *lock)
+static void put_failed_nodes(struct json *j, const struct settings *s, const struct lock *lock)
 {
 	json_open(j, "nodes", '[');
 	for (int i = 0; i < lock->policy.nodes; i++) {
@@ -72,7 +72,7 @@ static void append_line(const struct settings *s, const struct run_summary *a)
 		json_number(&j, "fence", a->lock->fence);
 	json_number(&j, "extensions", a->lock->extensions);
 	json_ms(&j, "worst_margin_ms", a->lock->extensions ? a->lock->worst_margin : NEVER);
-	put_troubles(&j, s, a->lock);
+	put_failed_nodes(&j, s, a->lock);
 	json_close(&j, '}');
 	if (j.failed) {
 		log_say(LOG_NORMAL, "not recorded: out of memory");

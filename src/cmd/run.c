@@ -43,7 +43,7 @@ struct run {
 	bool is_nested;
 	uint32_t prepared_for; /* the attempt during which the supervisor was made */
 	bool resume_pending; /* after a stop: the command continues after the next extension */
-	bool told_loss;
+	bool has_logged_loss;
 	bool lost;
 	int die_of; /* the signal by which redlock ends; 0: none */
 	struct run_summary summary; /* its outcome is NULL while the command's own status decides */
@@ -146,11 +146,11 @@ static int acquire(struct run *r)
 
 /* ---- the command ---- */
 
-static void tell_loss(struct run *r, const char *words)
+static void log_loss(struct run *r, const char *words)
 {
-	if (r->told_loss)
+	if (r->has_logged_loss)
 		return;
-	r->told_loss = r->lost = true;
+	r->has_logged_loss = r->lost = true;
 	log_say(LOG_ERRORS, "%s", words);
 	if (r->client.settings->on_lost)
 		return;
@@ -177,7 +177,7 @@ static void read_extender(struct run *r)
 			break;
 		case EXTENDER_EXPIRING:
 			supervisor_lose(&r->watch.supervisor);
-			tell_loss(r, message.text);
+			log_loss(r, message.text);
 			break;
 		case EXTENDER_LOG:
 			log_say(LOG_REPLIES, "%s", message.text);
@@ -270,9 +270,9 @@ static void supervise(struct run *r)
 	}
 }
 
-static void release(struct run *r, usec leave_for)
+static void release(struct run *r, usec expire_in)
 {
-	client_release(&r->client, leave_for);
+	client_release(&r->client, expire_in);
 	supervisor_close(&r->watch.supervisor);
 }
 
@@ -310,15 +310,15 @@ static void report_lost_lock(struct run *r)
 		   r->watch.end.ended_at >= lock->valid_until;
 	if (!r->lost)
 		return;
-	if (!r->told_loss && lock->loss != LOSS_NONE)
+	if (!r->has_logged_loss && lock->loss != LOSS_NONE)
 		log_say(LOG_ERRORS, "%s",
 			report_loss(
 				text, lock, &r->client.settings->nodes, &r->client.settings->keys));
-	else if (!r->told_loss)
+	else if (!r->has_logged_loss)
 		log_say(LOG_ERRORS, "%s",
 			report_stood_still(text, lock, &r->client.settings->keys));
 	if (lock->loss == LOSS_EXPIRED)
-		client_tell_remedy(&r->client, LOG_ERRORS);
+		client_hint_remedy(&r->client, LOG_ERRORS);
 }
 
 /* The replies to the release may show that the lock was lost while the command ran. */
@@ -355,7 +355,7 @@ static int outcome(struct run *r)
 		return supervise_supervisor_killed();
 	}
 	if (r->watch.end.tree.alive > 0) {
-		supervise_tell_remaining(&r->watch.end.tree, "the lock");
+		supervise_log_remaining(&r->watch.end.tree, "the lock");
 		log_hint(LOG_NORMAL, "--wait-descendants waits for what the command leaves behind");
 	}
 	return -1;
@@ -371,7 +371,7 @@ static int run_command(struct run *r)
 	struct err e;
 	int status;
 
-	client_take_in_replies(&r->client);
+	client_read_replies(&r->client);
 	if (lock->tally.duplicate[0] >= 0) {
 		r->summary.outcome = client_refusal_word(&r->client);
 		status = client_refuse_duplicate(&r->client);
@@ -482,7 +482,7 @@ static int open_all(struct run *r, const struct settings *s)
 }
 
 /* Returns an exit status, or -1: r->watch.end has the command's own, or r->die_of is set. */
-static int take_and_run(struct run *r)
+static int acquire_and_run(struct run *r)
 {
 	const struct lock *lock = &r->client.session.lock;
 	const struct settings *s = r->client.settings;
@@ -542,7 +542,7 @@ int cmd_run(struct settings *s)
 	status = open_all(&r, s);
 	if (status == STATUS_OK) {
 		log_never_block();
-		status = take_and_run(&r);
+		status = acquire_and_run(&r);
 	}
 	return finish(&r, status);
 }

@@ -296,7 +296,7 @@ static int outcome(struct sandbox *b)
 	if (end->tree.alive > 0)
 		end->tree = tree_signal(getpid(), 0, &b->watch.supervisor.born);
 	if (end->tree.alive > 0)
-		supervise_tell_remaining(&end->tree, "its nodes");
+		supervise_log_remaining(&end->tree, "its nodes");
 	if (WIFSIGNALED(end->number))
 		signals_die(WTERMSIG(end->number));
 	return WEXITSTATUS(end->number);

@@ -101,7 +101,7 @@ static void hint_at_slots(struct overview *st, const struct tally *t, const char
 	log_hint(LOG_NORMAL, "is it a semaphore? --limit N shows its slots");
 }
 
-static void note_unknown(struct overview *st, const struct tally *t)
+static void remember_unknown(struct overview *st, const struct tally *t)
 {
 	if (!st->is_unknown)
 		st->unknown = *t;
@@ -118,7 +118,7 @@ static void show_key(struct overview *st, const struct tally *t, const usec took
 	struct reply holder = tally_holder(t, &count);
 
 	if (strcmp(state, "unknown") == 0)
-		note_unknown(st, t);
+		remember_unknown(st, t);
 	if (!st->is_json) {
 		show_line(st, "",
 			report_status(
@@ -249,7 +249,7 @@ static int look_at(struct overview *st, char *const names[])
 
 /* ---- all locks ---- */
 
-static bool keep(struct overview *st, int node, const struct page_entry *entry)
+static bool add_found(struct overview *st, int node, const struct page_entry *entry)
 {
 	struct found *f;
 
@@ -295,7 +295,7 @@ static void end_search(struct search *search, enum reason reason)
 }
 
 /* Takes the reply of one node, a page of its scan. Returns false when out of memory. */
-static bool take_page(struct overview *st, int node, struct search *search)
+static bool read_page(struct overview *st, int node, struct search *search)
 {
 	const struct reply *a = &st->query.tally.ballot[node].reply;
 	/* A node that did not answer has no page. */
@@ -312,7 +312,7 @@ static bool take_page(struct overview *st, int node, struct search *search)
 	search->took += st->query.took[node];
 	while (at < end && page_next(&at, end, &entry)) {
 		search->bytes += sizeof(struct found) + entry.key_len + entry.value_len;
-		if (!keep(st, node, &entry))
+		if (!add_found(st, node, &entry))
 			return false;
 	}
 	/* An incomplete page leaves the cursor unchanged; "0" is both the first and the last
@@ -383,7 +383,7 @@ static bool scan(struct overview *st, struct search search[NODES_MAX])
 			wish[i] = search[i].wish;
 		query_ask(&st->query, wish, NULL, QUERY_ALL);
 		for (int i = 0; i < nodes; i++)
-			if (wish[i].op != OP_NONE && !take_page(st, i, &search[i]))
+			if (wish[i].op != OP_NONE && !read_page(st, i, &search[i]))
 				return false;
 		give_up(st, search);
 		open = 0;
@@ -403,7 +403,7 @@ static int by_key(const void *a, const void *b)
 }
 
 /* A node without this lock in its scan either does not have it, or did not finish the scan. */
-static void take_others(struct overview *st, const struct search search[NODES_MAX])
+static void add_missing_replies(struct overview *st, const struct search search[NODES_MAX])
 {
 	const struct reply gone = {.vote = VOTE_GONE};
 	struct tally *t = &st->query.tally;
@@ -429,7 +429,7 @@ static void show_found(struct overview *st, const struct found *f)
 		show_key(st, &st->query.tally, st->query.took, f->key, f->key_len, 0);
 }
 
-static void tell_omitted(const struct overview *st)
+static void log_omitted(const struct overview *st)
 {
 	if (st->omitted == 0)
 		return;
@@ -465,17 +465,17 @@ static int look_at_all(struct overview *st)
 
 			tally_take(t, st->found[next].node, &a, NULL);
 		}
-		take_others(st, search);
+		add_missing_replies(st, search);
 		show_found(st, &st->found[i]);
 	}
-	tell_omitted(st);
+	log_omitted(st);
 	if (clean == st->settings->nodes.count)
 		return STATUS_OK;
 	status = clean < tally_quorum(t) ? STATUS_NO_QUORUM : STATUS_OK;
 	tally_clear(t, clock_now());
-	take_others(st, search);
+	add_missing_replies(st, search);
 	if (status == STATUS_NO_QUORUM)
-		note_unknown(st, t);
+		remember_unknown(st, t);
 	log_say(status == STATUS_OK ? LOG_DECISIONS : LOG_ERRORS, "%s",
 		report_no_answers((char[REPORT_MAX]){0}, t, &st->settings->nodes));
 	return status;
@@ -514,7 +514,7 @@ int cmd_status(struct settings *s)
 	char *const *names = s->operands;
 	static struct overview st;
 	const struct policy policy = settings_policy(s);
-	bool is_live = s->watch && isatty(STDOUT_FILENO), has_told = false;
+	bool is_live = s->watch && isatty(STDOUT_FILENO), has_hinted = false;
 	char key[REQUEST_KEY_MAX + 1];
 	struct err e;
 	int status;
@@ -541,9 +541,9 @@ int cmd_status(struct settings *s)
 		status = show(&st, names);
 		if (print_finish() != STATUS_OK)
 			status = STATUS_INTERNAL;
-		if (st.is_unknown && (is_live || !has_told)) {
+		if (st.is_unknown && (is_live || !has_hinted)) {
 			configure_hint(s, &st.unknown, LOG_ERRORS);
-			has_told = true;
+			has_hinted = true;
 		}
 	} while (s->watch && status != STATUS_INTERNAL && status != STATUS_CONFIG &&
 		 sleep(WATCH_EVERY) == 0);

@@ -183,7 +183,7 @@ int supervise_supervisor_killed(void)
 	return STATUS_INTERNAL;
 }
 
-void supervise_tell_remaining(const struct tree *tree, const char *what)
+void supervise_log_remaining(const struct tree *tree, const char *what)
 {
 	char name[TREE_NAME_MAX * 4];
 

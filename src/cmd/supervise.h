@@ -55,6 +55,6 @@ int supervise_not_started(const struct supervision *v, const char *command);
 int supervise_supervisor_killed(void);
 
 /* Prints which processes of the command keep running without `what`. */
-void supervise_tell_remaining(const struct tree *tree, const char *what);
+void supervise_log_remaining(const struct tree *tree, const char *what);
 
 #endif

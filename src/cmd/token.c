@@ -87,18 +87,18 @@ static struct wish question(const struct settings *s, const char *token)
 }
 
 /* The outcome of a success, for each subcommand. */
-static const char *done_words(enum command command)
+static const char *done_name(enum command command)
 {
 	return command == COMMAND_EXTEND    ? "extended"
 	       : command == COMMAND_RELEASE ? "released"
 					    : "held";
 }
 
-static const char *outcome_words(const struct settings *s, enum ownership holding, bool is_short)
+static const char *outcome_name(const struct settings *s, enum ownership ownership, bool is_short)
 {
-	switch (holding) {
+	switch (ownership) {
 	case OWNERSHIP_OWNED:
-		return is_short ? "too-short" : done_words(s->command);
+		return is_short ? "too-short" : done_name(s->command);
 	case OWNERSHIP_EXPIRED:
 		return "expired";
 	case OWNERSHIP_FOREIGN:
@@ -110,7 +110,7 @@ static const char *outcome_words(const struct settings *s, enum ownership holdin
 }
 
 /* wish: NULL, or the request to each node. */
-static void tell_replies(const struct query *s, const struct settings *settings,
+static void log_replies(const struct query *s, const struct settings *settings,
 	const struct wish wish[], enum op op)
 {
 	char text[REPORT_MAX];
@@ -123,7 +123,7 @@ static void tell_replies(const struct query *s, const struct settings *settings,
 }
 
 /* A key that could not be released expires with its TTL. */
-static void tell_unreleased(const struct query *sv, const struct settings *s)
+static void hint_unreleased(const struct query *sv, const struct settings *s)
 {
 	const struct tally *t = &sv->tally;
 	const char *what = s->keys.count > 1 ? "they free themselves" : "it frees itself";
@@ -158,7 +158,7 @@ static usec validity(const struct query *sv, const struct settings *s)
  * that restarts of different nodes do not use up the majority over time. The nodes that still have
  * the key know its value.
  */
-static void put_back(struct query *sv, const struct settings *s)
+static void repair(struct query *sv, const struct settings *s)
 {
 	struct wish wish[NODES_MAX], look = question(s, s->token);
 	struct reply value = {.vote = VOTE_NONE};
@@ -181,95 +181,95 @@ static void put_back(struct query *sv, const struct settings *s)
 	if (tally_ownership(&sv->tally) != OWNERSHIP_OWNED)
 		return;
 	query_ask(sv, wish, NULL, QUERY_ALL);
-	tell_replies(sv, s, wish, OP_REPAIR);
+	log_replies(sv, s, wish, OP_REPAIR);
 }
 
 /* Tells whether a node still has at least one of the keys. */
-static bool is_left(const struct ballot *b)
+static bool has_key(const struct ballot *b)
 {
 	return b->vote == VOTE_YES || b->reply.is_partial;
 }
 
-static int count_left(const struct tally *t)
+static int count_with_key(const struct tally *t)
 {
 	int n = 0;
 
 	for (int i = 0; i < t->nodes; i++)
-		n += is_left(&t->ballot[i]);
+		n += has_key(&t->ballot[i]);
 	return n;
 }
 
 /* Releases the keys of a lost lock: this process has just extended some of them, or some exist
  * without the others. No other process would release these. */
-static void give_back(struct query *sv, const struct settings *s)
+static void release_remaining(struct query *sv, const struct settings *s)
 {
 	struct wish wish[NODES_MAX];
 
 	for (int i = 0; i < s->nodes.count; i++) {
 		wish[i] = question(s, s->token);
-		wish[i].op = is_left(&sv->tally.ballot[i]) ? OP_HAND_OFF : OP_NONE;
+		wish[i].op = has_key(&sv->tally.ballot[i]) ? OP_HAND_OFF : OP_NONE;
 		wish[i].time = s->node_timeout;
 	}
 	query_ask(sv, wish, NULL, QUERY_ALL);
-	tell_replies(sv, s, wish, OP_HAND_OFF);
+	log_replies(sv, s, wish, OP_HAND_OFF);
 }
 
 /* How the background holder of this lock has ended. */
 enum kept { KEPT_NONE, KEPT_RELEASED, KEPT_LOST };
 
 /* The ownership by the replies, unless the background holder released or lost the lock before. */
-static enum ownership judge(const struct tally *t, enum kept kept)
+static enum ownership judged_ownership(const struct tally *t, enum kept kept)
 {
-	enum ownership holding = tally_ownership(t);
+	enum ownership ownership = tally_ownership(t);
 
-	if (kept == KEPT_RELEASED && holding != OWNERSHIP_UNKNOWN)
+	if (kept == KEPT_RELEASED && ownership != OWNERSHIP_UNKNOWN)
 		return OWNERSHIP_OWNED;
-	if (kept == KEPT_LOST && holding != OWNERSHIP_FOREIGN)
+	if (kept == KEPT_LOST && ownership != OWNERSHIP_FOREIGN)
 		return OWNERSHIP_EXPIRED;
-	return holding;
+	return ownership;
 }
 
 /* Prints the result, and returns the exit status. */
 static int conclude(const struct query *sv, const struct settings *s, enum op op, enum kept kept)
 {
 	const struct tally *t = &sv->tally;
-	enum ownership holding = judge(t, kept);
+	enum ownership ownership = judged_ownership(t, kept);
 	usec valid = validity(sv, s);
 	int slot = s->limit > 1 ? (int)s->slot : 0;
-	bool is_short = s->command == COMMAND_CHECK && holding == OWNERSHIP_OWNED &&
+	bool is_short = s->command == COMMAND_CHECK && ownership == OWNERSHIP_OWNED &&
 			(valid == 0 || valid < s->min_validity);
-	int status = holding == OWNERSHIP_UNKNOWN              ? STATUS_NO_QUORUM
-		     : holding == OWNERSHIP_OWNED && !is_short ? STATUS_OK
-							       : STATUS_LOST;
+	int status = ownership == OWNERSHIP_UNKNOWN              ? STATUS_NO_QUORUM
+		     : ownership == OWNERSHIP_OWNED && !is_short ? STATUS_OK
+								 : STATUS_LOST;
 	char text[REPORT_MAX], name[REPORT_MAX], left[DURATION_TEXT_MAX];
 	struct json j;
 
-	tell_replies(sv, s, NULL, op);
+	log_replies(sv, s, NULL, op);
 	if (is_short)
 		log_say(LOG_NORMAL, "%s %s held by this token, but only for %s",
 			report_lock(name, slot, &s->keys), report_verb(&s->keys),
 			duration_format(left, valid));
 	else if (status == STATUS_OK)
-		log_say(LOG_DECISIONS, "%s %s", done_words(s->command),
+		log_say(LOG_DECISIONS, "%s %s", done_name(s->command),
 			report_lock(name, slot, &s->keys));
-	else if (kept == KEPT_LOST && holding != tally_ownership(t))
+	else if (kept == KEPT_LOST && ownership != tally_ownership(t))
 		log_say(LOG_NORMAL,
 			"%s %s lost before the release: the background holder's log says why",
 			report_lock(name, slot, &s->keys), s->keys.count > 1 ? "were" : "was");
 	else
-		log_say(holding == OWNERSHIP_UNKNOWN ? LOG_ERRORS : LOG_NORMAL, "%s",
+		log_say(ownership == OWNERSHIP_UNKNOWN ? LOG_ERRORS : LOG_NORMAL, "%s",
 			report_holding(text, t, &s->nodes, &s->keys, slot));
-	if (holding == OWNERSHIP_UNKNOWN && s->command == COMMAND_RELEASE)
-		tell_unreleased(sv, s);
-	if (holding == OWNERSHIP_UNKNOWN)
+	if (ownership == OWNERSHIP_UNKNOWN && s->command == COMMAND_RELEASE)
+		hint_unreleased(sv, s);
+	if (ownership == OWNERSHIP_UNKNOWN)
 		configure_hint(s, t, LOG_ERRORS);
 	if (s->format != FORMAT_JSON) {
-		if (s->command == COMMAND_CHECK && holding == OWNERSHIP_OWNED)
+		if (s->command == COMMAND_CHECK && ownership == OWNERSHIP_OWNED)
 			print_line(
 				"%s", valid == NEVER ? "for ever" : duration_format(left, valid));
 	} else {
 		print_begin(&j, s);
-		print_outcome(&j, outcome_words(s, holding, is_short), status);
+		print_outcome(&j, outcome_name(s, ownership, is_short), status);
 		if (s->limit > 0)
 			json_number(&j, "slot", s->slot);
 		if (s->command != COMMAND_RELEASE)
@@ -385,9 +385,9 @@ int cmd_token(struct settings *s)
 		status = print_failure(s, "duplicate-node", status);
 	if (s->command == COMMAND_EXTEND && status == STATUS_OK &&
 		tally_count(&sv.tally, VOTE_GONE) > 0)
-		put_back(&sv, s);
-	if (s->command == COMMAND_EXTEND && status == STATUS_LOST && count_left(&sv.tally) > 0)
-		give_back(&sv, s);
+		repair(&sv, s);
+	if (s->command == COMMAND_EXTEND && status == STATUS_LOST && count_with_key(&sv.tally) > 0)
+		release_remaining(&sv, s);
 	query_close(&sv);
 	return status;
 }

@@ -11,21 +11,22 @@ int cmd_wait(struct settings *s)
 {
 	static struct client client;
 	const struct lock *lock = &client.session.lock;
-	char *words[] = {"redlock", "wait", NULL};
+	char *argv[] = {"redlock", "wait", NULL};
 	struct json j;
 	struct err e;
 	int number;
 
-	if (client_open(&client, s, (long)getpid(), words, &e) < 0)
+	if (client_open(&client, s, (long)getpid(), argv, &e) < 0)
 		return client_not_opened(s, &e);
 	log_never_block();
-	number = client_take(&client);
+	number = client_acquire(&client);
 	if (number > 0) {
 		client.signalled = true;
 		client_release(&client, 0);
 		signals_die(number);
 	}
-	if (lock->refusal != REFUSAL_NONE || lock->tally.duplicate[0] >= 0 || client_is_open(&client))
+	if (lock->refusal != REFUSAL_NONE || lock->tally.duplicate[0] >= 0 ||
+		client_is_open(&client))
 		return client_print_refusal(&client);
 	client_release(&client, 0);
 	log_say(LOG_DECISIONS, "%s %s free", client.name, report_verb(&s->keys));

@@ -292,7 +292,7 @@ on_pty() { run "$REDLOCK_BUILD/tools/pty" "${@:1:$#-3}" -- "$REDLOCK_BUILD/redlo
 @test "break: a lock that changed hands since it was shown is left alone: 75" {
 	acquire job
 	on_pty expect:"Type 'yes'" run:"redis-cli -s $T/2.sock set job other px 600000" send:'yes\r' \
-		expect:"1.sock: removed" expect:"2.sock: somebody else's by now: left alone" expect:"3.sock: removed" break -k job
+		expect:"1.sock: removed" expect:"2.sock: another client's by now: left alone" expect:"3.sock: removed" break -k job
 	[ "$status" -eq 75 ]
 	[ "$(node 2 get job)" = other ]
 	held_on job 1
@@ -300,7 +300,7 @@ on_pty() { run "$REDLOCK_BUILD/tools/pty" "${@:1:$#-3}" -- "$REDLOCK_BUILD/redlo
 	# the same owner's next lock is another one
 	acquire job
 	on_pty expect:"Type 'yes'" run:"'$REDLOCK_BUILD/redlock' release -k job --token $TOKEN; '$REDLOCK_BUILD/redlock' acquire -k job --owner me -t 600s" \
-		send:'yes\r' expect:"3.sock: somebody else's by now: left alone" break -k job
+		send:'yes\r' expect:"3.sock: another client's by now: left alone" break -k job
 	[ "$status" -eq 75 ]
 	held_on job 3
 	# the lock has expired
@@ -382,7 +382,7 @@ on_each() {
 	}
 	break_later "zadd job 1 third"
 	[ "$status" -eq 75 ]
-	is_like "$output" "*1.sock: removed*2.sock: somebody else's by now: left alone*3.sock: removed*"
+	is_like "$output" "*1.sock: removed*2.sock: another client's by now: left alone*3.sock: removed*"
 	held_on job 1
 	break_later "del job"
 	[ "$status" -eq 0 ]

@@ -391,12 +391,12 @@ told() {
 	name_nodes
 	for i in 1 2; do
 		run -0 --separate-stderr redlock run -n -k job --insecure -- echo done
-		[ "$stderr" = "redlock: --insecure: certificates are not looked at, whoever answers is believed" ]
+		[ "$stderr" = "redlock: --insecure: certificates are not verified, any server is trusted" ]
 	done
 	run -0 --separate-stderr redlock run -q -n -k job --insecure -- echo done
-	[ "$stderr" = "redlock: --insecure: certificates are not looked at, whoever answers is believed" ]
+	[ "$stderr" = "redlock: --insecure: certificates are not verified, any server is trusted" ]
 	REDLOCK_INSECURE=1 run -0 --separate-stderr redlock status job
-	[ "$stderr" = "redlock: --insecure: certificates are not looked at, whoever answers is believed" ]
+	[ "$stderr" = "redlock: --insecure: certificates are not verified, any server is trusted" ]
 	redlock run -n -k job --insecure --node "rediss://127.0.0.1:${PORT[3]}" -- true
 	# without a TLS node there is no warning
 	run -0 --separate-stderr redlock run -n -k job --insecure --nodes "unix://$T/1.sock" -- true
@@ -404,8 +404,8 @@ told() {
 	cp "$C/client.key" "$T/key"
 	chmod 644 "$T/key"
 	run -0 --separate-stderr redlock run -n -k job --cert "$C/client.pem" --key-file "$T/key" -- true
-	[ "$stderr" = "redlock: everybody may read the private key in --key-file '$T/key'
-hint: 'chmod 600' keeps others away from it" ]
+	[ "$stderr" = "redlock: all users may read the private key in --key-file '$T/key'
+hint: 'chmod 600' lets only its owner read it" ]
 	chmod 640 "$T/key"
 	run -0 --separate-stderr redlock run -n -k job --cert "$C/client.pem" --key-file "$T/key" -- true
 	[ -z "$stderr" ]

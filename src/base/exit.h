@@ -11,18 +11,19 @@
 
 /* name, number, meaning. --help and the man page show the meaning. */
 #define STATUS_TABLE(X) \
-	X(STATUS_OK, 0, "done; `run`, `sandbox`: the command's own status, or its signal") \
-	X(STATUS_UNSOUND, 1, "doctor --strict: something is wrong, though a quorum is left") \
-	X(STATUS_USAGE, 64, "usage: nothing was done") \
+	X(STATUS_OK, 0, "success; `run`, `sandbox`: the command's own status, or its signal") \
+	X(STATUS_UNSOUND, 1, "doctor --strict: a warning or an error, though a quorum is usable") \
+	X(STATUS_USAGE, 64, "usage error: nothing was done") \
 	X(STATUS_NO_QUORUM, 69, \
 		"no quorum: too few nodes answered within the wait; sandbox: no server") \
 	X(STATUS_BUSY, 75, \
-		"busy: held by somebody else for the whole wait (-E changes it); or not " \
-		"confirmed") \
-	X(STATUS_STALE, 76, \
-		"gate: the fencing number is older than one that was seen; nothing was run") \
-	X(STATUS_CONFIG, 78, "configuration: a node's URL, a node named twice, a log's file") \
-	X(STATUS_LOST, 79, "lost: while the command ran, which was ended; or not the token's") \
+		"busy: another client held the lock for the whole wait (-E changes this " \
+		"status); or the lock was not confirmed") \
+	X(STATUS_STALE, 76, "gate: the fencing number is outdated; the command was not run") \
+	X(STATUS_CONFIG, 78, \
+		"configuration error: a node's URL, a node named twice, the log file") \
+	X(STATUS_LOST, 79, \
+		"lock lost: the command was terminated, or the token no longer holds the lock") \
 	X(STATUS_MAX_RUN, 124, "the command ran for longer than --max-run") \
 	X(STATUS_INTERNAL, 125, "redlock itself failed") \
 	X(STATUS_CANNOT_RUN, 126, "the command was found but could not be run") \

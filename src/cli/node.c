@@ -299,7 +299,7 @@ static int add_one(struct node_list *list, const char *url, struct err *e)
 	for (int i = 0; i < list->count; i++)
 		if (node_is_same(&list->node[i], &node)) {
 			err_set(e, ERR_CONFIG, "node '%.200s' is named twice", node.label);
-			return err_hint(e, "every node must be a server of its own");
+			return err_hint(e, "each node must be a separate server");
 		}
 	if (list->count == NODES_MAX)
 		return err_set(e, ERR_CONFIG, "more than %d nodes", NODES_MAX);

@@ -534,7 +534,7 @@ static int admit(struct visit *v)
 	admit_all(v);
 	if (has_duplicates(v)) {
 		log_say(LOG_ERRORS, "nothing was admitted: two of the nodes are one server");
-		log_hint(LOG_ERRORS, "every node must be a server of its own");
+		log_hint(LOG_ERRORS, "each node must be a separate server");
 		return print_admitted(v, "duplicate-node", STATUS_CONFIG);
 	}
 	for (int i = 0; i < v->settings->nodes.count; i++) {

@@ -154,7 +154,7 @@ int print_duplicate(const struct tally *t, const struct node_list *nodes)
 	if (t->duplicate[0] < 0)
 		return STATUS_OK;
 	log_say(LOG_ERRORS, "%s", report_duplicate(text, t, nodes));
-	log_hint(LOG_ERRORS, "every node must be a server of its own");
+	log_hint(LOG_ERRORS, "each node must be a separate server");
 	return STATUS_CONFIG;
 }
 

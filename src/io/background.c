@@ -38,7 +38,7 @@ int background_start(pid_t *pid, bool *ready, struct err *e)
 	ssize_t n;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
-		return err_set(e, ERR_SYSTEM, "cannot make a socket: %s", strerror(errno));
+		return err_set(e, ERR_SYSTEM, "cannot create a socket: %s", strerror(errno));
 	*pid = fork();
 	if (*pid < 0) {
 		err_set(e, ERR_SYSTEM, "cannot fork: %s", strerror(errno));

@@ -603,10 +603,10 @@ enum reason conn_late_reason(const struct conn *c)
 static void closed_by_node(struct conn *c, const char *how)
 {
 	if (!c->has_received && !c->node->is_tls && c->node->kind == NODE_TCP)
-		how = "without a word, as a port for TLS does: that is rediss://";
+		how = "without a reply, as a TLS port does; TLS needs rediss://";
 	else if (c->state == CONN_LOGIN)
-		how = c->pending[0].is_auth ? "instead of an answer to AUTH"
-					    : "instead of an answer to SELECT";
+		how = c->pending[0].is_auth ? "instead of a reply to AUTH"
+					    : "instead of a reply to SELECT";
 	fail(c, REASON_CLOSED, how);
 }
 
@@ -671,7 +671,7 @@ static void fail_unreadable(struct conn *c, const char *line)
 	}
 	/* HTTP, SSH: the first line shows the protocol. */
 	snprintf(why, sizeof(why), "%s",
-		c->is_unexpected_kind                 ? "a reply of a kind that nobody asked for"
+		c->is_unexpected_kind                 ? "a reply of an unexpected type"
 		: line[0] && strchr("+-:$*", line[0]) ? reader->errstr
 						      : line);
 	fail(c, REASON_GARBAGE, why);
@@ -755,7 +755,7 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct reply *repl
 	if (c->pending_count == 0) {
 		struct reply said = reply_read(OP_UNDO, &c->resp);
 
-		fail(c, REASON_GARBAGE, "it speaks unasked");
+		fail(c, REASON_GARBAGE, "a reply without a request");
 		if (is_error_reply(&c->resp))
 			c->failure = said;
 		return false;

@@ -85,10 +85,10 @@ int extender_open(struct extender *x, struct session *s, const struct node_list 
 {
 	*x = (struct extender){.session = s, .nodes = nodes, .send_replies = send_replies};
 	if (pipe2(x->pipe, O_CLOEXEC | O_NONBLOCK) < 0)
-		return err_set(e, ERR_SYSTEM, "cannot keep a lock: pipe: %s", strerror(errno));
+		return err_set(e, ERR_SYSTEM, "cannot extend a lock: pipe: %s", strerror(errno));
 	x->message_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (x->message_fd < 0) {
-		err_set(e, ERR_SYSTEM, "cannot keep a lock: eventfd: %s", strerror(errno));
+		err_set(e, ERR_SYSTEM, "cannot extend a lock: eventfd: %s", strerror(errno));
 		close(x->pipe[0]);
 		close(x->pipe[1]);
 		return -1;
@@ -107,7 +107,8 @@ int extender_start(struct extender *x, struct err *e)
 #endif
 	rc = pthread_create(&x->thread, NULL, run, x);
 	if (rc != 0)
-		return err_set(e, ERR_SYSTEM, "cannot keep the lock: no thread: %s", strerror(rc));
+		return err_set(
+			e, ERR_SYSTEM, "cannot extend the lock: no thread: %s", strerror(rc));
 	x->is_running = true;
 	return 0;
 }

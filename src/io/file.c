@@ -32,7 +32,7 @@ const char *file_reason(int error)
 	case ELOOP:
 		return "it is a symbolic link";
 	case EMLINK:
-		return "it has another name elsewhere";
+		return "it has several names (hard links)";
 	case EINVAL:
 		return "it is not a regular file";
 	case ETIMEDOUT:

@@ -63,11 +63,10 @@ static int check_parent(const char *parent, struct err *e)
 			"it",
 			shown);
 	else if (is_exposed(parent))
-		err_set(e, ERR_CONFIG, "in TMPDIR '%s', other users can rename what we make there",
-			shown);
+		err_set(e, ERR_CONFIG, "other users can rename files in TMPDIR '%s'", shown);
 	else
 		return 0;
-	return err_hint(e, "TMPDIR=/tmp will do");
+	return err_hint(e, "set TMPDIR to another directory, such as /tmp");
 }
 
 /* Returns true if the path still names the open folder, which another process may have removed. */
@@ -108,9 +107,9 @@ int folder_make(struct folder *f, struct err *e)
 			return 0;
 		close(f->fd);
 	}
-	err_set(e, ERR_CONFIG, "cannot make a folder in '%s': %s",
+	err_set(e, ERR_CONFIG, "cannot create a folder in '%s': %s",
 		utf8_escape(shown, sizeof(shown), parent, strlen(parent)), strerror(errno));
-	return err_hint(e, "TMPDIR says where, if it is not to be /tmp");
+	return err_hint(e, "set TMPDIR to use another directory than /tmp");
 }
 
 bool folder_is_there(const struct folder *f)

@@ -26,8 +26,9 @@ int follow_open(struct follow *f, pid_t pid, bool may_signal, struct err *e)
 	}
 	if (may_signal && kernel_pidfd_send_signal(f->fd, 0) < 0 && errno == EPERM) {
 		follow_close(f);
-		err_set(e, ERR_USAGE, "this user may not send signals to process %d", (int)pid);
-		return err_hint(e, "--on-lost warn leaves it alone when the lock is lost");
+		err_set(e, ERR_USAGE, "no permission to send signals to process %d", (int)pid);
+		return err_hint(
+			e, "with --on-lost warn, the process gets no signal when the lock is lost");
 	}
 	return 0;
 }

@@ -62,12 +62,11 @@ static int open_own(struct err *e)
 
 	if (fd >= 0)
 		return fd;
-	err_set(e, ERR_SYSTEM, "cannot list the lock: '/tmp/%s': %s", last,
+	err_set(e, ERR_SYSTEM, "cannot register the lock: '/tmp/%s': %s", last,
 		errno == EPERM || errno == ENOTDIR || errno == ELOOP || errno == EACCES
-			? "it is not a directory of this user alone"
+			? "not a private directory of this user"
 			: strerror(errno));
-	return err_hint(
-		e, "XDG_RUNTIME_DIR can name another place: a directory of yours, mode 0700");
+	return err_hint(e, "set XDG_RUNTIME_DIR to a directory of this user with mode 0700");
 }
 
 int registry_check(struct err *e)
@@ -270,7 +269,7 @@ int registry_add(const struct entry *entry, struct err *e)
 		forget_losses(entry);
 		return 0;
 	}
-	err_set(e, ERR_SYSTEM, "cannot list the lock: %s", strerror(errno));
+	err_set(e, ERR_SYSTEM, "cannot register the lock: %s", strerror(errno));
 	(void)unlinkat(own_folder, draft, 0);
 	own_name[0] = '\0';
 	registry_remove();

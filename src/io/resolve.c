@@ -147,7 +147,7 @@ static void start(struct addresses *a, const struct node *node)
 	a->asked_at = clock_now();
 	a->lookup = lookup_start(node);
 	snprintf(a->why, sizeof(a->why), "%s",
-		a->lookup ? "the resolver does not answer" : "it could not be looked up");
+		a->lookup ? "the resolver does not answer" : "the lookup could not be started");
 }
 
 /* Takes the result of a lookup, if it is there. Old addresses stay if the name no longer exists. */

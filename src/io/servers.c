@@ -70,18 +70,18 @@ int servers_find(char program[PATH_MAX], const char *name, struct err *e)
 	char shown[200];
 
 	if (name && !find(program, name)) {
-		err_set(e, ERR_NO_SERVER, "there is no server program '%s'",
+		err_set(e, ERR_NO_SERVER, "no server program '%s'",
 			utf8_escape(shown, sizeof(shown), name, strlen(name)));
-		return err_hint(e, "--server or REDLOCK_SERVER names one");
+		return err_hint(e, "name one with --server or REDLOCK_SERVER");
 	}
 	if (name)
 		return 0;
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (find(program, known[i]))
 			return 0;
-	err_set(e, ERR_NO_SERVER,
-		"there is no redis-server, valkey-server or keydb-server in PATH");
-	return err_hint(e, "apt-get install redis-server; or --server names another one");
+	err_set(e, ERR_NO_SERVER, "no redis-server, valkey-server or keydb-server in PATH");
+	return err_hint(e, "install one (apt-get install redis-server), or name another program "
+			   "with --server");
 }
 
 /* ---- the start ---- */
@@ -218,7 +218,7 @@ int servers_explain(const struct servers *s, struct err *e)
 		at++;
 	last_log_line(path_of(log, s->folder, at, "log"), words, sizeof(words));
 	return err_set(e, ERR_NO_SERVER, "node %d: %s %s%s%s", at + 1, s->program,
-		s->pid[at] ? "does not answer" : "ended at its start", *words ? ": " : "", words);
+		s->pid[at] ? "does not answer" : "exited at its start", *words ? ": " : "", words);
 }
 
 /* ---- the end ---- */

@@ -142,9 +142,9 @@ static void step(struct session *s, const struct event *ev)
 
 static int err_same_server(const struct node *a, const struct node *b, struct err *e)
 {
-	err_set(e, ERR_CONFIG, "nodes '%.250s' and '%.250s' are one and the same server", a->label,
+	err_set(e, ERR_CONFIG, "nodes '%.250s' and '%.250s' are the same server", a->label,
 		b->label);
-	return err_hint(e, "every node must be a server of its own");
+	return err_hint(e, "each node must be a separate server");
 }
 
 int session_open(struct session *s, const struct policy *policy, const struct node_list *nodes,

@@ -177,10 +177,11 @@ static void read_messages(struct watch *w)
 			 * processes behind, and may release its lock: kill at once. */
 			if (w->policy.is_nested)
 				w->deadline.policy.kill_after = 0;
-			log_say(LOG_ERRORS, w->deadline.policy.on_lost
-						    ? "redlock was killed: the command is ended"
-						    : "redlock was killed: the command runs on "
-						      "without its lock");
+			log_say(LOG_ERRORS,
+				w->deadline.policy.on_lost
+					? "redlock was killed: the command is terminated"
+					: "redlock was killed: the command runs on "
+					  "without its lock");
 			deadline_lose(&w->deadline, clock_now());
 		}
 }
@@ -411,8 +412,9 @@ static int try_all(struct err *e)
 	/* If the supervisor is killed, redlock adopts its orphans. */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0) {
 		err_call(e, CANNOT_START, "prctl(PR_SET_CHILD_SUBREAPER)");
-		return err_hint(e, "redlock has to adopt the command's orphans to end them: this "
-				   "kernel, or an emulator (qemu-user), does not know how");
+		return err_hint(e,
+			"redlock must adopt the command's orphans to terminate them; this "
+			"kernel or emulator (qemu-user) does not support that");
 	}
 	return 0;
 }

@@ -11,7 +11,7 @@ int tls_prepare(const struct tls_settings *s, const struct node *node, struct er
 {
 	(void)s;
 	return err_set(e, ERR_CONFIG,
-		"node '%.200s' wants TLS, and this redlock was built without it (WITH_TLS=no)",
+		"node '%.200s' requires TLS, but this redlock was built without TLS (WITH_TLS=no)",
 		node->label);
 }
 
@@ -228,7 +228,7 @@ static int bad_file(struct err *e, const char *option, const char *what, const c
 
 	utf8_escape(shown, sizeof(shown), path, strlen(path));
 	if (common.wanted_passphrase) {
-		err_set(e, ERR_CONFIG, "%s '%s' has a passphrase, and redlock asks for none",
+		err_set(e, ERR_CONFIG, "%s '%s' has a passphrase, which redlock does not support",
 			option, shown);
 		return err_hint(e, "'openssl pkey -in FILE -out NEW' writes a key without one");
 	}
@@ -236,7 +236,8 @@ static int bad_file(struct err *e, const char *option, const char *what, const c
 		return err_set(e, ERR_CONFIG, "cannot read %s '%s': %s", option, shown,
 			strerror(ERR_GET_REASON(code)));
 	if (ERR_GET_REASON(code) == X509_R_KEY_VALUES_MISMATCH)
-		return err_set(e, ERR_CONFIG, "%s '%s' is not the key of --cert", option, shown);
+		return err_set(e, ERR_CONFIG, "%s '%s' does not match the certificate of --cert",
+			option, shown);
 	if (is_wrong_content(code) || !text)
 		return err_set(e, ERR_CONFIG, "%s '%s' has no %s in it (PEM)", option, shown, what);
 	return err_set(e, ERR_CONFIG, "cannot use %s '%s': %s", option, shown, text);
@@ -412,7 +413,7 @@ static void reject_certificate(struct tls *t, X509_STORE_CTX *store, const X509 
 
 	switch (error) {
 	case X509_V_ERR_CERT_HAS_EXPIRED:
-		snprintf(text, sizeof(text), "%s has expired on %.10s", whose,
+		snprintf(text, sizeof(text), "%s expired on %.10s", whose,
 			time_format(day, time_of(ssl.X509_get0_notAfter(cert)) / USEC_SEC));
 		break;
 	case X509_V_ERR_CERT_NOT_YET_VALID:
@@ -428,15 +429,13 @@ static void reject_certificate(struct tls *t, X509_STORE_CTX *store, const X509 
 			snprintf(text, sizeof(text), "its certificate is not for %s", t->name);
 		break;
 	case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
-		snprintf(text, sizeof(text),
-			"its certificate is signed by itself, and not known here");
+		snprintf(text, sizeof(text), "its certificate is self-signed and not trusted");
 		break;
 	case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
 	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
 	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
 	case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-		snprintf(text, sizeof(text),
-			"its certificate comes from an authority that is not known here");
+		snprintf(text, sizeof(text), "its certificate comes from an unknown authority");
 		break;
 	default:
 		snprintf(text, sizeof(text), "%s: %s", whose,
@@ -480,7 +479,7 @@ static int make_context(const struct tls_settings *s, struct err *e)
 
 	common.wire = make_wire();
 	if (!c || !common.wire)
-		return err_set(e, ERR_SYSTEM, "OpenSSL cannot be used: it gives no context");
+		return err_set(e, ERR_SYSTEM, "OpenSSL cannot create a context");
 	/* Set the minimum only if the system's configuration is not stricter. */
 	if (ssl.SSL_CTX_ctrl(c, SSL_CTRL_GET_MIN_PROTO_VERSION, 0, NULL) < TLS1_2_VERSION)
 		ssl.SSL_CTX_ctrl(c, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, NULL);
@@ -505,8 +504,9 @@ int tls_prepare(const struct tls_settings *s, const struct node *node, struct er
 	const char *why = load();
 
 	if (why) {
-		err_set(e, ERR_CONFIG, "node '%.200s' wants TLS, and OpenSSL cannot be loaded: %s",
-			node->label, why);
+		err_set(e, ERR_CONFIG,
+			"node '%.200s' requires TLS, but OpenSSL cannot be loaded: %s", node->label,
+			why);
 		return err_hint(e, "install OpenSSL %d (Debian: libssl3)", OPENSSL_SHLIB_VERSION);
 	}
 	/* OpenSSL must not run code when a process of redlock exits, because there are threads and

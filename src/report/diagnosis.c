@@ -90,7 +90,7 @@ static bool compare(struct diagnosis *d, int node, int earlier, const struct set
 {
 	const struct server_info *info = &facts[node].info, *other = &facts[earlier].info;
 	bool is_first = is_master(info) && !is_master(other);
-	const char *fix = "every node must be a server of its own";
+	const char *fix = "each node must be a separate server";
 
 	if (info->run_id[0] && strcmp(info->run_id, other->run_id) == 0) {
 		d->is_duplicate = true;
@@ -348,8 +348,8 @@ static void judge_certificate(struct diagnosis *d, int node, const struct validi
 		return;
 	time_format(day, v->until / USEC_SEC);
 	if (left < 0) /* possible with --insecure, or with nodes that do not verify ours */
-		finding_add(d, node, SEVERITY_WARNING, id, "renew it", "%s has expired on %.10s",
-			whose, day);
+		finding_add(d, node, SEVERITY_WARNING, id, "renew it", "%s expired on %.10s", whose,
+			day);
 	else
 		finding_add(d, node, SEVERITY_WARNING, id, "renew it",
 			"%s ends on %.10s, in %s: then it cannot be trusted", whose, day,

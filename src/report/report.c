@@ -436,7 +436,7 @@ const char *report_duplicate(
 	struct line l = line(dst);
 
 	if (t->duplicate[0] >= 0)
-		add(&l, "nodes '%s' and '%s' are one and the same server",
+		add(&l, "nodes '%s' and '%s' are the same server",
 			nodes->node[t->duplicate[0]].label, nodes->node[t->duplicate[1]].label);
 	return dst;
 }

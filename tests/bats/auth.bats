@@ -89,8 +89,8 @@ through() {
 	"$REDLOCK_BUILD/tools/hostile" --close "$T/proxy1" '' > "$T/hostile" 3>&- &
 	also_end $!
 	eventually test -s "$T/hostile"
-	REDLOCK_PASSWORD=maste7 REDLOCK_NODES="unix://$T/proxy1" says 69 '' "*proxy1 closed the connection (instead of an answer to AUTH)" run -n -k job -- echo never
-	REDLOCK_NODES="unix://$T/proxy1?db=3" says 69 '' "*proxy1[?]db=3 closed the connection (instead of an answer to SELECT)" run -n -k job -- echo never
+	REDLOCK_PASSWORD=maste7 REDLOCK_NODES="unix://$T/proxy1" says 69 '' "*proxy1 closed the connection (instead of a reply to AUTH)" run -n -k job -- echo never
+	REDLOCK_NODES="unix://$T/proxy1?db=3" says 69 '' "*proxy1[?]db=3 closed the connection (instead of a reply to SELECT)" run -n -k job -- echo never
 }
 
 @test "a password for nodes that have none: redlock reports it, and says that the password is not needed" {

@@ -690,7 +690,7 @@ unix://$T/3.sock: admitted" '' doctor --admit --yes "${PATIENT[@]}"
 	says 78 "unix://$T/1.sock: not admitted
 unix://$T/again.sock: is the same server as unix://$T/1.sock
 unix://$T/2.sock: not admitted" "redlock: nothing was admitted: two of the nodes are one server
-hint: every node must be a server of its own" doctor --admit --yes "${PATIENT[@]}"
+hint: each node must be a separate server" doctor --admit --yes "${PATIENT[@]}"
 	run -78 --separate-stderr redlock doctor --admit --yes --json "${PATIENT[@]}"
 	json '.outcome == "duplicate-node" and .status == 78 and ([.nodes[] | .admitted] == [false, false, false])'
 	for i in 1 2; do [ "$(node $i exists '{redlock}:node')" = 0 ]; done

@@ -504,8 +504,8 @@ nobody() {
 
 @test "--follow of another user's process: refused, except with --on-lost warn" {
 	run -64 nobody hold -k job --follow $$
-	[ "${lines[0]}" = "redlock: this user may not send signals to process $$" ]
-	[ "${lines[1]}" = "hint: --on-lost warn leaves it alone when the lock is lost" ]
+	[ "${lines[0]}" = "redlock: no permission to send signals to process $$" ]
+	[ "${lines[1]}" = "hint: with --on-lost warn, the process gets no signal when the lock is lost" ]
 	run -64 nobody hold -k job --on-lost warn --max-run 1h --follow $$
 	free_everywhere job
 	run -0 --separate-stderr nobody hold -k job --on-lost warn --follow $$
@@ -649,8 +649,8 @@ as_new_user() { setpriv --reuid=$uid --regid=$uid --clear-groups "$REDLOCK_BUILD
 		$how "$folder"
 		run -125 as_new_user hold -k job
 		rm -rf "$folder"
-		[ "${lines[0]}" = "redlock: cannot list the lock: '$folder': it is not a directory of this user alone" ]
-		[ "${lines[1]}" = "hint: XDG_RUNTIME_DIR can name another place: a directory of yours, mode 0700" ]
+		[ "${lines[0]}" = "redlock: cannot register the lock: '$folder': not a private directory of this user" ]
+		[ "${lines[1]}" = "hint: set XDG_RUNTIME_DIR to a directory of this user with mode 0700" ]
 		held_on job 0
 	done
 	[ "$(ls -A "$T/elsewhere")" = "" ]
@@ -843,7 +843,7 @@ terminal() {
 	run -125 unshare --mount bash -c '
 		mount -t tmpfs -o nr_inodes=2 small "$1/runtime" || exit 1
 		exec "$0" hold -k job' "$REDLOCK_BUILD/redlock" "$T"
-	[ "${lines[0]}" = "redlock: cannot list the lock: No space left on device" ]
+	[ "${lines[0]}" = "redlock: cannot register the lock: No space left on device" ]
 	free_everywhere job
 }
 

@@ -169,7 +169,7 @@ no_node() {
 	serve a "$answer$answer"
 	export REDLOCK_NODES="unix://$T/a $SOUND"
 	in_background "$T/out" run -vv --ttl 6s --node-timeout 900ms -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
-	eventually file_has "$T/out" "unix://$T/a $GARBAGE (it speaks unasked)"
+	eventually file_has "$T/out" "unix://$T/a $GARBAGE (a reply without a request)"
 	touch "$T/go"
 	ended_with 0
 	held_on job 0

@@ -238,7 +238,7 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	patiently
 	run redlock run -n -k job -- echo never
 	[ "$status" -eq 78 ]
-	[ "${lines[0]}" = "redlock: nodes 'unix://$T/1.sock' and 'unix://$T/alias.sock' are one and the same server" ]
+	[ "${lines[0]}" = "redlock: nodes 'unix://$T/1.sock' and 'unix://$T/alias.sock' are the same server" ]
 	held_on job 0
 	for try in 1 2 3 4 5; do
 		run redlock run -k job --nodes "unix://$T/1.sock unix://$T/2.sock unix://$T/alias.sock" -- echo never

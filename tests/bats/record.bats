@@ -249,7 +249,7 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	done
 	ln -f "$T/victim" "$D/record"
 	run_there --record "$D/record"
-	[ "$output" = "redlock: not recorded: cannot write to '$D/record': it has another name elsewhere" ]
+	[ "$output" = "redlock: not recorded: cannot write to '$D/record': it has several names (hard links)" ]
 	for how in -s ''; do
 		ln $how -f "$T/victim" "$D/log"
 		run -78 redlock run -k job --log "$D/log" -- touch "$T/never"
@@ -433,7 +433,7 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	settled() { [ "$(cat "/proc/$(supervisor_of "$BG")/comm")" = rl-supervisor ]; }
 	eventually settled
 	kill -KILL "$BG"
-	eventually file_has "$T/log" "Z redlock\[[0-9]*\]: redlock was killed: the command is ended$"
+	eventually file_has "$T/log" "Z redlock\[[0-9]*\]: redlock was killed: the command is terminated$"
 	eventually is_gone "$(cat "$T/pid")"
 	[ ! -s "$T/out" ]
 }

@@ -128,12 +128,12 @@ hint: redlock sandbox -- COMMAND; see 'redlock help sandbox'" sandbox < /dev/nul
 @test "no server program: 69, and a hint" {
 	mkdir "$T/empty"
 	run -69 env PATH="$T/empty" "$REDLOCK_BUILD/redlock" sandbox -- touch "$T/never"
-	[ "$output" = "redlock: there is no redis-server, valkey-server or keydb-server in PATH
-hint: apt-get install redis-server; or --server names another one" ]
+	[ "$output" = "redlock: no redis-server, valkey-server or keydb-server in PATH
+hint: install one (apt-get install redis-server), or name another program with --server" ]
 	for name in no-such-server ./no-such-server "$T/no-such-server" "$T/bin" ''; do
 		run -69 redlock sandbox --server "$name" -- touch "$T/never"
-		[ "$output" = "redlock: there is no server program '$name'
-hint: --server or REDLOCK_SERVER names one" ]
+		[ "$output" = "redlock: no server program '$name'
+hint: name one with --server or REDLOCK_SERVER" ]
 	done
 	[ ! -e "$T/never" ]
 	no_folder
@@ -166,11 +166,11 @@ hint: --server or REDLOCK_SERVER names one" ]
 		echo "once upon a time"; echo "no luck today" >&2; exit 1'
 	run -69 redlock sandbox --server failing -- touch "$T/never"
 	[ "${#lines[@]}" -eq 1 ]
-	is_like "$output" "redlock: node [23]: $T/bin/failing ended at its start: no luck today"
+	is_like "$output" "redlock: node [23]: $T/bin/failing exited at its start: no luck today"
 	tool failing bash 'exec redis-server "$1" --no-such-setting 1'
 	run -69 redlock sandbox --server failing -- touch "$T/never"
 	[ "${#lines[@]}" -eq 1 ]
-	is_like "$output" "redlock: node [123]: $T/bin/failing ended at its start: ?*"
+	is_like "$output" "redlock: node [123]: $T/bin/failing exited at its start: ?*"
 	tool failing none
 	run -69 redlock sandbox --server failing -- touch "$T/never"
 	is_like "$output" "redlock: cannot start '$T/bin/failing': No such file or directory"
@@ -188,7 +188,7 @@ hint: --server or REDLOCK_SERVER names one" ]
 		exit 1'
 	: > "$T/servers"
 	run -69 redlock sandbox --server script -- touch "$T/never"
-	[ "$output" = "redlock: node 3: $T/bin/script ended at its start" ]
+	[ "$output" = "redlock: node 3: $T/bin/script exited at its start" ]
 	[ "$(pids "$T/servers")" -eq 6 ]
 	all_gone "$T/servers"
 	no_folder
@@ -221,12 +221,12 @@ hint: --server or REDLOCK_SERVER names one" ]
 	refused tmp "redlock: TMPDIR 'tmp' does not begin with '/'"
 	# a folder where other users can replace a new folder
 	install -d -m 700 -o 65534 "$T/theirs"
-	refused "$T/theirs" "redlock: in TMPDIR '$T/theirs', other users can rename what we make there"
+	refused "$T/theirs" "redlock: other users can rename files in TMPDIR '$T/theirs'"
 	install -d -m 777 "$T/open"
-	refused "$T/open" "redlock: in TMPDIR '$T/open', other users can rename what we make there"
+	refused "$T/open" "redlock: other users can rename files in TMPDIR '$T/open'"
 	chmod +t "$T/open"
 	TMPDIR=$T/open run -0 redlock sandbox -- true
-	refused "$T/none" "redlock: cannot make a folder in '$T/none': No such file or directory"
+	refused "$T/none" "redlock: cannot create a folder in '$T/none': No such file or directory"
 	[ ! -e "$T/never" ]
 	[ -z "$(ls -A "$long" "$T/a b" | grep redlock)" ]
 }
@@ -310,7 +310,7 @@ REDLOCK_TTL" ]
 	run -5 env --ignore-signal=CHLD "$REDLOCK_BUILD/redlock" sandbox -n 2 -- sh -c 'exit 5' <&-
 	[ "$output" = "" ]
 	run -69 env --ignore-signal=CHLD "$REDLOCK_BUILD/redlock" sandbox --server false -- true
-	is_like "$output" "redlock: node [123]: * ended at its start"
+	is_like "$output" "redlock: node [123]: * exited at its start"
 	no_folder
 }
 

@@ -100,7 +100,7 @@ extend_at_last() {
 	says 75 '' "*redlock: 'job' is busy: *" acquire -w 100ms -k job
 	for i in 1 2 3; do [ "$(node $i get job)" = other ]; done
 	ln -s 1.sock "$T/again.sock"
-	says 78 '' "redlock: nodes 'unix://$T/1.sock' and 'unix://$T/again.sock' are one and the same server?hint: *" \
+	says 78 '' "redlock: nodes 'unix://$T/1.sock' and 'unix://$T/again.sock' are the same server?hint: *" \
 		acquire -k twice --nodes "unix://$T/1.sock unix://$T/again.sock"
 	held_on twice 0
 	kill_node 1

@@ -227,7 +227,7 @@ acquire() {
 @test "status: two names of one server, wrong arguments, and a full disk" {
 	ln -s 1.sock "$T/again.sock"
 	for key in '' job; do
-		REDLOCK_NODES="unix://$T/1.sock unix://$T/again.sock" says 78 '' "redlock: nodes '*1.sock' and '*again.sock' are one and the same server?hint: *" status $key
+		REDLOCK_NODES="unix://$T/1.sock unix://$T/again.sock" says 78 '' "redlock: nodes '*1.sock' and '*again.sock' are the same server?hint: *" status $key
 	done
 	says 64 '' "redlock: the key is empty" status job ''
 	says 64 '' "redlock: the key has 5000 bytes; at most 4096 are allowed" status "$(printf 'x%.0s' $(seq 5000))"
@@ -439,7 +439,7 @@ on_each() {
 @test "break: two names of one server, and a full disk" {
 	acquire job
 	ln -s 1.sock "$T/again.sock"
-	REDLOCK_NODES="unix://$T/1.sock unix://$T/again.sock" says 78 '' "redlock: nodes * are one and the same server?hint: *" break -y -k job
+	REDLOCK_NODES="unix://$T/1.sock unix://$T/again.sock" says 78 '' "redlock: nodes * are the same server?hint: *" break -y -k job
 	held_on job 3
 	run -125 --separate-stderr bash -c "'$REDLOCK_BUILD/redlock' break -y -k job > /dev/full"
 	[[ "$stderr" == *"cannot write to stdout: No space left on device" ]]

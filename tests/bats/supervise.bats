@@ -300,7 +300,7 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 		eventually tree_is_gone
 		eventually is_gone "$supervisor"
 		eventually held_on "job$signal" 3
-		file_has "$T/out" "redlock was killed: the command is ended"
+		file_has "$T/out" "redlock was killed: the command is terminated"
 	done
 }
 

@@ -173,21 +173,21 @@ gone_from_second() { [ "$(node 1 -n 2 exists job)" = 0 ]; }
 @test "a certificate of another authority, self-signed, expired, not yet valid: the node is absent, and redlock says why" {
 	tls_node 3 stranger
 	name_nodes
-	absent "cannot be trusted (its certificate comes from an authority that is not known here)"
+	absent "cannot be trusted (its certificate comes from an unknown authority)"
 	tls_node 3 alone
 	name_nodes
-	absent "cannot be trusted (its certificate is signed by itself, and not known here)"
+	absent "cannot be trusted (its certificate is self-signed and not trusted)"
 	redlock run -n -k job --cacert "$C/alone.pem" --node "rediss://127.0.0.1:${PORT[3]}" -- true
 	tls_node 3 expired
 	name_nodes
-	absent "cannot be trusted (its certificate has expired on 2024-01-01)"
+	absent "cannot be trusted (its certificate expired on 2024-01-01)"
 	tls_node 3 future
 	name_nodes
 	absent "cannot be trusted (its certificate is not valid before 2097-01-01)"
 	# the authorities that this system trusts
 	unset REDLOCK_CACERT
 	tls_node 3 good
-	is_refused "cannot be trusted (its certificate comes from an authority that is not known here)"
+	is_refused "cannot be trusted (its certificate comes from an unknown authority)"
 	SSL_CERT_FILE=$C/ca.pem redlock run -n -k job --node "rediss://127.0.0.1:${PORT[3]}" -- true
 	mkdir "$T/trusted"
 	cp "$C/ca.pem" "$T/trusted/$(openssl x509 -noout -hash -in "$C/ca.pem").0"
@@ -242,9 +242,9 @@ gone_from_second() { [ "$(node 1 -n 2 exists job)" = 0 ]; }
 	PORT[3]=$(cat "$T/proxy")
 	is_refused "did not begin with TLS in time*" --node-timeout 400ms
 	run -69 redlock run -n -k job --nodes "redis://127.0.0.1:${PORT[1]}" -- echo never
-	is_like "$output" "*redis://127.0.0.1:${PORT[1]} @(closed the connection (without a word, as a port for TLS does: that is rediss://)|speaks TLS only?hint: *rediss://*)"
+	is_like "$output" "*redis://127.0.0.1:${PORT[1]} @(closed the connection (without a reply, as a TLS port does; TLS needs rediss://)|speaks TLS only?hint: *rediss://*)"
 	REDLOCK_PASSWORD=s3cret run -69 redlock run -n -k job --nodes "redis://127.0.0.1:${PORT[1]}" -- echo never
-	is_like "$output" "*@(as a port for TLS does: that is rediss://|speaks TLS only)*"
+	is_like "$output" "*@(as a TLS port does; TLS needs rediss://|speaks TLS only)*"
 }
 # turns_away PORT: a server that answers each connection with an error: too many clients.
 turns_away() { timeout 1 head -c 8 < "/dev/tcp/127.0.0.1/$1" | grep -q ERR; }
@@ -281,7 +281,7 @@ by_proxy() {
 	run -0 redlock run --config "$file" --profile p -k job -- "$REDLOCK_BUILD/redlock" run -k inner -- echo done
 	[ "$output" = "done" ]
 	run -69 redlock run --config "$file" -n -k job -- echo never
-	is_like "$output" "*comes from an authority that is not known here*"
+	is_like "$output" "*comes from an unknown authority*"
 	run -0 --separate-stderr redlock config --config "$file" --profile p --json
 	json '[.settings[] | select(.name | IN("cacert", "cert", "key-file", "sni", "insecure")) | .source] == ["file", "file", "file", "file", "file"]'
 	json "[.settings[] | select(.name == \"cacert\")] | .[0].value == \"$C/ca.pem\" and (.[0].where | endswith(\":4\"))"
@@ -306,7 +306,7 @@ by_proxy() {
 	REDLOCK_CACERT=other.pem run -0 redlock run -n -k job --cacert <(cat ca.pem) "${ours[@]:2}" -- sh -c 'echo "${REDLOCK_CACERT-none}"'
 	[ "$output" = none ]
 	run -69 --separate-stderr redlock run -n -k job --insecure "${ours[@]:2}" -- sh -c "$inner" "$REDLOCK_BUILD/redlock"
-	is_like "$stderr" "*--insecure: *comes from an authority that is not known here*"
+	is_like "$stderr" "*--insecure: *comes from an unknown authority*"
 }
 
 # meets_server WORDS: the server at $PORT[3] is no node, and redlock says so.
@@ -377,8 +377,8 @@ told() {
 	bad "--cert '$C/ca.key' has no certificate in it (PEM)" --cert "$C/ca.key" --key-file "$C/client.key"
 	bad "cannot read --key-file '$T/none': No such file or directory" "${CLIENT[@]}" "$T/none"
 	bad "--key-file '$C/ca.pem' has no private key in it (PEM)" "${CLIENT[@]}" "$C/ca.pem"
-	bad "--key-file '$C/good.key' is not the key of --cert" "${CLIENT[@]}" "$C/good.key"
-	bad "--key-file '$C/locked.key' has a passphrase, and redlock asks for none" "${CLIENT[@]}" "$C/locked.key"
+	bad "--key-file '$C/good.key' does not match the certificate of --cert" "${CLIENT[@]}" "$C/good.key"
+	bad "--key-file '$C/locked.key' has a passphrase, which redlock does not support" "${CLIENT[@]}" "$C/locked.key"
 	# also with a terminal to ask on
 	run -78 timeout 60 "$REDLOCK_BUILD/tools/pty" -- "$REDLOCK_BUILD/redlock" run -n -k job "${CLIENT[@]}" "$C/locked.key" -- true
 	is_like "$output" "*has a passphrase*"
@@ -426,7 +426,7 @@ hint: 'chmod 600' lets only its owner read it" ]
 	mkdir "$T/lib"
 	echo none > "$T/lib/libssl.so.3"
 	LD_LIBRARY_PATH=$T/lib run -78 --separate-stderr "$REDLOCK_BUILD/redlock" run -n -k job -- touch "$T/never"
-	is_like "${stderr_lines[0]}" "redlock: node 'rediss://127.0.0.1:${PORT[1]}' wants TLS, and OpenSSL cannot be loaded: *libssl.so.3*"
+	is_like "${stderr_lines[0]}" "redlock: node 'rediss://127.0.0.1:${PORT[1]}' requires TLS, but OpenSSL cannot be loaded: *libssl.so.3*"
 	[ ! -e "$T/never" ]
 	LD_LIBRARY_PATH=$T/lib "$REDLOCK_BUILD/redlock" run -n -k job --nodes "unix://$T/1.sock" -- true
 	LD_LIBRARY_PATH=$T/lib XDG_RUNTIME_DIR=$T "$REDLOCK_BUILD/redlock" hold --list
@@ -436,7 +436,7 @@ hint: 'chmod 600' lets only its owner read it" ]
 @test "built without TLS: a node that needs it is refused, the others are not" {
 	make -s --no-print-directory -C "$BATS_TEST_DIRNAME/../.." B="$T/build" WITH_TLS=no CFLAGS=-O0 > "$T/made" 2>&1 || { cat "$T/made"; false; }
 	run -78 --separate-stderr "$T/build/redlock" run -n -k job -- touch "$T/never"
-	[ "$stderr" = "redlock: node 'rediss://127.0.0.1:${PORT[1]}' wants TLS, and this redlock was built without it (WITH_TLS=no)" ]
+	[ "$stderr" = "redlock: node 'rediss://127.0.0.1:${PORT[1]}' requires TLS, but this redlock was built without TLS (WITH_TLS=no)" ]
 	[ ! -e "$T/never" ]
 	"$T/build/redlock" run -n -k job --nodes "unix://$T/1.sock" -- true
 }
@@ -457,7 +457,7 @@ found() {
 	[ "$FOUND" = "${PORT[2]} certificate warning
 ${PORT[3]} certificate error" ]
 	is_like "$output" "*its certificate ends on 20??-??-??, in 4d*"
-	is_like "$output" "*its certificate has expired on 2024-01-01*"
+	is_like "$output" "*its certificate expired on 2024-01-01*"
 	found 0 --insecure
 	[ "$FOUND" = "${PORT[2]} certificate warning
 ${PORT[3]} certificate warning
@@ -487,7 +487,7 @@ ${PORT[3]} certificate warning" ]
 	cat "$C/client.pem" "$C/former.pem" > "$C/chain.pem"
 	ours 1 chain.pem client --strict
 	[ "$FOUND" = "all client-certificate warning" ]
-	is_like "$output" "*our certificate (--cert) has expired on 2024-01-01*"
+	is_like "$output" "*our certificate (--cert) expired on 2024-01-01*"
 	tls_node 3 good --tls-auth-clients yes
 	name_nodes
 	ours 0 former.pem former

@@ -779,7 +779,7 @@ NAMES='redis://a.example redis://b.example redis://c.example'
 	with_names 'a.example 10.77.1.2' 'b.example 10.77.1.2' 'c.example 10.77.2.2'
 	run resolving run -n -k job --nodes "$NAMES" -- echo never
 	[ "$status" -eq 78 ]
-	[[ "$output" == *"nodes 'redis://a.example:6379' and 'redis://b.example:6379' are one and the same server"* ]]
+	[[ "$output" == *"nodes 'redis://a.example:6379' and 'redis://b.example:6379' are the same server"* ]]
 	there nft add chain inet faults to '{ type nat hook prerouting priority -100; }'
 	there nft add rule inet faults to ip daddr 10.77.1.7 dnat ip to 10.77.1.2
 	there ip address add 10.77.1.7/24 dev n1
@@ -791,7 +791,7 @@ NAMES='redis://a.example redis://b.example redis://c.example'
 		[ "$status" -eq 78 ]
 	}
 	eventually twins
-	[[ "$output" == *"nodes 'redis://a.example:6379' and 'redis://b.example:6379' are one and the same server"* ]]
+	[[ "$output" == *"nodes 'redis://a.example:6379' and 'redis://b.example:6379' are the same server"* ]]
 	free_everywhere job
 }
 
@@ -944,7 +944,7 @@ forgets() {
 	# enough for everything but the thread's stack
 	run with_memory $((least + 2000)) run -w 20s "${STURDY[@]}" -k job -- sleep 60
 	[ "$status" -eq 79 ]
-	[[ "$output" == *"redlock: cannot keep the lock: no thread: Resource temporarily unavailable"* ]]
+	[[ "$output" == *"redlock: cannot extend the lock: no thread: Resource temporarily unavailable"* ]]
 	[[ "$output" == *"redlock: lost 'job': "* ]]
 	free_everywhere job
 }

@@ -725,14 +725,14 @@ TEST(doctor_same_server)
 	facts[2].info = facts[0].info;
 	facts[2].info.memory_max = 1; /* not judged: the same server as the first node */
 	EXPECT(2, "duplicate", ERROR, "is the same server as redis://a:6379",
-		"every node must be a server of its own");
+		"each node must be a separate server");
 	CHECK(diagnosis.is_duplicate);
 	CHECK_INT(diagnosis.usable, 2);
 	be_sound(3);
 	snprintf(facts[2].info.group, INFO_TEXT_MAX, "%s", facts[1].info.group);
 	EXPECT(2, "same-group", ERROR,
 		"is of one replication group with redis://b:6379: together they are one voter",
-		"every node must be a server of its own");
+		"each node must be a separate server");
 	CHECK(!diagnosis.is_duplicate);
 	/* The replica gets the finding, whichever is named first. */
 	for (int replica = 1; replica < 3; replica++) {
@@ -1007,7 +1007,7 @@ TEST(doctor_certificates)
 		"its certificate ends on 2024-10-04, in 0ms: then it cannot be trusted",
 		"renew it");
 	facts[1].certificate.until = wall - 1;
-	EXPECT(1, "certificate", WARNING, "its certificate has expired on 2024-10-03", "renew it");
+	EXPECT(1, "certificate", WARNING, "its certificate expired on 2024-10-03", "renew it");
 	be_sound(3);
 	ours = (struct validity){.until = wall + 14 * day, .wall = wall};
 	EXPECT_SILENCE();
@@ -1017,7 +1017,7 @@ TEST(doctor_certificates)
 		"renew it");
 	ours.until = wall - 1;
 	EXPECT(-1, "client-certificate", WARNING,
-		"our certificate (--cert) has expired on 2024-10-03", "renew it");
+		"our certificate (--cert) expired on 2024-10-03", "renew it");
 	CHECK_INT(diagnosis.usable, 3);
 	be_sound(3);
 	settings.tls.insecure = 1;

@@ -673,7 +673,7 @@ TEST(option_errors_say_what_and_which)
 		{"--node|, ", "", ERR_CONFIG, "--node names no node", ""},
 		{"x", "REDLOCK_NODES=", ERR_CONFIG, "REDLOCK_NODES names no node", "--nodes"},
 		{"--node|a:x", "", ERR_CONFIG, "bad node 'a:***'", ""},
-		{"--node|a|--node|a", "", ERR_CONFIG, "named twice", "a server of its own"},
+		{"--node|a|--node|a", "", ERR_CONFIG, "named twice", "a separate server"},
 		{"--node|a b c d e f g h i j k l m n o p", "", ERR_CONFIG, "more than 15 nodes",
 			"redlock help run"},
 		{"--key-format|lock:", "", ERR_USAGE,

@@ -197,7 +197,7 @@ TEST(report_refusals)
 	lock.tally.duplicate[0] = 0;
 	lock.tally.duplicate[1] = 2;
 	CHECK_TEXT(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0),
-		"nodes 'redis://a:6379' and 'redis://c:6379' are one and the same server");
+		"nodes 'redis://a:6379' and 'redis://c:6379' are the same server");
 	lock = fresh(1);
 	lock.refusal = REFUSAL_NO_QUORUM;
 	set_absent(&lock, 0, REASON_LOADING, "LOADING secret detail");

@@ -160,7 +160,7 @@ PART = unit fuzz $(filter-out tests/bats/install.bats,$(BATS_FILES))
 check: check-built
 	$(Q)$(MAKE) --no-print-directory $(SAN) check-built
 	$(Q)$(SAN_STRICT) CC="$(CC)" tests/run $(B) $(SUITE) build/san $(PART)
-	$(if $(LEFT_OUT),@echo "not among them: $(LEFT_OUT) (make interop)")
+	$(if $(LEFT_OUT),@echo "not tested: $(LEFT_OUT) (make interop)")
 
 check-suite: check-built
 	$(Q)CC="$(CC)" tests/run $(B) $(SUITE)

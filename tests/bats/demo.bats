@@ -5,7 +5,7 @@
 	run env TMPDIR="$BATS_TEST_TMPDIR" tests/demo "$REDLOCK_BUILD/redlock"
 	echo "$output"
 	[ "$status" -eq 0 ]
-	[[ "${lines[-1]}" == "everything came out as promised, in "* ]]
+	[[ "${lines[-1]}" == "every step ended as promised, in "* ]]
 	[ "$(ls "$BATS_TEST_TMPDIR" | grep -c redlock)" -eq 0 ]
 }
 

@@ -4,7 +4,7 @@ load nodes
 
 setup() {
 	nodes_start 3
-	# Patient: no node is late because the machine is busy.
+	# Long times: no node is late because the machine is busy.
 	export REDLOCK_NODE_TIMEOUT=10s
 }
 teardown() { nodes_stop; }

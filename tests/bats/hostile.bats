@@ -97,7 +97,7 @@ no_node() {
 		'answered with an error (WRONGTYPE Operation against a key holding the wrong kind of value)'
 }
 
-# What the scripts answer is {code, pttl, text, run id, marks, number, slot, when}.
+# The scripts reply with {code, pttl, text, run id, marks, number, slot, when}.
 @test "replies of wrong types and lengths, or to another request" {
 	for text in '+OK\r\n' ':1\r\n' '$-1\r\n' '*-1\r\n' '*0\r\n' '$3\r\n\0\xff\x1b\r\n' '*1\r\n:1\r\n' "*4\r\n:1\r\n:1\r\n\$0\r\n\r\n\$40\r\n$id\r\n" \
 		"*5\r\n\$1\r\n1\r\n:1\r\n\$0\r\n\r\n\$40\r\n$id\r\n:0\r\n" "*5\r\n:1\r\n\$-1\r\n\$0\r\n\r\n\$40\r\n$id\r\n:0\r\n" \

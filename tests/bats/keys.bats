@@ -97,12 +97,12 @@ lasts_beyond() { [ "$(node "$1" pttl "$2")" -gt "$3" ]; }
 	first=$TOKEN
 	take b
 	in_background "$T/out" run "${LONG[@]}" "${BOTH[@]}" -- echo ran
-	eventually in_line 1
+	eventually in_queue 1
 	eventually file_has "$T/out" "waiting: 'a' is held by who has a"
 	give a "$first"
 	# it has left that queue for the other
 	eventually eval 'node 1 exists "redlock:line:{b}" | grep 1 || node 2 exists "redlock:line:{b}" | grep 1 || node 3 exists "redlock:line:{b}" | grep 1' > "$T/found"
-	eventually in_line 1
+	eventually in_queue 1
 	not file_has "$T/out" ran
 	none_of a
 	give b "$TOKEN"
@@ -116,15 +116,15 @@ lasts_beyond() { [ "$(node "$1" pttl "$2")" -gt "$3" ]; }
 	take b
 	in_background "$T/both" run "${LONG[@]}" "${BOTH[@]}" -- echo ran
 	both=$BG
-	eventually in_line 1
+	eventually in_queue 1
 	in_background "$T/one" run "${LONG[@]}" -k a -- echo ran
-	eventually in_line 2
+	eventually in_queue 2
 	give a "$first"
 	# a reservation lasts for a minute here
 	ended_with 0
 	file_has "$T/one" ran
 	not file_has "$T/both" ran
-	eventually in_line 1
+	eventually in_queue 1
 	give b "$TOKEN"
 	BG=$both
 	ended_with 0
@@ -141,7 +141,7 @@ lasts_beyond() { [ "$(node "$1" pttl "$2")" -gt "$3" ]; }
 		for keys in "-k $b" "-k $a" "-k $a -k $b"; do
 			in_background "$T/out.$round" run "${LONG[@]}" $keys -- true
 			pids+=("$BG")
-			eventually in_line ${#pids[@]}
+			eventually in_queue ${#pids[@]}
 		done
 		give $a "$first"
 		give $b "$TOKEN"
@@ -156,7 +156,7 @@ lasts_beyond() { [ "$(node "$1" pttl "$2")" -gt "$3" ]; }
 	for n in 1 2 3; do
 		in_background "$T/out.$n" run "${LONG[@]}" $([ $n = 2 ] && echo "-k a") -k b -- sh -c "echo $n >> '$T/order'"
 		pids[n]=$BG
-		eventually in_line $n
+		eventually in_queue $n
 	done
 	give b "$TOKEN"
 	wait "${pids[@]}"
@@ -167,9 +167,9 @@ lasts_beyond() { [ "$(node "$1" pttl "$2")" -gt "$3" ]; }
 	take b
 	in_background "$T/one" run --fair "${LONG[@]}" -k b -- sh -c "echo one >> '$T/order'"
 	one=$BG
-	eventually in_line 1
+	eventually in_queue 1
 	in_background "$T/both" run --fair "${LONG[@]}" "${BOTH[@]}" -- sh -c "echo both >> '$T/order'"
-	eventually in_line 2
+	eventually in_queue 2
 	give b "$TOKEN"
 	ended_with 0
 	BG=$one
@@ -310,7 +310,7 @@ hint: they free themselves when the TTL is over" release "${BOTH[@]}" --token x
 	run -75 redlock wait -n "${BOTH[@]}"
 	is_like "$output" "redlock: 'a' is busy: held by who has a *"
 	in_background "$T/out" wait "${LONG[@]:2}" "${BOTH[@]}"
-	eventually in_line 1
+	eventually in_queue 1
 	give a "$first"
 	none_of a
 	run -75 redlock wait -n "${BOTH[@]}"

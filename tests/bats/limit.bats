@@ -5,7 +5,7 @@ load nodes
 setup() {
 	nodes_start 3
 	export XDG_RUNTIME_DIR=$T
-	# Patient: no node is late because the machine is busy.
+	# Long times: no node is late because the machine is busy.
 	export REDLOCK_NODE_TIMEOUT=10s
 	unset REDLOCK_KEY REDLOCK_KEYS REDLOCK_TOKEN REDLOCK_HELD REDLOCK_LIMIT REDLOCK_SLOT
 }
@@ -42,7 +42,7 @@ waiter() {
 	before=$(waiting)
 	in_background "$T/$name" run "${JOB[@]}" "$@" -- sh -c "echo $name \$REDLOCK_SLOT >> $T/served"
 	W[$name]=$BG
-	eventually in_line $((before + 1))
+	eventually in_queue $((before + 1))
 }
 
 @test "N holders at once and no more, each in its own slot" {
@@ -141,7 +141,7 @@ waiter() {
 		before=$(waiting)
 		in_background "$T/$name" run "${JOB[@]}" "${LONG[@]}" -- sh -c "echo slot \$REDLOCK_SLOT; until [ -e $T/$name.go ]; do sleep 0.02; done"
 		W[$name]=$BG
-		eventually in_line $((before + 1))
+		eventually in_queue $((before + 1))
 	done
 	for name in a b c; do let_go $name; done
 	for name in d e f; do eventually file_has "$T/$name" '^slot'; done
@@ -233,7 +233,7 @@ waiter() {
 	kill -TERM "${W[d]}"
 	kill -KILL "${W[e]}"
 	eventually is_gone "${W[d]}"
-	eventually in_line 1
+	eventually in_queue 1
 	let_go c
 	BG=${W[f]}
 	ended_with 0
@@ -244,7 +244,7 @@ waiter() {
 	for name in a b c; do hold $name "${LONG[@]}"; done
 	run -75 redlock wait -n "${JOB[@]}"
 	in_background "$T/out" wait "${JOB[@]}" "${LONG[@]:2}"
-	eventually in_line 1
+	eventually in_queue 1
 	let_go c
 	ended_with 0
 	run -0 redlock wait -w 20s "${JOB[@]}"

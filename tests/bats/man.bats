@@ -197,7 +197,7 @@ named() {
 	example 'redlock run -q -k nightly -n -E 0 --min-hold 50s -- ./nightly.sh'
 	runs 0
 	was_done "nightly.sh held" "nightly.sh done" "tick.sh held" "tick.sh done"
-	# again, from a host whose clock is behind
+	# again, from a host with a late clock
 	: > "$T/done"
 	runs 0
 	[ "$output$stderr" = "" ]

@@ -196,7 +196,7 @@ waiting() {
 	done
 	echo $sum
 }
-in_line() { [ "$(waiting)" -eq "$1" ]; }
+in_queue() { [ "$(waiting)" -eq "$1" ]; }
 
 # is_like TEXT PATTERN
 is_like() { [[ "$1" == $2 ]] || { echo "got:  $1"; echo "want: $2"; return 1; }; }

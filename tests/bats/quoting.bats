@@ -7,7 +7,7 @@ setup() {
 	export LC_ALL=C
 	nodes_start 1
 	export XDG_RUNTIME_DIR=$T
-	# Patient: no node is late because the machine is busy.
+	# Long times: no node is late because the machine is busy.
 	export REDLOCK_NODE_TIMEOUT=10s
 	export REDLOCK_TTL=600s
 	unset REDLOCK_TOKEN REDLOCK_HELD

@@ -6,12 +6,12 @@ setup() {
 	nodes_start 3
 	R=$T/record
 	M=$T/redlock.prom
-	# Patient: no node is late because the machine is busy.
+	# Long times: no node is late because the machine is busy.
 	export REDLOCK_NODE_TIMEOUT=10s
 }
 teardown() { nodes_stop; }
 
-# recorded FILTER: true of the last line of the record, whose numbers are integers.
+# recorded FILTER: true of the last line of the record; its numbers are integers.
 recorded() {
 	tail -n 1 "$R" | whole_numbers && tail -n 1 "$R" | jq -e "$1" > "$T/jq" || {
 		echo "not so: $1"

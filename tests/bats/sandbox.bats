@@ -12,7 +12,7 @@ setup() {
 	done
 	unset REDISCLI_AUTH
 	export PATH=$T/bin:$PATH TMPDIR=$T/tmp T
-	# Patient: no node is late because the machine is busy.
+	# Long times: no node is late because the machine is busy.
 	export REDLOCK_TTL=600s REDLOCK_NODE_TIMEOUT=10s REDLOCK_CONFIG=/dev/null
 	# tells where it is, and stays until it is ended; its child, in a new session, does too
 	tool staying bash '

@@ -124,7 +124,7 @@ extend_at_last() {
 	acquire "${LONG[@]}"
 	first=$TOKEN
 	in_background "$T/second" acquire -k job "${LONG[@]}"
-	eventually in_line 1
+	eventually in_queue 1
 	redlock release -k job --token "$first"
 	ended_with 0
 	# (on a majority: a node that the release reached late has not granted it)
@@ -155,17 +155,17 @@ extend_at_last() {
 	for command in acquire wait; do
 		for signal in TERM INT HUP; do
 			in_background "$T/out" $command -k job
-			eventually in_line 1
+			eventually in_queue 1
 			kill -$signal "$BG"
 			ended_with $((128 + $(kill -l $signal)))
-			eventually in_line 0
+			eventually in_queue 0
 			[ ! -s "$T/out" ] || file_has "$T/out" '^redlock: waiting: '
 		done
 	done
 	for i in 1 2 3; do is_like "$(node $i get job)" "$TOKEN:*"; done
 	# nor is the reservation kept from the waiters after it
 	in_background "$T/out" acquire -k job "${LONG[@]}"
-	eventually in_line 1
+	eventually in_queue 1
 	redlock release -k job --token "$TOKEN"
 	ended_with 0
 }
@@ -388,10 +388,10 @@ extend_at_last() {
 	for n in 1 2 3; do
 		in_background "$T/wait$n" wait -k job
 		waits+=("$BG")
-		eventually in_line $n
+		eventually in_queue $n
 	done
 	in_background "$T/run" run -k job "${LONG[@]}" -- touch "$T/had"
-	eventually in_line 4
+	eventually in_queue 4
 	redlock release -k job --token "$TOKEN"
 	eventually test -e "$T/had"
 	ended_with 0
@@ -403,9 +403,9 @@ extend_at_last() {
 @test "wait: the first in the queue is served first, and wait stays until it is done" {
 	acquire "${LONG[@]}"
 	in_background "$T/run" run -k job "${LONG[@]}" -- sh -c "echo up > $T/had; until [ -e $T/go ]; do sleep 0.02; done"
-	eventually in_line 1
+	eventually in_queue 1
 	in_background "$T/wait" wait -k job
-	eventually in_line 2
+	eventually in_queue 2
 	redlock release -k job --token "$TOKEN"
 	eventually test -s "$T/had"
 	not held_on job 0
@@ -514,7 +514,7 @@ extend_at_last() {
 	for way in "release --token" "break --yes"; do
 		TOKEN=$(redlock acquire -k job "${LONG[@]}")
 		in_background "$T/run" run -k job "${LONG[@]}" -- echo mine
-		eventually in_line 1
+		eventually in_queue 1
 		[[ "$way" != release* ]] || way+=" $TOKEN"
 		redlock $way -k job 2> "$T/err"
 		ended_with 0

@@ -5,7 +5,7 @@ load nodes
 setup() {
 	nodes_start 3
 	export XDG_RUNTIME_DIR=$T
-	# Patient: no node is late because the machine is busy.
+	# Long times: no node is late because the machine is busy.
 	export REDLOCK_NODE_TIMEOUT=10s
 	unset REDLOCK_KEY REDLOCK_KEYS REDLOCK_TOKEN REDLOCK_HELD REDLOCK_SHARED
 	: > "$T/served"
@@ -18,14 +18,14 @@ teardown() {
 # No key expires before the test does, and no reservation either.
 LONG=(--ttl 1h --node-timeout 60s)
 
-# hold NAME ARG...: holds 'db' until "$T/NAME.go" exists; its pid is in WHO[NAME].
-declare -gA WHO
+# hold NAME ARG...: holds 'db' until "$T/NAME.go" exists; its pid is in PID_OF[NAME].
+declare -gA PID_OF
 hold() {
 	local name=$1
 	shift
 	in_background "$T/$name" run -k db "${LONG[@]}" --owner "$name" "$@" -- \
 		sh -c "echo $name >> $T/served; until [ -e $T/$name.go ]; do sleep 0.02; done"
-	WHO[$name]=$BG
+	PID_OF[$name]=$BG
 }
 has_it() { eventually file_has "$T/served" "^$1\$"; }
 # reader, writer NAME: holds the lock now; late_reader, late_writer NAME: waits for it in the queue.
@@ -35,14 +35,14 @@ wait_in_line() {
 	local before
 	before=$(waiting)
 	hold "$@"
-	eventually in_line $((before + 1))
+	eventually in_queue $((before + 1))
 }
 late_reader() { wait_in_line "$1" --shared; }
 late_writer() { wait_in_line "$1"; }
 let_go() { touch "$T/$1.go"; }
 served() { [ "$(tr '\n' ' ' < "$T/served")" = "$1 " ]; }
 done_is() {
-	BG=${WHO[$1]}
+	BG=${PID_OF[$1]}
 	ended_with "${2:-0}"
 }
 # readers N: true if each node has that many readers.
@@ -51,7 +51,7 @@ readers() {
 	for i in 1 2 3; do [ "$(node $i zcard 'redlock:readers:{db}')" = "$1" ] || return 1; done
 }
 # door N: true if that many promoted writers wait.
-at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock:head:{db}"; done | grep -c 1)" = 1 ]' && eventually in_line "$1"; }
+at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock:head:{db}"; done | grep -c 1)" = 1 ]' && eventually in_queue "$1"; }
 
 @test "readers together, a writer alone" {
 	reader a
@@ -144,7 +144,7 @@ at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock
 	late_writer w
 	late_reader b
 	late_reader c
-	kill -TERM "${WHO[w]}"
+	kill -TERM "${PID_OF[w]}"
 	done_is w 143
 	has_it b
 	has_it c
@@ -152,14 +152,14 @@ at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock
 	let_go b
 	let_go c
 	# of two writers, the next one stays before the readers
-	eventually in_line 0
+	eventually in_queue 0
 	free_everywhere db
 	: > "$T/served"
 	reader d
 	late_writer v
 	late_writer u
 	late_reader e
-	kill -TERM "${WHO[v]}"
+	kill -TERM "${PID_OF[v]}"
 	done_is v 143
 	at_the_door 2
 	served d
@@ -179,7 +179,7 @@ at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock
 	let_go x
 	has_it a
 	at_the_door 2
-	kill -TERM "${WHO[w]}"
+	kill -TERM "${PID_OF[w]}"
 	done_is w 143
 	has_it b
 	let_go a
@@ -196,8 +196,8 @@ at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock
 	let_go x
 	has_it a
 	at_the_door 2
-	kill -KILL "${WHO[w]}"
-	eventually in_line 1
+	kill -KILL "${PID_OF[w]}"
+	eventually in_queue 1
 	let_go a
 	# a client that asks, and may be faster, passes the wake-up on
 	run redlock run -n -k db "${LONG[@]}" --owner asker -- true
@@ -286,7 +286,7 @@ at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock
 	one=$(redlock acquire -k db --shared "${LONG[@]}" --restart-guard off --owner one)
 	eventually held_on db 3
 	node 1 flushall
-	# a majority is enough to extend: a node whose reply is late gets the key the next time
+	# a majority is enough to extend: a node with a late reply gets the key the next time
 	extended_everywhere() {
 		redlock extend -k db --token "$one" "${LONG[@]}" --restart-guard off && held_on db 3
 	}
@@ -352,8 +352,8 @@ hint: a reader does not become a writer*"
 	done_is a
 	writer w
 	in_background "$T/wait" wait -s -k db --node-timeout 60s
-	WHO[wait]=$BG
-	eventually in_line 1
+	PID_OF[wait]=$BG
+	eventually in_queue 1
 	late_reader b
 	let_go w
 	done_is wait

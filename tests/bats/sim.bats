@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The simulator is as good as its model of a server.
+# The simulator depends on its model of a server: compare the two.
 
 load nodes
 
@@ -9,12 +9,12 @@ setup() {
 }
 teardown() { nodes_stop; }
 
-# ends_keys_when_asked: and not at times of its own, which no model knows: from Redis 8 on that is in a key's last
-# millisecond already, where whoever asks still finds it.
+# ends_keys_when_asked: a node deletes expired keys only on access. Otherwise it chooses its own times, unknown to the
+# model: Redis 8 deletes a key in its last millisecond already, while a client can still read it.
 ends_keys_when_asked() { [ "$(node 1 debug set-active-expire 0)" = OK ]; }
 
-@test "the simulator's node answers as a real server does, and keeps what that keeps" {
-	# once with one lock, once with a semaphore; what a millisecond may have passed in is compared less strictly:
+@test "the simulator's node replies as a real server does, and keeps the same data" {
+	# once with one lock, once with a semaphore; a step that a millisecond may have passed in is compared less strictly:
 	# a slow machine needs more steps for as many of the others
 	exact=0
 	for ((seed = 1; exact < 9000; seed++)); do
@@ -28,7 +28,7 @@ ends_keys_when_asked() { [ "$(node 1 debug set-active-expire 0)" = OK ]; }
 
 run_id() { node 1 info server | grep ^run_id:; }
 
-@test "a server that starts again is another one: its run_id says so, and what it does not keep is gone" {
+@test "a restarted server is another one: its run_id changes, and the data that it does not keep are gone" {
 	before=$(run_id)
 	node 1 set k v > "$T/set"
 	kill_node 1
@@ -42,7 +42,7 @@ run_id() { node 1 info server | grep ^run_id:; }
 	[ "$status" -eq 0 ]
 }
 
-# refused STATUS WORDS COMMAND...: in one line, and nothing is done.
+# refused STATUS WORDS COMMAND...: in one line, and without an effect.
 refused() {
 	local due=$1 words=$2
 	shift 2
@@ -53,7 +53,7 @@ refused() {
 	[[ "$output" == *"$words"* ]]
 }
 
-@test "arguments that make no sense are refused in one line" {
+@test "invalid arguments are refused in one line" {
 	sim=$REDLOCK_BUILD/sim
 	for seed in abc 7x -1 '' ' 7' 99999999999999999999; do
 		refused 64 "--seed wants a whole number, not '$seed'" "$sim" --seed "$seed"
@@ -67,5 +67,5 @@ refused() {
 	refused 64 "unexpected argument 'extra'" "$sim" extra
 	refused 64 "unexpected argument 'extra'" "$sim" --seed 7 extra
 	refused 64 "no profile 'none'" "$sim" --profile none
-	refused 2 "DEPTH is long, or not there, but not 'foo'" env DEPTH=foo "$BATS_TEST_DIRNAME/../model/run"
+	refused 2 "DEPTH is long, or unset, but not 'foo'" env DEPTH=foo "$BATS_TEST_DIRNAME/../model/run"
 }

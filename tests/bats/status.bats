@@ -5,7 +5,7 @@ load nodes
 setup() {
 	nodes_start 3
 	export XDG_RUNTIME_DIR=$T
-	# Patient: no node is late because the machine is busy.
+	# Long times: no node is late because the machine is busy.
 	export REDLOCK_NODE_TIMEOUT=10s
 	unset REDLOCK_TOKEN REDLOCK_HELD
 }
@@ -45,7 +45,7 @@ acquire() {
 @test "status: waiters are shown" {
 	acquire job
 	in_background "$T/wait" wait -k job "${PATIENT[@]}"
-	eventually in_line 1
+	eventually in_queue 1
 	says 0 "'job' is held by me * left; others may be waiting" '' status "${PATIENT[@]}" job
 	says 0 '*' '' status --json "${PATIENT[@]}" job
 	json '.locks[0].awaited'

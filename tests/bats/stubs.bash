@@ -12,7 +12,7 @@ stubs_start() {
 	printf '%s\n' '#!/bin/bash' "$(declare -f holders in_state)" \
 		'[ "$(holders "$1")" -ge 2 ] && echo held || echo free' > "$T/bin/state-of"
 	chmod +x "$T/bin/state-of"
-	# Patient: no node is late because the machine is busy.
+	# Long times: no node is late because the machine is busy.
 	export REDLOCK_NODE_TIMEOUT=10s
 	: > "$T/done"
 	cd "$T/work"

@@ -1,4 +1,4 @@
-# tests/run, on builds whose parts are a few lines of shell: its counts, and parts that run at the same time.
+# tests/run, on builds with parts of a few lines of shell: its counts, and parts that run at the same time.
 
 load nodes
 
@@ -53,7 +53,7 @@ counts() {
 	rm "$T/one/sim"
 	counts 1 1 1 "$T/one" unit sim
 	counts 1 1 1 "$T/one" unit nonsense
-	[[ "$output" == *"not ok: what is 'nonsense'?"* ]]
+	[[ "$output" == *"not ok: unknown part 'nonsense'"* ]]
 	counts 1 0 1 "$T/one"
 }
 
@@ -116,6 +116,6 @@ counts() {
 		kill -s $signal $BG
 		ended_with 1
 		is_gone "$(cat "$T/pid")"
-		grep -q "^tests/run: ends what is under way: 1 part" "$T/out"
+		grep -q "^tests/run: ends the running parts: 1 part" "$T/out"
 	done
 }

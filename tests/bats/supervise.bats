@@ -93,7 +93,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 	is_like "$output" "redlock: lost 'job': the key is gone from [23] of 3 nodes"
 	file_has "$T/record" '"outcome":"lost","status":79'
 	grep -E 'outcome="lost".* 1$' "$T/metrics"
-	# acquired by a rival that still holds it; whatever the command's status would mean
+	# acquired by a rival that still holds it; with any status of the command
 	export T
 	export -f node
 	for how in "" "--min-hold 2s" "--on-lost warn" "--limit 3"; do
@@ -695,7 +695,7 @@ own_signals() {
 @test "a signal at any moment ends redlock and its tree, and leaves nothing" {
 	cp "$(command -v sleep)" "$T/patient"
 	for i in {1..40}; do
-		# From before the first system call to well after the command's start. Not from bash, whose own children lose a
+		# From before the first system call to well after the command's start. Not from bash: its own children lose a
 		# TERM that arrives too early.
 		run -143 timeout --foreground --preserve-status "$(printf 0.%03d5 $((RANDOM % 20)))" \
 			"$REDLOCK_BUILD/redlock" run -k job -- "$T/patient" 61

@@ -30,7 +30,7 @@ setup() {
 		done
 		stty "$before"
 		exit 5'
-	# Patient: no node is late because the machine is busy.
+	# Long times: no node is late because the machine is busy.
 	export REDLOCK_TTL=600s REDLOCK_NODE_TIMEOUT=100s
 	export PATH=$T/bin:$PATH T N LC_ALL=C TERM=dumb PS1='ready> ' HISTFILE=/dev/null INPUTRC=/dev/null
 	export -f node eventually held_on holders file_has in_state is_gone is_stopped stopped settle echo_is_off
@@ -54,7 +54,7 @@ terminal() {
 # shows N TEXT: $output has the TEXT that many times.
 shows() { [ "$(grep -oF -- "$2" <<< "$output" | wc -l)" -eq "$1" ]; }
 
-# stopped FILE: true once the process whose pid is in FILE is stopped. When the shell has its prompt, the command under
+# stopped FILE: true once the process with the pid in FILE is stopped. When the shell has its prompt, the command under
 # redlock may have its stop still pending, and would eat the next key.
 is_stopped() { [ -s "$1" ] && in_state "$(cat "$1")" T 2> /dev/null; }
 stopped() { eventually is_stopped "$1"; }
@@ -287,7 +287,7 @@ echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 }
 
 @test "the terminal is closed, or ^C is typed, during a wait: redlock ends at once, and nothing is left" {
-	export -f nobody_waits somebody_waits waiting in_line
+	export -f nobody_waits somebody_waits waiting in_queue
 	in_background "$T/holder" run -k job -- sh -c "until [ -e go ]; do sleep 0.02; done"
 	eventually held_on job 3
 	for way in hangup 'send:\x03'; do
@@ -301,7 +301,7 @@ echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 	ended_with 0
 	held_on job 0
 }
-nobody_waits() { in_line 0; }
+nobody_waits() { in_queue 0; }
 somebody_waits() { [ "$(waiting)" -gt 0 ]; }
 
 @test "without any terminal, as from cron" {

@@ -90,7 +90,7 @@ is_refused() {
 	run -75 redlock run -n -k job -- echo never
 	first=$BG
 	in_background "$T/out2" run -k job -- sh -c "echo second >> $T/order"
-	eventually in_line 1
+	eventually in_queue 1
 	touch "$T/go"
 	ended_with 0
 	BG=$first ended_with 0

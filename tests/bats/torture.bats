@@ -70,7 +70,7 @@ refused() {
 	record 20 end k 1 A
 	run_ended 1 0
 	run_ended 2 0
-	refused "k: run 1 was there until 8.0 ms after run 2 had begun"
+	refused "k: run 1 stayed until 8.0 ms after run 2 had begun"
 	[ "$(awk '$1 == "k" { print $5 }' <<< "$output")" = 1 ]
 }
 
@@ -89,7 +89,7 @@ refused() {
 	section 19 30 k 2 B
 	run_ended 1 0
 	run_ended 2 0
-	refused "k: run 1 was there until 1.0 ms after run 2 had begun"
+	refused "k: run 1 stayed until 1.0 ms after run 2 had begun"
 }
 
 @test "sections that overlap are refused: a section between them changes nothing" {
@@ -142,7 +142,7 @@ ended() { echo "9000000000 status $1 ${2-0} redlock:" >> "$LOG"; }
 	section 11 15 k 2 B
 	section 18 30 k 3 C
 	for run in 1 2 3; do ended $run; done
-	refused "k: run 1 was there until 2.0 ms after run 3 had begun"
+	refused "k: run 1 stayed until 2.0 ms after run 3 had begun"
 }
 
 @test "sections that overlap are refused: redlock and node-redlock" {
@@ -282,7 +282,7 @@ lost_with() {
 
 	one_run 0 none whole
 	section 30 40 k 3 C
-	refused "nobody started run 3"
+	refused "no process started run 3"
 
 	one_run 0 none whole
 	echo "1 left a key" >> "$LOG"

@@ -32,7 +32,7 @@ waiter() {
 	before=$(waiting)
 	in_background "$T/$name" run -k job "$@" -- sh -c "echo $name >> $T/served"
 	W[$name]=$BG
-	eventually in_line $((before + 1))
+	eventually in_queue $((before + 1))
 }
 # the queue node
 line() {
@@ -103,7 +103,7 @@ order() { tr '\n' ' ' < "$T/served"; }
 		# the holder may still have its own waiter connection
 		before=$(waiting)
 		for ((n = 0; n < many; n++)); do waiter $many.$n "${LONG[@]}"; done
-		eventually in_line $((before + many))
+		eventually in_queue $((before + many))
 		for i in 1 2 3; do node $i config resetstat > "$T/reset"; done
 		rm -f "$T/served"
 		# the first is stopped by its own command, so that there is one hand-off
@@ -121,7 +121,7 @@ order() { tr '\n' ' ' < "$T/served"; }
 	hold first "${LONG[@]}"
 	in_background "$T/a" run -k job "${LONG[@]}" -- sh -c "echo up; until [ -e $T/a.go ]; do sleep 0.02; done"
 	HOLDER=$BG
-	eventually in_line 1
+	eventually in_queue 1
 	waiter b "${LONG[@]}"
 	let_go first
 	eventually file_has "$T/a" up
@@ -201,7 +201,7 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 		for i in 1 2 3; do node $i set job stranger > "$T/set"; done
 		in_background "$T/w" wait -k job --node-timeout 60s --wait 600s
 		looks=$BG
-		eventually in_line 1
+		eventually in_queue 1
 		waiter r "${LONG[@]}"
 		# All nodes are free when the first waiter looks, and the second one does not ask meanwhile: a node that is
 		# taken wakes no waiter.
@@ -257,7 +257,7 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 	waiter b "${LONG[@]}"
 	waiter c "${LONG[@]}"
 	kill -KILL "${W[b]}"
-	eventually in_line 1
+	eventually in_queue 1
 	let_go a
 	ended_with 0
 	[ "$(order)" = "c " ]
@@ -325,9 +325,9 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 		in_background "$T/w" run -q -k job "${LONG[@]}" -- sh -c "echo $n >> $T/served"
 		pids+=("$BG")
 	done
-	eventually in_line 100
+	eventually in_queue 100
 	kill_node "$(line)"
-	eventually in_line 100
+	eventually in_queue 100
 	let_go a
 	for pid in "${pids[@]}"; do wait "$pid"; done
 	served 100
@@ -340,7 +340,7 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 	kill_node "$i"
 	start_node "$i"
 	eventually admitted "$i"
-	eventually in_line 5
+	eventually in_queue 5
 	let_go a
 	eventually served 5
 }
@@ -379,7 +379,7 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 	hold n -v "${LONG[@]}"
 	file_has "$T/n" "acquired 'job' on 2 of 3 nodes"
 	kill -CONT "${W[b]}"
-	eventually in_line 1
+	eventually in_queue 1
 	let_go n
 	eventually served 1
 }
@@ -397,7 +397,7 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 		waiter b "${LONG[@]}"
 		kill -$signal "${W[b]}"
 		ended_with $((128 + $(kill -l $signal)))
-		eventually in_line 0
+		eventually in_queue 0
 	done
 	eventually held_on job 3
 	let_go a
@@ -408,7 +408,7 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 	run redlock run -w 300ms -k job "${LONG[@]}" -- echo never
 	[ "$status" -eq 75 ]
 	[[ "${lines[-1]}" == "redlock: 'job' is busy: held by "*" on "[23]" of 3 nodes, "*" left" ]]
-	eventually in_line 0
+	eventually in_queue 0
 	run redlock run -n -E 0 -k job "${LONG[@]}" -- echo never
 	[ "$status" -eq 0 ]
 	[[ "$output" != never ]]
@@ -464,10 +464,10 @@ evals() {
 	eventually held_on job 3
 	for i in 1 2 3; do node $i config resetstat; done
 	run -75 redlock run -q -n -k job "${LONG[@]}" -- true
-	# one for each node; and a release for the node whose reply was not awaited
+	# one for each node; and a release for the node without an awaited reply
 	n=$(evals 1 2 3)
 	[ "$n" -ge 2 ] && [ "$n" -le 4 ]
-	# what the client sees now may also be rivals: the holder has one node, the client gets another
+	# now the votes may also be those of rivals: the holder has one node, the client gets another
 	kill_node 3
 	node 2 del job
 	for n in 1 2 3 4 5 6; do

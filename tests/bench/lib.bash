@@ -60,7 +60,7 @@ start_etcd() {
 	wait_until 10 timeout 5 etcdctl endpoint health > /dev/null
 }
 
-# begin: continues in a sandbox, whose folder becomes the current one; finish is called in any case.
+# begin: continues in a sandbox; its folder becomes the current one; finish is called in any case.
 begin() {
 	local i
 

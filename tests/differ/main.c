@@ -1,11 +1,11 @@
 /*
  * usage: differ SOCKET SEED STEPS
- * Plays random calls of our real scripts, and an administrator's commands, on a real server and on
- * the simulator's node (tests/sim/node.c), and compares every answer and what is there afterwards.
- * The model lives by the server's own clock: each call stands between two TIMEs in one transaction;
- * where a millisecond passes between them, either of the two may be the call's. Once with one lock,
- * and once with a semaphore of SIM_LOCKS. Exit status: 0 when
- * they agree; 1 when they do not; 2 when there is no server.
+ * Plays random calls of redlock's real scripts, and an administrator's commands, on a real server
+ * and on the simulator's node (tests/sim/node.c), and compares every reply and the data after it.
+ * The model uses the server's own clock: each call is between two TIMEs in one transaction; if a
+ * millisecond passes between them, either of the two may be the call's. Once with one lock, and
+ * once with a semaphore of SIM_LOCKS. Exit status: 0 when they agree; 1 when they do not; 2 when
+ * there is no server.
  */
 #include "base/text.h"
 #include "sim/sim.h"
@@ -60,14 +60,14 @@ static void queue(int argc, const char *const argv[])
 /* ---- one step ---- */
 
 struct step {
-	bool is_ours; /* one of our scripts; otherwise the administrator's */
+	bool is_ours; /* one of redlock's scripts; otherwise the administrator's */
 	enum op op;
 	int slot; /* from 0 on */
-	const char *token; /* or what is to be there, as our scripts name it */
+	const char *token; /* or the value of the key, as redlock's scripts write it */
 	usec ttl;
 	bool lasts; /* without expiry */
 	bool forgets; /* the administrator takes the mark of the restart guard away */
-	const char *words[KEYS_MAX + 13]; /* what is sent */
+	const char *words[KEYS_MAX + 13]; /* the command line */
 	int count;
 	struct request request;
 	char ttl_text[24];
@@ -96,7 +96,7 @@ static void make_long_values(void)
 
 static void draw_call(struct step *s)
 {
-	/* All but the blocking pop. */
+	/* All except the blocking pop. */
 	static const struct key_list key = {.count = 1, .key = {"k"}};
 	enum op op = (enum op)next(OP_WAIT);
 	struct wish wish = {.op = op,
@@ -112,18 +112,18 @@ static void draw_call(struct step *s)
 		.is_waiting = (op == OP_ACQUIRE || op == OP_LOOK) && next(2),
 		.is_fair = op == OP_ACQUIRE && next(3) == 0,
 		.wants_fence = op == OP_ACQUIRE && next(2),
-		/* A number of the past, or of a few seconds on. */
+		/* A number of the past, or a few seconds ahead. */
 		.fence = next(2) ? (int64_t)(1 + next(200))
 				 : clock_wall() + (int64_t)next(5) * USEC_SEC,
-		/* From time to time, and not for long. */
+		/* Sometimes, and short. */
 		.quarantine = next(8) ? 0 : (usec)next(6) * USEC_MSEC,
 		.wall = clock_wall() + (next(8) ? 0 : ((usec)next(3) - 1) * 40 * USEC_SEC)};
 
-	/* Between two steps of a script, the id is all there is. */
+	/* Between two steps of a script, only the id is known. */
 	if ((op == OP_EXTEND || op == OP_HAND_OFF || op == OP_LOOK) && next(3) == 0)
 		wish.token = turns[next(TOKENS)];
 	wish.awaited *= !wish.is_breaking;
-	/* From the seat it is a turn that is passed on. */
+	/* On the waiter connection, a reservation is passed on. */
 	wish.is_leaving = op == OP_HAND_OFF && !wish.awaited && !wish.is_breaking && next(2);
 	wish.gives_up = op == OP_HAND_OFF && !wish.is_leaving && !wish.is_breaking && next(2);
 	if (wish.is_leaving && next(2))
@@ -201,16 +201,16 @@ static void draw_step(struct step *s)
 		draw_interference(s);
 }
 
-/* What is answered, and what is there afterwards. */
+/* A reply, and the data after it. */
 struct outcome {
 	struct reply reply;
 	char value[SIM_LOCKS][TOKEN_MAX];
 	int64_t ends[SIM_LOCKS]; /* NO_EXPIRY: no key */
-	/* Beside it, for those who wait. */
+	/* Next to it, for waiters. */
 	char mark[MARKS][SIM_LOCKS * (TOKEN_ID_LEN + 8)];
 	int64_t mark_ends[MARKS];
 	char node[2 * RUN_ID_MAX + 72]; /* the mark of the restart guard */
-	/* Who has the key together: "TOKEN END " of each, in order of the tokens. */
+	/* The readers of the key: "TOKEN END " of each, in order of the tokens. */
 	char readers[SIM_READERS * (TOKEN_MAX + 16)];
 };
 
@@ -362,8 +362,9 @@ static struct outcome real(const struct step *s, const redisReply *r, const redi
 			continue;
 		snprintf(o.value[i], sizeof(o.value[i]), "%s", item[0]->str);
 		o.ends[i] = item[1]->integer < 0 ? FOR_EVER : item[1]->integer;
-		/* Of a value that is longer, 300 bytes are told; the model keeps as much as a token
-		 * has. */
+		/* The server reports 300 bytes of a longer value; the model keeps the maximum of a
+		 * token.
+		 */
 		if (i == s->slot && item[0]->len > sizeof(o.value[i]) &&
 			o.reply.vote == VOTE_FOREIGN && o.reply.text_len > 0 &&
 			o.reply.text_len != 300)
@@ -417,8 +418,7 @@ static usec time_of(const redisReply *r)
 	       strtoll(r->element[1]->str, NULL, 10);
 }
 
-/* A number may be as old as the server's clock, to the microsecond: then the model takes it over.
- */
+/* A number may be as old as the server's clock, to the microsecond: then the model adopts it. */
 static void settle_fence(struct outcome *o, struct sim_node *n, const struct step *s, int64_t fence)
 {
 	if (o->reply.fence != fence && n->lock[s->slot].fence == o->reply.fence)
@@ -426,7 +426,7 @@ static void settle_fence(struct outcome *o, struct sim_node *n, const struct ste
 	o->reply.fence = fence;
 }
 
-/* Plays one step on both. `*exact` counts those where one millisecond held it all. */
+/* Plays one step on both. `*exact` counts the steps within one millisecond. */
 static bool play(struct sim_node *n, const struct step *s, long *exact)
 {
 	static const char *const multi[] = {"MULTI"}, *const exec[] = {"EXEC"},
@@ -485,7 +485,7 @@ static bool play(struct sim_node *n, const struct step *s, long *exact)
 		*n = later;
 		ok = true;
 	}
-	/* The millisecond may have passed between the answer and the look at what is there. */
+	/* The millisecond may have passed between the reply and the look at the data. */
 	if (!ok && from / USEC_MSEC != to / USEC_MSEC) {
 		for (int i = 0; i < SIM_LOCKS; i++) {
 			snprintf(n->lock[i].value, sizeof(n->lock[i].value), "%s", got.value[i]);
@@ -527,7 +527,7 @@ static bool get_id(char id[RUN_ID_MAX], const char *section, const char *name)
 	return at != NULL;
 }
 
-/* Nothing is there but the counters. */
+/* Only the counters exist. */
 static void begin(struct sim_node *n)
 {
 	queue(1, (const char *const[]){"FLUSHALL"});

@@ -602,7 +602,7 @@ in_network() {
 		in_network "$T/$n" run -k job -- sh -c "echo $n >> $T/served"
 		waiters[n]=$BG
 	done
-	eventually in_line 12
+	eventually in_queue 12
 	for line in 1 2 3; do
 		node $line info clients | grep -q 'blocked_clients:0' || break
 	done
@@ -912,7 +912,7 @@ forgets() {
 	eventually held_on job 3
 	in_network "$T/out" run -k job -- echo mine
 	waiter=$BG
-	eventually in_line 1
+	eventually in_queue 1
 	idle() { [ "$(here ss -tnoH state established dport = 6379 | grep -c 'timer:(keepalive,')" -eq 1 ]; }
 	eventually idle
 	forgets

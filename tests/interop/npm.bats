@@ -1,4 +1,4 @@
-# redlock alongside locks from npm: node-redlock, old and new, and redis-semaphore, whose keys have a prefix.
+# redlock alongside locks from npm: node-redlock, old and new, and redis-semaphore (its keys have a prefix).
 
 load clients
 

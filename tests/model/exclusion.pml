@@ -1,18 +1,17 @@
 /*
- * exclusion: at no moment do two clients hold the lock.
+ * exclusion: two clients never hold the lock at the same moment.
  *
- * N nodes, two clients, a clock. A client takes the lock on a majority, extends it, puts the key back
- * where it is gone, and lets go; at any point it may be paused for as long as it likes, since nobody
- * obliges a process to move before the clock does. README.md says what is proved, for which bounds.
+ * N nodes, two clients, a clock. A client takes the lock on a majority, extends it, repairs missing keys, and
+ * releases; at any point it may be paused for any time, since no rule obliges a process to move before the clock
+ * does. README.md says which properties are proved, for which bounds.
  *
- * The network. Every request waits at its node (link) until it lands there; its answer is a second
- * step, and what the client makes of it a third. Any of them may take any time, and "never" is how
- * messages are lost. A refusal changes nothing on either side, so it is not told apart from a request
- * that is still on its way. Requests overtake each other freely: no order of a connection is relied
- * on.
+ * The network. Every request waits at its node (link) until it arrives there; its reply is a second step, and the
+ * client's reaction a third. Any of them may take any time, and "never" is how messages are lost. A refusal changes
+ * nothing on either side, so it is not distinguished from a request that is still under way. Requests overtake each
+ * other freely: the proof uses no order of a connection.
  *
- * Time. One step of the clock is a tick. A key lives TTL ticks, give or take DRIFT; a client relies on
- * TTL - ALLOWANCE of them, counted from before its first request left.
+ * Time. One step of the clock is a tick. A key lives TTL ticks, plus or minus DRIFT; a client relies on TTL -
+ * ALLOWANCE of them, counted from before its first request left.
  *
  * Each switch below takes one assumption away; the search must then find two holders.
  */
@@ -27,7 +26,7 @@
 #define DRIFT 1
 #endif
 #ifndef TOKENS
-#define TOKENS 1 /* of one client that are about at a time; attempts are not counted */
+#define TOKENS 1 /* of one client that exist at a time; attempts are not counted */
 #endif
 #ifdef RESTARTS /* without it: any number */
 byte restarts;
@@ -52,8 +51,8 @@ byte restarts;
 #endif
 #define VALIDITY (TTL - ALLOWANCE)
 
-/* How long a node that forgot does not vote. The real one begins at the first request after the
- * restart; here it begins with the restart, which is the shortest it can be. */
+/* The time for which a node that forgot does not vote. The real one begins at the first request after the restart;
+ * here it begins with the restart, its shortest form. */
 #ifdef NO_GUARD
 #define QUARANTINE 0
 #elif defined(SHORT_GUARD)
@@ -67,38 +66,38 @@ byte restarts;
 #define BIT(t) (1 << ((t) - 1))
 #define L(c, n) ((c) * N + (n))
 
-/* A node: whose token its key holds (0: no key), the longest the key can live, and the rest of the
- * quarantine. */
+/* A node: the token in its key (0: no key), the longest time that the key can live, and the rest of the quarantine.
+ */
 byte key[N], life[N], quarantine[N];
 
-/* Between a client and a node: the request that is on its way, or its answer, */
+/* Between a client and a node: the request under way, or its reply, */
 #define NOTHING 0
 #define SET 1
 #define EXTEND 2
-#define HEAL 3 /* a SET that puts the key back; its answer is no vote */
-#define YES 4 /* granted or confirmed; the answer is on its way */
+#define REPAIR 3 /* a repair: a SET; its reply is no vote */
+#define YES 4 /* granted or confirmed; the reply is under way */
 byte link[C * N];
-/* and the tokens of earlier attempts for which a SET, or a release, is still on its way. */
+/* and the tokens of earlier attempts for which a SET, or a release, is still under way. */
 byte late[C * N], release[C * N];
 
-/* A client: the token of its attempt or lock, the votes of the round, what is left of the validity,
- * and what would be left if the extension succeeded. */
+/* A client: the token of its attempt or lock, the votes of the round, the remaining validity, and the one that the
+ * extension would give. */
 #define IDLE 0
 #define ASKING 1
 #define HELD 2
 #define EXTENDING 3
 byte state[C], token[C], votes[C], left[C], next[C];
 #ifdef LATE_EXTENSION
-bit broken[C]; /* the other one got the lock when our validity was over */
+bit broken[C]; /* the other one got the lock after the end of the validity */
 #endif
 byte jumps;
 
 /*
- * With PROGRESS the question is another: client 0 stops for good at any moment; does client 1, which
- * goes on trying and keeps what it gets, have the lock within PATIENCE ticks? For that the network is prompt: the clock waits
- * until all that can land has landed and client 1 has done what it can; what is still on its way is
- * then refused. If something could never land, the clock would never tick again: Spin reports that as
- * an invalid end state.
+ * PROGRESS changes the question: client 0 stops for good at any moment; does client 1, which goes on trying and
+ * keeps each key, have the lock within PATIENCE ticks? For that the network is prompt: the clock waits until every
+ * message that can arrive has arrived and client 1 has done every possible step; messages still under way are then
+ * refused. If a message could never arrive, the clock would never tick again: Spin reports that as an invalid end
+ * state.
  */
 #ifdef PROGRESS
 #ifndef PATIENCE
@@ -121,8 +120,8 @@ byte waited;
 #define HOLDS(c) (state[c] >= HELD && left[c] > 0)
 
 /*
- * Nodes are alike, and so are clients: of all the states that differ only in their names, one is
- * kept. Nodes are sorted; of the two ways to name the clients the smaller one is taken.
+ * Nodes are alike, and so are clients: of all the states that differ only in their names, one is kept. Nodes are
+ * sorted; of the two ways to name the clients the smaller one is taken.
  */
 c_code {
 struct view { unsigned char node[N][3 + 3 * C], client[C][6]; };
@@ -223,8 +222,8 @@ static void canonical(void)
 }
 #define DONE c_code { canonical(); }
 
-/* A client whose validity is over can only let go. It does so at once: that covers doing it later,
- * since what it sends may be under way for any time. */
+/* A client whose validity is over can only release. It does so at once: that covers later releases, since its
+ * messages may be under way for any time. */
 #ifdef LATE_EXTENSION
 #define LAPSE(c) skip
 #define NOT_BROKEN(c) broken[c] = 0
@@ -240,19 +239,19 @@ static void canonical(void)
 #define EACH(n) n = 0; do :: n == N -> n = 0; break :: else ->
 #define NEXT(n) n++ od
 
-/* Nobody waits any more for a SET that is on its way; it may land at any time later, even after a
- * newer request, for it may have been sent on a connection that was given up since. */
+/* The client gives up a SET that is under way; it may arrive at any time later, even after a newer request, for its
+ * connection may have been given up since. */
 inline no_longer_awaited(c, n)
 {
 	if
-	:: link[L(c, n)] == SET || link[L(c, n)] == HEAL ->
+	:: link[L(c, n)] == SET || link[L(c, n)] == REPAIR ->
 		late[L(c, n)] = late[L(c, n)] | BIT(token[c])
 	:: else
 	fi;
 	link[L(c, n)] = NOTHING
 }
 
-/* The attempt, or the lock, is over: a release goes to every node, whatever it had answered. */
+/* The attempt, or the lock, is over: a release goes to every node, whatever its reply was. */
 inline let_go(c)
 {
 	EACH(n)
@@ -263,7 +262,7 @@ inline let_go(c)
 	NOT_BROKEN(c)
 }
 
-/* An extension asks every node. Answers to the round before do not count in it. */
+/* An extension asks every node. Replies to the round before do not count in it. */
 inline ask_to_extend(c)
 {
 	EACH(n)
@@ -273,14 +272,14 @@ inline ask_to_extend(c)
 	votes[c] = 0
 }
 
-/* A majority has voted. What is still on its way does not count any more; nodes that have not
- * confirmed an extension get the key again if it is gone there. */
+/* A majority has voted. Messages still under way do not count any more; a node without a confirmation gets the key
+ * again if it is gone there. */
 inline decided(c)
 {
 	EACH(n)
 		if
 		:: link[L(c, n)] == YES -> link[L(c, n)] = NOTHING
-		:: link[L(c, n)] == EXTEND -> link[L(c, n)] = HEAL
+		:: link[L(c, n)] == EXTEND -> link[L(c, n)] = REPAIR
 		:: else
 		fi;
 	NEXT(n);
@@ -352,10 +351,10 @@ proctype Client(byte c) UNLESS_STOPPED
 #else
 #define RELEASES(c, n) key[n] != 0 && (release[L(c, n)] & BIT(key[n]))
 #endif
-#ifdef HEAL_IN_QUARANTINE
-#define HEALS(n) true
+#ifdef REPAIR_IN_QUARANTINE
+#define MAY_REPAIR(n) true
 #else
-#define HEALS(n) quarantine[n] == 0
+#define MAY_REPAIR(n) quarantine[n] == 0
 #endif
 
 #define ANSWER(c, n, asked) \
@@ -364,13 +363,13 @@ proctype Client(byte c) UNLESS_STOPPED
 	:: else -> link[L(c, n)] = NOTHING \
 	fi
 
-/* One script each: what it looks at and what it does is one step. */
+/* One script each: its checks and its changes are one step. */
 #define SERVE(c, n) \
 	:: atomic { link[L(c, n)] == SET && key[n] == 0 && quarantine[n] == 0 -> \
 		SET_KEY(n, token[c]); ANSWER(c, n, ASKING); DONE } \
 	:: atomic { link[L(c, n)] == EXTEND && EXTENDS(c, n) -> \
 		life[n] = TTL + DRIFT; ANSWER(c, n, EXTENDING); DONE } \
-	:: atomic { link[L(c, n)] == HEAL && (key[n] == token[c] || key[n] == 0 && HEALS(n)) -> \
+	:: atomic { link[L(c, n)] == REPAIR && (key[n] == token[c] || key[n] == 0 && MAY_REPAIR(n)) -> \
 		SET_KEY(n, token[c]); link[L(c, n)] = NOTHING; DONE } \
 	LATE_SET(c, n, TOKEN(c, 0)) \
 	SERVE_SECOND(c, n) \
@@ -381,7 +380,7 @@ proctype Client(byte c) UNLESS_STOPPED
 #else
 #define SERVE_SECOND(c, n)
 #endif
-/* Refused or lost, it is gone too: a token is used again only when nothing of it is about. */
+/* Refused or lost, it is gone too: a token is used again only when no message and no key has it. */
 #define LATE_SET(c, n, t) \
 	:: atomic { late[L(c, n)] & BIT(t) -> \
 		late[L(c, n)] = late[L(c, n)] & ~BIT(t); \
@@ -395,9 +394,9 @@ proctype Node(byte n)
 	do
 	SERVE(0, n)
 	SERVE(1, n)
-	/* The key's time is over: at the earliest TTL - DRIFT after it was set. */
+	/* The key has expired: at the earliest TTL - DRIFT after it was set. */
 	:: atomic { key[n] != 0 && life[n] <= 2 * DRIFT -> NO_KEY(n); DONE }
-	/* It restarts without its data, is flushed, or gives way to a replica that has less. */
+	/* It restarts without its data, is flushed, or is replaced by a replica that has less. */
 	:: atomic { RESTARTS_LEFT NO_KEY(n); quarantine[n] = QUARANTINE; DONE }
 	:: atomic { jumps < JUMPS && key[n] != 0 -> jumps++; NO_KEY(n); DONE }
 	od

@@ -1,23 +1,23 @@
 /*
- * fencing: the numbers that go with the lock rise.
+ * fencing: the numbers of the lock rise.
  *
- * N nodes and C clients with one attempt each, and no clock: any key may end at any moment. So the
- * result holds however wrong the clocks are. README.md says what is proved, for which bounds.
+ * N nodes and C clients with one attempt each, and no clock: any key may expire at any moment. So the result holds
+ * however wrong the clocks are. README.md says which properties are proved, for which bounds.
  *
- * Round 1: a node that grants the lock raises its counter and answers it. Round 2: the client writes
- * the largest of the counted answers, T, to the nodes that granted; a node accepts if the lock there is
- * still the client's and its counter is not above T. A majority of acceptances issues T.
+ * Round 1: a node that grants the lock raises its counter and returns it. Round 2: the client writes the largest of
+ * the counted replies, T, to the nodes that granted; a node accepts if the lock there is still the client's and its
+ * counter is not above T. A majority of acceptances issues T.
  *
- * Every request waits at its node until it lands; its answer is a step of its own, and what the client
- * makes of it another. Any of them may take any time: that is how messages, and clients, are lost. A
- * release is a key that ends.
+ * Every request waits at its node until it arrives; its reply is a step of its own, and the client's reaction
+ * another. Any of them may take any time: that is how messages, and clients, are lost. A release is a key that
+ * expires.
  *
  * Each switch below takes one assumption away.
  *
- * With SNAPSHOT there is a clock, and a node that restarts has an older counter without knowing: it
- * gives the larger of its counter plus one and the client's time, K numbers a tick, as far as that is
- * off by S ticks at most, and has no vote for Q ticks after the restart. Clients' clocks are slow or
- * fast, by any amount; those of the nodes agree.
+ * With SNAPSHOT there is a clock, and a node that restarts has an older counter without knowing: it gives the
+ * larger of its counter plus one and the client's time, K numbers a tick, as long as that is off by S ticks at
+ * most, and has no vote for Q ticks after the restart. Clients' clocks are slow or fast, by any amount; those of
+ * the nodes agree.
  */
 
 #ifndef N
@@ -27,7 +27,7 @@
 #define C 2
 #endif
 #ifndef LEFTOVER
-#define LEFTOVER 1 /* the counters begin anywhere from 0 to this: earlier attempts left them so */
+#define LEFTOVER 1 /* the counters begin anywhere from 0 to this: left by earlier attempts */
 #endif
 #ifndef RESTARTS
 #define RESTARTS 0
@@ -51,7 +51,7 @@ byte clock, waits[N], time[C]; /* waits: of the node's quarantine */
 #define QUORUM (N / 2 + 1)
 #endif
 
-#ifdef ENDINGS /* so many keys may end; without it: any number */
+#ifdef ENDINGS /* this many keys may expire; without it: any number */
 byte endings;
 #define ENDINGS_LEFT && endings < ENDINGS -> endings++
 #else
@@ -60,23 +60,23 @@ byte endings;
 
 #define L(c, n) ((c) * N + (n))
 
-/* A node: who holds the key (client + 1), the counter, and whether that was lost: such a node does not
- * count, neither when the number is found nor when it is written, until it has accepted a write. */
+/* A node: the holder of the key (client + 1), the counter, and whether that was lost: such a node does not count,
+ * neither when the number is found nor when it is written, until it has accepted a write. */
 byte key[N], counter[N];
 bit lost[N];
 
 /* Between a client and a node, */
 #define NOTHING 0
 #define SET 1
-#define GRANTED 2 /* the answer is on its way */
-#define COUNTED 3 /* it has come in */
+#define GRANTED 2 /* the reply is under way */
+#define COUNTED 3 /* the reply has arrived */
 #define WRITE 4
-#define ACCEPTED 5 /* the answer is on its way */
+#define ACCEPTED 5 /* the reply is under way */
 byte link[C * N];
 byte number[C * N]; /* the number that GRANTED carries */
 bit intact[C * N]; /* the node had lost nothing when it granted */
 
-/* A client: the largest number seen, later its own; the votes of the round; whether all were equal. */
+/* A client: the largest number seen, later its own; the votes of the round; are all equal. */
 #define IDLE 0
 #define ASKING 1
 #define WRITING 2
@@ -87,8 +87,8 @@ byte state[C], top[C], votes[C];
 bit differ[C];
 #endif
 
-/* What the properties need: the largest number that was issued when the attempt began, and in which
- * order the clients had their majorities. */
+/* State for the properties: the largest number that was issued when the attempt began, and the order in which the
+ * clients reached their majorities. */
 byte floor[C], place[C];
 byte highest, majorities, restarts;
 
@@ -230,8 +230,8 @@ static void canonical(void)
 #define NEXT(n) n++ od
 #define FORGET(c, n) number[L(c, n)] = 0; intact[L(c, n)] = 0
 
-/* The short cut issues as soon as it has heard equal numbers, however late that is; a late one is then
- * a small one, as it shall be. So with it only the first two properties are asked for. */
+/* The short cut issues as soon as the client has read equal numbers, however late that is; a late one is then a
+ * small one, as it must be. So with it only the first two properties are checked. */
 #ifdef ONE_ROUND
 #define IN_ORDER(c, k) true
 #define COMPARE(c, n) \
@@ -250,8 +250,8 @@ static void canonical(void)
 #endif
 #endif
 
-/* Larger than all that was issued before the attempt began; and no two alike, and in the order in
- * which the majorities were had. */
+/* Larger than every number issued before the attempt began; all different, and in the order in which the majorities
+ * were reached. */
 inline issue(c)
 {
 	state[c] = ISSUED;
@@ -276,7 +276,7 @@ inline issue(c)
 	votes[c] = 0
 }
 
-/* A vote counts if the node had lost nothing; a node that had is written to all the same. */
+/* A vote counts if the node had lost nothing; the client writes to the other nodes all the same. */
 #ifdef LOST_COUNTS
 #define COUNTS(c, n) true
 #else
@@ -341,7 +341,7 @@ end:	do
 		DONE }
 	:: atomic { state[c] == WRITING && votes[c] >= QUORUM -> issue(c); DONE }
 #if RESTARTS > 0 && !defined(NO_QUARANTINE) && !defined(SNAPSHOT)
-	/* Only a quarantine waits for the end of an attempt; else never moving is enough. */
+	/* Only a quarantine waits for the end of an attempt; otherwise never moving is enough. */
 	:: atomic { IN_PROGRESS(c) -> state[c] = OVER; DONE }
 #endif
 	od
@@ -358,7 +358,7 @@ end:	do
 #define NOT_ABOVE(c, n) counter[n] <= top[c]
 #endif
 
-/* What a node gives. */
+/* The number that a node gives. */
 #if defined(SNAPSHOT) && !defined(NO_TIME)
 #define LEAST(c) (time[c] + S < clock -> clock - S : time[c])
 #define HEEDED(c) (LEAST(c) > clock + S -> clock + S : LEAST(c))
@@ -368,7 +368,7 @@ end:	do
 #define RAISE(c, n) counter[n]++
 #endif
 
-/* One script each. A refusal is a request that is still on its way. */
+/* One script each. A refusal is a request that is still under way. */
 #define SERVE(c, n) \
 	:: atomic { link[L(c, n)] == SET && key[n] == 0 && !QUARANTINE(n) -> \
 		key[n] = c + 1; RAISE(c, n); \
@@ -384,8 +384,8 @@ end:	do
 		:: else -> link[L(c, n)] = NOTHING; FORGET(c, n) \
 		fi; DONE }
 
-/* A request of an attempt travels on a connection that was there when the attempt began, so it dies
- * with the node. Without that rule, a SET that still waits for its connection reaches the new one. */
+/* A request of an attempt travels on a connection that existed when the attempt began, so it dies with the node.
+ * Without that rule, a SET that still waits for its connection reaches the new one. */
 #ifdef LATE_CONNECT
 #define DIES(c, n) link[L(c, n)] == WRITE
 #else

@@ -1,14 +1,13 @@
 /*
- * readers: at no moment is a writer together with anybody; readers may be together.
+ * readers: a writer never holds at the same moment as another client; readers may.
  *
  * N nodes and C clients, of which WRITERS are writers and the rest readers; no clock. A node's key is a writer's,
- * or that of readers, and then it has a set of those who are in it. README.md says what is proved, for which
- * bounds.
+ * or the readers', and then it has a set of them. README.md says which properties are proved, for which bounds.
  *
- * Time, the network, restarts: as in semaphore.pml. That what a node keeps for a client outlives the validity that
- * rests on it, exclusion.pml proves; here it is taken for granted. A client's validity ends at any moment: it let
- * go, it was slow, or it crashed. Only then what is kept for it may end, each at any moment: a writer's key, or
- * what is said of one reader in the set. The key of readers ends with the last of them. A release is one that ends.
+ * Time, the network, restarts: as in semaphore.pml. exclusion.pml proves that a client's entry on a node outlives
+ * the validity that rests on it; here that is assumed. A client's validity ends at any moment: it released, it was
+ * slow, or it crashed. Only then its entry may expire, each at any moment: a writer's key, or one reader's entry in
+ * the set. The key of readers expires with the last of them. A release is an entry that expires.
  *
  * Each switch below takes one rule away.
  */
@@ -38,24 +37,24 @@ byte restarts;
 #define BIT(i) (1 << (i))
 #define IS_WRITER(c) ((c) < WRITERS)
 
-/* A node: whose its key is (client + 1, or the readers'), which of them are in it, who set its end, and whose
- * attempts it waits for, since it restarted. */
+/* A node: the holder of its key (client + 1, or the readers), the readers in it, the client that set its expiry,
+ * and the clients whose attempts it waits for, since it restarted. */
 #define READERS (C + 1)
 byte key[N], in[N], barred[N];
 #ifdef LAST_SAID
 byte last[N]; /* client + 1 */
 #endif
 
-/* Between a client and a node: the request, or the answer, */
+/* Between a client and a node: the request, or the reply, */
 #define NOTHING 0
 #define SET 1
 #define YES 2
 byte link[C * N];
-/* and whether the request of an earlier attempt is still on its way. */
+/* and is the request of an earlier attempt still under way. */
 bit late[C * N];
 byte lates;
 #ifndef LATES
-#define LATES 9 /* so many at a time */
+#define LATES 9 /* this many at a time */
 #endif
 
 #define IDLE 0
@@ -165,7 +164,7 @@ inline let_go(c)
 	state[c] = IDLE; votes[c] = 0
 }
 
-#ifdef ALONE /* to show that readers are together */
+#ifdef ALONE /* to show that readers hold together */
 #define MAY_BE_TOGETHER(c, k) false
 #else
 #define MAY_BE_TOGETHER(c, k) (!IS_WRITER(c) && !IS_WRITER(k))
@@ -193,7 +192,7 @@ proctype Client(byte c)
 	:: VOTE(c, 2)
 	:: atomic { state[c] == ASKING && votes[c] == QUORUM ->
 		held(c);
-		/* What is still on its way does not count any more. */
+		/* Messages still under way do not count any more. */
 		EACH(n, N) link[P(c, n)] = (link[P(c, n)] == SET -> SET : NOTHING); NEXT(n);
 		votes[c] = 0;
 		DONE }
@@ -212,7 +211,7 @@ proctype Client(byte c)
 #define FORGOTTEN_OF(c) (IS_FORGOTTEN(c) -> BIT(c) : 0)
 #define FORGOTTEN FORGOTTEN_OF(0) | FORGOTTEN_OF(1) | FORGOTTEN_OF(2)
 
-/* What a writer sees as free, and what a reader does. */
+/* A writer's view of a free node, and a reader's. */
 #ifdef BLIND_WRITER
 #define FREE_TO_WRITER(n) (key[n] == 0 || key[n] == READERS)
 #else
@@ -225,7 +224,7 @@ proctype Client(byte c)
 #endif
 #define FREE(n, c) (barred[n] == 0 && (IS_WRITER(c) -> FREE_TO_WRITER(n) : FREE_TO_READER(n)))
 
-/* A key that was nobody's has a set of its own: what lies there is of an earlier one. */
+/* A key without holder gets a new set: an existing one is stale. */
 inline put(n, c)
 {
 	if
@@ -240,7 +239,7 @@ inline put(n, c)
 	fi
 }
 
-/* It let go, or its time is over: the others go on having the key. */
+/* It released, or expired: the others still have the key. */
 inline remove(n, c)
 {
 #ifdef WHOLE_SET
@@ -258,12 +257,12 @@ inline remove(n, c)
 	fi
 }
 
-/* One script each: what it looks at and what it does is one step. */
+/* One script each: its checks and its changes are one step. */
 #define SERVE(n, c) \
 	:: atomic { link[P(c, n)] == SET && FREE(n, c) -> \
 		put(n, c); \
 		link[P(c, n)] = (state[c] == ASKING -> YES : NOTHING); DONE } \
-	/* Refused or lost, it is gone too: a token is used again only when nothing of it is about. */ \
+	/* Refused or lost, it is gone too: a token is used again only when no message and no key has it. */ \
 	:: atomic { late[P(c, n)] -> \
 		lates--; late[P(c, n)] = 0; \
 		if \
@@ -273,7 +272,7 @@ inline remove(n, c)
 	:: atomic { key[n] == c + 1 && !IN_PROGRESS(c) -> key[n] = 0; DONE } \
 	:: atomic { (in[n] & BIT(c)) && !IN_PROGRESS(c) -> remove(n, c); DONE }
 
-/* Who asked last said when the key ends, however long the others may be in it. */
+/* The last request sets the key's expiry, however long the others may be in it. */
 #ifdef LAST_SAID
 #define ENDS(n, c) \
 	:: atomic { key[n] == READERS && last[n] == c + 1 && !IN_PROGRESS(c) -> key[n] = 0; last[n] = 0; DONE }
@@ -290,7 +289,7 @@ proctype Node(byte n)
 	ENDS(n, 1)
 	ENDS(n, 2)
 #endif
-	/* It restarts without its data, is flushed, or gives way to a replica that has less. */
+	/* It restarts without its data, is flushed, or is replaced by a replica that has less. */
 	:: atomic { RESTARTS_LEFT key[n] = 0; in[n] = 0; barred[n] = FORGOTTEN;
 #ifdef LAST_SAID
 		last[n] = 0;

@@ -1,18 +1,18 @@
 /*
- * semaphore: at no moment are there two holders of a slot, nor more than L of all.
+ * semaphore: a slot never has two holders at the same moment, nor are there more than L holders.
  *
- * N nodes, C clients and L slots, each a lock of its own; no clock. A client tries any slot, gives that up
- * at any moment and tries another, while requests for the first are still on their way. README.md says what
- * is proved, for which bounds.
+ * N nodes, C clients and L slots, each a lock of its own; no clock. A client tries any slot, gives that up at any
+ * moment and tries another, while requests for the first are still under way. README.md says which properties are
+ * proved, for which bounds.
  *
- * Time. That a key outlives the validity that rests on it, exclusion.pml proves; here it is taken for
- * granted. A client's validity ends at any moment: it let go, it was slow, or it crashed. Only then its
- * keys may end, each at any moment: a release is a key that ends. A node that restarts has no vote until
- * every lock that it may have forgotten has ended: those of all attempts that were in progress.
+ * Time. exclusion.pml proves that a key outlives the validity that rests on it; here that is assumed. A client's
+ * validity ends at any moment: it released, it was slow, or it crashed. Only then its keys may expire, each at any
+ * moment: a release is a key that expires. A node that restarts has no vote until every lock that it may have
+ * forgotten has ended: those of all attempts that were in progress.
  *
- * The network. Every request waits at its node (link) until it lands there; its answer is a second step,
- * and what the client makes of it a third. Any of them may take any time: that is how messages are lost. A
- * refusal is a request that is still on its way.
+ * The network. Every request waits at its node (link) until it arrives there; its reply is a second step, and the
+ * client's reaction a third. Any of them may take any time: that is how messages are lost. A refusal is a request
+ * that is still under way.
  *
  * Each switch below takes one assumption away.
  */
@@ -23,7 +23,7 @@
 #define C 3
 #define L 2
 #ifndef LIMIT
-#define LIMIT L /* of holders; one less shows that all slots are had at once */
+#define LIMIT L /* of holders; one less shows that all slots are taken at once */
 #endif
 
 #ifdef HALF_QUORUM
@@ -43,18 +43,19 @@ byte restarts;
 #define P(c, n) ((c) * N + (n))
 #define BIT(i) (1 << (i))
 
-/* A node: who holds each of its keys (client + 1), and whose attempts it waits for, since it restarted. */
+/* A node: the holder of each of its keys (client + 1), and the clients whose attempts it waits for, since it
+ * restarted. */
 byte key[N * L], barred[N];
 
-/* Between a client and a node: the request for the slot that it tries, or the answer, */
+/* Between a client and a node: the request for the slot that it tries, or the reply, */
 #define NOTHING 0
 #define SET 1
 #define YES 2
 byte link[C * N];
-/* and the slots of earlier attempts for which a SET is still on its way. */
+/* and the slots of earlier attempts for which a SET is still under way. */
 byte late[C * N], lates;
 #ifndef LATES
-#define LATES 1 /* so many at a time */
+#define LATES 1 /* this many at a time */
 #endif
 
 #define IDLE 0
@@ -63,8 +64,8 @@ byte late[C * N], lates;
 byte state[C], slot[C], votes[C];
 
 /*
- * The counting semaphore that comes to mind first: a node has L places, and grants one as long as one is
- * free; a majority of grants is enough. Its places are the keys here, and a client tries no slot of them.
+ * The obvious counting semaphore: a node has L places, and grants one as long as one is free; a majority of grants
+ * is enough. Its places are the keys here, and a client does not try a certain slot.
  */
 #ifdef NAIVE
 #define IS_TRIED(c, s) true
@@ -169,7 +170,7 @@ static void canonical(void)
 #endif
 #define ABOUT(c, s) (ABOUT_AT(0, c, s) || ABOUT_AT(1, c, s) || ABOUT_AT(2, c, s))
 
-/* Only the answers of this attempt count: those of another one were about another slot. */
+/* Only the replies of this attempt count: others are about another slot. */
 #ifdef STALE_VOTES
 #define ASK(c, n) if :: link[P(c, n)] != YES -> link[P(c, n)] = SET :: else fi
 #define FORGET(c, n) if :: link[P(c, n)] != YES -> link[P(c, n)] = NOTHING :: else fi
@@ -199,7 +200,7 @@ inline let_go(c)
 	state[c] = IDLE; slot[c] = 0; votes[c] = 0
 }
 
-/* Whoever else holds has another slot; and with us they are no more than there are slots. */
+/* Every other holder has another slot; and together they are no more than there are slots. */
 inline held(c)
 {
 	state[c] = HELD;
@@ -232,7 +233,7 @@ proctype Client(byte c)
 	:: VOTE(c, 2)
 	:: atomic { state[c] == ASKING && votes[c] == QUORUM ->
 		held(c);
-		/* What is still on its way does not count any more. */
+		/* Messages still under way do not count any more. */
 		EACH(n, N) link[P(c, n)] = (link[P(c, n)] == SET -> SET : NOTHING); NEXT(n);
 		votes[c] = 0;
 		DONE }
@@ -251,7 +252,7 @@ proctype Client(byte c)
 #define FORGOTTEN FORGOTTEN_OF(0) | FORGOTTEN_OF(1) | FORGOTTEN_OF(2)
 #endif
 
-/* One script each: what it looks at and what it does is one step. */
+/* One script each: its checks and its changes are one step. */
 #ifdef NAIVE
 #define FREE(n, c, s) (key[K(n, s)] == 0 && key[K(n, 1 - s)] != c + 1)
 #define LATE(s) 0
@@ -263,7 +264,7 @@ proctype Client(byte c)
 	:: atomic { link[P(c, n)] == SET && IS_TRIED(c, s) && FREE(n, c, s) && barred[n] == 0 -> \
 		key[K(n, s)] = c + 1; \
 		link[P(c, n)] = (state[c] == ASKING -> YES : NOTHING); DONE } \
-	/* Refused or lost, it is gone too: a token is used again only when nothing of it is about. */ \
+	/* Refused or lost, it is gone too: a token is used again only when no message and no key has it. */ \
 	:: atomic { late[P(c, n)] & BIT(LATE(s)) -> \
 		lates--; late[P(c, n)] = late[P(c, n)] & ~BIT(LATE(s)); \
 		if \
@@ -282,7 +283,7 @@ proctype Node(byte n)
 	SERVE(n, 1, 1)
 	SERVE(n, 2, 0)
 	SERVE(n, 2, 1)
-	/* It restarts without its data, is flushed, or gives way to a replica that has less. */
+	/* It restarts without its data, is flushed, or is replaced by a replica that has less. */
 	:: atomic { RESTARTS_LEFT key[K(n, 0)] = 0; key[K(n, 1)] = 0; barred[n] = FORGOTTEN; DONE }
 	od
 }

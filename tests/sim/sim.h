@@ -9,7 +9,7 @@
  * No bytes arrive twice: TCP prevents it, and redlock sends no request again. The simulator has the
  * nearest case: a request on a connection that the client gave up arrives late, after a newer one.
  *
- * Times are microseconds of true time unless a name says whose clock they are by.
+ * Times are microseconds of true time unless a name says which clock they are by.
  */
 #ifndef TESTS_SIM_H
 #define TESTS_SIM_H
@@ -78,7 +78,7 @@ struct sim_lock {
 
 struct sim_node {
 	struct sim_lock lock[SIM_LOCKS]; /* the slots; a lock without slots is the first */
-	int readers; /* of the first lock, whose value then lists them; in order of the tokens */
+	int readers; /* of the first lock; its value then lists them; in order of the tokens */
 	struct sim_reader reader[SIM_READERS];
 	struct sim_mark line, head;
 	struct sim_mark door; /* a promoted writer's wake-up that is not taken yet */
@@ -286,7 +286,7 @@ struct world {
 };
 
 extern struct world world;
-extern struct client *running; /* the client whose code runs now; NULL: none */
+extern struct client *running; /* the client that runs now; NULL: none */
 
 /* Runs one world to its end. */
 void world_run(const struct profile *profile, uint64_t seed, bool traces);

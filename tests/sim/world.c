@@ -10,8 +10,9 @@ struct world world;
 struct client *running;
 
 #define WALL_BASE (1000000 * USEC_SEC) /* the time of day at the start */
-#define APART_MAX (10 * USEC_SEC) /* and the most that two clients' may differ, where it matters \
-				   */
+#define APART_MAX \
+	(10 * USEC_SEC) /* and the most that two clients' may differ, where it matters \
+			 */
 #define STEP_MAX (29 * USEC_SEC) /* a clock may be wrong by this much without being noticed */
 #define EVENTS_MAX 4096
 #define INSTANT_MAX 10000 /* events without any time between them */
@@ -404,7 +405,7 @@ static void strike(void)
 	}
 }
 
-/* All faults end, but for connections whose death was not noticed; from now on a client must get
+/* All faults end, but for dead connections that were not noticed; from now on a client must get
  * the lock. */
 static void calm_down(void)
 {
@@ -738,7 +739,7 @@ static void handle(const struct sim_event *ev)
 		if (world.is_calm)
 			break;
 		trace("n%d's clock is set %u s ahead", ev->a, ev->id);
-		/* A key whose expiry was set by a clock a minute ahead, or more, lasts that much
+		/* A key with an expiry from a clock a minute ahead, or more, lasts that much
 		 * longer once the clock is corrected. */
 		if (world.node[ev->a].stepped > STEP_MAX)
 			node_forget_marks(&world.node[ev->a]);

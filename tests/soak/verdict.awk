@@ -93,7 +93,7 @@ function overlap(key, one, other, by,    pair) {
 
 function tell_overlap(pair,    name) {
 	split(pair, name, SUBSEP)
-	violation(sprintf("%s: run %s was there until %.1f ms after run %s had begun, at %.1f s",
+	violation(sprintf("%s: run %s stayed until %.1f ms after run %s had begun, at %.1f s",
 		key_of[name[1]], run_of[name[1]], overlapped[pair] / 1e6, run_of[name[2]],
 		(first[name[2]] - began) / 1e9))
 }
@@ -236,7 +236,7 @@ END {
 		tell_overlap(pairs[i])
 	for (run in begun)
 		if (!(run in client))
-			violation("nobody started run " run)
+			violation("no process started run " run)
 	for (run in client) {
 		runs++
 		if (!(run in status)) {

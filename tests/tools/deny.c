@@ -38,7 +38,7 @@ static uint32_t find(const struct row *row, const char *name)
 		if (strncmp(row->name, name, strcspn(name, ":")) == 0 &&
 			strlen(row->name) == strcspn(name, ":"))
 			return row->number;
-	fprintf(stderr, "deny: what is '%s'?\n", name);
+	fprintf(stderr, "deny: unknown system call '%s'\n", name);
 	exit(64);
 }
 

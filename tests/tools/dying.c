@@ -4,7 +4,7 @@
  * LOAD: idle; normal: forty that spin at normal priority, in their own session; realtime: one for
  * each processor under SCHED_FIFO, priority 50.
  * HOW: plain; first: with SCHED_RR, priority 1; above:
- * with a priority above that of the load; cgroup: by cgroup.kill, in the cgroup whose folder is
+ * with a priority above that of the load; cgroup: by cgroup.kill, in the cgroup with the folder
  * CGROUP in the environment.
  *
  * Prints a line for each trial: microseconds from the first KILL to the end of the last of ten

@@ -450,7 +450,7 @@ static void hurt_nodes(int signal)
 		if (node[i].is_hurt) {
 			hear_key(&node[i]);
 			if (!hear(&node[i], ignored, sizeof(ignored)))
-				give_up("a node is gone before its time");
+				give_up("a node died early");
 			kill(node[i].pid, signal);
 			node[i].is_asked = false;
 			if (stamp_now() > node[i].asked_at + HOLD_MS * MSEC)
@@ -471,7 +471,7 @@ static void steal(void)
 	stolen_at = node[0].asked_at;
 	for (int i = 0; i < nodes; i++) {
 		if (!hear(&node[i], request, sizeof(request)))
-			give_up("a node is gone");
+			give_up("a node died");
 		hear_key(&node[i]);
 		node[i].is_asked = false;
 	}

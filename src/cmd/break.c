@@ -12,6 +12,7 @@
 #include "cmd/confirm.h"
 #include "cmd/print.h"
 #include "io/query.h"
+#include "report/foreign.h"
 #include "report/report.h"
 
 #include <string.h>
@@ -44,7 +45,7 @@ static struct wish removal(const struct settings *s, enum op op, const struct re
 
 static bool is_structure(const struct ballot *b)
 {
-	return b->vote == VOTE_FOREIGN && strcmp(report_format(&b->reply), "structure") == 0;
+	return b->vote == VOTE_FOREIGN && strcmp(foreign_format(&b->reply), "structure") == 0;
 }
 
 /* A look reports only the type of a hash or sorted set: ask for the names in it. */
@@ -101,7 +102,7 @@ static void show_others(
 
 		if (wish[i].op != OP_NONE && !reply_same_text(a, &holder))
 			log_say(LOG_ERRORS, "%s",
-				report_answer(text, &s->nodes.node[i], OP_LOOK, a, sv->took[i]));
+				report_reply(text, &s->nodes.node[i], OP_LOOK, a, sv->took[i]));
 	}
 }
 
@@ -210,7 +211,7 @@ int cmd_break(struct settings *s)
 		status = print_result(&sv, s, "no-lock", STATUS_BUSY);
 	} else if (count == 0) {
 		log_say(LOG_ERRORS, "there is nothing to remove");
-		if (strcmp(state, "free") == 0 && s->limit <= 1 && report_is_awaited(&sv.tally))
+		if (strcmp(state, "free") == 0 && s->limit <= 1 && report_has_waiters(&sv.tally))
 			log_hint(LOG_ERRORS,
 				"is it a semaphore? 'redlock status --limit N' shows its slots");
 		status = print_result(&sv, s, state, STATUS_OK);

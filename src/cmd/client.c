@@ -168,7 +168,7 @@ int client_step(struct client *c)
 		return caught.number;
 	if (lock->seat.is_refused && !c->has_warned_not_queued) {
 		log_say(LOG_NORMAL, "%s",
-			report_no_seat(text, lock, &c->settings->nodes, &c->settings->keys));
+			report_no_queue(text, lock, &c->settings->nodes, &c->settings->keys));
 		c->has_warned_not_queued = true;
 	}
 	report_lock(c->name, lock_slot(lock), &c->settings->keys);

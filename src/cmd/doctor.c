@@ -66,7 +66,7 @@ static void check_reach(struct visit *v, const struct wish wish[NODES_MAX])
 		if (wish[i].op == OP_NONE)
 			continue;
 		log_say(LOG_REPLIES, "%s",
-			report_answer(text, &v->settings->nodes.node[i], wish[i].op, &b->reply,
+			report_reply(text, &v->settings->nodes.node[i], wish[i].op, &b->reply,
 				v->query.took[i]));
 		if (!problem_is_final(&b->reply))
 			continue;

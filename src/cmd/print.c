@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "base/token.h"
 #include "cli/option.h"
+#include "report/foreign.h"
 #include "report/report.h"
 
 #include <errno.h>
@@ -94,7 +95,7 @@ void print_holder(struct json *j, const char *name, const struct reply *holder)
 	int64_t since = is_ours ? token_since(holder->text, holder->text_len, &owner) : 0;
 
 	json_open(j, name, '{');
-	json_text(j, "format", is_ours ? "redlock" : report_format(holder));
+	json_text(j, "format", is_ours ? "redlock" : foreign_format(holder));
 	json_bytes(j, is_ours ? "owner" : "value", holder->text + owner, holder->text_len - owner);
 	if (token_is_shared(holder->text, holder->text_len))
 		json_bool(j, "shared", true);

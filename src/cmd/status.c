@@ -87,7 +87,7 @@ static void show_nodes(struct overview *st, const struct tally *t, const usec to
 
 	for (int i = 0; i < nodes->count; i++)
 		show_line(st, "  ",
-			report_answer(
+			report_reply(
 				text, &nodes->node[i], OP_LOOK, &t->ballot[i].reply, took[i]));
 }
 
@@ -95,7 +95,7 @@ static void show_nodes(struct overview *st, const struct tally *t, const usec to
 static void hint_at_slots(struct overview *st, const struct tally *t, const char *state)
 {
 	if (st->has_hinted || st->settings->limit > 1 || strcmp(state, "free") != 0 ||
-		!report_is_awaited(t))
+		!report_has_waiters(t))
 		return;
 	st->has_hinted = true;
 	log_hint(LOG_NORMAL, "is it a semaphore? --limit N shows its slots");
@@ -139,7 +139,7 @@ static void show_key(struct overview *st, const struct tally *t, const usec took
 	if (tally_newest_fence(t) > 0)
 		json_number(&st->json, "fence", tally_newest_fence(t));
 	if (!st->found) /* a scan does not ask for waiters */
-		json_bool(&st->json, "awaited", report_is_awaited(t));
+		json_bool(&st->json, "awaited", report_has_waiters(t));
 	print_nodes(&st->json, t, &st->settings->nodes, st->found ? NULL : took);
 	json_close(&st->json, '}');
 }
@@ -477,7 +477,7 @@ static int look_at_all(struct overview *st)
 	if (status == STATUS_NO_QUORUM)
 		remember_unknown(st, t);
 	log_say(status == STATUS_OK ? LOG_DECISIONS : LOG_ERRORS, "%s",
-		report_no_answers((char[REPORT_MAX]){0}, t, &st->settings->nodes));
+		report_too_few_replies((char[REPORT_MAX]){0}, t, &st->settings->nodes));
 	return status;
 }
 

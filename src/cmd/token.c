@@ -118,7 +118,7 @@ static void log_replies(const struct query *s, const struct settings *settings,
 	for (int i = 0; i < settings->nodes.count; i++)
 		if (!wish || wish[i].op != OP_NONE)
 			log_say(LOG_REPLIES, "%s",
-				report_answer(text, &settings->nodes.node[i], op,
+				report_reply(text, &settings->nodes.node[i], op,
 					&s->tally.ballot[i].reply, s->took[i]));
 }
 
@@ -258,7 +258,7 @@ static int conclude(const struct query *sv, const struct settings *s, enum op op
 			report_lock(name, slot, &s->keys), s->keys.count > 1 ? "were" : "was");
 	else
 		log_say(ownership == OWNERSHIP_UNKNOWN ? LOG_ERRORS : LOG_NORMAL, "%s",
-			report_holding(text, t, &s->nodes, &s->keys, slot));
+			report_ownership(text, t, &s->nodes, &s->keys, slot));
 	if (ownership == OWNERSHIP_UNKNOWN && s->command == COMMAND_RELEASE)
 		hint_unreleased(sv, s);
 	if (ownership == OWNERSHIP_UNKNOWN)

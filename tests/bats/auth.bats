@@ -544,7 +544,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 	run -0 life
 	[ "$output" = '' ]
 	[ "$(cat "$T/waiter")" = "done" ]
-	not file_has "$T/waiting" "no waiting in line"
+	not file_has "$T/waiting" "cannot queue"
 	with $rule '~redlock:doctor:*' '~redlock:*:{redlock:doctor:*}'
 	run redlock doctor --json
 	[ "$(jq -r '.findings[] | select(.id == "rights") | .severity' <<< "$output" | sort -u)" = note ]

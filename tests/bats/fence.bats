@@ -34,7 +34,7 @@ is_rising() { [ "$(sort -nu <<< "$1")" = "$1" ]; }
 	set_counters "$(far 7)" "$(far 7)" "$(far 7)"
 	run redlock run -vv -k job --fence -- sh -c 'echo "number $REDLOCK_FENCE"'
 	[[ "$output" == *"number $(far 8)"* ]]
-	[[ "$output" != *" number: "* ]]
+	[[ "$output" != *" fence: "* ]]
 	[ "$(counter 1) $(counter 2) $(counter 3)" = "$(far 8) $(far 8) $(far 8)" ]
 }
 
@@ -45,7 +45,7 @@ is_rising() { [ "$(sort -nu <<< "$1")" = "$1" ]; }
 	[[ "$output" =~ number\ ([0-9]+) ]]
 	[ "${BASH_REMATCH[1]}" -gt "$before" ]
 	[ "${BASH_REMATCH[1]}" -lt "$(date +%s%6N)" ]
-	[[ "$output" != *" number: "* ]]
+	[[ "$output" != *" fence: "* ]]
 	[ "$(counter 1) $(counter 2) $(counter 3)" = "${BASH_REMATCH[1]} ${BASH_REMATCH[1]} ${BASH_REMATCH[1]}" ]
 }
 
@@ -55,7 +55,7 @@ is_rising() { [ "$(sort -nu <<< "$1")" = "$1" ]; }
 	# The majority is node 1 and node 2: their first numbers differ by their clocks.
 	stop_node 3
 	all=$(numbers -vv 2> "$T/words")
-	file_has "$T/words" ' number: '
+	file_has "$T/words" ' fence: '
 	[ "$all" -gt "$(date +%s)000000" ]
 	continue_node 3
 	eventually answers 3

@@ -159,7 +159,7 @@ forgets() {
 	in_background "$T/out" run -vv "${BRIEF[@]}" --max-ttl 9s -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
 	eventually held_on job 3
 	node 2 flushall > "$T/set"
-	eventually file_has "$T/out" "2.sock put back: is in quarantine for another"
+	eventually file_has "$T/out" "2.sock repair: is in quarantine for another"
 	[ "$(node 2 exists job)" = 0 ]
 	in_quarantine 2
 	eventually held_on job 3

@@ -97,7 +97,7 @@ at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock
 	reader a
 	late_writer w
 	run -75 --separate-stderr redlock run -n -k db -s -- touch "$T/never"
-	is_like "$stderr" "redlock: 'db' is busy: shared by readers, and others are before us in line"
+	is_like "$stderr" "redlock: 'db' is busy: shared by readers, with other waiters queued before us"
 	run -75 redlock wait -n -s -k db
 	late_reader b
 	late_reader c

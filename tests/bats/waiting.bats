@@ -134,7 +134,7 @@ order() { tr '\n' ' ' < "$T/served"; }
 	free_everywhere job
 	run redlock run -n -k job "${LONG[@]}" -- echo never
 	[ "$status" -eq 75 ]
-	[ "$output" = "redlock: 'job' is busy: about to be taken by the next in line" ]
+	[ "$output" = "redlock: 'job' is busy: reserved for the next waiter" ]
 	kill -CONT "${W[b]}"
 	eventually served 1
 }
@@ -359,10 +359,10 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 	for i in 1 2 3; do node $i acl setuser default resetkeys '~job' > "$T/acl"; done
 	hold a "${LONG[@]}"
 	in_background "$T/b" run -k job "${LONG[@]}" -- true
-	eventually file_has "$T/b" "no waiting in line for 'job', only asking again and again: unix://"
+	eventually file_has "$T/b" "cannot queue for 'job', polling instead: unix://"
 	let_go a
 	ended_with 0
-	[ "$(grep -c 'no waiting in line' "$T/b")" -eq 1 ]
+	[ "$(grep -c 'cannot queue' "$T/b")" -eq 1 ]
 	for i in 1 2 3; do node $i acl setuser default allkeys > "$T/acl"; done
 	free_everywhere job
 }

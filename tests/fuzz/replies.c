@@ -47,7 +47,7 @@ static void check_answer(const struct reply *a, int keys)
 	FUZZ_CHECK(a->key >= 0 && a->key < keys && a->slot >= 0 && a->slot <= SLOTS_MAX);
 	FUZZ_CHECK(a->pttl >= 0 && a->fence >= 0 && a->fence <= FENCE_MAX);
 	for (int op = OP_NONE + 1; op < OP_COUNT; op++)
-		fuzz_check_clean(report_answer(text, &some_nodes()->node[0], (enum op)op, a, 0));
+		fuzz_check_clean(report_reply(text, &some_nodes()->node[0], (enum op)op, a, 0));
 }
 
 /* ---- page_next() ---- */
@@ -255,7 +255,7 @@ static void check_words(const struct play *p)
 	fuzz_check_clean(report_unreleased(text, lock, nodes, keys, p->now));
 	fuzz_check_clean(report_unguarded(text, &lock->tally, nodes));
 	if (lock->seat.is_refused)
-		fuzz_check_clean(report_no_seat(text, lock, nodes, keys));
+		fuzz_check_clean(report_no_queue(text, lock, nodes, keys));
 }
 
 static void step(struct play *p)

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/token.h"
 #include "base/utf8.h"
+#include "report/foreign.h"
 #include "report/report.h"
 
 #include <stdlib.h>
@@ -97,7 +98,7 @@ void fuzz_token(const uint8_t *data, size_t len)
 		(void)token_since(a.text, a.text_len, &owner);
 		FUZZ_CHECK(owner <= a.text_len);
 	}
-	(void)report_timestamp(&a);
+	(void)foreign_timestamp(&a);
 	lock_init(&q, &policy);
 	tally_clear(&q.tally, 0);
 	for (int i = 0; i < policy.nodes; i++) {
@@ -106,6 +107,6 @@ void fuzz_token(const uint8_t *data, size_t len)
 	}
 	fuzz_check_clean(report_status(text, &q.tally, &nodes, "key", 0, 1700000000));
 	fuzz_check_clean(report_holder(text, &q, &ONE_KEY("key"), 0));
-	fuzz_check_clean(report_holding(text, &q.tally, &nodes, &ONE_KEY("key"), 0));
-	fuzz_check_clean(report_answer(text, &nodes.node[0], OP_LOOK, &a, 0));
+	fuzz_check_clean(report_ownership(text, &q.tally, &nodes, &ONE_KEY("key"), 0));
+	fuzz_check_clean(report_reply(text, &nodes.node[0], OP_LOOK, &a, 0));
 }

@@ -1,4 +1,4 @@
-/* report: what became of a lock, in words. */
+/* report: messages about locks, nodes and replies. */
 #include "report/report.h"
 
 #include "cli/settings.h"
@@ -56,11 +56,11 @@ TEST(report_holders)
 {
 	struct lock lock = fresh(5);
 
-	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0), "'k' is held by somebody else");
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0), "'k' is held by another client");
 	set_holder(&lock, 0, ID ":alice@web1:42 backup", 27 * USEC_SEC);
 	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("nightly"), 0),
 		"'nightly' is held by alice@web1:42 backup, 27s left");
-	/* Who has most of the nodes, and for how long that lasts. */
+	/* The holder with most nodes is named, with the time for which it keeps a majority. */
 	set_holder(&lock, 1, ID ":bob", 3 * USEC_SEC);
 	set_holder(&lock, 2, ID ":bob", 9 * USEC_SEC);
 	set_holder(&lock, 3, ID ":bob", 4 * USEC_SEC);
@@ -70,7 +70,7 @@ TEST(report_holders)
 	set_holder(&lock, 3, ID ":bob", NEVER);
 	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
 		"'k' is held by bob on 3 of 5 nodes, 3s left");
-	for (int i = 0; i < 2; i++) { /* not counted: somebody else's */
+	for (int i = 0; i < 2; i++) { /* not counted: another holder */
 		set_holder(&lock, 0, i ? ID ":eve" : ID ":another", NEVER);
 		CHECK_TEXT(report_status(text, &lock.tally, nodes(), "k", 0, 0),
 			"'k' is held by bob on 3 of 5 nodes, 3s left; on 1 of them it has no end");
@@ -79,19 +79,19 @@ TEST(report_holders)
 		set_holder(&lock, i, ID ":bob", NEVER);
 	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
 		"'k' is held by bob on 3 of 5 nodes, with no expiry");
-	/* Names of one length are two names. */
+	/* Values of the same length can differ. */
 	set_holder(&lock, 0, ID ":bob", USEC_SEC);
 	set_holder(&lock, 1, ID ":eve", USEC_SEC);
 	set_holder(&lock, 2, ID ":eve", USEC_SEC);
 	set_holder(&lock, 3, ID ":eve", USEC_SEC);
 	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
 		"'k' is held by eve on 3 of 5 nodes, 1s left");
-	/* Whose last word was another one names nobody. */
+	/* An error as the newest reply names no holder. */
 	for (int i = 1; i < 4; i++)
 		lock.tally.ballot[i].reply = reply_absent(REASON_OOM, "OOM");
 	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
 		"'k' is held by bob on 1 of 5 nodes, 1s left");
-	/* Values that are not ours. */
+	/* Values of other programs. */
 	lock = fresh(1);
 	set_holder(&lock, 0, "31a0-uuid", 1500 * USEC_MSEC);
 	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
@@ -108,25 +108,26 @@ TEST(report_holders)
 	CHECK(strstr(report_holder(text, &lock, &ONE_KEY("k"), 0), "another program (value '')"));
 }
 
-TEST(report_whose_turn_it_is)
+TEST(report_reservations)
 {
 	struct lock lock = fresh(3);
 
 	set_vote(&lock, 0, VOTE_FOREIGN);
 	lock.tally.ballot[0].reply.is_reserved = true;
 	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
-		"'k' is about to be taken by the next in line");
+		"'k' is reserved for the next waiter");
 	lock.tally.ballot[0].reply.is_shared = true;
 	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
-		"'k' is shared by readers, and others are before us in line");
-	/* A key that is there says more. */
+		"'k' is shared by readers, with other waiters queued before us");
+	/* The value of a key wins over a reservation. */
 	set_holder(&lock, 1, ID ":bob", USEC_SEC);
 	set_holder(&lock, 2, ID ":bob", USEC_SEC);
 	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
 		"'k' is held by bob on 2 of 3 nodes, 1s left");
 }
 
-/* Few nodes are told of when all were asked: else it may be on more of them. */
+/* A minority is reported as a number only if all nodes were asked; otherwise the key may be on more
+ * nodes. */
 TEST(report_on_how_many_nodes)
 {
 	struct lock lock = fresh(5);
@@ -151,21 +152,21 @@ TEST(report_time_left_is_counted_down)
 	CHECK(strstr(report_holder(text, &lock, &ONE_KEY("k"), 99 * USEC_SEC), ", 0ms left"));
 }
 
-TEST(report_who_may_not_wait)
+TEST(report_queue_refused)
 {
 	struct lock lock = fresh(3);
 
 	lock.seat.node = 1;
 	lock.seat.trouble = reply_absent(REASON_NOPERM, "NOPERM no right to it");
-	CHECK_TEXT(report_no_seat(text, &lock, nodes(), &ONE_KEY("k")),
-		"no waiting in line for 'k', only asking again and again: redis://b:6379 does not "
+	CHECK_TEXT(report_no_queue(text, &lock, nodes(), &ONE_KEY("k")),
+		"cannot queue for 'k', polling instead: redis://b:6379 does not "
 		"permit this user to do it (NOPERM no right to it)");
 	lock.seat.trouble = reply_absent(REASON_SERVER, "ERR unknown command 'BLPOP'");
-	CHECK(strstr(report_no_seat(text, &lock, nodes(), &ONE_KEY("k")),
+	CHECK(strstr(report_no_queue(text, &lock, nodes(), &ONE_KEY("k")),
 		"(ERR unknown command 'BLPOP')"));
 	lock.seat.trouble = reply_absent(REASON_SERVER, NULL);
 	CHECK(strstr(
-		report_no_seat(text, &lock, nodes(), &ONE_KEY("k")), "answered with an error"));
+		report_no_queue(text, &lock, nodes(), &ONE_KEY("k")), "answered with an error"));
 }
 
 TEST(report_refusals)
@@ -185,7 +186,7 @@ TEST(report_refusals)
 	CHECK_TEXT(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0),
 		"no quorum for 'k': 1 of 3 nodes can be used, 2 needed: redis://b:6379 cannot be "
 		"reached (Connection refused); redis://c:6379 did not answer in time");
-	/* Asked again, and not heard of yet. */
+	/* The node was asked again and has not replied yet. */
 	lock.tally.ballot[2].vote = VOTE_NONE;
 	CHECK(strstr(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0),
 		"1 of 3 nodes can be used"));
@@ -220,7 +221,7 @@ TEST(report_losses)
 	CHECK_TEXT(report_loss(text, &lock, nodes(), &ONE_KEY("k")),
 		"lost 'k': no majority of 5 nodes confirmed it in time: redis://c:6379 closed "
 		"the connection (reset)");
-	/* In the middle of a round, the round before tells. */
+	/* In the middle of a round, the replies of the round before are reported. */
 	lock.tally.ballot[2].vote = VOTE_NONE;
 	CHECK_TEXT(report_loss(text, &lock, nodes(), &ONE_KEY("k")),
 		"lost 'k': no majority of 5 nodes confirmed it in time: redis://c:6379 closed "
@@ -252,7 +253,7 @@ TEST(report_losses)
 		"answer in time");
 }
 
-TEST(report_an_end_that_is_not_known)
+TEST(report_unsure_end)
 {
 	struct lock lock = fresh(5);
 
@@ -273,7 +274,7 @@ TEST(report_an_end_that_is_not_known)
 	CHECK_TEXT(report_unsure(text, &lock, &ONE_KEY("k")), "");
 }
 
-TEST(report_what_is_left)
+TEST(report_pending_releases)
 {
 	struct lock lock = fresh(5);
 
@@ -291,13 +292,13 @@ TEST(report_what_is_left)
 		"redis://a:6379 does not permit this user to do it, redis://c:6379");
 }
 
-TEST(report_every_answer_has_words)
+TEST(report_every_reply_has_a_text)
 {
 	static const struct {
 		enum op op;
 		const char *words;
-	} ops[] = {{OP_ACQUIRE, "acquire"}, {OP_EXTEND, "extend"}, {OP_REPAIR, "put back"},
-		{OP_UNDO, "release"}, {OP_HAND_OFF, "release"}, {OP_EXPIRE, "leave"},
+	} ops[] = {{OP_ACQUIRE, "acquire"}, {OP_EXTEND, "extend"}, {OP_REPAIR, "repair"},
+		{OP_UNDO, "undo"}, {OP_HAND_OFF, "release"}, {OP_EXPIRE, "let expire"},
 		{OP_JOIN, "join"}, {OP_WAIT, "wait"}};
 	const struct node *node = &nodes()->node[0];
 	struct reply a = {.vote = VOTE_YES};
@@ -305,23 +306,23 @@ TEST(report_every_answer_has_words)
 
 	for (size_t i = 0; i < COUNT_OF(ops); i++) {
 		snprintf(want, sizeof(want), "redis://a:6379 %s: yes (1.042ms)", ops[i].words);
-		CHECK_TEXT(report_answer(text, node, ops[i].op, &a, 1042), want);
+		CHECK_TEXT(report_reply(text, node, ops[i].op, &a, 1042), want);
 	}
 	a.vote = VOTE_GONE;
-	CHECK_TEXT(report_answer(text, node, OP_EXTEND, &a, 7),
+	CHECK_TEXT(report_reply(text, node, OP_EXTEND, &a, 7),
 		"redis://a:6379 extend: no, the key is gone (0.007ms)");
 	a = (struct reply){.vote = VOTE_NONE};
-	CHECK_TEXT(report_answer(text, node, OP_EXTEND, &a, 7),
+	CHECK_TEXT(report_reply(text, node, OP_EXTEND, &a, 7),
 		"redis://a:6379 extend: was not asked (0.007ms)");
-	/* Another program's value may look like ours. */
+	/* A foreign value may look like a token. */
 	a = (struct reply){.vote = VOTE_FOREIGN,
 		.text_len = 44,
 		.text = "0123456789abcdef0123456789abcdef0123456g:bob"};
-	CHECK_TEXT(report_answer(text, node, OP_ACQUIRE, &a, 0),
+	CHECK_TEXT(report_reply(text, node, OP_ACQUIRE, &a, 0),
 		"redis://a:6379 acquire: no, held by another program (value "
 		"'0123456789abcdef0123456789abcdef0123456g:bob') (0.000ms)");
 	a = (struct reply){.vote = VOTE_FOREIGN, .text_len = 44, .text = ID ":bob"};
-	CHECK_TEXT(report_answer(text, node, OP_ACQUIRE, &a, 0),
+	CHECK_TEXT(report_reply(text, node, OP_ACQUIRE, &a, 0),
 		"redis://a:6379 acquire: no, held by bob (0.000ms)");
 	for (int reason = REASON_NONE; reason <= REASON_TOO_LONG; reason++) {
 		bool detailed = reason == REASON_UNRESOLVED || reason == REASON_CONNECT ||
@@ -332,11 +333,11 @@ TEST(report_every_answer_has_words)
 				reason == REASON_NO_PASSWORD || reason == REASON_NOPERM;
 
 		if (reason == REASON_QUARANTINE || reason == REASON_SKEWED)
-			continue; /* with their time */
+			continue; /* these two show a time */
 		a = reply_absent((enum reason)reason, "why");
-		snprintf(want, sizeof(want), "redis://a:6379 release: %s%s (2000.000ms)",
+		snprintf(want, sizeof(want), "redis://a:6379 undo: %s%s (2000.000ms)",
 			reason_words((enum reason)reason), detailed ? " (why)" : "");
-		CHECK_TEXT(report_answer(text, node, OP_UNDO, &a, 2 * USEC_SEC), want);
+		CHECK_TEXT(report_reply(text, node, OP_UNDO, &a, 2 * USEC_SEC), want);
 	}
 }
 
@@ -357,9 +358,9 @@ TEST(report_events)
 	CHECK(!report_event(text, node, &ev, 7));
 }
 
-/* ---- strangers' bytes ---- */
+/* ---- bytes of other programs ---- */
 
-/* One line of whole UTF-8 characters without controls. */
+/* One line of whole UTF-8 characters without control characters. */
 static bool is_clean(const char *line)
 {
 	const unsigned char *s = (const unsigned char *)line;
@@ -400,7 +401,7 @@ static void check_all_lines(struct lock *lock, const char *key, int line)
 	check_clean("denied", line);
 	report_unreleased(text, lock, nodes(), &ONE_KEY(key), 0);
 	check_clean("unreleased", line);
-	report_answer(text, &nodes()->node[0], OP_EXTEND, a, 1);
+	report_reply(text, &nodes()->node[0], OP_EXTEND, a, 1);
 	check_clean("no", line);
 	lock->refusal = REFUSAL_NO_QUORUM;
 	lock->loss = LOSS_EXPIRED;
@@ -410,7 +411,7 @@ static void check_all_lines(struct lock *lock, const char *key, int line)
 	check_clean("no quorum", line);
 	report_loss(text, lock, nodes(), &ONE_KEY(key));
 	check_clean("expired", line);
-	report_answer(text, &nodes()->node[0], OP_EXTEND, a, 1);
+	report_reply(text, &nodes()->node[0], OP_EXTEND, a, 1);
 	check_clean("absent", line);
 }
 
@@ -441,13 +442,13 @@ TEST(report_escapes_a_hostile_holder)
 	set_holder(&lock, 0, ID ":a\nb\x1b[2J", USEC_SEC);
 	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k\n"), 0),
 		"'k\\x0a' is held by a\\x0ab\\x1b[2J on 1 of 1 node, 1s left");
-	/* A NUL ends nothing. */
+	/* A NUL byte does not end the value. */
 	memcpy(lock.tally.ballot[0].reply.text, ID ":a\0b", sizeof(ID) + 4);
 	lock.tally.ballot[0].reply.text_len = sizeof(ID) + 3;
 	CHECK(strstr(report_holder(text, &lock, &ONE_KEY("k"), 0), "held by a\\x00b on"));
 }
 
-/* Nor is a character cut in two, wherever the line ends. */
+/* No character is cut in two, wherever the line ends. */
 TEST(report_cuts_between_characters)
 {
 	for (int shift = 0; shift < 4; shift++) {
@@ -487,11 +488,11 @@ TEST(report_fits_its_line)
 	CHECK_INT(strlen(report_refusal(text, &lock, &list, &ONE_KEY(key), 0)), REPORT_MAX - 1);
 	CHECK_INT(strlen(report_loss(text, &lock, &list, &ONE_KEY(key))), REPORT_MAX - 1);
 	CHECK_INT(strlen(report_unreleased(text, &lock, &list, &ONE_KEY(key), 0)), REPORT_MAX - 1);
-	CHECK(strlen(report_answer(text, &list.node[0], OP_REPAIR, &lock.tally.ballot[0].reply,
-		      1)) < REPORT_MAX);
+	CHECK(strlen(report_reply(text, &list.node[0], OP_REPAIR, &lock.tally.ballot[0].reply, 1)) <
+		REPORT_MAX);
 }
 
-/* ---- how a key stands ---- */
+/* ---- the state of a key ---- */
 
 static const char *status(const struct lock *lock)
 {
@@ -519,13 +520,13 @@ TEST(report_fencing_number)
 	lock.tally.ballot[0].reply.fence = 42;
 	CHECK_TEXT(
 		status(&lock), "'k' is held by alice on 1 of 1 node, 1s left; fencing number 42");
-	CHECK_TEXT(report_answer(text, &nodes()->node[0], OP_FENCE, &larger, 0),
-		"redis://a:6379 number: no, a larger one was given there (0.000ms)");
-	CHECK_TEXT(report_answer(text, &nodes()->node[0], OP_ACQUIRE, &larger, 0),
-		"redis://a:6379 acquire: no, it is another one's turn (0.000ms)");
+	CHECK_TEXT(report_reply(text, &nodes()->node[0], OP_FENCE, &larger, 0),
+		"redis://a:6379 fence: no, the node has given a larger number (0.000ms)");
+	CHECK_TEXT(report_reply(text, &nodes()->node[0], OP_ACQUIRE, &larger, 0),
+		"redis://a:6379 acquire: no, reserved for another waiter (0.000ms)");
 }
 
-TEST(report_which_library)
+TEST(report_foreign_library)
 {
 	struct lock lock = fresh(1);
 
@@ -535,84 +536,6 @@ TEST(report_which_library)
 		"1 node, 1s left; such a value is written by node-redlock, redis-py and others");
 	set_holder(&lock, 0, "5f0c1f9e-37ee-4c0e-8bdc-1f3fd2f3a8a0", USEC_SEC);
 	CHECK(strstr(status(&lock), "RedLock.net"));
-}
-
-TEST(report_formats)
-{
-	static const struct {
-		const char *value, *want;
-		usec left;
-	} cases[] = {
-		{ID ":1700000000 me", "redlock", USEC_SEC},
-		{ID ":", "redlock", NEVER},
-		{"1700000000", "timestamp", NEVER},
-		{"1700000000123", "timestamp", NEVER},
-		{"1700000000.25", "timestamp", NEVER},
-		{"1700000000", "other", USEC_SEC},
-		{"170000000", "other", NEVER},
-		{"17000000001", "other", NEVER},
-		{"170000000012", "other", NEVER},
-		{"17000000001234", "other", NEVER},
-		{"1700000000x", "other", NEVER},
-		{"1700000000.2x", "other", NEVER},
-		{"17000000001.2", "other", NEVER},
-		{"1700000000.00000000000000000000", "other", NEVER},
-		{"0123456789abcdefABCDEF0123456789", "hex32", USEC_SEC},
-		{"0123456789abcdefABCDEF0123456789", "hex32", NEVER},
-		{ID, "hex40", USEC_SEC},
-		{"0123456789abcdefABCDEF01234567890123456789abcdefABCDEF0123456789", "hex64",
-			USEC_SEC},
-		{"0123456789abcdefABCDEF012345678", "other", USEC_SEC},
-		{"0123456789abcdefABCDEF012345678g", "other", USEC_SEC},
-		{"5f0c1f9e-37ee-4c0e-8bdc-1f3fd2f3a8a0", "uuid", USEC_SEC},
-		{"5f0c1f9e137ee-4c0e-8bdc-1f3fd2f3a8a0", "other", USEC_SEC},
-		{"5f0c1f9e-37ee14c0e-8bdc-1f3fd2f3a8a0", "other", USEC_SEC},
-		{"5f0c1f9e-37ee-4c0e18bdc-1f3fd2f3a8a0", "other", USEC_SEC},
-		{"5f0c1f9e-37ee-4c0e-8bdc11f3fd2f3a8a0", "other", USEC_SEC},
-		{"5f0c1f9e-37ee-4c0e-8bdc-1f3fd2f3a8ag", "other", USEC_SEC},
-		{"(hash)", "structure", NEVER},
-		{"(zset)", "structure", NEVER},
-		{"(ReJSON-RL)", "structure", NEVER},
-		{"(hash) 5c3a:1", "structure", USEC_SEC},
-		{"(zset) a b", "structure", USEC_SEC},
-		{"(hash)5c3a:1", "other", USEC_SEC},
-		{"(hash", "other", NEVER},
-		{"hash)", "other", NEVER},
-		{"(hasp)", "other", NEVER},
-		{"()", "other", NEVER},
-		/* 20 bytes by chance, as redis.io has it, may look like that */
-		{"(\x01\xf7jS#\x8eq\x19\x9fL0\xb2\x11~K5\xd6\x88)", "other", USEC_SEC},
-		{"(ReJSON/RL)", "other", USEC_SEC},
-		{"(ReJSON-RL]", "other", USEC_SEC},
-		{"[ReJSON-RL)", "other", USEC_SEC},
-		{"", "other", USEC_SEC},
-	};
-
-	for (size_t i = 0; i < COUNT_OF(cases); i++) {
-		struct lock lock = fresh(1);
-		const char *got;
-
-		set_holder(&lock, 0, cases[i].value, cases[i].left);
-		got = report_format(&lock.tally.ballot[0].reply);
-		unit_check(strcmp(got, cases[i].want) == 0, __FILE__, __LINE__, "'%s': %s",
-			cases[i].value, got);
-	}
-}
-
-TEST(report_timestamps)
-{
-	static const struct {
-		const char *value;
-		int64_t want;
-	} cases[] = {{"1700000000", 1700000000}, {"1700000000123", 1700000000},
-		{"1700000000.5", 1700000000}, {"0000000007", 7}, {"x", 0}};
-
-	for (size_t i = 0; i < COUNT_OF(cases); i++) {
-		struct reply a = {.text_len = strlen(cases[i].value)};
-
-		memcpy(a.text, cases[i].value, a.text_len);
-		CHECK_INT(report_timestamp(&a), cases[i].want);
-	}
 }
 
 TEST(report_states)
@@ -639,9 +562,9 @@ TEST(report_states)
 				  "in time; redis://c:6379 is still loading its data");
 	set_holder(&lock, 2, ID ":1700000000 me", USEC_SEC);
 	CHECK_TEXT(report_state(&lock.tally), "held");
-	CHECK(!report_is_awaited(&lock.tally));
+	CHECK(!report_has_waiters(&lock.tally));
 	lock.tally.ballot[1].reply.awaited = 1;
-	CHECK(report_is_awaited(&lock.tally));
+	CHECK(report_has_waiters(&lock.tally));
 	CHECK_TEXT(status(&lock),
 		"'k' is held by me since 2023-11-14T22:13:20Z on 2 of 3 nodes, 1s "
 		"left; others may be waiting");
@@ -650,8 +573,8 @@ TEST(report_states)
 		lock.tally.ballot[i].reply.is_reserved = true;
 	}
 	CHECK_TEXT(report_state(&lock.tally), "reserved");
-	CHECK_TEXT(status(&lock), "'k' is about to be taken by the next in line");
-	/* A majority of one value is more than a majority of answers. */
+	CHECK_TEXT(status(&lock), "'k' is reserved for the next waiter");
+	/* Three nodes with the same value are a majority of all nodes. */
 	lock = fresh(5);
 	for (int i = 0; i < 3; i++)
 		set_holder(&lock, i, "x", USEC_SEC);
@@ -665,7 +588,7 @@ TEST(report_states)
 	CHECK_TEXT(status(&lock),
 		"'k' cannot be told: 0 of 1 node answered, 1 needed: redis://a:6379 "
 		"closed the connection");
-	CHECK_TEXT(report_no_answers(text, &lock.tally, nodes()),
+	CHECK_TEXT(report_too_few_replies(text, &lock.tally, nodes()),
 		"0 of 1 node answered, 1 needed: redis://a:6379 closed the connection");
 }
 
@@ -687,40 +610,39 @@ TEST(report_oddities)
 	set_holder(&lock, 0, ID ":me", NEVER);
 	CHECK_TEXT(status(&lock),
 		"'k' is held by me on 1 of 1 node, with no expiry; it never frees itself");
-	CHECK(strstr(
-		report_answer(text, &nodes()->node[0], OP_LOOK, &lock.tally.ballot[0].reply, 1),
+	CHECK(strstr(report_reply(text, &nodes()->node[0], OP_LOOK, &lock.tally.ballot[0].reply, 1),
 		"redis://a:6379 look: no, held by "));
 }
 
-TEST(report_what_became_of_a_token)
+TEST(report_ownership_of_a_token)
 {
 	struct lock lock = fresh(3);
 
 	for (int i = 0; i < 3; i++)
 		set_vote(&lock, i, VOTE_YES);
-	CHECK_TEXT(report_holding(text, &lock.tally, nodes(), &ONE_KEY("k"), 0),
+	CHECK_TEXT(report_ownership(text, &lock.tally, nodes(), &ONE_KEY("k"), 0),
 		"'k' is held by this token on 3 of 3 nodes");
 	set_vote(&lock, 1, VOTE_GONE);
 	set_vote(&lock, 2, VOTE_GONE);
-	CHECK_TEXT(report_holding(text, &lock.tally, nodes(), &ONE_KEY("k"), 0),
+	CHECK_TEXT(report_ownership(text, &lock.tally, nodes(), &ONE_KEY("k"), 0),
 		"'k' is no longer held by this token: it has expired or was released (only 1 of 3 "
 		"nodes had it still)");
 	set_vote(&lock, 0, VOTE_GONE);
-	CHECK_TEXT(report_holding(text, &lock.tally, nodes(), &ONE_KEY("k"), 0),
+	CHECK_TEXT(report_ownership(text, &lock.tally, nodes(), &ONE_KEY("k"), 0),
 		"'k' is no longer held by this token: it has expired or was released");
 	set_holder(&lock, 0, ID ":bob", USEC_SEC);
 	set_holder(&lock, 1, ID ":bob", USEC_SEC);
-	CHECK_TEXT(report_holding(text, &lock.tally, nodes(), &ONE_KEY("k"), 0),
+	CHECK_TEXT(report_ownership(text, &lock.tally, nodes(), &ONE_KEY("k"), 0),
 		"'k' is no longer this token's: now held by bob on 2 of 3 nodes, 1s left");
 	set_vote(&lock, 0, VOTE_YES);
 	set_vote(&lock, 1, VOTE_GONE);
 	set_absent(&lock, 2, REASON_CLOSED, NULL);
-	CHECK_TEXT(report_holding(text, &lock.tally, nodes(), &ONE_KEY("k"), 0),
+	CHECK_TEXT(report_ownership(text, &lock.tally, nodes(), &ONE_KEY("k"), 0),
 		"'k': cannot tell whether this token holds it: 1 of 3 nodes confirmed it, 2 "
 		"needed: redis://c:6379 closed the connection");
 	lock = fresh(1);
 	set_absent(&lock, 0, REASON_CLOSED, NULL);
-	CHECK_TEXT(report_holding(text, &lock.tally, nodes(), &ONE_KEY("k"), 0),
+	CHECK_TEXT(report_ownership(text, &lock.tally, nodes(), &ONE_KEY("k"), 0),
 		"'k': cannot tell whether this token holds it: 0 of 1 node confirmed it, 1 needed: "
 		"redis://a:6379 closed the connection");
 }
@@ -741,15 +663,15 @@ TEST(report_several_keys)
 		lock.tally.ballot[i].reply.key = 1;
 	CHECK_TEXT(report_holder(text, &lock, &keys, 0),
 		"'b' is held by me since 2023-11-14T22:13:20Z on 3 of 3 nodes, 1s left");
-	CHECK(strstr(report_holding(text, &lock.tally, nodes(), &keys, 0),
+	CHECK(strstr(report_ownership(text, &lock.tally, nodes(), &keys, 0),
 		"'a', 'b' are no longer this token's: now held by me"));
 	for (int i = 0; i < 3; i++)
 		lock.tally.ballot[i].vote = lock.tally.ballot[i].reply.vote = VOTE_GONE;
-	CHECK_TEXT(report_holding(text, &lock.tally, nodes(), &keys, 0),
+	CHECK_TEXT(report_ownership(text, &lock.tally, nodes(), &keys, 0),
 		"'a', 'b' are no longer held by this token: they have expired or were released");
 	lock = fresh(1);
 	set_absent(&lock, 0, REASON_CLOSED, NULL);
-	CHECK(strstr(report_holding(text, &lock.tally, nodes(), &keys, 0),
+	CHECK(strstr(report_ownership(text, &lock.tally, nodes(), &keys, 0),
 		"'a', 'b': cannot tell whether this token holds them: 0 of 1 node confirmed it"));
 }
 
@@ -766,7 +688,7 @@ TEST(report_quarantine)
 	set_absent(&lock, 2, REASON_SKEWED, "ahead of");
 	lock.tally.ballot[2].reply.pttl = 40 * USEC_SEC;
 	CHECK(strstr(report_remedy(&lock.tally), "doctor --admit"));
-	/* It is counted down. */
+	/* The time is counted down. */
 	CHECK_TEXT(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 6 * USEC_SEC),
 		"no quorum for 'k': 0 of 3 nodes can be used, 2 needed: redis://a:6379 is in "
 		"quarantine for another 25s; redis://b:6379 is in quarantine for another 25s; "
@@ -778,7 +700,7 @@ TEST(report_quarantine)
 	CHECK(report_remedy(&lock.tally) == NULL);
 }
 
-TEST(report_what_can_be_done)
+TEST(report_remedies)
 {
 	struct lock lock = fresh(3);
 
@@ -808,7 +730,7 @@ TEST(report_what_can_be_done)
 	CHECK(strstr(report_remedy(&lock.tally), "a right to the key is missing"));
 }
 
-TEST(report_who_votes_without_a_guard)
+TEST(report_votes_without_restart_guard)
 {
 	struct lock lock = fresh(3);
 
@@ -847,13 +769,13 @@ TEST(report_slots)
 	CHECK_TEXT(report_refusal(text, &lock, nodes(), keys, 0),
 		"'job' is busy: its 3 slots are taken, 'job#2' held by me since "
 		"2023-11-14T22:13:20Z on 3 of 3 nodes, 1s left");
-	CHECK(strstr(report_holding(text, &lock.tally, nodes(), keys, 2),
+	CHECK(strstr(report_ownership(text, &lock.tally, nodes(), keys, 2),
 		"'job#2' is no longer this token's"));
 	CHECK(strstr(
 		report_status(text, &lock.tally, nodes(), "job", 2, 0), "'job#2' is held by me"));
 }
 
-TEST(report_whose_clock_it_may_be)
+TEST(report_our_clock_may_be_wrong)
 {
 	struct lock lock = fresh(3);
 
@@ -866,7 +788,7 @@ TEST(report_whose_clock_it_may_be)
 	CHECK(!report_is_skewed(&lock.tally));
 }
 
-/* Somebody has left a trace, and a node that could decide is missing. */
+/* A minority has a key of another client, and a node that could decide is missing. */
 TEST(report_busy_by_a_trace)
 {
 	struct lock lock = fresh(3);

@@ -263,7 +263,7 @@ void log_show(enum log_level at, const char *fmt, ...)
 	put(STDERR_FILENO, buf, len);
 }
 
-void log_unshow(void)
+void log_clear(void)
 {
 	if (is_shown)
 		put(STDERR_FILENO, WIPE, sizeof(WIPE) - 1);

@@ -58,7 +58,7 @@ bool log_is_live(void);
 void log_show(enum log_level at, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Removes the line of log_show(). */
-void log_unshow(void);
+void log_clear(void);
 
 /* Writes one line "hint: ..." after a line of the same level. */
 void log_hint(enum log_level at, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -191,7 +191,7 @@ int client_acquire(struct client *c)
 	client_start(c);
 	while (number == 0 && client_is_open(c))
 		number = client_step(c);
-	log_unshow();
+	log_clear();
 	return number;
 }
 

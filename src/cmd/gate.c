@@ -140,9 +140,9 @@ int cmd_gate(struct settings *s)
 		return STATUS_USAGE;
 	}
 	utf8_escape(g.store, sizeof(g.store), s->store, strlen(s->store));
-	error = file_find(&g.place, s->store);
+	error = file_open_place(&g.place, s->store);
 	status = error ? fail(&g, "open", error) : pass(&g);
-	file_leave(&g.place);
+	file_close_place(&g.place);
 	if (status != STATUS_OK)
 		return status;
 	if (fcntl(g.lock, F_DUPFD, INHERITED_FD) < 0)

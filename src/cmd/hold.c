@@ -211,7 +211,7 @@ static int acquire(struct hold *h)
 	client_start(&h->client);
 	while (number == 0 && client_is_open(&h->client) && !follow_has_ended(&h->follow))
 		number = client_step(&h->client);
-	log_unshow();
+	log_clear();
 	return number;
 }
 

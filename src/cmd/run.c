@@ -140,7 +140,7 @@ static int acquire(struct run *r)
 		number = client_step(&r->client);
 		prepare_early(r);
 	}
-	log_unshow();
+	log_clear();
 	return number;
 }
 

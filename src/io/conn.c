@@ -273,7 +273,7 @@ static bool append(struct conn *c, const struct request *r)
 	return grown != NULL;
 }
 
-static bool append_handshake(struct conn *c, const char *word, const char *a, const char *b)
+static bool append_login_command(struct conn *c, const char *word, const char *a, const char *b)
 {
 	struct request r = {.argc = 1, .argv = {word}, .len = {strlen(word)}};
 
@@ -311,12 +311,12 @@ static bool append_login(struct conn *c)
 	bool ok = true;
 
 	if (node->user[0])
-		ok = append_handshake(c, "AUTH", node->user, password);
+		ok = append_login_command(c, "AUTH", node->user, password);
 	else if (password[0])
-		ok = append_handshake(c, "AUTH", password, NULL);
+		ok = append_login_command(c, "AUTH", password, NULL);
 	if (ok && node->db) {
 		snprintf(db, sizeof(db), "%d", node->db);
-		ok = append_handshake(c, "SELECT", db, NULL);
+		ok = append_login_command(c, "SELECT", db, NULL);
 	}
 	explicit_bzero(read, sizeof(read));
 	return ok;
@@ -632,7 +632,7 @@ static void receive(struct conn *c)
 	}
 }
 
-static void shift(struct conn *c)
+static void drop_oldest_pending(struct conn *c)
 {
 	c->pending_count--;
 	memmove(c->pending, c->pending + 1, (size_t)c->pending_count * sizeof(c->pending[0]));
@@ -720,7 +720,7 @@ static void take_login_reply(struct conn *c)
 			take_login_error(c);
 			return;
 		}
-		shift(c);
+		drop_oldest_pending(c);
 		if (c->pending_count == 0)
 			c->state = CONN_UP;
 	}
@@ -761,7 +761,7 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct reply *repl
 		return false;
 	}
 	*request = c->pending[0];
-	shift(c);
+	drop_oldest_pending(c);
 	*reply = reply_read(request->op, &c->resp);
 	if (!matches_request(reply, request))
 		*reply = reply_absent(REASON_GARBAGE, NULL);

@@ -62,7 +62,7 @@ static int check_regular(int fd, struct stat *st)
 
 /* ---- places ---- */
 
-int file_find(struct file_place *p, const char *path)
+int file_open_place(struct file_place *p, const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	char parent[PATH_MAX] = ".";
@@ -79,7 +79,7 @@ int file_find(struct file_place *p, const char *path)
 	return p->dir < 0 ? errno : 0;
 }
 
-void file_leave(struct file_place *p)
+void file_close_place(struct file_place *p)
 {
 	if (p->dir >= 0)
 		close(p->dir);
@@ -116,11 +116,11 @@ static int open_end(const struct file_place *p, int *fd)
 int file_open_append(const char *path, int *fd)
 {
 	struct file_place place;
-	int error = file_find(&place, path);
+	int error = file_open_place(&place, path);
 
 	if (!error)
 		error = open_end(&place, fd);
-	file_leave(&place);
+	file_close_place(&place);
 	return error;
 }
 
@@ -342,10 +342,10 @@ static int lock_and_replace(const struct file_place *p, const char *path, file_c
 int file_replace(const char *path, file_change *change, const void *arg, struct err *e)
 {
 	struct file_place place;
-	int error = file_find(&place, path), rc;
+	int error = file_open_place(&place, path), rc;
 
 	rc = error ? refuse(e, path, error) : lock_and_replace(&place, path, change, arg, e);
-	file_leave(&place);
+	file_close_place(&place);
 	return rc;
 }
 

@@ -3,8 +3,9 @@
  * whole, a file that is locked; and the files that it reads.
  *
  * To append, call file_append(), or file_open_append() and write(2). To change a file, call
- * file_replace(). To lock a file, call file_find(), then file_lock(); put a new locked file there
- * with file_put(); and call file_leave() at the end. To read, call file_read() or file_read_line().
+ * file_replace(). To lock a file, call file_open_place(), then file_lock(); put a new locked file
+ * there with file_put(); and call file_close_place() at the end. To read, call file_read() or
+ * file_read_line().
  *
  * A file that is written or locked has a place: its directory is opened once, and after that only
  * the last part of its path is looked up, in that directory. Symbolic links before the last part
@@ -50,9 +51,9 @@ struct file_place {
 	char name[NAME_MAX + 1];
 };
 
-/* Returns 0, or an errno; call file_leave() in both cases. */
-int file_find(struct file_place *p, const char *path);
-void file_leave(struct file_place *p);
+/* Returns 0, or an errno; call file_close_place() in both cases. */
+int file_open_place(struct file_place *p, const char *path);
+void file_close_place(struct file_place *p);
 
 /*
  * Opens `name` in the directory of *p, a regular file, and locks it exclusively (flock), waiting no

@@ -262,7 +262,7 @@ static bool same_address(const struct sockaddr_storage *a, const struct sockaddr
 	}
 }
 
-bool addresses_meet(const struct addresses *a, const struct addresses *b)
+bool addresses_overlap(const struct addresses *a, const struct addresses *b)
 {
 	if (a->inode && a->inode == b->inode && a->device == b->device)
 		return true;

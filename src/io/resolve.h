@@ -58,6 +58,6 @@ int addresses_wait(const struct addresses *a);
 void addresses_close(struct addresses *a);
 
 /* Do both name one server, that is, share an address or a socket file? */
-bool addresses_meet(const struct addresses *a, const struct addresses *b);
+bool addresses_overlap(const struct addresses *a, const struct addresses *b);
 
 #endif

@@ -96,7 +96,7 @@ static struct wish wish_for(struct session *s, const struct action *a)
 	};
 }
 
-static void perform(struct session *s, const struct update *up, usec now)
+static void perform_actions(struct session *s, const struct update *up, usec now)
 {
 	struct err e;
 	int rc;
@@ -137,7 +137,7 @@ static void step(struct session *s, const struct event *ev)
 	struct update up;
 
 	lock_step(&s->lock, ev, &up);
-	perform(s, &up, ev->now);
+	perform_actions(s, &up, ev->now);
 }
 
 static int err_same_server(const struct node *a, const struct node *b, struct err *e)
@@ -162,7 +162,7 @@ int session_open(struct session *s, const struct policy *policy, const struct no
 		return -1;
 	for (int i = 0; i < nodes->count; i++)
 		for (int j = 0; j < i; j++)
-			if (addresses_meet(&s->pool.addresses[i], &s->pool.addresses[j]))
+			if (addresses_overlap(&s->pool.addresses[i], &s->pool.addresses[j]))
 				return err_same_server(&nodes->node[j], &nodes->node[i], e);
 	return 0;
 }

@@ -64,9 +64,10 @@ struct watch {
 	bool stopped;
 	int status;
 
-	uint64_t asked_by; /* a bit for each signal that was passed on or seen */
-	bool asked; /* one of these signals requests termination, whatever the command's status is
-		     */
+	uint64_t seen_signals; /* a bit for each signal that was passed on or seen */
+	bool end_requested; /* one of these signals requests termination, whatever the command's
+			     * status is
+			     */
 	usec leftover_until; /* after the command's end: the remaining processes may end without a
 				signal until then */
 
@@ -115,15 +116,16 @@ static void signal_tree(struct watch *w, int number)
 
 static void pass_on(struct watch *w, int number)
 {
-	w->asked_by |= bit(number);
-	w->asked |= number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
+	w->seen_signals |= bit(number);
+	w->end_requested |=
+		number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
 	if (w->running)
 		signal_command(w, number);
 	else
 		tree_signal(getpid(), number, NULL);
 	if (number == SIGTERM)
 		signal_command(w, SIGCONT);
-	if (number == SIGTERM || (w->asked && !w->running))
+	if (number == SIGTERM || (w->end_requested && !w->running))
 		deadline_asked(&w->deadline, clock_now());
 }
 
@@ -153,7 +155,7 @@ static bool read_message(struct watch *w, bool *more)
 		pass_on(w, message.number);
 		break;
 	case MAIN_SIGNAL_SEEN:
-		w->asked_by |= bit(message.number);
+		w->seen_signals |= bit(message.number);
 		/* The remaining processes may be out of the terminal's reach. */
 		if (!w->running)
 			pass_on(w, message.number);
@@ -190,8 +192,9 @@ static void read_messages(struct watch *w)
  * purpose. */
 static bool ended_on_request(const struct watch *w)
 {
-	return w->asked || WIFSIGNALED(w->status) ||
-	       (WEXITSTATUS(w->status) > 128 && w->asked_by & bit(WEXITSTATUS(w->status) - 128));
+	return w->end_requested || WIFSIGNALED(w->status) ||
+	       (WEXITSTATUS(w->status) > 128 &&
+		       w->seen_signals & bit(WEXITSTATUS(w->status) - 128));
 }
 
 static void command_ended(struct watch *w, int status)

@@ -65,7 +65,7 @@ void resolve_nodes(const struct node_list *list, usec timeout, struct addresses 
 		out[i].count = 1;
 }
 
-bool addresses_meet(const struct addresses *a, const struct addresses *b)
+bool addresses_overlap(const struct addresses *a, const struct addresses *b)
 {
 	(void)a, (void)b;
 	return false;

@@ -64,7 +64,7 @@ TEST(duration_parse_accepts)
 	}
 }
 
-TEST(duration_torn_from_its_unit)
+TEST(duration_hint_for_a_separate_unit)
 {
 	CHECK(duration_hint("m") && duration_hint("ms") && duration_hint("minutes"));
 	CHECK(!duration_hint("") && !duration_hint("10m") && !duration_hint("make"));
@@ -153,7 +153,7 @@ TEST(duration_parse_never_rounds_down)
 	}
 }
 
-TEST(duration_format_as_people_say_it)
+TEST(duration_format_is_short)
 {
 	static const struct {
 		usec d;
@@ -196,7 +196,7 @@ TEST(duration_format_as_people_say_it)
 	}
 }
 
-TEST(times_of_day)
+TEST(time_format_in_utc)
 {
 	char when[TIME_TEXT_MAX];
 

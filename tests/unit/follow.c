@@ -19,7 +19,7 @@ static pid_t sleeper(void)
 	return pid;
 }
 
-TEST(follow_nobody)
+TEST(follow_no_process)
 {
 	struct follow f;
 	struct err e;
@@ -49,7 +49,7 @@ TEST(follow_sees_the_end)
 	follow_close(&f);
 }
 
-TEST(follow_refuses_who_has_ended)
+TEST(follow_refuses_a_process_that_has_ended)
 {
 	pid_t pid = sleeper();
 	struct follow f;

@@ -20,7 +20,7 @@ static void check_bytes(const char *bytes, size_t len, const char *want)
 
 #define CHECK_BYTES(bytes, want) check_bytes(bytes, sizeof(bytes) - 1, want)
 
-TEST(json_escapes_what_must_be)
+TEST(json_escapes_quotes_and_controls)
 {
 	CHECK_BYTES("", "{\"v\":\"\"}");
 	CHECK_BYTES("a \"b\" \\c/", "{\"v\":\"a \\\"b\\\" \\\\c/\"}");
@@ -35,7 +35,7 @@ TEST(json_escapes_what_must_be)
 	CHECK_BYTES("\xf3\xa0\x80\x81\xf0\x9d\x85\xb3", "{\"v\":\"\\udb40\\udc01\\ud834\\udd73\"}");
 }
 
-TEST(json_bytes_that_are_no_text_stand_beside_it_as_they_were)
+TEST(json_bytes_that_are_no_text_follow_in_base64)
 {
 	CHECK_BYTES("\xff", "{\"v\":\"\xef\xbf\xbd\",\"v_base64\":\"/w==\"}");
 	CHECK_BYTES("a\xff", "{\"v\":\"a\xef\xbf\xbd\",\"v_base64\":\"Yf8=\"}");
@@ -44,7 +44,7 @@ TEST(json_bytes_that_are_no_text_stand_beside_it_as_they_were)
 				    "\"v_base64\":\"7aCA\"}");
 }
 
-TEST(json_commas_stand_between_and_nowhere_else)
+TEST(json_commas_only_between_values)
 {
 	struct json j = {0};
 

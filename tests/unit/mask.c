@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-TEST(words_without_secrets)
+TEST(escape_word_hides_secrets)
 {
 	static const struct {
 		const char *word, *want;

@@ -116,7 +116,7 @@ TEST(registry_takes_the_longest_key)
 	end();
 }
 
-TEST(registry_forgets_who_is_gone)
+TEST(registry_forgets_dead_processes)
 {
 	static struct entry found;
 	struct registry r;

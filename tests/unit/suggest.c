@@ -5,7 +5,7 @@
 
 #include <limits.h>
 
-TEST(distance_in_letters)
+TEST(distance_counts_letters)
 {
 	static const struct {
 		const char *a, *b;
@@ -31,7 +31,7 @@ TEST(distance_in_letters)
 	}
 }
 
-TEST(nearest_word)
+TEST(suggest_the_nearest_word)
 {
 	static const char *const words[] = {"node", "nodes", "no-wait", "wait", "wipe", "release"};
 	static const struct {

@@ -51,7 +51,7 @@ static double time_of(const char *value)
 	return whole;
 }
 
-TEST(token_reads_as_a_time_that_is_far_away)
+TEST(token_reads_as_a_time_in_the_far_future)
 {
 	static const double year_2200_in_msec = 7258118400000;
 	char token[TOKEN_MAX], before[TOKEN_MAX] = "";

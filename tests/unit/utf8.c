@@ -19,7 +19,7 @@ static const char *escaped(const char *src, size_t size)
 	return dst;
 }
 
-TEST(escape_shows_what_is_safe)
+TEST(escape_keeps_printable_text)
 {
 	static const struct {
 		const char *src, *want;
@@ -79,7 +79,7 @@ TEST(escape_shows_what_is_safe)
 }
 
 /* The first and the last of each kind, and their visible neighbours. */
-TEST(escape_shows_what_is_not_seen)
+TEST(escape_replaces_invisible_characters)
 {
 	static const char *const hidden[] = {"\xc2\xad", "\xcd\x8f", "\xd8\x80", "\xd8\x9c",
 		"\xdb\x9d", "\xdc\x8f", "\xe1\x85\x9f", "\xe1\x85\xa0", "\xe1\x9e\xb4",
@@ -185,7 +185,7 @@ TEST(escape_is_safe_for_any_bytes)
 	}
 }
 
-TEST(characters)
+TEST(decode_valid_and_invalid_characters)
 {
 	static const struct {
 		const char *bytes;

@@ -27,11 +27,13 @@ int follow_open(struct follow *f, pid_t pid, bool may_signal, struct err *e);
 /* Has the process ended? Always false without a process. */
 bool follow_has_ended(const struct follow *f);
 
+/* Sends the signal to the process, if it still exists. */
 void follow_signal(const struct follow *f, int number);
 
 /* Waits for the end of the process, no longer than `most`; returns true if it has ended. */
 bool follow_wait(const struct follow *f, usec most);
 
+/* Closes the descriptor; the process is not affected. */
 void follow_close(struct follow *f);
 
 #endif

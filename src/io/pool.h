@@ -37,7 +37,10 @@ int pool_init(struct pool *p, const struct node_list *nodes, usec timeout, struc
 /* Sets the node to which a connection leads when it is opened the next time. */
 void pool_set_node(struct pool *p, int connection, int node);
 
+/* Starts to connect; an event reports the result. */
 void pool_open(struct pool *p, int node);
+
+/* Drops the connection at once; no event reports that. */
 void pool_drop(struct pool *p, int node);
 
 /*

@@ -51,6 +51,7 @@ void query_ask_all(
 /* Drops the connections; the next question opens new ones. */
 void query_reconnect(struct query *q);
 
+/* Closes the connections in good order and frees the pages. */
 void query_close(struct query *q);
 
 #endif

@@ -76,7 +76,7 @@ struct watch {
 	usec stubborn_at, stubborn_apart;
 };
 
-/* Send without waiting. A failed send is ignored: it means that redlock is dead. */
+/* Sends without waiting. A failure is ignored: redlock is dead, or does not read. */
 static void send_message(const struct watch *w, const struct supervisor_message *message)
 {
 	while (send(w->fd, message, sizeof(*message), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 &&

@@ -30,9 +30,9 @@ static void end(void)
 	unsetenv("XDG_RUNTIME_DIR");
 }
 
-static void enter(int keeper, const char *key, const char *id, int follow)
+static void enter(int holder, const char *key, const char *id, int follow)
 {
-	struct entry entry = {.holder = keeper,
+	struct entry entry = {.holder = holder,
 		.follow = follow,
 		.since = 1700000000,
 		.keys = 1,

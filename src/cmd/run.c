@@ -299,7 +299,7 @@ static int not_started(struct run *r)
 
 /* Finds and reports a loss of the lock before the command ended. Must precede the release, which
  * clears the reason. */
-static void report_lost_lock(struct run *r)
+static void log_lost_lock(struct run *r)
 {
 	const struct lock *lock = &r->client.session.lock;
 	char text[REPORT_MAX];
@@ -326,7 +326,7 @@ static int recheck_after_release(struct run *r, int status)
 {
 	if (r->lost || r->watch.end.kind != SUPERVISOR_ENDED)
 		return status;
-	report_lost_lock(r);
+	log_lost_lock(r);
 	if (!r->lost)
 		return status;
 	r->summary.outcome = "lost";
@@ -391,7 +391,7 @@ static int run_command(struct run *r)
 	supervise(r);
 	extender_stop(&r->extender);
 	if (r->watch.end.kind == SUPERVISOR_ENDED)
-		report_lost_lock(r);
+		log_lost_lock(r);
 	if (lock->tally.duplicate[0] >= 0)
 		log_say(LOG_NORMAL, "%s",
 			report_duplicate(text, &lock->tally, &r->client.settings->nodes));

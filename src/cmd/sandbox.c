@@ -1,11 +1,11 @@
 /*
  * redlock sandbox: runs a command, or a shell, with throwaway nodes that end with it.
  *
- * A child process, the launcher, starts the servers and is their parent; a supervisor supervises
- * the command as in `run`. Each process tidies up after the others: if redlock is killed, the
- * launcher ends the servers and removes the folder; if the launcher is killed, the kernel kills the
- * servers with it, and redlock removes the folder. If both are killed at once, the next sandbox
- * removes what remains.
+ * A child process, the sandbox process, starts the servers and is their parent; a supervisor
+ * supervises the command as in `run`. Each process tidies up after the others: if redlock is
+ * killed, the sandbox process ends the servers and removes the folder; if the sandbox process is
+ * killed, the kernel kills the servers with it, and redlock removes the folder. If both are killed
+ * at once, the next sandbox removes what remains.
  */
 #include "base/exit.h"
 #include "base/log.h"
@@ -41,58 +41,58 @@ struct sandbox {
 	bool is_shell; /* argv is the default shell */
 	char program[PATH_MAX]; /* the server program */
 	struct folder folder;
-	pid_t launcher;
-	bool launcher_is_dead;
+	pid_t process;
+	bool process_is_dead;
 	struct signals signals;
 	struct supervision watch;
 };
 
-/* ---- the launcher ---- */
+/* ---- the sandbox process ---- */
 
-struct launcher {
+struct sandbox_process {
 	int children; /* a descriptor, readable when a child has ended */
 	struct servers servers;
 };
 
 /* Waits for a message of the parent or the end of a child, at most that many milliseconds. */
-static void sleep_for(struct launcher *l, int ms)
+static void sleep_for(struct sandbox_process *p, int ms)
 {
 	struct pollfd fds[] = {
-		{.fd = background_fd(), .events = POLLIN}, {.fd = l->children, .events = POLLIN}};
+		{.fd = background_fd(), .events = POLLIN}, {.fd = p->children, .events = POLLIN}};
 
 	if (poll(fds, 2, ms) < 0)
 		assert(errno == EINTR || errno == ENOMEM);
-	signals_drain(l->children);
-	servers_reap(&l->servers);
+	signals_drain(p->children);
+	servers_reap(&p->servers);
 }
 
 /* Waits until all servers vote. Returns -1 with *e; e->kind is ERR_NONE if the parent does not wait
  * any more. */
-static int wait_until_up(struct launcher *l, struct err *e)
+static int wait_until_up(struct sandbox_process *p, struct err *e)
 {
 	usec until = clock_now() + START_PATIENCE;
 
-	while (!servers_ask(&l->servers)) {
-		sleep_for(l, LOOKS_APART_MS);
+	while (!servers_ask(&p->servers)) {
+		sleep_for(p, LOOKS_APART_MS);
 		if (background_read() == BACKGROUND_END) {
 			e->kind = ERR_NONE;
 			return -1;
 		}
-		if (servers_failed(&l->servers) || clock_now() >= until)
-			return servers_explain(&l->servers, e);
+		if (servers_failed(&p->servers) || clock_now() >= until)
+			return servers_explain(&p->servers, e);
 	}
-	query_close(&l->servers.query);
+	query_close(&p->servers.query);
 	return 0;
 }
 
-static int start(struct launcher *l, const struct sandbox *b, struct err *e)
+static int start(struct sandbox_process *p, const struct sandbox *b, struct err *e)
 {
 	struct signals found;
 
-	if (signals_open(&found, e) < 0 || signals_only_children(&l->children, e) < 0)
+	if (signals_open(&found, e) < 0 || signals_only_children(&p->children, e) < 0)
 		return -1;
 	return servers_start(
-		&l->servers, b->program, b->folder.path, &b->settings->nodes, &found, e);
+		&p->servers, b->program, b->folder.path, &b->settings->nodes, &found, e);
 }
 
 static bool tidy_up(struct folder *folder)
@@ -114,17 +114,18 @@ static void remove_old_sandboxes(void)
 }
 
 /* The main function of the child process; returns its exit status. */
-static int run_launcher(struct sandbox *b)
+static int run_process(struct sandbox *b)
 {
-	static struct launcher l;
+	static struct sandbox_process p;
 	int status = STATUS_OK;
 	struct err e;
 
 	/* With another title, `pkill -9 -f 'redlock sandbox'` cannot kill both processes. */
 	title_set("rl-sandbox");
-	/* A stopped launcher cannot notice the death of redlock: the kernel continues it then. */
+	/* A stopped sandbox process cannot notice the death of redlock: the kernel continues it
+	 * then. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGCONT);
-	if (start(&l, b, &e) < 0 || wait_until_up(&l, &e) < 0) {
+	if (start(&p, b, &e) < 0 || wait_until_up(&p, &e) < 0) {
 		status = status_of(e.kind);
 		if (status != STATUS_OK)
 			log_err(&e);
@@ -132,9 +133,9 @@ static int run_launcher(struct sandbox *b)
 		background_ready();
 		remove_old_sandboxes();
 		while (background_read() != BACKGROUND_END)
-			sleep_for(&l, -1);
+			sleep_for(&p, -1);
 	}
-	servers_end(&l.servers);
+	servers_end(&p.servers);
 	(void)tidy_up(&b->folder);
 	if (status != STATUS_OK)
 		background_refuse(status);
@@ -221,11 +222,11 @@ static int start_command(struct sandbox *b, struct err *e)
 	return 0;
 }
 
-static void check_launcher(struct sandbox *b)
+static void check_process(struct sandbox *b)
 {
-	if (b->launcher_is_dead || background_read() != BACKGROUND_END)
+	if (b->process_is_dead || background_read() != BACKGROUND_END)
 		return;
-	b->launcher_is_dead = true;
+	b->process_is_dead = true;
 	log_say(LOG_ERRORS,
 		"the process that keeps the servers was killed, and they with it: the command is "
 		"ended");
@@ -244,7 +245,7 @@ static void supervise(struct sandbox *b)
 			{.fd = b->signals.fd, .events = POLLIN},
 			{.fd = v->supervisor_is_dead ? -1 : supervisor_fd(&v->supervisor),
 				.events = POLLIN},
-			{.fd = b->launcher_is_dead ? -1 : background_fd(), .events = POLLIN},
+			{.fd = b->process_is_dead ? -1 : background_fd(), .events = POLLIN},
 			{.fd = v->alarm, .events = POLLIN},
 		};
 		bool resumed;
@@ -260,7 +261,7 @@ static void supervise(struct sandbox *b)
 		if (resumed)
 			supervisor_resume(&v->supervisor);
 		supervise_read(v, resumed);
-		check_launcher(b);
+		check_process(b);
 		if (!v->is_over && clock_now() >= v->replace_at)
 			supervise_replace(v, clock_now());
 	}
@@ -269,14 +270,15 @@ static void supervise(struct sandbox *b)
 
 /* ---- the end ---- */
 
-/* Ends the servers and removes the folder, whether or not the launcher is alive. */
+/* Ends the servers and removes the folder, whether or not the sandbox process is alive. */
 static void end_servers(struct sandbox *b)
 {
-	/* A launcher that is not known to be dead has not been reaped: its pid is still its own. */
-	if (!b->launcher_is_dead && background_read() != BACKGROUND_END)
-		kill(b->launcher, SIGCONT);
+	/* A sandbox process that is not known to be dead has not been reaped: its pid is still its
+	 * own. */
+	if (!b->process_is_dead && background_read() != BACKGROUND_END)
+		kill(b->process, SIGCONT);
 	if (!background_end())
-		kill(b->launcher, SIGKILL);
+		kill(b->process, SIGKILL);
 	if (folder_is_there(&b->folder) && !tidy_up(&b->folder))
 		log_say(LOG_NORMAL, "cannot remove all of '%s'", b->folder.path);
 }
@@ -289,10 +291,11 @@ static int outcome(struct sandbox *b)
 		return supervise_not_started(&b->watch, b->argv[0]);
 	if (b->watch.replacing)
 		return supervise_supervisor_killed();
-	if (b->launcher_is_dead)
+	if (b->process_is_dead)
 		return STATUS_INTERNAL;
 	/* A server that the command has restarted was killed with the others: count again. All
-	 * processes of the command are younger than the supervisor; the launcher is older. */
+	 * processes of the command are younger than the supervisor; the sandbox process is older.
+	 */
 	if (end->tree.alive > 0)
 		end->tree = tree_signal(getpid(), 0, &b->watch.supervisor.born);
 	if (end->tree.alive > 0)
@@ -333,13 +336,13 @@ int cmd_sandbox(struct settings *s)
 		return status_of(e.kind);
 	}
 	if (name_nodes(&b, &e) < 0 ||
-		(set_environment(&b), background_start(&b.launcher, &ready, &e)) < 0) {
+		(set_environment(&b), background_start(&b.process, &ready, &e)) < 0) {
 		(void)folder_remove(&b.folder);
 		log_err(&e);
 		return status_of(e.kind);
 	}
-	if (b.launcher == 0)
-		return run_launcher(&b);
+	if (b.process == 0)
+		return run_process(&b);
 	if (ready)
 		return run(&b);
 	(void)background_end();

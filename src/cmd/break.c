@@ -18,13 +18,13 @@
 #include <string.h>
 
 /* Asks again; the nodes that are not asked keep the reply that was shown. */
-static void ask_again(struct query *sv, const struct settings *s,
+static void ask_again(struct query *query, const struct settings *s,
 	const struct reply shown[NODES_MAX], const struct wish wish[NODES_MAX])
 {
-	query_ask(sv, wish, NULL, QUERY_ALL);
+	query_ask(query, wish, NULL, QUERY_ALL);
 	for (int i = 0; i < s->nodes.count; i++)
 		if (wish[i].op == OP_NONE)
-			tally_take(&sv->tally, i, &shown[i], NULL);
+			tally_take(&query->tally, i, &shown[i], NULL);
 }
 
 static struct wish removal(const struct settings *s, enum op op, const struct reply *shown)
@@ -49,7 +49,7 @@ static bool is_structure(const struct ballot *b)
 }
 
 /* A look reports only the type of a hash or sorted set: ask for the names in it. */
-static void learn_names(struct query *sv, const struct settings *s)
+static void learn_names(struct query *query, const struct settings *s)
 {
 	static const struct reply nothing = {.text = ""};
 	struct reply shown[NODES_MAX];
@@ -57,25 +57,25 @@ static void learn_names(struct query *sv, const struct settings *s)
 	int count = 0;
 
 	for (int i = 0; i < s->nodes.count; i++) {
-		bool asked = is_structure(&sv->tally.ballot[i]);
+		bool asked = is_structure(&query->tally.ballot[i]);
 
-		shown[i] = sv->tally.ballot[i].reply;
+		shown[i] = query->tally.ballot[i].reply;
 		wish[i] = removal(s, asked ? OP_BREAK : OP_NONE, &nothing);
 		count += asked;
 	}
 	if (count > 0)
-		ask_again(sv, s, shown, wish);
+		ask_again(query, s, shown, wish);
 }
 
 /* Chooses what each node deletes. Nodes without a value, or with a value that is no lock, are not
  * asked. */
-static int plan(const struct query *sv, const struct settings *s, struct reply shown[NODES_MAX],
+static int plan(const struct query *query, const struct settings *s, struct reply shown[NODES_MAX],
 	struct wish wish[NODES_MAX])
 {
 	int count = 0;
 
 	for (int i = 0; i < s->nodes.count; i++) {
-		const struct ballot *b = &sv->tally.ballot[i];
+		const struct ballot *b = &query->tally.ballot[i];
 		enum op op = OP_HAND_OFF;
 
 		shown[i] = b->reply;
@@ -91,18 +91,19 @@ static int plan(const struct query *sv, const struct settings *s, struct reply s
 
 /* Shows other holders as well: break removes only values that it has shown. */
 static void show_others(
-	const struct query *sv, const struct settings *s, const struct wish wish[NODES_MAX])
+	const struct query *query, const struct settings *s, const struct wish wish[NODES_MAX])
 {
 	char text[REPORT_MAX];
 	int count;
-	const struct reply holder = tally_holder(&sv->tally, &count);
+	const struct reply holder = tally_holder(&query->tally, &count);
 
 	for (int i = 0; i < s->nodes.count; i++) {
-		const struct reply *a = &sv->tally.ballot[i].reply;
+		const struct reply *reply = &query->tally.ballot[i].reply;
 
-		if (wish[i].op != OP_NONE && !reply_same_text(a, &holder))
+		if (wish[i].op != OP_NONE && !reply_same_text(reply, &holder))
 			log_say(LOG_ERRORS, "%s",
-				report_reply(text, &s->nodes.node[i], OP_LOOK, a, sv->took[i]));
+				report_reply(
+					text, &s->nodes.node[i], OP_LOOK, reply, query->took[i]));
 	}
 }
 
@@ -126,7 +127,7 @@ static const char *removal_result(const struct wish *wish, const struct ballot *
 
 /* Prints the result to stdout. Returns status, or that of a failed write. */
 static int print_result(
-	const struct query *sv, const struct settings *s, const char *outcome, int status)
+	const struct query *query, const struct settings *s, const char *outcome, int status)
 {
 	struct json j;
 
@@ -135,22 +136,22 @@ static int print_result(
 		print_outcome(&j, outcome, status);
 		if (s->limit > 0)
 			json_number(&j, "slot", s->slot);
-		json_number(&j, "removed", tally_count(&sv->tally, VOTE_YES));
-		print_nodes(&j, &sv->tally, &s->nodes, sv->took);
+		json_number(&j, "removed", tally_count(&query->tally, VOTE_YES));
+		print_nodes(&j, &query->tally, &s->nodes, query->took);
 		print_end(&j);
 	}
 	return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;
 }
 
-static int break_it(struct query *sv, const struct settings *s, const struct reply shown[NODES_MAX],
-	const struct wish wish[NODES_MAX])
+static int break_it(struct query *query, const struct settings *s,
+	const struct reply shown[NODES_MAX], const struct wish wish[NODES_MAX])
 {
-	struct tally *t = &sv->tally;
+	struct tally *t = &query->tally;
 	bool has_changed = false;
 
 	/* Servers may have closed idle connections during the confirmation. */
-	query_reconnect(sv);
-	ask_again(sv, s, shown, wish);
+	query_reconnect(query);
+	ask_again(query, s, shown, wish);
 	for (int i = 0; i < s->nodes.count; i++) {
 		has_changed |= wish[i].op != OP_NONE && t->ballot[i].vote == VOTE_FOREIGN;
 		if (s->format != FORMAT_JSON)
@@ -158,17 +159,17 @@ static int break_it(struct query *sv, const struct settings *s, const struct rep
 				removal_result(&wish[i], &t->ballot[i]));
 	}
 	if (has_changed)
-		return print_result(sv, s, "changed-hands", STATUS_BUSY);
+		return print_result(query, s, "changed-hands", STATUS_BUSY);
 	if (s->nodes.count - tally_count(t, VOTE_ABSENT) < tally_quorum(t)) {
 		configure_hint(s, t, LOG_ERRORS);
-		return print_result(sv, s, "incomplete", STATUS_NO_QUORUM);
+		return print_result(query, s, "incomplete", STATUS_NO_QUORUM);
 	}
-	return print_result(sv, s, "removed", STATUS_OK);
+	return print_result(query, s, "removed", STATUS_OK);
 }
 
 int cmd_break(struct settings *s)
 {
-	static struct query sv;
+	static struct query query;
 	const struct policy policy = settings_policy(s);
 	struct wish wish[NODES_MAX], look = {.op = OP_LOOK,
 					     .keys = &s->keys,
@@ -182,45 +183,45 @@ int cmd_break(struct settings *s)
 	struct err e;
 	int status, count;
 
-	if (query_open(&sv, &policy, &s->nodes, &e) < 0) {
+	if (query_open(&query, &policy, &s->nodes, &e) < 0) {
 		log_err(&e);
 		return status_of(e.kind);
 	}
-	query_ask_all(&sv, &look, NULL, QUERY_ALL);
-	status = print_duplicate(&sv.tally, &s->nodes);
+	query_ask_all(&query, &look, NULL, QUERY_ALL);
+	status = print_duplicate(&query.tally, &s->nodes);
 	if (status != STATUS_OK) {
-		query_close(&sv);
+		query_close(&query);
 		return print_failure(s, "duplicate-node", status);
 	}
-	learn_names(&sv, s);
+	learn_names(&query, s);
 	log_say(LOG_ERRORS, "%s",
-		report_status(text, &sv.tally, &s->nodes, s->key, s->limit > 1 ? (int)s->slot : 0,
-			clock_wall() / USEC_SEC));
-	state = report_state(&sv.tally);
-	count = plan(&sv, s, shown, wish);
+		report_status(text, &query.tally, &s->nodes, s->key,
+			s->limit > 1 ? (int)s->slot : 0, clock_wall() / USEC_SEC));
+	state = report_state(&query.tally);
+	count = plan(&query, s, shown, wish);
 	if (strcmp(state, "unknown") == 0) {
 		log_say(LOG_ERRORS, "nothing was removed: it would not be known whose lock");
-		configure_hint(s, &sv.tally, LOG_ERRORS);
-		status = print_result(&sv, s, state, STATUS_NO_QUORUM);
-	} else if (count == 0 && tally_count(&sv.tally, VOTE_FOREIGN) > 0 &&
+		configure_hint(s, &query.tally, LOG_ERRORS);
+		status = print_result(&query, s, state, STATUS_NO_QUORUM);
+	} else if (count == 0 && tally_count(&query.tally, VOTE_FOREIGN) > 0 &&
 		   strcmp(state, "reserved") != 0) {
 		log_say(LOG_ERRORS, "nothing was removed: it is no lock");
 		log_hint(LOG_ERRORS,
 			"a lock of Redisson (hash) or Symfony (zset) expires, and has few names; "
 			"remove other data with 'redis-cli unlink KEY' on each node");
-		status = print_result(&sv, s, "no-lock", STATUS_BUSY);
+		status = print_result(&query, s, "no-lock", STATUS_BUSY);
 	} else if (count == 0) {
 		log_say(LOG_ERRORS, "there is nothing to remove");
-		if (strcmp(state, "free") == 0 && s->limit <= 1 && report_has_waiters(&sv.tally))
+		if (strcmp(state, "free") == 0 && s->limit <= 1 && report_has_waiters(&query.tally))
 			log_hint(LOG_ERRORS,
 				"is it a semaphore? 'redlock status --limit N' shows its slots");
-		status = print_result(&sv, s, state, STATUS_OK);
+		status = print_result(&query, s, state, STATUS_OK);
 	} else {
-		show_others(&sv, s, wish);
+		show_others(&query, s, wish);
 		status = confirm(s, "remove it? Its holder may still be running.", "removed");
-		status = status == STATUS_OK ? break_it(&sv, s, shown, wish)
-					     : print_result(&sv, s, "not-confirmed", status);
+		status = status == STATUS_OK ? break_it(&query, s, shown, wish)
+					     : print_result(&query, s, "not-confirmed", status);
 	}
-	query_close(&sv);
+	query_close(&query);
 	return status;
 }

@@ -219,10 +219,10 @@ void configure_warn(void)
 
 /* ---- no nodes configured ---- */
 
-bool configure_lacks_nodes(const struct settings *s, const struct reply *a)
+bool configure_lacks_nodes(const struct settings *s, const struct reply *reply)
 {
 	return option_source(s, offsetof(struct settings, nodes))->kind == SOURCE_NONE &&
-	       a->vote == VOTE_ABSENT && a->reason == REASON_CONNECT;
+	       reply->vote == VOTE_ABSENT && reply->reason == REASON_CONNECT;
 }
 
 void configure_hint_nodes(enum log_level at)

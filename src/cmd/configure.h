@@ -31,11 +31,11 @@ const struct config *configure_file(void);
 void configure_command(const struct settings *s);
 
 /*
- * Tells whether no nodes were configured and no server listens at the default address; `a` is the
+ * Tells whether no nodes were configured and no server listens at the default address, given the
  * reply of that node. configure_hint_nodes() then explains how to name nodes, and how to try
  * redlock without any.
  */
-bool configure_lacks_nodes(const struct settings *s, const struct reply *a);
+bool configure_lacks_nodes(const struct settings *s, const struct reply *reply);
 void configure_hint_nodes(enum log_level at);
 
 /* Hints at a cause when too few nodes could be asked, if one is known. */

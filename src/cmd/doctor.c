@@ -108,7 +108,7 @@ static void ask(struct visit *v, size_t field, const char *const words[])
 }
 
 /* Tells whether node i answered the last request. */
-static bool has_answered(const struct visit *v, int i)
+static bool has_replied(const struct visit *v, int i)
 {
 	return v->query.tally.ballot[i].vote == VOTE_YES;
 }
@@ -124,7 +124,7 @@ static void sample_clocks(struct visit *v, int sample)
 
 		snprintf(text, sizeof(text), "%.*s", (int)v->query.page_len[i],
 			v->query.page[i] ? v->query.page[i] : "");
-		if (!has_answered(v, i) || sscanf(text, "%18lld %9lld", &seconds, &rest) != 2 ||
+		if (!has_replied(v, i) || sscanf(text, "%18lld %9lld", &seconds, &rest) != 2 ||
 			seconds < 0 || seconds > NEVER / USEC_SEC / 2)
 			continue;
 		v->facts[i].clock[sample] = (struct clock_sample){
@@ -140,7 +140,7 @@ static void read_info(struct visit *v)
 {
 	ask(v, FIELD(informed), (const char *const[]){"INFO", NULL});
 	for (int i = 0; i < v->settings->nodes.count; i++)
-		if (has_answered(v, i))
+		if (has_replied(v, i))
 			server_info_read(&v->facts[i].info, v->query.page[i], v->query.page_len[i]);
 }
 
@@ -284,18 +284,18 @@ static void show_findings(const struct diagnosis *d, int node)
 
 static void show_node(const struct visit *v, int i)
 {
-	const struct node_facts *p = &v->facts[i];
-	const struct latency l = diagnosis_latency(p);
+	const struct node_facts *facts = &v->facts[i];
+	const struct latency l = diagnosis_latency(facts);
 	char text[REPORT_MAX];
 	size_t used = 0;
 
 	text_append(text, sizeof(text), &used, "%s", v->settings->nodes.node[i].label);
-	if (p->info.kind[0])
-		text_append(text, sizeof(text), &used, "  %s %s%s%s", p->info.kind, p->info.version,
-			p->info.role[0] ? ", " : "", p->info.role);
-	if (p->pings > 0)
+	if (facts->info.kind[0])
+		text_append(text, sizeof(text), &used, "  %s %s%s%s", facts->info.kind,
+			facts->info.version, facts->info.role[0] ? ", " : "", facts->info.role);
+	if (facts->pings > 0)
 		text_append(text, sizeof(text), &used, "%s%.2f/%.2f/%.2fms",
-			p->info.kind[0] ? ", " : "  ", (double)l.min / USEC_MSEC,
+			facts->info.kind[0] ? ", " : "  ", (double)l.min / USEC_MSEC,
 			(double)l.median / USEC_MSEC, (double)l.p99 / USEC_MSEC);
 	print_line("%s", text);
 }
@@ -355,18 +355,18 @@ static void print_node_facts(struct json *j, const struct visit *v, const struct
 {
 	json_open(j, "nodes", '[');
 	for (int i = 0; i < v->settings->nodes.count; i++) {
-		const struct node_facts *p = &v->facts[i];
-		const struct latency l = diagnosis_latency(p);
+		const struct node_facts *facts = &v->facts[i];
+		const struct latency l = diagnosis_latency(facts);
 
 		json_open(j, NULL, '{');
 		json_text(j, "node", v->settings->nodes.node[i].label);
 		json_bool(j, "usable", d->is_usable[i]);
-		if (p->info.kind[0]) {
-			json_text(j, "kind", p->info.kind);
-			json_text(j, "version", p->info.version);
-			json_text(j, "role", p->info.role);
+		if (facts->info.kind[0]) {
+			json_text(j, "kind", facts->info.kind);
+			json_text(j, "version", facts->info.version);
+			json_text(j, "role", facts->info.role);
 		}
-		if (p->pings > 0) {
+		if (facts->pings > 0) {
 			json_open(j, "latency", '{');
 			json_us(j, "min_us", l.min);
 			json_us(j, "median_us", l.median);
@@ -425,12 +425,12 @@ static int print_diagnosis(const struct visit *v)
 
 /* Tells whether the node had a vote before: its mark has the current run id, and either no more or
  * no quarantine. */
-static bool had_vote(const struct node_facts *p)
+static bool had_vote(const struct node_facts *facts)
 {
-	size_t len = strlen(p->info.run_id);
+	size_t len = strlen(facts->info.run_id);
 
-	return strncmp(p->marker.text, p->info.run_id, len) == 0 &&
-	       (!p->marker.text[len] || strncmp(p->marker.text + len, " 0 ", 3) == 0);
+	return strncmp(facts->marker.text, facts->info.run_id, len) == 0 &&
+	       (!facts->marker.text[len] || strncmp(facts->marker.text + len, " 0 ", 3) == 0);
 }
 
 /* Returns an earlier node that is the same server, or -1. */
@@ -457,20 +457,20 @@ static bool has_duplicates(const struct visit *v)
 static const char *admission_result(const struct visit *v, int i, bool *is_in)
 {
 	static char duplicate[NODE_LABEL_MAX + 32];
-	const struct node_facts *p = &v->facts[i];
+	const struct node_facts *facts = &v->facts[i];
 
-	*is_in = p->admitted.vote == VOTE_YES;
+	*is_in = facts->admitted.vote == VOTE_YES;
 	snprintf(duplicate, sizeof(duplicate), "is the same server as %s",
 		duplicate_of(v, i) >= 0 ? v->settings->nodes.node[duplicate_of(v, i)].label : "");
 	if (duplicate_of(v, i) >= 0)
 		return duplicate;
 	if (*is_in)
-		return had_vote(p) ? "had its vote already" : "admitted";
-	if (p->reached.vote == VOTE_ABSENT)
-		return reason_words(p->reached.reason);
-	if (p->admitted.vote == VOTE_ABSENT)
-		return reason_words(p->admitted.reason);
-	if (p->info.run_id[0])
+		return had_vote(facts) ? "had its vote already" : "admitted";
+	if (facts->reached.vote == VOTE_ABSENT)
+		return reason_words(facts->reached.reason);
+	if (facts->admitted.vote == VOTE_ABSENT)
+		return reason_words(facts->admitted.reason);
+	if (facts->info.run_id[0])
 		return "not admitted";
 	return "does not tell its run id";
 }

@@ -54,7 +54,7 @@ static void put_failed_nodes(struct json *j, const struct settings *s, const str
 	json_close(j, ']');
 }
 
-static void append_line(const struct settings *s, const struct run_summary *a)
+static void append_line(const struct settings *s, const struct run_summary *summary)
 {
 	char when[TIME_TEXT_MAX];
 	struct json j;
@@ -62,17 +62,19 @@ static void append_line(const struct settings *s, const struct run_summary *a)
 
 	print_begin(&j, s);
 	json_text(&j, "time", time_format(when, clock_wall() / USEC_SEC));
-	json_text(&j, "owner", a->owner);
-	print_outcome(&j, a->outcome, a->status);
-	json_ms(&j, "waited_ms", a->waited);
-	json_ms(&j, "held_ms", a->held);
-	if (s->limit > 0 && a->held != NEVER)
-		json_number(&j, "slot", policy_has_slots(&a->lock->policy) ? a->lock->slot : 1);
-	if (a->lock->fence)
-		json_number(&j, "fence", a->lock->fence);
-	json_number(&j, "extensions", a->lock->extensions);
-	json_ms(&j, "worst_margin_ms", a->lock->extensions ? a->lock->worst_margin : NEVER);
-	put_failed_nodes(&j, s, a->lock);
+	json_text(&j, "owner", summary->owner);
+	print_outcome(&j, summary->outcome, summary->status);
+	json_ms(&j, "waited_ms", summary->waited);
+	json_ms(&j, "held_ms", summary->held);
+	if (s->limit > 0 && summary->held != NEVER)
+		json_number(&j, "slot",
+			policy_has_slots(&summary->lock->policy) ? summary->lock->slot : 1);
+	if (summary->lock->fence)
+		json_number(&j, "fence", summary->lock->fence);
+	json_number(&j, "extensions", summary->lock->extensions);
+	json_ms(&j, "worst_margin_ms",
+		summary->lock->extensions ? summary->lock->worst_margin : NEVER);
+	put_failed_nodes(&j, s, summary->lock);
 	json_close(&j, '}');
 	if (j.failed) {
 		log_say(LOG_NORMAL, "not recorded: out of memory");
@@ -89,17 +91,17 @@ static char *merge(const char *old, size_t old_len, const void *sample, size_t *
 	return metrics_merge(old, old_len, sample, len);
 }
 
-static void update_metrics(const struct settings *s, const struct run_summary *a)
+static void update_metrics(const struct settings *s, const struct run_summary *summary)
 {
 	const struct sample sample = {
 		.key = s->key,
-		.outcome = a->outcome,
+		.outcome = summary->outcome,
 		.at = clock_wall() / USEC_SEC,
-		.status = a->status,
-		.extensions = a->lock->extensions,
-		.waited = a->waited,
-		.held = a->held,
-		.worst_margin = a->lock->extensions ? a->lock->worst_margin : NEVER,
+		.status = summary->status,
+		.extensions = summary->lock->extensions,
+		.waited = summary->waited,
+		.held = summary->held,
+		.worst_margin = summary->lock->extensions ? summary->lock->worst_margin : NEVER,
 	};
 	struct err e;
 
@@ -107,10 +109,10 @@ static void update_metrics(const struct settings *s, const struct run_summary *a
 		log_say(LOG_NORMAL, "metrics not updated: %s", e.text);
 }
 
-void record_run(const struct settings *s, const struct run_summary *a)
+void record_run(const struct settings *s, const struct run_summary *summary)
 {
 	if (s->record)
-		append_line(s, a);
+		append_line(s, summary);
 	if (s->metrics_file)
-		update_metrics(s, a);
+		update_metrics(s, summary);
 }

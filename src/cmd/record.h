@@ -28,6 +28,6 @@ struct run_summary {
 void record_prepare(struct settings *s);
 
 /* Writes to the files that *s names, if any. */
-void record_run(const struct settings *s, const struct run_summary *a);
+void record_run(const struct settings *s, const struct run_summary *summary);
 
 #endif

@@ -508,20 +508,22 @@ static int acquire_and_run(struct run *r)
 /* Writes the run summary, and ends with a status or by a signal. */
 static int finish(struct run *r, int status)
 {
-	struct run_summary *a = &r->summary;
+	struct run_summary *summary = &r->summary;
 
 	if (status < 0 && !r->die_of) {
 		if (WIFSIGNALED(r->watch.end.number))
 			r->die_of = WTERMSIG(r->watch.end.number);
 		status = WEXITSTATUS(r->watch.end.number);
-		a->outcome = r->die_of ? "signalled" : status ? "command-failed" : "completed";
+		summary->outcome = r->die_of ? "signalled"
+				   : status  ? "command-failed"
+					     : "completed";
 	}
-	a->status = r->die_of ? 128 + r->die_of : status;
-	a->owner = r->client.session.owner;
-	a->lock = &r->client.session.lock;
-	if (!a->outcome)
-		a->outcome = "failed";
-	record_run(r->client.settings, a);
+	summary->status = r->die_of ? 128 + r->die_of : status;
+	summary->owner = r->client.session.owner;
+	summary->lock = &r->client.session.lock;
+	if (!summary->outcome)
+		summary->outcome = "failed";
+	record_run(r->client.settings, summary);
 	if (r->die_of)
 		signals_die(r->die_of);
 	return status;

@@ -87,8 +87,7 @@ static void show_nodes(struct overview *st, const struct tally *t, const usec to
 
 	for (int i = 0; i < nodes->count; i++)
 		show_line(st, "  ",
-			report_reply(
-				text, &nodes->node[i], OP_LOOK, &t->ballot[i].reply, took[i]));
+			report_reply(text, &nodes->node[i], OP_LOOK, &t->ballot[i].reply, took[i]));
 }
 
 /* Clients that wait for a free key may wait for a slot of a semaphore. */
@@ -282,10 +281,10 @@ static bool add_found(struct overview *st, int node, const struct page_entry *en
 
 static struct reply reply_of(const struct found *f)
 {
-	struct reply a = {.vote = VOTE_FOREIGN, .pttl = f->pttl, .text_len = f->value_len};
+	struct reply reply = {.vote = VOTE_FOREIGN, .pttl = f->pttl, .text_len = f->value_len};
 
-	memcpy(a.text, f->key + f->key_len + 1, f->value_len);
-	return a;
+	memcpy(reply.text, f->key + f->key_len + 1, f->value_len);
+	return reply;
 }
 
 static void end_search(struct search *search, enum reason reason)
@@ -297,14 +296,15 @@ static void end_search(struct search *search, enum reason reason)
 /* Takes the reply of one node, a page of its scan. Returns false when out of memory. */
 static bool read_page(struct overview *st, int node, struct search *search)
 {
-	const struct reply *a = &st->query.tally.ballot[node].reply;
+	const struct reply *reply = &st->query.tally.ballot[node].reply;
 	/* A node that did not answer has no page. */
 	const char *at = st->query.page[node] ? st->query.page[node] : "";
 	const char *end = at + st->query.page_len[node];
 	struct page_entry entry;
 
-	if (a->vote != VOTE_YES) {
-		search->absent = a->vote == VOTE_ABSENT ? *a : reply_absent(REASON_GARBAGE, NULL);
+	if (reply->vote != VOTE_YES) {
+		search->absent =
+			reply->vote == VOTE_ABSENT ? *reply : reply_absent(REASON_GARBAGE, NULL);
 		search->wish.op = OP_NONE;
 		return true;
 	}
@@ -319,13 +319,13 @@ static bool read_page(struct overview *st, int node, struct search *search)
 	 * cursor. */
 	if (at < end)
 		end_search(search, REASON_GARBAGE);
-	else if (a->awaited)
+	else if (reply->awaited)
 		search->wish.count = search->wish.count / 4 + 1;
-	else if (strcmp(a->text, "0") == 0)
+	else if (strcmp(reply->text, "0") == 0)
 		search->wish.op = OP_NONE;
 	else
 		snprintf(search->cursor, sizeof(search->cursor), "%.*s",
-			(int)sizeof(search->cursor) - 1, a->text);
+			(int)sizeof(search->cursor) - 1, reply->text);
 	return true;
 }
 
@@ -461,9 +461,9 @@ static int look_at_all(struct overview *st)
 		tally_clear(t, clock_now());
 		for (next = i; next < st->count && by_key(&st->found[i], &st->found[next]) == 0;
 			next++) {
-			const struct reply a = reply_of(&st->found[next]);
+			const struct reply reply = reply_of(&st->found[next]);
 
-			tally_take(t, st->found[next].node, &a, NULL);
+			tally_take(t, st->found[next].node, &reply, NULL);
 		}
 		add_missing_replies(st, search);
 		show_found(st, &st->found[i]);

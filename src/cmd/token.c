@@ -123,9 +123,9 @@ static void log_replies(const struct query *s, const struct settings *settings,
 }
 
 /* A key that could not be released expires with its TTL. */
-static void hint_unreleased(const struct query *sv, const struct settings *s)
+static void hint_unreleased(const struct query *query, const struct settings *s)
 {
-	const struct tally *t = &sv->tally;
+	const struct tally *t = &query->tally;
 	const char *what = s->keys.count > 1 ? "they free themselves" : "it frees itself";
 	char left[DURATION_TEXT_MAX];
 	usec longest = 0;
@@ -141,9 +141,9 @@ static void hint_unreleased(const struct query *sv, const struct settings *s)
 		log_hint(LOG_ERRORS, "%s when the TTL is over", what);
 }
 
-static usec validity(const struct query *sv, const struct settings *s)
+static usec validity(const struct query *query, const struct settings *s)
 {
-	const struct tally *t = &sv->tally;
+	const struct tally *t = &query->tally;
 
 	if (s->command == COMMAND_RELEASE || tally_ownership(t) != OWNERSHIP_OWNED)
 		return 0;
@@ -158,19 +158,19 @@ static usec validity(const struct query *sv, const struct settings *s)
  * that restarts of different nodes do not use up the majority over time. The nodes that still have
  * the key know its value.
  */
-static void repair(struct query *sv, const struct settings *s)
+static void repair(struct query *query, const struct settings *s)
 {
 	struct wish wish[NODES_MAX], look = question(s, s->token);
 	struct reply value = {.vote = VOTE_NONE};
 	bool is_gone[NODES_MAX];
 
 	for (int i = 0; i < s->nodes.count; i++)
-		is_gone[i] = sv->tally.ballot[i].vote == VOTE_GONE;
+		is_gone[i] = query->tally.ballot[i].vote == VOTE_GONE;
 	look.op = OP_LOOK;
-	query_ask_all(sv, &look, s->token, QUERY_UNTIL_DECIDED);
+	query_ask_all(query, &look, s->token, QUERY_UNTIL_DECIDED);
 	for (int i = 0; i < s->nodes.count; i++)
-		if (sv->tally.ballot[i].vote == VOTE_YES)
-			value = sv->tally.ballot[i].reply;
+		if (query->tally.ballot[i].vote == VOTE_YES)
+			value = query->tally.ballot[i].reply;
 	for (int i = 0; i < s->nodes.count; i++) {
 		wish[i] = look;
 		wish[i].op = is_gone[i] ? OP_REPAIR : OP_NONE;
@@ -178,10 +178,10 @@ static void repair(struct query *sv, const struct settings *s)
 		wish[i].token_len = value.text_len;
 		wish[i].is_shared = value.is_shared;
 	}
-	if (tally_ownership(&sv->tally) != OWNERSHIP_OWNED)
+	if (tally_ownership(&query->tally) != OWNERSHIP_OWNED)
 		return;
-	query_ask(sv, wish, NULL, QUERY_ALL);
-	log_replies(sv, s, wish, OP_REPAIR);
+	query_ask(query, wish, NULL, QUERY_ALL);
+	log_replies(query, s, wish, OP_REPAIR);
 }
 
 /* Tells whether a node still has at least one of the keys. */
@@ -201,17 +201,17 @@ static int count_with_key(const struct tally *t)
 
 /* Releases the keys of a lost lock: this process has just extended some of them, or some exist
  * without the others. No other process would release these. */
-static void release_remaining(struct query *sv, const struct settings *s)
+static void release_remaining(struct query *query, const struct settings *s)
 {
 	struct wish wish[NODES_MAX];
 
 	for (int i = 0; i < s->nodes.count; i++) {
 		wish[i] = question(s, s->token);
-		wish[i].op = has_key(&sv->tally.ballot[i]) ? OP_HAND_OFF : OP_NONE;
+		wish[i].op = has_key(&query->tally.ballot[i]) ? OP_HAND_OFF : OP_NONE;
 		wish[i].time = s->node_timeout;
 	}
-	query_ask(sv, wish, NULL, QUERY_ALL);
-	log_replies(sv, s, wish, OP_HAND_OFF);
+	query_ask(query, wish, NULL, QUERY_ALL);
+	log_replies(query, s, wish, OP_HAND_OFF);
 }
 
 /* How the background holder of this lock has ended. */
@@ -230,11 +230,11 @@ static enum ownership judged_ownership(const struct tally *t, enum kept kept)
 }
 
 /* Prints the result, and returns the exit status. */
-static int conclude(const struct query *sv, const struct settings *s, enum op op, enum kept kept)
+static int conclude(const struct query *query, const struct settings *s, enum op op, enum kept kept)
 {
-	const struct tally *t = &sv->tally;
+	const struct tally *t = &query->tally;
 	enum ownership ownership = judged_ownership(t, kept);
-	usec valid = validity(sv, s);
+	usec valid = validity(query, s);
 	int slot = s->limit > 1 ? (int)s->slot : 0;
 	bool is_short = s->command == COMMAND_CHECK && ownership == OWNERSHIP_OWNED &&
 			(valid == 0 || valid < s->min_validity);
@@ -244,7 +244,7 @@ static int conclude(const struct query *sv, const struct settings *s, enum op op
 	char text[REPORT_MAX], name[REPORT_MAX], left[DURATION_TEXT_MAX];
 	struct json j;
 
-	log_replies(sv, s, NULL, op);
+	log_replies(query, s, NULL, op);
 	if (is_short)
 		log_say(LOG_NORMAL, "%s %s held by this token, but only for %s",
 			report_lock(name, slot, &s->keys), report_verb(&s->keys),
@@ -260,7 +260,7 @@ static int conclude(const struct query *sv, const struct settings *s, enum op op
 		log_say(ownership == OWNERSHIP_UNKNOWN ? LOG_ERRORS : LOG_NORMAL, "%s",
 			report_ownership(text, t, &s->nodes, &s->keys, slot));
 	if (ownership == OWNERSHIP_UNKNOWN && s->command == COMMAND_RELEASE)
-		hint_unreleased(sv, s);
+		hint_unreleased(query, s);
 	if (ownership == OWNERSHIP_UNKNOWN)
 		configure_hint(s, t, LOG_ERRORS);
 	if (s->format != FORMAT_JSON) {
@@ -274,7 +274,7 @@ static int conclude(const struct query *sv, const struct settings *s, enum op op
 			json_number(&j, "slot", s->slot);
 		if (s->command != COMMAND_RELEASE)
 			json_ms(&j, "valid_ms", valid);
-		print_nodes(&j, t, &s->nodes, sv->took);
+		print_nodes(&j, t, &s->nodes, query->took);
 		print_end(&j);
 	}
 	return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;
@@ -338,7 +338,7 @@ static int ask_background_holder(struct settings *s)
 
 int cmd_token(struct settings *s)
 {
-	static struct query sv;
+	static struct query query;
 	struct policy policy;
 	char token[TOKEN_MAX + 2], id[TOKEN_ID_LEN + 1];
 	enum kept kept = KEPT_NONE;
@@ -372,22 +372,23 @@ int cmd_token(struct settings *s)
 		return STATUS_USAGE;
 	}
 	policy = settings_policy(s);
-	if (query_open(&sv, &policy, &s->nodes, &e) < 0) {
+	if (query_open(&query, &policy, &s->nodes, &e) < 0) {
 		log_err(&e);
 		return status_of(e.kind);
 	}
 	wish = question(s, s->token);
-	query_ask_all(&sv, &wish, s->token, QUERY_UNTIL_DECIDED);
-	status = print_duplicate(&sv.tally, &s->nodes);
+	query_ask_all(&query, &wish, s->token, QUERY_UNTIL_DECIDED);
+	status = print_duplicate(&query.tally, &s->nodes);
 	if (status == STATUS_OK)
-		status = conclude(&sv, s, wish.op, kept);
+		status = conclude(&query, s, wish.op, kept);
 	else
 		status = print_failure(s, "duplicate-node", status);
 	if (s->command == COMMAND_EXTEND && status == STATUS_OK &&
-		tally_count(&sv.tally, VOTE_GONE) > 0)
-		repair(&sv, s);
-	if (s->command == COMMAND_EXTEND && status == STATUS_LOST && count_with_key(&sv.tally) > 0)
-		release_remaining(&sv, s);
-	query_close(&sv);
+		tally_count(&query.tally, VOTE_GONE) > 0)
+		repair(&query, s);
+	if (s->command == COMMAND_EXTEND && status == STATUS_LOST &&
+		count_with_key(&query.tally) > 0)
+		release_remaining(&query, s);
+	query_close(&query);
 	return status;
 }

@@ -22,7 +22,7 @@ B ?= $(if $(filter yes,$(STATIC)),build/static,build)
 # want the shared one set HIREDIS_LIBS=-lhiredis.
 HIREDIS_ARCHIVE := $(shell $(CC) -print-file-name=libhiredis.a)
 HIREDIS_LIBS ?= $(if $(filter /%,$(HIREDIS_ARCHIVE)),$(HIREDIS_ARCHIVE),-lhiredis)
-REDLOCK_CFLAGS = -std=gnu11 -D_GNU_SOURCE -Isrc -pthread -MMD -MP \
+REDLOCK_CFLAGS = -std=gnu11 -D_GNU_SOURCE -Isrc -I$(B) -pthread -MMD -MP \
 	-Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 \
 	-Wno-format-nonliteral
 ifdef DEVELOPER
@@ -107,6 +107,16 @@ $(B)/%.o: src/%.c
 
 # The program contains the scripts.
 $(B)/cmd/completion.o: $(wildcard completions/*)
+
+# And it has the scripts that run on nodes. Their numbers are from these headers.
+LUA_SCRIPTS = $(sort $(wildcard src/proto/lua/*.lua))
+LUA_HEADERS = src/base/token.h src/lock/policy.h src/proto/request.h
+$(B)/proto/scripts.inc: scripts/embed-lua $(LUA_SCRIPTS) $(wildcard src/proto/lua/parts/*.lua) $(LUA_HEADERS)
+	@mkdir -p $(@D)
+	@echo "  LUA     $@"
+	$(Q)scripts/embed-lua $(LUA_HEADERS) $(LUA_SCRIPTS) > $@.new && mv $@.new $@
+
+$(B)/proto/scripts.o: $(B)/proto/scripts.inc
 
 # The unit tests link the same objects; one binary for all of them.
 $(B)/unit: $(UNIT:tests/%.c=$(B)/tests/%.o) $(OBJECTS)

@@ -62,7 +62,6 @@ static struct wish question(const struct settings *s, const char *token)
 		.slot = (int)s->slot,
 		.token = token,
 		.turn = "",
-		.among_readers = true,
 		.time = s->ttl};
 
 	wish.quarantine = s->command == COMMAND_EXTEND || s->command == COMMAND_RELEASE

@@ -84,7 +84,6 @@ static struct wish wish_for(struct session *s, const struct action *a)
 		.seat_key = lock->seat.waits ? lock->seat.key : lock->seat.turn_key,
 		.is_fair = a->op == OP_ACQUIRE && policy_heeds_line(&lock->policy),
 		.is_shared = lock->policy.is_shared && op_may_share(a->op),
-		.among_readers = lock->policy.is_shared || (s->held && *s->held),
 		.leads = a->leads || (keeps_place(s, a) && lock->seat.leads),
 		.held = s->held,
 		.wants_fence = a->op == OP_ACQUIRE && lock->policy.wants_fence,

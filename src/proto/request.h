@@ -40,10 +40,9 @@ struct wish {
 	int seat_key; /* for this one of the keys, or it is our turn for it */
 	bool is_fair; /* ACQUIRE: not before others who wait, woken or not */
 	bool is_shared; /* ACQUIRE, EXTEND, HEAL, LOOK, JOIN: together with other readers */
-	bool among_readers; /* the key may be ours among readers', or one's that this is within */
 	bool leads; /* JOIN, WAIT, ACQUIRE: a writer that finds readers only, and comes next;
 		       HAND_OVER: it does not any more */
-	const char *held; /* among_readers: ids of locks that this is within; NULL: of none */
+	const char *held; /* ids of locks that the client runs within; NULL: none */
 	bool wants_fence; /* ACQUIRE: raise the fencing number */
 	int64_t fence; /* FENCE: the number */
 	usec quarantine; /* ACQUIRE, LOOK: for so long a node that forgot its keys has no vote; 0:
@@ -116,7 +115,7 @@ bool page_next(const char **at, const char *end, struct page_entry *entry);
 #define MARK_SHARED 4194304
 
 /* The largest fencing number. Scripts count in doubles, and 2^53 + 1 is none. */
-#define FENCE_MAX (((int64_t)1 << 53) - 1)
+#define FENCE_MAX 9007199254740991
 
 /* A longer quarantine than that, in a mark that others wrote, is cut to it; but not to less than
  * the client's own. */

@@ -98,7 +98,7 @@ static void draw_call(struct step *s)
 {
 	/* All except the blocking pop. */
 	static const struct key_list key = {.count = 1, .key = {"k"}};
-	enum op op = (enum op)next(OP_WAIT);
+	enum op op = (enum op)(OP_NONE + 1 + next(OP_WAIT - OP_NONE - 1));
 	struct wish wish = {.op = op,
 		.keys = &key,
 		.slots = slots,
@@ -137,7 +137,6 @@ static void draw_call(struct step *s)
 		wish.is_fair = true;
 	if (op != OP_UNDO && op != OP_HAND_OFF && next(4) == 0)
 		wish.held = turns[next(TOKENS)];
-	wish.among_readers = wish.is_shared || wish.held || next(2);
 	s->is_ours = true;
 	s->op = op;
 	request_build(&s->request, &wish);
@@ -505,8 +504,8 @@ static bool play(struct sim_node *n, const struct step *s, long *exact)
 	}
 	if (!ok) {
 		printf("# %s %s, %" PRId64 " us, between %" PRId64 " and %" PRId64 "\n",
-			s->is_ours ? (const char *[]){"acquire", "extend", "heal", "release",
-					     "hand over", "leave", "fence", "look", "join"}[s->op]
+			s->is_ours ? (const char *[]){"", "acquire", "extend", "repair", "undo",
+					     "hand off", "expire", "fence", "look", "join"}[s->op]
 				   : s->words[0],
 			s->is_ours ? s->request.argv[7] : s->token, s->ttl, from, to);
 		show("server", &got);

@@ -171,8 +171,7 @@ static struct reply look(const struct client *c, int node)
 					.slots = world.slots,
 					.slot = c->session.lock.slot,
 					.token = id,
-					.turn = "",
-					.among_readers = true});
+					.turn = ""});
 	copy = world.node[node];
 	node_serve(&copy, &request, &resp);
 	return reply_read(OP_LOOK, &resp);

@@ -1,5 +1,6 @@
 /* A server, as far as redlock's scripts can tell: one key, or the slots of one, an expiry by its
  * own clock, a run_id. tests/bats/sim.bats compares it with a real server. */
+#include "proto/scripts.h"
 #include "sim/sim.h"
 
 #include <stdio.h>
@@ -122,7 +123,6 @@ struct place {
 	bool is_group; /* the key is held by readers */
 	struct sim_reader *mine, *held; /* the asker's entry, and its outer lock's */
 	bool is_shared; /* the asker requests a shared lock */
-	bool is_alone; /* it is no reader, and does not search the readers */
 	bool is_settled; /* the wake-up in the list may be taken when the script has ended */
 };
 
@@ -140,10 +140,10 @@ static void translate(struct place *p, const struct request *r)
 	size_t len = strlen(token);
 
 	p->is_shared = strchr(r->argv[7], 's') != NULL;
-	p->is_group = is_group(p->value) && p->is_alone;
-	if (!is_group(p->value) || p->is_alone)
+	if (!is_group(p->value))
 		return;
-	p->value = "";
+	p->value = p->is_shared ? "" : p->l->value;
+	p->is_group = !p->is_shared;
 	for (int i = 0; i < p->n->readers; i++) {
 		struct sim_reader *reader = &p->n->reader[i];
 		char id[TOKEN_ID_LEN + 1];
@@ -163,8 +163,6 @@ static void translate(struct place *p, const struct request *r)
 		p->value = p->mine->token;
 	else if (!p->is_shared && p->held)
 		p->value = p->held->token;
-	else if (!p->is_shared && p->is_group)
-		p->value = p->l->value;
 }
 
 /* A reader could join. */
@@ -241,31 +239,16 @@ static void respond_fence(struct resp *resp, int64_t fence)
 	put_integer(&resp->item[5], fence);
 }
 
-/* The operation, and if the script searches for its own entry among readers. */
-static enum op op_of(const struct request *r, bool *is_alone)
+static enum op op_of(const struct request *r)
 {
 	static const enum op ops[] = {
 		OP_ACQUIRE, OP_EXTEND, OP_EXPIRE, OP_UNDO, OP_HAND_OFF, OP_FENCE, OP_LOOK, OP_JOIN};
-	static const char *script[sizeof(ops) / sizeof(ops[0])][2];
-	struct request probe;
 
-	*is_alone = false;
 	if (strcmp(r->argv[0], "BLPOP") == 0)
 		return OP_WAIT;
-	for (size_t i = 0; i < 2 * sizeof(ops) / sizeof(ops[0]); i++) {
-		const char **known = &script[i / 2][i % 2];
-
-		if (!*known) {
-			request_build(&probe, &(struct wish){.op = ops[i / 2],
-						      .keys = &ONE_KEY(""),
-						      .token = "",
-						      .among_readers = i % 2});
-			*known = probe.argv[1];
-		}
-		*is_alone = i % 2 == 0;
-		if (*known == r->argv[1])
-			return ops[i / 2];
-	}
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
+		if (r->argv[1] == script_of(ops[i]))
+			return ops[i];
 	abort();
 }
 
@@ -942,8 +925,7 @@ static void extend(struct place *p, const struct request *r, struct resp *resp)
 
 bool node_serve(struct sim_node *n, const struct request *r, struct resp *resp)
 {
-	bool is_alone;
-	enum op op = op_of(r, &is_alone);
+	enum op op = op_of(r);
 	struct place p;
 
 	drop_expired(n);
@@ -953,7 +935,6 @@ bool node_serve(struct sim_node *n, const struct request *r, struct resp *resp)
 		if (!node_has_key(n, i))
 			n->lock[i].value[0] = '\0';
 	p = has_slots(r) ? place(n, node_slot_of(r) + 1, atoi(r->argv[13])) : place(n, 0, 0);
-	p.is_alone = is_alone;
 	translate(&p, r);
 	if (op == OP_ACQUIRE)
 		acquire(&p, r, resp);

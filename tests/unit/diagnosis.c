@@ -685,10 +685,13 @@ TEST(doctor_knows_all_that_scripts_call)
 					  .words = words});
 		if (r.argc < 2 || strcmp(r.argv[0], "EVAL") != 0)
 			continue;
-		for (const char *at = strstr(r.argv[1], "call('"); at; at = strstr(at, "call('")) {
+		/* Aliases of redis.call have short names; only commands are in capitals. */
+		for (const char *at = strstr(r.argv[1], "('"); at; at = strstr(at, "('")) {
 			char name[32], tried[40], rule[40];
-			int len = (int)strcspn(at += strlen("call('"), "'");
+			int len = (int)strspn(at += strlen("('"), "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
 
+			if (len == 0 || at[len] != '\'')
+				continue;
 			snprintf(name, sizeof(name), "%.*s", len, at);
 			snprintf(tried, sizeof(tried), "try('%s'", name);
 			for (char *c = name; *c; c++)
@@ -701,7 +704,7 @@ TEST(doctor_knows_all_that_scripts_call)
 			calls++;
 		}
 	}
-	CHECK(calls > 20);
+	CHECK(calls > 100);
 }
 
 TEST(doctor_forgetful_node)

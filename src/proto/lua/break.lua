@@ -1,0 +1,35 @@
+-- break: deletes a lock of another program, if it is still the one that was shown: the hash or
+-- sorted set that expires and whose type and members are the token. Redisson's lock is a hash,
+-- Symfony's a sorted set: the names in it are the holders'. Only a key that looks like such a lock
+-- has a description with names in it, and only under these it is deleted: a holder that extends its
+-- lock changes no name. Without a TTL it is no lock, and with more names than one SCAN returns it
+-- is data.
+
+local token = ARGV[1]
+local key, names = KEYS[1], {}
+local kind, left = redis.call('TYPE', key).ok, redis.call('PTTL', key)
+local scan = ({['hash'] = 'HSCAN', ['zset'] = 'ZSCAN'})[kind]
+if left == -2 then
+	return {-1, 0, '', '', 0}
+end
+if scan and left >= 0 then
+	local r = redis.call(scan, key, '0', 'COUNT', '64')
+	if r[1] == '0' then
+		for i = 1, #r[2], 2 do
+			names[#names + 1] = r[2][i]
+		end
+	end
+end
+table.sort(names)
+local v = '(' .. kind .. ')'
+for _, name in ipairs(names) do
+	v = v .. ' ' .. name
+end
+if #v > 300 then
+	v = string.sub(v, 1, 250) .. '... ' .. redis.sha1hex(v)
+end
+if #names > 0 and v == token then
+	redis.call('DEL', key)
+	return {1, 0, '', '', 0}
+end
+return {0, left, v, '', 0}

@@ -1,0 +1,40 @@
+-- expire: the last request of a holder that leaves its keys until their TTL ends (--min-hold).
+-- Treats each key that is the client's on its own, whatever the others are.
+--
+-- The owner's name stays, so that waiters are told whose it was. A letter of the id changes, so
+-- that a nested run that outlived the holder does not take the lock for held. No client will
+-- release the key: the first waiter is woken, so that it looks when the key expires.
+
+local token, ttl, _, flags, _, _, _, _, base, slots, held_ids = unpack(ARGV)
+
+-- include parts/view.lua
+-- include parts/queue.lua
+
+local err = read_keys()
+if err then
+	return err
+end
+sort_keys()
+partial = 0
+for i, key in ipairs(KEYS) do
+	local v = value[i]
+	if v == token and v ~= '' then
+		local left = sub(v, 1, #TOKEN_NINES) .. TOKEN_LEFT .. sub(v, #TOKEN_NINES + 2)
+		if mine[i] then
+			enlist(i, left, ttl)
+			remove(i)
+		else
+			call('SET', key, left, 'PX', ttl)
+		end
+		if has_waiters(i) then
+			push(i, 1000, sub(v, 1, TOKEN_ID_LEN))
+		end
+	end
+end
+if foreign then
+	return refusal(foreign)
+end
+if gone then
+	return {-1, 0, '', '', 0}
+end
+return {1, tonumber(ttl), '', '', 0}

@@ -1,0 +1,27 @@
+-- extend: a new TTL, if all keys are the client's; changes nothing otherwise.
+
+local token, ttl, _, flags, _, _, _, _, base, slots, held_ids = unpack(ARGV)
+
+-- include parts/view.lua
+-- include parts/restart_guard.lua
+-- include parts/queue.lua
+
+local err = read_keys()
+if err then
+	return err
+end
+sort_keys()
+if foreign then
+	return refusal(foreign)
+end
+if gone then
+	return {-1, 0, '', '', marks(gone)}
+end
+local waiters = 0
+for i = 1, #KEYS do
+	extend(i, ttl)
+	if has_waiters(i) then
+		waiters = waiters + bit(i)
+	end
+end
+return {1, tonumber(ttl), '', run_id, waiters}

@@ -1,0 +1,24 @@
+-- fence_number: a fencing number for keys that are the client's, if no larger one was given here.
+-- Both matter: a stale client must not overtake, and a number never goes back.
+
+local token, _, number, flags, _, _, _, _, _, _, held_ids = unpack(ARGV)
+
+-- include parts/view.lua
+-- include parts/fence.lua
+
+local err = read_keys()
+if err then
+	return err
+end
+sort_keys()
+if foreign then
+	return refusal(foreign)
+end
+if gone then
+	return {-1, 0, '', '', partial}
+end
+if last_number() > tonumber(number) then
+	return {2, 0, '', '', partial}
+end
+write_number(tonumber(number))
+return {1, call('PTTL', KEYS[1]), '', '', 0, tonumber(number)}

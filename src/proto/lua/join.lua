@@ -1,0 +1,93 @@
+-- join: a waiter enters the queue. BLPOP follows in the same packet, so it is blocked before the
+-- server serves others.
+-- Flags: "s" as a reader; "d" as a promoted writer.
+--
+-- If the key is free and its reservation is unclaimed, no other client waits: BLPOP will take the
+-- wake-up, and the queue stays empty. Else the client is known to wait, for as long as it can take
+-- until it asks again. A reservation that was kept for another waiter, when no waiter is known, is
+-- the client's. Of a semaphore, all of this is so for any of its slots; and if none is free, the
+-- client asks again when the first of them expires. There is no promoted writer where there are no
+-- readers: a holder that never comes would keep the queue from its wake-up.
+
+local token, ttl, _, flags, _, _, _, _, base, slots, held_ids = unpack(ARGV)
+
+-- include parts/view.lua
+-- include parts/queue.lua
+
+local err = read_keys()
+if err then
+	return err
+end
+settle(1)
+local v, is_open = value[1], readers[1] and not value[1]
+local left = (v or is_open) and call('PTTL', KEYS[1]) or 0
+local own, free, kept = tonumber(sub(slot, 2)), nil, nil
+if slot == '' then
+	if not v and is_unclaimed(1) then
+		try('DEL', queue_key(1))
+		return {0, 0, '', '', 0}
+	end
+else
+	left = -1
+	for n = 0, limit - 1 do
+		local i = (own + n - 1) % limit + 1
+		local key = base .. '#' .. i
+		local lasts = call('PTTL', key)
+		if lasts == -2 then
+			local id = try('GET', reserved_key(key))
+			if type(id) ~= 'string' then
+				free = free or i
+			elseif in_list('#' .. i) then
+				try('DEL', queue_key(1))
+				return {0, 0, '', '', 0}
+			else
+				kept = kept or {i, id}
+				lasts = call('PTTL', reserved_key(key))
+			end
+		end
+		if lasts >= 0 and (left < 0 or lasts < left) then
+			left = lasts
+		end
+	end
+end
+local lasts = max(left, tonumber(ttl)) + 1000
+local known = try('PTTL', queue_key(1))
+if type(known) == 'table' then
+	return known
+end
+local is_first = known < 0
+if known < lasts then
+	known = try('SET', queue_key(1), '1', 'PX', lasts)
+	if known.err then
+		return known
+	end
+end
+if readers[1] and has('d') then
+	try('SET', promoted_key(1), '1', 'PX', lasts)
+end
+if slot ~= '' then
+	if free then
+		return {1, 0, '', '', 1, 0, free}
+	end
+	if kept and is_first then
+		return {1, 0, kept[2], '', 1, 0, kept[1]}
+	end
+	if not v then
+		return {2, left, '', '', 1}
+	end
+end
+if v then
+	return {0, left, sub(v, 1, 300), '', marks(1) + 1}
+end
+if is_open and is_first then
+	return {1, 0, '', '', 1}
+end
+if is_open then
+	return {2, left, sub(readers[1], 1, 300), '', marks(1) + 1}
+end
+local id = reservation(1)
+id = type(id) == 'string' and id or ''
+if is_first or id == '' then
+	return {1, 0, id, '', 1}
+end
+return {2, call('PTTL', reserved_key(KEYS[1])), '', '', 1}

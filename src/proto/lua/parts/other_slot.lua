@@ -1,0 +1,31 @@
+-- other_slot: what a client is told that is refused a semaphore's slot.
+-- Uses `woken_by`.
+-- include queue.lua
+
+-- Adds to a reply another slot that is free here and not reserved, else 0, and when the first slot
+-- ends. Begins with the client's own slot, so that several clients look at different ones.
+local function add_other_slot(reply)
+	if slot == '' then
+		return reply
+	end
+	local own, soonest = tonumber(sub(slot, 2)), -1
+	reply[6] = reply[6] or 0
+	for n = 0, limit - 1 do
+		local i = (own + n - 1) % limit + 1
+		local key = base .. '#' .. i
+		local left = call('PTTL', key)
+		if left == -2 then
+			local id = try('GET', reserved_key(key))
+			if type(id) ~= 'string' or id == woken_by or in_list('#' .. i) then
+				reply[7], reply[8] = i, 0
+				return reply
+			end
+			left = call('PTTL', reserved_key(key))
+		end
+		if left >= 0 and (soonest < 0 or left < soonest) then
+			soonest = left
+		end
+	end
+	reply[7], reply[8] = 0, soonest
+	return reply
+end

@@ -1,0 +1,129 @@
+-- shared: locks that several readers hold together.
+-- Uses `token`, `flags` ("s": the client would be a reader) and `held_ids` (ids of locks that the
+-- client runs within).
+--
+-- The key is a string like any other, so that a client that does not share sees a lock. It has an
+-- id of its own and the readers' names. Beside it, redlock:readers:{KEY} is a sorted set of the
+-- readers' tokens, by when each expires.
+
+local function has(flag)
+	return find(flags, flag, 1, true)
+end
+
+local shared = has('s')
+-- Of key i: readers[i]: its value, if readers hold it. mine[i], mine_ends[i]: the client's own
+-- token among them, and when that expires: other readers, and so the key, may expire earlier or
+-- later. held[i]: the reader that the client runs within.
+local readers, mine, mine_ends, held = {}, {}, {}, {}
+-- The server's time in milliseconds, once it is known; false if `run` must not ask for it.
+local now
+
+local function clock(run)
+	if not now then
+		local t = run('TIME')
+		now = t[1] and t[1] * 1000 + floor(t[2] / 1000)
+	end
+	return now
+end
+
+local function readers_key(i)
+	return beside('readers', KEYS[i])
+end
+
+-- Readers hold key i? Then value[i] becomes what the client sees: its own token, if it is a reader;
+-- nothing, if it would join them; else a holder. A reader does not become a writer while it runs
+-- within one (held). A client without rights to sorted sets sees a holder; one that would join
+-- needs the rights, and gets the server's error.
+local function translate(i)
+	local v = value[i]
+	if not v or not is_string[i] or sub(v, 1, TOKEN_ID_LEN + 1) ~= TOKEN_READERS .. ':' then
+		return
+	end
+	local run = shared and call or try
+	local members = clock(run) and run('ZRANGEBYSCORE', readers_key(i), now, '+inf', 'WITHSCORES') or {}
+	if members[1] or not shared then
+		readers[i] = v
+	end
+	for j = 1, #members, 2 do
+		local reader = members[j]
+		if is_named(reader) then
+			mine[i], mine_ends[i] = reader, members[j + 1]
+		elseif find(held_ids, sub(reader, 1, TOKEN_ID_LEN), 1, true) then
+			held[i] = reader
+		end
+	end
+	value[i] = mine[i] or not shared and (held[i] or v) or nil
+end
+
+-- Writes the key anew from the set. The key lasts as long as the last reader. Answers true if none
+-- is left: then the key is gone.
+local function regroup(i)
+	local set, names, since, last = readers_key(i), {}, nil, 0
+	call('ZREMRANGEBYSCORE', set, '-inf', '(' .. clock(call))
+	local members = call('ZRANGE', set, 0, -1, 'WITHSCORES')
+	if #members == 0 then
+		call('DEL', KEYS[i], set)
+		return true
+	end
+	for j = 1, #members, 2 do
+		last = max(last, tonumber(members[j + 1]))
+		local began, name = match(members[j], '^%x+:(%d%d%d%d%d%d%d%d%d%d) (.*)$')
+		names[#names + 1] = name or '?'
+		if began and (not since or began < since) then
+			since = began
+		end
+	end
+	local count = #names
+	table.sort(names)
+	names = count <= 16 and sub(table.concat(names, ', '), 1, 200) or ''
+	local v = TOKEN_READERS .. ':' .. (since or '0000000000') .. ' '
+		.. (count == 1 and 'reader ' or count .. ' readers' .. (count <= 16 and ': ' or '')) .. names
+	last = max(last - clock(call), 1)
+	call('SET', KEYS[i], v, 'PX', last)
+	call('PEXPIRE', set, last)
+end
+
+-- Adds a reader, or extends it. The set gets its TTL before and after ZADD: without the right to
+-- PEXPIRE, the script ends before the set exists; without a right that regroup() needs, the set
+-- expires, but not before a reader in it.
+local function enlist(i, reader, ms)
+	local set = readers_key(i)
+	local lasts = max(ms, call('PTTL', set))
+	call('PEXPIRE', set, lasts)
+	call('ZADD', set, clock(call) + ms, reader)
+	call('PEXPIRE', set, lasts)
+	regroup(i)
+end
+
+-- Takes a key that is free, or joins the readers.
+local function put(i, ms)
+	if not shared then
+		call('SET', KEYS[i], token, 'PX', ms)
+		return
+	end
+	if not readers[i] then
+		call('DEL', readers_key(i))
+	end
+	enlist(i, token, ms)
+end
+
+local function extend(i, ms)
+	if mine[i] then
+		enlist(i, mine[i], ms)
+	else
+		call('PEXPIRE', KEYS[i], ms)
+	end
+end
+
+-- Deletes the key, or leaves the readers. Answers whether the key is gone.
+local function remove(i)
+	if not mine[i] then
+		call('DEL', KEYS[i])
+		if readers[i] then
+			call('DEL', readers_key(i))
+		end
+		return true
+	end
+	call('ZREM', readers_key(i), mine[i])
+	return regroup(i)
+end

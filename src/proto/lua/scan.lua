@@ -1,0 +1,19 @@
+-- scan: the next page of the node's locks: strings that carry one of our tokens, and what of it can
+-- be shown. A page that would be too long is asked for again, with a smaller count.
+
+local cursor, count = ARGV[1], ARGV[2]
+local r = redis.call('SCAN', cursor, 'COUNT', count, 'TYPE', 'string')
+local page, length = {}, 0
+for _, key in ipairs(r[2]) do
+	local v = redis.pcall('GETRANGE', key, 0, 299)
+	if type(v) == 'string' and #key <= REQUEST_KEY_MAX and string.sub(v, TOKEN_ID_LEN + 1, TOKEN_ID_LEN + 1) == ':'
+			and not string.find(string.sub(v, 1, TOKEN_ID_LEN), '[^0-9a-f]') then
+		local entry = string.format('%d %d %.0f\n', #key, #v, redis.call('PTTL', key)) .. key .. v
+		length = length + #entry
+		page[#page + 1] = entry
+	end
+end
+if length > 60000 then
+	return {1, 0, '', cursor, 1}
+end
+return {1, 0, table.concat(page), r[1], 0}

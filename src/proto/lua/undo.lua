@@ -1,0 +1,30 @@
+-- undo: deletes each key that is the client's, after a failed attempt. Wakes no waiter, unless a
+-- hand-off came while the key was in its way.
+
+local token, _, _, flags, reserve_ms, _, quarantine, wall, base, slots, held_ids = unpack(ARGV)
+
+-- include parts/view.lua
+-- include parts/queue.lua
+
+local err = read_keys()
+if err then
+	return err
+end
+sort_keys()
+partial = 0
+for i = 1, #KEYS do
+	if value[i] == token and remove(i) then
+		local id = try('GET', reserved_key(KEYS[i]))
+		if type(id) == 'string' then
+			if has_waiters(i) then
+				reserve(i, reserve_ms, true, id)
+			else
+				try('DEL', reserved_key(KEYS[i]))
+			end
+		end
+	end
+end
+if foreign then
+	return refusal(foreign)
+end
+return {gone and -1 or 1, 0, '', '', 0}

@@ -1,0 +1,15 @@
+/*
+ * scripts: the Lua scripts that run on a node.
+ *
+ * They are in proto/lua, each operation in a file of its own, with comments and real names; the
+ * build joins them with the parts that they include and makes them short (scripts/embed-lua).
+ */
+#ifndef PROTO_SCRIPTS_H
+#define PROTO_SCRIPTS_H
+
+#include "lock/reply.h"
+
+/* The script of an operation; NULL: the operation is a plain command. */
+const char *script_of(enum op op);
+
+#endif

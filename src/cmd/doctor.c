@@ -423,8 +423,8 @@ static int print_diagnosis(const struct visit *v)
 
 /* ---- to admit ---- */
 
-/* Tells whether the node had a vote before: its mark has the current run id, and either no more or
- * no quarantine. */
+/* Tells whether the node had a vote before: its mark is the current run id alone, or followed by 0,
+ * for no quarantine. */
 static bool had_vote(const struct node_facts *facts)
 {
 	size_t len = strlen(facts->info.run_id);

@@ -292,7 +292,7 @@ static int not_started(struct run *r)
 	status = supervise_not_started(&r->watch, r->argv[0]);
 	if (status == STATUS_NOT_FOUND && strpbrk(r->argv[0], " |&;<>="))
 		log_hint(LOG_ERRORS, "a string for the shell goes with -c; "
-				     "otherwise COMMAND and each ARG are words of their own");
+				     "otherwise COMMAND and each ARG are separate arguments");
 	r->summary.outcome = status == STATUS_INTERNAL ? "failed" : "not-started";
 	return status;
 }

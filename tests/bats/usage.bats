@@ -110,7 +110,7 @@ refused() {
 	refused 64 "redlock: no key: which lock?" run touch "$T/never"
 	[ "${lines[1]}" = "hint: name it with -k KEY; see 'redlock help run'" ]
 	refused 127 "redlock: command 'touch never | cat' not found" run -k job 'touch never | cat'
-	[ "${lines[1]}" = "hint: a string for the shell goes with -c; otherwise COMMAND and each ARG are words of their own" ]
+	[ "${lines[1]}" = "hint: a string for the shell goes with -c; otherwise COMMAND and each ARG are separate arguments" ]
 	refused 127 "redlock: command 'NAME=...' not found" run -k job -- NAME=1 touch "$T/never"
 	[[ "${lines[1]}" == "hint: a string for the shell goes with -c; "* ]]
 	refused 127 "redlock: command 'touhc' not found" run -k job -- touhc "$T/never"

@@ -97,7 +97,7 @@ is_rising() { [ "$(sort -nu <<< "$1")" = "$1" ]; }
 # all_of N: that many numbers, of the nodes that are up.
 all_of() { for n in $(seq "$1"); do numbers; done; }
 
-@test "a node that comes back with an older copy of its data: no number goes back, with one node down at a time" {
+@test "a node that restarts with an older copy of its data: no number goes back, with one node down at a time" {
 	all=$(all_of 2)$'\n'
 	for i in 2 3; do node $i save; done > "$T/set"
 	kill_node 3

@@ -35,12 +35,12 @@ teardown() {
 # A lock that is extended, or ends, within seconds; its background holder may be stopped for two or three.
 BRIEF=(--ttl 8s --node-timeout 2s)
 
-# hold ARG...: redlock hold; sets TOKEN and KEEPER, its pid. The process ends with the test.
+# hold ARG...: redlock hold; sets TOKEN and HOLDER, its pid. The process ends with the test.
 hold() {
 	local line
 	line=$(redlock hold "$@") || return
-	read -r TOKEN KEEPER <<< "$line"
-	also_end "$KEEPER"
+	read -r TOKEN HOLDER <<< "$line"
+	also_end "$HOLDER"
 }
 
 # follow FILE [stubborn]: starts such a process; its pid is in FOLLOWED.
@@ -78,11 +78,11 @@ extended() {
 @test "prints token and pid once the lock is held, and keeps it" {
 	line=$(redlock hold -k job "${BRIEF[@]}")
 	[[ "$line" =~ ^[0-9a-f]{40}\ [0-9]+$ ]]
-	read -r token keeper <<< "$line"
-	also_end "$keeper"
+	read -r token holder <<< "$line"
+	also_end "$holder"
 	eventually held_on job 3
 	[[ "$(node 1 get job)" == "$token:"*"redlock hold" ]]
-	is_alive "$keeper"
+	is_alive "$holder"
 	extended job
 	extended job
 	eventually held_on job 3
@@ -90,7 +90,7 @@ extended() {
 	run -75 redlock run -n -k job -- true
 	run -0 redlock release -k job
 	free_everywhere job
-	is_gone "$keeper"
+	is_gone "$holder"
 	nothing_is_listed
 }
 
@@ -104,11 +104,11 @@ extended() {
 	[ ! -s "$T/out" ]
 	touch "$T/go"
 	ended_with 0
-	read -r token keeper < "$T/out"
+	read -r token holder < "$T/out"
 	eventually held_on job 3
 	[[ "$(node 1 get job)" == "$token:"* ]]
 	redlock release -k job
-	is_gone "$keeper"
+	is_gone "$holder"
 }
 
 @test "--format env is for eval: check and release find all that they need" {
@@ -125,12 +125,12 @@ extended() {
 @test "--json prints one document, also for a lock that was not acquired" {
 	run -0 --separate-stderr redlock hold -k job --json
 	[ "${#lines[@]}" -eq 1 ]
-	keeper=$(sed 's/.*"keeper":\([0-9]*\).*/\1/' <<< "$output")
-	also_end "$keeper"
-	is_alive "$keeper"
+	holder=$(sed 's/.*"keeper":\([0-9]*\).*/\1/' <<< "$output")
+	also_end "$holder"
+	is_alive "$holder"
 	[[ "$output" == *'"command":"hold","key":"job","outcome":"acquired","status":0,"token":"'* ]]
 	run -0 redlock hold --list --json
-	[[ "$output" == *'"holds":[{"key":"job","token":"'*'","keeper":'"$keeper"',"since":"20'*'Z"}]}' ]]
+	[[ "$output" == *'"holds":[{"key":"job","token":"'*'","keeper":'"$holder"',"since":"20'*'Z"}]}' ]]
 	run -75 --separate-stderr redlock hold -n -k job --json
 	[ "${#lines[@]}" -eq 1 ]
 	[[ "$output" == *'"outcome":"busy","status":75,'* ]]
@@ -162,18 +162,18 @@ extended() {
 
 @test "TERM to the background holder releases" {
 	hold -k job
-	kill -TERM "$KEEPER"
-	eventually is_gone "$KEEPER"
+	kill -TERM "$HOLDER"
+	eventually is_gone "$HOLDER"
 	free_everywhere job
 	nothing_is_listed
 }
 
 @test "TERM ends the background holder even if the caller ignores TERM" {
-	read -r token keeper <<< "$(bash -c "trap '' TERM INT HUP; '$REDLOCK_BUILD/redlock' hold -k job")"
-	also_end "$keeper"
+	read -r token holder <<< "$(bash -c "trap '' TERM INT HUP; '$REDLOCK_BUILD/redlock' hold -k job")"
+	also_end "$holder"
 	eventually held_on job 3
-	kill -TERM "$keeper"
-	eventually is_gone "$keeper"
+	kill -TERM "$holder"
+	eventually is_gone "$holder"
 	free_everywhere job
 }
 
@@ -182,11 +182,11 @@ extended() {
 	run -0 redlock release -k job
 	[ "$output" = "" ]
 	free_everywhere job
-	is_gone "$KEEPER"
+	is_gone "$HOLDER"
 	hold -k job
 	run -0 redlock release -k job --token "$TOKEN"
 	free_everywhere job
-	is_gone "$KEEPER"
+	is_gone "$HOLDER"
 	# no lock is left to release
 	run -64 redlock release -k job
 	[[ "${lines[0]}" == "redlock: no token, and no hold of this user keeps 'job' here" ]]
@@ -202,7 +202,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	drop job
 	run -79 redlock release -k job
 	[ "$output" = "redlock: 'job' is no longer held by this token: it has expired or was released" ]
-	is_gone "$KEEPER"
+	is_gone "$HOLDER"
 	nothing_is_listed
 	# also by token
 	hold -k job
@@ -210,7 +210,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	steal job
 	run -79 --separate-stderr redlock release --json -k job --token "$TOKEN"
 	json '.outcome == "foreign" and .status == 79'
-	is_gone "$KEEPER"
+	is_gone "$HOLDER"
 	nothing_is_listed
 	# one node of three is no majority
 	drop job
@@ -222,10 +222,10 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	nothing_is_listed
 }
 
-@test "release of a lock whose background holder noticed the loss and ended: 79, once" {
+@test "release of a lock after its background holder noticed the loss and ended: 79, once" {
 	hold -k job "${BRIEF[@]}"
 	drop job
-	eventually is_gone "$KEEPER"
+	eventually is_gone "$HOLDER"
 	[ "$(redlock hold --list)" = "" ]
 	run -79 redlock release -k job
 	[ "$output" = "redlock: 'job' is no longer held by this token: it has expired or was released" ]
@@ -235,7 +235,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	hold -k job --limit 2 "${BRIEF[@]}"
 	one=$TOKEN slot=${TOKEN##*#}
 	drop "job#$slot"
-	eventually is_gone "$KEEPER"
+	eventually is_gone "$HOLDER"
 	hold -k job --limit 2 --ttl 10m
 	run -79 redlock release -k job --slot "$slot" --limit 2 --token "$one"
 	run -0 redlock release -k job
@@ -245,7 +245,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 @test "a lock that was lost because no majority answered: release ends with 79, whichever nodes answer" {
 	hold -k job "${BRIEF[@]}"
 	for i in 1 2 3; do kill_node $i; done
-	eventually is_gone "$KEEPER"
+	eventually is_gone "$HOLDER"
 	run -79 redlock release -k job
 	[ "$output" = "redlock: 'job' was lost before the release: the background holder's log says why" ]
 	run -64 redlock release -k job
@@ -255,7 +255,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 @test "the record of a loss disappears with the next hold of the lock, and after a day" {
 	hold -k job "${BRIEF[@]}"
 	drop job
-	eventually is_gone "$KEEPER"
+	eventually is_gone "$HOLDER"
 	hold -k other
 	[ "$(ls "$registry" | wc -l)" = 2 ]
 	hold -k job
@@ -265,7 +265,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	nothing_is_listed
 	hold -k job "${BRIEF[@]}"
 	drop job
-	eventually is_gone "$KEEPER"
+	eventually is_gone "$HOLDER"
 	touch -d '1 day ago' "$registry"/lost.*
 	run -64 redlock release -k job
 	nothing_is_listed
@@ -278,7 +278,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 		eventually held_on job 3
 		kill "-$signal" "$FOLLOWED"
 		run -0 redlock run -w 30s -k job -- true
-		eventually is_gone "$KEEPER"
+		eventually is_gone "$HOLDER"
 		nothing_is_listed
 	done
 }
@@ -291,24 +291,24 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 		node 1 get job > '$T/value'
 		'$REDLOCK_BUILD/redlock' hold --list > '$T/list'
 		echo \$\$ > '$T/shell'"
-	read -r token keeper < "$T/held"
-	also_end "$keeper"
+	read -r token holder < "$T/held"
+	also_end "$holder"
 	# status names the shell as the holder
 	[[ "$(cat "$T/value")" == "$token:"*":$(cat "$T/shell") redlock hold" ]]
-	[[ "$(cat "$T/list")" =~ ^"'job' since 20"[0-9TZ:-]+" by process $keeper, following $(cat "$T/shell")"$ ]]
+	[[ "$(cat "$T/list")" =~ ^"'job' since 20"[0-9TZ:-]+" by process $holder, following $(cat "$T/shell")"$ ]]
 	run -0 redlock run -w 30s -k job -- true
-	eventually is_gone "$keeper"
+	eventually is_gone "$holder"
 	nothing_is_listed
 }
 
 @test "--max-run: the lock is released when that time is over" {
 	hold -k job --max-run 300ms
-	eventually is_gone "$KEEPER"
+	eventually is_gone "$HOLDER"
 	free_everywhere job
 	nothing_is_listed
 	hold -k job --max-run 0
 	run -75 redlock run -w 500ms -k job -- true
-	is_alive "$KEEPER"
+	is_alive "$HOLDER"
 }
 
 @test "--max-run with --follow: TERM, then KILL; the lock is held until then" {
@@ -317,7 +317,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	eventually held_on job 0
 	is_gone "$FOLLOWED"
 	file_has "$T/stamps" term
-	eventually is_gone "$KEEPER"
+	eventually is_gone "$HOLDER"
 	# a process that ends at TERM has time to clean up
 	follow "$T/stamps"
 	hold -k job --max-run 300ms --follow "$FOLLOWED"
@@ -345,7 +345,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	kill_node 1
 	kill_node 2
 	eventually is_gone "$FOLLOWED"
-	eventually is_gone "$KEEPER"
+	eventually is_gone "$HOLDER"
 	end=$(printf '%s\n' "${ends[@]}" | sort -n | sed -n 2p)
 	term=$(awk '$1 == "term" { print $2 }' "$T/stamps")
 	last=$(tail -n 1 "$T/stamps")
@@ -368,7 +368,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	eventually is_gone "$FOLLOWED"
 	wait "$FOLLOWED"
 	[[ "$(tail -n 1 "$T/stamps")" == term* ]]
-	eventually is_gone "$KEEPER"
+	eventually is_gone "$HOLDER"
 	[ "$(node 1 get job)" = rival ]
 }
 
@@ -387,7 +387,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	follow "$T/stamps"
 	hold -k c "${BRIEF[@]}" --on-lost warn --follow "$FOLLOWED"
 	steal c
-	eventually is_gone "$KEEPER"
+	eventually is_gone "$HOLDER"
 	is_alive "$FOLLOWED"
 	not file_has "$T/stamps" term
 	[ "$(redlock hold --list)" = "" ]
@@ -396,7 +396,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 @test "without --follow, a lost lock ends the background holder, and no other process" {
 	hold -k job "${BRIEF[@]}"
 	steal job
-	eventually is_gone "$KEEPER"
+	eventually is_gone "$HOLDER"
 	[ "$(node 1 get job)" = rival ]
 	[ "$(redlock hold --list)" = "" ]
 }
@@ -405,23 +405,23 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	follow "$T/stamps" stubborn
 	hold -k job "${BRIEF[@]}" --kill-after 600ms --follow "$FOLLOWED"
 	extended job
-	kill -STOP "$KEEPER"
+	kill -STOP "$HOLDER"
 	eventually held_on job 0
 	is_alive "$FOLLOWED"
-	kill -CONT "$KEEPER"
+	kill -CONT "$HOLDER"
 	eventually is_gone "$FOLLOWED"
 	not file_has "$T/stamps" term
-	eventually is_gone "$KEEPER"
+	eventually is_gone "$HOLDER"
 }
 
 @test "a background holder that was stopped for a moment continues" {
 	follow "$T/stamps"
 	hold -k job --follow "$FOLLOWED"
-	kill -STOP "$KEEPER"
-	eventually in_state "$KEEPER" T
-	kill -CONT "$KEEPER"
+	kill -STOP "$HOLDER"
+	eventually in_state "$HOLDER" T
+	kill -CONT "$HOLDER"
 	run -75 redlock run -w 300ms -k job -- true
-	is_alive "$KEEPER"
+	is_alive "$HOLDER"
 	not file_has "$T/stamps" term
 }
 
@@ -523,23 +523,23 @@ nobody() {
 	RUNTIME=$T/runtime run -0 nobody hold --list
 	[ "$output" = "" ]
 	eventually held_on job 3
-	is_alive "$KEEPER"
+	is_alive "$HOLDER"
 }
 
 # ns_last_pid, in a new pid namespace, determines the next pid
 @test "another process with the pid of the followed one is left alone" {
 	cat > "$T/reuse" <<- 'END'
 		sleep 600 & first=$!
-		read -r token keeper <<< "$("$REDLOCK_BUILD/redlock" hold -k job --ttl 4s --node-timeout 1s --follow $first)"
-		kill -STOP "$keeper"
+		read -r token holder <<< "$("$REDLOCK_BUILD/redlock" hold -k job --ttl 4s --node-timeout 1s --follow $first)"
+		kill -STOP "$holder"
 		kill -KILL $first; wait $first
 		eventually held_on job 0
 		echo $((first - 1)) > /proc/sys/kernel/ns_last_pid
 		sleep 600 & second=$!
 		echo "first $first second $second"
 		[ $first = $second ] || exit 99
-		kill -CONT "$keeper"
-		eventually is_gone "$keeper"
+		kill -CONT "$holder"
+		eventually is_gone "$holder"
 		is_gone $second || echo alive
 	END
 	export T N REDLOCK_BUILD
@@ -556,20 +556,20 @@ nobody() {
 	mkdir "$T/here"
 	cd "$T/here"
 	hold -k job 2> "$T/err" 7> "$T/seven" < "$T/followed"
-	[ "$(readlink "/proc/$KEEPER/cwd")" = / ]
-	ls -l "/proc/$KEEPER/fd" > "$T/fds"
-	file_has "$T/fds" "$registry/$KEEPER"
+	[ "$(readlink "/proc/$HOLDER/cwd")" = / ]
+	ls -l "/proc/$HOLDER/fd" > "$T/fds"
+	file_has "$T/fds" "$registry/$HOLDER"
 	for name in err seven followed pipe: pts tty; do
 		not file_has "$T/fds" "$name"
 	done
-	[ "$(ps -o sid= -p "$KEEPER" | tr -d ' ')" = "$KEEPER" ]
+	[ "$(ps -o sid= -p "$HOLDER" | tr -d ' ')" = "$HOLDER" ]
 }
 
 @test "a step of a job that waits for the end of its pipes ends" {
 	follow "$T/stamps"
 	timeout 20 bash -c "{ '$REDLOCK_BUILD/redlock' hold -v -k job --follow $FOLLOWED; } 2>&1 7>&1 | cat" > "$T/out" 3>&-
-	read -r token keeper < <(grep -v : "$T/out")
-	also_end "$keeper"
+	read -r token holder < <(grep -v : "$T/out")
+	also_end "$holder"
 	eventually held_on job 3
 	kill -KILL "$FOLLOWED"
 	wait "$FOLLOWED" 2> "$T/kill" || true
@@ -608,8 +608,8 @@ nobody() {
 }
 
 @test "stdin closed, or all three standard streams" {
-	read -r token keeper <<< "$(redlock hold -k job <&-)"
-	also_end "$keeper"
+	read -r token holder <<< "$(redlock hold -k job <&-)"
+	also_end "$holder"
 	eventually held_on job 3
 	redlock release -k job <&-
 	free_everywhere job
@@ -632,12 +632,12 @@ as_new_user() { setpriv --reuid=$uid --regid=$uid --clear-groups "$REDLOCK_BUILD
 	new_user
 	unset XDG_RUNTIME_DIR
 	run -0 --separate-stderr as_new_user hold -k job
-	keeper=${output#* }
-	also_end "$keeper"
+	holder=${output#* }
+	also_end "$holder"
 	[ "$(stat -c '%a %u' "$folder")" = "700 $uid" ]
-	[ "$(ls -A "$folder")" = "$keeper" ]
-	kill -TERM "$keeper"
-	eventually is_gone "$keeper"
+	[ "$(ls -A "$folder")" = "$holder" ]
+	kill -TERM "$holder"
+	eventually is_gone "$holder"
 	rmdir "$folder" # fails unless the folder is empty
 }
 
@@ -663,7 +663,7 @@ as_new_user() { setpriv --reuid=$uid --regid=$uid --clear-groups "$REDLOCK_BUILD
 	install -d -m 700 -o 65534 "$registry"
 	run -0 unshare --mount bash -c '
 		mount --bind "$1/run" /run && cd / || exit 1
-		read -r token keeper < <("$0" hold -k job)
+		read -r token holder < <("$0" hold -k job)
 		"$0" hold --list; stat -c %a /run/redlock; ls -A /run/redlock
 		"$0" release -k job' "$REDLOCK_BUILD/redlock" "$T"
 	[[ "${lines[0]}" == "'job' since "*" by process ${lines[2]}" ]]
@@ -709,10 +709,10 @@ terminal() {
 @test "HUP and other signals do not end the background holder" {
 	hold -k job "${BRIEF[@]}"
 	for signal in HUP QUIT USR1 USR2 PIPE ALRM CONT WINCH; do
-		kill "-$signal" "$KEEPER"
+		kill "-$signal" "$HOLDER"
 	done
 	extended job
-	is_alive "$KEEPER"
+	is_alive "$HOLDER"
 }
 
 @test "^C during the wait for the lock" {
@@ -729,9 +729,9 @@ terminal() {
 
 @test "two holds of different keys, each released alone" {
 	hold -k a
-	a=$KEEPER
+	a=$HOLDER
 	hold -k b
-	b=$KEEPER
+	b=$HOLDER
 	[ "$(redlock hold --list | sed "s/ since.*//" | sort | tr '\n' ' ')" = "'a' 'b' " ]
 	redlock release -k a
 	is_gone "$a"
@@ -744,12 +744,12 @@ terminal() {
 
 @test "one key on two sets of nodes: release asks which one is meant" {
 	hold -k job --nodes "unix://$T/1.sock"
-	one=$KEEPER
+	one=$HOLDER
 	hold -k job --nodes "unix://$T/2.sock"
 	run -64 redlock release -k job --nodes "unix://$T/2.sock"
 	[ "${lines[0]}" = "redlock: several holds keep 'job' here: which one?" ]
 	redlock release -k job --token "$TOKEN" --nodes "unix://$T/2.sock"
-	is_gone "$KEEPER"
+	is_gone "$HOLDER"
 	is_alive "$one"
 }
 
@@ -806,11 +806,11 @@ terminal() {
 
 @test "a background holder that was killed: not listed, its file removed, and its token still releases" {
 	hold -k job
-	[ -s "$registry/$KEEPER" ]
-	kill -KILL "$KEEPER"
-	eventually is_gone "$KEEPER"
+	[ -s "$registry/$HOLDER" ]
+	kill -KILL "$HOLDER"
+	eventually is_gone "$HOLDER"
 	[ "$(redlock hold --list)" = "" ]
-	[ ! -e "$registry/$KEEPER" ]
+	[ ! -e "$registry/$HOLDER" ]
 	eventually held_on job 3
 	run -64 redlock release -k job
 	run -0 redlock release -k job --token "$TOKEN"
@@ -824,22 +824,22 @@ terminal() {
 	for how in "ln -s $T/elsewhere" "install -d -m 770 -o $uid" "install -m 600 -o $uid /dev/null" "install -d -m 700 -o 65534"; do
 		$how "$registry"
 		run -0 --separate-stderr as_new_user hold -k job
-		read -r token keeper <<< "$output"
-		also_end "$keeper"
+		read -r token holder <<< "$output"
+		also_end "$holder"
 		[ "$stderr" = "" ]
-		[ "$(ls -A "$folder")" = "$keeper" ]
+		[ "$(ls -A "$folder")" = "$holder" ]
 		run -0 as_new_user hold --list
-		[[ "$output" == *" by process $keeper" ]]
+		[[ "$output" == *" by process $holder" ]]
 		as_new_user release -k job
 		free_everywhere job
-		eventually is_gone "$keeper"
+		eventually is_gone "$holder"
 		rm -rf "$registry"
 		rmdir "$folder"
 	done
 	[ "$(ls -A "$T/elsewhere")" = "" ]
 }
 
-@test "a lock whose registry entry cannot be written is not kept" {
+@test "a lock is not kept if its registry entry cannot be written" {
 	run -125 unshare --mount bash -c '
 		mount -t tmpfs -o nr_inodes=2 small "$1/runtime" || exit 1
 		exec "$0" hold -k job' "$REDLOCK_BUILD/redlock" "$T"
@@ -866,7 +866,7 @@ terminal() {
 	run -0 timeout 30 "$REDLOCK_BUILD/redlock" completion keys
 	[ "$output" = job ]
 	run -0 redlock hold --list
-	[[ "$output" == "'job' since "*" by process $KEEPER" ]]
+	[[ "$output" == "'job' since "*" by process $HOLDER" ]]
 	ls -A "$registry" | diff "$T/before" -
 	redlock release -k job
 	free_everywhere job
@@ -881,13 +881,13 @@ terminal() {
 	most=4096
 	# a program that watches itself needs more
 	[ -z "${REDLOCK_UNDER-}" ] && ! grep -qE '__[at]san_init' "$REDLOCK_BUILD/redlock" || most=400000
-	rss=$(awk '$1 == "VmRSS:" { print $2 }' "/proc/$KEEPER/status")
+	rss=$(awk '$1 == "VmRSS:" { print $2 }' "/proc/$HOLDER/status")
 	echo "VmRSS $rss kB"
 	[ "$rss" -lt "$most" ]
 	# apart from a sanitizer's own
-	[ "$(ls "/proc/$KEEPER/task" | wc -l)" -eq 1 ] || grep -q __tsan_init "$REDLOCK_BUILD/redlock"
-	wakeups() { awk '$1 == "voluntary_ctxt_switches:" { print $2 }' "/proc/$KEEPER/status"; }
-	eventually in_state "$KEEPER" S
+	[ "$(ls "/proc/$HOLDER/task" | wc -l)" -eq 1 ] || grep -q __tsan_init "$REDLOCK_BUILD/redlock"
+	wakeups() { awk '$1 == "voluntary_ctxt_switches:" { print $2 }' "/proc/$HOLDER/status"; }
+	eventually in_state "$HOLDER" S
 	before=$(wakeups)
 	# other clients ask meanwhile, for a second
 	run -75 redlock run -w 1s -k job -- true

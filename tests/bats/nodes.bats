@@ -105,7 +105,7 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	free_everywhere job
 }
 
-@test "no quorum during a wait: the client acquires when the nodes come back" {
+@test "no quorum during a wait: the client acquires when the nodes are up again" {
 	export REDLOCK_RESTART_GUARD=off
 	for i in 1 3 5; do kill_node $i; done
 	in_background "$T/out" run -k job -- echo done

@@ -102,7 +102,7 @@ cron() {
 	was_done "nightly.sh held" "nightly.sh done"
 }
 
-@test "cron on several hosts: a short job is done once, though one host's clock is behind" {
+@test "cron on several hosts: a short job is done once, though one host's clock is late" {
 	line=0
 	for job in nightly tick; do
 		line=$((line + 1))

@@ -371,17 +371,17 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	export XDG_RUNTIME_DIR=$T/runtime
 	mkdir -m 700 "$T/runtime"
 	cd "$T"
-	keeper=$(redlock hold -k job --record record --metrics-file redlock.prom --log "$T/log" 2> "$T/err" | cut -d ' ' -f 2)
-	also_end "$keeper"
+	holder=$(redlock hold -k job --record record --metrics-file redlock.prom --log "$T/log" 2> "$T/err" | cut -d ' ' -f 2)
+	also_end "$holder"
 	run -75 redlock hold -n -k job --record "$R"
 	recorded '.command == "hold" and .outcome == "busy" and .status == 75 and .held_ms == null'
-	kill -TERM "$keeper"
-	eventually is_gone "$keeper"
+	kill -TERM "$holder"
+	eventually is_gone "$holder"
 	has_lines "$R" 2
 	recorded '.outcome == "completed" and .status == 0 and .held_ms >= 0 and .key == "job"'
 	metric 'redlock_runs_total{key="job",outcome="completed"}' 1
-	keeper=$(redlock hold -k job --max-run 100ms --record "$R" 2> "$T/err" | cut -d ' ' -f 2)
-	eventually is_gone "$keeper"
+	holder=$(redlock hold -k job --max-run 100ms --record "$R" 2> "$T/err" | cut -d ' ' -f 2)
+	eventually is_gone "$holder"
 	eventually has_lines "$R" 3
 	recorded '.outcome == "max-run" and .held_ms >= 100'
 	held_on job 0

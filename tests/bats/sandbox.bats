@@ -43,11 +43,11 @@ in_sandbox() {
 	in_background "$T/out" sandbox "$@" -- staying
 	eventually test -s "$T/staying"
 	[ "$(pids "$T/servers")" -gt 0 ]
-	also_end "$(keeper)"
+	also_end "$(sandbox_process)"
 }
 pids() { wc -w < "$1"; }
 
-keeper() { pgrep -P "$BG" -x rl-sandbox; }
+sandbox_process() { pgrep -P "$BG" -x rl-sandbox; }
 supervisor() { pgrep -P "$BG" -x rl-supervisor; } # it gets its name after a moment
 
 all_gone() { for pid in $(cat "$@"); do is_gone "$pid" || return 1; done; }
@@ -334,7 +334,7 @@ REDLOCK_TTL" ]
 	unset REDLOCK_UNDER # valgrind's own command line stays
 	in_sandbox
 	eventually supervisor
-	pgrep -f 'redlock sandbox' | grep -xF -e "$BG" -e "$(keeper)" -e "$(supervisor)" > "$T/killed"
+	pgrep -f 'redlock sandbox' | grep -xF -e "$BG" -e "$(sandbox_process)" -e "$(supervisor)" > "$T/killed"
 	file_has "$T/killed" "^$BG$"
 	xargs kill -KILL < "$T/killed"
 	nothing_left
@@ -343,7 +343,7 @@ REDLOCK_TTL" ]
 
 @test "the sandbox process is killed: 125, and all is gone" {
 	in_sandbox
-	kill -KILL "$(keeper)"
+	kill -KILL "$(sandbox_process)"
 	eventually is_gone "$BG"
 	ended_with 125
 	nothing_left
@@ -364,7 +364,7 @@ REDLOCK_TTL" ]
 	in_sandbox
 	kill -STOP "$BG" # or it would clean up
 	folder=$T/tmp/$(folders)
-	kill -KILL "$(keeper)" "$BG"
+	kill -KILL "$(sandbox_process)" "$BG"
 	eventually all_gone "$T/servers" "$T/staying"
 	ended_with 137
 	[ -d "$folder" ]
@@ -387,7 +387,7 @@ REDLOCK_TTL" ]
 	serves() { [ "$(redis-cli -s "$folder/1.sock" ping 2>&1)" = PONG ]; }
 	eventually serves
 	kill -STOP "$BG"
-	kill -KILL "$(keeper)" "$BG"
+	kill -KILL "$(sandbox_process)" "$BG"
 	eventually all_gone "$T/staying"
 	ended_with 137
 	redlock sandbox -n 1 -- true
@@ -477,7 +477,7 @@ REDLOCK_TTL" ]
 }
 
 @test "the sandbox process, or the supervisor, is stopped, and then redlock is killed: nothing is left" {
-	for one in keeper supervisor; do
+	for one in sandbox_process supervisor; do
 		in_sandbox
 		eventually "$one"
 		pid=$("$one")
@@ -494,7 +494,7 @@ REDLOCK_TTL" ]
 
 @test "the sandbox process is stopped: redlock cleans up at the end" {
 	in_sandbox
-	kill -STOP "$(keeper)"
+	kill -STOP "$(sandbox_process)"
 	kill -TERM "$BG"
 	ended_with 143
 	all_gone "$T/servers" "$T/staying"

@@ -170,7 +170,7 @@ extend_at_last() {
 	ended_with 0
 }
 
-@test "acquire: a signal in the middle of it never leaves a lock whose token is unknown" {
+@test "acquire: a signal in the middle of it never leaves a lock with an unknown token" {
 	for n in 1 2 3; do
 		stop_node 1
 		stop_node 2
@@ -382,7 +382,7 @@ extend_at_last() {
 }
 
 # bats test_tags=not-under-qemu
-@test "wait: a release wakes all who wait, and the lock goes to the client that acquires" {
+@test "wait: a release wakes all waiters, and the lock goes to the client that acquires" {
 	acquire "${LONG[@]}"
 	waits=()
 	for n in 1 2 3; do
@@ -524,7 +524,7 @@ extend_at_last() {
 }
 
 # bats test_tags=not-under-qemu
-@test "a run whose lock is broken ends its command: 79" {
+@test "a run ends its command when its lock is broken: 79" {
 	in_background "$T/run" run -k job -t 8s --node-timeout 2s -- sleep 600
 	eventually held_on job 3
 	says 0 "*removed*" "redlock: 'job' is held by *" break --yes -k job

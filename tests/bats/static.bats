@@ -47,7 +47,7 @@ node_in_a_root() {
 	free_everywhere job
 }
 
-@test "without other files: names and users come from etc, whatever is in nsswitch.conf" {
+@test "without other files: names and users come from etc, with any nsswitch.conf" {
 	node_in_a_root
 	# (its services would have to be loaded, and would find nothing)
 	printf 'hosts: missing\npasswd: missing\n' > "$T/root/etc/nsswitch.conf"

@@ -84,7 +84,7 @@ acquire() {
 	json '.locks[0].holder.format == "structure"'
 }
 
-@test "status: a lock of the old style, whose value is a time" {
+@test "status: a lock of the old style, with a time as its value" {
 	past=$(($(date +%s) - 3600))
 	future=$(($(date +%s) + 3600))
 	for value in $past ${past}123 $past.25; do
@@ -400,7 +400,7 @@ on_each() {
 	held_on job 0
 }
 
-@test "break: a lock whose names this user may not read" {
+@test "break: a lock with names that this user may not read" {
 	for i in 1 2 3; do
 		node $i acl setuser default -hscan
 		node $i hset job 5c3a:1 1

@@ -44,7 +44,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 
 # ---- loss ----
 
-@test "a loss: TERM, then KILL for the whole tree, and 79 whatever the command's status is" {
+@test "a loss: TERM, then KILL for the whole tree, and 79 with any status of the command" {
 	in_nasty_tree "$T/out" run -k job "${STURDY[@]}"
 	steal job
 	ended_with 79
@@ -277,7 +277,7 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 	[ "$status" -eq 1 ]
 }
 
-@test "a process whose first thread has ended is no zombie" {
+@test "a process is no zombie when only its first thread has ended" {
 	in_background "$T/out" run -k job --kill-after 100ms -- bash -c \
 		"setsid '$REDLOCK_BUILD/tools/headless' $T/tree & sleep 60"
 	eventually test -s "$T/tree"
@@ -810,7 +810,7 @@ own_signals() {
 		[ "$(readlink "/proc/$pid/fd/2")" = "$T/err" ]
 		[ "$(ls -l "/proc/$pid/fd" | grep -cE "$T/(nasty|out)")" = 0 ]
 	done
-	# nor does the supervisor keep redlock's own: a socket to a node, its signals, its timer
+	# the supervisor has the standard descriptors, a socket to main, its signals and its timer
 	[ "$(ls "/proc/$supervisor/fd" | wc -l)" -eq 6 ]
 }
 let_go() { [ "$(readlink "/proc/$1/cwd")" = / ] && [ "$(readlink "/proc/$1/fd/0")" = /dev/null ]; }

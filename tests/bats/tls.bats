@@ -162,7 +162,7 @@ gone_from_second() { [ "$(node 1 -n 2 exists job)" = 0 ]; }
 	redlock run -n -k job --sni 127.0.0.9 --node "rediss://127.0.0.1:${PORT[3]}" -- true
 }
 
-@test "a certificate without subjectAltName names no host, whatever its common name is" {
+@test "a certificate without subjectAltName names no host, with any common name" {
 	tls_node 3 cn
 	name_nodes
 	absent "cannot be trusted (its certificate names no host: it has no subjectAltName)"

@@ -165,7 +165,7 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 	run -75 redlock wait -n -k job
 }
 
-@test "a reservation whose waiter is gone is no reason to wait, however late the queue node reports that" {
+@test "a reservation of a waiter that is gone is no reason to wait, however late the queue node reports that" {
 	hold a "${LONG[@]}"
 	waiter b "${LONG[@]}"
 	line=$(line)

@@ -761,7 +761,7 @@ NAMES='redis://a.example redis://b.example redis://c.example'
 	held_on job 0
 }
 
-@test "names whose first addresses drop packets: one attempt, or one query, reaches the last all the same" {
+@test "names with first addresses that drop packets: one attempt, or one query, reaches the last all the same" {
 	nodes_in_a_network
 	with_names 'a.example 10.77.1.2 10.77.3.2 10.77.2.2'
 	fault in 1 drop
@@ -853,7 +853,7 @@ gone_from() { [ "$(node "$1" exists job)$(node "$2" exists job)" = 00 ]; }
 	eventually gone_from 2 4
 }
 
-@test "a node whose machine is gone, and that is another one by IPv6: found again by its name, and needed" {
+@test "a node that moves from a dead machine to another one, with IPv6: found again by its name, and needed" {
 	nodes_in_a_network
 	here ip address add fd77::1/64 dev n3 nodad
 	with_names 'a.example 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.77.3.2'

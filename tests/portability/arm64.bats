@@ -85,11 +85,11 @@ tls_node() {
 }
 
 @test "hold: extended by a background holder, ended by release" {
-	read -r token keeper <<< "$(redlock hold -k job --ttl 3s --node-timeout 500ms)"
+	read -r token holder <<< "$(redlock hold -k job --ttl 3s --node-timeout 500ms)"
 	is_later() { [ "$(node 1 pttl job)" -gt 2000 ] && [ "$(date +%s%3N)" -gt "$1" ]; }
 	eventually is_later $(($(date +%s%3N) + 4000))
 	redlock release -k job --token "$token"
-	eventually is_gone "$keeper"
+	eventually is_gone "$holder"
 	free_everywhere job
 }
 

@@ -13,7 +13,7 @@
 #define UNIX_PATH_MAX 107 /* sun_path less its NUL */
 
 /* The text after "scheme://", or all of it. A scheme consists of letters only. */
-static const char *behind_scheme(const char *url)
+static const char *after_scheme(const char *url)
 {
 	const char *p = url;
 
@@ -43,7 +43,7 @@ static bool is_v6(const char *text)
  */
 static void mask(char *dst, size_t size, const char *url)
 {
-	const char *from = behind_scheme(url), *at = strrchr(url, '@');
+	const char *from = after_scheme(url), *at = strrchr(url, '@');
 	const char *colon = *from == '/' || *from == '[' ? NULL : strchr(from, ':');
 	char masked[URL_MAX], shown[URL_MAX] = "";
 	size_t used = 0;
@@ -312,7 +312,7 @@ static const char separators[] = ", \t\r\n";
 void node_list_hide(char *urls)
 {
 	for (char *end; *(urls += strspn(urls, separators)); urls = end) {
-		char *from = urls + (behind_scheme(urls) - urls), *at;
+		char *from = urls + (after_scheme(urls) - urls), *at;
 
 		end = urls + strcspn(urls, separators);
 		at = memrchr(urls, '@', (size_t)(end - urls));
@@ -355,7 +355,7 @@ void node_list_show(const struct node_list *list, char *dst, size_t size)
 	dst[0] = '\0';
 	for (int i = 0; i < list->count; i++) {
 		const struct node *node = &list->node[i];
-		const char *rest = behind_scheme(node->label);
+		const char *rest = after_scheme(node->label);
 		char user[4 * NODE_SECRET_MAX];
 
 		utf8_escape(user, sizeof(user), node->user, strlen(node->user));

@@ -198,26 +198,26 @@ _Static_assert(ROWS <= OPTIONS_MAX, "each has its source");
 
 const char *command_group_title(enum command_group group)
 {
-	static const char *const words[COMMANDS_COUNT] = {
+	static const char *const titles[COMMANDS_COUNT] = {
 		[COMMANDS_LOCK] = "Locks",
 		[COMMANDS_SCRIPT] = "Step by step, for scripts",
 		[COMMANDS_CARE] = "Looking and fixing",
 		[COMMANDS_ABOUT] = "About redlock",
 	};
 
-	return words[group];
+	return titles[group];
 }
 
 const char *option_group_title(enum option_group group)
 {
-	static const char *const words[GROUP_COUNT] = {
+	static const char *const titles[GROUP_COUNT] = {
 		[GROUP_LOCK] = "Naming the lock",
 		[GROUP_RUN] = "Running the command",
 		[GROUP_NODES] = "Nodes",
 		[GROUP_TALK] = "Talking",
 	};
 
-	return words[group];
+	return titles[group];
 }
 
 const char *option_command_name(enum command command)

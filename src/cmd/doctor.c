@@ -165,7 +165,7 @@ static void try_own_keys(struct visit *v)
 	snprintf(key, sizeof(key), "other:%.16s", v->token + TOKEN_ID_LEN - 16);
 	snprintf(fence, sizeof(fence), "redlock:fence:{%s}", key);
 	ask(v, FIELD(foreign), (const char *const[]){"EXISTS", key, NULL});
-	ask(v, FIELD(beside), (const char *const[]){"EXISTS", fence, NULL});
+	ask(v, FIELD(foreign_fence), (const char *const[]){"EXISTS", fence, NULL});
 }
 
 /* Runs the requests of a lock's life on the probe key and deletes the key. A key that remains

@@ -105,11 +105,11 @@ static void put_text(struct page *p, const char *text, const char *value)
 }
 
 /* Writes a text of the tables, which has no capital and no full stop, as a sentence. */
-static void put_sentence(struct page *p, const char *before, const char *words, const char *value)
+static void put_sentence(struct page *p, const char *before, const char *phrase, const char *value)
 {
 	char text[400];
 
-	snprintf(text, sizeof(text), "%s%s.", before, words);
+	snprintf(text, sizeof(text), "%s%s.", before, phrase);
 	text[0] = (char)toupper((unsigned char)text[0]);
 	put_text(p, text, value);
 }

@@ -48,7 +48,7 @@ static bool is_master(const struct server_info *info)
 static void judge_role(struct diagnosis *d, int node, const struct server_info *info)
 {
 	static const struct {
-		const char *role, *id, *words, *fix;
+		const char *role, *id, *message, *fix;
 	} wrong[] = {
 		{"slave", "replica", "is a replica: its master decides what it keeps",
 			"REPLICAOF NO ONE"},
@@ -68,7 +68,7 @@ static void judge_role(struct diagnosis *d, int node, const struct server_info *
 	for (int i = 0; i < COUNT_OF(wrong); i++)
 		if (strcmp(info->role, wrong[i].role) == 0)
 			finding_add(d, node, SEVERITY_ERROR, wrong[i].id, wrong[i].fix, "%s",
-				wrong[i].words);
+				wrong[i].message);
 	if (is_master(info) && info->replicas > 0)
 		finding_add(d, node, SEVERITY_NOTE, "replicas",
 			"do not promote them in its place within the longest TTL",

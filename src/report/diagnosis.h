@@ -54,7 +54,7 @@ struct node_facts {
 	struct reply formatted; /* the reply to EVAL with a key as --key-format makes it */
 	struct reply own_keys; /* the reply to own_keys_script */
 	struct reply foreign; /* EXISTS of the key of a lock that has no other use */
-	struct reply beside; /* EXISTS of that key's fencing number */
+	struct reply foreign_fence; /* EXISTS of that key's fencing number */
 	struct reply may_block; /* BLPOP of a key that is no list; only NOPERM matters */
 	struct reply fsync, clients_max; /* CONFIG GET appendfsync, maxclients */
 	struct clock_sample clock[2]; /* the first and the last sample of the visit */

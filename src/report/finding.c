@@ -28,11 +28,11 @@ void finding_add(struct diagnosis *d, int node, enum severity severity, const ch
 
 const char *severity_name(enum severity severity)
 {
-	static const char *const words[] = {
+	static const char *const names[] = {
 		[SEVERITY_ERROR] = "error",
 		[SEVERITY_WARNING] = "warning",
 		[SEVERITY_NOTE] = "note",
 	};
 
-	return words[severity];
+	return names[severity];
 }

@@ -141,13 +141,30 @@ static void append_own_keys(char *dst, size_t size, size_t *used, const struct s
 	text_append(dst, size, used, " ~redlock:doctor:* ~redlock:*:{redlock:doctor:*}");
 }
 
+/* Refused although all rights that were tried are there: the user lacks other keys. `keys` is the
+ * fix. */
+static void judge_refusals(struct diagnosis *d, int node, const struct node_facts *p,
+	const char *user, const char *keys)
+{
+	char detail[300];
+
+	for (int i = 0; i < TRIALS; i++)
+		if (problem_is(&p->trial[i], REASON_NOPERM))
+			finding_add(d, node,
+				trial_is_essential(i) ? SEVERITY_ERROR : SEVERITY_WARNING, "rights",
+				strstr(p->trial[i].text, " run ") ? "" : keys,
+				"user '%s' may not do all that locks want: %s", user,
+				utf8_escape(detail, sizeof(detail), p->trial[i].text,
+					p->trial[i].text_len));
+}
+
 static void judge_rights(
 	struct diagnosis *d, int node, const struct settings *s, const struct node_facts *p)
 {
 	const char *user = rights_user(s, node);
 	enum severity severity = SEVERITIES;
 	char shown[300], keys[sizeof(d->finding[0].fix)], fix[sizeof(d->finding[0].fix)],
-		words[300] = "";
+		names[300] = "";
 	size_t fix_used = 0, names_used = 0, keys_used = 0;
 
 	utf8_escape(shown, sizeof(shown), user, strlen(user));
@@ -160,7 +177,7 @@ static void judge_rights(
 		if (denied && rights[i].severity < severity)
 			severity = rights[i].severity;
 		if (denied)
-			text_append(words, sizeof(words), &names_used, "%s%s%s",
+			text_append(names, sizeof(names), &names_used, "%s%s%s",
 				names_used > 0 ? ", " : "",
 				rights[i].name[0] == '~' ? "redlock's own keys" : rights[i].name,
 				severity == SEVERITY_ERROR ? "" : rights[i].use);
@@ -171,16 +188,8 @@ static void judge_rights(
 	}
 	if (severity < SEVERITIES)
 		finding_add(
-			d, node, severity, "rights", fix, "user '%s' may not use %s", shown, words);
-	/* Refused although all rights that were tried are there: the user lacks other keys. */
-	for (int i = 0; i < TRIALS; i++)
-		if (problem_is(&p->trial[i], REASON_NOPERM))
-			finding_add(d, node,
-				trial_is_essential(i) ? SEVERITY_ERROR : SEVERITY_WARNING, "rights",
-				strstr(p->trial[i].text, " run ") ? "" : keys,
-				"user '%s' may not do all that locks want: %s", shown,
-				utf8_escape(words, sizeof(words), p->trial[i].text,
-					p->trial[i].text_len));
+			d, node, severity, "rights", fix, "user '%s' may not use %s", shown, names);
+	judge_refusals(d, node, p, shown, keys);
 }
 
 /* A user with some keys only that may use redlock's own keys of all locks can change the fencing
@@ -192,7 +201,7 @@ static void judge_tenant(
 	size_t used = 0;
 
 	if (!problem_is(&p->foreign, REASON_NOPERM) || strstr(p->foreign.text, " run ") ||
-		p->beside.vote != VOTE_YES)
+		p->foreign_fence.vote != VOTE_YES)
 		return;
 	utf8_escape(user, sizeof(user), rights_user(s, node), strlen(rights_user(s, node)));
 	text_append(

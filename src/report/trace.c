@@ -2,9 +2,9 @@
 
 #include "report/line.h"
 
-static const char *op_words(enum op op)
+static const char *op_name(enum op op)
 {
-	static const char *const words[] = {
+	static const char *const names[] = {
 		[OP_ACQUIRE] = "acquire",
 		[OP_EXTEND] = "extend",
 		[OP_REPAIR] = "repair",
@@ -20,7 +20,7 @@ static const char *op_words(enum op op)
 		[OP_COMMAND] = "command",
 	};
 
-	return words[op];
+	return names[op];
 }
 
 const char *report_reply(char dst[REPORT_MAX], const struct node *node, enum op op,
@@ -28,7 +28,7 @@ const char *report_reply(char dst[REPORT_MAX], const struct node *node, enum op 
 {
 	struct line l = line_begin(dst);
 
-	line_add(&l, "%s %s: ", node->label, op_words(op));
+	line_add(&l, "%s %s: ", node->label, op_name(op));
 	switch (reply->vote) {
 	case VOTE_YES:
 		line_add(&l, "yes");

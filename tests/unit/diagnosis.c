@@ -627,7 +627,7 @@ TEST(doctor_own_keys_of_other_tenants)
 
 	be_sound(3);
 	p->foreign = reply_absent(REASON_NOPERM, "NOPERM ... to access one of the keys");
-	p->beside = said("0");
+	p->foreign_fence = said("0");
 	for (size_t i = 0; i < COUNT_OF(tenants); i++) {
 		settings.key_format = tenants[i].format;
 		snprintf(fix, sizeof(fix), "ACL SETUSER default resetkeys %s", tenants[i].rule);
@@ -636,9 +636,9 @@ TEST(doctor_own_keys_of_other_tenants)
 			"take",
 			fix);
 	}
-	p->beside = reply_absent(REASON_NOPERM, "NOPERM ... to access one of the keys");
+	p->foreign_fence = reply_absent(REASON_NOPERM, "NOPERM ... to access one of the keys");
 	EXPECT_SILENCE();
-	p->beside = said("0");
+	p->foreign_fence = said("0");
 	p->foreign = reply_absent(REASON_NOPERM, "NOPERM no permissions to run the 'exists'");
 	EXPECT_SILENCE();
 	p->foreign = said("0");

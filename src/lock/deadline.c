@@ -32,7 +32,7 @@ void deadline_init(
 
 void deadline_lose(struct deadline *l, usec now)
 {
-	/* Never later than what was proved. */
+	/* Never later than the validity that a majority confirmed. */
 	l->valid_until = usec_min(l->valid_until, now + deadline_margin(&l->policy));
 }
 
@@ -69,7 +69,7 @@ static enum deadline_action let_go(
 
 enum deadline_action deadline_step(struct deadline *l, usec now, usec *wake_at)
 {
-	/* Or does the command run on without its lock, or has it none of its own? */
+	/* False: the command may run on without its lock, or has no lock of its own. */
 	bool minds = l->policy.on_lost != 0 && l->valid_until != NEVER;
 	usec lost_at = minds ? l->valid_until - deadline_margin(&l->policy) : NEVER;
 	usec kill_at = minds ? l->valid_until - l->policy.reap : NEVER;
@@ -80,8 +80,8 @@ enum deadline_action deadline_step(struct deadline *l, usec now, usec *wake_at)
 		return DEADLINE_WAIT;
 	if (now >= kill_at)
 		return let_go(l, DEADLINE_KILL, CAUSE_LOST);
-	/* The grace counts from the first signal, whoever sent it, and never reaches into the time
-	 * that dying takes. */
+	/* The grace counts from the first signal, also from a signal of another process. It never
+	 * uses up the time that the tree needs to die. */
 	if (told && now >= usec_add(l->term_at, l->policy.kill_after))
 		return let_go(l, DEADLINE_KILL, l->cause);
 	if (!told && now >= usec_min(lost_at, l->run_until)) {

@@ -1,6 +1,12 @@
 /*
- * leash: when a command must be told to end, and when it is killed, so that it is gone before the
- * lock that it runs under. Pure: it is told the time and says what to do.
+ * deadline: when a command must be terminated and be gone, so that the command never outlives its
+ * lock.
+ *
+ * deadline_init() when the command starts. The caller sets valid_until after each extension and
+ * calls deadline_step() at once and then at *wake_at; it sends the signal that deadline_step() asks
+ * for. deadline_lose(), deadline_asked() and deadline_finished() report events in between.
+ *
+ * Times are those of clock_now(). Nothing here owns memory, reads a clock or fails.
  */
 #ifndef LOCK_DEADLINE_H
 #define LOCK_DEADLINE_H
@@ -10,27 +16,27 @@
 #include <stdbool.h>
 
 struct deadline_policy {
-	int on_lost; /* the signal that tells of the loss, SIGKILL for no grace; 0: none at all */
+	int on_lost; /* the first signal after a loss; SIGKILL: without a grace; 0: none */
 	usec kill_after; /* between TERM and KILL */
-	usec reap; /* between KILL and the end of the validity: to die and be reaped */
-	usec max_run; /* NEVER: as long as it likes */
+	usec reap; /* between KILL and the end of the validity, for the tree to die */
+	usec max_run; /* longest run time; NEVER: no limit */
 };
 
 /* The first signal is due this long before the validity ends. */
 usec deadline_margin(const struct deadline_policy *p);
 
-/* The part of the ttl that is set aside for the kernel to end a killed process. */
+/* The part of the TTL that the kernel has to end a killed process. */
 usec deadline_reap_time(usec ttl);
 
-/* kill_after when the user names none: a tenth of the TTL, at most 10 s. */
+/* The default of kill_after: a tenth of the TTL, at most 10 s. */
 usec deadline_default_kill_after(usec ttl);
 
-/* Why the command, and all that it started, has to go. */
+/* Why the command and its tree are terminated. */
 enum deadline_cause {
 	CAUSE_NONE,
-	CAUSE_ASKED, /* a signal asked for it */
-	CAUSE_MAX_RUN, /* its time is over */
-	CAUSE_LOST, /* the lock has ended, or nobody is left who could keep it */
+	CAUSE_ASKED, /* redlock or the command received a terminating signal */
+	CAUSE_MAX_RUN, /* the command ran for max_run */
+	CAUSE_LOST, /* the lock is lost, or no process is left that extends it */
 };
 
 enum deadline_action {
@@ -41,32 +47,32 @@ enum deadline_action {
 
 struct deadline {
 	struct deadline_policy policy;
-	usec valid_until; /* set it anew after each extension */
+	usec valid_until; /* the caller sets it after each extension */
 	usec run_until;
-	usec term_at; /* when the first signal was sent; NEVER: not yet */
+	usec term_at; /* time of the first signal; NEVER: none yet */
 	enum deadline_cause cause;
 	bool killed;
 };
 
-/* Starts now. Without a lock of its own, valid_until is NEVER. */
+/* The command starts at `now`. valid_until is NEVER if the command has no lock of its own. */
 void deadline_init(
 	struct deadline *l, const struct deadline_policy *policy, usec now, usec valid_until);
 
-/* The lock is known to be lost: the first signal is due now. valid_until must not be raised after.
- */
+/* The lock is lost: the first signal is due at `now`. The caller must not raise valid_until after
+ * this. */
 void deadline_lose(struct deadline *l, usec now);
 
-/* Somebody sent TERM, and the command has it already. */
+/* The command has received TERM: only KILL remains, after kill_after. */
 void deadline_asked(struct deadline *l, usec now);
 
-/* The command has ended by itself: max_run has nothing more to say. */
+/* The command has exited: max_run no longer applies to its tree. */
 void deadline_finished(struct deadline *l);
 
-/* This much time is needed between KILL and the end of the validity, if that is more than the
- * policy's. */
+/* Raises the policy's `reap` to this time, if that is longer. */
 void deadline_needs(struct deadline *l, usec reap);
 
-/* What is due now. TERM and KILL are each said once; *wake_at is when to ask again. */
+/* The signal that is due at `now`. TERM and KILL are returned once each; *wake_at is the time of
+ * the next call. */
 enum deadline_action deadline_step(struct deadline *l, usec now, usec *wake_at);
 
 /* The signal that goes with DEADLINE_TERM. */

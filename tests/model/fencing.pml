@@ -361,9 +361,9 @@ end:	do
 /* The number that a node gives. */
 #if defined(SNAPSHOT) && !defined(NO_TIME)
 #define LEAST(c) (time[c] + S < clock -> clock - S : time[c])
-#define HEEDED(c) (LEAST(c) > clock + S -> clock + S : LEAST(c))
+#define WITHIN(c) (LEAST(c) > clock + S -> clock + S : LEAST(c))
 #define RAISE(c, n) \
-	counter[n] = (HEEDED(c) * K > counter[n] -> HEEDED(c) * K : counter[n] + 1)
+	counter[n] = (WITHIN(c) * K > counter[n] -> WITHIN(c) * K : counter[n] + 1)
 #else
 #define RAISE(c, n) counter[n]++
 #endif

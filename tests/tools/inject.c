@@ -436,7 +436,7 @@ static void print_list(void)
 				printf("%s %d %d\n", role_names[role], i, count[role][i]);
 }
 
-static bool read_wish(char *argv[])
+static bool read_arguments(char *argv[])
 {
 	for (int role = MAIN; role < ROLES; role++)
 		if (strcmp(role_names[role], argv[0]) == 0)
@@ -455,7 +455,7 @@ static bool read_wish(char *argv[])
 int main(int argc, char *argv[])
 {
 	lists = argc > 3 && strcmp(argv[1], "list") == 0;
-	if (!lists && (argc < 7 || !read_wish(argv + 1))) {
+	if (!lists && (argc < 7 || !read_arguments(argv + 1))) {
 		fputs("usage: inject list|ROLE SYSCALL N ERRNO -- REDLOCK...\n", stderr);
 		return 64;
 	}

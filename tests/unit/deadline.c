@@ -1,5 +1,5 @@
-/* leash: the first signal, then KILL, before the lock ends; or because somebody asked, or in time.
- */
+/* deadline: the first signal, then KILL, before the lock expires; or after a TERM from outside, or
+ * after --max-run. */
 #include "lock/deadline.h"
 
 #include "unit/unit.h"
@@ -46,7 +46,7 @@ static void expect(
 
 #define EXPECT(l, now, action, wake_at) expect(l, now, action, wake_at, __LINE__)
 
-TEST(leash_times)
+TEST(deadline_default_times)
 {
 	CHECK_INT(deadline_margin(&policy), 350 * MS);
 	CHECK_INT(deadline_reap_time(30 * USEC_SEC), 500 * MS);
@@ -59,7 +59,7 @@ TEST(leash_times)
 	CHECK_INT(deadline_default_kill_after(150 * MS), 15 * MS);
 }
 
-TEST(leash_term_then_kill_each_once)
+TEST(deadline_term_then_kill_each_once)
 {
 	struct deadline l = fresh();
 
@@ -73,7 +73,7 @@ TEST(leash_term_then_kill_each_once)
 	EXPECT(&l, 5000 * MS, DEADLINE_WAIT, NEVER);
 }
 
-TEST(leash_extension_postpones)
+TEST(deadline_extension_postpones)
 {
 	struct deadline l = fresh();
 
@@ -81,39 +81,39 @@ TEST(leash_extension_postpones)
 	l.valid_until = 2000 * MS;
 	EXPECT(&l, 650 * MS, DEADLINE_WAIT, 1650 * MS);
 	EXPECT(&l, 1650 * MS, DEADLINE_TERM, 1950 * MS);
-	/* TERM was sent: no extension gives the command more than its grace. */
+	/* TERM was sent: an extension does not lengthen the grace period. */
 	l.valid_until = 9000 * MS;
 	EXPECT(&l, 1949 * MS, DEADLINE_WAIT, 1950 * MS);
 	EXPECT(&l, 1950 * MS, DEADLINE_KILL, NEVER);
 	EXPECT(&l, 8950 * MS, DEADLINE_WAIT, NEVER);
 }
 
-TEST(leash_pulled)
+TEST(deadline_lost_early)
 {
 	struct deadline l = fresh();
 
 	deadline_lose(&l, 100 * MS);
 	EXPECT(&l, 100 * MS, DEADLINE_TERM, 400 * MS);
-	deadline_lose(&l, 300 * MS); /* does not start anew */
+	deadline_lose(&l, 300 * MS); /* does not start again */
 	EXPECT(&l, 399 * MS, DEADLINE_WAIT, 400 * MS);
 	EXPECT(&l, 400 * MS, DEADLINE_KILL, NEVER);
 	deadline_lose(&l, 500 * MS);
 	EXPECT(&l, 2000 * MS, DEADLINE_WAIT, NEVER);
-	/* Pulled when less than the grace is left: it never reaches into the time to die. */
+	/* The lock is lost with less than the grace period left: the time to be reaped stays. */
 	l = fresh();
 	deadline_lose(&l, 800 * MS);
 	EXPECT(&l, 800 * MS, DEADLINE_TERM, 950 * MS);
 	EXPECT(&l, 950 * MS, DEADLINE_KILL, NEVER);
 }
 
-TEST(leash_late_caller)
+TEST(deadline_late_caller)
 {
 	struct deadline l = fresh();
 
-	/* Between TERM and KILL: what is left of the grace. */
+	/* Between TERM and KILL: the rest of the grace period. */
 	EXPECT(&l, 900 * MS, DEADLINE_TERM, 950 * MS);
 	EXPECT(&l, 950 * MS, DEADLINE_KILL, NEVER);
-	/* After everything has passed. */
+	/* A caller that is too late for everything. */
 	l = fresh();
 	EXPECT(&l, 950 * MS, DEADLINE_KILL, NEVER);
 	EXPECT(&l, 960 * MS, DEADLINE_WAIT, NEVER);
@@ -122,7 +122,7 @@ TEST(leash_late_caller)
 	EXPECT(&l, 999999 * MS, DEADLINE_WAIT, NEVER);
 }
 
-TEST(leash_without_grace)
+TEST(deadline_without_grace)
 {
 	struct deadline_policy at_once = policy;
 	struct deadline l;
@@ -133,8 +133,9 @@ TEST(leash_without_grace)
 	EXPECT(&l, 950 * MS, DEADLINE_KILL, NEVER);
 }
 
-/* Whenever it is asked: killed at its wake-ups, KILL comes in time and TERM no sooner than due. */
-TEST(leash_never_sleeps_over_the_end)
+/* Whenever the function is called: at its wake-ups, KILL comes in time and TERM not before it is
+ * due. */
+TEST(deadline_never_sleeps_over_the_end)
 {
 	for (usec start = 0; start < 1100 * MS; start += 7 * MS) {
 		struct deadline l = fresh();
@@ -156,7 +157,7 @@ TEST(leash_never_sleeps_over_the_end)
 
 /* ---- without a lock of its own ---- */
 
-TEST(leash_needs_more_time)
+TEST(deadline_needs_more_time)
 {
 	struct deadline l;
 	usec usual, wake_at;
@@ -166,7 +167,7 @@ TEST(leash_needs_more_time)
 	CHECK_INT(
 		deadline_step(&l, 10000 * MS - deadline_margin(&policy), &wake_at), DEADLINE_TERM);
 	CHECK_INT(wake_at, usual);
-	deadline_needs(&l, policy.reap / 2); /* the policy's is more */
+	deadline_needs(&l, policy.reap / 2); /* the policy has more */
 	CHECK_INT(deadline_step(&l, usual - 100 * MS, &wake_at), DEADLINE_WAIT);
 	CHECK_INT(wake_at, usual);
 	deadline_needs(&l, policy.reap + 50 * MS);
@@ -175,7 +176,7 @@ TEST(leash_needs_more_time)
 	CHECK_INT(l.cause, CAUSE_LOST);
 }
 
-TEST(leash_without_a_lock)
+TEST(deadline_without_a_lock)
 {
 	struct deadline_policy p = policy;
 	struct deadline l;
@@ -185,19 +186,19 @@ TEST(leash_without_a_lock)
 	CHECK_INT(deadline_step(&l, (usec)100 * 365 * 86400 * USEC_SEC, &wake_at), DEADLINE_WAIT);
 	CHECK(wake_at > NEVER - USEC_SEC);
 	CHECK_INT(l.cause, CAUSE_NONE);
-	/* But nobody is left who could pass on a signal. */
+	/* But no process is left that could pass on a signal. */
 	deadline_lose(&l, 100 * MS);
 	EXPECT(&l, 100 * MS, DEADLINE_TERM, 400 * MS);
 	CHECK_INT(l.cause, CAUSE_LOST);
 	EXPECT(&l, 400 * MS, DEADLINE_KILL, NEVER);
-	/* Time and questions count all the same. */
+	/* --max-run and a TERM from outside still count. */
 	p.max_run = 2000 * MS;
 	deadline_init(&l, &p, 500 * MS, NEVER);
 	EXPECT(&l, 500 * MS, DEADLINE_WAIT, 2500 * MS);
 	EXPECT(&l, 2500 * MS, DEADLINE_TERM, 2800 * MS);
 	EXPECT(&l, 2800 * MS, DEADLINE_KILL, NEVER);
 	CHECK_INT(l.cause, CAUSE_MAX_RUN);
-	/* A command that has ended runs no longer. */
+	/* --max-run does not apply to a command that has exited. */
 	deadline_init(&l, &p, 500 * MS, NEVER);
 	deadline_finished(&l);
 	CHECK_INT(deadline_step(&l, 2500 * MS, &wake_at), DEADLINE_WAIT);
@@ -211,7 +212,7 @@ TEST(leash_without_a_lock)
 
 /* ---- what the loss of the lock does ---- */
 
-TEST(leash_guard_is_what_the_policy_needs)
+TEST(deadline_margin_is_what_the_policy_needs)
 {
 	static const struct {
 		int on_lost;
@@ -228,11 +229,11 @@ TEST(leash_guard_is_what_the_policy_needs)
 	}
 }
 
-TEST(leash_begins_without_a_cause)
+TEST(deadline_begins_without_a_cause)
 {
 	struct deadline l;
 
-	/* Whatever was there before. */
+	/* Any bytes before deadline_init(). */
 	for (unsigned char *p = (unsigned char *)&l; p < (unsigned char *)(&l + 1); p++)
 		*p = 0x5a;
 	deadline_init(&l, &policy, 0, 1000 * MS);
@@ -245,7 +246,7 @@ TEST(leash_begins_without_a_cause)
 	CHECK_INT(l.cause, CAUSE_LOST);
 }
 
-TEST(leash_kill_gives_no_grace)
+TEST(deadline_kill_gives_no_grace)
 {
 	struct deadline l = with(SIGKILL, NEVER);
 
@@ -254,13 +255,13 @@ TEST(leash_kill_gives_no_grace)
 	EXPECT(&l, 950 * MS, DEADLINE_KILL, NEVER);
 	CHECK_INT(l.cause, CAUSE_LOST);
 	EXPECT(&l, 951 * MS, DEADLINE_WAIT, NEVER);
-	/* Known to be lost: at once. */
+	/* A known loss: at once. */
 	l = with(SIGKILL, NEVER);
 	deadline_lose(&l, 100 * MS);
 	EXPECT(&l, 100 * MS, DEADLINE_KILL, NEVER);
 	CHECK_INT(l.cause, CAUSE_LOST);
 	EXPECT(&l, 2000 * MS, DEADLINE_WAIT, NEVER);
-	/* Who is asked, or has run for long enough, has the grace. */
+	/* A TERM from outside and --max-run give a grace period. */
 	l = with(SIGKILL, 200 * MS);
 	EXPECT(&l, 199 * MS, DEADLINE_WAIT, 200 * MS);
 	EXPECT(&l, 200 * MS, DEADLINE_TERM, 500 * MS);
@@ -274,7 +275,7 @@ TEST(leash_kill_gives_no_grace)
 	CHECK_INT(l.cause, CAUSE_ASKED);
 }
 
-TEST(leash_warn_lets_the_command_run_on)
+TEST(deadline_warn_lets_the_command_run_on)
 {
 	struct deadline l = with(0, NEVER);
 
@@ -284,13 +285,13 @@ TEST(leash_warn_lets_the_command_run_on)
 	EXPECT(&l, 1000 * MS, DEADLINE_WAIT, NEVER);
 	EXPECT(&l, 999999 * MS, DEADLINE_WAIT, NEVER);
 	CHECK_INT(l.cause, CAUSE_NONE);
-	/* It is not out of reach, though. */
+	/* A TERM from outside still reaches it. */
 	deadline_asked(&l, 999999 * MS);
 	EXPECT(&l, 999999 * MS, DEADLINE_WAIT, 1000299 * MS);
 	EXPECT(&l, 1000299 * MS - 1, DEADLINE_WAIT, 1000299 * MS);
 	EXPECT(&l, 1000299 * MS, DEADLINE_KILL, NEVER);
 	CHECK_INT(l.cause, CAUSE_ASKED);
-	/* Nor without end, and the lock's end does not shorten its grace. */
+	/* --max-run still applies, and the end of the lock does not shorten the grace period. */
 	l = with(0, 900 * MS);
 	deadline_lose(&l, 100 * MS);
 	EXPECT(&l, 100 * MS, DEADLINE_WAIT, 900 * MS);
@@ -301,7 +302,7 @@ TEST(leash_warn_lets_the_command_run_on)
 	CHECK_INT(l.cause, CAUSE_MAX_RUN);
 }
 
-TEST(leash_tells_of_a_loss_by_the_signal_that_was_chosen)
+TEST(deadline_on_lost_signal)
 {
 	static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGHUP};
 
@@ -314,18 +315,18 @@ TEST(leash_tells_of_a_loss_by_the_signal_that_was_chosen)
 		deadline_lose(&l, 10 * MS);
 		EXPECT(&l, 10 * MS, DEADLINE_TERM, 310 * MS);
 		CHECK_INT(deadline_signal(&l), signals[i]);
-		/* Whose time is over hears TERM, whatever a loss would sound like. */
+		/* --max-run sends TERM, whatever --on-lost says. */
 		l = with(signals[i], 10 * MS);
 		EXPECT(&l, 10 * MS, DEADLINE_TERM, 310 * MS);
 		CHECK_INT(deadline_signal(&l), SIGTERM);
 	}
 }
 
-TEST(leash_lost_in_the_last_moment)
+TEST(deadline_lost_in_the_last_moment)
 {
 	struct deadline l = fresh();
 
-	/* Never later than what was proved. */
+	/* Never later than the confirmed validity. */
 	deadline_lose(&l, 5000 * MS);
 	CHECK_INT(l.valid_until, 1000 * MS);
 	EXPECT(&l, 5000 * MS, DEADLINE_KILL, NEVER);
@@ -338,7 +339,7 @@ TEST(leash_lost_in_the_last_moment)
 
 /* ---- other reasons to go ---- */
 
-TEST(leash_max_run_counts_from_the_start)
+TEST(deadline_max_run_counts_from_the_start)
 {
 	struct deadline_policy p = policy;
 	struct deadline l;
@@ -346,7 +347,7 @@ TEST(leash_max_run_counts_from_the_start)
 	p.max_run = 2000 * MS;
 	deadline_init(&l, &p, 100 * MS, 9000 * MS);
 	EXPECT(&l, 100 * MS, DEADLINE_WAIT, 2100 * MS);
-	/* Extensions are no more time to run. */
+	/* Extensions do not lengthen --max-run. */
 	l.valid_until = 90000 * MS;
 	EXPECT(&l, 2100 * MS - 1, DEADLINE_WAIT, 2100 * MS);
 	CHECK_INT(l.cause, CAUSE_NONE);
@@ -355,27 +356,27 @@ TEST(leash_max_run_counts_from_the_start)
 	EXPECT(&l, 2400 * MS - 1, DEADLINE_WAIT, 2400 * MS);
 	EXPECT(&l, 2400 * MS, DEADLINE_KILL, NEVER);
 	CHECK_INT(l.cause, CAUSE_MAX_RUN);
-	/* So long that it is for ever. */
+	/* Too long to ever end. */
 	p.max_run = NEVER - 1;
 	deadline_init(&l, &p, 100 * MS, 1000 * MS);
 	EXPECT(&l, 100 * MS, DEADLINE_WAIT, 650 * MS);
-	/* No time at all. */
+	/* No time. */
 	p.max_run = 0;
 	deadline_init(&l, &p, 100 * MS, 1000 * MS);
 	EXPECT(&l, 100 * MS, DEADLINE_TERM, 400 * MS);
 	CHECK_INT(l.cause, CAUSE_MAX_RUN);
 }
 
-TEST(leash_of_two_reasons_the_loss_is_the_worse)
+TEST(deadline_of_two_reasons_the_loss_is_the_worse)
 {
 	struct deadline l = with(SIGUSR1, 650 * MS);
 
-	/* Both at once. */
+	/* Both at the same time. */
 	EXPECT(&l, 0, DEADLINE_WAIT, 650 * MS);
 	EXPECT(&l, 650 * MS, DEADLINE_TERM, 950 * MS);
 	CHECK_INT(l.cause, CAUSE_LOST);
 	CHECK_INT(deadline_signal(&l), SIGUSR1);
-	/* The time is over first, by a little; the grace still ends with the lock. */
+	/* --max-run is over slightly earlier; the grace period still ends with the lock. */
 	l = with(SIGUSR1, 649 * MS);
 	EXPECT(&l, 649 * MS, DEADLINE_TERM, 949 * MS);
 	CHECK_INT(l.cause, CAUSE_MAX_RUN);
@@ -383,7 +384,7 @@ TEST(leash_of_two_reasons_the_loss_is_the_worse)
 	EXPECT(&l, 0, DEADLINE_WAIT, 650 * MS);
 	EXPECT(&l, 650 * MS, DEADLINE_TERM, 950 * MS);
 	CHECK_INT(l.cause, CAUSE_LOST);
-	/* Told because its time was over, killed because the lock has ended. */
+	/* TERM because of --max-run, KILL because the lock expired. */
 	l = with(SIGKILL, 900 * MS);
 	EXPECT(&l, 900 * MS, DEADLINE_TERM, 950 * MS);
 	CHECK_INT(l.cause, CAUSE_MAX_RUN);
@@ -392,33 +393,33 @@ TEST(leash_of_two_reasons_the_loss_is_the_worse)
 	CHECK_INT(l.cause, CAUSE_LOST);
 }
 
-TEST(leash_asked_starts_the_grace)
+TEST(deadline_asked_starts_the_grace)
 {
 	struct deadline l = fresh();
 
 	deadline_asked(&l, 200 * MS);
 	CHECK_INT(l.cause, CAUSE_ASKED);
-	/* TERM was sent by somebody else: it is not said again, and asking again changes nothing.
-	 */
+	/* TERM came from outside: it is not sent again, and asking again changes nothing. */
 	EXPECT(&l, 200 * MS, DEADLINE_WAIT, 500 * MS);
 	deadline_asked(&l, 400 * MS);
 	EXPECT(&l, 500 * MS - 1, DEADLINE_WAIT, 500 * MS);
 	EXPECT(&l, 500 * MS, DEADLINE_KILL, NEVER);
 	CHECK_INT(l.cause, CAUSE_ASKED);
-	/* The grace ends with the lock at the latest. */
+	/* The grace period ends with the lock at the latest. */
 	l = fresh();
 	deadline_asked(&l, 800 * MS);
 	EXPECT(&l, 800 * MS, DEADLINE_WAIT, 950 * MS);
 	EXPECT(&l, 950 * MS, DEADLINE_KILL, NEVER);
 	CHECK_INT(l.cause, CAUSE_LOST);
-	/* An extension gives back what the end of the lock took of it, not more. */
+	/* An extension restores the part of the grace period that the end of the lock had cut off,
+	 * not more. */
 	l = fresh();
 	deadline_asked(&l, 800 * MS);
 	l.valid_until = 9000 * MS;
 	EXPECT(&l, 800 * MS, DEADLINE_WAIT, 1100 * MS);
 	EXPECT(&l, 1100 * MS, DEADLINE_KILL, NEVER);
 	CHECK_INT(l.cause, CAUSE_ASKED);
-	/* The lock is lost meanwhile: still one signal, and the same grace. */
+	/* The lock is lost meanwhile: still one signal, and the same grace period. */
 	l = with(SIGUSR1, NEVER);
 	deadline_asked(&l, 200 * MS);
 	deadline_lose(&l, 300 * MS);
@@ -428,7 +429,7 @@ TEST(leash_asked_starts_the_grace)
 	CHECK_INT(l.cause, CAUSE_ASKED);
 }
 
-TEST(leash_asked_too_late_to_be_the_cause)
+TEST(deadline_asked_too_late_to_be_the_cause)
 {
 	struct deadline l = fresh();
 
@@ -446,17 +447,17 @@ TEST(leash_asked_too_late_to_be_the_cause)
 	CHECK_INT(l.cause, CAUSE_MAX_RUN);
 }
 
-TEST(leash_late_caller_of_each_cause)
+TEST(deadline_late_caller_of_each_cause)
 {
 	struct deadline l = with(SIGTERM, 100 * MS);
 
-	/* The time was over long ago: the grace counts from the signal, not from when it was due.
-	 */
+	/* A late caller: the grace period counts from the signal, not from the time when it was
+	 * due. */
 	EXPECT(&l, 300 * MS, DEADLINE_TERM, 600 * MS);
 	CHECK_INT(l.cause, CAUSE_MAX_RUN);
 	EXPECT(&l, 940 * MS, DEADLINE_KILL, NEVER);
 	CHECK_INT(l.cause, CAUSE_MAX_RUN);
-	/* So long ago that the lock is near its end as well. */
+	/* So late that the lock is about to expire, too. */
 	l = with(SIGTERM, 100 * MS);
 	EXPECT(&l, 700 * MS, DEADLINE_TERM, 950 * MS);
 	CHECK_INT(l.cause, CAUSE_LOST);
@@ -476,11 +477,11 @@ TEST(leash_late_caller_of_each_cause)
 
 /* ---- at random ---- */
 
-/* One command's life: its leash, and what the rules say of it, counted apart. */
+/* The life of one command: its deadline, and a second computation of what the rules say. */
 struct life {
 	uint64_t random;
 	struct deadline l;
-	bool punctual; /* asks at each wake-up */
+	bool punctual; /* calls at each wake-up */
 	bool lost, ran_on;
 	usec start, now, wake_at;
 	usec told_at; /* NEVER: not yet */
@@ -539,7 +540,7 @@ static void act(struct life *c)
 	case 4:
 	case 5:
 	case 6:
-		/* What has ended, or is known to end, is not extended any more. */
+		/* A lock that has expired, or is known to be lost, is not extended. */
 		if (!c->lost && c->now < c->l.valid_until)
 			c->l.valid_until = usec_max(c->l.valid_until, c->now + valid_for);
 		break;
@@ -594,19 +595,19 @@ static void look(struct life *c)
 	rule(c, p->on_lost || c->l.cause != CAUSE_LOST, "minds a loss that it shall not mind");
 	rule(c, (c->l.cause == CAUSE_NONE) == (!told && !c->kills), "has no cause");
 	rule(c, c->kills == 0 || c->wake_at == NEVER, "wakes up for nothing");
-	/* Without any grace KILL follows TERM at once. */
+	/* Without a grace period KILL follows TERM at once. */
 	rule(c, c->kills || c->wake_at > c->now || action == DEADLINE_TERM,
 		"turns without getting on");
 	rule(c, c->kills || c->wake_at <= kill_at, "sleeps over the end");
 }
 
-/* Just before it wakes up there is nothing to do, and when it does there is. */
+/* Nothing is due just before a wake-up, and something is due at it. */
 static void look_ahead(struct life *c)
 {
 	struct deadline before = c->l, then = c->l;
 	usec ignored;
 
-	/* Without a lock it wakes up once in three hundred thousand years. */
+	/* Without a lock the next wake-up is in three hundred thousand years. */
 	if (c->wake_at > NEVER / 2 || c->wake_at <= c->now)
 		return;
 	rule(c,
@@ -616,7 +617,7 @@ static void look_ahead(struct life *c)
 	rule(c, deadline_step(&then, c->wake_at, &ignored) != DEADLINE_WAIT, "wakes up too early");
 }
 
-TEST(leash_of_any_policy_in_any_life)
+TEST(deadline_of_any_policy_in_any_life)
 {
 	int terms = 0, kills = 0, ran_on = 0, causes[CAUSE_LOST + 1] = {0};
 
@@ -629,7 +630,7 @@ TEST(leash_of_any_policy_in_any_life)
 			look(&c);
 			look_ahead(&c);
 		}
-		/* Everything is over, and stays so. */
+		/* After the end nothing more is due. */
 		for (int i = 0; i < 3; i++) {
 			act(&c);
 			look(&c);
@@ -653,8 +654,8 @@ TEST(leash_of_any_policy_in_any_life)
 		causes[CAUSE_LOST] > 1000);
 }
 
-/* The loss was the cause, and TERM that somebody sends while all are being killed is not. */
-TEST(leash_asked_after_kill_changes_nothing)
+/* The cause stays the loss if a TERM from outside arrives after KILL. */
+TEST(deadline_asked_after_kill_changes_nothing)
 {
 	struct deadline_policy at_once = policy;
 	struct deadline l;

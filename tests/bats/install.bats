@@ -119,7 +119,7 @@ files() { (cd "$1" && find . ! -type d -printf '%P\n' | LC_ALL=C sort); }
 
 @test "install: without pages and completions; STRIP=yes; a folder that cannot be made" {
 	mkdir "$T/bare"
-	cp -a "$ONE/"{Makefile,src,build,README.md,CHANGELOG.md,LICENSE} "$T/bare"
+	cp -a "$ONE/"{Makefile,src,scripts,build,README.md,CHANGELOG.md,LICENSE} "$T/bare"
 	make_in "$T/bare" install STRIP=yes DESTDIR="$T/to"
 	[ "$(files "$T/to" | grep -vc /doc/)" = 1 ]
 	readelf -SW "$ONE/build/redlock" | grep -q '\.debug_info'

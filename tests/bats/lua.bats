@@ -1,5 +1,5 @@
-# The scripts that run on nodes: scripts/embed-lua, which joins and shortens them, and their parts, one by one, on a real
-# server. What whole scripts answer is compared with the simulator's node in sim.bats.
+# The scripts that run on nodes: scripts/embed-lua, which joins and shortens them, and their parts, one by one, on a
+# real server. sim.bats compares the replies of whole scripts with the simulator's node.
 
 load nodes
 
@@ -14,7 +14,7 @@ embed() { "$ROOT/scripts/embed-lua" "$@"; }
 # script LINE...: writes them to $T/script.lua.
 script() { printf '%s\n' "$@" > "$T/script.lua"; }
 
-# shortened LINE...: the script that they become.
+# shortened LINE...: the shortened script of these lines.
 shortened() {
 	script "$@"
 	embed --lua "${HEADERS[@]}" "$T/script.lua"
@@ -47,7 +47,7 @@ with_parts() {
 	embed --lua "${HEADERS[@]}" "$T/script.lua" > "$T/short"
 }
 
-# answers_with WANT KEYS ARG...: what with_parts made is answered so, in one line; KEYS with commas.
+# answers_with WANT KEYS ARG...: the reply to the script of with_parts, in one line; KEYS with commas.
 answers_with() {
 	local want=$1 keys=()
 	IFS=, read -ra keys <<< "$2"
@@ -86,7 +86,7 @@ answers_with() {
 	is_like "$output" "*: CALL is not defined as a number or a string"
 }
 
-@test "embed-lua: what it does not know is refused, with the line" {
+@test "embed-lua: unknown syntax is refused, with the line" {
 	refused "2: NO_SUCH_NAME is not defined as a number or a string" "local a = 1" "return NO_SUCH_NAME"
 	refused "1: long strings are not known" "return [[x]]"
 	refused "1: long comments are not known" "--[[ x" "]]"
@@ -147,7 +147,7 @@ answers_with() {
 	[ "$(node 1 pttl k)" -gt 50000 ]
 }
 
-@test "keys, view: what another program keeps there is never ours; the token's id will do" {
+@test "keys, view: another program's value is never the token's; the token's id is enough" {
 	nodes_start 1
 	id=1111111111111111111111111111111111111111
 	with_parts "token, flags, held_ids" view -- "local err = read_keys()" "if err then" "	return err" "end" \

@@ -126,8 +126,9 @@ static bool may_know_limit(const struct settings *s)
 /* Is it one of redlock's bookkeeping keys? See proto/request.c. */
 static bool is_reserved(const char *key)
 {
-	static const char *const own[] = {"redlock:line:{", "redlock:turn:{", "redlock:wake:{",
-		"redlock:fence:{", "redlock:readers:{", "redlock:head:{", "redlock:door:{"};
+	static const char *const own[] = {"redlock:queue:{", "redlock:reserved:{", "redlock:wake:{",
+		"redlock:fence:{", "redlock:readers:{", "redlock:promoted:{",
+		"redlock:promoted-wake:{"};
 	bool found = strcmp(key, GUARD_KEY) == 0;
 
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)

@@ -213,7 +213,7 @@ static void try_a_lock(struct visit *v)
 	}
 	for (int i = 0; i < 3; i++)
 		snprintf(beside[i], sizeof(beside[i]), "redlock:%s:{%s}",
-			(const char *const[]){"line", "turn", "wake"}[i], v->key);
+			(const char *const[]){"queue", "reserved", "wake"}[i], v->key);
 	ask(v, FIELD(ignored),
 		(const char *const[]){"DEL", v->key, beside[0], beside[1], beside[2], NULL});
 }

@@ -41,7 +41,8 @@ void request_build(struct request *r, const struct wish *wish)
 {
 	r->argc = 0;
 	if (wish->op == OP_WAIT) {
-		snprintf(r->door, sizeof(r->door), "redlock:door:{%s}", wish->keys->key[0]);
+		snprintf(
+			r->door, sizeof(r->door), "redlock:promoted-wake:{%s}", wish->keys->key[0]);
 		snprintf(r->wake, sizeof(r->wake), "redlock:wake:{%s}", wish->keys->key[0]);
 		add(r, "BLPOP");
 		if (wish->leads)

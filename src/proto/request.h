@@ -61,7 +61,7 @@ struct request {
 	size_t len[KEYS_MAX + 14];
 	char count[12], time[24], turn_time[24], fence[24], flags[12], which[12], quarantine[24],
 		wall[24], slots[12];
-	char wake[REQUEST_KEY_MAX + 24], door[REQUEST_KEY_MAX + 24], slot_key[REQUEST_KEY_MAX + 12];
+	char wake[REQUEST_KEY_MAX + 24], door[REQUEST_KEY_MAX + 32], slot_key[REQUEST_KEY_MAX + 12];
 };
 
 /* Fills *r. Every script is idempotent under one token. A key has REQUEST_KEY_MAX bytes at most. */

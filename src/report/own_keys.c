@@ -8,10 +8,10 @@
 #include <string.h>
 
 const char own_keys_script[] =
-	"local expires={line=1,wake=1,turn=1,door=1,head=1,readers=1} "
+	"local expires={queue=1,wake=1,reserved=1,promoted=1,readers=1,['promoted-wake']=1} "
 	"local c,near,lasting,count='0',nil,nil,0 for n=1,50 do "
 	"local r=redis.call('SCAN',c,'MATCH','redlock:*:{*','COUNT',1000) c=r[1] "
-	"for _,k in ipairs(r[2]) do local name=string.match(k,'^redlock:(%l+):{') "
+	"for _,k in ipairs(r[2]) do local name=string.match(k,'^redlock:([%l-]+):{') "
 	"if expires[name] and redis.pcall('PTTL',k)==-1 then lasting,count=k,count+1 end "
 	"if name=='fence' then local v=redis.pcall('GET',k) "
 	"if type(v)=='table' then v=string.find(v.err,'WRONGTYPE',1,true) and '?' end "

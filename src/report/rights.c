@@ -128,7 +128,7 @@ static const char *key_pattern(char dst[REQUEST_KEY_MAX + 1], const struct setti
 static void append_own_keys(char *dst, size_t size, size_t *used, const struct settings *s)
 {
 	static const char *const names[] = {
-		"line", "wake", "turn", "readers", "head", "door", "fence"};
+		"queue", "wake", "reserved", "readers", "promoted", "promoted-wake", "fence"};
 	char key[REQUEST_KEY_MAX + 1];
 	const char *pattern = key_pattern(key, s);
 
@@ -136,8 +136,9 @@ static void append_own_keys(char *dst, size_t size, size_t *used, const struct s
 	for (int i = 0; i < COUNT_OF(names); i++)
 		text_append(dst, size, used, " ~redlock:%s:{%s}", names[i], pattern);
 	if (!strchr(pattern, '*'))
-		text_append(dst, size, used, " ~%s#* ~redlock:turn:{%s#*} ~redlock:fence:{%s#*}",
-			pattern, pattern, pattern);
+		text_append(dst, size, used,
+			" ~%s#* ~redlock:reserved:{%s#*} ~redlock:fence:{%s#*}", pattern, pattern,
+			pattern);
 	text_append(dst, size, used, " ~redlock:doctor:* ~redlock:*:{redlock:doctor:*}");
 }
 

@@ -210,10 +210,10 @@ at_work() {
 	reader=$(redlock acquire -n -s -k read --ttl 10m)
 	SLOT=$(redlock acquire -n -L 2 -k slot)
 	# keys that a waiter, and a writer that waits for readers, create
-	on_all "for _, k in ipairs({'line:{job}', 'line:{slot}', 'line:{led}', 'head:{led}', 'line:{read}'}) do
+	on_all "for _, k in ipairs({'queue:{job}', 'queue:{slot}', 'queue:{led}', 'promoted:{led}', 'queue:{read}'}) do
 		redis.call('SET', 'redlock:' .. k, '1', 'PX', 60000) end
-		redis.call('RPUSH', 'redlock:door:{old}', '$token')
-		redis.call('PEXPIRE', 'redlock:door:{old}', 60000)" > "$T/acl"
+		redis.call('RPUSH', 'redlock:promoted-wake:{old}', '$token')
+		redis.call('PEXPIRE', 'redlock:promoted-wake:{old}', 60000)" > "$T/acl"
 	# the command itself removes the rights before the lock is left to expire
 	try run -n -s -k left --min-hold 60s --ttl 60s -- bash -c \
 		'for i in 1 2 3; do REDISCLI_AUTH=maste7 redis-cli -s "$T/$i.sock" acl setuser app "$@"; done' bash "${@/#/-}"
@@ -509,7 +509,8 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 		local i
 		for i in 1 2 3; do
 			as_master $i del job fenced > "$T/acl"
-			as_master $i eval "for _,k in ipairs(redis.call('KEYS','redlock:[ltw]*')) do redis.call('DEL',k) end" 0 > "$T/acl"
+			as_master $i eval "for _,k in ipairs(redis.call('KEYS','redlock:*')) do
+				if not string.find(k,'^redlock:[fp]') and not string.find(k,'readers') then redis.call('DEL',k) end end" 0 > "$T/acl"
 			as_master $i acl deluser redlock > "$T/acl"
 			as_master $i acl setuser redlock on '>s3cret' "$@" > "$T/acl"
 		done

@@ -275,11 +275,11 @@ together
 	node 1 acl setuser bob resetkeys "${OWN[@]}" '%R~lock:*' > "$T/acl"
 	finds 0 1 key-format note --key-format lock:%s
 	eventually is_empty 1
-	says 64 '' "redlock: the key 'redlock:line:{redlock:doctor:*}' is redlock's own*" doctor --key-format 'redlock:line:{%s}'
+	says 64 '' "redlock: the key 'redlock:queue:{redlock:doctor:*}' is redlock's own*" doctor --key-format 'redlock:queue:{%s}'
 }
 
 @test "broken: a user with rights on other keys only" {
-	own='ACL SETUSER bob ~{redlock}:node ~redlock:line:{KEY} *'
+	own='ACL SETUSER bob ~{redlock}:node ~redlock:queue:{KEY} *'
 	with_user 1 +@all resetkeys '~job*'
 	finds 0 1 rights warning
 	is_like "$FIX" "$own"
@@ -306,7 +306,7 @@ together
 }
 
 @test "broken: a key of redlock's own that does not expire" {
-	for key in line wake turn door head readers; do
+	for key in queue wake reserved promoted-wake promoted readers; do
 		node 2 set "redlock:$key:{job}" 1 > "$T/set"
 		finds 0 2 lasting-key warning
 		[ "$WORDS" = "redlock's own key 'redlock:$key:{job}' does not expire" ]
@@ -327,7 +327,7 @@ together
 	with_user 1 +@all resetkeys '~app-*' '~redlock:*' '~{redlock}:node'
 	finds 0 1 other-tenants warning --key-format app-%s
 	[ "$WORDS" = "user 'bob' may use redlock's own keys of locks that the user may not take" ]
-	is_like "$FIX" 'ACL SETUSER bob resetkeys ~app-[*] ~{redlock}:node ~redlock:line:{app-[*]} *'
+	is_like "$FIX" 'ACL SETUSER bob resetkeys ~app-[*] ~{redlock}:node ~redlock:queue:{app-[*]} *'
 	obey 1
 	REDLOCK_KEY_FORMAT=app-%s sound
 }

@@ -101,7 +101,7 @@ lasts_beyond() { [ "$(node "$1" pttl "$2")" -gt "$3" ]; }
 	eventually file_has "$T/out" "waiting: 'a' is held by who has a"
 	give a "$first"
 	# it has left that queue for the other
-	eventually eval 'node 1 exists "redlock:line:{b}" | grep 1 || node 2 exists "redlock:line:{b}" | grep 1 || node 3 exists "redlock:line:{b}" | grep 1' > "$T/found"
+	eventually eval 'node 1 exists "redlock:queue:{b}" | grep 1 || node 2 exists "redlock:queue:{b}" | grep 1 || node 3 exists "redlock:queue:{b}" | grep 1' > "$T/found"
 	eventually in_queue 1
 	not file_has "$T/out" ran
 	none_of a

@@ -51,7 +51,7 @@ readers() {
 	for i in 1 2 3; do [ "$(node $i zcard 'redlock:readers:{db}')" = "$1" ] || return 1; done
 }
 # door N: true if that many promoted writers wait.
-at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock:head:{db}"; done | grep -c 1)" = 1 ]' && eventually in_queue "$1"; }
+at_the_door() { eventually eval '[ "$(for i in 1 2 3; do node $i exists "redlock:promoted:{db}"; done | grep -c 1)" = 1 ]' && eventually in_queue "$1"; }
 
 @test "readers together, a writer alone" {
 	reader a

@@ -171,7 +171,7 @@ refused() {
 	[ "${lines[1]}" = "hint: see 'redlock help run'" ]
 	refused 64 "redlock: the key 'a\\x0ab' has a newline in it: it cannot be one of several" acquire -k $'a\nb' -k c
 	[ "${lines[1]}" = "hint: see 'redlock help acquire'" ]
-	refused 64 "redlock: the key 'redlock:line:{\\x1b[31m' is redlock's own" run -k $'redlock:line:{\e[31m' -- touch "$T/never"
+	refused 64 "redlock: the key 'redlock:queue:{\\x1b[31m' is redlock's own" run -k $'redlock:queue:{\e[31m' -- touch "$T/never"
 	[ "${lines[1]}" = "hint: it belongs to the lock whose name is in the braces: 'redlock status KEY' shows that" ]
 }
 

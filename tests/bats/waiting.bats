@@ -147,21 +147,21 @@ order() { tr '\n' ' ' < "$T/served"; }
 	let_go a
 	wait "$HOLDER"
 	free_everywhere job
-	for i in 1 2 3; do node $i pexpire 'redlock:turn:{job}' 1 > "$T/set"; done
+	for i in 1 2 3; do node $i pexpire 'redlock:reserved:{job}' 1 > "$T/set"; done
 	eventually redlock run -n -k job -- true
 }
 
-keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
+keeps_turn() { [ "$(node "$1" exists "redlock:reserved:{job}")" = 1 ]; }
 
 @test "a reservation that does not expire, or only in hours, excludes no client" {
 	local id=0123456789abcdef0123456789abcdef01234567
 	for end in '' 'px 7200000'; do
 		for command in run wait; do
-			for i in 1 2 3; do node $i set 'redlock:turn:{job}' $id $end > "$T/set"; done
+			for i in 1 2 3; do node $i set 'redlock:reserved:{job}' $id $end > "$T/set"; done
 			run -0 redlock $command -n -k job $([ $command = wait ] || echo -- true)
 		done
 	done
-	for i in 1 2 3; do node $i set 'redlock:turn:{job}' $id px 60000 > "$T/set"; done
+	for i in 1 2 3; do node $i set 'redlock:reserved:{job}' $id px 60000 > "$T/set"; done
 	run -75 redlock wait -n -k job
 }
 
@@ -187,7 +187,7 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 @test "the wake-up of a promoted writer that died goes to the next waiter, and not to a newcomer" {
 	hold a "${LONG[@]}"
 	waiter b "${LONG[@]}"
-	for i in 1 2 3; do node $i set "redlock:head:{job}" 1 px 600000 > "$T/set"; done
+	for i in 1 2 3; do node $i set "redlock:promoted:{job}" 1 px 600000 > "$T/set"; done
 	let_go a
 	eventually is_gone "$HOLDER"
 	[ ! -s "$T/served" ]
@@ -278,8 +278,8 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 @test "a waiter that gives up does not touch another waiter's reservation" {
 	turn=$(printf 'a%.0s' {1..40})
 	for i in 1 2 3; do
-		node $i set "redlock:turn:{job}" "$turn" px 600000 > "$T/set"
-		node $i set "redlock:line:{job}" 1 px 600000 > "$T/set"
+		node $i set "redlock:reserved:{job}" "$turn" px 600000 > "$T/set"
+		node $i set "redlock:queue:{job}" 1 px 600000 > "$T/set"
 	done
 	node 3 config resetstat > "$T/set"
 	# its request, and its release, have arrived when the node continues
@@ -288,13 +288,13 @@ keeps_turn() { [ "$(node "$1" exists "redlock:turn:{job}")" = 1 ]; }
 	continue_node 3
 	heard() { [ "$(node 3 info commandstats | sed -n 's/^cmdstat_eval:calls=\([0-9]*\).*/\1/p')" = 2 ]; }
 	eventually heard
-	[ "$(node 3 get "redlock:turn:{job}")" = "$turn" ]
+	[ "$(node 3 get "redlock:reserved:{job}")" = "$turn" ]
 	[ "$(node 3 exists "redlock:wake:{job}")" = 0 ]
 }
 
 @test "a waiter that gets a reservation when it joins, and does not use it, passes it on" {
 	for i in 1 2 3; do
-		node $i set "redlock:turn:{job}" "$(printf 'a%.0s' {1..40})" px 600000 > "$T/set"
+		node $i set "redlock:reserved:{job}" "$(printf 'a%.0s' {1..40})" px 600000 > "$T/set"
 	done
 	# by default, a reservation that it passes on at the queue node ends in a second, and those of the others do not
 	redlock wait -w 30s --node-timeout 60s -k job

@@ -555,10 +555,10 @@ TEST(doctor_refused)
 }
 
 #define OWN_KEYS(key) \
-	" ~{redlock}:node ~redlock:line:{" key "} ~redlock:wake:{" key "} ~redlock:turn:{" key \
-	"} ~redlock:readers:{" key "} ~redlock:head:{" key "} ~redlock:door:{" key \
-	"} ~redlock:fence:{" key "}"
-#define OWN_SLOTS " ~KEY#* ~redlock:turn:{KEY#*} ~redlock:fence:{KEY#*}"
+	" ~{redlock}:node ~redlock:queue:{" key "} ~redlock:wake:{" key \
+	"} ~redlock:reserved:{" key "} ~redlock:readers:{" key "} ~redlock:promoted:{" key \
+	"} ~redlock:promoted-wake:{" key "} ~redlock:fence:{" key "}"
+#define OWN_SLOTS " ~KEY#* ~redlock:reserved:{KEY#*} ~redlock:fence:{KEY#*}"
 #define OWN_OF_DOCTOR " ~redlock:doctor:* ~redlock:*:{redlock:doctor:*}"
 #define OWN OWN_KEYS("KEY") OWN_SLOTS OWN_OF_DOCTOR
 
@@ -619,7 +619,7 @@ TEST(doctor_own_keys_of_other_tenants)
 		{"my %s", "~KEY" OWN},
 		{"a-format-that-is-much-too-long:%s", "~KEY" OWN},
 		/* The format makes redlock's own keys. */
-		{"redlock:turn:{%s}", "~KEY" OWN},
+		{"redlock:reserved:{%s}", "~KEY" OWN},
 		{"app-%s", "~app-*" OWN_KEYS("app-*") OWN_OF_DOCTOR},
 	};
 	char fix[700];
@@ -1019,8 +1019,8 @@ TEST(doctor_certificates)
 		"our certificate (--cert) ends on 2024-10-17, in 13d23h: then it cannot be trusted",
 		"renew it");
 	ours.until = wall - 1;
-	EXPECT(-1, "client-certificate", WARNING,
-		"our certificate (--cert) expired on 2024-10-03", "renew it");
+	EXPECT(-1, "client-certificate", WARNING, "our certificate (--cert) expired on 2024-10-03",
+		"renew it");
 	CHECK_INT(diagnosis.usable, 3);
 	be_sound(3);
 	settings.tls.insecure = 1;

@@ -78,7 +78,7 @@ TEST(request_wait)
 		&(struct wish){
 			.op = OP_WAIT, .keys = &ONE_KEY("the key"), .token = "t", .leads = true});
 	CHECK_INT(r.argc, 4);
-	CHECK_TEXT(r.argv[1], "redlock:door:{the key}");
+	CHECK_TEXT(r.argv[1], "redlock:promoted-wake:{the key}");
 	CHECK_TEXT(r.argv[2], "redlock:wake:{the key}");
 	memset(key, 'k', sizeof(key) - 1);
 	snprintf(want, sizeof(want), "redlock:wake:{%s}", key);

@@ -881,8 +881,8 @@ TEST(settings_a_token_may_name_its_slot)
 
 TEST(settings_our_own_keys_are_no_locks)
 {
-	static const char *const own[] = {"{redlock}:node", "redlock:line:{k}", "redlock:turn:{k}",
-		"redlock:wake:{k}", "redlock:fence:{k}"};
+	static const char *const own[] = {"{redlock}:node", "redlock:queue:{k}",
+		"redlock:reserved:{k}", "redlock:wake:{k}", "redlock:fence:{k}"};
 	struct settings s = fresh();
 	struct err e;
 
@@ -898,7 +898,7 @@ TEST(settings_our_own_keys_are_no_locks)
 	/* Other keys may begin like redlock's own: libraries use prefixes. */
 	CHECK_INT(settings_check_key("redlock:job", &e), 0);
 	CHECK_INT(settings_check_key("redlock:node", &e), 0);
-	CHECK_INT(settings_check_key("redlock:line:k", &e), 0);
+	CHECK_INT(settings_check_key("redlock:queue:k", &e), 0);
 }
 
 /* ---- user and password ---- */

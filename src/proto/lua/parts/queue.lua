@@ -3,20 +3,20 @@
 -- Uses `token`; what semaphore.lua uses; and, where a function below says so, other arguments.
 --
 -- Beside each key, all of which expire:
---   redlock:line   a client waits at this node
---   redlock:wake   the list that waiters block on; the server serves them in order of arrival. Its
---                  only element is the wake-up: the id of the reservation
---   redlock:turn   the reservation: for which waiter the key is reserved while it is free. If its
---                  wake-up is still in the list, no waiter was there to take it: the reservation
---                  is unclaimed
---   redlock:head   a writer was woken and found readers: the promoted writer. It is next in any
---                  case: it blocks on the queue's list, and before that on
---   redlock:door   a list like redlock:wake
+--   redlock:queue          a client waits at this node
+--   redlock:wake           the list that waiters block on; the server serves them in order of
+--                          arrival. Its only element is the wake-up: the id of the reservation
+--   redlock:reserved       the reservation: for which waiter the key is reserved while it is free.
+--                          If its wake-up is still in the list, no waiter was there to take it: the
+--                          reservation is unclaimed
+--   redlock:promoted       a writer was woken and found readers: the promoted writer. It is next in
+--                          any case: it blocks on redlock:wake, and first of all on
+--   redlock:promoted-wake  a list like redlock:wake
 -- A user may have no right to any of it: then redis.pcall says so, and no waiter is woken.
 -- include semaphore.lua
 
 local function queue_key(i)
-	return beside('line', slot == '' and KEYS[i] or base)
+	return beside('queue', slot == '' and KEYS[i] or base)
 end
 
 local function wake_key(i)
@@ -24,15 +24,15 @@ local function wake_key(i)
 end
 
 local function reserved_key(key)
-	return beside('turn', key)
+	return beside('reserved', key)
 end
 
 local function promoted_key(i)
-	return beside('head', KEYS[i])
+	return beside('promoted', KEYS[i])
 end
 
 local function promoted_wake_key(i)
-	return beside('door', KEYS[i])
+	return beside('promoted-wake', KEYS[i])
 end
 
 local function has_waiters(i)

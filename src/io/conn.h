@@ -23,6 +23,7 @@
 #define IO_CONN_H
 
 #include "io/resolve.h"
+#include "proto/reply.h"
 #include "proto/request.h"
 
 #include <poll.h>

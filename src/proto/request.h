@@ -67,53 +67,6 @@ struct request {
 /* Fills *r. Every script is idempotent under one token. A key has REQUEST_KEY_MAX bytes at most. */
 void request_build(struct request *r, const struct wish *wish);
 
-/* A reply as the protocol gives it, one level deep. */
-enum resp_type {
-	RESP_NIL,
-	RESP_INTEGER,
-	RESP_STRING,
-	RESP_STATUS,
-	RESP_ERROR,
-};
-
-#define RESP_ITEMS_MAX 8
-
-struct resp_item {
-	enum resp_type type;
-	int64_t integer;
-	size_t len; /* as kept: at most sizeof(text) - 1 */
-	char text[REPLY_TEXT_MAX];
-};
-
-struct resp {
-	int is_array;
-	int count; /* items; 1 unless it is an array */
-	struct resp_item item[RESP_ITEMS_MAX];
-	/* Where the third of an array's items goes at full length, for those who expect a page; or,
-	 * is_whole, all the text that there is, with a line feed behind each item of an array. */
-	char *page;
-	size_t page_len;
-	bool is_whole;
-};
-
-/* What OP_SCAN finds: a page is a sequence of entries, each with a line of numbers before it. */
-#define PAGE_MAX ((size_t)60 * 1024)
-
-struct page_entry {
-	size_t key_len, value_len;
-	usec pttl; /* NEVER: no expiry */
-	const char *key, *value; /* not terminated */
-};
-
-/* Takes the entry at *at, which then points behind it. False at the end, or where it is no page. */
-bool page_next(const char **at, const char *end, struct page_entry *entry);
-
-/* What is added up in the fifth item of a reply: see request.c. */
-#define MARK_INDEX 65536
-#define MARK_PARTIAL 1048576
-#define MARK_UNGUARDED 2097152
-#define MARK_SHARED 4194304
-
 /* The largest fencing number. Scripts count in doubles, and 2^53 + 1 is none. */
 #define FENCE_MAX 9007199254740991
 
@@ -123,8 +76,5 @@ bool page_next(const char **at, const char *end, struct page_entry *entry);
 
 /* A node whose clock is off by more than that has no vote where there is a quarantine. */
 #define SKEW_MAX_MS 30000
-
-/* What the reply to a request means. Whatever is not exactly an answer to it is ABSENT. */
-struct reply reply_read(enum op op, const struct resp *resp);
 
 #endif

@@ -4,7 +4,7 @@
 load nodes
 
 ROOT=$BATS_TEST_DIRNAME/../..
-HEADERS=("$ROOT/src/base/token.h" "$ROOT/src/lock/policy.h" "$ROOT/src/proto/request.h")
+HEADERS=("$ROOT/src/base/token.h" "$ROOT/src/lock/policy.h" "$ROOT/src/proto/request.h" "$ROOT/src/proto/reply.h")
 
 setup() { T=$BATS_TEST_TMPDIR; }
 teardown() { [ -z "${N-}" ] || nodes_stop; }

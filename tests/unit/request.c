@@ -1,6 +1,7 @@
 /* request: what is asked, and what answers mean. */
 #include "proto/request.h"
 #include "base/duration.h"
+#include "proto/reply.h"
 #include "proto/scripts.h"
 
 #include "unit/unit.h"

@@ -32,7 +32,7 @@ for i = 1, #KEYS do
 	local here = has_waiters(i)
 	if fair and is_late(i) then
 		wake_next_reader(i)
-		return {2, call('PTTL', KEYS[i]), sub(readers[i], 1, 300), run_id, marks(i) + waiters + bit(i)}
+		return {CODE_RESERVED, call('PTTL', KEYS[i]), sub(readers[i], 1, 300), run_id, marks(i) + waiters + bit(i)}
 	end
 	-- An unclaimed wake-up is there, or the client would be late: no waiter is left.
 	if fair and here and readers[i] and not value[i] and not may_join(i) then
@@ -46,11 +46,11 @@ for i = 1, #KEYS do
 	if not value[i] and not readers[i] then
 		reserved[i] = reservation(i)
 		if type(reserved[i]) == 'string' and not is_for_us(reserved[i]) and not is_unclaimed(i) then
-			return add_other_slot({2, call('PTTL', reserved_key(KEYS[i])), '', run_id, marks(i) + waiters})
+			return add_other_slot({CODE_RESERVED, call('PTTL', reserved_key(KEYS[i])), '', run_id, marks(i) + waiters})
 		end
 		if here and not reserved[i] and not was_woken(i) and fair then
 			reserve(i, reserve_ms, true)
-			return {2, tonumber(reserve_ms), '', run_id, marks(i) + waiters}
+			return {CODE_RESERVED, tonumber(reserve_ms), '', run_id, marks(i) + waiters}
 		end
 	end
 end
@@ -59,7 +59,7 @@ if has('n') then
 	number = gone and raise() or last_number()
 end
 if broken then
-	return {5, 0, broken, run_id, partial}
+	return {CODE_COUNTER, 0, broken, run_id, partial}
 end
 local unclaimed
 for i = 1, #KEYS do
@@ -81,5 +81,5 @@ for i = 1, #KEYS do
 		end
 	end
 end
-return {1, tonumber(ttl), unclaimed and reserved[unclaimed] or '', run_id,
+return {CODE_YES, tonumber(ttl), unclaimed and reserved[unclaimed] or '', run_id,
 	(unclaimed and (unclaimed - 1) * MARK_INDEX or 0) + waiters + unguarded, number}

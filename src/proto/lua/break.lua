@@ -10,7 +10,7 @@ local key, names = KEYS[1], {}
 local kind, left = redis.call('TYPE', key).ok, redis.call('PTTL', key)
 local scan = ({['hash'] = 'HSCAN', ['zset'] = 'ZSCAN'})[kind]
 if left == -2 then
-	return {-1, 0, '', '', 0}
+	return {CODE_GONE, 0, '', '', 0}
 end
 if scan and left >= 0 then
 	local r = redis.call(scan, key, '0', 'COUNT', '64')
@@ -30,6 +30,6 @@ if #v > 300 then
 end
 if #names > 0 and v == token then
 	redis.call('DEL', key)
-	return {1, 0, '', '', 0}
+	return {CODE_YES, 0, '', '', 0}
 end
-return {0, left, v, '', 0}
+return {CODE_FOREIGN, left, v, '', 0}

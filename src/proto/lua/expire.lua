@@ -35,6 +35,6 @@ if foreign then
 	return refusal(foreign)
 end
 if gone then
-	return {-1, 0, '', '', 0}
+	return {CODE_GONE, 0, '', '', 0}
 end
-return {1, tonumber(ttl), '', '', 0}
+return {CODE_YES, tonumber(ttl), '', '', 0}

@@ -15,7 +15,7 @@ if foreign then
 	return refusal(foreign)
 end
 if gone then
-	return {-1, 0, '', '', marks(gone)}
+	return {CODE_GONE, 0, '', '', marks(gone)}
 end
 local waiters = 0
 for i = 1, #KEYS do
@@ -24,4 +24,4 @@ for i = 1, #KEYS do
 		waiters = waiters + bit(i)
 	end
 end
-return {1, tonumber(ttl), '', run_id, waiters}
+return {CODE_YES, tonumber(ttl), '', run_id, waiters}

@@ -15,10 +15,10 @@ if foreign then
 	return refusal(foreign)
 end
 if gone then
-	return {-1, 0, '', '', partial}
+	return {CODE_GONE, 0, '', '', partial}
 end
 if last_number() > tonumber(number) then
-	return {2, 0, '', '', partial}
+	return {CODE_RESERVED, 0, '', '', partial}
 end
 write_number(tonumber(number))
-return {1, call('PTTL', KEYS[1]), '', '', 0, tonumber(number)}
+return {CODE_YES, call('PTTL', KEYS[1]), '', '', 0, tonumber(number)}

@@ -37,7 +37,7 @@ if slot ~= '' and leaves then
 			reserve(1, reserve_ms, true, type(id) == 'string' and id or nil)
 		end
 	end
-	return {1, 0, '', '', 0}
+	return {CODE_YES, 0, '', '', 0}
 end
 -- left: how long the keys would have lasted; -1: one did not expire.
 local left, others = 0, nil
@@ -85,4 +85,4 @@ partial = 0
 if others then
 	return refusal(others)
 end
-return {gone and -1 or 1, left, '', '', 0}
+return {gone and CODE_GONE or CODE_YES, left, '', '', 0}

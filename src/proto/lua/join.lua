@@ -25,7 +25,7 @@ local own, free, kept = tonumber(sub(slot, 2)), nil, nil
 if slot == '' then
 	if not v and is_unclaimed(1) then
 		try('DEL', queue_key(1))
-		return {0, 0, '', '', 0}
+		return {CODE_FOREIGN, 0, '', '', 0}
 	end
 else
 	left = -1
@@ -39,7 +39,7 @@ else
 				free = free or i
 			elseif in_list('#' .. i) then
 				try('DEL', queue_key(1))
-				return {0, 0, '', '', 0}
+				return {CODE_FOREIGN, 0, '', '', 0}
 			else
 				kept = kept or {i, id}
 				lasts = call('PTTL', reserved_key(key))
@@ -67,27 +67,27 @@ if readers[1] and has('d') then
 end
 if slot ~= '' then
 	if free then
-		return {1, 0, '', '', 1, 0, free}
+		return {CODE_YES, 0, '', '', 1, 0, free}
 	end
 	if kept and is_first then
-		return {1, 0, kept[2], '', 1, 0, kept[1]}
+		return {CODE_YES, 0, kept[2], '', 1, 0, kept[1]}
 	end
 	if not v then
-		return {2, left, '', '', 1}
+		return {CODE_RESERVED, left, '', '', 1}
 	end
 end
 if v then
-	return {0, left, sub(v, 1, 300), '', marks(1) + 1}
+	return {CODE_FOREIGN, left, sub(v, 1, 300), '', marks(1) + 1}
 end
 if is_open and is_first then
-	return {1, 0, '', '', 1}
+	return {CODE_YES, 0, '', '', 1}
 end
 if is_open then
-	return {2, left, sub(readers[1], 1, 300), '', marks(1) + 1}
+	return {CODE_RESERVED, left, sub(readers[1], 1, 300), '', marks(1) + 1}
 end
 local id = reservation(1)
 id = type(id) == 'string' and id or ''
 if is_first or id == '' then
-	return {1, 0, id, '', 1}
+	return {CODE_YES, 0, id, '', 1}
 end
-return {2, call('PTTL', reserved_key(KEYS[1])), '', '', 1}
+return {CODE_RESERVED, call('PTTL', reserved_key(KEYS[1])), '', '', 1}

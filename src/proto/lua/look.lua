@@ -35,7 +35,7 @@ if not gone then
 			left = lasts
 		end
 	end
-	return {0, left, sub(value[1], 1, 300), run_id, waiters + (readers[1] and MARK_SHARED or 0), number}
+	return {CODE_FOREIGN, left, sub(value[1], 1, 300), run_id, waiters + (readers[1] and MARK_SHARED or 0), number}
 end
 if no_vote then
 	return no_vote
@@ -43,10 +43,10 @@ end
 for i, key in ipairs(KEYS) do
 	local id = reservation(i)
 	if is_late(i) then
-		return {2, call('PTTL', key), sub(readers[i], 1, 300), run_id, marks(i) + waiters, number}
+		return {CODE_RESERVED, call('PTTL', key), sub(readers[i], 1, 300), run_id, marks(i) + waiters, number}
 	end
 	if not value[i] and not readers[i] and type(id) == 'string' and not is_for_us(id) and not is_unclaimed(i) then
-		return add_other_slot({2, call('PTTL', reserved_key(key)), '', run_id, marks(i) + waiters, number})
+		return add_other_slot({CODE_RESERVED, call('PTTL', reserved_key(key)), '', run_id, marks(i) + waiters, number})
 	end
 end
-return {-1, 0, '', run_id, partial + waiters, number}
+return {CODE_GONE, 0, '', run_id, partial + waiters, number}

@@ -14,6 +14,6 @@ for _, key in ipairs(r[2]) do
 	end
 end
 if length > 60000 then
-	return {1, 0, '', cursor, 1}
+	return {CODE_YES, 0, '', cursor, 1}
 end
-return {1, 0, table.concat(page), r[1], 0}
+return {CODE_YES, 0, table.concat(page), r[1], 0}

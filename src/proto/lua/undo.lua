@@ -27,4 +27,4 @@ end
 if foreign then
 	return refusal(foreign)
 end
-return {gone and -1 or 1, 0, '', '', 0}
+return {gone and CODE_GONE or CODE_YES, 0, '', '', 0}

@@ -48,7 +48,7 @@ local function guard()
 	local node_ms, client_ms = time[1] * 1000 + floor(time[2] / 1000), floor(wall / 1000)
 	local off = node_ms - client_ms
 	if math.abs(off) > SKEW_MAX_MS then
-		return {4, math.abs(off), off > 0 and 'ahead of' or 'behind', run_id, partial}
+		return {CODE_SKEWED, math.abs(off), off > 0 and 'ahead of' or 'behind', run_id, partial}
 	end
 	-- The quarantine: until `over` by the node's clock and `over_there` by the client's; it was
 	-- given for `given` ms.
@@ -79,6 +79,6 @@ local function guard()
 		return
 	end
 	if over > node_ms or over_there > client_ms then
-		return {3, max(over - node_ms, over_there - client_ms), '', run_id, partial}
+		return {CODE_QUARANTINE, max(over - node_ms, over_there - client_ms), '', run_id, partial}
 	end
 end

@@ -61,5 +61,5 @@ end
 -- The reply "key i has another holder". Of a long value, the beginning is enough to name the
 -- holder.
 local function refusal(i)
-	return {0, call('PTTL', KEYS[i]), sub(value[i], 1, 300), '', marks(i)}
+	return {CODE_FOREIGN, call('PTTL', KEYS[i]), sub(value[i], 1, 300), '', marks(i)}
 end

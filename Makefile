@@ -240,9 +240,9 @@ fmt:
 fmt-check:
 	$(Q)clang-format --dry-run -Werror $(STYLED)
 
-tidy:
+tidy: $(B)/proto/scripts.inc
 	$(Q)clang-tidy --quiet --warnings-as-errors='*' $(SOURCES) $(GEN) src/main.c -- \
-		-std=gnu11 -D_GNU_SOURCE -Isrc
+		-std=gnu11 -D_GNU_SOURCE -Isrc -I$(B)
 
 # One world, one line per event: make sim SEED=7 PROFILE=adversary
 sim: $(B)/sim
@@ -263,10 +263,10 @@ storm: $(B)/redlock $(TOOLS)
 
 # libFuzzer looks for inputs that break a target (tests/fuzz/main.c lists them): TARGET=x, MINUTES=n (5).
 # Findings are in build/fuzz-x/found; inputs worth keeping go to tests/fuzz/corpus/x.
-fuzz:
+fuzz: $(B)/proto/scripts.inc
 	@test -d "tests/fuzz/corpus/$(TARGET)" -a -n "$(TARGET)" || { echo "make fuzz TARGET=x: one of" $$(ls tests/fuzz/corpus) >&2; exit 1; }
 	$(Q)mkdir -p build/fuzz-$(TARGET)/found build/fuzz-$(TARGET)/corpus
-	$(Q)$(if $(findstring clang,$(CC)),$(CC),clang) -std=gnu11 -D_GNU_SOURCE -Isrc -Itests -O1 -g -w -fsanitize=fuzzer,address,undefined \
+	$(Q)$(if $(findstring clang,$(CC)),$(CC),clang) -std=gnu11 -D_GNU_SOURCE -Isrc -I$(B) -Itests -O1 -g -w -fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=undefined -DFUZZ_TARGET=fuzz_$(TARGET) -o build/fuzz-$(TARGET)/run \
 		$(FUZZ) $(filter-out src/cmd/%,$(SOURCES)) -pthread $(HIREDIS_LIBS)
 	$(Q)cd build/fuzz-$(TARGET) && ./run -max_total_time=$$((60 * $(or $(MINUTES),5))) -print_final_stats=1 \

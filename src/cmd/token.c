@@ -108,17 +108,17 @@ static const char *outcome_name(const struct settings *s, enum ownership ownersh
 	return "unknown";
 }
 
-/* wish: NULL, or the request to each node. */
-static void log_replies(const struct query *s, const struct settings *settings,
-	const struct wish wish[], enum op op)
+/* Logs the replies of a query to the nodes that got a request; NULL: all nodes got it. */
+static void log_replies(const struct query *query, const struct settings *s,
+	const struct wish requests[], enum op op)
 {
 	char text[REPORT_MAX];
 
-	for (int i = 0; i < settings->nodes.count; i++)
-		if (!wish || wish[i].op != OP_NONE)
+	for (int i = 0; i < s->nodes.count; i++)
+		if (!requests || requests[i].op != OP_NONE)
 			log_say(LOG_REPLIES, "%s",
-				report_reply(text, &settings->nodes.node[i], op,
-					&s->tally.ballot[i].reply, s->took[i]));
+				report_reply(text, &s->nodes.node[i], op,
+					&query->tally.ballot[i].reply, query->took[i]));
 }
 
 /* A key that could not be released expires with its TTL. */

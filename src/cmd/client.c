@@ -368,7 +368,7 @@ long client_slot(const struct client *c)
 {
 	const struct lock *lock = &c->session.lock;
 
-	return policy_has_slots(&lock->policy) ? lock->slot : c->settings->limit;
+	return policy_has_slots(&lock->policy) ? lock->stamp.slot : c->settings->limit;
 }
 
 /* Unset variables that the shell may have from an earlier lock. */

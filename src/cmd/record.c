@@ -68,7 +68,7 @@ static void append_line(const struct settings *s, const struct run_summary *summ
 	json_ms(&j, "held_ms", summary->held);
 	if (s->limit > 0 && summary->held != NEVER)
 		json_number(&j, "slot",
-			policy_has_slots(&summary->lock->policy) ? summary->lock->slot : 1);
+			policy_has_slots(&summary->lock->policy) ? summary->lock->stamp.slot : 1);
 	if (summary->lock->fence)
 		json_number(&j, "fence", summary->lock->fence);
 	json_number(&j, "extensions", summary->lock->extensions);

@@ -120,11 +120,13 @@ static void prepare_early(struct run *r)
 	/* The command's environment needs the fencing number, which is not known yet. */
 	if (lock->policy.wants_fence)
 		return;
-	if (lock->state == LOCK_TRYING && !lock_is_pausing(lock) && lock->attempt == lock->round &&
-		(lock->attempt == 1 || lock->used_turn) && r->prepared_for != lock->attempt) {
-		r->prepared_for = lock->attempt;
+	if (lock->state == LOCK_TRYING && !lock_is_pausing(lock) &&
+		lock->stamp.attempt == lock->stamp.round &&
+		(lock->stamp.attempt == 1 || lock->used_turn) &&
+		r->prepared_for != lock->stamp.attempt) {
+		r->prepared_for = lock->stamp.attempt;
 		(void)prepare_supervisor(r, r->client.session.token, &later);
-	} else if (lock_is_pausing(lock) || r->prepared_for != lock->attempt) {
+	} else if (lock_is_pausing(lock) || r->prepared_for != lock->stamp.attempt) {
 		/* Its environment has the token, and maybe the slot, of an earlier attempt. */
 		supervisor_close(&r->watch.supervisor);
 	}

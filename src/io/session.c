@@ -14,7 +14,7 @@ static const char *token_for(struct session *s, const struct action *a)
 		return s->token;
 	/* Release with the token that this node received: for a pending release, it is a token of
 	 * an earlier attempt. */
-	if (a->op == OP_UNDO || (a->op == OP_HAND_OFF && s->lock.peer[a->node].owes))
+	if (a->op == OP_UNDO || (a->op == OP_HAND_OFF && s->lock.peer[a->node].pending))
 		return sent;
 	if (a->op == OP_HAND_OFF) /* the node has no key of this lock */
 		return s->token;

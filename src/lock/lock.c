@@ -1,5 +1,7 @@
 #include "lock/lock.h"
 
+#include "lock/step.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -34,7 +36,6 @@
 #define SECOND_LOOK (25 * USEC_MSEC)
 
 #define RELEASE_TIME USEC_SEC
-#define REOPEN_MAX 2
 
 enum phase {
 	PHASE_IDLE,
@@ -47,27 +48,11 @@ enum phase {
 	PHASE_DONE,
 };
 
-struct step {
-	struct lock *lock;
-	struct update *up;
-	usec now;
-	uint64_t random;
-	const char *token;
-	bool is_quiet; /* nothing has come in: who was away meanwhile has heard all there is */
-};
-
 /* The rule of the algorithm. `started` was read before the first byte of the round left, so every
  * node's key lives at least until started + ttl by that node's clock. */
 static usec valid_until(const struct policy *p, usec started)
 {
 	return started + p->ttl - p->drift;
-}
-
-/* When a key that a node sets, or extends, by `landed` is gone there by itself. The node's clock
- * may be as slow against ours as drift allows: ttl / (1 - drift / ttl), rounded up. */
-static usec key_gone_at(const struct policy *p, usec landed)
-{
-	return landed + p->ttl + p->drift + p->drift / usec_max((p->ttl - p->drift) / p->drift, 1);
 }
 
 void lock_init(struct lock *lock, const struct policy *policy)
@@ -100,127 +85,11 @@ int lock_unreleased(const struct lock *lock, usec *until)
 	for (int i = 0; i < lock->policy.nodes; i++) {
 		const struct peer *m = &lock->peer[i];
 
-		if (!m->owes)
+		if (!m->pending)
 			continue;
-		*until = n++ ? usec_max(*until, m->owes_until) : m->owes_until;
+		*until = n++ ? usec_max(*until, m->pending_until) : m->pending_until;
 	}
 	return n;
-}
-
-/* ---- one node ---- */
-
-static struct action *act(struct step *s, enum action_kind kind, int node)
-{
-	struct action *a = &s->up->action[s->up->count++];
-
-	assert(s->up->count <= ACTIONS_MAX);
-	*a = (struct action){
-		.kind = kind, .node = node, .round = s->lock->round, .slot = s->lock->slot};
-	return a;
-}
-
-static bool in_flight(const struct peer *m)
-{
-	return m->asked || m->releasing;
-}
-
-static bool is_late(const struct peer *m)
-{
-	return in_flight(m) && m->late;
-}
-
-static void open_link(struct step *s, int i)
-{
-	struct peer *m = &s->lock->peer[i];
-
-	act(s, ACT_OPEN, i);
-	m->link = LINK_OPENING;
-	m->missing = REASON_CONNECT_TIMEOUT;
-	m->opened_at = s->now;
-	m->tried = s->lock->round;
-}
-
-static void link_is_up(struct step *s, struct peer *m)
-{
-	m->link = LINK_UP;
-	m->connecting = s->now - m->opened_at;
-	/* In time, but we were not there to see it: how long it took is not known. */
-	if (m->connecting >= s->lock->policy.node_timeout)
-		m->connecting = 0;
-}
-
-/* Why there is no answer, though the node's time is over; it may be over for this attempt only. */
-static enum reason late_reason(const struct step *s, const struct peer *m)
-{
-	usec until = m->link == LINK_UP ? m->due : m->opened_at + s->lock->policy.node_timeout;
-
-	return s->now < until ? REASON_NOT_READY : m->link == LINK_UP ? REASON_TIMEOUT : m->missing;
-}
-
-/* What the network held back may have landed as late as now. */
-static void may_have_landed(struct step *s, struct peer *m)
-{
-	if (m->asked && m->owes)
-		m->owes_until = key_gone_at(&s->lock->policy, s->now);
-}
-
-static void link_is_down(struct step *s, struct peer *m)
-{
-	may_have_landed(s, m);
-	m->link = LINK_DOWN;
-	m->asked = m->releasing = false;
-}
-
-static void close_link(struct step *s, int i)
-{
-	act(s, ACT_CLOSE, i);
-	link_is_down(s, &s->lock->peer[i]);
-}
-
-static bool is_parting(enum op op)
-{
-	return op == OP_UNDO || op == OP_HAND_OFF || op == OP_EXPIRE;
-}
-
-static struct action *send_op(struct step *s, int i, enum op op)
-{
-	const struct policy *p = &s->lock->policy;
-	struct peer *m = &s->lock->peer[i];
-	struct ballot *b = &s->lock->tally.ballot[i];
-	struct action *a = act(s, ACT_SEND, i);
-
-	a->op = op;
-	if (is_parting(op)) {
-		if (m->owes) /* an earlier attempt's may be another slot's */
-			a->slot = m->slot;
-		if (!in_flight(m)) {
-			m->due = s->now + p->node_timeout;
-			m->late = false;
-		}
-		m->releasing = true;
-		return a;
-	}
-	assert(!in_flight(m));
-	m->asked = true;
-	m->late = false;
-	m->joined = s->lock->round;
-	/* The time-out covers connecting and answering. */
-	m->due = s->now + p->node_timeout - m->connecting;
-	/* A word about an earlier connection says nothing about this request. */
-	if (op != OP_REPAIR)
-		b->vote = VOTE_NONE;
-	if (op == OP_LOOK || op == OP_FENCE)
-		return a;
-	/* It may land, or prolong what landed late, whatever becomes of the answer: so it is owed
-	 * from here on. */
-	if (op != OP_EXTEND) {
-		m->was_sent = s->lock->attempt;
-		m->slot = s->lock->slot;
-	}
-	if (m->was_sent == s->lock->attempt)
-		m->owes = s->lock->attempt;
-	m->owes_until = key_gone_at(p, s->now);
-	return a;
 }
 
 /* The first in a key's order that answers, as far as we know; -1: none. */
@@ -231,7 +100,7 @@ static int find_line(const struct lock *lock, int key)
 		const struct peer *m = &lock->peer[i];
 		const struct ballot *b = &lock->tally.ballot[i];
 
-		if (b->vote == VOTE_NONE ? m->link == LINK_UP && !is_late(m)
+		if (b->vote == VOTE_NONE ? m->link == LINK_UP && !peer_is_late(m)
 					 : b->vote != VOTE_ABSENT)
 			return i;
 	}
@@ -253,7 +122,7 @@ static int seat_of(const struct lock *lock)
 static struct action *send_from_seat(struct step *s, enum op op)
 {
 	struct seat *seat = &s->lock->seat;
-	struct action *a = act(s, ACT_SEND, seat_of(s->lock));
+	struct action *a = step_act(s, ACT_SEND, seat_of(s->lock));
 
 	a->op = op;
 	a->leads = seat->leads && op != OP_HAND_OFF;
@@ -299,21 +168,6 @@ static void keep_turn(struct step *s, const struct reply *reply, int key, int sl
 	come_back(s, 0);
 }
 
-/* The token of an earlier attempt may still be on this node. */
-static bool in_debt(const struct lock *lock, const struct peer *m)
-{
-	return m->owes && m->owes != lock->attempt;
-}
-
-/* Nothing was done. */
-static bool is_clean_no(const struct reply *reply)
-{
-	return reply->vote == VOTE_GONE || reply->vote == VOTE_FOREIGN ||
-	       (reply->vote == VOTE_ABSENT &&
-		       (reply->reason == REASON_QUARANTINE || reply->reason == REASON_SKEWED ||
-			       reply->reason == REASON_COUNTER));
-}
-
 /* The first answer to the release of a held lock is a vote: did the key last to the end? A repeated
  * release may meet its own success, and after the validity the key may have expired. */
 static void note_end(struct step *s, const struct event *ev)
@@ -321,7 +175,7 @@ static void note_end(struct step *s, const struct event *ev)
 	struct lock *lock = s->lock;
 	struct ballot *b = &lock->tally.ballot[ev->node];
 
-	if (!lock->asking || ev->round != lock->round || ev->op == OP_UNDO ||
+	if (!lock->asking || ev->round != lock->stamp.round || ev->op == OP_UNDO ||
 		b->vote != VOTE_NONE || s->now >= lock->valid_until)
 		return;
 	/* The seat's hand-over may have deleted the key first. */
@@ -334,51 +188,32 @@ static void note_end(struct step *s, const struct event *ev)
 static void take_reply(struct step *s, const struct event *ev)
 {
 	struct lock *lock = s->lock;
-	struct peer *m = &lock->peer[ev->node];
 	struct ballot *b = &lock->tally.ballot[ev->node];
 	const struct reply *reply = ev->reply;
 
-	if (is_parting(ev->op)) {
-		m->releasing = false;
+	if (op_releases(ev->op)) {
 		note_end(s, ev);
-		/* YES, GONE, FOREIGN: whichever, our key is as it shall be, or not there any more.
-		 */
-		if (reply->vote != VOTE_ABSENT) {
-			m->owes = 0;
-		} else {
-			m->release_refused = true;
+		if (reply->vote == VOTE_ABSENT)
 			b->reply = *reply;
-		}
+		peer_replied(s, ev, reply);
 		return;
 	}
-	m->asked = false;
 	b->reply = *reply;
 	/* A grant without the number that was asked for is none. */
 	if (lock->policy.wants_fence && ev->op == OP_ACQUIRE && reply->vote == VOTE_YES &&
 		reply->fence == 0)
 		b->reply = reply_absent(REASON_GARBAGE, NULL);
 	reply = &b->reply;
-	/* It was carried out between sending and now; the debt ends by the later. */
-	m->owes_until = key_gone_at(&lock->policy, s->now);
 	if (reply->run_id[0])
 		tally_identify(&lock->tally, ev->node, reply->run_id);
-	if (ev->op == OP_FENCE && reply->vote == VOTE_YES && ev->round == lock->round)
-		m->numbered = lock->round;
 	/* Only the first word of this round counts: not an earlier round's, not a late one, and not
 	 * a heal's, which would let a lock that a majority forgot confirm itself. */
-	if (ev->round == lock->round && ev->op != OP_REPAIR && b->vote == VOTE_NONE)
+	if (ev->round == lock->stamp.round && ev->op != OP_REPAIR && b->vote == VOTE_NONE)
 		b->vote = reply->vote;
-	/* The scripts change all or nothing, so a clean NO leaves nothing to release; unless it is
-	 * the number alone that is not taken, or one of several keys that is not ours any more. */
-	if (is_clean_no(reply) && !reply->is_partial) {
-		m->owes = 0;
-	} else if (reply->vote == VOTE_YES && ev->op == OP_EXTEND) {
-		m->owes = lock->attempt;
-		m->slot = lock->slot;
-	}
+	peer_replied(s, ev, reply);
 	/* A turn that nobody came for: with it, the others will grant it as well. */
 	if (reply->vote == VOTE_YES && ev->op == OP_ACQUIRE && reply->text_len > 0) {
-		keep_turn(s, reply, reply->key, lock->slot);
+		keep_turn(s, reply, reply->key, lock->stamp.slot);
 		lock->used_turn |= lock->phase == PHASE_ASK;
 	}
 	/* Those who wait elsewhere see the line otherwise than we do, and will see to it. */
@@ -394,12 +229,12 @@ static void open_seat(struct step *s, int line)
 {
 	struct seat *seat = &s->lock->seat;
 
-	act(s, ACT_OPEN, seat_of(s->lock))->line = line;
+	step_act(s, ACT_OPEN, seat_of(s->lock))->line = line;
 	seat->link = LINK_OPENING;
 	seat->leads &= seat->node == line && seat->key == s->lock->busy_key;
 	seat->node = line;
 	seat->key = s->lock->busy_key;
-	seat->tried = s->lock->round;
+	seat->tried = s->lock->stamp.round;
 	seat->due = s->now + s->lock->policy.node_timeout;
 }
 
@@ -415,7 +250,7 @@ static void close_seat(struct step *s)
 {
 	if (s->lock->seat.link == LINK_DOWN)
 		return;
-	act(s, ACT_CLOSE, seat_of(s->lock));
+	step_act(s, ACT_CLOSE, seat_of(s->lock));
 	seat_is_down(s);
 }
 
@@ -446,37 +281,12 @@ static usec seat_due(const struct lock *lock)
  * long this machine slept before it looked. */
 static void overdue(struct step *s)
 {
-	struct lock *lock = s->lock;
-	const struct policy *p = &s->lock->policy;
-	struct reply reply;
-
 	if (seat_due(s->lock) <= s->now) {
 		close_seat(s);
 		come_back(s, retry_delay(s));
 	}
-	for (int i = 0; i < p->nodes; i++) {
-		struct peer *m = &lock->peer[i];
-
-		if (m->owes && !in_flight(m) && s->now >= m->owes_until)
-			m->owes = 0;
-		if (m->link == LINK_OPENING && s->now >= m->opened_at + p->node_timeout) {
-			reply = reply_absent(late_reason(s, m), NULL);
-			close_link(s, i);
-			tally_set_absent(&lock->tally, i, &reply);
-		}
-		m->late |= in_flight(m) && s->now >= m->due;
-		if (m->asked && m->late && m->joined == s->lock->round) {
-			reply = reply_absent(REASON_TIMEOUT, NULL);
-			tally_set_absent(&lock->tally, i, &reply);
-		}
-	}
-}
-
-/* Late for so long that a new connection is worth more than the answer: the path may have healed
- * while this connection still sleeps between retransmissions. */
-static bool is_hopeless(const struct lock *lock, const struct peer *m, usec now)
-{
-	return is_late(m) && now >= m->due + lock->policy.ttl / 6;
+	for (int i = 0; i < s->policy->nodes; i++)
+		peer_overdue(s, i);
 }
 
 /* ---- a round ---- */
@@ -485,13 +295,11 @@ static void begin_round(struct step *s)
 {
 	struct lock *lock = s->lock;
 
-	lock->round++;
+	lock->stamp.round++;
 	tally_begin(&lock->tally, s->now);
 	lock->awaited = 0;
-	for (int i = 0; i < lock->policy.nodes; i++) {
-		lock->peer[i].connecting = 0;
-		lock->peer[i].release_refused = false;
-	}
+	for (int i = 0; i < lock->policy.nodes; i++)
+		peer_begin_round(&lock->peer[i]);
 }
 
 /* For the moment in which the others may still answer, see tally_grace_is_over(). */
@@ -580,7 +388,7 @@ static void take_seat(struct step *s)
 	if (seat->link != LINK_DOWN && (line != seat->node || lock->busy_key != seat->key))
 		close_seat(s);
 	/* Once in a round at each: the next in order may be the line before the round is over. */
-	if (seat->link == LINK_DOWN && (seat->tried != lock->round || line != seat->node))
+	if (seat->link == LINK_DOWN && (seat->tried != lock->stamp.round || line != seat->node))
 		open_seat(s, line);
 	if (seat->link == LINK_UP && !seat->joins && !seat->waits) {
 		send_from_seat(s, OP_JOIN);
@@ -618,11 +426,11 @@ static void shed_links(struct step *s, usec *wake_at)
 	for (int i = 0; i < lock->policy.nodes; i++) {
 		struct peer *m = &lock->peer[i];
 
-		if (m->link != LINK_UP || in_flight(m) ||
+		if (m->link != LINK_UP || peer_in_flight(m) ||
 			(i == lock->seat.node && is_behind_readers(lock)))
 			continue;
 		if (s->now >= lock->shed_at)
-			close_link(s, i);
+			peer_close(s, i);
 		else
 			*wake_at = usec_min(*wake_at, lock->shed_at);
 	}
@@ -639,10 +447,10 @@ static void pass_turn_beside_the_seat(struct step *s)
 	struct action *a;
 
 	/* Woken while another program had the key, we used no turn; yet the nodes keep it. */
-	if (!seat->waits || m->link != LINK_UP || m->owes ||
+	if (!seat->waits || m->link != LINK_UP || m->pending ||
 		(!seat->is_woken && !seat->turn[seat->key][0] && !is_behind_readers(s->lock)))
 		return;
-	a = send_op(s, seat->node, OP_HAND_OFF);
+	a = peer_send(s, seat->node, OP_HAND_OFF);
 	a->is_leaving = true;
 	a->slot = seat->is_woken ? seat->turn_slot : 0;
 	a->leads = seat->leads;
@@ -655,7 +463,7 @@ static bool is_passing_beside(const struct lock *lock)
 {
 	const struct peer *m = &lock->peer[lock->seat.node];
 
-	return lock->seat.passes_beside && in_flight(m) && !is_late(m);
+	return lock->seat.passes_beside && peer_in_flight(m) && !peer_is_late(m);
 }
 
 /* The release of a held lock is a round of its own, in which each node is asked for a vote. For a
@@ -687,7 +495,7 @@ static void let_go(struct step *s)
 	lock->tally.began = s->now;
 	lock->tally.enough_at = 0;
 	for (int i = 0; i < lock->policy.nodes; i++)
-		lock->peer[i].release_refused = false;
+		peer_begin_round(&lock->peer[i]);
 	lock->release_until = s->now + usec_min(RELEASE_TIME, lock->policy.ttl / 2);
 	lock->state = LOCK_RELEASING;
 	lock->phase = PHASE_LET_GO;
@@ -695,8 +503,8 @@ static void let_go(struct step *s)
 	for (int i = 0; i < lock->policy.nodes && lock->proved && !lock->leave_for; i++) {
 		struct peer *m = &lock->peer[i];
 
-		if (!m->owes && m->link == LINK_UP && !in_flight(m))
-			send_op(s, i, OP_HAND_OFF);
+		if (!m->pending && m->link == LINK_UP && !peer_in_flight(m))
+			peer_send(s, i, OP_HAND_OFF);
 	}
 }
 
@@ -826,9 +634,9 @@ static bool finds_readers(const struct lock *lock)
  * it. */
 static bool was_left_out(const struct lock *lock, const struct peer *m)
 {
-	return lock->phase != PHASE_GATHER && m->joined != lock->round &&
+	return lock->phase != PHASE_GATHER && m->asked_in != lock->stamp.round &&
 	       (m->link == LINK_OPENING ||
-		       (m->link == LINK_UP && !is_late(m) && !m->release_refused));
+		       (m->link == LINK_UP && !peer_is_late(m) && !m->release_refused));
 }
 
 /* With the nodes that were left out there may be a quorum: the next attempt follows at once, and
@@ -871,8 +679,8 @@ static void fail_attempt(struct step *s, enum refusal refusal)
 	for (int i = 0; i < lock->policy.nodes; i++) {
 		struct peer *m = &lock->peer[i];
 
-		if (m->owes && m->link == LINK_UP && !m->releasing)
-			send_op(s, i, op);
+		if (m->pending && m->link == LINK_UP && !m->releasing)
+			peer_send(s, i, op);
 	}
 	if (gives_up) {
 		let_go(s);
@@ -890,33 +698,12 @@ static void fail_attempt(struct step *s, enum refusal refusal)
 	lock->shed_at = s->now + SHED_AFTER;
 }
 
-static bool is_ready(const struct peer *m)
-{
-	return m->link == LINK_UP && !in_flight(m) && !m->owes;
-}
-
-/* Who cannot take part in this round is absent, with the newest trouble that is known. */
-static void set_rest_absent(struct step *s)
-{
-	struct lock *lock = s->lock;
-
-	for (int i = 0; i < lock->policy.nodes; i++) {
-		struct peer *m = &lock->peer[i];
-		struct ballot *b = &lock->tally.ballot[i];
-		struct reply reply = reply_absent(late_reason(s, m), NULL);
-
-		if (!is_ready(m))
-			tally_set_absent(
-				&lock->tally, i, b->reply.vote == VOTE_ABSENT ? &b->reply : &reply);
-	}
-}
-
 /* Before anybody is asked in this attempt: where to begin. A majority is ready. */
 static int first_ready(const struct lock *lock)
 {
 	const int *i = lock->policy.order[lock->busy_key];
 
-	while (!is_ready(&lock->peer[*i]))
+	while (!peer_is_ready(&lock->peer[*i]))
 		i++;
 	return *i;
 }
@@ -936,7 +723,8 @@ static void choose_slot(struct step *s)
 	if (!policy_has_slots(&lock->policy))
 		return;
 	/* The upper bits: the lower ones spread the delays. */
-	lock->slot = slot > 0 ? slot : 1 + (int)((s->random >> 32) % (uint64_t)lock->policy.slots);
+	lock->stamp.slot =
+		slot > 0 ? slot : 1 + (int)((s->random >> 32) % (uint64_t)lock->policy.slots);
 }
 
 static void ask(struct step *s)
@@ -944,7 +732,7 @@ static void ask(struct step *s)
 	struct lock *lock = s->lock;
 
 	choose_slot(s);
-	lock->attempt = lock->round;
+	lock->stamp.attempt = lock->stamp.round;
 	lock->valid_until = valid_until(&lock->policy, s->now);
 	lock->phase = PHASE_ASK;
 	lock->asked_at = s->now;
@@ -954,15 +742,16 @@ static void ask(struct step *s)
 	lock->used_turn = lock->seat.is_woken;
 	lock->seat.is_fresh = false;
 	s->up->new_token = true;
-	set_rest_absent(s);
+	for (int i = 0; i < lock->policy.nodes; i++)
+		peer_leave_out(s, i);
 	/* Others contend and nobody has woken us: who gets the line goes on. Alone, or when it is
 	 * our turn, one round trip does. */
 	lock->line = -1;
 	if (lock->refusal == REFUSAL_BUSY && !lock->used_turn && s->now < lock->wait_until)
 		lock->line = first_ready(lock);
 	for (int i = 0; i < lock->policy.nodes; i++)
-		if (is_ready(&lock->peer[i]) && (lock->line < 0 || lock->line == i))
-			send_op(s, i, attempt_op(lock));
+		if (peer_is_ready(&lock->peer[i]) && (lock->line < 0 || lock->line == i))
+			peer_send(s, i, attempt_op(lock));
 }
 
 /* The line granted it, or does not decide. False if there is nobody else to ask. */
@@ -974,7 +763,7 @@ static bool ask_the_rest(struct step *s)
 	lock->line = -1;
 	for (int i = 0; i < lock->policy.nodes; i++)
 		if (lock->tally.ballot[i].vote == VOTE_NONE) {
-			send_op(s, i, attempt_op(lock));
+			peer_send(s, i, attempt_op(lock));
 			asked = true;
 		}
 	return asked;
@@ -1049,8 +838,8 @@ static bool insist(struct step *s, usec *wake_at)
 		struct peer *m = &lock->peer[i];
 		struct ballot *b = &lock->tally.ballot[i];
 
-		if (b->vote == VOTE_FOREIGN && is_ready(m))
-			send_op(s, i, attempt_op(lock));
+		if (b->vote == VOTE_FOREIGN && peer_is_ready(m))
+			peer_send(s, i, attempt_op(lock));
 	}
 	return tally_count(&lock->tally, VOTE_NONE) > 0;
 }
@@ -1075,23 +864,23 @@ static void gather(struct step *s, usec *wake_at)
 	for (int i = 0; i < lock->policy.nodes; i++) {
 		struct peer *m = &lock->peer[i];
 
-		if (is_hopeless(lock, m, s->now))
-			close_link(s, i);
-		if (m->link == LINK_DOWN && m->tried != lock->round)
-			open_link(s, i);
-		if (m->link == LINK_UP && !in_flight(m) && m->owes && !m->release_refused)
-			send_op(s, i, OP_UNDO);
-		if (is_ready(m))
+		if (peer_is_hopeless(s, i))
+			peer_close(s, i);
+		if (m->link == LINK_DOWN && m->opened_in != lock->stamp.round)
+			peer_open(s, i);
+		if (m->link == LINK_UP && !peer_in_flight(m) && m->pending && !m->release_refused)
+			peer_send(s, i, OP_UNDO);
+		if (peer_is_ready(m))
 			ready++;
-		else if ((s->now < until || !s->is_quiet) &&
-			 (m->link == LINK_OPENING || (in_flight(m) && !is_late(m))))
+		else if ((s->now < until || !s->is_timeout) && peer_may_answer(m))
 			pending++;
 	}
 	if (pending > 0)
 		*wake_at = until;
 	/* What is wrong with the last ones is about to be known, too. */
 	if (ready + pending < quorum && (pending == 0 || grace_is_over(s, true, least, wake_at))) {
-		set_rest_absent(s);
+		for (int i = 0; i < lock->policy.nodes; i++)
+			peer_leave_out(s, i);
 		fail_attempt(s, REFUSAL_NO_QUORUM);
 	}
 	if (lock->phase == PHASE_GATHER && ready >= quorum &&
@@ -1162,7 +951,7 @@ static void hold(struct step *s)
 	}
 	/* A seat that still waits is kept: the node may be slow to notice that it was closed, and
 	 * our own release would then wake nobody but us. */
-	if (lock->seat.is_woken && lock->seat.turn_slot != lock->slot)
+	if (lock->seat.is_woken && lock->seat.turn_slot != lock->stamp.slot)
 		pass_turn_on(s);
 	/* The next in line may be a reader too. */
 	if (lock->used_turn && lock->policy.is_shared)
@@ -1178,7 +967,7 @@ static void hold(struct step *s)
 	lock->seat.is_woken = lock->seat.leads = false;
 	lock->state = LOCK_HELD;
 	lock->phase = PHASE_KEEP;
-	lock->proved = lock->round;
+	lock->proved = lock->stamp.round;
 	lock->refusal = REFUSAL_NONE;
 	lock->resume_at = lock->tally.began + lock->policy.ttl / 3;
 }
@@ -1219,9 +1008,9 @@ static void tally_fence(struct step *s)
 		struct ballot *b = &lock->tally.ballot[i];
 
 		/* Those that granted it late as well. */
-		if (b->vote == VOTE_YES && m->numbered != lock->round && m->link == LINK_UP)
-			send_op(s, i, OP_FENCE);
-		taken += m->numbered == lock->round;
+		if (b->vote == VOTE_YES && m->fenced_in != lock->stamp.round && m->link == LINK_UP)
+			peer_send(s, i, OP_FENCE);
+		taken += m->fenced_in == lock->stamp.round;
 		open += b->vote == VOTE_NONE;
 	}
 	if (lock->tally.duplicate[0] >= 0)
@@ -1313,8 +1102,7 @@ static int count_open(const struct lock *lock)
 		const struct peer *m = &lock->peer[i];
 		const struct ballot *b = &lock->tally.ballot[i];
 
-		n += b->vote == VOTE_NONE &&
-		     (m->link == LINK_OPENING || (in_flight(m) && !is_late(m)));
+		n += b->vote == VOTE_NONE && peer_may_answer(m);
 	}
 	return n;
 }
@@ -1331,7 +1119,7 @@ static void tally_extension(struct step *s)
 		lock->worst_margin = usec_min(lock->worst_margin, lock->valid_until - s->now);
 		lock->valid_until = valid_until(&lock->policy, lock->tally.began);
 		lock->resume_at = lock->tally.began + lock->policy.ttl / 3;
-		lock->proved = lock->round;
+		lock->proved = lock->stamp.round;
 		lock->extensions++;
 		lock->asking = lock->denied = false;
 	} else if (no >= quorum && lock->denied) {
@@ -1358,34 +1146,33 @@ static void keep(struct step *s)
 		begin_round(s);
 		lock->asking = true;
 	}
-	if (lock->round == lock->attempt)
+	if (lock->stamp.round == lock->stamp.attempt)
 		return; /* the rest of the acquisition's answers may come; nothing to ask yet */
 	for (int i = 0; i < lock->policy.nodes; i++) {
 		struct peer *m = &lock->peer[i];
 
-		if (lock->asking && is_hopeless(lock, m, s->now))
-			close_link(s, i);
-		if (lock->asking && m->link == LINK_DOWN && m->tried != lock->round)
-			open_link(s, i);
-		if (m->link != LINK_UP || in_flight(m) || m->release_refused)
+		if (lock->asking && peer_is_hopeless(s, i))
+			peer_close(s, i);
+		if (lock->asking && m->link == LINK_DOWN && m->opened_in != lock->stamp.round)
+			peer_open(s, i);
+		if (m->link != LINK_UP || peer_in_flight(m) || m->release_refused)
 			continue;
-		if (in_debt(lock, m))
-			send_op(s, i, OP_UNDO);
-		else if (m->joined != lock->round)
-			send_op(s, i, OP_EXTEND);
+		if (peer_has_old_token(m, lock->stamp.attempt))
+			peer_send(s, i, OP_UNDO);
+		else if (m->asked_in != lock->stamp.round)
+			peer_send(s, i, OP_EXTEND);
 	}
 	if (lock->asking)
 		tally_extension(s);
 	/* Put the key back where it is gone, so that restarts far apart do not wear the lock away;
 	 * only once a majority proved in this very round that the lock never lapsed. */
-	for (int i = 0; i < lock->policy.nodes && lock->proved == lock->round; i++) {
+	for (int i = 0; i < lock->policy.nodes && lock->proved == lock->stamp.round; i++) {
 		struct peer *m = &lock->peer[i];
 		struct ballot *b = &lock->tally.ballot[i];
 
-		if (b->vote == VOTE_GONE && m->link == LINK_UP && !in_flight(m) &&
-			m->healed != lock->round) {
-			m->healed = lock->round;
-			send_op(s, i, OP_REPAIR);
+		if (b->vote == VOTE_GONE && m->link == LINK_UP && !peer_in_flight(m) &&
+			m->repaired_in != lock->stamp.round) {
+			peer_send(s, i, OP_REPAIR);
 		}
 	}
 }
@@ -1407,7 +1194,7 @@ static void end(struct step *s)
 	struct lock *lock = s->lock;
 
 	for (int i = 0; i < lock->policy.nodes; i++)
-		may_have_landed(s, &lock->peer[i]);
+		peer_may_land(s, i);
 	if (lock->asking && tally_no(&lock->tally) >= policy_quorum(&lock->policy))
 		lock->loss = LOSS_DENIED;
 	lock->asking = false;
@@ -1423,23 +1210,20 @@ static void release(struct step *s, usec *wake_at)
 	for (int i = 0; i < lock->policy.nodes; i++) {
 		struct peer *m = &lock->peer[i];
 
-		if (!m->owes) {
+		if (!m->pending) {
 			settled++;
 			continue;
 		}
-		if (m->link == LINK_DOWN && m->reopened < REOPEN_MAX) {
-			m->reopened++;
-			open_link(s, i);
-		}
+		peer_reopen(s, i);
 		if (m->link == LINK_UP && !m->releasing && !m->release_refused)
-			send_op(s, i,
-				in_debt(lock, m)  ? OP_UNDO
-				: lock->leave_for ? OP_EXPIRE
-						  : OP_HAND_OFF);
+			peer_send(s, i,
+				peer_has_old_token(m, lock->stamp.attempt) ? OP_UNDO
+				: lock->leave_for                          ? OP_EXPIRE
+									   : OP_HAND_OFF);
 		/* Whoever is late already has the release in its queue and is not waited for. */
-		waited_for += m->link == LINK_OPENING || (in_flight(m) && !is_late(m));
+		waited_for += peer_may_answer(m);
 	}
-	if ((s->is_quiet && s->now >= lock->release_until) ||
+	if ((s->is_timeout && s->now >= lock->release_until) ||
 		(!is_passing_beside(lock) && !is_end_open(lock) &&
 			(waited_for == 0 ||
 				grace_is_over(s, settled >= policy_quorum(&lock->policy),
@@ -1472,7 +1256,7 @@ static void take_in(struct step *s, const struct event *ev)
 		if (ev->node == seat_of(lock))
 			lock->seat.link = LINK_UP;
 		else
-			link_is_up(s, &lock->peer[ev->node]);
+			peer_up(s, ev->node);
 		break;
 	case EV_LINK_DOWN:
 		if (ev->node == seat_of(lock)) {
@@ -1481,7 +1265,7 @@ static void take_in(struct step *s, const struct event *ev)
 			break;
 		}
 		/* What was in flight may have been carried out all the same: the debt stays. */
-		link_is_down(s, &lock->peer[ev->node]);
+		peer_down(s, ev->node);
 		tally_set_absent(&lock->tally, ev->node, ev->reply);
 		break;
 	case EV_REPLY:
@@ -1512,14 +1296,8 @@ static usec next_due(const struct lock *lock)
 {
 	usec at = seat_due(lock);
 
-	for (int i = 0; i < lock->policy.nodes; i++) {
-		const struct peer *m = &lock->peer[i];
-
-		if (m->link == LINK_OPENING)
-			at = usec_min(at, m->opened_at + lock->policy.node_timeout);
-		if (in_flight(m) && !m->late)
-			at = usec_min(at, m->due);
-	}
+	for (int i = 0; i < lock->policy.nodes; i++)
+		at = usec_min(at, peer_due(&lock->peer[i], lock->policy.node_timeout));
 	return at;
 }
 
@@ -1569,12 +1347,16 @@ static usec advance(struct step *s)
 
 void lock_step(struct lock *lock, const struct event *ev, struct update *up)
 {
-	struct step s = {.lock = lock,
+	struct step s = {.policy = &lock->policy,
+		.stamp = &lock->stamp,
+		.tally = &lock->tally,
+		.peer = lock->peer,
+		.lock = lock,
 		.up = up,
 		.now = ev->now,
 		.random = ev->random,
 		.token = ev->token,
-		.is_quiet = ev->kind == EV_TIME};
+		.is_timeout = ev->kind == EV_TIME};
 	int phase;
 
 	up->new_token = false;

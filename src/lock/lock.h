@@ -10,8 +10,8 @@
 #define LOCK_LOCK_H
 
 #include "base/token.h"
-#include "lock/policy.h"
-#include "lock/reply.h"
+#include "lock/event.h"
+#include "lock/peer.h"
 #include "lock/tally.h"
 
 #include <stdbool.h>
@@ -41,92 +41,6 @@ enum loss {
 	LOSS_STOOD_STILL, /* the same, but we were not there to hear them */
 	LOSS_DENIED, /* a majority said, twice or to the release, that the key is gone or another's
 		      */
-};
-
-enum event_kind {
-	EV_START, /* begin */
-	EV_LINK_SHAKES, /* the connection to a node, or the seat's, stands, but TLS on it, or the
-			   answer to AUTH, is missing; answer has the reason, if that comes too
-			   late */
-	EV_LINK_UP, /* the connection to a node, or the seat's, stands */
-	EV_LINK_DOWN, /* it could not be made, or broke; answer says why */
-	EV_REPLY, /* the answer to the oldest unanswered request on that connection */
-	EV_TIME, /* nothing happened but time */
-	EV_EXTEND, /* extend now, not only when it is due: this machine may have slept */
-	EV_RELEASE, /* let go: the command is gone, or the caller no longer wants the lock */
-};
-
-struct event {
-	enum event_kind kind;
-	usec now; /* read before this event is acted on; never goes back */
-	uint64_t random; /* fresh random bits */
-	const char *token; /* the current one */
-	int node; /* LINK_*, REPLY; policy.nodes: the seat */
-	enum op op; /* REPLY: the request that is answered, */
-	uint32_t round; /* and the round it was sent for */
-	const struct reply *reply; /* LINK_SHAKES, LINK_DOWN, REPLY */
-	usec leave_for; /* RELEASE: let the key end by itself after that time; 0: delete it */
-};
-
-enum action_kind {
-	ACT_OPEN, /* connect; LINK_UP or LINK_DOWN follows */
-	ACT_CLOSE, /* drop the connection at once; nothing follows */
-	ACT_SEND, /* send op for round, behind all that was sent before; REPLY or LINK_DOWN follows
-		   */
-};
-
-struct action {
-	enum action_kind kind;
-	int node; /* policy.nodes: the seat */
-	int line; /* OPEN for the seat: the node it leads to */
-	enum op op;
-	uint32_t round;
-	int slot; /* SEND: of a semaphore: which one it is about; HAND_OVER from the seat: 0: any */
-	bool is_leaving; /* SEND of HAND_OVER: pass on the turn, as from the seat */
-	bool leads; /* SEND of JOIN, WAIT: at the door; of HAND_OVER: not any more */
-};
-
-/* At most one close, one open and one send for each node, and for the seat, in a step. */
-#define ACTIONS_MAX (3 * (NODES_MAX + 1))
-
-struct update {
-	bool new_token; /* make a new token before the first of the actions */
-	int count;
-	struct action action[ACTIONS_MAX];
-	usec wake_at; /* EV_TIME is due then, unless something else comes first; NEVER: no need */
-};
-
-enum link {
-	LINK_DOWN,
-	LINK_OPENING,
-	LINK_UP,
-};
-
-/* What is known of one node. Read it; only quorum.c writes it. */
-struct peer {
-	enum link link;
-	enum reason missing; /* OPENING: why there is no answer, if that takes too long */
-	usec opened_at; /* when it began to connect, */
-	usec connecting; /* and how much of this round that took */
-
-	/* At most one request and, behind it, one release are in flight on a connection. */
-	bool asked;
-	bool releasing;
-	bool late; /* it has been waited for long enough */
-	usec due; /* then time calls it late, unless its answer has come */
-
-	/* Debt: whatever may have been set must be released, by the token it was set with. */
-	uint32_t was_sent; /* the attempt whose token it was last asked to keep */
-	uint32_t owes; /* the attempt whose token may be on the node; 0: none */
-	usec owes_until; /* the key has ended by then, released or not */
-	int slot; /* of a semaphore: what it was last asked to keep */
-	bool release_refused; /* the last release got no clean answer on a whole connection */
-	int reopened; /* how often the link was opened again just to release */
-
-	uint32_t tried; /* the last round in which its link was opened, */
-	uint32_t joined; /* in which it was asked, */
-	uint32_t healed; /* in which the key was put back, */
-	uint32_t numbered; /* in which it took our fencing number */
 };
 
 /*
@@ -167,8 +81,7 @@ struct lock {
 	struct tally tally; /* the votes of the current round */
 
 	int phase; /* enum phase in quorum.c */
-	uint32_t round; /* every attempt, every extension has one of its own */
-	uint32_t attempt; /* the round whose token is current */
+	struct stamp stamp; /* of the requests that are sent now */
 	uint32_t proved; /* the last round that a majority confirmed */
 	int extensions; /* how many of those were extensions, */
 	int64_t fence; /* the fencing number; 0: none */
@@ -188,7 +101,6 @@ struct lock {
 	int tries; /* attempts in a row that failed without having been woken */
 	int line; /* asked first, and alone, in this attempt; -1: all were asked at once */
 	int busy_key; /* BUSY: which key somebody else has */
-	int slot; /* of a semaphore: which one this attempt, or the lock, is about; from 1 on */
 	int next_slot; /* what was said to be free; 0: nothing was */
 	int moves; /* attempts in a row, without a pause, since each named another slot */
 	usec shed_at; /* from then on the links for votes are closed while waiting */
@@ -208,7 +120,7 @@ void lock_step(struct lock *lock, const struct event *ev, struct update *up);
 /* The slot that is held, or was asked for last; 0: not a semaphore. */
 static inline int lock_slot(const struct lock *lock)
 {
-	return policy_has_slots(&lock->policy) ? lock->slot : 0;
+	return policy_has_slots(&lock->policy) ? lock->stamp.slot : 0;
 }
 
 /* Between two attempts: the votes of the last one can be told about. The seat may be taken. */

@@ -74,7 +74,7 @@ const char *report_unreleased(char dst[REPORT_MAX], const struct lock *lock,
 	line_add(&l, " could not be released on %d of %d nodes and frees itself there within %s",
 		count, lock->policy.nodes, duration_format(left, until - now));
 	for (int i = 0; i < lock->policy.nodes; i++)
-		if (lock->peer[i].owes) {
+		if (lock->peer[i].pending) {
 			line_add(&l, "%s%s", separator, nodes->node[i].label);
 			separator = ", ";
 			if (lock->tally.ballot[i].reply.vote != VOTE_ABSENT)

@@ -119,7 +119,7 @@ void client_deadline(struct client *c, uint32_t id)
 /* The semaphore slot of a client, from 0 on. */
 static int slot_of(const struct client *c)
 {
-	return world.slots > 1 ? c->session.lock.slot - 1 : 0;
+	return world.slots > 1 ? c->session.lock.stamp.slot - 1 : 0;
 }
 
 /* Called when a majority confirmed the lock: did a majority confirm in this round, and does the key
@@ -169,7 +169,7 @@ static struct reply look(const struct client *c, int node)
 	request_build(&request, &(struct wish){.op = OP_LOOK,
 					.keys = &ONE_KEY("k"),
 					.slots = world.slots,
-					.slot = c->session.lock.slot,
+					.slot = c->session.lock.stamp.slot,
 					.token = id,
 					.turn = ""});
 	copy = world.node[node];
@@ -296,10 +296,10 @@ static void extend(struct client *c)
 {
 	const struct lock *lock = &c->session.lock;
 	bool is_asking = lock->asking || lock->state != LOCK_HELD;
-	uint32_t round = lock->round;
+	uint32_t round = lock->stamp.round;
 
 	session_extend(&c->session);
-	if (!is_asking && lock->state == LOCK_HELD && lock->round == round)
+	if (!is_asking && lock->state == LOCK_HELD && lock->stamp.round == round)
 		breach("extension", "c%d was continued, and does not ask", c->id);
 }
 
@@ -372,11 +372,11 @@ static void check_pending(const struct client *c, int node, int slot)
 
 	if (!node_has_key_of(n, slot, s) || n->jumped || is_settled)
 		return;
-	if (!m->owes || strcmp(value, s->sent_token[node]) != 0 ||
+	if (!m->pending || strcmp(value, s->sent_token[node]) != 0 ||
 		(world.slots > 1 && m->slot != slot + 1))
 		breach("pending", "c%d left its key on n%d, and has no record", c->id, node);
 	else if (node_key_ends(n, slot, s) >
-		 true_time(c, m->owes_until) + late_by * 6 / 5 + 2 * USEC_MSEC)
+		 true_time(c, m->pending_until) + late_by * 6 / 5 + 2 * USEC_MSEC)
 		breach("pending", "c%d's key on n%d lasts longer than recorded", c->id, node);
 }
 
@@ -496,9 +496,9 @@ static bool run_once(struct client *c)
 	session_start(s);
 	for (uint32_t attempt = 0; s->lock.state == LOCK_TRYING;) {
 		turn(c);
-		if (s->lock.attempt != attempt && s->lock.state == LOCK_TRYING)
+		if (s->lock.stamp.attempt != attempt && s->lock.state == LOCK_TRYING)
 			memcpy(c->fence_floor, world.newest_fence, sizeof(c->fence_floor));
-		attempt = s->lock.attempt;
+		attempt = s->lock.stamp.attempt;
 	}
 	check_patience(c);
 	check_refusal(c);

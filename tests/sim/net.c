@@ -263,7 +263,7 @@ void conn_open(struct conn *c)
 	 * when a node turns out to be late, and never back: once to each node. */
 	int most = slot_of(c) == world.nodes ? 1 : 3;
 
-	begin_round(w, running->session.lock.round);
+	begin_round(w, running->session.lock.stamp.round);
 	w->sent = 0;
 	w->end_opened++;
 	if (++w->opened[w->node] > most)

@@ -333,11 +333,11 @@ static void hold(struct rig *r, int nodes)
 /* To the beginning of the next extension round; its requests are in flight then. */
 static void next_round(struct rig *r)
 {
-	uint32_t round = r->lock.round;
+	uint32_t round = r->lock.stamp.round;
 
-	for (int turns = 0; turns < 100 && r->lock.round == round; turns++)
+	for (int turns = 0; turns < 100 && r->lock.stamp.round == round; turns++)
 		wait_until(r, r->up.wake_at);
-	CHECK_INT(r->lock.round, round + 1);
+	CHECK_INT(r->lock.stamp.round, round + 1);
 }
 
 static usec validity(usec from)
@@ -723,7 +723,7 @@ TEST(an_answer_of_an_earlier_round_is_not_a_vote)
 	CHECK(lock_is_pausing(&r.lock));
 	wait_until(&r, r.up.wake_at);
 	pass(&r, 200);
-	CHECK_INT(r.lock.round, 2);
+	CHECK_INT(r.lock.stamp.round, 2);
 	CHECK_INT(r.fake[1].sends[OP_ACQUIRE], 2);
 	CHECK_INT(r.fake[0].sends[OP_ACQUIRE], 1);
 	votes(&r, "YY");
@@ -780,7 +780,7 @@ TEST(a_heal_is_not_a_vote)
 	/* Its answer comes when the next round already runs. */
 	r.now = BEGIN + 2 * (TTL / 3);
 	tick(&r);
-	CHECK_INT(r.lock.round, 3);
+	CHECK_INT(r.lock.stamp.round, 3);
 	votes(&r, "Y");
 	votes(&r, "..Y");
 	CHECK_INT(r.lock.tally.ballot[2].vote, VOTE_NONE);
@@ -928,10 +928,10 @@ TEST(extensions_are_retried_until_the_guard)
 
 	hold(&r, 3);
 	for (int turns = 0; r.lock.state == LOCK_HELD && turns < 1000; turns++) {
-		uint32_t round = r.lock.round;
+		uint32_t round = r.lock.stamp.round;
 
 		wait_until(&r, r.up.wake_at);
-		if (r.lock.round == round)
+		if (r.lock.stamp.round == round)
 			continue;
 		CHECK(last == 0 || r.now - last <= 2 * (TTL / 30) + NODE_TIMEOUT);
 		last = r.now;
@@ -1062,7 +1062,7 @@ TEST(a_clean_no_owes_nothing_but_is_told_of_the_release)
 	next_round(&r);
 	votes(&r, "YYF");
 	let_go(&r);
-	CHECK_INT(r.lock.peer[2].owes, 0);
+	CHECK_INT(r.lock.peer[2].pending, 0);
 	CHECK_INT(sends(&r, OP_HAND_OFF), 3);
 }
 
@@ -1387,7 +1387,7 @@ TEST(an_extension_in_flight_is_owed_where_the_key_was_sent)
 	extend(&r);
 	link_up(&r, 2);
 	votes(&r, "YAG"); /* no majority, so it is not put back */
-	CHECK_INT(r.lock.peer[2].owes, 0);
+	CHECK_INT(r.lock.peer[2].pending, 0);
 	r.fake[2].silent = true;
 	extend(&r);
 	votes(&r, "YY");
@@ -1810,7 +1810,7 @@ TEST(a_node_that_was_left_out_is_waited_for_before_there_is_no_quorum)
 				wait_until(&r, r.up.wake_at);
 		CHECK_INT(r.lock.state, LOCK_HELD);
 		CHECK(r.now <= BEGIN + NODE_TIMEOUT + 200);
-		CHECK_INT(r.lock.attempt, 2);
+		CHECK_INT(r.lock.stamp.attempt, 2);
 		finish(&r);
 	}
 }
@@ -1837,7 +1837,7 @@ TEST(a_node_that_was_left_out_is_waited_for_once)
 	CHECK(r.lock.state != LOCK_TRYING);
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
 	CHECK_INT(r.lock.tally.ballot[2].reply.reason, REASON_CONNECT_TIMEOUT);
-	CHECK_INT(r.lock.attempt, 2);
+	CHECK_INT(r.lock.stamp.attempt, 2);
 	finish(&r);
 	/* The third node refuses the connection meanwhile: there is nothing to wait for. */
 	start(&r, 3, 0);
@@ -1847,7 +1847,7 @@ TEST(a_node_that_was_left_out_is_waited_for_once)
 	link_down(&r, 2, REASON_CONNECT);
 	votes(&r, "AY");
 	CHECK(r.lock.state != LOCK_TRYING);
-	CHECK_INT(r.lock.attempt, 1);
+	CHECK_INT(r.lock.stamp.attempt, 1);
 	finish(&r);
 }
 
@@ -2031,7 +2031,7 @@ TEST(a_link_that_stands_again_before_the_ask_counts)
 	ask(&r, 3, NEVER);
 	votes(&r, ".FF");
 	wait_until(&r, r.up.wake_at);
-	CHECK_INT(r.lock.round, 2);
+	CHECK_INT(r.lock.stamp.round, 2);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 3);
 	link_down(&r, 1, REASON_CLOSED);
 	link_up(&r, 1);
@@ -2055,8 +2055,8 @@ TEST(a_debt_counts_from_the_end_of_the_connection)
 	r.now = BEGIN + 2 * USEC_SEC;
 	r.fake[0].holder = r.token;
 	link_down(&r, 0, REASON_CLOSED);
-	CHECK(r.lock.peer[0].owes > 0);
-	CHECK(r.lock.peer[0].owes_until >= r.now + TTL);
+	CHECK(r.lock.peer[0].pending > 0);
+	CHECK(r.lock.peer[0].pending_until >= r.now + TTL);
 }
 
 /* This process was stopped while it connected: it hears of it long after the time-out. */
@@ -2102,7 +2102,7 @@ TEST(a_debt_does_not_end_with_its_request_in_flight)
 	votes(&r, "YY");
 	r.now = gone(BEGIN) + 1;
 	tick(&r);
-	CHECK(r.lock.peer[2].owes > 0);
+	CHECK(r.lock.peer[2].pending > 0);
 	let_go(&r);
 	CHECK_INT(r.fake[2].sends[OP_HAND_OFF], 1);
 }
@@ -2119,7 +2119,7 @@ TEST(a_debt_counts_from_the_answer)
 	pass(&r, USEC_SEC + 500 * MS);
 	votes(&r, "YYA");
 	for (int i = 0; i < 3; i++)
-		CHECK(r.lock.peer[i].owes_until >= gone(r.now));
+		CHECK(r.lock.peer[i].pending_until >= gone(r.now));
 }
 
 /* ---- extending out of turn ---- */
@@ -2132,7 +2132,7 @@ TEST(asked_to_extend_it_does_so_at_once)
 	pass(&r, 10 * MS);
 	CHECK_INT(sends(&r, OP_EXTEND), 0);
 	extend(&r);
-	CHECK_INT(r.lock.round, 2);
+	CHECK_INT(r.lock.stamp.round, 2);
 	CHECK_INT(sends(&r, OP_EXTEND), 3);
 	votes(&r, "YY");
 	CHECK_INT(r.lock.state, LOCK_HELD);
@@ -2173,7 +2173,7 @@ TEST(asked_to_extend_while_a_round_is_under_way_it_goes_on)
 	extend(&r);
 	CHECK_INT(r.up.count, 0);
 	CHECK_INT(r.up.wake_at, wake_at);
-	CHECK_INT(r.lock.round, 2);
+	CHECK_INT(r.lock.stamp.round, 2);
 	CHECK_INT(sends(&r, OP_EXTEND), 3);
 	votes(&r, ".Y");
 	CHECK_INT(r.lock.extensions, 1);
@@ -2181,7 +2181,7 @@ TEST(asked_to_extend_while_a_round_is_under_way_it_goes_on)
 	votes(&r, "..Y");
 	/* It is not kept in mind either. */
 	CHECK_INT(lock_extend_at(&r.lock), BEGIN + TTL / 3 + TTL / 3);
-	CHECK_INT(r.lock.round, 2);
+	CHECK_INT(r.lock.stamp.round, 2);
 	next_round(&r);
 	CHECK_INT(r.now, BEGIN + 2 * (TTL / 3));
 	/* Nor when the round fails. */
@@ -2209,7 +2209,7 @@ TEST(nothing_is_extended_before_it_is_held)
 	start(&r, 3, NEVER);
 	extend(&r);
 	CHECK_INT(r.up.count, 0);
-	CHECK_INT(r.lock.round, 1);
+	CHECK_INT(r.lock.stamp.round, 1);
 	/* asking */
 	all_up(&r);
 	extend(&r);
@@ -2226,7 +2226,7 @@ TEST(nothing_is_extended_before_it_is_held)
 	pass(&r, 10 * MS);
 	extend(&r);
 	CHECK_INT(r.up.wake_at, wake_at);
-	CHECK_INT(r.lock.round, 1);
+	CHECK_INT(r.lock.stamp.round, 1);
 	CHECK_INT(sends(&r, OP_EXTEND), 0);
 	/* And it is not kept in mind for when it is held. */
 	wait_until(&r, wake_at);
@@ -2250,7 +2250,7 @@ TEST(nothing_is_extended_after_it_was_held)
 		CHECK_INT(r.lock.state, before_end[i] > 0 ? LOCK_EXPIRING : LOCK_LOST);
 		extend(&r);
 		CHECK_INT(sends(&r, OP_EXTEND), 0);
-		CHECK_INT(r.lock.round, 1);
+		CHECK_INT(r.lock.stamp.round, 1);
 		CHECK_INT(r.up.wake_at, before_end[i] > 0 ? end : NEVER);
 	}
 	/* In time by a hair. */
@@ -2283,7 +2283,7 @@ TEST(an_answer_to_the_acquisition_is_no_vote_for_an_early_extension)
 	votes(&r, "YY");
 	CHECK_INT(r.lock.state, LOCK_HELD);
 	extend(&r);
-	CHECK_INT(r.lock.round, 2);
+	CHECK_INT(r.lock.stamp.round, 2);
 	CHECK_INT(sends(&r, OP_EXTEND), 2);
 	votes(&r, "Y.Y");
 	CHECK_INT(r.lock.extensions, 0);
@@ -2304,7 +2304,7 @@ TEST(the_second_look_may_be_asked_for)
 	votes(&r, "GGG");
 	CHECK(r.lock.denied);
 	extend(&r);
-	CHECK_INT(r.lock.round, 3);
+	CHECK_INT(r.lock.stamp.round, 3);
 	CHECK_INT(sends(&r, OP_EXTEND), 6);
 	CHECK_INT(r.lock.state, LOCK_HELD);
 	votes(&r, "YYG");
@@ -2803,11 +2803,11 @@ static void wait_in_line(struct rig *r, int nodes)
 /* Nobody wakes it. */
 static void next_attempt(struct rig *r)
 {
-	uint32_t attempt = r->lock.attempt;
+	uint32_t attempt = r->lock.stamp.attempt;
 
 	wait_until(r, r->lock.resume_at);
 	all_up(r);
-	CHECK_INT(r->lock.attempt, attempt + 1);
+	CHECK_INT(r->lock.stamp.attempt, attempt + 1);
 }
 
 TEST(a_waiter_takes_a_seat_at_the_first_in_order_that_answers)
@@ -3158,11 +3158,11 @@ TEST(a_turn_that_comes_during_an_attempt_is_for_the_next)
 
 	wait_in_line(&r, 3);
 	next_attempt(&r);
-	round = r.lock.round;
+	round = r.lock.stamp.round;
 	reply_with(&r, 3, turn());
 	CHECK_INT(sends(&r, OP_ACQUIRE), 4);
 	reply_with(&r, 0, held(HELD_FOR));
-	CHECK_INT(r.lock.round, round + 1);
+	CHECK_INT(r.lock.stamp.round, round + 1);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 7);
 	/* It is used up now. */
 	reply_with(&r, 0, told(VOTE_FOREIGN, HUGE ":another", HELD_FOR));
@@ -4095,7 +4095,7 @@ TEST(a_number_that_no_majority_takes_is_no_lock)
 	reply_with(&r, 2, told(VOTE_ABSENT, "", 0));
 	reply_with(&r, 0, larger);
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
-	CHECK(r.lock.peer[0].owes);
+	CHECK(r.lock.peer[0].pending);
 	CHECK_INT(sends(&r, OP_UNDO), 3);
 	/* They do not answer. */
 	ask_for_number(&r, 3);
@@ -4105,7 +4105,7 @@ TEST(a_number_that_no_majority_takes_is_no_lock)
 	reply_with(&r, 0, told(VOTE_ABSENT, "", 0));
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
 	/* A word about an earlier round is none. */
-	CHECK_INT(r.lock.peer[1].numbered, 0);
+	CHECK_INT(r.lock.peer[1].fenced_in, 0);
 }
 
 TEST(a_grant_without_the_number_that_was_asked_for_is_no_vote)
@@ -4115,7 +4115,7 @@ TEST(a_grant_without_the_number_that_was_asked_for_is_no_vote)
 	ask_for_number(&r, 1);
 	reply_with(&r, 0, granted(0));
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
-	CHECK(r.lock.peer[0].owes);
+	CHECK(r.lock.peer[0].pending);
 	CHECK_INT(r.lock.tally.ballot[0].reply.reason, REASON_GARBAGE);
 }
 
@@ -4361,20 +4361,20 @@ TEST(several_keys_where_one_is_lost_the_others_are_owed)
 	hold_with(&r, &p);
 	next_round(&r);
 	reply_with(&r, 0, partly);
-	CHECK(r.lock.peer[0].owes);
+	CHECK(r.lock.peer[0].pending);
 	partly = about(1, held(HELD_FOR));
 	partly.is_partial = true;
 	reply_with(&r, 1, partly);
-	CHECK(r.lock.peer[1].owes);
+	CHECK(r.lock.peer[1].pending);
 	reply_with(&r, 2, held(HELD_FOR));
-	CHECK(!r.lock.peer[2].owes);
+	CHECK(!r.lock.peer[2].pending);
 	let_go(&r);
 	CHECK_INT(r.fake[0].sends[OP_HAND_OFF], 1);
 	CHECK_INT(r.fake[1].sends[OP_HAND_OFF], 1);
 	/* Then nothing is. */
 	reply_with(&r, 0, told(VOTE_GONE, "", 0));
 	reply_with(&r, 1, held(HELD_FOR));
-	CHECK(!r.lock.peer[0].owes && !r.lock.peer[1].owes);
+	CHECK(!r.lock.peer[0].pending && !r.lock.peer[1].pending);
 }
 
 TEST(several_keys_one_holder_of_two_is_told_of_each_by_itself)
@@ -4409,18 +4409,18 @@ TEST(quarantine_is_no_vote_and_leaves_nothing_to_release)
 	ask(&r, 3, 0);
 	reply_with(&r, 0, quarantine(USEC_SEC));
 	CHECK_INT(r.lock.tally.ballot[0].vote, VOTE_ABSENT);
-	CHECK_INT(r.lock.peer[0].owes, 0);
+	CHECK_INT(r.lock.peer[0].pending, 0);
 	reply_with(&r, 1, reply_absent(REASON_SKEWED, "ahead"));
-	CHECK_INT(r.lock.peer[1].owes, 0);
+	CHECK_INT(r.lock.peer[1].pending, 0);
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
 	CHECK_INT(sends(&r, OP_UNDO) + sends(&r, OP_HAND_OFF), 1); /* of the third */
 	ask(&r, 3, NEVER);
 	reply_with(&r, 0, reply_absent(REASON_COUNTER, "redlock:fence:{k}"));
-	CHECK_INT(r.lock.peer[0].owes, 0);
+	CHECK_INT(r.lock.peer[0].pending, 0);
 	/* Any other error may hide that it was done. */
 	ask(&r, 3, NEVER);
 	votes(&r, "A");
-	CHECK(r.lock.peer[0].owes);
+	CHECK(r.lock.peer[0].pending);
 	/* A majority of the others is enough. */
 	ask(&r, 3, NEVER);
 	reply_with(&r, 0, quarantine(USEC_SEC));
@@ -4469,7 +4469,7 @@ TEST(quarantine_keeps_a_key_from_being_put_back)
 	votes(&r, "GYY");
 	CHECK_INT(r.fake[0].sends[OP_REPAIR], 1);
 	reply_with(&r, 0, quarantine(USEC_SEC));
-	CHECK_INT(r.lock.peer[0].owes, 0);
+	CHECK_INT(r.lock.peer[0].pending, 0);
 	CHECK_INT(r.lock.state, LOCK_HELD);
 	/* The next round finds it gone, and tries again. */
 	next_round(&r);
@@ -4489,7 +4489,7 @@ static void contend_for_slots(struct rig *r, int slots, usec wait)
 	r->lock.seat.is_refused = false;
 	r->random = (uint64_t)1 << 32;
 	all_up(r);
-	CHECK_INT(r->lock.slot, 2);
+	CHECK_INT(r->lock.stamp.slot, 2);
 }
 
 /* Held, and that other slot is free (0: none), or ends soonest. */
@@ -4542,8 +4542,8 @@ TEST(slots_another_that_is_free_is_tried_at_once)
 	reply_with(&r, 2, taken(1, 0));
 	/* As the line sees it, and it is asked alone. */
 	all_say(&r, taken(3, 0));
-	CHECK_INT(r.lock.slot, 3);
-	CHECK(r.lock.attempt > 1);
+	CHECK_INT(r.lock.stamp.slot, 3);
+	CHECK(r.lock.stamp.attempt > 1);
 	CHECK_INT(r.now, BEGIN);
 }
 
@@ -4558,8 +4558,8 @@ TEST(slots_where_the_line_grants_it_the_others_name_one)
 	/* Paid first, at the slot that it is about. */
 	CHECK_INT(last_slot(&r, 0, OP_UNDO), 2);
 	fake_reply(&r, 0, VOTE_YES);
-	CHECK_INT(r.lock.slot, 3);
-	CHECK_INT(r.lock.attempt, 2);
+	CHECK_INT(r.lock.stamp.slot, 3);
+	CHECK_INT(r.lock.stamp.attempt, 2);
 	/* What is not among ours is none of ours. */
 	contend_for_slots(&r, 3, NEVER);
 	fake_reply(&r, 0, VOTE_YES);
@@ -4578,9 +4578,9 @@ TEST(slots_an_earlier_debt_is_paid_where_it_is)
 	reply_with(&r, 2, taken(3, 0));
 	/* Without node 0, which has not answered; the others go on with slot 3. */
 	pass(&r, 2 * MS);
-	CHECK_INT(r.lock.slot, 3);
+	CHECK_INT(r.lock.stamp.slot, 3);
 	CHECK_INT(r.lock.peer[0].slot, 2);
-	CHECK_INT(r.lock.attempt, 2);
+	CHECK_INT(r.lock.stamp.attempt, 2);
 	all_say(&r, told(VOTE_YES, "", 0));
 	CHECK_INT(r.lock.state, LOCK_HELD);
 	CHECK_INT(r.lock.peer[1].slot, 3);
@@ -4595,7 +4595,7 @@ TEST(slots_who_does_not_wait_tries_those_that_are_free)
 	contend_for_slots(&r, 3, 0);
 	all_say(&r, taken(3, 0));
 	CHECK_INT(r.lock.state, LOCK_TRYING);
-	CHECK_INT(r.lock.slot, 3);
+	CHECK_INT(r.lock.stamp.slot, 3);
 	all_say(&r, taken(0, HELD_FOR));
 	CHECK_INT(r.lock.refusal, REFUSAL_BUSY);
 	CHECK_INT(r.lock.state, LOCK_OVER);
@@ -4614,12 +4614,12 @@ TEST(slots_it_moves_so_often_and_then_pauses)
 	for (int n = 0; n < 100 && !lock_is_pausing(&r.lock); n++)
 		if (r.fake[n % 3].queued > 0)
 			reply_with(&r, n % 3, taken(3, 0));
-	CHECK_INT(r.lock.attempt, 9);
+	CHECK_INT(r.lock.stamp.attempt, 9);
 	CHECK(r.lock.resume_at >= r.now + 20 * MS && r.lock.resume_at < r.now + USEC_SEC);
 	CHECK_INT(r.lock.tries, 1);
 	/* And that one is tried then. */
 	next_attempt(&r);
-	CHECK_INT(r.lock.slot, 3);
+	CHECK_INT(r.lock.stamp.slot, 3);
 }
 
 TEST(slots_the_next_attempt_is_when_the_first_of_them_ends)
@@ -4647,7 +4647,7 @@ TEST(slots_who_is_woken_takes_that_one)
 
 	wait_for_slots(&r, 3);
 	reply_with(&r, 3, turn_for(3));
-	CHECK_INT(r.lock.slot, 3);
+	CHECK_INT(r.lock.stamp.slot, 3);
 	CHECK(r.lock.used_turn);
 	all_say(&r, told(VOTE_YES, "", 0));
 	CHECK_INT(r.lock.state, LOCK_HELD);
@@ -4664,14 +4664,14 @@ TEST(slots_one_that_is_free_when_it_joins_is_tried)
 	link_up(&r, 3);
 	free_one.slot = 3;
 	reply_with(&r, 3, free_one);
-	CHECK_INT(r.lock.slot, 3);
+	CHECK_INT(r.lock.stamp.slot, 3);
 	CHECK(!r.lock.used_turn);
 	/* A turn that nobody came for. */
 	contend_for_slots(&r, 3, NEVER);
 	all_say(&r, taken(0, HELD_FOR));
 	link_up(&r, 3);
 	reply_with(&r, 3, turn_for(1));
-	CHECK_INT(r.lock.slot, 1);
+	CHECK_INT(r.lock.stamp.slot, 1);
 	CHECK(r.lock.used_turn);
 }
 
@@ -4680,7 +4680,7 @@ static void be_woken_for_another(struct rig *r)
 {
 	wait_for_slots(r, 3);
 	next_attempt(r);
-	CHECK_INT(r->lock.slot, 2);
+	CHECK_INT(r->lock.stamp.slot, 2);
 	reply_with(r, 3, turn_for(3));
 }
 
@@ -4716,7 +4716,7 @@ TEST(slots_who_was_told_its_turn_and_still_waits_passes_on_whatever_comes)
 	link_up(&r, 3);
 	reply_with(&r, 3, turn_for(2));
 	CHECK(r.lock.seat.is_woken && r.lock.seat.waits);
-	CHECK_INT(r.lock.slot, 2);
+	CHECK_INT(r.lock.stamp.slot, 2);
 	let_go(&r);
 	CHECK_INT(last_slot(&r, 3, OP_HAND_OFF), 0);
 }
@@ -4754,7 +4754,7 @@ TEST(slots_what_was_only_extended_is_given_back_by_its_slot)
 	link_up(&r, 2);
 	votes(&r, "YYY");
 	let_go(&r);
-	CHECK_INT(last_slot(&r, 2, OP_HAND_OFF), r.lock.slot);
+	CHECK_INT(last_slot(&r, 2, OP_HAND_OFF), r.lock.stamp.slot);
 }
 
 TEST(slots_of_two_turns_one_is_passed_on)
@@ -5002,7 +5002,7 @@ TEST(another_ones_turn_that_is_heard_of_meanwhile_is_looked_at)
 	next_attempt(&r);
 	reply_with(&r, 3, reserved(60 * MS));
 	all_answer(&r, held(HELD_FOR));
-	CHECK_INT(r.lock.attempt, 3);
+	CHECK_INT(r.lock.stamp.attempt, 3);
 	/* A reader's questions are words for those before it: one will do. */
 	contend_as(&r, true, 3);
 	all_answer(&r, others_first(20 * MS));
@@ -5010,7 +5010,7 @@ TEST(another_ones_turn_that_is_heard_of_meanwhile_is_looked_at)
 	next_attempt(&r);
 	reply_with(&r, 3, others_first(60 * MS));
 	all_answer(&r, others_first(HELD_FOR));
-	CHECK_INT(r.lock.attempt, 2);
+	CHECK_INT(r.lock.stamp.attempt, 2);
 }
 
 /* The line's answer may come last, and it may be that others are in the way there. */

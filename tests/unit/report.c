@@ -278,10 +278,10 @@ TEST(report_pending_releases)
 {
 	struct lock lock = fresh(5);
 
-	lock.peer[0].owes = lock.peer[2].owes = 7;
-	lock.peer[0].owes_until = 40 * USEC_SEC;
-	lock.peer[2].owes_until = 30 * USEC_SEC;
-	lock.peer[3].owes_until = 99 * USEC_SEC;
+	lock.peer[0].pending = lock.peer[2].pending = 7;
+	lock.peer[0].pending_until = 40 * USEC_SEC;
+	lock.peer[2].pending_until = 30 * USEC_SEC;
+	lock.peer[3].pending_until = 99 * USEC_SEC;
 	CHECK_TEXT(report_unreleased(text, &lock, nodes(), &ONE_KEY("k"), 20 * USEC_SEC),
 		"'k' could not be released on 2 of 5 nodes and frees itself there within 20s: "
 		"redis://a:6379, redis://c:6379");
@@ -481,7 +481,7 @@ TEST(report_fits_its_line)
 		memset(detail, '\x1b', sizeof(detail) - 1);
 		detail[sizeof(detail) - 1] = '\0';
 		set_absent(&lock, i, REASON_SERVER, detail);
-		lock.peer[i].owes = 1;
+		lock.peer[i].pending = 1;
 	}
 	lock.refusal = REFUSAL_NO_QUORUM;
 	lock.loss = LOSS_EXPIRED;
@@ -755,7 +755,7 @@ TEST(report_slots)
 
 	lock.policy.slots = 3;
 	CHECK_TEXT(report_lock(text, lock_slot(&lock), keys), "'job'");
-	lock.slot = 2;
+	lock.stamp.slot = 2;
 	CHECK_TEXT(report_lock(text, lock_slot(&lock), keys), "'job#2'");
 	CHECK_TEXT(report_stood_still(text, &lock, keys),
 		"lost 'job#2': redlock stood still and could not extend it in time");

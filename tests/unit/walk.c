@@ -411,7 +411,8 @@ static void check_ask(struct world *w, struct client *c, const struct action *a)
 					  a->round != c->round || c->lock.state != LOCK_HELD))
 		breach(w, c, RULE_HEAL, "healed without a majority in this round");
 	tally.healed += a->op == OP_REPAIR;
-	if (a->op == OP_ACQUIRE && (a->round != c->lock.attempt || c->lock.state != LOCK_TRYING))
+	if (a->op == OP_ACQUIRE &&
+		(a->round != c->lock.stamp.attempt || c->lock.state != LOCK_TRYING))
 		breach(w, c, RULE_ASK, "asked for another attempt's token");
 	if (a->op != OP_EXTEND && is_ours(c, s->holder) && s->holder != c->token &&
 		w->now < s->ends)
@@ -551,9 +552,9 @@ static void check_debts(struct world *w, struct client *c)
 		const struct peer *m = &c->lock.peer[i];
 
 		if (!is_ours(c, s->holder) || s->left == s->holder || w->now >= s->ends ||
-			w->now >= m->owes_until)
+			w->now >= m->pending_until)
 			continue;
-		if (!m->owes || c->wire[i].kept_token != s->holder)
+		if (!m->pending || c->wire[i].kept_token != s->holder)
 			breach(w, c, RULE_DEBT, "a token on a node that owes none");
 	}
 }
@@ -577,7 +578,7 @@ static void check_end(struct world *w, struct client *c)
 		if (is_ours(c, s->holder) && wire->link == LINK_UP && !wire->broken &&
 			s->refused[c->id] != s->holder && !m->release_refused)
 			breach(w, c, RULE_LEFT, "a token left on a node that can be reached");
-		if (is_ours(c, s->holder) && !m->owes && w->now < m->owes_until)
+		if (is_ours(c, s->holder) && !m->pending && w->now < m->pending_until)
 			breach(w, c, RULE_LEFT, "a token left and forgotten");
 	}
 }
@@ -590,9 +591,9 @@ static void check_extend(struct world *w, struct client *c, uint32_t round_befor
 	bool extends = lock->state == LOCK_HELD && !asking_before;
 
 	tally.nudged += extends;
-	if (extends && (lock->round != round_before + 1 || lock->tally.began != w->now))
+	if (extends && (lock->stamp.round != round_before + 1 || lock->tally.began != w->now))
 		breach(w, c, RULE_EXTEND, "does not extend though asked to");
-	if (lock->state == LOCK_HELD && asking_before && lock->round != round_before)
+	if (lock->state == LOCK_HELD && asking_before && lock->stamp.round != round_before)
 		breach(w, c, RULE_EXTEND, "begins anew while it extends");
 	for (int i = 0; i < c->up.count; i++)
 		if (c->up.action[i].op == OP_EXTEND && c->up.action[i].kind == ACT_SEND &&
@@ -625,7 +626,7 @@ static void step(struct world *w, struct client *c, struct event *ev)
 {
 	enum lock_state before = c->lock.state;
 	usec valid_before = c->lock.valid_until;
-	uint32_t round_before = c->lock.round;
+	uint32_t round_before = c->lock.stamp.round;
 	bool asking_before = c->lock.asking;
 	char token[TOKEN_ID_LEN + 8];
 
@@ -640,14 +641,15 @@ static void step(struct world *w, struct client *c, struct event *ev)
 		"client %d: event %d of node %d, op %d, round %d, vote %d: state %d, round %d, "
 		"wake %.3f",
 		c->id, (int)ev->kind, ev->node, (int)ev->op, (int)ev->round,
-		ev->reply ? (int)ev->reply->vote : -1, (int)c->lock.state, (int)c->lock.round,
+		ev->reply ? (int)ev->reply->vote : -1, (int)c->lock.state, (int)c->lock.stamp.round,
 		c->up.wake_at == NEVER ? -1.0 : (double)c->up.wake_at / 1000);
 	if (c->lock.state == LOCK_RELEASING && before != LOCK_RELEASING)
 		c->releasing_since = w->now;
 	if (c->lock.state > LOCK_EXPIRING || before == LOCK_TRYING)
 		c->idle_turns = 0;
 	c->idle_turns = ev->kind == EV_TIME && c->up.count == 0 && c->lock.state == before &&
-					c->lock.round == round_before && c->up.wake_at <= w->now
+					c->lock.stamp.round == round_before &&
+					c->up.wake_at <= w->now
 				? c->idle_turns + 1
 				: 0;
 	/* A retry every 20 ms, of a few events for each node; and some for the rest. */

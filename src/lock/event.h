@@ -1,0 +1,80 @@
+/*
+ * event: what goes into lock_step() and what comes out of it, as data: an event (a reply, a broken
+ * connection, time) in; an update (connections to open or close, requests to send, when to call
+ * again) out. io/session translates between these and sockets.
+ *
+ * An event brings the time, fresh random bits and the current token: the lock has no clock and no
+ * generator of its own. The actions of an update are carried out in their order, after a new token
+ * was made if the update asks for one.
+ *
+ * Events and updates are values. The reply in an event is valid during lock_step() only.
+ */
+#ifndef LOCK_EVENT_H
+#define LOCK_EVENT_H
+
+#include "lock/policy.h"
+#include "lock/reply.h"
+
+#include <stdbool.h>
+
+enum event_kind {
+	EV_START, /* begin */
+	EV_LINK_SHAKES, /* the connection to a node, or the seat's, stands, but TLS on it, or the
+			   answer to AUTH, is missing; answer has the reason, if that comes too
+			   late */
+	EV_LINK_UP, /* the connection to a node, or the seat's, stands */
+	EV_LINK_DOWN, /* it could not be made, or broke; answer says why */
+	EV_REPLY, /* the answer to the oldest unanswered request on that connection */
+	EV_TIME, /* nothing happened but time */
+	EV_EXTEND, /* extend now, not only when it is due: this machine may have slept */
+	EV_RELEASE, /* let go: the command is gone, or the caller no longer wants the lock */
+};
+
+struct event {
+	enum event_kind kind;
+	usec now; /* read before this event is acted on; never goes back */
+	uint64_t random; /* fresh random bits */
+	const char *token; /* the current one */
+	int node; /* LINK_*, REPLY; policy.nodes: the seat */
+	enum op op; /* REPLY: the request that is answered, */
+	uint32_t round; /* and the round it was sent for */
+	const struct reply *reply; /* LINK_SHAKES, LINK_DOWN, REPLY */
+	usec leave_for; /* RELEASE: let the key end by itself after that time; 0: delete it */
+};
+
+/* Every request carries these. */
+struct stamp {
+	uint32_t round; /* every attempt and every extension is a round */
+	uint32_t attempt; /* the round whose token is current */
+	int slot; /* of a semaphore: the slot of this attempt, or of the lock; from 1 on */
+};
+
+enum action_kind {
+	ACT_OPEN, /* connect; LINK_UP or LINK_DOWN follows */
+	ACT_CLOSE, /* drop the connection at once; nothing follows */
+	ACT_SEND, /* send op for round, behind all that was sent before; REPLY or LINK_DOWN follows
+		   */
+};
+
+struct action {
+	enum action_kind kind;
+	int node; /* policy.nodes: the seat */
+	int line; /* OPEN for the seat: the node it leads to */
+	enum op op;
+	uint32_t round;
+	int slot; /* SEND: of a semaphore: which one it is about; HAND_OVER from the seat: 0: any */
+	bool is_leaving; /* SEND of HAND_OVER: pass on the turn, as from the seat */
+	bool leads; /* SEND of JOIN, WAIT: at the door; of HAND_OVER: not any more */
+};
+
+/* At most one close, one open and one send for each node, and for the seat, in a step. */
+#define ACTIONS_MAX (3 * (NODES_MAX + 1))
+
+struct update {
+	bool new_token; /* make a new token before the first of the actions */
+	int count;
+	struct action action[ACTIONS_MAX];
+	usec wake_at; /* EV_TIME is due then, unless something else comes first; NEVER: no need */
+};
+
+#endif

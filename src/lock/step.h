@@ -1,0 +1,41 @@
+/*
+ * step: what the modules of a lock share while one event is handled. Private to src/lock.
+ *
+ * lock_step() fills a struct step and hands it down. The modules read the time and the policy in
+ * it, and append actions with step_act(). Each part of the lock is written by its own module only.
+ */
+#ifndef LOCK_STEP_H
+#define LOCK_STEP_H
+
+#include "lock/event.h"
+#include "lock/tally.h"
+
+#include <assert.h>
+
+struct step {
+	const struct policy *policy;
+	const struct stamp *stamp;
+	struct tally *tally;
+	struct peer *peer; /* policy->nodes of them */
+	struct lock *lock; /* for lock.c */
+
+	usec now;
+	uint64_t random;
+	const char *token;
+	bool is_timeout; /* no I/O was pending: an answer that was not read by now is late */
+
+	struct update *up;
+};
+
+/* Appends an action about `node`. The caller adds what else belongs to it. */
+static inline struct action *step_act(struct step *s, enum action_kind kind, int node)
+{
+	struct action *a = &s->up->action[s->up->count++];
+
+	assert(s->up->count <= ACTIONS_MAX);
+	*a = (struct action){
+		.kind = kind, .node = node, .round = s->stamp->round, .slot = s->stamp->slot};
+	return a;
+}
+
+#endif

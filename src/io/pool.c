@@ -56,6 +56,7 @@ static bool link_changed(struct pool *p, int i, struct event *ev)
 	ev->kind = c->state == CONN_UP     ? EV_LINK_UP
 		   : c->state == CONN_DOWN ? EV_LINK_DOWN
 					   : EV_LINK_SHAKES;
+	ev->target = i == p->nodes->count ? TARGET_WAITER : TARGET_NODE;
 	ev->node = i;
 	ev->reply = &p->reply;
 	return true;
@@ -68,6 +69,7 @@ static bool take_reply(struct pool *p, int i, struct event *ev)
 	if (p->reported[i] != CONN_UP || !conn_next_reply(&p->conn[i], &request, &p->reply))
 		return false;
 	ev->kind = EV_REPLY;
+	ev->target = i == p->nodes->count ? TARGET_WAITER : TARGET_NODE;
 	ev->node = i;
 	ev->op = request.op;
 	ev->round = request.round;
@@ -131,6 +133,7 @@ void pool_next(struct pool *p, usec until, int wake_fd, struct event *ev)
 	memset(ev, 0, sizeof(*ev));
 	p->woken = false;
 	ev->kind = EV_TIME;
+	ev->target = TARGET_NODE;
 	/* Handle all input at least once, even if `until` is past, before EV_TIME is reported. */
 	for (bool looked = false; !find_event(p, ev); looked = true) {
 		if (looked && (p->woken || clock_now() >= until))

@@ -10,7 +10,7 @@ static const char *token_for(struct session *s, const struct action *a)
 {
 	char *sent = s->sent_token[a->node];
 
-	if (a->node == s->lock.policy.nodes) /* the waiter connection */
+	if (a->target == TARGET_WAITER) /* the waiter connection */
 		return s->token;
 	/* Release with the token that this node received: for a pending release, it is a token of
 	 * an earlier attempt. */
@@ -38,7 +38,7 @@ static bool op_may_share(enum op op)
 /* The waiter keeps its place in the queue during this attempt. */
 static bool keeps_place(const struct session *s, const struct action *a)
 {
-	return is_attempt(a->op) && s->lock.seat.waits && s->lock.seat.node == a->node;
+	return is_attempt(a->op) && s->lock.waiter.waits && s->lock.waiter.node == a->node;
 }
 
 /* The reservations with which the waiter was woken. */
@@ -48,23 +48,23 @@ static const char *reservation_for(struct session *s, const struct action *a)
 	size_t used = 0;
 
 	if (a->op == OP_HAND_OFF)
-		return lock->seat.turn[lock->seat.key];
+		return lock->waiter.turn[lock->waiter.key];
 	/* A fair client sends a reservation in an attempt only while it is its own. */
-	if (!is_attempt(a->op) || (policy_heeds_line(&lock->policy) && !lock->used_turn))
+	if (!is_attempt(a->op) || (policy_heeds_line(&lock->policy) && !lock->waiter.used_turn))
 		return "";
 	s->reservations[0] = '\0';
 	for (int i = 0; i < lock->policy.keys; i++)
-		text_append(
-			s->reservations, sizeof(s->reservations), &used, "%s", lock->seat.turn[i]);
+		text_append(s->reservations, sizeof(s->reservations), &used, "%s",
+			lock->waiter.turn[i]);
 	return s->reservations;
 }
 
 static struct wish wish_for(struct session *s, const struct action *a)
 {
 	const struct lock *lock = &s->lock;
-	bool is_waiter = a->node == lock->policy.nodes;
+	bool is_waiter = a->target == TARGET_WAITER;
 
-	s->waiter_keys = ONE_KEY(s->keys->key[lock->seat.key]);
+	s->waiter_keys = ONE_KEY(s->keys->key[lock->waiter.key]);
 	return (struct wish){
 		.op = a->op,
 		.keys = is_waiter || a->is_leaving ? &s->waiter_keys : s->keys,
@@ -76,15 +76,15 @@ static struct wish wish_for(struct session *s, const struct action *a)
 					       : lock->policy.ttl,
 		.turn_time = lock->policy.node_timeout,
 		.turn = reservation_for(s, a),
-		.awaited = a->op == OP_HAND_OFF && !is_waiter ? lock->awaited : 0,
+		.awaited = a->op == OP_HAND_OFF && !is_waiter ? lock->waiter.awaited : 0,
 		.is_leaving = a->op == OP_HAND_OFF && (is_waiter || a->is_leaving),
 		.gives_up =
 			a->op == OP_HAND_OFF && !is_waiter && !a->is_leaving && lock->proved == 0,
 		.is_waiting = keeps_place(s, a),
-		.seat_key = lock->seat.waits ? lock->seat.key : lock->seat.turn_key,
+		.seat_key = lock->waiter.waits ? lock->waiter.key : lock->waiter.turn_key,
 		.is_fair = a->op == OP_ACQUIRE && policy_heeds_line(&lock->policy),
 		.is_shared = lock->policy.is_shared && op_may_share(a->op),
-		.leads = a->leads || (keeps_place(s, a) && lock->seat.leads),
+		.leads = a->leads || (keeps_place(s, a) && lock->waiter.leads),
 		.held = s->held,
 		.wants_fence = a->op == OP_ACQUIRE && lock->policy.wants_fence,
 		.fence = lock->fence,
@@ -93,6 +93,12 @@ static struct wish wish_for(struct session *s, const struct action *a)
 		 * number. */
 		.wall = a->op == OP_ACQUIRE ? s->wall : clock_wall(),
 	};
+}
+
+/* In the pool, the waiter connection follows those to the nodes. */
+static int connection_of(const struct session *s, const struct action *a)
+{
+	return a->target == TARGET_WAITER ? s->lock.policy.nodes : a->node;
 }
 
 static void perform_actions(struct session *s, const struct update *up, usec now)
@@ -108,22 +114,23 @@ static void perform_actions(struct session *s, const struct update *up, usec now
 	}
 	for (int i = 0; i < up->count; i++) {
 		const struct action *a = &up->action[i];
+		int connection = connection_of(s, a);
 
 		switch (a->kind) {
 		case ACT_OPEN:
-			if (a->node == s->lock.policy.nodes)
-				pool_set_node(&s->pool, a->node, a->line);
-			pool_open(&s->pool, a->node);
+			if (a->target == TARGET_WAITER)
+				pool_set_node(&s->pool, connection, a->node);
+			pool_open(&s->pool, connection);
 			break;
 		case ACT_CLOSE:
-			pool_drop(&s->pool, a->node);
+			pool_drop(&s->pool, connection);
 			break;
 		case ACT_SEND:
 			/* If the connection breaks at this moment, its own event reports that. */
-			if (s->pool.conn[a->node].state == CONN_UP) {
+			if (s->pool.conn[connection].state == CONN_UP) {
 				struct wish wish = wish_for(s, a);
 
-				conn_send(&s->pool.conn[a->node], &wish, a->round, now);
+				conn_send(&s->pool.conn[connection], &wish, a->round, now);
 			}
 			break;
 		}

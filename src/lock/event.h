@@ -17,12 +17,18 @@
 
 #include <stdbool.h>
 
+/* The connection that an event or an action is about. */
+enum target {
+	TARGET_NODE, /* to a node, for requests and votes */
+	TARGET_WAITER, /* the waiter connection, to the queue node */
+};
+
 enum event_kind {
 	EV_START, /* begin */
-	EV_LINK_SHAKES, /* the connection to a node, or the seat's, stands, but TLS on it, or the
+	EV_LINK_SHAKES, /* the connection to a node, or of the waiter, stands, but TLS on it, or the
 			   answer to AUTH, is missing; answer has the reason, if that comes too
 			   late */
-	EV_LINK_UP, /* the connection to a node, or the seat's, stands */
+	EV_LINK_UP, /* the connection to a node, or of the waiter, stands */
 	EV_LINK_DOWN, /* it could not be made, or broke; answer says why */
 	EV_REPLY, /* the answer to the oldest unanswered request on that connection */
 	EV_TIME, /* nothing happened but time */
@@ -35,7 +41,8 @@ struct event {
 	usec now; /* read before this event is acted on; never goes back */
 	uint64_t random; /* fresh random bits */
 	const char *token; /* the current one */
-	int node; /* LINK_*, REPLY; policy.nodes: the seat */
+	enum target target; /* LINK_*, REPLY */
+	int node; /* the same, if target is TARGET_NODE */
 	enum op op; /* REPLY: the request that is answered, */
 	uint32_t round; /* and the round it was sent for */
 	const struct reply *reply; /* LINK_SHAKES, LINK_DOWN, REPLY */
@@ -58,8 +65,8 @@ enum action_kind {
 
 struct action {
 	enum action_kind kind;
-	int node; /* policy.nodes: the seat */
-	int line; /* OPEN for the seat: the node it leads to */
+	enum target target;
+	int node;
 	enum op op;
 	uint32_t round;
 	int slot; /* SEND: of a semaphore: which one it is about; HAND_OVER from the seat: 0: any */
@@ -67,7 +74,7 @@ struct action {
 	bool leads; /* SEND of JOIN, WAIT: at the door; of HAND_OVER: not any more */
 };
 
-/* At most one close, one open and one send for each node, and for the seat, in a step. */
+/* At most one close, one open and one send for each node, and for the waiter, in a step. */
 #define ACTIONS_MAX (3 * (NODES_MAX + 1))
 
 struct update {

@@ -12,7 +12,10 @@
 #include "base/token.h"
 #include "lock/event.h"
 #include "lock/peer.h"
+#include "lock/rivals.h"
+#include "lock/semaphore.h"
 #include "lock/tally.h"
+#include "lock/waiter.h"
 
 #include <stdbool.h>
 
@@ -43,36 +46,6 @@ enum loss {
 		      */
 };
 
-/*
- * A place in the line of those who wait for the key: a connection of its own, on which the line
- * node wakes one after the other (OP_WAIT). The nodes are in one order for all clients, another for
- * each key: the line is at the first that answers. It is a hint: whoever is not woken asks all the
- * same when the key should be free, and keeps the place meanwhile.
- */
-struct seat {
-	enum link link;
-	int node; /* the line */
-	int key; /* of which key */
-	usec due; /* connecting, and joining, must have been done by then */
-	bool joins; /* OP_JOIN is not answered yet */
-	bool waits; /* OP_WAIT is not */
-	bool passes; /* nor is OP_HAND_OFF: another key is in the way, so it is others' turn */
-	bool was_free; /* the key was free when we joined: that was worth an attempt */
-	uint32_t tried; /* the last round in which it was opened */
-	bool is_refused; /* this user may not wait; why is in trouble */
-	struct reply trouble;
-	bool is_woken; /* it is our turn, and we have not tried yet */
-	bool is_fresh; /* there is news since this attempt began: a turn, or that it is free */
-	char turn[KEYS_MAX][TOKEN_ID_LEN + 1]; /* for each key: what it was woken with, the last
-						  time; "": never */
-	int turn_key; /* which of them was the last, */
-	int turn_slot; /* or slot; 0: any */
-	bool leaves; /* OP_HAND_OFF stands behind OP_WAIT: who serves us passes it on */
-	bool parts; /* it was up when the lock was let go: an OP_HAND_OFF went by it, too */
-	bool passes_beside; /* another OP_HAND_OFF went by the line's own connection */
-	bool leads; /* we were woken, and found readers: we come next, at the door */
-};
-
 struct lock {
 	struct policy policy;
 	enum lock_state state;
@@ -89,26 +62,19 @@ struct lock {
 
 	usec valid_until; /* HELD and later */
 	usec wait_until; /* of the wait */
-	usec resume_at; /* of the next attempt, or extension round */
+	usec extend_at; /* HELD: when the next extension round begins */
 	usec release_until;
 	usec leave_for; /* the last word to the nodes: 0 deletes the key, else it is the key's rest
 			 */
 	usec asked_at; /* when this attempt's first request was sent */
-	usec insist_at; /* of the next request to those that refused; 0: none */
-	int insisted; /* how often, in this attempt */
-	bool used_turn; /* this attempt was made because it was our turn */
 	bool waits_for_all; /* this attempt gives nodes that are not ready all their time */
-	int tries; /* attempts in a row that failed without having been woken */
 	int line; /* asked first, and alone, in this attempt; -1: all were asked at once */
-	int busy_key; /* BUSY: which key somebody else has */
-	int next_slot; /* what was said to be free; 0: nothing was */
-	int moves; /* attempts in a row, without a pause, since each named another slot */
-	usec shed_at; /* from then on the links for votes are closed while waiting */
-	unsigned awaited; /* 1 << i: the nodes said that others wait for key i */
 	bool asking; /* an extension round, or the release of a held lock, is undecided */
 	bool denied; /* the last extension round was a majority of NO */
 
-	struct seat seat;
+	struct rivals rivals;
+	struct semaphore semaphore;
+	struct waiter waiter;
 	struct peer peer[NODES_MAX];
 };
 

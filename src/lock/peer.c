@@ -45,6 +45,11 @@ void peer_reopen(struct step *s, int node)
 	peer_open(s, node);
 }
 
+void peer_shakes(struct step *s, int node, enum reason reason)
+{
+	s->peer[node].missing = reason;
+}
+
 void peer_up(struct step *s, int node)
 {
 	struct peer *p = &s->peer[node];

@@ -93,6 +93,9 @@ void peer_begin_round(struct peer *p);
 
 void peer_open(struct step *s, int node);
 void peer_close(struct step *s, int node);
+/* The connection is there, but TLS on it, or the reply to AUTH, is missing. */
+void peer_shakes(struct step *s, int node, enum reason reason);
+
 void peer_up(struct step *s, int node);
 void peer_down(struct step *s, int node);
 

@@ -14,14 +14,17 @@
 
 struct step {
 	const struct policy *policy;
-	const struct stamp *stamp;
+	struct stamp *stamp;
 	struct tally *tally;
 	struct peer *peer; /* policy->nodes of them */
+	struct waiter *waiter;
+	struct semaphore *semaphore;
 	struct lock *lock; /* for lock.c */
 
 	usec now;
 	uint64_t random;
 	const char *token;
+	bool is_trying; /* the lock was not held when the event came */
 	bool is_timeout; /* no I/O was pending: an answer that was not read by now is late */
 
 	struct update *up;
@@ -36,6 +39,14 @@ static inline struct action *step_act(struct step *s, enum action_kind kind, int
 	*a = (struct action){
 		.kind = kind, .node = node, .round = s->stamp->round, .slot = s->stamp->slot};
 	return a;
+}
+
+/* tally_grace_is_over() for this lock: nodes that have not answered get a quarter of the node
+ * time-out at most. */
+static inline bool step_grace_is_over(const struct step *s, bool enough, usec least, usec *wake_at)
+{
+	return tally_grace_is_over(
+		s->tally, s->now, enough, least, s->policy->node_timeout / 4, wake_at);
 }
 
 #endif

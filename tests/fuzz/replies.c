@@ -223,7 +223,8 @@ static void act(struct play *p)
 	FUZZ_CHECK(p->up.count <= ACTIONS_MAX && p->up.wake_at >= 0);
 	for (int i = 0; i < p->up.count; i++) {
 		const struct action *a = &p->up.action[i];
-		struct lane *l = &p->lane[a->node];
+		int lane = a->target == TARGET_WAITER ? p->policy.nodes : a->node;
+		struct lane *l = &p->lane[lane];
 
 		switch (a->kind) {
 		case ACT_OPEN:
@@ -254,12 +255,13 @@ static void check_words(const struct play *p)
 	fuzz_check_clean(report_loss(text, lock, nodes, keys));
 	fuzz_check_clean(report_unreleased(text, lock, nodes, keys, p->now));
 	fuzz_check_clean(report_unguarded(text, &lock->tally, nodes));
-	if (lock->seat.is_refused)
+	if (lock->waiter.is_refused)
 		fuzz_check_clean(report_no_queue(text, lock, nodes, keys));
 }
 
 static void step(struct play *p)
 {
+	p->event.target = p->event.node == p->policy.nodes ? TARGET_WAITER : TARGET_NODE;
 	p->event.now = p->now;
 	p->event.token = "0123456789abcdef0123456789abcdef01234567:1700000000 me";
 	lock_step(&p->lock, &p->event, &p->up);

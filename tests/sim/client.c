@@ -430,7 +430,7 @@ static void check_end(struct client *c)
 		const struct wire *w = &world.wire[c->id][i];
 
 		/* The hand-off on the waiter connection may have arrived first. */
-		if (!w->end_missed || (lock->seat.parts && lock->seat.node == i))
+		if (!w->end_missed || (lock->waiter.parts && lock->waiter.node == i))
 			continue;
 		missed++;
 		told += w->end_told;

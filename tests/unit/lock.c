@@ -62,15 +62,20 @@ static bool is_parting(enum op op)
 	return op == OP_UNDO || op == OP_HAND_OFF || op == OP_EXPIRE;
 }
 
+static int connection_of(const struct rig *r, const struct action *a)
+{
+	return a->target == TARGET_WAITER ? r->lock.policy.nodes : a->node;
+}
+
 static void enqueue(struct rig *r, const struct action *a)
 {
-	struct fake *p = &r->fake[a->node];
+	struct fake *p = &r->fake[connection_of(r, a)];
 	struct sent *sent = &p->queue[p->queued];
 
 	CHECK(p->link == LINK_UP);
 	if (a->op == OP_WAIT)
 		CHECK(p->queued == 1 && p->queue[0].op == OP_JOIN);
-	else if (is_parting(a->op) && a->node < r->lock.policy.nodes)
+	else if (is_parting(a->op) && a->target == TARGET_NODE)
 		CHECK(p->queued == 0 || (p->queued == 1 && !is_parting(p->queue[0].op)));
 	else if (!is_parting(a->op))
 		CHECK_INT(p->queued, 0);
@@ -89,14 +94,14 @@ static void enqueue(struct rig *r, const struct action *a)
 
 static void perform(struct rig *r, const struct action *a)
 {
-	struct fake *p = &r->fake[a->node];
+	struct fake *p = &r->fake[connection_of(r, a)];
 
 	switch (a->kind) {
 	case ACT_OPEN:
 		CHECK(p->link == LINK_DOWN);
 		p->link = LINK_OPENING;
 		p->opens++;
-		p->line = a->line;
+		p->line = a->node;
 		break;
 	case ACT_CLOSE:
 		CHECK(p->link != LINK_DOWN);
@@ -110,6 +115,7 @@ static void perform(struct rig *r, const struct action *a)
 
 static void step(struct rig *r, struct event ev)
 {
+	ev.target = ev.node == r->lock.policy.nodes ? TARGET_WAITER : TARGET_NODE;
 	ev.now = r->now;
 	ev.random = r->random;
 	ev.token = r->text;
@@ -119,6 +125,12 @@ static void step(struct rig *r, struct event ev)
 		r->token++;
 	for (int i = 0; i < r->up.count; i++)
 		perform(r, &r->up.action[i]);
+}
+
+/* When the next attempt, or extension, begins. */
+static usec resume_at(const struct rig *r)
+{
+	return lock_is_pausing(&r->lock) ? r->lock.waiter.retry_at : lock_extend_at(&r->lock);
 }
 
 static void tick(struct rig *r)
@@ -292,7 +304,7 @@ static void start_with(struct rig *r, const struct policy *p)
 	memset(r, 0, sizeof(*r));
 	lock_init(&r->lock, p);
 	/* Without a seat, everything is done by asking again; with one: see "the line" below. */
-	r->lock.seat.is_refused = true;
+	r->lock.waiter.is_refused = true;
 	for (int i = 0; i < p->nodes; i++)
 		r->lock.policy.order[0][i] = i;
 	r->now = BEGIN;
@@ -476,7 +488,7 @@ static enum verdict verdict(const struct play *t)
 	const struct lock *lock = &t->rig.lock;
 
 	if (lock->state == LOCK_TRYING) /* it insists: see below */
-		return lock->insist_at || lock->insisted > 0 ? BUSY : OPEN;
+		return lock->rivals.retry_at || lock->rivals.retries > 0 ? BUSY : OPEN;
 	if (lock->state == LOCK_HELD || lock->proved > 0)
 		return HELD;
 	return lock->refusal == REFUSAL_BUSY        ? BUSY
@@ -593,7 +605,7 @@ static bool play(struct play *t)
 	play_links(t);
 	if (r->lock.state == LOCK_TRYING)
 		play_answers(t);
-	if (r->lock.state == LOCK_TRYING && r->lock.insist_at == 0) {
+	if (r->lock.state == LOCK_TRYING && r->lock.rivals.retry_at == 0) {
 		CHECK(r->up.wake_at <= r->now + NODE_TIMEOUT);
 		pass(r, NODE_TIMEOUT);
 		t->absent = t->nodes - t->yes - t->no;
@@ -602,7 +614,7 @@ static bool play(struct play *t)
 		compare(t, "at the time-out");
 	}
 	finish(r);
-	t->failed |= !CHECK(r->lock.insisted > 0 || sends(r, OP_ACQUIRE) <= t->nodes);
+	t->failed |= !CHECK(r->lock.rivals.retries > 0 || sends(r, OP_ACQUIRE) <= t->nodes);
 	t->failed |= !CHECK(silent > 0 || lock_unreleased(&r->lock, &(usec){0}) == 0);
 	t->failed |= !CHECK_INT(left_behind(r), 0);
 	if (t->failed)
@@ -2768,7 +2780,7 @@ static struct fake *seat(struct rig *r)
 static void contend(struct rig *r, int nodes, usec wait)
 {
 	start(r, nodes, wait);
-	r->lock.seat.is_refused = false;
+	r->lock.waiter.is_refused = false;
 	all_up(r);
 }
 
@@ -2805,7 +2817,7 @@ static void next_attempt(struct rig *r)
 {
 	uint32_t attempt = r->lock.stamp.attempt;
 
-	wait_until(r, r->lock.resume_at);
+	wait_until(r, resume_at(r));
 	all_up(r);
 	CHECK_INT(r->lock.stamp.attempt, attempt + 1);
 }
@@ -2822,7 +2834,7 @@ TEST(a_waiter_takes_a_seat_at_the_first_in_order_that_answers)
 		struct policy p = policy(5, NEVER);
 
 		start_with(&r, &p);
-		r.lock.seat.is_refused = false;
+		r.lock.waiter.is_refused = false;
 		memcpy(r.lock.policy.order[0], (int[]){2, 0, 1, 4, 3}, 5 * sizeof(int));
 		all_up(&r);
 		CHECK_INT(seat(&r)->opens, 0);
@@ -2871,7 +2883,7 @@ TEST(who_need_not_wait_takes_no_seat)
 	votes(&r, "AAY");
 	CHECK(lock_is_pausing(&r.lock));
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
-	CHECK_INT(r.lock.resume_at, BEGIN + 20 * MS);
+	CHECK_INT(resume_at(&r), BEGIN + 20 * MS);
 	CHECK_INT(seat(&r)->opens, 0);
 }
 
@@ -2912,7 +2924,7 @@ TEST(the_seat_moves_when_its_node_is_absent)
 	struct rig r;
 
 	wait_in_line(&r, 3);
-	wait_until(&r, r.lock.resume_at);
+	wait_until(&r, resume_at(&r));
 	link_down(&r, 0, REASON_CONNECT);
 	all_up(&r);
 	/* The line is another one now, and asked first. */
@@ -2950,7 +2962,7 @@ TEST(free_as_it_joins_in_the_midst_of_an_attempt_is_worth_another)
 	refuse(&r, 10 * MS);
 	link_up(&r, 3);
 	next_attempt(&r);
-	CHECK(r.lock.seat.joins);
+	CHECK(r.lock.waiter.joins);
 	reply_with(&r, 3, told(VOTE_YES, "", 0));
 	CHECK_INT(sends(&r, OP_ACQUIRE), 4);
 	reply_with(&r, 0, held(HELD_FOR));
@@ -2958,7 +2970,7 @@ TEST(free_as_it_joins_in_the_midst_of_an_attempt_is_worth_another)
 	/* but one only */
 	reply_with(&r, 0, held(HELD_FOR));
 	CHECK(lock_is_pausing(&r.lock));
-	CHECK(r.lock.resume_at >= r.now + HELD_FOR);
+	CHECK(resume_at(&r) >= r.now + HELD_FOR);
 	/* and not where nobody can be asked */
 	contend(&r, 3, NEVER);
 	refuse(&r, 10 * MS);
@@ -2968,7 +2980,7 @@ TEST(free_as_it_joins_in_the_midst_of_an_attempt_is_worth_another)
 	fake_reply(&r, 0, VOTE_ABSENT);
 	votes(&r, ".AA");
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
-	CHECK(r.lock.resume_at > r.now);
+	CHECK(resume_at(&r) > r.now);
 }
 
 TEST(a_second_turn_is_not_lost_with_the_first)
@@ -2979,14 +2991,14 @@ TEST(a_second_turn_is_not_lost_with_the_first)
 	refuse(&r, HELD_FOR);
 	link_up(&r, 3);
 	reply_with(&r, 3, turn());
-	CHECK(r.lock.used_turn && r.lock.seat.waits);
+	CHECK(r.lock.waiter.used_turn && r.lock.waiter.waits);
 	reply_with(&r, 3, told(VOTE_YES, SMALLER, 0));
-	CHECK_TEXT(r.lock.seat.turn[0], SMALLER);
+	CHECK_TEXT(r.lock.waiter.turn[0], SMALLER);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 6);
 	/* The first fails, and the second is tried and fails. */
 	refuse(&r, HELD_FOR);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 9);
-	CHECK(!r.lock.seat.is_woken);
+	CHECK(!r.lock.waiter.is_woken);
 }
 
 TEST(who_is_woken_asks_all_at_once)
@@ -2998,7 +3010,7 @@ TEST(who_is_woken_asks_all_at_once)
 	reply_with(&r, 5, turn());
 	CHECK(r.up.new_token);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 10);
-	CHECK_TEXT(r.lock.seat.turn[0], BIGGER);
+	CHECK_TEXT(r.lock.waiter.turn[0], BIGGER);
 	votes(&r, "YYYYY");
 	CHECK_INT(r.lock.state, LOCK_HELD);
 }
@@ -3009,10 +3021,10 @@ TEST(a_turn_is_an_id_and_no_more)
 
 	wait_in_line(&r, 1);
 	reply_with(&r, 1, told(VOTE_YES, BIGGER BIGGER, 0));
-	CHECK_TEXT(r.lock.seat.turn[0], BIGGER);
+	CHECK_TEXT(r.lock.waiter.turn[0], BIGGER);
 	wait_in_line(&r, 1);
 	reply_with(&r, 1, told(VOTE_YES, "1", 0));
-	CHECK_TEXT(r.lock.seat.turn[0], "1");
+	CHECK_TEXT(r.lock.waiter.turn[0], "1");
 }
 
 /* A node that is slow to notice that a seat was closed wakes who is not there any more: our own
@@ -3050,7 +3062,7 @@ TEST(who_is_not_woken_asks_the_line_first_and_the_rest_if_it_grants)
 	struct rig r;
 
 	wait_in_line(&r, 3);
-	CHECK_INT(r.lock.resume_at, BEGIN + HELD_FOR + 2 * MS);
+	CHECK_INT(resume_at(&r), BEGIN + HELD_FOR + 2 * MS);
 	next_attempt(&r);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 4);
 	CHECK_INT(r.fake[0].sends[OP_ACQUIRE], 2);
@@ -3071,7 +3083,7 @@ TEST(refused_by_the_line_asks_nobody_else_before_its_key_ends)
 		reply_with(&r, 0, no[i]);
 		CHECK(lock_is_pausing(&r.lock));
 		CHECK_INT(r.lock.refusal, REFUSAL_BUSY);
-		CHECK_INT(r.lock.resume_at, r.now + no[i].pttl + 2 * MS);
+		CHECK_INT(resume_at(&r), r.now + no[i].pttl + 2 * MS);
 		CHECK_INT(sends(&r, OP_ACQUIRE), 4);
 		CHECK_INT(sends(&r, OP_UNDO), 1); /* of the first attempt */
 	}
@@ -3080,7 +3092,7 @@ TEST(refused_by_the_line_asks_nobody_else_before_its_key_ends)
 	next_attempt(&r);
 	r.random = 99999;
 	reply_with(&r, 0, held(USEC_SEC));
-	CHECK_INT(r.lock.resume_at, r.now + USEC_SEC + 2 * MS + 99999);
+	CHECK_INT(resume_at(&r), r.now + USEC_SEC + 2 * MS + 99999);
 }
 
 TEST(a_line_that_does_not_decide_is_passed_over)
@@ -3123,7 +3135,7 @@ TEST(strangers_wake_nobody_and_are_asked_again_soon)
 		reply_with(&r, 1, i < 2 ? held(HELD_FOR) : no[i - 2]);
 		reply_with(&r, 2, held(HELD_FOR));
 		CHECK(lock_is_pausing(&r.lock));
-		CHECK_INT(r.lock.resume_at, BEGIN + 20 * MS);
+		CHECK_INT(resume_at(&r), BEGIN + 20 * MS);
 	}
 }
 
@@ -3136,19 +3148,19 @@ TEST(the_next_attempt_is_when_a_majority_can_grant_it)
 	fake_reply(&r, 0, VOTE_YES);
 	reply_with(&r, 1, held(3 * USEC_SEC));
 	reply_with(&r, 2, held(2 * USEC_SEC));
-	CHECK_INT(r.lock.resume_at, BEGIN + 2 * USEC_SEC + 2 * MS);
+	CHECK_INT(resume_at(&r), BEGIN + 2 * USEC_SEC + 2 * MS);
 	contend(&r, 5, NEVER);
 	fake_reply(&r, 0, VOTE_YES);
 	reply_with(&r, 1, held(USEC_SEC));
 	reply_with(&r, 2, held(3 * USEC_SEC));
 	reply_with(&r, 3, held(2 * USEC_SEC));
-	CHECK_INT(r.lock.resume_at, BEGIN + 2 * USEC_SEC + 2 * MS);
+	CHECK_INT(resume_at(&r), BEGIN + 2 * USEC_SEC + 2 * MS);
 	/* not sooner than others would */
 	contend(&r, 3, NEVER);
 	fake_reply(&r, 0, VOTE_YES);
 	reply_with(&r, 1, held(5 * MS));
 	reply_with(&r, 2, held(5 * MS));
-	CHECK_INT(r.lock.resume_at, BEGIN + 20 * MS);
+	CHECK_INT(resume_at(&r), BEGIN + 20 * MS);
 }
 
 TEST(a_turn_that_comes_during_an_attempt_is_for_the_next)
@@ -3168,8 +3180,8 @@ TEST(a_turn_that_comes_during_an_attempt_is_for_the_next)
 	reply_with(&r, 0, told(VOTE_FOREIGN, HUGE ":another", HELD_FOR));
 	reply_with(&r, 1, told(VOTE_FOREIGN, HUGE ":another", HELD_FOR));
 	CHECK(lock_is_pausing(&r.lock));
-	CHECK(!r.lock.seat.is_woken);
-	CHECK_INT(r.lock.resume_at, r.now + HELD_FOR + 2 * MS);
+	CHECK(!r.lock.waiter.is_woken);
+	CHECK_INT(resume_at(&r), r.now + HELD_FOR + 2 * MS);
 	CHECK_INT(seat(&r)->opens, 1);
 	CHECK_INT(seat(&r)->sends[OP_JOIN], 2);
 	CHECK_INT(seat(&r)->sends[OP_WAIT], 2);
@@ -3183,12 +3195,12 @@ TEST(a_turn_lasts_through_an_attempt_that_had_no_quorum)
 	reply_with(&r, 3, turn());
 	votes(&r, "AA");
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
-	CHECK(r.lock.seat.is_woken);
-	CHECK_INT(r.lock.resume_at, r.now + 20 * MS);
+	CHECK(r.lock.waiter.is_woken);
+	CHECK_INT(resume_at(&r), r.now + 20 * MS);
 	fake_reply(&r, 2, VOTE_YES);
 	votes(&r, "YYY");
 	next_attempt(&r);
-	CHECK(r.lock.used_turn);
+	CHECK(r.lock.waiter.used_turn);
 }
 
 TEST(a_turn_not_used_at_the_end_is_handed_over_from_the_seat)
@@ -3213,7 +3225,7 @@ TEST(a_turn_not_used_at_the_end_is_handed_over_from_the_seat)
 	/* and its answer changes nothing */
 	fake_reply(&r, 3, VOTE_YES);
 	CHECK_INT(r.lock.state, LOCK_OVER);
-	CHECK(!r.lock.seat.is_refused);
+	CHECK(!r.lock.waiter.is_refused);
 }
 
 /* The wake-up may be on its way: behind the blocked pop, the last word is heard only if it is. */
@@ -3247,7 +3259,7 @@ TEST(free_when_it_joins_is_worth_an_attempt_but_one_only)
 	/* free at the line: nobody said that it is our turn */
 	CHECK_INT(sends(&r, OP_ACQUIRE), 4);
 	reply_with(&r, 0, held(HELD_FOR));
-	CHECK_INT(r.lock.resume_at, r.now + HELD_FOR + 2 * MS);
+	CHECK_INT(resume_at(&r), r.now + HELD_FOR + 2 * MS);
 	link_down(&r, 3, REASON_CLOSED);
 	next_attempt(&r);
 	reply_with(&r, 0, held(HELD_FOR));
@@ -3255,10 +3267,10 @@ TEST(free_when_it_joins_is_worth_an_attempt_but_one_only)
 	link_up(&r, 3);
 	reply_with(&r, 3, told(VOTE_YES, "", 0));
 	CHECK(lock_is_pausing(&r.lock));
-	CHECK_INT(r.lock.resume_at, r.now + 20 * MS);
+	CHECK_INT(resume_at(&r), r.now + 20 * MS);
 	/* A turn tells that things have changed. */
 	reply_with(&r, 3, turn());
-	CHECK(!r.lock.seat.was_free);
+	CHECK(!r.lock.waiter.was_free);
 }
 
 /* A majority refused us before the line did; what is there may be a dead one's. */
@@ -3275,10 +3287,10 @@ TEST(a_key_of_the_line_that_ends_before_the_others_is_not_slept_over)
 		contend(&r, 3, NEVER);
 		reply_with(&r, 1, held(HELD_FOR));
 		reply_with(&r, 2, held(HELD_FOR));
-		CHECK_INT(r.lock.resume_at, r.now + HELD_FOR + 2 * MS);
+		CHECK_INT(resume_at(&r), r.now + HELD_FOR + 2 * MS);
 		link_up(&r, 3);
 		reply_with(&r, 3, told(VOTE_FOREIGN, HUGE ":another", cases[i].left));
-		CHECK_INT(r.lock.resume_at, r.now + cases[i].resume_in);
+		CHECK_INT(resume_at(&r), r.now + cases[i].resume_in);
 	}
 }
 
@@ -3299,7 +3311,7 @@ TEST(a_turn_ends_the_patience_of_many_failures)
 				reply_with(&r, i, told(VOTE_FOREIGN, HUGE ":another", HELD_FOR));
 		}
 		link_down(&r, 3, REASON_CLOSED);
-		CHECK_INT(r.lock.resume_at, r.now + (woken ? 20 : 40) * MS);
+		CHECK_INT(resume_at(&r), r.now + (woken ? 20 : 40) * MS);
 	}
 }
 
@@ -3326,8 +3338,8 @@ TEST(a_turn_that_nobody_came_for_is_for_who_joins)
 	refuse(&r, HELD_FOR);
 	link_up(&r, 3);
 	reply_with(&r, 3, turn());
-	CHECK(r.lock.used_turn);
-	CHECK_TEXT(r.lock.seat.turn[0], BIGGER);
+	CHECK(r.lock.waiter.used_turn);
+	CHECK_TEXT(r.lock.waiter.turn[0], BIGGER);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 6);
 }
 
@@ -3342,7 +3354,7 @@ TEST(a_seat_that_cannot_be_had_in_time_is_given_up_and_asked_for_soon)
 	CHECK_INT(seat(&r)->link, LINK_OPENING);
 	wait_until(&r, BEGIN + NODE_TIMEOUT);
 	CHECK_INT(seat(&r)->link, LINK_DOWN);
-	CHECK_INT(r.lock.resume_at, r.now + 20 * MS);
+	CHECK_INT(resume_at(&r), r.now + 20 * MS);
 	next_attempt(&r);
 	refuse(&r, HELD_FOR);
 	CHECK_INT(seat(&r)->opens, 2);
@@ -3351,23 +3363,23 @@ TEST(a_seat_that_cannot_be_had_in_time_is_given_up_and_asked_for_soon)
 	link_up(&r, 3);
 	wait_until(&r, r.now + NODE_TIMEOUT);
 	CHECK_INT(seat(&r)->link, LINK_DOWN);
-	CHECK_INT(r.lock.resume_at, r.now + 20 * MS);
+	CHECK_INT(resume_at(&r), r.now + 20 * MS);
 	/* it refuses to be connected to, or the connection breaks */
 	next_attempt(&r);
 	refuse(&r, HELD_FOR);
 	link_down(&r, 3, REASON_CONNECT);
-	CHECK_INT(r.lock.resume_at, r.now + 20 * MS);
+	CHECK_INT(resume_at(&r), r.now + 20 * MS);
 	CHECK_INT(seat(&r)->link, LINK_DOWN);
 	next_attempt(&r);
 	refuse(&r, HELD_FOR);
 	link_up(&r, 3);
 	link_down(&r, 3, REASON_CLOSED);
-	CHECK_INT(r.lock.resume_at, r.now + 40 * MS);
+	CHECK_INT(resume_at(&r), r.now + 40 * MS);
 	CHECK_INT(seat(&r)->opens, 4);
 	next_attempt(&r);
 	refuse(&r, HELD_FOR);
 	CHECK_INT(seat(&r)->opens, 5);
-	CHECK(!r.lock.seat.is_refused);
+	CHECK(!r.lock.waiter.is_refused);
 }
 
 TEST(who_waits_is_not_late)
@@ -3391,15 +3403,15 @@ TEST(who_may_not_wait_is_told_once_and_polls)
 		if (waits)
 			reply_with(&r, 3, held(HELD_FOR));
 		reply_with(&r, 3, reply_absent(REASON_NOPERM, "NOPERM"));
-		CHECK(r.lock.seat.is_refused);
-		CHECK_INT(r.lock.seat.trouble.reason, REASON_NOPERM);
-		CHECK_INT(r.lock.seat.node, 0);
+		CHECK(r.lock.waiter.is_refused);
+		CHECK_INT(r.lock.waiter.trouble.reason, REASON_NOPERM);
+		CHECK_INT(r.lock.waiter.node, 0);
 		CHECK_INT(seat(&r)->link, LINK_DOWN);
-		CHECK_INT(r.lock.resume_at, BEGIN + 20 * MS);
+		CHECK_INT(resume_at(&r), BEGIN + 20 * MS);
 		for (int i = 0; i < 3; i++) {
 			next_attempt(&r);
 			refuse(&r, HELD_FOR);
-			CHECK_INT(r.lock.resume_at, r.now + (i < 2 ? 20 : 40) * MS);
+			CHECK_INT(resume_at(&r), r.now + (i < 2 ? 20 : 40) * MS);
 		}
 		CHECK_INT(seat(&r)->opens, 1);
 	}
@@ -3438,7 +3450,7 @@ TEST(the_line_has_its_last_attempt_at_the_deadline_and_at_all_nodes)
 	struct rig r;
 
 	wait_in_line_for(&r, 3, USEC_SEC / 2);
-	CHECK_INT(r.lock.resume_at, BEGIN + USEC_SEC / 2);
+	CHECK_INT(resume_at(&r), BEGIN + USEC_SEC / 2);
 	next_attempt(&r);
 	CHECK_INT(r.now, BEGIN + USEC_SEC / 2);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 6);
@@ -3553,7 +3565,7 @@ TEST(rivals_hear_all_nodes_but_late_ones)
 	for (int i = 1; i < 4; i++) {
 		reply_with(&r, i, told(VOTE_FOREIGN, i < 2 ? BIGGER ":a" : HUGE ":b", HELD_FOR));
 		CHECK_INT(r.lock.state, LOCK_TRYING);
-		CHECK_INT(r.lock.insist_at, 0);
+		CHECK_INT(r.lock.rivals.retry_at, 0);
 	}
 	reply_with(&r, 4, told(VOTE_FOREIGN, SMALLER ":c", HELD_FOR));
 	CHECK_INT(r.lock.state, LOCK_RELEASING);
@@ -3739,12 +3751,12 @@ TEST(a_turn_that_nobody_came_for_opens_the_other_nodes)
 		CHECK(!lock_is_pausing(&r.lock));
 		if (is_last)
 			reply_with(&r, 0, turn());
-		CHECK_TEXT(r.lock.seat.turn[0], BIGGER);
+		CHECK_TEXT(r.lock.waiter.turn[0], BIGGER);
 		CHECK(!lock_is_pausing(&r.lock));
 		wait_until(&r, r.up.wake_at);
 		votes(&r, ".Y");
 		CHECK_INT(r.lock.state, LOCK_HELD);
-		CHECK(!r.lock.seat.is_woken);
+		CHECK(!r.lock.waiter.is_woken);
 	}
 }
 
@@ -3785,27 +3797,27 @@ TEST(the_line_tells_whether_others_wait)
 				reply_with(&r, i, awaited);
 			else
 				fake_reply(&r, i, VOTE_YES);
-		CHECK_INT(r.lock.awaited, line == 1);
+		CHECK_INT(r.lock.waiter.awaited, line == 1);
 	}
 	/* Each extension tells it anew. */
 	contend(&r, 3, NEVER);
 	reply_with(&r, 0, awaited);
 	votes(&r, ".YY");
-	CHECK(r.lock.awaited);
+	CHECK(r.lock.waiter.awaited);
 	next_round(&r);
-	CHECK(!r.lock.awaited);
+	CHECK(!r.lock.waiter.awaited);
 	reply_with(&r, 0, awaited);
-	CHECK(r.lock.awaited);
+	CHECK(r.lock.waiter.awaited);
 	/* When the line is absent, it is another one. */
 	next_round(&r);
 	votes(&r, "A");
 	reply_with(&r, 1, awaited);
-	CHECK(r.lock.awaited);
+	CHECK(r.lock.waiter.awaited);
 	/* Whoever refuses tells nothing. */
 	contend(&r, 3, NEVER);
 	awaited.vote = VOTE_FOREIGN;
 	reply_with(&r, 0, awaited);
-	CHECK(!r.lock.awaited);
+	CHECK(!r.lock.waiter.awaited);
 }
 
 static void contend_fairly(struct rig *r, usec wait)
@@ -3814,7 +3826,7 @@ static void contend_fairly(struct rig *r, usec wait)
 
 	p.is_fair = true;
 	start_with(r, &p);
-	r->lock.seat.is_refused = false;
+	r->lock.waiter.is_refused = false;
 	all_up(r);
 }
 
@@ -3848,7 +3860,7 @@ TEST(fair_lets_others_pass_though_a_majority_would_grant_it)
 	CHECK(lock_is_pausing(&r.lock));
 	CHECK_INT(r.lock.refusal, REFUSAL_BUSY);
 	CHECK_INT(sends(&r, OP_UNDO), 2);
-	CHECK_INT(r.lock.resume_at, BEGIN + 62 * MS);
+	CHECK_INT(resume_at(&r), BEGIN + 62 * MS);
 	CHECK_INT(seat(&r)->line, 0);
 	/* the line only, and only a turn */
 	contend_fairly(&r, NEVER);
@@ -3910,7 +3922,7 @@ TEST(who_only_looks_is_done_when_a_majority_is_free)
 static void look_and_be_woken(struct rig *r, struct reply a)
 {
 	look_with(r, 3, NEVER);
-	r->lock.seat.is_refused = false;
+	r->lock.waiter.is_refused = false;
 	for (int i = 0; i < 3; i++)
 		reply_with(r, i, a);
 	link_up(r, 3);
@@ -3924,7 +3936,7 @@ TEST(who_only_looks_passes_on_the_turn_that_it_was_told_of)
 
 	for (size_t i = 0; i < sizeof(replies) / sizeof(replies[0]); i++) {
 		look_and_be_woken(&r, held(HELD_FOR));
-		CHECK(r.lock.used_turn && r.lock.seat.waits);
+		CHECK(r.lock.waiter.used_turn && r.lock.waiter.waits);
 		votes(&r, replies[i]);
 		CHECK_INT(r.lock.refusal, REFUSAL_NONE);
 		CHECK(r.lock.state == LOCK_RELEASING || r.lock.state == LOCK_OVER);
@@ -4158,7 +4170,7 @@ static void contend_for_two(struct rig *r, bool is_fair)
 	p.is_fair = is_fair;
 	start_with(r, &p);
 	memcpy(r->lock.policy.order[1], (int[]){1, 2, 0}, 3 * sizeof(int));
-	r->lock.seat.is_refused = false;
+	r->lock.waiter.is_refused = false;
 	all_up(r);
 }
 
@@ -4186,11 +4198,11 @@ static void be_woken_for_the_second(struct rig *r)
 {
 	contend_for_two(r, false);
 	all_say(r, about(1, held(HELD_FOR)));
-	CHECK_INT(r->lock.busy_key, 1);
+	CHECK_INT(r->lock.waiter.busy_key, 1);
 	link_up(r, 3);
 	reply_with(r, 3, held(HELD_FOR));
 	reply_with(r, 3, turn());
-	CHECK_INT(r->lock.seat.turn_key, 1);
+	CHECK_INT(r->lock.waiter.turn_key, 1);
 	CHECK_INT(sends(r, OP_ACQUIRE), 6);
 }
 
@@ -4213,25 +4225,25 @@ TEST(several_keys_the_seat_is_in_the_line_of_the_one_that_is_busy)
 	contend_for_two(&r, false);
 	all_say(&r, about(1, held(HELD_FOR)));
 	CHECK_INT(seat(&r)->line, 1);
-	CHECK_INT(r.lock.seat.key, 1);
+	CHECK_INT(r.lock.waiter.key, 1);
 	/* Not everybody sees the same one: the line decides. */
 	contend_for_two(&r, false);
 	reply_with(&r, 0, held(HELD_FOR));
 	reply_with(&r, 1, about(1, held(HELD_FOR)));
-	CHECK_INT(r.lock.busy_key, 0);
+	CHECK_INT(r.lock.waiter.busy_key, 0);
 	/* The line has it not: then anybody does. */
 	contend_for_two(&r, false);
 	fake_reply(&r, 0, VOTE_YES);
 	reply_with(&r, 2, about(1, held(HELD_FOR)));
 	reply_with(&r, 1, about(1, held(HELD_FOR)));
-	CHECK_INT(r.lock.busy_key, 1);
+	CHECK_INT(r.lock.waiter.busy_key, 1);
 	/* Another one, while it is on its way there, and while it waits there. */
 	for (int arrived = 0; arrived < 2; arrived++) {
 		be_refused_the_second(&r, arrived);
 		all_say(&r, held(HELD_FOR));
 		CHECK_INT(seat(&r)->opens, 2);
 		CHECK_INT(seat(&r)->line, 0);
-		CHECK_INT(r.lock.seat.key, 0);
+		CHECK_INT(r.lock.waiter.key, 0);
 		CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 0);
 	}
 	/* Both at one node: it is another list all the same. */
@@ -4280,7 +4292,7 @@ TEST(several_keys_what_is_not_known_to_be_ours_is_not_passed_on)
 		reply_with(&r, 1, about(1, told(VOTE_YES, BIGGER, 0)));
 		reply_with(&r, 0, by_another());
 		reply_with(&r, 2, by_another());
-		CHECK_INT(r.lock.busy_key, 0);
+		CHECK_INT(r.lock.waiter.busy_key, 0);
 		CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 0);
 	}
 }
@@ -4306,8 +4318,8 @@ TEST(several_keys_have_turns_of_their_own)
 
 	be_woken_for_the_second(&r);
 	reply_with(&r, 0, told(VOTE_YES, "6666666666666666666666666666666666666666", 0));
-	CHECK_TEXT(r.lock.seat.turn[0], "6666666666666666666666666666666666666666");
-	CHECK_TEXT(r.lock.seat.turn[1], BIGGER);
+	CHECK_TEXT(r.lock.waiter.turn[0], "6666666666666666666666666666666666666666");
+	CHECK_TEXT(r.lock.waiter.turn[1], BIGGER);
 	reply_with(&r, 1, reserved(60 * MS));
 	reply_with(&r, 2, reserved(60 * MS));
 	CHECK(!lock_is_pausing(&r.lock));
@@ -4347,7 +4359,7 @@ TEST(several_keys_each_line_tells_whether_others_wait)
 				reply_with(&r, i, both);
 			else
 				fake_reply(&r, i, VOTE_YES);
-		CHECK_INT(r.lock.awaited, line == 0 ? 1 : line == 1 ? 2 : 0);
+		CHECK_INT(r.lock.waiter.awaited, line == 0 ? 1 : line == 1 ? 2 : 0);
 	}
 }
 
@@ -4437,27 +4449,27 @@ TEST(quarantine_is_waited_for_no_tighter_than_it_lasts)
 	reply_with(&r, 1, quarantine(4 * USEC_SEC));
 	reply_with(&r, 2, quarantine(3 * USEC_SEC));
 	CHECK(lock_is_pausing(&r.lock));
-	CHECK_INT(r.lock.resume_at, BEGIN + 3 * USEC_SEC + 2 * MS);
+	CHECK_INT(resume_at(&r), BEGIN + 3 * USEC_SEC + 2 * MS);
 	/* Who is away for another reason may be back, but that would not do. */
 	ask(&r, 3, NEVER);
 	reply_with(&r, 0, quarantine(4 * USEC_SEC));
 	reply_with(&r, 1, quarantine(3 * USEC_SEC));
 	votes(&r, "..A");
-	CHECK_INT(r.lock.resume_at, BEGIN + 3 * USEC_SEC + 2 * MS);
+	CHECK_INT(resume_at(&r), BEGIN + 3 * USEC_SEC + 2 * MS);
 	/* Here it would. */
 	ask(&r, 5, NEVER);
 	reply_with(&r, 0, quarantine(4 * USEC_SEC));
 	reply_with(&r, 1, quarantine(4 * USEC_SEC));
 	votes(&r, "..AYY");
-	CHECK_INT(r.lock.resume_at, BEGIN + 20 * MS);
+	CHECK_INT(resume_at(&r), BEGIN + 20 * MS);
 	/* One without an end is no reason to sleep for ever, nor is a long one. */
 	ask(&r, 1, NEVER);
 	reply_with(&r, 0, quarantine(NEVER));
-	CHECK(r.lock.resume_at > BEGIN + USEC_SEC && r.lock.resume_at < BEGIN + 60 * USEC_SEC);
+	CHECK(resume_at(&r) > BEGIN + USEC_SEC && resume_at(&r) < BEGIN + 60 * USEC_SEC);
 	/* Not longer than one is willing to wait. */
 	ask(&r, 1, USEC_SEC);
 	reply_with(&r, 0, quarantine(4 * USEC_SEC));
-	CHECK_INT(r.lock.resume_at, BEGIN + USEC_SEC);
+	CHECK_INT(resume_at(&r), BEGIN + USEC_SEC);
 }
 
 TEST(quarantine_keeps_a_key_from_being_put_back)
@@ -4486,7 +4498,7 @@ static void contend_for_slots(struct rig *r, int slots, usec wait)
 
 	p.slots = slots;
 	start_with(r, &p);
-	r->lock.seat.is_refused = false;
+	r->lock.waiter.is_refused = false;
 	r->random = (uint64_t)1 << 32;
 	all_up(r);
 	CHECK_INT(r->lock.stamp.slot, 2);
@@ -4515,8 +4527,8 @@ static int last_slot(const struct rig *r, int node, enum op op)
 	int slot = -1;
 
 	for (int i = 0; i < r->up.count; i++)
-		if (r->up.action[i].kind == ACT_SEND && r->up.action[i].node == node &&
-			r->up.action[i].op == op)
+		if (r->up.action[i].kind == ACT_SEND &&
+			connection_of(r, &r->up.action[i]) == node && r->up.action[i].op == op)
 			slot = r->up.action[i].slot;
 	return slot;
 }
@@ -4615,8 +4627,8 @@ TEST(slots_it_moves_so_often_and_then_pauses)
 		if (r.fake[n % 3].queued > 0)
 			reply_with(&r, n % 3, taken(3, 0));
 	CHECK_INT(r.lock.stamp.attempt, 9);
-	CHECK(r.lock.resume_at >= r.now + 20 * MS && r.lock.resume_at < r.now + USEC_SEC);
-	CHECK_INT(r.lock.tries, 1);
+	CHECK(resume_at(&r) >= r.now + 20 * MS && resume_at(&r) < r.now + USEC_SEC);
+	CHECK_INT(r.lock.waiter.tries, 1);
 	/* And that one is tried then. */
 	next_attempt(&r);
 	CHECK_INT(r.lock.stamp.slot, 3);
@@ -4628,17 +4640,17 @@ TEST(slots_the_next_attempt_is_when_the_first_of_them_ends)
 
 	contend_for_slots(&r, 3, NEVER);
 	all_say(&r, taken(0, USEC_SEC));
-	CHECK(r.lock.resume_at >= r.now + USEC_SEC && r.lock.resume_at < r.now + 2 * USEC_SEC);
+	CHECK(resume_at(&r) >= r.now + USEC_SEC && resume_at(&r) < r.now + 2 * USEC_SEC);
 	/* Though that is told by others than the line. */
 	contend_for_slots(&r, 3, NEVER);
 	reply_with(&r, 0, told(VOTE_ABSENT, "", 0));
 	reply_with(&r, 1, taken(0, USEC_SEC));
 	reply_with(&r, 2, taken(0, USEC_SEC));
-	CHECK(r.lock.resume_at >= r.now + USEC_SEC && r.lock.resume_at < r.now + 2 * USEC_SEC);
+	CHECK(resume_at(&r) >= r.now + USEC_SEC && resume_at(&r) < r.now + 2 * USEC_SEC);
 	/* One that has no end is no reason to sleep for ever. */
 	contend_for_slots(&r, 3, NEVER);
 	all_say(&r, taken(0, NEVER));
-	CHECK(r.lock.resume_at < r.now + 60 * USEC_SEC);
+	CHECK(resume_at(&r) < r.now + 60 * USEC_SEC);
 }
 
 TEST(slots_who_is_woken_takes_that_one)
@@ -4648,7 +4660,7 @@ TEST(slots_who_is_woken_takes_that_one)
 	wait_for_slots(&r, 3);
 	reply_with(&r, 3, turn_for(3));
 	CHECK_INT(r.lock.stamp.slot, 3);
-	CHECK(r.lock.used_turn);
+	CHECK(r.lock.waiter.used_turn);
 	all_say(&r, told(VOTE_YES, "", 0));
 	CHECK_INT(r.lock.state, LOCK_HELD);
 	CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 0);
@@ -4665,14 +4677,14 @@ TEST(slots_one_that_is_free_when_it_joins_is_tried)
 	free_one.slot = 3;
 	reply_with(&r, 3, free_one);
 	CHECK_INT(r.lock.stamp.slot, 3);
-	CHECK(!r.lock.used_turn);
+	CHECK(!r.lock.waiter.used_turn);
 	/* A turn that nobody came for. */
 	contend_for_slots(&r, 3, NEVER);
 	all_say(&r, taken(0, HELD_FOR));
 	link_up(&r, 3);
 	reply_with(&r, 3, turn_for(1));
 	CHECK_INT(r.lock.stamp.slot, 1);
-	CHECK(r.lock.used_turn);
+	CHECK(r.lock.waiter.used_turn);
 }
 
 /* It asked for another slot by itself when it was woken. */
@@ -4715,7 +4727,7 @@ TEST(slots_who_was_told_its_turn_and_still_waits_passes_on_whatever_comes)
 	all_say(&r, taken(0, HELD_FOR));
 	link_up(&r, 3);
 	reply_with(&r, 3, turn_for(2));
-	CHECK(r.lock.seat.is_woken && r.lock.seat.waits);
+	CHECK(r.lock.waiter.is_woken && r.lock.waiter.waits);
 	CHECK_INT(r.lock.stamp.slot, 2);
 	let_go(&r);
 	CHECK_INT(last_slot(&r, 3, OP_HAND_OFF), 0);
@@ -4729,7 +4741,7 @@ TEST(slots_a_turn_beyond_our_limit_is_passed_on)
 	wait_for_slots(&r, 2);
 	reply_with(&r, 3, turn_for(3));
 	CHECK_INT(last_slot(&r, 3, OP_HAND_OFF), 3);
-	CHECK(!r.lock.seat.is_woken);
+	CHECK(!r.lock.waiter.is_woken);
 	CHECK(lock_is_pausing(&r.lock));
 	fake_reply(&r, 3, VOTE_YES);
 	CHECK_INT(seat(&r)->queue[0].op, OP_JOIN);
@@ -4737,7 +4749,7 @@ TEST(slots_a_turn_beyond_our_limit_is_passed_on)
 	wait_for_slots(&r, 3);
 	reply_with(&r, 3, turn_for(3));
 	CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 0);
-	CHECK(r.lock.used_turn);
+	CHECK(r.lock.waiter.used_turn);
 }
 
 /* Found by the simulator: a node that has it though it was not asked for it, for it is another
@@ -4750,7 +4762,7 @@ TEST(slots_what_was_only_extended_is_given_back_by_its_slot)
 	link_down(&r, 2, REASON_CLOSED);
 	votes(&r, "YY");
 	CHECK_INT(r.lock.state, LOCK_HELD);
-	wait_until(&r, r.lock.resume_at);
+	wait_until(&r, resume_at(&r));
 	link_up(&r, 2);
 	votes(&r, "YYY");
 	let_go(&r);
@@ -4764,8 +4776,8 @@ TEST(slots_of_two_turns_one_is_passed_on)
 	be_woken_for_another(&r);
 	reply_with(&r, 0, told(VOTE_YES, SMALLER, 0));
 	CHECK_INT(last_slot(&r, 3, OP_HAND_OFF), 3);
-	CHECK_INT(r.lock.seat.turn_slot, 2);
-	CHECK_TEXT(r.lock.seat.turn[0], SMALLER);
+	CHECK_INT(r.lock.waiter.turn_slot, 2);
+	CHECK_TEXT(r.lock.waiter.turn[0], SMALLER);
 	/* Where there is no seat by then, nobody can be told. */
 	be_woken_for_another(&r);
 	link_down(&r, 3, REASON_CLOSED);
@@ -4796,10 +4808,10 @@ TEST(slots_a_holder_that_still_waits_has_its_wake_up_passed_on_by_the_node)
 	fake_reply(&r, 1, VOTE_YES);
 	CHECK_INT(r.lock.state, LOCK_HELD);
 	CHECK_INT(last_slot(&r, 3, OP_HAND_OFF), 0);
-	CHECK(r.lock.seat.waits);
+	CHECK(r.lock.waiter.waits);
 	reply_with(&r, 3, turn_for(3));
 	fake_reply(&r, 3, VOTE_YES);
-	CHECK(!r.lock.seat.is_woken);
+	CHECK(!r.lock.waiter.is_woken);
 	let_go(&r);
 	CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 1);
 }
@@ -4831,7 +4843,7 @@ static void contend_as(struct rig *r, bool is_shared, int nodes)
 
 	p.is_shared = is_shared;
 	start_with(r, &p);
-	r->lock.seat.is_refused = false;
+	r->lock.waiter.is_refused = false;
 	all_up(r);
 }
 
@@ -4860,8 +4872,8 @@ static const struct action *last_action(const struct rig *r, int node, enum op o
 	const struct action *found = &none;
 
 	for (int i = 0; i < r->up.count; i++)
-		if (r->up.action[i].kind == ACT_SEND && r->up.action[i].node == node &&
-			r->up.action[i].op == op)
+		if (r->up.action[i].kind == ACT_SEND &&
+			connection_of(r, &r->up.action[i]) == node && r->up.action[i].op == op)
 			found = &r->up.action[i];
 	return found;
 }
@@ -4904,7 +4916,7 @@ TEST(readers_that_were_woken_pass_the_word_on)
 	CHECK_INT(r.lock.state, LOCK_HELD);
 	CHECK_INT(last_action(&r, 3, OP_HAND_OFF)->kind, ACT_OPEN); /* in the step before: */
 	CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 1);
-	CHECK(r.lock.seat.passes);
+	CHECK(r.lock.waiter.passes);
 	reply_with(&r, 3, told(VOTE_YES, "", 0));
 	/* Who came without a word has none to pass on; nor has a writer. */
 	contend_as(&r, true, 3);
@@ -4930,7 +4942,7 @@ TEST(a_writer_that_is_woken_and_finds_readers_comes_next)
 	struct rig r;
 
 	find_readers(&r, false);
-	CHECK(r.lock.seat.leads);
+	CHECK(r.lock.waiter.leads);
 	CHECK_INT(seat(&r)->queued, 2);
 	CHECK(seat(&r)->queue[0].leads && seat(&r)->queue[1].leads);
 	reply_with(&r, 3, shared(HELD_FOR));
@@ -4938,7 +4950,7 @@ TEST(a_writer_that_is_woken_and_finds_readers_comes_next)
 	reply_with(&r, 3, turn());
 	votes(&r, "YY");
 	CHECK_INT(r.lock.state, LOCK_HELD);
-	CHECK(!r.lock.seat.leads);
+	CHECK(!r.lock.waiter.leads);
 	/* At the other end of the line, nobody knows it. */
 	find_readers(&r, false);
 	reply_with(&r, 3, shared(HELD_FOR));
@@ -4946,12 +4958,12 @@ TEST(a_writer_that_is_woken_and_finds_readers_comes_next)
 	fake_reply(&r, 0, VOTE_ABSENT);
 	all_answer(&r, shared(HELD_FOR));
 	CHECK_INT(seat(&r)->line, 1);
-	CHECK(!r.lock.seat.leads);
+	CHECK(!r.lock.waiter.leads);
 	/* It was not woken; or is a reader, and in the way is a stranger. */
 	wait_behind(&r, false, shared(HELD_FOR));
-	CHECK(!r.lock.seat.leads);
+	CHECK(!r.lock.waiter.leads);
 	find_readers(&r, true);
-	CHECK(!r.lock.seat.leads);
+	CHECK(!r.lock.waiter.leads);
 }
 
 /* Its word would be lost with it. */
@@ -4961,7 +4973,7 @@ TEST(a_writer_that_finds_readers_in_the_end_passes_the_word_on)
 	struct rig r;
 
 	start_with(&r, &p);
-	r.lock.seat.is_refused = false;
+	r.lock.waiter.is_refused = false;
 	all_up(&r);
 	all_answer(&r, held(HELD_FOR));
 	link_up(&r, 3);
@@ -4985,7 +4997,7 @@ TEST(a_reader_that_got_in_unasked_has_its_word_passed_on_by_the_node)
 	fake_reply(&r, 0, VOTE_YES);
 	votes(&r, ".YY");
 	CHECK_INT(r.lock.state, LOCK_HELD);
-	CHECK(r.lock.seat.leaves);
+	CHECK(r.lock.waiter.leaves);
 	CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 1);
 	let_go(&r);
 	CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 1);
@@ -5022,21 +5034,21 @@ TEST(a_writer_finds_readers_as_the_line_sees_it_or_else_as_anybody)
 	reply_with(&r, 3, turn());
 	reply_with(&r, 1, shared(HELD_FOR));
 	reply_with(&r, 2, shared(HELD_FOR));
-	CHECK(r.lock.seat.leads);
+	CHECK(r.lock.waiter.leads);
 	wait_behind(&r, false, held(HELD_FOR));
 	reply_with(&r, 3, turn());
 	reply_with(
 		&r, 0, told(VOTE_FOREIGN, "0000000000000000000000000000000000000007:x", HELD_FOR));
 	all_answer(&r, shared(HELD_FOR));
 	CHECK(lock_is_pausing(&r.lock));
-	CHECK(!r.lock.seat.leads);
+	CHECK(!r.lock.waiter.leads);
 	/* Of several keys, it is about the seat's. */
 	be_woken_for_the_second(&r);
 	all_answer(&r, about(0, shared(HELD_FOR)));
-	CHECK(!r.lock.seat.leads);
+	CHECK(!r.lock.waiter.leads);
 	be_woken_for_the_second(&r);
 	all_answer(&r, about(1, shared(HELD_FOR)));
-	CHECK(r.lock.seat.leads);
+	CHECK(r.lock.waiter.leads);
 }
 
 TEST(a_writer_insists_while_the_last_readers_release_is_on_its_way)

@@ -156,15 +156,15 @@ TEST(report_queue_refused)
 {
 	struct lock lock = fresh(3);
 
-	lock.seat.node = 1;
-	lock.seat.trouble = reply_absent(REASON_NOPERM, "NOPERM no right to it");
+	lock.waiter.node = 1;
+	lock.waiter.trouble = reply_absent(REASON_NOPERM, "NOPERM no right to it");
 	CHECK_TEXT(report_no_queue(text, &lock, nodes(), &ONE_KEY("k")),
 		"cannot queue for 'k', polling instead: redis://b:6379 does not "
 		"permit this user to do it (NOPERM no right to it)");
-	lock.seat.trouble = reply_absent(REASON_SERVER, "ERR unknown command 'BLPOP'");
+	lock.waiter.trouble = reply_absent(REASON_SERVER, "ERR unknown command 'BLPOP'");
 	CHECK(strstr(report_no_queue(text, &lock, nodes(), &ONE_KEY("k")),
 		"(ERR unknown command 'BLPOP')"));
-	lock.seat.trouble = reply_absent(REASON_SERVER, NULL);
+	lock.waiter.trouble = reply_absent(REASON_SERVER, NULL);
 	CHECK(strstr(
 		report_no_queue(text, &lock, nodes(), &ONE_KEY("k")), "answered with an error"));
 }

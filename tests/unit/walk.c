@@ -365,12 +365,17 @@ static void chaos(struct world *w)
 
 /* ---- the client's side of the wire ---- */
 
+static int wire_of(const struct world *w, const struct action *a)
+{
+	return a->target == TARGET_WAITER ? w->nodes : a->node;
+}
+
 static void open_wire(struct world *w, struct client *c, const struct action *a)
 {
-	struct wire *wire = &c->wire[a->node];
+	struct wire *wire = &c->wire[wire_of(w, a)];
 	const struct server *s;
 
-	wire->server = a->node == w->nodes ? a->line : a->node;
+	wire->server = a->node;
 	if (wire->server < 0 || wire->server >= w->nodes)
 		breach(w, c, RULE_WIRE, "opened a link to nowhere");
 	s = &w->server[wire->server];
@@ -400,7 +405,7 @@ static void check_ask(struct world *w, struct client *c, const struct action *a)
 {
 	const struct server *s = &w->server[a->node];
 
-	if (a->node == w->nodes)
+	if (a->target == TARGET_WAITER)
 		return;
 	if (a->op != OP_REPAIR && a->round != c->round) {
 		c->round = a->round;
@@ -422,9 +427,9 @@ static void check_ask(struct world *w, struct client *c, const struct action *a)
 /* Only what was held is left to others, and all of that is; an earlier token is deleted. */
 static void check_parting(struct world *w, struct client *c, const struct action *a)
 {
-	bool current = c->wire[a->node].kept_token == c->token;
+	bool current = c->wire[wire_of(w, a)].kept_token == c->token;
 
-	if (a->node == w->nodes)
+	if (a->target == TARGET_WAITER)
 		return;
 	if (a->op == OP_EXPIRE && (!c->leaves || !current))
 		breach(w, c, RULE_LEAVE, "left what shall be deleted");
@@ -437,7 +442,7 @@ static void check_parting(struct world *w, struct client *c, const struct action
 
 static void send(struct world *w, struct client *c, const struct action *a)
 {
-	struct wire *wire = &c->wire[a->node];
+	struct wire *wire = &c->wire[wire_of(w, a)];
 	struct message *m = &wire->queue[wire->queued];
 
 	if (wire->link != LINK_UP)
@@ -451,7 +456,7 @@ static void send(struct world *w, struct client *c, const struct action *a)
 		wire->kept_token = c->token;
 	if (wire->link != LINK_UP || wire->broken)
 		return;
-	if (wire->queued == (a->node == w->nodes ? 3 : 2) ||
+	if (wire->queued == (a->target == TARGET_WAITER ? 3 : 2) ||
 		(!is_parting(a->op) && a->op != OP_WAIT && wire->queued > 0) ||
 		(is_parting(a->op) && wire->queued == 1 && is_parting(m[-1].op))) {
 		breach(w, c, RULE_FLIGHT, "more in flight than a request and a release");
@@ -475,24 +480,25 @@ static void perform(struct world *w, struct client *c)
 		c->token = ++w->tokens * CLIENTS + c->id;
 	for (int i = 0; i < c->up.count; i++) {
 		const struct action *a = &c->up.action[i];
+		int wire = wire_of(w, a);
 
 		trace(w, "client %d: action %d on node %d, op %d, round %d", c->id, (int)a->kind,
-			a->node, (int)a->op, (int)a->round);
+			wire, (int)a->op, (int)a->round);
 		switch (a->kind) {
 		case ACT_OPEN:
-			opened[a->node]++;
+			opened[wire]++;
 			open_wire(w, c, a);
 			break;
 		case ACT_CLOSE:
-			closed[a->node]++;
-			close_wire(w, c, a->node);
+			closed[wire]++;
+			close_wire(w, c, wire);
 			break;
 		case ACT_SEND:
-			sent[a->node] += a->op != OP_WAIT;
+			sent[wire] += a->op != OP_WAIT;
 			send(w, c, a);
 			break;
 		}
-		if (opened[a->node] > 1 || closed[a->node] > 1 || sent[a->node] > 1)
+		if (opened[wire] > 1 || closed[wire] > 1 || sent[wire] > 1)
 			breach(w, c, RULE_ONCE, "twice the same to one node in a step");
 	}
 }
@@ -677,9 +683,10 @@ static void step(struct world *w, struct client *c, struct event *ev)
 
 static void tell_link(struct world *w, struct client *c, int node)
 {
+	enum target target = node == w->nodes ? TARGET_WAITER : TARGET_NODE;
 	struct wire *wire = &c->wire[node];
 	struct reply reply = reply_absent(wire->broken ? REASON_CLOSED : REASON_CONNECT, NULL);
-	struct event ev = {.kind = EV_LINK_DOWN, .node = node, .reply = &reply};
+	struct event ev = {.kind = EV_LINK_DOWN, .target = target, .node = node, .reply = &reply};
 
 	if (wire->link == LINK_OPENING && wire->accepted && !wire->shakes && chance(w, 20)) {
 		reply = reply_absent(REASON_TLS_TIMEOUT, NULL);
@@ -687,7 +694,7 @@ static void tell_link(struct world *w, struct client *c, int node)
 		wire->shakes = true;
 		wire->done_at += one_way(w, &w->server[wire->server]);
 	} else if (wire->link == LINK_OPENING && wire->accepted) {
-		ev = (struct event){.kind = EV_LINK_UP, .node = node};
+		ev = (struct event){.kind = EV_LINK_UP, .target = target, .node = node};
 		wire->link = LINK_UP;
 	} else {
 		wire->link = LINK_DOWN;
@@ -698,10 +705,15 @@ static void tell_link(struct world *w, struct client *c, int node)
 
 static void tell_reply(struct world *w, struct client *c, int node)
 {
+	enum target target = node == w->nodes ? TARGET_WAITER : TARGET_NODE;
 	struct wire *wire = &c->wire[node];
 	struct message m = wire->queue[0];
-	struct event ev = {
-		.kind = EV_REPLY, .node = node, .op = m.op, .round = m.round, .reply = &m.reply};
+	struct event ev = {.kind = EV_REPLY,
+		.target = target,
+		.node = node,
+		.op = m.op,
+		.round = m.round,
+		.reply = &m.reply};
 
 	wire->queue[0] = wire->queue[1];
 	wire->queue[1] = wire->queue[2];

@@ -84,13 +84,15 @@ static struct reply read_error(const char *text)
 	return a;
 }
 
-/* What PTTL says. Times are added to it: one that is longer than any that we set is no end. */
+/* The remaining time of a PTTL. A time longer than any that redlock sets counts as no expiry, so
+ * that sums of times cannot overflow. */
 static usec left_of(int64_t pttl)
 {
 	return pttl < 0 || pttl > DURATION_MAX / USEC_MSEC ? NEVER : pttl * USEC_MSEC;
 }
 
-/* {list, element}: woken; the element is our turn, and of a semaphore, behind it, its slot. */
+/* {list, element}: the wake-up. The element is our reservation, for a semaphore with "#SLOT" after
+ * it. */
 static struct reply read_wake(const struct resp *resp)
 {
 	const struct resp_item *turn = &resp->item[1];
@@ -110,7 +112,7 @@ static struct reply read_wake(const struct resp *resp)
 	return a;
 }
 
-/* Whatever it is. */
+/* Any reply is a success. */
 static struct reply read_any(const struct resp *resp)
 {
 	const struct resp_item *last = &resp->item[resp->count > 0 ? resp->count - 1 : 0];

@@ -55,10 +55,11 @@ void request_build(struct request *r, const struct wish *wish)
 	snprintf(r->time, sizeof(r->time), "%" PRId64, wish->time / USEC_MSEC);
 	snprintf(r->turn_time, sizeof(r->turn_time), "%" PRId64, wish->turn_time / USEC_MSEC);
 	snprintf(r->fence, sizeof(r->fence), "%" PRId64, wish->fence);
-	snprintf(r->flags, sizeof(r->flags), "%s%s%s%s%s%s%s%s", wish->is_leaving ? "l" : "",
-		wish->gives_up ? "g" : "", wish->is_waiting ? "w" : "", wish->is_fair ? "f" : "",
-		wish->is_breaking ? "b" : "", wish->wants_fence ? "n" : "",
-		wish->is_shared ? "s" : "", wish->leads ? "d" : "");
+	snprintf(r->flags, sizeof(r->flags), "%s%s%s%s%s%s%s%s",
+		wish->is_leaving ? FLAG_LEAVES : "", wish->gives_up ? FLAG_GIVES_UP : "",
+		wish->is_waiting ? FLAG_WAITS : "", wish->is_fair ? FLAG_FAIR : "",
+		wish->is_breaking ? FLAG_BREAKS : "", wish->wants_fence ? FLAG_NUMBER : "",
+		wish->is_shared ? FLAG_SHARED : "", wish->leads ? FLAG_PROMOTED : "");
 	snprintf(r->which, sizeof(r->which), "%u",
 		wish->op == OP_HAND_OFF ? wish->awaited : (unsigned)wish->seat_key + 1);
 	snprintf(r->quarantine, sizeof(r->quarantine), "%" PRId64, wish->quarantine / USEC_MSEC);

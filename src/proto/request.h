@@ -67,6 +67,16 @@ struct request {
 /* Fills *r. Every script is idempotent under one token. A key has REQUEST_KEY_MAX bytes at most. */
 void request_build(struct request *r, const struct wish *wish);
 
+/* What a request says to its script in letters, one after the other. */
+#define FLAG_SHARED "s" /* the client would be a reader */
+#define FLAG_WAITS "w" /* ACQUIRE, LOOK: it has a place in the queue here, and keeps it */
+#define FLAG_PROMOTED "d" /* it is a promoted writer; HAND_OFF: it was one */
+#define FLAG_FAIR "f" /* ACQUIRE: not before other clients that wait */
+#define FLAG_NUMBER "n" /* ACQUIRE: with a fencing number */
+#define FLAG_LEAVES "l" /* HAND_OFF: the client did not use the reservation that it got */
+#define FLAG_GIVES_UP "g" /* HAND_OFF: it never held the lock */
+#define FLAG_BREAKS "b" /* HAND_OFF: delete the key whoever holds it */
+
 /* The largest fencing number. Scripts count in doubles, and 2^53 + 1 is none. */
 #define FENCE_MAX 9007199254740991
 

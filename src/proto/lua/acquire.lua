@@ -1,6 +1,5 @@
 -- acquire: takes all keys, or none. A key that is the client's own is extended.
--- Flags: "s" as a reader; "w" the client waits here, "d" as a promoted writer; "f" not before
--- others that wait; "n" with a fencing number.
+-- Flags: FLAG_SHARED, FLAG_WAITS, FLAG_PROMOTED, FLAG_FAIR and FLAG_NUMBER (proto/request.h).
 
 local token, ttl, woken_by, flags, reserve_ms, waiter_key, quarantine, wall, base, slots, held_ids = unpack(ARGV)
 
@@ -24,7 +23,7 @@ end
 if no_vote then
 	return no_vote
 end
-local fair = has('f')
+local fair = has(FLAG_FAIR)
 -- waiters: the bits of the keys that others wait for. reserved[i]: see reservation().
 local waiters, reserved = 0, {}
 for i = 1, #KEYS do
@@ -55,7 +54,7 @@ for i = 1, #KEYS do
 	end
 end
 local number = 0
-if has('n') then
+if has(FLAG_NUMBER) then
 	number = gone and raise() or last_number()
 end
 if broken then
@@ -67,7 +66,7 @@ for i = 1, #KEYS do
 		extend(i, ttl)
 	else
 		put(i, ttl)
-		if not shared and (was_woken(i) or (has('w') and i == tonumber(waiter_key))) then
+		if not shared and (was_woken(i) or (has(FLAG_WAITS) and i == tonumber(waiter_key))) then
 			try('DEL', promoted_key(i))
 		end
 		if type(reserved[i]) == 'string' then

@@ -1,8 +1,6 @@
 -- hand_off: deletes each key that is the client's, reserves it for the first waiter, and wakes that
 -- one. Treats each key on its own, whatever the others are.
--- Flags: "l" a waiter leaves the queue with a reservation that it did not use; "d" it was a
--- promoted writer; "g" by a client that gave up before it held the lock; "b" the key is deleted
--- whoever holds it, if the value begins with the token.
+-- Flags: FLAG_LEAVES, FLAG_PROMOTED, FLAG_GIVES_UP or FLAG_BREAKS (proto/request.h).
 -- far: 2^(i - 1): others wait for key i, maybe at another node: reserve it here too.
 --
 -- Wakes also when the key is gone already: no other client wakes the waiters. Where the key has
@@ -26,7 +24,7 @@ if err then
 	return err
 end
 sort_keys()
-local leaves, gives_up = has('l'), flags == 'g'
+local leaves, gives_up = has(FLAG_LEAVES), flags == FLAG_GIVES_UP
 if slot ~= '' and leaves then
 	local used, any = slot, slot == '#0'
 	for i = 1, has_waiters(1) and limit or 0 do
@@ -46,7 +44,7 @@ for i, key in ipairs(KEYS) do
 	local is_far = far % 2 ^ i >= bit(i)
 	local id = try('GET', reserved_key(key))
 	id = type(id) == 'string' and id
-	if has('d') then
+	if has(FLAG_PROMOTED) then
 		try('DEL', promoted_key(i))
 	end
 	if leaves and readers[i] then
@@ -60,7 +58,7 @@ for i, key in ipairs(KEYS) do
 				try('DEL', reserved_key(key))
 			end
 		end
-	elseif v and not is_ours(i) and not (is_string[i] and flags == 'b' and sub(v, 1, 300) == token) then
+	elseif v and not is_ours(i) and not (is_string[i] and flags == FLAG_BREAKS and sub(v, 1, 300) == token) then
 		others = others or i
 		if flags == '' or (gives_up and not id) then
 			reserve(i, reserve_ms, not is_far and not has_waiters(i))

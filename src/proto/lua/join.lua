@@ -1,6 +1,6 @@
 -- join: a waiter enters the queue. BLPOP follows in the same packet, so it is blocked before the
 -- server serves others.
--- Flags: "s" as a reader; "d" as a promoted writer.
+-- Flags: FLAG_SHARED and FLAG_PROMOTED (proto/request.h).
 --
 -- If the key is free and its reservation is unclaimed, no other client waits: BLPOP will take the
 -- wake-up, and the queue stays empty. Else the client is known to wait, for as long as it can take
@@ -62,7 +62,7 @@ if known < lasts then
 		return known
 	end
 end
-if readers[1] and has('d') then
+if readers[1] and has(FLAG_PROMOTED) then
 	try('SET', promoted_key(1), '1', 'PX', lasts)
 end
 if slot ~= '' then

@@ -1,6 +1,6 @@
 -- look: which holder has the keys? Changes nothing, but that a waiter stays in the queue. An
 -- unclaimed reservation is for any client.
--- Flags: "s" the client would be a reader; "w" it waits here, "d" as a promoted writer.
+-- Flags: FLAG_SHARED, FLAG_WAITS and FLAG_PROMOTED (proto/request.h).
 
 local token, ttl, woken_by, flags, _, waiter_key, quarantine, wall, base, slots, held_ids = unpack(ARGV)
 

@@ -157,17 +157,17 @@ local function is_for_us(id)
 end
 
 -- A waiter stays in the queue of key `waiter_key`, whatever the reply is: that is known for as long
--- as the client can take until it asks again. Uses `flags` ("w": waits here; "d": as a promoted
--- writer), `ttl` and `waiter_key`.
+-- as the client can take until it asks again. Uses `flags` (FLAG_WAITS,
+-- FLAG_PROMOTED), `ttl` and `waiter_key`.
 local function stay()
-	if has('w') then
+	if has(FLAG_WAITS) then
 		local i = tonumber(waiter_key)
 		local left = try('PTTL', queue_key(i))
 		local lasts = max((value[i] or readers[i]) and call('PTTL', KEYS[i]) or 0, tonumber(ttl)) + 1000
 		if type(left) == 'number' and left < lasts then
 			try('SET', queue_key(i), '1', 'PX', lasts)
 		end
-		if has('d') then
+		if has(FLAG_PROMOTED) then
 			try('SET', promoted_key(i), '1', 'PX', lasts)
 		end
 	end

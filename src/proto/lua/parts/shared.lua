@@ -1,5 +1,5 @@
 -- shared: locks that several readers hold together.
--- Uses `token`, `flags` ("s": the client would be a reader) and `held_ids` (ids of locks that the
+-- Uses `token`, `flags` (FLAG_SHARED) and `held_ids` (ids of locks that the
 -- client runs within).
 --
 -- The key is a string like any other, so that a client that does not share sees a lock. It has an
@@ -10,7 +10,7 @@ local function has(flag)
 	return find(flags, flag, 1, true)
 end
 
-local shared = has('s')
+local shared = has(FLAG_SHARED)
 -- Of key i: readers[i]: its value, if readers hold it. mine[i], mine_ends[i]: the client's own
 -- token among them, and when that expires: other readers, and so the key, may expire earlier or
 -- later. held[i]: the reader that the client runs within.

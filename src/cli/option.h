@@ -1,8 +1,7 @@
 /*
- * option: the table of options, the lookups in it and in the table of subcommands (commands.def),
- * and the parser that reads both. --help, the manual pages, the completions and `redlock config`
- * are made from the same tables. A new option is one row in option.c and one field in struct
- * settings.
+ * option: the one table of commands and options, and the parser that reads it. --help, the manual
+ * pages, the completions and `redlock config` are made from the same table. A new option is one row
+ * here and one field in struct settings.
  *
  * Calling sequence: settings_init(), then options_read() for the command line and the environment,
  * then options_read_config() for the configuration file, then settings_finish(). A source never

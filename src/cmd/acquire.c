@@ -27,17 +27,17 @@ int cmd_acquire(struct settings *s)
 		return client_not_opened(s, &e);
 	log_never_block();
 	number = client_acquire(&client);
-	if (number == 0 && lock->state == LOCK_HELD)
+	if (number == 0 && lock_state(lock) == LOCK_HELD)
 		client_read_replies(&client);
-	if (number == 0 && lock->state == LOCK_HELD && signals_next(&client.signals, &caught) &&
-		caught.is_fatal)
+	if (number == 0 && lock_state(lock) == LOCK_HELD &&
+		signals_next(&client.signals, &caught) && caught.is_fatal)
 		number = caught.number;
 	if (number > 0) {
 		client.signalled = true;
 		client_release(&client, 0);
 		client_die(&client, number);
 	}
-	if (lock->state != LOCK_HELD || lock->tally.duplicate[0] >= 0)
+	if (lock_state(lock) != LOCK_HELD || lock->tally.duplicate[0] >= 0)
 		return client_print_refusal(&client);
 	client_print(&client, 0);
 	status = print_finish();
@@ -47,7 +47,7 @@ int cmd_acquire(struct settings *s)
 	}
 	log_say(LOG_DECISIONS, "acquired %s on %d of %d nodes, valid for %s", client.name,
 		tally_count(&lock->tally, VOTE_YES), s->nodes.count,
-		duration_format(valid, lock->valid_until - clock_now()));
+		duration_format(valid, lock->tenure.valid_until - clock_now()));
 	session_close(&client.session);
 	return STATUS_OK;
 }

@@ -150,7 +150,7 @@ bool client_is_open(const struct client *c)
 	const struct lock *lock = &c->session.lock;
 	const struct reply *ignored;
 
-	return lock->state == LOCK_TRYING &&
+	return lock_state(lock) == LOCK_TRYING &&
 	       !(lock_is_pausing(lock) && client_is_nested(c, &ignored));
 }
 
@@ -172,7 +172,7 @@ int client_step(struct client *c)
 		c->has_warned_not_queued = true;
 	}
 	report_lock(c->name, lock_slot(lock), &c->settings->keys);
-	if (lock->state == LOCK_HELD &&
+	if (lock_state(lock) == LOCK_HELD &&
 		report_unguarded(text, &lock->tally, &c->settings->nodes)[0])
 		log_say(LOG_NORMAL, "%s", text);
 	if (lock_is_pausing(lock) && clock_now() >= c->message_at) {
@@ -209,7 +209,7 @@ void client_read_replies(struct client *c)
  * its attempts. */
 static bool was_ours(const struct lock *lock)
 {
-	return lock->proved > 0 && lock->loss != LOSS_DENIED && !lock->policy.only_looks;
+	return lock->tenure.confirmed > 0 && lock->loss != LOSS_DENIED && !lock->policy.only_looks;
 }
 
 void client_hint_remedy(struct client *c, enum log_level at)
@@ -230,10 +230,10 @@ void client_release(struct client *c, usec expire_in)
 	bool released, may_remain;
 	usec until;
 
-	if (lock->state == LOCK_HELD)
+	if (lock_state(lock) == LOCK_HELD)
 		client_read_replies(c);
 	session_release(&c->session, expire_in);
-	while (lock->state != LOCK_OVER) {
+	while (lock_state(lock) != LOCK_OVER) {
 		if (session_step(&c->session, NEVER, c->signals.fd) &&
 			signals_next(&c->signals, &caught) && caught.is_fatal) {
 			if (c->signalled)
@@ -246,19 +246,19 @@ void client_release(struct client *c, usec expire_in)
 	released = lock->policy.nodes - unreleased >= policy_quorum(&lock->policy);
 	/* A key that remains on a majority blocks others and is worth a warning; a key on a
 	 * minority is not. */
-	may_remain = lock->proved && !released;
+	may_remain = lock->tenure.confirmed && !released;
 	if (unreleased > 0)
 		log_say(may_remain ? LOG_NORMAL : LOG_DECISIONS, "%s",
 			report_unreleased(
 				text, lock, &c->settings->nodes, &c->settings->keys, clock_now()));
 	if (may_remain)
 		client_hint_remedy(c, LOG_NORMAL);
-	if (released && was_ours(lock) && lock->leave_for > 0)
+	if (released && was_ours(lock) && lock->releasing.leave_for > 0)
 		log_say(LOG_DECISIONS, "left %s to expire in %s", c->name,
-			duration_format(left, lock->leave_for));
+			duration_format(left, lock->releasing.leave_for));
 	else if (released && was_ours(lock))
 		log_say(LOG_DECISIONS, "released %s", c->name);
-	if (lock->proved && lock->loss == LOSS_NONE && lock->tally.duplicate[0] < 0 &&
+	if (lock->tenure.confirmed && lock->loss == LOSS_NONE && lock->tally.duplicate[0] < 0 &&
 		report_unsure(text, lock, &c->settings->keys)[0])
 		log_say(LOG_DECISIONS, "%s", text);
 	session_close(&c->session);
@@ -392,17 +392,17 @@ void client_print(const struct client *c, long background_pid)
 	snprintf(id, sizeof(id), "%.*s", TOKEN_ID_LEN, c->session.token);
 	snprintf(pid, sizeof(pid), "%ld", background_pid);
 	snprintf(keys, sizeof(keys), "%d", s->keys.count);
-	snprintf(fence, sizeof(fence), "%lld", (long long)lock->fence);
+	snprintf(fence, sizeof(fence), "%lld", (long long)lock->tenure.fence);
 	snprintf(slot, sizeof(slot), "%ld", client_slot(c));
 	snprintf(limit, sizeof(limit), "%ld", s->limit);
 	switch ((enum format)s->format) {
 	case FORMAT_PLAIN:
 		print_line("%s%s%s%s%s%s%s", id, has_slots ? "#" : "", has_slots ? slot : "",
 			background_pid ? " " : "", background_pid ? pid : "",
-			lock->fence ? " " : "", lock->fence ? fence : "");
+			lock->tenure.fence ? " " : "", lock->tenure.fence ? fence : "");
 		break;
 	case FORMAT_ENV:
-		print_unset(s, background_pid != 0, lock->fence != 0);
+		print_unset(s, background_pid != 0, lock->tenure.fence != 0);
 		print_env("REDLOCK_KEY", s->names);
 		print_env("REDLOCK_KEYS", keys);
 		if (s->key_format)
@@ -416,7 +416,7 @@ void client_print(const struct client *c, long background_pid)
 		print_env("REDLOCK_HELD", held);
 		if (background_pid)
 			print_env("REDLOCK_KEEPER", pid);
-		if (lock->fence)
+		if (lock->tenure.fence)
 			print_env("REDLOCK_FENCE", fence);
 		break;
 	case FORMAT_JSON:
@@ -428,10 +428,10 @@ void client_print(const struct client *c, long background_pid)
 		if (background_pid)
 			json_number(&j, "keeper", background_pid);
 		json_ms(&j, "waited_ms", clock_now() - c->began);
-		if (lock->fence)
-			json_number(&j, "fence", lock->fence);
+		if (lock->tenure.fence)
+			json_number(&j, "fence", lock->tenure.fence);
 		json_ms(&j, "ttl_ms", s->ttl);
-		json_ms(&j, "valid_ms", lock->valid_until - clock_now());
+		json_ms(&j, "valid_ms", lock->tenure.valid_until - clock_now());
 		print_nodes(&j, &lock->tally, &s->nodes, NULL);
 		print_end(&j);
 		break;

@@ -129,12 +129,12 @@ static void keep(struct hold *h)
 			break;
 		session_step(s, wake_at, h->client.wake_fd);
 		client_log_reply(&h->client);
-		if (lock->extensions > extensions) {
-			extensions = lock->extensions;
-			h->deadline.valid_until = lock->valid_until;
+		if (lock->tenure.extensions > extensions) {
+			extensions = lock->tenure.extensions;
+			h->deadline.valid_until = lock->tenure.valid_until;
 			log_say(LOG_DECISIONS, "extended %s", h->client.name);
 		}
-		if (lock->state != LOCK_HELD && !h->was_lost) {
+		if (lock_state(lock) != LOCK_HELD && !h->was_lost) {
 			log_loss(h);
 			deadline_lose(&h->deadline, clock_now());
 		}
@@ -185,7 +185,8 @@ static int run_background_holder(struct hold *h)
 	if (!h->client.settings->log || strcmp(h->client.settings->log, "stderr") == 0)
 		log_to_syslog();
 	alarm_raise_priority(&before);
-	deadline_init(&h->deadline, &policy, clock_now(), h->client.session.lock.valid_until);
+	deadline_init(
+		&h->deadline, &policy, clock_now(), h->client.session.lock.tenure.valid_until);
 	keep(h);
 	h->summary.held = clock_now() - h->client.began - h->summary.waited;
 	client_release(&h->client, 0);
@@ -346,9 +347,9 @@ int cmd_hold(struct settings *s)
 	}
 	if (follow_has_ended(&h.follow))
 		return followed_has_ended(&h);
-	if (lock->state == LOCK_HELD)
+	if (lock_state(lock) == LOCK_HELD)
 		client_read_replies(&h.client);
-	if (lock->state != LOCK_HELD || lock->tally.duplicate[0] >= 0) {
+	if (lock_state(lock) != LOCK_HELD || lock->tally.duplicate[0] >= 0) {
 		refusal = client_refusal_word(&h.client);
 		return finish(&h, refusal, client_print_refusal(&h.client));
 	}

@@ -69,11 +69,11 @@ static void append_line(const struct settings *s, const struct run_summary *summ
 	if (s->limit > 0 && summary->held != NEVER)
 		json_number(&j, "slot",
 			policy_has_slots(&summary->lock->policy) ? summary->lock->stamp.slot : 1);
-	if (summary->lock->fence)
-		json_number(&j, "fence", summary->lock->fence);
-	json_number(&j, "extensions", summary->lock->extensions);
+	if (summary->lock->tenure.fence)
+		json_number(&j, "fence", summary->lock->tenure.fence);
+	json_number(&j, "extensions", summary->lock->tenure.extensions);
 	json_ms(&j, "worst_margin_ms",
-		summary->lock->extensions ? summary->lock->worst_margin : NEVER);
+		summary->lock->tenure.extensions ? summary->lock->tenure.worst_margin : NEVER);
 	put_failed_nodes(&j, s, summary->lock);
 	json_close(&j, '}');
 	if (j.failed) {
@@ -98,10 +98,12 @@ static void update_metrics(const struct settings *s, const struct run_summary *s
 		.outcome = summary->outcome,
 		.at = clock_wall() / USEC_SEC,
 		.status = summary->status,
-		.extensions = summary->lock->extensions,
+		.extensions = summary->lock->tenure.extensions,
 		.waited = summary->waited,
 		.held = summary->held,
-		.worst_margin = summary->lock->extensions ? summary->lock->worst_margin : NEVER,
+		.worst_margin = summary->lock->tenure.extensions
+					? summary->lock->tenure.worst_margin
+					: NEVER,
 	};
 	struct err e;
 

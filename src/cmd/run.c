@@ -78,10 +78,10 @@ static void set_environment(const struct run *r, const char *token)
 	setenv("REDLOCK_TOKEN", token, 1);
 	setenv("REDLOCK_TTL_MS", ttl, 1);
 	setenv("REDLOCK_NODES", nodes, 1);
-	snprintf(fence, sizeof(fence), "%lld", (long long)lock->fence);
+	snprintf(fence, sizeof(fence), "%lld", (long long)lock->tenure.fence);
 	/* A nested run keeps the number of its enclosing lock; the number of any other lock is
 	 * removed. */
-	if (lock->fence > 0)
+	if (lock->tenure.fence > 0)
 		setenv("REDLOCK_FENCE", fence, 1);
 	else if (r->is_nested && r->outer_fence)
 		setenv("REDLOCK_FENCE", r->outer_fence, 1);
@@ -120,7 +120,7 @@ static void prepare_early(struct run *r)
 	/* The command's environment needs the fencing number, which is not known yet. */
 	if (lock->policy.wants_fence)
 		return;
-	if (lock->state == LOCK_TRYING && !lock_is_pausing(lock) &&
+	if (lock_state(lock) == LOCK_TRYING && !lock_is_pausing(lock) &&
 		lock->stamp.attempt == lock->stamp.round &&
 		(lock->stamp.attempt == 1 || lock->waiter.used_turn) &&
 		r->prepared_for != lock->stamp.attempt) {
@@ -309,7 +309,7 @@ static void log_lost_lock(struct run *r)
 	/* If the lock ended first, the status is never the command's own, even if the loss was not
 	 * reported. */
 	r->lost |= lock->loss != LOSS_NONE || r->watch.end.cause == CAUSE_LOST ||
-		   r->watch.end.ended_at >= lock->valid_until;
+		   r->watch.end.ended_at >= lock->tenure.valid_until;
 	if (!r->lost)
 		return;
 	if (!r->has_logged_loss && lock->loss != LOSS_NONE)
@@ -380,7 +380,7 @@ static int run_command(struct run *r)
 		supervisor_close(&r->watch.supervisor);
 		return status;
 	}
-	r->valid_until = lock->valid_until;
+	r->valid_until = lock->tenure.valid_until;
 	r->extend_at = lock_extend_at(lock);
 	if (r->watch.supervisor.pid == 0 &&
 		prepare_supervisor(r, r->client.session.token, &e) < 0) {
@@ -389,7 +389,7 @@ static int run_command(struct run *r)
 		log_err(&e);
 		return status_of(e.kind);
 	}
-	supervisor_start(&r->watch.supervisor, lock->valid_until);
+	supervisor_start(&r->watch.supervisor, lock->tenure.valid_until);
 	supervise(r);
 	extender_stop(&r->extender);
 	if (r->watch.end.kind == SUPERVISOR_ENDED)
@@ -498,12 +498,12 @@ static int acquire_and_run(struct run *r)
 		release(r, 0);
 		return -1;
 	}
-	if (lock->state != LOCK_HELD)
+	if (lock_state(lock) != LOCK_HELD)
 		return not_acquired(r);
 	log_say(LOG_DECISIONS, "acquired %s on %d of %d nodes after %s, valid for %s",
 		r->client.name, tally_count(&lock->tally, VOTE_YES), s->nodes.count,
 		duration_format((char[DURATION_TEXT_MAX]){0}, r->summary.waited),
-		duration_format(text, lock->valid_until - clock_now()));
+		duration_format(text, lock->tenure.valid_until - clock_now()));
 	return run_command(r);
 }
 

@@ -19,8 +19,8 @@ static void send_message(struct extender *x, enum extender_message_kind kind, co
 {
 	struct extender_message message = {
 		.kind = kind,
-		.extensions = x->session->lock.extensions,
-		.valid_until = x->session->lock.valid_until,
+		.extensions = x->session->lock.tenure.extensions,
+		.valid_until = x->session->lock.tenure.valid_until,
 	};
 
 	snprintf(message.text, sizeof(message.text), "%s", text);
@@ -61,21 +61,21 @@ static void *run(void *arg)
 {
 	struct extender *x = arg;
 	const struct lock *lock = &x->session->lock;
-	enum lock_state state = lock->state;
-	usec valid_until = lock->valid_until;
+	enum lock_state state = lock_state(lock);
+	usec valid_until = lock->tenure.valid_until;
 	char text[REPORT_MAX];
 
 	(void)prctl(PR_SET_NAME, "rl-extender");
 	while (!session_step(x->session, NEVER, x->message_fd) || read_messages(x)) {
 		if (x->send_replies)
 			send_reply(x);
-		if (lock->valid_until != valid_until)
+		if (lock->tenure.valid_until != valid_until)
 			send_message(x, EXTENDER_EXTENDED, "");
-		if (lock->state != state && state == LOCK_HELD)
+		if (lock_state(lock) != state && state == LOCK_HELD)
 			send_message(x, EXTENDER_EXPIRING,
 				report_loss(text, lock, x->nodes, x->session->keys));
-		valid_until = lock->valid_until;
-		state = lock->state;
+		valid_until = lock->tenure.valid_until;
+		state = lock_state(lock);
 	}
 	return NULL;
 }

@@ -71,15 +71,15 @@ static struct wish wish_for(struct session *s, const struct action *a)
 		.slots = lock->policy.slots,
 		.slot = a->slot,
 		.token = token_for(s, a),
-		.time = a->op == OP_EXPIRE     ? lock->leave_for
+		.time = a->op == OP_EXPIRE     ? lock->releasing.leave_for
 			: a->op == OP_HAND_OFF ? lock->policy.node_timeout
 					       : lock->policy.ttl,
 		.turn_time = lock->policy.node_timeout,
 		.turn = reservation_for(s, a),
 		.awaited = a->op == OP_HAND_OFF && !is_waiter ? lock->waiter.awaited : 0,
 		.is_leaving = a->op == OP_HAND_OFF && (is_waiter || a->is_leaving),
-		.gives_up =
-			a->op == OP_HAND_OFF && !is_waiter && !a->is_leaving && lock->proved == 0,
+		.gives_up = a->op == OP_HAND_OFF && !is_waiter && !a->is_leaving &&
+			    lock->tenure.confirmed == 0,
 		.is_waiting = keeps_place(s, a),
 		.seat_key = lock->waiter.waits ? lock->waiter.key : lock->waiter.turn_key,
 		.is_fair = a->op == OP_ACQUIRE && policy_heeds_line(&lock->policy),
@@ -87,7 +87,7 @@ static struct wish wish_for(struct session *s, const struct action *a)
 		.leads = a->leads || (keeps_place(s, a) && lock->waiter.leads),
 		.held = s->held,
 		.wants_fence = a->op == OP_ACQUIRE && lock->policy.wants_fence,
-		.fence = lock->fence,
+		.fence = lock->tenure.fence,
 		.quarantine = lock->policy.quarantine,
 		/* All nodes get the same time in an attempt, so that they return the same fencing
 		 * number. */

@@ -25,15 +25,14 @@ enum target {
 
 enum event_kind {
 	EV_START, /* begin */
-	EV_LINK_SHAKES, /* the connection to a node, or of the waiter, stands, but TLS on it, or the
-			   answer to AUTH, is missing; answer has the reason, if that comes too
-			   late */
-	EV_LINK_UP, /* the connection to a node, or of the waiter, stands */
-	EV_LINK_DOWN, /* it could not be made, or broke; answer says why */
-	EV_REPLY, /* the answer to the oldest unanswered request on that connection */
-	EV_TIME, /* nothing happened but time */
-	EV_EXTEND, /* extend now, not only when it is due: this machine may have slept */
-	EV_RELEASE, /* let go: the command is gone, or the caller no longer wants the lock */
+	EV_LINK_SHAKES, /* connected, but TLS, or the reply to AUTH, is missing; `reply` has the
+			   reason if that takes too long */
+	EV_LINK_UP, /* connected */
+	EV_LINK_DOWN, /* connecting failed, or the connection broke; `reply` says why */
+	EV_REPLY, /* the reply to the oldest request without one on that connection */
+	EV_TIME, /* no I/O was pending */
+	EV_EXTEND, /* extend now, before it is due: this machine may have slept */
+	EV_RELEASE, /* release: the command has ended, or the caller gives up */
 };
 
 struct event {
@@ -46,7 +45,7 @@ struct event {
 	enum op op; /* REPLY: the request that is answered, */
 	uint32_t round; /* and the round it was sent for */
 	const struct reply *reply; /* LINK_SHAKES, LINK_DOWN, REPLY */
-	usec leave_for; /* RELEASE: let the key end by itself after that time; 0: delete it */
+	usec leave_for; /* RELEASE: let the key expire after that time; 0: delete it */
 };
 
 /* Every request carries these. */
@@ -59,8 +58,7 @@ struct stamp {
 enum action_kind {
 	ACT_OPEN, /* connect; LINK_UP or LINK_DOWN follows */
 	ACT_CLOSE, /* drop the connection at once; nothing follows */
-	ACT_SEND, /* send op for round, behind all that was sent before; REPLY or LINK_DOWN follows
-		   */
+	ACT_SEND, /* send op for round, after everything sent before; REPLY or LINK_DOWN follows */
 };
 
 struct action {
@@ -69,9 +67,9 @@ struct action {
 	int node;
 	enum op op;
 	uint32_t round;
-	int slot; /* SEND: of a semaphore: which one it is about; HAND_OVER from the seat: 0: any */
-	bool is_leaving; /* SEND of HAND_OVER: pass on the turn, as from the seat */
-	bool leads; /* SEND of JOIN, WAIT: at the door; of HAND_OVER: not any more */
+	int slot; /* SEND: of a semaphore: its slot; HAND_OFF to TARGET_WAITER: 0: any */
+	bool is_leaving; /* SEND of HAND_OFF: pass on the reservation only */
+	bool leads; /* SEND of JOIN, WAIT: as promoted writer; of HAND_OFF: no longer */
 };
 
 /* At most one close, one open and one send for each node, and for the waiter, in a step. */

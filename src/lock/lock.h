@@ -1,10 +1,27 @@
 /*
- * quorum: one lock over N nodes, from the first attempt to the last release, as a state machine.
+ * lock: one lock over N nodes, from the first attempt to the last release, as a state machine. The
+ * algorithm is Redlock (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/).
  *
- * lock_step() takes an event and answers with what to do next. It has no clock, socket, memory
- * or randomness of its own: all of them come with the event. It cannot fail and calls nothing back.
- * The algorithm is Redlock (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/);
- * where it goes further, the reason stands beside the line in quorum.c.
+ *	lock_init(&lock, &policy);
+ *	lock_step(&lock, &event, &update);    EV_START first, then whatever happens; carry out the
+ *	                                      update; EV_TIME is due at update.wake_at
+ *	... until lock_state(&lock) is LOCK_OVER
+ *
+ *	IDLE -> CONNECT -> ASK -> (FENCE) -> HELD -> EXPIRING -> LOST
+ *	           ^        |        |         |         |         |
+ *	           |        v        |         +---------+---------+- EV_RELEASE
+ *	           +----- PAUSE <----+                   v
+ *	                    |  no more time           RELEASE -> OVER
+ *	                    +----------------------------^
+ *
+ * A failed attempt leads to PAUSE and from there to the next attempt, or to RELEASE when the wait
+ *is over. HELD goes to EXPIRING one safety margin before the validity ends, or when a majority
+ *denies the key twice; at the end of the validity EXPIRING becomes LOST. EV_RELEASE ends every
+ *phase.
+ *
+ * lock_step() has no clock, socket, memory or randomness of its own: all of them come with the
+ *event. It cannot fail and calls nothing back. A struct lock owns no memory; its fields may be
+ *read.
  */
 #ifndef LOCK_LOCK_H
 #define LOCK_LOCK_H
@@ -19,12 +36,26 @@
 
 #include <stdbool.h>
 
+enum phase {
+	PHASE_IDLE,
+	PHASE_CONNECT, /* connecting; no request of this round was sent */
+	PHASE_ASK, /* the votes of an attempt arrive */
+	PHASE_FENCE, /* a majority granted the lock and is told its fencing number */
+	PHASE_PAUSE, /* between two attempts */
+	PHASE_HELD,
+	PHASE_EXPIRING, /* the end is near or certain: end the command now */
+	PHASE_LOST, /* the validity has ended */
+	PHASE_RELEASE, /* releasing every key that may be ours */
+	PHASE_OVER,
+};
+
+/* The phase, as far as callers care. */
 enum lock_state {
 	LOCK_TRYING,
 	LOCK_HELD,
-	LOCK_EXPIRING, /* the end is near or certain: end the command now */
-	LOCK_LOST, /* the validity is over */
-	LOCK_RELEASING, /* giving back whatever may be ours */
+	LOCK_EXPIRING,
+	LOCK_LOST,
+	LOCK_RELEASING,
 	LOCK_OVER,
 };
 
@@ -46,33 +77,46 @@ enum loss {
 		      */
 };
 
+/* Valid in PHASE_ASK and PHASE_FENCE. */
+struct attempt {
+	usec asked_at; /* when its first request was sent */
+	int first; /* the node that is asked before all others; -1: all were asked at once */
+	bool waits_for_all; /* nodes that are not ready get all their time */
+	struct rivals rivals;
+};
+
+/* Valid from PHASE_HELD on. */
+struct tenure {
+	usec valid_until; /* set by the attempt, and by each extension */
+	usec extend_at; /* HELD: when the next extension round begins */
+	bool asking; /* an extension round is under way */
+	bool denied; /* a majority said in the last extension round that the key is not ours */
+	uint32_t confirmed; /* the last round that a majority confirmed; 0: never held */
+	int extensions; /* how many of these rounds were extensions, */
+	usec worst_margin; /* and the least validity that was left at one; NEVER: there was none */
+	int64_t fence; /* the fencing number; 0: none */
+};
+
+/* Valid in PHASE_RELEASE and PHASE_OVER. */
+struct releasing {
+	usec until; /* then the release is given up */
+	usec leave_for; /* 0: the key is deleted; else it is left to expire after this time */
+	bool asking; /* it is open whether a majority had the key until now */
+};
+
 struct lock {
 	struct policy policy;
-	enum lock_state state;
-	enum refusal refusal;
+	enum phase phase;
+	enum refusal refusal; /* of the last attempt */
 	enum loss loss;
+	usec wait_until; /* no attempt begins after it */
+	struct stamp stamp; /* of the requests that are sent now */
 	struct tally tally; /* the votes of the current round */
 
-	int phase; /* enum phase in quorum.c */
-	struct stamp stamp; /* of the requests that are sent now */
-	uint32_t proved; /* the last round that a majority confirmed */
-	int extensions; /* how many of those were extensions, */
-	int64_t fence; /* the fencing number; 0: none */
-	usec worst_margin; /* and the least that was left of the validity when one came in; NEVER */
+	struct attempt attempt;
+	struct tenure tenure;
+	struct releasing releasing;
 
-	usec valid_until; /* HELD and later */
-	usec wait_until; /* of the wait */
-	usec extend_at; /* HELD: when the next extension round begins */
-	usec release_until;
-	usec leave_for; /* the last word to the nodes: 0 deletes the key, else it is the key's rest
-			 */
-	usec asked_at; /* when this attempt's first request was sent */
-	bool waits_for_all; /* this attempt gives nodes that are not ready all their time */
-	int line; /* asked first, and alone, in this attempt; -1: all were asked at once */
-	bool asking; /* an extension round, or the release of a held lock, is undecided */
-	bool denied; /* the last extension round was a majority of NO */
-
-	struct rivals rivals;
 	struct semaphore semaphore;
 	struct waiter waiter;
 	struct peer peer[NODES_MAX];
@@ -89,7 +133,9 @@ static inline int lock_slot(const struct lock *lock)
 	return policy_has_slots(&lock->policy) ? lock->stamp.slot : 0;
 }
 
-/* Between two attempts: the votes of the last one can be told about. The seat may be taken. */
+enum lock_state lock_state(const struct lock *lock);
+
+/* Between two attempts: the votes of the last one can be told about. */
 bool lock_is_pausing(const struct lock *lock);
 
 /* HELD, and no extension is under way: when the next one is due. */

@@ -84,15 +84,13 @@ static struct reply read_error(const char *text)
 	return a;
 }
 
-/* The remaining time of a PTTL. A time longer than any that redlock sets counts as no expiry, so
- * that sums of times cannot overflow. */
+/* What PTTL says. Times are added to it: one that is longer than any that we set is no end. */
 static usec left_of(int64_t pttl)
 {
 	return pttl < 0 || pttl > DURATION_MAX / USEC_MSEC ? NEVER : pttl * USEC_MSEC;
 }
 
-/* {list, element}: the wake-up. The element is our reservation, for a semaphore with "#SLOT" after
- * it. */
+/* {list, element}: woken; the element is our turn, and of a semaphore, behind it, its slot. */
 static struct reply read_wake(const struct resp *resp)
 {
 	const struct resp_item *turn = &resp->item[1];
@@ -112,7 +110,7 @@ static struct reply read_wake(const struct resp *resp)
 	return a;
 }
 
-/* Any reply is a success. */
+/* Whatever it is. */
 static struct reply read_any(const struct resp *resp)
 {
 	const struct resp_item *last = &resp->item[resp->count > 0 ? resp->count - 1 : 0];

@@ -39,7 +39,7 @@ struct resp {
 	bool is_whole;
 };
 
-/* The page of OP_SCAN is a sequence of entries, each with a line of numbers before it. */
+/* What OP_SCAN finds: a page is a sequence of entries, each with a line of numbers before it. */
 #define PAGE_MAX ((size_t)60 * 1024)
 
 struct page_entry {
@@ -63,9 +63,8 @@ bool page_next(const char **at, const char *end, struct page_entry *entry);
 #define CODE_GONE -1
 #define CODE_RESERVED 2 /* free, but reserved for another waiter, or waiters are before us */
 #define CODE_QUARANTINE 3 /* for another pttl */
-#define CODE_SKEWED \
-	4 /* by pttl; text: the node's clock is "ahead of" the client's, or "behind" \
-	   */
+#define CODE_SKEWED 4 /* by pttl; text: the node's clock is "ahead of" the client's, or "behind" \
+		       */
 #define CODE_COUNTER 5 /* text: the fencing counter that cannot be raised */
 
 /* Marks are numbers added up: 1 << i for each key i that others wait for, and these. */
@@ -74,7 +73,7 @@ bool page_next(const char **at, const char *end, struct page_entry *entry);
 #define MARK_UNGUARDED 2097152 /* the node cannot tell whether it forgot keys */
 #define MARK_SHARED 4194304 /* readers hold the key */
 
-/* Makes a struct reply of the reply to a request. A reply of any other form is ABSENT. */
+/* What the reply to a request means. Whatever is not exactly an answer to it is ABSENT. */
 struct reply reply_read(enum op op, const struct resp *resp);
 
 #endif

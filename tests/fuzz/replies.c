@@ -383,7 +383,7 @@ void fuzz_votes(const uint8_t *data, size_t len)
 	p.event = (struct event){.kind = EV_START, .random = kind};
 	step(&p);
 	/* Formatting takes far longer than steps. */
-	for (int i = 0; b.at < b.end && p.lock.state != LOCK_OVER && i < STEPS_MAX; i++) {
+	for (int i = 0; b.at < b.end && lock_state(&p.lock) != LOCK_OVER && i < STEPS_MAX; i++) {
 		play_on(&p, &b);
 		if (i % 32 == 31)
 			check_words(&p);

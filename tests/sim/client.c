@@ -35,8 +35,8 @@ void client_go_on(struct client *c)
 static void check_promptness(const struct client *c, usec until)
 {
 	const struct lock *lock = &c->session.lock;
-	usec at = c->in_section && lock->state == LOCK_HELD
-			  ? true_time(c, lock->valid_until - lock->policy.safety_margin)
+	usec at = c->in_section && lock_state(lock) == LOCK_HELD
+			  ? true_time(c, lock->tenure.valid_until - lock->policy.safety_margin)
 			  : NEVER;
 
 	if (until > usec_add(at, 10) && world.now >= c->paused_until)
@@ -127,7 +127,7 @@ static int slot_of(const struct client *c)
 static void check_proof(struct client *c)
 {
 	const struct lock *lock = &c->session.lock;
-	usec until = true_time(c, lock->valid_until);
+	usec until = true_time(c, lock->tenure.valid_until);
 	int confirmed = 0, last = 0;
 
 	for (int i = 0; i < world.nodes; i++) {
@@ -135,11 +135,12 @@ static void check_proof(struct client *c)
 
 		/* A server with two names counts once. A server that restarts between two replies
 		 * has two identities: only the restart guard notices that. */
-		if (i > 0 && i == world.alias && world.wire[c->id][0].yes_round == lock->proved &&
+		if (i > 0 && i == world.alias &&
+			world.wire[c->id][0].yes_round == lock->tenure.confirmed &&
 			world.wire[c->id][0].yes_life == w->yes_life)
 			continue;
-		confirmed += w->yes_round == lock->proved;
-		last += w->yes_round == lock->proved && w->yes_until >= until;
+		confirmed += w->yes_round == lock->tenure.confirmed;
+		last += w->yes_round == lock->tenure.confirmed && w->yes_until >= until;
 	}
 	if (confirmed <= world.nodes / 2)
 		breach("majority", "c%d counts on %d of %d", c->id, confirmed, world.nodes);
@@ -150,9 +151,9 @@ static void check_proof(struct client *c)
 	c->window_slot = slot_of(c);
 	c->window_is_shared = c->policy.is_shared;
 	if (draw_percent(world.trap_percent))
-		schedule(true_time(c, draw_percent(50)
-					      ? lock->valid_until - lock->policy.safety_margin
-					      : lock_extend_at(lock)) -
+		schedule(true_time(c, draw_percent(50) ? lock->tenure.valid_until -
+								 lock->policy.safety_margin
+						       : lock_extend_at(lock)) -
 				 USEC_MSEC,
 			SIM_CUT_OFF, c->id, 0, 0, NULL);
 }
@@ -234,7 +235,7 @@ static void check_exclusion(const struct client *c)
  * hold the lock together have no order among themselves. */
 static void check_fence(struct client *c)
 {
-	int64_t fence = c->session.lock.fence;
+	int64_t fence = c->session.lock.tenure.fence;
 	int slot = slot_of(c);
 
 	if (!c->policy.wants_fence || !world.exclusion_is_promised)
@@ -267,7 +268,7 @@ static void begin_section(struct client *c)
 	trace("c%d section begins, %d ms", c->id, (int)(length / USEC_MSEC));
 	check_proof(c);
 	check_validity(c);
-	deadline_init(&c->deadline, &c->deadline_policy, client_clock(c), lock->valid_until);
+	deadline_init(&c->deadline, &c->deadline_policy, client_clock(c), lock->tenure.valid_until);
 	c->in_section = true;
 	c->section_began = world.now;
 	c->obeys_after = draw_percent(50) ? draw_between(0, c->policy.ttl / 4) : NEVER;
@@ -295,11 +296,11 @@ static void check_random(const struct client *c, uint64_t before)
 static void extend(struct client *c)
 {
 	const struct lock *lock = &c->session.lock;
-	bool is_asking = lock->asking || lock->state != LOCK_HELD;
+	bool is_asking = lock->tenure.asking || lock_state(lock) != LOCK_HELD;
 	uint32_t round = lock->stamp.round;
 
 	session_extend(&c->session);
-	if (!is_asking && lock->state == LOCK_HELD && lock->stamp.round == round)
+	if (!is_asking && lock_state(lock) == LOCK_HELD && lock->stamp.round == round)
 		breach("extension", "c%d was continued, and does not ask", c->id);
 }
 
@@ -322,7 +323,7 @@ static void turn(struct client *c)
 static void keep(struct client *c)
 {
 	const struct lock *lock = &c->session.lock;
-	usec valid_until = lock->valid_until;
+	usec valid_until = lock->tenure.valid_until;
 	usec stopped_until = c->paused_until;
 	bool is_lost = false;
 
@@ -334,14 +335,14 @@ static void keep(struct client *c)
 		if (c->paused_until != stopped_until || draw_percent(2))
 			extend(c);
 		stopped_until = c->paused_until;
-		if (lock->valid_until != valid_until && lock->state == LOCK_HELD) {
-			valid_until = c->deadline.valid_until = lock->valid_until;
+		if (lock->tenure.valid_until != valid_until && lock_state(lock) == LOCK_HELD) {
+			valid_until = c->deadline.valid_until = lock->tenure.valid_until;
 			trace("c%d extended", c->id);
 			check_proof(c);
 			check_validity(c);
 			client_deadline(c, c->section_id);
 		}
-		if (lock->state != LOCK_HELD && !is_lost) {
+		if (lock_state(lock) != LOCK_HELD && !is_lost) {
 			is_lost = true;
 			world.losses++;
 			trace("c%d lost: %d", c->id, lock->loss);
@@ -403,7 +404,7 @@ static void check_refusal(const struct client *c)
 {
 	const struct lock *lock = &c->session.lock;
 
-	if (world.profile->are_rivals && lock->state != LOCK_HELD &&
+	if (world.profile->are_rivals && lock_state(lock) != LOCK_HELD &&
 		lock->refusal == REFUSAL_NO_QUORUM)
 		breach("quorum", "c%d finds none, and a majority is up", c->id);
 }
@@ -443,7 +444,7 @@ static void check_end(struct client *c)
 			world.nodes);
 	if (is_lost && !world.profile->forgets && !world.profile->interferes)
 		breach("end", "c%d says lost, and no key was lost", c->id);
-	if (!is_lost && told > world.nodes / 2 && client_clock(c) < lock->valid_until)
+	if (!is_lost && told > world.nodes / 2 && client_clock(c) < lock->tenure.valid_until)
 		breach("end", "c%d says released, and %d of %d missed its key", c->id, told,
 			world.nodes);
 }
@@ -494,9 +495,9 @@ static bool run_once(struct client *c)
 	c->trying_since = world.now;
 	c->wants_since = usec_min(c->wants_since, world.now);
 	session_start(s);
-	for (uint32_t attempt = 0; s->lock.state == LOCK_TRYING;) {
+	for (uint32_t attempt = 0; lock_state(&s->lock) == LOCK_TRYING;) {
 		turn(c);
-		if (s->lock.stamp.attempt != attempt && s->lock.state == LOCK_TRYING)
+		if (s->lock.stamp.attempt != attempt && lock_state(&s->lock) == LOCK_TRYING)
 			memcpy(c->fence_floor, world.newest_fence, sizeof(c->fence_floor));
 		attempt = s->lock.stamp.attempt;
 	}
@@ -506,7 +507,7 @@ static bool run_once(struct client *c)
 	for (int i = 0; i < world.nodes; i++)
 		c->asked_all &= !node_is_up(i) || s->lock.peer[i].was_sent > 0;
 	c->trying_since = NEVER;
-	got_it = s->lock.state == LOCK_HELD;
+	got_it = lock_state(&s->lock) == LOCK_HELD;
 	saw_it_free = c->policy.only_looks && s->lock.refusal == REFUSAL_NONE;
 	trace("c%d %s", c->id, got_it ? "holds it" : saw_it_free ? "sees it free" : "is refused");
 	if (got_it) {
@@ -521,13 +522,13 @@ static bool run_once(struct client *c)
 		draw_percent(world.leave_percent) ? draw_between(USEC_MSEC, c->policy.ttl) : 0;
 	c->window_until = 0;
 	since = world.now;
-	is_left = s->lock.state == LOCK_HELD && c->leave_for > 0;
-	c->is_ending = s->lock.state == LOCK_HELD;
+	is_left = lock_state(&s->lock) == LOCK_HELD && c->leave_for > 0;
+	c->is_ending = lock_state(&s->lock) == LOCK_HELD;
 	net_begin_release(c->id);
 	session_release(s, c->leave_for);
 	/* The lock may have expired unnoticed. */
 	c->is_ending = c->is_ending && s->lock.loss == LOSS_NONE;
-	while (s->lock.state != LOCK_OVER)
+	while (lock_state(&s->lock) != LOCK_OVER)
 		turn(c);
 	check_end(c);
 	c->is_ending = false;

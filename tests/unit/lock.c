@@ -83,7 +83,7 @@ static void enqueue(struct rig *r, const struct action *a)
 		return;
 	*sent = (struct sent){.op = a->op, .round = a->round, .token = r->token, .leads = a->leads};
 	/* An earlier token is not left to others. */
-	CHECK(a->op != OP_EXPIRE || (p->kept_token == r->token && r->lock.leave_for > 0));
+	CHECK(a->op != OP_EXPIRE || (p->kept_token == r->token && r->lock.releasing.leave_for > 0));
 	if (a->op == OP_UNDO || a->op == OP_HAND_OFF)
 		sent->token = p->kept_token;
 	else if (a->op != OP_EXTEND)
@@ -332,7 +332,7 @@ static void hold_with(struct rig *r, const struct policy *p)
 	all_up(r);
 	for (int i = 0; i < p->nodes; i++)
 		fake_reply(r, i, VOTE_YES);
-	CHECK_INT(r->lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r->lock), LOCK_HELD);
 }
 
 static void hold(struct rig *r, int nodes)
@@ -396,15 +396,15 @@ static bool serve(struct rig *r)
 /* The nodes answer at once, until the machine is through. */
 static void finish(struct rig *r)
 {
-	if (r->lock.state < LOCK_RELEASING)
+	if (lock_state(&r->lock) < LOCK_RELEASING)
 		let_go(r);
-	for (int turns = 0; turns < 1000 && r->lock.state != LOCK_OVER; turns++)
+	for (int turns = 0; turns < 1000 && lock_state(&r->lock) != LOCK_OVER; turns++)
 		if (!serve(r)) {
 			if (!CHECK(r->up.wake_at != NEVER))
 				return;
 			wait_until(r, r->up.wake_at);
 		}
-	CHECK_INT(r->lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r->lock), LOCK_OVER);
 }
 
 /* What lies in a node's queue is carried out, whether or not anybody still listens. Then, of the
@@ -487,9 +487,10 @@ static enum verdict verdict(const struct play *t)
 {
 	const struct lock *lock = &t->rig.lock;
 
-	if (lock->state == LOCK_TRYING) /* it insists: see below */
-		return lock->rivals.retry_at || lock->rivals.retries > 0 ? BUSY : OPEN;
-	if (lock->state == LOCK_HELD || lock->proved > 0)
+	if (lock_state(lock) == LOCK_TRYING) /* it insists: see below */
+		return lock->attempt.rivals.retry_at || lock->attempt.rivals.retries > 0 ? BUSY
+											 : OPEN;
+	if (lock_state(lock) == LOCK_HELD || lock->tenure.confirmed > 0)
 		return HELD;
 	return lock->refusal == REFUSAL_BUSY        ? BUSY
 	       : lock->refusal == REFUSAL_NO_QUORUM ? NO_QUORUM
@@ -515,7 +516,7 @@ static void play_links(struct play *t)
 {
 	struct rig *r = &t->rig;
 
-	for (int n = 0; n < t->nodes && r->lock.state == LOCK_TRYING; n++) {
+	for (int n = 0; n < t->nodes && lock_state(&r->lock) == LOCK_TRYING; n++) {
 		int i = t->order[n];
 
 		if (t->fate[i] == FATE_REFUSED) {
@@ -532,7 +533,7 @@ static void play_links(struct play *t)
 	for (int n = 0; n < t->nodes; n++)
 		t->left_out += t->fate[n] == FATE_BLACK_HOLE;
 	t->absent += t->left_out;
-	if (r->lock.state == LOCK_TRYING && sends(r, OP_ACQUIRE) == 0)
+	if (lock_state(&r->lock) == LOCK_TRYING && sends(r, OP_ACQUIRE) == 0)
 		wait_until(r, r->up.wake_at);
 	compare(t, "connected");
 }
@@ -571,7 +572,7 @@ static void play_answers(struct play *t)
 {
 	struct rig *r = &t->rig;
 
-	for (int n = 0; n < t->nodes && r->lock.state != LOCK_OVER; n++) {
+	for (int n = 0; n < t->nodes && lock_state(&r->lock) != LOCK_OVER; n++) {
 		int i = t->order[n];
 		bool told = expected(t) != OPEN;
 
@@ -585,7 +586,7 @@ static void play_answers(struct play *t)
 			compare(t, "asking");
 		else if (!t->let_go_at_once)
 			t->failed |= !CHECK(verdict(t) != OPEN);
-		if (t->let_go_at_once && r->lock.state == LOCK_HELD)
+		if (t->let_go_at_once && lock_state(&r->lock) == LOCK_HELD)
 			let_go(r);
 	}
 }
@@ -603,9 +604,9 @@ static bool play(struct play *t)
 		silent += r->fake[i].silent = t->fate[i] == FATE_SILENT;
 	}
 	play_links(t);
-	if (r->lock.state == LOCK_TRYING)
+	if (lock_state(&r->lock) == LOCK_TRYING)
 		play_answers(t);
-	if (r->lock.state == LOCK_TRYING && r->lock.rivals.retry_at == 0) {
+	if (lock_state(&r->lock) == LOCK_TRYING && r->lock.attempt.rivals.retry_at == 0) {
 		CHECK(r->up.wake_at <= r->now + NODE_TIMEOUT);
 		pass(r, NODE_TIMEOUT);
 		t->absent = t->nodes - t->yes - t->no;
@@ -614,7 +615,7 @@ static bool play(struct play *t)
 		compare(t, "at the time-out");
 	}
 	finish(r);
-	t->failed |= !CHECK(r->lock.rivals.retries > 0 || sends(r, OP_ACQUIRE) <= t->nodes);
+	t->failed |= !CHECK(r->lock.attempt.rivals.retries > 0 || sends(r, OP_ACQUIRE) <= t->nodes);
 	t->failed |= !CHECK(silent > 0 || lock_unreleased(&r->lock, &(usec){0}) == 0);
 	t->failed |= !CHECK_INT(left_behind(r), 0);
 	if (t->failed)
@@ -688,18 +689,18 @@ TEST(validity_counts_from_before_the_first_byte)
 	CHECK_INT(sends(&r, OP_ACQUIRE), 3);
 	pass(&r, 40 * MS);
 	votes(&r, "YY");
-	CHECK_INT(r.lock.state, LOCK_HELD);
-	CHECK_INT(r.lock.valid_until, validity(BEGIN + 30 * MS));
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	CHECK_INT(r.lock.tenure.valid_until, validity(BEGIN + 30 * MS));
 	pass(&r, 10 * MS);
 	votes(&r, "..Y");
-	CHECK_INT(r.lock.valid_until, validity(BEGIN + 30 * MS));
+	CHECK_INT(r.lock.tenure.valid_until, validity(BEGIN + 30 * MS));
 	/* An extension counts from its own beginning. */
 	next_round(&r);
 	CHECK_INT(r.now, BEGIN + TTL / 3);
 	pass(&r, 50 * MS);
 	votes(&r, "YY");
-	CHECK_INT(r.lock.valid_until, validity(BEGIN + TTL / 3));
-	CHECK_INT(r.lock.extensions, 1);
+	CHECK_INT(r.lock.tenure.valid_until, validity(BEGIN + TTL / 3));
+	CHECK_INT(r.lock.tenure.extensions, 1);
 }
 
 TEST(a_majority_that_comes_too_late_is_not_held)
@@ -719,7 +720,7 @@ TEST(a_majority_that_comes_too_late_is_not_held)
 		votes(&r, "Y");
 		wait_until(&r, end - 1 + late);
 		votes(&r, ".Y");
-		CHECK_INT(r.lock.state, late ? LOCK_RELEASING : LOCK_HELD);
+		CHECK_INT(lock_state(&r.lock), late ? LOCK_RELEASING : LOCK_HELD);
 		CHECK_INT(r.lock.refusal, late ? REFUSAL_SLOW : REFUSAL_NONE);
 		finish(&r);
 		CHECK_INT(left_behind(&r), 0);
@@ -739,10 +740,10 @@ TEST(an_answer_of_an_earlier_round_is_not_a_vote)
 	CHECK_INT(r.fake[1].sends[OP_ACQUIRE], 2);
 	CHECK_INT(r.fake[0].sends[OP_ACQUIRE], 1);
 	votes(&r, "YY");
-	CHECK_INT(r.lock.state, LOCK_TRYING);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	CHECK_INT(tally_count(&r.lock.tally, VOTE_YES), 1);
 	votes(&r, "..Y");
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	CHECK_INT(r.fake[0].sends[OP_UNDO], 1);
 	votes(&r, "Y");
 	finish(&r);
@@ -756,13 +757,13 @@ TEST(a_late_answer_is_not_a_vote)
 	ask(&r, 3, NEVER);
 	votes(&r, "Y");
 	wait_until(&r, BEGIN + NODE_TIMEOUT - 1);
-	CHECK_INT(r.lock.state, LOCK_TRYING);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	CHECK(!lock_is_pausing(&r.lock));
 	wait_until(&r, BEGIN + NODE_TIMEOUT);
 	CHECK(lock_is_pausing(&r.lock));
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
 	votes(&r, ".YY");
-	CHECK_INT(r.lock.state, LOCK_TRYING);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	CHECK_INT(tally_count(&r.lock.tally, VOTE_YES), 1);
 	CHECK_INT(r.lock.tally.ballot[1].vote, VOTE_ABSENT);
 
@@ -771,8 +772,8 @@ TEST(a_late_answer_is_not_a_vote)
 	votes(&r, "Y");
 	pass(&r, NODE_TIMEOUT);
 	votes(&r, ".YY");
-	CHECK_INT(r.lock.valid_until, validity(BEGIN));
-	CHECK_INT(r.lock.extensions, 0);
+	CHECK_INT(r.lock.tenure.valid_until, validity(BEGIN));
+	CHECK_INT(r.lock.tenure.extensions, 0);
 }
 
 TEST(a_heal_is_not_a_vote)
@@ -787,7 +788,7 @@ TEST(a_heal_is_not_a_vote)
 	pass(&r, USEC_SEC);
 	votes(&r, "YYG");
 	valid = validity(BEGIN + TTL / 3);
-	CHECK_INT(r.lock.valid_until, valid);
+	CHECK_INT(r.lock.tenure.valid_until, valid);
 	CHECK_INT(r.fake[2].sends[OP_REPAIR], 1);
 	/* Its answer comes when the next round already runs. */
 	r.now = BEGIN + 2 * (TTL / 3);
@@ -796,13 +797,13 @@ TEST(a_heal_is_not_a_vote)
 	votes(&r, "Y");
 	votes(&r, "..Y");
 	CHECK_INT(r.lock.tally.ballot[2].vote, VOTE_NONE);
-	CHECK_INT(r.lock.valid_until, valid);
-	CHECK_INT(r.lock.extensions, 1);
+	CHECK_INT(r.lock.tenure.valid_until, valid);
+	CHECK_INT(r.lock.tenure.extensions, 1);
 	/* Then it is asked like any other. */
 	CHECK_INT(r.fake[2].queue[0].op, OP_EXTEND);
 	votes(&r, "..Y");
-	CHECK_INT(r.lock.extensions, 2);
-	CHECK_INT(r.lock.valid_until, validity(BEGIN + 2 * (TTL / 3)));
+	CHECK_INT(r.lock.tenure.extensions, 2);
+	CHECK_INT(r.lock.tenure.valid_until, validity(BEGIN + 2 * (TTL / 3)));
 }
 
 /* ---- the end of a held lock ---- */
@@ -816,19 +817,19 @@ TEST(expiring_at_the_guard_lost_at_the_end)
 	for (int i = 0; i < 3; i++)
 		r.fake[i].silent = true;
 	wait_until(&r, end - GUARD - 1);
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	CHECK_INT(r.lock.loss, LOSS_NONE);
 	CHECK(r.up.wake_at <= end - GUARD);
 	wait_until(&r, end - GUARD);
-	CHECK_INT(r.lock.state, LOCK_EXPIRING);
+	CHECK_INT(lock_state(&r.lock), LOCK_EXPIRING);
 	CHECK_INT(r.lock.loss, LOSS_EXPIRED);
 	wait_until(&r, end - 1);
-	CHECK_INT(r.lock.state, LOCK_EXPIRING);
+	CHECK_INT(lock_state(&r.lock), LOCK_EXPIRING);
 	CHECK(r.up.wake_at <= end);
 	wait_until(&r, end);
-	CHECK_INT(r.lock.state, LOCK_LOST);
+	CHECK_INT(lock_state(&r.lock), LOCK_LOST);
 	CHECK_INT(r.lock.loss, LOSS_EXPIRED);
-	CHECK_INT(r.lock.valid_until, end);
+	CHECK_INT(r.lock.tenure.valid_until, end);
 }
 
 TEST(no_answer_revives_a_lock_that_ended)
@@ -854,12 +855,12 @@ TEST(no_answer_revives_a_lock_that_ended)
 		/* This process was stopped: no wake-up came in between. */
 		r.now = validity(BEGIN) - cases[i].before_end;
 		votes(&r, "YYY");
-		CHECK_INT(r.lock.state, cases[i].state);
+		CHECK_INT(lock_state(&r.lock), cases[i].state);
 		if (cases[i].state == LOCK_HELD) {
-			CHECK_INT(r.lock.valid_until, validity(BEGIN + TTL / 3));
+			CHECK_INT(r.lock.tenure.valid_until, validity(BEGIN + TTL / 3));
 		} else {
-			CHECK_INT(r.lock.valid_until, validity(BEGIN));
-			CHECK_INT(r.lock.extensions, 0);
+			CHECK_INT(r.lock.tenure.valid_until, validity(BEGIN));
+			CHECK_INT(r.lock.tenure.extensions, 0);
 			CHECK_INT(r.lock.loss, LOSS_EXPIRED);
 		}
 	}
@@ -870,9 +871,9 @@ static void rounds(struct rig *r, const char *const *letters)
 {
 	for (int i = 0; letters[i]; i++) {
 		next_round(r);
-		CHECK_INT(r->lock.state, LOCK_HELD);
+		CHECK_INT(lock_state(&r->lock), LOCK_HELD);
 		votes(r, letters[i]);
-		if (r->lock.asking)
+		if (r->lock.tenure.asking)
 			pass(r, NODE_TIMEOUT);
 		/* Those who were late come in, so that the next round can ask them. */
 		for (int n = 0; n < r->lock.policy.nodes; n++)
@@ -908,10 +909,10 @@ TEST(denied_is_a_majority_of_no_twice_in_a_row)
 		rounds(&r, cases[i].rounds);
 		if (!CHECK_INT(r.lock.loss, cases[i].loss))
 			printf("# in case %zu\n", i);
-		CHECK_INT(r.lock.state, cases[i].loss ? LOCK_EXPIRING : LOCK_HELD);
+		CHECK_INT(lock_state(&r.lock), cases[i].loss ? LOCK_EXPIRING : LOCK_HELD);
 		if (cases[i].loss) {
-			wait_until(&r, r.lock.valid_until);
-			CHECK_INT(r.lock.state, LOCK_LOST);
+			wait_until(&r, r.lock.tenure.valid_until);
+			CHECK_INT(lock_state(&r.lock), LOCK_LOST);
 			CHECK_INT(r.lock.loss, LOSS_DENIED);
 		}
 	}
@@ -926,7 +927,7 @@ TEST(the_second_look_is_soon)
 	next_round(&r);
 	votes(&r, "GG");
 	denied_at = r.now;
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	votes(&r, "..Y");
 	next_round(&r);
 	CHECK_INT(r.now - denied_at, 25 * MS);
@@ -939,7 +940,7 @@ TEST(extensions_are_retried_until_the_guard)
 	int failed = 0;
 
 	hold(&r, 3);
-	for (int turns = 0; r.lock.state == LOCK_HELD && turns < 1000; turns++) {
+	for (int turns = 0; lock_state(&r.lock) == LOCK_HELD && turns < 1000; turns++) {
 		uint32_t round = r.lock.stamp.round;
 
 		wait_until(&r, r.up.wake_at);
@@ -951,7 +952,7 @@ TEST(extensions_are_retried_until_the_guard)
 		for (int i = 0; i < 3; i++)
 			fake_reply(&r, i, VOTE_ABSENT);
 	}
-	CHECK_INT(r.lock.state, LOCK_EXPIRING);
+	CHECK_INT(lock_state(&r.lock), LOCK_EXPIRING);
 	CHECK_INT(r.now, end);
 	CHECK(failed > 5);
 	CHECK(end - last <= 2 * (TTL / 30));
@@ -962,8 +963,8 @@ TEST(extensions_are_retried_until_the_guard)
 	votes(&r, "AAA");
 	next_round(&r);
 	votes(&r, "YY");
-	CHECK_INT(r.lock.state, LOCK_HELD);
-	CHECK_INT(r.lock.valid_until, validity(r.now));
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	CHECK_INT(r.lock.tenure.valid_until, validity(r.now));
 }
 
 /* A node that stopped answering keeps nobody from asking the others again. */
@@ -977,8 +978,8 @@ TEST(an_extension_round_does_not_wait_for_a_late_node)
 	next_round(&r);
 	CHECK_INT(r.fake[2].sends[OP_EXTEND], 1);
 	votes(&r, "YY");
-	CHECK_INT(r.lock.extensions, 2);
-	CHECK_INT(r.lock.valid_until, validity(r.now));
+	CHECK_INT(r.lock.tenure.extensions, 2);
+	CHECK_INT(r.lock.tenure.valid_until, validity(r.now));
 	/* Late for a sixth of the ttl: a new connection is tried. */
 	CHECK_INT(r.fake[2].opens, 2);
 	CHECK(r.fake[2].link == LINK_OPENING);
@@ -1022,7 +1023,7 @@ TEST(no_heal_without_proof_nor_over_somebody_else)
 	next_round(&r);
 	votes(&r, "YYG");
 	pass(&r, NODE_TIMEOUT);
-	CHECK_INT(r.lock.extensions, 0);
+	CHECK_INT(r.lock.tenure.extensions, 0);
 	votes(&r, "...YY");
 	CHECK_INT(sends(&r, OP_REPAIR), 0);
 	next_round(&r);
@@ -1049,7 +1050,7 @@ TEST(a_release_goes_behind_the_request_in_flight)
 		CHECK_INT(r.fake[i].queue[1].op, OP_HAND_OFF);
 		CHECK_INT(r.fake[i].queue[1].token, r.token);
 	}
-	CHECK_INT(r.lock.state, LOCK_RELEASING);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 	finish(&r);
 	CHECK_INT(sends(&r, OP_HAND_OFF), 5);
 	CHECK_INT(left_behind(&r), 0);
@@ -1061,7 +1062,7 @@ TEST(a_clean_no_owes_nothing_but_is_told_of_the_release)
 
 	ask(&r, 5, 0);
 	votes(&r, "YFF");
-	CHECK_INT(r.lock.state, LOCK_TRYING);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	votes(&r, "...F");
 	CHECK_INT(r.lock.refusal, REFUSAL_BUSY);
 	CHECK_INT(r.fake[0].sends[OP_HAND_OFF], 1);
@@ -1092,14 +1093,14 @@ TEST(a_majority_that_denies_the_release_is_a_loss)
 			votes(&r, lost[i]);
 			finish(&r);
 			CHECK_INT(r.lock.loss, LOSS_DENIED);
-			CHECK_INT(r.lock.asking, false);
+			CHECK_INT(r.lock.tenure.asking, false);
 		}
 	for (size_t i = 0; i + 1 < sizeof(kept) / sizeof(kept[0]); i++)
 		for (int leaves = 0; leaves < 2; leaves++) {
 			hold(&r, 3);
 			leave(&r, leaves ? 5 * USEC_SEC : 0);
 			votes(&r, kept[i]);
-			while (r.lock.state != LOCK_OVER)
+			while (lock_state(&r.lock) != LOCK_OVER)
 				wait_until(&r, r.up.wake_at);
 			CHECK_INT(r.lock.loss, LOSS_NONE);
 		}
@@ -1107,7 +1108,7 @@ TEST(a_majority_that_denies_the_release_is_a_loss)
 	hold(&r, 1);
 	let_go(&r);
 	votes(&r, "F");
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(r.lock.loss, LOSS_DENIED);
 	/* The holder is known then. */
 	hold(&r, 3);
@@ -1134,7 +1135,7 @@ TEST(a_repeated_release_may_meet_its_own_success)
 		CHECK_INT(r.fake[i].sends[OP_HAND_OFF], 2);
 	}
 	votes(&r, "GGG");
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(r.lock.loss, LOSS_NONE);
 	CHECK_INT(lock_unreleased(&r.lock, &(usec){0}), 0);
 	/* The first release goes out late here, and counts. */
@@ -1156,13 +1157,13 @@ TEST(only_the_release_of_a_lock_that_is_valid_tells_of_a_loss)
 	/* Whether a key lasts beyond the validity is not known. */
 	hold(&r, 3);
 	let_go(&r);
-	r.now = r.lock.valid_until;
+	r.now = r.lock.tenure.valid_until;
 	votes(&r, "GGG");
 	CHECK_INT(r.lock.loss, LOSS_NONE);
 	/* The loss that was told stays. */
 	hold(&r, 3);
-	wait_until(&r, r.lock.valid_until - GUARD);
-	CHECK_INT(r.lock.state, LOCK_EXPIRING);
+	wait_until(&r, r.lock.tenure.valid_until - GUARD);
+	CHECK_INT(lock_state(&r.lock), LOCK_EXPIRING);
 	let_go(&r);
 	finish(&r);
 	CHECK_INT(r.lock.loss, LOSS_EXPIRED);
@@ -1171,13 +1172,13 @@ TEST(only_the_release_of_a_lock_that_is_valid_tells_of_a_loss)
 	let_go(&r);
 	votes(&r, "AAA");
 	votes(&r, "GGG");
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(r.lock.loss, LOSS_NONE);
 	/* Two names of one server: the second release finds nothing. */
 	ask(&r, 3, 0);
 	r.fake[0].run_id = r.fake[2].run_id = "one";
 	votes(&r, "YYY");
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	let_go(&r);
 	votes(&r, "YGG");
 	CHECK_INT(r.lock.loss, LOSS_NONE);
@@ -1196,7 +1197,7 @@ TEST(only_answers_to_the_release_tell_of_the_end)
 	CHECK_INT(r.lock.loss, LOSS_NONE);
 	CHECK_INT(tally_count(&r.lock.tally, VOTE_GONE), 0);
 	votes(&r, "GYY");
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(r.lock.loss, LOSS_NONE);
 	CHECK_INT(tally_count(&r.lock.tally, VOTE_YES), 2);
 }
@@ -1211,14 +1212,14 @@ TEST(a_release_is_a_second_look)
 		hold(&r, 3);
 		next_round(&r);
 		votes(&r, "GGG");
-		CHECK_INT(r.lock.state, LOCK_HELD);
+		CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 		leave(&r, leaves ? USEC_SEC : 0);
 		CHECK_INT(sends(&r, OP_EXPIRE), 0);
-		CHECK_INT(r.lock.state, LOCK_RELEASING);
+		CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 		votes(&r, "G");
-		CHECK_INT(r.lock.state, LOCK_RELEASING);
+		CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 		votes(&r, ".G");
-		CHECK_INT(r.lock.state, LOCK_OVER);
+		CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 		CHECK_INT(r.lock.loss, LOSS_DENIED);
 	}
 }
@@ -1232,16 +1233,16 @@ TEST(the_end_is_waited_for_while_it_is_open)
 	votes(&r, "FYY");
 	let_go(&r);
 	votes(&r, ".YY");
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	ask(&r, 3, 0);
 	votes(&r, "FYY");
 	let_go(&r);
 	pass(&r, 10 * MS);
 	votes(&r, ".GY");
 	pass(&r, NODE_TIMEOUT / 2);
-	CHECK_INT(r.lock.state, LOCK_RELEASING);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 	votes(&r, "G");
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(r.lock.loss, LOSS_DENIED);
 	/* But no longer than a node may take. */
 	ask(&r, 3, 0);
@@ -1249,7 +1250,7 @@ TEST(the_end_is_waited_for_while_it_is_open)
 	let_go(&r);
 	votes(&r, ".GY");
 	pass(&r, NODE_TIMEOUT);
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(r.lock.loss, LOSS_NONE);
 }
 
@@ -1290,7 +1291,7 @@ TEST(a_late_node_is_not_waited_for)
 	let_go(&r);
 	CHECK_INT(r.fake[2].queued, 2);
 	votes(&r, "YY");
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(left_behind(&r), 0);
 }
 
@@ -1303,7 +1304,7 @@ TEST(a_release_without_an_answer_ends_at_the_time_out)
 	pass(&r, USEC_SEC);
 	let_go(&r);
 	began = r.now;
-	for (int turns = 0; turns < 100 && r.lock.state != LOCK_OVER; turns++)
+	for (int turns = 0; turns < 100 && lock_state(&r.lock) != LOCK_OVER; turns++)
 		wait_until(&r, r.up.wake_at);
 	CHECK_INT(r.now - began, NODE_TIMEOUT);
 	CHECK_INT(lock_unreleased(&r.lock, &(usec){0}), 3);
@@ -1320,7 +1321,7 @@ TEST(what_is_under_way_at_the_end_may_last_longer)
 	pass(&r, NODE_TIMEOUT / 2);
 	votes(&r, "YY.");
 	let_go(&r);
-	while (r.lock.state != LOCK_OVER)
+	while (lock_state(&r.lock) != LOCK_OVER)
 		wait_until(&r, r.up.wake_at);
 	CHECK_INT(r.lock.peer[2].asked, true);
 	lock_unreleased(&r.lock, &until);
@@ -1340,10 +1341,10 @@ TEST(a_release_ends_within_its_time)
 	let_go(&r);
 	pass(&r, 500 * MS);
 	votes(&r, "YY");
-	CHECK_INT(r.lock.state, LOCK_RELEASING);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 	CHECK(r.up.wake_at <= BEGIN + USEC_SEC);
 	pass(&r, 500 * MS);
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 }
 
 TEST(a_release_has_a_second_at_most)
@@ -1358,12 +1359,12 @@ TEST(a_release_has_a_second_at_most)
 	/* Asked to let go once more: no new beginning. */
 	let_go(&r);
 	wait_until(&r, BEGIN + USEC_SEC - 1);
-	CHECK_INT(r.lock.state, LOCK_RELEASING);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 	wait_until(&r, BEGIN + USEC_SEC);
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(sends(&r, OP_HAND_OFF), 3);
 	let_go(&r);
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(r.up.count, 0);
 }
 
@@ -1380,10 +1381,10 @@ TEST(a_heal_in_flight_is_waited_for)
 	let_go(&r);
 	CHECK_INT(r.fake[2].queued, 2);
 	votes(&r, "YY");
-	CHECK_INT(r.lock.state, LOCK_RELEASING);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 	votes(&r, "..Y");
 	votes(&r, "..Y");
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(lock_unreleased(&r.lock, &(usec){0}), 0);
 }
 
@@ -1394,7 +1395,7 @@ TEST(an_extension_in_flight_is_owed_where_the_key_was_sent)
 
 	ask(&r, 3, 0);
 	votes(&r, "YY");
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	link_down(&r, 2, REASON_CLOSED);
 	extend(&r);
 	link_up(&r, 2);
@@ -1456,7 +1457,7 @@ TEST(letting_go_at_the_end_is_a_loss)
 		r.now = validity(BEGIN) - cases[i].before_end;
 		let_go(&r);
 		CHECK_INT(r.lock.loss, cases[i].loss);
-		CHECK_INT(r.lock.state, LOCK_RELEASING);
+		CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 	}
 }
 
@@ -1472,7 +1473,7 @@ TEST(a_vote_outlives_its_connection)
 	/* Of several reasons the first is the cause. */
 	CHECK_INT(r.lock.tally.ballot[1].reply.reason, REASON_LOADING);
 	votes(&r, "..Y");
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 }
 
 TEST(an_error_on_release_is_not_asked_again)
@@ -1482,7 +1483,7 @@ TEST(an_error_on_release_is_not_asked_again)
 	hold(&r, 3);
 	let_go(&r);
 	votes(&r, "YYA");
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(r.fake[2].sends[OP_HAND_OFF], 1);
 	CHECK_INT(lock_unreleased(&r.lock, &(usec){0}), 1);
 }
@@ -1559,7 +1560,7 @@ static int hold_after_a_lost_request(struct rig *r)
 	wait_until(r, r->up.wake_at);
 	link_down(r, 0, REASON_CONNECT);
 	votes(r, ".YY");
-	CHECK_INT(r->lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r->lock), LOCK_HELD);
 	return old;
 }
 
@@ -1618,12 +1619,12 @@ TEST(letting_go_before_anything_was_asked)
 
 	start(&r, 3, NEVER);
 	let_go(&r);
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(r.token, 0);
 	memset(&r, 0, sizeof(r));
 	lock_init(&r.lock, &(struct policy){.nodes = 1, .keys = 1, .ttl = TTL, .node_timeout = 1});
 	let_go(&r);
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(r.up.wake_at, NEVER);
 }
 
@@ -1636,9 +1637,9 @@ TEST(two_names_of_one_server_are_refused)
 	ask(&r, 5, NEVER);
 	r.fake[1].run_id = r.fake[3].run_id = "same";
 	votes(&r, ".Y");
-	CHECK_INT(r.lock.state, LOCK_TRYING);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	votes(&r, "...Y");
-	CHECK_INT(r.lock.state, LOCK_RELEASING);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 	CHECK_INT(r.lock.refusal, REFUSAL_DUPLICATE);
 	CHECK_INT(r.lock.tally.duplicate[0], 1);
 	CHECK_INT(r.lock.tally.duplicate[1], 3);
@@ -1664,10 +1665,10 @@ TEST(two_names_of_one_server_are_only_noted_when_held)
 	ask(&r, 3, 0);
 	r.fake[1].run_id = r.fake[2].run_id = "same";
 	votes(&r, "YY");
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	CHECK_INT(r.lock.tally.duplicate[0], -1);
 	votes(&r, "..Y");
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	CHECK_INT(r.lock.tally.duplicate[0], 1);
 	CHECK_INT(r.lock.tally.duplicate[1], 2);
 	CHECK_INT(r.lock.refusal, REFUSAL_NONE);
@@ -1691,7 +1692,7 @@ static struct attempts try_for(struct rig *r, usec wait, uint64_t random, usec a
 	for (int i = 0; i < 3; i++)
 		r->fake[i].holder = OUTSIDER;
 	all_up(r);
-	while (r->lock.state == LOCK_TRYING && r->now < BEGIN + at_most) {
+	while (lock_state(&r->lock) == LOCK_TRYING && r->now < BEGIN + at_most) {
 		usec pause = r->now - a.last;
 
 		if (a.count++ > 0) {
@@ -1701,9 +1702,9 @@ static struct attempts try_for(struct rig *r, usec wait, uint64_t random, usec a
 		a.last = r->now;
 		CHECK_INT(r->token, a.count);
 		CHECK_INT(r->fake[0].sends[OP_ACQUIRE], a.count);
-		while (r->lock.state != LOCK_OVER && serve(r))
+		while (lock_state(&r->lock) != LOCK_OVER && serve(r))
 			;
-		if (r->lock.state != LOCK_TRYING)
+		if (lock_state(&r->lock) != LOCK_TRYING)
 			break;
 		CHECK(lock_is_pausing(&r->lock));
 		CHECK_INT(r->lock.refusal, REFUSAL_BUSY);
@@ -1733,7 +1734,7 @@ TEST(the_wait_has_its_last_attempt_at_the_deadline)
 		CHECK_INT(a.last, BEGIN + waits[i]);
 		CHECK_INT(r.now, BEGIN + waits[i]);
 		CHECK_INT(a.count, attempts_within(waits[i], 20 * MS + 31415));
-		CHECK_INT(r.lock.state, LOCK_OVER);
+		CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 		CHECK_INT(r.lock.refusal, REFUSAL_BUSY);
 	}
 }
@@ -1743,7 +1744,7 @@ TEST(the_wait_can_have_no_end)
 	struct rig r;
 	struct attempts a = try_for(&r, NEVER, 99999, 86400 * USEC_SEC);
 
-	CHECK_INT(r.lock.state, LOCK_TRYING);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	CHECK(a.count > 175000);
 }
 
@@ -1788,7 +1789,7 @@ TEST(a_black_holed_minority_delays_by_the_grace_only)
 		link_up(&r, 4);
 		CHECK_INT(sends(&r, OP_ACQUIRE), 3);
 		votes(&r, "YYY");
-		CHECK_INT(r.lock.state, LOCK_HELD);
+		CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 		pass(&r, NODE_TIMEOUT);
 		CHECK_INT(sends(&r, OP_ACQUIRE), 3);
 		/* But for the next extension. */
@@ -1817,10 +1818,10 @@ TEST(a_node_that_was_left_out_is_waited_for_before_there_is_no_quorum)
 		pass(&r, NODE_TIMEOUT / 2);
 		/* The last one is too late for this attempt, and within its time-out. */
 		link_up(&r, 4);
-		for (int turns = 0; turns < 50 && r.lock.state == LOCK_TRYING; turns++)
+		for (int turns = 0; turns < 50 && lock_state(&r.lock) == LOCK_TRYING; turns++)
 			if (!serve(&r))
 				wait_until(&r, r.up.wake_at);
-		CHECK_INT(r.lock.state, LOCK_HELD);
+		CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 		CHECK(r.now <= BEGIN + NODE_TIMEOUT + 200);
 		CHECK_INT(r.lock.stamp.attempt, 2);
 		finish(&r);
@@ -1838,7 +1839,7 @@ TEST(a_node_that_was_left_out_is_waited_for_once)
 	link_up(&r, 1);
 	wait_until(&r, BEGIN + 200);
 	votes(&r, "AY");
-	CHECK_INT(r.lock.state, LOCK_TRYING);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	/* Both release what they were asked to keep, and are not asked again before that. */
 	votes(&r, "GY");
 	wait_until(&r, BEGIN + NODE_TIMEOUT + 200 - 1);
@@ -1846,7 +1847,7 @@ TEST(a_node_that_was_left_out_is_waited_for_once)
 	wait_until(&r, BEGIN + NODE_TIMEOUT + 200);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 4);
 	votes(&r, "AY");
-	CHECK(r.lock.state != LOCK_TRYING);
+	CHECK(lock_state(&r.lock) != LOCK_TRYING);
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
 	CHECK_INT(r.lock.tally.ballot[2].reply.reason, REASON_CONNECT_TIMEOUT);
 	CHECK_INT(r.lock.stamp.attempt, 2);
@@ -1858,7 +1859,7 @@ TEST(a_node_that_was_left_out_is_waited_for_once)
 	wait_until(&r, BEGIN + 200);
 	link_down(&r, 2, REASON_CONNECT);
 	votes(&r, "AY");
-	CHECK(r.lock.state != LOCK_TRYING);
+	CHECK(lock_state(&r.lock) != LOCK_TRYING);
 	CHECK_INT(r.lock.stamp.attempt, 1);
 	finish(&r);
 }
@@ -1870,10 +1871,10 @@ TEST(all_are_refused_each_for_its_own_reason)
 	for (int nodes = 3; nodes <= 5; nodes++) {
 		start(&r, nodes, 0);
 		for (int i = 0; i < nodes; i++) {
-			CHECK_INT(r.lock.state, LOCK_TRYING);
+			CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 			link_down(&r, i, REASON_CONNECT);
 		}
-		CHECK_INT(r.lock.state, LOCK_OVER);
+		CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 		CHECK_INT(r.now, BEGIN);
 		for (int i = 0; i < nodes; i++)
 			CHECK_INT(r.lock.tally.ballot[i].reply.reason, REASON_CONNECT);
@@ -1884,9 +1885,9 @@ TEST(all_are_refused_each_for_its_own_reason)
 	link_down(&r, 0, REASON_CONNECT);
 	link_down(&r, 1, REASON_CONNECT);
 	wait_until(&r, BEGIN + NODE_TIMEOUT / 100 * 3 - 1);
-	CHECK_INT(r.lock.state, LOCK_TRYING);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	wait_until(&r, BEGIN + NODE_TIMEOUT / 100 * 3);
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(r.lock.tally.ballot[2].reply.reason, REASON_NOT_READY);
 	/* What becomes of it later is said. */
 	start(&r, 3, NEVER);
@@ -1894,7 +1895,7 @@ TEST(all_are_refused_each_for_its_own_reason)
 	link_down(&r, 1, REASON_CONNECT);
 	pass(&r, USEC_MSEC);
 	CHECK_INT(r.lock.tally.ballot[2].reply.reason, REASON_NOT_READY);
-	CHECK_INT(r.lock.state, LOCK_TRYING);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	link_down(&r, 2, REASON_UNRESOLVED);
 	CHECK_INT(r.lock.tally.ballot[2].reply.reason, REASON_UNRESOLVED);
 }
@@ -1907,10 +1908,10 @@ TEST(a_majority_of_refused_links_fails_at_once)
 	link_up(&r, 0);
 	link_down(&r, 1, REASON_CONNECT);
 	link_down(&r, 2, REASON_CONNECT);
-	CHECK_INT(r.lock.state, LOCK_TRYING);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	link_down(&r, 3, REASON_UNRESOLVED);
 	pass(&r, USEC_MSEC);
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
 	CHECK_INT(r.lock.tally.ballot[3].reply.reason, REASON_UNRESOLVED);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 0);
@@ -1923,10 +1924,10 @@ TEST(a_black_holed_majority_fails_at_the_time_out)
 	start(&r, 3, 0);
 	link_up(&r, 0);
 	wait_until(&r, BEGIN + NODE_TIMEOUT - 1);
-	CHECK_INT(r.lock.state, LOCK_TRYING);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	wait_until(&r, BEGIN + NODE_TIMEOUT);
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(r.lock.tally.ballot[1].reply.reason, REASON_CONNECT_TIMEOUT);
 	CHECK(r.fake[1].link == LINK_DOWN);
 }
@@ -1986,9 +1987,9 @@ TEST(slow_nodes_are_good_enough_beside_a_black_hole)
 			wait_until(&r, r.up.wake_at);
 		CHECK_INT(sends(&r, OP_ACQUIRE), 2);
 		pass(&r, delay);
-		for (int i = 0; i < 2 && r.lock.state == LOCK_TRYING; i++)
+		for (int i = 0; i < 2 && lock_state(&r.lock) == LOCK_TRYING; i++)
 			fake_reply(&r, i, VOTE_YES);
-		if (!CHECK_INT(r.lock.state, LOCK_HELD))
+		if (!CHECK_INT(lock_state(&r.lock), LOCK_HELD))
 			printf("# connecting and answering took %d%% of the time-out each\n",
 				(int)part);
 	}
@@ -2010,7 +2011,7 @@ TEST(an_attempt_that_began_late_ends_all_the_same)
 	CHECK_INT(r.fake[0].sends[OP_ACQUIRE], 2);
 	CHECK(r.up.wake_at != NEVER);
 	pass(&r, 10 * USEC_SEC);
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
 }
 
@@ -2054,7 +2055,7 @@ TEST(a_link_that_stands_again_before_the_ask_counts)
 	CHECK_INT(sends(&r, OP_ACQUIRE), 5);
 	CHECK(!lock_is_pausing(&r.lock));
 	votes(&r, "..Y");
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 }
 
 /* The network held the request back until the connection broke: the key was set no sooner. */
@@ -2083,7 +2084,7 @@ TEST(an_attempt_that_began_after_a_stop_ends_all_the_same)
 		all_up(&r);
 		CHECK(r.fake[0].sends[OP_ACQUIRE] == 0 || r.up.wake_at != NEVER);
 		wait_until(&r, BEGIN + 10 * USEC_SEC);
-		if (!CHECK_INT(r.lock.state, LOCK_OVER))
+		if (!CHECK_INT(lock_state(&r.lock), LOCK_OVER))
 			return;
 		CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
 	}
@@ -2099,7 +2100,7 @@ TEST(a_slow_connection_leaves_less_time_to_answer)
 	all_up(&r);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 3);
 	wait_until(&r, BEGIN + NODE_TIMEOUT - 1);
-	CHECK_INT(r.lock.state, LOCK_TRYING);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	wait_until(&r, BEGIN + NODE_TIMEOUT);
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
 	CHECK_INT(r.lock.tally.ballot[0].reply.reason, REASON_TIMEOUT);
@@ -2147,9 +2148,9 @@ TEST(asked_to_extend_it_does_so_at_once)
 	CHECK_INT(r.lock.stamp.round, 2);
 	CHECK_INT(sends(&r, OP_EXTEND), 3);
 	votes(&r, "YY");
-	CHECK_INT(r.lock.state, LOCK_HELD);
-	CHECK_INT(r.lock.extensions, 1);
-	CHECK_INT(r.lock.valid_until, validity(BEGIN + 10 * MS));
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	CHECK_INT(r.lock.tenure.extensions, 1);
+	CHECK_INT(r.lock.tenure.valid_until, validity(BEGIN + 10 * MS));
 	CHECK_INT(lock_extend_at(&r.lock), BEGIN + 10 * MS + TTL / 3);
 	votes(&r, "..Y");
 	/* The next one is due in its turn. */
@@ -2166,8 +2167,8 @@ TEST(asked_to_extend_it_does_so_at_once)
 	r.now = BEGIN + TTL / 2;
 	extend(&r);
 	votes(&r, "YY");
-	CHECK_INT(r.lock.extensions, 1);
-	CHECK_INT(r.lock.valid_until, validity(BEGIN + TTL / 2));
+	CHECK_INT(r.lock.tenure.extensions, 1);
+	CHECK_INT(r.lock.tenure.valid_until, validity(BEGIN + TTL / 2));
 	CHECK_INT(lock_extend_at(&r.lock), BEGIN + TTL / 2 + TTL / 3);
 }
 
@@ -2188,8 +2189,8 @@ TEST(asked_to_extend_while_a_round_is_under_way_it_goes_on)
 	CHECK_INT(r.lock.stamp.round, 2);
 	CHECK_INT(sends(&r, OP_EXTEND), 3);
 	votes(&r, ".Y");
-	CHECK_INT(r.lock.extensions, 1);
-	CHECK_INT(r.lock.valid_until, validity(BEGIN + TTL / 3));
+	CHECK_INT(r.lock.tenure.extensions, 1);
+	CHECK_INT(r.lock.tenure.valid_until, validity(BEGIN + TTL / 3));
 	votes(&r, "..Y");
 	/* It is not kept in mind either. */
 	CHECK_INT(lock_extend_at(&r.lock), BEGIN + TTL / 3 + TTL / 3);
@@ -2216,7 +2217,7 @@ TEST(nothing_is_extended_before_it_is_held)
 	extend(&r);
 	CHECK_INT(r.up.count, 0);
 	CHECK_INT(r.up.wake_at, NEVER);
-	CHECK_INT(r.lock.state, LOCK_TRYING);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	/* connecting */
 	start(&r, 3, NEVER);
 	extend(&r);
@@ -2244,7 +2245,7 @@ TEST(nothing_is_extended_before_it_is_held)
 	wait_until(&r, wake_at);
 	pass(&r, 200);
 	votes(&r, "YYY");
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	CHECK_INT(sends(&r, OP_EXTEND), 0);
 	CHECK_INT(lock_extend_at(&r.lock), r.lock.tally.began + TTL / 3);
 }
@@ -2259,7 +2260,7 @@ TEST(nothing_is_extended_after_it_was_held)
 		hold(&r, 3);
 		r.now = end - before_end[i];
 		extend(&r);
-		CHECK_INT(r.lock.state, before_end[i] > 0 ? LOCK_EXPIRING : LOCK_LOST);
+		CHECK_INT(lock_state(&r.lock), before_end[i] > 0 ? LOCK_EXPIRING : LOCK_LOST);
 		extend(&r);
 		CHECK_INT(sends(&r, OP_EXTEND), 0);
 		CHECK_INT(r.lock.stamp.round, 1);
@@ -2271,13 +2272,13 @@ TEST(nothing_is_extended_after_it_was_held)
 	extend(&r);
 	CHECK_INT(sends(&r, OP_EXTEND), 3);
 	votes(&r, "YY");
-	CHECK_INT(r.lock.valid_until, validity(r.now));
+	CHECK_INT(r.lock.tenure.valid_until, validity(r.now));
 	/* let go */
 	hold(&r, 3);
 	let_go(&r);
 	extend(&r);
 	CHECK_INT(r.up.count, 0);
-	CHECK_INT(r.lock.state, LOCK_RELEASING);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 	finish(&r);
 	extend(&r);
 	CHECK_INT(r.up.count, 0);
@@ -2293,18 +2294,18 @@ TEST(an_answer_to_the_acquisition_is_no_vote_for_an_early_extension)
 
 	ask(&r, 3, 0);
 	votes(&r, "YY");
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	extend(&r);
 	CHECK_INT(r.lock.stamp.round, 2);
 	CHECK_INT(sends(&r, OP_EXTEND), 2);
 	votes(&r, "Y.Y");
-	CHECK_INT(r.lock.extensions, 0);
+	CHECK_INT(r.lock.tenure.extensions, 0);
 	CHECK_INT(tally_count(&r.lock.tally, VOTE_YES), 1);
 	/* It is asked like the others as soon as it has answered. */
 	CHECK_INT(r.fake[2].sends[OP_EXTEND], 1);
 	votes(&r, "..Y");
-	CHECK_INT(r.lock.extensions, 1);
-	CHECK_INT(r.lock.valid_until, validity(BEGIN));
+	CHECK_INT(r.lock.tenure.extensions, 1);
+	CHECK_INT(r.lock.tenure.valid_until, validity(BEGIN));
 }
 
 TEST(the_second_look_may_be_asked_for)
@@ -2314,22 +2315,22 @@ TEST(the_second_look_may_be_asked_for)
 	hold(&r, 3);
 	next_round(&r);
 	votes(&r, "GGG");
-	CHECK(r.lock.denied);
+	CHECK(r.lock.tenure.denied);
 	extend(&r);
 	CHECK_INT(r.lock.stamp.round, 3);
 	CHECK_INT(sends(&r, OP_EXTEND), 6);
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	votes(&r, "YYG");
-	CHECK_INT(r.lock.state, LOCK_HELD);
-	CHECK(!r.lock.denied);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	CHECK(!r.lock.tenure.denied);
 	/* It counts as one. */
 	hold(&r, 3);
 	extend(&r);
 	votes(&r, "GGG");
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	extend(&r);
 	votes(&r, "GG");
-	CHECK_INT(r.lock.state, LOCK_EXPIRING);
+	CHECK_INT(lock_state(&r.lock), LOCK_EXPIRING);
 	CHECK_INT(r.lock.loss, LOSS_DENIED);
 }
 
@@ -2342,8 +2343,8 @@ TEST(a_lock_is_left_on_every_node_that_has_it)
 	hold(&r, 5);
 	pass(&r, 10 * MS);
 	leave(&r, 5 * USEC_SEC);
-	CHECK_INT(r.lock.state, LOCK_RELEASING);
-	CHECK_INT(r.lock.leave_for, 5 * USEC_SEC);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+	CHECK_INT(r.lock.releasing.leave_for, 5 * USEC_SEC);
 	for (int i = 0; i < 5; i++) {
 		CHECK_INT(r.fake[i].sends[OP_EXPIRE], 1);
 		CHECK_INT(r.fake[i].queue[0].token, r.token);
@@ -2351,16 +2352,16 @@ TEST(a_lock_is_left_on_every_node_that_has_it)
 	CHECK_INT(sends(&r, OP_HAND_OFF), 0);
 	CHECK_INT(lock_unreleased(&r.lock, &(usec){0}), 5);
 	votes(&r, "YYYY");
-	CHECK_INT(r.lock.state, LOCK_RELEASING);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 	votes(&r, "....Y");
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(r.up.wake_at, NEVER);
 	CHECK_INT(lock_unreleased(&r.lock, &(usec){0}), 0);
 	for (int i = 0; i < 5; i++) {
 		CHECK_INT(r.fake[i].holder, r.token);
 		CHECK_INT(r.fake[i].left, r.token);
 	}
-	CHECK_INT(r.lock.leave_for, 5 * USEC_SEC);
+	CHECK_INT(r.lock.releasing.leave_for, 5 * USEC_SEC);
 }
 
 TEST(a_lock_is_not_left_where_it_is_not)
@@ -2380,7 +2381,7 @@ TEST(a_lock_is_not_left_where_it_is_not)
 	CHECK_INT(sends(&r, OP_EXPIRE), 4);
 	CHECK_INT(sends(&r, OP_HAND_OFF), 0);
 	finish(&r);
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(sends(&r, OP_EXPIRE), 4);
 	CHECK_INT(sends(&r, OP_HAND_OFF), 0);
 	CHECK_INT(left_behind(&r), 0);
@@ -2400,9 +2401,9 @@ TEST(a_lock_is_left_behind_its_heal)
 	CHECK_INT(r.fake[2].queue[1].op, OP_EXPIRE);
 	CHECK_INT(r.fake[2].queue[1].token, r.token);
 	votes(&r, "YYY");
-	CHECK_INT(r.lock.state, LOCK_RELEASING);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 	votes(&r, "..Y");
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(r.fake[2].left, r.token);
 }
 
@@ -2413,7 +2414,7 @@ TEST(a_clean_no_to_leaving_is_no_debt)
 	hold(&r, 3);
 	leave(&r, USEC_SEC);
 	votes(&r, "GFY");
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(lock_unreleased(&r.lock, &(usec){0}), 0);
 	/* Each answer tells whether the key was there to the end. */
 	CHECK_INT(tally_count(&r.lock.tally, VOTE_YES), 1);
@@ -2431,7 +2432,7 @@ TEST(an_error_on_leaving_is_not_asked_again)
 	pass(&r, USEC_SEC);
 	leave(&r, USEC_SEC);
 	votes(&r, "YAA");
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(r.fake[1].sends[OP_EXPIRE], 1);
 	CHECK_INT(sends(&r, OP_HAND_OFF), 0);
 	/* Not left, and not released: then it ends when it would have ended. */
@@ -2450,7 +2451,7 @@ TEST(leaving_without_an_answer_ends_at_the_time_out)
 	pass(&r, USEC_SEC);
 	leave(&r, 5 * USEC_SEC);
 	began = r.now;
-	for (int turns = 0; turns < 100 && r.lock.state != LOCK_OVER; turns++)
+	for (int turns = 0; turns < 100 && lock_state(&r.lock) != LOCK_OVER; turns++)
 		wait_until(&r, r.up.wake_at);
 	CHECK_INT(r.now - began, NODE_TIMEOUT);
 	CHECK_INT(sends(&r, OP_EXPIRE), 3);
@@ -2459,10 +2460,10 @@ TEST(leaving_without_an_answer_ends_at_the_time_out)
 	hold(&r, 3);
 	leave(&r, 5 * USEC_SEC);
 	votes(&r, "YY");
-	CHECK_INT(r.lock.state, LOCK_RELEASING);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 	CHECK_INT(r.up.wake_at, BEGIN + 2 * MS);
 	wait_until(&r, r.up.wake_at);
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(lock_unreleased(&r.lock, &(usec){0}), 1);
 }
 
@@ -2481,7 +2482,7 @@ TEST(a_broken_link_is_made_anew_to_leave)
 	link_up(&r, 2);
 	CHECK_INT(r.fake[2].queue[0].op, OP_EXPIRE);
 	votes(&r, "YYY");
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(lock_unreleased(&r.lock, &(usec){0}), 0);
 	CHECK_INT(sends(&r, OP_HAND_OFF), 0);
 	CHECK_INT(r.fake[2].left, r.token);
@@ -2500,7 +2501,7 @@ TEST(an_earlier_token_is_deleted_when_the_lock_is_left)
 	CHECK_INT(r.fake[0].queue[0].op, OP_UNDO);
 	CHECK_INT(r.fake[0].queue[0].token, old);
 	votes(&r, "YYY");
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(lock_unreleased(&r.lock, &(usec){0}), 0);
 	CHECK_INT(r.fake[0].sends[OP_EXPIRE], 0);
 	CHECK_INT(r.fake[0].holder, NOBODY);
@@ -2520,7 +2521,7 @@ TEST(a_release_in_flight_is_not_followed_by_leaving)
 	wait_until(&r, r.up.wake_at);
 	pass(&r, 200);
 	votes(&r, ".YY");
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	CHECK_INT(r.fake[0].queue[1].op, OP_UNDO);
 	leave(&r, USEC_SEC);
 	CHECK_INT(r.fake[0].queued, 2);
@@ -2529,7 +2530,7 @@ TEST(a_release_in_flight_is_not_followed_by_leaving)
 	CHECK_INT(r.fake[0].queue[0].op, OP_UNDO);
 	CHECK_INT(r.fake[0].queue[0].token, old);
 	votes(&r, "Y");
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(r.fake[0].sends[OP_UNDO], 1);
 	CHECK_INT(r.fake[0].sends[OP_EXPIRE], 0);
 	CHECK_INT(r.fake[0].holder, NOBODY);
@@ -2544,7 +2545,7 @@ TEST(what_is_not_held_is_deleted)
 	ask(&r, 3, NEVER);
 	votes(&r, "Y");
 	leave(&r, USEC_SEC);
-	CHECK_INT(r.lock.leave_for, 0);
+	CHECK_INT(r.lock.releasing.leave_for, 0);
 	CHECK_INT(sends(&r, OP_HAND_OFF), 3);
 	finish(&r);
 	CHECK_INT(sends(&r, OP_EXPIRE), 0);
@@ -2560,7 +2561,7 @@ TEST(what_is_not_held_is_deleted)
 	/* refused, and giving back */
 	ask(&r, 3, 0);
 	votes(&r, "YFF");
-	CHECK_INT(r.lock.state, LOCK_RELEASING);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 	link_down(&r, 0, REASON_CLOSED);
 	leave(&r, USEC_SEC);
 	link_up(&r, 0);
@@ -2572,7 +2573,7 @@ TEST(what_is_not_held_is_deleted)
 		hold(&r, 3);
 		r.now = validity(BEGIN) - before_end[i];
 		leave(&r, USEC_SEC);
-		CHECK_INT(r.lock.leave_for, 0);
+		CHECK_INT(r.lock.releasing.leave_for, 0);
 		CHECK_INT(r.lock.loss, before_end[i] == GUARD ? LOSS_EXPIRED : LOSS_STOOD_STILL);
 		CHECK_INT(sends(&r, OP_EXPIRE), 0);
 		CHECK_INT(sends(&r, OP_HAND_OFF), 3);
@@ -2584,10 +2585,10 @@ TEST(what_is_not_held_is_deleted)
 		next_round(&r);
 		votes(&r, "YFF");
 	}
-	CHECK_INT(r.lock.state, LOCK_EXPIRING);
+	CHECK_INT(lock_state(&r.lock), LOCK_EXPIRING);
 	CHECK_INT(r.lock.loss, LOSS_DENIED);
 	leave(&r, USEC_SEC);
-	CHECK_INT(r.lock.leave_for, 0);
+	CHECK_INT(r.lock.releasing.leave_for, 0);
 	CHECK_INT(sends(&r, OP_HAND_OFF), 3);
 	CHECK_INT(sends(&r, OP_EXPIRE), 0);
 	/* held, by a hair */
@@ -2607,7 +2608,7 @@ TEST(the_first_word_about_leaving_is_the_last)
 	leave(&r, USEC_SEC);
 	let_go(&r);
 	leave(&r, 5 * USEC_SEC);
-	CHECK_INT(r.lock.leave_for, USEC_SEC);
+	CHECK_INT(r.lock.releasing.leave_for, USEC_SEC);
 	link_up(&r, 2);
 	CHECK_INT(r.fake[2].queue[0].op, OP_EXPIRE);
 	CHECK_INT(sends(&r, OP_HAND_OFF), 0);
@@ -2615,7 +2616,7 @@ TEST(the_first_word_about_leaving_is_the_last)
 	link_down(&r, 2, REASON_CLOSED);
 	let_go(&r);
 	leave(&r, USEC_SEC);
-	CHECK_INT(r.lock.leave_for, 0);
+	CHECK_INT(r.lock.releasing.leave_for, 0);
 	link_up(&r, 2);
 	CHECK_INT(r.fake[2].queue[0].op, OP_HAND_OFF);
 	CHECK_INT(sends(&r, OP_EXPIRE), 0);
@@ -2871,12 +2872,12 @@ TEST(who_need_not_wait_takes_no_seat)
 
 	contend(&r, 3, NEVER);
 	votes(&r, "YYY");
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	CHECK_INT(seat(&r)->opens, 0);
 	/* no time */
 	contend(&r, 3, 0);
 	votes(&r, "FFF");
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(seat(&r)->opens, 0);
 	/* nobody to wait for */
 	contend(&r, 3, NEVER);
@@ -3012,7 +3013,7 @@ TEST(who_is_woken_asks_all_at_once)
 	CHECK_INT(sends(&r, OP_ACQUIRE), 10);
 	CHECK_TEXT(r.lock.waiter.turn[0], BIGGER);
 	votes(&r, "YYYYY");
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 }
 
 TEST(a_turn_is_an_id_and_no_more)
@@ -3037,7 +3038,7 @@ TEST(a_holder_that_was_not_woken_keeps_its_seat_and_passes_on_what_its_release_w
 	next_attempt(&r);
 	votes(&r, "Y");
 	votes(&r, ".YY");
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	CHECK_INT(seat(&r)->link, LINK_UP);
 	let_go(&r);
 	CHECK_INT(sends(&r, OP_HAND_OFF), 3);
@@ -3051,7 +3052,7 @@ TEST(a_holder_that_was_woken_needs_no_seat)
 	wait_in_line(&r, 3);
 	reply_with(&r, 3, told(VOTE_YES, BIGGER, 0));
 	votes(&r, "YYY");
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	CHECK_INT(seat(&r)->link, LINK_DOWN);
 	let_go(&r);
 	CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 0);
@@ -3069,7 +3070,7 @@ TEST(who_is_not_woken_asks_the_line_first_and_the_rest_if_it_grants)
 	fake_reply(&r, 0, VOTE_YES);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 6);
 	votes(&r, ".Y");
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 }
 
 TEST(refused_by_the_line_asks_nobody_else_before_its_key_ends)
@@ -3107,7 +3108,7 @@ TEST(a_line_that_does_not_decide_is_passed_over)
 		reply_with(&r, 0, no[i]);
 		CHECK_INT(sends(&r, OP_ACQUIRE), 6);
 		votes(&r, ".YY");
-		CHECK_INT(r.lock.state, LOCK_HELD);
+		CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	}
 	/* silent */
 	wait_in_line(&r, 3);
@@ -3220,11 +3221,11 @@ TEST(a_turn_not_used_at_the_end_is_handed_over_from_the_seat)
 	CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 0);
 	for (int i = 0; i < 3; i++)
 		reply_with(&r, i, held(HELD_FOR));
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 1);
 	/* and its answer changes nothing */
 	fake_reply(&r, 3, VOTE_YES);
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK(!r.lock.waiter.is_refused);
 }
 
@@ -3455,7 +3456,7 @@ TEST(the_line_has_its_last_attempt_at_the_deadline_and_at_all_nodes)
 	CHECK_INT(r.now, BEGIN + USEC_SEC / 2);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 6);
 	votes(&r, "FFF");
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(r.lock.refusal, REFUSAL_BUSY);
 }
 
@@ -3483,9 +3484,9 @@ TEST(of_those_who_split_the_votes_the_smallest_token_goes_on)
 	CHECK_INT(sends(&r, OP_ACQUIRE), 5);
 	CHECK_INT(r.fake[0].sends[OP_ACQUIRE], 1);
 	fake_reply(&r, 1, VOTE_YES);
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	/* The validity counts from the first request. */
-	CHECK_INT(r.lock.valid_until, validity(BEGIN));
+	CHECK_INT(r.lock.tenure.valid_until, validity(BEGIN));
 	/* Strangers give nothing back, whatever they are called. */
 	split(&r, NEVER, "1", BIGGER ":a");
 	CHECK(!lock_is_pausing(&r.lock));
@@ -3538,7 +3539,7 @@ TEST(an_absent_node_is_not_counted_for_a_rival)
 	wait_until(&r, r.up.wake_at);
 	CHECK_INT(r.fake[1].sends[OP_ACQUIRE], 2);
 	fake_reply(&r, 1, VOTE_YES);
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 }
 
 /* It does not answer, or is far away: then a quarter of the node time-out tells. */
@@ -3552,23 +3553,23 @@ TEST(rivals_hear_all_nodes_but_late_ones)
 		r.now += MS;
 		fake_reply(&r, 0, VOTE_YES);
 		reply_with(&r, 1, told(VOTE_FOREIGN, i ? BIGGER ":a" : SMALLER ":a", HELD_FOR));
-		CHECK_INT(r.lock.state, LOCK_TRYING);
+		CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 		CHECK_INT(r.up.wake_at, r.now + NODE_TIMEOUT / 4);
 		wait_until(&r, r.up.wake_at);
-		CHECK_INT(r.lock.state, i ? LOCK_TRYING : LOCK_RELEASING);
+		CHECK_INT(lock_state(&r.lock), i ? LOCK_TRYING : LOCK_RELEASING);
 	}
 	fake_reply(&r, 2, VOTE_YES);
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	/* all have answered: none is late */
 	contend(&r, 5, 0);
 	fake_reply(&r, 0, VOTE_YES);
 	for (int i = 1; i < 4; i++) {
 		reply_with(&r, i, told(VOTE_FOREIGN, i < 2 ? BIGGER ":a" : HUGE ":b", HELD_FOR));
-		CHECK_INT(r.lock.state, LOCK_TRYING);
-		CHECK_INT(r.lock.rivals.retry_at, 0);
+		CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
+		CHECK_INT(r.lock.attempt.rivals.retry_at, 0);
 	}
 	reply_with(&r, 4, told(VOTE_FOREIGN, SMALLER ":c", HELD_FOR));
-	CHECK_INT(r.lock.state, LOCK_RELEASING);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 	/* also when they are asked again, after the first have taken their time */
 	contend(&r, 5, 0);
 	votes(&r, "YY");
@@ -3579,9 +3580,9 @@ TEST(rivals_hear_all_nodes_but_late_ones)
 	wait_until(&r, r.up.wake_at);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 7);
 	reply_with(&r, 2, told(VOTE_FOREIGN, SMALLER ":c", HELD_FOR));
-	CHECK_INT(r.lock.state, LOCK_TRYING);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	fake_reply(&r, 3, VOTE_YES);
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 }
 
 TEST(of_readers_and_writers_who_split_the_votes_a_writer_goes_on)
@@ -3594,7 +3595,7 @@ TEST(of_readers_and_writers_who_split_the_votes_a_writer_goes_on)
 	fake_reply(&r, 0, VOTE_YES);
 	reply_with(&r, 1, told(VOTE_FOREIGN, HUGE ":a", HELD_FOR));
 	reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":b", HELD_FOR));
-	CHECK_INT(r.lock.state, LOCK_RELEASING);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 	/* also where the line does not answer */
 	start(&r, 3, 0);
 	r.lock.policy.is_shared = true;
@@ -3603,7 +3604,7 @@ TEST(of_readers_and_writers_who_split_the_votes_a_writer_goes_on)
 	reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":a", HELD_FOR));
 	CHECK_INT(r.up.wake_at, r.now + NODE_TIMEOUT / 4);
 	wait_until(&r, r.up.wake_at);
-	CHECK_INT(r.lock.state, LOCK_RELEASING);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 }
 
 /* Each time later: a holder whose nodes are out of reach costs a node time-out, and few requests.
@@ -3614,7 +3615,7 @@ TEST(insists_until_a_node_time_out_and_then_hands_over)
 	int asked = 0;
 
 	split(&r, 0, BIGGER ":a", HUGE ":b");
-	while (r.lock.state == LOCK_TRYING) {
+	while (lock_state(&r.lock) == LOCK_TRYING) {
 		wait_until(&r, r.up.wake_at);
 		asked++;
 		CHECK_INT(sends(&r, OP_ACQUIRE), 3 + 2 * asked);
@@ -3679,7 +3680,7 @@ TEST(who_gives_up_hands_over)
 	struct rig r;
 
 	split(&r, 0, SMALLER ":a", BIGGER ":b");
-	CHECK_INT(r.lock.state, LOCK_RELEASING);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 	CHECK_INT(r.fake[0].sends[OP_HAND_OFF], 1);
 	CHECK_INT(sends(&r, OP_UNDO), 0);
 }
@@ -3698,7 +3699,7 @@ TEST(a_release_on_its_way_is_waited_for)
 	wait_until(&r, r.up.wake_at);
 	CHECK_INT(r.fake[1].queued + r.fake[2].queued, 2);
 	fake_reply(&r, 1, VOTE_YES);
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	/* it never comes: for a time-out, and ever more slowly */
 	wait_in_line(&r, 3);
 	reply_with(&r, 3, turn());
@@ -3755,7 +3756,7 @@ TEST(a_turn_that_nobody_came_for_opens_the_other_nodes)
 		CHECK(!lock_is_pausing(&r.lock));
 		wait_until(&r, r.up.wake_at);
 		votes(&r, ".Y");
-		CHECK_INT(r.lock.state, LOCK_HELD);
+		CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 		CHECK(!r.lock.waiter.is_woken);
 	}
 }
@@ -3767,7 +3768,7 @@ TEST(whether_a_turn_is_somebodys_the_line_is_asked_for_a_while)
 	contend(&r, 3, 0);
 	reply_with(&r, 1, reserved(60 * MS));
 	reply_with(&r, 2, reserved(60 * MS));
-	CHECK_INT(r.lock.state, LOCK_TRYING);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	wait_until(&r, r.now + r.lock.policy.node_timeout / 4);
 	CHECK_INT(r.lock.refusal, REFUSAL_BUSY);
 	/* It says so. */
@@ -3778,7 +3779,7 @@ TEST(whether_a_turn_is_somebodys_the_line_is_asked_for_a_while)
 	/* Without it, the next one is the line, which has spoken. */
 	contend(&r, 3, 0);
 	reply_with(&r, 1, reserved(60 * MS));
-	CHECK_INT(r.lock.state, LOCK_TRYING);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	fake_reply(&r, 0, VOTE_ABSENT);
 	reply_with(&r, 2, reserved(60 * MS));
 	CHECK_INT(r.lock.refusal, REFUSAL_BUSY);
@@ -3836,14 +3837,14 @@ TEST(fair_hears_everybody_before_a_majority_counts)
 
 	contend_fairly(&r, NEVER);
 	votes(&r, ".YY");
-	CHECK_INT(r.lock.state, LOCK_TRYING);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	fake_reply(&r, 0, VOTE_YES);
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	/* The silent have the node time-out. */
 	contend_fairly(&r, NEVER);
 	votes(&r, ".YY");
 	wait_until(&r, BEGIN + NODE_TIMEOUT);
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	/* Nobody is the line. */
 	contend_fairly(&r, NEVER);
 	votes(&r, "AAA");
@@ -3866,16 +3867,16 @@ TEST(fair_lets_others_pass_though_a_majority_would_grant_it)
 	contend_fairly(&r, NEVER);
 	reply_with(&r, 1, reserved(60 * MS));
 	votes(&r, "Y.Y");
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	contend_fairly(&r, NEVER);
 	reply_with(&r, 0, held(60 * MS));
 	votes(&r, ".YY");
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	/* Who does not ask for it does not mind. */
 	contend(&r, 3, NEVER);
 	reply_with(&r, 0, reserved(60 * MS));
 	votes(&r, ".YY");
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 }
 
 /* ---- who only looks ---- */
@@ -3903,14 +3904,14 @@ TEST(who_only_looks_is_done_when_a_majority_is_free)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		look_with(&r, 3, 0);
-		for (int n = 0; n < 3 && r.lock.state == LOCK_TRYING; n++)
+		for (int n = 0; n < 3 && lock_state(&r.lock) == LOCK_TRYING; n++)
 			votes(&r, (char[]){n == 0 ? cases[i].letters[0] : '.',
 					  n == 1 ? cases[i].letters[1] : '.',
 					  n == 2 ? cases[i].letters[2] : '.', '\0'});
 		pass(&r, NODE_TIMEOUT);
-		unit_check(r.lock.state == LOCK_OVER && r.lock.refusal == cases[i].refusal,
+		unit_check(lock_state(&r.lock) == LOCK_OVER && r.lock.refusal == cases[i].refusal,
 			__FILE__, __LINE__, "%s: state %d, refusal %d", cases[i].letters,
-			(int)r.lock.state, (int)r.lock.refusal);
+			(int)lock_state(&r.lock), (int)r.lock.refusal);
 		/* Nothing was taken, nothing is owed. */
 		CHECK_INT(sends(&r, OP_UNDO) + sends(&r, OP_HAND_OFF), 0);
 	}
@@ -3939,7 +3940,7 @@ TEST(who_only_looks_passes_on_the_turn_that_it_was_told_of)
 		CHECK(r.lock.waiter.used_turn && r.lock.waiter.waits);
 		votes(&r, replies[i]);
 		CHECK_INT(r.lock.refusal, REFUSAL_NONE);
-		CHECK(r.lock.state == LOCK_RELEASING || r.lock.state == LOCK_OVER);
+		CHECK(lock_state(&r.lock) == LOCK_RELEASING || lock_state(&r.lock) == LOCK_OVER);
 		CHECK_INT(r.fake[0].sends[OP_HAND_OFF], 1);
 		CHECK_INT(sends(&r, OP_HAND_OFF), 1);
 		CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 1);
@@ -3965,7 +3966,7 @@ TEST(who_was_away_while_links_came_up_asks_all)
 	CHECK_INT(sends(&r, OP_ACQUIRE), 3);
 	CHECK_INT(r.lock.peer[0].due, r.now + NODE_TIMEOUT);
 	votes(&r, "YYY");
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	/* Nothing more has come: then it is over. */
 	start(&r, 3, 0);
 	link_up(&r, 0);
@@ -3982,16 +3983,16 @@ TEST(who_was_away_while_releases_were_answered_hears_them)
 	let_go(&r);
 	r.now += 10 * USEC_SEC;
 	fake_reply(&r, 0, VOTE_YES);
-	CHECK_INT(r.lock.state, LOCK_RELEASING);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 	fake_reply(&r, 1, VOTE_YES);
 	fake_reply(&r, 2, VOTE_YES);
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(lock_unreleased(&r.lock, &ignored), 0);
 	/* Nothing has come. */
 	hold(&r, 3);
 	let_go(&r);
 	wait_until(&r, r.now + 10 * USEC_SEC);
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(lock_unreleased(&r.lock, &ignored), 3);
 }
 
@@ -4020,14 +4021,14 @@ TEST(one_number_from_a_majority_is_the_number)
 
 	ask_for_number(&r, 3);
 	reply_with(&r, 2, granted(7));
-	CHECK_INT(r.lock.state, LOCK_TRYING);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	reply_with(&r, 0, granted(7));
-	CHECK_INT(r.lock.state, LOCK_HELD);
-	CHECK_INT(r.lock.fence, 7);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	CHECK_INT(r.lock.tenure.fence, 7);
 	CHECK_INT(sends(&r, OP_FENCE), 0);
 	/* Nobody waits for the third, whatever it says. */
 	reply_with(&r, 1, granted(9));
-	CHECK_INT(r.lock.fence, 7);
+	CHECK_INT(r.lock.tenure.fence, 7);
 	CHECK_INT(sends(&r, OP_FENCE), 0);
 }
 
@@ -4039,14 +4040,14 @@ TEST(who_is_gone_since_it_granted_is_not_told_the_number)
 	reply_with(&r, 0, granted(6));
 	link_down(&r, 0, REASON_CLOSED);
 	reply_with(&r, 1, granted(11));
-	CHECK_INT(r.lock.state, LOCK_TRYING);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	CHECK_INT(sends(&r, OP_FENCE), 1);
 	reply_with(&r, 1, granted(11));
-	CHECK_INT(r.lock.state, LOCK_TRYING);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	reply_with(&r, 2, granted(9));
 	CHECK_INT(sends(&r, OP_FENCE), 2);
 	reply_with(&r, 2, granted(11));
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 }
 
 TEST(the_largest_of_several_is_told_to_a_majority_before_the_lock_is_held)
@@ -4057,18 +4058,18 @@ TEST(the_largest_of_several_is_told_to_a_majority_before_the_lock_is_held)
 	reply_with(&r, 0, granted(6));
 	reply_with(&r, 1, granted(11));
 	reply_with(&r, 2, granted(6));
-	CHECK_INT(r.lock.state, LOCK_TRYING);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	CHECK_INT(sends(&r, OP_FENCE), 3);
-	CHECK_INT(r.lock.fence, 11);
+	CHECK_INT(r.lock.tenure.fence, 11);
 	reply_with(&r, 0, granted(11));
 	reply_with(&r, 1, granted(11));
-	CHECK_INT(r.lock.state, LOCK_TRYING);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	/* One that granted it late is told as well, and counts. */
 	reply_with(&r, 3, granted(3));
 	CHECK_INT(sends(&r, OP_FENCE), 4);
 	reply_with(&r, 3, granted(11));
-	CHECK_INT(r.lock.state, LOCK_HELD);
-	CHECK_INT(r.lock.fence, 11);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	CHECK_INT(r.lock.tenure.fence, 11);
 }
 
 /* The validity counts from before the first request, however long the second round takes. */
@@ -4079,11 +4080,11 @@ TEST(a_number_that_takes_too_long_is_given_back)
 	ask_for_number(&r, 3);
 	reply_with(&r, 0, granted(1));
 	reply_with(&r, 1, granted(2));
-	r.now = r.lock.valid_until - r.lock.policy.safety_margin;
+	r.now = r.lock.tenure.valid_until - r.lock.policy.safety_margin;
 	reply_with(&r, 0, granted(2));
 	reply_with(&r, 1, granted(2));
 	CHECK_INT(r.lock.refusal, REFUSAL_SLOW);
-	CHECK_INT(r.lock.state, LOCK_TRYING);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	CHECK(sends(&r, OP_UNDO) >= 2);
 }
 
@@ -4098,7 +4099,7 @@ TEST(a_number_that_no_majority_takes_is_no_lock)
 	reply_with(&r, 1, granted(2));
 	reply_with(&r, 2, held(USEC_SEC));
 	reply_with(&r, 0, held(USEC_SEC));
-	CHECK_INT(r.lock.state, LOCK_TRYING);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	CHECK_INT(r.lock.refusal, REFUSAL_BUSY);
 	/* A larger number was given on one: that key is ours still, and is released. */
 	ask_for_number(&r, 3);
@@ -4152,8 +4153,8 @@ TEST(an_extension_leaves_the_number_as_it_is)
 	reply_with(&r, 0, granted(5));
 	next_round(&r);
 	fake_reply(&r, 0, VOTE_YES);
-	CHECK_INT(r.lock.extensions, 1);
-	CHECK_INT(r.lock.fence, 5);
+	CHECK_INT(r.lock.tenure.extensions, 1);
+	CHECK_INT(r.lock.tenure.fence, 5);
 	CHECK_INT(tally_newest_fence(&r.lock.tally), 0);
 	r.lock.tally.ballot[0].reply.fence = 8;
 	CHECK_INT(tally_newest_fence(&r.lock.tally), 8);
@@ -4326,7 +4327,7 @@ TEST(several_keys_have_turns_of_their_own)
 	wait_until(&r, r.up.wake_at);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 8);
 	votes(&r, ".YY");
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 }
 
 TEST(several_keys_fair_hears_the_line_of_each)
@@ -4336,7 +4337,7 @@ TEST(several_keys_fair_hears_the_line_of_each)
 	contend_for_two(&r, true);
 	fake_reply(&r, 0, VOTE_YES);
 	fake_reply(&r, 2, VOTE_YES);
-	CHECK_INT(r.lock.state, LOCK_TRYING);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	reply_with(&r, 1, about(1, reserved(60 * MS)));
 	CHECK_INT(r.lock.refusal, REFUSAL_BUSY);
 	/* Of the other key, node 0 is the line, and has granted it. */
@@ -4344,7 +4345,7 @@ TEST(several_keys_fair_hears_the_line_of_each)
 	fake_reply(&r, 0, VOTE_YES);
 	fake_reply(&r, 2, VOTE_YES);
 	reply_with(&r, 1, about(0, reserved(60 * MS)));
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 }
 
 TEST(several_keys_each_line_tells_whether_others_wait)
@@ -4437,7 +4438,7 @@ TEST(quarantine_is_no_vote_and_leaves_nothing_to_release)
 	ask(&r, 3, NEVER);
 	reply_with(&r, 0, quarantine(USEC_SEC));
 	votes(&r, ".YY");
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 }
 
 TEST(quarantine_is_waited_for_no_tighter_than_it_lasts)
@@ -4482,7 +4483,7 @@ TEST(quarantine_keeps_a_key_from_being_put_back)
 	CHECK_INT(r.fake[0].sends[OP_REPAIR], 1);
 	reply_with(&r, 0, quarantine(USEC_SEC));
 	CHECK_INT(r.lock.peer[0].pending, 0);
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	/* The next round finds it gone, and tries again. */
 	next_round(&r);
 	votes(&r, "GYY");
@@ -4594,7 +4595,7 @@ TEST(slots_an_earlier_debt_is_paid_where_it_is)
 	CHECK_INT(r.lock.peer[0].slot, 2);
 	CHECK_INT(r.lock.stamp.attempt, 2);
 	all_say(&r, told(VOTE_YES, "", 0));
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	CHECK_INT(r.lock.peer[1].slot, 3);
 	let_go(&r);
 	CHECK_INT(last_slot(&r, 1, OP_HAND_OFF), 3);
@@ -4606,16 +4607,16 @@ TEST(slots_who_does_not_wait_tries_those_that_are_free)
 
 	contend_for_slots(&r, 3, 0);
 	all_say(&r, taken(3, 0));
-	CHECK_INT(r.lock.state, LOCK_TRYING);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	CHECK_INT(r.lock.stamp.slot, 3);
 	all_say(&r, taken(0, HELD_FOR));
 	CHECK_INT(r.lock.refusal, REFUSAL_BUSY);
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	/* Not for much longer than that. */
 	contend_for_slots(&r, 3, 0);
 	r.now = BEGIN + NODE_TIMEOUT + 1;
 	all_say(&r, taken(3, 0));
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 }
 
 TEST(slots_it_moves_so_often_and_then_pauses)
@@ -4662,7 +4663,7 @@ TEST(slots_who_is_woken_takes_that_one)
 	CHECK_INT(r.lock.stamp.slot, 3);
 	CHECK(r.lock.waiter.used_turn);
 	all_say(&r, told(VOTE_YES, "", 0));
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 0);
 }
 
@@ -4703,7 +4704,7 @@ TEST(slots_a_turn_for_another_than_is_held_is_passed_on)
 	be_woken_for_another(&r);
 	fake_reply(&r, 0, VOTE_YES);
 	fake_reply(&r, 1, VOTE_YES);
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	CHECK_INT(last_slot(&r, 3, OP_HAND_OFF), 3);
 	/* The seat is there until that is heard. */
 	CHECK_INT(seat(&r)->link, LINK_UP);
@@ -4761,7 +4762,7 @@ TEST(slots_what_was_only_extended_is_given_back_by_its_slot)
 	contend_for_slots(&r, 3, NEVER);
 	link_down(&r, 2, REASON_CLOSED);
 	votes(&r, "YY");
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	wait_until(&r, resume_at(&r));
 	link_up(&r, 2);
 	votes(&r, "YYY");
@@ -4806,7 +4807,7 @@ TEST(slots_a_holder_that_still_waits_has_its_wake_up_passed_on_by_the_node)
 	next_attempt(&r);
 	fake_reply(&r, 0, VOTE_YES);
 	fake_reply(&r, 1, VOTE_YES);
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	CHECK_INT(last_slot(&r, 3, OP_HAND_OFF), 0);
 	CHECK(r.lock.waiter.waits);
 	reply_with(&r, 3, turn_for(3));
@@ -4884,7 +4885,7 @@ TEST(readers_heed_the_line_but_do_not_wait_for_its_silence)
 
 	contend_as(&r, true, 3);
 	votes(&r, ".YY");
-	CHECK_INT(r.lock.state, LOCK_TRYING);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	reply_with(&r, 0, others_first(60 * MS));
 	CHECK(lock_is_pausing(&r.lock));
 	CHECK_INT(r.lock.refusal, REFUSAL_BUSY);
@@ -4895,15 +4896,15 @@ TEST(readers_heed_the_line_but_do_not_wait_for_its_silence)
 	votes(&r, ".YY");
 	CHECK(r.up.wake_at < BEGIN + NODE_TIMEOUT);
 	wait_until(&r, r.up.wake_at);
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	/* one answer is no majority to begin with */
 	contend_as(&r, true, 5);
 	votes(&r, ".YY");
 	wait_until(&r, BEGIN + NODE_TIMEOUT / 2);
-	CHECK_INT(r.lock.state, LOCK_TRYING);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	fake_reply(&r, 3, VOTE_YES);
 	wait_until(&r, r.up.wake_at);
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 }
 
 TEST(readers_that_were_woken_pass_the_word_on)
@@ -4913,7 +4914,7 @@ TEST(readers_that_were_woken_pass_the_word_on)
 	wait_behind(&r, true, held(HELD_FOR));
 	reply_with(&r, 3, turn());
 	votes(&r, "YYY");
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	CHECK_INT(last_action(&r, 3, OP_HAND_OFF)->kind, ACT_OPEN); /* in the step before: */
 	CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 1);
 	CHECK(r.lock.waiter.passes);
@@ -4925,7 +4926,7 @@ TEST(readers_that_were_woken_pass_the_word_on)
 	wait_behind(&r, false, held(HELD_FOR));
 	reply_with(&r, 3, turn());
 	votes(&r, "YYY");
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 0);
 }
 
@@ -4949,7 +4950,7 @@ TEST(a_writer_that_is_woken_and_finds_readers_comes_next)
 	/* Its turn, in the end. */
 	reply_with(&r, 3, turn());
 	votes(&r, "YY");
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	CHECK(!r.lock.waiter.leads);
 	/* At the other end of the line, nobody knows it. */
 	find_readers(&r, false);
@@ -4983,7 +4984,7 @@ TEST(a_writer_that_finds_readers_in_the_end_passes_the_word_on)
 	all_up(&r);
 	all_answer(&r, shared(HELD_FOR));
 	CHECK_INT(r.lock.refusal, REFUSAL_BUSY);
-	CHECK(r.lock.state != LOCK_TRYING);
+	CHECK(lock_state(&r.lock) != LOCK_TRYING);
 	CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 1);
 }
 
@@ -4996,7 +4997,7 @@ TEST(a_reader_that_got_in_unasked_has_its_word_passed_on_by_the_node)
 	next_attempt(&r);
 	fake_reply(&r, 0, VOTE_YES);
 	votes(&r, ".YY");
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	CHECK(r.lock.waiter.leaves);
 	CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 1);
 	let_go(&r);
@@ -5060,12 +5061,12 @@ TEST(a_writer_insists_while_the_last_readers_release_is_on_its_way)
 	votes(&r, "Y");
 	reply_with(&r, 1, shared(HELD_FOR));
 	reply_with(&r, 2, shared(HELD_FOR));
-	CHECK_INT(r.lock.state, LOCK_TRYING);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	CHECK(!lock_is_pausing(&r.lock));
 	wait_until(&r, r.up.wake_at);
 	CHECK_INT(r.fake[1].queued, 1);
 	fake_reply(&r, 1, VOTE_YES);
-	CHECK_INT(r.lock.state, LOCK_HELD);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 }
 
 TEST(who_only_looks_insists_while_the_last_readers_release_is_on_its_way)
@@ -5076,7 +5077,7 @@ TEST(who_only_looks_insists_while_the_last_readers_release_is_on_its_way)
 	votes(&r, "G");
 	reply_with(&r, 1, shared(HELD_FOR));
 	reply_with(&r, 2, shared(HELD_FOR));
-	CHECK_INT(r.lock.state, LOCK_TRYING);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	CHECK(!lock_is_pausing(&r.lock));
 	wait_until(&r, r.up.wake_at);
 	fake_reply(&r, 1, VOTE_GONE);
@@ -5099,12 +5100,12 @@ TEST(who_leaves_the_line_behind_readers_has_a_word_for_the_next)
 		CHECK_INT(last_action(&r, 1, OP_HAND_OFF)->kind, ACT_OPEN);
 		/* It stays until that has been heard, but not for longer than an answer may take.
 		 */
-		CHECK_INT(r.lock.state, LOCK_RELEASING);
+		CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 		if (is_shared)
 			fake_reply(&r, 0, VOTE_GONE);
 		else
 			wait_until(&r, r.now + r.lock.policy.node_timeout);
-		CHECK_INT(r.lock.state, LOCK_OVER);
+		CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	}
 	/* Who leads says that it does not any more. */
 	find_readers(&r, false);
@@ -5117,7 +5118,7 @@ TEST(who_leaves_the_line_behind_readers_has_a_word_for_the_next)
 	CHECK_INT(r.lock.peer[0].link, LINK_DOWN);
 	let_go(&r);
 	CHECK_INT(last_action(&r, 0, OP_HAND_OFF)->kind, ACT_OPEN);
-	CHECK_INT(r.lock.state, LOCK_OVER);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	/* While that is asked or has left a debt, the pop must do. */
 	wait_behind(&r, false, shared(HELD_FOR));
 	next_attempt(&r);

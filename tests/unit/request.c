@@ -211,7 +211,7 @@ TEST(request_slot)
 	CHECK_TEXT(r.argv[12], "");
 }
 
-/* The refusal of a slot names a free slot, or else the time until the first slot expires. */
+/* Who is refused one finds another one there, and else when the first of them ends. */
 TEST(answer_slot)
 {
 	struct resp r = script_reply(0, 5000, "x", "");
@@ -350,7 +350,7 @@ TEST(answer_good)
 	}
 }
 
-/* Only the reply to the blocking pop is read as a wake-up, and only a wake-up is accepted there. */
+/* What the blocking pop answers is a turn, and nothing else; and it answers nothing else. */
 TEST(answer_wake)
 {
 	struct resp r = {.is_array = 1}, other = script_reply(1, 1, "", "");
@@ -442,7 +442,7 @@ TEST(answer_errors)
 	}
 }
 
-/* Errors of commands in a script, as Redis 6 and KeyDB wrap them, and as Redis 7 does. */
+/* What a script is refused for, as Redis 6 and KeyDB put it, and as Redis 7 does. */
 TEST(answer_errors_are_unwrapped)
 {
 #define CALL "ERR Error running script (call to f_4e6d0f4aa9f7a8cc6e1a7f1cdbb4b7b9e9c0ba2e): "
@@ -707,7 +707,7 @@ TEST(answer_to_ask)
 	CHECK_INT(a.reason, REASON_NOPERM);
 }
 
-/* OP_BREAK names the key by its value, which may contain any byte. */
+/* What is broken is named by its value, which may hold anything. */
 TEST(request_break)
 {
 	struct wish wish = {.op = OP_HAND_OFF,

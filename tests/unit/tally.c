@@ -29,7 +29,7 @@ static void names(struct tally *t, int node, const char *value, const char *toke
 	tally_take(t, node, &a, token);
 }
 
-/* Y: the token's; 1, 2: other holders'; R: reserved for the next waiter. */
+/* Y: the token's; 1, 2: somebody else's; R: kept for the next in line. */
 static enum ownership holding(const char *letters)
 {
 	struct tally t;
@@ -67,9 +67,9 @@ TEST(what_the_answers_say_about_a_token)
 		{"GGG", OWNERSHIP_EXPIRED}, {"GGY", OWNERSHIP_EXPIRED}, {"GGA", OWNERSHIP_EXPIRED},
 		{"GG.", OWNERSHIP_EXPIRED}, {"12G", OWNERSHIP_EXPIRED}, {"G1Y", OWNERSHIP_EXPIRED},
 		{"G1A", OWNERSHIP_EXPIRED},
-		/* Not ours; the node without a reply decides which holder has a majority. */
+		/* Not ours; the last one tells whose it is. */
 		{"G1.", OWNERSHIP_UNKNOWN}, {"12.", OWNERSHIP_UNKNOWN},
-		/* Free, and reserved for a waiter that has not taken it yet. */
+		/* Free, and next in line is nobody yet. */
 		{"RRR", OWNERSHIP_EXPIRED}, {"RRG", OWNERSHIP_EXPIRED}, {"Y", OWNERSHIP_OWNED},
 		{"G", OWNERSHIP_EXPIRED}, {"1", OWNERSHIP_FOREIGN}, {"A", OWNERSHIP_UNKNOWN},
 		{"YYGG", OWNERSHIP_EXPIRED}, {"11GG", OWNERSHIP_EXPIRED},
@@ -100,11 +100,11 @@ TEST(a_token_is_the_id_or_the_whole_value)
 		unit_check((t.ballot[0].vote == VOTE_YES) == cases[i].is_it, __FILE__, __LINE__,
 			"'%s' of '%s'", cases[i].token, cases[i].value);
 	}
-	/* Without a token the holder is reported, and no vote is ours. */
+	/* Nobody's token: who has it is told, and nothing is ours. */
 	names(&t, 0, VALUE_A, NULL);
 	CHECK_INT(t.ballot[0].vote, VOTE_FOREIGN);
 	CHECK_TEXT(t.ballot[0].reply.text, VALUE_A);
-	/* The reply to a change is the vote as it is. */
+	/* Of a deed, the node's word counts. */
 	tally_take(&t, 0, &yes, ID_B);
 	CHECK_INT(t.ballot[0].vote, VOTE_YES);
 	tally_take(&t, 0, &gone, ID_B);

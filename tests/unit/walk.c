@@ -157,7 +157,7 @@ static void breach(struct world *w, const struct client *c, enum rule rule, cons
 		return;
 	tally.first_seed[rule] = w->seed;
 	snprintf(tally.words[rule], sizeof(tally.words[rule]), "%s (client %d, state %d)", words,
-		c->id, (int)c->lock.state);
+		c->id, (int)lock_state(&c->lock));
 }
 
 static int quorum_of(const struct world *w)
@@ -172,8 +172,8 @@ static bool is_ours(const struct client *c, int token)
 
 static bool believes(const struct world *w, const struct client *c)
 {
-	return (c->lock.state == LOCK_HELD || c->lock.state == LOCK_EXPIRING) &&
-	       w->now < c->lock.valid_until;
+	return (lock_state(&c->lock) == LOCK_HELD || lock_state(&c->lock) == LOCK_EXPIRING) &&
+	       w->now < c->lock.tenure.valid_until;
 }
 
 /* ---- the nodes ---- */
@@ -412,12 +412,13 @@ static void check_ask(struct world *w, struct client *c, const struct action *a)
 		c->round_at = w->now;
 		c->voters = 0;
 	}
-	if (a->op == OP_REPAIR && (__builtin_popcount(c->voters) < quorum_of(w) ||
-					  a->round != c->round || c->lock.state != LOCK_HELD))
+	if (a->op == OP_REPAIR &&
+		(__builtin_popcount(c->voters) < quorum_of(w) || a->round != c->round ||
+			lock_state(&c->lock) != LOCK_HELD))
 		breach(w, c, RULE_HEAL, "healed without a majority in this round");
 	tally.healed += a->op == OP_REPAIR;
 	if (a->op == OP_ACQUIRE &&
-		(a->round != c->lock.stamp.attempt || c->lock.state != LOCK_TRYING))
+		(a->round != c->lock.stamp.attempt || lock_state(&c->lock) != LOCK_TRYING))
 		breach(w, c, RULE_ASK, "asked for another attempt's token");
 	if (a->op != OP_EXTEND && is_ours(c, s->holder) && s->holder != c->token &&
 		w->now < s->ends)
@@ -435,8 +436,8 @@ static void check_parting(struct world *w, struct client *c, const struct action
 		breach(w, c, RULE_LEAVE, "left what shall be deleted");
 	if ((a->op == OP_UNDO || a->op == OP_HAND_OFF) && c->leaves && current)
 		breach(w, c, RULE_LEAVE, "deleted what shall be left");
-	if (a->op == OP_EXPIRE &&
-		(c->lock.state < LOCK_RELEASING || c->lock.leave_for != c->leave_for))
+	if (a->op == OP_EXPIRE && (lock_state(&c->lock) < LOCK_RELEASING ||
+					  c->lock.releasing.leave_for != c->leave_for))
 		breach(w, c, RULE_LEAVE, "left too early, or for another time");
 }
 
@@ -465,7 +466,7 @@ static void send(struct world *w, struct client *c, const struct action *a)
 	*m = (struct message){.op = a->op,
 		.round = a->round,
 		.token = c->token,
-		.ttl = a->op == OP_EXPIRE ? c->lock.leave_for : w->policy.ttl};
+		.ttl = a->op == OP_EXPIRE ? c->lock.releasing.leave_for : w->policy.ttl};
 	if (a->op == OP_UNDO || a->op == OP_HAND_OFF)
 		m->token = wire->kept_token;
 	wire->queued++;
@@ -509,26 +510,28 @@ static void check_belief(
 	struct world *w, struct client *c, usec valid_before, enum lock_state state_before)
 {
 	const struct lock *lock = &c->lock;
-	bool proved = lock->state == LOCK_HELD &&
-		      (state_before != LOCK_HELD || lock->valid_until != valid_before);
+	bool proved = lock_state(lock) == LOCK_HELD &&
+		      (state_before != LOCK_HELD || lock->tenure.valid_until != valid_before);
 	int holding = 0;
 
-	if (proved && (__builtin_popcount(c->voters) < quorum_of(w) ||
-			      lock->valid_until > c->round_at + w->policy.ttl - w->policy.drift))
+	if (proved &&
+		(__builtin_popcount(c->voters) < quorum_of(w) ||
+			lock->tenure.valid_until > c->round_at + w->policy.ttl - w->policy.drift))
 		breach(w, c, RULE_PROOF, "held, or extended, without a majority of its round");
-	if (state_before == LOCK_HELD && lock->valid_until < valid_before)
+	if (state_before == LOCK_HELD && lock->tenure.valid_until < valid_before)
 		breach(w, c, RULE_PROOF, "the validity shrank");
 	if (state_before > LOCK_HELD &&
-		(lock->valid_until != valid_before || lock->state < state_before))
+		(lock->tenure.valid_until != valid_before || lock_state(lock) < state_before))
 		breach(w, c, RULE_PROOF, "revived");
-	if ((lock->state == LOCK_HELD && w->now >= lock->valid_until - w->policy.safety_margin) ||
-		(lock->state == LOCK_EXPIRING && w->now >= lock->valid_until))
+	if ((lock_state(lock) == LOCK_HELD &&
+		    w->now >= lock->tenure.valid_until - w->policy.safety_margin) ||
+		(lock_state(lock) == LOCK_EXPIRING && w->now >= lock->tenure.valid_until))
 		breach(w, c, RULE_END, "held beyond the end");
 	if (w->loses_keys || !believes(w, c))
 		return;
 	for (int i = 0; i < w->nodes; i++)
-		holding +=
-			w->server[i].holder == c->token && w->server[i].ends >= lock->valid_until;
+		holding += w->server[i].holder == c->token &&
+			   w->server[i].ends >= lock->tenure.valid_until;
 	if (holding < quorum_of(w))
 		breach(w, c, RULE_TRUTH, "held, but not by a majority until the end");
 	if (w->clients == 2 && believes(w, &w->client[!c->id]))
@@ -540,12 +543,14 @@ static void check_times(struct world *w, struct client *c)
 	const struct lock *lock = &c->lock;
 	usec wake_at = c->up.wake_at;
 
-	if ((lock->state == LOCK_TRYING || lock->state == LOCK_RELEASING) && wake_at == NEVER)
+	if ((lock_state(lock) == LOCK_TRYING || lock_state(lock) == LOCK_RELEASING) &&
+		wake_at == NEVER)
 		breach(w, c, RULE_WAKE, "no time to wake up at");
-	if ((lock->state == LOCK_HELD && wake_at > lock->valid_until - w->policy.safety_margin) ||
-		(lock->state == LOCK_EXPIRING && wake_at > lock->valid_until))
+	if ((lock_state(lock) == LOCK_HELD &&
+		    wake_at > lock->tenure.valid_until - w->policy.safety_margin) ||
+		(lock_state(lock) == LOCK_EXPIRING && wake_at > lock->tenure.valid_until))
 		breach(w, c, RULE_WAKE, "sleeps over its end");
-	if (lock->state == LOCK_RELEASING &&
+	if (lock_state(lock) == LOCK_RELEASING &&
 		wake_at > c->releasing_since + usec_min(USEC_SEC, w->policy.ttl / 2))
 		breach(w, c, RULE_RELEASE_TIME, "releases for too long");
 }
@@ -594,16 +599,16 @@ static void check_extend(struct world *w, struct client *c, uint32_t round_befor
 	bool asking_before, enum lock_state before)
 {
 	const struct lock *lock = &c->lock;
-	bool extends = lock->state == LOCK_HELD && !asking_before;
+	bool extends = lock_state(lock) == LOCK_HELD && !asking_before;
 
 	tally.nudged += extends;
 	if (extends && (lock->stamp.round != round_before + 1 || lock->tally.began != w->now))
 		breach(w, c, RULE_EXTEND, "does not extend though asked to");
-	if (lock->state == LOCK_HELD && asking_before && lock->stamp.round != round_before)
+	if (lock_state(lock) == LOCK_HELD && asking_before && lock->stamp.round != round_before)
 		breach(w, c, RULE_EXTEND, "begins anew while it extends");
 	for (int i = 0; i < c->up.count; i++)
 		if (c->up.action[i].op == OP_EXTEND && c->up.action[i].kind == ACT_SEND &&
-			(lock->state != LOCK_HELD || before != LOCK_HELD))
+			(lock_state(lock) != LOCK_HELD || before != LOCK_HELD))
 			breach(w, c, RULE_EXTEND, "extends what is not held");
 }
 
@@ -611,29 +616,30 @@ static void count(const struct client *c, enum lock_state before)
 {
 	const struct lock *lock = &c->lock;
 
-	if (lock->state == before)
+	if (lock_state(lock) == before)
 		return;
-	tally.held += lock->state == LOCK_HELD;
-	tally.expired += lock->state > LOCK_HELD && before == LOCK_HELD &&
+	tally.held += lock_state(lock) == LOCK_HELD;
+	tally.expired += lock_state(lock) > LOCK_HELD && before == LOCK_HELD &&
 			 (lock->loss == LOSS_EXPIRED || lock->loss == LOSS_STOOD_STILL);
-	tally.denied += lock->state > LOCK_HELD && before == LOCK_HELD && lock->loss == LOSS_DENIED;
-	if (before == LOCK_TRYING && lock->state == LOCK_RELEASING) {
+	tally.denied +=
+		lock_state(lock) > LOCK_HELD && before == LOCK_HELD && lock->loss == LOSS_DENIED;
+	if (before == LOCK_TRYING && lock_state(lock) == LOCK_RELEASING) {
 		tally.busy += lock->refusal == REFUSAL_BUSY;
 		tally.no_quorum += lock->refusal == REFUSAL_NO_QUORUM;
 		tally.slow += lock->refusal == REFUSAL_SLOW;
 	}
-	if (lock->state == LOCK_OVER) {
+	if (lock_state(lock) == LOCK_OVER) {
 		tally.over++;
-		tally.extended += lock->extensions;
+		tally.extended += lock->tenure.extensions;
 	}
 }
 
 static void step(struct world *w, struct client *c, struct event *ev)
 {
-	enum lock_state before = c->lock.state;
-	usec valid_before = c->lock.valid_until;
+	enum lock_state before = lock_state(&c->lock);
+	usec valid_before = c->lock.tenure.valid_until;
 	uint32_t round_before = c->lock.stamp.round;
-	bool asking_before = c->lock.asking;
+	bool asking_before = c->lock.tenure.asking;
 	char token[TOKEN_ID_LEN + 8];
 
 	ev->now = w->now;
@@ -647,13 +653,14 @@ static void step(struct world *w, struct client *c, struct event *ev)
 		"client %d: event %d of node %d, op %d, round %d, vote %d: state %d, round %d, "
 		"wake %.3f",
 		c->id, (int)ev->kind, ev->node, (int)ev->op, (int)ev->round,
-		ev->reply ? (int)ev->reply->vote : -1, (int)c->lock.state, (int)c->lock.stamp.round,
+		ev->reply ? (int)ev->reply->vote : -1, (int)lock_state(&c->lock),
+		(int)c->lock.stamp.round,
 		c->up.wake_at == NEVER ? -1.0 : (double)c->up.wake_at / 1000);
-	if (c->lock.state == LOCK_RELEASING && before != LOCK_RELEASING)
+	if (lock_state(&c->lock) == LOCK_RELEASING && before != LOCK_RELEASING)
 		c->releasing_since = w->now;
-	if (c->lock.state > LOCK_EXPIRING || before == LOCK_TRYING)
+	if (lock_state(&c->lock) > LOCK_EXPIRING || before == LOCK_TRYING)
 		c->idle_turns = 0;
-	c->idle_turns = ev->kind == EV_TIME && c->up.count == 0 && c->lock.state == before &&
+	c->idle_turns = ev->kind == EV_TIME && c->up.count == 0 && lock_state(&c->lock) == before &&
 					c->lock.stamp.round == round_before &&
 					c->up.wake_at <= w->now
 				? c->idle_turns + 1
@@ -671,11 +678,11 @@ static void step(struct world *w, struct client *c, struct event *ev)
 	perform(w, c);
 	check_debts(w, c);
 	count(c, before);
-	if (c->lock.state == LOCK_LOST && before != LOCK_LOST)
+	if (lock_state(&c->lock) == LOCK_LOST && before != LOCK_LOST)
 		c->let_go_at = usec_min(c->let_go_at, w->now + up_to(w, w->policy.ttl / 4));
 	if (!w->loses_keys && c->lock.loss == LOSS_DENIED)
 		breach(w, c, RULE_DENIED, "denied though no key was lost");
-	if (c->lock.state == LOCK_OVER)
+	if (lock_state(&c->lock) == LOCK_OVER)
 		check_end(w, c);
 }
 
@@ -752,7 +759,7 @@ static void consider_wire(struct world *w, struct next *next, struct client *c, 
 					wire->queue[n].serve_at, SERVE, c, node, &wire->queue[n]});
 			break;
 		}
-	if (c->lock.state == LOCK_OVER)
+	if (lock_state(&c->lock) == LOCK_OVER)
 		return;
 	if (wire->link == LINK_OPENING)
 		consider(w, next,
@@ -783,7 +790,7 @@ static struct next find_next(struct world *w)
 		}
 		for (int n = 0; n <= w->nodes; n++)
 			consider_wire(w, &next, c, n);
-		if (c->lock.state == LOCK_OVER)
+		if (lock_state(&c->lock) == LOCK_OVER)
 			continue;
 		consider(w, &next,
 			(struct next){usec_max(c->up.wake_at, c->asleep_until), TIME, c, 0, NULL});
@@ -827,8 +834,9 @@ static void happen(struct world *w, const struct next *next)
 	case LET_GO:
 		c->let_go_at = NEVER;
 		/* Held it was if it is so still: time may have ended it unseen. */
-		c->leaves = c->leave_for > 0 && c->lock.state == LOCK_HELD && !c->lock.denied &&
-			    w->now < c->lock.valid_until - w->policy.safety_margin;
+		c->leaves = c->leave_for > 0 && lock_state(&c->lock) == LOCK_HELD &&
+			    !c->lock.tenure.denied &&
+			    w->now < c->lock.tenure.valid_until - w->policy.safety_margin;
 		step(w, c, &(struct event){.kind = EV_RELEASE, .leave_for = c->leave_for});
 		break;
 	case START:
@@ -907,7 +915,7 @@ static void walk(uint64_t seed, bool shown)
 		happen(&w, &next);
 		running = false;
 		for (int i = 0; i < w.clients; i++)
-			running |= w.client[i].lock.state != LOCK_OVER;
+			running |= lock_state(&w.client[i].lock) != LOCK_OVER;
 	}
 	tally.honest_pairs += w.clients == 2 && !w.loses_keys;
 }

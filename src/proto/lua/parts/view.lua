@@ -53,7 +53,7 @@ local function sort_keys()
 	end
 end
 
--- The marks of key i in a reply: see read_marks() in proto/reply.c.
+-- What a reply says of key i: see read_marks() in proto/reply.c.
 local function marks(i)
 	return (i - 1) * MARK_INDEX + partial + (readers[i] and MARK_SHARED or 0)
 end

@@ -22,6 +22,11 @@ void peer_begin_round(struct peer *p)
 	p->release_refused = false;
 }
 
+bool peer_is_ready(const struct peer *p)
+{
+	return p->link == LINK_UP && !peer_in_flight(p) && !p->pending;
+}
+
 /* ---- the connection ---- */
 
 void peer_open(struct step *s, int node)

@@ -74,10 +74,7 @@ static inline bool peer_may_answer(const struct peer *p)
 }
 
 /* The node can take part in a round: connected, nothing in flight, no pending release. */
-static inline bool peer_is_ready(const struct peer *p)
-{
-	return p->link == LINK_UP && !peer_in_flight(p) && !p->pending;
-}
+bool peer_is_ready(const struct peer *p);
 
 /* The pending release is under the token of an earlier attempt. */
 static inline bool peer_has_old_token(const struct peer *p, uint32_t attempt)

@@ -131,16 +131,18 @@ answers_with() {
 		for value in "$other me" "${mine}1 me" "${mine%?}" ''; do
 			node 1 set k "$value" px 60000 > "$T/set"
 			[ -n "$value" ] || node 1 del k > "$T/set"
-			run node 1 eval "$script" 1 k "$mine me" 5 7 '' 1000 1 0 0 '' 1 ''
+			run node 1 eval "$script" 1 k "$mine me" 600000 7 '' 1000 1 0 0 '' 1 ''
 			[ "$status" -eq 0 ]
 			[ "$(node 1 get k)" = "$value" ]
-			[ -z "$value" ] || [ "$(node 1 pttl k)" -gt 50000 ]
+			left=$(node 1 pttl k)
+			[ -z "$value" ] || [[ $left -gt 50000 && $left -le 60000 ]]
 		done
 	done
 	script=$(embed --lua "${HEADERS[@]}" "$ROOT/src/proto/lua/acquire.lua")
 	node 1 set k "$other me" px 60000
-	run node 1 eval "$script" 1 k "$mine me" 5 '' '' 1000 1 0 0 '' 1 ''
+	run node 1 eval "$script" 1 k "$mine me" 600000 '' '' 1000 1 0 0 '' 1 ''
 	[ "$(node 1 get k)" = "$other me" ]
+	[ "$(node 1 pttl k)" -le 60000 ]
 	node 1 del k
 	run node 1 eval "$script" 1 k "$mine me" 60000 '' '' 1000 1 0 0 '' 1 ''
 	[ "$(node 1 get k)" = "$mine me" ]

@@ -143,7 +143,8 @@ answers_with() {
 	run node 1 eval "$script" 1 k "$mine me" 600000 '' '' 1000 1 0 0 '' 1 ''
 	[ "$(node 1 get k)" = "$other me" ]
 	[ "$(node 1 pttl k)" -le 60000 ]
-	node 1 del k
+	# and what hand_off has reserved
+	node 1 flushall
 	run node 1 eval "$script" 1 k "$mine me" 60000 '' '' 1000 1 0 0 '' 1 ''
 	[ "$(node 1 get k)" = "$mine me" ]
 	[ "$(node 1 pttl k)" -gt 50000 ]

@@ -30,7 +30,8 @@ int token_make(char token[TOKEN_MAX], const char *owner, struct err *e)
 	char *to = token + KIND_AT + 1;
 
 	if (fill(random, sizeof(random)) < 0)
-		return err_set(e, ERR_SYSTEM, "cannot create a token: no random bits: %s", strerror(errno));
+		return err_set(e, ERR_SYSTEM, "cannot create a token: no random bits: %s",
+			strerror(errno));
 	memcpy(token, TOKEN_NINES TOKEN_HOLDER, KIND_AT + 1);
 	for (size_t i = 0; i < sizeof(random); i++) {
 		*to++ = digit[random[i] >> 4];

@@ -15,8 +15,8 @@ static bool was_left_out(const struct lock *lock, const struct peer *m)
 		       (m->link == LINK_UP && !peer_is_late(m) && !m->release_refused));
 }
 
-/* With the nodes that were left out there may be a quorum: the next attempt follows at once, and
- * waits for all nodes that are not ready, for a node time-out at most. It is the only one. */
+/* With the nodes that were left out there may be a quorum: one more attempt follows at once. It
+ * waits for all nodes that are not ready, for a node time-out at most. */
 static bool needs_those_left_out(const struct lock *lock)
 {
 	int gone = 0;

@@ -6,8 +6,8 @@
  *	PHASE_ASK       acquire_count()         counts votes: PHASE_HELD, PHASE_FENCE or PHASE_PAUSE
  *	PHASE_FENCE     acquire_count_fence()   a majority took the fencing number: PHASE_HELD
  *
- * An attempt that fails releases what the nodes granted, and leads to PHASE_PAUSE, or, if the
- *client does not wait any longer, to PHASE_RELEASE (lock_let_go() in lock.c).
+ * An attempt that fails releases the keys that nodes granted. It leads to PHASE_PAUSE, or to
+ * PHASE_RELEASE if the client's wait has ended (lock_let_go() in lock.c).
  */
 #ifndef LOCK_ACQUIRE_H
 #define LOCK_ACQUIRE_H

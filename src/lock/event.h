@@ -1,7 +1,7 @@
 /*
- * event: what goes into lock_step() and what comes out of it, as data: an event (a reply, a broken
- * connection, time) in; an update (connections to open or close, requests to send, when to call
- * again) out. io/session translates between these and sockets.
+ * event: the input and the output of lock_step(), as data: an event (a reply, a broken connection,
+ * time) in; an update (connections to open or close, requests to send, the time of the next call)
+ * out. io/session translates between these and sockets.
  *
  * An event brings the time, fresh random bits and the current token: the lock has no clock and no
  * generator of its own. The actions of an update are carried out in their order, after a new token
@@ -51,7 +51,7 @@ struct event {
 /* Every request carries these. */
 struct stamp {
 	uint32_t round; /* every attempt and every extension is a round */
-	uint32_t attempt; /* the round whose token is current */
+	uint32_t attempt; /* the round that made the current token */
 	int slot; /* of a semaphore: the slot of this attempt, or of the lock; from 1 on */
 };
 

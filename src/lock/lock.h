@@ -3,8 +3,8 @@
  * algorithm is Redlock (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/).
  *
  *	lock_init(&lock, &policy);
- *	lock_step(&lock, &event, &update);    EV_START first, then whatever happens; carry out the
- *	                                      update; EV_TIME is due at update.wake_at
+ *	lock_step(&lock, &event, &update);    EV_START first, then each event; carry out the update;
+ *	                                      EV_TIME is due at update.wake_at
  *	... until lock_state(&lock) is LOCK_OVER
  *
  *	IDLE -> CONNECT -> ASK -> (FENCE) -> HELD -> EXPIRING -> LOST
@@ -15,13 +15,17 @@
  *	                    +----------------------------^
  *
  * A failed attempt leads to PAUSE and from there to the next attempt, or to RELEASE when the wait
- *is over. HELD goes to EXPIRING one safety margin before the validity ends, or when a majority
- *denies the key twice; at the end of the validity EXPIRING becomes LOST. EV_RELEASE ends every
- *phase.
+ * has ended. HELD goes to EXPIRING one safety margin before the validity ends, or when a majority
+ * denies the key twice. At the end of the validity EXPIRING becomes LOST. EV_RELEASE ends every
+ * phase.
  *
- * lock_step() has no clock, socket, memory or randomness of its own: all of them come with the
- *event. It cannot fail and calls nothing back. A struct lock owns no memory; its fields may be
- *read.
+ * acquire.c has the attempts (CONNECT, ASK, FENCE) and lock_valid_until(), which computes the
+ * validity of an attempt and of an extension. waiter.c decides how long a PAUSE takes. lock.c has
+ * the rest: an extension that reaches no majority is tried again until the validity ends. When a
+ * release finds a connection down, peer_reopen() connects again, a few times, within one second.
+ *
+ * lock_step() has no clock, socket, memory or randomness of its own: each comes with the event. It
+ * cannot fail and calls nothing back. A struct lock owns no memory; its fields may be read.
  */
 #ifndef LOCK_LOCK_H
 #define LOCK_LOCK_H
@@ -43,7 +47,7 @@ enum phase {
 	PHASE_FENCE, /* a majority granted the lock and is told its fencing number */
 	PHASE_PAUSE, /* between two attempts */
 	PHASE_HELD,
-	PHASE_EXPIRING, /* the end is near or certain: end the command now */
+	PHASE_EXPIRING, /* the end is near or certain: the command must be terminated now */
 	PHASE_LOST, /* the validity has ended */
 	PHASE_RELEASE, /* releasing every key that may be ours */
 	PHASE_OVER,
@@ -62,7 +66,7 @@ enum lock_state {
 /* Why the lock was not obtained. */
 enum refusal {
 	REFUSAL_NONE,
-	REFUSAL_BUSY, /* a majority answered, and somebody else is in the way */
+	REFUSAL_BUSY, /* a majority answered, and another client holds the lock or is first */
 	REFUSAL_NO_QUORUM, /* fewer than a majority answered */
 	REFUSAL_DUPLICATE, /* two nodes are one server */
 	REFUSAL_SLOW, /* a majority granted it, but so late that too little validity was left */
@@ -72,9 +76,8 @@ enum refusal {
 enum loss {
 	LOSS_NONE,
 	LOSS_EXPIRED, /* no majority confirmed it in time */
-	LOSS_STOOD_STILL, /* the same, but we were not there to hear them */
-	LOSS_DENIED, /* a majority said, twice or to the release, that the key is gone or another's
-		      */
+	LOSS_STOOD_STILL, /* the same, because this process did not run in time */
+	LOSS_DENIED, /* a majority denied the key twice, or at the release */
 };
 
 /* Valid in PHASE_ASK and PHASE_FENCE. */
@@ -124,7 +127,7 @@ struct lock {
 
 void lock_init(struct lock *lock, const struct policy *policy);
 
-/* One event in; what to do about it out. */
+/* Handles one event. *up is what the caller must do then. */
 void lock_step(struct lock *lock, const struct event *ev, struct update *up);
 
 /* The slot that is held, or was asked for last; 0: not a semaphore. */
@@ -135,14 +138,14 @@ static inline int lock_slot(const struct lock *lock)
 
 enum lock_state lock_state(const struct lock *lock);
 
-/* Between two attempts: the votes of the last one can be told about. */
+/* Between two attempts: the votes of the last attempt can be reported. */
 bool lock_is_pausing(const struct lock *lock);
 
 /* HELD, and no extension is under way: when the next one is due. */
 usec lock_extend_at(const struct lock *lock);
 
-/* Nodes on which the lock may still be, against our will, after the release, and until when in
- * *until (if any). */
+/* The number of nodes that may still have our key after the release; if any, the last of these keys
+ * ends at *until. */
 int lock_unreleased(const struct lock *lock, usec *until);
 
 #endif

@@ -2,9 +2,9 @@
  * peer: one node as a lock sees it: its connection, the request and the release in flight, and the
  * pending release. A peer sends requests; it decides nothing about the lock.
  *
- *	peer_open()       connects; the event EV_LINK_UP leads to peer_up(), EV_LINK_DOWN to
- *peer_down() peer_send()       a request needs peer_is_ready(); a release may follow a request in
- *flight peer_replied()    EV_REPLY: the reply to the oldest request on the connection
+ *	peer_open()       connects; EV_LINK_UP leads to peer_up(), EV_LINK_DOWN to peer_down()
+ *	peer_send()       a request needs peer_is_ready(); a release may follow it on the connection
+ *	peer_replied()    EV_REPLY: the reply to the oldest request on the connection
  *	peer_overdue()    EV_TIME: gives up connections and votes that take longer than the time-out
  *	peer_close()      drops a connection
  *
@@ -43,8 +43,8 @@ struct peer {
 	usec due; /* when that is, unless the reply arrives before */
 
 	/* The pending release. */
-	uint32_t was_sent; /* the attempt whose token the node was last asked to keep */
-	uint32_t pending; /* the attempt whose token may be on the node; 0: none */
+	uint32_t was_sent; /* the last attempt that asked the node to set its token */
+	uint32_t pending; /* the attempt that may have left its token on the node; 0: none */
 	usec pending_until; /* the key has expired by then, released or not */
 	int slot; /* of a semaphore: the slot that the node was last asked to keep */
 	bool release_refused; /* in this round a release got no clean answer */
@@ -117,7 +117,7 @@ void peer_leave_out(struct step *s, int node);
  * while this connection still sleeps between retransmissions. */
 bool peer_is_hopeless(const struct step *s, int node);
 
-/* What is in flight when the lock ends may be carried out as late as now. */
+/* The lock ends: the node may carry out a request in flight as late as now. */
 void peer_may_land(struct step *s, int node);
 
 /* When peer_overdue() has something to do; NEVER: no need. */

@@ -1,5 +1,5 @@
 /*
- * step: what the modules of a lock share while one event is handled. Private to src/lock.
+ * step: the data that the modules of a lock share while one event is handled. Private to src/lock.
  *
  * lock_step() fills a struct step and hands it down. The modules read the time and the policy in
  * it, and append actions with step_act(). Each part of the lock is written by its own module only.

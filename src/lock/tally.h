@@ -4,7 +4,7 @@
  *
  *	tally_init(&t, nodes);                          once
  *	tally_begin(&t, now);                           a new round: every vote is VOTE_NONE
- *	tally_vote(&t, node, &reply);                   the first vote of a node in a round counts
+ *	tally_take(&t, node, &reply, token);            the first vote of a node in a round counts
  *	tally_yes(&t) >= tally_quorum(&t)               a majority
  *
  * A round of a lock (lock.c) begins with tally_begin(): the newest replies stay for messages. A
@@ -84,7 +84,7 @@ int tally_held_by(const struct tally *t, const char *ids, const struct reply **h
 /* The largest fencing number in the newest replies; 0: none. */
 int64_t tally_newest_fence(const struct tally *t);
 
-/* What the replies say about the token of a query. */
+/* Whether the token of a query holds the lock, by the replies. */
 enum ownership {
 	OWNERSHIP_OWNED, /* a majority has it */
 	OWNERSHIP_EXPIRED, /* no majority can have it, and there is no other holder */

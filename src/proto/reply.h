@@ -63,8 +63,7 @@ bool page_next(const char **at, const char *end, struct page_entry *entry);
 #define CODE_GONE -1
 #define CODE_RESERVED 2 /* free, but reserved for another waiter, or waiters are before us */
 #define CODE_QUARANTINE 3 /* for another pttl */
-#define CODE_SKEWED 4 /* by pttl; text: the node's clock is "ahead of" the client's, or "behind" \
-		       */
+#define CODE_SKEWED 4 /* by pttl; text: the clock of the node is "ahead of" ours or "behind" */
 #define CODE_COUNTER 5 /* text: the fencing counter that cannot be raised */
 
 /* Marks are numbers added up: 1 << i for each key i that others wait for, and these. */

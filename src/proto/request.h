@@ -1,4 +1,9 @@
-/* request: what is asked of a node and what its answer means, as data. */
+/*
+ * request: the requests of redlock to a node, as the words of a command.
+ *
+ * request_build() fills a struct request from a struct wish. The order of a script's arguments is
+ * in docs/protocol.md. Nothing here fails.
+ */
 #ifndef PROTO_REQUEST_H
 #define PROTO_REQUEST_H
 
@@ -18,40 +23,40 @@
 /* A few words, such as "refused the connection", without detail. */
 const char *reason_words(enum reason reason);
 
-/* What is to be said to a node. All of it must outlive what is made of it. */
+/* The arguments of a request. The strings must outlive the struct request that is made from them.
+ */
 struct wish {
 	enum op op;
 	const struct key_list *keys; /* JOIN, WAIT: one */
-	int slots; /* of a semaphore, which has one key; less than 2: it is none */
-	int slot; /* which of them this is about; HAND_OVER from the seat: 0: not known */
-	const char *token; /* EXTEND, HAND_OVER: its first TOKEN_ID_LEN characters will do. SCAN:
+	int slots; /* of a semaphore, which has one key; less than 2: no semaphore */
+	int slot; /* the slot; HAND_OFF by the waiter connection: 0: not known */
+	const char *token; /* EXTEND, HAND_OFF: its first TOKEN_ID_LEN characters will do. SCAN:
 			      the cursor */
 	size_t token_len; /* 0: up to its NUL */
 	int count; /* SCAN: how many keys to look at, about */
-	usec time; /* the key's TTL; HAND_OVER: how long the turn is kept for whoever is woken */
-	usec turn_time; /* ACQUIRE with is_fair, RELEASE: the same */
-	const char *turn; /* ACQUIRE: what we were woken with, for several keys one behind the
-			     other; "": nothing */
-	unsigned awaited; /* HAND_OVER: others wait for these keys, maybe at another node: keep
-			     their turn here too */
-	bool is_leaving; /* HAND_OVER: of a turn that was not used; from the seat, mostly */
-	bool gives_up; /* HAND_OVER: by who never held it */
-	bool is_waiting; /* ACQUIRE: we have a place in the line here, and keep it when refused, */
-	int seat_key; /* for this one of the keys, or it is our turn for it */
-	bool is_fair; /* ACQUIRE: not before others who wait, woken or not */
-	bool is_shared; /* ACQUIRE, EXTEND, HEAL, LOOK, JOIN: together with other readers */
-	bool leads; /* JOIN, WAIT, ACQUIRE: a writer that finds readers only, and comes next;
-		       HAND_OVER: it does not any more */
+	usec time; /* the key's TTL; HAND_OFF: how long the key stays reserved */
+	usec turn_time; /* ACQUIRE with is_fair, UNDO: the same */
+	const char *turn; /* ACQUIRE: the ids of our reservations, one after the other; "": none */
+	unsigned awaited; /* HAND_OFF: bit i: key i has waiters, maybe at another node: reserve it
+			     here, too */
+	bool is_leaving; /* HAND_OFF: of a reservation that was not used */
+	bool gives_up; /* HAND_OFF: the client never held the lock */
+	bool is_waiting; /* ACQUIRE: we are in the queue here, and stay in it when refused */
+	int seat_key; /* the key that we wait for, or that is reserved for us */
+	bool is_fair; /* ACQUIRE: not before other waiters */
+	bool is_shared; /* ACQUIRE, EXTEND, REPAIR, LOOK, JOIN: as a reader */
+	bool leads; /* JOIN, WAIT, ACQUIRE: as promoted writer; HAND_OFF: no longer */
 	const char *held; /* ids of locks that the client runs within; NULL: none */
 	bool wants_fence; /* ACQUIRE: raise the fencing number */
 	int64_t fence; /* FENCE: the number */
-	usec quarantine; /* ACQUIRE, LOOK: for so long a node that forgot its keys has no vote; 0:
-			    it has */
+	usec quarantine; /* ACQUIRE, LOOK: how long a node that forgot its keys has no vote; 0: no
+			    restart guard */
 	usec wall; /* with a quarantine or wants_fence: our time of day, since 1970; with
 		      wants_fence the same for all nodes of an attempt */
-	bool is_breaking; /* HAND_OVER: whosever it is, if the value begins with the token */
+	bool is_breaking; /* HAND_OFF: delete the key of any client, if its value begins with token
+			   */
 	bool is_alone; /* JOIN: no WAIT follows */
-	const char *const *words; /* ASK: the command, NULL-terminated, 8 words at most */
+	const char *const *words; /* COMMAND: its words, NULL at the end, 8 at most */
 };
 
 /* The parts of a command. They point into what request_build() was given and into *r. */
@@ -67,7 +72,7 @@ struct request {
 /* Fills *r. Every script is idempotent under one token. A key has REQUEST_KEY_MAX bytes at most. */
 void request_build(struct request *r, const struct wish *wish);
 
-/* What a request says to its script in letters, one after the other. */
+/* The flags of a request to its script, one letter each. */
 #define FLAG_SHARED "s" /* the client would be a reader */
 #define FLAG_WAITS "w" /* ACQUIRE, LOOK: it has a place in the queue here, and keeps it */
 #define FLAG_PROMOTED "d" /* it is a promoted writer; HAND_OFF: it was one */
@@ -75,7 +80,7 @@ void request_build(struct request *r, const struct wish *wish);
 #define FLAG_NUMBER "n" /* ACQUIRE: with a fencing number */
 #define FLAG_LEAVES "l" /* HAND_OFF: the client did not use the reservation that it got */
 #define FLAG_GIVES_UP "g" /* HAND_OFF: it never held the lock */
-#define FLAG_BREAKS "b" /* HAND_OFF: delete the key whoever holds it */
+#define FLAG_BREAKS "b" /* HAND_OFF: delete the key of any holder */
 
 /* The largest fencing number. Scripts count in doubles, and 2^53 + 1 is none. */
 #define FENCE_MAX 9007199254740991
@@ -84,7 +89,7 @@ void request_build(struct request *r, const struct wish *wish);
  * the client's own. */
 #define QUARANTINE_BELIEVED_MS (25 * 3600 * 1000)
 
-/* A node whose clock is off by more than that has no vote where there is a quarantine. */
+/* With a restart guard, a node has no vote if its clock is off by more than this. */
 #define SKEW_MAX_MS 30000
 
 #endif

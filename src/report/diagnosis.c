@@ -326,8 +326,9 @@ static void judge_trials(struct diagnosis *d, int node, const struct node_facts 
 
 		if (a->vote == VOTE_ABSENT && a->reason != REASON_NOPERM)
 			problem_add(d, node,
-				trial_is_essential(i) ? SEVERITY_ERROR : SEVERITY_WARNING, &p->info,
-				a);
+				trial_is_essential((enum trial)i) ? SEVERITY_ERROR
+								  : SEVERITY_WARNING,
+				&p->info, a);
 	}
 	if (is_answer(&p->trial[TRIAL_ACQUIRE]) && is_answer(&p->trial[TRIAL_EXTEND]) &&
 		p->trial[TRIAL_EXTEND].vote != VOTE_YES)

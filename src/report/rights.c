@@ -152,8 +152,9 @@ static void judge_refusals(struct diagnosis *d, int node, const struct node_fact
 	for (int i = 0; i < TRIALS; i++)
 		if (problem_is(&p->trial[i], REASON_NOPERM))
 			finding_add(d, node,
-				trial_is_essential(i) ? SEVERITY_ERROR : SEVERITY_WARNING, "rights",
-				strstr(p->trial[i].text, " run ") ? "" : keys,
+				trial_is_essential((enum trial)i) ? SEVERITY_ERROR
+								  : SEVERITY_WARNING,
+				"rights", strstr(p->trial[i].text, " run ") ? "" : keys,
 				"user '%s' may not do all that locks want: %s", user,
 				utf8_escape(detail, sizeof(detail), p->trial[i].text,
 					p->trial[i].text_len));

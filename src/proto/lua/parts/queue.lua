@@ -6,9 +6,9 @@
 --   redlock:queue          a client waits at this node
 --   redlock:wake           the list that waiters block on; the server serves them in order of
 --                          arrival. Its only element is the wake-up: the id of the reservation
---   redlock:reserved       the reservation: for which waiter the key is reserved while it is free.
---                          If its wake-up is still in the list, no waiter was there to take it: the
---                          reservation is unclaimed
+--   redlock:reserved       the reservation, by the id of the token that was released: the waiter that
+--                          was woken with this id may take the key. If the wake-up is still in the
+--                          list, no waiter was there to take it: the reservation is unclaimed
 --   redlock:promoted       a writer was woken and found readers: the promoted writer. It is next in
 --                          any case: it blocks on redlock:wake, and first of all on
 --   redlock:promoted-wake  a list like redlock:wake
@@ -39,9 +39,9 @@ local function has_waiters(i)
 	return try('EXISTS', queue_key(i)) == 1
 end
 
--- The id of the waiter that key i is reserved for; false, or an error: none. A reservation that
--- does not expire, or not within an hour, was not written by a release and is removed: it would
--- keep all clients out.
+-- The id of the reservation of key i: that of the token that was released. The waiter that was woken
+-- with this id may take the key. False, or an error: none. A reservation that does not expire, or not
+-- within an hour, was not written by a release and is removed: it would keep all clients out.
 local function reservation(i)
 	local id = try('GET', reserved_key(KEYS[i]))
 	local left = type(id) == 'string' and try('PTTL', reserved_key(KEYS[i]))

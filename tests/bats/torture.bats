@@ -81,7 +81,7 @@ refused() {
 	run_ended 1 137
 	fault 1 redlock-killed
 	run_ended 2 0
-	refused "k: run 1 was there"
+	refused "k: run 1 stayed"
 }
 
 @test "sections that overlap are refused: by their times, though written one after the other" {
@@ -99,7 +99,7 @@ refused() {
 	run_ended 1 137
 	fault 1 redlock-killed
 	run_ended 2 0
-	refused "k: run 1 was there"
+	refused "k: run 1 stayed"
 }
 
 # started RUN CLIENT, and ended RUN: the verdict must know a reader before its sections.
@@ -131,7 +131,7 @@ ended() { echo "9000000000 status $1 ${2-0} redlock:" >> "$LOG"; }
 		record 20 end k 1 A
 		ended 1
 		ended 2
-		refused "k: run 1 was there"
+		refused "k: run 1 stayed"
 	done
 	# by their times alone: after two readers, the first of which stayed longer
 	new_log
@@ -151,7 +151,7 @@ ended() { echo "9000000000 status $1 ${2-0} redlock:" >> "$LOG"; }
 	record 15 end k 1 A
 	run_ended 1 0 '' forever node-redlock
 	run_ended 2 0
-	refused "k: run 1 was there"
+	refused "k: run 1 stayed"
 }
 
 @test "two runs with one token are refused" {

@@ -24,7 +24,7 @@ struct pool {
 	struct conn conn[NODES_MAX + 1];
 	enum conn_state reported[NODES_MAX + 1]; /* the state in the last event */
 	int alarm; /* for long waits */
-	int next; /* the connection to look at first, so that each gets its turn */
+	int next; /* the connection to look at first, so that all are served in turn */
 	struct reply reply; /* the reply to which the last event points */
 	usec took; /* EV_REPLY: the time since the request was sent */
 	bool woken; /* pool_next() returned because wake_fd is readable */
@@ -40,7 +40,7 @@ void pool_set_node(struct pool *p, int connection, int node);
 /* Starts to connect; an event reports the result. */
 void pool_open(struct pool *p, int node);
 
-/* Drops the connection at once; no event reports that. */
+/* Drops the connection at once; no event reports this. */
 void pool_drop(struct pool *p, int node);
 
 /*

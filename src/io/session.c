@@ -50,7 +50,7 @@ static const char *reservation_for(struct session *s, const struct action *a)
 	if (a->op == OP_HAND_OFF)
 		return lock->waiter.turn[lock->waiter.key];
 	/* A fair client sends a reservation in an attempt only while it is its own. */
-	if (!is_attempt(a->op) || (policy_heeds_line(&lock->policy) && !lock->waiter.used_turn))
+	if (!is_attempt(a->op) || (policy_obeys_queue(&lock->policy) && !lock->waiter.used_turn))
 		return "";
 	s->reservations[0] = '\0';
 	for (int i = 0; i < lock->policy.keys; i++)
@@ -82,7 +82,7 @@ static struct wish wish_for(struct session *s, const struct action *a)
 			    lock->tenure.confirmed == 0,
 		.is_waiting = keeps_place(s, a),
 		.seat_key = lock->waiter.waits ? lock->waiter.key : lock->waiter.turn_key,
-		.is_fair = a->op == OP_ACQUIRE && policy_heeds_line(&lock->policy),
+		.is_fair = a->op == OP_ACQUIRE && policy_obeys_queue(&lock->policy),
 		.is_shared = lock->policy.is_shared && op_may_share(a->op),
 		.leads = a->leads || (keeps_place(s, a) && lock->waiter.leads),
 		.held = s->held,

@@ -8,11 +8,11 @@
 
 /* This attempt asked the others without this node, which was not ready. The next attempt may have
  * it. */
-static bool was_left_out(const struct lock *lock, const struct peer *m)
+static bool was_left_out(const struct lock *lock, const struct peer *p)
 {
-	return lock->phase != PHASE_CONNECT && m->asked_in != lock->stamp.round &&
-	       (m->link == LINK_OPENING ||
-		       (m->link == LINK_UP && !peer_is_late(m) && !m->release_refused));
+	return lock->phase != PHASE_CONNECT && p->asked_in != lock->stamp.round &&
+	       (p->link == LINK_OPENING ||
+		       (p->link == LINK_UP && !peer_is_late(p) && !p->release_refused));
 }
 
 /* With the nodes that were left out there may be a quorum: one more attempt follows at once. It
@@ -46,9 +46,9 @@ static void fail_attempt(struct step *s, enum refusal refusal)
 		waiter_refused(s);
 	/* Sent on the same connection, the release cannot overtake the request. */
 	for (int i = 0; i < lock->policy.nodes; i++) {
-		struct peer *m = &lock->peer[i];
+		struct peer *p = &lock->peer[i];
 
-		if (m->pending && m->link == LINK_UP && !m->releasing)
+		if (p->pending && p->link == LINK_UP && !p->releasing)
 			peer_send(s, i, op);
 	}
 	if (gives_up) {
@@ -119,17 +119,17 @@ void acquire_connect(struct step *s, usec *wake_at)
 			     : LEAST_GRACE;
 
 	for (int i = 0; i < lock->policy.nodes; i++) {
-		struct peer *m = &lock->peer[i];
+		struct peer *p = &lock->peer[i];
 
 		if (peer_is_hopeless(s, i))
 			peer_close(s, i);
-		if (m->link == LINK_DOWN && m->opened_in != lock->stamp.round)
+		if (p->link == LINK_DOWN && p->opened_in != lock->stamp.round)
 			peer_open(s, i);
-		if (m->link == LINK_UP && !peer_in_flight(m) && m->pending && !m->release_refused)
+		if (p->link == LINK_UP && !peer_in_flight(p) && p->pending && !p->release_refused)
 			peer_send(s, i, OP_UNDO);
-		if (peer_is_ready(m))
+		if (peer_is_ready(p))
 			ready++;
-		else if ((s->now < until || !s->is_timeout) && peer_may_answer(m))
+		else if ((s->now < until || !s->is_timeout) && peer_may_answer(p))
 			pending++;
 	}
 	if (pending > 0)
@@ -192,13 +192,13 @@ void acquire_count_fence(struct step *s)
 	int quorum = policy_quorum(&lock->policy), taken = 0, open = 0;
 
 	for (int i = 0; i < lock->policy.nodes; i++) {
-		struct peer *m = &lock->peer[i];
+		struct peer *p = &lock->peer[i];
 		struct ballot *b = &lock->tally.ballot[i];
 
 		/* Also nodes that granted the lock late. */
-		if (b->vote == VOTE_YES && m->fenced_in != lock->stamp.round && m->link == LINK_UP)
+		if (b->vote == VOTE_YES && p->fenced_in != lock->stamp.round && p->link == LINK_UP)
 			peer_send(s, i, OP_FENCE);
-		taken += m->fenced_in == lock->stamp.round;
+		taken += p->fenced_in == lock->stamp.round;
 		open += b->vote == VOTE_NONE;
 	}
 	if (lock->tally.duplicate[0] >= 0)

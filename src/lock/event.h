@@ -24,7 +24,7 @@ enum target {
 };
 
 enum event_kind {
-	EV_START, /* begin */
+	EV_START, /* start to acquire the lock */
 	EV_LINK_SHAKES, /* connected, but TLS, or the reply to AUTH, is missing; `reply` has the
 			   reason if that takes too long */
 	EV_LINK_UP, /* connected */
@@ -39,11 +39,11 @@ struct event {
 	enum event_kind kind;
 	usec now; /* read before this event is acted on; never goes back */
 	uint64_t random; /* fresh random bits */
-	const char *token; /* the current one */
+	const char *token; /* the current token */
 	enum target target; /* LINK_*, REPLY */
-	int node; /* the same, if target is TARGET_NODE */
-	enum op op; /* REPLY: the request that is answered, */
-	uint32_t round; /* and the round it was sent for */
+	int node; /* LINK_*, REPLY: the node, if target is TARGET_NODE */
+	enum op op; /* REPLY: the operation that is answered */
+	uint32_t round; /* REPLY: the round for which the request was sent */
 	const struct reply *reply; /* LINK_SHAKES, LINK_DOWN, REPLY */
 	usec leave_for; /* RELEASE: let the key expire after that time; 0: delete it */
 };
@@ -67,7 +67,7 @@ struct action {
 	int node;
 	enum op op;
 	uint32_t round;
-	int slot; /* SEND: of a semaphore: its slot; HAND_OFF to TARGET_WAITER: 0: any */
+	int slot; /* SEND: the slot of a semaphore; 0: any (HAND_OFF to TARGET_WAITER) */
 	bool is_leaving; /* SEND of HAND_OFF: pass on the reservation only */
 	bool leads; /* SEND of JOIN, WAIT: as promoted writer; of HAND_OFF: no longer */
 };
@@ -79,7 +79,7 @@ struct update {
 	bool new_token; /* make a new token before the first of the actions */
 	int count;
 	struct action action[ACTIONS_MAX];
-	usec wake_at; /* EV_TIME is due then, unless something else comes first; NEVER: no need */
+	usec wake_at; /* when EV_TIME is due, unless another event is earlier; NEVER: not needed */
 };
 
 #endif

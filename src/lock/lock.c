@@ -58,11 +58,11 @@ int lock_unreleased(const struct lock *lock, usec *until)
 	int n = 0;
 
 	for (int i = 0; i < lock->policy.nodes; i++) {
-		const struct peer *m = &lock->peer[i];
+		const struct peer *p = &lock->peer[i];
 
-		if (!m->pending)
+		if (!p->pending)
 			continue;
-		*until = n++ ? usec_max(*until, m->pending_until) : m->pending_until;
+		*until = n++ ? usec_max(*until, p->pending_until) : p->pending_until;
 	}
 	return n;
 }
@@ -172,9 +172,9 @@ void lock_let_go(struct step *s)
 	for (int i = 0;
 		i < lock->policy.nodes && lock->tenure.confirmed && !lock->releasing.leave_for;
 		i++) {
-		struct peer *m = &lock->peer[i];
+		struct peer *p = &lock->peer[i];
 
-		if (!m->pending && m->link == LINK_UP && !peer_in_flight(m))
+		if (!p->pending && p->link == LINK_UP && !peer_in_flight(p))
 			peer_send(s, i, OP_HAND_OFF);
 	}
 }
@@ -206,10 +206,10 @@ static int count_open(const struct lock *lock)
 	int n = 0;
 
 	for (int i = 0; i < lock->policy.nodes; i++) {
-		const struct peer *m = &lock->peer[i];
+		const struct peer *p = &lock->peer[i];
 		const struct ballot *b = &lock->tally.ballot[i];
 
-		n += b->vote == VOTE_NONE && peer_may_answer(m);
+		n += b->vote == VOTE_NONE && peer_may_answer(p);
 	}
 	return n;
 }
@@ -255,18 +255,18 @@ static void keep(struct step *s)
 	if (lock->stamp.round == lock->stamp.attempt)
 		return; /* replies to the attempt may still arrive; no extension is due */
 	for (int i = 0; i < lock->policy.nodes; i++) {
-		struct peer *m = &lock->peer[i];
+		struct peer *p = &lock->peer[i];
 
 		if (lock->tenure.asking && peer_is_hopeless(s, i))
 			peer_close(s, i);
-		if (lock->tenure.asking && m->link == LINK_DOWN &&
-			m->opened_in != lock->stamp.round)
+		if (lock->tenure.asking && p->link == LINK_DOWN &&
+			p->opened_in != lock->stamp.round)
 			peer_open(s, i);
-		if (m->link != LINK_UP || peer_in_flight(m) || m->release_refused)
+		if (p->link != LINK_UP || peer_in_flight(p) || p->release_refused)
 			continue;
-		if (peer_has_old_token(m, lock->stamp.attempt))
+		if (peer_has_old_token(p, lock->stamp.attempt))
 			peer_send(s, i, OP_UNDO);
-		else if (m->asked_in != lock->stamp.round)
+		else if (p->asked_in != lock->stamp.round)
 			peer_send(s, i, OP_EXTEND);
 	}
 	if (lock->tenure.asking)
@@ -275,11 +275,11 @@ static void keep(struct step *s)
 	 * majority; only after a majority confirmed in this round that the lock never lapsed. */
 	for (int i = 0; i < lock->policy.nodes && lock->tenure.confirmed == lock->stamp.round;
 		i++) {
-		struct peer *m = &lock->peer[i];
+		struct peer *p = &lock->peer[i];
 		struct ballot *b = &lock->tally.ballot[i];
 
-		if (b->vote == VOTE_GONE && m->link == LINK_UP && !peer_in_flight(m) &&
-			m->repaired_in != lock->stamp.round) {
+		if (b->vote == VOTE_GONE && p->link == LINK_UP && !peer_in_flight(p) &&
+			p->repaired_in != lock->stamp.round) {
 			peer_send(s, i, OP_REPAIR);
 		}
 	}
@@ -315,20 +315,20 @@ static void release(struct step *s, usec *wake_at)
 	int settled = 0, waited_for = 0;
 
 	for (int i = 0; i < lock->policy.nodes; i++) {
-		struct peer *m = &lock->peer[i];
+		struct peer *p = &lock->peer[i];
 
-		if (!m->pending) {
+		if (!p->pending) {
 			settled++;
 			continue;
 		}
 		peer_reopen(s, i);
-		if (m->link == LINK_UP && !m->releasing && !m->release_refused)
+		if (p->link == LINK_UP && !p->releasing && !p->release_refused)
 			peer_send(s, i,
-				peer_has_old_token(m, lock->stamp.attempt) ? OP_UNDO
+				peer_has_old_token(p, lock->stamp.attempt) ? OP_UNDO
 				: lock->releasing.leave_for                ? OP_EXPIRE
 									   : OP_HAND_OFF);
 		/* A late node already has the release in its queue: do not wait for it. */
-		waited_for += peer_may_answer(m);
+		waited_for += peer_may_answer(p);
 	}
 	if ((s->is_timeout && s->now >= lock->releasing.until) ||
 		(!waiter_is_leaving(s) && !is_end_open(lock) &&

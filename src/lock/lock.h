@@ -44,7 +44,7 @@ enum phase {
 	PHASE_IDLE,
 	PHASE_CONNECT, /* connecting; no request of this round was sent */
 	PHASE_ASK, /* the votes of an attempt arrive */
-	PHASE_FENCE, /* a majority granted the lock and is told its fencing number */
+	PHASE_FENCE, /* a majority granted the lock and must store its fencing number */
 	PHASE_PAUSE, /* between two attempts */
 	PHASE_HELD,
 	PHASE_EXPIRING, /* the end is near or certain: the command must be terminated now */
@@ -53,7 +53,7 @@ enum phase {
 	PHASE_OVER,
 };
 
-/* The phase, as far as callers care. */
+/* The phase in the detail that callers need. */
 enum lock_state {
 	LOCK_TRYING,
 	LOCK_HELD,
@@ -72,7 +72,7 @@ enum refusal {
 	REFUSAL_SLOW, /* a majority granted it, but so late that too little validity was left */
 };
 
-/* Why a held lock came to its end. */
+/* Why a held lock was lost. */
 enum loss {
 	LOSS_NONE,
 	LOSS_EXPIRED, /* no majority confirmed it in time */
@@ -95,14 +95,14 @@ struct tenure {
 	bool asking; /* an extension round is under way */
 	bool denied; /* a majority said in the last extension round that the key is not ours */
 	uint32_t confirmed; /* the last round that a majority confirmed; 0: never held */
-	int extensions; /* how many of these rounds were extensions, */
-	usec worst_margin; /* and the least validity that was left at one; NEVER: there was none */
+	int extensions; /* the number of confirmed extensions */
+	usec worst_margin; /* the least validity left at a confirmed extension; NEVER: none yet */
 	int64_t fence; /* the fencing number; 0: none */
 };
 
 /* Valid in PHASE_RELEASE and PHASE_OVER. */
 struct releasing {
-	usec until; /* then the release is given up */
+	usec until; /* the time at which the release is given up */
 	usec leave_for; /* 0: the key is deleted; else it is left to expire after this time */
 	bool asking; /* it is open whether a majority had the key until now */
 };
@@ -112,7 +112,7 @@ struct lock {
 	enum phase phase;
 	enum refusal refusal; /* of the last attempt */
 	enum loss loss;
-	usec wait_until; /* no attempt begins after it */
+	usec wait_until; /* no attempt begins later */
 	struct stamp stamp; /* of the requests that are sent now */
 	struct tally tally; /* the votes of the current round */
 
@@ -127,10 +127,10 @@ struct lock {
 
 void lock_init(struct lock *lock, const struct policy *policy);
 
-/* Handles one event. *up is what the caller must do then. */
+/* Handles one event and fills *up with the actions that the caller must carry out. */
 void lock_step(struct lock *lock, const struct event *ev, struct update *up);
 
-/* The slot that is held, or was asked for last; 0: not a semaphore. */
+/* The slot that is held, or was requested last; 0: not a semaphore. */
 static inline int lock_slot(const struct lock *lock)
 {
 	return policy_has_slots(&lock->policy) ? lock->stamp.slot : 0;
@@ -141,7 +141,7 @@ enum lock_state lock_state(const struct lock *lock);
 /* Between two attempts: the votes of the last attempt can be reported. */
 bool lock_is_pausing(const struct lock *lock);
 
-/* HELD, and no extension is under way: when the next one is due. */
+/* When the next extension is due; valid in HELD while no extension is under way. */
 usec lock_extend_at(const struct lock *lock);
 
 /* The number of nodes that may still have our key after the release; if any, the last of these keys

@@ -91,7 +91,7 @@ void peer_close(struct step *s, int node)
 
 static void send_release(struct step *s, struct peer *p, struct action *a)
 {
-	if (p->pending) /* maybe an earlier attempt's, of another slot */
+	if (p->pending) /* maybe of an earlier attempt, for another slot */
 		a->slot = p->slot;
 	if (!peer_in_flight(p)) {
 		p->due = s->now + s->policy->node_timeout;

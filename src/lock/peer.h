@@ -33,14 +33,14 @@ enum link {
 struct peer {
 	enum link link;
 	enum reason missing; /* OPENING: the reason if connecting takes too long */
-	usec opened_at; /* when peer_open() was called, */
-	usec connecting; /* and how much of this round connecting took */
+	usec opened_at; /* when peer_open() was called */
+	usec connecting; /* the time that connecting took in this round */
 
 	/* At most one request and, after it, one release are in flight on a connection. */
 	bool asked;
 	bool releasing;
 	bool late; /* in flight for longer than the node time-out */
-	usec due; /* when that is, unless the reply arrives before */
+	usec due; /* when the request becomes late, unless the reply arrives earlier */
 
 	/* The pending release. */
 	uint32_t was_sent; /* the last attempt that asked the node to set its token */
@@ -50,11 +50,11 @@ struct peer {
 	bool release_refused; /* in this round a release got no clean answer */
 	int reopened; /* how often peer_reopen() connected again */
 
-	/* The last round in which ... */
-	uint32_t opened_in; /* the connection was opened */
-	uint32_t asked_in; /* a request was sent */
-	uint32_t repaired_in; /* the key was set again */
-	uint32_t fenced_in; /* the node took our fencing number */
+	/* Numbers of rounds. */
+	uint32_t opened_in; /* the last round in which the connection was opened */
+	uint32_t asked_in; /* the last round in which a request was sent */
+	uint32_t repaired_in; /* the last round in which the key was set again */
+	uint32_t fenced_in; /* the last round in which the node stored our fencing number */
 };
 
 static inline bool peer_in_flight(const struct peer *p)

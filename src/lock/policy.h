@@ -60,7 +60,7 @@ static inline bool policy_has_slots(const struct policy *p)
 }
 
 /* The queue node's answer about waiters counts as much as a majority. */
-static inline bool policy_heeds_line(const struct policy *p)
+static inline bool policy_obeys_queue(const struct policy *p)
 {
 	return p->is_fair || p->is_shared;
 }

@@ -51,7 +51,7 @@ enum reason {
 	REASON_CONNECT_TIMEOUT,
 	REASON_TLS_TIMEOUT, /* it accepted the connection, but there was no TLS in time */
 	REASON_NOT_TLS,
-	REASON_SPEAKS_TLS, /* and we did not */
+	REASON_SPEAKS_TLS, /* the node expects TLS, and we did not use it */
 	REASON_TLS, /* no agreement; detail: OpenSSL's words */
 	REASON_UNTRUSTED, /* detail: why its certificate is refused */
 	REASON_CLIENT_CERTIFICATE, /* the node demands one, or refuses ours; detail may say why */
@@ -63,7 +63,7 @@ enum reason {
 	REASON_MISCONF,
 	REASON_OOM,
 	REASON_NOAUTH,
-	REASON_NO_PASSWORD, /* it got a password, and has none configured */
+	REASON_NO_PASSWORD, /* we sent a password, and the node has none configured */
 	REASON_NOPERM,
 	REASON_MOVED,
 	REASON_CLUSTERDOWN,
@@ -107,7 +107,7 @@ struct reply {
 		       */
 };
 
-/* The reply of a node that gave none; detail may be NULL. */
+/* A reply that says VOTE_ABSENT, for a node without a clean answer; detail may be NULL. */
 struct reply reply_absent(enum reason reason, const char *detail);
 
 /* Cuts a secret that the server echoes in an error: a server without AUTH repeats its arguments,

@@ -2,7 +2,7 @@
  * rivals: clients that try at the same moment and split the votes, so that none has a majority. One
  * of them asks the nodes that refused it again; the others release their keys at once.
  *
- *	rivals_are_heard()    a majority has answered and did not grant the lock: is that final?
+ *	rivals_are_heard()    a majority has answered and did not grant the lock: is this final?
  *	rivals_retry()        then: true while this client retries refused nodes
  *	rivals_split_votes()  the votes are split: the release of the attempt wakes rivals
  *

@@ -3,7 +3,7 @@
  * that is no semaphore has slot 0, and none of these functions changes anything for it.
  *
  *	semaphore_begin()      an attempt begins: sets the slot in the stamp of its requests
- *	semaphore_moves_on()   it failed: does the next one follow at once, for another slot?
+ *	semaphore_moves_on()   an attempt failed: does the next one ask for another slot at once?
  *	semaphore_offer()      the queue node named a free slot
  *
  * Nothing here fails.

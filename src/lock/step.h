@@ -30,7 +30,7 @@ struct step {
 	struct update *up;
 };
 
-/* Appends an action about `node`. The caller adds what else belongs to it. */
+/* Appends an action about `node`. The caller sets its other fields. */
 static inline struct action *step_act(struct step *s, enum action_kind kind, int node)
 {
 	struct action *a = &s->up->action[s->up->count++];

@@ -30,7 +30,7 @@ struct tally {
 	int nodes; /* configured, 1..NODES_MAX */
 	int duplicate[2]; /* two nodes that are one server; -1: none */
 	usec began; /* when the round began, before its first byte was sent */
-	usec enough_at; /* when tally_grace_is_over() first heard of enough; 0: not yet */
+	usec enough_at; /* when tally_grace_is_over() was first called with `enough`; 0: not yet */
 	struct ballot ballot[NODES_MAX];
 };
 
@@ -68,8 +68,8 @@ int tally_yes(const struct tally *t);
 /* Nodes that voted VOTE_GONE or VOTE_FOREIGN: they work, and the key there is not ours. */
 int tally_no(const struct tally *t);
 
-/* The node gave no clean answer; its reply says why. In the middle of a round the reply of the
- * round before does. */
+/* The node gave no clean answer; its reply says why. Until the node answers in this round, its
+ * reply is that of the round before. */
 bool tally_in_trouble(const struct tally *t, int node);
 
 /* The holder that most nodes name (of several keys: of the first that is taken), on how many nodes
@@ -106,13 +106,13 @@ usec tally_free_in(const struct tally *t, bool by_slot);
 usec tally_quarantined_for(const struct tally *t);
 
 /* The node named a holder that wakes waiters: a redlock of ours with an expiry, or a reservation.
- * Its answer tells when it is worth to ask again. */
+ * Its answer tells when to ask again. */
 bool tally_is_taken(const struct tally *t, int node);
 
 /*
- * After enough nodes have answered, the others get twice the time that took, at least `least`, at
- * most `most`, and not their full time-out. True when that time is over; until then *wake_at is
- * set to its end. False, and nothing is set, unless `enough`.
+ * After enough nodes have answered, the others get twice the time that these took, at least `least`
+ * and at most `most`, and not their full time-out. Returns true when that time has passed; until
+ * then sets *wake_at to its end. Without `enough`, returns false and sets nothing.
  */
 bool tally_grace_is_over(
 	struct tally *t, usec now, bool enough, usec least, usec most, usec *wake_at);

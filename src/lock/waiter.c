@@ -374,7 +374,7 @@ static bool is_a_line_silent(const struct step *s, usec *wake_at)
 {
 	bool is_silent = false;
 
-	for (int key = 0; key < s->policy->keys && policy_heeds_line(s->policy); key++)
+	for (int key = 0; key < s->policy->keys && policy_obeys_queue(s->policy); key++)
 		is_silent |= is_the_line_silent(s, key);
 	if (is_silent && !s->policy->is_fair)
 		return !step_grace_is_over(s,
@@ -400,7 +400,7 @@ static bool is_before_its_turn(const struct step *s)
 {
 	bool is_early = false;
 
-	for (int key = 0; key < s->policy->keys && policy_heeds_line(s->policy); key++) {
+	for (int key = 0; key < s->policy->keys && policy_obeys_queue(s->policy); key++) {
 		int line = waiter_queue_node(s, key);
 
 		is_early |= line >= 0 && s->tally->ballot[line].vote == VOTE_FOREIGN &&

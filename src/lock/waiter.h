@@ -4,22 +4,22 @@
  * client. It is advice only: a majority of votes grants a lock, whatever this module says.
  *
  *	waiter_begin()      an attempt begins: which node is asked first
- *	waiter_granted()    a node granted the key: for a reservation? do others wait?
+ *	waiter_granted()    a node granted the key: is it reserved for us? does it have waiters?
  *	waiter_reserved()   before the votes count: is the key reserved for others?
  *	waiter_refused()    the key is taken;
  *	waiter_pause()      retry_at is the next attempt, unless a wake-up arrives before
  *	waiter_plan()       in the pause: joins the queue, closes connections that are not needed
  *	waiter_review()     the pause is over: was the place in the queue lost?
  *	waiter_held()       the lock is held;
- *	waiter_leave()      it is released, or given up: passes on a reservation that was not used
+ *	waiter_leave()      the lock is released or given up: passes on an unused reservation
  *	waiter_event()      an event of the waiter connection (TARGET_WAITER)
  *	waiter_due(), waiter_overdue()   time
  *
- * The queue node of a key is the first in policy.order that answers. A wake-up may be lost:
- *retry_at is set for that case, too.
+ * The queue node of a key is the first in policy.order that answers. A wake-up may be lost, so
+ * retry_at is always set in a pause.
  *
- * The inside keeps its own words: a seat is the waiter connection, the line is the queue, a turn is
- *a reservation, and a writer that leads, at the door, is a promoted writer.
+ * waiter.c and some names of fields still have older words: a seat is the waiter connection, the
+ * line is the queue, a turn is a reservation, and a writer that leads is a promoted writer.
  *
  * A struct waiter owns no memory. Nothing here fails: a client that may not wait polls. The fields
  * may be read; only the functions below write them.
@@ -35,33 +35,33 @@
 struct step;
 
 struct waiter {
-	enum link link;
-	int node; /* the line */
-	int key; /* of which key */
-	usec due; /* connecting, and joining, must have been done by then */
+	enum link link; /* the state of the waiter connection */
+	int node; /* the node to which the waiter connection leads: the queue node */
+	int key; /* the key that the waiter connection waits for */
+	usec due; /* when connecting, OP_JOIN or OP_HAND_OFF has taken too long */
 	bool joins; /* OP_JOIN is not answered yet */
-	bool waits; /* OP_WAIT is not */
-	bool passes; /* nor is OP_HAND_OFF: another key is in the way, so it is others' turn */
-	bool was_free; /* the key was free when we joined: that was worth an attempt */
-	uint32_t tried; /* the last round in which it was opened */
-	bool is_refused; /* this user may not wait; why is in trouble */
-	struct reply trouble;
-	bool is_woken; /* it is our turn, and we have not tried yet */
-	bool is_fresh; /* there is news since this attempt began: a turn, or that it is free */
-	char turn[KEYS_MAX][TOKEN_ID_LEN + 1]; /* for each key: what it was woken with, the last
-						  time; "": never */
-	int turn_key; /* which of them was the last, */
-	int turn_slot; /* or slot; 0: any */
-	bool leaves; /* OP_HAND_OFF stands behind OP_WAIT: who serves us passes it on */
-	bool parts; /* it was up when the lock was let go: an OP_HAND_OFF went by it, too */
-	bool passes_beside; /* another OP_HAND_OFF went by the line's own connection */
-	bool leads; /* we were woken, and found readers: we come next, at the door */
-	int busy_key; /* which key somebody else has */
-	bool used_turn; /* this attempt was made because it was our turn */
-	int tries; /* attempts in a row that failed without having been woken */
-	usec retry_at; /* in a pause: the next attempt; NEVER: no pause */
-	usec shed_at; /* from then on the links for votes are closed while waiting */
-	unsigned awaited; /* 1 << i: the nodes said that others wait for key i */
+	bool waits; /* OP_WAIT is not answered yet */
+	bool passes; /* an OP_HAND_OFF that passes a reservation on is not answered yet */
+	bool was_free; /* the last OP_JOIN found the key free */
+	uint32_t tried; /* the last round in which the waiter connection was opened */
+	bool is_refused; /* this user may not wait */
+	struct reply trouble; /* the last error of the waiter connection */
+	bool is_woken; /* a wake-up arrived, and no attempt has used it yet */
+	bool is_fresh; /* since this attempt began, a wake-up arrived or the key became free */
+	char turn[KEYS_MAX][TOKEN_ID_LEN + 1]; /* for each key, the id of our last reservation; "":
+						  none yet */
+	int turn_key; /* the key of the last reservation */
+	int turn_slot; /* the slot of the last reservation; 0: any */
+	bool leaves; /* an OP_HAND_OFF is queued after OP_WAIT: the server passes a wake-up on */
+	bool parts; /* the waiter connection was up when waiter_leave() was called */
+	bool passes_beside; /* waiter_leave() sent an OP_HAND_OFF on the node's own connection */
+	bool leads; /* a promoted writer: a wake-up arrived, and readers have the key */
+	int busy_key; /* the key that another client has */
+	bool used_turn; /* this attempt was made because of a reservation */
+	int tries; /* failed attempts in a row since the last wake-up */
+	usec retry_at; /* when the next attempt begins; NEVER: no pause */
+	usec shed_at; /* when connections that are not needed for waiting are closed */
+	unsigned awaited; /* bit i: the queue node of key i said that it has waiters */
 };
 
 enum reserved {
@@ -72,10 +72,10 @@ enum reserved {
 
 void waiter_init(struct waiter *w);
 
-/* A new round, but not that of a release: forgets which keys others wait for. */
+/* A new round, but not that of a release: forgets which keys have waiters. */
 void waiter_begin_round(struct step *s);
 
-/* Returns the node to ask first and alone, or -1: ask all at once. A majority is ready. */
+/* Returns the node to ask first and alone, or -1 to ask all at once. A majority must be ready. */
 int waiter_begin(struct step *s, bool is_contended);
 
 /* A reply that is VOTE_YES. in_time: it is a vote of the attempt under way. */
@@ -84,7 +84,7 @@ void waiter_granted(
 
 enum reserved waiter_reserved(const struct step *s, usec *wake_at);
 
-/* The attempt failed; is_moving: the next one follows at once. */
+/* The attempt failed. is_moving: the next attempt follows at once. */
 void waiter_refused(struct step *s);
 void waiter_pause(struct step *s, bool is_busy, bool is_moving, usec wait_until);
 
@@ -101,9 +101,12 @@ void waiter_overdue(struct step *s);
 /* The queue node of a key, as far as is known; -1: none answers. */
 int waiter_queue_node(const struct step *s, int key);
 
-/* For rivals.c: of a node that refused us, although the key is reserved for us: the release by the
- * holder before us has not reached it yet; or it did not know of the reservation. */
+/* For rivals.c: the key is reserved for us, but this node refused us, because the release by the
+ * last holder has not reached the node yet. */
 bool waiter_expects_release(const struct step *s, const struct ballot *b);
+
+/* For rivals.c: the key is reserved for us, but this node refused us, because our request did not
+ * have the id of the reservation yet. */
 bool waiter_has_reservation(const struct step *s, const struct ballot *b);
 
 /* A node reserves the key for another client; the queue node, which has not answered yet, knows

@@ -10,9 +10,9 @@
 #include <string.h>
 
 _Static_assert(1 << KEYS_MAX <= MARK_INDEX && KEYS_MAX * MARK_INDEX <= MARK_PARTIAL,
-	"what is added up is kept apart");
+	"marks that are added up do not overlap");
 
-/* By the first words of the server's error, unwrapped. */
+/* Finds the reason by the first words of the server's error, without the place in a script. */
 static enum reason classify(const char *text)
 {
 	static const struct {
@@ -28,7 +28,7 @@ static enum reason classify(const char *text)
 		{"ERR AUTH", REASON_NO_PASSWORD},
 		{"ERR invalid password", REASON_NOAUTH},
 		{"ERR Client sent AUTH", REASON_NO_PASSWORD},
-		/* From strangers, no more than ten words. */
+		/* Before AUTH, a client may send ten arguments at most. */
 		{"ERR Protocol error: unauthenticated", REASON_NOAUTH},
 		{"NOPERM", REASON_NOPERM},
 		{"ERR The user executing the script", REASON_NOPERM},
@@ -73,7 +73,7 @@ static size_t unwrap(const char **error)
 	return end && strstr(end, ", on @user_script:") ? (size_t)(end - at) : strlen(at);
 }
 
-/* The server's own words, by which it is classified. */
+/* An error. Its text is the server's own, and decides the reason. */
 static struct reply read_error(const char *text)
 {
 	size_t len = unwrap(&text);
@@ -84,13 +84,15 @@ static struct reply read_error(const char *text)
 	return a;
 }
 
-/* What PTTL says. Times are added to it: one that is longer than any that we set is no end. */
+/* The remaining time that PTTL reported. Times are added to it later, so a TTL that is longer than
+ * any of redlock's counts as no expiry. */
 static usec left_of(int64_t pttl)
 {
 	return pttl < 0 || pttl > DURATION_MAX / USEC_MSEC ? NEVER : pttl * USEC_MSEC;
 }
 
-/* {list, element}: woken; the element is our turn, and of a semaphore, behind it, its slot. */
+/* BLPOP replies {list, element}. The element is the id of our reservation; for a semaphore, the
+ * slot follows it. */
 static struct reply read_wake(const struct resp *resp)
 {
 	const struct resp_item *turn = &resp->item[1];
@@ -110,7 +112,7 @@ static struct reply read_wake(const struct resp *resp)
 	return a;
 }
 
-/* Whatever it is. */
+/* OP_COMMAND: every reply is valid. */
 static struct reply read_any(const struct resp *resp)
 {
 	const struct resp_item *last = &resp->item[resp->count > 0 ? resp->count - 1 : 0];
@@ -124,7 +126,8 @@ static struct reply read_any(const struct resp *resp)
 	return a;
 }
 
-/* The number, and of a semaphore a slot and when the first of all ends. */
+/* The items after the marks: the fencing number and, for a semaphore, a free slot and the time
+ * until the first slot expires. */
 static bool read_rest(struct reply *a, const struct resp *resp)
 {
 	const struct resp_item *item = resp->item;
@@ -192,7 +195,7 @@ struct reply reply_read(enum op op, const struct resp *resp)
 	a.pttl = left_of(item[1].integer);
 	if (!read_rest(&a, resp))
 		return reply_absent(REASON_GARBAGE, NULL);
-	/* The text of a page is elsewhere: its place is free for the cursor, which is no run id. */
+	/* OP_SCAN: resp->page has the page, and the item of the run id is the cursor. */
 	text = op == OP_SCAN ? &item[3] : &item[2];
 	a.text_len = text->len;
 	memcpy(a.text, text->text, text->len + 1);

@@ -68,7 +68,7 @@ void request_build(struct request *r, const struct wish *wish)
 	add(r, "EVAL");
 	add(r, script_of(wish->op));
 	add(r, r->count);
-	/* Others' limit may be larger. */
+	/* A slot above our --limit exists if another client has a larger one. */
 	snprintf(r->slots, sizeof(r->slots), "%d",
 		wish->slots > 1 && wish->slot > wish->slots ? wish->slot : wish->slots);
 	snprintf(r->slot_key, sizeof(r->slot_key), "%s#%d", wish->keys->key[0], wish->slot);

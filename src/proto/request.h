@@ -1,5 +1,5 @@
 /*
- * request: the requests of redlock to a node, as the words of a command.
+ * request: the requests of redlock to a node, as the arguments of a command.
  *
  * request_build() fills a struct request from a struct wish. The order of a script's arguments is
  * in docs/protocol.md. Nothing here fails.
@@ -16,36 +16,36 @@
 
 #define REQUEST_KEY_MAX 4096
 
-/* Where a node has the mark of the restart guard. No key format that a library is known to have
- * makes this name: "redlock:node" would be the lock "node" of one that writes "redlock:%s". */
+/* The key with a node's mark of the restart guard. No known library's key format makes this name:
+ * "redlock:node" would be the lock "node" of a library that writes "redlock:%s". */
 #define GUARD_KEY "{redlock}:node"
 
-/* A few words, such as "refused the connection", without detail. */
+/* A short text for messages, such as "cannot be reached", without the detail. */
 const char *reason_words(enum reason reason);
 
 /* The arguments of a request. The strings must outlive the struct request that is made from them.
  */
 struct wish {
 	enum op op;
-	const struct key_list *keys; /* JOIN, WAIT: one */
-	int slots; /* of a semaphore, which has one key; less than 2: no semaphore */
-	int slot; /* the slot; HAND_OFF by the waiter connection: 0: not known */
-	const char *token; /* EXTEND, HAND_OFF: its first TOKEN_ID_LEN characters will do. SCAN:
+	const struct key_list *keys; /* JOIN, WAIT: one key */
+	int slots; /* the semaphore's slots; less than 2: no semaphore */
+	int slot; /* the slot; 0: not known (HAND_OFF by the waiter connection) */
+	const char *token; /* EXTEND, HAND_OFF: the first TOKEN_ID_LEN characters suffice. SCAN:
 			      the cursor */
-	size_t token_len; /* 0: up to its NUL */
+	size_t token_len; /* 0: the token ends with its NUL */
 	int count; /* SCAN: how many keys to look at, about */
 	usec time; /* the key's TTL; HAND_OFF: how long the key stays reserved */
-	usec turn_time; /* ACQUIRE with is_fair, UNDO: the same */
+	usec turn_time; /* ACQUIRE with is_fair, UNDO: how long the key stays reserved */
 	const char *turn; /* ACQUIRE: the ids of our reservations, one after the other; "": none */
 	unsigned awaited; /* HAND_OFF: bit i: key i has waiters, maybe at another node: reserve it
 			     here, too */
-	bool is_leaving; /* HAND_OFF: of a reservation that was not used */
+	bool is_leaving; /* HAND_OFF: pass on a reservation that was not used */
 	bool gives_up; /* HAND_OFF: the client never held the lock */
 	bool is_waiting; /* ACQUIRE: we are in the queue here, and stay in it when refused */
 	int seat_key; /* the key that we wait for, or that is reserved for us */
-	bool is_fair; /* ACQUIRE: not before other waiters */
+	bool is_fair; /* ACQUIRE: not ahead of waiters */
 	bool is_shared; /* ACQUIRE, EXTEND, REPAIR, LOOK, JOIN: as a reader */
-	bool leads; /* JOIN, WAIT, ACQUIRE: as promoted writer; HAND_OFF: no longer */
+	bool leads; /* JOIN, WAIT, ACQUIRE: as promoted writer; HAND_OFF: the client was one */
 	const char *held; /* ids of locks that the client runs within; NULL: none */
 	bool wants_fence; /* ACQUIRE: raise the fencing number */
 	int64_t fence; /* FENCE: the number */
@@ -56,10 +56,10 @@ struct wish {
 	bool is_breaking; /* HAND_OFF: delete the key of any client, if its value begins with token
 			   */
 	bool is_alone; /* JOIN: no WAIT follows */
-	const char *const *words; /* COMMAND: its words, NULL at the end, 8 at most */
+	const char *const *words; /* COMMAND: its arguments, 8 at most, NULL at the end */
 };
 
-/* The parts of a command. They point into what request_build() was given and into *r. */
+/* The arguments of a command. They point into the struct wish and into the struct request. */
 struct request {
 	int argc;
 	const char *argv[KEYS_MAX + 14];
@@ -72,21 +72,21 @@ struct request {
 /* Fills *r. Every script is idempotent under one token. A key has REQUEST_KEY_MAX bytes at most. */
 void request_build(struct request *r, const struct wish *wish);
 
-/* The flags of a request to its script, one letter each. */
+/* The flags of a script's request, one letter each. */
 #define FLAG_SHARED "s" /* the client would be a reader */
 #define FLAG_WAITS "w" /* ACQUIRE, LOOK: it has a place in the queue here, and keeps it */
 #define FLAG_PROMOTED "d" /* it is a promoted writer; HAND_OFF: it was one */
-#define FLAG_FAIR "f" /* ACQUIRE: not before other clients that wait */
+#define FLAG_FAIR "f" /* ACQUIRE: not ahead of waiters */
 #define FLAG_NUMBER "n" /* ACQUIRE: with a fencing number */
 #define FLAG_LEAVES "l" /* HAND_OFF: the client did not use the reservation that it got */
 #define FLAG_GIVES_UP "g" /* HAND_OFF: it never held the lock */
 #define FLAG_BREAKS "b" /* HAND_OFF: delete the key of any holder */
 
-/* The largest fencing number. Scripts count in doubles, and 2^53 + 1 is none. */
+/* The largest fencing number. Scripts count in doubles, which are exact up to 2^53. */
 #define FENCE_MAX 9007199254740991
 
-/* A longer quarantine than that, in a mark that others wrote, is cut to it; but not to less than
- * the client's own. */
+/* A longer quarantine in the mark of another client is cut to this length, or to the client's own
+ * quarantine if that is longer. */
 #define QUARANTINE_BELIEVED_MS (25 * 3600 * 1000)
 
 /* With a restart guard, a node has no vote if its clock is off by more than this. */

@@ -6,7 +6,7 @@
 #include "proto/scripts.inc"
 
 /* An attempt and its release that wait in the socket of a stopped server must be read in one go,
- * with long names in both: Redis drops what it has not read when it finds that the client is gone.
+ * with long names in both: Redis drops unread bytes when it finds that the client is gone.
  */
 #define SERVER_READ_BYTES (16 * 1024)
 #define ARGUMENTS_BYTES 3072

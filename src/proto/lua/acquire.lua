@@ -24,7 +24,7 @@ if no_vote then
 	return no_vote
 end
 local fair = has(FLAG_FAIR)
--- waiters: the bits of the keys that others wait for. reserved[i]: see reservation().
+-- waiters: the bits of the keys that have waiters. reserved[i]: see reservation().
 local waiters, reserved = 0, {}
 for i = 1, #KEYS do
 	settle(i)
@@ -33,7 +33,7 @@ for i = 1, #KEYS do
 		wake_next_reader(i)
 		return {CODE_RESERVED, call('PTTL', KEYS[i]), sub(readers[i], 1, 300), run_id, marks(i) + waiters + bit(i)}
 	end
-	-- An unclaimed wake-up is there, or the client would be late: no waiter is left.
+	-- The client is not late, so the wake-up is unclaimed: no waiter is left.
 	if fair and here and readers[i] and not value[i] and not may_join(i) then
 		try('DEL', queue_key(i))
 		drop(i)

@@ -1,9 +1,10 @@
--- break: deletes a lock of another program, if it is still the one that was shown: the hash or
--- sorted set that expires and whose type and members are the token. Redisson's lock is a hash,
--- Symfony's a sorted set: the names in it are the holders'. Only a key that looks like such a lock
--- has a description with names in it, and only under these it is deleted: a holder that extends its
--- lock changes no name. Without a TTL it is no lock, and with more names than one SCAN returns it
--- is data.
+-- break: deletes a lock of another program, which is a hash or a sorted set with a TTL. The token is
+-- the lock's description, as the user saw it: the type and the members' names. The key is deleted
+-- only if it still has that description.
+--
+-- Redisson's lock is a hash, Symfony's a sorted set; the names in both are the holders'. A holder
+-- that extends its lock changes no name. A key without a TTL is no lock, and a key with more names
+-- than one SCAN returns is data: the description of such a key has no names, and it is not deleted.
 
 local token = ARGV[1]
 local key, names = KEYS[1], {}

@@ -1,9 +1,9 @@
 -- expire: the last request of a holder that leaves its keys until their TTL ends (--min-hold).
--- Treats each key that is the client's on its own, whatever the others are.
+-- Treats each of the client's keys independently of the others.
 --
--- The owner's name stays, so that waiters are told whose it was. A letter of the id changes, so
--- that a nested run that outlived the holder does not take the lock for held. No client will
--- release the key: the first waiter is woken, so that it looks when the key expires.
+-- The owner's name stays, so that messages of waiters can name the last holder. A letter of the id
+-- changes, so that a nested run that outlives the holder does not take the lock for held. No client
+-- releases the key later: the first waiter is woken now, so that it learns when the key expires.
 
 local token, ttl, _, flags, _, _, _, _, base, slots, held_ids = unpack(ARGV)
 

@@ -1,4 +1,4 @@
--- extend: a new TTL, if all keys are the client's; changes nothing otherwise.
+-- extend: sets a new TTL if the client holds all keys; changes nothing otherwise.
 
 local token, ttl, _, flags, _, _, _, _, base, slots, held_ids = unpack(ARGV)
 

@@ -1,5 +1,6 @@
--- fence_number: a fencing number for keys that are the client's, if no larger one was given here.
--- Both matter: a stale client must not overtake, and a number never goes back.
+-- fence_number: stores a fencing number if the client holds all keys and this node has given no
+-- larger number. The first condition keeps a stale client from overtaking the holder; the second
+-- keeps the number from going back.
 
 local token, _, number, flags, _, _, _, _, _, _, held_ids = unpack(ARGV)
 

@@ -1,18 +1,24 @@
--- hand_off: deletes each key that is the client's, reserves it for the first waiter, and wakes that
--- one. Treats each key on its own, whatever the others are.
+-- hand_off: deletes each of the client's keys, reserves it for the first waiter, and wakes that
+-- waiter. Treats each key independently of the others.
 -- Flags: FLAG_LEAVES, FLAG_PROMOTED, FLAG_GIVES_UP or FLAG_BREAKS (proto/request.h).
--- far: 2^(i - 1): others wait for key i, maybe at another node: reserve it here too.
+-- far: the bits of the keys that have waiters, maybe at another node: they are reserved here too.
 --
--- Wakes also when the key is gone already: no other client wakes the waiters. Where the key has
--- another holder, maybe only for the moment that an attempt takes to fail, the reservation is left
--- for that holder to pass on; where no waiter is known, for the next client that asks, since that
--- key may also just expire. A waiter that leaves passes on the very reservation that it did not
--- use; of a semaphore's, whose slot after a blocked pop is not known, any that is claimed: to be
--- woken in vain costs less than a reservation. A client that gives up has a wake-up for those that
--- gave way to it, and no say in a reservation that a holder passed on: if its own key was in the
--- way of that, it tells of that one. Among readers, a client that leaves the queue, or got in from
--- it, wakes the next waiter. Which reader is the last one, each node sees for itself: so the
--- reservation is kept only where it wakes a waiter.
+-- A key that is gone already is reserved, too: no other client wakes its waiters. A key that another
+-- client has, maybe only until its attempt fails, is reserved for that client to pass on; if no
+-- waiter is known, with an unclaimed wake-up, for the next client that asks, since the key may also
+-- just expire.
+--
+-- FLAG_LEAVES: a waiter passes on the reservation that it did not use. A waiter of a semaphore that
+-- leaves while BLPOP is blocked does not know its slot, and passes on every reservation that was
+-- claimed: waking a waiter in vain costs less than losing a reservation.
+--
+-- FLAG_GIVES_UP: a client that never held the lock wakes the rivals that gave way to it, but does
+-- not replace the reservation of a holder. If its own key was in the way of the holder's hand-off,
+-- it passes the holder's reservation on.
+--
+-- Readers: a client that leaves the queue, or that joined the readers from it, wakes the next
+-- waiter. Each node decides for itself which reader is the last one, so a reservation is kept only
+-- if it wakes a waiter.
 
 local token, reserve_ms, woken_by, flags, _, far, quarantine, wall, base, slots, held_ids = unpack(ARGV)
 
@@ -37,7 +43,7 @@ if slot ~= '' and leaves then
 	end
 	return {CODE_YES, 0, '', '', 0}
 end
--- left: how long the keys would have lasted; -1: one did not expire.
+-- left: how long the keys would have lasted; -1: a key had no TTL.
 local left, others = 0, nil
 for i, key in ipairs(KEYS) do
 	local v = value[i]

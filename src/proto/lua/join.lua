@@ -1,13 +1,13 @@
--- join: a waiter enters the queue. BLPOP follows in the same packet, so it is blocked before the
--- server serves others.
+-- join: a waiter enters the queue. BLPOP follows in the same packet, so the waiter is blocked before
+-- the server serves other clients.
 -- Flags: FLAG_SHARED and FLAG_PROMOTED (proto/request.h).
 --
--- If the key is free and its reservation is unclaimed, no other client waits: BLPOP will take the
--- wake-up, and the queue stays empty. Else the client is known to wait, for as long as it can take
--- until it asks again. A reservation that was kept for another waiter, when no waiter is known, is
--- the client's. Of a semaphore, all of this is so for any of its slots; and if none is free, the
--- client asks again when the first of them expires. There is no promoted writer where there are no
--- readers: a holder that never comes would keep the queue from its wake-up.
+-- If the key is free and its reservation is unclaimed, no other client waits: BLPOP takes the
+-- wake-up, and the queue stays empty. Otherwise redlock:queue is set until the client must have
+-- asked again. If no other waiter is known, a reservation for another waiter becomes the client's.
+-- For a semaphore, the same holds for each slot; if no slot is free, the client asks again when the
+-- first slot expires. A writer is promoted only if readers hold the key: a promoted writer that
+-- never returned would keep the wake-up from the queue.
 
 local token, ttl, _, flags, _, _, _, _, base, slots, held_ids = unpack(ARGV)
 

@@ -1,5 +1,5 @@
--- look: which holder has the keys? Changes nothing, but that a waiter stays in the queue. An
--- unclaimed reservation is for any client.
+-- look: reports the holder of the keys. Changes nothing, except that a waiter stays in the queue. A
+-- key with an unclaimed reservation counts as free for every client.
 -- Flags: FLAG_SHARED, FLAG_WAITS and FLAG_PROMOTED (proto/request.h).
 
 local token, ttl, woken_by, flags, _, waiter_key, quarantine, wall, base, slots, held_ids = unpack(ARGV)

@@ -1,5 +1,6 @@
--- scan: the next page of the node's locks: strings that carry one of our tokens, and what of it can
--- be shown. A page that would be too long is asked for again, with a smaller count.
+-- scan: the next page of the node's locks: the strings that have one of our tokens as value, with
+-- the first 300 bytes of the value. If the page is too long, the reply has the old cursor and 1 as its
+-- marks, and the client asks again with a smaller count.
 
 local cursor, count = ARGV[1], ARGV[2]
 local r = redis.call('SCAN', cursor, 'COUNT', count, 'TYPE', 'string')

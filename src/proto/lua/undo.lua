@@ -1,5 +1,5 @@
--- undo: deletes each key that is the client's, after a failed attempt. Wakes no waiter, unless a
--- hand-off came while the key was in its way.
+-- undo: deletes each of the client's keys after a failed attempt. Wakes no waiter, unless a hand-off
+-- found the key in its way and left a reservation.
 
 local token, _, _, flags, reserve_ms, _, quarantine, wall, base, slots, held_ids = unpack(ARGV)
 

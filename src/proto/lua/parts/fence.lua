@@ -1,10 +1,10 @@
 -- fence: fencing numbers.
 -- raise() uses `quarantine` and `wall` (the client's time of day in microseconds).
 --
--- The number is raised before the key is set, so that a key that may not be numbered is not taken.
--- It does not expire. Several keys have one number, above the counter of each.
+-- The counter is raised before the key is set, so that a user without the right to the counter does
+-- not take the key. The counter does not expire. Several keys share one number, above the counter of each.
 --
--- raise() answers the larger of the counter + 1 and the client's time of day in microseconds; all
+-- raise() returns the larger of the counter + 1 and the client's time of day in microseconds; all
 -- nodes of an attempt see the same time, so nodes with different counters give equal answers. A
 -- node that lost its counter, or has an older one, therefore needs no state to give a number above
 -- those that it forgot: time has passed. It believes the client's time only as far as that differs
@@ -13,7 +13,7 @@
 -- waited for the whole quarantine: the new one is larger if those clocks differ by less than half
 -- the quarantine. Scripts count in doubles, which are exact below 2^53.
 
--- The counter's key, where the counter is no number, or at its limit.
+-- The key of a counter that is no number, or has reached its limit.
 local broken
 
 local function fence_key(i)

@@ -1,5 +1,5 @@
--- keys: names of the keys beside a lock's key, and aliases of functions that all scripts use.
--- A script that includes a part declares the arguments that the part uses before that.
+-- keys: names of a lock's bookkeeping keys, and aliases of functions that all scripts use.
+-- A script declares the arguments that a part uses before it includes the part.
 
 local call, try = redis.call, redis.pcall
 local sub, find = string.sub, string.find
@@ -12,7 +12,7 @@ local function beside(what, key)
 	return 'redlock:' .. what .. ':{' .. key .. '}'
 end
 
--- In `marks` of a reply, key i is the bit 2^(i - 1).
+-- The bit of key i in the marks of a reply.
 local function bit(i)
 	return 2 ^ (i - 1)
 end

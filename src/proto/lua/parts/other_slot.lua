@@ -1,9 +1,9 @@
--- other_slot: what a client is told that is refused a semaphore's slot.
+-- other_slot: the end of a reply that refuses a semaphore's slot: another slot, and the time to wait.
 -- Uses `woken_by`.
 -- include queue.lua
 
--- Adds to a reply another slot that is free here and not reserved, else 0, and when the first slot
--- ends. Begins with the client's own slot, so that several clients look at different ones.
+-- Adds to a reply another slot that is free here and not reserved, or 0, and the time until the
+-- first slot expires. Begins with the client's own slot, so that several clients get different ones.
 local function add_other_slot(reply)
 	if slot == '' then
 		return reply

@@ -1,8 +1,8 @@
 -- queue: waiters of a key, blocked on one node in order of arrival, and the reservation for the
 -- first of them.
--- Uses `token`; what semaphore.lua uses; and, where a function below says so, other arguments.
+-- Uses `token` and the arguments of semaphore.lua; some functions below name further arguments.
 --
--- Beside each key, all of which expire:
+-- The bookkeeping keys of a key; all of them expire:
 --   redlock:queue          a client waits at this node
 --   redlock:wake           the list that waiters block on; the server serves them in order of
 --                          arrival. Its only element is the wake-up: the id of the reservation
@@ -12,7 +12,7 @@
 --   redlock:promoted       a writer was woken and found readers: the promoted writer. It is next in
 --                          any case: it blocks on redlock:wake, and first of all on
 --   redlock:promoted-wake  a list like redlock:wake
--- A user may have no right to any of it: then redis.pcall says so, and no waiter is woken.
+-- If the user has no right to these keys, redis.pcall returns an error, and no waiter is woken.
 -- include semaphore.lua
 
 local function queue_key(i)
@@ -39,9 +39,9 @@ local function has_waiters(i)
 	return try('EXISTS', queue_key(i)) == 1
 end
 
--- The id of the reservation of key i: that of the token that was released. The waiter that was woken
--- with this id may take the key. False, or an error: none. A reservation that does not expire, or not
--- within an hour, was not written by a release and is removed: it would keep all clients out.
+-- Returns the id of key i's reservation, which is the id of the token that was released. The waiter
+-- that was woken with this id may take the key. False, or an error: none. A reservation that does not
+-- expire within an hour was not written by a release and is removed: it would keep all clients out.
 local function reservation(i)
 	local id = try('GET', reserved_key(KEYS[i]))
 	local left = type(id) == 'string' and try('PTTL', reserved_key(KEYS[i]))
@@ -65,8 +65,8 @@ local function in_list(suffix)
 	return false
 end
 
--- Is the reservation of key i unclaimed? Then no waiter is left in the queue. Whether one takes a
--- wake-up that this script has moved shows when the script has ended.
+-- Is the reservation of key i unclaimed? Then no waiter is left in the queue. A wake-up that this
+-- script moved does not count: the server serves it to a waiter only after the script has ended.
 local function is_unclaimed(i)
 	if slot == '' then
 		return not moved[i] and try('EXISTS', wake_key(i)) == 1
@@ -88,8 +88,8 @@ local function drop(i)
 	end
 end
 
--- The promoted writer is not there any more? Then its wake-up is for the queue. Tries PEXPIRE
--- first, as push() does: without the right to it, it writes no list.
+-- Moves the wake-up of a promoted writer that is gone to the list of the queue. Tries PEXPIRE first,
+-- as push() does: without the right to PEXPIRE, no list is written.
 local function settle(i)
 	local left = slot == '' and try('PTTL', promoted_wake_key(i))
 	if type(left) == 'number' and left > 0 and try('EXISTS', wake_key(i)) == 0
@@ -117,8 +117,8 @@ local function push(i, ms, id)
 	end
 end
 
--- Is the node's clock off? Then it keeps no reservation: once the clock is set right, it would last
--- for as long as the clock was off. Uses `quarantine` and `wall`.
+-- Is the node's clock off? Then the node keeps no reservation: once the clock is set right, the
+-- reservation would last for as long as the clock was off. Uses `quarantine` and `wall`.
 local function is_skewed()
 	if tonumber(quarantine) == 0 then
 		return false
@@ -141,8 +141,8 @@ local function reserve(i, ms, wakes, id)
 	end
 end
 
--- Among readers: the first waiter may come in too, with the wake-up that brought the last reader.
--- An unclaimed one means that no waiter is left. Uses `woken_by`.
+-- While readers hold the key: wakes the first waiter, which may join them, with the id that woke the
+-- latest reader. If the wake-up stays unclaimed, no waiter is left. Uses `woken_by`.
 local function wake_next_reader(i)
 	local left = try('PTTL', queue_key(i))
 	if type(left) == 'number' and left > 0 and try('EXISTS', promoted_key(i)) ~= 1 then
@@ -150,15 +150,14 @@ local function wake_next_reader(i)
 	end
 end
 
--- Is the reservation the client's own? Uses `woken_by`: the ids it was woken with, one after the
--- other.
+-- Is the reservation the client's own? Uses `woken_by`: the ids with which the client was woken, one
+-- after the other.
 local function is_for_us(id)
 	return id == woken_by or (#woken_by > TOKEN_ID_LEN and find(woken_by, id, 1, true) ~= nil)
 end
 
--- A waiter stays in the queue of key `waiter_key`, whatever the reply is: that is known for as long
--- as the client can take until it asks again. Uses `flags` (FLAG_WAITS,
--- FLAG_PROMOTED), `ttl` and `waiter_key`.
+-- Keeps a waiter in the queue of key `waiter_key`, whatever the reply is: redlock:queue lasts until
+-- the client must have asked again. Uses `flags` (FLAG_WAITS, FLAG_PROMOTED), `ttl` and `waiter_key`.
 local function stay()
 	if has(FLAG_WAITS) then
 		local i = tonumber(waiter_key)
@@ -178,13 +177,13 @@ local function was_woken(i)
 	return woken_by ~= '' and i == tonumber(waiter_key)
 end
 
--- May the client join the readers of key i before those that wait? It was woken, or runs within one
--- of the readers.
+-- May the client join the readers of key i ahead of the waiters? Only if it was woken, or runs within
+-- one of the readers.
 local function may_join(i)
 	return was_woken(i) or held[i]
 end
 
--- Would the client join the readers, although others wait?
+-- Would the client join the readers of key i ahead of waiters, without being allowed to?
 local function is_late(i)
 	return readers[i] and not value[i] and has_waiters(i) and not may_join(i) and not is_unclaimed(i)
 end

@@ -2,22 +2,25 @@
 -- Uses `quarantine` (ms; 0: no guard) and `wall` (the client's time of day in microseconds).
 --
 -- A node that restarted empty, was flushed, restored or failed over must not vote on locks that it
--- has forgotten. So it has a mark, {redlock}:node, with its run id, which is another one in each
--- life of a server (its uptime follows the wall clock, and does not tell of FLUSHALL), and, if it
--- was promoted, with the id of its data's history, which is another one after each promotion: its
--- data may be another master's, from before the lock, with our mark in them. The id alone tells
--- nothing: the first replica, or a backup, gets a new one, and so does a master that has been
--- without replicas for repl-backlog-ttl, for the same data; then the second id is cleared.
+-- has forgotten. A node that may vote therefore has a mark, the key {redlock}:node. FLUSHALL deletes
+-- the mark. The mark contains the server's run id, which changes with every start. (The uptime would
+-- not do: it follows the wall clock, and does not tell of FLUSHALL.)
 --
--- A node without that mark has no vote for as long as a lock can last; a client whose locks last
--- longer makes the quarantine longer. The mark says until when, by the node's clock and by the
--- clock of the client that asked: one of them alone may be stepped. The mark does not expire: a
--- clock that was stepped, and back, would take it away; nor is it believed for longer than it says:
--- a wrong clock may have written it. A node whose time of day is not the client's has no vote
--- either, and nothing is changed there. One script is one life: nothing comes between the look and
--- the vote.
+-- If the server was promoted, the mark also contains the id of its replication history, which
+-- changes with every promotion: the data may be those of another master, from before the lock, with
+-- this server's mark in them. The history id counts only after a promotion, which sets a second id.
+-- Without a promotion it changes for the same data, too: when a master gets its first replica or a
+-- backup, or has been without replicas for repl-backlog-ttl, which also clears the second id.
+--
+-- A node without a valid mark has no vote for as long as a lock can last, the quarantine. A client
+-- with locks that last longer makes the quarantine longer. The mark tells when the quarantine ends, by
+-- the node's clock and by the clock of the client that asked: either clock may be stepped. The mark
+-- does not expire: a clock that is stepped forwards and back would remove it. The quarantine never
+-- lasts longer than the duration in the mark, because a wrong clock may have written the times. A
+-- node with another time of day than the client's has no vote either, and nothing is changed there.
+-- The server cannot restart between the check of the mark and the vote: both are in one script.
 
--- Which life of which server this is; '' if the server does not tell.
+-- The id of the server process; '' if the server does not tell.
 local function read_run_id()
 	local info = try('INFO', 'server')
 	return type(info) == 'string' and match(info, 'run_id:(%x+)') or ''
@@ -27,7 +30,7 @@ local run_id = read_run_id()
 -- MARK_UNGUARDED if the node cannot tell whether it forgot keys.
 local unguarded = 0
 
--- Has the node no vote? Then answers the reply that says why.
+-- Returns the reply that says why the node has no vote; nil: the node has a vote.
 local function guard()
 	local needed = tonumber(quarantine)
 	if needed == 0 then

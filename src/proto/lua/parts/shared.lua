@@ -1,19 +1,18 @@
 -- shared: locks that several readers hold together.
--- Uses `token`, `flags` (FLAG_SHARED) and `held_ids` (ids of locks that the
--- client runs within).
+-- Uses `token`, `flags` (FLAG_SHARED) and `held_ids` (ids of locks that the client runs within).
 --
--- The key is a string like any other, so that a client that does not share sees a lock. It has an
--- id of its own and the readers' names. Beside it, redlock:readers:{KEY} is a sorted set of the
--- readers' tokens, by when each expires.
+-- The key is a string, so that a client that does not share sees an ordinary lock. Its value has an
+-- id of its own and the readers' names. The sorted set redlock:readers:{KEY} has the readers' tokens,
+-- by the time at which each expires.
 
 local function has(flag)
 	return find(flags, flag, 1, true)
 end
 
 local shared = has(FLAG_SHARED)
--- Of key i: readers[i]: its value, if readers hold it. mine[i], mine_ends[i]: the client's own
--- token among them, and when that expires: other readers, and so the key, may expire earlier or
--- later. held[i]: the reader that the client runs within.
+-- For key i: readers[i]: its value, if readers hold it. mine[i]: the client's own token among the
+-- readers. mine_ends[i]: the time when that token expires; other readers, and so the key, may expire
+-- earlier or later. held[i]: the reader within which the client runs.
 local readers, mine, mine_ends, held = {}, {}, {}, {}
 -- The server's time in milliseconds, once it is known; false if `run` must not ask for it.
 local now
@@ -30,9 +29,9 @@ local function readers_key(i)
 	return beside('readers', KEYS[i])
 end
 
--- Readers hold key i? Then value[i] becomes what the client sees: its own token, if it is a reader;
--- nothing, if it would join them; else a holder. A reader does not become a writer while it runs
--- within one (held). A client without rights to sorted sets sees a holder; one that would join
+-- If readers hold key i, sets value[i] to the client's view: its own token, if it is a reader;
+-- nothing, if it would join them; else a holder. A client that runs within a reader (held) cannot
+-- become a writer. A client without rights to sorted sets sees a holder; a client that would join
 -- needs the rights, and gets the server's error.
 local function translate(i)
 	local v = value[i]
@@ -55,8 +54,8 @@ local function translate(i)
 	value[i] = mine[i] or not shared and (held[i] or v) or nil
 end
 
--- Writes the key anew from the set. The key lasts as long as the last reader. Answers true if none
--- is left: then the key is gone.
+-- Writes the key anew from the set. The key lasts as long as the last reader. Returns true if no
+-- reader is left, and the key is gone.
 local function regroup(i)
 	local set, names, since, last = readers_key(i), {}, nil, 0
 	call('ZREMRANGEBYSCORE', set, '-inf', '(' .. clock(call))
@@ -115,7 +114,7 @@ local function extend(i, ms)
 	end
 end
 
--- Deletes the key, or leaves the readers. Answers whether the key is gone.
+-- Deletes the key, or removes the client from its readers. Returns whether the key is gone.
 local function remove(i)
 	if not mine[i] then
 		call('DEL', KEYS[i])

@@ -1,23 +1,22 @@
 -- view: the keys as the client of the request sees them, and the head of a reply.
--- Uses `token`, and what shared.lua uses.
+-- Uses `token` and the arguments of shared.lua.
 -- include keys.lua
 
--- value[i]: what key i holds, as the client sees it (see translate() in shared.lua); nil or false:
--- the key is free. is_string[i]: false if another program keeps another type there, which is never
--- ours.
+-- value[i]: the value of key i, as the client sees it (see translate() in shared.lua); nil or false:
+-- the key is free. is_string[i]: false if the key has another type: it is another program's, and
+-- never the client's.
 local value, is_string = {}, {}
--- MARK_PARTIAL if at least one of the keys is ours.
+-- MARK_PARTIAL if the client holds at least one of the keys.
 local partial = 0
 
--- Does the value, or the reader, belong to the client? A command between two others has the token's
--- id only.
+-- Does the value, or the reader, belong to the client? Some requests have only the id of the token.
 local function is_named(v)
 	return v == token or (#token == TOKEN_ID_LEN and sub(v, 1, TOKEN_ID_LEN + 1) == token .. ':')
 end
 
 -- include shared.lua
 
--- Reads all keys. Answers the server's error if one of them must not be read.
+-- Reads all keys. Returns the server's error if the user may not read one of them.
 local function read_keys()
 	for i, key in ipairs(KEYS) do
 		local v = try('GET', key)
@@ -53,13 +52,12 @@ local function sort_keys()
 	end
 end
 
--- What a reply says of key i: see read_marks() in proto/reply.c.
+-- The marks of a reply that is about key i (MARK_* in proto/reply.h).
 local function marks(i)
 	return (i - 1) * MARK_INDEX + partial + (readers[i] and MARK_SHARED or 0)
 end
 
--- The reply "key i has another holder". Of a long value, the beginning is enough to name the
--- holder.
+-- The reply "key i has another holder". The beginning of a long value is enough to name the holder.
 local function refusal(i)
 	return {CODE_FOREIGN, call('PTTL', KEYS[i]), sub(value[i], 1, 300), '', marks(i)}
 end

@@ -1,0 +1,281 @@
+/* rivals: clients that split the votes. */
+#include "unit/rig.h"
+
+/* Each of three has one node; ours is the first. */
+static void split(struct rig *r, usec wait, const char *second, const char *third)
+{
+	contend(r, 3, wait);
+	r->now += MS;
+	fake_reply(r, 0, VOTE_YES);
+	reply_with(r, 1, told(VOTE_FOREIGN, second, HELD_FOR));
+	reply_with(r, 2, told(VOTE_FOREIGN, third, HELD_FOR));
+}
+
+TEST(of_those_who_split_the_votes_the_smallest_token_goes_on)
+{
+	struct rig r;
+
+	split(&r, NEVER, BIGGER ":a", HUGE ":b");
+	CHECK(!lock_is_pausing(&r.lock));
+	CHECK_INT(sends(&r, OP_UNDO), 0);
+	CHECK_INT(r.up.wake_at, r.now + MS);
+	pass(&r, MS - 1);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 3);
+	pass(&r, 1);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 5);
+	CHECK_INT(r.fake[0].sends[OP_ACQUIRE], 1);
+	fake_reply(&r, 1, VOTE_YES);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	/* The validity counts from the first request. */
+	CHECK_INT(r.lock.tenure.valid_until, validity(BEGIN));
+	/* Strangers give nothing back, whatever they are called. */
+	split(&r, NEVER, "1", BIGGER ":a");
+	CHECK(!lock_is_pausing(&r.lock));
+}
+
+TEST(of_those_who_split_the_votes_the_others_give_theirs_back_quietly)
+{
+	struct rig r;
+	const char *const others[][2] = {{SMALLER ":a", BIGGER ":b"}, {BIGGER ":b", SMALLER ":a"}};
+
+	for (int i = 0; i < 2; i++) {
+		split(&r, NEVER, others[i][0], others[i][1]);
+		CHECK(lock_is_pausing(&r.lock));
+		CHECK_INT(r.fake[0].sends[OP_UNDO], 1);
+		CHECK_INT(sends(&r, OP_HAND_OFF), 0);
+	}
+	/* Who has none has nothing to insist on. */
+	contend(&r, 3, NEVER);
+	reply_with(&r, 0, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
+	reply_with(&r, 1, told(VOTE_FOREIGN, HUGE ":b", HELD_FOR));
+	reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":c", HELD_FOR));
+	CHECK(lock_is_pausing(&r.lock));
+}
+
+TEST(where_a_majority_names_one_holder_nobody_insists)
+{
+	struct rig r;
+
+	split(&r, NEVER, BIGGER ":a", BIGGER ":a");
+	CHECK(lock_is_pausing(&r.lock));
+	CHECK_INT(r.fake[0].sends[OP_UNDO], 1);
+	/* nor where a stranger, or a waiter whose turn it is, has what a majority would take */
+	for (int i = 0; i < 2; i++) {
+		contend(&r, 3, NEVER);
+		votes(&r, "Y.A");
+		reply_with(&r, 1, i ? reserved(HELD_FOR) : told(VOTE_FOREIGN, "1", HELD_FOR));
+		CHECK(lock_is_pausing(&r.lock));
+		CHECK_INT(sends(&r, OP_ACQUIRE), 3);
+	}
+}
+
+/* A node that is down says nothing about a holder: with a minority down, rivals split the rest. */
+TEST(an_absent_node_is_not_counted_for_a_rival)
+{
+	struct rig r;
+
+	contend(&r, 3, 0);
+	votes(&r, "Y.A");
+	reply_with(&r, 1, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
+	wait_until(&r, r.up.wake_at);
+	CHECK_INT(r.fake[1].sends[OP_ACQUIRE], 2);
+	fake_reply(&r, 1, VOTE_YES);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+}
+
+/* It does not answer, or is far away: then a quarter of the node time-out tells. */
+TEST(rivals_hear_all_nodes_but_late_ones)
+{
+	struct rig r;
+
+	/* one that gives way, and one that goes on */
+	for (int i = 0; i < 2; i++) {
+		contend(&r, 3, 0);
+		r.now += MS;
+		fake_reply(&r, 0, VOTE_YES);
+		reply_with(&r, 1, told(VOTE_FOREIGN, i ? BIGGER ":a" : SMALLER ":a", HELD_FOR));
+		CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
+		CHECK_INT(r.up.wake_at, r.now + NODE_TIMEOUT / 4);
+		wait_until(&r, r.up.wake_at);
+		CHECK_INT(lock_state(&r.lock), i ? LOCK_TRYING : LOCK_RELEASING);
+	}
+	fake_reply(&r, 2, VOTE_YES);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	/* all have answered: none is late */
+	contend(&r, 5, 0);
+	fake_reply(&r, 0, VOTE_YES);
+	for (int i = 1; i < 4; i++) {
+		reply_with(&r, i, told(VOTE_FOREIGN, i < 2 ? BIGGER ":a" : HUGE ":b", HELD_FOR));
+		CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
+		CHECK_INT(r.lock.attempt.rivals.retry_at, 0);
+	}
+	reply_with(&r, 4, told(VOTE_FOREIGN, SMALLER ":c", HELD_FOR));
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+	/* also when they are asked again, after the first have taken their time */
+	contend(&r, 5, 0);
+	votes(&r, "YY");
+	for (int i = 2; i < 4; i++)
+		reply_with(&r, i, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
+	wait_until(&r, r.up.wake_at);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 5);
+	wait_until(&r, r.up.wake_at);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 7);
+	reply_with(&r, 2, told(VOTE_FOREIGN, SMALLER ":c", HELD_FOR));
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
+	fake_reply(&r, 3, VOTE_YES);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+}
+
+TEST(of_readers_and_writers_who_split_the_votes_a_writer_goes_on)
+{
+	struct rig r;
+
+	start(&r, 3, 0);
+	r.lock.policy.is_shared = true;
+	all_up(&r);
+	fake_reply(&r, 0, VOTE_YES);
+	reply_with(&r, 1, told(VOTE_FOREIGN, HUGE ":a", HELD_FOR));
+	reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":b", HELD_FOR));
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+	/* also where the line does not answer */
+	start(&r, 3, 0);
+	r.lock.policy.is_shared = true;
+	all_up(&r);
+	fake_reply(&r, 1, VOTE_YES);
+	reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":a", HELD_FOR));
+	CHECK_INT(r.up.wake_at, r.now + NODE_TIMEOUT / 4);
+	wait_until(&r, r.up.wake_at);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+}
+
+/* Each time later: a holder whose nodes are out of reach costs a node time-out, and few requests.
+ */
+TEST(insists_until_a_node_time_out_and_then_hands_over)
+{
+	struct rig r;
+	int asked = 0;
+
+	split(&r, 0, BIGGER ":a", HUGE ":b");
+	while (lock_state(&r.lock) == LOCK_TRYING) {
+		wait_until(&r, r.up.wake_at);
+		asked++;
+		CHECK_INT(sends(&r, OP_ACQUIRE), 3 + 2 * asked);
+		reply_with(&r, 1, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
+		reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":b", HELD_FOR));
+	}
+	CHECK(r.now >= BEGIN + NODE_TIMEOUT && r.now <= BEGIN + NODE_TIMEOUT * 5 / 4);
+	CHECK(asked >= 3 && asked <= 12);
+	/* The others gave way to us: they wait for a word. */
+	CHECK_INT(r.fake[0].sends[OP_HAND_OFF], 1);
+	CHECK_INT(sends(&r, OP_UNDO), 0);
+	/* A client that waits does not take so long before it queues. */
+	split(&r, NEVER, BIGGER ":a", HUGE ":b");
+	for (asked = 0; !lock_is_pausing(&r.lock); asked++) {
+		wait_until(&r, r.up.wake_at);
+		reply_with(&r, 1, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
+		reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":b", HELD_FOR));
+	}
+	CHECK_INT(asked, 3);
+	CHECK_INT(r.fake[0].sends[OP_HAND_OFF], 1);
+	/* If one of them got it meanwhile, that one will say it. */
+	split(&r, NEVER, BIGGER ":a", HUGE ":b");
+	wait_until(&r, r.up.wake_at);
+	reply_with(&r, 1, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
+	reply_with(&r, 2, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
+	CHECK(lock_is_pausing(&r.lock));
+	CHECK_INT(r.fake[0].sends[OP_UNDO], 1);
+}
+
+TEST(insists_within_a_node_time_out)
+{
+	struct rig r;
+
+	contend(&r, 3, NEVER);
+	fake_reply(&r, 0, VOTE_YES);
+	r.now += NODE_TIMEOUT / 2;
+	reply_with(&r, 1, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
+	reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":b", HELD_FOR));
+	CHECK_INT(r.up.wake_at, r.now + NODE_TIMEOUT / 4);
+	wait_until(&r, r.up.wake_at);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 5);
+	r.now = BEGIN + NODE_TIMEOUT;
+	reply_with(&r, 1, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
+	reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":b", HELD_FOR));
+	CHECK(lock_is_pausing(&r.lock));
+	/* and not before the answers that come together have come */
+	split(&r, NEVER, BIGGER ":a", HUGE ":b");
+	contend(&r, 3, NEVER);
+	fake_reply(&r, 0, VOTE_YES);
+	reply_with(&r, 1, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
+	reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":b", HELD_FOR));
+	CHECK_INT(r.up.wake_at, BEGIN + 200);
+	/* nobody is left to ask */
+	link_down(&r, 1, REASON_CLOSED);
+	link_down(&r, 2, REASON_CLOSED);
+	wait_until(&r, r.up.wake_at);
+	CHECK(lock_is_pausing(&r.lock));
+}
+
+TEST(who_gives_up_hands_over)
+{
+	struct rig r;
+
+	split(&r, 0, SMALLER ":a", BIGGER ":b");
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+	CHECK_INT(r.fake[0].sends[OP_HAND_OFF], 1);
+	CHECK_INT(sends(&r, OP_UNDO), 0);
+}
+
+TEST(a_release_on_its_way_is_waited_for)
+{
+	struct rig r;
+	usec began;
+
+	wait_in_line(&r, 3);
+	reply_with(&r, 3, turn());
+	fake_reply(&r, 0, VOTE_YES);
+	reply_with(&r, 1, held(HELD_FOR));
+	reply_with(&r, 2, reserved(HELD_FOR));
+	CHECK(!lock_is_pausing(&r.lock));
+	wait_until(&r, r.up.wake_at);
+	CHECK_INT(r.fake[1].queued + r.fake[2].queued, 2);
+	fake_reply(&r, 1, VOTE_YES);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	/* it never comes: for a time-out, and ever more slowly */
+	wait_in_line(&r, 3);
+	reply_with(&r, 3, turn());
+	began = r.now;
+	for (int i = 0; i < 20 && !lock_is_pausing(&r.lock); i++) {
+		for (int n = 0; n < 3; n++)
+			reply_with(&r, n, held(HELD_FOR));
+		CHECK_INT(lock_is_pausing(&r.lock), r.now >= began + NODE_TIMEOUT);
+		if (!lock_is_pausing(&r.lock))
+			wait_until(&r, r.up.wake_at);
+	}
+	CHECK(lock_is_pausing(&r.lock));
+	CHECK(r.now <= began + NODE_TIMEOUT * 5 / 4);
+	CHECK(sends(&r, OP_ACQUIRE) <= 3 + 14 * 3);
+}
+
+TEST(whose_release_is_not_on_its_way_is_not_waited_for)
+{
+	struct rig r;
+	struct reply no[] = {told(VOTE_FOREIGN, HUGE ":another", HELD_FOR),
+		told(VOTE_FOREIGN, BIGGER, HELD_FOR)};
+
+	/* another holder, or a stranger */
+	for (int i = 0; i < 2; i++) {
+		wait_in_line(&r, 3);
+		reply_with(&r, 3, turn());
+		reply_with(&r, 0, no[i]);
+		reply_with(&r, 1, no[i]);
+		CHECK(lock_is_pausing(&r.lock));
+	}
+	/* it is not our turn */
+	contend(&r, 3, NEVER);
+	fake_reply(&r, 0, VOTE_YES);
+	reply_with(&r, 1, reserved(60 * MS));
+	reply_with(&r, 2, reserved(60 * MS));
+	CHECK(lock_is_pausing(&r.lock));
+	CHECK_INT(r.fake[0].sends[OP_UNDO], 1);
+}

@@ -1,8 +1,6 @@
 /* fence: fencing numbers. */
 #include "unit/rig.h"
 
-/* ---- fencing numbers ---- */
-
 static struct reply granted(int64_t fence)
 {
 	struct reply a = told(VOTE_YES, "", 0);
@@ -31,13 +29,13 @@ TEST(one_number_from_a_majority_is_the_number)
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	CHECK_INT(r.lock.tenure.fence, 7);
 	CHECK_INT(sends(&r, OP_FENCE), 0);
-	/* Nobody waits for the third, whatever it says. */
+	/* The lock does not wait for the third node, and ignores its number. */
 	reply_with(&r, 1, granted(9));
 	CHECK_INT(r.lock.tenure.fence, 7);
 	CHECK_INT(sends(&r, OP_FENCE), 0);
 }
 
-TEST(who_is_gone_since_it_granted_is_not_told_the_number)
+TEST(a_node_that_is_gone_since_its_grant_is_not_sent_the_number)
 {
 	struct rig r;
 
@@ -55,7 +53,7 @@ TEST(who_is_gone_since_it_granted_is_not_told_the_number)
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 }
 
-TEST(the_largest_of_several_is_told_to_a_majority_before_the_lock_is_held)
+TEST(the_largest_of_several_is_stored_by_a_majority_before_the_lock_is_held)
 {
 	struct rig r;
 
@@ -69,7 +67,7 @@ TEST(the_largest_of_several_is_told_to_a_majority_before_the_lock_is_held)
 	reply_with(&r, 0, granted(11));
 	reply_with(&r, 1, granted(11));
 	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
-	/* One that granted it late is told as well, and counts. */
+	/* A node that granted the key late is sent the number, too, and counts. */
 	reply_with(&r, 3, granted(3));
 	CHECK_INT(sends(&r, OP_FENCE), 4);
 	reply_with(&r, 3, granted(11));
@@ -78,7 +76,7 @@ TEST(the_largest_of_several_is_told_to_a_majority_before_the_lock_is_held)
 }
 
 /* The validity counts from before the first request, however long the second round takes. */
-TEST(a_number_that_takes_too_long_is_given_back)
+TEST(a_number_that_takes_too_long_is_released)
 {
 	struct rig r;
 
@@ -98,7 +96,7 @@ TEST(a_number_that_no_majority_takes_is_no_lock)
 	struct reply larger = {.vote = VOTE_FOREIGN, .is_reserved = true, .is_partial = true};
 	struct rig r;
 
-	/* Somebody else has the keys by now. */
+	/* Another client has the keys by now. */
 	ask_for_number(&r, 3);
 	reply_with(&r, 0, granted(1));
 	reply_with(&r, 1, granted(2));
@@ -106,7 +104,7 @@ TEST(a_number_that_no_majority_takes_is_no_lock)
 	reply_with(&r, 0, held(USEC_SEC));
 	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	CHECK_INT(r.lock.refusal, REFUSAL_BUSY);
-	/* A larger number was given on one: that key is ours still, and is released. */
+	/* One node has given a larger number: its key is still ours, and is released. */
 	ask_for_number(&r, 3);
 	reply_with(&r, 0, granted(1));
 	reply_with(&r, 1, granted(2));
@@ -115,14 +113,14 @@ TEST(a_number_that_no_majority_takes_is_no_lock)
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
 	CHECK(r.lock.peer[0].pending);
 	CHECK_INT(sends(&r, OP_UNDO), 3);
-	/* They do not answer. */
+	/* The nodes do not answer. */
 	ask_for_number(&r, 3);
 	reply_with(&r, 0, granted(1));
 	reply_with(&r, 1, granted(2));
 	reply_with(&r, 2, told(VOTE_ABSENT, "", 0));
 	reply_with(&r, 0, told(VOTE_ABSENT, "", 0));
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
-	/* A word about an earlier round is none. */
+	/* A reply of an earlier round does not count. */
 	CHECK_INT(r.lock.peer[1].fenced_in, 0);
 }
 

@@ -1,15 +1,13 @@
-/* let_expire: the end of a lock whose key stays on the nodes until its TTL ends. */
+/* let_expire: the release of a lock that leaves the key on the nodes until its TTL ends. */
 #include "unit/rig.h"
 
-/* ---- leaving the key ---- */
-
-TEST(a_lock_is_left_on_every_node_that_has_it)
+TEST(every_node_that_has_the_key_lets_it_expire)
 {
 	struct rig r;
 
 	hold(&r, 5);
 	pass(&r, 10 * MS);
-	leave(&r, 5 * USEC_SEC);
+	let_expire(&r, 5 * USEC_SEC);
 	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 	CHECK_INT(r.lock.releasing.leave_for, 5 * USEC_SEC);
 	for (int i = 0; i < 5; i++) {
@@ -31,7 +29,7 @@ TEST(a_lock_is_left_on_every_node_that_has_it)
 	CHECK_INT(r.lock.releasing.leave_for, 5 * USEC_SEC);
 }
 
-TEST(a_lock_is_not_left_where_it_is_not)
+TEST(no_node_without_the_key_lets_it_expire)
 {
 	struct rig r;
 
@@ -39,9 +37,9 @@ TEST(a_lock_is_not_left_where_it_is_not)
 	next_round(&r);
 	votes(&r, "YYYF");
 	r.fake[3].holder = OUTSIDER;
-	leave(&r, USEC_SEC);
+	let_expire(&r, USEC_SEC);
 	CHECK_INT(r.fake[3].sends[OP_EXPIRE], 0);
-	/* Behind the extension in flight. */
+	/* After the extension in flight. */
 	CHECK_INT(r.fake[4].queued, 2);
 	CHECK_INT(r.fake[4].queue[0].op, OP_EXTEND);
 	CHECK_INT(r.fake[4].queue[1].op, OP_EXPIRE);
@@ -54,8 +52,8 @@ TEST(a_lock_is_not_left_where_it_is_not)
 	CHECK_INT(left_behind(&r), 0);
 }
 
-/* It lost the key, and gets it back while the command ends. */
-TEST(a_lock_is_left_behind_its_heal)
+/* The node lost the key, and its repair is in flight when the command ends. */
+TEST(letting_expire_follows_a_repair)
 {
 	struct rig r;
 
@@ -63,7 +61,7 @@ TEST(a_lock_is_left_behind_its_heal)
 	next_round(&r);
 	votes(&r, "YYG");
 	CHECK_INT(r.fake[2].queue[0].op, OP_REPAIR);
-	leave(&r, USEC_SEC);
+	let_expire(&r, USEC_SEC);
 	CHECK_INT(r.fake[2].queued, 2);
 	CHECK_INT(r.fake[2].queue[1].op, OP_EXPIRE);
 	CHECK_INT(r.fake[2].queue[1].token, r.token);
@@ -74,58 +72,58 @@ TEST(a_lock_is_left_behind_its_heal)
 	CHECK_INT(r.fake[2].left, r.token);
 }
 
-TEST(a_clean_no_to_leaving_is_no_debt)
+TEST(a_clean_no_to_letting_expire_leaves_no_pending_release)
 {
 	struct rig r;
 
 	hold(&r, 3);
-	leave(&r, USEC_SEC);
+	let_expire(&r, USEC_SEC);
 	votes(&r, "GFY");
 	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(lock_unreleased(&r.lock, &(usec){0}), 0);
-	/* Each answer tells whether the key was there to the end. */
+	/* Each reply says whether the key was there to the end. */
 	CHECK_INT(tally_count(&r.lock.tally, VOTE_YES), 1);
 	CHECK_INT(r.lock.loss, LOSS_DENIED);
 	CHECK_INT(sends(&r, OP_EXPIRE), 3);
 	CHECK_INT(sends(&r, OP_HAND_OFF), 0);
 }
 
-TEST(an_error_on_leaving_is_not_asked_again)
+TEST(an_error_on_letting_expire_is_not_asked_again)
 {
 	struct rig r;
 	usec until = 0;
 
 	hold(&r, 3);
 	pass(&r, USEC_SEC);
-	leave(&r, USEC_SEC);
+	let_expire(&r, USEC_SEC);
 	votes(&r, "YAA");
 	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(r.fake[1].sends[OP_EXPIRE], 1);
 	CHECK_INT(sends(&r, OP_HAND_OFF), 0);
-	/* Not left, and not released: then it ends when it would have ended. */
+	/* Neither let expire nor released: the key ends with its TTL. */
 	CHECK_INT(lock_unreleased(&r.lock, &until), 2);
 	CHECK_INT(until, gone(BEGIN));
 	CHECK_INT(r.lock.tally.ballot[1].reply.reason, REASON_LOADING);
 	CHECK(r.lock.peer[1].release_refused && !r.lock.peer[0].release_refused);
 }
 
-TEST(leaving_without_an_answer_ends_at_the_time_out)
+TEST(letting_expire_without_a_reply_ends_at_the_timeout)
 {
 	struct rig r;
 	usec began;
 
 	hold(&r, 3);
 	pass(&r, USEC_SEC);
-	leave(&r, 5 * USEC_SEC);
+	let_expire(&r, 5 * USEC_SEC);
 	began = r.now;
 	for (int turns = 0; turns < 100 && lock_state(&r.lock) != LOCK_OVER; turns++)
 		wait_until(&r, r.up.wake_at);
 	CHECK_INT(r.now - began, NODE_TIMEOUT);
 	CHECK_INT(sends(&r, OP_EXPIRE), 3);
 	CHECK_INT(lock_unreleased(&r.lock, &(usec){0}), 3);
-	/* A few round trips behind a majority. */
+	/* A few round trips after a majority. */
 	hold(&r, 3);
-	leave(&r, 5 * USEC_SEC);
+	let_expire(&r, 5 * USEC_SEC);
 	votes(&r, "YY");
 	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 	CHECK_INT(r.up.wake_at, BEGIN + 2 * MS);
@@ -134,13 +132,13 @@ TEST(leaving_without_an_answer_ends_at_the_time_out)
 	CHECK_INT(lock_unreleased(&r.lock, &(usec){0}), 1);
 }
 
-TEST(a_broken_link_is_made_anew_to_leave)
+TEST(a_broken_link_is_opened_again_to_let_expire)
 {
 	struct rig r;
 
 	hold(&r, 3);
 	link_down(&r, 2, REASON_CLOSED);
-	leave(&r, USEC_SEC);
+	let_expire(&r, USEC_SEC);
 	CHECK(r.fake[2].link == LINK_OPENING);
 	link_up(&r, 2);
 	CHECK_INT(r.fake[2].queue[0].op, OP_EXPIRE);
@@ -155,13 +153,13 @@ TEST(a_broken_link_is_made_anew_to_leave)
 	CHECK_INT(r.fake[2].left, r.token);
 }
 
-TEST(an_earlier_token_is_deleted_when_the_lock_is_left)
+TEST(an_earlier_token_is_deleted_when_the_lock_is_let_expire)
 {
 	struct rig r;
 	int old;
 
 	old = hold_after_a_lost_request(&r);
-	leave(&r, USEC_SEC);
+	let_expire(&r, USEC_SEC);
 	CHECK_INT(sends(&r, OP_EXPIRE), 2);
 	CHECK(r.fake[0].link == LINK_OPENING);
 	link_up(&r, 0);
@@ -171,13 +169,13 @@ TEST(an_earlier_token_is_deleted_when_the_lock_is_left)
 	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(lock_unreleased(&r.lock, &(usec){0}), 0);
 	CHECK_INT(r.fake[0].sends[OP_EXPIRE], 0);
-	CHECK_INT(r.fake[0].holder, NOBODY);
+	CHECK_INT(r.fake[0].holder, NO_HOLDER);
 	CHECK_INT(r.fake[1].left, r.token);
 	CHECK_INT(r.fake[2].left, r.token);
 }
 
-/* The first attempt's request, with its release behind it, is still in flight. */
-TEST(a_release_in_flight_is_not_followed_by_leaving)
+/* The first attempt's request, and the release that follows it, are still in flight. */
+TEST(a_release_in_flight_is_not_followed_by_letting_expire)
 {
 	struct rig r;
 	int old;
@@ -190,7 +188,7 @@ TEST(a_release_in_flight_is_not_followed_by_leaving)
 	votes(&r, ".YY");
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	CHECK_INT(r.fake[0].queue[1].op, OP_UNDO);
-	leave(&r, USEC_SEC);
+	let_expire(&r, USEC_SEC);
 	CHECK_INT(r.fake[0].queued, 2);
 	CHECK_INT(sends(&r, OP_EXPIRE), 2);
 	votes(&r, "YYY");
@@ -200,18 +198,18 @@ TEST(a_release_in_flight_is_not_followed_by_leaving)
 	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(r.fake[0].sends[OP_UNDO], 1);
 	CHECK_INT(r.fake[0].sends[OP_EXPIRE], 0);
-	CHECK_INT(r.fake[0].holder, NOBODY);
+	CHECK_INT(r.fake[0].holder, NO_HOLDER);
 }
 
-TEST(what_is_not_held_is_deleted)
+TEST(a_key_of_a_lock_that_is_not_held_is_deleted)
 {
-	static const usec before_end[] = {GUARD, 1, 0, -USEC_SEC};
+	static const usec before_end[] = {SAFETY_MARGIN, 1, 0, -USEC_SEC};
 	struct rig r;
 
-	/* asking: one has granted it, two may have */
+	/* asking: one node has granted the key, two may have */
 	ask(&r, 3, NEVER);
 	votes(&r, "Y");
-	leave(&r, USEC_SEC);
+	let_expire(&r, USEC_SEC);
 	CHECK_INT(r.lock.releasing.leave_for, 0);
 	CHECK_INT(sends(&r, OP_HAND_OFF), 3);
 	finish(&r);
@@ -221,27 +219,28 @@ TEST(what_is_not_held_is_deleted)
 	ask(&r, 3, NEVER);
 	votes(&r, "YFF");
 	CHECK(lock_is_pausing(&r.lock));
-	leave(&r, USEC_SEC);
+	let_expire(&r, USEC_SEC);
 	finish(&r);
 	CHECK_INT(sends(&r, OP_EXPIRE), 0);
 	CHECK_INT(left_behind(&r), 0);
-	/* refused, and giving back */
+	/* refused, and undoing */
 	ask(&r, 3, 0);
 	votes(&r, "YFF");
 	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 	link_down(&r, 0, REASON_CLOSED);
-	leave(&r, USEC_SEC);
+	let_expire(&r, USEC_SEC);
 	link_up(&r, 0);
 	CHECK_INT(r.fake[0].queue[0].op, OP_HAND_OFF);
 	finish(&r);
 	CHECK_INT(left_behind(&r), 0);
-	/* no longer held, though a majority may still carry it */
+	/* no longer held, though a majority may still have the key */
 	for (size_t i = 0; i < sizeof(before_end) / sizeof(before_end[0]); i++) {
 		hold(&r, 3);
 		r.now = validity(BEGIN) - before_end[i];
-		leave(&r, USEC_SEC);
+		let_expire(&r, USEC_SEC);
 		CHECK_INT(r.lock.releasing.leave_for, 0);
-		CHECK_INT(r.lock.loss, before_end[i] == GUARD ? LOSS_EXPIRED : LOSS_STOOD_STILL);
+		CHECK_INT(r.lock.loss,
+			before_end[i] == SAFETY_MARGIN ? LOSS_EXPIRED : LOSS_STOOD_STILL);
 		CHECK_INT(sends(&r, OP_EXPIRE), 0);
 		CHECK_INT(sends(&r, OP_HAND_OFF), 3);
 		finish(&r);
@@ -254,27 +253,27 @@ TEST(what_is_not_held_is_deleted)
 	}
 	CHECK_INT(lock_state(&r.lock), LOCK_EXPIRING);
 	CHECK_INT(r.lock.loss, LOSS_DENIED);
-	leave(&r, USEC_SEC);
+	let_expire(&r, USEC_SEC);
 	CHECK_INT(r.lock.releasing.leave_for, 0);
 	CHECK_INT(sends(&r, OP_HAND_OFF), 3);
 	CHECK_INT(sends(&r, OP_EXPIRE), 0);
-	/* held, by a hair */
+	/* just held */
 	hold(&r, 3);
-	r.now = validity(BEGIN) - GUARD - 1;
-	leave(&r, USEC_SEC);
+	r.now = validity(BEGIN) - SAFETY_MARGIN - 1;
+	let_expire(&r, USEC_SEC);
 	CHECK_INT(sends(&r, OP_EXPIRE), 3);
 	CHECK_INT(r.lock.loss, LOSS_NONE);
 }
 
-TEST(the_first_word_about_leaving_is_the_last)
+TEST(only_the_first_release_event_decides_about_letting_expire)
 {
 	struct rig r;
 
 	hold(&r, 3);
 	link_down(&r, 2, REASON_CLOSED);
-	leave(&r, USEC_SEC);
+	let_expire(&r, USEC_SEC);
 	let_go(&r);
-	leave(&r, 5 * USEC_SEC);
+	let_expire(&r, 5 * USEC_SEC);
 	CHECK_INT(r.lock.releasing.leave_for, USEC_SEC);
 	link_up(&r, 2);
 	CHECK_INT(r.fake[2].queue[0].op, OP_EXPIRE);
@@ -282,7 +281,7 @@ TEST(the_first_word_about_leaving_is_the_last)
 	hold(&r, 3);
 	link_down(&r, 2, REASON_CLOSED);
 	let_go(&r);
-	leave(&r, USEC_SEC);
+	let_expire(&r, USEC_SEC);
 	CHECK_INT(r.lock.releasing.leave_for, 0);
 	link_up(&r, 2);
 	CHECK_INT(r.fake[2].queue[0].op, OP_HAND_OFF);

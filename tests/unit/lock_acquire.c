@@ -1,7 +1,7 @@
 /* lock_acquire: the attempts to get a lock, and why they fail. */
 #include "unit/rig.h"
 
-/* ---- the rules ---- */
+/* ---- votes ---- */
 
 TEST(quorum_is_more_than_half_of_the_configured)
 {
@@ -34,16 +34,16 @@ struct play {
 	int nodes;
 	enum fate fate[NODES_MAX];
 	int order[NODES_MAX];
-	bool let_go_at_once; /* as soon as it is held, before the rest has answered */
+	bool let_go_at_once; /* as soon as the lock is held, before the other nodes have answered */
 	int yes, no, absent;
-	int left_out; /* black holes, which were not asked, and might still be connected to */
-	bool again; /* they could make a quorum: they are waited for */
+	int left_out; /* black holes, which were not asked, and might still connect */
+	bool again; /* they could make a quorum, so the lock waits for them */
 	bool failed;
 };
 
 enum verdict { OPEN, HELD, BUSY, NO_QUORUM };
 
-/* By what was heard so far, and nothing else. */
+/* The verdict that follows from the replies so far, and from nothing else. */
 static enum verdict expected(const struct play *t)
 {
 	int quorum = t->nodes / 2 + 1, open = t->nodes - t->yes - t->no - t->absent;
@@ -61,7 +61,7 @@ static enum verdict verdict(const struct play *t)
 {
 	const struct lock *lock = &t->rig.lock;
 
-	if (lock_state(lock) == LOCK_TRYING) /* it insists: see below */
+	if (lock_state(lock) == LOCK_TRYING) /* it retries refused nodes: rivals.c */
 		return lock->attempt.rivals.retry_at || lock->attempt.rivals.retries > 0 ? BUSY
 											 : OPEN;
 	if (lock_state(lock) == LOCK_HELD || lock->tenure.confirmed > 0)
@@ -99,11 +99,12 @@ static void play_links(struct play *t)
 		} else if (t->fate[i] != FATE_BLACK_HOLE) {
 			link_up(r, i);
 		}
-		/* Without a majority, the rest is waited for a little, for its reasons. */
+		/* Without a majority, the lock waits briefly for the other nodes, for their
+		 * reasons. */
 		if (expected(t) != NO_QUORUM)
 			compare(t, "connecting");
 	}
-	/* The grace, or the time-out if there is no majority. */
+	/* The grace, or the timeout if there is no majority. */
 	for (int n = 0; n < t->nodes; n++)
 		t->left_out += t->fate[n] == FATE_BLACK_HOLE;
 	t->absent += t->left_out;
@@ -155,7 +156,7 @@ static void play_answers(struct play *t)
 		play_answer(t, i);
 		t->again |= expected(t) == NO_QUORUM &&
 			    t->nodes - t->absent + t->left_out >= t->nodes / 2 + 1;
-		/* Once it is told, it stays. */
+		/* A verdict stays. */
 		if (!told)
 			compare(t, "asking");
 		else if (!t->let_go_at_once)
@@ -174,7 +175,7 @@ static bool play(struct play *t)
 	t->again = t->failed = false;
 	start(r, t->nodes, 0);
 	for (int i = 0; i < t->nodes; i++) {
-		r->fake[i].holder = t->fate[i] == FATE_FOREIGN ? OUTSIDER : NOBODY;
+		r->fake[i].holder = t->fate[i] == FATE_FOREIGN ? OUTSIDER : NO_HOLDER;
 		silent += r->fake[i].silent = t->fate[i] == FATE_SILENT;
 	}
 	play_links(t);
@@ -251,7 +252,7 @@ TEST(every_tally_of_six_and_seven_nodes)
 	CHECK(play_all(6, FATE_BREAK + 1, 3) && play_all(7, FATE_ERROR + 1, 3));
 }
 
-/* ---- one server under two names ---- */
+/* ---- duplicates ---- */
 
 TEST(two_names_of_one_server_are_refused)
 {
@@ -269,12 +270,12 @@ TEST(two_names_of_one_server_are_refused)
 	finish(&r);
 	CHECK_INT(r.lock.refusal, REFUSAL_DUPLICATE);
 	CHECK_INT(left_behind(&r), 0);
-	/* Even if this very answer makes the majority. */
+	/* Even if this very reply makes the majority. */
 	ask(&r, 3, NEVER);
 	r.fake[0].run_id = r.fake[1].run_id = "same";
 	votes(&r, "YY");
 	CHECK_INT(r.lock.refusal, REFUSAL_DUPLICATE);
-	/* And if somebody else holds it there. */
+	/* And if another client holds the key there. */
 	ask(&r, 3, NEVER);
 	r.fake[0].run_id = r.fake[1].run_id = "same";
 	votes(&r, "FF");
@@ -297,7 +298,7 @@ TEST(two_names_of_one_server_are_only_noted_when_held)
 	CHECK_INT(r.lock.refusal, REFUSAL_NONE);
 }
 
-/* ---- waiting ---- */
+/* ---- polling ---- */
 
 struct attempts {
 	int count;
@@ -305,7 +306,7 @@ struct attempts {
 	usec shortest, longest;
 };
 
-/* Somebody else holds it, and every node says so at once. */
+/* Another client holds the key, and every node says so at once. */
 static struct attempts try_for(struct rig *r, usec wait, uint64_t random, usec at_most)
 {
 	struct attempts a = {.shortest = NEVER};
@@ -388,13 +389,14 @@ TEST(attempts_are_a_random_20_to_120_ms_apart_and_later_four_times_that)
 	CHECK(a.shortest >= 20 * MS && a.longest < 480 * MS);
 }
 
-/* ---- whose key it is ---- */
+/* ---- the holder ---- */
 
 #define OUR_ID "0123456789abcdef0123456789abcdef01234567"
 #define AN_ID "fedcba9876543210fedcba9876543210fedcba98"
 #define OTHER_ID "00000000000000000000000000000000000000ff"
 
-/* Three nodes say so of the key, in a first attempt; how many of them mean one of the ids? */
+/* Three nodes report this value in a first attempt. Returns the number of nodes that report one of
+ * the ids. */
 static int held_by(const char *ids, const char *value, size_t len, const struct reply **holder)
 {
 	static struct rig r;
@@ -422,7 +424,7 @@ TEST(a_holder_is_known_by_its_id)
 		{OUR_ID " " AN_ID, OUR_ID ":x", 0, true},
 		{OTHER_ID " " OUR_ID " " AN_ID, OUR_ID ":x", 0, true},
 		{AN_ID "  " OUR_ID " ", OUR_ID ":x", 0, true},
-		/* somebody else's */
+		/* the id of another holder */
 		{OUR_ID, OTHER_ID ":x", 0, false},
 		{OUR_ID " " AN_ID, OTHER_ID ":x", 0, false},
 		{OUR_ID, "x:" OUR_ID ":x", 0, false},
@@ -430,13 +432,13 @@ TEST(a_holder_is_known_by_its_id)
 		{"", OUR_ID ":x", 0, false},
 		{" ", OUR_ID ":x", 0, false},
 		{"0123456789abcdef", OUR_ID ":x", 0, false},
-		/* too short: not a value of ours, and less than an id is in any list */
+		/* too short for a value of ours: a part of an id is in any list */
 		{OUR_ID, OUR_ID, 0, false},
 		{OUR_ID, OUR_ID ":", 39, false},
 		{OUR_ID, OUR_ID ":", 1, false},
 		{OUR_ID, "", 0, false},
 		{OUR_ID, "(hash)", 0, false},
-		/* it stands in the list, but across two ids */
+		/* it is in the list, but across two ids */
 		{OUR_ID " " AN_ID, lead, 0, false},
 		/* not text */
 		{OUR_ID, "\0" OUR_ID ":x", 43, false},
@@ -459,7 +461,7 @@ TEST(a_holder_is_known_by_its_id)
 		CHECK_TEXT(holder->text, cases[i].ours ? cases[i].value : "untouched");
 	}
 	CHECK_INT(strlen(OUR_ID), TOKEN_ID_LEN);
-	/* The longest value that a node tells of. */
+	/* The longest value that a node reports. */
 	memset(longest + TOKEN_ID_LEN + 1, 'x', sizeof(longest) - TOKEN_ID_LEN - 2);
 	CHECK_INT(held_by(OUR_ID, longest, sizeof(longest) - 1, &holder), 3);
 	CHECK_TEXT(holder->text, longest);
@@ -477,7 +479,7 @@ TEST(a_holder_is_counted_by_nodes)
 	CHECK_INT(tally_held_by(&r.lock.tally, ids, &holder), 0);
 	all_up(&r);
 	CHECK_INT(tally_held_by(&r.lock.tally, ids, &holder), 0);
-	/* Whatever else they say, only a key that is held by somebody has a holder. */
+	/* Only a reply VOTE_FOREIGN names a holder. */
 	reply_text(&r, 0, VOTE_FOREIGN, value, len);
 	reply_text(&r, 1, VOTE_GONE, value, len);
 	fake_reply(&r, 2, VOTE_YES);
@@ -495,15 +497,15 @@ TEST(a_holder_is_counted_by_nodes)
 	reply_text(&r, 6, VOTE_FOREIGN, value, len);
 	CHECK(lock_is_pausing(&r.lock));
 	CHECK_INT(tally_held_by(&r.lock.tally, ids, &holder), 3);
-	/* The next attempt asks anew. */
+	/* The next attempt asks again. */
 	wait_until(&r, r.up.wake_at);
 	CHECK_INT(tally_held_by(&r.lock.tally, ids, &holder), 0);
 }
 
-/* ---- standing still ---- */
+/* ---- a stopped process ---- */
 
-/* What has come in while we were away is taken in before the time is looked at. */
-TEST(who_was_away_while_links_came_up_asks_all)
+/* Replies that arrived while this process was stopped count before the time does. */
+TEST(a_process_that_was_stopped_while_links_came_up_asks_all)
 {
 	struct rig r;
 
@@ -514,14 +516,14 @@ TEST(who_was_away_while_links_came_up_asks_all)
 	CHECK_INT(r.lock.peer[0].due, r.now + NODE_TIMEOUT);
 	votes(&r, "YYY");
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
-	/* Nothing more has come: then it is over. */
+	/* Nothing more has arrived: the attempt fails. */
 	start(&r, 3, 0);
 	link_up(&r, 0);
 	wait_until(&r, BEGIN + NODE_TIMEOUT);
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
 }
 
-TEST(who_was_away_while_releases_were_answered_hears_them)
+TEST(a_process_that_was_stopped_while_releases_were_answered_reads_them)
 {
 	struct rig r;
 	usec ignored;
@@ -535,7 +537,7 @@ TEST(who_was_away_while_releases_were_answered_hears_them)
 	fake_reply(&r, 2, VOTE_YES);
 	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(lock_unreleased(&r.lock, &ignored), 0);
-	/* Nothing has come. */
+	/* Nothing has arrived. */
 	hold(&r, 3);
 	let_go(&r);
 	wait_until(&r, r.now + 10 * USEC_SEC);

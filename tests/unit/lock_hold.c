@@ -27,7 +27,7 @@ TEST(validity_counts_from_before_the_first_byte)
 	CHECK_INT(r.lock.tenure.extensions, 1);
 }
 
-TEST(a_majority_that_comes_too_late_is_not_held)
+TEST(a_majority_that_arrives_too_late_is_not_held)
 {
 	struct policy p = {.nodes = 3,
 		.keys = 1,
@@ -100,7 +100,7 @@ TEST(a_late_answer_is_not_a_vote)
 	CHECK_INT(r.lock.tenure.extensions, 0);
 }
 
-TEST(a_heal_is_not_a_vote)
+TEST(a_repair_is_not_a_vote)
 {
 	struct policy p = policy(3, 0);
 	struct rig r;
@@ -114,7 +114,7 @@ TEST(a_heal_is_not_a_vote)
 	valid = validity(BEGIN + TTL / 3);
 	CHECK_INT(r.lock.tenure.valid_until, valid);
 	CHECK_INT(r.fake[2].sends[OP_REPAIR], 1);
-	/* Its answer comes when the next round already runs. */
+	/* Its reply arrives when the next round has begun. */
 	r.now = BEGIN + 2 * (TTL / 3);
 	tick(&r);
 	CHECK_INT(r.lock.stamp.round, 3);
@@ -123,16 +123,16 @@ TEST(a_heal_is_not_a_vote)
 	CHECK_INT(r.lock.tally.ballot[2].vote, VOTE_NONE);
 	CHECK_INT(r.lock.tenure.valid_until, valid);
 	CHECK_INT(r.lock.tenure.extensions, 1);
-	/* Then it is asked like any other. */
+	/* Then the node is asked like any other. */
 	CHECK_INT(r.fake[2].queue[0].op, OP_EXTEND);
 	votes(&r, "..Y");
 	CHECK_INT(r.lock.tenure.extensions, 2);
 	CHECK_INT(r.lock.tenure.valid_until, validity(BEGIN + 2 * (TTL / 3)));
 }
 
-/* ---- the end of a held lock ---- */
+/* ---- loss ---- */
 
-TEST(expiring_at_the_guard_lost_at_the_end)
+TEST(expiring_at_the_safety_margin_lost_at_the_end)
 {
 	struct rig r;
 	usec end = validity(BEGIN);
@@ -140,11 +140,11 @@ TEST(expiring_at_the_guard_lost_at_the_end)
 	hold(&r, 3);
 	for (int i = 0; i < 3; i++)
 		r.fake[i].silent = true;
-	wait_until(&r, end - GUARD - 1);
+	wait_until(&r, end - SAFETY_MARGIN - 1);
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	CHECK_INT(r.lock.loss, LOSS_NONE);
-	CHECK(r.up.wake_at <= end - GUARD);
-	wait_until(&r, end - GUARD);
+	CHECK(r.up.wake_at <= end - SAFETY_MARGIN);
+	wait_until(&r, end - SAFETY_MARGIN);
 	CHECK_INT(lock_state(&r.lock), LOCK_EXPIRING);
 	CHECK_INT(r.lock.loss, LOSS_EXPIRED);
 	wait_until(&r, end - 1);
@@ -162,8 +162,8 @@ TEST(no_answer_revives_a_lock_that_ended)
 		usec before_end;
 		enum lock_state state;
 	} cases[] = {
-		{GUARD + 1, LOCK_HELD},
-		{GUARD, LOCK_EXPIRING},
+		{SAFETY_MARGIN + 1, LOCK_HELD},
+		{SAFETY_MARGIN, LOCK_EXPIRING},
 		{1, LOCK_EXPIRING},
 		{0, LOCK_LOST},
 		{-USEC_SEC, LOCK_LOST},
@@ -199,7 +199,7 @@ static void rounds(struct rig *r, const char *const *letters)
 		votes(r, letters[i]);
 		if (r->lock.tenure.asking)
 			pass(r, NODE_TIMEOUT);
-		/* Those who were late come in, so that the next round can ask them. */
+		/* Late nodes answer, so that the next round can ask them. */
 		for (int n = 0; n < r->lock.policy.nodes; n++)
 			if (letters[i][n] == '.')
 				fake_reply(r, n, VOTE_ABSENT);
@@ -257,10 +257,10 @@ TEST(the_second_look_is_soon)
 	CHECK_INT(r.now - denied_at, 25 * MS);
 }
 
-TEST(extensions_are_retried_until_the_guard)
+TEST(extensions_are_retried_until_the_safety_margin)
 {
 	struct rig r;
-	usec last = 0, end = validity(BEGIN) - GUARD;
+	usec last = 0, end = validity(BEGIN) - SAFETY_MARGIN;
 	int failed = 0;
 
 	hold(&r, 3);
@@ -281,7 +281,7 @@ TEST(extensions_are_retried_until_the_guard)
 	CHECK(failed > 5);
 	CHECK(end - last <= 2 * (TTL / 30));
 	CHECK_INT(sends(&r, OP_EXTEND), 3 * failed);
-	/* And the one that works in the end is enough. */
+	/* One successful extension is enough. */
 	hold(&r, 3);
 	next_round(&r);
 	votes(&r, "AAA");
@@ -291,7 +291,7 @@ TEST(extensions_are_retried_until_the_guard)
 	CHECK_INT(r.lock.tenure.valid_until, validity(r.now));
 }
 
-/* A node that stopped answering keeps nobody from asking the others again. */
+/* A node that stopped answering does not keep the lock from asking the others again. */
 TEST(an_extension_round_does_not_wait_for_a_late_node)
 {
 	struct rig r;
@@ -304,16 +304,16 @@ TEST(an_extension_round_does_not_wait_for_a_late_node)
 	votes(&r, "YY");
 	CHECK_INT(r.lock.tenure.extensions, 2);
 	CHECK_INT(r.lock.tenure.valid_until, validity(r.now));
-	/* Late for a sixth of the ttl: a new connection is tried. */
+	/* Late by a sixth of the TTL: the lock tries a new connection. */
 	CHECK_INT(r.fake[2].opens, 2);
 	CHECK(r.fake[2].link == LINK_OPENING);
 	link_up(&r, 2);
 	CHECK_INT(r.fake[2].sends[OP_EXTEND], 2);
 }
 
-/* ---- heal ---- */
+/* ---- repair ---- */
 
-TEST(a_heal_needs_a_majority_proved_in_this_round)
+TEST(a_repair_needs_a_majority_confirmed_in_this_round)
 {
 	struct rig r;
 
@@ -328,7 +328,7 @@ TEST(a_heal_needs_a_majority_proved_in_this_round)
 	CHECK_INT(sends(&r, OP_REPAIR), 1);
 	votes(&r, "..A");
 	CHECK_INT(sends(&r, OP_REPAIR), 1);
-	/* Once more in the next round, if it is still gone. */
+	/* Once more in the next round, if the key is still gone. */
 	next_round(&r);
 	votes(&r, "YYG");
 	CHECK_INT(r.fake[2].sends[OP_REPAIR], 2);
@@ -339,7 +339,7 @@ TEST(a_heal_needs_a_majority_proved_in_this_round)
 	CHECK_INT(left_behind(&r), 0);
 }
 
-TEST(no_heal_without_proof_nor_over_somebody_else)
+TEST(no_repair_without_confirmation_nor_over_a_foreign_key)
 {
 	struct rig r;
 
@@ -357,9 +357,9 @@ TEST(no_heal_without_proof_nor_over_somebody_else)
 	CHECK_INT(sends(&r, OP_REPAIR), 1);
 }
 
-/* ---- extending out of turn ---- */
+/* ---- extending on request ---- */
 
-TEST(asked_to_extend_it_does_so_at_once)
+TEST(an_extend_event_extends_at_once)
 {
 	struct rig r;
 
@@ -375,10 +375,10 @@ TEST(asked_to_extend_it_does_so_at_once)
 	CHECK_INT(r.lock.tenure.valid_until, validity(BEGIN + 10 * MS));
 	CHECK_INT(lock_extend_at(&r.lock), BEGIN + 10 * MS + TTL / 3);
 	votes(&r, "..Y");
-	/* The next one is due in its turn. */
+	/* The next extension is due a third of the TTL later. */
 	next_round(&r);
 	CHECK_INT(r.now, BEGIN + 10 * MS + TTL / 3);
-	/* A node whose connection broke is connected to, as in any other round. */
+	/* A broken connection is opened again, as in any other round. */
 	hold(&r, 3);
 	link_down(&r, 2, REASON_CLOSED);
 	CHECK(r.fake[2].link == LINK_DOWN);
@@ -394,7 +394,7 @@ TEST(asked_to_extend_it_does_so_at_once)
 	CHECK_INT(lock_extend_at(&r.lock), BEGIN + TTL / 2 + TTL / 3);
 }
 
-TEST(asked_to_extend_while_a_round_is_under_way_it_goes_on)
+TEST(an_extend_event_during_a_round_changes_nothing)
 {
 	struct rig r;
 	usec wake_at;
@@ -414,17 +414,17 @@ TEST(asked_to_extend_while_a_round_is_under_way_it_goes_on)
 	CHECK_INT(r.lock.tenure.extensions, 1);
 	CHECK_INT(r.lock.tenure.valid_until, validity(BEGIN + TTL / 3));
 	votes(&r, "..Y");
-	/* It is not kept in mind either. */
+	/* The request is not remembered. */
 	CHECK_INT(lock_extend_at(&r.lock), BEGIN + TTL / 3 + TTL / 3);
 	CHECK_INT(r.lock.stamp.round, 2);
 	next_round(&r);
 	CHECK_INT(r.now, BEGIN + 2 * (TTL / 3));
-	/* Nor when the round fails. */
+	/* Not even if the round fails. */
 	extend(&r);
 	votes(&r, "AAA");
 	CHECK(lock_extend_at(&r.lock) >= r.now + TTL / 30);
 	CHECK_INT(sends(&r, OP_EXTEND), 6);
-	/* But then a new one may be asked for. */
+	/* After that, a new extension may be requested. */
 	extend(&r);
 	CHECK_INT(sends(&r, OP_EXTEND), 9);
 }
@@ -449,7 +449,7 @@ TEST(nothing_is_extended_before_it_is_held)
 	all_up(&r);
 	extend(&r);
 	CHECK_INT(r.up.count, 0);
-	/* between two attempts: it is not shortened */
+	/* between two attempts: the pause is not shortened */
 	votes(&r, "FFF");
 	CHECK(lock_is_pausing(&r.lock));
 	wake_at = r.up.wake_at;
@@ -463,7 +463,7 @@ TEST(nothing_is_extended_before_it_is_held)
 	CHECK_INT(r.up.wake_at, wake_at);
 	CHECK_INT(r.lock.stamp.round, 1);
 	CHECK_INT(sends(&r, OP_EXTEND), 0);
-	/* And it is not kept in mind for when it is held. */
+	/* The request is not remembered until the lock is held. */
 	wait_until(&r, wake_at);
 	pass(&r, 200);
 	votes(&r, "YYY");
@@ -474,7 +474,7 @@ TEST(nothing_is_extended_before_it_is_held)
 
 TEST(nothing_is_extended_after_it_was_held)
 {
-	static const usec before_end[] = {GUARD, 1, 0, -USEC_SEC};
+	static const usec before_end[] = {SAFETY_MARGIN, 1, 0, -USEC_SEC};
 	usec end = validity(BEGIN);
 	struct rig r;
 
@@ -488,14 +488,14 @@ TEST(nothing_is_extended_after_it_was_held)
 		CHECK_INT(r.lock.stamp.round, 1);
 		CHECK_INT(r.up.wake_at, before_end[i] > 0 ? end : NEVER);
 	}
-	/* In time by a hair. */
+	/* Just in time. */
 	hold(&r, 3);
-	r.now = end - GUARD - 1;
+	r.now = end - SAFETY_MARGIN - 1;
 	extend(&r);
 	CHECK_INT(sends(&r, OP_EXTEND), 3);
 	votes(&r, "YY");
 	CHECK_INT(r.lock.tenure.valid_until, validity(r.now));
-	/* let go */
+	/* released */
 	hold(&r, 3);
 	let_go(&r);
 	extend(&r);
@@ -523,14 +523,14 @@ TEST(an_answer_to_the_acquisition_is_no_vote_for_an_early_extension)
 	votes(&r, "Y.Y");
 	CHECK_INT(r.lock.tenure.extensions, 0);
 	CHECK_INT(tally_count(&r.lock.tally, VOTE_YES), 1);
-	/* It is asked like the others as soon as it has answered. */
+	/* The node is asked like the others as soon as it has answered. */
 	CHECK_INT(r.fake[2].sends[OP_EXTEND], 1);
 	votes(&r, "..Y");
 	CHECK_INT(r.lock.tenure.extensions, 1);
 	CHECK_INT(r.lock.tenure.valid_until, validity(BEGIN));
 }
 
-TEST(the_second_look_may_be_asked_for)
+TEST(the_second_look_may_be_requested)
 {
 	struct rig r;
 
@@ -545,7 +545,7 @@ TEST(the_second_look_may_be_asked_for)
 	votes(&r, "YYG");
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	CHECK(!r.lock.tenure.denied);
-	/* It counts as one. */
+	/* The extension counts as the second look. */
 	hold(&r, 3);
 	extend(&r);
 	votes(&r, "GGG");

@@ -3,7 +3,7 @@
 
 /* ---- release ---- */
 
-TEST(a_release_goes_behind_the_request_in_flight)
+TEST(a_release_follows_the_request_in_flight)
 {
 	struct rig r;
 
@@ -24,7 +24,7 @@ TEST(a_release_goes_behind_the_request_in_flight)
 	CHECK_INT(left_behind(&r), 0);
 }
 
-TEST(a_clean_no_owes_nothing_but_is_told_of_the_release)
+TEST(a_node_with_a_clean_no_gets_the_release_but_none_is_pending)
 {
 	struct rig r;
 
@@ -57,7 +57,7 @@ TEST(a_majority_that_denies_the_release_is_a_loss)
 	for (size_t i = 0; i < sizeof(lost) / sizeof(lost[0]); i++)
 		for (int leaves = 0; leaves < 2; leaves++) {
 			hold(&r, 3);
-			leave(&r, leaves ? 5 * USEC_SEC : 0);
+			let_expire(&r, leaves ? 5 * USEC_SEC : 0);
 			votes(&r, lost[i]);
 			finish(&r);
 			CHECK_INT(r.lock.loss, LOSS_DENIED);
@@ -66,19 +66,19 @@ TEST(a_majority_that_denies_the_release_is_a_loss)
 	for (size_t i = 0; i + 1 < sizeof(kept) / sizeof(kept[0]); i++)
 		for (int leaves = 0; leaves < 2; leaves++) {
 			hold(&r, 3);
-			leave(&r, leaves ? 5 * USEC_SEC : 0);
+			let_expire(&r, leaves ? 5 * USEC_SEC : 0);
 			votes(&r, kept[i]);
 			while (lock_state(&r.lock) != LOCK_OVER)
 				wait_until(&r, r.up.wake_at);
 			CHECK_INT(r.lock.loss, LOSS_NONE);
 		}
-	/* One node is enough where there is one; and it is enough to confirm. */
+	/* One node is enough where there is only one; the same holds to confirm. */
 	hold(&r, 1);
 	let_go(&r);
 	votes(&r, "F");
 	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(r.lock.loss, LOSS_DENIED);
-	/* The holder is known then. */
+	/* Then the holder is known. */
 	hold(&r, 3);
 	let_go(&r);
 	for (int i = 0; i < 2; i++)
@@ -95,9 +95,9 @@ TEST(a_repeated_release_may_meet_its_own_success)
 
 	hold(&r, 3);
 	let_go(&r);
-	/* Done on two nodes, but nothing says so. */
+	/* Two nodes have released, but their replies are lost. */
 	for (int i = 0; i < 2; i++) {
-		r.fake[i].holder = NOBODY;
+		r.fake[i].holder = NO_HOLDER;
 		link_down(&r, i, REASON_CLOSED);
 		link_up(&r, i);
 		CHECK_INT(r.fake[i].sends[OP_HAND_OFF], 2);
@@ -106,7 +106,7 @@ TEST(a_repeated_release_may_meet_its_own_success)
 	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(r.lock.loss, LOSS_NONE);
 	CHECK_INT(lock_unreleased(&r.lock, &(usec){0}), 0);
-	/* The first release goes out late here, and counts. */
+	/* The first release is sent late here, and counts. */
 	hold(&r, 3);
 	link_down(&r, 0, REASON_CLOSED);
 	link_down(&r, 1, REASON_CLOSED);
@@ -118,31 +118,31 @@ TEST(a_repeated_release_may_meet_its_own_success)
 	CHECK_INT(r.lock.loss, LOSS_DENIED);
 }
 
-TEST(only_the_release_of_a_lock_that_is_valid_tells_of_a_loss)
+TEST(only_the_release_of_a_valid_lock_reports_a_loss)
 {
 	struct rig r;
 
-	/* Whether a key lasts beyond the validity is not known. */
+	/* A key may last beyond the validity or not. */
 	hold(&r, 3);
 	let_go(&r);
 	r.now = r.lock.tenure.valid_until;
 	votes(&r, "GGG");
 	CHECK_INT(r.lock.loss, LOSS_NONE);
-	/* The loss that was told stays. */
+	/* A reported loss stays. */
 	hold(&r, 3);
-	wait_until(&r, r.lock.tenure.valid_until - GUARD);
+	wait_until(&r, r.lock.tenure.valid_until - SAFETY_MARGIN);
 	CHECK_INT(lock_state(&r.lock), LOCK_EXPIRING);
 	let_go(&r);
 	finish(&r);
 	CHECK_INT(r.lock.loss, LOSS_EXPIRED);
-	/* It was never held. */
+	/* The lock was never held. */
 	ask(&r, 3, 0);
 	let_go(&r);
 	votes(&r, "AAA");
 	votes(&r, "GGG");
 	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(r.lock.loss, LOSS_NONE);
-	/* Two names of one server: the second release finds nothing. */
+	/* Two names of one server: the second release finds no key. */
 	ask(&r, 3, 0);
 	r.fake[0].run_id = r.fake[2].run_id = "one";
 	votes(&r, "YYY");
@@ -152,8 +152,9 @@ TEST(only_the_release_of_a_lock_that_is_valid_tells_of_a_loss)
 	CHECK_INT(r.lock.loss, LOSS_NONE);
 }
 
-/* An answer to an earlier request, or about an earlier token, is no word about the end. */
-TEST(only_answers_to_the_release_tell_of_the_end)
+/* A reply to an earlier request, or about an earlier token, does not decide between released and
+ * lost. */
+TEST(only_replies_to_the_release_decide_the_loss)
 {
 	struct rig r;
 
@@ -170,8 +171,8 @@ TEST(only_answers_to_the_release_tell_of_the_end)
 	CHECK_INT(tally_count(&r.lock.tally, VOTE_YES), 2);
 }
 
-/* The first time that a majority denies the lock, it is asked again: by the release, if the command
- * ends meanwhile. Then nothing is left to expire. */
+/* A second look follows when a majority denies the lock for the first time. The release serves as
+ * the second look if the command ends before it. Then no key remains. */
 TEST(a_release_is_a_second_look)
 {
 	struct rig r;
@@ -181,7 +182,7 @@ TEST(a_release_is_a_second_look)
 		next_round(&r);
 		votes(&r, "GGG");
 		CHECK_INT(lock_state(&r.lock), LOCK_HELD);
-		leave(&r, leaves ? USEC_SEC : 0);
+		let_expire(&r, leaves ? USEC_SEC : 0);
 		CHECK_INT(sends(&r, OP_EXPIRE), 0);
 		CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 		votes(&r, "G");
@@ -192,8 +193,9 @@ TEST(a_release_is_a_second_look)
 	}
 }
 
-/* A node without our key is not waited for, unless the others leave the end open. */
-TEST(the_end_is_waited_for_while_it_is_open)
+/* The lock does not wait for a node without our key, unless the other nodes have not decided
+ * between released and lost. */
+TEST(the_release_waits_while_the_loss_is_undecided)
 {
 	struct rig r;
 
@@ -212,7 +214,7 @@ TEST(the_end_is_waited_for_while_it_is_open)
 	votes(&r, "G");
 	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(r.lock.loss, LOSS_DENIED);
-	/* But no longer than a node may take. */
+	/* But no longer than the node timeout. */
 	ask(&r, 3, 0);
 	votes(&r, "FYY");
 	let_go(&r);
@@ -222,7 +224,7 @@ TEST(the_end_is_waited_for_while_it_is_open)
 	CHECK_INT(r.lock.loss, LOSS_NONE);
 }
 
-TEST(a_broken_link_is_made_anew_to_release)
+TEST(a_broken_link_is_opened_again_to_release)
 {
 	struct rig r;
 	usec until;
@@ -233,13 +235,13 @@ TEST(a_broken_link_is_made_anew_to_release)
 	CHECK(r.fake[2].link == LINK_OPENING);
 	link_up(&r, 2);
 	CHECK_INT(r.fake[2].queue[0].op, OP_HAND_OFF);
-	/* It breaks with the release in flight: once more. */
+	/* The connection breaks with the release in flight: send it once more. */
 	link_down(&r, 2, REASON_CLOSED);
 	CHECK(r.fake[2].link == LINK_OPENING);
 	finish(&r);
 	CHECK_INT(lock_unreleased(&r.lock, &until), 0);
 	CHECK_INT(left_behind(&r), 0);
-	/* Not for ever. */
+	/* But not endlessly. */
 	hold(&r, 3);
 	r.fake[2].gone = true;
 	link_down(&r, 2, REASON_CLOSED);
@@ -249,7 +251,7 @@ TEST(a_broken_link_is_made_anew_to_release)
 	CHECK(until >= BEGIN + TTL);
 }
 
-TEST(a_late_node_is_not_waited_for)
+TEST(a_release_does_not_wait_for_a_late_node)
 {
 	struct rig r;
 
@@ -278,8 +280,9 @@ TEST(a_release_without_an_answer_ends_at_the_time_out)
 	CHECK_INT(lock_unreleased(&r.lock, &(usec){0}), 3);
 }
 
-/* What is under way at the end may have landed as late as then; what was answered, no later. */
-TEST(what_is_under_way_at_the_end_may_last_longer)
+/* A request in flight at the end may have reached its node as late as that; an answered request, no
+ * later than its reply. */
+TEST(a_key_in_flight_at_the_end_may_last_longer)
 {
 	struct rig r;
 	usec until;
@@ -296,7 +299,7 @@ TEST(what_is_under_way_at_the_end_may_last_longer)
 	CHECK_INT(until, gone(r.now));
 }
 
-/* The grace for the rest must not reach beyond the time set aside for the release. */
+/* The grace for late nodes must not exceed the time for the release. */
 TEST(a_release_ends_within_its_time)
 {
 	struct policy p = policy(3, 0);
@@ -324,7 +327,7 @@ TEST(a_release_has_a_second_at_most)
 	hold_with(&r, &p);
 	let_go(&r);
 	pass(&r, 500 * MS);
-	/* Asked to let go once more: no new beginning. */
+	/* A second EV_RELEASE does not restart the time. */
 	let_go(&r);
 	wait_until(&r, BEGIN + USEC_SEC - 1);
 	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
@@ -336,8 +339,8 @@ TEST(a_release_has_a_second_at_most)
 	CHECK_INT(r.up.count, 0);
 }
 
-/* It was put back late in the round, and has its own time-out. */
-TEST(a_heal_in_flight_is_waited_for)
+/* The repair began late in the round, and has its own timeout. */
+TEST(a_release_waits_for_a_repair_in_flight)
 {
 	struct rig r;
 
@@ -356,8 +359,8 @@ TEST(a_heal_in_flight_is_waited_for)
 	CHECK_INT(lock_unreleased(&r.lock, &(usec){0}), 0);
 }
 
-/* The key was not there, but it may have landed since, and then the extension prolongs it. */
-TEST(an_extension_in_flight_is_owed_where_the_key_was_sent)
+/* The key was not on the node, but it may have arrived since; then the extension renews it. */
+TEST(an_extension_in_flight_is_a_pending_release_where_the_key_was_sent)
 {
 	struct rig r;
 
@@ -367,7 +370,7 @@ TEST(an_extension_in_flight_is_owed_where_the_key_was_sent)
 	link_down(&r, 2, REASON_CLOSED);
 	extend(&r);
 	link_up(&r, 2);
-	votes(&r, "YAG"); /* no majority, so it is not put back */
+	votes(&r, "YAG"); /* no majority, so no repair */
 	CHECK_INT(r.lock.peer[2].pending, 0);
 	r.fake[2].silent = true;
 	extend(&r);
@@ -377,7 +380,7 @@ TEST(an_extension_in_flight_is_owed_where_the_key_was_sent)
 	CHECK_INT(r.fake[2].queue[1].op, OP_HAND_OFF);
 }
 
-TEST(an_extension_renews_the_debt)
+TEST(an_extension_renews_the_pending_release)
 {
 	struct rig r;
 	usec until = 0, asked_at;
@@ -391,7 +394,7 @@ TEST(an_extension_renews_the_debt)
 	finish(&r);
 	CHECK_INT(lock_unreleased(&r.lock, &until), 1);
 	CHECK_INT(until, gone(asked_at));
-	/* And a yes is a debt, whatever was known before. */
+	/* A yes means a pending release, even if the key was gone before. */
 	hold(&r, 3);
 	next_round(&r);
 	votes(&r, "AAG");
@@ -403,17 +406,18 @@ TEST(an_extension_renews_the_debt)
 	CHECK_INT(r.fake[2].sends[OP_HAND_OFF], 1);
 }
 
-TEST(letting_go_at_the_end_is_a_loss)
+TEST(a_release_after_the_end_is_a_loss)
 {
 	static const struct {
 		usec before_end;
 		enum loss loss;
 	} cases[] = {
-		{GUARD + 1, LOSS_NONE},
-		{GUARD, LOSS_EXPIRED},
-		/* Nobody listened while the nodes could still answer: theirs is not the fault. */
-		{GUARD - NODE_TIMEOUT + 1, LOSS_EXPIRED},
-		{GUARD - NODE_TIMEOUT, LOSS_STOOD_STILL},
+		{SAFETY_MARGIN + 1, LOSS_NONE},
+		{SAFETY_MARGIN, LOSS_EXPIRED},
+		/* This process did not read while the nodes could still answer: the nodes are not
+		 * at fault. */
+		{SAFETY_MARGIN - NODE_TIMEOUT + 1, LOSS_EXPIRED},
+		{SAFETY_MARGIN - NODE_TIMEOUT, LOSS_STOOD_STILL},
 		{0, LOSS_STOOD_STILL},
 		{-USEC_SEC, LOSS_STOOD_STILL},
 	};
@@ -438,7 +442,7 @@ TEST(a_vote_outlives_its_connection)
 	link_down(&r, 0, REASON_CLOSED);
 	link_down(&r, 1, REASON_CLOSED);
 	CHECK_INT(r.lock.tally.ballot[0].vote, VOTE_YES);
-	/* Of several reasons the first is the cause. */
+	/* The first of several reasons is the cause. */
 	CHECK_INT(r.lock.tally.ballot[1].reply.reason, REASON_LOADING);
 	votes(&r, "..Y");
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
@@ -473,12 +477,12 @@ TEST(an_earlier_token_is_released_before_the_node_is_asked_again)
 	CHECK_INT(r.fake[0].queue[0].op, OP_UNDO);
 	CHECK_INT(r.fake[0].queue[0].token, old);
 	pass(&r, 200);
-	/* The others are asked; this one, not yet paid, takes no part. */
+	/* The other nodes are asked; this one, with its pending release, takes no part. */
 	CHECK_INT(r.token, old + 1);
 	CHECK_INT(r.fake[1].sends[OP_ACQUIRE], 2);
 	CHECK_INT(r.fake[0].sends[OP_ACQUIRE], 1);
 	votes(&r, "Y");
-	CHECK_INT(r.fake[0].holder, NOBODY);
+	CHECK_INT(r.fake[0].holder, NO_HOLDER);
 	CHECK_INT(r.fake[0].sends[OP_ACQUIRE], 1);
 	CHECK_INT(r.lock.tally.ballot[0].vote, VOTE_ABSENT);
 	votes(&r, ".FF");
@@ -506,7 +510,7 @@ TEST(a_node_that_refuses_to_release_takes_no_part)
 	r.fake[0].silent = true;
 	while (serve(&r))
 		;
-	/* Asked once more when the attempt failed, and again by the next one. */
+	/* The release is sent once more when the attempt fails, and again in the next attempt. */
 	CHECK_INT(r.fake[0].sends[OP_UNDO], 2);
 	votes(&r, "A");
 	wait_until(&r, r.up.wake_at);
@@ -516,7 +520,7 @@ TEST(a_node_that_refuses_to_release_takes_no_part)
 	CHECK_INT(r.fake[1].sends[OP_ACQUIRE], 3);
 }
 
-TEST(a_held_lock_spreads_to_a_node_that_owes_an_earlier_token)
+TEST(a_held_lock_spreads_to_a_node_with_a_pending_release)
 {
 	struct rig r;
 	int old;
@@ -536,7 +540,7 @@ TEST(a_held_lock_spreads_to_a_node_that_owes_an_earlier_token)
 	CHECK_INT(left_behind(&r), 0);
 }
 
-/* One clock fast and the other slow, each by half of the drift: the key lives that much longer. */
+/* One clock is fast and the other slow, each by half of the drift: so the key lives longer. */
 TEST(a_key_may_outlive_its_ttl_by_more_than_the_drift)
 {
 	double half = (double)policy_drift(TTL, 100) / TTL / 2;
@@ -544,7 +548,7 @@ TEST(a_key_may_outlive_its_ttl_by_more_than_the_drift)
 	CHECK(gone(0) >= (usec)(TTL * (1 + half) / (1 - half)));
 }
 
-TEST(a_debt_ends_with_the_key)
+TEST(a_pending_release_ends_with_the_key)
 {
 	const usec end = gone(BEGIN);
 	struct rig r;
@@ -565,7 +569,7 @@ TEST(a_debt_ends_with_the_key)
 	CHECK_INT(lock_unreleased(&r.lock, &until), 0);
 }
 
-TEST(letting_go_before_anything_was_asked)
+TEST(a_release_before_the_first_request)
 {
 	struct rig r;
 

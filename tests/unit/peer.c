@@ -1,8 +1,6 @@
 /* peer: connections to nodes, slow ones and absent ones, and pending releases. */
 #include "unit/rig.h"
 
-/* ---- connecting ---- */
-
 TEST(a_black_holed_minority_delays_by_the_grace_only)
 {
 	static const struct {
@@ -20,7 +18,7 @@ TEST(a_black_holed_minority_delays_by_the_grace_only)
 		CHECK_INT(sends(&r, OP_ACQUIRE), 0);
 		wait_until(&r, BEGIN + cases[i].ask);
 		CHECK_INT(sends(&r, OP_ACQUIRE), 3);
-		/* Too late for this attempt. */
+		/* Too late for this attempt, */
 		link_up(&r, 3);
 		link_up(&r, 4);
 		CHECK_INT(sends(&r, OP_ACQUIRE), 3);
@@ -28,7 +26,7 @@ TEST(a_black_holed_minority_delays_by_the_grace_only)
 		CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 		pass(&r, NODE_TIMEOUT);
 		CHECK_INT(sends(&r, OP_ACQUIRE), 3);
-		/* But for the next extension. */
+		/* but in time for the next extension. */
 		CHECK_INT(sends(&r, OP_EXTEND), 0);
 		next_round(&r);
 		CHECK_INT(sends(&r, OP_EXTEND), 5);
@@ -37,7 +35,7 @@ TEST(a_black_holed_minority_delays_by_the_grace_only)
 
 /* Four connections of five are up sooner than the last one, by more than the grace. Two of those
  * nodes give no vote: with the last one there is a majority all the same. */
-TEST(a_node_that_was_left_out_is_waited_for_before_there_is_no_quorum)
+TEST(a_node_that_was_left_out_has_time_before_there_is_no_quorum)
 {
 	static const char *const answers[] = {"..YY", "AAYY", ".AYY", "AA.Y", "AA.F"};
 	struct rig r;
@@ -52,7 +50,7 @@ TEST(a_node_that_was_left_out_is_waited_for_before_there_is_no_quorum)
 		CHECK_INT(sends(&r, OP_ACQUIRE), 4);
 		votes(&r, answers[i]);
 		pass(&r, NODE_TIMEOUT / 2);
-		/* The last one is too late for this attempt, and within its time-out. */
+		/* The last one is too late for this attempt, and within its timeout. */
 		link_up(&r, 4);
 		for (int turns = 0; turns < 50 && lock_state(&r.lock) == LOCK_TRYING; turns++)
 			if (!serve(&r))
@@ -65,7 +63,7 @@ TEST(a_node_that_was_left_out_is_waited_for_before_there_is_no_quorum)
 }
 
 /* Two of three say the same in both attempts. The second attempt waits for the third node for a
- * whole time-out, and is the last. */
+ * whole timeout, and is the last. */
 TEST(a_node_that_was_left_out_is_waited_for_once)
 {
 	struct rig r;
@@ -76,7 +74,7 @@ TEST(a_node_that_was_left_out_is_waited_for_once)
 	wait_until(&r, BEGIN + 200);
 	votes(&r, "AY");
 	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
-	/* Both release what they were asked to keep, and are not asked again before that. */
+	/* Both nodes release the key of the first attempt, and are asked again only after that. */
 	votes(&r, "GY");
 	wait_until(&r, BEGIN + NODE_TIMEOUT + 200 - 1);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 2);
@@ -88,7 +86,7 @@ TEST(a_node_that_was_left_out_is_waited_for_once)
 	CHECK_INT(r.lock.tally.ballot[2].reply.reason, REASON_CONNECT_TIMEOUT);
 	CHECK_INT(r.lock.stamp.attempt, 2);
 	finish(&r);
-	/* The third node refuses the connection meanwhile: there is nothing to wait for. */
+	/* The third node has refused the connection: there is nothing to wait for. */
 	start(&r, 3, 0);
 	link_up(&r, 0);
 	link_up(&r, 1);
@@ -115,7 +113,7 @@ TEST(all_are_refused_each_for_its_own_reason)
 		for (int i = 0; i < nodes; i++)
 			CHECK_INT(r.lock.tally.ballot[i].reply.reason, REASON_CONNECT);
 	}
-	/* The last one is not waited for longer than it took the others. */
+	/* The lock waits for the last node only in proportion to the others' time. */
 	start(&r, 3, 0);
 	pass(&r, NODE_TIMEOUT / 100);
 	link_down(&r, 0, REASON_CONNECT);
@@ -125,7 +123,7 @@ TEST(all_are_refused_each_for_its_own_reason)
 	wait_until(&r, BEGIN + NODE_TIMEOUT / 100 * 3);
 	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(r.lock.tally.ballot[2].reply.reason, REASON_NOT_READY);
-	/* What becomes of it later is said. */
+	/* A later reason of the node is reported. */
 	start(&r, 3, NEVER);
 	link_down(&r, 0, REASON_CONNECT);
 	link_down(&r, 1, REASON_CONNECT);
@@ -177,7 +175,7 @@ TEST(tls_is_part_of_the_time_to_connect)
 	link_shakes(&r, 1);
 	link_shakes(&r, 2);
 	pass(&r, NODE_TIMEOUT / 2);
-	/* It cannot be asked yet. */
+	/* Two connected nodes are no majority yet. */
 	link_up(&r, 2);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 0);
 	CHECK_INT(r.lock.peer[1].link, LINK_OPENING);
@@ -186,7 +184,7 @@ TEST(tls_is_part_of_the_time_to_connect)
 	CHECK_INT(r.lock.tally.ballot[1].reply.reason, REASON_TLS_TIMEOUT);
 	CHECK_INT(r.lock.tally.ballot[3].reply.reason, REASON_CONNECT_TIMEOUT);
 	CHECK(r.fake[1].link == LINK_DOWN);
-	/* The next time it may not come so far. */
+	/* The next connection may not get as far as TLS. */
 	start(&r, 3, NEVER);
 	link_shakes(&r, 1);
 	wait_until(&r, BEGIN + NODE_TIMEOUT);
@@ -199,8 +197,8 @@ TEST(tls_is_part_of_the_time_to_connect)
 	CHECK_INT(r.lock.tally.ballot[1].reply.reason, REASON_CONNECT_TIMEOUT);
 }
 
-/* Each of the two takes less than the time-out to connect and to answer. */
-TEST(slow_nodes_are_good_enough_beside_a_black_hole)
+/* Each of the two nodes connects and answers within the timeout. */
+TEST(slow_nodes_are_good_enough_next_to_a_black_hole)
 {
 	struct rig r;
 
@@ -223,7 +221,7 @@ TEST(slow_nodes_are_good_enough_beside_a_black_hole)
 	}
 }
 
-/* The connection took its time, and so did the release of an earlier token; then nothing comes. */
+/* The connection is slow, and so is the release of an earlier token; then no reply arrives. */
 TEST(an_attempt_that_began_late_ends_all_the_same)
 {
 	struct rig r;
@@ -243,9 +241,8 @@ TEST(an_attempt_that_began_late_ends_all_the_same)
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
 }
 
-/* First it takes its time to connect, then to take back an earlier token: that is one time-out, not
- * two. */
-TEST(connecting_and_paying_a_debt_are_not_waited_for_twice)
+/* A node connects slowly, then releases an earlier token slowly: that is one timeout, not two. */
+TEST(connecting_and_a_pending_release_share_one_timeout)
 {
 	struct rig r;
 	usec began;
@@ -264,8 +261,8 @@ TEST(connecting_and_paying_a_debt_are_not_waited_for_twice)
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
 }
 
-/* Its connection breaks just before the ask, and is made anew in time. */
-TEST(a_link_that_stands_again_before_the_ask_counts)
+/* The connection breaks just before the request, and is up again in time. */
+TEST(a_link_that_is_up_again_before_the_request_counts)
 {
 	struct rig r;
 
@@ -277,7 +274,7 @@ TEST(a_link_that_stands_again_before_the_ask_counts)
 	link_down(&r, 1, REASON_CLOSED);
 	link_up(&r, 1);
 	pass(&r, 200);
-	/* Others contend, so it begins with one. */
+	/* Others contend, so the lock asks the queue node first. */
 	CHECK_INT(sends(&r, OP_ACQUIRE), 4);
 	votes(&r, ".Y");
 	CHECK_INT(sends(&r, OP_ACQUIRE), 5);
@@ -287,7 +284,7 @@ TEST(a_link_that_stands_again_before_the_ask_counts)
 }
 
 /* The network held the request back until the connection broke: the key was set no sooner. */
-TEST(a_debt_counts_from_the_end_of_the_connection)
+TEST(a_pending_release_counts_from_the_end_of_the_connection)
 {
 	struct rig r;
 
@@ -300,13 +297,13 @@ TEST(a_debt_counts_from_the_end_of_the_connection)
 	CHECK(r.lock.peer[0].pending_until >= r.now + TTL);
 }
 
-/* This process was stopped while it connected: it hears of it long after the time-out. */
+/* This process was stopped while it connected: the events arrive long after the timeout. */
 TEST(an_attempt_that_began_after_a_stop_ends_all_the_same)
 {
 	struct rig r;
 
 	for (usec stopped = 90 * MS; stopped <= 400 * MS; stopped += 5 * MS) {
-		/* Of several, the others are given up when the first is heard of. */
+		/* With several nodes, the first event gives up the others. */
 		start(&r, stopped % (10 * MS) ? 1 : 3, USEC_SEC);
 		r.now += stopped;
 		all_up(&r);
@@ -318,7 +315,7 @@ TEST(an_attempt_that_began_after_a_stop_ends_all_the_same)
 	}
 }
 
-/* Connecting and answering share one time-out. */
+/* Connecting and answering share one timeout. */
 TEST(a_slow_connection_leaves_less_time_to_answer)
 {
 	struct rig r;
@@ -334,8 +331,8 @@ TEST(a_slow_connection_leaves_less_time_to_answer)
 	CHECK_INT(r.lock.tally.ballot[0].reply.reason, REASON_TIMEOUT);
 }
 
-/* Nobody knows yet when it lands. */
-TEST(a_debt_does_not_end_with_its_request_in_flight)
+/* The time at which the request reaches the node is not known yet. */
+TEST(a_pending_release_does_not_end_with_its_request_in_flight)
 {
 	struct rig r;
 
@@ -348,8 +345,8 @@ TEST(a_debt_does_not_end_with_its_request_in_flight)
 	CHECK_INT(r.fake[2].sends[OP_HAND_OFF], 1);
 }
 
-/* It landed when the answer left, which may be long after it was sent. */
-TEST(a_debt_counts_from_the_answer)
+/* The node may have set the key just before it replied, long after the request was sent. */
+TEST(a_pending_release_counts_from_the_reply)
 {
 	struct policy p = policy(3, 0);
 	struct rig r;

@@ -1,8 +1,6 @@
 /* quarantine: nodes that may have forgotten keys. */
 #include "unit/rig.h"
 
-/* ---- nodes that forgot ---- */
-
 static struct reply quarantine(usec left)
 {
 	struct reply a = reply_absent(REASON_QUARANTINE, NULL);
@@ -26,18 +24,18 @@ TEST(quarantine_is_no_vote_and_leaves_nothing_to_release)
 	ask(&r, 3, NEVER);
 	reply_with(&r, 0, reply_absent(REASON_COUNTER, "redlock:fence:{k}"));
 	CHECK_INT(r.lock.peer[0].pending, 0);
-	/* Any other error may hide that it was done. */
+	/* After any other error the key may have been set. */
 	ask(&r, 3, NEVER);
 	votes(&r, "A");
 	CHECK(r.lock.peer[0].pending);
-	/* A majority of the others is enough. */
+	/* A majority of the other nodes is enough. */
 	ask(&r, 3, NEVER);
 	reply_with(&r, 0, quarantine(USEC_SEC));
 	votes(&r, ".YY");
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 }
 
-TEST(quarantine_is_waited_for_no_tighter_than_it_lasts)
+TEST(quarantine_sets_the_time_of_the_next_attempt)
 {
 	struct rig r;
 
@@ -47,29 +45,29 @@ TEST(quarantine_is_waited_for_no_tighter_than_it_lasts)
 	reply_with(&r, 2, quarantine(3 * USEC_SEC));
 	CHECK(lock_is_pausing(&r.lock));
 	CHECK_INT(resume_at(&r), BEGIN + 3 * USEC_SEC + 2 * MS);
-	/* Who is away for another reason may be back, but that would not do. */
+	/* A node that is absent for another reason may return, but would not complete a quorum. */
 	ask(&r, 3, NEVER);
 	reply_with(&r, 0, quarantine(4 * USEC_SEC));
 	reply_with(&r, 1, quarantine(3 * USEC_SEC));
 	votes(&r, "..A");
 	CHECK_INT(resume_at(&r), BEGIN + 3 * USEC_SEC + 2 * MS);
-	/* Here it would. */
+	/* Here it would complete one. */
 	ask(&r, 5, NEVER);
 	reply_with(&r, 0, quarantine(4 * USEC_SEC));
 	reply_with(&r, 1, quarantine(4 * USEC_SEC));
 	votes(&r, "..AYY");
 	CHECK_INT(resume_at(&r), BEGIN + 20 * MS);
-	/* One without an end is no reason to sleep for ever, nor is a long one. */
+	/* The client retries within a minute even if the quarantine is long or has no end. */
 	ask(&r, 1, NEVER);
 	reply_with(&r, 0, quarantine(NEVER));
 	CHECK(resume_at(&r) > BEGIN + USEC_SEC && resume_at(&r) < BEGIN + 60 * USEC_SEC);
-	/* Not longer than one is willing to wait. */
+	/* Not longer than --wait. */
 	ask(&r, 1, USEC_SEC);
 	reply_with(&r, 0, quarantine(4 * USEC_SEC));
 	CHECK_INT(resume_at(&r), BEGIN + USEC_SEC);
 }
 
-TEST(quarantine_keeps_a_key_from_being_put_back)
+TEST(quarantine_refuses_a_repair)
 {
 	struct rig r;
 
@@ -80,7 +78,7 @@ TEST(quarantine_keeps_a_key_from_being_put_back)
 	reply_with(&r, 0, quarantine(USEC_SEC));
 	CHECK_INT(r.lock.peer[0].pending, 0);
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
-	/* The next round finds it gone, and tries again. */
+	/* The next round finds the key gone, and tries again. */
 	next_round(&r);
 	votes(&r, "GYY");
 	CHECK_INT(r.fake[0].sends[OP_REPAIR], 2);

@@ -1,4 +1,4 @@
-/* request: what is asked, and what answers mean. */
+/* request: the commands that are sent to a node, and the meaning of its replies. */
 #include "proto/request.h"
 #include "base/duration.h"
 #include "proto/reply.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 TEST(request_parts)
 {
@@ -83,7 +83,7 @@ TEST(request_wait)
 	CHECK_TEXT(r.argv[2], "redlock:wake:{the key}");
 	memset(key, 'k', sizeof(key) - 1);
 	snprintf(want, sizeof(want), "redlock:wake:{%s}", key);
-	/* All slots have one. */
+	/* All slots share one queue. */
 	request_build(&r, &(struct wish){.op = OP_WAIT,
 				  .keys = &ONE_KEY("the key"),
 				  .slots = 3,
@@ -108,7 +108,7 @@ TEST(request_scripts)
 	CHECK(!script_of(OP_NONE) && !script_of(OP_WAIT) && !script_of(OP_COMMAND));
 }
 
-/* The last word of a lock that is left to others: the key's rest in place of the ttl. */
+/* OP_EXPIRE is an OP_EXTEND with the remaining time in place of the TTL. */
 TEST(request_leave)
 {
 	static const struct {
@@ -133,7 +133,7 @@ TEST(request_leave)
 	}
 }
 
-/* ---- answers ---- */
+/* ---- replies ---- */
 
 static void add_integer(struct resp *r, int64_t n)
 {
@@ -201,7 +201,7 @@ TEST(request_slot)
 	CHECK_TEXT(r.argv[3], "the key#2");
 	CHECK_TEXT(r.argv[12], "the key");
 	CHECK_TEXT(r.argv[13], "3");
-	/* One that only others have is among them, so that it can be passed on. */
+	/* A slot above our limit is sent, too, so that its reservation can be passed on. */
 	wish.slot = 5;
 	request_build(&r, &wish);
 	CHECK_TEXT(r.argv[13], "5");
@@ -211,7 +211,7 @@ TEST(request_slot)
 	CHECK_TEXT(r.argv[12], "");
 }
 
-/* Who is refused one finds another one there, and else when the first of them ends. */
+/* A refusal names another slot that is free, or else the time until the first slot expires. */
 TEST(answer_slot)
 {
 	struct resp r = script_reply(0, 5000, "x", "");
@@ -274,7 +274,7 @@ TEST(answer_quarantine)
 	CHECK_TEXT(a.text, "behind");
 	r = script_reply(4, 40000, "ahead of", "abc");
 	CHECK_INT(reply_read(OP_LOOK, &r).reason, REASON_SKEWED);
-	/* it is shown as it is */
+	/* the text is shown as it is */
 	r = script_reply(4, 40000, "\33[31mbehind", "abc");
 	CHECK_INT(reply_read(OP_LOOK, &r).reason, REASON_GARBAGE);
 	r = script_reply(1, 1, "", "");
@@ -350,7 +350,7 @@ TEST(answer_good)
 	}
 }
 
-/* What the blocking pop answers is a turn, and nothing else; and it answers nothing else. */
+/* The blocking pop answers with a wake-up, and with nothing else. */
 TEST(answer_wake)
 {
 	struct resp r = {.is_array = 1}, other = script_reply(1, 1, "", "");
@@ -442,7 +442,7 @@ TEST(answer_errors)
 	}
 }
 
-/* What a script is refused for, as Redis 6 and KeyDB put it, and as Redis 7 does. */
+/* The error of a refused script, as Redis 6 and KeyDB word it, and as Redis 7 does. */
 TEST(answer_errors_are_unwrapped)
 {
 #define CALL "ERR Error running script (call to f_4e6d0f4aa9f7a8cc6e1a7f1cdbb4b7b9e9c0ba2e): "
@@ -470,7 +470,7 @@ TEST(answer_errors_are_unwrapped)
 			REASON_NOPERM,
 			"The user executing the script can't access at least one of the keys "
 			"mentioned in the command arguments"},
-		/* what a script hands on */
+		/* an error that a script passes on */
 		{"@user_script: 1: -READONLY You can't write.", REASON_READONLY,
 			"READONLY You can't write."},
 		{"-READONLY You can't write.", REASON_READONLY, "READONLY You can't write."},
@@ -601,7 +601,7 @@ TEST(answer_absent_detail)
 	CHECK_INT(strlen(a.text), REPLY_TEXT_MAX - 1);
 }
 
-TEST(every_reason_has_its_own_words)
+TEST(every_reason_has_its_own_message)
 {
 	for (int i = REASON_NONE; i <= REASON_TOO_LONG; i++) {
 		const char *words = reason_words((enum reason)i);
@@ -628,7 +628,7 @@ TEST(request_scan)
 		CHECK_INT(r.len[n], strlen(r.argv[n]));
 }
 
-/* The cursor of the next page names no server. */
+/* The reply with the next cursor names no server. */
 TEST(answer_to_scan)
 {
 	struct resp r = {.is_array = 1};
@@ -676,7 +676,7 @@ TEST(request_ask)
 	}
 }
 
-/* Any reply is one; of an array, the last item is told. */
+/* Any reply is valid; of an array, the last item is reported. */
 TEST(answer_to_ask)
 {
 	struct resp r = {.count = 0};
@@ -707,7 +707,7 @@ TEST(answer_to_ask)
 	CHECK_INT(a.reason, REASON_NOPERM);
 }
 
-/* What is broken is named by its value, which may hold anything. */
+/* The key to break is named by its value, which may be binary. */
 TEST(request_break)
 {
 	struct wish wish = {.op = OP_HAND_OFF,

@@ -31,7 +31,7 @@ static void enqueue(struct rig *r, const struct action *a)
 	if (p->queued == 3)
 		return;
 	*sent = (struct sent){.op = a->op, .round = a->round, .token = r->token, .leads = a->leads};
-	/* An earlier token is not left to others. */
+	/* The key of an earlier token is never left to expire. */
 	CHECK(a->op != OP_EXPIRE || (p->kept_token == r->token && r->lock.releasing.leave_for > 0));
 	if (a->op == OP_UNDO || a->op == OP_HAND_OFF)
 		sent->token = p->kept_token;
@@ -50,7 +50,7 @@ static void perform(struct rig *r, const struct action *a)
 		CHECK(p->link == LINK_DOWN);
 		p->link = LINK_OPENING;
 		p->opens++;
-		p->line = a->node;
+		p->node = a->node;
 		break;
 	case ACT_CLOSE:
 		CHECK(p->link != LINK_DOWN);
@@ -91,7 +91,7 @@ void let_go(struct rig *r)
 	step(r, (struct event){.kind = EV_RELEASE});
 }
 
-void leave(struct rig *r, usec leave_for)
+void let_expire(struct rig *r, usec leave_for)
 {
 	step(r, (struct event){.kind = EV_RELEASE, .leave_for = leave_for});
 }
@@ -149,7 +149,7 @@ void apply(struct fake *p, const struct sent *sent, enum vote vote)
 	if (sets && (vote == VOTE_YES || vote == VOTE_ABSENT) && p->holder != OUTSIDER)
 		p->holder = sent->token;
 	if ((sent->op == OP_UNDO || sent->op == OP_HAND_OFF) && vote == VOTE_YES)
-		p->holder = NOBODY;
+		p->holder = NO_HOLDER;
 	if (sent->op == OP_EXPIRE && vote == VOTE_YES)
 		p->left = sent->token;
 }
@@ -160,7 +160,7 @@ static enum vote natural_vote(const struct fake *p)
 
 	if (p->holder == sent->token)
 		return VOTE_YES;
-	if (p->holder != NOBODY)
+	if (p->holder != NO_HOLDER)
 		return VOTE_FOREIGN;
 	return sent->op == OP_ACQUIRE || sent->op == OP_REPAIR ? VOTE_YES : VOTE_GONE;
 }
@@ -239,14 +239,14 @@ struct policy policy(int nodes, usec wait)
 		.drift = policy_drift(TTL, 100),
 		.node_timeout = NODE_TIMEOUT,
 		.wait = wait,
-		.safety_margin = GUARD};
+		.safety_margin = SAFETY_MARGIN};
 }
 
 void start_with(struct rig *r, const struct policy *p)
 {
 	memset(r, 0, sizeof(*r));
 	lock_init(&r->lock, p);
-	/* Without a seat, everything is done by asking again; with one: see "the line" below. */
+	/* Without the waiter connection, the client polls; contend() permits the connection. */
 	r->lock.waiter.is_refused = true;
 	for (int i = 0; i < p->nodes; i++)
 		r->lock.policy.order[0][i] = i;
@@ -358,7 +358,7 @@ int left_behind(struct rig *r)
 
 			apply(p, &sent, vote);
 		}
-		n += p->holder > NOBODY && p->left != p->holder;
+		n += p->holder > NO_HOLDER && p->left != p->holder;
 	}
 	return n;
 }
@@ -407,19 +407,19 @@ struct reply reserved(usec left)
 	return a;
 }
 
-struct reply turn(void)
+struct reply wake_up(void)
 {
 	return told(VOTE_YES, BIGGER, 0);
 }
 
-static int seat_of(const struct rig *r)
+static int waiter_index(const struct rig *r)
 {
 	return r->lock.policy.nodes;
 }
 
-struct fake *seat(struct rig *r)
+struct fake *waiter_fake(struct rig *r)
 {
-	return &r->fake[seat_of(r)];
+	return &r->fake[waiter_index(r)];
 }
 
 void contend(struct rig *r, int nodes, usec wait)
@@ -440,19 +440,19 @@ void refuse(struct rig *r, usec left)
 	CHECK(lock_is_pausing(&r->lock));
 }
 
-void wait_in_line_for(struct rig *r, int nodes, usec wait)
+void enter_queue_for(struct rig *r, int nodes, usec wait)
 {
 	contend(r, nodes, wait);
 	refuse(r, HELD_FOR);
-	link_up(r, seat_of(r));
-	reply_with(r, seat_of(r), held(HELD_FOR));
-	CHECK_INT(seat(r)->queued, 1);
-	CHECK_INT(seat(r)->queue[0].op, OP_WAIT);
+	link_up(r, waiter_index(r));
+	reply_with(r, waiter_index(r), held(HELD_FOR));
+	CHECK_INT(waiter_fake(r)->queued, 1);
+	CHECK_INT(waiter_fake(r)->queue[0].op, OP_WAIT);
 }
 
-void wait_in_line(struct rig *r, int nodes)
+void enter_queue(struct rig *r, int nodes)
 {
-	wait_in_line_for(r, nodes, NEVER);
+	enter_queue_for(r, nodes, NEVER);
 }
 
 void next_attempt(struct rig *r)
@@ -482,7 +482,7 @@ void look_and_be_woken(struct rig *r, struct reply a)
 	for (int i = 0; i < 3; i++)
 		reply_with(r, i, a);
 	link_up(r, 3);
-	reply_with(r, 3, turn());
+	reply_with(r, 3, wake_up());
 }
 
 void contend_for_two(struct rig *r, bool is_fair)
@@ -517,7 +517,7 @@ void be_woken_for_the_second(struct rig *r)
 	CHECK_INT(r->lock.waiter.busy_key, 1);
 	link_up(r, 3);
 	reply_with(r, 3, held(HELD_FOR));
-	reply_with(r, 3, turn());
+	reply_with(r, 3, wake_up());
 	CHECK_INT(r->lock.waiter.turn_key, 1);
 	CHECK_INT(sends(r, OP_ACQUIRE), 6);
 }

@@ -1,5 +1,11 @@
-/* rig: a lock under test. The test plays the nodes and the transport: it answers, breaks
- * connections and lets time pass. */
+/*
+ * rig: a lock under test. The test plays the nodes and the transport: it answers, breaks
+ * connections and lets time pass.
+ *
+ * start(), ask(), hold() or contend() begin a lock; votes(), reply_with(), link_up() and
+ * link_down() are the nodes; wait_until() and pass() are the clock. The rig carries out the actions
+ * of the lock and checks that each of them is allowed.
+ */
 #ifndef TESTS_RIG_H
 #define TESTS_RIG_H
 
@@ -14,9 +20,9 @@
 #define BEGIN (1000 * USEC_SEC)
 #define TTL (10 * USEC_SEC)
 #define NODE_TIMEOUT (100 * MS)
-#define GUARD USEC_SEC
+#define SAFETY_MARGIN USEC_SEC
 
-enum { NOBODY = 0, OUTSIDER = -1 };
+enum { NO_HOLDER = 0, OUTSIDER = -1 };
 
 struct sent {
 	enum op op;
@@ -25,19 +31,19 @@ struct sent {
 	bool leads;
 };
 
-/* A node, and the connection to it, as the other side sees them. */
+/* A node, and the connection to it, as the server sees them. */
 struct fake {
 	enum link link;
-	struct sent queue[3]; /* a request and a release; of the seat: JOIN, WAIT, HAND_OVER */
+	struct sent queue[3]; /* a request and a release; waiter connection: JOIN, WAIT, HAND_OFF */
 	int queued;
-	int holder; /* whose key it carries: a token of ours, OUTSIDER or NOBODY */
-	int kept_token; /* what it was last asked to keep, as in session.c */
-	int left; /* the token that it was last told to keep until it ends by itself */
+	int holder; /* the owner of its key: a token of ours, OUTSIDER or NO_HOLDER */
+	int kept_token; /* the token of the last request that sets the key, as in session.c */
+	int left; /* the token of the last OP_EXPIRE */
 	int sends[OP_COUNT];
 	int opens;
-	int line; /* the seat's connection: where it was last opened to */
+	int node; /* waiter connection: the queue node to which it was last opened */
 	bool silent; /* answers nothing */
-	bool gone; /* refuses to be connected to again */
+	bool gone; /* refuses further connections */
 	const char *run_id;
 };
 
@@ -47,8 +53,8 @@ struct rig {
 	usec now;
 	uint64_t random;
 	int token; /* counts the tokens made */
-	const char *text; /* what the last is made of; tests of split votes set it */
-	struct fake fake[NODES_MAX + 1]; /* the last: the seat's connection, at policy.nodes */
+	const char *text; /* the current token as text; tests of split votes set it */
+	struct fake fake[NODES_MAX + 1]; /* the last, at policy.nodes: the waiter connection */
 };
 
 #define SMALLER "1111111111111111111111111111111111111111"
@@ -58,27 +64,28 @@ struct rig {
 
 int connection_of(const struct rig *r, const struct action *a);
 
-/* When the next attempt, or extension, begins. */
+/* Returns the start of the next attempt, or extension. */
 usec resume_at(const struct rig *r);
 void tick(struct rig *r);
 void let_go(struct rig *r);
-void leave(struct rig *r, usec leave_for);
+void let_expire(struct rig *r, usec leave_for);
 void extend(struct rig *r);
 
-/* Time passes; the machine is woken whenever it asked for it. */
+/* Time passes; each up.wake_at on the way brings an EV_TIME. */
 void wait_until(struct rig *r, usec until);
 void pass(struct rig *r, usec d);
 void link_up(struct rig *r, int i);
 void link_down(struct rig *r, int i, enum reason reason);
 void all_up(struct rig *r);
 
-/* What a node that answers ABSENT did is unknown; the worst is that it did it. */
+/* A node that answers ABSENT may have carried out the request or not; the worst case is that it
+ * did. */
 void apply(struct fake *p, const struct sent *sent, enum vote vote);
 
 /* The node answers the oldest request on its connection. */
 void reply_with(struct rig *r, int i, struct reply reply);
 
-/* The holder's value may be binary. */
+/* The value of the key may be binary. */
 void reply_text(struct rig *r, int i, enum vote vote, const char *text, size_t len);
 void fake_reply(struct rig *r, int i, enum vote vote);
 
@@ -88,7 +95,7 @@ struct policy policy(int nodes, usec wait);
 void start_with(struct rig *r, const struct policy *p);
 void start(struct rig *r, int nodes, usec wait);
 
-/* Connected and asked, nothing answered. */
+/* All nodes are connected and asked; none has answered. */
 void ask(struct rig *r, int nodes, usec wait);
 void hold_with(struct rig *r, const struct policy *p);
 void hold(struct rig *r, int nodes);
@@ -101,50 +108,48 @@ usec validity(usec from);
 usec gone(usec from);
 int sends(const struct rig *r, enum op op);
 
-/* One event from whoever has one to give. */
+/* One event from the first node that has one. */
 bool serve(struct rig *r);
 
-/* The nodes answer at once, until the machine is through. */
+/* The nodes answer at once, until the lock is released. */
 void finish(struct rig *r);
 
-/* What lies in a node's queue is carried out, whether or not anybody still listens. Then, of the
- * nodes with a whole connection, how many carry a token of ours? */
+/* Carries out the requests that are queued at the connected nodes; their replies are not read.
+ * Returns the number of these nodes that carry a token of ours. */
 int left_behind(struct rig *r);
 
-/* Nodes 1 and 2 hold; node 0 may carry the token of the first attempt, which is returned. */
+/* Nodes 1 and 2 hold the lock. Returns the token of the first attempt, which node 0 may carry. */
 int hold_after_a_lost_request(struct rig *r);
 void link_shakes(struct rig *r, int i);
 struct reply told(enum vote vote, const char *text, usec left);
 struct reply held(usec left);
 struct reply reserved(usec left);
-struct reply turn(void);
-struct fake *seat(struct rig *r);
+struct reply wake_up(void);
+struct fake *waiter_fake(struct rig *r);
 
-/* Connected and asked, and ready to wait in line. */
+/* All nodes are connected and asked; the client may queue. */
 void contend(struct rig *r, int nodes, usec wait);
 
-/* All who are asked say that it is held; that holds for the release behind it as well. */
+/* Every node that was asked says that the key is held; so it does to the release that follows. */
 void refuse(struct rig *r, usec left);
 
-/* Refused, and in line. */
-void wait_in_line_for(struct rig *r, int nodes, usec wait);
-void wait_in_line(struct rig *r, int nodes);
+/* Refused, and in the queue. */
+void enter_queue_for(struct rig *r, int nodes, usec wait);
+void enter_queue(struct rig *r, int nodes);
 
-/* Nobody wakes it. */
+/* The next attempt begins without a wake-up. */
 void next_attempt(struct rig *r);
 void look_with(struct rig *r, int nodes, usec wait);
 
-/* The turn was told before the pop, which is still blocked: the seat's own word would stand behind
- * it for ever. */
-/* It joined the line, and was told there that it is its turn. */
+/* The client joined the queue, and the reply was a wake-up. */
 void look_and_be_woken(struct rig *r, struct reply a);
 
-/* Key 1 has another order of the nodes than key 0. */
+/* Two keys; key 1 has another order of the nodes than key 0. */
 void contend_for_two(struct rig *r, bool is_fair);
 struct reply about(int key, struct reply a);
 void all_say(struct rig *r, struct reply a);
 
-/* In line for key 1, and woken. */
+/* In the queue of key 1, and woken. */
 void be_woken_for_the_second(struct rig *r);
 
 #endif

@@ -1,7 +1,7 @@
 /* rivals: clients that split the votes. */
 #include "unit/rig.h"
 
-/* Each of three has one node; ours is the first. */
+/* Each of three clients has one node; ours is the first. */
 static void split(struct rig *r, usec wait, const char *second, const char *third)
 {
 	contend(r, 3, wait);
@@ -11,7 +11,7 @@ static void split(struct rig *r, usec wait, const char *second, const char *thir
 	reply_with(r, 2, told(VOTE_FOREIGN, third, HELD_FOR));
 }
 
-TEST(of_those_who_split_the_votes_the_smallest_token_goes_on)
+TEST(of_rivals_that_split_the_votes_the_smallest_token_retries)
 {
 	struct rig r;
 
@@ -28,12 +28,12 @@ TEST(of_those_who_split_the_votes_the_smallest_token_goes_on)
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	/* The validity counts from the first request. */
 	CHECK_INT(r.lock.tenure.valid_until, validity(BEGIN));
-	/* Strangers give nothing back, whatever they are called. */
+	/* A foreign holder does not give way, whatever its value is. */
 	split(&r, NEVER, "1", BIGGER ":a");
 	CHECK(!lock_is_pausing(&r.lock));
 }
 
-TEST(of_those_who_split_the_votes_the_others_give_theirs_back_quietly)
+TEST(of_rivals_that_split_the_votes_the_others_undo)
 {
 	struct rig r;
 	const char *const others[][2] = {{SMALLER ":a", BIGGER ":b"}, {BIGGER ":b", SMALLER ":a"}};
@@ -44,7 +44,7 @@ TEST(of_those_who_split_the_votes_the_others_give_theirs_back_quietly)
 		CHECK_INT(r.fake[0].sends[OP_UNDO], 1);
 		CHECK_INT(sends(&r, OP_HAND_OFF), 0);
 	}
-	/* Who has none has nothing to insist on. */
+	/* A client without a vote does not retry. */
 	contend(&r, 3, NEVER);
 	reply_with(&r, 0, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
 	reply_with(&r, 1, told(VOTE_FOREIGN, HUGE ":b", HELD_FOR));
@@ -52,14 +52,15 @@ TEST(of_those_who_split_the_votes_the_others_give_theirs_back_quietly)
 	CHECK(lock_is_pausing(&r.lock));
 }
 
-TEST(where_a_majority_names_one_holder_nobody_insists)
+TEST(no_retry_if_a_majority_names_one_holder)
 {
 	struct rig r;
 
 	split(&r, NEVER, BIGGER ":a", BIGGER ":a");
 	CHECK(lock_is_pausing(&r.lock));
 	CHECK_INT(r.fake[0].sends[OP_UNDO], 1);
-	/* nor where a stranger, or a waiter whose turn it is, has what a majority would take */
+	/* nor if a foreign holder, or the waiter with the reservation, has the nodes needed for a
+	 * majority */
 	for (int i = 0; i < 2; i++) {
 		contend(&r, 3, NEVER);
 		votes(&r, "Y.A");
@@ -69,7 +70,7 @@ TEST(where_a_majority_names_one_holder_nobody_insists)
 	}
 }
 
-/* A node that is down says nothing about a holder: with a minority down, rivals split the rest. */
+/* A node that is down names no holder: with a minority down, rivals split the other nodes. */
 TEST(an_absent_node_is_not_counted_for_a_rival)
 {
 	struct rig r;
@@ -83,12 +84,12 @@ TEST(an_absent_node_is_not_counted_for_a_rival)
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 }
 
-/* It does not answer, or is far away: then a quarter of the node time-out tells. */
+/* A node that does not answer, or is far away, is late after a quarter of the node timeout. */
 TEST(rivals_hear_all_nodes_but_late_ones)
 {
 	struct rig r;
 
-	/* one that gives way, and one that goes on */
+	/* a client that gives way, and a client that retries */
 	for (int i = 0; i < 2; i++) {
 		contend(&r, 3, 0);
 		r.now += MS;
@@ -101,7 +102,7 @@ TEST(rivals_hear_all_nodes_but_late_ones)
 	}
 	fake_reply(&r, 2, VOTE_YES);
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
-	/* all have answered: none is late */
+	/* all nodes have answered: none is late */
 	contend(&r, 5, 0);
 	fake_reply(&r, 0, VOTE_YES);
 	for (int i = 1; i < 4; i++) {
@@ -111,7 +112,7 @@ TEST(rivals_hear_all_nodes_but_late_ones)
 	}
 	reply_with(&r, 4, told(VOTE_FOREIGN, SMALLER ":c", HELD_FOR));
 	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
-	/* also when they are asked again, after the first have taken their time */
+	/* also when the nodes are asked again, after slow first replies */
 	contend(&r, 5, 0);
 	votes(&r, "YY");
 	for (int i = 2; i < 4; i++)
@@ -126,7 +127,7 @@ TEST(rivals_hear_all_nodes_but_late_ones)
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 }
 
-TEST(of_readers_and_writers_who_split_the_votes_a_writer_goes_on)
+TEST(of_readers_and_writers_that_split_the_votes_a_writer_retries)
 {
 	struct rig r;
 
@@ -137,7 +138,7 @@ TEST(of_readers_and_writers_who_split_the_votes_a_writer_goes_on)
 	reply_with(&r, 1, told(VOTE_FOREIGN, HUGE ":a", HELD_FOR));
 	reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":b", HELD_FOR));
 	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
-	/* also where the line does not answer */
+	/* also if the queue node does not answer */
 	start(&r, 3, 0);
 	r.lock.policy.is_shared = true;
 	all_up(&r);
@@ -148,9 +149,8 @@ TEST(of_readers_and_writers_who_split_the_votes_a_writer_goes_on)
 	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 }
 
-/* Each time later: a holder whose nodes are out of reach costs a node time-out, and few requests.
- */
-TEST(insists_until_a_node_time_out_and_then_hands_over)
+/* The delay grows: a holder on unreachable nodes costs a node timeout, and few requests. */
+TEST(rivals_retry_until_a_node_timeout_and_then_hand_off)
 {
 	struct rig r;
 	int asked = 0;
@@ -165,10 +165,10 @@ TEST(insists_until_a_node_time_out_and_then_hands_over)
 	}
 	CHECK(r.now >= BEGIN + NODE_TIMEOUT && r.now <= BEGIN + NODE_TIMEOUT * 5 / 4);
 	CHECK(asked >= 3 && asked <= 12);
-	/* The others gave way to us: they wait for a word. */
+	/* The rivals gave way to us: they wait for a wake-up. */
 	CHECK_INT(r.fake[0].sends[OP_HAND_OFF], 1);
 	CHECK_INT(sends(&r, OP_UNDO), 0);
-	/* A client that waits does not take so long before it queues. */
+	/* A client that waits queues earlier. */
 	split(&r, NEVER, BIGGER ":a", HUGE ":b");
 	for (asked = 0; !lock_is_pausing(&r.lock); asked++) {
 		wait_until(&r, r.up.wake_at);
@@ -177,7 +177,7 @@ TEST(insists_until_a_node_time_out_and_then_hands_over)
 	}
 	CHECK_INT(asked, 3);
 	CHECK_INT(r.fake[0].sends[OP_HAND_OFF], 1);
-	/* If one of them got it meanwhile, that one will say it. */
+	/* If one of the rivals has a majority now, its release wakes the others. */
 	split(&r, NEVER, BIGGER ":a", HUGE ":b");
 	wait_until(&r, r.up.wake_at);
 	reply_with(&r, 1, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
@@ -186,7 +186,7 @@ TEST(insists_until_a_node_time_out_and_then_hands_over)
 	CHECK_INT(r.fake[0].sends[OP_UNDO], 1);
 }
 
-TEST(insists_within_a_node_time_out)
+TEST(rivals_retry_within_a_node_timeout)
 {
 	struct rig r;
 
@@ -202,21 +202,21 @@ TEST(insists_within_a_node_time_out)
 	reply_with(&r, 1, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
 	reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":b", HELD_FOR));
 	CHECK(lock_is_pausing(&r.lock));
-	/* and not before the answers that come together have come */
+	/* and not before the replies that are in flight have arrived */
 	split(&r, NEVER, BIGGER ":a", HUGE ":b");
 	contend(&r, 3, NEVER);
 	fake_reply(&r, 0, VOTE_YES);
 	reply_with(&r, 1, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
 	reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":b", HELD_FOR));
 	CHECK_INT(r.up.wake_at, BEGIN + 200);
-	/* nobody is left to ask */
+	/* no node is left to ask */
 	link_down(&r, 1, REASON_CLOSED);
 	link_down(&r, 2, REASON_CLOSED);
 	wait_until(&r, r.up.wake_at);
 	CHECK(lock_is_pausing(&r.lock));
 }
 
-TEST(who_gives_up_hands_over)
+TEST(a_client_that_gives_up_hands_off)
 {
 	struct rig r;
 
@@ -226,13 +226,13 @@ TEST(who_gives_up_hands_over)
 	CHECK_INT(sends(&r, OP_UNDO), 0);
 }
 
-TEST(a_release_on_its_way_is_waited_for)
+TEST(a_woken_waiter_retries_while_the_release_is_on_its_way)
 {
 	struct rig r;
 	usec began;
 
-	wait_in_line(&r, 3);
-	reply_with(&r, 3, turn());
+	enter_queue(&r, 3);
+	reply_with(&r, 3, wake_up());
 	fake_reply(&r, 0, VOTE_YES);
 	reply_with(&r, 1, held(HELD_FOR));
 	reply_with(&r, 2, reserved(HELD_FOR));
@@ -241,9 +241,9 @@ TEST(a_release_on_its_way_is_waited_for)
 	CHECK_INT(r.fake[1].queued + r.fake[2].queued, 2);
 	fake_reply(&r, 1, VOTE_YES);
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
-	/* it never comes: for a time-out, and ever more slowly */
-	wait_in_line(&r, 3);
-	reply_with(&r, 3, turn());
+	/* the release never arrives: for a timeout, and more slowly each time */
+	enter_queue(&r, 3);
+	reply_with(&r, 3, wake_up());
 	began = r.now;
 	for (int i = 0; i < 20 && !lock_is_pausing(&r.lock); i++) {
 		for (int n = 0; n < 3; n++)
@@ -257,21 +257,21 @@ TEST(a_release_on_its_way_is_waited_for)
 	CHECK(sends(&r, OP_ACQUIRE) <= 3 + 14 * 3);
 }
 
-TEST(whose_release_is_not_on_its_way_is_not_waited_for)
+TEST(no_retry_without_a_release_on_its_way)
 {
 	struct rig r;
 	struct reply no[] = {told(VOTE_FOREIGN, HUGE ":another", HELD_FOR),
 		told(VOTE_FOREIGN, BIGGER, HELD_FOR)};
 
-	/* another holder, or a stranger */
+	/* another redlock, or a foreign holder */
 	for (int i = 0; i < 2; i++) {
-		wait_in_line(&r, 3);
-		reply_with(&r, 3, turn());
+		enter_queue(&r, 3);
+		reply_with(&r, 3, wake_up());
 		reply_with(&r, 0, no[i]);
 		reply_with(&r, 1, no[i]);
 		CHECK(lock_is_pausing(&r.lock));
 	}
-	/* it is not our turn */
+	/* no reservation for us */
 	contend(&r, 3, NEVER);
 	fake_reply(&r, 0, VOTE_YES);
 	reply_with(&r, 1, reserved(60 * MS));

@@ -1,9 +1,7 @@
 /* semaphore: the slots of a semaphore. */
 #include "unit/rig.h"
 
-/* ---- a semaphore ---- */
-
-/* Slot 2 is drawn first. */
+/* The random bits choose slot 2 first. */
 static void contend_for_slots(struct rig *r, int slots, usec wait)
 {
 	struct policy p = policy(3, wait);
@@ -16,7 +14,8 @@ static void contend_for_slots(struct rig *r, int slots, usec wait)
 	CHECK_INT(r->lock.stamp.slot, 2);
 }
 
-/* Held, and that other slot is free (0: none), or ends soonest. */
+/* The slot is held. `slot` is free (0: none), and `soonest` is the time until the first slot
+ * expires. */
 static struct reply taken(int slot, usec soonest)
 {
 	struct reply a = held(HELD_FOR);
@@ -26,9 +25,9 @@ static struct reply taken(int slot, usec soonest)
 	return a;
 }
 
-static struct reply turn_for(int slot)
+static struct reply wake_up_for(int slot)
 {
-	struct reply a = turn();
+	struct reply a = wake_up();
 
 	a.slot = slot;
 	return a;
@@ -45,7 +44,7 @@ static int last_slot(const struct rig *r, int node, enum op op)
 	return slot;
 }
 
-/* In line, all slots taken. */
+/* In the queue, all slots taken. */
 static void wait_for_slots(struct rig *r, int slots)
 {
 	contend_for_slots(r, slots, NEVER);
@@ -53,7 +52,7 @@ static void wait_for_slots(struct rig *r, int slots)
 	CHECK(lock_is_pausing(&r->lock));
 	link_up(r, 3);
 	reply_with(r, 3, held(HELD_FOR));
-	CHECK_INT(seat(r)->queue[0].op, OP_WAIT);
+	CHECK_INT(waiter_fake(r)->queue[0].op, OP_WAIT);
 }
 
 TEST(slots_another_that_is_free_is_tried_at_once)
@@ -64,14 +63,14 @@ TEST(slots_another_that_is_free_is_tried_at_once)
 	reply_with(&r, 0, taken(3, 0));
 	reply_with(&r, 1, taken(1, 0));
 	reply_with(&r, 2, taken(1, 0));
-	/* As the line sees it, and it is asked alone. */
+	/* The queue node chooses the slot, and is asked alone. */
 	all_say(&r, taken(3, 0));
 	CHECK_INT(r.lock.stamp.slot, 3);
 	CHECK(r.lock.stamp.attempt > 1);
 	CHECK_INT(r.now, BEGIN);
 }
 
-TEST(slots_where_the_line_grants_it_the_others_name_one)
+TEST(slots_if_the_queue_node_grants_it_the_others_name_one)
 {
 	struct rig r;
 
@@ -79,12 +78,12 @@ TEST(slots_where_the_line_grants_it_the_others_name_one)
 	fake_reply(&r, 0, VOTE_YES);
 	reply_with(&r, 1, taken(3, 0));
 	reply_with(&r, 2, taken(0, 5 * MS));
-	/* Paid first, at the slot that it is about. */
+	/* The pending release goes first, and names its own slot. */
 	CHECK_INT(last_slot(&r, 0, OP_UNDO), 2);
 	fake_reply(&r, 0, VOTE_YES);
 	CHECK_INT(r.lock.stamp.slot, 3);
 	CHECK_INT(r.lock.stamp.attempt, 2);
-	/* What is not among ours is none of ours. */
+	/* A slot above our limit is ignored. */
 	contend_for_slots(&r, 3, NEVER);
 	fake_reply(&r, 0, VOTE_YES);
 	reply_with(&r, 1, taken(4, 0));
@@ -92,7 +91,7 @@ TEST(slots_where_the_line_grants_it_the_others_name_one)
 	CHECK(lock_is_pausing(&r.lock));
 }
 
-TEST(slots_an_earlier_debt_is_paid_where_it_is)
+TEST(slots_a_pending_release_names_its_own_slot)
 {
 	struct rig r;
 
@@ -100,7 +99,7 @@ TEST(slots_an_earlier_debt_is_paid_where_it_is)
 	r.fake[0].silent = true;
 	reply_with(&r, 1, taken(3, 0));
 	reply_with(&r, 2, taken(3, 0));
-	/* Without node 0, which has not answered; the others go on with slot 3. */
+	/* Without node 0, which has not answered, the others continue with slot 3. */
 	pass(&r, 2 * MS);
 	CHECK_INT(r.lock.stamp.slot, 3);
 	CHECK_INT(r.lock.peer[0].slot, 2);
@@ -112,7 +111,7 @@ TEST(slots_an_earlier_debt_is_paid_where_it_is)
 	CHECK_INT(last_slot(&r, 1, OP_HAND_OFF), 3);
 }
 
-TEST(slots_who_does_not_wait_tries_those_that_are_free)
+TEST(slots_a_client_that_does_not_wait_tries_free_ones)
 {
 	struct rig r;
 
@@ -123,7 +122,7 @@ TEST(slots_who_does_not_wait_tries_those_that_are_free)
 	all_say(&r, taken(0, HELD_FOR));
 	CHECK_INT(r.lock.refusal, REFUSAL_BUSY);
 	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
-	/* Not for much longer than that. */
+	/* But not for longer than a node timeout. */
 	contend_for_slots(&r, 3, 0);
 	r.now = BEGIN + NODE_TIMEOUT + 1;
 	all_say(&r, taken(3, 0));
@@ -141,7 +140,7 @@ TEST(slots_it_moves_so_often_and_then_pauses)
 	CHECK_INT(r.lock.stamp.attempt, 9);
 	CHECK(resume_at(&r) >= r.now + 20 * MS && resume_at(&r) < r.now + USEC_SEC);
 	CHECK_INT(r.lock.waiter.tries, 1);
-	/* And that one is tried then. */
+	/* The next attempt tries the slot that was free. */
 	next_attempt(&r);
 	CHECK_INT(r.lock.stamp.slot, 3);
 }
@@ -153,29 +152,29 @@ TEST(slots_the_next_attempt_is_when_the_first_of_them_ends)
 	contend_for_slots(&r, 3, NEVER);
 	all_say(&r, taken(0, USEC_SEC));
 	CHECK(resume_at(&r) >= r.now + USEC_SEC && resume_at(&r) < r.now + 2 * USEC_SEC);
-	/* Though that is told by others than the line. */
+	/* Even if other nodes than the queue node report it. */
 	contend_for_slots(&r, 3, NEVER);
 	reply_with(&r, 0, told(VOTE_ABSENT, "", 0));
 	reply_with(&r, 1, taken(0, USEC_SEC));
 	reply_with(&r, 2, taken(0, USEC_SEC));
 	CHECK(resume_at(&r) >= r.now + USEC_SEC && resume_at(&r) < r.now + 2 * USEC_SEC);
-	/* One that has no end is no reason to sleep for ever. */
+	/* The client retries within a minute even if no slot expires. */
 	contend_for_slots(&r, 3, NEVER);
 	all_say(&r, taken(0, NEVER));
 	CHECK(resume_at(&r) < r.now + 60 * USEC_SEC);
 }
 
-TEST(slots_who_is_woken_takes_that_one)
+TEST(slots_a_woken_waiter_takes_the_slot_of_the_wake_up)
 {
 	struct rig r;
 
 	wait_for_slots(&r, 3);
-	reply_with(&r, 3, turn_for(3));
+	reply_with(&r, 3, wake_up_for(3));
 	CHECK_INT(r.lock.stamp.slot, 3);
 	CHECK(r.lock.waiter.used_turn);
 	all_say(&r, told(VOTE_YES, "", 0));
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
-	CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 0);
+	CHECK_INT(waiter_fake(&r)->sends[OP_HAND_OFF], 0);
 }
 
 TEST(slots_one_that_is_free_when_it_joins_is_tried)
@@ -190,25 +189,25 @@ TEST(slots_one_that_is_free_when_it_joins_is_tried)
 	reply_with(&r, 3, free_one);
 	CHECK_INT(r.lock.stamp.slot, 3);
 	CHECK(!r.lock.waiter.used_turn);
-	/* A turn that nobody came for. */
+	/* An unclaimed reservation. */
 	contend_for_slots(&r, 3, NEVER);
 	all_say(&r, taken(0, HELD_FOR));
 	link_up(&r, 3);
-	reply_with(&r, 3, turn_for(1));
+	reply_with(&r, 3, wake_up_for(1));
 	CHECK_INT(r.lock.stamp.slot, 1);
 	CHECK(r.lock.waiter.used_turn);
 }
 
-/* It asked for another slot by itself when it was woken. */
+/* The client had asked for another slot when the wake-up arrived. */
 static void be_woken_for_another(struct rig *r)
 {
 	wait_for_slots(r, 3);
 	next_attempt(r);
 	CHECK_INT(r->lock.stamp.slot, 2);
-	reply_with(r, 3, turn_for(3));
+	reply_with(r, 3, wake_up_for(3));
 }
 
-TEST(slots_a_turn_for_another_than_is_held_is_passed_on)
+TEST(slots_a_reservation_of_another_slot_than_the_held_one_is_passed_on)
 {
 	struct rig r;
 
@@ -217,56 +216,56 @@ TEST(slots_a_turn_for_another_than_is_held_is_passed_on)
 	fake_reply(&r, 1, VOTE_YES);
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	CHECK_INT(last_slot(&r, 3, OP_HAND_OFF), 3);
-	/* The seat is there until that is heard. */
-	CHECK_INT(seat(&r)->link, LINK_UP);
+	/* The waiter connection lasts until the reply arrives. */
+	CHECK_INT(waiter_fake(&r)->link, LINK_UP);
 	fake_reply(&r, 3, VOTE_YES);
 	let_go(&r);
-	CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 1);
-	/* Its own is used. */
+	CHECK_INT(waiter_fake(&r)->sends[OP_HAND_OFF], 1);
+	/* The reservation of its own slot is used. */
 	wait_for_slots(&r, 3);
-	reply_with(&r, 3, turn_for(3));
+	reply_with(&r, 3, wake_up_for(3));
 	all_say(&r, told(VOTE_YES, "", 0));
-	CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 0);
-	CHECK_INT(seat(&r)->link, LINK_DOWN);
+	CHECK_INT(waiter_fake(&r)->sends[OP_HAND_OFF], 0);
+	CHECK_INT(waiter_fake(&r)->link, LINK_DOWN);
 }
 
-/* Which one the pop behind it will be served for is not known. */
-TEST(slots_who_was_told_its_turn_and_still_waits_passes_on_whatever_comes)
+/* The slot of the wake-up that OP_WAIT may still get is unknown. */
+TEST(slots_a_woken_client_that_is_still_queued_passes_on_any_slot)
 {
 	struct rig r;
 
 	contend_for_slots(&r, 3, NEVER);
 	all_say(&r, taken(0, HELD_FOR));
 	link_up(&r, 3);
-	reply_with(&r, 3, turn_for(2));
+	reply_with(&r, 3, wake_up_for(2));
 	CHECK(r.lock.waiter.is_woken && r.lock.waiter.waits);
 	CHECK_INT(r.lock.stamp.slot, 2);
 	let_go(&r);
 	CHECK_INT(last_slot(&r, 3, OP_HAND_OFF), 0);
 }
 
-/* While the limit is being raised, host by host. */
-TEST(slots_a_turn_beyond_our_limit_is_passed_on)
+/* Hosts have different limits while the limit is being raised. */
+TEST(slots_a_reservation_beyond_our_limit_is_passed_on)
 {
 	struct rig r;
 
 	wait_for_slots(&r, 2);
-	reply_with(&r, 3, turn_for(3));
+	reply_with(&r, 3, wake_up_for(3));
 	CHECK_INT(last_slot(&r, 3, OP_HAND_OFF), 3);
 	CHECK(!r.lock.waiter.is_woken);
 	CHECK(lock_is_pausing(&r.lock));
 	fake_reply(&r, 3, VOTE_YES);
-	CHECK_INT(seat(&r)->queue[0].op, OP_JOIN);
-	/* Within it, it is ours. */
+	CHECK_INT(waiter_fake(&r)->queue[0].op, OP_JOIN);
+	/* A slot within our limit is used. */
 	wait_for_slots(&r, 3);
-	reply_with(&r, 3, turn_for(3));
-	CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 0);
+	reply_with(&r, 3, wake_up_for(3));
+	CHECK_INT(waiter_fake(&r)->sends[OP_HAND_OFF], 0);
 	CHECK(r.lock.waiter.used_turn);
 }
 
-/* Found by the simulator: a node that has it though it was not asked for it, for it is another
- * node's server. */
-TEST(slots_what_was_only_extended_is_given_back_by_its_slot)
+/* Found by the simulator: a node has the key although it was not asked for it, because it is a
+ * duplicate of another node. */
+TEST(slots_a_key_that_was_only_extended_is_released_by_its_slot)
 {
 	struct rig r;
 
@@ -281,7 +280,7 @@ TEST(slots_what_was_only_extended_is_given_back_by_its_slot)
 	CHECK_INT(last_slot(&r, 2, OP_HAND_OFF), r.lock.stamp.slot);
 }
 
-TEST(slots_of_two_turns_one_is_passed_on)
+TEST(slots_of_two_reservations_one_is_passed_on)
 {
 	struct rig r;
 
@@ -290,21 +289,21 @@ TEST(slots_of_two_turns_one_is_passed_on)
 	CHECK_INT(last_slot(&r, 3, OP_HAND_OFF), 3);
 	CHECK_INT(r.lock.waiter.turn_slot, 2);
 	CHECK_TEXT(r.lock.waiter.turn[0], SMALLER);
-	/* Where there is no seat by then, nobody can be told. */
+	/* Without the waiter connection, no hand-off is sent. */
 	be_woken_for_another(&r);
 	link_down(&r, 3, REASON_CLOSED);
 	reply_with(&r, 0, told(VOTE_YES, SMALLER, 0));
-	CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 0);
+	CHECK_INT(waiter_fake(&r)->sends[OP_HAND_OFF], 0);
 }
 
-TEST(slots_a_turn_that_is_not_used_is_handed_over_as_that)
+TEST(slots_an_unused_reservation_is_handed_off_by_its_slot)
 {
 	struct rig r;
 
 	be_woken_for_another(&r);
 	let_go(&r);
 	CHECK_INT(last_slot(&r, 3, OP_HAND_OFF), 3);
-	/* It is not known which it may be woken for. */
+	/* The slot of the next wake-up is unknown. */
 	wait_for_slots(&r, 3);
 	let_go(&r);
 	CHECK_INT(last_slot(&r, 3, OP_HAND_OFF), 0);
@@ -321,9 +320,9 @@ TEST(slots_a_holder_that_still_waits_has_its_wake_up_passed_on_by_the_node)
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	CHECK_INT(last_slot(&r, 3, OP_HAND_OFF), 0);
 	CHECK(r.lock.waiter.waits);
-	reply_with(&r, 3, turn_for(3));
+	reply_with(&r, 3, wake_up_for(3));
 	fake_reply(&r, 3, VOTE_YES);
 	CHECK(!r.lock.waiter.is_woken);
 	let_go(&r);
-	CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 1);
+	CHECK_INT(waiter_fake(&r)->sends[OP_HAND_OFF], 1);
 }

@@ -29,7 +29,7 @@ static void names(struct tally *t, int node, const char *value, const char *toke
 	tally_take(t, node, &a, token);
 }
 
-/* Y: the token's; 1, 2: somebody else's; R: kept for the next in line. */
+/* Y: the token; 1, 2: another holder; R: reserved for the next waiter. */
 static enum ownership holding(const char *letters)
 {
 	struct tally t;
@@ -54,7 +54,7 @@ static enum ownership holding(const char *letters)
 	return tally_ownership(&t);
 }
 
-TEST(what_the_answers_say_about_a_token)
+TEST(the_ownership_of_a_token)
 {
 	static const struct {
 		const char *letters;
@@ -67,9 +67,9 @@ TEST(what_the_answers_say_about_a_token)
 		{"GGG", OWNERSHIP_EXPIRED}, {"GGY", OWNERSHIP_EXPIRED}, {"GGA", OWNERSHIP_EXPIRED},
 		{"GG.", OWNERSHIP_EXPIRED}, {"12G", OWNERSHIP_EXPIRED}, {"G1Y", OWNERSHIP_EXPIRED},
 		{"G1A", OWNERSHIP_EXPIRED},
-		/* Not ours; the last one tells whose it is. */
+		/* Not ours; the last node decides between expired and foreign. */
 		{"G1.", OWNERSHIP_UNKNOWN}, {"12.", OWNERSHIP_UNKNOWN},
-		/* Free, and next in line is nobody yet. */
+		/* Free, and reserved for a waiter. */
 		{"RRR", OWNERSHIP_EXPIRED}, {"RRG", OWNERSHIP_EXPIRED}, {"Y", OWNERSHIP_OWNED},
 		{"G", OWNERSHIP_EXPIRED}, {"1", OWNERSHIP_FOREIGN}, {"A", OWNERSHIP_UNKNOWN},
 		{"YYGG", OWNERSHIP_EXPIRED}, {"11GG", OWNERSHIP_EXPIRED},
@@ -100,23 +100,23 @@ TEST(a_token_is_the_id_or_the_whole_value)
 		unit_check((t.ballot[0].vote == VOTE_YES) == cases[i].is_it, __FILE__, __LINE__,
 			"'%s' of '%s'", cases[i].token, cases[i].value);
 	}
-	/* Nobody's token: who has it is told, and nothing is ours. */
+	/* Without a token: the holder is reported, and no vote is ours. */
 	names(&t, 0, VALUE_A, NULL);
 	CHECK_INT(t.ballot[0].vote, VOTE_FOREIGN);
 	CHECK_TEXT(t.ballot[0].reply.text, VALUE_A);
-	/* Of a deed, the node's word counts. */
+	/* After a change, the node's own reply counts. */
 	tally_take(&t, 0, &yes, ID_B);
 	CHECK_INT(t.ballot[0].vote, VOTE_YES);
 	tally_take(&t, 0, &gone, ID_B);
 	CHECK_INT(t.ballot[0].vote, VOTE_GONE);
-	/* The next question begins with nothing. */
+	/* The next query begins without votes. */
 	tally_clear(&t, BEGIN + 5);
 	CHECK_INT(t.ballot[0].vote, VOTE_NONE);
 	CHECK_INT(t.ballot[0].reply.vote, VOTE_NONE);
 	CHECK_INT(t.began, BEGIN + 5);
 }
 
-TEST(a_question_finds_two_names_of_one_server)
+TEST(a_query_finds_two_names_of_one_server)
 {
 	struct reply a = {.vote = VOTE_GONE, .run_id = "life"};
 	struct tally t;
@@ -139,7 +139,7 @@ static usec time_left(const usec *left, int count, usec waited)
 
 		tally_take(&t, i, &a, NULL);
 	}
-	/* Others' times do not count. */
+	/* The times of other holders do not count. */
 	for (int i = count; i < 5; i++)
 		names(&t, i, "other", NULL);
 	return tally_time_left(&t, 100, BEGIN + waited);
@@ -150,7 +150,7 @@ TEST(the_time_left_is_that_of_a_majority)
 	static const usec spread[] = {10 * USEC_SEC, 30 * USEC_SEC, NEVER, 20 * USEC_SEC, USEC_SEC};
 	static const usec endless[] = {NEVER, NEVER, NEVER};
 
-	/* The third longest, less a tenth and 2 ms, less the time since it was asked for. */
+	/* The third longest, less a tenth and 2 ms, less the time since the request. */
 	CHECK_INT(time_left(spread, 5, 0), 18 * USEC_SEC - 2 * MS);
 	CHECK_INT(time_left(spread, 5, 3 * USEC_SEC), 15 * USEC_SEC - 2 * MS);
 	CHECK_INT(time_left(spread, 4, 0), 18 * USEC_SEC - 2 * MS);
@@ -161,7 +161,7 @@ TEST(the_time_left_is_that_of_a_majority)
 	CHECK(time_left(endless, 3, USEC_SEC) == NEVER);
 }
 
-TEST(what_stands_for_another_data_type_is_nobodys)
+TEST(another_data_type_belongs_to_no_token)
 {
 	struct reply list = {.vote = VOTE_FOREIGN, .text_len = 6, .text = "(list)", .pttl = NEVER};
 	struct tally t;

@@ -1,13 +1,13 @@
 /* waiter: waiters in the queue of a key. */
 #include "unit/rig.h"
 
-/* ---- the line ---- */
+/* ---- the queue ---- */
 
-TEST(a_waiter_takes_a_seat_at_the_first_in_order_that_answers)
+TEST(a_waiter_queues_at_the_first_node_in_order_that_answers)
 {
 	static const struct {
 		const char *absent;
-		int line;
+		int queue_node;
 	} cases[] = {{"", 2}, {"..A", 0}, {"A", 2}, {"A.A", 1}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -18,11 +18,11 @@ TEST(a_waiter_takes_a_seat_at_the_first_in_order_that_answers)
 		r.lock.waiter.is_refused = false;
 		memcpy(r.lock.policy.order[0], (int[]){2, 0, 1, 4, 3}, 5 * sizeof(int));
 		all_up(&r);
-		CHECK_INT(seat(&r)->opens, 0);
+		CHECK_INT(waiter_fake(&r)->opens, 0);
 		votes(&r, cases[i].absent);
 		refuse(&r, HELD_FOR);
-		CHECK_INT(seat(&r)->opens, 1);
-		CHECK_INT(seat(&r)->line, cases[i].line);
+		CHECK_INT(waiter_fake(&r)->opens, 1);
+		CHECK_INT(waiter_fake(&r)->node, cases[i].queue_node);
 	}
 }
 
@@ -32,110 +32,110 @@ TEST(a_waiter_joins_and_waits_in_one_step)
 
 	contend(&r, 3, NEVER);
 	refuse(&r, HELD_FOR);
-	CHECK_INT(seat(&r)->link, LINK_OPENING);
-	CHECK_INT(seat(&r)->queued, 0);
+	CHECK_INT(waiter_fake(&r)->link, LINK_OPENING);
+	CHECK_INT(waiter_fake(&r)->queued, 0);
 	link_shakes(&r, 3);
-	CHECK_INT(seat(&r)->queued, 0);
+	CHECK_INT(waiter_fake(&r)->queued, 0);
 	link_up(&r, 3);
-	CHECK_INT(seat(&r)->queued, 2);
-	CHECK_INT(seat(&r)->queue[0].op, OP_JOIN);
-	CHECK_INT(seat(&r)->queue[1].op, OP_WAIT);
+	CHECK_INT(waiter_fake(&r)->queued, 2);
+	CHECK_INT(waiter_fake(&r)->queue[0].op, OP_JOIN);
+	CHECK_INT(waiter_fake(&r)->queue[1].op, OP_WAIT);
 	/* Once is enough. */
 	reply_with(&r, 3, held(HELD_FOR));
 	tick(&r);
-	CHECK_INT(seat(&r)->sends[OP_JOIN] + seat(&r)->sends[OP_WAIT], 2);
+	CHECK_INT(waiter_fake(&r)->sends[OP_JOIN] + waiter_fake(&r)->sends[OP_WAIT], 2);
 }
 
-TEST(who_need_not_wait_takes_no_seat)
+TEST(a_client_that_need_not_wait_does_not_queue)
 {
 	struct rig r;
 
 	contend(&r, 3, NEVER);
 	votes(&r, "YYY");
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
-	CHECK_INT(seat(&r)->opens, 0);
+	CHECK_INT(waiter_fake(&r)->opens, 0);
 	/* no time */
 	contend(&r, 3, 0);
 	votes(&r, "FFF");
 	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
-	CHECK_INT(seat(&r)->opens, 0);
-	/* nobody to wait for */
+	CHECK_INT(waiter_fake(&r)->opens, 0);
+	/* no holder to wait for */
 	contend(&r, 3, NEVER);
 	votes(&r, "AAY");
 	CHECK(lock_is_pausing(&r.lock));
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
 	CHECK_INT(resume_at(&r), BEGIN + 20 * MS);
-	CHECK_INT(seat(&r)->opens, 0);
+	CHECK_INT(waiter_fake(&r)->opens, 0);
 }
 
-TEST(the_place_is_kept_while_it_tries_again)
+TEST(a_waiter_keeps_its_place_while_it_tries_again)
 {
 	struct rig r;
 
-	wait_in_line(&r, 3);
+	enter_queue(&r, 3);
 	for (int i = 0; i < 5; i++) {
 		next_attempt(&r);
-		CHECK_INT(seat(&r)->queued, 1);
+		CHECK_INT(waiter_fake(&r)->queued, 1);
 		refuse(&r, HELD_FOR);
 	}
-	CHECK_INT(seat(&r)->opens, 1);
-	CHECK_INT(seat(&r)->sends[OP_JOIN], 1);
-	CHECK_INT(seat(&r)->sends[OP_WAIT], 1);
+	CHECK_INT(waiter_fake(&r)->opens, 1);
+	CHECK_INT(waiter_fake(&r)->sends[OP_JOIN], 1);
+	CHECK_INT(waiter_fake(&r)->sends[OP_WAIT], 1);
 }
 
-TEST(the_seat_moves_when_an_earlier_node_answers_again)
+TEST(a_waiter_moves_when_an_earlier_node_answers_again)
 {
 	struct rig r;
 
 	contend(&r, 3, NEVER);
 	votes(&r, "A");
 	refuse(&r, HELD_FOR);
-	CHECK_INT(seat(&r)->line, 1);
+	CHECK_INT(waiter_fake(&r)->node, 1);
 	link_up(&r, 3);
 	reply_with(&r, 3, held(HELD_FOR));
 	next_attempt(&r);
 	refuse(&r, HELD_FOR);
-	CHECK_INT(seat(&r)->opens, 2);
-	CHECK_INT(seat(&r)->line, 0);
-	CHECK_INT(seat(&r)->link, LINK_OPENING);
+	CHECK_INT(waiter_fake(&r)->opens, 2);
+	CHECK_INT(waiter_fake(&r)->node, 0);
+	CHECK_INT(waiter_fake(&r)->link, LINK_OPENING);
 }
 
-TEST(the_seat_moves_when_its_node_is_absent)
+TEST(a_waiter_moves_when_the_queue_node_is_absent)
 {
 	struct rig r;
 
-	wait_in_line(&r, 3);
+	enter_queue(&r, 3);
 	wait_until(&r, resume_at(&r));
 	link_down(&r, 0, REASON_CONNECT);
 	all_up(&r);
-	/* The line is another one now, and asked first. */
+	/* The queue node is another one now, and is asked first. */
 	CHECK_INT(sends(&r, OP_ACQUIRE), 4);
 	reply_with(&r, 1, held(HELD_FOR));
-	CHECK_INT(seat(&r)->opens, 2);
-	CHECK_INT(seat(&r)->line, 1);
+	CHECK_INT(waiter_fake(&r)->opens, 2);
+	CHECK_INT(waiter_fake(&r)->node, 1);
 }
 
-/* It was taken for the line because it stood and was not late yet. */
-TEST(a_silent_node_keeps_nobody_from_a_seat)
+/* Node 0 counted as the queue node because it was connected and not late yet. */
+TEST(a_silent_node_keeps_no_waiter_from_queueing)
 {
 	struct rig r;
 
 	contend(&r, 3, NEVER);
 	reply_with(&r, 1, held(HELD_FOR));
 	reply_with(&r, 2, held(HELD_FOR));
-	CHECK_INT(seat(&r)->line, 0);
+	CHECK_INT(waiter_fake(&r)->node, 0);
 	r.now += 3 * MS;
 	link_up(&r, 3);
 	wait_until(&r, BEGIN + NODE_TIMEOUT);
 	CHECK_INT(r.lock.tally.ballot[0].vote, VOTE_ABSENT);
-	CHECK_INT(seat(&r)->opens, 2);
-	CHECK_INT(seat(&r)->line, 1);
+	CHECK_INT(waiter_fake(&r)->opens, 2);
+	CHECK_INT(waiter_fake(&r)->node, 1);
 	link_up(&r, 3);
-	CHECK_INT(seat(&r)->queued, 2);
+	CHECK_INT(waiter_fake(&r)->queued, 2);
 }
 
-/* What is heard while an attempt is under way is not lost when it fails. */
-TEST(free_as_it_joins_in_the_midst_of_an_attempt_is_worth_another)
+/* A reply that arrives during an attempt is not lost when the attempt fails. */
+TEST(free_at_the_join_during_an_attempt_is_worth_another)
 {
 	struct rig r;
 
@@ -152,7 +152,7 @@ TEST(free_as_it_joins_in_the_midst_of_an_attempt_is_worth_another)
 	reply_with(&r, 0, held(HELD_FOR));
 	CHECK(lock_is_pausing(&r.lock));
 	CHECK(resume_at(&r) >= r.now + HELD_FOR);
-	/* and not where nobody can be asked */
+	/* and not without a quorum */
 	contend(&r, 3, NEVER);
 	refuse(&r, 10 * MS);
 	link_up(&r, 3);
@@ -164,14 +164,14 @@ TEST(free_as_it_joins_in_the_midst_of_an_attempt_is_worth_another)
 	CHECK(resume_at(&r) > r.now);
 }
 
-TEST(a_second_turn_is_not_lost_with_the_first)
+TEST(a_second_wake_up_is_not_lost_with_the_first)
 {
 	struct rig r;
 
 	contend(&r, 3, NEVER);
 	refuse(&r, HELD_FOR);
 	link_up(&r, 3);
-	reply_with(&r, 3, turn());
+	reply_with(&r, 3, wake_up());
 	CHECK(r.lock.waiter.used_turn && r.lock.waiter.waits);
 	reply_with(&r, 3, told(VOTE_YES, SMALLER, 0));
 	CHECK_TEXT(r.lock.waiter.turn[0], SMALLER);
@@ -182,13 +182,13 @@ TEST(a_second_turn_is_not_lost_with_the_first)
 	CHECK(!r.lock.waiter.is_woken);
 }
 
-TEST(who_is_woken_asks_all_at_once)
+TEST(a_woken_waiter_asks_all_nodes_at_once)
 {
 	struct rig r;
 
-	wait_in_line(&r, 5);
+	enter_queue(&r, 5);
 	pass(&r, 10 * MS);
-	reply_with(&r, 5, turn());
+	reply_with(&r, 5, wake_up());
 	CHECK(r.up.new_token);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 10);
 	CHECK_TEXT(r.lock.waiter.turn[0], BIGGER);
@@ -196,53 +196,53 @@ TEST(who_is_woken_asks_all_at_once)
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 }
 
-TEST(a_turn_is_an_id_and_no_more)
+TEST(a_wake_up_is_an_id_and_no_more)
 {
 	struct rig r;
 
-	wait_in_line(&r, 1);
+	enter_queue(&r, 1);
 	reply_with(&r, 1, told(VOTE_YES, BIGGER BIGGER, 0));
 	CHECK_TEXT(r.lock.waiter.turn[0], BIGGER);
-	wait_in_line(&r, 1);
+	enter_queue(&r, 1);
 	reply_with(&r, 1, told(VOTE_YES, "1", 0));
 	CHECK_TEXT(r.lock.waiter.turn[0], "1");
 }
 
-/* A node that is slow to notice that a seat was closed wakes who is not there any more: our own
- * release would be heard by nobody. */
-TEST(a_holder_that_was_not_woken_keeps_its_seat_and_passes_on_what_its_release_wakes)
+/* A node that is slow to notice a closed waiter connection wakes a client that has left: the wake-
+ * up of our own release would be lost. */
+TEST(a_holder_that_was_not_woken_stays_queued_and_passes_on_the_wake_up_of_its_release)
 {
 	struct rig r;
 
-	wait_in_line(&r, 3);
+	enter_queue(&r, 3);
 	next_attempt(&r);
 	votes(&r, "Y");
 	votes(&r, ".YY");
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
-	CHECK_INT(seat(&r)->link, LINK_UP);
+	CHECK_INT(waiter_fake(&r)->link, LINK_UP);
 	let_go(&r);
 	CHECK_INT(sends(&r, OP_HAND_OFF), 3);
-	CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 1);
+	CHECK_INT(waiter_fake(&r)->sends[OP_HAND_OFF], 1);
 }
 
-TEST(a_holder_that_was_woken_needs_no_seat)
+TEST(a_holder_that_was_woken_leaves_the_queue)
 {
 	struct rig r;
 
-	wait_in_line(&r, 3);
+	enter_queue(&r, 3);
 	reply_with(&r, 3, told(VOTE_YES, BIGGER, 0));
 	votes(&r, "YYY");
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
-	CHECK_INT(seat(&r)->link, LINK_DOWN);
+	CHECK_INT(waiter_fake(&r)->link, LINK_DOWN);
 	let_go(&r);
-	CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 0);
+	CHECK_INT(waiter_fake(&r)->sends[OP_HAND_OFF], 0);
 }
 
-TEST(who_is_not_woken_asks_the_line_first_and_the_rest_if_it_grants)
+TEST(a_waiter_asks_the_queue_node_first_and_the_rest_if_it_grants)
 {
 	struct rig r;
 
-	wait_in_line(&r, 3);
+	enter_queue(&r, 3);
 	CHECK_INT(resume_at(&r), BEGIN + HELD_FOR + 2 * MS);
 	next_attempt(&r);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 4);
@@ -253,13 +253,13 @@ TEST(who_is_not_woken_asks_the_line_first_and_the_rest_if_it_grants)
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 }
 
-TEST(refused_by_the_line_asks_nobody_else_before_its_key_ends)
+TEST(refused_by_the_queue_node_asks_no_other_before_its_key_ends)
 {
 	struct rig r;
 	struct reply no[] = {held(3 * USEC_SEC), reserved(60 * MS)};
 
 	for (int i = 0; i < 2; i++) {
-		wait_in_line(&r, 3);
+		enter_queue(&r, 3);
 		next_attempt(&r);
 		reply_with(&r, 0, no[i]);
 		CHECK(lock_is_pausing(&r.lock));
@@ -268,22 +268,22 @@ TEST(refused_by_the_line_asks_nobody_else_before_its_key_ends)
 		CHECK_INT(sends(&r, OP_ACQUIRE), 4);
 		CHECK_INT(sends(&r, OP_UNDO), 1); /* of the first attempt */
 	}
-	/* All who wait for that moment do not come in step. */
-	wait_in_line(&r, 3);
+	/* Clients that wait for that moment do not retry at the same time. */
+	enter_queue(&r, 3);
 	next_attempt(&r);
 	r.random = 99999;
 	reply_with(&r, 0, held(USEC_SEC));
 	CHECK_INT(resume_at(&r), r.now + USEC_SEC + 2 * MS + 99999);
 }
 
-TEST(a_line_that_does_not_decide_is_passed_over)
+TEST(a_queue_node_that_does_not_decide_is_passed_over)
 {
 	struct rig r;
 	struct reply no[] = {reply_absent(REASON_LOADING, NULL),
 		told(VOTE_FOREIGN, "a stranger", USEC_SEC), held(NEVER)};
 
 	for (int i = 0; i < 3; i++) {
-		wait_in_line(&r, 3);
+		enter_queue(&r, 3);
 		next_attempt(&r);
 		reply_with(&r, 0, no[i]);
 		CHECK_INT(sends(&r, OP_ACQUIRE), 6);
@@ -291,12 +291,12 @@ TEST(a_line_that_does_not_decide_is_passed_over)
 		CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	}
 	/* silent */
-	wait_in_line(&r, 3);
+	enter_queue(&r, 3);
 	next_attempt(&r);
 	pass(&r, NODE_TIMEOUT);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 6);
-	/* nobody else is there */
-	wait_in_line(&r, 3);
+	/* no other node is connected */
+	enter_queue(&r, 3);
 	next_attempt(&r);
 	link_down(&r, 1, REASON_CLOSED);
 	link_down(&r, 2, REASON_CLOSED);
@@ -304,14 +304,14 @@ TEST(a_line_that_does_not_decide_is_passed_over)
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
 }
 
-TEST(strangers_wake_nobody_and_are_asked_again_soon)
+TEST(foreign_holders_wake_no_waiter_so_the_waiter_retries_soon)
 {
 	struct rig r;
 	struct reply no[] = {told(VOTE_FOREIGN, "a stranger", HELD_FOR), held(NEVER)};
 
 	for (int i = 0; i < 4; i++) {
 		contend(&r, 3, NEVER);
-		/* one is enough, the line or not */
+		/* one is enough, the queue node or not */
 		reply_with(&r, 0, i < 2 ? no[i] : held(HELD_FOR));
 		reply_with(&r, 1, i < 2 ? held(HELD_FOR) : no[i - 2]);
 		reply_with(&r, 2, held(HELD_FOR));
@@ -324,7 +324,7 @@ TEST(the_next_attempt_is_when_a_majority_can_grant_it)
 {
 	struct rig r;
 
-	/* One has it, but not at the line. */
+	/* One client has a majority, but not the queue node. */
 	contend(&r, 3, NEVER);
 	fake_reply(&r, 0, VOTE_YES);
 	reply_with(&r, 1, held(3 * USEC_SEC));
@@ -336,7 +336,7 @@ TEST(the_next_attempt_is_when_a_majority_can_grant_it)
 	reply_with(&r, 2, held(3 * USEC_SEC));
 	reply_with(&r, 3, held(2 * USEC_SEC));
 	CHECK_INT(resume_at(&r), BEGIN + 2 * USEC_SEC + 2 * MS);
-	/* not sooner than others would */
+	/* not sooner than a polling client */
 	contend(&r, 3, NEVER);
 	fake_reply(&r, 0, VOTE_YES);
 	reply_with(&r, 1, held(5 * MS));
@@ -344,36 +344,36 @@ TEST(the_next_attempt_is_when_a_majority_can_grant_it)
 	CHECK_INT(resume_at(&r), BEGIN + 20 * MS);
 }
 
-TEST(a_turn_that_comes_during_an_attempt_is_for_the_next)
+TEST(a_wake_up_during_an_attempt_is_for_the_next)
 {
 	struct rig r;
 	uint32_t round;
 
-	wait_in_line(&r, 3);
+	enter_queue(&r, 3);
 	next_attempt(&r);
 	round = r.lock.stamp.round;
-	reply_with(&r, 3, turn());
+	reply_with(&r, 3, wake_up());
 	CHECK_INT(sends(&r, OP_ACQUIRE), 4);
 	reply_with(&r, 0, held(HELD_FOR));
 	CHECK_INT(r.lock.stamp.round, round + 1);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 7);
-	/* It is used up now. */
+	/* The reservation has been used. */
 	reply_with(&r, 0, told(VOTE_FOREIGN, HUGE ":another", HELD_FOR));
 	reply_with(&r, 1, told(VOTE_FOREIGN, HUGE ":another", HELD_FOR));
 	CHECK(lock_is_pausing(&r.lock));
 	CHECK(!r.lock.waiter.is_woken);
 	CHECK_INT(resume_at(&r), r.now + HELD_FOR + 2 * MS);
-	CHECK_INT(seat(&r)->opens, 1);
-	CHECK_INT(seat(&r)->sends[OP_JOIN], 2);
-	CHECK_INT(seat(&r)->sends[OP_WAIT], 2);
+	CHECK_INT(waiter_fake(&r)->opens, 1);
+	CHECK_INT(waiter_fake(&r)->sends[OP_JOIN], 2);
+	CHECK_INT(waiter_fake(&r)->sends[OP_WAIT], 2);
 }
 
-TEST(a_turn_lasts_through_an_attempt_that_had_no_quorum)
+TEST(a_reservation_lasts_through_an_attempt_without_quorum)
 {
 	struct rig r;
 
-	wait_in_line(&r, 3);
-	reply_with(&r, 3, turn());
+	enter_queue(&r, 3);
+	reply_with(&r, 3, wake_up());
 	votes(&r, "AA");
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
 	CHECK(r.lock.waiter.is_woken);
@@ -384,52 +384,52 @@ TEST(a_turn_lasts_through_an_attempt_that_had_no_quorum)
 	CHECK(r.lock.waiter.used_turn);
 }
 
-TEST(a_turn_not_used_at_the_end_is_handed_over_from_the_seat)
+TEST(an_unused_reservation_is_handed_off_by_the_waiter_connection)
 {
 	struct rig r;
 
-	wait_in_line(&r, 3);
+	enter_queue(&r, 3);
 	next_attempt(&r);
-	reply_with(&r, 3, turn());
+	reply_with(&r, 3, wake_up());
 	let_go(&r);
-	CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 1);
+	CHECK_INT(waiter_fake(&r)->sends[OP_HAND_OFF], 1);
 	finish(&r);
 	/* at the deadline as well */
-	wait_in_line_for(&r, 3, USEC_SEC / 2);
+	enter_queue_for(&r, 3, USEC_SEC / 2);
 	wait_until(&r, BEGIN + USEC_SEC / 2);
-	reply_with(&r, 3, turn());
-	CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 0);
+	reply_with(&r, 3, wake_up());
+	CHECK_INT(waiter_fake(&r)->sends[OP_HAND_OFF], 0);
 	for (int i = 0; i < 3; i++)
 		reply_with(&r, i, held(HELD_FOR));
 	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
-	CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 1);
-	/* and its answer changes nothing */
+	CHECK_INT(waiter_fake(&r)->sends[OP_HAND_OFF], 1);
+	/* and the reply changes nothing */
 	fake_reply(&r, 3, VOTE_YES);
 	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK(!r.lock.waiter.is_refused);
 }
 
-/* The wake-up may be on its way: behind the blocked pop, the last word is heard only if it is. */
-TEST(a_turn_that_comes_as_we_leave_is_handed_over)
+/* A wake-up may be on its way. The node reads a hand-off after OP_WAIT only if it has sent one. */
+TEST(a_wake_up_that_arrives_as_we_leave_is_handed_off)
 {
 	struct rig r;
 
 	/* still waiting */
-	wait_in_line(&r, 3);
+	enter_queue(&r, 3);
 	let_go(&r);
-	CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 1);
-	CHECK_INT(seat(&r)->queue[0].op, OP_WAIT);
-	CHECK_INT(seat(&r)->queue[1].op, OP_HAND_OFF);
-	/* no way to say it */
-	wait_in_line(&r, 3);
+	CHECK_INT(waiter_fake(&r)->sends[OP_HAND_OFF], 1);
+	CHECK_INT(waiter_fake(&r)->queue[0].op, OP_WAIT);
+	CHECK_INT(waiter_fake(&r)->queue[1].op, OP_HAND_OFF);
+	/* no connection for the hand-off */
+	enter_queue(&r, 3);
 	next_attempt(&r);
-	reply_with(&r, 3, turn());
+	reply_with(&r, 3, wake_up());
 	link_down(&r, 3, REASON_CLOSED);
 	let_go(&r);
-	CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 0);
+	CHECK_INT(waiter_fake(&r)->sends[OP_HAND_OFF], 0);
 }
 
-TEST(free_when_it_joins_is_worth_an_attempt_but_one_only)
+TEST(free_at_the_join_is_worth_an_attempt_but_one_only)
 {
 	struct rig r;
 
@@ -437,7 +437,7 @@ TEST(free_when_it_joins_is_worth_an_attempt_but_one_only)
 	refuse(&r, HELD_FOR);
 	link_up(&r, 3);
 	reply_with(&r, 3, told(VOTE_YES, "", 0));
-	/* free at the line: nobody said that it is our turn */
+	/* free at the queue node, but not reserved for us */
 	CHECK_INT(sends(&r, OP_ACQUIRE), 4);
 	reply_with(&r, 0, held(HELD_FOR));
 	CHECK_INT(resume_at(&r), r.now + HELD_FOR + 2 * MS);
@@ -449,13 +449,13 @@ TEST(free_when_it_joins_is_worth_an_attempt_but_one_only)
 	reply_with(&r, 3, told(VOTE_YES, "", 0));
 	CHECK(lock_is_pausing(&r.lock));
 	CHECK_INT(resume_at(&r), r.now + 20 * MS);
-	/* A turn tells that things have changed. */
-	reply_with(&r, 3, turn());
+	/* A wake-up says that the state has changed. */
+	reply_with(&r, 3, wake_up());
 	CHECK(!r.lock.waiter.was_free);
 }
 
-/* A majority refused us before the line did; what is there may be a dead one's. */
-TEST(a_key_of_the_line_that_ends_before_the_others_is_not_slept_over)
+/* A majority refused us before the queue node did; its key may belong to a dead client. */
+TEST(the_next_attempt_is_when_the_key_of_the_queue_node_ends_if_that_is_first)
 {
 	static const struct {
 		usec left, resume_in;
@@ -475,18 +475,18 @@ TEST(a_key_of_the_line_that_ends_before_the_others_is_not_slept_over)
 	}
 }
 
-TEST(a_turn_ends_the_patience_of_many_failures)
+TEST(a_wake_up_resets_the_delay_after_failures)
 {
 	for (int woken = 0; woken < 2; woken++) {
 		struct rig r;
 
-		wait_in_line(&r, 3);
+		enter_queue(&r, 3);
 		for (int i = 0; i < 4; i++) {
 			next_attempt(&r);
 			refuse(&r, HELD_FOR);
 		}
 		if (woken) {
-			reply_with(&r, 3, turn());
+			reply_with(&r, 3, wake_up());
 			all_up(&r);
 			for (int i = 0; i < 2; i++)
 				reply_with(&r, i, told(VOTE_FOREIGN, HUGE ":another", HELD_FOR));
@@ -496,35 +496,35 @@ TEST(a_turn_ends_the_patience_of_many_failures)
 	}
 }
 
-TEST(a_seat_that_breaks_during_an_attempt_is_taken_again_after_it)
+TEST(a_waiter_connection_that_breaks_during_an_attempt_is_opened_again_after_it)
 {
 	struct rig r;
 
-	wait_in_line(&r, 3);
+	enter_queue(&r, 3);
 	next_attempt(&r);
 	link_down(&r, 3, REASON_CLOSED);
-	CHECK_INT(seat(&r)->opens, 1);
+	CHECK_INT(waiter_fake(&r)->opens, 1);
 	CHECK(!lock_is_pausing(&r.lock));
 	reply_with(&r, 0, held(HELD_FOR));
-	CHECK_INT(seat(&r)->opens, 2);
+	CHECK_INT(waiter_fake(&r)->opens, 2);
 	link_up(&r, 3);
-	CHECK_INT(seat(&r)->queued, 2);
+	CHECK_INT(waiter_fake(&r)->queued, 2);
 }
 
-TEST(a_turn_that_nobody_came_for_is_for_who_joins)
+TEST(an_unclaimed_reservation_is_for_the_client_that_joins)
 {
 	struct rig r;
 
 	contend(&r, 3, NEVER);
 	refuse(&r, HELD_FOR);
 	link_up(&r, 3);
-	reply_with(&r, 3, turn());
+	reply_with(&r, 3, wake_up());
 	CHECK(r.lock.waiter.used_turn);
 	CHECK_TEXT(r.lock.waiter.turn[0], BIGGER);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 6);
 }
 
-TEST(a_seat_that_cannot_be_had_in_time_is_given_up_and_asked_for_soon)
+TEST(a_waiter_connection_that_is_late_is_given_up_and_retried_soon)
 {
 	struct rig r;
 
@@ -532,48 +532,48 @@ TEST(a_seat_that_cannot_be_had_in_time_is_given_up_and_asked_for_soon)
 	contend(&r, 3, NEVER);
 	refuse(&r, HELD_FOR);
 	wait_until(&r, BEGIN + NODE_TIMEOUT - 1);
-	CHECK_INT(seat(&r)->link, LINK_OPENING);
+	CHECK_INT(waiter_fake(&r)->link, LINK_OPENING);
 	wait_until(&r, BEGIN + NODE_TIMEOUT);
-	CHECK_INT(seat(&r)->link, LINK_DOWN);
+	CHECK_INT(waiter_fake(&r)->link, LINK_DOWN);
 	CHECK_INT(resume_at(&r), r.now + 20 * MS);
 	next_attempt(&r);
 	refuse(&r, HELD_FOR);
-	CHECK_INT(seat(&r)->opens, 2);
+	CHECK_INT(waiter_fake(&r)->opens, 2);
 	/* it does not answer */
 	r.now += MS;
 	link_up(&r, 3);
 	wait_until(&r, r.now + NODE_TIMEOUT);
-	CHECK_INT(seat(&r)->link, LINK_DOWN);
+	CHECK_INT(waiter_fake(&r)->link, LINK_DOWN);
 	CHECK_INT(resume_at(&r), r.now + 20 * MS);
-	/* it refuses to be connected to, or the connection breaks */
+	/* it refuses the connection, or the connection breaks */
 	next_attempt(&r);
 	refuse(&r, HELD_FOR);
 	link_down(&r, 3, REASON_CONNECT);
 	CHECK_INT(resume_at(&r), r.now + 20 * MS);
-	CHECK_INT(seat(&r)->link, LINK_DOWN);
+	CHECK_INT(waiter_fake(&r)->link, LINK_DOWN);
 	next_attempt(&r);
 	refuse(&r, HELD_FOR);
 	link_up(&r, 3);
 	link_down(&r, 3, REASON_CLOSED);
 	CHECK_INT(resume_at(&r), r.now + 40 * MS);
-	CHECK_INT(seat(&r)->opens, 4);
+	CHECK_INT(waiter_fake(&r)->opens, 4);
 	next_attempt(&r);
 	refuse(&r, HELD_FOR);
-	CHECK_INT(seat(&r)->opens, 5);
+	CHECK_INT(waiter_fake(&r)->opens, 5);
 	CHECK(!r.lock.waiter.is_refused);
 }
 
-TEST(who_waits_is_not_late)
+TEST(a_blocked_waiter_is_not_late)
 {
 	struct rig r;
 
-	wait_in_line(&r, 3);
+	enter_queue(&r, 3);
 	wait_until(&r, BEGIN + HELD_FOR);
-	CHECK_INT(seat(&r)->link, LINK_UP);
-	CHECK_INT(seat(&r)->queued, 1);
+	CHECK_INT(waiter_fake(&r)->link, LINK_UP);
+	CHECK_INT(waiter_fake(&r)->queued, 1);
 }
 
-TEST(who_may_not_wait_is_told_once_and_polls)
+TEST(a_client_without_permission_to_wait_polls)
 {
 	for (int waits = 0; waits < 2; waits++) {
 		struct rig r;
@@ -587,35 +587,35 @@ TEST(who_may_not_wait_is_told_once_and_polls)
 		CHECK(r.lock.waiter.is_refused);
 		CHECK_INT(r.lock.waiter.trouble.reason, REASON_NOPERM);
 		CHECK_INT(r.lock.waiter.node, 0);
-		CHECK_INT(seat(&r)->link, LINK_DOWN);
+		CHECK_INT(waiter_fake(&r)->link, LINK_DOWN);
 		CHECK_INT(resume_at(&r), BEGIN + 20 * MS);
 		for (int i = 0; i < 3; i++) {
 			next_attempt(&r);
 			refuse(&r, HELD_FOR);
 			CHECK_INT(resume_at(&r), r.now + (i < 2 ? 20 : 40) * MS);
 		}
-		CHECK_INT(seat(&r)->opens, 1);
+		CHECK_INT(waiter_fake(&r)->opens, 1);
 	}
 }
 
-TEST(only_the_seat_is_kept_for_longer_than_a_second)
+TEST(only_the_waiter_connection_is_kept_for_longer_than_a_second)
 {
 	struct rig r;
 
-	wait_in_line(&r, 3);
+	enter_queue(&r, 3);
 	wait_until(&r, BEGIN + USEC_SEC - 1);
 	for (int i = 0; i < 4; i++)
 		CHECK_INT(r.fake[i].link, LINK_UP);
 	wait_until(&r, BEGIN + USEC_SEC);
 	for (int i = 0; i < 3; i++)
 		CHECK_INT(r.fake[i].link, LINK_DOWN);
-	CHECK_INT(seat(&r)->link, LINK_UP);
-	/* Woken, it connects first. */
-	reply_with(&r, 3, turn());
+	CHECK_INT(waiter_fake(&r)->link, LINK_UP);
+	/* A woken client connects first. */
+	reply_with(&r, 3, wake_up());
 	CHECK_INT(sends(&r, OP_ACQUIRE), 3);
 	all_up(&r);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 6);
-	/* What is under way is not cut off. */
+	/* A request in flight keeps its connection. */
 	contend(&r, 3, NEVER);
 	reply_with(&r, 0, held(HELD_FOR));
 	reply_with(&r, 1, held(HELD_FOR));
@@ -626,11 +626,11 @@ TEST(only_the_seat_is_kept_for_longer_than_a_second)
 	CHECK_INT(r.fake[2].link, LINK_UP);
 }
 
-TEST(the_line_has_its_last_attempt_at_the_deadline_and_at_all_nodes)
+TEST(a_waiter_has_its_last_attempt_at_the_deadline_and_at_all_nodes)
 {
 	struct rig r;
 
-	wait_in_line_for(&r, 3, USEC_SEC / 2);
+	enter_queue_for(&r, 3, USEC_SEC / 2);
 	CHECK_INT(resume_at(&r), BEGIN + USEC_SEC / 2);
 	next_attempt(&r);
 	CHECK_INT(r.now, BEGIN + USEC_SEC / 2);
@@ -640,19 +640,19 @@ TEST(the_line_has_its_last_attempt_at_the_deadline_and_at_all_nodes)
 	CHECK_INT(r.lock.refusal, REFUSAL_BUSY);
 }
 
-TEST(a_turn_that_nobody_came_for_opens_the_other_nodes)
+TEST(an_unclaimed_reservation_opens_the_other_nodes)
 {
 	struct rig r;
 
 	for (int is_last = 0; is_last < 2; is_last++) {
 		contend(&r, 3, NEVER);
 		if (!is_last)
-			reply_with(&r, 0, turn());
+			reply_with(&r, 0, wake_up());
 		reply_with(&r, 1, reserved(60 * MS));
 		reply_with(&r, 2, reserved(60 * MS));
 		CHECK(!lock_is_pausing(&r.lock));
 		if (is_last)
-			reply_with(&r, 0, turn());
+			reply_with(&r, 0, wake_up());
 		CHECK_TEXT(r.lock.waiter.turn[0], BIGGER);
 		CHECK(!lock_is_pausing(&r.lock));
 		wait_until(&r, r.up.wake_at);
@@ -662,7 +662,7 @@ TEST(a_turn_that_nobody_came_for_opens_the_other_nodes)
 	}
 }
 
-TEST(whether_a_turn_is_somebodys_the_line_is_asked_for_a_while)
+TEST(the_queue_node_has_time_to_say_whether_a_reservation_is_claimed)
 {
 	struct rig r;
 
@@ -672,12 +672,12 @@ TEST(whether_a_turn_is_somebodys_the_line_is_asked_for_a_while)
 	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	wait_until(&r, r.now + r.lock.policy.node_timeout / 4);
 	CHECK_INT(r.lock.refusal, REFUSAL_BUSY);
-	/* It says so. */
+	/* The queue node says so. */
 	contend(&r, 3, 0);
 	reply_with(&r, 1, reserved(60 * MS));
 	reply_with(&r, 0, reserved(60 * MS));
 	CHECK_INT(r.lock.refusal, REFUSAL_BUSY);
-	/* Without it, the next one is the line, which has spoken. */
+	/* Without that node, the next one is the queue node, and it has answered. */
 	contend(&r, 3, 0);
 	reply_with(&r, 1, reserved(60 * MS));
 	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
@@ -686,22 +686,22 @@ TEST(whether_a_turn_is_somebodys_the_line_is_asked_for_a_while)
 	CHECK_INT(r.lock.refusal, REFUSAL_BUSY);
 }
 
-TEST(the_line_tells_whether_others_wait)
+TEST(the_queue_node_says_whether_others_wait)
 {
 	struct rig r;
 	struct reply awaited = {.vote = VOTE_YES, .awaited = 1};
 
-	for (int line = 0; line < 3; line++) {
+	for (int queue_node = 0; queue_node < 3; queue_node++) {
 		contend(&r, 3, NEVER);
 		memcpy(r.lock.policy.order[0], (int[]){1, 0, 2}, 3 * sizeof(int));
 		for (int i = 0; i < 3; i++)
-			if (i == line)
+			if (i == queue_node)
 				reply_with(&r, i, awaited);
 			else
 				fake_reply(&r, i, VOTE_YES);
-		CHECK_INT(r.lock.waiter.awaited, line == 1);
+		CHECK_INT(r.lock.waiter.awaited, queue_node == 1);
 	}
-	/* Each extension tells it anew. */
+	/* Each extension reports it again. */
 	contend(&r, 3, NEVER);
 	reply_with(&r, 0, awaited);
 	votes(&r, ".YY");
@@ -710,12 +710,12 @@ TEST(the_line_tells_whether_others_wait)
 	CHECK(!r.lock.waiter.awaited);
 	reply_with(&r, 0, awaited);
 	CHECK(r.lock.waiter.awaited);
-	/* When the line is absent, it is another one. */
+	/* If the queue node is absent, the next node is the queue node. */
 	next_round(&r);
 	votes(&r, "A");
 	reply_with(&r, 1, awaited);
 	CHECK(r.lock.waiter.awaited);
-	/* Whoever refuses tells nothing. */
+	/* A refusal does not count. */
 	contend(&r, 3, NEVER);
 	awaited.vote = VOTE_FOREIGN;
 	reply_with(&r, 0, awaited);
@@ -732,7 +732,7 @@ static void contend_fairly(struct rig *r, usec wait)
 	all_up(r);
 }
 
-TEST(fair_hears_everybody_before_a_majority_counts)
+TEST(fair_hears_every_node_before_a_majority_counts)
 {
 	struct rig r;
 
@@ -741,12 +741,12 @@ TEST(fair_hears_everybody_before_a_majority_counts)
 	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 	fake_reply(&r, 0, VOTE_YES);
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
-	/* The silent have the node time-out. */
+	/* A silent node has the node timeout. */
 	contend_fairly(&r, NEVER);
 	votes(&r, ".YY");
 	wait_until(&r, BEGIN + NODE_TIMEOUT);
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
-	/* Nobody is the line. */
+	/* No node is the queue node. */
 	contend_fairly(&r, NEVER);
 	votes(&r, "AAA");
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
@@ -763,8 +763,8 @@ TEST(fair_lets_others_pass_though_a_majority_would_grant_it)
 	CHECK_INT(r.lock.refusal, REFUSAL_BUSY);
 	CHECK_INT(sends(&r, OP_UNDO), 2);
 	CHECK_INT(resume_at(&r), BEGIN + 62 * MS);
-	CHECK_INT(seat(&r)->line, 0);
-	/* the line only, and only a turn */
+	CHECK_INT(waiter_fake(&r)->node, 0);
+	/* only the queue node, and only a reservation */
 	contend_fairly(&r, NEVER);
 	reply_with(&r, 1, reserved(60 * MS));
 	votes(&r, "Y.Y");
@@ -773,16 +773,16 @@ TEST(fair_lets_others_pass_though_a_majority_would_grant_it)
 	reply_with(&r, 0, held(60 * MS));
 	votes(&r, ".YY");
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
-	/* Who does not ask for it does not mind. */
+	/* Without is_fair, a majority is enough. */
 	contend(&r, 3, NEVER);
 	reply_with(&r, 0, reserved(60 * MS));
 	votes(&r, ".YY");
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 }
 
-/* ---- who only looks ---- */
+/* ---- only looking ---- */
 
-TEST(who_only_looks_is_done_when_a_majority_is_free)
+TEST(only_looking_is_done_when_a_majority_is_free)
 {
 	static const struct {
 		const char *letters;
@@ -802,12 +802,14 @@ TEST(who_only_looks_is_done_when_a_majority_is_free)
 		unit_check(lock_state(&r.lock) == LOCK_OVER && r.lock.refusal == cases[i].refusal,
 			__FILE__, __LINE__, "%s: state %d, refusal %d", cases[i].letters,
 			(int)lock_state(&r.lock), (int)r.lock.refusal);
-		/* Nothing was taken, nothing is owed. */
+		/* No key was set, so no release is pending. */
 		CHECK_INT(sends(&r, OP_UNDO) + sends(&r, OP_HAND_OFF), 0);
 	}
 }
 
-TEST(who_only_looks_passes_on_the_turn_that_it_was_told_of)
+/* The reply to OP_JOIN brought the wake-up, and OP_WAIT is still blocked: the node would never read
+ * a hand-off on the waiter connection alone. */
+TEST(only_looking_passes_on_a_reservation)
 {
 	static const char *const replies[] = {"GG", ".GG"};
 	struct rig r;
@@ -820,9 +822,9 @@ TEST(who_only_looks_passes_on_the_turn_that_it_was_told_of)
 		CHECK(lock_state(&r.lock) == LOCK_RELEASING || lock_state(&r.lock) == LOCK_OVER);
 		CHECK_INT(r.fake[0].sends[OP_HAND_OFF], 1);
 		CHECK_INT(sends(&r, OP_HAND_OFF), 1);
-		CHECK_INT(seat(&r)->sends[OP_HAND_OFF], 1);
+		CHECK_INT(waiter_fake(&r)->sends[OP_HAND_OFF], 1);
 	}
-	/* No way to say it. */
+	/* No connection for the hand-off. */
 	look_and_be_woken(&r, held(HELD_FOR));
 	link_down(&r, 0, REASON_CLOSED);
 	votes(&r, ".GG");

@@ -1,8 +1,8 @@
 /*
- * walk: one or two holders, who at times extend out of turn and leave the key in the end, against a
- * small world of nodes that dawdle, fall silent, restart, answer with errors and whose clocks run
- * apart; thousands of times at random, the rules checked after each step. WALK_SEED=n shows one
- * walk; WALK_SEEDS=n walks that many.
+ * walk: one or two clients and a small world of nodes that are slow, fall silent, restart, answer
+ * with errors, and have clocks of different rates. Clients at times extend on request, and let the
+ * key expire in the end. Thousands of random walks; each step checks the rules. WALK_SEED=n shows
+ * one walk; WALK_SEEDS=n walks that many.
  */
 #include "lock/lock.h"
 
@@ -19,21 +19,21 @@
 #define CLIENTS 2
 #define SERVERS 7
 
-enum { NOBODY = 0, OUTSIDER = -1 };
+enum { NO_HOLDER = 0, OUTSIDER = -1 };
 
 enum rule {
 	RULE_WIRE,
 	RULE_ONCE,
 	RULE_FLIGHT,
 	RULE_PROOF,
-	RULE_HEAL,
+	RULE_REPAIR,
 	RULE_ASK,
-	RULE_DEBTOR,
+	RULE_EARLIER,
 	RULE_END,
 	RULE_WAKE,
 	RULE_BUSY_LOOP,
 	RULE_RELEASE_TIME,
-	RULE_DEBT,
+	RULE_PENDING,
 	RULE_LEFT,
 	RULE_LEAVE,
 	RULE_EXTEND,
@@ -56,15 +56,15 @@ struct message {
 /* A connection as one client sees it, until it notices that it is broken. */
 struct wire {
 	enum link link;
-	usec done_at; /* OPENING: when the client hears of it */
+	usec done_at; /* OPENING: the time at which the client notices it */
 	bool accepted;
 	bool shakes; /* OPENING: with TLS to come */
 	bool broken;
 	usec broken_at;
 	struct message queue[3];
 	int queued;
-	int kept_token; /* what the node was last asked to keep, as in session.c */
-	int server; /* where it leads to: the seat's changes */
+	int kept_token; /* the token of the last request that sets the key, as in session.c */
+	int server; /* the server at the other end: it changes for the waiter connection */
 };
 
 enum mood { WELL, SLOW, SILENT, REFUSING, ERRORS, MOODS };
@@ -72,8 +72,8 @@ enum mood { WELL, SLOW, SILENT, REFUSING, ERRORS, MOODS };
 struct server {
 	int holder;
 	usec ends;
-	int left; /* the token that it was last told to keep until it ends by itself */
-	int refused[CLIENTS]; /* the token that it answered the release of with an error */
+	int left; /* the token of the last OP_EXPIRE */
+	int refused[CLIENTS]; /* the token that it refused to release */
 	enum mood mood;
 	int life;
 	int64_t rate; /* of its clock, in permille of the true one */
@@ -83,16 +83,16 @@ struct server {
 struct client {
 	struct lock lock;
 	struct update up;
-	struct wire wire[SERVERS + 1]; /* the last one used: the seat's */
+	struct wire wire[SERVERS + 1]; /* the last one in use: the waiter connection */
 	int id;
 	int token;
 	usec start_at, extend_at, let_go_at, asleep_until;
-	usec leave_for; /* what it asks for, */
+	usec leave_for; /* of its release, */
 	bool leaves; /* and whether the lock was held then */
 	bool started;
-	uint32_t round; /* the newest in which anything was asked, */
-	usec round_at; /* when that began, */
-	unsigned voters; /* and who said yes in it */
+	uint32_t round; /* the newest round with a request, */
+	usec round_at; /* the start of that round, */
+	unsigned voters; /* and the nodes that said yes in it */
 	usec releasing_since;
 	int idle_turns;
 	long steps;
@@ -112,7 +112,7 @@ static struct {
 	int breaches[RULES];
 	uint64_t first_seed[RULES];
 	char words[RULES][120];
-	long steps, held, extended, healed, busy, no_quorum, slow, expired, denied, over,
+	long steps, held, extended, repaired, busy, no_quorum, slow, expired, denied, over,
 		honest_pairs, nudged, left;
 } tally;
 
@@ -180,15 +180,15 @@ static bool believes(const struct world *w, const struct client *c)
 
 static void expire(const struct world *w, struct server *s)
 {
-	if (s->holder != NOBODY && w->now >= s->ends)
-		s->holder = NOBODY;
+	if (s->holder != NO_HOLDER && w->now >= s->ends)
+		s->holder = NO_HOLDER;
 }
 
 static void hold_key(const struct world *w, struct server *s, const struct message *m)
 {
 	s->holder = m->token;
 	s->ends = w->now + m->ttl * 1000 / s->rate;
-	s->left = m->op == OP_EXPIRE ? m->token : NOBODY;
+	s->left = m->op == OP_EXPIRE ? m->token : NO_HOLDER;
 }
 
 static bool is_parting(enum op op)
@@ -201,12 +201,12 @@ static enum vote carry_out(const struct world *w, struct server *s, const struct
 	bool sets = m->op == OP_ACQUIRE || m->op == OP_REPAIR;
 
 	expire(w, s);
-	if (s->holder != NOBODY && s->holder != m->token)
+	if (s->holder != NO_HOLDER && s->holder != m->token)
 		return VOTE_FOREIGN;
-	if (s->holder == NOBODY && !sets)
+	if (s->holder == NO_HOLDER && !sets)
 		return VOTE_GONE;
 	if (m->op == OP_UNDO || m->op == OP_HAND_OFF)
-		s->holder = NOBODY;
+		s->holder = NO_HOLDER;
 	else
 		hold_key(w, s, m);
 	return VOTE_YES;
@@ -225,13 +225,13 @@ static void serve(struct world *w, int node, struct message *m)
 		s->refused[m->token % CLIENTS] = m->token;
 	if (s->mood == ERRORS && chance(w, 60))
 		return;
-	vote = m->op == OP_WAIT || (m->op == OP_JOIN && s->holder == NOBODY) ? VOTE_YES
-	       : m->op == OP_JOIN                                            ? VOTE_FOREIGN
-									     : carry_out(w, s, m);
+	vote = m->op == OP_WAIT || (m->op == OP_JOIN && s->holder == NO_HOLDER) ? VOTE_YES
+	       : m->op == OP_JOIN                                               ? VOTE_FOREIGN
+				  : carry_out(w, s, m);
 	if (s->mood == ERRORS)
 		return;
 	m->reply = (struct reply){.vote = vote, .awaited = chance(w, 20)};
-	/* Told by a redlock that holds it, or by somebody else. */
+	/* Reported by a redlock that holds the key, or by another client. */
 	if (vote == VOTE_FOREIGN && chance(w, 70)) {
 		snprintf(m->reply.text, sizeof(m->reply.text), "%040x:somebody",
 			(unsigned)s->holder);
@@ -268,7 +268,7 @@ static void schedule(struct world *w, struct wire *wire, int node, struct messag
 		m->back_at = usec_max(m->back_at, before->back_at);
 }
 
-/* The connection is gone; what was on its way is carried out or not. */
+/* The connection is gone; requests on their way are carried out or not. */
 static void lose(struct world *w, struct wire *wire, int node)
 {
 	for (int i = 0; i < wire->queued && !wire->broken; i++)
@@ -309,7 +309,7 @@ static void change_mood(struct world *w, int node)
 		cut_wires(w, node);
 	if (before != SILENT || s->mood == SILENT)
 		return;
-	/* It wakes up: what waited for it is late, but comes. */
+	/* The node wakes up: delayed messages arrive late. */
 	for (int i = 0; i < w->clients; i++) {
 		struct wire *wire = &w->client[i].wire[node];
 
@@ -333,7 +333,7 @@ static void chaos(struct world *w)
 		trace(w, "node %d breaks its connections", node);
 		break;
 	case 1:
-		if (s->holder == NOBODY) {
+		if (s->holder == NO_HOLDER) {
 			s->holder = OUTSIDER;
 			s->ends = w->now + up_to(w, w->policy.ttl);
 			trace(w, "node %d is taken by an outsider", node);
@@ -341,7 +341,7 @@ static void chaos(struct world *w)
 		break;
 	case 2:
 		if (w->loses_keys) {
-			s->holder = NOBODY;
+			s->holder = NO_HOLDER;
 			s->life++;
 			cut_wires(w, node);
 			trace(w, "node %d restarts", node);
@@ -349,7 +349,7 @@ static void chaos(struct world *w)
 		break;
 	case 3:
 		if (w->loses_keys) {
-			s->holder = NOBODY;
+			s->holder = NO_HOLDER;
 			trace(w, "node %d has its key deleted", node);
 		}
 		break;
@@ -415,17 +415,17 @@ static void check_ask(struct world *w, struct client *c, const struct action *a)
 	if (a->op == OP_REPAIR &&
 		(__builtin_popcount(c->voters) < quorum_of(w) || a->round != c->round ||
 			lock_state(&c->lock) != LOCK_HELD))
-		breach(w, c, RULE_HEAL, "healed without a majority in this round");
-	tally.healed += a->op == OP_REPAIR;
+		breach(w, c, RULE_REPAIR, "repaired without a majority in this round");
+	tally.repaired += a->op == OP_REPAIR;
 	if (a->op == OP_ACQUIRE &&
 		(a->round != c->lock.stamp.attempt || lock_state(&c->lock) != LOCK_TRYING))
 		breach(w, c, RULE_ASK, "asked for another attempt's token");
 	if (a->op != OP_EXTEND && is_ours(c, s->holder) && s->holder != c->token &&
 		w->now < s->ends)
-		breach(w, c, RULE_DEBTOR, "asked a node that carries an earlier token");
+		breach(w, c, RULE_EARLIER, "asked a node that carries an earlier token");
 }
 
-/* Only what was held is left to others, and all of that is; an earlier token is deleted. */
+/* Every key of a held lock is let expire, and no other key is; an earlier token is deleted. */
 static void check_parting(struct world *w, struct client *c, const struct action *a)
 {
 	bool current = c->wire[wire_of(w, a)].kept_token == c->token;
@@ -452,7 +452,7 @@ static void send(struct world *w, struct client *c, const struct action *a)
 		check_parting(w, c, a);
 	else
 		check_ask(w, c, a);
-	/* A connection that is broken takes it all the same, until that is noticed. */
+	/* A broken connection accepts requests until the client notices it. */
 	if (wire->link == LINK_UP && !is_parting(a->op) && a->op != OP_EXTEND)
 		wire->kept_token = c->token;
 	if (wire->link != LINK_UP || wire->broken)
@@ -504,7 +504,7 @@ static void perform(struct world *w, struct client *c)
 	}
 }
 
-/* ---- the rules ---- */
+/* ---- votes ---- */
 
 static void check_belief(
 	struct world *w, struct client *c, usec valid_before, enum lock_state state_before)
@@ -555,8 +555,8 @@ static void check_times(struct world *w, struct client *c)
 		breach(w, c, RULE_RELEASE_TIME, "releases for too long");
 }
 
-/* Whatever a node carries of ours, and was not left to others, is known as a debt. */
-static void check_debts(struct world *w, struct client *c)
+/* Every key of ours on a node, unless it was let expire, is known as a pending release. */
+static void check_pending(struct world *w, struct client *c)
 {
 	for (int i = 0; i < w->nodes; i++) {
 		const struct server *s = &w->server[i];
@@ -566,11 +566,11 @@ static void check_debts(struct world *w, struct client *c)
 			w->now >= m->pending_until)
 			continue;
 		if (!m->pending || c->wire[i].kept_token != s->holder)
-			breach(w, c, RULE_DEBT, "a token on a node that owes none");
+			breach(w, c, RULE_PENDING, "a token on a node without a pending release");
 	}
 }
 
-/* What lies in a node's queue is carried out: the connections are closed in good order. */
+/* Carries out the requests that are queued at the nodes: the connections close cleanly. */
 static void check_end(struct world *w, struct client *c)
 {
 	for (int i = 0; i < w->nodes; i++) {
@@ -594,7 +594,7 @@ static void check_end(struct world *w, struct client *c)
 	}
 }
 
-/* Asked to, it extends at once, if it holds the lock and is not about it already. */
+/* EV_EXTEND extends at once, if the lock is held and no extension is under way. */
 static void check_extend(struct world *w, struct client *c, uint32_t round_before,
 	bool asking_before, enum lock_state before)
 {
@@ -676,7 +676,7 @@ static void step(struct world *w, struct client *c, struct event *ev)
 	check_belief(w, c, valid_before, before);
 	check_times(w, c);
 	perform(w, c);
-	check_debts(w, c);
+	check_pending(w, c);
 	count(c, before);
 	if (lock_state(&c->lock) == LOCK_LOST && before != LOCK_LOST)
 		c->let_go_at = usec_min(c->let_go_at, w->now + up_to(w, w->policy.ttl / 4));
@@ -686,7 +686,7 @@ static void step(struct world *w, struct client *c, struct event *ev)
 		check_end(w, c);
 }
 
-/* ---- the world's course ---- */
+/* ---- the events of the world ---- */
 
 static void tell_link(struct world *w, struct client *c, int node)
 {
@@ -833,7 +833,7 @@ static void happen(struct world *w, const struct next *next)
 		break;
 	case LET_GO:
 		c->let_go_at = NEVER;
-		/* Held it was if it is so still: time may have ended it unseen. */
+		/* The lock was held if it still is: it may have expired before this event. */
 		c->leaves = c->leave_for > 0 && lock_state(&c->lock) == LOCK_HELD &&
 			    !c->lock.tenure.denied &&
 			    w->now < c->lock.tenure.valid_until - w->policy.safety_margin;
@@ -953,36 +953,36 @@ RULE(walk_links_are_used_as_they_are, RULE_WIRE)
 RULE(walk_once_for_each_node_in_a_step, RULE_ONCE)
 RULE(walk_a_request_and_a_release_in_flight_at_most, RULE_FLIGHT)
 RULE(walk_held_by_a_majority_of_one_round, RULE_PROOF)
-RULE(walk_healed_after_proof_only, RULE_HEAL)
+RULE(walk_repaired_after_confirmation_only, RULE_REPAIR)
 RULE(walk_asked_for_the_current_token, RULE_ASK)
-RULE(walk_one_token_on_a_node, RULE_DEBTOR)
+RULE(walk_one_token_on_a_node, RULE_EARLIER)
 RULE(walk_not_held_beyond_the_end, RULE_END)
 RULE(walk_wakes_up_in_time, RULE_WAKE)
-RULE(walk_gets_on, RULE_BUSY_LOOP)
+RULE(walk_makes_progress, RULE_BUSY_LOOP)
 RULE(walk_releases_in_bounded_time, RULE_RELEASE_TIME)
-RULE(walk_every_token_is_known_as_a_debt, RULE_DEBT)
+RULE(walk_every_token_is_known_as_a_pending_release, RULE_PENDING)
 RULE(walk_nothing_is_left_within_reach, RULE_LEFT)
-RULE(walk_what_was_held_is_left_and_nothing_else, RULE_LEAVE)
+RULE(walk_only_held_keys_are_let_expire, RULE_LEAVE)
 RULE(walk_extends_when_asked_to, RULE_EXTEND)
 RULE(walk_held_is_true_on_the_nodes, RULE_TRUTH)
 RULE(walk_one_holder_at_a_time, RULE_MUTEX)
 RULE(walk_not_denied_unless_a_key_was_lost, RULE_DENIED)
 
-/* The walks are worth something only if they come everywhere. */
-TEST(walk_comes_everywhere)
+/* The walks test the rules only if they reach every state. */
+TEST(walk_reaches_every_state)
 {
 	walk_all();
-	printf("# %ld steps: held %ld, extended %ld, healed %ld, busy %ld, no quorum %ld, slow "
+	printf("# %ld steps: held %ld, extended %ld, repaired %ld, busy %ld, no quorum %ld, slow "
 	       "%ld, "
 	       "expired %ld, denied %ld, over %ld, honest pairs %ld, nudged %ld, left %ld\n",
-		tally.steps, tally.held, tally.extended, tally.healed, tally.busy, tally.no_quorum,
-		tally.slow, tally.expired, tally.denied, tally.over, tally.honest_pairs,
-		tally.nudged, tally.left);
+		tally.steps, tally.held, tally.extended, tally.repaired, tally.busy,
+		tally.no_quorum, tally.slow, tally.expired, tally.denied, tally.over,
+		tally.honest_pairs, tally.nudged, tally.left);
 	if (getenv("WALK_SEED") || getenv("WALK_SEEDS"))
 		return;
 	CHECK(tally.held > 1000);
 	CHECK(tally.extended > 1000);
-	CHECK(tally.healed > 100);
+	CHECK(tally.repaired > 100);
 	CHECK(tally.busy > 100);
 	CHECK(tally.no_quorum > 100);
 	CHECK(tally.expired > 100);

@@ -1239,3 +1239,28 @@ TEST(option_values_for_people)
 	CHECK_TEXT(value_of(read_line("--format|env", ""), "format"), "env");
 	command = COMMAND_RUN;
 }
+
+/* A number or duration that --help shows as the default is the one in settings_init(). */
+TEST(option_defaults_that_help_shows_are_set)
+{
+	char shown[1000];
+	int checked = 0;
+
+	for (int i = 0; i < option_rows_count; i++) {
+		const struct option_row *row = &option_rows[i];
+		struct settings s;
+
+		if (!row->initial || !isdigit((unsigned char)row->initial[0]) ||
+			strchr(row->initial, ' '))
+			continue;
+		be_one_of(row->commands);
+		settings_init(&s, command);
+		if (!option_value(shown, sizeof(shown), &s, row))
+			continue; /* not set: another rule gives the default */
+		unit_check(strcmp(shown, row->initial) == 0, __FILE__, __LINE__,
+			"--%s: %s, shown as %s", row->name, shown, row->initial);
+		checked++;
+	}
+	CHECK(checked >= 3);
+	command = COMMAND_RUN;
+}

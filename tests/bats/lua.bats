@@ -3,7 +3,9 @@
 
 load nodes
 
-ROOT=$BATS_TEST_DIRNAME/../..
+# The sources of this build: of a mutant, those next to its build folder.
+ROOT=$REDLOCK_BUILD/..
+[ -d "$ROOT/src/proto/lua" ] || ROOT=$BATS_TEST_DIRNAME/../..
 HEADERS=("$ROOT/src/base/token.h" "$ROOT/src/lock/policy.h" "$ROOT/src/proto/request.h" "$ROOT/src/proto/reply.h")
 
 setup() { T=$BATS_TEST_TMPDIR; }

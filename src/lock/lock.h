@@ -11,11 +11,11 @@
  *	           ^        |        |         |         |         |
  *	           |        v        |         +---------+---------+- EV_RELEASE
  *	           +----- PAUSE <----+                   v
- *	                    |  no more time           RELEASE -> OVER
- *	                    +----------------------------^
+ *	                             |  no more time  RELEASE -> OVER
+ *	                             +-------------------^
  *
- * A failed attempt leads to PAUSE and from there to the next attempt, or to RELEASE when the wait
- * has ended. HELD goes to EXPIRING one safety margin before the validity ends, or when a majority
+ * A failed attempt leads to PAUSE and from there to the next attempt, or to RELEASE if the wait has
+ * ended. HELD goes to EXPIRING one safety margin before the validity ends, or when a majority
  * denies the key twice. At the end of the validity EXPIRING becomes LOST. EV_RELEASE ends every
  * phase.
  *

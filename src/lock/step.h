@@ -2,7 +2,8 @@
  * step: the data that the modules of a lock share while one event is handled. Private to src/lock.
  *
  * lock_step() fills a struct step and hands it down. The modules read the time and the policy in
- * it, and append actions with step_act(). Each part of the lock is written by its own module only.
+ * it, and append actions with step_act(). Each module writes its own part of the lock; several
+ * modules also write to the tally.
  */
 #ifndef LOCK_STEP_H
 #define LOCK_STEP_H
@@ -19,7 +20,7 @@ struct step {
 	struct peer *peer; /* policy->nodes of them */
 	struct waiter *waiter;
 	struct semaphore *semaphore;
-	struct lock *lock; /* for lock.c */
+	struct lock *lock; /* for lock.c and acquire.c */
 
 	usec now;
 	uint64_t random;

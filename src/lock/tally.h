@@ -11,8 +11,8 @@
  * query (io/query) begins with tally_clear() and takes replies with tally_take(), which knows the
  * token that is asked about.
  *
- * A struct tally owns no memory and may be copied. Nothing here fails. The fields may be read;
- * only the functions below write them.
+ * A struct tally owns no memory and may be copied. Nothing here fails. The fields may be read; the
+ * modules of a lock also write votes, replies, `began` and enough_at.
  */
 #ifndef LOCK_TALLY_H
 #define LOCK_TALLY_H

@@ -17,30 +17,41 @@
 
 #include <string.h>
 
+/* The removal on each node; NULL: the node is not asked. */
+struct removal {
+	const struct request *asked[NODES_MAX];
+	struct request request[NODES_MAX];
+};
+
 /* Asks again; the nodes that are not asked keep the reply that was shown. */
 static void ask_again(struct query *query, const struct settings *s,
-	const struct reply shown[NODES_MAX], const struct wish wish[NODES_MAX])
+	const struct reply shown[NODES_MAX], const struct removal *removal)
 {
-	query_ask(query, wish, NULL, QUERY_ALL);
+	query_ask(query, removal->asked, NULL, QUERY_ALL);
 	for (int i = 0; i < s->nodes.count; i++)
-		if (wish[i].op == OP_NONE)
+		if (!removal->asked[i])
 			tally_take(&query->tally, i, &shown[i], NULL);
 }
 
-static struct wish removal(const struct settings *s, enum op op, const struct reply *shown)
+static void build_removal(struct removal *removal, int node, const struct settings *s, enum op op,
+	const struct reply *shown)
 {
-	return (struct wish){
-		.op = op,
+	struct request *r = &removal->request[node];
+	const struct lock_ref lock = {
 		.keys = &s->keys,
 		.slots = (int)s->limit,
 		.slot = (int)s->slot,
 		.token = shown->text,
 		.token_len = shown->text_len,
-		.turn = "",
-		.time = s->node_timeout,
-		.turn_time = s->node_timeout,
-		.is_breaking = true,
 	};
+
+	removal->asked[node] = op == OP_NONE ? NULL : r;
+	if (op == OP_HAND_OFF)
+		request_hand_off(r, &lock,
+			&(struct hand_off_args){
+				.reserve_time = s->node_timeout, .flag = FLAG_BREAKS});
+	else if (op == OP_BREAK)
+		request_break(r, &lock);
 }
 
 static bool is_structure(const struct ballot *b)
@@ -49,28 +60,27 @@ static bool is_structure(const struct ballot *b)
 }
 
 /* A look reports only the type of a hash or sorted set: ask for the names in it. */
-static void learn_names(struct query *query, const struct settings *s)
+static void learn_names(struct query *query, const struct settings *s, struct removal *removal)
 {
 	static const struct reply nothing = {.text = ""};
 	struct reply shown[NODES_MAX];
-	struct wish wish[NODES_MAX];
 	int count = 0;
 
 	for (int i = 0; i < s->nodes.count; i++) {
 		bool asked = is_structure(&query->tally.ballot[i]);
 
 		shown[i] = query->tally.ballot[i].reply;
-		wish[i] = removal(s, asked ? OP_BREAK : OP_NONE, &nothing);
+		build_removal(removal, i, s, asked ? OP_BREAK : OP_NONE, &nothing);
 		count += asked;
 	}
 	if (count > 0)
-		ask_again(query, s, shown, wish);
+		ask_again(query, s, shown, removal);
 }
 
 /* Chooses what each node deletes. Nodes without a value, or with a value that is no lock, are not
  * asked. */
 static int plan(const struct query *query, const struct settings *s, struct reply shown[NODES_MAX],
-	struct wish wish[NODES_MAX])
+	struct removal *removal)
 {
 	int count = 0;
 
@@ -83,7 +93,7 @@ static int plan(const struct query *query, const struct settings *s, struct repl
 			op = OP_NONE;
 		else if (is_structure(b))
 			op = strchr(shown[i].text, ' ') ? OP_BREAK : OP_NONE;
-		wish[i] = removal(s, op, &shown[i]);
+		build_removal(removal, i, s, op, &shown[i]);
 		count += op != OP_NONE;
 	}
 	return count;
@@ -91,7 +101,7 @@ static int plan(const struct query *query, const struct settings *s, struct repl
 
 /* Shows other holders as well: break removes only values that it has shown. */
 static void show_others(
-	const struct query *query, const struct settings *s, const struct wish wish[NODES_MAX])
+	const struct query *query, const struct settings *s, const struct removal *removal)
 {
 	char text[REPORT_MAX];
 	int count;
@@ -100,22 +110,22 @@ static void show_others(
 	for (int i = 0; i < s->nodes.count; i++) {
 		const struct reply *reply = &query->tally.ballot[i].reply;
 
-		if (wish[i].op != OP_NONE && !reply_same_text(reply, &holder))
+		if (removal->asked[i] && !reply_same_text(reply, &holder))
 			log_say(LOG_ERRORS, "%s",
 				report_reply(
 					text, &s->nodes.node[i], OP_LOOK, reply, query->took[i]));
 	}
 }
 
-static const char *removal_result(const struct wish *wish, const struct ballot *b)
+static const char *removal_result(bool was_asked, const struct ballot *b)
 {
 	switch (b->vote) {
 	case VOTE_YES:
 		return "removed";
 	case VOTE_GONE:
-		return wish->op == OP_NONE ? "nothing to remove" : "gone already";
+		return was_asked ? "gone already" : "nothing to remove";
 	case VOTE_FOREIGN:
-		return wish->op != OP_NONE    ? "another client's by now: left alone"
+		return was_asked              ? "another client's by now: left alone"
 		       : b->reply.is_reserved ? "nothing to remove"
 					      : "no lock: left alone";
 	case VOTE_NONE:
@@ -144,19 +154,19 @@ static int print_result(
 }
 
 static int break_it(struct query *query, const struct settings *s,
-	const struct reply shown[NODES_MAX], const struct wish wish[NODES_MAX])
+	const struct reply shown[NODES_MAX], const struct removal *removal)
 {
 	struct tally *t = &query->tally;
 	bool has_changed = false;
 
 	/* Servers may have closed idle connections during the confirmation. */
 	query_reconnect(query);
-	ask_again(query, s, shown, wish);
+	ask_again(query, s, shown, removal);
 	for (int i = 0; i < s->nodes.count; i++) {
-		has_changed |= wish[i].op != OP_NONE && t->ballot[i].vote == VOTE_FOREIGN;
+		has_changed |= removal->asked[i] && t->ballot[i].vote == VOTE_FOREIGN;
 		if (s->format != FORMAT_JSON)
 			print_line("%s: %s", s->nodes.node[i].label,
-				removal_result(&wish[i], &t->ballot[i]));
+				removal_result(removal->asked[i], &t->ballot[i]));
 	}
 	if (has_changed)
 		return print_result(query, s, "changed-hands", STATUS_BUSY);
@@ -170,13 +180,11 @@ static int break_it(struct query *query, const struct settings *s,
 int cmd_break(struct settings *s)
 {
 	static struct query query;
+	static struct removal removal;
 	const struct policy policy = settings_policy(s);
-	struct wish wish[NODES_MAX], look = {.op = OP_LOOK,
-					     .keys = &s->keys,
-					     .slots = (int)s->limit,
-					     .slot = (int)s->slot,
-					     .token = "",
-					     .turn = ""};
+	const struct lock_ref lock = {
+		.keys = &s->keys, .slots = (int)s->limit, .slot = (int)s->slot, .token = ""};
+	struct request look;
 	struct reply shown[NODES_MAX];
 	const char *state;
 	char text[REPORT_MAX];
@@ -187,18 +195,19 @@ int cmd_break(struct settings *s)
 		log_err(&e);
 		return status_of(e.kind);
 	}
+	request_look(&look, &lock, &(struct look_args){0});
 	query_ask_all(&query, &look, NULL, QUERY_ALL);
 	status = print_duplicate(&query.tally, &s->nodes);
 	if (status != STATUS_OK) {
 		query_close(&query);
 		return print_failure(s, "duplicate-node", status);
 	}
-	learn_names(&query, s);
+	learn_names(&query, s, &removal);
 	log_say(LOG_ERRORS, "%s",
 		report_status(text, &query.tally, &s->nodes, s->key,
 			s->limit > 1 ? (int)s->slot : 0, clock_wall() / USEC_SEC));
 	state = report_state(&query.tally);
-	count = plan(&query, s, shown, wish);
+	count = plan(&query, s, shown, &removal);
 	if (strcmp(state, "unknown") == 0) {
 		log_say(LOG_ERRORS, "nothing was removed: it would not be known whose lock");
 		configure_hint(s, &query.tally, LOG_ERRORS);
@@ -217,9 +226,9 @@ int cmd_break(struct settings *s)
 				"is it a semaphore? 'redlock status --limit N' shows its slots");
 		status = print_result(&query, s, state, STATUS_OK);
 	} else {
-		show_others(&query, s, wish);
+		show_others(&query, s, &removal);
 		status = confirm(s, "remove it? Its holder may still be running.", "removed");
-		status = status == STATUS_OK ? break_it(&query, s, shown, wish)
+		status = status == STATUS_OK ? break_it(&query, s, shown, &removal)
 					     : print_result(&query, s, "not-confirmed", status);
 	}
 	query_close(&query);

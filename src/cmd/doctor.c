@@ -50,23 +50,24 @@ struct visit {
 	bool is_over[NODES_MAX]; /* the node cannot be asked any more */
 	char token[TOKEN_MAX];
 	char key[KEY_MAX], rights_key[KEY_MAX + 8];
+	struct key_list keys; /* the probe key */
 	char formatted[REQUEST_KEY_MAX + 1]; /* by --key-format; "": not given */
 };
 
 /* ---- asking ---- */
 
 /* Ends the questions to nodes that are out of reach: each further one would take a time-out. */
-static void check_reach(struct visit *v, const struct wish wish[NODES_MAX])
+static void check_reach(struct visit *v, const struct request *const asked[NODES_MAX])
 {
 	char text[REPORT_MAX];
 
 	for (int i = 0; i < v->settings->nodes.count; i++) {
 		const struct ballot *b = &v->query.tally.ballot[i];
 
-		if (wish[i].op == OP_NONE)
+		if (!asked[i])
 			continue;
 		log_say(LOG_REPLIES, "%s",
-			report_reply(text, &v->settings->nodes.node[i], wish[i].op, &b->reply,
+			report_reply(text, &v->settings->nodes.node[i], asked[i]->op, &b->reply,
 				v->query.took[i]));
 		if (!problem_is_final(&b->reply))
 			continue;
@@ -76,35 +77,35 @@ static void check_reach(struct visit *v, const struct wish wish[NODES_MAX])
 }
 
 /* Asks the nodes, and stores each reply in the node's facts, at offset `field`. */
-static void ask_each(struct visit *v, const struct wish wish[NODES_MAX], size_t field)
+static void ask_each(struct visit *v, const struct request *const asked[NODES_MAX], size_t field)
 {
-	query_ask(&v->query, wish, NULL, QUERY_ALL);
-	check_reach(v, wish);
+	query_ask(&v->query, asked, NULL, QUERY_ALL);
+	check_reach(v, asked);
 	for (int i = 0; i < v->settings->nodes.count; i++)
-		if (wish[i].op != OP_NONE)
+		if (asked[i])
 			*(struct reply *)((char *)&v->facts[i] + field) =
 				v->query.tally.ballot[i].reply;
 }
 
 /* Sends one request to all nodes that skip[] leaves out. */
 static void ask_all(
-	struct visit *v, const struct wish *question, const bool skip[NODES_MAX], size_t field)
+	struct visit *v, const struct request *r, const bool skip[NODES_MAX], size_t field)
 {
-	struct wish wish[NODES_MAX];
+	const struct request *asked[NODES_MAX];
 
-	for (int i = 0; i < NODES_MAX; i++) {
-		wish[i] = *question;
-		if (skip[i])
-			wish[i].op = OP_NONE;
-	}
-	ask_each(v, wish, field);
+	for (int i = 0; i < NODES_MAX; i++)
+		asked[i] = skip[i] ? NULL : r;
+	ask_each(v, asked, field);
 }
 
 #define FIELD(name) offsetof(struct node_facts, name)
 
 static void ask(struct visit *v, size_t field, const char *const words[])
 {
-	ask_all(v, &(struct wish){.op = OP_COMMAND, .words = words}, v->is_over, field);
+	struct request r;
+
+	request_command(&r, words);
+	ask_all(v, &r, v->is_over, field);
 }
 
 /* Tells whether node i answered the last request. */
@@ -168,48 +169,61 @@ static void try_own_keys(struct visit *v)
 	ask(v, FIELD(foreign_fence), (const char *const[]){"EXISTS", fence, NULL});
 }
 
+static void build_trial(struct request *r, enum trial trial, const struct visit *v)
+{
+	const usec ttl = usec_max(PROBE_TTL, PROBE_QUESTIONS * v->settings->node_timeout);
+	const struct lock_ref lock = {.keys = &v->keys, .token = v->token};
+
+	switch (trial) {
+	case TRIAL_ACQUIRE:
+		request_acquire(r, &lock, &(struct acquire_args){.ttl = ttl});
+		break;
+	case TRIAL_EXTEND:
+		request_extend(r, &lock, ttl, false);
+		break;
+	case TRIAL_LOOK:
+		request_look(r, &lock, &(struct look_args){0});
+		break;
+	case TRIAL_JOIN:
+		request_join(r, &lock, ttl, false, false);
+		break;
+	case TRIAL_SCAN:
+		request_scan(r, "0", 1);
+		break;
+	case TRIAL_HAND_OFF:
+		request_hand_off(r, &lock, &(struct hand_off_args){.reserve_time = ttl});
+		break;
+	}
+}
+
+/* Asks whether a waiter could block, where the probe key exists as a string: BLPOP then fails at
+ * once, and would block elsewhere. */
+static void try_to_block(struct visit *v)
+{
+	bool skip[NODES_MAX];
+	struct request r;
+
+	for (int i = 0; i < NODES_MAX; i++)
+		skip[i] = v->is_over[i] || v->facts[i].trial[TRIAL_ACQUIRE].vote != VOTE_YES;
+	request_command(&r, (const char *const[]){"BLPOP", v->key, "1", NULL});
+	ask_all(v, &r, skip, FIELD(may_block));
+}
+
 /* Runs the requests of a lock's life on the probe key and deletes the key. A key that remains
  * expires. */
 static void try_a_lock(struct visit *v)
 {
-	static const enum op ops[TRIALS] = {
-		[TRIAL_ACQUIRE] = OP_ACQUIRE,
-		[TRIAL_EXTEND] = OP_EXTEND,
-		[TRIAL_LOOK] = OP_LOOK,
-		[TRIAL_JOIN] = OP_JOIN,
-		[TRIAL_SCAN] = OP_SCAN,
-		[TRIAL_HAND_OFF] = OP_HAND_OFF,
-	};
-	const struct key_list keys = ONE_KEY(v->key);
 	char beside[3][KEY_MAX + 24];
-	bool skip[NODES_MAX];
+	struct request r;
 
 	for (int i = 0; i < TRIALS; i++) {
-		struct wish wish = {
-			.op = ops[i],
-			.keys = &keys,
-			.token = ops[i] == OP_SCAN ? "0" : v->token,
-			.count = 1,
-			.time = usec_max(PROBE_TTL, PROBE_QUESTIONS * v->settings->node_timeout),
-			.turn_time = USEC_SEC,
-			.turn = "",
-			.is_alone = true,
-		};
-
-		ask_all(v, &wish, v->is_over, FIELD(trial) + (size_t)i * sizeof(struct reply));
+		build_trial(&r, (enum trial)i, v);
+		ask_all(v, &r, v->is_over, FIELD(trial) + (size_t)i * sizeof(struct reply));
 		if (i != TRIAL_ACQUIRE)
 			continue;
 		ask(v, FIELD(rights),
 			(const char *const[]){"EVAL", rights_script, "1", v->rights_key, NULL});
-		/* Ask only where the probe key exists as a string: BLPOP then fails at once, and
-		 * would block elsewhere. */
-		for (int n = 0; n < NODES_MAX; n++)
-			skip[n] =
-				v->is_over[n] || v->facts[n].trial[TRIAL_ACQUIRE].vote != VOTE_YES;
-		ask_all(v,
-			&(struct wish){.op = OP_COMMAND,
-				.words = (const char *const[]){"BLPOP", v->key, "1", NULL}},
-			skip, FIELD(may_block));
+		try_to_block(v);
 	}
 	for (int i = 0; i < 3; i++)
 		snprintf(beside[i], sizeof(beside[i]), "redlock:%s:{%s}",
@@ -229,6 +243,7 @@ static bool begin(struct visit *v, const struct settings *s, struct err *e)
 	if (token_make(v->token, s->owner ? s->owner : "redlock doctor", e) < 0)
 		return false;
 	snprintf(v->key, sizeof(v->key), "redlock:doctor:%.16s", v->token + TOKEN_ID_LEN - 16);
+	v->keys = ONE_KEY(v->key);
 	snprintf(v->rights_key, sizeof(v->rights_key), "%s:rights", v->key);
 	if (s->key_format && settings_operand_key(s, v->key, v->formatted, e) < 0)
 		return false;
@@ -477,23 +492,20 @@ static const char *admission_result(const struct visit *v, int i, bool *is_in)
 
 static void admit_all(struct visit *v)
 {
-	const char *words[NODES_MAX][4];
-	struct wish wish[NODES_MAX];
+	static struct request admission[NODES_MAX];
+	const struct request *asked[NODES_MAX];
 
 	read_info(v);
 	ask(v, FIELD(marker), (const char *const[]){"GET", GUARD_KEY, NULL});
 	if (has_duplicates(v))
 		return;
 	for (int i = 0; i < NODES_MAX; i++) {
-		bool is_known = !v->is_over[i] && v->facts[i].info.run_id[0];
+		const char *id = v->facts[i].info.run_id;
 
-		words[i][0] = "SET";
-		words[i][1] = GUARD_KEY;
-		words[i][2] = v->facts[i].info.run_id;
-		words[i][3] = NULL;
-		wish[i] = (struct wish){.op = is_known ? OP_COMMAND : OP_NONE, .words = words[i]};
+		request_command(&admission[i], (const char *const[]){"SET", GUARD_KEY, id, NULL});
+		asked[i] = !v->is_over[i] && id[0] ? &admission[i] : NULL;
 	}
-	ask_each(v, wish, FIELD(admitted));
+	ask_each(v, asked, FIELD(admitted));
 }
 
 static int print_admitted(const struct visit *v, const char *result, int status)

@@ -46,7 +46,9 @@ struct found {
 struct search {
 	struct reply absent; /* why the node did not finish; else VOTE_NONE */
 	char cursor[RUN_ID_MAX];
-	struct wish wish;
+	struct request request;
+	bool is_open; /* the scan goes on */
+	int count; /* how many keys a page is to look at */
 	int pages;
 	size_t bytes; /* memory of the locks found on this node */
 	usec took;
@@ -149,14 +151,12 @@ static void show_key(struct overview *st, const struct tally *t, const usec took
 static int ask(struct overview *st, const char *name, long slot)
 {
 	struct key_list key = ONE_KEY(name);
-	struct wish wish = {.op = OP_LOOK,
-		.keys = &key,
-		.slots = (int)st->settings->limit,
-		.slot = (int)slot,
-		.token = "",
-		.turn = ""};
+	const struct lock_ref lock = {
+		.keys = &key, .slots = (int)st->settings->limit, .slot = (int)slot, .token = ""};
+	struct request look;
 
-	query_ask_all(&st->query, &wish, NULL, QUERY_ALL);
+	request_look(&look, &lock, &(struct look_args){0});
+	query_ask_all(&st->query, &look, NULL, QUERY_ALL);
 	return print_duplicate(&st->query.tally, &st->settings->nodes);
 }
 
@@ -290,7 +290,7 @@ static struct reply reply_of(const struct found *f)
 static void end_search(struct search *search, enum reason reason)
 {
 	search->absent = reply_absent(reason, NULL);
-	search->wish.op = OP_NONE;
+	search->is_open = false;
 }
 
 /* Takes the reply of one node, a page of its scan. Returns false when out of memory. */
@@ -305,7 +305,7 @@ static bool read_page(struct overview *st, int node, struct search *search)
 	if (reply->vote != VOTE_YES) {
 		search->absent =
 			reply->vote == VOTE_ABSENT ? *reply : reply_absent(REASON_GARBAGE, NULL);
-		search->wish.op = OP_NONE;
+		search->is_open = false;
 		return true;
 	}
 	search->pages++;
@@ -320,9 +320,9 @@ static bool read_page(struct overview *st, int node, struct search *search)
 	if (at < end)
 		end_search(search, REASON_GARBAGE);
 	else if (reply->awaited)
-		search->wish.count = search->wish.count / 4 + 1;
+		search->count = search->count / 4 + 1;
 	else if (strcmp(reply->text, "0") == 0)
-		search->wish.op = OP_NONE;
+		search->is_open = false;
 	else
 		snprintf(search->cursor, sizeof(search->cursor), "%.*s",
 			(int)sizeof(search->cursor) - 1, reply->text);
@@ -347,7 +347,7 @@ static void give_up(const struct overview *st, struct search search[NODES_MAX])
 	qsort(took, (size_t)nodes, sizeof(*took), by_length);
 	most = st->settings->node_timeout + SLOWER_MAX * took[tally_quorum(&st->query.tally) - 1];
 	for (int i = 0; i < nodes; i++) {
-		if (search[i].wish.op == OP_NONE)
+		if (!search[i].is_open)
 			continue;
 		if (search[i].pages == PAGES_MAX || search[i].bytes > FOUND_BYTES_MAX)
 			end_search(&search[i], REASON_TOO_LONG);
@@ -359,11 +359,10 @@ static void give_up(const struct overview *st, struct search search[NODES_MAX])
 /* A node that demands a password has refused the first request, and closes the connection. */
 static void begin_search(struct search *search, const struct reply *first)
 {
-	*search = (struct search){.cursor = "0"};
-	search->wish = (struct wish){.op = OP_SCAN, .token = search->cursor, .count = SCAN_COUNT};
+	*search = (struct search){.cursor = "0", .is_open = true, .count = SCAN_COUNT};
 	if (first->vote == VOTE_ABSENT && first->reason == REASON_NOAUTH) {
 		search->absent = *first;
-		search->wish.op = OP_NONE;
+		search->is_open = false;
 	}
 }
 
@@ -371,24 +370,26 @@ static void begin_search(struct search *search, const struct reply *first)
 static bool scan(struct overview *st, struct search search[NODES_MAX])
 {
 	const int nodes = st->settings->nodes.count;
-	struct wish wish[NODES_MAX];
+	const struct request *asked[NODES_MAX];
 	int open = 0;
 
 	for (int i = 0; i < nodes; i++) {
 		begin_search(&search[i], &st->query.tally.ballot[i].reply);
-		open += search[i].wish.op != OP_NONE;
+		open += search[i].is_open;
 	}
 	while (open > 0) {
+		for (int i = 0; i < nodes; i++) {
+			request_scan(&search[i].request, search[i].cursor, search[i].count);
+			asked[i] = search[i].is_open ? &search[i].request : NULL;
+		}
+		query_ask(&st->query, asked, NULL, QUERY_ALL);
 		for (int i = 0; i < nodes; i++)
-			wish[i] = search[i].wish;
-		query_ask(&st->query, wish, NULL, QUERY_ALL);
-		for (int i = 0; i < nodes; i++)
-			if (wish[i].op != OP_NONE && !read_page(st, i, &search[i]))
+			if (asked[i] && !read_page(st, i, &search[i]))
 				return false;
 		give_up(st, search);
 		open = 0;
 		for (int i = 0; i < nodes; i++)
-			open += search[i].wish.op != OP_NONE;
+			open += search[i].is_open;
 	}
 	return true;
 }
@@ -442,9 +443,11 @@ static int look_at_all(struct overview *st)
 	struct search search[NODES_MAX] = {0};
 	struct tally *t = &st->query.tally;
 	/* A server with two names would be counted twice. */
-	const struct wish look = {.op = OP_LOOK, .keys = &ONE_KEY(""), .token = "", .turn = ""};
+	const struct lock_ref no_lock = {.keys = &ONE_KEY(""), .token = ""};
+	struct request look;
 	int clean = 0, status;
 
+	request_look(&look, &no_lock, &(struct look_args){0});
 	query_ask_all(&st->query, &look, NULL, QUERY_ALL);
 	status = print_duplicate(t, &st->settings->nodes);
 	if (status != STATUS_OK)

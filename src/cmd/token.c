@@ -55,34 +55,40 @@ static int read_token(char token[TOKEN_MAX + 2], const char *file, struct err *e
 	return err_hint(e, TOKEN_HINT);
 }
 
-static struct wish question(const struct settings *s, const char *token)
+static struct lock_ref lock_of(const struct settings *s, const char *token)
 {
-	struct wish wish = {.keys = &s->keys,
+	return (struct lock_ref){
+		.keys = &s->keys,
 		.slots = (int)s->limit,
 		.slot = (int)s->slot,
 		.token = token,
-		.turn = "",
-		.time = s->ttl};
+	};
+}
 
-	wish.quarantine = s->command == COMMAND_EXTEND || s->command == COMMAND_RELEASE
-				  ? settings_policy(s).quarantine
-				  : 0;
-	wish.wall = clock_wall();
+static struct guard_args guard_of(const struct settings *s)
+{
+	return (struct guard_args){
+		.quarantine = settings_policy(s).quarantine, .wall = clock_wall()};
+}
 
-	switch (s->command) {
-	case COMMAND_EXTEND:
-		wish.op = OP_EXTEND;
-		break;
-	case COMMAND_RELEASE:
-		wish.op = OP_HAND_OFF;
-		wish.time = s->node_timeout;
-		break;
-	default:
-		wish.op = OP_LOOK;
-		break;
-	}
-	wish.turn_time = s->node_timeout;
-	return wish;
+static void build_release(struct request *r, const struct settings *s)
+{
+	const struct lock_ref lock = lock_of(s, s->token);
+
+	request_hand_off(r, &lock,
+		&(struct hand_off_args){.reserve_time = s->node_timeout, .guard = guard_of(s)});
+}
+
+static void build_question(struct request *r, const struct settings *s)
+{
+	const struct lock_ref lock = lock_of(s, s->token);
+
+	if (s->command == COMMAND_EXTEND)
+		request_extend(r, &lock, s->ttl, false);
+	else if (s->command == COMMAND_RELEASE)
+		build_release(r, s);
+	else
+		request_look(r, &lock, &(struct look_args){0});
 }
 
 /* The outcome of a success, for each subcommand. */
@@ -110,12 +116,12 @@ static const char *outcome_name(const struct settings *s, enum ownership ownersh
 
 /* Logs the replies of a query to the nodes that got a request; NULL: all nodes got it. */
 static void log_replies(const struct query *query, const struct settings *s,
-	const struct wish requests[], enum op op)
+	const struct request *const asked[], enum op op)
 {
 	char text[REPORT_MAX];
 
 	for (int i = 0; i < s->nodes.count; i++)
-		if (!requests || requests[i].op != OP_NONE)
+		if (!asked || asked[i])
 			log_say(LOG_REPLIES, "%s",
 				report_reply(text, &s->nodes.node[i], op,
 					&query->tally.ballot[i].reply, query->took[i]));
@@ -159,28 +165,27 @@ static usec validity(const struct query *query, const struct settings *s)
  */
 static void repair(struct query *query, const struct settings *s)
 {
-	struct wish wish[NODES_MAX], look = question(s, s->token);
+	const struct request *asked[NODES_MAX];
+	struct request request;
+	struct lock_ref lock = lock_of(s, s->token);
 	struct reply value = {.vote = VOTE_NONE};
-	bool is_gone[NODES_MAX];
 
 	for (int i = 0; i < s->nodes.count; i++)
-		is_gone[i] = query->tally.ballot[i].vote == VOTE_GONE;
-	look.op = OP_LOOK;
-	query_ask_all(query, &look, s->token, QUERY_UNTIL_DECIDED);
+		asked[i] = query->tally.ballot[i].vote == VOTE_GONE ? &request : NULL;
+	request_look(&request, &lock, &(struct look_args){.guard = guard_of(s)});
+	query_ask_all(query, &request, s->token, QUERY_UNTIL_DECIDED);
+	if (tally_ownership(&query->tally) != OWNERSHIP_OWNED)
+		return;
 	for (int i = 0; i < s->nodes.count; i++)
 		if (query->tally.ballot[i].vote == VOTE_YES)
 			value = query->tally.ballot[i].reply;
-	for (int i = 0; i < s->nodes.count; i++) {
-		wish[i] = look;
-		wish[i].op = is_gone[i] ? OP_REPAIR : OP_NONE;
-		wish[i].token = value.text;
-		wish[i].token_len = value.text_len;
-		wish[i].is_shared = value.is_shared;
-	}
-	if (tally_ownership(&query->tally) != OWNERSHIP_OWNED)
-		return;
-	query_ask(query, wish, NULL, QUERY_ALL);
-	log_replies(query, s, wish, OP_REPAIR);
+	lock.token = value.text;
+	lock.token_len = value.text_len;
+	request_repair(&request, &lock,
+		&(struct acquire_args){
+			.ttl = s->ttl, .is_shared = value.is_shared, .guard = guard_of(s)});
+	query_ask(query, asked, NULL, QUERY_ALL);
+	log_replies(query, s, asked, OP_REPAIR);
 }
 
 /* Tells whether a node still has at least one of the keys. */
@@ -202,15 +207,14 @@ static int count_with_key(const struct tally *t)
  * without the others. No other process would release these. */
 static void release_remaining(struct query *query, const struct settings *s)
 {
-	struct wish wish[NODES_MAX];
+	const struct request *asked[NODES_MAX];
+	struct request release;
 
-	for (int i = 0; i < s->nodes.count; i++) {
-		wish[i] = question(s, s->token);
-		wish[i].op = has_key(&query->tally.ballot[i]) ? OP_HAND_OFF : OP_NONE;
-		wish[i].time = s->node_timeout;
-	}
-	query_ask(query, wish, NULL, QUERY_ALL);
-	log_replies(query, s, wish, OP_HAND_OFF);
+	build_release(&release, s);
+	for (int i = 0; i < s->nodes.count; i++)
+		asked[i] = has_key(&query->tally.ballot[i]) ? &release : NULL;
+	query_ask(query, asked, NULL, QUERY_ALL);
+	log_replies(query, s, asked, OP_HAND_OFF);
 }
 
 /* How the background holder of this lock has ended. */
@@ -341,7 +345,7 @@ int cmd_token(struct settings *s)
 	struct policy policy;
 	char token[TOKEN_MAX + 2], id[TOKEN_ID_LEN + 1];
 	enum kept kept = KEPT_NONE;
-	struct wish wish;
+	struct request request;
 	struct err e;
 	int status;
 
@@ -375,11 +379,11 @@ int cmd_token(struct settings *s)
 		log_err(&e);
 		return status_of(e.kind);
 	}
-	wish = question(s, s->token);
-	query_ask_all(&query, &wish, s->token, QUERY_UNTIL_DECIDED);
+	build_question(&request, s);
+	query_ask_all(&query, &request, s->token, QUERY_UNTIL_DECIDED);
 	status = print_duplicate(&query.tally, &s->nodes);
 	if (status == STATUS_OK)
-		status = conclude(&query, s, wish.op, kept);
+		status = conclude(&query, s, request.op, kept);
 	else
 		status = print_failure(s, "duplicate-node", status);
 	if (s->command == COMMAND_EXTEND && status == STATUS_OK &&

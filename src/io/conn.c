@@ -275,16 +275,9 @@ static bool append(struct conn *c, const struct request *r)
 
 static bool append_login_command(struct conn *c, const char *word, const char *a, const char *b)
 {
-	struct request r = {.argc = 1, .argv = {word}, .len = {strlen(word)}};
+	struct request r;
 
-	for (int i = 0; i < 2; i++) {
-		const char *arg = i == 0 ? a : b;
-
-		if (arg) {
-			r.argv[r.argc] = arg;
-			r.len[r.argc++] = strlen(arg);
-		}
-	}
+	request_command(&r, (const char *const[]){word, a, b, NULL});
 	c->pending[c->pending_count++] = (struct pending){.is_auth = strcmp(word, "AUTH") == 0};
 	return append(c, &r);
 }
@@ -547,26 +540,23 @@ static bool is_half_read(const struct conn *c, int before)
 	return before == 0 || unread(c) <= before || pending_bytes(c) > SERVER_READ_BYTES;
 }
 
-void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now)
+void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now)
 {
 	/* A node on which a BLPOP of this connection blocks is not busy. */
 	bool is_at_work = c->pending_count > 0 && c->pending[0].op != OP_WAIT && is_local(c);
 	int before = is_at_work ? unread(c) : 0;
 	size_t queued = c->out_len;
-	struct request r;
 
-	request_build(&r, wish);
-	if (c->pending_count == CONN_PENDING_MAX || !append(c, &r)) {
+	if (c->pending_count == CONN_PENDING_MAX || !append(c, r)) {
 		fail(c, REASON_CLOSED, strerror(ENOMEM));
 		return;
 	}
-	c->pending[c->pending_count++] = (struct pending){.op = wish->op,
-		.keys = wish->keys ? wish->keys->count : 1,
+	c->pending[c->pending_count++] = (struct pending){.op = r->op,
+		.keys = r->keys,
 		.len = c->out_len - queued,
 		.round = round,
 		.sent_at = now};
-	/* Requests that belong together go in one packet. */
-	if (wish->op != OP_JOIN || wish->is_alone)
+	if (!r->is_followed)
 		flush(c);
 	c->is_half_read = is_at_work && c->fd >= 0 && is_half_read(c, before);
 }

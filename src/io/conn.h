@@ -88,7 +88,7 @@ enum reason conn_late_reason(const struct conn *c);
 
 /* Queues one request after the earlier ones and writes as much as the socket takes. The state must
  * be UP; it may be DOWN afterwards. */
-void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now);
+void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now);
 
 /* Returns the events to poll for; 0: DOWN. */
 short conn_wants(const struct conn *c);

@@ -27,13 +27,12 @@ static bool expect_page(struct query *q, int node, bool is_whole)
 	return q->page[node] != NULL;
 }
 
-static void send_to(struct query *q, int node, const struct wish *wish)
+static void send_to(struct query *q, int node, const struct request *r)
 {
-	if ((wish->op == OP_SCAN || wish->op == OP_COMMAND) &&
-		!expect_page(q, node, wish->op == OP_COMMAND))
+	if ((r->op == OP_SCAN || r->op == OP_COMMAND) && !expect_page(q, node, r->op == OP_COMMAND))
 		pool_drop(&q->pool, node);
 	else
-		conn_send(&q->pool.conn[node], wish, q->round, clock_now());
+		conn_send(&q->pool.conn[node], r, q->round, clock_now());
 }
 
 static void record_reply(struct query *q, int node, const struct reply *reply, const char *token)
@@ -42,14 +41,14 @@ static void record_reply(struct query *q, int node, const struct reply *reply, c
 	tally_take(&q->tally, node, reply, token);
 }
 
-static void handle_event(struct query *q, const struct event *ev, const struct wish wish[NODES_MAX],
-	const char *token)
+static void handle_event(struct query *q, const struct event *ev,
+	const struct request *const request[NODES_MAX], const char *token)
 {
-	if (ev->kind == EV_TIME || ev->kind == EV_LINK_SHAKES || wish[ev->node].op == OP_NONE ||
+	if (ev->kind == EV_TIME || ev->kind == EV_LINK_SHAKES || !request[ev->node] ||
 		q->tally.ballot[ev->node].vote != VOTE_NONE)
 		return;
 	if (ev->kind == EV_LINK_UP)
-		send_to(q, ev->node, &wish[ev->node]);
+		send_to(q, ev->node, request[ev->node]);
 	else if (ev->kind == EV_REPLY && ev->round != q->round)
 		return;
 	else
@@ -59,7 +58,7 @@ static void handle_event(struct query *q, const struct event *ev, const struct w
 }
 
 /* Ends the wait: a late reply must not be taken for the reply to the next question. */
-static void give_up(struct query *q, const struct wish wish[NODES_MAX])
+static void give_up(struct query *q, const struct request *const request[NODES_MAX])
 {
 	for (int i = 0; i < q->tally.nodes; i++) {
 		const struct conn *c = &q->pool.conn[i];
@@ -68,17 +67,17 @@ static void give_up(struct query *q, const struct wish wish[NODES_MAX])
 					    ? reply_absent(REASON_UNRESOLVED, c->addresses->why)
 					    : reply_absent(conn_late_reason(c), NULL);
 
-		if (wish[i].op == OP_NONE || q->tally.ballot[i].vote != VOTE_NONE)
+		if (!request[i] || q->tally.ballot[i].vote != VOTE_NONE)
 			continue;
 		record_reply(q, i, &late, NULL);
 		/* A release that has been sent must arrive, so keep the connection. */
-		if (!is_up || wish[i].op != OP_HAND_OFF)
+		if (!is_up || request[i]->op != OP_HAND_OFF)
 			pool_drop(&q->pool, i);
 	}
 }
 
-void query_ask(
-	struct query *q, const struct wish wish[NODES_MAX], const char *token, enum query_wait wait)
+void query_ask(struct query *q, const struct request *const request[NODES_MAX], const char *token,
+	enum query_wait wait)
 {
 	struct tally *t = &q->tally;
 	usec until, asked = clock_now();
@@ -87,11 +86,11 @@ void query_ask(
 	q->round++;
 	tally_clear(t, asked);
 	for (int i = 0; i < t->nodes; i++) {
-		if (wish[i].op == OP_NONE)
+		if (!request[i])
 			continue;
 		open++;
 		if (q->pool.conn[i].state == CONN_UP)
-			send_to(q, i, &wish[i]);
+			send_to(q, i, request[i]);
 		else
 			pool_open(&q->pool, i);
 	}
@@ -99,25 +98,25 @@ void query_ask(
 		struct event ev;
 
 		pool_next(&q->pool, until, -1, &ev);
-		handle_event(q, &ev, wish, token);
+		handle_event(q, &ev, request, token);
 		open = 0;
 		for (int i = 0; i < t->nodes; i++)
-			open += wish[i].op != OP_NONE && t->ballot[i].vote == VOTE_NONE;
+			open += request[i] && t->ballot[i].vote == VOTE_NONE;
 		/* Two replies of three are a majority; if they differ, the ownership is unknown. */
 		if (wait == QUERY_UNTIL_DECIDED && tally_ownership(t) != OWNERSHIP_UNKNOWN)
 			until = usec_min(until, ev.now + usec_max(GRACE_MIN, 2 * (ev.now - asked)));
 	}
-	give_up(q, wish);
+	give_up(q, request);
 }
 
 void query_ask_all(
-	struct query *q, const struct wish *wish, const char *token, enum query_wait wait)
+	struct query *q, const struct request *r, const char *token, enum query_wait wait)
 {
-	struct wish wishes[NODES_MAX];
+	const struct request *request[NODES_MAX];
 
 	for (int i = 0; i < NODES_MAX; i++)
-		wishes[i] = *wish;
-	query_ask(q, wishes, token, wait);
+		request[i] = r;
+	query_ask(q, request, token, wait);
 }
 
 void query_reconnect(struct query *q)

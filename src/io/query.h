@@ -36,17 +36,17 @@ enum query_wait {
 };
 
 /*
- * Asks node i for wish[i], unless its op is OP_NONE, and waits for the replies, for each no longer
- * than the node time-out, which includes connecting. A reply that names the holder of a key is a
- * vote YES if the holder's token is `token`, or begins with `token` as its id (NULL: no token).
+ * Sends request[i] to node i, unless it is NULL, and waits for the replies, for each no longer than
+ * the node time-out, which includes connecting. A reply that names the holder of a key is a vote
+ * YES if the holder's token is `token`, or begins with `token` as its id (NULL: no token).
  * Connections stay open for the next question.
  */
-void query_ask(struct query *q, const struct wish wish[NODES_MAX], const char *token,
+void query_ask(struct query *q, const struct request *const request[NODES_MAX], const char *token,
 	enum query_wait wait);
 
 /* Asks all nodes the same question. */
 void query_ask_all(
-	struct query *q, const struct wish *wish, const char *token, enum query_wait wait);
+	struct query *q, const struct request *r, const char *token, enum query_wait wait);
 
 /* Drops the connections; the next question opens new ones. */
 void query_reconnect(struct query *q);

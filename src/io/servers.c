@@ -167,14 +167,16 @@ bool servers_ask(struct servers *s)
 	static const char script[] = "return redis.call('SET',KEYS[1],string.match("
 				     "redis.call('INFO','server'),'run_id:(%x+)'))";
 	static const char *const words[] = {"EVAL", script, "1", GUARD_KEY, NULL};
-	struct wish wish[NODES_MAX];
+	const struct request *asked[NODES_MAX];
+	struct request admit;
 	bool all = true;
 
+	request_command(&admit, words);
 	for (int i = 0; i < NODES_MAX; i++)
-		wish[i] = (struct wish){.op = s->votes[i] ? OP_NONE : OP_COMMAND, .words = words};
-	query_ask(&s->query, wish, NULL, QUERY_ALL);
+		asked[i] = s->votes[i] ? NULL : &admit;
+	query_ask(&s->query, asked, NULL, QUERY_ALL);
 	for (int i = 0; i < s->nodes->count; i++) {
-		if (wish[i].op != OP_NONE)
+		if (asked[i])
 			s->votes[i] = s->query.tally.ballot[i].vote == VOTE_YES;
 		all &= s->votes[i];
 	}

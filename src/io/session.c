@@ -23,76 +23,133 @@ static const char *token_for(struct session *s, const struct action *a)
 	return s->token;
 }
 
-static bool is_attempt(enum op op)
-{
-	return op == OP_ACQUIRE || op == OP_LOOK;
-}
-
-/* Only these requests may ask for a shared lock; a request that gives up a key has it, or has
- * not. */
-static bool op_may_share(enum op op)
-{
-	return is_attempt(op) || op == OP_REPAIR || op == OP_EXTEND || op == OP_JOIN;
-}
-
-/* The waiter keeps its place in the queue during this attempt. */
-static bool keeps_place(const struct session *s, const struct action *a)
-{
-	return is_attempt(a->op) && s->lock.waiter.waits && s->lock.waiter.node == a->node;
-}
-
-/* The reservations with which the waiter was woken. */
-static const char *reservation_for(struct session *s, const struct action *a)
+/* The reservations with which the waiter was woken. A fair client sends them only while they are
+ * its own. */
+static const char *reservations(struct session *s)
 {
 	const struct lock *lock = &s->lock;
 	size_t used = 0;
 
-	if (a->op == OP_HAND_OFF)
-		return lock->waiter.turn[lock->waiter.key];
-	/* A fair client sends a reservation in an attempt only while it is its own. */
-	if (!is_attempt(a->op) || (policy_obeys_queue(&lock->policy) && !lock->waiter.used_turn))
-		return "";
 	s->reservations[0] = '\0';
 	for (int i = 0; i < lock->policy.keys; i++)
-		text_append(s->reservations, sizeof(s->reservations), &used, "%s",
-			lock->waiter.turn[i]);
+		if (!policy_obeys_queue(&lock->policy) || lock->waiter.used_turn)
+			text_append(s->reservations, sizeof(s->reservations), &used, "%s",
+				lock->waiter.turn[i]);
 	return s->reservations;
 }
 
-static struct wish wish_for(struct session *s, const struct action *a)
+/* The client as a waiter, in an attempt on that node. */
+static struct waiter_args waiter_args(struct session *s, int node)
+{
+	const struct waiter *waiter = &s->lock.waiter;
+	bool keeps_place = waiter->waits && waiter->node == node;
+
+	return (struct waiter_args){
+		.woken_by = reservations(s),
+		.key = waiter->waits ? waiter->key : waiter->turn_key,
+		.keeps_place = keeps_place,
+		.is_promoted = keeps_place && waiter->leads,
+	};
+}
+
+static void build_hand_off(struct session *s, const struct action *a, const struct lock_ref *ref,
+	const struct guard_args *guard, struct request *r)
 {
 	const struct lock *lock = &s->lock;
+	const struct waiter *waiter = &lock->waiter;
 	bool is_waiter = a->target == TARGET_WAITER;
+	bool is_leaving = is_waiter || a->is_leaving;
 
-	s->waiter_keys = ONE_KEY(s->keys->key[lock->waiter.key]);
-	return (struct wish){
-		.op = a->op,
-		.keys = is_waiter || a->is_leaving ? &s->waiter_keys : s->keys,
-		.slots = lock->policy.slots,
+	request_hand_off(r, ref,
+		&(struct hand_off_args){
+			.reserve_time = lock->policy.node_timeout,
+			.woken_by = waiter->turn[waiter->key],
+			.flag = is_leaving                    ? FLAG_LEAVES
+				: lock->tenure.confirmed == 0 ? FLAG_GIVES_UP
+							      : NULL,
+			.was_promoted = a->is_promoted,
+			.far_waiters = is_waiter ? 0 : waiter->awaited,
+			.guard = *guard,
+		});
+}
+
+static void build_request(struct session *s, const struct action *a, struct request *r)
+{
+	const struct lock *lock = &s->lock;
+	const struct policy *policy = &lock->policy;
+	const struct key_list waiter_key = ONE_KEY(s->keys->key[lock->waiter.key]);
+	const struct lock_ref ref = {
+		.keys = a->target == TARGET_WAITER || a->is_leaving ? &waiter_key : s->keys,
+		.slots = policy->slots,
 		.slot = a->slot,
 		.token = token_for(s, a),
-		.time = a->op == OP_EXPIRE     ? lock->releasing.leave_for
-			: a->op == OP_HAND_OFF ? lock->policy.node_timeout
-					       : lock->policy.ttl,
-		.turn_time = lock->policy.node_timeout,
-		.turn = reservation_for(s, a),
-		.awaited = a->op == OP_HAND_OFF && !is_waiter ? lock->waiter.awaited : 0,
-		.is_leaving = a->op == OP_HAND_OFF && (is_waiter || a->is_leaving),
-		.gives_up = a->op == OP_HAND_OFF && !is_waiter && !a->is_leaving &&
-			    lock->tenure.confirmed == 0,
-		.is_waiting = keeps_place(s, a),
-		.seat_key = lock->waiter.waits ? lock->waiter.key : lock->waiter.turn_key,
-		.is_fair = a->op == OP_ACQUIRE && policy_obeys_queue(&lock->policy),
-		.is_shared = lock->policy.is_shared && op_may_share(a->op),
-		.leads = a->leads || (keeps_place(s, a) && lock->waiter.leads),
 		.held = s->held,
-		.wants_fence = a->op == OP_ACQUIRE && lock->policy.wants_fence,
-		.fence = lock->tenure.fence,
-		.quarantine = lock->policy.quarantine,
+	};
+	const struct guard_args guard = {
+		.quarantine = policy->quarantine,
 		/* All nodes get the same time in an attempt, so that they return the same fencing
 		 * number. */
 		.wall = a->op == OP_ACQUIRE ? s->wall : clock_wall(),
 	};
+
+	switch (a->op) {
+	case OP_ACQUIRE:
+		request_acquire(r, &ref,
+			&(struct acquire_args){
+				.ttl = policy->ttl,
+				.is_shared = policy->is_shared,
+				.is_fair = policy_obeys_queue(policy),
+				.wants_fence = policy->wants_fence,
+				.reserve_time = policy->node_timeout,
+				.waiter = waiter_args(s, a->node),
+				.guard = guard,
+			});
+		break;
+	case OP_REPAIR:
+		request_repair(r, &ref,
+			&(struct acquire_args){
+				.ttl = policy->ttl,
+				.is_shared = policy->is_shared,
+				.guard = guard,
+			});
+		break;
+	case OP_EXTEND:
+		request_extend(r, &ref, policy->ttl, policy->is_shared);
+		break;
+	case OP_UNDO:
+		request_undo(r, &ref, policy->node_timeout, &guard);
+		break;
+	case OP_HAND_OFF:
+		build_hand_off(s, a, &ref, &guard, r);
+		break;
+	case OP_EXPIRE:
+		request_expire(r, &ref, lock->releasing.leave_for);
+		break;
+	case OP_FENCE:
+		request_fence(r, &ref, lock->tenure.fence);
+		break;
+	case OP_LOOK:
+		request_look(r, &ref,
+			&(struct look_args){
+				.ttl = policy->ttl,
+				.is_shared = policy->is_shared,
+				.waiter = waiter_args(s, a->node),
+				.guard = guard,
+			});
+		break;
+	case OP_JOIN:
+		request_join(r, &ref, policy->ttl, policy->is_shared, a->is_promoted);
+		r->is_followed = true; /* by OP_WAIT */
+		break;
+	case OP_WAIT:
+		request_wait(r, waiter_key.key[0], a->is_promoted);
+		break;
+	case OP_NONE:
+	case OP_SCAN:
+	case OP_BREAK:
+	case OP_COMMAND:
+		assert(false); /* the lock never sends these */
+	}
 }
 
 /* In the pool, the waiter connection follows those to the nodes. */
@@ -128,9 +185,10 @@ static void perform_actions(struct session *s, const struct update *up, usec now
 		case ACT_SEND:
 			/* If the connection breaks at this moment, its own event reports that. */
 			if (s->pool.conn[connection].state == CONN_UP) {
-				struct wish wish = wish_for(s, a);
+				struct request r;
 
-				conn_send(&s->pool.conn[connection], &wish, a->round, now);
+				build_request(s, a, &r);
+				conn_send(&s->pool.conn[connection], &r, a->round, now);
 			}
 			break;
 		}

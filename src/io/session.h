@@ -22,7 +22,6 @@ struct session {
 	struct pool pool;
 	const struct key_list *keys;
 	const char *held; /* ids of enclosing locks, separated by spaces; NULL: none */
-	struct key_list waiter_keys; /* the key for which the client waits */
 	char reservations[KEYS_MAX * TOKEN_ID_LEN + 1]; /* of all keys, one after the other */
 	char owner[OWNER_MAX];
 	char token[TOKEN_MAX]; /* of the current attempt */

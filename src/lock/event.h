@@ -69,7 +69,7 @@ struct action {
 	uint32_t round;
 	int slot; /* SEND: the slot of a semaphore; 0: any (HAND_OFF to TARGET_WAITER) */
 	bool is_leaving; /* SEND of HAND_OFF: pass on the reservation only */
-	bool leads; /* SEND of JOIN, WAIT: as promoted writer; of HAND_OFF: no longer */
+	bool is_promoted; /* SEND of JOIN, WAIT: as promoted writer; of HAND_OFF: no longer */
 };
 
 /* At most one close, one open and one send for each node, and for the waiter, in a step. */

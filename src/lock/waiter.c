@@ -52,7 +52,7 @@ static struct action *send_from_seat(struct step *s, enum op op)
 
 	a->target = TARGET_WAITER;
 	a->op = op;
-	a->leads = seat->leads && op != OP_HAND_OFF;
+	a->is_promoted = seat->leads && op != OP_HAND_OFF;
 	if (op == OP_HAND_OFF)
 		a->slot = seat->is_woken && !seat->waits ? seat->turn_slot : 0;
 	seat->joins |= op == OP_JOIN;
@@ -267,7 +267,7 @@ static void pass_turn_beside_the_seat(struct step *s)
 	a = peer_send(s, seat->node, OP_HAND_OFF);
 	a->is_leaving = true;
 	a->slot = seat->is_woken ? seat->turn_slot : 0;
-	a->leads = seat->leads;
+	a->is_promoted = seat->leads;
 	s->waiter->passes_beside = true;
 }
 

@@ -7,86 +7,209 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 _Static_assert(FENCE_MAX == ((int64_t)1 << 53) - 1, "the largest whole number that a double has");
 
-static bool has_slots(const struct wish *wish)
+static void begin(struct request *r, enum op op)
 {
-	return wish->slots > 1;
+	r->op = op;
+	r->keys = 1;
+	r->is_followed = false;
+	r->argc = 0;
+	r->used = 0;
 }
 
-static void add(struct request *r, const char *arg)
+static void push_bytes(struct request *r, const char *arg, size_t len)
 {
 	assert(r->argc < (int)(sizeof(r->argv) / sizeof(r->argv[0])));
 	r->argv[r->argc] = arg;
-	r->len[r->argc++] = strlen(arg);
+	r->len[r->argc++] = len;
 }
 
-void request_build(struct request *r, const struct wish *wish)
+static void push(struct request *r, const char *arg)
 {
-	r->argc = 0;
-	if (wish->op == OP_WAIT) {
-		snprintf(
-			r->door, sizeof(r->door), "redlock:promoted-wake:{%s}", wish->keys->key[0]);
-		snprintf(r->wake, sizeof(r->wake), "redlock:wake:{%s}", wish->keys->key[0]);
-		add(r, "BLPOP");
-		if (wish->leads)
-			add(r, r->door);
-		add(r, r->wake);
-		add(r, "0");
-		return;
-	}
-	if (wish->op == OP_COMMAND) {
-		for (int i = 0; wish->words[i]; i++)
-			add(r, wish->words[i]);
-		return;
-	}
-	if (wish->op == OP_SCAN) {
-		snprintf(r->time, sizeof(r->time), "%d", wish->count);
-		add(r, "EVAL");
-		add(r, script_of(OP_SCAN));
-		add(r, "0");
-		add(r, wish->token);
-		add(r, r->time);
-		return;
-	}
-	snprintf(r->time, sizeof(r->time), "%" PRId64, wish->time / USEC_MSEC);
-	snprintf(r->turn_time, sizeof(r->turn_time), "%" PRId64, wish->turn_time / USEC_MSEC);
-	snprintf(r->fence, sizeof(r->fence), "%" PRId64, wish->fence);
-	snprintf(r->flags, sizeof(r->flags), "%s%s%s%s%s%s%s%s",
-		wish->is_leaving ? FLAG_LEAVES : "", wish->gives_up ? FLAG_GIVES_UP : "",
-		wish->is_waiting ? FLAG_WAITS : "", wish->is_fair ? FLAG_FAIR : "",
-		wish->is_breaking ? FLAG_BREAKS : "", wish->wants_fence ? FLAG_NUMBER : "",
-		wish->is_shared ? FLAG_SHARED : "", wish->leads ? FLAG_PROMOTED : "");
-	snprintf(r->which, sizeof(r->which), "%u",
-		wish->op == OP_HAND_OFF ? wish->awaited : (unsigned)wish->seat_key + 1);
-	snprintf(r->quarantine, sizeof(r->quarantine), "%" PRId64, wish->quarantine / USEC_MSEC);
-	snprintf(r->wall, sizeof(r->wall), "%" PRId64, wish->wall);
-	snprintf(r->count, sizeof(r->count), "%d", wish->keys->count);
-	add(r, "EVAL");
-	add(r, script_of(wish->op));
-	add(r, r->count);
-	/* A slot above our --limit exists if another client has a larger one. */
-	snprintf(r->slots, sizeof(r->slots), "%d",
-		wish->slots > 1 && wish->slot > wish->slots ? wish->slot : wish->slots);
-	snprintf(r->slot_key, sizeof(r->slot_key), "%s#%d", wish->keys->key[0], wish->slot);
-	for (int i = 0; i < wish->keys->count; i++)
-		add(r, has_slots(wish) ? r->slot_key : wish->keys->key[i]);
-	add(r, wish->token);
-	if (wish->token_len)
-		r->len[r->argc - 1] = wish->token_len;
-	add(r, r->time);
-	add(r, wish->op == OP_FENCE ? r->fence : wish->turn ? wish->turn : "");
-	add(r, r->flags);
-	add(r, r->turn_time);
-	add(r, r->which);
-	add(r, r->quarantine);
-	add(r, r->wall);
-	add(r, has_slots(wish) ? wish->keys->key[0] : "");
-	add(r, r->slots);
-	add(r, wish->held ? wish->held : "");
+	push_bytes(r, arg ? arg : "", arg ? strlen(arg) : 0);
+}
+
+static void push_text(struct request *r, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void push_text(struct request *r, const char *format, ...)
+{
+	char *text = r->text + r->used;
+	va_list args;
+	int len;
+
+	va_start(args, format);
+	len = vsnprintf(text, sizeof(r->text) - r->used, format, args);
+	va_end(args);
+	assert(len >= 0 && (size_t)len < sizeof(r->text) - r->used);
+	r->used += (size_t)len + 1;
+	push_bytes(r, text, (size_t)len);
+}
+
+static void push_number(struct request *r, int64_t n)
+{
+	push_text(r, "%" PRId64, n);
+}
+
+static void push_ms(struct request *r, usec time)
+{
+	push_number(r, time / USEC_MSEC);
+}
+
+/* The script, the keys and the token. */
+static void begin_script(struct request *r, enum op op, const struct lock_ref *lock)
+{
+	begin(r, op);
+	r->keys = lock->keys->count;
+	push(r, "EVAL");
+	push(r, script_of(op));
+	push_number(r, lock->keys->count);
+	if (lock->slots > 1)
+		push_text(r, "%s#%d", lock->keys->key[0], lock->slot);
+	for (int i = 0; i < lock->keys->count && lock->slots <= 1; i++)
+		push(r, lock->keys->key[i]);
+	push_bytes(r, lock->token, lock->token_len ? lock->token_len : strlen(lock->token));
+}
+
+/* A slot above our --limit exists if another client has a larger one. */
+static void push_slots(struct request *r, const struct lock_ref *lock)
+{
+	push_number(r, lock->slots > 1 && lock->slot > lock->slots ? lock->slot : lock->slots);
+}
+
+static void push_guard(struct request *r, const struct guard_args *guard)
+{
+	push_ms(r, guard->quarantine);
+	push_number(r, guard->wall);
+}
+
+static void build_acquire(
+	struct request *r, enum op op, const struct lock_ref *lock, const struct acquire_args *args)
+{
+	begin_script(r, op, lock);
+	push_ms(r, args->ttl);
+	push(r, args->waiter.woken_by);
+	push_text(r, "%s%s%s%s%s", args->waiter.keeps_place ? FLAG_WAITS : "",
+		args->is_fair ? FLAG_FAIR : "", args->wants_fence ? FLAG_NUMBER : "",
+		args->is_shared ? FLAG_SHARED : "", args->waiter.is_promoted ? FLAG_PROMOTED : "");
+	push_ms(r, args->reserve_time);
+	push_number(r, args->waiter.key + 1);
+	push_guard(r, &args->guard);
+	push_slots(r, lock);
+	push(r, lock->held);
+}
+
+void request_acquire(
+	struct request *r, const struct lock_ref *lock, const struct acquire_args *args)
+{
+	build_acquire(r, OP_ACQUIRE, lock, args);
+}
+
+void request_repair(struct request *r, const struct lock_ref *lock, const struct acquire_args *args)
+{
+	build_acquire(r, OP_REPAIR, lock, args);
+}
+
+void request_extend(struct request *r, const struct lock_ref *lock, usec ttl, bool is_shared)
+{
+	begin_script(r, OP_EXTEND, lock);
+	push_ms(r, ttl);
+	push(r, is_shared ? FLAG_SHARED : "");
+	push_slots(r, lock);
+}
+
+void request_undo(struct request *r, const struct lock_ref *lock, usec reserve_time,
+	const struct guard_args *guard)
+{
+	begin_script(r, OP_UNDO, lock);
+	push_ms(r, reserve_time);
+	push_guard(r, guard);
+	push_slots(r, lock);
+}
+
+void request_hand_off(
+	struct request *r, const struct lock_ref *lock, const struct hand_off_args *args)
+{
+	begin_script(r, OP_HAND_OFF, lock);
+	push_ms(r, args->reserve_time);
+	push(r, args->woken_by);
+	push_text(r, "%s%s", args->flag ? args->flag : "", args->was_promoted ? FLAG_PROMOTED : "");
+	push_number(r, args->far_waiters);
+	push_guard(r, &args->guard);
+	push_slots(r, lock);
+}
+
+void request_expire(struct request *r, const struct lock_ref *lock, usec ttl)
+{
+	begin_script(r, OP_EXPIRE, lock);
+	push_ms(r, ttl);
+	push_slots(r, lock);
+}
+
+void request_fence(struct request *r, const struct lock_ref *lock, int64_t number)
+{
+	begin_script(r, OP_FENCE, lock);
+	push_number(r, number);
+}
+
+void request_look(struct request *r, const struct lock_ref *lock, const struct look_args *args)
+{
+	begin_script(r, OP_LOOK, lock);
+	push_ms(r, args->ttl);
+	push(r, args->waiter.woken_by);
+	push_text(r, "%s%s%s", args->waiter.keeps_place ? FLAG_WAITS : "",
+		args->is_shared ? FLAG_SHARED : "", args->waiter.is_promoted ? FLAG_PROMOTED : "");
+	push_number(r, args->waiter.key + 1);
+	push_guard(r, &args->guard);
+	push_slots(r, lock);
+	push(r, lock->held);
+}
+
+void request_join(
+	struct request *r, const struct lock_ref *lock, usec ttl, bool is_shared, bool is_promoted)
+{
+	begin_script(r, OP_JOIN, lock);
+	push_ms(r, ttl);
+	push_text(r, "%s%s", is_shared ? FLAG_SHARED : "", is_promoted ? FLAG_PROMOTED : "");
+	push_slots(r, lock);
+	push(r, lock->held);
+}
+
+void request_wait(struct request *r, const char *key, bool is_promoted)
+{
+	begin(r, OP_WAIT);
+	push(r, "BLPOP");
+	if (is_promoted)
+		push_text(r, "redlock:promoted-wake:{%s}", key);
+	push_text(r, "redlock:wake:{%s}", key);
+	push(r, "0");
+}
+
+void request_scan(struct request *r, const char *cursor, int count)
+{
+	begin(r, OP_SCAN);
+	push(r, "EVAL");
+	push(r, script_of(OP_SCAN));
+	push(r, "0");
+	push(r, cursor);
+	push_number(r, count);
+}
+
+void request_break(struct request *r, const struct lock_ref *lock)
+{
+	begin_script(r, OP_BREAK, lock);
+}
+
+void request_command(struct request *r, const char *const words[])
+{
+	begin(r, OP_COMMAND);
+	for (int i = 0; words[i]; i++)
+		push(r, words[i]);
 }
 
 const char *reason_words(enum reason reason)

@@ -1,8 +1,8 @@
 /*
  * request: the requests of redlock to a node, as the arguments of a command.
  *
- * request_build() fills a struct request from a struct wish. The order of a script's arguments is
- * in docs/protocol.md. Nothing here fails.
+ * Each operation has a function that fills a struct request; conn_send() sends it. docs/protocol.md
+ * has the arguments of each script. Nothing here fails.
  */
 #ifndef PROTO_REQUEST_H
 #define PROTO_REQUEST_H
@@ -23,54 +23,102 @@
 /* A short text for messages, such as "cannot be reached", without the detail. */
 const char *reason_words(enum reason reason);
 
-/* The arguments of a request. The strings must outlive the struct request that is made from them.
- */
-struct wish {
-	enum op op;
-	const struct key_list *keys; /* JOIN, WAIT: one key */
-	int slots; /* the semaphore's slots; less than 2: no semaphore */
-	int slot; /* the slot; 0: not known (HAND_OFF by the waiter connection) */
-	const char *token; /* EXTEND, HAND_OFF: the first TOKEN_ID_LEN characters suffice. SCAN:
-			      the cursor */
-	size_t token_len; /* 0: the token ends with its NUL */
-	int count; /* SCAN: how many keys to look at, about */
-	usec time; /* the key's TTL; HAND_OFF: how long the key stays reserved */
-	usec turn_time; /* ACQUIRE with is_fair, UNDO: how long the key stays reserved */
-	const char *turn; /* ACQUIRE: the ids of our reservations, one after the other; "": none */
-	unsigned awaited; /* HAND_OFF: bit i: key i has waiters, maybe at another node: reserve it
-			     here, too */
-	bool is_leaving; /* HAND_OFF: pass on a reservation that was not used */
-	bool gives_up; /* HAND_OFF: the client never held the lock */
-	bool is_waiting; /* ACQUIRE: we are in the queue here, and stay in it when refused */
-	int seat_key; /* the key that we wait for, or that is reserved for us */
-	bool is_fair; /* ACQUIRE: not ahead of waiters */
-	bool is_shared; /* ACQUIRE, EXTEND, REPAIR, LOOK, JOIN: as a reader */
-	bool leads; /* JOIN, WAIT, ACQUIRE: as promoted writer; HAND_OFF: the client was one */
-	const char *held; /* ids of locks that the client runs within; NULL: none */
-	bool wants_fence; /* ACQUIRE: raise the fencing number */
-	int64_t fence; /* FENCE: the number */
-	usec quarantine; /* ACQUIRE, LOOK: how long a node that forgot its keys has no vote; 0: no
-			    restart guard */
-	usec wall; /* with a quarantine or wants_fence: our time of day, since 1970; with
-		      wants_fence the same for all nodes of an attempt */
-	bool is_breaking; /* HAND_OFF: delete the key of any client, if its value begins with token
-			   */
-	bool is_alone; /* JOIN: no WAIT follows */
-	const char *const *words; /* COMMAND: its arguments, 8 at most, NULL at the end */
-};
-
-/* The arguments of a command. They point into the struct wish and into the struct request. */
+/* The arguments of a command. They point to the caller's strings, and into `text`: do not copy the
+ * struct, and keep the strings. */
 struct request {
+	enum op op;
+	int keys; /* how many keys a reply may be about */
+	bool is_followed; /* the next request completes the packet */
 	int argc;
 	const char *argv[KEYS_MAX + 14];
 	size_t len[KEYS_MAX + 14];
-	char count[12], time[24], turn_time[24], fence[24], flags[12], which[12], quarantine[24],
-		wall[24], slots[12];
-	char wake[REQUEST_KEY_MAX + 24], door[REQUEST_KEY_MAX + 32], slot_key[REQUEST_KEY_MAX + 12];
+	size_t used; /* of text */
+	char text[2 * (REQUEST_KEY_MAX + 64)];
 };
 
-/* Fills *r. Every script is idempotent under one token. A key has REQUEST_KEY_MAX bytes at most. */
-void request_build(struct request *r, const struct wish *wish);
+/* A lock, and the token under which a request is about it. */
+struct lock_ref {
+	const struct key_list *keys;
+	int slots; /* the semaphore's slots; less than 2: no semaphore */
+	int slot; /* the slot; 0: not known (hand-off by the waiter connection) */
+	const char *token; /* EXTEND, HAND_OFF, LOOK: the first TOKEN_ID_LEN characters suffice */
+	size_t token_len; /* 0: the token ends with its NUL */
+	const char *held; /* ACQUIRE, REPAIR, LOOK, JOIN: ids of the locks that the client runs
+			     within; NULL: none */
+};
+
+/* The restart guard of a request. */
+struct guard_args {
+	usec quarantine; /* how long a node that forgot its keys has no vote; 0: no restart guard */
+	usec wall; /* our time of day, since 1970; with wants_fence, the same for all nodes of an
+		      attempt */
+};
+
+/* The client of an attempt as a waiter. All zero: it is none. */
+struct waiter_args {
+	const char *woken_by; /* the ids of our reservations, one after the other; NULL: none */
+	int key; /* the index of the key that we wait for, or that is reserved for us */
+	bool keeps_place; /* we are in the queue of this node, and stay in it when refused */
+	bool is_promoted; /* with keeps_place: as promoted writer */
+};
+
+struct acquire_args {
+	usec ttl;
+	bool is_shared; /* as a reader */
+	bool is_fair; /* not ahead of waiters */
+	bool wants_fence; /* raise the fencing number */
+	usec reserve_time; /* with is_fair: how long a key stays reserved for its first waiter */
+	struct waiter_args waiter;
+	struct guard_args guard;
+};
+
+struct look_args {
+	usec ttl; /* with waiter.keeps_place */
+	bool is_shared; /* as one that would be a reader */
+	struct waiter_args waiter;
+	struct guard_args guard;
+};
+
+struct hand_off_args {
+	usec reserve_time; /* how long a key stays reserved for its first waiter */
+	const char *woken_by; /* the id of our reservation; NULL: none */
+	const char *flag; /* FLAG_LEAVES, FLAG_GIVES_UP or FLAG_BREAKS; NULL: the client held the
+			     lock */
+	bool was_promoted; /* with FLAG_LEAVES: the client was a promoted writer */
+	unsigned far_waiters; /* bit i: key i has waiters, maybe at another node: reserve it here,
+				 too */
+	struct guard_args guard;
+};
+
+/* One function for each operation (enum op). It fills *r with the arguments that the script's first
+ * line names. Every script is idempotent under one token. A key has REQUEST_KEY_MAX bytes at most.
+ */
+void request_acquire(
+	struct request *r, const struct lock_ref *lock, const struct acquire_args *args);
+void request_repair(
+	struct request *r, const struct lock_ref *lock, const struct acquire_args *args);
+void request_extend(struct request *r, const struct lock_ref *lock, usec ttl, bool is_shared);
+void request_undo(struct request *r, const struct lock_ref *lock, usec reserve_time,
+	const struct guard_args *guard);
+void request_hand_off(
+	struct request *r, const struct lock_ref *lock, const struct hand_off_args *args);
+void request_expire(struct request *r, const struct lock_ref *lock, usec ttl);
+void request_fence(struct request *r, const struct lock_ref *lock, int64_t number);
+void request_look(struct request *r, const struct lock_ref *lock, const struct look_args *args);
+
+/* The lock has one key: that of the queue. */
+void request_join(
+	struct request *r, const struct lock_ref *lock, usec ttl, bool is_shared, bool is_promoted);
+void request_wait(struct request *r, const char *key, bool is_promoted);
+
+/* A page of about `count` keys; the first cursor is "0". */
+void request_scan(struct request *r, const char *cursor, int count);
+
+/* In place of the token: the description of the structure to delete. */
+void request_break(struct request *r, const struct lock_ref *lock);
+
+/* Any command; NULL ends the words. */
+void request_command(struct request *r, const char *const words[]);
 
 /* The flags of a script's request, one letter each. */
 #define FLAG_SHARED "s" /* the client would be a reader */
@@ -80,7 +128,7 @@ void request_build(struct request *r, const struct wish *wish);
 #define FLAG_NUMBER "n" /* ACQUIRE: with a fencing number */
 #define FLAG_LEAVES "l" /* HAND_OFF: the client did not use the reservation that it got */
 #define FLAG_GIVES_UP "g" /* HAND_OFF: it never held the lock */
-#define FLAG_BREAKS "b" /* HAND_OFF: delete the key of any holder */
+#define FLAG_BREAKS "b" /* HAND_OFF: delete the key of any holder that has this value */
 
 /* The largest fencing number. Scripts count in doubles, which are exact up to 2^53. */
 #define FENCE_MAX 9007199254740991

@@ -23,8 +23,9 @@ enum trial {
 	TRIAL_JOIN,
 	TRIAL_SCAN,
 	TRIAL_HAND_OFF,
-	TRIALS,
 };
+
+#define TRIALS (TRIAL_HAND_OFF + 1)
 
 /* Can there be no lock at all without this request? */
 bool trial_is_essential(enum trial trial);

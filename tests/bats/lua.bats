@@ -128,12 +128,25 @@ answers_with() {
 @test "each script: a key of another holder stays as it is, and a key that is gone is not set again" {
 	nodes_start 1
 	mine=1111111111111111111111111111111111111111:1000000002 other=2222222222222222222222222222222222222222:1000000001
+	# arguments_of SCRIPT: those after the token; the script has its names in its first line.
+	arguments_of() {
+		case $1 in
+		acquire) arguments=(600000 '' '' 1000 1 0 0 1 '') ;;
+		extend) arguments=(600000 '' 1) ;;
+		undo) arguments=(1000 0 0 1) ;;
+		hand_off) arguments=(1000 '' '' 0 0 0 1) ;;
+		expire) arguments=(600000 1) ;;
+		fence_number) arguments=(7) ;;
+		look) arguments=(0 '' '' 1 0 0 1 '') ;;
+		esac
+	}
 	for name in extend undo hand_off expire fence_number look; do
 		script=$(embed --lua "${HEADERS[@]}" "$ROOT/src/proto/lua/$name.lua")
+		arguments_of $name
 		for value in "$other me" "${mine}1 me" "${mine%?}" ''; do
 			node 1 set k "$value" px 60000 > "$T/set"
 			[ -n "$value" ] || node 1 del k > "$T/set"
-			run node 1 eval "$script" 1 k "$mine me" 600000 7 '' 1000 1 0 0 '' 1 ''
+			run node 1 eval "$script" 1 k "$mine me" "${arguments[@]}"
 			[ "$status" -eq 0 ]
 			[ "$(node 1 get k)" = "$value" ]
 			left=$(node 1 pttl k)
@@ -141,15 +154,16 @@ answers_with() {
 		done
 	done
 	script=$(embed --lua "${HEADERS[@]}" "$ROOT/src/proto/lua/acquire.lua")
+	arguments_of acquire
 	node 1 set k "$other me" px 60000
-	run node 1 eval "$script" 1 k "$mine me" 600000 '' '' 1000 1 0 0 '' 1 ''
+	run node 1 eval "$script" 1 k "$mine me" "${arguments[@]}"
 	[ "$(node 1 get k)" = "$other me" ]
 	[ "$(node 1 pttl k)" -le 60000 ]
 	# and what hand_off has reserved
 	node 1 flushall
-	run node 1 eval "$script" 1 k "$mine me" 60000 '' '' 1000 1 0 0 '' 1 ''
+	run node 1 eval "$script" 1 k "$mine me" "${arguments[@]}"
 	[ "$(node 1 get k)" = "$mine me" ]
-	[ "$(node 1 pttl k)" -gt 50000 ]
+	[ "$(node 1 pttl k)" -gt 60000 ]
 }
 
 @test "keys, view: another program's value is never the token's; the token's id is enough" {
@@ -194,18 +208,18 @@ answers_with() {
 @test "queue: a reservation wakes the first waiter, and a promoted writer before that one" {
 	nodes_start 1
 	id=1111111111111111111111111111111111111111
-	with_parts "token, flags, held_ids, quarantine, wall, base, slots" view queue -- "reserve(1, 5000, true)" "settle(1)" \
+	with_parts "token, flags, held_ids, quarantine, wall, slots" view queue -- "reserve(1, 5000, true)" "settle(1)" \
 		"return {reservation(1), is_unclaimed(1) and 1 or 0}"
-	answers_with "$id 1" k "$id:1 me" '' '' 0 0 '' 1
+	answers_with "$id 1" k "$id:1 me" '' '' 0 0 1
 	[ "$(node 1 lrange "$(keys_like wake)" 0 -1)" = $id ]
 	# a second one replaces the first
-	answers_with "$id 1" k "$id:1 me" '' '' 0 0 '' 1
+	answers_with "$id 1" k "$id:1 me" '' '' 0 0 1
 	[ "$(node 1 llen "$(keys_like wake)")" = 1 ]
 	# a wake-up that this script has moved to the queue: whether a waiter takes it shows later
-	with_parts "token, flags, held_ids, quarantine, wall, base, slots" view queue -- "call('SET', promoted_key(1), '1')" \
+	with_parts "token, flags, held_ids, quarantine, wall, slots" view queue -- "call('SET', promoted_key(1), '1')" \
 		"reserve(1, 5000, true)" "local promoted = call('LLEN', promoted_wake_key(1))" "settle(1)" \
 		"return {promoted, call('LLEN', promoted_wake_key(1)), call('LLEN', wake_key(1)), is_unclaimed(1) and 1 or 0}"
-	answers_with "1 0 1 0" k "$id:1 me" '' '' 0 0 '' 1
+	answers_with "1 0 1 0" k "$id:1 me" '' '' 0 0 1
 }
 
 # keys_like WORD: the bookkeeping keys of node 1 with that word.
@@ -214,32 +228,32 @@ keys_like() { node 1 keys "redlock:*$1*"; }
 @test "queue: a reservation that does not expire is removed; a wrong clock makes none" {
 	nodes_start 1
 	id=1111111111111111111111111111111111111111
-	with_parts "token, flags, held_ids, quarantine, wall, base, slots" view queue -- \
+	with_parts "token, flags, held_ids, quarantine, wall, slots" view queue -- \
 		"call('SET', reserved_key(KEYS[1]), token)" \
 		"return {reservation(1) or '', call('EXISTS', reserved_key(KEYS[1]))}"
-	answers_with " 0" k $id '' '' 0 0 '' 1
-	with_parts "token, flags, held_ids, quarantine, wall, base, slots" view queue -- "reserve(1, 5000, false)" \
+	answers_with " 0" k $id '' '' 0 0 1
+	with_parts "token, flags, held_ids, quarantine, wall, slots" view queue -- "reserve(1, 5000, false)" \
 		"return {reservation(1) or ''}"
-	answers_with "" k $id '' '' 1000 1 '' 1
-	answers_with $id k $id '' '' 0 1 '' 1
+	answers_with "" k $id '' '' 1000 1 1
+	answers_with $id k $id '' '' 0 1 1
 }
 
 @test "semaphore: a wake-up has its slot after it; slots share the queue; another slot that is free is named" {
 	nodes_start 1
 	id=1111111111111111111111111111111111111111
-	with_parts "token, flags, held_ids, quarantine, wall, base, slots, woken_by" view other_slot -- "reserve(1, 5000, true)" \
+	with_parts "token, flags, held_ids, quarantine, wall, slots, woken_by" view other_slot -- "reserve(1, 5000, true)" \
 		"return {slot, call('LINDEX', wake_key(1), 0), in_list('#2') and 1 or 0, in_list('#1') and 1 or 0}"
-	answers_with "#2 $id#2 1 0" k#2 $id '' '' 0 0 k 3 ''
-	with_parts "token, flags, held_ids, quarantine, wall, base, slots, woken_by" view other_slot -- "return add_other_slot({})"
+	answers_with "#2 $id#2 1 0" k#2 $id '' '' 0 0 3 ''
+	with_parts "token, flags, held_ids, quarantine, wall, slots, woken_by" view other_slot -- "return add_other_slot({})"
 	node 1 set k#3 x px 60000
 	# from the own slot on; the second one is reserved, but its reservation is unclaimed
-	answers_with "" k 1 '' '' 0 0 '' 1 ''
+	answers_with "" k 1 '' '' 0 0 1 ''
 	node 1 set k#1 x
 	run node 1 eval "return redis.call('DEL', unpack(redis.call('KEYS', 'redlock:*wake*')))" 0
-	run node 1 eval "$(sed 's/^/local r = (function() /; s/$/ end)() return {r[7], r[8] > 0 and 1 or 0}/' "$T/short")" 1 k#3 x '' '' 0 0 k 3 ''
+	run node 1 eval "$(sed 's/^/local r = (function() /; s/$/ end)() return {r[7], r[8] > 0 and 1 or 0}/' "$T/short")" 1 k#3 x '' '' 0 0 3 ''
 	[ "$(tr '\n' ' ' <<< "$output")" = "0 1 " ]
 	# its own
-	run node 1 eval "$(sed 's/^/local r = (function() /; s/$/ end)() return {r[7], r[8]}/' "$T/short")" 1 k#3 x '' '' 0 0 k 3 $id
+	run node 1 eval "$(sed 's/^/local r = (function() /; s/$/ end)() return {r[7], r[8]}/' "$T/short")" 1 k#3 x '' '' 0 0 3 $id
 	[ "$(tr '\n' ' ' <<< "$output")" = "2 0 " ]
 }
 

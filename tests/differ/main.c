@@ -67,7 +67,7 @@ struct step {
 	usec ttl;
 	bool lasts; /* without expiry */
 	bool forgets; /* the administrator takes the mark of the restart guard away */
-	const char *words[KEYS_MAX + 13]; /* the command line */
+	const char *words[KEYS_MAX + 14]; /* the command line */
 	int count;
 	struct request request;
 	char ttl_text[24];
@@ -94,54 +94,119 @@ static void make_long_values(void)
 		memcpy(turns[i], tokens[i], TOKEN_ID_LEN);
 }
 
+/* Sometimes, and short; by a client whose clock may be off. */
+static struct guard_args draw_guard(void)
+{
+	return (struct guard_args){
+		.quarantine = next(8) ? 0 : (usec)next(6) * USEC_MSEC,
+		.wall = clock_wall() + (next(8) ? 0 : ((usec)next(3) - 1) * 40 * USEC_SEC),
+	};
+}
+
+static const char *draw_id(void)
+{
+	return turns[next(TOKENS)];
+}
+
+static struct waiter_args draw_waiter(void)
+{
+	bool keeps_place = next(2);
+
+	return (struct waiter_args){
+		.woken_by = next(2) ? NULL : draw_id(),
+		.keeps_place = keeps_place,
+		.is_promoted = keeps_place && slots == 1 && next(3) == 0,
+	};
+}
+
+static void draw_acquire(struct request *r, enum op op, const struct lock_ref *lock, usec ttl)
+{
+	bool is_shared = slots == 1 && next(3) > 0;
+	const struct acquire_args args = {
+		.ttl = ttl,
+		.is_shared = is_shared,
+		.is_fair = next(is_shared ? 2 : 3) == 0,
+		.wants_fence = next(2),
+		.reserve_time = ttl,
+		.waiter = draw_waiter(),
+		.guard = draw_guard(),
+	};
+
+	if (op == OP_ACQUIRE)
+		request_acquire(r, lock, &args);
+	else
+		request_repair(r, lock,
+			&(struct acquire_args){
+				.ttl = ttl, .is_shared = is_shared, .guard = args.guard});
+}
+
+static void draw_hand_off(struct request *r, struct lock_ref *lock, usec ttl)
+{
+	static const char *const flags[] = {NULL, FLAG_BREAKS, FLAG_LEAVES, FLAG_GIVES_UP};
+	const char *flag = flags[next(4)];
+	bool is_leaving = flag && strcmp(flag, FLAG_LEAVES) == 0;
+	bool is_holder = !flag || strcmp(flag, FLAG_GIVES_UP) == 0;
+
+	/* On the waiter connection, a reservation is passed on. */
+	if (is_leaving && next(2))
+		lock->slot = 0;
+	request_hand_off(r, lock,
+		&(struct hand_off_args){
+			.reserve_time = ttl,
+			.woken_by = next(2) ? NULL : draw_id(),
+			.flag = flag,
+			.was_promoted = is_leaving && slots == 1 && next(3) == 0,
+			.far_waiters = is_holder && next(2),
+			.guard = draw_guard(),
+		});
+}
+
 static void draw_call(struct step *s)
 {
-	/* All except the blocking pop. */
 	static const struct key_list key = {.count = 1, .key = {"k"}};
+	/* All except the blocking pop. */
 	enum op op = (enum op)(OP_NONE + 1 + next(OP_WAIT - OP_NONE - 1));
-	struct wish wish = {.op = op,
+	bool is_shared = slots == 1 && next(3) > 0;
+	struct lock_ref lock = {
 		.keys = &key,
 		.slots = slots,
 		.slot = s->slot + 1,
 		.token = s->token,
-		.time = s->ttl,
-		.turn_time = s->ttl,
-		.turn = next(2) ? "" : turns[next(TOKENS)],
-		.is_breaking = op == OP_HAND_OFF && next(4) == 0,
-		.awaited = op == OP_HAND_OFF && next(2),
-		.is_waiting = (op == OP_ACQUIRE || op == OP_LOOK) && next(2),
-		.is_fair = op == OP_ACQUIRE && next(3) == 0,
-		.wants_fence = op == OP_ACQUIRE && next(2),
-		/* A number of the past, or a few seconds ahead. */
-		.fence = next(2) ? (int64_t)(1 + next(200))
-				 : clock_wall() + (int64_t)next(5) * USEC_SEC,
-		/* Sometimes, and short. */
-		.quarantine = next(8) ? 0 : (usec)next(6) * USEC_MSEC,
-		.wall = clock_wall() + (next(8) ? 0 : ((usec)next(3) - 1) * 40 * USEC_SEC)};
+		.held = next(4) ? NULL : draw_id(),
+	};
+	const struct guard_args guard = draw_guard();
+	struct request *r = &s->request;
 
 	/* Between two steps of a script, only the id is known. */
 	if ((op == OP_EXTEND || op == OP_HAND_OFF || op == OP_LOOK) && next(3) == 0)
-		wish.token = turns[next(TOKENS)];
-	wish.awaited *= !wish.is_breaking;
-	/* On the waiter connection, a reservation is passed on. */
-	wish.is_leaving = op == OP_HAND_OFF && !wish.awaited && !wish.is_breaking && next(2);
-	wish.gives_up = op == OP_HAND_OFF && !wish.is_leaving && !wish.is_breaking && next(2);
-	if (wish.is_leaving && next(2))
-		wish.slot = 0;
-	wish.leads = wish.is_leaving && slots == 1 && next(3) == 0;
-	if (slots == 1 && next(3) > 0)
-		wish.is_shared = op == OP_ACQUIRE || op == OP_REPAIR || op == OP_EXTEND ||
-				 op == OP_LOOK || op == OP_JOIN;
-	wish.leads |= (op == OP_JOIN || wish.is_waiting) && slots == 1 && next(3) == 0;
-	if (wish.is_shared && next(4) == 0)
-		wish.is_fair = true;
-	if (op != OP_UNDO && op != OP_HAND_OFF && next(4) == 0)
-		wish.held = turns[next(TOKENS)];
+		lock.token = draw_id();
+	if (op == OP_ACQUIRE || op == OP_REPAIR)
+		draw_acquire(r, op, &lock, s->ttl);
+	else if (op == OP_EXTEND)
+		request_extend(r, &lock, s->ttl, is_shared);
+	else if (op == OP_UNDO)
+		request_undo(r, &lock, s->ttl, &guard);
+	else if (op == OP_HAND_OFF)
+		draw_hand_off(r, &lock, s->ttl);
+	else if (op == OP_EXPIRE)
+		request_expire(r, &lock, s->ttl);
+	else if (op == OP_FENCE)
+		/* A number of the past, or a few seconds ahead. */
+		request_fence(r, &lock,
+			next(2) ? (int64_t)(1 + next(200))
+				: clock_wall() + (int64_t)next(5) * USEC_SEC);
+	else if (op == OP_LOOK)
+		request_look(r, &lock,
+			&(struct look_args){.ttl = s->ttl,
+				.is_shared = is_shared,
+				.waiter = draw_waiter(),
+				.guard = guard});
+	else
+		request_join(r, &lock, s->ttl, is_shared, slots == 1 && next(3) == 0);
 	s->is_ours = true;
 	s->op = op;
-	request_build(&s->request, &wish);
-	s->count = s->request.argc;
-	memcpy(s->words, s->request.argv, (size_t)s->count * sizeof(s->words[0]));
+	s->count = r->argc;
+	memcpy(s->words, r->argv, (size_t)s->count * sizeof(s->words[0]));
 }
 
 static void set_words(struct step *s, int count, const char *const words[])
@@ -509,7 +574,7 @@ static bool play(struct sim_node *n, const struct step *s, long *exact)
 			s->is_ours ? (const char *[]){"", "acquire", "extend", "repair", "undo",
 					     "hand off", "expire", "fence", "look", "join"}[s->op]
 				   : s->words[0],
-			s->is_ours ? s->request.argv[7] : s->token, s->ttl, from, to);
+			s->is_ours ? node_arg(&s->request, "flags") : s->token, s->ttl, from, to);
 		show("server", &got);
 		show("model", &before);
 	}

@@ -116,6 +116,56 @@ static void say(int peer, struct bytes *b, size_t most)
 	b->at += n;
 }
 
+static void build(struct request *r, enum op op)
+{
+	const struct lock_ref lock = {.keys = some_keys(op == OP_JOIN ? 1 : 2), .token = "0"};
+	const struct guard_args guard = {0};
+
+	switch (op) {
+	case OP_ACQUIRE:
+		request_acquire(r, &lock, &(struct acquire_args){0});
+		break;
+	case OP_REPAIR:
+		request_repair(r, &lock, &(struct acquire_args){0});
+		break;
+	case OP_EXTEND:
+		request_extend(r, &lock, 0, false);
+		break;
+	case OP_UNDO:
+		request_undo(r, &lock, 0, &guard);
+		break;
+	case OP_HAND_OFF:
+		request_hand_off(r, &lock, &(struct hand_off_args){0});
+		break;
+	case OP_EXPIRE:
+		request_expire(r, &lock, 0);
+		break;
+	case OP_FENCE:
+		request_fence(r, &lock, 0);
+		break;
+	case OP_LOOK:
+		request_look(r, &lock, &(struct look_args){0});
+		break;
+	case OP_JOIN:
+		request_join(r, &lock, 0, false, false);
+		r->is_followed = true;
+		break;
+	case OP_WAIT:
+		request_wait(r, "one", false);
+		break;
+	case OP_SCAN:
+		request_scan(r, "0", 0);
+		break;
+	case OP_BREAK:
+		request_break(r, &lock);
+		break;
+	case OP_NONE:
+	case OP_COMMAND:
+		request_command(r, (const char *const[]){"INFO", NULL});
+		break;
+	}
+}
+
 /* The bytes answer AUTH and SELECT, byte by byte, and then these requests, so many at a time. */
 static void converse(
 	struct heard *h, struct node *node, const enum op op[2], struct bytes b, size_t at_a_time)
@@ -134,16 +184,13 @@ static void converse(
 		hear(&c, h);
 	}
 	for (int i = 0; i < 2 && c.state == CONN_UP; i++) {
-		const struct wish wish = {.op = op[i],
-			.keys = some_keys(op[i] == OP_JOIN || op[i] == OP_WAIT ? 1 : 2),
-			.token = "0",
-			.turn = "",
-			.words = (const char *const[]){"INFO", NULL}};
+		struct request r;
 
 		c.resp.page = op[i] == OP_SCAN || op[i] == OP_COMMAND ? page : c.resp.page;
 		c.resp.is_whole = op[i] == OP_COMMAND;
 		c.resp.page_len = 0;
-		conn_send(&c, &wish, 1, 0);
+		build(&r, op[i]);
+		conn_send(&c, &r, 1, 0);
 	}
 	while (b.at < b.end && c.state == CONN_UP) {
 		say(peer, &b, at_a_time);

@@ -167,12 +167,14 @@ static struct reply look(const struct client *c, int node)
 	struct request request;
 
 	snprintf(id, sizeof(id), "%.40s", c->session.token);
-	request_build(&request, &(struct wish){.op = OP_LOOK,
-					.keys = &ONE_KEY("k"),
-					.slots = world.slots,
-					.slot = c->session.lock.stamp.slot,
-					.token = id,
-					.turn = ""});
+	request_look(&request,
+		&(struct lock_ref){
+			.keys = &ONE_KEY("k"),
+			.slots = world.slots,
+			.slot = c->session.lock.stamp.slot,
+			.token = id,
+		},
+		&(struct look_args){0});
 	copy = world.node[node];
 	node_serve(&copy, &request, &resp);
 	return reply_read(OP_LOOK, &resp);

@@ -193,7 +193,7 @@ void conn_init(struct conn *c, const struct node *node, struct addresses *addres
 
 static bool is_on(const struct message *m, int client, int slot)
 {
-	return m->script && m->client == client && m->slot == slot &&
+	return m->op != OP_NONE && m->client == client && m->slot == slot &&
 	       m->wire == world.wire[client][slot].id;
 }
 
@@ -333,35 +333,49 @@ usec conn_due(const struct conn *c)
 static bool is_end(const struct message *m)
 {
 	return running->is_ending && m->slot < world.nodes &&
-	       (m->op == OP_HAND_OFF || m->op == OP_EXPIRE) && !strchr(m->request.argv[7], 'l');
+	       (m->op == OP_HAND_OFF || m->op == OP_EXPIRE) &&
+	       !strstr(node_arg(&m->request, "flags"), FLAG_LEAVES);
 }
 
-void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now)
+/* Copies the request, for the client's strings change. */
+static void keep_request(struct request *kept, const struct request *r)
+{
+	*kept = *r;
+	kept->used = 0;
+	for (int i = 0; i < r->argc; i++) {
+		bool is_argument = r->op != OP_WAIT && i > 2;
+
+		kept->argv[i] = is_argument ? kept->text + kept->used : NULL;
+		if (!is_argument)
+			continue;
+		assert(kept->used + r->len[i] < sizeof(kept->text));
+		memcpy(kept->text + kept->used, r->argv[i], r->len[i] + 1);
+		kept->used += r->len[i] + 1;
+	}
+}
+
+void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now)
 {
 	struct wire *w = wire_of(c);
 	struct message *m = &messages[free_message];
 	int index = free_message;
-	struct wish kept = *wish;
 
 	assert(c->pending_count < CONN_PENDING_MAX && index >= 0);
 	free_message = m->next_free;
 	most_messages = index < most_messages ? most_messages : index + 1;
-	kept.token = memcpy(m->token, wish->token, strlen(wish->token) + 1);
-	kept.turn = memcpy(m->turn, wish->turn, strlen(wish->turn) + 1);
-	request_build(&m->request, &kept);
-	m->script = m->request.argv[1];
+	keep_request(&m->request, r);
 	m->client = running->id;
 	m->slot = slot_of(c);
 	m->wire = m->sent_on = w->id;
 	m->left_at = 0;
 	m->stood = false;
-	m->op = wish->op;
+	m->op = r->op;
 	m->round = round;
 	m->session = running->sessions;
 	m->is_end = is_end(m);
 	w->end_sent += m->is_end;
 	c->pending[c->pending_count++] =
-		(struct pending){.op = wish->op, .round = round, .sent_at = now};
+		(struct pending){.op = r->op, .round = round, .sent_at = now};
 	/* In each round the client asks a node once, and a few times more if the votes are split;
 	 * before or after that, it may send one release, and one more if the first had no clean
 	 * answer; and it repairs a key once. */
@@ -372,16 +386,15 @@ void conn_send(struct conn *c, const struct wish *wish, uint32_t round, usec now
 	m->place = ++w->queued;
 	/* Requests in one packet arrive at once. */
 	w->serve_at =
-		wish->op == OP_WAIT ? w->serve_at : arrival(w, world.now + one_way(w), w->serve_at);
+		r->op == OP_WAIT ? w->serve_at : arrival(w, world.now + one_way(w), w->serve_at);
 	schedule(w->serve_at, SIM_SERVE, index, 0, 0, NULL);
-	hash_in((uint64_t)round << 32 | (uint64_t)m->client << 16 | (uint64_t)w->node << 8 |
-		wish->op);
-	trace("c%d n%d sends %s round %u", running->id, w->node, op_name[wish->op], round);
+	hash_in((uint64_t)round << 32 | (uint64_t)m->client << 16 | (uint64_t)w->node << 8 | r->op);
+	trace("c%d n%d sends %s round %u", running->id, w->node, op_name[r->op], round);
 }
 
 static void discard(struct message *m)
 {
-	m->script = NULL;
+	m->op = OP_NONE;
 	m->next_free = free_message;
 	free_message = (int)(m - messages);
 }
@@ -468,7 +481,7 @@ static bool note_yes(const struct message *m, struct sim_node *n)
 static void note_lateness(const struct message *m, struct sim_node *n)
 {
 	struct sim_lock *l = &n->lock[node_slot_of(&m->request)];
-	struct sim_reader *reader = node_reader(n, m->token);
+	struct sim_reader *reader = node_reader(n, node_arg(&m->request, "token"));
 	usec *left_at = reader ? &reader->left_at : &l->left_at;
 	usec *late_by = reader ? &reader->late_by : &l->late_by;
 
@@ -551,7 +564,7 @@ static int next_sleeper(const struct sim_node *n)
 static void wake_sleepers(struct sim_node *n)
 {
 	static const struct request wait[2] = {
-		{.argc = 3, .argv = {"BLPOP"}}, {.argc = 4, .argv = {"BLPOP"}}};
+		{.op = OP_WAIT, .argc = 3}, {.op = OP_WAIT, .argc = 4}};
 
 	for (int at; (at = next_sleeper(n)) >= 0;) {
 		struct sim_sleeper first = n->sleeper[at];
@@ -620,7 +633,8 @@ void net_serve(int index)
 	resp = is_heard ? malloc(sizeof(*resp)) : &unheard;
 	assert(resp);
 	if (m->is_end && m->session == world.client[m->client]->sessions && w->end_sent == 1)
-		w->end_missed = !node_has_token(n, node_slot_of(&m->request), m->token);
+		w->end_missed = !node_has_token(
+			n, node_slot_of(&m->request), node_arg(&m->request, "token"));
 	/* Served, but the reply breaks the protocol; or not served. */
 	spoils = world.now < n->refuses_until && draw_percent(30);
 	if (world.now < n->refuses_until && !spoils)
@@ -781,7 +795,7 @@ void net_reset(void)
 	if (!messages[0].next_free)
 		most_messages = MESSAGES;
 	for (int i = 0; i < most_messages; i++) {
-		messages[i].script = NULL;
+		messages[i].op = OP_NONE;
 		messages[i].next_free = i + 1 < MESSAGES ? i + 1 : -1;
 	}
 	free_message = most_messages = 0;

@@ -1,6 +1,5 @@
 /* A server, as far as redlock's scripts can tell: one key, or the slots of one, an expiry by its
  * own clock, a run_id. tests/bats/sim.bats compares it with a real server. */
-#include "proto/scripts.h"
 #include "sim/sim.h"
 
 #include <stdio.h>
@@ -103,14 +102,53 @@ usec node_key_ends(struct sim_node *n, int i, const struct session *s)
 		n, is_group(n->lock[i].value) ? node_reader_of(n, s)->ends : n->lock[i].ends);
 }
 
+const char *node_arg(const struct request *r, const char *name)
+{
+	/* As the first lines of the scripts name them. */
+	static const char *const names[OP_COUNT] = {
+		[OP_ACQUIRE] = "token ttl woken_by flags reserve_ms waiter_key quarantine wall "
+			       "slots held_ids",
+		[OP_REPAIR] = "token ttl woken_by flags reserve_ms waiter_key quarantine wall "
+			      "slots held_ids",
+		[OP_EXTEND] = "token ttl flags slots",
+		[OP_UNDO] = "token reserve_ms quarantine wall slots",
+		[OP_HAND_OFF] = "token reserve_ms woken_by flags far quarantine wall slots",
+		[OP_EXPIRE] = "token ttl slots",
+		[OP_FENCE] = "token number",
+		[OP_LOOK] = "token ttl woken_by flags waiter_key quarantine wall slots held_ids",
+		[OP_JOIN] = "token ttl flags slots held_ids",
+	};
+	const char *at = names[r->op];
+	size_t len = strlen(name);
+
+	for (int i = 3 + r->keys; *at; i++) {
+		size_t this = strcspn(at, " ");
+
+		if (this == len && strncmp(at, name, len) == 0)
+			return r->argv[i];
+		at += this + strspn(at + this, " ");
+	}
+	return "";
+}
+
+static int64_t number_arg(const struct request *r, const char *name)
+{
+	return atoll(node_arg(r, name));
+}
+
+static bool has_flag(const struct request *r, const char *flag)
+{
+	return strstr(node_arg(r, "flags"), flag) != NULL;
+}
+
 static bool has_slots(const struct request *r)
 {
-	return atoi(r->argv[13]) > 1;
+	return strchr(r->argv[3], '#') != NULL;
 }
 
 int node_slot_of(const struct request *r)
 {
-	return has_slots(r) ? atoi(strrchr(r->argv[3], '#') + 1) - 1 : 0;
+	return has_slots(r) ? atoi(strchr(r->argv[3], '#') + 1) - 1 : 0;
 }
 
 /* The object of a request. */
@@ -136,10 +174,10 @@ static struct place place(struct sim_node *n, int own, int slots)
 /* The common start of redlock's scripts. */
 static void translate(struct place *p, const struct request *r)
 {
-	const char *token = r->argv[4], *ids = r->argv[14];
+	const char *token = node_arg(r, "token"), *ids = node_arg(r, "held_ids");
 	size_t len = strlen(token);
 
-	p->is_shared = strchr(r->argv[7], 's') != NULL;
+	p->is_shared = has_flag(r, FLAG_SHARED);
 	if (!is_group(p->value))
 		return;
 	p->value = p->is_shared ? "" : p->l->value;
@@ -237,19 +275,6 @@ static void respond_fence(struct resp *resp, int64_t fence)
 {
 	resp->count = 6;
 	put_integer(&resp->item[5], fence);
-}
-
-static enum op op_of(const struct request *r)
-{
-	static const enum op ops[] = {
-		OP_ACQUIRE, OP_EXTEND, OP_EXPIRE, OP_UNDO, OP_HAND_OFF, OP_FENCE, OP_LOOK, OP_JOIN};
-
-	if (strcmp(r->argv[0], "BLPOP") == 0)
-		return OP_WAIT;
-	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
-		if (r->argv[1] == script_of(ops[i]))
-			return ops[i];
-	abort();
 }
 
 void node_begin_life(struct sim_node *n, int life)
@@ -350,8 +375,8 @@ static void push(const struct place *p, const char *token, int64_t ms)
 static void pass_reservation(
 	const struct place *p, const struct request *r, const char *token, int64_t ms, bool here)
 {
-	int64_t off = node_clock(p->n) - atoll(r->argv[11]);
-	bool is_skewed = atoll(r->argv[10]) > 0 && llabs(off) > SKEW_MAX_MS * USEC_MSEC;
+	int64_t off = node_clock(p->n) - number_arg(r, "wall");
+	bool is_skewed = number_arg(r, "quarantine") > 0 && llabs(off) > SKEW_MAX_MS * USEC_MSEC;
 	char id[TOKEN_ID_LEN + 1]; /* a copy: token may point into the reservation */
 
 	snprintf(id, sizeof(id), "%.40s", token);
@@ -364,10 +389,11 @@ static void pass_reservation(
 /* Among readers: the first waiter may join, too. */
 static void wake_next_reader(const struct place *p, const struct request *r)
 {
+	const char *woken_by = node_arg(r, "woken_by");
 	struct sim_node *n = p->n;
 
 	if (is_there(n, &n->line) && n->line.ends > node_msec(n) && !is_there(n, &n->head))
-		push(p, r->argv[6][0] ? r->argv[6] : r->argv[4], n->line.ends - node_msec(n));
+		push(p, woken_by[0] ? woken_by : node_arg(r, "token"), n->line.ends - node_msec(n));
 }
 
 /* The promoted writer is gone: give its wake-up to the queue. */
@@ -396,7 +422,8 @@ static void put_elsewhere(const struct place *p, const struct request *r, struct
 
 		if (!other.l->value[0]) {
 			if (!is_there(p->n, &other.l->turn) ||
-				strcmp(other.l->turn.value, r->argv[6]) == 0 || lies(&other)) {
+				strcmp(other.l->turn.value, node_arg(r, "woken_by")) == 0 ||
+				lies(&other)) {
 				free_slot = other.own;
 				soonest = 0;
 				break;
@@ -418,12 +445,12 @@ static bool stays(const struct place *p, const struct request *r)
 {
 	struct sim_node *n = p->n;
 	int64_t left = p->value[0] || p->is_group ? pttl(p) : 0;
-	int64_t ttl = atoll(r->argv[5]), keep = (left > ttl ? left : ttl) + 1000;
+	int64_t ttl = number_arg(r, "ttl"), keep = (left > ttl ? left : ttl) + 1000;
 
-	if (strchr(r->argv[7], 'w') &&
+	if (has_flag(r, FLAG_WAITS) &&
 		(!is_there(n, &n->line) || n->line.ends < node_msec(n) + keep))
 		set_mark(n, &n->line, "1", keep);
-	if (strchr(r->argv[7], 'w') && strchr(r->argv[7], 'd'))
+	if (has_flag(r, FLAG_WAITS) && has_flag(r, FLAG_PROMOTED))
 		set_mark(n, &n->head, "1", keep);
 	return is_there(n, &n->line);
 }
@@ -431,8 +458,8 @@ static bool stays(const struct place *p, const struct request *r)
 /* True if the node is in quarantine and has no vote; `resp` says so. */
 static bool is_quarantined(struct sim_node *n, const struct request *r, struct resp *resp)
 {
-	int64_t given = atoll(r->argv[10]), now = node_msec(n);
-	int64_t ours = atoll(r->argv[11]) / USEC_MSEC;
+	int64_t given = number_arg(r, "quarantine"), now = node_msec(n);
+	int64_t ours = number_arg(r, "wall") / USEC_MSEC;
 	int64_t off = now - ours, left;
 
 	if (given == 0)
@@ -575,7 +602,7 @@ static bool remove_key(const struct place *p)
 /* The client was woken, or runs within one of the holders. */
 static bool may_pass_queue(const struct place *p, const struct request *r)
 {
-	return r->argv[6][0] || p->held;
+	return node_arg(r, "woken_by")[0] || p->held;
 }
 
 /* The client queues after the waiters. */
@@ -589,8 +616,8 @@ static bool is_late(const struct place *p, const struct request *r)
 /* The fencing number, as the script computes it. */
 static int64_t raised(const struct place *p, const struct request *r)
 {
-	int64_t now = node_clock(p->n), wall = atoll(r->argv[11]), next = p->l->fence + 1;
-	int64_t span = atoll(r->argv[10]) * USEC_MSEC / 4;
+	int64_t now = node_clock(p->n), wall = number_arg(r, "wall"), next = p->l->fence + 1;
+	int64_t span = number_arg(r, "quarantine") * USEC_MSEC / 4;
 
 	if (span == 0 || span > SKEW_MAX_MS * USEC_MSEC)
 		span = SKEW_MAX_MS * USEC_MSEC;
@@ -599,10 +626,10 @@ static int64_t raised(const struct place *p, const struct request *r)
 
 static void acquire(struct place *p, const struct request *r, struct resp *resp)
 {
-	const char *token = r->argv[4], *turn = r->argv[6], *flags = r->argv[7];
+	const char *token = node_arg(r, "token"), *turn = node_arg(r, "woken_by");
 	struct sim_node *n = p->n;
 	struct sim_lock *l = p->l;
-	int64_t now = node_msec(n), ttl = atoll(r->argv[5]), left = pttl(p);
+	int64_t now = node_msec(n), ttl = number_arg(r, "ttl"), left = pttl(p);
 	bool awaited = stays(p, r), is_kept = is_there(n, &l->turn);
 	bool is_mine = is_kept && strcmp(l->turn.value, turn) == 0;
 	char unclaimed[TOKEN_ID_LEN + 1] = "";
@@ -620,12 +647,12 @@ static void acquire(struct place *p, const struct request *r, struct resp *resp)
 		return;
 	}
 	settle(p);
-	if (strchr(flags, 'f') && is_late(p, r)) {
+	if (has_flag(r, FLAG_FAIR) && is_late(p, r)) {
 		wake_next_reader(p, r);
 		respond(resp, 2, left, l->value, n->run_id, MARK_SHARED | 1);
 		return;
 	}
-	if (strchr(flags, 'f') && awaited && has_room(p) && !may_pass_queue(p, r)) {
+	if (has_flag(r, FLAG_FAIR) && awaited && has_room(p) && !may_pass_queue(p, r)) {
 		clear(&n->line);
 		drop(p);
 		awaited = false;
@@ -636,9 +663,9 @@ static void acquire(struct place *p, const struct request *r, struct resp *resp)
 			put_elsewhere(p, r, resp);
 			return;
 		}
-		if (awaited && !is_kept && !turn[0] && strchr(flags, 'f')) {
-			pass_reservation(p, r, token, atoll(r->argv[8]), true);
-			respond(resp, 2, atoll(r->argv[8]), "", n->run_id, true);
+		if (awaited && !is_kept && !turn[0] && has_flag(r, FLAG_FAIR)) {
+			pass_reservation(p, r, token, number_arg(r, "reserve_ms"), true);
+			respond(resp, 2, number_arg(r, "reserve_ms"), "", n->run_id, true);
 			return;
 		}
 		if (is_kept && !is_mine) {
@@ -651,11 +678,11 @@ static void acquire(struct place *p, const struct request *r, struct resp *resp)
 			drop(p);
 		}
 	}
-	if (!p->value[0] && strchr(flags, 'n'))
+	if (!p->value[0] && has_flag(r, FLAG_NUMBER))
 		l->fence = raised(p, r);
-	if (strchr(flags, 'n'))
+	if (has_flag(r, FLAG_NUMBER))
 		fence = l->fence;
-	if (!p->value[0] && !p->is_shared && (turn[0] || strchr(flags, 'w')))
+	if (!p->value[0] && !p->is_shared && (turn[0] || has_flag(r, FLAG_WAITS)))
 		clear(&n->head);
 	if (p->value[0])
 		prolong(p, ttl);
@@ -706,10 +733,10 @@ static void join(struct place *p, const struct request *r, struct resp *resp)
 		respond(resp, 0, 0, "", "", false);
 		return;
 	}
-	keep = (left > atoll(r->argv[5]) ? left : atoll(r->argv[5])) + 1000;
+	keep = (left > number_arg(r, "ttl") ? left : number_arg(r, "ttl")) + 1000;
 	if (is_first || n->line.ends - now < keep)
 		set_mark(n, &n->line, "1", keep);
-	if (p->is_group && strchr(r->argv[7], 'd'))
+	if (p->is_group && has_flag(r, FLAG_PROMOTED))
 		set_mark(n, &n->head, "1", keep);
 	if (free_slot || (kept && is_first)) {
 		respond(resp, 1, 0, free_slot ? "" : n->lock[kept - 1].turn.value, "", true);
@@ -734,7 +761,7 @@ static void join(struct place *p, const struct request *r, struct resp *resp)
 /* True if the key there is the one that the request names. */
 static bool is_its(const struct place *p, enum op op, const struct request *r)
 {
-	const char *token = r->argv[4];
+	const char *token = node_arg(r, "token");
 	size_t len = strlen(token);
 
 	if (!p->value[0])
@@ -758,8 +785,8 @@ static void look(const struct place *p, const struct request *r, struct resp *re
 		return;
 	else if (is_late(p, r))
 		respond(resp, 2, pttl(p), l->value, n->run_id, MARK_SHARED | 1);
-	else if (!p->is_group && is_there(n, &l->turn) && strcmp(l->turn.value, r->argv[6]) != 0 &&
-		 !lies(p))
+	else if (!p->is_group && is_there(n, &l->turn) &&
+		 strcmp(l->turn.value, node_arg(r, "woken_by")) != 0 && !lies(p))
 		respond(resp, 2, l->turn.ends - node_msec(n), "", n->run_id, awaited);
 	else {
 		respond(resp, -1, 0, "", n->run_id, awaited);
@@ -773,11 +800,11 @@ static void look(const struct place *p, const struct request *r, struct resp *re
 static void number(const struct place *p, const struct request *r, struct resp *resp)
 {
 	struct sim_lock *l = p->l;
-	int64_t fence = atoll(r->argv[6]);
+	int64_t fence = number_arg(r, "number");
 
 	if (!p->value[0]) {
 		respond(resp, -1, 0, "", "", false);
-	} else if (strcmp(p->value, r->argv[4]) != 0) {
+	} else if (strcmp(p->value, node_arg(r, "token")) != 0) {
 		respond(resp, 0, pttl(p), p->value, "", shared_mark(p));
 	} else if (l->fence > fence) {
 		respond(resp, 2, 0, "", "", MARK_PARTIAL);
@@ -797,8 +824,9 @@ static void leave_queue(const struct place *p, const struct request *r, bool awa
 
 		if ((p->own < 1 || p->own == i) && !one.l->value[0] && !lies(&one))
 			pass_reservation(&one, r,
-				is_there(p->n, &one.l->turn) ? one.l->turn.value : r->argv[4],
-				atoll(r->argv[5]), true);
+				is_there(p->n, &one.l->turn) ? one.l->turn.value
+							     : node_arg(r, "token"),
+				number_arg(r, "reserve_ms"), true);
 	}
 }
 
@@ -830,8 +858,8 @@ static void give_up_reservation(
 	struct place *p, const struct request *r, bool is_ours, bool awaited)
 {
 	struct sim_lock *l = p->l;
-	bool gives_up = strcmp(r->argv[7], "g") == 0, is_kept = is_there(p->n, &l->turn);
-	bool is_far = atoll(r->argv[9]) > 0; /* others wait, maybe at other nodes */
+	bool gives_up = has_flag(r, FLAG_GIVES_UP), is_kept = is_there(p->n, &l->turn);
+	bool is_far = number_arg(r, "far") > 0; /* others wait, maybe at other nodes */
 
 	if (is_ours)
 		l->value[0] = '\0';
@@ -839,9 +867,9 @@ static void give_up_reservation(
 		return;
 	if (awaited || is_far)
 		pass_reservation(p, r,
-			is_kept && (gives_up || strchr(r->argv[7], 'l')) ? l->turn.value
-									 : r->argv[4],
-			atoll(r->argv[5]), awaited);
+			is_kept && (gives_up || has_flag(r, FLAG_LEAVES)) ? l->turn.value
+									  : node_arg(r, "token"),
+			number_arg(r, "reserve_ms"), awaited);
 	else if (is_ours)
 		clear(&l->turn);
 }
@@ -849,18 +877,18 @@ static void give_up_reservation(
 static void hand_off(struct place *p, const struct request *r, struct resp *resp)
 {
 	struct sim_lock *l = p->l;
-	const char *token = r->argv[4], *flags = r->argv[7];
-	int64_t ttl = atoll(r->argv[5]), left;
+	const char *token = node_arg(r, "token");
+	int64_t ttl = number_arg(r, "reserve_ms"), left;
 	bool awaited = is_there(p->n, &p->n->line), is_ours = is_its(p, OP_HAND_OFF, r);
 
-	if (has_slots(r) && strchr(flags, 'l')) {
+	if (has_slots(r) && has_flag(r, FLAG_LEAVES)) {
 		leave_queue(p, r, awaited);
 		respond(resp, 1, 0, "", "", false);
 		return;
 	}
-	if (strchr(flags, 'd'))
+	if (has_flag(r, FLAG_PROMOTED))
 		clear(&p->n->head);
-	if (strchr(flags, 'l') && p->is_group) {
+	if (has_flag(r, FLAG_LEAVES) && p->is_group) {
 		wake_next_reader(p, r);
 		respond(resp, 1, 0, "", "", false);
 	} else if (p->mine) {
@@ -871,8 +899,9 @@ static void hand_off(struct place *p, const struct request *r, struct resp *resp
 			clear(&l->turn);
 		respond(resp, 1, left, "", "", false);
 	} else if (p->value[0] && !is_ours) {
-		if (!flags[0] || (strcmp(flags, "g") == 0 && !is_there(p->n, &l->turn)))
-			pass_reservation(p, r, token, ttl, !awaited && atoll(r->argv[9]) <= 0);
+		if (!node_arg(r, "flags")[0] ||
+			(has_flag(r, FLAG_GIVES_UP) && !is_there(p->n, &l->turn)))
+			pass_reservation(p, r, token, ttl, !awaited && number_arg(r, "far") <= 0);
 		refuse(p, resp);
 	} else {
 		left = is_ours ? pttl(p) : 0;
@@ -891,14 +920,14 @@ static void release(struct place *p, const struct request *r, struct resp *resp)
 	else if (!awaited)
 		clear(&l->turn);
 	else if (is_there(p->n, &l->turn))
-		pass_reservation(p, r, l->turn.value, atoll(r->argv[8]), true);
+		pass_reservation(p, r, l->turn.value, number_arg(r, "reserve_ms"), true);
 	respond(resp, 1, 0, "", "", false);
 }
 
 static void leave(struct place *p, const struct request *r, struct resp *resp)
 {
 	struct sim_node *n = p->n;
-	int64_t ttl = atoll(r->argv[5]);
+	int64_t ttl = number_arg(r, "ttl");
 	char left[TOKEN_MAX];
 
 	snprintf(left, sizeof(left), "%s", p->value);
@@ -911,13 +940,13 @@ static void leave(struct place *p, const struct request *r, struct resp *resp)
 		p->l->ends = node_msec(n) + ttl;
 	}
 	if (is_there(n, &n->line))
-		push(p, r->argv[4], 1000);
+		push(p, node_arg(r, "token"), 1000);
 	respond(resp, 1, ttl, "", "", false);
 }
 
 static void extend(struct place *p, const struct request *r, struct resp *resp)
 {
-	int64_t ttl = atoll(r->argv[5]);
+	int64_t ttl = number_arg(r, "ttl");
 
 	prolong(p, ttl);
 	respond(resp, 1, ttl, "", p->n->run_id, is_there(p->n, &p->n->line));
@@ -925,7 +954,7 @@ static void extend(struct place *p, const struct request *r, struct resp *resp)
 
 bool node_serve(struct sim_node *n, const struct request *r, struct resp *resp)
 {
-	enum op op = op_of(r);
+	enum op op = r->op;
 	struct place p;
 
 	drop_expired(n);
@@ -934,9 +963,10 @@ bool node_serve(struct sim_node *n, const struct request *r, struct resp *resp)
 	for (int i = 0; i < SIM_LOCKS; i++)
 		if (!node_has_key(n, i))
 			n->lock[i].value[0] = '\0';
-	p = has_slots(r) ? place(n, node_slot_of(r) + 1, atoi(r->argv[13])) : place(n, 0, 0);
+	p = has_slots(r) ? place(n, node_slot_of(r) + 1, (int)number_arg(r, "slots"))
+			 : place(n, 0, 0);
 	translate(&p, r);
-	if (op == OP_ACQUIRE)
+	if (op == OP_ACQUIRE || op == OP_REPAIR)
 		acquire(&p, r, resp);
 	else if (op == OP_JOIN)
 		join(&p, r, resp);

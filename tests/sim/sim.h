@@ -130,6 +130,9 @@ usec node_key_ends(struct sim_node *n, int i, const struct session *s);
 /* The slot that a request names. */
 int node_slot_of(const struct request *r);
 
+/* The argument with that name, as in the first line of the script; "": the script has none. */
+const char *node_arg(const struct request *r, const char *name);
+
 /* Forget all data; forget only the data kept for waiters. */
 void node_forget(struct sim_node *n);
 void node_forget_marks(struct sim_node *n);
@@ -140,14 +143,12 @@ bool node_serve(struct sim_node *n, const struct request *r, struct resp *resp);
 /* ---- the network (net.c) ---- */
 
 struct message {
-	struct request request;
-	const char *script; /* of the request, which points into here */
-	char token[TOKEN_MAX], turn[TOKEN_ID_LEN + 1];
+	struct request request; /* of a script: its arguments; the words before them are NULL */
 	int client, slot, next_free;
 	uint32_t place; /* among all messages on its connection */
 	uint32_t sent_on; /* the connection: see struct wire */
 	uint32_t wire; /* the same while that is open; 0: late, UINT32_MAX: lost */
-	enum op op;
+	enum op op; /* OP_NONE: not in use */
 	uint32_t round, session; /* that it belongs to */
 	usec left_at; /* the client gave up its connection then; 0: not yet */
 	bool stood; /* it followed a blocked pop, until now */

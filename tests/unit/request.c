@@ -12,87 +12,231 @@
 
 /* ---- requests ---- */
 
-TEST(request_parts)
-{
-	static const enum op ops[] = {
-		OP_ACQUIRE, OP_EXTEND, OP_REPAIR, OP_UNDO, OP_HAND_OFF, OP_EXPIRE, OP_JOIN};
-	struct wish wish = {
-		.keys = &ONE_KEY("the key"), .token = "token:me", .time = 30 * USEC_SEC + 999};
-	struct request r;
+static const struct lock_ref some_lock = {
+	.keys = &ONE_KEY("the key"), .token = "token:me", .held = "one two"};
+static const struct guard_args some_guard = {.quarantine = 40 * USEC_SEC, .wall = 1700000000000001};
 
-	for (size_t i = 0; i < COUNT_OF(ops); i++) {
-		memset(&r, 0x5a, sizeof(r));
-		wish.op = ops[i];
-		request_build(&r, &wish);
-		CHECK_INT(r.argc, 15);
-		CHECK_TEXT(r.argv[0], "EVAL");
-		CHECK_TEXT(r.argv[1], script_of(ops[i]));
-		CHECK_TEXT(r.argv[2], "1");
-		CHECK_TEXT(r.argv[3], "the key");
-		CHECK_TEXT(r.argv[4], "token:me");
-		CHECK_TEXT(r.argv[5], "30000");
-		CHECK_TEXT(r.argv[6], "");
-		CHECK_TEXT(r.argv[7], "");
-		CHECK_TEXT(r.argv[8], "0");
-		for (int n = 0; n < r.argc; n++)
-			CHECK_INT(r.len[n], strlen(r.argv[n]));
+/* A request with the script of its operation, and these words after it, up to NULL. */
+static void expect_script(const struct request *r, const char *const words[], int line)
+{
+	int count = 0;
+
+	CHECK_TEXT(r->argv[0], "EVAL");
+	CHECK_TEXT(r->argv[1], script_of(r->op));
+	while (words[count])
+		count++;
+	unit_check(r->argc == 2 + count, __FILE__, line, "%d arguments", r->argc);
+	for (int i = 0; i < count && 2 + i < r->argc; i++) {
+		unit_check(strcmp(r->argv[2 + i], words[i]) == 0, __FILE__, line,
+			"'%s' is not '%s'", r->argv[2 + i], words[i]);
+		CHECK_INT(r->len[2 + i], strlen(words[i]));
 	}
-	wish = (struct wish){.op = OP_ACQUIRE,
-		.keys = &ONE_KEY("k"),
-		.token = "t",
-		.time = (usec)100 * 365 * 86400 * USEC_SEC,
-		.turn_time = 50 * USEC_MSEC,
-		.turn = "my turn",
-		.is_waiting = true,
-		.is_fair = true};
-	request_build(&r, &wish);
-	CHECK_TEXT(r.argv[5], "3153600000000");
-	CHECK_TEXT(r.argv[6], "my turn");
-	CHECK_TEXT(r.argv[7], "wf");
-	CHECK_TEXT(r.argv[8], "50");
-	wish = (struct wish){.op = OP_HAND_OFF, .keys = &ONE_KEY("k"), .token = "t", .awaited = 5};
-	request_build(&r, &wish);
-	CHECK_TEXT(r.argv[7], "");
-	CHECK_TEXT(r.argv[9], "5");
-	wish = (struct wish){.op = OP_JOIN,
-		.keys = &ONE_KEY("k"),
-		.token = "t",
-		.is_shared = true,
-		.leads = true,
-		.held = "one two"};
-	request_build(&r, &wish);
-	CHECK_TEXT(r.argv[7], "sd");
-	CHECK_TEXT(r.argv[14], "one two");
 }
 
-TEST(request_wait)
+#define EXPECT_SCRIPT(r, ...) expect_script((r), (const char *const[]){__VA_ARGS__, NULL}, __LINE__)
+
+/* The first line of a script names its arguments: "local a,b=unpack(ARGV)". */
+static void expect_as_many_as_named(const struct request *r, int line)
 {
-	static char key[REQUEST_KEY_MAX + 1], want[REQUEST_KEY_MAX + 16];
+	const char *at = r->argv[1];
+	const char *end = strstr(at, "=unpack(ARGV)");
+	int names = 1;
+
+	CHECK(strncmp(at, "local ", 6) == 0 && end);
+	for (; at < end; at++)
+		names += *at == ',';
+	unit_check(r->argc == 3 + r->keys + names, __FILE__, line, "%d names", names);
+}
+
+#define EXPECT_AS_MANY_AS_NAMED(r) expect_as_many_as_named((r), __LINE__)
+
+TEST(request_acquire_and_repair)
+{
+	struct acquire_args args = {.ttl = 30 * USEC_SEC + 999};
 	struct request r;
 
-	request_build(&r, &(struct wish){.op = OP_WAIT, .keys = &ONE_KEY("the key"), .token = "t"});
+	request_acquire(&r, &some_lock, &args);
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "30000", "", "", "0", "1", "0", "0", "0",
+		"one two");
+	EXPECT_AS_MANY_AS_NAMED(&r);
+	CHECK_INT(r.op, OP_ACQUIRE);
+	CHECK_INT(r.keys, 1);
+	args = (struct acquire_args){
+		.ttl = (usec)100 * 365 * 86400 * USEC_SEC,
+		.is_shared = true,
+		.is_fair = true,
+		.wants_fence = true,
+		.reserve_time = 50 * USEC_MSEC,
+		.waiter = {.woken_by = "an id", .key = 2, .keeps_place = true, .is_promoted = true},
+		.guard = some_guard,
+	};
+	request_repair(&r,
+		&(struct lock_ref){.keys = &(struct key_list){.count = 3, .key = {"a", "b", "c"}},
+			.token = "t"},
+		&args);
+	EXPECT_SCRIPT(&r, "3", "a", "b", "c", "t", "3153600000000", "an id", "wfnsd", "50", "3",
+		"40000", "1700000000000001", "0", "");
+	CHECK_INT(r.op, OP_REPAIR);
+	CHECK_INT(r.keys, 3);
+}
+
+TEST(request_of_a_holder)
+{
+	struct request r;
+
+	request_extend(&r, &some_lock, 1500 * USEC_MSEC + 1, false);
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "1500", "", "0");
+	EXPECT_AS_MANY_AS_NAMED(&r);
+	request_extend(&r, &some_lock, USEC_MSEC, true);
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "1", "s", "0");
+	request_fence(&r, &some_lock, 42);
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "42");
+	EXPECT_AS_MANY_AS_NAMED(&r);
+	request_expire(&r, &some_lock, 86400 * USEC_SEC);
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "86400000", "0");
+	EXPECT_AS_MANY_AS_NAMED(&r);
+	request_expire(&r, &some_lock, 999);
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "0", "0");
+	request_undo(&r, &some_lock, 50 * USEC_MSEC, &some_guard);
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "50", "40000", "1700000000000001", "0");
+	EXPECT_AS_MANY_AS_NAMED(&r);
+}
+
+TEST(request_to_hand_off)
+{
+	struct request r;
+
+	request_hand_off(&r, &some_lock, &(struct hand_off_args){.far_waiters = 5});
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "0", "", "", "5", "0", "0", "0");
+	EXPECT_AS_MANY_AS_NAMED(&r);
+	request_hand_off(&r, &some_lock,
+		&(struct hand_off_args){
+			.reserve_time = 50 * USEC_MSEC,
+			.woken_by = "an id",
+			.flag = FLAG_LEAVES,
+			.was_promoted = true,
+			.guard = some_guard,
+		});
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "50", "an id", "ld", "0", "40000",
+		"1700000000000001", "0");
+	/* The key to break is named by its value, which may be binary. */
+	request_hand_off(&r,
+		&(struct lock_ref){.keys = &ONE_KEY("k"), .token = "a\0b", .token_len = 3},
+		&(struct hand_off_args){.flag = FLAG_BREAKS});
+	CHECK_TEXT(r.argv[7], "b");
+	CHECK_INT(r.len[4], 3);
+	CHECK(memcmp(r.argv[4], "a\0b", 3) == 0);
+}
+
+TEST(request_to_look)
+{
+	struct request r;
+
+	request_look(&r, &some_lock, &(struct look_args){0});
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "0", "", "", "1", "0", "0", "0", "one two");
+	EXPECT_AS_MANY_AS_NAMED(&r);
+	request_look(&r, &some_lock,
+		&(struct look_args){
+			.ttl = 30 * USEC_SEC,
+			.is_shared = true,
+			.waiter = {.woken_by = "an id",
+				.key = 0,
+				.keeps_place = true,
+				.is_promoted = true},
+			.guard = some_guard,
+		});
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "30000", "an id", "wsd", "1", "40000",
+		"1700000000000001", "0", "one two");
+}
+
+TEST(request_to_join)
+{
+	struct request r;
+
+	request_join(&r, &some_lock, 30 * USEC_SEC, false, false);
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "30000", "", "0", "one two");
+	EXPECT_AS_MANY_AS_NAMED(&r);
+	request_join(&r, &some_lock, 30 * USEC_SEC, true, true);
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "30000", "sd", "0", "one two");
+}
+
+TEST(request_to_wait)
+{
+	static char key[REQUEST_KEY_MAX + 1], want[REQUEST_KEY_MAX + 40];
+	struct request r;
+
+	request_wait(&r, "the key", false);
 	CHECK_INT(r.argc, 3);
 	CHECK_TEXT(r.argv[0], "BLPOP");
 	CHECK_TEXT(r.argv[1], "redlock:wake:{the key}");
 	CHECK_TEXT(r.argv[2], "0");
-	request_build(&r,
-		&(struct wish){
-			.op = OP_WAIT, .keys = &ONE_KEY("the key"), .token = "t", .leads = true});
-	CHECK_INT(r.argc, 4);
-	CHECK_TEXT(r.argv[1], "redlock:promoted-wake:{the key}");
-	CHECK_TEXT(r.argv[2], "redlock:wake:{the key}");
 	memset(key, 'k', sizeof(key) - 1);
-	snprintf(want, sizeof(want), "redlock:wake:{%s}", key);
-	/* All slots share one queue. */
-	request_build(&r, &(struct wish){.op = OP_WAIT,
-				  .keys = &ONE_KEY("the key"),
-				  .slots = 3,
-				  .slot = 2,
-				  .token = "t"});
-	CHECK_TEXT(r.argv[1], "redlock:wake:{the key}");
-	request_build(&r, &(struct wish){.op = OP_WAIT, .keys = &ONE_KEY(key), .token = "t"});
+	request_wait(&r, key, true);
+	CHECK_INT(r.argc, 4);
+	snprintf(want, sizeof(want), "redlock:promoted-wake:{%s}", key);
 	CHECK_TEXT(r.argv[1], want);
 	CHECK_INT(r.len[1], strlen(want));
+	snprintf(want, sizeof(want), "redlock:wake:{%s}", key);
+	CHECK_TEXT(r.argv[2], want);
+}
+
+TEST(request_about_a_slot)
+{
+	struct lock_ref lock = {.keys = &ONE_KEY("the key"), .slots = 3, .slot = 2, .token = "t"};
+	static char key[REQUEST_KEY_MAX + 1], want[REQUEST_KEY_MAX + 12];
+	struct request r;
+
+	request_expire(&r, &lock, 0);
+	EXPECT_SCRIPT(&r, "1", "the key#2", "t", "0", "3");
+	/* A slot above our limit is sent, too, so that its reservation can be passed on. */
+	lock.slot = 5;
+	request_expire(&r, &lock, 0);
+	EXPECT_SCRIPT(&r, "1", "the key#5", "t", "0", "5");
+	lock.slots = 1;
+	request_expire(&r, &lock, 0);
+	EXPECT_SCRIPT(&r, "1", "the key", "t", "0", "1");
+	memset(key, 'k', sizeof(key) - 1);
+	snprintf(want, sizeof(want), "%s#1000", key);
+	request_expire(&r,
+		&(struct lock_ref){
+			.keys = &ONE_KEY(key), .slots = SLOTS_MAX, .slot = SLOTS_MAX, .token = "t"},
+		0);
+	CHECK_TEXT(r.argv[3], want);
+}
+
+TEST(request_of_a_page)
+{
+	struct request r;
+
+	request_scan(&r, "1234", 200);
+	EXPECT_SCRIPT(&r, "0", "1234", "200");
+	CHECK(strstr(r.argv[1], "'SCAN'") != NULL);
+	CHECK_INT(r.keys, 1);
+}
+
+TEST(request_to_break)
+{
+	const char *deletes;
+	struct request r;
+
+	request_break(&r, &(struct lock_ref){.keys = &ONE_KEY("k"), .token = "(hash) a"});
+	EXPECT_SCRIPT(&r, "1", "k", "(hash) a");
+	EXPECT_AS_MANY_AS_NAMED(&r);
+	deletes = strstr(r.argv[1], "'DEL'");
+	CHECK(deletes && !strstr(deletes + 1, "'DEL'"));
+}
+
+TEST(request_of_a_command)
+{
+	const char *const words[] = {"CONFIG", "GET", "a b", NULL};
+	struct request r;
+
+	request_command(&r, words);
+	CHECK_INT(r.argc, 3);
+	for (int n = 0; n < r.argc; n++) {
+		CHECK_TEXT(r.argv[n], words[n]);
+		CHECK_INT(r.len[n], strlen(words[n]));
+	}
 }
 
 /* Each operation has a script of its own; only a repair is an acquisition. */
@@ -106,31 +250,6 @@ TEST(request_scripts)
 			CHECK((i == n) == (strcmp(script_of(ops[i]), script_of(ops[n])) == 0));
 	CHECK(script_of(OP_REPAIR) == script_of(OP_ACQUIRE));
 	CHECK(!script_of(OP_NONE) && !script_of(OP_WAIT) && !script_of(OP_COMMAND));
-}
-
-/* OP_EXPIRE is an OP_EXTEND with the remaining time in place of the TTL. */
-TEST(request_leave)
-{
-	static const struct {
-		usec leave_for;
-		const char *ttl;
-	} cases[] = {{999, "0"}, {USEC_MSEC, "1"}, {1500 * USEC_MSEC + 1, "1500"},
-		{86400 * USEC_SEC, "86400000"}};
-	struct request extend, leave;
-
-	for (size_t i = 0; i < COUNT_OF(cases); i++) {
-		request_build(&extend,
-			&(struct wish){.op = OP_EXTEND, .keys = &ONE_KEY("k"), .token = "t"});
-		request_build(&leave, &(struct wish){.op = OP_EXPIRE,
-					      .keys = &ONE_KEY("k"),
-					      .token = "t",
-					      .time = cases[i].leave_for});
-		CHECK_INT(leave.argc, extend.argc);
-		for (int n = 0; n < 5; n++)
-			if (n != 1)
-				CHECK_TEXT(leave.argv[n], extend.argv[n]);
-		CHECK_TEXT(leave.argv[5], cases[i].ttl);
-	}
 }
 
 /* ---- replies ---- */
@@ -185,30 +304,6 @@ TEST(answer_fencing_number)
 	r.item[5] = (struct resp_item){.type = RESP_INTEGER};
 	add_integer(&r, 1);
 	CHECK_INT(reply_read(OP_ACQUIRE, &r).slot, 1);
-}
-
-TEST(request_slot)
-{
-	struct wish wish = {.op = OP_ACQUIRE,
-		.keys = &ONE_KEY("the key"),
-		.slots = 3,
-		.slot = 2,
-		.token = "token:me"};
-	struct request r;
-
-	request_build(&r, &wish);
-	CHECK_TEXT(r.argv[2], "1");
-	CHECK_TEXT(r.argv[3], "the key#2");
-	CHECK_TEXT(r.argv[12], "the key");
-	CHECK_TEXT(r.argv[13], "3");
-	/* A slot above our limit is sent, too, so that its reservation can be passed on. */
-	wish.slot = 5;
-	request_build(&r, &wish);
-	CHECK_TEXT(r.argv[13], "5");
-	wish.slots = 1;
-	request_build(&r, &wish);
-	CHECK_TEXT(r.argv[3], "the key");
-	CHECK_TEXT(r.argv[12], "");
 }
 
 /* A refusal names another slot that is free, or else the time until the first slot expires. */
@@ -612,22 +707,6 @@ TEST(every_reason_has_its_own_message)
 	}
 }
 
-TEST(request_scan)
-{
-	struct wish wish = {.op = OP_SCAN, .token = "1234", .count = 200};
-	struct request r;
-
-	request_build(&r, &wish);
-	CHECK_INT(r.argc, 5);
-	CHECK_TEXT(r.argv[0], "EVAL");
-	CHECK(strstr(r.argv[1], "'SCAN'") != NULL);
-	CHECK_TEXT(r.argv[2], "0");
-	CHECK_TEXT(r.argv[3], "1234");
-	CHECK_TEXT(r.argv[4], "200");
-	for (int n = 0; n < r.argc; n++)
-		CHECK_INT(r.len[n], strlen(r.argv[n]));
-}
-
 /* The reply with the next cursor names no server. */
 TEST(answer_to_scan)
 {
@@ -646,34 +725,6 @@ TEST(answer_to_scan)
 	CHECK_INT(a.text_len, 4);
 	CHECK_TEXT(a.run_id, "");
 	CHECK_INT(a.awaited, 1);
-}
-
-TEST(request_break_structure)
-{
-	struct wish wish = {
-		.op = OP_BREAK, .keys = &ONE_KEY("k"), .token = "(hash) a", .is_breaking = true};
-	const char *deletes;
-	struct request r;
-
-	request_build(&r, &wish);
-	CHECK_TEXT(r.argv[3], "k");
-	CHECK_TEXT(r.argv[4], "(hash) a");
-	deletes = strstr(r.argv[1], "'DEL'");
-	CHECK(deletes && !strstr(deletes + 1, "'DEL'"));
-}
-
-TEST(request_ask)
-{
-	const char *const words[] = {"CONFIG", "GET", "a b", NULL};
-	struct wish wish = {.op = OP_COMMAND, .words = words};
-	struct request r;
-
-	request_build(&r, &wish);
-	CHECK_INT(r.argc, 3);
-	for (int n = 0; n < r.argc; n++) {
-		CHECK_TEXT(r.argv[n], words[n]);
-		CHECK_INT(r.len[n], strlen(words[n]));
-	}
 }
 
 /* Any reply is valid; of an array, the last item is reported. */
@@ -705,23 +756,6 @@ TEST(answer_to_ask)
 	a = reply_read(OP_COMMAND, &r);
 	CHECK_INT(a.vote, VOTE_ABSENT);
 	CHECK_INT(a.reason, REASON_NOPERM);
-}
-
-/* The key to break is named by its value, which may be binary. */
-TEST(request_break)
-{
-	struct wish wish = {.op = OP_HAND_OFF,
-		.keys = &ONE_KEY("k"),
-		.token = "a\0b",
-		.token_len = 3,
-		.turn = "",
-		.is_breaking = true};
-	struct request r;
-
-	request_build(&r, &wish);
-	CHECK_TEXT(r.argv[7], "b");
-	CHECK_INT(r.len[4], 3);
-	CHECK(memcmp(r.argv[4], "a\0b", 3) == 0);
 }
 
 /* ---- pages ---- */

@@ -30,7 +30,8 @@ static void enqueue(struct rig *r, const struct action *a)
 		CHECK_INT(p->queued, 0);
 	if (p->queued == 3)
 		return;
-	*sent = (struct sent){.op = a->op, .round = a->round, .token = r->token, .leads = a->leads};
+	*sent = (struct sent){
+		.op = a->op, .round = a->round, .token = r->token, .leads = a->is_promoted};
 	/* The key of an earlier token is never left to expire. */
 	CHECK(a->op != OP_EXPIRE || (p->kept_token == r->token && r->lock.releasing.leave_for > 0));
 	if (a->op == OP_UNDO || a->op == OP_HAND_OFF)

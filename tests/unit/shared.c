@@ -278,7 +278,7 @@ TEST(a_client_that_leaves_the_queue_after_readers_passes_on_the_wake_up)
 		CHECK_INT(r.lock.peer[1].link, LINK_DOWN);
 		let_go(&r);
 		CHECK(last_action(&r, 0, OP_HAND_OFF)->is_leaving);
-		CHECK(!last_action(&r, 0, OP_HAND_OFF)->leads);
+		CHECK(!last_action(&r, 0, OP_HAND_OFF)->is_promoted);
 		CHECK_INT(last_action(&r, 1, OP_HAND_OFF)->kind, ACT_OPEN);
 		/* The lock waits for the reply, but not longer than the node timeout. */
 		CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
@@ -292,7 +292,7 @@ TEST(a_client_that_leaves_the_queue_after_readers_passes_on_the_wake_up)
 	find_readers(&r, false);
 	reply_with(&r, 3, shared(HELD_FOR));
 	let_go(&r);
-	CHECK(last_action(&r, 0, OP_HAND_OFF)->leads);
+	CHECK(last_action(&r, 0, OP_HAND_OFF)->is_promoted);
 	/* If a writer holds the lock, its release wakes the next waiter. */
 	queue_after(&r, false, held(HELD_FOR));
 	wait_until(&r, r.now + 2 * USEC_SEC);

@@ -1,7 +1,7 @@
 -- acquire: takes all keys, or none. A key that is the client's own is extended.
 -- Flags: FLAG_SHARED, FLAG_WAITS, FLAG_PROMOTED, FLAG_FAIR and FLAG_NUMBER (proto/request.h).
 
-local token, ttl, woken_by, flags, reserve_ms, waiter_key, quarantine, wall, base, slots, held_ids = unpack(ARGV)
+local token, ttl, woken_by, flags, reserve_ms, waiter_key, quarantine, wall, slots, held_ids = unpack(ARGV)
 
 -- include parts/view.lua
 -- include parts/restart_guard.lua

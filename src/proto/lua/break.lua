@@ -1,12 +1,12 @@
--- break: deletes a lock of another program, which is a hash or a sorted set with a TTL. The token is
--- the lock's description, as the user saw it: the type and the members' names. The key is deleted
+-- break: deletes a lock of another program, which is a hash or a sorted set with a TTL. Compares the
+-- lock with its description, as the user saw it: the type and the members' names. The key is deleted
 -- only if it still has that description.
 --
 -- Redisson's lock is a hash, Symfony's a sorted set; the names in both are the holders'. A holder
 -- that extends its lock changes no name. A key without a TTL is no lock, and a key with more names
 -- than one SCAN returns is data: the description of such a key has no names, and it is not deleted.
 
-local token = ARGV[1]
+local description = unpack(ARGV)
 local key, names = KEYS[1], {}
 local kind, left = redis.call('TYPE', key).ok, redis.call('PTTL', key)
 local scan = ({['hash'] = 'HSCAN', ['zset'] = 'ZSCAN'})[kind]
@@ -29,7 +29,7 @@ end
 if #v > 300 then
 	v = string.sub(v, 1, 250) .. '... ' .. redis.sha1hex(v)
 end
-if #names > 0 and v == token then
+if #names > 0 and v == description then
 	redis.call('DEL', key)
 	return {CODE_YES, 0, '', '', 0}
 end

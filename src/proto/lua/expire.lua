@@ -5,7 +5,8 @@
 -- changes, so that a nested run that outlives the holder does not take the lock for held. No client
 -- releases the key later: the first waiter is woken now, so that it learns when the key expires.
 
-local token, ttl, _, flags, _, _, _, _, base, slots, held_ids = unpack(ARGV)
+local token, ttl, slots = unpack(ARGV)
+local flags, held_ids = '', ''
 
 -- include parts/view.lua
 -- include parts/queue.lua

@@ -1,6 +1,7 @@
 -- extend: sets a new TTL if the client holds all keys; changes nothing otherwise.
 
-local token, ttl, _, flags, _, _, _, _, base, slots, held_ids = unpack(ARGV)
+local token, ttl, flags, slots = unpack(ARGV)
+local held_ids = ''
 
 -- include parts/view.lua
 -- include parts/restart_guard.lua

@@ -2,7 +2,8 @@
 -- larger number. The first condition keeps a stale client from overtaking the holder; the second
 -- keeps the number from going back.
 
-local token, _, number, flags, _, _, _, _, _, _, held_ids = unpack(ARGV)
+local token, number = unpack(ARGV)
+local flags, held_ids = '', ''
 
 -- include parts/view.lua
 -- include parts/fence.lua

@@ -20,7 +20,8 @@
 -- waiter. Each node decides for itself which reader is the last one, so a reservation is kept only
 -- if it wakes a waiter.
 
-local token, reserve_ms, woken_by, flags, _, far, quarantine, wall, base, slots, held_ids = unpack(ARGV)
+local token, reserve_ms, woken_by, flags, far, quarantine, wall, slots = unpack(ARGV)
+local held_ids = ''
 
 -- include parts/view.lua
 -- include parts/queue.lua

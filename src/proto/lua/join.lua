@@ -9,7 +9,7 @@
 -- first slot expires. A writer is promoted only if readers hold the key: a promoted writer that
 -- never returned would keep the wake-up from the queue.
 
-local token, ttl, _, flags, _, _, _, _, base, slots, held_ids = unpack(ARGV)
+local token, ttl, flags, slots, held_ids = unpack(ARGV)
 
 -- include parts/view.lua
 -- include parts/queue.lua

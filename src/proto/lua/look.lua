@@ -2,7 +2,7 @@
 -- key with an unclaimed reservation counts as free for every client.
 -- Flags: FLAG_SHARED, FLAG_WAITS and FLAG_PROMOTED (proto/request.h).
 
-local token, ttl, woken_by, flags, _, waiter_key, quarantine, wall, base, slots, held_ids = unpack(ARGV)
+local token, ttl, woken_by, flags, waiter_key, quarantine, wall, slots, held_ids = unpack(ARGV)
 
 -- include parts/view.lua
 -- include parts/restart_guard.lua

@@ -2,7 +2,7 @@
 -- the first 300 bytes of the value. If the page is too long, the reply has the old cursor and 1 as its
 -- marks, and the client asks again with a smaller count.
 
-local cursor, count = ARGV[1], ARGV[2]
+local cursor, count = unpack(ARGV)
 local r = redis.call('SCAN', cursor, 'COUNT', count, 'TYPE', 'string')
 local page, length = {}, 0
 for _, key in ipairs(r[2]) do

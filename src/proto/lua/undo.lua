@@ -1,7 +1,8 @@
 -- undo: deletes each of the client's keys after a failed attempt. Wakes no waiter, unless a hand-off
 -- found the key in its way and left a reservation.
 
-local token, _, _, flags, reserve_ms, _, quarantine, wall, base, slots, held_ids = unpack(ARGV)
+local token, reserve_ms, quarantine, wall, slots = unpack(ARGV)
+local flags, held_ids = '', ''
 
 -- include parts/view.lua
 -- include parts/queue.lua

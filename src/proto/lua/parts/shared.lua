@@ -1,5 +1,6 @@
 -- shared: locks that several readers hold together.
--- Uses `token`, `flags` (FLAG_SHARED) and `held_ids` (ids of locks that the client runs within).
+-- Uses `token`, `flags` (FLAG_SHARED) and `held_ids` (ids of locks that the client runs within; only
+-- scripts that may take a key have any).
 --
 -- The key is a string, so that a client that does not share sees an ordinary lock. Its value has an
 -- id of its own and the readers' names. The sorted set redlock:readers:{KEY} has the readers' tokens,

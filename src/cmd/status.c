@@ -319,7 +319,7 @@ static bool read_page(struct overview *st, int node, struct search *search)
 	 * cursor. */
 	if (at < end)
 		end_search(search, REASON_GARBAGE);
-	else if (reply->awaited)
+	else if (reply->is_cut)
 		search->count = search->count / 4 + 1;
 	else if (strcmp(reply->text, "0") == 0)
 		search->is_open = false;

@@ -77,7 +77,7 @@ static void append_page(struct resp *resp, const char *text, size_t len)
 	resp->page_len += len;
 }
 
-/* Keeps the third item of an array as the page; if `is_whole`, all items. */
+/* Keeps PAGE_ENTRIES of an array as the page; if `is_whole`, all items. */
 static void keep_page(struct resp *resp, const char *text, size_t len)
 {
 	if (resp->page && resp->is_whole) {
@@ -86,7 +86,7 @@ static void keep_page(struct resp *resp, const char *text, size_t len)
 			append_page(resp, "\n", 1);
 		return;
 	}
-	if (!resp->page || !resp->is_array || resp->count != 3)
+	if (!resp->page || !resp->is_array || resp->count != PAGE_ENTRIES)
 		return;
 	resp->page_len = len <= PAGE_MAX ? len : 0;
 	memcpy(resp->page, text, resp->page_len);

@@ -96,8 +96,9 @@ struct reply {
 			     shared, and waiters are ahead of us */
 	bool is_shared; /* readers hold the key */
 	int key; /* FOREIGN: index of the key that another client has; YES: of the reserved key */
-	unsigned awaited; /* bit i: key i has waiters at this node. SCAN: the page was too long */
-	bool is_unguarded; /* YES, but the node cannot tell whether it forgot keys */
+	unsigned waiters; /* bit i: key i has waiters at this node */
+	bool is_cut; /* SCAN: the page was too long */
+	bool is_unguarded; /* the node cannot tell whether it forgot keys */
 	bool is_partial; /* no YES, but at least one of the keys is ours */
 	int64_t fence; /* ACQUIRE with wants_fence: the new fencing number; LOOK: the last one; 0:
 			  none */

@@ -450,7 +450,7 @@ void waiter_granted(struct step *s, const struct event *ev, const struct reply *
 	/* Those who wait elsewhere see the line otherwise than we do, and will see to it. */
 	for (int key = 0; key < s->policy->keys; key++)
 		if (ev->node == waiter_queue_node(s, key))
-			w->awaited = (w->awaited & ~(1u << key)) | (reply->awaited & 1u << key);
+			w->awaited = (w->awaited & ~(1u << key)) | (reply->waiters & 1u << key);
 }
 
 enum reserved waiter_reserved(const struct step *s, usec *wake_at)

@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-_Static_assert(1 << KEYS_MAX <= MARK_INDEX && KEYS_MAX * MARK_INDEX <= MARK_PARTIAL,
-	"marks that are added up do not overlap");
+_Static_assert(REPLY_ITEMS <= RESP_ITEMS_MAX, "a script's reply fits into a struct resp");
 
 /* Finds the reason by the first words of the server's error, without the place in a script. */
 static enum reason classify(const char *text)
@@ -95,17 +94,17 @@ static usec left_of(int64_t pttl)
  * slot follows it. */
 static struct reply read_wake(const struct resp *resp)
 {
-	const struct resp_item *turn = &resp->item[1];
+	const struct resp_item *id = &resp->item[1];
 	struct reply a = {.vote = VOTE_YES};
 	long slot;
 
 	if (!resp->is_array || resp->count != 2 || resp->item[0].type != RESP_STRING ||
-		turn->type != RESP_STRING)
+		id->type != RESP_STRING)
 		return reply_absent(REASON_GARBAGE, NULL);
-	a.text_len = turn->len;
-	memcpy(a.text, turn->text, turn->len + 1);
-	if (turn->len > TOKEN_ID_LEN && turn->text[TOKEN_ID_LEN] == '#' &&
-		text_number(turn->text + TOKEN_ID_LEN + 1, 1, SLOTS_MAX, &slot)) {
+	a.text_len = id->len;
+	memcpy(a.text, id->text, id->len + 1);
+	if (id->len > TOKEN_ID_LEN && id->text[TOKEN_ID_LEN] == '#' &&
+		text_number(id->text + TOKEN_ID_LEN + 1, 1, SLOTS_MAX, &slot)) {
 		a.slot = (int)slot;
 		a.text_len = TOKEN_ID_LEN;
 	}
@@ -126,87 +125,136 @@ static struct reply read_any(const struct resp *resp)
 	return a;
 }
 
-/* The items after the marks: the fencing number and, for a semaphore, a free slot and the time
- * until the first slot expires. */
-static bool read_rest(struct reply *a, const struct resp *resp)
-{
-	const struct resp_item *item = resp->item;
+/* ---- the replies of scripts ---- */
 
-	for (int i = 5; i < resp->count; i++)
-		if (item[i].type != RESP_INTEGER || (i < 7 && item[i].integer < 0))
-			return false;
-	if ((resp->count > 5 && item[5].integer > FENCE_MAX) ||
-		(resp->count > 6 && item[6].integer > SLOTS_MAX))
+/* Items are numbered from 1 on, as in Lua. */
+static const struct resp_item *item_of(const struct resp *resp, int i)
+{
+	return &resp->item[i - 1];
+}
+
+static int64_t number_of(const struct resp *resp, int i)
+{
+	return item_of(resp, i)->integer;
+}
+
+static void copy_text(struct reply *a, const struct resp_item *item)
+{
+	a->text_len = item->len;
+	memcpy(a->text, item->text, item->len + 1);
+}
+
+/* Has the reply the items of a script's reply, within their limits? */
+static bool is_script_reply(const struct resp *resp)
+{
+	/* 0: the item is a text, or any number. */
+	static const int64_t largest[REPLY_ITEMS + 1] = {
+		[REPLY_KEY] = KEYS_MAX,
+		[REPLY_WAITERS] = (1 << KEYS_MAX) - 1,
+		[REPLY_PARTIAL] = 1,
+		[REPLY_SHARED] = 1,
+		[REPLY_UNGUARDED] = 1,
+		[REPLY_FENCE] = FENCE_MAX,
+		[REPLY_SLOT] = SLOTS_MAX,
+	};
+
+	if (!resp->is_array || resp->count != REPLY_ITEMS)
 		return false;
-	a->fence = resp->count > 5 ? item[5].integer : 0;
-	a->slot = resp->count > 6 ? (int)item[6].integer : 0;
-	a->soonest = resp->count > 7 ? left_of(item[7].integer) : a->pttl;
-	return true;
+	for (int i = 1; i <= REPLY_ITEMS; i++) {
+		bool is_text = i == REPLY_TEXT || i == REPLY_RUN_ID;
+		int64_t number = number_of(resp, i);
+
+		if (item_of(resp, i)->type != (is_text ? RESP_STRING : RESP_INTEGER))
+			return false;
+		if (largest[i] > 0 && (number < 0 || number > largest[i]))
+			return false;
+	}
+	return number_of(resp, REPLY_KEY) > 0 && item_of(resp, REPLY_RUN_ID)->len < RUN_ID_MAX;
+}
+
+/* Sets the vote. Returns false if there is no such code. */
+static bool read_code(struct reply *a, const struct resp *resp)
+{
+	const char *text = item_of(resp, REPLY_TEXT)->text;
+
+	a->vote = VOTE_ABSENT;
+	switch (number_of(resp, REPLY_CODE)) {
+	case CODE_YES:
+		a->vote = VOTE_YES;
+		return true;
+	case CODE_RESERVED:
+		a->is_reserved = true;
+		a->vote = VOTE_FOREIGN;
+		return true;
+	case CODE_FOREIGN:
+		a->vote = VOTE_FOREIGN;
+		return true;
+	case CODE_GONE:
+		a->vote = VOTE_GONE;
+		return true;
+	case CODE_QUARANTINE:
+		a->reason = REASON_QUARANTINE;
+		return true;
+	case CODE_SKEWED:
+		/* A message shows this text as it is. */
+		a->reason = REASON_SKEWED;
+		return strcmp(text, "ahead of") == 0 || strcmp(text, "behind") == 0;
+	case CODE_COUNTER:
+		a->reason = REASON_COUNTER;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static struct reply read_script(const struct resp *resp)
+{
+	const struct resp_item *run_id = item_of(resp, REPLY_RUN_ID);
+	struct reply a = {.vote = VOTE_NONE};
+
+	if (!is_script_reply(resp) || !read_code(&a, resp))
+		return reply_absent(REASON_GARBAGE, NULL);
+	a.pttl = left_of(number_of(resp, REPLY_PTTL));
+	copy_text(&a, item_of(resp, REPLY_TEXT));
+	memcpy(a.run_id, run_id->text, run_id->len + 1);
+	a.key = (int)number_of(resp, REPLY_KEY) - 1;
+	a.waiters = (unsigned)number_of(resp, REPLY_WAITERS);
+	a.is_partial = a.vote != VOTE_YES && number_of(resp, REPLY_PARTIAL);
+	a.is_shared = number_of(resp, REPLY_SHARED);
+	a.is_unguarded = number_of(resp, REPLY_UNGUARDED);
+	a.fence = number_of(resp, REPLY_FENCE);
+	a.slot = (int)number_of(resp, REPLY_SLOT);
+	a.soonest = left_of(number_of(resp, REPLY_SOONEST));
+	return a;
+}
+
+/* OP_SCAN: resp->page has the entries. */
+static struct reply read_page(const struct resp *resp)
+{
+	struct reply a = {.vote = VOTE_YES};
+
+	if (!resp->is_array || resp->count != PAGE_ITEMS ||
+		item_of(resp, PAGE_CURSOR)->type != RESP_STRING ||
+		item_of(resp, PAGE_CURSOR)->len >= RUN_ID_MAX ||
+		item_of(resp, PAGE_IS_CUT)->type != RESP_INTEGER ||
+		item_of(resp, PAGE_ENTRIES)->type != RESP_STRING)
+		return reply_absent(REASON_GARBAGE, NULL);
+	copy_text(&a, item_of(resp, PAGE_CURSOR));
+	a.is_cut = number_of(resp, PAGE_IS_CUT);
+	return a;
 }
 
 struct reply reply_read(enum op op, const struct resp *resp)
 {
-	const struct resp_item *item = resp->item, *text;
-	struct reply a = {.vote = VOTE_NONE};
+	const struct resp_item *first = &resp->item[0];
 
-	if (!resp->is_array && resp->count == 1 && item[0].type == RESP_ERROR)
-		return read_error(item[0].text);
+	if (!resp->is_array && resp->count == 1 && first->type == RESP_ERROR)
+		return read_error(first->text);
 	if (op == OP_WAIT)
 		return read_wake(resp);
 	if (op == OP_COMMAND)
 		return read_any(resp);
-	if (!resp->is_array || resp->count < 5 || resp->count > RESP_ITEMS_MAX ||
-		item[0].type != RESP_INTEGER || item[1].type != RESP_INTEGER ||
-		item[2].type != RESP_STRING || item[3].type != RESP_STRING ||
-		item[3].len >= sizeof(a.run_id) || item[4].type != RESP_INTEGER ||
-		item[4].integer < 0 || item[4].integer >= 2 * MARK_SHARED)
-		return reply_absent(REASON_GARBAGE, NULL);
-	switch (item[0].integer) {
-	case CODE_YES:
-		a.vote = VOTE_YES;
-		break;
-	case CODE_RESERVED:
-		a.is_reserved = true;
-		a.vote = VOTE_FOREIGN;
-		break;
-	case CODE_FOREIGN:
-		a.vote = VOTE_FOREIGN;
-		break;
-	case CODE_GONE:
-		a.vote = VOTE_GONE;
-		break;
-	case CODE_QUARANTINE:
-		a.vote = VOTE_ABSENT;
-		a.reason = REASON_QUARANTINE;
-		break;
-	case CODE_SKEWED:
-		if (strcmp(item[2].text, "ahead of") != 0 && strcmp(item[2].text, "behind") != 0)
-			return reply_absent(REASON_GARBAGE, NULL);
-		a.vote = VOTE_ABSENT;
-		a.reason = REASON_SKEWED;
-		break;
-	case CODE_COUNTER:
-		a.vote = VOTE_ABSENT;
-		a.reason = REASON_COUNTER;
-		break;
-	default:
-		return reply_absent(REASON_GARBAGE, NULL);
-	}
-	a.pttl = left_of(item[1].integer);
-	if (!read_rest(&a, resp))
-		return reply_absent(REASON_GARBAGE, NULL);
-	/* OP_SCAN: resp->page has the page, and the item of the run id is the cursor. */
-	text = op == OP_SCAN ? &item[3] : &item[2];
-	a.text_len = text->len;
-	memcpy(a.text, text->text, text->len + 1);
-	if (op != OP_SCAN)
-		memcpy(a.run_id, item[3].text, item[3].len + 1);
-	a.awaited = (unsigned)(item[4].integer % MARK_INDEX);
-	a.key = (int)(item[4].integer % MARK_PARTIAL / MARK_INDEX);
-	a.is_partial = (item[4].integer & MARK_PARTIAL) != 0;
-	a.is_unguarded = (item[4].integer & MARK_UNGUARDED) != 0;
-	a.is_shared = (item[4].integer & MARK_SHARED) != 0;
-	return a;
+	return op == OP_SCAN ? read_page(resp) : read_script(resp);
 }
 
 bool page_next(const char **at, const char *end, struct page_entry *entry)

@@ -19,7 +19,7 @@ enum resp_type {
 	RESP_ERROR,
 };
 
-#define RESP_ITEMS_MAX 8
+#define RESP_ITEMS_MAX 12
 
 struct resp_item {
 	enum resp_type type;
@@ -32,8 +32,8 @@ struct resp {
 	int is_array;
 	int count; /* items; 1 unless it is an array */
 	struct resp_item item[RESP_ITEMS_MAX];
-	/* The caller's buffer for the third item of an array at full length; or, with is_whole, for
-	 * the text of the whole reply, with a line feed after each item of an array. NULL: none. */
+	/* The caller's buffer for PAGE_ENTRIES at full length; or, with is_whole, for the text of
+	 * the whole reply, with a line feed after each item of an array. NULL: none. */
 	char *page;
 	size_t page_len;
 	bool is_whole;
@@ -53,12 +53,26 @@ struct page_entry {
 bool page_next(const char **at, const char *end, struct page_entry *entry);
 
 /*
- * A script replies {code, pttl, text, run id, marks} and, where there is one, a fencing number; a
- * client that is refused a semaphore's slot gets, after the number, another slot that is free (0:
- * none), and the time until the first slot expires. The code is about all keys: YES if the client
- * holds each of them, else the code of the first key that it does not hold. The scripts use these
- * names, too.
+ * The items of a script's reply, by number; the scripts use these names, too
+ * (proto/lua/parts/reply.lua).
  */
+#define REPLY_CODE 1 /* CODE_* */
+#define REPLY_PTTL 2 /* milliseconds; negative: no expiry */
+#define REPLY_TEXT 3
+#define REPLY_RUN_ID 4 /* of the server; empty: not told */
+#define REPLY_KEY 5 /* the index of the key that the reply is about, from 1 */
+#define REPLY_WAITERS 6 /* the sum of 1 << (i - 1) for each key i that has waiters here */
+#define REPLY_PARTIAL 7 /* 1: the client holds at least one of the keys */
+#define REPLY_SHARED 8 /* 1: readers hold the key */
+#define REPLY_UNGUARDED 9 /* 1: the node cannot tell whether it forgot keys */
+#define REPLY_FENCE 10 /* the fencing number; 0: none */
+#define REPLY_SLOT 11 /* another slot of the semaphore that is free; 0: none */
+#define REPLY_SOONEST 12 /* as REPLY_PTTL; of a semaphore's refusal: until the first slot expires \
+			  */
+#define REPLY_ITEMS 12
+
+/* The code is about all keys: YES if the client holds each of them, else the code of the first key
+ * that it does not hold. */
 #define CODE_YES 1
 #define CODE_FOREIGN 0
 #define CODE_GONE -1
@@ -67,11 +81,11 @@ bool page_next(const char **at, const char *end, struct page_entry *entry);
 #define CODE_SKEWED 4 /* clocks differ by pttl; text: the node's is "ahead of" ours or "behind" */
 #define CODE_COUNTER 5 /* text: the fencing counter that cannot be raised */
 
-/* Marks are added up to one number: 1 << i for each key i that has waiters, and these. */
-#define MARK_INDEX 65536 /* times the index of the key that the reply is about */
-#define MARK_PARTIAL 1048576 /* the client holds at least one of the keys */
-#define MARK_UNGUARDED 2097152 /* the node cannot tell whether it forgot keys */
-#define MARK_SHARED 4194304 /* readers hold the key */
+/* The items of a reply to OP_SCAN. */
+#define PAGE_CURSOR 1 /* of the next page; "0": there is none */
+#define PAGE_IS_CUT 2 /* 1: the page would have been too long; the cursor is the old one */
+#define PAGE_ENTRIES 3
+#define PAGE_ITEMS 3
 
 /* Returns the meaning of a reply to a request with `op`. A reply that is no answer to such a
  * request is VOTE_ABSENT. */

@@ -59,7 +59,7 @@ bool report_has_waiters(const struct tally *t)
 	bool is_awaited = false;
 
 	for (int i = 0; i < t->nodes; i++)
-		is_awaited |= t->ballot[i].reply.awaited != 0;
+		is_awaited |= t->ballot[i].reply.waiters != 0;
 	return is_awaited;
 }
 

@@ -97,20 +97,31 @@ no_node() {
 		'answered with an error (WRONGTYPE Operation against a key holding the wrong kind of value)'
 }
 
-# The scripts reply with {code, pttl, text, run id, marks, number, slot, when}.
+# reply CODE TEXT [ID [ITEM...]]: a script's reply (REPLY_* in src/proto/reply.h); the items after the run id, as lines.
+reply() {
+	local code=$1 text=$2 of=${3-$id} items=(:1 :0 :0 :0 :0 :0 :0 :60000)
+	shift $(($# < 3 ? $# : 3))
+	[ $# -eq 0 ] || items=("$@")
+	length() { printf "${1//%/%%}" | wc -c; }
+	printf '%s' "*12\r\n:$code\r\n:60000\r\n\$$(length "$text")\r\n$text\r\n\$$(length "$of")\r\n$of\r\n"
+	printf '%s\\r\\n' "${items[@]}"
+}
+
 @test "replies of wrong types and lengths, or to another request" {
+	good=$(reply 1 '')
 	for text in '+OK\r\n' ':1\r\n' '$-1\r\n' '*-1\r\n' '*0\r\n' '$3\r\n\0\xff\x1b\r\n' '*1\r\n:1\r\n' "*4\r\n:1\r\n:1\r\n\$0\r\n\r\n\$40\r\n$id\r\n" \
-		"*5\r\n\$1\r\n1\r\n:1\r\n\$0\r\n\r\n\$40\r\n$id\r\n:0\r\n" "*5\r\n:1\r\n\$-1\r\n\$0\r\n\r\n\$40\r\n$id\r\n:0\r\n" \
-		"*5\r\n:1\r\n:1\r\n:0\r\n\$40\r\n$id\r\n:0\r\n" "*5\r\n:1\r\n:1\r\n\$0\r\n\r\n\$42\r\n${id}ab\r\n:0\r\n" \
-		"*5\r\n:1\r\n:1\r\n\$0\r\n\r\n\$40\r\n$id\r\n+0\r\n" "*5\r\n:7\r\n:1\r\n\$0\r\n\r\n\$40\r\n$id\r\n:0\r\n"; do
+		"${good/:1/+1}" "${good/:60000/\$-1}" "${good/\$0\\r\\n/:0}" "$(reply 1 '' "${id}ab")" "$(reply 1 '' "$id" +1 :0 :0 :0 :0 :0 :0 :0)" \
+		"$(reply 7 '')" "*11${good#\*12}" "*6\r\n:1\r\n:1\r\n\$0\r\n\r\n\$40\r\n$id\r\n:0\r\n:0\r\n"; do
 		no_node "$GARBAGE" "$text"
 	done
 }
 
 @test "replies with impossible keys, slots and numbers" {
 	for code in 1 0 2 -1; do
-		for rest in 5::327680 5::-1 5::8388608 '6::0\r\n:-1' '6::0\r\n:9007199254740992' '7::0\r\n:0\r\n:1001' '8::0\r\n:0\r\n:0\r\n+x'; do
-			no_node "$GARBAGE" "*${rest%%::*}\r\n:$code\r\n:60000\r\n\$2\r\nme\r\n\$40\r\n$id\r\n:${rest#*::}\r\n"
+		for rest in ':0 :0 :0 :0 :0 :0 :0 :0' ':17 :0 :0 :0 :0 :0 :0 :0' ':2 :0 :0 :0 :0 :0 :0 :0' ':1 :-1 :0 :0 :0 :0 :0 :0' \
+			':1 :65536 :0 :0 :0 :0 :0 :0' ':1 :0 :2 :0 :0 :0 :0 :0' ':1 :0 :0 :-1 :0 :0 :0 :0' ':1 :0 :0 :0 :0 :-1 :0 :0' \
+			':1 :0 :0 :0 :0 :9007199254740992 :0 :0' ':1 :0 :0 :0 :0 :0 :1001 :0' ':1 :0 :0 :0 :0 :0 :0 +x'; do
+			no_node "$GARBAGE" "$(reply $code me "$id" $rest)"
 		done
 	done
 }
@@ -122,7 +133,7 @@ no_node() {
 	for how in '' --at-once; do
 		no_node "$GARBAGE*" $how --endless '+OK\r\n'
 	done
-	no_node "answered at excessive length" '*9\r\n'
+	no_node "answered at excessive length" '*13\r\n'
 	no_node "answered at excessive length" '*2147483647\r\n'
 	no_node "answered at excessive length" --endless '$2147483647\r\n'
 }
@@ -141,7 +152,8 @@ no_node() {
 	no_node "closed the connection" --close ''
 	no_node "closed the connection*" --reset ''
 	no_node "closed the connection*" --at-once --close ''
-	good="*5 :1 :60000 \$0  \$40 $id :0 "
+	good=$(reply 1 '')
+	good=${good//\\r\\n/ }
 	for ((n = 1; n < ${#good}; n++)); do
 		cut=${good::n}
 		serve a --close "${cut// /\\r\\n}"
@@ -157,7 +169,7 @@ no_node() {
 
 @test "servers that are slow, or never answer, cost the node time-out, and no more" {
 	export REDLOCK_NODE_TIMEOUT=2s
-	no_node "did not answer in time" --drip 100 "*5\r\n:1\r\n:60000\r\n\$0\r\n\r\n\$40\r\n$id\r\n:0\r\n"
+	no_node "did not answer in time" --drip 100 "$(reply 1 '')"
 	no_node "did not answer in time" --deaf ''
 	no_node "did not answer in time" '*5\r\n:1\r\n'
 	no_node "did not answer in time" '$2147483647\r\n'
@@ -165,7 +177,7 @@ no_node() {
 
 @test "unexpected replies end the connection, and are no votes" {
 	# for the extension and the release, the second of each pair would be the reply
-	answer="*5\r\n:1\r\n:60000\r\n\$0\r\n\r\n\$40\r\n$id\r\n:0\r\n"
+	answer=$(reply 1 '')
 	serve a "$answer$answer"
 	export REDLOCK_NODES="unix://$T/a $SOUND"
 	in_background "$T/out" run -vv --ttl 6s --node-timeout 900ms -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
@@ -176,11 +188,12 @@ no_node() {
 }
 
 @test "status of all locks: a scan that is endless, slow, too large, or nonsense" {
-	page() { printf '*5\\r\\n:%s\\r\\n:0\\r\\n$%d\\r\\n%s\\r\\n$%d\\r\\n%s\\r\\n:%d\\r\\n' "$1" "${#2}" "$2" "${#3}" "$3" "$4"; }
+	# page ENTRIES CURSOR IS_CUT
+	page() { printf '*3\\r\\n$%d\\r\\n%s\\r\\n:%d\\r\\n$%d\\r\\n%s\\r\\n' "${#2}" "$2" "$3" "${#1}" "$1"; }
 	redlock acquire -k job --owner me --nodes "$SOUND" > "$T/token"
 	export REDLOCK_NODES="unix://$T/a $SOUND" REDLOCK_NODE_TIMEOUT=2s
 	# it never ends, or says that each page was too long: redlock stops after a time, or a number of pages
-	for text in "$(page 1 '' 17 0)" "$(page 1 '' 0 1)" "$(page 1 '' "$id" 0)"; do
+	for text in "$(page '' 17 0)" "$(page '' 0 1)" "$(page '' "$id" 0)"; do
 		serve a "$text"
 		promptly status -v
 		echo "$output"
@@ -190,7 +203,7 @@ no_node() {
 		no_longer a
 	done
 	# no page, false numbers, another reply
-	for text in "$(page 1 x 0 0)" "$(page 1 '9 9 9' 0 0)" "$(page 1 '99999999999999999999 1 1 ' 0 0)" "$(page 1 '-1 5 1 ' 0 0)" "$(page 0 '' 0 0)"; do
+	for text in "$(page x 0 0)" "$(page '9 9 9' 0 0)" "$(page '99999999999999999999 1 1 ' 0 0)" "$(page '-1 5 1 ' 0 0)" "$(reply 1 '')"; do
 		serve a "$text"
 		promptly status -v
 		echo "$output"
@@ -203,7 +216,7 @@ no_node() {
 	# locks that only this node has, of any bytes
 	entry=$'19 53 60000\nlock\x1b[31m of nobody'
 	entry+="$id:1700000000 "$'\x1b'
-	serve a "$(page 1 "$entry" 0 0)"
+	serve a "$(page "$entry" 0 0)"
 	promptly status
 	[ "$status" -eq 0 ]
 	is_like "$output" "*'lock\\\\x1b\[31m of nobody' is held by \\\\x1b * on 1 of 3 nodes, *that is no majority*"
@@ -224,12 +237,8 @@ is_clean() {
 	token=0123456789012345678901234567890123456789
 	# errors, of known kinds as well; holders, in a foreign format and in redlock's; reservations; clocks; run ids
 	for text in "-ERR $evil" "-LOADING $evil" "-NOAUTH $evil" "-$evil" "$evil" "+$evil" "\$$long\r\n$evil" \
-		"*5\r\n:0\r\n:60000\r\n\$$long\r\n$evil\r\n\$40\r\n$id\r\n:0" \
-		"*5\r\n:0\r\n:60000\r\n\$$((long + 52))\r\n$id:1700000000 $evil\r\n\$40\r\n$id\r\n:0" \
-		"*5\r\n:2\r\n:60000\r\n\$$long\r\n$evil\r\n\$40\r\n$id\r\n:0" \
-		"*5\r\n:3\r\n:60000\r\n\$$long\r\n$evil\r\n\$40\r\n$id\r\n:0" \
-		"*5\r\n:4\r\n:60000\r\n\$$long\r\n$evil\r\n\$40\r\n$id\r\n:0" \
-		"*5\r\n:1\r\n:60000\r\n\$0\r\n\r\n\$6\r\n\x1b[31mx\r\n:0" "*5\r\n:-1\r\n:0\r\n\$0\r\n\r\n\$6\r\n\x1b[31mx\r\n:0"; do
+		"$(reply 0 "$evil")" "$(reply 0 "$id:1700000000 $evil")" "$(reply 2 "$evil")" "$(reply 3 "$evil")" "$(reply 4 "$evil")" \
+		"$(reply 1 '' '\x1b[31mx')" "$(reply -1 '' '\x1b[31mx')"; do
 		echo "# $text"
 		serve a "$text\r\n"
 		for args in 'run -vv -k job -- true' 'run -vv --json -k job -- true' "run -vv --log $T/log -k job -- true" \
@@ -310,7 +319,7 @@ peak() {
 		entries+="4000 54 60000\\n$key$id:1700000000 me"
 	done
 	# 14 locks of 4068 bytes a page
-	serve a "*5\r\n:1\r\n:0\r\n\$$((14 * 4068))\r\n$entries\r\n\$1\r\n1\r\n:0\r\n"
+	serve a "*3\r\n\$1\r\n1\r\n:0\r\n\$$((14 * 4068))\r\n$entries\r\n"
 	"$REDLOCK_BUILD/redlock" status > "$T/out" 2>&1 3>&- &
 	BG=$!
 	also_end $BG

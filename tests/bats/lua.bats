@@ -170,14 +170,14 @@ answers_with() {
 	nodes_start 1
 	id=1111111111111111111111111111111111111111
 	with_parts "token, flags, held_ids" view -- "local err = read_keys()" "if err then" "	return err" "end" \
-		"sort_keys()" "return {foreign or 0, gone or 0, partial, value[1] or '', beside('x', KEYS[1])}"
+		"return {foreign or 0, gone or 0, reply[REPLY_PARTIAL], value[1] or '', beside('x', KEYS[1])}"
 	answers_with "0 1 0  redlock:x:{k}" k $id '' ''
 	node 1 set k "$id:1 me"
-	answers_with "0 0 1048576 $id:1 me redlock:x:{k}" k "$id:1 me" '' ''
-	answers_with "0 0 1048576 $id:1 me redlock:x:{k}" k $id '' ''
+	answers_with "0 0 1 $id:1 me redlock:x:{k}" k "$id:1 me" '' ''
+	answers_with "0 0 1 $id:1 me redlock:x:{k}" k $id '' ''
 	answers_with "1 0 0 $id:1 me redlock:x:{k}" k "${id%1}" '' ''
 	node 1 rpush list x
-	answers_with "2 0 1048576 $id:1 me redlock:x:{k}" k,list $id '' ''
+	answers_with "2 0 1 $id:1 me redlock:x:{k}" k,list $id '' ''
 	answers_with "1 2 0 (list) redlock:x:{list}" list,none "(list)" '' ''
 }
 
@@ -244,16 +244,16 @@ keys_like() { node 1 keys "redlock:*$1*"; }
 	with_parts "token, flags, held_ids, quarantine, wall, slots, woken_by" view other_slot -- "reserve(1, 5000, true)" \
 		"return {slot, call('LINDEX', wake_key(1), 0), in_list('#2') and 1 or 0, in_list('#1') and 1 or 0}"
 	answers_with "#2 $id#2 1 0" k#2 $id '' '' 0 0 3 ''
-	with_parts "token, flags, held_ids, quarantine, wall, slots, woken_by" view other_slot -- "return add_other_slot({})"
+	with_parts "token, flags, held_ids, quarantine, wall, slots, woken_by" view other_slot -- "answer(CODE_FOREIGN, 9)" "return add_other_slot()"
 	node 1 set k#3 x px 60000
 	# from the own slot on; the second one is reserved, but its reservation is unclaimed
-	answers_with "" k 1 '' '' 0 0 1 ''
+	answers_with "0 9   1 0 0 0 0 0 0 9" k 1 '' '' 0 0 1 ''
 	node 1 set k#1 x
 	run node 1 eval "return redis.call('DEL', unpack(redis.call('KEYS', 'redlock:*wake*')))" 0
-	run node 1 eval "$(sed 's/^/local r = (function() /; s/$/ end)() return {r[7], r[8] > 0 and 1 or 0}/' "$T/short")" 1 k#3 x '' '' 0 0 3 ''
+	run node 1 eval "$(sed 's/^/local r = (function() /; s/$/ end)() return {r[11], r[12] > 9 and 1 or 0}/' "$T/short")" 1 k#3 x '' '' 0 0 3 ''
 	[ "$(tr '\n' ' ' <<< "$output")" = "0 1 " ]
 	# its own
-	run node 1 eval "$(sed 's/^/local r = (function() /; s/$/ end)() return {r[7], r[8]}/' "$T/short")" 1 k#3 x '' '' 0 0 3 $id
+	run node 1 eval "$(sed 's/^/local r = (function() /; s/$/ end)() return {r[11], r[12]}/' "$T/short")" 1 k#3 x '' '' 0 0 3 $id
 	[ "$(tr '\n' ' ' <<< "$output")" = "2 0 " ]
 }
 
@@ -277,7 +277,7 @@ keys_like() { node 1 keys "redlock:*$1*"; }
 	nodes_start 1
 	id=$(node 1 info server | tr -d '\r' | sed -n 's/^run_id://p')
 	node 1 flushall
-	with_parts "quarantine, wall" keys -- "local partial = 0" "-- include parts/restart_guard.lua" "local no_vote = guard()" \
+	with_parts "quarantine, wall" restart_guard -- "local no_vote = guard()" \
 		"return no_vote and {no_vote[1], no_vote[3]} or {'votes', run_id}"
 	now() { echo $(($(date +%s%N) / 1000)); }
 	answers_with "votes $id" '' 0 0

@@ -455,7 +455,7 @@ static bool agree(const struct outcome *a, const struct outcome *b)
 	       strcmp(a->reply.text, b->reply.text) == 0 &&
 	       strcmp(a->reply.run_id, b->reply.run_id) == 0 &&
 	       a->reply.is_reserved == b->reply.is_reserved &&
-	       a->reply.awaited == b->reply.awaited && a->reply.is_partial == b->reply.is_partial &&
+	       a->reply.waiters == b->reply.waiters && a->reply.is_partial == b->reply.is_partial &&
 	       same_marks(a, b) && a->reply.slot == b->reply.slot &&
 	       a->reply.soonest == b->reply.soonest && a->reply.is_shared == b->reply.is_shared &&
 	       strcmp(a->readers, b->readers) == 0 && strcmp(a->node, b->node) == 0 &&
@@ -465,9 +465,9 @@ static bool agree(const struct outcome *a, const struct outcome *b)
 static void show(const char *whose, const struct outcome *o)
 {
 	printf("# %s: vote %d, %" PRId64 " us, '%s', id '%s', slot %d, %" PRId64
-	       " us, awaited %u, shared %d, fence %" PRId64 "\n",
+	       " us, waiters %u, shared %d, fence %" PRId64 "\n",
 		whose, (int)o->reply.vote, o->reply.pttl, o->reply.text, o->reply.run_id,
-		o->reply.slot, o->reply.soonest, o->reply.awaited, o->reply.is_shared,
+		o->reply.slot, o->reply.soonest, o->reply.waiters, o->reply.is_shared,
 		o->reply.fence);
 	for (int i = 0; i < SIM_LOCKS; i++)
 		printf("#   '%s' until %" PRId64 "\n", o->value[i], o->ends[i]);

@@ -212,7 +212,7 @@ static void check_same(const struct heard *a, const struct heard *b)
 
 		FUZZ_CHECK(x->vote == y->vote && x->reason == y->reason && x->pttl == y->pttl);
 		FUZZ_CHECK(x->key == y->key && x->slot == y->slot && x->fence == y->fence);
-		FUZZ_CHECK(x->awaited == y->awaited && strcmp(x->run_id, y->run_id) == 0);
+		FUZZ_CHECK(x->waiters == y->waiters && strcmp(x->run_id, y->run_id) == 0);
 		FUZZ_CHECK(reply_same_text(x, y));
 	}
 }
@@ -318,24 +318,31 @@ static void step(struct play *p)
 /* Of a few shapes that are nearly valid, for others are rejected early. */
 static void make_reply(struct resp *r, struct bytes *b)
 {
-	static const char turn[] = "0123456789abcdef0123456789abcdef01234567#2";
+	static const char wake_up[] = "0123456789abcdef0123456789abcdef01234567#2";
 	uint8_t shape = fuzz_byte(b);
 
 	memset(r, 0, sizeof(*r));
 	r->is_array = true;
-	r->count = shape % 16 == 15 ? 2 : 5 + shape % 4;
-	for (int i = 0; i < r->count; i++) {
-		struct resp_item *item = &r->item[i];
+	r->count = shape % 16 == 15 ? 2 : REPLY_ITEMS;
+	for (int i = 1; i <= r->count; i++) {
+		struct resp_item *item = &r->item[i - 1];
+		bool is_text = i == REPLY_TEXT || i == REPLY_RUN_ID || r->count == 2;
+		/* The first byte says which of the last items are not 0. */
+		bool is_drawn = i <= REPLY_WAITERS || (shape & 1 << (i - REPLY_PARTIAL));
 
-		item->type = i == 2 || i == 3 || r->count == 2 ? RESP_STRING : RESP_INTEGER;
-		item->integer = (int8_t)fuzz_byte(b);
-		if (i == 1)
+		item->type = is_text ? RESP_STRING : RESP_INTEGER;
+		item->integer = is_drawn ? (int8_t)fuzz_byte(b) : 0;
+		if (i == REPLY_PTTL || i == REPLY_SOONEST)
 			item->integer *= 1000;
-		if (i == 4)
-			item->integer = (item->integer & 7) | (int64_t)(fuzz_byte(b) & 0x73) << 16;
-		if (item->type == RESP_STRING) {
-			item->len = (size_t)(item->integer & 0x7f) % sizeof(turn);
-			memcpy(item->text, turn, item->len);
+		if (i == REPLY_KEY)
+			item->integer = 1 + (item->integer & 3);
+		if (i == REPLY_WAITERS)
+			item->integer &= 7;
+		if (i >= REPLY_PARTIAL && i <= REPLY_UNGUARDED)
+			item->integer &= 1;
+		if (is_text) {
+			item->len = (size_t)(item->integer & 0x7f) % sizeof(wake_up);
+			memcpy(item->text, wake_up, item->len);
 		}
 	}
 	if (shape >= 240)

@@ -209,11 +209,6 @@ static bool has_room(const struct place *p)
 	return p->is_group && !p->value[0];
 }
 
-static int shared_mark(const struct place *p)
-{
-	return p->is_group ? MARK_SHARED : 0;
-}
-
 static bool is_there(const struct sim_node *n, const struct sim_mark *mark)
 {
 	return mark->value[0] && node_msec(n) <= mark->ends;
@@ -243,38 +238,46 @@ static void clear(struct sim_mark *mark)
 	mark->value[0] = '\0';
 }
 
-static void put_integer(struct resp_item *item, int64_t integer)
+static void put_integer(struct resp *resp, int i, int64_t integer)
 {
-	item->type = RESP_INTEGER;
-	item->integer = integer;
+	resp->item[i - 1].type = RESP_INTEGER;
+	resp->item[i - 1].integer = integer;
 }
 
-static void put_text(struct resp_item *item, const char *text)
+static void put_text(struct resp *resp, int i, const char *text)
 {
+	struct resp_item *item = &resp->item[i - 1];
+
 	item->type = RESP_STRING;
 	item->integer = 0;
 	item->len = strlen(text);
 	memcpy(item->text, text, item->len + 1);
 }
 
-static void respond(struct resp *resp, int64_t code, int64_t pttl, const char *text, const char *id,
-	int64_t marks)
+/* The reply of a script that knows nothing else yet. */
+static void begin_reply(struct resp *resp)
 {
-	struct resp_item *item = resp->item;
-
 	resp->is_array = 1;
-	resp->count = 5;
-	put_integer(&item[0], code);
-	put_integer(&item[1], pttl);
-	put_text(&item[2], text);
-	put_text(&item[3], id);
-	put_integer(&item[4], marks);
+	resp->count = REPLY_ITEMS;
+	for (int i = 1; i <= REPLY_ITEMS; i++)
+		put_integer(resp, i, i == REPLY_KEY);
+	put_text(resp, REPLY_RUN_ID, "");
 }
 
-static void respond_fence(struct resp *resp, int64_t fence)
+static void respond(struct resp *resp, int64_t code, int64_t pttl, const char *text)
 {
-	resp->count = 6;
-	put_integer(&resp->item[5], fence);
+	put_integer(resp, REPLY_CODE, code);
+	put_integer(resp, REPLY_PTTL, pttl);
+	put_text(resp, REPLY_TEXT, text);
+	put_integer(resp, REPLY_SOONEST, pttl);
+}
+
+/* About a key that readers may hold. */
+static void respond_about(
+	const struct place *p, struct resp *resp, int64_t code, int64_t pttl, const char *text)
+{
+	respond(resp, code, pttl, text);
+	put_integer(resp, REPLY_SHARED, p->is_group);
 }
 
 void node_begin_life(struct sim_node *n, int life)
@@ -433,11 +436,8 @@ static void put_elsewhere(const struct place *p, const struct request *r, struct
 		if (left >= 0 && (soonest < 0 || left < soonest))
 			soonest = left;
 	}
-	if (resp->count < 6)
-		respond_fence(resp, 0);
-	resp->count = 8;
-	put_integer(&resp->item[6], free_slot);
-	put_integer(&resp->item[7], soonest);
+	put_integer(resp, REPLY_SLOT, free_slot);
+	put_integer(resp, REPLY_SOONEST, soonest);
 }
 
 /* Record that this client goes on waiting. True if the queue has any waiter. */
@@ -462,11 +462,11 @@ static bool is_quarantined(struct sim_node *n, const struct request *r, struct r
 	int64_t ours = number_arg(r, "wall") / USEC_MSEC;
 	int64_t off = now - ours, left;
 
+	put_text(resp, REPLY_RUN_ID, n->run_id);
 	if (given == 0)
 		return false;
 	if (off > SKEW_MAX_MS || off < -SKEW_MAX_MS) {
-		respond(resp, 4, off > 0 ? off : -off, off > 0 ? "ahead of" : "behind", n->run_id,
-			0);
+		respond(resp, CODE_SKEWED, off > 0 ? off : -off, off > 0 ? "ahead of" : "behind");
 		return true;
 	}
 	if (strcmp(n->mark, n->run_id) != 0) {
@@ -488,7 +488,7 @@ static bool is_quarantined(struct sim_node *n, const struct request *r, struct r
 		n->mark_given = given;
 	}
 	left = n->mark_over - now > n->mark_wall - ours ? n->mark_over - now : n->mark_wall - ours;
-	respond(resp, 3, left, "", n->run_id, 0);
+	respond(resp, CODE_QUARANTINE, left, "");
 	return true;
 }
 
@@ -630,48 +630,47 @@ static void acquire(struct place *p, const struct request *r, struct resp *resp)
 	struct sim_node *n = p->n;
 	struct sim_lock *l = p->l;
 	int64_t now = node_msec(n), ttl = number_arg(r, "ttl"), left = pttl(p);
-	bool awaited = stays(p, r), is_kept = is_there(n, &l->turn);
+	bool has_waiters = stays(p, r), is_kept = is_there(n, &l->turn);
 	bool is_mine = is_kept && strcmp(l->turn.value, turn) == 0;
 	char unclaimed[TOKEN_ID_LEN + 1] = "";
 	int64_t fence = 0;
 	bool has_no_vote = is_quarantined(n, r, resp);
 
 	if (p->value[0] && strcmp(p->value, token) != 0) {
-		respond(resp, 0, left, p->value, n->run_id, shared_mark(p));
+		respond_about(p, resp, CODE_FOREIGN, left, p->value);
 		put_elsewhere(p, r, resp);
 		return;
 	}
-	if (has_no_vote) {
-		if (p->value[0])
-			put_integer(&resp->item[4], MARK_PARTIAL);
+	if (has_no_vote)
 		return;
-	}
 	settle(p);
 	if (has_flag(r, FLAG_FAIR) && is_late(p, r)) {
 		wake_next_reader(p, r);
-		respond(resp, 2, left, l->value, n->run_id, MARK_SHARED | 1);
+		put_integer(resp, REPLY_WAITERS, 1);
+		respond_about(p, resp, CODE_RESERVED, left, l->value);
 		return;
 	}
-	if (has_flag(r, FLAG_FAIR) && awaited && has_room(p) && !may_pass_queue(p, r)) {
+	if (has_flag(r, FLAG_FAIR) && has_waiters && has_room(p) && !may_pass_queue(p, r)) {
 		clear(&n->line);
 		drop(p);
-		awaited = false;
+		has_waiters = false;
 	}
+	put_integer(resp, REPLY_WAITERS, has_waiters);
 	if (!p->value[0] && !p->is_group) {
 		if (is_kept && !is_mine && !is_unused(p)) {
-			respond(resp, 2, l->turn.ends - now, "", n->run_id, awaited);
+			respond(resp, CODE_RESERVED, l->turn.ends - now, "");
 			put_elsewhere(p, r, resp);
 			return;
 		}
-		if (awaited && !is_kept && !turn[0] && has_flag(r, FLAG_FAIR)) {
+		if (has_waiters && !is_kept && !turn[0] && has_flag(r, FLAG_FAIR)) {
 			pass_reservation(p, r, token, number_arg(r, "reserve_ms"), true);
-			respond(resp, 2, number_arg(r, "reserve_ms"), "", n->run_id, true);
+			respond(resp, CODE_RESERVED, number_arg(r, "reserve_ms"), "");
 			return;
 		}
 		if (is_kept && !is_mine) {
 			snprintf(unclaimed, sizeof(unclaimed), "%.40s", l->turn.value);
 			clear(&n->line);
-			awaited = false;
+			put_integer(resp, REPLY_WAITERS, false);
 		}
 		if (is_kept) {
 			clear(&l->turn);
@@ -688,8 +687,8 @@ static void acquire(struct place *p, const struct request *r, struct resp *resp)
 		prolong(p, ttl);
 	else
 		put(p, token, ttl);
-	respond(resp, 1, ttl, unclaimed, n->run_id, awaited);
-	respond_fence(resp, fence);
+	put_integer(resp, REPLY_FENCE, fence);
+	respond(resp, CODE_YES, ttl, unclaimed);
 }
 
 /* Of a semaphore: true if the pop finds a wake-up. Else a free slot, or a reserved one, from 1 on;
@@ -730,7 +729,7 @@ static void join(struct place *p, const struct request *r, struct resp *resp)
 	settle(p);
 	if (p->own ? look_at_slots(p, &free_slot, &kept, &left) : !p->value[0] && is_unused(p)) {
 		clear(&n->line);
-		respond(resp, 0, 0, "", "", false);
+		respond(resp, CODE_FOREIGN, 0, "");
 		return;
 	}
 	keep = (left > number_arg(r, "ttl") ? left : number_arg(r, "ttl")) + 1000;
@@ -738,23 +737,22 @@ static void join(struct place *p, const struct request *r, struct resp *resp)
 		set_mark(n, &n->line, "1", keep);
 	if (p->is_group && has_flag(r, FLAG_PROMOTED))
 		set_mark(n, &n->head, "1", keep);
+	put_integer(resp, REPLY_WAITERS, 1);
 	if (free_slot || (kept && is_first)) {
-		respond(resp, 1, 0, free_slot ? "" : n->lock[kept - 1].turn.value, "", true);
-		respond_fence(resp, 0);
-		resp->count = 7;
-		put_integer(&resp->item[6], free_slot ? free_slot : kept);
+		respond(resp, CODE_YES, 0, free_slot ? "" : n->lock[kept - 1].turn.value);
+		put_integer(resp, REPLY_SLOT, free_slot ? free_slot : kept);
 	} else if (p->value[0]) {
-		respond(resp, 0, left, p->value, "", shared_mark(p) | 1);
+		respond_about(p, resp, CODE_FOREIGN, left, p->value);
 	} else if (has_room(p) && is_first) {
-		respond(resp, 1, 0, "", "", true);
+		respond(resp, CODE_YES, 0, "");
 	} else if (has_room(p)) {
-		respond(resp, 2, left, l->value, "", MARK_SHARED | 1);
+		respond_about(p, resp, CODE_RESERVED, left, l->value);
 	} else if (p->own) {
-		respond(resp, 2, left, "", "", true);
+		respond(resp, CODE_RESERVED, left, "");
 	} else if (is_first || !is_there(n, &l->turn)) {
-		respond(resp, 1, 0, is_there(n, &l->turn) ? l->turn.value : "", "", true);
+		respond(resp, CODE_YES, 0, is_there(n, &l->turn) ? l->turn.value : "");
 	} else {
-		respond(resp, 2, l->turn.ends - now, "", "", true);
+		respond(resp, CODE_RESERVED, l->turn.ends - now, "");
 	}
 }
 
@@ -776,23 +774,24 @@ static void look(const struct place *p, const struct request *r, struct resp *re
 {
 	struct sim_node *n = p->n;
 	const struct sim_lock *l = p->l;
-	bool awaited = stays(p, r);
+	bool has_waiters = stays(p, r);
 	bool has_no_vote = is_quarantined(n, r, resp), is_refused = true;
 
+	put_integer(resp, REPLY_WAITERS, has_waiters);
+	put_integer(resp, REPLY_FENCE, l->fence);
 	if (p->value[0])
-		respond(resp, 0, left_of(p), p->value, n->run_id, awaited | shared_mark(p));
+		respond_about(p, resp, CODE_FOREIGN, left_of(p), p->value);
 	else if (has_no_vote)
 		return;
 	else if (is_late(p, r))
-		respond(resp, 2, pttl(p), l->value, n->run_id, MARK_SHARED | 1);
+		respond_about(p, resp, CODE_RESERVED, pttl(p), l->value);
 	else if (!p->is_group && is_there(n, &l->turn) &&
 		 strcmp(l->turn.value, node_arg(r, "woken_by")) != 0 && !lies(p))
-		respond(resp, 2, l->turn.ends - node_msec(n), "", n->run_id, awaited);
+		respond(resp, CODE_RESERVED, l->turn.ends - node_msec(n), "");
 	else {
-		respond(resp, -1, 0, "", n->run_id, awaited);
+		respond(resp, CODE_GONE, 0, "");
 		is_refused = false;
 	}
-	respond_fence(resp, l->fence);
 	if (is_refused && !is_its(p, OP_LOOK, r))
 		put_elsewhere(p, r, resp);
 }
@@ -803,15 +802,15 @@ static void number(const struct place *p, const struct request *r, struct resp *
 	int64_t fence = number_arg(r, "number");
 
 	if (!p->value[0]) {
-		respond(resp, -1, 0, "", "", false);
+		respond_about(p, resp, CODE_GONE, 0, "");
 	} else if (strcmp(p->value, node_arg(r, "token")) != 0) {
-		respond(resp, 0, pttl(p), p->value, "", shared_mark(p));
+		respond_about(p, resp, CODE_FOREIGN, pttl(p), p->value);
 	} else if (l->fence > fence) {
-		respond(resp, 2, 0, "", "", MARK_PARTIAL);
+		respond(resp, CODE_RESERVED, 0, "");
 	} else {
 		l->fence = fence;
-		respond(resp, 1, pttl(p), "", "", false);
-		respond_fence(resp, fence);
+		respond(resp, CODE_YES, pttl(p), "");
+		put_integer(resp, REPLY_FENCE, fence);
 	}
 }
 
@@ -839,8 +838,8 @@ static bool pop(struct sim_node *n, bool is_at_the_door, struct resp *resp)
 		return false;
 	resp->is_array = 1;
 	resp->count = 2;
-	put_text(&resp->item[0], "");
-	put_text(&resp->item[1], is_door ? n->door.value : n->wake[0].value);
+	put_text(resp, 1, "");
+	put_text(resp, 2, is_door ? n->door.value : n->wake[0].value);
 	if (is_door)
 		clear(&n->door);
 	else
@@ -850,7 +849,7 @@ static bool pop(struct sim_node *n, bool is_at_the_door, struct resp *resp)
 
 static void refuse(const struct place *p, struct resp *resp)
 {
-	respond(resp, 0, pttl(p), p->value, "", shared_mark(p));
+	respond_about(p, resp, CODE_FOREIGN, pttl(p), p->value);
 }
 
 /* Called when the key is this client's alone, or does not exist. */
@@ -883,21 +882,21 @@ static void hand_off(struct place *p, const struct request *r, struct resp *resp
 
 	if (has_slots(r) && has_flag(r, FLAG_LEAVES)) {
 		leave_queue(p, r, awaited);
-		respond(resp, 1, 0, "", "", false);
+		respond(resp, CODE_YES, 0, "");
 		return;
 	}
 	if (has_flag(r, FLAG_PROMOTED))
 		clear(&p->n->head);
 	if (has_flag(r, FLAG_LEAVES) && p->is_group) {
 		wake_next_reader(p, r);
-		respond(resp, 1, 0, "", "", false);
+		respond(resp, CODE_YES, 0, "");
 	} else if (p->mine) {
 		left = left_of(p);
 		if (remove_key(p) && awaited)
 			pass_reservation(p, r, token, ttl, true);
 		else if (!l->value[0])
 			clear(&l->turn);
-		respond(resp, 1, left, "", "", false);
+		respond(resp, CODE_YES, left, "");
 	} else if (p->value[0] && !is_ours) {
 		if (!node_arg(r, "flags")[0] ||
 			(has_flag(r, FLAG_GIVES_UP) && !is_there(p->n, &l->turn)))
@@ -906,7 +905,7 @@ static void hand_off(struct place *p, const struct request *r, struct resp *resp
 	} else {
 		left = is_ours ? pttl(p) : 0;
 		give_up_reservation(p, r, is_ours, awaited);
-		respond(resp, is_ours ? 1 : -1, left, "", "", false);
+		respond(resp, is_ours ? CODE_YES : CODE_GONE, left, "");
 	}
 }
 
@@ -921,7 +920,7 @@ static void release(struct place *p, const struct request *r, struct resp *resp)
 		clear(&l->turn);
 	else if (is_there(p->n, &l->turn))
 		pass_reservation(p, r, l->turn.value, number_arg(r, "reserve_ms"), true);
-	respond(resp, 1, 0, "", "", false);
+	respond(resp, CODE_YES, 0, "");
 }
 
 static void leave(struct place *p, const struct request *r, struct resp *resp)
@@ -941,7 +940,7 @@ static void leave(struct place *p, const struct request *r, struct resp *resp)
 	}
 	if (is_there(n, &n->line))
 		push(p, node_arg(r, "token"), 1000);
-	respond(resp, 1, ttl, "", "", false);
+	respond(resp, CODE_YES, ttl, "");
 }
 
 static void extend(struct place *p, const struct request *r, struct resp *resp)
@@ -949,7 +948,14 @@ static void extend(struct place *p, const struct request *r, struct resp *resp)
 	int64_t ttl = number_arg(r, "ttl");
 
 	prolong(p, ttl);
-	respond(resp, 1, ttl, "", p->n->run_id, is_there(p->n, &p->n->line));
+	put_text(resp, REPLY_RUN_ID, p->n->run_id);
+	put_integer(resp, REPLY_WAITERS, is_there(p->n, &p->n->line));
+	respond(resp, CODE_YES, ttl, "");
+}
+
+static bool releases(enum op op)
+{
+	return op == OP_UNDO || op == OP_HAND_OFF || op == OP_EXPIRE;
 }
 
 bool node_serve(struct sim_node *n, const struct request *r, struct resp *resp)
@@ -966,6 +972,8 @@ bool node_serve(struct sim_node *n, const struct request *r, struct resp *resp)
 	p = has_slots(r) ? place(n, node_slot_of(r) + 1, (int)number_arg(r, "slots"))
 			 : place(n, 0, 0);
 	translate(&p, r);
+	begin_reply(resp);
+	put_integer(resp, REPLY_PARTIAL, !releases(op) && is_its(&p, op, r));
 	if (op == OP_ACQUIRE || op == OP_REPAIR)
 		acquire(&p, r, resp);
 	else if (op == OP_JOIN)
@@ -979,7 +987,7 @@ bool node_serve(struct sim_node *n, const struct request *r, struct resp *resp)
 	else if (p.value[0] && !is_its(&p, op, r))
 		refuse(&p, resp);
 	else if (!p.value[0])
-		respond(resp, -1, 0, "", "", op == OP_EXTEND ? shared_mark(&p) : 0);
+		respond_about(&p, resp, CODE_GONE, 0, "");
 	else if (op == OP_UNDO)
 		release(&p, r, resp);
 	else if (op == OP_EXPIRE)

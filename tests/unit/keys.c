@@ -151,7 +151,7 @@ TEST(several_keys_fair_hears_the_queue_node_of_each)
 TEST(several_keys_each_queue_node_says_whether_others_wait)
 {
 	struct rig r;
-	struct reply both = {.vote = VOTE_YES, .awaited = 3};
+	struct reply both = {.vote = VOTE_YES, .waiters = 3};
 
 	for (int queue_node = 0; queue_node < 3; queue_node++) {
 		contend_for_two(&r, false);

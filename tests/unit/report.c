@@ -563,7 +563,7 @@ TEST(report_states)
 	set_holder(&lock, 2, ID ":1700000000 me", USEC_SEC);
 	CHECK_TEXT(report_state(&lock.tally), "held");
 	CHECK(!report_has_waiters(&lock.tally));
-	lock.tally.ballot[1].reply.awaited = 1;
+	lock.tally.ballot[1].reply.waiters = 1;
 	CHECK(report_has_waiters(&lock.tally));
 	CHECK_TEXT(status(&lock),
 		"'k' is held by me since 2023-11-14T22:13:20Z on 2 of 3 nodes, 1s "

@@ -275,8 +275,21 @@ static struct resp script_reply(int64_t code, int64_t pttl, const char *holder, 
 	add_integer(&r, pttl);
 	add_text(&r, RESP_STRING, holder);
 	add_text(&r, RESP_STRING, run_id);
-	add_integer(&r, 0);
+	for (int i = REPLY_KEY; i <= REPLY_ITEMS; i++)
+		add_integer(&r, i == REPLY_KEY);
 	return r;
+}
+
+static struct resp_item *item_of(struct resp *r, int i)
+{
+	return &r->item[i - 1];
+}
+
+/* The reply to an acquire request, with another number in one of its items. */
+static struct reply read_with(struct resp r, int i, int64_t number)
+{
+	item_of(&r, i)->integer = number;
+	return reply_read(OP_ACQUIRE, &r);
 }
 
 TEST(answer_fencing_number)
@@ -288,48 +301,26 @@ TEST(answer_fencing_number)
 	CHECK_INT(a.reason, REASON_COUNTER);
 	CHECK_TEXT(a.text, "redlock:fence:{k}");
 	r = script_reply(1, 5, "", "");
-
 	CHECK_INT(reply_read(OP_ACQUIRE, &r).fence, 0);
-	add_integer(&r, 42);
-	CHECK_INT(reply_read(OP_ACQUIRE, &r).fence, 42);
-	r.item[5].integer = FENCE_MAX;
-	CHECK_INT(reply_read(OP_ACQUIRE, &r).fence, FENCE_MAX);
-	r.item[5].integer++;
-	CHECK_INT(reply_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
-	r.item[5].integer = 42;
-	r.item[5].integer = -1;
-	CHECK_INT(reply_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
-	r.item[5] = (struct resp_item){.type = RESP_STRING};
-	CHECK_INT(reply_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
-	r.item[5] = (struct resp_item){.type = RESP_INTEGER};
-	add_integer(&r, 1);
-	CHECK_INT(reply_read(OP_ACQUIRE, &r).slot, 1);
+	CHECK_INT(read_with(r, REPLY_FENCE, 42).fence, 42);
+	CHECK_INT(read_with(r, REPLY_FENCE, FENCE_MAX).fence, FENCE_MAX);
+	CHECK_INT(read_with(r, REPLY_FENCE, FENCE_MAX + 1).reason, REASON_GARBAGE);
+	CHECK_INT(read_with(r, REPLY_FENCE, -1).reason, REASON_GARBAGE);
 }
 
 /* A refusal names another slot that is free, or else the time until the first slot expires. */
 TEST(answer_slot)
 {
 	struct resp r = script_reply(0, 5000, "x", "");
-	struct reply a = reply_read(OP_ACQUIRE, &r);
 
-	CHECK_INT(a.slot, 0);
-	CHECK_INT(a.soonest, 5000 * USEC_MSEC);
-	add_integer(&r, 0);
-	add_integer(&r, 7);
-	CHECK_INT(reply_read(OP_ACQUIRE, &r).slot, 7);
-	add_integer(&r, 20);
-	a = reply_read(OP_ACQUIRE, &r);
-	CHECK_INT(a.pttl, 5000 * USEC_MSEC);
-	CHECK_INT(a.soonest, 20 * USEC_MSEC);
-	r.item[7].integer = -1;
-	CHECK_INT(reply_read(OP_ACQUIRE, &r).soonest, NEVER);
-	r.item[6].integer = SLOTS_MAX + 1;
-	CHECK_INT(reply_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
-	r.item[6].integer = -1;
-	CHECK_INT(reply_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
-	r.item[6].integer = 0;
-	r.count = 9;
-	CHECK_INT(reply_read(OP_ACQUIRE, &r).reason, REASON_GARBAGE);
+	CHECK_INT(reply_read(OP_ACQUIRE, &r).slot, 0);
+	CHECK_INT(read_with(r, REPLY_SLOT, 7).slot, 7);
+	CHECK_INT(read_with(r, REPLY_SLOT, SLOTS_MAX).slot, SLOTS_MAX);
+	CHECK_INT(read_with(r, REPLY_SLOT, SLOTS_MAX + 1).reason, REASON_GARBAGE);
+	CHECK_INT(read_with(r, REPLY_SLOT, -1).reason, REASON_GARBAGE);
+	CHECK_INT(read_with(r, REPLY_SOONEST, 20).pttl, 5000 * USEC_MSEC);
+	CHECK_INT(read_with(r, REPLY_SOONEST, 20).soonest, 20 * USEC_MSEC);
+	CHECK_INT(read_with(r, REPLY_SOONEST, -1).soonest, NEVER);
 }
 
 TEST(answer_woken_for_a_slot)
@@ -373,35 +364,35 @@ TEST(answer_quarantine)
 	r = script_reply(4, 40000, "\33[31mbehind", "abc");
 	CHECK_INT(reply_read(OP_LOOK, &r).reason, REASON_GARBAGE);
 	r = script_reply(1, 1, "", "");
-	r.item[4].integer = MARK_UNGUARDED;
-	CHECK(reply_read(OP_ACQUIRE, &r).is_unguarded);
-	CHECK(!reply_read(OP_ACQUIRE, &r).is_partial);
-	r.item[4].integer = 0;
+	CHECK(read_with(r, REPLY_UNGUARDED, 1).is_unguarded);
 	CHECK(!reply_read(OP_ACQUIRE, &r).is_unguarded);
 }
 
 TEST(answer_about_several_keys)
 {
-	struct resp r = {.is_array = 1, .count = 5};
-	struct reply a;
+	struct resp r = script_reply(CODE_FOREIGN, 0, "", "");
+	static const int flags[] = {REPLY_PARTIAL, REPLY_SHARED, REPLY_UNGUARDED};
+	struct reply a = reply_read(OP_EXTEND, &r);
 
-	for (int i = 0; i < 5; i++)
-		r.item[i].type = i == 2 || i == 3 ? RESP_STRING : RESP_INTEGER;
-	r.item[4].integer = 5 + 15 * MARK_INDEX + MARK_PARTIAL;
-	a = reply_read(OP_EXTEND, &r);
 	CHECK_INT(a.vote, VOTE_FOREIGN);
-	CHECK_INT(a.awaited, 5);
-	CHECK_INT(a.key, 15);
-	CHECK(a.is_partial);
-	CHECK(!a.is_shared);
-	r.item[4].integer += MARK_SHARED;
-	a = reply_read(OP_EXTEND, &r);
-	CHECK(a.is_shared && a.is_partial && !a.is_unguarded);
-	CHECK_INT(a.key, 15);
-	r.item[4].integer = -1;
-	CHECK_INT(reply_read(OP_EXTEND, &r).reason, REASON_GARBAGE);
-	r.item[4].integer = 2 * MARK_SHARED;
-	CHECK_INT(reply_read(OP_EXTEND, &r).reason, REASON_GARBAGE);
+	CHECK(a.key == 0 && a.waiters == 0 && !a.is_partial && !a.is_shared && !a.is_unguarded);
+	CHECK_INT(read_with(r, REPLY_WAITERS, 5).waiters, 5);
+	CHECK_INT(read_with(r, REPLY_WAITERS, (1 << KEYS_MAX) - 1).waiters, (1 << KEYS_MAX) - 1);
+	CHECK_INT(read_with(r, REPLY_WAITERS, 1 << KEYS_MAX).reason, REASON_GARBAGE);
+	CHECK_INT(read_with(r, REPLY_WAITERS, -1).reason, REASON_GARBAGE);
+	CHECK_INT(read_with(r, REPLY_KEY, KEYS_MAX).key, KEYS_MAX - 1);
+	CHECK_INT(read_with(r, REPLY_KEY, KEYS_MAX + 1).reason, REASON_GARBAGE);
+	CHECK_INT(read_with(r, REPLY_KEY, 0).reason, REASON_GARBAGE);
+	for (size_t i = 0; i < COUNT_OF(flags); i++) {
+		a = read_with(r, flags[i], 1);
+		CHECK(a.is_partial == (i == 0) && a.is_shared == (i == 1) &&
+			a.is_unguarded == (i == 2));
+		CHECK_INT(read_with(r, flags[i], 2).reason, REASON_GARBAGE);
+		CHECK_INT(read_with(r, flags[i], -1).reason, REASON_GARBAGE);
+	}
+	/* The client that holds all keys holds one of them, too. */
+	r = script_reply(CODE_YES, 0, "", "");
+	CHECK(!read_with(r, REPLY_PARTIAL, 1).is_partial);
 }
 
 TEST(answer_good)
@@ -439,9 +430,8 @@ TEST(answer_good)
 		CHECK_INT(a.text_len, strlen(cases[i].holder));
 		CHECK_TEXT(a.run_id, cases[i].run_id);
 		CHECK_INT(a.is_reserved, cases[i].code == 2);
-		CHECK_INT(a.awaited, 0);
-		r.item[4].integer = 1;
-		CHECK_INT(reply_read(OP_EXTEND, &r).awaited, 1);
+		CHECK_INT(a.waiters, 0);
+		CHECK_INT(read_with(r, REPLY_WAITERS, 1).waiters, 1);
 	}
 }
 
@@ -480,13 +470,13 @@ TEST(answer_keeps_a_holder_byte_for_byte)
 	struct resp r = script_reply(0, 1, "", "");
 	struct reply a;
 
-	memset(r.item[2].text, 'x', sizeof(r.item[2].text) - 1);
-	memcpy(r.item[2].text, "a\0b\xff", 4);
-	r.item[2].len = sizeof(r.item[2].text) - 1;
+	memset(item_of(&r, REPLY_TEXT)->text, 'x', sizeof(item_of(&r, REPLY_TEXT)->text) - 1);
+	memcpy(item_of(&r, REPLY_TEXT)->text, "a\0b\xff", 4);
+	item_of(&r, REPLY_TEXT)->len = sizeof(item_of(&r, REPLY_TEXT)->text) - 1;
 	a = reply_read(OP_ACQUIRE, &r);
 	CHECK_INT(a.vote, VOTE_FOREIGN);
 	CHECK_INT(a.text_len, REPLY_TEXT_MAX - 1);
-	CHECK(memcmp(a.text, r.item[2].text, REPLY_TEXT_MAX) == 0);
+	CHECK(memcmp(a.text, item_of(&r, REPLY_TEXT)->text, REPLY_TEXT_MAX) == 0);
 }
 
 TEST(answer_errors)
@@ -634,11 +624,11 @@ TEST(answer_malformed)
 	for (int n = 0; n <= RESP_ITEMS_MAX; n++) {
 		r = good;
 		r.count = n;
-		if (n != 5)
+		if (n != REPLY_ITEMS)
 			EXPECT_GARBAGE(&r);
 	}
 	/* any item of another type */
-	for (int n = 0; n < 5; n++)
+	for (int n = 0; n < REPLY_ITEMS; n++)
 		for (size_t i = 0; i < COUNT_OF(types); i++) {
 			r = good;
 			r.item[n].type = types[i];
@@ -707,24 +697,36 @@ TEST(every_reason_has_its_own_message)
 	}
 }
 
-/* The reply with the next cursor names no server. */
 TEST(answer_to_scan)
 {
-	struct resp r = {.is_array = 1};
+	struct resp r = {.is_array = 1}, bad;
 	struct reply a;
 
-	r.item[0] = (struct resp_item){.type = RESP_INTEGER, .integer = 1};
-	r.item[1] = (struct resp_item){.type = RESP_INTEGER};
-	r.count = 2;
-	add_text(&r, RESP_STRING, "");
 	add_text(&r, RESP_STRING, "1234");
-	r.item[r.count++] = (struct resp_item){.type = RESP_INTEGER, .integer = 1};
+	add_integer(&r, 0);
+	add_text(&r, RESP_STRING, "3 5 1500\nkeyvalue");
 	a = reply_read(OP_SCAN, &r);
 	CHECK_INT(a.vote, VOTE_YES);
 	CHECK_TEXT(a.text, "1234");
 	CHECK_INT(a.text_len, 4);
 	CHECK_TEXT(a.run_id, "");
-	CHECK_INT(a.awaited, 1);
+	CHECK(!a.is_cut);
+	item_of(&r, PAGE_IS_CUT)->integer = 1;
+	CHECK(reply_read(OP_SCAN, &r).is_cut);
+	for (int i = 1; i <= PAGE_ITEMS; i++) {
+		bad = r;
+		item_of(&bad, i)->type = RESP_NIL;
+		CHECK_INT(reply_read(OP_SCAN, &bad).reason, REASON_GARBAGE);
+		bad.count = i - 1;
+		CHECK_INT(reply_read(OP_SCAN, &bad).reason, REASON_GARBAGE);
+	}
+	bad = r;
+	item_of(&bad, PAGE_CURSOR)->len = RUN_ID_MAX;
+	CHECK_INT(reply_read(OP_SCAN, &bad).reason, REASON_GARBAGE);
+	bad = r;
+	bad.is_array = 0;
+	CHECK_INT(reply_read(OP_SCAN, &bad).reason, REASON_GARBAGE);
+	CHECK_INT(reply_read(OP_LOOK, &r).reason, REASON_GARBAGE);
 }
 
 /* Any reply is valid; of an array, the last item is reported. */

@@ -689,7 +689,7 @@ TEST(the_queue_node_has_time_to_say_whether_a_reservation_is_claimed)
 TEST(the_queue_node_says_whether_others_wait)
 {
 	struct rig r;
-	struct reply awaited = {.vote = VOTE_YES, .awaited = 1};
+	struct reply awaited = {.vote = VOTE_YES, .waiters = 1};
 
 	for (int queue_node = 0; queue_node < 3; queue_node++) {
 		contend(&r, 3, NEVER);

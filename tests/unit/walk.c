@@ -230,7 +230,7 @@ static void serve(struct world *w, int node, struct message *m)
 				  : carry_out(w, s, m);
 	if (s->mood == ERRORS)
 		return;
-	m->reply = (struct reply){.vote = vote, .awaited = chance(w, 20)};
+	m->reply = (struct reply){.vote = vote, .waiters = chance(w, 20)};
 	/* Reported by a redlock that holds the key, or by another client. */
 	if (vote == VOTE_FOREIGN && chance(w, 70)) {
 		snprintf(m->reply.text, sizeof(m->reply.text), "%040x:somebody",

@@ -12,26 +12,25 @@ local err = read_keys()
 if err then
 	return err
 end
-sort_keys()
 stay()
 local no_vote = guard()
 if foreign then
-	local reply = refusal(foreign)
-	reply[4] = run_id
-	return add_other_slot(reply)
+	refusal(foreign)
+	return add_other_slot()
 end
 if no_vote then
 	return no_vote
 end
 local fair = has(FLAG_FAIR)
--- waiters: the bits of the keys that have waiters. reserved[i]: see reservation().
-local waiters, reserved = 0, {}
+-- reserved[i]: see reservation().
+local reserved = {}
 for i = 1, #KEYS do
 	settle(i)
 	local here = has_waiters(i)
 	if fair and is_late(i) then
 		wake_next_reader(i)
-		return {CODE_RESERVED, call('PTTL', KEYS[i]), sub(readers[i], 1, 300), run_id, marks(i) + waiters + bit(i)}
+		report_waiters(i, true)
+		return answer_about(i, CODE_RESERVED, call('PTTL', KEYS[i]), sub(readers[i], 1, 300))
 	end
 	-- The client is not late, so the wake-up is unclaimed: no waiter is left.
 	if fair and here and readers[i] and not value[i] and not may_join(i) then
@@ -39,27 +38,24 @@ for i = 1, #KEYS do
 		drop(i)
 		here = false
 	end
-	if here then
-		waiters = waiters + bit(i)
-	end
+	report_waiters(i, here)
 	if not value[i] and not readers[i] then
 		reserved[i] = reservation(i)
 		if type(reserved[i]) == 'string' and not is_for_us(reserved[i]) and not is_unclaimed(i) then
-			return add_other_slot({CODE_RESERVED, call('PTTL', reserved_key(KEYS[i])), '', run_id, marks(i) + waiters})
+			answer_about(i, CODE_RESERVED, call('PTTL', reserved_key(KEYS[i])))
+			return add_other_slot()
 		end
 		if here and not reserved[i] and not was_woken(i) and fair then
 			reserve(i, reserve_ms, true)
-			return {CODE_RESERVED, tonumber(reserve_ms), '', run_id, marks(i) + waiters}
+			return answer_about(i, CODE_RESERVED, tonumber(reserve_ms))
 		end
 	end
 end
-local number = 0
-if has(FLAG_NUMBER) then
-	number = gone and raise() or last_number()
-end
+local number = has(FLAG_NUMBER) and (gone and raise() or last_number()) or 0
 if broken then
-	return {CODE_COUNTER, 0, broken, run_id, partial}
+	return answer(CODE_COUNTER, 0, broken)
 end
+reply[REPLY_FENCE] = number
 local unclaimed
 for i = 1, #KEYS do
 	if value[i] then
@@ -75,10 +71,10 @@ for i = 1, #KEYS do
 			if not is_for_us(reserved[i]) then
 				try('DEL', queue_key(i))
 				unclaimed = unclaimed or i
-				waiters = waiters - waiters % 2 ^ i + waiters % bit(i)
+				report_waiters(i, false)
 			end
 		end
 	end
 end
-return {CODE_YES, tonumber(ttl), unclaimed and reserved[unclaimed] or '', run_id,
-	(unclaimed and (unclaimed - 1) * MARK_INDEX or 0) + waiters + unguarded, number}
+reply[REPLY_KEY] = unclaimed or 1
+return answer(CODE_YES, tonumber(ttl), reserved[unclaimed])

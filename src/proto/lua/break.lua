@@ -7,11 +7,14 @@
 -- than one SCAN returns is data: the description of such a key has no names, and it is not deleted.
 
 local description = unpack(ARGV)
+
+-- include parts/reply.lua
+
 local key, names = KEYS[1], {}
 local kind, left = redis.call('TYPE', key).ok, redis.call('PTTL', key)
 local scan = ({['hash'] = 'HSCAN', ['zset'] = 'ZSCAN'})[kind]
 if left == -2 then
-	return {CODE_GONE, 0, '', '', 0}
+	return answer(CODE_GONE, 0)
 end
 if scan and left >= 0 then
 	local r = redis.call(scan, key, '0', 'COUNT', '64')
@@ -31,6 +34,6 @@ if #v > 300 then
 end
 if #names > 0 and v == description then
 	redis.call('DEL', key)
-	return {CODE_YES, 0, '', '', 0}
+	return answer(CODE_YES, 0)
 end
-return {CODE_FOREIGN, left, v, '', 0}
+return answer(CODE_FOREIGN, left, v)

@@ -15,8 +15,7 @@ local err = read_keys()
 if err then
 	return err
 end
-sort_keys()
-partial = 0
+reply[REPLY_PARTIAL] = 0
 for i, key in ipairs(KEYS) do
 	local v = value[i]
 	if v == token and v ~= '' then
@@ -32,10 +31,4 @@ for i, key in ipairs(KEYS) do
 		end
 	end
 end
-if foreign then
-	return refusal(foreign)
-end
-if gone then
-	return {CODE_GONE, 0, '', '', 0}
-end
-return {CODE_YES, tonumber(ttl), '', '', 0}
+return loss() or answer(CODE_YES, tonumber(ttl))

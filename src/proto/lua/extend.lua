@@ -7,22 +7,13 @@ local held_ids = ''
 -- include parts/restart_guard.lua
 -- include parts/queue.lua
 
-local err = read_keys()
-if err then
-	return err
+local no = read_keys() or loss()
+if no then
+	return no
 end
-sort_keys()
-if foreign then
-	return refusal(foreign)
-end
-if gone then
-	return {CODE_GONE, 0, '', '', marks(gone)}
-end
-local waiters = 0
 for i = 1, #KEYS do
 	extend(i, ttl)
-	if has_waiters(i) then
-		waiters = waiters + bit(i)
-	end
+	report_waiters(i, has_waiters(i))
 end
-return {CODE_YES, tonumber(ttl), '', run_id, waiters}
+reply[REPLY_RUN_ID] = run_id
+return answer(CODE_YES, tonumber(ttl))

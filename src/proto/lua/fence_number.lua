@@ -8,19 +8,12 @@ local flags, held_ids = '', ''
 -- include parts/view.lua
 -- include parts/fence.lua
 
-local err = read_keys()
-if err then
-	return err
-end
-sort_keys()
-if foreign then
-	return refusal(foreign)
-end
-if gone then
-	return {CODE_GONE, 0, '', '', partial}
+local no = read_keys() or loss()
+if no then
+	return no
 end
 if last_number() > tonumber(number) then
-	return {CODE_RESERVED, 0, '', '', partial}
+	return answer(CODE_RESERVED, 0)
 end
-write_number(tonumber(number))
-return {CODE_YES, call('PTTL', KEYS[1]), '', '', 0, tonumber(number)}
+reply[REPLY_FENCE] = write_number(tonumber(number))
+return answer(CODE_YES, call('PTTL', KEYS[1]))

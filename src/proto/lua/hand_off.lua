@@ -30,7 +30,7 @@ local err = read_keys()
 if err then
 	return err
 end
-sort_keys()
+reply[REPLY_PARTIAL] = 0
 local leaves, gives_up = has(FLAG_LEAVES), flags == FLAG_GIVES_UP
 if slot ~= '' and leaves then
 	local used, any = slot, slot == '#0'
@@ -42,7 +42,7 @@ if slot ~= '' and leaves then
 			reserve(1, reserve_ms, true, type(id) == 'string' and id or nil)
 		end
 	end
-	return {CODE_YES, 0, '', '', 0}
+	return answer(CODE_YES, 0)
 end
 -- left: how long the keys would have lasted; -1: a key had no TTL.
 local left, others = 0, nil
@@ -86,8 +86,7 @@ for i, key in ipairs(KEYS) do
 		end
 	end
 end
-partial = 0
 if others then
 	return refusal(others)
 end
-return {gone and CODE_GONE or CODE_YES, left, '', '', 0}
+return answer(gone and CODE_GONE or CODE_YES, left)

@@ -25,7 +25,7 @@ local own, free, kept = tonumber(sub(slot, 2)), nil, nil
 if slot == '' then
 	if not v and is_unclaimed(1) then
 		try('DEL', queue_key(1))
-		return {CODE_FOREIGN, 0, '', '', 0}
+		return answer(CODE_FOREIGN, 0)
 	end
 else
 	left = -1
@@ -39,7 +39,7 @@ else
 				free = free or i
 			elseif in_list('#' .. i) then
 				try('DEL', queue_key(1))
-				return {CODE_FOREIGN, 0, '', '', 0}
+				return answer(CODE_FOREIGN, 0)
 			else
 				kept = kept or {i, id}
 				lasts = call('PTTL', reserved_key(key))
@@ -56,6 +56,7 @@ if type(known) == 'table' then
 	return known
 end
 local is_first = known < 0
+report_waiters(1, true)
 if known < lasts then
 	known = try('SET', queue_key(1), '1', 'PX', lasts)
 	if known.err then
@@ -67,27 +68,29 @@ if readers[1] and has(FLAG_PROMOTED) then
 end
 if slot ~= '' then
 	if free then
-		return {CODE_YES, 0, '', '', 1, 0, free}
+		reply[REPLY_SLOT] = free
+		return answer(CODE_YES, 0)
 	end
 	if kept and is_first then
-		return {CODE_YES, 0, kept[2], '', 1, 0, kept[1]}
+		reply[REPLY_SLOT] = kept[1]
+		return answer(CODE_YES, 0, kept[2])
 	end
 	if not v then
-		return {CODE_RESERVED, left, '', '', 1}
+		return answer(CODE_RESERVED, left)
 	end
 end
 if v then
-	return {CODE_FOREIGN, left, sub(v, 1, 300), '', marks(1) + 1}
+	return answer_about(1, CODE_FOREIGN, left, sub(v, 1, 300))
 end
 if is_open and is_first then
-	return {CODE_YES, 0, '', '', 1}
+	return answer(CODE_YES, 0)
 end
 if is_open then
-	return {CODE_RESERVED, left, sub(readers[1], 1, 300), '', marks(1) + 1}
+	return answer_about(1, CODE_RESERVED, left, sub(readers[1], 1, 300))
 end
 local id = reservation(1)
 id = type(id) == 'string' and id or ''
 if is_first or id == '' then
-	return {CODE_YES, 0, id, '', 1}
+	return answer(CODE_YES, 0, id)
 end
-return {CODE_RESERVED, call('PTTL', reserved_key(KEYS[1])), '', '', 1}
+return answer(CODE_RESERVED, call('PTTL', reserved_key(KEYS[1])))

@@ -13,19 +13,15 @@ local err = read_keys()
 if err then
 	return err
 end
-sort_keys()
 stay()
 local no_vote = guard()
-local number, waiters = last_number(), 0
+reply[REPLY_FENCE] = last_number()
 for i = 1, #KEYS do
-	if has_waiters(i) then
-		waiters = waiters + bit(i)
-	end
+	report_waiters(i, has_waiters(i))
 end
 if foreign then
-	local reply = refusal(foreign)
-	reply[4], reply[5], reply[6] = run_id, reply[5] + waiters, number
-	return add_other_slot(reply)
+	refusal(foreign)
+	return add_other_slot()
 end
 if not gone then
 	local left = -1
@@ -35,7 +31,7 @@ if not gone then
 			left = lasts
 		end
 	end
-	return {CODE_FOREIGN, left, sub(value[1], 1, 300), run_id, waiters + (readers[1] and MARK_SHARED or 0), number}
+	return answer_about(1, CODE_FOREIGN, left, sub(value[1], 1, 300))
 end
 if no_vote then
 	return no_vote
@@ -43,10 +39,11 @@ end
 for i, key in ipairs(KEYS) do
 	local id = reservation(i)
 	if is_late(i) then
-		return {CODE_RESERVED, call('PTTL', key), sub(readers[i], 1, 300), run_id, marks(i) + waiters, number}
+		return answer_about(i, CODE_RESERVED, call('PTTL', key), sub(readers[i], 1, 300))
 	end
 	if not value[i] and not readers[i] and type(id) == 'string' and not is_for_us(id) and not is_unclaimed(i) then
-		return add_other_slot({CODE_RESERVED, call('PTTL', reserved_key(key)), '', run_id, marks(i) + waiters, number})
+		answer_about(i, CODE_RESERVED, call('PTTL', reserved_key(key)))
+		return add_other_slot()
 	end
 end
-return {CODE_GONE, 0, '', run_id, partial + waiters, number}
+return answer(CODE_GONE, 0)

@@ -1,6 +1,6 @@
 -- scan: the next page of the node's locks: the strings that have one of our tokens as value, with
--- the first 300 bytes of the value. If the page is too long, the reply has the old cursor and 1 as its
--- marks, and the client asks again with a smaller count.
+-- the first 300 bytes of the value. If the page is too long, the reply has the old cursor, and the
+-- client asks again with a smaller count. The reply is {cursor, 1 if the page was too long, page}.
 
 local cursor, count = unpack(ARGV)
 local r = redis.call('SCAN', cursor, 'COUNT', count, 'TYPE', 'string')
@@ -15,6 +15,6 @@ for _, key in ipairs(r[2]) do
 	end
 end
 if length > 60000 then
-	return {CODE_YES, 0, '', cursor, 1}
+	return {cursor, 1, ''}
 end
-return {CODE_YES, 0, table.concat(page), r[1], 0}
+return {r[1], 0, table.concat(page)}

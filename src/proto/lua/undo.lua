@@ -11,8 +11,7 @@ local err = read_keys()
 if err then
 	return err
 end
-sort_keys()
-partial = 0
+reply[REPLY_PARTIAL] = 0
 for i = 1, #KEYS do
 	if value[i] == token and remove(i) then
 		local id = try('GET', reserved_key(KEYS[i]))
@@ -25,7 +24,4 @@ for i = 1, #KEYS do
 		end
 	end
 end
-if foreign then
-	return refusal(foreign)
-end
-return {gone and CODE_GONE or CODE_YES, 0, '', '', 0}
+return loss() or answer(CODE_YES, 0)

@@ -12,7 +12,7 @@ local function beside(what, key)
 	return 'redlock:' .. what .. ':{' .. key .. '}'
 end
 
--- The bit of key i in the marks of a reply.
+-- The bit of key i, in a set of keys.
 local function bit(i)
 	return 2 ^ (i - 1)
 end

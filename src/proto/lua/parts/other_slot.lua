@@ -1,15 +1,14 @@
--- other_slot: the end of a reply that refuses a semaphore's slot: another slot, and the time to wait.
+-- other_slot: a reply that refuses a semaphore's slot names another slot, and the time to wait.
 -- Uses `woken_by`.
 -- include queue.lua
 
--- Adds to a reply another slot that is free here and not reserved, or 0, and the time until the
+-- Adds to the reply another slot that is free here and not reserved, or 0, and the time until the
 -- first slot expires. Begins with the client's own slot, so that several clients get different ones.
-local function add_other_slot(reply)
+local function add_other_slot()
 	if slot == '' then
 		return reply
 	end
 	local own, soonest = tonumber(sub(slot, 2)), -1
-	reply[6] = reply[6] or 0
 	for n = 0, limit - 1 do
 		local i = (own + n - 1) % limit + 1
 		local key = base .. '#' .. i
@@ -17,7 +16,7 @@ local function add_other_slot(reply)
 		if left == -2 then
 			local id = try('GET', reserved_key(key))
 			if type(id) ~= 'string' or id == woken_by or in_list('#' .. i) then
-				reply[7], reply[8] = i, 0
+				reply[REPLY_SLOT], reply[REPLY_SOONEST] = i, 0
 				return reply
 			end
 			left = call('PTTL', reserved_key(key))
@@ -26,6 +25,6 @@ local function add_other_slot(reply)
 			soonest = left
 		end
 	end
-	reply[7], reply[8] = 0, soonest
+	reply[REPLY_SLOT], reply[REPLY_SOONEST] = 0, soonest
 	return reply
 end

@@ -39,6 +39,12 @@ local function has_waiters(i)
 	return try('EXISTS', queue_key(i)) == 1
 end
 
+-- Sets the bit of key i among the reply's waiters.
+local function report_waiters(i, any)
+	local bits = reply[REPLY_WAITERS]
+	reply[REPLY_WAITERS] = bits - bits % 2 ^ i + bits % bit(i) + (any and bit(i) or 0)
+end
+
 -- Returns the id of key i's reservation, which is the id of the token that was released. The waiter
 -- that was woken with this id may take the key. False, or an error: none. A reservation that does not
 -- expire within an hour was not written by a release and is removed: it would keep all clients out.

@@ -1,5 +1,6 @@
 -- restart_guard: a node that may have forgotten keys has no vote for a while.
--- Uses `quarantine` (ms; 0: no guard) and `wall` (the client's time of day in microseconds).
+-- Uses `quarantine` (ms; 0: no guard) and `wall` (the client's time of day in microseconds). guard()
+-- sets items of the reply.
 --
 -- A node that restarted empty, was flushed, restored or failed over must not vote on locks that it
 -- has forgotten. A node that may vote therefore has a mark, the key {redlock}:node. FLUSHALL deletes
@@ -19,6 +20,8 @@
 -- lasts longer than the duration in the mark, because a wrong clock may have written the times. A
 -- node with another time of day than the client's has no vote either, and nothing is changed there.
 -- The server cannot restart between the check of the mark and the vote: both are in one script.
+-- include keys.lua
+-- include reply.lua
 
 -- The id of the server process; '' if the server does not tell.
 local function read_run_id()
@@ -27,12 +30,11 @@ local function read_run_id()
 end
 
 local run_id = read_run_id()
--- MARK_UNGUARDED if the node cannot tell whether it forgot keys.
-local unguarded = 0
 
 -- Returns the reply that says why the node has no vote; nil: the node has a vote.
 local function guard()
 	local needed = tonumber(quarantine)
+	reply[REPLY_RUN_ID] = run_id
 	if needed == 0 then
 		return
 	end
@@ -41,7 +43,7 @@ local function guard()
 		mark = ''
 	end
 	if run_id == '' or time.err or type(mark) == 'table' then
-		unguarded = MARK_UNGUARDED
+		reply[REPLY_UNGUARDED] = 1
 		return
 	end
 	local history = try('INFO', 'replication')
@@ -51,7 +53,7 @@ local function guard()
 	local node_ms, client_ms = time[1] * 1000 + floor(time[2] / 1000), floor(wall / 1000)
 	local off = node_ms - client_ms
 	if math.abs(off) > SKEW_MAX_MS then
-		return {CODE_SKEWED, math.abs(off), off > 0 and 'ahead of' or 'behind', run_id, partial}
+		return answer(CODE_SKEWED, math.abs(off), off > 0 and 'ahead of' or 'behind')
 	end
 	-- The quarantine: until `over` by the node's clock and `over_there` by the client's; it was
 	-- given for `given` ms.
@@ -78,10 +80,10 @@ local function guard()
 	end
 	local text = string.format('%s %.0f %.0f %.0f %s', run_id, over, given, over_there, history)
 	if text ~= mark and try('SET', GUARD_KEY, text).err then
-		unguarded = MARK_UNGUARDED
+		reply[REPLY_UNGUARDED] = 1
 		return
 	end
 	if over > node_ms or over_there > client_ms then
-		return {CODE_QUARANTINE, max(over - node_ms, over_there - client_ms), '', run_id, partial}
+		return answer(CODE_QUARANTINE, max(over - node_ms, over_there - client_ms))
 	end
 end

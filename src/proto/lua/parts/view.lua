@@ -1,13 +1,14 @@
--- view: the keys as the client of the request sees them, and the head of a reply.
+-- view: the keys as the client of the request sees them, and replies about them.
 -- Uses `token` and the arguments of shared.lua.
 -- include keys.lua
+-- include reply.lua
 
 -- value[i]: the value of key i, as the client sees it (see translate() in shared.lua); nil or false:
 -- the key is free. is_string[i]: false if the key has another type: it is another program's, and
 -- never the client's.
 local value, is_string = {}, {}
--- MARK_PARTIAL if the client holds at least one of the keys.
-local partial = 0
+-- The index of the first key that has another holder, and of the first that is gone.
+local foreign, gone
 
 -- Does the value, or the reader, belong to the client? Some requests have only the id of the token.
 local function is_named(v)
@@ -15,6 +16,10 @@ local function is_named(v)
 end
 
 -- include shared.lua
+
+local function is_ours(i)
+	return value[i] and is_string[i] and is_named(value[i])
+end
 
 -- Reads all keys. Returns the server's error if the user may not read one of them.
 local function read_keys()
@@ -30,34 +35,27 @@ local function read_keys()
 		end
 		value[i] = v
 		translate(i)
-	end
-end
-
-local function is_ours(i)
-	return value[i] and is_string[i] and is_named(value[i])
-end
-
--- The index of the first key that has another holder, and of the first that is gone.
-local foreign, gone
-
-local function sort_keys()
-	for i = 1, #KEYS do
 		if not value[i] then
 			gone = gone or i
 		elseif not is_ours(i) then
 			foreign = foreign or i
 		else
-			partial = MARK_PARTIAL
+			reply[REPLY_PARTIAL] = 1
 		end
 	end
 end
 
--- The marks of a reply that is about key i (MARK_* in proto/reply.h).
-local function marks(i)
-	return (i - 1) * MARK_INDEX + partial + (readers[i] and MARK_SHARED or 0)
+local function answer_about(i, code, ms, text)
+	reply[REPLY_KEY], reply[REPLY_SHARED] = i, readers[i] and 1 or 0
+	return answer(code, ms, text)
 end
 
 -- The reply "key i has another holder". The beginning of a long value is enough to name the holder.
 local function refusal(i)
-	return {CODE_FOREIGN, call('PTTL', KEYS[i]), sub(value[i], 1, 300), '', marks(i)}
+	return answer_about(i, CODE_FOREIGN, call('PTTL', KEYS[i]), sub(value[i], 1, 300))
+end
+
+-- The reply if the client does not hold all keys; nil: it does.
+local function loss()
+	return foreign and refusal(foreign) or gone and answer_about(gone, CODE_GONE, 0)
 end

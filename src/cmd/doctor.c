@@ -20,6 +20,7 @@
 #include "cmd/print.h"
 #include "io/query.h"
 #include "io/tls.h"
+#include "proto/scripts.h"
 #include "report/report.h"
 
 #include <inttypes.h>

@@ -4,6 +4,7 @@
 #include "io/child.h"
 #include "io/follow.h"
 #include "io/tree.h"
+#include "proto/scripts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -163,10 +164,7 @@ int servers_start(struct servers *s, const char *program, const char *folder,
 
 bool servers_ask(struct servers *s)
 {
-	/* Do the same as 'redlock doctor --admit': a new server cannot have forgotten a lock. */
-	static const char script[] = "return redis.call('SET',KEYS[1],string.match("
-				     "redis.call('INFO','server'),'run_id:(%x+)'))";
-	static const char *const words[] = {"EVAL", script, "1", GUARD_KEY, NULL};
+	const char *const words[] = {"EVAL", admit_script, "1", GUARD_KEY, NULL};
 	const struct request *asked[NODES_MAX];
 	struct request admit;
 	bool all = true;

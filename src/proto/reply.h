@@ -67,8 +67,9 @@ bool page_next(const char **at, const char *end, struct page_entry *entry);
 #define REPLY_UNGUARDED 9 /* 1: the node cannot tell whether it forgot keys */
 #define REPLY_FENCE 10 /* the fencing number; 0: none */
 #define REPLY_SLOT 11 /* another slot of the semaphore that is free; 0: none */
-#define REPLY_SOONEST 12 /* as REPLY_PTTL; of a semaphore's refusal: until the first slot expires \
-			  */
+#define REPLY_SOONEST \
+	12 /* as REPLY_PTTL; of a semaphore's refusal: until the first slot expires \
+	    */
 #define REPLY_ITEMS 12
 
 /* The code is about all keys: YES if the client holds each of them, else the code of the first key

@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-/* From the build folder: script_NAME[] for each operation's file in proto/lua. */
+/* From the build folder: script_NAME[] for each file in proto/lua. */
 #include "proto/scripts.inc"
 
 /* An attempt and its release that wait in the socket of a stopped server must be read in one go,
@@ -17,6 +17,10 @@ _Static_assert(
 _Static_assert(sizeof(script_undo) <= sizeof(script_hand_off) &&
 		       sizeof(script_hand_off) <= sizeof(script_acquire),
 	"conn takes a release to be no longer than its attempt");
+
+const char *const rights_script = script_rights;
+const char *const own_keys_script = script_own_keys;
+const char *const admit_script = script_admit;
 
 const char *script_of(enum op op)
 {

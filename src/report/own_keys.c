@@ -7,20 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-const char own_keys_script[] =
-	"local expires={queue=1,wake=1,reserved=1,promoted=1,readers=1,['promoted-wake']=1} "
-	"local c,near,lasting,count='0',nil,nil,0 for n=1,50 do "
-	"local r=redis.call('SCAN',c,'MATCH','redlock:*:{*','COUNT',1000) c=r[1] "
-	"for _,k in ipairs(r[2]) do local name=string.match(k,'^redlock:([%l-]+):{') "
-	"if expires[name] and redis.pcall('PTTL',k)==-1 then lasting,count=k,count+1 end "
-	"if name=='fence' then local v=redis.pcall('GET',k) "
-	"if type(v)=='table' then v=string.find(v.err,'WRONGTYPE',1,true) and '?' end "
-	"v=v and (tonumber(string.match(v,'^%d+$')) or 1/0) or 0 "
-	"if v>=9007199254740991 then return 'broken '..k end "
-	"if v>4503599627370496 then near='near '..k end end end "
-	"if c=='0' then break end end "
-	"return near or (lasting and 'lasting '..count-1 ..' '..lasting or '')";
-
 /* Shows the key at `key`, the end of the reply, and formats the fix. The fix stays empty if
  * redis-cli would read the key differently. */
 static void show_own_key(

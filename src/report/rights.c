@@ -11,26 +11,6 @@
 
 #define COUNT_OF(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
-/* Leaves no key without a TTL, whatever is permitted: RPUSH and ZADD run only after SET has put a
- * string with a TTL in their way. */
-const char rights_script[] =
-	"local k,out,keys=KEYS[1],{},false "
-	"local function find(text,what) return string.find(text,what,1,true) end "
-	"local function try(...) local r=redis.pcall(...) local e=type(r)=='table' and r.err "
-	"if e and (find(e,'NOPERM') or find(e,'ACL failure') or find(e,'user executing')) then "
-	"if find(e,' run ') then out[#out+1]=string.lower((...)) else keys=true end end "
-	"return not e end "
-	"try('GET',k) try('GETRANGE',k,0,0) try('EXISTS',k) try('TYPE',k) try('PTTL',k) "
-	"if try('SET',k,'1','PX',1000) then try('RPUSH',k,'1') end "
-	"try('LRANGE',k,0,0) try('LREM',k,0,'1') try('RPOPLPUSH',k,k) try('PEXPIRE',k,1000) "
-	"try('DEL',k) try('ZRANGEBYSCORE',k,0,0) try('ZRANGE',k,0,0) try('ZREM',k,'1') "
-	"try('ZREMRANGEBYSCORE',k,0,0) "
-	"try('HSCAN',k,0) try('ZSCAN',k,0) "
-	"if try('SET',k,'1','PX',1000) then try('ZADD',k,1,'1') end try('DEL',k) "
-	"try('INFO','server') try('TIME') try('SCAN','0','COUNT',1) "
-	"if keys then out[#out+1]='~' end "
-	"return table.concat(out,' ')";
-
 static const struct {
 	const char *name;
 	enum severity severity; /* of a missing right */

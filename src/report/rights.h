@@ -1,8 +1,9 @@
 /*
  * rights: the findings about a user's ACL, and the rules that fix them.
  *
- * Calling sequence: send rights_script with EVAL and one key of doctor's own, try the requests of
- * enum trial, and store the replies in struct node_facts (report/diagnosis.h); then rights_judge().
+ * Calling sequence: send rights_script (proto/scripts.h) with EVAL and one key of doctor's own, try
+ * the requests of enum trial, and store the replies in struct node_facts (report/diagnosis.h); then
+ * rights_judge().
  */
 #ifndef REPORT_RIGHTS_H
 #define REPORT_RIGHTS_H
@@ -11,10 +12,6 @@
 #include "report/finding.h"
 
 struct node_facts;
-
-/* Tries all commands of redlock's scripts on KEYS[1]. Replies with the names of the commands that
- * are not permitted, and "~" if the key is not, separated by spaces. */
-extern const char rights_script[];
 
 void rights_judge(
 	struct diagnosis *d, int node, const struct settings *s, const struct node_facts *p);

@@ -687,7 +687,7 @@ TEST(doctor_knows_all_that_scripts_call)
 			if (len == 0 || at[len] != '\'')
 				continue;
 			snprintf(name, sizeof(name), "%.*s", len, at);
-			snprintf(tried, sizeof(tried), "try('%s'", name);
+			snprintf(tried, sizeof(tried), "('%s'", name);
 			for (char *c = name; *c; c++)
 				*c = (char)tolower((unsigned char)*c);
 			snprintf(rule, sizeof(rule), " +%s", name);

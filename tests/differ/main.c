@@ -18,7 +18,9 @@
 #include <time.h>
 
 #define TOKENS 4
-#define MARKS (4 + SIM_LOCKS) /* line, the turn of each slot, head, door, and the list */
+#define MARKS \
+	(4 + SIM_LOCKS) /* queue, the reservation of each slot, promoted, \
+		     promoted_wake, and the list */
 #define NO_EXPIRY 0 /* the key is not there */
 #define FOR_EVER INT64_MAX
 
@@ -82,7 +84,7 @@ static const char *const tokens[TOKENS] = {
 	long_token,
 };
 
-static char turns[TOKENS][TOKEN_ID_LEN + 1];
+static char ids[TOKENS][TOKEN_ID_LEN + 1];
 
 static void make_long_values(void)
 {
@@ -91,7 +93,7 @@ static void make_long_values(void)
 	memset(long_token, '4', TOKEN_ID_LEN);
 	memcpy(long_token + TOKEN_ID_LEN, ":1000000004 ", 12);
 	for (int i = 0; i < TOKENS; i++)
-		memcpy(turns[i], tokens[i], TOKEN_ID_LEN);
+		memcpy(ids[i], tokens[i], TOKEN_ID_LEN);
 }
 
 /* Sometimes, and short; by a client whose clock may be off. */
@@ -105,7 +107,7 @@ static struct guard_args draw_guard(void)
 
 static const char *draw_id(void)
 {
-	return turns[next(TOKENS)];
+	return ids[next(TOKENS)];
 }
 
 static struct waiter_args draw_waiter(void)
@@ -374,11 +376,11 @@ static struct outcome model(struct sim_node *n, const struct step *s, usec now)
 		snprintf(n->lock[s->slot].value, sizeof(n->lock[0].value), "%s", s->token);
 		n->lock[s->slot].ends = s->lasts ? FOR_EVER : now / USEC_MSEC + s->ttl / USEC_MSEC;
 	}
-	set_mark(&o, 0, &n->line);
+	set_mark(&o, 0, &n->queue);
 	for (int i = 0; i < SIM_LOCKS; i++)
-		set_mark(&o, 1 + i, &n->lock[i].turn);
-	set_mark(&o, 1 + SIM_LOCKS, &n->head);
-	set_mark(&o, 2 + SIM_LOCKS, &n->door);
+		set_mark(&o, 1 + i, &n->lock[i].reserved);
+	set_mark(&o, 1 + SIM_LOCKS, &n->promoted);
+	set_mark(&o, 2 + SIM_LOCKS, &n->promoted_wake);
 	set_readers(&o, n);
 	set_list(&o, n);
 	if (n->mark[0])
@@ -557,13 +559,13 @@ static bool play(struct sim_node *n, const struct step *s, long *exact)
 			snprintf(n->lock[i].value, sizeof(n->lock[i].value), "%s", got.value[i]);
 			n->lock[i].ends = got.ends[i];
 			n->lock[i].fence = earlier.lock[i].fence;
-			keep_mark(&n->lock[i].turn, &got, 1 + i);
+			keep_mark(&n->lock[i].reserved, &got, 1 + i);
 		}
 		if (got.reply.fence > 0)
 			n->lock[s->slot].fence = got.reply.fence;
-		keep_mark(&n->line, &got, 0);
-		keep_mark(&n->head, &got, 1 + SIM_LOCKS);
-		keep_mark(&n->door, &got, 2 + SIM_LOCKS);
+		keep_mark(&n->queue, &got, 0);
+		keep_mark(&n->promoted, &got, 1 + SIM_LOCKS);
+		keep_mark(&n->promoted_wake, &got, 2 + SIM_LOCKS);
 		keep_readers(n, &got);
 		keep_list(n, &got);
 		keep_node(n, &got);

@@ -529,7 +529,7 @@ static void fall_asleep(struct sim_node *n, const struct message *m)
 		.slot = m->slot,
 		.wire = m->wire,
 		.noticed_at = NEVER,
-		.leads = m->request.argc > 3,
+		.is_promoted = m->request.argc > 3,
 		.behind = -1};
 }
 
@@ -554,8 +554,8 @@ static bool is_after_pop(struct sim_node *n, const struct message *m)
  * of all. -1: no waiter. */
 static int next_sleeper(const struct sim_node *n)
 {
-	for (int i = 0; i < n->sleepers && n->door.value[0]; i++)
-		if (n->sleeper[i].leads)
+	for (int i = 0; i < n->sleepers && n->promoted_wake.value[0]; i++)
+		if (n->sleeper[i].is_promoted)
 			return i;
 	return n->sleepers > 0 ? 0 : -1;
 }
@@ -576,7 +576,7 @@ static void wake_sleepers(struct sim_node *n)
 		assert(resp);
 		if (is_noticed(&first)) {
 			free(resp);
-		} else if (!node_serve(n, &wait[first.leads], resp)) {
+		} else if (!node_serve(n, &wait[first.is_promoted], resp)) {
 			free(resp);
 			return;
 		} else if (!is_awake(&first) || w->is_deaf) {

@@ -289,11 +289,11 @@ void node_begin_life(struct sim_node *n, int life)
 
 void node_forget_marks(struct sim_node *n)
 {
-	clear(&n->line);
-	clear(&n->head);
-	clear(&n->door);
+	clear(&n->queue);
+	clear(&n->promoted);
+	clear(&n->promoted_wake);
 	for (int i = 0; i < SIM_LOCKS; i++)
-		clear(&n->lock[i].turn);
+		clear(&n->lock[i].reserved);
 	n->wakes = 0;
 }
 
@@ -332,21 +332,21 @@ static int find_element(const struct place *p)
 	return -1;
 }
 
-static bool lies(const struct place *p)
+static bool has_wake_up(const struct place *p)
 {
 	return find_element(p) >= 0;
 }
 
-static bool is_unused(const struct place *p)
+static bool is_unclaimed(const struct place *p)
 {
-	return !p->is_settled && lies(p);
+	return !p->is_settled && has_wake_up(p);
 }
 
 static void drop(const struct place *p)
 {
 	if (!p->own)
-		clear(&p->n->door);
-	if (lies(p))
+		clear(&p->n->promoted_wake);
+	if (has_wake_up(p))
 		take_element(p->n, find_element(p));
 }
 
@@ -361,9 +361,9 @@ static void push(const struct place *p, const char *token, int64_t ms)
 	if (p->own)
 		snprintf(element, sizeof(element), "%.40s#%d", token, p->own);
 	drop(p);
-	if (!p->own && is_there(n, &n->head)) {
-		clear(&n->head);
-		set_mark(n, &n->door, element, ms);
+	if (!p->own && is_there(n, &n->promoted)) {
+		clear(&n->promoted);
+		set_mark(n, &n->promoted_wake, element, ms);
 		return;
 	}
 	if (n->wakes > 0 && n->wake[0].ends > ends)
@@ -384,7 +384,7 @@ static void pass_reservation(
 
 	snprintf(id, sizeof(id), "%.40s", token);
 	if (!is_skewed)
-		set_mark(p->n, &p->l->turn, id, ms);
+		set_mark(p->n, &p->l->reserved, id, ms);
 	if (here)
 		push(p, id, ms);
 }
@@ -395,8 +395,9 @@ static void wake_next_reader(const struct place *p, const struct request *r)
 	const char *woken_by = node_arg(r, "woken_by");
 	struct sim_node *n = p->n;
 
-	if (is_there(n, &n->line) && n->line.ends > node_msec(n) && !is_there(n, &n->head))
-		push(p, woken_by[0] ? woken_by : node_arg(r, "token"), n->line.ends - node_msec(n));
+	if (is_there(n, &n->queue) && n->queue.ends > node_msec(n) && !is_there(n, &n->promoted))
+		push(p, woken_by[0] ? woken_by : node_arg(r, "token"),
+			n->queue.ends - node_msec(n));
 }
 
 /* The promoted writer is gone: give its wake-up to the queue. */
@@ -405,10 +406,11 @@ static void settle(struct place *p)
 	struct sim_node *n = p->n;
 
 	drop_expired(n);
-	if (p->own || !is_there(n, &n->door) || n->door.ends <= node_msec(n) || n->wakes > 0)
+	if (p->own || !is_there(n, &n->promoted_wake) || n->promoted_wake.ends <= node_msec(n) ||
+		n->wakes > 0)
 		return;
-	n->wake[n->wakes++] = n->door;
-	clear(&n->door);
+	n->wake[n->wakes++] = n->promoted_wake;
+	clear(&n->promoted_wake);
 	p->is_settled = true;
 }
 
@@ -424,14 +426,14 @@ static void put_elsewhere(const struct place *p, const struct request *r, struct
 		int64_t left = pttl(&other);
 
 		if (!other.l->value[0]) {
-			if (!is_there(p->n, &other.l->turn) ||
-				strcmp(other.l->turn.value, node_arg(r, "woken_by")) == 0 ||
-				lies(&other)) {
+			if (!is_there(p->n, &other.l->reserved) ||
+				strcmp(other.l->reserved.value, node_arg(r, "woken_by")) == 0 ||
+				has_wake_up(&other)) {
 				free_slot = other.own;
 				soonest = 0;
 				break;
 			}
-			left = other.l->turn.ends - node_msec(p->n);
+			left = other.l->reserved.ends - node_msec(p->n);
 		}
 		if (left >= 0 && (soonest < 0 || left < soonest))
 			soonest = left;
@@ -448,11 +450,11 @@ static bool stays(const struct place *p, const struct request *r)
 	int64_t ttl = number_arg(r, "ttl"), keep = (left > ttl ? left : ttl) + 1000;
 
 	if (has_flag(r, FLAG_WAITS) &&
-		(!is_there(n, &n->line) || n->line.ends < node_msec(n) + keep))
-		set_mark(n, &n->line, "1", keep);
+		(!is_there(n, &n->queue) || n->queue.ends < node_msec(n) + keep))
+		set_mark(n, &n->queue, "1", keep);
 	if (has_flag(r, FLAG_WAITS) && has_flag(r, FLAG_PROMOTED))
-		set_mark(n, &n->head, "1", keep);
-	return is_there(n, &n->line);
+		set_mark(n, &n->promoted, "1", keep);
+	return is_there(n, &n->queue);
 }
 
 /* True if the node is in quarantine and has no vote; `resp` says so. */
@@ -609,7 +611,7 @@ static bool may_pass_queue(const struct place *p, const struct request *r)
 static bool is_late(const struct place *p, const struct request *r)
 {
 	drop_expired(p->n);
-	return has_room(p) && is_there(p->n, &p->n->line) && !may_pass_queue(p, r) &&
+	return has_room(p) && is_there(p->n, &p->n->queue) && !may_pass_queue(p, r) &&
 	       (p->is_settled || p->n->wakes == 0);
 }
 
@@ -626,12 +628,12 @@ static int64_t raised(const struct place *p, const struct request *r)
 
 static void acquire(struct place *p, const struct request *r, struct resp *resp)
 {
-	const char *token = node_arg(r, "token"), *turn = node_arg(r, "woken_by");
+	const char *token = node_arg(r, "token"), *woken_by = node_arg(r, "woken_by");
 	struct sim_node *n = p->n;
 	struct sim_lock *l = p->l;
 	int64_t now = node_msec(n), ttl = number_arg(r, "ttl"), left = pttl(p);
-	bool has_waiters = stays(p, r), is_kept = is_there(n, &l->turn);
-	bool is_mine = is_kept && strcmp(l->turn.value, turn) == 0;
+	bool has_waiters = stays(p, r), is_kept = is_there(n, &l->reserved);
+	bool is_mine = is_kept && strcmp(l->reserved.value, woken_by) == 0;
 	char unclaimed[TOKEN_ID_LEN + 1] = "";
 	int64_t fence = 0;
 	bool has_no_vote = is_quarantined(n, r, resp);
@@ -651,29 +653,29 @@ static void acquire(struct place *p, const struct request *r, struct resp *resp)
 		return;
 	}
 	if (has_flag(r, FLAG_FAIR) && has_waiters && has_room(p) && !may_pass_queue(p, r)) {
-		clear(&n->line);
+		clear(&n->queue);
 		drop(p);
 		has_waiters = false;
 	}
 	put_integer(resp, REPLY_WAITERS, has_waiters);
 	if (!p->value[0] && !p->is_group) {
-		if (is_kept && !is_mine && !is_unused(p)) {
-			respond(resp, CODE_RESERVED, l->turn.ends - now, "");
+		if (is_kept && !is_mine && !is_unclaimed(p)) {
+			respond(resp, CODE_RESERVED, l->reserved.ends - now, "");
 			put_elsewhere(p, r, resp);
 			return;
 		}
-		if (has_waiters && !is_kept && !turn[0] && has_flag(r, FLAG_FAIR)) {
+		if (has_waiters && !is_kept && !woken_by[0] && has_flag(r, FLAG_FAIR)) {
 			pass_reservation(p, r, token, number_arg(r, "reserve_ms"), true);
 			respond(resp, CODE_RESERVED, number_arg(r, "reserve_ms"), "");
 			return;
 		}
 		if (is_kept && !is_mine) {
-			snprintf(unclaimed, sizeof(unclaimed), "%.40s", l->turn.value);
-			clear(&n->line);
+			snprintf(unclaimed, sizeof(unclaimed), "%.40s", l->reserved.value);
+			clear(&n->queue);
 			put_integer(resp, REPLY_WAITERS, false);
 		}
 		if (is_kept) {
-			clear(&l->turn);
+			clear(&l->reserved);
 			drop(p);
 		}
 	}
@@ -681,8 +683,8 @@ static void acquire(struct place *p, const struct request *r, struct resp *resp)
 		l->fence = raised(p, r);
 	if (has_flag(r, FLAG_NUMBER))
 		fence = l->fence;
-	if (!p->value[0] && !p->is_shared && (turn[0] || has_flag(r, FLAG_WAITS)))
-		clear(&n->head);
+	if (!p->value[0] && !p->is_shared && (woken_by[0] || has_flag(r, FLAG_WAITS)))
+		clear(&n->promoted);
 	if (p->value[0])
 		prolong(p, ttl);
 	else
@@ -703,13 +705,13 @@ static bool look_at_slots(const struct place *p, int *free_slot, int *kept, int6
 
 		if (!one.l->value[0]) {
 			ms = -1;
-			if (!is_there(p->n, &one.l->turn)) {
+			if (!is_there(p->n, &one.l->reserved)) {
 				*free_slot = *free_slot ? *free_slot : one.own;
-			} else if (lies(&one)) {
+			} else if (has_wake_up(&one)) {
 				return true;
 			} else {
 				*kept = *kept ? *kept : one.own;
-				ms = one.l->turn.ends - node_msec(p->n);
+				ms = one.l->reserved.ends - node_msec(p->n);
 			}
 		}
 		if (ms >= 0 && (*left < 0 || ms < *left))
@@ -724,22 +726,22 @@ static void join(struct place *p, const struct request *r, struct resp *resp)
 	const struct sim_lock *l = p->l;
 	int64_t now = node_msec(n), left = p->value[0] || p->is_group ? pttl(p) : 0, keep;
 	int free_slot = 0, kept = 0;
-	bool is_first = !is_there(n, &n->line);
+	bool is_first = !is_there(n, &n->queue);
 
 	settle(p);
-	if (p->own ? look_at_slots(p, &free_slot, &kept, &left) : !p->value[0] && is_unused(p)) {
-		clear(&n->line);
+	if (p->own ? look_at_slots(p, &free_slot, &kept, &left) : !p->value[0] && is_unclaimed(p)) {
+		clear(&n->queue);
 		respond(resp, CODE_FOREIGN, 0, "");
 		return;
 	}
 	keep = (left > number_arg(r, "ttl") ? left : number_arg(r, "ttl")) + 1000;
-	if (is_first || n->line.ends - now < keep)
-		set_mark(n, &n->line, "1", keep);
+	if (is_first || n->queue.ends - now < keep)
+		set_mark(n, &n->queue, "1", keep);
 	if (p->is_group && has_flag(r, FLAG_PROMOTED))
-		set_mark(n, &n->head, "1", keep);
+		set_mark(n, &n->promoted, "1", keep);
 	put_integer(resp, REPLY_WAITERS, 1);
 	if (free_slot || (kept && is_first)) {
-		respond(resp, CODE_YES, 0, free_slot ? "" : n->lock[kept - 1].turn.value);
+		respond(resp, CODE_YES, 0, free_slot ? "" : n->lock[kept - 1].reserved.value);
 		put_integer(resp, REPLY_SLOT, free_slot ? free_slot : kept);
 	} else if (p->value[0]) {
 		respond_about(p, resp, CODE_FOREIGN, left, p->value);
@@ -749,10 +751,10 @@ static void join(struct place *p, const struct request *r, struct resp *resp)
 		respond_about(p, resp, CODE_RESERVED, left, l->value);
 	} else if (p->own) {
 		respond(resp, CODE_RESERVED, left, "");
-	} else if (is_first || !is_there(n, &l->turn)) {
-		respond(resp, CODE_YES, 0, is_there(n, &l->turn) ? l->turn.value : "");
+	} else if (is_first || !is_there(n, &l->reserved)) {
+		respond(resp, CODE_YES, 0, is_there(n, &l->reserved) ? l->reserved.value : "");
 	} else {
-		respond(resp, CODE_RESERVED, l->turn.ends - now, "");
+		respond(resp, CODE_RESERVED, l->reserved.ends - now, "");
 	}
 }
 
@@ -785,9 +787,9 @@ static void look(const struct place *p, const struct request *r, struct resp *re
 		return;
 	else if (is_late(p, r))
 		respond_about(p, resp, CODE_RESERVED, pttl(p), l->value);
-	else if (!p->is_group && is_there(n, &l->turn) &&
-		 strcmp(l->turn.value, node_arg(r, "woken_by")) != 0 && !lies(p))
-		respond(resp, CODE_RESERVED, l->turn.ends - node_msec(n), "");
+	else if (!p->is_group && is_there(n, &l->reserved) &&
+		 strcmp(l->reserved.value, node_arg(r, "woken_by")) != 0 && !has_wake_up(p))
+		respond(resp, CODE_RESERVED, l->reserved.ends - node_msec(n), "");
 	else {
 		respond(resp, CODE_GONE, 0, "");
 		is_refused = false;
@@ -816,32 +818,32 @@ static void number(const struct place *p, const struct request *r, struct resp *
 
 /* From the waiter connection of a semaphore: pass on the reservation of one slot, or of every slot
  * whose wake-up was taken. */
-static void leave_queue(const struct place *p, const struct request *r, bool awaited)
+static void leave_queue(const struct place *p, const struct request *r, bool has_waiters)
 {
-	for (int i = 1; i <= p->slots && awaited; i++) {
+	for (int i = 1; i <= p->slots && has_waiters; i++) {
 		const struct place one = place(p->n, i, p->slots);
 
-		if ((p->own < 1 || p->own == i) && !one.l->value[0] && !lies(&one))
+		if ((p->own < 1 || p->own == i) && !one.l->value[0] && !has_wake_up(&one))
 			pass_reservation(&one, r,
-				is_there(p->n, &one.l->turn) ? one.l->turn.value
-							     : node_arg(r, "token"),
+				is_there(p->n, &one.l->reserved) ? one.l->reserved.value
+								 : node_arg(r, "token"),
 				number_arg(r, "reserve_ms"), true);
 	}
 }
 
 /* Serve the blocked pop of a promoted writer or of a waiter in the queue. */
-static bool pop(struct sim_node *n, bool is_at_the_door, struct resp *resp)
+static bool pop(struct sim_node *n, bool is_promoted, struct resp *resp)
 {
-	bool is_door = is_at_the_door && is_there(n, &n->door);
+	bool is_for_promoted = is_promoted && is_there(n, &n->promoted_wake);
 
-	if (!is_door && n->wakes == 0)
+	if (!is_for_promoted && n->wakes == 0)
 		return false;
 	resp->is_array = 1;
 	resp->count = 2;
 	put_text(resp, 1, "");
-	put_text(resp, 2, is_door ? n->door.value : n->wake[0].value);
-	if (is_door)
-		clear(&n->door);
+	put_text(resp, 2, is_for_promoted ? n->promoted_wake.value : n->wake[0].value);
+	if (is_for_promoted)
+		clear(&n->promoted_wake);
 	else
 		take_element(n, 0);
 	return true;
@@ -854,23 +856,23 @@ static void refuse(const struct place *p, struct resp *resp)
 
 /* Called when the key is this client's alone, or does not exist. */
 static void give_up_reservation(
-	struct place *p, const struct request *r, bool is_ours, bool awaited)
+	struct place *p, const struct request *r, bool is_ours, bool has_waiters)
 {
 	struct sim_lock *l = p->l;
-	bool gives_up = has_flag(r, FLAG_GIVES_UP), is_kept = is_there(p->n, &l->turn);
+	bool gives_up = has_flag(r, FLAG_GIVES_UP), is_kept = is_there(p->n, &l->reserved);
 	bool is_far = number_arg(r, "far") > 0; /* others wait, maybe at other nodes */
 
 	if (is_ours)
 		l->value[0] = '\0';
 	if (gives_up && is_kept && !is_ours)
 		return;
-	if (awaited || is_far)
+	if (has_waiters || is_far)
 		pass_reservation(p, r,
-			is_kept && (gives_up || has_flag(r, FLAG_LEAVES)) ? l->turn.value
+			is_kept && (gives_up || has_flag(r, FLAG_LEAVES)) ? l->reserved.value
 									  : node_arg(r, "token"),
-			number_arg(r, "reserve_ms"), awaited);
+			number_arg(r, "reserve_ms"), has_waiters);
 	else if (is_ours)
-		clear(&l->turn);
+		clear(&l->reserved);
 }
 
 static void hand_off(struct place *p, const struct request *r, struct resp *resp)
@@ -878,33 +880,34 @@ static void hand_off(struct place *p, const struct request *r, struct resp *resp
 	struct sim_lock *l = p->l;
 	const char *token = node_arg(r, "token");
 	int64_t ttl = number_arg(r, "reserve_ms"), left;
-	bool awaited = is_there(p->n, &p->n->line), is_ours = is_its(p, OP_HAND_OFF, r);
+	bool has_waiters = is_there(p->n, &p->n->queue), is_ours = is_its(p, OP_HAND_OFF, r);
 
 	if (has_slots(r) && has_flag(r, FLAG_LEAVES)) {
-		leave_queue(p, r, awaited);
+		leave_queue(p, r, has_waiters);
 		respond(resp, CODE_YES, 0, "");
 		return;
 	}
 	if (has_flag(r, FLAG_PROMOTED))
-		clear(&p->n->head);
+		clear(&p->n->promoted);
 	if (has_flag(r, FLAG_LEAVES) && p->is_group) {
 		wake_next_reader(p, r);
 		respond(resp, CODE_YES, 0, "");
 	} else if (p->mine) {
 		left = left_of(p);
-		if (remove_key(p) && awaited)
+		if (remove_key(p) && has_waiters)
 			pass_reservation(p, r, token, ttl, true);
 		else if (!l->value[0])
-			clear(&l->turn);
+			clear(&l->reserved);
 		respond(resp, CODE_YES, left, "");
 	} else if (p->value[0] && !is_ours) {
 		if (!node_arg(r, "flags")[0] ||
-			(has_flag(r, FLAG_GIVES_UP) && !is_there(p->n, &l->turn)))
-			pass_reservation(p, r, token, ttl, !awaited && number_arg(r, "far") <= 0);
+			(has_flag(r, FLAG_GIVES_UP) && !is_there(p->n, &l->reserved)))
+			pass_reservation(
+				p, r, token, ttl, !has_waiters && number_arg(r, "far") <= 0);
 		refuse(p, resp);
 	} else {
 		left = is_ours ? pttl(p) : 0;
-		give_up_reservation(p, r, is_ours, awaited);
+		give_up_reservation(p, r, is_ours, has_waiters);
 		respond(resp, is_ours ? CODE_YES : CODE_GONE, left, "");
 	}
 }
@@ -912,14 +915,14 @@ static void hand_off(struct place *p, const struct request *r, struct resp *resp
 static void release(struct place *p, const struct request *r, struct resp *resp)
 {
 	struct sim_lock *l = p->l;
-	bool awaited = is_there(p->n, &p->n->line);
+	bool has_waiters = is_there(p->n, &p->n->queue);
 
 	if (!remove_key(p))
 		;
-	else if (!awaited)
-		clear(&l->turn);
-	else if (is_there(p->n, &l->turn))
-		pass_reservation(p, r, l->turn.value, number_arg(r, "reserve_ms"), true);
+	else if (!has_waiters)
+		clear(&l->reserved);
+	else if (is_there(p->n, &l->reserved))
+		pass_reservation(p, r, l->reserved.value, number_arg(r, "reserve_ms"), true);
 	respond(resp, CODE_YES, 0, "");
 }
 
@@ -938,7 +941,7 @@ static void leave(struct place *p, const struct request *r, struct resp *resp)
 		memcpy(p->l->value, left, strlen(left) + 1);
 		p->l->ends = node_msec(n) + ttl;
 	}
-	if (is_there(n, &n->line))
+	if (is_there(n, &n->queue))
 		push(p, node_arg(r, "token"), 1000);
 	respond(resp, CODE_YES, ttl, "");
 }
@@ -949,7 +952,7 @@ static void extend(struct place *p, const struct request *r, struct resp *resp)
 
 	prolong(p, ttl);
 	put_text(resp, REPLY_RUN_ID, p->n->run_id);
-	put_integer(resp, REPLY_WAITERS, is_there(p->n, &p->n->line));
+	put_integer(resp, REPLY_WAITERS, is_there(p->n, &p->n->queue));
 	respond(resp, CODE_YES, ttl, "");
 }
 

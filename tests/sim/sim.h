@@ -56,7 +56,7 @@ struct sim_sleeper {
 	int client, slot;
 	uint32_t wire;
 	usec noticed_at; /* the client closed then, NEVER: not; earlier wake-ups are lost */
-	bool leads; /* it waits for the promoted wake-up, too */
+	bool is_promoted; /* it waits for the promoted wake-up, too */
 	int behind; /* the message that follows its pop; -1: none */
 };
 
@@ -70,7 +70,7 @@ struct sim_reader {
 struct sim_lock {
 	char value[TOKEN_MAX]; /* "": no key */
 	int64_t ends; /* the key, by the node's clock; milliseconds */
-	struct sim_mark turn; /* as in proto/request.c */
+	struct sim_mark reserved; /* by the key of that name, as those of the node */
 	int64_t fence; /* the last fencing number; 0: none */
 	usec left_at; /* the client had given up the request that set the key then; 0: no */
 	usec late_by; /* and the request arrived this much later */
@@ -80,8 +80,9 @@ struct sim_node {
 	struct sim_lock lock[SIM_LOCKS]; /* the slots; a lock without slots is the first */
 	int readers; /* of the first lock; its value then lists them; in order of the tokens */
 	struct sim_reader reader[SIM_READERS];
-	struct sim_mark line, head;
-	struct sim_mark door; /* a promoted writer's wake-up that is not taken yet */
+	/* By the keys with these names (proto/lua/parts/queue.lua). */
+	struct sim_mark queue, promoted;
+	struct sim_mark promoted_wake; /* a promoted writer's wake-up that is not taken yet */
 	int wakes; /* wake-ups that are not taken yet, in order; */
 	struct sim_mark wake[SIM_LOCKS]; /* they expire together */
 	char mark[RUN_ID_MAX]; /* the restart guard's mark: the life that it belongs to */

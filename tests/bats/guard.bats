@@ -251,7 +251,7 @@ node_is_over() {
 		read -r id over length wall history <<< "$(mark $i)"
 		node $i set '{redlock}:node' "$id 9999999999999 2000 9999999999999 $history"
 	done > "$T/set"
-	run -0 --separate-stderr redlock run "${BRIEF[@]}" -k job -- echo done
+	run -0 --separate-stderr redlock run "${BRIEF[@]}" -w 30s -k job -- echo done
 	[ "$output" = "done" ]
 }
 

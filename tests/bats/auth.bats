@@ -218,7 +218,7 @@ at_work() {
 	try run -n -s -k left --min-hold 60s --ttl 60s -- bash -c \
 		'for i in 1 2 3; do REDISCLI_AUTH=maste7 redis-cli -s "$T/$i.sock" acl setuser app "$@"; done' bash "${@/#/-}"
 	without "$@"
-	try acquire -n -s -k read -t 1s
+	try acquire -n -s -k read -t 1m
 	try acquire -n -s -k first -t 60s
 	try extend -k read --token "$reader" -t 5m
 	try acquire -n -k old

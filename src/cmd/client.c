@@ -166,7 +166,7 @@ int client_step(struct client *c)
 	client_log_reply(c);
 	if (signalled && signals_next(&c->signals, &caught) && caught.is_fatal)
 		return caught.number;
-	if (lock->waiter.is_refused && !c->has_warned_not_queued) {
+	if (lock->waiter.state == WAITER_POLLS && !c->has_warned_not_queued) {
 		log_say(LOG_NORMAL, "%s",
 			report_no_queue(text, lock, &c->settings->nodes, &c->settings->keys));
 		c->has_warned_not_queued = true;

@@ -51,6 +51,7 @@ struct visit {
 	bool is_over[NODES_MAX]; /* the node cannot be asked any more */
 	char token[TOKEN_MAX];
 	char key[KEY_MAX], rights_key[KEY_MAX + 8];
+	char waiter[WAITER_ID_LEN + 1];
 	struct key_list keys; /* the probe key */
 	char formatted[REQUEST_KEY_MAX + 1]; /* by --key-format; "": not given */
 };
@@ -185,36 +186,28 @@ static void build_trial(struct request *r, enum trial trial, const struct visit 
 	case TRIAL_LOOK:
 		request_look(r, &lock, &(struct look_args){0});
 		break;
+	case TRIAL_SUBSCRIBE:
+		request_subscribe(r, v->key, v->waiter);
+		break;
 	case TRIAL_JOIN:
-		request_join(r, &lock, ttl, false, false);
+		request_join(
+			r, &lock, &(struct join_args){.reserve_time = ttl, .waiter = v->waiter});
 		break;
 	case TRIAL_SCAN:
 		request_scan(r, "0", 1);
 		break;
 	case TRIAL_HAND_OFF:
-		request_hand_off(r, &lock, &(struct hand_off_args){.reserve_time = ttl});
+		request_hand_off(r, &lock,
+			&(struct hand_off_args){.reserve_time = ttl, .waiter = v->waiter});
 		break;
 	}
-}
-
-/* Asks whether a waiter could block, where the probe key exists as a string: BLPOP then fails at
- * once, and would block elsewhere. */
-static void try_to_block(struct visit *v)
-{
-	bool skip[NODES_MAX];
-	struct request r;
-
-	for (int i = 0; i < NODES_MAX; i++)
-		skip[i] = v->is_over[i] || v->facts[i].trial[TRIAL_ACQUIRE].vote != VOTE_YES;
-	request_command(&r, (const char *const[]){"BLPOP", v->key, "1", NULL});
-	ask_all(v, &r, skip, FIELD(may_block));
 }
 
 /* Runs the requests of a lock's life on the probe key and deletes the key. A key that remains
  * expires. */
 static void try_a_lock(struct visit *v)
 {
-	char beside[3][KEY_MAX + 24];
+	char beside[2][KEY_MAX + 24];
 	struct request r;
 
 	for (int i = 0; i < TRIALS; i++) {
@@ -224,13 +217,11 @@ static void try_a_lock(struct visit *v)
 			continue;
 		ask(v, FIELD(rights),
 			(const char *const[]){"EVAL", rights_script, "1", v->rights_key, NULL});
-		try_to_block(v);
 	}
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 2; i++)
 		snprintf(beside[i], sizeof(beside[i]), "redlock:%s:{%s}",
-			(const char *const[]){"queue", "reserved", "wake"}[i], v->key);
-	ask(v, FIELD(ignored),
-		(const char *const[]){"DEL", v->key, beside[0], beside[1], beside[2], NULL});
+			(const char *const[]){"queue", "reserved"}[i], v->key);
+	ask(v, FIELD(ignored), (const char *const[]){"DEL", v->key, beside[0], beside[1], NULL});
 }
 
 /* Returns false with *e. */
@@ -245,6 +236,7 @@ static bool begin(struct visit *v, const struct settings *s, struct err *e)
 		return false;
 	snprintf(v->key, sizeof(v->key), "redlock:doctor:%.16s", v->token + TOKEN_ID_LEN - 16);
 	v->keys = ONE_KEY(v->key);
+	snprintf(v->waiter, sizeof(v->waiter), "w%.16s", v->token + TOKEN_ID_LEN - 16);
 	snprintf(v->rights_key, sizeof(v->rights_key), "%s:rights", v->key);
 	if (s->key_format && settings_operand_key(s, v->key, v->formatted, e) < 0)
 		return false;

@@ -113,8 +113,7 @@ static void *on_string(const redisReadTask *task, char *text, size_t len)
 	return task->privdata;
 }
 
-/* Accepts one level of arrays. RESP3's pushes, maps and sets, which redlock never asks for, are no
- * arrays. */
+/* Accepts one level of arrays. RESP3's maps and sets, which no script replies, are no arrays. */
 static void *start_array(const redisReadTask *task, bool fits)
 {
 	struct conn *c = task->privdata;
@@ -209,6 +208,7 @@ void conn_init(struct conn *c, const struct node *node, struct addresses *addres
 	c->out_len = c->out_sent = 0;
 	c->blocked = false;
 	c->reader = NULL;
+	c->has_resp3 = c->is_within_reply = false;
 	c->pending_count = 0;
 	c->resp.page = NULL;
 	c->resp.is_whole = false;
@@ -230,6 +230,7 @@ static void drop(struct conn *c)
 	c->out = NULL;
 	c->out_len = c->out_sent = 0;
 	c->blocked = c->is_half_read = false;
+	c->has_resp3 = c->is_within_reply = false;
 	c->pending_count = 0;
 }
 
@@ -294,6 +295,20 @@ static const char *current_password(const struct node *node, char read[NODE_SECR
 		read[0])
 		return read;
 	return node->password;
+}
+
+/* Messages can share a connection with replies only in RESP3. One push follows for each channel,
+ * and before them HELLO's reply, once on a connection. */
+static bool append_hello(struct conn *c, int *pushes)
+{
+	struct request hello;
+
+	*pushes = SUBSCRIBE_CHANNELS + !c->has_resp3;
+	if (c->has_resp3)
+		return true;
+	c->has_resp3 = true;
+	request_command(&hello, (const char *const[]){"HELLO", "3", NULL});
+	return append(c, &hello);
 }
 
 static bool append_login(struct conn *c)
@@ -364,12 +379,8 @@ static void connected(struct conn *c)
 		fail(c, REASON_CONNECT, strerror(ENOMEM));
 }
 
-/*
- * A connection may be silent for hours between two extensions, and while a waiter queues. Probes
- * keep firewalls and address translators from forgetting it, which they do after some minutes, and
- * tell the waiter that the server is gone. All other waits end with the node time-out, which is
- * shorter.
- */
+/* A connection may be silent for hours between two extensions. Probes keep firewalls and address
+ * translators from forgetting it, which they do after some minutes. */
 static void set_up(int fd)
 {
 	int one = 1, idle = KEEPALIVE_IDLE, apart = KEEPALIVE_APART, count = KEEPALIVE_COUNT;
@@ -542,17 +553,18 @@ static bool is_half_read(const struct conn *c, int before)
 
 void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now)
 {
-	/* A node on which a BLPOP of this connection blocks is not busy. */
-	bool is_at_work = c->pending_count > 0 && c->pending[0].op != OP_WAIT && is_local(c);
-	int before = is_at_work ? unread(c) : 0;
+	bool is_at_work = c->pending_count > 0 && is_local(c);
+	int before = is_at_work ? unread(c) : 0, pushes = 0;
 	size_t queued = c->out_len;
 
-	if (c->pending_count == CONN_PENDING_MAX || !append(c, r)) {
+	if (c->pending_count == CONN_PENDING_MAX ||
+		(r->op == OP_SUBSCRIBE && !append_hello(c, &pushes)) || !append(c, r)) {
 		fail(c, REASON_CLOSED, strerror(ENOMEM));
 		return;
 	}
 	c->pending[c->pending_count++] = (struct pending){.op = r->op,
 		.keys = r->keys,
+		.pushes = pushes,
 		.len = c->out_len - queued,
 		.round = round,
 		.sent_at = now};
@@ -655,7 +667,7 @@ static void fail_unreadable(struct conn *c, const char *line)
 		fail(c, REASON_TOO_LONG, NULL);
 		return;
 	}
-	if (line[0] == TLS_ALERT) {
+	if (line[0] == TLS_ALERT && !c->is_within_reply) {
 		fail(c, REASON_SPEAKS_TLS, NULL);
 		return;
 	}
@@ -673,10 +685,28 @@ static bool matches_request(const struct reply *reply, const struct pending *req
 	return reply->key < request->keys;
 }
 
+/* Takes a push that has arrived, before hiredis sees it: hiredis 0.14 knows no RESP3. It discards
+ * bytes before `pos` when it looks for the next reply. */
+static enum push_kind take_push(struct conn *c)
+{
+	redisReader *reader = c->reader;
+	enum push_kind kind;
+
+	if (!c->has_resp3 || c->is_within_reply)
+		return PUSH_NONE;
+	kind = push_read(reader->buf + reader->pos, reader->len - reader->pos, &c->push);
+	if (kind == PUSH_BROKEN || reader->len > REPLY_BYTES_MAX)
+		fail(c, REASON_GARBAGE, "a push that is too long, or not RESP3");
+	else if (kind > PUSH_BROKEN)
+		reader->pos += c->push.len;
+	return kind;
+}
+
 /* Reads a complete reply that has arrived into c->resp. */
 static bool take_reply(struct conn *c)
 {
 	redisReader *reader = c->reader;
+	bool has_bytes = reader->pos < reader->len;
 	char line[LINE_SHOWN];
 	void *object = NULL;
 
@@ -685,6 +715,8 @@ static bool take_reply(struct conn *c)
 		fail_unreadable(c, line);
 	else if (!object && reader->len > REPLY_BYTES_MAX)
 		fail(c, REASON_TOO_LONG, NULL);
+	else
+		c->is_within_reply = !object && (c->is_within_reply || has_bytes);
 	return object != NULL;
 }
 
@@ -738,9 +770,28 @@ void conn_handle(struct conn *c, short revents)
 	take_login_reply(c);
 }
 
-bool conn_next_reply(struct conn *c, struct pending *request, struct reply *reply)
+/* Counts HELLO's reply and the pushes that confirm SUBSCRIBE. Are they complete? */
+static bool is_subscribed(struct conn *c)
 {
-	if (c->state != CONN_UP || !take_reply(c))
+	if (c->pending_count == 0 || c->pending[0].op != OP_SUBSCRIBE) {
+		fail(c, REASON_GARBAGE, "a reply without a request");
+		return false;
+	}
+	return --c->pending[0].pushes == 0;
+}
+
+/* A server that permits no subscription answers HELLO or SUBSCRIBE with an error. After a refused
+ * HELLO, SUBSCRIBE makes a connection useless for scripts. */
+static void refuse_subscription(struct conn *c, struct reply *reply)
+{
+	*reply = reply_read(OP_SUBSCRIBE, &c->resp);
+	drop(c);
+	c->failure = *reply;
+}
+
+static bool next_reply(struct conn *c, struct pending *request, struct reply *reply)
+{
+	if (!take_reply(c))
 		return false;
 	if (c->pending_count == 0) {
 		struct reply said = reply_read(OP_UNDO, &c->resp);
@@ -751,11 +802,42 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct reply *repl
 		return false;
 	}
 	*request = c->pending[0];
+	if (request->op == OP_SUBSCRIBE) {
+		refuse_subscription(c, reply);
+		return true;
+	}
 	drop_oldest_pending(c);
 	*reply = reply_read(request->op, &c->resp);
 	if (!matches_request(reply, request))
 		*reply = reply_absent(REASON_GARBAGE, NULL);
 	return true;
+}
+
+bool conn_next_reply(struct conn *c, struct pending *request, struct reply *reply)
+{
+	while (c->state == CONN_UP)
+		switch (take_push(c)) {
+		case PUSH_NONE:
+			return next_reply(c, request, reply);
+		case PUSH_PARTIAL:
+			return false;
+		case PUSH_MESSAGE:
+			*request = (struct pending){.is_push = true};
+			return true;
+		case PUSH_HELLO:
+		case PUSH_SUBSCRIBED:
+			if (is_subscribed(c)) {
+				*request = c->pending[0];
+				*reply = (struct reply){.vote = VOTE_YES};
+				drop_oldest_pending(c);
+				return true;
+			}
+			break;
+		case PUSH_BROKEN:
+		case PUSH_OTHER:
+			break;
+		}
+	return false;
 }
 
 void conn_abort(struct conn *c)

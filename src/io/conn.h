@@ -23,6 +23,7 @@
 #define IO_CONN_H
 
 #include "io/resolve.h"
+#include "proto/push.h"
 #include "proto/reply.h"
 #include "proto/request.h"
 
@@ -36,13 +37,16 @@ enum conn_state {
 	CONN_UP,
 };
 
-/* Requests on the way: AUTH and SELECT; then two, or three on the waiter connection. */
+/* Requests on the way: AUTH and SELECT; then an attempt and its release, the queue's SUBSCRIBE or
+ * join, and the hand-off of a client that leaves. */
 #define CONN_PENDING_MAX 4
 
 struct pending {
 	bool is_auth; /* LOGIN: true for AUTH, false for SELECT */
+	bool is_push; /* no request: a message arrived (conn.push) */
 	enum op op;
 	int keys; /* the number of keys in the request */
+	int pushes; /* SUBSCRIBE: how many parts of the answer are missing */
 	size_t len; /* bytes */
 	uint32_t round;
 	usec sent_at;
@@ -67,6 +71,9 @@ struct conn {
 	bool is_half_read; /* the server reads the last request later than the request before it */
 	bool blocked; /* the socket is full: a part of `out` waits for it */
 	void *reader; /* redisReader */
+	bool has_resp3; /* HELLO 3 was sent: pushes may arrive between replies */
+	bool is_within_reply; /* hiredis has read the beginning of a reply */
+	struct push push; /* the last one; its strings are valid until the next call */
 	bool has_received; /* the node has sent something on this connection */
 	bool is_unexpected_kind; /* a reply was rejected because of its kind, not its length */
 	struct resp resp;
@@ -86,8 +93,10 @@ void conn_open(struct conn *c);
 /* Returns the reason to report if connecting takes too long: the missing step. */
 enum reason conn_late_reason(const struct conn *c);
 
-/* Queues one request after the earlier ones and writes as much as the socket takes. The state must
- * be UP; it may be DOWN afterwards. */
+/* Queues one request after the earlier ones and writes as much as the socket takes, unless
+ * r->is_followed. The state must be UP; it may be DOWN afterwards. SUBSCRIBE switches the
+ * connection to RESP3 and has one reply; if it is refused, the connection is DOWN after that reply.
+ */
 void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now);
 
 /* Returns the events to poll for; 0: DOWN. */
@@ -101,7 +110,9 @@ void conn_handle(struct conn *c, short revents);
 
 /*
  * Takes the next complete reply that has arrived: returns true, with the request that it answers in
- * *request and its meaning in *reply. An unreadable reply takes the connection down.
+ * *request and its meaning in *reply. After SUBSCRIBE, it may be a message instead: then
+ * request->is_push is set, and `push` has the message. An unreadable reply takes the connection
+ * down.
  */
 bool conn_next_reply(struct conn *c, struct pending *request, struct reply *reply);
 

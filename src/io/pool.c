@@ -15,22 +15,14 @@ int pool_init(struct pool *p, const struct node_list *nodes, usec timeout, struc
 	p->alarm = alarm_open(e);
 	if (p->alarm < 0)
 		return -1;
-	p->count = nodes->count + 1;
-	p->nodes = nodes;
+	p->count = nodes->count;
 	p->next = 0;
 	resolve_nodes(nodes, timeout, p->addresses);
 	for (int i = 0; i < p->count; i++) {
-		int node = i < nodes->count ? i : 0;
-
 		p->reported[i] = CONN_DOWN;
-		conn_init(&p->conn[i], &nodes->node[node], &p->addresses[node]);
+		conn_init(&p->conn[i], &nodes->node[i], &p->addresses[i]);
 	}
 	return 0;
-}
-
-void pool_set_node(struct pool *p, int connection, int node)
-{
-	conn_init(&p->conn[connection], &p->nodes->node[node], &p->addresses[node]);
 }
 
 void pool_open(struct pool *p, int node)
@@ -56,7 +48,6 @@ static bool link_changed(struct pool *p, int i, struct event *ev)
 	ev->kind = c->state == CONN_UP     ? EV_LINK_UP
 		   : c->state == CONN_DOWN ? EV_LINK_DOWN
 					   : EV_LINK_SHAKES;
-	ev->target = i == p->nodes->count ? TARGET_WAITER : TARGET_NODE;
 	ev->node = i;
 	ev->reply = &p->reply;
 	return true;
@@ -68,8 +59,7 @@ static bool take_reply(struct pool *p, int i, struct event *ev)
 
 	if (p->reported[i] != CONN_UP || !conn_next_reply(&p->conn[i], &request, &p->reply))
 		return false;
-	ev->kind = EV_REPLY;
-	ev->target = i == p->nodes->count ? TARGET_WAITER : TARGET_NODE;
+	ev->kind = request.is_push ? EV_WAKE : EV_REPLY;
 	ev->node = i;
 	ev->op = request.op;
 	ev->round = request.round;
@@ -95,7 +85,7 @@ static bool find_event(struct pool *p, struct event *ev)
 
 static void wait_and_handle(struct pool *p, usec until, int wake_fd)
 {
-	struct pollfd fds[NODES_MAX + 3];
+	struct pollfd fds[NODES_MAX + 2];
 	struct timespec ts, *timeout = NULL;
 	usec now;
 	int n;
@@ -133,7 +123,6 @@ void pool_next(struct pool *p, usec until, int wake_fd, struct event *ev)
 	memset(ev, 0, sizeof(*ev));
 	p->woken = false;
 	ev->kind = EV_TIME;
-	ev->target = TARGET_NODE;
 	/* Handle all input at least once, even if `until` is past, before EV_TIME is reported. */
 	for (bool looked = false; !find_event(p, ev); looked = true) {
 		if (looked && (p->woken || clock_now() >= until))

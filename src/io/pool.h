@@ -6,10 +6,8 @@
  *     pool_next()                             waits for the next event
  *     pool_close()
  *
- * Connection i leads to node i of the list; the last one, number nodes->count, is the waiter
- * connection, and leads to the node of pool_set_node(). The pool owns connections and addresses;
- * the list of nodes is the caller's. An error of a connection is an event, not an error of a
- * function.
+ * Connection i leads to node i of the list. The pool owns connections and addresses; the list of
+ * nodes is the caller's. An error of a connection is an event, not an error of a function.
  */
 #ifndef IO_POOL_H
 #define IO_POOL_H
@@ -18,11 +16,10 @@
 #include "lock/lock.h"
 
 struct pool {
-	int count; /* connections: one for each node, and the waiter connection */
-	const struct node_list *nodes;
+	int count; /* connections: one for each node */
 	struct addresses addresses[NODES_MAX];
-	struct conn conn[NODES_MAX + 1];
-	enum conn_state reported[NODES_MAX + 1]; /* the state in the last event */
+	struct conn conn[NODES_MAX];
+	enum conn_state reported[NODES_MAX]; /* the state in the last event */
 	int alarm; /* for long waits */
 	int next; /* the connection to look at first, so that all are served in turn */
 	struct reply reply; /* the reply to which the last event points */
@@ -34,9 +31,6 @@ struct pool {
  * (ERR_SYSTEM). */
 int pool_init(struct pool *p, const struct node_list *nodes, usec timeout, struct err *e);
 
-/* Sets the node to which a connection leads when it is opened the next time. */
-void pool_set_node(struct pool *p, int connection, int node);
-
 /* Starts to connect; an event reports the result. */
 void pool_open(struct pool *p, int node);
 
@@ -45,7 +39,8 @@ void pool_drop(struct pool *p, int node);
 
 /*
  * Waits for the next event and fills *ev (all but `random`): a link came up or went down, a reply
- * arrived, or EV_TIME: `until` is reached or wake_fd (-1: none) is readable. ev->now is read last.
+ * arrived, a message arrived (EV_WAKE: the connection has it in `push`; the caller fills in what it
+ * says), or EV_TIME: `until` is reached or wake_fd (-1: none) is readable. ev->now is read last.
  */
 void pool_next(struct pool *p, usec until, int wake_fd, struct event *ev);
 

@@ -10,15 +10,13 @@ static const char *token_for(struct session *s, const struct action *a)
 {
 	char *sent = s->sent_token[a->node];
 
-	if (a->target == TARGET_WAITER) /* the waiter connection */
-		return s->token;
 	/* Release with the token that this node received: for a pending release, it is a token of
 	 * an earlier attempt. */
-	if (a->op == OP_UNDO || (a->op == OP_HAND_OFF && s->lock.peer[a->node].pending))
+	if (a->op == OP_UNDO ||
+		(a->op == OP_HAND_OFF && !a->is_leaving && s->lock.peer[a->node].pending))
 		return sent;
-	if (a->op == OP_HAND_OFF) /* the node has no key of this lock */
-		return s->token;
-	if (a->op != OP_EXTEND)
+	/* Other requests set no key: the node may still have that of an earlier attempt. */
+	if (a->op == OP_ACQUIRE || a->op == OP_REPAIR)
 		memcpy(sent, s->token, sizeof(s->token));
 	return s->token;
 }
@@ -32,23 +30,20 @@ static const char *reservations(struct session *s)
 
 	s->reservations[0] = '\0';
 	for (int i = 0; i < lock->policy.keys; i++)
-		if (!policy_obeys_queue(&lock->policy) || lock->waiter.used_turn)
+		if (!policy_obeys_queue(&lock->policy) || lock->waiter.used_reservation)
 			text_append(s->reservations, sizeof(s->reservations), &used, "%s",
-				lock->waiter.turn[i]);
+				lock->waiter.reservation[i]);
 	return s->reservations;
 }
 
-/* The client as a waiter, in an attempt on that node. */
-static struct waiter_args waiter_args(struct session *s, int node)
+/* The client of an attempt as a waiter. */
+static struct waiter_args waiter_args(struct session *s, const struct action *a)
 {
-	const struct waiter *waiter = &s->lock.waiter;
-	bool keeps_place = waiter->waits && waiter->node == node;
-
 	return (struct waiter_args){
+		.id = s->lock.waiter.id,
 		.woken_by = reservations(s),
-		.key = waiter->waits ? waiter->key : waiter->turn_key,
-		.keeps_place = keeps_place,
-		.is_promoted = keeps_place && waiter->leads,
+		.key = s->lock.waiter.key,
+		.overrides = a->overrides,
 	};
 }
 
@@ -56,19 +51,18 @@ static void build_hand_off(struct session *s, const struct action *a, const stru
 	const struct guard_args *guard, struct request *r)
 {
 	const struct lock *lock = &s->lock;
-	const struct waiter *waiter = &lock->waiter;
-	bool is_waiter = a->target == TARGET_WAITER;
-	bool is_leaving = is_waiter || a->is_leaving;
 
 	request_hand_off(r, ref,
 		&(struct hand_off_args){
 			.reserve_time = lock->policy.node_timeout,
-			.woken_by = waiter->turn[waiter->key],
-			.flag = is_leaving                    ? FLAG_LEAVES
+			.waiter = a->is_leaving ? lock->waiter.id : NULL,
+			.reservation = a->is_leaving ? lock->waiter.unused : NULL,
+			.flag = a->is_leaving                 ? FLAG_LEAVES
 				: lock->tenure.confirmed == 0 ? FLAG_GIVES_UP
 							      : NULL,
-			.was_promoted = a->is_promoted,
-			.far_waiters = is_waiter ? 0 : waiter->awaited,
+			.far_waiters = a->is_leaving
+					       ? 0
+					       : waiter_far(&lock->waiter, &lock->policy, a->node),
 			.guard = *guard,
 		});
 }
@@ -77,9 +71,9 @@ static void build_request(struct session *s, const struct action *a, struct requ
 {
 	const struct lock *lock = &s->lock;
 	const struct policy *policy = &lock->policy;
-	const struct key_list waiter_key = ONE_KEY(s->keys->key[lock->waiter.key]);
+	const struct key_list queue_key = ONE_KEY(s->keys->key[a->key]);
 	const struct lock_ref ref = {
-		.keys = a->target == TARGET_WAITER || a->is_leaving ? &waiter_key : s->keys,
+		.keys = a->op == OP_JOIN || a->is_leaving ? &queue_key : s->keys,
 		.slots = policy->slots,
 		.slot = a->slot,
 		.token = token_for(s, a),
@@ -101,7 +95,7 @@ static void build_request(struct session *s, const struct action *a, struct requ
 				.is_fair = policy_obeys_queue(policy),
 				.wants_fence = policy->wants_fence,
 				.reserve_time = policy->node_timeout,
-				.waiter = waiter_args(s, a->node),
+				.waiter = waiter_args(s, a),
 				.guard = guard,
 			});
 		break;
@@ -110,6 +104,7 @@ static void build_request(struct session *s, const struct action *a, struct requ
 			&(struct acquire_args){
 				.ttl = policy->ttl,
 				.is_shared = policy->is_shared,
+				.waiter = {.id = lock->waiter.id},
 				.guard = guard,
 			});
 		break;
@@ -131,18 +126,23 @@ static void build_request(struct session *s, const struct action *a, struct requ
 	case OP_LOOK:
 		request_look(r, &ref,
 			&(struct look_args){
-				.ttl = policy->ttl,
 				.is_shared = policy->is_shared,
-				.waiter = waiter_args(s, a->node),
+				.is_fair = policy_obeys_queue(policy),
+				.waiter = waiter_args(s, a),
 				.guard = guard,
 			});
 		break;
-	case OP_JOIN:
-		request_join(r, &ref, policy->ttl, policy->is_shared, a->is_promoted);
-		r->is_followed = true; /* by OP_WAIT */
+	case OP_SUBSCRIBE:
+		request_subscribe(r, queue_key.key[0], lock->waiter.id);
 		break;
-	case OP_WAIT:
-		request_wait(r, waiter_key.key[0], a->is_promoted);
+	case OP_JOIN:
+		request_join(r, &ref,
+			&(struct join_args){
+				.reserve_time = policy->node_timeout,
+				.waiter = lock->waiter.id,
+				.ticket = lock->waiter.ticket,
+				.guard = guard,
+			});
 		break;
 	case OP_NONE:
 	case OP_SCAN:
@@ -152,10 +152,13 @@ static void build_request(struct session *s, const struct action *a, struct requ
 	}
 }
 
-/* In the pool, the waiter connection follows those to the nodes. */
-static int connection_of(const struct session *s, const struct action *a)
+/* A release and the join that follows it go in one packet. */
+static bool is_followed(const struct update *up, int i)
 {
-	return a->target == TARGET_WAITER ? s->lock.policy.nodes : a->node;
+	for (int n = i + 1; n < up->count; n++)
+		if (up->action[n].kind == ACT_SEND && up->action[n].node == up->action[i].node)
+			return true;
+	return false;
 }
 
 static void perform_actions(struct session *s, const struct update *up, usec now)
@@ -171,24 +174,22 @@ static void perform_actions(struct session *s, const struct update *up, usec now
 	}
 	for (int i = 0; i < up->count; i++) {
 		const struct action *a = &up->action[i];
-		int connection = connection_of(s, a);
 
 		switch (a->kind) {
 		case ACT_OPEN:
-			if (a->target == TARGET_WAITER)
-				pool_set_node(&s->pool, connection, a->node);
-			pool_open(&s->pool, connection);
+			pool_open(&s->pool, a->node);
 			break;
 		case ACT_CLOSE:
-			pool_drop(&s->pool, connection);
+			pool_drop(&s->pool, a->node);
 			break;
 		case ACT_SEND:
 			/* If the connection breaks at this moment, its own event reports that. */
-			if (s->pool.conn[connection].state == CONN_UP) {
+			if (s->pool.conn[a->node].state == CONN_UP) {
 				struct request r;
 
 				build_request(s, a, &r);
-				conn_send(&s->pool.conn[connection], &r, a->round, now);
+				r.is_followed = is_followed(up, i);
+				conn_send(&s->pool.conn[a->node], &r, a->round, now);
 			}
 			break;
 		}
@@ -264,12 +265,26 @@ void session_release(struct session *s, usec leave_for)
 	send_event(s, EV_RELEASE, leave_for);
 }
 
+/* Completes EV_WAKE. Returns false if the message is none for this waiter. */
+static bool read_wake(struct session *s, struct event *ev)
+{
+	const struct push *push = &s->pool.conn[ev->node].push;
+
+	ev->reply = &s->pool.reply;
+	return push_wake(push, s->keys, s->lock.waiter.id, &ev->key, &ev->wake, &s->pool.reply);
+}
+
 bool session_step(struct session *s, usec until, int wake_fd)
 {
-	pool_next(&s->pool, usec_min(until, s->wake_at), wake_fd, &s->event);
-	s->event.random = next_random(s);
-	s->event.token = s->token;
-	step(s, &s->event);
+	struct event *ev = &s->event;
+
+	pool_next(&s->pool, usec_min(until, s->wake_at), wake_fd, ev);
+	ev->random = next_random(s);
+	ev->token = s->token;
+	if (ev->kind == EV_WAKE && !read_wake(s, ev))
+		ev->kind = EV_TIME; /* of no interest to the lock */
+	else
+		step(s, ev);
 	return s->pool.woken;
 }
 

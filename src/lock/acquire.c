@@ -42,8 +42,6 @@ static void fail_attempt(struct step *s, enum refusal refusal)
 	op = gives_up || (lock->attempt.rivals.retries > 0 && rivals_split_votes(s)) ? OP_HAND_OFF
 										     : OP_UNDO;
 	lock->refusal = refusal;
-	if (is_busy)
-		waiter_refused(s);
 	/* Sent on the same connection, the release cannot overtake the request. */
 	for (int i = 0; i < lock->policy.nodes; i++) {
 		struct peer *p = &lock->peer[i];
@@ -56,7 +54,7 @@ static void fail_attempt(struct step *s, enum refusal refusal)
 		return;
 	}
 	lock->phase = PHASE_PAUSE;
-	waiter_pause(s, is_busy, is_moving, lock->wait_until);
+	waiter_pause(s, is_busy, is_moving);
 }
 
 static enum op attempt_op(const struct lock *lock)
@@ -68,6 +66,7 @@ static void ask(struct step *s)
 {
 	struct lock *lock = s->lock;
 
+	waiter_begin(s);
 	semaphore_begin(s);
 	lock->stamp.attempt = lock->stamp.round;
 	lock->tenure.valid_until = lock_valid_until(&lock->policy, s->now);
@@ -78,28 +77,19 @@ static void ask(struct step *s)
 	s->up->new_token = true;
 	for (int i = 0; i < lock->policy.nodes; i++)
 		peer_leave_out(s, i);
-	lock->attempt.first =
-		waiter_begin(s, lock->refusal == REFUSAL_BUSY && s->now < lock->wait_until);
 	for (int i = 0; i < lock->policy.nodes; i++)
-		if (peer_is_ready(&lock->peer[i]) &&
-			(lock->attempt.first < 0 || lock->attempt.first == i))
+		if (peer_is_ready(&lock->peer[i]))
 			peer_send(s, i, attempt_op(lock));
 }
 
-/* The first node granted the lock, or did not decide. Returns false if there is no other node to
- * ask. */
-static bool ask_the_rest(struct step *s)
+/* With --fair, the queue node's word counts as much as a majority. */
+static bool is_needed(const struct lock *lock, int node)
 {
-	struct lock *lock = s->lock;
-	bool asked = false;
+	bool is_first = false;
 
-	lock->attempt.first = -1;
-	for (int i = 0; i < lock->policy.nodes; i++)
-		if (lock->tally.ballot[i].vote == VOTE_NONE) {
-			peer_send(s, i, attempt_op(lock));
-			asked = true;
-		}
-	return asked;
+	for (int key = 0; key < lock->policy.keys; key++)
+		is_first |= lock->policy.order[key][0] == node;
+	return lock->attempt.waits_for_all || (lock->policy.is_fair && is_first);
 }
 
 /* An attempt asks only nodes that are connected when it begins, so that none of its requests can
@@ -110,6 +100,7 @@ void acquire_connect(struct step *s, usec *wake_at)
 	struct lock *lock = s->lock;
 	int quorum = policy_quorum(&lock->policy);
 	int ready = 0, pending = 0;
+	bool is_one_needed = false;
 	/* Connecting and a pending release share one node time-out. */
 	usec until = lock->tally.began + lock->policy.node_timeout;
 	/* Without a pause before it, the attempt waits for the last replies as long as for the
@@ -129,8 +120,10 @@ void acquire_connect(struct step *s, usec *wake_at)
 			peer_send(s, i, OP_UNDO);
 		if (peer_is_ready(p))
 			ready++;
-		else if ((s->now < until || !s->is_timeout) && peer_may_answer(p))
+		else if ((s->now < until || !s->is_timeout) && peer_may_answer(p)) {
 			pending++;
+			is_one_needed |= is_needed(lock, i);
+		}
 	}
 	if (pending > 0)
 		*wake_at = until;
@@ -142,8 +135,7 @@ void acquire_connect(struct step *s, usec *wake_at)
 		fail_attempt(s, REFUSAL_NO_QUORUM);
 	}
 	if (lock->phase == PHASE_CONNECT && ready >= quorum &&
-		(pending == 0 || (!lock->attempt.waits_for_all &&
-					 step_grace_is_over(s, true, least, wake_at))))
+		(pending == 0 || (!is_one_needed && step_grace_is_over(s, true, least, wake_at))))
 		ask(s);
 }
 
@@ -218,14 +210,6 @@ void acquire_count(struct step *s, usec *wake_at)
 	int yes, no, open;
 	enum reserved reserved = RESERVED_NO;
 
-	if (lock->attempt.first >= 0 && lock->tally.ballot[lock->attempt.first].vote == VOTE_NONE)
-		return;
-	if (lock->attempt.first >= 0 && tally_is_taken(&lock->tally, lock->attempt.first)) {
-		fail_attempt(s, REFUSAL_BUSY);
-		return;
-	}
-	if (lock->attempt.first >= 0 && ask_the_rest(s))
-		return;
 	yes = looks ? tally_count(&lock->tally, VOTE_GONE) : tally_yes(&lock->tally);
 	no = looks ? tally_count(&lock->tally, VOTE_FOREIGN) : tally_no(&lock->tally);
 	open = tally_count(&lock->tally, VOTE_NONE);
@@ -244,10 +228,10 @@ void acquire_count(struct step *s, usec *wake_at)
 		choose_fence(s);
 	} else if (yes >= quorum) {
 		hold(s);
-	} else if (yes + no >= quorum && rivals_are_heard(s, yes, open, wake_at)) {
-		if (!waiter_may_be_reserved(s, wake_at) &&
-			!rivals_retry(s, &lock->attempt.rivals, attempt_op(lock),
-				lock->attempt.asked_at, lock->wait_until, wake_at))
+	} else if (yes + no >= quorum &&
+		   rivals_are_heard(s, &lock->attempt.rivals, yes, open, wake_at)) {
+		if (!rivals_retry(s, &lock->attempt.rivals, attempt_op(lock),
+			    lock->attempt.asked_at, lock->wait_until, wake_at))
 			fail_attempt(s, REFUSAL_BUSY);
 	} else if (yes + no + open < quorum) {
 		/* A majority of clean replies, which may still arrive, would mean "busy" instead.

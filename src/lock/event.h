@@ -17,22 +17,26 @@
 
 #include <stdbool.h>
 
-/* The connection that an event or an action is about. */
-enum target {
-	TARGET_NODE, /* to a node, for requests and votes */
-	TARGET_WAITER, /* the waiter connection, to the queue node */
-};
-
 enum event_kind {
 	EV_START, /* start to acquire the lock */
 	EV_LINK_SHAKES, /* connected, but TLS, or the reply to AUTH, is missing; `reply` has the
 			   reason if that takes too long */
 	EV_LINK_UP, /* connected */
 	EV_LINK_DOWN, /* connecting failed, or the connection broke; `reply` says why */
-	EV_REPLY, /* the reply to the oldest request without one on that connection */
+	EV_REPLY, /* the reply to the oldest request without one on that connection. After an
+		     OP_SUBSCRIBE that was refused, LINK_DOWN follows */
+	EV_WAKE, /* a message on a channel to which OP_SUBSCRIBE subscribed the connection */
 	EV_TIME, /* no I/O was pending */
 	EV_EXTEND, /* extend now, before it is due: this machine may have slept */
 	EV_RELEASE, /* release: the command has ended, or the caller gives up */
+};
+
+/* The message of EV_WAKE. */
+enum wake {
+	WAKE_RESERVED, /* the key is reserved for us; `reply` has the reservation's id and the slot
+			*/
+	WAKE_LOOK, /* our place in the queue changed, or the key did: ask with OP_JOIN */
+	WAKE_REJOIN, /* the node lost its queue: enter it again, after a random delay */
 };
 
 struct event {
@@ -40,11 +44,12 @@ struct event {
 	usec now; /* read before this event is acted on; never goes back */
 	uint64_t random; /* fresh random bits */
 	const char *token; /* the current token */
-	enum target target; /* LINK_*, REPLY */
-	int node; /* LINK_*, REPLY: the node, if target is TARGET_NODE */
+	int node; /* LINK_*, REPLY, WAKE */
 	enum op op; /* REPLY: the operation that is answered */
 	uint32_t round; /* REPLY: the round for which the request was sent */
-	const struct reply *reply; /* LINK_SHAKES, LINK_DOWN, REPLY */
+	int key; /* WAKE: index of the key whose channel brought the message */
+	enum wake wake; /* WAKE */
+	const struct reply *reply; /* LINK_SHAKES, LINK_DOWN, REPLY, WAKE_RESERVED */
 	usec leave_for; /* RELEASE: let the key expire after that time; 0: delete it */
 };
 
@@ -63,17 +68,18 @@ enum action_kind {
 
 struct action {
 	enum action_kind kind;
-	enum target target;
 	int node;
 	enum op op;
 	uint32_t round;
-	int slot; /* SEND: the slot of a semaphore; 0: any (HAND_OFF to TARGET_WAITER) */
-	bool is_leaving; /* SEND of HAND_OFF: pass on the reservation only */
-	bool is_promoted; /* SEND of JOIN, WAIT: as promoted writer; of HAND_OFF: no longer */
+	int slot; /* SEND: the slot of a semaphore */
+	int key; /* SEND of SUBSCRIBE, JOIN, HAND_OFF with is_leaving: index of the only key */
+	bool is_leaving; /* SEND of HAND_OFF: leave the queue and pass on waiter.unused; our own key
+			    stays */
+	bool overrides; /* SEND of ACQUIRE, LOOK: ignore a reservation for another client */
 };
 
-/* At most one close, one open and one send for each node, and for the waiter, in a step. */
-#define ACTIONS_MAX (3 * (NODES_MAX + 1))
+/* At most one close, one open, one request and one release for each node in a step. */
+#define ACTIONS_MAX (4 * NODES_MAX)
 
 struct update {
 	bool new_token; /* make a new token before the first of the actions */

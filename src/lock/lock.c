@@ -19,9 +19,7 @@ void lock_init(struct lock *lock, const struct policy *policy)
 	assert(policy->ttl > policy->drift + policy->safety_margin);
 	memset(lock, 0, sizeof(*lock));
 	lock->policy = *policy;
-	lock->attempt.first = -1;
 	tally_init(&lock->tally, policy->nodes);
-	waiter_init(&lock->waiter);
 	lock->tenure.worst_margin = NEVER;
 }
 
@@ -78,9 +76,6 @@ static void note_end(struct step *s, const struct event *ev)
 	if (!lock->releasing.asking || ev->round != lock->stamp.round || ev->op == OP_UNDO ||
 		b->vote != VOTE_NONE || s->now >= lock->tenure.valid_until)
 		return;
-	/* The waiter's hand-off may have deleted the key first. */
-	if (waiter_may_have_released(s, ev->node) && ev->reply->vote != VOTE_YES)
-		return;
 	b->vote = ev->reply->vote;
 	b->reply = *ev->reply;
 }
@@ -91,6 +86,8 @@ static void take_reply(struct step *s, const struct event *ev)
 	struct ballot *b = &lock->tally.ballot[ev->node];
 	const struct reply *reply = ev->reply;
 
+	if (peer_queue_replied(s, ev))
+		return;
 	if (op_releases(ev->op)) {
 		note_end(s, ev);
 		if (reply->vote == VOTE_ABSENT)
@@ -112,8 +109,6 @@ static void take_reply(struct step *s, const struct event *ev)
 	if (ev->round == lock->stamp.round && ev->op != OP_REPAIR && b->vote == VOTE_NONE)
 		b->vote = reply->vote;
 	peer_replied(s, ev, reply);
-	if (reply->vote == VOTE_YES)
-		waiter_granted(s, ev, reply, lock->phase == PHASE_ASK);
 }
 
 /* ---- time ---- */
@@ -122,14 +117,13 @@ static void take_reply(struct step *s, const struct event *ev)
  * before it read the reply. */
 static void overdue(struct step *s)
 {
-	waiter_overdue(s);
 	for (int i = 0; i < s->policy->nodes; i++)
 		peer_overdue(s, i);
 }
 
 /* ---- a round ---- */
 
-static void begin_votes(struct step *s)
+static void begin_round(struct step *s)
 {
 	struct lock *lock = s->lock;
 
@@ -137,12 +131,6 @@ static void begin_votes(struct step *s)
 	tally_begin(&lock->tally, s->now);
 	for (int i = 0; i < lock->policy.nodes; i++)
 		peer_begin_round(&lock->peer[i]);
-}
-
-static void begin_round(struct step *s)
-{
-	begin_votes(s);
-	waiter_begin_round(s);
 }
 
 /* The release of a held lock is a round of its own, in which each node votes. If the lock was not
@@ -153,14 +141,13 @@ static void begin_release(struct step *s)
 
 	lock->releasing.asking = lock->phase == PHASE_HELD && lock->tally.duplicate[0] < 0;
 	if (lock->releasing.asking)
-		begin_votes(s);
+		begin_round(s);
 }
 
 void lock_let_go(struct step *s)
 {
 	struct lock *lock = s->lock;
 
-	waiter_leave(s);
 	begin_release(s);
 	lock->tally.began = s->now;
 	lock->tally.enough_at = 0;
@@ -313,6 +300,7 @@ static void release(struct step *s, usec *wake_at)
 {
 	struct lock *lock = s->lock;
 	int settled = 0, waited_for = 0;
+	bool is_leaving;
 
 	for (int i = 0; i < lock->policy.nodes; i++) {
 		struct peer *p = &lock->peer[i];
@@ -330,8 +318,9 @@ static void release(struct step *s, usec *wake_at)
 		/* A late node already has the release in its queue: do not wait for it. */
 		waited_for += peer_may_answer(p);
 	}
+	is_leaving = waiter_leave(s);
 	if ((s->is_timeout && s->now >= lock->releasing.until) ||
-		(!waiter_is_leaving(s) && !is_end_open(lock) &&
+		(!is_leaving && !is_end_open(lock) &&
 			(waited_for == 0 ||
 				step_grace_is_over(s, settled >= policy_quorum(&lock->policy),
 					2 * USEC_MSEC, wake_at)))) {
@@ -368,6 +357,11 @@ static void take_in(struct step *s, const struct event *ev)
 		break;
 	case EV_REPLY:
 		take_reply(s, ev);
+		waiter_event(s, ev);
+		break;
+	case EV_WAKE:
+		if (lock->phase != PHASE_OVER)
+			waiter_event(s, ev);
 		break;
 	case EV_TIME:
 		break;
@@ -390,7 +384,7 @@ static void take_in(struct step *s, const struct event *ev)
 
 static usec next_due(const struct step *s)
 {
-	usec at = waiter_due(s);
+	usec at = NEVER;
 
 	for (int i = 0; i < s->policy->nodes; i++)
 		at = usec_min(at, peer_due(&s->peer[i], s->policy->node_timeout));
@@ -416,13 +410,10 @@ static usec advance(struct step *s)
 		acquire_count_fence(s);
 		break;
 	case PHASE_PAUSE:
-		if (s->now >= lock->waiter.retry_at) {
-			waiter_review(s);
-			begin_round(s);
-			lock->phase = PHASE_CONNECT;
+		if (!waiter_plan(s, lock->refusal == REFUSAL_BUSY, &wake_at))
 			break;
-		}
-		waiter_plan(s, lock->refusal == REFUSAL_BUSY, &wake_at);
+		begin_round(s);
+		lock->phase = PHASE_CONNECT;
 		break;
 	case PHASE_HELD:
 		keep(s);
@@ -452,9 +443,10 @@ void lock_step(struct lock *lock, const struct event *ev, struct update *up)
 		.lock = lock,
 		.up = up,
 		.now = ev->now,
+		.wait_until = lock->wait_until,
 		.random = ev->random,
 		.token = ev->token,
-		.is_trying = lock->phase <= PHASE_PAUSE,
+		.is_held = lock->phase >= PHASE_HELD && lock->phase < PHASE_RELEASE,
 		.is_timeout = ev->kind == EV_TIME};
 	enum phase phase;
 
@@ -462,10 +454,7 @@ void lock_step(struct lock *lock, const struct event *ev, struct update *up)
 	up->count = 0;
 	/* Check the expiry before the event: no reply revives a lock that has expired. */
 	look_at_expiry(lock, s.now);
-	if (ev->target == TARGET_WAITER)
-		waiter_event(&s, ev);
-	else
-		take_in(&s, ev);
+	take_in(&s, ev);
 	if (ev->kind == EV_TIME)
 		overdue(&s);
 	do {

@@ -83,7 +83,6 @@ enum loss {
 /* Valid in PHASE_ASK and PHASE_FENCE. */
 struct attempt {
 	usec asked_at; /* when its first request was sent */
-	int first; /* the node that is asked before all others; -1: all were asked at once */
 	bool waits_for_all; /* nodes that are not ready get all their time */
 	struct rivals rivals;
 };

@@ -78,7 +78,8 @@ void peer_down(struct step *s, int node)
 {
 	peer_may_land(s, node);
 	s->peer[node].link = LINK_DOWN;
-	s->peer[node].asked = s->peer[node].releasing = false;
+	s->peer[node].asked = s->peer[node].releasing = s->peer[node].leaving = false;
+	s->peer[node].subscribed = 0;
 }
 
 void peer_close(struct step *s, int node)
@@ -138,6 +139,39 @@ struct action *peer_send(struct step *s, int node, enum op op)
 		p->repaired_in = s->stamp->round;
 	expect_release(s, p, op);
 	return a;
+}
+
+/* Nothing is pending, since no key is set; and the reply is no vote: the tally keeps that of the
+ * attempt. */
+struct action *peer_queue(struct step *s, int node, enum op op, int key)
+{
+	struct peer *p = &s->peer[node];
+	struct action *a = step_act(s, ACT_SEND, node);
+
+	/* After a release, the reply to an OP_HAND_OFF could be that of either. */
+	assert(!p->asked && (op != OP_HAND_OFF || !p->releasing) && !peer_is_late(p));
+	a->op = op;
+	a->key = key;
+	a->is_leaving = p->leaving = op == OP_HAND_OFF;
+	if (op == OP_SUBSCRIBE)
+		p->subscribed |= 1u << key;
+	/* A release in flight is answered first: the request has all its time. */
+	p->due = s->now + s->policy->node_timeout;
+	p->late = false;
+	p->asked = true;
+	return a;
+}
+
+bool peer_queue_replied(struct step *s, const struct event *ev)
+{
+	struct peer *p = &s->peer[ev->node];
+
+	if (ev->op != OP_SUBSCRIBE && ev->op != OP_JOIN && !(ev->op == OP_HAND_OFF && p->leaving))
+		return false;
+	if (ev->op == OP_SUBSCRIBE && ev->reply->vote != VOTE_YES)
+		p->subscribed = 0;
+	p->asked = p->leaving = false;
+	return true;
 }
 
 /* The node changed nothing. */

@@ -4,6 +4,7 @@
  *
  *	peer_open()       connects; EV_LINK_UP leads to peer_up(), EV_LINK_DOWN to peer_down()
  *	peer_send()       a request needs peer_is_ready(); a release may follow it on the connection
+ *	peer_queue()      a request about a queue may also follow a release
  *	peer_replied()    EV_REPLY: the reply to the oldest request on the connection
  *	peer_overdue()    EV_TIME: gives up connections and votes that take longer than the time-out
  *	peer_close()      drops a connection
@@ -12,6 +13,7 @@
  * the node under the token of that attempt. `pending` becomes 0 when the node refuses the request
  * cleanly, when it answers a release, or when the key has expired for certain (`pending_until`). A
  * connection that breaks leaves the release pending; lock.c connects again and sends it then.
+ * A request about a queue is no vote and sets no key.
  *
  * A struct peer owns no memory; zeroed, it is a node without a connection. Nothing here fails: a
  * node that does not answer in time is late, and its vote is VOTE_ABSENT. The fields may be read;
@@ -36,11 +38,13 @@ struct peer {
 	usec opened_at; /* when peer_open() was called */
 	usec connecting; /* the time that connecting took in this round */
 
-	/* At most one request and, after it, one release are in flight on a connection. */
+	/* At most one request and one release are in flight on a connection, in any order. */
 	bool asked;
 	bool releasing;
+	bool leaving; /* the request in flight is an OP_HAND_OFF about a queue: no release */
 	bool late; /* in flight for longer than the node time-out */
 	usec due; /* when the request becomes late, unless the reply arrives earlier */
+	unsigned subscribed; /* bit i: OP_SUBSCRIBE for key i was sent on this connection */
 
 	/* The pending release. */
 	uint32_t was_sent; /* the last attempt that asked the node to set its token */
@@ -101,6 +105,13 @@ void peer_reopen(struct step *s, int node);
 
 /* Sends a request, or a release after it. Returns the action, for the few that need more. */
 struct action *peer_send(struct step *s, int node, enum op op);
+
+/* Sends a request about the queue of one key: OP_SUBSCRIBE, OP_JOIN, or an OP_HAND_OFF that leaves
+ * our key. The hand-off needs a connection with nothing in flight. */
+struct action *peer_queue(struct step *s, int node, enum op op, int key);
+
+/* EV_REPLY: returns true if it is the reply to a request about a queue. */
+bool peer_queue_replied(struct step *s, const struct event *ev);
 
 /* `reply` may differ from ev->reply, if lock.c does not accept that one. */
 void peer_replied(struct step *s, const struct event *ev, const struct reply *reply);

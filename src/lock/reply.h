@@ -24,8 +24,9 @@ enum op {
 	OP_EXPIRE, /* set the remaining TTL of our key, which no client will release */
 	OP_FENCE, /* store a fencing number for our key, unless the node has given a larger one */
 	OP_LOOK, /* read the holder. GONE: the key is free; FOREIGN: it is held, maybe by us */
-	OP_JOIN, /* enter the queue; WAIT follows at once. YES: the key is free and not reserved */
-	OP_WAIT, /* block the connection until a wake-up arrives; waiters are served in order */
+	OP_SUBSCRIBE, /* RESP3, and the channels of one key: its messages are EV_WAKE from now on */
+	OP_JOIN, /* enter the queue of one key, or look at our place in it. YES: the key is reserved
+		    for us now, and we are not in the queue any more */
 	OP_SCAN, /* the next page of the node's locks (struct page) */
 	OP_BREAK, /* delete the hash or sorted set that expires, if its name and members are the
 		     token. FOREIGN: the text has the present name and members */
@@ -36,7 +37,7 @@ enum op {
 
 enum vote {
 	VOTE_NONE, /* not asked, or not answered yet */
-	VOTE_YES, /* done; JOIN: the key is free; WAIT: woken */
+	VOTE_YES, /* done; JOIN: the key is reserved for us */
 	VOTE_GONE, /* no such key */
 	VOTE_FOREIGN, /* another client has the key */
 	VOTE_ABSENT, /* no clean answer: never a vote, and never "busy" */
@@ -87,23 +88,26 @@ struct reply {
 	enum reason reason; /* VOTE_ABSENT only */
 	usec pttl; /* the key's remaining time, by the node's clock; NEVER: no expiry */
 	size_t text_len;
-	char text[REPLY_TEXT_MAX]; /* FOREIGN: the holder's value, raw; ABSENT: detail, raw; YES:
-				      our reservation's id, if any; COMMAND: the reply, or an
-				      array's last item; SCAN: the cursor of the next page, shorter
-				      than RUN_ID_MAX; "0": no more pages */
+	char text[REPLY_TEXT_MAX]; /* FOREIGN: the holder's value, raw; ABSENT: detail, raw; JOIN's
+				      YES, WAKE_RESERVED: the id of our reservation; COMMAND: the
+				      reply, or an array's last item; SCAN: the cursor of the next
+				      page, shorter than RUN_ID_MAX; "0": no more pages */
 	char run_id[RUN_ID_MAX]; /* the id of the server process; "": the server does not tell */
 	bool is_reserved; /* FOREIGN: the key is free, but reserved for another waiter; or it is
 			     shared, and waiters are ahead of us */
+	int64_t ticket; /* JOIN: our place among all waiters: the same in every later join */
+	int rank; /* JOIN: living waiters ahead of us in the queue; 0: we are the first */
+	int queued; /* JOIN: waiters in the queue */
 	bool is_shared; /* readers hold the key */
-	int key; /* FOREIGN: index of the key that another client has; YES: of the reserved key */
+	int key; /* FOREIGN: index of the key that another client has */
 	unsigned waiters; /* bit i: key i has waiters at this node */
 	bool is_cut; /* SCAN: the page was too long */
 	bool is_unguarded; /* the node cannot tell whether it forgot keys */
 	bool is_partial; /* no YES, but at least one of the keys is ours */
 	int64_t fence; /* ACQUIRE with wants_fence: the new fencing number; LOOK: the last one; 0:
 			  none */
-	int slot; /* of a semaphore: FOREIGN, JOIN: a free slot on this node; WAIT: the slot of the
-		     wake-up; 0: none */
+	int slot; /* of a semaphore: FOREIGN: a free slot on this node; JOIN's YES, WAKE_RESERVED:
+		     the slot that is reserved for us; 0: none */
 	usec soonest; /* FOREIGN, semaphore: remaining time of the first slot to end; else as pttl
 		       */
 };

@@ -9,7 +9,8 @@
 
 /* The first retry; each later one waits as long as the attempt has taken, up to a quarter of the
  * node time-out. A client that waits retries a few times, and then has its place in the queue; one
- * that does not wait retries for a node time-out: its rival may be far away. */
+ * that does not wait retries for two node time-outs: its rival may be far away, and may try a
+ * second time, with nodes that it left out (needs_those_left_out()). */
 #define RETRY_AFTER 200
 #define RETRIES_WAITING_MAX 3
 
@@ -41,23 +42,40 @@ static bool is_first_of_rivals(const struct step *s)
 	return tally_yes(s->tally) > 0;
 }
 
+/* Bit i: node i has not answered. */
+static unsigned silent_nodes(const struct step *s)
+{
+	unsigned silent = 0;
+
+	for (int i = 0; i < s->policy->nodes; i++)
+		silent |= (unsigned)(s->tally->ballot[i].vote == VOTE_NONE) << i;
+	return silent;
+}
+
 bool rivals_retry(
 	struct step *s, struct rivals *r, enum op op, usec asked_at, usec wait_until, usec *wake_at)
 {
-	bool is_coming = false, is_kept = false;
+	unsigned refused = 0; /* bits: enum refused */
+	bool is_early, is_in_vain;
 
-	for (int i = 0; i < s->policy->nodes; i++) {
-		is_coming |= waiter_expects_release(s, &s->tally->ballot[i]);
-		is_kept |= waiter_has_reservation(s, &s->tally->ballot[i]);
-	}
+	for (int i = 0; i < s->policy->nodes; i++)
+		refused |= 1u << waiter_refusal(s, i);
+	is_early = refused >> REFUSED_EARLY & 1;
+	is_in_vain = refused >> REFUSED_IN_VAIN & 1;
+	if (refused >> REFUSED_UNCLEAR & 1 &&
+		!step_grace_is_over(s, true, s->policy->node_timeout / 4, wake_at))
+		return true;
 	if (!r->retry_at) {
-		if (s->now >= asked_at + s->policy->node_timeout ||
-			(!is_coming && r->retries >= RETRIES_WAITING_MAX && s->now < wait_until) ||
-			(!is_coming && !is_kept &&
+		if (s->now >= asked_at + 2 * s->policy->node_timeout ||
+			(!is_early && r->retries >= RETRIES_WAITING_MAX && s->now < wait_until) ||
+			(!is_early && !is_in_vain &&
 				!(rivals_split_votes(s) && is_first_of_rivals(s))))
 			return false;
-		r->retry_at = s->now + usec_min(usec_max(RETRY_AFTER, s->now - asked_at),
-					       s->policy->node_timeout / 4);
+		/* No request is on its way that would change a reservation in vain. */
+		r->retry_at = s->now;
+		if (!is_in_vain)
+			r->retry_at += usec_min(usec_max(RETRY_AFTER, s->now - asked_at),
+				s->policy->node_timeout / 4);
 		r->retries++;
 	}
 	if (s->now < r->retry_at) {
@@ -65,19 +83,23 @@ bool rivals_retry(
 		return true;
 	}
 	r->retry_at = s->tally->enough_at = 0;
-	for (int i = 0; i < s->policy->nodes; i++) {
-		struct peer *m = &s->peer[i];
-		struct ballot *b = &s->tally->ballot[i];
+	r->silent = silent_nodes(s);
+	for (int i = 0; i < s->policy->nodes; i++)
+		if (s->tally->ballot[i].vote == VOTE_FOREIGN && peer_is_ready(&s->peer[i])) {
+			bool overrides = waiter_refusal(s, i) == REFUSED_IN_VAIN;
 
-		if (b->vote == VOTE_FOREIGN && peer_is_ready(m))
-			peer_send(s, i, op);
-	}
+			peer_send(s, i, op)->overrides = overrides;
+		}
 	return tally_count(s->tally, VOTE_NONE) > 0;
 }
 
-bool rivals_are_heard(const struct step *s, int yes, int open, usec *wake_at)
+/* A node that was silent before the last retry is not waited for again: each retry would take a
+ * quarter of the node time-out longer, and rivals come and go meanwhile. */
+bool rivals_are_heard(
+	const struct step *s, const struct rivals *r, int yes, int open, usec *wake_at)
 {
 	if (!rivals_split_votes(s))
 		return yes + open < policy_quorum(s->policy);
-	return open == 0 || step_grace_is_over(s, true, s->policy->node_timeout / 4, wake_at);
+	return (silent_nodes(s) & ~r->silent) == 0 ||
+	       step_grace_is_over(s, true, s->policy->node_timeout / 4, wake_at);
 }

@@ -19,18 +19,19 @@ struct step;
 struct rivals {
 	usec retry_at; /* the next request to the nodes that refused; 0: none is planned */
 	int retries; /* in this attempt */
+	unsigned silent; /* bit i: node i had not answered when the last retry was sent */
 };
 
 /* Rivals have the votes, none of them has a majority: one can get it if the others release. */
 bool rivals_split_votes(const struct step *s);
 
 /* Rivals hear every node before they retry or give way, except nodes that are late. Without rivals:
- * a majority can no longer be reached. */
-bool rivals_are_heard(const struct step *s, int yes, int open, usec *wake_at);
+ * a majority can no longer be reached with the `open` nodes. */
+bool rivals_are_heard(
+	const struct step *s, const struct rivals *r, int yes, int open, usec *wake_at);
 
-/* Retries, with `op`, if the votes are split and this client is the first of its rivals, or if the
- * key is reserved for it and the release before has not reached all nodes. False: the attempt has
- * failed. */
+/* Retries, with `op`, if the votes are split and this client is the first of its rivals; or if a
+ * node's refusal is not final (waiter_refusal()). False: the attempt has failed. */
 bool rivals_retry(struct step *s, struct rivals *r, enum op op, usec asked_at, usec wait_until,
 	usec *wake_at);
 

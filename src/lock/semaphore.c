@@ -7,7 +7,8 @@
 /* So many attempts in a row go at once to another slot that a node named as free. */
 #define MOVES_MAX 8
 
-int semaphore_own(const struct step *s, int named)
+/* The slot, or 0 if it is above our --limit: clients with a larger limit may use it. */
+static int own_slot(const struct step *s, int named)
 {
 	return named <= s->policy->slots ? named : 0;
 }
@@ -24,16 +25,11 @@ static int find_slot(const struct step *s)
 
 	assert(node >= 0); /* a node refused us */
 	if (s->tally->ballot[node].vote == VOTE_FOREIGN)
-		return semaphore_own(s, s->tally->ballot[node].reply.slot);
+		return own_slot(s, s->tally->ballot[node].reply.slot);
 	for (int i = s->policy->nodes - 1; i >= 0; i--)
 		if (s->tally->ballot[i].vote == VOTE_FOREIGN && s->tally->ballot[i].reply.slot > 0)
-			slot = semaphore_own(s, s->tally->ballot[i].reply.slot);
+			slot = own_slot(s, s->tally->ballot[i].reply.slot);
 	return slot;
-}
-
-void semaphore_offer(struct step *s, int slot)
-{
-	s->semaphore->next_slot = semaphore_own(s, slot);
 }
 
 bool semaphore_has_next(const struct step *s)
@@ -49,7 +45,7 @@ bool semaphore_is_moving(const struct step *s)
 void semaphore_begin(struct step *s)
 {
 	struct semaphore *sem = s->semaphore;
-	int slot = s->waiter->is_woken ? s->waiter->turn_slot : sem->next_slot;
+	int slot = s->waiter->used_reservation ? s->waiter->slot : sem->next_slot;
 
 	sem->next_slot = 0;
 	if (!policy_has_slots(s->policy))

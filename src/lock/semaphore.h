@@ -4,7 +4,6 @@
  *
  *	semaphore_begin()      an attempt begins: sets the slot in the stamp of its requests
  *	semaphore_moves_on()   an attempt failed: does the next one ask for another slot at once?
- *	semaphore_offer()      the queue node named a free slot
  *
  * Nothing here fails.
  */
@@ -29,11 +28,8 @@ bool semaphore_moves_on(struct step *s, bool is_busy, usec wait_until);
 /* The attempt follows the one before without a pause. */
 bool semaphore_is_moving(const struct step *s);
 
-void semaphore_offer(struct step *s, int slot);
+/* A node named a free slot, but too many attempts have followed one another without a pause. */
 bool semaphore_has_next(const struct step *s);
-
-/* The slot, or 0 if it is above our --limit: clients with a larger limit may use it. */
-int semaphore_own(const struct step *s, int slot);
 
 /* When the holder that refused us, or the first of the slots, expires. */
 usec semaphore_ends_in(const struct policy *p, const struct reply *reply);

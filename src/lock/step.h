@@ -23,9 +23,10 @@ struct step {
 	struct lock *lock; /* for lock.c and acquire.c */
 
 	usec now;
+	usec wait_until; /* no attempt begins later */
 	uint64_t random;
 	const char *token;
-	bool is_trying; /* the lock was not held when the event came */
+	bool is_held; /* the lock was held when the event came, and not yet released */
 	bool is_timeout; /* no I/O was pending: an answer that was not read by now is late */
 
 	struct update *up;

@@ -4,120 +4,28 @@
 
 #include "lock/peer.h"
 #include "lock/semaphore.h"
-#include "lock/shared.h"
 
 #include <string.h>
 
-/* A random delay lets rivals that split the votes fall out of step; it grows up to fourfold. */
+/* Clients that failed at the same moment try again at different times; the delay grows fourfold. */
 #define RETRY_DELAY (20 * USEC_MSEC)
 #define RETRY_SPREAD (100 * USEC_MSEC)
 
-/* So often the line may say that it is another one's turn, without a wake-up between. */
-#define SEAT_TRIES 3
-
-/* Who is not woken asks again after that time at the latest; so do those that stopped, crashed or
- * never knew how to wake. */
+/* A quarantine may take hours, and may be ended by hand. */
 #define BACK_STOP (25 * USEC_SEC)
 #define BACK_STOP_SPREAD (10 * USEC_SEC)
 
-/* Who waits for longer than this keeps no connection but its seat. */
+/* The first waiter attempts, and the second looks, so often: a lost wake-up costs no more time. */
+#define LOOK_FIRST USEC_SEC
+
+/* The others are told when they become one of the first two. Their looks notice only that the queue
+ * node is gone; the crowd does not look at the same moment. */
+#define LOOK_LATER (5 * USEC_SEC)
+#define LOOK_SPREAD (20 * USEC_MSEC)
+
+/* A client that waits for longer than this keeps only the connection to the queue node. */
 #define SHED_AFTER USEC_SEC
 
-/* The first in a key's order that answers, as far as we know; -1: none. */
-int waiter_queue_node(const struct step *s, int key)
-{
-	for (int n = 0; n < s->policy->nodes; n++) {
-		int i = s->policy->order[key][n];
-		const struct peer *m = &s->peer[i];
-		const struct ballot *b = &s->tally->ballot[i];
-
-		if (b->vote == VOTE_NONE ? m->link == LINK_UP && !peer_is_late(m)
-					 : b->vote != VOTE_ABSENT)
-			return i;
-	}
-	return -1;
-}
-
-/* The pause ends after that time, or as it would have. */
-static void come_back(struct step *s, usec after)
-{
-	if (s->waiter->retry_at != NEVER)
-		s->waiter->retry_at = usec_min(s->waiter->retry_at, usec_add(s->now, after));
-}
-
-static struct action *send_from_seat(struct step *s, enum op op)
-{
-	struct waiter *seat = s->waiter;
-	struct action *a = step_act(s, ACT_SEND, seat->node);
-
-	a->target = TARGET_WAITER;
-	a->op = op;
-	a->is_promoted = seat->leads && op != OP_HAND_OFF;
-	if (op == OP_HAND_OFF)
-		a->slot = seat->is_woken && !seat->waits ? seat->turn_slot : 0;
-	seat->joins |= op == OP_JOIN;
-	seat->waits |= op == OP_WAIT;
-	seat->due = s->now + s->policy->node_timeout;
-	return a;
-}
-
-/* The next in line need not wait for who does not use it. Nobody is behind a pop that is blocked.
- */
-static void pass_turn_on(struct step *s)
-{
-	struct waiter *seat = s->waiter;
-
-	if (seat->link != LINK_UP || seat->waits)
-		return;
-	send_from_seat(s, OP_HAND_OFF);
-	seat->passes = true;
-}
-
-static void keep_turn(struct step *s, const struct reply *reply, int key, int slot)
-{
-	size_t len = reply->text_len < TOKEN_ID_LEN ? reply->text_len : TOKEN_ID_LEN;
-
-	/* Two at once: one will do. */
-	if (s->waiter->is_woken && slot != s->waiter->turn_slot)
-		pass_turn_on(s);
-	memcpy(s->waiter->turn[key], reply->text, len);
-	s->waiter->turn[key][len] = '\0';
-	s->waiter->turn_key = key;
-	s->waiter->turn_slot = slot;
-	s->waiter->is_woken = s->is_trying;
-	come_back(s, 0);
-}
-
-static void open_seat(struct step *s, int line)
-{
-	struct waiter *seat = s->waiter;
-
-	step_act(s, ACT_OPEN, line)->target = TARGET_WAITER;
-	seat->link = LINK_OPENING;
-	seat->leads &= seat->node == line && seat->key == s->waiter->busy_key;
-	seat->node = line;
-	seat->key = s->waiter->busy_key;
-	seat->tried = s->stamp->round;
-	seat->due = s->now + s->policy->node_timeout;
-}
-
-static void seat_is_down(struct step *s)
-{
-	struct waiter *seat = s->waiter;
-
-	seat->link = LINK_DOWN;
-	seat->joins = seat->waits = seat->passes = seat->leaves = false;
-}
-
-static void close_seat(struct step *s)
-{
-	if (s->waiter->link == LINK_DOWN)
-		return;
-	step_act(s, ACT_CLOSE, s->waiter->node)->target = TARGET_WAITER;
-	seat_is_down(s);
-}
-
-/* All who waited at a node that is gone come at once: not in step, please. */
 static usec retry_delay(const struct step *s)
 {
 	int grows = s->waiter->tries / 4;
@@ -125,162 +33,127 @@ static usec retry_delay(const struct step *s)
 	return (RETRY_DELAY + (usec)(s->random % RETRY_SPREAD)) << (grows < 2 ? grows : 2);
 }
 
-/* So much later than a key's end is asked for it: nodes are a grain late, and others wait too. */
+/* How long after a key's end to ask for it: a node's clock has grains of a millisecond, and other
+ * clients ask, too. */
 static usec spread(const struct step *s)
 {
 	return 2 * USEC_MSEC + (usec)(s->random % RETRY_SPREAD);
 }
 
-usec waiter_due(const struct step *s)
+static void retry_in(struct step *s, usec delay)
 {
-	return s->waiter->link == LINK_OPENING || s->waiter->joins || s->waiter->passes
-		       ? s->waiter->due
-		       : NEVER;
+	s->waiter->retry_at = usec_min(s->waiter->retry_at, usec_add(s->now, delay));
 }
 
-static void take_turn(struct step *s, const struct reply *reply)
+static void look_in(struct step *s, usec delay)
 {
-	keep_turn(s, reply, s->waiter->key, semaphore_own(s, reply->slot));
-	s->waiter->is_fresh = true;
-	s->waiter->was_free = false;
-	s->waiter->tries = 0;
+	s->waiter->look_at = usec_min(s->waiter->look_at, usec_add(s->now, delay));
 }
 
-/* Others have a larger limit than we, and a slot that we do not. */
-static void pass_slot_on(struct step *s, int slot)
+static struct peer *queue_peer(const struct step *s)
 {
-	send_from_seat(s, OP_HAND_OFF)->slot = slot;
-	s->waiter->passes = true;
+	return &s->peer[s->waiter->node];
 }
 
-static void seat_reply(struct step *s, const struct event *ev)
+/* The queue node sends messages, or is about to: in these states, `node` and `key` are valid. */
+static bool is_queued(const struct waiter *w)
 {
-	struct waiter *seat = s->waiter;
+	return w->state == WAITER_JOINING || w->state == WAITER_QUEUED;
+}
+
+int waiter_queue_node(const struct step *s, int key)
+{
+	for (int n = 0; n < s->policy->nodes; n++) {
+		int i = s->policy->order[key][n];
+		const struct peer *p = &s->peer[i];
+		const struct ballot *b = &s->tally->ballot[i];
+
+		if (b->vote == VOTE_NONE ? p->link == LINK_UP && !peer_is_late(p)
+					 : b->vote != VOTE_ABSENT)
+			return i;
+	}
+	return -1;
+}
+
+/* The vote that grants the key, or says that it is free. */
+static enum vote vote_for(const struct step *s)
+{
+	return s->policy->only_looks ? VOTE_GONE : VOTE_YES;
+}
+
+/* ---- reservations ---- */
+
+static void copy_id(char id[TOKEN_ID_LEN + 1], const struct reply *reply)
+{
+	size_t len = reply->text_len < TOKEN_ID_LEN ? reply->text_len : TOKEN_ID_LEN;
+
+	memcpy(id, reply->text, len);
+	id[len] = '\0';
+}
+
+/* Out of the queue of that key; the reservation, if any, is for the next waiter. If it cannot be
+ * sent, the looks of the first two waiters find the key free. */
+static void pass_on(struct step *s, int node, int key, int slot, const char *id)
+{
+	const struct peer *p = &s->peer[node];
+
+	if (p->link != LINK_UP || peer_in_flight(p))
+		return;
+	memmove(s->waiter->unused, id, strlen(id) + 1);
+	peer_queue(s, node, OP_HAND_OFF, key)->slot = slot;
+}
+
+/* Leaves the queue. Returns false if a reply must be read first: a reservation may arrive with it.
+ */
+static bool leave(struct step *s)
+{
+	struct waiter *w = s->waiter;
+	const struct peer *p = queue_peer(s);
+
+	if (is_queued(w) && peer_in_flight(p) && !peer_is_late(p))
+		return false;
+	if (is_queued(w))
+		pass_on(s, w->node, w->key, w->slot, w->reservation[w->key]);
+	w->reservation[w->key][0] = '\0';
+	w->state = WAITER_OFF;
+	w->is_woken = false;
+	return true;
+}
+
+/* The key is reserved for us. */
+static void take_reservation(struct step *s, const struct event *ev, int key)
+{
+	struct waiter *w = s->waiter;
 	const struct reply *reply = ev->reply;
+	bool is_ours = ev->node == w->node && key == w->key &&
+		       (w->state == WAITER_LEAVING || (is_queued(w) && !s->is_held));
 
-	switch (ev->op) {
-	case OP_JOIN:
-		seat->joins = false;
-		if (reply->vote == VOTE_ABSENT)
-			break;
-		/* Free by now. If that did not help the last time, it is not free elsewhere. */
-		if (reply->vote == VOTE_YES)
-			semaphore_offer(s, reply->slot);
-		if (reply->vote == VOTE_YES && reply->text_len > 0)
-			take_turn(s, reply);
-		/* So it is when this attempt has failed; and so is another one's turn, which may be
-		 * nobody's. Among readers, each question is a word for the next in line: one will
-		 * do. */
-		else if (s->waiter->retry_at == NEVER &&
-			 (reply->vote == VOTE_YES || (reply->is_reserved && !reply->is_shared)))
-			seat->is_fresh = true;
-		else if (reply->vote == VOTE_YES)
-			come_back(s, seat->was_free ? retry_delay(s) : 0);
-		/* It may be another key than those that refused us, and one that nobody gives back:
-		 * then it is in the way of the hand-over, and its end wakes nobody. */
-		else
-			come_back(s, usec_add(reply->pttl, spread(s)));
-		seat->was_free = reply->vote == VOTE_YES;
-		return;
-	case OP_WAIT:
-		seat->waits = false;
-		if (reply->vote == VOTE_ABSENT)
-			break;
-		if (policy_has_slots(s->policy) && reply->slot > s->policy->slots)
-			pass_slot_on(s, reply->slot);
-		else
-			take_turn(s, reply);
-		return;
-	default: /* the turn was passed on */
-		seat->passes = false;
+	/* Clients with a larger --limit use slots that we do not. */
+	if (!is_ours || (policy_has_slots(s->policy) && reply->slot > s->policy->slots)) {
+		char id[TOKEN_ID_LEN + 1];
+
+		copy_id(id, reply);
+		pass_on(s, ev->node, key, reply->slot, id);
 		return;
 	}
-	/* A user who may not wait asks again and again; any other trouble may be over soon. */
-	seat->is_refused = reply->reason == REASON_NOPERM;
-	seat->trouble = *reply;
-	close_seat(s);
-	come_back(s, retry_delay(s));
+	/* One slot is enough. */
+	if (w->is_woken && reply->slot != w->slot)
+		pass_on(s, w->node, w->key, w->slot, w->reservation[key]);
+	copy_id(w->reservation[key], reply);
+	w->slot = reply->slot;
+	w->is_woken = true;
 }
 
-/* Between two attempts, because somebody else has it: wait where the others wait. */
-static void take_seat(struct step *s)
+/* ---- when to look and when to try again ---- */
+
+/* A client that wakes no waiters has the key: another program, or a key without an end. */
+static bool is_stranger(const struct reply *reply)
 {
-	struct waiter *seat = s->waiter;
-	int line = waiter_queue_node(s, s->waiter->busy_key);
-
-	if (seat->is_refused || seat->passes)
-		return;
-	assert(line >= 0); /* who refused us */
-	if (seat->link != LINK_DOWN && (line != seat->node || s->waiter->busy_key != seat->key))
-		close_seat(s);
-	/* Once in a round at each: the next in order may be the line before the round is over. */
-	if (seat->link == LINK_DOWN && (seat->tried != s->stamp->round || line != seat->node))
-		open_seat(s, line);
-	if (seat->link == LINK_UP && !seat->joins && !seat->waits) {
-		send_from_seat(s, OP_JOIN);
-		send_from_seat(s, OP_WAIT);
-	}
+	return reply->vote == VOTE_FOREIGN &&
+	       (reply->pttl == NEVER ||
+		       !(reply->is_reserved || token_is_ours(reply->text, reply->text_len)));
 }
 
-/* It is somebody's turn again and again, and never ours: is our seat still there? */
-static void doubt_seat(struct step *s)
-{
-	int line = waiter_queue_node(s, s->waiter->busy_key);
-
-	if (s->waiter->tries > SEAT_TRIES && s->waiter->waits && line >= 0 &&
-		s->tally->ballot[line].vote == VOTE_FOREIGN &&
-		s->tally->ballot[line].reply.is_reserved)
-		close_seat(s);
-}
-
-/* What is not needed while waiting is closed after a while. */
-static void shed_links(struct step *s, usec *wake_at)
-{
-	if (!s->waiter->waits)
-		return;
-	for (int i = 0; i < s->policy->nodes; i++) {
-		struct peer *m = &s->peer[i];
-
-		if (m->link != LINK_UP || peer_in_flight(m) ||
-			(i == s->waiter->node && shared_has_key(s, s->waiter->node)))
-			continue;
-		if (s->now >= s->waiter->shed_at)
-			peer_close(s, i);
-		else
-			*wake_at = usec_min(*wake_at, s->waiter->shed_at);
-	}
-}
-
-/* A turn that came before the pop is known to be ours while the pop is still blocked; so is it that
- * nobody passes readers by who waits behind us. */
-static void pass_turn_beside_the_seat(struct step *s)
-{
-	const struct waiter *seat = s->waiter;
-	const struct peer *m = &s->peer[seat->node];
-	struct action *a;
-
-	/* Woken while another program had the key, we used no turn; yet the nodes keep it. */
-	if (!seat->waits || m->link != LINK_UP || m->pending ||
-		(!seat->is_woken && !seat->turn[seat->key][0] &&
-			!shared_has_key(s, s->waiter->node)))
-		return;
-	a = peer_send(s, seat->node, OP_HAND_OFF);
-	a->is_leaving = true;
-	a->slot = seat->is_woken ? seat->turn_slot : 0;
-	a->is_promoted = seat->leads;
-	s->waiter->passes_beside = true;
-}
-
-/* That word serves our own pop, and what stands behind it serves the next in line: a node that
- * finds us gone in between drops it. */
-bool waiter_is_leaving(const struct step *s)
-{
-	const struct peer *m = &s->peer[s->waiter->node];
-
-	return s->waiter->passes_beside && peer_in_flight(m) && !peer_is_late(m);
-}
-
-/* Somebody is in the way who wakes nobody. */
 static bool has_strangers(const struct step *s)
 {
 	for (int i = 0; i < s->policy->nodes; i++)
@@ -289,93 +162,258 @@ static bool has_strangers(const struct step *s)
 	return false;
 }
 
-/* The next attempt, if nobody wakes us before. */
-static usec retry_at(const struct step *s, bool is_busy)
+/* The queue node does not reserve the key for us: it is taken for `ends_in`. */
+static void schedule(struct step *s, usec ends_in, bool has_stranger)
 {
-	usec delay = retry_delay(s);
-	/* However long the key lasts: a wake-up may be lost. */
-	usec back_stop = s->now + BACK_STOP + (usec)(s->random % BACK_STOP_SPREAD);
-	int line = waiter_queue_node(s, s->waiter->busy_key), most;
+	struct waiter *w = s->waiter;
+	usec first = s->now + LOOK_FIRST + (usec)(s->random % RETRY_SPREAD);
 
-	if (!is_busy && tally_quarantined_for(s->tally) > 0)
-		return usec_min(
-			usec_add(usec_add(s->now, spread(s)), tally_quarantined_for(s->tally)),
-			back_stop);
-	if (!is_busy || s->waiter->is_refused || has_strangers(s))
-		return s->now + delay;
-	if (tally_is_taken(s->tally, line))
-		return usec_min(
-			usec_add(s->now + spread(s),
-				semaphore_ends_in(s->policy, &s->tally->ballot[line].reply)),
-			back_stop);
-	(void)tally_holder(s->tally, &most);
-	if (most >= policy_quorum(s->policy))
-		return usec_min(
-			usec_add(s->now,
-				usec_max(usec_add(spread(s), tally_free_in(s->tally,
-								     policy_has_slots(s->policy))),
-					delay)),
-			back_stop);
-	return s->now + delay;
+	w->look_at = w->retry_at = NEVER;
+	if (w->rank > 1) {
+		look_in(s, LOOK_LATER + w->rank * LOOK_SPREAD);
+		return;
+	}
+	retry_in(s, has_stranger ? retry_delay(s) : usec_add(ends_in, spread(s)));
+	/* The first waiter asks all nodes: the queue node may have a key that the others have not.
+	 */
+	if (w->rank == 0)
+		w->retry_at = usec_min(w->retry_at, first);
+	else
+		w->look_at = first;
 }
 
-/* Of several keys the one to wait for: as the line of the last one sees it, or else as anybody. */
+/* Without a refusal: too few nodes answered. */
+static usec retry_for_quorum(const struct step *s)
+{
+	usec quarantined_for = tally_quarantined_for(s->tally);
+
+	if (quarantined_for == 0)
+		return s->now + retry_delay(s);
+	return usec_min(usec_add(s->now + spread(s), quarantined_for),
+		s->now + BACK_STOP + (usec)(s->random % BACK_STOP_SPREAD));
+}
+
+/* Of several keys the one to wait for: as the queue node of the last one says, or else any node. */
 static int key_in_the_way(const struct step *s)
 {
-	int line = waiter_queue_node(s, s->waiter->busy_key), key = s->waiter->busy_key;
+	int node = waiter_queue_node(s, s->waiter->busy_key), key = s->waiter->busy_key;
 
-	assert(line >= 0); /* who refused us */
-	if (s->tally->ballot[line].vote == VOTE_FOREIGN)
-		return s->tally->ballot[line].reply.key;
+	assert(node >= 0); /* a node refused us */
+	if (s->tally->ballot[node].vote == VOTE_FOREIGN)
+		return s->tally->ballot[node].reply.key;
 	for (int i = s->policy->nodes - 1; i >= 0; i--)
 		if (s->tally->ballot[i].vote == VOTE_FOREIGN)
 			key = s->tally->ballot[i].reply.key;
 	return key;
 }
 
-/* It was our turn, but another one of our keys is somebody else's: the next in line need not wait
- * for that. */
-static void pass_useless_turn_on(struct step *s)
+/* ---- the queue ---- */
+
+/* The user may not queue, or the server is too old: the waiter polls. After other errors, it queues
+ * at the next node. */
+static void queue_is_refused(struct step *s, const struct event *ev)
 {
-	if (s->waiter->busy_key != s->waiter->key)
-		pass_turn_on(s);
+	struct waiter *w = s->waiter;
+
+	w->silent |= 1u << ev->node;
+	if (ev->node != w->node || w->state == WAITER_LEAVING)
+		return;
+	w->state = WAITER_OFF;
+	if (ev->reply->reason != REASON_NOPERM && ev->reply->reason != REASON_SERVER)
+		return;
+	w->state = WAITER_POLLS;
+	w->trouble = *ev->reply;
+	retry_in(s, retry_delay(s));
 }
 
-/* It is our turn, but the release of the one before us has not reached this node yet. Readers' key
- * has none of their names: but at the line they are gone. */
-bool waiter_expects_release(const struct step *s, const struct ballot *b)
+/* The queue node granted the key in the last attempt, which was not enough: it may have lost the
+ * key of a holder that the others know. Then waiters that wake each other there get nothing. The
+ * reservation must last until it is used. */
+static usec use_delay(const struct step *s)
 {
-	if (b->vote != VOTE_FOREIGN || !s->waiter->used_turn || b->reply.text_len <= TOKEN_ID_LEN)
+	const struct waiter *w = s->waiter;
+
+	if (s->tally->ballot[w->node].vote != vote_for(s) || w->saw_holder)
+		return 0;
+	return usec_min(retry_delay(s), s->policy->node_timeout / 2);
+}
+
+static void join_replied(struct step *s, const struct event *ev)
+{
+	struct waiter *w = s->waiter;
+	const struct reply *reply = ev->reply;
+
+	/* The reply came so late that we have queued at another node. waiter_plan() returns to this
+	 * one, if it is earlier in the order. */
+	if (w->state != WAITER_JOINING || ev->node != w->node)
+		return;
+	w->state = WAITER_QUEUED;
+	w->rank = reply->rank;
+	if (reply->ticket > 0)
+		w->ticket = reply->ticket;
+	if (reply->vote != VOTE_YES) {
+		w->saw_holder |= !reply->is_reserved;
+		schedule(s, semaphore_ends_in(s->policy, reply),
+			is_stranger(reply) || has_strangers(s));
+		return;
+	}
+	take_reservation(s, ev, w->key);
+	w->look_at = NEVER;
+	retry_in(s, use_delay(s));
+}
+
+static void take_message(struct step *s, const struct event *ev)
+{
+	struct waiter *w = s->waiter;
+	bool is_here = is_queued(w) && ev->node == w->node && ev->key == w->key;
+
+	switch (ev->wake) {
+	case WAKE_RESERVED:
+		take_reservation(s, ev, ev->key);
+		if (!w->is_woken)
+			break;
+		if (use_delay(s) == 0)
+			w->tries = 0;
+		retry_in(s, use_delay(s));
+		break;
+	case WAKE_LOOK:
+		if (!is_here)
+			break;
+		w->rank = w->rank < 1 ? w->rank : 1;
+		look_in(s, LOOK_FIRST);
+		break;
+	case WAKE_REJOIN:
+		/* The whole crowd hears it. */
+		if (is_here)
+			look_in(s, (usec)(s->random % USEC_SEC));
+		break;
+	}
+}
+
+/* A late reply means: not at present. A node that was not connected in time for the attempt is as
+ * good as the others. */
+static bool may_answer(const struct step *s, int node)
+{
+	const struct peer *p = &s->peer[node];
+	const struct ballot *b = &s->tally->ballot[node];
+
+	if (peer_is_late(p))
 		return false;
-	if (b->reply.is_shared)
-		return s->tally->ballot[s->waiter->node].vote ==
-		       (s->policy->only_looks ? VOTE_GONE : VOTE_YES);
-	return memcmp(b->reply.text, s->waiter->turn[b->reply.key], TOKEN_ID_LEN) == 0;
+	return b->vote != VOTE_ABSENT ||
+	       (b->reply.reason == REASON_NOT_READY && p->link != LINK_DOWN);
 }
 
-/* It is our turn, but we did not know that when we asked. */
-bool waiter_has_reservation(const struct step *s, const struct ballot *b)
+/* The node to queue at; -1: none answers. All clients must find the same one: so a node that has
+ * not answered yet is worth waiting for, but not worth leaving a queue for. */
+static int find_queue(const struct step *s)
 {
-	return b->vote == VOTE_FOREIGN && s->waiter->used_turn && b->reply.is_reserved &&
-	       s->waiter->turn[b->reply.key][0];
+	const struct waiter *w = s->waiter;
+
+	for (int n = 0; n < s->policy->nodes; n++) {
+		int i = s->policy->order[w->busy_key][n];
+		enum vote vote = s->tally->ballot[i].vote;
+		bool has_answered = vote != VOTE_NONE && vote != VOTE_ABSENT;
+
+		if (!may_answer(s, i) || w->silent >> i & 1)
+			continue;
+		if (has_answered || w->state == WAITER_OFF || i == w->node)
+			return i;
+	}
+	return -1;
 }
 
-/* Of a key: it is there, and has not spoken yet. */
-static bool is_the_line_silent(const struct step *s, int key)
+static void queue(struct step *s, usec *wake_at)
 {
-	int line = waiter_queue_node(s, key);
+	struct waiter *w = s->waiter;
+	const struct peer *p;
+	int node;
 
-	return line >= 0 && s->tally->ballot[line].vote == VOTE_NONE;
+	if (w->state != WAITER_OFF && queue_peer(s)->link == LINK_DOWN) {
+		w->silent |= 1u << w->node;
+		w->state = WAITER_OFF;
+	}
+	node = find_queue(s);
+	if (node < 0) {
+		retry_in(s, retry_delay(s));
+		return;
+	}
+	if (w->state != WAITER_OFF && (node != w->node || w->busy_key != w->key) && !leave(s))
+		return;
+	if (w->state == WAITER_OFF) {
+		w->state = WAITER_SUBSCRIBING;
+		w->node = node;
+		w->key = w->busy_key;
+	}
+	p = queue_peer(s);
+	if (p->link == LINK_DOWN)
+		peer_open(s, node);
+	if (p->link != LINK_UP || p->asked)
+		return;
+	/* Also on a connection that an attempt opened again. */
+	if (!(p->subscribed >> w->key & 1)) {
+		peer_queue(s, node, OP_SUBSCRIBE, w->key);
+	} else if (w->state == WAITER_SUBSCRIBING || s->now >= w->look_at) {
+		peer_queue(s, node, OP_JOIN, w->key);
+		w->state = WAITER_JOINING;
+	} else {
+		*wake_at = usec_min(*wake_at, w->look_at);
+	}
 }
 
-/* --fair: a line has not spoken yet. Readers wait for a quarter of its time: they would share; but
- * one that is only far away must be heard, or writers starve. */
-static bool is_a_line_silent(const struct step *s, usec *wake_at)
+/* A crowd of waiters costs each node but one no connection. The first waiter asks all nodes every
+ * second. */
+static void shed_connections(struct step *s, usec *wake_at)
+{
+	const struct waiter *w = s->waiter;
+
+	if (!is_queued(w) || w->rank == 0)
+		return;
+	for (int i = 0; i < s->policy->nodes; i++) {
+		const struct peer *p = &s->peer[i];
+
+		if (i == w->node || p->link != LINK_UP || peer_in_flight(p))
+			continue;
+		if (s->now >= w->shed_at)
+			peer_close(s, i);
+		else
+			*wake_at = usec_min(*wake_at, w->shed_at);
+	}
+}
+
+/* ---- the border ---- */
+
+static void make_id(struct step *s)
+{
+	char *id = s->waiter->id;
+
+	id[0] = s->policy->is_shared ? 'r' : 'w';
+	for (int i = 1; i < WAITER_ID_LEN; i++)
+		id[i] = "0123456789abcdef"[s->random >> 4 * (WAITER_ID_LEN - 1 - i) & 15];
+	id[WAITER_ID_LEN] = '\0';
+}
+
+void waiter_begin(struct step *s)
+{
+	struct waiter *w = s->waiter;
+
+	if (!w->id[0])
+		make_id(s);
+	w->used_reservation = w->is_woken;
+	w->is_woken = false;
+	w->silent = 0;
+}
+
+/* A queue node has not answered yet. With --fair its word is needed; readers wait for a quarter of
+ * its time: a node that is only far away must be heard, or writers starve. */
+static bool is_queue_silent(const struct step *s, usec *wake_at)
 {
 	bool is_silent = false;
 
-	for (int key = 0; key < s->policy->keys && policy_obeys_queue(s->policy); key++)
-		is_silent |= is_the_line_silent(s, key);
+	for (int key = 0; key < s->policy->keys; key++) {
+		int node = waiter_queue_node(s, key);
+
+		is_silent |= node >= 0 && s->tally->ballot[node].vote == VOTE_NONE;
+	}
 	if (is_silent && !s->policy->is_fair)
 		return !step_grace_is_over(s,
 			tally_yes(s->tally) + tally_no(s->tally) >= policy_quorum(s->policy),
@@ -383,191 +421,183 @@ static bool is_a_line_silent(const struct step *s, usec *wake_at)
 	return is_silent;
 }
 
-/* A turn is kept: the line, which has not spoken yet, knows whether anybody comes for it. */
-bool waiter_may_be_reserved(const struct step *s, usec *wake_at)
+/* The client was woken, or it is the first in the queue. */
+static bool is_next(const struct waiter *w, int node, int key)
 {
-	bool is_silent = false;
-
-	for (int i = 0; i < s->policy->nodes; i++)
-		is_silent |= s->tally->ballot[i].vote == VOTE_FOREIGN &&
-			     s->tally->ballot[i].reply.is_reserved &&
-			     is_the_line_silent(s, s->tally->ballot[i].reply.key);
-	return is_silent && !step_grace_is_over(s, true, s->policy->node_timeout / 4, wake_at);
+	return w->used_reservation ||
+	       (is_queued(w) && w->node == node && w->key == key && w->ticket > 0 && w->rank == 0);
 }
 
-/* --fair: it says that others come first, however many would grant it. */
-static bool is_before_its_turn(const struct step *s)
+/* The queue node refused, since other clients are first. With --fair that is so as well where it
+ * still has a key that expired on the other nodes. */
+static bool is_for_others(const struct step *s, int node, int key)
 {
-	bool is_early = false;
+	const struct ballot *b = &s->tally->ballot[node];
 
-	for (int key = 0; key < s->policy->keys && policy_obeys_queue(s->policy); key++) {
-		int line = waiter_queue_node(s, key);
-
-		is_early |= line >= 0 && s->tally->ballot[line].vote == VOTE_FOREIGN &&
-			    s->tally->ballot[line].reply.is_reserved &&
-			    s->tally->ballot[line].reply.key == key;
-	}
-	return is_early;
-}
-
-/* ---- the border ---- */
-
-void waiter_init(struct waiter *w)
-{
-	*w = (struct waiter){.retry_at = NEVER};
-}
-
-void waiter_begin_round(struct step *s)
-{
-	s->waiter->awaited = 0;
-}
-
-int waiter_begin(struct step *s, bool is_contended)
-{
-	struct waiter *w = s->waiter;
-	const int *i = s->policy->order[w->busy_key];
-
-	w->used_turn = w->is_woken;
-	w->is_fresh = false;
-	/* Others contend and nobody has woken us: who gets the line goes on. Alone, or when it is
-	 * our turn, one round trip does. */
-	if (!is_contended || w->used_turn)
-		return -1;
-	while (!peer_is_ready(&s->peer[*i]))
-		i++;
-	return *i;
-}
-
-void waiter_granted(struct step *s, const struct event *ev, const struct reply *reply, bool in_time)
-{
-	struct waiter *w = s->waiter;
-
-	/* A turn that nobody came for: with it, the others will grant it as well. */
-	if (ev->op == OP_ACQUIRE && reply->text_len > 0) {
-		keep_turn(s, reply, reply->key, s->stamp->slot);
-		w->used_turn |= in_time;
-	}
-	/* Those who wait elsewhere see the line otherwise than we do, and will see to it. */
-	for (int key = 0; key < s->policy->keys; key++)
-		if (ev->node == waiter_queue_node(s, key))
-			w->awaited = (w->awaited & ~(1u << key)) | (reply->waiters & 1u << key);
+	if (b->vote != VOTE_FOREIGN || b->reply.key != key)
+		return false;
+	return b->reply.is_reserved || (s->policy->is_fair && b->reply.waiters >> key & 1 &&
+					       !is_next(s->waiter, node, key));
 }
 
 enum reserved waiter_reserved(const struct step *s, usec *wake_at)
 {
-	if (is_a_line_silent(s, wake_at))
+	if (!policy_obeys_queue(s->policy))
+		return RESERVED_NO;
+	if (is_queue_silent(s, wake_at))
 		return RESERVED_UNKNOWN;
-	return is_before_its_turn(s) ? RESERVED_FOR_OTHERS : RESERVED_NO;
-}
+	for (int key = 0; key < s->policy->keys; key++) {
+		int node = waiter_queue_node(s, key);
 
-void waiter_refused(struct step *s)
-{
-	struct waiter *w = s->waiter;
-
-	w->busy_key = key_in_the_way(s);
-	/* A writer that is woken, and finds readers, does not go to the end of the line. */
-	w->leads |= w->used_turn && !s->policy->is_shared && shared_is_in_the_way(s);
-	if (w->used_turn && !w->is_fresh) {
-		w->is_woken = false;
-		pass_useless_turn_on(s);
+		if (node >= 0 && is_for_others(s, node, key))
+			return RESERVED_FOR_OTHERS;
 	}
+	return RESERVED_NO;
 }
 
-void waiter_pause(struct step *s, bool is_busy, bool is_moving, usec wait_until)
+static enum refused refusal_by_reservation(const struct step *s, int node)
+{
+	int queue_node = waiter_queue_node(s, s->tally->ballot[node].reply.key);
+	enum vote vote = queue_node < 0 ? VOTE_FOREIGN : s->tally->ballot[queue_node].vote;
+
+	return vote == VOTE_NONE     ? REFUSED_UNCLEAR
+	       : vote == vote_for(s) ? REFUSED_IN_VAIN
+				     : REFUSED;
+}
+
+enum refused waiter_refusal(const struct step *s, int node)
+{
+	const struct waiter *w = s->waiter;
+	const struct ballot *b = &s->tally->ballot[node];
+	bool is_early;
+
+	if (b->vote != VOTE_FOREIGN)
+		return REFUSED;
+	if (b->reply.is_reserved)
+		return refusal_by_reservation(s, node);
+	if (!w->used_reservation || b->reply.text_len <= TOKEN_ID_LEN)
+		return REFUSED;
+	/* The reservation has the id of the token before; but the text of readers has no ids. At
+	 * the queue node, they are gone. */
+	is_early = b->reply.is_shared
+			   ? s->tally->ballot[w->node].vote == vote_for(s)
+			   : memcmp(b->reply.text, w->reservation[b->reply.key], TOKEN_ID_LEN) == 0;
+	return is_early ? REFUSED_EARLY : REFUSED;
+}
+
+void waiter_pause(struct step *s, bool is_busy, bool is_moving)
 {
 	struct waiter *w = s->waiter;
 
 	w->tries += !is_moving;
-	w->retry_at = is_moving               ? s->now
-		      : semaphore_has_next(s) ? s->now + retry_delay(s)
-					      : retry_at(s, is_busy);
-	w->retry_at = usec_min(w->retry_at, usec_max(s->now, wait_until));
-	/* What was heard meanwhile came too late for this attempt. */
-	if ((w->is_woken || w->is_fresh) && is_busy)
-		w->retry_at = s->now;
+	w->saw_holder = false;
 	w->shed_at = s->now + SHED_AFTER;
+	w->retry_at = is_busy ? s->now + retry_delay(s) : retry_for_quorum(s);
+	w->look_at = s->now;
+	if (is_busy) {
+		w->busy_key = key_in_the_way(s);
+		/* The reservation was of no use. If that is because of another key, moving to its
+		 * queue passes the reservation on. */
+		if (!w->is_woken && w->busy_key == w->key)
+			w->reservation[w->key][0] = '\0';
+		/* OP_JOIN, which follows at once, says more. */
+		if (w->state != WAITER_POLLS && !semaphore_has_next(s)) {
+			schedule(s, NEVER, has_strangers(s));
+			w->look_at = s->now;
+		}
+	} else {
+		w->is_woken |= w->used_reservation;
+	}
+	/* A wake-up that arrived during the attempt is for the next one. */
+	if (is_moving || (is_busy && w->is_woken))
+		w->retry_at = s->now;
 }
 
-void waiter_plan(struct step *s, bool is_busy, usec *wake_at)
+bool waiter_plan(struct step *s, bool is_busy, usec *wake_at)
 {
-	if (is_busy)
-		take_seat(s);
-	shed_links(s, wake_at);
-	*wake_at = usec_min(*wake_at, s->waiter->retry_at);
-}
+	struct waiter *w = s->waiter;
+	const struct peer *p = queue_peer(s);
+	/* Without the queue node's reply, the attempt would have to leave that node out. */
+	bool is_asking = (w->state == WAITER_SUBSCRIBING || w->state == WAITER_JOINING) &&
+			 p->asked && !peer_is_late(p);
 
-void waiter_review(struct step *s)
-{
-	doubt_seat(s);
-	s->waiter->retry_at = NEVER;
+	if (!is_asking && s->now >= usec_min(w->retry_at, s->wait_until)) {
+		/* A late reply would not be about this attempt any more. */
+		if (w->state == WAITER_SUBSCRIBING || w->state == WAITER_JOINING)
+			w->state = WAITER_OFF;
+		return true;
+	}
+	if (is_busy && w->state != WAITER_POLLS)
+		queue(s, wake_at);
+	shed_connections(s, wake_at);
+	if (!is_asking)
+		*wake_at = usec_min(*wake_at, usec_min(w->retry_at, s->wait_until));
+	return false;
 }
 
 void waiter_held(struct step *s)
 {
 	struct waiter *w = s->waiter;
+	enum vote vote = s->tally->ballot[w->node].vote;
 
-	/* A seat that still waits is kept: the node may be slow to notice that it was closed, and
-	 * our own release would then wake nobody but us. */
-	if (w->is_woken && w->turn_slot != s->stamp->slot)
-		pass_turn_on(s);
-	/* The next in line may be a reader too. */
-	if (w->used_turn && s->policy->is_shared)
-		pass_turn_on(s);
-	/* Another slot's release would wake us, or another reader's word: who serves us passes that
-	 * on at once. */
-	if (w->waits && (policy_has_slots(s->policy) || s->policy->is_shared)) {
-		send_from_seat(s, OP_HAND_OFF);
-		w->leaves = true;
-	}
-	if (!w->waits && !w->passes)
-		close_seat(s);
-	w->is_woken = w->leads = false;
+	if (!is_queued(w) || vote == VOTE_NONE)
+		return;
+	/* The node that grants the key takes us out of the queue, and the reservation with it. */
+	if (vote == VOTE_YES && !w->is_woken &&
+		(!w->used_reservation || w->slot == 0 || w->slot == s->stamp->slot))
+		w->state = WAITER_OFF;
+	else
+		(void)leave(s);
 }
 
-void waiter_leave(struct step *s)
+bool waiter_leave(struct step *s)
+{
+	struct waiter *w = s->waiter;
+	const struct peer *p = queue_peer(s);
+
+	if (!(is_queued(w) || w->state == WAITER_LEAVING) || p->link != LINK_UP || peer_is_late(p))
+		return false;
+	if (peer_in_flight(p))
+		return true;
+	/* A wake-up that was sent before the node took us out of the queue arrives before the reply
+	 * to the first hand-off. It needs another one. */
+	if (w->state == WAITER_LEAVING && !w->is_woken) {
+		w->state = WAITER_OFF;
+		return false;
+	}
+	pass_on(s, w->node, w->key, w->slot, w->reservation[w->key]);
+	w->state = WAITER_LEAVING;
+	w->is_woken = false;
+	return true;
+}
+
+/* Clients that queue at another node see the queue otherwise. */
+static void note_waiters(struct step *s, const struct event *ev)
 {
 	struct waiter *w = s->waiter;
 
-	/* It was our turn, and we leave without having used it; or it may be by now, and behind the
-	 * blocked pop this is only looked at if we were woken. */
-	if (w->link == LINK_UP && !w->leaves && (w->is_woken || w->waits || w->leads))
-		send_from_seat(s, OP_HAND_OFF);
-	w->parts = w->link == LINK_UP;
-	w->retry_at = NEVER;
-	pass_turn_beside_the_seat(s);
+	for (int key = 0; key < s->policy->keys; key++)
+		if (ev->node == waiter_queue_node(s, key))
+			w->awaited = (w->awaited & ~(1u << key)) | (ev->reply->waiters & 1u << key);
 }
 
-bool waiter_may_have_released(const struct step *s, int node)
+static void take_reply(struct step *s, const struct event *ev)
 {
-	return s->waiter->parts && s->waiter->node == node;
+	if ((ev->op == OP_SUBSCRIBE || ev->op == OP_JOIN) && ev->reply->vote == VOTE_ABSENT)
+		queue_is_refused(s, ev);
+	else if (ev->op == OP_JOIN)
+		join_replied(s, ev);
+	if (ev->reply->vote == VOTE_YES &&
+		(ev->op == OP_ACQUIRE || ev->op == OP_EXTEND || ev->op == OP_REPAIR))
+		note_waiters(s, ev);
+	if (s->is_held)
+		waiter_held(s);
 }
 
 void waiter_event(struct step *s, const struct event *ev)
 {
-	switch (ev->kind) {
-	case EV_LINK_UP:
-		s->waiter->link = LINK_UP;
-		break;
-	case EV_LINK_DOWN:
-		seat_is_down(s);
-		come_back(s, retry_delay(s));
-		break;
-	case EV_REPLY:
-		seat_reply(s, ev);
-		break;
-	case EV_LINK_SHAKES:
-	case EV_START:
-	case EV_TIME:
-	case EV_EXTEND:
-	case EV_RELEASE:
-		break;
-	}
-}
-
-void waiter_overdue(struct step *s)
-{
-	if (waiter_due(s) <= s->now) {
-		close_seat(s);
-		come_back(s, retry_delay(s));
-	}
+	if (ev->kind == EV_WAKE)
+		take_message(s, ev);
+	else
+		take_reply(s, ev);
 }

@@ -1,122 +1,133 @@
 /*
- * waiter: the place of a client in the queue of a key: the connection on which it waits there, and
- * advice: when to try again, which node to ask first, whether the key is reserved for another
- * client. It is advice only: a majority of votes grants a lock, whatever this module says.
+ * waiter: the place of a client in the queue of a key, and when to try again. All of it is advice:
+ * a majority of votes grants a lock, whatever this module says.
  *
- *	waiter_begin()      an attempt begins: which node is asked first
- *	waiter_granted()    a node granted the key: is it reserved for us? does it have waiters?
- *	waiter_reserved()   before the votes count: is the key reserved for others?
- *	waiter_refused()    the key is taken;
- *	waiter_pause()      retry_at is the next attempt, unless a wake-up arrives before
- *	waiter_plan()       in the pause: joins the queue, closes connections that are not needed
- *	waiter_review()     the pause is over: was the place in the queue lost?
- *	waiter_held()       the lock is held;
- *	waiter_leave()      the lock is released or given up: passes on an unused reservation
- *	waiter_event()      an event of the waiter connection (TARGET_WAITER)
- *	waiter_due(), waiter_overdue()   time
+ *	waiter_begin()     an attempt begins;
+ *	waiter_reserved()  before its votes count: is the key reserved for other clients?
+ *	waiter_refusal()   a node refused: is that final?
+ *	waiter_pause()     the attempt failed; then, at every event of the pause,
+ *	waiter_plan()      queues and looks, until it returns true: the next attempt begins
+ *	waiter_held()      or the attempt was successful
+ *	waiter_event()     at any time: EV_WAKE, and the reply to a request
+ *	waiter_leave()     at every event of the release: leaves the queue
  *
- * The queue node of a key is the first in policy.order that answers. A wake-up may be lost, so
- * retry_at is always set in a pause.
+ *	OFF ---> SUBSCRIBING ---> JOINING <---> QUEUED ---> LEAVING ---> OFF
+ *	 ^          |  |            |  |          |
+ *	 |          |  +-> POLLS <--+  |          |
+ *	 +----------+------------------+----------+  held; moving; the node is silent
  *
- * waiter.c and some names of fields still have older words: a seat is the waiter connection, the
- * line is the queue, a turn is a reservation, and a writer that leads is a promoted writer.
+ * A pause that follows a refusal leads from OFF to QUEUED, at the queue node of the key that is in
+ * the way: the first node in policy.order that answers. The waiter uses the node's own connection.
+ * QUEUED stays QUEUED when a wake-up takes the waiter out of the queue; each OP_JOIN returns to the
+ * place that the ticket gives. If the queue node is silent, the waiter moves on to the next node,
+ * with its ticket. POLLS is for ever: this user may not queue.
  *
- * A struct waiter owns no memory. Nothing here fails: a client that may not wait polls. The fields
- * may be read; only the functions below write them.
+ * Wake-ups may be lost. So each OP_JOIN also looks: it wakes the first waiter if the key is free.
+ * The first two waiters look every second, the others every five seconds and some more.
+ *
+ * A struct waiter owns no memory; zeroed, it is a client that has not waited. Nothing here fails.
+ * The fields may be read; only the functions below write them.
  */
 #ifndef LOCK_WAITER_H
 #define LOCK_WAITER_H
 
 #include "base/token.h"
 #include "lock/event.h"
-#include "lock/peer.h"
-#include "lock/tally.h"
 
 struct step;
 
-struct waiter {
-	enum link link; /* the state of the waiter connection */
-	int node; /* the node to which the waiter connection leads: the queue node */
-	int key; /* the key that the waiter connection waits for */
-	usec due; /* when connecting, OP_JOIN or OP_HAND_OFF has taken too long */
-	bool joins; /* OP_JOIN is not answered yet */
-	bool waits; /* OP_WAIT is not answered yet */
-	bool passes; /* an OP_HAND_OFF that passes a reservation on is not answered yet */
-	bool was_free; /* the last OP_JOIN found the key free */
-	uint32_t tried; /* the last round in which the waiter connection was opened */
-	bool is_refused; /* this user may not wait */
-	struct reply trouble; /* the last error of the waiter connection */
-	bool is_woken; /* a wake-up arrived, and no attempt has used it yet */
-	bool is_fresh; /* since this attempt began, a wake-up arrived or the key became free */
-	char turn[KEYS_MAX][TOKEN_ID_LEN + 1]; /* for each key, the id of our last reservation; "":
-						  none yet */
-	int turn_key; /* the key of the last reservation */
-	int turn_slot; /* the slot of the last reservation; 0: any */
-	bool leaves; /* an OP_HAND_OFF is queued after OP_WAIT: the server passes a wake-up on */
-	bool parts; /* the waiter connection was up when waiter_leave() was called */
-	bool passes_beside; /* waiter_leave() sent an OP_HAND_OFF on the node's own connection */
-	bool leads; /* a promoted writer: a wake-up arrived, and readers have the key */
-	int busy_key; /* the key that another client has */
-	bool used_turn; /* this attempt was made because of a reservation */
-	int tries; /* failed attempts in a row since the last wake-up */
-	usec retry_at; /* when the next attempt begins; NEVER: no pause */
-	usec shed_at; /* when connections that are not needed for waiting are closed */
-	unsigned awaited; /* bit i: the queue node of key i said that it has waiters */
+/* "r" or "w", for a reader or a writer, and 16 hexadecimal digits. */
+#define WAITER_ID_LEN 17
+
+enum waiter_state {
+	WAITER_OFF, /* in no queue */
+	WAITER_SUBSCRIBING, /* connecting to the queue node, or waiting for its reply */
+	WAITER_JOINING, /* OP_JOIN is in flight */
+	WAITER_QUEUED, /* OP_JOIN was answered, and messages may arrive */
+	WAITER_LEAVING, /* the hand-off that takes us out of the queue is in flight */
+	WAITER_POLLS, /* this user may not queue; `trouble` says why */
 };
+
+struct waiter {
+	enum waiter_state state;
+	char id[WAITER_ID_LEN + 1]; /* the same at every node and for every key; "": not needed yet
+				     */
+	int64_t ticket; /* the place in every queue; 0: no OP_JOIN was answered yet */
+	int rank; /* living waiters ahead of us, as last reported; 0 until then */
+	int node; /* SUBSCRIBING and later: the queue node */
+	int key; /* SUBSCRIBING and later: the key that the queue is for */
+	int busy_key; /* the key that another client has; differs from `key` until we have moved */
+	usec look_at; /* QUEUED: when the next OP_JOIN is due */
+	usec retry_at; /* when the next attempt begins */
+	usec shed_at; /* when connections that are not needed for waiting are closed */
+	int tries; /* failed attempts in a row since the last wake-up */
+	unsigned silent; /* bit i: since the attempt began, the connection to node i broke, or node
+			    i did not let us queue */
+	char reservation[KEYS_MAX][TOKEN_ID_LEN + 1]; /* for each key, the id of our reservation;
+							 "": none */
+	int slot; /* the slot of the last reservation; 0: no semaphore */
+	char unused[TOKEN_ID_LEN + 1]; /* HAND_OFF with is_leaving: the id of the reservation that
+					  it passes on; "": none. Valid until the next step */
+	bool is_woken; /* the key is reserved for us, and no attempt has used that yet */
+	bool used_reservation; /* this attempt, or the last one, was made because of a reservation
+				*/
+	bool saw_holder; /* since the attempt, the queue node said that another client has the key
+			  */
+	unsigned awaited; /* bit i: the queue node of key i said that it has waiters */
+	struct reply trouble; /* why the waiter polls */
+};
+
+/* An attempt begins: with the reservation, if there is one. */
+void waiter_begin(struct step *s);
 
 enum reserved {
 	RESERVED_NO, /* the votes count */
-	RESERVED_UNKNOWN, /* the queue node may still say so: wait */
+	RESERVED_UNKNOWN, /* the queue node may still say that others are first: wait */
 	RESERVED_FOR_OTHERS, /* other clients are first, however many nodes would grant the key */
 };
 
-void waiter_init(struct waiter *w);
-
-/* A new round, but not that of a release: forgets which keys have waiters. */
-void waiter_begin_round(struct step *s);
-
-/* Returns the node to ask first and alone, or -1 to ask all at once. A majority must be ready. */
-int waiter_begin(struct step *s, bool is_contended);
-
-/* A reply that is VOTE_YES. in_time: it is a vote of the attempt under way. */
-void waiter_granted(
-	struct step *s, const struct event *ev, const struct reply *reply, bool in_time);
-
 enum reserved waiter_reserved(const struct step *s, usec *wake_at);
 
-/* The attempt failed. is_moving: the next attempt follows at once. */
-void waiter_refused(struct step *s);
-void waiter_pause(struct step *s, bool is_busy, bool is_moving, usec wait_until);
+enum refused {
+	REFUSED, /* for as long as its reply says */
+	REFUSED_EARLY, /* the release before our reservation is still on its way to the node */
+	REFUSED_UNCLEAR, /* for another waiter; whether it is alive, the queue node has not said yet
+			  */
+	REFUSED_IN_VAIN, /* for a waiter that is not in the queue any more: ask with `overrides` */
+};
 
-void waiter_plan(struct step *s, bool is_busy, usec *wake_at);
-void waiter_review(struct step *s);
+/* Why a node did not grant the key, or why it is not free, in the attempt under way. */
+enum refused waiter_refusal(const struct step *s, int node);
+
+/* The attempt failed. is_moving: the next one follows at once, for another slot or with more nodes.
+ */
+void waiter_pause(struct step *s, bool is_busy, bool is_moving);
+
+/* Returns true when the next attempt is due. */
+bool waiter_plan(struct step *s, bool is_busy, usec *wake_at);
+
 void waiter_held(struct step *s);
-void waiter_leave(struct step *s);
+
+/* EV_WAKE and EV_REPLY. */
 void waiter_event(struct step *s, const struct event *ev);
 
-/* When waiter_overdue() has something to do; NEVER: no need. */
-usec waiter_due(const struct step *s);
-void waiter_overdue(struct step *s);
+/* The lock is released or given up, and its own hand-off was sent. Returns true while the
+ * connection to the queue node is needed. */
+bool waiter_leave(struct step *s);
 
-/* The queue node of a key, as far as is known; -1: none answers. */
+/* HAND_OFF: the keys that have waiters at another node than this one: bit i for key i. The queue
+ * node itself knows better whether they still live. */
+static inline unsigned waiter_far(const struct waiter *w, const struct policy *p, int node)
+{
+	unsigned far = w->awaited;
+
+	for (int key = 0; key < p->keys; key++)
+		if (p->order[key][0] == node)
+			far &= ~(1u << key);
+	return far;
+}
+
+/* The first node in the key's order that answers, as far as this attempt tells; -1: none. */
 int waiter_queue_node(const struct step *s, int key);
-
-/* For rivals.c: the key is reserved for us, but this node refused us, because the release by the
- * last holder has not reached the node yet. */
-bool waiter_expects_release(const struct step *s, const struct ballot *b);
-
-/* For rivals.c: the key is reserved for us, but this node refused us, because our request did not
- * have the id of the reservation yet. */
-bool waiter_has_reservation(const struct step *s, const struct ballot *b);
-
-/* A node reserves the key for another client; the queue node, which has not answered yet, knows
- * whether that client still waits. */
-bool waiter_may_be_reserved(const struct step *s, usec *wake_at);
-
-/* waiter_leave() sent a hand-off to that node, which may have deleted the key. */
-bool waiter_may_have_released(const struct step *s, int node);
-
-/* The message of waiter_leave() to the queue node is not answered yet: the connection must last. */
-bool waiter_is_leaving(const struct step *s);
 
 #endif

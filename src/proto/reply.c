@@ -6,6 +6,7 @@
 #include "proto/request.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -90,27 +91,6 @@ static usec left_of(int64_t pttl)
 	return pttl < 0 || pttl > DURATION_MAX / USEC_MSEC ? NEVER : pttl * USEC_MSEC;
 }
 
-/* BLPOP replies {list, element}. The element is the id of our reservation; for a semaphore, the
- * slot follows it. */
-static struct reply read_wake(const struct resp *resp)
-{
-	const struct resp_item *id = &resp->item[1];
-	struct reply a = {.vote = VOTE_YES};
-	long slot;
-
-	if (!resp->is_array || resp->count != 2 || resp->item[0].type != RESP_STRING ||
-		id->type != RESP_STRING)
-		return reply_absent(REASON_GARBAGE, NULL);
-	a.text_len = id->len;
-	memcpy(a.text, id->text, id->len + 1);
-	if (id->len > TOKEN_ID_LEN && id->text[TOKEN_ID_LEN] == '#' &&
-		text_number(id->text + TOKEN_ID_LEN + 1, 1, SLOTS_MAX, &slot)) {
-		a.slot = (int)slot;
-		a.text_len = TOKEN_ID_LEN;
-	}
-	return a;
-}
-
 /* OP_COMMAND: every reply is valid. */
 static struct reply read_any(const struct resp *resp)
 {
@@ -156,6 +136,9 @@ static bool is_script_reply(const struct resp *resp)
 		[REPLY_UNGUARDED] = 1,
 		[REPLY_FENCE] = FENCE_MAX,
 		[REPLY_SLOT] = SLOTS_MAX,
+		[REPLY_TICKET] = FENCE_MAX,
+		[REPLY_RANK] = INT_MAX,
+		[REPLY_QUEUED] = INT_MAX,
 	};
 
 	if (!resp->is_array || resp->count != REPLY_ITEMS)
@@ -207,12 +190,15 @@ static bool read_code(struct reply *a, const struct resp *resp)
 	}
 }
 
-static struct reply read_script(const struct resp *resp)
+static struct reply read_script(enum op op, const struct resp *resp)
 {
 	const struct resp_item *run_id = item_of(resp, REPLY_RUN_ID);
 	struct reply a = {.vote = VOTE_NONE};
 
 	if (!is_script_reply(resp) || !read_code(&a, resp))
+		return reply_absent(REASON_GARBAGE, NULL);
+	/* The id of a reservation. */
+	if (op == OP_JOIN && a.vote == VOTE_YES && item_of(resp, REPLY_TEXT)->len != TOKEN_ID_LEN)
 		return reply_absent(REASON_GARBAGE, NULL);
 	a.pttl = left_of(number_of(resp, REPLY_PTTL));
 	copy_text(&a, item_of(resp, REPLY_TEXT));
@@ -225,6 +211,9 @@ static struct reply read_script(const struct resp *resp)
 	a.fence = number_of(resp, REPLY_FENCE);
 	a.slot = (int)number_of(resp, REPLY_SLOT);
 	a.soonest = left_of(number_of(resp, REPLY_SOONEST));
+	a.ticket = number_of(resp, REPLY_TICKET);
+	a.rank = (int)number_of(resp, REPLY_RANK);
+	a.queued = (int)number_of(resp, REPLY_QUEUED);
 	return a;
 }
 
@@ -250,11 +239,11 @@ struct reply reply_read(enum op op, const struct resp *resp)
 
 	if (!resp->is_array && resp->count == 1 && first->type == RESP_ERROR)
 		return read_error(first->text);
-	if (op == OP_WAIT)
-		return read_wake(resp);
+	if (op == OP_SUBSCRIBE) /* pushes confirm it, and no reply */
+		return reply_absent(REASON_GARBAGE, NULL);
 	if (op == OP_COMMAND)
 		return read_any(resp);
-	return op == OP_SCAN ? read_page(resp) : read_script(resp);
+	return op == OP_SCAN ? read_page(resp) : read_script(op, resp);
 }
 
 bool page_next(const char **at, const char *end, struct page_entry *entry)

@@ -19,7 +19,7 @@ enum resp_type {
 	RESP_ERROR,
 };
 
-#define RESP_ITEMS_MAX 12
+#define RESP_ITEMS_MAX 15
 
 struct resp_item {
 	enum resp_type type;
@@ -67,10 +67,11 @@ bool page_next(const char **at, const char *end, struct page_entry *entry);
 #define REPLY_UNGUARDED 9 /* 1: the node cannot tell whether it forgot keys */
 #define REPLY_FENCE 10 /* the fencing number; 0: none */
 #define REPLY_SLOT 11 /* another slot of the semaphore that is free; 0: none */
-#define REPLY_SOONEST \
-	12 /* as REPLY_PTTL; of a semaphore's refusal: until the first slot expires \
-	    */
-#define REPLY_ITEMS 12
+#define REPLY_SOONEST 12 /* until the first slot expires; no semaphore: as REPLY_PTTL */
+#define REPLY_TICKET 13 /* JOIN: the client's ticket */
+#define REPLY_RANK 14 /* JOIN: the client's place in the queue; 0: the first */
+#define REPLY_QUEUED 15 /* JOIN: the number of waiters */
+#define REPLY_ITEMS 15
 
 /* The code is about all keys: YES if the client holds each of them, else the code of the first key
  * that it does not hold. */

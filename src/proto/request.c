@@ -94,11 +94,11 @@ static void build_acquire(
 	begin_script(r, op, lock);
 	push_ms(r, args->ttl);
 	push(r, args->waiter.woken_by);
-	push_text(r, "%s%s%s%s%s", args->waiter.keeps_place ? FLAG_WAITS : "",
-		args->is_fair ? FLAG_FAIR : "", args->wants_fence ? FLAG_NUMBER : "",
-		args->is_shared ? FLAG_SHARED : "", args->waiter.is_promoted ? FLAG_PROMOTED : "");
+	push_text(r, "%s%s%s%s", args->is_shared ? FLAG_SHARED : "", args->is_fair ? FLAG_FAIR : "",
+		args->waiter.overrides ? FLAG_OVERRIDE : "", args->wants_fence ? FLAG_NUMBER : "");
 	push_ms(r, args->reserve_time);
 	push_number(r, args->waiter.key + 1);
+	push(r, args->waiter.id);
 	push_guard(r, &args->guard);
 	push_slots(r, lock);
 	push(r, lock->held);
@@ -137,9 +137,10 @@ void request_hand_off(
 {
 	begin_script(r, OP_HAND_OFF, lock);
 	push_ms(r, args->reserve_time);
-	push(r, args->woken_by);
-	push_text(r, "%s%s", args->flag ? args->flag : "", args->was_promoted ? FLAG_PROMOTED : "");
+	push(r, args->reservation);
+	push(r, args->flag);
 	push_number(r, args->far_waiters);
+	push(r, args->waiter);
 	push_guard(r, &args->guard);
 	push_slots(r, lock);
 }
@@ -148,7 +149,6 @@ void request_expire(struct request *r, const struct lock_ref *lock, usec ttl)
 {
 	begin_script(r, OP_EXPIRE, lock);
 	push_ms(r, ttl);
-	push_slots(r, lock);
 }
 
 void request_fence(struct request *r, const struct lock_ref *lock, int64_t number)
@@ -160,34 +160,32 @@ void request_fence(struct request *r, const struct lock_ref *lock, int64_t numbe
 void request_look(struct request *r, const struct lock_ref *lock, const struct look_args *args)
 {
 	begin_script(r, OP_LOOK, lock);
-	push_ms(r, args->ttl);
 	push(r, args->waiter.woken_by);
-	push_text(r, "%s%s%s", args->waiter.keeps_place ? FLAG_WAITS : "",
-		args->is_shared ? FLAG_SHARED : "", args->waiter.is_promoted ? FLAG_PROMOTED : "");
+	push_text(r, "%s%s%s", args->is_shared ? FLAG_SHARED : "", args->is_fair ? FLAG_FAIR : "",
+		args->waiter.overrides ? FLAG_OVERRIDE : "");
 	push_number(r, args->waiter.key + 1);
+	push(r, args->waiter.id);
 	push_guard(r, &args->guard);
 	push_slots(r, lock);
 	push(r, lock->held);
 }
 
-void request_join(
-	struct request *r, const struct lock_ref *lock, usec ttl, bool is_shared, bool is_promoted)
+void request_join(struct request *r, const struct lock_ref *lock, const struct join_args *args)
 {
 	begin_script(r, OP_JOIN, lock);
-	push_ms(r, ttl);
-	push_text(r, "%s%s", is_shared ? FLAG_SHARED : "", is_promoted ? FLAG_PROMOTED : "");
+	push_ms(r, args->reserve_time);
+	push(r, args->waiter);
+	push_number(r, args->ticket);
+	push_guard(r, &args->guard);
 	push_slots(r, lock);
-	push(r, lock->held);
 }
 
-void request_wait(struct request *r, const char *key, bool is_promoted)
+void request_subscribe(struct request *r, const char *key, const char *waiter)
 {
-	begin(r, OP_WAIT);
-	push(r, "BLPOP");
-	if (is_promoted)
-		push_text(r, "redlock:promoted-wake:{%s}", key);
-	push_text(r, "redlock:wake:{%s}", key);
-	push(r, "0");
+	begin(r, OP_SUBSCRIBE);
+	push(r, "SUBSCRIBE");
+	push_text(r, CHANNEL_WAKE, key, waiter);
+	push_text(r, CHANNEL_QUEUE, key);
 }
 
 void request_scan(struct request *r, const char *cursor, int count)

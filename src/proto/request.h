@@ -40,11 +40,11 @@ struct request {
 struct lock_ref {
 	const struct key_list *keys;
 	int slots; /* the semaphore's slots; less than 2: no semaphore */
-	int slot; /* the slot; 0: not known (hand-off by the waiter connection) */
+	int slot;
 	const char *token; /* EXTEND, HAND_OFF, LOOK: the first TOKEN_ID_LEN characters suffice */
 	size_t token_len; /* 0: the token ends with its NUL */
-	const char *held; /* ACQUIRE, REPAIR, LOOK, JOIN: ids of the locks that the client runs
-			     within; NULL: none */
+	const char *held; /* ACQUIRE, REPAIR, LOOK: ids of the locks that the client runs within;
+			     NULL: none */
 };
 
 /* The restart guard of a request. */
@@ -56,10 +56,10 @@ struct guard_args {
 
 /* The client of an attempt as a waiter. All zero: it is none. */
 struct waiter_args {
+	const char *id; /* its id in the queue; NULL: it is in no queue */
 	const char *woken_by; /* the ids of our reservations, one after the other; NULL: none */
-	int key; /* the index of the key that we wait for, or that is reserved for us */
-	bool keeps_place; /* we are in the queue of this node, and stay in it when refused */
-	bool is_promoted; /* with keeps_place: as promoted writer */
+	int key; /* the index of the key for which we wait, or that is reserved for us */
+	bool overrides; /* as if no other client waited: the waiter of a reservation is gone */
 };
 
 struct acquire_args {
@@ -73,20 +73,27 @@ struct acquire_args {
 };
 
 struct look_args {
-	usec ttl; /* with waiter.keeps_place */
 	bool is_shared; /* as one that would be a reader */
+	bool is_fair; /* as one that would not overtake waiters */
 	struct waiter_args waiter;
 	struct guard_args guard;
 };
 
 struct hand_off_args {
 	usec reserve_time; /* how long a key stays reserved for its first waiter */
-	const char *woken_by; /* the id of our reservation; NULL: none */
+	const char *waiter; /* our id in the queue, which we leave; NULL: we are in no queue */
+	const char *reservation; /* the id of the reservation to pass on; NULL: none */
 	const char *flag; /* FLAG_LEAVES, FLAG_GIVES_UP or FLAG_BREAKS; NULL: the client held the
 			     lock */
-	bool was_promoted; /* with FLAG_LEAVES: the client was a promoted writer */
 	unsigned far_waiters; /* bit i: key i has waiters, maybe at another node: reserve it here,
 				 too */
+	struct guard_args guard;
+};
+
+struct join_args {
+	usec reserve_time; /* how long a key stays reserved for its first waiter */
+	const char *waiter; /* our id in the queue: it begins with "r" for a reader */
+	int64_t ticket; /* 0: none yet */
 	struct guard_args guard;
 };
 
@@ -106,10 +113,9 @@ void request_expire(struct request *r, const struct lock_ref *lock, usec ttl);
 void request_fence(struct request *r, const struct lock_ref *lock, int64_t number);
 void request_look(struct request *r, const struct lock_ref *lock, const struct look_args *args);
 
-/* The lock has one key: that of the queue. */
-void request_join(
-	struct request *r, const struct lock_ref *lock, usec ttl, bool is_shared, bool is_promoted);
-void request_wait(struct request *r, const char *key, bool is_promoted);
+/* The lock has one key: that of the queue. SUBSCRIBE is for the two channels of that queue. */
+void request_join(struct request *r, const struct lock_ref *lock, const struct join_args *args);
+void request_subscribe(struct request *r, const char *key, const char *waiter);
 
 /* A page of about `count` keys; the first cursor is "0". */
 void request_scan(struct request *r, const char *cursor, int count);
@@ -120,11 +126,22 @@ void request_break(struct request *r, const struct lock_ref *lock);
 /* Any command; NULL ends the words. */
 void request_command(struct request *r, const char *const words[]);
 
+/* How long the queue lasts after a join. */
+#define QUEUE_MS (60 * 1000)
+
+/* How many readers a script wakes at once. Each of them wakes the next ones. */
+#define READERS_AT_ONCE 32
+
+/* The channels of a key's queue, for printf(3): %s is the key, and the waiter's id. */
+#define CHANNEL_WAKE "redlock:wake:{%s}:%s"
+#define CHANNEL_QUEUE "redlock:queue:{%s}"
+#define CHANNEL_MAX (REQUEST_KEY_MAX + 64)
+#define SUBSCRIBE_CHANNELS 2
+
 /* The flags of a script's request, one letter each. */
 #define FLAG_SHARED "s" /* the client would be a reader */
-#define FLAG_WAITS "w" /* ACQUIRE, LOOK: it has a place in the queue here, and keeps it */
-#define FLAG_PROMOTED "d" /* it is a promoted writer; HAND_OFF: it was one */
-#define FLAG_FAIR "f" /* ACQUIRE: not ahead of waiters */
+#define FLAG_FAIR "f" /* ACQUIRE, LOOK: not ahead of waiters */
+#define FLAG_OVERRIDE "o" /* ACQUIRE, LOOK: as if no other client waited */
 #define FLAG_NUMBER "n" /* ACQUIRE: with a fencing number */
 #define FLAG_LEAVES "l" /* HAND_OFF: the client did not use the reservation that it got */
 #define FLAG_GIVES_UP "g" /* HAND_OFF: it never held the lock */

@@ -30,7 +30,7 @@ static bool is_answer(const struct reply *a)
 
 bool trial_is_essential(enum trial trial)
 {
-	return trial != TRIAL_JOIN && trial != TRIAL_SCAN;
+	return trial != TRIAL_SUBSCRIBE && trial != TRIAL_JOIN && trial != TRIAL_SCAN;
 }
 
 /* ---- one node ---- */

@@ -20,6 +20,7 @@ enum trial {
 	TRIAL_ACQUIRE,
 	TRIAL_EXTEND,
 	TRIAL_LOOK,
+	TRIAL_SUBSCRIBE,
 	TRIAL_JOIN,
 	TRIAL_SCAN,
 	TRIAL_HAND_OFF,
@@ -56,7 +57,6 @@ struct node_facts {
 	struct reply own_keys; /* the reply to own_keys_script */
 	struct reply foreign; /* EXISTS of the key of a lock that has no other use */
 	struct reply foreign_fence; /* EXISTS of that key's fencing number */
-	struct reply may_block; /* BLPOP of a key that is no list; only NOPERM matters */
 	struct reply fsync, clients_max; /* CONFIG GET appendfsync, maxclients */
 	struct clock_sample clock[2]; /* the first and the last sample of the visit */
 	struct validity certificate;

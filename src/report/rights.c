@@ -23,21 +23,23 @@ static const struct {
 	{"pttl", SEVERITY_ERROR, false, "+pttl", ""},
 	{"pexpire", SEVERITY_ERROR, false, "+pexpire", ""},
 	{"del", SEVERITY_ERROR, false, "+del", ""},
-	{"~", SEVERITY_WARNING, false, "", " (to wake who waits, for one)"},
+	{"~", SEVERITY_WARNING, false, "", " (to queue, for one)"},
+	{"&", SEVERITY_WARNING, false, "", " (to wake waiters)"},
 	{"info", SEVERITY_WARNING, false, "+info", " (to know the server, and its restarts)"},
 	{"time", SEVERITY_WARNING, false, "+time",
 		" (to know how long a restarted node has no vote, and for --fence)"},
-	{"exists", SEVERITY_WARNING, false, "+exists", " (to wake who waits)"},
-	{"rpush", SEVERITY_WARNING, true, "+rpush", " (to wake who waits)"},
-	{"blpop", SEVERITY_WARNING, true, "+blpop", " (to be woken)"},
-	{"lrange", SEVERITY_NOTE, false, "+lrange", " (for --limit)"},
-	{"lrem", SEVERITY_NOTE, false, "+lrem", " (for --limit)"},
-	{"zadd", SEVERITY_NOTE, true, "+zadd", " (for --shared)"},
-	{"zrange", SEVERITY_NOTE, false, "+zrange", " (for --shared)"},
+	{"exists", SEVERITY_WARNING, false, "+exists", " (to wake waiters)"},
+	{"zadd", SEVERITY_WARNING, true, "+zadd", " (to queue)"},
+	{"zrange", SEVERITY_WARNING, false, "+zrange", " (to wake waiters)"},
+	{"zrank", SEVERITY_WARNING, false, "+zrank", " (to queue)"},
+	{"zscore", SEVERITY_WARNING, false, "+zscore", " (to queue)"},
+	{"zcard", SEVERITY_WARNING, false, "+zcard", " (to queue)"},
+	{"zrem", SEVERITY_WARNING, false, "+zrem", " (to wake waiters)"},
+	{"publish", SEVERITY_WARNING, false, "+publish", " (to wake waiters)"},
+	{"pubsub", SEVERITY_WARNING, false, "+pubsub|numsub", " (to wake waiters)"},
+	{"subscribe", SEVERITY_WARNING, false, "+subscribe", " (to be woken)"},
 	{"zrangebyscore", SEVERITY_NOTE, false, "+zrangebyscore", " (for --shared)"},
-	{"zrem", SEVERITY_NOTE, false, "+zrem", " (for --shared)"},
 	{"zremrangebyscore", SEVERITY_NOTE, false, "+zremrangebyscore", " (for --shared)"},
-	{"rpoplpush", SEVERITY_NOTE, false, "+rpoplpush", " (for --shared)"},
 	{"type", SEVERITY_NOTE, false, "+type", " (to know other libraries' locks)"},
 	{"hscan", SEVERITY_NOTE, false, "+hscan", " (to break Redisson's locks)"},
 	{"zscan", SEVERITY_NOTE, false, "+zscan", " (to break Symfony's locks)"},
@@ -58,17 +60,20 @@ static bool has_word(const char *words, const char *word)
 
 static bool is_denied(const struct node_facts *p, const char *name)
 {
-	const struct reply *a = &p->rights, *mark = &p->marker;
+	const struct reply *a = &p->rights, *mark = &p->marker,
+			   *subscribed = &p->trial[TRIAL_SUBSCRIBE];
+	bool names_command = strstr(subscribed->text, " run ");
 
 	/* One ACL rule covers both patterns of redlock's own keys. */
 	if (strcmp(name, "~") == 0 && problem_is(mark, REASON_NOPERM) &&
 		!strstr(mark->text, " run "))
 		return true;
+	if (problem_is(subscribed, REASON_NOPERM) &&
+		strcmp(name, names_command ? "subscribe" : "&") == 0)
+		return true;
 	/* The EVAL itself was refused: because of the command, or because of its key. */
 	if (problem_is(a, REASON_NOPERM))
 		return strcmp(name, strstr(a->text, " run ") ? "eval" : "~") == 0;
-	if (strcmp(name, "blpop") == 0)
-		return problem_is(&p->may_block, REASON_NOPERM);
 	return a->vote == VOTE_YES && has_word(a->text, name);
 }
 
@@ -76,7 +81,7 @@ static bool is_denied(const struct node_facts *p, const char *name)
  * adds no pattern to a user with all keys. */
 static bool is_untried(const struct node_facts *p, int right)
 {
-	return (is_denied(p, "eval") && rights[right].name[0] != '~') ||
+	return (is_denied(p, "eval") && rights[right].rule[0]) ||
 	       (is_denied(p, "set") && rights[right].wants_set);
 }
 
@@ -107,8 +112,7 @@ static const char *key_pattern(char dst[REQUEST_KEY_MAX + 1], const struct setti
  * bookkeeping of other users' locks. The names of doctor's own keys are used by no lock. */
 static void append_own_keys(char *dst, size_t size, size_t *used, const struct settings *s)
 {
-	static const char *const names[] = {
-		"queue", "wake", "reserved", "readers", "promoted", "promoted-wake", "fence"};
+	static const char *const names[] = {"queue", "reserved", "readers", "fence"};
 	char key[REQUEST_KEY_MAX + 1];
 	const char *pattern = key_pattern(key, s);
 
@@ -120,6 +124,17 @@ static void append_own_keys(char *dst, size_t size, size_t *used, const struct s
 			" ~%s#* ~redlock:reserved:{%s#*} ~redlock:fence:{%s#*}", pattern, pattern,
 			pattern);
 	text_append(dst, size, used, " ~redlock:doctor:* ~redlock:*:{redlock:doctor:*}");
+}
+
+/* Appends the rules for the channels of waiters. */
+static void append_channels(char *dst, size_t size, size_t *used, const struct settings *s)
+{
+	char key[REQUEST_KEY_MAX + 1];
+	const char *pattern = key_pattern(key, s);
+
+	text_append(dst, size, used,
+		" &redlock:wake:{%s}:* &redlock:queue:{%s} &redlock:*:{redlock:doctor:*}*", pattern,
+		pattern);
 }
 
 /* Refused although all rights that were tried are there: the user lacks other keys. `keys` is the
@@ -161,10 +176,14 @@ static void judge_rights(
 		if (denied)
 			text_append(names, sizeof(names), &names_used, "%s%s%s",
 				names_used > 0 ? ", " : "",
-				rights[i].name[0] == '~' ? "redlock's own keys" : rights[i].name,
+				rights[i].name[0] == '~'   ? "redlock's own keys"
+				: rights[i].name[0] == '&' ? "redlock's channels"
+							   : rights[i].name,
 				severity == SEVERITY_ERROR ? "" : rights[i].use);
 		if (denied && rights[i].name[0] == '~')
 			append_own_keys(fix, sizeof(fix), &fix_used, s);
+		else if (denied && rights[i].name[0] == '&')
+			append_channels(fix, sizeof(fix), &fix_used, s);
 		else if (denied || is_untried(p, i))
 			text_append(fix, sizeof(fix), &fix_used, " %s", rights[i].rule);
 	}

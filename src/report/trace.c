@@ -14,7 +14,7 @@ static const char *op_name(enum op op)
 		[OP_FENCE] = "fence",
 		[OP_LOOK] = "look",
 		[OP_JOIN] = "join",
-		[OP_WAIT] = "wait",
+		[OP_SUBSCRIBE] = "subscribe",
 		[OP_SCAN] = "scan",
 		[OP_BREAK] = "break",
 		[OP_COMMAND] = "command",
@@ -54,6 +54,17 @@ const char *report_reply(char dst[REPORT_MAX], const struct node *node, enum op 
 	return dst;
 }
 
+static const char *wake_words(enum wake wake)
+{
+	static const char *const words[] = {
+		[WAKE_RESERVED] = "the key is reserved for it",
+		[WAKE_LOOK] = "look again",
+		[WAKE_REJOIN] = "the queue was lost",
+	};
+
+	return words[wake];
+}
+
 const char *report_event(
 	char dst[REPORT_MAX], const struct node *node, const struct event *ev, usec took)
 {
@@ -61,6 +72,10 @@ const char *report_event(
 
 	if (ev->kind == EV_REPLY)
 		return report_reply(dst, node, ev->op, ev->reply, took);
+	if (ev->kind == EV_WAKE) {
+		line_add(&l, "%s woke this waiter: %s", node->label, wake_words(ev->wake));
+		return dst;
+	}
 	if (ev->kind != EV_LINK_DOWN)
 		return NULL;
 	line_add(&l, "%s ", node->label);

@@ -8,7 +8,7 @@ setup() {
 	export REDLOCK_NODE_TIMEOUT=3s XDG_CONFIG_HOME=$T/nowhere PATH=$REDLOCK_BUILD:$PATH
 	umask 077
 	for i in 1 2 3; do
-		node $i acl setuser app on '>s3cret' '~*' '+@all' > "$T/acl"
+		node $i acl setuser app on '>s3cret' '~*' '&*' '+@all' > "$T/acl"
 		node $i config set requirepass maste7 > "$T/acl"
 	done
 	echo s3cret > "$T/pass"
@@ -47,7 +47,7 @@ refused() {
 	refused --config config
 	# each node has its own password; the one in a URL counts for its node
 	as_master 2 acl setuser app '>s3c:@ret,2' '<s3cret' > "$T/acl"
-	as_master 3 acl setuser other on '>s3cret' '~*' '+@all' > "$T/acl"
+	as_master 3 acl setuser other on '>s3cret' '~*' '&*' '+@all' > "$T/acl"
 	as_master 3 acl setuser app off > "$T/acl"
 	REDLOCK_NODES="unix://$T/1.sock unix://app:s3c%3A%40ret%2c2@$T/2.sock unix://other@$T/3.sock"
 	run -0 redlock run -vv -n -k job --username app --password-file pass -- true
@@ -202,18 +202,21 @@ try() { redlock "$@" > "$T/tried" 2>&1 || true; }
 
 # at_work RIGHT...: takes a lock of each kind with these rights, then removes the rights, then uses the lock.
 at_work() {
-	local token reader leader
+	local token reader leader waiters=()
+	echo "without $*"
 	without
 	forget_locks
 	token=$(redlock acquire -n -k job)
 	leader=$(redlock acquire -n -k led)
 	reader=$(redlock acquire -n -s -k read --ttl 10m)
 	SLOT=$(redlock acquire -n -L 2 -k slot)
-	# keys that a waiter, and a writer that waits for readers, create
-	on_all "for _, k in ipairs({'queue:{job}', 'queue:{slot}', 'queue:{led}', 'promoted:{led}', 'queue:{read}'}) do
-		redis.call('SET', 'redlock:' .. k, '1', 'PX', 60000) end
-		redis.call('RPUSH', 'redlock:promoted-wake:{old}', '$token')
-		redis.call('PEXPIRE', 'redlock:promoted-wake:{old}', 60000)" > "$T/acl"
+	try acquire -n -L 2 -k slot
+	# waiters, in the order in which they are woken
+	for waits in '-k job' '-k led' '-k read' '-k read -s' '-k slot -L 2'; do
+		in_background "$T/waiter" run $waits -- true
+		waiters+=($BG)
+		eventually file_has "$T/waiter" waiting
+	done
 	# the command itself removes the rights before the lock is left to expire
 	try run -n -s -k left --min-hold 60s --ttl 60s -- bash -c \
 		'for i in 1 2 3; do REDISCLI_AUTH=maste7 redis-cli -s "$T/$i.sock" acl setuser app "$@"; done' bash "${@/#/-}"
@@ -226,13 +229,17 @@ at_work() {
 	try release -k led --token "$leader"
 	try release -L 2 --slot 1 -k slot --token "$SLOT"
 	try release -k read --token "$reader"
+	try run -w 300ms -k led -- true
+	try run -w 300ms -k read -s -- true
+	kill "${waiters[@]}" 2> "$T/kill" || true
+	wait "${waiters[@]}" || true
 	all_expire "$@"
 }
 
 @test "a right that is removed in the middle of a lock's life leaves no key without expiry" {
 	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret T
-	for right in get set pttl pexpire del time info exists rpush lrange lrem rpoplpush zadd zrange \
-		zrangebyscore zrem zremrangebyscore type; do
+	for right in get set pttl pexpire del time info exists zadd zrange zrank zscore zcard zrem publish pubsub \
+		zrangebyscore zremrangebyscore type; do
 		at_work $right
 	done
 	at_work pexpire del
@@ -486,13 +493,13 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret
 	in_background "$T/out" run -vv -k job --ttl 30s -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
 	eventually file_has "$T/out" "waiting: no quorum"
-	everywhere acl setuser app on '>s3cret' '~*' '+@all'
+	everywhere acl setuser app on '>s3cret' '~*' '&*' '+@all'
 	eventually file_has "$T/out" "acquired 'job'"
 	everywhere acl deluser app
 	# each time, redlock connects again
 	refusals() { [ "$(grep -c "sock wants a password" "$T/out")" -gt "$1" ]; }
 	eventually refusals "$(grep -c "sock wants a password" "$T/out")"
-	everywhere acl setuser app on '>s3cret' '~*' '+@all'
+	everywhere acl setuser app on '>s3cret' '~*' '&*' '+@all'
 	eventually file_has "$T/out" "extended 'job'"
 	touch "$T/go"
 	ended_with 0
@@ -510,7 +517,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 		for i in 1 2 3; do
 			as_master $i del job fenced > "$T/acl"
 			as_master $i eval "for _,k in ipairs(redis.call('KEYS','redlock:*')) do
-				if not string.find(k,'^redlock:[fp]') and not string.find(k,'readers') then redis.call('DEL',k) end end" 0 > "$T/acl"
+				if not string.find(k,'^redlock:fence') and not string.find(k,'readers') then redis.call('DEL',k) end end" 0 > "$T/acl"
 			as_master $i acl deluser redlock > "$T/acl"
 			as_master $i acl setuser redlock on '>s3cret' "$@" > "$T/acl"
 		done
@@ -535,7 +542,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 	is_waiting() {
 		local i n=0
 		for i in 1 2 3; do
-			n=$((n + $(as_master $i info clients | tr -d '\r' | sed -n 's/^blocked_clients://p')))
+			n=$((n + $(REDISCLI_AUTH=maste7 queued $i)))
 		done
 		((n > 0)) || file_has "$T/waiting" waiting || is_gone $BG
 	}
@@ -546,7 +553,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 	[ "$output" = '' ]
 	[ "$(cat "$T/waiter")" = "done" ]
 	not file_has "$T/waiting" "cannot queue"
-	with $rule '~redlock:doctor:*' '~redlock:*:{redlock:doctor:*}'
+	with $rule '~redlock:doctor:*' '~redlock:*:{redlock:doctor:*}' '&redlock:*:{redlock:doctor:*}*'
 	run redlock doctor --json
 	[ "$(jq -r '.findings[] | select(.id == "rights") | .severity' <<< "$output" | sort -u)" = note ]
 	# with the rights that some options need
@@ -557,7 +564,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 	run -0 redlock run -n -k job -L 2 -- true
 	run -0 redlock run -n -k job -s -- true
 	run -0 redlock status
-	# no key pattern is missing, and each one is needed, apart from those that doctor tries in vain on purpose
+	# no pattern of keys or channels is missing, and each one is needed, apart from those that doctor tries in vain on purpose
 	denied() {
 		local i
 		for i in 1 2 3; do as_master $i acl log 100; done | grep -A1 '^object$' | grep -vE '^(--|object|ping|config|other:|redlock:fence:\{other:)' > "$T/denied"
@@ -575,7 +582,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 	}
 	use_all_keys
 	not denied
-	for less in $(tr ' ' '\n' <<< "$all" | grep '^~redlock:'); do
+	for less in $(tr ' ' '\n' <<< "$all" | grep '^[~&]redlock:'); do
 		with $(tr ' ' '\n' <<< "$all" | grep -vxF -- "$less")
 		use_all_keys > "$T/used" 2>&1 || true
 		echo "without $less"
@@ -616,8 +623,9 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 		case $less in
 		'~redlock:doctor:*' | '~{redlock}:node') rights "may not use.* redlock's own keys" ;;
 		'~redlock:*:{redlock:doctor:*}') rights "may not do all that locks want" ;;
-		'~'*) ;;
-		*) rights "may not use.* ${less#+}" ;;
+		'&redlock:*:{redlock:doctor:*}*') rights "may not use.* redlock's channels" ;;
+		'~'* | '&'* | resetchannels) ;;
+		*) less=${less%%|*} && rights "may not use.* ${less#+}" ;;
 		esac
 	done
 }

@@ -64,9 +64,9 @@ again() {
 	eventually admitted "$1"
 }
 
-# with_user I RIGHT...: node I is asked as user bob, with these rights.
+# with_user I RIGHT...: node I is asked as user bob, with these rights, and those to all keys and channels.
 with_user() {
-	node "$1" acl setuser bob on '>s3cret' '~*' "${@:2}" > "$T/acl"
+	node "$1" acl setuser bob on '>s3cret' '~*' '&*' "${@:2}" > "$T/acl"
 	REDLOCK_NODES=${REDLOCK_NODES/"unix://$T/$1.sock"/"unix://bob:s3cret@$T/$1.sock"}
 }
 
@@ -215,7 +215,7 @@ together
 @test "broken: a user with almost no rights; the fix works" {
 	with_user 2 -@all '+config|get'
 	finds 0 2 rights error
-	is_like "$WORDS" "user 'bob' may not use eval"
+	is_like "$WORDS" "user 'bob' may not use eval, subscribe"
 	obey 2
 	sound
 	node 2 acl setuser bob -config > "$T/acl"
@@ -245,10 +245,17 @@ together
 		time warning
 		info warning
 		exists warning
-		rpush warning
-		blpop warning
-		lrange note
-		lrem note
+		zadd warning
+		zrange warning
+		zrank warning
+		zscore warning
+		zcard warning
+		zrem warning
+		publish warning
+		pubsub warning
+		subscribe warning
+		zrangebyscore note
+		zremrangebyscore note
 		type note
 		hscan note
 		zscan note
@@ -260,6 +267,18 @@ together
 	for key in $(node 3 keys '*'); do
 		[ "$key" = '{redlock}:node' ] || [ "$(node 3 pttl "$key")" -ne -1 ]
 	done
+}
+
+@test "broken: a user without rights on the channels of waiters" {
+	with_user 2 +@all resetchannels
+	finds 0 2 rights warning
+	[ "$WORDS" = "user 'bob' may not use redlock's channels (to wake waiters)" ]
+	[ "$FIX" = 'ACL SETUSER bob &redlock:wake:{KEY}:* &redlock:queue:{KEY} &redlock:*:{redlock:doctor:*}*' ]
+	obey 2
+	sound
+	node 2 acl setuser bob resetchannels > "$T/acl"
+	finds 0 2 rights warning --key-format lock:%s
+	is_like "$FIX" 'ACL SETUSER bob &redlock:wake:{lock:*}:* *'
 }
 
 @test "broken: a user without rights on the keys that --key-format makes" {
@@ -306,7 +325,7 @@ together
 }
 
 @test "broken: a key of redlock's own that does not expire" {
-	for key in queue wake reserved promoted-wake promoted readers; do
+	for key in queue reserved readers; do
 		node 2 set "redlock:$key:{job}" 1 > "$T/set"
 		finds 0 2 lasting-key warning
 		[ "$WORDS" = "redlock's own key 'redlock:$key:{job}' does not expire" ]
@@ -316,7 +335,7 @@ together
 	done
 	for key in $(node 2 keys 'redlock:*'); do node 2 persist "$key" > "$T/set"; done
 	finds 0 2 lasting-key warning
-	is_like "$WORDS" "redlock's own key 'redlock:*:{job}' does not expire (and 5 more like it)"
+	is_like "$WORDS" "redlock's own key 'redlock:*:{job}' does not expire (and 2 more like it)"
 	# foreign keys are not redlock's, and a fencing counter does not expire
 	for key in $(node 2 keys 'redlock:*'); do node 2 del "$key" > "$T/set"; done
 	node 2 mset redlock:fence:{job} 7 redlock:job 1 redlock:wake:job 1 redlock:other:{job} 1 app:redlock:wake:{job} 1 > "$T/set"

@@ -97,21 +97,22 @@ no_node() {
 		'answered with an error (WRONGTYPE Operation against a key holding the wrong kind of value)'
 }
 
-# reply CODE TEXT [ID [ITEM...]]: a script's reply (REPLY_* in src/proto/reply.h); the items after the run id, as lines.
+# reply CODE TEXT [ID [ITEM...]]: a script's reply (REPLY_* in src/proto/reply.h); the eight items after the run id, as
+# lines. Ticket, rank and number of waiters follow.
 reply() {
 	local code=$1 text=$2 of=${3-$id} items=(:1 :0 :0 :0 :0 :0 :0 :60000)
 	shift $(($# < 3 ? $# : 3))
 	[ $# -eq 0 ] || items=("$@")
 	length() { printf "${1//%/%%}" | wc -c; }
-	printf '%s' "*12\r\n:$code\r\n:60000\r\n\$$(length "$text")\r\n$text\r\n\$$(length "$of")\r\n$of\r\n"
-	printf '%s\\r\\n' "${items[@]}"
+	printf '%s' "*15\r\n:$code\r\n:60000\r\n\$$(length "$text")\r\n$text\r\n\$$(length "$of")\r\n$of\r\n"
+	printf '%s\\r\\n' "${items[@]}" :0 :0 :0
 }
 
 @test "replies of wrong types and lengths, or to another request" {
 	good=$(reply 1 '')
 	for text in '+OK\r\n' ':1\r\n' '$-1\r\n' '*-1\r\n' '*0\r\n' '$3\r\n\0\xff\x1b\r\n' '*1\r\n:1\r\n' "*4\r\n:1\r\n:1\r\n\$0\r\n\r\n\$40\r\n$id\r\n" \
 		"${good/:1/+1}" "${good/:60000/\$-1}" "${good/\$0\\r\\n/:0}" "$(reply 1 '' "${id}ab")" "$(reply 1 '' "$id" +1 :0 :0 :0 :0 :0 :0 :0)" \
-		"$(reply 7 '')" "*11${good#\*12}" "*6\r\n:1\r\n:1\r\n\$0\r\n\r\n\$40\r\n$id\r\n:0\r\n:0\r\n"; do
+		"$(reply 7 '')" "*14${good#\*15}" "*6\r\n:1\r\n:1\r\n\$0\r\n\r\n\$40\r\n$id\r\n:0\r\n:0\r\n"; do
 		no_node "$GARBAGE" "$text"
 	done
 }
@@ -133,7 +134,7 @@ reply() {
 	for how in '' --at-once; do
 		no_node "$GARBAGE*" $how --endless '+OK\r\n'
 	done
-	no_node "answered at excessive length" '*13\r\n'
+	no_node "answered at excessive length" '*16\r\n'
 	no_node "answered at excessive length" '*2147483647\r\n'
 	no_node "answered at excessive length" --endless '$2147483647\r\n'
 }

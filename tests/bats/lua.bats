@@ -131,13 +131,13 @@ answers_with() {
 	# arguments_of SCRIPT: those after the token; the script has its names in its first line.
 	arguments_of() {
 		case $1 in
-		acquire) arguments=(600000 '' '' 1000 1 0 0 1 '') ;;
+		acquire) arguments=(600000 '' '' 1000 1 '' 0 0 1 '') ;;
 		extend) arguments=(600000 '' 1) ;;
 		undo) arguments=(1000 0 0 1) ;;
-		hand_off) arguments=(1000 '' '' 0 0 0 1) ;;
-		expire) arguments=(600000 1) ;;
+		hand_off) arguments=(1000 '' '' 0 '' 0 0 1) ;;
+		expire) arguments=(600000) ;;
 		fence_number) arguments=(7) ;;
-		look) arguments=(0 '' '' 1 0 0 1 '') ;;
+		look) arguments=('' '' 1 '' 0 0 1 '') ;;
 		esac
 	}
 	for name in extend undo hand_off expire fence_number look; do
@@ -205,56 +205,17 @@ answers_with() {
 	[ "$(node 1 exists k "redlock:readers:{k}")" = 0 ]
 }
 
-@test "queue: a reservation wakes the first waiter, and a promoted writer before that one" {
-	nodes_start 1
-	id=1111111111111111111111111111111111111111
-	with_parts "token, flags, held_ids, quarantine, wall, slots" view queue -- "reserve(1, 5000, true)" "settle(1)" \
-		"return {reservation(1), is_unclaimed(1) and 1 or 0}"
-	answers_with "$id 1" k "$id:1 me" '' '' 0 0 1
-	[ "$(node 1 lrange "$(keys_like wake)" 0 -1)" = $id ]
-	# a second one replaces the first
-	answers_with "$id 1" k "$id:1 me" '' '' 0 0 1
-	[ "$(node 1 llen "$(keys_like wake)")" = 1 ]
-	# a wake-up that this script has moved to the queue: whether a waiter takes it shows later
-	with_parts "token, flags, held_ids, quarantine, wall, slots" view queue -- "call('SET', promoted_key(1), '1')" \
-		"reserve(1, 5000, true)" "local promoted = call('LLEN', promoted_wake_key(1))" "settle(1)" \
-		"return {promoted, call('LLEN', promoted_wake_key(1)), call('LLEN', wake_key(1)), is_unclaimed(1) and 1 or 0}"
-	answers_with "1 0 1 0" k "$id:1 me" '' '' 0 0 1
-}
-
-# keys_like WORD: the bookkeeping keys of node 1 with that word.
-keys_like() { node 1 keys "redlock:*$1*"; }
-
 @test "queue: a reservation that does not expire is removed; a wrong clock makes none" {
 	nodes_start 1
 	id=1111111111111111111111111111111111111111
-	with_parts "token, flags, held_ids, quarantine, wall, slots" view queue -- \
+	with_parts "token, flags, held_ids, quarantine, wall, slots, reserve_ms, waiter" view queue -- \
 		"call('SET', reserved_key(KEYS[1]), token)" \
-		"return {reservation(1) or '', call('EXISTS', reserved_key(KEYS[1]))}"
-	answers_with " 0" k $id '' '' 0 0 1
-	with_parts "token, flags, held_ids, quarantine, wall, slots" view queue -- "reserve(1, 5000, false)" \
-		"return {reservation(1) or ''}"
-	answers_with "" k $id '' '' 1000 1 1
-	answers_with $id k $id '' '' 0 1 1
-}
-
-@test "semaphore: a wake-up has its slot after it; slots share the queue; another slot that is free is named" {
-	nodes_start 1
-	id=1111111111111111111111111111111111111111
-	with_parts "token, flags, held_ids, quarantine, wall, slots, woken_by" view other_slot -- "reserve(1, 5000, true)" \
-		"return {slot, call('LINDEX', wake_key(1), 0), in_list('#2') and 1 or 0, in_list('#1') and 1 or 0}"
-	answers_with "#2 $id#2 1 0" k#2 $id '' '' 0 0 3 ''
-	with_parts "token, flags, held_ids, quarantine, wall, slots, woken_by" view other_slot -- "answer(CODE_FOREIGN, 9)" "return add_other_slot()"
-	node 1 set k#3 x px 60000
-	# from the own slot on; the second one is reserved, but its reservation is unclaimed
-	answers_with "0 9   1 0 0 0 0 0 0 9" k 1 '' '' 0 0 1 ''
-	node 1 set k#1 x
-	run node 1 eval "return redis.call('DEL', unpack(redis.call('KEYS', 'redlock:*wake*')))" 0
-	run node 1 eval "$(sed 's/^/local r = (function() /; s/$/ end)() return {r[11], r[12] > 9 and 1 or 0}/' "$T/short")" 1 k#3 x '' '' 0 0 3 ''
-	[ "$(tr '\n' ' ' <<< "$output")" = "0 1 " ]
-	# its own
-	run node 1 eval "$(sed 's/^/local r = (function() /; s/$/ end)() return {r[11], r[12]}/' "$T/short")" 1 k#3 x '' '' 0 0 3 $id
-	[ "$(tr '\n' ' ' <<< "$output")" = "2 0 " ]
+		"return {reservation(KEYS[1]) or '', call('EXISTS', reserved_key(KEYS[1]))}"
+	answers_with " 0" k $id '' '' 0 0 1 5000 ''
+	with_parts "token, flags, held_ids, quarantine, wall, slots, reserve_ms, waiter" view queue -- \
+		"reserve(KEYS[1], own_id)" "return {reservation(KEYS[1]) or ''}"
+	answers_with "" k $id '' '' 1000 1 1 5000 ''
+	answers_with $id k $id '' '' 0 1 1 5000 ''
 }
 
 @test "fence: the client's time, a number above all counters; a counter that is none is named" {
@@ -277,7 +238,7 @@ keys_like() { node 1 keys "redlock:*$1*"; }
 	nodes_start 1
 	id=$(node 1 info server | tr -d '\r' | sed -n 's/^run_id://p')
 	node 1 flushall
-	with_parts "quarantine, wall" restart_guard -- "local no_vote = guard()" \
+	with_parts "quarantine, wall" keys -- "local partial = 0" "-- include parts/restart_guard.lua" "local no_vote = guard()" \
 		"return no_vote and {no_vote[1], no_vote[3]} or {'votes', run_id}"
 	now() { echo $(($(date +%s%N) / 1000)); }
 	answers_with "votes $id" '' 0 0
@@ -290,4 +251,622 @@ keys_like() { node 1 keys "redlock:*$1*"; }
 	node 1 set {redlock}:node "$id"
 	answers_with "votes $id" '' 60000 "$(now)"
 	is_like "$(node 1 get {redlock}:node)" "$id 0 1 0 0"
+}
+
+# ---- waiting ----
+
+# text_of NAME: TEXT[NAME] is the script, shortened.
+text_of() {
+	local short=$BATS_FILE_TMPDIR/$1
+	[ -e "$short" ] || {
+		embed --lua "${HEADERS[@]}" "$ROOT/src/proto/lua/$1.lua" > "$T/short"
+		mv "$T/short" "$short"
+	}
+	TEXT[$1]=$(< "$short")
+}
+
+# run_script NAME KEYS ARG...: runs a whole script on node 1; item[I] is an item of its reply. KEYS with commas.
+run_script() {
+	local name=$1 keys
+	IFS=, read -ra keys <<< "$2"
+	shift 2
+	text_of "$name"
+	item=()
+	mapfile -t -O 1 item < <(node 1 eval "${TEXT[$name]}" ${#keys[@]} "${keys[@]}" "$@" 2>&1)
+}
+
+# The numbers of the items, as in src/proto/reply.h.
+key_of=5 waiters_of=6 slot_of=11 soonest_of=12 ticket_of=13 rank_of=14 queued_of=15
+
+# is_answer CODE [TEXT]: the code and the text of the last reply.
+is_answer() { [ "${item[1]} ${item[3]}" = "$1 ${2-${item[3]}}" ] || { declare -p item && false; }; }
+
+yes=1 foreign=0 gone=-1 reserved=2
+
+# token X: forty times X, and a name. id X: its id.
+id() { printf "%.0s$1" {1..40}; }
+token() { echo "$(id "$1"):1000000000 $1"; }
+
+# Each of these is about the key of $key, k, with $slots: the keys are reserved for a minute, without a restart guard.
+key=k
+slots=1
+
+# acquires X [FLAGS [WOKEN_BY [WAITER]]]
+acquires() { run_script acquire "$key" "$(token "$1")" 600000 "${3-}" "${2-}" 60000 1 "${4-}" 0 0 "$slots" "${5-}"; }
+# hands_off X [FLAGS [WOKEN_BY [WAITER [FAR]]]]
+hands_off() { run_script hand_off "$key" "$(token "$1")" 60000 "${3-}" "${2-}" "${5-0}" "${4-}" 0 0 "$slots"; }
+undoes() { run_script undo "$key" "$(token "$1")" 60000 0 0 "$slots"; }
+looks() { run_script look "$key" "$(token "$1")" "${3-}" "${2-}" 1 "${4-}" 0 0 "$slots" ''; }
+# joins X WAITER [TICKET]: over another connection than the waiter's.
+joins() { run_script join "$key" "$(token "$1")" 60000 "$2" "${3-0}" 0 0 "$slots"; }
+place() { echo "${item[rank_of]} ${item[queued_of]}"; }
+
+# subscribes WAITER...: opens a connection for each, which does not join.
+subscribes() {
+	local name
+	for name; do subscribe "$name" "$name"; done
+}
+
+# subscribe FILE WAITER,... [SCRIPT ARG...]: one connection for all of them.
+subscribe() {
+	local name=$1
+	shift
+	python3 "$BATS_TEST_DIRNAME/subscriber.py" "$T/1.sock" "$key" "$@" >> "$T/$name" 3>&- &
+	PID_OF[$name]=$!
+	also_end $!
+	eventually grep -qx ready "$T/$name"
+}
+
+# waits WAITER...: each subscribes and joins, one after the other.
+waits() {
+	local name
+	for name; do
+		subscribes "$name"
+		joins f "$name"
+		TICKET[$name]=${item[ticket_of]}
+	done
+	# The test may take longer than QUEUE_MS.
+	node 1 persist "redlock:queue:{${key%#*}}" > "$T/persisted"
+}
+
+# dies WAITER...: their connections are closed.
+dies() {
+	local name
+	for name; do
+		kill -KILL "${PID_OF[$name]}"
+		eventually has_no_subscriber "$name"
+	done
+}
+
+has_no_subscriber() { [ "$(node 1 pubsub numsub "redlock:wake:{${key%#*}}:$1" | tail -1)" = 0 ]; }
+
+# queue: the waiters in order.
+queue() { node 1 eval "return table.concat(redis.call('ZRANGE', KEYS[1], 0, -1), ' ')" 1 "redlock:queue:{${key%#*}}"; }
+reservation() { node 1 get "redlock:reserved:{$1}"; }
+
+# messages WAITER: the messages that it got since the last call, in one line.
+messages() {
+	node 1 publish "redlock:wake:{${key%#*}}:$1" end > "$T/end"
+	eventually grep -qx "$1 end" "$T/$1"
+	sed -n "/^$1 end\$/q; s/^$1 \?//; /^ready\$/d; s/^\$/look/; p" "$T/$1" | tr '\n' ' '
+	: > "$T/$1"
+}
+
+# got WAITER MESSAGE...: these, and no others.
+got() {
+	local name=$1 all
+	shift
+	all=$(messages "$name")
+	[ "$all" = "$*${*:+ }" ] || { echo "$name: $all" && false; }
+}
+
+waiting_test() {
+	nodes_start 1
+	declare -gA PID_OF=() TICKET=() TEXT=()
+}
+
+@test "join: waiters have the order of their tickets; a waiter that returns has its place" {
+	waiting_test
+	node 1 set k other px 60000
+	waits w1 w2 w3
+	[ "$(queue)" = "w1 w2 w3" ]
+	joins f w2 "${TICKET[w2]}"
+	is_answer $foreign other
+	[ "$(place)" = "1 3" ]
+	# a wake-up takes it out of the queue
+	node 1 zrem "redlock:queue:{k}" w1
+	joins f w1 "${TICKET[w1]}"
+	[ "$(place) ${item[ticket_of]}" = "0 3 ${TICKET[w1]}" ]
+	# a ticket in the future, of a clock that was set back since
+	subscribes w4 w5
+	joins f w4 $((${TICKET[w3]} + 3600000000))
+	joins f w5
+	[ "${item[ticket_of]}" = $((${TICKET[w3]} + 3600000001)) ]
+	[ "$(queue)" = "w1 w2 w3 w4 w5" ]
+	left=$(node 1 pttl "redlock:queue:{k}")
+	[[ $left -gt 0 && $left -le 60000 ]]
+}
+
+@test "join: over the waiter's own connection, after HELLO 3 and SUBSCRIBE" {
+	waiting_test
+	text_of join
+	subscribe w1 w1 "${TEXT[join]}" "$(token a)" 60000 w1 0 0 0 1
+	is_like "$(< "$T/w1")" "reply $yes 0 $(id a) *ready"
+	[ "$(reservation k)" = "$(id a)" ]
+	[ "$(queue)" = "w1" ]
+	# the reply is all that it got
+	got w1 "reply $(sed -n 's/^reply //p' "$T/w1")"
+}
+
+@test "hand-off: the first waiter is woken, with one message, and the next ones move up" {
+	waiting_test
+	acquires a
+	waits w1 w2 w3 w4
+	hands_off a
+	is_answer $yes
+	got w1 "$(id a)"
+	got w2
+	got w3 look
+	got w4
+	[ "$(reservation k)" = "$(id a)" ]
+	[ "$(queue)" = "w2 w3 w4" ]
+	# repeated: it wakes no other waiter
+	hands_off a
+	is_answer $gone
+	got w2
+	# others are refused; the woken waiter is not
+	acquires b
+	is_answer $reserved
+	looks b
+	is_answer $reserved
+	acquires c f "$(id a)" w1
+	is_answer $yes
+	[ "$(node 1 get k)" = "$(token c)" ]
+	[ "$(reservation k)" = "" ]
+	# the reply says that others wait, until none does
+	[ "${item[waiters_of]}" = 1 ]
+	hands_off c
+	got w2 "$(id c)"
+	acquires d f "$(id c)" w2
+	hands_off d
+	acquires e f "$(id d)" w3
+	hands_off e
+	acquires f f "$(id e)" w4
+	is_answer $yes
+	[ "${item[waiters_of]}" = 0 ]
+}
+
+@test "hand-off: a dead waiter is skipped; without a living one, no key is reserved" {
+	waiting_test
+	acquires a
+	waits w1 w2 w3 w4 w5
+	dies w1 w2
+	hands_off a
+	got w3 "$(id a)"
+	got w4 look
+	got w5 look
+	[ "$(queue)" = "w4 w5" ]
+	acquires b '' "$(id a)" w3
+	dies w4 w5
+	hands_off b
+	[ "$(reservation k)" = "" ]
+	[ "$(node 1 keys '*' | grep -v node)" = "" ]
+	acquires c
+	is_answer $yes
+	# unless a waiter is at another node
+	hands_off c '' '' '' 1
+	[ "$(reservation k)" = "$(id c)" ]
+}
+
+@test "join: a free key goes to the first waiter that asks, or wakes the first one that lives" {
+	waiting_test
+	acquires a
+	waits w1 w2 w3
+	node 1 del k
+	joins b w3 "${TICKET[w3]}"
+	is_answer $reserved
+	[ "$(place)" = "1 2" ]
+	got w1 "$(id b)"
+	[ "$(reservation k)" = "$(id b)" ]
+	# it does not come; the next one that asks gets the key
+	node 1 del "redlock:reserved:{k}"
+	joins c w2 "${TICKET[w2]}"
+	is_answer $yes "$(id c)"
+	[ "$(reservation k)" = "$(id c)" ]
+	# it keeps its place until it has the lock
+	[ "$(queue)" = "w2 w3" ]
+	got w2
+	acquires c f "$(id c)" w2
+	is_answer $yes
+	[ "$(queue)" = "w3" ]
+	dies w3
+	joins d w4
+	is_answer $foreign "$(token c)"
+}
+
+@test "join: the queue is lost: the others are told to join again" {
+	waiting_test
+	acquires a
+	waits w1 w2 w3
+	node 1 flushall
+	acquires a
+	joins f w2 "${TICKET[w2]}"
+	got w1 queue
+	joins f w3 "${TICKET[w3]}"
+	got w3 queue
+	joins f w1 "${TICKET[w1]}"
+	[ "$(queue)" = "w1 w2 w3" ]
+	got w1
+	got w2 queue
+	# or by a hand-off that finds no waiter
+	node 1 del "redlock:queue:{k}"
+	hands_off a
+	got w1 queue
+	got w2 queue
+}
+
+@test "acquire: a fair newcomer is refused and the first waiter woken; others are not; dead ones do not count" {
+	waiting_test
+	acquires a
+	waits w1 w2
+	node 1 del k
+	looks b f
+	is_answer $reserved
+	looks b
+	is_answer $gone
+	# the waiters themselves
+	looks b f '' w1
+	is_answer $gone
+	looks b f '' w2
+	is_answer $reserved
+	got w1
+	acquires b f
+	is_answer $reserved
+	got w1 "$(id b)"
+	[ "$(node 1 exists k)" = 0 ]
+	[ "$(reservation k)" = "$(id b)" ]
+	# a second one wakes no other; without --fair it is refused, too
+	acquires c f
+	is_answer $reserved
+	acquires c
+	is_answer $reserved
+	got w2
+	# the reservation is void
+	acquires c o
+	is_answer $yes
+	[ "$(reservation k)" = "" ]
+	node 1 del k
+	acquires d
+	is_answer $yes
+	node 1 del k
+	dies w1 w2
+	looks e f
+	is_answer $gone
+	acquires e f
+	is_answer $yes
+	[ "$(node 1 exists "redlock:queue:{k}")" = 0 ]
+}
+
+@test "acquire: the first waiter that asks by itself leaves the queue" {
+	waiting_test
+	acquires a
+	waits w1 w2 w3
+	node 1 del k
+	acquires b f '' w1
+	is_answer $yes
+	[ "$(queue)" = "w2 w3" ]
+	got w1
+	got w2
+	got w3 look
+}
+
+@test "readers: woken in one batch; each that joins wakes the next ones; a writer stays at its place" {
+	waiting_test
+	acquires a
+	mapfile -t names < <(printf 'r%d\n' {10..44})
+	subscribe crowd "$(IFS=, && echo "${names[*]}")"
+	for i in "${!names[@]}"; do echo "zadd redlock:queue:{k} $((i + 1)) ${names[i]}"; done | node 1 > "$T/added"
+	waits w1 r9
+	hands_off a
+	# READERS_AT_ONCE
+	[ "$(queue)" = "r42 r43 r44 w1 r9" ]
+	acquires b sf "$(id a)" r10
+	is_answer $yes
+	[ "$(queue)" = "w1 r9" ]
+	node 1 publish "redlock:wake:{k}:r10" end
+	eventually grep -qx "r10 end" "$T/crowd"
+	for name in "${names[@]:0:32}"; do grep -qx "$name $(id a)" "$T/crowd"; done
+	for name in "${names[@]:32}"; do grep -qx "$name $(id b)" "$T/crowd"; done
+	[ "$(grep -c '^r[0-9]* 1' "$T/crowd")" = 0 ] || true
+	# the others join, each by the id that woke it
+	acquires c sf "$(id b)" r42
+	is_answer $yes
+	# a newcomer does not pass the writer
+	looks d sf
+	is_answer $reserved
+	acquires d sf
+	is_answer $reserved
+	acquires d sf '' r9
+	is_answer $reserved
+	# it runs within one of the readers
+	acquires d sf '' '' "$(id c)"
+	is_answer $yes
+	hands_off d
+	# all of them leave
+	hands_off b
+	got w1 look
+	[ "$(node 1 exists k)" = 1 ]
+	hands_off c
+	got w1 "$(id c)"
+	[ "$(reservation k)" = "$(id c)" ]
+	got r9 look
+	# a batch ends before the next writer
+	acquires e '' "$(id c)" w1
+	waits w2 r8
+	hands_off e
+	got r9 "$(id e)"
+	[ "$(queue)" = "w2 r8" ]
+}
+
+@test "readers: a newcomer passes a dead writer, and wakes the readers after it" {
+	waiting_test
+	acquires a s
+	waits w1 r1 w2
+	joins f w1 "${TICKET[w1]}"
+	is_answer $foreign
+	joins f r1 "${TICKET[r1]}"
+	is_answer $reserved
+	acquires b sf
+	is_answer $reserved
+	dies w1
+	# the first one is a reader now
+	acquires b sf
+	is_answer $reserved
+	got r1 "$(id b)"
+	acquires b sf "$(id b)" r1
+	is_answer $yes
+	dies w2
+	acquires c sf
+	is_answer $yes
+	[ "$(node 1 exists "redlock:queue:{k}")" = 0 ]
+}
+
+@test "readers: a reader that is first joins, or is woken by any look; a writer that finds readers returns" {
+	waiting_test
+	acquires a s
+	waits w1 r1
+	# the writer was woken elsewhere, and gives up
+	hands_off b l '' w1
+	got r1 "$(id b)"
+	joins f w1 "${TICKET[w1]}"
+	is_answer $foreign
+	subscribes r2
+	joins c r2 1
+	is_answer $yes "$(id c)"
+	[ "$(queue)" = "r2 w1" ]
+	[ "$(reservation k)" = "" ]
+	acquires c sf "$(id c)" r2
+	is_answer $yes
+	[ "$(queue)" = "w1" ]
+	subscribes r3
+	node 1 zadd "redlock:queue:{k}" 1 r3
+	joins d w1 "${TICKET[w1]}"
+	is_answer $foreign
+	got r3 "$(id d)"
+	# readers that are next to each other: both join, though one asks
+	subscribes r4 r5
+	node 1 zadd "redlock:queue:{k}" 1 r4 2 r5
+	acquires e sf '' r5
+	is_answer $yes
+	got r4 "$(id e)"
+	got r5
+	[ "$(queue)" = "w1" ]
+}
+
+@test "semaphore: each slot that is free wakes a waiter, with its number" {
+	waiting_test
+	key=k#2 slots=3
+	for slot in 1 2 3; do node 1 set "k#$slot" x px $((slot * 1000000)); done
+	waits w1 w2 w3
+	[ "$(place)" = "2 3" ]
+	joins f w3 "${TICKET[w3]}"
+	is_answer $foreign x
+	[[ ${item[slot_of]} = 0 && ${item[soonest_of]} -le 1000000 ]]
+	node 1 del k#1 k#3
+	joins a w3 "${TICKET[w3]}"
+	is_answer $foreign x
+	got w1 "$(id a)#1"
+	got w2 "$(id a)#3"
+	[ "$(place)" = "0 1" ]
+	[ "$(reservation k#1) $(reservation k#2) $(reservation k#3)" = "$(id a)  $(id a)" ]
+	# all slots of others are reserved; the own slot is named
+	acquires b f
+	is_answer $foreign x
+	[ "${item[slot_of]}" = 0 ]
+	acquires b f "$(id a)" w2
+	is_answer $foreign x
+	[ "${item[slot_of]}" = 3 ]
+	# a free slot that is the asking client's own
+	node 1 del k#2
+	joins c w3 "${TICKET[w3]}"
+	is_answer $yes "$(id c)"
+	[ "${item[slot_of]}" = 2 ]
+	# a slot is handed off
+	acquires d f "$(id c)" w3
+	is_answer $yes
+	waits w4
+	hands_off d
+	got w4 queue "$(id d)#2"
+	[ "$(reservation k#2)" = "$(id d)" ]
+	# its reservation is of no use
+	waits w5
+	hands_off e l "$(id d)" w4
+	got w5 queue "$(id d)#2"
+}
+
+@test "hand-off: the key of another client is reserved for that client to pass on" {
+	waiting_test
+	acquires a
+	waits w1
+	hands_off b
+	is_answer $foreign "$(token a)"
+	[ "$(reservation k)" = "$(id b)" ]
+	got w1
+	undoes a
+	is_answer $yes
+	got w1 "$(id b)"
+	[ "$(reservation k)" = "$(id b)" ]
+	# no waiter is known: nothing is left
+	node 1 flushall
+	acquires a
+	hands_off b
+	is_answer $foreign "$(token a)"
+	[ "$(reservation k)" = "" ]
+	# an undo without a reservation wakes no waiter. The new queue may have been lost: its waiters are told
+	waits w2
+	undoes a
+	got w1 queue
+	got w2 queue
+	# a client that gives up does not replace the reservation of a holder, but passes on its own
+	node 1 set "redlock:reserved:{k}" "$(id c)" px 5000
+	hands_off d g
+	[ "$(reservation k)" = "$(id c)" ]
+	got w2
+	acquires d '' "$(id c)"
+	node 1 set "redlock:reserved:{k}" "$(id c)" px 5000
+	hands_off d g
+	[ "$(reservation k)" = "$(id c)" ]
+	got w2 "$(id c)"
+}
+
+@test "hand-off: a client that leaves passes on its reservation, and deletes no key" {
+	waiting_test
+	acquires a
+	waits w1 w2 w3 w4
+	hands_off a
+	got w1 "$(id a)"
+	hands_off b l "$(id a)" w1
+	got w2 "$(id a)"
+	[ "$(reservation k)" = "$(id a)" ]
+	# a reservation of another client stays
+	hands_off c l '' w4
+	[ "$(reservation k)" = "$(id a)" ]
+	[ "$(queue)" = "w3" ]
+	hands_off b l "$(id a)" w2
+	hands_off b l "$(id a)" w3
+	[ "$(reservation k)" = "" ]
+	[ "$(queue)" = "" ]
+	acquires e
+	hands_off e l '' w1
+	[ "$(node 1 get k)" = "$(token e)" ]
+}
+
+@test "several keys: each has its queue; a client leaves those of all keys that it takes" {
+	waiting_test
+	acquires a
+	waits w1 w2
+	key=l
+	acquires a
+	waits w3
+	key=k,l
+	hands_off a
+	key=k
+	got w1 "$(id a)"
+	key=l
+	got w3 "$(id a)"
+	[ "$(reservation k) $(reservation l)" = "$(id a) $(id a)" ]
+	key=k,l
+	acquires b f "$(id a)" w1
+	is_answer $yes
+	[ "${item[waiters_of]}" = 1 ]
+	[ "$(reservation k)$(reservation l)" = "" ]
+	# for the first key only
+	node 1 set "redlock:reserved:{l}" "$(id c)" px 5000
+	node 1 del k l
+	acquires d f "$(id b)" w2
+	is_answer $reserved
+	[ "${item[key_of]}" = 2 ]
+	[ "$(node 1 exists k l)" = 0 ]
+}
+
+@test "waiting: without the rights to the queue, a lock is taken and released, and a waiter learns that it has none" {
+	waiting_test
+	for rule in "resetkeys ~k" "-publish" "-pubsub|numsub" "-zadd -zrange -zrem -zrank" resetchannels; do
+		node 1 acl setuser default reset on nopass allkeys allchannels +@all
+		node 1 flushall
+		node 1 set k other px 60000
+		waits w1
+		# shellcheck disable=SC2086
+		node 1 acl setuser default $rule
+		run_script join k "$(token b)" 5000 w2 0 0 0 1
+		[ "$rule" = "-publish" ] || [ "$rule" = "-pubsub|numsub" ] || [ "$rule" = resetchannels ] ||
+			is_like "${item[*]}" "*can't *"
+		node 1 acl setuser default allkeys
+		node 1 del k
+		# shellcheck disable=SC2086
+		node 1 acl setuser default $rule
+		acquires a f '' w1
+		is_answer $yes
+		hands_off a '' '' w1
+		is_answer $yes
+		[ "$(node 1 exists k)" = 0 ]
+		kill -KILL "${PID_OF[w1]}"
+	done
+}
+
+@test "waiting: a key of another type in place of the queue, or a waiter that is not subscribed, stops no client" {
+	waiting_test
+	node 1 set "redlock:queue:{k}" 1
+	acquires a f '' w1
+	is_answer $yes
+	joins b w1
+	is_like "${item[1]}" "*WRONGTYPE*"
+	hands_off a '' '' w1
+	is_answer $yes
+	[ "$(node 1 exists k)" = 0 ]
+	node 1 del "redlock:queue:{k}"
+	acquires a
+	joins b w1
+	is_answer $foreign "$(token a)"
+	[ "$(place)" = "0 0" ]
+	waits w2
+	[ "$(place)" = "0 1" ]
+}
+
+@test "waiting: a node with a wrong clock wakes waiters, but reserves nothing" {
+	waiting_test
+	acquires a
+	waits w1
+	run_script hand_off k "$(token a)" 5000 '' '' 1 '' 1000 1 1
+	is_answer $yes
+	got w1 "$(id a)"
+	[ "$(reservation k)" = "" ]
+	# it was woken: it is not refused, though another one is first
+	waits w2
+	acquires b f
+	is_answer $reserved
+	node 1 del "redlock:reserved:{k}"
+	acquires b f "$(id a)" w1
+	is_answer $yes
+}
+
+@test "waiting: a hand-off needs two messages and the same time with ten waiters and with 4096" {
+	waiting_test
+	for count in 10 4096; do
+		node 1 flushall
+		mapfile -t names < <(printf 'w%05d\n' $(seq "$count"))
+		names=$(IFS=, && echo "${names[*]}")
+		subscribe "crowd$count" "$names"
+		acquires a
+		node 1 eval "for i = 1, $count do redis.call('ZADD', 'redlock:queue:{k}', i, string.format('w%05d', i)) end" 0
+		node 1 config resetstat
+		hands_off a
+		is_answer $yes
+		node 1 info commandstats | grep -v config > "$T/calls$count"
+		node 1 publish "redlock:wake:{k}:w00001" end
+		eventually grep -qx "w00001 end" "$T/crowd$count"
+		[ "$(tr '\n' ' ' < "$T/crowd$count")" = "ready w00001 $(id a) w00003  w00001 end " ]
+	done
+	calls() { sed 's/,usec.*//' "$1"; }
+	cmp <(calls "$T/calls10") <(calls "$T/calls4096")
 }

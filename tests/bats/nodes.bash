@@ -186,13 +186,23 @@ ended_with() {
 	}
 }
 
-# waiting: the number of waiters in the queues of all nodes that answer.
+# queued I [redis-cli options]: the number of waiters in the queues of node I that are connected.
+queued() {
+	timeout 10 redis-cli -s "$T/$1.sock" "${@:2}" eval "
+		local n = 0
+		for _, queue in ipairs(redis.call('KEYS', 'redlock:queue:*')) do
+			for _, name in ipairs(redis.call('ZRANGE', queue, 0, -1)) do
+				local channel = 'redlock:wake:' .. string.sub(queue, #'redlock:queue:' + 1) .. ':' .. name
+				n = n + redis.call('PUBSUB', 'NUMSUB', channel)[2]
+			end
+		end
+		return n" 0 2>&1 | grep -xE '[0-9]+' || echo 0
+}
+# waiting: the same for all nodes that answer.
 waiting() {
-	local i sum=0 n
+	local i sum=0
 	for ((i = 1; i <= N; i++)); do
-		! in_state "${PID[i]-}" T 2> /dev/null || continue
-		n=$(timeout 10 redis-cli -s "$T/$i.sock" info clients 2>&1 | tr -d '\r' | sed -n 's/^blocked_clients://p')
-		sum=$((sum + ${n:-0}))
+		in_state "${PID[i]-}" T 2> /dev/null || sum=$((sum + $(queued "$i")))
 	done
 	echo $sum
 }

@@ -287,7 +287,7 @@ echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 }
 
 @test "the terminal is closed, or ^C is typed, during a wait: redlock ends at once, and nothing is left" {
-	export -f nobody_waits somebody_waits waiting in_queue
+	export -f nobody_waits somebody_waits queued waiting in_queue
 	in_background "$T/holder" run -k job -- sh -c "until [ -e go ]; do sleep 0.02; done"
 	eventually held_on job 3
 	for way in hangup 'send:\x03'; do

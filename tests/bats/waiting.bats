@@ -38,7 +38,7 @@ waiter() {
 line() {
 	local i
 	for ((i = 1; i <= N; i++)); do
-		node $i info clients | grep -q 'blocked_clients:0' || echo $i
+		[ "$(queued $i)" = 0 ] || echo $i
 	done
 }
 served() { [ "$(wc -l < "$T/served")" -eq "$1" ]; }
@@ -70,22 +70,24 @@ order() { tr '\n' ' ' < "$T/served"; }
 	[ "$(order)" = "b c d e f g h " ]
 }
 
-@test "a waiter only waits for the queue: one connection, and no requests meanwhile" {
+@test "a waiter keeps one connection, and asks seldom; the first one keeps all, and asks once a second" {
 	hold a "${LONG[@]}"
-	for name in b c d; do waiter $name "${LONG[@]}"; done
+	for name in b c d e; do waiter $name "${LONG[@]}"; done
 	connections() {
 		local i n=0
 		for ((i = 1; i <= N; i++)); do n=$((n + $(node $i client list | grep -vc cmd=client))); done
 		[ $n -eq "$1" ]
 	}
-	eventually connections $((3 + 3)) # of the holder, and of the waiters
-	for i in 1 2 3; do node $i config resetstat > "$T/reset"; done
-	waiter e "${LONG[@]}"
-	for i in 1 2 3; do
-		# its one attempt, and no more by the others
-		calls=$(node $i info commandstats | tr -d '\r' | sed -n 's/^cmdstat_eval:calls=\([0-9]*\).*/\1/p')
-		[ "${calls:-0}" -le 3 ]
-	done
+	eventually connections $((3 + 3 + 3)) # of the holder, of the first waiter, and of the others
+	line=$(line)
+	mapfile -t names < <(node "$line" zrange 'redlock:queue:{job}' 0 -1)
+	redis-cli -s "$T/$line.sock" monitor > "$T/monitor" 3>&- &
+	also_end $!
+	asked() { grep -c "\"EVAL\".*\"$1\"" "$T/monitor" || true; }
+	has_asked() { [ "$(asked "${names[0]}")" -ge 12 ]; }
+	eventually has_asked
+	# the first waiter attempts and looks, the second one looks
+	for i in 2 3; do [ "$(asked "${names[i]}")" -le $(($(asked "${names[0]}") / 4)) ]; done
 	let_go a
 	eventually served 4
 }
@@ -94,16 +96,14 @@ order() { tr '\n' ' ' < "$T/served"; }
 	costs() { # the commands of clients that one more section takes
 		local i n=0
 		for ((i = 1; i <= N; i++)); do
-			n=$((n + $(node $i info commandstats | tr -d '\r' | sed -n 's/^cmdstat_\(eval\|blpop\):calls=\([0-9]*\).*/\2/p' | paste -sd+)))
+			n=$((n + $(node $i info commandstats | tr -d '\r' | sed -n 's/^cmdstat_eval:calls=\([0-9]*\).*/\1/p' | paste -sd+)))
 		done
 		echo $n
 	}
 	for many in 2 12; do
 		hold a$many "${LONG[@]}"
-		# the holder may still have its own waiter connection
-		before=$(waiting)
 		for ((n = 0; n < many; n++)); do waiter $many.$n "${LONG[@]}"; done
-		eventually in_queue $((before + many))
+		eventually in_queue $many
 		for i in 1 2 3; do node $i config resetstat > "$T/reset"; done
 		rm -f "$T/served"
 		# the first is stopped by its own command, so that there is one hand-off
@@ -174,7 +174,7 @@ keeps_turn() { [ "$(node "$1" exists "redlock:reserved:{job}")" = 1 ]; }
 	stop_node "$line"
 	for i in 1 2 3; do
 		[ $i -eq "$line" ] && continue
-		eventually keeps_turn $i
+		node $i set 'redlock:reserved:{job}' 0123456789abcdef0123456789abcdef01234567 px 600000 > "$T/set"
 		node $i config resetstat > "$T/set"
 	done
 	in_background "$T/c" run -n -k job "${LONG[@]}" -- echo mine
@@ -184,16 +184,18 @@ keeps_turn() { [ "$(node "$1" exists "redlock:reserved:{job}")" = 1 ]; }
 	ended_with 0
 }
 
-@test "the wake-up of a promoted writer that died goes to the next waiter, and not to a newcomer" {
+@test "waiters that are dead refuse no client, also with --fair or --shared" {
 	hold a "${LONG[@]}"
 	waiter b "${LONG[@]}"
-	for i in 1 2 3; do node $i set "redlock:promoted:{job}" 1 px 600000 > "$T/set"; done
+	waiter c "${LONG[@]}"
+	kill -STOP "$HOLDER"
+	kill -KILL "${W[b]}" "${W[c]}"
+	eventually in_queue 0
+	for i in 1 2 3; do node $i del job > "$T/set"; done
+	redlock run -n --fair -k job "${LONG[@]}" -- true
+	redlock run -n --shared -k job "${LONG[@]}" -- true
+	kill -CONT "$HOLDER"
 	let_go a
-	eventually is_gone "$HOLDER"
-	[ ! -s "$T/served" ]
-	run -75 redlock run -n --fair -k job "${LONG[@]}" -- true
-	ended_with 0
-	[ "$(order)" = "b " ]
 }
 
 @test "wait, woken while another program has the key, leaves no reservation when it ends" {
@@ -292,17 +294,6 @@ keeps_turn() { [ "$(node "$1" exists "redlock:reserved:{job}")" = 1 ]; }
 	[ "$(node 3 exists "redlock:wake:{job}")" = 0 ]
 }
 
-@test "a waiter that gets a reservation when it joins, and does not use it, passes it on" {
-	for i in 1 2 3; do
-		node $i set "redlock:reserved:{job}" "$(printf 'a%.0s' {1..40})" px 600000 > "$T/set"
-	done
-	# by default, a reservation that it passes on at the queue node ends in a second, and those of the others do not
-	redlock wait -w 30s --node-timeout 60s -k job
-	in_background "$T/b" run -w 30s -k job -- echo mine
-	eventually file_has "$T/b" mine
-	ended_with 0
-}
-
 @test "a waiter that leaves as its wake-up arrives passes it on" {
 	hold a "${LONG[@]}"
 	waiter b "${LONG[@]}"
@@ -365,6 +356,29 @@ keeps_turn() { [ "$(node "$1" exists "redlock:reserved:{job}")" = 1 ]; }
 	[ "$(grep -c 'cannot queue' "$T/b")" -eq 1 ]
 	for i in 1 2 3; do node $i acl setuser default allkeys > "$T/acl"; done
 	free_everywhere job
+}
+
+@test "servers without RESP3, and users without the right to channels: one message, and the waiter polls" {
+	polls() {
+		hold a "${LONG[@]}"
+		in_background "$T/b" run -k job "${LONG[@]}" -- true
+		eventually file_has "$T/b" "cannot queue for 'job', polling instead: unix://.*($1"
+		let_go a
+		ended_with 0
+		[ "$(grep -c 'cannot queue' "$T/b")" -eq 1 ]
+		rm "$T/a.go"
+		free_everywhere job
+	}
+	for i in 1 2 3; do node $i acl setuser default resetchannels > "$T/acl"; done
+	polls 'NOPERM .*channel'
+	for i in 1 2 3; do node $i acl setuser default allchannels -subscribe > "$T/acl"; done
+	polls "NOPERM .*'subscribe'"
+	for i in 1 2 3; do
+		kill_node $i
+		start_node $i --rename-command HELLO ''
+		eventually admitted $i
+	done
+	polls 'ERR unknown command .HELLO'
 }
 
 @test "a client that acquires without the queue wakes the waiters in it all the same" {

@@ -1,7 +1,8 @@
 /*
  * usage: differ SOCKET SEED STEPS
  * Plays random calls of redlock's real scripts, and an administrator's commands, on a real server
- * and on the simulator's node (tests/sim/node.c), and compares every reply and the data after it.
+ * and on the simulator's node (tests/sim/node.c), and compares every reply, every message that is
+ * published, and the data after it. A second connection has the waiters' subscriptions.
  * The model uses the server's own clock: each call is between two TIMEs in one transaction; if a
  * millisecond passes between them, either of the two may be the call's. Once with one lock, and
  * once with a semaphore of SIM_LOCKS. Exit status: 0 when they agree; 1 when they do not; 2 when
@@ -18,15 +19,14 @@
 #include <time.h>
 
 #define TOKENS 4
-#define MARKS \
-	(4 + SIM_LOCKS) /* queue, the reservation of each slot, promoted, \
-		     promoted_wake, and the list */
+#define WAITERS 6 /* the first one is always subscribed */
 #define NO_EXPIRY 0 /* the key is not there */
 #define FOR_EVER INT64_MAX
 
 struct world world; /* the node's: only its clock and its seed are used */
 
-static redisContext *server;
+static redisContext *server, *listener;
+static redisContext *crowd; /* subscribed to the channel of all waiters if there are several */
 static uint64_t state;
 static int slots; /* 1: one lock */
 
@@ -54,21 +54,38 @@ static redisReply *command(int argc, const char *argv[])
 	return r;
 }
 
-static void queue(int argc, const char *const argv[])
+/* Within a transaction, the reply to a command only says so. */
+static void enqueue(int argc, const char *const argv[])
 {
 	freeReplyObject(command(argc, (const char **)(uintptr_t)argv));
 }
 
 /* ---- one step ---- */
 
+static const char *const op_name[OP_COUNT] = {
+	[OP_ACQUIRE] = "acquire",
+	[OP_EXTEND] = "extend",
+	[OP_REPAIR] = "repair",
+	[OP_UNDO] = "undo",
+	[OP_HAND_OFF] = "hand-off",
+	[OP_EXPIRE] = "expire",
+	[OP_FENCE] = "fence",
+	[OP_LOOK] = "look",
+	[OP_JOIN] = "join",
+};
+
 struct step {
-	bool is_ours; /* one of redlock's scripts; otherwise the administrator's */
+	enum kind {
+		STEP_CALL, /* one of redlock's scripts; otherwise an administrator's command: */
+		STEP_SET, /* sets or deletes the key */
+		STEP_FORGET, /* deletes the mark of the restart guard */
+		STEP_EMPTY, /* deletes the queue */
+	} kind;
 	enum op op;
 	int slot; /* from 0 on */
 	const char *token; /* or the value of the key, as redlock's scripts write it */
 	usec ttl;
 	bool lasts; /* without expiry */
-	bool forgets; /* the administrator takes the mark of the restart guard away */
 	const char *words[KEYS_MAX + 14]; /* the command line */
 	int count;
 	struct request request;
@@ -85,6 +102,15 @@ static const char *const tokens[TOKENS] = {
 };
 
 static char ids[TOKENS][TOKEN_ID_LEN + 1];
+
+static const char *const waiters[WAITERS] = {
+	"w0000000000000001",
+	"r0000000000000002",
+	"w0000000000000003",
+	"r0000000000000004",
+	"r0000000000000005",
+	"w0000000000000006",
+};
 
 static void make_long_values(void)
 {
@@ -110,14 +136,17 @@ static const char *draw_id(void)
 	return ids[next(TOKENS)];
 }
 
+static const char *draw_name(void)
+{
+	return waiters[next(WAITERS)];
+}
+
 static struct waiter_args draw_waiter(void)
 {
-	bool keeps_place = next(2);
-
 	return (struct waiter_args){
+		.id = next(2) ? NULL : draw_name(),
 		.woken_by = next(2) ? NULL : draw_id(),
-		.keeps_place = keeps_place,
-		.is_promoted = keeps_place && slots == 1 && next(3) == 0,
+		.overrides = next(6) == 0,
 	};
 }
 
@@ -127,7 +156,7 @@ static void draw_acquire(struct request *r, enum op op, const struct lock_ref *l
 	const struct acquire_args args = {
 		.ttl = ttl,
 		.is_shared = is_shared,
-		.is_fair = next(is_shared ? 2 : 3) == 0,
+		.is_fair = next(2),
 		.wants_fence = next(2),
 		.reserve_time = ttl,
 		.waiter = draw_waiter(),
@@ -142,22 +171,18 @@ static void draw_acquire(struct request *r, enum op op, const struct lock_ref *l
 				.ttl = ttl, .is_shared = is_shared, .guard = args.guard});
 }
 
-static void draw_hand_off(struct request *r, struct lock_ref *lock, usec ttl)
+static void draw_hand_off(struct request *r, const struct lock_ref *lock, usec ttl)
 {
 	static const char *const flags[] = {NULL, FLAG_BREAKS, FLAG_LEAVES, FLAG_GIVES_UP};
 	const char *flag = flags[next(4)];
-	bool is_leaving = flag && strcmp(flag, FLAG_LEAVES) == 0;
 	bool is_holder = !flag || strcmp(flag, FLAG_GIVES_UP) == 0;
 
-	/* On the waiter connection, a reservation is passed on. */
-	if (is_leaving && next(2))
-		lock->slot = 0;
 	request_hand_off(r, lock,
 		&(struct hand_off_args){
 			.reserve_time = ttl,
-			.woken_by = next(2) ? NULL : draw_id(),
+			.waiter = next(2) ? NULL : draw_name(),
+			.reservation = next(2) ? NULL : draw_id(),
 			.flag = flag,
-			.was_promoted = is_leaving && slots == 1 && next(3) == 0,
 			.far_waiters = is_holder && next(2),
 			.guard = draw_guard(),
 		});
@@ -166,8 +191,9 @@ static void draw_hand_off(struct request *r, struct lock_ref *lock, usec ttl)
 static void draw_call(struct step *s)
 {
 	static const struct key_list key = {.count = 1, .key = {"k"}};
-	/* All except the blocking pop. */
-	enum op op = (enum op)(OP_NONE + 1 + next(OP_WAIT - OP_NONE - 1));
+	static const enum op ops[] = {OP_ACQUIRE, OP_EXTEND, OP_REPAIR, OP_UNDO, OP_HAND_OFF,
+		OP_EXPIRE, OP_FENCE, OP_LOOK, OP_JOIN, OP_JOIN};
+	enum op op = ops[next(sizeof(ops) / sizeof(ops[0]))];
 	bool is_shared = slots == 1 && next(3) > 0;
 	struct lock_ref lock = {
 		.keys = &key,
@@ -199,13 +225,18 @@ static void draw_call(struct step *s)
 				: clock_wall() + (int64_t)next(5) * USEC_SEC);
 	else if (op == OP_LOOK)
 		request_look(r, &lock,
-			&(struct look_args){.ttl = s->ttl,
-				.is_shared = is_shared,
+			&(struct look_args){.is_shared = is_shared,
+				.is_fair = next(2),
 				.waiter = draw_waiter(),
 				.guard = guard});
 	else
-		request_join(r, &lock, s->ttl, is_shared, slots == 1 && next(3) == 0);
-	s->is_ours = true;
+		/* Some tickets are the same. */
+		request_join(r, &lock,
+			&(struct join_args){.reserve_time = s->ttl,
+				.waiter = draw_name(),
+				.ticket = (int64_t)next(6),
+				.guard = guard});
+	s->kind = STEP_CALL;
 	s->op = op;
 	s->count = r->argc;
 	memcpy(s->words, r->argv, (size_t)s->count * sizeof(s->words[0]));
@@ -221,13 +252,14 @@ static void draw_interference(struct step *s)
 {
 	static const char list[] = "redis.call('DEL',KEYS[1]) redis.call('RPUSH',KEYS[1],'x')";
 
-	s->is_ours = false;
 	s->lasts = false;
-	s->forgets = next(3) == 0;
-	if (s->forgets) {
+	s->kind = next(3) ? STEP_SET : next(2) ? STEP_FORGET : STEP_EMPTY;
+	if (s->kind == STEP_FORGET)
 		set_words(s, 2, (const char *const[]){"DEL", "{redlock}:node"});
+	if (s->kind == STEP_EMPTY)
+		set_words(s, 2, (const char *const[]){"DEL", "redlock:queue:{k}"});
+	if (s->kind != STEP_SET)
 		return;
-	}
 	snprintf(s->ttl_text, sizeof(s->ttl_text), "%" PRId64, s->ttl / USEC_MSEC);
 	switch (next(8)) {
 	case 0:
@@ -272,58 +304,72 @@ struct outcome {
 	struct reply reply;
 	char value[SIM_LOCKS][TOKEN_MAX];
 	int64_t ends[SIM_LOCKS]; /* NO_EXPIRY: no key */
-	/* Next to it, for waiters. */
-	char mark[MARKS][SIM_LOCKS * (TOKEN_ID_LEN + 8)];
-	int64_t mark_ends[MARKS];
+	char reserved[SIM_LOCKS][TOKEN_ID_LEN + 1];
+	int64_t reserved_ends[SIM_LOCKS];
+	char queue[WAITERS * (WAITER_ID_LEN + 24)]; /* "NAME TICKET " of each waiter */
+	int64_t queue_ends;
+	char messages[SIM_PUBLISHED * (WAITER_ID_LEN + TOKEN_ID_LEN + 12)]; /* "NAME TEXT\n" */
 	char node[2 * RUN_ID_MAX + 72]; /* the mark of the restart guard */
 	/* The readers of the key: "TOKEN END " of each, in order of the tokens. */
 	char readers[SIM_READERS * (TOKEN_MAX + 16)];
 };
 
-static void set_mark(struct outcome *o, int i, const struct sim_mark *mark)
+static void set_reserved(struct outcome *o, const struct sim_node *n)
 {
-	if (!mark->value[0] || mark->ends < world.now / USEC_MSEC)
+	for (int i = 0; i < SIM_LOCKS; i++) {
+		const struct sim_reservation *reserved = &n->lock[i].reserved;
+
+		if (!reserved->id[0] || reserved->ends < world.now / USEC_MSEC)
+			continue;
+		snprintf(o->reserved[i], sizeof(o->reserved[i]), "%s", reserved->id);
+		o->reserved_ends[i] = reserved->ends;
+	}
+}
+
+static void keep_reserved(struct sim_node *n, const struct outcome *o)
+{
+	for (int i = 0; i < SIM_LOCKS; i++) {
+		struct sim_reservation *reserved = &n->lock[i].reserved;
+
+		snprintf(reserved->id, sizeof(reserved->id), "%.40s", o->reserved[i]);
+		reserved->ends = o->reserved_ends[i];
+	}
+}
+
+static void set_queue(struct outcome *o, const struct sim_node *n)
+{
+	size_t used = 0;
+
+	o->queue[0] = '\0';
+	o->queue_ends = 0;
+	if (n->queue_ends < world.now / USEC_MSEC)
 		return;
-	snprintf(o->mark[i], sizeof(o->mark[i]), "%s", mark->value);
-	o->mark_ends[i] = mark->ends;
-}
-
-static bool same_marks(const struct outcome *a, const struct outcome *b)
-{
-	for (int i = 0; i < MARKS; i++)
-		if (strcmp(a->mark[i], b->mark[i]) != 0 || a->mark_ends[i] != b->mark_ends[i])
-			return false;
-	return true;
-}
-
-static void keep_mark(struct sim_mark *mark, const struct outcome *o, int i)
-{
-	snprintf(mark->value, sizeof(mark->value), "%.47s", o->mark[i]);
-	mark->ends = o->mark_ends[i];
-}
-
-/* The elements of a list, as one text. */
-static void set_list(struct outcome *o, const struct sim_node *n)
-{
-	char *list = o->mark[MARKS - 1];
-
-	for (int i = 0; i < n->wakes && n->wake[i].ends >= world.now / USEC_MSEC; i++) {
-		if (i > 0)
-			strcat(list, " ");
-		strcat(list, n->wake[i].value);
-		o->mark_ends[MARKS - 1] = n->wake[i].ends;
+	for (int i = 0; i < n->waiters; i++) {
+		text_append(o->queue, sizeof(o->queue), &used, "%s %" PRId64 " ", n->waiter[i].name,
+			n->waiter[i].ticket);
+		o->queue_ends = n->queue_ends;
 	}
 }
 
-static void keep_list(struct sim_node *n, const struct outcome *o)
+static void keep_queue(struct sim_node *n, const struct outcome *o)
 {
-	char list[sizeof(o->mark[0])], *rest = list, *word;
+	const char *at = o->queue;
+	int len = 0;
 
-	snprintf(list, sizeof(list), "%s", o->mark[MARKS - 1]);
-	for (n->wakes = 0; (word = strsep(&rest, " ")) && *word;) {
-		snprintf(n->wake[n->wakes].value, sizeof(n->wake[0].value), "%.47s", word);
-		n->wake[n->wakes++].ends = o->mark_ends[MARKS - 1];
-	}
+	n->queue_ends = o->queue_ends;
+	for (n->waiters = 0; sscanf(at, "%17s %" SCNd64 " %n", n->waiter[n->waiters].name,
+				     &n->waiter[n->waiters].ticket, &len) == 2;
+		at += len)
+		n->waiters++;
+}
+
+static void set_messages(struct outcome *o, const struct sim_node *n)
+{
+	size_t used = 0;
+
+	for (int i = 0; i < n->published; i++)
+		text_append(o->messages, sizeof(o->messages), &used, "%s %s\n",
+			n->message[i].waiter, n->message[i].text);
 }
 
 static void keep_node(struct sim_node *n, const struct outcome *o)
@@ -367,22 +413,27 @@ static struct outcome model(struct sim_node *n, const struct step *s, usec now)
 	static struct resp resp;
 
 	world.now = now;
-	if (s->is_ours) {
+	n->published = 0;
+	switch (s->kind) {
+	case STEP_CALL:
 		node_serve(n, &s->request, &resp);
 		o.reply = reply_read(s->op, &resp);
-	} else if (s->forgets) {
-		n->mark[0] = '\0';
-	} else {
+		break;
+	case STEP_SET:
 		snprintf(n->lock[s->slot].value, sizeof(n->lock[0].value), "%s", s->token);
 		n->lock[s->slot].ends = s->lasts ? FOR_EVER : now / USEC_MSEC + s->ttl / USEC_MSEC;
+		break;
+	case STEP_FORGET:
+		n->mark[0] = '\0';
+		break;
+	case STEP_EMPTY:
+		n->waiters = 0;
+		break;
 	}
-	set_mark(&o, 0, &n->queue);
-	for (int i = 0; i < SIM_LOCKS; i++)
-		set_mark(&o, 1 + i, &n->lock[i].reserved);
-	set_mark(&o, 1 + SIM_LOCKS, &n->promoted);
-	set_mark(&o, 2 + SIM_LOCKS, &n->promoted_wake);
+	set_reserved(&o, n);
+	set_queue(&o, n);
+	set_messages(&o, n);
 	set_readers(&o, n);
-	set_list(&o, n);
 	if (n->mark[0])
 		snprintf(o.node, sizeof(o.node), "%s %" PRId64 " %" PRId64 " %" PRId64 " 0",
 			n->mark, n->mark_over, n->mark_given, n->mark_wall);
@@ -411,17 +462,20 @@ static struct outcome real(const struct step *s, const redisReply *r, const redi
 	static struct resp resp;
 	redisReply **item = there->element;
 
-	if (s->is_ours) {
+	if (s->kind == STEP_CALL) {
 		resp.is_array = r->type == REDIS_REPLY_ARRAY;
 		resp.count = resp.is_array ? (int)r->elements : 1;
 		for (int i = 0; i < resp.count; i++)
 			copy(&resp.item[i], resp.is_array ? r->element[i] : r);
 		o.reply = reply_read(s->op, &resp);
 	}
-	for (int i = 0; i < MARKS; i++, item += 2) {
-		snprintf(o.mark[i], sizeof(o.mark[i]), "%s", item[0]->str);
+	snprintf(o.queue, sizeof(o.queue), "%s", item[0]->str);
+	o.queue_ends = item[0]->len > 0 ? item[1]->integer : 0;
+	item += 2;
+	for (int i = 0; i < SIM_LOCKS; i++, item += 2) {
+		snprintf(o.reserved[i], sizeof(o.reserved[i]), "%.40s", item[0]->str);
 		if (item[0]->len > 0)
-			o.mark_ends[i] = item[1]->integer;
+			o.reserved_ends[i] = item[1]->integer;
 	}
 	for (int i = 0; i < SIM_LOCKS; i++, item += 2) {
 		if (item[0]->len == 0)
@@ -442,41 +496,119 @@ static struct outcome real(const struct step *s, const redisReply *r, const redi
 	return o;
 }
 
-static bool same_keys(const struct outcome *a, const struct outcome *b)
+static bool same_data(const struct outcome *a, const struct outcome *b)
 {
 	for (int i = 0; i < SIM_LOCKS; i++)
-		if (strcmp(a->value[i], b->value[i]) != 0 || a->ends[i] != b->ends[i])
+		if (strcmp(a->value[i], b->value[i]) != 0 || a->ends[i] != b->ends[i] ||
+			strcmp(a->reserved[i], b->reserved[i]) != 0 ||
+			a->reserved_ends[i] != b->reserved_ends[i])
 			return false;
-	return true;
+	return strcmp(a->queue, b->queue) == 0 && a->queue_ends == b->queue_ends &&
+	       strcmp(a->messages, b->messages) == 0 && strcmp(a->readers, b->readers) == 0 &&
+	       strcmp(a->node, b->node) == 0;
+}
+
+static bool same_reply(const struct reply *a, const struct reply *b)
+{
+	return a->vote == b->vote && a->reason == b->reason && a->pttl == b->pttl &&
+	       a->fence == b->fence && strcmp(a->text, b->text) == 0 &&
+	       strcmp(a->run_id, b->run_id) == 0 && a->is_reserved == b->is_reserved &&
+	       a->waiters == b->waiters && a->is_partial == b->is_partial && a->slot == b->slot &&
+	       a->soonest == b->soonest && a->is_shared == b->is_shared && a->ticket == b->ticket &&
+	       a->rank == b->rank && a->queued == b->queued;
 }
 
 static bool agree(const struct outcome *a, const struct outcome *b)
 {
-	return a->reply.vote == b->reply.vote && a->reply.reason == b->reply.reason &&
-	       a->reply.pttl == b->reply.pttl && a->reply.fence == b->reply.fence &&
-	       strcmp(a->reply.text, b->reply.text) == 0 &&
-	       strcmp(a->reply.run_id, b->reply.run_id) == 0 &&
-	       a->reply.is_reserved == b->reply.is_reserved &&
-	       a->reply.waiters == b->reply.waiters && a->reply.is_partial == b->reply.is_partial &&
-	       same_marks(a, b) && a->reply.slot == b->reply.slot &&
-	       a->reply.soonest == b->reply.soonest && a->reply.is_shared == b->reply.is_shared &&
-	       strcmp(a->readers, b->readers) == 0 && strcmp(a->node, b->node) == 0 &&
-	       same_keys(a, b);
+	return same_reply(&a->reply, &b->reply) && same_data(a, b);
 }
 
 static void show(const char *whose, const struct outcome *o)
 {
 	printf("# %s: vote %d, %" PRId64 " us, '%s', id '%s', slot %d, %" PRId64
-	       " us, waiters %u, shared %d, fence %" PRId64 "\n",
+	       " us, reserved %d, waiters %u, shared %d, partial %d, fence %" PRId64
+	       ", ticket %" PRId64 ", at %d of %d\n",
 		whose, (int)o->reply.vote, o->reply.pttl, o->reply.text, o->reply.run_id,
-		o->reply.slot, o->reply.soonest, o->reply.waiters, o->reply.is_shared,
-		o->reply.fence);
+		o->reply.slot, o->reply.soonest, o->reply.is_reserved, o->reply.waiters,
+		o->reply.is_shared, o->reply.is_partial, o->reply.fence, o->reply.ticket,
+		o->reply.rank, o->reply.queued);
 	for (int i = 0; i < SIM_LOCKS; i++)
-		printf("#   '%s' until %" PRId64 "\n", o->value[i], o->ends[i]);
+		printf("#   '%s' until %" PRId64 ", reserved for '%s' until %" PRId64 "\n",
+			o->value[i], o->ends[i], o->reserved[i], o->reserved_ends[i]);
 	printf("#   '%s'\n%s\n", o->node, o->readers);
-	for (int i = 0; i < MARKS; i++)
-		printf("#   '%s' until %" PRId64 "\n", o->mark[i], o->mark_ends[i]);
+	printf("#   queue '%s' until %" PRId64 "\n#   messages:\n%s", o->queue, o->queue_ends,
+		o->messages);
 }
+
+/* ---- subscriptions ---- */
+
+static redisReply *next_message(redisContext *from)
+{
+	redisReply *r = NULL;
+
+	if (redisGetReply(from, (void **)&r) != REDIS_OK) {
+		fprintf(stderr, "differ: %s\n", from->errstr);
+		exit(2);
+	}
+	return r;
+}
+
+/* Messages may arrive before the reply. */
+static void subscribe(redisContext *from, const char *command, const char *channel)
+{
+	bool is_reply = false;
+
+	redisAppendCommand(from, "%s %s", command, channel);
+	while (!is_reply) {
+		redisReply *r = next_message(from);
+
+		is_reply = strcmp(r->element[0]->str, command) == 0;
+		freeReplyObject(r);
+	}
+}
+
+/* Waiters come and go. */
+static void change_subscription(struct sim_node *n, const char *name)
+{
+	char channel[100];
+	bool was_crowd = n->subscribers > 1;
+	int i = 0;
+
+	snprintf(channel, sizeof(channel), CHANNEL_WAKE, "k", name);
+	while (i < n->subscribers && strcmp(n->subscriber[i].waiter, name) != 0)
+		i++;
+	subscribe(listener, i < n->subscribers ? "unsubscribe" : "subscribe", channel);
+	if (i < n->subscribers)
+		n->subscriber[i] = n->subscriber[--n->subscribers];
+	else
+		snprintf(n->subscriber[n->subscribers++].waiter, WAITER_ID_LEN + 1, "%s", name);
+	if (was_crowd != (n->subscribers > 1))
+		subscribe(crowd, was_crowd ? "unsubscribe" : "subscribe", "redlock:queue:{k}");
+}
+
+/* All messages of the last step: PING's reply follows them. */
+static void read_messages(struct outcome *o)
+{
+	size_t used = 0;
+
+	redisAppendCommand(listener, "PING");
+	for (;;) {
+		redisReply *r = next_message(listener);
+		bool is_message = r->elements == 3;
+
+		if (is_message) {
+			const char *name = strstr(r->element[1]->str, "}:");
+
+			text_append(o->messages, sizeof(o->messages), &used, "%s %s\n",
+				name ? name + 2 : "", r->element[2]->str);
+		}
+		freeReplyObject(r);
+		if (!is_message)
+			return;
+	}
+}
+
+/* ---- playing ---- */
 
 static usec time_of(const redisReply *r)
 {
@@ -492,6 +624,16 @@ static void settle_fence(struct outcome *o, struct sim_node *n, const struct ste
 	o->reply.fence = fence;
 }
 
+/* So may a ticket. */
+static void settle_ticket(struct outcome *o, struct sim_node *n, int64_t ticket)
+{
+	for (int i = 0; i < n->waiters; i++)
+		if (n->waiter[i].ticket == o->reply.ticket)
+			n->waiter[i].ticket = ticket;
+	o->reply.ticket = ticket;
+	set_queue(o, n);
+}
+
 /* Plays one step on both. `*exact` counts the steps within one millisecond. */
 static bool play(struct sim_node *n, const struct step *s, long *exact)
 {
@@ -501,16 +643,12 @@ static bool play(struct sim_node *n, const struct step *s, long *exact)
 		"local slots,r=tonumber(ARGV[1]),{} "
 		"local function add(k,v) r[#r+1]=v or '' r[#r+1]=redis.call('PEXPIRETIME',k) end "
 		"local function name(i) return slots>1 and 'k#'..i or i==1 and 'k' or 'none' end "
-		"add('redlock:queue:{k}',redis.call('GET','redlock:queue:{k}')) "
+		"local q=redis.call('ZRANGE','redlock:queue:{k}',0,-1,'WITHSCORES') "
+		"for i=1,#q,2 do q[i]=q[i]..' '..string.format('%.0f',q[i+1])..' ' q[i+1]='' end "
+		"add('redlock:queue:{k}',table.concat(q)) "
 		"for i=1,3 do local k='redlock:reserved:{'..name(i)..'}' "
 		"add(k,redis.call('GET',k)) "
 		"end "
-		"for _,what in ipairs({'promoted','promoted-wake'}) do local "
-		"k='redlock:'..what..':{k}' "
-		"if what=='promoted' then add(k,redis.call('GET',k)) "
-		"else add(k,redis.call('LINDEX',k,0)) end end "
-		"add('redlock:wake:{k}',table.concat(redis.call('LRANGE','redlock:wake:{k}',0,-1),"
-		"' ')) "
 		"for i=1,3 do local v=redis.pcall('GET',name(i)) "
 		"add(name(i),type(v)=='table' and '(list)' or v) end "
 		"r[#r+1]=redis.call('GET','{redlock}:node') or '' "
@@ -527,11 +665,11 @@ static bool play(struct sim_node *n, const struct step *s, long *exact)
 	usec from, to;
 	bool ok;
 
-	queue(1, multi);
-	queue(1, clock);
-	queue(s->count, s->words);
-	queue(4, look);
-	queue(1, clock);
+	enqueue(1, multi);
+	enqueue(1, clock);
+	enqueue(s->count, s->words);
+	enqueue(4, look);
+	enqueue(1, clock);
 	r = command(1, (const char **)(uintptr_t)exec);
 	if (r->type != REDIS_REPLY_ARRAY || r->elements != 4) {
 		printf("# no transaction: %s\n", r->str);
@@ -540,12 +678,18 @@ static bool play(struct sim_node *n, const struct step *s, long *exact)
 	from = time_of(r->element[0]);
 	to = time_of(r->element[3]);
 	got = real(s, r->element[1], r->element[2]);
+	read_messages(&got);
 	freeReplyObject(r);
 	before = model(n, s, from);
 	after = model(&later, s, to);
 	if (before.reply.fence <= got.reply.fence && got.reply.fence <= after.reply.fence) {
 		settle_fence(&before, n, s, got.reply.fence);
 		settle_fence(&after, &later, s, got.reply.fence);
+	}
+	if (before.reply.ticket <= got.reply.ticket && got.reply.ticket <= after.reply.ticket) {
+		settle_ticket(&after, &later, got.reply.ticket);
+		world.now = from;
+		settle_ticket(&before, n, got.reply.ticket);
 	}
 	*exact += from / USEC_MSEC == to / USEC_MSEC;
 	ok = agree(&got, &before);
@@ -559,24 +703,22 @@ static bool play(struct sim_node *n, const struct step *s, long *exact)
 			snprintf(n->lock[i].value, sizeof(n->lock[i].value), "%s", got.value[i]);
 			n->lock[i].ends = got.ends[i];
 			n->lock[i].fence = earlier.lock[i].fence;
-			keep_mark(&n->lock[i].reserved, &got, 1 + i);
 		}
 		if (got.reply.fence > 0)
 			n->lock[s->slot].fence = got.reply.fence;
-		keep_mark(&n->queue, &got, 0);
-		keep_mark(&n->promoted, &got, 1 + SIM_LOCKS);
-		keep_mark(&n->promoted_wake, &got, 2 + SIM_LOCKS);
+		keep_reserved(n, &got);
+		keep_queue(n, &got);
 		keep_readers(n, &got);
-		keep_list(n, &got);
 		keep_node(n, &got);
 		return true;
 	}
 	if (!ok) {
 		printf("# %s %s, %" PRId64 " us, between %" PRId64 " and %" PRId64 "\n",
-			s->is_ours ? (const char *[]){"", "acquire", "extend", "repair", "undo",
-					     "hand off", "expire", "fence", "look", "join"}[s->op]
-				   : s->words[0],
-			s->is_ours ? node_arg(&s->request, "flags") : s->token, s->ttl, from, to);
+			s->kind == STEP_CALL ? op_name[s->op] : s->words[0],
+			s->kind == STEP_CALL ? node_arg(&s->request, "flags") : s->token, s->ttl,
+			from, to);
+		for (int i = 2; i < s->count && s->kind == STEP_CALL; i++)
+			printf("#   '%s'\n", s->words[i]);
 		show("server", &got);
 		show("model", &before);
 	}
@@ -598,13 +740,16 @@ static bool get_id(char id[RUN_ID_MAX], const char *section, const char *name)
 /* Only the counters exist. */
 static void begin(struct sim_node *n)
 {
-	queue(1, (const char *const[]){"FLUSHALL"});
+	enqueue(1, (const char *const[]){"FLUSHALL"});
 	node_forget(n);
+	for (int i = 1; i < WAITERS; i++)
+		if (n->subscribers > 1)
+			change_subscription(n, n->subscriber[n->subscribers - 1].waiter);
 	for (int i = 0; i < slots; i++) {
 		char fence[40];
 
 		snprintf(fence, sizeof(fence), "redlock:fence:{%s}", key_of(i));
-		queue(3, (const char *const[]){"SET", fence, "1"});
+		enqueue(3, (const char *const[]){"SET", fence, "1"});
 		n->lock[i].fence = 1;
 	}
 }
@@ -617,18 +762,25 @@ int main(int argc, char *argv[])
 	if (argc != 4)
 		return 2;
 	server = redisConnectUnix(argv[1]);
-	if (!server || server->err || !get_id(n->run_id, "server", "run_id:")) {
+	listener = redisConnectUnix(argv[1]);
+	crowd = redisConnectUnix(argv[1]);
+	if (!server || server->err || !listener || listener->err || !crowd || crowd->err ||
+		!get_id(n->run_id, "server", "run_id:")) {
 		fprintf(stderr, "differ: no server at %s\n", argv[1]);
 		return 2;
 	}
 	make_long_values();
 	state = strtoull(argv[2], NULL, 10);
 	steps = strtol(argv[3], NULL, 10);
+	subscribe(listener, "subscribe", "redlock:queue:{k}");
+	change_subscription(n, waiters[0]);
 	for (slots = 1; slots <= SIM_LOCKS; slots += SIM_LOCKS - 1) {
 		begin(n);
 		for (long i = 0; i < steps; i++) {
 			struct step s;
 
+			if (next(6) == 0)
+				change_subscription(n, waiters[1 + next(WAITERS - 1)]);
 			draw_step(&s);
 			if (next(10) == 0)
 				nanosleep(&(struct timespec){.tv_nsec = (long)next(8000000)}, NULL);
@@ -640,5 +792,7 @@ int main(int argc, char *argv[])
 	}
 	printf("%ld steps, %ld of them to the millisecond\n", 2 * steps, exact);
 	redisFree(server);
+	redisFree(listener);
+	redisFree(crowd);
 	return 0;
 }

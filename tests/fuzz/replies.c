@@ -14,6 +14,8 @@
 
 #define ANSWERS_MAX 8
 
+#define SOME_WAITER "w0123456789abcdef"
+
 /* In the life of a lock. */
 #define STEPS_MAX 500
 
@@ -70,6 +72,8 @@ void fuzz_page(const uint8_t *data, size_t len)
 struct heard {
 	int count;
 	struct reply reply[ANSWERS_MAX];
+	int pushes;
+	unsigned sum; /* of the bytes of the pushes */
 	struct reply trouble; /* the reason of its end */
 };
 
@@ -92,6 +96,25 @@ static void listen_somewhere(void)
 		getsockname(listener, (struct sockaddr *)&server.address[0], &server.len[0]) == 0);
 }
 
+/* Counts the messages, and adds up what they say. */
+static void hear_push(struct heard *h, const struct push *push)
+{
+	struct reply a = {.vote = VOTE_NONE};
+	enum wake wake;
+	int key;
+
+	h->pushes++;
+	for (size_t i = 0; i < push->channel_len; i++)
+		h->sum = 31 * h->sum + (unsigned char)push->channel[i];
+	for (size_t i = 0; i < push->message_len; i++)
+		h->sum = 31 * h->sum + (unsigned char)push->message[i];
+	if (!push_wake(push, some_keys(3), SOME_WAITER, &key, &wake, &a))
+		return;
+	FUZZ_CHECK(key >= 0 && key < 3);
+	FUZZ_CHECK(wake != WAKE_RESERVED || a.text_len == TOKEN_ID_LEN);
+	FUZZ_CHECK(a.slot >= 0 && a.slot <= SLOTS_MAX);
+}
+
 static void hear(struct conn *c, struct heard *h)
 {
 	struct pending request;
@@ -99,6 +122,10 @@ static void hear(struct conn *c, struct heard *h)
 
 	conn_handle(c, POLLIN);
 	while (c->state == CONN_UP && conn_next_reply(c, &request, &a)) {
+		if (request.is_push) {
+			hear_push(h, &c->push);
+			continue;
+		}
 		check_answer(&a, request.keys);
 		FUZZ_CHECK(h->count < ANSWERS_MAX);
 		h->reply[h->count++] = a;
@@ -147,11 +174,10 @@ static void build(struct request *r, enum op op)
 		request_look(r, &lock, &(struct look_args){0});
 		break;
 	case OP_JOIN:
-		request_join(r, &lock, 0, false, false);
-		r->is_followed = true;
+		request_join(r, &lock, &(struct join_args){.waiter = SOME_WAITER});
 		break;
-	case OP_WAIT:
-		request_wait(r, "one", false);
+	case OP_SUBSCRIBE:
+		request_subscribe(r, "one", SOME_WAITER);
 		break;
 	case OP_SCAN:
 		request_scan(r, "0", 0);
@@ -207,6 +233,7 @@ static void converse(
 static void check_same(const struct heard *a, const struct heard *b)
 {
 	FUZZ_CHECK(a->count == b->count && a->trouble.reason == b->trouble.reason);
+	FUZZ_CHECK(a->pushes == b->pushes && a->sum == b->sum);
 	for (int i = 0; i < a->count; i++) {
 		const struct reply *x = &a->reply[i], *y = &b->reply[i];
 
@@ -249,18 +276,19 @@ void fuzz_reply(const uint8_t *data, size_t len)
 
 struct lane {
 	enum link link;
+	bool is_subscribed;
 	int count;
 	struct {
 		enum op op;
 		uint32_t round;
-	} asked[4];
+	} asked[CONN_PENDING_MAX];
 };
 
 struct play {
 	struct lock lock;
 	struct policy policy;
 	struct update up;
-	struct lane lane[NODES_MAX + 1];
+	struct lane lane[NODES_MAX];
 	struct event event;
 	usec now;
 };
@@ -270,8 +298,7 @@ static void act(struct play *p)
 	FUZZ_CHECK(p->up.count <= ACTIONS_MAX && p->up.wake_at >= 0);
 	for (int i = 0; i < p->up.count; i++) {
 		const struct action *a = &p->up.action[i];
-		int lane = a->target == TARGET_WAITER ? p->policy.nodes : a->node;
-		struct lane *l = &p->lane[lane];
+		struct lane *l = &p->lane[a->node];
 
 		switch (a->kind) {
 		case ACT_OPEN:
@@ -282,7 +309,8 @@ static void act(struct play *p)
 			*l = (struct lane){.link = LINK_DOWN};
 			break;
 		case ACT_SEND:
-			FUZZ_CHECK(l->link == LINK_UP && l->count < 4);
+			FUZZ_CHECK(l->link == LINK_UP && l->count < CONN_PENDING_MAX);
+			l->is_subscribed |= a->op == OP_SUBSCRIBE;
 			l->asked[l->count].op = a->op;
 			l->asked[l->count++].round = a->round;
 			break;
@@ -302,51 +330,60 @@ static void check_words(const struct play *p)
 	fuzz_check_clean(report_loss(text, lock, nodes, keys));
 	fuzz_check_clean(report_unreleased(text, lock, nodes, keys, p->now));
 	fuzz_check_clean(report_unguarded(text, &lock->tally, nodes));
-	if (lock->waiter.is_refused)
+	if (lock->waiter.state == WAITER_POLLS)
 		fuzz_check_clean(report_no_queue(text, lock, nodes, keys));
 }
 
 static void step(struct play *p)
 {
-	p->event.target = p->event.node == p->policy.nodes ? TARGET_WAITER : TARGET_NODE;
 	p->event.now = p->now;
 	p->event.token = "0123456789abcdef0123456789abcdef01234567:1700000000 me";
 	lock_step(&p->lock, &p->event, &p->up);
 	act(p);
 }
 
+static const char some_id[] = "0123456789abcdef0123456789abcdef01234567";
+
 /* Of a few shapes that are nearly valid, for others are rejected early. */
 static void make_reply(struct resp *r, struct bytes *b)
 {
-	static const char wake_up[] = "0123456789abcdef0123456789abcdef01234567#2";
 	uint8_t shape = fuzz_byte(b);
 
 	memset(r, 0, sizeof(*r));
 	r->is_array = true;
-	r->count = shape % 16 == 15 ? 2 : REPLY_ITEMS;
+	r->count = shape % 16 == 15 ? REPLY_ITEMS - 1 : REPLY_ITEMS;
 	for (int i = 1; i <= r->count; i++) {
 		struct resp_item *item = &r->item[i - 1];
-		bool is_text = i == REPLY_TEXT || i == REPLY_RUN_ID || r->count == 2;
-		/* The first byte says which of the last items are not 0. */
-		bool is_drawn = i <= REPLY_WAITERS || (shape & 1 << (i - REPLY_PARTIAL));
+		int8_t byte = (int8_t)fuzz_byte(b);
 
-		item->type = is_text ? RESP_STRING : RESP_INTEGER;
-		item->integer = is_drawn ? (int8_t)fuzz_byte(b) : 0;
-		if (i == REPLY_PTTL || i == REPLY_SOONEST)
-			item->integer *= 1000;
-		if (i == REPLY_KEY)
-			item->integer = 1 + (item->integer & 3);
-		if (i == REPLY_WAITERS)
-			item->integer &= 7;
-		if (i >= REPLY_PARTIAL && i <= REPLY_UNGUARDED)
-			item->integer &= 1;
-		if (is_text) {
-			item->len = (size_t)(item->integer & 0x7f) % sizeof(wake_up);
-			memcpy(item->text, wake_up, item->len);
+		item->type = i == REPLY_TEXT || i == REPLY_RUN_ID ? RESP_STRING : RESP_INTEGER;
+		item->integer = i == REPLY_CODE                         ? byte % 8
+				: i == REPLY_PTTL || i == REPLY_SOONEST ? byte * 1000
+				: i == REPLY_KEY                        ? 1 + (byte & 3) % 3
+				: i < REPLY_FENCE                       ? byte & 1
+									: byte & 7;
+		if (item->type == RESP_STRING) {
+			item->len = byte & 1 ? (size_t)(byte & 31) : sizeof(some_id) - 1;
+			memcpy(item->text, some_id, item->len);
 		}
 	}
 	if (shape >= 240)
 		*r = (struct resp){.count = 1, .item[0] = {.type = RESP_ERROR, .text = "NOPERM"}};
+}
+
+static void wake_one(struct play *p, int node, struct bytes *b)
+{
+	struct reply a = {.vote = VOTE_YES, .text_len = sizeof(some_id) - 1};
+	uint8_t byte = fuzz_byte(b);
+
+	memcpy(a.text, some_id, sizeof(some_id));
+	a.slot = p->policy.slots > 1 ? byte / 16 : 0;
+	p->event.kind = EV_WAKE;
+	p->event.node = node;
+	p->event.key = byte % p->policy.keys;
+	p->event.wake = (enum wake)(byte / 4 % 3);
+	p->event.reply = &a;
+	step(p);
 }
 
 static void answer_one(struct play *p, int node, struct bytes *b)
@@ -358,7 +395,9 @@ static void answer_one(struct play *p, int node, struct bytes *b)
 	make_reply(&resp, b);
 	a = reply_read(l->asked[0].op, &resp);
 	/* As io/conn does. */
-	if (a.key >= (node == p->policy.nodes ? 1 : p->policy.keys))
+	if (l->asked[0].op == OP_SUBSCRIBE && resp.is_array)
+		a = (struct reply){.vote = VOTE_YES};
+	if (a.key >= (l->asked[0].op == OP_JOIN ? 1 : p->policy.keys))
 		a = reply_absent(REASON_GARBAGE, NULL);
 	p->event = (struct event){.kind = EV_REPLY,
 		.node = node,
@@ -383,7 +422,7 @@ static void break_one(struct play *p, int node)
 static void play_on(struct play *p, struct bytes *b)
 {
 	uint8_t what = fuzz_byte(b);
-	int node = what % (p->policy.nodes + 1);
+	int node = what % p->policy.nodes;
 	struct lane *l = &p->lane[node];
 
 	p->now += (what & 0x70) * USEC_MSEC / 16;
@@ -400,6 +439,8 @@ static void play_on(struct play *p, struct bytes *b)
 		step(p);
 	} else if (l->link == LINK_OPENING || (l->link == LINK_UP && what >= 0xf0)) {
 		break_one(p, node);
+	} else if (l->is_subscribed && what >= 0xe0) {
+		wake_one(p, node, b);
 	} else if (l->count > 0) {
 		answer_one(p, node, b);
 	} else {
@@ -470,7 +511,7 @@ void fuzz_info(const uint8_t *data, size_t len)
 		struct node_facts *p = &facts[i];
 
 		server_info_read(&p->info, (const char *)b.at, (size_t)(b.end - b.at));
-		p->informed = p->rights = p->may_block = p->fsync = p->clients_max = p->marker = a;
+		p->informed = p->rights = p->fsync = p->clients_max = p->marker = a;
 		p->own_keys = a;
 		for (int n = 0; n < TRIALS; n++)
 			p->trial[n] = a;

@@ -13,6 +13,9 @@
  * Time. One step of the clock is a tick. A key lives TTL ticks, plus or minus DRIFT; a client relies on TTL -
  * ALLOWANCE of them, counted from before its first request left.
  *
+ * REVOKE: break replaces the value of a key by a revoked one. A release by the client deletes that, too, as soon as its
+ * command is gone (let_go); a client that was killed leaves it to expire.
+ *
  * Each switch below takes one assumption away; the search must then find two holders.
  */
 
@@ -69,6 +72,14 @@ byte restarts;
 /* A node: the token in its key (0: no key), the longest time that the key can live, and the rest of the quarantine.
  */
 byte key[N], life[N], quarantine[N];
+#ifdef REVOKE
+bit revoked[N]; /* break replaced the value: same client, no longer extended or confirmed; the life stays */
+#define IS_REVOKED(n) revoked[n]
+#define NOT_REVOKED(n) revoked[n] = 0
+#else
+#define IS_REVOKED(n) false
+#define NOT_REVOKED(n) skip
+#endif
 
 /* Between a client and a node: the request under way, or its reply, */
 #define NOTHING 0
@@ -124,7 +135,7 @@ byte waited;
  * sorted; of the two ways to name the clients the smaller one is taken.
  */
 c_code {
-struct view { unsigned char node[N][3 + 3 * C], client[C][6]; };
+struct view { unsigned char node[N][4 + 3 * C], client[C][6]; };
 
 static unsigned char other_token(unsigned char t) { return t == 0 ? 0 : t > TOKENS ? t - TOKENS : t + TOKENS; }
 static unsigned char other_bits(unsigned char b) { return (b >> TOKENS | b << TOKENS) & ((1 << C * TOKENS) - 1); }
@@ -150,6 +161,11 @@ static void view_take(struct view *v, int swap)
 		*p++ = swap ? other_token(now.key[n]) : now.key[n];
 		*p++ = now.life[n];
 		*p++ = now.quarantine[n];
+#ifdef REVOKE
+		*p++ = now.revoked[n];
+#else
+		*p++ = 0;
+#endif
 		for (i = 0; i < C; i++) {
 			c = swap ? C - 1 - i : i;
 			*p++ = now.link[L(c, n)];
@@ -188,6 +204,11 @@ static void view_put(const struct view *v)
 		now.key[n] = *p++;
 		now.life[n] = *p++;
 		now.quarantine[n] = *p++;
+#ifdef REVOKE
+		now.revoked[n] = *p++;
+#else
+		p++;
+#endif
 		for (c = 0; c < C; c++) {
 			now.link[L(c, n)] = *p++;
 			now.late[L(c, n)] = *p++;
@@ -338,13 +359,13 @@ proctype Client(byte c) UNLESS_STOPPED
 	od
 }
 
-#define SET_KEY(n, t) key[n] = t; life[n] = TTL + DRIFT
-#define NO_KEY(n) key[n] = 0; life[n] = 0
+#define SET_KEY(n, t) key[n] = t; life[n] = TTL + DRIFT; NOT_REVOKED(n)
+#define NO_KEY(n) key[n] = 0; life[n] = 0; NOT_REVOKED(n)
 
 #ifdef BLIND_EXTEND
 #define EXTENDS(c, n) key[n] != 0
 #else
-#define EXTENDS(c, n) key[n] == token[c]
+#define EXTENDS(c, n) key[n] == token[c] && !IS_REVOKED(n)
 #endif
 #ifdef BLIND_RELEASE
 #define RELEASES(c, n) key[n] != 0 && release[L(c, n)]
@@ -369,7 +390,7 @@ proctype Client(byte c) UNLESS_STOPPED
 		SET_KEY(n, token[c]); ANSWER(c, n, ASKING); DONE } \
 	:: atomic { link[L(c, n)] == EXTEND && EXTENDS(c, n) -> \
 		life[n] = TTL + DRIFT; ANSWER(c, n, EXTENDING); DONE } \
-	:: atomic { link[L(c, n)] == REPAIR && (key[n] == token[c] || key[n] == 0 && MAY_REPAIR(n)) -> \
+	:: atomic { link[L(c, n)] == REPAIR && (key[n] == token[c] && !IS_REVOKED(n) || key[n] == 0 && MAY_REPAIR(n)) -> \
 		SET_KEY(n, token[c]); link[L(c, n)] = NOTHING; DONE } \
 	LATE_SET(c, n, TOKEN(c, 0)) \
 	SERVE_SECOND(c, n) \
@@ -396,6 +417,21 @@ proctype Node(byte n)
 	SERVE(1, n)
 	/* The key has expired: at the earliest TTL - DRIFT after it was set. */
 	:: atomic { key[n] != 0 && life[n] <= 2 * DRIFT -> NO_KEY(n); DONE }
+	/* Any number of breakers, each of which may be killed between two nodes. */
+#ifdef REVOKE
+#ifdef BREAK_DELETES
+	:: atomic { key[n] != 0 -> NO_KEY(n); DONE }
+#else
+	:: atomic { key[n] != 0 && !revoked[n] -> revoked[n] = 1;
+#ifdef BREAK_SHORTENS
+		life[n] = 1 + DRIFT;
+#endif
+		DONE }
+#endif
+#ifdef DELETES_WHILE_IT_RUNS
+	:: atomic { revoked[n] -> NO_KEY(n); DONE }
+#endif
+#endif
 	/* It restarts without its data, is flushed, or is replaced by a replica that has less. */
 	:: atomic { RESTARTS_LEFT NO_KEY(n); quarantine[n] = QUARANTINE; DONE }
 	:: atomic { jumps < JUMPS && key[n] != 0 -> jumps++; NO_KEY(n); DONE }
@@ -420,7 +456,7 @@ proctype Clock()
 			if
 			:: life[n] > 0 -> life[n]--;
 				if
-				:: life[n] == 0 -> key[n] = 0
+				:: life[n] == 0 -> key[n] = 0; NOT_REVOKED(n)
 				:: else
 				fi
 			:: else

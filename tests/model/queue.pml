@@ -1,525 +1,860 @@
 /*
- * queue: while a slot of a semaphore is free, no client waits in the queue for good.
+ * queue: waiters of one key (S = 1) or of a semaphore with two slots, at their queue node. Does the protocol ever
+ * forget a waiter, and in which order are waiters served?
  *
- * One node, the queue node, L slots and C clients: each arrives, waits, holds and releases, or leaves, once (AGAIN:
- * as often as it likes; too many states). README.md says which properties are proved, for which bounds.
+ * C clients arrive once each: they ask, wait, hold and release, or leave. Newcomers that do not wait come and go any
+ * number of times; with FAIR they say --fair, otherwise they take the key if it is free and not reserved. READERS and
+ * FAIR have a bit for each client. A script on the node is one step. Its reply is part of that step; a message that
+ * PUBLISH sends is a second step, and the client reads it before any later reply, as on one connection.
  *
- * The property: when all is quiet, that is when no message is under way, and no client will look again soon, is a
- * slot free while a client waits? Only a timer for the end of a key would end that. Such looks by the clock may
- * happen at any moment here, but none is guaranteed.
+ * Faults, FAULTS of them at any moment: KILL, STOP (SIGSTOP; the client may continue later), FLUSH (FLUSHALL; with
+ * KEY_ONLY the key alone is lost), DROP (a connection breaks), CRASH (a newcomer that holds is killed), SPLIT (an
+ * attempt fails on the other nodes). A key of a killed holder expires. A client whose key is lost still holds the lock
+ * on the other nodes; attempts of others are granted here, fail there, and are undone.
  *
- * A script is one step, and so are JOIN and the pop after it, which travel in one packet. A client has two
- * connections, one for requests and the waiter connection; each keeps its order, and neither waits for the other.
+ * Time. One tick is a second. It comes when all is quiet: no message and no reservation is left, and no client has a
+ * step to do at once. Then the first two of the queue look, as far as they know that they are the first two. NO_CLOCK:
+ * no client looks or asks by the clock in between. NO_ENDINGS: a reservation ends early only if no client that runs is
+ * about to use it. Waiters at a higher rank never look here: their look every 5 s and more is not needed.
  *
- * Switches NO_PASS, NO_LEAVE, NO_HAND_OFF_AFTER, DEAF and KILLED take one rule away; the search must then find
- * the lost wake-up. ITS_OWN_RESERVATION takes a part of one away. NO_CLOCK, NO_ENDINGS, NO_QUIT and NO_TERM make
- * the world smaller.
+ * The properties. bad 1: with STRICT, an exclusive client was granted before one with a lower ticket. bad 2: a
+ * reader was granted before a queued writer with a lower ticket, without a wake-up. bad 3: a key is free, and a
+ * client waits, after BOUND ticks since the last fault, departure or grant. bad 4: the same with readers that wait
+ * for readers. bad 5: more than BOUND + 1 looks woke another client in vain. bad 6: with ALONE, readers hold
+ * together.
+ *
+ * Each other switch takes one rule away; the search must then find a violation.
  */
 
 #ifndef C
 #define C 3
 #endif
-#define L 2
-
-#define BIT(s) (1 << (s))
-#define ANY BIT(L) /* of the slots to pass on: all that are claimed */
-
-/* The node: the holder of each slot (client + 1); is it reserved; is there an unclaimed wake-up in the list, and
- * does it belong to that reservation, or to an earlier one; is any client known to wait. */
-byte key[L];
-bit reserved[L], unclaimed[L], is_newest[L], mark;
-
-/* A client. RELEASING: its hand-off is under way; CLOSING: it waits for no reply, and the rest closes. */
-#define OUT 0
-#define PAUSE 1
-#define ASKING 2
-#define ANSWERED 3
-#define HELD 4
-#define QUITTING 5 /* asking, with the hand-off after the request */
-#define RELEASING 6
-#define CLOSING 7
-#define GONE 8
-#ifdef AGAIN
-#define LAST_STATE OUT
-#else
-#define LAST_STATE GONE
+#ifndef S
+#define S 1
 #endif
-byte state[C], slot[C];
-byte next[C]; /* the slot that a node named, + 1; ANSWERED: from the reply, or that of an unclaimed reservation */
-byte woken[C]; /* for this slot, + 1 */
-bit used[C]; /* it asks with its reservation */
-bit heard[C]; /* while it asks: the queue node said that another look is worth it */
-bit due[C]; /* it will look again soon; or the reply says so */
-bit knows[C]; /* the holder: that others wait */
-/* Is its reservation the current one: as it knows it, and as the request says. */
-byte mine[C], asks[C];
+#ifndef READERS
+#define READERS 0
+#endif
+#ifndef FAIR
+#define FAIR 0
+#endif
+#ifndef FAULTS
+#define FAULTS 1
+#endif
+#ifndef BOUND
+#define BOUND 1
+#endif
+#ifndef BATCH
+#define BATCH 32 /* readers that one script wakes */
+#endif
 
-/* Its waiter connection: the state on the server, */
-#define DOWN 0
-#define JOINING 1 /* JOIN and the pop are under way */
-#define BLOCKED 2
-#define SERVED 3 /* the pop's reply is under way */
-byte waiter[C], given[C];
-bit is_given[C]; /* that reservation is still the current one */
-/* the reply to JOIN, */
-#define NO_REPLY 0
-#define SOON 1
-#define FREE 2 /* + slot */
-#define KEPT (2 + L) /* + slot */
-byte joined[C];
-bit is_kept[C]; /* that reservation still is */
-/* and the reservations that it passes on, after all that. */
-byte passes[C];
+/* The node: the holder of each slot (client + 1, OTHER or SHARED) and the readers in it; the reservations; the slots
+ * that a newcomer holds, here or elsewhere. */
+byte key[S], in;
+bit reserved[S], out[S];
+/* The queue: the members, the clients that are subscribed, the score in the sorted set. */
+bit q[C], sub[C];
+byte score[C];
 
-/*
- * Clients are alike, and so are slots: of all the states that differ only in their names, one is kept.
- */
+/* A client. JOINING: join is under way; TRIED: the node granted, the other nodes did not; RELEASING, LEAVING: its
+ * hand-off is under way. */
+#define OUT 0
+#define IDLE 1
+#define ASKING 2
+#define JOINING 3
+#define TRIED 4
+#define HELD 5
+#define RELEASING 6
+#define LEAVING 7
+#define GONE 8
+byte state[C], slot[C], ticket[C];
+byte stopped[C]; /* 1: stopped, 2: dead */
+bit near[C]; /* it knows that it is one of the first two */
+bit due[C]; /* it looks soon */
+bit delays[C]; /* its attempt failed elsewhere: it uses a reservation that its own join made, but not at once */
+byte has[C]; /* it knows a reservation for this slot, + 1; hv: the node still has that reservation */
+bit hv[C];
+bit uses[C], av[C]; /* the attempt under way names a reservation; it is valid */
+bit fresh[C]; /* a reservation arrived during the attempt */
+/* Messages to it: wake-ups by slot, and which are valid; "among the first two"; "the queue was lost". */
+byte push[C], pushv[C];
+bit nudged[C], again[C];
+/* Reservations that it passes on. */
+byte pass[C], passv[C];
+byte ticks, idle, looks, faults, bad;
+
 c_code {
-struct view { unsigned char slot[L], mark, client[C][11]; };
+#define OTHER (C + 1)
+#define SHARED (C + 2)
 
-static unsigned char swapped(unsigned char b) { return (b & ~3) | (b >> 1 & 1) | (b & 1) << 1; }
-static unsigned char other(unsigned char one_more) { return one_more ? 3 - one_more : 0; }
+static int is_reader(int c) { return READERS >> c & 1; }
+static int is_fair(int c) { return is_reader(c) || FAIR >> c & 1; }
+static int runs(int c) { return !now.stopped[c]; }
 
-static void view_take(struct view *v, int swap)
+static void fault(void) { now.faults++; now.ticks = now.idle = now.looks = 0; }
+static void remove_from_queue(int c) { now.q[c] = 0; }
+
+static int first(int but)
 {
-	int s, c, i;
-	unsigned char row[sizeof(v->client[0])];
+	for (;;) {
+		int c, best = -1;
 
-	for (s = 0; s < L; s++)
-		v->slot[s ^ swap] = now.reserved[s] | now.unclaimed[s] << 1 | now.is_newest[s] << 2;
-	v->mark = now.mark;
-	for (c = 0; c < C; c++) {
-		unsigned char *p = v->client[c], has = 0, w = now.joined[c];
-
-		for (s = 0; s < L; s++)
-			if (now.key[s] == c + 1)
-				has |= 1 << s;
-		*p++ = now.state[c];
-		*p++ = swap ? now.slot[c] ^ 1 : now.slot[c];
-		*p++ = swap ? other(now.next[c]) : now.next[c];
-		*p++ = swap ? other(now.woken[c]) : now.woken[c];
-		*p++ = now.used[c] | now.due[c] << 1 | now.knows[c] << 2 | now.is_given[c] << 3 |
-			now.is_kept[c] << 4 | now.heard[c] << 5;
-		*p++ = (swap ? swapped(now.mine[c]) : now.mine[c]) << 2 |
-			(swap ? swapped(now.asks[c]) : now.asks[c]);
-		*p++ = now.waiter[c];
-		*p++ = swap ? other(now.given[c]) : now.given[c];
-		*p++ = swap && w >= FREE ? w ^ 1 : w;
-		*p++ = swap ? swapped(now.passes[c]) : now.passes[c];
-		*p++ = swap ? swapped(has) : has;
-	}
-	for (i = 1; i < C; i++)
-		for (c = i; c > 0 && memcmp(v->client[c - 1], v->client[c], sizeof(row)) > 0; c--) {
-			memcpy(row, v->client[c], sizeof(row));
-			memcpy(v->client[c], v->client[c - 1], sizeof(row));
-			memcpy(v->client[c - 1], row, sizeof(row));
+		for (c = 0; c < C; c++)
+			if (now.q[c] && c != but && (best < 0 || now.score[c] < now.score[best]))
+				best = c;
+#ifndef NO_RECEIVERS
+		if (best >= 0 && !now.sub[best]) {
+			now.q[best] = 0;
+			continue;
 		}
+#endif
+		return best;
+	}
 }
 
-static void view_put(const struct view *v)
+static int rank(int c)
 {
-	int s, c;
+	int d, n = 0;
 
-	for (s = 0; s < L; s++) {
-		now.reserved[s] = v->slot[s] & 1;
-		now.unclaimed[s] = v->slot[s] >> 1 & 1;
-		now.is_newest[s] = v->slot[s] >> 2 & 1;
+	for (d = 0; d < C; d++)
+		n += now.q[d] && now.score[d] < now.score[c];
+	return n;
+}
+
+static int two(void)
+{
+	int c, set = 0;
+
+	for (c = 0; c < C; c++)
+		if (now.q[c] && rank(c) < 2)
+			set |= 1 << c;
+	return set;
+}
+
+static void nudge(int before)
+{
+#ifndef NO_NUDGE
+	int c, set = two() & ~before;
+
+	for (c = 0; c < C; c++)
+		if (set >> c & 1 && now.sub[c])
+			now.nudged[c] = 1;
+#endif
+}
+
+static void no_reservation(int s)
+{
+	int c;
+
+	now.reserved[s] = 0;
+	for (c = 0; c < C; c++) {
+		now.pushv[c] &= ~(1 << s);
+		now.passv[c] &= ~(1 << s);
+		if (now.has[c] == s + 1)
+			now.hv[c] = 0;
+		if (now.slot[c] == s)
+			now.av[c] = 0;
+	}
+}
+
+static void reserve(int s)
+{
+	no_reservation(s);
+#ifndef NO_RESERVATION
+	now.reserved[s] = 1;
+#endif
+}
+
+static int wake(int s, int but, int only_readers)
+{
+	int n = 0, f;
+
+	while ((f = first(but)) >= 0 && !((n || only_readers) && !is_reader(f)) && n < BATCH) {
+#ifndef STAYS_WHEN_WOKEN
+		remove_from_queue(f);
+#endif
+		if (now.sub[f]) {
+			now.push[f] |= 1 << s;
+			now.pushv[f] |= now.reserved[s] << s;
+		}
+		n++;
+		if (!is_reader(f))
+			break;
+#ifdef STAYS_WHEN_WOKEN
+		break;
+#endif
+	}
+	return n;
+}
+
+static int give(int s)
+{
+	if (first(-1) < 0)
+		return 0;
+	reserve(s);
+	return wake(s, -1, 0);
+}
+
+static void compact(void)
+{
+	int c, d;
+	unsigned char t[C], o[C];
+
+	for (c = 0; c < C; c++)
+		if (now.state[c] == GONE && !now.q[c])
+			now.ticket[c] = now.score[c] = 0;
+	for (c = 0; c < C; c++) {
+		t[c] = now.ticket[c] != 0;
+		o[c] = now.score[c] != 0;
+		for (d = 0; d < C; d++) {
+			if (now.ticket[c] && now.ticket[d] && now.ticket[d] < now.ticket[c])
+				t[c]++;
+			if (now.score[c] && now.score[d] && now.score[d] < now.score[c])
+				o[c]++;
+		}
+	}
+	for (c = 0; c < C; c++)
+		now.ticket[c] = t[c], now.score[c] = o[c];
+}
+
+static void go(int c)
+{
+	now.state[c] = GONE;
+	now.slot[c] = now.sub[c] = now.near[c] = now.due[c] = now.delays[c] = 0;
+	now.push[c] = now.pushv[c] = now.nudged[c] = now.again[c] = 0;
+	now.has[c] = now.hv[c] = now.uses[c] = now.av[c] = now.fresh[c] = 0;
+	now.pass[c] = now.passv[c] = 0;
+	now.stopped[c] = 0;
+}
+
+/* ---- the client, on messages ---- */
+
+static void pass_on(int c, int s, int v)
+{
+#ifndef NO_PASS
+	now.pass[c] |= 1 << s;
+	now.passv[c] = (now.passv[c] & ~(1 << s)) | v << s;
+#endif
+}
+
+static void take(int c, int s, int v)
+{
+	switch (now.state[c]) {
+	case HELD: case RELEASING: case TRIED:
+		if (now.slot[c] != s)
+			pass_on(c, s, v);
+		break;
+	default:
+		if (now.has[c] && now.has[c] != s + 1)
+			pass_on(c, now.has[c] - 1, now.hv[c]);
+		now.has[c] = s + 1;
+		now.hv[c] = v;
+		now.fresh[c] = 1;
+	}
+}
+
+static void absorb(int c)
+{
+	int s;
+
+	if (!runs(c))
+		return;
+	for (s = 0; s < S; s++)
+		if (now.push[c] >> s & 1)
+			take(c, s, now.pushv[c] >> s & 1);
+	if (now.push[c])
+		now.delays[c] = 0;
+	now.push[c] = now.pushv[c] = 0;
+	if (now.nudged[c])
+		now.near[c] = 1;
+	if (now.again[c])
+		now.due[c] = 1;
+	now.nudged[c] = now.again[c] = 0;
+}
+
+/* ---- scripts ---- */
+
+static int waits(int c)
+{
+	return runs(c) && (now.state[c] == IDLE || now.state[c] == ASKING || now.state[c] == JOINING);
+}
+
+static void remove_key(int c, int s)
+{
+	if (now.key[s] == c + 1)
+		now.key[s] = 0;
+	if (now.key[s] == SHARED && c < C && now.in >> c & 1) {
+		now.in &= ~(1 << c);
+		if (!now.in)
+			now.key[s] = 0;
+	}
+}
+static int has_key(int c, int s)
+{
+	return now.key[s] == c + 1 || now.key[s] == SHARED && c < C && now.in >> c & 1;
+}
+
+/* 0: none; 1: another client is releasing, or has tried; 2: another holds it elsewhere */
+static int conflict(int c, int s)
+{
+	int d, worst = now.out[s] ? 2 : 0;
+
+	for (d = 0; d < C; d++) {
+		if (d == c || now.slot[d] != s || is_reader(c) && is_reader(d))
+			continue;
+		if (now.state[d] == HELD)
+			worst = 2;
+		else if ((now.state[d] == RELEASING || now.state[d] == TRIED) && !worst)
+			worst = 1;
+	}
+	return worst;
+}
+
+static void check_order(int c)
+{
+	int d;
+
+	for (d = 0; d < C; d++) {
+		int is_earlier = now.ticket[d] && (!now.ticket[c] || now.ticket[d] < now.ticket[c]);
+
+		if (d == c || !waits(d) || !is_earlier || is_reader(c) && is_reader(d))
+			continue;
+#ifdef STRICT
+		if (!is_reader(c) && !is_reader(d))
+			now.bad = 1;
+#endif
+		#ifdef LINE
+		if (is_reader(c) && !now.uses[c])
+#else
+		if (now.q[d] && is_reader(c) && !now.uses[c])
+#endif
+
+			now.bad = 2;
+	}
+}
+
+static void ask(int c, int s)
+{
+	now.due[c] = 0;
+	now.state[c] = ASKING;
+	now.slot[c] = now.has[c] ? now.has[c] - 1 : s;
+	now.uses[c] = now.has[c] != 0;
+	now.av[c] = now.hv[c];
+	now.fresh[c] = 0;
+	now.delays[c] = 0;
+}
+
+static void call_if_empty(int c)
+{
+	int d;
+
+	for (d = 0; d < C; d++)
+		if (now.q[d])
+			return;
+	for (d = 0; d < C; d++)
+		if (now.sub[d] && d != c)
+			now.again[d] = 1;
+}
+
+static void acquire(int c, int luck)
+{
+	int s = now.slot[c], before = two(), f = first(-1), granted = 0;
+	int k = now.key[s], other = f >= 0 && f != c;
+
+	if (k == SHARED && is_reader(c)) {
+#ifdef IGNORES_WAITERS
+		other = 0;
+#endif
+		if (now.uses[c] || !other)
+			granted = 1;
+		else
+			wake(s, -1, 1);
+	} else if (k) {
+		;
+	} else if (now.reserved[s] && !(now.uses[c] && now.av[c])) {
+		;
+	} else if (is_fair(c) && !now.reserved[s] && other) {
+		give(s);
+	} else
+		granted = 1;
+	if (granted) {
+#ifndef LEAVERS_DO_NOT_CALL
+		if (now.ticket[c])
+			call_if_empty(c);
+#endif
+		now.key[s] = is_reader(c) ? SHARED : c + 1;
+		if (is_reader(c))
+			now.in |= 1 << c;
+		no_reservation(s);
+		remove_from_queue(c);
+#ifndef NO_CHAIN
+		if (is_reader(c))
+			wake(s, -1, 1);
+#endif
+	}
+	nudge(before);
+	if (granted) {
+		now.ticks = now.idle = now.looks = 0;
+		int con = conflict(c, s);
+
+		now.state[c] = TRIED;
+		if (luck == 2)
+			fault();
+		if (runs(c) && luck != 2 && (con == 0 || con == 1 && luck)) {
+			check_order(c);
+#ifdef ALONE
+			if (now.in & ~(1 << c))
+				now.bad = 6;
+#endif
+			now.state[c] = HELD;
+			absorb(c);
+			if (now.has[c] && now.has[c] != s + 1)
+				pass_on(c, now.has[c] - 1, now.hv[c]);
+			now.has[c] = now.hv[c] = now.fresh[c] = now.near[c] = now.due[c] = 0;
+			now.uses[c] = now.av[c] = 0;
+		} else if (runs(c)) {
+			if (!now.fresh[c])
+				now.has[c] = now.hv[c] = 0;
+		}
+	} else if (runs(c)) {
+		absorb(c);
+		if (!now.fresh[c])
+			now.has[c] = now.hv[c] = 0;
+		now.uses[c] = now.av[c] = 0;
+		now.state[c] = now.has[c] ? IDLE : JOINING;
+	} else {
+		now.state[c] = IDLE;
+		now.due[c] = 1;
+		now.uses[c] = now.av[c] = 0;
+	}
+}
+
+static void join(int c)
+{
+	int s, d, before = two(), yes = 0, top = 0, is_reserved = 0, delays = now.delays[c] && !now.push[c];
+
+	for (d = 0; d < C; d++) {
+		if (now.score[d] > top)
+			top = now.score[d];
+	}
+#ifdef NEWCOMERS_DO_NOT_CALL
+	if (now.ticket[c])
+#endif
+		call_if_empty(c);
+	now.sub[c] = 1;
+	if (!now.ticket[c]) {
+		int last = 0;
+		for (d = 0; d < C; d++)
+			if (now.ticket[d] > last)
+				last = now.ticket[d];
+		now.ticket[c] = last + 1;
+		now.score[c] = top + 1;
+	}
+#ifdef TAIL
+	if (!now.q[c])
+		now.score[c] = top + 1;
+#endif
+	now.q[c] = 1;
+	first(-1);
+#ifndef NO_REPAIR
+	for (s = 0; s < S; s++) {
+		int f = first(yes ? c : -1), is_free = now.key[s] == 0;
+
+		if (f < 0 || !(is_free && !now.reserved[s] || now.key[s] == SHARED && is_reader(f)))
+			continue;
+		if (f == c) {
+			yes = 1;
+#ifdef OUT_WITH_YES
+			remove_from_queue(c);
+#endif
+			if (is_free)
+				reserve(s);
+			now.push[c] |= 1 << s;
+			now.pushv[c] |= now.reserved[s] << s;
+			if (is_reader(c))
+				wake(s, c, 1);
+		} else {
+			if (is_free) {
+				reserve(s);
+				if (!yes && ++now.looks > BOUND + 1)
+					now.bad = 5;
+			}
+			wake(s, yes ? c : -1, !is_free);
+		}
+	}
+#endif
+	nudge(before);
+	now.nudged[c] = 0;
+	now.state[c] = IDLE;
+	now.due[c] = 0;
+	for (s = 0; s < S; s++)
+		is_reserved |= now.reserved[s];
+	if (runs(c)) {
+		now.near[c] = rank(c) < 2;
+#ifndef NO_LOOK_AFTER_RESERVATION
+		now.due[c] = now.near[c] && is_reserved;
+#endif
+		absorb(c);
+		now.delays[c] = delays;
+	}
+}
+
+/* a client leaves, or passes on a reservation */
+static void leave_slot(int s, int v)
+{
+	if (now.key[s] == 0) {
+		if (now.reserved[s] && !v)
+			return;
+		if (!now.reserved[s])
+			give(s);
+		else if (!wake(s, -1, 0))
+			no_reservation(s);
+	} else if (now.key[s] == SHARED)
+		wake(s, -1, 1);
+}
+
+static void leave(int c)
+{
+	int before = two(), s;
+
+#ifndef LEAVERS_DO_NOT_CALL
+	call_if_empty(c);
+#endif
+	remove_from_queue(c);
+	if (now.has[c])
+		leave_slot(now.has[c] - 1, now.hv[c]);
+	else
+		for (s = 0; s < S; s++)
+			leave_slot(s, 0);
+	now.ticks = now.idle = now.looks = 0;
+	nudge(before);
+	now.has[c] = now.hv[c] = 0;
+	if (!runs(c))
+		return;
+#ifndef DEAF_WHEN_LEAVING
+	absorb(c);
+#endif
+	if (!now.has[c] && !now.pass[c])
+		go(c);
+}
+
+static void do_pass(int c, int s)
+{
+	int before = two();
+
+	leave_slot(s, now.passv[c] >> s & 1);
+	nudge(before);
+	now.pass[c] &= ~(1 << s);
+	now.passv[c] &= ~(1 << s);
+}
+
+static void hand_off(int c, int s)
+{
+	int before = two(), had;
+
+	if (c < C)
+		remove_from_queue(c);
+	had = has_key(c, s);
+	remove_key(c, s);
+	if (now.key[s] == 0) {
+#ifdef GONE_REPLACES
+		had = 1;
+#endif
+		/* The key was gone, and a client that was woken since is on its way. */
+		if (!had && now.reserved[s])
+			;
+		else if (!give(s))
+			no_reservation(s);
+	} else if (now.key[s] != SHARED || c >= C || !is_reader(c))
+		reserve(s);
+	nudge(before);
+}
+
+static void release(int c)
+{
+	hand_off(c, now.slot[c]);
+	if (runs(c))
+		absorb(c);
+	if (!now.pass[c])
+		go(c);
+	else {
+		now.state[c] = LEAVING;
+		now.has[c] = 0;
+	}
+}
+
+static void undo(int c)
+{
+	int s = now.slot[c], before = two();
+
+	if (has_key(c, s)) {
+		remove_key(c, s);
+		if (now.key[s] == 0 && now.reserved[s] && !wake(s, -1, 0))
+			no_reservation(s);
+	}
+	nudge(before);
+	now.state[c] = JOINING;
+	absorb(c);
+	if (!now.fresh[c])
+		now.has[c] = now.hv[c] = 0;
+	now.uses[c] = now.av[c] = 0;
+	now.delays[c] = !now.has[c];
+	join(c);
+}
+
+/* ---- the world ---- */
+
+/* is the reservation of slot s still on its way to a client that acts on it at once */
+static int is_awaited(int s)
+{
+	int c;
+
+	for (c = 0; c < C; c++)
+		if (runs(c) && ((now.pushv[c] | now.passv[c]) >> s & 1 ||
+			now.has[c] == s + 1 && now.hv[c] && !now.delays[c] ||
+			now.uses[c] && now.av[c] && now.slot[c] == s))
+			return 1;
+	return 0;
+}
+
+static int may_end(int s)
+{
+#ifdef NO_ENDINGS
+	return now.reserved[s] && !is_awaited(s);
+#else
+	return now.reserved[s];
+#endif
+}
+
+
+static void flush(void)
+{
+	int c, s;
+
+#ifndef KEY_ONLY
+	for (c = 0; c < C; c++)
+		now.q[c] = 0;
+#endif
+	for (s = 0; s < S; s++) {
+#ifndef KEY_ONLY
+		no_reservation(s);
+#endif
 		now.key[s] = 0;
 	}
-	now.mark = v->mark;
-	for (c = 0; c < C; c++) {
-		const unsigned char *p = v->client[c];
+	now.in = 0;
+	fault();
+}
 
-		now.state[c] = *p++;
-		now.slot[c] = *p++;
-		now.next[c] = *p++;
-		now.woken[c] = *p++;
-		now.used[c] = *p & 1;
-		now.due[c] = *p >> 1 & 1;
-		now.knows[c] = *p >> 2 & 1;
-		now.is_given[c] = *p >> 3 & 1;
-		now.is_kept[c] = *p >> 4 & 1;
-		now.heard[c] = *p++ >> 5 & 1;
-		now.mine[c] = *p >> 2;
-		now.asks[c] = *p++ & 3;
-		now.waiter[c] = *p++;
-		now.given[c] = *p++;
-		now.joined[c] = *p++;
-		now.passes[c] = *p++;
-		for (s = 0; s < L; s++)
-			if (*p >> s & 1)
-				now.key[s] = c + 1;
+static void drop_connection(int c)
+{
+	now.sub[c] = 0;
+	now.push[c] = now.pushv[c] = now.nudged[c] = now.again[c] = 0;
+	if (now.state[c] == IDLE || now.state[c] == ASKING) {
+		now.state[c] = JOINING;
+		now.uses[c] = now.av[c] = 0;
+	}
+	fault();
+}
+
+static void close_dead(int c)
+{
+	if (now.state[c] == HELD || now.state[c] == TRIED || now.state[c] == RELEASING) {
+		now.sub[c] = 0;
+		now.push[c] = now.pushv[c] = now.nudged[c] = now.again[c] = 0;
+		now.pass[c] = now.passv[c] = now.has[c] = now.hv[c] = 0;
+	} else
+		go(c);
+}
+
+static void expire(int c)
+{
+	remove_key(c, now.slot[c]);
+	go(c);
+}
+
+static int is_quiet(void)
+{
+	int c, s;
+
+	for (s = 0; s < S; s++)
+		if (now.reserved[s])
+			return 0;
+	for (c = 0; c < C; c++) {
+		int st = now.state[c];
+
+		if (!runs(c) || st == GONE)
+			continue;
+		if (st != OUT && st != IDLE && st != HELD)
+			return 0;
+		if (now.push[c] || now.nudged[c] || now.again[c] || now.pass[c] || now.due[c])
+			return 0;
+		if (st == IDLE && now.has[c])
+			return 0;
+	}
+	return 1;
+}
+
+static int is_held(int s)
+{
+	int c;
+
+	if (now.key[s] || now.out[s])
+		return 1;
+	for (c = 0; c < C; c++)
+		if (now.slot[c] == s && (now.state[c] == HELD || now.state[c] == TRIED || now.state[c] == RELEASING))
+			return 1;
+	return 0;
+}
+
+static void tick(void)
+{
+	int c, s, waiters = 0, writers = 0, is_free = 0;
+
+	for (s = 0; s < S; s++)
+		is_free |= !is_held(s);
+	for (c = 0; c < C; c++) {
+		writers += !is_reader(c) && (now.q[c] && now.sub[c] || now.state[c] == IDLE);
+		if (now.state[c] == IDLE) {
+			waiters += runs(c);
+			if (runs(c) && now.near[c])
+				now.due[c] = 1;
+		}
+	}
+	now.ticks = is_free && waiters ? now.ticks + 1 : 0;
+	if (now.ticks > BOUND)
+		now.bad = 3;
+	now.idle = now.key[0] == SHARED && waiters && !writers ? now.idle + 1 : 0;
+	if (now.idle > BOUND)
+		now.bad = 4;
+}
+
+static int may_arrive(int c)
+{
+	/* clients of one kind come in the order of their numbers */
+	return now.state[c] == OUT &&
+		!(c > 0 && is_reader(c) == is_reader(c - 1) && is_fair(c) == is_fair(c - 1) && now.state[c - 1] == OUT);
+}
+
+/* newcomers that do not wait */
+static void newcomer(int s)
+{
+	now.ticks = now.idle = now.looks = 0;
+	if (FAIR) {
+		int before = two(), d;
+
+		if (first(-1) >= 0)
+			give(s);
+		else {
+			now.key[s] = OTHER;
+			now.out[s] = 1;
+		}
+		nudge(before);
+	} else {
+		now.key[s] = OTHER;
+		now.out[s] = 1;
 	}
 }
 
-static void canonical(void)
-{
-	struct view a, b;
-
-	memset(&a, 0, sizeof(a));
-	memset(&b, 0, sizeof(b));
-	view_take(&a, 0);
-	view_take(&b, 1);
-	view_put(memcmp(&a, &b, sizeof(a)) <= 0 ? &a : &b);
-}
-}
-#define DONE c_code { canonical(); }
-
-#define EACH(i, count) i = 0; do :: i == count -> i = 0; break :: else ->
-#define NEXT(i) i++ od
-
-/* ---- the node ---- */
-
-/* The reservation of s changes, or ends: the client that got the last one has it no more. */
-inline forget(s)
-{
-	is_newest[s] = 0;
-	EACH(k, C)
-		mine[k] = mine[k] & ~BIT(s);
-		asks[k] = asks[k] & ~BIT(s);
-		if :: given[k] == s + 1 -> is_given[k] = 0 :: else fi;
-		if :: joined[k] == KEPT + s -> is_kept[k] = 0 :: else fi;
-	NEXT(k)
+/* Guards of the steps below. Spin takes no plain calls in c_expr, so names stand in parentheses there. */
+static int is_in(int c, int s) { return now.state[c] == s; }
+static int is_running(int c, int s) { return runs(c) && is_in(c, s); }
+static int may_fail(int c) { return runs(c) && now.faults < FAULTS && now.state[c] != OUT && now.state[c] != GONE; }
+static int fault_left(void) { return now.faults < FAULTS; }
+static int is_stopped(int c, int how) { return now.stopped[c] == how; }
+static int is_early(int c) { return now.state[c] < TRIED; }
+static int is_releasing(int c, int s) { return conflict(c, s) == 1; }
+static int is_open(int s) { return !now.key[s] && !now.reserved[s] && !is_held(s); }
+static int may_expire(int c) { return !runs(c) && (now.state[c] == HELD || now.state[c] == TRIED); }
 }
 
-inline keep_new(s) { forget(s); reserved[s] = 1 }
-inline no_reservation(s) { forget(s); reserved[s] = 0 }
-inline push(s) { unclaimed[s] = 1; is_newest[s] = reserved[s] }
-
-#define POPS(c, s) unclaimed[s] -> \
-	unclaimed[s] = 0; waiter[c] = SERVED; given[c] = s + 1; \
-	is_given[c] = is_newest[s]; is_newest[s] = 0
-
-/* Redis serves blocked clients. Any of them may be first here: the order is a matter of fairness. */
-inline serve()
-{
-	do
-	:: waiter[0] == BLOCKED && POPS(0, 0)
-	:: waiter[0] == BLOCKED && POPS(0, 1)
-	:: waiter[1] == BLOCKED && POPS(1, 0)
-	:: waiter[1] == BLOCKED && POPS(1, 1)
-	:: waiter[2] == BLOCKED && POPS(2, 0)
-	:: waiter[2] == BLOCKED && POPS(2, 1)
-#if C > 3
-	:: waiter[3] == BLOCKED && POPS(3, 0)
-	:: waiter[3] == BLOCKED && POPS(3, 1)
-#endif
-	:: else -> break
-	od
-}
-
-#define IS_MINE(c, s) ((asks[c] & BIT(s)) != 0)
-#define IS_OPEN(c, s) (key[s] == 0 && (!reserved[s] || IS_MINE(c, s) || unclaimed[s]))
-
-/* acquire: granted, or another slot is named; if none is, the time when the first of them ends. A reservation ends
- * soon. */
-inline acquire(c)
-{
-	s = slot[c];
-	if
-	:: IS_OPEN(c, s) ->
-		key[s] = c + 1;
-		next[c] = 0;
-		due[c] = 0;
-		knows[c] = mark;
-		if
-		:: reserved[s] ->
-			if
-			:: IS_MINE(c, s) -> skip
-			:: else -> mark = 0; knows[c] = 0; next[c] = s + 1
-			fi;
-			no_reservation(s); unclaimed[s] = 0
-		:: else
-		fi
-	:: else ->
-		next[c] = (IS_OPEN(c, 1 - s) -> 2 - s : 0);
-		due[c] = next[c] == 0 && (key[0] == 0 || key[1] == 0)
-	fi;
-	asks[c] = 0;
-	s = 0
-}
-
-/* join, with the pop after it. */
-inline join(c)
-{
-	joined[c] = NO_REPLY;
-	if
-	:: key[0] == 0 && reserved[0] && unclaimed[0] || key[1] == 0 && reserved[1] && unclaimed[1] ->
-		mark = 0;
-		joined[c] = SOON
-	:: else ->
-		s = slot[c];
-		if
-		:: key[s] == 0 && !reserved[s] -> joined[c] = FREE + s
-		:: else ->
-			if
-			:: key[1 - s] == 0 && !reserved[1 - s] -> joined[c] = FREE + 1 - s
-			:: else ->
-				if
-				:: key[s] == 0 -> joined[c] = KEPT + s
-				:: key[s] != 0 && key[1 - s] == 0 -> joined[c] = KEPT + 1 - s
-				:: else
-				fi
-			fi
-		fi;
-		/* Without known waiters the reservation is unclaimed; otherwise wait for it. */
-		if
-		:: joined[c] >= KEPT && mark -> joined[c] = SOON
-		:: joined[c] >= KEPT && !mark -> is_kept[c] = 1
-		:: else
-		fi;
-		mark = 1;
-		s = 0
-	fi;
-	if
-	:: POPS(c, 0)
-	:: POPS(c, 1)
-	:: !unclaimed[0] && !unclaimed[1] -> waiter[c] = BLOCKED
-	fi
-}
-
-/* hand-off by a client that leaves the queue. Without known waiters, it changes nothing. */
-#define PASSES(c, s) (mark && key[s] == 0 && !unclaimed[s] && (passes[c] & (BIT(s) | ANY)))
-inline pass(c)
-{
-	EACH(s, L)
-		if
-		:: PASSES(c, s) ->
-			if :: reserved[s] :: else -> keep_new(s) fi;
-			push(s)
-		:: else
-		fi;
-	NEXT(s);
-	passes[c] = 0;
-	serve()
-}
-
-/* hand-off by a holder, or by a client that leaves while it asks. */
-inline hand_off(c)
-{
-	s = slot[c];
-	if
-	:: key[s] == 0 || key[s] == c + 1 ->
-		if
-		:: mark || knows[c] ->
-			keep_new(s);
-			if :: mark -> push(s) :: else fi
-		:: else ->
-			if :: key[s] == c + 1 -> no_reservation(s) :: else fi
-		fi;
-		key[s] = 0
-	:: else ->
-		/* The other client may hold it only for the moment of an attempt. */
-		keep_new(s);
-		if :: !mark -> push(s) :: else fi
-	fi;
-	s = 0;
-	serve()
-}
-
-#define RELIES(c) (waiter[c] == BLOCKED && (state[c] == PAUSE || state[c] == ASKING || state[c] == ANSWERED))
-#if C > 3
-#define ANY_WAITER_RELIES (RELIES(0) || RELIES(1) || RELIES(2) || RELIES(3))
-#else
-#define ANY_WAITER_RELIES (RELIES(0) || RELIES(1) || RELIES(2))
-#endif
-
-proctype Node()
-{
-	byte k;
-
-end:	do
-	/* A reservation lasts for as long as a node may take to answer, its wake-up at least as long; the mark, until
-	 * every waiter must have asked again. */
-#ifndef NO_ENDINGS
-	:: atomic { reserved[0] -> no_reservation(0); DONE }
-	:: atomic { reserved[1] -> no_reservation(1); DONE }
-	:: atomic { (unclaimed[0] || unclaimed[1]) && !(unclaimed[0] && reserved[0]) && !(unclaimed[1] && reserved[1]) ->
-		unclaimed[0] = 0; unclaimed[1] = 0; DONE }
-#endif
-	:: atomic { mark && !ANY_WAITER_RELIES -> mark = 0; DONE }
-	od
-}
-
-/* ---- a client ---- */
-
-#define TRIES(c) (state[c] == PAUSE || state[c] == ASKING || state[c] == ANSWERED)
-#define WAITS(c) (waiter[c] != DOWN)
-
-/* No client is served after a pop that is still blocked. */
-inline pass_on(c)
-{
-	if
-	:: !WAITS(c) -> passes[c] = passes[c] | BIT(woken[c] - 1)
-	:: else
-	fi
-}
-
-/* A slot is reserved for this client. Of two reservations, one is enough. */
-inline keep_reservation(c, one_more, is_it)
-{
-	if
-	:: woken[c] != 0 && woken[c] != one_more -> pass_on(c)
-	:: else
-	fi;
-	mine[c] = (is_it -> BIT(one_more - 1) : 0);
-	woken[c] = one_more;
-	if :: state[c] == PAUSE -> due[c] = 1 :: else fi
-}
-
-/* A pop may be served for any slot. */
-#ifdef ITS_OWN_RESERVATION
-#define LEAVES(c) (woken[c] -> BIT(woken[c] - 1) : ANY)
-#else
-#define LEAVES(c) (WAITS(c) -> ANY : BIT(woken[c] - 1))
-#endif
-
-inline leave_queue(c)
-{
-#ifndef NO_LEAVE
-	if
-	:: woken[c] != 0 || WAITS(c) -> passes[c] = passes[c] | LEAVES(c)
-	:: else
-	fi;
-#endif
-	woken[c] = 0; mine[c] = 0; next[c] = 0; due[c] = 0; used[c] = 0; heard[c] = 0
-}
-
-inline hold(c)
-{
-	if
-	:: next[c] != 0 -> keep_reservation(c, next[c], false) /* an unclaimed reservation */
-	:: else
-	fi;
-#ifndef NO_PASS
-	if
-	:: woken[c] != 0 && woken[c] != slot[c] + 1 -> pass_on(c)
-	:: else
-	fi;
-#endif
-	/* Another slot's release would wake it: the server passes that wake-up on at once. */
-#ifndef NO_HAND_OFF_AFTER
-	if
-	:: WAITS(c) -> passes[c] = passes[c] | LEAVES(c)
-	:: else
-	fi;
-#endif
-	woken[c] = 0; mine[c] = 0; next[c] = 0; due[c] = 0; used[c] = 0; heard[c] = 0;
-	state[c] = HELD
-}
-
-inline ask(c, any)
-{
-	slot[c] = (woken[c] -> woken[c] - 1 : (next[c] -> next[c] - 1 : any));
-	used[c] = woken[c] != 0;
-	asks[c] = mine[c];
-	next[c] = 0; due[c] = 0;
-	state[c] = ASKING
-}
-
-#ifndef NO_CLOCK
-#define ASKS(c) (state[c] == OUT || state[c] == PAUSE)
-#else
-#define ASKS(c) (state[c] == OUT || state[c] == PAUSE && due[c])
-#endif
+#define ME PClient->c
+#define STEP(may, does) :: atomic { c_expr { may } -> c_code { does; compact(); }; assert(bad == 0) }
+#define RUNS(s) (is_running)(ME, s)
 
 proctype Client(byte c)
 {
-	byte s, k;
-
 end:	do
-	/* Anew, or as a node said, or by the clock. */
-	:: atomic { ASKS(c) -> ask(c, 0); DONE }
-	:: atomic { ASKS(c) -> ask(c, 1); DONE }
-	:: atomic { state[c] == ASKING -> acquire(c); state[c] = ANSWERED; DONE }
-	:: atomic { state[c] == ANSWERED && key[slot[c]] == c + 1 -> hold(c); DONE }
-	:: atomic { state[c] == ANSWERED && key[slot[c]] != c + 1 ->
-		if
-		:: used[c] -> woken[c] = 0
-		:: else
-		fi;
-		used[c] = 0;
-		due[c] = due[c] || next[c] != 0 || woken[c] != 0 || heard[c];
-		heard[c] = 0;
-		state[c] = PAUSE; DONE }
-
-	/* The waiter connection. */
-	:: atomic { state[c] == PAUSE && woken[c] == 0 && !WAITS(c) && passes[c] == 0 -> waiter[c] = JOINING; DONE }
-	:: atomic { waiter[c] == JOINING -> join(c); DONE }
-	:: atomic { joined[c] != NO_REPLY ->
-		s = joined[c];
-		joined[c] = NO_REPLY;
-		if
-		:: state[c] == PAUSE && s < KEPT ->
-			due[c] = 1;
-			if :: s >= FREE -> next[c] = s - FREE + 1 :: else fi
-#ifndef DEAF
-		:: TRIES(c) && state[c] != PAUSE && s < KEPT -> heard[c] = 1
+	STEP((may_arrive)(ME), ask(ME, 0))
+#if S > 1
+	STEP((may_arrive)(ME), ask(ME, 1))
 #endif
-		:: TRIES(c) && s >= KEPT -> keep_reservation(c, s - KEPT + 1, is_kept[c])
-		:: else
-		fi;
-		is_kept[c] = 0;
-		s = 0; DONE }
-	:: atomic { waiter[c] == SERVED && joined[c] == NO_REPLY ->
-		waiter[c] = DOWN;
-		if
-		:: TRIES(c) -> keep_reservation(c, given[c], is_given[c])
-		:: else
-		fi;
-		given[c] = 0; is_given[c] = 0; DONE }
-	:: atomic { passes[c] != 0 && (waiter[c] == DOWN || waiter[c] == SERVED) -> pass(c); DONE }
-
-	/* The reply to an extension says if others wait. */
-	:: atomic { state[c] == HELD && knows[c] != mark -> knows[c] = mark; DONE }
-	:: atomic { state[c] == HELD -> state[c] = RELEASING; DONE }
-	/* --wait is over, or a signal ended it. */
+	STEP((is_in)(ME, ASKING), acquire(ME, 0))
+	STEP((is_in)(ME, ASKING) && (is_releasing)(ME, now.slot[ME]), acquire(ME, 1))
+#ifdef SPLIT
+	STEP((is_in)(ME, ASKING) && (fault_left)(), acquire(ME, 2))
+#endif
+	STEP((is_in)(ME, JOINING), join(ME))
+	STEP(RUNS(TRIED), undo(ME))
+	STEP((runs)(ME) && (now.push[ME] || now.nudged[ME] || now.again[ME]), absorb(ME))
+	STEP(RUNS(IDLE) && now.has[ME], ask(ME, 0))
+	STEP(RUNS(IDLE) && !now.has[ME] && now.due[ME], now.state[ME] = JOINING)
+#ifndef NO_CLOCK
+	STEP(RUNS(IDLE) && !now.has[ME], now.state[ME] = JOINING)
+	STEP(RUNS(IDLE) && !now.has[ME], ask(ME, 0))
+#if S > 1
+	STEP(RUNS(IDLE) && !now.has[ME], ask(ME, 1))
+#endif
+#endif
+	STEP(now.pass[ME] & 1, do_pass(ME, 0))
+#if S > 1
+	STEP(now.pass[ME] & 2, do_pass(ME, 1))
+#endif
+	STEP(RUNS(HELD), now.state[ME] = RELEASING)
+	STEP((is_in)(ME, RELEASING), release(ME))
 #ifndef NO_QUIT
-	:: atomic { state[c] == PAUSE -> leave_queue(c); state[c] = CLOSING; DONE }
-#ifndef NO_TERM
-	:: atomic { state[c] == ASKING -> leave_queue(c); state[c] = QUITTING; DONE }
-	:: atomic { state[c] == ANSWERED -> leave_queue(c); knows[c] = 0; state[c] = RELEASING; DONE }
-	:: atomic { state[c] == QUITTING -> acquire(c); knows[c] = 0; next[c] = 0; due[c] = 0;
-		state[c] = RELEASING; DONE }
+	STEP(RUNS(IDLE), now.state[ME] = LEAVING)
 #endif
+	STEP((is_in)(ME, LEAVING), leave(ME))
+#ifdef MIN_HOLD
+	STEP(RUNS(HELD), now.stopped[ME] = 2)
 #endif
-	:: atomic { state[c] == RELEASING -> hand_off(c); knows[c] = 0; state[c] = CLOSING; DONE }
-	/* Bytes on a connection are read before its end is. */
-	:: atomic { state[c] == CLOSING && (waiter[c] == BLOCKED || waiter[c] != JOINING && passes[c] == 0) ->
-		waiter[c] = DOWN; given[c] = 0; is_given[c] = 0; joined[c] = NO_REPLY; is_kept[c] = 0; passes[c] = 0;
-		slot[c] = 0; state[c] = LAST_STATE; DONE }
-#ifdef KILLED
-	:: atomic { state[c] == PAUSE && waiter[c] != JOINING ->
-		leave_queue(c); passes[c] = 0; state[c] = CLOSING; DONE }
+	/* faults */
+#ifdef KILL
+	STEP((may_fail)(ME), now.stopped[ME] = 2; fault())
+#endif
+#ifdef STOP
+	STEP((may_fail)(ME), now.stopped[ME] = 1; fault())
+	STEP((is_stopped)(ME, 1), now.stopped[ME] = 0)
+#endif
+	STEP((is_stopped)(ME, 2) && now.sub[ME], close_dead(ME))
+	STEP((is_stopped)(ME, 2) && !now.sub[ME] && (is_early)(ME), go(ME))
+	STEP((may_expire)(ME), expire(ME))
+#ifdef DROP
+	STEP((runs)(ME) && (fault_left)() && now.sub[ME], drop_connection(ME))
 #endif
 	od
 }
 
-/* ---- the property ---- */
-
-#define STUCK(c) (state[c] == PAUSE && waiter[c] == BLOCKED && !due[c] && joined[c] == NO_REPLY)
-#define QUIET(c) (STUCK(c) || \
-	((state[c] == OUT || state[c] == HELD || state[c] == GONE) && joined[c] == NO_REPLY && \
-		(waiter[c] == DOWN && passes[c] == 0 || waiter[c] == BLOCKED)))
-#if C > 3
-#define IS_LOST ((key[0] == 0 || key[1] == 0) && (STUCK(0) || STUCK(1) || STUCK(2) || STUCK(3)) && \
-	QUIET(0) && QUIET(1) && QUIET(2) && QUIET(3))
-#else
-#define IS_LOST ((key[0] == 0 || key[1] == 0) && (STUCK(0) || STUCK(1) || STUCK(2)) && \
-	QUIET(0) && QUIET(1) && QUIET(2))
-#endif
-
-proctype Watch()
+proctype World()
 {
-end:	atomic { IS_LOST -> assert(false) }
+end:	do
+	STEP((may_end)(0), no_reservation(0))
+	STEP((is_open)(0), newcomer(0))
+	STEP(now.out[0], now.out[0] = 0; hand_off(OTHER - 1, 0))
+#if S > 1
+	STEP((may_end)(1), no_reservation(1))
+	STEP((is_open)(1), newcomer(1))
+	STEP(now.out[1], now.out[1] = 0; hand_off(OTHER - 1, 1))
+#endif
+#ifdef CRASH
+	STEP((fault_left)() && now.out[0], now.out[0] = 0; remove_key(OTHER - 1, 0); fault())
+#endif
+#ifdef FLUSH
+	STEP((fault_left)(), flush())
+#endif
+	STEP((is_quiet)(), tick())
+	od
 }
 
 init {
 	atomic {
-		run Client(0); run Client(1); run Client(2);
+		run Client(0); run Client(1);
+#if C > 2
+		run Client(2);
+#endif
 #if C > 3
 		run Client(3);
 #endif
-		run Node(); run Watch()
+		run World()
 	}
 }

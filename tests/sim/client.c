@@ -21,7 +21,8 @@ void client_go_on(struct client *c)
 	if (!c->waiting || c->done)
 		return;
 	if (world.now < c->paused_until) {
-		schedule(c->paused_until, SIM_WAKE, c->id, 0, c->wake_id, NULL);
+		if (c->paused_until < SIM_FOREVER)
+			schedule(c->paused_until, SIM_WAKE, c->id, 0, c->wake_id, NULL);
 		return;
 	}
 	c->waiting = false;
@@ -233,6 +234,56 @@ static void check_exclusion(const struct client *c)
 			world.slots, holders);
 }
 
+/* With --fair, no client that holds the lock alone overtakes a client that queued before it. */
+static void check_order(const struct client *c)
+{
+	usec place = c->joined_at == NEVER ? c->trying_since : c->joined_at;
+
+	if (!world.is_fair || c->had_fault || c->policy.is_shared || c->policy.quarantine ||
+		world.slots > 1 || world.alias)
+		return;
+	for (int i = 0; i < world.clients; i++) {
+		const struct client *other = world.client[i];
+
+		if (i != c->id && other->trying_since != NEVER && !other->had_fault &&
+			other->joined_at < place &&
+			other->policy.order[0][0] == c->policy.order[0][0])
+			breach("order", "c%d has it, and c%d queued %d ms before it", c->id, i,
+				(int)((place - other->joined_at) / USEC_MSEC));
+	}
+}
+
+void client_joined(struct client *c, uint32_t session)
+{
+	if (c->joined_at == NEVER && session == c->sessions)
+		c->joined_at = world.now;
+}
+
+/* Twelve requests a minute, and a few at once when something happens. */
+void client_chats(struct client *c)
+{
+	usec each = 5 * USEC_SEC * 95 / 100; /* by a clock that runs fast */
+
+	if (!world.is_calm || c->session.lock.waiter.rank < 2 || !c->session.lock.waiter.ticket)
+		return;
+	c->chatted_until = usec_max(c->chatted_until, world.now) + each;
+	if (c->chatted_until > world.now + 5 * each)
+		breach("chatter", "c%d asks too often, with %d waiters ahead of it", c->id,
+			c->session.lock.waiter.rank);
+}
+
+/* However its wake-ups come, a client that waits does not try without a pause for long. */
+static void check_attempts(struct client *c)
+{
+	usec each = usec_min(USEC_SEC / 20, c->policy.node_timeout / 4);
+
+	if (world.slots > 1) /* it goes from slot to slot */
+		return;
+	c->tried_until = usec_max(c->tried_until, world.now) + each;
+	if (c->tried_until > world.now + 60 * each)
+		breach("chatter", "c%d tries without a pause", c->id);
+}
+
 /* The number is unique, and larger than every number issued before the attempt began; readers that
  * hold the lock together have no order among themselves. */
 static void check_fence(struct client *c)
@@ -278,6 +329,7 @@ static void begin_section(struct client *c)
 	world.sections++;
 	world.last_held = world.now;
 	schedule(world.now + length, SIM_GONE, c->id, 0, c->section_id, NULL);
+	world_held(length);
 	client_deadline(c, c->section_id);
 }
 
@@ -317,7 +369,7 @@ static void turn(struct client *c)
 		client_wait(c->paused_until);
 	session_step(s, NEVER, -1);
 	check_random(c, before);
-	for (int i = 0; i <= world.nodes && s->event.kind == EV_TIME; i++)
+	for (int i = 0; i < world.nodes && s->event.kind == EV_TIME; i++)
 		if (s->pool.reported[i] == CONN_UP && world.wire[c->id][i].replies > 0)
 			breach("answers", "c%d times out, with a reply of n%d unread", c->id, i);
 }
@@ -390,13 +442,14 @@ static void check_all_pending(const struct client *c)
 			check_pending(c, i, slot);
 }
 
-/* A client tries for as long as --wait says, and may finish the attempt that is under way then. */
+/* A client tries for as long as --wait says, and may finish the attempt that is under way then. A
+ * silent queue node may delay the last attempt. */
 static void check_patience(const struct client *c)
 {
 	usec tried = world.now - c->trying_since;
 
 	if (c->paused_until < c->trying_since && c->policy.wait != NEVER &&
-		tried > c->policy.wait + c->policy.wait / 10 + 3 * c->policy.node_timeout +
+		tried > c->policy.wait + c->policy.wait / 10 + 4 * c->policy.node_timeout +
 				USEC_SEC / 4)
 		breach("patience", "c%d tried for %d ms", c->id, (int)(tried / USEC_MSEC));
 }
@@ -432,11 +485,8 @@ static void check_end(struct client *c)
 	for (int i = 0; i < world.nodes; i++) {
 		const struct wire *w = &world.wire[c->id][i];
 
-		/* The hand-off on the waiter connection may have arrived first. */
-		if (!w->end_missed || (lock->waiter.parts && lock->waiter.node == i))
-			continue;
-		missed++;
-		told += w->end_told;
+		missed += w->end_missed;
+		told += w->end_missed && w->end_told;
 	}
 	if (!c->is_ending || world.alias > 0)
 		return;
@@ -495,12 +545,16 @@ static bool run_once(struct client *c)
 	assert(rc == 0);
 	c->had_fault = !world.is_healthy;
 	c->trying_since = world.now;
+	c->joined_at = NEVER;
+	c->chatted_until = c->tried_until = 0;
 	c->wants_since = usec_min(c->wants_since, world.now);
 	session_start(s);
 	for (uint32_t attempt = 0; lock_state(&s->lock) == LOCK_TRYING;) {
 		turn(c);
-		if (s->lock.stamp.attempt != attempt && lock_state(&s->lock) == LOCK_TRYING)
+		if (s->lock.stamp.attempt != attempt && lock_state(&s->lock) == LOCK_TRYING) {
 			memcpy(c->fence_floor, world.newest_fence, sizeof(c->fence_floor));
+			check_attempts(c);
+		}
 		attempt = s->lock.stamp.attempt;
 	}
 	check_patience(c);
@@ -508,6 +562,8 @@ static bool run_once(struct client *c)
 	c->asked_all = true;
 	for (int i = 0; i < world.nodes; i++)
 		c->asked_all &= !node_is_up(i) || s->lock.peer[i].was_sent > 0;
+	if (lock_state(&s->lock) == LOCK_HELD)
+		check_order(c);
 	c->trying_since = NEVER;
 	got_it = lock_state(&s->lock) == LOCK_HELD;
 	saw_it_free = c->policy.only_looks && s->lock.refusal == REFUSAL_NONE;
@@ -565,7 +621,7 @@ static void live(void)
 		if (world.profile->are_rivals || (world.is_calm && (got_it || world.alias > 0)))
 			break;
 		is_patient = !got_it || draw_percent(50);
-		nap(is_patient ? draw_between(0, c->policy.ttl) : 0);
+		nap(is_patient ? draw_between(0, c->policy.ttl / (world.is_long ? 10 : 1)) : 0);
 	}
 	c->done = true;
 	trace("c%d is done", c->id);
@@ -581,7 +637,7 @@ void client_begin(struct client *c, int id)
 	c->id = id;
 	c->stack = stack;
 	c->done = c->crashed = c->in_section = c->told_over = c->is_ending = false;
-	c->trying_since = c->wants_since = NEVER;
+	c->trying_since = c->wants_since = c->idle_since = c->joined_at = NEVER;
 	c->paused_until = 0;
 	c->wake_id++;
 	c->section_id++;

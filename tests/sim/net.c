@@ -24,11 +24,12 @@ static const char *const op_name[] = {
 	[OP_EXPIRE] = "expire",
 	[OP_FENCE] = "fence",
 	[OP_LOOK] = "look",
+	[OP_SUBSCRIBE] = "subscribe",
 	[OP_JOIN] = "join",
-	[OP_WAIT] = "wait",
 };
 
 #define MESSAGES 4096
+#define KEEPALIVE (300 * USEC_SEC) /* then a server gives up a silent connection */
 
 static struct message messages[MESSAGES];
 static int free_message, most_messages; /* messages in use, and the most that ever were */
@@ -148,20 +149,20 @@ static usec arrival(const struct wire *w, usec at, usec after)
 
 /* ---- connections, with the functions of io/conn.h ---- */
 
-static int slot_of(const struct conn *c)
+static int node_of(const struct conn *c)
 {
 	return (int)(c - running->session.pool.conn);
 }
 
 static struct wire *wire_of(const struct conn *c)
 {
-	return &world.wire[running->id][slot_of(c)];
+	return &world.wire[running->id][node_of(c)];
 }
 
 /* Two names of one server lead to one server. */
-static struct sim_node *server_of(const struct wire *w)
+static struct sim_node *server_of(int node)
 {
-	return &world.node[w->node == world.alias ? 0 : w->node];
+	return &world.node[node == world.alias ? 0 : node];
 }
 
 static void renew(struct wire *w)
@@ -170,79 +171,78 @@ static void renew(struct wire *w)
 	w->serve_at = w->back_at = w->held_until = 0;
 	w->queued = w->served = 0;
 	for (int i = 0; i < w->replies; i++)
-		free(w->resp[i]);
+		free(w->incoming[i]);
 	w->replies = w->heard = 0;
-	w->is_up = w->is_broken = w->is_deaf = false;
+	w->is_up = w->is_broken = w->is_deaf = w->is_followed = false;
 }
 
 void conn_init(struct conn *c, const struct node *node, struct addresses *addresses)
 {
-	struct wire *w = wire_of(c);
-
 	c->node = node;
 	c->addresses = addresses;
 	c->state = CONN_DOWN;
 	c->pending_count = 0;
 	c->fd = -1;
-	renew(w);
-	w->node = (int)(c->node - world.list.node);
-	/* The waiter connection takes the same path to a node as the other connections. */
-	w->rtt = world.wire[running->id][w->node].rtt;
-	w->cut_until = world.wire[running->id][w->node].cut_until;
+	renew(wire_of(c));
 }
 
-static bool is_on(const struct message *m, int client, int slot)
+static bool is_on(const struct message *m, int client, int node)
 {
-	return m->op != OP_NONE && m->client == client && m->slot == slot &&
-	       m->wire == world.wire[client][slot].id;
+	return m->op != OP_NONE && m->client == client && m->node == node &&
+	       m->wire == world.wire[client][node].id;
 }
 
 /* The client has given the connection up: replies from now on are late. */
-static void leave(int client, int slot)
+static void leave(int client, int node)
 {
 	for (int i = 0; i < most_messages; i++)
-		if (is_on(&messages[i], client, slot) && !messages[i].left_at)
+		if (is_on(&messages[i], client, node) && !messages[i].left_at)
 			messages[i].left_at = world.now;
 }
 
-/* Bytes that were sent and not served yet are lost, or arrive late. */
-static void give_up(int client, int slot)
+/* When the server notices that the connection was closed, or is broken: the end of a connection
+ * travels as all bytes do. Until then the server counts a subscription as a receiver. */
+static void tell_close(int client, int node)
 {
-	struct wire *w = &world.wire[client][slot];
+	const struct wire *w = &world.wire[client][node];
+	struct sim_node *n = server_of(node);
+	usec at = arrival(w, world.now + one_way(w), w->serve_at);
 
-	leave(client, slot);
+	for (int i = 0; i < n->subscribers; i++) {
+		struct sim_subscriber *subscriber = &n->subscriber[i];
+
+		if (subscriber->client == client && subscriber->node == node &&
+			subscriber->wire == w->id)
+			subscriber->noticed_at = usec_min(subscriber->noticed_at,
+				world.now + (w->is_deaf ? KEEPALIVE : at - world.now));
+	}
+}
+
+/* Bytes that were sent and not served yet are lost, or arrive late. */
+static void give_up(int client, int node)
+{
+	struct wire *w = &world.wire[client][node];
+
+	tell_close(client, node);
+	leave(client, node);
 	for (int i = 0; i < most_messages; i++)
-		if (is_on(&messages[i], client, slot))
+		if (is_on(&messages[i], client, node))
 			messages[i].wire = draw_percent(50) ? 0 : UINT32_MAX;
 	renew(w);
 }
 
-/* The close of a connection travels as all bytes do. */
-static void tell_close(const struct wire *w, int client, int slot)
-{
-	struct sim_node *n = &world.node[w->node];
-
-	for (int i = 0; i < n->sleepers; i++)
-		if (n->sleeper[i].client == client && n->sleeper[i].slot == slot &&
-			n->sleeper[i].wire == w->id)
-			n->sleeper[i].noticed_at = world.now + one_way(w);
-}
-
 void conn_abort(struct conn *c)
 {
-	tell_close(wire_of(c), running->id, slot_of(c));
-	give_up(running->id, slot_of(c));
+	give_up(running->id, node_of(c));
 	c->state = CONN_DOWN;
 	c->pending_count = 0;
 }
 
 void conn_close(struct conn *c)
 {
-	struct wire *w = wire_of(c);
-
 	/* An orderly close: all bytes sent before it arrive. */
-	tell_close(w, running->id, slot_of(c));
-	renew(w);
+	tell_close(running->id, node_of(c));
+	renew(wire_of(c));
 	c->state = CONN_DOWN;
 	c->pending_count = 0;
 }
@@ -250,8 +250,8 @@ void conn_close(struct conn *c)
 static void begin_round(struct wire *w, uint32_t round)
 {
 	if (w->round != round) {
-		memset(w->opened, 0, sizeof(w->opened));
-		w->sent = 0;
+		w->opened = w->sent = 0;
+		w->round_began = world.now;
 	}
 	w->round = round;
 }
@@ -259,39 +259,37 @@ static void begin_round(struct wire *w, uint32_t round)
 void conn_open(struct conn *c)
 {
 	struct wire *w = wire_of(c);
-	/* Once to ask, and twice more to release. The waiter connection moves on to the next node
-	 * when a node turns out to be late, and never back: once to each node. */
-	int most = slot_of(c) == world.nodes ? 1 : 3;
 
 	begin_round(w, running->session.lock.stamp.round);
 	w->sent = 0;
 	w->end_opened++;
-	if (++w->opened[w->node] > most)
-		breach("requests", "c%d opened n%d %d times in round %u", running->id, w->node,
-			w->opened[w->node], w->round);
+	/* Once to ask, and twice more to release; while it waits, once a second at most. */
+	if (++w->opened > 3 + (world.now - w->round_began) / USEC_SEC)
+		breach("requests", "c%d opened n%d %d times in round %u", running->id, node_of(c),
+			w->opened, w->round);
 
 	conn_abort(c);
 	c->state = CONN_OPENING;
-	schedule(arrival(w, world.now + 2 * one_way(w), 0), SIM_CONNECTED, running->id, slot_of(c),
+	schedule(arrival(w, world.now + 2 * one_way(w), 0), SIM_CONNECTED, running->id, node_of(c),
 		w->id, NULL);
 }
 
-void net_connected(int client, int slot, uint32_t id)
+void net_connected(int client, int node, uint32_t id)
 {
-	struct wire *w = &world.wire[client][slot];
+	struct wire *w = &world.wire[client][node];
 
 	if (w->id != id)
 		return;
 	/* The kernel of a stopped server accepts connections, too. */
-	w->is_up = !server_of(w)->down;
+	w->is_up = !server_of(node)->down;
 	w->is_broken = !w->is_up;
-	trace("c%d n%d %s", client, w->node, w->is_up ? "connected" : "refused");
+	trace("c%d n%d %s", client, node, w->is_up ? "connected" : "refused");
 	client_go_on(world.client[client]);
 }
 
 static void fail(struct conn *c, enum reason reason)
 {
-	leave(running->id, slot_of(c));
+	leave(running->id, node_of(c));
 	c->failure = reply_absent(reason, NULL);
 	c->state = CONN_DOWN;
 	c->pending_count = 0;
@@ -332,8 +330,7 @@ usec conn_due(const struct conn *c)
  * for the release of an earlier attempt's token, and of a reservation. */
 static bool is_end(const struct message *m)
 {
-	return running->is_ending && m->slot < world.nodes &&
-	       (m->op == OP_HAND_OFF || m->op == OP_EXPIRE) &&
+	return running->is_ending && (m->op == OP_HAND_OFF || m->op == OP_EXPIRE) &&
 	       !strstr(node_arg(&m->request, "flags"), FLAG_LEAVES);
 }
 
@@ -343,7 +340,7 @@ static void keep_request(struct request *kept, const struct request *r)
 	*kept = *r;
 	kept->used = 0;
 	for (int i = 0; i < r->argc; i++) {
-		bool is_argument = r->op != OP_WAIT && i > 2;
+		bool is_argument = i > (r->op == OP_SUBSCRIBE ? 0 : 2);
 
 		kept->argv[i] = is_argument ? kept->text + kept->used : NULL;
 		if (!is_argument)
@@ -352,6 +349,11 @@ static void keep_request(struct request *kept, const struct request *r)
 		memcpy(kept->text + kept->used, r->argv[i], r->len[i] + 1);
 		kept->used += r->len[i] + 1;
 	}
+}
+
+static bool is_of_waiter(enum op op)
+{
+	return op == OP_SUBSCRIBE || op == OP_JOIN;
 }
 
 void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now)
@@ -365,10 +367,9 @@ void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now
 	most_messages = index < most_messages ? most_messages : index + 1;
 	keep_request(&m->request, r);
 	m->client = running->id;
-	m->slot = slot_of(c);
-	m->wire = m->sent_on = w->id;
+	m->node = node_of(c);
+	m->wire = w->id;
 	m->left_at = 0;
-	m->stood = false;
 	m->op = r->op;
 	m->round = round;
 	m->session = running->sessions;
@@ -378,18 +379,22 @@ void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now
 		(struct pending){.op = r->op, .round = round, .sent_at = now};
 	/* In each round the client asks a node once, and a few times more if the votes are split;
 	 * before or after that, it may send one release, and one more if the first had no clean
-	 * answer; and it repairs a key once. */
+	 * answer; and it repairs a key once. While it waits, it may queue and leave the queue. */
 	begin_round(w, round);
-	if (++w->sent > 20)
-		breach("requests", "c%d sent n%d %d requests in round %u", running->id, w->node,
+	w->sent += !is_of_waiter(r->op);
+	if (w->sent > 20 + (world.now - w->round_began) / USEC_SEC)
+		breach("requests", "c%d sent n%d %d requests in round %u", running->id, m->node,
 			w->sent, round);
+	if (is_of_waiter(r->op))
+		client_chats(running);
 	m->place = ++w->queued;
 	/* Requests in one packet arrive at once. */
 	w->serve_at =
-		r->op == OP_WAIT ? w->serve_at : arrival(w, world.now + one_way(w), w->serve_at);
+		w->is_followed ? w->serve_at : arrival(w, world.now + one_way(w), w->serve_at);
+	w->is_followed = r->is_followed;
 	schedule(w->serve_at, SIM_SERVE, index, 0, 0, NULL);
-	hash_in((uint64_t)round << 32 | (uint64_t)m->client << 16 | (uint64_t)w->node << 8 | r->op);
-	trace("c%d n%d sends %s round %u", running->id, w->node, op_name[r->op], round);
+	hash_in((uint64_t)round << 32 | (uint64_t)m->client << 16 | (uint64_t)m->node << 8 | r->op);
+	trace("c%d n%d sends %s round %u", running->id, m->node, op_name[r->op], round);
 }
 
 static void discard(struct message *m)
@@ -401,7 +406,7 @@ static void discard(struct message *m)
 
 void net_begin_session(int client)
 {
-	for (int i = 0; i < SIM_SLOTS; i++) {
+	for (int i = 0; i < SIM_NODES; i++) {
 		world.wire[client][i].yes_round = world.wire[client][i].round = 0;
 		world.wire[client][i].settled_at = 0;
 	}
@@ -411,7 +416,7 @@ void net_begin_release(int client)
 {
 	const struct client *c = world.client[client];
 
-	for (int i = 0; i < SIM_SLOTS; i++) {
+	for (int i = 0; i < SIM_NODES; i++) {
 		struct wire *w = &world.wire[client][i];
 
 		/* The client relies on a connection that is broken, or may still be established. */
@@ -446,7 +451,7 @@ static void refuse(struct resp *resp)
  * Returns true for the vote that completes a majority. */
 static bool note_yes(const struct message *m, struct sim_node *n)
 {
-	struct wire *w = &world.wire[m->client][m->slot];
+	struct wire *w = &world.wire[m->client][m->node];
 	struct client *c = world.client[m->client];
 	int before = 0;
 
@@ -459,7 +464,7 @@ static bool note_yes(const struct message *m, struct sim_node *n)
 		/* Tolerate a twentieth by the clocks' drift, and one tick of Redis' clock. */
 		if (lasts < c->leave_for * 9 / 10 - 2 * USEC_MSEC ||
 			lasts > c->leave_for * 11 / 10 + 2 * USEC_MSEC)
-			breach("leave", "c%d's key on n%d lasts %d ms, not %d", m->client, w->node,
+			breach("leave", "c%d's key on n%d lasts %d ms, not %d", m->client, m->node,
 				(int)(lasts / USEC_MSEC), (int)(c->leave_for / USEC_MSEC));
 		return false;
 	}
@@ -485,7 +490,7 @@ static void note_lateness(const struct message *m, struct sim_node *n)
 	usec *left_at = reader ? &reader->left_at : &l->left_at;
 	usec *late_by = reader ? &reader->late_by : &l->late_by;
 
-	if (m->op == OP_UNDO || m->op == OP_HAND_OFF)
+	if (m->op == OP_UNDO || m->op == OP_HAND_OFF || m->op == OP_JOIN)
 		return;
 	if (m->left_at) {
 		*left_at = m->left_at;
@@ -495,143 +500,134 @@ static void note_lateness(const struct message *m, struct sim_node *n)
 	}
 }
 
-/* A server may miss that a client is gone: then the wake-up is lost. */
-static bool is_awake(const struct sim_sleeper *sleeper)
-{
-	const struct wire *w = &world.wire[sleeper->client][sleeper->slot];
+/* ---- messages ---- */
 
-	return w->id == sleeper->wire && !w->is_broken;
+static void drop_closed_subscribers(struct sim_node *n)
+{
+	int count = 0;
+
+	for (int i = 0; i < n->subscribers; i++)
+		if (world.now < n->subscriber[i].noticed_at)
+			n->subscriber[count++] = n->subscriber[i];
+	n->subscribers = count;
 }
 
-static bool is_noticed(const struct sim_sleeper *sleeper)
+static void subscribe(struct sim_node *n, const struct message *m)
 {
-	if (is_awake(sleeper))
-		return false;
-	if (sleeper->noticed_at != NEVER)
-		return world.now >= sleeper->noticed_at;
-	return world.is_calm || !draw_percent(5);
-}
+	const char *waiter = strrchr(m->request.argv[1], ':') + 1;
+	struct sim_subscriber *subscriber = &n->subscriber[n->subscribers];
 
-static void forget_sleeper(struct sim_node *n, int i)
-{
-	if (n->sleeper[i].behind >= 0)
-		discard(&messages[n->sleeper[i].behind]);
-	n->sleepers--;
-	memmove(n->sleeper + i, n->sleeper + i + 1,
-		(size_t)(n->sleepers - i) * sizeof(n->sleeper[0]));
-}
-
-static void fall_asleep(struct sim_node *n, const struct message *m)
-{
-	if (n->sleepers == SIM_SLEEPERS)
-		forget_sleeper(n, 0);
-	n->sleeper[n->sleepers++] = (struct sim_sleeper){.client = m->client,
-		.slot = m->slot,
-		.wire = m->wire,
-		.noticed_at = NEVER,
-		.is_promoted = m->request.argc > 3,
-		.behind = -1};
-}
-
-/* A message after a blocked pop is served once the pop is, and vanishes with the connection. */
-static bool is_after_pop(struct sim_node *n, const struct message *m)
-{
-	for (int i = 0; i < n->sleepers; i++) {
-		struct sim_sleeper *sleeper = &n->sleeper[i];
-
-		if (sleeper->client != m->client || sleeper->slot != m->slot ||
-			sleeper->wire != m->sent_on)
-			continue;
-		if (sleeper->behind >= 0)
-			discard(&messages[sleeper->behind]);
-		sleeper->behind = (int)(m - messages);
-		return true;
-	}
-	return false;
-}
-
-/* The promoted wake-up is for the first promoted writer; any other wake-up is for the first waiter
- * of all. -1: no waiter. */
-static int next_sleeper(const struct sim_node *n)
-{
-	for (int i = 0; i < n->sleepers && n->promoted_wake.value[0]; i++)
-		if (n->sleeper[i].is_promoted)
-			return i;
-	return n->sleepers > 0 ? 0 : -1;
-}
-
-/* Blocked waiters are served in order, as soon as there is a wake-up. */
-static void wake_sleepers(struct sim_node *n)
-{
-	static const struct request wait[2] = {
-		{.op = OP_WAIT, .argc = 3}, {.op = OP_WAIT, .argc = 4}};
-
-	for (int at; (at = next_sleeper(n)) >= 0;) {
-		struct sim_sleeper first = n->sleeper[at];
-		struct wire *w = &world.wire[first.client][first.slot];
-		struct resp *resp = malloc(sizeof(*resp));
-		bool is_served = false;
-		int behind;
-
-		assert(resp);
-		if (is_noticed(&first)) {
-			free(resp);
-		} else if (!node_serve(n, &wait[first.is_promoted], resp)) {
-			free(resp);
+	for (int i = 0; i < n->subscribers; i++)
+		if (n->subscriber[i].client == m->client && n->subscriber[i].node == m->node &&
+			n->subscriber[i].wire == m->wire)
 			return;
-		} else if (!is_awake(&first) || w->is_deaf) {
-			is_served = true;
-			free(resp);
-		} else {
-			is_served = true;
-			w->back_at = arrival(w, world.now + one_way(w), w->back_at);
-			schedule(w->back_at, SIM_ANSWER, first.client, first.slot, w->id, resp);
-			trace("n%d wakes c%d", w->node, first.client);
+	assert(n->subscribers++ < SIM_SUBSCRIBERS);
+	*subscriber = (struct sim_subscriber){
+		.client = m->client, .node = m->node, .wire = m->wire, .noticed_at = NEVER};
+	snprintf(subscriber->waiter, sizeof(subscriber->waiter), "%s", waiter);
+}
+
+static void deliver(const struct sim_subscriber *to, const struct sim_message *message)
+{
+	struct wire *w = &world.wire[to->client][to->node];
+	struct incoming *in;
+
+	if (w->id != to->wire || w->is_broken || w->is_deaf)
+		return;
+	in = calloc(1, sizeof(*in));
+	assert(in);
+	in->is_push = true;
+	in->message = *message;
+	/* The client may ask because of it. */
+	world.client[to->client]->chatted_until = 0;
+	w->back_at = arrival(w, world.now + one_way(w), w->back_at);
+	schedule(w->back_at, SIM_ANSWER, to->client, to->node, w->id, in);
+	trace("n%d %s c%d", to->node,
+		message->text[0]     ? "wakes"
+		: message->waiter[0] ? "nudges"
+				     : "calls back",
+		to->client);
+}
+
+/* Sends the messages that a script published. Returns the last client that was woken; -1: none. */
+static int deliver_all(struct sim_node *n)
+{
+	int woken = -1;
+
+	for (int i = 0; i < n->published; i++)
+		for (int j = 0; j < n->subscribers; j++) {
+			const struct sim_message *message = &n->message[i];
+			const struct sim_subscriber *to = &n->subscriber[j];
+
+			if (message->waiter[0] && strcmp(message->waiter, to->waiter) != 0)
+				continue;
+			deliver(to, message);
+			if (message->text[0])
+				woken = to->client;
 		}
-		/* Its reservation is handed off as soon as the waiter has it. */
-		behind = is_served ? first.behind : -1;
-		if (is_served)
-			n->sleeper[at].behind = -1;
-		forget_sleeper(n, at);
-		if (behind >= 0) {
-			messages[behind].stood = true;
-			net_serve(behind);
-		}
+	n->published = 0;
+	return woken;
+}
+
+/* ---- serving ---- */
+
+/* The server's reply to a request that is not refused. */
+static void serve(struct sim_node *n, const struct message *m, struct resp *resp)
+{
+	if (m->op != OP_SUBSCRIBE) {
+		node_serve(n, &m->request, resp);
+		return;
 	}
+	subscribe(n, m);
+	resp->is_array = 0;
+	resp->count = 1;
+	resp->item[0].type = RESP_STATUS;
+}
+
+static bool is_yes(const struct resp *resp)
+{
+	return resp->is_array && resp->item[0].integer == CODE_YES;
 }
 
 void net_serve(int index)
 {
 	struct message *m = &messages[index];
-	struct wire *w = &world.wire[m->client][m->slot];
-	struct sim_node *n = server_of(w);
-	struct resp *resp, unheard;
-	bool is_heard = m->wire == w->id && !w->is_broken, spoils, makes_majority, sleeps = false;
+	struct wire *w = &world.wire[m->client][m->node];
+	struct sim_node *n = server_of(m->node);
+	struct incoming *in, unheard;
+	struct resp *resp;
+	bool is_heard = m->wire == w->id && !w->is_broken, spoils, makes_majority;
 	usec until = n->paused_until;
-	int client, node;
+	int client = m->client, node = m->node, woken;
 
-	if (m->wire == w->id && !m->stood)
+	if (m->wire == w->id)
 		until = w->held_until = usec_max(until, w->held_until);
 	/* However long each request was delayed, they are served in the order in which they were
 	 * sent.
 	 */
-	if (m->wire == w->id && !m->stood && m->place != w->served + 1)
+	if (m->wire == w->id && m->place != w->served + 1)
 		until = usec_max(until, world.now) + 1;
 	if (!n->down && world.now < until) {
 		schedule(until, SIM_SERVE, index, 0, 0, NULL);
 		return;
 	}
-	if (m->wire == w->id && !m->stood)
+	if (m->wire == w->id)
 		w->served++;
-	if (m->slot == world.nodes && m->op == OP_HAND_OFF && is_after_pop(n, m))
-		return;
 	/* The server is down, or the request never arrived. */
 	if (n->down || m->wire == UINT32_MAX || (m->wire == w->id && w->is_deaf)) {
 		discard(m);
 		return;
 	}
-	resp = is_heard ? malloc(sizeof(*resp)) : &unheard;
-	assert(resp);
+	/* The reply to a connection that was given up has no reader. */
+	if (m->op == OP_SUBSCRIBE && !is_heard) {
+		discard(m);
+		return;
+	}
+	in = is_heard ? malloc(sizeof(*in)) : &unheard;
+	assert(in);
+	in->is_push = false;
+	resp = &in->resp;
+	drop_closed_subscribers(n);
 	if (m->is_end && m->session == world.client[m->client]->sessions && w->end_sent == 1)
 		w->end_missed = !node_has_token(
 			n, node_slot_of(&m->request), node_arg(&m->request, "token"));
@@ -640,149 +636,182 @@ void net_serve(int index)
 	if (world.now < n->refuses_until && !spoils)
 		refuse(resp);
 	else
-		sleeps = !node_serve(n, &m->request, resp);
-	if (sleeps) {
-		if (is_heard) {
-			fall_asleep(n, m);
-			free(resp);
-		}
-		trace("n%d lets c%d wait", w->node, m->client);
-		discard(m);
-		return;
-	}
-	makes_majority = resp->is_array && resp->item[0].integer == 1 && note_yes(m, n);
-	if (resp->is_array && resp->item[0].integer == 1 && m->slot < world.nodes)
+		serve(n, m, resp);
+	makes_majority = is_yes(resp) && note_yes(m, n);
+	if (is_yes(resp))
 		note_lateness(m, n);
+	if (m->op == OP_JOIN && resp->is_array)
+		client_joined(world.client[client], m->session);
 	/* Or bytes that the parser rejects: then the connection is useless. */
 	if (spoils)
 		resp->count -= draw_percent(50) ? 1 : resp->count;
+	if (m->op == OP_JOIN && resp->is_array)
+		trace("n%d puts c%d into its queue, at %d of %d", node, client,
+			(int)resp->item[REPLY_RANK - 1].integer, n->waiters);
 	if (resp->is_array)
-		trace("n%d serves c%d%s: %d, %d ms%s", w->node, m->client, is_heard ? "" : " late",
+		trace("n%d serves c%d%s: %d, %d ms%s", node, client, is_heard ? "" : " late",
 			(int)resp->item[0].integer, (int)resp->item[1].integer,
 			spoils ? ", and says garbage" : "");
 	else
-		trace("n%d refuses c%d", w->node, m->client);
+		trace("n%d %s c%d", node, m->op == OP_SUBSCRIBE ? "subscribes" : "refuses", client);
+	/* Messages first: so they are read before the reply, which may be to their receiver. */
+	woken = deliver_all(n);
 	if (is_heard) {
 		w->back_at = arrival(w, world.now + one_way(w), w->back_at);
-		schedule(w->back_at, SIM_ANSWER, m->client, m->slot, w->id, resp);
+		schedule(w->back_at, SIM_ANSWER, client, node, w->id, in);
 	}
-	client = m->client;
-	node = w->node;
 	discard(m);
-	wake_sleepers(n);
 	if (makes_majority)
 		world_trap(world.client[client], node);
+	if (woken >= 0)
+		world_woken(world.client[woken]);
 }
 
-void net_answer(int client, int slot, uint32_t id, struct resp *resp)
+void net_answer(int client, int node, uint32_t id, struct incoming *in)
 {
-	struct wire *w = &world.wire[client][slot];
+	struct wire *w = &world.wire[client][node];
 
-	if (w->id != id || w->is_broken || w->is_deaf) {
-		free(resp);
+	/* A client that is stopped for long gets no more messages than its socket has room for. */
+	if (w->id != id || w->is_broken || w->is_deaf ||
+		(in->is_push && w->replies >= SIM_WIRE_QUEUE - CONN_PENDING_MAX)) {
+		free(in);
 		return;
 	}
 	assert(w->replies < SIM_WIRE_QUEUE);
-	w->resp[w->replies++] = resp;
+	w->incoming[w->replies++] = in;
 	client_go_on(world.client[client]);
+}
+
+static struct incoming *take_incoming(struct wire *w)
+{
+	struct incoming *in = w->incoming[0];
+
+	w->replies--;
+	w->heard--;
+	memmove(w->incoming, w->incoming + 1, (size_t)w->replies * sizeof(w->incoming[0]));
+	return in;
+}
+
+/* The strings are valid until the next call, for any connection. */
+static struct push push_of(const struct sim_message *message)
+{
+	static char channel[CHANNEL_MAX], text[sizeof(message->text)];
+
+	if (message->waiter[0])
+		snprintf(channel, sizeof(channel), CHANNEL_WAKE, "k", message->waiter);
+	else
+		snprintf(channel, sizeof(channel), CHANNEL_QUEUE, "k");
+	memcpy(text, message->text, sizeof(text));
+	return (struct push){.channel = channel,
+		.channel_len = strlen(channel),
+		.message = text,
+		.message_len = strlen(text)};
+}
+
+static struct reply reply_of(struct conn *c, enum op op, const struct resp *resp)
+{
+	struct reply reply = {.vote = VOTE_YES};
+
+	if (op != OP_SUBSCRIBE || resp->item[0].type == RESP_ERROR)
+		reply = reply_read(op, resp);
+	/* A connection that is not subscribed is of no use. */
+	if (op == OP_SUBSCRIBE && reply.vote != VOTE_YES) {
+		fail(c, reply.reason);
+		c->failure = reply;
+	}
+	return reply;
 }
 
 bool conn_next_reply(struct conn *c, struct pending *request, struct reply *reply)
 {
 	struct wire *w = wire_of(c);
+	struct incoming *in = w->incoming[0];
 
 	if (c->state != CONN_UP || w->heard == 0)
 		return false;
-	if (!w->resp[0]->count) {
+	if (!in->is_push && !in->resp.count) {
 		fail(c, REASON_GARBAGE);
 		return false;
+	}
+	take_incoming(w);
+	if (in->is_push) {
+		*request = (struct pending){.is_push = true};
+		c->push = push_of(&in->message);
+		free(in);
+		return true;
 	}
 	*request = c->pending[0];
 	c->pending_count--;
 	memmove(c->pending, c->pending + 1, (size_t)c->pending_count * sizeof(c->pending[0]));
-	*reply = reply_read(request->op, w->resp[0]);
+	*reply = reply_of(c, request->op, &in->resp);
 	w->end_told = reply->vote != VOTE_ABSENT && w->end_sent == 1 && w->end_opened <= 1 &&
 		      (request->op == OP_HAND_OFF || request->op == OP_EXPIRE);
-	if (reply->vote == VOTE_FOREIGN || reply->vote == VOTE_GONE ||
-		(reply->vote == VOTE_YES && (request->op == OP_UNDO || request->op == OP_HAND_OFF)))
+	if (!is_of_waiter(request->op) &&
+		(reply->vote == VOTE_FOREIGN || reply->vote == VOTE_GONE ||
+			(reply->vote == VOTE_YES &&
+				(request->op == OP_UNDO || request->op == OP_HAND_OFF))))
 		w->settled_at = world.now;
-	free(w->resp[0]);
-	w->replies--;
-	w->heard--;
-	memmove(w->resp, w->resp + 1, (size_t)w->replies * sizeof(w->resp[0]));
+	free(in);
 	return true;
 }
 
 /* ---- faults ---- */
 
-static void break_wire(int client, int slot, usec at)
+static void break_wire(int client, int node, usec at)
 {
-	schedule(at, SIM_BROKEN, client, slot, world.wire[client][slot].id, NULL);
+	schedule(at, SIM_BROKEN, client, node, world.wire[client][node].id, NULL);
 }
 
-void net_broken(int client, int slot, uint32_t id)
+void net_broken(int client, int node, uint32_t id)
 {
-	struct wire *w = &world.wire[client][slot];
+	struct wire *w = &world.wire[client][node];
 
 	if (w->id != id)
 		return;
+	tell_close(client, node);
 	w->is_broken = true;
-	trace("c%d n%d broken", client, w->node);
+	trace("c%d n%d broken", client, node);
 	client_go_on(world.client[client]);
 }
 
-/* A fault on a client's path to a node hits its waiter connection there as well. */
-#define FOR_WIRES_TO(node, slot) \
-	for (int slot = 0; slot <= world.nodes; slot++) \
-		if (slot == (node) || \
-			(slot == world.nodes && world.wire[client][slot].node == (node)))
-
 void net_cut(int client, int node, usec until)
 {
-	FOR_WIRES_TO(node, slot)
-	{
-		struct wire *w = &world.wire[client][slot];
+	struct wire *w = &world.wire[client][node];
 
-		w->cut_until = usec_max(w->cut_until, until);
-		/* Bytes under way at this moment arrive; bytes that wait for the end of the cut may
-		 * find the connection broken instead. */
-		if (w->is_up && draw_percent(30))
-			break_wire(client, slot, until);
-	}
+	w->cut_until = usec_max(w->cut_until, until);
+	/* Bytes under way at this moment arrive; bytes that wait for the end of the cut may find
+	 * the connection broken instead. */
+	if (w->is_up && draw_percent(30))
+		break_wire(client, node, until);
 }
 
 void net_deafen(int client, int node)
 {
-	FOR_WIRES_TO(node, slot)
-	{
-		struct wire *w = &world.wire[client][slot];
+	struct wire *w = &world.wire[client][node];
 
-		w->is_deaf = w->is_up;
-	}
+	w->is_deaf = w->is_up;
 }
 
 void net_crash_node(int node)
 {
-	for (int client = 0; client < world.clients; client++)
-		FOR_WIRES_TO(node, slot)
-		{
-			const struct wire *w = &world.wire[client][slot];
+	for (int client = 0; client < world.clients; client++) {
+		const struct wire *w = &world.wire[client][node];
 
-			if (w->is_up)
-				break_wire(client, slot, world.now + one_way(w));
-		}
+		if (w->is_up)
+			break_wire(client, node, world.now + one_way(w));
+	}
 }
 
 void net_crash_client(int client)
 {
-	for (int i = 0; i <= world.nodes; i++)
+	for (int i = 0; i < world.nodes; i++)
 		give_up(client, i);
 }
 
 void net_reset(void)
 {
 	for (int i = 0; i < SIM_CLIENTS; i++)
-		for (int j = 0; j < SIM_SLOTS; j++) {
+		for (int j = 0; j < SIM_NODES; j++) {
 			struct wire *w = &world.wire[i][j];
 
 			w->id = 0;

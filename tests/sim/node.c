@@ -96,6 +96,11 @@ usec node_token_ends(const struct sim_node *n, int i, const char *token)
 	return node_has_token(n, i, token) ? true_end(n, token_ends(n, i, token)) : 0;
 }
 
+usec node_reserved_until(const struct sim_node *n, int i)
+{
+	return n->lock[i].reserved.id[0] ? true_end(n, n->lock[i].reserved.ends) : 0;
+}
+
 usec node_key_ends(struct sim_node *n, int i, const struct session *s)
 {
 	return true_end(
@@ -106,19 +111,19 @@ const char *node_arg(const struct request *r, const char *name)
 {
 	/* As the first lines of the scripts name them. */
 	static const char *const names[OP_COUNT] = {
-		[OP_ACQUIRE] = "token ttl woken_by flags reserve_ms waiter_key quarantine wall "
-			       "slots held_ids",
-		[OP_REPAIR] = "token ttl woken_by flags reserve_ms waiter_key quarantine wall "
-			      "slots held_ids",
+		[OP_ACQUIRE] = "token ttl woken_by flags reserve_ms waiter_key waiter quarantine "
+			       "wall slots held_ids",
+		[OP_REPAIR] = "token ttl woken_by flags reserve_ms waiter_key waiter quarantine "
+			      "wall slots held_ids",
 		[OP_EXTEND] = "token ttl flags slots",
 		[OP_UNDO] = "token reserve_ms quarantine wall slots",
-		[OP_HAND_OFF] = "token reserve_ms woken_by flags far quarantine wall slots",
-		[OP_EXPIRE] = "token ttl slots",
+		[OP_HAND_OFF] = "token reserve_ms woken_by flags far waiter quarantine wall slots",
+		[OP_EXPIRE] = "token ttl",
 		[OP_FENCE] = "token number",
-		[OP_LOOK] = "token ttl woken_by flags waiter_key quarantine wall slots held_ids",
-		[OP_JOIN] = "token ttl flags slots held_ids",
+		[OP_LOOK] = "token woken_by flags waiter_key waiter quarantine wall slots held_ids",
+		[OP_JOIN] = "token reserve_ms waiter ticket quarantine wall slots",
 	};
-	const char *at = names[r->op];
+	const char *at = names[r->op] ? names[r->op] : "";
 	size_t len = strlen(name);
 
 	for (int i = 3 + r->keys; *at; i++) {
@@ -136,11 +141,6 @@ static int64_t number_arg(const struct request *r, const char *name)
 	return atoll(node_arg(r, name));
 }
 
-static bool has_flag(const struct request *r, const char *flag)
-{
-	return strstr(node_arg(r, "flags"), flag) != NULL;
-}
-
 static bool has_slots(const struct request *r)
 {
 	return strchr(r->argv[3], '#') != NULL;
@@ -148,327 +148,440 @@ static bool has_slots(const struct request *r)
 
 int node_slot_of(const struct request *r)
 {
-	return has_slots(r) ? atoi(strchr(r->argv[3], '#') + 1) - 1 : 0;
+	return has_slots(r) ? atoi(strrchr(r->argv[3], '#') + 1) - 1 : 0;
 }
 
-/* The object of a request. */
-struct place {
+/* One run of a script. */
+struct run {
 	struct sim_node *n;
-	struct sim_lock *l;
-	int own, slots; /* of a semaphore: its slot, from 1 on; else 0 */
+	const struct request *r;
+	struct resp *resp;
+	struct sim_lock *l; /* the key, or one slot of a semaphore: */
+	int slot; /* from 1 on; 0: no semaphore */
+	int slots;
 	/* From the view of the client that asks: */
 	const char *value; /* "": no key */
 	bool is_group; /* the key is held by readers */
 	struct sim_reader *mine, *held; /* the asker's entry, and its outer lock's */
 	bool is_shared; /* the asker requests a shared lock */
-	bool is_settled; /* the wake-up in the list may be taken when the script has ended */
+	int woken_for; /* the slot for which the script woke its own client; -1: not woken */
 };
 
-static struct place place(struct sim_node *n, int own, int slots)
+static const char *arg(const struct run *run, const char *name)
 {
-	struct sim_lock *l = &n->lock[own > 0 ? own - 1 : 0];
+	return node_arg(run->r, name);
+}
 
-	return (struct place){.n = n, .l = l, .own = own, .slots = slots, .value = l->value};
+static int64_t number(const struct run *run, const char *name)
+{
+	return number_arg(run->r, name);
+}
+
+static bool has_flag(const struct run *run, const char *flag)
+{
+	return strstr(arg(run, "flags"), flag) != NULL;
+}
+
+static void go_to_slot(struct run *run, int slot)
+{
+	run->slot = slot;
+	run->l = &run->n->lock[slot > 0 ? slot - 1 : 0];
+}
+
+/* The value, or the reader, belongs to the client. Some requests have only the id of the token. */
+static bool is_named(const struct run *run, const char *value)
+{
+	const char *token = arg(run, "token");
+	size_t len = strlen(token);
+
+	return strcmp(value, token) == 0 ||
+	       (len == TOKEN_ID_LEN && value[0] && strncmp(value, token, len) == 0 &&
+		       value[len] == ':');
 }
 
 /* The common start of redlock's scripts. */
-static void translate(struct place *p, const struct request *r)
+static void read_key(struct run *run)
 {
-	const char *token = node_arg(r, "token"), *ids = node_arg(r, "held_ids");
-	size_t len = strlen(token);
+	const char *ids = arg(run, "held_ids");
 
-	p->is_shared = has_flag(r, FLAG_SHARED);
-	if (!is_group(p->value))
+	run->value = run->l->value;
+	run->is_shared = has_flag(run, FLAG_SHARED);
+	if (!is_group(run->value))
 		return;
-	p->value = p->is_shared ? "" : p->l->value;
-	p->is_group = !p->is_shared;
-	for (int i = 0; i < p->n->readers; i++) {
-		struct sim_reader *reader = &p->n->reader[i];
+	run->value = run->is_shared ? "" : run->l->value;
+	run->is_group = !run->is_shared;
+	for (int i = 0; i < run->n->readers; i++) {
+		struct sim_reader *reader = &run->n->reader[i];
 		char id[TOKEN_ID_LEN + 1];
 
-		if (node_msec(p->n) > reader->ends)
+		if (node_msec(run->n) > reader->ends)
 			continue;
-		p->is_group = true;
+		run->is_group = true;
 		snprintf(id, sizeof(id), "%.40s", reader->token);
-		if (strcmp(reader->token, token) == 0 ||
-			(len == TOKEN_ID_LEN && strncmp(reader->token, token, len) == 0 &&
-				reader->token[len] == ':'))
-			p->mine = reader;
+		if (is_named(run, reader->token))
+			run->mine = reader;
 		else if (strstr(ids, id))
-			p->held = reader;
+			run->held = reader;
 	}
-	if (p->mine)
-		p->value = p->mine->token;
-	else if (!p->is_shared && p->held)
-		p->value = p->held->token;
+	if (run->mine)
+		run->value = run->mine->token;
+	else if (!run->is_shared && run->held)
+		run->value = run->held->token;
 }
 
-/* A reader could join. */
-static bool has_room(const struct place *p)
+static bool is_ours(const struct run *run)
 {
-	return p->is_group && !p->value[0];
+	return run->value[0] && is_named(run, run->value);
 }
 
-static bool is_there(const struct sim_node *n, const struct sim_mark *mark)
+static bool is_foreign(const struct run *run)
 {
-	return mark->value[0] && node_msec(n) <= mark->ends;
+	return run->value[0] && !is_ours(run);
 }
 
 /* PTTL of the key; a key of another program may have no expiry. */
-static int64_t pttl(const struct place *p)
+static int64_t pttl(const struct run *run)
 {
-	return !p->l->value[0] ? 0 : p->l->ends == INT64_MAX ? -1 : p->l->ends - node_msec(p->n);
+	return !run->l->value[0]           ? -2
+	       : run->l->ends == INT64_MAX ? -1
+					   : run->l->ends - node_msec(run->n);
 }
 
 /* The time left of the reader that asks, else of the key. */
-static int64_t left_of(const struct place *p)
+static int64_t time_left(const struct run *run)
 {
-	return p->mine ? p->mine->ends - node_msec(p->n) : pttl(p);
+	return run->mine ? run->mine->ends - node_msec(run->n) : pttl(run);
 }
 
-static void set_mark(
-	const struct sim_node *n, struct sim_mark *mark, const char *value, int64_t ttl)
+/* ---- replies ---- */
+
+static void set(const struct run *run, int item, int64_t integer)
 {
-	snprintf(mark->value, sizeof(mark->value), "%.47s", value);
-	mark->ends = node_msec(n) + ttl;
+	run->resp->item[item - 1].type = RESP_INTEGER;
+	run->resp->item[item - 1].integer = integer;
 }
 
-static void clear(struct sim_mark *mark)
+static void set_text(const struct run *run, int item, const char *text)
 {
-	mark->value[0] = '\0';
+	struct resp_item *to = &run->resp->item[item - 1];
+
+	to->type = RESP_STRING;
+	to->integer = 0;
+	to->len = strlen(text);
+	memcpy(to->text, text, to->len + 1);
 }
 
-static void put_integer(struct resp *resp, int i, int64_t integer)
+static void begin_reply(const struct run *run)
 {
-	resp->item[i - 1].type = RESP_INTEGER;
-	resp->item[i - 1].integer = integer;
-}
-
-static void put_text(struct resp *resp, int i, const char *text)
-{
-	struct resp_item *item = &resp->item[i - 1];
-
-	item->type = RESP_STRING;
-	item->integer = 0;
-	item->len = strlen(text);
-	memcpy(item->text, text, item->len + 1);
-}
-
-/* The reply of a script that knows nothing else yet. */
-static void begin_reply(struct resp *resp)
-{
-	resp->is_array = 1;
-	resp->count = REPLY_ITEMS;
+	run->resp->is_array = 1;
+	run->resp->count = REPLY_ITEMS;
 	for (int i = 1; i <= REPLY_ITEMS; i++)
-		put_integer(resp, i, i == REPLY_KEY);
-	put_text(resp, REPLY_RUN_ID, "");
+		set(run, i, 0);
+	set_text(run, REPLY_TEXT, "");
+	set_text(run, REPLY_RUN_ID, "");
+	set(run, REPLY_KEY, 1);
+	set(run, REPLY_PARTIAL, is_ours(run));
 }
 
-static void respond(struct resp *resp, int64_t code, int64_t pttl, const char *text)
+static void answer(const struct run *run, int64_t code, int64_t ms, const char *text)
 {
-	put_integer(resp, REPLY_CODE, code);
-	put_integer(resp, REPLY_PTTL, pttl);
-	put_text(resp, REPLY_TEXT, text);
-	put_integer(resp, REPLY_SOONEST, pttl);
+	set(run, REPLY_CODE, code);
+	set(run, REPLY_PTTL, ms);
+	set(run, REPLY_SOONEST, ms);
+	set_text(run, REPLY_TEXT, text);
 }
 
-/* About a key that readers may hold. */
-static void respond_about(
-	const struct place *p, struct resp *resp, int64_t code, int64_t pttl, const char *text)
+static void answer_about(const struct run *run, int64_t code, int64_t ms, const char *text)
 {
-	respond(resp, code, pttl, text);
-	put_integer(resp, REPLY_SHARED, p->is_group);
+	set(run, REPLY_SHARED, run->is_group);
+	answer(run, code, ms, text);
 }
+
+/* The reply "the key has another holder". */
+static void refusal(const struct run *run)
+{
+	answer_about(run, CODE_FOREIGN, pttl(run), run->value);
+}
+
+/* The reply if the client does not hold the key. */
+static bool is_loss(const struct run *run)
+{
+	if (is_foreign(run))
+		refusal(run);
+	else if (!run->value[0])
+		answer_about(run, CODE_GONE, 0, "");
+	return is_foreign(run) || !run->value[0];
+}
+
+/* ---- the life of a server ---- */
 
 void node_begin_life(struct sim_node *n, int life)
 {
 	n->life = life;
-	n->sleepers = 0;
+	n->subscribers = n->published = 0;
 	snprintf(n->run_id, sizeof(n->run_id), "%038x%02x", life, (unsigned)(n - world.node));
 }
 
-void node_forget_marks(struct sim_node *n)
+void node_forget_waiters(struct sim_node *n)
 {
-	clear(&n->queue);
-	clear(&n->promoted);
-	clear(&n->promoted_wake);
+	n->waiters = 0;
 	for (int i = 0; i < SIM_LOCKS; i++)
-		clear(&n->lock[i].reserved);
-	n->wakes = 0;
+		n->lock[i].reserved.id[0] = '\0';
 }
 
 void node_forget(struct sim_node *n)
 {
-	node_forget_marks(n);
+	node_forget_waiters(n);
 	memset(n->lock, 0, sizeof(n->lock));
 	n->readers = 0;
 	n->mark[0] = '\0';
 }
 
-/* ---- the list of wake-ups ---- */
+/* ---- the queue ---- */
 
-static void drop_expired(struct sim_node *n)
+static bool has_waiters(const struct run *run)
 {
-	if (n->wakes > 0 && !is_there(n, &n->wake[0]))
-		n->wakes = 0;
+	return run->n->waiters > 0;
 }
 
-static void take_element(struct sim_node *n, int i)
+static void report_waiters(const struct run *run)
 {
-	memmove(n->wake + i, n->wake + i + 1, (size_t)(--n->wakes - i) * sizeof(n->wake[0]));
+	set(run, REPLY_WAITERS, has_waiters(run));
 }
 
-/* The index of the slot's wake-up; -1: none. */
-static int find_element(const struct place *p)
+static int find_waiter(const struct sim_node *n, const char *name)
 {
-	char mark[8] = "";
-
-	drop_expired(p->n);
-	if (p->own)
-		snprintf(mark, sizeof(mark), "#%d", p->own);
-	for (int i = 0; i < p->n->wakes; i++)
-		if (!p->own || strcmp(p->n->wake[i].value + TOKEN_ID_LEN, mark) == 0)
+	for (int i = 0; i < n->waiters; i++)
+		if (strcmp(n->waiter[i].name, name) == 0)
 			return i;
 	return -1;
 }
 
-static bool has_wake_up(const struct place *p)
+static void remove_waiter(struct sim_node *n, int i)
 {
-	return find_element(p) >= 0;
+	n->waiters--;
+	memmove(n->waiter + i, n->waiter + i + 1, (size_t)(n->waiters - i) * sizeof(n->waiter[0]));
 }
 
-static bool is_unclaimed(const struct place *p)
+/* A sorted set: by ticket, and by name where tickets are equal. */
+static void add_waiter(struct sim_node *n, const char *name, int64_t ticket)
 {
-	return !p->is_settled && has_wake_up(p);
-}
+	int i = 0;
 
-static void drop(const struct place *p)
-{
-	if (!p->own)
-		clear(&p->n->promoted_wake);
-	if (has_wake_up(p))
-		take_element(p->n, find_element(p));
-}
-
-static void push(const struct place *p, const char *token, int64_t ms)
-{
-	struct sim_node *n = p->n;
-	struct sim_mark *wake;
-	char element[TOKEN_ID_LEN + 8];
-	int64_t ends = node_msec(n) + ms;
-
-	snprintf(element, sizeof(element), "%.40s", token);
-	if (p->own)
-		snprintf(element, sizeof(element), "%.40s#%d", token, p->own);
-	drop(p);
-	if (!p->own && is_there(n, &n->promoted)) {
-		clear(&n->promoted);
-		set_mark(n, &n->promoted_wake, element, ms);
+	if (find_waiter(n, name) >= 0)
 		return;
-	}
-	if (n->wakes > 0 && n->wake[0].ends > ends)
-		ends = n->wake[0].ends;
-	wake = &n->wake[n->wakes++];
-	snprintf(wake->value, sizeof(wake->value), "%s", element);
-	for (int i = 0; i < n->wakes; i++)
-		n->wake[i].ends = ends;
+	if (n->waiters == SIM_WAITERS)
+		abort();
+	while (i < n->waiters &&
+		(n->waiter[i].ticket < ticket ||
+			(n->waiter[i].ticket == ticket && strcmp(n->waiter[i].name, name) < 0)))
+		i++;
+	memmove(n->waiter + i + 1, n->waiter + i, (size_t)(n->waiters - i) * sizeof(n->waiter[0]));
+	n->waiters++;
+	n->waiter[i].ticket = ticket;
+	snprintf(n->waiter[i].name, sizeof(n->waiter[i].name), "%s", name);
 }
 
-/* Reserve the key for the first waiter, or for a waiter on another node. */
-static void pass_reservation(
-	const struct place *p, const struct request *r, const char *token, int64_t ms, bool here)
+/* Subscribers of a waiter's channel; of the channel of all waiters, if the name is "". */
+static int count_subscribers(const struct sim_node *n, const char *name)
 {
-	int64_t off = node_clock(p->n) - number_arg(r, "wall");
-	bool is_skewed = number_arg(r, "quarantine") > 0 && llabs(off) > SKEW_MAX_MS * USEC_MSEC;
-	char id[TOKEN_ID_LEN + 1]; /* a copy: token may point into the reservation */
+	int count = 0;
 
-	snprintf(id, sizeof(id), "%.40s", token);
-	if (!is_skewed)
-		set_mark(p->n, &p->l->reserved, id, ms);
-	if (here)
-		push(p, id, ms);
+	for (int i = 0; i < n->subscribers; i++)
+		count += !name[0] || strcmp(n->subscriber[i].waiter, name) == 0;
+	return count;
 }
 
-/* Among readers: the first waiter may join, too. */
-static void wake_next_reader(const struct place *p, const struct request *r)
+/* Returns whether the message has a receiver. */
+static bool publish(const struct run *run, const char *name, const char *text)
 {
-	const char *woken_by = node_arg(r, "woken_by");
-	struct sim_node *n = p->n;
+	struct sim_message *m = &run->n->message[run->n->published];
 
-	if (is_there(n, &n->queue) && n->queue.ends > node_msec(n) && !is_there(n, &n->promoted))
-		push(p, woken_by[0] ? woken_by : node_arg(r, "token"),
-			n->queue.ends - node_msec(n));
+	if (count_subscribers(run->n, name) == 0)
+		return false;
+	if (run->n->published++ == SIM_PUBLISHED)
+		abort();
+	snprintf(m->waiter, sizeof(m->waiter), "%s", name);
+	snprintf(m->text, sizeof(m->text), "%s", text);
+	return true;
 }
 
-/* The promoted writer is gone: give its wake-up to the queue. */
-static void settle(struct place *p)
+/* `removed` waiters have left the queue before those that are among the first two now. */
+static void nudge(const struct run *run, int removed)
 {
-	struct sim_node *n = p->n;
+	for (int i = removed < 2 ? 2 - removed : 0; i < 2 && i < run->n->waiters; i++)
+		publish(run, run->n->waiter[i].name, "");
+}
 
-	drop_expired(n);
-	if (p->own || !is_there(n, &n->promoted_wake) || n->promoted_wake.ends <= node_msec(n) ||
-		n->wakes > 0)
+/* Removes the dead waiters at the head of the queue, and returns their number. */
+static int remove_dead(struct sim_node *n)
+{
+	int removed = 0;
+
+	for (; n->waiters > 0 && count_subscribers(n, n->waiter[0].name) == 0; removed++)
+		remove_waiter(n, 0);
+	return removed;
+}
+
+/* The first waiter that is alive; NULL: none. */
+static const char *first(const struct run *run)
+{
+	nudge(run, remove_dead(run->n));
+	return run->n->waiters > 0 ? run->n->waiter[0].name : NULL;
+}
+
+static bool is_reader(const char *name)
+{
+	return name[0] == 'r';
+}
+
+static bool wake(struct run *run, const char *id, bool only_readers)
+{
+	char text[TOKEN_ID_LEN + 8], name[WAITER_ID_LEN + 1];
+	struct sim_node *n = run->n;
+	int woken = 0, removed = 0;
+
+	snprintf(text, sizeof(text), run->slot ? "%.40s#%d" : "%.40s", id, run->slot);
+	do {
+		removed += remove_dead(n);
+		if (n->waiters == 0 || (only_readers && !is_reader(n->waiter[0].name)))
+			break;
+		snprintf(name, sizeof(name), "%s", n->waiter[0].name);
+		if (strcmp(name, arg(run, "waiter")) == 0)
+			run->woken_for = run->slot;
+		else
+			publish(run, name, text);
+		remove_waiter(n, 0);
+		woken++;
+		only_readers = true;
+	} while (is_reader(name) && woken < READERS_AT_ONCE);
+	nudge(run, removed + woken);
+	return woken > 0;
+}
+
+static const char *reservation(const struct run *run)
+{
+	return run->l->reserved.id[0] ? run->l->reserved.id : NULL;
+}
+
+/* The clock of the node must not be off: once it is set right, the reservation would last longer.
+ */
+static void reserve(const struct run *run, const char *id)
+{
+	int64_t off = node_clock(run->n) - number(run, "wall");
+
+	if (number(run, "quarantine") > 0 && llabs(off) > SKEW_MAX_MS * USEC_MSEC)
 		return;
-	n->wake[n->wakes++] = n->promoted_wake;
-	clear(&n->promoted_wake);
-	p->is_settled = true;
+	snprintf(run->l->reserved.id, sizeof(run->l->reserved.id), "%.40s", id);
+	run->l->reserved.ends = node_msec(run->n) + number(run, "reserve_ms");
 }
 
-/* Of a semaphore, another slot that is free, and the time when the first slot may be. */
-static void put_elsewhere(const struct place *p, const struct request *r, struct resp *resp)
+static bool pass_on(struct run *run, const char *name, bool is_far)
 {
-	int64_t soonest = -1, free_slot = 0;
+	bool is_free = !run->l->value[0], is_woken;
+	char id[TOKEN_ID_LEN + 1]; /* a copy: name may point into the reservation */
 
-	if (!p->own)
+	snprintf(id, sizeof(id), "%.40s", name);
+	is_woken = wake(run, id, !is_free);
+	if (is_free && (is_woken || is_far))
+		reserve(run, id);
+	else if (is_free)
+		run->l->reserved.id[0] = '\0';
+	return is_woken || !is_free;
+}
+
+static void leave_queue(const struct run *run)
+{
+	int rank = find_waiter(run->n, arg(run, "waiter"));
+
+	if (rank < 0)
 		return;
-	for (int i = 0; i < p->slots && !free_slot; i++) {
-		const struct place other = place(p->n, (p->own - 1 + i) % p->slots + 1, p->slots);
-		int64_t left = pttl(&other);
+	remove_waiter(run->n, rank);
+	if (rank < 2)
+		nudge(run, 1);
+}
 
-		if (!other.l->value[0]) {
-			if (!is_there(p->n, &other.l->reserved) ||
-				strcmp(other.l->reserved.value, node_arg(r, "woken_by")) == 0 ||
-				has_wake_up(&other)) {
-				free_slot = other.own;
-				soonest = 0;
-				break;
+static bool is_for_us(const struct run *run, const char *id)
+{
+	return strstr(arg(run, "woken_by"), id) != NULL;
+}
+
+/* The client must leave the key to a waiter. */
+static bool is_for_another(const struct run *run)
+{
+	const char *id = run->is_group ? NULL : reservation(run), *name;
+
+	if (run->value[0] || has_flag(run, FLAG_OVERRIDE))
+		return false;
+	if (id)
+		return !is_for_us(run, id);
+	if (run->held || !has_flag(run, FLAG_FAIR) ||
+		(arg(run, "woken_by")[0] && number(run, "waiter_key") == 1))
+		return false;
+	name = first(run);
+	return name && strcmp(name, arg(run, "waiter")) != 0;
+}
+
+/* To a refusal of a semaphore: another slot that is free, and the time until the first slot may be.
+ */
+static void add_other_slot(const struct run *run)
+{
+	int64_t soonest = -1;
+
+	for (int i = 0; i < (run->slot ? run->slots : 0); i++) {
+		struct run other = *run;
+		int64_t left;
+
+		go_to_slot(&other, (run->slot - 1 + i) % run->slots + 1);
+		left = pttl(&other);
+		if (left == -2) {
+			const char *id = reservation(&other);
+
+			if (!id || is_for_us(run, id)) {
+				set(run, REPLY_SLOT, other.slot);
+				set(run, REPLY_SOONEST, 0);
+				return;
 			}
-			left = other.l->reserved.ends - node_msec(p->n);
+			left = other.l->reserved.ends - node_msec(run->n);
 		}
 		if (left >= 0 && (soonest < 0 || left < soonest))
 			soonest = left;
+		set(run, REPLY_SOONEST, soonest);
 	}
-	put_integer(resp, REPLY_SLOT, free_slot);
-	put_integer(resp, REPLY_SOONEST, soonest);
 }
 
-/* Record that this client goes on waiting. True if the queue has any waiter. */
-static bool stays(const struct place *p, const struct request *r)
+static void refuse(const struct run *run)
 {
-	struct sim_node *n = p->n;
-	int64_t left = p->value[0] || p->is_group ? pttl(p) : 0;
-	int64_t ttl = number_arg(r, "ttl"), keep = (left > ttl ? left : ttl) + 1000;
-
-	if (has_flag(r, FLAG_WAITS) &&
-		(!is_there(n, &n->queue) || n->queue.ends < node_msec(n) + keep))
-		set_mark(n, &n->queue, "1", keep);
-	if (has_flag(r, FLAG_WAITS) && has_flag(r, FLAG_PROMOTED))
-		set_mark(n, &n->promoted, "1", keep);
-	return is_there(n, &n->queue);
+	refusal(run);
+	add_other_slot(run);
 }
 
-/* True if the node is in quarantine and has no vote; `resp` says so. */
-static bool is_quarantined(struct sim_node *n, const struct request *r, struct resp *resp)
+/* The key is free, or readers hold it, but another waiter is first. */
+static void refuse_turn(const struct run *run)
 {
-	int64_t given = number_arg(r, "quarantine"), now = node_msec(n);
-	int64_t ours = number_arg(r, "wall") / USEC_MSEC;
+	int64_t left = run->is_group      ? pttl(run)
+		       : reservation(run) ? run->l->reserved.ends - node_msec(run->n)
+					  : 0;
+
+	answer_about(run, CODE_RESERVED, left > 0 ? left : 0, run->is_group ? run->l->value : "");
+	add_other_slot(run);
+}
+
+/* ---- the restart guard ---- */
+
+/* True if the node is in quarantine and has no vote; the reply says so. */
+static bool is_quarantined(const struct run *run)
+{
+	struct sim_node *n = run->n;
+	int64_t given = number(run, "quarantine"), now = node_msec(n);
+	int64_t ours = number(run, "wall") / USEC_MSEC;
 	int64_t off = now - ours, left;
 
-	put_text(resp, REPLY_RUN_ID, n->run_id);
+	set_text(run, REPLY_RUN_ID, n->run_id);
 	if (given == 0)
 		return false;
 	if (off > SKEW_MAX_MS || off < -SKEW_MAX_MS) {
-		respond(resp, CODE_SKEWED, off > 0 ? off : -off, off > 0 ? "ahead of" : "behind");
+		answer(run, CODE_SKEWED, off > 0 ? off : -off, off > 0 ? "ahead of" : "behind");
 		return true;
 	}
 	if (strcmp(n->mark, n->run_id) != 0) {
@@ -490,7 +603,7 @@ static bool is_quarantined(struct sim_node *n, const struct request *r, struct r
 		n->mark_given = given;
 	}
 	left = n->mark_over - now > n->mark_wall - ours ? n->mark_over - now : n->mark_wall - ours;
-	respond(resp, CODE_QUARANTINE, left, "");
+	answer(run, CODE_QUARANTINE, left, "");
 	return true;
 }
 
@@ -546,9 +659,9 @@ static void regroup(struct sim_node *n)
 			":%.10s %d readers%s%.200s", since, count, count <= 16 ? ": " : "", names);
 }
 
-static void enlist(const struct place *p, const char *token, int64_t ttl)
+static void enlist(const struct run *run, const char *token, int64_t ttl)
 {
-	struct sim_node *n = p->n;
+	struct sim_node *n = run->n;
 	int i = 0;
 
 	while (i < n->readers && strcmp(n->reader[i].token, token) != 0)
@@ -565,437 +678,295 @@ static void enlist(const struct place *p, const char *token, int64_t ttl)
 	regroup(n);
 }
 
-static void put(const struct place *p, const char *token, int64_t ttl)
+static void put(const struct run *run, const char *token, int64_t ttl)
 {
-	if (p->is_shared) {
-		if (!p->is_group)
-			p->n->readers = 0;
-		enlist(p, token, ttl);
+	if (run->is_shared) {
+		if (!run->is_group)
+			run->n->readers = 0;
+		enlist(run, token, ttl);
 		return;
 	}
-	memcpy(p->l->value, token, strlen(token) + 1);
-	p->l->ends = node_msec(p->n) + ttl;
+	memcpy(run->l->value, token, strlen(token) + 1);
+	run->l->ends = node_msec(run->n) + ttl;
 }
 
-static void prolong(const struct place *p, int64_t ttl)
+static void prolong(const struct run *run, int64_t ttl)
 {
-	if (p->mine)
-		enlist(p, p->mine->token, ttl);
+	if (run->mine)
+		enlist(run, run->mine->token, ttl);
 	else
-		p->l->ends = node_msec(p->n) + ttl;
+		run->l->ends = node_msec(run->n) + ttl;
 }
 
 /* Returns true if the key is gone now. */
-static bool remove_key(const struct place *p)
+static bool remove_key(const struct run *run)
 {
-	if (p->mine) {
-		p->mine->ends = INT64_MIN;
-		regroup(p->n);
-		return !p->l->value[0];
+	if (run->mine) {
+		run->mine->ends = INT64_MIN;
+		regroup(run->n);
+		return !run->l->value[0];
 	}
-	p->l->value[0] = '\0';
-	if (p->is_group)
-		p->n->readers = 0;
+	run->l->value[0] = '\0';
+	if (run->is_group)
+		run->n->readers = 0;
 	return true;
 }
 
 /* ---- the scripts ---- */
 
-/* The client was woken, or runs within one of the holders. */
-static bool may_pass_queue(const struct place *p, const struct request *r)
-{
-	return node_arg(r, "woken_by")[0] || p->held;
-}
-
-/* The client queues after the waiters. */
-static bool is_late(const struct place *p, const struct request *r)
-{
-	drop_expired(p->n);
-	return has_room(p) && is_there(p->n, &p->n->queue) && !may_pass_queue(p, r) &&
-	       (p->is_settled || p->n->wakes == 0);
-}
-
 /* The fencing number, as the script computes it. */
-static int64_t raised(const struct place *p, const struct request *r)
+static int64_t raised(const struct run *run)
 {
-	int64_t now = node_clock(p->n), wall = number_arg(r, "wall"), next = p->l->fence + 1;
-	int64_t span = number_arg(r, "quarantine") * USEC_MSEC / 4;
+	int64_t now = node_clock(run->n), wall = number(run, "wall"), next = run->l->fence + 1;
+	int64_t span = number(run, "quarantine") * USEC_MSEC / 4;
 
 	if (span == 0 || span > SKEW_MAX_MS * USEC_MSEC)
 		span = SKEW_MAX_MS * USEC_MSEC;
 	return usec_max(next, usec_min(usec_max(wall, now - span), now + span));
 }
 
-static void acquire(struct place *p, const struct request *r, struct resp *resp)
+static void acquire(struct run *run)
 {
-	const char *token = node_arg(r, "token"), *woken_by = node_arg(r, "woken_by");
-	struct sim_node *n = p->n;
-	struct sim_lock *l = p->l;
-	int64_t now = node_msec(n), ttl = number_arg(r, "ttl"), left = pttl(p);
-	bool has_waiters = stays(p, r), is_kept = is_there(n, &l->reserved);
-	bool is_mine = is_kept && strcmp(l->reserved.value, woken_by) == 0;
-	char unclaimed[TOKEN_ID_LEN + 1] = "";
-	int64_t fence = 0;
-	bool has_no_vote = is_quarantined(n, r, resp);
+	int64_t ttl = number(run, "ttl");
+	bool has_no_vote = is_quarantined(run);
 
-	if (p->value[0] && strcmp(p->value, token) != 0) {
-		respond_about(p, resp, CODE_FOREIGN, left, p->value);
-		put_elsewhere(p, r, resp);
+	report_waiters(run);
+	if (is_foreign(run)) {
+		refuse(run);
 		return;
 	}
 	if (has_no_vote)
 		return;
-	settle(p);
-	if (has_flag(r, FLAG_FAIR) && is_late(p, r)) {
-		wake_next_reader(p, r);
-		put_integer(resp, REPLY_WAITERS, 1);
-		respond_about(p, resp, CODE_RESERVED, left, l->value);
-		return;
-	}
-	if (has_flag(r, FLAG_FAIR) && has_waiters && has_room(p) && !may_pass_queue(p, r)) {
-		clear(&n->queue);
-		drop(p);
-		has_waiters = false;
-	}
-	put_integer(resp, REPLY_WAITERS, has_waiters);
-	if (!p->value[0] && !p->is_group) {
-		if (is_kept && !is_mine && !is_unclaimed(p)) {
-			respond(resp, CODE_RESERVED, l->reserved.ends - now, "");
-			put_elsewhere(p, r, resp);
+	if (is_for_another(run)) {
+		if (run->is_group || !reservation(run))
+			pass_on(run, arg(run, "token"), false);
+		if (run->woken_for < 0) {
+			refuse_turn(run);
 			return;
 		}
-		if (has_waiters && !is_kept && !woken_by[0] && has_flag(r, FLAG_FAIR)) {
-			pass_reservation(p, r, token, number_arg(r, "reserve_ms"), true);
-			respond(resp, CODE_RESERVED, number_arg(r, "reserve_ms"), "");
-			return;
-		}
-		if (is_kept && !is_mine) {
-			snprintf(unclaimed, sizeof(unclaimed), "%.40s", l->reserved.value);
-			clear(&n->queue);
-			put_integer(resp, REPLY_WAITERS, false);
-		}
-		if (is_kept) {
-			clear(&l->reserved);
-			drop(p);
-		}
 	}
-	if (!p->value[0] && has_flag(r, FLAG_NUMBER))
-		l->fence = raised(p, r);
-	if (has_flag(r, FLAG_NUMBER))
-		fence = l->fence;
-	if (!p->value[0] && !p->is_shared && (woken_by[0] || has_flag(r, FLAG_WAITS)))
-		clear(&n->promoted);
-	if (p->value[0])
-		prolong(p, ttl);
-	else
-		put(p, token, ttl);
-	put_integer(resp, REPLY_FENCE, fence);
-	respond(resp, CODE_YES, ttl, unclaimed);
-}
-
-/* Of a semaphore: true if the pop finds a wake-up. Else a free slot, or a reserved one, from 1 on;
- * and the time when the first of them ends. */
-static bool look_at_slots(const struct place *p, int *free_slot, int *kept, int64_t *left)
-{
-	*free_slot = *kept = 0;
-	*left = -1;
-	for (int i = 0; i < p->slots; i++) {
-		const struct place one = place(p->n, (p->own - 1 + i) % p->slots + 1, p->slots);
-		int64_t ms = pttl(&one);
-
-		if (!one.l->value[0]) {
-			ms = -1;
-			if (!is_there(p->n, &one.l->reserved)) {
-				*free_slot = *free_slot ? *free_slot : one.own;
-			} else if (has_wake_up(&one)) {
-				return true;
-			} else {
-				*kept = *kept ? *kept : one.own;
-				ms = one.l->reserved.ends - node_msec(p->n);
-			}
-		}
-		if (ms >= 0 && (*left < 0 || ms < *left))
-			*left = ms;
-	}
-	return false;
-}
-
-static void join(struct place *p, const struct request *r, struct resp *resp)
-{
-	struct sim_node *n = p->n;
-	const struct sim_lock *l = p->l;
-	int64_t now = node_msec(n), left = p->value[0] || p->is_group ? pttl(p) : 0, keep;
-	int free_slot = 0, kept = 0;
-	bool is_first = !is_there(n, &n->queue);
-
-	settle(p);
-	if (p->own ? look_at_slots(p, &free_slot, &kept, &left) : !p->value[0] && is_unclaimed(p)) {
-		clear(&n->queue);
-		respond(resp, CODE_FOREIGN, 0, "");
-		return;
-	}
-	keep = (left > number_arg(r, "ttl") ? left : number_arg(r, "ttl")) + 1000;
-	if (is_first || n->queue.ends - now < keep)
-		set_mark(n, &n->queue, "1", keep);
-	if (p->is_group && has_flag(r, FLAG_PROMOTED))
-		set_mark(n, &n->promoted, "1", keep);
-	put_integer(resp, REPLY_WAITERS, 1);
-	if (free_slot || (kept && is_first)) {
-		respond(resp, CODE_YES, 0, free_slot ? "" : n->lock[kept - 1].reserved.value);
-		put_integer(resp, REPLY_SLOT, free_slot ? free_slot : kept);
-	} else if (p->value[0]) {
-		respond_about(p, resp, CODE_FOREIGN, left, p->value);
-	} else if (has_room(p) && is_first) {
-		respond(resp, CODE_YES, 0, "");
-	} else if (has_room(p)) {
-		respond_about(p, resp, CODE_RESERVED, left, l->value);
-	} else if (p->own) {
-		respond(resp, CODE_RESERVED, left, "");
-	} else if (is_first || !is_there(n, &l->reserved)) {
-		respond(resp, CODE_YES, 0, is_there(n, &l->reserved) ? l->reserved.value : "");
+	if (!run->value[0] && has_flag(run, FLAG_NUMBER))
+		run->l->fence = raised(run);
+	if (has_flag(run, FLAG_NUMBER))
+		set(run, REPLY_FENCE, run->l->fence);
+	if (run->value[0]) {
+		prolong(run, ttl);
 	} else {
-		respond(resp, CODE_RESERVED, l->reserved.ends - now, "");
+		put(run, arg(run, "token"), ttl);
+		run->l->reserved.id[0] = '\0';
+	}
+	leave_queue(run);
+	if (run->is_shared)
+		wake(run, arg(run, "token"), true);
+	report_waiters(run);
+	answer(run, CODE_YES, ttl, "");
+}
+
+static void join(struct run *run)
+{
+	struct sim_node *n = run->n;
+	const char *waiter = arg(run, "waiter");
+	int64_t ticket = number(run, "ticket");
+	int own = run->slot;
+
+	if (!has_waiters(run) && count_subscribers(n, "") > 1)
+		publish(run, "", "");
+	if (ticket == 0)
+		ticket = usec_max(
+			node_clock(n), n->waiters ? n->waiter[n->waiters - 1].ticket + 1 : 0);
+	add_waiter(n, waiter, ticket);
+	n->queue_ends = node_msec(n) + QUEUE_MS;
+	ticket = n->waiter[find_waiter(n, waiter)].ticket;
+	set(run, REPLY_TICKET, ticket);
+	first(run);
+	for (int i = 1; i <= (own ? run->slots : 1); i++) {
+		go_to_slot(run, own ? i : 0);
+		if (run->is_group || (!run->l->value[0] && !reservation(run)))
+			pass_on(run, arg(run, "token"), false);
+	}
+	go_to_slot(run, own);
+	if (run->woken_for >= 0)
+		add_waiter(n, waiter, ticket);
+	set(run, REPLY_RANK, find_waiter(n, waiter) < 0 ? 0 : find_waiter(n, waiter));
+	set(run, REPLY_QUEUED, n->waiters);
+	report_waiters(run);
+	if (run->woken_for >= 0) {
+		char id[TOKEN_ID_LEN + 1];
+
+		snprintf(id, sizeof(id), "%.40s", arg(run, "token"));
+		set(run, REPLY_SLOT, run->woken_for);
+		answer(run, CODE_YES, 0, id);
+	} else if (run->value[0] && !(run->is_group && is_reader(waiter))) {
+		refuse(run);
+	} else {
+		refuse_turn(run);
 	}
 }
 
-/* True if the key there is the one that the request names. */
-static bool is_its(const struct place *p, enum op op, const struct request *r)
+static void look(struct run *run)
 {
-	const char *token = node_arg(r, "token");
-	size_t len = strlen(token);
+	bool has_no_vote = is_quarantined(run);
 
-	if (!p->value[0])
-		return false;
-	if ((op == OP_EXTEND || op == OP_HAND_OFF || op == OP_LOOK) && len == TOKEN_ID_LEN &&
-		strncmp(p->value, token, len) == 0 && p->value[len] == ':')
-		return true;
-	return strcmp(p->value, token) == 0;
-}
-
-static void look(const struct place *p, const struct request *r, struct resp *resp)
-{
-	struct sim_node *n = p->n;
-	const struct sim_lock *l = p->l;
-	bool has_waiters = stays(p, r);
-	bool has_no_vote = is_quarantined(n, r, resp), is_refused = true;
-
-	put_integer(resp, REPLY_WAITERS, has_waiters);
-	put_integer(resp, REPLY_FENCE, l->fence);
-	if (p->value[0])
-		respond_about(p, resp, CODE_FOREIGN, left_of(p), p->value);
+	set(run, REPLY_FENCE, run->l->fence);
+	report_waiters(run);
+	if (is_foreign(run))
+		refuse(run);
+	else if (run->value[0])
+		answer_about(
+			run, CODE_FOREIGN, time_left(run) < 0 ? -1 : time_left(run), run->value);
 	else if (has_no_vote)
 		return;
-	else if (is_late(p, r))
-		respond_about(p, resp, CODE_RESERVED, pttl(p), l->value);
-	else if (!p->is_group && is_there(n, &l->reserved) &&
-		 strcmp(l->reserved.value, node_arg(r, "woken_by")) != 0 && !has_wake_up(p))
-		respond(resp, CODE_RESERVED, l->reserved.ends - node_msec(n), "");
-	else {
-		respond(resp, CODE_GONE, 0, "");
-		is_refused = false;
-	}
-	if (is_refused && !is_its(p, OP_LOOK, r))
-		put_elsewhere(p, r, resp);
-}
-
-static void number(const struct place *p, const struct request *r, struct resp *resp)
-{
-	struct sim_lock *l = p->l;
-	int64_t fence = number_arg(r, "number");
-
-	if (!p->value[0]) {
-		respond_about(p, resp, CODE_GONE, 0, "");
-	} else if (strcmp(p->value, node_arg(r, "token")) != 0) {
-		respond_about(p, resp, CODE_FOREIGN, pttl(p), p->value);
-	} else if (l->fence > fence) {
-		respond(resp, CODE_RESERVED, 0, "");
-	} else {
-		l->fence = fence;
-		respond(resp, CODE_YES, pttl(p), "");
-		put_integer(resp, REPLY_FENCE, fence);
-	}
-}
-
-/* From the waiter connection of a semaphore: pass on the reservation of one slot, or of every slot
- * whose wake-up was taken. */
-static void leave_queue(const struct place *p, const struct request *r, bool has_waiters)
-{
-	for (int i = 1; i <= p->slots && has_waiters; i++) {
-		const struct place one = place(p->n, i, p->slots);
-
-		if ((p->own < 1 || p->own == i) && !one.l->value[0] && !has_wake_up(&one))
-			pass_reservation(&one, r,
-				is_there(p->n, &one.l->reserved) ? one.l->reserved.value
-								 : node_arg(r, "token"),
-				number_arg(r, "reserve_ms"), true);
-	}
-}
-
-/* Serve the blocked pop of a promoted writer or of a waiter in the queue. */
-static bool pop(struct sim_node *n, bool is_promoted, struct resp *resp)
-{
-	bool is_for_promoted = is_promoted && is_there(n, &n->promoted_wake);
-
-	if (!is_for_promoted && n->wakes == 0)
-		return false;
-	resp->is_array = 1;
-	resp->count = 2;
-	put_text(resp, 1, "");
-	put_text(resp, 2, is_for_promoted ? n->promoted_wake.value : n->wake[0].value);
-	if (is_for_promoted)
-		clear(&n->promoted_wake);
+	else if (is_for_another(run))
+		refuse_turn(run);
 	else
-		take_element(n, 0);
-	return true;
+		answer(run, CODE_GONE, 0, "");
 }
 
-static void refuse(const struct place *p, struct resp *resp)
+static void store_number(struct run *run)
 {
-	respond_about(p, resp, CODE_FOREIGN, pttl(p), p->value);
-}
+	int64_t fence = number(run, "number");
 
-/* Called when the key is this client's alone, or does not exist. */
-static void give_up_reservation(
-	struct place *p, const struct request *r, bool is_ours, bool has_waiters)
-{
-	struct sim_lock *l = p->l;
-	bool gives_up = has_flag(r, FLAG_GIVES_UP), is_kept = is_there(p->n, &l->reserved);
-	bool is_far = number_arg(r, "far") > 0; /* others wait, maybe at other nodes */
-
-	if (is_ours)
-		l->value[0] = '\0';
-	if (gives_up && is_kept && !is_ours)
+	if (is_loss(run))
 		return;
-	if (has_waiters || is_far)
-		pass_reservation(p, r,
-			is_kept && (gives_up || has_flag(r, FLAG_LEAVES)) ? l->reserved.value
-									  : node_arg(r, "token"),
-			number_arg(r, "reserve_ms"), has_waiters);
-	else if (is_ours)
-		clear(&l->reserved);
-}
-
-static void hand_off(struct place *p, const struct request *r, struct resp *resp)
-{
-	struct sim_lock *l = p->l;
-	const char *token = node_arg(r, "token");
-	int64_t ttl = number_arg(r, "reserve_ms"), left;
-	bool has_waiters = is_there(p->n, &p->n->queue), is_ours = is_its(p, OP_HAND_OFF, r);
-
-	if (has_slots(r) && has_flag(r, FLAG_LEAVES)) {
-		leave_queue(p, r, has_waiters);
-		respond(resp, CODE_YES, 0, "");
+	if (run->l->fence > fence) {
+		answer(run, CODE_RESERVED, 0, "");
 		return;
 	}
-	if (has_flag(r, FLAG_PROMOTED))
-		clear(&p->n->promoted);
-	if (has_flag(r, FLAG_LEAVES) && p->is_group) {
-		wake_next_reader(p, r);
-		respond(resp, CODE_YES, 0, "");
-	} else if (p->mine) {
-		left = left_of(p);
-		if (remove_key(p) && has_waiters)
-			pass_reservation(p, r, token, ttl, true);
-		else if (!l->value[0])
-			clear(&l->reserved);
-		respond(resp, CODE_YES, left, "");
-	} else if (p->value[0] && !is_ours) {
-		if (!node_arg(r, "flags")[0] ||
-			(has_flag(r, FLAG_GIVES_UP) && !is_there(p->n, &l->reserved)))
-			pass_reservation(
-				p, r, token, ttl, !has_waiters && number_arg(r, "far") <= 0);
-		refuse(p, resp);
-	} else {
-		left = is_ours ? pttl(p) : 0;
-		give_up_reservation(p, r, is_ours, has_waiters);
-		respond(resp, is_ours ? CODE_YES : CODE_GONE, left, "");
+	run->l->fence = fence;
+	set(run, REPLY_FENCE, fence);
+	answer(run, CODE_YES, pttl(run), "");
+}
+
+static bool may_delete(const struct run *run)
+{
+	if (is_ours(run))
+		return !has_flag(run, FLAG_LEAVES);
+	return has_flag(run, FLAG_BREAKS) && run->value[0] &&
+	       strcmp(run->value, arg(run, "token")) == 0;
+}
+
+/* No waiter is in the queue: it may have been lost. */
+static void release(struct run *run, const char *id, bool is_far)
+{
+	if (!pass_on(run, id, is_far))
+		publish(run, "", "");
+}
+
+static void hand_off(struct run *run)
+{
+	const char *token = arg(run, "token"), *old = reservation(run);
+	bool gives_up = has_flag(run, FLAG_GIVES_UP), is_far = number(run, "far") > 0;
+	bool keeps_id = (gives_up || has_flag(run, FLAG_LEAVES)) && old, is_gone = !run->value[0];
+	const char *id = keeps_id ? old : token;
+	int64_t left = 0;
+
+	set(run, REPLY_PARTIAL, 0);
+	leave_queue(run);
+	if (may_delete(run)) {
+		bool was_reader = run->mine;
+
+		left = time_left(run) < 0 ? -1 : time_left(run);
+		remove_key(run);
+		release(run, id, is_far && !was_reader);
+	} else if (run->is_group) {
+		pass_on(run, token, false);
+		refusal(run);
+		return;
+	} else if (run->value[0]) {
+		if ((!arg(run, "flags")[0] || (gives_up && !old)) && (is_far || has_waiters(run)))
+			reserve(run, token);
+		refusal(run);
+		return;
+	} else if (!old || is_for_us(run, old)) {
+		release(run, id, is_far);
 	}
+	answer(run, is_gone ? CODE_GONE : CODE_YES, left, "");
 }
 
-static void release(struct place *p, const struct request *r, struct resp *resp)
+static void undo(struct run *run)
 {
-	struct sim_lock *l = p->l;
-	bool has_waiters = is_there(p->n, &p->n->queue);
+	const char *id;
 
-	if (!remove_key(p))
-		;
-	else if (!has_waiters)
-		clear(&l->reserved);
-	else if (is_there(p->n, &l->reserved))
-		pass_reservation(p, r, l->reserved.value, number_arg(r, "reserve_ms"), true);
-	respond(resp, CODE_YES, 0, "");
+	set(run, REPLY_PARTIAL, 0);
+	if (is_loss(run))
+		return;
+	if (remove_key(run) && (id = reservation(run)))
+		pass_on(run, id, false);
+	answer(run, CODE_YES, 0, "");
 }
 
-static void leave(struct place *p, const struct request *r, struct resp *resp)
+static void expire(struct run *run)
 {
-	struct sim_node *n = p->n;
-	int64_t ttl = number_arg(r, "ttl");
+	int64_t ttl = number(run, "ttl");
 	char left[TOKEN_MAX];
 
-	snprintf(left, sizeof(left), "%s", p->value);
+	set(run, REPLY_PARTIAL, 0);
+	if (is_loss(run))
+		return;
+	answer(run, CODE_YES, ttl, "");
+	if (strcmp(run->value, arg(run, "token")) != 0)
+		return;
+	snprintf(left, sizeof(left), "%s", run->value);
 	memcpy(left + KIND_AT, TOKEN_LEFT, 1);
-	if (p->mine) {
-		p->mine->ends = INT64_MIN;
-		enlist(p, left, ttl);
+	if (run->mine) {
+		run->mine->ends = INT64_MIN;
+		enlist(run, left, ttl);
 	} else {
-		memcpy(p->l->value, left, strlen(left) + 1);
-		p->l->ends = node_msec(n) + ttl;
+		memcpy(run->l->value, left, strlen(left) + 1);
+		run->l->ends = node_msec(run->n) + ttl;
 	}
-	if (is_there(n, &n->queue))
-		push(p, node_arg(r, "token"), 1000);
-	respond(resp, CODE_YES, ttl, "");
 }
 
-static void extend(struct place *p, const struct request *r, struct resp *resp)
+static void extend(struct run *run)
 {
-	int64_t ttl = number_arg(r, "ttl");
+	int64_t ttl = number(run, "ttl");
 
-	prolong(p, ttl);
-	put_text(resp, REPLY_RUN_ID, p->n->run_id);
-	put_integer(resp, REPLY_WAITERS, is_there(p->n, &p->n->queue));
-	respond(resp, CODE_YES, ttl, "");
+	if (is_loss(run))
+		return;
+	prolong(run, ttl);
+	report_waiters(run);
+	set_text(run, REPLY_RUN_ID, run->n->run_id);
+	answer(run, CODE_YES, ttl, "");
 }
 
-static bool releases(enum op op)
+/* Expired keys do not exist. */
+static void drop_expired(struct sim_node *n)
 {
-	return op == OP_UNDO || op == OP_HAND_OFF || op == OP_EXPIRE;
-}
+	int64_t now = node_msec(n);
 
-bool node_serve(struct sim_node *n, const struct request *r, struct resp *resp)
-{
-	enum op op = r->op;
-	struct place p;
-
-	drop_expired(n);
-	if (op == OP_WAIT)
-		return pop(n, r->argc > 3, resp);
-	for (int i = 0; i < SIM_LOCKS; i++)
+	if (now > n->queue_ends)
+		n->waiters = 0;
+	for (int i = 0; i < SIM_LOCKS; i++) {
 		if (!node_has_key(n, i))
 			n->lock[i].value[0] = '\0';
-	p = has_slots(r) ? place(n, node_slot_of(r) + 1, (int)number_arg(r, "slots"))
-			 : place(n, 0, 0);
-	translate(&p, r);
-	begin_reply(resp);
-	put_integer(resp, REPLY_PARTIAL, !releases(op) && is_its(&p, op, r));
-	if (op == OP_ACQUIRE || op == OP_REPAIR)
-		acquire(&p, r, resp);
-	else if (op == OP_JOIN)
-		join(&p, r, resp);
-	else if (op == OP_LOOK)
-		look(&p, r, resp);
-	else if (op == OP_FENCE)
-		number(&p, r, resp);
-	else if (op == OP_HAND_OFF)
-		hand_off(&p, r, resp);
-	else if (p.value[0] && !is_its(&p, op, r))
-		refuse(&p, resp);
-	else if (!p.value[0])
-		respond_about(&p, resp, CODE_GONE, 0, "");
-	else if (op == OP_UNDO)
-		release(&p, r, resp);
-	else if (op == OP_EXPIRE)
-		leave(&p, r, resp);
-	else
-		extend(&p, r, resp);
-	return true;
+		if (now > n->lock[i].reserved.ends)
+			n->lock[i].reserved.id[0] = '\0';
+	}
+}
+
+void node_serve(struct sim_node *n, const struct request *r, struct resp *resp)
+{
+	static void (*const scripts[OP_COUNT])(struct run *) = {
+		[OP_ACQUIRE] = acquire,
+		[OP_REPAIR] = acquire,
+		[OP_EXTEND] = extend,
+		[OP_UNDO] = undo,
+		[OP_HAND_OFF] = hand_off,
+		[OP_EXPIRE] = expire,
+		[OP_FENCE] = store_number,
+		[OP_LOOK] = look,
+		[OP_JOIN] = join,
+	};
+	struct run run = {.n = n,
+		.r = r,
+		.resp = resp,
+		.slots = (int)number_arg(r, "slots"),
+		.woken_for = -1};
+
+	n->published = 0;
+	drop_expired(n);
+	go_to_slot(&run, has_slots(r) ? node_slot_of(r) + 1 : 0);
+	read_key(&run);
+	begin_reply(&run);
+	scripts[r->op](&run);
 }

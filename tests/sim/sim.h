@@ -23,10 +23,12 @@
 #define SIM_NODES 7
 #define SIM_CLIENTS 8
 #define SIM_LOCKS 3 /* of a semaphore */
-#define SIM_SLOTS (SIM_NODES + 1) /* one connection to each node, and the waiter's */
-#define SIM_READERS 96 /* of one key, with stale ones */
-#define SIM_SLEEPERS 64
-#define SIM_WIRE_QUEUE 6
+#define SIM_READERS 256 /* of one key, with stale ones */
+#define SIM_WAITERS 128 /* in a queue, with dead ones */
+#define SIM_SUBSCRIBERS 128 /* of one node, with dead ones */
+#define SIM_PUBLISHED 160 /* by one script */
+#define SIM_WIRE_QUEUE 256
+#define SIM_FOREVER (NEVER / 2) /* later than the end of every world */
 
 /* ---- the profile of a seed ---- */
 
@@ -45,19 +47,29 @@ struct profile {
 
 /* ---- a server (node.c) ---- */
 
-/* Kept next to the key, for waiters. */
-struct sim_mark {
-	char value[TOKEN_ID_LEN + 8]; /* "": not there */
+/* The key is free, and only the waiter that was woken with this id may take it. */
+struct sim_reservation {
+	char id[TOKEN_ID_LEN + 1]; /* "": none */
 	int64_t ends;
 };
 
-/* A connection that is blocked until it is woken. */
-struct sim_sleeper {
-	int client, slot;
+struct sim_waiter {
+	char name[WAITER_ID_LEN + 1];
+	int64_t ticket;
+};
+
+/* A connection that has subscribed to the channels of a waiter. */
+struct sim_subscriber {
+	char waiter[WAITER_ID_LEN + 1];
+	int client, node;
 	uint32_t wire;
-	usec noticed_at; /* the client closed then, NEVER: not; earlier wake-ups are lost */
-	bool is_promoted; /* it waits for the promoted wake-up, too */
-	int behind; /* the message that follows its pop; -1: none */
+	usec noticed_at; /* the server notices then that the connection is closed */
+};
+
+/* A message that a script has published. */
+struct sim_message {
+	char waiter[WAITER_ID_LEN + 1]; /* "": on the channel of all waiters */
+	char text[TOKEN_ID_LEN + 8];
 };
 
 /* One holder of a shared lock. */
@@ -70,7 +82,7 @@ struct sim_reader {
 struct sim_lock {
 	char value[TOKEN_MAX]; /* "": no key */
 	int64_t ends; /* the key, by the node's clock; milliseconds */
-	struct sim_mark reserved; /* by the key of that name, as those of the node */
+	struct sim_reservation reserved;
 	int64_t fence; /* the last fencing number; 0: none */
 	usec left_at; /* the client had given up the request that set the key then; 0: no */
 	usec late_by; /* and the request arrived this much later */
@@ -80,15 +92,15 @@ struct sim_node {
 	struct sim_lock lock[SIM_LOCKS]; /* the slots; a lock without slots is the first */
 	int readers; /* of the first lock; its value then lists them; in order of the tokens */
 	struct sim_reader reader[SIM_READERS];
-	/* By the keys with these names (proto/lua/parts/queue.lua). */
-	struct sim_mark queue, promoted;
-	struct sim_mark promoted_wake; /* a promoted writer's wake-up that is not taken yet */
-	int wakes; /* wake-ups that are not taken yet, in order; */
-	struct sim_mark wake[SIM_LOCKS]; /* they expire together */
+	int waiters; /* the queue, in order of the tickets; it ends at queue_ends */
+	struct sim_waiter waiter[SIM_WAITERS];
+	int64_t queue_ends;
+	int subscribers;
+	struct sim_subscriber subscriber[SIM_SUBSCRIBERS];
+	int published; /* by the last script */
+	struct sim_message message[SIM_PUBLISHED];
 	char mark[RUN_ID_MAX]; /* the restart guard's mark: the life that it belongs to */
 	int64_t mark_over, mark_given, mark_wall; /* its quarantine; milliseconds. given: 0: none */
-	int sleepers; /* in order of arrival */
-	struct sim_sleeper sleeper[SIM_SLEEPERS];
 	int life; /* counts restarts */
 	char run_id[RUN_ID_MAX];
 	bool down;
@@ -118,6 +130,9 @@ bool node_has_token(const struct sim_node *n, int i, const char *token);
 /* True time at which the token's key, or its reader entry, expires; 0: no such key. */
 usec node_token_ends(const struct sim_node *n, int i, const char *token);
 
+/* True time at which a reservation of slot i ends. */
+usec node_reserved_until(const struct sim_node *n, int i);
+
 /* The entry of this token among readers; NULL: none. */
 struct sim_reader *node_reader(struct sim_node *n, const char *token);
 
@@ -134,31 +149,35 @@ int node_slot_of(const struct request *r);
 /* The argument with that name, as in the first line of the script; "": the script has none. */
 const char *node_arg(const struct request *r, const char *name);
 
-/* Forget all data; forget only the data kept for waiters. */
+/* Forget all data; forget only the queue and the reservations. */
 void node_forget(struct sim_node *n);
-void node_forget_marks(struct sim_node *n);
+void node_forget_waiters(struct sim_node *n);
 
-/* Run one of redlock's scripts there, and set the reply. OP_WAIT: false if there is none yet. */
-bool node_serve(struct sim_node *n, const struct request *r, struct resp *resp);
+/* Run one of redlock's scripts there, and set the reply and the messages. */
+void node_serve(struct sim_node *n, const struct request *r, struct resp *resp);
 
 /* ---- the network (net.c) ---- */
 
 struct message {
 	struct request request; /* of a script: its arguments; the words before them are NULL */
-	int client, slot, next_free;
+	int client, node, next_free;
 	uint32_t place; /* among all messages on its connection */
-	uint32_t sent_on; /* the connection: see struct wire */
-	uint32_t wire; /* the same while that is open; 0: late, UINT32_MAX: lost */
+	uint32_t wire; /* the connection: see struct wire; 0: late, UINT32_MAX: lost */
 	enum op op; /* OP_NONE: not in use */
 	uint32_t round, session; /* that it belongs to */
 	usec left_at; /* the client gave up its connection then; 0: not yet */
-	bool stood; /* it followed a blocked pop, until now */
 	bool is_end; /* the release of a lock that was held to the end */
+};
+
+/* A reply to a client, or a message. */
+struct incoming {
+	bool is_push;
+	struct sim_message message;
+	struct resp resp;
 };
 
 /* From one client to one node. `id` counts connections: bytes of an older one are late. */
 struct wire {
-	int node;
 	uint32_t id;
 	usec rtt;
 	usec cut_until; /* nothing gets through */
@@ -167,7 +186,8 @@ struct wire {
 	usec serve_at, back_at; /* of the last message: later ones do not overtake it */
 	int replies; /* arrived, not taken yet; */
 	int heard; /* the client has read this many of them from its socket */
-	struct resp *resp[SIM_WIRE_QUEUE];
+	struct incoming *incoming[SIM_WIRE_QUEUE];
+	bool is_followed; /* the next request is in the packet of the last one */
 	bool is_up, is_broken; /* as the client would find out */
 	bool is_deaf; /* the path forgot the connection: all is lost, neither side is told */
 	usec settled_at; /* the client read a reply that says: no key of ours is there */
@@ -177,10 +197,10 @@ struct wire {
 	int end_opened, end_sent;
 	bool end_missed, end_told;
 
-	/* In this round of the session: connections opened to each node (only the waiter connection
-	 * has more than one node), requests sent on the last one. */
+	/* In this round of the session: connections opened, requests sent on the last one. */
 	uint32_t round;
-	int opened[SIM_NODES], sent;
+	usec round_began;
+	int opened, sent;
 
 	/* The last YES that the node gave in this session, whether it arrived or not. */
 	uint32_t yes_round;
@@ -218,6 +238,10 @@ struct client {
 	int window_slot; /* the window's slot, from 0 on */
 	bool window_is_shared;
 	usec trying_since; /* NEVER: not trying */
+	usec joined_at; /* when it entered a queue in this session; NEVER: in none */
+	usec tried_until; /* its attempts are worth that time */
+	usec chatted_until; /* beyond the first two waiters, its requests are worth that time */
+	usec idle_since; /* it waits, and the lock is free, since then; NEVER: not so */
 	usec wants_since; /* the same, but a refusal does not end it */
 	usec leave_for; /* its --min-hold at the release */
 	bool asked_all; /* its attempt reached every node that is up */
@@ -229,16 +253,17 @@ struct client {
 
 enum sim_event_kind {
 	SIM_WAKE, /* a: client, id: its wake_id */
-	SIM_CONNECTED, /* a: client, b: slot, id: wire */
+	SIM_CONNECTED, /* a: client, b: node, id: wire */
 	SIM_SERVE, /* a: message */
-	SIM_ANSWER, /* a: client, b: slot, id: wire; reply */
-	SIM_BROKEN, /* a: client, b: slot, id: wire */
+	SIM_ANSWER, /* a: client, b: node, id: wire; incoming */
+	SIM_BROKEN, /* a: client, b: node, id: wire */
 	SIM_DEADLINE, /* a: client, id: section_id */
 	SIM_GONE, /* a: client, id: section_id: the command is dead */
 	SIM_FAULT,
 	SIM_CUT_OFF, /* a: client: it loses every node, a moment before it would need them */
 	SIM_REVIVE, /* a: node, id: its life */
 	SIM_STEP, /* a: node, id: seconds */
+	SIM_LAST,
 	SIM_CALM,
 };
 
@@ -248,7 +273,15 @@ struct sim_event {
 	enum sim_event_kind kind;
 	int a, b;
 	uint32_t id;
-	struct resp *resp;
+	struct incoming *incoming;
+};
+
+/* When all faults are over, one last fault strikes. */
+enum last_fault {
+	LAST_NONE,
+	LAST_AT_CALM,
+	LAST_IN_SECTION, /* while a client holds the lock, and another one waits */
+	LAST_AT_WAKE_UP, /* when a waiter is woken */
 };
 
 struct world {
@@ -271,8 +304,13 @@ struct world {
 	int alias; /* this node is another name of node 0; 0: every node is a server of its own */
 	usec spike_max;
 	int spike_percent, trap_percent, leave_percent;
-	usec free_since, calm_since, node_timeout_max;
+	usec calm_since, node_timeout_max; /* calm_since: or since the last fault after it */
+	enum last_fault last_fault; /* that is still to strike */
+	int deaf; /* waiters that were woken in vain, at most, while the lock is free */
+	bool lost_queue; /* the last fault flushed a node */
+	int silent_node; /* the node that is stopped until the end; -1: none */
 	usec ttl_max, patience;
+	bool is_long; /* TTLs are ten times as long */
 	usec start_spread; /* rivals start within this time */
 	int nodes_run; /* at extremes: 1: fast, clients slow; -1: slow, clients fast; 0: any */
 
@@ -284,7 +322,7 @@ struct world {
 
 	/* large: initialized by their users */
 	struct node_list list;
-	struct wire wire[SIM_CLIENTS][SIM_SLOTS];
+	struct wire wire[SIM_CLIENTS][SIM_NODES];
 };
 
 extern struct world world;
@@ -300,7 +338,8 @@ uint64_t draw(void);
 int64_t draw_between(int64_t low, int64_t high);
 bool draw_percent(int percent);
 
-void schedule(usec at, enum sim_event_kind kind, int a, int b, uint32_t id, struct resp *resp);
+void schedule(
+	usec at, enum sim_event_kind kind, int a, int b, uint32_t id, struct incoming *incoming);
 
 /* One line of the trace. Its format is part of the hash in any case, its numbers are not. */
 void trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -310,6 +349,12 @@ void breach(const char *rule, const char *format, ...) __attribute__((format(pri
 
 /* Injects faults that chance would not put there: now that this majority is complete. */
 void world_trap(struct client *c, int node);
+
+/* A wake-up for this client was sent: the last fault may strike. */
+void world_woken(struct client *c);
+
+/* A client holds the lock, for `length`: the same. */
+void world_held(usec length);
 
 /* Stops a client in the midst of its work, or not; its paused_until says until when. */
 bool world_stops(struct client *c);
@@ -321,10 +366,10 @@ usec true_time(const struct client *c, usec at);
 
 /* net.c */
 void net_reset(void);
-void net_connected(int client, int slot, uint32_t id);
+void net_connected(int client, int node, uint32_t id);
 void net_serve(int message);
-void net_answer(int client, int slot, uint32_t id, struct resp *resp);
-void net_broken(int client, int slot, uint32_t id);
+void net_answer(int client, int node, uint32_t id, struct incoming *in);
+void net_broken(int client, int node, uint32_t id);
 void net_begin_session(int client);
 void net_begin_release(int client);
 void net_cut(int client, int node, usec until);
@@ -339,5 +384,7 @@ void client_wait(usec until); /* called by its code: true time at the latest, NE
 void client_deadline(struct client *c, uint32_t id);
 void client_gone(struct client *c, uint32_t id);
 void client_crash(struct client *c);
+void client_joined(struct client *c, uint32_t session); /* a node has put it into its queue */
+void client_chats(struct client *c); /* it sends a request as a waiter */
 
 #endif

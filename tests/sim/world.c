@@ -14,7 +14,7 @@ struct client *running;
 	(10 * USEC_SEC) /* and the most that two clients' may differ, where it matters \
 			 */
 #define STEP_MAX (29 * USEC_SEC) /* a clock may be wrong by this much without being noticed */
-#define EVENTS_MAX 4096
+#define EVENTS_MAX 16384
 #define INSTANT_MAX 10000 /* events without any time between them */
 
 static struct sim_event heap[EVENTS_MAX];
@@ -112,9 +112,10 @@ static bool is_before(const struct sim_event *a, const struct sim_event *b)
 	return a->at < b->at || (a->at == b->at && a->order < b->order);
 }
 
-void schedule(usec at, enum sim_event_kind kind, int a, int b, uint32_t id, struct resp *resp)
+void schedule(
+	usec at, enum sim_event_kind kind, int a, int b, uint32_t id, struct incoming *incoming)
 {
-	struct sim_event ev = {at, order++, kind, a, b, id, resp};
+	struct sim_event ev = {at, order++, kind, a, b, id, incoming};
 	int i = heap_count++;
 
 	assert(heap_count <= EVENTS_MAX);
@@ -153,6 +154,7 @@ enum fault {
 	FAULT_JUMP_BACK,
 	FAULT_PAUSE_CLIENT,
 	FAULT_CRASH_CLIENT,
+	FAULT_FLUSH,
 	FAULT_DELETE, /* from here on: only if the profile interferes */
 	FAULT_JUMP_FORWARD,
 };
@@ -335,11 +337,25 @@ bool world_stops(struct client *c)
 	return true;
 }
 
+/* FLUSHALL. Where exclusion is promised without a restart guard, only the data of waiters. */
+static void flush_node(int node)
+{
+	struct sim_node *n = &world.node[node];
+	bool is_whole = world.profile->guards || !world.exclusion_is_promised;
+
+	trace("n%d is flushed%s", node, is_whole ? "" : ": the data of waiters");
+	if (is_whole)
+		node_forget(n);
+	else
+		node_forget_waiters(n);
+	n->jumped |= is_whole; /* no client can know which keys are left */
+}
+
 static void strike(void)
 {
 	int node = (int)draw_between(0, world.nodes - 1);
 	int client = (int)draw_between(0, world.clients - 1);
-	int last = world.profile->interferes ? FAULT_JUMP_FORWARD : FAULT_CRASH_CLIENT;
+	int last = world.profile->interferes ? FAULT_JUMP_FORWARD : FAULT_FLUSH;
 	usec until = world.now + fault_length();
 
 	world.faults++;
@@ -393,6 +409,9 @@ static void strike(void)
 		if (!world.client[client]->done && !world.client[client]->crashed)
 			client_crash(world.client[client]);
 		break;
+	case FAULT_FLUSH:
+		flush_node(node);
+		break;
 	case FAULT_DELETE:
 		trace("n%d: somebody deletes the key", node);
 		world.node[node].lock[client % world.slots].value[0] = '\0';
@@ -405,8 +424,87 @@ static void strike(void)
 	}
 }
 
-/* All faults end, but for dead connections that were not noticed; from now on a client must get
- * the lock. */
+/* ---- the last fault ---- */
+
+static bool is_waiting(const struct client *c)
+{
+	return c->trying_since != NEVER && !c->crashed && !c->done && !c->in_section &&
+	       c->paused_until <= world.now;
+}
+
+static int count_waiting(void)
+{
+	int n = 0;
+
+	for (int i = 0; i < world.clients; i++)
+		n += is_waiting(world.client[i]);
+	return n;
+}
+
+/* A waiter is stopped, for a while or until the world ends, or it is killed. */
+static void strike_waiter(struct client *c)
+{
+	switch (draw_between(0, 2)) {
+	case 0:
+		trace("c%d is stopped, and never continues", c->id);
+		c->paused_until = SIM_FOREVER;
+		break;
+	case 1:
+		c->paused_until = world.now + draw_between(1, 20) * USEC_SEC;
+		trace("c%d is stopped", c->id);
+		break;
+	case 2:
+		client_crash(c);
+		trace("c%d is not started again", c->id);
+		c->done = true;
+		break;
+	}
+}
+
+static void strike_node(void)
+{
+	int node = draw_percent(70) ? 0 : (int)draw_between(0, world.nodes - 1);
+
+	if (world.nodes > 2 && draw_percent(50)) {
+		trace("n%d is stopped, and never continues", node);
+		world.node[node].paused_until = SIM_FOREVER;
+		world.silent_node = node;
+	} else {
+		flush_node(node);
+		world.lost_queue = true;
+	}
+}
+
+/* `c` was woken just now; NULL: any waiter. */
+static void strike_last(struct client *c)
+{
+	if (!c)
+		c = world.client[draw_between(0, world.clients - 1)];
+	world.last_fault = LAST_NONE;
+	world.calm_since = world.now;
+	note_fault();
+	if (is_waiting(c) && count_waiting() > 1 && draw_percent(60))
+		strike_waiter(c);
+	else
+		strike_node();
+}
+
+void world_woken(struct client *c)
+{
+	if (world.is_calm && world.last_fault == LAST_AT_WAKE_UP && draw_percent(30))
+		strike_last(c);
+}
+
+void world_held(usec length)
+{
+	if (world.is_calm && world.last_fault == LAST_IN_SECTION && count_waiting() > 0) {
+		world.last_fault = LAST_NONE;
+		schedule(world.now + draw_between(0, length), SIM_LAST, 0, 0, 0, NULL);
+	}
+}
+
+/* All faults end, but for dead connections that were not noticed, and one last fault; from now on a
+ * client must get the lock. */
 static void calm_down(void)
 {
 	trace("calm");
@@ -418,7 +516,7 @@ static void calm_down(void)
 
 		n->paused_until = n->refuses_until = 0;
 		if (n->stepped > STEP_MAX)
-			node_forget_marks(n);
+			node_forget_waiters(n);
 		n->stepped = 0;
 		revive(i, (uint32_t)n->life);
 	}
@@ -427,13 +525,17 @@ static void calm_down(void)
 
 		world.was_wanted |= c->trying_since != NEVER;
 		c->paused_until = usec_min(c->paused_until, world.now);
-		for (int j = 0; j <= world.nodes; j++)
+		for (int j = 0; j < world.nodes; j++)
 			world.wire[i][j].cut_until = 0;
 		/* The command of a killed client may still run. */
 		if (c->crashed && !c->in_section)
 			client_begin(c, i);
 		client_go_on(c);
 	}
+	if (!world.profile->are_rivals && !world.alias)
+		world.last_fault = (enum last_fault)draw_between(LAST_NONE, LAST_AT_WAKE_UP);
+	if (world.last_fault == LAST_AT_CALM)
+		strike_last(NULL);
 }
 
 /* ---- a world ---- */
@@ -460,10 +562,11 @@ static void make_client(int i)
 		.nodes = world.nodes,
 		.keys = 1,
 		.slots = world.slots,
-		.ttl = draw_between(100, 3000) * USEC_MSEC,
+		.ttl = draw_between(100, 3000) * (world.is_long ? 10 : 1) * USEC_MSEC,
 		/* --fair takes a few round trips, even with an empty queue. */
-		.wait = draw_percent(60) ? NEVER
-					 : draw_between(world.is_fair ? 1000 : 0, 4000) * USEC_MSEC,
+		.wait = draw_percent(world.is_long ? 80 : 60)
+				? NEVER
+				: draw_between(world.is_fair ? 1000 : 0, 4000) * USEC_MSEC,
 	};
 	/* Clients that name the nodes in the same order use the same queue node. */
 	for (int n = 0, first = draw_percent(5) ? 1 : 0; n < world.nodes; n++)
@@ -475,6 +578,8 @@ static void make_client(int i)
 	c->policy.wants_fence = world.wants_fence && draw_percent(90);
 	c->policy.drift = policy_drift(c->policy.ttl, 100);
 	c->policy.node_timeout = c->policy.ttl / 20 + draw_between(0, c->policy.ttl / 20 * 3);
+	if (world.is_long)
+		c->policy.node_timeout /= 10;
 	c->deadline_policy = (struct deadline_policy){
 		.on_lost = 15,
 		.kill_after = deadline_default_kill_after(c->policy.ttl),
@@ -532,10 +637,12 @@ static void make_world(void)
 	world.list.count = world.nodes;
 	/* Fast nodes expire keys that a slow client still relies on; slow nodes keep keys that a
 	 * fast client takes for expired. */
-	world.free_since = NEVER;
 	world.nodes_run = (int)draw_between(-1, 1);
 	/* Some of the worlds have a semaphore. Not drawn: the other worlds stay as they are. */
 	world.slots = world.seed % 10 < 7 ? 1 : 2 + (int)(world.seed / 10 % (SIM_LOCKS - 1));
+	/* Locks that last much longer than a waiter may be forgotten. Not drawn. */
+	world.is_long = world.seed / 3 % 5 < 2 && !world.profile->are_rivals;
+	world.silent_node = -1;
 	/* Clients testify against a node's clock, as far as their own clocks agree: either its step
 	 * is too small to be noticed, or the clients' clocks differ. */
 	world.clients_apart = world.profile->guards && world.seed % 2 ? APART_MAX : 0;
@@ -582,7 +689,8 @@ static void make_world(void)
 							 world.client[i]->policy.node_timeout / 5));
 	world.spike_percent =
 		draw_percent(50) || world.profile->are_rivals ? 0 : (int)draw_between(1, 20);
-	world.spike_max = world.spike_percent ? draw_between(1, world.ttl_max) : 0;
+	world.spike_max =
+		world.spike_percent ? draw_between(1, world.ttl_max / (world.is_long ? 10 : 1)) : 0;
 	world.trap_percent =
 		draw_percent(50) || world.profile->are_rivals ? 0 : (int)draw_between(1, 30);
 	world.leave_percent = draw_percent(80) ? 0 : 50;
@@ -625,8 +733,11 @@ static void check_liveness(void)
 	if (!world.is_calm || world.alias > 0) /* two names of one server are refused */
 		return;
 	for (int i = 0; i < world.clients; i++) {
-		sections += world.client[i]->in_section;
-		since = usec_min(since, world.client[i]->wants_since);
+		const struct client *c = world.client[i];
+
+		sections += c->in_section;
+		if (c->paused_until <= world.now && c->wants_since != NEVER)
+			since = usec_min(since, usec_max(c->wants_since, c->paused_until));
 	}
 	if (sections >= world.slots)
 		return;
@@ -635,53 +746,138 @@ static void check_liveness(void)
 			(int)((world.now - usec_max(since, world.last_held)) / USEC_MSEC));
 }
 
-/* A waiter that is blocked on this wire may have been woken without receiving it. A message that a
- * fault held up arrives at its appointed time, however healthy the wire is by now: a wake-up, for
- * which only the pop waits, can be under way for longer than a key lasts, and is as good as lost.
- */
+/* The client's connection to a node is dead without notice, or bytes on it are held up, by a fault
+ * before calm, for longer than a reply may take. */
 static bool is_silent(const struct wire *w)
 {
-	return w->is_deaf || w->back_at > world.now + world.node_timeout_max;
+	usec late = world.now + world.node_timeout_max;
+
+	return w->is_deaf || w->back_at > late || w->serve_at > late || w->held_until > late;
 }
 
-/* The same slot, on all nodes. */
-static bool is_a_slot_free(void)
+/* The node wakes the waiter in vain. */
+static bool is_deaf(const struct sim_node *n, const char *waiter)
+{
+	for (int i = 0; i < n->subscribers; i++) {
+		const struct sim_subscriber *s = &n->subscriber[i];
+		const struct wire *w = &world.wire[s->client][s->node];
+		const struct client *c = world.client[s->client];
+
+		if (strcmp(s->waiter, waiter) == 0 && w->id == s->wire && !w->is_broken &&
+			!is_silent(w) && !c->crashed && !c->done && c->paused_until <= world.now)
+			return false;
+	}
+	return true;
+}
+
+/* Waiters in a queue that cannot be woken. */
+static int count_deaf(void)
+{
+	int most = 0;
+
+	for (int i = 0; i < world.nodes; i++) {
+		int count = 0;
+
+		for (int j = 0; j < world.node[i].waiters; j++)
+			count += is_deaf(&world.node[i], world.node[i].waiter[j].name);
+		most = count > most ? count : most;
+	}
+	return most;
+}
+
+/* The node has a vote for this client now. */
+static bool is_usable(const struct client *c, int i)
+{
+	const struct sim_node *n = &world.node[i];
+	bool is_in_quarantine = strcmp(n->mark, n->run_id) != 0 || n->mark_given == 0 ||
+				node_clock(n) / USEC_MSEC < n->mark_over ||
+				client_wall(c) / USEC_MSEC < n->mark_wall;
+
+	return !n->down && n->paused_until <= world.now && !is_silent(&world.wire[c->id][i]) &&
+	       (c->policy.quarantine == 0 || !is_in_quarantine);
+}
+
+/* No node reserves the slot for longer than a releaser requests: only a clock that was set back
+ * prolongs a reservation. A majority of nodes has no key there, and has a vote for this client. */
+static bool is_slot_free(const struct client *c, int slot)
+{
+	int nodes = 0;
+
+	for (int i = 0; i < world.nodes; i++) {
+		const struct sim_node *n = &world.node[i];
+
+		if (node_reserved_until(n, slot) > world.now + 2 * world.node_timeout_max)
+			return false;
+		nodes += is_usable(c, i) && !node_has_key(n, slot);
+	}
+	return nodes > world.nodes / 2;
+}
+
+/* The client waits for a lock that is free. If its connection to the queue node is dead without
+ * notice, its next look finds that out; if nodes have no vote, it waits for as long as they said.
+ */
+static bool is_idle(const struct client *c)
+{
+	const struct waiter *waiter = &c->session.lock.waiter;
+	bool is_free = false;
+
+	for (int slot = 0; slot < world.slots; slot++)
+		is_free |= is_slot_free(c, slot);
+	return is_free && is_waiting(c) &&
+	       (c->policy.quarantine == 0 || c->session.lock.refusal != REFUSAL_NO_QUORUM) &&
+	       (waiter->state == WAITER_OFF || !is_silent(&world.wire[c->id][waiter->node]));
+}
+
+/* A minority has the key of a client that is gone. */
+static bool has_remains(void)
 {
 	for (int slot = 0; slot < world.slots; slot++) {
-		bool is_free = true;
+		int keys = 0;
 
 		for (int i = 0; i < world.nodes; i++)
-			is_free = is_free && !node_has_key(&world.node[i], slot);
-		if (is_free)
+			keys += node_has_key(&world.node[i], slot);
+		if (keys > 0 && keys <= world.nodes / 2)
 			return true;
 	}
 	return false;
 }
 
-/* The lock is free on all nodes, a client tries, and no fault is left, on wires either: the queue
- * must wake a waiter long before a key would have expired. A lost wake-up costs as long as the key
- * would have lasted of which the waiter knows; check_liveness() measures that. */
-static void check_hand_off(void)
+/* A free lock that a client waits for is taken within two seconds and a node time-out; a second
+ * later, if a node fell silent. Of several waiters that are stopped or cannot be reached, each may
+ * be woken in vain, for as long as a reservation lasts and the next waiter needs to look. */
+static void check_forgotten(void)
 {
-	usec bound = 2 * world.node_timeout_max + 3 * USEC_SEC / 2 +
-		     (world.profile->guards ? 2 * (world.ttl_max + APART_MAX + STEP_MAX) : 0);
-	bool is_wanted = false, is_free = world.is_calm && world.alias == 0 && world.is_healthy;
+	usec bound =
+		2 * USEC_SEC + world.node_timeout_max + (world.silent_node >= 0 ? USEC_SEC : 0);
+	bool is_any_idle = false;
 
-	is_free = is_free && is_a_slot_free();
+	if (!world.is_calm || world.alias)
+		return;
 	for (int i = 0; i < world.clients; i++) {
 		struct client *c = world.client[i];
 
-		is_wanted |= c->trying_since != NEVER;
-		for (int j = 0; j <= world.nodes; j++)
-			is_free = is_free && !is_silent(&world.wire[i][j]);
+		if (!is_idle(c))
+			c->idle_since = NEVER;
+		else if (c->idle_since == NEVER)
+			c->idle_since = world.now;
+		is_any_idle |= c->idle_since != NEVER;
 	}
-	if (!is_free || !is_wanted)
-		world.free_since = NEVER;
-	else if (world.free_since == NEVER)
-		world.free_since = world.now;
-	else if (world.now > usec_max(world.free_since, world.calm_since + world.ttl_max) + bound)
-		breach("hand-off", "free for %d ms, and no client takes it",
-			(int)((world.now - world.free_since) / USEC_MSEC));
+	world.deaf = is_any_idle ? (int)usec_max(world.deaf, count_deaf()) : 0;
+	/* A release tells waiters that their queue was lost, but a key that expires does not:
+	 * waiters beyond the first two look every five seconds. */
+	bound += world.lost_queue ? 7 * USEC_SEC / 2 : 0;
+	/* Attempts need all the other nodes: two of them, if connecting takes too long. */
+	bound += has_remains() ? 2 * USEC_SEC : 0;
+	/* If both of the first two are deaf, only the others' looks remain. */
+	bound += world.deaf > 1 ? 4 * USEC_SEC : 0;
+	bound += usec_max(world.deaf - 1, 0) * (USEC_SEC + 2 * world.node_timeout_max);
+	for (int i = 0; i < world.clients; i++) {
+		const struct client *c = world.client[i];
+
+		if (world.now > usec_add(usec_max(c->idle_since, world.calm_since), bound))
+			breach("forgotten", "free for %d ms, and c%d waits",
+				(int)((world.now - c->idle_since) / USEC_MSEC), i);
+	}
 }
 
 /* The rivals reach the same nodes, a majority, and stay alive: one of them gets the lock. */
@@ -697,7 +893,7 @@ static void check_rivals(void)
 static bool all_done(void)
 {
 	for (int i = 0; i < world.clients; i++)
-		if (!world.client[i]->done)
+		if (!world.client[i]->done && world.client[i]->paused_until != SIM_FOREVER)
 			return false;
 	return true;
 }
@@ -718,7 +914,7 @@ static void handle(const struct sim_event *ev)
 		net_serve(ev->a);
 		break;
 	case SIM_ANSWER:
-		net_answer(ev->a, ev->b, ev->id, ev->resp);
+		net_answer(ev->a, ev->b, ev->id, ev->incoming);
 		break;
 	case SIM_BROKEN:
 		net_broken(ev->a, ev->b, ev->id);
@@ -742,7 +938,7 @@ static void handle(const struct sim_event *ev)
 		/* A key with an expiry from a clock a minute ahead, or more, lasts that much
 		 * longer once the clock is corrected. */
 		if (world.node[ev->a].stepped > STEP_MAX)
-			node_forget_marks(&world.node[ev->a]);
+			node_forget_waiters(&world.node[ev->a]);
 		world.node[ev->a].stepped = (int64_t)ev->id * USEC_SEC;
 		world.node[ev->a].jumped = true;
 		break;
@@ -752,6 +948,9 @@ static void handle(const struct sim_event *ev)
 			note_fault();
 			cut_off(ev->a);
 		}
+		break;
+	case SIM_LAST:
+		strike_last(NULL);
 		break;
 	case SIM_CALM:
 		calm_down();
@@ -765,7 +964,7 @@ void world_run(const struct profile *profile, uint64_t seed, bool traces)
 	int instant = 0;
 
 	while (heap_count > 0) /* of the world before */
-		free(heap[--heap_count].resp);
+		free(heap[--heap_count].incoming);
 	memset(&world, 0, offsetof(struct world, list));
 	order = 0;
 	running = NULL;
@@ -793,7 +992,7 @@ void world_run(const struct profile *profile, uint64_t seed, bool traces)
 			ev.id);
 		handle(&ev);
 		check_liveness();
-		check_hand_off();
+		check_forgotten();
 		if (world.now > limit)
 			breach("liveness", "not finished after %d s", (int)(limit / USEC_SEC));
 	}

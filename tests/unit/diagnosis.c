@@ -204,7 +204,6 @@ static void be_sound(int nodes)
 		p->trial[TRIAL_LOOK].vote = VOTE_FOREIGN;
 		p->trial[TRIAL_JOIN].vote = VOTE_FOREIGN;
 		p->rights = p->own_keys = said("");
-		p->may_block = reply_absent(REASON_SERVER, "WRONGTYPE");
 		p->fsync = said("everysec");
 		p->clients_max = said("10000");
 		p->marker = said(p->info.run_id);
@@ -556,9 +555,8 @@ TEST(doctor_refused)
 }
 
 #define OWN_KEYS(key) \
-	" ~{redlock}:node ~redlock:queue:{" key "} ~redlock:wake:{" key \
-	"} ~redlock:reserved:{" key "} ~redlock:readers:{" key "} ~redlock:promoted:{" key \
-	"} ~redlock:promoted-wake:{" key "} ~redlock:fence:{" key "}"
+	" ~{redlock}:node ~redlock:queue:{" key "} ~redlock:reserved:{" key \
+	"} ~redlock:readers:{" key "} ~redlock:fence:{" key "}"
 #define OWN_SLOTS " ~KEY#* ~redlock:reserved:{KEY#*} ~redlock:fence:{KEY#*}"
 #define OWN_OF_DOCTOR " ~redlock:doctor:* ~redlock:*:{redlock:doctor:*}"
 #define OWN OWN_KEYS("KEY") OWN_SLOTS OWN_OF_DOCTOR
@@ -573,29 +571,41 @@ TEST(doctor_rights)
 	p->rights = reply_absent(REASON_NOPERM, "NOPERM no permissions to run the 'eval' ...");
 	EXPECT(1, "rights", ERROR, "user 'b\\x1bob' may not use eval",
 		"ACL SETUSER b\\x1bob +eval +get +set +pttl +pexpire +del +info +time "
-		"+exists +rpush +blpop +lrange +lrem +zadd +zrange +zrangebyscore "
-		"+zrem +zremrangebyscore +rpoplpush +type +hscan +zscan +scan +getrange");
+		"+exists +zadd +zrange +zrank +zscore +zcard +zrem +publish +pubsub|numsub "
+		"+subscribe +zrangebyscore +zremrangebyscore +type +hscan +zscan +scan "
+		"+getrange");
 	p->rights = said("get set scan");
 	EXPECT(1, "rights", ERROR, "user 'b\\x1bob' may not use get, set, scan",
-		"ACL SETUSER b\\x1bob +get +set +rpush +blpop +zadd +scan");
-	p->rights = said("lrem");
-	EXPECT(1, "rights", NOTE, "user 'b\\x1bob' may not use lrem (for --limit)",
-		"ACL SETUSER b\\x1bob +lrem");
+		"ACL SETUSER b\\x1bob +get +set +zadd +scan");
+	p->rights = said("zrangebyscore");
+	EXPECT(1, "rights", NOTE, "user 'b\\x1bob' may not use zrangebyscore (for --shared)",
+		"ACL SETUSER b\\x1bob +zrangebyscore");
 	for (int i = 0; i < 2; i++) {
 		p->rights = i ? said("~")
 			      : reply_absent(REASON_NOPERM, "NOPERM ... to access one of the keys");
 		EXPECT(1, "rights", WARNING,
-			"user 'b\\x1bob' may not use redlock's own keys (to wake who waits, for "
-			"one)",
+			"user 'b\\x1bob' may not use redlock's own keys (to queue, for one)",
 			"ACL SETUSER b\\x1bob" OWN);
 	}
-	p->rights = said("");
-	p->may_block = reply_absent(REASON_NOPERM, "NOPERM");
-	EXPECT(1, "rights", WARNING, "user 'b\\x1bob' may not use blpop (to be woken)",
-		"ACL SETUSER b\\x1bob +blpop");
+	for (int i = 0; i < 2; i++) {
+		p->rights = said(i ? "&" : "");
+		p->trial[TRIAL_SUBSCRIBE] =
+			i ? said("")
+			  : reply_absent(REASON_NOPERM, "NOPERM ... one of the channels");
+		EXPECT(1, "rights", WARNING,
+			"user 'b\\x1bob' may not use redlock's channels (to wake waiters)",
+			"ACL SETUSER b\\x1bob &redlock:wake:{KEY}:* &redlock:queue:{KEY} "
+			"&redlock:*:{redlock:doctor:*}*");
+	}
+	p->rights = said("pubsub");
+	p->trial[TRIAL_SUBSCRIBE] =
+		reply_absent(REASON_NOPERM, "NOPERM ... to run the 'subscribe' command");
+	EXPECT(1, "rights", WARNING,
+		"user 'b\\x1bob' may not use pubsub (to wake waiters), subscribe (to be woken)",
+		"ACL SETUSER b\\x1bob +pubsub|numsub +subscribe");
 	/* A right that no known command needs is missing; and a reply that does not name the right.
 	 */
-	p->may_block = said("");
+	p->trial[TRIAL_SUBSCRIBE] = said("");
 	p->rights = said("getx xget ge setting");
 	EXPECT(1, "rights", ERROR, "user 'b\\x1bob' may not do all that locks want: NOPERM no eval",
 		"ACL SETUSER b\\x1bob" OWN);
@@ -944,7 +954,7 @@ TEST(doctor_restart_guard)
 	EXPECT_SILENCE();
 	facts[0].marker = reply_absent(REASON_NOPERM, "NOPERM may not access the key");
 	EXPECT(0, "rights", WARNING,
-		"user 'default' may not use redlock's own keys (to wake who waits, for one)",
+		"user 'default' may not use redlock's own keys (to queue, for one)",
 		"ACL SETUSER default" OWN);
 	facts[0].marker = said("");
 	facts[0].info.run_id[0] = '\0';
@@ -972,9 +982,9 @@ TEST(doctor_fencing_counters)
 TEST(doctor_lasting_keys)
 {
 	be_sound(3);
-	facts[1].own_keys = said("lasting 0 redlock:wake:{k}");
-	EXPECT(1, "lasting-key", WARNING, "redlock's own key 'redlock:wake:{k}' does not expire",
-		"EXPIRE redlock:wake:{k} 86400");
+	facts[1].own_keys = said("lasting 0 redlock:queue:{k}");
+	EXPECT(1, "lasting-key", WARNING, "redlock's own key 'redlock:queue:{k}' does not expire",
+		"EXPIRE redlock:queue:{k} 86400");
 	facts[1].own_keys = said("lasting 12 redlock:readers:{a b}");
 	EXPECT(1, "lasting-key", WARNING,
 		"redlock's own key 'redlock:readers:{a b}' does not expire (and 12 more like it)",
@@ -1085,7 +1095,7 @@ TEST(doctor_everything_is_wrong)
 				    "connected_clients:3\naof_enabled:0\naof_delayed_fsync:1\n");
 		for (int t = 0; t < TRIALS; t++)
 			p->trial[t] = reply_absent((enum reason)(REASON_LOADING + t), "x");
-		p->rights = said("set lrem ~");
+		p->rights = said("set zadd ~ &");
 		p->fsync = reply_absent(REASON_NOPERM, "");
 		p->clock[0].node += 90 * USEC_SEC;
 		p->ping[0] = 20 * USEC_SEC;

@@ -7,15 +7,12 @@ static struct reply by_another(void)
 	return told(VOTE_FOREIGN, "7777777777777777777777777777777777777777:x", HELD_FOR);
 }
 
-/* Joining the queue of key 1, or in it; the next attempt begins. */
-static void be_refused_the_second(struct rig *r, bool arrived)
+/* In the queue of key 1, at node 1; the next attempt begins. */
+static void be_refused_the_second(struct rig *r)
 {
 	contend_for_two(r, false);
 	all_say(r, about(1, held(20 * MS)));
-	if (arrived) {
-		link_up(r, 3);
-		reply_with(r, 3, held(20 * MS));
-	}
+	join(r, 1, ranked(0, held(20 * MS)));
 	next_attempt(r);
 }
 
@@ -25,8 +22,11 @@ TEST(several_keys_the_waiter_is_in_the_queue_of_the_busy_one)
 
 	contend_for_two(&r, false);
 	all_say(&r, about(1, held(HELD_FOR)));
-	CHECK_INT(waiter_fake(&r)->node, 1);
-	CHECK_INT(r.lock.waiter.key, 1);
+	CHECK_INT(r.fake[1].last.op, OP_SUBSCRIBE);
+	CHECK_INT(r.fake[1].last.key, 1);
+	join(&r, 1, ranked(0, held(HELD_FOR)));
+	CHECK_INT(r.fake[1].last.op, OP_JOIN);
+	CHECK_INT(r.fake[1].last.key, 1);
 	/* The nodes name different keys: the queue node decides. */
 	contend_for_two(&r, false);
 	reply_with(&r, 0, held(HELD_FOR));
@@ -38,25 +38,45 @@ TEST(several_keys_the_waiter_is_in_the_queue_of_the_busy_one)
 	reply_with(&r, 2, about(1, held(HELD_FOR)));
 	reply_with(&r, 1, about(1, held(HELD_FOR)));
 	CHECK_INT(r.lock.waiter.busy_key, 1);
-	/* Another key is busy, while the client joins the queue, and while it waits there. */
-	for (int arrived = 0; arrived < 2; arrived++) {
-		be_refused_the_second(&r, arrived);
-		all_say(&r, held(HELD_FOR));
-		CHECK_INT(waiter_fake(&r)->opens, 2);
-		CHECK_INT(waiter_fake(&r)->node, 0);
-		CHECK_INT(r.lock.waiter.key, 0);
-		CHECK_INT(waiter_fake(&r)->sends[OP_HAND_OFF], 0);
-	}
-	/* One queue node for both keys: still two queues. */
+}
+
+TEST(several_keys_the_waiter_moves_to_the_queue_of_another)
+{
+	struct rig r;
+
+	be_refused_the_second(&r);
+	all_say(&r, held(HELD_FOR));
+	/* It leaves one queue, and enters the other with its ticket. */
+	CHECK_INT(r.fake[1].leaves, 1);
+	CHECK_INT(r.fake[1].last.key, 1);
+	CHECK_TEXT(r.fake[1].last.unused, "");
+	CHECK_INT(r.fake[0].last.op, OP_SUBSCRIBE);
+	CHECK_INT(r.fake[0].last.key, 0);
+	join(&r, 0, ranked(1, held(HELD_FOR)));
+	CHECK_INT(r.fake[0].last.key, 0);
+	CHECK_INT(r.lock.waiter.key, 0);
+	CHECK_INT(r.lock.waiter.node, 0);
+	/* One queue node for both keys: still two queues, and two channels. */
 	contend_for_two(&r, false);
 	memcpy(r.lock.policy.order[1], r.lock.policy.order[0], sizeof(r.lock.policy.order[0]));
 	all_say(&r, about(1, held(20 * MS)));
-	link_up(&r, 3);
-	reply_with(&r, 3, held(20 * MS));
+	join(&r, 0, ranked(0, held(20 * MS)));
 	next_attempt(&r);
 	all_say(&r, held(HELD_FOR));
-	CHECK_INT(waiter_fake(&r)->opens, 2);
-	CHECK_INT(waiter_fake(&r)->node, 0);
+	CHECK(r.fake[0].last.is_leaving);
+	CHECK_INT(r.fake[0].last.key, 1);
+	/* The wake-up may have been on its way. */
+	reply_with(&r, 0, told(VOTE_YES, "", 0));
+	CHECK_INT(r.fake[0].last.op, OP_SUBSCRIBE);
+	CHECK_INT(r.fake[0].last.key, 0);
+	join(&r, 0, ranked(0, held(20 * MS)));
+	/* Back to the first: its channel is known already. */
+	next_attempt(&r);
+	all_say(&r, about(1, held(HELD_FOR)));
+	reply_with(&r, 0, told(VOTE_YES, "", 0));
+	CHECK_INT(r.fake[0].last.op, OP_JOIN);
+	CHECK_INT(r.fake[0].last.key, 1);
+	CHECK_INT(r.fake[0].sends[OP_SUBSCRIBE], 2);
 }
 
 TEST(several_keys_a_useless_reservation_is_passed_on)
@@ -65,69 +85,70 @@ TEST(several_keys_a_useless_reservation_is_passed_on)
 
 	be_woken_for_the_second(&r);
 	all_say(&r, by_another());
-	CHECK_INT(waiter_fake(&r)->sends[OP_HAND_OFF], 1);
-	CHECK_INT(waiter_fake(&r)->opens, 1);
-	/* The hand-off is answered: now to the other queue. */
-	reply_with(&r, 3, told(VOTE_GONE, "", 0));
-	CHECK_INT(waiter_fake(&r)->opens, 2);
-	CHECK_INT(waiter_fake(&r)->node, 0);
-	/* The hand-off is not answered. */
+	CHECK_INT(leaves(&r), 1);
+	CHECK(r.fake[1].last.is_leaving);
+	CHECK_INT(r.fake[1].last.key, 1);
+	CHECK_TEXT(r.fake[1].last.unused, BIGGER);
+	CHECK_TEXT(r.lock.waiter.reservation[1], "");
+	CHECK_INT(r.fake[0].last.op, OP_SUBSCRIBE);
+	/* The queue node granted both keys: their release goes first. */
 	be_woken_for_the_second(&r);
-	all_say(&r, by_another());
-	wait_until(&r, r.now + NODE_TIMEOUT);
-	CHECK_INT(waiter_fake(&r)->opens, 2);
+	fake_reply(&r, 1, VOTE_YES);
+	reply_with(&r, 0, by_another());
+	reply_with(&r, 2, by_another());
+	CHECK_INT(r.fake[1].last.op, OP_UNDO);
+	CHECK_INT(leaves(&r), 0);
+	fake_reply(&r, 1, VOTE_YES);
+	CHECK(r.fake[1].last.is_leaving);
+	CHECK_TEXT(r.fake[1].last.unused, BIGGER);
 	/* The key of the reservation is held again: its holder will wake the next waiter. */
 	be_woken_for_the_second(&r);
 	all_say(&r, about(1, by_another()));
-	CHECK_INT(waiter_fake(&r)->sends[OP_HAND_OFF], 0);
-	CHECK_INT(waiter_fake(&r)->sends[OP_JOIN], 2);
+	CHECK_INT(leaves(&r), 0);
+	CHECK_INT(r.fake[1].last.op, OP_JOIN);
+	CHECK_TEXT(r.lock.waiter.reservation[1], "");
 }
 
-/* The reservation was not reported on the waiter connection. */
-TEST(several_keys_a_reservation_not_known_to_be_ours_is_not_passed_on)
+TEST(several_keys_a_wake_up_for_another_key_is_passed_on)
 {
 	struct rig r;
 
-	for (int arrived = 0; arrived < 2; arrived++) {
-		be_refused_the_second(&r, arrived);
-		reply_with(&r, 1, about(1, told(VOTE_YES, BIGGER, 0)));
-		reply_with(&r, 0, by_another());
-		reply_with(&r, 2, by_another());
-		CHECK_INT(r.lock.waiter.busy_key, 0);
-		CHECK_INT(waiter_fake(&r)->sends[OP_HAND_OFF], 0);
-	}
-}
-
-TEST(several_keys_only_its_own_reservation_is_retried)
-{
-	struct rig r;
-
-	be_woken_for_the_second(&r);
-	reply_with(&r, 0, about(1, reserved(60 * MS)));
-	reply_with(&r, 1, about(1, reserved(60 * MS)));
-	CHECK(!lock_is_pausing(&r.lock));
-	be_woken_for_the_second(&r);
-	reply_with(&r, 0, reserved(60 * MS));
-	reply_with(&r, 1, reserved(60 * MS));
+	contend_for_two(&r, false);
+	all_say(&r, about(1, held(HELD_FOR)));
+	join(&r, 1, ranked(0, held(HELD_FOR)));
+	wake(&r, 1, 0, wake_up());
 	CHECK(lock_is_pausing(&r.lock));
+	CHECK(r.fake[1].last.is_leaving);
+	CHECK_INT(r.fake[1].last.key, 0);
+	CHECK_TEXT(r.fake[1].last.unused, BIGGER);
+	CHECK_TEXT(r.lock.waiter.reservation[0], "");
+	/* also from a node at which the client does not queue */
+	wake(&r, 2, 1, wake_up());
+	CHECK(lock_is_pausing(&r.lock));
+	CHECK(r.fake[2].last.is_leaving);
+	CHECK_INT(r.fake[2].last.key, 1);
+	/* A nudge from there changes nothing. */
+	r.lock.waiter.rank = 5;
+	nudge(&r, 2);
+	CHECK_INT(r.lock.waiter.rank, 5);
 }
 
-/* Woken for one key, the client finds the other key's reservation unclaimed: it asks with both. */
-TEST(several_keys_have_reservations_of_their_own)
+/* A key's queue node decides whether the reservation of that key is void. */
+TEST(several_keys_a_reservation_is_overridden_by_its_own_queue_node)
 {
 	struct rig r;
 
-	be_woken_for_the_second(&r);
-	reply_with(&r, 0, told(VOTE_YES, "6666666666666666666666666666666666666666", 0));
-	CHECK_TEXT(r.lock.waiter.turn[0], "6666666666666666666666666666666666666666");
-	CHECK_TEXT(r.lock.waiter.turn[1], BIGGER);
-	reply_with(&r, 1, reserved(60 * MS));
-	reply_with(&r, 2, reserved(60 * MS));
+	contend_for_two(&r, false);
+	fake_reply(&r, 1, VOTE_YES);
+	reply_with(&r, 0, about(1, reserved(60 * MS)));
+	reply_with(&r, 2, about(1, reserved(60 * MS)));
 	CHECK(!lock_is_pausing(&r.lock));
-	wait_until(&r, r.up.wake_at);
-	CHECK_INT(sends(&r, OP_ACQUIRE), 8);
-	votes(&r, ".YY");
-	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	CHECK(r.fake[0].last.overrides);
+	contend_for_two(&r, false);
+	fake_reply(&r, 1, VOTE_YES);
+	reply_with(&r, 0, reserved(60 * MS));
+	reply_with(&r, 2, reserved(60 * MS));
+	CHECK(lock_is_pausing(&r.lock));
 }
 
 TEST(several_keys_fair_hears_the_queue_node_of_each)

@@ -161,9 +161,9 @@ TEST(report_queue_refused)
 	CHECK_TEXT(report_no_queue(text, &lock, nodes(), &ONE_KEY("k")),
 		"cannot queue for 'k', polling instead: redis://b:6379 does not "
 		"permit this user to do it (NOPERM no right to it)");
-	lock.waiter.trouble = reply_absent(REASON_SERVER, "ERR unknown command 'BLPOP'");
+	lock.waiter.trouble = reply_absent(REASON_SERVER, "ERR unknown command 'HELLO'");
 	CHECK(strstr(report_no_queue(text, &lock, nodes(), &ONE_KEY("k")),
-		"(ERR unknown command 'BLPOP')"));
+		"(ERR unknown command 'HELLO')"));
 	lock.waiter.trouble = reply_absent(REASON_SERVER, NULL);
 	CHECK(strstr(
 		report_no_queue(text, &lock, nodes(), &ONE_KEY("k")), "answered with an error"));
@@ -299,7 +299,7 @@ TEST(report_every_reply_has_a_text)
 		const char *words;
 	} ops[] = {{OP_ACQUIRE, "acquire"}, {OP_EXTEND, "extend"}, {OP_REPAIR, "repair"},
 		{OP_UNDO, "undo"}, {OP_HAND_OFF, "release"}, {OP_EXPIRE, "let expire"},
-		{OP_JOIN, "join"}, {OP_WAIT, "wait"}};
+		{OP_JOIN, "join"}, {OP_SUBSCRIBE, "subscribe"}};
 	const struct node *node = &nodes()->node[0];
 	struct reply a = {.vote = VOTE_YES};
 	char want[200];

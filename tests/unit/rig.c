@@ -11,47 +11,60 @@ static bool is_parting(enum op op)
 	return op == OP_UNDO || op == OP_HAND_OFF || op == OP_EXPIRE;
 }
 
-int connection_of(const struct rig *r, const struct action *a)
+static bool is_release(enum op op, bool is_leaving)
 {
-	return a->target == TARGET_WAITER ? r->lock.policy.nodes : a->node;
+	return is_parting(op) && !is_leaving;
 }
 
+/* A request about a queue: no vote, and no key is set. */
+static bool is_about_queue(enum op op)
+{
+	return op == OP_SUBSCRIBE || op == OP_JOIN;
+}
+
+/* At most one request and one release are in flight. Only a request about a queue may follow a
+ * release. */
 static void enqueue(struct rig *r, const struct action *a)
 {
-	struct fake *p = &r->fake[connection_of(r, a)];
+	struct fake *p = &r->fake[a->node];
 	struct sent *sent = &p->queue[p->queued];
 
 	CHECK(p->link == LINK_UP);
-	if (a->op == OP_WAIT)
-		CHECK(p->queued == 1 && p->queue[0].op == OP_JOIN);
-	else if (is_parting(a->op) && a->target == TARGET_NODE)
-		CHECK(p->queued == 0 || (p->queued == 1 && !is_parting(p->queue[0].op)));
-	else if (!is_parting(a->op))
-		CHECK_INT(p->queued, 0);
-	if (p->queued == 3)
+	if (p->queued > 0)
+		CHECK(is_release(a->op, a->is_leaving) !=
+				is_release(p->queue[0].op, p->queue[0].is_leaving) &&
+			(is_release(a->op, a->is_leaving) || is_about_queue(a->op)));
+	if (p->queued == 2)
 		return;
-	*sent = (struct sent){
-		.op = a->op, .round = a->round, .token = r->token, .leads = a->is_promoted};
+	*sent = (struct sent){.op = a->op,
+		.round = a->round,
+		.token = r->token,
+		.key = a->key,
+		.slot = a->slot,
+		.is_leaving = a->is_leaving,
+		.overrides = a->overrides};
+	snprintf(sent->unused, sizeof(sent->unused), "%s", r->lock.waiter.unused);
 	/* The key of an earlier token is never left to expire. */
 	CHECK(a->op != OP_EXPIRE || (p->kept_token == r->token && r->lock.releasing.leave_for > 0));
 	if (a->op == OP_UNDO || a->op == OP_HAND_OFF)
 		sent->token = p->kept_token;
-	else if (a->op != OP_EXTEND)
+	else if (a->op != OP_EXTEND && !is_about_queue(a->op))
 		p->kept_token = r->token;
+	p->last = *sent;
 	p->queued++;
 	p->sends[a->op]++;
+	p->leaves += a->is_leaving;
 }
 
 static void perform(struct rig *r, const struct action *a)
 {
-	struct fake *p = &r->fake[connection_of(r, a)];
+	struct fake *p = &r->fake[a->node];
 
 	switch (a->kind) {
 	case ACT_OPEN:
 		CHECK(p->link == LINK_DOWN);
 		p->link = LINK_OPENING;
 		p->opens++;
-		p->node = a->node;
 		break;
 	case ACT_CLOSE:
 		CHECK(p->link != LINK_DOWN);
@@ -65,7 +78,6 @@ static void perform(struct rig *r, const struct action *a)
 
 static void step(struct rig *r, struct event ev)
 {
-	ev.target = ev.node == r->lock.policy.nodes ? TARGET_WAITER : TARGET_NODE;
 	ev.now = r->now;
 	ev.random = r->random;
 	ev.token = r->text;
@@ -79,7 +91,8 @@ static void step(struct rig *r, struct event ev)
 
 usec resume_at(const struct rig *r)
 {
-	return lock_is_pausing(&r->lock) ? r->lock.waiter.retry_at : lock_extend_at(&r->lock);
+	return lock_is_pausing(&r->lock) ? usec_min(r->lock.waiter.retry_at, r->lock.wait_until)
+					 : lock_extend_at(&r->lock);
 }
 
 void tick(struct rig *r)
@@ -149,7 +162,8 @@ void apply(struct fake *p, const struct sent *sent, enum vote vote)
 
 	if (sets && (vote == VOTE_YES || vote == VOTE_ABSENT) && p->holder != OUTSIDER)
 		p->holder = sent->token;
-	if ((sent->op == OP_UNDO || sent->op == OP_HAND_OFF) && vote == VOTE_YES)
+	if ((sent->op == OP_UNDO || (sent->op == OP_HAND_OFF && !sent->is_leaving)) &&
+		vote == VOTE_YES)
 		p->holder = NO_HOLDER;
 	if (sent->op == OP_EXPIRE && vote == VOTE_YES)
 		p->left = sent->token;
@@ -159,6 +173,8 @@ static enum vote natural_vote(const struct fake *p)
 {
 	const struct sent *sent = &p->queue[0];
 
+	if (sent->op == OP_SUBSCRIBE || sent->is_leaving)
+		return VOTE_YES;
 	if (p->holder == sent->token)
 		return VOTE_YES;
 	if (p->holder != NO_HOLDER)
@@ -171,7 +187,6 @@ static struct sent take(struct fake *p)
 	struct sent sent = p->queue[0];
 
 	p->queue[0] = p->queue[1];
-	p->queue[1] = p->queue[2];
 	p->queued--;
 	return sent;
 }
@@ -247,8 +262,8 @@ void start_with(struct rig *r, const struct policy *p)
 {
 	memset(r, 0, sizeof(*r));
 	lock_init(&r->lock, p);
-	/* Without the waiter connection, the client polls; contend() permits the connection. */
-	r->lock.waiter.is_refused = true;
+	/* The client polls; contend() lets it queue. */
+	r->lock.waiter.state = WAITER_POLLS;
 	for (int i = 0; i < p->nodes; i++)
 		r->lock.policy.order[0][i] = i;
 	r->now = BEGIN;
@@ -413,47 +428,97 @@ struct reply wake_up(void)
 	return told(VOTE_YES, BIGGER, 0);
 }
 
-static int waiter_index(const struct rig *r)
+struct reply wake_up_for(int slot)
 {
-	return r->lock.policy.nodes;
+	struct reply a = wake_up();
+
+	a.slot = slot;
+	return a;
 }
 
-struct fake *waiter_fake(struct rig *r)
+struct reply ranked(int rank, struct reply a)
 {
-	return &r->fake[waiter_index(r)];
+	a.rank = rank;
+	a.ticket = 1000 + rank;
+	a.queued = rank + 1;
+	return a;
+}
+
+void wake(struct rig *r, int node, int key, struct reply a)
+{
+	CHECK_INT(r->fake[node].link, LINK_UP);
+	step(r, (struct event){.kind = EV_WAKE,
+			.node = node,
+			.key = key,
+			.wake = WAKE_RESERVED,
+			.reply = &a});
+}
+
+void nudge(struct rig *r, int node)
+{
+	step(r, (struct event){.kind = EV_WAKE, .node = node, .wake = WAKE_LOOK});
+}
+
+void call_back(struct rig *r, int node)
+{
+	step(r, (struct event){.kind = EV_WAKE, .node = node, .wake = WAKE_REJOIN});
+}
+
+int leaves(const struct rig *r)
+{
+	int n = 0;
+
+	for (int i = 0; i < r->lock.policy.nodes; i++)
+		n += r->fake[i].leaves;
+	return n;
 }
 
 void contend(struct rig *r, int nodes, usec wait)
 {
 	start(r, nodes, wait);
-	r->lock.waiter.is_refused = false;
+	r->lock.waiter.state = WAITER_OFF;
 	all_up(r);
+}
+
+void all_say(struct rig *r, struct reply a)
+{
+	for (int n = 0; n < 2 * r->lock.policy.nodes; n++) {
+		struct fake *p = &r->fake[n % r->lock.policy.nodes];
+
+		while (p->queued > 0 && !is_about_queue(p->queue[0].op) && !p->queue[0].is_leaving)
+			reply_with(r, n % r->lock.policy.nodes, a);
+	}
 }
 
 void refuse(struct rig *r, usec left)
 {
-	for (int n = 0; n < 2 * r->lock.policy.nodes; n++) {
-		int i = n % r->lock.policy.nodes;
-
-		while (r->fake[i].queued > 0)
-			reply_with(r, i, held(left));
-	}
+	all_say(r, held(left));
 	CHECK(lock_is_pausing(&r->lock));
 }
 
-void enter_queue_for(struct rig *r, int nodes, usec wait)
+void join(struct rig *r, int node, struct reply a)
+{
+	struct fake *p = &r->fake[node];
+
+	if (p->link == LINK_OPENING)
+		link_up(r, node);
+	if (p->queue[0].op == OP_SUBSCRIBE)
+		reply_with(r, node, told(VOTE_YES, "", 0));
+	CHECK_INT(p->queue[0].op, OP_JOIN);
+	reply_with(r, node, a);
+}
+
+void enter_queue_for(struct rig *r, int nodes, usec wait, int rank)
 {
 	contend(r, nodes, wait);
 	refuse(r, HELD_FOR);
-	link_up(r, waiter_index(r));
-	reply_with(r, waiter_index(r), held(HELD_FOR));
-	CHECK_INT(waiter_fake(r)->queued, 1);
-	CHECK_INT(waiter_fake(r)->queue[0].op, OP_WAIT);
+	join(r, 0, ranked(rank, held(HELD_FOR)));
+	CHECK_INT(r->lock.waiter.state, WAITER_QUEUED);
 }
 
 void enter_queue(struct rig *r, int nodes)
 {
-	enter_queue_for(r, nodes, NEVER);
+	enter_queue_for(r, nodes, NEVER, 0);
 }
 
 void next_attempt(struct rig *r)
@@ -479,11 +544,10 @@ void look_with(struct rig *r, int nodes, usec wait)
 void look_and_be_woken(struct rig *r, struct reply a)
 {
 	look_with(r, 3, NEVER);
-	r->lock.waiter.is_refused = false;
-	for (int i = 0; i < 3; i++)
-		reply_with(r, i, a);
-	link_up(r, 3);
-	reply_with(r, 3, wake_up());
+	r->lock.waiter.state = WAITER_OFF;
+	all_say(r, a);
+	join(r, 0, ranked(0, a));
+	wake(r, 0, 0, wake_up());
 }
 
 void contend_for_two(struct rig *r, bool is_fair)
@@ -494,7 +558,7 @@ void contend_for_two(struct rig *r, bool is_fair)
 	p.is_fair = is_fair;
 	start_with(r, &p);
 	memcpy(r->lock.policy.order[1], (int[]){1, 2, 0}, 3 * sizeof(int));
-	r->lock.waiter.is_refused = false;
+	r->lock.waiter.state = WAITER_OFF;
 	all_up(r);
 }
 
@@ -504,21 +568,13 @@ struct reply about(int key, struct reply a)
 	return a;
 }
 
-void all_say(struct rig *r, struct reply a)
-{
-	for (int i = 0; i < 3; i++)
-		while (r->fake[i].queued > 0)
-			reply_with(r, i, a);
-}
-
 void be_woken_for_the_second(struct rig *r)
 {
 	contend_for_two(r, false);
 	all_say(r, about(1, held(HELD_FOR)));
 	CHECK_INT(r->lock.waiter.busy_key, 1);
-	link_up(r, 3);
-	reply_with(r, 3, held(HELD_FOR));
-	reply_with(r, 3, wake_up());
-	CHECK_INT(r->lock.waiter.turn_key, 1);
+	join(r, 1, ranked(0, held(HELD_FOR)));
+	wake(r, 1, 1, wake_up());
+	CHECK_INT(r->lock.waiter.key, 1);
 	CHECK_INT(sends(r, OP_ACQUIRE), 6);
 }

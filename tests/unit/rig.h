@@ -3,8 +3,9 @@
  * connections and lets time pass.
  *
  * start(), ask(), hold() or contend() begin a lock; votes(), reply_with(), link_up() and
- * link_down() are the nodes; wait_until() and pass() are the clock. The rig carries out the actions
- * of the lock and checks that each of them is allowed.
+ * link_down() are the nodes; wake(), nudge() and call_back() are messages to a waiter; wait_until()
+ * and pass() are the clock. The rig carries out the actions of the lock and checks that each of
+ * them is allowed.
  */
 #ifndef TESTS_RIG_H
 #define TESTS_RIG_H
@@ -28,20 +29,24 @@ struct sent {
 	enum op op;
 	uint32_t round;
 	int token;
-	bool leads;
+	int key; /* of a request about a queue */
+	int slot;
+	bool is_leaving, overrides;
+	char unused[TOKEN_ID_LEN + 1]; /* is_leaving: the reservation that is passed on */
 };
 
 /* A node, and the connection to it, as the server sees them. */
 struct fake {
 	enum link link;
-	struct sent queue[3]; /* a request and a release; waiter connection: JOIN, WAIT, HAND_OFF */
+	struct sent queue[2]; /* a request and a release, in any order */
 	int queued;
+	struct sent last; /* the last request that was sent */
 	int holder; /* the owner of its key: a token of ours, OUTSIDER or NO_HOLDER */
 	int kept_token; /* the token of the last request that sets the key, as in session.c */
 	int left; /* the token of the last OP_EXPIRE */
 	int sends[OP_COUNT];
+	int leaves; /* OP_HAND_OFF with is_leaving; they are among the `sends`, too */
 	int opens;
-	int node; /* waiter connection: the queue node to which it was last opened */
 	bool silent; /* answers nothing */
 	bool gone; /* refuses further connections */
 	const char *run_id;
@@ -54,15 +59,13 @@ struct rig {
 	uint64_t random;
 	int token; /* counts the tokens made */
 	const char *text; /* the current token as text; tests of split votes set it */
-	struct fake fake[NODES_MAX + 1]; /* the last, at policy.nodes: the waiter connection */
+	struct fake fake[NODES_MAX];
 };
 
 #define SMALLER "1111111111111111111111111111111111111111"
 #define BIGGER "9999999999999999999999999999999999999999"
 #define HUGE "ffffffffffffffffffffffffffffffffffffffff"
 #define HELD_FOR (5 * USEC_SEC)
-
-int connection_of(const struct rig *r, const struct action *a);
 
 /* Returns the start of the next attempt, or extension. */
 usec resume_at(const struct rig *r);
@@ -125,29 +128,45 @@ struct reply told(enum vote vote, const char *text, usec left);
 struct reply held(usec left);
 struct reply reserved(usec left);
 struct reply wake_up(void);
-struct fake *waiter_fake(struct rig *r);
+struct reply wake_up_for(int slot);
+
+/* A reply to OP_JOIN: so many waiters are ahead of us. */
+struct reply ranked(int rank, struct reply a);
+
+/* The node sends a message: the key is reserved for us; look again; the queue was lost. */
+void wake(struct rig *r, int node, int key, struct reply a);
+void nudge(struct rig *r, int node);
+void call_back(struct rig *r, int node);
+
+/* The hand-offs that only leave a queue. */
+int leaves(const struct rig *r);
 
 /* All nodes are connected and asked; the client may queue. */
 void contend(struct rig *r, int nodes, usec wait);
 
+/* All requests of the attempt, and the releases that follow, get `a` as reply. */
+void all_say(struct rig *r, struct reply a);
+
 /* Every node that was asked says that the key is held; so it does to the release that follows. */
 void refuse(struct rig *r, usec left);
 
-/* Refused, and in the queue. */
-void enter_queue_for(struct rig *r, int nodes, usec wait);
+/* In the pause after a refusal: subscribes at `node` and joins; `a` is the reply. */
+void join(struct rig *r, int node, struct reply a);
+
+/* Refused, and in the queue of node 0. */
+void enter_queue_for(struct rig *r, int nodes, usec wait, int rank);
 void enter_queue(struct rig *r, int nodes);
 
 /* The next attempt begins without a wake-up. */
 void next_attempt(struct rig *r);
 void look_with(struct rig *r, int nodes, usec wait);
 
-/* The client joined the queue, and the reply was a wake-up. */
+/* All nodes said `a`; the client joined the queue, and was woken. */
 void look_and_be_woken(struct rig *r, struct reply a);
 
 /* Two keys; key 1 has another order of the nodes than key 0. */
 void contend_for_two(struct rig *r, bool is_fair);
 struct reply about(int key, struct reply a);
-void all_say(struct rig *r, struct reply a);
 
 /* In the queue of key 1, and woken. */
 void be_woken_for_the_second(struct rig *r);

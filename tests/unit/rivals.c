@@ -59,15 +59,12 @@ TEST(no_retry_if_a_majority_names_one_holder)
 	split(&r, NEVER, BIGGER ":a", BIGGER ":a");
 	CHECK(lock_is_pausing(&r.lock));
 	CHECK_INT(r.fake[0].sends[OP_UNDO], 1);
-	/* nor if a foreign holder, or the waiter with the reservation, has the nodes needed for a
-	 * majority */
-	for (int i = 0; i < 2; i++) {
-		contend(&r, 3, NEVER);
-		votes(&r, "Y.A");
-		reply_with(&r, 1, i ? reserved(HELD_FOR) : told(VOTE_FOREIGN, "1", HELD_FOR));
-		CHECK(lock_is_pausing(&r.lock));
-		CHECK_INT(sends(&r, OP_ACQUIRE), 3);
-	}
+	/* nor if a foreign holder has the nodes needed for a majority */
+	contend(&r, 3, NEVER);
+	votes(&r, "Y.A");
+	reply_with(&r, 1, told(VOTE_FOREIGN, "1", HELD_FOR));
+	CHECK(lock_is_pausing(&r.lock));
+	CHECK_INT(sends(&r, OP_ACQUIRE), 3);
 }
 
 /* A node that is down names no holder: with a minority down, rivals split the other nodes. */
@@ -150,7 +147,7 @@ TEST(of_readers_and_writers_that_split_the_votes_a_writer_retries)
 }
 
 /* The delay grows: a holder on unreachable nodes costs a node timeout, and few requests. */
-TEST(rivals_retry_until_a_node_timeout_and_then_hand_off)
+TEST(rivals_retry_for_two_node_timeouts_and_then_hand_off)
 {
 	struct rig r;
 	int asked = 0;
@@ -163,8 +160,8 @@ TEST(rivals_retry_until_a_node_timeout_and_then_hand_off)
 		reply_with(&r, 1, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
 		reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":b", HELD_FOR));
 	}
-	CHECK(r.now >= BEGIN + NODE_TIMEOUT && r.now <= BEGIN + NODE_TIMEOUT * 5 / 4);
-	CHECK(asked >= 3 && asked <= 12);
+	CHECK(r.now >= BEGIN + 2 * NODE_TIMEOUT && r.now <= BEGIN + NODE_TIMEOUT * 9 / 4);
+	CHECK(asked >= 3 && asked <= 16);
 	/* The rivals gave way to us: they wait for a wake-up. */
 	CHECK_INT(r.fake[0].sends[OP_HAND_OFF], 1);
 	CHECK_INT(sends(&r, OP_UNDO), 0);
@@ -186,7 +183,7 @@ TEST(rivals_retry_until_a_node_timeout_and_then_hand_off)
 	CHECK_INT(r.fake[0].sends[OP_UNDO], 1);
 }
 
-TEST(rivals_retry_within_a_node_timeout)
+TEST(rivals_retry_within_two_node_timeouts)
 {
 	struct rig r;
 
@@ -198,7 +195,7 @@ TEST(rivals_retry_within_a_node_timeout)
 	CHECK_INT(r.up.wake_at, r.now + NODE_TIMEOUT / 4);
 	wait_until(&r, r.up.wake_at);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 5);
-	r.now = BEGIN + NODE_TIMEOUT;
+	r.now = BEGIN + 2 * NODE_TIMEOUT;
 	reply_with(&r, 1, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
 	reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":b", HELD_FOR));
 	CHECK(lock_is_pausing(&r.lock));
@@ -232,29 +229,31 @@ TEST(a_woken_waiter_retries_while_the_release_is_on_its_way)
 	usec began;
 
 	enter_queue(&r, 3);
-	reply_with(&r, 3, wake_up());
+	wake(&r, 0, 0, wake_up());
 	fake_reply(&r, 0, VOTE_YES);
 	reply_with(&r, 1, held(HELD_FOR));
-	reply_with(&r, 2, reserved(HELD_FOR));
+	reply_with(&r, 2, held(HELD_FOR));
 	CHECK(!lock_is_pausing(&r.lock));
+	CHECK_INT(r.fake[1].queued + r.fake[2].queued, 0);
 	wait_until(&r, r.up.wake_at);
 	CHECK_INT(r.fake[1].queued + r.fake[2].queued, 2);
+	CHECK(!r.fake[1].last.overrides);
 	fake_reply(&r, 1, VOTE_YES);
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	/* the release never arrives: for a timeout, and more slowly each time */
 	enter_queue(&r, 3);
-	reply_with(&r, 3, wake_up());
+	wake(&r, 0, 0, wake_up());
 	began = r.now;
 	for (int i = 0; i < 20 && !lock_is_pausing(&r.lock); i++) {
 		for (int n = 0; n < 3; n++)
 			reply_with(&r, n, held(HELD_FOR));
-		CHECK_INT(lock_is_pausing(&r.lock), r.now >= began + NODE_TIMEOUT);
+		CHECK_INT(lock_is_pausing(&r.lock), r.now >= began + 2 * NODE_TIMEOUT);
 		if (!lock_is_pausing(&r.lock))
 			wait_until(&r, r.up.wake_at);
 	}
 	CHECK(lock_is_pausing(&r.lock));
-	CHECK(r.now <= began + NODE_TIMEOUT * 5 / 4);
-	CHECK(sends(&r, OP_ACQUIRE) <= 3 + 14 * 3);
+	CHECK(r.now <= began + NODE_TIMEOUT * 9 / 4);
+	CHECK(sends(&r, OP_ACQUIRE) <= 3 + 18 * 3);
 }
 
 TEST(no_retry_without_a_release_on_its_way)
@@ -266,16 +265,65 @@ TEST(no_retry_without_a_release_on_its_way)
 	/* another redlock, or a foreign holder */
 	for (int i = 0; i < 2; i++) {
 		enter_queue(&r, 3);
-		reply_with(&r, 3, wake_up());
+		wake(&r, 0, 0, wake_up());
 		reply_with(&r, 0, no[i]);
 		reply_with(&r, 1, no[i]);
 		CHECK(lock_is_pausing(&r.lock));
 	}
-	/* no reservation for us */
+	/* not woken */
+	contend(&r, 3, NEVER);
+	all_say(&r, held(HELD_FOR));
+	CHECK(lock_is_pausing(&r.lock));
+}
+
+TEST(a_reservation_is_overridden_if_the_queue_node_grants_the_key)
+{
+	struct rig r;
+
+	for (int last = 0; last < 3; last++) {
+		contend(&r, 3, 0);
+		for (int n = 1; n <= 3; n++) {
+			int i = (last + n) % 3;
+
+			CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
+			if (i == 0)
+				fake_reply(&r, i, VOTE_YES);
+			else
+				reply_with(&r, i, reserved(60 * MS));
+		}
+		/* at once, and only where the key is reserved */
+		CHECK_INT(r.fake[0].sends[OP_ACQUIRE], 1);
+		CHECK_INT(sends(&r, OP_ACQUIRE), 5);
+		CHECK(r.fake[1].last.overrides && r.fake[2].last.overrides);
+		CHECK(!r.fake[0].last.overrides);
+		CHECK_INT(r.now, BEGIN);
+		fake_reply(&r, 1, VOTE_YES);
+		CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	}
+	/* The queue node refuses, too: another waiter is first. */
+	for (int i = 0; i < 2; i++) {
+		contend(&r, 3, 0);
+		fake_reply(&r, 1, VOTE_YES);
+		reply_with(
+			&r, 0, i ? told(VOTE_FOREIGN, SMALLER ":a", HELD_FOR) : reserved(60 * MS));
+		reply_with(&r, 2, reserved(60 * MS));
+		CHECK_INT(r.lock.refusal, REFUSAL_BUSY);
+		CHECK_INT(sends(&r, OP_ACQUIRE), 3);
+	}
+	/* A node that is asked again and again without effect. */
 	contend(&r, 3, NEVER);
 	fake_reply(&r, 0, VOTE_YES);
+	for (int i = 0; i < 20 && !lock_is_pausing(&r.lock); i++) {
+		reply_with(&r, 1, reserved(60 * MS));
+		reply_with(&r, 2, reserved(60 * MS));
+	}
+	CHECK_INT(sends(&r, OP_ACQUIRE), 3 + 2 * 3);
+	/* a look */
+	look_with(&r, 3, 0);
+	fake_reply(&r, 0, VOTE_GONE);
 	reply_with(&r, 1, reserved(60 * MS));
 	reply_with(&r, 2, reserved(60 * MS));
-	CHECK(lock_is_pausing(&r.lock));
-	CHECK_INT(r.fake[0].sends[OP_UNDO], 1);
+	CHECK(r.fake[1].last.overrides && r.fake[1].last.op == OP_LOOK);
+	fake_reply(&r, 1, VOTE_GONE);
+	CHECK_INT(r.lock.refusal, REFUSAL_NONE);
 }

@@ -8,7 +8,7 @@ static void contend_for_slots(struct rig *r, int slots, usec wait)
 
 	p.slots = slots;
 	start_with(r, &p);
-	r->lock.waiter.is_refused = false;
+	r->lock.waiter.state = WAITER_OFF;
 	r->random = (uint64_t)1 << 32;
 	all_up(r);
 	CHECK_INT(r->lock.stamp.slot, 2);
@@ -25,21 +25,13 @@ static struct reply taken(int slot, usec soonest)
 	return a;
 }
 
-static struct reply wake_up_for(int slot)
-{
-	struct reply a = wake_up();
-
-	a.slot = slot;
-	return a;
-}
-
 static int last_slot(const struct rig *r, int node, enum op op)
 {
 	int slot = -1;
 
 	for (int i = 0; i < r->up.count; i++)
-		if (r->up.action[i].kind == ACT_SEND &&
-			connection_of(r, &r->up.action[i]) == node && r->up.action[i].op == op)
+		if (r->up.action[i].kind == ACT_SEND && r->up.action[i].node == node &&
+			r->up.action[i].op == op)
 			slot = r->up.action[i].slot;
 	return slot;
 }
@@ -50,9 +42,7 @@ static void wait_for_slots(struct rig *r, int slots)
 	contend_for_slots(r, slots, NEVER);
 	all_say(r, taken(0, HELD_FOR));
 	CHECK(lock_is_pausing(&r->lock));
-	link_up(r, 3);
-	reply_with(r, 3, held(HELD_FOR));
-	CHECK_INT(waiter_fake(r)->queue[0].op, OP_WAIT);
+	join(r, 0, ranked(0, taken(0, HELD_FOR)));
 }
 
 TEST(slots_another_that_is_free_is_tried_at_once)
@@ -60,14 +50,14 @@ TEST(slots_another_that_is_free_is_tried_at_once)
 	struct rig r;
 
 	contend_for_slots(&r, 3, NEVER);
+	/* The queue node chooses the slot. */
 	reply_with(&r, 0, taken(3, 0));
 	reply_with(&r, 1, taken(1, 0));
 	reply_with(&r, 2, taken(1, 0));
-	/* The queue node chooses the slot, and is asked alone. */
-	all_say(&r, taken(3, 0));
+	wait_until(&r, r.up.wake_at);
 	CHECK_INT(r.lock.stamp.slot, 3);
 	CHECK(r.lock.stamp.attempt > 1);
-	CHECK_INT(r.now, BEGIN);
+	CHECK(r.now <= BEGIN + MS);
 }
 
 TEST(slots_if_the_queue_node_grants_it_the_others_name_one)
@@ -140,7 +130,9 @@ TEST(slots_it_moves_so_often_and_then_pauses)
 	CHECK_INT(r.lock.stamp.attempt, 9);
 	CHECK(resume_at(&r) >= r.now + 20 * MS && resume_at(&r) < r.now + USEC_SEC);
 	CHECK_INT(r.lock.waiter.tries, 1);
+	all_say(&r, taken(3, 0));
 	/* The next attempt tries the slot that was free. */
+	join(&r, 0, ranked(1, taken(0, 20 * MS)));
 	next_attempt(&r);
 	CHECK_INT(r.lock.stamp.slot, 3);
 }
@@ -150,52 +142,35 @@ TEST(slots_the_next_attempt_is_when_the_first_of_them_ends)
 	struct rig r;
 
 	contend_for_slots(&r, 3, NEVER);
-	all_say(&r, taken(0, USEC_SEC));
-	CHECK(resume_at(&r) >= r.now + USEC_SEC && resume_at(&r) < r.now + 2 * USEC_SEC);
-	/* Even if other nodes than the queue node report it. */
-	contend_for_slots(&r, 3, NEVER);
-	reply_with(&r, 0, told(VOTE_ABSENT, "", 0));
-	reply_with(&r, 1, taken(0, USEC_SEC));
-	reply_with(&r, 2, taken(0, USEC_SEC));
-	CHECK(resume_at(&r) >= r.now + USEC_SEC && resume_at(&r) < r.now + 2 * USEC_SEC);
-	/* The client retries within a minute even if no slot expires. */
-	contend_for_slots(&r, 3, NEVER);
-	all_say(&r, taken(0, NEVER));
-	CHECK(resume_at(&r) < r.now + 60 * USEC_SEC);
+	all_say(&r, taken(0, HELD_FOR));
+	join(&r, 0, ranked(0, taken(0, 500 * MS)));
+	CHECK(resume_at(&r) >= r.now + 502 * MS && resume_at(&r) < r.now + 602 * MS);
 }
 
 TEST(slots_a_woken_waiter_takes_the_slot_of_the_wake_up)
 {
 	struct rig r;
+	struct reply by_another = taken(0, HELD_FOR);
 
 	wait_for_slots(&r, 3);
-	reply_with(&r, 3, wake_up_for(3));
+	wake(&r, 0, 0, wake_up_for(3));
 	CHECK_INT(r.lock.stamp.slot, 3);
-	CHECK(r.lock.waiter.used_turn);
+	CHECK(r.lock.waiter.used_reservation);
 	all_say(&r, told(VOTE_YES, "", 0));
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
-	CHECK_INT(waiter_fake(&r)->sends[OP_HAND_OFF], 0);
-}
-
-TEST(slots_one_that_is_free_when_it_joins_is_tried)
-{
-	struct rig r;
-	struct reply free_one = told(VOTE_YES, "", 0);
-
+	CHECK_INT(leaves(&r), 0);
+	/* It was reserved by the join. */
 	contend_for_slots(&r, 3, NEVER);
 	all_say(&r, taken(0, HELD_FOR));
-	link_up(&r, 3);
-	free_one.slot = 3;
-	reply_with(&r, 3, free_one);
-	CHECK_INT(r.lock.stamp.slot, 3);
-	CHECK(!r.lock.waiter.used_turn);
-	/* An unclaimed reservation. */
-	contend_for_slots(&r, 3, NEVER);
-	all_say(&r, taken(0, HELD_FOR));
-	link_up(&r, 3);
-	reply_with(&r, 3, wake_up_for(1));
+	join(&r, 0, wake_up_for(1));
 	CHECK_INT(r.lock.stamp.slot, 1);
-	CHECK(r.lock.waiter.used_turn);
+	CHECK(r.lock.waiter.used_reservation);
+	/* The reservation is spent: the next attempt takes another slot. */
+	memset(by_another.text, '7', TOKEN_ID_LEN);
+	all_say(&r, by_another);
+	join(&r, 0, ranked(0, by_another));
+	next_attempt(&r);
+	CHECK_INT(r.lock.stamp.slot, 2);
 }
 
 /* The client had asked for another slot when the wake-up arrived. */
@@ -204,7 +179,7 @@ static void be_woken_for_another(struct rig *r)
 	wait_for_slots(r, 3);
 	next_attempt(r);
 	CHECK_INT(r->lock.stamp.slot, 2);
-	reply_with(r, 3, wake_up_for(3));
+	wake(r, 0, 0, wake_up_for(3));
 }
 
 TEST(slots_a_reservation_of_another_slot_than_the_held_one_is_passed_on)
@@ -212,36 +187,41 @@ TEST(slots_a_reservation_of_another_slot_than_the_held_one_is_passed_on)
 	struct rig r;
 
 	be_woken_for_another(&r);
-	fake_reply(&r, 0, VOTE_YES);
 	fake_reply(&r, 1, VOTE_YES);
+	fake_reply(&r, 2, VOTE_YES);
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
-	CHECK_INT(last_slot(&r, 3, OP_HAND_OFF), 3);
-	/* The waiter connection lasts until the reply arrives. */
-	CHECK_INT(waiter_fake(&r)->link, LINK_UP);
-	fake_reply(&r, 3, VOTE_YES);
+	CHECK_INT(leaves(&r), 0);
+	/* when the connection is free */
+	fake_reply(&r, 0, VOTE_YES);
+	CHECK_INT(leaves(&r), 1);
+	CHECK_INT(r.fake[0].last.slot, 3);
+	CHECK_TEXT(r.fake[0].last.unused, BIGGER);
+	/* Its reply settles nothing. */
+	fake_reply(&r, 0, VOTE_YES);
+	CHECK(r.lock.peer[0].pending);
 	let_go(&r);
-	CHECK_INT(waiter_fake(&r)->sends[OP_HAND_OFF], 1);
+	CHECK_INT(r.fake[0].last.slot, 2);
+	CHECK(!r.fake[0].last.is_leaving);
 	/* The reservation of its own slot is used. */
 	wait_for_slots(&r, 3);
-	reply_with(&r, 3, wake_up_for(3));
+	wake(&r, 0, 0, wake_up_for(3));
 	all_say(&r, told(VOTE_YES, "", 0));
-	CHECK_INT(waiter_fake(&r)->sends[OP_HAND_OFF], 0);
-	CHECK_INT(waiter_fake(&r)->link, LINK_DOWN);
+	CHECK_INT(leaves(&r), 0);
 }
 
-/* The slot of the wake-up that OP_WAIT may still get is unknown. */
-TEST(slots_a_woken_client_that_is_still_queued_passes_on_any_slot)
+/* The attempt moved on from the slot of the reservation, which is of no use now. */
+TEST(slots_a_used_reservation_of_another_slot_is_passed_on)
 {
 	struct rig r;
 
-	contend_for_slots(&r, 3, NEVER);
-	all_say(&r, taken(0, HELD_FOR));
-	link_up(&r, 3);
-	reply_with(&r, 3, wake_up_for(2));
-	CHECK(r.lock.waiter.is_woken && r.lock.waiter.waits);
-	CHECK_INT(r.lock.stamp.slot, 2);
-	let_go(&r);
-	CHECK_INT(last_slot(&r, 3, OP_HAND_OFF), 0);
+	wait_for_slots(&r, 3);
+	wake(&r, 0, 0, wake_up_for(3));
+	CHECK_INT(r.lock.stamp.slot, 3);
+	r.lock.stamp.slot = 1;
+	all_say(&r, told(VOTE_YES, "", 0));
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	CHECK_INT(leaves(&r), 1);
+	CHECK_INT(r.fake[0].last.slot, 3);
 }
 
 /* Hosts have different limits while the limit is being raised. */
@@ -250,17 +230,11 @@ TEST(slots_a_reservation_beyond_our_limit_is_passed_on)
 	struct rig r;
 
 	wait_for_slots(&r, 2);
-	reply_with(&r, 3, wake_up_for(3));
-	CHECK_INT(last_slot(&r, 3, OP_HAND_OFF), 3);
+	wake(&r, 0, 0, wake_up_for(3));
+	CHECK_INT(leaves(&r), 1);
+	CHECK_INT(r.fake[0].last.slot, 3);
 	CHECK(!r.lock.waiter.is_woken);
 	CHECK(lock_is_pausing(&r.lock));
-	fake_reply(&r, 3, VOTE_YES);
-	CHECK_INT(waiter_fake(&r)->queue[0].op, OP_JOIN);
-	/* A slot within our limit is used. */
-	wait_for_slots(&r, 3);
-	reply_with(&r, 3, wake_up_for(3));
-	CHECK_INT(waiter_fake(&r)->sends[OP_HAND_OFF], 0);
-	CHECK(r.lock.waiter.used_turn);
 }
 
 /* Found by the simulator: a node has the key although it was not asked for it, because it is a
@@ -290,45 +264,28 @@ TEST(slots_of_two_reservations_one_is_passed_on)
 {
 	struct rig r;
 
+	/* The queue node has answered the attempt, and the connection is free. */
 	be_woken_for_another(&r);
-	reply_with(&r, 0, told(VOTE_YES, SMALLER, 0));
-	CHECK_INT(last_slot(&r, 3, OP_HAND_OFF), 3);
-	CHECK_INT(r.lock.waiter.turn_slot, 2);
-	CHECK_TEXT(r.lock.waiter.turn[0], SMALLER);
-	/* Without the waiter connection, no hand-off is sent. */
+	reply_with(&r, 0, taken(0, HELD_FOR));
+	wake(&r, 0, 0, wake_up_for(1));
+	CHECK_INT(leaves(&r), 1);
+	CHECK_INT(r.fake[0].last.slot, 3);
+	CHECK_INT(r.lock.waiter.slot, 1);
+	/* The same slot: nothing to pass on. */
 	be_woken_for_another(&r);
-	link_down(&r, 3, REASON_CLOSED);
-	reply_with(&r, 0, told(VOTE_YES, SMALLER, 0));
-	CHECK_INT(waiter_fake(&r)->sends[OP_HAND_OFF], 0);
+	reply_with(&r, 0, taken(0, HELD_FOR));
+	wake(&r, 0, 0, wake_up_for(3));
+	CHECK_INT(leaves(&r), 0);
 }
 
-TEST(slots_an_unused_reservation_is_handed_off_by_its_slot)
+TEST(slots_an_unused_reservation_is_passed_on_by_its_slot)
 {
 	struct rig r;
 
 	be_woken_for_another(&r);
 	let_go(&r);
-	CHECK_INT(last_slot(&r, 3, OP_HAND_OFF), 3);
-	/* The slot of the next wake-up is unknown. */
-	wait_for_slots(&r, 3);
-	let_go(&r);
-	CHECK_INT(last_slot(&r, 3, OP_HAND_OFF), 0);
-}
-
-TEST(slots_a_holder_that_still_waits_has_its_wake_up_passed_on_by_the_node)
-{
-	struct rig r;
-
-	wait_for_slots(&r, 3);
-	next_attempt(&r);
-	fake_reply(&r, 0, VOTE_YES);
-	fake_reply(&r, 1, VOTE_YES);
-	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
-	CHECK_INT(last_slot(&r, 3, OP_HAND_OFF), 0);
-	CHECK(r.lock.waiter.waits);
-	reply_with(&r, 3, wake_up_for(3));
-	fake_reply(&r, 3, VOTE_YES);
-	CHECK(!r.lock.waiter.is_woken);
-	let_go(&r);
-	CHECK_INT(waiter_fake(&r)->sends[OP_HAND_OFF], 1);
+	all_say(&r, taken(0, HELD_FOR));
+	CHECK(r.fake[0].last.is_leaving);
+	CHECK_INT(r.fake[0].last.slot, 3);
+	CHECK_TEXT(r.fake[0].last.unused, BIGGER);
 }

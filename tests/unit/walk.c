@@ -48,6 +48,7 @@ struct message {
 	uint32_t round;
 	int token;
 	usec ttl;
+	bool is_leaving; /* an OP_HAND_OFF that leaves the key */
 	bool served;
 	usec serve_at, back_at;
 	struct reply reply;
@@ -61,10 +62,11 @@ struct wire {
 	bool shakes; /* OPENING: with TLS to come */
 	bool broken;
 	usec broken_at;
-	struct message queue[3];
+	struct message queue[2];
 	int queued;
 	int kept_token; /* the token of the last request that sets the key, as in session.c */
-	int server; /* the server at the other end: it changes for the waiter connection */
+	bool subscribed;
+	usec wakes_at; /* when the next message to the waiter arrives; NEVER: none */
 };
 
 enum mood { WELL, SLOW, SILENT, REFUSING, ERRORS, MOODS };
@@ -83,7 +85,7 @@ struct server {
 struct client {
 	struct lock lock;
 	struct update up;
-	struct wire wire[SERVERS + 1]; /* the last one in use: the waiter connection */
+	struct wire wire[SERVERS];
 	int id;
 	int token;
 	usec start_at, extend_at, let_go_at, asleep_until;
@@ -113,7 +115,7 @@ static struct {
 	uint64_t first_seed[RULES];
 	char words[RULES][120];
 	long steps, held, extended, repaired, busy, no_quorum, slow, expired, denied, over,
-		honest_pairs, nudged, left;
+		honest_pairs, nudged, left, woken;
 } tally;
 
 /* ---- helpers ---- */
@@ -212,7 +214,39 @@ static enum vote carry_out(const struct world *w, struct server *s, const struct
 	return VOTE_YES;
 }
 
+static bool is_about_queue(enum op op)
+{
+	return op == OP_SUBSCRIBE || op == OP_JOIN;
+}
+
 /* Waiters are woken at random here: right, too often, or never. */
+static void serve_queue(struct world *w, struct client *c, int node, struct message *m)
+{
+	struct server *s = &w->server[node];
+
+	expire(w, s);
+	m->served = true;
+	m->reply = (struct reply){.vote = VOTE_YES};
+	if (s->mood == ERRORS) {
+		m->reply = chance(w, 50) ? reply_absent(REASON_LOADING, "LOADING")
+					 : reply_absent(REASON_NOPERM, "NOPERM");
+		return;
+	}
+	if (m->op == OP_SUBSCRIBE) {
+		c->wire[node].subscribed = true;
+		c->wire[node].wakes_at = w->now + up_to(w, w->policy.ttl);
+		return;
+	}
+	m->reply.ticket = 1 + up_to(w, 9);
+	m->reply.rank = (int)up_to(w, 3);
+	if (s->holder == NO_HOLDER && chance(w, 90))
+		return;
+	m->reply.vote = VOTE_FOREIGN;
+	m->reply.pttl =
+		s->holder == NO_HOLDER ? w->policy.node_timeout : usec_max(0, s->ends - w->now);
+	m->reply.is_reserved = s->holder == NO_HOLDER;
+}
+
 static void serve(struct world *w, int node, struct message *m)
 {
 	struct server *s = &w->server[node];
@@ -225,9 +259,7 @@ static void serve(struct world *w, int node, struct message *m)
 		s->refused[m->token % CLIENTS] = m->token;
 	if (s->mood == ERRORS && chance(w, 60))
 		return;
-	vote = m->op == OP_WAIT || (m->op == OP_JOIN && s->holder == NO_HOLDER) ? VOTE_YES
-	       : m->op == OP_JOIN                                               ? VOTE_FOREIGN
-				  : carry_out(w, s, m);
+	vote = m->is_leaving ? VOTE_YES : carry_out(w, s, m);
 	if (s->mood == ERRORS)
 		return;
 	m->reply = (struct reply){.vote = vote, .waiters = chance(w, 20)};
@@ -260,7 +292,7 @@ static void schedule(struct world *w, struct wire *wire, int node, struct messag
 	m->serve_at = m->back_at = NEVER;
 	if (s->mood == SILENT || wire->broken || (before && before->serve_at == NEVER))
 		return;
-	m->serve_at = w->now + one_way(w, s) + (m->op == OP_WAIT ? up_to(w, w->policy.ttl) : 0);
+	m->serve_at = w->now + one_way(w, s);
 	if (before)
 		m->serve_at = usec_max(m->serve_at, before->serve_at);
 	m->back_at = m->serve_at + one_way(w, s);
@@ -272,30 +304,28 @@ static void schedule(struct world *w, struct wire *wire, int node, struct messag
 static void lose(struct world *w, struct wire *wire, int node)
 {
 	for (int i = 0; i < wire->queued && !wire->broken; i++)
-		if (!wire->queue[i].served) {
+		if (!wire->queue[i].served && !is_about_queue(wire->queue[i].op)) {
 			if (chance(w, 50))
 				break;
 			serve(w, node, &wire->queue[i]);
 		}
 	wire->queued = 0;
+	wire->subscribed = false;
 }
 
-static void cut_wire(struct world *w, struct wire *wire)
+static void cut_wire(struct world *w, struct wire *wire, int node)
 {
 	if (wire->link != LINK_UP || wire->broken)
 		return;
-	lose(w, wire, wire->server);
+	lose(w, wire, node);
 	wire->broken = true;
 	wire->broken_at = w->now;
 }
 
 static void cut_wires(struct world *w, int node)
 {
-	for (int i = 0; i < w->clients; i++) {
-		cut_wire(w, &w->client[i].wire[node]);
-		if (w->client[i].wire[w->nodes].server == node)
-			cut_wire(w, &w->client[i].wire[w->nodes]);
-	}
+	for (int i = 0; i < w->clients; i++)
+		cut_wire(w, &w->client[i].wire[node], node);
 }
 
 static void change_mood(struct world *w, int node)
@@ -365,20 +395,10 @@ static void chaos(struct world *w)
 
 /* ---- the client's side of the wire ---- */
 
-static int wire_of(const struct world *w, const struct action *a)
-{
-	return a->target == TARGET_WAITER ? w->nodes : a->node;
-}
-
 static void open_wire(struct world *w, struct client *c, const struct action *a)
 {
-	struct wire *wire = &c->wire[wire_of(w, a)];
-	const struct server *s;
-
-	wire->server = a->node;
-	if (wire->server < 0 || wire->server >= w->nodes)
-		breach(w, c, RULE_WIRE, "opened a link to nowhere");
-	s = &w->server[wire->server];
+	struct wire *wire = &c->wire[a->node];
+	const struct server *s = &w->server[a->node];
 
 	if (wire->link != LINK_DOWN)
 		breach(w, c, RULE_WIRE, "opened a link that is not down");
@@ -397,7 +417,7 @@ static void close_wire(struct world *w, struct client *c, int node)
 
 	if (wire->link == LINK_DOWN)
 		breach(w, c, RULE_WIRE, "closed a link that is down");
-	lose(w, wire, wire->server);
+	lose(w, wire, node);
 	wire->link = LINK_DOWN;
 }
 
@@ -405,7 +425,7 @@ static void check_ask(struct world *w, struct client *c, const struct action *a)
 {
 	const struct server *s = &w->server[a->node];
 
-	if (a->target == TARGET_WAITER)
+	if (is_about_queue(a->op))
 		return;
 	if (a->op != OP_REPAIR && a->round != c->round) {
 		c->round = a->round;
@@ -428,9 +448,9 @@ static void check_ask(struct world *w, struct client *c, const struct action *a)
 /* Every key of a held lock is let expire, and no other key is; an earlier token is deleted. */
 static void check_parting(struct world *w, struct client *c, const struct action *a)
 {
-	bool current = c->wire[wire_of(w, a)].kept_token == c->token;
+	bool current = c->wire[a->node].kept_token == c->token;
 
-	if (a->target == TARGET_WAITER)
+	if (a->is_leaving)
 		return;
 	if (a->op == OP_EXPIRE && (!c->leaves || !current))
 		breach(w, c, RULE_LEAVE, "left what shall be deleted");
@@ -443,8 +463,9 @@ static void check_parting(struct world *w, struct client *c, const struct action
 
 static void send(struct world *w, struct client *c, const struct action *a)
 {
-	struct wire *wire = &c->wire[wire_of(w, a)];
+	struct wire *wire = &c->wire[a->node];
 	struct message *m = &wire->queue[wire->queued];
+	bool releases = is_parting(a->op) && !a->is_leaving;
 
 	if (wire->link != LINK_UP)
 		breach(w, c, RULE_WIRE, "sent on a link that is not up");
@@ -453,35 +474,38 @@ static void send(struct world *w, struct client *c, const struct action *a)
 	else
 		check_ask(w, c, a);
 	/* A broken connection accepts requests until the client notices it. */
-	if (wire->link == LINK_UP && !is_parting(a->op) && a->op != OP_EXTEND)
+	if (wire->link == LINK_UP && !is_parting(a->op) && a->op != OP_EXTEND &&
+		!is_about_queue(a->op))
 		wire->kept_token = c->token;
 	if (wire->link != LINK_UP || wire->broken)
 		return;
-	if (wire->queued == (a->target == TARGET_WAITER ? 3 : 2) ||
-		(!is_parting(a->op) && a->op != OP_WAIT && wire->queued > 0) ||
-		(is_parting(a->op) && wire->queued == 1 && is_parting(m[-1].op))) {
+	if (wire->queued == 2 ||
+		(wire->queued == 1 && releases == (is_parting(m[-1].op) && !m[-1].is_leaving)) ||
+		(wire->queued == 1 && !releases && !is_about_queue(a->op))) {
 		breach(w, c, RULE_FLIGHT, "more in flight than a request and a release");
 		return;
 	}
 	*m = (struct message){.op = a->op,
 		.round = a->round,
 		.token = c->token,
+		.is_leaving = a->is_leaving,
 		.ttl = a->op == OP_EXPIRE ? c->lock.releasing.leave_for : w->policy.ttl};
 	if (a->op == OP_UNDO || a->op == OP_HAND_OFF)
 		m->token = wire->kept_token;
 	wire->queued++;
-	schedule(w, wire, wire->server, m);
+	schedule(w, wire, a->node, m);
 }
 
 static void perform(struct world *w, struct client *c)
 {
-	int opened[SERVERS + 1] = {0}, closed[SERVERS + 1] = {0}, sent[SERVERS + 1] = {0};
+	int opened[SERVERS] = {0}, closed[SERVERS] = {0}, asked[SERVERS] = {0},
+	    released[SERVERS] = {0};
 
 	if (c->up.new_token)
 		c->token = ++w->tokens * CLIENTS + c->id;
 	for (int i = 0; i < c->up.count; i++) {
 		const struct action *a = &c->up.action[i];
-		int wire = wire_of(w, a);
+		int wire = a->node;
 
 		trace(w, "client %d: action %d on node %d, op %d, round %d", c->id, (int)a->kind,
 			wire, (int)a->op, (int)a->round);
@@ -495,11 +519,12 @@ static void perform(struct world *w, struct client *c)
 			close_wire(w, c, wire);
 			break;
 		case ACT_SEND:
-			sent[wire] += a->op != OP_WAIT;
+			asked[wire] += !is_parting(a->op) || a->is_leaving;
+			released[wire] += is_parting(a->op) && !a->is_leaving;
 			send(w, c, a);
 			break;
 		}
-		if (opened[wire] > 1 || closed[wire] > 1 || sent[wire] > 1)
+		if (opened[wire] > 1 || closed[wire] > 1 || asked[wire] > 1 || released[wire] > 1)
 			breach(w, c, RULE_ONCE, "twice the same to one node in a step");
 	}
 }
@@ -579,7 +604,8 @@ static void check_end(struct world *w, struct client *c)
 		struct server *s = &w->server[i];
 
 		for (int n = 0; n < wire->queued && wire->link == LINK_UP; n++)
-			if (!wire->queue[n].served && !wire->broken)
+			if (!wire->queue[n].served && !wire->broken &&
+				!is_about_queue(wire->queue[n].op))
 				serve(w, i, &wire->queue[n]);
 		wire->queued = 0;
 		expire(w, s);
@@ -690,18 +716,17 @@ static void step(struct world *w, struct client *c, struct event *ev)
 
 static void tell_link(struct world *w, struct client *c, int node)
 {
-	enum target target = node == w->nodes ? TARGET_WAITER : TARGET_NODE;
 	struct wire *wire = &c->wire[node];
 	struct reply reply = reply_absent(wire->broken ? REASON_CLOSED : REASON_CONNECT, NULL);
-	struct event ev = {.kind = EV_LINK_DOWN, .target = target, .node = node, .reply = &reply};
+	struct event ev = {.kind = EV_LINK_DOWN, .node = node, .reply = &reply};
 
 	if (wire->link == LINK_OPENING && wire->accepted && !wire->shakes && chance(w, 20)) {
 		reply = reply_absent(REASON_TLS_TIMEOUT, NULL);
 		ev.kind = EV_LINK_SHAKES;
 		wire->shakes = true;
-		wire->done_at += one_way(w, &w->server[wire->server]);
+		wire->done_at += one_way(w, &w->server[node]);
 	} else if (wire->link == LINK_OPENING && wire->accepted) {
-		ev = (struct event){.kind = EV_LINK_UP, .target = target, .node = node};
+		ev = (struct event){.kind = EV_LINK_UP, .node = node};
 		wire->link = LINK_UP;
 	} else {
 		wire->link = LINK_DOWN;
@@ -712,18 +737,12 @@ static void tell_link(struct world *w, struct client *c, int node)
 
 static void tell_reply(struct world *w, struct client *c, int node)
 {
-	enum target target = node == w->nodes ? TARGET_WAITER : TARGET_NODE;
 	struct wire *wire = &c->wire[node];
 	struct message m = wire->queue[0];
-	struct event ev = {.kind = EV_REPLY,
-		.target = target,
-		.node = node,
-		.op = m.op,
-		.round = m.round,
-		.reply = &m.reply};
+	struct event ev = {
+		.kind = EV_REPLY, .node = node, .op = m.op, .round = m.round, .reply = &m.reply};
 
 	wire->queue[0] = wire->queue[1];
-	wire->queue[1] = wire->queue[2];
 	wire->queued--;
 	if ((m.op == OP_ACQUIRE || m.op == OP_EXTEND) && m.round == c->round &&
 		m.reply.vote == VOTE_YES)
@@ -731,7 +750,26 @@ static void tell_reply(struct world *w, struct client *c, int node)
 	step(w, c, &ev);
 }
 
-enum happening { NOTHING, CHAOS, SERVE, LINK, REPLY, TIME, EXTEND, LET_GO, START };
+/* A message to the waiter, right or wrong. */
+static void tell_message(struct world *w, struct client *c, int node)
+{
+	struct reply reply = {.vote = VOTE_YES};
+	enum wake wake = (enum wake)(draw(w) % 3);
+
+	c->wire[node].wakes_at = chance(w, 50) ? w->now + up_to(w, w->policy.ttl) : NEVER;
+	if (wake == WAKE_RESERVED) {
+		memset(reply.text, 'e', TOKEN_ID_LEN);
+		reply.text_len = TOKEN_ID_LEN;
+	}
+	tally.woken++;
+	step(w, c,
+		&(struct event){.kind = EV_WAKE,
+			.node = node,
+			.wake = wake,
+			.reply = wake == WAKE_RESERVED ? &reply : NULL});
+}
+
+enum happening { NOTHING, CHAOS, SERVE, LINK, REPLY, MESSAGE, TIME, EXTEND, LET_GO, START };
 
 struct next {
 	usec at;
@@ -773,6 +811,10 @@ static void consider_wire(struct world *w, struct next *next, struct client *c, 
 		consider(w, next,
 			(struct next){
 				usec_max(first->back_at, c->asleep_until), REPLY, c, node, NULL});
+	if (wire->link == LINK_UP && !wire->broken && wire->subscribed)
+		consider(w, next,
+			(struct next){
+				usec_max(wire->wakes_at, c->asleep_until), MESSAGE, c, node, NULL});
 }
 
 static struct next find_next(struct world *w)
@@ -788,7 +830,7 @@ static struct next find_next(struct world *w)
 			consider(w, &next, (struct next){c->start_at, START, c, 0, NULL});
 			continue;
 		}
-		for (int n = 0; n <= w->nodes; n++)
+		for (int n = 0; n < w->nodes; n++)
 			consider_wire(w, &next, c, n);
 		if (lock_state(&c->lock) == LOCK_OVER)
 			continue;
@@ -814,7 +856,10 @@ static void happen(struct world *w, const struct next *next)
 		chaos(w);
 		break;
 	case SERVE:
-		serve(w, c->wire[next->node].server, next->message);
+		if (is_about_queue(next->message->op))
+			serve_queue(w, c, next->node, next->message);
+		else
+			serve(w, next->node, next->message);
 		trace(w, "node %d serves client %d, op %d: vote %d", next->node, c->id,
 			(int)next->message->op, (int)next->message->reply.vote);
 		break;
@@ -823,6 +868,9 @@ static void happen(struct world *w, const struct next *next)
 		break;
 	case REPLY:
 		tell_reply(w, c, next->node);
+		break;
+	case MESSAGE:
+		tell_message(w, c, next->node);
 		break;
 	case TIME:
 		step(w, c, &(struct event){.kind = EV_TIME});
@@ -974,10 +1022,11 @@ TEST(walk_reaches_every_state)
 	walk_all();
 	printf("# %ld steps: held %ld, extended %ld, repaired %ld, busy %ld, no quorum %ld, slow "
 	       "%ld, "
-	       "expired %ld, denied %ld, over %ld, honest pairs %ld, nudged %ld, left %ld\n",
+	       "expired %ld, denied %ld, over %ld, honest pairs %ld, nudged %ld, left %ld, "
+	       "woken %ld\n",
 		tally.steps, tally.held, tally.extended, tally.repaired, tally.busy,
 		tally.no_quorum, tally.slow, tally.expired, tally.denied, tally.over,
-		tally.honest_pairs, tally.nudged, tally.left);
+		tally.honest_pairs, tally.nudged, tally.left, tally.woken);
 	if (getenv("WALK_SEED") || getenv("WALK_SEEDS"))
 		return;
 	CHECK(tally.held > 1000);
@@ -991,4 +1040,5 @@ TEST(walk_reaches_every_state)
 	CHECK(tally.honest_pairs > 1000);
 	CHECK(tally.nudged > 1000);
 	CHECK(tally.left > 1000);
+	CHECK(tally.woken > 1000);
 }

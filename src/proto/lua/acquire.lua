@@ -1,7 +1,9 @@
--- acquire: takes all keys, or none. A key that is the client's own is extended.
--- Flags: FLAG_SHARED, FLAG_WAITS, FLAG_PROMOTED, FLAG_FAIR and FLAG_NUMBER (proto/request.h).
+-- acquire: takes all keys, or none. A key that is the client's own is extended. A client that takes
+-- the keys leaves their queues. A client that must leave a key to a waiter wakes it, unless the key is
+-- reserved already.
+-- Flags: FLAG_SHARED, FLAG_FAIR, FLAG_OVERRIDE and FLAG_NUMBER (proto/request.h).
 
-local token, ttl, woken_by, flags, reserve_ms, waiter_key, quarantine, wall, slots, held_ids = unpack(ARGV)
+local token, ttl, woken_by, flags, reserve_ms, waiter_key, waiter, quarantine, wall, slots, held_ids = unpack(ARGV)
 
 -- include parts/view.lua
 -- include parts/restart_guard.lua
@@ -12,42 +14,23 @@ local err = read_keys()
 if err then
 	return err
 end
-stay()
 local no_vote = guard()
+report_waiters()
 if foreign then
-	refusal(foreign)
-	return add_other_slot()
+	return refuse(foreign)
 end
 if no_vote then
 	return no_vote
 end
-local fair = has(FLAG_FAIR)
--- reserved[i]: see reservation().
-local reserved = {}
-for i = 1, #KEYS do
-	settle(i)
-	local here = has_waiters(i)
-	if fair and is_late(i) then
-		wake_next_reader(i)
-		report_waiters(i, true)
-		return answer_about(i, CODE_RESERVED, call('PTTL', KEYS[i]), sub(readers[i], 1, 300))
-	end
-	-- The client is not late, so the wake-up is unclaimed: no waiter is left.
-	if fair and here and readers[i] and not value[i] and not may_join(i) then
-		try('DEL', queue_key(i))
-		drop(i)
-		here = false
-	end
-	report_waiters(i, here)
-	if not value[i] and not readers[i] then
-		reserved[i] = reservation(i)
-		if type(reserved[i]) == 'string' and not is_for_us(reserved[i]) and not is_unclaimed(i) then
-			answer_about(i, CODE_RESERVED, call('PTTL', reserved_key(KEYS[i])))
-			return add_other_slot()
+for i, key in ipairs(KEYS) do
+	if is_for_another(i) then
+		woken_for = nil
+		if readers[i] or not reservation(key) then
+			pass_on(i, own_id)
 		end
-		if here and not reserved[i] and not was_woken(i) and fair then
-			reserve(i, reserve_ms, true)
-			return answer_about(i, CODE_RESERVED, tonumber(reserve_ms))
+		-- Readers that wait next to each other are woken together.
+		if not woken_for then
+			return refuse_turn(i)
 		end
 	end
 end
@@ -56,25 +39,17 @@ if broken then
 	return answer(CODE_COUNTER, 0, broken)
 end
 reply[REPLY_FENCE] = number
-local unclaimed
-for i = 1, #KEYS do
+for i, key in ipairs(KEYS) do
 	if value[i] then
 		extend(i, ttl)
 	else
 		put(i, ttl)
-		if not shared and (was_woken(i) or (has(FLAG_WAITS) and i == tonumber(waiter_key))) then
-			try('DEL', promoted_key(i))
-		end
-		if type(reserved[i]) == 'string' then
-			try('DEL', reserved_key(KEYS[i]))
-			drop(i)
-			if not is_for_us(reserved[i]) then
-				try('DEL', queue_key(i))
-				unclaimed = unclaimed or i
-				report_waiters(i, false)
-			end
-		end
+		try('DEL', reserved_key(key))
+	end
+	leave_queue(i)
+	if shared then
+		wake(i, own_id, true)
 	end
 end
-reply[REPLY_KEY] = unclaimed or 1
-return answer(CODE_YES, tonumber(ttl), reserved[unclaimed])
+report_waiters()
+return answer(CODE_YES, tonumber(ttl))

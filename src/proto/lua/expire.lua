@@ -2,14 +2,13 @@
 -- Treats each of the client's keys independently of the others.
 --
 -- The owner's name stays, so that messages of waiters can name the last holder. A letter of the id
--- changes, so that a nested run that outlives the holder does not take the lock for held. No client
--- releases the key later: the first waiter is woken now, so that it learns when the key expires.
+-- changes, so that a nested run that outlives the holder does not take the lock for held. No waiter
+-- is woken: the first waiters ask when the key expires.
 
-local token, ttl, slots = unpack(ARGV)
+local token, ttl = unpack(ARGV)
 local flags, held_ids = '', ''
 
 -- include parts/view.lua
--- include parts/queue.lua
 
 local err = read_keys()
 if err then
@@ -25,9 +24,6 @@ for i, key in ipairs(KEYS) do
 			remove(i)
 		else
 			call('SET', key, left, 'PX', ttl)
-		end
-		if has_waiters(i) then
-			push(i, 1000, sub(v, 1, TOKEN_ID_LEN))
 		end
 	end
 end

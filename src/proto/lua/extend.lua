@@ -13,7 +13,7 @@ if no then
 end
 for i = 1, #KEYS do
 	extend(i, ttl)
-	report_waiters(i, has_waiters(i))
 end
+report_waiters()
 reply[REPLY_RUN_ID] = run_id
 return answer(CODE_YES, tonumber(ttl))

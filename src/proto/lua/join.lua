@@ -1,96 +1,61 @@
--- join: a waiter enters the queue. BLPOP follows in the same packet, so the waiter is blocked before
--- the server serves other clients.
--- Flags: FLAG_SHARED and FLAG_PROMOTED (proto/request.h).
+-- join: a waiter enters the queue, or looks again. It has subscribed to its channels before.
+-- ticket: 0, or the waiter's ticket: it gets the place that it had, also at another node.
 --
--- If the key is free and its reservation is unclaimed, no other client waits: BLPOP takes the
--- wake-up, and the queue stays empty. Otherwise redlock:queue is set until the client must have
--- asked again. If no other waiter is known, a reservation for another waiter becomes the client's.
--- For a semaphore, the same holds for each slot; if no slot is free, the client asks again when the
--- first slot expires. A writer is promoted only if readers hold the key: a promoted writer that
--- never returned would keep the wake-up from the queue.
+-- If the key is free and not reserved, the first waiter gets it, or the first readers: a wake-up may
+-- have been lost. So do readers that are first while readers hold the key. For a semaphore, this holds
+-- for each slot. CODE_YES: the client itself is first; the key, or the slot that the reply names, is
+-- reserved for it under the id in the text. It stays in the queue until it has the lock: it may ask
+-- the nodes only after a while, and later clients must not pass it.
 
-local token, ttl, flags, slots, held_ids = unpack(ARGV)
+local token, reserve_ms, waiter, ticket, quarantine, wall, slots = unpack(ARGV)
+local flags, held_ids, woken_by = '', '', ''
 
 -- include parts/view.lua
--- include parts/queue.lua
+-- include parts/other_slot.lua
 
 local err = read_keys()
 if err then
 	return err
 end
-settle(1)
-local v, is_open = value[1], readers[1] and not value[1]
-local left = (v or is_open) and call('PTTL', KEYS[1]) or 0
-local own, free, kept = tonumber(sub(slot, 2)), nil, nil
-if slot == '' then
-	if not v and is_unclaimed(1) then
-		try('DEL', queue_key(1))
-		return answer(CODE_FOREIGN, 0)
-	end
-else
-	left = -1
-	for n = 0, limit - 1 do
-		local i = (own + n - 1) % limit + 1
-		local key = base .. '#' .. i
-		local lasts = call('PTTL', key)
-		if lasts == -2 then
-			local id = try('GET', reserved_key(key))
-			if type(id) ~= 'string' then
-				free = free or i
-			elseif in_list('#' .. i) then
-				try('DEL', queue_key(1))
-				return answer(CODE_FOREIGN, 0)
-			else
-				kept = kept or {i, id}
-				lasts = call('PTTL', reserved_key(key))
-			end
-		end
-		if lasts >= 0 and (left < 0 or lasts < left) then
-			left = lasts
-		end
+local queue = queue_key(1)
+-- Without the right to PEXPIRE, the script ends here: the queue would not expire.
+local existed = call('PEXPIRE', queue, QUEUE_MS) == 1
+if tonumber(ticket) == 0 then
+	local last, t = call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2], call('TIME')
+	ticket = max(t[1] * 1000000 + t[2], (last or 0) + 1)
+end
+-- Other clients are subscribed, and the queue is new: the node may have lost theirs.
+if not existed and call('PUBSUB', 'NUMSUB', queue)[2] > 1 then
+	call('PUBLISH', queue, '')
+end
+
+local function enter()
+	call('ZADD', queue, 'NX', ticket, waiter)
+	call('PEXPIRE', queue, QUEUE_MS)
+end
+
+enter()
+ticket = tonumber(call('ZSCORE', queue, waiter))
+reply[REPLY_TICKET] = ticket
+first(1)
+for i = 1, max(limit, 1) do
+	slot = slot ~= '' and '#' .. i or ''
+	local key = lock_key(1)
+	if readers[1] or (call('EXISTS', key) == 0 and not reservation(key)) then
+		pass_on(1, own_id)
 	end
 end
-local lasts = max(left, tonumber(ttl)) + 1000
-local known = try('PTTL', queue_key(1))
-if type(known) == 'table' then
-	return known
+if woken_for then
+	enter()
 end
-local is_first = known < 0
-report_waiters(1, true)
-if known < lasts then
-	known = try('SET', queue_key(1), '1', 'PX', lasts)
-	if known.err then
-		return known
-	end
+reply[REPLY_RANK], reply[REPLY_QUEUED] = call('ZRANK', queue, waiter) or 0, call('ZCARD', queue)
+report_waiters()
+if woken_for then
+	reply[REPLY_SLOT] = tonumber(sub(woken_for, 2)) or 0
+	return answer(CODE_YES, 0, own_id)
 end
-if readers[1] and has(FLAG_PROMOTED) then
-	try('SET', promoted_key(1), '1', 'PX', lasts)
+slot = sub(KEYS[1], #base + 1)
+if value[1] and not (readers[1] and is_reader(waiter)) then
+	return refuse(1)
 end
-if slot ~= '' then
-	if free then
-		reply[REPLY_SLOT] = free
-		return answer(CODE_YES, 0)
-	end
-	if kept and is_first then
-		reply[REPLY_SLOT] = kept[1]
-		return answer(CODE_YES, 0, kept[2])
-	end
-	if not v then
-		return answer(CODE_RESERVED, left)
-	end
-end
-if v then
-	return answer_about(1, CODE_FOREIGN, left, sub(v, 1, 300))
-end
-if is_open and is_first then
-	return answer(CODE_YES, 0)
-end
-if is_open then
-	return answer_about(1, CODE_RESERVED, left, sub(readers[1], 1, 300))
-end
-local id = reservation(1)
-id = type(id) == 'string' and id or ''
-if is_first or id == '' then
-	return answer(CODE_YES, 0, id)
-end
-return answer(CODE_RESERVED, call('PTTL', reserved_key(KEYS[1])))
+return refuse_turn(1)

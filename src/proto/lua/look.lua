@@ -1,8 +1,8 @@
--- look: reports the holder of the keys. Changes nothing, except that a waiter stays in the queue. A
--- key with an unclaimed reservation counts as free for every client.
--- Flags: FLAG_SHARED, FLAG_WAITS and FLAG_PROMOTED (proto/request.h).
+-- look: reports the holder of the keys, or that the client could take them. Changes nothing, except
+-- that dead waiters leave the queue.
+-- Flags: FLAG_SHARED, FLAG_FAIR and FLAG_OVERRIDE (proto/request.h).
 
-local token, ttl, woken_by, flags, waiter_key, quarantine, wall, slots, held_ids = unpack(ARGV)
+local token, woken_by, flags, waiter_key, waiter, quarantine, wall, slots, held_ids = unpack(ARGV)
 
 -- include parts/view.lua
 -- include parts/restart_guard.lua
@@ -13,20 +13,16 @@ local err = read_keys()
 if err then
 	return err
 end
-stay()
 local no_vote = guard()
 reply[REPLY_FENCE] = last_number()
-for i = 1, #KEYS do
-	report_waiters(i, has_waiters(i))
-end
+report_waiters()
 if foreign then
-	refusal(foreign)
-	return add_other_slot()
+	return refuse(foreign)
 end
 if not gone then
 	local left = -1
-	for i, key in ipairs(KEYS) do
-		local lasts = mine_ends[i] and mine_ends[i] - clock(call) or call('PTTL', key)
+	for i = 1, #KEYS do
+		local lasts = time_left(i)
 		if lasts >= 0 and (left < 0 or lasts < left) then
 			left = lasts
 		end
@@ -36,14 +32,9 @@ end
 if no_vote then
 	return no_vote
 end
-for i, key in ipairs(KEYS) do
-	local id = reservation(i)
-	if is_late(i) then
-		return answer_about(i, CODE_RESERVED, call('PTTL', key), sub(readers[i], 1, 300))
-	end
-	if not value[i] and not readers[i] and type(id) == 'string' and not is_for_us(id) and not is_unclaimed(i) then
-		answer_about(i, CODE_RESERVED, call('PTTL', reserved_key(key)))
-		return add_other_slot()
+for i = 1, #KEYS do
+	if is_for_another(i) then
+		return refuse_turn(i)
 	end
 end
 return answer(CODE_GONE, 0)

@@ -2,7 +2,7 @@
 -- found the key in its way and left a reservation.
 
 local token, reserve_ms, quarantine, wall, slots = unpack(ARGV)
-local flags, held_ids = '', ''
+local flags, held_ids, waiter = '', '', ''
 
 -- include parts/view.lua
 -- include parts/queue.lua
@@ -12,16 +12,10 @@ if err then
 	return err
 end
 reply[REPLY_PARTIAL] = 0
-for i = 1, #KEYS do
-	if value[i] == token and remove(i) then
-		local id = try('GET', reserved_key(KEYS[i]))
-		if type(id) == 'string' then
-			if has_waiters(i) then
-				reserve(i, reserve_ms, true, id)
-			else
-				try('DEL', reserved_key(KEYS[i]))
-			end
-		end
+for i, key in ipairs(KEYS) do
+	local id = value[i] == token and remove(i) and reservation(key)
+	if id then
+		pass_on(i, id)
 	end
 end
 return loss() or answer(CODE_YES, 0)

@@ -1,9 +1,10 @@
--- other_slot: a reply that refuses a semaphore's slot names another slot, and the time to wait.
--- Uses `woken_by`.
+-- other_slot: refusals that name another slot of a semaphore, and the time to wait.
+-- Uses `woken_by`, '' in a script whose client cannot have a reservation.
 -- include queue.lua
 
--- Adds to the reply another slot that is free here and not reserved, or 0, and the time until the
--- first slot expires. Begins with the client's own slot, so that several clients get different ones.
+-- Adds to a refusal another slot that is free here and not reserved, if there is one, and the time
+-- until the first slot expires. Begins with the client's own slot, so that several clients get
+-- different ones.
 local function add_other_slot()
 	if slot == '' then
 		return reply
@@ -14,8 +15,8 @@ local function add_other_slot()
 		local key = base .. '#' .. i
 		local left = call('PTTL', key)
 		if left == -2 then
-			local id = try('GET', reserved_key(key))
-			if type(id) ~= 'string' or id == woken_by or in_list('#' .. i) then
+			local id = reservation(key)
+			if not id or is_for_us(id) then
 				reply[REPLY_SLOT], reply[REPLY_SOONEST] = i, 0
 				return reply
 			end
@@ -25,6 +26,19 @@ local function add_other_slot()
 			soonest = left
 		end
 	end
-	reply[REPLY_SLOT], reply[REPLY_SOONEST] = 0, soonest
+	reply[REPLY_SOONEST] = soonest
 	return reply
+end
+
+-- The reply "key i has another holder".
+local function refuse(i)
+	refusal(i)
+	return add_other_slot()
+end
+
+-- The reply "key i is free, or readers hold it, but it is the turn of another waiter".
+local function refuse_turn(i)
+	answer_about(i, CODE_RESERVED, max(call('PTTL', readers[i] and KEYS[i] or reserved_key(KEYS[i])), 0),
+		sub(readers[i] or '', 1, 300))
+	return add_other_slot()
 end

@@ -1,195 +1,190 @@
--- queue: waiters of a key, blocked on one node in order of arrival, and the reservation for the
--- first of them.
--- Uses `token` and the arguments of semaphore.lua; some functions below name further arguments.
+-- queue: the waiters of a key in the order of their tickets, and the reservation for a waiter that
+-- was woken.
+-- Uses `token`, `waiter` (the client's name in the queue; '': it is no waiter) and the arguments of
+-- semaphore.lua; some functions below name further arguments.
 --
 -- The bookkeeping keys of a key; all of them expire:
---   redlock:queue          a client waits at this node
---   redlock:wake           the list that waiters block on; the server serves them in order of
---                          arrival. Its only element is the wake-up: the id of the reservation
---   redlock:reserved       the reservation, by the id of the token that was released: the waiter that
---                          was woken with this id may take the key. If the wake-up is still in the
---                          list, no waiter was there to take it: the reservation is unclaimed
---   redlock:promoted       a writer was woken and found readers: the promoted writer. It is next in
---                          any case: it blocks on redlock:wake, and first of all on
---   redlock:promoted-wake  a list like redlock:wake
--- If the user has no right to these keys, redis.pcall returns an error, and no waiter is woken.
+--   redlock:queue     a sorted set: the waiters by their tickets. The name of a waiter that would be
+--                     a reader begins with 'r'
+--   redlock:reserved  the reservation: the id with which a waiter was woken. The key is free, and
+--                     only that waiter may take it
+-- The channels:
+--   redlock:wake:{KEY}:WAITER  the waiter subscribes to it for as long as it waits, so a waiter
+--                              without a subscription is dead. The message is the id and the slot of
+--                              its reservation; '': join again, you are one of the first two waiters
+--   redlock:queue:{KEY}        all waiters subscribe to it. The message says that the queue was lost
+-- If the user has no right to these keys or channels, redis.pcall returns an error, and no waiter is
+-- woken.
 -- include semaphore.lua
+
+local own_id = sub(token, 1, TOKEN_ID_LEN)
+-- The slot for which this script has woken its own client; '': the client was woken, but not for a
+-- slot; nil: it was not woken.
+local woken_for
+
+local function lock_key(i)
+	return slot == '' and KEYS[i] or base .. slot
+end
 
 local function queue_key(i)
 	return beside('queue', slot == '' and KEYS[i] or base)
-end
-
-local function wake_key(i)
-	return beside('wake', slot == '' and KEYS[i] or base)
 end
 
 local function reserved_key(key)
 	return beside('reserved', key)
 end
 
-local function promoted_key(i)
-	return beside('promoted', KEYS[i])
+local function channel(i, name)
+	return beside('wake', slot == '' and KEYS[i] or base) .. ':' .. name
 end
 
-local function promoted_wake_key(i)
-	return beside('promoted-wake', KEYS[i])
+local function is_reader(name)
+	return sub(name, 1, 1) == 'r'
 end
 
 local function has_waiters(i)
 	return try('EXISTS', queue_key(i)) == 1
 end
 
--- Sets the bit of key i among the reply's waiters.
-local function report_waiters(i, any)
-	local bits = reply[REPLY_WAITERS]
-	reply[REPLY_WAITERS] = bits - bits % 2 ^ i + bits % bit(i) + (any and bit(i) or 0)
+-- The bits of the keys that have waiters at this node.
+local function report_waiters()
+	local bits = 0
+	for i = 1, #KEYS do
+		bits = bits + (has_waiters(i) and bit(i) or 0)
+	end
+	reply[REPLY_WAITERS] = bits
 end
 
--- Returns the id of key i's reservation, which is the id of the token that was released. The waiter
--- that was woken with this id may take the key. False, or an error: none. A reservation that does not
--- expire within an hour was not written by a release and is removed: it would keep all clients out.
-local function reservation(i)
-	local id = try('GET', reserved_key(KEYS[i]))
-	local left = type(id) == 'string' and try('PTTL', reserved_key(KEYS[i]))
+-- Returns the id of a key's reservation, or false. A reservation that does not expire within an hour
+-- was not written by a script and is removed: it would keep all clients out.
+local function reservation(key)
+	local id = try('GET', reserved_key(key))
+	if type(id) ~= 'string' then
+		return false
+	end
+	local left = try('PTTL', reserved_key(key))
 	if type(left) == 'number' and (left < 0 or left > 3600000) then
-		try('DEL', reserved_key(KEYS[i]))
-		id = false
+		try('DEL', reserved_key(key))
+		return false
 	end
 	return id
-end
-
--- moved[i]: settle() moved a wake-up during this script.
-local moved = {}
-
--- Is the wake-up of a semaphore's slot ("#3") still in the list? All slots have one list.
-local function in_list(suffix)
-	for _, element in ipairs(try('LRANGE', wake_key(1), 0, -1)) do
-		if sub(element, TOKEN_ID_LEN + 1) == suffix then
-			return true
-		end
-	end
-	return false
-end
-
--- Is the reservation of key i unclaimed? Then no waiter is left in the queue. A wake-up that this
--- script moved does not count: the server serves it to a waiter only after the script has ended.
-local function is_unclaimed(i)
-	if slot == '' then
-		return not moved[i] and try('EXISTS', wake_key(i)) == 1
-	end
-	return in_list(slot)
-end
-
--- Removes the wake-up from the list.
-local function drop(i)
-	if slot == '' then
-		try('DEL', wake_key(i))
-		try('DEL', promoted_wake_key(i))
-		return
-	end
-	for _, element in ipairs(try('LRANGE', wake_key(i), 0, -1)) do
-		if sub(element, TOKEN_ID_LEN + 1) == slot then
-			try('LREM', wake_key(i), 0, element)
-		end
-	end
-end
-
--- Moves the wake-up of a promoted writer that is gone to the list of the queue. Tries PEXPIRE first,
--- as push() does: without the right to PEXPIRE, no list is written.
-local function settle(i)
-	local left = slot == '' and try('PTTL', promoted_wake_key(i))
-	if type(left) == 'number' and left > 0 and try('EXISTS', wake_key(i)) == 0
-			and try('PEXPIRE', wake_key(i), left) == 0 then
-		moved[i] = type(try('RPOPLPUSH', promoted_wake_key(i), wake_key(i))) == 'string'
-		try('PEXPIRE', wake_key(i), left)
-	end
-end
-
--- Wakes the first waiter, or the promoted writer, with an id. An unclaimed wake-up expires after
--- `ms`.
-local function push(i, ms, id)
-	local list = wake_key(i)
-	drop(i)
-	if slot == '' and try('DEL', promoted_key(i)) == 1 then
-		list = promoted_wake_key(i)
-	end
-	if slot ~= '' then
-		local left = try('PTTL', list)
-		ms = max(tonumber(ms), type(left) == 'number' and left or 0)
-	end
-	if tonumber(try('PEXPIRE', list, ms)) then
-		try('RPUSH', list, id .. slot)
-		try('PEXPIRE', list, ms)
-	end
 end
 
 -- Is the node's clock off? Then the node keeps no reservation: once the clock is set right, the
 -- reservation would last for as long as the clock was off. Uses `quarantine` and `wall`.
 local function is_skewed()
-	if tonumber(quarantine) == 0 then
-		return false
-	end
-	local t = try('TIME')
-	if t.err then
-		return false
-	end
-	return math.abs(t[1] * 1000000 + t[2] - wall) > SKEW_MAX_MS * 1000
+	local t = tonumber(quarantine) > 0 and try('TIME')
+	return t and not t.err and math.abs(t[1] * 1000000 + t[2] - wall) > SKEW_MAX_MS * 1000
 end
 
--- Reserves key i for `ms`, and, with `wakes`, wakes the first waiter. Uses `quarantine` and `wall`.
-local function reserve(i, ms, wakes, id)
-	id = id or sub(token, 1, TOKEN_ID_LEN)
+-- Uses `reserve_ms`, `quarantine` and `wall`.
+local function reserve(key, id)
 	if not is_skewed() then
-		try('SET', reserved_key(slot == '' and KEYS[i] or base .. slot), id, 'PX', ms)
-	end
-	if wakes then
-		push(i, ms, id)
+		try('SET', reserved_key(key), id, 'PX', reserve_ms)
 	end
 end
 
--- While readers hold the key: wakes the first waiter, which may join them, with the id that woke the
--- latest reader. If the wake-up stays unclaimed, no waiter is left. Uses `woken_by`.
-local function wake_next_reader(i)
-	local left = try('PTTL', queue_key(i))
-	if type(left) == 'number' and left > 0 and try('EXISTS', promoted_key(i)) ~= 1 then
-		push(i, left, sub(woken_by ~= '' and woken_by or token, 1, TOKEN_ID_LEN))
+-- Returns whether the waiter was there to receive the message.
+local function publish(i, name, message)
+	return (tonumber(try('PUBLISH', channel(i, name), message)) or 0) > 0
+end
+
+-- Tells the waiters that are now among the first two, because `removed` waiters have left the queue
+-- before them.
+local function nudge(i, removed)
+	for _, name in ipairs(try('ZRANGE', queue_key(i), max(2 - removed, 0), 1)) do
+		publish(i, name, '')
+	end
+end
+
+-- Removes the dead waiters at the head of the queue. Returns the first waiter that is alive, and how
+-- many dead ones were removed.
+local function remove_dead(i)
+	local removed = 0
+	while true do
+		local name = try('ZRANGE', queue_key(i), 0, 0)[1]
+		local subscribers = name and try('PUBSUB', 'NUMSUB', channel(i, name))[2]
+		if subscribers ~= 0 or try('ZREM', queue_key(i), name) ~= 1 then
+			return subscribers and subscribers > 0 and name, removed
+		end
+		removed = removed + 1
+	end
+end
+
+-- The first waiter of key i that is alive.
+local function first(i)
+	local name, removed = remove_dead(i)
+	nudge(i, removed)
+	return name
+end
+
+-- Takes the first waiter out of the queue and wakes it with an id; if it is a reader, the readers
+-- that follow it, too. The script's own client gets no message. Returns whether a waiter was woken.
+local function wake(i, id, only_readers)
+	local woken, removed = 0, 0
+	repeat
+		local name, dead = remove_dead(i)
+		removed = removed + dead
+		if not name or (only_readers and not is_reader(name)) then
+			break
+		end
+		if name == waiter then
+			woken_for = slot
+		elseif not publish(i, name, id .. slot) then
+			break
+		end
+		try('ZREM', queue_key(i), name)
+		woken = woken + 1
+		only_readers = true
+	until not is_reader(name) or woken == READERS_AT_ONCE
+	nudge(i, removed + woken)
+	return woken > 0
+end
+
+-- Passes on key i, which is free or held by readers. A free key is reserved for the waiter that is
+-- woken, and with `is_far` in any case: for a waiter at another node. Readers that hold the key are
+-- joined only by waiters that are readers. Returns false if the key is free and no waiter was woken.
+-- Uses the arguments of reserve().
+local function pass_on(i, id, is_far)
+	local key = lock_key(i)
+	local is_free = call('EXISTS', key) == 0
+	local is_woken = wake(i, id, not is_free)
+	if is_free and (is_woken or is_far) then
+		reserve(key, id)
+	elseif is_free then
+		try('DEL', reserved_key(key))
+	end
+	return is_woken or not is_free
+end
+
+-- Takes the client out of the queue of key i.
+local function leave_queue(i)
+	local rank = waiter ~= '' and try('ZRANK', queue_key(i), waiter)
+	if type(rank) == 'number' and try('ZREM', queue_key(i), waiter) == 1 and rank < 2 then
+		nudge(i, 1)
 	end
 end
 
 -- Is the reservation the client's own? Uses `woken_by`: the ids with which the client was woken, one
 -- after the other.
 local function is_for_us(id)
-	return id == woken_by or (#woken_by > TOKEN_ID_LEN and find(woken_by, id, 1, true) ~= nil)
+	return find(woken_by, id, 1, true)
 end
 
--- Keeps a waiter in the queue of key `waiter_key`, whatever the reply is: redlock:queue lasts until
--- the client must have asked again. Uses `flags` (FLAG_WAITS, FLAG_PROMOTED), `ttl` and `waiter_key`.
-local function stay()
-	if has(FLAG_WAITS) then
-		local i = tonumber(waiter_key)
-		local left = try('PTTL', queue_key(i))
-		local lasts = max((value[i] or readers[i]) and call('PTTL', KEYS[i]) or 0, tonumber(ttl)) + 1000
-		if type(left) == 'number' and left < lasts then
-			try('SET', queue_key(i), '1', 'PX', lasts)
-		end
-		if has(FLAG_PROMOTED) then
-			try('SET', promoted_key(i), '1', 'PX', lasts)
-		end
+-- Must the client leave key i to a waiter? Uses `flags` (FLAG_OVERRIDE, FLAG_FAIR), `woken_by` and
+-- `waiter_key`: the key for which the client was woken. A client that runs within a reader does not
+-- wait behind a writer that waits for that reader.
+local function is_for_another(i)
+	if value[i] or has(FLAG_OVERRIDE) then
+		return false
 	end
-end
-
--- Was the client woken for key i? Uses `woken_by` and `waiter_key`.
-local function was_woken(i)
-	return woken_by ~= '' and i == tonumber(waiter_key)
-end
-
--- May the client join the readers of key i ahead of the waiters? Only if it was woken, or runs within
--- one of the readers.
-local function may_join(i)
-	return was_woken(i) or held[i]
-end
-
--- Would the client join the readers of key i ahead of waiters, without being allowed to?
-local function is_late(i)
-	return readers[i] and not value[i] and has_waiters(i) and not may_join(i) and not is_unclaimed(i)
+	local id = not readers[i] and reservation(KEYS[i])
+	if id then
+		return not is_for_us(id)
+	end
+	if held[i] or not has(FLAG_FAIR) or (woken_by ~= '' and i == tonumber(waiter_key)) then
+		return false
+	end
+	local name = first(i)
+	return name and name ~= waiter
 end

@@ -1,8 +1,8 @@
 -- semaphore: a lock with several slots, each of which is a key of its own: KEY#1, KEY#2, ...
 -- Uses `slots` (their number; less than 2: no semaphore).
 --
--- All slots share one queue and one list of wake-ups; each slot has its own reservation. A wake-up is
--- the reservation's id followed by the slot, so the list has at most one wake-up for each slot.
+-- All slots share one queue; each slot has its own reservation. A wake-up is the reservation's id
+-- followed by the slot.
 
 -- slot: the slot that the request is about, as "#3"; '': no semaphore. base: KEY.
 local limit = tonumber(slots)

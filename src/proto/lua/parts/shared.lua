@@ -83,6 +83,11 @@ local function regroup(i)
 	call('PEXPIRE', set, last)
 end
 
+-- How long key i lasts, or the client's part of it, in ms.
+local function time_left(i)
+	return mine_ends[i] and mine_ends[i] - clock(call) or call('PTTL', KEYS[i])
+end
+
 -- Adds a reader, or extends it. The set gets its TTL before and after ZADD: without the right to
 -- PEXPIRE, the script ends before the set exists; without a right that regroup() needs, the set
 -- expires, but not before a reader in it.

@@ -1,5 +1,7 @@
 #include "lock/reply.h"
 
+#include "base/token.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -24,6 +26,12 @@ void reply_hide(struct reply *a, const char *secret)
 		return;
 	*end = '\0';
 	a->text_len = (size_t)(end - a->text);
+}
+
+bool reply_has_foreign_holder(const struct reply *a)
+{
+	return a->vote == VOTE_FOREIGN &&
+	       (a->pttl == NEVER || !(a->is_reserved || token_is_ours(a->text, a->text_len)));
 }
 
 bool reply_same_text(const struct reply *a, const struct reply *b)

@@ -119,6 +119,9 @@ struct reply reply_absent(enum reason reason, const char *detail);
  * whole or in part. */
 void reply_hide(struct reply *a, const char *secret);
 
+/* VOTE_FOREIGN by a holder that wakes no waiter: another program, or a key without an expiry. */
+bool reply_has_foreign_holder(const struct reply *a);
+
 /* True: both replies name the same value. */
 bool reply_same_text(const struct reply *a, const struct reply *b);
 

@@ -250,8 +250,7 @@ bool tally_is_taken(const struct tally *t, int node)
 {
 	const struct ballot *b = &t->ballot[node];
 
-	return b->vote == VOTE_FOREIGN && b->reply.pttl != NEVER &&
-	       (b->reply.is_reserved || token_is_ours(b->reply.text, b->reply.text_len));
+	return b->vote == VOTE_FOREIGN && !reply_has_foreign_holder(&b->reply);
 }
 
 bool tally_grace_is_over(

@@ -146,24 +146,17 @@ static void take_reservation(struct step *s, const struct event *ev, int key)
 
 /* ---- when to look and when to try again ---- */
 
-/* A client that wakes no waiters has the key: another program, or a key without an end. */
-static bool is_stranger(const struct reply *reply)
-{
-	return reply->vote == VOTE_FOREIGN &&
-	       (reply->pttl == NEVER ||
-		       !(reply->is_reserved || token_is_ours(reply->text, reply->text_len)));
-}
-
-static bool has_strangers(const struct step *s)
+static bool has_foreign_holder(const struct step *s)
 {
 	for (int i = 0; i < s->policy->nodes; i++)
-		if (s->tally->ballot[i].vote == VOTE_FOREIGN && !tally_is_taken(s->tally, i))
+		if (s->tally->ballot[i].vote == VOTE_FOREIGN &&
+			reply_has_foreign_holder(&s->tally->ballot[i].reply))
 			return true;
 	return false;
 }
 
 /* The queue node does not reserve the key for us: it is taken for `ends_in`. */
-static void schedule(struct step *s, usec ends_in, bool has_stranger)
+static void schedule(struct step *s, usec ends_in, bool is_foreign)
 {
 	struct waiter *w = s->waiter;
 	usec first = s->now + LOOK_FIRST + (usec)(s->random % RETRY_SPREAD);
@@ -173,7 +166,7 @@ static void schedule(struct step *s, usec ends_in, bool has_stranger)
 		look_in(s, LOOK_LATER + w->rank * LOOK_SPREAD);
 		return;
 	}
-	retry_in(s, has_stranger ? retry_delay(s) : usec_add(ends_in, spread(s)));
+	retry_in(s, is_foreign ? retry_delay(s) : usec_add(ends_in, spread(s)));
 	/* The first waiter asks all nodes: the queue node may have a key that the others have not.
 	 */
 	if (w->rank == 0)
@@ -254,7 +247,7 @@ static void join_replied(struct step *s, const struct event *ev)
 	if (reply->vote != VOTE_YES) {
 		w->saw_holder |= !reply->is_reserved;
 		schedule(s, semaphore_ends_in(s->policy, reply),
-			is_stranger(reply) || has_strangers(s));
+			reply_has_foreign_holder(reply) || has_foreign_holder(s));
 		return;
 	}
 	take_reservation(s, ev, w->key);
@@ -502,7 +495,7 @@ void waiter_pause(struct step *s, bool is_busy, bool is_moving)
 			w->reservation[w->key][0] = '\0';
 		/* OP_JOIN, which follows at once, says more. */
 		if (w->state != WAITER_POLLS && !semaphore_has_next(s)) {
-			schedule(s, NEVER, has_strangers(s));
+			schedule(s, NEVER, has_foreign_holder(s));
 			w->look_at = s->now;
 		}
 	} else {

@@ -44,8 +44,9 @@ static void record_reply(struct query *q, int node, const struct reply *reply, c
 static void handle_event(struct query *q, const struct event *ev,
 	const struct request *const request[NODES_MAX], const char *token)
 {
-	if (ev->kind == EV_TIME || ev->kind == EV_LINK_SHAKES || !request[ev->node] ||
-		q->tally.ballot[ev->node].vote != VOTE_NONE)
+	/* A wake-up is no reply: doctor's own hand-off wakes the waiter that doctor tries. */
+	if (ev->kind == EV_TIME || ev->kind == EV_LINK_SHAKES || ev->kind == EV_WAKE ||
+		!request[ev->node] || q->tally.ballot[ev->node].vote != VOTE_NONE)
 		return;
 	if (ev->kind == EV_LINK_UP)
 		send_to(q, ev->node, request[ev->node]);

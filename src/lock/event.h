@@ -35,7 +35,7 @@ enum event_kind {
 enum wake {
 	WAKE_RESERVED, /* the key is reserved for us; `reply` has the reservation's id and the slot
 			*/
-	WAKE_LOOK, /* our place in the queue changed, or the key did: ask with OP_JOIN */
+	WAKE_LOOK, /* we are now one of the first two in the queue: ask with OP_JOIN */
 	WAKE_REJOIN, /* the node lost its queue: enter it again, after a random delay */
 };
 

@@ -20,7 +20,7 @@
  * the way: the first node in policy.order that answers. The waiter uses the node's own connection.
  * QUEUED stays QUEUED when a wake-up takes the waiter out of the queue; each OP_JOIN returns to the
  * place that the ticket gives. If the queue node is silent, the waiter moves on to the next node,
- * with its ticket. POLLS is for ever: this user may not queue.
+ * with its ticket. POLLS is for ever: the user may not queue, or the server has no RESP3.
  *
  * Wake-ups may be lost. So each OP_JOIN also looks: it wakes the first waiter if the key is free.
  * The first two waiters look every second, the others every five seconds and some more.
@@ -45,7 +45,7 @@ enum waiter_state {
 	WAITER_JOINING, /* OP_JOIN is in flight */
 	WAITER_QUEUED, /* OP_JOIN was answered, and messages may arrive */
 	WAITER_LEAVING, /* the hand-off that takes us out of the queue is in flight */
-	WAITER_POLLS, /* this user may not queue; `trouble` says why */
+	WAITER_POLLS, /* the waiter cannot queue; `trouble` says why */
 };
 
 struct waiter {

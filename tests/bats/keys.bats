@@ -130,7 +130,7 @@ lasts_beyond() { [ "$(node "$1" pttl "$2")" -gt "$3" ]; }
 	ended_with 0
 }
 
-@test "unclaimed reservations, of two keys: a waiter that needs both is not delayed by them" {
+@test "void reservations, of two keys: a waiter that needs both is not delayed by them" {
 	# the queue nodes differ from pair to pair
 	for round in 1 2 3 4 5 6; do
 		a=a$round b=b$round

@@ -139,7 +139,7 @@ order() { tr '\n' ' ' < "$T/served"; }
 	eventually served 1
 }
 
-@test "an unclaimed reservation lapses" {
+@test "the reservation of a waiter that is stopped lapses" {
 	hold a "${LONG[@]}"
 	waiter b "${LONG[@]}"
 	kill -STOP "${W[b]}"
@@ -151,7 +151,7 @@ order() { tr '\n' ' ' < "$T/served"; }
 	eventually redlock run -n -k job -- true
 }
 
-keeps_turn() { [ "$(node "$1" exists "redlock:reserved:{job}")" = 1 ]; }
+keeps_reservation() { [ "$(node "$1" exists "redlock:reserved:{job}")" = 1 ]; }
 
 @test "a reservation that does not expire, or only in hours, excludes no client" {
 	local id=0123456789abcdef0123456789abcdef01234567
@@ -278,9 +278,9 @@ keeps_turn() { [ "$(node "$1" exists "redlock:reserved:{job}")" = 1 ]; }
 }
 
 @test "a waiter that gives up does not touch another waiter's reservation" {
-	turn=$(printf 'a%.0s' {1..40})
+	id=$(printf 'a%.0s' {1..40})
 	for i in 1 2 3; do
-		node $i set "redlock:reserved:{job}" "$turn" px 600000 > "$T/set"
+		node $i set "redlock:reserved:{job}" "$id" px 600000 > "$T/set"
 		node $i set "redlock:queue:{job}" 1 px 600000 > "$T/set"
 	done
 	node 3 config resetstat > "$T/set"
@@ -290,7 +290,7 @@ keeps_turn() { [ "$(node "$1" exists "redlock:reserved:{job}")" = 1 ]; }
 	continue_node 3
 	heard() { [ "$(node 3 info commandstats | sed -n 's/^cmdstat_eval:calls=\([0-9]*\).*/\1/p')" = 2 ]; }
 	eventually heard
-	[ "$(node 3 get "redlock:reserved:{job}")" = "$turn" ]
+	[ "$(node 3 get "redlock:reserved:{job}")" = "$id" ]
 	[ "$(node 3 exists "redlock:wake:{job}")" = 0 ]
 }
 

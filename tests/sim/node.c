@@ -557,7 +557,7 @@ static void refuse(const struct run *run)
 }
 
 /* The key is free, or readers hold it, but another waiter is first. */
-static void refuse_turn(const struct run *run)
+static void refuse_reserved(const struct run *run)
 {
 	int64_t left = run->is_group      ? pttl(run)
 		       : reservation(run) ? run->l->reserved.ends - node_msec(run->n)
@@ -741,7 +741,7 @@ static void acquire(struct run *run)
 		if (run->is_group || !reservation(run))
 			pass_on(run, arg(run, "token"), false);
 		if (run->woken_for < 0) {
-			refuse_turn(run);
+			refuse_reserved(run);
 			return;
 		}
 	}
@@ -799,7 +799,7 @@ static void join(struct run *run)
 	} else if (run->value[0] && !(run->is_group && is_reader(waiter))) {
 		refuse(run);
 	} else {
-		refuse_turn(run);
+		refuse_reserved(run);
 	}
 }
 
@@ -817,7 +817,7 @@ static void look(struct run *run)
 	else if (has_no_vote)
 		return;
 	else if (is_for_another(run))
-		refuse_turn(run);
+		refuse_reserved(run);
 	else
 		answer(run, CODE_GONE, 0, "");
 }

@@ -882,7 +882,7 @@ TEST(settings_a_token_may_name_its_slot)
 TEST(settings_our_own_keys_are_no_locks)
 {
 	static const char *const own[] = {"{redlock}:node", "redlock:queue:{k}",
-		"redlock:reserved:{k}", "redlock:wake:{k}", "redlock:fence:{k}"};
+		"redlock:reserved:{k}", "redlock:readers:{k}", "redlock:fence:{k}"};
 	struct settings s = fresh();
 	struct err e;
 
@@ -891,8 +891,8 @@ TEST(settings_our_own_keys_are_no_locks)
 		CHECK(strstr(e.text, "is redlock's own"));
 	}
 	CHECK(strstr(e.hint, "in the braces"));
-	CHECK_INT(settings_check_key("redlock:wake:{\x1b[31m", &e), -1);
-	CHECK_TEXT(e.text, "the key 'redlock:wake:{\\x1b[31m' is redlock's own");
+	CHECK_INT(settings_check_key("redlock:queue:{\x1b[31m", &e), -1);
+	CHECK_TEXT(e.text, "the key 'redlock:queue:{\\x1b[31m' is redlock's own");
 	CHECK_INT(settings_add_key(&s, "{redlock}:node", &e), -1);
 	CHECK(strstr(e.hint, "redlock doctor"));
 	/* Other keys may begin like redlock's own: libraries use prefixes. */

@@ -30,7 +30,7 @@ for i, key in ipairs(KEYS) do
 		end
 		-- Readers that wait next to each other are woken together.
 		if not woken_for then
-			return refuse_turn(i)
+			return refuse_reserved(i)
 		end
 	end
 end

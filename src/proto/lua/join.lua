@@ -58,4 +58,4 @@ slot = sub(KEYS[1], #base + 1)
 if value[1] and not (readers[1] and is_reader(waiter)) then
 	return refuse(1)
 end
-return refuse_turn(1)
+return refuse_reserved(1)

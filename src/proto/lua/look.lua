@@ -34,7 +34,7 @@ if no_vote then
 end
 for i = 1, #KEYS do
 	if is_for_another(i) then
-		return refuse_turn(i)
+		return refuse_reserved(i)
 	end
 end
 return answer(CODE_GONE, 0)

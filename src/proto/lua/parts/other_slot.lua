@@ -36,8 +36,8 @@ local function refuse(i)
 	return add_other_slot()
 end
 
--- The reply "key i is free, or readers hold it, but it is the turn of another waiter".
-local function refuse_turn(i)
+-- The reply "key i is free, or readers hold it, but another waiter is first".
+local function refuse_reserved(i)
 	answer_about(i, CODE_RESERVED, max(call('PTTL', readers[i] and KEYS[i] or reserved_key(KEYS[i])), 0),
 		sub(readers[i] or '', 1, 300))
 	return add_other_slot()

@@ -6,8 +6,8 @@
 -- The bookkeeping keys of a key; all of them expire:
 --   redlock:queue     a sorted set: the waiters by their tickets. The name of a waiter that would be
 --                     a reader begins with 'r'
---   redlock:reserved  the reservation: the id with which a waiter was woken. The key is free, and
---                     only that waiter may take it
+--   redlock:reserved  the reservation: the id with which a waiter was woken. Only that waiter may
+--                     take the key, once it is free
 -- The channels:
 --   redlock:wake:{KEY}:WAITER  the waiter subscribes to it for as long as it waits, so a waiter
 --                              without a subscription is dead. The message is the id and the slot of
@@ -97,7 +97,7 @@ local function nudge(i, removed)
 	end
 end
 
--- Removes the dead waiters at the head of the queue. Returns the first waiter that is alive, and how
+-- Removes the dead waiters before the first living one. Returns the first waiter that is alive, and how
 -- many dead ones were removed.
 local function remove_dead(i)
 	local removed = 0

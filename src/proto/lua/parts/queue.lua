@@ -97,8 +97,7 @@ local function nudge(i, removed)
 	end
 end
 
--- Removes the dead waiters before the first living one. Returns the first waiter that is alive, and how
--- many dead ones were removed.
+-- Removes the dead waiters before the first living one. Returns that one, and how many were removed.
 local function remove_dead(i)
 	local removed = 0
 	while true do

@@ -96,7 +96,7 @@ struct reply {
 	bool is_reserved; /* FOREIGN: the key is free, but reserved for another waiter; or it is
 			     shared, and waiters are ahead of us */
 	int64_t ticket; /* JOIN: our place among all waiters: the same in every later join */
-	int rank; /* JOIN: living waiters ahead of us in the queue; 0: we are the first */
+	int rank; /* JOIN: waiters ahead of us, of which the first is alive; 0: we are the first */
 	int queued; /* JOIN: waiters in the queue */
 	bool is_shared; /* readers hold the key */
 	int key; /* FOREIGN: index of the key that another client has */

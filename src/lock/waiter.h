@@ -53,7 +53,7 @@ struct waiter {
 	char id[WAITER_ID_LEN + 1]; /* the same at every node and for every key; "": not needed yet
 				     */
 	int64_t ticket; /* the place in every queue; 0: no OP_JOIN was answered yet */
-	int rank; /* living waiters ahead of us, as last reported; 0 until then */
+	int rank; /* waiters ahead of us, as last reported; 0 until then */
 	int node; /* SUBSCRIBING and later: the queue node */
 	int key; /* SUBSCRIBING and later: the key that the queue is for */
 	int busy_key; /* the key that another client has; differs from `key` until we have moved */

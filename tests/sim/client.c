@@ -275,7 +275,9 @@ void client_chats(struct client *c)
 /* However its wake-ups come, a client that waits does not try without a pause for long. */
 static void check_attempts(struct client *c)
 {
-	usec each = usec_min(USEC_SEC / 20, c->policy.node_timeout / 4);
+	/* Where the queue node lost the key of a holder: by its own looks, every half of a node
+	 * time-out, and as often by those of another reader. */
+	usec each = usec_min(USEC_SEC / 20, c->policy.node_timeout / 8);
 
 	if (world.slots > 1) /* it goes from slot to slot */
 		return;
@@ -443,13 +445,13 @@ static void check_all_pending(const struct client *c)
 }
 
 /* A client tries for as long as --wait says, and may finish the attempt that is under way then. A
- * silent queue node may delay the last attempt. */
+ * silent queue node may delay the last attempt, and rivals are asked for two node time-outs. */
 static void check_patience(const struct client *c)
 {
 	usec tried = world.now - c->trying_since;
 
 	if (c->paused_until < c->trying_since && c->policy.wait != NEVER &&
-		tried > c->policy.wait + c->policy.wait / 10 + 4 * c->policy.node_timeout +
+		tried > c->policy.wait + c->policy.wait / 10 + 5 * c->policy.node_timeout +
 				USEC_SEC / 4)
 		breach("patience", "c%d tried for %d ms", c->id, (int)(tried / USEC_MSEC));
 }

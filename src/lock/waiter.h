@@ -20,7 +20,7 @@
  * the way: the first node in policy.order that answers. The waiter uses the node's own connection.
  * QUEUED stays QUEUED when a wake-up takes the waiter out of the queue; each OP_JOIN returns to the
  * place that the ticket gives. If the queue node is silent, the waiter moves on to the next node,
- * with its ticket. POLLS is for ever: the user may not queue, or the server has no RESP3.
+ * with its ticket. POLLS does not end: the user may not queue, or the server has no RESP3.
  *
  * Wake-ups may be lost. So each OP_JOIN also looks: it wakes the first waiter if the key is free.
  * The first two waiters look every second, the others every five seconds and some more.

@@ -62,18 +62,6 @@ static void enqueue(int argc, const char *const argv[])
 
 /* ---- one step ---- */
 
-static const char *const op_name[OP_COUNT] = {
-	[OP_ACQUIRE] = "acquire",
-	[OP_EXTEND] = "extend",
-	[OP_REPAIR] = "repair",
-	[OP_UNDO] = "undo",
-	[OP_HAND_OFF] = "hand-off",
-	[OP_EXPIRE] = "expire",
-	[OP_FENCE] = "fence",
-	[OP_LOOK] = "look",
-	[OP_JOIN] = "join",
-};
-
 struct step {
 	enum kind {
 		STEP_CALL, /* one of redlock's scripts; otherwise an administrator's command: */
@@ -714,7 +702,7 @@ static bool play(struct sim_node *n, const struct step *s, long *exact)
 	}
 	if (!ok) {
 		printf("# %s %s, %" PRId64 " us, between %" PRId64 " and %" PRId64 "\n",
-			s->kind == STEP_CALL ? op_name[s->op] : s->words[0],
+			s->kind == STEP_CALL ? node_op_name(s->op) : s->words[0],
 			s->kind == STEP_CALL ? node_arg(&s->request, "flags") : s->token, s->ttl,
 			from, to);
 		for (int i = 2; i < s->count && s->kind == STEP_CALL; i++)

@@ -146,6 +146,24 @@ static bool has_slots(const struct request *r)
 	return strchr(r->argv[3], '#') != NULL;
 }
 
+const char *node_op_name(enum op op)
+{
+	static const char *const names[OP_COUNT] = {
+		[OP_ACQUIRE] = "acquire",
+		[OP_EXTEND] = "extend",
+		[OP_REPAIR] = "repair",
+		[OP_UNDO] = "undo",
+		[OP_HAND_OFF] = "hand-off",
+		[OP_EXPIRE] = "expire",
+		[OP_FENCE] = "fence",
+		[OP_LOOK] = "look",
+		[OP_SUBSCRIBE] = "subscribe",
+		[OP_JOIN] = "join",
+	};
+
+	return names[op];
+}
+
 int node_slot_of(const struct request *r)
 {
 	return has_slots(r) ? atoi(strrchr(r->argv[3], '#') + 1) - 1 : 0;

@@ -143,6 +143,9 @@ struct sim_reader *node_reader_of(struct sim_node *n, const struct session *s);
  * client touches it. */
 usec node_key_ends(struct sim_node *n, int i, const struct session *s);
 
+/* The name of an operation in traces. */
+const char *node_op_name(enum op op);
+
 /* The slot that a request names. */
 int node_slot_of(const struct request *r);
 

@@ -25,6 +25,16 @@ static enum push_kind read_block(const char *bytes, size_t len, struct push *pus
 	return kind;
 }
 
+/* Each shorter part of the bytes is not complete. */
+static void check_parts(const char *text)
+{
+	struct push push;
+
+	for (size_t n = 1; n < strlen(text); n++)
+		if (!CHECK_INT(read_block(text, n, &push), PUSH_PARTIAL))
+			printf("# %zu bytes of %s\n", n, text);
+}
+
 /* The beginning of the bytes is a push of that kind. Each shorter part is not complete. */
 static void check_whole(const char *text, enum push_kind want)
 {
@@ -32,9 +42,7 @@ static void check_whole(const char *text, enum push_kind want)
 	size_t len = strlen(text);
 	struct push push;
 
-	for (size_t n = 1; n < len; n++)
-		if (!CHECK_INT(read_block(text, n, &push), PUSH_PARTIAL))
-			printf("# %zu bytes of %s\n", n, text);
+	check_parts(text);
 	CHECK_INT(read_block(text, len, &push), want);
 	CHECK_INT(push.len, len);
 	/* Later bytes do not matter. */
@@ -51,9 +59,7 @@ static void check_broken(const char *text)
 	size_t len = strlen(text);
 	struct push push;
 
-	for (size_t n = 1; n < len; n++)
-		if (!CHECK_INT(read_block(text, n, &push), PUSH_PARTIAL))
-			printf("# %zu bytes of %s\n", n, text);
+	check_parts(text);
 	CHECK_INT(read_block(text, len, &push), PUSH_BROKEN);
 }
 

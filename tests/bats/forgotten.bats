@@ -56,13 +56,6 @@ stop_waiter() {
 	kill -STOP "${W[$1]}"
 	eventually in_state "${W[$1]}" T
 }
-# the queue node
-line() {
-	local i
-	for ((i = 1; i <= N; i++)); do
-		[ "$(queued $i)" = 0 ] || echo $i
-	done
-}
 order() { cut -d ' ' -f 1 "$T/served" | tr '\n' ' '; }
 served() { [ "$(wc -l < "$T/served")" -ge "$1" ]; }
 
@@ -212,7 +205,7 @@ has_outcome() { file_has "$T/served" "^$1 " || is_held_by "$2"; }
 	hold a "${TTL[@]}"
 	enqueue b "${TTL[@]}"
 	enqueue c "${TTL[@]}"
-	i=$(line)
+	i=$(queue_node)
 	stop_node "$i"
 	let_go a
 	taken b
@@ -223,7 +216,7 @@ has_outcome() { file_has "$T/served" "^$1 " || is_held_by "$2"; }
 @test "FLUSHALL on the queue node" {
 	hold a "${TTL[@]}"
 	for name in b c d e; do enqueue $name "${TTL[@]}"; done
-	node "$(line)" flushall
+	node "$(queue_node)" flushall
 	let_go a
 	eventually served 4
 	last=$(tail -n 1 "$T/served")
@@ -236,7 +229,7 @@ has_outcome() { file_has "$T/served" "^$1 " || is_held_by "$2"; }
 	for i in 1 2 3; do CONNECTION[i]=$(node $i client list | sed -n '/cmd=client/!s/^id=\([0-9]*\).*/\1/p'); done
 	enqueue b "${TTL[@]}"
 	enqueue c "${TTL[@]}"
-	i=$(line)
+	i=$(queue_node)
 	mv "$T/$i.sock" "$T/$i.away"
 	redis-cli -s "$T/$i.away" client kill id "${CONNECTION[i]}"
 	let_go a
@@ -248,7 +241,7 @@ has_outcome() { file_has "$T/served" "^$1 " || is_held_by "$2"; }
 @test "the queue node is killed, and starts again" {
 	hold a "${TTL[@]}"
 	for name in b c d e; do enqueue $name "${TTL[@]}"; done
-	i=$(line)
+	i=$(queue_node)
 	kill_node "$i"
 	let_go a
 	start_node "$i"
@@ -332,7 +325,7 @@ has_outcome() { file_has "$T/served" "^$1 " || is_held_by "$2"; }
 @test "in calm, a waiter asks seldom: beyond the second, at most 12 times a minute" {
 	hold a "${TTL[@]}"
 	for name in b c d e f g; do enqueue $name "${TTL[@]}"; done
-	mapfile -t names < <(node "$(line)" zrange 'redlock:queue:{job}' 0 -1)
+	mapfile -t names < <(node "$(queue_node)" zrange 'redlock:queue:{job}' 0 -1)
 	for i in 1 2 3; do
 		node $i config resetstat
 		redis-cli -s "$T/$i.sock" monitor > "$T/monitor$i" 3>&- &

@@ -186,6 +186,13 @@ ended_with() {
 	}
 }
 
+# the queue node
+queue_node() {
+	local i
+	for ((i = 1; i <= N; i++)); do
+		[ "$(queued $i)" = 0 ] || echo $i
+	done
+}
 # queued I [redis-cli options]: the number of waiters in the queues of node I that are connected.
 queued() {
 	timeout 10 redis-cli -s "$T/$1.sock" "${@:2}" eval "

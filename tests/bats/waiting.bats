@@ -34,13 +34,6 @@ waiter() {
 	W[$name]=$BG
 	eventually in_queue $((before + 1))
 }
-# the queue node
-line() {
-	local i
-	for ((i = 1; i <= N; i++)); do
-		[ "$(queued $i)" = 0 ] || echo $i
-	done
-}
 served() { [ "$(wc -l < "$T/served")" -eq "$1" ]; }
 order() { tr '\n' ' ' < "$T/served"; }
 
@@ -79,9 +72,9 @@ order() { tr '\n' ' ' < "$T/served"; }
 		[ $n -eq "$1" ]
 	}
 	eventually connections $((3 + 3 + 3)) # of the holder, of the first waiter, and of the others
-	line=$(line)
-	mapfile -t names < <(node "$line" zrange 'redlock:queue:{job}' 0 -1)
-	redis-cli -s "$T/$line.sock" monitor > "$T/monitor" 3>&- &
+	queue=$(queue_node)
+	mapfile -t names < <(node "$queue" zrange 'redlock:queue:{job}' 0 -1)
+	redis-cli -s "$T/$queue.sock" monitor > "$T/monitor" 3>&- &
 	also_end $!
 	asked() { grep -c "\"EVAL\".*\"$1\"" "$T/monitor" || true; }
 	has_asked() { [ "$(asked "${names[0]}")" -ge 12 ]; }
@@ -168,19 +161,19 @@ keeps_reservation() { [ "$(node "$1" exists "redlock:reserved:{job}")" = 1 ]; }
 @test "a reservation of a waiter that is gone is no reason to wait, however late the queue node reports that" {
 	hold a "${LONG[@]}"
 	waiter b "${LONG[@]}"
-	line=$(line)
+	queue=$(queue_node)
 	let_go a
 	ended_with 0
-	stop_node "$line"
+	stop_node "$queue"
 	for i in 1 2 3; do
-		[ $i -eq "$line" ] && continue
+		[ $i -eq "$queue" ] && continue
 		node $i set 'redlock:reserved:{job}' 0123456789abcdef0123456789abcdef01234567 px 600000 > "$T/set"
 		node $i config resetstat > "$T/set"
 	done
 	in_background "$T/c" run -n -k job "${LONG[@]}" -- echo mine
 	heard() { node "$1" info commandstats | grep -q '^cmdstat_eval:calls='; }
-	for i in 1 2 3; do [ $i -eq "$line" ] || eventually heard $i; done
-	continue_node "$line"
+	for i in 1 2 3; do [ $i -eq "$queue" ] || eventually heard $i; done
+	continue_node "$queue"
 	ended_with 0
 }
 
@@ -317,7 +310,7 @@ keeps_reservation() { [ "$(node "$1" exists "redlock:reserved:{job}")" = 1 ]; }
 		pids+=("$BG")
 	done
 	eventually in_queue 100
-	kill_node "$(line)"
+	kill_node "$(queue_node)"
 	eventually in_queue 100
 	let_go a
 	for pid in "${pids[@]}"; do wait "$pid"; done
@@ -327,7 +320,7 @@ keeps_reservation() { [ "$(node "$1" exists "redlock:reserved:{job}")" = 1 ]; }
 @test "the queue node starts again, empty, with many waiters" {
 	hold a "${LONG[@]}"
 	for name in b c d e f; do waiter $name "${LONG[@]}"; done
-	i=$(line)
+	i=$(queue_node)
 	kill_node "$i"
 	start_node "$i"
 	eventually admitted "$i"
@@ -339,7 +332,7 @@ keeps_reservation() { [ "$(node "$1" exists "redlock:reserved:{job}")" = 1 ]; }
 @test "the queue node is stopped: a waiter has the lock when the key expires" {
 	hold a "${BRIEF[@]}"
 	waiter b "${BRIEF[@]}"
-	i=$(line)
+	i=$(queue_node)
 	stop_node "$i"
 	let_go a
 	ended_with 0

@@ -126,8 +126,8 @@ static bool may_know_limit(const struct settings *s)
 /* Is it one of redlock's bookkeeping keys? See proto/request.c. */
 static bool is_reserved(const char *key)
 {
-	static const char *const own[] = {
-		"redlock:queue:{", "redlock:reserved:{", "redlock:fence:{", "redlock:readers:{"};
+	static const char *const own[] = {"redlock:queue:{", "redlock:reserved:{",
+		"redlock:fence:{", "redlock:readers:{", "redlock:limit:{"};
 	bool found = strcmp(key, GUARD_KEY) == 0;
 
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)

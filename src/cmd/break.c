@@ -39,8 +39,7 @@ static void build_removal(struct removal *removal, int node, const struct settin
 	struct request *r = &removal->request[node];
 	const struct lock_ref lock = {
 		.keys = &s->keys,
-		.slots = (int)s->limit,
-		.slot = (int)s->slot,
+		.slot = s->limit > 1 ? (int)s->slot : 0,
 		.token = shown->text,
 		.token_len = shown->text_len,
 	};
@@ -183,7 +182,7 @@ int cmd_break(struct settings *s)
 	static struct removal removal;
 	const struct policy policy = settings_policy(s);
 	const struct lock_ref lock = {
-		.keys = &s->keys, .slots = (int)s->limit, .slot = (int)s->slot, .token = ""};
+		.keys = &s->keys, .slot = s->limit > 1 ? (int)s->slot : 0, .token = ""};
 	struct request look;
 	struct reply shown[NODES_MAX];
 	const char *state;
@@ -221,9 +220,10 @@ int cmd_break(struct settings *s)
 		status = print_result(&query, s, "no-lock", STATUS_BUSY);
 	} else if (count == 0) {
 		log_say(LOG_ERRORS, "there is nothing to remove");
-		if (strcmp(state, "free") == 0 && s->limit <= 1 && report_has_waiters(&query.tally))
+		if (s->limit <= 1 && tally_limit(&query.tally) > 0)
 			log_hint(LOG_ERRORS,
-				"is it a semaphore? 'redlock status --limit N' shows its slots");
+				"slots of the key are held: 'redlock status --limit %d' shows them",
+				tally_limit(&query.tally));
 		status = print_result(&query, s, state, STATUS_OK);
 	} else {
 		show_others(&query, s, &removal);

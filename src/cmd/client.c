@@ -128,9 +128,10 @@ bool client_is_nested(const struct client *c, const struct reply **holder)
 	const struct lock *lock = &c->session.lock;
 	int count = tally_held_by(&lock->tally, c->outer, holder);
 
-	/* The enclosing run holds one slot; another slot may be free, or become free soon. */
+	/* The enclosing run holds one slot; another slot may be free, or become free soon, unless
+	 * that run has another limit. */
 	if (policy_has_slots(&lock->policy))
-		return false;
+		return count > 0 && (*holder)->limit > 0;
 	/* --reentrant needs a majority that confirms the enclosing lock; a refusal needs only one
 	 * node that has its key. */
 	return count > 0 && (!c->settings->reentrant || (*holder)->is_shared ||
@@ -298,17 +299,26 @@ int client_refused(struct client *c)
 /* Waiting for a lock of our own enclosing run would never end. */
 int client_refuse_nested(struct client *c)
 {
+	const struct settings *s = c->settings;
 	const struct reply *holder;
-	bool is_shared = client_is_nested(c, &holder) && holder->is_shared;
+	bool is_nested = client_is_nested(c, &holder), is_shared = is_nested && holder->is_shared;
+	int limit = is_nested ? holder->limit : 0;
+	char keys[REPORT_MAX];
 
 	client_release(c, 0);
+	if (limit > 0) {
+		log_say(LOG_NORMAL,
+			"%s is held with limit %d, not %ld, by a run that this one is part of",
+			report_keys(keys, &s->keys), limit, s->limit);
+		return (int)s->conflict_exit_code;
+	}
 	log_say(LOG_NORMAL, "%s %s held by a run that this one is part of", c->name,
-		report_verb(&c->settings->keys));
+		report_verb(&s->keys));
 	if (is_shared)
 		log_hint(LOG_NORMAL, "a reader does not become a writer; see --exclusive");
-	else if (c->settings->command == COMMAND_RUN && c->settings->keys.count == 1)
+	else if (s->command == COMMAND_RUN && s->keys.count == 1)
 		log_hint(LOG_NORMAL, "--reentrant runs the command under that lock");
-	return (int)c->settings->conflict_exit_code;
+	return (int)s->conflict_exit_code;
 }
 
 const char *client_refusal_word(const struct client *c)

@@ -187,7 +187,7 @@ static void build_trial(struct request *r, enum trial trial, const struct visit 
 		request_look(r, &lock, &(struct look_args){0});
 		break;
 	case TRIAL_SUBSCRIBE:
-		request_subscribe(r, v->key, v->waiter);
+		request_subscribe(r, v->key, 0, v->waiter);
 		break;
 	case TRIAL_JOIN:
 		request_join(

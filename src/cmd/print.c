@@ -101,6 +101,8 @@ void print_holder(struct json *j, const char *name, const struct reply *holder)
 		json_bool(j, "shared", true);
 	if (since)
 		json_text(j, "since", time_format(when, since));
+	if (holder->limit > 0)
+		json_number(j, "limit", holder->limit);
 	json_ms(j, "left_ms", holder->pttl);
 	json_close(j, '}');
 }

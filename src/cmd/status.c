@@ -92,14 +92,13 @@ static void show_nodes(struct overview *st, const struct tally *t, const usec to
 			report_reply(text, &nodes->node[i], OP_LOOK, &t->ballot[i].reply, took[i]));
 }
 
-/* Clients that wait for a free key may wait for a slot of a semaphore. */
-static void hint_at_slots(struct overview *st, const struct tally *t, const char *state)
+/* The key itself is free, but slots of it are held. */
+static void hint_at_slots(struct overview *st, const struct tally *t)
 {
-	if (st->has_hinted || st->settings->limit > 1 || strcmp(state, "free") != 0 ||
-		!report_has_waiters(t))
+	if (st->has_hinted || tally_limit(t) == 0)
 		return;
 	st->has_hinted = true;
-	log_hint(LOG_NORMAL, "is it a semaphore? --limit N shows its slots");
+	log_hint(LOG_NORMAL, "slots of the key are held: --limit %d shows them", tally_limit(t));
 }
 
 static void remember_unknown(struct overview *st, const struct tally *t)
@@ -133,6 +132,8 @@ static void show_key(struct overview *st, const struct tally *t, const usec took
 	if (st->settings->limit > 1)
 		json_number(&st->json, "slot", slot);
 	json_text(&st->json, "state", state);
+	if (slot == 0 && tally_limit(t) > 0)
+		json_number(&st->json, "limit", tally_limit(t));
 	if (count > 0 && !holder.is_reserved) {
 		print_holder(&st->json, "holder", &holder);
 		json_number(&st->json, "on_nodes", count);
@@ -151,8 +152,7 @@ static void show_key(struct overview *st, const struct tally *t, const usec took
 static int ask(struct overview *st, const char *name, long slot)
 {
 	struct key_list key = ONE_KEY(name);
-	const struct lock_ref lock = {
-		.keys = &key, .slots = (int)st->settings->limit, .slot = (int)slot, .token = ""};
+	const struct lock_ref lock = {.keys = &key, .slot = (int)slot, .token = ""};
 	struct request look;
 
 	request_look(&look, &lock, &(struct look_args){0});
@@ -167,16 +167,15 @@ static int look_at_key(struct overview *st, const char *key)
 
 	if (status == STATUS_OK) {
 		show_key(st, t, st->query.took, key, strlen(key), 0);
-		hint_at_slots(st, t, report_state(t));
+		hint_at_slots(st, t);
 	}
 	return status;
 }
 
-static void sum_up(struct overview *st, const char *key, const struct slot slots[])
+static void sum_up(struct overview *st, const char *key, const struct slot slots[], long limit)
 {
-	const long limit = st->settings->limit;
 	int held = 0, unknown = 0;
-	char name[REPORT_MAX], rest[40] = "";
+	char name[REPORT_MAX], rest[40] = "", other[40] = "";
 
 	for (long i = 0; i < limit; i++) {
 		const char *state = report_state(&slots[i].tally);
@@ -188,6 +187,7 @@ static void sum_up(struct overview *st, const char *key, const struct slot slots
 		json_open(&st->json, NULL, '{');
 		json_text(&st->json, "key", key);
 		json_number(&st->json, "limit", limit);
+		json_number(&st->json, "requested_limit", st->settings->limit);
 		json_number(&st->json, "held", held);
 		json_number(&st->json, "unknown", unknown);
 		json_open(&st->json, "slots", '[');
@@ -195,29 +195,43 @@ static void sum_up(struct overview *st, const char *key, const struct slot slots
 	}
 	if (unknown > 0)
 		snprintf(rest, sizeof(rest), ", %d unknown", unknown);
-	print_line("%s: %d of %ld slots %s held%s", report_keys(name, &ONE_KEY(key)), held, limit,
-		held == 1 ? "is" : "are", rest);
+	if (limit != st->settings->limit)
+		snprintf(other, sizeof(other), " held with limit %ld, not %ld:", limit,
+			st->settings->limit);
+	print_line("%s%s%s %d of %ld slots %s held%s", report_keys(name, &ONE_KEY(key)),
+		*other ? " is" : ":", other, held, limit, held == 1 ? "is" : "are", rest);
+}
+
+/* Asks for the first slot. *limit: with which slots are held; if none is held, that of --limit. */
+static int ask_first(struct overview *st, const char *key, long *limit)
+{
+	int status = ask(st, key, 1), held_with = tally_limit(&st->query.tally);
+
+	*limit = held_with > 0 ? held_with : st->settings->limit;
+	return status;
 }
 
 /* Prints a summary of the semaphore, then each slot as a lock of its own. */
 static int look_at_slots(struct overview *st, const char *key)
 {
-	const long limit = st->settings->limit;
-	struct slot *slots = calloc((size_t)limit, sizeof(*slots));
 	char name[REQUEST_KEY_MAX + 8];
-	int status = STATUS_OK;
+	struct slot *slots;
+	long limit;
+	int status = ask_first(st, key, &limit);
 
+	slots = calloc((size_t)limit, sizeof(*slots));
 	if (!slots) {
 		log_say(LOG_ERRORS, "out of memory");
 		return STATUS_INTERNAL;
 	}
 	for (long i = 0; i < limit && status == STATUS_OK; i++) {
-		status = ask(st, key, i + 1);
+		if (i > 0)
+			status = ask(st, key, i + 1);
 		slots[i].tally = st->query.tally;
 		memcpy(slots[i].took, st->query.took, sizeof(slots[i].took));
 	}
 	if (status == STATUS_OK)
-		sum_up(st, key, slots);
+		sum_up(st, key, slots, limit);
 	for (long i = 0; i < limit && status == STATUS_OK; i++) {
 		/* The text has the slot by its number, JSON from the name. */
 		snprintf(name, sizeof(name), st->is_json ? "%s#%ld" : "%s", key, i + 1);

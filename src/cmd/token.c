@@ -59,8 +59,7 @@ static struct lock_ref lock_of(const struct settings *s, const char *token)
 {
 	return (struct lock_ref){
 		.keys = &s->keys,
-		.slots = (int)s->limit,
-		.slot = (int)s->slot,
+		.slot = s->limit > 1 ? (int)s->slot : 0,
 		.token = token,
 	};
 }

@@ -75,7 +75,7 @@ static void build_request(struct session *s, const struct action *a, struct requ
 	const struct lock_ref ref = {
 		.keys = a->op == OP_JOIN || a->is_leaving ? &queue_key : s->keys,
 		.slots = policy->slots,
-		.slot = a->slot,
+		.slot = policy_has_slots(policy) ? a->slot : 0,
 		.token = token_for(s, a),
 		.held = s->held,
 	};
@@ -133,7 +133,7 @@ static void build_request(struct session *s, const struct action *a, struct requ
 			});
 		break;
 	case OP_SUBSCRIBE:
-		request_subscribe(r, queue_key.key[0], lock->waiter.id);
+		request_subscribe(r, queue_key.key[0], policy->slots, lock->waiter.id);
 		break;
 	case OP_JOIN:
 		request_join(r, &ref,
@@ -271,7 +271,8 @@ static bool read_wake(struct session *s, struct event *ev)
 	const struct push *push = &s->pool.conn[ev->node].push;
 
 	ev->reply = &s->pool.reply;
-	return push_wake(push, s->keys, s->lock.waiter.id, &ev->key, &ev->wake, &s->pool.reply);
+	return push_wake(push, s->keys, s->lock.policy.slots, s->lock.waiter.id, &ev->key,
+		&ev->wake, &s->pool.reply);
 }
 
 bool session_step(struct session *s, usec until, int wake_fd)

@@ -51,6 +51,13 @@ usec lock_extend_at(const struct lock *lock)
 	return lock->tenure.extend_at;
 }
 
+int lock_other_limit(const struct lock *lock)
+{
+	int nodes;
+
+	return policy_has_slots(&lock->policy) ? tally_holder(&lock->tally, &nodes).limit : 0;
+}
+
 int lock_unreleased(const struct lock *lock, usec *until)
 {
 	int n = 0;

@@ -129,6 +129,9 @@ void lock_init(struct lock *lock, const struct policy *policy);
 /* Handles one event and fills *up with the actions that the caller must carry out. */
 void lock_step(struct lock *lock, const struct event *ev, struct update *up);
 
+/* Slots are held with this limit, which is not ours, so that we get none; 0: not so. */
+int lock_other_limit(const struct lock *lock);
+
 /* The slot that is held, or was requested last; 0: not a semaphore. */
 static inline int lock_slot(const struct lock *lock)
 {

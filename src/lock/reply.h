@@ -97,7 +97,9 @@ struct reply {
 			     shared, and waiters are ahead of us */
 	int64_t ticket; /* JOIN: our place among all waiters: the same in every later join */
 	int rank; /* JOIN: waiters ahead of us, of which the first is alive; 0: we are the first */
-	int queued; /* JOIN: waiters in the queue */
+	int limit; /* ACQUIRE, LOOK, JOIN: slots are held with this limit, which is not ours.
+		      FOREIGN: the text has the holder of one of them; unless we asked without a
+		      limit, or for no slot. 0: not so */
 	bool is_shared; /* readers hold the key */
 	int key; /* FOREIGN: index of the key that another client has */
 	unsigned waiters; /* bit i: key i has waiters at this node */

@@ -151,6 +151,19 @@ struct reply tally_holder(const struct tally *t, int *nodes)
 	return holder;
 }
 
+int tally_limit(const struct tally *t)
+{
+	for (int i = 0; i < t->nodes; i++) {
+		int limit = t->ballot[i].reply.limit, nodes = 0;
+
+		for (int j = 0; j < t->nodes; j++)
+			nodes += t->ballot[j].reply.limit == limit;
+		if (nodes >= tally_quorum(t))
+			return limit;
+	}
+	return 0;
+}
+
 int tally_held_by(const struct tally *t, const char *ids, const struct reply **holder)
 {
 	int n = 0;

@@ -77,6 +77,9 @@ bool tally_in_trouble(const struct tally *t, int node);
  * holder. */
 struct reply tally_holder(const struct tally *t, int *nodes);
 
+/* The limit with which slots are held by the replies of a majority; 0: none. */
+int tally_limit(const struct tally *t);
+
 /* How many nodes named, in this round, a holder with one of these token ids, which are separated
  * by spaces. (*holder)->text is then the holder's whole value, NUL-terminated. */
 int tally_held_by(const struct tally *t, const char *ids, const struct reply **holder);

@@ -92,15 +92,19 @@ static void copy_id(char id[TOKEN_ID_LEN + 1], const struct reply *reply)
 }
 
 /* Out of the queue of that key; the reservation, if any, is for the next waiter. If it cannot be
- * sent, the looks of the first two waiters find the key free. */
+ * sent, the looks of the first two waiters find the key free. Slot 0 of a semaphore, no
+ * reservation: any slot. */
 static void pass_on(struct step *s, int node, int key, int slot, const char *id)
 {
 	const struct peer *p = &s->peer[node];
+	struct action *a;
 
 	if (p->link != LINK_UP || peer_in_flight(p))
 		return;
 	memmove(s->waiter->unused, id, strlen(id) + 1);
-	peer_queue(s, node, OP_HAND_OFF, key)->slot = slot;
+	a = peer_queue(s, node, OP_HAND_OFF, key);
+	if (slot > 0)
+		a->slot = slot;
 }
 
 /* Leaves the queue. Returns false if a reply must be read first: a reservation may arrive with it.
@@ -128,8 +132,7 @@ static void take_reservation(struct step *s, const struct event *ev, int key)
 	bool is_ours = ev->node == w->node && key == w->key &&
 		       (w->state == WAITER_LEAVING || (is_queued(w) && !s->is_held));
 
-	/* Clients with a larger --limit use slots that we do not. */
-	if (!is_ours || (policy_has_slots(s->policy) && reply->slot > s->policy->slots)) {
+	if (!is_ours) {
 		char id[TOKEN_ID_LEN + 1];
 
 		copy_id(id, reply);

@@ -134,18 +134,19 @@ static bool read_reservation(const struct push *push, struct reply *reply)
 	return true;
 }
 
-bool push_wake(const struct push *push, const struct key_list *keys, const char *waiter, int *key,
-	enum wake *wake, struct reply *reply)
+bool push_wake(const struct push *push, const struct key_list *keys, int slots, const char *waiter,
+	int *key, enum wake *wake, struct reply *reply)
 {
-	char name[CHANNEL_MAX];
+	char name[CHANNEL_MAX], suffix[QUEUE_SUFFIX_MAX];
 
+	request_queue_suffix(suffix, slots);
 	for (*key = 0; *key < keys->count; ++*key) {
-		snprintf(name, sizeof(name), CHANNEL_QUEUE, keys->key[*key]);
+		snprintf(name, sizeof(name), CHANNEL_QUEUE, keys->key[*key], suffix);
 		if (is_channel(push, name)) {
 			*wake = WAKE_REJOIN;
 			return true;
 		}
-		snprintf(name, sizeof(name), CHANNEL_WAKE, keys->key[*key], waiter);
+		snprintf(name, sizeof(name), CHANNEL_WAKE, keys->key[*key], suffix, waiter);
 		if (is_channel(push, name)) {
 			*wake = push->message_len > 0 ? WAKE_RESERVED : WAKE_LOOK;
 			return *wake == WAKE_LOOK || read_reservation(push, reply);

@@ -39,11 +39,11 @@ struct push {
 enum push_kind push_read(const char *bytes, size_t len, struct push *push);
 
 /*
- * Reads a message on a channel of the queue of one of the keys: the waiter's own channel, or the
- * channel of all waiters. WAKE_RESERVED: *reply has the reservation's id and slot. Returns false
- * if the message is no such message.
+ * Reads a message on a channel of the queue of one of the keys, or of slots with that limit: the
+ * waiter's own channel, or the channel of all waiters. WAKE_RESERVED: *reply has the reservation's
+ * id and slot. Returns false if the message is no such message.
  */
-bool push_wake(const struct push *push, const struct key_list *keys, const char *waiter, int *key,
-	enum wake *wake, struct reply *reply);
+bool push_wake(const struct push *push, const struct key_list *keys, int slots, const char *waiter,
+	int *key, enum wake *wake, struct reply *reply);
 
 #endif

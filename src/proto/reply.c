@@ -138,7 +138,7 @@ static bool is_script_reply(const struct resp *resp)
 		[REPLY_SLOT] = SLOTS_MAX,
 		[REPLY_TICKET] = FENCE_MAX,
 		[REPLY_RANK] = INT_MAX,
-		[REPLY_QUEUED] = INT_MAX,
+		[REPLY_LIMIT] = SLOTS_MAX,
 	};
 
 	if (!resp->is_array || resp->count != REPLY_ITEMS)
@@ -213,7 +213,7 @@ static struct reply read_script(enum op op, const struct resp *resp)
 	a.soonest = left_of(number_of(resp, REPLY_SOONEST));
 	a.ticket = number_of(resp, REPLY_TICKET);
 	a.rank = (int)number_of(resp, REPLY_RANK);
-	a.queued = (int)number_of(resp, REPLY_QUEUED);
+	a.limit = (int)number_of(resp, REPLY_LIMIT);
 	return a;
 }
 

@@ -70,7 +70,9 @@ bool page_next(const char **at, const char *end, struct page_entry *entry);
 #define REPLY_SOONEST 12 /* until the first slot expires; no semaphore: as REPLY_PTTL */
 #define REPLY_TICKET 13 /* JOIN: the client's ticket */
 #define REPLY_RANK 14 /* JOIN: the client's place in the queue; 0: the first */
-#define REPLY_QUEUED 15 /* JOIN: the number of waiters */
+#define REPLY_LIMIT \
+	15 /* ACQUIRE, LOOK, JOIN: slots are held with this limit, and it is not the client's; \
+	    0: not so */
 #define REPLY_ITEMS 15
 
 /* The code is about all keys: YES if the client holds each of them, else the code of the first key

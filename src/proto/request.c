@@ -69,17 +69,19 @@ static void begin_script(struct request *r, enum op op, const struct lock_ref *l
 	push(r, "EVAL");
 	push(r, script_of(op));
 	push_number(r, lock->keys->count);
-	if (lock->slots > 1)
+	if (lock->slot > 0)
 		push_text(r, "%s#%d", lock->keys->key[0], lock->slot);
-	for (int i = 0; i < lock->keys->count && lock->slots <= 1; i++)
+	for (int i = 0; i < lock->keys->count && lock->slot == 0; i++)
 		push(r, lock->keys->key[i]);
 	push_bytes(r, lock->token, lock->token_len ? lock->token_len : strlen(lock->token));
 }
 
-/* A slot above our --limit exists if another client has a larger one. */
 static void push_slots(struct request *r, const struct lock_ref *lock)
 {
-	push_number(r, lock->slots > 1 && lock->slot > lock->slots ? lock->slot : lock->slots);
+	if (lock->slot > 0 && lock->slots == 0)
+		push(r, "");
+	else
+		push_number(r, lock->slots);
 }
 
 static void push_guard(struct request *r, const struct guard_args *guard)
@@ -149,6 +151,7 @@ void request_expire(struct request *r, const struct lock_ref *lock, usec ttl)
 {
 	begin_script(r, OP_EXPIRE, lock);
 	push_ms(r, ttl);
+	push_slots(r, lock);
 }
 
 void request_fence(struct request *r, const struct lock_ref *lock, int64_t number)
@@ -180,12 +183,23 @@ void request_join(struct request *r, const struct lock_ref *lock, const struct j
 	push_slots(r, lock);
 }
 
-void request_subscribe(struct request *r, const char *key, const char *waiter)
+const char *request_queue_suffix(char dst[QUEUE_SUFFIX_MAX], int slots)
 {
+	dst[0] = '\0';
+	if (slots > 1)
+		snprintf(dst, QUEUE_SUFFIX_MAX, ":%d", slots);
+	return dst;
+}
+
+void request_subscribe(struct request *r, const char *key, int slots, const char *waiter)
+{
+	char suffix[QUEUE_SUFFIX_MAX];
+
+	request_queue_suffix(suffix, slots);
 	begin(r, OP_SUBSCRIBE);
 	push(r, "SUBSCRIBE");
-	push_text(r, CHANNEL_WAKE, key, waiter);
-	push_text(r, CHANNEL_QUEUE, key);
+	push_text(r, CHANNEL_WAKE, key, suffix, waiter);
+	push_text(r, CHANNEL_QUEUE, key, suffix);
 }
 
 void request_scan(struct request *r, const char *cursor, int count)

@@ -39,8 +39,8 @@ struct request {
 /* A lock, and the token under which a request is about it. */
 struct lock_ref {
 	const struct key_list *keys;
-	int slots; /* the semaphore's slots; less than 2: no semaphore */
-	int slot;
+	int slot; /* of a semaphore, from 1 on; 0: no semaphore */
+	int slots; /* of a semaphore: the client's limit; 0: as the node recorded it */
 	const char *token; /* EXTEND, HAND_OFF, LOOK: the first TOKEN_ID_LEN characters suffice */
 	size_t token_len; /* 0: the token ends with its NUL */
 	const char *held; /* ACQUIRE, REPAIR, LOOK: ids of the locks that the client runs within;
@@ -115,7 +115,7 @@ void request_look(struct request *r, const struct lock_ref *lock, const struct l
 
 /* The lock has one key: that of the queue. SUBSCRIBE is for the two channels of that queue. */
 void request_join(struct request *r, const struct lock_ref *lock, const struct join_args *args);
-void request_subscribe(struct request *r, const char *key, const char *waiter);
+void request_subscribe(struct request *r, const char *key, int slots, const char *waiter);
 
 /* A page of about `count` keys; the first cursor is "0". */
 void request_scan(struct request *r, const char *cursor, int count);
@@ -132,11 +132,16 @@ void request_command(struct request *r, const char *const words[]);
 /* How many readers a script wakes at once. Each of them wakes the next ones. */
 #define READERS_AT_ONCE 32
 
-/* The channels of a key's queue, for printf(3): %s is the key, and the waiter's id. */
-#define CHANNEL_WAKE "redlock:wake:{%s}:%s"
-#define CHANNEL_QUEUE "redlock:queue:{%s}"
+/* The channels of a key's queue, for printf(3): %s is the key, request_queue_suffix(), and the
+ * waiter's id. */
+#define CHANNEL_WAKE "redlock:wake:{%s}%s:%s"
+#define CHANNEL_QUEUE "redlock:queue:{%s}%s"
 #define CHANNEL_MAX (REQUEST_KEY_MAX + 64)
 #define SUBSCRIBE_CHANNELS 2
+
+/* Each limit of a semaphore has a queue of its own, whose name ends with ":LIMIT". Returns dst. */
+#define QUEUE_SUFFIX_MAX 16
+const char *request_queue_suffix(char dst[QUEUE_SUFFIX_MAX], int slots);
 
 /* The flags of a script's request, one letter each. */
 #define FLAG_SHARED "s" /* the client would be a reader */

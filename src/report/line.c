@@ -50,6 +50,11 @@ void line_held_key(struct line *l, const struct tally *t, const struct key_list 
 	line_quoted(l, keys->key[tally_holder(t, &nodes).key]);
 }
 
+void line_limits(struct line *l, int theirs, int ours)
+{
+	line_add(l, "held with limit %d, not %d", theirs, ours);
+}
+
 void line_owner(struct line *l, const struct reply *a)
 {
 	char shown[REPLY_TEXT_MAX], when[TIME_TEXT_MAX];

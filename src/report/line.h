@@ -37,6 +37,9 @@ void line_lock(struct line *l, const struct lock *lock, const struct key_list *k
 /* The key that most nodes report as held by another client. */
 void line_held_key(struct line *l, const struct tally *t, const struct key_list *keys);
 
+/* "held with limit 2, not 3" */
+void line_limits(struct line *l, int theirs, int ours);
+
 /* The holder in a reply: "alice@web1:42 backup since ...", or the start of a foreign value. */
 void line_owner(struct line *l, const struct reply *a);
 

@@ -28,7 +28,12 @@ const char *report_holder(
 {
 	struct line l = line_begin(dst);
 
-	if (policy_has_slots(&lock->policy)) {
+	if (lock_other_limit(lock) > 0) {
+		line_held_key(&l, &lock->tally, keys);
+		line_add(&l, " is ");
+		line_limits(&l, lock_other_limit(lock), lock->policy.slots);
+		line_add(&l, ": one slot is ");
+	} else if (policy_has_slots(&lock->policy)) {
 		line_add(&l, "the %d slots of ", lock->policy.slots);
 		line_held_key(&l, &lock->tally, keys);
 		line_add(&l, " are taken, ");

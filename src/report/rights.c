@@ -33,7 +33,6 @@ static const struct {
 	{"zrange", SEVERITY_WARNING, false, "+zrange", " (to wake waiters)"},
 	{"zrank", SEVERITY_WARNING, false, "+zrank", " (to queue)"},
 	{"zscore", SEVERITY_WARNING, false, "+zscore", " (to queue)"},
-	{"zcard", SEVERITY_WARNING, false, "+zcard", " (to queue)"},
 	{"zrem", SEVERITY_WARNING, false, "+zrem", " (to wake waiters)"},
 	{"publish", SEVERITY_WARNING, false, "+publish", " (to wake waiters)"},
 	{"pubsub", SEVERITY_WARNING, false, "+pubsub|numsub", " (to wake waiters)"},
@@ -112,11 +111,12 @@ static const char *key_pattern(char dst[REQUEST_KEY_MAX + 1], const struct setti
  * bookkeeping of other users' locks. The names of doctor's own keys are used by no lock. */
 static void append_own_keys(char *dst, size_t size, size_t *used, const struct settings *s)
 {
-	static const char *const names[] = {"queue", "reserved", "readers", "fence"};
+	static const char *const names[] = {"reserved", "readers", "fence", "limit"};
 	char key[REQUEST_KEY_MAX + 1];
 	const char *pattern = key_pattern(key, s);
 
-	text_append(dst, size, used, " ~" GUARD_KEY);
+	/* A queue of slots has the limit at the end. */
+	text_append(dst, size, used, " ~" GUARD_KEY " ~redlock:queue:{%s}*", pattern);
 	for (int i = 0; i < COUNT_OF(names); i++)
 		text_append(dst, size, used, " ~redlock:%s:{%s}", names[i], pattern);
 	if (!strchr(pattern, '*'))
@@ -133,8 +133,8 @@ static void append_channels(char *dst, size_t size, size_t *used, const struct s
 	const char *pattern = key_pattern(key, s);
 
 	text_append(dst, size, used,
-		" &redlock:wake:{%s}:* &redlock:queue:{%s} &redlock:*:{redlock:doctor:*}*", pattern,
-		pattern);
+		" &redlock:wake:{%s}:* &redlock:queue:{%s}* &redlock:*:{redlock:doctor:*}*",
+		pattern, pattern);
 }
 
 /* Refused although all rights that were tried are there: the user lacks other keys. `keys` is the

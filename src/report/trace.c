@@ -44,6 +44,8 @@ const char *report_reply(char dst[REPORT_MAX], const struct node *node, enum op 
 		}
 		line_add(&l, "no, held by ");
 		line_owner(&l, reply);
+		if (reply->limit > 0)
+			line_add(&l, ", with limit %d", reply->limit);
 		break;
 	case VOTE_NONE:
 	case VOTE_ABSENT:

@@ -116,24 +116,56 @@ waits() { file_has "$T/$1" waiting; }
 		ended_with 0
 	done
 	slot=${SLOT[b]}
-	[ "$(tr '\n' ' ' < "$T/served")" = "d $slot e $slot f $slot g $slot " ]
+		[ "$(tr '\n' ' ' < "$T/served")" = "d $slot e $slot f $slot g $slot " ]
 }
 
-@test "the limit is raised, host by host: a waiter passes on a slot above its own limit" {
-	for name in a b c; do hold $name "${LONG[@]}"; done
-	for name in a b c; do [ "${SLOT[$name]}" -lt 3 ] || third=$name; done
+@test "held with another limit: busy, and messages and status name both limits" {
+	hold a "${LONG[@]}" --owner me
+	run -75 --separate-stderr redlock run -n -k job -L 2 -- touch "$T/never"
+	is_like "$stderr" "redlock: 'job' is busy: held with limit 3, not 2: one slot is held by me since * of 3 nodes, *"
+	run -75 redlock wait -n -k job -L 1000
+	run -75 --separate-stderr redlock acquire -n --json -k job -L 4
+	json '.outcome == "busy" and .holder.limit == 3 and .holder.owner == "me"'
+	says 0 "'job' is held with limit 3, not 2: 1 of 3 slots is held
+*'job#${SLOT[a]}' is held by me since *" '' status -L 2 job
+	[ "${#lines[@]}" -eq 4 ]
+	run -0 --separate-stderr redlock status --json -L 1000 job
+	json '.locks[0] | .limit == 3 and .requested_limit == 1000 and (.slots | length) == 3'
+	# a run within the lock would wait for itself
+	run -75 --separate-stderr redlock run "${JOB[@]}" -- "$REDLOCK_BUILD/redlock" run -k job -L 3 -- \
+		"$REDLOCK_BUILD/redlock" run -n -k job -L 2 -- touch "$T/never"
+	let_go a
+	BG=${HOLDER[a]}
+	ended_with 0
+	run -75 --separate-stderr redlock run "${JOB[@]}" -- "$REDLOCK_BUILD/redlock" run -k job -L 2 -- touch "$T/never"
+	is_like "$stderr" "redlock: 'job' is held with limit 3, not 2, by a run that this one is part of"
+	# nor is a plain lock on the key a slot
+	redlock acquire -k job > "$T/token"
+	says 0 '' '' run -n -k job -L 2 -- true
+	[ ! -e "$T/never" ]
+}
+
+@test "another limit, host by host: its first waiter gets a slot when all slots of the other limit are free" {
+	hold a "${LONG[@]}"
+	hold b "${LONG[@]}"
 	JOB=(-k job -L 2)
 	waiter d "${LONG[@]}"
-	JOB=(-k job -L 3)
 	waiter e "${LONG[@]}"
-	let_go "$third"
-	eventually file_has "$T/served" '^e 3$'
-	BG=${W[e]}
+	file_has "$T/d" "waiting: 'job' is held with limit 3, not 2: one slot is held by "
+	JOB=(-k job -L 3)
+	let_go a
+	BG=${HOLDER[a]}
 	ended_with 0
-	for name in a b c; do let_go $name; done
+	hold c "${LONG[@]}"
+	let_go b
+	let_go c
 	BG=${W[d]}
 	ended_with 0
-	free
+	BG=${W[e]}
+	ended_with 0
+	[ "$(cut -d ' ' -f 1 "$T/served" | sort | tr '\n' ' ')" = "d e " ]
+	# the record of a limit is of no use without a slot
+	says 0 '' '' run -n "${JOB[@]}" -- true
 }
 
 @test "three slots are released at once: three waiters get them" {
@@ -366,7 +398,7 @@ hint: name it with --slot, --token, *" release "${JOB[@]}"
 	json '[.locks[] | [.key, .limit, .held, .unknown]] == [["job", 3, 1, 0], ["other", 3, 0, 0]]'
 	json '[.locks[0].slots[] | .key] == ["job#1", "job#2", "job#3"]'
 	json '[.locks[0].slots[] | select(.state == "held") | [.slot, .holder.owner]] == [['"${SLOT[a]}"', "me"]]'
-	says 0 "'job' is free" '' status -L 1 job
+	says 0 "'job' is free" 'hint: slots of the key are held: --limit 3 shows them' status -L 1 job
 	says 64 '' "redlock: no key: which semaphore?*" status -L 3
 	says 64 '' "redlock: with --limit, a key has 4091 bytes at most" status -L 2 "$(printf '%4092d' 0)"
 	kill_node 1
@@ -379,17 +411,17 @@ hint: name it with --slot, --token, *" release "${JOB[@]}"
 	json '.locks[0].unknown == 3 and .status == 69'
 }
 
-@test "a free key with waiters may be a full semaphore: status and break say so" {
+@test "slots of a free key are held: status and break say so" {
 	says 0 "'job' is free" '' status job
-	for name in a b c; do hold $name "${LONG[@]}"; done
-	for i in 1 2 3; do node $i zadd 'redlock:queue:{job}' 1 w0123456789abcdef > "$T/set"; done
-	says 0 "'job' is free; others may be waiting" "hint: is it a semaphore? --limit N shows its slots" status job
+	hold a "${LONG[@]}"
+	says 0 "'job' is free" "hint: slots of the key are held: --limit 3 shows them" status job
 	says 0 '*' "hint: *" status job job
 	[ "$(grep -c hint: <<< "$stderr")" -eq 1 ]
-	says 0 "'job': 3 of 3 slots are held*" '' status -L 3 job
-	says 0 '' "redlock: 'job' is free; others may be waiting
+	run -0 --separate-stderr redlock status --json job
+	json '.locks[0] | .state == "free" and .limit == 3'
+	says 0 '' "redlock: 'job' is free
 redlock: there is nothing to remove
-hint: is it a semaphore? 'redlock status --limit N' shows its slots" break -y -k job
+hint: slots of the key are held: 'redlock status --limit 3' shows them" break -y -k job
 }
 
 @test "--fair, --fence, --min-hold: for each slot" {

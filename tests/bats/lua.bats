@@ -276,7 +276,7 @@ run_script() {
 }
 
 # The numbers of the items, as in src/proto/reply.h.
-key_of=5 waiters_of=6 slot_of=11 soonest_of=12 ticket_of=13 rank_of=14 queued_of=15
+key_of=5 waiters_of=6 partial_of=7 slot_of=11 soonest_of=12 ticket_of=13 rank_of=14 limit_of=15
 
 # is_answer CODE [TEXT]: the code and the text of the last reply.
 is_answer() { [ "${item[1]} ${item[3]}" = "$1 ${2-${item[3]}}" ] || { declare -p item && false; }; }
@@ -291,6 +291,9 @@ token() { echo "$(id "$1"):1000000000 $1"; }
 key=k
 slots=1
 
+# queue_of: the end of the names of the queue and of its channels. Each limit has its own queue.
+queue_of() { [ "$slots" -gt 1 ] && echo "{${key%#*}}:$slots" || echo "{$key}"; }
+
 # acquires X [FLAGS [WOKEN_BY [WAITER]]]
 acquires() { run_script acquire "$key" "$(token "$1")" 600000 "${3-}" "${2-}" 60000 1 "${4-}" 0 0 "$slots" "${5-}"; }
 # hands_off X [FLAGS [WOKEN_BY [WAITER [FAR]]]]
@@ -299,7 +302,7 @@ undoes() { run_script undo "$key" "$(token "$1")" 60000 0 0 "$slots"; }
 looks() { run_script look "$key" "$(token "$1")" "${3-}" "${2-}" 1 "${4-}" 0 0 "$slots" ''; }
 # joins X WAITER [TICKET]: over another connection than the waiter's.
 joins() { run_script join "$key" "$(token "$1")" 60000 "$2" "${3-0}" 0 0 "$slots"; }
-place() { echo "${item[rank_of]} ${item[queued_of]}"; }
+place() { echo "${item[rank_of]} $(node 1 zcard "redlock:queue:$(queue_of)")"; }
 
 # subscribes WAITER...: opens a connection for each, which does not join.
 subscribes() {
@@ -311,7 +314,7 @@ subscribes() {
 subscribe() {
 	local name=$1
 	shift
-	python3 "$BATS_TEST_DIRNAME/subscriber.py" "$T/1.sock" "$key" "$@" >> "$T/$name" 3>&- &
+	python3 "$BATS_TEST_DIRNAME/subscriber.py" "$T/1.sock" "$key" "$(queue_of)" "$@" >> "$T/$name" 3>&- &
 	PID_OF[$name]=$!
 	also_end $!
 	eventually grep -qx ready "$T/$name"
@@ -326,7 +329,7 @@ waits() {
 		TICKET[$name]=${item[ticket_of]}
 	done
 	# The test may take longer than QUEUE_MS.
-	node 1 persist "redlock:queue:{${key%#*}}" > "$T/persisted"
+	node 1 persist "redlock:queue:$(queue_of)" > "$T/persisted"
 }
 
 # dies WAITER...: their connections are closed.
@@ -338,15 +341,15 @@ dies() {
 	done
 }
 
-has_no_subscriber() { [ "$(node 1 pubsub numsub "redlock:wake:{${key%#*}}:$1" | tail -1)" = 0 ]; }
+has_no_subscriber() { [ "$(node 1 pubsub numsub "redlock:wake:$(queue_of):$1" | tail -1)" = 0 ]; }
 
 # queue: the waiters in order.
-queue() { node 1 eval "return table.concat(redis.call('ZRANGE', KEYS[1], 0, -1), ' ')" 1 "redlock:queue:{${key%#*}}"; }
+queue() { node 1 eval "return table.concat(redis.call('ZRANGE', KEYS[1], 0, -1), ' ')" 1 "redlock:queue:$(queue_of)"; }
 reservation() { node 1 get "redlock:reserved:{$1}"; }
 
 # messages WAITER: the messages that it got since the last call, in one line.
 messages() {
-	node 1 publish "redlock:wake:{${key%#*}}:$1" end > "$T/end"
+	node 1 publish "redlock:wake:$(queue_of):$1" end > "$T/end"
 	eventually grep -qx "$1 end" "$T/$1"
 	sed -n "/^$1 end\$/q; s/^$1 \?//; /^ready\$/d; s/^\$/look/; p" "$T/$1" | tr '\n' ' '
 	: > "$T/$1"
@@ -702,6 +705,132 @@ waiting_test() {
 	waits w5
 	hands_off e l "$(id d)" w4
 	got w5 queue "$(id d)#2"
+}
+
+# with_limit LIMIT COMMAND...
+with_limit() {
+	local slots=$1
+	shift
+	"$@"
+}
+record() { node 1 get redlock:limit:{k}; }
+record_lasts() { [ "$(node 1 pttl redlock:limit:{k})" -gt "$1" ]; }
+
+@test "semaphore: while slots are held with another limit, a client gets none" {
+	waiting_test
+	key=k#2 slots=3
+	acquires a
+	is_answer $yes
+	[ "$(record)" = 3 ]
+	# the first slot that is held is named, whichever the client wants, and no slot that is free
+	key=k#1
+	with_limit 2 acquires b
+	is_answer $foreign "$(token a)"
+	[ "${item[limit_of]} ${item[slot_of]} ${item[partial_of]}" = "3 0 0" ]
+	[[ ${item[2]} -gt 500000 && ${item[soonest_of]} = "${item[2]}" ]]
+	with_limit 2 looks b
+	is_answer $foreign "$(token a)"
+	[ "${item[limit_of]}" = 3 ]
+	# a client without a limit is told, and so is one that looks at the key itself
+	with_limit '' looks b
+	is_answer $gone
+	[ "${item[limit_of]}" = 3 ]
+	key=k with_limit 1 looks b
+	is_answer $gone
+	[ "${item[limit_of]}" = 3 ]
+	# the own limit; a lock of its own
+	acquires b
+	is_answer $yes
+	[ "${item[limit_of]}" = 0 ]
+	key=k with_limit 1 acquires c
+	is_answer $yes
+	[ "$(node 1 mget k k#1 k#2 | tr '\n' ' ')" = "$(token c) $(token b) $(token a) " ]
+}
+
+@test "semaphore: each limit has a queue of its own; a join that finds another limit wakes no waiter" {
+	waiting_test
+	key=k#1 slots=2
+	acquires a
+	waits w1
+	key=k#3 slots=3
+	waits w2
+	joins f w2 "${TICKET[w2]}"
+	is_answer $foreign "$(token a)"
+	[ "${item[limit_of]} ${item[rank_of]} ${item[slot_of]}" = "2 0 0" ]
+	[ "$(queue) $(slots=2 queue)" = "w2 w1" ]
+	# the hand-off wakes the waiter of its own limit
+	key=k#1 slots=2
+	hands_off a
+	got w1 "$(id a)#1"
+	key=k#3 slots=3
+	got w2
+	# no slot is held any more: the first waiter gets the one that is not reserved
+	joins f w2 "${TICKET[w2]}"
+	is_answer $yes "$(id f)"
+	[ "${item[slot_of]} ${item[limit_of]}" = "3 0" ]
+	acquires b f "$(id f)" w2
+	is_answer $yes
+	[ "$(record)" = 3 ]
+	key=k#1 slots=2
+	acquires c f "$(id a)" w1
+	is_answer $foreign "$(token b)"
+	# the client of a hand-off may not know the limit
+	joins g w1
+	key=k#3
+	with_limit 3 waits w3
+	slots=''
+	hands_off b
+	slots=3
+	got w3 queue "$(id b)#3"
+}
+
+@test "semaphore: the record of the limit lasts as long as the slots" {
+	nodes_start 1
+	key=k#1 slots=3
+	acquires a
+	record_lasts 590000
+	node 1 pexpire redlock:limit:{k} 1000 > "$T/set"
+	run_script extend "$key" "$(token a)" 700000 '' 3
+	is_answer $yes
+	record_lasts 690000
+	# not shortened
+	run_script extend "$key" "$(token a)" 1000 '' 3
+	record_lasts 690000
+	run_script expire "$key" "$(token a)" 900000 3
+	is_answer $yes
+	record_lasts 890000
+	key=k#2
+	acquires b
+	record_lasts 890000
+	# missing: written anew, if the client knows the limit
+	node 1 del redlock:limit:{k} > "$T/set"
+	run_script extend "$key" "$(token b)" 700000 '' ''
+	is_answer $yes
+	[ -z "$(record)" ]
+	run_script extend "$key" "$(token b)" 700000 '' 3
+	[ "$(record)" = 3 ]
+	record_lasts 690000
+	# a client that holds the slot keeps it, whatever the record says
+	node 1 set redlock:limit:{k} 2 > "$T/set"
+	acquires b
+	is_answer $yes
+	record_lasts 590000
+	[ "$(record)" = 2 ]
+	# a record without a slot is out of date, and so is one that is none
+	for n in 2 1 0 -5 1001 99999999999 x 1e3 nan inf ''; do
+		node 1 del k#1 k#2 > "$T/set"
+		node 1 set redlock:limit:{k} "$n" px 5000000 > "$T/set"
+		key=k#3
+		[ "$n" != 1e3 ] || key=k#2
+		acquires c
+		is_answer $yes
+		[ "$(record)" = 3 ]
+		node 1 del k#2 k#3 > "$T/set"
+	done
+	node 1 del redlock:limit:{k} > "$T/set"
+	node 1 rpush redlock:limit:{k} x > "$T/set"
+	acquires c
+	is_answer $yes
 }
 
 @test "hand-off: the key of another client is reserved for that client to pass on" {

@@ -1,5 +1,6 @@
 # A waiter's connection: RESP3, subscribed to the channels of a key, and scripts over the same connection.
-# usage: subscriber.py SOCKET KEY WAITER[,WAITER...] [SCRIPT ARG...]
+# usage: subscriber.py SOCKET KEY QUEUE WAITER[,WAITER...] [SCRIPT ARG...]
+# QUEUE is the end of the channels' names: {k}, or {k}:3 for slots with limit 3.
 # Sends HELLO 3, SUBSCRIBE and EVAL SCRIPT 1 KEY ARG... in one packet. Prints "reply ITEM..." for the script's reply, "ready"
 # when all of it is answered, "WAITER TEXT" or "queue" for each message, and ends when the connection does.
 import socket
@@ -23,10 +24,9 @@ def read(stream):
     return rest
 
 
-path, key, waiters, *script = sys.argv[1:]
-base = key.split("#")[0]
-queue = "redlock:queue:{%s}" % base
-channels = [queue] + ["redlock:wake:{%s}:%s" % (base, waiter) for waiter in waiters.split(",")]
+path, key, name, waiters, *script = sys.argv[1:]
+queue = "redlock:queue:" + name
+channels = [queue] + ["redlock:wake:%s:%s" % (name, waiter) for waiter in waiters.split(",")]
 connection = socket.socket(socket.AF_UNIX)
 connection.connect(path)
 packet = command("HELLO", "3") + command("SUBSCRIBE", *channels)

@@ -5,8 +5,8 @@
  * published, and the data after it. A second connection has the waiters' subscriptions.
  * The model uses the server's own clock: each call is between two TIMEs in one transaction; if a
  * millisecond passes between them, either of the two may be the call's. Once with one lock, and
- * once with a semaphore of SIM_LOCKS. Exit status: 0 when they agree; 1 when they do not; 2 when
- * there is no server.
+ * once with a semaphore of SIM_LOCKS, and clients with that limit or a lower one. Exit status: 0
+ * when they agree; 1 when they do not; 2 when there is no server.
  */
 #include "base/text.h"
 #include "sim/sim.h"
@@ -19,7 +19,7 @@
 #include <time.h>
 
 #define TOKENS 4
-#define WAITERS 6 /* the first one is always subscribed */
+#define WAITERS 6
 #define NO_EXPIRY 0 /* the key is not there */
 #define FOR_EVER INT64_MAX
 
@@ -67,8 +67,10 @@ struct step {
 		STEP_CALL, /* one of redlock's scripts; otherwise an administrator's command: */
 		STEP_SET, /* sets or deletes the key */
 		STEP_FORGET, /* deletes the mark of the restart guard */
-		STEP_EMPTY, /* deletes the queue */
+		STEP_EMPTY, /* deletes a queue */
+		STEP_LIMIT, /* sets or deletes the record of the limit */
 	} kind;
+	int limit; /* EMPTY: the queue; LIMIT: the record; 0: deleted */
 	enum op op;
 	int slot; /* from 0 on */
 	const char *token; /* or the value of the key, as redlock's scripts write it */
@@ -77,7 +79,7 @@ struct step {
 	const char *words[KEYS_MAX + 14]; /* the command line */
 	int count;
 	struct request request;
-	char ttl_text[24];
+	char ttl_text[24], limit_text[24], queue[64];
 };
 
 /* The last is as long as a token may be. */
@@ -99,6 +101,18 @@ static const char *const waiters[WAITERS] = {
 	"r0000000000000005",
 	"w0000000000000006",
 };
+
+/* In the queue of that limit; 0: of the lock without slots. */
+static int limit_of(int waiter)
+{
+	return slots > 1 ? 2 + waiter % 2 : 0;
+}
+
+/* The first waiter of each queue is always subscribed. */
+static int count_subscribed(void)
+{
+	return slots > 1 ? 2 : 1;
+}
 
 static void make_long_values(void)
 {
@@ -183,16 +197,22 @@ static void draw_call(struct step *s)
 		OP_EXPIRE, OP_FENCE, OP_LOOK, OP_JOIN, OP_JOIN};
 	enum op op = ops[next(sizeof(ops) / sizeof(ops[0]))];
 	bool is_shared = slots == 1 && next(3) > 0;
+	int waiter = (int)next(WAITERS);
+	int limit = op == OP_JOIN ? limit_of(waiter) : slots > 1 ? 2 + (int)next(2) : 1;
 	struct lock_ref lock = {
 		.keys = &key,
-		.slots = slots,
-		.slot = s->slot + 1,
+		.slots = limit,
+		.slot = slots > 1 ? s->slot % limit + 1 : 0,
 		.token = s->token,
 		.held = next(4) ? NULL : draw_id(),
 	};
 	const struct guard_args guard = draw_guard();
 	struct request *r = &s->request;
 
+	s->slot = lock.slot > 0 ? lock.slot - 1 : 0;
+	/* A client that asks about a slot may not know the limit. */
+	if ((op == OP_EXTEND || op == OP_HAND_OFF || op == OP_LOOK) && next(3) == 0)
+		lock.slots = 0;
 	/* Between two steps of a script, only the id is known. */
 	if ((op == OP_EXTEND || op == OP_HAND_OFF || op == OP_LOOK) && next(3) == 0)
 		lock.token = draw_id();
@@ -221,7 +241,7 @@ static void draw_call(struct step *s)
 		/* Some tickets are the same. */
 		request_join(r, &lock,
 			&(struct join_args){.reserve_time = s->ttl,
-				.waiter = draw_name(),
+				.waiter = waiters[waiter],
 				.ticket = (int64_t)next(6),
 				.guard = guard});
 	s->kind = STEP_CALL;
@@ -241,14 +261,26 @@ static void draw_interference(struct step *s)
 	static const char list[] = "redis.call('DEL',KEYS[1]) redis.call('RPUSH',KEYS[1],'x')";
 
 	s->lasts = false;
-	s->kind = next(3) ? STEP_SET : next(2) ? STEP_FORGET : STEP_EMPTY;
+	s->kind = next(3) ? STEP_SET : (enum kind)(STEP_FORGET + next(3));
+	s->limit = limit_of((int)next(2));
+	if (s->kind == STEP_LIMIT && next(4) == 0)
+		s->limit = 0;
+	snprintf(s->ttl_text, sizeof(s->ttl_text), "%" PRId64, s->ttl / USEC_MSEC);
+	snprintf(s->limit_text, sizeof(s->limit_text), "%d", s->limit);
+	snprintf(s->queue, sizeof(s->queue), "redlock:queue:{k}%s%s", s->limit ? ":" : "",
+		s->limit ? s->limit_text : "");
 	if (s->kind == STEP_FORGET)
 		set_words(s, 2, (const char *const[]){"DEL", "{redlock}:node"});
 	if (s->kind == STEP_EMPTY)
-		set_words(s, 2, (const char *const[]){"DEL", "redlock:queue:{k}"});
+		set_words(s, 2, (const char *const[]){"DEL", s->queue});
+	if (s->kind == STEP_LIMIT && s->limit > 0)
+		set_words(s, 5,
+			(const char *const[]){
+				"SET", "redlock:limit:{k}", s->limit_text, "PX", s->ttl_text});
+	else if (s->kind == STEP_LIMIT)
+		set_words(s, 2, (const char *const[]){"DEL", "redlock:limit:{k}"});
 	if (s->kind != STEP_SET)
 		return;
-	snprintf(s->ttl_text, sizeof(s->ttl_text), "%" PRId64, s->ttl / USEC_MSEC);
 	switch (next(8)) {
 	case 0:
 		s->token = "(list)";
@@ -294,8 +326,10 @@ struct outcome {
 	int64_t ends[SIM_LOCKS]; /* NO_EXPIRY: no key */
 	char reserved[SIM_LOCKS][TOKEN_ID_LEN + 1];
 	int64_t reserved_ends[SIM_LOCKS];
-	char queue[WAITERS * (WAITER_ID_LEN + 24)]; /* "NAME TICKET " of each waiter */
-	int64_t queue_ends;
+	char queue[SIM_LOCKS + 1][WAITERS * (WAITER_ID_LEN + 24)]; /* "NAME TICKET " of each */
+	int64_t queue_ends[SIM_LOCKS + 1];
+	int limit;
+	int64_t limit_ends;
 	char messages[SIM_PUBLISHED * (WAITER_ID_LEN + TOKEN_ID_LEN + 12)]; /* "NAME TEXT\n" */
 	char node[2 * RUN_ID_MAX + 72]; /* the mark of the restart guard */
 	/* The readers of the key: "TOKEN END " of each, in order of the tokens. */
@@ -326,38 +360,62 @@ static void keep_reserved(struct sim_node *n, const struct outcome *o)
 
 static void set_queue(struct outcome *o, const struct sim_node *n)
 {
-	size_t used = 0;
+	for (int limit = 0; limit <= SIM_LOCKS; limit++) {
+		const struct sim_queue *q = &n->queue[limit];
+		size_t used = 0;
 
-	o->queue[0] = '\0';
-	o->queue_ends = 0;
-	if (n->queue_ends < world.now / USEC_MSEC)
-		return;
-	for (int i = 0; i < n->waiters; i++) {
-		text_append(o->queue, sizeof(o->queue), &used, "%s %" PRId64 " ", n->waiter[i].name,
-			n->waiter[i].ticket);
-		o->queue_ends = n->queue_ends;
+		o->queue[limit][0] = '\0';
+		o->queue_ends[limit] = 0;
+		for (int i = 0; i < q->waiters && q->ends >= world.now / USEC_MSEC; i++) {
+			text_append(o->queue[limit], sizeof(o->queue[limit]), &used,
+				"%s %" PRId64 " ", q->waiter[i].name, q->waiter[i].ticket);
+			o->queue_ends[limit] = q->ends;
+		}
 	}
 }
 
 static void keep_queue(struct sim_node *n, const struct outcome *o)
 {
-	const char *at = o->queue;
-	int len = 0;
+	for (int limit = 0; limit <= SIM_LOCKS; limit++) {
+		struct sim_queue *q = &n->queue[limit];
+		const char *at = o->queue[limit];
+		int len = 0;
 
-	n->queue_ends = o->queue_ends;
-	for (n->waiters = 0; sscanf(at, "%17s %" SCNd64 " %n", n->waiter[n->waiters].name,
-				     &n->waiter[n->waiters].ticket, &len) == 2;
-		at += len)
-		n->waiters++;
+		q->ends = o->queue_ends[limit];
+		for (q->waiters = 0; sscanf(at, "%17s %" SCNd64 " %n", q->waiter[q->waiters].name,
+					     &q->waiter[q->waiters].ticket, &len) == 2;
+			at += len)
+			q->waiters++;
+	}
+}
+
+static void set_limit(struct outcome *o, const struct sim_node *n)
+{
+	if (n->limit == 0 || n->limit_ends < world.now / USEC_MSEC)
+		return;
+	o->limit = n->limit;
+	o->limit_ends = n->limit_ends;
+}
+
+static void keep_limit(struct sim_node *n, const struct outcome *o)
+{
+	n->limit = o->limit;
+	n->limit_ends = o->limit_ends;
 }
 
 static void set_messages(struct outcome *o, const struct sim_node *n)
 {
 	size_t used = 0;
 
-	for (int i = 0; i < n->published; i++)
-		text_append(o->messages, sizeof(o->messages), &used, "%s %s\n",
-			n->message[i].waiter, n->message[i].text);
+	for (int i = 0; i < n->published; i++) {
+		const struct sim_message *m = &n->message[i];
+		char limit[24] = "";
+
+		if (m->limit > 0)
+			snprintf(limit, sizeof(limit), "%d%s", m->limit, m->waiter[0] ? ":" : "");
+		text_append(o->messages, sizeof(o->messages), &used, "%s%s %s\n", limit, m->waiter,
+			m->text);
+	}
 }
 
 static void keep_node(struct sim_node *n, const struct outcome *o)
@@ -415,10 +473,15 @@ static struct outcome model(struct sim_node *n, const struct step *s, usec now)
 		n->mark[0] = '\0';
 		break;
 	case STEP_EMPTY:
-		n->waiters = 0;
+		n->queue[s->limit].waiters = 0;
+		break;
+	case STEP_LIMIT:
+		n->limit = s->limit;
+		n->limit_ends = now / USEC_MSEC + s->ttl / USEC_MSEC;
 		break;
 	}
 	set_reserved(&o, n);
+	set_limit(&o, n);
 	set_queue(&o, n);
 	set_messages(&o, n);
 	set_readers(&o, n);
@@ -457,8 +520,12 @@ static struct outcome real(const struct step *s, const redisReply *r, const redi
 			copy(&resp.item[i], resp.is_array ? r->element[i] : r);
 		o.reply = reply_read(s->op, &resp);
 	}
-	snprintf(o.queue, sizeof(o.queue), "%s", item[0]->str);
-	o.queue_ends = item[0]->len > 0 ? item[1]->integer : 0;
+	for (int i = 0; i <= SIM_LOCKS; i++, item += 2) {
+		snprintf(o.queue[i], sizeof(o.queue[i]), "%s", item[0]->str);
+		o.queue_ends[i] = item[0]->len > 0 ? item[1]->integer : 0;
+	}
+	o.limit = atoi(item[0]->str);
+	o.limit_ends = o.limit > 0 ? item[1]->integer : 0;
 	item += 2;
 	for (int i = 0; i < SIM_LOCKS; i++, item += 2) {
 		snprintf(o.reserved[i], sizeof(o.reserved[i]), "%.40s", item[0]->str);
@@ -474,8 +541,8 @@ static struct outcome real(const struct step *s, const redisReply *r, const redi
 		 * token.
 		 */
 		if (i == s->slot && item[0]->len > sizeof(o.value[i]) &&
-			o.reply.vote == VOTE_FOREIGN && o.reply.text_len > 0 &&
-			o.reply.text_len != 300)
+			o.reply.vote == VOTE_FOREIGN && o.reply.limit == 0 &&
+			o.reply.text_len > 0 && o.reply.text_len != 300)
 			o.reply.vote = VOTE_ABSENT;
 	}
 	snprintf(o.node, sizeof(o.node), "%s", item[0]->str);
@@ -491,7 +558,10 @@ static bool same_data(const struct outcome *a, const struct outcome *b)
 			strcmp(a->reserved[i], b->reserved[i]) != 0 ||
 			a->reserved_ends[i] != b->reserved_ends[i])
 			return false;
-	return strcmp(a->queue, b->queue) == 0 && a->queue_ends == b->queue_ends &&
+	for (int i = 0; i <= SIM_LOCKS; i++)
+		if (strcmp(a->queue[i], b->queue[i]) != 0 || a->queue_ends[i] != b->queue_ends[i])
+			return false;
+	return a->limit == b->limit && a->limit_ends == b->limit_ends &&
 	       strcmp(a->messages, b->messages) == 0 && strcmp(a->readers, b->readers) == 0 &&
 	       strcmp(a->node, b->node) == 0;
 }
@@ -503,7 +573,7 @@ static bool same_reply(const struct reply *a, const struct reply *b)
 	       strcmp(a->run_id, b->run_id) == 0 && a->is_reserved == b->is_reserved &&
 	       a->waiters == b->waiters && a->is_partial == b->is_partial && a->slot == b->slot &&
 	       a->soonest == b->soonest && a->is_shared == b->is_shared && a->ticket == b->ticket &&
-	       a->rank == b->rank && a->queued == b->queued;
+	       a->rank == b->rank && a->limit == b->limit;
 }
 
 static bool agree(const struct outcome *a, const struct outcome *b)
@@ -515,16 +585,18 @@ static void show(const char *whose, const struct outcome *o)
 {
 	printf("# %s: vote %d, %" PRId64 " us, '%s', id '%s', slot %d, %" PRId64
 	       " us, reserved %d, waiters %u, shared %d, partial %d, fence %" PRId64
-	       ", ticket %" PRId64 ", at %d of %d\n",
+	       ", ticket %" PRId64 ", at %d, limit %d\n",
 		whose, (int)o->reply.vote, o->reply.pttl, o->reply.text, o->reply.run_id,
 		o->reply.slot, o->reply.soonest, o->reply.is_reserved, o->reply.waiters,
 		o->reply.is_shared, o->reply.is_partial, o->reply.fence, o->reply.ticket,
-		o->reply.rank, o->reply.queued);
+		o->reply.rank, o->reply.limit);
 	for (int i = 0; i < SIM_LOCKS; i++)
 		printf("#   '%s' until %" PRId64 ", reserved for '%s' until %" PRId64 "\n",
 			o->value[i], o->ends[i], o->reserved[i], o->reserved_ends[i]);
 	printf("#   '%s'\n%s\n", o->node, o->readers);
-	printf("#   queue '%s' until %" PRId64 "\n#   messages:\n%s", o->queue, o->queue_ends,
+	for (int i = 0; i <= SIM_LOCKS; i++)
+		printf("#   queue %d: '%s' until %" PRId64 "\n", i, o->queue[i], o->queue_ends[i]);
+	printf("#   limit %d until %" PRId64 "\n#   messages:\n%s", o->limit, o->limit_ends,
 		o->messages);
 }
 
@@ -555,23 +627,51 @@ static void subscribe(redisContext *from, const char *command, const char *chann
 	}
 }
 
-/* Waiters come and go. */
-static void change_subscription(struct sim_node *n, const char *name)
+static int count_crowd(const struct sim_node *n, int limit)
 {
-	char channel[100];
-	bool was_crowd = n->subscribers > 1;
-	int i = 0;
+	int count = 0;
 
-	snprintf(channel, sizeof(channel), CHANNEL_WAKE, "k", name);
+	for (int i = 0; i < n->subscribers; i++)
+		count += n->subscriber[i].limit == limit;
+	return count;
+}
+
+/* Waiters come and go. */
+static void change_subscription(struct sim_node *n, int waiter)
+{
+	const char *name = waiters[waiter];
+	int limit = limit_of(waiter), i = 0;
+	char channel[100], suffix[QUEUE_SUFFIX_MAX];
+	bool was_crowd = count_crowd(n, limit) > 1;
+
+	request_queue_suffix(suffix, limit);
+	snprintf(channel, sizeof(channel), CHANNEL_WAKE, "k", suffix, name);
 	while (i < n->subscribers && strcmp(n->subscriber[i].waiter, name) != 0)
 		i++;
 	subscribe(listener, i < n->subscribers ? "unsubscribe" : "subscribe", channel);
-	if (i < n->subscribers)
+	if (i < n->subscribers) {
 		n->subscriber[i] = n->subscriber[--n->subscribers];
-	else
+	} else {
+		n->subscriber[n->subscribers].limit = limit;
 		snprintf(n->subscriber[n->subscribers++].waiter, WAITER_ID_LEN + 1, "%s", name);
-	if (was_crowd != (n->subscribers > 1))
-		subscribe(crowd, was_crowd ? "unsubscribe" : "subscribe", "redlock:queue:{k}");
+	}
+	snprintf(channel, sizeof(channel), CHANNEL_QUEUE, "k", suffix);
+	if (was_crowd != (count_crowd(n, limit) > 1))
+		subscribe(crowd, was_crowd ? "unsubscribe" : "subscribe", channel);
+}
+
+/* The first waiter of each queue. The channels differ from those of another number of slots. */
+static void begin_subscriptions(struct sim_node *n)
+{
+	n->subscribers = 0;
+	for (int i = 0; i < count_subscribed(); i++) {
+		char channel[100], suffix[QUEUE_SUFFIX_MAX];
+
+		snprintf(channel, sizeof(channel), CHANNEL_QUEUE, "k",
+			request_queue_suffix(suffix, limit_of(i)));
+		subscribe(listener, "subscribe", channel);
+		change_subscription(n, i);
+	}
 }
 
 /* All messages of the last step: PING's reply follows them. */
@@ -615,9 +715,10 @@ static void settle_fence(struct outcome *o, struct sim_node *n, const struct ste
 /* So may a ticket. */
 static void settle_ticket(struct outcome *o, struct sim_node *n, int64_t ticket)
 {
-	for (int i = 0; i < n->waiters; i++)
-		if (n->waiter[i].ticket == o->reply.ticket)
-			n->waiter[i].ticket = ticket;
+	for (int limit = 0; limit <= SIM_LOCKS; limit++)
+		for (int i = 0; i < n->queue[limit].waiters; i++)
+			if (n->queue[limit].waiter[i].ticket == o->reply.ticket)
+				n->queue[limit].waiter[i].ticket = ticket;
 	o->reply.ticket = ticket;
 	set_queue(o, n);
 }
@@ -631,9 +732,11 @@ static bool play(struct sim_node *n, const struct step *s, long *exact)
 		"local slots,r=tonumber(ARGV[1]),{} "
 		"local function add(k,v) r[#r+1]=v or '' r[#r+1]=redis.call('PEXPIRETIME',k) end "
 		"local function name(i) return slots>1 and 'k#'..i or i==1 and 'k' or 'none' end "
-		"local q=redis.call('ZRANGE','redlock:queue:{k}',0,-1,'WITHSCORES') "
+		"for n=0,3 do local k='redlock:queue:{k}'..(n>0 and ':'..n or '') "
+		"local q=redis.call('ZRANGE',k,0,-1,'WITHSCORES') "
 		"for i=1,#q,2 do q[i]=q[i]..' '..string.format('%.0f',q[i+1])..' ' q[i+1]='' end "
-		"add('redlock:queue:{k}',table.concat(q)) "
+		"add(k,table.concat(q)) end "
+		"add('redlock:limit:{k}',redis.call('GET','redlock:limit:{k}')) "
 		"for i=1,3 do local k='redlock:reserved:{'..name(i)..'}' "
 		"add(k,redis.call('GET',k)) "
 		"end "
@@ -696,6 +799,7 @@ static bool play(struct sim_node *n, const struct step *s, long *exact)
 			n->lock[s->slot].fence = got.reply.fence;
 		keep_reserved(n, &got);
 		keep_queue(n, &got);
+		keep_limit(n, &got);
 		keep_readers(n, &got);
 		keep_node(n, &got);
 		return true;
@@ -730,9 +834,7 @@ static void begin(struct sim_node *n)
 {
 	enqueue(1, (const char *const[]){"FLUSHALL"});
 	node_forget(n);
-	for (int i = 1; i < WAITERS; i++)
-		if (n->subscribers > 1)
-			change_subscription(n, n->subscriber[n->subscribers - 1].waiter);
+	begin_subscriptions(n);
 	for (int i = 0; i < slots; i++) {
 		char fence[40];
 
@@ -760,15 +862,16 @@ int main(int argc, char *argv[])
 	make_long_values();
 	state = strtoull(argv[2], NULL, 10);
 	steps = strtol(argv[3], NULL, 10);
-	subscribe(listener, "subscribe", "redlock:queue:{k}");
-	change_subscription(n, waiters[0]);
 	for (slots = 1; slots <= SIM_LOCKS; slots += SIM_LOCKS - 1) {
 		begin(n);
 		for (long i = 0; i < steps; i++) {
 			struct step s;
 
 			if (next(6) == 0)
-				change_subscription(n, waiters[1 + next(WAITERS - 1)]);
+				change_subscription(n,
+					count_subscribed() +
+						(int)next(
+							(uint64_t)(WAITERS - count_subscribed())));
 			draw_step(&s);
 			if (next(10) == 0)
 				nanosleep(&(struct timespec){.tv_nsec = (long)next(8000000)}, NULL);

@@ -108,7 +108,7 @@ static void hear_push(struct heard *h, const struct push *push)
 		h->sum = 31 * h->sum + (unsigned char)push->channel[i];
 	for (size_t i = 0; i < push->message_len; i++)
 		h->sum = 31 * h->sum + (unsigned char)push->message[i];
-	if (!push_wake(push, some_keys(3), SOME_WAITER, &key, &wake, &a))
+	if (!push_wake(push, some_keys(3), 0, SOME_WAITER, &key, &wake, &a))
 		return;
 	FUZZ_CHECK(key >= 0 && key < 3);
 	FUZZ_CHECK(wake != WAKE_RESERVED || a.text_len == TOKEN_ID_LEN);
@@ -177,7 +177,7 @@ static void build(struct request *r, enum op op)
 		request_join(r, &lock, &(struct join_args){.waiter = SOME_WAITER});
 		break;
 	case OP_SUBSCRIBE:
-		request_subscribe(r, "one", SOME_WAITER);
+		request_subscribe(r, "one", 0, SOME_WAITER);
 		break;
 	case OP_SCAN:
 		request_scan(r, "0", 0);

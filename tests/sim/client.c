@@ -171,7 +171,6 @@ static struct reply look(const struct client *c, int node)
 	request_look(&request,
 		&(struct lock_ref){
 			.keys = &ONE_KEY("k"),
-			.slots = world.slots,
 			.slot = c->session.lock.stamp.slot,
 			.token = id,
 		},
@@ -223,15 +222,18 @@ static void check_exclusion(const struct client *c)
 		if (other->window_is_shared && c->policy.is_shared)
 			continue;
 		holders++;
+		if (other->policy.slots != c->policy.slots && world.exclusion_is_promised)
+			breach("limits", "c%d has a slot of %d, and c%d has one of %d", c->id,
+				c->policy.slots, i, other->policy.slots);
 		if (other->window_slot != slot_of(c))
 			continue;
 		world.overlaps++;
 		if (world.exclusion_is_promised)
 			breach("exclusion", "c%d has it, and c%d has it too", c->id, i);
 	}
-	if (holders >= world.slots && world.exclusion_is_promised)
+	if (holders >= usec_max(c->policy.slots, 1) && world.exclusion_is_promised)
 		breach("exclusion", "c%d has a slot of %d, and %d others have too", c->id,
-			world.slots, holders);
+			c->policy.slots, holders);
 }
 
 /* With --fair, no client that holds the lock alone overtakes a client that queued before it. */

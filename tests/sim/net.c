@@ -502,6 +502,7 @@ static void drop_closed_subscribers(struct sim_node *n)
 static void subscribe(struct sim_node *n, const struct message *m)
 {
 	const char *waiter = strrchr(m->request.argv[1], ':') + 1;
+	const char *limit = strstr(m->request.argv[2], "}:");
 	struct sim_subscriber *subscriber = &n->subscriber[n->subscribers];
 
 	for (int i = 0; i < n->subscribers; i++)
@@ -509,8 +510,11 @@ static void subscribe(struct sim_node *n, const struct message *m)
 			n->subscriber[i].wire == m->wire)
 			return;
 	assert(n->subscribers++ < SIM_SUBSCRIBERS);
-	*subscriber = (struct sim_subscriber){
-		.client = m->client, .node = m->node, .wire = m->wire, .noticed_at = NEVER};
+	*subscriber = (struct sim_subscriber){.limit = limit ? atoi(limit + 2) : 0,
+		.client = m->client,
+		.node = m->node,
+		.wire = m->wire,
+		.noticed_at = NEVER};
 	snprintf(subscriber->waiter, sizeof(subscriber->waiter), "%s", waiter);
 }
 
@@ -546,6 +550,8 @@ static int deliver_all(struct sim_node *n)
 			const struct sim_message *message = &n->message[i];
 			const struct sim_subscriber *to = &n->subscriber[j];
 
+			if (message->limit != to->limit)
+				continue;
 			if (message->waiter[0] && strcmp(message->waiter, to->waiter) != 0)
 				continue;
 			deliver(to, message);
@@ -633,8 +639,8 @@ void net_serve(int index)
 	if (spoils)
 		resp->count -= draw_percent(50) ? 1 : resp->count;
 	if (m->op == OP_JOIN && resp->is_array)
-		trace("n%d puts c%d into its queue, at %d of %d", node, client,
-			(int)resp->item[REPLY_RANK - 1].integer, n->waiters);
+		trace("n%d puts c%d into its queue, at %d", node, client,
+			(int)resp->item[REPLY_RANK - 1].integer);
 	if (resp->is_array)
 		trace("n%d serves c%d%s: %d, %d ms%s", node, client, is_heard ? "" : " late",
 			(int)resp->item[0].integer, (int)resp->item[1].integer,
@@ -683,11 +689,13 @@ static struct incoming *take_incoming(struct wire *w)
 static struct push push_of(const struct sim_message *message)
 {
 	static char channel[CHANNEL_MAX], text[sizeof(message->text)];
+	char suffix[QUEUE_SUFFIX_MAX];
 
+	request_queue_suffix(suffix, message->limit);
 	if (message->waiter[0])
-		snprintf(channel, sizeof(channel), CHANNEL_WAKE, "k", message->waiter);
+		snprintf(channel, sizeof(channel), CHANNEL_WAKE, "k", suffix, message->waiter);
 	else
-		snprintf(channel, sizeof(channel), CHANNEL_QUEUE, "k");
+		snprintf(channel, sizeof(channel), CHANNEL_QUEUE, "k", suffix);
 	memcpy(text, message->text, sizeof(text));
 	return (struct push){.channel = channel,
 		.channel_len = strlen(channel),

@@ -118,7 +118,7 @@ const char *node_arg(const struct request *r, const char *name)
 		[OP_EXTEND] = "token ttl flags slots",
 		[OP_UNDO] = "token reserve_ms quarantine wall slots",
 		[OP_HAND_OFF] = "token reserve_ms woken_by flags far waiter quarantine wall slots",
-		[OP_EXPIRE] = "token ttl",
+		[OP_EXPIRE] = "token ttl slots",
 		[OP_FENCE] = "token number",
 		[OP_LOOK] = "token woken_by flags waiter_key waiter quarantine wall slots held_ids",
 		[OP_JOIN] = "token reserve_ms waiter ticket quarantine wall slots",
@@ -176,7 +176,8 @@ struct run {
 	struct resp *resp;
 	struct sim_lock *l; /* the key, or one slot of a semaphore: */
 	int slot; /* from 1 on; 0: no semaphore */
-	int slots;
+	int limit; /* the client's, or as recorded; less than 2: no semaphore */
+	struct sim_queue *queue; /* of that limit */
 	/* From the view of the client that asks: */
 	const char *value; /* "": no key */
 	bool is_group; /* the key is held by readers */
@@ -342,7 +343,8 @@ void node_begin_life(struct sim_node *n, int life)
 
 void node_forget_waiters(struct sim_node *n)
 {
-	n->waiters = 0;
+	for (int i = 0; i <= SIM_LOCKS; i++)
+		n->queue[i].waiters = 0;
 	for (int i = 0; i < SIM_LOCKS; i++)
 		n->lock[i].reserved.id[0] = '\0';
 }
@@ -352,6 +354,7 @@ void node_forget(struct sim_node *n)
 	node_forget_waiters(n);
 	memset(n->lock, 0, sizeof(n->lock));
 	n->readers = 0;
+	n->limit = 0;
 	n->mark[0] = '\0';
 }
 
@@ -359,7 +362,7 @@ void node_forget(struct sim_node *n)
 
 static bool has_waiters(const struct run *run)
 {
-	return run->n->waiters > 0;
+	return run->queue->waiters > 0;
 }
 
 static void report_waiters(const struct run *run)
@@ -367,46 +370,54 @@ static void report_waiters(const struct run *run)
 	set(run, REPLY_WAITERS, has_waiters(run));
 }
 
-static int find_waiter(const struct sim_node *n, const char *name)
+static int find_waiter(const struct sim_queue *q, const char *name)
 {
-	for (int i = 0; i < n->waiters; i++)
-		if (strcmp(n->waiter[i].name, name) == 0)
+	for (int i = 0; i < q->waiters; i++)
+		if (strcmp(q->waiter[i].name, name) == 0)
 			return i;
 	return -1;
 }
 
-static void remove_waiter(struct sim_node *n, int i)
+static void remove_waiter(struct sim_queue *q, int i)
 {
-	n->waiters--;
-	memmove(n->waiter + i, n->waiter + i + 1, (size_t)(n->waiters - i) * sizeof(n->waiter[0]));
+	q->waiters--;
+	memmove(q->waiter + i, q->waiter + i + 1, (size_t)(q->waiters - i) * sizeof(q->waiter[0]));
 }
 
 /* A sorted set: by ticket, and by name where tickets are equal. */
-static void add_waiter(struct sim_node *n, const char *name, int64_t ticket)
+static void add_waiter(struct sim_queue *q, const char *name, int64_t ticket)
 {
 	int i = 0;
 
-	if (find_waiter(n, name) >= 0)
+	if (find_waiter(q, name) >= 0)
 		return;
-	if (n->waiters == SIM_WAITERS)
+	if (q->waiters == SIM_WAITERS)
 		abort();
-	while (i < n->waiters &&
-		(n->waiter[i].ticket < ticket ||
-			(n->waiter[i].ticket == ticket && strcmp(n->waiter[i].name, name) < 0)))
+	while (i < q->waiters &&
+		(q->waiter[i].ticket < ticket ||
+			(q->waiter[i].ticket == ticket && strcmp(q->waiter[i].name, name) < 0)))
 		i++;
-	memmove(n->waiter + i + 1, n->waiter + i, (size_t)(n->waiters - i) * sizeof(n->waiter[0]));
-	n->waiters++;
-	n->waiter[i].ticket = ticket;
-	snprintf(n->waiter[i].name, sizeof(n->waiter[i].name), "%s", name);
+	memmove(q->waiter + i + 1, q->waiter + i, (size_t)(q->waiters - i) * sizeof(q->waiter[0]));
+	q->waiters++;
+	q->waiter[i].ticket = ticket;
+	snprintf(q->waiter[i].name, sizeof(q->waiter[i].name), "%s", name);
+}
+
+/* The queue of the limit; 0: of a lock without slots. */
+static int queue_of(const struct run *run)
+{
+	return (int)(run->queue - run->n->queue);
 }
 
 /* Subscribers of a waiter's channel; of the channel of all waiters, if the name is "". */
-static int count_subscribers(const struct sim_node *n, const char *name)
+static int count_subscribers(const struct run *run, const char *name)
 {
+	const struct sim_node *n = run->n;
 	int count = 0;
 
 	for (int i = 0; i < n->subscribers; i++)
-		count += !name[0] || strcmp(n->subscriber[i].waiter, name) == 0;
+		count += n->subscriber[i].limit == queue_of(run) &&
+			 (!name[0] || strcmp(n->subscriber[i].waiter, name) == 0);
 	return count;
 }
 
@@ -415,10 +426,11 @@ static bool publish(const struct run *run, const char *name, const char *text)
 {
 	struct sim_message *m = &run->n->message[run->n->published];
 
-	if (count_subscribers(run->n, name) == 0)
+	if (count_subscribers(run, name) == 0)
 		return false;
 	if (run->n->published++ == SIM_PUBLISHED)
 		abort();
+	m->limit = queue_of(run);
 	snprintf(m->waiter, sizeof(m->waiter), "%s", name);
 	snprintf(m->text, sizeof(m->text), "%s", text);
 	return true;
@@ -427,25 +439,26 @@ static bool publish(const struct run *run, const char *name, const char *text)
 /* `removed` waiters have left the queue before those that are among the first two now. */
 static void nudge(const struct run *run, int removed)
 {
-	for (int i = removed < 2 ? 2 - removed : 0; i < 2 && i < run->n->waiters; i++)
-		publish(run, run->n->waiter[i].name, "");
+	for (int i = removed < 2 ? 2 - removed : 0; i < 2 && i < run->queue->waiters; i++)
+		publish(run, run->queue->waiter[i].name, "");
 }
 
 /* Removes the dead waiters at the head of the queue, and returns their number. */
-static int remove_dead(struct sim_node *n)
+static int remove_dead(const struct run *run)
 {
+	struct sim_queue *q = run->queue;
 	int removed = 0;
 
-	for (; n->waiters > 0 && count_subscribers(n, n->waiter[0].name) == 0; removed++)
-		remove_waiter(n, 0);
+	for (; q->waiters > 0 && count_subscribers(run, q->waiter[0].name) == 0; removed++)
+		remove_waiter(q, 0);
 	return removed;
 }
 
 /* The first waiter that is alive; NULL: none. */
 static const char *first(const struct run *run)
 {
-	nudge(run, remove_dead(run->n));
-	return run->n->waiters > 0 ? run->n->waiter[0].name : NULL;
+	nudge(run, remove_dead(run));
+	return run->queue->waiters > 0 ? run->queue->waiter[0].name : NULL;
 }
 
 static bool is_reader(const char *name)
@@ -456,20 +469,20 @@ static bool is_reader(const char *name)
 static bool wake(struct run *run, const char *id, bool only_readers)
 {
 	char text[TOKEN_ID_LEN + 8], name[WAITER_ID_LEN + 1];
-	struct sim_node *n = run->n;
+	struct sim_queue *q = run->queue;
 	int woken = 0, removed = 0;
 
 	snprintf(text, sizeof(text), run->slot ? "%.40s#%d" : "%.40s", id, run->slot);
 	do {
-		removed += remove_dead(n);
-		if (n->waiters == 0 || (only_readers && !is_reader(n->waiter[0].name)))
+		removed += remove_dead(run);
+		if (q->waiters == 0 || (only_readers && !is_reader(q->waiter[0].name)))
 			break;
-		snprintf(name, sizeof(name), "%s", n->waiter[0].name);
+		snprintf(name, sizeof(name), "%s", q->waiter[0].name);
 		if (strcmp(name, arg(run, "waiter")) == 0)
 			run->woken_for = run->slot;
 		else
 			publish(run, name, text);
-		remove_waiter(n, 0);
+		remove_waiter(q, 0);
 		woken++;
 		only_readers = true;
 	} while (is_reader(name) && woken < READERS_AT_ONCE);
@@ -510,11 +523,11 @@ static bool pass_on(struct run *run, const char *name, bool is_far)
 
 static void leave_queue(const struct run *run)
 {
-	int rank = find_waiter(run->n, arg(run, "waiter"));
+	int rank = find_waiter(run->queue, arg(run, "waiter"));
 
 	if (rank < 0)
 		return;
-	remove_waiter(run->n, rank);
+	remove_waiter(run->queue, rank);
 	if (rank < 2)
 		nudge(run, 1);
 }
@@ -546,11 +559,11 @@ static void add_other_slot(const struct run *run)
 {
 	int64_t soonest = -1;
 
-	for (int i = 0; i < (run->slot ? run->slots : 0); i++) {
+	for (int i = 0; i < (run->slot ? number(run, "slots") : 0); i++) {
 		struct run other = *run;
 		int64_t left;
 
-		go_to_slot(&other, (run->slot - 1 + i) % run->slots + 1);
+		go_to_slot(&other, (run->slot - 1 + i) % run->limit + 1);
 		left = pttl(&other);
 		if (left == -2) {
 			const char *id = reservation(&other);
@@ -566,6 +579,49 @@ static void add_other_slot(const struct run *run)
 			soonest = left;
 		set(run, REPLY_SOONEST, soonest);
 	}
+}
+
+/* The first slot that is held, if slots are held with another limit; -1: they are not. */
+static int find_other_limit(const struct sim_node *n, int limit)
+{
+	for (int i = 0; i < (n->limit == limit ? 0 : n->limit); i++)
+		if (n->lock[i].value[0] && strcmp(n->lock[i].value, "(list)") != 0)
+			return i;
+	return -1;
+}
+
+bool node_has_other_limit(const struct sim_node *n, int limit)
+{
+	for (int i = 0; i < SIM_LOCKS && node_msec(n) <= n->limit_ends; i++)
+		if (i < n->limit && n->limit != limit && node_has_key(n, i))
+			return true;
+	return false;
+}
+
+static bool conflicts(const struct run *run)
+{
+	const struct sim_node *n = run->n;
+	int held = find_other_limit(n, (int)number(run, "slots"));
+
+	if (held < 0)
+		return false;
+	set(run, REPLY_LIMIT, n->limit);
+	if (run->slot == 0 || !arg(run, "slots")[0])
+		return false;
+	answer(run, CODE_FOREIGN, n->limit_ends - node_msec(n), n->lock[held].value);
+	return true;
+}
+
+static void record_limit(const struct run *run, int64_t ms, bool is_new)
+{
+	struct sim_node *n = run->n;
+
+	if (run->slot == 0)
+		return;
+	n->limit_ends = n->limit > 0 && n->limit_ends > node_msec(n) + ms ? n->limit_ends
+									  : node_msec(n) + ms;
+	if ((is_new || n->limit == 0) && arg(run, "slots")[0])
+		n->limit = run->limit;
 }
 
 static void refuse(const struct run *run)
@@ -746,9 +802,11 @@ static int64_t raised(const struct run *run)
 static void acquire(struct run *run)
 {
 	int64_t ttl = number(run, "ttl");
-	bool has_no_vote = is_quarantined(run);
+	bool has_no_vote = is_quarantined(run), is_new = !run->value[0];
 
 	report_waiters(run);
+	if (run->slot > 0 && !is_ours(run) && conflicts(run))
+		return;
 	if (is_foreign(run)) {
 		refuse(run);
 		return;
@@ -776,6 +834,7 @@ static void acquire(struct run *run)
 	leave_queue(run);
 	if (run->is_shared)
 		wake(run, arg(run, "token"), true);
+	record_limit(run, ttl, is_new);
 	report_waiters(run);
 	answer(run, CODE_YES, ttl, "");
 }
@@ -785,29 +844,33 @@ static void join(struct run *run)
 	struct sim_node *n = run->n;
 	const char *waiter = arg(run, "waiter");
 	int64_t ticket = number(run, "ticket");
+	struct sim_queue *q = run->queue;
 	int own = run->slot;
+	bool is_conflict;
 
-	if (!has_waiters(run) && count_subscribers(n, "") > 1)
+	if (!has_waiters(run) && count_subscribers(run, "") > 1)
 		publish(run, "", "");
 	if (ticket == 0)
 		ticket = usec_max(
-			node_clock(n), n->waiters ? n->waiter[n->waiters - 1].ticket + 1 : 0);
-	add_waiter(n, waiter, ticket);
-	n->queue_ends = node_msec(n) + QUEUE_MS;
-	ticket = n->waiter[find_waiter(n, waiter)].ticket;
+			node_clock(n), q->waiters ? q->waiter[q->waiters - 1].ticket + 1 : 0);
+	add_waiter(q, waiter, ticket);
+	q->ends = node_msec(n) + QUEUE_MS;
+	ticket = q->waiter[find_waiter(q, waiter)].ticket;
 	set(run, REPLY_TICKET, ticket);
 	first(run);
-	for (int i = 1; i <= (own ? run->slots : 1); i++) {
+	is_conflict = conflicts(run);
+	for (int i = 1; i <= (own ? run->limit : 1) && !is_conflict; i++) {
 		go_to_slot(run, own ? i : 0);
 		if (run->is_group || (!run->l->value[0] && !reservation(run)))
 			pass_on(run, arg(run, "token"), false);
 	}
 	go_to_slot(run, own);
 	if (run->woken_for >= 0)
-		add_waiter(n, waiter, ticket);
-	set(run, REPLY_RANK, find_waiter(n, waiter) < 0 ? 0 : find_waiter(n, waiter));
-	set(run, REPLY_QUEUED, n->waiters);
+		add_waiter(q, waiter, ticket);
+	set(run, REPLY_RANK, find_waiter(q, waiter) < 0 ? 0 : find_waiter(q, waiter));
 	report_waiters(run);
+	if (is_conflict)
+		return;
 	if (run->woken_for >= 0) {
 		char id[TOKEN_ID_LEN + 1];
 
@@ -827,6 +890,8 @@ static void look(struct run *run)
 
 	set(run, REPLY_FENCE, run->l->fence);
 	report_waiters(run);
+	if ((run->slot > 0 || !run->value[0]) && !is_ours(run) && conflicts(run))
+		return;
 	if (is_foreign(run))
 		refuse(run);
 	else if (run->value[0])
@@ -926,6 +991,7 @@ static void expire(struct run *run)
 		return;
 	snprintf(left, sizeof(left), "%s", run->value);
 	memcpy(left + KIND_AT, TOKEN_LEFT, 1);
+	record_limit(run, ttl, false);
 	if (run->mine) {
 		run->mine->ends = INT64_MIN;
 		enlist(run, left, ttl);
@@ -942,6 +1008,7 @@ static void extend(struct run *run)
 	if (is_loss(run))
 		return;
 	prolong(run, ttl);
+	record_limit(run, ttl, false);
 	report_waiters(run);
 	set_text(run, REPLY_RUN_ID, run->n->run_id);
 	answer(run, CODE_YES, ttl, "");
@@ -952,8 +1019,11 @@ static void drop_expired(struct sim_node *n)
 {
 	int64_t now = node_msec(n);
 
-	if (now > n->queue_ends)
-		n->waiters = 0;
+	for (int i = 0; i <= SIM_LOCKS; i++)
+		if (now > n->queue[i].ends)
+			n->queue[i].waiters = 0;
+	if (now > n->limit_ends)
+		n->limit = 0;
 	for (int i = 0; i < SIM_LOCKS; i++) {
 		if (!node_has_key(n, i))
 			n->lock[i].value[0] = '\0';
@@ -978,12 +1048,15 @@ void node_serve(struct sim_node *n, const struct request *r, struct resp *resp)
 	struct run run = {.n = n,
 		.r = r,
 		.resp = resp,
-		.slots = (int)number_arg(r, "slots"),
+		.limit = (int)number_arg(r, "slots"),
 		.woken_for = -1};
 
 	n->published = 0;
 	drop_expired(n);
 	go_to_slot(&run, has_slots(r) ? node_slot_of(r) + 1 : 0);
+	if (run.slot > 0 && run.limit == 0)
+		run.limit = n->limit;
+	run.queue = &n->queue[run.slot > 0 ? run.limit : 0];
 	read_key(&run);
 	begin_reply(&run);
 	scripts[r->op](&run);

@@ -58,9 +58,17 @@ struct sim_waiter {
 	int64_t ticket;
 };
 
+/* The waiters of a lock, or of the slots with one limit, in order of the tickets. */
+struct sim_queue {
+	int waiters;
+	struct sim_waiter waiter[SIM_WAITERS];
+	int64_t ends;
+};
+
 /* A connection that has subscribed to the channels of a waiter. */
 struct sim_subscriber {
 	char waiter[WAITER_ID_LEN + 1];
+	int limit; /* as in struct sim_node: the queue */
 	int client, node;
 	uint32_t wire;
 	usec noticed_at; /* the server notices then that the connection is closed */
@@ -68,6 +76,7 @@ struct sim_subscriber {
 
 /* A message that a script has published. */
 struct sim_message {
+	int limit;
 	char waiter[WAITER_ID_LEN + 1]; /* "": on the channel of all waiters */
 	char text[TOKEN_ID_LEN + 8];
 };
@@ -92,9 +101,9 @@ struct sim_node {
 	struct sim_lock lock[SIM_LOCKS]; /* the slots; a lock without slots is the first */
 	int readers; /* of the first lock; its value then lists them; in order of the tokens */
 	struct sim_reader reader[SIM_READERS];
-	int waiters; /* the queue, in order of the tickets; it ends at queue_ends */
-	struct sim_waiter waiter[SIM_WAITERS];
-	int64_t queue_ends;
+	struct sim_queue queue[SIM_LOCKS + 1]; /* one for each limit; 0: of a lock without slots */
+	int limit; /* with which the last slot was taken; 0: no record; it ends at limit_ends */
+	int64_t limit_ends;
 	int subscribers;
 	struct sim_subscriber subscriber[SIM_SUBSCRIBERS];
 	int published; /* by the last script */
@@ -145,6 +154,9 @@ usec node_key_ends(struct sim_node *n, int i, const struct session *s);
 
 /* The name of an operation in traces. */
 const char *node_op_name(enum op op);
+
+/* Are slots held with another limit? */
+bool node_has_other_limit(const struct sim_node *n, int limit);
 
 /* The slot that a request names. */
 int node_slot_of(const struct request *r);
@@ -296,6 +308,7 @@ struct world {
 	usec faults_end; /* no fault strikes later */
 	int nodes, clients;
 	int slots; /* the lock is a semaphore with this many; 1: it is none */
+	bool is_mixed; /* some clients have a lower limit than `slots` */
 	bool exclusion_is_promised, is_fair, wants_fence;
 	bool restores; /* nodes that forget come back with older data */
 	int readers_percent; /* this share of the clients asks for a shared lock */

@@ -194,6 +194,8 @@ static void restore_node(int i)
 	memcpy(n->reader, copy[i].reader, sizeof(n->reader));
 	memcpy(n->mark, copy[i].mark, sizeof(n->mark));
 	n->readers = copy[i].readers;
+	n->limit = copy[i].limit;
+	n->limit_ends = copy[i].limit_ends;
 	n->jumped = true;
 }
 
@@ -561,7 +563,8 @@ static void make_client(int i)
 	c->policy = (struct policy){
 		.nodes = world.nodes,
 		.keys = 1,
-		.slots = world.slots,
+		.slots = world.is_mixed ? 2 + (int)(((uint64_t)i + world.seed / 40) % 2)
+					: world.slots,
 		.ttl = draw_between(100, 3000) * (world.is_long ? 10 : 1) * USEC_MSEC,
 		/* --fair takes a few round trips, even with an empty queue. */
 		.wait = draw_percent(world.is_long ? 80 : 60)
@@ -640,6 +643,8 @@ static void make_world(void)
 	world.nodes_run = (int)draw_between(-1, 1);
 	/* Some of the worlds have a semaphore. Not drawn: the other worlds stay as they are. */
 	world.slots = world.seed % 10 < 7 ? 1 : 2 + (int)(world.seed / 10 % (SIM_LOCKS - 1));
+	/* Half of the largest ones have clients with a lower limit. Not drawn either. */
+	world.is_mixed = world.slots == SIM_LOCKS && world.seed / 20 % 2;
 	/* Locks that last much longer than a waiter may be forgotten. Not drawn. */
 	world.is_long = world.seed / 3 % 5 < 2 && !world.profile->are_rivals;
 	world.silent_node = -1;
@@ -720,6 +725,22 @@ static void plan_faults(void)
 	schedule(world.faults_end + draw_between(0, world.ttl_max), SIM_CALM, 0, 0, 0, NULL);
 }
 
+/* No slot can be free for the client: other clients run their commands in all of them, or in slots
+ * that were taken with another limit. */
+static bool has_no_slot(const struct client *c)
+{
+	int sections = 0;
+
+	for (int i = 0; i < world.clients; i++) {
+		if (!world.client[i]->in_section)
+			continue;
+		if (world.client[i]->policy.slots != c->policy.slots)
+			return true;
+		sections++;
+	}
+	return sections >= c->policy.slots;
+}
+
 /* A client tries, no client holds the lock, and no fault is left: for how long? */
 static void check_liveness(void)
 {
@@ -728,19 +749,15 @@ static void check_liveness(void)
 	usec bound = 2 * world.ttl_max + 5 * USEC_SEC +
 		     (world.profile->guards ? 2 * (APART_MAX + STEP_MAX) : 0);
 	usec since = NEVER;
-	int sections = 0;
 
 	if (!world.is_calm || world.alias > 0) /* two names of one server are refused */
 		return;
 	for (int i = 0; i < world.clients; i++) {
 		const struct client *c = world.client[i];
 
-		sections += c->in_section;
-		if (c->paused_until <= world.now && c->wants_since != NEVER)
+		if (c->paused_until <= world.now && c->wants_since != NEVER && !has_no_slot(c))
 			since = usec_min(since, usec_max(c->wants_since, c->paused_until));
 	}
-	if (sections >= world.slots)
-		return;
 	if (since != NEVER && world.now > usec_max(since, world.last_held) + bound)
 		breach("liveness", "no client got the lock for %d ms",
 			(int)((world.now - usec_max(since, world.last_held)) / USEC_MSEC));
@@ -778,8 +795,12 @@ static int count_deaf(void)
 	for (int i = 0; i < world.nodes; i++) {
 		int count = 0;
 
-		for (int j = 0; j < world.node[i].waiters; j++)
-			count += is_deaf(&world.node[i], world.node[i].waiter[j].name);
+		for (int limit = 0; limit <= SIM_LOCKS; limit++) {
+			const struct sim_queue *q = &world.node[i].queue[limit];
+
+			for (int j = 0; j < q->waiters; j++)
+				count += is_deaf(&world.node[i], q->waiter[j].name);
+		}
 		most = count > most ? count : most;
 	}
 	return most;
@@ -798,7 +819,8 @@ static bool is_usable(const struct client *c, int i)
 }
 
 /* No node reserves the slot for longer than a releaser requests: only a clock that was set back
- * prolongs a reservation. A majority of nodes has no key there, and has a vote for this client. */
+ * prolongs a reservation. A majority of nodes has no key there, nor slots of another limit, and has
+ * a vote for this client. */
 static bool is_slot_free(const struct client *c, int slot)
 {
 	int nodes = 0;
@@ -808,7 +830,8 @@ static bool is_slot_free(const struct client *c, int slot)
 
 		if (node_reserved_until(n, slot) > world.now + 2 * world.node_timeout_max)
 			return false;
-		nodes += is_usable(c, i) && !node_has_key(n, slot);
+		nodes += is_usable(c, i) && !node_has_key(n, slot) &&
+			 !node_has_other_limit(n, c->policy.slots);
 	}
 	return nodes > world.nodes / 2;
 }
@@ -821,7 +844,7 @@ static bool is_idle(const struct client *c)
 	const struct waiter *waiter = &c->session.lock.waiter;
 	bool is_free = false;
 
-	for (int slot = 0; slot < world.slots; slot++)
+	for (int slot = 0; slot < usec_max(c->policy.slots, 1); slot++)
 		is_free |= is_slot_free(c, slot);
 	return is_free && is_waiting(c) &&
 	       (c->policy.quarantine == 0 || c->session.lock.refusal != REFUSAL_NO_QUORUM) &&

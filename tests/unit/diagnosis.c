@@ -555,8 +555,8 @@ TEST(doctor_refused)
 }
 
 #define OWN_KEYS(key) \
-	" ~{redlock}:node ~redlock:queue:{" key "} ~redlock:reserved:{" key \
-	"} ~redlock:readers:{" key "} ~redlock:fence:{" key "}"
+	" ~{redlock}:node ~redlock:queue:{" key "}* ~redlock:reserved:{" key \
+	"} ~redlock:readers:{" key "} ~redlock:fence:{" key "} ~redlock:limit:{" key "}"
 #define OWN_SLOTS " ~KEY#* ~redlock:reserved:{KEY#*} ~redlock:fence:{KEY#*}"
 #define OWN_OF_DOCTOR " ~redlock:doctor:* ~redlock:*:{redlock:doctor:*}"
 #define OWN OWN_KEYS("KEY") OWN_SLOTS OWN_OF_DOCTOR
@@ -571,7 +571,7 @@ TEST(doctor_rights)
 	p->rights = reply_absent(REASON_NOPERM, "NOPERM no permissions to run the 'eval' ...");
 	EXPECT(1, "rights", ERROR, "user 'b\\x1bob' may not use eval",
 		"ACL SETUSER b\\x1bob +eval +get +set +pttl +pexpire +del +info +time "
-		"+exists +zadd +zrange +zrank +zscore +zcard +zrem +publish +pubsub|numsub "
+		"+exists +zadd +zrange +zrank +zscore +zrem +publish +pubsub|numsub "
 		"+subscribe +zrangebyscore +zremrangebyscore +type +hscan +zscan +scan "
 		"+getrange");
 	p->rights = said("get set scan");
@@ -594,7 +594,7 @@ TEST(doctor_rights)
 			  : reply_absent(REASON_NOPERM, "NOPERM ... one of the channels");
 		EXPECT(1, "rights", WARNING,
 			"user 'b\\x1bob' may not use redlock's channels (to wake waiters)",
-			"ACL SETUSER b\\x1bob &redlock:wake:{KEY}:* &redlock:queue:{KEY} "
+			"ACL SETUSER b\\x1bob &redlock:wake:{KEY}:* &redlock:queue:{KEY}* "
 			"&redlock:*:{redlock:doctor:*}*");
 	}
 	p->rights = said("pubsub");

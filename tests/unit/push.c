@@ -148,8 +148,8 @@ TEST(push_is_bounded)
 	CHECK_INT(push_read(bytes, sizeof(bytes), &push), PUSH_BROKEN);
 }
 
-static bool wake(
-	const char *channel, const char *message, int *key, enum wake *kind, struct reply *reply)
+static bool wake_slots(int slots, const char *channel, const char *message, int *key,
+	enum wake *kind, struct reply *reply)
 {
 	const struct key_list keys = {.count = 2, .key = {"one", "two"}};
 	const struct push push = {.channel = channel,
@@ -158,7 +158,13 @@ static bool wake(
 		.message_len = strlen(message)};
 
 	memset(reply, 0x5a, sizeof(*reply));
-	return push_wake(&push, &keys, "w0123456789abcdef", key, kind, reply);
+	return push_wake(&push, &keys, slots, "w0123456789abcdef", key, kind, reply);
+}
+
+static bool wake(
+	const char *channel, const char *message, int *key, enum wake *kind, struct reply *reply)
+{
+	return wake_slots(1, channel, message, key, kind, reply);
 }
 
 TEST(push_wake_reserves)
@@ -213,4 +219,26 @@ TEST(push_wake_refuses_other_messages)
 		CHECK(!wake("redlock:wake:{one}:w0123456789abcdef", texts[i], &key, &kind, &reply));
 	for (size_t i = 0; i < COUNT_OF(channels); i++)
 		CHECK(!wake(channels[i], ID, &key, &kind, &reply));
+}
+
+/* Each limit has a queue of its own. */
+TEST(push_wake_of_slots)
+{
+	static const char *const channels[] = {"redlock:wake:{one}:w0123456789abcdef",
+		"redlock:wake:{one}:2:w0123456789abcdef", "redlock:queue:{one}",
+		"redlock:queue:{one}:30"};
+	struct reply reply;
+	enum wake kind;
+	int key;
+
+	CHECK(wake_slots(
+		3, "redlock:wake:{two}:3:w0123456789abcdef", ID "#2", &key, &kind, &reply));
+	CHECK_INT(kind, WAKE_RESERVED);
+	CHECK_INT(key, 1);
+	CHECK_INT(reply.slot, 2);
+	CHECK(wake_slots(3, "redlock:queue:{one}:3", "", &key, &kind, &reply));
+	CHECK_INT(kind, WAKE_REJOIN);
+	for (size_t i = 0; i < COUNT_OF(channels); i++)
+		CHECK(!wake_slots(3, channels[i], ID "#2", &key, &kind, &reply));
+	CHECK(!wake("redlock:wake:{one}:3:w0123456789abcdef", ID "#2", &key, &kind, &reply));
 }

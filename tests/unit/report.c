@@ -769,6 +769,17 @@ TEST(report_slots)
 	CHECK_TEXT(report_refusal(text, &lock, nodes(), keys, 0),
 		"'job' is busy: its 3 slots are taken, 'job#2' held by me since "
 		"2023-11-14T22:13:20Z on 3 of 3 nodes, 1s left");
+	for (int i = 0; i < 3; i++)
+		lock.tally.ballot[i].reply.limit = 2;
+	CHECK_TEXT(report_holder(text, &lock, keys, 0),
+		"'job' is held with limit 2, not 3: one slot is held by me since "
+		"2023-11-14T22:13:20Z on 3 of 3 nodes, 1s left");
+	CHECK_TEXT(report_refusal(text, &lock, nodes(), keys, 0),
+		"'job' is busy: held with limit 2, not 3: one slot is held by me since "
+		"2023-11-14T22:13:20Z on 3 of 3 nodes, 1s left");
+	CHECK(strstr(
+		report_reply(text, &nodes()->node[0], OP_ACQUIRE, &lock.tally.ballot[0].reply, 0),
+		"no, held by me since 2023-11-14T22:13:20Z, with limit 2 ("));
 	CHECK(strstr(report_ownership(text, &lock.tally, nodes(), keys, 2),
 		"'job#2' is no longer this token's"));
 	CHECK(strstr(

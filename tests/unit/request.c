@@ -93,10 +93,10 @@ TEST(request_of_a_holder)
 	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "42");
 	EXPECT_AS_MANY_AS_NAMED(&r);
 	request_expire(&r, &some_lock, 86400 * USEC_SEC);
-	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "86400000");
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "86400000", "0");
 	EXPECT_AS_MANY_AS_NAMED(&r);
 	request_expire(&r, &some_lock, 999);
-	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "0");
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "0", "0");
 	request_undo(&r, &some_lock, 50 * USEC_MSEC, &some_guard);
 	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "50", "40000", "1700000000000001", "0");
 	EXPECT_AS_MANY_AS_NAMED(&r);
@@ -166,17 +166,19 @@ TEST(request_to_subscribe)
 	static char key[REQUEST_KEY_MAX + 1], want[CHANNEL_MAX];
 	struct request r;
 
-	request_subscribe(&r, "the key", "w0123456789abcdef");
+	request_subscribe(&r, "the key", 1, "w0123456789abcdef");
 	CHECK_INT(r.op, OP_SUBSCRIBE);
 	CHECK_INT(r.argc, 1 + SUBSCRIBE_CHANNELS);
 	CHECK_TEXT(r.argv[0], "SUBSCRIBE");
 	CHECK_TEXT(r.argv[1], "redlock:wake:{the key}:w0123456789abcdef");
 	CHECK_TEXT(r.argv[2], "redlock:queue:{the key}");
 	memset(key, 'k', sizeof(key) - 1);
-	request_subscribe(&r, key, "w0123456789abcdef");
-	snprintf(want, sizeof(want), "redlock:wake:{%s}:w0123456789abcdef", key);
+	request_subscribe(&r, key, SLOTS_MAX, "w0123456789abcdef");
+	snprintf(want, sizeof(want), "redlock:wake:{%s}:1000:w0123456789abcdef", key);
 	CHECK_TEXT(r.argv[1], want);
 	CHECK_INT(r.len[1], strlen(want));
+	snprintf(want, sizeof(want), "redlock:queue:{%s}:1000", key);
+	CHECK_TEXT(r.argv[2], want);
 }
 
 TEST(request_about_a_slot)
@@ -187,11 +189,14 @@ TEST(request_about_a_slot)
 
 	request_undo(&r, &lock, 0, &some_guard);
 	EXPECT_SCRIPT(&r, "1", "the key#2", "t", "0", "40000", "1700000000000001", "3");
-	/* A slot above our limit is sent, too, so that its reservation can be passed on. */
-	lock.slot = 5;
+	/* A client that asks about a slot may not know the limit. */
+	lock.slots = 0;
 	request_undo(&r, &lock, 0, &some_guard);
-	EXPECT_SCRIPT(&r, "1", "the key#5", "t", "0", "40000", "1700000000000001", "5");
+	EXPECT_SCRIPT(&r, "1", "the key#2", "t", "0", "40000", "1700000000000001", "");
+	request_expire(&r, &lock, USEC_SEC);
+	EXPECT_SCRIPT(&r, "1", "the key#2", "t", "1000", "");
 	lock.slots = 1;
+	lock.slot = 0;
 	request_undo(&r, &lock, 0, &some_guard);
 	EXPECT_SCRIPT(&r, "1", "the key", "t", "0", "40000", "1700000000000001", "1");
 	memset(key, 'k', sizeof(key) - 1);
@@ -306,7 +311,7 @@ TEST(answer_numbers)
 		{REPLY_SLOT, 0, SLOTS_MAX},
 		{REPLY_TICKET, 0, FENCE_MAX},
 		{REPLY_RANK, 0, INT_MAX},
-		{REPLY_QUEUED, 0, INT_MAX},
+		{REPLY_LIMIT, 0, SLOTS_MAX},
 	};
 
 	for (size_t i = 0; i < COUNT_OF(limits); i++)
@@ -360,12 +365,12 @@ TEST(answer_to_join)
 
 	set_number(&r, REPLY_TICKET, 1700000000000002);
 	set_number(&r, REPLY_RANK, 3);
-	set_number(&r, REPLY_QUEUED, 5);
+	set_number(&r, REPLY_LIMIT, 5);
 	a = reply_read(OP_JOIN, &r);
 	CHECK(a.vote == VOTE_FOREIGN && a.is_reserved);
 	CHECK_INT(a.ticket, 1700000000000002);
 	CHECK_INT(a.rank, 3);
-	CHECK_INT(a.queued, 5);
+	CHECK_INT(a.limit, 5);
 	/* YES comes with the id of the reservation. */
 	r = script_reply(CODE_YES, 0, ID, "");
 	set_number(&r, REPLY_SLOT, 2);

@@ -440,7 +440,6 @@ struct reply ranked(int rank, struct reply a)
 {
 	a.rank = rank;
 	a.ticket = 1000 + rank;
-	a.queued = rank + 1;
 	return a;
 }
 

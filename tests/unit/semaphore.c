@@ -73,12 +73,14 @@ TEST(slots_if_the_queue_node_grants_it_the_others_name_one)
 	fake_reply(&r, 0, VOTE_YES);
 	CHECK_INT(r.lock.stamp.slot, 3);
 	CHECK_INT(r.lock.stamp.attempt, 2);
-	/* A slot above our limit is ignored. */
+	/* A slot above our limit is none, whatever a node says. */
 	contend_for_slots(&r, 3, NEVER);
 	fake_reply(&r, 0, VOTE_YES);
 	reply_with(&r, 1, taken(4, 0));
 	reply_with(&r, 2, taken(0, 5 * MS));
-	CHECK(lock_is_pausing(&r.lock));
+	fake_reply(&r, 0, VOTE_YES);
+	CHECK_INT(r.lock.stamp.attempt, 2);
+	CHECK_INT(r.lock.stamp.slot, 2);
 }
 
 TEST(slots_a_pending_release_names_its_own_slot)
@@ -224,17 +226,71 @@ TEST(slots_a_used_reservation_of_another_slot_is_passed_on)
 	CHECK_INT(r.fake[0].last.slot, 3);
 }
 
-/* Hosts have different limits while the limit is being raised. */
-TEST(slots_a_reservation_beyond_our_limit_is_passed_on)
+/* A reservation beyond our limit, too. */
+TEST(slots_a_wake_up_for_no_slot_of_ours)
 {
 	struct rig r;
 
 	wait_for_slots(&r, 2);
 	wake(&r, 0, 0, wake_up_for(3));
-	CHECK_INT(leaves(&r), 1);
-	CHECK_INT(r.fake[0].last.slot, 3);
-	CHECK(!r.lock.waiter.is_woken);
+	CHECK_INT(r.lock.stamp.attempt, 2);
+	CHECK_INT(r.lock.stamp.slot, 2);
+}
+
+/* Another limit than ours: `left` until the last of its slots ends. */
+static struct reply of_limit(int limit, usec left)
+{
+	struct reply a = taken(0, left);
+
+	a.limit = limit;
+	a.pttl = left;
+	return a;
+}
+
+TEST(slots_of_another_limit_are_not_tried)
+{
+	struct rig r;
+
+	contend_for_slots(&r, 3, 0);
+	all_say(&r, of_limit(2, HELD_FOR));
+	CHECK_INT(r.lock.refusal, REFUSAL_BUSY);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK_INT(lock_other_limit(&r.lock), 2);
+	/* The first waiter of our limit asks all nodes every second. */
+	contend_for_slots(&r, 3, NEVER);
+	all_say(&r, of_limit(2, HELD_FOR));
 	CHECK(lock_is_pausing(&r.lock));
+	join(&r, 0, ranked(0, of_limit(2, HELD_FOR)));
+	CHECK(resume_at(&r) >= r.now + USEC_SEC && resume_at(&r) <= r.now + USEC_SEC + 100 * MS);
+	/* A plain lock has none. */
+	r.lock.policy.slots = 1;
+	CHECK_INT(lock_other_limit(&r.lock), 0);
+}
+
+TEST(slots_of_two_limits_split_the_votes)
+{
+	struct rig r;
+	struct reply rival = of_limit(2, HELD_FOR);
+
+	contend_for_slots(&r, 3, 0);
+	memset(rival.text, 'f', TOKEN_ID_LEN);
+	fake_reply(&r, 0, VOTE_YES);
+	reply_with(&r, 1, rival);
+	r.fake[2].silent = true;
+	pass(&r, NODE_TIMEOUT);
+	/* Ours is the smaller token. */
+	CHECK(r.lock.attempt.rivals.retries > 0);
+}
+
+/* A client that leaves the queue without a reservation names some slot. */
+TEST(slots_a_waiter_that_leaves_names_a_slot)
+{
+	struct rig r;
+
+	wait_for_slots(&r, 3);
+	let_go(&r);
+	CHECK(r.fake[0].last.is_leaving);
+	CHECK_INT(r.fake[0].last.slot, 2);
 }
 
 /* Found by the simulator: a node has the key although it was not asked for it, because it is a

@@ -882,7 +882,8 @@ TEST(settings_a_token_may_name_its_slot)
 TEST(settings_our_own_keys_are_no_locks)
 {
 	static const char *const own[] = {"{redlock}:node", "redlock:queue:{k}",
-		"redlock:reserved:{k}", "redlock:readers:{k}", "redlock:fence:{k}"};
+		"redlock:queue:{k}:3", "redlock:reserved:{k}", "redlock:readers:{k}",
+		"redlock:fence:{k}", "redlock:limit:{k}"};
 	struct settings s = fresh();
 	struct err e;
 

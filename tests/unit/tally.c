@@ -171,3 +171,25 @@ TEST(another_data_type_belongs_to_no_token)
 	tally_take(&t, 0, &list, "(list)");
 	CHECK_INT(t.ballot[0].vote, VOTE_FOREIGN);
 }
+
+TEST(the_limit_of_held_slots)
+{
+	static const struct {
+		int nodes, limit[5], expected;
+	} cases[] = {
+		{3, {0, 0, 0}, 0},
+		{3, {0, 3, 3}, 3},
+		{3, {2, 3, 3}, 3},
+		{3, {2, 0, 3}, 0},
+		{5, {2, 2, 3, 3, 0}, 0},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct tally t;
+
+		question(&t, cases[i].nodes);
+		for (int j = 0; j < cases[i].nodes; j++)
+			t.ballot[j].reply.limit = cases[i].limit[j];
+		CHECK_INT(tally_limit(&t), cases[i].expected);
+	}
+}

@@ -16,6 +16,10 @@ if err then
 end
 local no_vote = guard()
 report_waiters()
+local other = slot ~= '' and (foreign or gone) and conflict()
+if other then
+	return other
+end
 if foreign then
 	return refuse(foreign)
 end
@@ -51,5 +55,6 @@ for i, key in ipairs(KEYS) do
 		wake(i, own_id, true)
 	end
 end
+record_limit(ttl, gone)
 report_waiters()
 return answer(CODE_YES, tonumber(ttl))

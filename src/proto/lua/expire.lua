@@ -5,10 +5,11 @@
 -- changes, so that a nested run that outlives the holder does not take the lock for held. No waiter
 -- is woken: the first waiters ask when the key expires.
 
-local token, ttl = unpack(ARGV)
+local token, ttl, slots = unpack(ARGV)
 local flags, held_ids = '', ''
 
 -- include parts/view.lua
+-- include parts/semaphore.lua
 
 local err = read_keys()
 if err then
@@ -25,6 +26,7 @@ for i, key in ipairs(KEYS) do
 		else
 			call('SET', key, left, 'PX', ttl)
 		end
+		record_limit(ttl)
 	end
 end
 return loss() or answer(CODE_YES, tonumber(ttl))

@@ -14,6 +14,7 @@ end
 for i = 1, #KEYS do
 	extend(i, ttl)
 end
+record_limit(ttl)
 report_waiters()
 reply[REPLY_RUN_ID] = run_id
 return answer(CODE_YES, tonumber(ttl))

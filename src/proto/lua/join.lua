@@ -6,6 +6,7 @@
 -- for each slot. CODE_YES: the client itself is first; the key, or the slot that the reply names, is
 -- reserved for it under the id in the text. It stays in the queue until it has the lock: it may ask
 -- the nodes only after a while, and later clients must not pass it.
+-- While slots are held with another limit, it gets none, and wakes no waiter.
 
 local token, reserve_ms, waiter, ticket, quarantine, wall, slots = unpack(ARGV)
 local flags, held_ids, woken_by = '', '', ''
@@ -38,7 +39,8 @@ enter()
 ticket = tonumber(call('ZSCORE', queue, waiter))
 reply[REPLY_TICKET] = ticket
 first(1)
-for i = 1, max(limit, 1) do
+local other = conflict()
+for i = 1, other and 0 or max(limit, 1) do
 	slot = slot ~= '' and '#' .. i or ''
 	local key = lock_key(1)
 	if readers[1] or (call('EXISTS', key) == 0 and not reservation(key)) then
@@ -48,8 +50,11 @@ end
 if woken_for then
 	enter()
 end
-reply[REPLY_RANK], reply[REPLY_QUEUED] = call('ZRANK', queue, waiter) or 0, call('ZCARD', queue)
+reply[REPLY_RANK] = call('ZRANK', queue, waiter) or 0
 report_waiters()
+if other then
+	return other
+end
 if woken_for then
 	reply[REPLY_SLOT] = tonumber(sub(woken_for, 2)) or 0
 	return answer(CODE_YES, 0, own_id)

@@ -1,5 +1,6 @@
 -- look: reports the holder of the keys, or that the client could take them. Changes nothing, except
 -- that dead waiters leave the queue.
+-- Reports also with which limit slots of the key are held, if that is not the client's.
 -- Flags: FLAG_SHARED, FLAG_FAIR and FLAG_OVERRIDE (proto/request.h).
 
 local token, woken_by, flags, waiter_key, waiter, quarantine, wall, slots, held_ids = unpack(ARGV)
@@ -16,6 +17,10 @@ end
 local no_vote = guard()
 reply[REPLY_FENCE] = last_number()
 report_waiters()
+local other = (gone or foreign and slot ~= '') and conflict()
+if other then
+	return other
+end
 if foreign then
 	return refuse(foreign)
 end

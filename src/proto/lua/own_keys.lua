@@ -3,7 +3,7 @@
 -- KEY", a counter that soon cannot be raised; "lasting N KEY", a bookkeeping key without a TTL and N
 -- more like it; "", nothing found.
 
-local expires = {queue = 1, reserved = 1, readers = 1}
+local expires = {queue = 1, reserved = 1, readers = 1, limit = 1}
 local cursor, near, lasting, count = '0', nil, nil, 0
 for _ = 1, 50 do
 	local r = redis.call('SCAN', cursor, 'MATCH', 'redlock:*:{*', 'COUNT', 1000)

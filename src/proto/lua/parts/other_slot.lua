@@ -6,7 +6,7 @@
 -- until the first slot expires. Begins with the client's own slot, so that several clients get
 -- different ones.
 local function add_other_slot()
-	if slot == '' then
+	if slot == '' or slots == '' then
 		return reply
 	end
 	local own, soonest = tonumber(sub(slot, 2)), -1
@@ -28,6 +28,17 @@ local function add_other_slot()
 	end
 	reply[REPLY_SOONEST] = soonest
 	return reply
+end
+
+-- The reply "slots are held with another limit than the client's", with the holder of the first of them; nil:
+-- they are not, or the client has no limit.
+local function conflict()
+	local other, holder = other_limit()
+	reply[REPLY_LIMIT] = other or 0
+	if not other or slot == '' or slots == '' then
+		return
+	end
+	return answer(CODE_FOREIGN, call('PTTL', limit_key), sub(holder, 1, 300))
 end
 
 -- The reply "key i has another holder".

@@ -3,7 +3,8 @@
 -- Uses `token`, `waiter` (the client's name in the queue; '': it is no waiter) and the arguments of
 -- semaphore.lua; some functions below name further arguments.
 --
--- The bookkeeping keys of a key; all of them expire:
+-- The bookkeeping keys of a key; all of them expire. The queue and the channels of a semaphore have the
+-- limit at the end of their KEY, as {KEY}:3:
 --   redlock:queue     a sorted set: the waiters by their tickets. The name of a waiter that would be
 --                     a reader begins with 'r'
 --   redlock:reserved  the reservation: the id with which a waiter was woken. Only that waiter may
@@ -26,8 +27,12 @@ local function lock_key(i)
 	return slot == '' and KEYS[i] or base .. slot
 end
 
+local function queue_of(what, i)
+	return slot == '' and beside(what, KEYS[i]) or beside(what, base) .. ':' .. limit
+end
+
 local function queue_key(i)
-	return beside('queue', slot == '' and KEYS[i] or base)
+	return queue_of('queue', i)
 end
 
 local function reserved_key(key)
@@ -35,7 +40,7 @@ local function reserved_key(key)
 end
 
 local function channel(i, name)
-	return beside('wake', slot == '' and KEYS[i] or base) .. ':' .. name
+	return queue_of('wake', i) .. ':' .. name
 end
 
 local function is_reader(name)

@@ -1,10 +1,45 @@
 -- semaphore: a lock with several slots, each of which is a key of its own: KEY#1, KEY#2, ...
--- Uses `slots` (their number; less than 2: no semaphore).
+-- Uses `slots`: the client's limit; less than 2: no semaphore; '': the key is a slot, and the client does
+-- not know the limit.
 --
--- All slots share one queue; each slot has its own reservation. A wake-up is the reservation's id
--- followed by the slot.
+-- redlock:limit:{KEY} has the limit with which slots were taken here. It lasts as long as the slots. While
+-- one of them is held, a client with another limit gets none. Each limit has a queue of its own; each slot
+-- has its own reservation. A wake-up is the reservation's id followed by the slot.
 
 -- slot: the slot that the request is about, as "#3"; '': no semaphore. base: KEY.
-local limit = tonumber(slots)
-local slot = limit > 1 and match(KEYS[1], '#%d+$') or ''
+local slot = (slots == '' or tonumber(slots) > 1) and match(KEYS[1], '#%d+$') or ''
 local base = sub(KEYS[1], 1, #KEYS[1] - #slot)
+local limit_key = beside('limit', base)
+
+-- The limit in the record; 0: none.
+local function recorded_limit()
+	local n = tonumber(try('GET', limit_key))
+	return n and n > 1 and n <= SLOTS_MAX and n or 0
+end
+
+local limit = tonumber(slots) or recorded_limit()
+
+-- If slots are held with another limit than the client's: that limit, and the value of the first of them. A
+-- record without a slot is out of date.
+local function other_limit()
+	local recorded = recorded_limit()
+	for i = 1, recorded ~= tonumber(slots) and recorded or 0 do
+		local v = try('GET', base .. '#' .. i)
+		if type(v) == 'string' then
+			return recorded, v
+		end
+	end
+end
+
+-- Lengthens the record to at least `ms`. Writes it if it is missing or `is_new`: the client has taken a slot.
+local function record_limit(ms, is_new)
+	local left = slot ~= '' and try('PTTL', limit_key)
+	if type(left) ~= 'number' then
+		return
+	end
+	if (is_new or left == -2) and slots ~= '' then
+		try('SET', limit_key, slots, 'PX', max(left, ms))
+	else
+		try('PEXPIRE', limit_key, max(left, ms))
+	end
+end

@@ -64,6 +64,32 @@ bool token_has_no_holder(const char *text)
 	       strncmp(text, TOKEN_READERS, TOKEN_ID_LEN) == 0;
 }
 
+/* The text after the id and the time is "2 readers, 1 revoked: ...". */
+static bool has_revoked_readers(const char *text)
+{
+	size_t owner;
+
+	if (token_since(text, strlen(text), &owner) == 0)
+		return false;
+	text += owner;
+	text += strspn(text, "0123456789 ");
+	if (strncmp(text, "reader", 6) != 0)
+		return false;
+	text += 6;
+	text += *text == 's';
+	if (strncmp(text, ", ", 2) != 0)
+		return false;
+	text += 2 + strspn(text + 2, "0123456789");
+	return strncmp(text, " revoked", 8) == 0;
+}
+
+bool token_is_revoked(const char *text)
+{
+	if (strncmp(text, TOKEN_READERS ":", TOKEN_ID_LEN + 1) == 0)
+		return has_revoked_readers(text);
+	return strncmp(text, TOKEN_NINES TOKEN_REVOKED, KIND_AT + 1) == 0;
+}
+
 int64_t token_since(const char *value, size_t len, size_t *owner)
 {
 	int64_t since = 0;

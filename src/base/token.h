@@ -25,6 +25,7 @@
 #define TOKEN_NINES "9999999999999"
 #define TOKEN_HOLDER "a" /* the id of a holder */
 #define TOKEN_LEFT "b" /* the id of a finished holder that lets its key expire */
+#define TOKEN_REVOKED "c" /* the id of a holder that must end: `redlock break` asked for it */
 #define TOKEN_READERS TOKEN_NINES "fffffffffffffffffffffffffff" /* of all readers together */
 #define OWNER_MAX 240
 #define TOKEN_MAX (TOKEN_ID_LEN + 1 + 12 + OWNER_MAX) /* the scripts return 300 bytes of it */
@@ -45,6 +46,10 @@ bool token_is_shared(const char *value, size_t len);
 
 /* Does the text begin with an id that no holder has: TOKEN_LEFT's, or that of all readers? */
 bool token_has_no_holder(const char *text);
+
+/* Is it a value that `redlock break` has revoked, or that of readers of which some are revoked? The
+ * holder is to end its command. The text ends with a NUL. */
+bool token_is_revoked(const char *text);
 
 /* Returns the time in such a value; 0: it has none, as values of older versions. *owner is the
  * offset of the owner text. */

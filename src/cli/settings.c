@@ -435,6 +435,11 @@ static int check_names(struct settings *s, struct err *e)
 		err_set(e, ERR_USAGE, "--reentrant goes with one key");
 		return err_hint(e, "see 'redlock help run'");
 	}
+	if (s->takeover && (s->limit > 0 || s->wait == 0)) {
+		err_set(e, ERR_USAGE, "--takeover does not go with %s",
+			s->limit > 0 ? "--limit: which slot?" : "--no-wait: the holder must end first");
+		return err_hint(e, "see 'redlock help run'");
+	}
 	if (s->token ? settings_set_token(s, s->token, e) < 0 : check_slots(s, e) < 0)
 		return -1;
 	if (s->token && s->token_file) {
@@ -616,6 +621,8 @@ struct policy settings_policy(const struct settings *s)
 		.wants_fence = s->fence > 0,
 		.quarantine = quarantine(s),
 		.only_looks = s->command == COMMAND_WAIT,
+		/* The newest is the first. */
+		.ticket = s->takeover ? -clock_wall() : 0,
 	};
 
 	for (int i = 0; i < policy.keys; i++)

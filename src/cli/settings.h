@@ -89,6 +89,7 @@ struct settings {
 	long follow; /* the pid of the process for which `hold` keeps the lock; 0: none */
 	long list;
 	long yes;
+	long force, takeover;
 	long watch;
 	long strict;
 	long admit;

@@ -20,7 +20,8 @@ int confirm(const struct settings *s, const char *question, const char *done)
 		return STATUS_USAGE;
 	}
 	log_say(LOG_ERRORS, "%s Type 'yes' to do so", question);
-	if (fgets(line, sizeof(line), stdin) && strcmp(line, "yes\n") == 0)
+	if (fgets(line, sizeof(line), stdin) &&
+		(strcmp(line, "yes\n") == 0 || strcmp(line, "y\n") == 0))
 		return STATUS_OK;
 	log_say(LOG_ERRORS, "nothing was %s", done);
 	return STATUS_BUSY;

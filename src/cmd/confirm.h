@@ -10,7 +10,7 @@
 #include "cli/settings.h"
 
 /*
- * Returns STATUS_OK if --yes is set, or if the user types 'yes' at the terminal. Else prints that
+ * Returns STATUS_OK if --yes is set, or if the user types 'yes' or 'y' at the terminal. Else prints that
  * nothing is, or was, `done` ("removed"), and returns the exit status.
  */
 int confirm(const struct settings *s, const char *question, const char *done);

@@ -17,6 +17,7 @@
 #include "cmd/commands.h"
 #include "cmd/configure.h"
 #include "cmd/record.h"
+#include "cmd/revoke.h"
 #include "cmd/supervise.h"
 #include "io/alarm.h"
 #include "io/extender.h"
@@ -490,6 +491,8 @@ static int acquire_and_run(struct run *r)
 	const struct settings *s = r->client.settings;
 	char text[DURATION_TEXT_MAX];
 
+	if (s->takeover)
+		revoke_holders(s, r->client.outer);
 	r->die_of = acquire(r);
 	r->summary.waited = clock_now() - r->client.began;
 	if (r->die_of) {

@@ -146,7 +146,7 @@ static void build_request(struct session *s, const struct action *a, struct requ
 		break;
 	case OP_NONE:
 	case OP_SCAN:
-	case OP_BREAK:
+	case OP_REVOKE:
 	case OP_COMMAND:
 		assert(false); /* the lock never sends these */
 	}

@@ -21,6 +21,7 @@ void lock_init(struct lock *lock, const struct policy *policy)
 	lock->policy = *policy;
 	tally_init(&lock->tally, policy->nodes);
 	lock->tenure.worst_margin = NEVER;
+	lock->waiter.ticket = policy->ticket;
 }
 
 enum lock_state lock_state(const struct lock *lock)

@@ -44,6 +44,7 @@ struct policy {
 	usec quarantine; /* a node that forgot its keys has no vote for this time; 0: no restart
 			    guard */
 	bool only_looks; /* ends without a refusal as soon as the key is free; takes no lock */
+	int64_t ticket; /* the waiter's place among all waiters; 0: behind them */
 	int order[KEYS_MAX][NODES_MAX]; /* for each key, the nodes in the order in which waiters
 					   choose the queue node: the same for all clients */
 };

@@ -28,8 +28,8 @@ enum op {
 	OP_JOIN, /* enter the queue of one key, or look at our place in it. YES: the key is reserved
 		    for us now, and we are not in the queue any more */
 	OP_SCAN, /* the next page of the node's locks (struct page) */
-	OP_BREAK, /* delete the hash or sorted set that expires, if its name and members are the
-		     token. FOREIGN: the text has the present name and members */
+	OP_REVOKE, /* make the holder end: put a revoked value in place of the token. FOREIGN: of a
+		      hash or sorted set, the text has the members' names */
 	OP_COMMAND, /* any command; the whole reply goes into a page */
 };
 

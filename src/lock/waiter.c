@@ -245,7 +245,7 @@ static void join_replied(struct step *s, const struct event *ev)
 		return;
 	w->state = WAITER_QUEUED;
 	w->rank = reply->rank;
-	if (reply->ticket > 0)
+	if (reply->ticket != 0)
 		w->ticket = reply->ticket;
 	if (reply->vote != VOTE_YES) {
 		w->saw_holder |= !reply->is_reserved;
@@ -421,7 +421,7 @@ static bool is_queue_silent(const struct step *s, usec *wake_at)
 static bool is_next(const struct waiter *w, int node, int key)
 {
 	return w->used_reservation ||
-	       (is_queued(w) && w->node == node && w->key == key && w->ticket > 0 && w->rank == 0);
+	       (is_queued(w) && w->node == node && w->key == key && w->ticket != 0 && w->rank == 0);
 }
 
 /* The queue node refused, since other clients are first. With --fair that is so as well where it

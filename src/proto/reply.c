@@ -136,7 +136,6 @@ static bool is_script_reply(const struct resp *resp)
 		[REPLY_UNGUARDED] = 1,
 		[REPLY_FENCE] = FENCE_MAX,
 		[REPLY_SLOT] = SLOTS_MAX,
-		[REPLY_TICKET] = FENCE_MAX,
 		[REPLY_RANK] = INT_MAX,
 		[REPLY_LIMIT] = SLOTS_MAX,
 	};

@@ -212,9 +212,10 @@ void request_scan(struct request *r, const char *cursor, int count)
 	push_number(r, count);
 }
 
-void request_break(struct request *r, const struct lock_ref *lock)
+void request_revoke(struct request *r, const struct lock_ref *lock, const char *flag)
 {
-	begin_script(r, OP_BREAK, lock);
+	begin_script(r, OP_REVOKE, lock);
+	push(r, flag);
 }
 
 void request_command(struct request *r, const char *const words[])

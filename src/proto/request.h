@@ -120,8 +120,9 @@ void request_subscribe(struct request *r, const char *key, int slots, const char
 /* A page of about `count` keys; the first cursor is "0". */
 void request_scan(struct request *r, const char *cursor, int count);
 
-/* In place of the token: the description of the structure to delete. */
-void request_break(struct request *r, const struct lock_ref *lock);
+/* In place of the token: the value that the user saw; of a structure, its description. flag:
+ * FLAG_DELETE, or NULL. The lock has one key. */
+void request_revoke(struct request *r, const struct lock_ref *lock, const char *flag);
 
 /* Any command; NULL ends the words. */
 void request_command(struct request *r, const char *const words[]);
@@ -151,6 +152,8 @@ const char *request_queue_suffix(char dst[QUEUE_SUFFIX_MAX], int slots);
 #define FLAG_LEAVES "l" /* HAND_OFF: the client did not use the reservation that it got */
 #define FLAG_GIVES_UP "g" /* HAND_OFF: it never held the lock */
 #define FLAG_BREAKS "b" /* HAND_OFF: delete the key of any holder that has this value */
+
+#define FLAG_DELETE "d" /* REVOKE: delete a structure at once */
 
 /* The largest fencing number. Scripts count in doubles, which are exact up to 2^53. */
 #define FENCE_MAX 9007199254740991

@@ -35,7 +35,7 @@ const char *script_of(enum op op)
 		[OP_LOOK] = script_look,
 		[OP_JOIN] = script_join,
 		[OP_SCAN] = script_scan,
-		[OP_BREAK] = script_break,
+		[OP_REVOKE] = script_revoke,
 	};
 
 	return scripts[op];

@@ -28,7 +28,7 @@ int64_t foreign_timestamp(const struct reply *a)
 	return n;
 }
 
-/* "(hash)", the name of a data type as redlock's scripts write it, and the names that OP_BREAK adds
+/* "(hash)", the name of a data type as redlock's scripts write it, and the names that OP_REVOKE adds
  * after a space. A library's value may be in parentheses by chance. */
 static bool is_structure(const struct reply *a)
 {

@@ -68,6 +68,8 @@ void line_owner(struct line *l, const struct reply *a)
 		line_add(l, "%s", shown);
 	if (skip && since)
 		line_add(l, " since %s", time_format(when, since));
+	if (skip && token_is_revoked(a->text) && !token_is_shared(a->text, a->text_len))
+		line_add(l, " (revoked)");
 	if (!skip)
 		line_add(l, "another program (value '%s')", shown);
 }

@@ -1,6 +1,7 @@
 #include "report/report.h"
 
 #include "base/duration.h"
+#include "base/token.h"
 #include "report/line.h"
 
 const char *report_stood_still(
@@ -14,6 +15,15 @@ const char *report_stood_still(
 	return dst;
 }
 
+/* Was the lock revoked? A reader's own token comes with each refusal. */
+static bool is_revoked(const struct tally *t)
+{
+	int nodes;
+	const struct reply holder = tally_holder(t, &nodes);
+
+	return nodes > 0 && !holder.is_reserved && token_is_revoked(holder.text);
+}
+
 const char *report_loss(char dst[REPORT_MAX], const struct lock *lock,
 	const struct node_list *nodes, const struct key_list *keys)
 {
@@ -25,7 +35,9 @@ const char *report_loss(char dst[REPORT_MAX], const struct lock *lock,
 		return report_stood_still(dst, lock, keys);
 	line_add(&l, "lost ");
 	line_lock(&l, lock, keys);
-	if (lock->loss == LOSS_DENIED && foreign > 0) {
+	if (lock->loss == LOSS_DENIED && is_revoked(&lock->tally)) {
+		line_add(&l, ": revoked by 'redlock break' or 'run --takeover'");
+	} else if (lock->loss == LOSS_DENIED && foreign > 0) {
 		line_add(&l, ": now ");
 		if (keys->count > 1) {
 			line_held_key(&l, &lock->tally, keys);

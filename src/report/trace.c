@@ -16,7 +16,7 @@ static const char *op_name(enum op op)
 		[OP_JOIN] = "join",
 		[OP_SUBSCRIBE] = "subscribe",
 		[OP_SCAN] = "scan",
-		[OP_BREAK] = "break",
+		[OP_REVOKE] = "revoke",
 		[OP_COMMAND] = "command",
 	};
 

@@ -85,9 +85,9 @@ struct step {
 /* The last is as long as a token may be. */
 static char long_token[TOKEN_MAX], too_long[1000];
 static const char *const tokens[TOKENS] = {
-	"1111111111111111111111111111111111111111:1000000003 a@one",
-	"2222222222222222222222222222222222222222:1000000001 b@two",
-	"3333333333333333333333333333333333333333:1000000002 c@three",
+	TOKEN_NINES TOKEN_HOLDER "11111111111111111111111111:1000000003 a@one",
+	TOKEN_NINES TOKEN_HOLDER "22222222222222222222222222:1000000001 b@two",
+	TOKEN_NINES TOKEN_HOLDER "33333333333333333333333333:1000000002 c@three",
 	long_token,
 };
 
@@ -119,6 +119,7 @@ static void make_long_values(void)
 	memset(too_long, 'x', sizeof(too_long) - 1);
 	memset(long_token, 'y', sizeof(long_token) - 1);
 	memset(long_token, '4', TOKEN_ID_LEN);
+	memcpy(long_token, TOKEN_NINES TOKEN_HOLDER, sizeof(TOKEN_NINES));
 	memcpy(long_token + TOKEN_ID_LEN, ":1000000004 ", 12);
 	for (int i = 0; i < TOKENS; i++)
 		memcpy(ids[i], tokens[i], TOKEN_ID_LEN);
@@ -194,7 +195,7 @@ static void draw_call(struct step *s)
 {
 	static const struct key_list key = {.count = 1, .key = {"k"}};
 	static const enum op ops[] = {OP_ACQUIRE, OP_EXTEND, OP_REPAIR, OP_UNDO, OP_HAND_OFF,
-		OP_EXPIRE, OP_FENCE, OP_LOOK, OP_JOIN, OP_JOIN};
+		OP_EXPIRE, OP_FENCE, OP_LOOK, OP_JOIN, OP_JOIN, OP_REVOKE};
 	enum op op = ops[next(sizeof(ops) / sizeof(ops[0]))];
 	bool is_shared = slots == 1 && next(3) > 0;
 	int waiter = (int)next(WAITERS);
@@ -214,7 +215,8 @@ static void draw_call(struct step *s)
 	if ((op == OP_EXTEND || op == OP_HAND_OFF || op == OP_LOOK) && next(3) == 0)
 		lock.slots = 0;
 	/* Between two steps of a script, only the id is known. */
-	if ((op == OP_EXTEND || op == OP_HAND_OFF || op == OP_LOOK) && next(3) == 0)
+	if ((op == OP_EXTEND || op == OP_HAND_OFF || op == OP_LOOK || op == OP_REVOKE) &&
+		next(3) == 0)
 		lock.token = draw_id();
 	if (op == OP_ACQUIRE || op == OP_REPAIR)
 		draw_acquire(r, op, &lock, s->ttl);
@@ -231,6 +233,8 @@ static void draw_call(struct step *s)
 		request_fence(r, &lock,
 			next(2) ? (int64_t)(1 + next(200))
 				: clock_wall() + (int64_t)next(5) * USEC_SEC);
+	else if (op == OP_REVOKE)
+		request_revoke(r, &lock, NULL);
 	else if (op == OP_LOOK)
 		request_look(r, &lock,
 			&(struct look_args){.is_shared = is_shared,
@@ -242,7 +246,7 @@ static void draw_call(struct step *s)
 		request_join(r, &lock,
 			&(struct join_args){.reserve_time = s->ttl,
 				.waiter = waiters[waiter],
-				.ticket = (int64_t)next(6),
+				.ticket = (int64_t)next(6) - 2,
 				.guard = guard});
 	s->kind = STEP_CALL;
 	s->op = op;

@@ -182,8 +182,8 @@ static void build(struct request *r, enum op op)
 	case OP_SCAN:
 		request_scan(r, "0", 0);
 		break;
-	case OP_BREAK:
-		request_break(r, &lock);
+	case OP_REVOKE:
+		request_revoke(r, &lock, NULL);
 		break;
 	case OP_NONE:
 	case OP_COMMAND:

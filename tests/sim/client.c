@@ -431,7 +431,7 @@ static void check_pending(const struct client *c, int node, int slot)
 
 	if (!node_has_key_of(n, slot, s) || n->jumped || is_settled)
 		return;
-	if (!m->pending || strcmp(value, s->sent_token[node]) != 0 ||
+	if (!m->pending || !node_is_token(value, s->sent_token[node]) ||
 		(world.slots > 1 && m->slot != slot + 1))
 		breach("pending", "c%d left its key on n%d, and has no record", c->id, node);
 	else if (node_key_ends(n, slot, s) >
@@ -542,6 +542,9 @@ static bool run_once(struct client *c)
 
 	c->sessions++;
 	c->policy.is_shared = world.slots == 1 && draw_percent(world.readers_percent);
+	/* Some take over: the newest is the first. Not drawn. */
+	c->policy.ticket = !world.is_fair && (world.seed + c->sessions) % 8 == 0 ? -client_wall(c)
+									  : 0;
 	snprintf(owner, sizeof(owner), "c%d.%u", c->id, c->sessions);
 	memset(s->sent_token, 0, sizeof(s->sent_token)); /* a new process */
 	net_begin_session(c->id);

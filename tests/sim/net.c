@@ -445,6 +445,8 @@ static bool note_yes(const struct message *m, struct sim_node *n)
 	if (m->session != c->sessions ||
 		(m->op != OP_ACQUIRE && m->op != OP_EXTEND && m->op != OP_EXPIRE))
 		return false;
+	if (m->op == OP_EXPIRE && n->ended_revoked)
+		return false;
 	if (m->op == OP_EXPIRE) {
 		usec lasts = node_key_ends(n, node_slot_of(&m->request), &c->session) - world.now;
 

@@ -2,6 +2,8 @@
  * own clock, a run_id. tests/bats/sim.bats compares it with a real server. */
 #include "sim/sim.h"
 
+#include "lock/peer.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +25,21 @@ static int64_t node_msec(const struct sim_node *n)
 bool node_has_key(const struct sim_node *n, int i)
 {
 	return n->lock[i].value[0] && node_msec(n) <= n->lock[i].ends;
+}
+
+static bool is_revoked(const char *value)
+{
+	return strncmp(value, TOKEN_NINES TOKEN_REVOKED, KIND_AT + 1) == 0;
+}
+
+/* `revoked` is the revoked form of the token, of which maybe only the id is known. */
+static bool is_same_but_revoked(const char *revoked, const char *token)
+{
+	size_t len = strlen(token);
+
+	return is_revoked(revoked) && strncmp(revoked, token, KIND_AT) == 0 && token[KIND_AT] == TOKEN_HOLDER[0] &&
+	       strncmp(revoked + KIND_AT + 1, token + KIND_AT + 1, len - KIND_AT - 1) == 0 &&
+	       (len == TOKEN_ID_LEN || strlen(revoked) == len);
 }
 
 /* Every attempt has its own token; the owner belongs to the session. */
@@ -70,15 +87,20 @@ bool node_has_key_of(struct sim_node *n, int i, const struct session *s)
 	return !token_has_no_holder(value) && is_token_of(value, s);
 }
 
+bool node_is_token(const char *value, const char *token)
+{
+	return strcmp(value, token) == 0 || is_same_but_revoked(value, token);
+}
+
 /* The time by the node's clock at which this token's key, or its reader entry, ends there. */
 static int64_t token_ends(const struct sim_node *n, int i, const char *token)
 {
 	if (!node_has_key(n, i))
 		return INT64_MIN;
 	for (int r = 0; r < n->readers && is_group(n->lock[i].value); r++)
-		if (strcmp(n->reader[r].token, token) == 0)
+		if (node_is_token(n->reader[r].token, token))
 			return n->reader[r].ends;
-	return strcmp(n->lock[i].value, token) == 0 ? n->lock[i].ends : INT64_MIN;
+	return node_is_token(n->lock[i].value, token) ? n->lock[i].ends : INT64_MIN;
 }
 
 bool node_has_token(const struct sim_node *n, int i, const char *token)
@@ -122,6 +144,7 @@ const char *node_arg(const struct request *r, const char *name)
 		[OP_FENCE] = "token number",
 		[OP_LOOK] = "token woken_by flags waiter_key waiter quarantine wall slots held_ids",
 		[OP_JOIN] = "token reserve_ms waiter ticket quarantine wall slots",
+		[OP_REVOKE] = "token flags",
 	};
 	const char *at = names[r->op] ? names[r->op] : "";
 	size_t len = strlen(name);
@@ -159,6 +182,7 @@ const char *node_op_name(enum op op)
 		[OP_LOOK] = "look",
 		[OP_SUBSCRIBE] = "subscribe",
 		[OP_JOIN] = "join",
+		[OP_REVOKE] = "revoke",
 	};
 
 	return names[op];
@@ -182,6 +206,7 @@ struct run {
 	const char *value; /* "": no key */
 	bool is_group; /* the key is held by readers */
 	struct sim_reader *mine, *held; /* the asker's entry, and its outer lock's */
+	struct sim_reader *revoked; /* the asker's entry, which was revoked */
 	bool is_shared; /* the asker requests a shared lock */
 	int woken_for; /* the slot for which the script woke its own client; -1: not woken */
 };
@@ -207,12 +232,24 @@ static void go_to_slot(struct run *run, int slot)
 	run->l = &run->n->lock[slot > 0 ? slot - 1 : 0];
 }
 
+/* The script releases keys, or revokes them: a revoked token is the client's, too. */
+static bool releases(const struct run *run)
+{
+	return op_releases(run->r->op) || run->r->op == OP_REVOKE;
+}
+
 /* The value, or the reader, belongs to the client. Some requests have only the id of the token. */
 static bool is_named(const struct run *run, const char *value)
 {
 	const char *token = arg(run, "token");
 	size_t len = strlen(token);
+	char before[TOKEN_MAX];
 
+	if (releases(run) && is_revoked(value)) {
+		snprintf(before, sizeof(before), "%s", value);
+		memcpy(before + KIND_AT, TOKEN_HOLDER, 1);
+		value = before;
+	}
 	return strcmp(value, token) == 0 ||
 	       (len == TOKEN_ID_LEN && value[0] && strncmp(value, token, len) == 0 &&
 		       value[len] == ':');
@@ -239,11 +276,15 @@ static void read_key(struct run *run)
 		snprintf(id, sizeof(id), "%.40s", reader->token);
 		if (is_named(run, reader->token))
 			run->mine = reader;
+		else if (is_same_but_revoked(reader->token, arg(run, "token")))
+			run->revoked = reader;
 		else if (strstr(ids, id))
 			run->held = reader;
 	}
 	if (run->mine)
 		run->value = run->mine->token;
+	else if (run->revoked)
+		run->value = run->revoked->token;
 	else if (!run->is_shared && run->held)
 		run->value = run->held->token;
 }
@@ -299,7 +340,9 @@ static void begin_reply(const struct run *run)
 	set_text(run, REPLY_TEXT, "");
 	set_text(run, REPLY_RUN_ID, "");
 	set(run, REPLY_KEY, 1);
-	set(run, REPLY_PARTIAL, is_ours(run));
+	set(run, REPLY_PARTIAL,
+		is_ours(run) ||
+			(run->value[0] && is_same_but_revoked(run->value, arg(run, "token"))));
 }
 
 static void answer(const struct run *run, int64_t code, int64_t ms, const char *text)
@@ -698,8 +741,8 @@ static void regroup(struct sim_node *n)
 {
 	struct sim_lock *l = &n->lock[0];
 	const char *name[SIM_READERS], *since = "0000000000";
-	char names[16 * TOKEN_MAX] = "";
-	int count = 0;
+	char names[16 * TOKEN_MAX] = "", note[32] = "";
+	int count = 0, revoked = 0;
 
 	l->ends = 0;
 	for (int i = 0; i < n->readers; i++)
@@ -717,7 +760,10 @@ static void regroup(struct sim_node *n)
 		if (i == 0 || strncmp(text, since, 10) < 0)
 			since = text;
 		name[i] = text + 11;
+		revoked += is_revoked(n->reader[i].token);
 	}
+	if (revoked > 0)
+		snprintf(note, sizeof(note), ", %d revoked", revoked);
 	/* A key must have some time left. */
 	l->ends = l->ends > node_msec(n) ? l->ends : node_msec(n) + 1;
 	qsort(name, (size_t)count, sizeof(name[0]), by_name);
@@ -726,11 +772,12 @@ static void regroup(struct sim_node *n)
 			i ? ", " : "", name[i]);
 	memcpy(l->value, TOKEN_READERS, TOKEN_ID_LEN);
 	if (count == 1)
-		snprintf(l->value + TOKEN_ID_LEN, TOKEN_MAX - TOKEN_ID_LEN, ":%.10s reader %.200s",
-			since, names);
+		snprintf(l->value + TOKEN_ID_LEN, TOKEN_MAX - TOKEN_ID_LEN, ":%.10s reader%s %.200s",
+			since, note, names);
 	else
 		snprintf(l->value + TOKEN_ID_LEN, TOKEN_MAX - TOKEN_ID_LEN,
-			":%.10s %d readers%s%.200s", since, count, count <= 16 ? ": " : "", names);
+			":%.10s %d readers%s%s%.200s", since, count, note,
+			count <= 16 ? ": " : "", names);
 }
 
 static void enlist(const struct run *run, const char *token, int64_t ttl)
@@ -987,8 +1034,11 @@ static void expire(struct run *run)
 	if (is_loss(run))
 		return;
 	answer(run, CODE_YES, ttl, "");
-	if (strcmp(run->value, arg(run, "token")) != 0)
+	run->n->ended_revoked = is_revoked(run->value);
+	if (run->n->ended_revoked) {
+		remove_key(run);
 		return;
+	}
 	snprintf(left, sizeof(left), "%s", run->value);
 	memcpy(left + KIND_AT, TOKEN_LEFT, 1);
 	record_limit(run, ttl, false);
@@ -999,6 +1049,48 @@ static void expire(struct run *run)
 		memcpy(run->l->value, left, strlen(left) + 1);
 		run->l->ends = node_msec(run->n) + ttl;
 	}
+}
+
+static void revoke_token(char token[TOKEN_MAX])
+{
+	if (strncmp(token, TOKEN_NINES TOKEN_HOLDER, KIND_AT + 1) == 0)
+		memcpy(token + KIND_AT, TOKEN_REVOKED, 1);
+}
+
+void node_revoke(struct sim_node *n, int i)
+{
+	if (!node_has_key(n, i) || !is_group(n->lock[i].value)) {
+		revoke_token(n->lock[i].value);
+		return;
+	}
+	for (int r = 0; r < n->readers; r++)
+		revoke_token(n->reader[r].token);
+	regroup(n);
+}
+
+static void revoke(struct run *run)
+{
+	int64_t left = pttl(run);
+	bool is_same = strcmp(run->value, arg(run, "token")) == 0;
+
+	if (!run->value[0]) {
+		answer(run, CODE_GONE, 0, "");
+		return;
+	}
+	if (left < 0 || (!run->mine && !is_ours(run) && !is_same)) {
+		answer(run, CODE_FOREIGN, left, run->value);
+		return;
+	}
+	if (run->mine) {
+		revoke_token(run->mine->token);
+		regroup(run->n);
+	} else {
+		/* A key must have some time left. */
+		if (left == 0 && !run->is_group && !is_revoked(run->value))
+			run->l->ends++;
+		node_revoke(run->n, run->slot > 0 ? run->slot - 1 : 0);
+	}
+	answer(run, CODE_YES, left, "");
 }
 
 static void extend(struct run *run)
@@ -1044,6 +1136,7 @@ void node_serve(struct sim_node *n, const struct request *r, struct resp *resp)
 		[OP_FENCE] = store_number,
 		[OP_LOOK] = look,
 		[OP_JOIN] = join,
+		[OP_REVOKE] = revoke,
 	};
 	struct run run = {.n = n,
 		.r = r,

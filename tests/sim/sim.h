@@ -107,6 +107,7 @@ struct sim_node {
 	int subscribers;
 	struct sim_subscriber subscriber[SIM_SUBSCRIBERS];
 	int published; /* by the last script */
+	bool ended_revoked; /* the last script found its client's key revoked, and deleted it */
 	struct sim_message message[SIM_PUBLISHED];
 	char mark[RUN_ID_MAX]; /* the restart guard's mark: the life that it belongs to */
 	int64_t mark_over, mark_given, mark_wall; /* its quarantine; milliseconds. given: 0: none */
@@ -133,7 +134,10 @@ bool node_has_key(const struct sim_node *n, int i);
 /* True if the key is this session's, and its holder did not let it expire. */
 bool node_has_key_of(struct sim_node *n, int i, const struct session *s);
 
-/* True if the key, or a reader's entry, has this very token. */
+/* Is the value this token, or its revoked form? */
+bool node_is_token(const char *value, const char *token);
+
+/* True if the key, or a reader's entry, has this very token, revoked or not. */
 bool node_has_token(const struct sim_node *n, int i, const char *token);
 
 /* True time at which the token's key, or its reader entry, expires; 0: no such key. */
@@ -163,6 +167,9 @@ int node_slot_of(const struct request *r);
 
 /* The argument with that name, as in the first line of the script; "": the script has none. */
 const char *node_arg(const struct request *r, const char *name);
+
+/* `redlock break` there: the holders of slot i are to end. */
+void node_revoke(struct sim_node *n, int i);
 
 /* Forget all data; forget only the queue and the reservations. */
 void node_forget(struct sim_node *n);

@@ -155,6 +155,7 @@ enum fault {
 	FAULT_PAUSE_CLIENT,
 	FAULT_CRASH_CLIENT,
 	FAULT_FLUSH,
+	FAULT_REVOKE,
 	FAULT_DELETE, /* from here on: only if the profile interferes */
 	FAULT_JUMP_FORWARD,
 };
@@ -353,11 +354,21 @@ static void flush_node(int node)
 	n->jumped |= is_whole; /* no client can know which keys are left */
 }
 
+/* `redlock break`, which may be killed before it has reached all nodes. */
+static void revoke_lock(int slot)
+{
+	for (int i = 0; i < world.nodes; i++)
+		if (!world.node[i].down && draw_percent(80)) {
+			trace("n%d: its holder is revoked", i);
+			node_revoke(&world.node[i], slot);
+		}
+}
+
 static void strike(void)
 {
 	int node = (int)draw_between(0, world.nodes - 1);
 	int client = (int)draw_between(0, world.clients - 1);
-	int last = world.profile->interferes ? FAULT_JUMP_FORWARD : FAULT_FLUSH;
+	int last = world.profile->interferes ? FAULT_JUMP_FORWARD : FAULT_REVOKE;
 	usec until = world.now + fault_length();
 
 	world.faults++;
@@ -413,6 +424,9 @@ static void strike(void)
 		break;
 	case FAULT_FLUSH:
 		flush_node(node);
+		break;
+	case FAULT_REVOKE:
+		revoke_lock(client % world.slots);
 		break;
 	case FAULT_DELETE:
 		trace("n%d: somebody deletes the key", node);

@@ -218,16 +218,16 @@ TEST(request_of_a_page)
 	CHECK_INT(r.keys, 1);
 }
 
-TEST(request_to_break)
+TEST(request_to_revoke)
 {
-	const char *deletes;
 	struct request r;
 
-	request_break(&r, &(struct lock_ref){.keys = &ONE_KEY("k"), .token = "(hash) a"});
-	EXPECT_SCRIPT(&r, "1", "k", "(hash) a");
+	request_revoke(&r, &(struct lock_ref){.keys = &ONE_KEY("k"), .token = "(hash) a"},
+		FLAG_DELETE);
+	EXPECT_SCRIPT(&r, "1", "k", "(hash) a", FLAG_DELETE);
 	EXPECT_AS_MANY_AS_NAMED(&r);
-	deletes = strstr(r.argv[1], "'DEL'");
-	CHECK(deletes && !strstr(deletes + 1, "'DEL'"));
+	request_revoke(&r, &(struct lock_ref){.keys = &ONE_KEY("k"), .token = "v"}, NULL);
+	EXPECT_SCRIPT(&r, "1", "k", "v", "");
 }
 
 TEST(request_of_a_command)
@@ -247,7 +247,7 @@ TEST(request_of_a_command)
 TEST(request_scripts)
 {
 	static const enum op ops[] = {OP_ACQUIRE, OP_EXTEND, OP_UNDO, OP_HAND_OFF, OP_EXPIRE,
-		OP_FENCE, OP_LOOK, OP_JOIN, OP_SCAN, OP_BREAK};
+		OP_FENCE, OP_LOOK, OP_JOIN, OP_SCAN, OP_REVOKE};
 
 	for (size_t i = 0; i < COUNT_OF(ops); i++)
 		for (size_t n = 0; n < COUNT_OF(ops); n++)
@@ -309,7 +309,6 @@ TEST(answer_numbers)
 		{REPLY_UNGUARDED, 0, 1},
 		{REPLY_FENCE, 0, FENCE_MAX},
 		{REPLY_SLOT, 0, SLOTS_MAX},
-		{REPLY_TICKET, 0, FENCE_MAX},
 		{REPLY_RANK, 0, INT_MAX},
 		{REPLY_LIMIT, 0, SLOTS_MAX},
 	};

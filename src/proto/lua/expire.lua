@@ -3,13 +3,15 @@
 --
 -- The owner's name stays, so that messages of waiters can name the last holder. A letter of the id
 -- changes, so that a nested run that outlives the holder does not take the lock for held. No waiter
--- is woken: the first waiters ask when the key expires.
+-- is woken: the first waiters ask when the key expires. A revoked key is deleted at once.
 
 local token, ttl, slots = unpack(ARGV)
 local flags, held_ids = '', ''
 
 -- include parts/view.lua
 -- include parts/semaphore.lua
+
+releases = true
 
 local err = read_keys()
 if err then
@@ -18,7 +20,9 @@ end
 reply[REPLY_PARTIAL] = 0
 for i, key in ipairs(KEYS) do
 	local v = value[i]
-	if v == token and v ~= '' then
+	if is_ours(i) and unrevoked(v) ~= v then
+		remove(i)
+	elseif is_ours(i) then
 		local left = sub(v, 1, #TOKEN_NINES) .. TOKEN_LEFT .. sub(v, #TOKEN_NINES + 2)
 		if mine[i] then
 			enlist(i, left, ttl)

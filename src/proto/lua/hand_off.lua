@@ -25,6 +25,8 @@ local held_ids = ''
 -- include parts/view.lua
 -- include parts/queue.lua
 
+releases = true
+
 local err = read_keys()
 if err then
 	return err

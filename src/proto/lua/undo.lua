@@ -7,13 +7,15 @@ local flags, held_ids, waiter = '', '', ''
 -- include parts/view.lua
 -- include parts/queue.lua
 
+releases = true
+
 local err = read_keys()
 if err then
 	return err
 end
 reply[REPLY_PARTIAL] = 0
 for i, key in ipairs(KEYS) do
-	local id = value[i] == token and remove(i) and reservation(key)
+	local id = is_ours(i) and remove(i) and reservation(key)
 	if id then
 		pass_on(i, id)
 	end

@@ -30,8 +30,8 @@ local function readers_key(i)
 	return beside('readers', KEYS[i])
 end
 
--- If readers hold key i, sets value[i] to the client's view: its own token, if it is a reader;
--- nothing, if it would join them; else a holder. A client that runs within a reader (held) cannot
+-- If readers hold key i, sets value[i] to the client's view: its own token, if it is a reader, also
+-- if it is revoked; nothing, if it would join them; else a holder. A client that runs within a reader (held) cannot
 -- become a writer. A client without rights to sorted sets sees a holder; a client that would join
 -- needs the rights, and gets the server's error.
 local function translate(i)
@@ -44,21 +44,24 @@ local function translate(i)
 	if members[1] or not shared then
 		readers[i] = v
 	end
+	local revoked
 	for j = 1, #members, 2 do
 		local reader = members[j]
 		if is_named(reader) then
 			mine[i], mine_ends[i] = reader, members[j + 1]
+		elseif is_named(unrevoked(reader)) then
+			revoked = reader
 		elseif find(held_ids, sub(reader, 1, TOKEN_ID_LEN), 1, true) then
 			held[i] = reader
 		end
 	end
-	value[i] = mine[i] or not shared and (held[i] or v) or nil
+	value[i] = mine[i] or revoked or not shared and (held[i] or v) or nil
 end
 
 -- Writes the key anew from the set. The key lasts as long as the last reader. Returns true if no
 -- reader is left, and the key is gone.
 local function regroup(i)
-	local set, names, since, last = readers_key(i), {}, nil, 0
+	local set, names, since, last, revoked = readers_key(i), {}, nil, 0, 0
 	call('ZREMRANGEBYSCORE', set, '-inf', '(' .. clock(call))
 	local members = call('ZRANGE', set, 0, -1, 'WITHSCORES')
 	if #members == 0 then
@@ -69,6 +72,7 @@ local function regroup(i)
 		last = max(last, tonumber(members[j + 1]))
 		local began, name = match(members[j], '^%x+:(%d%d%d%d%d%d%d%d%d%d) (.*)$')
 		names[#names + 1] = name or '?'
+		revoked = revoked + (unrevoked(members[j]) == members[j] and 0 or 1)
 		if began and (not since or began < since) then
 			since = began
 		end
@@ -77,7 +81,9 @@ local function regroup(i)
 	table.sort(names)
 	names = count <= 16 and sub(table.concat(names, ', '), 1, 200) or ''
 	local v = TOKEN_READERS .. ':' .. (since or '0000000000') .. ' '
-		.. (count == 1 and 'reader ' or count .. ' readers' .. (count <= 16 and ': ' or '')) .. names
+		.. (count == 1 and 'reader' or count .. ' readers')
+		.. (revoked > 0 and ', ' .. revoked .. ' revoked' or '')
+		.. (count > 16 and '' or count > 1 and ': ' or ' ') .. names
 	last = max(last - clock(call), 1)
 	call('SET', KEYS[i], v, 'PX', last)
 	call('PEXPIRE', set, last)

@@ -10,8 +10,21 @@ local value, is_string = {}, {}
 -- The index of the first key that has another holder, and of the first that is gone.
 local foreign, gone
 
+-- True in scripts that release keys: for them, a revoked token is the client's, too.
+local releases = false
+
+-- A value as it was before `break` revoked it. A revoked token differs in one letter of its id.
+local function unrevoked(v)
+	local letter = #TOKEN_NINES + 1
+	if sub(v, 1, letter) ~= TOKEN_NINES .. TOKEN_REVOKED then
+		return v
+	end
+	return TOKEN_NINES .. TOKEN_HOLDER .. sub(v, letter + 1)
+end
+
 -- Does the value, or the reader, belong to the client? Some requests have only the id of the token.
 local function is_named(v)
+	v = releases and unrevoked(v) or v
 	return v == token or (#token == TOKEN_ID_LEN and sub(v, 1, TOKEN_ID_LEN + 1) == token .. ':')
 end
 
@@ -39,7 +52,9 @@ local function read_keys()
 			gone = gone or i
 		elseif not is_ours(i) then
 			foreign = foreign or i
-		else
+		end
+		-- A revoked key is the client's to release.
+		if value[i] and is_string[i] and is_named(unrevoked(value[i])) then
 			reply[REPLY_PARTIAL] = 1
 		end
 	end

@@ -1,0 +1,19 @@
+build/lock/acquire.o: src/lock/acquire.c src/lock/acquire.h \
+ src/lock/policy.h src/base/clock.h src/lock/lock.h src/base/token.h \
+ src/base/err.h src/lock/event.h src/lock/reply.h src/lock/peer.h \
+ src/lock/rivals.h src/lock/tally.h src/lock/semaphore.h \
+ src/lock/waiter.h src/lock/step.h
+src/lock/acquire.h:
+src/lock/policy.h:
+src/base/clock.h:
+src/lock/lock.h:
+src/base/token.h:
+src/base/err.h:
+src/lock/event.h:
+src/lock/reply.h:
+src/lock/peer.h:
+src/lock/rivals.h:
+src/lock/tally.h:
+src/lock/semaphore.h:
+src/lock/waiter.h:
+src/lock/step.h:

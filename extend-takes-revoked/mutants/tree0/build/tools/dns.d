@@ -1,0 +1,1 @@
+build/tools/dns: tests/tools/dns.c

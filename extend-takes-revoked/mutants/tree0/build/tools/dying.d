@@ -1,0 +1,1 @@
+build/tools/dying: tests/tools/dying.c

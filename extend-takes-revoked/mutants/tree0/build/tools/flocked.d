@@ -1,0 +1,1 @@
+build/tools/flocked: tests/tools/flocked.c

@@ -1,0 +1,1 @@
+build/tools/freeze: tests/tools/freeze.c

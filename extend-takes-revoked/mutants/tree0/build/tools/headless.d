@@ -1,0 +1,1 @@
+build/tools/headless: tests/tools/headless.c

@@ -1,0 +1,1 @@
+build/tools/hostile: tests/tools/hostile.c

@@ -1,0 +1,1 @@
+build/tools/limit: tests/tools/limit.c

@@ -1,0 +1,1 @@
+build/tools/past: tests/tools/past.c

@@ -1,0 +1,1 @@
+build/tools/section: tests/tools/section.c

@@ -1,0 +1,1 @@
+build/tools/slowlook.so: tests/tools/slowlook.so.c

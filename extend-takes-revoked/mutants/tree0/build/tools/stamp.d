@@ -1,0 +1,2 @@
+build/tools/stamp: tests/tools/stamp.c tests/tools/stamp.h
+tests/tools/stamp.h:

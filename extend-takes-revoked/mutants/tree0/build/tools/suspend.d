@@ -1,0 +1,1 @@
+build/tools/suspend.so: tests/tools/suspend.so.c

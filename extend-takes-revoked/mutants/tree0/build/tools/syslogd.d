@@ -1,0 +1,1 @@
+build/tools/syslogd: tests/tools/syslogd.c

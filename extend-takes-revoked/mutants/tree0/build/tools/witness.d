@@ -1,0 +1,1 @@
+build/tools/witness: tests/tools/witness.c

@@ -1,0 +1,295 @@
+#include "base/log.h"
+
+#include "base/duration.h"
+#include "base/json.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syslog.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A line of this length and its newline fit into PIPE_BUF, so a pipe that polls writable takes the
+ * line without blocking. */
+#define LINE_BYTES_MAX 4095
+
+static enum log_level level = LOG_NORMAL;
+static bool never_block;
+static bool is_shown; /* a line of log_show() is on the terminal */
+static bool is_json;
+
+static enum place { PLACE_STDERR, PLACE_FILE, PLACE_SYSLOG } place;
+static int fd = STDERR_FILENO; /* of stderr or of the log file */
+
+void log_set_level(enum log_level new_level)
+{
+	level = new_level;
+}
+
+enum log_level log_level(void)
+{
+	return level;
+}
+
+void log_never_block(void)
+{
+	never_block = true;
+}
+
+void log_to_syslog(void)
+{
+	place = PLACE_SYSLOG;
+}
+
+void log_to_file(int opened)
+{
+	place = PLACE_FILE;
+	fd = opened;
+}
+
+void log_set_json(bool json)
+{
+	is_json = json;
+}
+
+int log_fd(void)
+{
+	return fd;
+}
+
+/* Two signals are blocked during the write. SIGTTOU: a terminal with TOSTOP stops background
+ * processes that write to it, and redlock has to extend a lock. SIGXFSZ: a file at its limit
+ * (ulimit -f) must not kill redlock; nor the command, to which redlock passes its signals on, so
+ * the signal is taken here. Errors are ignored: they cannot be reported, and no outcome depends on
+ * them. */
+static void put(int to, const char *text, size_t len)
+{
+	struct pollfd ready = {.fd = to, .events = POLLOUT};
+	sigset_t stops, limit, before;
+	int rc;
+
+	while (never_block && (rc = poll(&ready, 1, 0)) != 1)
+		if (rc == 0 || errno != EINTR)
+			return;
+	sigemptyset(&limit);
+	sigaddset(&limit, SIGXFSZ);
+	stops = limit;
+	sigaddset(&stops, SIGTTOU);
+	sigprocmask(SIG_BLOCK, &stops, &before);
+	if (write(to, text, len) < 0 && errno == EFBIG)
+		(void)sigtimedwait(&limit, NULL, &(struct timespec){0});
+	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+/* ---- syslog ---- */
+
+static int level_number(enum log_level at)
+{
+	static const int numbers[] = {LOG_ERR, LOG_NOTICE, LOG_INFO, LOG_DEBUG};
+
+	return numbers[at];
+}
+
+/* Writes to the socket directly, because syslog(3) waits for a stopped daemon. A new connection for
+ * each line leaves no descriptor open, and reaches a restarted daemon. Returns -1 if no daemon
+ * listens. */
+static int connect_syslog(void)
+{
+	struct sockaddr_un un = {.sun_family = AF_UNIX, .sun_path = "/dev/log"};
+	int to = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (to >= 0 && connect(to, (struct sockaddr *)&un, sizeof(un)) == 0)
+		return to;
+	if (to >= 0)
+		close(to);
+	return -1;
+}
+
+static void put_syslog(int to, enum log_level at, const char *text, size_t len)
+{
+	char buf[LINE_BYTES_MAX + 80], when[TIME_TEXT_MAX] = "";
+	time_t now = (time_t)(clock_wall() / USEC_SEC);
+	size_t used = 0;
+	struct tm tm;
+
+	if (localtime_r(&now, &tm))
+		strftime(when, sizeof(when), "%b %e %H:%M:%S", &tm);
+	text_append(buf, sizeof(buf), &used, "<%d>%s redlock[%ld]: %.*s",
+		LOG_DAEMON | level_number(at), when, (long)getpid(), (int)len, text);
+	(void)send(to, buf, used, MSG_NOSIGNAL);
+	close(to);
+}
+
+/* ---- a line ---- */
+
+#define WIPE "\r\033[K"
+
+/* Builds a line without its newline. */
+static size_t plain_line(char buf[LINE_BYTES_MAX], enum place to, bool is_hint, const char *message)
+{
+	char when[TIME_TEXT_MAX];
+	size_t used = 0;
+
+	switch (to) {
+	case PLACE_STDERR:
+		text_append(buf, LINE_BYTES_MAX, &used, "%s%s: ", is_shown ? WIPE : "",
+			is_hint ? "hint" : "redlock");
+		break;
+	case PLACE_FILE:
+		text_append(buf, LINE_BYTES_MAX, &used, "%s redlock[%ld]: %s",
+			time_format(when, clock_wall() / USEC_SEC), (long)getpid(),
+			is_hint ? "hint: " : "");
+		break;
+	case PLACE_SYSLOG:
+		text_append(buf, LINE_BYTES_MAX, &used, "%s", is_hint ? "hint: " : "");
+		break;
+	}
+	text_append(buf, LINE_BYTES_MAX, &used, "%s", message);
+	return used;
+}
+
+static struct json json_object(enum log_level at, bool is_hint, const char *message, size_t len)
+{
+	static const char *const levels[] = {"error", "notice", "info", "debug"};
+	char when[TIME_TEXT_MAX];
+	struct json j = {0};
+
+	json_open(&j, NULL, '{');
+	json_text(&j, "time", time_format(when, clock_wall() / USEC_SEC));
+	json_text(&j, "level", levels[at]);
+	json_bytes(&j, is_hint ? "hint" : "message", message, len);
+	json_close(&j, '}');
+	return j;
+}
+
+/* Escaping makes the message longer, so it is cut until the line fits. Returns 0 if memory is
+ * missing. */
+static size_t json_line(
+	char buf[LINE_BYTES_MAX], enum log_level at, bool is_hint, const char *message)
+{
+	size_t len = strlen(message), used;
+	struct json j = json_object(at, is_hint, message, len);
+
+	while (!j.failed && j.len >= LINE_BYTES_MAX) {
+		len = len * (LINE_BYTES_MAX - 1) / j.len;
+		while (len > 0 && (message[len] & 0xc0) == 0x80)
+			len--;
+		free(j.text);
+		j = json_object(at, is_hint, message, len);
+	}
+	used = j.failed ? 0 : j.len;
+	if (used > 0)
+		memcpy(buf, j.text, used);
+	free(j.text);
+	return used;
+}
+
+__attribute__((format(printf, 3, 0))) static void line(
+	enum log_level at, bool is_hint, const char *fmt, va_list ap)
+{
+	char message[LINE_BYTES_MAX], buf[LINE_BYTES_MAX + 1];
+	int log = place == PLACE_SYSLOG ? connect_syslog() : -1;
+	enum place to = place == PLACE_SYSLOG && log < 0 ? PLACE_STDERR : place;
+	size_t len;
+
+	if (vsnprintf(message, sizeof(message), fmt, ap) < 0)
+		message[0] = '\0';
+	len = is_json ? json_line(buf, at, is_hint, message)
+		      : plain_line(buf, to, is_hint, message);
+	is_shown = false;
+	if (log >= 0) {
+		put_syslog(log, at, buf, len);
+	} else if (len > 0) {
+		buf[len++] = '\n';
+		put(fd, buf, len);
+	}
+}
+
+void log_say(enum log_level at, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (at > level)
+		return;
+	va_start(ap, fmt);
+	line(at, false, fmt, ap);
+	va_end(ap);
+}
+
+bool log_is_live(void)
+{
+	const char *term = getenv("TERM");
+
+	return place == PLACE_STDERR && !is_json && isatty(STDERR_FILENO) && term &&
+	       strcmp(term, "dumb") != 0 && tcgetpgrp(STDERR_FILENO) == getpgrp();
+}
+
+static size_t columns(void)
+{
+	struct winsize size;
+
+	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 80;
+}
+
+void log_show(enum log_level at, const char *fmt, ...)
+{
+	static const char head[] = WIPE "redlock: ";
+	char buf[1024];
+	size_t len = sizeof(head) - 1, end = len - (sizeof(WIPE) - 1), most = columns();
+	va_list ap;
+
+	if (at > level)
+		return;
+	memcpy(buf, head, sizeof(head));
+	va_start(ap, fmt);
+	vsnprintf(buf + len, sizeof(buf) - len, fmt, ap);
+	va_end(ap);
+	/* Keep one column free, and do not cut a character of several bytes. */
+	for (; buf[len] && end + 1 < most; len++)
+		end += (buf[len + 1] & 0xc0) != 0x80;
+	while ((buf[len] & 0xc0) == 0x80)
+		len--;
+	is_shown = true;
+	put(STDERR_FILENO, buf, len);
+}
+
+void log_clear(void)
+{
+	if (is_shown)
+		put(STDERR_FILENO, WIPE, sizeof(WIPE) - 1);
+	is_shown = false;
+}
+
+void log_hint(enum log_level at, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (at > level)
+		return;
+	va_start(ap, fmt);
+	line(at, true, fmt, ap);
+	va_end(ap);
+}
+
+void log_text(enum log_level at, const char *text)
+{
+	if (at <= level)
+		put(fd, text, strlen(text));
+}
+
+void log_err(const struct err *e)
+{
+	log_say(LOG_ERRORS, "%s", e->text);
+	if (e->hint[0])
+		log_hint(LOG_ERRORS, "%s", e->hint);
+}

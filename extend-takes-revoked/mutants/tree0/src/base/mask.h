@@ -1,0 +1,30 @@
+/*
+ * mask: arguments of command lines, shown without the secrets in them.
+ *
+ * mask_append_word() and mask_append_command() write "***" in place of each secret, for records
+ * and for the command that a lock's holder runs; mask_escape_word() is for an argument that redlock
+ * itself refuses.
+ */
+#ifndef BASE_MASK_H
+#define BASE_MASK_H
+
+#include <stddef.h>
+
+/*
+ * Appends a word without its secrets, as text_append() does. "***" replaces the login of
+ * scheme://user:password@host, scheme://secret@host and user:password@host. It replaces the rest of
+ * the word after NAME= with "pass", "pw", "secret", "token", "auth" or "key" in the name, after
+ * "--NAME " with one of the first four, and after "-p". A name that ends in "file" is not taken for
+ * the name of a secret.
+ */
+void mask_append_word(char *dst, size_t size, size_t *used, const char *word);
+
+/* Appends a command line in the same way, NULL at its end; "***" replaces the word after such a
+ * --NAME. */
+void mask_append_command(char *dst, size_t size, size_t *used, char *const words[]);
+
+/* Escapes, as utf8_escape(), a word that was typed in the wrong place, and leaves out each part
+ * that may be a secret: a login, the text after a '=', the text after an option's letter. */
+const char *mask_escape_word(char *dst, size_t size, const char *word);
+
+#endif

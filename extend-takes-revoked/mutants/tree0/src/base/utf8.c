@@ -1,0 +1,92 @@
+#include "base/utf8.h"
+
+#include <stdio.h>
+#include <string.h>
+
+size_t utf8_decode(const unsigned char *s, size_t len, unsigned *code)
+{
+	unsigned min;
+	size_t n;
+
+	if (s[0] < 0x80)
+		n = 1, *code = s[0], min = 0;
+	else if (s[0] >= 0xc2 && s[0] < 0xe0)
+		n = 2, *code = s[0] & 0x1f, min = 0x80;
+	else if (s[0] >= 0xe0 && s[0] < 0xf0)
+		n = 3, *code = s[0] & 0x0f, min = 0x800;
+	else if (s[0] >= 0xf0 && s[0] < 0xf5)
+		n = 4, *code = s[0] & 0x07, min = 0x10000;
+	else
+		return 0;
+	if (len < n)
+		return 0;
+	for (size_t i = 1; i < n; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		*code = *code << 6 | (s[i] & 0x3f);
+	}
+	if (*code < min || *code > 0x10ffff || (*code >= 0xd800 && *code < 0xe000))
+		return 0;
+	return n;
+}
+
+bool utf8_is_control(unsigned code)
+{
+	/* Unicode 15: the categories Cc, Cf, Zl and Zp, and the default-ignorable characters, which
+	 * have no visible form. */
+	static const struct {
+		unsigned first, last;
+	} ranges[] = {{0, 0x1f}, {0x7f, 0x9f}, {0xad, 0xad}, {0x34f, 0x34f}, {0x600, 0x605},
+		{0x61c, 0x61c}, {0x6dd, 0x6dd}, {0x70f, 0x70f}, {0x890, 0x891}, {0x8e2, 0x8e2},
+		{0x115f, 0x1160}, {0x17b4, 0x17b5}, {0x180b, 0x180f}, {0x200b, 0x200f},
+		{0x2028, 0x202e}, {0x2060, 0x206f}, {0x3164, 0x3164}, {0xfe00, 0xfe0f},
+		{0xfeff, 0xfeff}, {0xffa0, 0xffa0}, {0xfff0, 0xfffb}, {0x110bd, 0x110bd},
+		{0x110cd, 0x110cd}, {0x13430, 0x1343f}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a},
+		{0xe0000, 0xe0fff}};
+	bool is_in = false;
+
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]) && code >= ranges[i].first; i++)
+		is_in = code <= ranges[i].last;
+	return is_in;
+}
+
+/* Returns the length of the printable UTF-8 character at s, or 0. The backslash counts as
+ * unprintable, because escapes begin with it. */
+static size_t printable(const unsigned char *s, size_t len)
+{
+	unsigned code;
+	size_t n = utf8_decode(s, len, &code);
+
+	return n == 0 || utf8_is_control(code) || code == '\\' ? 0 : n;
+}
+
+const char *utf8_escape(char *dst, size_t size, const void *src, size_t len)
+{
+	const unsigned char *s = src;
+	size_t used = 0, fits = 0;
+
+	while (len > 0) {
+		char piece[5];
+		size_t n = printable(s, len), shown = n;
+
+		if (n > 0) {
+			memcpy(piece, s, n);
+		} else {
+			n = 1;
+			shown = (size_t)snprintf(
+				piece, sizeof(piece), *s == '\\' ? "\\\\" : "\\x%02x", *s);
+		}
+		if (used + shown >= size) {
+			memcpy(dst + fits, "...", 4);
+			return dst;
+		}
+		memcpy(dst + used, piece, shown);
+		used += shown;
+		if (used + 4 <= size)
+			fits = used;
+		s += n;
+		len -= n;
+	}
+	dst[used] = '\0';
+	return dst;
+}

@@ -1,0 +1,159 @@
+/*
+ * option: the one table of commands and options, and the parser that reads it. --help, the manual
+ * pages, the completions and `redlock config` are made from the same table. A new option is one row
+ * here and one field in struct settings.
+ *
+ * Calling sequence: settings_init(), then options_read() for the command line and the environment,
+ * then options_read_config() for the configuration file, then settings_finish(). A source never
+ * changes a setting that a stronger source has set.
+ *
+ * Ownership: the tables are constants. Values are stored in struct settings as pointers into argv,
+ * envp and the text of the file. Errors are ERR_USAGE, or ERR_CONFIG for a node or for the file.
+ */
+#ifndef CLI_OPTION_H
+#define CLI_OPTION_H
+
+#include "cli/config.h"
+#include "cli/settings.h"
+
+enum command_group {
+	COMMANDS_LOCK,
+	COMMANDS_SCRIPT,
+	COMMANDS_CARE,
+	COMMANDS_ABOUT,
+	COMMANDS_COUNT,
+};
+
+/* How the arguments after a subcommand's name are read. */
+enum command_flag {
+	TAKES_OPTIONS = 1, /* options first; else every argument is an operand */
+	TAKES_WORD = 2, /* at most one operand */
+	TAKES_KEYS = 4, /* any number of operands */
+	TAKES_COMMAND = 8, /* the operands are a command line; its options are left alone */
+	NEEDS_KEY = 16,
+};
+
+/* A row of cli/commands.def. */
+struct command_row {
+	enum command id; /* also its index in command_rows */
+	const char *name;
+	unsigned flags; /* of enum command_flag */
+	enum command_group group;
+	const char *operands;
+	const char *summary;
+	const char *examples;
+};
+
+extern const struct command_row command_rows[];
+extern const int command_rows_count;
+
+enum option_kind {
+	OPTION_COUNT, /* no value; each mention adds 1 */
+	OPTION_OFF, /* no value; undoes an OPTION_COUNT */
+	OPTION_NO_WAIT, /* no value; sets a duration to 0 */
+	OPTION_TEXT,
+	OPTION_SECRET, /* text that must stay secret: refused on the command line */
+	OPTION_KEY, /* repeated values add up, where the command takes several keys */
+	OPTION_KEY_FORMAT, /* text with exactly one %s */
+	OPTION_ON_LOST, /* a signal, or "warn" */
+	OPTION_DURATION,
+	OPTION_LIMIT, /* a duration; 0: no limit */
+	OPTION_STATUS, /* 0..255 */
+	OPTION_FACTOR, /* 0.01..0.5, kept in permille */
+	OPTION_GUARD, /* auto, on or off */
+	OPTION_FORMAT, /* plain, env or json */
+	OPTION_JSON, /* no value: --format json */
+	OPTION_PID,
+	OPTION_FENCE, /* 1..FENCE_MAX */
+	OPTION_SLOTS, /* 1..SLOTS_MAX */
+	OPTION_SERVERS, /* 1..NODES_MAX */
+	OPTION_NODES, /* one node or a list of them; repeated values add up */
+};
+
+enum option_group {
+	GROUP_LOCK,
+	GROUP_RUN,
+	GROUP_NODES,
+	GROUP_TALK,
+	GROUP_COUNT,
+};
+
+struct option_row {
+	/* A bit for each enum command that has this option. Options of 'config' are allowed in a
+	 * configuration file, if they are settings (option_is_setting()). */
+	unsigned commands;
+	enum option_group group;
+	char letter; /* 0: none */
+	const char *name;
+	const char *alias; /* another long name, or NULL */
+	enum option_kind kind;
+	size_t field; /* offset in struct settings */
+	unsigned env; /* a bit for each command that also reads REDLOCK_NAME */
+	const char *value; /* name of the value in --help, or NULL */
+	const char *help;
+	const char *initial; /* the default as a text, or NULL */
+};
+
+extern const struct option_row option_rows[];
+extern const int option_rows_count;
+
+/* "Locks", ...: the heading of the group. */
+const char *command_group_title(enum command_group group);
+
+/* "Naming the lock", ...: the heading of the group. */
+const char *option_group_title(enum option_group group);
+
+/* The name of a command. */
+const char *option_command_name(enum command command);
+
+/* Does the command have this option? */
+bool option_is_of(const struct option_row *row, enum command command);
+
+/* Does a value follow the option? */
+bool option_takes_value(const struct option_row *row);
+
+/* Does the word "--ttl", "--ttl=5s", "-t" or "-t5s" of a command line name this option? */
+bool option_is_called(const struct option_row *row, const char *word);
+
+/* The row with that name, or NULL. */
+const struct command_row *command_find(const char *name);
+
+/* The command that the user probably meant by an unknown name: the name of the same thing in other
+ * programs, or the nearest spelling; NULL if no name is near. */
+const char *command_nearest(const char *name);
+
+/* The same for the options of these commands: a bit for each, as in option_row. */
+const char *option_nearest(const char *name, unsigned commands);
+
+/*
+ * Reads the options in argv[first..] up to the first operand or "--". Afterwards the environment
+ * sets what the command line left open. Returns the index of the first operand, or -1 with *e
+ * (ERR_USAGE, or ERR_CONFIG for a node). Stops early, without reading the environment, at --help or
+ * --version. Values are kept as pointers into argv and envp.
+ */
+int options_read(
+	struct settings *s, int first, char *const argv[], char *const envp[], struct err *e);
+
+/* Is the option allowed in a configuration file? */
+bool option_is_setting(const struct option_row *row);
+
+/*
+ * Sets what is still open from the file: first from the profile, then from the part for all
+ * profiles. Nodes without user and password get those of the same server in the file. Values are
+ * kept as pointers into the text of the file. Returns -1 with *e (ERR_CONFIG), which names line and
+ * column.
+ */
+int options_read_config(struct settings *s, const struct config *c, struct err *e);
+
+/* The source of the setting at that offset in struct settings. */
+const struct source *option_source(const struct settings *s, size_t field);
+
+/* The option's environment variable. */
+#define OPTION_ENV_MAX 48
+const char *option_env_name(char dst[OPTION_ENV_MAX], const struct option_row *row);
+
+/* The current value for people; secrets are masked. Returns dst, or NULL if there is no value. */
+const char *option_value(
+	char *dst, size_t size, const struct settings *s, const struct option_row *row);
+
+#endif

@@ -1,0 +1,647 @@
+#include "cli/settings.h"
+
+#include "base/duration.h"
+#include "base/mask.h"
+#include "base/text.h"
+#include "base/token.h"
+#include "base/utf8.h"
+#include "cli/option.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A path, with room for the suffix of a temporary file. */
+#define STORE_MAX 4000
+
+/* "#1000" */
+#define SLOT_DIGITS 5
+
+/* How much of a long command the owner text shows. */
+#define OWNER_COMMAND_MAX 80
+
+void settings_init(struct settings *s, enum command command)
+{
+	memset(s, 0, sizeof(*s));
+	s->command = command;
+	s->ttl = 30 * USEC_SEC;
+	s->wait = NEVER;
+	s->conflict_exit_code = 75;
+	s->node_timeout = UNSET;
+	s->drift_permille = 100;
+	s->kill_after = UNSET;
+	s->on_lost = SIGTERM;
+	s->max_run = NEVER;
+	s->servers = 3;
+}
+
+static usec drift(const struct settings *s)
+{
+	return policy_drift(s->ttl, (int)s->drift_permille);
+}
+
+/*
+ * The longest --kill-after: the command must be gone before the validity ends, and an extension is
+ * attempted at a third of the TTL, before SIGTERM is sent.
+ */
+static usec longest_kill_after(const struct settings *s)
+{
+	return s->ttl - drift(s) - s->ttl / 3 - s->node_timeout - deadline_reap_time(s->ttl);
+}
+
+/* Does this command terminate a process when the lock is lost? The others need no --kill-after. */
+static bool supervises(const struct settings *s)
+{
+	return s->command == COMMAND_RUN || (s->command == COMMAND_HOLD && s->follow > 0);
+}
+
+/* Does this command set the TTL of a key? */
+static bool wants_ttl(const struct settings *s)
+{
+	return supervises(s) || s->command == COMMAND_ACQUIRE || s->command == COMMAND_HOLD ||
+	       s->command == COMMAND_EXTEND;
+}
+
+static int check_times(struct settings *s, struct err *e)
+{
+	char ttl[DURATION_TEXT_MAX], least[DURATION_TEXT_MAX], timeout[DURATION_TEXT_MAX];
+	usec longest;
+
+	if (s->node_timeout == UNSET)
+		s->node_timeout = usec_min(usec_max(s->ttl / 20, 50 * USEC_MSEC), USEC_SEC);
+	if (s->node_timeout == 0)
+		return err_set(e, ERR_USAGE, "--node-timeout must be longer than 0");
+	if (!wants_ttl(s))
+		return 0;
+	longest = longest_kill_after(s);
+	if (s->ttl < 2 * s->node_timeout + drift(s) || (supervises(s) && longest < 0)) {
+		err_set(e, ERR_USAGE,
+			"--ttl %s is too short for a node time-out of %s: two of them, the drift "
+			"allowance (%s)%s must fit",
+			duration_format(ttl, s->ttl), duration_format(timeout, s->node_timeout),
+			duration_format(least, drift(s)),
+			supervises(s) ? " and the time to end the command" : "");
+		return err_hint(e, "a longer --ttl or a shorter --node-timeout helps");
+	}
+	if (!supervises(s)) {
+		/* no process is terminated */
+		s->kill_after = 0;
+		return 0;
+	}
+	if (s->kill_after == UNSET)
+		s->kill_after = usec_min(deadline_default_kill_after(s->ttl), longest);
+	if (s->kill_after > longest)
+		return err_set(e, ERR_USAGE,
+			"--kill-after %s does not fit into --ttl %s: at most %s leave the time to "
+			"end the command before its lock",
+			duration_format(least, s->kill_after), duration_format(ttl, s->ttl),
+			duration_format(timeout, longest));
+	return 0;
+}
+
+static bool wants_key(const struct settings *s)
+{
+	return (command_rows[s->command].flags & NEEDS_KEY) != 0 &&
+	       !(s->command == COMMAND_HOLD && s->list);
+}
+
+static bool wants_token(const struct settings *s)
+{
+	return s->command == COMMAND_EXTEND || s->command == COMMAND_CHECK;
+}
+
+/* Must the slot be given? Without a token, a local `hold` can supply it. */
+static bool needs_slot(const struct settings *s)
+{
+	return s->token || s->command == COMMAND_BREAK;
+}
+
+/* May the limit become known later, from a local `hold` or a token file? */
+static bool may_know_limit(const struct settings *s)
+{
+	return !s->token && (s->token_file || s->command == COMMAND_RELEASE);
+}
+
+/* Is it one of redlock's bookkeeping keys? See proto/request.c. */
+static bool is_reserved(const char *key)
+{
+	static const char *const own[] = {
+		"redlock:queue:{", "redlock:reserved:{", "redlock:fence:{", "redlock:readers:{"};
+	bool found = strcmp(key, GUARD_KEY) == 0;
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		found |= strncmp(key, own[i], strlen(own[i])) == 0;
+	return found;
+}
+
+static int too_long(size_t len, struct err *e)
+{
+	return err_set(e, ERR_USAGE, "the key has %zu bytes; at most %d are allowed", len,
+		REQUEST_KEY_MAX);
+}
+
+int settings_check_key(const char *key, struct err *e)
+{
+	char shown[120];
+
+	if (is_reserved(key)) {
+		err_set(e, ERR_USAGE, "the key '%s' is redlock's own",
+			utf8_escape(shown, sizeof(shown), key, strlen(key)));
+		return err_hint(e, strcmp(key, GUARD_KEY) == 0
+					   ? "'redlock doctor' tells what it says of the node"
+					   : "it belongs to the lock whose name is in the braces: "
+					     "'redlock status KEY' shows that");
+	}
+	if (!*key)
+		return err_set(e, ERR_USAGE, "the key is empty");
+	if (strlen(key) > REQUEST_KEY_MAX)
+		return too_long(strlen(key), e);
+	return 0;
+}
+
+static int see_help(const struct settings *s, struct err *e)
+{
+	return err_hint(e, "see 'redlock help %s'", option_command_name(s->command));
+}
+
+static int too_long_together(const struct settings *s, struct err *e)
+{
+	err_set(e, ERR_USAGE, "the keys have more than %d bytes together", REQUEST_KEY_MAX);
+	return see_help(s, e);
+}
+
+static int join_keys(struct settings *s, char text[REQUEST_KEY_MAX + 1], struct err *e)
+{
+	char shown[120];
+	size_t used = 0;
+
+	s->key = s->keys.key[0];
+	for (int i = 0; i < s->keys.count && s->keys.count > 1; i++) {
+		const char *key = s->keys.key[i];
+		size_t len = strlen(key);
+
+		if (strchr(key, '\n')) {
+			err_set(e, ERR_USAGE,
+				"the key '%s' has a newline in it: it cannot be one of several",
+				utf8_escape(shown, sizeof(shown), key, len));
+			return see_help(s, e);
+		}
+		if (used + len > REQUEST_KEY_MAX)
+			return too_long_together(s, e);
+		memcpy(text + used, key, len);
+		used += len + 1;
+		text[used - 1] = i + 1 < s->keys.count ? '\n' : '\0';
+		s->key = text;
+	}
+	return 0;
+}
+
+/* `text` receives the joined keys if there are several. */
+static int add_key(
+	struct settings *s, const char *key, char text[REQUEST_KEY_MAX + 1], struct err *e)
+{
+	struct key_list *keys = &s->keys;
+	int at = 0;
+
+	if (settings_check_key(key, e) < 0)
+		return -1;
+	while (at < keys->count && strcmp(keys->key[at], key) < 0)
+		at++;
+	if (at < keys->count && strcmp(keys->key[at], key) == 0)
+		return 0;
+	if (keys->count == KEYS_MAX) {
+		err_set(e, ERR_USAGE, "more than %d keys", KEYS_MAX);
+		return see_help(s, e);
+	}
+	memmove(keys->key + at + 1, keys->key + at,
+		(size_t)(keys->count++ - at) * sizeof(keys->key[0]));
+	keys->key[at] = key;
+	return join_keys(s, text, e);
+}
+
+int settings_add_key(struct settings *s, const char *key, struct err *e)
+{
+	return add_key(s, key, s->key_text, e);
+}
+
+int settings_add_keys(struct settings *s, const char *text, long count, struct err *e)
+{
+	char *word = s->key_words;
+	long n = 1;
+
+	for (const char *c = text; *c; c++)
+		n += *c == '\n';
+	if (count <= 1 || n != count || settings_check_key(text, e) < 0)
+		return settings_add_key(s, text, e);
+	for (memcpy(word, text, strlen(text) + 1); word;) {
+		char *end = strchr(word, '\n');
+
+		if (end)
+			*end++ = '\0';
+		if (settings_add_key(s, word, e) < 0)
+			return -1;
+		word = end;
+	}
+	return 0;
+}
+
+/* ---- the format ---- */
+
+const char *settings_check_format(const char *format)
+{
+	int names = 0;
+
+	for (const char *c = strchr(format, '%'); c; c = strchr(c + 2, '%')) {
+		if (c[1] != 's' && c[1] != '%')
+			return "has a % that is neither %s nor %%";
+		names += c[1] == 's';
+	}
+	if (names == 0)
+		return "has no %s: where does the name go?";
+	return names > 1 ? "has %s more than once" : NULL;
+}
+
+/* Returns the length of the key. Writes it only if it fits. */
+static size_t format_key(char *key, size_t size, const char *format, const char *name)
+{
+	size_t len = 0;
+
+	for (const char *c = format; *c; c++) {
+		const char *piece = c;
+		size_t piece_len = 1;
+
+		if (*c == '%' && *++c == 's') {
+			piece = name;
+			piece_len = strlen(name);
+		}
+		if (len + piece_len < size)
+			memcpy(key + len, piece, piece_len);
+		len += piece_len;
+	}
+	if (len < size)
+		key[len] = '\0';
+	return len;
+}
+
+static int made_too_long(size_t len, const char *name, struct err *e)
+{
+	too_long(len, e);
+	return err_hint(e, "--key-format makes it of a name that has %zu", strlen(name));
+}
+
+/* Replaces the names by the formatted keys; their order may differ. */
+static int format_keys(struct settings *s, struct err *e)
+{
+	const struct key_list names = s->keys;
+	char *key = s->formatted_words;
+	size_t room = sizeof(s->formatted_words);
+
+	s->names = s->key;
+	if (!s->key_format)
+		return 0;
+	s->keys.count = 0;
+	for (int i = 0; i < names.count; i++) {
+		size_t len = format_key(key, room, s->key_format, names.key[i]);
+
+		if (len >= room)
+			return i == 0 ? made_too_long(len, names.key[i], e)
+				      : too_long_together(s, e);
+		if (add_key(s, key, s->formatted_text, e) < 0)
+			return -1;
+		key += len + 1;
+		room -= len + 1;
+	}
+	return 0;
+}
+
+/* Does the key leave room for "#SLOT"? */
+static int check_room(const struct settings *s, const char *key, struct err *e)
+{
+	if (s->limit > 1 && strlen(key) + SLOT_DIGITS > REQUEST_KEY_MAX)
+		return err_set(e, ERR_USAGE, "with --limit, a key has %d bytes at most",
+			REQUEST_KEY_MAX - SLOT_DIGITS);
+	return 0;
+}
+
+int settings_operand_key(
+	const struct settings *s, const char *name, char key[REQUEST_KEY_MAX + 1], struct err *e)
+{
+	size_t len;
+
+	if (settings_check_key(name, e) < 0)
+		return -1;
+	len = format_key(key, REQUEST_KEY_MAX + 1, s->key_format ? s->key_format : "%s", name);
+	if (len > REQUEST_KEY_MAX)
+		return made_too_long(len, name, e);
+	return settings_check_key(key, e) < 0 ? -1 : check_room(s, key, e);
+}
+
+static int check_slots(const struct settings *s, struct err *e)
+{
+	if (s->slot > 0 && s->limit == 0 && may_know_limit(s))
+		return 0;
+	if (s->slot > 0 && s->limit == 0) {
+		err_set(e, ERR_USAGE, "--slot goes with --limit");
+		return err_hint(e, "the slot of a lock that was taken with --limit N: "
+				   "REDLOCK_SLOT and REDLOCK_LIMIT have both");
+	}
+	if (s->slot > s->limit)
+		return err_set(e, ERR_USAGE, "there is no slot %ld of %ld", s->slot, s->limit);
+	if (s->limit > 0 && s->shared) {
+		err_set(e, ERR_USAGE, "--shared does not go with --limit");
+		return err_hint(e, "readers are not counted; see 'redlock help %s'",
+			option_command_name(s->command));
+	}
+	if (s->limit <= 1)
+		return 0;
+	if (s->keys.count > 1) {
+		err_set(e, ERR_USAGE, "--limit goes with one key");
+		return see_help(s, e);
+	}
+	if (s->reentrant) {
+		err_set(e, ERR_USAGE, "--reentrant does not go with --limit");
+		return err_hint(e, "a run within a run has a slot of its own");
+	}
+	if (s->key && check_room(s, s->key, e) < 0)
+		return -1;
+	if (needs_slot(s) && s->slot == 0) {
+		err_set(e, ERR_USAGE, "no slot: which of the %ld?", s->limit);
+		return err_hint(e, "with --limit, a lock that is held is named with --slot I as "
+				   "well: REDLOCK_SLOT has it");
+	}
+	return 0;
+}
+
+/* Reads the slot of "ID#SLOT"; a space and more text may follow. *slot is 0 if the token has no
+ * slot. Returns -1 if the slot is invalid. */
+static int slot_of(const char *token, long *slot)
+{
+	const char *text = token + TOKEN_ID_LEN + 1;
+	char number[24];
+
+	*slot = 0;
+	if (strspn(token, "0123456789abcdef") != TOKEN_ID_LEN || token[TOKEN_ID_LEN] != '#')
+		return 0;
+	snprintf(number, sizeof(number), "%.*s", (int)strcspn(text, " "), text);
+	return text_number(number, 1, SLOTS_MAX, slot) ? 0 : -1;
+}
+
+static int take_slot(struct settings *s, struct err *e)
+{
+	long slot;
+
+	if (slot_of(s->token, &slot) < 0)
+		return err_set(e, ERR_USAGE, "what follows '#' in the token is no slot: 1 to %d",
+			SLOTS_MAX);
+	if (slot == 0)
+		return 0;
+	if (s->slot > 0 && s->slot != slot)
+		return err_set(
+			e, ERR_USAGE, "the token is of slot %ld, not of slot %ld", slot, s->slot);
+	if (s->limit == 1)
+		return err_set(
+			e, ERR_USAGE, "the token is of slot %ld, and --limit 1 has no slots", slot);
+	s->slot = slot;
+	/* An operation on one slot does not depend on the number of slots. */
+	if (s->limit == 0)
+		s->limit = slot > 2 ? slot : 2;
+	return 0;
+}
+
+int settings_set_token(struct settings *s, const char *token, struct err *e)
+{
+	s->token = token;
+	if (token_has_no_holder(s->token)) {
+		err_set(e, ERR_USAGE,
+			"the token is no holder's: its key was left by --min-hold, "
+			"or readers share it");
+		return err_hint(e, "the token is what 'redlock acquire' or 'hold' printed");
+	}
+	if (take_slot(s, e) < 0)
+		return -1;
+	return check_slots(s, e);
+}
+
+static int check_names(struct settings *s, struct err *e)
+{
+	const char *command = option_command_name(s->command);
+
+	if (!s->key && wants_key(s)) {
+		err_set(e, ERR_USAGE, "no key: which lock?");
+		return err_hint(e, "name it with -k KEY; see 'redlock help %s'", command);
+	}
+	if (s->keys.count > 1 && s->reentrant) {
+		err_set(e, ERR_USAGE, "--reentrant goes with one key");
+		return err_hint(e, "see 'redlock help run'");
+	}
+	if (s->takeover && (s->limit > 0 || s->wait == 0)) {
+		err_set(e, ERR_USAGE, "--takeover does not go with %s",
+			s->limit > 0 ? "--limit: which slot?"
+				     : "--no-wait: the holder must end first");
+		return err_hint(e, "see 'redlock help run'");
+	}
+	if (s->token ? settings_set_token(s, s->token, e) < 0 : check_slots(s, e) < 0)
+		return -1;
+	if (s->token && s->token_file) {
+		err_set(e, ERR_USAGE, "both --token and --token-file: which one?");
+		return err_hint(e, "see 'redlock help %s'", command);
+	}
+	if (!s->token && !s->token_file && wants_token(s)) {
+		err_set(e, ERR_USAGE, "no token: whose lock?");
+		return err_hint(e, "give it with --token, --token-file or REDLOCK_TOKEN: what "
+				   "'redlock acquire' printed");
+	}
+	if (s->command == COMMAND_GATE && s->gate_fence == 0) {
+		err_set(e, ERR_USAGE, "no fencing number");
+		return err_hint(e,
+			"give it with --fence N or REDLOCK_FENCE: 'redlock run --fence' has "
+			"one for its command");
+	}
+	if (s->command == COMMAND_GATE && !s->store) {
+		err_set(e, ERR_USAGE, "no store: where are the numbers kept?");
+		return err_hint(e, "name a file of the resource with --store FILE");
+	}
+	if (s->store && (!*s->store || strlen(s->store) > STORE_MAX))
+		return err_set(e, ERR_USAGE, "--store has %zu bytes; 1 to %d are allowed",
+			strlen(s->store), STORE_MAX);
+	if (s->token && !*s->token) {
+		err_set(e, ERR_USAGE, "the token is empty");
+		return err_hint(e, "did 'redlock acquire' fail? Its status tells");
+	}
+	return 0;
+}
+
+#define FIELD(name) offsetof(struct settings, name)
+
+int settings_choose_password(struct settings *s, struct err *e)
+{
+	enum source_kind file = option_source(s, FIELD(password_file))->kind;
+	enum source_kind text = option_source(s, FIELD(password))->kind;
+
+	if (file == text && file != SOURCE_NONE)
+		return err_set(e, ERR_CONFIG, "both a password and a password file: which one?");
+	if (file > text)
+		s->password = NULL;
+	else
+		s->password_file = NULL;
+	return 0;
+}
+
+static int check_secret(const char *name, const char *value, struct err *e)
+{
+	if (!value || strlen(value) < NODE_SECRET_MAX)
+		return 0;
+	return err_set(e, ERR_CONFIG, "the %s has %zu bytes; at most %d are allowed", name,
+		strlen(value), NODE_SECRET_MAX - 1);
+}
+
+/* --username, --password and --password-file apply to nodes without them in the URL. */
+static int give_passwords(struct settings *s, struct err *e)
+{
+	if (check_secret("user name", s->username, e) < 0 ||
+		check_secret("password", s->password, e) < 0)
+		return -1;
+	for (int i = 0; i < s->nodes.count; i++) {
+		struct node *node = &s->nodes.node[i];
+
+		if (node->password[0])
+			continue;
+		if (!node->user[0] && s->username)
+			snprintf(node->user, sizeof(node->user), "%s", s->username);
+		if (s->password)
+			snprintf(node->password, sizeof(node->password), "%s", s->password);
+		node->password_file = s->password_file;
+	}
+	return 0;
+}
+
+static int check_tls(const struct tls_settings *t, struct err *e)
+{
+	const struct {
+		const char *name, *value;
+	} texts[] = {{"--cacert", t->cacert}, {"--cert", t->cert}, {"--key-file", t->key_file},
+		{"--sni", t->sni}};
+	char shown[100];
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (texts[i].value && !*texts[i].value)
+			return err_set(e, ERR_USAGE, "%s is empty", texts[i].name);
+	/* '.example.org' would match every certificate below that domain. A name that is empty up
+	 * to its '%' would match none. */
+	if (t->sni && strchr(".%", t->sni[0]))
+		return err_set(e, ERR_USAGE, "--sni '%s' is no name",
+			utf8_escape(shown, sizeof(shown), t->sni, strlen(t->sni)));
+	if (t->sni && strlen(t->sni) >= NODE_HOST_MAX)
+		return err_set(e, ERR_USAGE, "--sni has %zu bytes; at most %d are allowed",
+			strlen(t->sni), NODE_HOST_MAX - 1);
+	if (!t->cert == !t->key_file)
+		return 0;
+	err_set(e, ERR_USAGE, t->cert ? "--cert without --key-file" : "--key-file without --cert");
+	return err_hint(e, "a client certificate and its private key go together; both may be in "
+			   "one file");
+}
+
+int settings_finish(struct settings *s, struct err *e)
+{
+	int rc;
+
+	if (format_keys(s, e) < 0 || check_names(s, e) < 0)
+		return -1;
+	if (s->owner && !*s->owner)
+		s->owner = NULL;
+	if (s->owner && strlen(s->owner) >= OWNER_MAX)
+		return err_set(e, ERR_USAGE, "--owner has %zu bytes; at most %d are allowed",
+			strlen(s->owner), OWNER_MAX - 1);
+	if (check_tls(&s->tls, e) < 0)
+		return -1;
+	if (s->nodes.count == 0) {
+		rc = node_list_add(&s->nodes, DEFAULT_NODES, e);
+		assert(rc == 0);
+	}
+	if (give_passwords(s, e) < 0)
+		return -1;
+	return check_times(s, e);
+}
+
+struct deadline_policy settings_deadline(const struct settings *s)
+{
+	return (struct deadline_policy){
+		.on_lost = (int)s->on_lost,
+		.kill_after = s->kill_after,
+		.reap = deadline_reap_time(s->ttl),
+		.max_run = s->max_run,
+	};
+}
+
+/*
+ * Rendezvous hashing (Thaler, Ravishankar 1996): clients with the same node names compute the same
+ * order for a key, and keys are spread over the nodes.
+ */
+static void order_nodes(const struct settings *s, const char *name, int order[NODES_MAX])
+{
+	uint64_t key = text_hash(0, name), rank[NODES_MAX];
+
+	for (int i = 0; i < s->nodes.count; i++) {
+		int at = i;
+
+		rank[i] = text_hash(key, s->nodes.node[i].label);
+		for (; at > 0 && rank[order[at - 1]] > rank[i]; at--)
+			order[at] = order[at - 1];
+		order[at] = i;
+	}
+}
+
+/*
+ * The longest remaining life of a lock that was granted before a restart: its validity by any
+ * clock, plus the granularity of the nodes' clocks.
+ */
+static usec quarantine(const struct settings *s)
+{
+	usec longest = usec_max(usec_max(s->ttl, s->max_ttl), s->min_hold);
+
+	if (s->restart_guard == GUARD_OFF || (s->restart_guard == GUARD_AUTO && s->nodes.count < 3))
+		return 0;
+	return longest + policy_drift(longest, (int)s->drift_permille);
+}
+
+struct policy settings_policy(const struct settings *s)
+{
+	struct deadline_policy deadline = settings_deadline(s);
+	struct policy policy = {
+		.nodes = s->nodes.count,
+		.keys = s->keys.count > 0 ? s->keys.count : 1,
+		.slots = (int)s->limit,
+		.ttl = s->ttl,
+		.drift = drift(s),
+		.node_timeout = s->node_timeout,
+		.wait = s->wait,
+		.safety_margin = supervises(s) ? deadline_margin(&deadline) : 0,
+		.is_fair = s->fair > 0,
+		.is_shared = s->shared > 0,
+		.wants_fence = s->fence > 0,
+		.quarantine = quarantine(s),
+		.only_looks = s->command == COMMAND_WAIT,
+		/* The newest is the first. */
+		.ticket = s->takeover ? -clock_wall() : 0,
+	};
+
+	for (int i = 0; i < policy.keys; i++)
+		order_nodes(s, s->keys.count > 0 ? s->keys.key[i] : "", policy.order[i]);
+	return policy;
+}
+
+void settings_owner(
+	char *dst, size_t size, const char *user, const char *host, long pid, char *const argv[])
+{
+	char command[OWNER_COMMAND_MAX];
+	size_t used = 0;
+
+	command[0] = '\0';
+	mask_append_command(command, sizeof(command), &used, argv);
+	used = 0;
+	text_append(dst, size, &used, "%s@%s:%ld %s", user, host, pid, command);
+	for (char *c = dst; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?';
+}

@@ -1,0 +1,128 @@
+/* redlock config: prints each setting with its value and its source. */
+#include "base/text.h"
+#include "base/utf8.h"
+#include "cli/option.h"
+#include "cmd/commands.h"
+#include "cmd/configure.h"
+#include "cmd/print.h"
+
+#include <string.h>
+
+#define VALUE_MAX (NODES_MAX * NODE_LABEL_MAX)
+
+/* Programs read these names, too. */
+static const char *source_name(enum source_kind kind)
+{
+	switch (kind) {
+	case SOURCE_NONE:
+		return "default";
+	case SOURCE_FILE:
+	case SOURCE_PROFILE:
+		return "file";
+	case SOURCE_ENV:
+		return "environment";
+	case SOURCE_LINE:
+		break;
+	}
+	return "command line";
+}
+
+/* The name of the variable, or the file and its line; "" for other sources. */
+static const char *place(
+	char *dst, size_t size, const struct option_row *row, const struct source *source)
+{
+	char env[OPTION_ENV_MAX], path[300];
+	size_t used = 0;
+
+	dst[0] = '\0';
+	if (source->kind == SOURCE_ENV)
+		text_append(dst, size, &used, "%s", option_env_name(env, row));
+	if (source->kind == SOURCE_FILE || source->kind == SOURCE_PROFILE)
+		text_append(dst, size, &used, "%s:%d",
+			utf8_escape(path, sizeof(path), configure_file()->path,
+				strlen(configure_file()->path)),
+			source->line);
+	return dst;
+}
+
+/* Several options set one field: show the one that accepts all values. */
+static bool is_shown(const struct option_row *row)
+{
+	return option_is_of(row, COMMAND_CONFIG) && row->kind != OPTION_NO_WAIT &&
+	       row->field != offsetof(struct settings, help) &&
+	       row->field != offsetof(struct settings, version) && strcmp(row->name, "node") != 0;
+}
+
+static void show(const struct option_row *row, const char *value, const struct source *source)
+{
+	char where[400];
+
+	place(where, sizeof(where), row, source);
+	print_line("%-18s  %s  (%s%s)", row->name,
+		value          ? value
+		: row->initial ? row->initial
+			       : "none",
+		source->kind == SOURCE_ENV ? "environment " : "",
+		where[0] ? where : source_name(source->kind));
+}
+
+static void print_setting(struct json *j, const struct option_row *row, const char *value,
+	const struct source *source)
+{
+	char where[400];
+
+	json_open(j, NULL, '{');
+	json_text(j, "name", row->name);
+	if (value)
+		json_text(j, "value", value);
+	json_text(j, "source", source_name(source->kind));
+	if (place(where, sizeof(where), row, source)[0])
+		json_text(j, "where", where);
+	json_close(j, '}');
+}
+
+static void print_file(struct json *j)
+{
+	const struct config *c = configure_file();
+
+	if (!c)
+		return;
+	json_text(j, "file", c->path);
+	json_open(j, "profiles", '[');
+	for (int i = 0; i < c->profiles; i++)
+		json_text(j, NULL, c->profile[i]);
+	json_close(j, ']');
+}
+
+int cmd_config(struct settings *s)
+{
+	static char value[VALUE_MAX];
+	bool is_json = s->format == FORMAT_JSON;
+	struct json j;
+
+	if (is_json) {
+		print_begin(&j, s);
+		print_file(&j);
+		json_open(&j, "settings", '[');
+	}
+	for (int i = 0; i < option_rows_count; i++) {
+		const struct option_row *row = &option_rows[i];
+		const struct source *source = option_source(s, row->field);
+		const char *shown = option_value(value, sizeof(value), s, row);
+
+		if (!is_shown(row))
+			continue;
+		/* A file in a default place was not named: show its path. */
+		if (row->field == offsetof(struct settings, config) && configure_file())
+			shown = configure_file()->path;
+		if (is_json)
+			print_setting(&j, row, shown, source);
+		else
+			show(row, shown, source);
+	}
+	if (is_json) {
+		json_close(&j, ']');
+		print_end(&j);
+	}
+	return print_finish();
+}

@@ -1,0 +1,287 @@
+#include "cmd/configure.h"
+
+#include "base/log.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "cli/option.h"
+#include "io/file.h"
+#include "report/report.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SYSTEM_FILE "/etc/redlock/config"
+
+static struct config config;
+static char text[CONFIG_TEXT_MAX + 1]; /* of the configuration file */
+static char path[PATH_MAX]; /* of the configuration file */
+static char password[NODE_SECRET_MAX], password_path[PATH_MAX];
+static bool is_read_once; /* the configuration file is a pipe */
+static const char *open_to_others[2]; /* files with passwords that other users can read */
+
+/* Commands and background processes may run in another folder. */
+static bool make_absolute(char dst[PATH_MAX], const char *name)
+{
+	size_t used = 0;
+
+	dst[0] = '\0';
+	if (name[0] != '/' && !getcwd(dst, PATH_MAX))
+		return false;
+	used = strlen(dst);
+	if (used + strlen(name) + 2 > PATH_MAX)
+		return false;
+	text_append(dst, PATH_MAX, &used, "%s%s", name[0] == '/' ? "" : "/", name);
+	return true;
+}
+
+/* ---- the configuration ---- */
+
+/* Other users may be permitted to read the file, but not to use the nodes. */
+static bool has_password(void)
+{
+	for (int i = 0; i < config.count; i++) {
+		const char *name = config.line[i].name;
+		bool is_nodes = strcmp(name, "node") == 0 || strcmp(name, "nodes") == 0;
+
+		if (strcmp(name, "password") == 0 ||
+			(is_nodes && strchr(config.line[i].value, '@')))
+			return true;
+	}
+	return false;
+}
+
+/* Checks the owner and the mode of the configuration file, which tells redlock where to send
+ * passwords. A file in a default place, which a foreign environment may have moved, must belong to
+ * this user or root, as ssh(1) demands. A file named with --config is the caller's choice, unless
+ * all users can change it. */
+static int check_author(const struct stat *st, bool is_named, const char *shown, struct err *e)
+{
+	mode_t others = is_named ? S_IWOTH : S_IWGRP | S_IWOTH;
+
+	if (!is_named && st->st_uid != 0 && st->st_uid != geteuid()) {
+		err_set(e, ERR_CONFIG, "the configuration '%s' belongs to user %lu, not to %s",
+			shown, (unsigned long)st->st_uid, geteuid() ? "you or root" : "root");
+		return err_hint(e, "it is not used: give it another owner, or name one with "
+				   "--config FILE");
+	}
+	if (!(st->st_mode & others))
+		return 0;
+	err_set(e, ERR_CONFIG, "others can write to the configuration '%s'", shown);
+	return err_hint(e, "chmod %s '%s'", is_named ? "o-w" : "go-w", shown);
+}
+
+/* Returns 1; 0: the file does not exist; -1 with *e. */
+static int try_file(struct settings *s, bool must_be, struct err *e)
+{
+	size_t len;
+	struct stat st;
+	/* The shell replaces <(...) with the path of a pipe. */
+	enum file_kind kind = must_be ? FILE_OR_PIPE : FILE_REGULAR;
+	int error = file_read(path, kind, text, sizeof(text), &len, &st);
+	char shown[200];
+
+	/* Skip a default place that does not exist, or is in a folder that this user may not enter.
+	 * A file that exists and cannot be read is an error. */
+	if (!must_be &&
+		(error == ENOENT || error == ENOTDIR || (error == EACCES && stat(path, &st) < 0)))
+		return 0;
+	utf8_escape(shown, sizeof(shown), path, strlen(path));
+	if (error == EFBIG)
+		return err_set(e, ERR_CONFIG, "the configuration '%s' has more than %zu bytes",
+			shown, CONFIG_TEXT_MAX);
+	if (error)
+		return err_set(e, ERR_CONFIG, "cannot read the configuration '%s': %s", shown,
+			file_reason(error));
+	if (!S_ISCHR(st.st_mode) && check_author(&st, must_be, shown, e) < 0)
+		return -1;
+	if (config_parse(&config, path, text, len, e) < 0 || options_read_config(s, &config, e) < 0)
+		return -1;
+	is_read_once = S_ISFIFO(st.st_mode);
+	if (S_ISREG(st.st_mode) && (st.st_mode & S_IROTH) && has_password())
+		open_to_others[0] = path;
+	return 1;
+}
+
+/* Reads the first of the default places that has a file. */
+static int find_file(struct settings *s, struct err *e)
+{
+	const char *folder = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+	int found = 0;
+
+	path[0] = '\0';
+	if (folder && folder[0] == '/')
+		snprintf(path, sizeof(path), "%s/redlock/config", folder);
+	else if (home && home[0] == '/')
+		snprintf(path, sizeof(path), "%s/.config/redlock/config", home);
+	if (path[0])
+		found = try_file(s, false, e);
+	if (found != 0)
+		return found;
+	snprintf(path, sizeof(path), SYSTEM_FILE);
+	return try_file(s, false, e);
+}
+
+static int read_config(struct settings *s, struct err *e)
+{
+	char shown[100];
+	int found;
+
+	if (s->config && !*s->config)
+		return err_set(e, ERR_CONFIG, "--config is empty: which file?");
+	if (!s->config)
+		found = find_file(s, e);
+	else if (make_absolute(path, s->config))
+		found = try_file(s, true, e);
+	else
+		return err_set(e, ERR_CONFIG, "the configuration's path is too long");
+	if (found != 0 || !s->profile || strcmp(s->profile, CONFIG_DEFAULT) == 0)
+		return found < 0 ? -1 : 0;
+	err_set(e, ERR_CONFIG, "unknown profile '%s': there is no configuration file",
+		utf8_escape(shown, sizeof(shown), s->profile, strlen(s->profile)));
+	return err_hint(e, "it is looked for as $XDG_CONFIG_HOME/redlock/config and " SYSTEM_FILE
+			   ", or named with --config FILE");
+}
+
+const struct config *configure_file(void)
+{
+	return config.path ? &config : NULL;
+}
+
+/* ---- the password ---- */
+
+static int read_password(struct settings *s, struct err *e)
+{
+	const char *name = s->password_file;
+	char shown[200];
+	struct stat st;
+	int error = file_read_line(name, FILE_ANY, password, sizeof(password), &st);
+
+	utf8_escape(shown, sizeof(shown), name, strlen(name));
+	if (error == EFBIG)
+		return err_set(e, ERR_CONFIG, "the password in '%s' has more than %d bytes", shown,
+			NODE_SECRET_MAX - 1);
+	if (error == EILSEQ)
+		return err_set(e, ERR_CONFIG, "the password in '%s' has a byte of zero", shown);
+	if (error)
+		return err_set(e, ERR_CONFIG, "cannot read --password-file '%s': %s", shown,
+			strerror(error));
+	if (!password[0]) {
+		err_set(e, ERR_CONFIG, "--password-file '%s' has no password", shown);
+		return err_hint(e, "its first line must be the password");
+	}
+	s->password = password;
+	s->password_file = NULL;
+	/* A pipe can be read only once. */
+	if (S_ISREG(st.st_mode) && make_absolute(password_path, name))
+		s->password_file = password_path;
+	if (S_ISREG(st.st_mode) && (st.st_mode & (S_IROTH | S_IRGRP)))
+		open_to_others[1] = name;
+	return 0;
+}
+
+/* Refuse REDLOCK_NODE without the S: else the default node would be asked, unnoticed. */
+static int check_nodes_variable(const struct settings *s, struct err *e)
+{
+	if (s->nodes.count > 0 || s->command == COMMAND_GATE || s->command == COMMAND_SANDBOX ||
+		!getenv("REDLOCK_NODE"))
+		return 0;
+	err_set(e, ERR_CONFIG, "REDLOCK_NODE is set, which says nothing, and no nodes are named");
+	return err_hint(e, "the variable is REDLOCK_NODES, also for one node");
+}
+
+int configure(struct settings *s, struct err *e)
+{
+	if (read_config(s, e) < 0 || settings_choose_password(s, e) < 0 ||
+		check_nodes_variable(s, e) < 0)
+		return -1;
+	/* `config` shows the name of the file. */
+	return s->password_file && s->command != COMMAND_CONFIG ? read_password(s, e) : 0;
+}
+
+void configure_warn(void)
+{
+	for (int i = 0; i < 2; i++) {
+		const char *name = open_to_others[i];
+		char shown[200];
+
+		if (!name)
+			continue;
+		utf8_escape(shown, sizeof(shown), name, strlen(name));
+		log_say(LOG_NORMAL, "others can read '%s', which has a password in it", shown);
+		log_hint(LOG_NORMAL, "chmod %s '%s'", i == 0 ? "o-rwx" : "go-rwx", shown);
+	}
+}
+
+/* ---- no nodes configured ---- */
+
+bool configure_lacks_nodes(const struct settings *s, const struct reply *reply)
+{
+	return option_source(s, offsetof(struct settings, nodes))->kind == SOURCE_NONE &&
+	       reply->vote == VOTE_ABSENT && reply->reason == REASON_CONNECT;
+}
+
+void configure_hint_nodes(enum log_level at)
+{
+	log_hint(at, "no nodes were named, so " DEFAULT_NODES " was asked: name three or five "
+		     "independent Redis servers with --nodes or REDLOCK_NODES");
+	log_hint(at, "to try it on throwaway ones: redlock sandbox -- redlock run -k try -- date");
+}
+
+bool configure_has_hint(const struct settings *s, const struct tally *t)
+{
+	return report_remedy(t) || configure_lacks_nodes(s, &t->ballot[0].reply);
+}
+
+void configure_hint(const struct settings *s, const struct tally *t, enum log_level at)
+{
+	const char *remedy = report_remedy(t);
+
+	if (remedy)
+		log_hint(at, "%s", remedy);
+	if (configure_lacks_nodes(s, &t->ballot[0].reply))
+		configure_hint_nodes(at);
+}
+
+/* ---- the command's environment ---- */
+
+static void export(const char *name, const char *value)
+{
+	if (value)
+		setenv(name, value, 1);
+	else
+		unsetenv(name);
+}
+
+/* Makes the path absolute: the command may change its folder. A pipe can be read only once. */
+static void export_file(const char *name, const char *file)
+{
+	char absolute[PATH_MAX];
+	struct stat st;
+	bool is_pipe = file && stat(file, &st) == 0 && S_ISFIFO(st.st_mode);
+
+	export(name, file && !is_pipe && make_absolute(absolute, file) ? absolute : NULL);
+}
+
+void configure_command(const struct settings *s)
+{
+	/* The path of the password file is no secret. A user name is of use only with a
+	 * password. */
+	export("REDLOCK_PASSWORD_FILE", s->password_file);
+	export("REDLOCK_USERNAME", s->password_file ? s->username : NULL);
+	export("REDLOCK_PASSWORD", NULL);
+	/* Do not export --insecure: each redlock needs its own. */
+	export_file("REDLOCK_CACERT", s->tls.cacert);
+	export_file("REDLOCK_CERT", s->tls.cert);
+	export_file("REDLOCK_KEY_FILE", s->tls.key_file);
+	export("REDLOCK_SNI", s->tls.sni);
+	if (s->config)
+		export("REDLOCK_CONFIG", is_read_once ? NULL : path);
+	export("REDLOCK_PROFILE", is_read_once ? NULL : s->profile);
+	/* A nested redlock needs the format: REDLOCK_KEY is a name. */
+	export("REDLOCK_KEY_FORMAT", s->key_format);
+}

@@ -1,0 +1,45 @@
+/*
+ * configure: completes the settings from files: the configuration file and the nodes' password
+ * file.
+ *
+ * Call configure() after options_read() and before settings_finish(), then configure_warn() when
+ * the log is open; configure_command() prepares the environment just before a command starts. The
+ * texts that are read are static, and the settings point into them until the process ends.
+ */
+#ifndef CMD_CONFIGURE_H
+#define CMD_CONFIGURE_H
+
+#include "base/log.h"
+#include "cli/config.h"
+#include "cli/settings.h"
+#include "lock/tally.h"
+
+/*
+ * Reads the configuration file, if there is one, for settings that the command line and the
+ * environment leave open; then reads the password file. Returns -1 with *e (ERR_CONFIG).
+ */
+int configure(struct settings *s, struct err *e);
+
+/* Warns of each of these files that has a password and that other users can read. */
+void configure_warn(void);
+
+/* Returns the configuration file, or NULL if there is none. */
+const struct config *configure_file(void);
+
+/* Prepares the environment for a command: removes secrets, and adds the paths by which a nested
+ * redlock finds them. */
+void configure_command(const struct settings *s);
+
+/*
+ * Tells whether no nodes were configured and no server listens at the default address, given the
+ * reply of that node. configure_hint_nodes() then explains how to name nodes, and how to try
+ * redlock without any.
+ */
+bool configure_lacks_nodes(const struct settings *s, const struct reply *reply);
+void configure_hint_nodes(enum log_level at);
+
+/* Hints at a cause when too few nodes could be asked, if one is known. */
+bool configure_has_hint(const struct settings *s, const struct tally *t);
+void configure_hint(const struct settings *s, const struct tally *t, enum log_level at);
+
+#endif

@@ -1,0 +1,28 @@
+#include "cmd/confirm.h"
+
+#include "base/exit.h"
+#include "base/log.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+int confirm(const struct settings *s, const char *question, const char *done)
+{
+	char line[16] = "";
+
+	if (s->yes)
+		return STATUS_OK;
+	/* The question is printed to the log: without a terminal there, the user would not see
+	 * it. */
+	if (!isatty(STDIN_FILENO) || !isatty(log_fd())) {
+		log_say(LOG_ERRORS, "nothing is %s without --yes", done);
+		return STATUS_USAGE;
+	}
+	log_say(LOG_ERRORS, "%s Type 'yes' to do so", question);
+	if (fgets(line, sizeof(line), stdin) &&
+		(strcmp(line, "yes\n") == 0 || strcmp(line, "y\n") == 0))
+		return STATUS_OK;
+	log_say(LOG_ERRORS, "nothing was %s", done);
+	return STATUS_BUSY;
+}

@@ -1,0 +1,303 @@
+#include "cmd/help.h"
+
+#include "base/exit.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "cli/option.h"
+#include "cmd/commands.h"
+#include "cmd/print.h"
+#include "cmd/usage.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define WIDTH_MIN 40
+#define WIDTH_MAX 100
+#define WIDTH_USUAL 80
+
+/* The column of an option's description. On a narrow terminal the description is on the next
+ * line. */
+#define TEXT_COLUMN 28
+#define TEXT_COLUMN_BELOW 4
+#define NARROW 60
+
+/* A page is composed here and printed in one piece. */
+static char page[32 * 1024];
+static size_t used, width;
+
+#define add(...) text_append(page, sizeof(page), &used, __VA_ARGS__)
+
+static void begin(int fd)
+{
+	const char *columns = getenv("COLUMNS");
+	struct winsize size;
+	long n = WIDTH_USUAL;
+
+	if (!columns || !text_number(columns, 1, 10000, &n))
+		if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+			n = size.ws_col;
+	width = (size_t)(n < WIDTH_MIN ? WIDTH_MIN : n > WIDTH_MAX ? WIDTH_MAX : n);
+	used = 0;
+}
+
+static const char *finished(void)
+{
+	assert(used < sizeof(page) - 1);
+	return page;
+}
+
+static int show(void)
+{
+	fputs(finished(), stdout);
+	return print_finish();
+}
+
+/* Adds text from column `at` on; continuation lines begin at `indent`. Breaks words that are
+ * longer than a line. */
+static void add_text(size_t at, size_t indent, const char *text)
+{
+	bool is_first = true;
+
+	while (*text) {
+		size_t len = strcspn(text, " ");
+
+		if (len > width - indent)
+			len = width - indent;
+		if (at + !is_first + len > width) {
+			add("\n%*s", (int)indent, "");
+			at = indent;
+			is_first = true;
+		}
+		add("%s%.*s", is_first ? "" : " ", (int)len, text);
+		at += !is_first + len;
+		is_first = false;
+		text += len + strspn(text + len, " ");
+	}
+	add("\n");
+}
+
+static void add_item(size_t indent, const char *name, size_t text_column, const char *text)
+{
+	size_t at = indent + strlen(name);
+
+	add("%*s%s", (int)indent, "", name);
+	if (at + 2 > text_column) {
+		add("\n");
+		at = 0;
+	}
+	add("%*s", (int)(text_column - at), "");
+	add_text(text_column, text_column, text);
+}
+
+static size_t text_column(void)
+{
+	return width < NARROW ? TEXT_COLUMN_BELOW : TEXT_COLUMN;
+}
+
+static void add_option(const struct option_row *row)
+{
+	char name[64], text[400];
+	size_t n = 0;
+
+	if (row->letter)
+		text_append(name, sizeof(name), &n, "-%c, ", row->letter);
+	else
+		text_append(name, sizeof(name), &n, "%s", width < NARROW ? "" : "    ");
+	text_append(name, sizeof(name), &n, "--%s%s%s", row->name, row->value ? " " : "",
+		row->value ? row->value : "");
+	snprintf(text, sizeof(text), "%s%s%s%s", row->help, row->initial ? " [default: " : "",
+		row->initial ? row->initial : "", row->initial ? "]" : "");
+	add_item(2, name, text_column(), text);
+}
+
+static void add_options(enum command command)
+{
+	for (int group = 0; group < GROUP_COUNT; group++) {
+		bool is_empty = true;
+
+		for (int i = 0; i < option_rows_count; i++) {
+			const struct option_row *row = &option_rows[i];
+
+			if (row->group != (enum option_group)group || !option_is_of(row, command) ||
+				row->kind == OPTION_SECRET)
+				continue;
+			if (is_empty)
+				add("\n%s\n", option_group_title(row->group));
+			is_empty = false;
+			add_option(row);
+		}
+	}
+	add("\n");
+	add_text(0, 0,
+		"Durations: 250ms 1.5s 30s 5m 2h 1d; a bare number is seconds. Most options can "
+		"also be set in the environment: --node-timeout as REDLOCK_NODE_TIMEOUT, and so "
+		"on; and in a configuration file: see 'redlock help config'.");
+}
+
+static void add_status(int status, const char *text)
+{
+	char number[8];
+
+	snprintf(number, sizeof(number), "%d", status);
+	add_item(2, number, 7, text);
+}
+
+static void add_statuses(void)
+{
+	add("\nExit status\n");
+	for (int i = 0; i < status_rows_count; i++)
+		add_status(status_rows[i].number, status_rows[i].meaning);
+}
+
+/* Examples are not wrapped: they must be fit to be copied. */
+static void add_examples(const char *examples)
+{
+	add("\nExamples\n");
+	for (const char *end; *examples; examples = end + 1) {
+		end = strchr(examples, '\n');
+		add("  %.*s\n", (int)(end - examples), examples);
+	}
+}
+
+static void add_command(const struct command_row *row)
+{
+	char title[100];
+
+	snprintf(title, sizeof(title), "redlock %s%s%s", row->name, *row->operands ? " " : "",
+		row->operands);
+	add_text(0, 4, title);
+	add_item(0, "", 2, row->summary);
+	if (!(row->flags & TAKES_OPTIONS))
+		return;
+	add_options(row->id);
+	add_statuses();
+	add_examples(row->examples);
+}
+
+static void add_commands(enum command_group group)
+{
+	size_t longest = 0;
+
+	for (int i = 0; i < command_rows_count; i++)
+		if (strlen(command_rows[i].name) > longest)
+			longest = strlen(command_rows[i].name);
+	add("\n%s\n", command_group_title(group));
+	for (int i = 0; i < command_rows_count; i++)
+		if (command_rows[i].group == group)
+			add_item(2, command_rows[i].name, 2 + longest + 2, command_rows[i].summary);
+}
+
+static void add_overview(void)
+{
+	add_text(0, 0,
+		"redlock runs commands under a lock that is held on a majority of Redis servers:");
+	add("\n  redlock run -k nightly --nodes 'redis://a redis://b redis://c' -- backup.sh\n");
+	for (int group = 0; group < COMMANDS_COUNT; group++)
+		add_commands((enum command_group)group);
+	add("\n");
+	add_text(0, 0,
+		"'redlock help COMMAND' shows its options and the exit statuses, 'redlock help "
+		"--OPTION' what an option does, and with which commands, 'redlock help STATUS' "
+		"what an exit status means.");
+}
+
+static void add_places(const struct option_row *row)
+{
+	char text[400], env[OPTION_ENV_MAX];
+	size_t n = 0;
+
+	text_append(text, sizeof(text), &n, "(");
+	for (int i = 0; i < command_rows_count; i++)
+		if (option_is_of(row, command_rows[i].id))
+			text_append(text, sizeof(text), &n, "%s%s", n > 1 ? ", " : "",
+				command_rows[i].name);
+	if (row->env)
+		text_append(text, sizeof(text), &n, "; %s", option_env_name(env, row));
+	text_append(text, sizeof(text), &n, ")");
+	add_item(0, "", text_column(), text);
+}
+
+int help_command(const char *name)
+{
+	const struct command_row *row = name ? command_find(name) : NULL;
+
+	begin(STDOUT_FILENO);
+	if (row)
+		add_command(row);
+	else
+		add_overview();
+	return show();
+}
+
+/* word: an option with its dashes. */
+static int help_option(const char *word)
+{
+	begin(STDOUT_FILENO);
+	for (int i = 0; i < option_rows_count; i++)
+		if (option_is_called(&option_rows[i], word)) {
+			add_option(&option_rows[i]);
+			add_places(&option_rows[i]);
+		}
+	return show();
+}
+
+static int help_status(int status)
+{
+	const char *text = status > 128
+				   ? "128 and a signal's number: it ended the command, or redlock"
+				   : "none of redlock's: the command ended with it";
+
+	begin(STDOUT_FILENO);
+	for (int i = 0; i < status_rows_count; i++)
+		if (status_rows[i].number == status)
+			text = status_rows[i].meaning;
+	add_status(status, text);
+	return show();
+}
+
+/* An exit status, or an option with or without its dashes. */
+static int help_word(const char *word)
+{
+	char option[40];
+	long number;
+
+	if (text_number(word, 0, 255, &number))
+		return help_status((int)number);
+	if (word[0] == '-')
+		return usage_is_option(word) ? help_option(word) : usage_early_option(word);
+	snprintf(option, sizeof(option), "--%s", word);
+	return usage_is_option(option) ? help_option(option) : usage_unknown_command(word);
+}
+
+int cmd_help(struct settings *s)
+{
+	const char *word = s->operands[0];
+
+	return word && !command_find(word) ? help_word(word) : help_command(word);
+}
+
+void help_missing_command(void)
+{
+	begin(log_fd());
+	add_overview();
+	add("\n");
+	log_text(LOG_ERRORS, finished());
+	log_say(LOG_ERRORS, "no command: what shall be done?");
+}
+
+int help_version(void)
+{
+	printf("redlock %s\n", REDLOCK_VERSION);
+	return print_finish();
+}
+
+int cmd_version(struct settings *s)
+{
+	(void)s;
+	return help_version();
+}

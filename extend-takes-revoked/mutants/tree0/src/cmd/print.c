@@ -1,0 +1,184 @@
+#include "cmd/print.h"
+
+#include "base/duration.h"
+#include "base/exit.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "base/token.h"
+#include "cli/option.h"
+#include "report/foreign.h"
+#include "report/report.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void print_line(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	putchar('\n');
+}
+
+void print_text(const char *text, size_t len)
+{
+	(void)fwrite(text, 1, len, stdout);
+}
+
+void print_env(const char *name, const char *value)
+{
+	size_t size = 4 * strlen(value) + 3;
+	char *quoted = malloc(size);
+
+	if (quoted && text_quote(quoted, size, value))
+		printf("export %s=%s\n", name, quoted);
+	else
+		log_say(LOG_ERRORS, "out of memory");
+	free(quoted);
+}
+
+void print_status_for_eval(int status)
+{
+	printf("(exit %d)\n", status);
+	(void)fflush(stdout);
+}
+
+void print_keys(struct json *j, const struct settings *s)
+{
+	json_text(j, "key", s->key);
+	if (s->keys.count == 1)
+		return;
+	json_open(j, "keys", '[');
+	for (int i = 0; i < s->keys.count; i++)
+		json_text(j, NULL, s->keys.key[i]);
+	json_close(j, ']');
+}
+
+void print_begin(struct json *j, const struct settings *s)
+{
+	*j = (struct json){0};
+	json_open(j, NULL, '{');
+	json_number(j, "schema", PRINT_SCHEMA);
+	json_text(j, "command", option_command_name(s->command));
+	if (s->key)
+		print_keys(j, s);
+}
+
+void print_outcome(struct json *j, const char *outcome, int status)
+{
+	json_text(j, "outcome", outcome);
+	json_number(j, "status", status);
+}
+
+int print_failure(const struct settings *s, const char *outcome, int status)
+{
+	struct json j;
+
+	if (s->format == FORMAT_JSON) {
+		print_begin(&j, s);
+		print_outcome(&j, outcome, status);
+		print_end(&j);
+	}
+	return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;
+}
+
+void print_holder(struct json *j, const char *name, const struct reply *holder)
+{
+	bool is_ours = token_is_ours(holder->text, holder->text_len);
+	char when[TIME_TEXT_MAX];
+	size_t owner = 0;
+	int64_t since = is_ours ? token_since(holder->text, holder->text_len, &owner) : 0;
+
+	json_open(j, name, '{');
+	json_text(j, "format", is_ours ? "redlock" : foreign_format(holder));
+	json_bytes(j, is_ours ? "owner" : "value", holder->text + owner, holder->text_len - owner);
+	if (token_is_shared(holder->text, holder->text_len))
+		json_bool(j, "shared", true);
+	if (since)
+		json_text(j, "since", time_format(when, since));
+	json_ms(j, "left_ms", holder->pttl);
+	json_close(j, '}');
+}
+
+static const char *vote_name(const struct ballot *b)
+{
+	switch (b->vote) {
+	case VOTE_YES:
+		return "yes";
+	case VOTE_GONE:
+		return "free";
+	case VOTE_FOREIGN:
+		return b->reply.is_reserved ? "reserved" : "held";
+	case VOTE_NONE:
+		return "none"; /* not waited for */
+	case VOTE_ABSENT:
+		break;
+	}
+	return "absent";
+}
+
+void print_nodes(
+	struct json *j, const struct tally *t, const struct node_list *nodes, const usec took[])
+{
+	json_open(j, "nodes", '[');
+	for (int i = 0; i < nodes->count; i++) {
+		const struct ballot *b = &t->ballot[i];
+
+		json_open(j, NULL, '{');
+		json_text(j, "node", nodes->node[i].label);
+		json_text(j, "answer", vote_name(b));
+		if (b->vote == VOTE_ABSENT) {
+			json_text(j, "why", reason_words(b->reply.reason));
+			if (b->reply.text_len)
+				json_bytes(j, "detail", b->reply.text, b->reply.text_len);
+			if (b->reply.reason == REASON_QUARANTINE)
+				json_ms(j, "left_ms", b->reply.pttl);
+		}
+		if (b->vote == VOTE_FOREIGN && !b->reply.is_reserved)
+			print_holder(j, "holder", &b->reply);
+		if (took)
+			json_us(j, "took_us", took[i]);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+int print_duplicate(const struct tally *t, const struct node_list *nodes)
+{
+	char text[REPORT_MAX];
+
+	if (t->duplicate[0] < 0)
+		return STATUS_OK;
+	log_say(LOG_ERRORS, "%s", report_duplicate(text, t, nodes));
+	log_hint(LOG_ERRORS, "each node must be a separate server");
+	return STATUS_CONFIG;
+}
+
+void print_end(struct json *j)
+{
+	json_close(j, '}');
+	if (j->failed)
+		log_say(LOG_ERRORS, "out of memory");
+	else
+		puts(j->text);
+	free(j->text);
+}
+
+void print_clear(void)
+{
+	printf("\033[H\033[2J");
+}
+
+/* A write to a full disk or a closed stdout fails here. */
+int print_finish(void)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return STATUS_OK;
+	log_say(LOG_ERRORS, "cannot write to stdout: %s", strerror(errno));
+	return STATUS_INTERNAL;
+}

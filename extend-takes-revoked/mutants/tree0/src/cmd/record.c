@@ -1,0 +1,120 @@
+#include "cmd/record.h"
+
+#include "base/clock.h"
+#include "base/duration.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "cmd/metrics.h"
+#include "cmd/print.h"
+#include "io/file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Returns the absolute path, which *kept owns until the process ends; NULL after an error
+ * message. */
+static const char *whole_path(const char *path, char **kept)
+{
+	char *folder;
+
+	if (!path || path[0] == '/')
+		return path;
+	folder = getcwd(NULL, 0);
+	if (!folder || asprintf(kept, "%s/%s", folder, path) < 0) {
+		log_say(LOG_NORMAL, "nothing will be recorded: the working directory: %s",
+			strerror(errno));
+		*kept = NULL;
+	}
+	free(folder);
+	return *kept;
+}
+
+void record_prepare(struct settings *s)
+{
+	static char *record, *metrics_file;
+
+	s->record = whole_path(s->record, &record);
+	s->metrics_file = whole_path(s->metrics_file, &metrics_file);
+}
+
+static void put_failed_nodes(struct json *j, const struct settings *s, const struct lock *lock)
+{
+	json_open(j, "nodes", '[');
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		if (!tally_in_trouble(&lock->tally, i))
+			continue;
+		json_open(j, NULL, '{');
+		json_text(j, "node", s->nodes.node[i].label);
+		json_text(j, "why", reason_words(lock->tally.ballot[i].reply.reason));
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+static void append_line(const struct settings *s, const struct run_summary *summary)
+{
+	char when[TIME_TEXT_MAX];
+	struct json j;
+	struct err e;
+
+	print_begin(&j, s);
+	json_text(&j, "time", time_format(when, clock_wall() / USEC_SEC));
+	json_text(&j, "owner", summary->owner);
+	print_outcome(&j, summary->outcome, summary->status);
+	json_ms(&j, "waited_ms", summary->waited);
+	json_ms(&j, "held_ms", summary->held);
+	if (s->limit > 0 && summary->held != NEVER)
+		json_number(&j, "slot",
+			policy_has_slots(&summary->lock->policy) ? summary->lock->stamp.slot : 1);
+	if (summary->lock->tenure.fence)
+		json_number(&j, "fence", summary->lock->tenure.fence);
+	json_number(&j, "extensions", summary->lock->tenure.extensions);
+	json_ms(&j, "worst_margin_ms",
+		summary->lock->tenure.extensions ? summary->lock->tenure.worst_margin : NEVER);
+	put_failed_nodes(&j, s, summary->lock);
+	json_close(&j, '}');
+	if (j.failed) {
+		log_say(LOG_NORMAL, "not recorded: out of memory");
+	} else {
+		j.text[j.len] = '\n'; /* overwrites the NUL */
+		if (file_append(s->record, j.text, j.len + 1, &e) < 0)
+			log_say(LOG_NORMAL, "not recorded: %s", e.text);
+	}
+	free(j.text);
+}
+
+static char *merge(const char *old, size_t old_len, const void *sample, size_t *len)
+{
+	return metrics_merge(old, old_len, sample, len);
+}
+
+static void update_metrics(const struct settings *s, const struct run_summary *summary)
+{
+	const struct sample sample = {
+		.key = s->key,
+		.outcome = summary->outcome,
+		.at = clock_wall() / USEC_SEC,
+		.status = summary->status,
+		.extensions = summary->lock->tenure.extensions,
+		.waited = summary->waited,
+		.held = summary->held,
+		.worst_margin = summary->lock->tenure.extensions
+					? summary->lock->tenure.worst_margin
+					: NEVER,
+	};
+	struct err e;
+
+	if (file_replace(s->metrics_file, merge, &sample, &e) < 0)
+		log_say(LOG_NORMAL, "metrics not updated: %s", e.text);
+}
+
+void record_run(const struct settings *s, const struct run_summary *summary)
+{
+	if (s->record)
+		append_line(s, summary);
+	if (s->metrics_file)
+		update_metrics(s, summary);
+}

@@ -1,0 +1,163 @@
+#include "cmd/revoke.h"
+
+#include "base/log.h"
+#include "base/token.h"
+#include "report/foreign.h"
+#include "report/report.h"
+
+#include <string.h>
+
+static bool is_structure(const struct ballot *b)
+{
+	return b->vote == VOTE_FOREIGN && strcmp(foreign_format(&b->reply), "structure") == 0;
+}
+
+void revoke_ask(
+	struct revocation *r, struct query *query, const struct request *const asked[NODES_MAX])
+{
+	query_ask(query, asked, NULL, QUERY_ALL);
+	for (int i = 0; i < query->tally.nodes; i++)
+		if (!asked[i])
+			tally_take(&query->tally, i, &r->shown[i], NULL);
+}
+
+static struct lock_ref lock_of(const struct settings *s, const struct key_list *keys)
+{
+	return (struct lock_ref){
+		.keys = keys, .slots = (int)s->limit, .slot = (int)s->slot, .token = ""};
+}
+
+/* A look reports only the type of a hash or sorted set: ask for the names in it. */
+static void learn_names(struct query *query, const struct lock_ref *lock)
+{
+	static struct revocation r; /* too large for the stack */
+	int count = 0;
+
+	request_revoke(&r.request[0], lock, NULL);
+	for (int i = 0; i < query->tally.nodes; i++) {
+		bool asked = is_structure(&query->tally.ballot[i]);
+
+		r.shown[i] = query->tally.ballot[i].reply;
+		r.asked[i] = asked ? &r.request[0] : NULL;
+		count += asked;
+	}
+	if (count > 0)
+		revoke_ask(&r, query, r.asked);
+}
+
+void revoke_look(
+	struct query *query, const struct settings *s, const struct key_list *keys, bool is_shared)
+{
+	const struct lock_ref lock = lock_of(s, keys);
+	struct request look;
+
+	request_look(&look, &lock, &(struct look_args){.is_shared = is_shared});
+	query_ask_all(query, &look, NULL, QUERY_ALL);
+	learn_names(query, &lock);
+}
+
+/* Returns OP_NONE if the node has no lock of a holder. */
+static enum op op_for(const struct ballot *b, bool deletes)
+{
+	if (b->vote != VOTE_FOREIGN || b->reply.is_reserved)
+		return OP_NONE;
+	if (is_structure(b))
+		return strchr(b->reply.text, ' ') ? OP_REVOKE : OP_NONE;
+	if (deletes || (token_is_ours(b->reply.text, b->reply.text_len) &&
+			       token_has_no_holder(b->reply.text) &&
+			       !token_is_shared(b->reply.text, b->reply.text_len)))
+		return OP_HAND_OFF;
+	return OP_REVOKE;
+}
+
+int revoke_plan(struct revocation *r, const struct query *query, const struct settings *s,
+	const struct key_list *keys, bool deletes)
+{
+	int count = 0;
+
+	r->keys = keys;
+	r->deletes = deletes;
+	for (int i = 0; i < query->tally.nodes; i++) {
+		const struct ballot *b = &query->tally.ballot[i];
+		enum op op = op_for(b, deletes);
+		struct lock_ref lock = lock_of(s, keys);
+
+		r->shown[i] = b->reply;
+		lock.token = s->token ? s->token : r->shown[i].text;
+		lock.token_len = !s->token ? r->shown[i].text_len : strnlen(s->token, TOKEN_ID_LEN);
+		if (op == OP_HAND_OFF)
+			request_hand_off(&r->request[i], &lock,
+				&(struct hand_off_args){
+					.reserve_time = s->node_timeout, .flag = FLAG_BREAKS});
+		else if (op == OP_REVOKE)
+			request_revoke(&r->request[i], &lock, deletes ? FLAG_DELETE : NULL);
+		r->asked[i] = op == OP_NONE ? NULL : &r->request[i];
+		count += op != OP_NONE;
+	}
+	return count;
+}
+
+int revoke_remains(const struct query *query)
+{
+	int count = 0;
+
+	for (int i = 0; i < query->tally.nodes; i++) {
+		const struct ballot *b = &query->tally.ballot[i];
+
+		count += b->vote == VOTE_FOREIGN && token_is_revoked(b->reply.text);
+	}
+	return count;
+}
+
+int revoke_endless(const struct revocation *r, int nodes)
+{
+	int count = 0;
+
+	for (int i = 0; i < nodes; i++)
+		count += r->asked[i] && r->shown[i].pttl == NEVER;
+	return count;
+}
+
+static void revoke_holder(struct query *query, const struct settings *s, int key, const char *held)
+{
+	static struct revocation r; /* too large for the stack */
+	const struct key_list keys = ONE_KEY(s->keys.key[key]);
+	const struct reply *outer;
+	char text[REPORT_MAX];
+	int asked = 0;
+
+	revoke_look(query, s, &keys, s->shared > 0);
+	if (tally_held_by(&query->tally, held, &outer) > 0 ||
+		revoke_plan(&r, query, s, &keys, false) == 0)
+		return;
+	report_status(text, &query->tally, &s->nodes, keys.key[0], 0, clock_wall() / USEC_SEC);
+	if (revoke_endless(&r, s->nodes.count) > 0) {
+		log_say(LOG_ERRORS, "no takeover: %s", text);
+		log_hint(LOG_ERRORS, "a key without expiry would not end: 'redlock break --force' "
+				     "removes it");
+		return;
+	}
+	for (int i = 0; i < s->nodes.count; i++) {
+		if (r.asked[i] && r.asked[i]->op != OP_REVOKE)
+			r.asked[i] = NULL;
+		asked += r.asked[i] != NULL;
+	}
+	if (asked == 0)
+		return;
+	revoke_ask(&r, query, r.asked);
+	if (tally_count(&query->tally, VOTE_YES) > 0)
+		log_say(LOG_NORMAL, "takeover: %s; it ends now", text);
+}
+
+void revoke_holders(const struct settings *s, const char *held)
+{
+	static struct query query; /* too large for the stack */
+	const struct policy policy = settings_policy(s);
+	struct err e;
+
+	if (query_open(&query, &policy, &s->nodes, &e) < 0)
+		return; /* the lock's own connections report the reason */
+	for (int i = 0; i < s->keys.count; i++)
+		revoke_holder(&query, s, i, held);
+	query_close(&query);
+}

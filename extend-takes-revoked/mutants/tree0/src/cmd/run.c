@@ -1,0 +1,555 @@
+/*
+ * redlock run: takes the lock, runs the command, releases the lock.
+ *
+ * The main thread acquires the lock and makes the supervisor process while it is the only thread;
+ * the supervisor starts the command and terminates it at the deadline. Main forwards signals and
+ * each new validity to the supervisor, and does its work if it is dead or stuck. When the first
+ * extension is due, main gives the session to the extender thread and reads its messages: a command
+ * that ends before then costs no thread. When all processes of the command are gone, main stops the
+ * extender and owns the session again.
+ */
+#include "base/clock.h"
+#include "base/duration.h"
+#include "base/exit.h"
+#include "base/log.h"
+#include "base/token.h"
+#include "cmd/client.h"
+#include "cmd/commands.h"
+#include "cmd/configure.h"
+#include "cmd/record.h"
+#include "cmd/revoke.h"
+#include "cmd/supervise.h"
+#include "io/alarm.h"
+#include "io/extender.h"
+#include "io/supervisor.h"
+#include "report/report.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct run {
+	struct client client;
+	const char *outer_fence; /* the fencing number of the enclosing run, or NULL */
+	char *const *argv; /* the command */
+	struct supervision watch;
+	struct extender extender;
+	usec extend_at; /* when the extender starts */
+	usec valid_until; /* NEVER: nested; the enclosing run keeps the lock */
+	bool is_nested;
+	uint32_t prepared_for; /* the attempt during which the supervisor was made */
+	bool resume_pending; /* after a stop: the command continues after the next extension */
+	bool has_logged_loss;
+	bool lost;
+	int die_of; /* the signal by which redlock ends; 0: none */
+	struct run_summary summary; /* its outcome is NULL while the command's own status decides */
+};
+
+/* ---- before the command ---- */
+
+/* Sets the variable, or removes that of an enclosing lock if number is 0. */
+static void set_number(const char *name, long number)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%ld", number);
+	if (number > 0)
+		setenv(name, text, 1);
+	else
+		unsetenv(name);
+}
+
+/* Sets the variables of the lock, and removes secrets. */
+static void set_environment(const struct run *r, const char *token)
+{
+	const struct settings *s = r->client.settings;
+	const struct lock *lock = &r->client.session.lock;
+	char nodes[NODES_MAX * NODE_LABEL_MAX], held[CLIENT_HELD_MAX], ttl[24], fence[24], keys[24];
+
+	node_list_format(&s->nodes, nodes, sizeof(nodes));
+	snprintf(ttl, sizeof(ttl), "%lld", (long long)(s->ttl / USEC_MSEC));
+	setenv("REDLOCK_KEY", s->names, 1);
+	snprintf(keys, sizeof(keys), "%d", s->keys.count);
+	setenv("REDLOCK_KEYS", keys, 1);
+	setenv("REDLOCK_TOKEN", token, 1);
+	setenv("REDLOCK_TTL_MS", ttl, 1);
+	setenv("REDLOCK_NODES", nodes, 1);
+	snprintf(fence, sizeof(fence), "%lld", (long long)lock->tenure.fence);
+	/* A nested run keeps the number of its enclosing lock; the number of any other lock is
+	 * removed. */
+	if (lock->tenure.fence > 0)
+		setenv("REDLOCK_FENCE", fence, 1);
+	else if (r->is_nested && r->outer_fence)
+		setenv("REDLOCK_FENCE", r->outer_fence, 1);
+	else
+		unsetenv("REDLOCK_FENCE");
+	if (!r->is_nested)
+		unsetenv("REDLOCK_KEEPER");
+	set_number("REDLOCK_LIMIT", s->limit);
+	set_number("REDLOCK_SLOT", client_slot(&r->client));
+	/* The ids of this lock and of all enclosing locks. */
+	snprintf(held, sizeof(held), "%.*s%s%s", r->is_nested ? 0 : TOKEN_ID_LEN, token,
+		r->is_nested || !r->client.outer[0] ? "" : " ", r->client.outer);
+	setenv("REDLOCK_HELD", held, 1);
+	configure_command(s);
+}
+
+static int prepare_supervisor(struct run *r, const char *token, struct err *e)
+{
+	const struct supervisor_policy policy = {
+		.deadline = settings_deadline(r->client.settings),
+		.wait_descendants = r->client.settings->wait_descendants > 0,
+		.is_nested = r->client.outer[0] != '\0',
+	};
+
+	set_environment(r, token);
+	return supervisor_prepare(&r->watch.supervisor, r->argv, &r->client.signals, &policy, e);
+}
+
+/* Makes the supervisor while the nodes process a request that will probably succeed: the first
+ * attempt, or one with a reservation. */
+static void prepare_early(struct run *r)
+{
+	const struct lock *lock = &r->client.session.lock;
+	struct err later;
+
+	/* The command's environment needs the fencing number, which is not known yet. */
+	if (lock->policy.wants_fence)
+		return;
+	if (lock_state(lock) == LOCK_TRYING && !lock_is_pausing(lock) &&
+		lock->stamp.attempt == lock->stamp.round &&
+		(lock->stamp.attempt == 1 || lock->waiter.used_reservation) &&
+		r->prepared_for != lock->stamp.attempt) {
+		r->prepared_for = lock->stamp.attempt;
+		(void)prepare_supervisor(r, r->client.session.token, &later);
+	} else if (lock_is_pausing(lock) || r->prepared_for != lock->stamp.attempt) {
+		/* Its environment has the token, and maybe the slot, of an earlier attempt. */
+		supervisor_close(&r->watch.supervisor);
+	}
+}
+
+/* Returns the number of a fatal signal, else 0. */
+static int acquire(struct run *r)
+{
+	int number = 0;
+
+	client_start(&r->client);
+	while (number == 0 && client_is_open(&r->client)) {
+		number = client_step(&r->client);
+		prepare_early(r);
+	}
+	log_clear();
+	return number;
+}
+
+/* ---- the command ---- */
+
+static void log_loss(struct run *r, const char *words)
+{
+	if (r->has_logged_loss)
+		return;
+	r->has_logged_loss = r->lost = true;
+	log_say(LOG_ERRORS, "%s", words);
+	if (r->client.settings->on_lost)
+		return;
+	log_say(LOG_ERRORS, "the command runs on without the lock");
+	if (r->resume_pending)
+		supervisor_resume(&r->watch.supervisor);
+}
+
+static void read_extender(struct run *r)
+{
+	char left[DURATION_TEXT_MAX];
+	struct extender_message message;
+
+	while (extender_read(&r->extender, &message))
+		switch (message.kind) {
+		case EXTENDER_EXTENDED:
+			r->valid_until = message.valid_until;
+			supervisor_extended(&r->watch.supervisor, message.valid_until);
+			log_say(LOG_DECISIONS, "extended %s, valid for %s", r->client.name,
+				duration_format(left, message.valid_until - clock_now()));
+			if (r->resume_pending)
+				supervisor_resume(&r->watch.supervisor);
+			r->resume_pending = false;
+			break;
+		case EXTENDER_EXPIRING:
+			supervisor_lose(&r->watch.supervisor);
+			log_loss(r, message.text);
+			break;
+		case EXTENDER_LOG:
+			log_say(LOG_REPLIES, "%s", message.text);
+			break;
+		}
+}
+
+/* Starts the extender. A thread that cannot be created now may be created a moment later: retries
+ * until the deadline. */
+static void start_extender(struct run *r)
+{
+	struct err e;
+
+	if (extender_start(&r->extender, &e) == 0) {
+		if (r->resume_pending)
+			extender_extend(&r->extender);
+		return;
+	}
+	if (r->extend_at == lock_extend_at(&r->client.session.lock))
+		log_err(&e);
+	r->extend_at = clock_now() + usec_max(r->client.settings->ttl / 30, 10 * USEC_MSEC);
+}
+
+/* Continues after SIGCONT: the command may have been stopped, too. Extends first, since only the
+ * reply tells whether the command may continue. */
+static void resume(struct run *r)
+{
+	if (r->is_nested) {
+		supervisor_resume(&r->watch.supervisor);
+		return;
+	}
+	read_extender(r); /* An extension from before the stop confirms nothing now. */
+	r->resume_pending = true;
+	if (r->extender.is_running)
+		extender_extend(&r->extender);
+	else
+		r->extend_at = usec_min(r->extend_at, clock_now());
+}
+
+/* When main takes over from the supervisor: halfway through the time that is reserved for killing
+ * and reaping. */
+static usec replace_at(const struct run *r)
+{
+	if (r->watch.replacing)
+		return r->watch.replace_at;
+	return r->client.settings->on_lost
+		       ? r->valid_until - deadline_reap_time(r->client.settings->ttl) / 2
+		       : NEVER;
+}
+
+/* Returns when all processes of the command have ended, or may keep running. */
+static void supervise(struct run *r)
+{
+	usec detach_at = clock_now() + DETACH_AFTER;
+	struct alarm_priority before;
+	bool resumed;
+
+	/* The extender thread inherits the priority. */
+	alarm_raise_priority(&before);
+	supervisor_check(&r->watch.supervisor); /* it may be stopped already */
+	while (!r->watch.is_over) {
+		struct pollfd fds[] = {
+			{.fd = r->client.signals.fd, .events = POLLIN},
+			{.fd = extender_fd(&r->extender), .events = POLLIN},
+			{.fd = r->watch.supervisor_is_dead ? -1
+							   : supervisor_fd(&r->watch.supervisor),
+				.events = POLLIN},
+			{.fd = r->watch.alarm, .events = POLLIN},
+		};
+		bool wants_extender = !r->extender.is_running;
+		usec at = usec_min(replace_at(r), detach_at);
+
+		alarm_set(r->watch.alarm, wants_extender ? usec_min(at, r->extend_at) : at);
+		if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0)
+			assert(errno == EINTR || errno == ENOMEM);
+		if (clock_now() >= detach_at) {
+			supervisor_detach();
+			detach_at = NEVER;
+		}
+		resumed = supervise_take_signals(&r->watch);
+		r->client.signalled |= r->watch.has_fatal_signal;
+		if (resumed)
+			resume(r);
+		read_extender(r);
+		supervise_read(&r->watch, resumed || r->resume_pending);
+		if (!r->watch.is_over && clock_now() >= replace_at(r))
+			supervise_replace(&r->watch, clock_now());
+		if (!r->watch.is_over && wants_extender && clock_now() >= r->extend_at)
+			start_extender(r);
+	}
+}
+
+static void release(struct run *r, usec expire_in)
+{
+	client_release(&r->client, expire_in);
+	supervisor_close(&r->watch.supervisor);
+}
+
+static int too_slow(struct run *r)
+{
+	r->summary.outcome = "too-slow";
+	log_say(LOG_ERRORS, "this machine is so slow that too little of the TTL was left");
+	return STATUS_NO_QUORUM;
+}
+
+static int not_started(struct run *r)
+{
+	int status;
+
+	if (r->watch.end.number == ETIME)
+		return too_slow(r);
+	status = supervise_not_started(&r->watch, r->argv[0]);
+	if (status == STATUS_NOT_FOUND && strpbrk(r->argv[0], " |&;<>="))
+		log_hint(LOG_ERRORS, "a string for the shell goes with -c; "
+				     "otherwise COMMAND and each ARG are separate arguments");
+	r->summary.outcome = status == STATUS_INTERNAL ? "failed" : "not-started";
+	return status;
+}
+
+/* Finds and reports a loss of the lock before the command ended. Must precede the release, which
+ * clears the reason. */
+static void log_lost_lock(struct run *r)
+{
+	const struct lock *lock = &r->client.session.lock;
+	char text[REPORT_MAX];
+
+	/* If the lock ended first, the status is never the command's own, even if the loss was not
+	 * reported. */
+	r->lost |= lock->loss != LOSS_NONE || r->watch.end.cause == CAUSE_LOST ||
+		   r->watch.end.ended_at >= lock->tenure.valid_until;
+	if (!r->lost)
+		return;
+	if (!r->has_logged_loss && lock->loss != LOSS_NONE)
+		log_say(LOG_ERRORS, "%s",
+			report_loss(
+				text, lock, &r->client.settings->nodes, &r->client.settings->keys));
+	else if (!r->has_logged_loss)
+		log_say(LOG_ERRORS, "%s",
+			report_stood_still(text, lock, &r->client.settings->keys));
+	if (lock->loss == LOSS_EXPIRED)
+		client_hint_remedy(&r->client, LOG_ERRORS);
+}
+
+/* The replies to the release may show that the lock was lost while the command ran. */
+static int recheck_after_release(struct run *r, int status)
+{
+	if (r->lost || r->watch.end.kind != SUPERVISOR_ENDED)
+		return status;
+	log_lost_lock(r);
+	if (!r->lost)
+		return status;
+	r->summary.outcome = "lost";
+	return STATUS_LOST;
+}
+
+/* Returns the exit status, or -1: r->watch.end has the command's own. */
+static int outcome(struct run *r)
+{
+	char shown[DURATION_TEXT_MAX];
+
+	if (r->watch.end.kind == SUPERVISOR_FAILED)
+		return not_started(r);
+	if (r->lost) {
+		r->summary.outcome = "lost";
+		return STATUS_LOST;
+	}
+	if (r->watch.end.cause == CAUSE_MAX_RUN) {
+		r->summary.outcome = "max-run";
+		log_say(LOG_NORMAL, "the command ran for longer than %s and was ended",
+			duration_format(shown, r->client.settings->max_run));
+		return STATUS_MAX_RUN;
+	}
+	if (r->watch.replacing) {
+		r->summary.outcome = "failed";
+		return supervise_supervisor_killed();
+	}
+	if (r->watch.end.tree.alive > 0) {
+		supervise_log_remaining(&r->watch.end.tree, "the lock");
+		log_hint(LOG_NORMAL, "--wait-descendants waits for what the command leaves behind");
+	}
+	return -1;
+}
+
+/* Runs the command with the lock held. Returns an exit status, or -1: r->watch.end has the
+ * command's own. */
+static int run_command(struct run *r)
+{
+	const struct lock *lock = &r->client.session.lock;
+	usec started = clock_now(), held;
+	char text[REPORT_MAX];
+	struct err e;
+	int status;
+
+	client_read_replies(&r->client);
+	if (lock->tally.duplicate[0] >= 0) {
+		r->summary.outcome = client_refusal_word(&r->client);
+		status = client_refuse_duplicate(&r->client);
+		supervisor_close(&r->watch.supervisor);
+		return status;
+	}
+	r->valid_until = lock->tenure.valid_until;
+	r->extend_at = lock_extend_at(lock);
+	if (r->watch.supervisor.pid == 0 &&
+		prepare_supervisor(r, r->client.session.token, &e) < 0) {
+		r->summary.held = clock_now() - started;
+		release(r, 0);
+		log_err(&e);
+		return status_of(e.kind);
+	}
+	supervisor_start(&r->watch.supervisor, lock->tenure.valid_until);
+	supervise(r);
+	extender_stop(&r->extender);
+	if (r->watch.end.kind == SUPERVISOR_ENDED)
+		log_lost_lock(r);
+	if (lock->tally.duplicate[0] >= 0)
+		log_say(LOG_NORMAL, "%s",
+			report_duplicate(text, &lock->tally, &r->client.settings->nodes));
+	status = outcome(r);
+	held = r->summary.held = clock_now() - started;
+	release(r, r->watch.end.kind == SUPERVISOR_ENDED && !r->lost &&
+				   held < r->client.settings->min_hold
+			   ? r->client.settings->min_hold - held
+			   : 0);
+	return recheck_after_release(r, status);
+}
+
+/* Runs the command under the lock of the enclosing run, which supervises this process as well. */
+static int run_nested(struct run *r)
+{
+	char token[REPLY_TEXT_MAX];
+	const struct reply *holder;
+	struct err e;
+
+	if (!client_is_nested(&r->client, &holder))
+		return STATUS_INTERNAL;
+	snprintf(token, sizeof(token), "%s", holder->text);
+	release(r, 0);
+	r->is_nested = true;
+	r->valid_until = r->extend_at = NEVER;
+	if (prepare_supervisor(r, token, &e) < 0) {
+		log_err(&e);
+		return status_of(e.kind);
+	}
+	supervisor_start(&r->watch.supervisor, NEVER);
+	supervise(r);
+	extender_stop(&r->extender);
+	supervisor_close(&r->watch.supervisor);
+	return outcome(r);
+}
+
+/* Handles the end of the wait without the lock. */
+static int not_acquired(struct run *r)
+{
+	const struct lock *lock = &r->client.session.lock;
+	const struct reply *holder;
+	bool is_nested = client_is_nested(&r->client, &holder);
+	int status;
+
+	if (is_nested && r->client.settings->reentrant && !holder->is_shared) {
+		log_say(LOG_DECISIONS, "%s is held by an enclosing run", r->client.name);
+		return run_nested(r);
+	}
+	r->summary.outcome = client_refusal_word(&r->client);
+	status = is_nested && lock->refusal != REFUSAL_DUPLICATE ? client_refuse_nested(&r->client)
+								 : client_refused(&r->client);
+	supervisor_close(&r->watch.supervisor);
+	return status;
+}
+
+/* Returns the argv of the shell for -c, or the operands; NULL after an error message. */
+static char *const *find_command(const struct settings *s, char *const operands[])
+{
+	static char *shell_argv[] = {NULL, "-c", NULL, NULL};
+
+	if (s->shell ? operands[0] != NULL : operands[0] == NULL) {
+		log_say(LOG_ERRORS,
+			s->shell ? "both -c and a command: which one?" : "no command to run");
+		log_hint(LOG_ERRORS, "redlock run -k KEY -- COMMAND; see 'redlock help run'");
+		return NULL;
+	}
+	if (!s->shell)
+		return operands;
+	shell_argv[0] = supervise_shell();
+	shell_argv[2] = (char *)s->shell;
+	return shell_argv;
+}
+
+static int open_all(struct run *r, const struct settings *s)
+{
+	struct err e;
+
+	if (client_open(&r->client, s, (long)getpid(), r->argv, &e) == 0 &&
+		supervise_open(&r->watch, &r->client.signals, r->client.name, &e) == 0 &&
+		extender_open(&r->extender, &r->client.session, &s->nodes,
+			log_level() >= LOG_REPLIES, &e) == 0)
+		return STATUS_OK;
+	r->summary.waited = clock_now() - r->client.began;
+	/* The only configuration error left at this point is a node that is listed twice. */
+	r->summary.outcome = e.kind == ERR_CONFIG ? "duplicate-node" : "failed";
+	log_err(&e);
+	return status_of(e.kind);
+}
+
+/* Returns an exit status, or -1: r->watch.end has the command's own, or r->die_of is set. */
+static int acquire_and_run(struct run *r)
+{
+	const struct lock *lock = &r->client.session.lock;
+	const struct settings *s = r->client.settings;
+	char text[DURATION_TEXT_MAX];
+
+	if (s->takeover)
+		revoke_holders(s, r->client.outer);
+	r->die_of = acquire(r);
+	r->summary.waited = clock_now() - r->client.began;
+	if (r->die_of) {
+		r->summary.outcome = "interrupted";
+		r->client.signalled = true;
+		release(r, 0);
+		return -1;
+	}
+	if (lock_state(lock) != LOCK_HELD)
+		return not_acquired(r);
+	log_say(LOG_DECISIONS, "acquired %s on %d of %d nodes after %s, valid for %s",
+		r->client.name, tally_count(&lock->tally, VOTE_YES), s->nodes.count,
+		duration_format((char[DURATION_TEXT_MAX]){0}, r->summary.waited),
+		duration_format(text, lock->tenure.valid_until - clock_now()));
+	return run_command(r);
+}
+
+/* Writes the run summary, and ends with a status or by a signal. */
+static int finish(struct run *r, int status)
+{
+	struct run_summary *summary = &r->summary;
+
+	if (status < 0 && !r->die_of) {
+		if (WIFSIGNALED(r->watch.end.number))
+			r->die_of = WTERMSIG(r->watch.end.number);
+		status = WEXITSTATUS(r->watch.end.number);
+		summary->outcome = r->die_of ? "signalled"
+				   : status  ? "command-failed"
+					     : "completed";
+	}
+	summary->status = r->die_of ? 128 + r->die_of : status;
+	summary->owner = r->client.session.owner;
+	summary->lock = &r->client.session.lock;
+	if (!summary->outcome)
+		summary->outcome = "failed";
+	record_run(r->client.settings, summary);
+	if (r->die_of)
+		signals_die(r->die_of);
+	return status;
+}
+
+int cmd_run(struct settings *s)
+{
+	static struct run r; /* too large for the stack */
+	const char *fence = getenv("REDLOCK_FENCE");
+	int status;
+
+	r.argv = find_command(s, s->operands);
+	if (!r.argv)
+		return STATUS_USAGE;
+	r.outer_fence = fence ? strdup(fence) : NULL; /* a copy: set_environment() changes it */
+	record_prepare(s);
+	r.summary.held = NEVER;
+	status = open_all(&r, s);
+	if (status == STATUS_OK) {
+		log_never_block();
+		status = acquire_and_run(&r);
+	}
+	return finish(&r, status);
+}

@@ -1,0 +1,556 @@
+/*
+ * redlock status: prints the state of locks as each node reports it.
+ *
+ * With keys, look_at() queries one after the other. Without keys, look_at_all() scans all nodes
+ * page by page, sorts the locks found by key, and judges each by the replies of all nodes.
+ */
+#include "base/clock.h"
+#include "base/exit.h"
+#include "base/log.h"
+#include "cmd/commands.h"
+#include "cmd/configure.h"
+#include "cmd/print.h"
+#include "io/query.h"
+#include "report/report.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Keys per page of a scan: a node needs a fraction of a millisecond for a page. */
+#define SCAN_COUNT 200
+
+/* Limits of a scan per node: some 300,000 locks among 50,000,000 keys. */
+#define PAGES_MAX 250000
+#define FOUND_BYTES_MAX ((size_t)64 * 1024 * 1024)
+
+/* Limit of the output: some 30,000 locks as JSON, some 150,000 as lines. */
+#define SHOWN_BYTES_MAX ((size_t)16 * 1024 * 1024)
+
+/* A node may take this many times as long for the scan as a majority needs. */
+#define SLOWER_MAX 10
+
+#define WATCH_EVERY 1 /* second */
+
+/* One lock on one node, found by a scan. */
+struct found {
+	char *key; /* followed by NUL and the value */
+	size_t key_len, value_len;
+	usec pttl;
+	int node;
+};
+
+/* The scan of one node. */
+struct search {
+	struct reply absent; /* why the node did not finish; else VOTE_NONE */
+	char cursor[RUN_ID_MAX];
+	struct request request;
+	bool is_open; /* the scan goes on */
+	int count; /* how many keys a page is to look at */
+	int pages;
+	size_t bytes; /* memory of the locks found on this node */
+	usec took;
+};
+
+struct overview {
+	const struct settings *settings;
+	struct query query;
+	struct found *found;
+	size_t count, size;
+	size_t shown; /* bytes printed as lines */
+	int omitted; /* locks not printed, because of SHOWN_BYTES_MAX */
+	struct json json;
+	bool is_json;
+	bool is_unknown; /* the state of at least one lock is unknown */
+	struct tally unknown; /* the first such lock */
+	bool has_hinted;
+};
+
+/* The replies about one slot of a semaphore. */
+struct slot {
+	struct tally tally;
+	usec took[NODES_MAX];
+};
+
+/* ---- showing ---- */
+
+static void show_line(struct overview *st, const char *indent, const char *line)
+{
+	print_line("%s%s", indent, line);
+	st->shown += strlen(line) + 1;
+}
+
+static void show_nodes(struct overview *st, const struct tally *t, const usec took[NODES_MAX])
+{
+	const struct node_list *nodes = &st->settings->nodes;
+	char text[REPORT_MAX];
+
+	for (int i = 0; i < nodes->count; i++)
+		show_line(st, "  ",
+			report_reply(text, &nodes->node[i], OP_LOOK, &t->ballot[i].reply, took[i]));
+}
+
+/* Clients that wait for a free key may wait for a slot of a semaphore. */
+static void hint_at_slots(struct overview *st, const struct tally *t, const char *state)
+{
+	if (st->has_hinted || st->settings->limit > 1 || strcmp(state, "free") != 0 ||
+		!report_has_waiters(t))
+		return;
+	st->has_hinted = true;
+	log_hint(LOG_NORMAL, "is it a semaphore? --limit N shows its slots");
+}
+
+static void remember_unknown(struct overview *st, const struct tally *t)
+{
+	if (!st->is_unknown)
+		st->unknown = *t;
+	st->is_unknown = true;
+}
+
+/* Prints the lock of a key, from the replies in *t. slot: of a semaphore, else 0. */
+static void show_key(struct overview *st, const struct tally *t, const usec took[NODES_MAX],
+	const char *key, size_t len, int slot)
+{
+	const char *state = report_state(t);
+	char text[REPORT_MAX];
+	int count;
+	struct reply holder = tally_holder(t, &count);
+
+	if (strcmp(state, "unknown") == 0)
+		remember_unknown(st, t);
+	if (!st->is_json) {
+		show_line(st, "",
+			report_status(
+				text, t, &st->settings->nodes, key, slot, clock_wall() / USEC_SEC));
+		if (st->settings->verbose)
+			show_nodes(st, t, took);
+		return;
+	}
+	json_open(&st->json, NULL, '{');
+	json_bytes(&st->json, "key", key, len);
+	if (st->settings->limit > 1)
+		json_number(&st->json, "slot", slot);
+	json_text(&st->json, "state", state);
+	if (count > 0 && !holder.is_reserved) {
+		print_holder(&st->json, "holder", &holder);
+		json_number(&st->json, "on_nodes", count);
+	}
+	if (tally_newest_fence(t) > 0)
+		json_number(&st->json, "fence", tally_newest_fence(t));
+	if (!st->found) /* a scan does not ask for waiters */
+		json_bool(&st->json, "awaited", report_has_waiters(t));
+	print_nodes(&st->json, t, &st->settings->nodes, st->found ? NULL : took);
+	json_close(&st->json, '}');
+}
+
+/* ---- one key after the other ---- */
+
+/* Queries all nodes; slot: of a semaphore, else 0. */
+static int ask(struct overview *st, const char *name, long slot)
+{
+	struct key_list key = ONE_KEY(name);
+	const struct lock_ref lock = {
+		.keys = &key, .slots = (int)st->settings->limit, .slot = (int)slot, .token = ""};
+	struct request look;
+
+	request_look(&look, &lock, &(struct look_args){0});
+	query_ask_all(&st->query, &look, NULL, QUERY_ALL);
+	return print_duplicate(&st->query.tally, &st->settings->nodes);
+}
+
+static int look_at_key(struct overview *st, const char *key)
+{
+	const struct tally *t = &st->query.tally;
+	int status = ask(st, key, 0);
+
+	if (status == STATUS_OK) {
+		show_key(st, t, st->query.took, key, strlen(key), 0);
+		hint_at_slots(st, t, report_state(t));
+	}
+	return status;
+}
+
+static void sum_up(struct overview *st, const char *key, const struct slot slots[])
+{
+	const long limit = st->settings->limit;
+	int held = 0, unknown = 0;
+	char name[REPORT_MAX], rest[40] = "";
+
+	for (long i = 0; i < limit; i++) {
+		const char *state = report_state(&slots[i].tally);
+
+		held += strcmp(state, "held") == 0;
+		unknown += strcmp(state, "unknown") == 0;
+	}
+	if (st->is_json) {
+		json_open(&st->json, NULL, '{');
+		json_text(&st->json, "key", key);
+		json_number(&st->json, "limit", limit);
+		json_number(&st->json, "held", held);
+		json_number(&st->json, "unknown", unknown);
+		json_open(&st->json, "slots", '[');
+		return;
+	}
+	if (unknown > 0)
+		snprintf(rest, sizeof(rest), ", %d unknown", unknown);
+	print_line("%s: %d of %ld slots %s held%s", report_keys(name, &ONE_KEY(key)), held, limit,
+		held == 1 ? "is" : "are", rest);
+}
+
+/* Prints a summary of the semaphore, then each slot as a lock of its own. */
+static int look_at_slots(struct overview *st, const char *key)
+{
+	const long limit = st->settings->limit;
+	struct slot *slots = calloc((size_t)limit, sizeof(*slots));
+	char name[REQUEST_KEY_MAX + 8];
+	int status = STATUS_OK;
+
+	if (!slots) {
+		log_say(LOG_ERRORS, "out of memory");
+		return STATUS_INTERNAL;
+	}
+	for (long i = 0; i < limit && status == STATUS_OK; i++) {
+		status = ask(st, key, i + 1);
+		slots[i].tally = st->query.tally;
+		memcpy(slots[i].took, st->query.took, sizeof(slots[i].took));
+	}
+	if (status == STATUS_OK)
+		sum_up(st, key, slots);
+	for (long i = 0; i < limit && status == STATUS_OK; i++) {
+		/* The text has the slot by its number, JSON from the name. */
+		snprintf(name, sizeof(name), st->is_json ? "%s#%ld" : "%s", key, i + 1);
+		show_key(st, &slots[i].tally, slots[i].took, name, strlen(name), (int)i + 1);
+	}
+	if (st->is_json && status == STATUS_OK) {
+		json_close(&st->json, ']');
+		json_close(&st->json, '}');
+	}
+	free(slots);
+	return status;
+}
+
+static int look_at(struct overview *st, char *const names[])
+{
+	char key[REQUEST_KEY_MAX + 1];
+	int status = STATUS_OK;
+	struct err e;
+
+	for (int i = 0; names[i] && status == STATUS_OK; i++) {
+		int rc = settings_operand_key(st->settings, names[i], key, &e);
+
+		assert(rc == 0); /* cmd_status() has checked all names */
+		status = st->settings->limit > 1 ? look_at_slots(st, key) : look_at_key(st, key);
+	}
+	return status;
+}
+
+/* ---- all locks ---- */
+
+static bool add_found(struct overview *st, int node, const struct page_entry *entry)
+{
+	struct found *f;
+
+	if (st->count == st->size) {
+		size_t size = 2 * st->size + 64;
+		struct found *grown = realloc(st->found, size * sizeof(*grown));
+
+		if (!grown)
+			return false;
+		st->found = grown;
+		st->size = size;
+	}
+	f = &st->found[st->count];
+	*f = (struct found){
+		.node = node,
+		.key_len = entry->key_len,
+		.value_len =
+			entry->value_len < REPLY_TEXT_MAX ? entry->value_len : REPLY_TEXT_MAX - 1,
+		.pttl = entry->pttl,
+	};
+	f->key = malloc(f->key_len + 1 + f->value_len);
+	if (!f->key)
+		return false;
+	memcpy(f->key, entry->key, f->key_len);
+	f->key[f->key_len] = '\0';
+	memcpy(f->key + f->key_len + 1, entry->value, f->value_len);
+	st->count++;
+	return true;
+}
+
+static struct reply reply_of(const struct found *f)
+{
+	struct reply reply = {.vote = VOTE_FOREIGN, .pttl = f->pttl, .text_len = f->value_len};
+
+	memcpy(reply.text, f->key + f->key_len + 1, f->value_len);
+	return reply;
+}
+
+static void end_search(struct search *search, enum reason reason)
+{
+	search->absent = reply_absent(reason, NULL);
+	search->is_open = false;
+}
+
+/* Takes the reply of one node, a page of its scan. Returns false when out of memory. */
+static bool read_page(struct overview *st, int node, struct search *search)
+{
+	const struct reply *reply = &st->query.tally.ballot[node].reply;
+	/* A node that did not answer has no page. */
+	const char *at = st->query.page[node] ? st->query.page[node] : "";
+	const char *end = at + st->query.page_len[node];
+	struct page_entry entry;
+
+	if (reply->vote != VOTE_YES) {
+		search->absent =
+			reply->vote == VOTE_ABSENT ? *reply : reply_absent(REASON_GARBAGE, NULL);
+		search->is_open = false;
+		return true;
+	}
+	search->pages++;
+	search->took += st->query.took[node];
+	while (at < end && page_next(&at, end, &entry)) {
+		search->bytes += sizeof(struct found) + entry.key_len + entry.value_len;
+		if (!add_found(st, node, &entry))
+			return false;
+	}
+	/* An incomplete page leaves the cursor unchanged; "0" is both the first and the last
+	 * cursor. */
+	if (at < end)
+		end_search(search, REASON_GARBAGE);
+	else if (reply->is_cut)
+		search->count = search->count / 4 + 1;
+	else if (strcmp(reply->text, "0") == 0)
+		search->is_open = false;
+	else
+		snprintf(search->cursor, sizeof(search->cursor), "%.*s",
+			(int)sizeof(search->cursor) - 1, reply->text);
+	return true;
+}
+
+static int by_length(const void *a, const void *b)
+{
+	const usec x = *(const usec *)a, y = *(const usec *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Ends the scan of a node that sends too much, or takes too much longer than a majority. */
+static void give_up(const struct overview *st, struct search search[NODES_MAX])
+{
+	const int nodes = st->settings->nodes.count;
+	usec took[NODES_MAX], most;
+
+	for (int i = 0; i < nodes; i++)
+		took[i] = search[i].took;
+	qsort(took, (size_t)nodes, sizeof(*took), by_length);
+	most = st->settings->node_timeout + SLOWER_MAX * took[tally_quorum(&st->query.tally) - 1];
+	for (int i = 0; i < nodes; i++) {
+		if (!search[i].is_open)
+			continue;
+		if (search[i].pages == PAGES_MAX || search[i].bytes > FOUND_BYTES_MAX)
+			end_search(&search[i], REASON_TOO_LONG);
+		else if (search[i].took > most)
+			end_search(&search[i], REASON_TIMEOUT);
+	}
+}
+
+/* A node that demands a password has refused the first request, and closes the connection. */
+static void begin_search(struct search *search, const struct reply *first)
+{
+	*search = (struct search){.cursor = "0", .is_open = true, .count = SCAN_COUNT};
+	if (first->vote == VOTE_ABSENT && first->reason == REASON_NOAUTH) {
+		search->absent = *first;
+		search->is_open = false;
+	}
+}
+
+/* Scans all nodes side by side, page by page. Returns false when out of memory. */
+static bool scan(struct overview *st, struct search search[NODES_MAX])
+{
+	const int nodes = st->settings->nodes.count;
+	const struct request *asked[NODES_MAX];
+	int open = 0;
+
+	for (int i = 0; i < nodes; i++) {
+		begin_search(&search[i], &st->query.tally.ballot[i].reply);
+		open += search[i].is_open;
+	}
+	while (open > 0) {
+		for (int i = 0; i < nodes; i++) {
+			request_scan(&search[i].request, search[i].cursor, search[i].count);
+			asked[i] = search[i].is_open ? &search[i].request : NULL;
+		}
+		query_ask(&st->query, asked, NULL, QUERY_ALL);
+		for (int i = 0; i < nodes; i++)
+			if (asked[i] && !read_page(st, i, &search[i]))
+				return false;
+		give_up(st, search);
+		open = 0;
+		for (int i = 0; i < nodes; i++)
+			open += search[i].is_open;
+	}
+	return true;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct found *x = a, *y = b;
+	size_t len = x->key_len < y->key_len ? x->key_len : y->key_len;
+	int order = memcmp(x->key, y->key, len);
+
+	return order != 0 ? order : (x->key_len > y->key_len) - (x->key_len < y->key_len);
+}
+
+/* A node without this lock in its scan either does not have it, or did not finish the scan. */
+static void add_missing_replies(struct overview *st, const struct search search[NODES_MAX])
+{
+	const struct reply gone = {.vote = VOTE_GONE};
+	struct tally *t = &st->query.tally;
+
+	for (int i = 0; i < st->settings->nodes.count; i++)
+		if (t->ballot[i].vote == VOTE_NONE)
+			tally_take(t, i,
+				search[i].absent.vote == VOTE_NONE ? &gone : &search[i].absent,
+				NULL);
+}
+
+/* A malicious node must not fill the terminal, the log or the memory. */
+static bool is_full(const struct overview *st)
+{
+	return (st->is_json ? st->json.len : st->shown) >= SHOWN_BYTES_MAX;
+}
+
+static void show_found(struct overview *st, const struct found *f)
+{
+	if (is_full(st))
+		st->omitted++;
+	else
+		show_key(st, &st->query.tally, st->query.took, f->key, f->key_len, 0);
+}
+
+static void log_omitted(const struct overview *st)
+{
+	if (st->omitted == 0)
+		return;
+	log_say(LOG_ERRORS, "there are %d more locks than are shown", st->omitted);
+	log_hint(LOG_ERRORS, "'redlock status KEY...' shows those that are named");
+}
+
+static int look_at_all(struct overview *st)
+{
+	struct search search[NODES_MAX] = {0};
+	struct tally *t = &st->query.tally;
+	/* A server with two names would be counted twice. */
+	const struct lock_ref no_lock = {.keys = &ONE_KEY(""), .token = ""};
+	struct request look;
+	int clean = 0, status;
+
+	request_look(&look, &no_lock, &(struct look_args){0});
+	query_ask_all(&st->query, &look, NULL, QUERY_ALL);
+	status = print_duplicate(t, &st->settings->nodes);
+	if (status != STATUS_OK)
+		return status;
+	if (!scan(st, search)) {
+		log_say(LOG_ERRORS, "out of memory");
+		return STATUS_INTERNAL;
+	}
+	if (st->count > 0)
+		qsort(st->found, st->count, sizeof(*st->found), by_key);
+	for (int i = 0; i < st->settings->nodes.count; i++)
+		clean += search[i].absent.vote == VOTE_NONE;
+	for (size_t i = 0, next; i < st->count; i = next) {
+		tally_clear(t, clock_now());
+		for (next = i; next < st->count && by_key(&st->found[i], &st->found[next]) == 0;
+			next++) {
+			const struct reply reply = reply_of(&st->found[next]);
+
+			tally_take(t, st->found[next].node, &reply, NULL);
+		}
+		add_missing_replies(st, search);
+		show_found(st, &st->found[i]);
+	}
+	log_omitted(st);
+	if (clean == st->settings->nodes.count)
+		return STATUS_OK;
+	status = clean < tally_quorum(t) ? STATUS_NO_QUORUM : STATUS_OK;
+	tally_clear(t, clock_now());
+	add_missing_replies(st, search);
+	if (status == STATUS_NO_QUORUM)
+		remember_unknown(st, t);
+	log_say(status == STATUS_OK ? LOG_DECISIONS : LOG_ERRORS, "%s",
+		report_too_few_replies((char[REPORT_MAX]){0}, t, &st->settings->nodes));
+	return status;
+}
+
+/* ---- all of it ---- */
+
+static int show(struct overview *st, char *const names[])
+{
+	int status;
+
+	st->is_unknown = false;
+	st->count = st->shown = 0;
+	st->omitted = 0;
+	if (st->is_json) {
+		print_begin(&st->json, st->settings);
+		json_open(&st->json, "locks", '[');
+	}
+	status = names[0] ? look_at(st, names) : look_at_all(st);
+	if (status == STATUS_OK && st->is_unknown)
+		status = STATUS_NO_QUORUM;
+	if (st->is_json) {
+		json_close(&st->json, ']');
+		if (st->omitted > 0)
+			json_number(&st->json, "omitted", st->omitted);
+		json_number(&st->json, "status", status);
+		print_end(&st->json);
+	}
+	for (size_t i = 0; i < st->count; i++)
+		free(st->found[i].key);
+	return status;
+}
+
+int cmd_status(struct settings *s)
+{
+	char *const *names = s->operands;
+	static struct overview st;
+	const struct policy policy = settings_policy(s);
+	bool is_live = s->watch && isatty(STDOUT_FILENO), has_hinted = false;
+	char key[REQUEST_KEY_MAX + 1];
+	struct err e;
+	int status;
+
+	st.settings = s;
+	st.is_json = s->format == FORMAT_JSON;
+	for (int i = 0; names[i]; i++)
+		if (settings_operand_key(s, names[i], key, &e) < 0) {
+			log_err(&e);
+			return status_of(e.kind);
+		}
+	if (s->limit > 1 && !names[0]) {
+		log_say(LOG_ERRORS, "no key: which semaphore?");
+		log_hint(LOG_ERRORS, "redlock status --limit N KEY; see 'redlock help status'");
+		return STATUS_USAGE;
+	}
+	if (query_open(&st.query, &policy, &s->nodes, &e) < 0) {
+		log_err(&e);
+		return status_of(e.kind);
+	}
+	do {
+		if (is_live)
+			print_clear();
+		status = show(&st, names);
+		if (print_finish() != STATUS_OK)
+			status = STATUS_INTERNAL;
+		if (st.is_unknown && (is_live || !has_hinted)) {
+			configure_hint(s, &st.unknown, LOG_ERRORS);
+			has_hinted = true;
+		}
+	} while (s->watch && status != STATUS_INTERNAL && status != STATUS_CONFIG &&
+		 sleep(WATCH_EVERY) == 0);
+	query_close(&st.query);
+	free(st.found);
+	return status;
+}

@@ -1,0 +1,60 @@
+/*
+ * supervise: main's part of supervising a command: it forwards signals to the supervisor process
+ * (io/supervisor), reads its messages, and does its work if it is dead or stuck.
+ *
+ * Calling sequence: supervise_open(), supervisor_prepare(), supervisor_start(); then, until
+ * is_over, the caller's loop polls the signals, supervisor_fd() and the alarm, and calls
+ * supervise_take_signals(), supervise_read() and, from replace_at on, supervise_replace(). `end`
+ * then tells how the command ended.
+ *
+ * The caller owns the signals; struct supervision owns the supervisor and the alarm.
+ */
+#ifndef CMD_SUPERVISE_H
+#define CMD_SUPERVISE_H
+
+#include "io/alarm.h"
+#include "io/supervisor.h"
+
+struct supervision {
+	struct supervisor supervisor;
+	struct signals *signals;
+	int alarm; /* a timer for the caller's loop */
+	const char *name; /* for messages */
+	bool has_fatal_signal; /* a fatal signal has arrived */
+	bool replacing; /* main does the supervisor's work */
+	bool supervisor_is_dead;
+	usec replace_at; /* when main acts next for the supervisor; NEVER: not */
+	usec sweep_apart, stubborn_at;
+	bool is_over;
+	struct supervisor_message end; /* how the command ended */
+};
+
+/* Returns $SHELL, or /bin/sh. */
+char *supervise_shell(void);
+
+/* Returns -1 with *e. */
+int supervise_open(struct supervision *v, struct signals *signals, const char *name, struct err *e);
+
+/* Forwards all pending signals to the command. Returns true if SIGCONT was among them. */
+bool supervise_take_signals(struct supervision *v);
+
+/* Reads all messages of the supervisor. stop_is_old: ignore that the command was stopped, since it
+ * was before we continued. */
+void supervise_read(struct supervision *v, bool stop_is_old);
+
+/* Takes over from the supervisor: kills the command's processes, once per call. */
+void supervise_replace(struct supervision *v, usec now);
+
+/* Prints why the command cannot be run, by exec's errno, and returns the exit status. */
+int supervise_cannot_run(const char *command, int error);
+
+/* The same for a command that the supervisor could not start. */
+int supervise_not_started(const struct supervision *v, const char *command);
+
+/* The same for a command after its supervisor was killed. */
+int supervise_supervisor_killed(void);
+
+/* Prints which processes of the command keep running without `what`. */
+void supervise_log_remaining(const struct tree *tree, const char *what);
+
+#endif

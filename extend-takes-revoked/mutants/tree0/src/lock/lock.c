@@ -1,0 +1,465 @@
+#include "lock/lock.h"
+
+#include "lock/acquire.h"
+#include "lock/step.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* Between the two extension rounds in which a majority must deny the key. */
+#define SECOND_LOOK (25 * USEC_MSEC)
+
+#define RELEASE_TIME USEC_SEC
+
+void lock_init(struct lock *lock, const struct policy *policy)
+{
+	assert(policy->nodes >= 1 && policy->nodes <= NODES_MAX);
+	assert(policy->keys >= 1 && policy->keys <= KEYS_MAX);
+	assert(policy->slots <= SLOTS_MAX && (policy->keys == 1 || !policy_has_slots(policy)));
+	assert(policy->ttl > policy->drift + policy->safety_margin);
+	memset(lock, 0, sizeof(*lock));
+	lock->policy = *policy;
+	tally_init(&lock->tally, policy->nodes);
+	lock->tenure.worst_margin = NEVER;
+	lock->waiter.ticket = policy->ticket;
+}
+
+enum lock_state lock_state(const struct lock *lock)
+{
+	static const enum lock_state states[] = {
+		[PHASE_IDLE] = LOCK_TRYING,
+		[PHASE_CONNECT] = LOCK_TRYING,
+		[PHASE_ASK] = LOCK_TRYING,
+		[PHASE_FENCE] = LOCK_TRYING,
+		[PHASE_PAUSE] = LOCK_TRYING,
+		[PHASE_HELD] = LOCK_HELD,
+		[PHASE_EXPIRING] = LOCK_EXPIRING,
+		[PHASE_LOST] = LOCK_LOST,
+		[PHASE_RELEASE] = LOCK_RELEASING,
+		[PHASE_OVER] = LOCK_OVER,
+	};
+
+	return states[lock->phase];
+}
+
+bool lock_is_pausing(const struct lock *lock)
+{
+	return lock->phase == PHASE_PAUSE;
+}
+
+usec lock_extend_at(const struct lock *lock)
+{
+	return lock->tenure.extend_at;
+}
+
+int lock_unreleased(const struct lock *lock, usec *until)
+{
+	int n = 0;
+
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		const struct peer *p = &lock->peer[i];
+
+		if (!p->pending)
+			continue;
+		*until = n++ ? usec_max(*until, p->pending_until) : p->pending_until;
+	}
+	return n;
+}
+
+/* The first reply to the release of a held lock is a vote on whether the key lasted until now. A
+ * repeated release may find that the first one succeeded; after the validity the key may have
+ * expired. */
+static void note_end(struct step *s, const struct event *ev)
+{
+	struct lock *lock = s->lock;
+	struct ballot *b = &lock->tally.ballot[ev->node];
+
+	if (!lock->releasing.asking || ev->round != lock->stamp.round || ev->op == OP_UNDO ||
+		b->vote != VOTE_NONE || s->now >= lock->tenure.valid_until)
+		return;
+	b->vote = ev->reply->vote;
+	b->reply = *ev->reply;
+}
+
+static void take_reply(struct step *s, const struct event *ev)
+{
+	struct lock *lock = s->lock;
+	struct ballot *b = &lock->tally.ballot[ev->node];
+	const struct reply *reply = ev->reply;
+
+	if (peer_queue_replied(s, ev))
+		return;
+	if (op_releases(ev->op)) {
+		note_end(s, ev);
+		if (reply->vote == VOTE_ABSENT)
+			b->reply = *reply;
+		peer_replied(s, ev, reply);
+		return;
+	}
+	b->reply = *reply;
+	/* A grant without the fencing number that was asked for is no grant. */
+	if (lock->policy.wants_fence && ev->op == OP_ACQUIRE && reply->vote == VOTE_YES &&
+		reply->fence == 0)
+		b->reply = reply_absent(REASON_GARBAGE, NULL);
+	reply = &b->reply;
+	if (reply->run_id[0])
+		tally_identify(&lock->tally, ev->node, reply->run_id);
+	/* Only the first reply in this round is a vote: not one to an earlier round, not a late
+	 * one, and not that of a repair, which would let a lock that a majority forgot confirm
+	 * itself. */
+	if (ev->round == lock->stamp.round && ev->op != OP_REPAIR && b->vote == VOTE_NONE)
+		b->vote = reply->vote;
+	peer_replied(s, ev, reply);
+}
+
+/* ---- time ---- */
+
+/* Called on EV_TIME only: a reply that has arrived is not late, however long this machine slept
+ * before it read the reply. */
+static void overdue(struct step *s)
+{
+	for (int i = 0; i < s->policy->nodes; i++)
+		peer_overdue(s, i);
+}
+
+/* ---- a round ---- */
+
+static void begin_round(struct step *s)
+{
+	struct lock *lock = s->lock;
+
+	lock->stamp.round++;
+	tally_begin(&lock->tally, s->now);
+	for (int i = 0; i < lock->policy.nodes; i++)
+		peer_begin_round(&lock->peer[i]);
+}
+
+/* The release of a held lock is a round of its own, in which each node votes. If the lock was not
+ * held, the votes of the last attempt stay: messages need them. */
+static void begin_release(struct step *s)
+{
+	struct lock *lock = s->lock;
+
+	lock->releasing.asking = lock->phase == PHASE_HELD && lock->tally.duplicate[0] < 0;
+	if (lock->releasing.asking)
+		begin_round(s);
+}
+
+void lock_let_go(struct step *s)
+{
+	struct lock *lock = s->lock;
+
+	begin_release(s);
+	lock->tally.began = s->now;
+	lock->tally.enough_at = 0;
+	for (int i = 0; i < lock->policy.nodes; i++)
+		peer_begin_round(&lock->peer[i]);
+	lock->releasing.until = s->now + usec_min(RELEASE_TIME, lock->policy.ttl / 2);
+	lock->phase = PHASE_RELEASE;
+	/* Nodes without the key get the hand-off, too: waiters may be queued there. */
+	for (int i = 0;
+		i < lock->policy.nodes && lock->tenure.confirmed && !lock->releasing.leave_for;
+		i++) {
+		struct peer *p = &lock->peer[i];
+
+		if (!p->pending && p->link == LINK_UP && !peer_in_flight(p))
+			peer_send(s, i, OP_HAND_OFF);
+	}
+}
+
+/* ---- held ---- */
+
+/* This process did not run during all of the time in which a node could answer. */
+static bool was_away(const struct lock *lock, usec now)
+{
+	return now >=
+	       lock->tenure.valid_until - lock->policy.safety_margin + lock->policy.node_timeout;
+}
+
+static void look_at_expiry(struct lock *lock, usec now)
+{
+	if (lock->phase == PHASE_HELD &&
+		now >= lock->tenure.valid_until - lock->policy.safety_margin) {
+		lock->phase = PHASE_EXPIRING;
+		lock->loss = was_away(lock, now) ? LOSS_STOOD_STILL : LOSS_EXPIRED;
+		lock->tenure.asking = false;
+	}
+	if (lock->phase == PHASE_EXPIRING && now >= lock->tenure.valid_until)
+		lock->phase = PHASE_LOST;
+}
+
+/* Nodes that may still vote in this round. */
+static int count_open(const struct lock *lock)
+{
+	int n = 0;
+
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		const struct peer *p = &lock->peer[i];
+		const struct ballot *b = &lock->tally.ballot[i];
+
+		n += b->vote == VOTE_NONE && peer_may_answer(p);
+	}
+	return n;
+}
+
+static void tally_extension(struct step *s)
+{
+	struct lock *lock = s->lock;
+	int quorum = policy_quorum(&lock->policy);
+	int yes = tally_yes(&lock->tally), no = tally_no(&lock->tally), open = count_open(lock);
+	usec retry = usec_min(usec_max(lock->policy.ttl / 30, 10 * USEC_MSEC), USEC_SEC / 2);
+
+	if (yes >= quorum) {
+		/* The validity has not ended yet: look_at_expiry() was called before. */
+		lock->tenure.worst_margin =
+			usec_min(lock->tenure.worst_margin, lock->tenure.valid_until - s->now);
+		lock->tenure.valid_until = lock_valid_until(&lock->policy, lock->tally.began);
+		lock->tenure.extend_at = lock->tally.began + lock->policy.ttl / 3;
+		lock->tenure.confirmed = lock->stamp.round;
+		lock->tenure.extensions++;
+		lock->tenure.asking = lock->tenure.denied = false;
+	} else if (no >= quorum && lock->tenure.denied) {
+		lock->phase = PHASE_EXPIRING;
+		lock->loss = LOSS_DENIED;
+		lock->tenure.asking = false;
+	} else if (no >= quorum) {
+		lock->tenure.denied = true;
+		lock->tenure.asking = false;
+		lock->tenure.extend_at = s->now + SECOND_LOOK;
+	} else if (yes + open < quorum && no + open < quorum) {
+		lock->tenure.denied = lock->tenure.asking = false;
+		lock->tenure.extend_at = s->now + retry + (usec)(s->random % (uint64_t)retry);
+	}
+}
+
+static void keep(struct step *s)
+{
+	struct lock *lock = s->lock;
+
+	if (!lock->tenure.asking && s->now >= lock->tenure.extend_at) {
+		begin_round(s);
+		lock->tenure.asking = true;
+	}
+	if (lock->stamp.round == lock->stamp.attempt)
+		return; /* replies to the attempt may still arrive; no extension is due */
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		struct peer *p = &lock->peer[i];
+
+		if (lock->tenure.asking && peer_is_hopeless(s, i))
+			peer_close(s, i);
+		if (lock->tenure.asking && p->link == LINK_DOWN &&
+			p->opened_in != lock->stamp.round)
+			peer_open(s, i);
+		if (p->link != LINK_UP || peer_in_flight(p) || p->release_refused)
+			continue;
+		if (peer_has_old_token(p, lock->stamp.attempt))
+			peer_send(s, i, OP_UNDO);
+		else if (p->asked_in != lock->stamp.round)
+			peer_send(s, i, OP_EXTEND);
+	}
+	if (lock->tenure.asking)
+		tally_extension(s);
+	/* Set the key again on nodes that lost it, so that restarts far apart do not use up the
+	 * majority; only after a majority confirmed in this round that the lock never lapsed. */
+	for (int i = 0; i < lock->policy.nodes && lock->tenure.confirmed == lock->stamp.round;
+		i++) {
+		struct peer *p = &lock->peer[i];
+		struct ballot *b = &lock->tally.ballot[i];
+
+		if (b->vote == VOTE_GONE && p->link == LINK_UP && !peer_in_flight(p) &&
+			p->repaired_in != lock->stamp.round) {
+			peer_send(s, i, OP_REPAIR);
+		}
+	}
+}
+
+/* ---- the end ---- */
+
+/* The open votes may still show whether a majority had the key until the release. */
+static bool is_end_open(const struct lock *lock)
+{
+	int quorum = policy_quorum(&lock->policy), yes = tally_yes(&lock->tally),
+	    no = tally_no(&lock->tally);
+
+	return lock->releasing.asking && yes < quorum && no < quorum &&
+	       (yes > no ? yes : no) + count_open(lock) >= quorum;
+}
+
+static void end(struct step *s)
+{
+	struct lock *lock = s->lock;
+
+	for (int i = 0; i < lock->policy.nodes; i++)
+		peer_may_land(s, i);
+	if (lock->releasing.asking && tally_no(&lock->tally) >= policy_quorum(&lock->policy))
+		lock->loss = LOSS_DENIED;
+	lock->releasing.asking = false;
+	lock->phase = PHASE_OVER;
+}
+
+static void release(struct step *s, usec *wake_at)
+{
+	struct lock *lock = s->lock;
+	int settled = 0, waited_for = 0;
+	bool is_leaving;
+
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		struct peer *p = &lock->peer[i];
+
+		if (!p->pending) {
+			settled++;
+			continue;
+		}
+		peer_reopen(s, i);
+		if (p->link == LINK_UP && !p->releasing && !p->release_refused)
+			peer_send(s, i,
+				peer_has_old_token(p, lock->stamp.attempt) ? OP_UNDO
+				: lock->releasing.leave_for                ? OP_EXPIRE
+									   : OP_HAND_OFF);
+		/* A late node already has the release in its queue: do not wait for it. */
+		waited_for += peer_may_answer(p);
+	}
+	is_leaving = waiter_leave(s);
+	if ((s->is_timeout && s->now >= lock->releasing.until) ||
+		(!is_leaving && !is_end_open(lock) &&
+			(waited_for == 0 ||
+				step_grace_is_over(s, settled >= policy_quorum(&lock->policy),
+					2 * USEC_MSEC, wake_at)))) {
+		end(s);
+		*wake_at = NEVER;
+		return;
+	}
+	*wake_at = usec_min(*wake_at, lock->releasing.until);
+}
+
+/* ---- the machine ---- */
+
+static void take_in(struct step *s, const struct event *ev)
+{
+	struct lock *lock = s->lock;
+
+	switch (ev->kind) {
+	case EV_START:
+		assert(lock->phase == PHASE_IDLE);
+		lock->wait_until = usec_add(s->now, lock->policy.wait);
+		begin_round(s);
+		lock->phase = PHASE_CONNECT;
+		break;
+	case EV_LINK_SHAKES:
+		peer_shakes(s, ev->node, ev->reply->reason);
+		break;
+	case EV_LINK_UP:
+		peer_up(s, ev->node);
+		break;
+	case EV_LINK_DOWN:
+		/* The node may have carried out a request in flight: its release stays pending. */
+		peer_down(s, ev->node);
+		tally_set_absent(&lock->tally, ev->node, ev->reply);
+		break;
+	case EV_REPLY:
+		take_reply(s, ev);
+		waiter_event(s, ev);
+		break;
+	case EV_WAKE:
+		if (lock->phase != PHASE_OVER)
+			waiter_event(s, ev);
+		break;
+	case EV_TIME:
+		break;
+	case EV_EXTEND:
+		if (lock->phase == PHASE_HELD && !lock->tenure.asking)
+			lock->tenure.extend_at = usec_min(lock->tenure.extend_at, s->now);
+		break;
+	case EV_RELEASE:
+		if (lock->phase < PHASE_RELEASE) {
+			/* Only a lock that is held, and that no majority denied, is left to expire.
+			 */
+			lock->releasing.leave_for =
+				lock->phase == PHASE_HELD && !lock->tenure.denied ? ev->leave_for
+										  : 0;
+			lock_let_go(s);
+		}
+		break;
+	}
+}
+
+static usec next_due(const struct step *s)
+{
+	usec at = NEVER;
+
+	for (int i = 0; i < s->policy->nodes; i++)
+		at = usec_min(at, peer_due(&s->peer[i], s->policy->node_timeout));
+	return at;
+}
+
+static usec advance(struct step *s)
+{
+	struct lock *lock = s->lock;
+	usec wake_at = NEVER;
+
+	switch (lock->phase) {
+	case PHASE_IDLE:
+	case PHASE_OVER:
+		return NEVER;
+	case PHASE_CONNECT:
+		acquire_connect(s, &wake_at);
+		break;
+	case PHASE_ASK:
+		acquire_count(s, &wake_at);
+		break;
+	case PHASE_FENCE:
+		acquire_count_fence(s);
+		break;
+	case PHASE_PAUSE:
+		if (!waiter_plan(s, lock->refusal == REFUSAL_BUSY, &wake_at))
+			break;
+		begin_round(s);
+		lock->phase = PHASE_CONNECT;
+		break;
+	case PHASE_HELD:
+		keep(s);
+		wake_at = usec_min(lock->tenure.asking ? NEVER : lock->tenure.extend_at,
+			lock->tenure.valid_until - lock->policy.safety_margin);
+		break;
+	case PHASE_EXPIRING:
+		wake_at = lock->tenure.valid_until;
+		break;
+	case PHASE_LOST:
+		break;
+	case PHASE_RELEASE:
+		release(s, &wake_at);
+		break;
+	}
+	return usec_min(wake_at, next_due(s));
+}
+
+void lock_step(struct lock *lock, const struct event *ev, struct update *up)
+{
+	struct step s = {.policy = &lock->policy,
+		.stamp = &lock->stamp,
+		.tally = &lock->tally,
+		.peer = lock->peer,
+		.waiter = &lock->waiter,
+		.semaphore = &lock->semaphore,
+		.lock = lock,
+		.up = up,
+		.now = ev->now,
+		.wait_until = lock->wait_until,
+		.random = ev->random,
+		.token = ev->token,
+		.is_held = lock->phase >= PHASE_HELD && lock->phase < PHASE_RELEASE,
+		.is_timeout = ev->kind == EV_TIME};
+	enum phase phase;
+
+	up->new_token = false;
+	up->count = 0;
+	/* Check the expiry before the event: no reply revives a lock that has expired. */
+	look_at_expiry(lock, s.now);
+	take_in(&s, ev);
+	if (ev->kind == EV_TIME)
+		overdue(&s);
+	do {
+		phase = lock->phase;
+		up->wake_at = advance(&s);
+	} while (lock->phase != phase);
+}

@@ -1,0 +1,150 @@
+/*
+ * lock: one lock over N nodes, from the first attempt to the last release, as a state machine. The
+ * algorithm is Redlock (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/).
+ *
+ *	lock_init(&lock, &policy);
+ *	lock_step(&lock, &event, &update);    EV_START first, then each event; carry out the update;
+ *	                                      EV_TIME is due at update.wake_at
+ *	... until lock_state(&lock) is LOCK_OVER
+ *
+ *	IDLE -> CONNECT -> ASK -> (FENCE) -> HELD -> EXPIRING -> LOST
+ *	           ^        |        |         |         |         |
+ *	           |        v        |         +---------+---------+- EV_RELEASE
+ *	           +----- PAUSE <----+                   v
+ *	                             |  no more time  RELEASE -> OVER
+ *	                             +-------------------^
+ *
+ * A failed attempt leads to PAUSE and from there to the next attempt, or to RELEASE if the wait has
+ * ended. HELD goes to EXPIRING one safety margin before the validity ends, or when a majority
+ * denies the key twice. At the end of the validity EXPIRING becomes LOST. EV_RELEASE ends every
+ * phase.
+ *
+ * acquire.c has the attempts (CONNECT, ASK, FENCE) and lock_valid_until(), which computes the
+ * validity of an attempt and of an extension. waiter.c decides how long a PAUSE takes. lock.c has
+ * the rest: an extension that reaches no majority is tried again until the validity ends. When a
+ * release finds a connection down, peer_reopen() connects again, a few times, within one second.
+ *
+ * lock_step() has no clock, socket, memory or randomness of its own: each comes with the event. It
+ * cannot fail and calls nothing back. A struct lock owns no memory; its fields may be read.
+ */
+#ifndef LOCK_LOCK_H
+#define LOCK_LOCK_H
+
+#include "base/token.h"
+#include "lock/event.h"
+#include "lock/peer.h"
+#include "lock/rivals.h"
+#include "lock/semaphore.h"
+#include "lock/tally.h"
+#include "lock/waiter.h"
+
+#include <stdbool.h>
+
+enum phase {
+	PHASE_IDLE,
+	PHASE_CONNECT, /* connecting; no request of this round was sent */
+	PHASE_ASK, /* the votes of an attempt arrive */
+	PHASE_FENCE, /* a majority granted the lock and must store its fencing number */
+	PHASE_PAUSE, /* between two attempts */
+	PHASE_HELD,
+	PHASE_EXPIRING, /* the end is near or certain: the command must be terminated now */
+	PHASE_LOST, /* the validity has ended */
+	PHASE_RELEASE, /* releasing every key that may be ours */
+	PHASE_OVER,
+};
+
+/* The phase in the detail that callers need. */
+enum lock_state {
+	LOCK_TRYING,
+	LOCK_HELD,
+	LOCK_EXPIRING,
+	LOCK_LOST,
+	LOCK_RELEASING,
+	LOCK_OVER,
+};
+
+/* Why the lock was not obtained. */
+enum refusal {
+	REFUSAL_NONE,
+	REFUSAL_BUSY, /* a majority answered, and another client holds the lock or is first */
+	REFUSAL_NO_QUORUM, /* fewer than a majority answered */
+	REFUSAL_DUPLICATE, /* two nodes are one server */
+	REFUSAL_SLOW, /* a majority granted it, but so late that too little validity was left */
+};
+
+/* Why a held lock was lost. */
+enum loss {
+	LOSS_NONE,
+	LOSS_EXPIRED, /* no majority confirmed it in time */
+	LOSS_STOOD_STILL, /* the same, because this process did not run in time */
+	LOSS_DENIED, /* a majority denied the key twice, or at the release */
+};
+
+/* Valid in PHASE_ASK and PHASE_FENCE. */
+struct attempt {
+	usec asked_at; /* when its first request was sent */
+	bool waits_for_all; /* nodes that are not ready get all their time */
+	struct rivals rivals;
+};
+
+/* Valid from PHASE_HELD on. */
+struct tenure {
+	usec valid_until; /* set by the attempt, and by each extension */
+	usec extend_at; /* HELD: when the next extension round begins */
+	bool asking; /* an extension round is under way */
+	bool denied; /* a majority said in the last extension round that the key is not ours */
+	uint32_t confirmed; /* the last round that a majority confirmed; 0: never held */
+	int extensions; /* the number of confirmed extensions */
+	usec worst_margin; /* the least validity left at a confirmed extension; NEVER: none yet */
+	int64_t fence; /* the fencing number; 0: none */
+};
+
+/* Valid in PHASE_RELEASE and PHASE_OVER. */
+struct releasing {
+	usec until; /* the time at which the release is given up */
+	usec leave_for; /* 0: the key is deleted; else it is left to expire after this time */
+	bool asking; /* it is open whether a majority had the key until now */
+};
+
+struct lock {
+	struct policy policy;
+	enum phase phase;
+	enum refusal refusal; /* of the last attempt */
+	enum loss loss;
+	usec wait_until; /* no attempt begins later */
+	struct stamp stamp; /* of the requests that are sent now */
+	struct tally tally; /* the votes of the current round */
+
+	struct attempt attempt;
+	struct tenure tenure;
+	struct releasing releasing;
+
+	struct semaphore semaphore;
+	struct waiter waiter;
+	struct peer peer[NODES_MAX];
+};
+
+void lock_init(struct lock *lock, const struct policy *policy);
+
+/* Handles one event and fills *up with the actions that the caller must carry out. */
+void lock_step(struct lock *lock, const struct event *ev, struct update *up);
+
+/* The slot that is held, or was requested last; 0: not a semaphore. */
+static inline int lock_slot(const struct lock *lock)
+{
+	return policy_has_slots(&lock->policy) ? lock->stamp.slot : 0;
+}
+
+enum lock_state lock_state(const struct lock *lock);
+
+/* Between two attempts: the votes of the last attempt can be reported. */
+bool lock_is_pausing(const struct lock *lock);
+
+/* When the next extension is due; valid in HELD while no extension is under way. */
+usec lock_extend_at(const struct lock *lock);
+
+/* The number of nodes that may still have our key after the release; if any, the last of these keys
+ * ends at *until. */
+int lock_unreleased(const struct lock *lock, usec *until);
+
+#endif

@@ -1,0 +1,278 @@
+#include "lock/peer.h"
+
+#include "lock/step.h"
+
+#define REOPEN_MAX 2
+
+bool op_releases(enum op op)
+{
+	return op == OP_UNDO || op == OP_HAND_OFF || op == OP_EXPIRE;
+}
+
+/* When a key that a node sets, or extends, by `landed` has expired there. The node's clock may be
+ * as slow against ours as drift allows: ttl / (1 - drift / ttl), rounded up. */
+static usec key_gone_at(const struct policy *p, usec landed)
+{
+	return landed + p->ttl + p->drift + p->drift / usec_max((p->ttl - p->drift) / p->drift, 1);
+}
+
+void peer_begin_round(struct peer *p)
+{
+	p->connecting = 0;
+	p->release_refused = false;
+}
+
+bool peer_is_ready(const struct peer *p)
+{
+	return p->link == LINK_UP && !peer_in_flight(p) && !p->pending;
+}
+
+/* ---- the connection ---- */
+
+void peer_open(struct step *s, int node)
+{
+	struct peer *p = &s->peer[node];
+
+	step_act(s, ACT_OPEN, node);
+	p->link = LINK_OPENING;
+	p->missing = REASON_CONNECT_TIMEOUT;
+	p->opened_at = s->now;
+	p->opened_in = s->stamp->round;
+}
+
+void peer_reopen(struct step *s, int node)
+{
+	struct peer *p = &s->peer[node];
+
+	if (p->link != LINK_DOWN || p->reopened >= REOPEN_MAX)
+		return;
+	p->reopened++;
+	peer_open(s, node);
+}
+
+void peer_shakes(struct step *s, int node, enum reason reason)
+{
+	s->peer[node].missing = reason;
+}
+
+void peer_up(struct step *s, int node)
+{
+	struct peer *p = &s->peer[node];
+
+	p->link = LINK_UP;
+	p->connecting = s->now - p->opened_at;
+	/* Connected in time, but this process did not run: how long connecting took is unknown. */
+	if (p->connecting >= s->policy->node_timeout)
+		p->connecting = 0;
+}
+
+void peer_may_land(struct step *s, int node)
+{
+	struct peer *p = &s->peer[node];
+
+	if (p->asked && p->pending)
+		p->pending_until = key_gone_at(s->policy, s->now);
+}
+
+void peer_down(struct step *s, int node)
+{
+	peer_may_land(s, node);
+	s->peer[node].link = LINK_DOWN;
+	s->peer[node].asked = s->peer[node].releasing = s->peer[node].leaving = false;
+	s->peer[node].subscribed = 0;
+}
+
+void peer_close(struct step *s, int node)
+{
+	step_act(s, ACT_CLOSE, node);
+	peer_down(s, node);
+}
+
+/* ---- requests ---- */
+
+static void send_release(struct step *s, struct peer *p, struct action *a)
+{
+	if (p->pending) /* maybe of an earlier attempt, for another slot */
+		a->slot = p->slot;
+	if (!peer_in_flight(p)) {
+		p->due = s->now + s->policy->node_timeout;
+		p->late = false;
+	}
+	p->releasing = true;
+}
+
+/* The request may be carried out, or extend a key that landed late, whatever becomes of the reply:
+ * so the release is pending from now on. */
+static void expect_release(struct step *s, struct peer *p, enum op op)
+{
+	if (op == OP_LOOK || op == OP_FENCE)
+		return;
+	if (op != OP_EXTEND) {
+		p->was_sent = s->stamp->attempt;
+		p->slot = s->stamp->slot;
+	}
+	if (p->was_sent == s->stamp->attempt)
+		p->pending = s->stamp->attempt;
+	p->pending_until = key_gone_at(s->policy, s->now);
+}
+
+struct action *peer_send(struct step *s, int node, enum op op)
+{
+	struct peer *p = &s->peer[node];
+	struct action *a = step_act(s, ACT_SEND, node);
+
+	a->op = op;
+	if (op_releases(op)) {
+		send_release(s, p, a);
+		return a;
+	}
+	assert(!peer_in_flight(p));
+	p->asked = true;
+	p->late = false;
+	p->asked_in = s->stamp->round;
+	/* The time-out covers connecting and answering. */
+	p->due = s->now + s->policy->node_timeout - p->connecting;
+	/* The end of an earlier connection is no answer to this request. */
+	if (op != OP_REPAIR)
+		s->tally->ballot[node].vote = VOTE_NONE;
+	else
+		p->repaired_in = s->stamp->round;
+	expect_release(s, p, op);
+	return a;
+}
+
+/* Nothing is pending, since no key is set; and the reply is no vote: the tally keeps that of the
+ * attempt. */
+struct action *peer_queue(struct step *s, int node, enum op op, int key)
+{
+	struct peer *p = &s->peer[node];
+	struct action *a = step_act(s, ACT_SEND, node);
+
+	/* After a release, the reply to an OP_HAND_OFF could be that of either. */
+	assert(!p->asked && (op != OP_HAND_OFF || !p->releasing) && !peer_is_late(p));
+	a->op = op;
+	a->key = key;
+	a->is_leaving = p->leaving = op == OP_HAND_OFF;
+	if (op == OP_SUBSCRIBE)
+		p->subscribed |= 1u << key;
+	/* A release in flight is answered first: the request has all its time. */
+	p->due = s->now + s->policy->node_timeout;
+	p->late = false;
+	p->asked = true;
+	return a;
+}
+
+bool peer_queue_replied(struct step *s, const struct event *ev)
+{
+	struct peer *p = &s->peer[ev->node];
+
+	if (ev->op != OP_SUBSCRIBE && ev->op != OP_JOIN && !(ev->op == OP_HAND_OFF && p->leaving))
+		return false;
+	if (ev->op == OP_SUBSCRIBE && ev->reply->vote != VOTE_YES)
+		p->subscribed = 0;
+	p->asked = p->leaving = false;
+	return true;
+}
+
+/* The node changed nothing. */
+static bool is_clean_no(const struct reply *reply)
+{
+	return reply->vote == VOTE_GONE || reply->vote == VOTE_FOREIGN ||
+	       (reply->vote == VOTE_ABSENT &&
+		       (reply->reason == REASON_QUARANTINE || reply->reason == REASON_SKEWED ||
+			       reply->reason == REASON_COUNTER));
+}
+
+static void release_replied(struct peer *p, const struct reply *reply)
+{
+	p->releasing = false;
+	/* YES, GONE, FOREIGN: in each case our key is released, or was not there. */
+	if (reply->vote == VOTE_ABSENT)
+		p->release_refused = true;
+	else
+		p->pending = 0;
+}
+
+void peer_replied(struct step *s, const struct event *ev, const struct reply *reply)
+{
+	struct peer *p = &s->peer[ev->node];
+
+	if (op_releases(ev->op)) {
+		release_replied(p, reply);
+		return;
+	}
+	p->asked = false;
+	/* The request was carried out between sending and now: the key expires by the later. */
+	p->pending_until = key_gone_at(s->policy, s->now);
+	if (ev->op == OP_FENCE && reply->vote == VOTE_YES && ev->round == s->stamp->round)
+		p->fenced_in = ev->round;
+	/* A script changes all keys or none, so after a clean refusal there is nothing to release;
+	 * unless the node refused the fencing number alone, or one of several keys is not ours any
+	 * more. */
+	if (is_clean_no(reply) && !reply->is_partial) {
+		p->pending = 0;
+	} else if (reply->vote == VOTE_YES && ev->op == OP_EXTEND) {
+		p->pending = s->stamp->attempt;
+		p->slot = s->stamp->slot;
+	}
+}
+
+/* ---- time ---- */
+
+/* The reason why there is no answer; it may be late for this attempt only. */
+static enum reason late_reason(const struct step *s, const struct peer *p)
+{
+	usec until = p->link == LINK_UP ? p->due : p->opened_at + s->policy->node_timeout;
+
+	return s->now < until ? REASON_NOT_READY : p->link == LINK_UP ? REASON_TIMEOUT : p->missing;
+}
+
+static void set_absent(struct step *s, int node, enum reason reason)
+{
+	struct reply reply = reply_absent(reason, NULL);
+
+	tally_set_absent(s->tally, node, &reply);
+}
+
+void peer_overdue(struct step *s, int node)
+{
+	struct peer *p = &s->peer[node];
+
+	if (p->pending && !peer_in_flight(p) && s->now >= p->pending_until)
+		p->pending = 0;
+	if (p->link == LINK_OPENING && s->now >= p->opened_at + s->policy->node_timeout) {
+		enum reason reason = late_reason(s, p);
+
+		peer_close(s, node);
+		set_absent(s, node, reason);
+	}
+	p->late |= peer_in_flight(p) && s->now >= p->due;
+	if (p->asked && p->late && p->asked_in == s->stamp->round)
+		set_absent(s, node, REASON_TIMEOUT);
+}
+
+void peer_leave_out(struct step *s, int node)
+{
+	const struct reply *last = &s->tally->ballot[node].reply;
+
+	if (peer_is_ready(&s->peer[node]))
+		return;
+	if (last->vote == VOTE_ABSENT)
+		tally_set_absent(s->tally, node, last);
+	else
+		set_absent(s, node, late_reason(s, &s->peer[node]));
+}
+
+bool peer_is_hopeless(const struct step *s, int node)
+{
+	const struct peer *p = &s->peer[node];
+
+	return peer_is_late(p) && s->now >= p->due + s->policy->ttl / 6;
+}
+
+usec peer_due(const struct peer *p, usec node_timeout)
+{
+	usec at = p->link == LINK_OPENING ? p->opened_at + node_timeout : NEVER;
+
+	return peer_in_flight(p) && !p->late ? usec_min(at, p->due) : at;
+}

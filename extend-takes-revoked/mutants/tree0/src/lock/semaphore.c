@@ -1,0 +1,65 @@
+#include "lock/semaphore.h"
+
+#include "lock/step.h"
+
+#include "lock/waiter.h"
+
+/* So many attempts in a row go at once to another slot that a node named as free. */
+#define MOVES_MAX 8
+
+/* The slot, or 0 if it is above our --limit: clients with a larger limit may use it. */
+static int own_slot(const struct step *s, int named)
+{
+	return named <= s->policy->slots ? named : 0;
+}
+
+usec semaphore_ends_in(const struct policy *p, const struct reply *reply)
+{
+	return policy_has_slots(p) ? reply->soonest : reply->pttl;
+}
+
+/* A free slot: as the queue node says, or else any node. */
+static int find_slot(const struct step *s)
+{
+	int node = waiter_queue_node(s, 0), slot = 0;
+
+	assert(node >= 0); /* a node refused us */
+	if (s->tally->ballot[node].vote == VOTE_FOREIGN)
+		return own_slot(s, s->tally->ballot[node].reply.slot);
+	for (int i = s->policy->nodes - 1; i >= 0; i--)
+		if (s->tally->ballot[i].vote == VOTE_FOREIGN && s->tally->ballot[i].reply.slot > 0)
+			slot = own_slot(s, s->tally->ballot[i].reply.slot);
+	return slot;
+}
+
+bool semaphore_has_next(const struct step *s)
+{
+	return s->semaphore->next_slot > 0;
+}
+
+bool semaphore_is_moving(const struct step *s)
+{
+	return s->semaphore->moves > 0;
+}
+
+void semaphore_begin(struct step *s)
+{
+	struct semaphore *sem = s->semaphore;
+	int slot = s->waiter->used_reservation ? s->waiter->slot : sem->next_slot;
+
+	sem->next_slot = 0;
+	if (!policy_has_slots(s->policy))
+		return;
+	/* The upper bits: the lower ones spread the delays. */
+	s->stamp->slot =
+		slot > 0 ? slot : 1 + (int)((s->random >> 32) % (uint64_t)s->policy->slots);
+}
+
+bool semaphore_moves_on(struct step *s, bool is_busy, usec wait_until)
+{
+	struct semaphore *sem = s->semaphore;
+
+	sem->next_slot = is_busy && policy_has_slots(s->policy) ? find_slot(s) : 0;
+	sem->moves = sem->next_slot > 0 && sem->moves < MOVES_MAX ? sem->moves + 1 : 0;
+	return sem->moves > 0 && s->now <= usec_add(wait_until, s->policy->node_timeout);
+}

@@ -1,0 +1,596 @@
+#include "lock/waiter.h"
+
+#include "lock/step.h"
+
+#include "lock/peer.h"
+#include "lock/semaphore.h"
+
+#include <string.h>
+
+/* Clients that failed at the same moment try again at different times; the delay grows fourfold. */
+#define RETRY_DELAY (20 * USEC_MSEC)
+#define RETRY_SPREAD (100 * USEC_MSEC)
+
+/* A quarantine may take hours, and may be ended by hand. */
+#define BACK_STOP (25 * USEC_SEC)
+#define BACK_STOP_SPREAD (10 * USEC_SEC)
+
+/* The first waiter attempts, and the second looks, so often: a lost wake-up costs no more time. */
+#define LOOK_FIRST USEC_SEC
+
+/* The others are told when they become one of the first two. Their looks notice only that the queue
+ * node is gone; the crowd does not look at the same moment. */
+#define LOOK_LATER (5 * USEC_SEC)
+#define LOOK_SPREAD (20 * USEC_MSEC)
+
+/* A client that waits for longer than this keeps only the connection to the queue node. */
+#define SHED_AFTER USEC_SEC
+
+static usec retry_delay(const struct step *s)
+{
+	int grows = s->waiter->tries / 4;
+
+	return (RETRY_DELAY + (usec)(s->random % RETRY_SPREAD)) << (grows < 2 ? grows : 2);
+}
+
+/* How long after a key's end to ask for it: a node's clock has grains of a millisecond, and other
+ * clients ask, too. */
+static usec spread(const struct step *s)
+{
+	return 2 * USEC_MSEC + (usec)(s->random % RETRY_SPREAD);
+}
+
+static void retry_in(struct step *s, usec delay)
+{
+	s->waiter->retry_at = usec_min(s->waiter->retry_at, usec_add(s->now, delay));
+}
+
+static void look_in(struct step *s, usec delay)
+{
+	s->waiter->look_at = usec_min(s->waiter->look_at, usec_add(s->now, delay));
+}
+
+static struct peer *queue_peer(const struct step *s)
+{
+	return &s->peer[s->waiter->node];
+}
+
+/* The queue node sends messages, or is about to: in these states, `node` and `key` are valid. */
+static bool is_queued(const struct waiter *w)
+{
+	return w->state == WAITER_JOINING || w->state == WAITER_QUEUED;
+}
+
+int waiter_queue_node(const struct step *s, int key)
+{
+	for (int n = 0; n < s->policy->nodes; n++) {
+		int i = s->policy->order[key][n];
+		const struct peer *p = &s->peer[i];
+		const struct ballot *b = &s->tally->ballot[i];
+
+		if (b->vote == VOTE_NONE ? p->link == LINK_UP && !peer_is_late(p)
+					 : b->vote != VOTE_ABSENT)
+			return i;
+	}
+	return -1;
+}
+
+/* The vote that grants the key, or says that it is free. */
+static enum vote vote_for(const struct step *s)
+{
+	return s->policy->only_looks ? VOTE_GONE : VOTE_YES;
+}
+
+/* ---- reservations ---- */
+
+static void copy_id(char id[TOKEN_ID_LEN + 1], const struct reply *reply)
+{
+	size_t len = reply->text_len < TOKEN_ID_LEN ? reply->text_len : TOKEN_ID_LEN;
+
+	memcpy(id, reply->text, len);
+	id[len] = '\0';
+}
+
+/* Out of the queue of that key; the reservation, if any, is for the next waiter. If it cannot be
+ * sent, the looks of the first two waiters find the key free. */
+static void pass_on(struct step *s, int node, int key, int slot, const char *id)
+{
+	const struct peer *p = &s->peer[node];
+
+	if (p->link != LINK_UP || peer_in_flight(p))
+		return;
+	memmove(s->waiter->unused, id, strlen(id) + 1);
+	peer_queue(s, node, OP_HAND_OFF, key)->slot = slot;
+}
+
+/* Leaves the queue. Returns false if a reply must be read first: a reservation may arrive with it.
+ */
+static bool leave(struct step *s)
+{
+	struct waiter *w = s->waiter;
+	const struct peer *p = queue_peer(s);
+
+	if (is_queued(w) && peer_in_flight(p) && !peer_is_late(p))
+		return false;
+	if (is_queued(w))
+		pass_on(s, w->node, w->key, w->slot, w->reservation[w->key]);
+	w->reservation[w->key][0] = '\0';
+	w->state = WAITER_OFF;
+	w->is_woken = false;
+	return true;
+}
+
+/* The key is reserved for us. */
+static void take_reservation(struct step *s, const struct event *ev, int key)
+{
+	struct waiter *w = s->waiter;
+	const struct reply *reply = ev->reply;
+	bool is_ours = ev->node == w->node && key == w->key &&
+		       (w->state == WAITER_LEAVING || (is_queued(w) && !s->is_held));
+
+	/* Clients with a larger --limit use slots that we do not. */
+	if (!is_ours || (policy_has_slots(s->policy) && reply->slot > s->policy->slots)) {
+		char id[TOKEN_ID_LEN + 1];
+
+		copy_id(id, reply);
+		pass_on(s, ev->node, key, reply->slot, id);
+		return;
+	}
+	/* One slot is enough. */
+	if (w->is_woken && reply->slot != w->slot)
+		pass_on(s, w->node, w->key, w->slot, w->reservation[key]);
+	copy_id(w->reservation[key], reply);
+	w->slot = reply->slot;
+	w->is_woken = true;
+}
+
+/* ---- when to look and when to try again ---- */
+
+static bool has_foreign_holder(const struct step *s)
+{
+	for (int i = 0; i < s->policy->nodes; i++)
+		if (s->tally->ballot[i].vote == VOTE_FOREIGN &&
+			reply_has_foreign_holder(&s->tally->ballot[i].reply))
+			return true;
+	return false;
+}
+
+/* The queue node does not reserve the key for us: it is taken for `ends_in`. */
+static void schedule(struct step *s, usec ends_in, bool is_foreign)
+{
+	struct waiter *w = s->waiter;
+	usec first = s->now + LOOK_FIRST + (usec)(s->random % RETRY_SPREAD);
+
+	w->look_at = w->retry_at = NEVER;
+	if (w->rank > 1) {
+		look_in(s, LOOK_LATER + w->rank * LOOK_SPREAD);
+		return;
+	}
+	retry_in(s, is_foreign ? retry_delay(s) : usec_add(ends_in, spread(s)));
+	/* The first waiter asks all nodes: the queue node may have a key that the others have not.
+	 */
+	if (w->rank == 0)
+		w->retry_at = usec_min(w->retry_at, first);
+	else
+		w->look_at = first;
+}
+
+/* Without a refusal: too few nodes answered. */
+static usec retry_for_quorum(const struct step *s)
+{
+	usec quarantined_for = tally_quarantined_for(s->tally);
+
+	if (quarantined_for == 0)
+		return s->now + retry_delay(s);
+	return usec_min(usec_add(s->now + spread(s), quarantined_for),
+		s->now + BACK_STOP + (usec)(s->random % BACK_STOP_SPREAD));
+}
+
+/* Of several keys the one to wait for: as the queue node of the last one says, or else any node. */
+static int key_in_the_way(const struct step *s)
+{
+	int node = waiter_queue_node(s, s->waiter->busy_key), key = s->waiter->busy_key;
+
+	assert(node >= 0); /* a node refused us */
+	if (s->tally->ballot[node].vote == VOTE_FOREIGN)
+		return s->tally->ballot[node].reply.key;
+	for (int i = s->policy->nodes - 1; i >= 0; i--)
+		if (s->tally->ballot[i].vote == VOTE_FOREIGN)
+			key = s->tally->ballot[i].reply.key;
+	return key;
+}
+
+/* ---- the queue ---- */
+
+/* The user may not queue, or the server is too old: the waiter polls. After other errors, it queues
+ * at the next node. */
+static void queue_is_refused(struct step *s, const struct event *ev)
+{
+	struct waiter *w = s->waiter;
+
+	w->silent |= 1u << ev->node;
+	if (ev->node != w->node || w->state == WAITER_LEAVING)
+		return;
+	w->state = WAITER_OFF;
+	if (ev->reply->reason != REASON_NOPERM && ev->reply->reason != REASON_SERVER)
+		return;
+	w->state = WAITER_POLLS;
+	w->trouble = *ev->reply;
+	retry_in(s, retry_delay(s));
+}
+
+/* The queue node granted the key in the last attempt, which was not enough: it may have lost the
+ * key of a holder that the others know. Then waiters that wake each other there get nothing. The
+ * reservation must last until it is used. */
+static usec use_delay(const struct step *s)
+{
+	const struct waiter *w = s->waiter;
+
+	if (s->tally->ballot[w->node].vote != vote_for(s) || w->saw_holder)
+		return 0;
+	return usec_min(retry_delay(s), s->policy->node_timeout / 2);
+}
+
+static void join_replied(struct step *s, const struct event *ev)
+{
+	struct waiter *w = s->waiter;
+	const struct reply *reply = ev->reply;
+
+	/* The reply came so late that we have queued at another node. waiter_plan() returns to this
+	 * one, if it is earlier in the order. */
+	if (w->state != WAITER_JOINING || ev->node != w->node)
+		return;
+	w->state = WAITER_QUEUED;
+	w->rank = reply->rank;
+	if (reply->ticket != 0)
+		w->ticket = reply->ticket;
+	if (reply->vote != VOTE_YES) {
+		w->saw_holder |= !reply->is_reserved;
+		schedule(s, semaphore_ends_in(s->policy, reply),
+			reply_has_foreign_holder(reply) || has_foreign_holder(s));
+		return;
+	}
+	take_reservation(s, ev, w->key);
+	w->look_at = NEVER;
+	retry_in(s, use_delay(s));
+}
+
+static void take_message(struct step *s, const struct event *ev)
+{
+	struct waiter *w = s->waiter;
+	bool is_here = is_queued(w) && ev->node == w->node && ev->key == w->key;
+
+	switch (ev->wake) {
+	case WAKE_RESERVED:
+		take_reservation(s, ev, ev->key);
+		if (!w->is_woken)
+			break;
+		if (use_delay(s) == 0)
+			w->tries = 0;
+		retry_in(s, use_delay(s));
+		break;
+	case WAKE_LOOK:
+		if (!is_here)
+			break;
+		w->rank = w->rank < 1 ? w->rank : 1;
+		look_in(s, LOOK_FIRST);
+		break;
+	case WAKE_REJOIN:
+		/* The whole crowd hears it. */
+		if (is_here)
+			look_in(s, (usec)(s->random % USEC_SEC));
+		break;
+	}
+}
+
+/* A late reply means: not at present. A node that was not connected in time for the attempt is as
+ * good as the others. */
+static bool may_answer(const struct step *s, int node)
+{
+	const struct peer *p = &s->peer[node];
+	const struct ballot *b = &s->tally->ballot[node];
+
+	if (peer_is_late(p))
+		return false;
+	return b->vote != VOTE_ABSENT ||
+	       (b->reply.reason == REASON_NOT_READY && p->link != LINK_DOWN);
+}
+
+/* The node to queue at; -1: none answers. All clients must find the same one: so a node that has
+ * not answered yet is worth waiting for, but not worth leaving a queue for. */
+static int find_queue(const struct step *s)
+{
+	const struct waiter *w = s->waiter;
+
+	for (int n = 0; n < s->policy->nodes; n++) {
+		int i = s->policy->order[w->busy_key][n];
+		enum vote vote = s->tally->ballot[i].vote;
+		bool has_answered = vote != VOTE_NONE && vote != VOTE_ABSENT;
+
+		if (!may_answer(s, i) || w->silent >> i & 1)
+			continue;
+		if (has_answered || w->state == WAITER_OFF || i == w->node)
+			return i;
+	}
+	return -1;
+}
+
+static void queue(struct step *s, usec *wake_at)
+{
+	struct waiter *w = s->waiter;
+	const struct peer *p;
+	int node;
+
+	if (w->state != WAITER_OFF && queue_peer(s)->link == LINK_DOWN) {
+		w->silent |= 1u << w->node;
+		w->state = WAITER_OFF;
+	}
+	node = find_queue(s);
+	if (node < 0) {
+		retry_in(s, retry_delay(s));
+		return;
+	}
+	if (w->state != WAITER_OFF && (node != w->node || w->busy_key != w->key) && !leave(s))
+		return;
+	if (w->state == WAITER_OFF) {
+		w->state = WAITER_SUBSCRIBING;
+		w->node = node;
+		w->key = w->busy_key;
+	}
+	p = queue_peer(s);
+	if (p->link == LINK_DOWN)
+		peer_open(s, node);
+	if (p->link != LINK_UP || p->asked)
+		return;
+	/* Also on a connection that an attempt opened again. */
+	if (!(p->subscribed >> w->key & 1)) {
+		peer_queue(s, node, OP_SUBSCRIBE, w->key);
+	} else if (w->state == WAITER_SUBSCRIBING || s->now >= w->look_at) {
+		peer_queue(s, node, OP_JOIN, w->key);
+		w->state = WAITER_JOINING;
+	} else {
+		*wake_at = usec_min(*wake_at, w->look_at);
+	}
+}
+
+/* A crowd of waiters costs each node but one no connection. The first waiter asks all nodes every
+ * second. */
+static void shed_connections(struct step *s, usec *wake_at)
+{
+	const struct waiter *w = s->waiter;
+
+	if (!is_queued(w) || w->rank == 0)
+		return;
+	for (int i = 0; i < s->policy->nodes; i++) {
+		const struct peer *p = &s->peer[i];
+
+		if (i == w->node || p->link != LINK_UP || peer_in_flight(p))
+			continue;
+		if (s->now >= w->shed_at)
+			peer_close(s, i);
+		else
+			*wake_at = usec_min(*wake_at, w->shed_at);
+	}
+}
+
+/* ---- the border ---- */
+
+static void make_id(struct step *s)
+{
+	char *id = s->waiter->id;
+
+	id[0] = s->policy->is_shared ? 'r' : 'w';
+	for (int i = 1; i < WAITER_ID_LEN; i++)
+		id[i] = "0123456789abcdef"[s->random >> 4 * (WAITER_ID_LEN - 1 - i) & 15];
+	id[WAITER_ID_LEN] = '\0';
+}
+
+void waiter_begin(struct step *s)
+{
+	struct waiter *w = s->waiter;
+
+	if (!w->id[0])
+		make_id(s);
+	w->used_reservation = w->is_woken;
+	w->is_woken = false;
+	w->silent = 0;
+}
+
+/* A queue node has not answered yet. With --fair its word is needed; readers wait for a quarter of
+ * its time: a node that is only far away must be heard, or writers starve. */
+static bool is_queue_silent(const struct step *s, usec *wake_at)
+{
+	bool is_silent = false;
+
+	for (int key = 0; key < s->policy->keys; key++) {
+		int node = waiter_queue_node(s, key);
+
+		is_silent |= node >= 0 && s->tally->ballot[node].vote == VOTE_NONE;
+	}
+	if (is_silent && !s->policy->is_fair)
+		return !step_grace_is_over(s,
+			tally_yes(s->tally) + tally_no(s->tally) >= policy_quorum(s->policy),
+			s->policy->node_timeout / 4, wake_at);
+	return is_silent;
+}
+
+/* The client was woken, or it is the first in the queue. */
+static bool is_next(const struct waiter *w, int node, int key)
+{
+	return w->used_reservation ||
+	       (is_queued(w) && w->node == node && w->key == key && w->ticket != 0 && w->rank == 0);
+}
+
+/* The queue node refused, since other clients are first. With --fair that is so as well where it
+ * still has a key that expired on the other nodes. */
+static bool is_for_others(const struct step *s, int node, int key)
+{
+	const struct ballot *b = &s->tally->ballot[node];
+
+	if (b->vote != VOTE_FOREIGN || b->reply.key != key)
+		return false;
+	return b->reply.is_reserved || (s->policy->is_fair && b->reply.waiters >> key & 1 &&
+					       !is_next(s->waiter, node, key));
+}
+
+enum reserved waiter_reserved(const struct step *s, usec *wake_at)
+{
+	if (!policy_obeys_queue(s->policy))
+		return RESERVED_NO;
+	if (is_queue_silent(s, wake_at))
+		return RESERVED_UNKNOWN;
+	for (int key = 0; key < s->policy->keys; key++) {
+		int node = waiter_queue_node(s, key);
+
+		if (node >= 0 && is_for_others(s, node, key))
+			return RESERVED_FOR_OTHERS;
+	}
+	return RESERVED_NO;
+}
+
+static enum refused refusal_by_reservation(const struct step *s, int node)
+{
+	int queue_node = waiter_queue_node(s, s->tally->ballot[node].reply.key);
+	enum vote vote = queue_node < 0 ? VOTE_FOREIGN : s->tally->ballot[queue_node].vote;
+
+	return vote == VOTE_NONE     ? REFUSED_UNCLEAR
+	       : vote == vote_for(s) ? REFUSED_IN_VAIN
+				     : REFUSED;
+}
+
+enum refused waiter_refusal(const struct step *s, int node)
+{
+	const struct waiter *w = s->waiter;
+	const struct ballot *b = &s->tally->ballot[node];
+	bool is_early;
+
+	if (b->vote != VOTE_FOREIGN)
+		return REFUSED;
+	if (b->reply.is_reserved)
+		return refusal_by_reservation(s, node);
+	if (!w->used_reservation || b->reply.text_len <= TOKEN_ID_LEN)
+		return REFUSED;
+	/* The reservation has the id of the token before; but the text of readers has no ids. At
+	 * the queue node, they are gone. */
+	is_early = b->reply.is_shared
+			   ? s->tally->ballot[w->node].vote == vote_for(s)
+			   : memcmp(b->reply.text, w->reservation[b->reply.key], TOKEN_ID_LEN) == 0;
+	return is_early ? REFUSED_EARLY : REFUSED;
+}
+
+void waiter_pause(struct step *s, bool is_busy, bool is_moving)
+{
+	struct waiter *w = s->waiter;
+
+	w->tries += !is_moving;
+	w->saw_holder = false;
+	w->shed_at = s->now + SHED_AFTER;
+	w->retry_at = is_busy ? s->now + retry_delay(s) : retry_for_quorum(s);
+	w->look_at = s->now;
+	if (is_busy) {
+		w->busy_key = key_in_the_way(s);
+		/* The reservation was of no use. If that is because of another key, moving to its
+		 * queue passes the reservation on. */
+		if (!w->is_woken && w->busy_key == w->key)
+			w->reservation[w->key][0] = '\0';
+		/* OP_JOIN, which follows at once, says more. */
+		if (w->state != WAITER_POLLS && !semaphore_has_next(s)) {
+			schedule(s, NEVER, has_foreign_holder(s));
+			w->look_at = s->now;
+		}
+	} else {
+		w->is_woken |= w->used_reservation;
+	}
+	/* A wake-up that arrived during the attempt is for the next one. */
+	if (is_moving || (is_busy && w->is_woken))
+		w->retry_at = s->now;
+}
+
+bool waiter_plan(struct step *s, bool is_busy, usec *wake_at)
+{
+	struct waiter *w = s->waiter;
+	const struct peer *p = queue_peer(s);
+	/* Without the queue node's reply, the attempt would have to leave that node out. */
+	bool is_asking = (w->state == WAITER_SUBSCRIBING || w->state == WAITER_JOINING) &&
+			 p->asked && !peer_is_late(p);
+
+	if (!is_asking && s->now >= usec_min(w->retry_at, s->wait_until)) {
+		/* A late reply would not be about this attempt any more. */
+		if (w->state == WAITER_SUBSCRIBING || w->state == WAITER_JOINING)
+			w->state = WAITER_OFF;
+		return true;
+	}
+	if (is_busy && w->state != WAITER_POLLS)
+		queue(s, wake_at);
+	shed_connections(s, wake_at);
+	if (!is_asking)
+		*wake_at = usec_min(*wake_at, usec_min(w->retry_at, s->wait_until));
+	return false;
+}
+
+void waiter_held(struct step *s)
+{
+	struct waiter *w = s->waiter;
+	enum vote vote = s->tally->ballot[w->node].vote;
+
+	if (!is_queued(w) || vote == VOTE_NONE)
+		return;
+	/* The node that grants the key takes us out of the queue, and the reservation with it. */
+	if (vote == VOTE_YES && !w->is_woken &&
+		(!w->used_reservation || w->slot == 0 || w->slot == s->stamp->slot))
+		w->state = WAITER_OFF;
+	else
+		(void)leave(s);
+}
+
+bool waiter_leave(struct step *s)
+{
+	struct waiter *w = s->waiter;
+	const struct peer *p = queue_peer(s);
+
+	if (!(is_queued(w) || w->state == WAITER_LEAVING) || p->link != LINK_UP || peer_is_late(p))
+		return false;
+	if (peer_in_flight(p))
+		return true;
+	/* A wake-up that was sent before the node took us out of the queue arrives before the reply
+	 * to the first hand-off. It needs another one. */
+	if (w->state == WAITER_LEAVING && !w->is_woken) {
+		w->state = WAITER_OFF;
+		return false;
+	}
+	pass_on(s, w->node, w->key, w->slot, w->reservation[w->key]);
+	w->state = WAITER_LEAVING;
+	w->is_woken = false;
+	return true;
+}
+
+/* Clients that queue at another node see the queue otherwise. */
+static void note_waiters(struct step *s, const struct event *ev)
+{
+	struct waiter *w = s->waiter;
+
+	for (int key = 0; key < s->policy->keys; key++)
+		if (ev->node == waiter_queue_node(s, key))
+			w->awaited = (w->awaited & ~(1u << key)) | (ev->reply->waiters & 1u << key);
+}
+
+static void take_reply(struct step *s, const struct event *ev)
+{
+	if ((ev->op == OP_SUBSCRIBE || ev->op == OP_JOIN) && ev->reply->vote == VOTE_ABSENT)
+		queue_is_refused(s, ev);
+	else if (ev->op == OP_JOIN)
+		join_replied(s, ev);
+	if (ev->reply->vote == VOTE_YES &&
+		(ev->op == OP_ACQUIRE || ev->op == OP_EXTEND || ev->op == OP_REPAIR))
+		note_waiters(s, ev);
+	if (s->is_held)
+		waiter_held(s);
+}
+
+void waiter_event(struct step *s, const struct event *ev)
+{
+	if (ev->kind == EV_WAKE)
+		take_message(s, ev);
+	else
+		take_reply(s, ev);
+}

@@ -1,0 +1,134 @@
+/*
+ * waiter: the place of a client in the queue of a key, and when to try again. All of it is advice:
+ * a majority of votes grants a lock, whatever this module says.
+ *
+ *	waiter_begin()     an attempt begins;
+ *	waiter_reserved()  before its votes count: is the key reserved for other clients?
+ *	waiter_refusal()   a node refused: is that final?
+ *	waiter_pause()     the attempt failed; then, at every event of the pause,
+ *	waiter_plan()      queues and looks, until it returns true: the next attempt begins
+ *	waiter_held()      or the attempt was successful
+ *	waiter_event()     at any time: EV_WAKE, and the reply to a request
+ *	waiter_leave()     at every event of the release: leaves the queue
+ *
+ *	OFF ---> SUBSCRIBING ---> JOINING <---> QUEUED ---> LEAVING ---> OFF
+ *	 ^          |  |            |  |          |
+ *	 |          |  +-> POLLS <--+  |          |
+ *	 +----------+------------------+----------+  held; moving; the node is silent
+ *
+ * A pause that follows a refusal leads from OFF to QUEUED, at the queue node of the key that is in
+ * the way: the first node in policy.order that answers. The waiter uses the node's own connection.
+ * QUEUED stays QUEUED when a wake-up takes the waiter out of the queue; each OP_JOIN returns to the
+ * place that the ticket gives. If the queue node is silent, the waiter moves on to the next node,
+ * with its ticket. POLLS does not end: the user may not queue, or the server has no RESP3.
+ *
+ * Wake-ups may be lost. So each OP_JOIN also looks: it wakes the first waiter if the key is free.
+ * The first two waiters look every second, the others every five seconds and some more.
+ *
+ * A struct waiter owns no memory; zeroed, it is a client that has not waited. Nothing here fails.
+ * The fields may be read; only the functions below write them.
+ */
+#ifndef LOCK_WAITER_H
+#define LOCK_WAITER_H
+
+#include "base/token.h"
+#include "lock/event.h"
+
+struct step;
+
+/* "r" or "w", for a reader or a writer, and 16 hexadecimal digits. */
+#define WAITER_ID_LEN 17
+
+enum waiter_state {
+	WAITER_OFF, /* in no queue */
+	WAITER_SUBSCRIBING, /* connecting to the queue node, or waiting for its reply */
+	WAITER_JOINING, /* OP_JOIN is in flight */
+	WAITER_QUEUED, /* OP_JOIN was answered, and messages may arrive */
+	WAITER_LEAVING, /* the hand-off that takes us out of the queue is in flight */
+	WAITER_POLLS, /* the waiter cannot queue; `trouble` says why */
+};
+
+struct waiter {
+	enum waiter_state state;
+	char id[WAITER_ID_LEN + 1]; /* the same at every node and for every key; "": not needed yet
+				     */
+	int64_t ticket; /* the place in every queue, at first that of the policy; 0: no OP_JOIN was
+			   answered yet */
+	int rank; /* waiters ahead of us, as last reported; 0 until then */
+	int node; /* SUBSCRIBING and later: the queue node */
+	int key; /* SUBSCRIBING and later: the key that the queue is for */
+	int busy_key; /* the key that another client has; differs from `key` until we have moved */
+	usec look_at; /* QUEUED: when the next OP_JOIN is due */
+	usec retry_at; /* when the next attempt begins */
+	usec shed_at; /* when connections that are not needed for waiting are closed */
+	int tries; /* failed attempts in a row since the last wake-up */
+	unsigned silent; /* bit i: since the attempt began, the connection to node i broke, or node
+			    i did not let us queue */
+	char reservation[KEYS_MAX][TOKEN_ID_LEN + 1]; /* for each key, the id of our reservation;
+							 "": none */
+	int slot; /* the slot of the last reservation; 0: no semaphore */
+	char unused[TOKEN_ID_LEN + 1]; /* HAND_OFF with is_leaving: the id of the reservation that
+					  it passes on; "": none. Valid until the next step */
+	bool is_woken; /* the key is reserved for us, and no attempt has used that yet */
+	bool used_reservation; /* this attempt, or the last one, was made because of a reservation
+				*/
+	bool saw_holder; /* since the attempt, the queue node said that another client has the key
+			  */
+	unsigned awaited; /* bit i: the queue node of key i said that it has waiters */
+	struct reply trouble; /* why the waiter polls */
+};
+
+/* An attempt begins: with the reservation, if there is one. */
+void waiter_begin(struct step *s);
+
+enum reserved {
+	RESERVED_NO, /* the votes count */
+	RESERVED_UNKNOWN, /* the queue node may still say that others are first: wait */
+	RESERVED_FOR_OTHERS, /* other clients are first, however many nodes would grant the key */
+};
+
+enum reserved waiter_reserved(const struct step *s, usec *wake_at);
+
+enum refused {
+	REFUSED, /* for as long as its reply says */
+	REFUSED_EARLY, /* the release before our reservation is still on its way to the node */
+	REFUSED_UNCLEAR, /* for another waiter; whether it is alive, the queue node has not said yet
+			  */
+	REFUSED_IN_VAIN, /* for a waiter that is not in the queue any more: ask with `overrides` */
+};
+
+/* Why a node did not grant the key, or why it is not free, in the attempt under way. */
+enum refused waiter_refusal(const struct step *s, int node);
+
+/* The attempt failed. is_moving: the next one follows at once, for another slot or with more nodes.
+ */
+void waiter_pause(struct step *s, bool is_busy, bool is_moving);
+
+/* Returns true when the next attempt is due. */
+bool waiter_plan(struct step *s, bool is_busy, usec *wake_at);
+
+void waiter_held(struct step *s);
+
+/* EV_WAKE and EV_REPLY. */
+void waiter_event(struct step *s, const struct event *ev);
+
+/* The lock is released or given up, and its own hand-off was sent. Returns true while the
+ * connection to the queue node is needed. */
+bool waiter_leave(struct step *s);
+
+/* HAND_OFF: the keys that have waiters at another node than this one: bit i for key i. The queue
+ * node itself knows better whether they still live. */
+static inline unsigned waiter_far(const struct waiter *w, const struct policy *p, int node)
+{
+	unsigned far = w->awaited;
+
+	for (int key = 0; key < p->keys; key++)
+		if (p->order[key][0] == node)
+			far &= ~(1u << key);
+	return far;
+}
+
+/* The first node in the key's order that answers, as far as this attempt tells; -1: none. */
+int waiter_queue_node(const struct step *s, int key);
+
+#endif

@@ -1,0 +1,230 @@
+/* main: finds the subcommand, reads its options, environment and configuration, and calls its
+ * function. */
+#include "base/exit.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "cli/option.h"
+#include "cmd/commands.h"
+#include "cmd/configure.h"
+#include "cmd/help.h"
+#include "cmd/print.h"
+#include "cmd/usage.h"
+#include "io/file.h"
+#include "io/resolve.h"
+#include "io/title.h"
+#include "io/tls.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+/* Opens /dev/null in the place of a closed descriptor 0, 1 or 2: else one of our sockets would get
+ * its number. It is read-only, so that writing fails as on a closed descriptor, and closed at exec,
+ * so that the command finds it closed, too. */
+static void guard_standard_streams(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+			(void)open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static int dispatch(const struct command_row *row, struct settings *s)
+{
+	const char *unexpected = s->operands[0];
+
+	if (row->flags & (TAKES_KEYS | TAKES_COMMAND))
+		unexpected = NULL;
+	else if (unexpected && row->flags & TAKES_WORD)
+		unexpected = s->operands[1];
+	return unexpected ? usage_unexpected(unexpected) : command_run(s);
+}
+
+/* Overwrites passwords on the command line, which every user of this machine can read there. The
+ * settings have copies. */
+static void hide_passwords(char *const argv[], int end)
+{
+	static const char *const names[] = {"--node", "--nodes"};
+
+	for (int i = 2; i < end && argv[i]; i++)
+		for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
+			size_t len = strlen(names[n]);
+
+			if (strncmp(argv[i], names[n], len) != 0)
+				continue;
+			if (argv[i][len] == '=')
+				node_list_hide(argv[i] + len + 1);
+			else if (!argv[i][len] && i + 1 < end && argv[i + 1])
+				node_list_hide(argv[i + 1]);
+		}
+}
+
+/* Certificates are part of the settings: report their errors before the first connection. */
+static int prepare_tls(const struct settings *s, struct err *e)
+{
+	const struct node *node = node_list_find_tls(&s->nodes);
+	char shown[200];
+
+	if (!node || s->list || s->command == COMMAND_CONFIG) /* no node is asked */
+		return 0;
+	if (tls_prepare(&s->tls, node, e) < 0)
+		return -1;
+	if (s->tls.insecure)
+		log_say(LOG_ERRORS,
+			"--insecure: certificates are not verified, any server is trusted");
+	if (tls_key_is_exposed(&s->tls)) {
+		utf8_escape(shown, sizeof(shown), s->tls.key_file, strlen(s->tls.key_file));
+		log_say(LOG_NORMAL, "all users may read the private key in --key-file '%s'", shown);
+		log_hint(LOG_NORMAL, "'chmod 600' lets only its owner read it");
+	}
+	return 0;
+}
+
+static int open_log(const char *where, struct err *e)
+{
+	char shown[200];
+	int fd, error;
+
+	if (!where || strcmp(where, "stderr") == 0)
+		return 0;
+	if (strcmp(where, "syslog") == 0) {
+		log_to_syslog();
+		return 0;
+	}
+	error = file_open_append(where, &fd);
+	if (error)
+		return err_set(e, ERR_CONFIG, "cannot write to --log '%s': %s",
+			utf8_escape(shown, sizeof(shown), where, strlen(where)),
+			file_reason(error));
+	log_to_file(fd);
+	return 0;
+}
+
+static void set_loudness(const struct settings *s)
+{
+	if (s->quiet)
+		log_set_level(LOG_ERRORS);
+	else
+		log_set_level(s->verbose > 1    ? LOG_REPLIES
+			      : s->verbose == 1 ? LOG_DECISIONS
+						: LOG_NORMAL);
+}
+
+/* An option after COMMAND is an argument of COMMAND: hint at that when the key seems to be
+ * missing. */
+static void hint_at_order(const struct settings *s, struct err *e)
+{
+	if (s->command != COMMAND_RUN || s->key || e->kind != ERR_USAGE)
+		return;
+	for (int i = 0; s->operands[i]; i++)
+		if (strncmp(s->operands[i], "-k", 2) == 0 ||
+			strncmp(s->operands[i], "--key", 5) == 0)
+			(void)err_hint(e, "options stand before the command: redlock run -k KEY "
+					  "-- COMMAND");
+}
+
+static int run_with_options(const struct command_row *row, char *const argv[])
+{
+	struct settings settings;
+	struct err e;
+	int operands;
+
+	settings_init(&settings, row->id);
+	operands = options_read(&settings, 2, argv, environ, &e);
+	if (operands >= 0 && settings.help)
+		return help_command(row->name);
+	if (operands >= 0 && settings.version)
+		return help_version();
+	hide_passwords(argv, operands < 0 ? INT_MAX : operands);
+	if (operands >= 0 && configure(&settings, &e) < 0)
+		operands = -1;
+	log_set_json(settings.format == FORMAT_JSON);
+	set_loudness(&settings);
+	settings.operands = argv + (operands < 0 ? 2 : operands);
+	if (operands < 0 || settings_finish(&settings, &e) < 0 || open_log(settings.log, &e) < 0 ||
+		prepare_tls(&settings, &e) < 0) {
+		if (operands >= 0)
+			hint_at_order(&settings, &e);
+		log_err(&e);
+		return status_of(e.kind);
+	}
+	configure_warn();
+	return dispatch(row, &settings);
+}
+
+static bool is_help(const char *word)
+{
+	return word && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0);
+}
+
+static int run_without_options(const struct command_row *row, char *const argv[])
+{
+	struct settings settings;
+
+	/* `redlock help --help` explains the option. */
+	if (row->id != COMMAND_HELP && is_help(argv[2]))
+		return help_command(row->name);
+	settings_init(&settings, row->id);
+	settings.operands = argv + 2;
+	return dispatch(row, &settings);
+}
+
+static int start(char *const argv[])
+{
+	const struct command_row *row;
+	const char *word = argv[0] ? argv[1] : NULL;
+
+	if (!word) {
+		help_missing_command();
+		return STATUS_USAGE;
+	}
+	if (is_help(word))
+		return help_command(NULL);
+	if (strcmp(word, "--version") == 0)
+		return help_version();
+	row = command_find(word);
+	if (!row)
+		return word[0] == '-' ? usage_early_option(word) : usage_unknown_command(word);
+	return row->flags & TAKES_OPTIONS ? run_with_options(row, argv)
+					  : run_without_options(row, argv);
+}
+
+/* Tells whether the output is meant for eval: `--format env`, or an unknown format. */
+static bool is_for_eval(char *const argv[])
+{
+	const char *format = getenv("REDLOCK_FORMAT");
+	const struct command_row *row = argv[0] && argv[1] ? command_find(argv[1]) : NULL;
+
+	if (row && row->id != COMMAND_ACQUIRE && row->id != COMMAND_HOLD)
+		return false;
+	for (int i = 2; argv[0] && argv[1] && argv[i]; i++)
+		if (strncmp(argv[i], "--format=", 9) == 0)
+			format = argv[i] + 9;
+		else if (strcmp(argv[i], "--format") == 0 && argv[i + 1])
+			format = argv[i + 1];
+	return format && strcmp(format, "plain") != 0 && strcmp(format, "json") != 0;
+}
+
+int main(int argc, char *argv[])
+{
+	int status;
+
+	(void)argc;
+	guard_standard_streams();
+	title_init(argv);
+	/* Our memory has the nodes' passwords: write no core dump, whichever signal kills
+	 * redlock. */
+	(void)prctl(PR_SET_DUMPABLE, 0);
+	resolve_without_plugins();
+	status = start(argv);
+	/* After any failure, a script that evaluates the output must not continue as if it had the
+	 * lock. */
+	if (status != STATUS_OK && is_for_eval(argv))
+		print_status_for_eval(status);
+	return status;
+}

@@ -1,0 +1,34 @@
+-- expire: the last request of a holder that leaves its keys until their TTL ends (--min-hold).
+-- Treats each of the client's keys independently of the others.
+--
+-- The owner's name stays, so that messages of waiters can name the last holder. A letter of the id
+-- changes, so that a nested run that outlives the holder does not take the lock for held. No waiter
+-- is woken: the first waiters ask when the key expires. A revoked key is deleted at once.
+
+local token, ttl = unpack(ARGV)
+local flags, held_ids = '', ''
+
+-- include parts/view.lua
+
+releases = true
+
+local err = read_keys()
+if err then
+	return err
+end
+reply[REPLY_PARTIAL] = 0
+for i, key in ipairs(KEYS) do
+	local v = value[i]
+	if is_ours(i) and unrevoked(v) ~= v then
+		remove(i)
+	elseif is_ours(i) then
+		local left = sub(v, 1, #TOKEN_NINES) .. TOKEN_LEFT .. sub(v, #TOKEN_NINES + 2)
+		if mine[i] then
+			enlist(i, left, ttl)
+			remove(i)
+		else
+			call('SET', key, left, 'PX', ttl)
+		end
+	end
+end
+return loss() or answer(CODE_YES, tonumber(ttl))

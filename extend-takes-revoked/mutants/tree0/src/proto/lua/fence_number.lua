@@ -1,0 +1,19 @@
+-- fence_number: stores a fencing number if the client holds all keys and this node has given no
+-- larger number. The first condition keeps a stale client from overtaking the holder; the second
+-- keeps the number from going back.
+
+local token, number = unpack(ARGV)
+local flags, held_ids = '', ''
+
+-- include parts/view.lua
+-- include parts/fence.lua
+
+local no = read_keys() or loss()
+if no then
+	return no
+end
+if last_number() > tonumber(number) then
+	return answer(CODE_RESERVED, 0)
+end
+reply[REPLY_FENCE] = write_number(tonumber(number))
+return answer(CODE_YES, call('PTTL', KEYS[1]))

@@ -1,0 +1,75 @@
+-- hand_off: deletes each of the client's keys and passes it on: reserves it for the first waiter, and
+-- wakes that waiter. The client leaves the queue. Treats each key independently of the others.
+-- Flags: FLAG_LEAVES, FLAG_GIVES_UP or FLAG_BREAKS (proto/request.h).
+-- woken_by: the ids of the client's reservations.
+-- far: the bits of the keys that have waiters, maybe at another node: they are reserved here too.
+--
+-- A key that is gone already is passed on, too, unless it is reserved for another client: no other
+-- client wakes its waiters. A key that another client has, maybe only until its attempt fails, is
+-- reserved for that client to pass on.
+--
+-- FLAG_LEAVES: a waiter passes on the reservation that it did not use, under the same id. It deletes
+-- no key: the client may hold the lock.
+--
+-- FLAG_GIVES_UP: a client that never held the lock wakes the rivals that gave way to it, but does
+-- not replace the reservation of a holder. If its own key was in the way of the holder's hand-off,
+-- it passes the holder's reservation on.
+--
+-- Readers: a client that leaves the queue or the readers wakes the next waiters that are readers. Each
+-- node decides for itself which reader is the last one, so the last one reserves the key only if it
+-- wakes a waiter.
+
+local token, reserve_ms, woken_by, flags, far, waiter, quarantine, wall, slots = unpack(ARGV)
+local held_ids = ''
+
+-- include parts/view.lua
+-- include parts/queue.lua
+
+releases = true
+
+local err = read_keys()
+if err then
+	return err
+end
+reply[REPLY_PARTIAL] = 0
+local leaves, gives_up = has(FLAG_LEAVES), has(FLAG_GIVES_UP)
+
+local function may_delete(i)
+	return is_ours(i) and not leaves
+		or has(FLAG_BREAKS) and value[i] and is_string[i] and sub(value[i], 1, 300) == token
+end
+
+-- Passes on key i. If no waiter is in the queue, the queue may have been lost: waiters join again.
+local function release(i, id, is_far)
+	if not pass_on(i, id, is_far) then
+		try('PUBLISH', queue_key(i), '')
+	end
+end
+
+-- left: how long the keys would have lasted; -1: a key had no TTL.
+local left, others = 0, nil
+for i, key in ipairs(KEYS) do
+	local reserved_id, is_far = reservation(key), far % 2 ^ i >= bit(i)
+	local id = (leaves or gives_up) and reserved_id or own_id
+	leave_queue(i)
+	if may_delete(i) then
+		local lasts = time_left(i)
+		left = (lasts < 0 or left < 0) and -1 or max(left, lasts)
+		remove(i)
+		release(i, id, is_far and not mine[i])
+	elseif readers[i] then
+		others = others or i
+		pass_on(i, own_id)
+	elseif value[i] then
+		others = others or i
+		if (flags == '' or (gives_up and not reserved_id)) and (is_far or has_waiters(i)) then
+			reserve(key, own_id)
+		end
+	elseif not reserved_id or is_for_us(reserved_id) then
+		release(i, id, is_far)
+	end
+end
+if others then
+	return refusal(others)
+end
+return answer(gone and CODE_GONE or CODE_YES, left)

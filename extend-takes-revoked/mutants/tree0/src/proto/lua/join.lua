@@ -1,0 +1,61 @@
+-- join: a waiter enters the queue, or looks again. It has subscribed to its channels before.
+-- ticket: 0, or the waiter's ticket: it gets the place that it had, also at another node.
+--
+-- If the key is free and not reserved, the first waiter gets it, or the first readers: a wake-up may
+-- have been lost. So do readers that are first while readers hold the key. For a semaphore, this holds
+-- for each slot. CODE_YES: the client itself is first; the key, or the slot that the reply names, is
+-- reserved for it under the id in the text. It stays in the queue until it has the lock: it may ask
+-- the nodes only after a while, and later clients must not pass it.
+
+local token, reserve_ms, waiter, ticket, quarantine, wall, slots = unpack(ARGV)
+local flags, held_ids, woken_by = '', '', ''
+
+-- include parts/view.lua
+-- include parts/other_slot.lua
+
+local err = read_keys()
+if err then
+	return err
+end
+local queue = queue_key(1)
+-- Without the right to PEXPIRE, the script ends here: the queue would not expire.
+local existed = call('PEXPIRE', queue, QUEUE_MS) == 1
+if tonumber(ticket) == 0 then
+	local last, t = call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2], call('TIME')
+	ticket = max(t[1] * 1000000 + t[2], (last or 0) + 1)
+end
+-- Other clients are subscribed, and the queue is new: the node may have lost theirs.
+if not existed and call('PUBSUB', 'NUMSUB', queue)[2] > 1 then
+	call('PUBLISH', queue, '')
+end
+
+local function enter()
+	call('ZADD', queue, 'NX', ticket, waiter)
+	call('PEXPIRE', queue, QUEUE_MS)
+end
+
+enter()
+ticket = tonumber(call('ZSCORE', queue, waiter))
+reply[REPLY_TICKET] = ticket
+first(1)
+for i = 1, max(limit, 1) do
+	slot = slot ~= '' and '#' .. i or ''
+	local key = lock_key(1)
+	if readers[1] or (call('EXISTS', key) == 0 and not reservation(key)) then
+		pass_on(1, own_id)
+	end
+end
+if woken_for then
+	enter()
+end
+reply[REPLY_RANK], reply[REPLY_QUEUED] = call('ZRANK', queue, waiter) or 0, call('ZCARD', queue)
+report_waiters()
+if woken_for then
+	reply[REPLY_SLOT] = tonumber(sub(woken_for, 2)) or 0
+	return answer(CODE_YES, 0, own_id)
+end
+slot = sub(KEYS[1], #base + 1)
+if value[1] and not (readers[1] and is_reader(waiter)) then
+	return refuse(1)
+end
+return refuse_reserved(1)

@@ -1,0 +1,18 @@
+-- keys: names of a lock's bookkeeping keys, and aliases of functions that all scripts use.
+-- A script declares the arguments that a part uses before it includes the part.
+
+local call, try = redis.call, redis.pcall
+local sub, find = string.sub, string.find
+local match = string.match
+local min = math.min
+local max, floor = math.max, math.floor
+
+-- The bookkeeping key of a lock's key. The braces put both into one slot of a cluster.
+local function beside(what, key)
+	return 'redlock:' .. what .. ':{' .. key .. '}'
+end
+
+-- The bit of key i, in a set of keys.
+local function bit(i)
+	return 2 ^ (i - 1)
+end

@@ -1,0 +1,44 @@
+-- other_slot: refusals that name another slot of a semaphore, and the time to wait.
+-- Uses `woken_by`, '' in a script whose client cannot have a reservation.
+-- include queue.lua
+
+-- Adds to a refusal another slot that is free here and not reserved, if there is one, and the time
+-- until the first slot expires. Begins with the client's own slot, so that several clients get
+-- different ones.
+local function add_other_slot()
+	if slot == '' then
+		return reply
+	end
+	local own, soonest = tonumber(sub(slot, 2)), -1
+	for n = 0, limit - 1 do
+		local i = (own + n - 1) % limit + 1
+		local key = base .. '#' .. i
+		local left = call('PTTL', key)
+		if left == -2 then
+			local id = reservation(key)
+			if not id or is_for_us(id) then
+				reply[REPLY_SLOT], reply[REPLY_SOONEST] = i, 0
+				return reply
+			end
+			left = call('PTTL', reserved_key(key))
+		end
+		if left >= 0 and (soonest < 0 or left < soonest) then
+			soonest = left
+		end
+	end
+	reply[REPLY_SOONEST] = soonest
+	return reply
+end
+
+-- The reply "key i has another holder".
+local function refuse(i)
+	refusal(i)
+	return add_other_slot()
+end
+
+-- The reply "key i is free, or readers hold it, but another waiter is first".
+local function refuse_reserved(i)
+	answer_about(i, CODE_RESERVED, max(call('PTTL', readers[i] and KEYS[i] or reserved_key(KEYS[i])), 0),
+		sub(readers[i] or '', 1, 300))
+	return add_other_slot()
+end

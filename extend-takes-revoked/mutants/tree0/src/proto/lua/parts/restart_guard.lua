@@ -1,0 +1,89 @@
+-- restart_guard: a node that may have forgotten keys has no vote for a while.
+-- Uses `quarantine` (ms; 0: no guard) and `wall` (the client's time of day in microseconds). guard()
+-- sets items of the reply.
+--
+-- A node that restarted empty, was flushed, restored or failed over must not vote on locks that it
+-- has forgotten. A node that may vote therefore has a mark, the key {redlock}:node. FLUSHALL deletes
+-- the mark. The mark contains the server's run id, which changes with every start. (The uptime would
+-- not do: it follows the wall clock, and does not tell of FLUSHALL.)
+--
+-- If the server was promoted, the mark also contains the id of its replication history, which
+-- changes with every promotion: the data may be those of another master, from before the lock, with
+-- this server's mark in them. The history id counts only after a promotion, which sets a second id.
+-- Without a promotion it changes for the same data, too: when a master gets its first replica or a
+-- backup, or has been without replicas for repl-backlog-ttl, which also clears the second id.
+--
+-- A node without a valid mark has no vote for as long as a lock can last, the quarantine. A client
+-- with locks that last longer makes the quarantine longer. The mark tells when the quarantine ends, by
+-- the node's clock and by the clock of the client that asked: either clock may be stepped. The mark
+-- does not expire: a clock that is stepped forwards and back would remove it. The quarantine never
+-- lasts longer than the duration in the mark, because a wrong clock may have written the times. A
+-- node with another time of day than the client's has no vote either, and nothing is changed there.
+-- The server cannot restart between the check of the mark and the vote: both are in one script.
+-- include keys.lua
+-- include reply.lua
+
+-- The id of the server process; '' if the server does not tell.
+local function read_run_id()
+	local info = try('INFO', 'server')
+	return type(info) == 'string' and match(info, 'run_id:(%x+)') or ''
+end
+
+local run_id = read_run_id()
+
+-- Returns the reply that says why the node has no vote; nil: the node has a vote.
+local function guard()
+	local needed = tonumber(quarantine)
+	reply[REPLY_RUN_ID] = run_id
+	if needed == 0 then
+		return
+	end
+	local time, mark = try('TIME'), try('GET', GUARD_KEY)
+	if type(mark) == 'table' and find(mark.err, 'WRONGTYPE', 1, true) then
+		mark = ''
+	end
+	if run_id == '' or time.err or type(mark) == 'table' then
+		reply[REPLY_UNGUARDED] = 1
+		return
+	end
+	local history = try('INFO', 'replication')
+	history = type(history) == 'string'
+		and not find(history, 'role:master.*second_repl_offset:%-1')
+		and match(history, 'master_replid:(%x+)') or '0'
+	local node_ms, client_ms = time[1] * 1000 + floor(time[2] / 1000), floor(wall / 1000)
+	local off = node_ms - client_ms
+	if math.abs(off) > SKEW_MAX_MS then
+		return answer(CODE_SKEWED, math.abs(off), off > 0 and 'ahead of' or 'behind')
+	end
+	-- The quarantine: until `over` by the node's clock and `over_there` by the client's; it was
+	-- given for `given` ms.
+	local over, given, over_there, was = match(mark or '', '^' .. run_id .. ' (%d+) (%d+) (%d+) (%x+)$')
+	if history ~= '0' and history ~= was then
+		over, given, over_there = nil, nil, nil
+	end
+	if mark == run_id then
+		-- 'doctor --admit' wrote it: no locks are forgotten.
+		over, given, over_there = 0, 1, 0
+	else
+		over, over_there = tonumber(over or node_ms), tonumber(over_there or client_ms)
+		given = min(tonumber(given or 0), max(needed, QUARANTINE_BELIEVED_MS))
+		if given > 0 and node_ms >= over and client_ms >= over_there then
+			return
+		end
+		over = min(over, node_ms + given)
+		if over_there > client_ms + given + 60000 then
+			over_there = client_ms + given
+		end
+		if needed > given then
+			over, over_there, given = over + needed - given, over_there + needed - given, needed
+		end
+	end
+	local text = string.format('%s %.0f %.0f %.0f %s', run_id, over, given, over_there, history)
+	if text ~= mark and try('SET', GUARD_KEY, text).err then
+		reply[REPLY_UNGUARDED] = 1
+		return
+	end
+	if over > node_ms or over_there > client_ms then
+		return answer(CODE_QUARANTINE, max(over - node_ms, over_there - client_ms))
+	end
+end

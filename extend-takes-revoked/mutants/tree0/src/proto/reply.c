@@ -1,0 +1,275 @@
+#include "proto/reply.h"
+
+#include "base/duration.h"
+#include "base/text.h"
+#include "base/token.h"
+#include "proto/request.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+_Static_assert(REPLY_ITEMS <= RESP_ITEMS_MAX, "a script's reply fits into a struct resp");
+
+/* Finds the reason by the first words of the server's error, without the place in a script. */
+static enum reason classify(const char *text)
+{
+	static const struct {
+		const char *start;
+		enum reason reason;
+	} table[] = {
+		{"LOADING", REASON_LOADING},
+		{"READONLY", REASON_READONLY},
+		{"MISCONF", REASON_MISCONF},
+		{"OOM", REASON_OOM},
+		{"NOAUTH", REASON_NOAUTH},
+		{"WRONGPASS", REASON_NOAUTH},
+		{"ERR AUTH", REASON_NO_PASSWORD},
+		{"ERR invalid password", REASON_NOAUTH},
+		{"ERR Client sent AUTH", REASON_NO_PASSWORD},
+		/* Before AUTH, a client may send ten arguments at most. */
+		{"ERR Protocol error: unauthenticated", REASON_NOAUTH},
+		{"NOPERM", REASON_NOPERM},
+		{"ERR The user executing the script", REASON_NOPERM},
+		{"The user executing the script", REASON_NOPERM}, /* before 7.0 */
+		{"ERR ACL failure in script", REASON_NOPERM}, /* since 7.2 */
+		{"MOVED", REASON_MOVED},
+		{"ASK ", REASON_MOVED},
+		{"CLUSTERDOWN", REASON_CLUSTERDOWN},
+		{"MASTERDOWN", REASON_MASTERDOWN},
+		{"NOREPLICAS", REASON_NOREPLICAS},
+		{"BUSY", REASON_BUSY},
+		{"ERR max number of clients", REASON_MAXCLIENTS},
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (strncmp(text, table[i].start, strlen(table[i].start)) == 0)
+			return table[i].reason;
+	return REASON_SERVER;
+}
+
+/*
+ * Before 7.0, and in KeyDB, Redis puts the place in the script before the reason: "ERR Error
+ * running script (call to f_4e6d...): @user_script:1: @user_script: 1: -READONLY You can't ...".
+ * Redis 7 puts it at the end: "READONLY You can't ... script: 4e6d..., on @user_script:1.".
+ */
+static size_t unwrap(const char **error)
+{
+	const char *at = *error, *end;
+
+	if (strncmp(at, "ERR Error running script (", 26) == 0 && (end = strstr(at, "): ")))
+		at = end + 3;
+	while (*at == '@' && (end = strstr(at, ": "))) {
+		size_t digits = strspn(end + 2, "0123456789");
+
+		at = end + 2;
+		if (digits > 0 && strncmp(at + digits, ": ", 2) == 0)
+			at += digits + 2;
+	}
+	at += *at == '-';
+	*error = at;
+	end = strstr(at, " script: ");
+	return end && strstr(end, ", on @user_script:") ? (size_t)(end - at) : strlen(at);
+}
+
+/* An error. Its text is the server's own, and decides the reason. */
+static struct reply read_error(const char *text)
+{
+	size_t len = unwrap(&text);
+	struct reply a = reply_absent(classify(text), text);
+
+	a.text_len = len;
+	a.text[len] = '\0';
+	return a;
+}
+
+/* The remaining time that PTTL reported. Times are added to it later, so a TTL that is longer than
+ * any of redlock's counts as no expiry. */
+static usec left_of(int64_t pttl)
+{
+	return pttl < 0 || pttl > DURATION_MAX / USEC_MSEC ? NEVER : pttl * USEC_MSEC;
+}
+
+/* OP_COMMAND: every reply is valid. */
+static struct reply read_any(const struct resp *resp)
+{
+	const struct resp_item *last = &resp->item[resp->count > 0 ? resp->count - 1 : 0];
+	struct reply a = {.vote = VOTE_YES};
+
+	if (resp->count > 0 && last->type == RESP_INTEGER)
+		snprintf(a.text, sizeof(a.text), "%" PRId64, last->integer);
+	else if (resp->count > 0 && last->type != RESP_NIL)
+		memcpy(a.text, last->text, last->len + 1);
+	a.text_len = strlen(a.text);
+	return a;
+}
+
+/* ---- the replies of scripts ---- */
+
+/* Items are numbered from 1 on, as in Lua. */
+static const struct resp_item *item_of(const struct resp *resp, int i)
+{
+	return &resp->item[i - 1];
+}
+
+static int64_t number_of(const struct resp *resp, int i)
+{
+	return item_of(resp, i)->integer;
+}
+
+static void copy_text(struct reply *a, const struct resp_item *item)
+{
+	a->text_len = item->len;
+	memcpy(a->text, item->text, item->len + 1);
+}
+
+/* Has the reply the items of a script's reply, within their limits? */
+static bool is_script_reply(const struct resp *resp)
+{
+	/* 0: the item is a text, or any number. */
+	static const int64_t largest[REPLY_ITEMS + 1] = {
+		[REPLY_KEY] = KEYS_MAX,
+		[REPLY_WAITERS] = (1 << KEYS_MAX) - 1,
+		[REPLY_PARTIAL] = 1,
+		[REPLY_SHARED] = 1,
+		[REPLY_UNGUARDED] = 1,
+		[REPLY_FENCE] = FENCE_MAX,
+		[REPLY_SLOT] = SLOTS_MAX,
+		[REPLY_RANK] = INT_MAX,
+		[REPLY_QUEUED] = INT_MAX,
+	};
+
+	if (!resp->is_array || resp->count != REPLY_ITEMS)
+		return false;
+	for (int i = 1; i <= REPLY_ITEMS; i++) {
+		bool is_text = i == REPLY_TEXT || i == REPLY_RUN_ID;
+		int64_t number = number_of(resp, i);
+
+		if (item_of(resp, i)->type != (is_text ? RESP_STRING : RESP_INTEGER))
+			return false;
+		if (largest[i] > 0 && (number < 0 || number > largest[i]))
+			return false;
+	}
+	return number_of(resp, REPLY_KEY) > 0 && item_of(resp, REPLY_RUN_ID)->len < RUN_ID_MAX;
+}
+
+/* Sets the vote. Returns false if there is no such code. */
+static bool read_code(struct reply *a, const struct resp *resp)
+{
+	const char *text = item_of(resp, REPLY_TEXT)->text;
+
+	a->vote = VOTE_ABSENT;
+	switch (number_of(resp, REPLY_CODE)) {
+	case CODE_YES:
+		a->vote = VOTE_YES;
+		return true;
+	case CODE_RESERVED:
+		a->is_reserved = true;
+		a->vote = VOTE_FOREIGN;
+		return true;
+	case CODE_FOREIGN:
+		a->vote = VOTE_FOREIGN;
+		return true;
+	case CODE_GONE:
+		a->vote = VOTE_GONE;
+		return true;
+	case CODE_QUARANTINE:
+		a->reason = REASON_QUARANTINE;
+		return true;
+	case CODE_SKEWED:
+		/* A message shows this text as it is. */
+		a->reason = REASON_SKEWED;
+		return strcmp(text, "ahead of") == 0 || strcmp(text, "behind") == 0;
+	case CODE_COUNTER:
+		a->reason = REASON_COUNTER;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static struct reply read_script(enum op op, const struct resp *resp)
+{
+	const struct resp_item *run_id = item_of(resp, REPLY_RUN_ID);
+	struct reply a = {.vote = VOTE_NONE};
+
+	if (!is_script_reply(resp) || !read_code(&a, resp))
+		return reply_absent(REASON_GARBAGE, NULL);
+	/* The id of a reservation. */
+	if (op == OP_JOIN && a.vote == VOTE_YES && item_of(resp, REPLY_TEXT)->len != TOKEN_ID_LEN)
+		return reply_absent(REASON_GARBAGE, NULL);
+	a.pttl = left_of(number_of(resp, REPLY_PTTL));
+	copy_text(&a, item_of(resp, REPLY_TEXT));
+	memcpy(a.run_id, run_id->text, run_id->len + 1);
+	a.key = (int)number_of(resp, REPLY_KEY) - 1;
+	a.waiters = (unsigned)number_of(resp, REPLY_WAITERS);
+	a.is_partial = a.vote != VOTE_YES && number_of(resp, REPLY_PARTIAL);
+	a.is_shared = number_of(resp, REPLY_SHARED);
+	a.is_unguarded = number_of(resp, REPLY_UNGUARDED);
+	a.fence = number_of(resp, REPLY_FENCE);
+	a.slot = (int)number_of(resp, REPLY_SLOT);
+	a.soonest = left_of(number_of(resp, REPLY_SOONEST));
+	a.ticket = number_of(resp, REPLY_TICKET);
+	a.rank = (int)number_of(resp, REPLY_RANK);
+	a.queued = (int)number_of(resp, REPLY_QUEUED);
+	return a;
+}
+
+/* OP_SCAN: resp->page has the entries. */
+static struct reply read_page(const struct resp *resp)
+{
+	struct reply a = {.vote = VOTE_YES};
+
+	if (!resp->is_array || resp->count != PAGE_ITEMS ||
+		item_of(resp, PAGE_CURSOR)->type != RESP_STRING ||
+		item_of(resp, PAGE_CURSOR)->len >= RUN_ID_MAX ||
+		item_of(resp, PAGE_IS_CUT)->type != RESP_INTEGER ||
+		item_of(resp, PAGE_ENTRIES)->type != RESP_STRING)
+		return reply_absent(REASON_GARBAGE, NULL);
+	copy_text(&a, item_of(resp, PAGE_CURSOR));
+	a.is_cut = number_of(resp, PAGE_IS_CUT);
+	return a;
+}
+
+struct reply reply_read(enum op op, const struct resp *resp)
+{
+	const struct resp_item *first = &resp->item[0];
+
+	if (!resp->is_array && resp->count == 1 && first->type == RESP_ERROR)
+		return read_error(first->text);
+	if (op == OP_SUBSCRIBE) /* pushes confirm it, and no reply */
+		return reply_absent(REASON_GARBAGE, NULL);
+	if (op == OP_COMMAND)
+		return read_any(resp);
+	return op == OP_SCAN ? read_page(resp) : read_script(op, resp);
+}
+
+bool page_next(const char **at, const char *end, struct page_entry *entry)
+{
+	int64_t number[3] = {0};
+	const char *p = *at;
+
+	for (int i = 0; i < 3; i++) {
+		bool negative = p < end && *p == '-';
+
+		for (p += negative; p < end && *p >= '0' && *p <= '9' && number[i] < NEVER / 20000;
+			p++)
+			number[i] = number[i] * 10 + (*p - '0');
+		if (p >= end || *p++ != (i < 2 ? ' ' : '\n'))
+			return false;
+		number[i] = negative ? -1 : number[i];
+	}
+	if (number[0] < 0 || number[1] < 0 || number[0] > end - p ||
+		number[1] > end - p - number[0])
+		return false;
+	*entry = (struct page_entry){
+		.key = p,
+		.key_len = (size_t)number[0],
+		.value = p + number[0],
+		.value_len = (size_t)number[1],
+		.pttl = left_of(number[2]),
+	};
+	*at = p + number[0] + number[1];
+	return true;
+}

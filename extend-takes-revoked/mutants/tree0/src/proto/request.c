@@ -1,0 +1,253 @@
+#include "proto/request.h"
+
+#include "base/duration.h"
+#include "base/text.h"
+#include "base/token.h"
+#include "proto/scripts.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+_Static_assert(FENCE_MAX == ((int64_t)1 << 53) - 1, "the largest whole number that a double has");
+
+static void begin(struct request *r, enum op op)
+{
+	r->op = op;
+	r->keys = 1;
+	r->is_followed = false;
+	r->argc = 0;
+	r->used = 0;
+}
+
+static void push_bytes(struct request *r, const char *arg, size_t len)
+{
+	assert(r->argc < (int)(sizeof(r->argv) / sizeof(r->argv[0])));
+	r->argv[r->argc] = arg;
+	r->len[r->argc++] = len;
+}
+
+static void push(struct request *r, const char *arg)
+{
+	push_bytes(r, arg ? arg : "", arg ? strlen(arg) : 0);
+}
+
+static void push_text(struct request *r, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void push_text(struct request *r, const char *format, ...)
+{
+	char *text = r->text + r->used;
+	va_list args;
+	int len;
+
+	va_start(args, format);
+	len = vsnprintf(text, sizeof(r->text) - r->used, format, args);
+	va_end(args);
+	assert(len >= 0 && (size_t)len < sizeof(r->text) - r->used);
+	r->used += (size_t)len + 1;
+	push_bytes(r, text, (size_t)len);
+}
+
+static void push_number(struct request *r, int64_t n)
+{
+	push_text(r, "%" PRId64, n);
+}
+
+static void push_ms(struct request *r, usec time)
+{
+	push_number(r, time / USEC_MSEC);
+}
+
+/* The script, the keys and the token. */
+static void begin_script(struct request *r, enum op op, const struct lock_ref *lock)
+{
+	begin(r, op);
+	r->keys = lock->keys->count;
+	push(r, "EVAL");
+	push(r, script_of(op));
+	push_number(r, lock->keys->count);
+	if (lock->slots > 1)
+		push_text(r, "%s#%d", lock->keys->key[0], lock->slot);
+	for (int i = 0; i < lock->keys->count && lock->slots <= 1; i++)
+		push(r, lock->keys->key[i]);
+	push_bytes(r, lock->token, lock->token_len ? lock->token_len : strlen(lock->token));
+}
+
+/* A slot above our --limit exists if another client has a larger one. */
+static void push_slots(struct request *r, const struct lock_ref *lock)
+{
+	push_number(r, lock->slots > 1 && lock->slot > lock->slots ? lock->slot : lock->slots);
+}
+
+static void push_guard(struct request *r, const struct guard_args *guard)
+{
+	push_ms(r, guard->quarantine);
+	push_number(r, guard->wall);
+}
+
+static void build_acquire(
+	struct request *r, enum op op, const struct lock_ref *lock, const struct acquire_args *args)
+{
+	begin_script(r, op, lock);
+	push_ms(r, args->ttl);
+	push(r, args->waiter.woken_by);
+	push_text(r, "%s%s%s%s", args->is_shared ? FLAG_SHARED : "", args->is_fair ? FLAG_FAIR : "",
+		args->waiter.overrides ? FLAG_OVERRIDE : "", args->wants_fence ? FLAG_NUMBER : "");
+	push_ms(r, args->reserve_time);
+	push_number(r, args->waiter.key + 1);
+	push(r, args->waiter.id);
+	push_guard(r, &args->guard);
+	push_slots(r, lock);
+	push(r, lock->held);
+}
+
+void request_acquire(
+	struct request *r, const struct lock_ref *lock, const struct acquire_args *args)
+{
+	build_acquire(r, OP_ACQUIRE, lock, args);
+}
+
+void request_repair(struct request *r, const struct lock_ref *lock, const struct acquire_args *args)
+{
+	build_acquire(r, OP_REPAIR, lock, args);
+}
+
+void request_extend(struct request *r, const struct lock_ref *lock, usec ttl, bool is_shared)
+{
+	begin_script(r, OP_EXTEND, lock);
+	push_ms(r, ttl);
+	push(r, is_shared ? FLAG_SHARED : "");
+	push_slots(r, lock);
+}
+
+void request_undo(struct request *r, const struct lock_ref *lock, usec reserve_time,
+	const struct guard_args *guard)
+{
+	begin_script(r, OP_UNDO, lock);
+	push_ms(r, reserve_time);
+	push_guard(r, guard);
+	push_slots(r, lock);
+}
+
+void request_hand_off(
+	struct request *r, const struct lock_ref *lock, const struct hand_off_args *args)
+{
+	begin_script(r, OP_HAND_OFF, lock);
+	push_ms(r, args->reserve_time);
+	push(r, args->reservation);
+	push(r, args->flag);
+	push_number(r, args->far_waiters);
+	push(r, args->waiter);
+	push_guard(r, &args->guard);
+	push_slots(r, lock);
+}
+
+void request_expire(struct request *r, const struct lock_ref *lock, usec ttl)
+{
+	begin_script(r, OP_EXPIRE, lock);
+	push_ms(r, ttl);
+}
+
+void request_fence(struct request *r, const struct lock_ref *lock, int64_t number)
+{
+	begin_script(r, OP_FENCE, lock);
+	push_number(r, number);
+}
+
+void request_look(struct request *r, const struct lock_ref *lock, const struct look_args *args)
+{
+	begin_script(r, OP_LOOK, lock);
+	push(r, args->waiter.woken_by);
+	push_text(r, "%s%s%s", args->is_shared ? FLAG_SHARED : "", args->is_fair ? FLAG_FAIR : "",
+		args->waiter.overrides ? FLAG_OVERRIDE : "");
+	push_number(r, args->waiter.key + 1);
+	push(r, args->waiter.id);
+	push_guard(r, &args->guard);
+	push_slots(r, lock);
+	push(r, lock->held);
+}
+
+void request_join(struct request *r, const struct lock_ref *lock, const struct join_args *args)
+{
+	begin_script(r, OP_JOIN, lock);
+	push_ms(r, args->reserve_time);
+	push(r, args->waiter);
+	push_number(r, args->ticket);
+	push_guard(r, &args->guard);
+	push_slots(r, lock);
+}
+
+void request_subscribe(struct request *r, const char *key, const char *waiter)
+{
+	begin(r, OP_SUBSCRIBE);
+	push(r, "SUBSCRIBE");
+	push_text(r, CHANNEL_WAKE, key, waiter);
+	push_text(r, CHANNEL_QUEUE, key);
+}
+
+void request_scan(struct request *r, const char *cursor, int count)
+{
+	begin(r, OP_SCAN);
+	push(r, "EVAL");
+	push(r, script_of(OP_SCAN));
+	push(r, "0");
+	push(r, cursor);
+	push_number(r, count);
+}
+
+void request_revoke(struct request *r, const struct lock_ref *lock, const char *flag)
+{
+	begin_script(r, OP_REVOKE, lock);
+	push(r, flag);
+}
+
+void request_command(struct request *r, const char *const words[])
+{
+	begin(r, OP_COMMAND);
+	for (int i = 0; words[i]; i++)
+		push(r, words[i]);
+}
+
+const char *reason_words(enum reason reason)
+{
+	static const char *const words[] = {
+		[REASON_NONE] = "was not asked",
+		[REASON_UNRESOLVED] = "its name does not resolve",
+		[REASON_CONNECT] = "cannot be reached",
+		[REASON_CLOSED] = "closed the connection",
+		[REASON_CONNECT_TIMEOUT] = "did not accept the connection in time",
+		[REASON_TLS_TIMEOUT] =
+			"did not begin with TLS in time, as a port without it would not",
+		[REASON_NOT_TLS] = "does not speak TLS",
+		[REASON_SPEAKS_TLS] = "speaks TLS only",
+		[REASON_TLS] = "cannot agree with us on TLS",
+		[REASON_UNTRUSTED] = "cannot be trusted",
+		[REASON_CLIENT_CERTIFICATE] = "wants a client certificate, or another one",
+		[REASON_TIMEOUT] = "did not answer in time",
+		[REASON_NOT_READY] = "was not ready yet",
+		[REASON_LOADING] = "is still loading its data",
+		[REASON_READONLY] = "is a read-only replica",
+		[REASON_MISCONF] = "refuses writes because it cannot save to disk",
+		[REASON_OOM] = "is out of memory",
+		[REASON_NOAUTH] = "wants a password, or another one",
+		[REASON_NO_PASSWORD] = "has no password, and was given one",
+		[REASON_NOPERM] = "does not permit this user to do it",
+		[REASON_MOVED] = "is a cluster member",
+		[REASON_CLUSTERDOWN] = "belongs to a cluster that is down",
+		[REASON_MASTERDOWN] = "is a replica without its master",
+		[REASON_NOREPLICAS] = "refuses writes because it has too few replicas",
+		[REASON_BUSY] = "is busy with a script",
+		[REASON_MAXCLIENTS] = "has too many clients",
+		[REASON_SERVER] = "answered with an error",
+		[REASON_GARBAGE] = "does not speak the Redis protocol",
+		[REASON_QUARANTINE] = "is in quarantine",
+		[REASON_SKEWED] = "has another time of day",
+		[REASON_COUNTER] = "has a fencing counter that is no number, or at its limit",
+		[REASON_TOO_LONG] = "answered at excessive length",
+	};
+
+	return words[reason];
+}

@@ -1,0 +1,163 @@
+/*
+ * request: the requests of redlock to a node, as the arguments of a command.
+ *
+ * Each operation has a function that fills a struct request; conn_send() sends it. docs/protocol.md
+ * has the arguments of each script. Nothing here fails.
+ */
+#ifndef PROTO_REQUEST_H
+#define PROTO_REQUEST_H
+
+#include "lock/policy.h"
+#include "lock/reply.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define REQUEST_KEY_MAX 4096
+
+/* The key with a node's mark of the restart guard. No known library's key format makes this name:
+ * "redlock:node" would be the lock "node" of a library that writes "redlock:%s". */
+#define GUARD_KEY "{redlock}:node"
+
+/* A short text for messages, such as "cannot be reached", without the detail. */
+const char *reason_words(enum reason reason);
+
+/* The arguments of a command. They point to the caller's strings, and into `text`: do not copy the
+ * struct, and keep the strings. */
+struct request {
+	enum op op;
+	int keys; /* how many keys a reply may be about */
+	bool is_followed; /* the next request completes the packet */
+	int argc;
+	const char *argv[KEYS_MAX + 14];
+	size_t len[KEYS_MAX + 14];
+	size_t used; /* of text */
+	char text[2 * (REQUEST_KEY_MAX + 64)];
+};
+
+/* A lock, and the token under which a request is about it. */
+struct lock_ref {
+	const struct key_list *keys;
+	int slots; /* the semaphore's slots; less than 2: no semaphore */
+	int slot;
+	const char *token; /* EXTEND, HAND_OFF, LOOK: the first TOKEN_ID_LEN characters suffice */
+	size_t token_len; /* 0: the token ends with its NUL */
+	const char *held; /* ACQUIRE, REPAIR, LOOK: ids of the locks that the client runs within;
+			     NULL: none */
+};
+
+/* The restart guard of a request. */
+struct guard_args {
+	usec quarantine; /* how long a node that forgot its keys has no vote; 0: no restart guard */
+	usec wall; /* our time of day, since 1970; with wants_fence, the same for all nodes of an
+		      attempt */
+};
+
+/* The client of an attempt as a waiter. All zero: it is none. */
+struct waiter_args {
+	const char *id; /* its id in the queue; NULL: it is in no queue */
+	const char *woken_by; /* the ids of our reservations, one after the other; NULL: none */
+	int key; /* the index of the key for which we wait, or that is reserved for us */
+	bool overrides; /* as if no other client waited: the waiter of a reservation is gone */
+};
+
+struct acquire_args {
+	usec ttl;
+	bool is_shared; /* as a reader */
+	bool is_fair; /* not ahead of waiters */
+	bool wants_fence; /* raise the fencing number */
+	usec reserve_time; /* with is_fair: how long a key stays reserved for its first waiter */
+	struct waiter_args waiter;
+	struct guard_args guard;
+};
+
+struct look_args {
+	bool is_shared; /* as one that would be a reader */
+	bool is_fair; /* as one that would not overtake waiters */
+	struct waiter_args waiter;
+	struct guard_args guard;
+};
+
+struct hand_off_args {
+	usec reserve_time; /* how long a key stays reserved for its first waiter */
+	const char *waiter; /* our id in the queue, which we leave; NULL: we are in no queue */
+	const char *reservation; /* the id of the reservation to pass on; NULL: none */
+	const char *flag; /* FLAG_LEAVES, FLAG_GIVES_UP or FLAG_BREAKS; NULL: the client held the
+			     lock */
+	unsigned far_waiters; /* bit i: key i has waiters, maybe at another node: reserve it here,
+				 too */
+	struct guard_args guard;
+};
+
+struct join_args {
+	usec reserve_time; /* how long a key stays reserved for its first waiter */
+	const char *waiter; /* our id in the queue: it begins with "r" for a reader */
+	int64_t ticket; /* 0: none yet */
+	struct guard_args guard;
+};
+
+/* One function for each operation (enum op). It fills *r with the arguments that the script's first
+ * line names. Every script is idempotent under one token. A key has REQUEST_KEY_MAX bytes at most.
+ */
+void request_acquire(
+	struct request *r, const struct lock_ref *lock, const struct acquire_args *args);
+void request_repair(
+	struct request *r, const struct lock_ref *lock, const struct acquire_args *args);
+void request_extend(struct request *r, const struct lock_ref *lock, usec ttl, bool is_shared);
+void request_undo(struct request *r, const struct lock_ref *lock, usec reserve_time,
+	const struct guard_args *guard);
+void request_hand_off(
+	struct request *r, const struct lock_ref *lock, const struct hand_off_args *args);
+void request_expire(struct request *r, const struct lock_ref *lock, usec ttl);
+void request_fence(struct request *r, const struct lock_ref *lock, int64_t number);
+void request_look(struct request *r, const struct lock_ref *lock, const struct look_args *args);
+
+/* The lock has one key: that of the queue. SUBSCRIBE is for the two channels of that queue. */
+void request_join(struct request *r, const struct lock_ref *lock, const struct join_args *args);
+void request_subscribe(struct request *r, const char *key, const char *waiter);
+
+/* A page of about `count` keys; the first cursor is "0". */
+void request_scan(struct request *r, const char *cursor, int count);
+
+/* In place of the token: the value that the user saw; of a structure, its description. flag:
+ * FLAG_DELETE, or NULL. The lock has one key. */
+void request_revoke(struct request *r, const struct lock_ref *lock, const char *flag);
+
+/* Any command; NULL ends the words. */
+void request_command(struct request *r, const char *const words[]);
+
+/* How long the queue lasts after a join. */
+#define QUEUE_MS (60 * 1000)
+
+/* How many readers a script wakes at once. Each of them wakes the next ones. */
+#define READERS_AT_ONCE 32
+
+/* The channels of a key's queue, for printf(3): %s is the key, and the waiter's id. */
+#define CHANNEL_WAKE "redlock:wake:{%s}:%s"
+#define CHANNEL_QUEUE "redlock:queue:{%s}"
+#define CHANNEL_MAX (REQUEST_KEY_MAX + 64)
+#define SUBSCRIBE_CHANNELS 2
+
+/* The flags of a script's request, one letter each. */
+#define FLAG_SHARED "s" /* the client would be a reader */
+#define FLAG_FAIR "f" /* ACQUIRE, LOOK: not ahead of waiters */
+#define FLAG_OVERRIDE "o" /* ACQUIRE, LOOK: as if no other client waited */
+#define FLAG_NUMBER "n" /* ACQUIRE: with a fencing number */
+#define FLAG_LEAVES "l" /* HAND_OFF: the client did not use the reservation that it got */
+#define FLAG_GIVES_UP "g" /* HAND_OFF: it never held the lock */
+#define FLAG_BREAKS "b" /* HAND_OFF: delete the key of any holder that has this value */
+
+#define FLAG_DELETE "d" /* REVOKE: delete a structure at once */
+
+/* The largest fencing number. Scripts count in doubles, which are exact up to 2^53. */
+#define FENCE_MAX 9007199254740991
+
+/* A longer quarantine in the mark of another client is cut to this length, or to the client's own
+ * quarantine if that is longer. */
+#define QUARANTINE_BELIEVED_MS (25 * 3600 * 1000)
+
+/* With a restart guard, a node has no vote if its clock is off by more than this. */
+#define SKEW_MAX_MS 30000
+
+#endif

@@ -1,0 +1,167 @@
+#include "report/line.h"
+
+#include "base/duration.h"
+#include "base/token.h"
+#include "base/utf8.h"
+
+#include <string.h>
+
+struct line line_begin(char dst[REPORT_MAX])
+{
+	dst[0] = '\0';
+	return (struct line){.dst = dst};
+}
+
+void line_quoted(struct line *l, const char *text)
+{
+	char shown[120];
+
+	line_add(l, "'%s'", utf8_escape(shown, sizeof(shown), text, strlen(text)));
+}
+
+void line_keys(struct line *l, const struct key_list *keys)
+{
+	for (int i = 0; i < keys->count; i++) {
+		line_add(l, "%s", i ? ", " : "");
+		line_quoted(l, keys->key[i]);
+	}
+}
+
+void line_slot(struct line *l, int slot, const struct key_list *keys)
+{
+	char shown[120];
+	const char *key = keys->key[0];
+
+	if (slot > 0)
+		line_add(l, "'%s#%d'", utf8_escape(shown, sizeof(shown), key, strlen(key)), slot);
+	else
+		line_keys(l, keys);
+}
+
+void line_lock(struct line *l, const struct lock *lock, const struct key_list *keys)
+{
+	line_slot(l, lock_slot(lock), keys);
+}
+
+void line_held_key(struct line *l, const struct tally *t, const struct key_list *keys)
+{
+	int nodes;
+
+	line_quoted(l, keys->key[tally_holder(t, &nodes).key]);
+}
+
+void line_owner(struct line *l, const struct reply *a)
+{
+	char shown[REPLY_TEXT_MAX], when[TIME_TEXT_MAX];
+	size_t skip = 0;
+	int64_t since =
+		token_is_ours(a->text, a->text_len) ? token_since(a->text, a->text_len, &skip) : 0;
+
+	/* The start of a foreign value is enough to recognise it. */
+	utf8_escape(shown, skip ? sizeof(shown) : 61, a->text + skip, a->text_len - skip);
+	if (skip)
+		line_add(l, "%s", shown);
+	if (skip && since)
+		line_add(l, " since %s", time_format(when, since));
+	if (skip && token_is_revoked(a->text) && !token_is_shared(a->text, a->text_len))
+		line_add(l, " (revoked)");
+	if (!skip)
+		line_add(l, "another program (value '%s')", shown);
+}
+
+void line_holder(struct line *l, const struct tally *t, usec age)
+{
+	char left[DURATION_TEXT_MAX];
+	int nodes;
+	const struct reply holder = tally_holder(t, &nodes);
+
+	if (nodes == 0) {
+		line_add(l, "held by another client");
+		return;
+	}
+	if (holder.is_reserved) {
+		line_add(l, holder.is_shared
+				    ? "shared by readers, with other waiters queued before us"
+				    : "reserved for the next waiter");
+		return;
+	}
+	line_add(l, "held by ");
+	line_owner(l, &holder);
+	/* Without a majority, the number is exact only if every node was asked. */
+	if (nodes >= tally_quorum(t) || tally_count(t, VOTE_NONE) == 0)
+		line_add(l, " on %d of %d node%s", nodes, t->nodes, t->nodes > 1 ? "s" : "");
+	line_add(l, ", ");
+	if (holder.pttl == NEVER)
+		line_add(l, "with no expiry");
+	else
+		line_add(l, "%s left",
+			duration_format(left, holder.pttl - usec_min(holder.pttl, age)));
+}
+
+void line_problem(struct line *l, const struct reply *a, usec age)
+{
+	char shown[160], time[DURATION_TEXT_MAX];
+
+	line_add(l, "%s", reason_words(a->reason));
+	switch (a->reason) {
+	case REASON_UNRESOLVED:
+	case REASON_CONNECT:
+	case REASON_CLOSED:
+	case REASON_TLS:
+	case REASON_UNTRUSTED:
+	case REASON_CLIENT_CERTIFICATE:
+	case REASON_NOAUTH:
+	case REASON_NO_PASSWORD:
+	case REASON_NOPERM:
+	case REASON_SERVER:
+	case REASON_GARBAGE:
+	case REASON_COUNTER:
+		if (a->text_len)
+			line_add(l, " (%s)",
+				utf8_escape(shown, sizeof(shown), a->text, a->text_len));
+		break;
+	case REASON_QUARANTINE:
+		line_add(l, " for another %s",
+			duration_format(time, a->pttl - usec_min(a->pttl, age)));
+		break;
+	case REASON_SKEWED:
+		line_add(l, ", %s %s ours", duration_format(time, a->pttl), a->text);
+		break;
+	case REASON_NONE:
+	case REASON_CONNECT_TIMEOUT:
+	case REASON_TLS_TIMEOUT:
+	case REASON_NOT_TLS:
+	case REASON_SPEAKS_TLS:
+	case REASON_TIMEOUT:
+	case REASON_NOT_READY:
+	case REASON_LOADING:
+	case REASON_READONLY:
+	case REASON_MISCONF:
+	case REASON_OOM:
+	case REASON_MOVED:
+	case REASON_CLUSTERDOWN:
+	case REASON_MASTERDOWN:
+	case REASON_NOREPLICAS:
+	case REASON_BUSY:
+	case REASON_MAXCLIENTS:
+	case REASON_TOO_LONG:
+		break;
+	}
+}
+
+void line_problems_after(struct line *l, const char *separator, const struct tally *t,
+	const struct node_list *nodes, usec age)
+{
+	for (int i = 0; i < t->nodes; i++) {
+		if (!tally_in_trouble(t, i))
+			continue;
+		line_add(l, "%s%s ", separator, nodes->node[i].label);
+		line_problem(l, &t->ballot[i].reply, age);
+		separator = "; ";
+	}
+}
+
+void line_problems(struct line *l, const struct tally *t, const struct node_list *nodes, usec age)
+{
+	line_problems_after(l, ": ", t, nodes, age);
+}

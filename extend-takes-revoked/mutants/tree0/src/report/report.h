@@ -1,0 +1,112 @@
+/*
+ * report: messages for people about locks, nodes and replies.
+ *
+ * Calling sequence: after a step of the lock machine (struct lock) or a query (struct tally), call
+ * the function for the outcome with a buffer of REPORT_MAX bytes, and print the line. The functions
+ * are in report.c (names of locks), refusal.c (lock not acquired), loss.c (lock lost or not
+ * released), status.c (`status`, `break`) and trace.c (-vv).
+ *
+ * Each function writes one line without "redlock:", safe to show on a terminal, into the caller's
+ * buffer and returns it; nothing is kept, and nothing fails. If several keys are locked, a line
+ * about another holder names the key that is held.
+ */
+#ifndef REPORT_REPORT_H
+#define REPORT_REPORT_H
+
+#include "cli/node.h"
+#include "lock/lock.h"
+#include "proto/request.h"
+
+#define REPORT_MAX 3600
+
+/* ---- names of locks ---- */
+
+/* "'nightly', 'weekly'" */
+const char *report_keys(char dst[REPORT_MAX], const struct key_list *keys);
+
+/* The same, or "'nightly#2'" for the slot of a semaphore; slot 0: no semaphore. */
+const char *report_lock(char dst[REPORT_MAX], int slot, const struct key_list *keys);
+
+/* "is" for one key, "are" for several. */
+const char *report_verb(const struct key_list *keys);
+
+/* "'nightly' is held by alice@web1:42 backup on 3 of 5 nodes, 27s left" */
+const char *report_holder(
+	char dst[REPORT_MAX], const struct lock *lock, const struct key_list *keys, usec now);
+
+/* "redis://a:6379 and redis://b:6379 are one server" */
+const char *report_duplicate(
+	char dst[REPORT_MAX], const struct tally *t, const struct node_list *nodes);
+
+/* ---- the lock was not acquired ---- */
+
+/* Why the lock was not acquired: it is held, or there is no quorum; names each node's problem. */
+const char *report_refusal(char dst[REPORT_MAX], const struct lock *lock,
+	const struct node_list *nodes, const struct key_list *keys, usec now);
+
+/* A hint for the nodes' problems; NULL: the problems need no explanation. A constant. */
+const char *report_remedy(const struct tally *t);
+
+/* Do so many clocks differ from ours that ours may be wrong? */
+bool report_is_skewed(const struct tally *t);
+
+/* Why the waiter polls instead of queueing. */
+const char *report_no_queue(char dst[REPORT_MAX], const struct lock *lock,
+	const struct node_list *nodes, const struct key_list *keys);
+
+/* The nodes that voted although they cannot tell whether they restarted; "": none. */
+const char *report_unguarded(
+	char dst[REPORT_MAX], const struct tally *t, const struct node_list *nodes);
+
+/* ---- the lock was lost, or not released everywhere ---- */
+
+/* Why a held lock was lost. */
+const char *report_loss(char dst[REPORT_MAX], const struct lock *lock,
+	const struct node_list *nodes, const struct key_list *keys);
+
+/* The same for a process that was stopped, so that it could not extend the lock. */
+const char *report_stood_still(
+	char dst[REPORT_MAX], const struct lock *lock, const struct key_list *keys);
+
+/* After the release: too few nodes still had the key, or had lost it, to tell whether the lock was
+ * held to the end; "": they do tell. */
+const char *report_unsure(
+	char dst[REPORT_MAX], const struct lock *lock, const struct key_list *keys);
+
+/* The nodes that may still have the key after the release, why, and until when. */
+const char *report_unreleased(char dst[REPORT_MAX], const struct lock *lock,
+	const struct node_list *nodes, const struct key_list *keys, usec now);
+
+/* Whether the token of a query still holds the lock; if not, its end or the new holder. */
+const char *report_ownership(char dst[REPORT_MAX], const struct tally *t,
+	const struct node_list *nodes, const struct key_list *keys, int slot);
+
+/* ---- the state of a key ---- */
+
+/* The holder of a key, on how many nodes, for how long, and anything unusual about its value.
+ * `slot` is that of a semaphore, else 0; `wall` is the time of day in seconds since 1970. The tally
+ * has the replies to OP_LOOK. */
+const char *report_status(char dst[REPORT_MAX], const struct tally *t,
+	const struct node_list *nodes, const char *key, int slot, int64_t wall);
+
+/* "held", "free", "reserved", "minority" or "unknown". A constant. */
+const char *report_state(const struct tally *t);
+
+/* Did a node report that clients wait for the key? */
+bool report_has_waiters(const struct tally *t);
+
+/* "2 of 5 nodes answered, 3 needed: ..." */
+const char *report_too_few_replies(
+	char dst[REPORT_MAX], const struct tally *t, const struct node_list *nodes);
+
+/* ---- -vv ---- */
+
+/* One node's reply to one request: "redis://a:6379 extend: yes (0.3ms)". */
+const char *report_reply(char dst[REPORT_MAX], const struct node *node, enum op op,
+	const struct reply *reply, usec took);
+
+/* A reply, or why the connection is down; NULL: the event is neither. */
+const char *report_event(
+	char dst[REPORT_MAX], const struct node *node, const struct event *ev, usec took);
+
+#endif

@@ -1,0 +1,400 @@
+/*
+ * sim: redlock's own session (io/session, io/pool, lock, proto) in a world that is made up from one
+ * seed: nodes, network, clocks, crashes. Nothing here waits: time jumps from event to event.
+ *
+ * Real: everything in src/lock and src/proto, io/session.c, io/pool.c, base. Simulated: the
+ * kernel's clock, sleep and randomness (net.c), the connections (net.c), the servers (node.c), the
+ * command and its supervisor (client.c, with the real lock/deadline).
+ *
+ * No bytes arrive twice: TCP prevents it, and redlock sends no request again. The simulator has the
+ * nearest case: a request on a connection that the client gave up arrives late, after a newer one.
+ *
+ * Times are microseconds of true time unless a name says which clock they are by.
+ */
+#ifndef TESTS_SIM_H
+#define TESTS_SIM_H
+
+#include "io/session.h"
+#include "lock/deadline.h"
+
+#include <stdarg.h>
+#include <ucontext.h>
+
+#define SIM_NODES 7
+#define SIM_CLIENTS 8
+#define SIM_LOCKS 3 /* of a semaphore */
+#define SIM_READERS 256 /* of one key, with stale ones */
+#define SIM_WAITERS 128 /* in a queue, with dead ones */
+#define SIM_SUBSCRIBERS 128 /* of one node, with dead ones */
+#define SIM_PUBLISHED 160 /* by one script */
+#define SIM_WIRE_QUEUE 256
+#define SIM_FOREVER (NEVER / 2) /* later than the end of every world */
+
+/* ---- the profile of a seed ---- */
+
+struct profile {
+	const char *name;
+	const char *words;
+	bool at_extremes; /* every clock runs as fast or as slow as the drift allows */
+	bool cuts_holders; /* a client that has just got the lock loses its connections */
+	bool forgets; /* a node may come back empty at once: exclusion is not promised, */
+	bool guards; /* except with the restart guard; then clocks are stepped, too */
+	bool are_rivals; /* all start together, with one attempt each; a minority may be down */
+	bool interferes; /* an administrator deletes keys, clocks jump: no exclusion either */
+	int faults_max;
+	uint64_t check_seeds; /* seeds that `make check` runs */
+};
+
+/* ---- a server (node.c) ---- */
+
+/* The key is free, and only the waiter that was woken with this id may take it. */
+struct sim_reservation {
+	char id[TOKEN_ID_LEN + 1]; /* "": none */
+	int64_t ends;
+};
+
+struct sim_waiter {
+	char name[WAITER_ID_LEN + 1];
+	int64_t ticket;
+};
+
+/* A connection that has subscribed to the channels of a waiter. */
+struct sim_subscriber {
+	char waiter[WAITER_ID_LEN + 1];
+	int client, node;
+	uint32_t wire;
+	usec noticed_at; /* the server notices then that the connection is closed */
+};
+
+/* A message that a script has published. */
+struct sim_message {
+	char waiter[WAITER_ID_LEN + 1]; /* "": on the channel of all waiters */
+	char text[TOKEN_ID_LEN + 8];
+};
+
+/* One holder of a shared lock. */
+struct sim_reader {
+	char token[TOKEN_MAX];
+	int64_t ends, kept; /* kept: the order of the entries that the node had to keep */
+	usec left_at, late_by; /* as in struct sim_lock */
+};
+
+struct sim_lock {
+	char value[TOKEN_MAX]; /* "": no key */
+	int64_t ends; /* the key, by the node's clock; milliseconds */
+	struct sim_reservation reserved;
+	int64_t fence; /* the last fencing number; 0: none */
+	usec left_at; /* the client had given up the request that set the key then; 0: no */
+	usec late_by; /* and the request arrived this much later */
+};
+
+struct sim_node {
+	struct sim_lock lock[SIM_LOCKS]; /* the slots; a lock without slots is the first */
+	int readers; /* of the first lock; its value then lists them; in order of the tokens */
+	struct sim_reader reader[SIM_READERS];
+	int waiters; /* the queue, in order of the tickets; it ends at queue_ends */
+	struct sim_waiter waiter[SIM_WAITERS];
+	int64_t queue_ends;
+	int subscribers;
+	struct sim_subscriber subscriber[SIM_SUBSCRIBERS];
+	int published; /* by the last script */
+	bool ended_revoked; /* the last script found its client's key revoked, and deleted it */
+	struct sim_message message[SIM_PUBLISHED];
+	char mark[RUN_ID_MAX]; /* the restart guard's mark: the life that it belongs to */
+	int64_t mark_over, mark_given, mark_wall; /* its quarantine; milliseconds. given: 0: none */
+	int life; /* counts restarts */
+	char run_id[RUN_ID_MAX];
+	bool down;
+	bool keeps; /* its data, through the current crash, */
+	usec keeps_until; /* or if it is back before then */
+	usec paused_until;
+	usec refuses_until; /* it answers with an error, and does nothing */
+	int64_t ppm, offset; /* of its clock, */
+	int64_t stepped; /* and this much more, for a while */
+	bool jumped; /* its clock did: clients cannot know how long its keys live */
+};
+
+/* Start the server, or start it anew. */
+void node_begin_life(struct sim_node *n, int life);
+
+int64_t node_clock(const struct sim_node *n);
+
+/* True if the node holds a key in slot i (from 0 on) that has not expired. */
+bool node_has_key(const struct sim_node *n, int i);
+
+/* True if the key is this session's, and its holder did not let it expire. */
+bool node_has_key_of(struct sim_node *n, int i, const struct session *s);
+
+/* Is the value this token, or its revoked form? */
+bool node_is_token(const char *value, const char *token);
+
+/* True if the key, or a reader's entry, has this very token, revoked or not. */
+bool node_has_token(const struct sim_node *n, int i, const char *token);
+
+/* True time at which the token's key, or its reader entry, expires; 0: no such key. */
+usec node_token_ends(const struct sim_node *n, int i, const char *token);
+
+/* True time at which a reservation of slot i ends. */
+usec node_reserved_until(const struct sim_node *n, int i);
+
+/* The entry of this token among readers; NULL: none. */
+struct sim_reader *node_reader(struct sim_node *n, const char *token);
+
+/* The last entry of this session that the node had to keep among readers. NULL: none. */
+struct sim_reader *node_reader_of(struct sim_node *n, const struct session *s);
+
+/* True time until which this session's key, or its reader entry, certainly exists, if no other
+ * client touches it. */
+usec node_key_ends(struct sim_node *n, int i, const struct session *s);
+
+/* The name of an operation in traces. */
+const char *node_op_name(enum op op);
+
+/* The slot that a request names. */
+int node_slot_of(const struct request *r);
+
+/* The argument with that name, as in the first line of the script; "": the script has none. */
+const char *node_arg(const struct request *r, const char *name);
+
+/* `redlock break` there: the holders of slot i are to end. */
+void node_revoke(struct sim_node *n, int i);
+
+/* Forget all data; forget only the queue and the reservations. */
+void node_forget(struct sim_node *n);
+void node_forget_waiters(struct sim_node *n);
+
+/* Run one of redlock's scripts there, and set the reply and the messages. */
+void node_serve(struct sim_node *n, const struct request *r, struct resp *resp);
+
+/* ---- the network (net.c) ---- */
+
+struct message {
+	struct request request; /* of a script: its arguments; the words before them are NULL */
+	int client, node, next_free;
+	uint32_t place; /* among all messages on its connection */
+	uint32_t wire; /* the connection: see struct wire; 0: late, UINT32_MAX: lost */
+	enum op op; /* OP_NONE: not in use */
+	uint32_t round, session; /* that it belongs to */
+	usec left_at; /* the client gave up its connection then; 0: not yet */
+	bool is_end; /* the release of a lock that was held to the end */
+};
+
+/* A reply to a client, or a message. */
+struct incoming {
+	bool is_push;
+	struct sim_message message;
+	struct resp resp;
+};
+
+/* From one client to one node. `id` counts connections: bytes of an older one are late. */
+struct wire {
+	uint32_t id;
+	usec rtt;
+	usec cut_until; /* nothing gets through */
+	usec held_until; /* a stopped server reads nothing until then; bytes keep their order */
+	uint32_t queued, served; /* messages */
+	usec serve_at, back_at; /* of the last message: later ones do not overtake it */
+	int replies; /* arrived, not taken yet; */
+	int heard; /* the client has read this many of them from its socket */
+	struct incoming *incoming[SIM_WIRE_QUEUE];
+	bool is_followed; /* the next request is in the packet of the last one */
+	bool is_up, is_broken; /* as the client would find out */
+	bool is_deaf; /* the path forgot the connection: all is lost, neither side is told */
+	usec settled_at; /* the client read a reply that says: no key of ours is there */
+
+	/* Of the release of a held lock: connections and requests to the node; was the key there at
+	 * the first one, and has the client read a reply? */
+	int end_opened, end_sent;
+	bool end_missed, end_told;
+
+	/* In this round of the session: connections opened, requests sent on the last one. */
+	uint32_t round;
+	usec round_began;
+	int opened, sent;
+
+	/* The last YES that the node gave in this session, whether it arrived or not. */
+	uint32_t yes_round;
+	usec yes_until; /* true time at which the key expires there */
+	int yes_life; /* of the server that confirmed */
+};
+
+/* ---- a client (client.c) ---- */
+
+struct client {
+	int id;
+	struct session session;
+	struct policy policy;
+	struct deadline_policy deadline_policy;
+	int64_t ppm, offset; /* of its clock, */
+	int64_t wall_offset; /* and of its time of day */
+
+	ucontext_t context;
+	char *stack;
+	bool done, crashed, waiting;
+	uint32_t sessions; /* how many it has had */
+	usec wake_at; /* waiting: at the latest */
+	uint32_t wake_id;
+	usec paused_until;
+
+	/* The command and its supervisor, which continues while redlock is paused or dead. */
+	struct deadline deadline;
+	bool in_section, told_over;
+	usec section_began, obeys_after, dies_after;
+	uint32_t section_id;
+
+	int64_t fence, fence_floor[SIM_LOCKS]; /* its last number; the last before it tried */
+	bool fence_is_shared;
+	usec window_until; /* true time: other clients are excluded until then; 0: released */
+	int window_slot; /* the window's slot, from 0 on */
+	bool window_is_shared;
+	usec trying_since; /* NEVER: not trying */
+	usec joined_at; /* when it entered a queue in this session; NEVER: in none */
+	usec tried_until; /* its attempts are worth that time */
+	usec chatted_until; /* beyond the first two waiters, its requests are worth that time */
+	usec idle_since; /* it waits, and the lock is free, since then; NEVER: not so */
+	usec wants_since; /* the same, but a refusal does not end it */
+	usec leave_for; /* its --min-hold at the release */
+	bool asked_all; /* its attempt reached every node that is up */
+	bool is_ending; /* it releases a lock that it held to the end, as far as it knows */
+	bool had_fault; /* a fault struck this session: the release may leave a key */
+};
+
+/* ---- the world (world.c) ---- */
+
+enum sim_event_kind {
+	SIM_WAKE, /* a: client, id: its wake_id */
+	SIM_CONNECTED, /* a: client, b: node, id: wire */
+	SIM_SERVE, /* a: message */
+	SIM_ANSWER, /* a: client, b: node, id: wire; incoming */
+	SIM_BROKEN, /* a: client, b: node, id: wire */
+	SIM_DEADLINE, /* a: client, id: section_id */
+	SIM_GONE, /* a: client, id: section_id: the command is dead */
+	SIM_FAULT,
+	SIM_CUT_OFF, /* a: client: it loses every node, a moment before it would need them */
+	SIM_REVIVE, /* a: node, id: its life */
+	SIM_STEP, /* a: node, id: seconds */
+	SIM_LAST,
+	SIM_CALM,
+};
+
+struct sim_event {
+	usec at;
+	uint32_t order;
+	enum sim_event_kind kind;
+	int a, b;
+	uint32_t id;
+	struct incoming *incoming;
+};
+
+/* When all faults are over, one last fault strikes. */
+enum last_fault {
+	LAST_NONE,
+	LAST_AT_CALM,
+	LAST_IN_SECTION, /* while a client holds the lock, and another one waits */
+	LAST_AT_WAKE_UP, /* when a waiter is woken */
+};
+
+struct world {
+	const struct profile *profile;
+	uint64_t seed, random;
+	bool traces, is_calm;
+	bool was_wanted; /* when calm began, a client was trying */
+	usec now, last_held, ends_at;
+	usec faults_end; /* no fault strikes later */
+	int nodes, clients;
+	int slots; /* the lock is a semaphore with this many; 1: it is none */
+	bool exclusion_is_promised, is_fair, wants_fence;
+	bool restores; /* nodes that forget come back with older data */
+	int readers_percent; /* this share of the clients asks for a shared lock */
+	usec clients_apart; /* the most that their times of day may differ */
+	int64_t newest_fence[SIM_LOCKS]; /* the last issued */
+	bool is_healthy; /* no fault so far, or all are over */
+	struct sim_node node[SIM_NODES];
+	struct client *client[SIM_CLIENTS];
+	int alias; /* this node is another name of node 0; 0: every node is a server of its own */
+	usec spike_max;
+	int spike_percent, trap_percent, leave_percent;
+	usec calm_since, node_timeout_max; /* calm_since: or since the last fault after it */
+	enum last_fault last_fault; /* that is still to strike */
+	int deaf; /* waiters that were woken in vain, at most, while the lock is free */
+	bool lost_queue; /* the last fault flushed a node */
+	int silent_node; /* the node that is stopped until the end; -1: none */
+	usec ttl_max, patience;
+	bool is_long; /* TTLs are ten times as long */
+	usec start_spread; /* rivals start within this time */
+	int nodes_run; /* at extremes: 1: fast, clients slow; -1: slow, clients fast; 0: any */
+
+	/* ---- results ---- */
+	const char *broken; /* the first rule that was broken; NULL: none */
+	char broken_words[200];
+	uint64_t hash; /* of the whole trace */
+	long events, sections, faults, losses, refusals, overlaps, denials;
+
+	/* large: initialized by their users */
+	struct node_list list;
+	struct wire wire[SIM_CLIENTS][SIM_NODES];
+};
+
+extern struct world world;
+extern struct client *running; /* the client that runs now; NULL: none */
+
+/* Runs one world to its end. */
+void world_run(const struct profile *profile, uint64_t seed, bool traces);
+
+/* Adds to the hash that distinguishes two histories. */
+void hash_in(uint64_t what);
+
+uint64_t draw(void);
+int64_t draw_between(int64_t low, int64_t high);
+bool draw_percent(int percent);
+
+void schedule(
+	usec at, enum sim_event_kind kind, int a, int b, uint32_t id, struct incoming *incoming);
+
+/* One line of the trace. Its format is part of the hash in any case, its numbers are not. */
+void trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Notes that a rule is broken. */
+void breach(const char *rule, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Injects faults that chance would not put there: now that this majority is complete. */
+void world_trap(struct client *c, int node);
+
+/* A wake-up for this client was sent: the last fault may strike. */
+void world_woken(struct client *c);
+
+/* A client holds the lock, for `length`: the same. */
+void world_held(usec length);
+
+/* Stops a client in the midst of its work, or not; its paused_until says until when. */
+bool world_stops(struct client *c);
+
+/* From a client's clock to true time (the first instant at which the clock shows it), and back. */
+usec client_clock(const struct client *c);
+usec client_wall(const struct client *c);
+usec true_time(const struct client *c, usec at);
+
+/* net.c */
+void net_reset(void);
+void net_connected(int client, int node, uint32_t id);
+void net_serve(int message);
+void net_answer(int client, int node, uint32_t id, struct incoming *in);
+void net_broken(int client, int node, uint32_t id);
+void net_begin_session(int client);
+void net_begin_release(int client);
+void net_cut(int client, int node, usec until);
+void net_deafen(int client, int node);
+void net_crash_node(int node);
+void net_crash_client(int client);
+
+/* client.c */
+void client_begin(struct client *c, int id);
+void client_go_on(struct client *c); /* runs it until it waits again */
+void client_wait(usec until); /* called by its code: true time at the latest, NEVER */
+void client_deadline(struct client *c, uint32_t id);
+void client_gone(struct client *c, uint32_t id);
+void client_crash(struct client *c);
+void client_joined(struct client *c, uint32_t session); /* a node has put it into its queue */
+void client_chats(struct client *c); /* it sends a request as a waiter */
+
+#endif

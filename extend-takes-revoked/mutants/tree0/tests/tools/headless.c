@@ -1,0 +1,28 @@
+/*
+ * headless FILE: its main thread ends, another one runs on: /proc shows a zombie, but the process
+ * is alive. Ignores TERM; writes its pid to FILE; ends after a minute.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static void *live_on(void *unused)
+{
+	(void)unused;
+	sleep(60);
+	return NULL;
+}
+
+int main(int argc, char *argv[])
+{
+	FILE *file = argc == 2 ? fopen(argv[1], "w") : NULL;
+	pthread_t thread;
+
+	signal(SIGTERM, SIG_IGN);
+	if (!file || pthread_create(&thread, NULL, live_on, NULL) != 0)
+		return 1;
+	fprintf(file, "%d\n", (int)getpid());
+	fclose(file);
+	pthread_exit(NULL);
+}

@@ -1,0 +1,585 @@
+/* lock_release: the release of a lock, and pending releases. */
+#include "unit/rig.h"
+
+/* ---- release ---- */
+
+TEST(a_release_follows_the_request_in_flight)
+{
+	struct rig r;
+
+	ask(&r, 5, 0);
+	votes(&r, "YYY");
+	let_go(&r);
+	for (int i = 0; i < 5; i++)
+		CHECK_INT(r.fake[i].sends[OP_HAND_OFF], 1);
+	for (int i = 3; i < 5; i++) {
+		CHECK_INT(r.fake[i].queued, 2);
+		CHECK_INT(r.fake[i].queue[0].op, OP_ACQUIRE);
+		CHECK_INT(r.fake[i].queue[1].op, OP_HAND_OFF);
+		CHECK_INT(r.fake[i].queue[1].token, r.token);
+	}
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+	finish(&r);
+	CHECK_INT(sends(&r, OP_HAND_OFF), 5);
+	CHECK_INT(left_behind(&r), 0);
+}
+
+TEST(a_node_with_a_clean_no_gets_the_release_but_none_is_pending)
+{
+	struct rig r;
+
+	ask(&r, 5, 0);
+	votes(&r, "YFF");
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
+	votes(&r, "...F");
+	CHECK_INT(r.lock.refusal, REFUSAL_BUSY);
+	CHECK_INT(r.fake[0].sends[OP_HAND_OFF], 1);
+	CHECK_INT(r.fake[4].sends[OP_HAND_OFF], 1);
+	CHECK_INT(sends(&r, OP_HAND_OFF), 2);
+	finish(&r);
+	CHECK_INT(sends(&r, OP_HAND_OFF), 2);
+
+	hold(&r, 3);
+	next_round(&r);
+	votes(&r, "YYF");
+	let_go(&r);
+	CHECK_INT(r.lock.peer[2].pending, 0);
+	CHECK_INT(sends(&r, OP_HAND_OFF), 3);
+}
+
+/* Of the answers to the first release of each node, a majority says that the key was not there. */
+TEST(a_majority_that_denies_the_release_is_a_loss)
+{
+	static const char *const lost[] = {"GGG", "FFF", "GF.", "YGF", "AGG"};
+	static const char *const kept[] = {"YYY", "YYG", "YAG", "GAA", "YG.", "FGA"};
+	struct rig r;
+
+	for (size_t i = 0; i < sizeof(lost) / sizeof(lost[0]); i++)
+		for (int leaves = 0; leaves < 2; leaves++) {
+			hold(&r, 3);
+			let_expire(&r, leaves ? 5 * USEC_SEC : 0);
+			votes(&r, lost[i]);
+			finish(&r);
+			CHECK_INT(r.lock.loss, LOSS_DENIED);
+			CHECK_INT(r.lock.tenure.asking, false);
+		}
+	for (size_t i = 0; i + 1 < sizeof(kept) / sizeof(kept[0]); i++)
+		for (int leaves = 0; leaves < 2; leaves++) {
+			hold(&r, 3);
+			let_expire(&r, leaves ? 5 * USEC_SEC : 0);
+			votes(&r, kept[i]);
+			while (lock_state(&r.lock) != LOCK_OVER)
+				wait_until(&r, r.up.wake_at);
+			CHECK_INT(r.lock.loss, LOSS_NONE);
+		}
+	/* One node is enough where there is only one; the same holds to confirm. */
+	hold(&r, 1);
+	let_go(&r);
+	votes(&r, "F");
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK_INT(r.lock.loss, LOSS_DENIED);
+	/* Then the holder is known. */
+	hold(&r, 3);
+	let_go(&r);
+	for (int i = 0; i < 2; i++)
+		reply_text(&r, i, VOTE_FOREIGN, "rival", 5);
+	finish(&r);
+	CHECK_INT(r.lock.loss, LOSS_DENIED);
+	CHECK_INT(tally_count(&r.lock.tally, VOTE_FOREIGN), 2);
+	CHECK_INT(tally_holder(&r.lock.tally, &(int){0}).text_len, 5);
+}
+
+TEST(a_repeated_release_may_meet_its_own_success)
+{
+	struct rig r;
+
+	hold(&r, 3);
+	let_go(&r);
+	/* Two nodes have released, but their replies are lost. */
+	for (int i = 0; i < 2; i++) {
+		r.fake[i].holder = NO_HOLDER;
+		link_down(&r, i, REASON_CLOSED);
+		link_up(&r, i);
+		CHECK_INT(r.fake[i].sends[OP_HAND_OFF], 2);
+	}
+	votes(&r, "GGG");
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK_INT(r.lock.loss, LOSS_NONE);
+	CHECK_INT(lock_unreleased(&r.lock, &(usec){0}), 0);
+	/* The first release is sent late here, and counts. */
+	hold(&r, 3);
+	link_down(&r, 0, REASON_CLOSED);
+	link_down(&r, 1, REASON_CLOSED);
+	let_go(&r);
+	link_up(&r, 0);
+	link_up(&r, 1);
+	votes(&r, "GG.");
+	finish(&r);
+	CHECK_INT(r.lock.loss, LOSS_DENIED);
+}
+
+TEST(only_the_release_of_a_valid_lock_reports_a_loss)
+{
+	struct rig r;
+
+	/* A key may last beyond the validity or not. */
+	hold(&r, 3);
+	let_go(&r);
+	r.now = r.lock.tenure.valid_until;
+	votes(&r, "GGG");
+	CHECK_INT(r.lock.loss, LOSS_NONE);
+	/* A reported loss stays. */
+	hold(&r, 3);
+	wait_until(&r, r.lock.tenure.valid_until - SAFETY_MARGIN);
+	CHECK_INT(lock_state(&r.lock), LOCK_EXPIRING);
+	let_go(&r);
+	finish(&r);
+	CHECK_INT(r.lock.loss, LOSS_EXPIRED);
+	/* The lock was never held. */
+	ask(&r, 3, 0);
+	let_go(&r);
+	votes(&r, "AAA");
+	votes(&r, "GGG");
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK_INT(r.lock.loss, LOSS_NONE);
+	/* Two names of one server: the second release finds no key. */
+	ask(&r, 3, 0);
+	r.fake[0].run_id = r.fake[2].run_id = "one";
+	votes(&r, "YYY");
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	let_go(&r);
+	votes(&r, "YGG");
+	CHECK_INT(r.lock.loss, LOSS_NONE);
+}
+
+/* A reply to an earlier request, or about an earlier token, does not decide between released and
+ * lost. */
+TEST(only_replies_to_the_release_decide_the_loss)
+{
+	struct rig r;
+
+	hold(&r, 3);
+	next_round(&r);
+	votes(&r, "G");
+	let_go(&r);
+	votes(&r, ".GG");
+	CHECK_INT(r.lock.loss, LOSS_NONE);
+	CHECK_INT(tally_count(&r.lock.tally, VOTE_GONE), 0);
+	votes(&r, "GYY");
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK_INT(r.lock.loss, LOSS_NONE);
+	CHECK_INT(tally_count(&r.lock.tally, VOTE_YES), 2);
+}
+
+/* A second look follows when a majority denies the lock for the first time. The release serves as
+ * the second look if the command ends before it. Then no key remains. */
+TEST(a_release_is_a_second_look)
+{
+	struct rig r;
+
+	for (int leaves = 0; leaves < 2; leaves++) {
+		hold(&r, 3);
+		next_round(&r);
+		votes(&r, "GGG");
+		CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+		let_expire(&r, leaves ? USEC_SEC : 0);
+		CHECK_INT(sends(&r, OP_EXPIRE), 0);
+		CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+		votes(&r, "G");
+		CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+		votes(&r, ".G");
+		CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+		CHECK_INT(r.lock.loss, LOSS_DENIED);
+	}
+}
+
+/* The lock does not wait for a node without our key, unless the other nodes have not decided
+ * between released and lost. */
+TEST(the_release_waits_while_the_loss_is_undecided)
+{
+	struct rig r;
+
+	ask(&r, 3, 0);
+	votes(&r, "FYY");
+	let_go(&r);
+	votes(&r, ".YY");
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	ask(&r, 3, 0);
+	votes(&r, "FYY");
+	let_go(&r);
+	pass(&r, 10 * MS);
+	votes(&r, ".GY");
+	pass(&r, NODE_TIMEOUT / 2);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+	votes(&r, "G");
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK_INT(r.lock.loss, LOSS_DENIED);
+	/* But no longer than the node timeout. */
+	ask(&r, 3, 0);
+	votes(&r, "FYY");
+	let_go(&r);
+	votes(&r, ".GY");
+	pass(&r, NODE_TIMEOUT);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK_INT(r.lock.loss, LOSS_NONE);
+}
+
+TEST(a_broken_link_is_opened_again_to_release)
+{
+	struct rig r;
+	usec until;
+
+	hold(&r, 3);
+	link_down(&r, 2, REASON_CLOSED);
+	let_go(&r);
+	CHECK(r.fake[2].link == LINK_OPENING);
+	link_up(&r, 2);
+	CHECK_INT(r.fake[2].queue[0].op, OP_HAND_OFF);
+	/* The connection breaks with the release in flight: send it once more. */
+	link_down(&r, 2, REASON_CLOSED);
+	CHECK(r.fake[2].link == LINK_OPENING);
+	finish(&r);
+	CHECK_INT(lock_unreleased(&r.lock, &until), 0);
+	CHECK_INT(left_behind(&r), 0);
+	/* But not endlessly. */
+	hold(&r, 3);
+	r.fake[2].gone = true;
+	link_down(&r, 2, REASON_CLOSED);
+	finish(&r);
+	CHECK(r.fake[2].opens <= 4);
+	CHECK_INT(lock_unreleased(&r.lock, &until), 1);
+	CHECK(until >= BEGIN + TTL);
+}
+
+TEST(a_release_does_not_wait_for_a_late_node)
+{
+	struct rig r;
+
+	ask(&r, 3, 0);
+	votes(&r, "YY");
+	pass(&r, NODE_TIMEOUT);
+	let_go(&r);
+	CHECK_INT(r.fake[2].queued, 2);
+	votes(&r, "YY");
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK_INT(left_behind(&r), 0);
+}
+
+TEST(a_release_without_an_answer_ends_at_the_time_out)
+{
+	struct rig r;
+	usec began;
+
+	hold(&r, 3);
+	pass(&r, USEC_SEC);
+	let_go(&r);
+	began = r.now;
+	for (int turns = 0; turns < 100 && lock_state(&r.lock) != LOCK_OVER; turns++)
+		wait_until(&r, r.up.wake_at);
+	CHECK_INT(r.now - began, NODE_TIMEOUT);
+	CHECK_INT(lock_unreleased(&r.lock, &(usec){0}), 3);
+}
+
+/* A request in flight at the end may have reached its node as late as that; an answered request, no
+ * later than its reply. */
+TEST(a_key_in_flight_at_the_end_may_last_longer)
+{
+	struct rig r;
+	usec until;
+
+	hold(&r, 3);
+	next_round(&r);
+	pass(&r, NODE_TIMEOUT / 2);
+	votes(&r, "YY.");
+	let_go(&r);
+	while (lock_state(&r.lock) != LOCK_OVER)
+		wait_until(&r, r.up.wake_at);
+	CHECK_INT(r.lock.peer[2].asked, true);
+	lock_unreleased(&r.lock, &until);
+	CHECK_INT(until, gone(r.now));
+}
+
+/* The grace for late nodes must not exceed the time for the release. */
+TEST(a_release_ends_within_its_time)
+{
+	struct policy p = policy(3, 0);
+	struct rig r;
+
+	p.node_timeout = 3 * USEC_SEC;
+	start_with(&r, &p);
+	all_up(&r);
+	votes(&r, "YYY");
+	let_go(&r);
+	pass(&r, 500 * MS);
+	votes(&r, "YY");
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+	CHECK(r.up.wake_at <= BEGIN + USEC_SEC);
+	pass(&r, 500 * MS);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+}
+
+TEST(a_release_has_a_second_at_most)
+{
+	struct policy p = policy(3, 0);
+	struct rig r;
+
+	p.node_timeout = 3 * USEC_SEC;
+	hold_with(&r, &p);
+	let_go(&r);
+	pass(&r, 500 * MS);
+	/* A second EV_RELEASE does not restart the time. */
+	let_go(&r);
+	wait_until(&r, BEGIN + USEC_SEC - 1);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+	wait_until(&r, BEGIN + USEC_SEC);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK_INT(sends(&r, OP_HAND_OFF), 3);
+	let_go(&r);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK_INT(r.up.count, 0);
+}
+
+/* The repair began late in the round, and has its own timeout. */
+TEST(a_release_waits_for_a_repair_in_flight)
+{
+	struct rig r;
+
+	hold(&r, 3);
+	next_round(&r);
+	pass(&r, NODE_TIMEOUT - 10 * MS);
+	votes(&r, "YYG");
+	pass(&r, 20 * MS);
+	let_go(&r);
+	CHECK_INT(r.fake[2].queued, 2);
+	votes(&r, "YY");
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+	votes(&r, "..Y");
+	votes(&r, "..Y");
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK_INT(lock_unreleased(&r.lock, &(usec){0}), 0);
+}
+
+/* The key was not on the node, but it may have arrived since; then the extension renews it. */
+TEST(an_extension_in_flight_is_a_pending_release_where_the_key_was_sent)
+{
+	struct rig r;
+
+	ask(&r, 3, 0);
+	votes(&r, "YY");
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	link_down(&r, 2, REASON_CLOSED);
+	extend(&r);
+	link_up(&r, 2);
+	votes(&r, "YAG"); /* no majority, so no repair */
+	CHECK_INT(r.lock.peer[2].pending, 0);
+	r.fake[2].silent = true;
+	extend(&r);
+	votes(&r, "YY");
+	let_go(&r);
+	CHECK_INT(r.fake[2].sends[OP_HAND_OFF], 1);
+	CHECK_INT(r.fake[2].queue[1].op, OP_HAND_OFF);
+}
+
+TEST(an_extension_renews_the_pending_release)
+{
+	struct rig r;
+	usec until = 0, asked_at;
+
+	hold(&r, 3);
+	next_round(&r);
+	asked_at = r.now;
+	votes(&r, "YYY");
+	r.fake[2].gone = true;
+	link_down(&r, 2, REASON_CLOSED);
+	finish(&r);
+	CHECK_INT(lock_unreleased(&r.lock, &until), 1);
+	CHECK_INT(until, gone(asked_at));
+	/* A yes means a pending release, even if the key was gone before. */
+	hold(&r, 3);
+	next_round(&r);
+	votes(&r, "AAG");
+	CHECK_INT(lock_unreleased(&r.lock, &until), 2);
+	next_round(&r);
+	votes(&r, "AAY");
+	CHECK_INT(lock_unreleased(&r.lock, &until), 3);
+	let_go(&r);
+	CHECK_INT(r.fake[2].sends[OP_HAND_OFF], 1);
+}
+
+TEST(a_release_after_the_end_is_a_loss)
+{
+	static const struct {
+		usec before_end;
+		enum loss loss;
+	} cases[] = {
+		{SAFETY_MARGIN + 1, LOSS_NONE},
+		{SAFETY_MARGIN, LOSS_EXPIRED},
+		/* This process did not read while the nodes could still answer: the nodes are not
+		 * at fault. */
+		{SAFETY_MARGIN - NODE_TIMEOUT + 1, LOSS_EXPIRED},
+		{SAFETY_MARGIN - NODE_TIMEOUT, LOSS_STOOD_STILL},
+		{0, LOSS_STOOD_STILL},
+		{-USEC_SEC, LOSS_STOOD_STILL},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rig r;
+
+		hold(&r, 3);
+		r.now = validity(BEGIN) - cases[i].before_end;
+		let_go(&r);
+		CHECK_INT(r.lock.loss, cases[i].loss);
+		CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+	}
+}
+
+TEST(a_vote_outlives_its_connection)
+{
+	struct rig r;
+
+	ask(&r, 3, 0);
+	votes(&r, "YA");
+	link_down(&r, 0, REASON_CLOSED);
+	link_down(&r, 1, REASON_CLOSED);
+	CHECK_INT(r.lock.tally.ballot[0].vote, VOTE_YES);
+	/* The first of several reasons is the cause. */
+	CHECK_INT(r.lock.tally.ballot[1].reply.reason, REASON_LOADING);
+	votes(&r, "..Y");
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+}
+
+TEST(an_error_on_release_is_not_asked_again)
+{
+	struct rig r;
+
+	hold(&r, 3);
+	let_go(&r);
+	votes(&r, "YYA");
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK_INT(r.fake[2].sends[OP_HAND_OFF], 1);
+	CHECK_INT(lock_unreleased(&r.lock, &(usec){0}), 1);
+}
+
+TEST(an_earlier_token_is_released_before_the_node_is_asked_again)
+{
+	struct rig r;
+	int old;
+
+	ask(&r, 3, NEVER);
+	old = r.token;
+	r.fake[0].holder = r.token;
+	link_down(&r, 0, REASON_CLOSED);
+	votes(&r, ".FF");
+	CHECK(lock_is_pausing(&r.lock));
+	wait_until(&r, r.up.wake_at);
+	CHECK(r.fake[0].link == LINK_OPENING);
+	link_up(&r, 0);
+	CHECK_INT(r.fake[0].queue[0].op, OP_UNDO);
+	CHECK_INT(r.fake[0].queue[0].token, old);
+	pass(&r, 200);
+	/* The other nodes are asked; this one, with its pending release, takes no part. */
+	CHECK_INT(r.token, old + 1);
+	CHECK_INT(r.fake[1].sends[OP_ACQUIRE], 2);
+	CHECK_INT(r.fake[0].sends[OP_ACQUIRE], 1);
+	votes(&r, "Y");
+	CHECK_INT(r.fake[0].holder, NO_HOLDER);
+	CHECK_INT(r.fake[0].sends[OP_ACQUIRE], 1);
+	CHECK_INT(r.lock.tally.ballot[0].vote, VOTE_ABSENT);
+	votes(&r, ".FF");
+	wait_until(&r, r.up.wake_at);
+	CHECK_INT(r.fake[0].sends[OP_ACQUIRE], 2);
+	CHECK_INT(r.fake[0].queue[0].token, old + 2);
+}
+
+TEST(a_node_that_refuses_to_release_takes_no_part)
+{
+	struct rig r;
+
+	ask(&r, 3, NEVER);
+	link_down(&r, 0, REASON_CLOSED);
+	votes(&r, ".FF");
+	wait_until(&r, r.up.wake_at);
+	link_up(&r, 0);
+	votes(&r, "A");
+	CHECK_INT(r.fake[0].sends[OP_UNDO], 1);
+	CHECK_INT(r.fake[1].sends[OP_ACQUIRE], 2);
+	CHECK_INT(r.fake[0].sends[OP_ACQUIRE], 1);
+	CHECK_INT(r.lock.tally.ballot[0].reply.reason, REASON_LOADING);
+	votes(&r, ".FF");
+	CHECK(lock_is_pausing(&r.lock));
+	r.fake[0].silent = true;
+	while (serve(&r))
+		;
+	/* The release is sent once more when the attempt fails, and again in the next attempt. */
+	CHECK_INT(r.fake[0].sends[OP_UNDO], 2);
+	votes(&r, "A");
+	wait_until(&r, r.up.wake_at);
+	CHECK_INT(r.fake[0].sends[OP_UNDO], 3);
+	pass(&r, 200);
+	CHECK_INT(r.fake[0].sends[OP_ACQUIRE], 1);
+	CHECK_INT(r.fake[1].sends[OP_ACQUIRE], 3);
+}
+
+TEST(a_held_lock_spreads_to_a_node_with_a_pending_release)
+{
+	struct rig r;
+	int old;
+
+	old = hold_after_a_lost_request(&r);
+	next_round(&r);
+	link_up(&r, 0);
+	CHECK_INT(r.fake[0].queue[0].op, OP_UNDO);
+	CHECK_INT(r.fake[0].queue[0].token, old);
+	votes(&r, "YYY");
+	CHECK_INT(r.fake[0].queue[0].op, OP_EXTEND);
+	votes(&r, "G");
+	CHECK_INT(r.fake[0].queue[0].op, OP_REPAIR);
+	votes(&r, "Y");
+	CHECK_INT(r.fake[0].holder, r.token);
+	finish(&r);
+	CHECK_INT(left_behind(&r), 0);
+}
+
+/* One clock is fast and the other slow, each by half of the drift: so the key lives longer. */
+TEST(a_key_may_outlive_its_ttl_by_more_than_the_drift)
+{
+	double half = (double)policy_drift(TTL, 100) / TTL / 2;
+
+	CHECK(gone(0) >= (usec)(TTL * (1 + half) / (1 - half)));
+}
+
+TEST(a_pending_release_ends_with_the_key)
+{
+	const usec end = gone(BEGIN);
+	struct rig r;
+	usec until = 0;
+
+	ask(&r, 3, 0);
+	link_down(&r, 0, REASON_CLOSED);
+	r.fake[0].gone = true;
+	votes(&r, ".FF");
+	finish(&r);
+	CHECK_INT(lock_unreleased(&r.lock, &until), 1);
+	CHECK_INT(until, end);
+	r.now = end - 1;
+	tick(&r);
+	CHECK_INT(lock_unreleased(&r.lock, &until), 1);
+	r.now = end;
+	tick(&r);
+	CHECK_INT(lock_unreleased(&r.lock, &until), 0);
+}
+
+TEST(a_release_before_the_first_request)
+{
+	struct rig r;
+
+	start(&r, 3, NEVER);
+	let_go(&r);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK_INT(r.token, 0);
+	memset(&r, 0, sizeof(r));
+	lock_init(&r.lock, &(struct policy){.nodes = 1, .keys = 1, .ttl = TTL, .node_timeout = 1});
+	let_go(&r);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK_INT(r.up.wake_at, NEVER);
+}

@@ -1,0 +1,357 @@
+/* peer: connections to nodes, slow ones and absent ones, and pending releases. */
+#include "unit/rig.h"
+
+TEST(a_black_holed_minority_delays_by_the_grace_only)
+{
+	static const struct {
+		usec connect, ask;
+	} cases[] = {{0, 200}, {50, 250}, {100, 300}, {MS, 3 * MS}, {10 * MS, 30 * MS}};
+	struct rig r;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		start(&r, 5, 0);
+		pass(&r, cases[i].connect);
+		for (int n = 0; n < 3; n++)
+			link_up(&r, n);
+		CHECK_INT(sends(&r, OP_ACQUIRE), 0);
+		wait_until(&r, BEGIN + cases[i].ask - 1);
+		CHECK_INT(sends(&r, OP_ACQUIRE), 0);
+		wait_until(&r, BEGIN + cases[i].ask);
+		CHECK_INT(sends(&r, OP_ACQUIRE), 3);
+		/* Too late for this attempt, */
+		link_up(&r, 3);
+		link_up(&r, 4);
+		CHECK_INT(sends(&r, OP_ACQUIRE), 3);
+		votes(&r, "YYY");
+		CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+		pass(&r, NODE_TIMEOUT);
+		CHECK_INT(sends(&r, OP_ACQUIRE), 3);
+		/* but in time for the next extension. */
+		CHECK_INT(sends(&r, OP_EXTEND), 0);
+		next_round(&r);
+		CHECK_INT(sends(&r, OP_EXTEND), 5);
+	}
+}
+
+/* Four connections of five are up sooner than the last one, by more than the grace. Two of those
+ * nodes give no vote: with the last one there is a majority all the same. */
+TEST(a_node_that_was_left_out_has_time_before_there_is_no_quorum)
+{
+	static const char *const answers[] = {"..YY", "AAYY", ".AYY", "AA.Y", "AA.F"};
+	struct rig r;
+
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		start(&r, 5, 0);
+		for (int n = 0; n < 4; n++)
+			link_up(&r, n);
+		r.fake[0].silent = answers[i][0] == '.';
+		r.fake[1].silent = answers[i][1] == '.';
+		wait_until(&r, BEGIN + 200);
+		CHECK_INT(sends(&r, OP_ACQUIRE), 4);
+		votes(&r, answers[i]);
+		pass(&r, NODE_TIMEOUT / 2);
+		/* The last one is too late for this attempt, and within its timeout. */
+		link_up(&r, 4);
+		for (int turns = 0; turns < 50 && lock_state(&r.lock) == LOCK_TRYING; turns++)
+			if (!serve(&r))
+				wait_until(&r, r.up.wake_at);
+		CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+		CHECK(r.now <= BEGIN + NODE_TIMEOUT + 200);
+		CHECK_INT(r.lock.stamp.attempt, 2);
+		finish(&r);
+	}
+}
+
+/* Two of three say the same in both attempts. The second attempt waits for the third node for a
+ * whole timeout, and is the last. */
+TEST(a_node_that_was_left_out_is_waited_for_once)
+{
+	struct rig r;
+
+	start(&r, 3, 0);
+	link_up(&r, 0);
+	link_up(&r, 1);
+	wait_until(&r, BEGIN + 200);
+	votes(&r, "AY");
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
+	/* Both nodes release the key of the first attempt, and are asked again only after that. */
+	votes(&r, "GY");
+	wait_until(&r, BEGIN + NODE_TIMEOUT + 200 - 1);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 2);
+	wait_until(&r, BEGIN + NODE_TIMEOUT + 200);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 4);
+	votes(&r, "AY");
+	CHECK(lock_state(&r.lock) != LOCK_TRYING);
+	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
+	CHECK_INT(r.lock.tally.ballot[2].reply.reason, REASON_CONNECT_TIMEOUT);
+	CHECK_INT(r.lock.stamp.attempt, 2);
+	finish(&r);
+	/* The third node has refused the connection: there is nothing to wait for. */
+	start(&r, 3, 0);
+	link_up(&r, 0);
+	link_up(&r, 1);
+	wait_until(&r, BEGIN + 200);
+	link_down(&r, 2, REASON_CONNECT);
+	votes(&r, "AY");
+	CHECK(lock_state(&r.lock) != LOCK_TRYING);
+	CHECK_INT(r.lock.stamp.attempt, 1);
+	finish(&r);
+}
+
+TEST(all_are_refused_each_for_its_own_reason)
+{
+	struct rig r;
+
+	for (int nodes = 3; nodes <= 5; nodes++) {
+		start(&r, nodes, 0);
+		for (int i = 0; i < nodes; i++) {
+			CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
+			link_down(&r, i, REASON_CONNECT);
+		}
+		CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+		CHECK_INT(r.now, BEGIN);
+		for (int i = 0; i < nodes; i++)
+			CHECK_INT(r.lock.tally.ballot[i].reply.reason, REASON_CONNECT);
+	}
+	/* The lock waits for the last node only in proportion to the others' time. */
+	start(&r, 3, 0);
+	pass(&r, NODE_TIMEOUT / 100);
+	link_down(&r, 0, REASON_CONNECT);
+	link_down(&r, 1, REASON_CONNECT);
+	wait_until(&r, BEGIN + NODE_TIMEOUT / 100 * 3 - 1);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
+	wait_until(&r, BEGIN + NODE_TIMEOUT / 100 * 3);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK_INT(r.lock.tally.ballot[2].reply.reason, REASON_NOT_READY);
+	/* A later reason of the node is reported. */
+	start(&r, 3, NEVER);
+	link_down(&r, 0, REASON_CONNECT);
+	link_down(&r, 1, REASON_CONNECT);
+	pass(&r, USEC_MSEC);
+	CHECK_INT(r.lock.tally.ballot[2].reply.reason, REASON_NOT_READY);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
+	link_down(&r, 2, REASON_UNRESOLVED);
+	CHECK_INT(r.lock.tally.ballot[2].reply.reason, REASON_UNRESOLVED);
+}
+
+TEST(a_majority_of_refused_links_fails_at_once)
+{
+	struct rig r;
+
+	start(&r, 5, 0);
+	link_up(&r, 0);
+	link_down(&r, 1, REASON_CONNECT);
+	link_down(&r, 2, REASON_CONNECT);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
+	link_down(&r, 3, REASON_UNRESOLVED);
+	pass(&r, USEC_MSEC);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
+	CHECK_INT(r.lock.tally.ballot[3].reply.reason, REASON_UNRESOLVED);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 0);
+}
+
+TEST(a_black_holed_majority_fails_at_the_time_out)
+{
+	struct rig r;
+
+	start(&r, 3, 0);
+	link_up(&r, 0);
+	wait_until(&r, BEGIN + NODE_TIMEOUT - 1);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
+	wait_until(&r, BEGIN + NODE_TIMEOUT);
+	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK_INT(r.lock.tally.ballot[1].reply.reason, REASON_CONNECT_TIMEOUT);
+	CHECK(r.fake[1].link == LINK_DOWN);
+}
+
+TEST(tls_is_part_of_the_time_to_connect)
+{
+	struct rig r;
+
+	start(&r, 5, 0);
+	link_up(&r, 0);
+	link_shakes(&r, 1);
+	link_shakes(&r, 2);
+	pass(&r, NODE_TIMEOUT / 2);
+	/* Two connected nodes are no majority yet. */
+	link_up(&r, 2);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 0);
+	CHECK_INT(r.lock.peer[1].link, LINK_OPENING);
+	wait_until(&r, BEGIN + NODE_TIMEOUT);
+	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
+	CHECK_INT(r.lock.tally.ballot[1].reply.reason, REASON_TLS_TIMEOUT);
+	CHECK_INT(r.lock.tally.ballot[3].reply.reason, REASON_CONNECT_TIMEOUT);
+	CHECK(r.fake[1].link == LINK_DOWN);
+	/* The next connection may not get as far as TLS. */
+	start(&r, 3, NEVER);
+	link_shakes(&r, 1);
+	wait_until(&r, BEGIN + NODE_TIMEOUT);
+	CHECK_INT(r.lock.tally.ballot[1].reply.reason, REASON_TLS_TIMEOUT);
+	for (int i = 0; i < 9 && r.fake[1].link == LINK_DOWN; i++)
+		wait_until(&r, r.up.wake_at);
+	CHECK(r.fake[1].link == LINK_OPENING);
+	for (int i = 0; i < 9 && r.fake[1].link == LINK_OPENING; i++)
+		wait_until(&r, r.up.wake_at);
+	CHECK_INT(r.lock.tally.ballot[1].reply.reason, REASON_CONNECT_TIMEOUT);
+}
+
+/* Each of the two nodes connects and answers within the timeout. */
+TEST(slow_nodes_are_good_enough_next_to_a_black_hole)
+{
+	struct rig r;
+
+	for (usec part = 10; part < 50; part += 5) {
+		usec delay = part * NODE_TIMEOUT / 100;
+
+		start(&r, 3, 0);
+		pass(&r, delay);
+		link_up(&r, 0);
+		link_up(&r, 1);
+		for (int turns = 0; turns < 10 && sends(&r, OP_ACQUIRE) == 0; turns++)
+			wait_until(&r, r.up.wake_at);
+		CHECK_INT(sends(&r, OP_ACQUIRE), 2);
+		pass(&r, delay);
+		for (int i = 0; i < 2 && lock_state(&r.lock) == LOCK_TRYING; i++)
+			fake_reply(&r, i, VOTE_YES);
+		if (!CHECK_INT(lock_state(&r.lock), LOCK_HELD))
+			printf("# connecting and answering took %d%% of the time-out each\n",
+				(int)part);
+	}
+}
+
+/* The connection is slow, and so is the release of an earlier token; then no reply arrives. */
+TEST(an_attempt_that_began_late_ends_all_the_same)
+{
+	struct rig r;
+
+	ask(&r, 1, 5 * USEC_SEC);
+	link_down(&r, 0, REASON_CLOSED);
+	wait_until(&r, r.up.wake_at);
+	pass(&r, NODE_TIMEOUT * 6 / 10);
+	link_up(&r, 0);
+	CHECK_INT(r.fake[0].queue[0].op, OP_UNDO);
+	pass(&r, NODE_TIMEOUT * 6 / 10);
+	votes(&r, "G");
+	CHECK_INT(r.fake[0].sends[OP_ACQUIRE], 2);
+	CHECK(r.up.wake_at != NEVER);
+	pass(&r, 10 * USEC_SEC);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
+}
+
+/* A node connects slowly, then releases an earlier token slowly: that is one timeout, not two. */
+TEST(connecting_and_a_pending_release_share_one_timeout)
+{
+	struct rig r;
+	usec began;
+
+	ask(&r, 1, 5 * USEC_SEC);
+	link_down(&r, 0, REASON_CLOSED);
+	wait_until(&r, r.up.wake_at);
+	began = r.now;
+	pass(&r, NODE_TIMEOUT * 6 / 10);
+	link_up(&r, 0);
+	CHECK_INT(r.fake[0].sends[OP_UNDO], 1);
+	wait_until(&r, began + NODE_TIMEOUT - 1);
+	CHECK(!lock_is_pausing(&r.lock));
+	wait_until(&r, began + NODE_TIMEOUT);
+	CHECK(lock_is_pausing(&r.lock));
+	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
+}
+
+/* The connection breaks just before the request, and is up again in time. */
+TEST(a_link_that_is_up_again_before_the_request_counts)
+{
+	struct rig r;
+
+	ask(&r, 3, NEVER);
+	votes(&r, ".FF");
+	wait_until(&r, r.up.wake_at);
+	CHECK_INT(r.lock.stamp.round, 2);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 3);
+	link_down(&r, 1, REASON_CLOSED);
+	link_up(&r, 1);
+	pass(&r, 200);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 5);
+	votes(&r, ".YY");
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+}
+
+/* The network held the request back until the connection broke: the key was set no sooner. */
+TEST(a_pending_release_counts_from_the_end_of_the_connection)
+{
+	struct rig r;
+
+	ask(&r, 3, NEVER);
+	votes(&r, ".FF");
+	r.now = BEGIN + 2 * USEC_SEC;
+	r.fake[0].holder = r.token;
+	link_down(&r, 0, REASON_CLOSED);
+	CHECK(r.lock.peer[0].pending > 0);
+	CHECK(r.lock.peer[0].pending_until >= r.now + TTL);
+}
+
+/* This process was stopped while it connected: the events arrive long after the timeout. */
+TEST(an_attempt_that_began_after_a_stop_ends_all_the_same)
+{
+	struct rig r;
+
+	for (usec stopped = 90 * MS; stopped <= 400 * MS; stopped += 5 * MS) {
+		/* With several nodes, the first event gives up the others. */
+		start(&r, stopped % (10 * MS) ? 1 : 3, USEC_SEC);
+		r.now += stopped;
+		all_up(&r);
+		CHECK(r.fake[0].sends[OP_ACQUIRE] == 0 || r.up.wake_at != NEVER);
+		wait_until(&r, BEGIN + 10 * USEC_SEC);
+		if (!CHECK_INT(lock_state(&r.lock), LOCK_OVER))
+			return;
+		CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
+	}
+}
+
+/* Connecting and answering share one timeout. */
+TEST(a_slow_connection_leaves_less_time_to_answer)
+{
+	struct rig r;
+
+	start(&r, 3, 0);
+	pass(&r, 60 * MS);
+	all_up(&r);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 3);
+	wait_until(&r, BEGIN + NODE_TIMEOUT - 1);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
+	wait_until(&r, BEGIN + NODE_TIMEOUT);
+	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
+	CHECK_INT(r.lock.tally.ballot[0].reply.reason, REASON_TIMEOUT);
+}
+
+/* The time at which the request reaches the node is not known yet. */
+TEST(a_pending_release_does_not_end_with_its_request_in_flight)
+{
+	struct rig r;
+
+	ask(&r, 3, 0);
+	votes(&r, "YY");
+	r.now = gone(BEGIN) + 1;
+	tick(&r);
+	CHECK(r.lock.peer[2].pending > 0);
+	let_go(&r);
+	CHECK_INT(r.fake[2].sends[OP_HAND_OFF], 1);
+}
+
+/* The node may have set the key just before it replied, long after the request was sent. */
+TEST(a_pending_release_counts_from_the_reply)
+{
+	struct policy p = policy(3, 0);
+	struct rig r;
+
+	p.node_timeout = 2 * USEC_SEC;
+	start_with(&r, &p);
+	all_up(&r);
+	pass(&r, USEC_SEC + 500 * MS);
+	votes(&r, "YYA");
+	for (int i = 0; i < 3; i++)
+		CHECK(r.lock.peer[i].pending_until >= gone(r.now));
+}

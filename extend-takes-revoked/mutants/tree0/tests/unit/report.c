@@ -1,0 +1,819 @@
+/* report: messages about locks, nodes and replies. */
+#include "report/report.h"
+
+#include "cli/settings.h"
+#include "unit/unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ID "0123456789abcdef0123456789abcdef01234567"
+
+static char text[REPORT_MAX];
+
+static const struct node_list *nodes(void)
+{
+	static struct node_list list;
+	struct err e;
+
+	if (list.count == 0)
+		CHECK(node_list_add(&list, "redis://u:s3cret@a b c d e", &e) == 0);
+	return &list;
+}
+
+static struct lock fresh(int count)
+{
+	struct lock lock;
+
+	lock_init(&lock,
+		&(struct policy){.nodes = count, .keys = 1, .ttl = USEC_SEC, .node_timeout = 1});
+	return lock;
+}
+
+static void set_vote(struct lock *lock, int node, enum vote vote)
+{
+	lock->tally.ballot[node].vote = vote;
+	lock->tally.ballot[node].reply = (struct reply){.vote = vote};
+}
+
+static void set_holder(struct lock *lock, int node, const char *holder, usec left)
+{
+	struct reply *a = &lock->tally.ballot[node].reply;
+
+	set_vote(lock, node, VOTE_FOREIGN);
+	a->pttl = left;
+	a->text_len = strlen(holder);
+	snprintf(a->text, sizeof(a->text), "%s", holder);
+}
+
+static void set_absent(struct lock *lock, int node, enum reason reason, const char *detail)
+{
+	lock->tally.ballot[node].vote = VOTE_ABSENT;
+	lock->tally.ballot[node].reply = reply_absent(reason, detail);
+}
+
+TEST(report_holders)
+{
+	struct lock lock = fresh(5);
+
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0), "'k' is held by another client");
+	set_holder(&lock, 0, ID ":alice@web1:42 backup", 27 * USEC_SEC);
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("nightly"), 0),
+		"'nightly' is held by alice@web1:42 backup, 27s left");
+	/* The holder with most nodes is named, with the time for which it keeps a majority. */
+	set_holder(&lock, 1, ID ":bob", 3 * USEC_SEC);
+	set_holder(&lock, 2, ID ":bob", 9 * USEC_SEC);
+	set_holder(&lock, 3, ID ":bob", 4 * USEC_SEC);
+	set_absent(&lock, 4, REASON_TIMEOUT, NULL);
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
+		"'k' is held by bob on 3 of 5 nodes, 3s left");
+	set_holder(&lock, 3, ID ":bob", NEVER);
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
+		"'k' is held by bob on 3 of 5 nodes, 3s left");
+	for (int i = 0; i < 2; i++) { /* not counted: another holder */
+		set_holder(&lock, 0, i ? ID ":eve" : ID ":another", NEVER);
+		CHECK_TEXT(report_status(text, &lock.tally, nodes(), "k", 0, 0),
+			"'k' is held by bob on 3 of 5 nodes, 3s left; on 1 of them it has no end");
+	}
+	for (int i = 1; i < 4; i++)
+		set_holder(&lock, i, ID ":bob", NEVER);
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
+		"'k' is held by bob on 3 of 5 nodes, with no expiry");
+	/* Values of the same length can differ. */
+	set_holder(&lock, 0, ID ":bob", USEC_SEC);
+	set_holder(&lock, 1, ID ":eve", USEC_SEC);
+	set_holder(&lock, 2, ID ":eve", USEC_SEC);
+	set_holder(&lock, 3, ID ":eve", USEC_SEC);
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
+		"'k' is held by eve on 3 of 5 nodes, 1s left");
+	/* An error as the newest reply names no holder. */
+	for (int i = 1; i < 4; i++)
+		lock.tally.ballot[i].reply = reply_absent(REASON_OOM, "OOM");
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
+		"'k' is held by bob on 1 of 5 nodes, 1s left");
+	/* Values of other programs. */
+	lock = fresh(1);
+	set_holder(&lock, 0, "31a0-uuid", 1500 * USEC_MSEC);
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
+		"'k' is held by another program (value '31a0-uuid') on 1 of 1 node, 1.5s left");
+	set_holder(&lock, 0, ID, 0);
+	CHECK(strstr(
+		report_holder(text, &lock, &ONE_KEY("k"), 0), "another program (value '" ID "')"));
+	set_holder(&lock, 0, "Z" ID ":x", 0);
+	CHECK(strstr(report_holder(text, &lock, &ONE_KEY("k"), 0), "another program"));
+	set_holder(&lock, 0, ID ":", 0);
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
+		"'k' is held by  on 1 of 1 node, 0ms left");
+	set_holder(&lock, 0, "", 0);
+	CHECK(strstr(report_holder(text, &lock, &ONE_KEY("k"), 0), "another program (value '')"));
+}
+
+TEST(report_reservations)
+{
+	struct lock lock = fresh(3);
+
+	set_vote(&lock, 0, VOTE_FOREIGN);
+	lock.tally.ballot[0].reply.is_reserved = true;
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
+		"'k' is reserved for the next waiter");
+	lock.tally.ballot[0].reply.is_shared = true;
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
+		"'k' is shared by readers, with other waiters queued before us");
+	/* The value of a key wins over a reservation. */
+	set_holder(&lock, 1, ID ":bob", USEC_SEC);
+	set_holder(&lock, 2, ID ":bob", USEC_SEC);
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
+		"'k' is held by bob on 2 of 3 nodes, 1s left");
+}
+
+/* A minority is reported as a number only if all nodes were asked; otherwise the key may be on more
+ * nodes. */
+TEST(report_on_how_many_nodes)
+{
+	struct lock lock = fresh(5);
+
+	set_holder(&lock, 0, ID ":bob", USEC_SEC);
+	for (int i = 1; i < 4; i++)
+		set_vote(&lock, i, VOTE_GONE);
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0), "'k' is held by bob, 1s left");
+	set_vote(&lock, 4, VOTE_GONE);
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
+		"'k' is held by bob on 1 of 5 nodes, 1s left");
+}
+
+TEST(report_time_left_is_counted_down)
+{
+	struct lock lock = fresh(1);
+
+	lock.tally.began = 7 * USEC_SEC;
+	set_holder(&lock, 0, ID ":bob", 3 * USEC_SEC);
+	CHECK(strstr(report_holder(text, &lock, &ONE_KEY("k"), 7 * USEC_SEC), ", 3s left"));
+	CHECK(strstr(report_holder(text, &lock, &ONE_KEY("k"), 9 * USEC_SEC), ", 1s left"));
+	CHECK(strstr(report_holder(text, &lock, &ONE_KEY("k"), 99 * USEC_SEC), ", 0ms left"));
+}
+
+TEST(report_queue_refused)
+{
+	struct lock lock = fresh(3);
+
+	lock.waiter.node = 1;
+	lock.waiter.trouble = reply_absent(REASON_NOPERM, "NOPERM no right to it");
+	CHECK_TEXT(report_no_queue(text, &lock, nodes(), &ONE_KEY("k")),
+		"cannot queue for 'k', polling instead: redis://b:6379 does not "
+		"permit this user to do it (NOPERM no right to it)");
+	lock.waiter.trouble = reply_absent(REASON_SERVER, "ERR unknown command 'HELLO'");
+	CHECK(strstr(report_no_queue(text, &lock, nodes(), &ONE_KEY("k")),
+		"(ERR unknown command 'HELLO')"));
+	lock.waiter.trouble = reply_absent(REASON_SERVER, NULL);
+	CHECK(strstr(
+		report_no_queue(text, &lock, nodes(), &ONE_KEY("k")), "answered with an error"));
+}
+
+TEST(report_refusals)
+{
+	struct lock lock = fresh(3);
+
+	CHECK_TEXT(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0), "");
+	lock.refusal = REFUSAL_BUSY;
+	set_holder(&lock, 0, ID ":bob", USEC_SEC);
+	set_holder(&lock, 1, ID ":bob", USEC_SEC);
+	CHECK_TEXT(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0),
+		"'k' is busy: held by bob on 2 of 3 nodes, 1s left");
+	lock.refusal = REFUSAL_NO_QUORUM;
+	set_vote(&lock, 0, VOTE_YES);
+	set_absent(&lock, 1, REASON_CONNECT, "Connection refused");
+	set_absent(&lock, 2, REASON_TIMEOUT, NULL);
+	CHECK_TEXT(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0),
+		"no quorum for 'k': 1 of 3 nodes can be used, 2 needed: redis://b:6379 cannot be "
+		"reached (Connection refused); redis://c:6379 did not answer in time");
+	/* The node was asked again and has not replied yet. */
+	lock.tally.ballot[2].vote = VOTE_NONE;
+	CHECK(strstr(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0),
+		"1 of 3 nodes can be used"));
+	lock.refusal = REFUSAL_SLOW;
+	CHECK_TEXT(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0),
+		"no quorum for 'k' in time: the nodes granted it so late that too little of the "
+		"TTL was left");
+	lock.refusal = REFUSAL_DUPLICATE;
+	lock.tally.duplicate[0] = 0;
+	lock.tally.duplicate[1] = 2;
+	CHECK_TEXT(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0),
+		"nodes 'redis://a:6379' and 'redis://c:6379' are the same server");
+	lock = fresh(1);
+	lock.refusal = REFUSAL_NO_QUORUM;
+	set_absent(&lock, 0, REASON_LOADING, "LOADING secret detail");
+	CHECK_TEXT(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0),
+		"no quorum for 'k': 0 of 1 node can be used, 1 needed: redis://a:6379 is still "
+		"loading its data");
+	lock.tally.duplicate[0] = -1;
+	CHECK_TEXT(report_duplicate(text, &lock.tally, nodes()), "");
+}
+
+TEST(report_losses)
+{
+	struct lock lock = fresh(5);
+
+	lock.loss = LOSS_EXPIRED;
+	set_vote(&lock, 0, VOTE_YES);
+	set_vote(&lock, 1, VOTE_YES);
+	set_absent(&lock, 2, REASON_CLOSED, "reset");
+	set_vote(&lock, 3, VOTE_GONE);
+	CHECK_TEXT(report_loss(text, &lock, nodes(), &ONE_KEY("k")),
+		"lost 'k': no majority of 5 nodes confirmed it in time: redis://c:6379 closed "
+		"the connection (reset)");
+	/* In the middle of a round, the replies of the round before are reported. */
+	lock.tally.ballot[2].vote = VOTE_NONE;
+	CHECK_TEXT(report_loss(text, &lock, nodes(), &ONE_KEY("k")),
+		"lost 'k': no majority of 5 nodes confirmed it in time: redis://c:6379 closed "
+		"the connection (reset)");
+	set_vote(&lock, 2, VOTE_NONE);
+	CHECK_TEXT(report_loss(text, &lock, nodes(), &ONE_KEY("k")),
+		"lost 'k': no majority of 5 nodes confirmed it in time");
+	lock.loss = LOSS_STOOD_STILL;
+	CHECK_TEXT(report_loss(text, &lock, nodes(), &ONE_KEY("k")),
+		"lost 'k': redlock stood still and could not extend it in time");
+	lock.loss = LOSS_DENIED;
+	set_vote(&lock, 0, VOTE_GONE);
+	set_vote(&lock, 1, VOTE_GONE);
+	CHECK_TEXT(report_loss(text, &lock, nodes(), &ONE_KEY("k")),
+		"lost 'k': the key is gone from 3 of 5 nodes");
+	set_holder(&lock, 0, ID ":bob", USEC_SEC);
+	set_holder(&lock, 1, ID ":bob", USEC_SEC);
+	set_holder(&lock, 2, ID ":bob", USEC_SEC);
+	CHECK_TEXT(report_loss(text, &lock, nodes(), &ONE_KEY("k")),
+		"lost 'k': now held by bob on 3 of 5 nodes, 1s left; gone from 1");
+	set_vote(&lock, 3, VOTE_YES);
+	CHECK_TEXT(report_loss(text, &lock, nodes(), &ONE_KEY("k")),
+		"lost 'k': now held by bob on 3 of 5 nodes, 1s left");
+	lock = fresh(1);
+	lock.loss = LOSS_EXPIRED;
+	set_absent(&lock, 0, REASON_TIMEOUT, NULL);
+	CHECK_TEXT(report_loss(text, &lock, nodes(), &ONE_KEY("k")),
+		"lost 'k': no majority of 1 node confirmed it in time: redis://a:6379 did not "
+		"answer in time");
+}
+
+TEST(report_unsure_end)
+{
+	struct lock lock = fresh(5);
+
+	CHECK_TEXT(report_unsure(text, &lock, &ONE_KEY("k")), "");
+	set_vote(&lock, 0, VOTE_YES);
+	set_vote(&lock, 1, VOTE_YES);
+	set_vote(&lock, 2, VOTE_GONE);
+	set_holder(&lock, 3, ID ":bob", USEC_SEC);
+	CHECK_TEXT(report_unsure(text, &lock, &ONE_KEY("k")),
+		"cannot tell whether 'k' was held to the end: 2 of 5 nodes had it still, 2 had "
+		"not");
+	CHECK_TEXT(report_unsure(text, &lock, &(struct key_list){2, {"a", "b"}}),
+		"cannot tell whether 'a', 'b' were held to the end: 2 of 5 nodes had them still, "
+		"2 had not");
+	set_vote(&lock, 4, VOTE_YES);
+	CHECK_TEXT(report_unsure(text, &lock, &ONE_KEY("k")), "");
+	set_vote(&lock, 4, VOTE_GONE);
+	CHECK_TEXT(report_unsure(text, &lock, &ONE_KEY("k")), "");
+}
+
+TEST(report_pending_releases)
+{
+	struct lock lock = fresh(5);
+
+	lock.peer[0].pending = lock.peer[2].pending = 7;
+	lock.peer[0].pending_until = 40 * USEC_SEC;
+	lock.peer[2].pending_until = 30 * USEC_SEC;
+	lock.peer[3].pending_until = 99 * USEC_SEC;
+	CHECK_TEXT(report_unreleased(text, &lock, nodes(), &ONE_KEY("k"), 20 * USEC_SEC),
+		"'k' could not be released on 2 of 5 nodes and frees itself there within 20s: "
+		"redis://a:6379, redis://c:6379");
+	set_absent(&lock, 0, REASON_NOPERM, NULL);
+	set_absent(&lock, 1, REASON_CLOSED, NULL);
+	CHECK_TEXT(report_unreleased(text, &lock, nodes(), &ONE_KEY("k"), 20 * USEC_SEC),
+		"'k' could not be released on 2 of 5 nodes and frees itself there within 20s: "
+		"redis://a:6379 does not permit this user to do it, redis://c:6379");
+}
+
+TEST(report_every_reply_has_a_text)
+{
+	static const struct {
+		enum op op;
+		const char *words;
+	} ops[] = {{OP_ACQUIRE, "acquire"}, {OP_EXTEND, "extend"}, {OP_REPAIR, "repair"},
+		{OP_UNDO, "undo"}, {OP_HAND_OFF, "release"}, {OP_EXPIRE, "let expire"},
+		{OP_JOIN, "join"}, {OP_SUBSCRIBE, "subscribe"}};
+	const struct node *node = &nodes()->node[0];
+	struct reply a = {.vote = VOTE_YES};
+	char want[200];
+
+	for (size_t i = 0; i < COUNT_OF(ops); i++) {
+		snprintf(want, sizeof(want), "redis://a:6379 %s: yes (1.042ms)", ops[i].words);
+		CHECK_TEXT(report_reply(text, node, ops[i].op, &a, 1042), want);
+	}
+	a.vote = VOTE_GONE;
+	CHECK_TEXT(report_reply(text, node, OP_EXTEND, &a, 7),
+		"redis://a:6379 extend: no, the key is gone (0.007ms)");
+	a = (struct reply){.vote = VOTE_NONE};
+	CHECK_TEXT(report_reply(text, node, OP_EXTEND, &a, 7),
+		"redis://a:6379 extend: was not asked (0.007ms)");
+	/* A foreign value may look like a token. */
+	a = (struct reply){.vote = VOTE_FOREIGN,
+		.text_len = 44,
+		.text = "0123456789abcdef0123456789abcdef0123456g:bob"};
+	CHECK_TEXT(report_reply(text, node, OP_ACQUIRE, &a, 0),
+		"redis://a:6379 acquire: no, held by another program (value "
+		"'0123456789abcdef0123456789abcdef0123456g:bob') (0.000ms)");
+	a = (struct reply){.vote = VOTE_FOREIGN, .text_len = 44, .text = ID ":bob"};
+	CHECK_TEXT(report_reply(text, node, OP_ACQUIRE, &a, 0),
+		"redis://a:6379 acquire: no, held by bob (0.000ms)");
+	for (int reason = REASON_NONE; reason <= REASON_TOO_LONG; reason++) {
+		bool detailed = reason == REASON_UNRESOLVED || reason == REASON_CONNECT ||
+				reason == REASON_CLOSED || reason == REASON_SERVER ||
+				reason == REASON_GARBAGE || reason == REASON_COUNTER ||
+				reason == REASON_TLS || reason == REASON_UNTRUSTED ||
+				reason == REASON_CLIENT_CERTIFICATE || reason == REASON_NOAUTH ||
+				reason == REASON_NO_PASSWORD || reason == REASON_NOPERM;
+
+		if (reason == REASON_QUARANTINE || reason == REASON_SKEWED)
+			continue; /* these two show a time */
+		a = reply_absent((enum reason)reason, "why");
+		snprintf(want, sizeof(want), "redis://a:6379 undo: %s%s (2000.000ms)",
+			reason_words((enum reason)reason), detailed ? " (why)" : "");
+		CHECK_TEXT(report_reply(text, node, OP_UNDO, &a, 2 * USEC_SEC), want);
+	}
+}
+
+TEST(report_events)
+{
+	const struct node *node = &nodes()->node[0];
+	struct reply a = {.vote = VOTE_YES};
+	struct event ev = {.kind = EV_REPLY, .op = OP_EXTEND, .reply = &a};
+
+	CHECK_TEXT(report_event(text, node, &ev, 7), "redis://a:6379 extend: yes (0.007ms)");
+	a = reply_absent(REASON_GARBAGE, "HTTP/1.1\33[m");
+	ev.kind = EV_LINK_DOWN;
+	CHECK_TEXT(report_event(text, node, &ev, 7),
+		"redis://a:6379 does not speak the Redis protocol (HTTP/1.1\\x1b[m)");
+	ev.kind = EV_LINK_UP;
+	CHECK(!report_event(text, node, &ev, 7));
+	ev.kind = EV_TIME;
+	CHECK(!report_event(text, node, &ev, 7));
+}
+
+/* ---- bytes of other programs ---- */
+
+/* One line of whole UTF-8 characters without control characters. */
+static bool is_clean(const char *line)
+{
+	const unsigned char *s = (const unsigned char *)line;
+
+	while (*s) {
+		int more = *s < 0x80   ? 0
+			   : *s < 0xc2 ? -1
+			   : *s < 0xe0 ? 1
+			   : *s < 0xf0 ? 2
+			   : *s < 0xf5 ? 3
+				       : -1;
+
+		if (*s < 0x20 || *s == 0x7f || more < 0)
+			return false;
+		for (s++; more > 0; more--, s++)
+			if ((*s & 0xc0) != 0x80)
+				return false;
+	}
+	return true;
+}
+
+static void check_clean(const char *name, int line)
+{
+	unit_check(is_clean(text), __FILE__, line, "%s is not clean text", name);
+}
+
+static void check_all_lines(struct lock *lock, const char *key, int line)
+{
+	struct reply *a = &lock->tally.ballot[0].reply;
+
+	report_holder(text, lock, &ONE_KEY(key), 0);
+	check_clean("holder", line);
+	lock->refusal = REFUSAL_BUSY;
+	report_refusal(text, lock, nodes(), &ONE_KEY(key), 0);
+	check_clean("busy", line);
+	lock->loss = LOSS_DENIED;
+	report_loss(text, lock, nodes(), &ONE_KEY(key));
+	check_clean("denied", line);
+	report_unreleased(text, lock, nodes(), &ONE_KEY(key), 0);
+	check_clean("unreleased", line);
+	report_reply(text, &nodes()->node[0], OP_EXTEND, a, 1);
+	check_clean("no", line);
+	lock->refusal = REFUSAL_NO_QUORUM;
+	lock->loss = LOSS_EXPIRED;
+	lock->tally.ballot[0].vote = a->vote = VOTE_ABSENT;
+	a->reason = REASON_SERVER;
+	report_refusal(text, lock, nodes(), &ONE_KEY(key), 0);
+	check_clean("no quorum", line);
+	report_loss(text, lock, nodes(), &ONE_KEY(key));
+	check_clean("expired", line);
+	report_reply(text, &nodes()->node[0], OP_EXTEND, a, 1);
+	check_clean("absent", line);
+}
+
+TEST(report_escapes_a_hostile_holder)
+{
+	static const char *const hostile[] = {
+		"\x1b]0;owned\x07",
+		"x\nredlock: acquired 'k'\r",
+		("\x9b"
+		 "31m\xff\xfe"),
+		"\xe2\x80\xaegnp.exe",
+		"\\",
+	};
+
+	for (size_t i = 0; i < COUNT_OF(hostile); i++) {
+		char ours[200];
+		struct lock lock = fresh(3);
+
+		set_holder(&lock, 0, hostile[i], USEC_SEC);
+		check_all_lines(&lock, hostile[i], __LINE__);
+		snprintf(ours, sizeof(ours), ID ":%s", hostile[i]);
+		lock = fresh(3);
+		set_holder(&lock, 0, ours, USEC_SEC);
+		check_all_lines(&lock, hostile[i], __LINE__);
+	}
+	struct lock lock = fresh(1);
+
+	set_holder(&lock, 0, ID ":a\nb\x1b[2J", USEC_SEC);
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k\n"), 0),
+		"'k\\x0a' is held by a\\x0ab\\x1b[2J on 1 of 1 node, 1s left");
+	/* A NUL byte does not end the value. */
+	memcpy(lock.tally.ballot[0].reply.text, ID ":a\0b", sizeof(ID) + 4);
+	lock.tally.ballot[0].reply.text_len = sizeof(ID) + 3;
+	CHECK(strstr(report_holder(text, &lock, &ONE_KEY("k"), 0), "held by a\\x00b on"));
+}
+
+/* No character is cut in two, wherever the line ends. */
+TEST(report_cuts_between_characters)
+{
+	for (int shift = 0; shift < 4; shift++) {
+		char long_text[REPLY_TEXT_MAX] = "";
+		struct lock lock = fresh(3);
+		size_t used = (size_t)shift;
+
+		memset(long_text, 'x', used);
+		while (used + 3 < sizeof(long_text)) {
+			memcpy(long_text + used, "\xe2\x82\xac", 4);
+			used += 3;
+		}
+		set_holder(&lock, 0, long_text, USEC_SEC);
+		check_all_lines(&lock, long_text, __LINE__);
+	}
+}
+
+TEST(report_fits_its_line)
+{
+	struct node_list list = {.count = NODES_MAX};
+	struct lock lock = fresh(NODES_MAX);
+	char key[REQUEST_KEY_MAX + 1];
+
+	memset(key, '\x1b', REQUEST_KEY_MAX);
+	key[REQUEST_KEY_MAX] = '\0';
+	for (int i = 0; i < NODES_MAX; i++) {
+		char detail[REPLY_TEXT_MAX];
+
+		memset(list.node[i].label, 'l', sizeof(list.node[i].label) - 1);
+		memset(detail, '\x1b', sizeof(detail) - 1);
+		detail[sizeof(detail) - 1] = '\0';
+		set_absent(&lock, i, REASON_SERVER, detail);
+		lock.peer[i].pending = 1;
+	}
+	lock.refusal = REFUSAL_NO_QUORUM;
+	lock.loss = LOSS_EXPIRED;
+	CHECK_INT(strlen(report_refusal(text, &lock, &list, &ONE_KEY(key), 0)), REPORT_MAX - 1);
+	CHECK_INT(strlen(report_loss(text, &lock, &list, &ONE_KEY(key))), REPORT_MAX - 1);
+	CHECK_INT(strlen(report_unreleased(text, &lock, &list, &ONE_KEY(key), 0)), REPORT_MAX - 1);
+	CHECK(strlen(report_reply(text, &list.node[0], OP_REPAIR, &lock.tally.ballot[0].reply, 1)) <
+		REPORT_MAX);
+}
+
+/* ---- the state of a key ---- */
+
+static const char *status(const struct lock *lock)
+{
+	return report_status(text, &lock->tally, nodes(), "k", lock_slot(lock), 1700000000);
+}
+
+TEST(report_since)
+{
+	struct lock lock = fresh(1);
+
+	set_holder(&lock, 0, ID ":1700000000 alice", USEC_SEC);
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
+		"'k' is held by alice since 2023-11-14T22:13:20Z on 1 of 1 node, 1s left");
+	set_holder(&lock, 0, ID ":170000000 alice", USEC_SEC);
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
+		"'k' is held by 170000000 alice on 1 of 1 node, 1s left");
+}
+
+TEST(report_fencing_number)
+{
+	struct reply larger = {.vote = VOTE_FOREIGN, .is_reserved = true};
+	struct lock lock = fresh(1);
+
+	set_holder(&lock, 0, ID ":alice", USEC_SEC);
+	lock.tally.ballot[0].reply.fence = 42;
+	CHECK_TEXT(
+		status(&lock), "'k' is held by alice on 1 of 1 node, 1s left; fencing number 42");
+	CHECK_TEXT(report_reply(text, &nodes()->node[0], OP_FENCE, &larger, 0),
+		"redis://a:6379 fence: no, the node has given a larger number (0.000ms)");
+	CHECK_TEXT(report_reply(text, &nodes()->node[0], OP_ACQUIRE, &larger, 0),
+		"redis://a:6379 acquire: no, reserved for another waiter (0.000ms)");
+}
+
+TEST(report_foreign_library)
+{
+	struct lock lock = fresh(1);
+
+	set_holder(&lock, 0, "0123456789abcdef0123456789abcdef", USEC_SEC);
+	CHECK_TEXT(status(&lock),
+		"'k' is held by another program (value '0123456789abcdef0123456789abcdef') on 1 of "
+		"1 node, 1s left; such a value is written by node-redlock, redis-py and others");
+	set_holder(&lock, 0, "5f0c1f9e-37ee-4c0e-8bdc-1f3fd2f3a8a0", USEC_SEC);
+	CHECK(strstr(status(&lock), "RedLock.net"));
+}
+
+TEST(report_states)
+{
+	struct lock lock = fresh(3);
+
+	CHECK_TEXT(report_state(&lock.tally), "unknown");
+	for (int i = 0; i < 3; i++)
+		set_vote(&lock, i, VOTE_GONE);
+	CHECK_TEXT(report_state(&lock.tally), "free");
+	CHECK_TEXT(status(&lock), "'k' is free");
+	set_absent(&lock, 0, REASON_TIMEOUT, NULL);
+	CHECK_TEXT(report_state(&lock.tally), "free");
+	CHECK_TEXT(status(&lock), "'k' is free");
+	set_holder(&lock, 1, ID ":1700000000 me", USEC_SEC);
+	CHECK_TEXT(report_state(&lock.tally), "minority");
+	CHECK_TEXT(status(&lock),
+		"'k' is held by me since 2023-11-14T22:13:20Z on 1 of 3 nodes, 1s left; that is no "
+		"majority: an attempt that is under way, late or crashed");
+	set_absent(&lock, 2, REASON_LOADING, NULL);
+	CHECK_TEXT(report_state(&lock.tally), "unknown");
+	CHECK_TEXT(status(&lock), "'k' cannot be told: 1 of 3 nodes answered, 2 needed: "
+				  "redis://a:6379 did not answer "
+				  "in time; redis://c:6379 is still loading its data");
+	set_holder(&lock, 2, ID ":1700000000 me", USEC_SEC);
+	CHECK_TEXT(report_state(&lock.tally), "held");
+	CHECK(!report_has_waiters(&lock.tally));
+	lock.tally.ballot[1].reply.waiters = 1;
+	CHECK(report_has_waiters(&lock.tally));
+	CHECK_TEXT(status(&lock),
+		"'k' is held by me since 2023-11-14T22:13:20Z on 2 of 3 nodes, 1s "
+		"left; others may be waiting");
+	for (int i = 0; i < 3; i++) {
+		set_vote(&lock, i, VOTE_FOREIGN);
+		lock.tally.ballot[i].reply.is_reserved = true;
+	}
+	CHECK_TEXT(report_state(&lock.tally), "reserved");
+	CHECK_TEXT(status(&lock), "'k' is reserved for the next waiter");
+	/* Three nodes with the same value are a majority of all nodes. */
+	lock = fresh(5);
+	for (int i = 0; i < 3; i++)
+		set_holder(&lock, i, "x", USEC_SEC);
+	set_absent(&lock, 3, REASON_CLOSED, NULL);
+	set_absent(&lock, 4, REASON_CLOSED, NULL);
+	CHECK_TEXT(report_state(&lock.tally), "held");
+	CHECK_TEXT(status(&lock),
+		"'k' is held by another program (value 'x') on 3 of 5 nodes, 1s left");
+	lock = fresh(1);
+	set_absent(&lock, 0, REASON_CLOSED, NULL);
+	CHECK_TEXT(status(&lock),
+		"'k' cannot be told: 0 of 1 node answered, 1 needed: redis://a:6379 "
+		"closed the connection");
+	CHECK_TEXT(report_too_few_replies(text, &lock.tally, nodes()),
+		"0 of 1 node answered, 1 needed: redis://a:6379 closed the connection");
+}
+
+TEST(report_oddities)
+{
+	struct lock lock = fresh(1);
+
+	set_holder(&lock, 0, "1699999999", NEVER);
+	CHECK_TEXT(status(&lock),
+		"'k' is held by another program (value '1699999999') on 1 of 1 node, with no "
+		"expiry; a lock of the old style (SETNX and a time stamp): it expired at "
+		"2023-11-14T22:13:19Z");
+	set_holder(&lock, 0, "1700000000", NEVER);
+	CHECK(strstr(status(&lock), ": it expires at 2023-11-14T22:13:20Z"));
+	set_holder(&lock, 0, "(hash)", NEVER);
+	CHECK_TEXT(status(&lock),
+		"'k' is held by another program (value '(hash)') on 1 of 1 node, with no expiry; "
+		"no lock of ours: another data type, as Redisson (hash) and Symfony (zset) keep");
+	set_holder(&lock, 0, ID ":me", NEVER);
+	CHECK_TEXT(status(&lock),
+		"'k' is held by me on 1 of 1 node, with no expiry; it never frees itself");
+	CHECK(strstr(report_reply(text, &nodes()->node[0], OP_LOOK, &lock.tally.ballot[0].reply, 1),
+		"redis://a:6379 look: no, held by "));
+}
+
+TEST(report_ownership_of_a_token)
+{
+	struct lock lock = fresh(3);
+
+	for (int i = 0; i < 3; i++)
+		set_vote(&lock, i, VOTE_YES);
+	CHECK_TEXT(report_ownership(text, &lock.tally, nodes(), &ONE_KEY("k"), 0),
+		"'k' is held by this token on 3 of 3 nodes");
+	set_vote(&lock, 1, VOTE_GONE);
+	set_vote(&lock, 2, VOTE_GONE);
+	CHECK_TEXT(report_ownership(text, &lock.tally, nodes(), &ONE_KEY("k"), 0),
+		"'k' is no longer held by this token: it has expired or was released (only 1 of 3 "
+		"nodes had it still)");
+	set_vote(&lock, 0, VOTE_GONE);
+	CHECK_TEXT(report_ownership(text, &lock.tally, nodes(), &ONE_KEY("k"), 0),
+		"'k' is no longer held by this token: it has expired or was released");
+	set_holder(&lock, 0, ID ":bob", USEC_SEC);
+	set_holder(&lock, 1, ID ":bob", USEC_SEC);
+	CHECK_TEXT(report_ownership(text, &lock.tally, nodes(), &ONE_KEY("k"), 0),
+		"'k' is no longer this token's: now held by bob on 2 of 3 nodes, 1s left");
+	set_vote(&lock, 0, VOTE_YES);
+	set_vote(&lock, 1, VOTE_GONE);
+	set_absent(&lock, 2, REASON_CLOSED, NULL);
+	CHECK_TEXT(report_ownership(text, &lock.tally, nodes(), &ONE_KEY("k"), 0),
+		"'k': cannot tell whether this token holds it: 1 of 3 nodes confirmed it, 2 "
+		"needed: redis://c:6379 closed the connection");
+	lock = fresh(1);
+	set_absent(&lock, 0, REASON_CLOSED, NULL);
+	CHECK_TEXT(report_ownership(text, &lock.tally, nodes(), &ONE_KEY("k"), 0),
+		"'k': cannot tell whether this token holds it: 0 of 1 node confirmed it, 1 needed: "
+		"redis://a:6379 closed the connection");
+}
+
+TEST(report_several_keys)
+{
+	struct key_list keys = {.count = 2, .key = {"a", "b"}};
+	struct lock lock = fresh(3);
+
+	CHECK_TEXT(report_keys(text, &keys), "'a', 'b'");
+	CHECK_TEXT(report_verb(&keys), "are");
+	CHECK_TEXT(report_verb(&ONE_KEY("a")), "is");
+	CHECK_TEXT(report_stood_still(text, &lock, &keys),
+		"lost 'a', 'b': redlock stood still and could not extend it in time");
+	for (int i = 0; i < 3; i++)
+		set_holder(&lock, i, ID ":1700000000 me", USEC_SEC);
+	for (int i = 0; i < 3; i++)
+		lock.tally.ballot[i].reply.key = 1;
+	CHECK_TEXT(report_holder(text, &lock, &keys, 0),
+		"'b' is held by me since 2023-11-14T22:13:20Z on 3 of 3 nodes, 1s left");
+	CHECK(strstr(report_ownership(text, &lock.tally, nodes(), &keys, 0),
+		"'a', 'b' are no longer this token's: now held by me"));
+	for (int i = 0; i < 3; i++)
+		lock.tally.ballot[i].vote = lock.tally.ballot[i].reply.vote = VOTE_GONE;
+	CHECK_TEXT(report_ownership(text, &lock.tally, nodes(), &keys, 0),
+		"'a', 'b' are no longer held by this token: they have expired or were released");
+	lock = fresh(1);
+	set_absent(&lock, 0, REASON_CLOSED, NULL);
+	CHECK(strstr(report_ownership(text, &lock.tally, nodes(), &keys, 0),
+		"'a', 'b': cannot tell whether this token holds them: 0 of 1 node confirmed it"));
+}
+
+TEST(report_quarantine)
+{
+	struct lock lock = fresh(3);
+
+	lock.tally.began = USEC_SEC;
+	lock.refusal = REFUSAL_NO_QUORUM;
+	for (int i = 0; i < 3; i++) {
+		set_absent(&lock, i, REASON_QUARANTINE, NULL);
+		lock.tally.ballot[i].reply.pttl = 30 * USEC_SEC;
+	}
+	set_absent(&lock, 2, REASON_SKEWED, "ahead of");
+	lock.tally.ballot[2].reply.pttl = 40 * USEC_SEC;
+	CHECK(strstr(report_remedy(&lock.tally), "doctor --admit"));
+	/* The time is counted down. */
+	CHECK_TEXT(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 6 * USEC_SEC),
+		"no quorum for 'k': 0 of 3 nodes can be used, 2 needed: redis://a:6379 is in "
+		"quarantine for another 25s; redis://b:6379 is in quarantine for another 25s; "
+		"redis://c:6379 has another time of day, 40s ahead of ours");
+	CHECK(strstr(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 60 * USEC_SEC),
+		"for another 0ms"));
+	set_vote(&lock, 0, VOTE_YES);
+	set_vote(&lock, 1, VOTE_YES);
+	CHECK(report_remedy(&lock.tally) == NULL);
+}
+
+TEST(report_remedies)
+{
+	struct lock lock = fresh(3);
+
+	CHECK(report_remedy(&lock.tally) == NULL);
+	set_absent(&lock, 0, REASON_CLOSED, NULL);
+	CHECK(report_remedy(&lock.tally) == NULL);
+	set_absent(&lock, 2, REASON_NOPERM, NULL);
+	CHECK(strstr(report_remedy(&lock.tally), "a right to the key is missing"));
+	set_absent(&lock, 0, REASON_COUNTER, NULL);
+	CHECK(strstr(report_remedy(&lock.tally), "a right to the key is missing"));
+	set_absent(&lock, 2, REASON_CLOSED, NULL);
+	CHECK(strstr(report_remedy(&lock.tally), "delete that key on the node"));
+	set_absent(&lock, 2, REASON_NOPERM, NULL);
+	set_absent(&lock, 1, REASON_UNTRUSTED, NULL);
+	CHECK(strstr(report_remedy(&lock.tally), "--cacert FILE"));
+	set_absent(&lock, 1, REASON_SPEAKS_TLS, NULL);
+	CHECK(strstr(report_remedy(&lock.tally), "rediss://"));
+	set_absent(&lock, 1, REASON_NO_PASSWORD, NULL);
+	CHECK(strstr(report_remedy(&lock.tally), "leave user and password out"));
+	set_absent(&lock, 1, REASON_NOAUTH, NULL);
+	CHECK(strstr(report_remedy(&lock.tally), "--password-file FILE"));
+	lock = fresh(3);
+	set_vote(&lock, 1, VOTE_YES);
+	lock.tally.ballot[1].reply.reason = REASON_NOPERM;
+	CHECK(report_remedy(&lock.tally) == NULL);
+	lock.tally.ballot[1].reply.vote = VOTE_ABSENT;
+	CHECK(strstr(report_remedy(&lock.tally), "a right to the key is missing"));
+}
+
+TEST(report_votes_without_restart_guard)
+{
+	struct lock lock = fresh(3);
+
+	for (int i = 0; i < 3; i++)
+		set_vote(&lock, i, VOTE_YES);
+	CHECK_TEXT(report_unguarded(text, &lock.tally, nodes()), "");
+	lock.tally.ballot[0].reply.is_unguarded = lock.tally.ballot[2].reply.is_unguarded = true;
+	CHECK_TEXT(report_unguarded(text, &lock.tally, nodes()),
+		"no restart guard on redis://a:6379, redis://c:6379: this user may not ask for "
+		"INFO or TIME, or not use the key '{redlock}:node'");
+	set_vote(&lock, 0, VOTE_ABSENT);
+	lock.tally.ballot[0].reply.is_unguarded = true;
+	CHECK_TEXT(report_unguarded(text, &lock.tally, nodes()),
+		"no restart guard on redis://c:6379: this user may not ask for INFO or TIME, or "
+		"not use the key '{redlock}:node'");
+}
+
+TEST(report_slots)
+{
+	const struct key_list *keys = &ONE_KEY("job");
+	struct lock lock = fresh(3);
+
+	lock.policy.slots = 3;
+	CHECK_TEXT(report_lock(text, lock_slot(&lock), keys), "'job'");
+	lock.stamp.slot = 2;
+	CHECK_TEXT(report_lock(text, lock_slot(&lock), keys), "'job#2'");
+	CHECK_TEXT(report_stood_still(text, &lock, keys),
+		"lost 'job#2': redlock stood still and could not extend it in time");
+	for (int i = 0; i < 3; i++)
+		set_holder(&lock, i, ID ":1700000000 me", USEC_SEC);
+	CHECK_TEXT(report_holder(text, &lock, keys, 0),
+		"the 3 slots of 'job' are taken, 'job#2' held "
+		"by me since 2023-11-14T22:13:20Z on 3 "
+		"of 3 nodes, 1s left");
+	lock.refusal = REFUSAL_BUSY;
+	CHECK_TEXT(report_refusal(text, &lock, nodes(), keys, 0),
+		"'job' is busy: its 3 slots are taken, 'job#2' held by me since "
+		"2023-11-14T22:13:20Z on 3 of 3 nodes, 1s left");
+	CHECK(strstr(report_ownership(text, &lock.tally, nodes(), keys, 2),
+		"'job#2' is no longer this token's"));
+	CHECK(strstr(
+		report_status(text, &lock.tally, nodes(), "job", 2, 0), "'job#2' is held by me"));
+}
+
+TEST(report_our_clock_may_be_wrong)
+{
+	struct lock lock = fresh(3);
+
+	lock.refusal = REFUSAL_NO_QUORUM;
+	set_absent(&lock, 0, REASON_SKEWED, "behind");
+	CHECK(!report_is_skewed(&lock.tally));
+	set_absent(&lock, 2, REASON_SKEWED, "behind");
+	CHECK(report_is_skewed(&lock.tally));
+	lock.tally.ballot[2].reply.reason = REASON_TIMEOUT;
+	CHECK(!report_is_skewed(&lock.tally));
+}
+
+/* A minority has a key of another client, and a node that could decide is missing. */
+TEST(report_busy_by_a_trace)
+{
+	struct lock lock = fresh(3);
+
+	lock.refusal = REFUSAL_BUSY;
+	set_holder(&lock, 0, ID ":1700000000 me", USEC_SEC);
+	set_vote(&lock, 1, VOTE_YES);
+	set_absent(&lock, 2, REASON_QUARANTINE, NULL);
+	lock.tally.ballot[2].reply.pttl = 30 * USEC_SEC;
+	CHECK(strstr(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0),
+		"on 1 of 3 nodes, 1s left; redis://c:6379 is in quarantine for another 30s"));
+	set_holder(&lock, 1, ID ":1700000000 me", USEC_SEC);
+	CHECK(!strstr(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0), "quarantine"));
+}
+
+TEST(report_several_keys_lost)
+{
+	struct key_list keys = {.count = 2, .key = {"a", "b"}};
+	struct lock lock = fresh(3);
+
+	lock.loss = LOSS_DENIED;
+	for (int i = 0; i < 3; i++) {
+		set_holder(&lock, i, ID ":1700000000 me", USEC_SEC);
+		lock.tally.ballot[i].reply.key = 1;
+	}
+	CHECK(strstr(
+		report_loss(text, &lock, nodes(), &keys), "lost 'a', 'b': now 'b' is held by me"));
+}

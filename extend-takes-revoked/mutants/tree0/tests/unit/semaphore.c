@@ -1,0 +1,291 @@
+/* semaphore: the slots of a semaphore. */
+#include "unit/rig.h"
+
+/* The random bits choose slot 2 first. */
+static void contend_for_slots(struct rig *r, int slots, usec wait)
+{
+	struct policy p = policy(3, wait);
+
+	p.slots = slots;
+	start_with(r, &p);
+	r->lock.waiter.state = WAITER_OFF;
+	r->random = (uint64_t)1 << 32;
+	all_up(r);
+	CHECK_INT(r->lock.stamp.slot, 2);
+}
+
+/* The slot is held. `slot` is free (0: none), and `soonest` is the time until the first slot
+ * expires. */
+static struct reply taken(int slot, usec soonest)
+{
+	struct reply a = held(HELD_FOR);
+
+	a.slot = slot;
+	a.soonest = soonest;
+	return a;
+}
+
+static int last_slot(const struct rig *r, int node, enum op op)
+{
+	int slot = -1;
+
+	for (int i = 0; i < r->up.count; i++)
+		if (r->up.action[i].kind == ACT_SEND && r->up.action[i].node == node &&
+			r->up.action[i].op == op)
+			slot = r->up.action[i].slot;
+	return slot;
+}
+
+/* In the queue, all slots taken. */
+static void wait_for_slots(struct rig *r, int slots)
+{
+	contend_for_slots(r, slots, NEVER);
+	all_say(r, taken(0, HELD_FOR));
+	CHECK(lock_is_pausing(&r->lock));
+	join(r, 0, ranked(0, taken(0, HELD_FOR)));
+}
+
+TEST(slots_another_that_is_free_is_tried_at_once)
+{
+	struct rig r;
+
+	contend_for_slots(&r, 3, NEVER);
+	/* The queue node chooses the slot. */
+	reply_with(&r, 0, taken(3, 0));
+	reply_with(&r, 1, taken(1, 0));
+	reply_with(&r, 2, taken(1, 0));
+	wait_until(&r, r.up.wake_at);
+	CHECK_INT(r.lock.stamp.slot, 3);
+	CHECK(r.lock.stamp.attempt > 1);
+	CHECK(r.now <= BEGIN + MS);
+}
+
+TEST(slots_if_the_queue_node_grants_it_the_others_name_one)
+{
+	struct rig r;
+
+	contend_for_slots(&r, 3, NEVER);
+	fake_reply(&r, 0, VOTE_YES);
+	reply_with(&r, 1, taken(3, 0));
+	reply_with(&r, 2, taken(0, 5 * MS));
+	/* The pending release goes first, and names its own slot. */
+	CHECK_INT(last_slot(&r, 0, OP_UNDO), 2);
+	fake_reply(&r, 0, VOTE_YES);
+	CHECK_INT(r.lock.stamp.slot, 3);
+	CHECK_INT(r.lock.stamp.attempt, 2);
+	/* A slot above our limit is ignored. */
+	contend_for_slots(&r, 3, NEVER);
+	fake_reply(&r, 0, VOTE_YES);
+	reply_with(&r, 1, taken(4, 0));
+	reply_with(&r, 2, taken(0, 5 * MS));
+	CHECK(lock_is_pausing(&r.lock));
+}
+
+TEST(slots_a_pending_release_names_its_own_slot)
+{
+	struct rig r;
+
+	contend_for_slots(&r, 3, NEVER);
+	r.fake[0].silent = true;
+	reply_with(&r, 1, taken(3, 0));
+	reply_with(&r, 2, taken(3, 0));
+	/* Without node 0, which has not answered, the others continue with slot 3. */
+	pass(&r, 2 * MS);
+	CHECK_INT(r.lock.stamp.slot, 3);
+	CHECK_INT(r.lock.peer[0].slot, 2);
+	CHECK_INT(r.lock.stamp.attempt, 2);
+	all_say(&r, told(VOTE_YES, "", 0));
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	CHECK_INT(r.lock.peer[1].slot, 3);
+	let_go(&r);
+	CHECK_INT(last_slot(&r, 1, OP_HAND_OFF), 3);
+}
+
+TEST(slots_a_client_that_does_not_wait_tries_free_ones)
+{
+	struct rig r;
+
+	contend_for_slots(&r, 3, 0);
+	all_say(&r, taken(3, 0));
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
+	CHECK_INT(r.lock.stamp.slot, 3);
+	all_say(&r, taken(0, HELD_FOR));
+	CHECK_INT(r.lock.refusal, REFUSAL_BUSY);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	/* But not for longer than a node timeout. */
+	contend_for_slots(&r, 3, 0);
+	r.now = BEGIN + NODE_TIMEOUT + 1;
+	all_say(&r, taken(3, 0));
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+}
+
+TEST(slots_it_moves_so_often_and_then_pauses)
+{
+	struct rig r;
+
+	contend_for_slots(&r, 3, NEVER);
+	for (int n = 0; n < 100 && !lock_is_pausing(&r.lock); n++)
+		if (r.fake[n % 3].queued > 0)
+			reply_with(&r, n % 3, taken(3, 0));
+	CHECK_INT(r.lock.stamp.attempt, 9);
+	CHECK(resume_at(&r) >= r.now + 20 * MS && resume_at(&r) < r.now + USEC_SEC);
+	CHECK_INT(r.lock.waiter.tries, 1);
+	all_say(&r, taken(3, 0));
+	/* The next attempt tries the slot that was free. */
+	join(&r, 0, ranked(1, taken(0, 20 * MS)));
+	next_attempt(&r);
+	CHECK_INT(r.lock.stamp.slot, 3);
+}
+
+TEST(slots_the_next_attempt_is_when_the_first_of_them_ends)
+{
+	struct rig r;
+
+	contend_for_slots(&r, 3, NEVER);
+	all_say(&r, taken(0, HELD_FOR));
+	join(&r, 0, ranked(0, taken(0, 500 * MS)));
+	CHECK(resume_at(&r) >= r.now + 502 * MS && resume_at(&r) < r.now + 602 * MS);
+}
+
+TEST(slots_a_woken_waiter_takes_the_slot_of_the_wake_up)
+{
+	struct rig r;
+	struct reply by_another = taken(0, HELD_FOR);
+
+	wait_for_slots(&r, 3);
+	wake(&r, 0, 0, wake_up_for(3));
+	CHECK_INT(r.lock.stamp.slot, 3);
+	CHECK(r.lock.waiter.used_reservation);
+	all_say(&r, told(VOTE_YES, "", 0));
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	CHECK_INT(leaves(&r), 0);
+	/* It was reserved by the join. */
+	contend_for_slots(&r, 3, NEVER);
+	all_say(&r, taken(0, HELD_FOR));
+	join(&r, 0, wake_up_for(1));
+	CHECK_INT(r.lock.stamp.slot, 1);
+	CHECK(r.lock.waiter.used_reservation);
+	/* The reservation is spent: the next attempt takes another slot. */
+	memset(by_another.text, '7', TOKEN_ID_LEN);
+	all_say(&r, by_another);
+	join(&r, 0, ranked(0, by_another));
+	next_attempt(&r);
+	CHECK_INT(r.lock.stamp.slot, 2);
+}
+
+/* The client had asked for another slot when the wake-up arrived. */
+static void be_woken_for_another(struct rig *r)
+{
+	wait_for_slots(r, 3);
+	next_attempt(r);
+	CHECK_INT(r->lock.stamp.slot, 2);
+	wake(r, 0, 0, wake_up_for(3));
+}
+
+TEST(slots_a_reservation_of_another_slot_than_the_held_one_is_passed_on)
+{
+	struct rig r;
+
+	be_woken_for_another(&r);
+	fake_reply(&r, 1, VOTE_YES);
+	fake_reply(&r, 2, VOTE_YES);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	CHECK_INT(leaves(&r), 0);
+	/* when the connection is free */
+	fake_reply(&r, 0, VOTE_YES);
+	CHECK_INT(leaves(&r), 1);
+	CHECK_INT(r.fake[0].last.slot, 3);
+	CHECK_TEXT(r.fake[0].last.unused, BIGGER);
+	/* Its reply settles nothing. */
+	fake_reply(&r, 0, VOTE_YES);
+	CHECK(r.lock.peer[0].pending);
+	let_go(&r);
+	CHECK_INT(r.fake[0].last.slot, 2);
+	CHECK(!r.fake[0].last.is_leaving);
+	/* The reservation of its own slot is used. */
+	wait_for_slots(&r, 3);
+	wake(&r, 0, 0, wake_up_for(3));
+	all_say(&r, told(VOTE_YES, "", 0));
+	CHECK_INT(leaves(&r), 0);
+}
+
+/* The attempt moved on from the slot of the reservation, which is of no use now. */
+TEST(slots_a_used_reservation_of_another_slot_is_passed_on)
+{
+	struct rig r;
+
+	wait_for_slots(&r, 3);
+	wake(&r, 0, 0, wake_up_for(3));
+	CHECK_INT(r.lock.stamp.slot, 3);
+	r.lock.stamp.slot = 1;
+	all_say(&r, told(VOTE_YES, "", 0));
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	CHECK_INT(leaves(&r), 1);
+	CHECK_INT(r.fake[0].last.slot, 3);
+}
+
+/* Hosts have different limits while the limit is being raised. */
+TEST(slots_a_reservation_beyond_our_limit_is_passed_on)
+{
+	struct rig r;
+
+	wait_for_slots(&r, 2);
+	wake(&r, 0, 0, wake_up_for(3));
+	CHECK_INT(leaves(&r), 1);
+	CHECK_INT(r.fake[0].last.slot, 3);
+	CHECK(!r.lock.waiter.is_woken);
+	CHECK(lock_is_pausing(&r.lock));
+}
+
+/* Found by the simulator: a node has the key although it was not asked for it, because it is a
+ * duplicate of another node. */
+TEST(slots_a_key_that_was_only_extended_is_released_by_its_slot)
+{
+	struct rig r;
+	struct policy p = policy(3, NEVER);
+
+	p.slots = 3;
+	start_with(&r, &p);
+	r.random = (uint64_t)1 << 32;
+	link_down(&r, 2, REASON_CLOSED);
+	link_up(&r, 0);
+	link_up(&r, 1);
+	CHECK_INT(r.lock.stamp.slot, 2);
+	votes(&r, "YY");
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	wait_until(&r, resume_at(&r));
+	link_up(&r, 2);
+	votes(&r, "YYY");
+	let_go(&r);
+	CHECK_INT(last_slot(&r, 2, OP_HAND_OFF), 2);
+}
+
+TEST(slots_of_two_reservations_one_is_passed_on)
+{
+	struct rig r;
+
+	/* The queue node has answered the attempt, and the connection is free. */
+	be_woken_for_another(&r);
+	reply_with(&r, 0, taken(0, HELD_FOR));
+	wake(&r, 0, 0, wake_up_for(1));
+	CHECK_INT(leaves(&r), 1);
+	CHECK_INT(r.fake[0].last.slot, 3);
+	CHECK_INT(r.lock.waiter.slot, 1);
+	/* The same slot: nothing to pass on. */
+	be_woken_for_another(&r);
+	reply_with(&r, 0, taken(0, HELD_FOR));
+	wake(&r, 0, 0, wake_up_for(3));
+	CHECK_INT(leaves(&r), 0);
+}
+
+TEST(slots_an_unused_reservation_is_passed_on_by_its_slot)
+{
+	struct rig r;
+
+	be_woken_for_another(&r);
+	let_go(&r);
+	all_say(&r, taken(0, HELD_FOR));
+	CHECK(r.fake[0].last.is_leaving);
+	CHECK_INT(r.fake[0].last.slot, 3);
+	CHECK_TEXT(r.fake[0].last.unused, BIGGER);
+}

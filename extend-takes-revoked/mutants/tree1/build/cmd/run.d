@@ -1,0 +1,52 @@
+build/cmd/run.o: src/cmd/run.c src/base/clock.h src/base/duration.h \
+ src/base/exit.h src/base/err.h src/base/log.h src/base/token.h \
+ src/cmd/client.h src/cli/settings.h src/cli/node.h src/lock/policy.h \
+ src/lock/deadline.h src/proto/request.h src/lock/reply.h \
+ src/cli/commands.def src/io/session.h src/io/pool.h src/io/conn.h \
+ src/io/resolve.h src/proto/push.h src/lock/event.h src/proto/reply.h \
+ src/lock/lock.h src/lock/peer.h src/lock/rivals.h src/lock/tally.h \
+ src/lock/semaphore.h src/lock/waiter.h src/io/signals.h \
+ src/report/report.h src/cmd/commands.h src/cmd/configure.h \
+ src/cli/config.h src/cmd/record.h src/cmd/revoke.h src/io/query.h \
+ src/cmd/supervise.h src/io/alarm.h src/io/supervisor.h src/io/tree.h \
+ src/io/extender.h
+src/base/clock.h:
+src/base/duration.h:
+src/base/exit.h:
+src/base/err.h:
+src/base/log.h:
+src/base/token.h:
+src/cmd/client.h:
+src/cli/settings.h:
+src/cli/node.h:
+src/lock/policy.h:
+src/lock/deadline.h:
+src/proto/request.h:
+src/lock/reply.h:
+src/cli/commands.def:
+src/io/session.h:
+src/io/pool.h:
+src/io/conn.h:
+src/io/resolve.h:
+src/proto/push.h:
+src/lock/event.h:
+src/proto/reply.h:
+src/lock/lock.h:
+src/lock/peer.h:
+src/lock/rivals.h:
+src/lock/tally.h:
+src/lock/semaphore.h:
+src/lock/waiter.h:
+src/io/signals.h:
+src/report/report.h:
+src/cmd/commands.h:
+src/cmd/configure.h:
+src/cli/config.h:
+src/cmd/record.h:
+src/cmd/revoke.h:
+src/io/query.h:
+src/cmd/supervise.h:
+src/io/alarm.h:
+src/io/supervisor.h:
+src/io/tree.h:
+src/io/extender.h:

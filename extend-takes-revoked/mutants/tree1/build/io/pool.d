@@ -1,0 +1,26 @@
+build/io/pool.o: src/io/pool.c src/io/pool.h src/io/conn.h \
+ src/io/resolve.h src/base/clock.h src/cli/node.h src/base/err.h \
+ src/lock/policy.h src/proto/push.h src/lock/event.h src/lock/reply.h \
+ src/proto/reply.h src/proto/request.h src/lock/lock.h src/base/token.h \
+ src/lock/peer.h src/lock/rivals.h src/lock/tally.h src/lock/semaphore.h \
+ src/lock/waiter.h src/io/alarm.h
+src/io/pool.h:
+src/io/conn.h:
+src/io/resolve.h:
+src/base/clock.h:
+src/cli/node.h:
+src/base/err.h:
+src/lock/policy.h:
+src/proto/push.h:
+src/lock/event.h:
+src/lock/reply.h:
+src/proto/reply.h:
+src/proto/request.h:
+src/lock/lock.h:
+src/base/token.h:
+src/lock/peer.h:
+src/lock/rivals.h:
+src/lock/tally.h:
+src/lock/semaphore.h:
+src/lock/waiter.h:
+src/io/alarm.h:

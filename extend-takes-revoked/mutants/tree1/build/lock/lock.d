@@ -1,0 +1,19 @@
+build/lock/lock.o: src/lock/lock.c src/lock/lock.h src/base/token.h \
+ src/base/err.h src/lock/event.h src/lock/policy.h src/base/clock.h \
+ src/lock/reply.h src/lock/peer.h src/lock/rivals.h src/lock/tally.h \
+ src/lock/semaphore.h src/lock/waiter.h src/lock/acquire.h \
+ src/lock/step.h
+src/lock/lock.h:
+src/base/token.h:
+src/base/err.h:
+src/lock/event.h:
+src/lock/policy.h:
+src/base/clock.h:
+src/lock/reply.h:
+src/lock/peer.h:
+src/lock/rivals.h:
+src/lock/tally.h:
+src/lock/semaphore.h:
+src/lock/waiter.h:
+src/lock/acquire.h:
+src/lock/step.h:

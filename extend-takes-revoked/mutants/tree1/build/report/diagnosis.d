@@ -1,0 +1,23 @@
+build/report/diagnosis.o: src/report/diagnosis.c src/report/diagnosis.h \
+ src/cli/settings.h src/cli/node.h src/base/err.h src/lock/policy.h \
+ src/base/clock.h src/lock/deadline.h src/proto/request.h \
+ src/lock/reply.h src/cli/commands.def src/report/finding.h \
+ src/report/server_info.h src/base/duration.h src/base/utf8.h \
+ src/report/own_keys.h src/report/problem.h src/report/rights.h
+src/report/diagnosis.h:
+src/cli/settings.h:
+src/cli/node.h:
+src/base/err.h:
+src/lock/policy.h:
+src/base/clock.h:
+src/lock/deadline.h:
+src/proto/request.h:
+src/lock/reply.h:
+src/cli/commands.def:
+src/report/finding.h:
+src/report/server_info.h:
+src/base/duration.h:
+src/base/utf8.h:
+src/report/own_keys.h:
+src/report/problem.h:
+src/report/rights.h:

@@ -1,0 +1,18 @@
+build/tests/unit/walk.o: tests/unit/walk.c src/lock/lock.h \
+ src/base/token.h src/base/err.h src/lock/event.h src/lock/policy.h \
+ src/base/clock.h src/lock/reply.h src/lock/peer.h src/lock/rivals.h \
+ src/lock/tally.h src/lock/semaphore.h src/lock/waiter.h \
+ tests/unit/unit.h
+src/lock/lock.h:
+src/base/token.h:
+src/base/err.h:
+src/lock/event.h:
+src/lock/policy.h:
+src/base/clock.h:
+src/lock/reply.h:
+src/lock/peer.h:
+src/lock/rivals.h:
+src/lock/tally.h:
+src/lock/semaphore.h:
+src/lock/waiter.h:
+tests/unit/unit.h:

@@ -1,0 +1,1 @@
+build/tools/blackhole: tests/tools/blackhole.c

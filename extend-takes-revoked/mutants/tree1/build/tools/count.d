@@ -1,0 +1,1 @@
+build/tools/count: tests/tools/count.c

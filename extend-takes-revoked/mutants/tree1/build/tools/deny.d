@@ -1,0 +1,1 @@
+build/tools/deny: tests/tools/deny.c

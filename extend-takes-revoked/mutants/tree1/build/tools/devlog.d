@@ -1,0 +1,1 @@
+build/tools/devlog.so: tests/tools/devlog.so.c

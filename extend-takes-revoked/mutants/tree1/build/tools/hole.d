@@ -1,0 +1,1 @@
+build/tools/hole: tests/tools/hole.c

@@ -1,0 +1,1 @@
+build/tools/hop: tests/tools/hop.c

@@ -1,0 +1,1 @@
+build/tools/inject: tests/tools/inject.c

@@ -1,0 +1,1 @@
+build/tools/lateanswer.so: tests/tools/lateanswer.so.c

@@ -1,0 +1,2 @@
+build/tools/loss: tests/tools/loss.c tests/tools/stamp.h
+tests/tools/stamp.h:

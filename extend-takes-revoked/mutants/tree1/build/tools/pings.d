@@ -1,0 +1,1 @@
+build/tools/pings: tests/tools/pings.c

@@ -1,0 +1,1 @@
+build/tools/proxy: tests/tools/proxy.c

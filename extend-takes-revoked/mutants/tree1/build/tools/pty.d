@@ -1,0 +1,1 @@
+build/tools/pty: tests/tools/pty.c

@@ -1,0 +1,1 @@
+build/tools/walljump.so: tests/tools/walljump.so.c

@@ -1,0 +1,72 @@
+/*
+ * log: writes redlock's messages to stderr, to a file, or to syslog.
+ *
+ * main calls log_set_level(), and log_to_syslog() or log_to_file() if the user wants that; then
+ * log_say(), log_hint() and log_err() write one line each. log_show() keeps one line of a terminal
+ * current, if log_is_live().
+ *
+ * This is the only module that writes to stderr. Only the main thread calls it: other threads and
+ * processes send messages to main. No function returns an error: no outcome depends on a message.
+ */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+
+enum log_level {
+	LOG_ERRORS, /* -q: only the errors that made redlock fail */
+	LOG_NORMAL, /* and the events that a user should know: waiting, busy, a lock that remains */
+	LOG_DECISIONS, /* -v */
+	LOG_REPLIES, /* -vv: every reply of a node */
+};
+
+void log_set_level(enum log_level level);
+enum log_level log_level(void);
+
+/*
+ * Lines go to stderr until one of these functions is called. They send lines to syslog (to stderr
+ * if no daemon listens), or to a file that is open for appending. Such lines name the process,
+ * lines in a file also the time.
+ */
+void log_to_syslog(void);
+void log_to_file(int opened);
+
+/* From now on each line is a JSON object: "time", "level", and "message" or "hint". */
+void log_set_json(bool json);
+
+/* Returns the descriptor of stderr or of the log file; the latter is closed at exec. */
+int log_fd(void);
+
+/*
+ * From now on a line is dropped if writing it would block: a full pipe, a stopped terminal or a
+ * stopped syslog must not keep redlock from handling a signal, or from terminating a command in
+ * time.
+ */
+void log_never_block(void);
+
+/* Writes one line "redlock: ..." by one write, if the level is at least `at`. */
+void log_say(enum log_level at, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Can log_show() keep a line current? True if stderr is a terminal and redlock is in its foreground
+ * process group. */
+bool log_is_live(void);
+
+/* Shows a line "redlock: ..." that the next message replaces; the line is cut to the terminal's
+ * width. */
+void log_show(enum log_level at, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Removes the line of log_show(). */
+void log_clear(void);
+
+/* Writes one line "hint: ..." after a line of the same level. */
+void log_hint(enum log_level at, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Writes prepared lines, such as those of --help. */
+void log_text(enum log_level at, const char *text);
+
+/* Writes the error's line, and its hint if it has one. */
+void log_err(const struct err *e);
+
+#endif

@@ -1,0 +1,112 @@
+#include "base/token.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+enum { KIND_AT = sizeof(TOKEN_NINES) - 1 };
+_Static_assert((TOKEN_ID_LEN - KIND_AT - 1) % 2 == 0, "two digits are one byte");
+_Static_assert(sizeof(TOKEN_READERS) - 1 == TOKEN_ID_LEN, "it is an id like any other");
+
+static int fill(void *dst, size_t len)
+{
+	ssize_t n;
+
+	do
+		n = getrandom(dst, len, 0);
+	while (n < 0 && errno == EINTR);
+	if (n >= 0 && (size_t)n < len) /* getrandom(2): never for so few bytes */
+		errno = EIO;
+	return n >= 0 && (size_t)n == len ? 0 : -1;
+}
+
+int token_make(char token[TOKEN_MAX], const char *owner, struct err *e)
+{
+	static const char digit[] = "0123456789abcdef";
+	unsigned char random[(TOKEN_ID_LEN - KIND_AT - 1) / 2];
+	char *to = token + KIND_AT + 1;
+
+	if (fill(random, sizeof(random)) < 0)
+		return err_set(e, ERR_SYSTEM, "cannot create a token: no random bits: %s",
+			strerror(errno));
+	memcpy(token, TOKEN_NINES TOKEN_HOLDER, KIND_AT + 1);
+	for (size_t i = 0; i < sizeof(random); i++) {
+		*to++ = digit[random[i] >> 4];
+		*to++ = digit[random[i] & 15];
+	}
+	/* The time has ten digits until the year 2286. */
+	snprintf(token + TOKEN_ID_LEN, TOKEN_MAX - TOKEN_ID_LEN, ":%010llu %.*s",
+		(unsigned long long)(clock_wall() / USEC_SEC) % 10000000000, OWNER_MAX - 1, owner);
+	return 0;
+}
+
+bool token_is_ours(const char *value, size_t len)
+{
+	if (len <= TOKEN_ID_LEN || value[TOKEN_ID_LEN] != ':')
+		return false;
+	for (int i = 0; i < TOKEN_ID_LEN; i++)
+		if (!strchr("0123456789abcdef", value[i]) || !value[i])
+			return false;
+	return true;
+}
+
+bool token_is_shared(const char *value, size_t len)
+{
+	return token_is_ours(value, len) && memcmp(value, TOKEN_READERS, TOKEN_ID_LEN) == 0;
+}
+
+bool token_has_no_holder(const char *text)
+{
+	return strncmp(text, TOKEN_NINES TOKEN_LEFT, KIND_AT + 1) == 0 ||
+	       strncmp(text, TOKEN_READERS, TOKEN_ID_LEN) == 0;
+}
+
+/* The text after the id and the time is "2 readers, 1 revoked: ...". */
+static bool has_revoked_readers(const char *text)
+{
+	size_t owner;
+
+	if (token_since(text, strlen(text), &owner) == 0)
+		return false;
+	text += owner;
+	text += strspn(text, "0123456789 ");
+	if (strncmp(text, "reader", 6) != 0)
+		return false;
+	text += 6;
+	text += *text == 's';
+	if (strncmp(text, ", ", 2) != 0)
+		return false;
+	text += 2 + strspn(text + 2, "0123456789");
+	return strncmp(text, " revoked", 8) == 0;
+}
+
+bool token_is_revoked(const char *text)
+{
+	if (strncmp(text, TOKEN_READERS ":", TOKEN_ID_LEN + 1) == 0)
+		return has_revoked_readers(text);
+	return strncmp(text, TOKEN_NINES TOKEN_REVOKED, KIND_AT + 1) == 0;
+}
+
+int64_t token_since(const char *value, size_t len, size_t *owner)
+{
+	int64_t since = 0;
+	size_t i = TOKEN_ID_LEN + 1;
+
+	*owner = i;
+	for (; i < len && i < TOKEN_ID_LEN + 1 + 11 && value[i] >= '0' && value[i] <= '9'; i++)
+		since = since * 10 + (value[i] - '0');
+	if (i < TOKEN_ID_LEN + 1 + 10 || i >= len || value[i] != ' ')
+		return 0;
+	*owner = i + 1;
+	return since;
+}
+
+uint64_t random_bits(void)
+{
+	uint64_t bits;
+
+	return fill(&bits, sizeof(bits)) < 0 ? 0 : bits;
+}

@@ -1,0 +1,1122 @@
+#include "cli/option.h"
+
+#include "base/duration.h"
+#include "base/mask.h"
+#include "base/signal_name.h"
+#include "base/suggest.h"
+#include "base/text.h"
+#include "base/token.h"
+#include "base/utf8.h"
+#include "proto/request.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define COUNT_OF(array) ((int)(sizeof(array) / sizeof((array)[0])))
+
+const struct command_row command_rows[] = {
+#define COMMAND(id, name, function, flags, group, operands, summary, examples) \
+	{COMMAND_##id, name, flags, group, operands, summary, examples},
+#include "cli/commands.def"
+};
+
+const int command_rows_count = COUNT_OF(command_rows);
+
+#define FIELD(name) offsetof(struct settings, name)
+
+/* The bit of each subcommand in option_row.commands, by its ID: RUN, ACQUIRE, ... */
+enum {
+#define COMMAND(id, ...) id = 1u << COMMAND_##id,
+#include "cli/commands.def"
+};
+
+#define TAKING (RUN | ACQUIRE | HOLD | CONFIG)
+#define SUPERVISED (RUN | HOLD | CONFIG)
+#define BY_TOKEN (EXTEND | RELEASE | CHECK)
+#define WITH_NODES (TAKING | BY_TOKEN | WAIT | STATUS | BREAK | DOCTOR | CONFIG)
+#define ALL (WITH_NODES | GATE | SANDBOX)
+#define GUARDED (TAKING | EXTEND | WAIT | DOCTOR)
+#define WAITING (TAKING | WAIT | GATE)
+#define SLOTTED (TAKING | BY_TOKEN | WAIT | BREAK)
+#define NO_ENV 0u
+
+const struct option_row option_rows[] = {
+	{TAKING | BY_TOKEN | WAIT, GROUP_LOCK, 'k', "key", NULL, OPTION_KEY, FIELD(keys), BY_TOKEN,
+		"KEY",
+		"the lock's name, used as the Redis key byte for byte; repeat it for several: "
+		"all or none",
+		NULL},
+	{BREAK, GROUP_LOCK, 'k', "key", NULL, OPTION_KEY, FIELD(keys), NO_ENV, "KEY",
+		"the lock's name, used as the Redis key byte for byte", NULL},
+	{TAKING | WAIT, GROUP_LOCK, 's', "shared", NULL, OPTION_COUNT, FIELD(shared), TAKING | WAIT,
+		NULL, "readers: together with all who say so, and with nobody else", NULL},
+	{TAKING | WAIT, GROUP_LOCK, 'x', "exclusive", NULL, OPTION_OFF, FIELD(shared), NO_ENV, NULL,
+		"a writer: with nobody else, as without --shared", NULL},
+	{STATUS, GROUP_LOCK, 'L', "limit", NULL, OPTION_SLOTS, FIELD(limit), NO_ENV, "N",
+		"each KEY is a semaphore of N slots: how many are held, and each of them", "1"},
+	{SLOTTED, GROUP_LOCK, 'L', "limit", NULL, OPTION_SLOTS, FIELD(limit), BY_TOKEN, "N",
+		"a semaphore: at most N holders, each in a slot of its own (1..1000)", "1"},
+	{BY_TOKEN | BREAK, GROUP_LOCK, 0, "slot", NULL, OPTION_SLOTS, FIELD(slot), BY_TOKEN, "I",
+		"with --limit: which slot the lock has, as REDLOCK_SLOT says", NULL},
+	{BY_TOKEN, GROUP_LOCK, 0, "token", NULL, OPTION_TEXT, FIELD(token), BY_TOKEN, "TOKEN",
+		"what 'redlock acquire' printed; ID#SLOT names the slot as well", NULL},
+	{BREAK, GROUP_LOCK, 0, "token", NULL, OPTION_TEXT, FIELD(token), NO_ENV, "TOKEN",
+		"end only the holder with this token: one of several readers", NULL},
+	{BREAK, GROUP_LOCK, 'w', "wait", NULL, OPTION_DURATION, FIELD(wait), NO_ENV, "D",
+		"wait for the holder's end for D at most", "until the lock has ended"},
+	{BREAK, GROUP_LOCK, 'n', "no-wait", "nonblock", OPTION_NO_WAIT, FIELD(wait), NO_ENV, NULL,
+		"do not wait: the same as -w 0", NULL},
+	{BREAK, GROUP_LOCK, 'f', "force", NULL, OPTION_COUNT, FIELD(force), NO_ENV, NULL,
+		"remove the lock at once, although its command may still be running", NULL},
+	{RUN, GROUP_LOCK, 0, "takeover", NULL, OPTION_COUNT, FIELD(takeover), NO_ENV, NULL,
+		"end the command that holds the lock, and be the next to run", NULL},
+	{BY_TOKEN, GROUP_LOCK, 0, "token-file", NULL, OPTION_TEXT, FIELD(token_file), NO_ENV,
+		"FILE", "read the token from FILE; -: from stdin", NULL},
+	{TAKING | EXTEND | DOCTOR, GROUP_LOCK, 't', "ttl", NULL, OPTION_DURATION, FIELD(ttl),
+		TAKING | EXTEND | DOCTOR, "D", "how long the lock outlives its holder's silence",
+		"30s"},
+	{WAITING, GROUP_LOCK, 'w', "wait", NULL, OPTION_DURATION, FIELD(wait), WAITING, "D",
+		"give up after D; 0: do not wait", "wait for ever"},
+	{WAITING, GROUP_LOCK, 'n', "no-wait", "nonblock", OPTION_NO_WAIT, FIELD(wait), NO_ENV, NULL,
+		"do not wait: the same as -w 0", NULL},
+	{WAITING, GROUP_LOCK, 'E', "conflict-exit-code", NULL, OPTION_STATUS,
+		FIELD(conflict_exit_code), WAITING, "N",
+		"the exit status when somebody else holds the lock", "75"},
+	{TAKING, GROUP_LOCK, 0, "fair", NULL, OPTION_COUNT, FIELD(fair), TAKING, NULL,
+		"never pass others who wait; all who use the key should say so", NULL},
+	{TAKING, GROUP_LOCK, 0, "fence", NULL, OPTION_COUNT, FIELD(fence), NO_ENV, NULL,
+		"obtain a number larger than every earlier one of this key: REDLOCK_FENCE", NULL},
+	{GATE, GROUP_LOCK, 0, "fence", NULL, OPTION_FENCE, FIELD(gate_fence), GATE, "N",
+		"the fencing number of whoever comes", NULL},
+	{GATE | CONFIG, GROUP_LOCK, 0, "store", NULL, OPTION_TEXT, FIELD(store), GATE | CONFIG,
+		"FILE", "where the newest number is kept, on the side of the resource", NULL},
+	{TAKING, GROUP_LOCK, 0, "owner", NULL, OPTION_TEXT, FIELD(owner), TAKING, "TEXT",
+		"what others are shown as the holder", "user@host:pid command"},
+	{CHECK | CONFIG, GROUP_LOCK, 0, "min-validity", NULL, OPTION_DURATION, FIELD(min_validity),
+		CHECK | CONFIG, "D", "less time than this counts as lost", "0"},
+	{RUN | CONFIG, GROUP_RUN, 'c', "shell", NULL, OPTION_TEXT, FIELD(shell), NO_ENV, "STRING",
+		"run STRING with $SHELL -c, or /bin/sh -c", NULL},
+	{HOLD, GROUP_RUN, 0, "follow", NULL, OPTION_PID, FIELD(follow), NO_ENV, "PID",
+		"release when that process ends; what --on-lost says is sent to it", NULL},
+	{HOLD, GROUP_RUN, 0, "list", NULL, OPTION_COUNT, FIELD(list), NO_ENV, NULL,
+		"show the locks that this user holds in the background", NULL},
+	{SUPERVISED, GROUP_RUN, 0, "on-lost", NULL, OPTION_ON_LOST, FIELD(on_lost), SUPERVISED,
+		"term|kill|warn|SIG",
+		"what the command gets, before KILL, when the lock cannot be kept; warn: it runs "
+		"on",
+		"term"},
+	{SUPERVISED, GROUP_RUN, 0, "kill-after", NULL, OPTION_DURATION, FIELD(kill_after),
+		SUPERVISED, "D", "time between TERM (whoever sent it) and KILL",
+		"a tenth of the TTL, at most 10s"},
+	{SUPERVISED, GROUP_RUN, 0, "max-run", NULL, OPTION_LIMIT, FIELD(max_run), SUPERVISED, "D",
+		"end COMMAND after D (waiting not counted): TERM, then KILL; status 124", "none"},
+	{RUN | CONFIG, GROUP_RUN, 0, "min-hold", NULL, OPTION_DURATION, FIELD(min_hold),
+		RUN | CONFIG, "D",
+		"leave the lock taken until D since COMMAND started, if that was shorter", "none"},
+	{RUN | CONFIG, GROUP_RUN, 0, "reentrant", NULL, OPTION_COUNT, FIELD(reentrant),
+		RUN | CONFIG, NULL, "inside a run that holds the key already: just run COMMAND",
+		NULL},
+	{RUN | CONFIG, GROUP_RUN, 0, "wait-descendants", NULL, OPTION_COUNT,
+		FIELD(wait_descendants), RUN | CONFIG, NULL,
+		"wait also for what COMMAND leaves behind, and release the lock then", NULL},
+	{WITH_NODES, GROUP_NODES, 0, "node", NULL, OPTION_NODES, FIELD(nodes), NO_ENV, "URL",
+		"a node; repeat it: redis://[user:password@]host[:port][/db], rediss:// (TLS), "
+		"host:port, unix:///path",
+		NULL},
+	{WITH_NODES, GROUP_NODES, 0, "nodes", NULL, OPTION_NODES, FIELD(nodes), WITH_NODES, "LIST",
+		"nodes, separated by commas or spaces", DEFAULT_NODES},
+	{WITH_NODES, GROUP_NODES, 0, "username", NULL, OPTION_TEXT, FIELD(username), WITH_NODES,
+		"USER", "the nodes' ACL user, where the URL names none", NULL},
+	{WITH_NODES, GROUP_NODES, 0, "password", NULL, OPTION_SECRET, FIELD(password), WITH_NODES,
+		"PASSWORD", "the nodes' password, where the URL has none", NULL},
+	{WITH_NODES, GROUP_NODES, 0, "password-file", NULL, OPTION_TEXT, FIELD(password_file),
+		WITH_NODES, "FILE",
+		"its first line is the nodes' password; or set REDLOCK_PASSWORD", NULL},
+	{WITH_NODES, GROUP_NODES, 0, "cacert", NULL, OPTION_TEXT, FIELD(tls.cacert), WITH_NODES,
+		"FILE", "TLS: the authorities that a node's certificate may come from",
+		"this system's"},
+	{WITH_NODES, GROUP_NODES, 0, "cert", NULL, OPTION_TEXT, FIELD(tls.cert), WITH_NODES, "FILE",
+		"TLS: our own certificate, for nodes that want one", NULL},
+	{WITH_NODES, GROUP_NODES, 0, "key-file", NULL, OPTION_TEXT, FIELD(tls.key_file), WITH_NODES,
+		"FILE", "TLS: its private key, without a passphrase", NULL},
+	{WITH_NODES, GROUP_NODES, 0, "sni", NULL, OPTION_TEXT, FIELD(tls.sni), WITH_NODES, "NAME",
+		"TLS: the name that a node's certificate must be for", "its host in the URL"},
+	{WITH_NODES, GROUP_NODES, 0, "insecure", NULL, OPTION_COUNT, FIELD(tls.insecure),
+		WITH_NODES, NULL, "TLS: talk to whoever answers: do not look at certificates",
+		NULL},
+	{WITH_NODES, GROUP_NODES, 0, "node-timeout", NULL, OPTION_DURATION, FIELD(node_timeout),
+		WITH_NODES, "D", "longest wait for one node", "ttl/20, within 50ms..1s"},
+	{WITH_NODES, GROUP_NODES, 0, "drift-factor", NULL, OPTION_FACTOR, FIELD(drift_permille),
+		WITH_NODES, "F", "share of the TTL set aside for clocks that run apart", "0.1"},
+	{GUARDED, GROUP_NODES, 0, "restart-guard", NULL, OPTION_GUARD, FIELD(restart_guard),
+		GUARDED, "auto|on|off",
+		"a node that is new or forgot its keys has no vote until all locks have ended",
+		"auto: on for three or more nodes"},
+	{GUARDED, GROUP_NODES, 0, "max-ttl", NULL, OPTION_DURATION, FIELD(max_ttl), GUARDED, "D",
+		"the longest --ttl that anybody uses: so long a node has no vote then", "--ttl"},
+	{WITH_NODES, GROUP_NODES, 0, "key-format", NULL, OPTION_KEY_FORMAT, FIELD(key_format),
+		WITH_NODES, "FMT",
+		"how a name becomes the Redis key: %s is the name, %% a percent sign", "%s"},
+	{DOCTOR, GROUP_NODES, 0, "admit", NULL, OPTION_COUNT, FIELD(admit), NO_ENV, NULL,
+		"instead: let nodes vote at once that are known to hold no locks", NULL},
+	{SANDBOX, GROUP_NODES, 'n', "number", NULL, OPTION_SERVERS, FIELD(servers), NO_ENV, "N",
+		"how many nodes (1..15)", "3"},
+	{SANDBOX, GROUP_NODES, 0, "server", NULL, OPTION_TEXT, FIELD(server), SANDBOX, "PROGRAM",
+		"what the nodes run", "redis-server, else valkey-server, else keydb-server"},
+	{STATUS, GROUP_TALK, 0, "watch", NULL, OPTION_COUNT, FIELD(watch), NO_ENV, NULL,
+		"show it again and again, on a terminal in place", NULL},
+	{DOCTOR | CONFIG, GROUP_TALK, 0, "strict", NULL, OPTION_COUNT, FIELD(strict),
+		DOCTOR | CONFIG, NULL, "status 1 for warnings, and for errors that leave a quorum",
+		NULL},
+	{BREAK | DOCTOR, GROUP_TALK, 'y', "yes", NULL, OPTION_COUNT, FIELD(yes), NO_ENV, NULL,
+		"do not ask", NULL},
+	{ALL, GROUP_TALK, 'v', "verbose", NULL, OPTION_COUNT, FIELD(verbose), ALL, NULL,
+		"say what is decided; twice: and every node's answer", NULL},
+	{ALL, GROUP_TALK, 'q', "quiet", NULL, OPTION_COUNT, FIELD(quiet), ALL, NULL,
+		"say nothing but errors: not even \"busy\"", NULL},
+	{WITH_NODES, GROUP_TALK, 0, "json", NULL, OPTION_JSON, FIELD(format), WITH_NODES, NULL,
+		"results as one JSON document on stdout, words as JSON lines on stderr", NULL},
+	{ACQUIRE | HOLD, GROUP_TALK, 0, "format", NULL, OPTION_FORMAT, FIELD(format),
+		ACQUIRE | HOLD, "plain|env|json",
+		"what is printed; env: lines for the shell's eval", "plain"},
+	{SUPERVISED, GROUP_TALK, 0, "record", NULL, OPTION_TEXT, FIELD(record), SUPERVISED, "FILE",
+		"append one line of JSON: waited, held, extensions, outcome, status", NULL},
+	{SUPERVISED, GROUP_TALK, 0, "metrics-file", NULL, OPTION_TEXT, FIELD(metrics_file),
+		SUPERVISED, "FILE", "keep FILE up to date for Prometheus' textfile collector",
+		NULL},
+	{ALL, GROUP_TALK, 0, "log", NULL, OPTION_TEXT, FIELD(log), ALL, "stderr|syslog|FILE",
+		"where words go", "stderr"},
+	{ALL, GROUP_TALK, 0, "config", NULL, OPTION_TEXT, FIELD(config), ALL, "FILE",
+		"what is not said here or in the environment",
+		"$XDG_CONFIG_HOME/redlock/config, else /etc/redlock/config"},
+	{ALL, GROUP_TALK, 0, "profile", NULL, OPTION_TEXT, FIELD(profile), ALL, "NAME",
+		"which section of that file", NULL},
+	{ALL, GROUP_TALK, 'h', "help", NULL, OPTION_COUNT, FIELD(help), NO_ENV, NULL,
+		"show the options", NULL},
+	{ALL, GROUP_TALK, 0, "version", NULL, OPTION_COUNT, FIELD(version), NO_ENV, NULL,
+		"show the version", NULL},
+};
+
+const int option_rows_count = COUNT_OF(option_rows);
+
+enum { ROWS = COUNT_OF(option_rows) };
+_Static_assert(ROWS <= OPTIONS_MAX, "each has its source");
+
+const char *command_group_title(enum command_group group)
+{
+	static const char *const titles[COMMANDS_COUNT] = {
+		[COMMANDS_LOCK] = "Locks",
+		[COMMANDS_SCRIPT] = "Step by step, for scripts",
+		[COMMANDS_CARE] = "Looking and fixing",
+		[COMMANDS_ABOUT] = "About redlock",
+	};
+
+	return titles[group];
+}
+
+const char *option_group_title(enum option_group group)
+{
+	static const char *const titles[GROUP_COUNT] = {
+		[GROUP_LOCK] = "Naming the lock",
+		[GROUP_RUN] = "Running the command",
+		[GROUP_NODES] = "Nodes",
+		[GROUP_TALK] = "Talking",
+	};
+
+	return titles[group];
+}
+
+const char *option_command_name(enum command command)
+{
+	for (int i = 0; i < command_rows_count; i++)
+		if (command_rows[i].id == command)
+			return command_rows[i].name;
+	return "";
+}
+
+bool option_is_of(const struct option_row *row, enum command command)
+{
+	return (row->commands & 1u << command) != 0;
+}
+
+static bool is_name(const char *name, const char *word)
+{
+	size_t len = strcspn(word, "=");
+
+	return name && strlen(name) == len && strncmp(name, word, len) == 0;
+}
+
+bool option_is_called(const struct option_row *row, const char *word)
+{
+	if (row->kind == OPTION_SECRET || word[0] != '-')
+		return false;
+	if (word[1] != '-')
+		return row->letter && row->letter == word[1];
+	return is_name(row->name, word + 2) || is_name(row->alias, word + 2);
+}
+
+const struct command_row *command_find(const char *name)
+{
+	for (int i = 0; i < command_rows_count; i++)
+		if (strcmp(command_rows[i].name, name) == 0)
+			return &command_rows[i];
+	return NULL;
+}
+
+/* Names of other programs for the same thing, and names that new users try. */
+struct guess {
+	const char *typed, *meant;
+};
+
+static const struct guess command_guesses[] = {
+	{"lock", "run"},
+	{"exec", "run"},
+	{"with", "run"},
+	{"unlock", "release"},
+	{"renew", "extend"},
+	{"refresh", "extend"},
+	{"list", "status"},
+	{"ls", "status"},
+	{"show", "status"},
+	{"info", "status"},
+	{"who", "status"},
+	{"monitor", "status"},
+	{"kill", "break"},
+	{"steal", "break"},
+	{"delete", "break"},
+	{"rm", "break"},
+	{"ping", "doctor"},
+	{"verify", "doctor"},
+};
+
+static const struct guess option_guesses[] = {
+	{"name", "key"},
+	{"lock", "key"},
+	{"timeout", "wait"}, /* flock's */
+	{"max-wait", "wait"},
+	{"retry", "wait"},
+	{"expire", "ttl"},
+	{"lease", "ttl"},
+	{"time-limit", "max-run"},
+	{"count", "limit"},
+	{"slots", "limit"},
+	{"concurrency", "limit"},
+	{"read", "shared"},
+	{"reader", "shared"},
+	{"write", "exclusive"},
+	{"writer", "exclusive"},
+	{"grace", "kill-after"},
+	{"signal", "on-lost"},
+	{"force", "yes"},
+	{"host", "node"},
+	{"url", "node"},
+	{"syslog", "log"},
+	{"prometheus", "metrics-file"},
+};
+
+/* NULL: no guess has that name. */
+static const char *meant_by(const struct guess guesses[], int count, const char *typed)
+{
+	for (int i = 0; i < count; i++)
+		if (strcmp(guesses[i].typed, typed) == 0)
+			return guesses[i].meant;
+	return NULL;
+}
+
+const char *command_nearest(const char *name)
+{
+	const char *meant = meant_by(command_guesses, COUNT_OF(command_guesses), name);
+	struct suggestion n = {.typed = name};
+
+	if (meant)
+		return meant;
+	for (int i = 0; i < command_rows_count; i++)
+		suggest_consider(&n, command_rows[i].name);
+	return n.word;
+}
+
+const char *option_nearest(const char *name, unsigned commands)
+{
+	const char *meant = meant_by(option_guesses, COUNT_OF(option_guesses), name);
+	struct suggestion n = {.typed = name};
+
+	for (int i = 0; i < option_rows_count; i++) {
+		const struct option_row *row = &option_rows[i];
+
+		if (!(row->commands & commands) || row->kind == OPTION_SECRET)
+			continue;
+		if (meant && strcmp(meant, row->name) == 0)
+			return meant;
+		suggest_consider(&n, row->name);
+		if (row->alias)
+			suggest_consider(&n, row->alias);
+	}
+	return n.word;
+}
+
+/* A setting that a stronger source has set stays as it is. */
+struct reading {
+	struct settings *s;
+	struct source source; /* the source being read */
+	bool names_token; /* the command line has --token or --token-file */
+	long limit, slot; /* --limit and --slot of the command line; 0: not given */
+	struct err *e;
+};
+
+static int see_help(struct reading *r)
+{
+	return err_hint(r->e, "see 'redlock help %s'", option_command_name(r->s->command));
+}
+
+bool option_takes_value(const struct option_row *row)
+{
+	return row->kind != OPTION_COUNT && row->kind != OPTION_OFF &&
+	       row->kind != OPTION_NO_WAIT && row->kind != OPTION_JSON;
+}
+
+static const char *read_factor(const char *text, long *permille)
+{
+	long whole = 0, fraction = 0, scale = 1000;
+	const char *p = text;
+
+	for (; isdigit((unsigned char)*p) && whole < 10; p++)
+		whole = whole * 10 + (*p - '0');
+	if (*p == '.')
+		for (p++; isdigit((unsigned char)*p); p++) {
+			scale /= 10;
+			fraction += (*p - '0') * scale;
+		}
+	if (*p || p == text || whole > 0 || fraction < 10 || fraction > 500)
+		return "is not within 0.01 and 0.5";
+	*permille = fraction;
+	return NULL;
+}
+
+#define CHOICES 3
+
+/* Finds the text among the names and stores its index. */
+static bool read_choice(const char *const names[CHOICES], const char *text, long *choice)
+{
+	for (long i = 0; i < CHOICES; i++)
+		if (strcmp(names[i], text) == 0) {
+			*choice = i;
+			return true;
+		}
+	return false;
+}
+
+static const char *const formats[] = {
+	[FORMAT_PLAIN] = "plain", [FORMAT_ENV] = "env", [FORMAT_JSON] = "json"};
+static const char *const guards[] = {[GUARD_AUTO] = "auto", [GUARD_ON] = "on", [GUARD_OFF] = "off"};
+static const char *const endings[] = {"term", "kill", "warn"};
+
+static int bad_value(struct reading *r, const char *source, const char *value, const char *why)
+{
+	char shown[100];
+
+	mask_escape_word(shown, sizeof(shown), value);
+	err_set(r->e, ERR_USAGE, "%s '%s' %s", source, shown, why);
+	return see_help(r);
+}
+
+/* Reports a value that is none of the names. */
+static int bad_choice(struct reading *r, const char *source, const char *value,
+	const char *const names[CHOICES], const char *why)
+{
+	struct suggestion n = {.typed = value};
+
+	for (int i = 0; i < CHOICES; i++)
+		suggest_consider(&n, names[i]);
+	bad_value(r, source, value, why);
+	return n.word ? err_hint(r->e, "did you mean '%s'? See 'redlock help %s'", n.word,
+				option_command_name(r->s->command))
+		      : -1;
+}
+
+/* `source` is how the user wrote the option: "--ttl", "-t" or "REDLOCK_TTL". */
+static int set_value(
+	struct reading *r, const struct option_row *row, const char *source, const char *value)
+{
+	void *field = (char *)r->s + row->field;
+	const char *why = NULL;
+
+	r->s->source[row - option_rows] = r->source;
+	switch (row->kind) {
+	case OPTION_COUNT:
+		(*(long *)field)++;
+		break;
+	case OPTION_OFF:
+		*(long *)field = 0;
+		break;
+	case OPTION_NO_WAIT:
+		*(usec *)field = 0;
+		break;
+	case OPTION_TEXT:
+	case OPTION_SECRET:
+		*(const char **)field = value;
+		break;
+	case OPTION_KEY:
+		if (r->s->command == COMMAND_BREAK && r->s->key && strcmp(r->s->key, value) != 0) {
+			err_set(r->e, ERR_USAGE, "two keys: 'redlock break' takes one");
+			return see_help(r);
+		}
+		return settings_add_key(r->s, value, r->e);
+	case OPTION_KEY_FORMAT:
+		why = settings_check_format(value);
+		*(const char **)field = value;
+		break;
+	case OPTION_DURATION:
+		why = duration_parse(value, field);
+		break;
+	case OPTION_LIMIT:
+		why = duration_parse(value, field);
+		if (!why && *(usec *)field == 0)
+			*(usec *)field = NEVER;
+		break;
+	case OPTION_ON_LOST:
+		if (strcasecmp(value, "warn") == 0)
+			*(long *)field = 0;
+		else if (!signal_parse(value, field))
+			return bad_choice(r, source, value, endings,
+				"is not term, kill, warn or a signal's name");
+		break;
+	case OPTION_STATUS:
+		if (!text_number(value, 0, 255, field))
+			why = "is not a number from 0 to 255";
+		break;
+	case OPTION_PID:
+		if (!text_number(value, 1, INT_MAX, field))
+			why = "is not the number of a process";
+		break;
+	case OPTION_FENCE:
+		if (!text_number(value, 1, FENCE_MAX, field))
+			why = "is not a fencing number: a number from 1 to 2^53 - 1";
+		break;
+	case OPTION_SLOTS:
+		if (!text_number(value, 1, SLOTS_MAX, field))
+			why = "is not a number from 1 to 1000";
+		break;
+	case OPTION_SERVERS:
+		if (!text_number(value, 1, NODES_MAX, field))
+			why = "is not a number from 1 to 15";
+		break;
+	case OPTION_GUARD:
+		if (!read_choice(guards, value, field))
+			return bad_choice(r, source, value, guards, "is not auto, on or off");
+		break;
+	case OPTION_FORMAT:
+		if (!read_choice(formats, value, field))
+			return bad_choice(r, source, value, formats, "is not plain, env or json");
+		break;
+	case OPTION_JSON:
+		*(long *)field = FORMAT_JSON;
+		break;
+	case OPTION_FACTOR:
+		why = read_factor(value, field);
+		break;
+	case OPTION_NODES:
+		if (value[strspn(value, ", \t\r\n")] == '\0') {
+			err_set(r->e, ERR_CONFIG, "%s names no node", source);
+			return err_hint(r->e, "name Redis servers, such as --nodes "
+					      "'redis://a redis://b redis://c', or leave it out "
+					      "for " DEFAULT_NODES);
+		}
+		if (node_list_add(field, value, r->e) < 0)
+			return r->e->hint[0] ? -1 : see_help(r);
+		break;
+	}
+	return why ? bad_value(r, source, value, why) : 0;
+}
+
+static int unknown_option(struct reading *r, const char *shown_as, const char *name)
+{
+	const char *command = option_command_name(r->s->command);
+	const char *nearest = name ? option_nearest(name, 1u << r->s->command) : NULL;
+	char shown[100];
+
+	utf8_escape(shown, sizeof(shown), shown_as, strlen(shown_as));
+	err_set(r->e, ERR_USAGE, "unknown option '%s'", shown);
+	if (nearest)
+		return err_hint(r->e, "did you mean --%s? See 'redlock help %s'", nearest, command);
+	if (r->s->command != COMMAND_RUN)
+		return see_help(r);
+	return err_hint(
+		r->e, "see 'redlock help run'; a command that starts with '-' goes behind '--'");
+}
+
+/* Refuses an option of other commands; an option that no command has is refused elsewhere. */
+static int check_is_of(struct reading *r, const struct option_row *row, const char *source)
+{
+	if (option_is_of(row, r->s->command))
+		return 0;
+	err_set(r->e, ERR_USAGE, "%s is not an option of 'redlock %s'", source,
+		option_command_name(r->s->command));
+	return see_help(r);
+}
+
+static int missing_value(struct reading *r, const char *source, const struct option_row *row)
+{
+	err_set(r->e, ERR_USAGE, "%s wants a value: %s", source, row->value);
+	return see_help(r);
+}
+
+static bool takes_any_text(const struct option_row *row)
+{
+	return row->kind == OPTION_KEY || row->kind == OPTION_TEXT;
+}
+
+/* Is the word no value for this option? "--" may be left over from an empty variable; an option of
+ * the command is no value either, unless values of this kind may look like one. */
+static bool is_no_value(const struct reading *r, const struct option_row *row, const char *word)
+{
+	bool is_whole = strncmp(word, "--", 2) == 0 || strlen(word) == 2; /* has no value inside */
+	bool is = strcmp(word, "--") == 0;
+
+	for (int i = 0; i < ROWS && is_whole && !takes_any_text(row); i++)
+		is |= option_is_of(&option_rows[i], r->s->command) &&
+		      option_is_called(&option_rows[i], word);
+	return is;
+}
+
+/* Takes the word after an option as its value. Returns NULL with an error if the word is no value.
+ */
+static const char *next_value(
+	struct reading *r, const struct option_row *row, const char *source, const char *word)
+{
+	if (word && !is_no_value(r, row, word))
+		return word;
+	(void)missing_value(r, source, row);
+	if (word && takes_any_text(row))
+		(void)err_hint(r->e, "if '--' is meant: --%s=--", row->name);
+	return NULL;
+}
+
+static int secret_in_sight(struct reading *r, const char *source)
+{
+	err_set(r->e, ERR_USAGE, "%s: everybody can read what stands on a command line", source);
+	return err_hint(r->e, "give it with --password-file FILE, or REDLOCK_PASSWORD, or a "
+			      "configuration file");
+}
+
+/* Finds the row of this command, else the row of another command. */
+static const struct option_row *find_row(const struct reading *r, const char *name)
+{
+	const struct option_row *found = NULL;
+
+	for (int i = 0; i < ROWS; i++) {
+		const struct option_row *row = &option_rows[i];
+
+		if (strcmp(row->name, name) != 0 && (!row->alias || strcmp(row->alias, name) != 0))
+			continue;
+		if (!found || option_is_of(row, r->s->command))
+			found = row;
+	}
+	return found;
+}
+
+/* Reads --name, --name=value or --name value. Returns the number of words that were used, or -1. */
+static int read_long(struct reading *r, char *const argv[])
+{
+	const struct option_row *row = NULL;
+	const char *value = strchr(argv[0], '=');
+	char name[32], source[sizeof(name) + 2];
+	size_t len = value ? (size_t)(value++ - argv[0]) - 2 : strlen(argv[0]) - 2;
+	int used = 1;
+
+	snprintf(name, sizeof(name), "%.*s", (int)(len < 31 ? len : 31), argv[0] + 2);
+	snprintf(source, sizeof(source), "--%s", name);
+	row = find_row(r, name);
+	if (!row)
+		return unknown_option(r, source, name);
+	if (check_is_of(r, row, source) < 0)
+		return -1;
+	if (row->kind == OPTION_SECRET)
+		return secret_in_sight(r, source);
+	if (value && !option_takes_value(row))
+		return err_set(r->e, ERR_USAGE, "%s takes no value", source);
+	if (!value && option_takes_value(row)) {
+		value = next_value(r, row, source, argv[1]);
+		used = 2;
+		if (!value)
+			return -1;
+	}
+	return set_value(r, row, source, value) < 0 ? -1 : used;
+}
+
+/* Reads -nv, -kKEY or -k KEY. Returns the number of words that were used, or -1. */
+static int read_letters(struct reading *r, char *const argv[])
+{
+	const char *value = NULL;
+
+	for (const char *p = argv[0] + 1; *p; p++) {
+		const struct option_row *row = NULL;
+		char source[] = {'-', *p, '\0'};
+
+		for (int i = 0; i < ROWS; i++)
+			if (option_rows[i].letter == *p &&
+				(!row || option_is_of(&option_rows[i], r->s->command)))
+				row = &option_rows[i];
+		if (!row)
+			return unknown_option(r, source, NULL);
+		if (check_is_of(r, row, source) < 0)
+			return -1;
+		if (option_takes_value(row)) {
+			value = p[1] ? p + 1 : next_value(r, row, source, argv[1]);
+			if (!value)
+				return -1;
+		}
+		if (set_value(r, row, source, value) < 0)
+			return -1;
+		if (value)
+			return p[1] ? 1 : 2;
+	}
+	return 1;
+}
+
+/* Other rows for the same setting count too, such as -n for --wait. */
+const struct source *option_source(const struct settings *s, size_t field)
+{
+	const struct source *best = NULL;
+
+	for (int i = 0; i < ROWS; i++)
+		if (option_rows[i].field == field && (!best || s->source[i].kind > best->kind))
+			best = &s->source[i];
+	assert(best);
+	return best;
+}
+
+/* Has a stronger source set it already? */
+static bool is_set(const struct reading *r, const struct option_row *row)
+{
+	return option_source(r->s, row->field)->kind > r->source.kind;
+}
+
+const char *option_env_name(char dst[OPTION_ENV_MAX], const struct option_row *row)
+{
+	size_t used = 0;
+
+	text_append(dst, OPTION_ENV_MAX, &used, "REDLOCK_%s", row->name);
+	for (char *c = dst; *c; c++)
+		*c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+	return dst;
+}
+
+static const char *find_env(char *const envp[], const char *name)
+{
+	size_t len = strlen(name);
+
+	for (int i = 0; envp[i]; i++)
+		if (strncmp(envp[i], name, len) == 0 && envp[i][len] == '=')
+			return envp[i] + len + 1;
+	return NULL;
+}
+
+static bool has_line(const char *text, const char *line)
+{
+	size_t len = strlen(line);
+
+	while (text) {
+		if (strncmp(text, line, len) == 0 && (text[len] == '\n' || text[len] == '\0'))
+			return true;
+		text = strchr(text, '\n');
+		text = text ? text + 1 : NULL;
+	}
+	return false;
+}
+
+/* Was a number given, and does the environment have another one? */
+static bool is_other(long named, char *const envp[], const char *name)
+{
+	const char *text = find_env(envp, name);
+	long number;
+
+	return named > 0 && (!text || !text_number(text, 1, SLOTS_MAX, &number) || number != named);
+}
+
+/* Does the command line have the token of the environment? */
+static bool is_token_of_env(const struct reading *r, char *const envp[])
+{
+	const char *token = find_env(envp, "REDLOCK_TOKEN");
+
+	return token && r->s->token && strncmp(token, r->s->token, TOKEN_ID_LEN) == 0;
+}
+
+/*
+ * The variables that `redlock run` sets for its command describe one lock. REDLOCK_TOKEN,
+ * REDLOCK_LIMIT and REDLOCK_SLOT are ignored if the command line names another lock: by other keys
+ * or a token file, or, for limit and slot, by another token, limit or slot.
+ */
+static bool is_of_another_lock(
+	const struct reading *r, const struct option_row *row, char *const envp[])
+{
+	const char *text = find_env(envp, "REDLOCK_KEY"), *count = find_env(envp, "REDLOCK_KEYS");
+	const struct key_list *keys = &r->s->keys; /* already read: the row of --key comes first */
+	bool is_among;
+
+	if (row->field != FIELD(token) && row->kind != OPTION_SLOTS)
+		return false;
+	if (row->kind == OPTION_SLOTS && r->names_token && !is_token_of_env(r, envp))
+		return true;
+	if (row->kind == OPTION_SLOTS && (is_other(r->limit, envp, "REDLOCK_LIMIT") ||
+						 is_other(r->slot, envp, "REDLOCK_SLOT")))
+		return true;
+	is_among = !text || strcmp(text, r->s->key) == 0;
+	for (int i = 0; i < keys->count && !is_among && count && strcmp(count, "1") != 0; i++) {
+		if (!has_line(text, keys->key[i]))
+			break;
+		is_among = i + 1 == keys->count;
+	}
+	return r->s->token_file || !is_among;
+}
+
+/* Sets an option without a value from the environment or the file. -v and others like it take a
+ * number. */
+static int set_flag(
+	struct reading *r, const struct option_row *row, const char *source, const char *value)
+{
+	static const char *const switches[][3] = {{"no", "false", "off"}, {"yes", "true", "on"}};
+	bool is_switch = false;
+	void *field = (char *)r->s + row->field;
+	long number = 0, which;
+
+	for (long n = 0; n < 2 && !is_switch; n++)
+		if (read_choice(switches[n], value, &which)) {
+			is_switch = true;
+			number = n;
+		}
+	if (!is_switch && !text_number(value, 0, 9, &number))
+		return bad_value(r, source, value, "is not yes, no or a number from 0 to 9");
+	r->s->source[row - option_rows] = r->source;
+	if (row->kind == OPTION_JSON)
+		*(long *)field = number > 0 ? FORMAT_JSON : FORMAT_PLAIN;
+	else if (row->kind == OPTION_COUNT)
+		*(long *)field = number;
+	else if (number > 0)
+		*(usec *)field = 0;
+	return 0;
+}
+
+static int read_env(struct reading *r, char *const envp[])
+{
+	r->source.kind = SOURCE_ENV;
+	r->names_token = r->s->token || r->s->token_file;
+	r->limit = r->s->limit;
+	r->slot = r->s->slot;
+	for (int i = 0; i < ROWS; i++) {
+		const struct option_row *row = &option_rows[i];
+		char name[OPTION_ENV_MAX];
+		const char *value;
+		int rc;
+
+		if (!(row->env & 1u << r->s->command) || is_set(r, row))
+			continue;
+		value = find_env(envp, option_env_name(name, row));
+		if (!value || is_of_another_lock(r, row, envp))
+			continue;
+		if (row->kind == OPTION_KEY) {
+			const char *count = find_env(envp, "REDLOCK_KEYS");
+			long n = 0;
+
+			(void)(count && text_number(count, 0, KEYS_MAX, &n));
+			r->s->source[i] = r->source;
+			rc = settings_add_keys(r->s, value, n, r->e);
+		} else {
+			rc = option_takes_value(row) ? set_value(r, row, name, value)
+						     : set_flag(r, row, name, value);
+		}
+		if (rc < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Are the operands the arguments of another program? */
+static bool has_command(enum command command)
+{
+	return (command_rows[command].flags & TAKES_COMMAND) != 0;
+}
+
+static int misplaced(struct reading *r, const char *word)
+{
+	char shown[100];
+
+	mask_escape_word(shown, sizeof(shown), word);
+	err_set(r->e, ERR_USAGE, "'%s' comes too late: options go first", shown);
+	return err_hint(
+		r->e, "options stand before the keys; a key that begins with '-' goes behind '--'");
+}
+
+int options_read(
+	struct settings *s, int first, char *const argv[], char *const envp[], struct err *e)
+{
+	struct reading r = {.s = s, .source = {.kind = SOURCE_LINE}, .e = e};
+	int i = first, used;
+
+	while (argv[i] && argv[i][0] == '-' && argv[i][1]) {
+		if (strcmp(argv[i], "--") == 0)
+			return read_env(&r, envp) < 0 ? -1 : i + 1;
+		used = argv[i][1] == '-' ? read_long(&r, argv + i) : read_letters(&r, argv + i);
+		if (used < 0)
+			return -1;
+		i += used;
+		if (s->help || s->version)
+			return i;
+	}
+	/* The arguments of a command are not options of redlock. */
+	for (int n = i; argv[n] && !has_command(s->command); n++)
+		if (argv[n][0] == '-' && argv[n][1])
+			return misplaced(&r, argv[n]);
+	return read_env(&r, envp) < 0 ? -1 : i;
+}
+
+/* ---- the configuration file ---- */
+
+bool option_is_setting(const struct option_row *row)
+{
+	return option_is_of(row, COMMAND_CONFIG) && row->field != FIELD(config) &&
+	       row->field != FIELD(profile) && row->field != FIELD(help) &&
+	       row->field != FIELD(version);
+}
+
+/* The row for a name in the file, or NULL. */
+static const struct option_row *setting_row(const char *name)
+{
+	for (int i = 0; i < ROWS; i++) {
+		const struct option_row *row = &option_rows[i];
+
+		if (option_is_setting(row) &&
+			(strcmp(row->name, name) == 0 ||
+				(row->alias && strcmp(row->alias, name) == 0)))
+			return row;
+	}
+	return NULL;
+}
+
+static const char *nearest_setting(const char *name)
+{
+	struct suggestion n = {.typed = name};
+
+	for (int i = 0; i < ROWS; i++)
+		if (option_is_setting(&option_rows[i]))
+			suggest_consider(&n, option_rows[i].name);
+	return n.word;
+}
+
+static int unknown_setting(
+	struct reading *r, const struct config *c, const struct config_line *line)
+{
+	const char *nearest = nearest_setting(line->name);
+	char shown[100];
+
+	utf8_escape(shown, sizeof(shown), line->name, strlen(line->name));
+	err_set(r->e, ERR_CONFIG,
+		find_row(r, line->name) ? "'%s' is no setting: it goes on the command line"
+					: "unknown name '%s'",
+		shown);
+	config_blame(c, line->number, line->name_column, r->e);
+	if (find_row(r, line->name))
+		return -1;
+	if (nearest)
+		return err_hint(r->e, "did you mean '%s'?", nearest);
+	return err_hint(r->e, "the names are those of the options: see 'redlock help config'");
+}
+
+/* May one source give several values? */
+static bool adds_up(const struct option_row *row)
+{
+	return row->kind == OPTION_KEY || row->kind == OPTION_NODES;
+}
+
+/* Refuses a setting that appears twice in one section. */
+static int check_once(struct reading *r, const struct config *c, int i)
+{
+	const struct config_line *line = &c->line[i], *other;
+	const struct option_row *row = setting_row(line->name);
+
+	for (other = c->line; other < line && !adds_up(row); other++)
+		if (strcmp(other->profile, line->profile) == 0 && setting_row(other->name) == row) {
+			err_set(r->e, ERR_CONFIG, "'%s' is set in line %d already", row->name,
+				other->number);
+			return config_blame(c, line->number, line->name_column, r->e);
+		}
+	return 0;
+}
+
+/* The command's own row for a setting of the file, or NULL if the command has none. */
+static const struct option_row *row_for(const struct reading *r, const struct option_row *setting)
+{
+	for (int i = 0; i < ROWS; i++)
+		if (option_rows[i].field == setting->field &&
+			option_is_of(&option_rows[i], r->s->command) &&
+			strcmp(option_rows[i].name, setting->name) == 0)
+			return &option_rows[i];
+	return NULL;
+}
+
+/* Reads one section of the file. Nodes of the file that are not used, because a stronger source
+ * named nodes, are collected in *known: their passwords may be needed. */
+static int read_section(
+	struct reading *r, const struct config *c, const char *profile, struct node_list *known)
+{
+	bool is_known = known->count > 0;
+
+	for (int i = 0; i < c->count; i++) {
+		const struct config_line *line = &c->line[i];
+		const struct option_row *row = row_for(r, setting_row(line->name));
+		int rc = 0;
+
+		if (strcmp(line->profile, profile) != 0 || !row)
+			continue;
+		r->source.line = line->number;
+		if (!is_set(r, row))
+			rc = option_takes_value(row) ? set_value(r, row, row->name, line->value)
+						     : set_flag(r, row, row->name, line->value);
+		else if (row->kind == OPTION_NODES && !is_known)
+			rc = node_list_add(known, line->value, r->e);
+		if (rc < 0)
+			return config_blame(c, line->number, line->value_column, r->e);
+	}
+	return 0;
+}
+
+/* --username, --password and --password-file from the command line or the environment apply to all
+ * nodes: then the passwords of the file's nodes are not used. */
+static void adopt_passwords(struct settings *s, const struct node_list *known)
+{
+	if (option_source(s, FIELD(username))->kind >= SOURCE_ENV ||
+		option_source(s, FIELD(password))->kind >= SOURCE_ENV ||
+		option_source(s, FIELD(password_file))->kind >= SOURCE_ENV)
+		return;
+	for (int i = 0; i < s->nodes.count; i++)
+		for (int j = 0; j < known->count; j++)
+			if (node_is_same(&s->nodes.node[i], &known->node[j]))
+				node_adopt_password(&s->nodes.node[i], &known->node[j]);
+}
+
+static int unknown_profile(const struct settings *s, const struct config *c, struct err *e)
+{
+	char shown[100], path[200], names[300];
+
+	struct suggestion n = {.typed = s->profile};
+
+	config_profiles(c, names, sizeof(names));
+	err_set(e, ERR_CONFIG, "unknown profile '%s': %s has %s",
+		utf8_escape(shown, sizeof(shown), s->profile, strlen(s->profile)),
+		utf8_escape(path, sizeof(path), c->path, strlen(c->path)), names);
+	for (int i = 0; i < c->profiles; i++)
+		suggest_consider(&n, c->profile[i]);
+	return n.word ? err_hint(e, "did you mean '%s'?",
+				utf8_escape(shown, sizeof(shown), n.word, strlen(n.word)))
+		      : -1;
+}
+
+int options_read_config(struct settings *s, const struct config *c, struct err *e)
+{
+	struct reading r = {.s = s, .source = {.kind = SOURCE_PROFILE}, .e = e};
+	bool has_profile = s->profile && strcmp(s->profile, CONFIG_DEFAULT) != 0;
+	struct node_list known;
+
+	known.count = 0;
+	for (int i = 0; i < c->count; i++)
+		if (!setting_row(c->line[i].name))
+			return unknown_setting(&r, c, &c->line[i]);
+		else if (check_once(&r, c, i) < 0)
+			return -1;
+	if (has_profile && !config_has(c, s->profile))
+		return unknown_profile(s, c, e);
+	if (has_profile && read_section(&r, c, s->profile, &known) < 0)
+		return -1;
+	r.source.kind = SOURCE_FILE;
+	if (read_section(&r, c, "", &known) < 0)
+		return -1;
+	adopt_passwords(s, &known);
+	return 0;
+}
+
+/* ---- showing ---- */
+
+static const char *factor_value(char *dst, size_t size, long permille)
+{
+	int len = snprintf(dst, size, "0.%03ld", permille);
+
+	while (dst[len - 1] == '0')
+		dst[--len] = '\0';
+	return dst;
+}
+
+/* A zero that was not set explicitly means the default, shown as no value. */
+static const char *duration_value(char *dst, size_t size, usec d, bool is_said)
+{
+	char text[DURATION_TEXT_MAX];
+
+	if (d == UNSET || d == NEVER || (d == 0 && !is_said))
+		return NULL;
+	snprintf(dst, size, "%s", duration_format(text, d));
+	return dst;
+}
+
+static const char *signal_value(char *dst, size_t size, long number)
+{
+	const char *name = number ? signal_name((int)number) : "warn";
+
+	if (name)
+		snprintf(dst, size, "%s", name);
+	else
+		snprintf(dst, size, "%ld", number);
+	return dst;
+}
+
+const char *option_value(
+	char *dst, size_t size, const struct settings *s, const struct option_row *row)
+{
+	const void *field = (const char *)s + row->field;
+	const char *text;
+	long number;
+
+	switch (row->kind) {
+	case OPTION_TEXT:
+	case OPTION_KEY_FORMAT:
+		text = *(const char *const *)field;
+		return text ? utf8_escape(dst, size, text, strlen(text)) : NULL;
+	case OPTION_SECRET:
+		text = *(const char *const *)field;
+		snprintf(dst, size, "***");
+		return text && *text ? dst : NULL;
+	case OPTION_KEY:
+		return s->key ? utf8_escape(dst, size, s->key, strlen(s->key)) : NULL;
+	case OPTION_DURATION:
+	case OPTION_LIMIT:
+	case OPTION_NO_WAIT:
+		return duration_value(dst, size, *(const usec *)field,
+			option_source(s, row->field)->kind != SOURCE_NONE);
+	case OPTION_NODES:
+		node_list_show(&s->nodes, dst, size);
+		return dst;
+	case OPTION_FACTOR:
+		return factor_value(dst, size, *(const long *)field);
+	case OPTION_ON_LOST:
+		return signal_value(dst, size, *(const long *)field);
+	case OPTION_GUARD:
+		snprintf(dst, size, "%s", guards[*(const long *)field]);
+		return dst;
+	case OPTION_FORMAT:
+	case OPTION_JSON:
+		snprintf(dst, size, "%s", formats[*(const long *)field]);
+		return dst;
+	case OPTION_COUNT:
+	case OPTION_OFF:
+	case OPTION_STATUS:
+	case OPTION_PID:
+	case OPTION_FENCE:
+	case OPTION_SLOTS:
+	case OPTION_SERVERS:
+		break;
+	}
+	number = *(const long *)field;
+	snprintf(dst, size, "%ld", number);
+	return number == 0 && row->kind != OPTION_STATUS && row->initial ? NULL : dst;
+}

@@ -1,0 +1,175 @@
+/*
+ * settings: all settings of one invocation, after the command line, the environment, the
+ * configuration file and the defaults.
+ *
+ * Calling sequence: settings_init(), options_read() and options_read_config() (cli/option.h),
+ * settings_choose_password(), then settings_finish() once. After that settings_policy() and
+ * settings_deadline() give the rules for the lock and for the command. Commands that learn a token
+ * later (from a file, or from `hold`) pass it to settings_set_token().
+ *
+ * Ownership: the texts are borrowed from argv, the environment and the configuration file and must
+ * outlive the settings. Errors are ERR_USAGE, or ERR_CONFIG for nodes, users and passwords.
+ */
+#ifndef CLI_SETTINGS_H
+#define CLI_SETTINGS_H
+
+#include "cli/node.h"
+#include "lock/deadline.h"
+#include "lock/policy.h"
+#include "proto/request.h"
+
+#define DEFAULT_NODES "redis://127.0.0.1:6379"
+
+/* Not given: settings_finish() computes the value from other settings. */
+#define UNSET ((usec)-1)
+
+enum command {
+#define COMMAND(id, ...) COMMAND_##id,
+#include "cli/commands.def"
+};
+
+/* How stdout shows results. */
+enum format {
+	FORMAT_PLAIN,
+	FORMAT_ENV, /* assignments for the shell's eval */
+	FORMAT_JSON,
+};
+
+enum restart_guard {
+	GUARD_AUTO, /* on with three nodes or more */
+	GUARD_ON,
+	GUARD_OFF,
+};
+
+/* The source of a setting, the weakest first. */
+enum source_kind {
+	SOURCE_NONE, /* the default holds */
+	SOURCE_FILE, /* the part of the file for all profiles */
+	SOURCE_PROFILE,
+	SOURCE_ENV,
+	SOURCE_LINE, /* the command line */
+};
+
+struct source {
+	enum source_kind kind;
+	int line; /* of the file */
+};
+
+/* There are fewer options. */
+#define OPTIONS_MAX 80
+
+/* File names are as the user gave them; NULL: not given. */
+struct tls_settings {
+	const char *cacert; /* trusted authorities; NULL: those of this system */
+	const char *cert; /* our certificate chain */
+	const char *key_file; /* the certificate's private key */
+	const char *sni; /* the name that the nodes' certificates must have, instead of the host */
+	long insecure; /* 1: do not verify the nodes' certificates */
+};
+
+struct settings {
+	enum command command;
+	char *const *operands; /* the arguments after the options, NULL-terminated */
+	struct source source[OPTIONS_MAX]; /* of each row of the option table */
+	/* The Redis keys; before settings_finish(): the names. */
+	struct key_list keys; /* sorted by their bytes */
+	const char *key; /* the same, separated by newlines; NULL: none */
+	const char *names; /* the names before --key-format, in the form of `key` */
+	const char *key_format; /* turns a name into a key; NULL: the name is the key */
+	char key_text[REQUEST_KEY_MAX + 1]; /* storage of `key` for several keys */
+	char key_words[REQUEST_KEY_MAX + 1]; /* storage of keys that came as one text */
+	char formatted_text[REQUEST_KEY_MAX + 1]; /* like key_text, for formatted keys */
+	char formatted_words[REQUEST_KEY_MAX + 1]; /* like key_words, for formatted keys */
+	long limit; /* holders of a semaphore; 0: not given, 1: an ordinary lock */
+	long slot; /* slot of a semaphore's held lock; 0: not given */
+	const char *token;
+	const char *token_file;
+	usec min_validity;
+	long format; /* enum format */
+	long follow; /* the pid of the process for which `hold` keeps the lock; 0: none */
+	long list;
+	long yes;
+	long force, takeover;
+	long watch;
+	long strict;
+	long admit;
+	long gate_fence;
+	const char *store;
+	long servers; /* number of a sandbox' nodes */
+	const char *server; /* server program of a sandbox; NULL: the first that is installed */
+	const char *record;
+	const char *metrics_file;
+	const char *log; /* stderr, syslog or a file; NULL: stderr */
+	usec ttl;
+	usec wait;
+	long conflict_exit_code;
+	const char *owner; /* NULL: settings_owner() */
+	struct node_list nodes;
+	const char *username, *password; /* for nodes without one in the URL */
+	const char *password_file; /* NULL: none, or a file that cannot be read twice */
+	const char *config; /* NULL: the first of the usual places that exists */
+	const char *profile; /* NULL: none */
+	struct tls_settings tls;
+	usec node_timeout;
+	long drift_permille;
+	long restart_guard; /* enum restart_guard */
+	usec max_ttl; /* the longest TTL of any client; 0: ttl */
+	const char *shell; /* a command for the shell, or NULL */
+	usec kill_after;
+	long on_lost; /* a signal; 0: only warn */
+	usec max_run; /* NEVER: no limit */
+	usec min_hold; /* 0: none */
+	long fair;
+	long shared;
+	long fence;
+	long reentrant;
+	long wait_descendants;
+	long verbose;
+	long quiet;
+	long help;
+	long version;
+};
+
+void settings_init(struct settings *s, enum command command);
+
+/*
+ * Makes keys of the names, computes the settings that depend on others, and refuses combinations
+ * that cannot work. Call it once only: a second call would apply --key-format to keys.
+ */
+int settings_finish(struct settings *s, struct err *e);
+
+/* Of `password` and `password_file`, drops the one from the weaker source. ERR_CONFIG if both come
+ * from sources of equal strength. */
+int settings_choose_password(struct settings *s, struct err *e);
+
+/* Adds a key, which must outlive the settings, unless the list has it already. ERR_USAGE if the key
+ * is invalid. */
+int settings_add_key(struct settings *s, const char *key, struct err *e);
+
+/* Adds the `count` keys of REDLOCK_KEY, separated by newlines. */
+int settings_add_keys(struct settings *s, const char *text, long count, struct err *e);
+
+/* Returns -1 with *e (ERR_USAGE) if the text is not valid as a key. */
+int settings_check_key(const char *key, struct err *e);
+
+/* Writes the key of a name that is an operand. ERR_USAGE if the name, or the key, is invalid. */
+int settings_operand_key(
+	const struct settings *s, const char *name, char key[REQUEST_KEY_MAX + 1], struct err *e);
+
+/* Why the text is not valid as a --key-format, or NULL. A constant. */
+const char *settings_check_format(const char *format);
+
+/* Sets a token that was not known before settings_finish(); "ID#SLOT" sets the slot as well. The
+ * token must outlive the settings. */
+int settings_set_token(struct settings *s, const char *token, struct err *e);
+
+/* The rules that follow from the settings. */
+struct deadline_policy settings_deadline(const struct settings *s);
+struct policy settings_policy(const struct settings *s);
+
+/* Writes "user@host:pid command" (control characters as '?', cut to size), the text by which other
+ * clients know this holder. */
+void settings_owner(
+	char *dst, size_t size, const char *user, const char *host, long pid, char *const argv[]);
+
+#endif

@@ -1,0 +1,255 @@
+/*
+ * redlock break: shows the lock, asks for confirmation, revokes the lock on all nodes, and waits
+ * until its holder has ended (cmd/revoke.h). With --force, deletes the keys at once.
+ *
+ * On each node, a script compares the key's value with the value shown. So break leaves a lock
+ * alone that has changed hands meanwhile.
+ */
+#include "base/duration.h"
+#include "base/exit.h"
+#include "base/log.h"
+#include "base/token.h"
+#include "cmd/commands.h"
+#include "cmd/configure.h"
+#include "cmd/confirm.h"
+#include "cmd/print.h"
+#include "cmd/revoke.h"
+#include "report/report.h"
+
+#include <poll.h>
+#include <string.h>
+
+/* How often to look whether the lock has ended: the interval grows. */
+#define LOOK_LEAST (50 * USEC_MSEC)
+#define LOOK_MOST USEC_SEC
+
+/* Shows other holders as well: break removes only values that it has shown. */
+static void show_others(
+	const struct query *query, const struct settings *s, const struct revocation *r)
+{
+	char text[REPORT_MAX];
+	int count;
+	const struct reply holder = tally_holder(&query->tally, &count);
+
+	for (int i = 0; i < s->nodes.count; i++) {
+		const struct reply *reply = &query->tally.ballot[i].reply;
+
+		if (r->asked[i] && !reply_same_text(reply, &holder))
+			log_say(LOG_ERRORS, "%s",
+				report_reply(
+					text, &s->nodes.node[i], OP_LOOK, reply, query->took[i]));
+	}
+}
+
+static const char *result_on(const struct revocation *r, int node, const struct ballot *b)
+{
+	const struct request *asked = r->asked[node];
+
+	switch (b->vote) {
+	case VOTE_YES:
+		return asked && asked->op == OP_REVOKE && !r->deletes ? "revoked" : "removed";
+	case VOTE_GONE:
+		return asked ? "gone already" : "nothing to remove";
+	case VOTE_FOREIGN:
+		return asked                  ? "another client's by now: left alone"
+		       : b->reply.is_reserved ? "nothing to remove"
+					      : "no lock: left alone";
+	case VOTE_NONE:
+	case VOTE_ABSENT:
+		break;
+	}
+	return reason_words(b->reply.reason);
+}
+
+/* Prints the result to stdout. `count` is the number of nodes that did as asked. Returns status, or
+ * that of a failed write. */
+static int print_result(const struct query *query, const struct settings *s, int count,
+	const char *outcome, int status)
+{
+	struct json j;
+
+	if (s->format == FORMAT_JSON) {
+		print_begin(&j, s);
+		print_outcome(&j, outcome, status);
+		if (s->limit > 0)
+			json_number(&j, "slot", s->slot);
+		json_number(&j, s->force ? "removed" : "revoked", count);
+		print_nodes(&j, &query->tally, &s->nodes, query->took);
+		print_end(&j);
+	}
+	return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;
+}
+
+/* The longest time for which a node keeps one of the keys that it was asked about. */
+static usec lasts(const struct revocation *r, int nodes)
+{
+	usec longest = 0;
+
+	for (int i = 0; i < nodes; i++)
+		if (r->asked[i] && (r->deletes || r->asked[i]->op == OP_REVOKE))
+			longest = usec_max(longest, r->shown[i].pttl);
+	return longest;
+}
+
+/* A majority, or all nodes that answered, do not have the revoked key any more. */
+static bool has_ended(const struct query *query, int remains)
+{
+	int answered = query->tally.nodes - tally_count(&query->tally, VOTE_ABSENT);
+
+	return answered - remains >= tally_quorum(&query->tally);
+}
+
+/* Nodes that have the value again that was revoked: the holder sets it without comparing. */
+static int count_restored(const struct query *query, const struct revocation *r)
+{
+	int count = 0;
+
+	for (int i = 0; i < query->tally.nodes; i++) {
+		const struct ballot *b = &query->tally.ballot[i];
+
+		count += r->asked[i] && b->vote == VOTE_FOREIGN &&
+			 !token_is_revoked(b->reply.text) &&
+			 reply_same_text(&b->reply, &r->shown[i]);
+	}
+	return count;
+}
+
+/* Waits until the holder has ended, which `until` bounds: then the keys have expired. */
+static int await_end(struct query *query, const struct settings *s, const struct revocation *r,
+	int revoked, usec until)
+{
+	usec began = clock_now(), interval = LOOK_LEAST, give_up = usec_add(began, s->wait);
+	char left[DURATION_TEXT_MAX];
+
+	log_say(LOG_NORMAL, "waiting for the holder to end its command: at most %s",
+		duration_format(left, usec_max(until - began, 0)));
+	for (;;) {
+		usec now;
+
+		(void)poll(NULL, 0, (int)(interval / USEC_MSEC));
+		interval = usec_min(interval * 3 / 2, LOOK_MOST);
+		revoke_look(query, s, r->keys, false);
+		now = clock_now();
+		if (count_restored(query, r) >= tally_quorum(&query->tally)) {
+			log_say(LOG_ERRORS, "the holder took the lock back: it does not compare");
+			log_hint(LOG_ERRORS, "end that program first, or use --force");
+			return print_result(query, s, revoked, "taken-back", STATUS_BUSY);
+		}
+		if (has_ended(query, revoke_remains(query)))
+			break;
+		if (now >= give_up) {
+			log_say(LOG_NORMAL, "revoked, but the holder has not ended yet");
+			return print_result(query, s, revoked, "revoked", STATUS_BUSY);
+		}
+		if (now >= usec_add(until, s->node_timeout)) {
+			configure_hint(s, &query->tally, LOG_ERRORS);
+			return print_result(query, s, revoked, "incomplete", STATUS_NO_QUORUM);
+		}
+	}
+	log_say(LOG_NORMAL, "ended after %s", duration_format(left, clock_now() - began));
+	return print_result(query, s, revoked, "ended", STATUS_OK);
+}
+
+static int break_it(struct query *query, const struct settings *s, struct revocation *r)
+{
+	struct tally *t = &query->tally;
+	usec until = usec_add(clock_now(), lasts(r, s->nodes.count));
+	char text[DURATION_TEXT_MAX];
+	bool has_changed = false;
+	int done;
+
+	/* Servers may have closed idle connections during the confirmation. */
+	query_reconnect(query);
+	revoke_ask(r, query, r->asked);
+	for (int i = 0; i < s->nodes.count; i++) {
+		has_changed |= r->asked[i] && t->ballot[i].vote == VOTE_FOREIGN;
+		if (s->format != FORMAT_JSON)
+			print_line(
+				"%s: %s", s->nodes.node[i].label, result_on(r, i, &t->ballot[i]));
+	}
+	done = tally_count(t, VOTE_YES);
+	if (has_changed)
+		return print_result(query, s, done, "changed-hands", STATUS_BUSY);
+	if (s->nodes.count - tally_count(t, VOTE_ABSENT) < tally_quorum(t)) {
+		configure_hint(s, t, LOG_ERRORS);
+		return print_result(query, s, done, "incomplete", STATUS_NO_QUORUM);
+	}
+	if (s->force && done > 0 && until > clock_now())
+		log_say(LOG_ERRORS, "the holder's command may still run%s%s",
+			until == NEVER ? "" : " for up to ",
+			until == NEVER ? "" : duration_format(text, until - clock_now()));
+	if (s->force || done == 0 || lasts(r, s->nodes.count) == 0)
+		return print_result(query, s, done, "removed", STATUS_OK);
+	if (s->wait == 0)
+		return print_result(query, s, done, "revoked", STATUS_OK);
+	(void)print_finish();
+	return await_end(query, s, r, done, until);
+}
+
+/* The lock as the nodes describe it can be ended: asks the user, and ends it. */
+static int confirm_and_break(struct query *query, const struct settings *s, struct revocation *r)
+{
+	int status;
+
+	show_others(query, s, r);
+	if (!s->force && revoke_endless(r, s->nodes.count) > 0) {
+		log_say(LOG_ERRORS, "nothing was revoked: the key has no expiry and would not end");
+		log_hint(LOG_ERRORS, "end the program that holds it, then remove the key: --force");
+		return print_result(query, s, 0, "no-expiry", STATUS_BUSY);
+	}
+	status = confirm(s,
+		s->force ? "remove it at once? Its command may still be running."
+			 : "end it? Its command will be terminated.",
+		s->force ? "removed" : "revoked");
+	return status == STATUS_OK ? break_it(query, s, r)
+				   : print_result(query, s, 0, "not-confirmed", status);
+}
+
+int cmd_break(struct settings *s)
+{
+	static struct query query;
+	static struct revocation revocation; /* too large for the stack */
+	const struct policy policy = settings_policy(s);
+	const char *state;
+	char text[REPORT_MAX];
+	struct err e;
+	int status, count;
+
+	if (query_open(&query, &policy, &s->nodes, &e) < 0) {
+		log_err(&e);
+		return status_of(e.kind);
+	}
+	revoke_look(&query, s, &s->keys, false);
+	status = print_duplicate(&query.tally, &s->nodes);
+	if (status != STATUS_OK) {
+		query_close(&query);
+		return print_failure(s, "duplicate-node", status);
+	}
+	log_say(LOG_ERRORS, "%s",
+		report_status(text, &query.tally, &s->nodes, s->key,
+			s->limit > 1 ? (int)s->slot : 0, clock_wall() / USEC_SEC));
+	state = report_state(&query.tally);
+	count = revoke_plan(&revocation, &query, s, &s->keys, s->force > 0);
+	if (strcmp(state, "unknown") == 0) {
+		log_say(LOG_ERRORS, "nothing was removed: it would not be known whose lock");
+		configure_hint(s, &query.tally, LOG_ERRORS);
+		status = print_result(&query, s, 0, state, STATUS_NO_QUORUM);
+	} else if (count == 0 && tally_count(&query.tally, VOTE_FOREIGN) > 0 &&
+		   strcmp(state, "reserved") != 0) {
+		log_say(LOG_ERRORS, "nothing was removed: it is no lock");
+		log_hint(LOG_ERRORS,
+			"a lock of Redisson (hash) or Symfony (zset) expires, and has few names; "
+			"remove other data with 'redis-cli unlink KEY' on each node");
+		status = print_result(&query, s, 0, "no-lock", STATUS_BUSY);
+	} else if (count == 0) {
+		log_say(LOG_ERRORS, "there is nothing to remove");
+		if (strcmp(state, "free") == 0 && s->limit <= 1 && report_has_waiters(&query.tally))
+			log_hint(LOG_ERRORS,
+				"is it a semaphore? 'redlock status --limit N' shows its slots");
+		status = print_result(&query, s, 0, state, STATUS_OK);
+	} else {
+		status = confirm_and_break(&query, s, &revocation);
+	}
+	query_close(&query);
+	return status;
+}

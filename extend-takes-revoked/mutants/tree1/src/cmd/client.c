@@ -1,0 +1,439 @@
+#include "cmd/client.h"
+
+#include "base/duration.h"
+#include "base/exit.h"
+#include "base/log.h"
+#include "base/token.h"
+#include "cmd/configure.h"
+#include "cmd/print.h"
+#include "report/report.h"
+
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FIRST_MESSAGE_AFTER USEC_SEC
+#define MESSAGE_INTERVAL (10 * USEC_SEC)
+#define MESSAGE_INTERVAL_MAX (300 * USEC_SEC)
+
+static void default_owner(char owner[OWNER_MAX], long pid, char *const argv[])
+{
+	const char *user = getenv("LOGNAME");
+	const struct passwd *entry;
+	char host[256] = "", uid[24];
+
+	if (!user || !*user)
+		user = getenv("USER");
+	if (!user || !*user) {
+		snprintf(uid, sizeof(uid), "%ld", (long)getuid());
+		/* A lookup in the name service takes as long as a request to a node; root's name is
+		 * known. */
+		entry = getuid() == 0 ? NULL : getpwuid(getuid());
+		user = entry ? entry->pw_name : getuid() == 0 ? "root" : uid;
+	}
+	gethostname(host, sizeof(host) - 1);
+	settings_owner(owner, OWNER_MAX, user, host, pid, argv);
+}
+
+int client_open(
+	struct client *c, const struct settings *s, long pid, char *const argv[], struct err *e)
+{
+	const struct policy policy = settings_policy(s);
+	const char *outer = getenv("REDLOCK_HELD");
+	char owner[OWNER_MAX];
+
+	c->settings = s;
+	c->began = clock_now();
+	/* A copy: set_environment() of cmd/run.c changes the environment. */
+	c->outer = outer ? strdup(outer) : "";
+	if (!c->outer)
+		return err_set(e, ERR_SYSTEM, "out of memory");
+	report_keys(c->name, &s->keys);
+	if (s->owner)
+		snprintf(owner, sizeof(owner), "%s", s->owner);
+	else
+		default_owner(owner, pid, argv);
+	if (signals_open(&c->signals, e) < 0 ||
+		session_open(&c->session, &policy, &s->nodes, &s->keys, owner, e) < 0)
+		return -1;
+	c->session.held = c->outer;
+	c->wake_fd = c->signals.fd;
+	return 0;
+}
+
+int client_not_opened(const struct settings *s, const struct err *e)
+{
+	log_err(e);
+	/* The only configuration error left at this point is a node that is listed twice. */
+	return print_failure(
+		s, e->kind == ERR_CONFIG ? "duplicate-node" : "failed", status_of(e->kind));
+}
+
+void client_die(const struct client *c, int number)
+{
+	if (c->settings->format == FORMAT_ENV)
+		print_status_for_eval(128 + number);
+	signals_die(number);
+}
+
+void client_log_reply(const struct client *c)
+{
+	const struct event *ev = &c->session.event;
+	const struct pool *pool = &c->session.pool;
+	char text[REPORT_MAX];
+	const char *words;
+
+	if (log_level() < LOG_REPLIES)
+		return;
+	words = report_event(text, pool->conn[ev->node].node, ev, pool->took);
+	if (words)
+		log_say(LOG_REPLIES, "%s", words);
+}
+
+/* ---- waiting for the lock ---- */
+
+/* Adds the hints about a refusal, once. */
+static void explain(struct client *c, enum log_level at)
+{
+	configure_hint(c->settings, &c->session.lock.tally, at);
+	c->has_hinted_why = at <= log_level();
+}
+
+/* On a terminal the message is updated in place; a hint is printed below a message that stays. */
+static void show_waiting(struct client *c)
+{
+	const struct lock *lock = &c->session.lock;
+	bool is_new = !c->has_hinted_why && lock->refusal == REFUSAL_NO_QUORUM &&
+		      configure_has_hint(c->settings, &lock->tally);
+	char text[REPORT_MAX], waited[DURATION_TEXT_MAX];
+	usec now = clock_now();
+
+	if (lock->refusal == REFUSAL_BUSY)
+		report_holder(text, lock, &c->settings->keys, now);
+	else
+		report_refusal(text, lock, &c->settings->nodes, &c->settings->keys, now);
+	if (c->is_live && !is_new)
+		log_show(LOG_NORMAL, "waiting %s: %s",
+			duration_format(waited, (now - c->began) / USEC_SEC * USEC_SEC), text);
+	else
+		log_say(LOG_NORMAL, "waiting: %s", text);
+	if (is_new)
+		explain(c, LOG_NORMAL);
+}
+
+bool client_is_nested(const struct client *c, const struct reply **holder)
+{
+	const struct lock *lock = &c->session.lock;
+	int count = tally_held_by(&lock->tally, c->outer, holder);
+
+	/* The enclosing run holds one slot; another slot may be free, or become free soon. */
+	if (policy_has_slots(&lock->policy))
+		return false;
+	/* --reentrant needs a majority that confirms the enclosing lock; a refusal needs only one
+	 * node that has its key. */
+	return count > 0 && (!c->settings->reentrant || (*holder)->is_shared ||
+				    count >= policy_quorum(&lock->policy));
+}
+
+void client_start(struct client *c)
+{
+	c->is_live = log_is_live();
+	c->message_at = clock_now() + FIRST_MESSAGE_AFTER;
+	c->message_interval = MESSAGE_INTERVAL;
+	session_start(&c->session);
+}
+
+bool client_is_open(const struct client *c)
+{
+	const struct lock *lock = &c->session.lock;
+	const struct reply *ignored;
+
+	return lock_state(lock) == LOCK_TRYING &&
+	       !(lock_is_pausing(lock) && client_is_nested(c, &ignored));
+}
+
+int client_step(struct client *c)
+{
+	const struct lock *lock = &c->session.lock;
+	struct caught caught;
+	char text[REPORT_MAX];
+	/* Messages are due only between attempts. */
+	bool signalled = session_step(
+		&c->session, lock_is_pausing(lock) ? c->message_at : NEVER, c->wake_fd);
+
+	client_log_reply(c);
+	if (signalled && signals_next(&c->signals, &caught) && caught.is_fatal)
+		return caught.number;
+	if (lock->waiter.state == WAITER_POLLS && !c->has_warned_not_queued) {
+		log_say(LOG_NORMAL, "%s",
+			report_no_queue(text, lock, &c->settings->nodes, &c->settings->keys));
+		c->has_warned_not_queued = true;
+	}
+	report_lock(c->name, lock_slot(lock), &c->settings->keys);
+	if (lock_state(lock) == LOCK_HELD &&
+		report_unguarded(text, &lock->tally, &c->settings->nodes)[0])
+		log_say(LOG_NORMAL, "%s", text);
+	if (lock_is_pausing(lock) && clock_now() >= c->message_at) {
+		show_waiting(c);
+		c->message_at =
+			clock_now() + (c->is_live ? FIRST_MESSAGE_AFTER : c->message_interval);
+		c->message_interval = usec_min(2 * c->message_interval, MESSAGE_INTERVAL_MAX);
+	}
+	return 0;
+}
+
+int client_acquire(struct client *c)
+{
+	int number = 0;
+
+	client_start(c);
+	while (number == 0 && client_is_open(c))
+		number = client_step(c);
+	log_clear();
+	return number;
+}
+
+void client_read_replies(struct client *c)
+{
+	do {
+		session_step(&c->session, clock_now(), -1);
+		client_log_reply(c);
+	} while (c->session.event.kind != EV_TIME);
+}
+
+/* ---- releasing the lock ---- */
+
+/* A client that never held the lock, or lost it to another, has no lock to release, only keys of
+ * its attempts. */
+static bool was_ours(const struct lock *lock)
+{
+	return lock->tenure.confirmed > 0 && lock->loss != LOSS_DENIED && !lock->policy.only_looks;
+}
+
+void client_hint_remedy(struct client *c, enum log_level at)
+{
+	const char *remedy = report_remedy(&c->session.lock.tally);
+
+	if (remedy && !c->has_hinted_why)
+		log_hint(at, "%s", remedy);
+	c->has_hinted_why |= remedy && at <= log_level();
+}
+
+void client_release(struct client *c, usec expire_in)
+{
+	const struct lock *lock = &c->session.lock;
+	struct caught caught;
+	char text[REPORT_MAX], left[DURATION_TEXT_MAX];
+	int unreleased;
+	bool released, may_remain;
+	usec until;
+
+	if (lock_state(lock) == LOCK_HELD)
+		client_read_replies(c);
+	session_release(&c->session, expire_in);
+	while (lock_state(lock) != LOCK_OVER) {
+		if (session_step(&c->session, NEVER, c->signals.fd) &&
+			signals_next(&c->signals, &caught) && caught.is_fatal) {
+			if (c->signalled)
+				break;
+			c->signalled = true;
+		}
+		client_log_reply(c);
+	}
+	unreleased = lock_unreleased(lock, &until);
+	released = lock->policy.nodes - unreleased >= policy_quorum(&lock->policy);
+	/* A key that remains on a majority blocks others and is worth a warning; a key on a
+	 * minority is not. */
+	may_remain = lock->tenure.confirmed && !released;
+	if (unreleased > 0)
+		log_say(may_remain ? LOG_NORMAL : LOG_DECISIONS, "%s",
+			report_unreleased(
+				text, lock, &c->settings->nodes, &c->settings->keys, clock_now()));
+	if (may_remain)
+		client_hint_remedy(c, LOG_NORMAL);
+	if (released && was_ours(lock) && lock->releasing.leave_for > 0)
+		log_say(LOG_DECISIONS, "left %s to expire in %s", c->name,
+			duration_format(left, lock->releasing.leave_for));
+	else if (released && was_ours(lock))
+		log_say(LOG_DECISIONS, "released %s", c->name);
+	if (lock->tenure.confirmed && lock->loss == LOSS_NONE && lock->tally.duplicate[0] < 0 &&
+		report_unsure(text, lock, &c->settings->keys)[0])
+		log_say(LOG_DECISIONS, "%s", text);
+	session_close(&c->session);
+}
+
+int client_refuse_duplicate(struct client *c)
+{
+	client_release(c, 0);
+	return print_duplicate(&c->session.lock.tally, &c->settings->nodes);
+}
+
+int client_refused(struct client *c)
+{
+	const struct lock *lock = &c->session.lock;
+	const struct settings *s = c->settings;
+	char text[REPORT_MAX];
+
+	if (lock->refusal == REFUSAL_DUPLICATE)
+		return client_refuse_duplicate(c);
+	/* Print after the release: by then, replies that were not needed for the decision may have
+	 * arrived. */
+	client_release(c, 0);
+	report_refusal(text, lock, &s->nodes, &s->keys, clock_now());
+	if (lock->refusal == REFUSAL_BUSY) {
+		log_say(LOG_NORMAL, "%s", text);
+		return (int)s->conflict_exit_code;
+	}
+	log_say(LOG_ERRORS, "%s", text);
+	if (lock->refusal == REFUSAL_NO_QUORUM && !c->has_hinted_why)
+		explain(c, LOG_ERRORS);
+	if (report_is_skewed(&lock->tally))
+		log_hint(LOG_ERRORS, "is this machine's clock right? '--restart-guard off' does "
+				     "not look at clocks");
+	return STATUS_NO_QUORUM;
+}
+
+/* Waiting for a lock of our own enclosing run would never end. */
+int client_refuse_nested(struct client *c)
+{
+	const struct reply *holder;
+	bool is_shared = client_is_nested(c, &holder) && holder->is_shared;
+
+	client_release(c, 0);
+	log_say(LOG_NORMAL, "%s %s held by a run that this one is part of", c->name,
+		report_verb(&c->settings->keys));
+	if (is_shared)
+		log_hint(LOG_NORMAL, "a reader does not become a writer; see --exclusive");
+	else if (c->settings->command == COMMAND_RUN && c->settings->keys.count == 1)
+		log_hint(LOG_NORMAL, "--reentrant runs the command under that lock");
+	return (int)c->settings->conflict_exit_code;
+}
+
+const char *client_refusal_word(const struct client *c)
+{
+	const struct lock *lock = &c->session.lock;
+	const struct reply *ignored;
+
+	if (lock->tally.duplicate[0] >= 0)
+		return "duplicate-node";
+	if (client_is_nested(c, &ignored))
+		return "busy";
+	switch (lock->refusal) {
+	case REFUSAL_NONE:
+		break;
+	case REFUSAL_BUSY:
+		return "busy";
+	case REFUSAL_NO_QUORUM:
+		return "no-quorum";
+	case REFUSAL_DUPLICATE:
+		return "duplicate-node";
+	case REFUSAL_SLOW:
+		return "too-slow";
+	}
+	return "failed";
+}
+
+int client_print_refusal(struct client *c)
+{
+	const struct lock *lock = &c->session.lock;
+	struct reply holder;
+	const struct reply *ignored;
+	struct json j;
+	int status, nodes;
+	const char *outcome = client_refusal_word(c);
+
+	/* After the release the replies are the same, or newer. */
+	holder = tally_holder(&lock->tally, &nodes);
+	if (lock->tally.duplicate[0] >= 0)
+		status = client_refuse_duplicate(c);
+	else if (client_is_nested(c, &ignored))
+		status = client_refuse_nested(c);
+	else
+		status = client_refused(c);
+	if (c->settings->format != FORMAT_JSON)
+		return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;
+	print_begin(&j, c->settings);
+	print_outcome(&j, outcome, status);
+	json_ms(&j, "waited_ms", clock_now() - c->began);
+	if (nodes > 0 && !holder.is_reserved)
+		print_holder(&j, "holder", &holder);
+	print_nodes(&j, &lock->tally, &c->settings->nodes, NULL);
+	print_end(&j);
+	return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;
+}
+
+long client_slot(const struct client *c)
+{
+	const struct lock *lock = &c->session.lock;
+
+	return policy_has_slots(&lock->policy) ? lock->stamp.slot : c->settings->limit;
+}
+
+/* Unset variables that the shell may have from an earlier lock. */
+static void print_unset(const struct settings *s, bool has_background, bool has_fence)
+{
+	if (s->limit > 0 && has_background && has_fence)
+		return;
+	print_line("unset%s%s%s", s->limit > 0 ? "" : " REDLOCK_LIMIT REDLOCK_SLOT",
+		has_background ? "" : " REDLOCK_KEEPER", has_fence ? "" : " REDLOCK_FENCE");
+}
+
+void client_print(const struct client *c, long background_pid)
+{
+	const struct lock *lock = &c->session.lock;
+	const struct settings *s = c->settings;
+	char id[TOKEN_ID_LEN + 1], pid[24], fence[24], keys[24], slot[24], limit[24];
+	char held[CLIENT_HELD_MAX];
+	bool has_slots = policy_has_slots(&lock->policy);
+	struct json j;
+
+	snprintf(id, sizeof(id), "%.*s", TOKEN_ID_LEN, c->session.token);
+	snprintf(pid, sizeof(pid), "%ld", background_pid);
+	snprintf(keys, sizeof(keys), "%d", s->keys.count);
+	snprintf(fence, sizeof(fence), "%lld", (long long)lock->tenure.fence);
+	snprintf(slot, sizeof(slot), "%ld", client_slot(c));
+	snprintf(limit, sizeof(limit), "%ld", s->limit);
+	switch ((enum format)s->format) {
+	case FORMAT_PLAIN:
+		print_line("%s%s%s%s%s%s%s", id, has_slots ? "#" : "", has_slots ? slot : "",
+			background_pid ? " " : "", background_pid ? pid : "",
+			lock->tenure.fence ? " " : "", lock->tenure.fence ? fence : "");
+		break;
+	case FORMAT_ENV:
+		print_unset(s, background_pid != 0, lock->tenure.fence != 0);
+		print_env("REDLOCK_KEY", s->names);
+		print_env("REDLOCK_KEYS", keys);
+		if (s->key_format)
+			print_env("REDLOCK_KEY_FORMAT", s->key_format);
+		if (s->limit > 0) {
+			print_env("REDLOCK_LIMIT", limit);
+			print_env("REDLOCK_SLOT", slot);
+		}
+		print_env("REDLOCK_TOKEN", id);
+		snprintf(held, sizeof(held), "%s%s%s", id, c->outer[0] ? " " : "", c->outer);
+		print_env("REDLOCK_HELD", held);
+		if (background_pid)
+			print_env("REDLOCK_KEEPER", pid);
+		if (lock->tenure.fence)
+			print_env("REDLOCK_FENCE", fence);
+		break;
+	case FORMAT_JSON:
+		print_begin(&j, s);
+		print_outcome(&j, "acquired", STATUS_OK);
+		if (s->limit > 0)
+			json_number(&j, "slot", client_slot(c));
+		json_text(&j, "token", id);
+		if (background_pid)
+			json_number(&j, "keeper", background_pid);
+		json_ms(&j, "waited_ms", clock_now() - c->began);
+		if (lock->tenure.fence)
+			json_number(&j, "fence", lock->tenure.fence);
+		json_ms(&j, "ttl_ms", s->ttl);
+		json_ms(&j, "valid_ms", lock->tenure.valid_until - clock_now());
+		print_nodes(&j, &lock->tally, &s->nodes, NULL);
+		print_end(&j);
+		break;
+	}
+}

@@ -1,0 +1,586 @@
+/*
+ * redlock doctor: asks all nodes about some twenty facts, tries the life of a lock on a key of its
+ * own, and prints the findings of report/diagnosis.
+ *
+ * begin(), then examine() fills the node facts (struct node_facts) of each node, and
+ * print_diagnosis() judges and prints them. With --admit, admit() instead writes the restart
+ * guard's mark that lets a node vote at once.
+ */
+#include "report/diagnosis.h"
+#include "report/own_keys.h"
+#include "report/problem.h"
+#include "report/rights.h"
+
+#include "base/exit.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "cmd/commands.h"
+#include "cmd/configure.h"
+#include "cmd/confirm.h"
+#include "cmd/print.h"
+#include "io/query.h"
+#include "io/tls.h"
+#include "proto/scripts.h"
+#include "report/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The TTL of the probe key. It must outlast a few requests to the slowest node. */
+#define PROBE_TTL (10 * USEC_SEC)
+#define PROBE_QUESTIONS 5
+
+/* Send at least PINGS_MIN pings, and more until PINGS_TIME has passed. */
+#define PINGS_MIN 3
+#define PINGS_TIME (USEC_SEC / 5)
+
+/* The pause between two pings. It makes a burst of delays more likely to be seen, and puts time
+ * between the two clock samples. */
+#define PING_EVERY (20 * USEC_MSEC)
+
+#define KEY_MAX 64
+
+struct visit {
+	const struct settings *settings;
+	struct query query;
+	struct node_facts facts[NODES_MAX];
+	struct validity ours; /* of our certificate */
+	bool is_over[NODES_MAX]; /* the node cannot be asked any more */
+	char token[TOKEN_MAX];
+	char key[KEY_MAX], rights_key[KEY_MAX + 8];
+	char waiter[WAITER_ID_LEN + 1];
+	struct key_list keys; /* the probe key */
+	char formatted[REQUEST_KEY_MAX + 1]; /* by --key-format; "": not given */
+};
+
+/* ---- asking ---- */
+
+/* Ends the questions to nodes that are out of reach: each further one would take a time-out. */
+static void check_reach(struct visit *v, const struct request *const asked[NODES_MAX])
+{
+	char text[REPORT_MAX];
+
+	for (int i = 0; i < v->settings->nodes.count; i++) {
+		const struct ballot *b = &v->query.tally.ballot[i];
+
+		if (!asked[i])
+			continue;
+		log_say(LOG_REPLIES, "%s",
+			report_reply(text, &v->settings->nodes.node[i], asked[i]->op, &b->reply,
+				v->query.took[i]));
+		if (!problem_is_final(&b->reply))
+			continue;
+		v->facts[i].reached = b->reply;
+		v->is_over[i] = true;
+	}
+}
+
+/* Asks the nodes, and stores each reply in the node's facts, at offset `field`. */
+static void ask_each(struct visit *v, const struct request *const asked[NODES_MAX], size_t field)
+{
+	query_ask(&v->query, asked, NULL, QUERY_ALL);
+	check_reach(v, asked);
+	for (int i = 0; i < v->settings->nodes.count; i++)
+		if (asked[i])
+			*(struct reply *)((char *)&v->facts[i] + field) =
+				v->query.tally.ballot[i].reply;
+}
+
+/* Sends one request to all nodes that skip[] leaves out. */
+static void ask_all(
+	struct visit *v, const struct request *r, const bool skip[NODES_MAX], size_t field)
+{
+	const struct request *asked[NODES_MAX];
+
+	for (int i = 0; i < NODES_MAX; i++)
+		asked[i] = skip[i] ? NULL : r;
+	ask_each(v, asked, field);
+}
+
+#define FIELD(name) offsetof(struct node_facts, name)
+
+static void ask(struct visit *v, size_t field, const char *const words[])
+{
+	struct request r;
+
+	request_command(&r, words);
+	ask_all(v, &r, v->is_over, field);
+}
+
+/* Tells whether node i answered the last request. */
+static bool has_replied(const struct visit *v, int i)
+{
+	return v->query.tally.ballot[i].vote == VOTE_YES;
+}
+
+static void sample_clocks(struct visit *v, int sample)
+{
+	const usec wall = clock_wall(), asked = clock_now();
+
+	ask(v, FIELD(ignored), (const char *const[]){"TIME", NULL});
+	for (int i = 0; i < v->settings->nodes.count; i++) {
+		long long seconds, rest;
+		char text[64];
+
+		snprintf(text, sizeof(text), "%.*s", (int)v->query.page_len[i],
+			v->query.page[i] ? v->query.page[i] : "");
+		if (!has_replied(v, i) || sscanf(text, "%18lld %9lld", &seconds, &rest) != 2 ||
+			seconds < 0 || seconds > NEVER / USEC_SEC / 2)
+			continue;
+		v->facts[i].clock[sample] = (struct clock_sample){
+			.node = seconds * USEC_SEC + rest,
+			.wall = wall,
+			.asked = asked,
+			.took = v->query.took[i],
+		};
+	}
+}
+
+static void read_info(struct visit *v)
+{
+	ask(v, FIELD(informed), (const char *const[]){"INFO", NULL});
+	for (int i = 0; i < v->settings->nodes.count; i++)
+		if (has_replied(v, i))
+			server_info_read(&v->facts[i].info, v->query.page[i], v->query.page_len[i]);
+}
+
+static void ping(struct visit *v)
+{
+	const usec began = clock_now();
+
+	for (int n = 0; n < PINGS_MAX && (n < PINGS_MIN || clock_now() - began < PINGS_TIME); n++) {
+		usleep(PING_EVERY);
+		ask(v, FIELD(ignored), (const char *const[]){"PING", NULL});
+		for (int i = 0; i < v->settings->nodes.count; i++)
+			if (!v->is_over[i])
+				v->facts[i].ping[v->facts[i].pings++] = v->query.took[i];
+	}
+}
+
+/* Checks whether the user may access redlock's own keys of a key that the user may not access. */
+static void try_own_keys(struct visit *v)
+{
+	char key[KEY_MAX], fence[KEY_MAX + 24];
+
+	snprintf(key, sizeof(key), "other:%.16s", v->token + TOKEN_ID_LEN - 16);
+	snprintf(fence, sizeof(fence), "redlock:fence:{%s}", key);
+	ask(v, FIELD(foreign), (const char *const[]){"EXISTS", key, NULL});
+	ask(v, FIELD(foreign_fence), (const char *const[]){"EXISTS", fence, NULL});
+}
+
+static void build_trial(struct request *r, enum trial trial, const struct visit *v)
+{
+	const usec ttl = usec_max(PROBE_TTL, PROBE_QUESTIONS * v->settings->node_timeout);
+	const struct lock_ref lock = {.keys = &v->keys, .token = v->token};
+
+	switch (trial) {
+	case TRIAL_ACQUIRE:
+		request_acquire(r, &lock, &(struct acquire_args){.ttl = ttl});
+		break;
+	case TRIAL_EXTEND:
+		request_extend(r, &lock, ttl, false);
+		break;
+	case TRIAL_LOOK:
+		request_look(r, &lock, &(struct look_args){0});
+		break;
+	case TRIAL_SUBSCRIBE:
+		request_subscribe(r, v->key, v->waiter);
+		break;
+	case TRIAL_JOIN:
+		request_join(
+			r, &lock, &(struct join_args){.reserve_time = ttl, .waiter = v->waiter});
+		break;
+	case TRIAL_SCAN:
+		request_scan(r, "0", 1);
+		break;
+	case TRIAL_HAND_OFF:
+		request_hand_off(r, &lock,
+			&(struct hand_off_args){.reserve_time = ttl, .waiter = v->waiter});
+		break;
+	}
+}
+
+/* Runs the requests of a lock's life on the probe key and deletes the key. A key that remains
+ * expires. */
+static void try_a_lock(struct visit *v)
+{
+	char beside[2][KEY_MAX + 24];
+	struct request r;
+
+	for (int i = 0; i < TRIALS; i++) {
+		build_trial(&r, (enum trial)i, v);
+		ask_all(v, &r, v->is_over, FIELD(trial) + (size_t)i * sizeof(struct reply));
+		if (i != TRIAL_ACQUIRE)
+			continue;
+		ask(v, FIELD(rights),
+			(const char *const[]){"EVAL", rights_script, "1", v->rights_key, NULL});
+	}
+	for (int i = 0; i < 2; i++)
+		snprintf(beside[i], sizeof(beside[i]), "redlock:%s:{%s}",
+			(const char *const[]){"queue", "reserved"}[i], v->key);
+	ask(v, FIELD(ignored), (const char *const[]){"DEL", v->key, beside[0], beside[1], NULL});
+}
+
+/* Returns false with *e. */
+static bool begin(struct visit *v, const struct settings *s, struct err *e)
+{
+	struct policy policy = settings_policy(s);
+
+	/* A TTL that is too short for any lock is a finding: do not use it here. */
+	policy.ttl = usec_max(policy.ttl, policy.drift + 1);
+	v->settings = s;
+	if (token_make(v->token, s->owner ? s->owner : "redlock doctor", e) < 0)
+		return false;
+	snprintf(v->key, sizeof(v->key), "redlock:doctor:%.16s", v->token + TOKEN_ID_LEN - 16);
+	v->keys = ONE_KEY(v->key);
+	snprintf(v->waiter, sizeof(v->waiter), "w%.16s", v->token + TOKEN_ID_LEN - 16);
+	snprintf(v->rights_key, sizeof(v->rights_key), "%s:rights", v->key);
+	if (s->key_format && settings_operand_key(s, v->key, v->formatted, e) < 0)
+		return false;
+	for (int i = 0; i < s->nodes.count; i++)
+		server_info_read(&v->facts[i].info, "", 0);
+	if (query_open(&v->query, &policy, &s->nodes, e) < 0)
+		return false;
+	/* Connect first: the clock samples must not include the time of connecting. */
+	ask(v, FIELD(ignored), (const char *const[]){"PING", NULL});
+	v->ours = (struct validity){.until = tls_own_valid_until(), .wall = clock_wall()};
+	for (int i = 0; i < s->nodes.count; i++)
+		v->facts[i].certificate = (struct validity){
+			.until = v->query.pool.conn[i].trusted_until,
+			.wall = clock_wall(),
+		};
+	return true;
+}
+
+static void examine(struct visit *v)
+{
+	sample_clocks(v, 0);
+	read_info(v);
+	ask(v, FIELD(own_keys), (const char *const[]){"EVAL", own_keys_script, "0", NULL});
+	ask(v, FIELD(fsync), (const char *const[]){"CONFIG", "GET", "appendfsync", NULL});
+	ask(v, FIELD(clients_max), (const char *const[]){"CONFIG", "GET", "maxclients", NULL});
+	ask(v, FIELD(marker), (const char *const[]){"GET", GUARD_KEY, NULL});
+	/* A user that may run a script on the key may do everything that scripts do; this script
+	 * changes nothing. */
+	if (v->formatted[0])
+		ask(v, FIELD(formatted),
+			(const char *const[]){"EVAL", "return 0", "1", v->formatted, NULL});
+	try_own_keys(v);
+	try_a_lock(v);
+	ping(v);
+	sample_clocks(v, 1);
+}
+
+/* ---- showing ---- */
+
+static void show_findings(const struct diagnosis *d, int node)
+{
+	for (int severity = 0; severity < SEVERITIES; severity++)
+		for (int i = 0; i < d->count; i++) {
+			const struct finding *f = &d->finding[i];
+
+			if (f->node != node || (int)f->severity != severity)
+				continue;
+			print_line("  %s: %s", severity_name(f->severity), f->message);
+			if (f->fix[0])
+				print_line("    fix: %s", f->fix);
+		}
+}
+
+static void show_node(const struct visit *v, int i)
+{
+	const struct node_facts *facts = &v->facts[i];
+	const struct latency l = diagnosis_latency(facts);
+	char text[REPORT_MAX];
+	size_t used = 0;
+
+	text_append(text, sizeof(text), &used, "%s", v->settings->nodes.node[i].label);
+	if (facts->info.kind[0])
+		text_append(text, sizeof(text), &used, "  %s %s%s%s", facts->info.kind,
+			facts->info.version, facts->info.role[0] ? ", " : "", facts->info.role);
+	if (facts->pings > 0)
+		text_append(text, sizeof(text), &used, "%s%.2f/%.2f/%.2fms",
+			facts->info.kind[0] ? ", " : "  ", (double)l.min / USEC_MSEC,
+			(double)l.median / USEC_MSEC, (double)l.p99 / USEC_MSEC);
+	print_line("%s", text);
+}
+
+static void append_count(char *dst, size_t size, size_t *used, int count, const char *word)
+{
+	if (count > 0)
+		text_append(dst, size, used, "%s%d %s%s", *used ? ", " : "", count, word,
+			count == 1 ? "" : "s");
+}
+
+static void show(const struct visit *v, const struct diagnosis *d)
+{
+	const int nodes = v->settings->nodes.count;
+	bool is_sound = d->with[SEVERITY_ERROR] + d->with[SEVERITY_WARNING] == 0, has_whole = false;
+	char text[100] = "";
+	size_t used = 0;
+
+	for (int i = 0; i < nodes; i++) {
+		show_node(v, i);
+		show_findings(d, i);
+	}
+	for (int i = 0; i < d->count; i++)
+		has_whole |= d->finding[i].node < 0;
+	if (has_whole)
+		print_line("together");
+	show_findings(d, -1);
+	if (is_sound)
+		text_append(text, sizeof(text), &used, "sound");
+	for (int i = 0; i < SEVERITIES; i++)
+		append_count(
+			text, sizeof(text), &used, d->with[i], severity_name((enum severity)i));
+	print_line("%s: %d of %d nodes can be counted on, %d needed", text, d->usable, nodes,
+		tally_quorum(&v->query.tally));
+}
+
+static void print_findings(struct json *j, const struct visit *v, const struct diagnosis *d)
+{
+	json_open(j, "findings", '[');
+	for (int i = 0; i < d->count; i++) {
+		const struct finding *f = &d->finding[i];
+
+		json_open(j, NULL, '{');
+		json_text(j, "id", f->id);
+		json_text(j, "severity", severity_name(f->severity));
+		if (f->node >= 0)
+			json_text(j, "node", v->settings->nodes.node[f->node].label);
+		json_text(j, "words", f->message);
+		if (f->fix[0])
+			json_text(j, "fix", f->fix);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+static void print_node_facts(struct json *j, const struct visit *v, const struct diagnosis *d)
+{
+	json_open(j, "nodes", '[');
+	for (int i = 0; i < v->settings->nodes.count; i++) {
+		const struct node_facts *facts = &v->facts[i];
+		const struct latency l = diagnosis_latency(facts);
+
+		json_open(j, NULL, '{');
+		json_text(j, "node", v->settings->nodes.node[i].label);
+		json_bool(j, "usable", d->is_usable[i]);
+		if (facts->info.kind[0]) {
+			json_text(j, "kind", facts->info.kind);
+			json_text(j, "version", facts->info.version);
+			json_text(j, "role", facts->info.role);
+		}
+		if (facts->pings > 0) {
+			json_open(j, "latency", '{');
+			json_us(j, "min_us", l.min);
+			json_us(j, "median_us", l.median);
+			json_us(j, "p99_us", l.p99);
+			json_close(j, '}');
+		}
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+static int verdict(const struct settings *s, const struct diagnosis *d, int quorum)
+{
+	if (d->is_duplicate)
+		return STATUS_CONFIG;
+	if (d->usable < quorum)
+		return STATUS_NO_QUORUM;
+	if (s->strict && d->with[SEVERITY_ERROR] + d->with[SEVERITY_WARNING] > 0)
+		return STATUS_UNSOUND;
+	return STATUS_OK;
+}
+
+static const char *outcome(const struct diagnosis *d, int status)
+{
+	return status == STATUS_CONFIG         ? "duplicate-node"
+	       : status == STATUS_NO_QUORUM    ? "no-quorum"
+	       : d->with[SEVERITY_ERROR] > 0   ? "errors"
+	       : d->with[SEVERITY_WARNING] > 0 ? "warnings"
+					       : "sound";
+}
+
+static int print_diagnosis(const struct visit *v)
+{
+	static struct diagnosis d;
+	const struct settings *s = v->settings;
+	int quorum = tally_quorum(&v->query.tally), status;
+	struct json j;
+
+	diagnosis_judge(&d, s, v->facts, &v->ours);
+	status = verdict(s, &d, quorum);
+	if (s->format != FORMAT_JSON) {
+		show(v, &d);
+		return status;
+	}
+	print_begin(&j, s);
+	print_outcome(&j, outcome(&d, status), status);
+	json_number(&j, "usable", d.usable);
+	json_number(&j, "quorum", quorum);
+	print_node_facts(&j, v, &d);
+	print_findings(&j, v, &d);
+	print_end(&j);
+	return status;
+}
+
+/* ---- to admit ---- */
+
+/* Tells whether the node had a vote before: its mark is the current run id alone, or followed by 0,
+ * for no quarantine. */
+static bool had_vote(const struct node_facts *facts)
+{
+	size_t len = strlen(facts->info.run_id);
+
+	return strncmp(facts->marker.text, facts->info.run_id, len) == 0 &&
+	       (!facts->marker.text[len] || strncmp(facts->marker.text + len, " 0 ", 3) == 0);
+}
+
+/* Returns an earlier node that is the same server, or -1. */
+static int duplicate_of(const struct visit *v, int i)
+{
+	const char *id = v->facts[i].info.run_id;
+
+	for (int n = 0; n < i && id[0]; n++)
+		if (strcmp(v->facts[n].info.run_id, id) == 0)
+			return n;
+	return -1;
+}
+
+static bool has_duplicates(const struct visit *v)
+{
+	bool has = false;
+
+	for (int i = 0; i < v->settings->nodes.count; i++)
+		has |= duplicate_of(v, i) >= 0;
+	return has;
+}
+
+/* Describes the result for node i; *is_in: the node votes now. */
+static const char *admission_result(const struct visit *v, int i, bool *is_in)
+{
+	static char duplicate[NODE_LABEL_MAX + 32];
+	const struct node_facts *facts = &v->facts[i];
+
+	*is_in = facts->admitted.vote == VOTE_YES;
+	snprintf(duplicate, sizeof(duplicate), "is the same server as %s",
+		duplicate_of(v, i) >= 0 ? v->settings->nodes.node[duplicate_of(v, i)].label : "");
+	if (duplicate_of(v, i) >= 0)
+		return duplicate;
+	if (*is_in)
+		return had_vote(facts) ? "had its vote already" : "admitted";
+	if (facts->reached.vote == VOTE_ABSENT)
+		return reason_words(facts->reached.reason);
+	if (facts->admitted.vote == VOTE_ABSENT)
+		return reason_words(facts->admitted.reason);
+	if (facts->info.run_id[0])
+		return "not admitted";
+	return "does not tell its run id";
+}
+
+static void admit_all(struct visit *v)
+{
+	static struct request admission[NODES_MAX];
+	const struct request *asked[NODES_MAX];
+
+	read_info(v);
+	ask(v, FIELD(marker), (const char *const[]){"GET", GUARD_KEY, NULL});
+	if (has_duplicates(v))
+		return;
+	for (int i = 0; i < NODES_MAX; i++) {
+		const char *id = v->facts[i].info.run_id;
+
+		request_command(&admission[i], (const char *const[]){"SET", GUARD_KEY, id, NULL});
+		asked[i] = !v->is_over[i] && id[0] ? &admission[i] : NULL;
+	}
+	ask_each(v, asked, FIELD(admitted));
+}
+
+static int print_admitted(const struct visit *v, const char *result, int status)
+{
+	const struct settings *s = v->settings;
+	struct json j;
+
+	if (s->format == FORMAT_JSON) {
+		print_begin(&j, s);
+		print_outcome(&j, result, status);
+		json_open(&j, "nodes", '[');
+	}
+	for (int i = 0; i < s->nodes.count; i++) {
+		bool is_in;
+		const char *done = admission_result(v, i, &is_in);
+
+		if (s->format != FORMAT_JSON) {
+			print_line("%s: %s", s->nodes.node[i].label, done);
+			continue;
+		}
+		json_open(&j, NULL, '{');
+		json_text(&j, "node", s->nodes.node[i].label);
+		json_bool(&j, "admitted", is_in);
+		json_text(&j, "words", done);
+		json_close(&j, '}');
+	}
+	if (s->format == FORMAT_JSON) {
+		json_close(&j, ']');
+		print_end(&j);
+	}
+	return status;
+}
+
+static int admit(struct visit *v)
+{
+	int admitted = 0, quorum = tally_quorum(&v->query.tally);
+
+	admit_all(v);
+	if (has_duplicates(v)) {
+		log_say(LOG_ERRORS, "nothing was admitted: two of the nodes are one server");
+		log_hint(LOG_ERRORS, "each node must be a separate server");
+		return print_admitted(v, "duplicate-node", STATUS_CONFIG);
+	}
+	for (int i = 0; i < v->settings->nodes.count; i++) {
+		bool is_in;
+
+		(void)admission_result(v, i, &is_in);
+		admitted += is_in;
+	}
+	return admitted < quorum ? print_admitted(v, "incomplete", STATUS_NO_QUORUM)
+				 : print_admitted(v, "admitted", STATUS_OK);
+}
+
+/* ---- all of it ---- */
+
+int cmd_doctor(struct settings *s)
+{
+	static struct visit v;
+	struct err e;
+	int status = STATUS_OK;
+
+	if (s->admit)
+		status = confirm(s,
+			"let all nodes vote at once? Only if none has forgotten a lock that may "
+			"still be in use.",
+			"admitted");
+	if (status != STATUS_OK)
+		return print_failure(s, "not-confirmed", status);
+	if (!begin(&v, s, &e)) {
+		log_err(&e);
+		return status_of(e.kind);
+	}
+	if (s->admit) {
+		status = admit(&v);
+	} else {
+		examine(&v);
+		status = print_diagnosis(&v);
+	}
+	query_close(&v.query);
+	if (print_finish() != STATUS_OK)
+		return STATUS_INTERNAL;
+	if (status == STATUS_NO_QUORUM && configure_lacks_nodes(s, &v.facts[0].reached))
+		configure_hint_nodes(LOG_ERRORS);
+	return status;
+}

@@ -1,0 +1,195 @@
+#include "cmd/supervise.h"
+
+#include "base/duration.h"
+#include "base/exit.h"
+#include "base/log.h"
+#include "base/mask.h"
+#include "base/utf8.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define STUBBORN_MESSAGE_INTERVAL (10 * USEC_SEC)
+
+/* The pause between two attempts to end processes that the supervisor does not end. */
+#define SWEEP_APART (10 * USEC_MSEC)
+#define SWEEP_APART_LATER (200 * USEC_MSEC)
+#define STUBBORN_AFTER USEC_SEC
+
+char *supervise_shell(void)
+{
+	char *shell = getenv("SHELL");
+
+	return shell && *shell ? shell : "/bin/sh";
+}
+
+int supervise_open(struct supervision *v, struct signals *signals, const char *name, struct err *e)
+{
+	*v = (struct supervision){
+		.signals = signals,
+		.name = name,
+		.replace_at = NEVER,
+		.sweep_apart = SWEEP_APART,
+		.stubborn_at = NEVER,
+	};
+	v->alarm = alarm_open(e);
+	return v->alarm < 0 ? -1 : 0;
+}
+
+/* ---- signals ---- */
+
+/* `kill 0` in the command signals our process group, too: the command has received that signal
+ * already. */
+static bool came_from_command(const struct supervision *v, const struct caught *caught)
+{
+	return caught->sender > 0 && getpgid(caught->sender) == getpgrp() &&
+	       tree_has(v->supervisor.pid, caught->sender);
+}
+
+static void forward(struct supervision *v, const struct caught *caught)
+{
+	bool had = caught->is_terminals || came_from_command(v, caught);
+
+	v->has_fatal_signal |= caught->is_fatal;
+	if (caught->is_fatal || !had)
+		supervisor_signal(&v->supervisor, caught->number, had);
+}
+
+bool supervise_take_signals(struct supervision *v)
+{
+	struct caught caught;
+	bool resumed = false;
+
+	while (signals_next(v->signals, &caught))
+		switch (caught.number) {
+		case SIGCHLD:
+			supervisor_check(&v->supervisor);
+			break;
+		case SIGCONT:
+			resumed = true;
+			break;
+		default:
+			forward(v, &caught);
+			break;
+		}
+	return resumed;
+}
+
+/* ---- the supervisor ---- */
+
+static void log_stubborn(const struct supervision *v, const struct tree *tree)
+{
+	char name[TREE_NAME_MAX * 4];
+
+	if (tree->alive == 0) {
+		log_say(LOG_ERRORS, "%s: still waiting for processes that /proc does not show",
+			v->name);
+		return;
+	}
+	utf8_escape(name, sizeof(name), tree->name, strlen(tree->name));
+	log_say(LOG_ERRORS, "%s: still waiting for %d process%s that %s, such as %d (%s)", v->name,
+		tree->alive, tree->alive == 1 ? "" : "es",
+		tree->refused ? "this user may not end" : "do not end", (int)tree->pid, name);
+}
+
+/* A message that the command was stopped may be outdated when it is read, not only if we were
+ * stopped and continued since: the supervisor may have been slow. So check the process as well. */
+void supervise_read(struct supervision *v, bool stop_is_old)
+{
+	enum supervisor_reading reading;
+	struct supervisor_message message;
+
+	while (!v->is_over && !v->supervisor_is_dead &&
+		(reading = supervisor_read(&v->supervisor, &message)) != SUPERVISOR_READ_NOTHING) {
+		if (reading == SUPERVISOR_READ_DEATH) {
+			v->supervisor_is_dead = v->replacing = true;
+			v->replace_at = 0;
+			return;
+		}
+		switch (message.kind) {
+		case SUPERVISOR_STOPPED:
+			if (!stop_is_old && tree_is_stopped(message.pid))
+				signals_stop_with(message.pid);
+			break;
+		case SUPERVISOR_STUBBORN:
+			log_stubborn(v, &message.tree);
+			break;
+		case SUPERVISOR_FAILED:
+		case SUPERVISOR_ENDED:
+			v->end = message;
+			v->is_over = true;
+			break;
+		}
+	}
+}
+
+void supervise_replace(struct supervision *v, usec now)
+{
+	struct tree tree;
+	bool is_gone = supervisor_take_over(&v->supervisor, &tree);
+
+	v->replacing = true;
+	v->replace_at = now + v->sweep_apart;
+	if (!is_gone) {
+		v->stubborn_at = usec_min(v->stubborn_at, now + STUBBORN_AFTER);
+		if (now >= v->stubborn_at) {
+			log_stubborn(v, &tree);
+			v->stubborn_at = now + STUBBORN_MESSAGE_INTERVAL;
+			v->sweep_apart = SWEEP_APART_LATER;
+		}
+		return;
+	}
+	v->end = (struct supervisor_message){.kind = SUPERVISOR_ENDED, .ended_at = clock_now()};
+	v->is_over = true;
+}
+
+/* ---- messages at the end ---- */
+
+int supervise_cannot_run(const char *command, int error)
+{
+	char shown[200];
+
+	mask_escape_word(shown, sizeof(shown), command);
+	log_say(LOG_ERRORS, error == ENOENT ? "command '%s' not found" : "cannot run '%s': %s",
+		shown, strerror(error));
+	if (error == ENOENT && duration_hint(command))
+		log_hint(LOG_ERRORS, "%s", duration_hint(command));
+	return error == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
+}
+
+int supervise_not_started(const struct supervision *v, const char *command)
+{
+	int error = v->end.number;
+
+	if (error == ESRCH) {
+		log_say(LOG_ERRORS, "cannot start the command: /proc does not show this process");
+		log_hint(LOG_ERRORS,
+			"descendants are found there: mount a /proc of this pid namespace");
+		return STATUS_INTERNAL;
+	}
+	if (v->end.pid < 0) {
+		log_say(LOG_ERRORS, "cannot start the command: %s", strerror(error));
+		return STATUS_INTERNAL;
+	}
+	return supervise_cannot_run(command, error);
+}
+
+int supervise_supervisor_killed(void)
+{
+	log_say(LOG_ERRORS,
+		"the command's supervisor was killed, and the command was ended with it");
+	return STATUS_INTERNAL;
+}
+
+void supervise_log_remaining(const struct tree *tree, const char *what)
+{
+	char name[TREE_NAME_MAX * 4];
+
+	utf8_escape(name, sizeof(name), tree->name, strlen(tree->name));
+	log_say(LOG_NORMAL,
+		"the command left %d process%s behind that run%s on without %s, %s%d (%s)",
+		tree->alive, tree->alive == 1 ? "" : "es", tree->alive == 1 ? "s" : "", what,
+		tree->alive == 1 ? "" : "such as ", (int)tree->pid, name);
+}

@@ -1,0 +1,399 @@
+/*
+ * redlock extend, release, check: one query each about the lock of a token, for scripts with
+ * several processes.
+ *
+ * Each sends one request to every node (question()), and prints which ownership follows from the
+ * replies (conclude()): owned, expired, foreign, or unknown if too few nodes answered.
+ */
+#include "base/token.h"
+#include "base/clock.h"
+#include "base/duration.h"
+#include "base/exit.h"
+#include "base/log.h"
+#include "base/utf8.h"
+#include "cmd/commands.h"
+#include "cmd/configure.h"
+#include "cmd/print.h"
+#include "io/follow.h"
+#include "io/query.h"
+#include "io/registry.h"
+#include "report/report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* How long a background holder may take to release, on a busy machine. */
+#define HOLDER_RELEASE_TIME (5 * USEC_SEC)
+
+#define TOKEN_HINT "its first line must be what 'redlock acquire' printed"
+
+/* Reads the first line of a file; "-": of stdin. */
+static int read_token(char token[TOKEN_MAX + 2], const char *file, struct err *e)
+{
+	int fd = strcmp(file, "-") == 0 ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC);
+	char shown[120];
+	ssize_t n = 0;
+	size_t len = 0;
+
+	while (fd >= 0 && len <= TOKEN_MAX && (n = read(fd, token + len, TOKEN_MAX + 1 - len)) > 0)
+		len += (size_t)n;
+	utf8_escape(shown, sizeof(shown), file, strlen(file));
+	if (fd < 0 || n < 0)
+		err_set(e, ERR_CONFIG, "cannot read --token-file '%s': %s", shown, strerror(errno));
+	if (fd > STDIN_FILENO)
+		close(fd);
+	if (fd < 0 || n < 0)
+		return err_hint(e, TOKEN_HINT);
+	token[len] = '\0';
+	token[strcspn(token, "\r\n")] = '\0';
+	if (*token)
+		return 0;
+	err_set(e, ERR_CONFIG, "--token-file '%s' has no token", shown);
+	return err_hint(e, TOKEN_HINT);
+}
+
+static struct lock_ref lock_of(const struct settings *s, const char *token)
+{
+	return (struct lock_ref){
+		.keys = &s->keys,
+		.slots = (int)s->limit,
+		.slot = (int)s->slot,
+		.token = token,
+	};
+}
+
+static struct guard_args guard_of(const struct settings *s)
+{
+	return (struct guard_args){
+		.quarantine = settings_policy(s).quarantine, .wall = clock_wall()};
+}
+
+static void build_release(struct request *r, const struct settings *s)
+{
+	const struct lock_ref lock = lock_of(s, s->token);
+
+	request_hand_off(r, &lock,
+		&(struct hand_off_args){.reserve_time = s->node_timeout, .guard = guard_of(s)});
+}
+
+static void build_question(struct request *r, const struct settings *s)
+{
+	const struct lock_ref lock = lock_of(s, s->token);
+
+	if (s->command == COMMAND_EXTEND)
+		request_extend(r, &lock, s->ttl, false);
+	else if (s->command == COMMAND_RELEASE)
+		build_release(r, s);
+	else
+		request_look(r, &lock, &(struct look_args){0});
+}
+
+/* The outcome of a success, for each subcommand. */
+static const char *done_name(enum command command)
+{
+	return command == COMMAND_EXTEND    ? "extended"
+	       : command == COMMAND_RELEASE ? "released"
+					    : "held";
+}
+
+static const char *outcome_name(const struct settings *s, enum ownership ownership, bool is_short)
+{
+	switch (ownership) {
+	case OWNERSHIP_OWNED:
+		return is_short ? "too-short" : done_name(s->command);
+	case OWNERSHIP_EXPIRED:
+		return "expired";
+	case OWNERSHIP_FOREIGN:
+		return "foreign";
+	case OWNERSHIP_UNKNOWN:
+		break;
+	}
+	return "unknown";
+}
+
+/* Logs the replies of a query to the nodes that got a request; NULL: all nodes got it. */
+static void log_replies(const struct query *query, const struct settings *s,
+	const struct request *const asked[], enum op op)
+{
+	char text[REPORT_MAX];
+
+	for (int i = 0; i < s->nodes.count; i++)
+		if (!asked || asked[i])
+			log_say(LOG_REPLIES, "%s",
+				report_reply(text, &s->nodes.node[i], op,
+					&query->tally.ballot[i].reply, query->took[i]));
+}
+
+/* A key that could not be released expires with its TTL. */
+static void hint_unreleased(const struct query *query, const struct settings *s)
+{
+	const struct tally *t = &query->tally;
+	const char *what = s->keys.count > 1 ? "they free themselves" : "it frees itself";
+	char left[DURATION_TEXT_MAX];
+	usec longest = 0;
+
+	for (int i = 0; i < s->nodes.count; i++)
+		if (t->ballot[i].vote == VOTE_YES)
+			longest = usec_max(longest, t->ballot[i].reply.pttl);
+	if (longest > 0 && longest < NEVER)
+		log_hint(LOG_ERRORS, "%s within %s", what,
+			duration_format(
+				left, longest + policy_drift(longest, (int)s->drift_permille)));
+	else
+		log_hint(LOG_ERRORS, "%s when the TTL is over", what);
+}
+
+static usec validity(const struct query *query, const struct settings *s)
+{
+	const struct tally *t = &query->tally;
+
+	if (s->command == COMMAND_RELEASE || tally_ownership(t) != OWNERSHIP_OWNED)
+		return 0;
+	if (s->command == COMMAND_CHECK)
+		return tally_time_left(t, (int)s->drift_permille, clock_now());
+	return usec_max(
+		0, t->began + s->ttl - policy_drift(s->ttl, (int)s->drift_permille) - clock_now());
+}
+
+/*
+ * Repairs: after a majority has confirmed the lock, sets the key again on nodes that lost it, so
+ * that restarts of different nodes do not use up the majority over time. The nodes that still have
+ * the key know its value.
+ */
+static void repair(struct query *query, const struct settings *s)
+{
+	const struct request *asked[NODES_MAX];
+	struct request request;
+	struct lock_ref lock = lock_of(s, s->token);
+	struct reply value = {.vote = VOTE_NONE};
+
+	for (int i = 0; i < s->nodes.count; i++)
+		asked[i] = query->tally.ballot[i].vote == VOTE_GONE ? &request : NULL;
+	request_look(&request, &lock, &(struct look_args){.guard = guard_of(s)});
+	query_ask_all(query, &request, s->token, QUERY_UNTIL_DECIDED);
+	if (tally_ownership(&query->tally) != OWNERSHIP_OWNED)
+		return;
+	for (int i = 0; i < s->nodes.count; i++)
+		if (query->tally.ballot[i].vote == VOTE_YES)
+			value = query->tally.ballot[i].reply;
+	lock.token = value.text;
+	lock.token_len = value.text_len;
+	request_repair(&request, &lock,
+		&(struct acquire_args){
+			.ttl = s->ttl, .is_shared = value.is_shared, .guard = guard_of(s)});
+	query_ask(query, asked, NULL, QUERY_ALL);
+	log_replies(query, s, asked, OP_REPAIR);
+}
+
+/* Tells whether a node still has at least one of the keys. A revoked key excludes other clients
+ * until its holder has ended: only that holder's own release deletes it. */
+static bool has_key(const struct ballot *b)
+{
+	return b->vote == VOTE_YES || (b->reply.is_partial && !token_is_revoked(b->reply.text));
+}
+
+static int count_with_key(const struct tally *t)
+{
+	int n = 0;
+
+	for (int i = 0; i < t->nodes; i++)
+		n += has_key(&t->ballot[i]);
+	return n;
+}
+
+/* Releases the keys of a lost lock: this process has just extended some of them, or some exist
+ * without the others. No other process would release these. */
+static void release_remaining(struct query *query, const struct settings *s)
+{
+	const struct request *asked[NODES_MAX];
+	struct request release;
+
+	build_release(&release, s);
+	for (int i = 0; i < s->nodes.count; i++)
+		asked[i] = has_key(&query->tally.ballot[i]) ? &release : NULL;
+	query_ask(query, asked, NULL, QUERY_ALL);
+	log_replies(query, s, asked, OP_HAND_OFF);
+}
+
+/* How the background holder of this lock has ended. */
+enum kept { KEPT_NONE, KEPT_RELEASED, KEPT_LOST };
+
+/* The ownership by the replies, unless the background holder released or lost the lock before. */
+static enum ownership judged_ownership(const struct tally *t, enum kept kept)
+{
+	enum ownership ownership = tally_ownership(t);
+
+	if (kept == KEPT_RELEASED && ownership != OWNERSHIP_UNKNOWN)
+		return OWNERSHIP_OWNED;
+	if (kept == KEPT_LOST && ownership != OWNERSHIP_FOREIGN)
+		return OWNERSHIP_EXPIRED;
+	return ownership;
+}
+
+/* Prints the result, and returns the exit status. */
+static int conclude(const struct query *query, const struct settings *s, enum op op, enum kept kept)
+{
+	const struct tally *t = &query->tally;
+	enum ownership ownership = judged_ownership(t, kept);
+	usec valid = validity(query, s);
+	int slot = s->limit > 1 ? (int)s->slot : 0;
+	bool is_short = s->command == COMMAND_CHECK && ownership == OWNERSHIP_OWNED &&
+			(valid == 0 || valid < s->min_validity);
+	int status = ownership == OWNERSHIP_UNKNOWN              ? STATUS_NO_QUORUM
+		     : ownership == OWNERSHIP_OWNED && !is_short ? STATUS_OK
+								 : STATUS_LOST;
+	char text[REPORT_MAX], name[REPORT_MAX], left[DURATION_TEXT_MAX];
+	struct json j;
+
+	log_replies(query, s, NULL, op);
+	if (is_short)
+		log_say(LOG_NORMAL, "%s %s held by this token, but only for %s",
+			report_lock(name, slot, &s->keys), report_verb(&s->keys),
+			duration_format(left, valid));
+	else if (status == STATUS_OK)
+		log_say(LOG_DECISIONS, "%s %s", done_name(s->command),
+			report_lock(name, slot, &s->keys));
+	else if (kept == KEPT_LOST && ownership != tally_ownership(t))
+		log_say(LOG_NORMAL,
+			"%s %s lost before the release: the background holder's log says why",
+			report_lock(name, slot, &s->keys), s->keys.count > 1 ? "were" : "was");
+	else
+		log_say(ownership == OWNERSHIP_UNKNOWN ? LOG_ERRORS : LOG_NORMAL, "%s",
+			report_ownership(text, t, &s->nodes, &s->keys, slot));
+	if (ownership == OWNERSHIP_UNKNOWN && s->command == COMMAND_RELEASE)
+		hint_unreleased(query, s);
+	if (ownership == OWNERSHIP_UNKNOWN)
+		configure_hint(s, t, LOG_ERRORS);
+	if (s->format != FORMAT_JSON) {
+		if (s->command == COMMAND_CHECK && ownership == OWNERSHIP_OWNED)
+			print_line(
+				"%s", valid == NEVER ? "for ever" : duration_format(left, valid));
+	} else {
+		print_begin(&j, s);
+		print_outcome(&j, outcome_name(s, ownership, is_short), status);
+		if (s->limit > 0)
+			json_number(&j, "slot", s->slot);
+		if (s->command != COMMAND_RELEASE)
+			json_ms(&j, "valid_ms", valid);
+		print_nodes(&j, t, &s->nodes, query->took);
+		print_end(&j);
+	}
+	return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;
+}
+
+/*
+ * Lets the background holder of the lock release it, if there is one on this machine: to the
+ * holder, a release by another process would be a loss.
+ *
+ * Returns -1 if no holder is alive, 0 when the holder has ended, else an exit status. Sets s->token
+ * to that of the lock, also for a lock that the holder lost.
+ */
+static int ask_background_holder(struct settings *s)
+{
+	static struct entry entry;
+	struct follow holder;
+	char name[REPORT_MAX], slot[32] = "";
+	struct err e;
+	int count = registry_find(s->key, s->keys.count, s->slot, s->token, &entry);
+	bool was_lost = count == 0 && !s->token &&
+			registry_find_loss(s->key, s->keys.count, s->slot, &entry);
+
+	report_keys(name, &s->keys);
+	if (count == 0 && s->token)
+		return -1;
+	if (s->slot > 0)
+		snprintf(slot, sizeof(slot), "slot %ld of ", s->slot);
+	if (count != 1 && !was_lost) {
+		log_say(LOG_ERRORS,
+			count ? "several holds keep %s%s here: which one?"
+			      : "no token, and no hold of this user keeps %s%s here",
+			slot, name);
+		log_hint(LOG_ERRORS,
+			"name it with %s--token, --token-file or REDLOCK_TOKEN; "
+			"'redlock hold --list' shows what is held here",
+			count && entry.limit > 1 ? "--slot, " : "");
+		return STATUS_USAGE;
+	}
+	s->token = entry.id;
+	s->limit = entry.limit;
+	s->slot = entry.slot;
+	if (was_lost)
+		return -1;
+	if (follow_open(&holder, entry.holder, false, &e) < 0)
+		return STATUS_OK; /* the holder has already ended */
+	/* Check that the pid is still that of the holder. A stopped process needs SIGCONT to see
+	 * SIGTERM. */
+	if (registry_find(s->key, s->keys.count, 0, entry.id, &entry) == 1) {
+		follow_signal(&holder, SIGTERM);
+		follow_signal(&holder, SIGCONT);
+	}
+	if (!follow_wait(&holder, HOLDER_RELEASE_TIME + 3 * s->node_timeout)) {
+		log_say(LOG_ERRORS, "process %d, which keeps %s, does not end", (int)entry.holder,
+			name);
+		follow_close(&holder);
+		return STATUS_INTERNAL;
+	}
+	follow_close(&holder);
+	return STATUS_OK;
+}
+
+int cmd_token(struct settings *s)
+{
+	static struct query query;
+	struct policy policy;
+	char token[TOKEN_MAX + 2], id[TOKEN_ID_LEN + 1];
+	enum kept kept = KEPT_NONE;
+	struct request request;
+	struct err e;
+	int status;
+
+	if (s->token_file && (read_token(token, s->token_file, &e) < 0 ||
+				     settings_set_token(s, token, &e) < 0)) {
+		log_err(&e);
+		return status_of(e.kind);
+	}
+	/* Accept ID#SLOT, and the whole line of `hold` or of `acquire --fence`. */
+	if (s->token && strcspn(s->token, " #") == TOKEN_ID_LEN) {
+		snprintf(id, sizeof(id), "%.*s", TOKEN_ID_LEN, s->token);
+		s->token = id;
+	}
+	if (s->command == COMMAND_RELEASE) {
+		status = ask_background_holder(s);
+		if (status > 0)
+			return status;
+		if (registry_forget(s->token))
+			kept = KEPT_LOST;
+		else if (status == STATUS_OK)
+			kept = KEPT_RELEASED;
+	}
+	if (strlen(s->token) > TOKEN_MAX - 1) {
+		log_say(LOG_ERRORS, "the token has more than %d bytes", TOKEN_MAX - 1);
+		log_hint(LOG_ERRORS, "the %d characters that 'redlock acquire' printed will do",
+			TOKEN_ID_LEN);
+		return STATUS_USAGE;
+	}
+	policy = settings_policy(s);
+	if (query_open(&query, &policy, &s->nodes, &e) < 0) {
+		log_err(&e);
+		return status_of(e.kind);
+	}
+	build_question(&request, s);
+	query_ask_all(&query, &request, s->token, QUERY_UNTIL_DECIDED);
+	status = print_duplicate(&query.tally, &s->nodes);
+	if (status == STATUS_OK)
+		status = conclude(&query, s, request.op, kept);
+	else
+		status = print_failure(s, "duplicate-node", status);
+	if (s->command == COMMAND_EXTEND && status == STATUS_OK &&
+		tally_count(&query.tally, VOTE_GONE) > 0)
+		repair(&query, s);
+	if (s->command == COMMAND_EXTEND && status == STATUS_LOST &&
+		count_with_key(&query.tally) > 0)
+		release_remaining(&query, s);
+	query_close(&query);
+	return status;
+}

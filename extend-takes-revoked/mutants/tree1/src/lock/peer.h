@@ -1,0 +1,137 @@
+/*
+ * peer: one node as a lock sees it: its connection, the request and the release in flight, and the
+ * pending release. A peer sends requests; it decides nothing about the lock.
+ *
+ *	peer_open()       connects; EV_LINK_UP leads to peer_up(), EV_LINK_DOWN to peer_down()
+ *	peer_send()       a request needs peer_is_ready(); a release may follow it on the connection
+ *	peer_queue()      a request about a queue may also follow a release
+ *	peer_replied()    EV_REPLY: the reply to the oldest request on the connection
+ *	peer_overdue()    EV_TIME: gives up connections and votes that take longer than the time-out
+ *	peer_close()      drops a connection
+ *
+ * A request that may set the key makes its release pending, whatever comes back: the key may be on
+ * the node under the token of that attempt. `pending` becomes 0 when the node refuses the request
+ * cleanly, when it answers a release, or when the key has expired for certain (`pending_until`). A
+ * connection that breaks leaves the release pending; lock.c connects again and sends it then.
+ * A request about a queue is no vote and sets no key.
+ *
+ * A struct peer owns no memory; zeroed, it is a node without a connection. Nothing here fails: a
+ * node that does not answer in time is late, and its vote is VOTE_ABSENT. The fields may be read;
+ * only the functions below write them.
+ */
+#ifndef LOCK_PEER_H
+#define LOCK_PEER_H
+
+#include "lock/event.h"
+
+struct step;
+
+enum link {
+	LINK_DOWN,
+	LINK_OPENING,
+	LINK_UP,
+};
+
+struct peer {
+	enum link link;
+	enum reason missing; /* OPENING: the reason if connecting takes too long */
+	usec opened_at; /* when peer_open() was called */
+	usec connecting; /* the time that connecting took in this round */
+
+	/* At most one request and one release are in flight on a connection, in any order. */
+	bool asked;
+	bool releasing;
+	bool leaving; /* the request in flight is an OP_HAND_OFF about a queue: no release */
+	bool late; /* in flight for longer than the node time-out */
+	usec due; /* when the request becomes late, unless the reply arrives earlier */
+	unsigned subscribed; /* bit i: OP_SUBSCRIBE for key i was sent on this connection */
+
+	/* The pending release. */
+	uint32_t was_sent; /* the last attempt that asked the node to set its token */
+	uint32_t pending; /* the attempt that may have left its token on the node; 0: none */
+	usec pending_until; /* the key has expired by then, released or not */
+	int slot; /* of a semaphore: the slot that the node was last asked to keep */
+	bool release_refused; /* in this round a release got no clean answer */
+	int reopened; /* how often peer_reopen() connected again */
+
+	/* Numbers of rounds. */
+	uint32_t opened_in; /* the last round in which the connection was opened */
+	uint32_t asked_in; /* the last round in which a request was sent */
+	uint32_t repaired_in; /* the last round in which the key was set again */
+	uint32_t fenced_in; /* the last round in which the node stored our fencing number */
+};
+
+static inline bool peer_in_flight(const struct peer *p)
+{
+	return p->asked || p->releasing;
+}
+
+static inline bool peer_is_late(const struct peer *p)
+{
+	return peer_in_flight(p) && p->late;
+}
+
+/* A connection or a reply is still waited for. */
+static inline bool peer_may_answer(const struct peer *p)
+{
+	return p->link == LINK_OPENING || (peer_in_flight(p) && !p->late);
+}
+
+/* The node can take part in a round: connected, nothing in flight, no pending release. */
+bool peer_is_ready(const struct peer *p);
+
+/* The pending release is under the token of an earlier attempt. */
+static inline bool peer_has_old_token(const struct peer *p, uint32_t attempt)
+{
+	return p->pending && p->pending != attempt;
+}
+
+/* Does the operation release the key? Such a request is no vote of a round. */
+bool op_releases(enum op op);
+
+/* A new round: the time that connecting took and refused releases are forgotten. */
+void peer_begin_round(struct peer *p);
+
+void peer_open(struct step *s, int node);
+void peer_close(struct step *s, int node);
+/* The connection is there, but TLS on it, or the reply to AUTH, is missing. */
+void peer_shakes(struct step *s, int node, enum reason reason);
+
+void peer_up(struct step *s, int node);
+void peer_down(struct step *s, int node);
+
+/* Connects again, to release; a few times at most, then it does nothing. */
+void peer_reopen(struct step *s, int node);
+
+/* Sends a request, or a release after it. Returns the action, for the few that need more. */
+struct action *peer_send(struct step *s, int node, enum op op);
+
+/* Sends a request about the queue of one key: OP_SUBSCRIBE, OP_JOIN, or an OP_HAND_OFF that leaves
+ * our key. The hand-off needs a connection with nothing in flight. */
+struct action *peer_queue(struct step *s, int node, enum op op, int key);
+
+/* EV_REPLY: returns true if it is the reply to a request about a queue. */
+bool peer_queue_replied(struct step *s, const struct event *ev);
+
+/* `reply` may differ from ev->reply, if lock.c does not accept that one. */
+void peer_replied(struct step *s, const struct event *ev, const struct reply *reply);
+
+/* EV_TIME only: a reply that has arrived is never late, however long this machine slept before it
+ * read it. */
+void peer_overdue(struct step *s, int node);
+
+/* The round goes on without this node, unless it is ready: its vote is VOTE_ABSENT, with the newest
+ * reason that is known. */
+void peer_leave_out(struct step *s, int node);
+
+/* Late for so long that a new connection is worth more than the reply: the path may work again
+ * while this connection still sleeps between retransmissions. */
+bool peer_is_hopeless(const struct step *s, int node);
+
+/* The lock ends: the node may carry out a request in flight as late as now. */
+void peer_may_land(struct step *s, int node);
+
+/* When peer_overdue() has something to do; NEVER: no need. */
+usec peer_due(const struct peer *p, usec node_timeout);
+
+#endif

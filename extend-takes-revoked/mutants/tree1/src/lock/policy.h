@@ -1,0 +1,73 @@
+/*
+ * policy: the parameters of a lock: its nodes and their majority, its TTL, its modes, and how long
+ * to try.
+ *
+ * The caller fills a struct policy (cli/settings has the rules) and does not change it while the
+ * lock is in use. Times are durations.
+ */
+#ifndef LOCK_POLICY_H
+#define LOCK_POLICY_H
+
+#include "base/clock.h"
+
+#include <stdbool.h>
+
+/* More nodes make no lock safer and cost a request each. */
+#define NODES_MAX 15
+
+#define KEYS_MAX 16
+
+/* The keys of one lock. The lock has all of them or none. The strings belong to the caller. */
+struct key_list {
+	int count;
+	const char *key[KEYS_MAX];
+};
+
+/* A semaphore has this many slots at most, one for each holder. */
+#define SLOTS_MAX 1000
+
+/* The list of a lock with one key. */
+#define ONE_KEY(name) ((struct key_list){.count = 1, .key = {(name)}})
+
+struct policy {
+	int nodes; /* configured nodes, 1..NODES_MAX */
+	int keys; /* the lock's keys, 1..KEYS_MAX */
+	int slots; /* 2..SLOTS_MAX: a semaphore with that many slots, each a lock of its own */
+	usec ttl; /* the key's TTL on each node */
+	usec drift; /* the part of the TTL that is not used: clocks run at different rates */
+	usec node_timeout; /* longest wait for a node: connection and reply together */
+	usec wait; /* how long to try; 0: one attempt; NEVER: no limit */
+	usec safety_margin; /* termination starts this long before the validity ends */
+	bool is_fair; /* never overtakes waiters */
+	bool is_shared; /* shared with other readers; never overtakes waiters */
+	bool wants_fence; /* with a fencing number, larger than all earlier ones of the key */
+	usec quarantine; /* a node that forgot its keys has no vote for this time; 0: no restart
+			    guard */
+	bool only_looks; /* ends without a refusal as soon as the key is free; takes no lock */
+	int64_t ticket; /* the waiter's place among all waiters; 0: behind them */
+	int order[KEYS_MAX][NODES_MAX]; /* for each key, the nodes in the order in which waiters
+					   choose the queue node: the same for all clients */
+};
+
+/* More than half of the configured nodes. The number of nodes that answer does not matter. */
+static inline int policy_quorum(const struct policy *p)
+{
+	return p->nodes / 2 + 1;
+}
+
+static inline bool policy_has_slots(const struct policy *p)
+{
+	return p->slots > 1;
+}
+
+/* The queue node's answer about waiters counts as much as a majority. */
+static inline bool policy_obeys_queue(const struct policy *p)
+{
+	return p->is_fair || p->is_shared;
+}
+
+/* drift = ttl * factor_permille / 1000 + 2 ms, for clocks that differ in rate. Source: the Redlock
+ * specification. */
+usec policy_drift(usec ttl, int factor_permille);
+
+#endif

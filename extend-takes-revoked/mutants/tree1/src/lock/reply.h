@@ -1,0 +1,128 @@
+/*
+ * reply: the operations that redlock asks of a node, and a node's reply to one of them, as data.
+ *
+ * proto/reply.c makes a struct reply from what a server sent. A reply is a value: it owns nothing
+ * and points nowhere.
+ */
+#ifndef LOCK_REPLY_H
+#define LOCK_REPLY_H
+
+#include "base/clock.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum op {
+	OP_NONE, /* no request */
+	OP_ACQUIRE, /* take the key if it is free */
+	OP_EXTEND, /* a new TTL if the key is still ours; touches nothing otherwise */
+	OP_REPAIR, /* OP_ACQUIRE on a node that lost our key; the reply is never a vote */
+	OP_UNDO, /* delete our key after a failed attempt; wakes no waiter, unless a reservation was
+		    left with the key */
+	OP_HAND_OFF, /* delete our key, reserve it and wake the first waiter */
+	OP_EXPIRE, /* set the remaining TTL of our key, which no client will release */
+	OP_FENCE, /* store a fencing number for our key, unless the node has given a larger one */
+	OP_LOOK, /* read the holder. GONE: the key is free; FOREIGN: it is held, maybe by us */
+	OP_SUBSCRIBE, /* RESP3, and the channels of one key: its messages are EV_WAKE from now on */
+	OP_JOIN, /* enter the queue of one key, or look at our place in it. YES: the key is reserved
+		    for us now, and we are not in the queue any more */
+	OP_SCAN, /* the next page of the node's locks (struct page) */
+	OP_REVOKE, /* make the holder end: put a revoked value in place of the token. FOREIGN: of a
+		      hash or sorted set, the text has the members' names */
+	OP_COMMAND, /* any command; the whole reply goes into a page */
+};
+
+#define OP_COUNT (OP_COMMAND + 1)
+
+enum vote {
+	VOTE_NONE, /* not asked, or not answered yet */
+	VOTE_YES, /* done; JOIN: the key is reserved for us */
+	VOTE_GONE, /* no such key */
+	VOTE_FOREIGN, /* another client has the key */
+	VOTE_ABSENT, /* no clean answer: never a vote, and never "busy" */
+};
+
+/* Why a node is absent. reason_words() has a message for each. */
+enum reason {
+	REASON_NONE,
+	REASON_UNRESOLVED, /* detail: the resolver's words */
+	REASON_CONNECT, /* detail: the system's words */
+	REASON_CLOSED, /* the connection broke; detail may say how */
+	REASON_CONNECT_TIMEOUT,
+	REASON_TLS_TIMEOUT, /* it accepted the connection, but there was no TLS in time */
+	REASON_NOT_TLS,
+	REASON_SPEAKS_TLS, /* the node expects TLS, and we did not use it */
+	REASON_TLS, /* no agreement; detail: OpenSSL's words */
+	REASON_UNTRUSTED, /* detail: why its certificate is refused */
+	REASON_CLIENT_CERTIFICATE, /* the node demands one, or refuses ours; detail may say why */
+	REASON_TIMEOUT,
+	REASON_NOT_READY, /* the attempt began before it was connected, or before a pending release
+			     was answered */
+	REASON_LOADING,
+	REASON_READONLY,
+	REASON_MISCONF,
+	REASON_OOM,
+	REASON_NOAUTH,
+	REASON_NO_PASSWORD, /* we sent a password, and the node has none configured */
+	REASON_NOPERM,
+	REASON_MOVED,
+	REASON_CLUSTERDOWN,
+	REASON_MASTERDOWN,
+	REASON_NOREPLICAS,
+	REASON_BUSY,
+	REASON_MAXCLIENTS,
+	REASON_SERVER, /* another error; detail: the server's words */
+	REASON_QUARANTINE, /* it is new or forgot its keys; pttl: remaining time */
+	REASON_SKEWED, /* its clock is off by pttl; detail: "ahead" or "behind" */
+	REASON_COUNTER, /* the fencing number cannot be raised; detail: the counter's key */
+	REASON_GARBAGE, /* not the protocol, or not a reply of our scripts */
+	REASON_TOO_LONG,
+};
+
+#define REPLY_TEXT_MAX 320
+#define RUN_ID_MAX 41
+
+struct reply {
+	enum vote vote;
+	enum reason reason; /* VOTE_ABSENT only */
+	usec pttl; /* the key's remaining time, by the node's clock; NEVER: no expiry */
+	size_t text_len;
+	char text[REPLY_TEXT_MAX]; /* FOREIGN: the holder's value, raw; ABSENT: detail, raw; JOIN's
+				      YES, WAKE_RESERVED: the id of our reservation; COMMAND: the
+				      reply, or an array's last item; SCAN: the cursor of the next
+				      page, shorter than RUN_ID_MAX; "0": no more pages */
+	char run_id[RUN_ID_MAX]; /* the id of the server process; "": the server does not tell */
+	bool is_reserved; /* FOREIGN: the key is free, but reserved for another waiter; or it is
+			     shared, and waiters are ahead of us */
+	int64_t ticket; /* JOIN: our place among all waiters: the same in every later join */
+	int rank; /* JOIN: waiters ahead of us, of which the first is alive; 0: we are the first */
+	int queued; /* JOIN: waiters in the queue */
+	bool is_shared; /* readers hold the key */
+	int key; /* FOREIGN: index of the key that another client has */
+	unsigned waiters; /* bit i: key i has waiters at this node */
+	bool is_cut; /* SCAN: the page was too long */
+	bool is_unguarded; /* the node cannot tell whether it forgot keys */
+	bool is_partial; /* no YES, but at least one of the keys is ours */
+	int64_t fence; /* ACQUIRE with wants_fence: the new fencing number; LOOK: the last one; 0:
+			  none */
+	int slot; /* of a semaphore: FOREIGN: a free slot on this node; JOIN's YES, WAKE_RESERVED:
+		     the slot that is reserved for us; 0: none */
+	usec soonest; /* FOREIGN, semaphore: remaining time of the first slot to end; else as pttl
+		       */
+};
+
+/* A reply that says VOTE_ABSENT, for a node without a clean answer; detail may be NULL. */
+struct reply reply_absent(enum reason reason, const char *detail);
+
+/* Cuts a secret that the server echoes in an error: a server without AUTH repeats its arguments,
+ * whole or in part. */
+void reply_hide(struct reply *a, const char *secret);
+
+/* VOTE_FOREIGN by a holder that wakes no waiter: another program, or a key without an expiry. */
+bool reply_has_foreign_holder(const struct reply *a);
+
+/* True: both replies name the same value. */
+bool reply_same_text(const struct reply *a, const struct reply *b);
+
+#endif

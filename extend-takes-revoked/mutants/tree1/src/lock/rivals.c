@@ -1,0 +1,105 @@
+#include "lock/rivals.h"
+
+#include "lock/step.h"
+
+#include "lock/peer.h"
+#include "lock/waiter.h"
+
+#include <string.h>
+
+/* The first retry; each later one waits as long as the attempt has taken, up to a quarter of the
+ * node time-out. A client that waits retries a few times, and then has its place in the queue; one
+ * that does not wait retries for two node time-outs: its rival may be far away, and may try a
+ * second time, with nodes that it left out (needs_those_left_out()). */
+#define RETRY_AFTER 200
+#define RETRIES_WAITING_MAX 3
+
+/* A node that does not answer is not counted for a holder: it is down for all clients far more
+ * often than it has the key of one. A retry in vain changes nothing. */
+bool rivals_split_votes(const struct step *s)
+{
+	int quorum = policy_quorum(s->policy), most, rivals = 0;
+
+	(void)tally_holder(s->tally, &most);
+	for (int i = 0; i < s->policy->nodes; i++)
+		rivals += tally_is_taken(s->tally, i) && !s->tally->ballot[i].reply.is_reserved;
+	return most < quorum &&
+	       tally_yes(s->tally) + rivals + tally_count(s->tally, VOTE_NONE) >= quorum;
+}
+
+/* Of the clients that split the votes, the one with the smallest token retries: as far as the votes
+ * tell, that is this client. All readers together count as the largest token. */
+static bool is_first_of_rivals(const struct step *s)
+{
+	for (int i = 0; i < s->policy->nodes; i++) {
+		const struct reply *a = &s->tally->ballot[i].reply;
+
+		if (s->tally->ballot[i].vote == VOTE_FOREIGN &&
+			token_is_ours(a->text, a->text_len) &&
+			(s->policy->is_shared || memcmp(a->text, s->token, TOKEN_ID_LEN) < 0))
+			return false;
+	}
+	return tally_yes(s->tally) > 0;
+}
+
+/* Bit i: node i has not answered. */
+static unsigned silent_nodes(const struct step *s)
+{
+	unsigned silent = 0;
+
+	for (int i = 0; i < s->policy->nodes; i++)
+		silent |= (unsigned)(s->tally->ballot[i].vote == VOTE_NONE) << i;
+	return silent;
+}
+
+bool rivals_retry(
+	struct step *s, struct rivals *r, enum op op, usec asked_at, usec wait_until, usec *wake_at)
+{
+	unsigned refused = 0; /* bits: enum refused */
+	bool is_early, is_in_vain;
+
+	for (int i = 0; i < s->policy->nodes; i++)
+		refused |= 1u << waiter_refusal(s, i);
+	is_early = refused >> REFUSED_EARLY & 1;
+	is_in_vain = refused >> REFUSED_IN_VAIN & 1;
+	if (refused >> REFUSED_UNCLEAR & 1 &&
+		!step_grace_is_over(s, true, s->policy->node_timeout / 4, wake_at))
+		return true;
+	if (!r->retry_at) {
+		if (s->now >= asked_at + 2 * s->policy->node_timeout ||
+			(!is_early && r->retries >= RETRIES_WAITING_MAX && s->now < wait_until) ||
+			(!is_early && !is_in_vain &&
+				!(rivals_split_votes(s) && is_first_of_rivals(s))))
+			return false;
+		/* No request is on its way that would change a reservation in vain. */
+		r->retry_at = s->now;
+		if (!is_in_vain)
+			r->retry_at += usec_min(usec_max(RETRY_AFTER, s->now - asked_at),
+				s->policy->node_timeout / 4);
+		r->retries++;
+	}
+	if (s->now < r->retry_at) {
+		*wake_at = r->retry_at;
+		return true;
+	}
+	r->retry_at = s->tally->enough_at = 0;
+	r->silent = silent_nodes(s);
+	for (int i = 0; i < s->policy->nodes; i++)
+		if (s->tally->ballot[i].vote == VOTE_FOREIGN && peer_is_ready(&s->peer[i])) {
+			bool overrides = waiter_refusal(s, i) == REFUSED_IN_VAIN;
+
+			peer_send(s, i, op)->overrides = overrides;
+		}
+	return tally_count(s->tally, VOTE_NONE) > 0;
+}
+
+/* A node that was silent before the last retry is not waited for again: each retry would take a
+ * quarter of the node time-out longer, and rivals come and go meanwhile. */
+bool rivals_are_heard(
+	const struct step *s, const struct rivals *r, int yes, int open, usec *wake_at)
+{
+	if (!rivals_split_votes(s))
+		return yes + open < policy_quorum(s->policy);
+	return (silent_nodes(s) & ~r->silent) == 0 ||
+	       step_grace_is_over(s, true, s->policy->node_timeout / 4, wake_at);
+}

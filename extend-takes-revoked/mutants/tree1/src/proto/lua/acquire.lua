@@ -1,0 +1,55 @@
+-- acquire: takes all keys, or none. A key that is the client's own is extended. A client that takes
+-- the keys leaves their queues. A client that must leave a key to a waiter wakes it, unless the key is
+-- reserved already.
+-- Flags: FLAG_SHARED, FLAG_FAIR, FLAG_OVERRIDE and FLAG_NUMBER (proto/request.h).
+
+local token, ttl, woken_by, flags, reserve_ms, waiter_key, waiter, quarantine, wall, slots, held_ids = unpack(ARGV)
+
+-- include parts/view.lua
+-- include parts/restart_guard.lua
+-- include parts/other_slot.lua
+-- include parts/fence.lua
+
+local err = read_keys()
+if err then
+	return err
+end
+local no_vote = guard()
+report_waiters()
+if foreign then
+	return refuse(foreign)
+end
+if no_vote then
+	return no_vote
+end
+for i, key in ipairs(KEYS) do
+	if is_for_another(i) then
+		woken_for = nil
+		if readers[i] or not reservation(key) then
+			pass_on(i, own_id)
+		end
+		-- Readers that wait next to each other are woken together.
+		if not woken_for then
+			return refuse_reserved(i)
+		end
+	end
+end
+local number = has(FLAG_NUMBER) and (gone and raise() or last_number()) or 0
+if broken then
+	return answer(CODE_COUNTER, 0, broken)
+end
+reply[REPLY_FENCE] = number
+for i, key in ipairs(KEYS) do
+	if value[i] then
+		extend(i, ttl)
+	else
+		put(i, ttl)
+		try('DEL', reserved_key(key))
+	end
+	leave_queue(i)
+	if shared then
+		wake(i, own_id, true)
+	end
+end
+report_waiters()
+return answer(CODE_YES, tonumber(ttl))

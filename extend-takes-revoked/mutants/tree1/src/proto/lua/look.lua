@@ -1,0 +1,40 @@
+-- look: reports the holder of the keys, or that the client could take them. Changes nothing, except
+-- that dead waiters leave the queue.
+-- Flags: FLAG_SHARED, FLAG_FAIR and FLAG_OVERRIDE (proto/request.h).
+
+local token, woken_by, flags, waiter_key, waiter, quarantine, wall, slots, held_ids = unpack(ARGV)
+
+-- include parts/view.lua
+-- include parts/restart_guard.lua
+-- include parts/other_slot.lua
+-- include parts/fence.lua
+
+local err = read_keys()
+if err then
+	return err
+end
+local no_vote = guard()
+reply[REPLY_FENCE] = last_number()
+report_waiters()
+if foreign then
+	return refuse(foreign)
+end
+if not gone then
+	local left = -1
+	for i = 1, #KEYS do
+		local lasts = time_left(i)
+		if lasts >= 0 and (left < 0 or lasts < left) then
+			left = lasts
+		end
+	end
+	return answer_about(1, CODE_FOREIGN, left, sub(value[1], 1, 300))
+end
+if no_vote then
+	return no_vote
+end
+for i = 1, #KEYS do
+	if is_for_another(i) then
+		return refuse_reserved(i)
+	end
+end
+return answer(CODE_GONE, 0)

@@ -1,0 +1,76 @@
+-- view: the keys as the client of the request sees them, and replies about them.
+-- Uses `token` and the arguments of shared.lua.
+-- include keys.lua
+-- include reply.lua
+
+-- value[i]: the value of key i, as the client sees it (see translate() in shared.lua); nil or false:
+-- the key is free. is_string[i]: false if the key has another type: it is another program's, and
+-- never the client's.
+local value, is_string = {}, {}
+-- The index of the first key that has another holder, and of the first that is gone.
+local foreign, gone
+
+-- True in scripts that release keys: for them, a revoked token is the client's, too.
+local releases = false
+
+-- A value as it was before `break` revoked it. A revoked token differs in one letter of its id.
+local function unrevoked(v)
+	local letter = #TOKEN_NINES + 1
+	if sub(v, 1, letter) ~= TOKEN_NINES .. TOKEN_REVOKED then
+		return v
+	end
+	return TOKEN_NINES .. TOKEN_HOLDER .. sub(v, letter + 1)
+end
+
+-- Does the value, or the reader, belong to the client? Some requests have only the id of the token.
+local function is_named(v)
+	v = releases and unrevoked(v) or v
+	return v == token or (#token == TOKEN_ID_LEN and sub(v, 1, TOKEN_ID_LEN + 1) == token .. ':')
+end
+
+-- include shared.lua
+
+local function is_ours(i)
+	return value[i] and is_string[i] and is_named(value[i])
+end
+
+-- Reads all keys. Returns the server's error if the user may not read one of them.
+local function read_keys()
+	for i, key in ipairs(KEYS) do
+		local v = try('GET', key)
+		is_string[i] = true
+		if type(v) == 'table' then
+			if not find(v.err, 'WRONGTYPE', 1, true) then
+				return v
+			end
+			is_string[i] = false
+			v = '(' .. call('TYPE', key).ok .. ')'
+		end
+		value[i] = v
+		translate(i)
+		if not value[i] then
+			gone = gone or i
+		elseif not is_ours(i) then
+			foreign = foreign or i
+		end
+		-- A revoked key is the client's to release.
+		if value[i] and is_string[i] and is_named(unrevoked(value[i])) then
+			reply[REPLY_PARTIAL] = 1
+		end
+	end
+end
+
+local function answer_about(i, code, ms, text)
+	reply[REPLY_KEY], reply[REPLY_SHARED] = i, readers[i] and 1 or 0
+	return answer(code, ms, text)
+end
+
+-- The reply "key i has another holder". The beginning of a long value is enough to name the holder.
+local function refusal(i)
+	return answer_about(i, CODE_FOREIGN, call('PTTL', KEYS[i]), sub(value[i], 1, 300))
+end
+
+-- The reply if the client does not hold all keys; nil: it does.
+local function loss()
+	return foreign and refusal(foreign) or gone and answer_about(gone, CODE_GONE, 0)
+end

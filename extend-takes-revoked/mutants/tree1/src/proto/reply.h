@@ -1,0 +1,96 @@
+/*
+ * proto/reply: from the reply of a server, as the protocol gives it, to a struct reply.
+ *
+ * Calling sequence: io/conn fills a struct resp from the bytes, reply_read() says what it means,
+ * and page_next() takes the keys of a page of OP_SCAN, one after the other. The functions are pure
+ * and keep no state. A reply that is not exactly one to its request becomes VOTE_ABSENT.
+ */
+#ifndef PROTO_REPLY_H
+#define PROTO_REPLY_H
+
+#include "lock/reply.h"
+
+/* A reply as the protocol gives it, one level deep. */
+enum resp_type {
+	RESP_NIL,
+	RESP_INTEGER,
+	RESP_STRING,
+	RESP_STATUS,
+	RESP_ERROR,
+};
+
+#define RESP_ITEMS_MAX 15
+
+struct resp_item {
+	enum resp_type type;
+	int64_t integer;
+	size_t len; /* of `text`, to which a longer string is cut */
+	char text[REPLY_TEXT_MAX];
+};
+
+struct resp {
+	int is_array;
+	int count; /* items; 1 unless it is an array */
+	struct resp_item item[RESP_ITEMS_MAX];
+	/* The caller's buffer for PAGE_ENTRIES at full length; or, with is_whole, for the text of
+	 * the whole reply, with a line feed after each item of an array. NULL: none. */
+	char *page;
+	size_t page_len;
+	bool is_whole;
+};
+
+/* A page of OP_SCAN is a sequence of entries, each with a line of numbers before it. */
+#define PAGE_MAX ((size_t)60 * 1024)
+
+struct page_entry {
+	size_t key_len, value_len;
+	usec pttl; /* NEVER: no expiry */
+	const char *key, *value; /* not terminated */
+};
+
+/* Reads the entry at *at and moves *at to its end. Returns false at the end of the page, or if the
+ * bytes are no entry. */
+bool page_next(const char **at, const char *end, struct page_entry *entry);
+
+/*
+ * The items of a script's reply, by number; the scripts use these names, too
+ * (proto/lua/parts/reply.lua).
+ */
+#define REPLY_CODE 1 /* CODE_* */
+#define REPLY_PTTL 2 /* milliseconds; negative: no expiry */
+#define REPLY_TEXT 3
+#define REPLY_RUN_ID 4 /* of the server; empty: not told */
+#define REPLY_KEY 5 /* the index of the key that the reply is about, from 1 */
+#define REPLY_WAITERS 6 /* the sum of 1 << (i - 1) for each key i that has waiters here */
+#define REPLY_PARTIAL 7 /* 1: the client holds at least one of the keys */
+#define REPLY_SHARED 8 /* 1: readers hold the key */
+#define REPLY_UNGUARDED 9 /* 1: the node cannot tell whether it forgot keys */
+#define REPLY_FENCE 10 /* the fencing number; 0: none */
+#define REPLY_SLOT 11 /* another slot of the semaphore that is free; 0: none */
+#define REPLY_SOONEST 12 /* until the first slot expires; no semaphore: as REPLY_PTTL */
+#define REPLY_TICKET 13 /* JOIN: the client's ticket */
+#define REPLY_RANK 14 /* JOIN: the client's place in the queue; 0: the first */
+#define REPLY_QUEUED 15 /* JOIN: the number of waiters */
+#define REPLY_ITEMS 15
+
+/* The code is about all keys: YES if the client holds each of them, else the code of the first key
+ * that it does not hold. */
+#define CODE_YES 1
+#define CODE_FOREIGN 0
+#define CODE_GONE -1
+#define CODE_RESERVED 2 /* free, but reserved for another waiter, or waiters are ahead of us */
+#define CODE_QUARANTINE 3 /* the node has no vote for another pttl */
+#define CODE_SKEWED 4 /* clocks differ by pttl; text: the node's is "ahead of" ours or "behind" */
+#define CODE_COUNTER 5 /* text: the fencing counter that cannot be raised */
+
+/* The items of a reply to OP_SCAN. */
+#define PAGE_CURSOR 1 /* of the next page; "0": there is none */
+#define PAGE_IS_CUT 2 /* 1: the page would have been too long; the cursor is the old one */
+#define PAGE_ENTRIES 3
+#define PAGE_ITEMS 3
+
+/* Returns the meaning of a reply to a request with `op`. A reply that is no answer to such a
+ * request is VOTE_ABSENT. */
+struct reply reply_read(enum op op, const struct resp *resp);
+
+#endif

@@ -1,0 +1,488 @@
+#include "report/diagnosis.h"
+
+#include "base/duration.h"
+#include "base/utf8.h"
+#include "report/own_keys.h"
+#include "report/problem.h"
+#include "report/rights.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define COUNT_OF(array) ((int)(sizeof(array) / sizeof((array)[0])))
+
+/* A clock with this difference to ours will be set some day; then the node's locks expire at once,
+ * or late. With the larger difference, the restart guard refuses the node's vote. */
+#define CLOCK_ODD USEC_SEC
+#define CLOCK_REFUSED (SKEW_MAX_MS * USEC_MSEC)
+
+/* Some servers read the clock once per millisecond. */
+#define CLOCK_GRAIN (2 * USEC_MSEC)
+
+/* Enough time to renew a certificate by hand. */
+#define CERTIFICATE_SOON (USEC_SEC * 3600 * 24 * 14)
+
+static bool is_answer(const struct reply *a)
+{
+	return a->vote != VOTE_NONE && a->vote != VOTE_ABSENT;
+}
+
+bool trial_is_essential(enum trial trial)
+{
+	return trial != TRIAL_SUBSCRIBE && trial != TRIAL_JOIN && trial != TRIAL_SCAN;
+}
+
+/* ---- one node ---- */
+
+static bool is_sentinel(const struct server_info *info)
+{
+	return strcmp(info->mode, "sentinel") == 0;
+}
+
+static bool is_master(const struct server_info *info)
+{
+	return strcmp(info->role, "master") == 0;
+}
+
+static void judge_role(struct diagnosis *d, int node, const struct server_info *info)
+{
+	static const struct {
+		const char *role, *id, *message, *fix;
+	} wrong[] = {
+		{"slave", "replica", "is a replica: its master decides what it keeps",
+			"REPLICAOF NO ONE"},
+		{"replica", "replica", "is a replica: its master decides what it keeps",
+			"REPLICAOF NO ONE"},
+		{"active-replica", "active-replica",
+			"is an active replica: another server writes to it as well",
+			"'active-replica no' in keydb.conf, and restart"},
+	};
+
+	if (is_sentinel(info))
+		finding_add(d, node, SEVERITY_ERROR, "sentinel", "name the server's own port",
+			"is a sentinel: it keeps no keys");
+	if (strcmp(info->mode, "cluster") == 0 || info->cluster > 0)
+		finding_add(d, node, SEVERITY_ERROR, "cluster", problem_fix(REASON_MOVED),
+			"is a cluster member: it has a part of the keys, and fails over");
+	for (int i = 0; i < COUNT_OF(wrong); i++)
+		if (strcmp(info->role, wrong[i].role) == 0)
+			finding_add(d, node, SEVERITY_ERROR, wrong[i].id, wrong[i].fix, "%s",
+				wrong[i].message);
+	if (is_master(info) && info->replicas > 0)
+		finding_add(d, node, SEVERITY_NOTE, "replicas",
+			"do not promote them in its place within the longest TTL",
+			"has %" PRId64 " replica%s: one that takes its place may have forgotten "
+			"locks",
+			info->replicas, info->replicas == 1 ? "" : "s");
+}
+
+/* Does the server refuse every request? */
+static bool is_refused(const struct node_facts *p)
+{
+	return problem_is(&p->trial[TRIAL_ACQUIRE], REASON_SERVER);
+}
+
+/* Compares two nodes. The later node gets the finding, unless it is the master. False: both are the
+ * same server. */
+static bool compare(struct diagnosis *d, int node, int earlier, const struct settings *s,
+	const struct node_facts facts[])
+{
+	const struct server_info *info = &facts[node].info, *other = &facts[earlier].info;
+	bool is_first = is_master(info) && !is_master(other);
+	const char *fix = "each node must be a separate server";
+
+	if (info->run_id[0] && strcmp(info->run_id, other->run_id) == 0) {
+		d->is_duplicate = true;
+		finding_add(d, node, SEVERITY_ERROR, "duplicate", fix, "is the same server as %s",
+			s->nodes.node[earlier].label);
+		return false;
+	}
+	if (info->group[0] && strcmp(info->group, other->group) == 0)
+		finding_add(d, is_first ? earlier : node, SEVERITY_ERROR, "same-group", fix,
+			"is of one replication group with %s: together they are one voter",
+			s->nodes.node[is_first ? node : earlier].label);
+	return true;
+}
+
+/* The oldest supported versions: major, minor. */
+static const struct {
+	const char *kind;
+	int64_t oldest[2];
+} supported[] = {{"Redis", {6, 0}}, {"KeyDB", {6, 3}}, {"Valkey", {7, 2}}};
+
+static void judge_version(struct diagnosis *d, int node, const struct server_info *info)
+{
+	const char *minor = strchr(info->version, '.');
+	int64_t version[2] = {server_info_number(info->version, strlen(info->version)),
+		minor ? server_info_number(minor + 1, strlen(minor + 1)) : INFO_UNKNOWN};
+
+	if (version[0] == INFO_UNKNOWN || version[1] == INFO_UNKNOWN)
+		return;
+	for (int i = 0; i < COUNT_OF(supported); i++) {
+		const int64_t *oldest = supported[i].oldest;
+
+		if (strcmp(info->kind, supported[i].kind) == 0 &&
+			(version[0] < oldest[0] ||
+				(version[0] == oldest[0] && version[1] < oldest[1])))
+			finding_add(d, node, SEVERITY_WARNING, "old", "upgrade the server",
+				"runs %s %s; redlock supports %" PRId64 ".%" PRId64 " and later",
+				info->kind, info->version, oldest[0], oldest[1]);
+	}
+}
+
+/* Is the node a voter of its own? False: it is the same server as a node that was judged before. */
+static bool judge_identity(
+	struct diagnosis *d, int node, const struct settings *s, const struct node_facts facts[])
+{
+	const struct server_info *info = &facts[node].info;
+
+	for (int i = 0; i < node; i++)
+		if (!compare(d, node, i, s, facts))
+			return false;
+	if (problem_is(&facts[node].informed, REASON_SERVER) && !is_refused(&facts[node]))
+		finding_add(d, node, SEVERITY_WARNING, "info", "let it answer INFO",
+			"does not answer INFO: most could not be judged");
+	if (facts[node].informed.vote != VOTE_YES)
+		return true;
+	judge_version(d, node, info);
+	if (!info->run_id[0])
+		finding_add(d, node, SEVERITY_WARNING, "no-run-id", "",
+			"tells no run id: it is not noticed when it restarts, or is named twice");
+	return true;
+}
+
+/* Is at least nine tenths of the limit used? Not if there is no limit. */
+static bool is_nearly(int64_t used, int64_t limit)
+{
+	return limit > 0 && used >= limit - limit / 10;
+}
+
+static void judge_room(struct diagnosis *d, int node, const struct node_facts *p)
+{
+	const struct server_info *info = &p->info;
+	bool evicts = info->policy[0] && strcmp(info->policy, "noeviction") != 0;
+	int64_t clients_max = info->clients_max;
+	char fix[64];
+
+	if (evicts && info->memory_max > 0)
+		finding_add(d, node, SEVERITY_ERROR, "eviction",
+			"CONFIG SET maxmemory-policy noeviction",
+			"forgets keys, and so locks, when its memory is full (%s)%s", info->policy,
+			info->evicted > 0 ? "; it has done so" : "");
+	else if (evicts)
+		finding_add(d, node, SEVERITY_NOTE, "eviction",
+			"CONFIG SET maxmemory-policy noeviction",
+			"would forget keys, and so locks, if its memory were limited (%s)",
+			info->policy);
+	else if (is_nearly(info->memory - usec_max(info->memory_aside, 0), info->memory_max))
+		finding_add(d, node, SEVERITY_WARNING, "memory", problem_memory_fix(fix, info),
+			"uses %" PRId64 " of %" PRId64
+			" bytes of its memory: when it is full, no lock can be taken",
+			info->memory, info->memory_max);
+	if (clients_max == INFO_UNKNOWN && p->clients_max.vote == VOTE_YES)
+		clients_max = server_info_number(p->clients_max.text, p->clients_max.text_len);
+	snprintf(fix, sizeof(fix), "CONFIG SET maxclients %" PRId64, 2 * info->clients + 100);
+	if (is_nearly(info->clients, clients_max))
+		finding_add(d, node, SEVERITY_WARNING, "max-clients", fix,
+			"serves %" PRId64 " of at most %" PRId64
+			" clients: others will be turned away",
+			info->clients, clients_max);
+}
+
+/* How long a restarted node has no vote, until all locks that it may have forgotten have expired;
+ * 0: no restart guard. */
+static usec guard_time(const struct settings *s)
+{
+	return settings_policy(s).quarantine;
+}
+
+static void judge_persistence(
+	struct diagnosis *d, int node, const struct settings *s, const struct node_facts *p)
+{
+	const struct server_info *info = &p->info;
+	char user[300], fix[400] = "";
+
+	utf8_escape(user, sizeof(user), rights_user(s, node), strlen(rights_user(s, node)));
+	if (problem_is(&p->fsync, REASON_NOPERM))
+		snprintf(fix, sizeof(fix), "ACL SETUSER %s +config|get", user);
+	if (problem_is(&p->fsync, REASON_NOPERM) ||
+		(problem_is(&p->fsync, REASON_SERVER) && !is_refused(p)))
+		finding_add(d, node, SEVERITY_NOTE, "config", fix,
+			"does not permit CONFIG GET appendfsync: not all could be judged");
+	if (guard_time(s) == 0 && info->log == 0)
+		finding_add(d, node, SEVERITY_WARNING, "persistence", "CONFIG SET appendonly yes",
+			"forgets its locks when it restarts (no append-only file)");
+	if (guard_time(s) == 0 && info->log > 0 && p->fsync.vote == VOTE_YES &&
+		strcmp(p->fsync.text, "always") != 0)
+		finding_add(d, node, SEVERITY_WARNING, "persistence",
+			"CONFIG SET appendfsync always",
+			"forgets its newest locks when its machine crashes (appendfsync is not "
+			"'always')");
+	if (strcmp(info->snapshot, "err") == 0)
+		finding_add(d, node, SEVERITY_WARNING, "stop-writes",
+			"make room, or its folder writable (CONFIG GET dir), then BGSAVE",
+			"could not save its last snapshot: writes may be refused next");
+	if (strcmp(info->rewrite, "err") == 0)
+		finding_add(d, node, SEVERITY_WARNING, "stop-writes",
+			"make room, or its folder writable (CONFIG GET dir), then BGREWRITEAOF",
+			"could not rewrite its append-only file: its disk may be full");
+	if (info->late_fsyncs > 0)
+		finding_add(d, node, SEVERITY_NOTE, "slow-disk", "",
+			"waited %" PRId64 " times for its disk to take the append-only file",
+			info->late_fsyncs);
+}
+
+usec diagnosis_clock_off(const struct clock_sample *sample)
+{
+	usec off = sample->node - sample->wall;
+
+	return off > sample->took ? off - sample->took : off < 0 ? off : 0;
+}
+
+/* The least time by which the node's clock gained on ours between the samples; negative: it lost.
+ * *ours receives the time between the samples. */
+static usec gained(const struct clock_sample clock[2], usec *ours)
+{
+	usec theirs = clock[1].node - clock[0].node, least, most;
+
+	most = clock[1].asked + clock[1].took - clock[0].asked;
+	least = clock[1].asked - clock[0].asked - clock[0].took;
+	*ours = usec_max(most, 1);
+	return theirs > most + CLOCK_GRAIN    ? theirs - most - CLOCK_GRAIN
+	       : theirs < least - CLOCK_GRAIN ? theirs - least + CLOCK_GRAIN
+					      : 0;
+}
+
+static void judge_clock(
+	struct diagnosis *d, int node, const struct settings *s, const struct node_facts *p)
+{
+	char text[DURATION_TEXT_MAX];
+	usec off, apart, ours, gain;
+	bool is_refused;
+
+	if (p->clock[0].node == 0)
+		return;
+	off = diagnosis_clock_off(&p->clock[0]);
+	apart = off < 0 ? -off : off;
+	is_refused = apart > CLOCK_REFUSED && guard_time(s) > 0;
+	if (apart > CLOCK_ODD)
+		finding_add(d, node, is_refused ? SEVERITY_ERROR : SEVERITY_WARNING, "clock-off",
+			"set the clocks, its host's or this one's: timedatectl set-ntp true",
+			"its clock is %s %s ours%s", duration_format(text, apart),
+			off < 0 ? "behind" : "ahead of",
+			is_refused ? ": too far for it to vote"
+				   : ": when it is set, locks end too early or late");
+	if (p->clock[1].node == 0)
+		return;
+	gain = gained(p->clock, &ours);
+	if (gain > ours / 1000 * s->drift_permille)
+		finding_add(d, node, SEVERITY_ERROR, "clock-rate",
+			"look after its host's clock; a larger --drift-factor allows for more",
+			"its clock gained %dms in %dms: locks end early there",
+			(int)(gain / USEC_MSEC), (int)(ours / USEC_MSEC));
+	if (-gain > ours / 1000 * s->drift_permille)
+		finding_add(d, node, SEVERITY_WARNING, "clock-rate", "look after its host's clock",
+			"its clock lost %dms in %dms: locks end late there",
+			(int)(-gain / USEC_MSEC), (int)(ours / USEC_MSEC));
+}
+
+struct latency diagnosis_latency(const struct node_facts *p)
+{
+	usec sorted[PINGS_MAX];
+	int n = p->pings;
+
+	if (n == 0)
+		return (struct latency){0, 0, 0};
+	for (int i = 0; i < n; i++) {
+		int at = i;
+
+		for (; at > 0 && sorted[at - 1] > p->ping[i]; at--)
+			sorted[at] = sorted[at - 1];
+		sorted[at] = p->ping[i];
+	}
+	/* With so few samples, the longest is the 99th percentile. */
+	return (struct latency){sorted[0], sorted[n / 2], sorted[n - 1]};
+}
+
+static void judge_latency(
+	struct diagnosis *d, int node, const struct settings *s, const struct node_facts *p)
+{
+	usec p99 = diagnosis_latency(p).p99;
+	char fix[64], slow[DURATION_TEXT_MAX], timeout[DURATION_TEXT_MAX];
+
+	if (p99 <= s->node_timeout / 2)
+		return;
+	snprintf(fix, sizeof(fix), "--node-timeout %" PRId64 "ms", 4 * p99 / USEC_MSEC);
+	finding_add(d, node, SEVERITY_WARNING, "latency", fix,
+		"answers in up to %s: near to the node time-out of %s", duration_format(slow, p99),
+		duration_format(timeout, s->node_timeout));
+}
+
+static void judge_trials(struct diagnosis *d, int node, const struct node_facts *p)
+{
+	for (int i = 0; i < TRIALS; i++) {
+		const struct reply *a = &p->trial[i];
+
+		if (a->vote == VOTE_ABSENT && a->reason != REASON_NOPERM)
+			problem_add(d, node,
+				trial_is_essential((enum trial)i) ? SEVERITY_ERROR
+								  : SEVERITY_WARNING,
+				&p->info, a);
+	}
+	if (is_answer(&p->trial[TRIAL_ACQUIRE]) && is_answer(&p->trial[TRIAL_EXTEND]) &&
+		p->trial[TRIAL_EXTEND].vote != VOTE_YES)
+		finding_add(d, node, SEVERITY_ERROR, "forgets",
+			"let one name stand for one server; look for a proxy",
+			"had forgotten a lock a moment after it was taken");
+}
+
+/* node -1 means our own client certificate. */
+static void judge_certificate(struct diagnosis *d, int node, const struct validity *v)
+{
+	const char *id = node < 0 ? "client-certificate" : "certificate";
+	const char *whose = node < 0 ? "our certificate (--cert)" : "its certificate";
+	char text[DURATION_TEXT_MAX], day[TIME_TEXT_MAX];
+	usec left = v->until - v->wall;
+
+	if (v->until == 0 || left >= CERTIFICATE_SOON)
+		return;
+	time_format(day, v->until / USEC_SEC);
+	if (left < 0) /* possible with --insecure, or with nodes that do not verify ours */
+		finding_add(d, node, SEVERITY_WARNING, id, "renew it", "%s expired on %.10s", whose,
+			day);
+	else
+		finding_add(d, node, SEVERITY_WARNING, id, "renew it",
+			"%s ends on %.10s, in %s: then it cannot be trusted", whose, day,
+			duration_format(text, left));
+}
+
+/* The number at the start of the text, in milliseconds. */
+static usec msec_of(const char *text)
+{
+	return usec_min(server_info_number(text, strlen(text)), NEVER / USEC_MSEC / 4) * USEC_MSEC;
+}
+
+/* Judges the node mark of the restart guard, which its script in src/proto writes. The mark is the
+ * run id alone if a user admitted the server. Else it is "ID OVER GIVEN WALL HISTORY": when the
+ * quarantine ends by the clock of the node, and its length, both in milliseconds; the rest is not
+ * read here. A client with longer TTLs makes the quarantine longer. */
+static void judge_guard(
+	struct diagnosis *d, int node, const struct settings *s, const struct node_facts *p)
+{
+	const char *fix = "wait; or, if it holds no locks: redlock doctor --admit";
+	const char *mark = p->marker.text, *id = p->info.run_id, *until, *all;
+	usec guard = guard_time(s), now = p->clock[0].node, left;
+	char text[DURATION_TEXT_MAX];
+	size_t len = strlen(id);
+
+	if (guard == 0 || now == 0 || len == 0 || p->marker.vote != VOTE_YES ||
+		!is_master(&p->info) || strcmp(mark, id) == 0)
+		return;
+	if (strncmp(mark, id, len) != 0 || mark[len] != ' ') {
+		finding_add(d, node, SEVERITY_NOTE, "not-admitted", fix,
+			"new or restarted: it will not vote for %s after its first question",
+			duration_format(text, guard));
+		return;
+	}
+	until = mark + len + 1;
+	all = until + strcspn(until, " ");
+	left = msec_of(until) - now;
+	if (left <= 0)
+		return;
+	left += usec_max(guard - msec_of(all + strspn(all, " ")), 0);
+	/* A warning, not an error: the quarantine ends automatically. */
+	d->is_usable[node] = false;
+	finding_add(d, node, SEVERITY_WARNING, "quarantine", fix,
+		"in quarantine for another %s: it does not vote", duration_format(text, left));
+}
+
+/* All rules that make no sense for a sentinel, or for a server that was judged before. */
+static void judge_server(
+	struct diagnosis *d, int node, const struct settings *s, const struct node_facts *p)
+{
+	rights_judge(d, node, s, p);
+	own_keys_judge(d, node, &p->own_keys);
+	judge_trials(d, node, p);
+	judge_room(d, node, p);
+	judge_persistence(d, node, s, p);
+	judge_clock(d, node, s, p);
+	judge_latency(d, node, s, p);
+	judge_guard(d, node, s, p);
+	judge_certificate(d, node, &p->certificate);
+}
+
+static void judge_node(
+	struct diagnosis *d, int node, const struct settings *s, const struct node_facts facts[])
+{
+	const struct node_facts *p = &facts[node];
+
+	if (p->reached.vote == VOTE_ABSENT)
+		problem_add(d, node, SEVERITY_ERROR, &p->info, &p->reached);
+	judge_role(d, node, &p->info);
+	if (p->reached.vote != VOTE_ABSENT && !is_sentinel(&p->info) &&
+		judge_identity(d, node, s, facts))
+		judge_server(d, node, s, p);
+}
+
+/* ---- the whole ---- */
+
+static void judge_times(struct diagnosis *d, const struct settings *s)
+{
+	/* The same condition as for `run`: see settings_finish(). */
+	usec drift = policy_drift(s->ttl, (int)s->drift_permille);
+	usec rest = s->ttl - drift - s->ttl / 3 - s->node_timeout - deadline_reap_time(s->ttl);
+	char fix[64], ttl[DURATION_TEXT_MAX], timeout[DURATION_TEXT_MAX];
+
+	if (s->ttl >= 10 * s->node_timeout && rest >= 0)
+		return;
+	snprintf(fix, sizeof(fix), "--ttl %" PRId64 "s",
+		usec_max(10, 20 * s->node_timeout / USEC_SEC));
+	duration_format(ttl, s->ttl);
+	duration_format(timeout, s->node_timeout);
+	if (s->ttl < 2 * s->node_timeout + drift || rest < 0)
+		finding_add(d, -1, SEVERITY_ERROR, "ttl", fix,
+			"a TTL of %s is too short for a node time-out of %s: no lock can be taken",
+			ttl, timeout);
+	else
+		finding_add(d, -1, SEVERITY_WARNING, "ttl", fix,
+			"a TTL of %s leaves few attempts to extend it with a node time-out of %s",
+			ttl, timeout);
+}
+
+static void judge_number(struct diagnosis *d, int nodes, int quorum)
+{
+	if (d->usable < quorum)
+		finding_add(d, -1, SEVERITY_ERROR, "no-quorum", "",
+			"%d of %d nodes can be counted on, %d are needed: no lock can be had",
+			d->usable, nodes, quorum);
+	if (nodes == 1)
+		finding_add(d, -1, SEVERITY_NOTE, "single", "name three nodes",
+			"one node: while it is away, no lock can be had");
+	else if (nodes % 2 == 0)
+		finding_add(d, -1, SEVERITY_WARNING, "even", "name one node more, or one less",
+			"%d nodes, an even number: locks survive the loss of %d, as with %d", nodes,
+			nodes - quorum, nodes - 1);
+}
+
+void diagnosis_judge(struct diagnosis *d, const struct settings *s, const struct node_facts facts[],
+	const struct validity *ours)
+{
+	struct policy policy = settings_policy(s);
+
+	memset(d, 0, sizeof(*d));
+	for (int i = 0; i < s->nodes.count; i++)
+		d->is_usable[i] = true;
+	for (int i = 0; i < s->nodes.count; i++)
+		judge_node(d, i, s, facts);
+	for (int i = 0; i < s->nodes.count; i++)
+		d->usable += d->is_usable[i];
+	judge_times(d, s);
+	if (s->tls.insecure && node_list_find_tls(&s->nodes))
+		finding_add(d, -1, SEVERITY_WARNING, "insecure",
+			"leave --insecure out; --cacert names whom to trust",
+			"certificates are not looked at: whoever is in between can pass for a "
+			"node");
+	judge_certificate(d, -1, ours);
+	judge_number(d, s->nodes.count, policy_quorum(&policy));
+}

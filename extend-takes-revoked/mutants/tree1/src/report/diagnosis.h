@@ -1,0 +1,85 @@
+/*
+ * diagnosis: doctor's rules: facts about nodes in, findings out.
+ *
+ * Calling sequence: cmd/doctor.c sends the queries, stores the replies in a struct node_facts for
+ * each node, and calls diagnosis_judge() once. A new rule is a function here or in one of its parts
+ * (report/problem.h, report/rights.h, report/own_keys.h), with a fact in struct node_facts if no
+ * existing fact is enough.
+ *
+ * Facts are copied replies. diagnosis_judge() cannot fail.
+ */
+#ifndef REPORT_DIAGNOSIS_H
+#define REPORT_DIAGNOSIS_H
+
+#include "cli/settings.h"
+#include "report/finding.h"
+#include "report/server_info.h"
+
+/* The requests of a lock's life, tried in this order on a key of doctor's own. */
+enum trial {
+	TRIAL_ACQUIRE,
+	TRIAL_EXTEND,
+	TRIAL_LOOK,
+	TRIAL_SUBSCRIBE,
+	TRIAL_JOIN,
+	TRIAL_SCAN,
+	TRIAL_HAND_OFF,
+};
+
+#define TRIALS (TRIAL_HAND_OFF + 1)
+
+/* Can there be no lock at all without this request? */
+bool trial_is_essential(enum trial trial);
+
+/* A sample of a node's clock. */
+struct clock_sample {
+	usec node; /* since 1970; 0: no reply */
+	usec wall; /* our time of day when the request was sent */
+	usec asked; /* clock_now() at that moment */
+	usec took; /* until the reply arrived */
+};
+
+/* The end of a certificate chain's validity. */
+struct validity {
+	usec until; /* since 1970; 0: no certificate */
+	usec wall; /* the time of day when the certificate was read */
+};
+
+#define PINGS_MAX 9
+
+struct node_facts {
+	struct reply reached; /* ABSENT: no other query was sent */
+	struct reply informed; /* the reply to INFO */
+	struct server_info info;
+	struct reply trial[TRIALS];
+	struct reply rights; /* the reply to rights_script */
+	struct reply formatted; /* the reply to EVAL with a key as --key-format makes it */
+	struct reply own_keys; /* the reply to own_keys_script */
+	struct reply foreign; /* EXISTS of the key of a lock that has no other use */
+	struct reply foreign_fence; /* EXISTS of that key's fencing number */
+	struct reply fsync, clients_max; /* CONFIG GET appendfsync, maxclients */
+	struct clock_sample clock[2]; /* the first and the last sample of the visit */
+	struct validity certificate;
+	int pings;
+	usec ping[PINGS_MAX];
+	struct reply marker; /* GET {redlock}:node: the restart guard's mark */
+	struct reply admitted; /* the reply to SET of the mark, with --admit */
+	struct reply ignored; /* replies that nothing is made of */
+};
+
+/* Runs all rules. `ours` is the certificate that redlock shows to the nodes. */
+void diagnosis_judge(struct diagnosis *d, const struct settings *s, const struct node_facts facts[],
+	const struct validity *ours);
+
+struct latency {
+	usec min, median, p99;
+};
+
+/* All 0 without pings. */
+struct latency diagnosis_latency(const struct node_facts *p);
+
+/* The least difference of the node's clock to ours, however long request and reply travelled;
+ * negative: the node's clock is behind. */
+usec diagnosis_clock_off(const struct clock_sample *sample);
+
+#endif

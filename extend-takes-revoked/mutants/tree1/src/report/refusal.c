@@ -1,0 +1,138 @@
+#include "report/report.h"
+
+#include "report/line.h"
+
+const char *report_unguarded(
+	char dst[REPORT_MAX], const struct tally *t, const struct node_list *nodes)
+{
+	struct line l = line_begin(dst);
+	const char *separator = "no restart guard on ";
+
+	for (int i = 0; i < t->nodes; i++)
+		if (t->ballot[i].vote == VOTE_YES && t->ballot[i].reply.is_unguarded) {
+			line_add(&l, "%s%s", separator, nodes->node[i].label);
+			separator = ", ";
+		}
+	if (l.used > 0)
+		line_add(&l, ": this user may not ask for INFO or TIME, or not use the key "
+			     "'" GUARD_KEY "'");
+	return dst;
+}
+
+static bool is_for(const struct tally *t, enum reason reason)
+{
+	bool is_it = false;
+
+	/* Not tally_in_trouble(): a node that voted may refuse the release. */
+	for (int i = 0; i < t->nodes; i++)
+		is_it |= t->ballot[i].reply.vote == VOTE_ABSENT &&
+			 t->ballot[i].reply.reason == reason;
+	return is_it;
+}
+
+const char *report_remedy(const struct tally *t)
+{
+	/* The first reason in the table wins. */
+	static const struct {
+		enum reason reason;
+		const char *hint;
+	} table[] = {
+		{REASON_QUARANTINE,
+			"a node that is new, restarted or flushed votes when all locks that it may "
+			"have forgotten have ended; 'redlock doctor --admit' skips that where "
+			"there are none"},
+		{REASON_NOAUTH, "name user and password: --username USER --password-file FILE, or "
+				"REDLOCK_USERNAME and REDLOCK_PASSWORD"},
+		{REASON_NO_PASSWORD, "leave user and password out, or set a password on the node "
+				     "(requirepass)"},
+		{REASON_SPEAKS_TLS, "name a port for TLS as rediss://HOST:PORT"},
+		{REASON_UNTRUSTED, "--cacert FILE names the authority that signed it, --sni NAME "
+				   "the name that it is for"},
+		{REASON_NOPERM,
+			"a right to the key is missing, or to a command: 'redlock doctor' tells of "
+			"commands, 'man 7 redlock' has all that is needed"},
+		{REASON_COUNTER, "delete that key on the node: the numbers go on at the time of "
+				 "day; a 'gate' "
+				 "whose --store has a larger number needs a new store"},
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (is_for(t, table[i].reason))
+			return table[i].hint;
+	return NULL;
+}
+
+bool report_is_skewed(const struct tally *t)
+{
+	int n = 0;
+
+	for (int i = 0; i < t->nodes; i++)
+		n += tally_in_trouble(t, i) && t->ballot[i].reply.reason == REASON_SKEWED;
+	return n >= tally_quorum(t);
+}
+
+const char *report_no_queue(char dst[REPORT_MAX], const struct lock *lock,
+	const struct node_list *nodes, const struct key_list *keys)
+{
+	struct line l = line_begin(dst);
+
+	line_add(&l, "cannot queue for ");
+	line_keys(&l, keys);
+	line_add(&l, ", polling instead: %s ", nodes->node[lock->waiter.node].label);
+	line_problem(&l, &lock->waiter.trouble, 0);
+	return dst;
+}
+
+/* The number of nodes that line_problems() does not name. */
+static int count_usable(const struct tally *t)
+{
+	int n = 0;
+
+	for (int i = 0; i < t->nodes; i++)
+		n += !tally_in_trouble(t, i);
+	return n;
+}
+
+const char *report_refusal(char dst[REPORT_MAX], const struct lock *lock,
+	const struct node_list *nodes, const struct key_list *keys, usec now)
+{
+	struct line l = line_begin(dst);
+	int holders;
+
+	switch (lock->refusal) {
+	case REFUSAL_NONE:
+		break;
+	case REFUSAL_BUSY:
+		line_held_key(&l, &lock->tally, keys);
+		line_add(&l, " is busy: ");
+		if (policy_has_slots(&lock->policy)) {
+			line_add(&l, "its %d slots are taken, ", lock->policy.slots);
+			line_lock(&l, lock, keys);
+			line_add(&l, " ");
+		}
+		line_holder(&l, &lock->tally, 0);
+		/* With a minority of holders, the nodes with problems prevented a majority. */
+		(void)tally_holder(&lock->tally, &holders);
+		if (holders < policy_quorum(&lock->policy))
+			line_problems_after(&l, "; ", &lock->tally, nodes, now - lock->tally.began);
+		break;
+	case REFUSAL_NO_QUORUM:
+		line_add(&l, "no quorum for ");
+		line_keys(&l, keys);
+		line_add(&l, ": %d of %d node%s can be used, %d needed", count_usable(&lock->tally),
+			lock->policy.nodes, lock->policy.nodes > 1 ? "s" : "",
+			policy_quorum(&lock->policy));
+		line_problems(&l, &lock->tally, nodes, now - lock->tally.began);
+		break;
+	case REFUSAL_SLOW:
+		line_add(&l, "no quorum for ");
+		line_keys(&l, keys);
+		line_add(&l,
+			" in time: the nodes granted it so late that too little of the TTL was "
+			"left");
+		break;
+	case REFUSAL_DUPLICATE:
+		return report_duplicate(dst, &lock->tally, nodes);
+	}
+	return dst;
+}

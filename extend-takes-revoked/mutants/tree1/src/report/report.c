@@ -1,0 +1,54 @@
+#include "report/report.h"
+
+#include "report/line.h"
+
+const char *report_lock(char dst[REPORT_MAX], int slot, const struct key_list *keys)
+{
+	struct line l = line_begin(dst);
+
+	line_slot(&l, slot, keys);
+	return dst;
+}
+
+const char *report_verb(const struct key_list *keys)
+{
+	return keys->count > 1 ? "are" : "is";
+}
+
+const char *report_keys(char dst[REPORT_MAX], const struct key_list *keys)
+{
+	struct line l = line_begin(dst);
+
+	line_keys(&l, keys);
+	return dst;
+}
+
+const char *report_holder(
+	char dst[REPORT_MAX], const struct lock *lock, const struct key_list *keys, usec now)
+{
+	struct line l = line_begin(dst);
+
+	if (policy_has_slots(&lock->policy)) {
+		line_add(&l, "the %d slots of ", lock->policy.slots);
+		line_held_key(&l, &lock->tally, keys);
+		line_add(&l, " are taken, ");
+		line_lock(&l, lock, keys);
+		line_add(&l, " ");
+	} else {
+		line_held_key(&l, &lock->tally, keys);
+		line_add(&l, " is ");
+	}
+	line_holder(&l, &lock->tally, now - lock->tally.began);
+	return dst;
+}
+
+const char *report_duplicate(
+	char dst[REPORT_MAX], const struct tally *t, const struct node_list *nodes)
+{
+	struct line l = line_begin(dst);
+
+	if (t->duplicate[0] >= 0)
+		line_add(&l, "nodes '%s' and '%s' are the same server",
+			nodes->node[t->duplicate[0]].label, nodes->node[t->duplicate[1]].label);
+	return dst;
+}

@@ -1,0 +1,22 @@
+/*
+ * rights: the findings about a user's ACL, and the rules that fix them.
+ *
+ * Calling sequence: send rights_script (proto/scripts.h) with EVAL and one key of doctor's own, try
+ * the requests of enum trial, and store the replies in struct node_facts (report/diagnosis.h); then
+ * rights_judge().
+ */
+#ifndef REPORT_RIGHTS_H
+#define REPORT_RIGHTS_H
+
+#include "cli/settings.h"
+#include "report/finding.h"
+
+struct node_facts;
+
+void rights_judge(
+	struct diagnosis *d, int node, const struct settings *s, const struct node_facts *p);
+
+/* The user as which redlock logs in at the node. */
+const char *rights_user(const struct settings *s, int node);
+
+#endif

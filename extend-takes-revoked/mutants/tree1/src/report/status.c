@@ -1,0 +1,113 @@
+#include "report/report.h"
+
+#include "base/duration.h"
+#include "report/foreign.h"
+#include "report/line.h"
+
+#include <string.h>
+
+const char *report_state(const struct tally *t)
+{
+	int quorum = tally_quorum(t), nodes;
+	struct reply holder = tally_holder(t, &nodes);
+	int absent = tally_count(t, VOTE_ABSENT) + tally_count(t, VOTE_NONE);
+
+	if (nodes >= quorum && !holder.is_reserved)
+		return "held";
+	if (t->nodes - absent < quorum)
+		return "unknown";
+	if (nodes > 0 && holder.is_reserved)
+		return "reserved";
+	return nodes > 0 ? "minority" : "free";
+}
+
+/* The number of nodes on which that value has no TTL. */
+static int count_endless(const struct tally *t, const struct reply *holder)
+{
+	int n = 0;
+
+	for (int i = 0; i < t->nodes; i++) {
+		const struct reply *a = &t->ballot[i].reply;
+
+		n += a->vote == VOTE_FOREIGN && a->pttl == NEVER && reply_same_text(a, holder);
+	}
+	return n;
+}
+
+/* Adds anything unusual about the holder's value. */
+static void add_oddity(struct line *l, const struct reply *holder, int64_t wall)
+{
+	const char *format = foreign_format(holder);
+	char when[TIME_TEXT_MAX];
+
+	if (strcmp(format, "timestamp") == 0)
+		line_add(l, "; a lock of the old style (SETNX and a time stamp): it %s at %s",
+			foreign_timestamp(holder) < wall ? "expired" : "expires",
+			time_format(when, foreign_timestamp(holder)));
+	else if (strcmp(format, "structure") == 0)
+		line_add(l, "; no lock of ours: another data type, as Redisson (hash) and Symfony "
+			    "(zset) keep");
+	else if (holder->pttl == NEVER)
+		line_add(l, "; it never frees itself");
+	if (foreign_libraries(format))
+		line_add(
+			l, "; such a value is written by %s and others", foreign_libraries(format));
+}
+
+bool report_has_waiters(const struct tally *t)
+{
+	bool is_awaited = false;
+
+	for (int i = 0; i < t->nodes; i++)
+		is_awaited |= t->ballot[i].reply.waiters != 0;
+	return is_awaited;
+}
+
+static void add_replies(struct line *l, const struct tally *t, const struct node_list *nodes)
+{
+	line_add(l, "%d of %d node%s answered, %d needed", t->nodes - tally_count(t, VOTE_ABSENT),
+		t->nodes, t->nodes > 1 ? "s" : "", tally_quorum(t));
+	line_problems(l, t, nodes, 0);
+}
+
+const char *report_too_few_replies(
+	char dst[REPORT_MAX], const struct tally *t, const struct node_list *nodes)
+{
+	struct line l = line_begin(dst);
+
+	add_replies(&l, t, nodes);
+	return dst;
+}
+
+const char *report_status(char dst[REPORT_MAX], const struct tally *t,
+	const struct node_list *nodes, const char *key, int slot, int64_t wall)
+{
+	struct line l = line_begin(dst);
+	int count, quorum = tally_quorum(t), absent = tally_count(t, VOTE_ABSENT);
+	struct reply holder = tally_holder(t, &count);
+
+	line_slot(&l, slot, &ONE_KEY(key));
+	if (t->nodes - absent < quorum) {
+		line_add(&l, " cannot be told: ");
+		add_replies(&l, t, nodes);
+		return dst;
+	}
+	line_add(&l, " is ");
+	if (count == 0)
+		line_add(&l, "free");
+	else
+		line_holder(&l, t, 0);
+	if (count > 0 && !holder.is_reserved) {
+		if (count < quorum)
+			line_add(&l, "; that is no majority: an attempt that is under way, late or "
+				     "crashed");
+		add_oddity(&l, &holder, wall);
+		if (holder.pttl != NEVER && count_endless(t, &holder) > 0)
+			line_add(&l, "; on %d of them it has no end", count_endless(t, &holder));
+	}
+	if (report_has_waiters(t))
+		line_add(&l, "; others may be waiting");
+	if (tally_newest_fence(t) > 0)
+		line_add(&l, "; fencing number %lld", (long long)tally_newest_fence(t));
+	return dst;
+}

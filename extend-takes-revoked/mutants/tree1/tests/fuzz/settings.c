@@ -1,0 +1,154 @@
+/* The user's input: nodes, command lines with their environment, and files. */
+#include "fuzz/fuzz.h"
+
+#include "cli/config.h"
+#include "cli/node.h"
+#include "cli/option.h"
+#include "lock/lock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void check_err(const struct err *e)
+{
+	FUZZ_CHECK(e->text[0] && strlen(e->text) < sizeof(e->text));
+	fuzz_check_clean(e->text);
+	fuzz_check_clean(e->hint);
+}
+
+static void check_node(const struct node *node)
+{
+	struct node again;
+	struct err e = {0};
+
+	fuzz_check_clean(node->label);
+	FUZZ_CHECK(node->host[0] && node->db >= 0);
+	FUZZ_CHECK(node->kind == NODE_UNIX || (node->port > 0 && node->port < 65536));
+	/* These labels name the nodes for the command. */
+	FUZZ_CHECK(node_parse(node->label, &again, &e) == 0);
+	FUZZ_CHECK(again.kind == node->kind && again.port == node->port && again.db == node->db);
+	FUZZ_CHECK(strcmp(again.host, node->host) == 0 && !again.password[0]);
+}
+
+void fuzz_url(const uint8_t *data, size_t len)
+{
+	static struct node_list list;
+	struct bytes b = {data, data + len};
+	char *text = fuzz_line(&b, len), shown[NODES_MAX * NODE_LABEL_MAX];
+	struct err e = {0};
+	struct node node;
+
+	if (node_parse(text, &node, &e) == 0)
+		check_node(&node);
+	else
+		check_err(&e);
+	list.count = 0;
+	if (node_list_add(&list, text, &e) < 0)
+		check_err(&e);
+	FUZZ_CHECK(list.count <= NODES_MAX);
+	node_list_format(&list, shown, sizeof(shown));
+	fuzz_check_clean(shown);
+	free(text);
+}
+
+/* Splits into arguments, one per line, up to an empty line. */
+static int take_words(struct bytes *b, char *words[], int most)
+{
+	int count = 0;
+
+	while (b->at < b->end && count < most - 1) {
+		char *word = fuzz_line(b, 8192);
+
+		if (!*word) {
+			free(word);
+			break;
+		}
+		words[count++] = word;
+	}
+	words[count] = NULL;
+	return count;
+}
+
+static void check_settings(const struct settings *s)
+{
+	static struct lock lock;
+	struct policy policy;
+	size_t together = 0;
+
+	FUZZ_CHECK(s->nodes.count >= 1 && s->nodes.count <= NODES_MAX);
+	for (int i = 1; i < s->keys.count; i++)
+		FUZZ_CHECK(strcmp(s->keys.key[i - 1], s->keys.key[i]) < 0);
+	/* Their text is the keys; that of the names has the same length without the format. */
+	for (int i = 0; i < s->keys.count; i++)
+		together += strlen(s->keys.key[i]) + 1;
+	FUZZ_CHECK(s->keys.count == 0 || strlen(s->key) + 1 == together);
+	FUZZ_CHECK(!s->key == !s->names && (!s->key || strlen(s->names) <= strlen(s->key)));
+	policy = settings_policy(s);
+	/* It asserts its requirements; doctor reports the rest. */
+	if (s->command != COMMAND_DOCTOR && s->command != COMMAND_GATE)
+		lock_init(&lock, &policy);
+}
+
+/* A subcommand, its arguments, and after an empty line the environment. */
+void fuzz_options(const uint8_t *data, size_t len)
+{
+	enum { WORDS = 40 };
+	static struct settings s;
+	struct bytes b = {data, data + len};
+	char *argv[WORDS], *envp[WORDS], *name = fuzz_line(&b, 20);
+	const struct command_row *row = command_find(name);
+	int args = take_words(&b, argv, WORDS), envs = take_words(&b, envp, WORDS);
+	struct err e = {0};
+
+	(void)command_nearest(name);
+	if (row && row->id != COMMAND_HELP && row->id != COMMAND_VERSION) {
+		int operands;
+
+		settings_init(&s, row->id);
+		operands = options_read(&s, 0, argv, envp, &e);
+		FUZZ_CHECK(operands <= args);
+		if (operands < 0)
+			check_err(&e);
+		else if (!s.help && !s.version && settings_finish(&s, &e) < 0)
+			check_err(&e);
+		else if (!s.help && !s.version)
+			check_settings(&s);
+	}
+	for (int i = 0; i < args; i++)
+		free(argv[i]);
+	for (int i = 0; i < envs; i++)
+		free(envp[i]);
+	free(name);
+}
+
+/* A line of arguments for the subcommand, and the text of its file. */
+void fuzz_config(const uint8_t *data, size_t len)
+{
+	static struct settings s;
+	static struct config c;
+	struct bytes b = {data, data + len};
+	char *profile = fuzz_line(&b, 40), shown[8192], *text;
+	char *argv[] = {"-k", "key", "--profile", profile, "true", NULL}, *envp[] = {NULL};
+	size_t left = (size_t)(b.end - b.at);
+	struct err e = {0};
+
+	text = malloc(left + 1);
+	FUZZ_CHECK(text);
+	memcpy(text, b.at, left);
+	text[left] = '\0';
+	settings_init(&s, COMMAND_RUN);
+	if (options_read(&s, 0, argv, envp, &e) < 0 || config_parse(&c, "file", text, left, &e) < 0)
+		check_err(&e);
+	else if (options_read_config(&s, &c, &e) < 0 || settings_finish(&s, &e) < 0)
+		check_err(&e);
+	else
+		check_settings(&s);
+	config_profiles(&c, shown, sizeof(shown));
+	fuzz_check_clean(shown);
+	for (int i = 0; i < option_rows_count; i++)
+		if (option_is_of(&option_rows[i], COMMAND_CONFIG) &&
+			option_value(shown, sizeof(shown), &s, &option_rows[i]))
+			fuzz_check_clean(shown);
+	free(text);
+	free(profile);
+}

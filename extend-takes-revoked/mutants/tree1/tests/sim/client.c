@@ -1,0 +1,671 @@
+/*
+ * The part of redlock run that uses a session, a few times in a row, as a coroutine: the client
+ * runs until it would sleep. The command is only a span of time here; its supervisor has the real
+ * deadline and continues while redlock is paused, or dead.
+ */
+#include "sim/sim.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STACK_SIZE (64 * 1024)
+
+static ucontext_t scheduler;
+
+/* ---- sleeping and waking ---- */
+
+void client_go_on(struct client *c)
+{
+	if (!c->waiting || c->done)
+		return;
+	if (world.now < c->paused_until) {
+		if (c->paused_until < SIM_FOREVER)
+			schedule(c->paused_until, SIM_WAKE, c->id, 0, c->wake_id, NULL);
+		return;
+	}
+	c->waiting = false;
+	c->wake_id++;
+	running = c;
+	swapcontext(&scheduler, &c->context);
+	running = NULL;
+}
+
+/* A holder is awake when its safety margin begins, or redlock has noticed that time. */
+static void check_promptness(const struct client *c, usec until)
+{
+	const struct lock *lock = &c->session.lock;
+	usec at = c->in_section && lock_state(lock) == LOCK_HELD
+			  ? true_time(c, lock->tenure.valid_until - lock->policy.safety_margin)
+			  : NEVER;
+
+	if (until > usec_add(at, 10) && world.now >= c->paused_until)
+		breach("promptness", "c%d sleeps through its safety margin", c->id);
+}
+
+void client_wait(usec until)
+{
+	struct client *c = running;
+
+	check_promptness(c, until);
+	c->wake_at = until;
+	c->waiting = true;
+	if (until != NEVER)
+		schedule(usec_max(until, world.now), SIM_WAKE, c->id, 0, c->wake_id, NULL);
+	swapcontext(&c->context, &scheduler);
+}
+
+static void nap(usec duration)
+{
+	usec until = world.now + duration;
+
+	while (world.now < until)
+		client_wait(until);
+}
+
+/* ---- the command and its supervisor ---- */
+
+static void end_section(struct client *c, const char *how)
+{
+	usec late = world.now - c->window_until;
+
+	trace("c%d section ends: %s", c->id, how);
+	/* Measure by the confirmed validity, not by the deadline that the supervisor derived from
+	 * it.
+	 */
+	if (late > 0)
+		breach("validity", "c%d: the command was there for %d us too long", c->id,
+			(int)late);
+	c->in_section = false;
+	c->told_over = true;
+	c->section_id++;
+	world.last_held = world.now;
+	if (c->crashed && world.is_calm)
+		client_begin(c, c->id);
+	client_go_on(c);
+}
+
+void client_gone(struct client *c, uint32_t id)
+{
+	if (c->in_section && id == c->section_id)
+		end_section(c, "by itself, or by TERM");
+}
+
+/* The supervisor's own timer runs by the clock of the machine. */
+void client_deadline(struct client *c, uint32_t id)
+{
+	usec wake_at, now = client_clock(c);
+
+	if (!c->in_section || id != c->section_id)
+		return;
+	switch (deadline_step(&c->deadline, now, &wake_at)) {
+	case DEADLINE_WAIT:
+		break;
+	case DEADLINE_TERM:
+		trace("c%d TERM", c->id);
+		schedule(usec_add(world.now, c->obeys_after), SIM_GONE, c->id, 0, c->section_id,
+			NULL);
+		break;
+	case DEADLINE_KILL:
+		trace("c%d KILL", c->id);
+		schedule(world.now + c->dies_after, SIM_GONE, c->id, 0, c->section_id, NULL);
+		break;
+	}
+	if (wake_at != NEVER)
+		schedule(usec_max(true_time(c, wake_at), world.now + 1), SIM_DEADLINE, c->id, 0,
+			c->section_id, NULL);
+}
+
+/* The semaphore slot of a client, from 0 on. */
+static int slot_of(const struct client *c)
+{
+	return world.slots > 1 ? c->session.lock.stamp.slot - 1 : 0;
+}
+
+/* Called when a majority confirmed the lock: did a majority confirm in this round, and does the key
+ * last on each of these nodes as long as redlock concludes? */
+static void check_proof(struct client *c)
+{
+	const struct lock *lock = &c->session.lock;
+	usec until = true_time(c, lock->tenure.valid_until);
+	int confirmed = 0, last = 0;
+
+	for (int i = 0; i < world.nodes; i++) {
+		const struct wire *w = &world.wire[c->id][i];
+
+		/* A server with two names counts once. A server that restarts between two replies
+		 * has two identities: only the restart guard notices that. */
+		if (i > 0 && i == world.alias &&
+			world.wire[c->id][0].yes_round == lock->tenure.confirmed &&
+			world.wire[c->id][0].yes_life == w->yes_life)
+			continue;
+		confirmed += w->yes_round == lock->tenure.confirmed;
+		last += w->yes_round == lock->tenure.confirmed && w->yes_until >= until;
+	}
+	if (confirmed <= world.nodes / 2)
+		breach("majority", "c%d counts on %d of %d", c->id, confirmed, world.nodes);
+	else if (last <= world.nodes / 2)
+		breach("drift", "c%d: only %d of %d keys last as long as it concludes", c->id, last,
+			world.nodes);
+	c->window_until = until;
+	c->window_slot = slot_of(c);
+	c->window_is_shared = c->policy.is_shared;
+	if (draw_percent(world.trap_percent))
+		schedule(true_time(c, draw_percent(50) ? lock->tenure.valid_until -
+								 lock->policy.safety_margin
+						       : lock_extend_at(lock)) -
+				 USEC_MSEC,
+			SIM_CUT_OFF, c->id, 0, 0, NULL);
+}
+
+/* The reply of a node to `redlock check` by token id. The state of the node does not change. */
+static struct reply look(const struct client *c, int node)
+{
+	static struct sim_node copy;
+	static struct resp resp;
+	char id[TOKEN_ID_LEN + 1];
+	struct request request;
+
+	snprintf(id, sizeof(id), "%.40s", c->session.token);
+	request_look(&request,
+		&(struct lock_ref){
+			.keys = &ONE_KEY("k"),
+			.slots = world.slots,
+			.slot = c->session.lock.stamp.slot,
+			.token = id,
+		},
+		&(struct look_args){0});
+	copy = world.node[node];
+	node_serve(&copy, &request, &resp);
+	return reply_read(OP_LOOK, &resp);
+}
+
+/* The validity that `redlock check` reports is never longer than a majority of the nodes keeps the
+ * holder's own entry: other readers may leave early, and then only that entry excludes a writer. */
+static void check_validity(const struct client *c)
+{
+	static struct tally t;
+	const struct reply absent = reply_absent(REASON_CONNECT, NULL);
+	usec now = client_clock(c), left, until;
+	int last = 0;
+
+	if (world.alias > 0)
+		return;
+	tally_init(&t, world.nodes);
+	tally_clear(&t, now);
+	for (int i = 0; i < world.nodes; i++) {
+		struct reply a = world.node[i].down ? absent : look(c, i);
+
+		tally_take(&t, i, &a, c->session.token);
+	}
+	left = tally_time_left(&t, 100, now);
+	until = true_time(c, now + left);
+	for (int i = 0; i < world.nodes; i++)
+		last += !world.node[i].down &&
+			node_token_ends(&world.node[i], slot_of(c), c->session.token) >= until;
+	if (tally_ownership(&t) == OWNERSHIP_OWNED && left > 0 && last <= world.nodes / 2)
+		breach("check", "c%d: only %d of %d entries last as long as check says", c->id,
+			last, world.nodes);
+}
+
+static void check_exclusion(const struct client *c)
+{
+	int holders = 0;
+
+	for (int i = 0; i < world.clients; i++) {
+		const struct client *other = world.client[i];
+
+		/* For c itself, the window is the one that it had when it was killed. */
+		if (!other->in_section && world.now >= other->window_until)
+			continue;
+		/* Readers may overlap in any number. */
+		if (other->window_is_shared && c->policy.is_shared)
+			continue;
+		holders++;
+		if (other->window_slot != slot_of(c))
+			continue;
+		world.overlaps++;
+		if (world.exclusion_is_promised)
+			breach("exclusion", "c%d has it, and c%d has it too", c->id, i);
+	}
+	if (holders >= world.slots && world.exclusion_is_promised)
+		breach("exclusion", "c%d has a slot of %d, and %d others have too", c->id,
+			world.slots, holders);
+}
+
+/* With --fair, no client that holds the lock alone overtakes a client that queued before it. */
+static void check_order(const struct client *c)
+{
+	usec place = c->joined_at == NEVER ? c->trying_since : c->joined_at;
+
+	if (!world.is_fair || c->had_fault || c->policy.is_shared || c->policy.quarantine ||
+		world.slots > 1 || world.alias)
+		return;
+	for (int i = 0; i < world.clients; i++) {
+		const struct client *other = world.client[i];
+
+		if (i != c->id && other->trying_since != NEVER && !other->had_fault &&
+			other->joined_at < place &&
+			other->policy.order[0][0] == c->policy.order[0][0])
+			breach("order", "c%d has it, and c%d queued %d ms before it", c->id, i,
+				(int)((place - other->joined_at) / USEC_MSEC));
+	}
+}
+
+void client_joined(struct client *c, uint32_t session)
+{
+	if (c->joined_at == NEVER && session == c->sessions)
+		c->joined_at = world.now;
+}
+
+/* Twelve requests a minute, and a few at once when something happens. */
+void client_chats(struct client *c)
+{
+	usec each = 5 * USEC_SEC * 95 / 100; /* by a clock that runs fast */
+
+	if (!world.is_calm || c->session.lock.waiter.rank < 2 || !c->session.lock.waiter.ticket)
+		return;
+	c->chatted_until = usec_max(c->chatted_until, world.now) + each;
+	if (c->chatted_until > world.now + 5 * each)
+		breach("chatter", "c%d asks too often, with %d waiters ahead of it", c->id,
+			c->session.lock.waiter.rank);
+}
+
+/* However its wake-ups come, a client that waits does not try without a pause for long. */
+static void check_attempts(struct client *c)
+{
+	/* Where the queue node lost the key of a holder: by its own looks, every half of a node
+	 * time-out, and as often by those of another reader. */
+	usec each = usec_min(USEC_SEC / 20, c->policy.node_timeout / 8);
+
+	if (world.slots > 1) /* it goes from slot to slot */
+		return;
+	c->tried_until = usec_max(c->tried_until, world.now) + each;
+	if (c->tried_until > world.now + 60 * each)
+		breach("chatter", "c%d tries without a pause", c->id);
+}
+
+/* The number is unique, and larger than every number issued before the attempt began; readers that
+ * hold the lock together have no order among themselves. */
+static void check_fence(struct client *c)
+{
+	int64_t fence = c->session.lock.tenure.fence;
+	int slot = slot_of(c);
+
+	if (!c->policy.wants_fence || !world.exclusion_is_promised)
+		return;
+	if (fence <= c->fence_floor[slot])
+		breach("fence", "c%d has number %lld, and %lld was given before", c->id,
+			(long long)fence, (long long)c->fence_floor[slot]);
+	for (int i = 0; i < world.clients; i++)
+		if (i != c->id && world.slots == 1 && world.client[i]->fence == fence &&
+			!(c->policy.is_shared && world.client[i]->fence_is_shared))
+			breach("fence", "c%d has number %lld, and c%d had it too", c->id,
+				(long long)fence, i);
+	c->fence = fence;
+	c->fence_is_shared = c->policy.is_shared;
+	if (fence > world.newest_fence[slot])
+		world.newest_fence[slot] = fence;
+}
+
+static void begin_section(struct client *c)
+{
+	const struct lock *lock = &c->session.lock;
+	usec longest = world.is_calm      ? c->policy.ttl / 4
+		       : draw_percent(70) ? c->policy.ttl / 2
+					  : 4 * c->policy.ttl;
+	/* Many a command exits before another client has noticed that it began. */
+	usec length = draw_percent(30) ? 0 : draw_between(0, longest);
+
+	check_exclusion(c);
+	check_fence(c);
+	trace("c%d section begins, %d ms", c->id, (int)(length / USEC_MSEC));
+	check_proof(c);
+	check_validity(c);
+	deadline_init(&c->deadline, &c->deadline_policy, client_clock(c), lock->tenure.valid_until);
+	c->in_section = true;
+	c->section_began = world.now;
+	c->obeys_after = draw_percent(50) ? draw_between(0, c->policy.ttl / 4) : NEVER;
+	c->dies_after = draw_between(0, c->deadline_policy.reap / 2);
+	world.sections++;
+	world.last_held = world.now;
+	schedule(world.now + length, SIM_GONE, c->id, 0, c->section_id, NULL);
+	world_held(length);
+	client_deadline(c, c->section_id);
+}
+
+/* ---- redlock ---- */
+
+/* Rivals get out of step because each event adds bits that no other rival has. */
+static void check_random(const struct client *c, uint64_t before)
+{
+	uint64_t bits = c->session.event.random;
+
+	for (int i = 0; i < world.clients; i++)
+		if (bits == (i == c->id ? before : world.client[i]->session.event.random))
+			breach("step", "c%d has the random bits of c%d", c->id, i);
+}
+
+/* After a stop and SIGCONT, or at random, the client asks the nodes at once if it still holds the
+ * lock. */
+static void extend(struct client *c)
+{
+	const struct lock *lock = &c->session.lock;
+	bool is_asking = lock->tenure.asking || lock_state(lock) != LOCK_HELD;
+	uint32_t round = lock->stamp.round;
+
+	session_extend(&c->session);
+	if (!is_asking && lock_state(lock) == LOCK_HELD && lock->stamp.round == round)
+		breach("extension", "c%d was continued, and does not ask", c->id);
+}
+
+/* However long the client slept: it reads the replies that arrived before it lets any timer expire.
+ */
+static void turn(struct client *c)
+{
+	struct session *s = &c->session;
+	uint64_t before = s->event.random;
+
+	if (world_stops(c))
+		client_wait(c->paused_until);
+	session_step(s, NEVER, -1);
+	check_random(c, before);
+	for (int i = 0; i < world.nodes && s->event.kind == EV_TIME; i++)
+		if (s->pool.reported[i] == CONN_UP && world.wire[c->id][i].replies > 0)
+			breach("answers", "c%d times out, with a reply of n%d unread", c->id, i);
+}
+
+static void keep(struct client *c)
+{
+	const struct lock *lock = &c->session.lock;
+	usec valid_until = lock->tenure.valid_until;
+	usec stopped_until = c->paused_until;
+	bool is_lost = false;
+
+	begin_section(c);
+	while (c->in_section) {
+		turn(c);
+		if (!c->in_section)
+			break;
+		if (c->paused_until != stopped_until || draw_percent(2))
+			extend(c);
+		stopped_until = c->paused_until;
+		if (lock->tenure.valid_until != valid_until && lock_state(lock) == LOCK_HELD) {
+			valid_until = c->deadline.valid_until = lock->tenure.valid_until;
+			trace("c%d extended", c->id);
+			check_proof(c);
+			check_validity(c);
+			client_deadline(c, c->section_id);
+		}
+		if (lock_state(lock) != LOCK_HELD && !is_lost) {
+			is_lost = true;
+			world.losses++;
+			trace("c%d lost: %d", c->id, lock->loss);
+			deadline_lose(&c->deadline, client_clock(c));
+			client_deadline(c, c->section_id);
+		}
+	}
+}
+
+/*
+ * Every key that may still be on a node is recorded as a pending release, for as long as the key
+ * can last. A request that arrives after the client gave up its connection may set the key after
+ * the node reported no key, or after the end of every other key of the session; otherwise the key
+ * lasts longer than the record by exactly the delay of that request.
+ */
+static void check_pending(const struct client *c, int node, int slot)
+{
+	const struct session *s = &c->session;
+	struct sim_node *n = &world.node[node];
+	const struct sim_lock *l = &n->lock[slot];
+	const struct sim_reader *reader = slot == 0 ? node_reader_of(n, s) : NULL;
+	const char *value = reader ? reader->token : l->value;
+	usec left_at = reader ? reader->left_at : l->left_at;
+	usec late_by = reader ? reader->late_by : l->late_by;
+	const struct peer *m = &s->lock.peer[node];
+	bool is_settled = left_at > 0 && (world.wire[c->id][node].settled_at >= left_at ||
+						 world.now >= left_at + c->policy.ttl);
+
+	if (!node_has_key_of(n, slot, s) || n->jumped || is_settled)
+		return;
+	if (!m->pending || !node_is_token(value, s->sent_token[node]) ||
+		(world.slots > 1 && m->slot != slot + 1))
+		breach("pending", "c%d left its key on n%d, and has no record", c->id, node);
+	else if (node_key_ends(n, slot, s) >
+		 true_time(c, m->pending_until) + late_by * 6 / 5 + 2 * USEC_MSEC)
+		breach("pending", "c%d's key on n%d lasts longer than recorded", c->id, node);
+}
+
+static void check_all_pending(const struct client *c)
+{
+	for (int i = 0; i < world.nodes && !world.alias; i++)
+		for (int slot = 0; slot < world.slots; slot++)
+			check_pending(c, i, slot);
+}
+
+/* A client tries for as long as --wait says, and may finish the attempt that is under way then. A
+ * silent queue node may delay the last attempt, and rivals are asked for two node time-outs. */
+static void check_patience(const struct client *c)
+{
+	usec tried = world.now - c->trying_since;
+
+	if (c->paused_until < c->trying_since && c->policy.wait != NEVER &&
+		tried > c->policy.wait + c->policy.wait / 10 + 5 * c->policy.node_timeout +
+				USEC_SEC / 4)
+		breach("patience", "c%d tried for %d ms", c->id, (int)(tried / USEC_MSEC));
+}
+
+/* Among rivals only a minority is ever away: a majority answers each of them in time. */
+static void check_refusal(const struct client *c)
+{
+	const struct lock *lock = &c->session.lock;
+
+	if (world.profile->are_rivals && lock_state(lock) != LOCK_HELD &&
+		lock->refusal == REFUSAL_NO_QUORUM)
+		breach("quorum", "c%d finds none, and a majority is up", c->id);
+}
+
+/* A release is short, whichever nodes do not answer: the caller waits for it. The clock may be
+ * slow. */
+static void check_release_time(const struct client *c, usec since)
+{
+	usec took = world.now - since;
+	usec bound = usec_min(USEC_SEC, c->policy.ttl / 2);
+
+	if (c->paused_until < since && took > bound + bound / 10)
+		breach("patience", "c%d released for %d ms", c->id, (int)(took / USEC_MSEC));
+}
+
+/* redlock reports a lock as lost if and only if a majority misses its key at the release. */
+static void check_end(struct client *c)
+{
+	const struct lock *lock = &c->session.lock;
+	bool is_lost = lock->loss == LOSS_DENIED;
+	int missed = 0, told = 0;
+
+	for (int i = 0; i < world.nodes; i++) {
+		const struct wire *w = &world.wire[c->id][i];
+
+		missed += w->end_missed;
+		told += w->end_missed && w->end_told;
+	}
+	if (!c->is_ending || world.alias > 0)
+		return;
+	world.denials += is_lost;
+	if (is_lost && missed <= world.nodes / 2)
+		breach("end", "c%d says lost, and %d of %d miss its key", c->id, missed,
+			world.nodes);
+	if (is_lost && !world.profile->forgets && !world.profile->interferes)
+		breach("end", "c%d says lost, and no key was lost", c->id);
+	if (!is_lost && told > world.nodes / 2 && client_clock(c) < lock->tenure.valid_until)
+		breach("end", "c%d says released, and %d of %d missed its key", c->id, told,
+			world.nodes);
+}
+
+/* A key that its holder lets expire excludes other clients until its end. */
+static void check_left(const struct client *c, usec since)
+{
+	int left = 0;
+
+	for (int i = 0; i < world.nodes; i++) {
+		struct sim_node *n = &world.node[i];
+		const struct sim_reader *reader = node_reader_of(n, &c->session);
+		const char *value = reader ? reader->token : n->lock[slot_of(c)].value;
+
+		left += node_has_key(n, slot_of(c)) &&
+			strcmp(value + TOKEN_ID_LEN, c->session.token + TOKEN_ID_LEN) == 0;
+	}
+	if (!c->had_fault && !world.alias && left <= world.nodes / 2 &&
+		world.now < since + c->leave_for * 9 / 10 - 2 * USEC_MSEC)
+		breach("leave", "c%d left its key on %d of %d", c->id, left, world.nodes);
+}
+
+static bool node_is_up(int i)
+{
+	const struct sim_node *n = &world.node[i];
+
+	return !n->down && world.now >= n->paused_until && world.now >= world.wire[0][i].cut_until;
+}
+
+/* Returns true if the client got the lock. */
+static bool run_once(struct client *c)
+{
+	struct session *s = &c->session;
+	struct err e;
+	char owner[24];
+	usec since;
+	bool got_it, saw_it_free, is_left;
+	int rc;
+
+	c->sessions++;
+	c->policy.is_shared = world.slots == 1 && draw_percent(world.readers_percent);
+	/* Some take over: the newest is the first. Not drawn. */
+	c->policy.ticket =
+		!world.is_fair && (world.seed + c->sessions) % 8 == 0 ? -client_wall(c) : 0;
+	snprintf(owner, sizeof(owner), "c%d.%u", c->id, c->sessions);
+	memset(s->sent_token, 0, sizeof(s->sent_token)); /* a new process */
+	net_begin_session(c->id);
+	rc = session_open(s, &c->policy, &world.list, &ONE_KEY("k"), owner, &e);
+	assert(rc == 0);
+	c->had_fault = !world.is_healthy;
+	c->trying_since = world.now;
+	c->joined_at = NEVER;
+	c->chatted_until = c->tried_until = 0;
+	c->wants_since = usec_min(c->wants_since, world.now);
+	session_start(s);
+	for (uint32_t attempt = 0; lock_state(&s->lock) == LOCK_TRYING;) {
+		turn(c);
+		if (s->lock.stamp.attempt != attempt && lock_state(&s->lock) == LOCK_TRYING) {
+			memcpy(c->fence_floor, world.newest_fence, sizeof(c->fence_floor));
+			check_attempts(c);
+		}
+		attempt = s->lock.stamp.attempt;
+	}
+	check_patience(c);
+	check_refusal(c);
+	c->asked_all = true;
+	for (int i = 0; i < world.nodes; i++)
+		c->asked_all &= !node_is_up(i) || s->lock.peer[i].was_sent > 0;
+	if (lock_state(&s->lock) == LOCK_HELD)
+		check_order(c);
+	c->trying_since = NEVER;
+	got_it = lock_state(&s->lock) == LOCK_HELD;
+	saw_it_free = c->policy.only_looks && s->lock.refusal == REFUSAL_NONE;
+	trace("c%d %s", c->id, got_it ? "holds it" : saw_it_free ? "sees it free" : "is refused");
+	if (got_it) {
+		c->wants_since = NEVER;
+		keep(c);
+	} else if (saw_it_free) {
+		c->wants_since = NEVER;
+	} else {
+		world.refusals++;
+	}
+	c->leave_for =
+		draw_percent(world.leave_percent) ? draw_between(USEC_MSEC, c->policy.ttl) : 0;
+	c->window_until = 0;
+	since = world.now;
+	is_left = lock_state(&s->lock) == LOCK_HELD && c->leave_for > 0;
+	c->is_ending = lock_state(&s->lock) == LOCK_HELD;
+	net_begin_release(c->id);
+	session_release(s, c->leave_for);
+	/* The lock may have expired unnoticed. */
+	c->is_ending = c->is_ending && s->lock.loss == LOSS_NONE;
+	while (lock_state(&s->lock) != LOCK_OVER)
+		turn(c);
+	check_end(c);
+	c->is_ending = false;
+	check_release_time(c, since);
+	check_all_pending(c);
+	session_close(s);
+	trace("c%d is through", c->id);
+	/* On a healthy network a release leaves no key of any attempt, once the bytes in the
+	 * sockets have arrived. */
+	if (!c->had_fault) {
+		nap(world.patience);
+		for (int i = 0; i < world.nodes * world.slots; i++)
+			if (!c->had_fault &&
+				node_has_key_of(&world.node[i / world.slots], i % world.slots, s))
+				breach("release", "c%d left its key on n%d", c->id,
+					i / world.slots);
+		if (is_left)
+			check_left(c, since);
+	}
+	return got_it || saw_it_free;
+}
+
+static void live(void)
+{
+	struct client *c = running;
+	bool got_it, is_patient;
+
+	nap(draw_between(0, world.profile->are_rivals ? world.start_spread : 2 * c->policy.ttl));
+	for (;;) {
+		got_it = run_once(c);
+		/* redlock refuses two names of one server. */
+		if (world.profile->are_rivals || (world.is_calm && (got_it || world.alias > 0)))
+			break;
+		is_patient = !got_it || draw_percent(50);
+		nap(is_patient ? draw_between(0, c->policy.ttl / (world.is_long ? 10 : 1)) : 0);
+	}
+	c->done = true;
+	trace("c%d is done", c->id);
+	swapcontext(&c->context, &scheduler);
+	abort();
+}
+
+void client_begin(struct client *c, int id)
+{
+	char *stack = c->stack ? c->stack : malloc(STACK_SIZE);
+
+	assert(stack);
+	c->id = id;
+	c->stack = stack;
+	c->done = c->crashed = c->in_section = c->told_over = c->is_ending = false;
+	c->trying_since = c->wants_since = c->idle_since = c->joined_at = NEVER;
+	c->paused_until = 0;
+	c->wake_id++;
+	c->section_id++;
+	getcontext(&c->context);
+	c->context.uc_stack.ss_sp = stack;
+	c->context.uc_stack.ss_size = STACK_SIZE;
+	makecontext(&c->context, live, 0);
+	c->waiting = true;
+	schedule(world.now, SIM_WAKE, id, 0, c->wake_id, NULL);
+}
+
+/* redlock is killed: the bytes that it sent may still arrive. The supervisor notices and ends the
+ * command; redlock is started anew later. */
+void client_crash(struct client *c)
+{
+	trace("c%d is killed", c->id);
+	net_crash_client(c->id);
+	c->trying_since = c->wants_since = NEVER;
+	if (c->in_section) {
+		deadline_lose(&c->deadline, client_clock(c));
+		client_deadline(c, c->section_id);
+	}
+	c->crashed = true;
+	c->waiting = false;
+	c->wake_id++;
+}

@@ -1,0 +1,820 @@
+/*
+ * The kernel and the network under redlock's own io/pool.c and io/session.c: the functions of
+ * io/conn.h, io/resolve.h and io/alarm.h, and ppoll, clock_gettime and getrandom, all driven by the
+ * seed. One connection keeps the order of its bytes, as TCP does; bytes sent on a connection that
+ * the client has given up may still arrive, also after bytes that it sends on the next one.
+ */
+#include "sim/sim.h"
+
+#include "io/alarm.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define MESSAGES 4096
+#define KEEPALIVE (300 * USEC_SEC) /* then a server gives up a silent connection */
+
+static struct message messages[MESSAGES];
+static int free_message, most_messages; /* messages in use, and the most that ever were */
+
+/* ---- clocks, randomness, names ---- */
+
+int clock_gettime(clockid_t id, struct timespec *ts)
+{
+	/* This machine is never suspended: all its other clocks agree. */
+	usec now = id == CLOCK_REALTIME ? client_wall(running) : client_clock(running);
+
+	ts->tv_sec = now / USEC_SEC;
+	ts->tv_nsec = now % USEC_SEC * 1000;
+	return 0;
+}
+
+ssize_t getrandom(void *dst, size_t length, unsigned int flags)
+{
+	unsigned char *bytes = dst;
+
+	(void)flags;
+	for (size_t i = 0; i < length; i += sizeof(uint64_t)) {
+		uint64_t bits = draw();
+
+		memcpy(bytes + i, &bits, length - i < sizeof(bits) ? length - i : sizeof(bits));
+	}
+	return (ssize_t)length;
+}
+
+void resolve_nodes(const struct node_list *list, usec timeout, struct addresses out[NODES_MAX])
+{
+	(void)timeout;
+	for (int i = 0; i < list->count; i++)
+		out[i].count = 1;
+}
+
+bool addresses_overlap(const struct addresses *a, const struct addresses *b)
+{
+	(void)a, (void)b;
+	return false;
+}
+
+int alarm_open(struct err *e)
+{
+	(void)e;
+	return -1 + 1000; /* never closed: see close() */
+}
+
+void alarm_set(int fd, usec at)
+{
+	(void)fd, (void)at; /* ppoll has the same time */
+}
+
+int close(int fd)
+{
+	(void)fd;
+	return 0;
+}
+
+/* Sleeps until bytes arrive, the time has come, or the command has exited. */
+static int sleep_until(struct pollfd *fds, nfds_t count, const struct timespec *timeout)
+{
+	struct client *c = running;
+	usec until = NEVER;
+	int nodes = (int)count - 2;
+
+	if (timeout)
+		until = true_time(c, client_clock(c) + timeout->tv_sec * USEC_SEC +
+					     (timeout->tv_nsec + 999) / 1000);
+	for (int i = 0; i < nodes; i++)
+		if (c->session.pool.conn[i].state == CONN_DOWN &&
+			c->session.pool.reported[i] != CONN_DOWN)
+			breach("answers", "c%d sleeps, not told that n%d is lost", c->id, i);
+	client_wait(until);
+	for (int i = 0; i < nodes; i++) {
+		struct wire *w = &world.wire[c->id][i];
+
+		fds[i].revents = w->is_up || w->is_broken || w->replies > 0 ? POLLIN : 0;
+	}
+	fds[nodes].revents = c->told_over ? POLLIN : 0;
+	c->told_over = false;
+	return 1;
+}
+
+int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask)
+{
+	(void)mask;
+	return sleep_until(fds, count, timeout);
+}
+
+/* The name of ppoll in a hardened build (_FORTIFY_SOURCE). */
+int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+	const sigset_t *mask, size_t size);
+int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+	const sigset_t *mask, size_t size)
+{
+	(void)mask, (void)size;
+	return sleep_until(fds, count, timeout);
+}
+
+/* ---- delays ---- */
+
+static usec one_way(const struct wire *w)
+{
+	usec d = w->rtt / 2 + draw_between(0, w->rtt / 4 + 1);
+
+	if (!world.is_calm && draw_percent(world.spike_percent))
+		d += draw_between(0, world.spike_max);
+	return d;
+}
+
+/* Not before the bytes sent earlier, and not while the wire is cut. */
+static usec arrival(const struct wire *w, usec at, usec after)
+{
+	return usec_max(usec_max(at, after), w->cut_until);
+}
+
+/* ---- connections, with the functions of io/conn.h ---- */
+
+static int node_of(const struct conn *c)
+{
+	return (int)(c - running->session.pool.conn);
+}
+
+static struct wire *wire_of(const struct conn *c)
+{
+	return &world.wire[running->id][node_of(c)];
+}
+
+/* Two names of one server lead to one server. */
+static struct sim_node *server_of(int node)
+{
+	return &world.node[node == world.alias ? 0 : node];
+}
+
+static void renew(struct wire *w)
+{
+	w->id++;
+	w->serve_at = w->back_at = w->held_until = 0;
+	w->queued = w->served = 0;
+	for (int i = 0; i < w->replies; i++)
+		free(w->incoming[i]);
+	w->replies = w->heard = 0;
+	w->is_up = w->is_broken = w->is_deaf = w->is_followed = false;
+}
+
+void conn_init(struct conn *c, const struct node *node, struct addresses *addresses)
+{
+	c->node = node;
+	c->addresses = addresses;
+	c->state = CONN_DOWN;
+	c->pending_count = 0;
+	c->fd = -1;
+	renew(wire_of(c));
+}
+
+static bool is_on(const struct message *m, int client, int node)
+{
+	return m->op != OP_NONE && m->client == client && m->node == node &&
+	       m->wire == world.wire[client][node].id;
+}
+
+/* The client has given the connection up: replies from now on are late. */
+static void leave(int client, int node)
+{
+	for (int i = 0; i < most_messages; i++)
+		if (is_on(&messages[i], client, node) && !messages[i].left_at)
+			messages[i].left_at = world.now;
+}
+
+/* When the server notices that the connection was closed, or is broken: the end of a connection
+ * travels as all bytes do. Until then the server counts a subscription as a receiver. */
+static void tell_close(int client, int node)
+{
+	const struct wire *w = &world.wire[client][node];
+	struct sim_node *n = server_of(node);
+	usec at = arrival(w, world.now + one_way(w), w->serve_at);
+
+	for (int i = 0; i < n->subscribers; i++) {
+		struct sim_subscriber *subscriber = &n->subscriber[i];
+
+		if (subscriber->client == client && subscriber->node == node &&
+			subscriber->wire == w->id)
+			subscriber->noticed_at = usec_min(subscriber->noticed_at,
+				world.now + (w->is_deaf ? KEEPALIVE : at - world.now));
+	}
+}
+
+/* Bytes that were sent and not served yet are lost, or arrive late. */
+static void give_up(int client, int node)
+{
+	struct wire *w = &world.wire[client][node];
+
+	tell_close(client, node);
+	leave(client, node);
+	for (int i = 0; i < most_messages; i++)
+		if (is_on(&messages[i], client, node))
+			messages[i].wire = draw_percent(50) ? 0 : UINT32_MAX;
+	renew(w);
+}
+
+void conn_abort(struct conn *c)
+{
+	give_up(running->id, node_of(c));
+	c->state = CONN_DOWN;
+	c->pending_count = 0;
+}
+
+void conn_close(struct conn *c)
+{
+	/* An orderly close: all bytes sent before it arrive. */
+	tell_close(running->id, node_of(c));
+	renew(wire_of(c));
+	c->state = CONN_DOWN;
+	c->pending_count = 0;
+}
+
+static void begin_round(struct wire *w, uint32_t round)
+{
+	if (w->round != round) {
+		w->opened = w->sent = 0;
+		w->round_began = world.now;
+	}
+	w->round = round;
+}
+
+void conn_open(struct conn *c)
+{
+	struct wire *w = wire_of(c);
+
+	begin_round(w, running->session.lock.stamp.round);
+	w->sent = 0;
+	w->end_opened++;
+	/* Once to ask, and twice more to release; while it waits, once a second at most. */
+	if (++w->opened > 3 + (world.now - w->round_began) / USEC_SEC)
+		breach("requests", "c%d opened n%d %d times in round %u", running->id, node_of(c),
+			w->opened, w->round);
+
+	conn_abort(c);
+	c->state = CONN_OPENING;
+	schedule(arrival(w, world.now + 2 * one_way(w), 0), SIM_CONNECTED, running->id, node_of(c),
+		w->id, NULL);
+}
+
+void net_connected(int client, int node, uint32_t id)
+{
+	struct wire *w = &world.wire[client][node];
+
+	if (w->id != id)
+		return;
+	/* The kernel of a stopped server accepts connections, too. */
+	w->is_up = !server_of(node)->down;
+	w->is_broken = !w->is_up;
+	trace("c%d n%d %s", client, node, w->is_up ? "connected" : "refused");
+	client_go_on(world.client[client]);
+}
+
+static void fail(struct conn *c, enum reason reason)
+{
+	leave(running->id, node_of(c));
+	c->failure = reply_absent(reason, NULL);
+	c->state = CONN_DOWN;
+	c->pending_count = 0;
+}
+
+void conn_handle(struct conn *c, short revents)
+{
+	struct wire *w = wire_of(c);
+
+	(void)revents;
+	/* The socket returns the bytes before the end of the stream first, and the end at the next
+	 * read: replies that were not taken until then are lost. */
+	if (w->heard < w->replies)
+		w->heard = w->replies;
+	else if (c->state == CONN_OPENING && w->is_up)
+		c->state = CONN_UP;
+	else if (c->state != CONN_DOWN && w->is_broken)
+		fail(c, c->state == CONN_OPENING ? REASON_CONNECT : REASON_CLOSED);
+}
+
+short conn_wants(const struct conn *c)
+{
+	return c->state == CONN_DOWN ? 0 : POLLIN;
+}
+
+enum reason conn_late_reason(const struct conn *c)
+{
+	return c->state == CONN_UP ? REASON_TIMEOUT : REASON_CONNECT_TIMEOUT;
+}
+
+usec conn_due(const struct conn *c)
+{
+	(void)c;
+	return NEVER;
+}
+
+/* True for the release of a lock that its client held to the end, as far as the client knows; false
+ * for the release of an earlier attempt's token, and of a reservation. */
+static bool is_end(const struct message *m)
+{
+	return running->is_ending && (m->op == OP_HAND_OFF || m->op == OP_EXPIRE) &&
+	       !strstr(node_arg(&m->request, "flags"), FLAG_LEAVES);
+}
+
+/* Copies the request, for the client's strings change. */
+static void keep_request(struct request *kept, const struct request *r)
+{
+	*kept = *r;
+	kept->used = 0;
+	for (int i = 0; i < r->argc; i++) {
+		bool is_argument = i > (r->op == OP_SUBSCRIBE ? 0 : 2);
+
+		kept->argv[i] = is_argument ? kept->text + kept->used : NULL;
+		if (!is_argument)
+			continue;
+		assert(kept->used + r->len[i] < sizeof(kept->text));
+		memcpy(kept->text + kept->used, r->argv[i], r->len[i] + 1);
+		kept->used += r->len[i] + 1;
+	}
+}
+
+static bool is_of_waiter(enum op op)
+{
+	return op == OP_SUBSCRIBE || op == OP_JOIN;
+}
+
+void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now)
+{
+	struct wire *w = wire_of(c);
+	struct message *m = &messages[free_message];
+	int index = free_message;
+
+	assert(c->pending_count < CONN_PENDING_MAX && index >= 0);
+	free_message = m->next_free;
+	most_messages = index < most_messages ? most_messages : index + 1;
+	keep_request(&m->request, r);
+	m->client = running->id;
+	m->node = node_of(c);
+	m->wire = w->id;
+	m->left_at = 0;
+	m->op = r->op;
+	m->round = round;
+	m->session = running->sessions;
+	m->is_end = is_end(m);
+	w->end_sent += m->is_end;
+	c->pending[c->pending_count++] =
+		(struct pending){.op = r->op, .round = round, .sent_at = now};
+	/* In each round the client asks a node once, and a few times more if the votes are split;
+	 * before or after that, it may send one release, and one more if the first had no clean
+	 * answer; and it repairs a key once. While it waits, it may queue and leave the queue. */
+	begin_round(w, round);
+	w->sent += !is_of_waiter(r->op);
+	if (w->sent > 20 + (world.now - w->round_began) / USEC_SEC)
+		breach("requests", "c%d sent n%d %d requests in round %u", running->id, m->node,
+			w->sent, round);
+	if (is_of_waiter(r->op))
+		client_chats(running);
+	m->place = ++w->queued;
+	/* Requests in one packet arrive at once. */
+	w->serve_at =
+		w->is_followed ? w->serve_at : arrival(w, world.now + one_way(w), w->serve_at);
+	w->is_followed = r->is_followed;
+	schedule(w->serve_at, SIM_SERVE, index, 0, 0, NULL);
+	hash_in((uint64_t)round << 32 | (uint64_t)m->client << 16 | (uint64_t)m->node << 8 | r->op);
+	trace("c%d n%d sends %s round %u", running->id, m->node, node_op_name(r->op), round);
+}
+
+static void discard(struct message *m)
+{
+	m->op = OP_NONE;
+	m->next_free = free_message;
+	free_message = (int)(m - messages);
+}
+
+void net_begin_session(int client)
+{
+	for (int i = 0; i < SIM_NODES; i++) {
+		world.wire[client][i].yes_round = world.wire[client][i].round = 0;
+		world.wire[client][i].settled_at = 0;
+	}
+}
+
+void net_begin_release(int client)
+{
+	const struct client *c = world.client[client];
+
+	for (int i = 0; i < SIM_NODES; i++) {
+		struct wire *w = &world.wire[client][i];
+
+		/* The client relies on a connection that is broken, or may still be established. */
+		w->end_opened =
+			c->session.lock.peer[i].link != LINK_DOWN && (w->is_broken || !w->is_up);
+		w->end_sent = 0;
+		w->end_missed = w->end_told = false;
+	}
+}
+
+/* The error that a busy, loading or broken server sends in place of the script's reply. */
+static void refuse(struct resp *resp)
+{
+	static const char *const errors[] = {
+		"LOADING Redis is loading the dataset in memory",
+		"READONLY You can't write against a read only replica.",
+		"OOM command not allowed when used memory > 'maxmemory'.",
+		"BUSY Redis is busy running a script.",
+		"ERR max number of clients reached",
+	};
+	const char *error = errors[draw_between(0, sizeof(errors) / sizeof(errors[0]) - 1)];
+
+	resp->is_array = 0;
+	resp->count = 1;
+	resp->item[0].type = RESP_ERROR;
+	resp->item[0].integer = 0;
+	resp->item[0].len = strlen(error);
+	memcpy(resp->item[0].text, error, resp->item[0].len + 1);
+}
+
+/* The record of granted votes, by true time: the yardstick for every conclusion of the client.
+ * Returns true for the vote that completes a majority. */
+static bool note_yes(const struct message *m, struct sim_node *n)
+{
+	struct wire *w = &world.wire[m->client][m->node];
+	struct client *c = world.client[m->client];
+	int before = 0;
+
+	if (m->session != c->sessions ||
+		(m->op != OP_ACQUIRE && m->op != OP_EXTEND && m->op != OP_EXPIRE))
+		return false;
+	if (m->op == OP_EXPIRE && n->ended_revoked)
+		return false;
+	if (m->op == OP_EXPIRE) {
+		usec lasts = node_key_ends(n, node_slot_of(&m->request), &c->session) - world.now;
+
+		/* Tolerate a twentieth by the clocks' drift, and one tick of Redis' clock. */
+		if (lasts < c->leave_for * 9 / 10 - 2 * USEC_MSEC ||
+			lasts > c->leave_for * 11 / 10 + 2 * USEC_MSEC)
+			breach("leave", "c%d's key on n%d lasts %d ms, not %d", m->client, m->node,
+				(int)(lasts / USEC_MSEC), (int)(c->leave_for / USEC_MSEC));
+		return false;
+	}
+	for (int i = 0; i < world.nodes; i++)
+		before += world.wire[m->client][i].yes_round == m->round;
+	if (w->yes_round == m->round)
+		before--;
+	else if (w->yes_round > m->round) /* late */
+		return false;
+	w->yes_round = m->round;
+	w->yes_until = node_key_ends(n, node_slot_of(&m->request), &c->session);
+	w->yes_life = n->life;
+	return before + 1 == world.nodes / 2 + 1;
+}
+
+/* The token identifies the key: a late message may belong to an earlier session of the client. An
+ * extension of a key that was set late keeps that key marked as late. A late release says nothing
+ * about the entry of an earlier attempt that it leaves among the readers. */
+static void note_lateness(const struct message *m, struct sim_node *n)
+{
+	struct sim_lock *l = &n->lock[node_slot_of(&m->request)];
+	struct sim_reader *reader = node_reader(n, node_arg(&m->request, "token"));
+	usec *left_at = reader ? &reader->left_at : &l->left_at;
+	usec *late_by = reader ? &reader->late_by : &l->late_by;
+
+	if (m->op == OP_UNDO || m->op == OP_HAND_OFF || m->op == OP_JOIN)
+		return;
+	if (m->left_at) {
+		*left_at = m->left_at;
+		*late_by = world.now - m->left_at;
+	} else if (m->op == OP_ACQUIRE || m->op == OP_REPAIR) {
+		*left_at = *late_by = 0;
+	}
+}
+
+/* ---- messages ---- */
+
+static void drop_closed_subscribers(struct sim_node *n)
+{
+	int count = 0;
+
+	for (int i = 0; i < n->subscribers; i++)
+		if (world.now < n->subscriber[i].noticed_at)
+			n->subscriber[count++] = n->subscriber[i];
+	n->subscribers = count;
+}
+
+static void subscribe(struct sim_node *n, const struct message *m)
+{
+	const char *waiter = strrchr(m->request.argv[1], ':') + 1;
+	struct sim_subscriber *subscriber = &n->subscriber[n->subscribers];
+
+	for (int i = 0; i < n->subscribers; i++)
+		if (n->subscriber[i].client == m->client && n->subscriber[i].node == m->node &&
+			n->subscriber[i].wire == m->wire)
+			return;
+	assert(n->subscribers++ < SIM_SUBSCRIBERS);
+	*subscriber = (struct sim_subscriber){
+		.client = m->client, .node = m->node, .wire = m->wire, .noticed_at = NEVER};
+	snprintf(subscriber->waiter, sizeof(subscriber->waiter), "%s", waiter);
+}
+
+static void deliver(const struct sim_subscriber *to, const struct sim_message *message)
+{
+	struct wire *w = &world.wire[to->client][to->node];
+	struct incoming *in;
+
+	if (w->id != to->wire || w->is_broken || w->is_deaf)
+		return;
+	in = calloc(1, sizeof(*in));
+	assert(in);
+	in->is_push = true;
+	in->message = *message;
+	/* The client may ask because of it. */
+	world.client[to->client]->chatted_until = 0;
+	w->back_at = arrival(w, world.now + one_way(w), w->back_at);
+	schedule(w->back_at, SIM_ANSWER, to->client, to->node, w->id, in);
+	trace("n%d %s c%d", to->node,
+		message->text[0]     ? "wakes"
+		: message->waiter[0] ? "nudges"
+				     : "calls back",
+		to->client);
+}
+
+/* Sends the messages that a script published. Returns the last client that was woken; -1: none. */
+static int deliver_all(struct sim_node *n)
+{
+	int woken = -1;
+
+	for (int i = 0; i < n->published; i++)
+		for (int j = 0; j < n->subscribers; j++) {
+			const struct sim_message *message = &n->message[i];
+			const struct sim_subscriber *to = &n->subscriber[j];
+
+			if (message->waiter[0] && strcmp(message->waiter, to->waiter) != 0)
+				continue;
+			deliver(to, message);
+			if (message->text[0])
+				woken = to->client;
+		}
+	n->published = 0;
+	return woken;
+}
+
+/* ---- serving ---- */
+
+/* The server's reply to a request that is not refused. */
+static void serve(struct sim_node *n, const struct message *m, struct resp *resp)
+{
+	if (m->op != OP_SUBSCRIBE) {
+		node_serve(n, &m->request, resp);
+		return;
+	}
+	subscribe(n, m);
+	resp->is_array = 0;
+	resp->count = 1;
+	resp->item[0].type = RESP_STATUS;
+}
+
+static bool is_yes(const struct resp *resp)
+{
+	return resp->is_array && resp->item[0].integer == CODE_YES;
+}
+
+void net_serve(int index)
+{
+	struct message *m = &messages[index];
+	struct wire *w = &world.wire[m->client][m->node];
+	struct sim_node *n = server_of(m->node);
+	struct incoming *in, unheard;
+	struct resp *resp;
+	bool is_heard = m->wire == w->id && !w->is_broken, spoils, makes_majority;
+	usec until = n->paused_until;
+	int client = m->client, node = m->node, woken;
+
+	if (m->wire == w->id)
+		until = w->held_until = usec_max(until, w->held_until);
+	/* However long each request was delayed, they are served in the order in which they were
+	 * sent.
+	 */
+	if (m->wire == w->id && m->place != w->served + 1)
+		until = usec_max(until, world.now) + 1;
+	if (!n->down && world.now < until) {
+		schedule(until, SIM_SERVE, index, 0, 0, NULL);
+		return;
+	}
+	if (m->wire == w->id)
+		w->served++;
+	/* The server is down, or the request never arrived. */
+	if (n->down || m->wire == UINT32_MAX || (m->wire == w->id && w->is_deaf)) {
+		discard(m);
+		return;
+	}
+	/* The reply to a connection that was given up has no reader. */
+	if (m->op == OP_SUBSCRIBE && !is_heard) {
+		discard(m);
+		return;
+	}
+	in = is_heard ? malloc(sizeof(*in)) : &unheard;
+	assert(in);
+	in->is_push = false;
+	resp = &in->resp;
+	drop_closed_subscribers(n);
+	if (m->is_end && m->session == world.client[m->client]->sessions && w->end_sent == 1)
+		w->end_missed = !node_has_token(
+			n, node_slot_of(&m->request), node_arg(&m->request, "token"));
+	/* Served, but the reply breaks the protocol; or not served. */
+	spoils = world.now < n->refuses_until && draw_percent(30);
+	if (world.now < n->refuses_until && !spoils)
+		refuse(resp);
+	else
+		serve(n, m, resp);
+	makes_majority = is_yes(resp) && note_yes(m, n);
+	if (is_yes(resp))
+		note_lateness(m, n);
+	if (m->op == OP_JOIN && resp->is_array)
+		client_joined(world.client[client], m->session);
+	/* Or bytes that the parser rejects: then the connection is useless. */
+	if (spoils)
+		resp->count -= draw_percent(50) ? 1 : resp->count;
+	if (m->op == OP_JOIN && resp->is_array)
+		trace("n%d puts c%d into its queue, at %d of %d", node, client,
+			(int)resp->item[REPLY_RANK - 1].integer, n->waiters);
+	if (resp->is_array)
+		trace("n%d serves c%d%s: %d, %d ms%s", node, client, is_heard ? "" : " late",
+			(int)resp->item[0].integer, (int)resp->item[1].integer,
+			spoils ? ", and says garbage" : "");
+	else
+		trace("n%d %s c%d", node, m->op == OP_SUBSCRIBE ? "subscribes" : "refuses", client);
+	/* Messages first: so they are read before the reply, which may be to their receiver. */
+	woken = deliver_all(n);
+	if (is_heard) {
+		w->back_at = arrival(w, world.now + one_way(w), w->back_at);
+		schedule(w->back_at, SIM_ANSWER, client, node, w->id, in);
+	}
+	discard(m);
+	if (makes_majority)
+		world_trap(world.client[client], node);
+	if (woken >= 0)
+		world_woken(world.client[woken]);
+}
+
+void net_answer(int client, int node, uint32_t id, struct incoming *in)
+{
+	struct wire *w = &world.wire[client][node];
+
+	/* A client that is stopped for long gets no more messages than its socket has room for. */
+	if (w->id != id || w->is_broken || w->is_deaf ||
+		(in->is_push && w->replies >= SIM_WIRE_QUEUE - CONN_PENDING_MAX)) {
+		free(in);
+		return;
+	}
+	assert(w->replies < SIM_WIRE_QUEUE);
+	w->incoming[w->replies++] = in;
+	client_go_on(world.client[client]);
+}
+
+static struct incoming *take_incoming(struct wire *w)
+{
+	struct incoming *in = w->incoming[0];
+
+	w->replies--;
+	w->heard--;
+	memmove(w->incoming, w->incoming + 1, (size_t)w->replies * sizeof(w->incoming[0]));
+	return in;
+}
+
+/* The strings are valid until the next call, for any connection. */
+static struct push push_of(const struct sim_message *message)
+{
+	static char channel[CHANNEL_MAX], text[sizeof(message->text)];
+
+	if (message->waiter[0])
+		snprintf(channel, sizeof(channel), CHANNEL_WAKE, "k", message->waiter);
+	else
+		snprintf(channel, sizeof(channel), CHANNEL_QUEUE, "k");
+	memcpy(text, message->text, sizeof(text));
+	return (struct push){.channel = channel,
+		.channel_len = strlen(channel),
+		.message = text,
+		.message_len = strlen(text)};
+}
+
+static struct reply reply_of(struct conn *c, enum op op, const struct resp *resp)
+{
+	struct reply reply = {.vote = VOTE_YES};
+
+	if (op != OP_SUBSCRIBE || resp->item[0].type == RESP_ERROR)
+		reply = reply_read(op, resp);
+	/* A connection that is not subscribed is of no use. */
+	if (op == OP_SUBSCRIBE && reply.vote != VOTE_YES) {
+		fail(c, reply.reason);
+		c->failure = reply;
+	}
+	return reply;
+}
+
+bool conn_next_reply(struct conn *c, struct pending *request, struct reply *reply)
+{
+	struct wire *w = wire_of(c);
+	struct incoming *in = w->incoming[0];
+
+	if (c->state != CONN_UP || w->heard == 0)
+		return false;
+	if (!in->is_push && !in->resp.count) {
+		fail(c, REASON_GARBAGE);
+		return false;
+	}
+	take_incoming(w);
+	if (in->is_push) {
+		*request = (struct pending){.is_push = true};
+		c->push = push_of(&in->message);
+		free(in);
+		return true;
+	}
+	*request = c->pending[0];
+	c->pending_count--;
+	memmove(c->pending, c->pending + 1, (size_t)c->pending_count * sizeof(c->pending[0]));
+	*reply = reply_of(c, request->op, &in->resp);
+	w->end_told = reply->vote != VOTE_ABSENT && w->end_sent == 1 && w->end_opened <= 1 &&
+		      (request->op == OP_HAND_OFF || request->op == OP_EXPIRE);
+	if (!is_of_waiter(request->op) &&
+		(reply->vote == VOTE_FOREIGN || reply->vote == VOTE_GONE ||
+			(reply->vote == VOTE_YES &&
+				(request->op == OP_UNDO || request->op == OP_HAND_OFF))))
+		w->settled_at = world.now;
+	free(in);
+	return true;
+}
+
+/* ---- faults ---- */
+
+static void break_wire(int client, int node, usec at)
+{
+	schedule(at, SIM_BROKEN, client, node, world.wire[client][node].id, NULL);
+}
+
+void net_broken(int client, int node, uint32_t id)
+{
+	struct wire *w = &world.wire[client][node];
+
+	if (w->id != id)
+		return;
+	tell_close(client, node);
+	w->is_broken = true;
+	trace("c%d n%d broken", client, node);
+	client_go_on(world.client[client]);
+}
+
+void net_cut(int client, int node, usec until)
+{
+	struct wire *w = &world.wire[client][node];
+
+	w->cut_until = usec_max(w->cut_until, until);
+	/* Bytes under way at this moment arrive; bytes that wait for the end of the cut may find
+	 * the connection broken instead. */
+	if (w->is_up && draw_percent(30))
+		break_wire(client, node, until);
+}
+
+void net_deafen(int client, int node)
+{
+	struct wire *w = &world.wire[client][node];
+
+	w->is_deaf = w->is_up;
+}
+
+void net_crash_node(int node)
+{
+	for (int client = 0; client < world.clients; client++) {
+		const struct wire *w = &world.wire[client][node];
+
+		if (w->is_up)
+			break_wire(client, node, world.now + one_way(w));
+	}
+}
+
+void net_crash_client(int client)
+{
+	for (int i = 0; i < world.nodes; i++)
+		give_up(client, i);
+}
+
+void net_reset(void)
+{
+	for (int i = 0; i < SIM_CLIENTS; i++)
+		for (int j = 0; j < SIM_NODES; j++) {
+			struct wire *w = &world.wire[i][j];
+
+			w->id = 0;
+			w->rtt = w->cut_until = 0;
+			w->yes_round = 0;
+			w->settled_at = 0;
+			renew(w);
+		}
+	/* Messages that were never used stay in their first order. */
+	if (!messages[0].next_free)
+		most_messages = MESSAGES;
+	for (int i = 0; i < most_messages; i++) {
+		messages[i].op = OP_NONE;
+		messages[i].next_free = i + 1 < MESSAGES ? i + 1 : -1;
+	}
+	free_message = most_messages = 0;
+}

@@ -1,0 +1,1018 @@
+/* The seed, the heap of events, and the faults. */
+#include "sim/sim.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct world world;
+struct client *running;
+
+#define WALL_BASE (1000000 * USEC_SEC) /* the time of day at the start */
+#define APART_MAX \
+	(10 * USEC_SEC) /* and the most that two clients' may differ, where it matters \
+			 */
+#define STEP_MAX (29 * USEC_SEC) /* a clock may be wrong by this much without being noticed */
+#define EVENTS_MAX 16384
+#define INSTANT_MAX 10000 /* events without any time between them */
+
+static struct sim_event heap[EVENTS_MAX];
+static int heap_count;
+static uint32_t order;
+
+/* ---- the seed ---- */
+
+/* splitmix64 (Steele, Lea, Flood 2014) */
+uint64_t draw(void)
+{
+	uint64_t z = world.random += 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+int64_t draw_between(int64_t low, int64_t high)
+{
+	return high <= low ? low : low + (int64_t)(draw() % (uint64_t)(high - low + 1));
+}
+
+bool draw_percent(int percent)
+{
+	return (int)(draw() % 100) < percent;
+}
+
+/* ---- messages ---- */
+
+void hash_in(uint64_t what)
+{
+	world.hash = (world.hash ^ what) * 0x100000001b3;
+}
+
+void trace(const char *format, ...)
+{
+	va_list args;
+
+	/* Formatting the numbers would cost more than everything else. The events determine them
+	 * anyway. */
+	for (const char *c = format; *c; c++)
+		hash_in((unsigned char)*c);
+	if (!world.traces)
+		return;
+	printf("%12.6f ", (double)world.now / (double)USEC_SEC);
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	putchar('\n');
+}
+
+void breach(const char *rule, const char *format, ...)
+{
+	va_list args;
+
+	if (!world.broken) {
+		world.broken = rule;
+		va_start(args, format);
+		vsnprintf(world.broken_words, sizeof(world.broken_words), format, args);
+		va_end(args);
+	}
+	trace("BROKEN: %s", rule);
+}
+
+/* ---- time ---- */
+
+static usec by_clock(int64_t ppm, int64_t offset)
+{
+	return world.now + world.now / 1000000 * ppm + world.now % 1000000 * ppm / 1000000 + offset;
+}
+
+usec client_clock(const struct client *c)
+{
+	return by_clock(c->ppm, c->offset);
+}
+
+usec client_wall(const struct client *c)
+{
+	return by_clock(c->ppm, c->wall_offset);
+}
+
+usec true_time(const struct client *c, usec at)
+{
+	usec ahead = at - client_clock(c);
+
+	if (at == NEVER)
+		return NEVER;
+	/* A microsecond late, rather than too early and once more. */
+	return ahead <= 0 ? world.now : world.now + ahead * 1000000 / (1000000 + c->ppm) + 2;
+}
+
+static bool is_before(const struct sim_event *a, const struct sim_event *b)
+{
+	return a->at < b->at || (a->at == b->at && a->order < b->order);
+}
+
+void schedule(
+	usec at, enum sim_event_kind kind, int a, int b, uint32_t id, struct incoming *incoming)
+{
+	struct sim_event ev = {at, order++, kind, a, b, id, incoming};
+	int i = heap_count++;
+
+	assert(heap_count <= EVENTS_MAX);
+	for (; i > 0 && is_before(&ev, &heap[(i - 1) / 2]); i = (i - 1) / 2)
+		heap[i] = heap[(i - 1) / 2];
+	heap[i] = ev;
+}
+
+static struct sim_event next_event(void)
+{
+	struct sim_event first = heap[0], last = heap[--heap_count];
+	int i = 0, child;
+
+	while ((child = 2 * i + 1) < heap_count) {
+		if (child + 1 < heap_count && is_before(&heap[child + 1], &heap[child]))
+			child++;
+		if (!is_before(&heap[child], &last))
+			break;
+		heap[i] = heap[child];
+		i = child;
+	}
+	heap[i] = last;
+	return first;
+}
+
+/* ---- faults ---- */
+
+enum fault {
+	FAULT_PAUSE_NODE,
+	FAULT_CRASH_NODE,
+	FAULT_CUT,
+	FAULT_PARTITION,
+	FAULT_BREAK,
+	FAULT_DEAFEN,
+	FAULT_REFUSE,
+	FAULT_JUMP_BACK,
+	FAULT_PAUSE_CLIENT,
+	FAULT_CRASH_CLIENT,
+	FAULT_FLUSH,
+	FAULT_REVOKE,
+	FAULT_DELETE, /* from here on: only if the profile interferes */
+	FAULT_JUMP_FORWARD,
+};
+
+static void note_fault(void)
+{
+	world.is_healthy = false;
+	for (int i = 0; i < world.clients; i++)
+		world.client[i]->had_fault = true;
+}
+
+static usec fault_length(void)
+{
+	return draw_between(USEC_MSEC, draw_percent(50) ? world.ttl_max / 2 : 3 * world.ttl_max);
+}
+
+/* The last saved state of each node: half of the nodes that forget come back with it. Not drawn. */
+static struct sim_node copy[SIM_NODES];
+
+static void save_node(int i)
+{
+	if (world.restores && !world.node[i].down) {
+		trace("n%d saves its data", i);
+		copy[i] = world.node[i];
+	}
+}
+
+/* No client can know the age of the restored keys. */
+static void restore_node(int i)
+{
+	struct sim_node *n = &world.node[i];
+
+	if (copy[i].life == 0)
+		return;
+	trace("n%d has older data", i);
+	memcpy(n->lock, copy[i].lock, sizeof(n->lock));
+	memcpy(n->reader, copy[i].reader, sizeof(n->reader));
+	memcpy(n->mark, copy[i].mark, sizeof(n->mark));
+	n->readers = copy[i].readers;
+	n->jumped = true;
+}
+
+static void crash_node(int i)
+{
+	struct sim_node *n = &world.node[i];
+	bool forgets = (world.profile->forgets && draw_percent(70)) || world.restores;
+	usec back = world.now + (forgets ? USEC_MSEC : fault_length());
+
+	n->keeps = !forgets && draw_percent(50);
+	n->keeps_until = world.now;
+	/* A node that comes back empty must stay away until every lock that it may have granted has
+	 * expired, late SETs included. */
+	if (!n->keeps && !forgets)
+		back = n->keeps_until =
+			world.now + 2 * world.ttl_max + world.spike_max + world.patience;
+	trace("n%d crashes%s", i, n->keeps ? "" : ", and forgets");
+	/* Its clock is wrong for a while, at most while it has no vote anyway. */
+	if (world.profile->guards && forgets && draw_percent(50)) {
+		schedule(back + draw_between(0, world.ttl_max / 2), SIM_STEP, i, 0,
+			(uint32_t)(world.wants_fence || world.clients_apart > 0 || draw_percent(50)
+					   ? draw_between(60, 600)
+					   : draw_between(1, STEP_MAX / USEC_SEC)),
+			NULL);
+		schedule(back + fault_length() + world.ttl_max / 2, SIM_STEP, i, 0, 0, NULL);
+	}
+	n->down = true;
+	node_begin_life(n, n->life + 1);
+	net_crash_node(i);
+	schedule(back, SIM_REVIVE, i, 0, (uint32_t)n->life, NULL);
+}
+
+static void revive(int i, uint32_t life)
+{
+	struct sim_node *n = &world.node[i];
+
+	if (!n->down || n->life != (int)life)
+		return;
+	if (!n->keeps && world.now >= n->keeps_until)
+		node_forget(n), restore_node(i);
+	n->down = false;
+	trace("n%d is back", i);
+}
+
+/* Until calm, a node refuses connections, or is unreachable, or is stopped. With --fair none is
+ * stopped: waiting for a silent queue node takes all the time of one attempt. */
+static void take_away(int node)
+{
+	usec until = 10 * world.ttl_max;
+
+	world.is_healthy = false;
+	switch (draw_between(0, world.is_fair ? 1 : 2)) {
+	case 0:
+		trace("n%d is down", node);
+		world.node[node].down = world.node[node].keeps = true;
+		break;
+	case 1:
+		trace("n%d is out of reach", node);
+		for (int i = 0; i < world.clients; i++)
+			world.wire[i][node].cut_until = until;
+		break;
+	case 2:
+		trace("n%d is stopped", node);
+		world.node[node].paused_until = until;
+		break;
+	}
+}
+
+static void partition(usec until)
+{
+	unsigned side = (unsigned)draw();
+
+	for (int i = 0; i < world.clients; i++)
+		for (int j = 0; j < world.nodes; j++)
+			if ((side >> i & 1) != (side >> (8 + j) & 1))
+				net_cut(i, j, until);
+}
+
+static void cut_holder(void)
+{
+	for (int i = 0; i < world.clients; i++)
+		if (world.client[i]->in_section)
+			for (int j = 0; j < world.nodes; j++)
+				if (draw_percent(80))
+					net_cut(i, j, world.now + 2 * world.ttl_max);
+}
+
+static void pause_client(struct client *c)
+{
+	c->paused_until = usec_max(c->paused_until, world.now + fault_length());
+	trace("c%d is stopped", c->id);
+}
+
+static void cut_off(int client)
+{
+	trace("c%d is cut off", client);
+	for (int i = 0; i < world.nodes; i++)
+		if (draw_percent(80))
+			net_cut(client, i, world.now + fault_length());
+}
+
+void world_trap(struct client *c, int node)
+{
+	usec ahead =
+		c->policy.ttl - c->policy.drift - (draw_percent(50) ? c->policy.safety_margin : 0);
+
+	if (world.now > world.faults_end || !draw_percent(world.trap_percent))
+		return;
+	world.faults++;
+	note_fault();
+	trace("c%d has a majority, and now", c->id);
+	switch (draw_between(0, 4)) {
+	case 0:
+		client_crash(c);
+		break;
+	case 1:
+		if (!world.node[node].down)
+			crash_node(node);
+		break;
+	case 2:
+		cut_off(c->id);
+		break;
+	case 3:
+		/* It wakes just before, or just after, its time is over. */
+		c->paused_until = world.now + ahead + draw_between(-3, 3) * USEC_MSEC;
+		break;
+	case 4:
+		net_broken(c->id, node, world.wire[c->id][node].id);
+		break;
+	}
+}
+
+bool world_stops(struct client *c)
+{
+	if (world.now > world.faults_end || !draw_percent(world.trap_percent / 10))
+		return false;
+	world.faults++;
+	note_fault();
+	trace("c%d is stopped in the midst of its work", c->id);
+	c->paused_until = usec_max(c->paused_until, world.now + draw_between(0, world.ttl_max / 2));
+	return true;
+}
+
+/* FLUSHALL. Where exclusion is promised without a restart guard, only the data of waiters. */
+static void flush_node(int node)
+{
+	struct sim_node *n = &world.node[node];
+	bool is_whole = world.profile->guards || !world.exclusion_is_promised;
+
+	trace("n%d is flushed%s", node, is_whole ? "" : ": the data of waiters");
+	if (is_whole)
+		node_forget(n);
+	else
+		node_forget_waiters(n);
+	n->jumped |= is_whole; /* no client can know which keys are left */
+}
+
+/* `redlock break`, which may be killed before it has reached all nodes. */
+static void revoke_lock(int slot)
+{
+	for (int i = 0; i < world.nodes; i++)
+		if (!world.node[i].down && draw_percent(80)) {
+			trace("n%d: its holder is revoked", i);
+			node_revoke(&world.node[i], slot);
+		}
+}
+
+static void strike(void)
+{
+	int node = (int)draw_between(0, world.nodes - 1);
+	int client = (int)draw_between(0, world.clients - 1);
+	int last = world.profile->interferes ? FAULT_JUMP_FORWARD : FAULT_REVOKE;
+	usec until = world.now + fault_length();
+
+	world.faults++;
+	note_fault();
+	for (int i = 0; i < world.nodes && world.events % 2; i++)
+		save_node(i);
+	if (world.profile->cuts_holders && draw_percent(40)) {
+		trace("holders are cut off");
+		cut_holder();
+		return;
+	}
+	switch ((enum fault)draw_between(0, last)) {
+	case FAULT_PAUSE_NODE:
+		trace("n%d is stopped", node);
+		world.node[node].paused_until = usec_max(world.node[node].paused_until, until);
+		break;
+	case FAULT_CRASH_NODE:
+		/* Repair the clocks of all nodes at once, or of one. */
+		for (int i = 0; i < world.nodes; i++)
+			if (!world.node[i].down && (i == node || world.restores))
+				crash_node(i);
+		break;
+	case FAULT_CUT:
+		trace("c%d n%d cut", client, node);
+		net_cut(client, node, until);
+		break;
+	case FAULT_PARTITION:
+		trace("partition");
+		partition(until);
+		break;
+	case FAULT_BREAK:
+		net_broken(client, node, world.wire[client][node].id);
+		break;
+	case FAULT_DEAFEN:
+		trace("c%d n%d deaf", client, node);
+		net_deafen(client, node);
+		break;
+	case FAULT_REFUSE:
+		trace("n%d refuses", node);
+		world.node[node].refuses_until = until;
+		break;
+	case FAULT_JUMP_BACK:
+		trace("n%d's clock jumps back", node);
+		world.node[node].jumped = true;
+		world.node[node].offset -= draw_between(0, world.ttl_max / 2);
+		break;
+	case FAULT_PAUSE_CLIENT:
+		pause_client(world.client[client]);
+		break;
+	case FAULT_CRASH_CLIENT:
+		if (!world.client[client]->done && !world.client[client]->crashed)
+			client_crash(world.client[client]);
+		break;
+	case FAULT_FLUSH:
+		flush_node(node);
+		break;
+	case FAULT_REVOKE:
+		revoke_lock(client % world.slots);
+		break;
+	case FAULT_DELETE:
+		trace("n%d: somebody deletes the key", node);
+		world.node[node].lock[client % world.slots].value[0] = '\0';
+		break;
+	case FAULT_JUMP_FORWARD:
+		trace("n%d's clock jumps forward", node);
+		world.node[node].jumped = true;
+		world.node[node].offset += draw_between(0, 2 * world.ttl_max);
+		break;
+	}
+}
+
+/* ---- the last fault ---- */
+
+static bool is_waiting(const struct client *c)
+{
+	return c->trying_since != NEVER && !c->crashed && !c->done && !c->in_section &&
+	       c->paused_until <= world.now;
+}
+
+static int count_waiting(void)
+{
+	int n = 0;
+
+	for (int i = 0; i < world.clients; i++)
+		n += is_waiting(world.client[i]);
+	return n;
+}
+
+/* A waiter is stopped, for a while or until the world ends, or it is killed. */
+static void strike_waiter(struct client *c)
+{
+	switch (draw_between(0, 2)) {
+	case 0:
+		trace("c%d is stopped, and never continues", c->id);
+		c->paused_until = SIM_FOREVER;
+		break;
+	case 1:
+		c->paused_until = world.now + draw_between(1, 20) * USEC_SEC;
+		trace("c%d is stopped", c->id);
+		break;
+	case 2:
+		client_crash(c);
+		trace("c%d is not started again", c->id);
+		c->done = true;
+		break;
+	}
+}
+
+static void strike_node(void)
+{
+	int node = draw_percent(70) ? 0 : (int)draw_between(0, world.nodes - 1);
+
+	if (world.nodes > 2 && draw_percent(50)) {
+		trace("n%d is stopped, and never continues", node);
+		world.node[node].paused_until = SIM_FOREVER;
+		world.silent_node = node;
+	} else {
+		flush_node(node);
+		world.lost_queue = true;
+	}
+}
+
+/* `c` was woken just now; NULL: any waiter. */
+static void strike_last(struct client *c)
+{
+	if (!c)
+		c = world.client[draw_between(0, world.clients - 1)];
+	world.last_fault = LAST_NONE;
+	world.calm_since = world.now;
+	note_fault();
+	if (is_waiting(c) && count_waiting() > 1 && draw_percent(60))
+		strike_waiter(c);
+	else
+		strike_node();
+}
+
+void world_woken(struct client *c)
+{
+	if (world.is_calm && world.last_fault == LAST_AT_WAKE_UP && draw_percent(30))
+		strike_last(c);
+}
+
+void world_held(usec length)
+{
+	if (world.is_calm && world.last_fault == LAST_IN_SECTION && count_waiting() > 0) {
+		world.last_fault = LAST_NONE;
+		schedule(world.now + draw_between(0, length), SIM_LAST, 0, 0, 0, NULL);
+	}
+}
+
+/* All faults end, but for dead connections that were not noticed, and one last fault; from now on a
+ * client must get the lock. */
+static void calm_down(void)
+{
+	trace("calm");
+	world.is_calm = world.is_healthy = true;
+	world.calm_since = world.now;
+	world.last_held = usec_max(world.last_held, world.now);
+	for (int i = 0; i < world.nodes; i++) {
+		struct sim_node *n = &world.node[i];
+
+		n->paused_until = n->refuses_until = 0;
+		if (n->stepped > STEP_MAX)
+			node_forget_waiters(n);
+		n->stepped = 0;
+		revive(i, (uint32_t)n->life);
+	}
+	for (int i = 0; i < world.clients; i++) {
+		struct client *c = world.client[i];
+
+		world.was_wanted |= c->trying_since != NEVER;
+		c->paused_until = usec_min(c->paused_until, world.now);
+		for (int j = 0; j < world.nodes; j++)
+			world.wire[i][j].cut_until = 0;
+		/* The command of a killed client may still run. */
+		if (c->crashed && !c->in_section)
+			client_begin(c, i);
+		client_go_on(c);
+	}
+	if (!world.profile->are_rivals && !world.alias)
+		world.last_fault = (enum last_fault)draw_between(LAST_NONE, LAST_AT_WAKE_UP);
+	if (world.last_fault == LAST_AT_CALM)
+		strike_last(NULL);
+}
+
+/* ---- a world ---- */
+
+/* The drift allowance is a tenth of the TTL: two clocks 5 % off, in opposite directions. */
+static int64_t draw_ppm(int extreme)
+{
+	if (!world.profile->at_extremes)
+		return draw_between(-50000, 50000);
+	return (extreme ? extreme : draw_percent(50) ? 1 : -1) * 50000;
+}
+
+static void make_client(int i)
+{
+	static struct client *made[SIM_CLIENTS];
+	struct client *c;
+
+	if (!made[i])
+		made[i] = calloc(1, sizeof(*c));
+	c = made[i];
+	assert(c);
+	world.client[i] = c;
+	c->policy = (struct policy){
+		.nodes = world.nodes,
+		.keys = 1,
+		.slots = world.slots,
+		.ttl = draw_between(100, 3000) * (world.is_long ? 10 : 1) * USEC_MSEC,
+		/* --fair takes a few round trips, even with an empty queue. */
+		.wait = draw_percent(world.is_long ? 80 : 60)
+				? NEVER
+				: draw_between(world.is_fair ? 1000 : 0, 4000) * USEC_MSEC,
+	};
+	/* Clients that name the nodes in the same order use the same queue node. */
+	for (int n = 0, first = draw_percent(5) ? 1 : 0; n < world.nodes; n++)
+		c->policy.order[0][n] = (n + first) % world.nodes;
+	c->policy.is_fair = world.is_fair;
+	/* Some clients only want to know when the key is free: they queue, and pass their
+	 * reservation on. */
+	c->policy.only_looks = draw_percent(10);
+	c->policy.wants_fence = world.wants_fence && draw_percent(90);
+	c->policy.drift = policy_drift(c->policy.ttl, 100);
+	c->policy.node_timeout = c->policy.ttl / 20 + draw_between(0, c->policy.ttl / 20 * 3);
+	if (world.is_long)
+		c->policy.node_timeout /= 10;
+	c->deadline_policy = (struct deadline_policy){
+		.on_lost = 15,
+		.kill_after = deadline_default_kill_after(c->policy.ttl),
+		.reap = deadline_reap_time(c->policy.ttl),
+		.max_run = NEVER,
+	};
+	c->policy.safety_margin = deadline_margin(&c->deadline_policy);
+	c->ppm = draw_ppm(-world.nodes_run);
+	c->offset = draw_between(USEC_SEC, 1000 * USEC_SEC);
+	c->wall_offset = WALL_BASE + draw_between(0, world.clients_apart);
+	c->window_until = 0;
+	c->sessions = c->wake_id = c->section_id = 0;
+	c->fence = 0;
+	memset(c->fence_floor, 0, sizeof(c->fence_floor));
+	world.ttl_max = usec_max(world.ttl_max, c->policy.ttl);
+	world.node_timeout_max = usec_max(world.node_timeout_max, c->policy.node_timeout);
+}
+
+/* One attempt each, with the same settings. */
+static void make_rivals(void)
+{
+	usec ttl = world.client[0]->policy.ttl, node_timeout = world.client[0]->policy.node_timeout;
+
+	for (int i = 0; i < world.clients; i++) {
+		struct policy *p = &world.client[i]->policy;
+
+		world.client[i]->deadline_policy = world.client[0]->deadline_policy;
+		p->ttl = ttl;
+		p->node_timeout = node_timeout;
+		p->drift = world.client[0]->policy.drift;
+		p->safety_margin = world.client[0]->policy.safety_margin;
+		memcpy(p->order, world.client[0]->policy.order, sizeof(p->order));
+		/* Among readers that get numbers at the same moment, it may be that none succeeds.
+		 */
+		p->wants_fence &= world.readers_percent == 0;
+		p->wait = 0;
+		p->only_looks = false;
+	}
+	world.start_spread = draw_percent(30) ? 0 : draw_between(0, node_timeout / 4);
+}
+
+static void take_minority_away(void)
+{
+	for (int n = (int)draw_between(0, (world.nodes - 1) / 2); n > 0; n--)
+		take_away((int)draw_between(0, world.nodes - 1));
+}
+
+static void make_world(void)
+{
+	bool is_fast = draw_percent(70);
+
+	world.nodes = (int)draw_between(1, SIM_NODES);
+	world.clients = (int)draw_between(
+		world.profile->are_rivals ? 2 : 1, draw_percent(50) ? 3 : SIM_CLIENTS);
+	world.list.count = world.nodes;
+	/* Fast nodes expire keys that a slow client still relies on; slow nodes keep keys that a
+	 * fast client takes for expired. */
+	world.nodes_run = (int)draw_between(-1, 1);
+	/* Some of the worlds have a semaphore. Not drawn: the other worlds stay as they are. */
+	world.slots = world.seed % 10 < 7 ? 1 : 2 + (int)(world.seed / 10 % (SIM_LOCKS - 1));
+	/* Locks that last much longer than a waiter may be forgotten. Not drawn. */
+	world.is_long = world.seed / 3 % 5 < 2 && !world.profile->are_rivals;
+	world.silent_node = -1;
+	/* Clients testify against a node's clock, as far as their own clocks agree: either its step
+	 * is too small to be noticed, or the clients' clocks differ. */
+	world.clients_apart = world.profile->guards && world.seed % 2 ? APART_MAX : 0;
+	/* Not drawn either: three of five of the other worlds have readers. */
+	world.readers_percent =
+		world.slots > 1 || world.seed / 16 % 5 < 2 ? 0 : 15 * (int)(world.seed / 16 % 5);
+	world.is_fair = draw_percent(20);
+	world.wants_fence = draw_percent(40);
+	world.restores = world.profile->guards && world.wants_fence && world.seed / 64 % 2;
+	memset(world.newest_fence, 0, sizeof(world.newest_fence));
+	memset(copy, 0, sizeof(copy));
+	for (int i = 0; i < world.nodes; i++) {
+		world.node[i] = (struct sim_node){
+			.ppm = draw_ppm(world.nodes_run),
+			.offset = world.profile->guards ? WALL_BASE + draw_between(0, APART_MAX)
+							: draw_between(0, 1000) * USEC_SEC,
+		};
+		node_begin_life(&world.node[i], 1);
+	}
+	for (int i = 0; i < world.clients; i++)
+		make_client(i);
+	if (world.profile->are_rivals)
+		make_rivals();
+	/* The longest lock of all. */
+	for (int i = 0; i < world.clients && world.profile->guards; i++)
+		world.client[i]->policy.quarantine =
+			world.ttl_max + policy_drift(world.ttl_max, 100);
+	/* Numbers that a node forgot are lower than new ones as long as the nodes' clocks differ by
+	 * less than half the quarantine. */
+	for (int i = 0; i < world.nodes && world.wants_fence; i++) {
+		usec apart = world.client[0]->policy.quarantine / 2 - 2 * USEC_MSEC;
+
+		world.node[i].ppm = world.profile->guards ? 0 : world.node[i].ppm;
+		world.node[i].offset =
+			world.profile->guards
+				? WALL_BASE + apart * (int64_t)((world.seed >> i) % 3) / 2
+				: world.node[0].offset;
+	}
+	for (int i = 0; i < world.clients; i++)
+		for (int j = 0; j < world.nodes; j++)
+			/* Connecting and one reply take two to three round trips. */
+			world.wire[i][j].rtt =
+				draw_between(50, usec_min(is_fast ? 2000 : 20000,
+							 world.client[i]->policy.node_timeout / 5));
+	world.spike_percent =
+		draw_percent(50) || world.profile->are_rivals ? 0 : (int)draw_between(1, 20);
+	world.spike_max =
+		world.spike_percent ? draw_between(1, world.ttl_max / (world.is_long ? 10 : 1)) : 0;
+	world.trap_percent =
+		draw_percent(50) || world.profile->are_rivals ? 0 : (int)draw_between(1, 30);
+	world.leave_percent = draw_percent(80) ? 0 : 50;
+	world.alias = world.nodes > 1 && draw_percent(2) && !world.profile->are_rivals
+			      ? world.nodes - 1
+			      : 0;
+	world.patience = 50 * USEC_MSEC;
+	world.is_healthy = world.spike_percent == 0;
+	if (world.profile->are_rivals)
+		take_minority_away();
+	world.exclusion_is_promised =
+		(!world.profile->forgets || world.profile->guards) && !world.profile->interferes;
+}
+
+static void plan_faults(void)
+{
+	int faults = draw_percent(15) ? 0 : (int)draw_between(1, world.profile->faults_max);
+
+	if (world.profile->are_rivals) {
+		schedule(10 * world.ttl_max, SIM_CALM, 0, 0, 0, NULL);
+		return;
+	}
+	world.faults_end = draw_between(1, 3) * world.ttl_max;
+	for (int i = 0; i < faults; i++)
+		schedule(draw_between(0, world.faults_end), SIM_FAULT, 0, 0, 0, NULL);
+	/* In the midst of the locks' lives. */
+	schedule(world.faults_end + draw_between(0, world.ttl_max), SIM_CALM, 0, 0, 0, NULL);
+}
+
+/* A client tries, no client holds the lock, and no fault is left: for how long? */
+static void check_liveness(void)
+{
+	/* The remains of the last holder, and a few attempts; a quarantine ends by the slowest
+	 * client's clock, and a key that was set by a wrong clock outlasts its correction. */
+	usec bound = 2 * world.ttl_max + 5 * USEC_SEC +
+		     (world.profile->guards ? 2 * (APART_MAX + STEP_MAX) : 0);
+	usec since = NEVER;
+	int sections = 0;
+
+	if (!world.is_calm || world.alias > 0) /* two names of one server are refused */
+		return;
+	for (int i = 0; i < world.clients; i++) {
+		const struct client *c = world.client[i];
+
+		sections += c->in_section;
+		if (c->paused_until <= world.now && c->wants_since != NEVER)
+			since = usec_min(since, usec_max(c->wants_since, c->paused_until));
+	}
+	if (sections >= world.slots)
+		return;
+	if (since != NEVER && world.now > usec_max(since, world.last_held) + bound)
+		breach("liveness", "no client got the lock for %d ms",
+			(int)((world.now - usec_max(since, world.last_held)) / USEC_MSEC));
+}
+
+/* The client's connection to a node is dead without notice, or bytes on it are held up, by a fault
+ * before calm, for longer than a reply may take. */
+static bool is_silent(const struct wire *w)
+{
+	usec late = world.now + world.node_timeout_max;
+
+	return w->is_deaf || w->back_at > late || w->serve_at > late || w->held_until > late;
+}
+
+/* The node wakes the waiter in vain. */
+static bool is_deaf(const struct sim_node *n, const char *waiter)
+{
+	for (int i = 0; i < n->subscribers; i++) {
+		const struct sim_subscriber *s = &n->subscriber[i];
+		const struct wire *w = &world.wire[s->client][s->node];
+		const struct client *c = world.client[s->client];
+
+		if (strcmp(s->waiter, waiter) == 0 && w->id == s->wire && !w->is_broken &&
+			!is_silent(w) && !c->crashed && !c->done && c->paused_until <= world.now)
+			return false;
+	}
+	return true;
+}
+
+/* Waiters in a queue that cannot be woken. */
+static int count_deaf(void)
+{
+	int most = 0;
+
+	for (int i = 0; i < world.nodes; i++) {
+		int count = 0;
+
+		for (int j = 0; j < world.node[i].waiters; j++)
+			count += is_deaf(&world.node[i], world.node[i].waiter[j].name);
+		most = count > most ? count : most;
+	}
+	return most;
+}
+
+/* The node has a vote for this client now. */
+static bool is_usable(const struct client *c, int i)
+{
+	const struct sim_node *n = &world.node[i];
+	bool is_in_quarantine = strcmp(n->mark, n->run_id) != 0 || n->mark_given == 0 ||
+				node_clock(n) / USEC_MSEC < n->mark_over ||
+				client_wall(c) / USEC_MSEC < n->mark_wall;
+
+	return !n->down && n->paused_until <= world.now && !is_silent(&world.wire[c->id][i]) &&
+	       (c->policy.quarantine == 0 || !is_in_quarantine);
+}
+
+/* No node reserves the slot for longer than a releaser requests: only a clock that was set back
+ * prolongs a reservation. A majority of nodes has no key there, and has a vote for this client. */
+static bool is_slot_free(const struct client *c, int slot)
+{
+	int nodes = 0;
+
+	for (int i = 0; i < world.nodes; i++) {
+		const struct sim_node *n = &world.node[i];
+
+		if (node_reserved_until(n, slot) > world.now + 2 * world.node_timeout_max)
+			return false;
+		nodes += is_usable(c, i) && !node_has_key(n, slot);
+	}
+	return nodes > world.nodes / 2;
+}
+
+/* The client waits for a lock that is free. If its connection to the queue node is dead without
+ * notice, its next look finds that out; if nodes have no vote, it waits for as long as they said.
+ */
+static bool is_idle(const struct client *c)
+{
+	const struct waiter *waiter = &c->session.lock.waiter;
+	bool is_free = false;
+
+	for (int slot = 0; slot < world.slots; slot++)
+		is_free |= is_slot_free(c, slot);
+	return is_free && is_waiting(c) &&
+	       (c->policy.quarantine == 0 || c->session.lock.refusal != REFUSAL_NO_QUORUM) &&
+	       (waiter->state == WAITER_OFF || !is_silent(&world.wire[c->id][waiter->node]));
+}
+
+/* A minority has the key of a client that is gone. */
+static bool has_remains(void)
+{
+	for (int slot = 0; slot < world.slots; slot++) {
+		int keys = 0;
+
+		for (int i = 0; i < world.nodes; i++)
+			keys += node_has_key(&world.node[i], slot);
+		if (keys > 0 && keys <= world.nodes / 2)
+			return true;
+	}
+	return false;
+}
+
+/* A free lock that a client waits for is taken within two seconds and a node time-out; a second
+ * later, if a node fell silent. Of several waiters that are stopped or cannot be reached, each may
+ * be woken in vain, for as long as a reservation lasts and the next waiter needs to look. */
+static void check_forgotten(void)
+{
+	usec bound =
+		2 * USEC_SEC + world.node_timeout_max + (world.silent_node >= 0 ? USEC_SEC : 0);
+	bool is_any_idle = false;
+
+	if (!world.is_calm || world.alias)
+		return;
+	for (int i = 0; i < world.clients; i++) {
+		struct client *c = world.client[i];
+
+		if (!is_idle(c))
+			c->idle_since = NEVER;
+		else if (c->idle_since == NEVER)
+			c->idle_since = world.now;
+		is_any_idle |= c->idle_since != NEVER;
+	}
+	world.deaf = is_any_idle ? (int)usec_max(world.deaf, count_deaf()) : 0;
+	/* A release tells waiters that their queue was lost, but a key that expires does not:
+	 * waiters beyond the first two look every five seconds. */
+	bound += world.lost_queue ? 7 * USEC_SEC / 2 : 0;
+	/* Attempts need all the other nodes: two of them, if connecting takes too long. */
+	bound += has_remains() ? 2 * USEC_SEC : 0;
+	/* If both of the first two are deaf, only the others' looks remain. */
+	bound += world.deaf > 1 ? 4 * USEC_SEC : 0;
+	bound += usec_max(world.deaf - 1, 0) * (USEC_SEC + 2 * world.node_timeout_max);
+	for (int i = 0; i < world.clients; i++) {
+		const struct client *c = world.client[i];
+
+		if (world.now > usec_add(usec_max(c->idle_since, world.calm_since), bound))
+			breach("forgotten", "free for %d ms, and c%d waits",
+				(int)((world.now - c->idle_since) / USEC_MSEC), i);
+	}
+}
+
+/* The rivals reach the same nodes, a majority, and stay alive: one of them gets the lock. */
+static void check_rivals(void)
+{
+	for (int i = 0; i < world.clients; i++)
+		if (!world.client[i]->asked_all)
+			return;
+	if (world.sections == 0)
+		breach("rivals", "none of %d got it", world.clients);
+}
+
+static bool all_done(void)
+{
+	for (int i = 0; i < world.clients; i++)
+		if (!world.client[i]->done && world.client[i]->paused_until != SIM_FOREVER)
+			return false;
+	return true;
+}
+
+static void handle(const struct sim_event *ev)
+{
+	struct client *c = ev->a < SIM_CLIENTS ? world.client[ev->a] : NULL;
+
+	switch (ev->kind) {
+	case SIM_WAKE:
+		if (c->waiting && c->wake_id == ev->id)
+			client_go_on(c);
+		break;
+	case SIM_CONNECTED:
+		net_connected(ev->a, ev->b, ev->id);
+		break;
+	case SIM_SERVE:
+		net_serve(ev->a);
+		break;
+	case SIM_ANSWER:
+		net_answer(ev->a, ev->b, ev->id, ev->incoming);
+		break;
+	case SIM_BROKEN:
+		net_broken(ev->a, ev->b, ev->id);
+		break;
+	case SIM_DEADLINE:
+		client_deadline(c, ev->id);
+		break;
+	case SIM_GONE:
+		client_gone(c, ev->id);
+		break;
+	case SIM_FAULT:
+		strike();
+		break;
+	case SIM_REVIVE:
+		revive(ev->a, ev->id);
+		break;
+	case SIM_STEP:
+		if (world.is_calm)
+			break;
+		trace("n%d's clock is set %u s ahead", ev->a, ev->id);
+		/* A key with an expiry from a clock a minute ahead, or more, lasts that much
+		 * longer once the clock is corrected. */
+		if (world.node[ev->a].stepped > STEP_MAX)
+			node_forget_waiters(&world.node[ev->a]);
+		world.node[ev->a].stepped = (int64_t)ev->id * USEC_SEC;
+		world.node[ev->a].jumped = true;
+		break;
+	case SIM_CUT_OFF:
+		if (world.now <= world.faults_end && c->in_section) {
+			world.faults++;
+			note_fault();
+			cut_off(ev->a);
+		}
+		break;
+	case SIM_LAST:
+		strike_last(NULL);
+		break;
+	case SIM_CALM:
+		calm_down();
+		break;
+	}
+}
+
+void world_run(const struct profile *profile, uint64_t seed, bool traces)
+{
+	usec limit;
+	int instant = 0;
+
+	while (heap_count > 0) /* of the world before */
+		free(heap[--heap_count].incoming);
+	memset(&world, 0, offsetof(struct world, list));
+	order = 0;
+	running = NULL;
+	world.profile = profile;
+	world.seed = world.random = seed;
+	world.traces = traces;
+	world.hash = 0xcbf29ce484222325;
+	net_reset();
+	make_world();
+	plan_faults();
+	trace("%d nodes, %d clients, %d at once", world.nodes, world.clients, world.slots);
+	for (int i = 0; i < world.clients; i++)
+		client_begin(world.client[i], i);
+	limit = 2000 * USEC_SEC;
+	while (heap_count > 0 && !world.broken && !(all_done() && world.is_calm)) {
+		struct sim_event ev = next_event();
+
+		instant = ev.at == world.now ? instant + 1 : 0;
+		if (instant > INSTANT_MAX)
+			breach("spin", "a client is busy without an end");
+		world.now = ev.at;
+		world.events++;
+		hash_in((uint64_t)world.now);
+		hash_in((uint64_t)ev.kind << 48 | (uint64_t)ev.a << 40 | (uint64_t)ev.b << 32 |
+			ev.id);
+		handle(&ev);
+		check_liveness();
+		check_forgotten();
+		if (world.now > limit)
+			breach("liveness", "not finished after %d s", (int)(limit / USEC_SEC));
+	}
+	world.ends_at = world.now;
+	if (!world.broken && !all_done())
+		breach("sleep", "a client sleeps without an end");
+	if (!world.broken && world.profile->are_rivals)
+		check_rivals();
+}

@@ -1,0 +1,817 @@
+/* request: the commands that are sent to a node, and the meaning of its replies. */
+#include "proto/request.h"
+#include "base/duration.h"
+#include "proto/reply.h"
+#include "proto/scripts.h"
+
+#include "unit/unit.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- requests ---- */
+
+static const struct lock_ref some_lock = {
+	.keys = &ONE_KEY("the key"), .token = "token:me", .held = "one two"};
+static const struct guard_args some_guard = {.quarantine = 40 * USEC_SEC, .wall = 1700000000000001};
+
+/* A request with the script of its operation, and these words after it, up to NULL. */
+static void expect_script(const struct request *r, const char *const words[], int line)
+{
+	int count = 0;
+
+	CHECK_TEXT(r->argv[0], "EVAL");
+	CHECK_TEXT(r->argv[1], script_of(r->op));
+	while (words[count])
+		count++;
+	unit_check(r->argc == 2 + count, __FILE__, line, "%d arguments", r->argc);
+	for (int i = 0; i < count && 2 + i < r->argc; i++) {
+		unit_check(strcmp(r->argv[2 + i], words[i]) == 0, __FILE__, line,
+			"'%s' is not '%s'", r->argv[2 + i], words[i]);
+		CHECK_INT(r->len[2 + i], strlen(words[i]));
+	}
+}
+
+#define EXPECT_SCRIPT(r, ...) expect_script((r), (const char *const[]){__VA_ARGS__, NULL}, __LINE__)
+
+/* The first line of a script names its arguments: "local a,b=unpack(ARGV)". */
+static void expect_as_many_as_named(const struct request *r, int line)
+{
+	const char *at = r->argv[1];
+	const char *end = strstr(at, "=unpack(ARGV)");
+	int names = 1;
+
+	CHECK(strncmp(at, "local ", 6) == 0 && end);
+	for (; at < end; at++)
+		names += *at == ',';
+	unit_check(r->argc == 3 + r->keys + names, __FILE__, line, "%d names", names);
+}
+
+#define EXPECT_AS_MANY_AS_NAMED(r) expect_as_many_as_named((r), __LINE__)
+
+TEST(request_acquire_and_repair)
+{
+	struct acquire_args args = {.ttl = 30 * USEC_SEC + 999};
+	struct request r;
+
+	request_acquire(&r, &some_lock, &args);
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "30000", "", "", "0", "1", "", "0", "0", "0",
+		"one two");
+	EXPECT_AS_MANY_AS_NAMED(&r);
+	CHECK_INT(r.op, OP_ACQUIRE);
+	CHECK_INT(r.keys, 1);
+	args = (struct acquire_args){
+		.ttl = (usec)100 * 365 * 86400 * USEC_SEC,
+		.is_shared = true,
+		.is_fair = true,
+		.wants_fence = true,
+		.reserve_time = 50 * USEC_MSEC,
+		.waiter = {.id = "r12", .woken_by = "an id", .key = 2, .overrides = true},
+		.guard = some_guard,
+	};
+	request_repair(&r,
+		&(struct lock_ref){.keys = &(struct key_list){.count = 3, .key = {"a", "b", "c"}},
+			.token = "t"},
+		&args);
+	EXPECT_SCRIPT(&r, "3", "a", "b", "c", "t", "3153600000000", "an id", "sfon", "50", "3",
+		"r12", "40000", "1700000000000001", "0", "");
+	CHECK_INT(r.op, OP_REPAIR);
+	CHECK_INT(r.keys, 3);
+}
+
+TEST(request_of_a_holder)
+{
+	struct request r;
+
+	request_extend(&r, &some_lock, 1500 * USEC_MSEC + 1, false);
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "1500", "", "0");
+	EXPECT_AS_MANY_AS_NAMED(&r);
+	request_extend(&r, &some_lock, USEC_MSEC, true);
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "1", "s", "0");
+	request_fence(&r, &some_lock, 42);
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "42");
+	EXPECT_AS_MANY_AS_NAMED(&r);
+	request_expire(&r, &some_lock, 86400 * USEC_SEC);
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "86400000");
+	EXPECT_AS_MANY_AS_NAMED(&r);
+	request_expire(&r, &some_lock, 999);
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "0");
+	request_undo(&r, &some_lock, 50 * USEC_MSEC, &some_guard);
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "50", "40000", "1700000000000001", "0");
+	EXPECT_AS_MANY_AS_NAMED(&r);
+}
+
+TEST(request_to_hand_off)
+{
+	struct request r;
+
+	request_hand_off(&r, &some_lock, &(struct hand_off_args){.far_waiters = 5});
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "0", "", "", "5", "", "0", "0", "0");
+	EXPECT_AS_MANY_AS_NAMED(&r);
+	request_hand_off(&r, &some_lock,
+		&(struct hand_off_args){
+			.reserve_time = 50 * USEC_MSEC,
+			.waiter = "w12",
+			.reservation = "an id",
+			.flag = FLAG_LEAVES,
+			.guard = some_guard,
+		});
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "50", "an id", "l", "0", "w12", "40000",
+		"1700000000000001", "0");
+	/* The key to break is named by its value, which may be binary. */
+	request_hand_off(&r,
+		&(struct lock_ref){.keys = &ONE_KEY("k"), .token = "a\0b", .token_len = 3},
+		&(struct hand_off_args){.flag = FLAG_BREAKS});
+	CHECK_TEXT(r.argv[7], "b");
+	CHECK_INT(r.len[4], 3);
+	CHECK(memcmp(r.argv[4], "a\0b", 3) == 0);
+}
+
+TEST(request_to_look)
+{
+	struct request r;
+
+	request_look(&r, &some_lock, &(struct look_args){0});
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "", "", "1", "", "0", "0", "0", "one two");
+	EXPECT_AS_MANY_AS_NAMED(&r);
+	request_look(&r, &some_lock,
+		&(struct look_args){
+			.is_shared = true,
+			.is_fair = true,
+			.waiter = {.id = "w12", .woken_by = "an id", .key = 0, .overrides = true},
+			.guard = some_guard,
+		});
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "an id", "sfo", "1", "w12", "40000",
+		"1700000000000001", "0", "one two");
+}
+
+TEST(request_to_join)
+{
+	struct request r;
+
+	request_join(&r, &some_lock,
+		&(struct join_args){.reserve_time = 50 * USEC_MSEC, .waiter = "w12"});
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "50", "w12", "0", "0", "0", "0");
+	EXPECT_AS_MANY_AS_NAMED(&r);
+	request_join(&r, &some_lock,
+		&(struct join_args){
+			.waiter = "r12", .ticket = 1700000000000002, .guard = some_guard});
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "0", "r12", "1700000000000002", "40000",
+		"1700000000000001", "0");
+}
+
+TEST(request_to_subscribe)
+{
+	static char key[REQUEST_KEY_MAX + 1], want[CHANNEL_MAX];
+	struct request r;
+
+	request_subscribe(&r, "the key", "w0123456789abcdef");
+	CHECK_INT(r.op, OP_SUBSCRIBE);
+	CHECK_INT(r.argc, 1 + SUBSCRIBE_CHANNELS);
+	CHECK_TEXT(r.argv[0], "SUBSCRIBE");
+	CHECK_TEXT(r.argv[1], "redlock:wake:{the key}:w0123456789abcdef");
+	CHECK_TEXT(r.argv[2], "redlock:queue:{the key}");
+	memset(key, 'k', sizeof(key) - 1);
+	request_subscribe(&r, key, "w0123456789abcdef");
+	snprintf(want, sizeof(want), "redlock:wake:{%s}:w0123456789abcdef", key);
+	CHECK_TEXT(r.argv[1], want);
+	CHECK_INT(r.len[1], strlen(want));
+}
+
+TEST(request_about_a_slot)
+{
+	struct lock_ref lock = {.keys = &ONE_KEY("the key"), .slots = 3, .slot = 2, .token = "t"};
+	static char key[REQUEST_KEY_MAX + 1], want[REQUEST_KEY_MAX + 12];
+	struct request r;
+
+	request_undo(&r, &lock, 0, &some_guard);
+	EXPECT_SCRIPT(&r, "1", "the key#2", "t", "0", "40000", "1700000000000001", "3");
+	/* A slot above our limit is sent, too, so that its reservation can be passed on. */
+	lock.slot = 5;
+	request_undo(&r, &lock, 0, &some_guard);
+	EXPECT_SCRIPT(&r, "1", "the key#5", "t", "0", "40000", "1700000000000001", "5");
+	lock.slots = 1;
+	request_undo(&r, &lock, 0, &some_guard);
+	EXPECT_SCRIPT(&r, "1", "the key", "t", "0", "40000", "1700000000000001", "1");
+	memset(key, 'k', sizeof(key) - 1);
+	snprintf(want, sizeof(want), "%s#1000", key);
+	request_expire(&r,
+		&(struct lock_ref){
+			.keys = &ONE_KEY(key), .slots = SLOTS_MAX, .slot = SLOTS_MAX, .token = "t"},
+		0);
+	CHECK_TEXT(r.argv[3], want);
+}
+
+TEST(request_of_a_page)
+{
+	struct request r;
+
+	request_scan(&r, "1234", 200);
+	EXPECT_SCRIPT(&r, "0", "1234", "200");
+	CHECK(strstr(r.argv[1], "'SCAN'") != NULL);
+	CHECK_INT(r.keys, 1);
+}
+
+TEST(request_to_revoke)
+{
+	struct request r;
+
+	request_revoke(
+		&r, &(struct lock_ref){.keys = &ONE_KEY("k"), .token = "(hash) a"}, FLAG_DELETE);
+	EXPECT_SCRIPT(&r, "1", "k", "(hash) a", FLAG_DELETE);
+	EXPECT_AS_MANY_AS_NAMED(&r);
+	request_revoke(&r, &(struct lock_ref){.keys = &ONE_KEY("k"), .token = "v"}, NULL);
+	EXPECT_SCRIPT(&r, "1", "k", "v", "");
+}
+
+TEST(request_of_a_command)
+{
+	const char *const words[] = {"CONFIG", "GET", "a b", NULL};
+	struct request r;
+
+	request_command(&r, words);
+	CHECK_INT(r.argc, 3);
+	for (int n = 0; n < r.argc; n++) {
+		CHECK_TEXT(r.argv[n], words[n]);
+		CHECK_INT(r.len[n], strlen(words[n]));
+	}
+}
+
+/* Each operation has a script of its own; only a repair is an acquisition. */
+TEST(request_scripts)
+{
+	static const enum op ops[] = {OP_ACQUIRE, OP_EXTEND, OP_UNDO, OP_HAND_OFF, OP_EXPIRE,
+		OP_FENCE, OP_LOOK, OP_JOIN, OP_SCAN, OP_REVOKE};
+
+	for (size_t i = 0; i < COUNT_OF(ops); i++)
+		for (size_t n = 0; n < COUNT_OF(ops); n++)
+			CHECK((i == n) == (strcmp(script_of(ops[i]), script_of(ops[n])) == 0));
+	CHECK(script_of(OP_REPAIR) == script_of(OP_ACQUIRE));
+	CHECK(!script_of(OP_NONE) && !script_of(OP_SUBSCRIBE) && !script_of(OP_COMMAND));
+}
+
+/* ---- replies ---- */
+
+static void add_integer(struct resp *r, int64_t n)
+{
+	r->item[r->count++] = (struct resp_item){.type = RESP_INTEGER, .integer = n};
+}
+
+static void add_text(struct resp *r, enum resp_type type, const char *text)
+{
+	struct resp_item *item = &r->item[r->count++];
+
+	*item = (struct resp_item){.type = type, .len = strlen(text)};
+	snprintf(item->text, sizeof(item->text), "%s", text);
+}
+
+static struct resp_item *item_of(struct resp *r, int i)
+{
+	return &r->item[i - 1];
+}
+
+static void set_number(struct resp *r, int i, int64_t number)
+{
+	*item_of(r, i) = (struct resp_item){.type = RESP_INTEGER, .integer = number};
+}
+
+static struct resp script_reply(int64_t code, int64_t pttl, const char *holder, const char *run_id)
+{
+	struct resp r = {.is_array = 1};
+
+	add_integer(&r, code);
+	add_integer(&r, pttl);
+	add_text(&r, RESP_STRING, holder);
+	add_text(&r, RESP_STRING, run_id);
+	add_integer(&r, 1);
+	while (r.count < REPLY_ITEMS)
+		add_integer(&r, 0);
+	return r;
+}
+
+/* The limits of each number. */
+TEST(answer_numbers)
+{
+	static const struct {
+		int item;
+		int64_t least, largest;
+	} limits[] = {
+		{REPLY_KEY, 1, KEYS_MAX},
+		{REPLY_WAITERS, 0, (1 << KEYS_MAX) - 1},
+		{REPLY_PARTIAL, 0, 1},
+		{REPLY_SHARED, 0, 1},
+		{REPLY_UNGUARDED, 0, 1},
+		{REPLY_FENCE, 0, FENCE_MAX},
+		{REPLY_SLOT, 0, SLOTS_MAX},
+		{REPLY_RANK, 0, INT_MAX},
+		{REPLY_QUEUED, 0, INT_MAX},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(limits); i++)
+		for (int more = 0; more < 2; more++) {
+			struct resp r = script_reply(CODE_FOREIGN, 1, "x", "");
+
+			set_number(&r, limits[i].item, limits[i].least - more);
+			CHECK_INT(reply_read(OP_ACQUIRE, &r).reason,
+				more ? REASON_GARBAGE : REASON_NONE);
+			set_number(&r, limits[i].item, limits[i].largest + more);
+			CHECK_INT(reply_read(OP_ACQUIRE, &r).reason,
+				more ? REASON_GARBAGE : REASON_NONE);
+		}
+}
+
+TEST(answer_fencing_number)
+{
+	struct resp r = script_reply(5, 0, "redlock:fence:{k}", "");
+	struct reply a = reply_read(OP_ACQUIRE, &r);
+
+	CHECK_INT(a.vote, VOTE_ABSENT);
+	CHECK_INT(a.reason, REASON_COUNTER);
+	CHECK_TEXT(a.text, "redlock:fence:{k}");
+	r = script_reply(1, 5, "", "");
+	CHECK_INT(reply_read(OP_ACQUIRE, &r).fence, 0);
+	set_number(&r, REPLY_FENCE, FENCE_MAX);
+	CHECK_INT(reply_read(OP_ACQUIRE, &r).fence, FENCE_MAX);
+}
+
+/* A refusal names another slot that is free, or else the time until the first slot expires. */
+TEST(answer_slot)
+{
+	struct resp r = script_reply(0, 5000, "x", "");
+	struct reply a;
+
+	set_number(&r, REPLY_SLOT, 7);
+	set_number(&r, REPLY_SOONEST, 20);
+	a = reply_read(OP_ACQUIRE, &r);
+	CHECK_INT(a.slot, 7);
+	CHECK_INT(a.pttl, 5000 * USEC_MSEC);
+	CHECK_INT(a.soonest, 20 * USEC_MSEC);
+	set_number(&r, REPLY_SOONEST, -1);
+	CHECK_INT(reply_read(OP_ACQUIRE, &r).soonest, NEVER);
+}
+
+TEST(answer_to_join)
+{
+#define ID "9999999999999a11112222333344445555666677"
+	struct resp r = script_reply(CODE_RESERVED, 40, "", "");
+	struct reply a;
+
+	set_number(&r, REPLY_TICKET, 1700000000000002);
+	set_number(&r, REPLY_RANK, 3);
+	set_number(&r, REPLY_QUEUED, 5);
+	a = reply_read(OP_JOIN, &r);
+	CHECK(a.vote == VOTE_FOREIGN && a.is_reserved);
+	CHECK_INT(a.ticket, 1700000000000002);
+	CHECK_INT(a.rank, 3);
+	CHECK_INT(a.queued, 5);
+	/* YES comes with the id of the reservation. */
+	r = script_reply(CODE_YES, 0, ID, "");
+	set_number(&r, REPLY_SLOT, 2);
+	a = reply_read(OP_JOIN, &r);
+	CHECK_INT(a.vote, VOTE_YES);
+	CHECK_TEXT(a.text, ID);
+	CHECK_INT(a.slot, 2);
+	r = script_reply(CODE_YES, 0, ID "0", "");
+	CHECK_INT(reply_read(OP_JOIN, &r).reason, REASON_GARBAGE);
+	r = script_reply(CODE_YES, 0, "", "");
+	CHECK_INT(reply_read(OP_JOIN, &r).reason, REASON_GARBAGE);
+	CHECK_INT(reply_read(OP_ACQUIRE, &r).vote, VOTE_YES);
+}
+
+TEST(answer_quarantine)
+{
+	struct resp r = script_reply(3, 1500, "", "abc");
+	struct reply a = reply_read(OP_ACQUIRE, &r);
+
+	CHECK_INT(a.vote, VOTE_ABSENT);
+	CHECK_INT(a.reason, REASON_QUARANTINE);
+	CHECK_INT(a.pttl, 1500 * USEC_MSEC);
+	CHECK_TEXT(a.run_id, "abc");
+	r = script_reply(4, 40000, "behind", "abc");
+	a = reply_read(OP_LOOK, &r);
+	CHECK_INT(a.reason, REASON_SKEWED);
+	CHECK_TEXT(a.text, "behind");
+	r = script_reply(4, 40000, "ahead of", "abc");
+	CHECK_INT(reply_read(OP_LOOK, &r).reason, REASON_SKEWED);
+	/* the text is shown as it is */
+	r = script_reply(4, 40000, "\33[31mbehind", "abc");
+	CHECK_INT(reply_read(OP_LOOK, &r).reason, REASON_GARBAGE);
+	r = script_reply(1, 1, "", "");
+	set_number(&r, REPLY_UNGUARDED, 1);
+	CHECK(reply_read(OP_ACQUIRE, &r).is_unguarded);
+	CHECK(!reply_read(OP_ACQUIRE, &r).is_partial);
+	set_number(&r, REPLY_UNGUARDED, 0);
+	CHECK(!reply_read(OP_ACQUIRE, &r).is_unguarded);
+}
+
+TEST(answer_about_several_keys)
+{
+	struct resp r = script_reply(CODE_FOREIGN, 1, "x", "");
+	struct reply a;
+
+	set_number(&r, REPLY_WAITERS, 5);
+	set_number(&r, REPLY_KEY, 16);
+	set_number(&r, REPLY_PARTIAL, 1);
+	a = reply_read(OP_EXTEND, &r);
+	CHECK_INT(a.vote, VOTE_FOREIGN);
+	CHECK_INT(a.waiters, 5);
+	CHECK_INT(a.key, 15);
+	CHECK(a.is_partial);
+	CHECK(!a.is_shared);
+	set_number(&r, REPLY_SHARED, 1);
+	a = reply_read(OP_EXTEND, &r);
+	CHECK(a.is_shared && a.is_partial && !a.is_unguarded);
+	CHECK_INT(a.key, 15);
+	/* A client that holds all keys holds no part. */
+	set_number(&r, REPLY_CODE, CODE_YES);
+	CHECK(!reply_read(OP_EXTEND, &r).is_partial);
+}
+
+TEST(answer_good)
+{
+	static const char run_id[] = "0123456789abcdef0123456789abcdef01234567";
+	static const struct {
+		int64_t code, pttl;
+		const char *holder, *run_id;
+		enum vote vote;
+		usec left;
+	} cases[] = {
+		{1, 30000, "", run_id, VOTE_YES, 30 * USEC_SEC},
+		{1, 0, "", "", VOTE_YES, 0},
+		{0, 27001, "somebody", "", VOTE_FOREIGN, 27001 * USEC_MSEC},
+		{0, -1, "somebody", run_id, VOTE_FOREIGN, NEVER},
+		{0, -2, "", "", VOTE_FOREIGN, NEVER},
+		{0, INT64_MIN, "x", "", VOTE_FOREIGN, NEVER},
+		{0, INT64_MAX, "x", "", VOTE_FOREIGN, NEVER},
+		{0, INT64_C(1) << 53, "x", "", VOTE_FOREIGN, NEVER},
+		{0, DURATION_MAX / USEC_MSEC, "x", "", VOTE_FOREIGN, DURATION_MAX},
+		{0, DURATION_MAX / USEC_MSEC + 1, "x", "", VOTE_FOREIGN, NEVER},
+		{-1, 0, "", "", VOTE_GONE, 0},
+		{2, 50, "", run_id, VOTE_FOREIGN, 50 * USEC_MSEC},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct resp r = script_reply(
+			cases[i].code, cases[i].pttl, cases[i].holder, cases[i].run_id);
+		struct reply a = reply_read(OP_ACQUIRE, &r);
+
+		CHECK_INT(a.vote, cases[i].vote);
+		CHECK_INT(a.reason, REASON_NONE);
+		CHECK_INT(a.pttl, cases[i].left);
+		CHECK_TEXT(a.text, cases[i].holder);
+		CHECK_INT(a.text_len, strlen(cases[i].holder));
+		CHECK_TEXT(a.run_id, cases[i].run_id);
+		CHECK_INT(a.is_reserved, cases[i].code == 2);
+		CHECK_INT(a.waiters, 0);
+	}
+}
+
+/* Pushes confirm a subscription: a reply can only refuse it. */
+TEST(answer_to_subscribe)
+{
+	struct resp r = script_reply(1, 1, "", "");
+
+	CHECK_INT(reply_read(OP_SUBSCRIBE, &r).reason, REASON_GARBAGE);
+	r = (struct resp){.count = 0};
+	add_text(&r, RESP_STATUS, "OK");
+	CHECK_INT(reply_read(OP_SUBSCRIBE, &r).reason, REASON_GARBAGE);
+	r = (struct resp){.count = 0};
+	add_text(&r, RESP_ERROR, "NOPERM no right to it");
+	CHECK_INT(reply_read(OP_SUBSCRIBE, &r).reason, REASON_NOPERM);
+}
+
+TEST(answer_keeps_a_holder_byte_for_byte)
+{
+	struct resp r = script_reply(0, 1, "", "");
+	struct reply a;
+
+	memset(r.item[2].text, 'x', sizeof(r.item[2].text) - 1);
+	memcpy(r.item[2].text, "a\0b\xff", 4);
+	r.item[2].len = sizeof(r.item[2].text) - 1;
+	a = reply_read(OP_ACQUIRE, &r);
+	CHECK_INT(a.vote, VOTE_FOREIGN);
+	CHECK_INT(a.text_len, REPLY_TEXT_MAX - 1);
+	CHECK(memcmp(a.text, r.item[2].text, REPLY_TEXT_MAX) == 0);
+}
+
+TEST(answer_errors)
+{
+	static const struct {
+		const char *text;
+		enum reason reason;
+	} cases[] = {
+		{"LOADING Redis is loading the dataset in memory", REASON_LOADING},
+		{"READONLY You can't write against a read only replica.", REASON_READONLY},
+		{"MISCONF Redis is configured to save RDB snapshots", REASON_MISCONF},
+		{"OOM command not allowed when used memory > 'maxmemory'.", REASON_OOM},
+		{"NOAUTH Authentication required.", REASON_NOAUTH},
+		{"WRONGPASS invalid username-password pair", REASON_NOAUTH},
+		{"ERR AUTH <password> called without any password configured", REASON_NO_PASSWORD},
+		{"ERR invalid password", REASON_NOAUTH},
+		{"ERR Client sent AUTH, but no password is set", REASON_NO_PASSWORD},
+		{"ERR Protocol error: unauthenticated multibulk length", REASON_NOAUTH},
+		{"ERR ACL failure in script: User u has no permissions", REASON_NOPERM},
+		{"NOPERM this user has no permissions to run 'eval'", REASON_NOPERM},
+		{"ERR The user executing the script can't run this command", REASON_NOPERM},
+		{"MOVED 3999 127.0.0.1:6381", REASON_MOVED},
+		{"ASK 3999 127.0.0.1:6381", REASON_MOVED},
+		{"CLUSTERDOWN Hash slot not served", REASON_CLUSTERDOWN},
+		{"MASTERDOWN Link with MASTER is down", REASON_MASTERDOWN},
+		{"NOREPLICAS Not enough good replicas to write.", REASON_NOREPLICAS},
+		{"BUSY Redis is busy running a script.", REASON_BUSY},
+		{"ERR max number of clients reached", REASON_MAXCLIENTS},
+		{"ERR unknown command 'EVAL'", REASON_SERVER},
+		{"WRONGTYPE Operation against a key", REASON_SERVER},
+		{"ERR LOADING", REASON_SERVER},
+		{"loading", REASON_SERVER},
+		{"", REASON_SERVER},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct resp r = {.count = 0};
+		struct reply a;
+
+		add_text(&r, RESP_ERROR, cases[i].text);
+		a = reply_read(OP_ACQUIRE, &r);
+		CHECK_INT(a.vote, VOTE_ABSENT);
+		unit_check(a.reason == cases[i].reason, __FILE__, __LINE__, "'%s' is %d, not %d",
+			cases[i].text, (int)a.reason, (int)cases[i].reason);
+		CHECK_TEXT(a.text, cases[i].text);
+		CHECK_INT(a.text_len, strlen(cases[i].text));
+		CHECK_TEXT(a.run_id, "");
+	}
+}
+
+/* The error of a refused script, as Redis 6 and KeyDB word it, and as Redis 7 does. */
+TEST(answer_errors_are_unwrapped)
+{
+#define CALL "ERR Error running script (call to f_4e6d0f4aa9f7a8cc6e1a7f1cdbb4b7b9e9c0ba2e): "
+	static const struct {
+		const char *text;
+		enum reason reason;
+		const char *shown;
+	} cases[] = {
+		{CALL "@user_script:1: @user_script: 1: -READONLY You can't write.",
+			REASON_READONLY, "READONLY You can't write."},
+		{CALL "@user_script:1: @user_script: 1: -OOM command not allowed", REASON_OOM,
+			"OOM command not allowed"},
+		{CALL "@user_script:1: @user_script: 1: -MISCONF Redis is configured",
+			REASON_MISCONF, "MISCONF Redis is configured"},
+		{CALL "@user_script:1: @user_script: 1: -LOADING Redis is loading", REASON_LOADING,
+			"LOADING Redis is loading"},
+		{CALL "@user_script:12: @user_script: 12: -NOREPLICAS Not enough",
+			REASON_NOREPLICAS, "NOREPLICAS Not enough"},
+		{CALL "@user_script:1: @user_script: 1: The user executing the script can't run "
+		      "this command or subcommand",
+			REASON_NOPERM,
+			"The user executing the script can't run this command or subcommand"},
+		{CALL "@user_script:1: @user_script: 1: The user executing the script can't access "
+		      "at least one of the keys mentioned in the command arguments",
+			REASON_NOPERM,
+			"The user executing the script can't access at least one of the keys "
+			"mentioned in the command arguments"},
+		/* an error that a script passes on */
+		{"@user_script: 1: -READONLY You can't write.", REASON_READONLY,
+			"READONLY You can't write."},
+		{"-READONLY You can't write.", REASON_READONLY, "READONLY You can't write."},
+		{CALL "@user_script:1: WRONGTYPE Operation against a key", REASON_SERVER,
+			"WRONGTYPE Operation against a key"},
+		{CALL "@user_script:1: @user_script: 1: Unknown Redis command called",
+			REASON_SERVER, "Unknown Redis command called"},
+		{"READONLY You can't write. script: 4e6d0f4a, on @user_script:1.", REASON_READONLY,
+			"READONLY You can't write."},
+		{"ERR no script: here", REASON_SERVER, "ERR no script: here"},
+		{"ERR no script: here, on it", REASON_SERVER, "ERR no script: here, on it"},
+		/* cut anywhere */
+		{"ERR Error running script (call", REASON_SERVER, "ERR Error running script (call"},
+		{CALL, REASON_SERVER, ""},
+		{CALL "@user_script:1", REASON_SERVER, "@user_script:1"},
+		{CALL "@user_script:1: @user_script: 1", REASON_SERVER, "1"},
+		{CALL "@user_script:1: @user_script: 1: ", REASON_SERVER, ""},
+		{CALL "@user_script:1: @user_script: 1: -", REASON_SERVER, ""},
+		{"@", REASON_SERVER, "@"},
+	};
+#undef CALL
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct resp r = {.count = 0};
+		struct reply a;
+
+		add_text(&r, RESP_ERROR, cases[i].text);
+		a = reply_read(OP_ACQUIRE, &r);
+		unit_check(a.reason == cases[i].reason, __FILE__, __LINE__, "'%s' is %d, not %d",
+			cases[i].text, (int)a.reason, (int)cases[i].reason);
+		CHECK_TEXT(a.text, cases[i].shown);
+		CHECK_INT(a.text_len, strlen(cases[i].shown));
+	}
+}
+
+static void expect_garbage(const struct resp *r, int line)
+{
+	struct reply a = reply_read(OP_ACQUIRE, r);
+
+	unit_check(a.vote == VOTE_ABSENT && a.reason == REASON_GARBAGE, __FILE__, line,
+		"vote %d, reason %d", (int)a.vote, (int)a.reason);
+}
+
+#define EXPECT_GARBAGE(r) expect_garbage(r, __LINE__)
+
+TEST(answer_malformed)
+{
+	static const int64_t codes[] = {
+		6, -2, 1000000, INT64_MAX, INT64_MIN, 0x100000001, 0x100000000, -0x100000001};
+	static const enum resp_type types[] = {
+		RESP_NIL, RESP_INTEGER, RESP_STRING, RESP_STATUS, RESP_ERROR};
+	struct resp good = script_reply(1, 1, "", ""), r;
+
+	/* not an array */
+	for (size_t i = 0; i < COUNT_OF(types); i++) {
+		r = (struct resp){.count = 1, .item[0] = {.type = types[i], .integer = 1}};
+		if (types[i] != RESP_ERROR)
+			EXPECT_GARBAGE(&r);
+		r.is_array = 1;
+		EXPECT_GARBAGE(&r);
+	}
+	r = good;
+	r.is_array = 0;
+	EXPECT_GARBAGE(&r);
+	/* too short, too long */
+	for (int n = 0; n <= RESP_ITEMS_MAX; n++) {
+		r = good;
+		r.count = n;
+		if (n != REPLY_ITEMS)
+			EXPECT_GARBAGE(&r);
+	}
+	/* any item of another type */
+	for (int n = 0; n < REPLY_ITEMS; n++)
+		for (size_t i = 0; i < COUNT_OF(types); i++) {
+			r = good;
+			r.item[n].type = types[i];
+			if (types[i] != good.item[n].type)
+				EXPECT_GARBAGE(&r);
+		}
+	for (size_t i = 0; i < COUNT_OF(codes); i++) {
+		r = script_reply(codes[i], 1, "", "");
+		EXPECT_GARBAGE(&r);
+	}
+	r = script_reply(1, 1, "", "0123456789abcdef0123456789abcdef012345678");
+	EXPECT_GARBAGE(&r);
+}
+
+TEST(answer_hides_secrets)
+{
+	static const struct {
+		const char *said, *secret, *shown;
+	} table[] = {
+		{"ERR unknown command 'AUTH', with args beginning with: 'app' 's3cret' ", "s3cret",
+			"ERR unknown command 'AUTH'"},
+		/* The server has cut it. */
+		{"ERR unknown command 'AUTH', with args beginning with: 's3c", "s3cret",
+			"ERR unknown command 'AUTH'"},
+		{"ERR no s3cret, with args", "s3cret", "ERR no "},
+		{"ERR AUTH s3cret? No", "s3cret", "ERR AUTH "},
+		{"WRONGPASS invalid username-password pair", "s3cret",
+			"WRONGPASS invalid username-password pair"},
+		{"WRONGPASS", "", "WRONGPASS"},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(table); i++) {
+		struct reply a = reply_absent(REASON_SERVER, table[i].said);
+
+		reply_hide(&a, table[i].secret);
+		CHECK_TEXT(a.text, table[i].shown);
+		CHECK_INT(a.text_len, strlen(table[i].shown));
+	}
+}
+
+TEST(answer_absent_detail)
+{
+	char text[REPLY_TEXT_MAX + 100];
+	struct reply a = reply_absent(REASON_CLOSED, NULL);
+
+	CHECK_INT(a.vote, VOTE_ABSENT);
+	CHECK_INT(a.reason, REASON_CLOSED);
+	CHECK_INT(a.text_len, 0);
+	CHECK_TEXT(a.text, "");
+	CHECK_TEXT(a.run_id, "");
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	a = reply_absent(REASON_CONNECT, text);
+	CHECK_INT(a.text_len, REPLY_TEXT_MAX - 1);
+	CHECK_INT(strlen(a.text), REPLY_TEXT_MAX - 1);
+}
+
+TEST(every_reason_has_its_own_message)
+{
+	for (int i = REASON_NONE; i <= REASON_TOO_LONG; i++) {
+		const char *words = reason_words((enum reason)i);
+
+		CHECK(strlen(words) > 5);
+		for (int j = REASON_NONE; j < i; j++)
+			CHECK(strcmp(words, reason_words((enum reason)j)) != 0);
+	}
+}
+
+TEST(answer_to_scan)
+{
+	struct resp r = {.is_array = 1}, bad;
+	struct reply a;
+
+	add_text(&r, RESP_STRING, "1234");
+	add_integer(&r, 1);
+	add_text(&r, RESP_STRING, "");
+	a = reply_read(OP_SCAN, &r);
+	CHECK_INT(a.vote, VOTE_YES);
+	CHECK_TEXT(a.text, "1234");
+	CHECK_INT(a.text_len, 4);
+	CHECK_TEXT(a.run_id, "");
+	CHECK(a.is_cut);
+	set_number(&r, PAGE_IS_CUT, 0);
+	CHECK(!reply_read(OP_SCAN, &r).is_cut);
+	for (int n = 0; n < PAGE_ITEMS; n++) {
+		bad = r;
+		bad.item[n].type = RESP_NIL;
+		CHECK_INT(reply_read(OP_SCAN, &bad).reason, REASON_GARBAGE);
+		bad = r;
+		bad.count = n;
+		CHECK_INT(reply_read(OP_SCAN, &bad).reason, REASON_GARBAGE);
+	}
+	bad = r;
+	bad.item[0].len = RUN_ID_MAX;
+	CHECK_INT(reply_read(OP_SCAN, &bad).reason, REASON_GARBAGE);
+}
+
+/* Any reply is valid; of an array, the last item is reported. */
+TEST(answer_to_ask)
+{
+	struct resp r = {.count = 0};
+	struct reply a;
+
+	add_text(&r, RESP_STATUS, "PONG");
+	a = reply_read(OP_COMMAND, &r);
+	CHECK_INT(a.vote, VOTE_YES);
+	CHECK_TEXT(a.text, "PONG");
+	CHECK_INT(a.text_len, 4);
+	r.is_array = 1;
+	add_text(&r, RESP_STRING, "value");
+	CHECK_TEXT(reply_read(OP_COMMAND, &r).text, "value");
+	r.item[1] = (struct resp_item){.type = RESP_INTEGER, .integer = -2};
+	CHECK_TEXT(reply_read(OP_COMMAND, &r).text, "-2");
+	r.item[1].type = RESP_NIL;
+	a = reply_read(OP_COMMAND, &r);
+	CHECK_INT(a.vote, VOTE_YES);
+	CHECK_TEXT(a.text, "");
+	r.count = 0;
+	a = reply_read(OP_COMMAND, &r);
+	CHECK_INT(a.vote, VOTE_YES);
+	CHECK_TEXT(a.text, "");
+	r = (struct resp){.count = 0};
+	add_text(&r, RESP_ERROR, "NOPERM no");
+	a = reply_read(OP_COMMAND, &r);
+	CHECK_INT(a.vote, VOTE_ABSENT);
+	CHECK_INT(a.reason, REASON_NOPERM);
+}
+
+/* ---- pages ---- */
+
+TEST(page_of_entries)
+{
+	static const char page[] = "3 5 1500\nkeyvalue0 0 -1\n2 1 -2\n1\n2"
+				   "1 2 0\nkvv";
+	const char *at = page, *end = page + sizeof(page) - 1;
+	struct page_entry e;
+
+	CHECK(page_next(&at, end, &e));
+	CHECK(e.key_len == 3 && memcmp(e.key, "key", 3) == 0);
+	CHECK(e.value_len == 5 && memcmp(e.value, "value", 5) == 0);
+	CHECK_INT(e.pttl, 1500 * USEC_MSEC);
+	CHECK(page_next(&at, end, &e));
+	CHECK(e.key_len == 0 && e.value_len == 0);
+	CHECK(e.pttl == NEVER);
+	CHECK(page_next(&at, end, &e));
+	CHECK(e.key_len == 2 && memcmp(e.key, "1\n", 2) == 0 && *e.value == '2');
+	CHECK(e.pttl == NEVER);
+	CHECK(page_next(&at, end, &e));
+	CHECK(e.key_len == 1 && e.value_len == 2 && e.pttl == 0);
+	CHECK(at == end);
+	CHECK(!page_next(&at, end, &e));
+}
+
+TEST(page_that_is_none)
+{
+	static const char *const pages[] = {"", "3", "3 5", "3 5 ", "3 5 9", "3 5 9\n",
+		"3 5 9\nkeyvalu", "6 0 9\nkeyva", "x 5 9\nkeyvalue", "3x5 9\nkeyvalue",
+		"3 5 9keyvalue", "3 5 9 \nkeyvalue", "-3 5 9\nkeyvalue", "3 -5 9\nkeyvalue",
+		"3-5 9\nkeyvalue", "3 5 /\nkeyvalue", "3:5 9\n",
+		"99999999999999999999 5 9\nkeyvalue", "3 99999999999999999999 9\nkeyvalue",
+		"3 5 99999999999999999999\nkeyvalue", "9223372036854775807 9 9\nkeyvalue", "-"};
+
+	for (size_t i = 0; i < COUNT_OF(pages); i++) {
+		const char *at = pages[i];
+		struct page_entry e;
+
+		unit_check(!page_next(&at, pages[i] + strlen(pages[i]), &e) && at == pages[i],
+			__FILE__, __LINE__, "'%s'", pages[i]);
+	}
+}

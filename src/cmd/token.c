@@ -9,6 +9,7 @@
 #include "base/duration.h"
 #include "base/exit.h"
 #include "base/log.h"
+#include "base/token.h"
 #include "base/utf8.h"
 #include "cmd/commands.h"
 #include "cmd/configure.h"
@@ -187,10 +188,12 @@ static void repair(struct query *query, const struct settings *s)
 	log_replies(query, s, asked, OP_REPAIR);
 }
 
-/* Tells whether a node still has at least one of the keys. */
+/* Tells whether a node still has at least one of the keys. A revoked key excludes other clients until
+ * its holder has ended: only that holder's own release deletes it. */
 static bool has_key(const struct ballot *b)
 {
-	return b->vote == VOTE_YES || b->reply.is_partial;
+	return b->vote == VOTE_YES ||
+	       (b->reply.is_partial && !token_is_revoked(b->reply.text));
 }
 
 static int count_with_key(const struct tally *t)

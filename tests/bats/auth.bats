@@ -615,7 +615,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 		+hscan)
 			a_hash
 			for i in 1 2 3; do as_master $i pexpire job 60000; done > "$T/acl"
-			run -69 redlock break -y -k job
+			run -69 redlock break -f -y -k job
 			;;
 		+zadd | +zrange | +zremrangebyscore) run -69 redlock run -n -k job -s -- true ;;
 		esac

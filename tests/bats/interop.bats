@@ -36,7 +36,7 @@ teardown() { nodes_stop; }
 	says 0 '' '' release -k job --token "$TOKEN"
 	redlock run --min-hold 1h -k job -- true
 	client refused take job 3600000
-	redlock break -q -y -k job
+	redlock break -q -f -y -k job
 	TOKEN=$(redlock acquire -s --ttl 1h -k job)
 	client refused take job 3600000
 	is_ours

@@ -253,7 +253,7 @@ waits() { file_has "$T/$1" waiting; }
 	redlock run "${JOB[@]}" "${LONG[@]}" --min-hold 1h -- true
 	rm "$T/served"
 	waiter v "${LONG[@]}"
-	redlock break -y "${JOB[@]}" --slot 2 "${LONG[@]:2}" > "$T/break"
+	redlock break -f -y "${JOB[@]}" --slot 2 "${LONG[@]:2}" > "$T/break"
 	BG=${W[v]}
 	ended_with 0
 	[ "$(cat "$T/served")" = "v 2" ]

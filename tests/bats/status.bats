@@ -241,28 +241,28 @@ acquire() {
 	done
 }
 
-# ---- break ----
+# ---- break --force: at once; break.bats has the rest ----
 
 @test "break --yes: shows the holder, deletes the key everywhere, and reports it" {
 	acquire job
 	says 0 "unix://$T/1.sock: removed?unix://$T/2.sock: removed?unix://$T/3.sock: removed" \
-		"redlock: 'job' is held by me since * on 3 of 3 nodes, 9m left" break -k job --yes
+		"redlock: 'job' is held by me since * on 3 of 3 nodes, 9m left?redlock: the holder's command may still run for up to 9m" break -f -k job --yes
 	held_on job 0
-	says 0 '' "redlock: 'job' is free?redlock: there is nothing to remove" break -k job --yes
+	says 0 '' "redlock: 'job' is free?redlock: there is nothing to remove" break -f -k job --yes
 	acquire job
 	node 2 del job
-	says 0 '*' '*"message":"*is held by me *' break -yk job --json
+	says 0 '*' '*"message":"*is held by me *' break -fyk job --json
 	json '.schema == 1 and .command == "break" and .key == "job" and .outcome == "removed" and .status == 0 and .removed == 2'
 	json '[.nodes[].answer] == ["yes", "free", "yes"]'
-	says 0 '*' '*' break -y -k job --json
+	says 0 '*' '*' break -fy -k job --json
 	json '.outcome == "free" and .status == 0 and .removed == 0'
 }
 
 @test "break without a terminal requires --yes: 64, and no key is deleted" {
 	acquire job
-	says 64 '' "redlock: 'job' is held by me *?redlock: nothing is removed without --yes" break -k job < /dev/null
-	says 64 '' "redlock: 'job' is held by me *?redlock: nothing is removed without --yes" break -q -k job <<< yes
-	says 64 '*' '*' break --json -k job <<< yes
+	says 64 '' "redlock: 'job' is held by me *?redlock: nothing is removed without --yes" break -fk job < /dev/null
+	says 64 '' "redlock: 'job' is held by me *?redlock: nothing is removed without --yes" break -qf -k job <<< yes
+	says 64 '*' '*' break --json -fk job <<< yes
 	json '.outcome == "not-confirmed" and .status == 64 and .removed == 0'
 	held_on job 3
 	says 0 '' '*is nothing to remove' break -k other < /dev/null
@@ -273,18 +273,18 @@ on_pty() { run "$REDLOCK_BUILD/tools/pty" "${@:1:$#-3}" -- "$REDLOCK_BUILD/redlo
 
 @test "break on a terminal: asks, and only yes is a yes" {
 	acquire job
-	for word in 'no\r' 'y\r' 'YES\r' '\r' ' yes\r' 'yesyesyesyesyesyesyes\r' '\x04'; do
-		on_pty expect:"'job' is held by me" expect:"Type 'yes' to do so" send:"$word" expect:'nothing was removed' break -k job
+	for word in 'no\r' 'YES\r' '\r' ' yes\r' 'yesyesyesyesyesyesyes\r' '\x04'; do
+		on_pty expect:"'job' is held by me" expect:"Type 'yes' to do so" send:"$word" expect:'nothing was removed' break -fk job
 		[ "$status" -eq 75 ]
 		held_on job 3
 	done
 	# the question must follow the report that it is about
-	run -64 "$REDLOCK_BUILD/tools/pty" -- sh -c '"$0" break -k job 2> "$1"' "$REDLOCK_BUILD/redlock" "$T/unseen"
+	run -64 "$REDLOCK_BUILD/tools/pty" -- sh -c '"$0" break -fk job 2> "$1"' "$REDLOCK_BUILD/redlock" "$T/unseen"
 	held_on job 3
-	on_pty expect:"Type 'yes' to do so" send:'\x03' break -k job
+	on_pty expect:"Type 'yes' to do so" send:'\x03' break -fk job
 	[ "$status" -eq 130 ]
 	held_on job 3
-	on_pty expect:"Type 'yes' to do so" send:'yes\r' expect:"1.sock: removed" expect:"3.sock: removed" break -k job
+	on_pty expect:"Type 'yes' to do so" send:'yes\r' expect:"1.sock: removed" expect:"3.sock: removed" break -fk job
 	[ "$status" -eq 0 ]
 	held_on job 0
 }
@@ -292,7 +292,7 @@ on_pty() { run "$REDLOCK_BUILD/tools/pty" "${@:1:$#-3}" -- "$REDLOCK_BUILD/redlo
 @test "break: a lock that changed hands since it was shown is left alone: 75" {
 	acquire job
 	on_pty expect:"Type 'yes'" run:"redis-cli -s $T/2.sock set job other px 600000" send:'yes\r' \
-		expect:"1.sock: removed" expect:"2.sock: another client's by now: left alone" expect:"3.sock: removed" break -k job
+		expect:"1.sock: removed" expect:"2.sock: another client's by now: left alone" expect:"3.sock: removed" break -fk job
 	[ "$status" -eq 75 ]
 	[ "$(node 2 get job)" = other ]
 	held_on job 1
@@ -300,12 +300,12 @@ on_pty() { run "$REDLOCK_BUILD/tools/pty" "${@:1:$#-3}" -- "$REDLOCK_BUILD/redlo
 	# the same owner's next lock is another one
 	acquire job
 	on_pty expect:"Type 'yes'" run:"'$REDLOCK_BUILD/redlock' release -k job --token $TOKEN; '$REDLOCK_BUILD/redlock' acquire -k job --owner me -t 600s" \
-		send:'yes\r' expect:"3.sock: another client's by now: left alone" break -k job
+		send:'yes\r' expect:"3.sock: another client's by now: left alone" break -fk job
 	[ "$status" -eq 75 ]
 	held_on job 3
 	# the lock has expired
 	on_pty expect:"Type 'yes'" run:"for i in 1 2 3; do redis-cli -s $T/\$i.sock del job; done" \
-		send:'yes\r' expect:"1.sock: gone already" expect:"3.sock: gone already" break -k job
+		send:'yes\r' expect:"1.sock: gone already" expect:"3.sock: gone already" break -fk job
 	[ "$status" -eq 0 ]
 }
 
@@ -313,7 +313,7 @@ on_pty() { run "$REDLOCK_BUILD/tools/pty" "${@:1:$#-3}" -- "$REDLOCK_BUILD/redlo
 	acquire job
 	mkfifo "$T/go"
 	run -75 "$REDLOCK_BUILD/tools/pty" expect:"Type 'yes'" run:"redis-cli -s $T/1.sock set job other px 600000" send:'yes\r' \
-		expect:'"outcome":"changed-hands"' -- "$REDLOCK_BUILD/redlock" break --json -k job
+		expect:'"outcome":"changed-hands"' -- "$REDLOCK_BUILD/redlock" break --json -fk job
 	tr -d '\r' <<< "$output" | grep '^{' > "$T/json"
 	jq -e '.status == 75 and .removed == 2 and .nodes[0].answer == "held" and .nodes[0].holder.value == "other"' "$T/json"
 }
@@ -321,22 +321,22 @@ on_pty() { run "$REDLOCK_BUILD/tools/pty" "${@:1:$#-3}" -- "$REDLOCK_BUILD/redlo
 @test "break: a node that is down is reported; without a majority no key is deleted: 69" {
 	acquire job
 	kill_node 3
-	says 0 "*1.sock: removed?*2.sock: removed?*3.sock: cannot be reached" "redlock: 'job' is held by me *" break -y -k job
+	says 0 "*1.sock: removed?*2.sock: removed?*3.sock: cannot be reached" "redlock: 'job' is held by me *" break -fy -k job
 	start_node 3
 	eventually admitted 3
 	acquire job
 	# between question and reply
-	on_pty expect:"Type 'yes'" run:"kill -KILL ${PID[3]}" send:'yes\r' expect:"2.sock: removed" expect:"3.sock: " break -k job
+	on_pty expect:"Type 'yes'" run:"kill -KILL ${PID[3]}" send:'yes\r' expect:"2.sock: removed" expect:"3.sock: " break -fk job
 	[ "$status" -eq 0 ]
 	held_on job 0
 	start_node 3
 	eventually admitted 3
 	acquire job
-	on_pty expect:"Type 'yes'" run:"kill -KILL ${PID[3]} ${PID[2]}" send:'yes\r' expect:"1.sock: removed" expect:"3.sock: " break -k job
+	on_pty expect:"Type 'yes'" run:"kill -KILL ${PID[3]} ${PID[2]}" send:'yes\r' expect:"1.sock: removed" expect:"3.sock: " break -fk job
 	[ "$status" -eq 69 ]
 	node 1 set job me px 600000
-	says 69 '' "redlock: 'job' cannot be told: 1 of 3 nodes answered, 2 needed: *?redlock: nothing was removed: *" break -y -k job
-	says 69 '*' '*' break -y --json -k job
+	says 69 '' "redlock: 'job' cannot be told: 1 of 3 nodes answered, 2 needed: *?redlock: nothing was removed: *" break -fy -k job
+	says 69 '*' '*' break -fy --json -k job
 	json '.outcome == "unknown" and .status == 69 and .removed == 0'
 	[ "$(node 1 get job)" = me ]
 }
@@ -344,18 +344,18 @@ on_pty() { run "$REDLOCK_BUILD/tools/pty" "${@:1:$#-3}" -- "$REDLOCK_BUILD/redlo
 @test "break: locks of any program, of the old style, without expiry, empty or on a minority" {
 	for value in other 1700000000 '' 0123456789abcdef0123456789abcdef "$(printf 'v%.0s' $(seq 1000))"; do
 		put "$value" 3
-		says 0 "*1.sock: removed?*2.sock: removed?*3.sock: removed" "redlock: 'job' is held by another program *" break -y -k job
+		says 0 "*1.sock: removed?*2.sock: removed?*3.sock: removed" "redlock: 'job' is held by another program *" break -fy -k job
 		held_on job 0
 	done
 	put 1700000000 3
-	says 0 '*' "*it expired at 2023-11-14T22:13:20Z" break -y -k job
+	says 0 '*' "*it expired at 2023-11-14T22:13:20Z*" break -fy -k job
 	# other keys on a minority are shown, and deleted as well
 	put other 3
 	node 2 set job "third one" px 600000
-	says 0 "*1.sock: removed?*2.sock: removed?*3.sock: removed" "redlock: 'job' is held by another program (value 'other') on 2 of 3 nodes, *?redlock: unix://$T/2.sock look: no, held by another program (value 'third one') (*" break -y -k job
+	says 0 "*1.sock: removed?*2.sock: removed?*3.sock: removed" "redlock: 'job' is held by another program (value 'other') on 2 of 3 nodes, *?redlock: unix://$T/2.sock look: no, held by another program (value 'third one') (*" break -fy -k job
 	held_on job 0
 	node 3 set job late px 600000
-	says 0 "*1.sock: nothing to remove?*2.sock: nothing to remove?*3.sock: removed" "*that is no majority*" break -y -k job
+	says 0 "*1.sock: nothing to remove?*2.sock: nothing to remove?*3.sock: removed" "*that is no majority*" break -fy -k job
 	held_on job 0
 }
 
@@ -368,17 +368,17 @@ on_each() {
 @test "break: Redisson's hash and Symfony's sorted set, by the names that were shown" {
 	on_each hset job 5c3a:1 1
 	on_each pexpire job 600000
-	says 0 "*1.sock: removed?*2.sock: removed?*3.sock: removed" "redlock: 'job' is held by another program (value '(hash) 5c3a:1') on 3 of 3 nodes, 9m left; *" break -y -k job
+	says 0 "*1.sock: removed?*2.sock: removed?*3.sock: removed" "redlock: 'job' is held by another program (value '(hash) 5c3a:1') on 3 of 3 nodes, 9m left; *" break -fy -k job
 	held_on job 0
 	on_each zadd job 1700000000 second 1800000000 'the first'
 	on_each pexpire job 600000
-	says 64 '' "redlock: 'job' is held by another program (value '(zset) second the first') on 3 of 3 nodes, *?redlock: nothing is removed without --yes" break -k job
+	says 64 '' "redlock: 'job' is held by another program (value '(zset) second the first') on 3 of 3 nodes, *?redlock: nothing is removed without --yes" break -fk job
 	held_on job 3
 	# an extension changes no name; another holder does
 	node 1 zadd job 1900000000 second
 	break_later() {
 		run "$REDLOCK_BUILD/tools/pty" expect:"Type 'yes' to do so" run:"redis-cli -s $T/2.sock $1" send:'yes\r' \
-			-- "$REDLOCK_BUILD/redlock" break -k job
+			-- "$REDLOCK_BUILD/redlock" break -fk job
 	}
 	break_later "zadd job 1 third"
 	[ "$status" -eq 75 ]
@@ -390,13 +390,13 @@ on_each() {
 	# of many names, or long ones, the first are shown
 	on_each hset job $(printf "$(printf 'n%.0s' $(seq 90))%d 1 " 1 2 3 4 5)
 	on_each pexpire job 600000
-	says 0 "*1.sock: removed?*2.sock: removed?*3.sock: removed" "*" break -y -k job
+	says 0 "*1.sock: removed?*2.sock: removed?*3.sock: removed" "*" break -fy -k job
 	# a lock on one node, and a string on the others
 	put other 3 px 600000
 	node 3 del job
 	node 3 hset job 5c3a:1 1
 	node 3 pexpire job 600000
-	says 0 "*1.sock: removed?*2.sock: removed?*3.sock: removed" "*on 2 of 3 nodes, *?redlock: unix://$T/3.sock look: no, held by another program (value '(hash) 5c3a:1') (*" break -y -k job
+	says 0 "*1.sock: removed?*2.sock: removed?*3.sock: removed" "*on 2 of 3 nodes, *?redlock: unix://$T/3.sock look: no, held by another program (value '(hash) 5c3a:1') (*" break -fy -k job
 	held_on job 0
 }
 
@@ -406,19 +406,19 @@ on_each() {
 		node $i hset job 5c3a:1 1
 		node $i pexpire job 600000
 	done > "$T/acl"
-	says 69 '' "redlock: 'job' cannot be told: 0 of 3 nodes answered, 2 needed: *permit*?redlock: nothing was removed: *?hint: *" break -y -k job
+	says 69 '' "redlock: 'job' cannot be told: 0 of 3 nodes answered, 2 needed: *permit*?redlock: nothing was removed: *?hint: *" break -fy -k job
 	held_on job 3
 }
 
 @test "break: a key that is no lock is not touched" {
 	no_lock() {
-		says 75 '' "redlock: 'job' is held by another program (value '$1') *?redlock: nothing was removed: it is no lock?hint: *redis-cli unlink KEY*" break -y -k job
+		says 75 '' "redlock: 'job' is held by another program (value '$1') *?redlock: nothing was removed: it is no lock?hint: *redis-cli unlink KEY*" break -fy -k job
 		held_on job 3
 	}
 	# data has no expiry, or many names, or another type
 	on_each hset job 5c3a:1 1
 	no_lock '(hash)'
-	says 75 '*' '*' break -y --json -k job
+	says 75 '*' '*' break -fy --json -k job
 	json '.outcome == "no-lock" and .status == 75 and .removed == 0'
 	on_each del job
 	on_each hset job $(seq 2000)
@@ -432,16 +432,16 @@ on_each() {
 	on_each hset job 5c3a:1 1
 	for i in 1 2; do node $i del job; done
 	put me 2
-	says 0 "*1.sock: removed?*2.sock: removed?*3.sock: no lock: left alone" '*' break -y -k job
+	says 0 "*1.sock: removed?*2.sock: removed?*3.sock: no lock: left alone" '*' break -fy -k job
 	[ "$(node 3 type job)" = hash ]
 }
 
 @test "break: two names of one server, and a full disk" {
 	acquire job
 	ln -s 1.sock "$T/again.sock"
-	REDLOCK_NODES="unix://$T/1.sock unix://$T/again.sock" says 78 '' "redlock: nodes * are the same server?hint: *" break -y -k job
+	REDLOCK_NODES="unix://$T/1.sock unix://$T/again.sock" says 78 '' "redlock: nodes * are the same server?hint: *" break -fy -k job
 	held_on job 3
-	run -125 --separate-stderr bash -c "'$REDLOCK_BUILD/redlock' break -y -k job > /dev/full"
+	run -125 --separate-stderr bash -c "'$REDLOCK_BUILD/redlock' break -fy -k job > /dev/full"
 	[[ "$stderr" == *"cannot write to stdout: No space left on device" ]]
 	held_on job 0
 }
@@ -458,7 +458,7 @@ on_each() {
 	redlock acquire -k job > "$T/set"
 	run "$REDLOCK_BUILD/tools/pty" expect:"Type 'yes' to do so" \
 		run:"for i in 1 2 3; do redis-cli -s $T/\$i.sock client kill type normal skipme yes; done" send:'yes\r' \
-		-- "$REDLOCK_BUILD/redlock" break -k job
+		-- "$REDLOCK_BUILD/redlock" break -fk job
 	echo "$output"
 	[ "$status" -eq 0 ]
 	held_on job 0

@@ -131,7 +131,7 @@ is_refused() {
 	redlock release -k job
 	free_everywhere job
 	redlock acquire -k job > "$T/token"
-	redlock break -y -k job > "$T/broken"
+	redlock break -f -y -k job > "$T/broken"
 	held_on job 0
 }
 

@@ -7,7 +7,7 @@
 -- token: the value, of which 300 bytes are compared, or the id of a token. For a structure, the type
 -- and the members' names: Redisson's lock is a hash, Symfony's a sorted set; the names in both are
 -- the holders'. A holder that extends its lock changes no name. A key with more names than one SCAN
--- returns is data: its description has no names, and it stays.
+-- returns, or without a TTL, is data: its description has no names, and it stays.
 -- A key without a TTL stays, too: it would not end. CODE_YES also if the value is revoked already.
 
 local token, flags = unpack(ARGV)
@@ -19,8 +19,8 @@ releases = true
 
 local key = KEYS[1]
 
-local function describe(kind)
-	local scan = ({['hash'] = 'HSCAN', ['zset'] = 'ZSCAN'})[kind]
+local function describe(kind, left)
+	local scan = left >= 0 and ({['hash'] = 'HSCAN', ['zset'] = 'ZSCAN'})[kind]
 	local names = {}
 	local r = scan and call(scan, key, '0', 'COUNT', '64')
 	if r and r[1] == '0' then
@@ -67,7 +67,7 @@ if not value[1] then
 end
 local v, left, has_names = value[1], call('PTTL', key), true
 if not is_string[1] then
-	v, has_names = describe(sub(v, 2, -2))
+	v, has_names = describe(sub(v, 2, -2), left)
 end
 local is_same = sub(v, 1, 300) == token and has_names
 if left < 0 then

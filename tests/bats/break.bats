@@ -1,0 +1,162 @@
+# redlock break and run --takeover: a lock ends without two commands at once. status.bats has break --force.
+
+load nodes
+
+setup() {
+	T=$BATS_TEST_TMPDIR
+	nodes_start 3
+}
+teardown() { nodes_stop; }
+
+declare -gA P # the pids of runs in the background
+
+# starts NAME ARG...: redlock ARG... in the background, with output to $T/NAME.
+starts() {
+	in_background "$T/$1" "${@:2}"
+	P[$1]=$BG
+}
+# ended NAME STATUS
+ended() {
+	BG=${P[$1]}
+	ended_with "$2"
+}
+
+# holds NAME [OPTION...]: a run of 'job' in the background, which writes "NAME begins" and "NAME ends" to $T/log. The
+# command ends 0.2 s after TERM.
+holds() {
+	# shellcheck disable=SC2016 # for the command's shell
+	starts "$1" run -k job --ttl 3s -w 60s "${@:2}" -- bash -c '
+		trap "sleep 0.2; echo $0 ends >> $1; exit 0" TERM
+		echo "$0 begins" >> "$1"
+		for _ in {1..600}; do sleep 0.1; done' "$1" "$T/log"
+}
+
+began() { grep -qx "$1 begins" "$T/log" 2> /dev/null; }
+
+# alone: no command began while another one ran.
+alone() {
+	cat "$T/log"
+	awk '$2 == "begins" && n++ { exit 1 } $2 == "ends" { n-- }' "$T/log"
+}
+
+# revoked_on N: N nodes have a revoked value.
+revoked_on() { [ "$(for i in 1 2 3; do node $i get job; done | grep -c '^9999999999999c')" = "$1" ]; }
+
+@test "break: the holder ends its command, then the next one runs; both are told" {
+	holds one
+	eventually began one
+	starts next run -k job -w 60s -- bash -c 'echo next begins >> "$0"' "$T/log"
+	eventually in_queue 1
+	says 0 "*1.sock: revoked?*2.sock: revoked?*3.sock: revoked" \
+		"redlock: 'job' is held by *?redlock: waiting for the holder to end its command: at most *s?redlock: ended after *" \
+		break -y -k job
+	ended one 79
+	ended next 0
+	alone
+	file_has "$T/one" "redlock: lost 'job': revoked by 'redlock break' or 'run --takeover'"
+	[ "$(tail -n 1 "$T/log")" = "next begins" ]
+	free_everywhere job
+}
+
+@test "break: -n does not wait, and -w waits for so long; two at once; status shows it" {
+	TOKEN=$(redlock acquire -k job --owner me -t 600s)
+	says 0 "*1.sock: revoked?*" "redlock: 'job' is held by me since *" break -n -y -k job
+	revoked_on 3
+	says 75 "*1.sock: revoked?*" "*is held by me since * (revoked) on 3 of 3 nodes, 9m left?*?redlock: revoked, but the holder has not ended yet" break -w 0.1 -y -k job
+	is_like "$(redlock status job)" *"held by me since * (revoked) on 3 of 3 nodes, 9m left"
+	# the holder's token extends it no more, but releases it
+	run -79 redlock extend -k job --token "$TOKEN"
+	run -75 redlock run -n -k job -- true
+	run -0 redlock release -k job --token "$TOKEN"
+	free_everywhere job
+}
+
+@test "break: a holder that is killed, or that no program watches: the key keeps its time, and ends" {
+	redlock acquire -k job -t 1500ms > "$T/token"
+	says 0 '*' "*?redlock: ended after *" break -y -k job
+	free_everywhere job
+	for i in 1 2 3; do node $i set job hello px 1500; done > "$T/set"
+	left=$(node 1 pttl job)
+	run -0 redlock break -n -y -k job
+	[ "$(node 1 pttl job)" -le "$left" ]
+	says 0 '*' "redlock: 'job' is held by hello since *(revoked)*" break -y -k job
+	for i in 1 2 3; do
+		node $i hset job 5c3a:1 1
+		node $i pexpire job 600000
+	done > "$T/set"
+	run -0 redlock break -n -y -k job
+	[ "$(node 2 type job)" = string ]
+	revoked_on 3
+}
+
+@test "break: a holder that sets its key without comparing is told of: 75; so is a key without expiry" {
+	for i in 1 2 3; do node $i set job hello px 600000; done > "$T/set"
+	for i in 1 2 3; do
+		redis-cli -s "$T/$i.sock" -r -1 -i 0.01 set job hello px 600000 > "$T/loop$i" 3>&- &
+		also_end $!
+	done
+	says 75 '*' "*?redlock: the holder took the lock back: it does not compare?hint: *--force*" break -y -k job
+	for i in 1 2 3; do node $i set other hello; done > "$T/set"
+	says 75 '' "*?redlock: nothing was revoked: the key has no expiry and would not end?hint: *--force*" break -y -k other
+}
+
+@test "break: readers, all of them or one by its token" {
+	one=$(redlock acquire -s -k job --owner one -t 600s)
+	two=$(redlock acquire -s -k job --owner two -t 600s)
+	run -0 redlock break -n -y -k job --token "$one"
+	is_like "$(redlock status job)" *"2 readers, 1 revoked: one, two"*
+	run -79 redlock extend -k job --token "$one"
+	run -0 redlock extend -k job --token "$two"
+	run -0 redlock break -n -y -k job
+	is_like "$(redlock status job)" *"2 readers, 2 revoked: one, two"*
+	run -79 redlock extend -k job --token "$two"
+	run -0 redlock release -k job --token "$one"
+	is_like "$(redlock status job)" *"reader, 1 revoked two"*
+	run -0 redlock release -k job --token "$two"
+	free_everywhere job
+}
+
+@test "break: a slot, one key of several, a fencing number, and what --min-hold left" {
+	TOKEN=$(redlock acquire -k job -L 2 -t 600s)
+	run -0 redlock break -n -y -k job -L 2 --slot "${TOKEN#*#}"
+	[[ "$(node 1 get "job#${TOKEN#*#}")" == 9999999999999c* ]]
+	TOKEN=$(redlock acquire -k aa -k bb -t 600s)
+	run -0 redlock break -n -y -k bb
+	run -79 redlock extend -k aa -k bb --token "$TOKEN"
+	run -0 redlock release -k aa -k bb --token "$TOKEN"
+	free_everywhere aa
+	free_everywhere bb
+	first=$(redlock run -k cc --fence -c 'echo $REDLOCK_FENCE')
+	redlock acquire -k cc --fence -t 1s > "$T/token"
+	run -0 redlock break -y -k cc
+	[ "$(redlock run -k cc --fence -c 'echo $REDLOCK_FENCE')" -gt "$first" ]
+	redlock run -k dd --min-hold 60s -- true
+	says 0 "*1.sock: removed?*" '*' break -y -k dd
+	free_everywhere dd
+}
+
+@test "run --takeover: the newest runs next, before all who wait, and takes over from an earlier one" {
+	holds one
+	eventually began one
+	starts next run -k job -w 60s -- bash -c 'echo next begins >> "$0"; echo next ends >> "$0"' "$T/log"
+	eventually in_queue 1
+	holds two --takeover
+	eventually began two
+	holds three --takeover
+	eventually began three
+	run -0 redlock break -y -k job
+	ended next 0
+	ended one 79
+	ended two 79
+	ended three 79
+	alone
+	[ "$(grep begins "$T/log" | tr '\n' ' ')" = "one begins two begins three begins next begins " ]
+}
+
+@test "run --takeover: of a free lock; not of the enclosing one; not with --limit or -n" {
+	run -0 redlock run -k job --takeover -- "$REDLOCK_BUILD/redlock" run -k job --takeover --reentrant -- true
+	for i in 1 2 3; do node $i set other hello; done > "$T/set"
+	says 75 '' "redlock: no takeover: 'other' is held by *?hint: *break --force*?redlock: *" run -k other --takeover -w 0.1 -- true
+	says 64 '' "redlock: --takeover does not go with --limit: which slot?*" run -k job -L 2 --takeover -- true
+	says 64 '' "redlock: --takeover does not go with --no-wait: *" run -n -k job --takeover -- true
+}

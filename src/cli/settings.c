@@ -437,7 +437,8 @@ static int check_names(struct settings *s, struct err *e)
 	}
 	if (s->takeover && (s->limit > 0 || s->wait == 0)) {
 		err_set(e, ERR_USAGE, "--takeover does not go with %s",
-			s->limit > 0 ? "--limit: which slot?" : "--no-wait: the holder must end first");
+			s->limit > 0 ? "--limit: which slot?"
+				     : "--no-wait: the holder must end first");
 		return err_hint(e, "see 'redlock help run'");
 	}
 	if (s->token ? settings_set_token(s, s->token, e) < 0 : check_slots(s, e) < 0)

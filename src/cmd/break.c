@@ -2,8 +2,8 @@
  * redlock break: shows the lock, asks for confirmation, revokes the lock on all nodes, and waits
  * until its holder has ended (cmd/revoke.h). With --force, deletes the keys at once.
  *
- * On each node, a script compares the key's value with the value shown. So break leaves a lock alone
- * that has changed hands meanwhile.
+ * On each node, a script compares the key's value with the value shown. So break leaves a lock
+ * alone that has changed hands meanwhile.
  */
 #include "base/duration.h"
 #include "base/exit.h"
@@ -51,7 +51,7 @@ static const char *result_on(const struct revocation *r, int node, const struct 
 	case VOTE_GONE:
 		return asked ? "gone already" : "nothing to remove";
 	case VOTE_FOREIGN:
-		return asked                   ? "another client's by now: left alone"
+		return asked                  ? "another client's by now: left alone"
 		       : b->reply.is_reserved ? "nothing to remove"
 					      : "no lock: left alone";
 	case VOTE_NONE:
@@ -108,7 +108,8 @@ static int count_restored(const struct query *query, const struct revocation *r)
 		const struct ballot *b = &query->tally.ballot[i];
 
 		count += r->asked[i] && b->vote == VOTE_FOREIGN &&
-			 !token_is_revoked(b->reply.text) && reply_same_text(&b->reply, &r->shown[i]);
+			 !token_is_revoked(b->reply.text) &&
+			 reply_same_text(&b->reply, &r->shown[i]);
 	}
 	return count;
 }
@@ -163,8 +164,8 @@ static int break_it(struct query *query, const struct settings *s, struct revoca
 	for (int i = 0; i < s->nodes.count; i++) {
 		has_changed |= r->asked[i] && t->ballot[i].vote == VOTE_FOREIGN;
 		if (s->format != FORMAT_JSON)
-			print_line("%s: %s", s->nodes.node[i].label,
-				result_on(r, i, &t->ballot[i]));
+			print_line(
+				"%s: %s", s->nodes.node[i].label, result_on(r, i, &t->ballot[i]));
 	}
 	done = tally_count(t, VOTE_YES);
 	if (has_changed)

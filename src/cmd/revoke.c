@@ -84,8 +84,7 @@ int revoke_plan(struct revocation *r, const struct query *query, const struct se
 
 		r->shown[i] = b->reply;
 		lock.token = s->token ? s->token : r->shown[i].text;
-		lock.token_len = !s->token ? r->shown[i].text_len
-					   : strnlen(s->token, TOKEN_ID_LEN);
+		lock.token_len = !s->token ? r->shown[i].text_len : strnlen(s->token, TOKEN_ID_LEN);
 		if (op == OP_HAND_OFF)
 			request_hand_off(&r->request[i], &lock,
 				&(struct hand_off_args){

@@ -30,8 +30,8 @@ struct revocation {
 
 /* Asks all nodes for the holder of keys, of which there is one; of a hash or sorted set, also for
  * the names in it. is_shared: as one that would be a reader. */
-void revoke_look(struct query *query, const struct settings *s, const struct key_list *keys,
-	bool is_shared);
+void revoke_look(
+	struct query *query, const struct settings *s, const struct key_list *keys, bool is_shared);
 
 /* Returns the number of nodes to ask. A key that is left for --min-hold has no holder, and is
  * deleted in any case. Values that are no lock stay. */
@@ -44,8 +44,8 @@ void revoke_ask(
 
 /*
  * For `run --takeover`: revokes the holders of all keys, as they are found now, and says so. Leaves
- * holders whose ids are in `held` (the enclosing locks; ids separated by spaces), keys that are left
- * for --min-hold, and keys that do not expire. The caller then waits for the lock.
+ * holders whose ids are in `held` (the enclosing locks; ids separated by spaces), keys that are
+ * left for --min-hold, and keys that do not expire. The caller then waits for the lock.
  */
 void revoke_holders(const struct settings *s, const char *held);
 

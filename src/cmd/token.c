@@ -5,11 +5,11 @@
  * Each sends one request to every node (question()), and prints which ownership follows from the
  * replies (conclude()): owned, expired, foreign, or unknown if too few nodes answered.
  */
+#include "base/token.h"
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/exit.h"
 #include "base/log.h"
-#include "base/token.h"
 #include "base/utf8.h"
 #include "cmd/commands.h"
 #include "cmd/configure.h"
@@ -188,12 +188,11 @@ static void repair(struct query *query, const struct settings *s)
 	log_replies(query, s, asked, OP_REPAIR);
 }
 
-/* Tells whether a node still has at least one of the keys. A revoked key excludes other clients until
- * its holder has ended: only that holder's own release deletes it. */
+/* Tells whether a node still has at least one of the keys. A revoked key excludes other clients
+ * until its holder has ended: only that holder's own release deletes it. */
 static bool has_key(const struct ballot *b)
 {
-	return b->vote == VOTE_YES ||
-	       (b->reply.is_partial && !token_is_revoked(b->reply.text));
+	return b->vote == VOTE_YES || (b->reply.is_partial && !token_is_revoked(b->reply.text));
 }
 
 static int count_with_key(const struct tally *t)

@@ -28,8 +28,8 @@ int64_t foreign_timestamp(const struct reply *a)
 	return n;
 }
 
-/* "(hash)", the name of a data type as redlock's scripts write it, and the names that OP_REVOKE adds
- * after a space. A library's value may be in parentheses by chance. */
+/* "(hash)", the name of a data type as redlock's scripts write it, and the names that OP_REVOKE
+ * adds after a space. A library's value may be in parentheses by chance. */
 static bool is_structure(const struct reply *a)
 {
 	static const char *const types[] = {"(hash)", "(list)", "(set)", "(stream)", "(zset)"};

@@ -37,7 +37,8 @@ static bool is_same_but_revoked(const char *revoked, const char *token)
 {
 	size_t len = strlen(token);
 
-	return is_revoked(revoked) && strncmp(revoked, token, KIND_AT) == 0 && token[KIND_AT] == TOKEN_HOLDER[0] &&
+	return is_revoked(revoked) && strncmp(revoked, token, KIND_AT) == 0 &&
+	       token[KIND_AT] == TOKEN_HOLDER[0] &&
 	       strncmp(revoked + KIND_AT + 1, token + KIND_AT + 1, len - KIND_AT - 1) == 0 &&
 	       (len == TOKEN_ID_LEN || strlen(revoked) == len);
 }
@@ -772,12 +773,12 @@ static void regroup(struct sim_node *n)
 			i ? ", " : "", name[i]);
 	memcpy(l->value, TOKEN_READERS, TOKEN_ID_LEN);
 	if (count == 1)
-		snprintf(l->value + TOKEN_ID_LEN, TOKEN_MAX - TOKEN_ID_LEN, ":%.10s reader%s %.200s",
-			since, note, names);
+		snprintf(l->value + TOKEN_ID_LEN, TOKEN_MAX - TOKEN_ID_LEN,
+			":%.10s reader%s %.200s", since, note, names);
 	else
 		snprintf(l->value + TOKEN_ID_LEN, TOKEN_MAX - TOKEN_ID_LEN,
-			":%.10s %d readers%s%s%.200s", since, count, note,
-			count <= 16 ? ": " : "", names);
+			":%.10s %d readers%s%s%.200s", since, count, note, count <= 16 ? ": " : "",
+			names);
 }
 
 static void enlist(const struct run *run, const char *token, int64_t ttl)

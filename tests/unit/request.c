@@ -222,8 +222,8 @@ TEST(request_to_revoke)
 {
 	struct request r;
 
-	request_revoke(&r, &(struct lock_ref){.keys = &ONE_KEY("k"), .token = "(hash) a"},
-		FLAG_DELETE);
+	request_revoke(
+		&r, &(struct lock_ref){.keys = &ONE_KEY("k"), .token = "(hash) a"}, FLAG_DELETE);
 	EXPECT_SCRIPT(&r, "1", "k", "(hash) a", FLAG_DELETE);
 	EXPECT_AS_MANY_AS_NAMED(&r);
 	request_revoke(&r, &(struct lock_ref){.keys = &ONE_KEY("k"), .token = "v"}, NULL);

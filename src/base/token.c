@@ -9,6 +9,7 @@
 
 enum { KIND_AT = sizeof(TOKEN_NINES) - 1 };
 _Static_assert((TOKEN_ID_LEN - KIND_AT - 1) % 2 == 0, "two digits are one byte");
+_Static_assert(sizeof(TOKEN_REVOKED_START) - 1 == TOKEN_START_LEN, "the scripts count on it");
 _Static_assert(sizeof(TOKEN_READERS) - 1 == TOKEN_ID_LEN, "it is an id like any other");
 
 static int fill(void *dst, size_t len)

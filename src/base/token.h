@@ -26,6 +26,9 @@
 #define TOKEN_HOLDER "a" /* the id of a holder */
 #define TOKEN_LEFT "b" /* the id of a finished holder that lets its key expire */
 #define TOKEN_REVOKED "c" /* the id of a holder that must end: `redlock break` asked for it */
+#define TOKEN_HOLDER_START TOKEN_NINES TOKEN_HOLDER
+#define TOKEN_REVOKED_START TOKEN_NINES TOKEN_REVOKED
+#define TOKEN_START_LEN 14
 #define TOKEN_READERS TOKEN_NINES "fffffffffffffffffffffffffff" /* of all readers together */
 #define OWNER_MAX 240
 #define TOKEN_MAX (TOKEN_ID_LEN + 1 + 12 + OWNER_MAX) /* the scripts return 300 bytes of it */

@@ -39,11 +39,11 @@ end
 -- The revoked form of a value. The id of another program's value comes from the value itself, so that
 -- a second client recognises it.
 local function revoked(v)
-	if match(v, '^' .. TOKEN_NINES .. TOKEN_HOLDER .. '%x+:') then
-		return sub(v, 1, #TOKEN_NINES) .. TOKEN_REVOKED .. sub(v, #TOKEN_NINES + 2)
+	if match(v, '^' .. TOKEN_HOLDER_START .. '%x+:') then
+		return TOKEN_REVOKED_START .. sub(v, TOKEN_START_LEN + 1)
 	end
-	local hash = sub(redis.sha1hex(sub(v, 1, 300)), 1, TOKEN_ID_LEN - #TOKEN_NINES - 1)
-	return string.format('%s:%010.0f %s', TOKEN_NINES .. TOKEN_REVOKED .. hash, floor(clock(call) / 1000), sub(v, 1, 200))
+	local hash = sub(redis.sha1hex(sub(v, 1, 300)), 1, TOKEN_ID_LEN - TOKEN_START_LEN)
+	return string.format('%s:%010.0f %s', TOKEN_REVOKED_START .. hash, floor(clock(call) / 1000), sub(v, 1, 200))
 end
 
 -- A second client may have seen the readers before the first one revoked some of them.

@@ -15,6 +15,7 @@ local shared = has(FLAG_SHARED)
 -- readers. mine_ends[i]: the time when that token expires; other readers, and so the key, may expire
 -- earlier or later. held[i]: the reader within which the client runs.
 local readers, mine, mine_ends, held = {}, {}, {}, {}
+local group = TOKEN_READERS .. ':'
 -- The server's time in milliseconds, once it is known; false if `run` must not ask for it.
 local now
 
@@ -36,7 +37,7 @@ end
 -- needs the rights, and gets the server's error.
 local function translate(i)
 	local v = value[i]
-	if not v or not is_string[i] or sub(v, 1, TOKEN_ID_LEN + 1) ~= TOKEN_READERS .. ':' then
+	if not v or not is_string[i] or sub(v, 1, #group) ~= group then
 		return
 	end
 	local run = shared and call or try
@@ -80,7 +81,7 @@ local function regroup(i)
 	local count = #names
 	table.sort(names)
 	names = count <= 16 and sub(table.concat(names, ', '), 1, 200) or ''
-	local v = TOKEN_READERS .. ':' .. (since or '0000000000') .. ' '
+	local v = group .. (since or '0000000000') .. ' '
 		.. (count == 1 and 'reader' or count .. ' readers')
 		.. (revoked > 0 and ', ' .. revoked .. ' revoked' or '')
 		.. (count > 16 and '' or count > 1 and ': ' or ' ') .. names

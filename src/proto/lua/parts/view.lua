@@ -15,11 +15,8 @@ local releases = false
 
 -- A value as it was before `break` revoked it. A revoked token differs in one letter of its id.
 local function unrevoked(v)
-	local letter = #TOKEN_NINES + 1
-	if sub(v, 1, letter) ~= TOKEN_NINES .. TOKEN_REVOKED then
-		return v
-	end
-	return TOKEN_NINES .. TOKEN_HOLDER .. sub(v, letter + 1)
+	return sub(v, 1, TOKEN_START_LEN) == TOKEN_REVOKED_START
+		and TOKEN_HOLDER_START .. sub(v, TOKEN_START_LEN + 1) or v
 end
 
 -- Does the value, or the reader, belong to the client? Some requests have only the id of the token.

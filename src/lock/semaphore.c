@@ -12,13 +12,14 @@ usec semaphore_ends_in(const struct policy *p, const struct reply *reply)
 	return policy_has_slots(p) ? reply->soonest : reply->pttl;
 }
 
-/* A free slot: as the queue node says, or else any node. */
+/* A free slot: as the queue node says, or else any node. A queue node that has slots of another
+ * limit names none; if it is alone, it may have them from a waiter with that limit. */
 static int find_slot(const struct step *s)
 {
 	int node = waiter_queue_node(s, 0), slot = 0;
 
 	assert(node >= 0); /* a node refused us */
-	if (s->tally->ballot[node].vote == VOTE_FOREIGN)
+	if (s->tally->ballot[node].vote == VOTE_FOREIGN && s->tally->ballot[node].reply.limit == 0)
 		return s->tally->ballot[node].reply.slot;
 	for (int i = s->policy->nodes - 1; i >= 0; i--)
 		if (s->tally->ballot[i].vote == VOTE_FOREIGN && s->tally->ballot[i].reply.slot > 0)

@@ -267,6 +267,21 @@ TEST(slots_of_another_limit_are_not_tried)
 	CHECK_INT(lock_other_limit(&r.lock), 0);
 }
 
+/* Found by the simulator: the queue node has lost the holder's key, and a waiter with another limit
+ * takes its vote again and again. */
+TEST(slots_that_the_other_nodes_name_are_tried)
+{
+	struct rig r;
+
+	contend_for_slots(&r, 3, NEVER);
+	reply_with(&r, 0, of_limit(2, HELD_FOR));
+	reply_with(&r, 1, taken(3, 0));
+	reply_with(&r, 2, taken(3, 0));
+	wait_until(&r, r.up.wake_at);
+	CHECK_INT(r.lock.stamp.slot, 3);
+	CHECK_INT(r.lock.stamp.attempt, 2);
+}
+
 TEST(slots_of_two_limits_split_the_votes)
 {
 	struct rig r;

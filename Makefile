@@ -75,6 +75,7 @@ UNIT = $(sort $(wildcard tests/unit/*.c))
 SIM = $(sort $(wildcard tests/sim/*.c))
 SIM_OBJECTS = $(filter $(B)/base/% $(B)/lock/% $(B)/proto/% $(B)/cli/% $(B)/report/% $(B)/io/session.o $(B)/io/pool.o,$(OBJECTS))
 TOOLS = $(patsubst tests/tools/%.c,$(B)/tools/%,$(wildcard tests/tools/*.c))
+$(B)/tools/poller: TOOL_LIBS = $(HIREDIS_LIBS)
 $(B)/tools/%.so: REDLOCK_LDFLAGS = -shared -fPIC
 # They are also loaded into programs without sanitizers.
 $(B)/tools/%.so: override CFLAGS := $(filter-out -fsanitize=%,$(CFLAGS))
@@ -145,7 +146,7 @@ $(B)/tests/%.o: tests/%.c
 $(B)/tools/%: tests/tools/%.c
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
-	$(Q)$(CC) $(CPPFLAGS) $(REDLOCK_CFLAGS) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(REDLOCK_CFLAGS) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $< $(TOOL_LIBS)
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
 

@@ -263,6 +263,8 @@ static void examine(struct visit *v)
 	ask(v, FIELD(fsync), (const char *const[]){"CONFIG", "GET", "appendfsync", NULL});
 	ask(v, FIELD(clients_max), (const char *const[]){"CONFIG", "GET", "maxclients", NULL});
 	ask(v, FIELD(marker), (const char *const[]){"GET", GUARD_KEY, NULL});
+	ask(v, FIELD(tracking), (const char *const[]){"CLIENT", "TRACKING", "OFF", NULL});
+	ask(v, FIELD(caching), (const char *const[]){"CLIENT", "CACHING", "YES", NULL});
 	/* A user that may run a script on the key may do everything that scripts do; this script
 	 * changes nothing. */
 	if (v->formatted[0])

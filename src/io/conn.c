@@ -299,16 +299,31 @@ static const char *current_password(const struct node *node, char read[NODE_SECR
 
 /* Messages can share a connection with replies only in RESP3. One push follows for each channel,
  * and before them HELLO's reply, once on a connection. */
-static bool append_hello(struct conn *c, int *pushes)
+static bool append_hello(struct conn *c, int *replies)
 {
 	struct request hello;
 
-	*pushes = SUBSCRIBE_CHANNELS + !c->has_resp3;
 	if (c->has_resp3)
 		return true;
 	c->has_resp3 = true;
+	++*replies;
 	request_command(&hello, (const char *const[]){"HELLO", "3", NULL});
 	return append(c, &hello);
+}
+
+/* The server remembers the keys that the next command reads, and sends one message when one of them
+ * changes (client-side caching, Redis 6). */
+static bool append_watch(struct conn *c, int *extra)
+{
+	struct request tracking, caching;
+
+	if (!append_hello(c, extra))
+		return false;
+	*extra += 2;
+	request_command(
+		&tracking, (const char *const[]){"CLIENT", "TRACKING", "ON", "OPTIN", NULL});
+	request_command(&caching, (const char *const[]){"CLIENT", "CACHING", "YES", NULL});
+	return append(c, &tracking) && append(c, &caching);
 }
 
 static bool append_login(struct conn *c)
@@ -554,17 +569,21 @@ static bool is_half_read(const struct conn *c, int before)
 void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now)
 {
 	bool is_at_work = c->pending_count > 0 && is_local(c);
-	int before = is_at_work ? unread(c) : 0, pushes = 0;
+	int before = is_at_work ? unread(c) : 0, extra = 0;
+	int pushes = r->op == OP_SUBSCRIBE ? SUBSCRIBE_CHANNELS : 0;
 	size_t queued = c->out_len;
 
 	if (c->pending_count == CONN_PENDING_MAX ||
-		(r->op == OP_SUBSCRIBE && !append_hello(c, &pushes)) || !append(c, r)) {
+		(r->op == OP_SUBSCRIBE && !append_hello(c, &pushes)) ||
+		(r->watches && !append_watch(c, &extra)) || !append(c, r)) {
 		fail(c, REASON_CLOSED, strerror(ENOMEM));
 		return;
 	}
 	c->pending[c->pending_count++] = (struct pending){.op = r->op,
 		.keys = r->keys,
 		.pushes = pushes,
+		.extra = extra,
+		.is_watched = r->watches,
 		.len = c->out_len - queued,
 		.round = round,
 		.sent_at = now};
@@ -801,6 +820,13 @@ static bool next_reply(struct conn *c, struct pending *request, struct reply *re
 			c->failure = said;
 		return false;
 	}
+	if (c->pending[0].extra > 0) {
+		/* The first of three: HELLO. */
+		c->has_resp3 &= !(c->pending[0].extra == 3 && is_error_reply(&c->resp));
+		c->pending[0].is_watched &= !is_error_reply(&c->resp);
+		c->pending[0].extra--;
+		return conn_next_reply(c, request, reply);
+	}
 	*request = c->pending[0];
 	if (request->op == OP_SUBSCRIBE) {
 		refuse_subscription(c, reply);
@@ -810,6 +836,7 @@ static bool next_reply(struct conn *c, struct pending *request, struct reply *re
 	*reply = reply_read(request->op, &c->resp);
 	if (!matches_request(reply, request))
 		*reply = reply_absent(REASON_GARBAGE, NULL);
+	reply->is_watched = request->is_watched;
 	return true;
 }
 
@@ -822,10 +849,15 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct reply *repl
 		case PUSH_PARTIAL:
 			return false;
 		case PUSH_MESSAGE:
+		case PUSH_CHANGED:
 			*request = (struct pending){.is_push = true};
 			return true;
 		case PUSH_HELLO:
 		case PUSH_SUBSCRIBED:
+			if (c->pending_count > 0 && c->pending[0].extra > 0) {
+				c->pending[0].extra--;
+				break;
+			}
 			if (is_subscribed(c)) {
 				*request = c->pending[0];
 				*reply = (struct reply){.vote = VOTE_YES};

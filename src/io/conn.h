@@ -47,6 +47,8 @@ struct pending {
 	enum op op;
 	int keys; /* the number of keys in the request */
 	int pushes; /* SUBSCRIBE: how many parts of the answer are missing */
+	int extra; /* replies to commands that were sent before the request */
+	bool is_watched; /* none of these was an error */
 	size_t len; /* bytes */
 	uint32_t round;
 	usec sent_at;
@@ -94,8 +96,10 @@ void conn_open(struct conn *c);
 enum reason conn_late_reason(const struct conn *c);
 
 /* Queues one request after the earlier ones and writes as much as the socket takes, unless
- * r->is_followed. The state must be UP; it may be DOWN afterwards. SUBSCRIBE switches the
- * connection to RESP3 and has one reply; if it is refused, the connection is DOWN after that reply.
+ * r->is_followed. With r->watches, the connection is switched to RESP3, and reply.is_watched tells
+ * whether the server will send PUSH_CHANGED. The state must be UP; it may be DOWN afterwards.
+ * SUBSCRIBE switches the connection to RESP3 and has one reply; if it is refused, the connection is
+ * DOWN after that reply.
  */
 void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now);
 

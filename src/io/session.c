@@ -55,8 +55,9 @@ static void build_hand_off(struct session *s, const struct action *a, const stru
 	request_hand_off(r, ref,
 		&(struct hand_off_args){
 			.reserve_time = lock->policy.node_timeout,
-			.waiter = a->is_leaving ? lock->waiter.id : NULL,
-			.reservation = a->is_leaving ? lock->waiter.unused : NULL,
+			/* A lock may have been granted without the queue node. */
+			.waiter = lock->waiter.state != WAITER_OFF ? lock->waiter.id : NULL,
+			.reservation = a->is_leaving ? lock->waiter.unused : reservations(s),
 			.flag = a->is_leaving                 ? FLAG_LEAVES
 				: lock->tenure.confirmed == 0 ? FLAG_GIVES_UP
 							      : NULL,
@@ -189,6 +190,7 @@ static void perform_actions(struct session *s, const struct update *up, usec now
 
 				build_request(s, a, &r);
 				r.is_followed = is_followed(up, i);
+				r.watches = a->watches;
 				conn_send(&s->pool.conn[a->node], &r, a->round, now);
 			}
 			break;

@@ -79,7 +79,7 @@ static void ask(struct step *s)
 		peer_leave_out(s, i);
 	for (int i = 0; i < lock->policy.nodes; i++)
 		if (peer_is_ready(&lock->peer[i]))
-			peer_send(s, i, attempt_op(lock));
+			peer_send(s, i, attempt_op(lock))->watches = waiter_watches(s);
 }
 
 /* With --fair, the queue node's word counts as much as a majority. */

@@ -36,6 +36,7 @@ enum wake {
 	WAKE_RESERVED, /* the key is reserved for us; `reply` has the reservation's id and the slot
 			*/
 	WAKE_LOOK, /* we are now one of the first two in the queue: ask with OP_JOIN */
+	WAKE_CHANGED, /* a key that a request watched has changed, or is gone */
 	WAKE_REJOIN, /* the node lost its queue: enter it again, after a random delay */
 };
 
@@ -75,6 +76,7 @@ struct action {
 	int key; /* SEND of SUBSCRIBE, JOIN, HAND_OFF with is_leaving: index of the only key */
 	bool is_leaving; /* SEND of HAND_OFF: leave the queue and pass on waiter.unused; our own key
 			    stays */
+	bool watches; /* SEND of ACQUIRE, LOOK: WAKE_CHANGED when the key changes */
 	bool overrides; /* SEND of ACQUIRE, LOOK: ignore a reservation for another client */
 };
 

@@ -368,6 +368,11 @@ static void take_in(struct step *s, const struct event *ev)
 		waiter_event(s, ev);
 		break;
 	case EV_WAKE:
+		if (ev->wake == WAKE_CHANGED && lock->phase == PHASE_ASK) {
+			lock->attempt.rivals.has_changed = true;
+			lock->attempt.rivals.retry_at =
+				usec_min(lock->attempt.rivals.retry_at, s->now);
+		}
 		if (lock->phase != PHASE_OVER)
 			waiter_event(s, ev);
 		break;

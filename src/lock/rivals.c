@@ -73,7 +73,7 @@ bool rivals_retry(
 			return false;
 		/* No request is on its way that would change a reservation in vain. */
 		r->retry_at = s->now;
-		if (!is_in_vain)
+		if (!is_in_vain && !r->has_changed)
 			r->retry_at += usec_min(usec_max(RETRY_AFTER, s->now - asked_at),
 				s->policy->node_timeout / 4);
 		r->retries++;
@@ -83,12 +83,15 @@ bool rivals_retry(
 		return true;
 	}
 	r->retry_at = s->tally->enough_at = 0;
+	r->has_changed = false;
 	r->silent = silent_nodes(s);
 	for (int i = 0; i < s->policy->nodes; i++)
 		if (s->tally->ballot[i].vote == VOTE_FOREIGN && peer_is_ready(&s->peer[i])) {
 			bool overrides = waiter_refusal(s, i) == REFUSED_IN_VAIN;
+			struct action *a = peer_send(s, i, op);
 
-			peer_send(s, i, op)->overrides = overrides;
+			a->overrides = overrides;
+			a->watches = waiter_watches(s);
 		}
 	return tally_count(s->tally, VOTE_NONE) > 0;
 }

@@ -158,7 +158,18 @@ static bool has_foreign_holder(const struct step *s)
 	return false;
 }
 
-/* The queue node does not reserve the key for us: it is taken for `ends_in`. */
+/* A node that refused tells when the key changes there. */
+static bool is_watched(const struct step *s)
+{
+	for (int i = 0; i < s->policy->nodes; i++)
+		if (s->tally->ballot[i].vote == VOTE_FOREIGN &&
+			s->tally->ballot[i].reply.is_watched)
+			return true;
+	return false;
+}
+
+/* The queue node does not reserve the key for us: it is taken for `ends_in`. is_foreign: by a
+ * holder that wakes no waiter, and no node tells when the key changes. */
 static void schedule(struct step *s, usec ends_in, bool is_foreign)
 {
 	struct waiter *w = s->waiter;
@@ -231,7 +242,8 @@ static usec use_delay(const struct step *s)
 
 	if (s->tally->ballot[w->node].vote != vote_for(s) || w->saw_holder)
 		return 0;
-	return usec_min(retry_delay(s), s->policy->node_timeout / 2);
+	return is_watched(s) ? s->policy->node_timeout / 2
+			     : usec_min(retry_delay(s), s->policy->node_timeout / 2);
 }
 
 static void join_replied(struct step *s, const struct event *ev)
@@ -249,8 +261,15 @@ static void join_replied(struct step *s, const struct event *ev)
 		w->ticket = reply->ticket;
 	if (reply->vote != VOTE_YES) {
 		w->saw_holder |= !reply->is_reserved;
+		/* The key may have changed since the attempt. */
+		bool is_due = is_watched(s) && w->retry_at <= s->now;
+
+		w->met_foreign |= reply_has_foreign_holder(reply);
 		schedule(s, semaphore_ends_in(s->policy, reply),
-			reply_has_foreign_holder(reply) || has_foreign_holder(s));
+			(reply_has_foreign_holder(reply) || has_foreign_holder(s)) &&
+				!is_watched(s));
+		if (is_due || (waiter_watches(s) && !w->asked_to_watch))
+			retry_in(s, 0);
 		return;
 	}
 	take_reservation(s, ev, w->key);
@@ -277,6 +296,10 @@ static void take_message(struct step *s, const struct event *ev)
 			break;
 		w->rank = w->rank < 1 ? w->rank : 1;
 		look_in(s, LOOK_FIRST);
+		break;
+	case WAKE_CHANGED:
+		if (!s->is_held)
+			retry_in(s, 0);
 		break;
 	case WAKE_REJOIN:
 		/* The whole crowd hears it. */
@@ -395,6 +418,7 @@ void waiter_begin(struct step *s)
 	if (!w->id[0])
 		make_id(s);
 	w->used_reservation = w->is_woken;
+	w->asked_to_watch = waiter_watches(s);
 	w->is_woken = false;
 	w->silent = 0;
 }
@@ -461,6 +485,19 @@ static enum refused refusal_by_reservation(const struct step *s, int node)
 				     : REFUSED;
 }
 
+bool waiter_watches(const struct step *s)
+{
+	return s->waiter->met_foreign && s->waiter->rank == 0 && !policy_has_slots(s->policy);
+}
+
+/* Another program is releasing the key, or takes it node by node: its request may still be on its
+ * way to this node. */
+static bool is_between_nodes(const struct step *s, const struct reply *reply)
+{
+	return waiter_watches(s) && tally_yes(s->tally) > 0 && reply->is_watched &&
+	       reply_has_foreign_holder(reply);
+}
+
 enum refused waiter_refusal(const struct step *s, int node)
 {
 	const struct waiter *w = s->waiter;
@@ -471,6 +508,8 @@ enum refused waiter_refusal(const struct step *s, int node)
 		return REFUSED;
 	if (b->reply.is_reserved)
 		return refusal_by_reservation(s, node);
+	if (is_between_nodes(s, &b->reply))
+		return REFUSED_EARLY;
 	if (!w->used_reservation || b->reply.text_len <= TOKEN_ID_LEN)
 		return REFUSED;
 	/* The reservation has the id of the token before; but the text of readers has no ids. At
@@ -492,13 +531,15 @@ void waiter_pause(struct step *s, bool is_busy, bool is_moving)
 	w->look_at = s->now;
 	if (is_busy) {
 		w->busy_key = key_in_the_way(s);
+		w->met_foreign |= has_foreign_holder(s);
 		/* The reservation was of no use. If that is because of another key, moving to its
-		 * queue passes the reservation on. */
-		if (!w->is_woken && w->busy_key == w->key)
+		 * queue passes the reservation on. Another program obeys no reservation: try again
+		 * while this one lasts. */
+		if (!w->is_woken && w->busy_key == w->key && !w->met_foreign)
 			w->reservation[w->key][0] = '\0';
 		/* OP_JOIN, which follows at once, says more. */
 		if (w->state != WAITER_POLLS && !semaphore_has_next(s)) {
-			schedule(s, NEVER, has_foreign_holder(s));
+			schedule(s, NEVER, has_foreign_holder(s) && !is_watched(s));
 			w->look_at = s->now;
 		}
 	} else {

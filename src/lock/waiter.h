@@ -72,6 +72,8 @@ struct waiter {
 	bool is_woken; /* the key is reserved for us, and no attempt has used that yet */
 	bool used_reservation; /* this attempt, or the last one, was made because of a reservation
 				*/
+	bool asked_to_watch; /* this attempt, or the last one, asked for WAKE_CHANGED */
+	bool met_foreign; /* another program has had the key meanwhile: it wakes no waiter */
 	bool saw_holder; /* since the attempt, the queue node said that another client has the key
 			  */
 	unsigned awaited; /* bit i: the queue node of key i said that it has waiters */
@@ -99,6 +101,11 @@ enum refused {
 
 /* Why a node did not grant the key, or why it is not free, in the attempt under way. */
 enum refused waiter_refusal(const struct step *s, int node);
+
+/* The requests of an attempt ask the nodes to tell when the key changes: its holder wakes no
+ * waiter.
+ */
+bool waiter_watches(const struct step *s);
 
 /* The attempt failed. is_moving: the next one follows at once, for another slot or with more nodes.
  */

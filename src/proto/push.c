@@ -72,6 +72,12 @@ static enum push_kind kind_of(const struct item item[4], struct push *push)
 		return PUSH_HELLO;
 	if (is_text(&item[1], "subscribe"))
 		return PUSH_SUBSCRIBED;
+	if (is_text(&item[1], "invalidate")) {
+		push->is_change = true;
+		push->channel = item[2].nested > 0 && item[3].type == '$' ? item[3].text : NULL;
+		push->channel_len = push->channel ? item[3].len : 0;
+		return PUSH_CHANGED;
+	}
 	if (!is_text(&item[1], "message") || item[2].type != '$' || item[3].type != '$')
 		return PUSH_OTHER;
 	push->channel = item[2].text;
@@ -141,6 +147,12 @@ bool push_wake(const struct push *push, const struct key_list *keys, int slots, 
 
 	request_queue_suffix(suffix, slots);
 	for (*key = 0; *key < keys->count; ++*key) {
+		if (push->is_change) {
+			*wake = WAKE_CHANGED;
+			if (!push->channel || is_channel(push, keys->key[*key]))
+				return true;
+			continue;
+		}
 		snprintf(name, sizeof(name), CHANNEL_QUEUE, keys->key[*key], suffix);
 		if (is_channel(push, name)) {
 			*wake = WAKE_REJOIN;

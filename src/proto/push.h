@@ -26,12 +26,15 @@ enum push_kind {
 	PUSH_HELLO, /* the reply to HELLO */
 	PUSH_SUBSCRIBED, /* confirms one channel of SUBSCRIBE */
 	PUSH_MESSAGE, /* a message on a channel */
+	PUSH_CHANGED, /* CLIENT TRACKING: a key has changed; or all keys, if there is no channel */
 	PUSH_OTHER, /* any other push */
 };
 
 struct push {
 	size_t len; /* bytes of the whole push */
-	const char *channel, *message; /* MESSAGE; not terminated */
+	const char *channel,
+		*message; /* MESSAGE; CHANGED: the channel is the key; not terminated */
+	bool is_change;
 	size_t channel_len, message_len;
 };
 
@@ -39,9 +42,9 @@ struct push {
 enum push_kind push_read(const char *bytes, size_t len, struct push *push);
 
 /*
- * Reads a message on a channel of the queue of one of the keys, or of slots with that limit: the
- * waiter's own channel, or the channel of all waiters. WAKE_RESERVED: *reply has the reservation's
- * id and slot. Returns false if the message is no such message.
+ * Reads a change of one of the keys, or a message on a channel of the queue of one of the keys, or
+ * of slots with that limit: the waiter's own channel, or the channel of all waiters. WAKE_RESERVED:
+ * *reply has the reservation's id and slot. Returns false if the message is no such message.
  */
 bool push_wake(const struct push *push, const struct key_list *keys, int slots, const char *waiter,
 	int *key, enum wake *wake, struct reply *reply);

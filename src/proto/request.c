@@ -17,7 +17,7 @@ static void begin(struct request *r, enum op op)
 {
 	r->op = op;
 	r->keys = 1;
-	r->is_followed = false;
+	r->is_followed = r->watches = false;
 	r->argc = 0;
 	r->used = 0;
 }

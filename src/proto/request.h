@@ -29,6 +29,7 @@ struct request {
 	enum op op;
 	int keys; /* how many keys a reply may be about */
 	bool is_followed; /* the next request completes the packet */
+	bool watches; /* the keys that it reads are watched: PUSH_CHANGED */
 	int argc;
 	const char *argv[KEYS_MAX + 14];
 	size_t len[KEYS_MAX + 14];
@@ -82,7 +83,7 @@ struct look_args {
 struct hand_off_args {
 	usec reserve_time; /* how long a key stays reserved for its first waiter */
 	const char *waiter; /* our id in the queue, which we leave; NULL: we are in no queue */
-	const char *reservation; /* the id of the reservation to pass on; NULL: none */
+	const char *reservation; /* the ids of the reservations to pass on; NULL: none */
 	const char *flag; /* FLAG_LEAVES, FLAG_GIVES_UP or FLAG_BREAKS; NULL: the client held the
 			     lock */
 	unsigned far_waiters; /* bit i: key i has waiters, maybe at another node: reserve it here,

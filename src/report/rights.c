@@ -37,6 +37,8 @@ static const struct {
 	{"publish", SEVERITY_WARNING, false, "+publish", " (to wake waiters)"},
 	{"pubsub", SEVERITY_WARNING, false, "+pubsub|numsub", " (to wake waiters)"},
 	{"subscribe", SEVERITY_WARNING, false, "+subscribe", " (to be woken)"},
+	{"client|tracking", SEVERITY_NOTE, false, "+client|tracking", " (beside other libraries)"},
+	{"client|caching", SEVERITY_NOTE, false, "+client|caching", " (beside other libraries)"},
 	{"zrangebyscore", SEVERITY_NOTE, false, "+zrangebyscore", " (for --shared)"},
 	{"zremrangebyscore", SEVERITY_NOTE, false, "+zremrangebyscore", " (for --shared)"},
 	{"type", SEVERITY_NOTE, false, "+type", " (to know other libraries' locks)"},
@@ -70,6 +72,11 @@ static bool is_denied(const struct node_facts *p, const char *name)
 	if (problem_is(subscribed, REASON_NOPERM) &&
 		strcmp(name, names_command ? "subscribe" : "&") == 0)
 		return true;
+	/* A script cannot try these. */
+	if (strcmp(name, "client|tracking") == 0)
+		return problem_is(&p->tracking, REASON_NOPERM);
+	if (strcmp(name, "client|caching") == 0)
+		return problem_is(&p->caching, REASON_NOPERM);
 	/* The EVAL itself was refused: because of the command, or because of its key. */
 	if (problem_is(a, REASON_NOPERM))
 		return strcmp(name, strstr(a->text, " run ") ? "eval" : "~") == 0;

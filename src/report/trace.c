@@ -61,6 +61,7 @@ static const char *wake_words(enum wake wake)
 	static const char *const words[] = {
 		[WAKE_RESERVED] = "the key is reserved for it",
 		[WAKE_LOOK] = "look again",
+		[WAKE_CHANGED] = "the key has changed",
 		[WAKE_REJOIN] = "the queue was lost",
 	};
 

@@ -235,16 +235,49 @@ keeps_reservation() { [ "$(node "$1" exists "redlock:reserved:{job}")" = 1 ]; }
 	let_go a
 }
 
-@test "a foreign holder wakes no waiter: waiters poll" {
+# watches N: N nodes have a client that is told of changes.
+watches() {
+	[ "$(for i in 1 2 3; do node $i client list | grep -c 'flags=[A-Za-z]*t'; done | grep -cx 1)" = "$1" ]
+}
+
+@test "a foreign holder wakes no waiter: the first waiter is told by the nodes when the key changes" {
 	for i in 1 2 3; do node $i set job 0123456789abcdef0123456789abcdef px 600000 > "$T/set"; done
+	waiter b -vv "${LONG[@]}"
+	eventually watches 3
+	for i in 1 2 3; do node $i del job > "$T/set"; done
+	ended_with 0
+	file_has "$T/b" 'woke this waiter: the key has changed'
+	# the same without an expiry, and where the server's clock ends the key
+	for i in 1 2 3; do node $i set job x > "$T/set"; done
+	waiter c "${LONG[@]}"
+	eventually watches 3
+	for i in 1 2 3; do node $i pexpire job 1 > "$T/set"; done
+	ended_with 0
+}
+
+@test "a foreign holder: a waiter without the right to watch polls; nothing is watched while redlock holds" {
+	for i in 1 2 3; do
+		node $i acl setuser default -client +client\|list +client\|kill
+		node $i set job x px 600000
+	done > "$T/set"
 	waiter b "${LONG[@]}"
 	for i in 1 2 3; do node $i del job > "$T/set"; done
 	ended_with 0
-	# the same without an expiry
-	for i in 1 2 3; do node $i set job x > "$T/set"; done
+	for i in 1 2 3; do node $i acl setuser default +@all > "$T/set"; done
+	hold a "${LONG[@]}"
 	waiter c "${LONG[@]}"
-	for i in 1 2 3; do node $i del job > "$T/set"; done
+	asked() { [ "$(evals 1 2 3)" -ge 20 ]; }
+	eventually asked
+	watches 0
+	let_go a
 	ended_with 0
+}
+
+@test "beside a program that polls all the time, redlock gets the lock again and again" {
+	"$REDLOCK_BUILD/tools/poller" job 2 50 250 100000 "$T/log" "$T/1.sock" "$T/2.sock" "$T/3.sock" 3>&- &
+	also_end $!
+	eventually file_has "$T/log" poller
+	for _ in {1..20}; do run -0 redlock run -q -k job -w 20s -- true; done
 }
 
 @test "the first waiter is killed: the next one is first" {

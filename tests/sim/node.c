@@ -1004,8 +1004,11 @@ static void hand_off(struct run *run)
 		refusal(run);
 		return;
 	} else if (run->value[0]) {
-		if ((!arg(run, "flags")[0] || (gives_up && !old)) && (is_far || has_waiters(run)))
+		if ((!arg(run, "flags")[0] || (gives_up && !old)) && (is_far || has_waiters(run))) {
 			reserve(run, token);
+			if (strncmp(run->value, TOKEN_NINES, KIND_AT) != 0)
+				wake(run, token, false);
+		}
 		refusal(run);
 		return;
 	} else if (!old || is_for_us(run, old)) {

@@ -572,7 +572,8 @@ TEST(doctor_rights)
 	EXPECT(1, "rights", ERROR, "user 'b\\x1bob' may not use eval",
 		"ACL SETUSER b\\x1bob +eval +get +set +pttl +pexpire +del +info +time "
 		"+exists +zadd +zrange +zrank +zscore +zrem +publish +pubsub|numsub "
-		"+subscribe +zrangebyscore +zremrangebyscore +type +hscan +zscan +scan "
+		"+subscribe +client|tracking +client|caching +zrangebyscore +zremrangebyscore "
+		"+type +hscan +zscan +scan "
 		"+getrange");
 	p->rights = said("get set scan");
 	EXPECT(1, "rights", ERROR, "user 'b\\x1bob' may not use get, set, scan",

@@ -70,8 +70,8 @@ TEST(push_kinds_whatever_the_split)
 	check_whole(MESSAGE(4, "\r\n>3", 4, "\r\n\r\n"), PUSH_MESSAGE);
 	check_whole(">3\r\n$9\r\nsubscribe\r\n$3\r\nabc\r\n:1\r\n", PUSH_SUBSCRIBED);
 	check_whole(">3\r\n$11\r\nunsubscribe\r\n_\r\n:0\r\n", PUSH_OTHER);
-	check_whole(">2\r\n$10\r\ninvalidate\r\n*2\r\n$1\r\na\r\n$2\r\nbc\r\n", PUSH_OTHER);
-	check_whole(">2\r\n$10\r\ninvalidate\r\n_\r\n", PUSH_OTHER);
+	check_whole(">2\r\n$10\r\ninvalidate\r\n*2\r\n$1\r\na\r\n$2\r\nbc\r\n", PUSH_CHANGED);
+	check_whole(">2\r\n$10\r\ninvalidate\r\n_\r\n", PUSH_CHANGED);
 	check_whole(">0\r\n", PUSH_OTHER);
 	check_whole(">2\r\n$7\r\nmessage\r\n$1\r\na\r\n", PUSH_OTHER);
 	check_whole(">3\r\n$7\r\nmessage\r\n*1\r\n$1\r\na\r\n$1\r\na\r\n", PUSH_OTHER);

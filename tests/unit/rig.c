@@ -42,7 +42,8 @@ static void enqueue(struct rig *r, const struct action *a)
 		.key = a->key,
 		.slot = a->slot,
 		.is_leaving = a->is_leaving,
-		.overrides = a->overrides};
+		.overrides = a->overrides,
+		.watches = a->watches};
 	snprintf(sent->unused, sizeof(sent->unused), "%s", r->lock.waiter.unused);
 	/* The key of an earlier token is never left to expire. */
 	CHECK(a->op != OP_EXPIRE || (p->kept_token == r->token && r->lock.releasing.leave_for > 0));
@@ -461,6 +462,11 @@ void nudge(struct rig *r, int node)
 void call_back(struct rig *r, int node)
 {
 	step(r, (struct event){.kind = EV_WAKE, .node = node, .wake = WAKE_REJOIN});
+}
+
+void tell_change(struct rig *r, int node)
+{
+	step(r, (struct event){.kind = EV_WAKE, .node = node, .wake = WAKE_CHANGED});
 }
 
 int leaves(const struct rig *r)

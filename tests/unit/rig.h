@@ -31,7 +31,7 @@ struct sent {
 	int token;
 	int key; /* of a request about a queue */
 	int slot;
-	bool is_leaving, overrides;
+	bool is_leaving, overrides, watches;
 	char unused[TOKEN_ID_LEN + 1]; /* is_leaving: the reservation that is passed on */
 };
 
@@ -132,6 +132,9 @@ struct reply wake_up_for(int slot);
 
 /* A reply to OP_JOIN: so many waiters are ahead of us. */
 struct reply ranked(int rank, struct reply a);
+
+/* A watched key has changed at that node. */
+void tell_change(struct rig *r, int node);
 
 /* The node sends a message: the key is reserved for us; look again; the queue was lost. */
 void wake(struct rig *r, int node, int key, struct reply a);

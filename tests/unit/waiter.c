@@ -443,8 +443,8 @@ TEST(the_first_two_ask_when_the_key_or_the_reservation_must_have_ended)
 	}
 }
 
-/* No program will wake the waiters: the first two poll for all of them. */
-TEST(foreign_holders_wake_no_waiter_so_the_first_two_poll)
+/* No program will wake the waiters: the first one watches the key, the second one polls. */
+TEST(foreign_holders_wake_no_waiter_so_the_first_two_ask)
 {
 	struct reply no[] = {told(VOTE_FOREIGN, "a stranger", HELD_FOR), held(NEVER)};
 
@@ -458,11 +458,89 @@ TEST(foreign_holders_wake_no_waiter_so_the_first_two_poll)
 			reply_with(&r, 1, i >= 2 && i < 4 ? no[i - 2] : held(HELD_FOR));
 			reply_with(&r, 2, held(HELD_FOR));
 			join(&r, 0, ranked(rank, i >= 4 ? no[i - 4] : held(HELD_FOR)));
-			if (rank < 2)
-				CHECK_INT(resume_at(&r), BEGIN + 20 * MS);
+			if (rank == 0)
+				CHECK(!lock_is_pausing(&r.lock));
 			else
-				CHECK_INT(resume_at(&r), NEVER);
+				CHECK_INT(resume_at(&r), rank == 1 ? BEGIN + 20 * MS : NEVER);
 		}
+}
+
+static struct reply watched(struct reply a)
+{
+	a.is_watched = true;
+	return a;
+}
+
+/* The first waiter of a key that another program has, in its second attempt. */
+static void watch(struct rig *r)
+{
+	const struct reply stranger = told(VOTE_FOREIGN, "a stranger", HELD_FOR);
+
+	contend(r, 3, NEVER);
+	CHECK(!r->fake[0].last.watches);
+	all_say(r, stranger);
+	join(r, 0, ranked(0, stranger));
+	for (int i = 0; i < 3; i++)
+		CHECK(r->fake[i].last.watches);
+	all_say(r, watched(stranger));
+	join(r, 0, ranked(0, stranger));
+}
+
+TEST(a_waiter_that_watches_asks_again_when_the_key_changes_at_any_node)
+{
+	for (int node = 0; node < 3; node++) {
+		struct rig r;
+
+		watch(&r);
+		CHECK_INT(resume_at(&r), BEGIN + USEC_SEC);
+		tell_change(&r, node);
+		CHECK(!lock_is_pausing(&r.lock));
+	}
+}
+
+/* The server is too old, or the user has no right to CLIENT. */
+TEST(a_waiter_that_cannot_watch_polls)
+{
+	const struct reply stranger = told(VOTE_FOREIGN, "a stranger", HELD_FOR);
+	struct rig r;
+
+	contend(&r, 3, NEVER);
+	all_say(&r, stranger);
+	join(&r, 0, ranked(0, stranger));
+	all_say(&r, stranger);
+	join(&r, 0, ranked(0, stranger));
+	CHECK_INT(resume_at(&r), BEGIN + 20 * MS);
+}
+
+/* The other program's releases arrive one after the other. */
+TEST(a_vote_is_kept_while_a_foreign_release_is_on_its_way)
+{
+	const struct reply stranger = watched(told(VOTE_FOREIGN, "a stranger", HELD_FOR));
+	struct rig r;
+
+	watch(&r);
+	tell_change(&r, 0);
+	reply_with(&r, 0, told(VOTE_YES, "", 0));
+	reply_with(&r, 1, stranger);
+	reply_with(&r, 2, stranger);
+	CHECK(!lock_is_pausing(&r.lock));
+	tell_change(&r, 1);
+	CHECK_INT(r.fake[1].last.op, OP_ACQUIRE);
+	reply_with(&r, 1, told(VOTE_YES, "", 0));
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+}
+
+/* While a client of redlock has the key, no node is asked to tell. */
+TEST(a_key_of_redlock_is_not_watched)
+{
+	struct rig r;
+
+	contend(&r, 3, NEVER);
+	refuse(&r, HELD_FOR);
+	join(&r, 0, ranked(0, held(HELD_FOR)));
+	pass(&r, 2 * USEC_SEC);
+	for (int i = 0; i < 3; i++)
+		CHECK(r.fake[i].sends[OP_ACQUIRE] > 1 && !r.fake[i].last.watches);
 }
 
 TEST(free_at_the_join_is_worth_an_attempt_at_once)

@@ -64,6 +64,10 @@ for i, key in ipairs(KEYS) do
 		others = others or i
 		if (flags == '' or (gives_up and not reserved_id)) and (is_far or has_waiters(i)) then
 			reserve(key, own_id)
+			-- Another program wakes no waiter when it releases the key here.
+			if sub(value[i], 1, TOKEN_START_LEN - 1) ~= TOKEN_NINES then
+				wake(i, own_id)
+			end
 		end
 	elseif not reserved_id or is_for_us(reserved_id) then
 		release(i, id, is_far)

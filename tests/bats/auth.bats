@@ -144,7 +144,7 @@ through() {
 	# status can see the key, but break may not delete it
 	for i in 1 2 3; do as_master $i acl setuser app -del > "$T/acl"; done
 	run -0 redlock acquire -n -k job
-	hinted "a right to the key is missing, or to a command: " break --yes -k job
+	hinted "a right to the key is missing, or to a command: " break --force --yes -k job
 }
 
 @test "a lock held without the right to extend or to release it: the message says why it is lost, or left" {

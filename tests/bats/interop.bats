@@ -47,7 +47,7 @@ teardown() { nodes_stop; }
 	# its holder crashed: no redlock can take it
 	node 1 getset job "$(($(date +%s) - 60))" > "$T/value"
 	says 75 '' '*' run -n -k job -- true
-	says 0 "*: removed" '*: it expired at *' break -y -k job
+	says 0 "*: removed" '*: it expired at *' break -fy -k job
 	says 0 '' '' run -n -k job -- true
 }
 

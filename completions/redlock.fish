@@ -215,7 +215,7 @@ _redlock_option 'status' 'L' limit 'N' 'each KEY is a semaphore of N slots: how 
 _redlock_option 'run acquire extend release check wait hold break config' 'L' limit 'N' 'a semaphore: at most N holders, each in a slot of its own (1..1000)'
 _redlock_option 'extend release check break' '' slot 'I' 'with --limit: which slot the lock has, as REDLOCK_SLOT says'
 _redlock_option 'extend release check' '' token 'TOKEN' 'what '\''redlock acquire'\'' printed; ID#SLOT names the slot as well'
-_redlock_option 'break' '' token 'TOKEN' 'end only the holder with this token: one of several readers'
+_redlock_option 'break' '' token 'TOKEN' 'end only the holder with this token, such as one reader'
 _redlock_option 'break' 'w' wait 'D' 'wait for the holder'\''s end for D at most'
 _redlock_option 'break' 'n' no-wait '' 'do not wait: the same as -w 0'
 _redlock_option 'break' 'f' force '' 'remove the lock at once, although its command may still be running'

@@ -65,7 +65,7 @@ const struct option_row option_rows[] = {
 	{BY_TOKEN, GROUP_LOCK, 0, "token", NULL, OPTION_TEXT, FIELD(token), BY_TOKEN, "TOKEN",
 		"what 'redlock acquire' printed; ID#SLOT names the slot as well", NULL},
 	{BREAK, GROUP_LOCK, 0, "token", NULL, OPTION_TEXT, FIELD(token), NO_ENV, "TOKEN",
-		"end only the holder with this token: one of several readers", NULL},
+		"end only the holder with this token, such as one reader", NULL},
 	{BREAK, GROUP_LOCK, 'w', "wait", NULL, OPTION_DURATION, FIELD(wait), NO_ENV, "D",
 		"wait for the holder's end for D at most", "until the lock has ended"},
 	{BREAK, GROUP_LOCK, 'n', "no-wait", "nonblock", OPTION_NO_WAIT, FIELD(wait), NO_ENV, NULL,

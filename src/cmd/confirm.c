@@ -21,7 +21,8 @@ int confirm(const struct settings *s, const char *question, const char *done)
 	}
 	log_say(LOG_ERRORS, "%s Type 'yes' to do so", question);
 	if (fgets(line, sizeof(line), stdin) &&
-		(strcmp(line, "yes\n") == 0 || strcmp(line, "y\n") == 0))
+		(strcmp(line, "yes\n") == 0 ||
+			(s->command == COMMAND_BREAK && strcmp(line, "y\n") == 0)))
 		return STATUS_OK;
 	log_say(LOG_ERRORS, "nothing was %s", done);
 	return STATUS_BUSY;

@@ -215,7 +215,7 @@ together
 @test "broken: a user with almost no rights; the fix works" {
 	with_user 2 -@all '+config|get'
 	finds 0 2 rights error
-	is_like "$WORDS" "user 'bob' may not use eval, subscribe"
+	is_like "$WORDS" "user 'bob' may not use eval, subscribe, client|tracking, client|caching"
 	obey 2
 	sound
 	node 2 acl setuser bob -config > "$T/acl"

@@ -351,7 +351,7 @@ hint: they free themselves when the TTL is over" release "${BOTH[@]}" --token x
 	says 0 "'lock:job' is held by who has lock:job *" '' status
 	run -0 --separate-stderr redlock status --json free job
 	json '[.locks[].key] == ["lock:free", "lock:job"]'
-	says 0 '*' '*lock:job*' break -y -k job
+	says 0 '*' '*lock:job*' break -fy -k job
 	none_of lock:job
 	# in the order of the keys
 	run -0 --separate-stderr redlock acquire --json --key-format '%%%sx' -k a -k a!

@@ -98,10 +98,10 @@ clean() {
 		shows 79 check
 		shows 79 check --json
 		same . key "$key"
-		shows 0 break -y -k "$key"
+		shows 0 break -fy -k "$key"
 		shows 0 acquire --json -k "$key"
 		same . key "$key"
-		shows 0 break -y -k "$key" --json
+		shows 0 break -fy -k "$key" --json
 		same . key "$key"
 		unset REDLOCK_KEY REDLOCK_TOKEN
 		clean
@@ -134,7 +134,7 @@ clean() {
 		value=$(node 1 --raw get job; echo .)
 		shows 0 check -k job --token "${value%$'\n'.}"
 		shows 64 break -k job < /dev/null
-		shows 0 break -y -k job
+		shows 0 break -fy -k job
 		clean
 	done
 	held_on job 0
@@ -154,7 +154,7 @@ clean() {
 		shows 79 release -k job --token="$value-"
 		shows 0 extend -k job --token "$value"
 		shows 0 check --json -k job --token "$value"
-		shows 0 break -y -k job
+		shows 0 break -fy -k job
 		clean
 	done
 	held_on job 0

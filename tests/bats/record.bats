@@ -554,7 +554,7 @@ takes_json() { redlock help "$1" 2> "$T/err" | grep -q -e --json; }
 	prints 0 hold -k job
 	also_end "$(jq .keeper <<< "$output")"
 	prints 0 hold --list
-	prints 0 break -y -k job
+	prints 0 break -fy -k job
 	prints 0 doctor
 	prints 0 config
 	for i in 1 2 3; do node $i flushall; done > "$T/set"

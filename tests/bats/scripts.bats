@@ -511,7 +511,7 @@ extend_at_last() {
 
 # bats test_tags=not-under-qemu
 @test "a run that waits has the lock at once, after a release and after a break" {
-	for way in "release --token" "break --yes"; do
+	for way in "release --token" "break --force --yes"; do
 		TOKEN=$(redlock acquire -k job "${LONG[@]}")
 		in_background "$T/run" run -k job "${LONG[@]}" -- echo mine
 		eventually in_queue 1
@@ -527,7 +527,7 @@ extend_at_last() {
 @test "a run ends its command when its lock is broken: 79" {
 	in_background "$T/run" run -k job -t 8s --node-timeout 2s -- sleep 600
 	eventually held_on job 3
-	says 0 "*removed*" "redlock: 'job' is held by *" break --yes -k job
+	says 0 "*revoked*" "redlock: 'job' is held by *" break --yes -k job
 	ended_with 79
 	file_has "$T/run" "^redlock: lost 'job'"
 	free_everywhere job

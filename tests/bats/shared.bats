@@ -260,7 +260,7 @@ readers() {
 	redlock release -k db
 	free_everywhere db
 	one=$(redlock acquire -k db --shared "${LONG[@]}" --owner one)
-	says 0 "*" "*" break -y -k db
+	says 0 "*" "*" break -fy -k db
 	free_everywhere db
 	run -79 --separate-stderr redlock check -k db --token "$one"
 	run -0 redlock run -n -k db -- true

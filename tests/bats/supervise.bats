@@ -89,7 +89,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 @test "a loss that no extension noticed: the replies to the release show it, and 79" {
 	# broken, and acquired and released by another client meanwhile
 	run -79 redlock run -k job --record "$T/record" --metrics-file "$T/metrics" -- bash -c \
-		"'$REDLOCK_BUILD/redlock' break -y -k job > '$T/broken' 2>&1 && env -u REDLOCK_HELD '$REDLOCK_BUILD/redlock' run -k job -- true"
+		"'$REDLOCK_BUILD/redlock' break -fy -k job > '$T/broken' 2>&1 && env -u REDLOCK_HELD '$REDLOCK_BUILD/redlock' run -k job -- true"
 	is_like "$output" "redlock: lost 'job': the key is gone from [23] of 3 nodes"
 	file_has "$T/record" '"outcome":"lost","status":79'
 	grep -E 'outcome="lost".* 1$' "$T/metrics"

@@ -105,7 +105,7 @@ begin() { start_client env node "$BATS_TEST_DIRNAME/node.js" "$1"; }
 	export REDLOCK_KEY_FORMAT=lock.%s
 	begin_on_one redis-lock
 	it_takes lock.job
-	redlock break -q -y -k job
+	redlock break -q -f -y -k job
 	we_take
 	client released release
 	held_on lock.job 0

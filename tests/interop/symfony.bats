@@ -18,7 +18,7 @@ teardown() { nodes_stop; }
 
 @test "Symfony: break frees its lock, and tells the holder's name" {
 	it_takes job
-	says 0 "*1.sock: removed?*2.sock: removed?*3.sock: removed" "redlock: 'job' is held by another program (value '(zset) *') on 3 of 3 nodes, *" break -y -k job
+	says 0 "*1.sock: removed?*2.sock: removed?*3.sock: removed" "redlock: 'job' is held by another program (value '(zset) *') on 3 of 3 nodes, *" break -fy -k job
 	held_on job 0
 	client lost extend 7200000
 }

@@ -453,7 +453,7 @@ static void check_patience(const struct client *c)
 	usec tried = world.now - c->trying_since;
 
 	if (c->paused_until < c->trying_since && c->policy.wait != NEVER &&
-		tried > c->policy.wait + c->policy.wait / 10 + 5 * c->policy.node_timeout +
+		tried > c->policy.wait + c->policy.wait / 10 + 6 * c->policy.node_timeout +
 				USEC_SEC / 4)
 		breach("patience", "c%d tried for %d ms", c->id, (int)(tried / USEC_MSEC));
 }

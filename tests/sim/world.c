@@ -755,6 +755,19 @@ static bool has_no_slot(const struct client *c)
 	return sections >= c->policy.slots;
 }
 
+/* Clocks that run apart for minutes may differ by so much that a majority has no vote for this
+ * client. */
+static bool has_no_voters(const struct client *c)
+{
+	int voters = 0;
+
+	for (int i = 0; i < world.nodes; i++)
+		voters += c->policy.quarantine == 0 ||
+			  llabs(node_clock(&world.node[i]) - client_wall(c)) <=
+				  SKEW_MAX_MS * USEC_MSEC;
+	return voters <= world.nodes / 2;
+}
+
 /* A client tries, no client holds the lock, and no fault is left: for how long? */
 static void check_liveness(void)
 {
@@ -769,7 +782,8 @@ static void check_liveness(void)
 	for (int i = 0; i < world.clients; i++) {
 		const struct client *c = world.client[i];
 
-		if (c->paused_until <= world.now && c->wants_since != NEVER && !has_no_slot(c))
+		if (c->paused_until <= world.now && c->wants_since != NEVER && !has_no_slot(c) &&
+			!has_no_voters(c))
 			since = usec_min(since, usec_max(c->wants_since, c->paused_until));
 	}
 	if (since != NEVER && world.now > usec_max(since, world.last_held) + bound)

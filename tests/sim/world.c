@@ -768,6 +768,15 @@ static bool has_no_voters(const struct client *c)
 	return voters <= world.nodes / 2;
 }
 
+static bool all_lack_voters(void)
+{
+	for (int i = 0; i < world.clients; i++)
+		if (!world.client[i]->done && !world.client[i]->crashed &&
+			!has_no_voters(world.client[i]))
+			return false;
+	return true;
+}
+
 /* A client tries, no client holds the lock, and no fault is left: for how long? */
 static void check_liveness(void)
 {
@@ -1044,6 +1053,8 @@ void world_run(const struct profile *profile, uint64_t seed, bool traces)
 		handle(&ev);
 		check_liveness();
 		check_forgotten();
+		if (world.now > limit && all_lack_voters())
+			break;
 		if (world.now > limit)
 			breach("liveness", "not finished after %d s", (int)(limit / USEC_SEC));
 	}

@@ -1059,7 +1059,7 @@ void world_run(const struct profile *profile, uint64_t seed, bool traces)
 			breach("liveness", "not finished after %d s", (int)(limit / USEC_SEC));
 	}
 	world.ends_at = world.now;
-	if (!world.broken && !all_done())
+	if (!all_lack_voters() && !world.broken && !all_done())
 		breach("sleep", "a client sleeps without an end");
 	if (!world.broken && world.profile->are_rivals)
 		check_rivals();

@@ -283,8 +283,8 @@ is_answer() { [ "${item[1]} ${item[3]}" = "$1 ${2-${item[3]}}" ] || { declare -p
 
 yes=1 foreign=0 gone=-1 reserved=2
 
-# token X: forty times X, and a name. id X: its id.
-id() { printf "%.0s$1" {1..40}; }
+# token X: the token of a holder, whose id ends in 26 times X, and a name. id X: its id.
+id() { printf 9999999999999a; printf "%.0s$1" {1..26}; }
 token() { echo "$(id "$1"):1000000000 $1"; }
 
 # Each of these is about the key of $key, k, with $slots: the keys are reserved for a minute, without a restart guard.
@@ -866,6 +866,17 @@ record_lasts() { [ "$(node 1 pttl redlock:limit:{k})" -gt "$1" ]; }
 	hands_off d g
 	[ "$(reservation k)" = "$(id c)" ]
 	got w2 "$(id c)"
+}
+
+@test "hand-off: beside another program's key the first waiter is woken: that program wakes no waiter" {
+	waiting_test
+	node 1 set k "another program's value" px 5000
+	waits w1 w2
+	hands_off c
+	is_answer $foreign "another program's value"
+	[ "$(reservation k)" = "$(id c)" ]
+	got w1 "$(id c)"
+	[ "$(queue)" = w2 ]
 }
 
 @test "hand-off: a client that leaves passes on its reservation, and deletes no key" {

@@ -227,22 +227,6 @@ usec tally_time_left(const struct tally *t, int drift_permille, usec now)
 	return n >= quorum ? left[quorum - 1] : 0;
 }
 
-usec tally_free_in(const struct tally *t, bool by_slot)
-{
-	usec end[NODES_MAX];
-	int n = 0;
-
-	for (int i = 0; i < t->nodes; i++) {
-		const struct ballot *b = &t->ballot[i];
-		usec in = b->vote == VOTE_ABSENT || b->vote == VOTE_NONE ? NEVER : 0;
-
-		if (b->vote == VOTE_FOREIGN)
-			in = by_slot ? b->reply.soonest : b->reply.pttl;
-		insert_longest_first(end, n++, in);
-	}
-	return end[t->nodes - tally_quorum(t)];
-}
-
 usec tally_quarantined_for(const struct tally *t)
 {
 	usec left[NODES_MAX];

@@ -101,9 +101,6 @@ enum ownership tally_ownership(const struct tally *t);
  * TTL less the drift, counted from the beginning of the round. 0: no time. */
 usec tally_time_left(const struct tally *t, int drift_permille, usec now);
 
-/* When the key ends on so many nodes that a majority could grant it; by_slot: when a slot ends. */
-usec tally_free_in(const struct tally *t, bool by_slot);
-
 /* When so many nodes leave quarantine that a majority could vote. 0: quarantine is not the
  * obstacle. */
 usec tally_quarantined_for(const struct tally *t);

@@ -223,8 +223,9 @@ static void queue_is_refused(struct step *s, const struct event *ev)
 	struct waiter *w = s->waiter;
 
 	w->silent |= 1u << ev->node;
-	if (ev->node != w->node || w->state == WAITER_LEAVING)
+	if (ev->node != w->node)
 		return;
+	assert(w->state != WAITER_LEAVING); /* it asks only to leave */
 	w->state = WAITER_OFF;
 	if (ev->reply->reason != REASON_NOPERM && ev->reply->reason != REASON_SERVER)
 		return;
@@ -445,7 +446,7 @@ static bool is_queue_silent(const struct step *s, usec *wake_at)
 static bool is_next(const struct waiter *w, int node, int key)
 {
 	return w->used_reservation ||
-	       (is_queued(w) && w->node == node && w->key == key && w->ticket != 0 && w->rank == 0);
+	       (is_queued(w) && w->node == node && w->key == key && w->rank == 0);
 }
 
 /* The queue node refused, since other clients are first. With --fair that is so as well where it
@@ -477,8 +478,12 @@ enum reserved waiter_reserved(const struct step *s, usec *wake_at)
 
 static enum refused refusal_by_reservation(const struct step *s, int node)
 {
+	/* The node itself answered, so a queue node is known. */
 	int queue_node = waiter_queue_node(s, s->tally->ballot[node].reply.key);
-	enum vote vote = queue_node < 0 ? VOTE_FOREIGN : s->tally->ballot[queue_node].vote;
+	enum vote vote;
+
+	assert(queue_node >= 0);
+	vote = s->tally->ballot[queue_node].vote;
 
 	return vote == VOTE_NONE     ? REFUSED_UNCLEAR
 	       : vote == vote_for(s) ? REFUSED_IN_VAIN

@@ -169,6 +169,26 @@ TEST(several_keys_fair_hears_the_queue_node_of_each)
 	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 }
 
+/* Node 0 still has a key that expired on the other nodes. The waiter is the first one for key 1. */
+TEST(several_keys_fair_lets_the_waiters_of_another_key_pass)
+{
+	for (int key = 0; key < 2; key++) {
+		struct rig r;
+		struct reply late = about(key, held(HELD_FOR));
+
+		late.waiters = 1u << key;
+		contend_for_two(&r, true);
+		memcpy(r.lock.policy.order[1], r.lock.policy.order[0], 3 * sizeof(int));
+		all_say(&r, about(1, held(HELD_FOR)));
+		join(&r, 0, ranked(0, held(HELD_FOR)));
+		next_attempt(&r);
+		reply_with(&r, 0, late);
+		votes(&r, ".YY");
+		CHECK_INT(lock_state(&r.lock), key == 0 ? LOCK_TRYING : LOCK_HELD);
+		CHECK_INT(lock_is_pausing(&r.lock), key == 0);
+	}
+}
+
 TEST(several_keys_each_queue_node_says_whether_others_wait)
 {
 	struct rig r;

@@ -73,6 +73,7 @@ TEST(push_kinds_whatever_the_split)
 	check_whole(">2\r\n$10\r\ninvalidate\r\n*2\r\n$1\r\na\r\n$2\r\nbc\r\n", PUSH_CHANGED);
 	check_whole(">2\r\n$10\r\ninvalidate\r\n_\r\n", PUSH_CHANGED);
 	check_whole(">0\r\n", PUSH_OTHER);
+	check_whole(">3\r\n$7\r\nmessagE\r\n$1\r\na\r\n$1\r\na\r\n", PUSH_OTHER);
 	check_whole(">2\r\n$7\r\nmessage\r\n$1\r\na\r\n", PUSH_OTHER);
 	check_whole(">3\r\n$7\r\nmessage\r\n*1\r\n$1\r\na\r\n$1\r\na\r\n", PUSH_OTHER);
 	check_whole(">3\r\n$7\r\nmessage\r\n$1\r\na\r\n:1\r\n", PUSH_OTHER);
@@ -219,6 +220,37 @@ TEST(push_wake_refuses_other_messages)
 		CHECK(!wake("redlock:wake:{one}:w0123456789abcdef", texts[i], &key, &kind, &reply));
 	for (size_t i = 0; i < COUNT_OF(channels); i++)
 		CHECK(!wake(channels[i], ID, &key, &kind, &reply));
+}
+
+/* The server names the key that has changed; no key: all may have changed. */
+TEST(push_wake_changes)
+{
+	static const struct {
+		const char *bytes;
+		int key; /* -1: another key */
+	} cases[] = {
+		{">2\r\n$10\r\ninvalidate\r\n*1\r\n$3\r\none\r\n", 0},
+		{">2\r\n$10\r\ninvalidate\r\n*1\r\n$3\r\ntwo\r\n", 1},
+		{">2\r\n$10\r\ninvalidate\r\n*1\r\n$2\r\ntw\r\n", -1},
+		{">2\r\n$10\r\ninvalidate\r\n_\r\n", 0},
+		{">2\r\n$10\r\ninvalidate\r\n*0\r\n", 0},
+		{">2\r\n$10\r\ninvalidate\r\n*1\r\n:1\r\n", 0},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		const struct key_list keys = {.count = 2, .key = {"one", "two"}};
+		struct reply reply;
+		struct push push;
+		enum wake kind;
+		int key;
+
+		CHECK_INT(push_read(cases[i].bytes, strlen(cases[i].bytes), &push), PUSH_CHANGED);
+		CHECK_INT(push_wake(&push, &keys, 1, "w0123456789abcdef", &key, &kind, &reply),
+			cases[i].key >= 0);
+		CHECK_INT(kind, WAKE_CHANGED);
+		if (cases[i].key >= 0)
+			CHECK_INT(key, cases[i].key);
+	}
 }
 
 /* Each limit has a queue of its own. */

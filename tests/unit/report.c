@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define ID "0123456789abcdef0123456789abcdef01234567"
+#define REVOKED TOKEN_REVOKED_START "cdef0123456789abcdef012345"
 
 static char text[REPORT_MAX];
 
@@ -91,6 +92,17 @@ TEST(report_holders)
 		lock.tally.ballot[i].reply = reply_absent(REASON_OOM, "OOM");
 	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
 		"'k' is held by bob on 1 of 5 nodes, 1s left");
+	for (int i = 0; i < 3; i++)
+		set_holder(&lock, i, REVOKED ":bob", USEC_SEC);
+	CHECK_TEXT(report_holder(text, &lock, &ONE_KEY("k"), 0),
+		"'k' is held by bob (revoked) on 3 of 5 nodes, 1s left");
+	/* Of readers, the text says which are revoked. */
+	for (int i = 0; i < 3; i++)
+		set_holder(&lock, i, TOKEN_READERS ":1700000000 2 readers, 1 revoked: bob, eve",
+			USEC_SEC);
+	CHECK(strstr(
+		report_holder(text, &lock, &ONE_KEY("k"), 0), "2 readers, 1 revoked: bob, eve"));
+	CHECK(!strstr(text, "(revoked)"));
 	/* Values of other programs. */
 	lock = fresh(1);
 	set_holder(&lock, 0, "31a0-uuid", 1500 * USEC_MSEC);
@@ -245,6 +257,19 @@ TEST(report_losses)
 	set_vote(&lock, 3, VOTE_YES);
 	CHECK_TEXT(report_loss(text, &lock, nodes(), &ONE_KEY("k")),
 		"lost 'k': now held by bob on 3 of 5 nodes, 1s left");
+	/* Revoked; but a reservation has the id of no holder. */
+	for (int i = 0; i < 3; i++)
+		set_holder(&lock, i, REVOKED ":bob", USEC_SEC);
+	CHECK_TEXT(report_loss(text, &lock, nodes(), &ONE_KEY("k")),
+		"lost 'k': revoked by 'redlock break' or 'run --takeover'");
+	lock.loss = LOSS_EXPIRED;
+	CHECK_TEXT(report_loss(text, &lock, nodes(), &ONE_KEY("k")),
+		"lost 'k': no majority of 5 nodes confirmed it in time");
+	lock.loss = LOSS_DENIED;
+	for (int i = 0; i < 3; i++)
+		lock.tally.ballot[i].reply.is_reserved = true;
+	CHECK_TEXT(report_loss(text, &lock, nodes(), &ONE_KEY("k")),
+		"lost 'k': now reserved for the next waiter");
 	lock = fresh(1);
 	lock.loss = LOSS_EXPIRED;
 	set_absent(&lock, 0, REASON_TIMEOUT, NULL);
@@ -356,6 +381,13 @@ TEST(report_events)
 	CHECK(!report_event(text, node, &ev, 7));
 	ev.kind = EV_TIME;
 	CHECK(!report_event(text, node, &ev, 7));
+	ev.kind = EV_WAKE;
+	ev.wake = WAKE_RESERVED;
+	CHECK_TEXT(report_event(text, node, &ev, 7),
+		"redis://a:6379 woke this waiter: the key is reserved for it");
+	ev.wake = WAKE_CHANGED;
+	CHECK_TEXT(report_event(text, node, &ev, 7),
+		"redis://a:6379 woke this waiter: the key has changed");
 }
 
 /* ---- bytes of other programs ---- */

@@ -745,6 +745,9 @@ TEST(answer_to_scan)
 	bad = r;
 	bad.item[0].len = RUN_ID_MAX;
 	CHECK_INT(reply_read(OP_SCAN, &bad).reason, REASON_GARBAGE);
+	bad = r;
+	bad.is_array = 0;
+	CHECK_INT(reply_read(OP_SCAN, &bad).reason, REASON_GARBAGE);
 }
 
 /* Any reply is valid; of an array, the last item is reported. */

@@ -525,6 +525,18 @@ TEST(settings_several_keys)
 	s.reentrant = 1;
 	CHECK_INT(settings_finish(&s, &e), -1);
 	CHECK_TEXT(e.text, "--reentrant goes with one key");
+	s.reentrant = 0;
+	s.takeover = 1;
+	CHECK_INT(settings_finish(&s, &e), 0);
+	CHECK(settings_policy(&s).ticket < 0);
+	s.wait = 0;
+	CHECK_INT(settings_finish(&s, &e), -1);
+	CHECK_TEXT(e.text, "--takeover does not go with --no-wait: the holder must end first");
+	s.wait = NEVER;
+	s.keys.count = 1;
+	s.limit = 2;
+	CHECK_INT(settings_finish(&s, &e), -1);
+	CHECK_TEXT(e.text, "--takeover does not go with --limit: which slot?");
 	/* A single key may contain a newline, and may have the full length. */
 	settings_init(&s, COMMAND_RUN);
 	CHECK_INT(settings_add_key(&s, "a\nb", &e), 0);

@@ -193,3 +193,22 @@ TEST(the_limit_of_held_slots)
 		CHECK_INT(tally_limit(&t), cases[i].expected);
 	}
 }
+
+/* Another program, or a key without an expiry; but a reservation, and an error, have no holder. */
+TEST(foreign_holders)
+{
+	static const char own[] = "9999999999999a11112222333344445555666677:1700000000 me";
+	struct reply a = {.vote = VOTE_FOREIGN, .pttl = USEC_SEC, .text_len = 1, .text = "x"};
+	struct reply error = reply_absent(REASON_TIMEOUT, NULL);
+
+	CHECK(reply_has_foreign_holder(&a));
+	a.is_reserved = true;
+	CHECK(!reply_has_foreign_holder(&a));
+	a.is_reserved = false;
+	a.text_len = strlen(own);
+	snprintf(a.text, sizeof(a.text), "%s", own);
+	CHECK(!reply_has_foreign_holder(&a));
+	a.pttl = NEVER;
+	CHECK(reply_has_foreign_holder(&a));
+	CHECK(!reply_has_foreign_holder(&error));
+}

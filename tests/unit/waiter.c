@@ -498,6 +498,57 @@ TEST(a_waiter_that_watches_asks_again_when_the_key_changes_at_any_node)
 	}
 }
 
+/* A change during the join is worth an attempt as soon as the node has answered. */
+TEST(a_waiter_that_watches_asks_again_when_the_key_changed_during_its_join)
+{
+	const struct reply stranger = told(VOTE_FOREIGN, "a stranger", HELD_FOR);
+	struct rig r;
+
+	watch(&r);
+	tell_change(&r, 1);
+	all_say(&r, watched(stranger));
+	tell_change(&r, 2);
+	CHECK(lock_is_pausing(&r.lock));
+	join(&r, 0, ranked(0, stranger));
+	CHECK(!lock_is_pausing(&r.lock));
+}
+
+/* A client of redlock has the key at the other nodes. */
+TEST(a_waiter_that_watches_does_not_keep_a_vote_for_a_holder_of_redlock)
+{
+	struct rig r;
+
+	watch(&r);
+	tell_change(&r, 0);
+	fake_reply(&r, 0, VOTE_YES);
+	reply_with(&r, 1, watched(held(HELD_FOR)));
+	reply_with(&r, 2, watched(held(HELD_FOR)));
+	CHECK(lock_is_pausing(&r.lock));
+	/* The queue node granted the key in vain: the reservation is used before it ends. */
+	fake_reply(&r, 0, VOTE_YES);
+	join(&r, 0, wake_up());
+	CHECK_INT(resume_at(&r), BEGIN + NODE_TIMEOUT / 2);
+}
+
+/* The slots of a semaphore are many keys: none of them is watched. */
+TEST(a_waiter_for_a_slot_does_not_watch)
+{
+	const struct reply stranger = told(VOTE_FOREIGN, "a stranger", HELD_FOR);
+	struct policy p = policy(3, NEVER);
+	struct rig r;
+
+	p.slots = 2;
+	start_with(&r, &p);
+	r.lock.waiter.state = WAITER_OFF;
+	all_up(&r);
+	all_say(&r, stranger);
+	join(&r, 0, ranked(0, stranger));
+	CHECK(r.lock.waiter.met_foreign);
+	pass(&r, 2 * USEC_SEC);
+	for (int i = 0; i < 3; i++)
+		CHECK(r.fake[i].sends[OP_ACQUIRE] > 1 && !r.fake[i].last.watches);
+}
+
 /* The server is too old, or the user has no right to CLIENT. */
 TEST(a_waiter_that_cannot_watch_polls)
 {

@@ -175,7 +175,7 @@ static int look_at_key(struct overview *st, const char *key)
 static void sum_up(struct overview *st, const char *key, const struct slot slots[], long limit)
 {
 	int held = 0, unknown = 0;
-	char name[REPORT_MAX], rest[40] = "", other[40] = "";
+	char name[REPORT_MAX], rest[40] = "", other[80] = "";
 
 	for (long i = 0; i < limit; i++) {
 		const char *state = report_state(&slots[i].tally);

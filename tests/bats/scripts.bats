@@ -483,7 +483,8 @@ extend_at_last() {
 		says 64 '' "redlock: no key: which lock??hint: name it with -k KEY; see 'redlock help $command'" $command
 		says 64 '' "redlock: the key is empty" $command -k ''
 		says 64 '' "redlock: the key has 5000 bytes; at most 4096 are allowed" $command -k "$long"
-		says 64 '' "redlock: --token is not an option of 'redlock $command'?hint: *" $command -k job --token x
+		[ $command = break ] ||
+			says 64 '' "redlock: --token is not an option of 'redlock $command'?hint: *" $command -k job --token x
 		says 64 '' "redlock: unexpected argument 'more'?hint: *" $command -k job more
 		says 64 '' "redlock: '-n' comes too late: options go first?hint: *" $command -k job more -n
 		says 64 '' "redlock: unknown option '-\\\\x1b'?hint: *" $command -k job -$'\e'

@@ -1,2 +1,0 @@
-build/base/text.o: src/base/text.c src/base/text.h
-src/base/text.h:

@@ -1,2 +1,0 @@
-build/io/title.o: src/io/title.c src/io/title.h
-src/io/title.h:

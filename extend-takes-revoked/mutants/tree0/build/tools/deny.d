@@ -1,1 +1,0 @@
-build/tools/deny: tests/tools/deny.c

@@ -1,1 +1,0 @@
-build/tools/devlog.so: tests/tools/devlog.so.c

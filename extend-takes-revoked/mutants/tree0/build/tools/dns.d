@@ -1,1 +1,0 @@
-build/tools/dns: tests/tools/dns.c

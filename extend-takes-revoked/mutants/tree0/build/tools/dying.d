@@ -1,1 +1,0 @@
-build/tools/dying: tests/tools/dying.c

@@ -1,1 +1,0 @@
-build/tools/flocked: tests/tools/flocked.c

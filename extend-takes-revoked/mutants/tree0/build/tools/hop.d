@@ -1,1 +1,0 @@
-build/tools/hop: tests/tools/hop.c

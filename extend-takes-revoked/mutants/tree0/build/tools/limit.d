@@ -1,1 +1,0 @@
-build/tools/limit: tests/tools/limit.c

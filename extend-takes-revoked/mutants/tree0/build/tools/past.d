@@ -1,1 +1,0 @@
-build/tools/past: tests/tools/past.c

@@ -1,1 +1,0 @@
-build/tools/pings: tests/tools/pings.c

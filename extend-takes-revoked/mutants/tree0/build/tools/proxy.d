@@ -1,1 +1,0 @@
-build/tools/proxy: tests/tools/proxy.c

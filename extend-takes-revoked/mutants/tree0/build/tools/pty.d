@@ -1,1 +1,0 @@
-build/tools/pty: tests/tools/pty.c

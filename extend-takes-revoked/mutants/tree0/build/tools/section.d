@@ -1,1 +1,0 @@
-build/tools/section: tests/tools/section.c

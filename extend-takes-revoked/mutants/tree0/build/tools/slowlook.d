@@ -1,1 +1,0 @@
-build/tools/slowlook.so: tests/tools/slowlook.so.c

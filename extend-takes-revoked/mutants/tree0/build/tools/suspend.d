@@ -1,1 +1,0 @@
-build/tools/suspend.so: tests/tools/suspend.so.c

@@ -1,6 +1,0 @@
--- admit: gives a new server its vote at once, as 'redlock doctor --admit' does: it cannot have
--- forgotten a lock. KEYS[1] is the mark of the restart guard.
-
--- include parts/restart_guard.lua
-
-return call('SET', KEYS[1], run_id)

@@ -1,2 +1,0 @@
-build/base/utf8.o: src/base/utf8.c src/base/utf8.h
-src/base/utf8.h:

@@ -1,1 +1,0 @@
-build/tools/blackhole: tests/tools/blackhole.c

@@ -1,1 +1,0 @@
-build/tools/count: tests/tools/count.c

@@ -1,1 +1,0 @@
-build/tools/freeze: tests/tools/freeze.c

@@ -1,1 +1,0 @@
-build/tools/headless: tests/tools/headless.c

@@ -1,1 +1,0 @@
-build/tools/hole: tests/tools/hole.c

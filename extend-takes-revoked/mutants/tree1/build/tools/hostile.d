@@ -1,1 +1,0 @@
-build/tools/hostile: tests/tools/hostile.c

@@ -1,1 +1,0 @@
-build/tools/inject: tests/tools/inject.c

@@ -1,1 +1,0 @@
-build/tools/lateanswer.so: tests/tools/lateanswer.so.c

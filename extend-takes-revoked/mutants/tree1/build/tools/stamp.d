@@ -1,2 +1,0 @@
-build/tools/stamp: tests/tools/stamp.c tests/tools/stamp.h
-tests/tools/stamp.h:

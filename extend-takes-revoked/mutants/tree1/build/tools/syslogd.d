@@ -1,1 +1,0 @@
-build/tools/syslogd: tests/tools/syslogd.c

@@ -1,1 +1,0 @@
-build/tools/walljump.so: tests/tools/walljump.so.c

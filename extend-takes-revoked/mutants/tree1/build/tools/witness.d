@@ -1,1 +1,0 @@
-build/tools/witness: tests/tools/witness.c

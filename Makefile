@@ -305,6 +305,14 @@ rivals: $(B)/redlock $(TOOLS)
 demo: $(B)/redlock
 	$(Q)tests/demo $(B)/redlock
 
+# A shell with three throwaway nodes.
+try: $(B)/redlock
+	$(Q)$(B)/redlock sandbox
+
+# The pictures of README.md, from the output of real commands.
+pictures: $(B)/redlock
+	$(Q)scripts/pictures $(B)/redlock docs/pictures
+
 # README's commands in fresh minimal systems of Debian 12 and 13 (DEBIAN=13: one), by debootstrap, as root: an hour.
 # ONLY=Install: the package installed, upgraded and removed.
 pristine:
@@ -350,4 +358,4 @@ clean:
 	rm -rf build
 
 .PHONY: all gen gen-check check check-suite check-fast check-musl check-arm64 check-san check-tsan check-valgrind check-faults check-mutants check-part interop cover check-built \
-	lint fmt fmt-check tidy fuzz sim sim-soak torture storm model bench losses numbers rivals extensions demo pristine install uninstall dist release check-release clean
+	lint fmt fmt-check tidy fuzz sim sim-soak torture storm model bench losses numbers rivals extensions demo try pictures pristine install uninstall dist release check-release clean

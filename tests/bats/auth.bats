@@ -505,11 +505,11 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 	ended_with 0
 }
 
-@test "the rights that README.md names are enough, and without any one of them a subcommand fails" {
-	readme=$BATS_TEST_DIRNAME/../../README.md
-	rule=$(sed -n '/^    ACL SETUSER redlock on/,/^$/{ / # /d; s/^ *ACL SETUSER redlock \(on >PASSWORD \)\?//p }' "$readme" | tr '\n' ' ')
+@test "the rights that docs/nodes.md names are enough, and without any one of them a subcommand fails" {
+	page=$BATS_TEST_DIRNAME/../../docs/nodes.md
+	rule=$(sed -n '/^    ACL SETUSER redlock on/,/^$/{ / # /d; s/^ *ACL SETUSER redlock \(on >PASSWORD \)\?//p }' "$page" | tr '\n' ' ')
 	[ -n "$rule" ]
-	more=$(sed -n '/^    ACL SETUSER redlock on/,/^$/!d; / # /!d; s/^    ACL SETUSER redlock \([+~]\)/\1/p' "$readme" | sed "s/  *# .*//" | tr '\n' ' ')
+	more=$(sed -n '/^    ACL SETUSER redlock on/,/^$/!d; / # /!d; s/^    ACL SETUSER redlock \([+~]\)/\1/p' "$page" | sed "s/  *# .*//" | tr '\n' ' ')
 	all="${rule//KEY/job} ${more//KEY/job}"
 	export REDLOCK_USERNAME=redlock REDLOCK_PASSWORD=s3cret
 	with() {

@@ -228,7 +228,7 @@ staging" '' completion profiles
 	REDLOCK_CONFIG=$T/broken says 78 '' "redlock: $T/broken:1:1: *" completion profiles
 }
 
-# on_terminal SHELL STEP...: plays the steps of `pty` with a shell that loads its completions as in README.md, and a
+# on_terminal SHELL STEP...: plays the steps of `pty` with a shell that loads its completions as README.md says, and a
 # redlock that prints its arguments. The prompt is "go> ".
 on_terminal() {
 	local shell=$1 package=/usr/share/bash-completion/bash_completion

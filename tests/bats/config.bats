@@ -329,10 +329,10 @@ hint: chmod o-rwx '$file'"
 	[ "$output" = "unix://$T/1.sock" ]
 }
 
-@test "the file in README.md is valid" {
-	sed -n '/^    ttl = 1m$/,/^`redlock config`/s/^    //p' "$BATS_TEST_DIRNAME/../../README.md" > "$file"
+@test "the file in docs/nodes.md is valid" {
+	sed -n '/^    ttl = 1m$/,/^`redlock config`/s/^    //p' "$BATS_TEST_DIRNAME/../../docs/nodes.md" > "$file"
 	unset REDLOCK_NODES
-	setting nodes '.value == "redis://s1:6379 redis://s2:6379 redis://s3:6379"' --config "$file" --profile staging
+	setting nodes '.value == "redis://s1.example.com:6379 redis://s2.example.com:6379 redis://s3.example.com:6379"' --config "$file" --profile staging
 	setting username '.value == "deploy"' --config "$file" --profile production
 	setting ttl '.value == "60s"' --config "$file" --profile production
 }

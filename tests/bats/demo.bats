@@ -5,7 +5,8 @@
 	run env TMPDIR="$BATS_TEST_TMPDIR" tests/demo "$REDLOCK_BUILD/redlock"
 	echo "$output"
 	[ "$status" -eq 0 ]
-	[[ "${lines[-1]}" == "every step ended as promised, in "* ]]
+	[[ "${lines[-2]}" == "every step ended as promised, in "* ]]
+	[[ "${lines[-1]}" == "next: make try "* ]]
 	[ "$(ls "$BATS_TEST_TMPDIR" | grep -c redlock)" -eq 0 ]
 }
 
@@ -20,5 +21,19 @@
 	for option in $(sed '/^## Install/,/^## Use/d' README.md | grep -oE -- '--[a-z][a-z-]+' | sort -u); do
 		case $option in --no-install-recommends) continue ;; esac
 		grep -qE -- "$option\>" "$BATS_TEST_TMPDIR/help"
+	done
+}
+
+@test "the pictures show what the program prints: make pictures" {
+	cd "$BATS_TEST_DIRNAME/../.."
+	mkdir "$BATS_TEST_TMPDIR/pictures"
+	run env TMPDIR="$BATS_TEST_TMPDIR" scripts/pictures "$REDLOCK_BUILD/redlock" "$BATS_TEST_TMPDIR/pictures"
+	echo "$output"
+	[ "$status" -eq 0 ] && [ "$output" = "" ]
+	diff -r docs/pictures "$BATS_TEST_TMPDIR/pictures"
+	# each picture is in README.md, and well-formed
+	for picture in docs/pictures/*.svg; do
+		grep -qF "($picture)" README.md
+		python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$picture"
 	done
 }

@@ -1,10 +1,10 @@
-# The manual pages: valid, complete, equal to README.md where both say the same; and each line of EXAMPLES is run.
+# The manual pages: valid, complete, equal to docs/nodes.md where both say the same; and each line of EXAMPLES is run.
 
 load nodes
 load stubs
 
 PAGES=$BATS_TEST_DIRNAME/../../man
-README=$BATS_TEST_DIRNAME/../../README.md
+NODES_PAGE=$BATS_TEST_DIRNAME/../../docs/nodes.md
 
 setup() {
 	T=$BATS_TEST_TMPDIR
@@ -154,11 +154,11 @@ named() {
 		named 'redlock doctor' 'redlock config' 30
 }
 
-@test "the rights that a user needs are those in README.md" {
+@test "the rights that a user needs are those in docs/nodes.md" {
 	rights() { grep -oE '[+~][a-z|]+' | sort -u; }
-	sed -n '/^    ACL SETUSER redlock on/,/^$/p; /^A database other/,/^$/p' "$README" | rights > "$T/readme"
+	sed -n '/^    ACL SETUSER redlock on/,/^$/p; /^A database other/,/^$/p' "$NODES_PAGE" | rights > "$T/nodes"
 	as_shown redlock.7 | sed -n '/^ACL SETUSER/,/^\.El/p' | rights > "$T/page"
-	diff "$T/readme" "$T/page"
+	diff "$T/nodes" "$T/page"
 	[ "$(wc -l < "$T/page")" -ge 25 ]
 }
 

@@ -1,9 +1,9 @@
-# The recipes of README.md, run as they are printed there, with stubs for the programs in them.
+# The recipes of docs/recipes.md, run as they are printed there, with stubs for the programs in them.
 
 load nodes
 load stubs
 
-README=$BATS_TEST_DIRNAME/../../README.md
+RECIPES=$BATS_TEST_DIRNAME/../../docs/recipes.md
 
 setup() {
 	stubs_start
@@ -21,8 +21,8 @@ recipe() {
 		/^```/ { if (fenced) exit; fenced = 1; next }
 		fenced { print; next }
 		/^    / { print substr($0, 5); began = 1; next }
-		began { exit }' "$README" | tee "$T/recipe"
-	[ -s "$T/recipe" ] || { echo "README.md has no recipe '$1'" >&2 && return 1; }
+		began { exit }' "$RECIPES" | tee "$T/recipe"
+	[ -s "$T/recipe" ] || { echo "docs/recipes.md has no recipe '$1'" >&2 && return 1; }
 }
 
 # others_hold KEY: another client holds it until others_let_go.
@@ -45,13 +45,18 @@ start() {
 	also_end "$BG"
 }
 
-@test "every recipe has its test here" {
-	sed -n '/^## Recipes/,/^## Nodes/s/^### //p' "$README" | while read -r name; do
+@test "every recipe has its test here, or says that it is not tested" {
+	awk '
+		function done() { if (name != "" && !marked) print name }
+		/^##+ / { done(); name = /^### / ? substr($0, 5) : ""; marked = 0 }
+		/Not tested:$/ { marked = 1 }
+		END { done() }' "$RECIPES" > "$T/recipes"
+	[ "$(wc -l < "$T/recipes")" -ge 13 ]
+	while read -r name; do
 		grep -qF "recipe \"### $name\"" "$BATS_TEST_FILENAME" || echo "no test: $name"
-	done > "$T/missing"
+	done < "$T/recipes" > "$T/missing"
 	cat "$T/missing"
 	[ ! -s "$T/missing" ]
-	[ "$(sed -n '/^## Recipes/,/^## Nodes/s/^### //p' "$README" | wc -l)" -ge 9 ]
 }
 
 @test "several steps of a script: acquire, extend, check, release" {
@@ -316,4 +321,67 @@ github() {
 	: > "$T/done"
 	run -76 sh line
 	[ ! -s "$T/done" ]
+}
+
+# unit_command UNIT: the command of a systemd unit, as systemd splits it where no quotes are in it.
+unit_command() {
+	sed -n 's/^ExecStart=//p' "$1" | tee "$T/command" | sed 's|/usr/bin/redlock|redlock|; s|/usr/local/bin/|./|'
+	[ "$(wc -l < "$T/command")" -eq 1 ]
+}
+
+@test "a systemd timer: one host runs the job, the others skip it; the units are valid" {
+	recipe "### A systemd timer" > nightly.service
+	awk '/^### / { on = $0 == "### A systemd timer" } on && /^```/ { n++; next } on && n == 3' "$RECIPES" > nightly.timer
+	grep -qx 'OnCalendar=.*' nightly.timer
+	stub nightly.sh nightly
+	run -0 sh -c "$(unit_command nightly.service)"
+	was_done "nightly.sh held" "nightly.sh done"
+	run -0 sh -c "$(unit_command nightly.service)" # another host, a moment later
+	was_done "nightly.sh held" "nightly.sh done"
+	if type systemd-analyze > "$T/type"; then
+		sed -i 's|^ExecStart=.*|ExecStart=/bin/true|' nightly.service
+		cp nightly.service nightly.timer "$T"
+		run -0 systemd-analyze verify "$T/nightly.timer"
+	fi
+}
+
+@test "hot standby: the second host runs the service when the first one is gone" {
+	recipe "### Hot standby" > unit
+	stub the-service the-service
+	touch "$T/stop.the-service"
+	start "$T/first" sh -c "exec $(unit_command unit)"
+	first=$BG
+	eventually file_has "$T/done" "the-service held"
+	start "$T/second" sh -c "exec $(unit_command unit)"
+	eventually file_has "$T/second" "waiting: 'the-service' is held by"
+	was_done "the-service held"
+	kill -TERM "$first" # systemctl stop, KillMode=mixed
+	eventually file_has_times "$T/done" "the-service held" 2
+	rm "$T/stop.the-service"
+	ended_with 0
+}
+
+# file_has_times FILE TEXT N
+file_has_times() { [ "$(grep -cF -- "$2" "$1")" -eq "$3" ]; }
+
+@test "Jenkins: a stage runs under the lock, and fails with 75 if the lock is busy for too long" {
+	line=$(recipe "### Jenkins" | sed -n "s/^ *sh '\(.*\)'$/\1/p")
+	[ -n "$line" ]
+	stub deploy.sh deploy
+	run -0 sh -xe -c "$line"
+	was_done "deploy.sh held" "deploy.sh done"
+	others_hold deploy
+	run -75 sh -xe -c "${line/-w 30m/-w 200ms}"
+	was_done "deploy.sh held" "deploy.sh done"
+	others_let_go
+}
+
+@test "Ansible and Terraform: the whole run is under the lock" {
+	recipe "### Ansible and Terraform" > lines
+	[ "$(wc -l < lines)" -eq 2 ]
+	stub ansible-playbook ansible-web
+	stub terraform terraform-prod
+	export PATH=$T/work:$PATH
+	run -0 sh -e lines
+	was_done "ansible-playbook held" "ansible-playbook done" "terraform held" "terraform done"
 }

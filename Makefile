@@ -163,12 +163,23 @@ INTEROP := $(if $(shell command -v npm),tests/interop/npm.bats) \
 	$(if $(wildcard /usr/share/rubygems-integration/all/gems/redis-[0-9]*),tests/interop/ruby.bats)
 LEFT_OUT = $(filter-out $(INTEROP),$(INTEROP_ALL))
 SUITE = lint unit fuzz sim $(BATS_FILES) $(FAULTS) $(INTEROP)
+# Parts that take long: `check` leaves them to `check-rest`.
+LONG = $(addprefix tests/bats/,auth.bats forgotten.bats guard.bats hold.bats install.bats life.bats storm.bats torture.bats) $(FAULTS) $(INTEROP)
 # The installation test builds its own program.
 PART = unit fuzz $(filter-out tests/bats/install.bats,$(BATS_FILES))
 
-# Everything a reviewer needs: the rules of the code, then the whole suite on the real program and on one with
-# sanitizers.
+# For each larger change: about five minutes on two cores.
 check: check-built
+	$(Q)CC="$(CC)" tests/run $(B) $(filter-out $(LONG),$(SUITE))
+
+# The parts that `check` leaves out: the long ones, and the suite on a build with sanitizers.
+check-rest: check-built
+	$(Q)$(MAKE) --no-print-directory $(SAN) check-built
+	$(Q)$(SAN_STRICT) CC="$(CC)" tests/run $(B) $(LONG) build/san $(PART)
+	$(if $(LEFT_OUT),@echo "not tested: $(LEFT_OUT) (make interop)")
+
+# The whole suite, for a reviewer: both of them, in one run.
+check-all: check-built
 	$(Q)$(MAKE) --no-print-directory $(SAN) check-built
 	$(Q)$(SAN_STRICT) CC="$(CC)" tests/run $(B) $(SUITE) build/san $(PART)
 	$(if $(LEFT_OUT),@echo "not tested: $(LEFT_OUT) (make interop)")
@@ -200,7 +211,7 @@ check-valgrind: check-built
 	$(Q)not_ours='WARNING: unhandled amd64-linux syscall|You may be able|README_MISSING|Nevertheless|bug_reports'; \
 		if grep -rhvE "$$not_ours" build/valgrind; then exit 1; fi
 
-# Faults on real nodes, row by row, and every system call of a run made to fail, one at a time; `check` has the first
+# Faults on real nodes, row by row, and every system call of a run made to fail, one at a time; `check-all` has the first
 # three and the last of each name. Needs root, and Debian's nftables and iproute2.
 FAULTS = syscalls tests/faults/faults.bats
 check-faults: check-built
@@ -357,5 +368,5 @@ check-release: release check-built
 clean:
 	rm -rf build
 
-.PHONY: all gen gen-check check check-suite check-fast check-musl check-arm64 check-san check-tsan check-valgrind check-faults check-mutants check-part interop cover check-built \
+.PHONY: all gen gen-check check check-rest check-all check-suite check-fast check-musl check-arm64 check-san check-tsan check-valgrind check-faults check-mutants check-part interop cover check-built \
 	lint fmt fmt-check tidy fuzz sim sim-soak torture storm model bench losses numbers rivals extensions demo try pictures pristine install uninstall dist release check-release clean

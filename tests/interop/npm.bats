@@ -6,7 +6,7 @@ setup_file() {
 	. "$BATS_TEST_DIRNAME/../bench/node-packages.bash"
 	install_node_packages "$REDLOCK_BUILD" "$BATS_FILE_TMPDIR/npm.log" || {
 		cat "$BATS_FILE_TMPDIR/npm.log"
-		echo "npm could not install what is in tests/bench/package.json; 'make check INTEROP=' goes without"
+		echo "npm could not install what is in tests/bench/package.json; 'make check-all INTEROP=' goes without"
 		return 1
 	}
 }

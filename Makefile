@@ -218,7 +218,7 @@ check-faults: check-built
 	$(Q)ALL=1 tests/run $(B) $(FAULTS)
 
 # Faults made on purpose, one at a time: the suite must notice each. MUTANTS="name name" for some.
-check-mutants:
+check-mutants: $(B)/redlock
 	$(Q)tests/mutants/run $(B) $(MUTANTS)
 
 # redlock alongside each library that it is tested with. Needs Debian's php-cli, php-predis, php-symfony-lock,

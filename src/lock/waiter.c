@@ -15,7 +15,8 @@
 #define BACK_STOP (25 * USEC_SEC)
 #define BACK_STOP_SPREAD (10 * USEC_SEC)
 
-/* The first waiter attempts, and the second looks, so often: a lost wake-up costs no more time. */
+/* The first waiter attempts, and the second looks, so often: a lost wake-up costs no more time. The
+ * second attempts half as often. */
 #define LOOK_FIRST USEC_SEC
 
 /* The others are told when they become one of the first two. Their looks notice only that the queue
@@ -182,11 +183,14 @@ static void schedule(struct step *s, usec ends_in, bool is_foreign)
 	}
 	retry_in(s, is_foreign ? retry_delay(s) : usec_add(ends_in, spread(s)));
 	/* The first waiter asks all nodes: the queue node may have a key that the others have not.
-	 */
-	if (w->rank == 0)
+	 * The second one does so half as often: the first may be stopped. */
+	if (w->rank == 0) {
 		w->retry_at = usec_min(w->retry_at, first);
-	else
+	} else {
 		w->look_at = first;
+		w->retry_at = usec_min(w->retry_at,
+			s->tally->began + 2 * LOOK_FIRST + (usec)(s->random % RETRY_SPREAD));
+	}
 }
 
 /* Without a refusal: too few nodes answered. */
@@ -380,13 +384,13 @@ static void queue(struct step *s, usec *wake_at)
 	}
 }
 
-/* A crowd of waiters costs each node but one no connection. The first waiter asks all nodes every
- * second. */
+/* A crowd of waiters costs each node but one no connection. The first two waiters ask all nodes
+ * every second or two. */
 static void shed_connections(struct step *s, usec *wake_at)
 {
 	const struct waiter *w = s->waiter;
 
-	if (!is_queued(w) || w->rank == 0)
+	if (!is_queued(w) || w->rank <= 1)
 		return;
 	for (int i = 0; i < s->policy->nodes; i++) {
 		const struct peer *p = &s->peer[i];

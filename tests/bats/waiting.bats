@@ -63,7 +63,7 @@ order() { tr '\n' ' ' < "$T/served"; }
 	[ "$(order)" = "b c d e f g h " ]
 }
 
-@test "a waiter keeps one connection, and asks seldom; the first one keeps all, and asks once a second" {
+@test "a waiter keeps one connection, and asks seldom; the first two keep all, and ask once a second" {
 	hold a "${LONG[@]}"
 	for name in b c d e; do waiter $name "${LONG[@]}"; done
 	connections() {
@@ -71,7 +71,7 @@ order() { tr '\n' ' ' < "$T/served"; }
 		for ((i = 1; i <= N; i++)); do n=$((n + $(node $i client list | grep -vc cmd=client))); done
 		[ $n -eq "$1" ]
 	}
-	eventually connections $((3 + 3 + 3)) # of the holder, of the first waiter, and of the others
+	eventually connections $((3 + 6 + 2)) # of the holder, of the first two waiters, and of the others
 	queue=$(queue_node)
 	mapfile -t names < <(node "$queue" zrange 'redlock:queue:{job}' 0 -1)
 	redis-cli -s "$T/$queue.sock" monitor > "$T/monitor" 3>&- &
@@ -79,7 +79,7 @@ order() { tr '\n' ' ' < "$T/served"; }
 	asked() { grep -c "\"EVAL\".*\"$1\"" "$T/monitor" || true; }
 	has_asked() { [ "$(asked "${names[0]}")" -ge 12 ]; }
 	eventually has_asked
-	# the first waiter attempts and looks, the second one looks
+	# the first two waiters attempt and look
 	for i in 2 3; do [ "$(asked "${names[i]}")" -le $(($(asked "${names[0]}") / 4)) ]; done
 	let_go a
 	eventually served 4

@@ -447,13 +447,14 @@ static void check_all_pending(const struct client *c)
 }
 
 /* A client tries for as long as --wait says, and may finish the attempt that is under way then. A
- * silent queue node may delay the last attempt, and rivals are asked for two node time-outs. */
+ * silent queue node may delay the last attempt, rivals are asked for two node time-outs, and the
+ * fencing number takes one more. */
 static void check_patience(const struct client *c)
 {
 	usec tried = world.now - c->trying_since;
 
 	if (c->paused_until < c->trying_since && c->policy.wait != NEVER &&
-		tried > c->policy.wait + c->policy.wait / 10 + 6 * c->policy.node_timeout +
+		tried > c->policy.wait + c->policy.wait / 10 + 7 * c->policy.node_timeout +
 				USEC_SEC / 4)
 		breach("patience", "c%d tried for %d ms", c->id, (int)(tried / USEC_MSEC));
 }

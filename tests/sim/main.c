@@ -67,6 +67,8 @@ struct total {
 
 static bool lives(const struct profile *p, uint64_t seed, bool traces, struct total *total)
 {
+	bool is_unlucky;
+
 	world_run(p, seed, traces);
 	total->seeds++;
 	total->wanted += world.was_wanted;
@@ -80,12 +82,12 @@ static bool lives(const struct profile *p, uint64_t seed, bool traces, struct to
 	total->hours += (double)world.ends_at / (double)USEC_SEC / 3600;
 	if (!world.broken)
 		return true;
-	if (strcmp(world.broken, "order") == 0)
-		total->unlucky++;
-	else
-		total->broken++;
-	printf("# broken: %s: %s\n#   make sim PROFILE=%s SEED=%llu\n", world.broken,
-		world.broken_words, p->name, (unsigned long long)seed);
+	is_unlucky = strcmp(world.broken, "order") == 0;
+	total->unlucky += is_unlucky;
+	total->broken += !is_unlucky;
+	printf("# %s: %s: %s\n#   make sim PROFILE=%s SEED=%llu\n",
+		is_unlucky ? "tolerated" : "broken", world.broken, world.broken_words, p->name,
+		(unsigned long long)seed);
 	return false;
 }
 
@@ -95,10 +97,19 @@ static void run(const struct profile *p, uint64_t first, uint64_t seeds, struct 
 		lives(p, seed, false, total);
 }
 
+/* A wake-up that crosses the attempt of its receiver may let the next waiter go first: in one of a
+ * thousand worlds. Of a few worlds, one may be it. */
+static bool is_in_order(const struct total *total)
+{
+	if (total->unlucky <= (total->seeds < 1000 ? 1 : total->seeds / 1000))
+		return true;
+	printf("# broken: order: in %ld of %ld worlds\n", total->unlucky, total->seeds);
+	return false;
+}
+
 static bool is_well(const struct profile *p, const struct total *total)
 {
-	/* A wake-up that crosses the attempt of its receiver may let the next waiter go first. */
-	return total->broken == 0 && total->unlucky * 1000 <= total->seeds &&
+	return total->broken == 0 && is_in_order(total) &&
 	       (!p->forgets || p->guards || total->overlaps > 0) &&
 	       (!p->interferes || total->denials > 0);
 }

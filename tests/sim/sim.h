@@ -330,6 +330,7 @@ struct world {
 	usec calm_since, node_timeout_max; /* calm_since: or since the last fault after it */
 	enum last_fault last_fault; /* that is still to strike */
 	int deaf; /* waiters that were woken in vain, at most, while the lock is free */
+	bool remained; /* a minority had the key of a gone client since the lock is free */
 	bool lost_queue; /* the last fault flushed a node */
 	int silent_node; /* the node that is stopped until the end; -1: none */
 	usec ttl_max, patience;

@@ -923,11 +923,12 @@ static void check_forgotten(void)
 		is_any_idle |= c->idle_since != NEVER;
 	}
 	world.deaf = is_any_idle ? (int)usec_max(world.deaf, count_deaf()) : 0;
+	world.remained = is_any_idle && (world.remained || has_remains());
 	/* A release tells waiters that their queue was lost, but a key that expires does not:
 	 * waiters beyond the first two look every five seconds. */
 	bound += world.lost_queue ? 7 * USEC_SEC / 2 : 0;
 	/* Attempts need all the other nodes: two of them, if connecting takes too long. */
-	bound += has_remains() ? 2 * USEC_SEC : 0;
+	bound += world.remained ? 2 * USEC_SEC : 0;
 	/* If both of the first two are deaf, only the others' looks remain. */
 	bound += world.deaf > 1 ? 4 * USEC_SEC : 0;
 	bound += usec_max(world.deaf - 1, 0) * (USEC_SEC + 2 * world.node_timeout_max);

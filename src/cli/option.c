@@ -106,14 +106,20 @@ const struct option_row option_rows[] = {
 		"show the locks that this user holds in the background", NULL},
 	{SUPERVISED, GROUP_RUN, 0, "on-lost", NULL, OPTION_ON_LOST, FIELD(on_lost), SUPERVISED,
 		"term|kill|warn|SIG",
-		"what the command gets, before KILL, when the lock cannot be kept; warn: it runs "
-		"on",
-		"term"},
+		"first signal to the command if the lock is lost; warn: let the command run on",
+		"--signal"},
+	{SUPERVISED, GROUP_RUN, 0, "signal", NULL, OPTION_SIGNAL, FIELD(signal), SUPERVISED, "SIG",
+		"first signal to the command after --max-run, or if the lock is lost", "TERM"},
 	{SUPERVISED, GROUP_RUN, 0, "kill-after", NULL, OPTION_DURATION, FIELD(kill_after),
-		SUPERVISED, "D", "time between TERM (whoever sent it) and KILL",
-		"a tenth of the TTL, at most 10s"},
+		SUPERVISED, "D",
+		"send SIGKILL if the command still runs D after TERM, INT or QUIT. After a loss "
+		"and --max-run SIGKILL follows in any case, by default after a tenth of the TTL, "
+		"at most 10s",
+		"no SIGKILL"},
 	{SUPERVISED, GROUP_RUN, 0, "max-run", NULL, OPTION_LIMIT, FIELD(max_run), SUPERVISED, "D",
-		"end COMMAND after D (waiting not counted): TERM, then KILL; status 124", "none"},
+		"terminate COMMAND after D (waiting not counted): a signal, then SIGKILL; status "
+		"124",
+		"none"},
 	{RUN | CONFIG, GROUP_RUN, 0, "min-hold", NULL, OPTION_DURATION, FIELD(min_hold),
 		RUN | CONFIG, "D",
 		"leave the lock taken until D since COMMAND started, if that was shorter", "none"},
@@ -310,7 +316,6 @@ static const struct guess option_guesses[] = {
 	{"write", "exclusive"},
 	{"writer", "exclusive"},
 	{"grace", "kill-after"},
-	{"signal", "on-lost"},
 	{"force", "yes"},
 	{"host", "node"},
 	{"url", "node"},
@@ -483,6 +488,10 @@ static int set_value(
 		else if (!signal_parse(value, field))
 			return bad_choice(r, source, value, endings,
 				"is not term, kill, warn or a signal's name");
+		break;
+	case OPTION_SIGNAL:
+		if (!signal_parse(value, field))
+			why = "is not a signal's name, such as TERM or INT";
 		break;
 	case OPTION_STATUS:
 		if (!text_number(value, 0, 255, field))
@@ -1099,6 +1108,9 @@ const char *option_value(
 	case OPTION_FACTOR:
 		return factor_value(dst, size, *(const long *)field);
 	case OPTION_ON_LOST:
+	case OPTION_SIGNAL:
+		if (*(const long *)field == UNSET)
+			return NULL;
 		return signal_value(dst, size, *(const long *)field);
 	case OPTION_GUARD:
 		snprintf(dst, size, "%s", guards[*(const long *)field]);

@@ -56,6 +56,7 @@ enum option_kind {
 	OPTION_KEY, /* repeated values add up, where the command takes several keys */
 	OPTION_KEY_FORMAT, /* text with exactly one %s */
 	OPTION_ON_LOST, /* a signal, or "warn" */
+	OPTION_SIGNAL,
 	OPTION_DURATION,
 	OPTION_LIMIT, /* a duration; 0: no limit */
 	OPTION_STATUS, /* 0..255 */

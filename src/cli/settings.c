@@ -30,8 +30,9 @@ void settings_init(struct settings *s, enum command command)
 	s->conflict_exit_code = 75;
 	s->node_timeout = UNSET;
 	s->drift_permille = 100;
-	s->kill_after = UNSET;
-	s->on_lost = SIGTERM;
+	s->kill_after = NEVER;
+	s->signal = SIGTERM;
+	s->on_lost = UNSET;
 	s->max_run = NEVER;
 	s->servers = 3;
 }
@@ -42,15 +43,15 @@ static usec drift(const struct settings *s)
 }
 
 /*
- * The longest --kill-after: the command must be gone before the validity ends, and an extension is
- * attempted at a third of the TTL, before SIGTERM is sent.
+ * The longest grace period after a loss: the command must be gone before the validity ends, and an
+ * extension is attempted at a third of the TTL, before SIGTERM is sent.
  */
-static usec longest_kill_after(const struct settings *s)
+static usec longest_grace(const struct settings *s)
 {
 	return s->ttl - drift(s) - s->ttl / 3 - s->node_timeout - deadline_reap_time(s->ttl);
 }
 
-/* Does this command terminate a process when the lock is lost? The others need no --kill-after. */
+/* Does this command terminate a process when the lock is lost? The others need no grace period. */
 static bool supervises(const struct settings *s)
 {
 	return s->command == COMMAND_RUN || (s->command == COMMAND_HOLD && s->follow > 0);
@@ -74,7 +75,7 @@ static int check_times(struct settings *s, struct err *e)
 		return err_set(e, ERR_USAGE, "--node-timeout must be longer than 0");
 	if (!wants_ttl(s))
 		return 0;
-	longest = longest_kill_after(s);
+	longest = longest_grace(s);
 	if (s->ttl < 2 * s->node_timeout + drift(s) || (supervises(s) && longest < 0)) {
 		err_set(e, ERR_USAGE,
 			"--ttl %s is too short for a node time-out of %s: two of them, the drift "
@@ -84,19 +85,8 @@ static int check_times(struct settings *s, struct err *e)
 			supervises(s) ? " and the time to end the command" : "");
 		return err_hint(e, "a longer --ttl or a shorter --node-timeout helps");
 	}
-	if (!supervises(s)) {
-		/* no process is terminated */
-		s->kill_after = 0;
-		return 0;
-	}
-	if (s->kill_after == UNSET)
-		s->kill_after = usec_min(deadline_default_kill_after(s->ttl), longest);
-	if (s->kill_after > longest)
-		return err_set(e, ERR_USAGE,
-			"--kill-after %s does not fit into --ttl %s: at most %s leave the time to "
-			"end the command before its lock",
-			duration_format(least, s->kill_after), duration_format(ttl, s->ttl),
-			duration_format(timeout, longest));
+	s->grace = s->kill_after == NEVER ? deadline_default_grace(s->ttl) : s->kill_after;
+	s->grace = supervises(s) ? usec_min(s->grace, longest) : 0;
 	return 0;
 }
 
@@ -561,6 +551,8 @@ int settings_finish(struct settings *s, struct err *e)
 	}
 	if (give_passwords(s, e) < 0)
 		return -1;
+	if (s->on_lost == UNSET)
+		s->on_lost = s->signal;
 	return check_times(s, e);
 }
 
@@ -568,7 +560,9 @@ struct deadline_policy settings_deadline(const struct settings *s)
 {
 	return (struct deadline_policy){
 		.on_lost = (int)s->on_lost,
+		.grace = s->grace,
 		.kill_after = s->kill_after,
+		.signal = (int)s->signal,
 		.reap = deadline_reap_time(s->ttl),
 		.max_run = s->max_run,
 	};

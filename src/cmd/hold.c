@@ -99,6 +99,7 @@ static usec step_deadline(struct hold *h, usec now)
 
 	switch (deadline_step(&h->deadline, now, &wake_at)) {
 	case DEADLINE_WAIT:
+	case DEADLINE_SPREAD: /* requests end the hold, not the followed process */
 		break;
 	case DEADLINE_TERM:
 		if (h->deadline.cause == CAUSE_MAX_RUN)

@@ -74,6 +74,7 @@ static void append_line(const struct settings *s, const struct run_summary *summ
 	json_number(&j, "extensions", summary->lock->tenure.extensions);
 	json_ms(&j, "worst_margin_ms",
 		summary->lock->tenure.extensions ? summary->lock->tenure.worst_margin : NEVER);
+	json_bool(&j, "killed", summary->is_killed);
 	put_failed_nodes(&j, s, summary->lock);
 	json_close(&j, '}');
 	if (j.failed) {

@@ -20,6 +20,7 @@ struct run_summary {
 	int status; /* the exit status; 128 + n: redlock ends by signal n */
 	usec waited;
 	usec held; /* NEVER: the lock was not held */
+	bool is_killed; /* the command got SIGKILL */
 	const char *owner;
 	const struct lock *lock; /* after the release */
 };

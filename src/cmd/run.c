@@ -324,6 +324,17 @@ static void log_lost_lock(struct run *r)
 		client_hint_remedy(&r->client, LOG_ERRORS);
 }
 
+/* If the supervisor was killed, another message says so. */
+static void log_kill(struct run *r)
+{
+	r->summary.is_killed = r->watch.end.is_killed;
+	if (r->watch.end.is_killed && !r->watch.replacing)
+		log_say(LOG_NORMAL,
+			r->watch.end.cause == CAUSE_LOST && r->client.settings->on_lost == SIGKILL
+				? "the command was killed (SIGKILL)"
+				: "the command did not end in time and was killed (SIGKILL)");
+}
+
 /* The replies to the release may show that the lock was lost while the command ran. */
 static int recheck_after_release(struct run *r, int status)
 {
@@ -395,6 +406,7 @@ static int run_command(struct run *r)
 	extender_stop(&r->extender);
 	if (r->watch.end.kind == SUPERVISOR_ENDED)
 		log_lost_lock(r);
+	log_kill(r);
 	if (lock->tally.duplicate[0] >= 0)
 		log_say(LOG_NORMAL, "%s",
 			report_duplicate(text, &lock->tally, &r->client.settings->nodes));
@@ -428,6 +440,7 @@ static int run_nested(struct run *r)
 	supervise(r);
 	extender_stop(&r->extender);
 	supervisor_close(&r->watch.supervisor);
+	log_kill(r);
 	return outcome(r);
 }
 

@@ -206,7 +206,9 @@ static int start_command(struct sandbox *b, struct err *e)
 	const char *outer = getenv("REDLOCK_HELD");
 	const struct supervisor_policy policy = {
 		.deadline = {.on_lost = SIGTERM,
+			.grace = KILL_AFTER,
 			.kill_after = KILL_AFTER,
+			.signal = SIGTERM,
 			.reap = deadline_reap_time(b->settings->ttl),
 			.max_run = NEVER},
 		.is_nested = outer && *outer,

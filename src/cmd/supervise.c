@@ -91,7 +91,10 @@ static void log_stubborn(const struct supervision *v, const struct tree *tree)
 	utf8_escape(name, sizeof(name), tree->name, strlen(tree->name));
 	log_say(LOG_ERRORS, "%s: still waiting for %d process%s that %s, such as %d (%s)", v->name,
 		tree->alive, tree->alive == 1 ? "" : "es",
-		tree->refused ? "this user may not end" : "do not end", (int)tree->pid, name);
+		tree->refused      ? "this user may not end"
+		: tree->alive == 1 ? "does not end"
+				   : "do not end",
+		(int)tree->pid, name);
 }
 
 /* A message that the command was stopped may be outdated when it is read, not only if we were
@@ -115,6 +118,9 @@ void supervise_read(struct supervision *v, bool stop_is_old)
 			break;
 		case SUPERVISOR_STUBBORN:
 			log_stubborn(v, &message.tree);
+			if (!message.is_killed)
+				log_hint(LOG_ERRORS, "--kill-after D ends them by SIGKILL; "
+						     "the lock is kept until then");
 			break;
 		case SUPERVISOR_FAILED:
 		case SUPERVISOR_ENDED:
@@ -141,7 +147,8 @@ void supervise_replace(struct supervision *v, usec now)
 		}
 		return;
 	}
-	v->end = (struct supervisor_message){.kind = SUPERVISOR_ENDED, .ended_at = clock_now()};
+	v->end = (struct supervisor_message){
+		.kind = SUPERVISOR_ENDED, .is_killed = true, .ended_at = clock_now()};
 	v->is_over = true;
 }
 

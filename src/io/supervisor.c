@@ -68,6 +68,8 @@ struct watch {
 	bool end_requested; /* one of these signals requests termination, whatever the command's
 			     * status is
 			     */
+	int request; /* the first of these signals while the command ran; 0: none */
+	struct tree_birth requested; /* older processes were alive when it arrived */
 	usec leftover_until; /* after the command's end: the remaining processes may end without a
 				signal until then */
 
@@ -114,6 +116,21 @@ static void signal_tree(struct watch *w, int number)
 	deadline_needs(&w->deadline, KILL_PER_SIGNAL * (clock_now() - began));
 }
 
+/* The signal requests that the command terminates, and later its descendants: a shell acts on it
+ * only when the program that it waits for has ended. HUP makes many programs read their
+ * configuration again: only the command gets it. */
+static void note_request(struct watch *w, int number)
+{
+	bool is_request = number == SIGTERM || number == SIGINT || number == SIGQUIT;
+
+	if (w->running && is_request && !w->request) {
+		w->request = number;
+		w->requested = tree_now();
+	}
+	if ((w->running && is_request) || (!w->running && w->end_requested))
+		deadline_asked(&w->deadline, clock_now());
+}
+
 static void pass_on(struct watch *w, int number)
 {
 	w->seen_signals |= bit(number);
@@ -125,8 +142,7 @@ static void pass_on(struct watch *w, int number)
 		tree_signal(getpid(), number, NULL);
 	if (number == SIGTERM)
 		signal_command(w, SIGCONT);
-	if (number == SIGTERM || (w->end_requested && !w->running))
-		deadline_asked(&w->deadline, clock_now());
+	note_request(w, number);
 }
 
 /* Returns false if redlock is dead. */
@@ -178,7 +194,7 @@ static void read_messages(struct watch *w)
 			/* After redlock's death, the enclosing run only sees a command that left
 			 * processes behind, and may release its lock: kill at once. */
 			if (w->policy.is_nested)
-				w->deadline.policy.kill_after = 0;
+				w->deadline.policy.grace = 0;
 			log_say(LOG_ERRORS,
 				w->deadline.policy.on_lost
 					? "redlock was killed: the command is terminated"
@@ -208,6 +224,8 @@ static void command_ended(struct watch *w, int status)
 		deadline_finished(&w->deadline);
 	if (w->deadline.cause == CAUSE_NONE && ended_on_request(w))
 		deadline_asked(&w->deadline, now);
+	w->stubborn_at = now + STUBBORN_AFTER;
+	w->stubborn_apart = STUBBORN_AFTER;
 	/* Signal the rest of the tree: TERM went to the command alone. */
 	if (w->deadline.cause == CAUSE_ASKED && !w->sweeping && waitpid(-1, &status, WNOHANG) >= 0)
 		signal_tree(w, SIGTERM);
@@ -244,21 +262,43 @@ static bool reap(struct watch *w)
 	}
 }
 
+static void report_stubborn(struct watch *w, usec now, const struct tree *tree)
+{
+	struct supervisor_message message = {.kind = SUPERVISOR_STUBBORN,
+		.pid = w->command,
+		.is_killed = w->sweeping,
+		.tree = *tree};
+
+	send_message(w, &message);
+	w->stubborn_at = now + w->stubborn_apart;
+	w->stubborn_apart = usec_min(2 * w->stubborn_apart, STUBBORN_APART_MAX);
+}
+
 static void sweep(struct watch *w, usec now)
 {
-	struct supervisor_message message = {.kind = SUPERVISOR_STUBBORN, .pid = w->command};
+	struct tree tree;
 
 	if (now < w->sweep_at)
 		return;
 	signal_command(w, SIGKILL);
-	message.tree = tree_signal(getpid(), SIGKILL, NULL);
+	tree = tree_signal(getpid(), SIGKILL, NULL);
 	w->sweep_at =
 		now + (now < w->sweep_since + STUBBORN_AFTER ? SWEEP_APART : SWEEP_APART_LATER);
+	if (now >= w->stubborn_at)
+		report_stubborn(w, now, &tree);
+}
+
+/* The command has ended on request, and other processes of its tree take longer. Returns the time
+ * of the next look. */
+static usec wait_for_rest(struct watch *w, usec now)
+{
+	struct tree tree;
+
 	if (now >= w->stubborn_at) {
-		send_message(w, &message);
-		w->stubborn_at = now + w->stubborn_apart;
-		w->stubborn_apart = usec_min(2 * w->stubborn_apart, STUBBORN_APART_MAX);
+		tree = tree_signal(getpid(), 0, NULL);
+		report_stubborn(w, now, &tree);
 	}
+	return w->stubborn_at;
 }
 
 /* Does what is due; returns the time of the next look. */
@@ -272,6 +312,10 @@ static usec do_due(struct watch *w)
 	case DEADLINE_TERM:
 		signal_tree(w, deadline_signal(&w->deadline));
 		break;
+	case DEADLINE_SPREAD:
+		if (w->running)
+			tree_signal_older(getpid(), w->command, w->request, &w->requested);
+		break;
 	case DEADLINE_KILL:
 		w->sweeping = true;
 		w->sweep_since = w->sweep_at = now;
@@ -282,6 +326,8 @@ static usec do_due(struct watch *w)
 	if (w->sweeping) {
 		sweep(w, now);
 		wake_at = usec_min(wake_at, w->sweep_at);
+	} else if (!w->running && w->deadline.cause == CAUSE_ASKED) {
+		wake_at = usec_min(wake_at, wait_for_rest(w, now));
 	}
 	if (!w->running && w->deadline.cause == CAUSE_NONE && !w->policy.wait_descendants)
 		wake_at = usec_min(wake_at, w->leftover_until);
@@ -327,6 +373,7 @@ static void watch_over(struct watch *w)
 	}
 	message.number = w->status;
 	message.cause = w->deadline.cause;
+	message.is_killed = w->sweeping;
 	message.ended_at = clock_now();
 	if (has_children)
 		message.tree = tree_signal(getpid(), 0, NULL);

@@ -87,7 +87,8 @@ enum supervisor_message_kind {
 			      pid as in child_start(). The last message */
 	SUPERVISOR_STOPPED, /* the command was stopped by signal `number` */
 	SUPERVISOR_STUBBORN, /* tree: processes that do not die after SIGKILL, or must not be
-				killed; none: a process remains that is not visible */
+				killed, or after a request; none: a process remains that is not
+				visible */
 	SUPERVISOR_ENDED, /* the command is gone: number is its status as in waitpid(2); tree: the
 			     processes that it left behind. The last message */
 };
@@ -95,6 +96,7 @@ enum supervisor_message_kind {
 struct supervisor_message {
 	enum supervisor_message_kind kind;
 	enum deadline_cause cause; /* ENDED: the reason why the tree was terminated, or NONE */
+	bool is_killed; /* ENDED, STUBBORN: the tree got KILL */
 	usec ended_at; /* ENDED: the time at which the last process that had to go was gone */
 	int number;
 	pid_t pid; /* of the command */

@@ -153,6 +153,8 @@ struct scan {
 	int signal;
 	bool continues;
 	const struct tree_birth *since;
+	const struct tree_birth *before; /* only processes that are older get the signal */
+	pid_t except; /* this one does not */
 	struct tree tree;
 };
 
@@ -177,7 +179,7 @@ static void add_member(struct scan *s, struct process *p, int fd)
 	bool refused;
 
 	p->found = true;
-	if (!p->alive)
+	if (!p->alive || p->pid == s->except || (s->before && !is_older(p, s->before)))
 		return;
 	refused = !send_signal(p->pid, fd, s->signal);
 	if (s->continues)
@@ -272,6 +274,39 @@ void tree_signal_and_continue(pid_t root, int signal)
 	struct scan s = {.root = root, .signal = signal, .continues = true};
 
 	scan_all(&s);
+}
+
+void tree_signal_older(pid_t root, pid_t except, int signal, const struct tree_birth *before)
+{
+	struct scan s = {.root = root,
+		.signal = signal,
+		.continues = true,
+		.before = before,
+		.except = except};
+
+	scan_all(&s);
+}
+
+struct tree_birth tree_now(void)
+{
+	/* In the same unit as the starts of processes, less exact: only a whole tick counts. */
+	struct tree_birth now = {0};
+	unsigned long long seconds, hundredths;
+	long ticks = sysconf(_SC_CLK_TCK);
+	char text[64];
+	ssize_t n;
+	int fd = open("/proc/uptime", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return now;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return now;
+	text[n] = '\0';
+	if (sscanf(text, "%llu.%2llu", &seconds, &hundredths) == 2)
+		now.ticks = (seconds * 100 + hundredths) * (unsigned long long)ticks / 100;
+	return now;
 }
 
 struct tree_birth tree_birth(pid_t pid)

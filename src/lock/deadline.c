@@ -2,11 +2,14 @@
 
 #include <signal.h>
 
+/* A shell that waits for a program acts on a signal only when the program has ended. */
+#define SPREAD_AFTER (3 * USEC_SEC)
+
 usec deadline_margin(const struct deadline_policy *p)
 {
 	if (p->on_lost == 0)
 		return 0;
-	return p->on_lost == SIGKILL ? p->reap : p->kill_after + p->reap;
+	return p->on_lost == SIGKILL ? p->reap : p->grace + p->reap;
 }
 
 usec deadline_reap_time(usec ttl)
@@ -14,7 +17,7 @@ usec deadline_reap_time(usec ttl)
 	return usec_min(usec_max(ttl / 50, 10 * USEC_MSEC), USEC_SEC / 2);
 }
 
-usec deadline_default_kill_after(usec ttl)
+usec deadline_default_grace(usec ttl)
 {
 	return usec_min(ttl / 10, 10 * USEC_SEC);
 }
@@ -27,6 +30,7 @@ void deadline_init(
 		.valid_until = valid_until,
 		.run_until = usec_add(now, policy->max_run),
 		.term_at = NEVER,
+		.asked_at = NEVER,
 	};
 }
 
@@ -38,9 +42,9 @@ void deadline_lose(struct deadline *l, usec now)
 
 void deadline_asked(struct deadline *l, usec now)
 {
-	if (l->killed || l->term_at != NEVER)
+	if (l->killed || l->term_at != NEVER || l->asked_at != NEVER)
 		return;
-	l->term_at = now;
+	l->asked_at = now;
 	l->cause = CAUSE_ASKED;
 }
 
@@ -56,7 +60,7 @@ void deadline_needs(struct deadline *l, usec reap)
 
 int deadline_signal(const struct deadline *l)
 {
-	return l->cause == CAUSE_LOST ? l->policy.on_lost : SIGTERM;
+	return l->cause == CAUSE_LOST ? l->policy.on_lost : l->policy.signal;
 }
 
 static enum deadline_action let_go(
@@ -67,30 +71,44 @@ static enum deadline_action let_go(
 	return action;
 }
 
+/* When KILL follows the signals that were sent; NEVER: it does not. A loss has its own time. */
+static usec kill_time(const struct deadline *l)
+{
+	const struct deadline_policy *p = &l->policy;
+	usec grace = l->cause == CAUSE_LOST || p->kill_after == NEVER ? p->grace : p->kill_after;
+
+	return usec_min(usec_add(l->term_at, grace), usec_add(l->asked_at, p->kill_after));
+}
+
 enum deadline_action deadline_step(struct deadline *l, usec now, usec *wake_at)
 {
 	/* False: the command may run on without its lock, or has no lock of its own. */
 	bool minds = l->policy.on_lost != 0 && l->valid_until != NEVER;
 	usec lost_at = minds ? l->valid_until - deadline_margin(&l->policy) : NEVER;
-	usec kill_at = minds ? l->valid_until - l->policy.reap : NEVER;
-	bool told = l->term_at != NEVER;
+	usec dead_at = minds ? l->valid_until - l->policy.reap : NEVER;
+	usec term_at = l->term_at == NEVER ? usec_min(lost_at, l->run_until) : NEVER;
+	usec spread_at =
+		l->has_spread || l->term_at != NEVER ? NEVER : usec_add(l->asked_at, SPREAD_AFTER);
 
 	*wake_at = NEVER;
 	if (l->killed)
 		return DEADLINE_WAIT;
-	if (now >= kill_at)
+	/* It never uses up the time that the tree needs to die. */
+	if (now >= dead_at)
 		return let_go(l, DEADLINE_KILL, CAUSE_LOST);
-	/* The grace counts from the first signal, also from a signal of another process. It never
-	 * uses up the time that the tree needs to die. */
-	if (told && now >= usec_add(l->term_at, l->policy.kill_after))
+	if (now >= kill_time(l))
 		return let_go(l, DEADLINE_KILL, l->cause);
-	if (!told && now >= usec_min(lost_at, l->run_until)) {
+	if (now >= term_at) {
 		l->term_at = now;
 		let_go(l, DEADLINE_TERM, now >= lost_at ? CAUSE_LOST : CAUSE_MAX_RUN);
-		*wake_at = usec_min(kill_at, usec_add(now, l->policy.kill_after));
+		*wake_at = usec_min(dead_at, kill_time(l));
 		return DEADLINE_TERM;
 	}
-	*wake_at = told ? usec_min(kill_at, usec_add(l->term_at, l->policy.kill_after))
-			: usec_min(lost_at, l->run_until);
+	if (now >= spread_at) {
+		l->has_spread = true;
+		*wake_at = usec_min(usec_min(dead_at, kill_time(l)), term_at);
+		return DEADLINE_SPREAD;
+	}
+	*wake_at = usec_min(usec_min(dead_at, kill_time(l)), usec_min(term_at, spread_at));
 	return DEADLINE_WAIT;
 }

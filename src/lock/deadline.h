@@ -17,7 +17,10 @@
 
 struct deadline_policy {
 	int on_lost; /* the first signal after a loss; SIGKILL: without a grace; 0: none */
-	usec kill_after; /* between TERM and KILL */
+	usec grace; /* after a loss, between the first signal and KILL */
+	usec kill_after; /* between any other signal and KILL. NEVER: after max_run KILL follows
+			    after `grace`, after a request it does not follow */
+	int signal; /* the first signal after max_run */
 	usec reap; /* between KILL and the end of the validity, for the tree to die */
 	usec max_run; /* longest run time; NEVER: no limit */
 };
@@ -28,8 +31,8 @@ usec deadline_margin(const struct deadline_policy *p);
 /* The part of the TTL that the kernel has to end a killed process. */
 usec deadline_reap_time(usec ttl);
 
-/* The default of kill_after: a tenth of the TTL, at most 10 s. */
-usec deadline_default_kill_after(usec ttl);
+/* The default of `grace`: a tenth of the TTL, at most 10 s. */
+usec deadline_default_grace(usec ttl);
 
 /* Why the command and its tree are terminated. */
 enum deadline_cause {
@@ -41,7 +44,9 @@ enum deadline_cause {
 
 enum deadline_action {
 	DEADLINE_WAIT,
-	DEADLINE_TERM, /* send deadline_signal() */
+	DEADLINE_TERM, /* send deadline_signal() to the whole tree */
+	DEADLINE_SPREAD, /* send the request's signal to the processes that were alive when it came
+			  */
 	DEADLINE_KILL,
 };
 
@@ -49,7 +54,9 @@ struct deadline {
 	struct deadline_policy policy;
 	usec valid_until; /* the caller sets it after each extension */
 	usec run_until;
-	usec term_at; /* time of the first signal; NEVER: none yet */
+	usec term_at; /* time of the first signal after a loss or max_run; NEVER: none yet */
+	usec asked_at; /* time of the first request to terminate; NEVER: none */
+	bool has_spread; /* DEADLINE_SPREAD was returned */
 	enum deadline_cause cause;
 	bool killed;
 };
@@ -62,7 +69,8 @@ void deadline_init(
  * this. */
 void deadline_lose(struct deadline *l, usec now);
 
-/* The command has received TERM: only KILL remains, after kill_after. */
+/* The command has received a request to terminate, and the lock is extended while it shuts down. A
+ * second call changes nothing. */
 void deadline_asked(struct deadline *l, usec now);
 
 /* The command has exited: max_run no longer applies to its tree. */

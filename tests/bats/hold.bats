@@ -149,7 +149,7 @@ extended() {
 	run -64 redlock hold -k job --follow none
 	[[ "${lines[0]}" == "redlock: --follow 'none' is not the number of a process" ]]
 	run -64 redlock hold -k job -- true
-	run -64 redlock hold -k job --ttl 10s --node-timeout 500ms --kill-after 8s --follow $$
+	run -64 redlock hold -k job --signal none --follow $$
 	run -78 redlock hold -k job --nodes "unix://$T/1.sock unix://$T/1.sock unix://$T/2.sock"
 	kill_node 1
 	kill_node 2

@@ -125,8 +125,6 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 @test "options that cannot work are refused at the start" {
 	run -64 redlock run -k job --on-lost whatever -- touch "$T/ran"
 	[[ "${lines[0]}" == "redlock: --on-lost 'whatever' is not term, kill, warn or a signal's name" ]]
-	run -64 redlock run -k job --ttl 10s --kill-after 8s -- touch "$T/ran"
-	[[ "${lines[0]}" == *"--kill-after 8s does not fit into --ttl 10s"* ]]
 	run -64 redlock run -k job --max-run -1 -- touch "$T/ran"
 	[ ! -e "$T/ran" ]
 }
@@ -174,7 +172,9 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 	rm -f "$T/tree"
 	patiently
 	run -124 redlock run -k job --kill-after 300ms --max-run 4s -- "$T/nasty" "$T/tree"
-	[ "$output" = "redlock: the command ran for longer than 4s and was ended" ]
+	[ "${lines[0]}" = "redlock: the command did not end in time and was killed (SIGKILL)" ]
+	[ "${lines[1]}" = "redlock: the command ran for longer than 4s and was ended" ]
+	[ "${#lines[@]}" -eq 2 ]
 	[ -s "$T/tree" ]
 	tree_is_gone
 	held_on job 0
@@ -200,6 +200,89 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 	kill -TERM "$BG"
 	ended_with 137
 	tree_is_gone
+	held_on job 0
+}
+
+@test "a signal to redlock: the command shuts down for as long as it needs, and the lock is extended meanwhile" {
+	for signal in TERM INT QUIT HUP; do
+		rm -f "$T/go" "$T/out"
+		in_background "$T/out" run -v -k job "${STURDY[@]}" --record "$T/record" -- bash -c "
+			trap 'echo shuts down; until [ -e $T/go ]; do sleep 0.05; done; echo clean; exit 0' $signal
+			echo up; while :; do sleep 0.05; done"
+		eventually file_has "$T/out" up
+		kill "-$signal" "$BG"
+		eventually file_has "$T/out" "shuts down"
+		[ "$signal" != TERM ] || eventually extended_since_then 4
+		not is_gone "$BG"
+		touch "$T/go"
+		ended_with 0
+		file_has "$T/out" clean
+		not file_has "$T/out" SIGKILL
+		held_on job 0
+	done
+	[ "$(jq -r .killed "$T/record" | sort -u)" = false ]
+}
+extended_since_then() { [ "$(sed '1,/shuts down/d' "$T/out" | grep -c "extended 'job'")" -ge "$1" ]; }
+
+@test "TERM to redlock: a program that the shell waits for gets it too, after 3 seconds; the trap's own programs do not" {
+	in_background "$T/out" run -k job -- bash -c "trap 'echo clean; exit 5' TERM; echo up; sleep 60"
+	eventually file_has "$T/out" up
+	kill -TERM "$BG"
+	ended_with 5
+	file_has "$T/out" clean
+	in_background "$T/out" run -k job -- bash -c "trap 'sleep 4 && echo slept && exit 6' TERM; echo up; while :; do sleep 0.05; done"
+	eventually file_has "$T/out" up
+	kill -TERM "$BG"
+	ended_with 6
+	file_has "$T/out" slept
+}
+
+@test "--kill-after: KILL follows the signal by so long, whatever the TTL is; a message and the record say so" {
+	for signal in TERM INT QUIT; do
+		rm -f "$T/tree" "$T/record"
+		in_nasty_tree "$T/out" run -k job --kill-after 200ms --record "$T/record"
+		kill "-$signal" "$BG"
+		ended_with 137
+		tree_is_gone
+		file_has "$T/out" "redlock: the command did not end in time and was killed (SIGKILL)"
+		[ "$(jq -r .killed "$T/record")" = true ]
+	done
+	# longer than the TTL permits after a loss
+	in_background "$T/out" run -k job --ttl 10s --kill-after 5m -- bash -c "trap 'exit 7' TERM; echo up; while :; do sleep 0.05; done"
+	eventually file_has "$T/out" up
+	kill -TERM "$BG"
+	ended_with 7
+}
+
+@test "--signal: the first signal after --max-run, and after a loss unless --on-lost names another one" {
+	patiently
+	run -124 redlock run -k job --max-run 1s --signal INT -- bash -c "trap 'echo got INT; exit 1' INT; while :; do sleep 0.05; done"
+	[[ "$output" == *"got INT"*"ran for longer than 1s"* && "$output" != *SIGKILL* ]]
+	gets() { # SIGNAL OPTION...
+		rm -f "$T/out"
+		in_background "$T/out" run -k "job$1" "${STURDY[@]}" "${@:2}" -- bash -c "
+			trap 'echo got USR1; exit 1' USR1; trap 'echo got USR2; exit 1' USR2; echo up; while :; do sleep 0.05; done"
+		eventually file_has "$T/out" up
+		steal "job$1"
+		ended_with 79
+		[ "$(grep got "$T/out")" = "got $1" ]
+	}
+	gets USR1 --signal USR1
+	gets USR2 --signal USR1 --on-lost USR2
+}
+
+@test "TERM to redlock: processes that ignore it keep the lock, and a message names --kill-after" {
+	in_background "$T/out" run -k job -- bash -c "
+		setsid bash -c 'echo \$\$ > $T/tree; trap \"\" TERM; until [ -e $T/go ]; do sleep 0.05; done' &
+		until [ -s $T/tree ]; do sleep 0.02; done
+		echo up; exec sleep 60"
+	eventually file_has "$T/out" up
+	kill -TERM "$BG"
+	eventually file_has "$T/out" "hint: --kill-after D ends them by SIGKILL"
+	file_has "$T/out" "redlock: 'job': still waiting for [12] process"
+	run -75 redlock run -n --node-timeout 10s -k job -- true
+	touch "$T/go"
+	ended_with 143
 	held_on job 0
 }
 
@@ -364,7 +447,7 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 	ended_with 137
 	tree_is_gone
 	# the dying processes' messages about each other are not redlock's; a message about a slow node might be
-	not grep -v 'could not be released' < <(grep ^redlock: "$T/out")
+	not grep -vE 'could not be released|and was killed .SIGKILL.' < <(grep ^redlock: "$T/out")
 }
 
 @test "redlock killed, with its supervisor stopped before: the tree is gone while the key still exists" {

@@ -219,8 +219,11 @@ redlock: there is nothing to remove" break -k one -k one
 	refused 64 "redlock: --ttl 30s is too short for a node time-out of 15s: two of them, the drift allowance (3s) and the time to end the command must fit" \
 		run -k job --node-timeout 15s touch "$T/never"
 	refused 64 "redlock: --node-timeout must be longer than 0" run -k job --node-timeout 0 touch "$T/never"
-	refused 64 "redlock: --kill-after 20s does not fit into --ttl 30s: at most 15s leave the time to end the command before its lock" \
-		run -k job --kill-after 20s touch "$T/never"
+	refused 64 "redlock: --kill-after '-1s' is negative" run -k job --kill-after -1s touch "$T/never"
+	for signal in '' 0 99 warn 'INT TERM' SIGNONE; do
+		refused 64 "redlock: --signal '$signal' is not a signal's name, such as TERM or INT" \
+			run -k job --signal "$signal" touch "$T/never"
+	done
 	refused 64 "redlock: --drift-factor '0.001' is not within 0.01 and 0.5" run -k job --drift-factor 0.001 touch "$T/never"
 	refused 64 "redlock: --drift-factor '0,1' is not within 0.01 and 0.5" run -k job --drift-factor 0,1 touch "$T/never"
 }

@@ -101,6 +101,7 @@ void client_deadline(struct client *c, uint32_t id)
 		return;
 	switch (deadline_step(&c->deadline, now, &wake_at)) {
 	case DEADLINE_WAIT:
+	case DEADLINE_SPREAD:
 		break;
 	case DEADLINE_TERM:
 		trace("c%d TERM", c->id);

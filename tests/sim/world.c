@@ -599,7 +599,9 @@ static void make_client(int i)
 		c->policy.node_timeout /= 10;
 	c->deadline_policy = (struct deadline_policy){
 		.on_lost = 15,
-		.kill_after = deadline_default_kill_after(c->policy.ttl),
+		.grace = deadline_default_grace(c->policy.ttl),
+		.kill_after = NEVER,
+		.signal = 15,
 		.reap = deadline_reap_time(c->policy.ttl),
 		.max_run = NEVER,
 	};

@@ -10,8 +10,12 @@
 
 #define MS USEC_MSEC
 
-static const struct deadline_policy policy = {
-	.on_lost = SIGTERM, .kill_after = 300 * MS, .reap = 50 * MS, .max_run = NEVER};
+static const struct deadline_policy policy = {.on_lost = SIGTERM,
+	.grace = 300 * MS,
+	.kill_after = 300 * MS,
+	.signal = SIGTERM,
+	.reap = 50 * MS,
+	.max_run = NEVER};
 
 /* valid until 1 s: TERM at 650 ms, KILL at 950 ms */
 static struct deadline fresh(void)
@@ -54,9 +58,9 @@ TEST(deadline_default_times)
 	CHECK_INT(deadline_reap_time(500 * MS), 10 * MS);
 	CHECK_INT(deadline_reap_time(0), 10 * MS);
 	CHECK_INT(deadline_reap_time(3600 * USEC_SEC), 500 * MS);
-	CHECK_INT(deadline_default_kill_after(30 * USEC_SEC), 3 * USEC_SEC);
-	CHECK_INT(deadline_default_kill_after(1000 * USEC_SEC), 10 * USEC_SEC);
-	CHECK_INT(deadline_default_kill_after(150 * MS), 15 * MS);
+	CHECK_INT(deadline_default_grace(30 * USEC_SEC), 3 * USEC_SEC);
+	CHECK_INT(deadline_default_grace(1000 * USEC_SEC), 10 * USEC_SEC);
+	CHECK_INT(deadline_default_grace(150 * MS), 15 * MS);
 }
 
 TEST(deadline_term_then_kill_each_once)
@@ -127,7 +131,7 @@ TEST(deadline_without_grace)
 	struct deadline_policy at_once = policy;
 	struct deadline l;
 
-	at_once.kill_after = 0;
+	at_once.grace = 0;
 	deadline_init(&l, &at_once, 0, 1000 * MS);
 	EXPECT(&l, 950 * MS - 1, DEADLINE_WAIT, 950 * MS);
 	EXPECT(&l, 950 * MS, DEADLINE_KILL, NEVER);
@@ -315,7 +319,7 @@ TEST(deadline_on_lost_signal)
 		deadline_lose(&l, 10 * MS);
 		EXPECT(&l, 10 * MS, DEADLINE_TERM, 310 * MS);
 		CHECK_INT(deadline_signal(&l), signals[i]);
-		/* --max-run sends TERM, whatever --on-lost says. */
+		/* --max-run sends --signal, whatever --on-lost says. */
 		l = with(signals[i], 10 * MS);
 		EXPECT(&l, 10 * MS, DEADLINE_TERM, 310 * MS);
 		CHECK_INT(deadline_signal(&l), SIGTERM);
@@ -408,7 +412,7 @@ TEST(deadline_asked_starts_the_grace)
 	/* The grace period ends with the lock at the latest. */
 	l = fresh();
 	deadline_asked(&l, 800 * MS);
-	EXPECT(&l, 800 * MS, DEADLINE_WAIT, 950 * MS);
+	EXPECT(&l, 800 * MS, DEADLINE_TERM, 950 * MS);
 	EXPECT(&l, 950 * MS, DEADLINE_KILL, NEVER);
 	CHECK_INT(l.cause, CAUSE_LOST);
 	/* An extension restores the part of the grace period that the end of the lock had cut off,
@@ -419,14 +423,88 @@ TEST(deadline_asked_starts_the_grace)
 	EXPECT(&l, 800 * MS, DEADLINE_WAIT, 1100 * MS);
 	EXPECT(&l, 1100 * MS, DEADLINE_KILL, NEVER);
 	CHECK_INT(l.cause, CAUSE_ASKED);
-	/* The lock is lost meanwhile: still one signal, and the same grace period. */
+	/* The lock is lost meanwhile: the whole tree gets the signal of a loss. */
 	l = with(SIGUSR1, NEVER);
 	deadline_asked(&l, 200 * MS);
 	deadline_lose(&l, 300 * MS);
-	CHECK_INT(deadline_signal(&l), SIGTERM);
-	EXPECT(&l, 300 * MS, DEADLINE_WAIT, 500 * MS);
+	EXPECT(&l, 300 * MS, DEADLINE_TERM, 500 * MS);
+	CHECK_INT(deadline_signal(&l), SIGUSR1);
+	CHECK_INT(l.cause, CAUSE_LOST);
 	EXPECT(&l, 500 * MS, DEADLINE_KILL, NEVER);
+	CHECK_INT(l.cause, CAUSE_LOST);
+}
+
+/* A policy without --kill-after, for a lock with a long TTL. */
+static struct deadline patient(usec max_run, usec valid_until)
+{
+	struct deadline_policy p = policy;
+	struct deadline l;
+
+	p.kill_after = NEVER;
+	p.signal = SIGINT;
+	p.max_run = max_run;
+	deadline_init(&l, &p, 0, valid_until);
+	return l;
+}
+
+TEST(deadline_asked_waits_for_the_command)
+{
+	struct deadline l = patient(NEVER, 5000 * MS);
+
+	/* TERM at 4650 ms, if the lock is not extended */
+	deadline_asked(&l, 1000 * MS);
 	CHECK_INT(l.cause, CAUSE_ASKED);
+	EXPECT(&l, 1000 * MS, DEADLINE_WAIT, 4000 * MS);
+	/* The processes that were alive when the request came get it, once. */
+	EXPECT(&l, 4000 * MS, DEADLINE_SPREAD, 4650 * MS);
+	EXPECT(&l, 4000 * MS, DEADLINE_WAIT, 4650 * MS);
+	/* The lock is extended while the command shuts down, for as long as it takes. */
+	for (int i = 1; i < 100; i++) {
+		l.valid_until = i * 10000 * MS;
+		EXPECT(&l, i * 10000 * MS - 1000 * MS, DEADLINE_WAIT, i * 10000 * MS - 350 * MS);
+	}
+	CHECK_INT(l.cause, CAUSE_ASKED);
+	/* Not if the lock is lost. */
+	deadline_lose(&l, 989500 * MS);
+	EXPECT(&l, 989500 * MS, DEADLINE_TERM, 989800 * MS);
+	CHECK_INT(l.cause, CAUSE_LOST);
+	EXPECT(&l, 989800 * MS, DEADLINE_KILL, NEVER);
+}
+
+TEST(deadline_without_kill_after_max_run_has_the_grace)
+{
+	struct deadline l = patient(2000 * MS, 9000 * MS);
+
+	EXPECT(&l, 2000 * MS, DEADLINE_TERM, 2300 * MS);
+	CHECK_INT(deadline_signal(&l), SIGINT);
+	EXPECT(&l, 2300 * MS, DEADLINE_KILL, NEVER);
+	CHECK_INT(l.cause, CAUSE_MAX_RUN);
+	/* A command that shuts down on request is not spared. */
+	l = patient(2000 * MS, 9000 * MS);
+	deadline_asked(&l, 1500 * MS);
+	EXPECT(&l, 1500 * MS, DEADLINE_WAIT, 2000 * MS);
+	EXPECT(&l, 2000 * MS, DEADLINE_TERM, 2300 * MS);
+	/* The whole tree got the signal: the request spreads no more. */
+	EXPECT(&l, 2299 * MS, DEADLINE_WAIT, 2300 * MS);
+	EXPECT(&l, 2300 * MS, DEADLINE_KILL, NEVER);
+	CHECK_INT(l.cause, CAUSE_MAX_RUN);
+}
+
+TEST(deadline_kill_after_is_longer_than_the_grace)
+{
+	struct deadline_policy p = policy;
+	struct deadline l;
+
+	p.kill_after = 60 * USEC_SEC;
+	p.max_run = 100 * MS;
+	deadline_init(&l, &p, 0, NEVER);
+	EXPECT(&l, 100 * MS, DEADLINE_TERM, 60100 * MS);
+	EXPECT(&l, 60100 * MS, DEADLINE_KILL, NEVER);
+	/* A loss has no such time. */
+	p.max_run = NEVER;
+	deadline_init(&l, &p, 0, 1000 * MS);
+	EXPECT(&l, 650 * MS, DEADLINE_TERM, 950 * MS);
+	EXPECT(&l, 950 * MS, DEADLINE_KILL, NEVER);
 }
 
 TEST(deadline_asked_too_late_to_be_the_cause)
@@ -485,7 +563,9 @@ struct life {
 	bool lost, ran_on;
 	usec start, now, wake_at;
 	usec told_at; /* NEVER: not yet */
-	int terms, kills, turns;
+	usec asked_at; /* NEVER: not yet, or too late to matter */
+	enum deadline_cause cause; /* of the signal */
+	int terms, spreads, kills, turns;
 	const char *wrong;
 };
 
@@ -498,12 +578,14 @@ static usec draw(struct life *c, usec most)
 static void begin(struct life *c, uint64_t seed)
 {
 	static const int signals[] = {0, SIGKILL, SIGTERM, SIGUSR1};
-	struct deadline_policy p = {.max_run = NEVER};
+	struct deadline_policy p = {.max_run = NEVER, .signal = SIGINT};
 
-	*c = (struct life){.random = seed * 2654435761, .told_at = NEVER, .wake_at = 0};
+	*c = (struct life){
+		.random = seed * 2654435761, .told_at = NEVER, .asked_at = NEVER, .wake_at = 0};
 	draw(c, 1);
 	p.on_lost = signals[draw(c, 3)];
-	p.kill_after = draw(c, 3) ? draw(c, 500 * MS) : 0;
+	p.grace = draw(c, 3) ? draw(c, 500 * MS) : 0;
+	p.kill_after = draw(c, 2) ? draw(c, 1) ? p.grace : draw(c, 5000 * MS) : NEVER;
 	p.reap = deadline_reap_time(draw(c, 30 * USEC_SEC));
 	if (draw(c, 1))
 		p.max_run = draw(c, 5000 * MS);
@@ -532,7 +614,8 @@ static void act(struct life *c)
 	case 1:
 		if (c->kills == 0) {
 			deadline_asked(&c->l, c->now);
-			c->told_at = usec_min(c->told_at, c->now);
+			if (c->told_at == NEVER)
+				c->asked_at = usec_min(c->asked_at, c->now);
 		}
 		break;
 	case 2:
@@ -554,10 +637,10 @@ static void look(struct life *c)
 	const struct deadline_policy *p = &c->l.policy;
 	bool minds = p->on_lost && c->l.valid_until != NEVER;
 	usec kill_at = minds ? c->l.valid_until - p->reap : NEVER;
-	usec grace_until = c->told_at == NEVER ? NEVER : c->told_at + p->kill_after;
-	usec lost_at = p->on_lost == SIGKILL ? kill_at
-		       : p->on_lost          ? kill_at - p->kill_after
-					     : NEVER;
+	usec grace = c->cause == CAUSE_LOST || p->kill_after == NEVER ? p->grace : p->kill_after;
+	usec grace_until =
+		usec_min(usec_add(c->told_at, grace), usec_add(c->asked_at, p->kill_after));
+	usec lost_at = p->on_lost == SIGKILL ? kill_at : p->on_lost ? kill_at - p->grace : NEVER;
 	usec run_until = p->max_run == NEVER ? NEVER : c->start + p->max_run;
 	enum deadline_action action = deadline_step(&c->l, c->now, &c->wake_at);
 	bool told = c->told_at != NEVER || action == DEADLINE_TERM;
@@ -572,15 +655,20 @@ static void look(struct life *c)
 		break;
 	case DEADLINE_TERM:
 		rule(c, ++c->terms == 1 && !c->kills && c->told_at == NEVER, "tells once more");
+		c->cause = c->l.cause;
 		rule(c, c->now < kill_at, "tells when it is time to kill");
 		rule(c, c->now >= lost_at || c->now >= run_until, "tells too early");
 		rule(c, c->l.cause == (c->now >= lost_at ? CAUSE_LOST : CAUSE_MAX_RUN),
 			"tells for another cause");
-		rule(c, deadline_signal(&c->l) == (c->now >= lost_at ? p->on_lost : SIGTERM),
+		rule(c, deadline_signal(&c->l) == (c->now >= lost_at ? p->on_lost : SIGINT),
 			"tells by another signal");
 		rule(c, deadline_signal(&c->l) != 0 && deadline_signal(&c->l) != SIGKILL,
 			"tells by a signal that is none");
 		c->told_at = c->now;
+		break;
+	case DEADLINE_SPREAD:
+		rule(c, ++c->spreads == 1 && c->terms == 0 && !c->kills, "spreads once more");
+		rule(c, c->now >= usec_add(c->asked_at, 3 * USEC_SEC), "spreads too early");
 		break;
 	case DEADLINE_KILL:
 		rule(c, ++c->kills == 1, "kills once more");
@@ -593,7 +681,12 @@ static void look(struct life *c)
 		break;
 	}
 	rule(c, p->on_lost || c->l.cause != CAUSE_LOST, "minds a loss that it shall not mind");
-	rule(c, (c->l.cause == CAUSE_NONE) == (!told && !c->kills), "has no cause");
+	rule(c, (c->l.cause == CAUSE_NONE) == (!told && !c->kills && c->asked_at == NEVER),
+		"has no cause");
+	rule(c,
+		c->kills || told || c->spreads || c->asked_at == NEVER ||
+			c->now < c->asked_at + 3 * USEC_SEC,
+		"does not spread");
 	rule(c, c->kills == 0 || c->wake_at == NEVER, "wakes up for nothing");
 	/* Without a grace period KILL follows TERM at once. */
 	rule(c, c->kills || c->wake_at > c->now || action == DEADLINE_TERM,

@@ -92,6 +92,7 @@ static size_t width(const struct option_row *row)
 	case OPTION_LIMIT:
 		return sizeof(usec);
 	case OPTION_ON_LOST:
+	case OPTION_SIGNAL:
 	case OPTION_COUNT:
 	case OPTION_OFF:
 	case OPTION_STATUS:
@@ -239,6 +240,7 @@ static const char *sample(const struct option_row *row, int which)
 	case OPTION_LIMIT:
 		return which ? "22s" : "11s";
 	case OPTION_ON_LOST:
+	case OPTION_SIGNAL:
 		return which ? "sigusr2" : "INT";
 	case OPTION_STATUS:
 		return which ? "22" : "11";
@@ -279,6 +281,7 @@ static bool has_sample(const struct settings *s, const struct option_row *row, i
 		return *(const char *const *)field &&
 		       strcmp(*(const char *const *)field, want) == 0;
 	case OPTION_ON_LOST:
+	case OPTION_SIGNAL:
 		return *(const long *)field == (which ? SIGUSR2 : SIGINT);
 	case OPTION_DURATION:
 	case OPTION_LIMIT:
@@ -798,6 +801,21 @@ TEST(option_rows_named_in_the_rules)
 	CHECK(row_of("nodes")->env && row_of("nodes")->field == row_of("node")->field);
 }
 
+TEST(option_signal)
+{
+	CHECK_INT(read_line("x", "")->s.signal, SIGTERM);
+	CHECK_INT(read_line("--signal=int|x", "")->s.signal, SIGINT);
+	CHECK_INT(read_line("--signal|SIGUSR1|x", "")->s.signal, SIGUSR1);
+	CHECK_INT(read_line("--signal|9|x", "")->s.signal, SIGKILL);
+	CHECK_INT(read_line("x", "REDLOCK_SIGNAL=HUP")->s.signal, SIGHUP);
+	CHECK_INT(read_line("--signal|warn|x", "")->rc, -1);
+	CHECK_INT(read_line("--signal|0|x", "")->rc, -1);
+	CHECK_INT(read_line("--signal||x", "")->rc, -1);
+	CHECK_INT(read_line("--signal|SIG|x", "")->rc, -1);
+	CHECK_INT(read_line("--signal|99|x", "")->rc, -1);
+	CHECK_INT(read_line("x", "REDLOCK_SIGNAL=none")->rc, -1);
+}
+
 TEST(option_on_lost)
 {
 	static const struct {
@@ -833,7 +851,7 @@ TEST(option_on_lost)
 		{"term,kill", -1},
 	};
 
-	CHECK_INT(read_line("x", "")->s.on_lost, SIGTERM);
+	CHECK_INT(read_line("x", "")->s.on_lost, UNSET);
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		int want = cases[i].number == -2 ? SIGRTMIN + 1 : cases[i].number;
 		char line[80], env[80];
@@ -843,9 +861,9 @@ TEST(option_on_lost)
 		unit_check(read_line(line, "")->rc == (want < 0 ? -1 : 1), __FILE__, __LINE__,
 			"'%s'", cases[i].text);
 		/* A refused value leaves the setting unchanged. */
-		CHECK_INT(read_line(line, "")->s.on_lost, want < 0 ? SIGTERM : want);
+		CHECK_INT(read_line(line, "")->s.on_lost, want < 0 ? UNSET : want);
 		CHECK_INT(read_line("x", env)->rc, want < 0 ? -1 : 0);
-		CHECK_INT(read_line("x", env)->s.on_lost, want < 0 ? SIGTERM : want);
+		CHECK_INT(read_line("x", env)->s.on_lost, want < 0 ? UNSET : want);
 	}
 	/* The last value on the command line counts, before the variable. */
 	CHECK_INT(read_line("--on-lost|kill|--on-lost|warn", "")->s.on_lost, 0);
@@ -1213,7 +1231,9 @@ TEST(option_values_for_people)
 		{"--owner|me\x1b", "owner", "me\\x1b"},
 		{"x", "drift-factor", "0.1"},
 		{"--drift-factor|0.125", "drift-factor", "0.125"},
-		{"x", "on-lost", "TERM"},
+		{"x", "node-timeout", "nothing"},
+		{"x", "on-lost", "nothing"},
+		{"x", "signal", "TERM"},
 		{"--on-lost|warn", "on-lost", "warn"},
 		{"--on-lost|40", "on-lost", "40"},
 		{"--restart-guard|off", "restart-guard", "off"},

@@ -43,7 +43,9 @@ TEST(settings_defaults)
 	CHECK_INT(s.conflict_exit_code, 75);
 	CHECK_INT(s.node_timeout, USEC_SEC);
 	CHECK_INT(s.drift_permille, 100);
-	CHECK_INT(s.kill_after, 3 * USEC_SEC);
+	CHECK_INT(s.kill_after, NEVER);
+	CHECK_INT(s.grace, 3 * USEC_SEC);
+	CHECK_INT(s.signal, SIGTERM);
 	CHECK_INT(s.on_lost, SIGTERM);
 	CHECK_INT(s.max_run, NEVER);
 	CHECK_INT(s.min_hold, 0);
@@ -58,7 +60,9 @@ TEST(settings_defaults)
 	CHECK_INT(p.node_timeout, USEC_SEC);
 	CHECK_INT(p.wait, NEVER);
 	CHECK_INT(p.safety_margin, 3500 * MS);
-	CHECK_INT(settings_deadline(&s).kill_after, 3 * USEC_SEC);
+	CHECK_INT(settings_deadline(&s).grace, 3 * USEC_SEC);
+	CHECK_INT(settings_deadline(&s).kill_after, NEVER);
+	CHECK_INT(settings_deadline(&s).signal, SIGTERM);
 	CHECK_INT(settings_deadline(&s).reap, 500 * MS);
 	CHECK_INT(settings_deadline(&s).on_lost, SIGTERM);
 	CHECK_INT(settings_deadline(&s).max_run, NEVER);
@@ -71,12 +75,14 @@ TEST(settings_safety_margin_follows_from_on_lost)
 		int on_lost;
 		usec kill_after, margin;
 	} cases[] = {
-		{SIGTERM, UNSET, 3500 * MS},
-		{SIGUSR1, UNSET, 3500 * MS},
-		{SIGKILL, UNSET, 500 * MS},
-		{0, UNSET, 0},
+		{SIGTERM, NEVER, 3500 * MS},
+		{SIGUSR1, NEVER, 3500 * MS},
+		{SIGKILL, NEVER, 500 * MS},
+		{0, NEVER, 0},
 		{SIGTERM, 0, 500 * MS},
 		{SIGTERM, 7 * USEC_SEC, 7500 * MS},
+		/* After a loss the command must be gone in time. */
+		{SIGTERM, 60 * USEC_SEC, 15998 * MS},
 		{SIGKILL, 7 * USEC_SEC, 500 * MS},
 		{0, 7 * USEC_SEC, 0},
 	};
@@ -94,8 +100,7 @@ TEST(settings_safety_margin_follows_from_on_lost)
 		CHECK_INT(settings_finish(&s, &e), 0);
 		deadline = settings_deadline(&s);
 		CHECK_INT(deadline.on_lost, cases[i].on_lost);
-		CHECK_INT(deadline.kill_after,
-			cases[i].kill_after == UNSET ? 3 * USEC_SEC : cases[i].kill_after);
+		CHECK_INT(deadline.kill_after, cases[i].kill_after);
 		CHECK_INT(deadline.reap, 500 * MS);
 		CHECK_INT(deadline.max_run, 60 * USEC_SEC);
 		p = settings_policy(&s);
@@ -110,7 +115,7 @@ TEST(settings_safety_margin_follows_from_on_lost)
 TEST(settings_derived)
 {
 	static const struct {
-		usec ttl, node_timeout, kill_after;
+		usec ttl, node_timeout, grace;
 	} cases[] = {
 		{114 * MS, 50 * MS, 2600},
 		{USEC_SEC, 50 * MS, 100 * MS},
@@ -128,8 +133,25 @@ TEST(settings_derived)
 		s.ttl = cases[i].ttl;
 		unit_check(settings_finish(&s, &e) == 0, __FILE__, __LINE__, "%s", e.text);
 		CHECK_INT(s.node_timeout, cases[i].node_timeout);
-		CHECK_INT(s.kill_after, cases[i].kill_after);
+		CHECK_INT(s.grace, cases[i].grace);
+		CHECK_INT(s.kill_after, NEVER);
 	}
+}
+
+TEST(settings_signal_is_the_default_of_on_lost)
+{
+	struct settings s = fresh();
+	struct err e;
+
+	s.signal = SIGINT;
+	CHECK_INT(settings_finish(&s, &e), 0);
+	CHECK_INT(settings_deadline(&s).signal, SIGINT);
+	CHECK_INT(settings_deadline(&s).on_lost, SIGINT);
+	s = fresh();
+	s.signal = SIGINT;
+	s.on_lost = 0;
+	CHECK_INT(settings_finish(&s, &e), 0);
+	CHECK_INT(settings_deadline(&s).on_lost, 0);
 }
 
 TEST(settings_refusals)
@@ -140,31 +162,27 @@ TEST(settings_refusals)
 		usec ttl, node_timeout, kill_after;
 		const char *why;
 	} cases[] = {
-		{"k", NULL, 30 * USEC_SEC, UNSET, UNSET, NULL},
-		{NULL, NULL, 30 * USEC_SEC, UNSET, UNSET, "no key"},
-		{"", NULL, 30 * USEC_SEC, UNSET, UNSET, "the key is empty"},
-		{long_key, NULL, 30 * USEC_SEC, UNSET, UNSET,
+		{"k", NULL, 30 * USEC_SEC, UNSET, NEVER, NULL},
+		{NULL, NULL, 30 * USEC_SEC, UNSET, NEVER, "no key"},
+		{"", NULL, 30 * USEC_SEC, UNSET, NEVER, "the key is empty"},
+		{long_key, NULL, 30 * USEC_SEC, UNSET, NEVER,
 			"the key has 4097 bytes; at most 4096 are"},
-		{long_key + 1, NULL, 30 * USEC_SEC, UNSET, UNSET, NULL},
-		{"k", long_owner, 30 * USEC_SEC, UNSET, UNSET,
+		{long_key + 1, NULL, 30 * USEC_SEC, UNSET, NEVER, NULL},
+		{"k", long_owner, 30 * USEC_SEC, UNSET, NEVER,
 			"--owner has 240 bytes; at most 239 are"},
-		{"k", long_owner + 1, 30 * USEC_SEC, UNSET, UNSET, NULL},
-		{"k", "", 30 * USEC_SEC, UNSET, UNSET, NULL},
-		{"k", NULL, 0, UNSET, UNSET, "--ttl 0ms is too short"},
-		{"k", NULL, MS, UNSET, UNSET, "--ttl 1ms is too short for a node time-out of 50ms"},
-		{"k", NULL, 113 * MS, UNSET, UNSET, "--ttl 113ms is too short"},
-		{"k", NULL, 114 * MS, UNSET, UNSET, NULL},
-		{"k", NULL, 30 * USEC_SEC, 0, UNSET, "--node-timeout must be longer than 0"},
-		{"k", NULL, 30 * USEC_SEC, MS, UNSET, NULL},
-		{"k", NULL, 30 * USEC_SEC, 13499 * MS, UNSET, NULL},
-		{"k", NULL, 30 * USEC_SEC, 13500 * MS, UNSET, "--ttl 30s is too short"},
+		{"k", long_owner + 1, 30 * USEC_SEC, UNSET, NEVER, NULL},
+		{"k", "", 30 * USEC_SEC, UNSET, NEVER, NULL},
+		{"k", NULL, 0, UNSET, NEVER, "--ttl 0ms is too short"},
+		{"k", NULL, MS, UNSET, NEVER, "--ttl 1ms is too short for a node time-out of 50ms"},
+		{"k", NULL, 113 * MS, UNSET, NEVER, "--ttl 113ms is too short"},
+		{"k", NULL, 114 * MS, UNSET, NEVER, NULL},
+		{"k", NULL, 30 * USEC_SEC, 0, NEVER, "--node-timeout must be longer than 0"},
+		{"k", NULL, 30 * USEC_SEC, MS, NEVER, NULL},
+		{"k", NULL, 30 * USEC_SEC, 13499 * MS, NEVER, NULL},
+		{"k", NULL, 30 * USEC_SEC, 13500 * MS, NEVER, "--ttl 30s is too short"},
 		{"k", NULL, 30 * USEC_SEC, UNSET, 0, NULL},
-		{"k", NULL, 30 * USEC_SEC, UNSET, 15498 * MS, NULL},
-		{"k", NULL, 30 * USEC_SEC, UNSET, 15499 * MS,
-			"--kill-after 15s does not fit into --ttl 30s: at most 15s"},
-		{"k", NULL, 30 * USEC_SEC, UNSET, 24 * 86400 * USEC_SEC,
-			"--kill-after 24d does not fit"},
-		{"k", NULL, 30 * USEC_SEC, (usec)36500 * 86400 * USEC_SEC, UNSET, "is too short"},
+		{"k", NULL, 30 * USEC_SEC, UNSET, 24 * 86400 * USEC_SEC, NULL},
+		{"k", NULL, 30 * USEC_SEC, (usec)36500 * 86400 * USEC_SEC, NEVER, "is too short"},
 	};
 
 	memset(long_key, 'k', sizeof(long_key) - 1);
@@ -198,11 +216,10 @@ static bool fits(const struct settings *s)
 	struct policy p = settings_policy(s);
 	struct deadline_policy deadline = settings_deadline(s);
 
-	return deadline.kill_after >= 0 && deadline.reap > 0 &&
+	return deadline.grace >= 0 && deadline.reap > 0 &&
 	       p.safety_margin == deadline_margin(&deadline) &&
 	       p.drift == policy_drift(s->ttl, (int)s->drift_permille) &&
-	       deadline.kill_after + deadline.reap + s->ttl / 3 + s->node_timeout + p.drift <=
-		       s->ttl &&
+	       deadline.grace + deadline.reap + s->ttl / 3 + s->node_timeout + p.drift <= s->ttl &&
 	       s->ttl > p.drift + p.safety_margin;
 }
 
@@ -210,7 +227,7 @@ TEST(settings_accepted_fit_the_ttl)
 {
 	static const usec timeouts[] = {
 		UNSET, MS, 50 * MS, 333 * MS, 5 * USEC_SEC, 3600 * USEC_SEC};
-	static const usec kills[] = {UNSET, 0, 10 * MS, USEC_SEC, 60 * USEC_SEC};
+	static const usec kills[] = {NEVER, 0, 10 * MS, USEC_SEC, 60 * USEC_SEC};
 	static const long drifts[] = {10, 100, 333, 500};
 	static const int signals[] = {SIGTERM, SIGKILL, 0};
 	int accepted = 0, refused = 0;

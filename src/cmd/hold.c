@@ -108,6 +108,7 @@ static usec step_deadline(struct hold *h, usec now)
 		h->is_over = h->follow.pid == 0;
 		break;
 	case DEADLINE_KILL:
+		h->summary.is_killed = h->follow.pid > 0;
 		follow_signal(&h->follow, SIGKILL);
 		break;
 	}

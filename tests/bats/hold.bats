@@ -313,15 +313,18 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 
 @test "--max-run with --follow: TERM, then KILL; the lock is held until then" {
 	follow "$T/stamps" stubborn
-	hold -k job --kill-after 4s --max-run 300ms --follow "$FOLLOWED"
+	hold -k job --kill-after 4s --max-run 300ms --record "$T/record" --follow "$FOLLOWED"
 	eventually held_on job 0
 	is_gone "$FOLLOWED"
 	file_has "$T/stamps" term
 	eventually is_gone "$HOLDER"
+	[ "$(jq -r .killed "$T/record")" = true ]
 	# a process that ends at TERM has time to clean up
 	follow "$T/stamps"
-	hold -k job --max-run 300ms --follow "$FOLLOWED"
+	hold -k job --max-run 300ms --record "$T/record" --follow "$FOLLOWED"
 	eventually is_gone "$FOLLOWED"
+	eventually is_gone "$HOLDER"
+	[ "$(tail -n 1 "$T/record" | jq -r .killed)" = false ]
 	[[ "$(tail -n 1 "$T/stamps")" == term* ]]
 	wait "$FOLLOWED"
 	eventually held_on job 0

@@ -173,15 +173,12 @@ check: check-built
 	$(Q)CC="$(CC)" tests/run $(B) $(filter-out $(LONG),$(SUITE))
 
 # The parts that `check` leaves out: the long ones, and the suite on a build with sanitizers.
-check-rest: check-built
+check-rest: PLAIN = $(LONG)
+# The whole suite, for a reviewer: `check` and `check-rest` in one run.
+check-all: PLAIN = $(SUITE)
+check-rest check-all: check-built
 	$(Q)$(MAKE) --no-print-directory $(SAN) check-built
-	$(Q)$(SAN_STRICT) CC="$(CC)" tests/run $(B) $(LONG) build/san $(PART)
-	$(if $(LEFT_OUT),@echo "not tested: $(LEFT_OUT) (make interop)")
-
-# The whole suite, for a reviewer: both of them, in one run.
-check-all: check-built
-	$(Q)$(MAKE) --no-print-directory $(SAN) check-built
-	$(Q)$(SAN_STRICT) CC="$(CC)" tests/run $(B) $(SUITE) build/san $(PART)
+	$(Q)$(SAN_STRICT) CC="$(CC)" tests/run $(B) $(PLAIN) build/san $(PART)
 	$(if $(LEFT_OUT),@echo "not tested: $(LEFT_OUT) (make interop)")
 
 check-suite: check-built

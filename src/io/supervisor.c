@@ -68,7 +68,7 @@ struct watch {
 	bool end_requested; /* one of these signals requests termination, whatever the command's
 			     * status is
 			     */
-	int request; /* the first of these signals while the command ran; 0: none */
+	int request; /* the first TERM, INT or QUIT while the command ran; 0: none */
 	struct tree_birth requested; /* older processes were alive when it arrived */
 	usec leftover_until; /* after the command's end: the remaining processes may end without a
 				signal until then */
@@ -224,8 +224,10 @@ static void command_ended(struct watch *w, int status)
 		deadline_finished(&w->deadline);
 	if (w->deadline.cause == CAUSE_NONE && ended_on_request(w))
 		deadline_asked(&w->deadline, now);
-	w->stubborn_at = now + STUBBORN_AFTER;
-	w->stubborn_apart = STUBBORN_AFTER;
+	if (!w->sweeping) {
+		w->stubborn_at = now + STUBBORN_AFTER;
+		w->stubborn_apart = STUBBORN_AFTER;
+	}
 	/* Signal the rest of the tree: TERM went to the command alone. */
 	if (w->deadline.cause == CAUSE_ASKED && !w->sweeping && waitpid(-1, &status, WNOHANG) >= 0)
 		signal_tree(w, SIGTERM);
@@ -288,8 +290,8 @@ static void sweep(struct watch *w, usec now)
 		report_stubborn(w, now, &tree);
 }
 
-/* The command has ended on request, and other processes of its tree take longer. Returns the time
- * of the next look. */
+/* The command has ended on request, and other processes of its tree take longer: no KILL follows.
+ * Returns the time of the next look. */
 static usec wait_for_rest(struct watch *w, usec now)
 {
 	struct tree tree;
@@ -326,7 +328,8 @@ static usec do_due(struct watch *w)
 	if (w->sweeping) {
 		sweep(w, now);
 		wake_at = usec_min(wake_at, w->sweep_at);
-	} else if (!w->running && w->deadline.cause == CAUSE_ASKED) {
+	} else if (!w->running && w->deadline.cause == CAUSE_ASKED &&
+		   w->deadline.policy.kill_after == NEVER) {
 		wake_at = usec_min(wake_at, wait_for_rest(w, now));
 	}
 	if (!w->running && w->deadline.cause == CAUSE_NONE && !w->policy.wait_descendants)

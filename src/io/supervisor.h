@@ -87,8 +87,8 @@ enum supervisor_message_kind {
 			      pid as in child_start(). The last message */
 	SUPERVISOR_STOPPED, /* the command was stopped by signal `number` */
 	SUPERVISOR_STUBBORN, /* tree: processes that do not die after SIGKILL, or must not be
-				killed, or after a request; none: a process remains that is not
-				visible */
+				killed, or, without KILL, take long after a request; none: a
+				process remains that is not visible */
 	SUPERVISOR_ENDED, /* the command is gone: number is its status as in waitpid(2); tree: the
 			     processes that it left behind. The last message */
 };

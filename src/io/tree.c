@@ -31,23 +31,31 @@ bool tree_is_visible(void)
 	return readlink("/proc/self", shown, sizeof(shown) - 1) > 0 && atoi(shown) == getpid();
 }
 
+/* Reads the beginning of a file of /proc. Returns false if there is none. */
+static bool read_text(const char *path, char *text, size_t size)
+{
+	ssize_t n;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	n = read(fd, text, size - 1);
+	close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	return true;
+}
+
 /* Returns false if the process no longer exists. */
 static bool read_process(pid_t pid, struct process *p)
 {
 	char path[32], text[512], state;
 	const char *name, *rest;
-	ssize_t n;
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (!read_text(path, text, sizeof(text)))
 		return false;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
 	/* The name may contain spaces and parentheses. */
 	name = strchr(text, '(');
 	rest = strrchr(text, ')');
@@ -294,17 +302,9 @@ struct tree_birth tree_now(void)
 	unsigned long long seconds, hundredths;
 	long ticks = sysconf(_SC_CLK_TCK);
 	char text[64];
-	ssize_t n;
-	int fd = open("/proc/uptime", O_RDONLY | O_CLOEXEC);
 
-	if (fd < 0)
-		return now;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (n <= 0)
-		return now;
-	text[n] = '\0';
-	if (sscanf(text, "%llu.%2llu", &seconds, &hundredths) == 2)
+	if (read_text("/proc/uptime", text, sizeof(text)) &&
+		sscanf(text, "%llu.%2llu", &seconds, &hundredths) == 2)
 		now.ticks = (seconds * 100 + hundredths) * (unsigned long long)ticks / 100;
 	return now;
 }

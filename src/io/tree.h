@@ -47,12 +47,12 @@ struct tree tree_signal(pid_t root, int signal, const struct tree_birth *since);
  * react. */
 void tree_signal_and_continue(pid_t root, int signal);
 
+/* The same for those descendants that are older than `before`, but not for `except`. */
+void tree_signal_older(pid_t root, pid_t except, int signal, const struct tree_birth *before);
+
 /* The present time, as tree_birth() counts: processes that start in this tick or later are not
  * older. */
 struct tree_birth tree_now(void);
-
-/* The same for the descendants that are older than `before`, without `except`. */
-void tree_signal_older(pid_t root, pid_t except, int signal, const struct tree_birth *before);
 
 /* Is the process stopped at this moment? */
 bool tree_is_stopped(pid_t pid);

@@ -93,7 +93,7 @@ enum deadline_action deadline_step(struct deadline *l, usec now, usec *wake_at)
 	*wake_at = NEVER;
 	if (l->killed)
 		return DEADLINE_WAIT;
-	/* It never uses up the time that the tree needs to die. */
+	/* No grace period uses up the time that the tree needs to die. */
 	if (now >= dead_at)
 		return let_go(l, DEADLINE_KILL, CAUSE_LOST);
 	if (now >= kill_time(l))

@@ -5,7 +5,7 @@ load nodes
 setup() {
 	T=$BATS_TEST_TMPDIR
 	mkdir "$T/one" "$T/two"
-	unset JOBS SERVER
+	unset JOBS SERVER AGAIN
 }
 
 # part BUILD NAME LINE...
@@ -57,6 +57,22 @@ counts() {
 	counts 1 0 1 "$T/one"
 }
 
+@test "AGAIN: a part that failed runs once more, the second result counts, and the first one is shown" {
+	part one unit 'echo ok 1 good'
+	part one sim 'echo ok 1 good; [ -e "${0%/*}/ran" ] && echo ok 2 late && exit' 'touch "${0%/*}/ran"; echo not ok 2 late; exit 1'
+	part two sim 'echo not ok 1 bad; exit 1'
+	AGAIN=1 counts 0 3 0 "$T/one" unit sim
+	[[ "$output" == *$'\nnot ok 2 late\n'*$'\nok 2 late\n'* ]]
+	[[ "$output" == *$'\n== failed at the first try: '*$'\n  sim ('*$'/one): status 1, 1 failed\n    not ok 2 late\n'* ]]
+	[[ "$output" != *$'\n== failed\n'* ]]
+
+	AGAIN=1 counts 1 0 1 "$T/two" sim
+	[[ "$output" == *$'\n== failed\n  sim ('* ]]
+	rm "$T/one/ran"
+	AGAIN=1 counts 1 2 2 "$T/one" unit sim "$T/two" sim
+	[[ "$output" != *"first try"* ]]
+}
+
 @test "an empty bats file is a failure; and the variables that a bats file gets about the build" {
 	echo > "$T/empty.bats"
 	counts 1 0 1 "$T/one" "$T/empty.bats"
@@ -102,6 +118,8 @@ counts() {
 		SERVER=$server run -2 "$BATS_TEST_DIRNAME/../run" "$T/one" unit
 		[ "$output" = "tests/run: SERVER is a program, and '$server' is none, nor one in PATH" ]
 	done
+	AGAIN=x run -2 "$BATS_TEST_DIRNAME/../run" "$T/one" unit
+	[ "$output" = "tests/run: AGAIN is a whole number, not 'x'" ]
 	run -2 "$BATS_TEST_DIRNAME/../run" unit
 	[ "$output" = "tests/run: the first word is a build's folder, not 'unit'" ]
 }

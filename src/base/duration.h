@@ -15,14 +15,14 @@
 #define DURATION_MAX ((usec)100 * 365 * 86400 * USEC_SEC)
 
 /*
- * Reads `250ms 1.5s 30s 5m 2h 1d`; a bare number is seconds. Fractions are rounded up to the next
- * millisecond. At most DURATION_MAX. Returns NULL and sets *out, or returns the reason of the
+ * Reads `250ms 1.5s 30s 5m 2h 1d`, the same with longer names (`10sec 5min 2hours`), and several of
+ * them, the largest unit first (`1h30m`); a bare number is seconds. Fractions are rounded up to the
+ * next millisecond. At most DURATION_MAX. Returns NULL and sets *out, or returns the reason of the
  * failure (a constant), as in "is negative".
  */
 const char *duration_parse(const char *text, usec *out);
 
-/* Returns a hint if the word is only a unit, a known one or not, because "10 m" or "10 min" was
- * typed; else NULL. */
+/* Returns a hint if the word is only a unit, because "10 m" or "10 min" was typed; else NULL. */
 const char *duration_hint(const char *word);
 
 #define DURATION_TEXT_MAX 24

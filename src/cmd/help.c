@@ -134,7 +134,7 @@ static void add_options(enum command command)
 	}
 	add("\n");
 	add_text(0, 0,
-		"Durations: 250ms 1.5s 30s 5m 2h 1d; a bare number is seconds. Most options can "
+		"Durations: 250ms 1.5s 30s 5m 1h30m 1d; a bare number is seconds. Most options can "
 		"also be set in the environment: --node-timeout as REDLOCK_NODE_TIMEOUT, and so "
 		"on; and in a configuration file: see 'redlock help config'.");
 }

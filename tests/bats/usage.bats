@@ -120,11 +120,11 @@ refused() {
 # bats test_tags=not-under-qemu
 @test "a duration and its unit in two words" {
 	refused 127 "redlock: command 'm' not found" run -k job -w 10 m
-	[ "${lines[1]}" = "hint: a duration is one word, such as 30s, 10m or 2h" ]
+	[ "${lines[1]}" = "hint: a duration is one word, such as 30s, 10m or 1h30m" ]
 	refused 127 "redlock: command 'min' not found" gate --fence 1 --store "$T/store" -w 10 min -- touch "$T/never"
-	[ "${lines[1]}" = "hint: a duration is one word, such as 30s, 10m or 2h" ]
+	[ "${lines[1]}" = "hint: a duration is one word, such as 30s, 10m or 1h30m" ]
 	refused 64 "redlock: unexpected argument 's'" acquire -k job --ttl 30 s
-	[ "${lines[1]}" = "hint: a duration is one word, such as 30s, 10m or 2h" ]
+	[ "${lines[1]}" = "hint: a duration is one word, such as 30s, 10m or 1h30m" ]
 }
 
 # bats test_tags=not-under-qemu
@@ -134,7 +134,7 @@ refused() {
 	refused 64 "redlock: -k wants a value: KEY" run -k $empty -- touch "$T/never"
 	[ "${lines[1]}" = "hint: if '--' is meant: --key=--" ]
 	refused 64 "redlock: --fence wants a value: N" gate --fence $empty --store "$T/store" -- touch "$T/never"
-	refused 64 "redlock: -t '-z' is not a duration (such as 250ms, 30s, 5m, 2h, 1d)" run -k job -t -z -- touch "$T/never"
+	refused 64 "redlock: -t '-z' is not a duration (such as 250ms, 30s, 5m, 2h, 1h30m, 1d)" run -k job -t -z -- touch "$T/never"
 	# such values can be given all the same
 	run -0 redlock run --key=-- -k -n -- printenv REDLOCK_KEY
 	[ "$output" = "--"$'\n'"-n" ]
@@ -204,8 +204,11 @@ redlock: there is nothing to remove" break -k one -k one
 	refused 64 "redlock: --ttl '5x' has an unknown unit (known: ms, s, m, h, d)" run -k job --ttl 5x touch "$T/never"
 	refused 64 "redlock: -t '-5s' is negative" run -k job -t -5s touch "$T/never"
 	refused 64 "redlock: --wait '' is empty" run -k job --wait= touch "$T/never"
-	refused 64 "redlock: -w 'soon' is not a duration (such as 250ms, 30s, 5m, 2h, 1d)" run -k job -wsoon touch "$T/never"
+	refused 64 "redlock: -w 'soon' is not a duration (such as 250ms, 30s, 5m, 2h, 1h30m, 1d)" run -k job -wsoon touch "$T/never"
 	refused 64 "redlock: --ttl '99999999999999999999d' is too long (at most 100 years)" run -k job --ttl 99999999999999999999d touch "$T/never"
+	refused 64 "redlock: --ttl '1e3' has an unknown unit (known: ms, s, m, h, d)" run -k job --ttl 1e3 touch "$T/never"
+	refused 64 "redlock: --wait '1h30' ends with a number without a unit (1h30m has two)" run -k job --wait 1h30 touch "$T/never"
+	refused 64 "redlock: --wait '30m1h' has its units in the wrong order (1h30m is right)" run -k job --wait 30m1h touch "$T/never"
 	REDLOCK_TTL=1y refused 64 "redlock: REDLOCK_TTL '1y' has an unknown unit (known: ms, s, m, h, d)" run -k job touch "$T/never"
 	REDLOCK_WAIT='1 s' refused 64 "redlock: REDLOCK_WAIT '1 s' has an unknown unit (known: ms, s, m, h, d)" run -k job touch "$T/never"
 }

@@ -48,6 +48,26 @@ TEST(duration_parse_accepts)
 		{"1.999999999999999999999ms", 2 * MS},
 		{"0.333333333333333333333d", 28800 * USEC_SEC},
 		{"0000000000000000000000000000000000000001s", USEC_SEC},
+		/* longer names of the units */
+		{"10sec", 10 * USEC_SEC},
+		{"5min", 300 * USEC_SEC},
+		{"250msec", 250 * MS},
+		{"1second", USEC_SEC},
+		{"2seconds", 2 * USEC_SEC},
+		{"1.5minutes", 90 * USEC_SEC},
+		{"1minute", 60 * USEC_SEC},
+		{"1hour", 3600 * USEC_SEC},
+		{"2hours", 7200 * USEC_SEC},
+		{"1day", DAY},
+		{"2days", 2 * DAY},
+		/* several units, as duration_format() writes them */
+		{"1h30m", 5400 * USEC_SEC},
+		{"2m30s", 150 * USEC_SEC},
+		{"1d1h1m1s1ms", DAY + 3661 * USEC_SEC + MS},
+		{"1hour30min", 5400 * USEC_SEC},
+		{"1m.5s", 60500 * MS},
+		{"0h0.0001s", MS},
+		{"36499d24h", DURATION_MAX},
 		/* the longest */
 		{"36500d", DURATION_MAX},
 		{"876000h", DURATION_MAX},
@@ -67,6 +87,7 @@ TEST(duration_parse_accepts)
 TEST(duration_hint_for_a_separate_unit)
 {
 	CHECK(duration_hint("m") && duration_hint("ms") && duration_hint("minutes"));
+	CHECK(duration_hint("min") && duration_hint("sec"));
 	CHECK(!duration_hint("") && !duration_hint("10m") && !duration_hint("make"));
 }
 
@@ -92,9 +113,20 @@ TEST(duration_parse_refuses)
 		{"5 s", "has an unknown unit"},
 		{"5y", "has an unknown unit"},
 		{"5S", "has an unknown unit"},
-		{"5sec", "has an unknown unit"},
 		{"5us", "has an unknown unit"},
-		{"1m30s", "has an unknown unit"},
+		{"5secs", "has an unknown unit"},
+		{"5MIN", "has an unknown unit"},
+		{"1h 30m", "has an unknown unit"},
+		{"1h30", "ends with a number without a unit"},
+		{"1h30m5", "ends with a number without a unit"},
+		{"1m-30s", "has an unknown unit"},
+		{"30m1h", "has its units in the wrong order"},
+		{"5m5m", "has its units in the wrong order"},
+		{"1s1sec", "has its units in the wrong order"},
+		{"1hm", "has an unknown unit"},
+		{"1h.m", "is not a duration"},
+		{"36500d1ms", "is too long"},
+		{"36500d876000h", "is too long"},
 		{"1.5.5", "has an unknown unit"},
 		{"1e3", "has an unknown unit"},
 		{"0x10", "has an unknown unit"},

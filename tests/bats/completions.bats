@@ -349,9 +349,9 @@ what_is_typed() {
 }
 
 @test "zsh and fish show the purpose of an option" {
-	on_terminal zsh expect:'go> ' send:'redlock run --no\x09' expect:'-- a node; repeat it: redis://[user:' send:'\x15exit\r'
+	on_terminal zsh expect:'go> ' send:'redlock run --no\x09' expect:'-- address of a node; repeat it' send:'\x15exit\r'
 	run -0 fish -c "source $T/redlock.fish; complete -C 'redlock run --nod'"
-	[[ "$output" == *$'--node\ta node; repeat it: redis://[user:'* ]]
+	[[ "$output" == *$'--node\taddress of a node; repeat it'* ]]
 }
 
 @test "keys that are held on this machine are offered, and no node is asked" {

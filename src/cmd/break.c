@@ -80,17 +80,6 @@ static int print_result(const struct query *query, const struct settings *s, int
 	return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;
 }
 
-/* The longest time for which a node keeps one of the keys that it was asked about. */
-static usec lasts(const struct revocation *r, int nodes)
-{
-	usec longest = 0;
-
-	for (int i = 0; i < nodes; i++)
-		if (r->asked[i] && (r->deletes || r->asked[i]->op == OP_REVOKE))
-			longest = usec_max(longest, r->shown[i].pttl);
-	return longest;
-}
-
 /* A majority, or all nodes that answered, do not have the revoked key any more. */
 static bool has_ended(const struct query *query, int remains)
 {
@@ -153,7 +142,7 @@ static int await_end(struct query *query, const struct settings *s, const struct
 static int break_it(struct query *query, const struct settings *s, struct revocation *r)
 {
 	struct tally *t = &query->tally;
-	usec until = usec_add(clock_now(), lasts(r, s->nodes.count));
+	usec until = usec_add(clock_now(), revoke_lasts(r, s->nodes.count));
 	char text[DURATION_TEXT_MAX];
 	bool has_changed = false;
 	int done;
@@ -178,7 +167,7 @@ static int break_it(struct query *query, const struct settings *s, struct revoca
 		log_say(LOG_ERRORS, "the holder's command may still run%s%s",
 			until == NEVER ? "" : " for up to ",
 			until == NEVER ? "" : duration_format(text, until - clock_now()));
-	if (s->force || done == 0 || lasts(r, s->nodes.count) == 0)
+	if (s->force || done == 0 || revoke_lasts(r, s->nodes.count) == 0)
 		return print_result(query, s, done, "removed", STATUS_OK);
 	if (s->wait == 0)
 		return print_result(query, s, done, "revoked", STATUS_OK);

@@ -1,5 +1,6 @@
 #include "cmd/revoke.h"
 
+#include "base/duration.h"
 #include "base/log.h"
 #include "base/token.h"
 #include "report/foreign.h"
@@ -118,12 +119,22 @@ int revoke_endless(const struct revocation *r, int nodes)
 	return count;
 }
 
+usec revoke_lasts(const struct revocation *r, int nodes)
+{
+	usec longest = 0;
+
+	for (int i = 0; i < nodes; i++)
+		if (r->asked[i] && (r->deletes || r->asked[i]->op == OP_REVOKE))
+			longest = usec_max(longest, r->shown[i].pttl);
+	return longest;
+}
+
 static void revoke_holder(struct query *query, const struct settings *s, int key, const char *held)
 {
 	static struct revocation r; /* too large for the stack */
 	const struct key_list keys = ONE_KEY(s->keys.key[key]);
 	const struct reply *outer;
-	char text[REPORT_MAX];
+	char text[REPORT_MAX], left[DURATION_TEXT_MAX];
 	int asked = 0;
 
 	revoke_look(query, s, &keys, s->shared > 0);
@@ -146,7 +157,8 @@ static void revoke_holder(struct query *query, const struct settings *s, int key
 		return;
 	revoke_ask(&r, query, r.asked);
 	if (tally_count(&query->tally, VOTE_YES) > 0)
-		log_say(LOG_NORMAL, "takeover: %s; it ends now", text);
+		log_say(LOG_NORMAL, "takeover: %s; it ends at its next extension, within %s", text,
+			duration_format(left, revoke_lasts(&r, s->nodes.count)));
 }
 
 void revoke_holders(const struct settings *s, const char *held)

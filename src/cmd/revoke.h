@@ -52,6 +52,10 @@ void revoke_holders(const struct settings *s, const char *held);
 /* After revoke_look(): on how many nodes the key of a revoked holder remains. */
 int revoke_remains(const struct query *query);
 
+/* The longest time for which a node keeps one of the keys that it was asked about: then the lock
+ * has ended in any case. */
+usec revoke_lasts(const struct revocation *r, int nodes);
+
 /* How many nodes have a holder's key that does not expire: it would not end. */
 int revoke_endless(const struct revocation *r, int nodes);
 

@@ -105,14 +105,15 @@ static void signal_command(const struct watch *w, int number)
 		assert(errno == ESRCH || errno == EPERM || errno == EINVAL);
 }
 
-/* If it takes long to signal a tree, it takes longer to kill it: start earlier. */
+/* The command gets the signal first, and only once: a shell would run its trap twice. If it takes
+ * long to signal a tree, it takes longer to kill it: start earlier. */
 static void signal_tree(struct watch *w, int number)
 {
 	usec began = clock_now();
 
 	signal_command(w, number);
 	signal_command(w, SIGCONT);
-	tree_signal_and_continue(getpid(), number);
+	tree_signal_and_continue(getpid(), w->running ? w->command : 0, number);
 	deadline_needs(&w->deadline, KILL_PER_SIGNAL * (clock_now() - began));
 }
 
@@ -136,13 +137,14 @@ static void pass_on(struct watch *w, int number)
 	w->seen_signals |= bit(number);
 	w->end_requested |=
 		number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
+	/* Before the command gets the signal: processes of its trap are younger. */
+	note_request(w, number);
 	if (w->running)
 		signal_command(w, number);
 	else
 		tree_signal(getpid(), number, NULL);
 	if (number == SIGTERM)
 		signal_command(w, SIGCONT);
-	note_request(w, number);
 }
 
 /* Returns false if redlock is dead. */

@@ -277,9 +277,9 @@ struct tree tree_signal(pid_t root, int signal, const struct tree_birth *since)
 	return s.tree;
 }
 
-void tree_signal_and_continue(pid_t root, int signal)
+void tree_signal_and_continue(pid_t root, pid_t except, int signal)
 {
-	struct scan s = {.root = root, .signal = signal, .continues = true};
+	struct scan s = {.root = root, .signal = signal, .continues = true, .except = except};
 
 	scan_all(&s);
 }

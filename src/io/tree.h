@@ -43,11 +43,11 @@ struct tree_birth tree_birth(pid_t pid);
  */
 struct tree tree_signal(pid_t root, int signal, const struct tree_birth *since);
 
-/* Sends `signal` to every descendant of root, and SIGCONT, because a stopped process could not
- * react. */
-void tree_signal_and_continue(pid_t root, int signal);
+/* Sends `signal` to every descendant of root but `except` (0: no exception), and SIGCONT, because a
+ * stopped process could not react. */
+void tree_signal_and_continue(pid_t root, pid_t except, int signal);
 
-/* The same for those descendants that are older than `before`, but not for `except`. */
+/* The same for those descendants that are older than `before`. */
 void tree_signal_older(pid_t root, pid_t except, int signal, const struct tree_birth *before);
 
 /* The present time, as tree_birth() counts: processes that start in this tick or later are not

@@ -2,8 +2,15 @@
 
 #include <signal.h>
 
-/* A shell that waits for a program acts on a signal only when the program has ended. */
+/* A shell that waits for a program acts on a signal only when the program has ended. The program
+ * gets the signal so long after the shell, at most; with a KILL that comes sooner, halfway to it.
+ */
 #define SPREAD_AFTER (3 * USEC_SEC)
+
+static usec spread_after(const struct deadline_policy *p)
+{
+	return usec_min(SPREAD_AFTER, p->kill_after / 2);
+}
 
 usec deadline_margin(const struct deadline_policy *p)
 {
@@ -87,8 +94,9 @@ enum deadline_action deadline_step(struct deadline *l, usec now, usec *wake_at)
 	usec lost_at = minds ? l->valid_until - deadline_margin(&l->policy) : NEVER;
 	usec dead_at = minds ? l->valid_until - l->policy.reap : NEVER;
 	usec term_at = l->term_at == NEVER ? usec_min(lost_at, l->run_until) : NEVER;
-	usec spread_at =
-		l->has_spread || l->term_at != NEVER ? NEVER : usec_add(l->asked_at, SPREAD_AFTER);
+	usec spread_at = l->has_spread || l->term_at != NEVER
+				 ? NEVER
+				 : usec_add(l->asked_at, spread_after(&l->policy));
 
 	*wake_at = NEVER;
 	if (l->killed)

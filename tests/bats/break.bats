@@ -144,6 +144,8 @@ revoked_on() { [ "$(for i in 1 2 3; do node $i get job; done | grep -c '^9999999
 	eventually began two
 	holds three --takeover
 	eventually began three
+	# the message says when the earlier one ends
+	grep -E "^redlock: takeover: 'job' is held by .*; it ends at its next extension, within [0-9.]+s$" "$T/three"
 	run -0 redlock break -y -k job
 	ended next 0
 	ended one 79

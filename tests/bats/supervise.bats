@@ -230,11 +230,61 @@ extended_since_then() { [ "$(sed '1,/shuts down/d' "$T/out" | grep -c "extended 
 	kill -TERM "$BG"
 	ended_with 5
 	file_has "$T/out" clean
-	in_background "$T/out" run -k job -- bash -c "trap 'sleep 4 && echo slept && exit 6' TERM; echo up; while :; do sleep 0.05; done"
+	# with --kill-after of less than twice that, after half of it
+	in_background "$T/out" run -k job --kill-after 4s -- bash -c "trap 'echo clean; exit 5' TERM; echo up; sleep 60"
+	eventually file_has "$T/out" up
+	kill -TERM "$BG"
+	ended_with 5
+	file_has "$T/out" clean
+	in_background "$T/out" run -k job -- bash -c "trap 'sleep 4; echo slept \$?; exit 6' TERM; echo up; while :; do sleep 0.05; done"
 	eventually file_has "$T/out" up
 	kill -TERM "$BG"
 	ended_with 6
-	file_has "$T/out" slept
+	file_has "$T/out" "slept 0"
+}
+
+@test "a loss, --max-run, break and a takeover: the command and its processes get exactly one signal" {
+	# Real-time signals are counted, not merged. The child's pid is higher, so redlock signals the child last: when the
+	# child has its signal, the command has all of its own.
+	cat > "$T/count" <<- 'END'
+		import os, signal, sys
+		number = signal.SIGRTMIN + 3
+		signal.pthread_sigmask(signal.SIG_BLOCK, [number])
+		if os.fork() == 0:
+		    print("up", flush=True)
+		    signal.sigwait([number])
+		    os._exit(0)
+		os.wait()
+		count = 0
+		while signal.sigtimedwait([number], 0):
+		    count += 1
+		print("got", count, flush=True)
+	END
+	counts() { # KEY OPTION...: starts it
+		in_background "$T/out" run -k "$1" --signal RTMIN+3 "${@:2}" -- python3 "$T/count"
+	}
+	started() { eventually file_has "$T/out" up; }
+	counted() { ended_with "$1" && file_has "$T/out" "^got "; }
+	patiently
+	within_max_run() { counts max-run --max-run 2s && counted 124; } # python may start too late
+	eventually within_max_run
+	file_has "$T/out" "^got 1$"
+	unset REDLOCK_TTL REDLOCK_NODE_TIMEOUT
+	counts lost "${STURDY[@]}"
+	started
+	steal lost
+	counted 79
+	file_has "$T/out" "^got 1$"
+	counts broken "${STURDY[@]}"
+	started
+	redlock break -y -k broken
+	counted 79
+	file_has "$T/out" "^got 1$"
+	counts taken "${STURDY[@]}"
+	started
+	redlock run --takeover -k taken -- true
+	counted 79
+	file_has "$T/out" "^got 1$"
 }
 
 @test "--kill-after: KILL follows the signal by so long, whatever the TTL is; a message and the record say so" {

@@ -209,7 +209,7 @@ TEST(deadline_without_a_lock)
 	CHECK(wake_at > NEVER - USEC_SEC);
 	deadline_init(&l, &p, 500 * MS, NEVER);
 	deadline_asked(&l, 700 * MS);
-	EXPECT(&l, 700 * MS, DEADLINE_WAIT, 1000 * MS);
+	EXPECT(&l, 700 * MS, DEADLINE_WAIT, 850 * MS);
 	EXPECT(&l, 1000 * MS, DEADLINE_KILL, NEVER);
 	CHECK_INT(l.cause, CAUSE_ASKED);
 }
@@ -274,7 +274,7 @@ TEST(deadline_kill_gives_no_grace)
 	CHECK_INT(l.cause, CAUSE_MAX_RUN);
 	l = with(SIGKILL, NEVER);
 	deadline_asked(&l, 200 * MS);
-	EXPECT(&l, 200 * MS, DEADLINE_WAIT, 500 * MS);
+	EXPECT(&l, 200 * MS, DEADLINE_WAIT, 350 * MS);
 	EXPECT(&l, 500 * MS, DEADLINE_KILL, NEVER);
 	CHECK_INT(l.cause, CAUSE_ASKED);
 }
@@ -291,7 +291,8 @@ TEST(deadline_warn_lets_the_command_run_on)
 	CHECK_INT(l.cause, CAUSE_NONE);
 	/* A TERM from outside still reaches it. */
 	deadline_asked(&l, 999999 * MS);
-	EXPECT(&l, 999999 * MS, DEADLINE_WAIT, 1000299 * MS);
+	EXPECT(&l, 999999 * MS, DEADLINE_WAIT, 1000149 * MS);
+	EXPECT(&l, 1000149 * MS, DEADLINE_SPREAD, 1000299 * MS);
 	EXPECT(&l, 1000299 * MS - 1, DEADLINE_WAIT, 1000299 * MS);
 	EXPECT(&l, 1000299 * MS, DEADLINE_KILL, NEVER);
 	CHECK_INT(l.cause, CAUSE_ASKED);
@@ -404,7 +405,10 @@ TEST(deadline_asked_starts_the_grace)
 	deadline_asked(&l, 200 * MS);
 	CHECK_INT(l.cause, CAUSE_ASKED);
 	/* TERM came from outside: it is not sent again, and asking again changes nothing. */
-	EXPECT(&l, 200 * MS, DEADLINE_WAIT, 500 * MS);
+	EXPECT(&l, 200 * MS, DEADLINE_WAIT, 350 * MS);
+	/* With a KILL that soon, the others get it halfway to it. */
+	EXPECT(&l, 350 * MS - 1, DEADLINE_WAIT, 350 * MS);
+	EXPECT(&l, 350 * MS, DEADLINE_SPREAD, 500 * MS);
 	deadline_asked(&l, 400 * MS);
 	EXPECT(&l, 500 * MS - 1, DEADLINE_WAIT, 500 * MS);
 	EXPECT(&l, 500 * MS, DEADLINE_KILL, NEVER);
@@ -420,7 +424,7 @@ TEST(deadline_asked_starts_the_grace)
 	l = fresh();
 	deadline_asked(&l, 800 * MS);
 	l.valid_until = 9000 * MS;
-	EXPECT(&l, 800 * MS, DEADLINE_WAIT, 1100 * MS);
+	EXPECT(&l, 800 * MS, DEADLINE_WAIT, 950 * MS);
 	EXPECT(&l, 1100 * MS, DEADLINE_KILL, NEVER);
 	CHECK_INT(l.cause, CAUSE_ASKED);
 	/* The lock is lost meanwhile: the whole tree gets the signal of a loss. */
@@ -642,6 +646,7 @@ static void look(struct life *c)
 		usec_min(usec_add(c->told_at, grace), usec_add(c->asked_at, p->kill_after));
 	usec lost_at = p->on_lost == SIGKILL ? kill_at : p->on_lost ? kill_at - p->grace : NEVER;
 	usec run_until = p->max_run == NEVER ? NEVER : c->start + p->max_run;
+	usec spread_at = usec_add(c->asked_at, usec_min(3 * USEC_SEC, p->kill_after / 2));
 	enum deadline_action action = deadline_step(&c->l, c->now, &c->wake_at);
 	bool told = c->told_at != NEVER || action == DEADLINE_TERM;
 
@@ -668,7 +673,7 @@ static void look(struct life *c)
 		break;
 	case DEADLINE_SPREAD:
 		rule(c, ++c->spreads == 1 && c->terms == 0 && !c->kills, "spreads once more");
-		rule(c, c->now >= usec_add(c->asked_at, 3 * USEC_SEC), "spreads too early");
+		rule(c, c->now >= spread_at, "spreads too early");
 		break;
 	case DEADLINE_KILL:
 		rule(c, ++c->kills == 1, "kills once more");
@@ -683,9 +688,7 @@ static void look(struct life *c)
 	rule(c, p->on_lost || c->l.cause != CAUSE_LOST, "minds a loss that it shall not mind");
 	rule(c, (c->l.cause == CAUSE_NONE) == (!told && !c->kills && c->asked_at == NEVER),
 		"has no cause");
-	rule(c,
-		c->kills || told || c->spreads || c->asked_at == NEVER ||
-			c->now < c->asked_at + 3 * USEC_SEC,
+	rule(c, c->kills || told || c->spreads || c->asked_at == NEVER || c->now < spread_at,
 		"does not spread");
 	rule(c, c->kills == 0 || c->wake_at == NEVER, "wakes up for nothing");
 	/* Without a grace period KILL follows TERM at once. */

@@ -16,6 +16,7 @@
 #include "cmd/supervise.h"
 #include "io/child.h"
 #include "io/file.h"
+#include "io/program.h"
 #include "proto/request.h"
 
 #include <errno.h>
@@ -132,6 +133,7 @@ int cmd_gate(struct settings *s)
 {
 	char *const *argv = s->operands;
 	struct gate g = {.settings = s, .until = usec_add(clock_now(), s->wait)};
+	struct program_failure why;
 	int error, status;
 
 	if (!argv[0]) {
@@ -148,5 +150,6 @@ int cmd_gate(struct settings *s)
 	if (fcntl(g.lock, F_DUPFD, INHERITED_FD) < 0)
 		return fail(&g, "keep the lock of", errno);
 	hide_secrets();
-	return supervise_cannot_run(argv[0], child_become(argv));
+	program_explain(&why, argv[0], child_become(argv));
+	return supervise_cannot_run(argv[0], &why, "sh -c");
 }

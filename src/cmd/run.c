@@ -292,10 +292,7 @@ static int not_started(struct run *r)
 
 	if (r->watch.end.number == ETIME)
 		return too_slow(r);
-	status = supervise_not_started(&r->watch, r->argv[0]);
-	if (status == STATUS_NOT_FOUND && strpbrk(r->argv[0], " |&;<>="))
-		log_hint(LOG_ERRORS, "a string for the shell goes with -c; "
-				     "otherwise COMMAND and each ARG are separate arguments");
+	status = supervise_not_started(&r->watch, r->argv[0], "-c");
 	r->summary.outcome = status == STATUS_INTERNAL ? "failed" : "not-started";
 	return status;
 }

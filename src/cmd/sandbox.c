@@ -290,7 +290,7 @@ static int outcome(struct sandbox *b)
 	struct supervisor_message *end = &b->watch.end;
 
 	if (end->kind == SUPERVISOR_FAILED)
-		return supervise_not_started(&b->watch, b->argv[0]);
+		return supervise_not_started(&b->watch, b->argv[0], "sh -c");
 	if (b->watch.replacing)
 		return supervise_supervisor_killed();
 	if (b->process_is_dead)

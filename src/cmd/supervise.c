@@ -154,19 +154,126 @@ void supervise_replace(struct supervision *v, usec now)
 
 /* ---- messages at the end ---- */
 
-int supervise_cannot_run(const char *command, int error)
+/* A file that does not exist counts from the working directory; its last part may be all that is
+ * missing. */
+static void hint_missing(const char *path, const char *missing)
 {
-	char shown[200];
-
-	mask_escape_word(shown, sizeof(shown), command);
-	log_say(LOG_ERRORS, error == ENOENT ? "command '%s' not found" : "cannot run '%s': %s",
-		shown, strerror(error));
-	if (error == ENOENT && duration_hint(command))
-		log_hint(LOG_ERRORS, "%s", duration_hint(command));
-	return error == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
+	if (strcmp(path, missing) != 0)
+		log_hint(LOG_ERRORS, "'%s' does not exist", missing);
+	else if (path[0] != '/')
+		log_hint(LOG_ERRORS, "a relative path counts from the working directory; use an "
+				     "absolute path in cron, CI and units");
+	else
+		log_hint(LOG_ERRORS, "its folder exists, and has no file of that name");
 }
 
-int supervise_not_started(const struct supervision *v, const char *command)
+static void hint_runnable(
+	const char *command, const struct program_failure *why, const char *by_shell)
+{
+	char path[PROGRAM_TEXT_MAX * 4], detail[PROGRAM_TEXT_MAX * 4];
+	bool is_unknown = why->problem == PROGRAM_UNKNOWN || why->problem == PROGRAM_MISSING;
+
+	mask_escape_word(path, sizeof(path), why->path);
+	utf8_escape(detail, sizeof(detail), why->detail, strlen(why->detail));
+	if (is_unknown && duration_hint(command)) {
+		log_hint(LOG_ERRORS, "%s", duration_hint(command));
+		return;
+	}
+	if (is_unknown && strpbrk(command, " |&;<>=")) {
+		log_hint(LOG_ERRORS,
+			"a string for the shell goes with %s; otherwise COMMAND and each ARG are "
+			"separate arguments",
+			by_shell);
+		return;
+	}
+	switch (why->problem) {
+	case PROGRAM_OTHER:
+		break;
+	case PROGRAM_EMPTY:
+		log_hint(LOG_ERRORS, "a variable in place of the command may be empty");
+		break;
+	case PROGRAM_UNKNOWN:
+		log_hint(LOG_ERRORS, "no folder of PATH has it: %s", *detail ? detail : "(unset)");
+		break;
+	case PROGRAM_IS_HERE:
+		log_hint(LOG_ERRORS, "the working directory has it: ./%s", path);
+		break;
+	case PROGRAM_BUILTIN:
+		log_hint(LOG_ERRORS, "it is a builtin of the shell: %s '%s ...'", by_shell, path);
+		break;
+	case PROGRAM_MISSING:
+		hint_missing(path, detail);
+		break;
+	case PROGRAM_FOLDER:
+		log_hint(LOG_ERRORS, "name a program in it");
+		break;
+	case PROGRAM_NOT_EXECUTABLE:
+		log_hint(LOG_ERRORS,
+			"'chmod +x' makes it executable; or name its interpreter first: sh '%s'",
+			path);
+		break;
+	case PROGRAM_NO_EXEC_MOUNT:
+		log_hint(LOG_ERRORS, "name its interpreter first, such as sh, or move it");
+		break;
+	case PROGRAM_INTERPRETER:
+		log_hint(LOG_ERRORS, "correct the first line of the script, or install '%s'",
+			detail);
+		break;
+	case PROGRAM_CARRIAGE_RETURN:
+		log_hint(LOG_ERRORS, "its lines end with CR LF: dos2unix removes the CR");
+		break;
+	case PROGRAM_LOADER:
+		log_hint(LOG_ERRORS, "it was built for another system or C library; 'file' shows "
+				     "which");
+		break;
+	}
+}
+
+/* Returns what is wrong with the file; NULL: the errno's own text is best. */
+static const char *problem_words(const struct program_failure *why)
+{
+	switch (why->problem) {
+	case PROGRAM_EMPTY:
+		return "the name is empty";
+	case PROGRAM_FOLDER:
+		return "it is a folder";
+	case PROGRAM_NOT_EXECUTABLE:
+		return "it is not executable";
+	case PROGRAM_NO_EXEC_MOUNT:
+		return "its file system is mounted noexec";
+	case PROGRAM_INTERPRETER:
+	case PROGRAM_CARRIAGE_RETURN:
+		return why->error == ENOENT ? "its interpreter does not exist"
+					    : "its interpreter is not executable";
+	case PROGRAM_LOADER:
+		return "its loader does not exist";
+	case PROGRAM_OTHER:
+	case PROGRAM_UNKNOWN:
+	case PROGRAM_IS_HERE:
+	case PROGRAM_BUILTIN:
+	case PROGRAM_MISSING:
+		break;
+	}
+	return NULL;
+}
+
+int supervise_cannot_run(
+	const char *command, const struct program_failure *why, const char *by_shell)
+{
+	const char *words = problem_words(why);
+	char shown[PROGRAM_TEXT_MAX];
+
+	mask_escape_word(shown, sizeof(shown), why->path);
+	if (words || why->error != ENOENT)
+		log_say(LOG_ERRORS, "cannot run '%s': %s", shown,
+			words ? words : strerror(why->error));
+	else
+		log_say(LOG_ERRORS, "command '%s' not found", shown);
+	hint_runnable(command, why, by_shell);
+	return why->error == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
+}
+
+int supervise_not_started(const struct supervision *v, const char *command, const char *by_shell)
 {
 	int error = v->end.number;
 
@@ -180,7 +287,7 @@ int supervise_not_started(const struct supervision *v, const char *command)
 		log_say(LOG_ERRORS, "cannot start the command: %s", strerror(error));
 		return STATUS_INTERNAL;
 	}
-	return supervise_cannot_run(command, error);
+	return supervise_cannot_run(command, &v->end.why, by_shell);
 }
 
 int supervise_supervisor_killed(void)

@@ -45,11 +45,13 @@ void supervise_read(struct supervision *v, bool stop_is_old);
 /* Takes over from the supervisor: kills the command's processes, once per call. */
 void supervise_replace(struct supervision *v, usec now);
 
-/* Prints why the command cannot be run, by exec's errno, and returns the exit status. */
-int supervise_cannot_run(const char *command, int error);
+/* Prints why the command cannot be run, and returns the exit status. `by_shell`: the words that
+ * precede a string for the shell, such as "sh -c". */
+int supervise_cannot_run(
+	const char *command, const struct program_failure *why, const char *by_shell);
 
 /* The same for a command that the supervisor could not start. */
-int supervise_not_started(const struct supervision *v, const char *command);
+int supervise_not_started(const struct supervision *v, const char *command, const char *by_shell);
 
 /* The same for a command after its supervisor was killed. */
 int supervise_supervisor_killed(void);

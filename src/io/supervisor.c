@@ -440,6 +440,9 @@ _Noreturn static void supervise(
 		message.pid = w->command;
 	}
 	if (message.number) {
+		/* Here, because main may have left the working directory. */
+		if (message.pid == 0)
+			program_explain(&message.why, argv[0], message.number);
 		send_last_message(w, &message);
 	} else {
 		w->running = true;

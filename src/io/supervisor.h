@@ -19,6 +19,7 @@
 #define IO_SUPERVISOR_H
 
 #include "base/err.h"
+#include "io/program.h"
 #include "io/signals.h"
 #include "io/tree.h"
 #include "lock/deadline.h"
@@ -101,6 +102,7 @@ struct supervisor_message {
 	int number;
 	pid_t pid; /* of the command */
 	struct tree tree;
+	struct program_failure why; /* FAILED with pid 0: why the command cannot be run */
 };
 
 enum supervisor_reading {

@@ -113,20 +113,53 @@ start_nodes() {
 	run -5 redlock gate --store "$T/store" --fence 1 -- "$T/script"
 }
 
-@test "a command that cannot be run: 127 or 126 with one line, and the lock is free at once" {
-	run -127 redlock run -k job -- no-such-command
-	[ "$output" = "redlock: command 'no-such-command' not found" ]
-	free_everywhere job
-	run redlock run -k job -- /etc/passwd
-	[ "$status" -eq 126 ]
-	[ "$output" = "redlock: cannot run '/etc/passwd': Permission denied" ]
-	free_everywhere job
-	run redlock run -k job -- "$T"
-	[ "$status" -eq 126 ]
-	run -127 redlock run -k job -- ''
+@test "a command that cannot be run: 127 or 126 with one line and a hint, and the lock is free at once" {
+	cd "$T"
+	mkdir folder
+	echo 'echo hello' > plain.sh
+	printf '#!/no/such/interpreter -x\n' > script
+	printf '#!/bin/sh\r\necho\r\n' > dos
+	printf '#!%s\necho\n' "$T/plain.sh" > chained
+	cp "$(type -P true)" foreign
+	sed -i 's:/lib64/ld-linux:/lib64/ld-nosuc:; s:/lib/ld-linux:/lib/ld-nosuc:; s:/lib/ld-musl:/lib/ld-nosu:' foreign
+	cp plain.sh local-program
+	chmod +x script dos chained local-program
+	# STATUS|the command's name|the message|the hint
+	while IFS='|' read -r status name message hint; do
+		says "$status" '' "redlock: $message"$'\n'"hint: $hint" run -k job -- "$name" arg
+		held_on job 0
+	done <<- END
+		127|no-such-command|command 'no-such-command' not found|no folder of PATH has it: *:/*
+		127|local-program|command 'local-program' not found|the working directory has it: ./local-program
+		127|cd|command 'cd' not found|it is a builtin of the shell: -c 'cd ...'
+		127||cannot run '': the name is empty|a variable in place of the command may be empty
+		127|./none|command './none' not found|a relative path counts from the working directory; *
+		127|folder/none/more|command 'folder/none/more' not found|'folder/none' does not exist
+		127|$T/none|command '$T/none' not found|its folder exists, and has no file of that name
+		126|./folder|cannot run './folder': it is a folder|name a program in it
+		126|./plain.sh|cannot run './plain.sh': it is not executable|'chmod +x' *: sh './plain.sh'
+		127|./script|cannot run './script': its interpreter does not exist|*install '/no/such/interpreter'
+		127|./dos|cannot run './dos': its interpreter does not exist|its lines end with CR LF: *
+		126|./chained|cannot run './chained': its interpreter is not executable|*install '$T/plain.sh'
+		127|./foreign|cannot run './foreign': its loader does not exist|it was built for another system *
+	END
+	says 126 '' "redlock: cannot run 'plain.sh/none': Not a directory" run -k job -- plain.sh/none
+	# found in PATH, but not runnable: the message names the file
+	PATH=$T:$PATH says 126 '' "redlock: cannot run '$T/plain.sh': it is not executable?hint: *" run -k job -- plain.sh
 	# the same statuses from the command itself print no message
 	run -127 redlock run -k job -- sh -c 'exit 127'
 	[ "$output" = "" ]
+}
+
+@test "a command that cannot be run: the hint is about its working directory, though redlock leaves that early" {
+	mkdir "$T/folder"
+	cd "$T/folder"
+	cp "$(type -P true)" program
+	chmod -x program
+	# A supervisor that is slow to report: redlock has moved to / by then.
+	for _ in {1..20}; do
+		says 126 '' "redlock: cannot run './program': it is not executable?hint: *" run -k job -- ./program
+	done
 }
 
 @test "busy: 75 and the holder's name; -E changes the status; -q says nothing" {

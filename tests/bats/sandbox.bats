@@ -93,9 +93,9 @@ nothing_left() {
 	[ "$output" = "some words" ]
 	run -137 --separate-stderr redlock sandbox -n 1 -- sh -c 'kill -9 $$'
 	run -127 redlock sandbox -n 1 -- "$T/none"
-	[ "$output" = "redlock: command '$T/none' not found" ]
+	[ "${lines[0]}" = "redlock: command '$T/none' not found" ]
 	run -126 redlock sandbox -n 1 -- "$T/tmp"
-	[ "$output" = "redlock: cannot run '$T/tmp': Permission denied" ]
+	[ "${lines[0]}" = "redlock: cannot run '$T/tmp': it is a folder" ]
 	no_folder
 }
 

@@ -114,7 +114,7 @@ refused() {
 	refused 127 "redlock: command 'NAME=...' not found" run -k job -- NAME=1 touch "$T/never"
 	[[ "${lines[1]}" == "hint: a string for the shell goes with -c; "* ]]
 	refused 127 "redlock: command 'touhc' not found" run -k job -- touhc "$T/never"
-	[ "${#lines[@]}" = 1 ]
+	[[ "${lines[1]}" == "hint: no folder of PATH has it: "* && "${#lines[@]}" = 2 ]]
 }
 
 # bats test_tags=not-under-qemu

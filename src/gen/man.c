@@ -311,29 +311,87 @@ static void put_default(struct page *p, const struct option_row *row)
 		put_sentence(p, "Default: ", row->initial, NULL);
 }
 
-static void put_variable(struct page *p, const struct option_row *row)
-{
-	char name[OPTION_ENV_MAX];
+/* ---- entries: the rows with one name are one entry ---- */
 
-	if (!row->env)
-		return;
-	option_env_name(name, row);
-	put_plain(p, "Environment:", 12);
-	put_macro(p, "Ev", name, strlen(name), row->env == row->commands ? "." : "");
-	if (row->env == row->commands)
-		return;
-	put_plain(p, "for", 3);
-	put_command_names(p, row->env, ".");
+/* Calls for each row with this name. */
+#define FOR_ROWS_OF(row, any) \
+	for (const struct option_row *row = option_rows; row < option_rows + option_rows_count; \
+		row++) \
+		if (strcmp(row->name, (any)->name) == 0)
+
+/* The row that the entry begins with: the one of most subcommands. */
+static const struct option_row *main_row(const struct option_row *any)
+{
+	const struct option_row *most = any;
+
+	FOR_ROWS_OF(row, any)
+	if (count_commands(row->commands) > count_commands(most->commands))
+		most = row;
+	return most;
 }
 
-static void put_option(struct page *p, const struct option_row *row)
+static void put_variable(struct page *p, const struct option_row *any)
 {
-	put_option_tag(p->to, row);
-	put_sentence(p, "", row->help, row->value);
-	put_default(p, row);
-	put_variable(p, row);
-	put_commands(p, row->commands, commands_with_options());
+	unsigned commands = 0, env = 0;
+	char name[OPTION_ENV_MAX];
+
+	FOR_ROWS_OF(row, any)
+	{
+		commands |= row->commands;
+		env |= row->env;
+	}
+	if (!env)
+		return;
+	option_env_name(name, any);
+	put_plain(p, "Environment:", 12);
+	put_macro(p, "Ev", name, strlen(name), env == commands ? "." : "");
+	if (env == commands)
+		return;
+	put_plain(p, "for", 3);
+	put_command_names(p, env, ".");
+}
+
+/* Writes what the option means to the subcommands of another row, if that is something else. */
+static void put_variant(struct page *p, const struct option_row *row, const struct option_row *main)
+{
+	if (row == main || strcmp(row->help, main->help) == 0)
+		return;
 	end_line(p);
+	fputs(".Pp\n", p->to);
+	put_plain(p, "For", 3);
+	put_command_names(p, row->commands, row->value && !main->value ? "" : ":");
+	if (row->value && !main->value) {
+		fputs(".", p->to);
+		put_name(p->to, "\\-", row->name);
+		fprintf(p->to, " Ar %s :\n", row->value);
+	}
+	put_sentence(p, "", row->help, row->value);
+	if (row->initial && (!main->initial || strcmp(row->initial, main->initial) != 0))
+		put_default(p, row);
+}
+
+static void put_option(struct page *p, const struct option_row *any)
+{
+	const struct option_row *main = main_row(any);
+	unsigned commands = 0;
+
+	put_option_tag(p->to, main);
+	put_sentence(p, "", main->help, main->value);
+	put_default(p, main);
+	put_variable(p, main);
+	FOR_ROWS_OF(row, main)
+	commands |= row->commands;
+	put_commands(p, commands, commands_with_options());
+	FOR_ROWS_OF(row, main)
+	put_variant(p, row, main);
+	end_line(p);
+}
+
+static bool is_first_of_name(const struct option_row *any)
+{
+	FOR_ROWS_OF(row, any)
+	return row == any;
+	return false;
 }
 
 bool man_options(FILE *to, const char *word)
@@ -345,7 +403,7 @@ bool man_options(FILE *to, const char *word)
 			option_group_title((enum option_group)group));
 		for (int i = 0; i < option_rows_count; i++)
 			if (option_rows[i].group == (enum option_group)group &&
-				is_on_line(&option_rows[i]))
+				is_on_line(&option_rows[i]) && is_first_of_name(&option_rows[i]))
 				put_option(&p, &option_rows[i]);
 		fputs(".El\n", to);
 	}

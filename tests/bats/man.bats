@@ -124,6 +124,16 @@ runs() {
 	diff <(printf '%s\n' config profile) <(comm -13 "$T/settings" "$T/shown")
 }
 
+@test "each option has one entry, with all its subcommands" {
+	as_shown redlock.1 | sed -n '/^\.\\" BEGIN GENERATED man-options/,/END GENERATED/p' > "$T/options"
+	sed -nE 's/^\.It (Fl . , )?Fl (-[a-z-]+).*/\2/p' "$T/options" | sort > "$T/entries"
+	[ "$(wc -l < "$T/entries")" -ge 50 ]
+	[ "$(uniq -d "$T/entries")" = "" ]
+	# an option that means something else to another subcommand
+	sed -n '/^\.It Fl -fence/,/^\.It/p' "$T/options" | tr '\n' ' ' > "$T/entry"
+	is_like "$(cat "$T/entry")" '*Commands: .Cm run , .Cm acquire , .Cm hold , .Cm gate , .Cm config .*For .Cm gate .Fl -fence Ar N :*'
+}
+
 # named FROM TO N: the words of stdin, N or more, are in that part of redlock(1).
 named() {
 	as_shown redlock.1 | sed -n "/^\.S[sh] $1/,/^\.S[sh] $2/p" > "$T/page"

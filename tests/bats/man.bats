@@ -68,7 +68,7 @@ runs() {
 
 @test "pages refer to existing pages and sections" {
 	sed -n 's/^\.\(Pq \)\{0,1\}Xr \([a-z-]*\) \([0-9]\).*/\2.\3/p' "$PAGES"/* | sort -u > "$T/wanted"
-	diff "$T/wanted" <({ ls "$PAGES" && printf '%s\n' cron.8 flock.1 ps.1 redis-cli.1 redis-server.1 syslog.3 timeout.1; } | sort)
+	diff "$T/wanted" <({ ls "$PAGES" && printf '%s\n' cron.8 flock.1 flock.2 ps.1 redis-cli.1 redis-server.1 syslog.3 timeout.1; } | sort)
 	for page in "$PAGES"/*; do
 		sed -n 's/^\.\(Pq \)\{0,1\}Sx \([A-Z ]*[A-Z]\).*/\2/p' "$page" | while read -r section; do
 			grep -qx "\.Sh $section" "$page" || echo "$page: no section '$section'"

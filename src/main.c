@@ -78,8 +78,8 @@ static int prepare_tls(const struct settings *s, struct err *e)
 		log_say(LOG_ERRORS,
 			"--insecure: certificates are not verified, any server is trusted");
 	if (tls_key_is_exposed(&s->tls)) {
-		utf8_escape(shown, sizeof(shown), s->tls.key_file, strlen(s->tls.key_file));
-		log_say(LOG_NORMAL, "all users may read the private key in --key-file '%s'", shown);
+		utf8_escape(shown, sizeof(shown), s->tls.cert_key, strlen(s->tls.cert_key));
+		log_say(LOG_NORMAL, "all users may read the private key in --cert-key '%s'", shown);
 		log_hint(LOG_NORMAL, "'chmod 600' lets only its owner read it");
 	}
 	return 0;

@@ -44,6 +44,8 @@ enum {
 #define SLOTTED (TAKING | BY_TOKEN | WAIT | BREAK)
 #define NO_ENV 0u
 
+#define ALSO(...) ((const char *const[]){__VA_ARGS__, NULL})
+
 const struct option_row option_rows[] = {
 	{TAKING | BY_TOKEN | WAIT, GROUP_LOCK, 'k', "key", NULL, OPTION_KEY, FIELD(keys), BY_TOKEN,
 		"KEY",
@@ -54,12 +56,13 @@ const struct option_row option_rows[] = {
 		"name of the lock, and its Redis key byte for byte", NULL},
 	{TAKING | WAIT, GROUP_LOCK, 's', "shared", NULL, OPTION_COUNT, FIELD(shared), TAKING | WAIT,
 		NULL, "shared (read) lock: compatible with other shared locks only", NULL},
-	{TAKING | WAIT, GROUP_LOCK, 'x', "exclusive", NULL, OPTION_OFF, FIELD(shared), NO_ENV, NULL,
-		"exclusive (write) lock: compatible with no other lock; the default", NULL},
-	{STATUS, GROUP_LOCK, 'L', "limit", NULL, OPTION_SLOTS, FIELD(limit), NO_ENV, "N",
+	{TAKING | WAIT, GROUP_LOCK, 'x', "exclusive", ALSO("e"), OPTION_OFF, FIELD(shared), NO_ENV,
+		NULL, "exclusive (write) lock: compatible with no other lock; the default", NULL},
+	{STATUS, GROUP_LOCK, 'L', "limit", ALSO("slots"), OPTION_SLOTS, FIELD(limit), NO_ENV, "N",
 		"treat each KEY as a semaphore of N slots, and list the slots", "1"},
-	{SLOTTED, GROUP_LOCK, 'L', "limit", NULL, OPTION_SLOTS, FIELD(limit), BY_TOKEN, "N",
-		"semaphore: allow up to N holders at once, each in its own slot (1..1000)", "1"},
+	{SLOTTED, GROUP_LOCK, 'L', "limit", ALSO("slots"), OPTION_SLOTS, FIELD(limit), BY_TOKEN,
+		"N", "semaphore: allow up to N holders at once, each in its own slot (1..1000)",
+		"1"},
 	{BY_TOKEN | BREAK, GROUP_LOCK, 0, "slot", NULL, OPTION_SLOTS, FIELD(slot), BY_TOKEN, "I",
 		"with --limit: number of the lock's slot, as in REDLOCK_SLOT", NULL},
 	{BY_TOKEN, GROUP_LOCK, 0, "token", NULL, OPTION_TEXT, FIELD(token), BY_TOKEN, "TOKEN",
@@ -67,10 +70,10 @@ const struct option_row option_rows[] = {
 		NULL},
 	{BREAK, GROUP_LOCK, 0, "token", NULL, OPTION_TEXT, FIELD(token), NO_ENV, "TOKEN",
 		"end only the holder with this token, for example one of several readers", NULL},
-	{BREAK, GROUP_LOCK, 'w', "wait", NULL, OPTION_DURATION, FIELD(wait), NO_ENV, "D",
+	{BREAK, GROUP_LOCK, 'w', "wait", ALSO("timeout"), OPTION_DURATION, FIELD(wait), NO_ENV, "D",
 		"longest wait until the lock has ended", "no limit"},
-	{BREAK, GROUP_LOCK, 'n', "no-wait", "nonblock", OPTION_NO_WAIT, FIELD(wait), NO_ENV, NULL,
-		"do not wait; same as -w 0", NULL},
+	{BREAK, GROUP_LOCK, 'n', "no-wait", ALSO("nonblock", "nb", "nonblocking"), OPTION_NO_WAIT,
+		FIELD(wait), NO_ENV, NULL, "do not wait; same as -w 0", NULL},
 	{BREAK, GROUP_LOCK, 'f', "force", NULL, OPTION_COUNT, FIELD(force), NO_ENV, NULL,
 		"remove the lock at once, even if its command is still running", NULL},
 	{RUN, GROUP_LOCK, 0, "takeover", NULL, OPTION_COUNT, FIELD(takeover), NO_ENV, NULL,
@@ -80,10 +83,10 @@ const struct option_row option_rows[] = {
 	{TAKING | EXTEND | DOCTOR, GROUP_LOCK, 't', "ttl", NULL, OPTION_DURATION, FIELD(ttl),
 		TAKING | EXTEND | DOCTOR, "D",
 		"lock lifetime; 'run' and 'hold' extend the lock automatically", "30s"},
-	{WAITING, GROUP_LOCK, 'w', "wait", NULL, OPTION_DURATION, FIELD(wait), WAITING, "D",
-		"longest wait for the lock; 0: do not wait", "no limit"},
-	{WAITING, GROUP_LOCK, 'n', "no-wait", "nonblock", OPTION_NO_WAIT, FIELD(wait), NO_ENV, NULL,
-		"do not wait; same as -w 0", NULL},
+	{WAITING, GROUP_LOCK, 'w', "wait", ALSO("timeout"), OPTION_DURATION, FIELD(wait), WAITING,
+		"D", "longest wait for the lock; 0: do not wait", "no limit"},
+	{WAITING, GROUP_LOCK, 'n', "no-wait", ALSO("nonblock", "nb", "nonblocking"), OPTION_NO_WAIT,
+		FIELD(wait), NO_ENV, NULL, "do not wait; same as -w 0", NULL},
 	{WAITING, GROUP_LOCK, 'E', "conflict-exit-code", NULL, OPTION_STATUS,
 		FIELD(conflict_exit_code), WAITING, "N",
 		"exit status if another client holds the lock", "75"},
@@ -102,7 +105,7 @@ const struct option_row option_rows[] = {
 		"text that other clients see as the holder", "user@host:pid command"},
 	{CHECK | CONFIG, GROUP_LOCK, 0, "min-validity", NULL, OPTION_DURATION, FIELD(min_validity),
 		CHECK | CONFIG, "D", "treat a lock with less remaining time than D as lost", "0"},
-	{RUN | CONFIG, GROUP_RUN, 'c', "shell", NULL, OPTION_TEXT, FIELD(shell), NO_ENV, "STRING",
+	{RUN | CONFIG, GROUP_RUN, 'c', "command", NULL, OPTION_TEXT, FIELD(shell), NO_ENV, "STRING",
 		"run STRING with $SHELL -c, or with /bin/sh -c if SHELL is not set", NULL},
 	{HOLD, GROUP_RUN, 0, "follow", NULL, OPTION_PID, FIELD(follow), NO_ENV, "PID",
 		"release the lock when process PID exits; if the lock is lost, send PID the signal "
@@ -153,7 +156,7 @@ const struct option_row option_rows[] = {
 		"the system's"},
 	{WITH_NODES, GROUP_NODES, 0, "cert", NULL, OPTION_TEXT, FIELD(tls.cert), WITH_NODES, "FILE",
 		"TLS: client certificate, for nodes that require one", NULL},
-	{WITH_NODES, GROUP_NODES, 0, "key-file", NULL, OPTION_TEXT, FIELD(tls.key_file), WITH_NODES,
+	{WITH_NODES, GROUP_NODES, 0, "cert-key", NULL, OPTION_TEXT, FIELD(tls.cert_key), WITH_NODES,
 		"FILE", "TLS: private key of the client certificate, without a passphrase", NULL},
 	{WITH_NODES, GROUP_NODES, 0, "sni", NULL, OPTION_TEXT, FIELD(tls.sni), WITH_NODES, "NAME",
 		"TLS: host name that the nodes' certificates must have",
@@ -262,11 +265,39 @@ bool option_is_of(const struct option_row *row, enum command command)
 	return (row->commands & 1u << command) != 0;
 }
 
-static bool is_name(const char *name, const char *word)
-{
-	size_t len = strcspn(word, "=");
+/* Names of earlier versions. They still work, and no document has them. */
+static const struct {
+	const char *old, *name;
+} old_names[] = {
+	{"shell", "command"},
+	{"key-file", "cert-key"},
+};
 
-	return name && strlen(name) == len && strncmp(name, word, len) == 0;
+static bool is_name(const char *name, const char *word, size_t len)
+{
+	return strlen(name) == len && strncmp(name, word, len) == 0;
+}
+
+/* Is it the option's name, an alias of more than one letter, or an old name? */
+static bool has_name(const struct option_row *row, const char *word, size_t len)
+{
+	bool has = is_name(row->name, word, len);
+
+	for (const char *const *alias = row->aliases; alias && *alias; alias++)
+		has |= len > 1 && is_name(*alias, word, len);
+	for (int i = 0; i < COUNT_OF(old_names); i++)
+		has |= is_name(old_names[i].old, word, len) &&
+		       strcmp(old_names[i].name, row->name) == 0;
+	return has;
+}
+
+static bool has_letter(const struct option_row *row, char letter)
+{
+	bool has = row->letter && row->letter == letter;
+
+	for (const char *const *alias = row->aliases; alias && *alias; alias++)
+		has |= (*alias)[1] == '\0' && (*alias)[0] == letter;
+	return has;
 }
 
 bool option_is_called(const struct option_row *row, const char *word)
@@ -274,8 +305,8 @@ bool option_is_called(const struct option_row *row, const char *word)
 	if (row->kind == OPTION_SECRET || word[0] != '-')
 		return false;
 	if (word[1] != '-')
-		return row->letter && row->letter == word[1];
-	return is_name(row->name, word + 2) || is_name(row->alias, word + 2);
+		return has_letter(row, word[1]);
+	return has_name(row, word + 2, strcspn(word + 2, "="));
 }
 
 const struct command_row *command_find(const char *name)
@@ -315,14 +346,12 @@ static const struct guess command_guesses[] = {
 static const struct guess option_guesses[] = {
 	{"name", "key"},
 	{"lock", "key"},
-	{"timeout", "wait"}, /* flock's */
 	{"max-wait", "wait"},
 	{"retry", "wait"},
 	{"expire", "ttl"},
 	{"lease", "ttl"},
 	{"time-limit", "max-run"},
 	{"count", "limit"},
-	{"slots", "limit"},
 	{"concurrency", "limit"},
 	{"read", "shared"},
 	{"reader", "shared"},
@@ -370,8 +399,8 @@ const char *option_nearest(const char *name, unsigned commands)
 		if (meant && strcmp(meant, row->name) == 0)
 			return meant;
 		suggest_consider(&n, row->name);
-		if (row->alias)
-			suggest_consider(&n, row->alias);
+		for (const char *const *alias = row->aliases; alias && *alias; alias++)
+			suggest_consider(&n, *alias);
 	}
 	return n.word;
 }
@@ -632,7 +661,7 @@ static const struct option_row *find_row(const struct reading *r, const char *na
 	for (int i = 0; i < ROWS; i++) {
 		const struct option_row *row = &option_rows[i];
 
-		if (strcmp(row->name, name) != 0 && (!row->alias || strcmp(row->alias, name) != 0))
+		if (!has_name(row, name, strlen(name)))
 			continue;
 		if (!found || option_is_of(row, r->s->command))
 			found = row;
@@ -679,7 +708,7 @@ static int read_letters(struct reading *r, char *const argv[])
 		char source[] = {'-', *p, '\0'};
 
 		for (int i = 0; i < ROWS; i++)
-			if (option_rows[i].letter == *p &&
+			if (has_letter(&option_rows[i], *p) &&
 				(!row || option_is_of(&option_rows[i], r->s->command)))
 				row = &option_rows[i];
 		if (!row)
@@ -717,14 +746,19 @@ static bool is_set(const struct reading *r, const struct option_row *row)
 	return option_source(r->s, row->field)->kind > r->source.kind;
 }
 
-const char *option_env_name(char dst[OPTION_ENV_MAX], const struct option_row *row)
+static const char *env_name(char dst[OPTION_ENV_MAX], const char *name)
 {
 	size_t used = 0;
 
-	text_append(dst, OPTION_ENV_MAX, &used, "REDLOCK_%s", row->name);
+	text_append(dst, OPTION_ENV_MAX, &used, "REDLOCK_%s", name);
 	for (char *c = dst; *c; c++)
 		*c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
 	return dst;
+}
+
+const char *option_env_name(char dst[OPTION_ENV_MAX], const struct option_row *row)
+{
+	return env_name(dst, row->name);
 }
 
 static const char *find_env(char *const envp[], const char *name)
@@ -735,6 +769,22 @@ static const char *find_env(char *const envp[], const char *name)
 		if (strncmp(envp[i], name, len) == 0 && envp[i][len] == '=')
 			return envp[i] + len + 1;
 	return NULL;
+}
+
+/* The value of the option's variable, whose name is written to `name`, by its name or another one.
+ * NULL: none of them is set. */
+static const char *find_value(
+	char *const envp[], const struct option_row *row, char name[OPTION_ENV_MAX])
+{
+	const char *value = find_env(envp, env_name(name, row->name));
+
+	for (const char *const *alias = row->aliases; !value && alias && *alias; alias++)
+		if ((*alias)[1])
+			value = find_env(envp, env_name(name, *alias));
+	for (int i = 0; i < COUNT_OF(old_names) && !value; i++)
+		if (strcmp(old_names[i].name, row->name) == 0)
+			value = find_env(envp, env_name(name, old_names[i].old));
+	return value;
 }
 
 static bool has_line(const char *text, const char *line)
@@ -836,7 +886,7 @@ static int read_env(struct reading *r, char *const envp[])
 
 		if (!(row->env & 1u << r->s->command) || is_set(r, row))
 			continue;
-		value = find_env(envp, option_env_name(name, row));
+		value = find_value(envp, row, name);
 		if (!value || is_of_another_lock(r, row, envp))
 			continue;
 		if (row->kind == OPTION_KEY) {
@@ -910,9 +960,7 @@ static const struct option_row *setting_row(const char *name)
 	for (int i = 0; i < ROWS; i++) {
 		const struct option_row *row = &option_rows[i];
 
-		if (option_is_setting(row) &&
-			(strcmp(row->name, name) == 0 ||
-				(row->alias && strcmp(row->alias, name) == 0)))
+		if (option_is_setting(row) && has_name(row, name, strlen(name)))
 			return row;
 	}
 	return NULL;

@@ -86,7 +86,8 @@ struct option_row {
 	enum option_group group;
 	char letter; /* 0: none */
 	const char *name;
-	const char *alias; /* another long name, or NULL */
+	const char *const *aliases; /* other names; one of a single letter is an option like -e. The
+				       list ends with NULL; NULL: none */
 	enum option_kind kind;
 	size_t field; /* offset in struct settings */
 	unsigned env; /* a bit for each command that also reads REDLOCK_NAME */

@@ -510,7 +510,7 @@ static int check_tls(const struct tls_settings *t, struct err *e)
 {
 	const struct {
 		const char *name, *value;
-	} texts[] = {{"--cacert", t->cacert}, {"--cert", t->cert}, {"--key-file", t->key_file},
+	} texts[] = {{"--cacert", t->cacert}, {"--cert", t->cert}, {"--cert-key", t->cert_key},
 		{"--sni", t->sni}};
 	char shown[100];
 
@@ -525,9 +525,9 @@ static int check_tls(const struct tls_settings *t, struct err *e)
 	if (t->sni && strlen(t->sni) >= NODE_HOST_MAX)
 		return err_set(e, ERR_USAGE, "--sni has %zu bytes; at most %d are allowed",
 			strlen(t->sni), NODE_HOST_MAX - 1);
-	if (!t->cert == !t->key_file)
+	if (!t->cert == !t->cert_key)
 		return 0;
-	err_set(e, ERR_USAGE, t->cert ? "--cert without --key-file" : "--key-file without --cert");
+	err_set(e, ERR_USAGE, t->cert ? "--cert without --cert-key" : "--cert-key without --cert");
 	return err_hint(e, "a client certificate and its private key go together; both may be in "
 			   "one file");
 }

@@ -62,7 +62,7 @@ struct source {
 struct tls_settings {
 	const char *cacert; /* trusted authorities; NULL: those of this system */
 	const char *cert; /* our certificate chain */
-	const char *key_file; /* the certificate's private key */
+	const char *cert_key; /* the certificate's private key */
 	const char *sni; /* the name that the nodes' certificates must have, instead of the host */
 	long insecure; /* 1: do not verify the nodes' certificates */
 };

@@ -277,7 +277,7 @@ void configure_command(const struct settings *s)
 	/* Do not export --insecure: each redlock needs its own. */
 	export_file("REDLOCK_CACERT", s->tls.cacert);
 	export_file("REDLOCK_CERT", s->tls.cert);
-	export_file("REDLOCK_KEY_FILE", s->tls.key_file);
+	export_file("REDLOCK_CERT_KEY", s->tls.cert_key);
 	export("REDLOCK_SNI", s->tls.sni);
 	if (s->config)
 		export("REDLOCK_CONFIG", is_read_once ? NULL : path);

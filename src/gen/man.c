@@ -298,9 +298,9 @@ static void put_option_tag(FILE *to, const struct option_row *row)
 		fputs(" , ", to);
 	}
 	put_name(to, "\\-", row->name);
-	if (row->alias) {
+	for (const char *const *alias = row->aliases; alias && *alias; alias++) {
 		fputs(" , ", to);
-		put_name(to, "\\-", row->alias);
+		put_name(to, (*alias)[1] ? "\\-" : "", *alias);
 	}
 	fprintf(to, "%s%s\n", row->value ? " Ar " : "", row->value ? row->value : "");
 }

@@ -301,8 +301,8 @@ static int load_files(SSL_CTX *c, const struct tls_settings *s, struct err *e)
 	if (s->cert && ssl.SSL_CTX_use_certificate_chain_file(c, s->cert) != 1)
 		return bad_file(e, "--cert", "certificate", s->cert);
 	ssl.ERR_clear_error();
-	if (s->key_file && ssl.SSL_CTX_use_PrivateKey_file(c, s->key_file, SSL_FILETYPE_PEM) != 1)
-		return bad_file(e, "--key-file", "private key", s->key_file);
+	if (s->cert_key && ssl.SSL_CTX_use_PrivateKey_file(c, s->cert_key, SSL_FILETYPE_PEM) != 1)
+		return bad_file(e, "--cert-key", "private key", s->cert_key);
 	return 0;
 }
 
@@ -310,7 +310,7 @@ bool tls_key_is_exposed(const struct tls_settings *s)
 {
 	struct stat file;
 
-	return s->key_file && stat(s->key_file, &file) == 0 && S_ISREG(file.st_mode) &&
+	return s->cert_key && stat(s->cert_key, &file) == 0 && S_ISREG(file.st_mode) &&
 	       (file.st_mode & S_IROTH);
 }
 

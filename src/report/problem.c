@@ -34,7 +34,7 @@ static const struct {
 	[REASON_UNTRUSTED] = {"certificate", true, true,
 		"renew its certificate, or name the right --cacert, or --sni"},
 	[REASON_CLIENT_CERTIFICATE] = {"client-certificate", true, true,
-		"name one with --cert and --key-file that its tls-ca-cert-file knows"},
+		"name one with --cert and --cert-key that its tls-ca-cert-file knows"},
 	[REASON_TIMEOUT] = {"unreachable", true, false,
 		"is the server stopped, or overloaded? Or allow more time with --node-timeout"},
 	[REASON_LOADING] = {"loading", false, false, "wait until it has loaded"},

@@ -173,6 +173,10 @@ start_nodes() {
 	run redlock run --nonblock -E 0 -q -k job -- echo never
 	[ "$status" -eq 0 ]
 	[ "$output" = "" ]
+	for name in --nb --nonblocking --timeout=0; do
+		run redlock run -e $name -k job -c 'echo never'
+		[ "$status" -eq 75 ]
+	done
 	run redlock run -n -E 200 -k job -- echo never
 	[ "$status" -eq 200 ]
 	run --separate-stderr redlock run -n -k another -- echo yes

@@ -83,7 +83,7 @@ node_in_a_root() {
 	echo '127.0.0.1 node.example' > "$T/root/etc/hosts"
 	cp "$C/client.pem" "$C/client.key" "$C/ca.pem" "$T/root"
 	unset REDLOCK_CACERT SSL_CERT_FILE SSL_CERT_DIR
-	acquire() { alone "$@" /redlock acquire -n -k job --node rediss://node.example:6390 --cert /client.pem --key-file /client.key; }
+	acquire() { alone "$@" /redlock acquire -n -k job --node rediss://node.example:6390 --cert /client.pem --cert-key /client.key; }
 	for place in ssl/certs/ca-certificates.crt pki/tls/certs/ca-bundle.crt ssl/certs/$(openssl x509 -hash -noout -in "$C/ca.pem").0; do
 		mkdir -p "$T/root/etc/${place%/*}"
 		cp "$C/ca.pem" "$T/root/etc/$place"

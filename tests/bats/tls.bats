@@ -32,7 +32,7 @@ setup() {
 	nodes_start 3
 	for i in 1 2 3; do tls_node $i good; done
 	export REDLOCK_CACERT=$C/ca.pem
-	unset REDLOCK_CERT REDLOCK_KEY_FILE REDLOCK_SNI REDLOCK_INSECURE SSL_CERT_FILE SSL_CERT_DIR
+	unset REDLOCK_CERT REDLOCK_CERT_KEY REDLOCK_SNI REDLOCK_INSECURE SSL_CERT_FILE SSL_CERT_DIR
 	# No node is late because the machine is busy.
 	export REDLOCK_TTL=600s REDLOCK_NODE_TIMEOUT=10s
 	name_nodes
@@ -199,12 +199,12 @@ gone_from_second() { [ "$(node 1 -n 2 exists job)" = 0 ]; }
 		tls_node 3 good --tls-auth-clients yes --tls-protocols $protocols
 		name_nodes
 		absent "wants a client certificate, or another one"
-		is_refused "wants a client certificate, or another one (unknown ca)" --cert "$C/stranger.pem" --key-file "$C/stranger.key"
-		works --cert "$C/client.pem" --key-file "$C/client.key"
+		is_refused "wants a client certificate, or another one (unknown ca)" --cert "$C/stranger.pem" --cert-key "$C/stranger.key"
+		works --cert "$C/client.pem" --cert-key "$C/client.key"
 		# both in one file, by the environment
 		cat "$C/client.key" "$C/client.pem" > "$T/both.pem"
 		chmod 600 "$T/both.pem"
-		REDLOCK_CERT=$T/both.pem REDLOCK_KEY_FILE=$T/both.pem \
+		REDLOCK_CERT=$T/both.pem REDLOCK_CERT_KEY=$T/both.pem \
 			redlock run -n -k job --node "rediss://127.0.0.1:${PORT[3]}" -- true
 	done
 }
@@ -273,7 +273,7 @@ by_proxy() {
 @test "the configuration file has the same settings, and config shows them without reading the certificates" {
 	file=$T/redlock.conf
 	printf '%s\n' "nodes = $REDLOCK_NODES" "cacert = $C/other.pem" '[p]' "cacert = $C/ca.pem" "cert = $C/client.pem" \
-		"key-file = $C/client.key" 'sni = redis.example.org' 'insecure = no' > "$file"
+		"cert-key = $C/client.key" 'sni = redis.example.org' 'insecure = no' > "$file"
 	unset REDLOCK_NODES REDLOCK_CACERT
 	tls_node 2 good --tls-auth-clients yes
 	sed -i "s|^nodes = .*|nodes = rediss://127.0.0.1:${PORT[2]}|" "$file"
@@ -283,7 +283,7 @@ by_proxy() {
 	run -69 redlock run --config "$file" -n -k job -- echo never
 	is_like "$output" "*comes from an unknown authority*"
 	run -0 --separate-stderr redlock config --config "$file" --profile p --json
-	json '[.settings[] | select(.name | IN("cacert", "cert", "key-file", "sni", "insecure")) | .source] == ["file", "file", "file", "file", "file"]'
+	json '[.settings[] | select(.name | IN("cacert", "cert", "cert-key", "sni", "insecure")) | .source] == ["file", "file", "file", "file", "file"]'
 	json "[.settings[] | select(.name == \"cacert\")] | .[0].value == \"$C/ca.pem\" and (.[0].where | endswith(\":4\"))"
 	run -0 --separate-stderr redlock config --config "$file" --cacert "$T/nowhere" --insecure
 	[ -z "$stderr" ]
@@ -293,13 +293,13 @@ by_proxy() {
 @test "a nested run has the same certificates, wherever they were named, except with --insecure" {
 	unset REDLOCK_CACERT
 	tls_node 3 elsewhere --tls-auth-clients yes
-	ours=(--cacert ca.pem --cert client.pem --key-file client.key --sni elsewhere.example.org --node "rediss://127.0.0.1:${PORT[3]}")
+	ours=(--cacert ca.pem --cert client.pem --cert-key client.key --sni elsewhere.example.org --node "rediss://127.0.0.1:${PORT[3]}")
 	inner='cd /; "$0" run -n -k inner -- "$0" run -n -k innermost -- echo done'
 	cd "$C"
 	run -0 redlock run -n -k job "${ours[@]}" -- sh -c "$inner" "$REDLOCK_BUILD/redlock"
 	[ "$output" = "done" ]
 	# the command line precedes the environment, and the environment has its own paths
-	REDLOCK_CACERT=other.pem REDLOCK_CERT=client.pem REDLOCK_KEY_FILE=./client.key REDLOCK_SNI=nowhere.example.org \
+	REDLOCK_CACERT=other.pem REDLOCK_CERT=client.pem REDLOCK_CERT_KEY=./client.key REDLOCK_SNI=nowhere.example.org \
 		run -0 redlock run -n -k job "${ours[@]:0:2}" "${ours[@]:6}" -- sh -c "$inner" "$REDLOCK_BUILD/redlock"
 	[ "$output" = "done" ]
 	# a pipe is empty by then, and the environment is not used instead
@@ -368,22 +368,22 @@ told() {
 		[ "${#stderr_lines[@]}" -le 2 ]
 		[ ! -e "$T/never" ]
 	}
-	CLIENT=(--cert "$C/client.pem" --key-file)
+	CLIENT=(--cert "$C/client.pem" --cert-key)
 	bad "cannot read --cacert '$T/none': No such file or directory" --cacert "$T/none"
 	bad "--cacert '$C/ca.key' has no certificate in it (PEM)" --cacert "$C/ca.key"
 	bad "--cacert '/dev/null' has no certificate in it (PEM)" --cacert /dev/null
 	bad "--cacert '$C' has no certificate in it (PEM)" --cacert "$C"
-	bad "cannot read --cert '$T/none': No such file or directory" --cert "$T/none" --key-file "$C/client.key"
-	bad "--cert '$C/ca.key' has no certificate in it (PEM)" --cert "$C/ca.key" --key-file "$C/client.key"
-	bad "cannot read --key-file '$T/none': No such file or directory" "${CLIENT[@]}" "$T/none"
-	bad "--key-file '$C/ca.pem' has no private key in it (PEM)" "${CLIENT[@]}" "$C/ca.pem"
-	bad "--key-file '$C/good.key' does not match the certificate of --cert" "${CLIENT[@]}" "$C/good.key"
-	bad "--key-file '$C/locked.key' has a passphrase, which redlock does not support" "${CLIENT[@]}" "$C/locked.key"
+	bad "cannot read --cert '$T/none': No such file or directory" --cert "$T/none" --cert-key "$C/client.key"
+	bad "--cert '$C/ca.key' has no certificate in it (PEM)" --cert "$C/ca.key" --cert-key "$C/client.key"
+	bad "cannot read --cert-key '$T/none': No such file or directory" "${CLIENT[@]}" "$T/none"
+	bad "--cert-key '$C/ca.pem' has no private key in it (PEM)" "${CLIENT[@]}" "$C/ca.pem"
+	bad "--cert-key '$C/good.key' does not match the certificate of --cert" "${CLIENT[@]}" "$C/good.key"
+	bad "--cert-key '$C/locked.key' has a passphrase, which redlock does not support" "${CLIENT[@]}" "$C/locked.key"
 	# also with a terminal to ask on
 	run -78 timeout 60 "$REDLOCK_BUILD/tools/pty" -- "$REDLOCK_BUILD/redlock" run -n -k job "${CLIENT[@]}" "$C/locked.key" -- true
 	is_like "$output" "*has a passphrase*"
 	run -64 --separate-stderr redlock run -n -k job --cert "$C/client.pem" -- touch "$T/never"
-	[ "${stderr_lines[0]}" = "redlock: --cert without --key-file" ]
+	[ "${stderr_lines[0]}" = "redlock: --cert without --cert-key" ]
 }
 
 @test "--insecure warns each time; so does a private key that every user can read" {
@@ -403,11 +403,11 @@ told() {
 	[ -z "$stderr" ]
 	cp "$C/client.key" "$T/key"
 	chmod 644 "$T/key"
-	run -0 --separate-stderr redlock run -n -k job --cert "$C/client.pem" --key-file "$T/key" -- true
-	[ "$stderr" = "redlock: all users may read the private key in --key-file '$T/key'
+	run -0 --separate-stderr redlock run -n -k job --cert "$C/client.pem" --cert-key "$T/key" -- true
+	[ "$stderr" = "redlock: all users may read the private key in --cert-key '$T/key'
 hint: 'chmod 600' lets only its owner read it" ]
 	chmod 640 "$T/key"
-	run -0 --separate-stderr redlock run -n -k job --cert "$C/client.pem" --key-file "$T/key" -- true
+	run -0 --separate-stderr redlock run -n -k job --cert "$C/client.pem" --cert-key "$T/key" -- true
 	[ -z "$stderr" ]
 }
 
@@ -477,7 +477,7 @@ ${PORT[3]} certificate warning" ]
 }
 
 @test "doctor: a client certificate that ends soon, or has ended" {
-	ours() { found "$1" --cert "$C/$2" --key-file "$C/$3.key" "${@:4}"; }
+	ours() { found "$1" --cert "$C/$2" --cert-key "$C/$3.key" "${@:4}"; }
 	ours 0 client.pem client
 	[ -z "$FOUND" ]
 	ours 0 short.pem short

@@ -85,7 +85,7 @@ refused() {
 	# names in other programs
 	meant "'status'? See 'redlock help'" 64 "redlock: unknown command 'list'" list
 	meant "'release'? See 'redlock help'" 64 "redlock: unknown command 'unlock'" help unlock
-	meant "--wait? See 'redlock help run'" 64 "redlock: unknown option '--timeout'" run -k job --timeout 5 -- touch "$T/never"
+	meant "--wait? See 'redlock help run'" 64 "redlock: unknown option '--max-wait'" run -k job --max-wait 5 -- touch "$T/never"
 }
 
 @test "help: an option without its dashes, and an exit status" {
@@ -272,7 +272,7 @@ redlock: there is nothing to remove" break -k one -k one
 	done
 	[[ "$(redlock version)" =~ ^redlock\ [0-9]+\.[0-9]+\.[0-9]+$ ]]
 	redlock help run > "$T/out"
-	for option in --key --ttl --wait --no-wait --conflict-exit-code --nodes --shell --verbose; do
+	for option in --key --ttl --wait --no-wait --conflict-exit-code --nodes --command --verbose; do
 		file_has "$T/out" "$option"
 	done
 	for status in 64 69 75 78 79 125 126 127; do

@@ -115,6 +115,19 @@ static bool takes_value(const struct option_row *row)
 	       row->kind != OPTION_NO_WAIT && row->kind != OPTION_JSON;
 }
 
+/* Does no other option have this name or letter? Rows of one name are one option. */
+static bool is_unique(const struct option_row *row, const char *alias)
+{
+	bool is = strlen(alias) < 31;
+	char word[40];
+
+	snprintf(word, sizeof(word), "-%s%s", alias[1] ? "-" : "", alias);
+	for (int i = 0; i < option_rows_count; i++)
+		is &= option_is_called(&option_rows[i], word) ==
+		      (strcmp(option_rows[i].name, row->name) == 0);
+	return is;
+}
+
 TEST(option_table_is_sound)
 {
 	for (int i = 0; i < option_rows_count; i++) {
@@ -130,13 +143,13 @@ TEST(option_table_is_sound)
 		CHECK(row->help && strlen(row->help) > 5);
 		CHECK(takes_value(row) == (row->value != NULL));
 		CHECK(row->group < GROUP_COUNT && *option_group_title(row->group));
+		for (const char *const *alias = row->aliases; alias && *alias; alias++)
+			CHECK(is_unique(row, *alias));
 		for (int j = 0; j < i; j++) {
 			const struct option_row *other = &option_rows[j];
 
 			CHECK(strcmp(row->name, other->name) != 0 ||
 				!(row->commands & other->commands));
-			CHECK(!row->alias || strcmp(row->alias, other->name) != 0);
-			CHECK(!other->alias || strcmp(row->name, other->alias) != 0);
 			CHECK(!row->letter || row->letter != other->letter ||
 				!(row->commands & other->commands));
 			CHECK(other->group <= row->group);
@@ -192,9 +205,9 @@ TEST(option_nearest_name)
 	CHECK_TEXT(option_nearest("nonblok", of_run), "nonblock");
 	/* --password is not allowed on a command line. */
 	CHECK_TEXT(option_nearest("password", of_run), "password-file");
-	/* Names of other programs, for the commands that have the option. */
-	CHECK_TEXT(option_nearest("timeout", of_run), "wait");
+	CHECK_TEXT(option_nearest("timout", of_run), "timeout");
 	CHECK(option_nearest("timeout", of_doctor) == NULL);
+	/* Names of other programs, for the commands that have the option. */
 	CHECK_TEXT(option_nearest("max-wait", of_run), "wait");
 	CHECK_TEXT(option_nearest("force", of_doctor), "yes");
 }
@@ -214,6 +227,62 @@ TEST(option_called)
 	CHECK(!option_is_called(row_of("ttl"), "--tll"));
 	CHECK(!option_is_called(row_of("fair"), "-f"));
 	CHECK(!option_is_called(row_of("password"), "--password"));
+}
+
+TEST(option_aliases)
+{
+	/* flock's names. */
+	CHECK_INT(read_line("-s|-e|x", "")->s.shared, 0);
+	CHECK_INT(read_line("-sen|x", "")->rc, 1);
+	CHECK_INT(read_line("-sen|x", "")->s.wait, 0);
+	CHECK_INT(read_line("--nb|x", "")->s.wait, 0);
+	CHECK_INT(read_line("--nonblocking|x", "")->s.wait, 0);
+	CHECK_INT(read_line("--timeout=5s|x", "")->s.wait, 5 * USEC_SEC);
+	CHECK_INT(read_line("--timeout|5s|x", "")->s.wait, 5 * USEC_SEC);
+	CHECK_INT(read_line("--slots|3|x", "")->s.limit, 3);
+	CHECK_TEXT(read_line("--command=exit", "")->s.shell, "exit");
+	/* Names of earlier versions. */
+	CHECK_TEXT(read_line("--shell=exit", "")->s.shell, "exit");
+	CHECK_TEXT(read_line("--key-file|f|x", "")->s.tls.cert_key, "f");
+	/* In the environment, the option's own name is the stronger one. */
+	CHECK_INT(read_line("x", "REDLOCK_TIMEOUT=5s")->s.wait, 5 * USEC_SEC);
+	CHECK_INT(read_line("x", "REDLOCK_TIMEOUT=5s|REDLOCK_WAIT=6s")->s.wait, 6 * USEC_SEC);
+	CHECK_INT(read_line("--nb|x", "REDLOCK_TIMEOUT=5s")->s.wait, 0);
+	CHECK_TEXT(read_line("x", "REDLOCK_KEY_FILE=f")->s.tls.cert_key, "f");
+	CHECK_TEXT(read_line("x", "REDLOCK_KEY_FILE=f|REDLOCK_CERT_KEY=g")->s.tls.cert_key, "g");
+	/* A letter has no variable, and neither has an option whose own name has none. */
+	CHECK_INT(read_line("x", "REDLOCK_E=1|REDLOCK_SHARED=1")->s.shared, 1);
+	CHECK_INT(read_line("x", "REDLOCK_NB=1")->s.wait, NEVER);
+}
+
+TEST(option_alias_errors_quote_the_alias)
+{
+	static const struct {
+		const char *line, *env, *text;
+	} cases[] = {
+		{"--timeout=soon", "", "--timeout 'soon' is not a duration"},
+		{"--timeout", "", "--timeout wants a value: D"},
+		{"--nb=1", "", "--nb takes no value"},
+		{"--exclusive=1", "", "--exclusive takes no value"},
+		{"--slots=0", "", "--slots '0' is not a number from 1 to 1000"},
+		{"--command", "", "--command wants a value: STRING"},
+		{"--cert-key", "", "--cert-key wants a value: FILE"},
+		{"--timeouts=1", "", "unknown option '--timeouts'"},
+		{"--nonblokc", "", "unknown option '--nonblokc'"},
+		{"x", "REDLOCK_TIMEOUT=soon", "REDLOCK_TIMEOUT 'soon' is not a duration"},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct reading *r = read_line(cases[i].line, cases[i].env);
+
+		unit_check(
+			r->rc < 0 && strncmp(r->e.text, cases[i].text, strlen(cases[i].text)) == 0,
+			__FILE__, __LINE__, "'%s': %s", cases[i].line, r->e.text);
+	}
+	command = COMMAND_CHECK;
+	CHECK(read_line("-e", "")->rc < 0);
+	CHECK(read_line("--timeout|1s", "")->rc < 0);
+	command = COMMAND_RUN;
 }
 
 TEST(groups_have_titles)
@@ -796,8 +865,8 @@ TEST(option_rows_named_in_the_rules)
 	 * need a held lock. */
 	CHECK_INT(row_of("key")->env,
 		1u << COMMAND_EXTEND | 1u << COMMAND_RELEASE | 1u << COMMAND_CHECK);
-	CHECK(!row_of("shell")->env && !row_of("node")->env);
-	CHECK_TEXT(row_of("no-wait")->alias, "nonblock");
+	CHECK(!row_of("command")->env && !row_of("node")->env);
+	CHECK_TEXT(row_of("no-wait")->aliases[0], "nonblock");
 	CHECK(row_of("nodes")->env && row_of("nodes")->field == row_of("node")->field);
 }
 

@@ -36,7 +36,7 @@ TEST(settings_defaults)
 	struct err e;
 
 	CHECK(s.owner == NULL && s.shell == NULL);
-	CHECK(!s.tls.cacert && !s.tls.cert && !s.tls.key_file && !s.tls.sni && !s.tls.insecure);
+	CHECK(!s.tls.cacert && !s.tls.cert && !s.tls.cert_key && !s.tls.sni && !s.tls.insecure);
 	CHECK_INT(settings_finish(&s, &e), 0);
 	CHECK_INT(s.ttl, 30 * USEC_SEC);
 	CHECK_INT(s.wait, NEVER);
@@ -706,18 +706,18 @@ TEST(settings_certificates)
 		struct tls_settings tls;
 		const char *why;
 	} cases[] = {
-		{{.cacert = "a", .cert = "b", .key_file = "c", .sni = "d", .insecure = 1}, NULL},
+		{{.cacert = "a", .cert = "b", .cert_key = "c", .sni = "d", .insecure = 1}, NULL},
 		{{.cacert = "a"}, NULL},
 		{{.sni = long_name + 1}, NULL},
 		{{.sni = long_name}, "--sni has 256 bytes; at most 255 are allowed"},
 		{{.cacert = ""}, "--cacert is empty"},
-		{{.cert = "", .key_file = "c"}, "--cert is empty"},
-		{{.cert = "b", .key_file = ""}, "--key-file is empty"},
+		{{.cert = "", .cert_key = "c"}, "--cert is empty"},
+		{{.cert = "b", .cert_key = ""}, "--cert-key is empty"},
 		{{.sni = ""}, "--sni is empty"},
 		{{.sni = ".example.org"}, "--sni '.example.org' is no name"},
 		{{.sni = "%lo"}, "--sni '%lo' is no name"},
-		{{.cert = "b"}, "--cert without --key-file"},
-		{{.key_file = "c"}, "--key-file without --cert"},
+		{{.cert = "b"}, "--cert without --cert-key"},
+		{{.cert_key = "c"}, "--cert-key without --cert"},
 	};
 
 	memset(long_name, 'n', NODE_HOST_MAX);

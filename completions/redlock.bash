@@ -2,7 +2,7 @@
 # bash-completion, which knows how the command behind `redlock run --` is completed. Nodes are never asked.
 
 declare -ga _redlock_names=() _redlock_signals=()
-declare -gA _redlock_usages=() _redlock_options=()
+declare -gA _redlock_usages=() _redlock_options=([help]='--all= ')
 
 # A row of the table of commands: name, usage, what it does.
 _redlock_command() {
@@ -26,20 +26,20 @@ _redlock_signals() {
 
 # BEGIN GENERATED shell-commands
 _redlock_command run '[options] -k KEY [--] COMMAND [ARG...]' 'acquire the lock, run COMMAND, release the lock'
+_redlock_command status '[options] [KEY...]' 'show holder, age and remaining time of each lock; without KEY: of all held locks'
+_redlock_command doctor '[options]' 'check nodes and settings; report each problem and its fix'
+_redlock_command sandbox '[options] [--] [COMMAND [ARG...]]' 'run COMMAND, or a shell, with temporary nodes that end with it'
 _redlock_command acquire '[options] -k KEY' 'acquire the lock and print its token, for scripts of several steps'
 _redlock_command extend '[options] -k KEY --token TOKEN' 'renew the TTL of a held lock'
 _redlock_command release '[options] -k KEY [--token TOKEN]' 'release a lock by its token, or a lock that '\''redlock hold'\'' holds on this host'
 _redlock_command check '[options] -k KEY --token TOKEN' 'check that a token still holds its lock, and print the remaining time'
 _redlock_command wait '[options] -k KEY' 'wait until the lock is free, without acquiring it'
 _redlock_command hold '[options] -k KEY' 'hold the lock in the background; print its token and the pid of the background holder'
-_redlock_command status '[options] [KEY...]' 'show holder, age and remaining time of each lock; without KEY: of all held locks'
-_redlock_command break '[options] -k KEY' 'end a lock and its holder'\''s command, after confirmation'
 _redlock_command gate '--fence N --store FILE [--] COMMAND [ARG...]' 'run COMMAND unless a newer fencing number was seen, on the resource'\''s host'
-_redlock_command doctor '[options]' 'check nodes and settings; report each problem and its fix'
+_redlock_command break '[options] -k KEY' 'end a lock and its holder'\''s command, after confirmation'
 _redlock_command config '[options]' 'show all settings that '\''redlock run'\'' would use, and the source of each'
-_redlock_command sandbox '[options] [--] [COMMAND [ARG...]]' 'run COMMAND, or a shell, with temporary nodes that end with it'
 _redlock_command completion 'bash|zsh|fish' 'print the completion script for a shell'
-_redlock_command help '[COMMAND|--OPTION|STATUS]' 'show help on redlock, a subcommand, an option or an exit status'
+_redlock_command help '[--all] [COMMAND|--OPTION|STATUS]' 'show help on redlock, a subcommand, an option or an exit status'
 _redlock_command version '' 'show the version'
 # END GENERATED
 
@@ -49,66 +49,66 @@ _redlock_option 'break' 'k' key 'KEY' 'name of the lock, and its Redis key byte 
 _redlock_option 'run acquire wait hold config' 's' shared '' 'shared (read) lock: compatible with other shared locks only'
 _redlock_option 'run acquire wait hold config' 'x' exclusive '' 'exclusive (write) lock: compatible with no other lock; the default'
 _redlock_option 'status' 'L' limit 'N' 'treat each KEY as a semaphore of N slots, and list the slots'
-_redlock_option 'run acquire extend release check wait hold break config' 'L' limit 'N' 'semaphore: allow up to N holders at once, each in its own slot (1..1000)'
+_redlock_option 'run acquire extend release check wait hold break config' 'L' limit 'N' 'semaphore: up to N holders at once; each has its own slot (1..1000)'
 _redlock_option 'extend release check break' '' slot 'I' 'with --limit: number of the lock'\''s slot, as in REDLOCK_SLOT'
-_redlock_option 'extend release check' '' token 'TOKEN' 'token of the lock, as '\''redlock acquire'\'' printed it; ID#SLOT includes the slot'
+_redlock_option 'extend release check' '' token 'TOKEN' 'token of the lock, printed by '\''redlock acquire'\''; ID#SLOT includes the slot'
 _redlock_option 'break' '' token 'TOKEN' 'end only the holder with this token, for example one of several readers'
 _redlock_option 'break' 'w' wait 'D' 'longest wait until the lock has ended'
 _redlock_option 'break' 'n' no-wait '' 'do not wait; same as -w 0'
 _redlock_option 'break' 'f' force '' 'remove the lock at once, even if its command is still running'
 _redlock_option 'run' '' takeover '' 'terminate the command that holds the lock, and run COMMAND next'
 _redlock_option 'extend release check' '' token-file 'FILE' 'read the token from FILE; - means stdin'
-_redlock_option 'run acquire extend hold doctor config' 't' ttl 'D' 'lock lifetime; '\''run'\'' and '\''hold'\'' extend the lock automatically'
+_redlock_option 'run doctor acquire extend hold config' 't' ttl 'D' 'lock lifetime, extended automatically by '\''run'\'' and '\''hold'\'''
 _redlock_option 'run acquire wait hold gate config' 'w' wait 'D' 'longest wait for the lock; 0: do not wait'
 _redlock_option 'run acquire wait hold gate config' 'n' no-wait '' 'do not wait; same as -w 0'
 _redlock_option 'run acquire wait hold gate config' 'E' conflict-exit-code 'N' 'exit status if another client holds the lock'
-_redlock_option 'run acquire hold config' '' fair '' 'serve waiters strictly in order of arrival; set it on all clients of the key'
-_redlock_option 'run acquire hold config' '' fence '' 'get a fencing number, larger than all earlier ones of this key: REDLOCK_FENCE'
+_redlock_option 'run acquire hold config' '' fair '' 'serve waiters strictly in order of arrival; all clients of the key must set it'
+_redlock_option 'run acquire hold config' '' fence '' 'get a fencing number in REDLOCK_FENCE; it is larger than all earlier ones of this key'
 _redlock_option 'gate' '' fence 'N' 'fencing number of the client that asks for COMMAND'
 _redlock_option 'gate config' '' store 'FILE' 'file next to the protected resource that stores the newest fencing number'
 _redlock_option 'run acquire hold config' '' owner 'TEXT' 'text that other clients see as the holder'
 _redlock_option 'check config' '' min-validity 'D' 'treat a lock with less remaining time than D as lost'
-_redlock_option 'run config' 'c' command 'STRING' 'run STRING with $SHELL -c, or with /bin/sh -c if SHELL is not set'
-_redlock_option 'hold' '' follow 'PID' 'release the lock when process PID exits; if the lock is lost, send PID the signal of --on-lost'
+_redlock_option 'run config' 'c' command 'STRING' 'run STRING with $SHELL -c; with /bin/sh -c if SHELL is not set'
+_redlock_option 'hold' '' follow 'PID' 'release the lock when process PID exits; a loss of the lock sends PID the signal of --on-lost'
 _redlock_option 'hold' '' list '' 'list the locks that this user holds in the background'
 _redlock_option 'run hold config' '' on-lost 'term|kill|warn|SIG' 'first signal to the command if the lock is lost; warn: only print a warning'
 _redlock_option 'run hold config' '' signal 'SIG' 'first signal to the command after --max-run, or if the lock is lost'
-_redlock_option 'run hold config' '' kill-after 'D' 'send SIGKILL if the command still runs D after TERM, INT or QUIT. After a loss or --max-run SIGKILL always follows, by default after a tenth of the TTL, at most 10s'
-_redlock_option 'run hold config' '' max-run 'D' 'terminate COMMAND after D, not counting the wait for the lock; exit status 124'
+_redlock_option 'run hold config' '' kill-after 'D' 'send SIGKILL if the command still runs D after TERM, INT or QUIT; after a loss or --max-run SIGKILL always follows, by default after a tenth of the TTL, at most 10s'
+_redlock_option 'run hold config' '' max-run 'D' 'terminate COMMAND after D; the wait for the lock does not count; exit status 124'
 _redlock_option 'run config' '' min-hold 'D' 'hold the lock for at least D, even if COMMAND exits sooner'
 _redlock_option 'run config' '' reentrant '' 'if an enclosing redlock already holds KEY, just run COMMAND'
 _redlock_option 'run config' '' wait-descendants '' 'wait for all processes that COMMAND started before releasing the lock'
-_redlock_option 'run acquire extend release check wait hold status break doctor config' '' node 'URL' 'address of a node; repeat it for each node: redis://[user:password@]host[:port][/db], rediss:// (TLS), host:port, unix:///path'
-_redlock_option 'run acquire extend release check wait hold status break doctor config' '' nodes 'LIST' 'addresses of all nodes, separated by commas or spaces'
-_redlock_option 'run acquire extend release check wait hold status break doctor config' '' username 'USER' 'ACL user for nodes whose URL names none'
-_redlock_option 'run acquire extend release check wait hold status break doctor config' '' password-file 'FILE' 'file whose first line is the nodes'\'' password; or set REDLOCK_PASSWORD'
-_redlock_option 'run acquire extend release check wait hold status break doctor config' '' cacert 'FILE' 'TLS: CA certificates that the nodes'\'' certificates are verified with'
-_redlock_option 'run acquire extend release check wait hold status break doctor config' '' cert 'FILE' 'TLS: client certificate, for nodes that require one'
-_redlock_option 'run acquire extend release check wait hold status break doctor config' '' cert-key 'FILE' 'TLS: private key of the client certificate, without a passphrase'
-_redlock_option 'run acquire extend release check wait hold status break doctor config' '' sni 'NAME' 'TLS: host name that the nodes'\'' certificates must have'
-_redlock_option 'run acquire extend release check wait hold status break doctor config' '' insecure '' 'TLS: do not verify the nodes'\'' certificates'
-_redlock_option 'run acquire extend release check wait hold status break doctor config' '' node-timeout 'D' 'longest wait for one node'\''s reply'
-_redlock_option 'run acquire extend release check wait hold status break doctor config' '' drift-factor 'F' 'share of the TTL reserved for clocks that run at different speeds'
-_redlock_option 'run acquire extend wait hold doctor config' '' restart-guard 'auto|on|off' 'ignore a node that is new or lost its keys until all earlier locks have expired'
-_redlock_option 'run acquire extend wait hold doctor config' '' max-ttl 'D' 'longest TTL used by any client of these nodes; a restarted node is ignored for this long'
-_redlock_option 'run acquire extend release check wait hold status break doctor config' '' key-format 'FMT' 'Redis key of a lock: %s stands for its name, %% for a percent sign'
+_redlock_option 'run status doctor acquire extend release check wait hold break config' '' node 'URL' 'address of a node; repeat it for each node: redis://[user:password@]host[:port][/db], rediss:// (TLS), host:port, unix:///path'
+_redlock_option 'run status doctor acquire extend release check wait hold break config' '' nodes 'LIST' 'addresses of all nodes, separated by commas or spaces'
+_redlock_option 'run status doctor acquire extend release check wait hold break config' '' username 'USER' 'ACL user for nodes whose URL names none'
+_redlock_option 'run status doctor acquire extend release check wait hold break config' '' password-file 'FILE' 'file whose first line is the nodes'\'' password; or set REDLOCK_PASSWORD'
+_redlock_option 'run status doctor acquire extend release check wait hold break config' '' cacert 'FILE' 'TLS: CA certificates that the nodes'\'' certificates are verified with'
+_redlock_option 'run status doctor acquire extend release check wait hold break config' '' cert 'FILE' 'TLS: client certificate, for nodes that require one'
+_redlock_option 'run status doctor acquire extend release check wait hold break config' '' cert-key 'FILE' 'TLS: private key of the client certificate, without a passphrase'
+_redlock_option 'run status doctor acquire extend release check wait hold break config' '' sni 'NAME' 'TLS: host name that the nodes'\'' certificates must have'
+_redlock_option 'run status doctor acquire extend release check wait hold break config' '' insecure '' 'TLS: do not verify the nodes'\'' certificates'
+_redlock_option 'run status doctor acquire extend release check wait hold break config' '' node-timeout 'D' 'longest wait for one node'\''s reply'
+_redlock_option 'run status doctor acquire extend release check wait hold break config' '' drift-factor 'F' 'share of the TTL reserved for clocks that run at different speeds'
+_redlock_option 'run doctor acquire extend wait hold config' '' restart-guard 'auto|on|off' 'ignore a node that is new or lost its keys until all earlier locks have expired'
+_redlock_option 'run doctor acquire extend wait hold config' '' max-ttl 'D' 'longest TTL used by any client of these nodes; a restarted node is ignored for this long'
+_redlock_option 'run status doctor acquire extend release check wait hold break config' '' key-format 'FMT' 'Redis key of a lock: %s stands for its name, %% for a percent sign'
 _redlock_option 'doctor' '' admit '' 'instead of checking: let new or restarted nodes vote at once, if they hold no locks'
 _redlock_option 'sandbox' 'n' number 'N' 'number of nodes (1..15)'
 _redlock_option 'sandbox' '' server 'PROGRAM' 'server program that each node runs'
 _redlock_option 'status' '' watch '' 'refresh the output every second, in place on a terminal'
 _redlock_option 'doctor config' '' strict '' 'exit status 1 for any warning or error, even if a quorum is usable'
-_redlock_option 'break doctor' 'y' yes '' 'do not ask for confirmation'
-_redlock_option 'run acquire extend release check wait hold status break gate doctor config sandbox' 'v' verbose '' 'log decisions; -vv also logs every node'\''s answer'
-_redlock_option 'run acquire extend release check wait hold status break gate doctor config sandbox' 'q' quiet '' 'print errors only, not even that the lock is busy'
-_redlock_option 'run acquire extend release check wait hold status break doctor config' '' json '' 'print results as one JSON document on stdout, messages as JSON lines on stderr'
+_redlock_option 'doctor break' 'y' yes '' 'do not ask for confirmation'
+_redlock_option 'run status doctor sandbox acquire extend release check wait hold gate break config' 'v' verbose '' 'log decisions; -vv also logs every node'\''s answer'
+_redlock_option 'run status doctor sandbox acquire extend release check wait hold gate break config' 'q' quiet '' 'print errors only, not even that the lock is busy'
+_redlock_option 'run status doctor acquire extend release check wait hold break config' '' json '' 'print results as one JSON document on stdout, messages as JSON lines on stderr'
 _redlock_option 'acquire hold' '' format 'plain|env|json' 'output format; env: assignments for the shell'\''s eval'
-_redlock_option 'run hold config' '' record 'FILE' 'append one JSON line per run to FILE: times, outcome, exit status'
+_redlock_option 'run hold config' '' record 'FILE' 'append one JSON line per run to FILE; it has times, outcome and exit status'
 _redlock_option 'run hold config' '' metrics-file 'FILE' 'update metrics in FILE, for Prometheus'\'' textfile collector'
-_redlock_option 'run acquire extend release check wait hold status break gate doctor config sandbox' '' log 'stderr|syslog|FILE' 'write messages to stderr, syslog or FILE'
-_redlock_option 'run acquire extend release check wait hold status break gate doctor config sandbox' '' config 'FILE' 'read settings from FILE'
-_redlock_option 'run acquire extend release check wait hold status break gate doctor config sandbox' '' profile 'PROFILE' 'use section [NAME] of the configuration file'
-_redlock_option 'run acquire extend release check wait hold status break gate doctor config sandbox' 'h' help '' 'show help on the subcommand and its options'
-_redlock_option 'run acquire extend release check wait hold status break gate doctor config sandbox' '' version '' 'show the version'
+_redlock_option 'run status doctor sandbox acquire extend release check wait hold gate break config' '' log 'stderr|syslog|FILE' 'write messages to stderr, syslog or FILE'
+_redlock_option 'run status doctor sandbox acquire extend release check wait hold gate break config' '' config 'FILE' 'read settings from FILE'
+_redlock_option 'run status doctor sandbox acquire extend release check wait hold gate break config' '' profile 'PROFILE' 'use section [NAME] of the configuration file'
+_redlock_option 'run status doctor sandbox acquire extend release check wait hold gate break config' 'h' help '' 'show help; --help --all shows all options'
+_redlock_option 'run status doctor sandbox acquire extend release check wait hold gate break config' '' version '' 'show the version'
 # END GENERATED
 
 # BEGIN GENERATED shell-signals
@@ -313,7 +313,13 @@ _redlock_offer_operands() {
 	case ${_redlock_usages[$command]} in
 	*'[ARG...]'*) _redlock_offer_command_line "$1" ;;
 	*'[KEY...]') _redlock_offer_values KEY ;;
-	'[COMMAND|'*) ((is_first && $1 == 2)) && _redlock_offer "${_redlock_names[@]}" ;;
+	*'[COMMAND|'*)
+		if ((is_first && $1 == 2)) || [[ $is_first == 1 && ${words[2]} == --all ]]; then
+			_redlock_offer "${_redlock_names[@]}"
+		elif [[ $1 == 2 && ${#words[@]} == 4 && $plain == -* ]]; then
+			_redlock_offer --all
+		fi
+		;;
 	*'|'*) ((is_first)) && _redlock_offer_values "${_redlock_usages[$command]}" ;;
 	*) ((is_first)) && [[ ! $plain ]] && _redlock_offer_options ;;
 	esac

@@ -38,7 +38,7 @@ static int dispatch(const struct command_row *row, struct settings *s)
 {
 	const char *unexpected = s->operands[0];
 
-	if (row->flags & (TAKES_KEYS | TAKES_COMMAND))
+	if (row->flags & (TAKES_WORDS | TAKES_COMMAND))
 		unexpected = NULL;
 	else if (unexpected && row->flags & TAKES_WORD)
 		unexpected = s->operands[1];
@@ -137,7 +137,7 @@ static int run_with_options(const struct command_row *row, char *const argv[])
 	settings_init(&settings, row->id);
 	operands = options_read(&settings, 2, argv, environ, &e);
 	if (operands >= 0 && settings.help)
-		return help_command(row->name);
+		return help_command(row->name, help_wants_all(argv[operands]));
 	if (operands >= 0 && settings.version)
 		return help_version();
 	hide_passwords(argv, operands < 0 ? INT_MAX : operands);
@@ -168,7 +168,7 @@ static int run_without_options(const struct command_row *row, char *const argv[]
 
 	/* `redlock help --help` explains the option. */
 	if (row->id != COMMAND_HELP && is_help(argv[2]))
-		return help_command(row->name);
+		return help_command(row->name, false);
 	settings_init(&settings, row->id);
 	settings.operands = argv + 2;
 	return dispatch(row, &settings);
@@ -184,7 +184,7 @@ static int start(char *const argv[])
 		return STATUS_USAGE;
 	}
 	if (is_help(word))
-		return help_command(NULL);
+		return help_command(NULL, false);
 	if (strcmp(word, "--version") == 0)
 		return help_version();
 	row = command_find(word);

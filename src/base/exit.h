@@ -9,21 +9,21 @@
 
 #include "base/err.h"
 
-/* name, number, meaning. --help and the man page show the meaning. */
+/* name, number, meaning. The man page and `--help --all` show the whole meaning, --help its first
+ * part, up to a semicolon. */
 #define STATUS_TABLE(X) \
-	X(STATUS_OK, 0, "success; `run`, `sandbox`: the command's own status, or its signal") \
+	X(STATUS_OK, 0, "success; run, sandbox, gate: the command's own status, or its signal") \
 	X(STATUS_UNSOUND, 1, "doctor --strict: a warning or an error, though a quorum is usable") \
 	X(STATUS_USAGE, 64, "usage error: nothing was done") \
 	X(STATUS_NO_QUORUM, 69, \
 		"no quorum: too few nodes answered within the wait; sandbox: no server") \
 	X(STATUS_BUSY, 75, \
-		"busy: another client held the lock for the whole wait (-E changes this " \
-		"status); or the lock was not confirmed") \
+		"busy: another client held the lock for the whole wait; -E changes this " \
+		"status; break: the lock did not end, or the user did not confirm") \
 	X(STATUS_STALE, 76, "gate: the fencing number is outdated; the command was not run") \
 	X(STATUS_CONFIG, 78, \
 		"configuration error: a node's URL, a node named twice, the log file") \
-	X(STATUS_LOST, 79, \
-		"lock lost: the command was terminated, or the token no longer holds the lock") \
+	X(STATUS_LOST, 79, "lock lost: command terminated, or token no longer holds the lock") \
 	X(STATUS_MAX_RUN, 124, "the command ran for longer than --max-run") \
 	X(STATUS_INTERNAL, 125, "redlock itself failed") \
 	X(STATUS_CANNOT_RUN, 126, "the command was found but could not be run") \

@@ -19,8 +19,8 @@
 #define COUNT_OF(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
 const struct command_row command_rows[] = {
-#define COMMAND(id, name, function, flags, group, operands, summary, examples) \
-	{COMMAND_##id, name, flags, group, operands, summary, examples},
+#define COMMAND(id, name, function, flags, group, operands, summary, common, statuses, examples) \
+	{COMMAND_##id, name, flags, group, operands, summary, common, statuses, examples},
 #include "cli/commands.def"
 };
 
@@ -61,13 +61,11 @@ const struct option_row option_rows[] = {
 	{STATUS, GROUP_LOCK, 'L', "limit", ALSO("slots"), OPTION_SLOTS, FIELD(limit), NO_ENV, "N",
 		"treat each KEY as a semaphore of N slots, and list the slots", "1"},
 	{SLOTTED, GROUP_LOCK, 'L', "limit", ALSO("slots"), OPTION_SLOTS, FIELD(limit), BY_TOKEN,
-		"N", "semaphore: allow up to N holders at once, each in its own slot (1..1000)",
-		"1"},
+		"N", "semaphore: up to N holders at once; each has its own slot (1..1000)", "1"},
 	{BY_TOKEN | BREAK, GROUP_LOCK, 0, "slot", NULL, OPTION_SLOTS, FIELD(slot), BY_TOKEN, "I",
 		"with --limit: number of the lock's slot, as in REDLOCK_SLOT", NULL},
 	{BY_TOKEN, GROUP_LOCK, 0, "token", NULL, OPTION_TEXT, FIELD(token), BY_TOKEN, "TOKEN",
-		"token of the lock, as 'redlock acquire' printed it; ID#SLOT includes the slot",
-		NULL},
+		"token of the lock, printed by 'redlock acquire'; ID#SLOT includes the slot", NULL},
 	{BREAK, GROUP_LOCK, 0, "token", NULL, OPTION_TEXT, FIELD(token), NO_ENV, "TOKEN",
 		"end only the holder with this token, for example one of several readers", NULL},
 	{BREAK, GROUP_LOCK, 'w', "wait", ALSO("timeout"), OPTION_DURATION, FIELD(wait), NO_ENV, "D",
@@ -82,7 +80,7 @@ const struct option_row option_rows[] = {
 		"FILE", "read the token from FILE; - means stdin", NULL},
 	{TAKING | EXTEND | DOCTOR, GROUP_LOCK, 't', "ttl", NULL, OPTION_DURATION, FIELD(ttl),
 		TAKING | EXTEND | DOCTOR, "D",
-		"lock lifetime; 'run' and 'hold' extend the lock automatically", "30s"},
+		"lock lifetime, extended automatically by 'run' and 'hold'", "30s"},
 	{WAITING, GROUP_LOCK, 'w', "wait", ALSO("timeout"), OPTION_DURATION, FIELD(wait), WAITING,
 		"D", "longest wait for the lock; 0: do not wait", "no limit"},
 	{WAITING, GROUP_LOCK, 'n', "no-wait", ALSO("nonblock", "nb", "nonblocking"), OPTION_NO_WAIT,
@@ -91,10 +89,11 @@ const struct option_row option_rows[] = {
 		FIELD(conflict_exit_code), WAITING, "N",
 		"exit status if another client holds the lock", "75"},
 	{TAKING, GROUP_LOCK, 0, "fair", NULL, OPTION_COUNT, FIELD(fair), TAKING, NULL,
-		"serve waiters strictly in order of arrival; set it on all clients of the key",
+		"serve waiters strictly in order of arrival; all clients of the key must set it",
 		NULL},
 	{TAKING, GROUP_LOCK, 0, "fence", NULL, OPTION_COUNT, FIELD(fence), NO_ENV, NULL,
-		"get a fencing number, larger than all earlier ones of this key: REDLOCK_FENCE",
+		"get a fencing number in REDLOCK_FENCE; it is larger than all earlier ones of this "
+		"key",
 		NULL},
 	{GATE, GROUP_LOCK, 0, "fence", NULL, OPTION_FENCE, FIELD(gate_fence), GATE, "N",
 		"fencing number of the client that asks for COMMAND", NULL},
@@ -106,9 +105,9 @@ const struct option_row option_rows[] = {
 	{CHECK | CONFIG, GROUP_LOCK, 0, "min-validity", NULL, OPTION_DURATION, FIELD(min_validity),
 		CHECK | CONFIG, "D", "treat a lock with less remaining time than D as lost", "0"},
 	{RUN | CONFIG, GROUP_RUN, 'c', "command", NULL, OPTION_TEXT, FIELD(shell), NO_ENV, "STRING",
-		"run STRING with $SHELL -c, or with /bin/sh -c if SHELL is not set", NULL},
+		"run STRING with $SHELL -c; with /bin/sh -c if SHELL is not set", NULL},
 	{HOLD, GROUP_RUN, 0, "follow", NULL, OPTION_PID, FIELD(follow), NO_ENV, "PID",
-		"release the lock when process PID exits; if the lock is lost, send PID the signal "
+		"release the lock when process PID exits; a loss of the lock sends PID the signal "
 		"of --on-lost",
 		NULL},
 	{HOLD, GROUP_RUN, 0, "list", NULL, OPTION_COUNT, FIELD(list), NO_ENV, NULL,
@@ -121,12 +120,12 @@ const struct option_row option_rows[] = {
 		"first signal to the command after --max-run, or if the lock is lost", "TERM"},
 	{SUPERVISED, GROUP_RUN, 0, "kill-after", NULL, OPTION_DURATION, FIELD(kill_after),
 		SUPERVISED, "D",
-		"send SIGKILL if the command still runs D after TERM, INT or QUIT. After a loss or "
+		"send SIGKILL if the command still runs D after TERM, INT or QUIT; after a loss or "
 		"--max-run SIGKILL always follows, by default after a tenth of the TTL, at most "
 		"10s",
 		"no SIGKILL"},
 	{SUPERVISED, GROUP_RUN, 0, "max-run", NULL, OPTION_LIMIT, FIELD(max_run), SUPERVISED, "D",
-		"terminate COMMAND after D, not counting the wait for the lock; exit status 124",
+		"terminate COMMAND after D; the wait for the lock does not count; exit status 124",
 		"none"},
 	{RUN | CONFIG, GROUP_RUN, 0, "min-hold", NULL, OPTION_DURATION, FIELD(min_hold),
 		RUN | CONFIG, "D", "hold the lock for at least D, even if COMMAND exits sooner",
@@ -206,7 +205,8 @@ const struct option_row option_rows[] = {
 		ACQUIRE | HOLD, "plain|env|json",
 		"output format; env: assignments for the shell's eval", "plain"},
 	{SUPERVISED, GROUP_TALK, 0, "record", NULL, OPTION_TEXT, FIELD(record), SUPERVISED, "FILE",
-		"append one JSON line per run to FILE: times, outcome, exit status", NULL},
+		"append one JSON line per run to FILE; it has times, outcome and exit status",
+		NULL},
 	{SUPERVISED, GROUP_TALK, 0, "metrics-file", NULL, OPTION_TEXT, FIELD(metrics_file),
 		SUPERVISED, "FILE", "update metrics in FILE, for Prometheus' textfile collector",
 		NULL},
@@ -218,7 +218,7 @@ const struct option_row option_rows[] = {
 	{ALL, GROUP_TALK, 0, "profile", NULL, OPTION_TEXT, FIELD(profile), ALL, "NAME",
 		"use section [NAME] of the configuration file", NULL},
 	{ALL, GROUP_TALK, 'h', "help", NULL, OPTION_COUNT, FIELD(help), NO_ENV, NULL,
-		"show help on the subcommand and its options", NULL},
+		"show help; --help --all shows all options", NULL},
 	{ALL, GROUP_TALK, 0, "version", NULL, OPTION_COUNT, FIELD(version), NO_ENV, NULL,
 		"show the version", NULL},
 };
@@ -231,10 +231,10 @@ _Static_assert(ROWS <= OPTIONS_MAX, "each has its source");
 const char *command_group_title(enum command_group group)
 {
 	static const char *const titles[COMMANDS_COUNT] = {
-		[COMMANDS_LOCK] = "Locks",
-		[COMMANDS_SCRIPT] = "Step by step, for scripts",
-		[COMMANDS_CARE] = "Looking and fixing",
-		[COMMANDS_ABOUT] = "About redlock",
+		[COMMANDS_COMMON] = "Common",
+		[COMMANDS_SCRIPT] = "Scripting",
+		[COMMANDS_ADMIN] = "Administration",
+		[COMMANDS_OTHER] = "Other",
 	};
 
 	return titles[group];
@@ -653,8 +653,7 @@ static int secret_in_sight(struct reading *r, const char *source)
 			      "configuration file");
 }
 
-/* Finds the row of this command, else the row of another command. */
-static const struct option_row *find_row(const struct reading *r, const char *name)
+const struct option_row *option_find(enum command command, const char *name)
 {
 	const struct option_row *found = NULL;
 
@@ -663,10 +662,15 @@ static const struct option_row *find_row(const struct reading *r, const char *na
 
 		if (!has_name(row, name, strlen(name)))
 			continue;
-		if (!found || option_is_of(row, r->s->command))
+		if (!found || option_is_of(row, command))
 			found = row;
 	}
 	return found;
+}
+
+static const struct option_row *find_row(const struct reading *r, const char *name)
+{
+	return option_find(r->s->command, name);
 }
 
 /* Reads --name, --name=value or --name value. Returns the number of words that were used, or -1. */

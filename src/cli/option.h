@@ -17,10 +17,10 @@
 #include "cli/settings.h"
 
 enum command_group {
-	COMMANDS_LOCK,
+	COMMANDS_COMMON,
 	COMMANDS_SCRIPT,
-	COMMANDS_CARE,
-	COMMANDS_ABOUT,
+	COMMANDS_ADMIN,
+	COMMANDS_OTHER,
 	COMMANDS_COUNT,
 };
 
@@ -28,7 +28,7 @@ enum command_group {
 enum command_flag {
 	TAKES_OPTIONS = 1, /* options first; else every argument is an operand */
 	TAKES_WORD = 2, /* at most one operand */
-	TAKES_KEYS = 4, /* any number of operands */
+	TAKES_WORDS = 4, /* any number of operands */
 	TAKES_COMMAND = 8, /* the operands are a command line; its options are left alone */
 	NEEDS_KEY = 16,
 };
@@ -41,6 +41,8 @@ struct command_row {
 	enum command_group group;
 	const char *operands;
 	const char *summary;
+	const char *common; /* names of options, separated by blanks */
+	const char *statuses; /* numbers, separated by blanks */
 	const char *examples;
 };
 
@@ -92,14 +94,14 @@ struct option_row {
 	size_t field; /* offset in struct settings */
 	unsigned env; /* a bit for each command that also reads REDLOCK_NAME */
 	const char *value; /* name of the value in --help, or NULL */
-	const char *help;
+	const char *help; /* --help without --all shows its first part, up to a semicolon */
 	const char *initial; /* the default as a text, or NULL */
 };
 
 extern const struct option_row option_rows[];
 extern const int option_rows_count;
 
-/* "Locks", ...: the heading of the group. */
+/* "Common", ...: the heading of the group. */
 const char *command_group_title(enum command_group group);
 
 /* "Naming the lock", ...: the heading of the group. */
@@ -110,6 +112,10 @@ const char *option_command_name(enum command command);
 
 /* Does the command have this option? */
 bool option_is_of(const struct option_row *row, enum command command);
+
+/* The option with that long name: the command's own, else another command's; NULL: there is none.
+ */
+const struct option_row *option_find(enum command command, const char *name);
 
 /* Does a value follow the option? */
 bool option_takes_value(const struct option_row *row);

@@ -99,7 +99,13 @@ static size_t text_column(void)
 	return width < NARROW ? TEXT_COLUMN_BELOW : TEXT_COLUMN;
 }
 
-static void add_option(const struct option_row *row)
+/* The length of the text, or of its first part. */
+static int part_of(const char *text, bool is_whole)
+{
+	return (int)(is_whole ? strlen(text) : strcspn(text, ";"));
+}
+
+static void add_option(const struct option_row *row, bool is_whole)
 {
 	char name[64], text[400];
 	size_t n = 0;
@@ -110,12 +116,18 @@ static void add_option(const struct option_row *row)
 		text_append(name, sizeof(name), &n, "%s", width < NARROW ? "" : "    ");
 	text_append(name, sizeof(name), &n, "--%s%s%s", row->name, row->value ? " " : "",
 		row->value ? row->value : "");
-	snprintf(text, sizeof(text), "%s%s%s%s", row->help, row->initial ? " [default: " : "",
-		row->initial ? row->initial : "", row->initial ? "]" : "");
+	snprintf(text, sizeof(text), "%.*s%s%s%s", part_of(row->help, is_whole), row->help,
+		row->initial ? " [default: " : "", row->initial ? row->initial : "",
+		row->initial ? "]" : "");
 	add_item(2, name, text_column(), text);
 }
 
-static void add_options(enum command command)
+static bool is_shown(const struct option_row *row, enum command command)
+{
+	return option_is_of(row, command) && row->kind != OPTION_SECRET;
+}
+
+static void add_all_options(const struct command_row *command)
 {
 	for (int group = 0; group < GROUP_COUNT; group++) {
 		bool is_empty = true;
@@ -123,13 +135,12 @@ static void add_options(enum command command)
 		for (int i = 0; i < option_rows_count; i++) {
 			const struct option_row *row = &option_rows[i];
 
-			if (row->group != (enum option_group)group || !option_is_of(row, command) ||
-				row->kind == OPTION_SECRET)
+			if (row->group != (enum option_group)group || !is_shown(row, command->id))
 				continue;
 			if (is_empty)
 				add("\n%s\n", option_group_title(row->group));
 			is_empty = false;
-			add_option(row);
+			add_option(row, true);
 		}
 	}
 	add("\n");
@@ -139,19 +150,57 @@ static void add_options(enum command command)
 		"on; and in a configuration file: see 'redlock help config'.");
 }
 
-static void add_status(int status, const char *text)
+/* Copies the next word of a list that is separated by blanks; returns the rest, or NULL at the
+ * end. */
+static const char *next_word(char word[40], const char *list)
 {
-	char number[8];
+	size_t len = strcspn(list, " ");
 
+	assert(len < 40);
+	snprintf(word, 40, "%.*s", (int)len, list);
+	return len > 0 ? list + len + strspn(list + len, " ") : NULL;
+}
+
+static void add_common_options(const struct command_row *command)
+{
+	const char *list = command->common;
+	char word[40], text[200];
+	int count = 0;
+
+	for (int i = 0; i < option_rows_count; i++)
+		count += is_shown(&option_rows[i], command->id);
+	add("\nCommon options\n");
+	while ((list = next_word(word, list)))
+		add_option(option_find(command->id, word), false);
+	add("\n");
+	snprintf(text, sizeof(text), "'redlock help %s --all' shows all %d options.", command->name,
+		count);
+	add_text(0, 0, text);
+}
+
+static void add_status(int status, bool is_whole)
+{
+	char number[8], text[200];
+	const char *meaning =
+		status > 128 ? "128 and a signal's number; the signal ended the command, or redlock"
+			     : "the command's own; redlock itself never ends with it";
+
+	for (int i = 0; i < status_rows_count; i++)
+		if (status_rows[i].number == status)
+			meaning = status_rows[i].meaning;
 	snprintf(number, sizeof(number), "%d", status);
+	snprintf(text, sizeof(text), "%.*s", part_of(meaning, is_whole), meaning);
 	add_item(2, number, 7, text);
 }
 
-static void add_statuses(void)
+static void add_statuses(const struct command_row *command, bool is_whole)
 {
-	add("\nExit status\n");
-	for (int i = 0; i < status_rows_count; i++)
-		add_status(status_rows[i].number, status_rows[i].meaning);
+	const char *list = command->statuses;
+	char word[40];
+
+	add("\nExit status%s\n", command->flags & TAKES_COMMAND ? ": that of COMMAND, or" : "");
+	while ((list = next_word(word, list)))
+		add_status(atoi(word), is_whole);
 }
 
 /* Examples are not wrapped: they must be fit to be copied. */
@@ -164,7 +213,7 @@ static void add_examples(const char *examples)
 	}
 }
 
-static void add_command(const struct command_row *row)
+static void add_command(const struct command_row *row, bool has_all)
 {
 	char title[100];
 
@@ -174,8 +223,11 @@ static void add_command(const struct command_row *row)
 	add_item(0, "", 2, row->summary);
 	if (!(row->flags & TAKES_OPTIONS))
 		return;
-	add_options(row->id);
-	add_statuses();
+	if (has_all)
+		add_all_options(row);
+	else
+		add_common_options(row);
+	add_statuses(row, has_all);
 	add_examples(row->examples);
 }
 
@@ -195,15 +247,15 @@ static void add_commands(enum command_group group)
 static void add_overview(void)
 {
 	add_text(0, 0,
-		"redlock runs commands under a lock that is held on a majority of Redis servers:");
+		"redlock runs a command while it holds a lock on a majority of Redis servers:");
 	add("\n  redlock run -k nightly --nodes 'redis://a redis://b redis://c' -- backup.sh\n");
 	for (int group = 0; group < COMMANDS_COUNT; group++)
 		add_commands((enum command_group)group);
 	add("\n");
 	add_text(0, 0,
-		"'redlock help COMMAND' shows its options and the exit statuses, 'redlock help "
-		"--OPTION' what an option does, and with which commands, 'redlock help STATUS' "
-		"what an exit status means.");
+		"'redlock help COMMAND' shows common options, exit statuses and examples, 'redlock "
+		"help COMMAND --all' all options, 'redlock help --OPTION' one option, 'redlock "
+		"help STATUS' the meaning of an exit status.");
 }
 
 static void add_places(const struct option_row *row)
@@ -222,15 +274,21 @@ static void add_places(const struct option_row *row)
 	add_item(0, "", text_column(), text);
 }
 
-int help_command(const char *name)
+int help_command(const char *name, bool has_all)
 {
 	const struct command_row *row = name ? command_find(name) : NULL;
 
 	begin(STDOUT_FILENO);
 	if (row)
-		add_command(row);
+		add_command(row, has_all);
 	else
 		add_overview();
+	for (int i = 0; !row && has_all && i < command_rows_count; i++) {
+		fputs(finished(), stdout);
+		begin(STDOUT_FILENO);
+		add("\n");
+		add_command(&command_rows[i], true);
+	}
 	return show();
 }
 
@@ -240,7 +298,7 @@ static int help_option(const char *word)
 	begin(STDOUT_FILENO);
 	for (int i = 0; i < option_rows_count; i++)
 		if (option_is_called(&option_rows[i], word)) {
-			add_option(&option_rows[i]);
+			add_option(&option_rows[i], true);
 			add_places(&option_rows[i]);
 		}
 	return show();
@@ -248,15 +306,8 @@ static int help_option(const char *word)
 
 static int help_status(int status)
 {
-	const char *text = status > 128
-				   ? "128 and a signal's number: it ended the command, or redlock"
-				   : "none of redlock's: the command ended with it";
-
 	begin(STDOUT_FILENO);
-	for (int i = 0; i < status_rows_count; i++)
-		if (status_rows[i].number == status)
-			text = status_rows[i].meaning;
-	add_status(status, text);
+	add_status(status, true);
 	return show();
 }
 
@@ -274,11 +325,24 @@ static int help_word(const char *word)
 	return usage_is_option(option) ? help_option(option) : usage_unknown_command(word);
 }
 
+bool help_wants_all(const char *word)
+{
+	return word && strcmp(word, "--all") == 0;
+}
+
 int cmd_help(struct settings *s)
 {
-	const char *word = s->operands[0];
+	const char *word = NULL;
+	bool has_all = false;
 
-	return word && !command_find(word) ? help_word(word) : help_command(word);
+	for (int i = 0; s->operands[i]; i++)
+		if (help_wants_all(s->operands[i]))
+			has_all = true;
+		else if (word)
+			return usage_unexpected(s->operands[i]);
+		else
+			word = s->operands[i];
+	return word && !command_find(word) ? help_word(word) : help_command(word, has_all);
 }
 
 void help_missing_command(void)
@@ -287,7 +351,7 @@ void help_missing_command(void)
 	add_overview();
 	add("\n");
 	log_text(LOG_ERRORS, finished());
-	log_say(LOG_ERRORS, "no command: what shall be done?");
+	log_say(LOG_ERRORS, "missing subcommand");
 }
 
 int help_version(void)

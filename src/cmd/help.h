@@ -9,8 +9,14 @@
 #ifndef CMD_HELP_H
 #define CMD_HELP_H
 
-/* name: of a subcommand; NULL: the overview of all of them. */
-int help_command(const char *name);
+#include <stdbool.h>
+
+/* name: of a subcommand; NULL: the overview of all of them. has_all: not only common options; with
+ * the overview, the pages of all subcommands follow. */
+int help_command(const char *name, bool has_all);
+
+/* Is it the word that asks for all options? */
+bool help_wants_all(const char *word);
 
 int help_version(void);
 

@@ -70,7 +70,7 @@ judge() {
 
 commands() { redlock help | sed -nE 's/^  (redlock )?([a-z]+) .*/\2/p' | sort -u; }
 # The options in 'redlock help COMMAND': "-k --key KEY", one per line.
-options() { redlock help "$1" | sed -nE 's/^  (-[a-zA-Z],|   ) (--[a-z-]+)( ([A-Za-z|]+))?(  .*)?$/\1 \2 \4/p' | tr -d ,; }
+options() { redlock help --all "$1" | sed -nE 's/^  (-[a-zA-Z],|   ) (--[a-z-]+)( ([A-Za-z|]+))?(  .*)?$/\1 \2 \4/p' | tr -d ,; }
 
 @test "the script of each shell is printed; an unknown shell is refused" {
 	cmp "$T/redlock.bash" "$here/../../completions/redlock.bash"
@@ -97,7 +97,7 @@ hint: there is a script for bash, zsh and fish" completion $'t\ncsh'
 	exactly 'redlock ' $(commands)
 	exactly 'redlock co' completion config
 	exactly 'redlock --' --help --version
-	exactly 'redlock help --' $(for command in $(commands); do options "$command"; done | grep -oE -- '--[a-z-]+')
+	exactly 'redlock help --' --all $(for command in $(commands); do options "$command"; done | grep -oE -- '--[a-z-]+')
 	for command in $(commands | grep -vx help); do
 		exactly "redlock $command -" $(options "$command" | grep -oE -- '^-.| --[a-z-]+|^--[a-z-]+')
 	done
@@ -142,6 +142,7 @@ hint: there is a script for bash, zsh and fish" completion $'t\ncsh'
 	exactly 'redlock completion zsh ' ''
 	exactly 'redlock help r' release run
 	exactly 'redlock help run ' ''
+	exactly 'redlock help run --' --all
 	exactly 'redlock help --ttl ' ''
 	exactly 'redlock version ' ''
 	exactly 'redlock frobnicate ' ''

@@ -16,7 +16,7 @@
 	grep -q '^apt-get .* && make demo$' README.md
 	# every option in README is one of redlock's, except in Install, which has other programs' options
 	for command in $("$REDLOCK_BUILD/redlock" help | sed -nE 's/^  ([a-z]+)  .*/\1/p'); do
-		"$REDLOCK_BUILD/redlock" help "$command"
+		"$REDLOCK_BUILD/redlock" help --all "$command"
 	done > "$BATS_TEST_TMPDIR/help"
 	for option in $(sed '/^## Install/,/^## Use/d' README.md | grep -oE -- '--[a-z][a-z-]+' | sort -u); do
 		case $option in --no-install-recommends) continue ;; esac

@@ -109,7 +109,7 @@ runs() {
 @test "the page has all that --help has of a subcommand, and the other way round" {
 	as_shown redlock.1 > "$T/page"
 	for name in run hold doctor gate; do
-		redlock help "$name" | grep -oE '^  (-.,|   ) --[a-z-]+' | grep -oE -- '--[a-z-]+' | sort > "$T/help"
+		redlock help "$name" --all | grep -oE '^  (-.,|   ) --[a-z-]+' | grep -oE -- '--[a-z-]+' | sort > "$T/help"
 		{
 			sed -n "/GENERATED man-names $name\$/,/END GENERATED/s/^\.Fl \(-[a-z-]*\).*/-\1/p" "$T/page"
 			[ "$name" = gate ] || sed -n '/GENERATED man-common/,/END GENERATED/s/^\.Fl \(-[a-z-]*\).*/-\1/p' "$T/page"

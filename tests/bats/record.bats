@@ -532,7 +532,7 @@ prints() {
 	[ "${#lines[@]}" -eq 1 ]
 	echo "$output" >> "$T/documents"
 }
-takes_json() { redlock help "$1" 2> "$T/err" | grep -q -e --json; }
+takes_json() { redlock help "$1" --all 2> "$T/err" | grep -q -e --json; }
 
 @test "--json and --record: numbers are integers, in the units that their names end in" {
 	export XDG_RUNTIME_DIR=$T/runtime

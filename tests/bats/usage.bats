@@ -55,8 +55,8 @@ refused() {
 @test "no subcommand: all of them are listed, on stderr" {
 	run -64 --separate-stderr redlock
 	[ "$output" = "" ]
-	[ "${stderr_lines[-1]}" = "redlock: no command: what shall be done?" ]
-	[ "${stderr%??redlock: no command*}" = "$(redlock help)" ]
+	[ "${stderr_lines[-1]}" = "redlock: missing subcommand" ]
+	[ "${stderr%??redlock: missing subcommand*}" = "$(redlock help)" ]
 	for command in run acquire extend release check wait hold status break gate doctor config help version; do
 		[[ "$stderr" == *"  $command "* ]]
 	done
@@ -93,13 +93,13 @@ refused() {
 	[ "$(redlock help wait | head -1)" = "redlock wait [options] -k KEY" ]
 	for number in 0 1 64 69 75 76 78 79 124 125 126 127; do
 		run -0 redlock help $number
-		[[ "$(redlock help run)" == *"$output"* ]]
+		[[ "$(redlock help --all)" == *"$output"* ]]
 		[[ "$output" == "  $number "* ]]
 	done
 	run -0 redlock help 143
-	[ "$output" = "  143  128 and a signal's number: it ended the command, or redlock" ]
+	[ "$output" = "  143  128 and a signal's number; the signal ended the command, or redlock" ]
 	run -0 redlock help 3
-	[ "$output" = "  3    none of redlock's: the command ended with it" ]
+	[ "$output" = "  3    the command's own; redlock itself never ends with it" ]
 	refused 64 "redlock: unknown command '256'" help 256
 }
 
@@ -178,9 +178,8 @@ refused() {
 @test "break takes one key, and its help says so; the same key twice is one" {
 	run -0 redlock help break
 	[[ "$output" == *"-k, --key KEY "*"name of the lock"* ]]
-	[[ "$output" != *"several"* ]]
-	run -0 redlock help run
-	[[ "$output" == *"repeat it for"*"several"* ]]
+	[[ "$(COLUMNS=100 redlock help --all break | tr -s ' \n' ' ')" != *"repeat it for several"* ]]
+	[[ "$(COLUMNS=100 redlock help --all run | tr -s ' \n' ' ')" == *"repeat it for several"* ]]
 	says 0 '' "redlock: 'one' is free
 redlock: there is nothing to remove" break -k one -k one
 }
@@ -271,8 +270,8 @@ redlock: there is nothing to remove" break -k one -k one
 		[ ! -s "$T/err" ]
 	done
 	[[ "$(redlock version)" =~ ^redlock\ [0-9]+\.[0-9]+\.[0-9]+$ ]]
-	redlock help run > "$T/out"
-	for option in --key --ttl --wait --no-wait --conflict-exit-code --nodes --command --verbose; do
+	redlock help run --all > "$T/out"
+	for option in --key --ttl --wait --no-wait --conflict-exit-code --nodes --drift-factor --command --verbose; do
 		file_has "$T/out" "$option"
 	done
 	for status in 64 69 75 78 79 125 126 127; do
@@ -283,7 +282,7 @@ redlock: there is nothing to remove" break -k one -k one
 # The help pages, one after the other, at that width; without the examples, which are there to be copied.
 pages() { sed -E 's/\r$//; /^Examples$/,/^redlock /{ /^redlock /!d }; /^  redlock run -k nightly /d'; }
 widest() { awk 'length($0) > most { most = length($0) } END { print most + 0 }'; }
-ALL_PAGES='for page in "" $($R help | sed -nE "s/^  ([a-z]+)  .*/\1/p") --key --log; do $R help $page; done'
+ALL_PAGES='for page in "" $($R help | sed -nE "s/^  ([a-z]+)  .*/\1/p") --key --log; do $R help $page; $R help $page --all; done'
 
 @test "help fits the terminal: 40, 80 and 100 columns, and no line is longer" {
 	for width in 40 80 100; do
@@ -319,7 +318,7 @@ ALL_PAGES='for page in "" $($R help | sed -nE "s/^  ([a-z]+)  .*/\1/p") --key --
 
 @test "help of an option: its effect, its subcommands, and its environment variable" {
 	run -0 redlock help --ttl
-	is_like "$output" "  -t, --ttl D *lock lifetime*[(]run, acquire, *REDLOCK_TTL)"
+	is_like "$output" "  -t, --ttl D *lock lifetime*[(]run, doctor, acquire, *REDLOCK_TTL)"
 	[ "$(redlock help -t)" = "$output" ]
 	[ "$(redlock help --ttl=5s)" = "$output" ]
 	run -0 redlock help --fence
@@ -328,6 +327,34 @@ ALL_PAGES='for page in "" $($R help | sed -nE "s/^  ([a-z]+)  .*/\1/p") --key --
 	refused 64 "redlock: unknown option '--password'" help --password
 	[ "${lines[1]}" = "hint: did you mean --password-file? See 'redlock help'" ]
 	run -125 bash -c "'$REDLOCK_BUILD/redlock' help --ttl > /dev/full"
+}
+
+@test "help has two sizes: what is common fits a screen, and --all has the rest" {
+	for command in $(sed -nE 's/^COMMAND\([A-Z]+, "([a-z]+)", .*TAKES_OPTIONS.*/\1/p' "$BATS_TEST_DIRNAME/../../src/cli/commands.def"); do
+		redlock help "$command" > "$T/common"
+		redlock help "$command" --all > "$T/all"
+		lines=$(wc -l < "$T/common")
+		echo "$command: $lines"
+		[ "$lines" -ge 24 ] && [ "$lines" -le 50 ]
+		file_has "$T/common" "^Exit status"
+		file_has "$T/common" "^Examples"
+		# the number of options is that of the other page, and each option stands there, too
+		file_has "$T/common" "^'redlock help $command --all' shows all $(grep -cE '^  (-.,|   ) --' "$T/all") options[.]$"
+		not grep -vxFf <(grep -oE '^  (-.,|   ) --[a-z-]+' "$T/all") <(grep -oE '^  (-.,|   ) --[a-z-]+' "$T/common")
+		[ "$(redlock help --all "$command")" = "$(cat "$T/all")" ]
+		[ "$(redlock "$command" --help --all)" = "$(cat "$T/all")" ]
+		[ "$(redlock "$command" -h)" = "$(cat "$T/common")" ]
+	done
+	# run has more options than a screen has lines
+	[ "$(redlock help run --all | wc -l)" -gt 100 ]
+	[ "$(redlock help | grep -oE '^  [a-z]+  ' | head -4 | xargs)" = "run status doctor sandbox" ]
+	[ "$(redlock help | grep -E '^[A-Z][a-z]+$' | xargs)" = "Common Scripting Administration Other" ]
+	# without a subcommand: the overview, then the page of each subcommand
+	redlock help --all > "$T/all"
+	redlock help | cmp - <(head -n "$(redlock help | wc -l)" "$T/all")
+	[ "$(grep -c '^redlock [a-z]' "$T/all")" -ge 16 ]
+	refused 64 "redlock: unexpected argument 'more'" help --all run more
+	refused 64 "redlock: unknown option '--all'" --all
 }
 
 # alone CMD...: with its own loopback, without a listener, and without configured nodes.

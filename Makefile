@@ -321,6 +321,18 @@ try: $(B)/redlock
 pictures: $(B)/redlock
 	$(Q)scripts/pictures $(B)/redlock docs/pictures
 
+# The manual pages as HTML, with the pictures, in build/html. References to other pages lead to Debian's.
+HTML_STYLE = body { max-width: 52em; margin: 1em auto; padding: 0 1em; font-family: sans-serif } img { max-width: 100% }
+html:
+	$(Q)rm -rf $(B)/html && mkdir -p $(B)/html && cp docs/pictures/*.svg $(B)/html
+	$(Q)set -e; cd man; for page in *.[1-9]; do \
+		mandoc -T html -O 'toc,man=%N.%S.html;https://manpages.debian.org/%N.%S' $$page > $(abspath $(B))/html/$$page.html; \
+	done
+	$(Q)sed -i -e 's|</head>|<style>$(HTML_STYLE)</style></head>|' \
+		-e '/^<h2.* id="redlock_run"/,/<.h2>/s|</h2>|&<img src="terminal.svg" alt="run, wait, status">|' \
+		-e '/^<h2.* id="Terminating/,/<.h2>/s|</h2>|&<img src="timeline.svg" alt="time line of a lock">|' $(B)/html/*.html
+	@echo $(B)/html/redlock.1.html
+
 # README's commands in fresh minimal systems of Debian 12 and 13 (DEBIAN=13: one), by debootstrap, as root: an hour.
 # ONLY=Install: the package installed, upgraded and removed.
 pristine:
@@ -366,4 +378,4 @@ clean:
 	rm -rf build
 
 .PHONY: all gen gen-check check check-rest check-all check-suite check-fast check-musl check-arm64 check-san check-tsan check-valgrind check-faults check-mutants check-part interop cover check-built \
-	lint fmt fmt-check tidy fuzz sim sim-soak torture storm model bench losses numbers rivals extensions demo try pictures pristine install uninstall dist release check-release clean
+	lint fmt fmt-check tidy fuzz sim sim-soak torture storm model bench losses numbers rivals extensions demo try pictures html pristine install uninstall dist release check-release clean

@@ -66,6 +66,26 @@ runs() {
 	[ "$(ls "$PAGES")" = $'redlock-config.5\nredlock.1\nredlock.7' ]
 }
 
+@test "make html: the pages as HTML, with their pictures, and no link leads nowhere" {
+	local page target
+	run -0 make -s -C "$BATS_TEST_DIRNAME/../.." html B="$T/build"
+	cd "$T/build/html"
+	[ "$(ls *.html)" = $'redlock-config.5.html\nredlock.1.html\nredlock.7.html' ]
+	grep -q '<img src="terminal.svg"' redlock.1.html
+	grep -q '<img src="timeline.svg"' redlock.7.html
+	for page in *.html; do
+		grep -oE '(href|src)="[^":]+"' "$page" | sed 's/^[a-z]*="//; s/"$//' | sort -u | while IFS= read -r target; do
+			case $target in
+			'#'*) grep -qF "id=\"${target#'#'}\"" "$page" || echo "$page: $target" ;;
+			*) [ -e "$target" ] || echo "$page: $target" ;;
+			esac
+		done
+	done > "$T/missing"
+	cat "$T/missing"
+	[ ! -s "$T/missing" ]
+	grep -q 'href="redlock.7.html"' redlock.1.html
+}
+
 @test "pages refer to existing pages and sections" {
 	sed -n 's/^\.\(Pq \)\{0,1\}Xr \([a-z-]*\) \([0-9]\).*/\2.\3/p' "$PAGES"/* | sort -u > "$T/wanted"
 	diff "$T/wanted" <({ ls "$PAGES" && printf '%s\n' cron.8 flock.1 flock.2 ps.1 redis-cli.1 redis-server.1 syslog.3 timeout.1; } | sort)

@@ -876,6 +876,22 @@ static int set_flag(
 	return 0;
 }
 
+/* `extend` of the environment's lock keeps that lock's TTL. */
+static int read_ttl_of_env(struct reading *r, char *const envp[])
+{
+	const char *value = find_env(envp, "REDLOCK_TTL_MS");
+	long ms;
+
+	if (r->s->command != COMMAND_EXTEND || !value || !is_token_of_env(r, envp) ||
+		option_source(r->s, FIELD(ttl))->kind == SOURCE_LINE)
+		return 0;
+	if (!text_number(value, 1, DURATION_MAX / USEC_MSEC, &ms))
+		return bad_value(r, "REDLOCK_TTL_MS", value, "is not a number of milliseconds");
+	r->s->ttl = ms * USEC_MSEC;
+	r->s->source[find_row(r, "ttl") - option_rows] = r->source;
+	return 0;
+}
+
 static int read_env(struct reading *r, char *const envp[])
 {
 	r->source.kind = SOURCE_ENV;
@@ -907,7 +923,7 @@ static int read_env(struct reading *r, char *const envp[])
 		if (rc < 0)
 			return -1;
 	}
-	return 0;
+	return read_ttl_of_env(r, envp);
 }
 
 /* Are the operands the arguments of another program? */

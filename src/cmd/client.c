@@ -394,7 +394,7 @@ void client_print(const struct client *c, long background_pid)
 {
 	const struct lock *lock = &c->session.lock;
 	const struct settings *s = c->settings;
-	char id[TOKEN_ID_LEN + 1], pid[24], fence[24], keys[24], slot[24], limit[24];
+	char id[TOKEN_ID_LEN + 1], pid[24], fence[24], keys[24], slot[24], limit[24], ttl[24];
 	char held[CLIENT_HELD_MAX];
 	bool has_slots = policy_has_slots(&lock->policy);
 	struct json j;
@@ -405,6 +405,7 @@ void client_print(const struct client *c, long background_pid)
 	snprintf(fence, sizeof(fence), "%lld", (long long)lock->tenure.fence);
 	snprintf(slot, sizeof(slot), "%ld", client_slot(c));
 	snprintf(limit, sizeof(limit), "%ld", s->limit);
+	snprintf(ttl, sizeof(ttl), "%lld", (long long)(s->ttl / USEC_MSEC));
 	switch ((enum format)s->format) {
 	case FORMAT_PLAIN:
 		print_line("%s%s%s%s%s%s%s", id, has_slots ? "#" : "", has_slots ? slot : "",
@@ -422,6 +423,7 @@ void client_print(const struct client *c, long background_pid)
 			print_env("REDLOCK_SLOT", slot);
 		}
 		print_env("REDLOCK_TOKEN", id);
+		print_env("REDLOCK_TTL_MS", ttl);
 		snprintf(held, sizeof(held), "%s%s%s", id, c->outer[0] ? " " : "", c->outer);
 		print_env("REDLOCK_HELD", held);
 		if (background_pid)

@@ -181,7 +181,7 @@ static void build_trial(struct request *r, enum trial trial, const struct visit 
 		request_acquire(r, &lock, &(struct acquire_args){.ttl = ttl});
 		break;
 	case TRIAL_EXTEND:
-		request_extend(r, &lock, ttl, false);
+		request_extend(r, &lock, &(struct extend_args){.ttl = ttl});
 		break;
 	case TRIAL_LOOK:
 		request_look(r, &lock, &(struct look_args){0});

@@ -84,7 +84,8 @@ static void build_question(struct request *r, const struct settings *s)
 	const struct lock_ref lock = lock_of(s, s->token);
 
 	if (s->command == COMMAND_EXTEND)
-		request_extend(r, &lock, s->ttl, false);
+		request_extend(
+			r, &lock, &(struct extend_args){.ttl = s->ttl, .never_shortens = true});
 	else if (s->command == COMMAND_RELEASE)
 		build_release(r, s);
 	else
@@ -152,10 +153,7 @@ static usec validity(const struct query *query, const struct settings *s)
 
 	if (s->command == COMMAND_RELEASE || tally_ownership(t) != OWNERSHIP_OWNED)
 		return 0;
-	if (s->command == COMMAND_CHECK)
-		return tally_time_left(t, (int)s->drift_permille, clock_now());
-	return usec_max(
-		0, t->began + s->ttl - policy_drift(s->ttl, (int)s->drift_permille) - clock_now());
+	return tally_time_left(t, (int)s->drift_permille, clock_now());
 }
 
 /*

@@ -110,7 +110,8 @@ static void build_request(struct session *s, const struct action *a, struct requ
 			});
 		break;
 	case OP_EXTEND:
-		request_extend(r, &ref, policy->ttl, policy->is_shared);
+		request_extend(r, &ref,
+			&(struct extend_args){.ttl = policy->ttl, .is_shared = policy->is_shared});
 		break;
 	case OP_UNDO:
 		request_undo(r, &ref, policy->node_timeout, &guard);

@@ -117,11 +117,12 @@ void request_repair(struct request *r, const struct lock_ref *lock, const struct
 	build_acquire(r, OP_REPAIR, lock, args);
 }
 
-void request_extend(struct request *r, const struct lock_ref *lock, usec ttl, bool is_shared)
+void request_extend(struct request *r, const struct lock_ref *lock, const struct extend_args *args)
 {
 	begin_script(r, OP_EXTEND, lock);
-	push_ms(r, ttl);
-	push(r, is_shared ? FLAG_SHARED : "");
+	push_ms(r, args->ttl);
+	push_text(r, "%s%s", args->is_shared ? FLAG_SHARED : "",
+		args->never_shortens ? FLAG_KEEPS : "");
 	push_slots(r, lock);
 }
 

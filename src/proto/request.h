@@ -73,6 +73,13 @@ struct acquire_args {
 	struct guard_args guard;
 };
 
+struct extend_args {
+	usec ttl;
+	bool is_shared; /* as a reader */
+	bool never_shortens; /* a key that lasts longer keeps its time: another process relies on
+				it */
+};
+
 struct look_args {
 	bool is_shared; /* as one that would be a reader */
 	bool is_fair; /* as one that would not overtake waiters */
@@ -105,7 +112,7 @@ void request_acquire(
 	struct request *r, const struct lock_ref *lock, const struct acquire_args *args);
 void request_repair(
 	struct request *r, const struct lock_ref *lock, const struct acquire_args *args);
-void request_extend(struct request *r, const struct lock_ref *lock, usec ttl, bool is_shared);
+void request_extend(struct request *r, const struct lock_ref *lock, const struct extend_args *args);
 void request_undo(struct request *r, const struct lock_ref *lock, usec reserve_time,
 	const struct guard_args *guard);
 void request_hand_off(
@@ -150,6 +157,7 @@ const char *request_queue_suffix(char dst[QUEUE_SUFFIX_MAX], int slots);
 #define FLAG_FAIR "f" /* ACQUIRE, LOOK: not ahead of waiters */
 #define FLAG_OVERRIDE "o" /* ACQUIRE, LOOK: as if no other client waited */
 #define FLAG_NUMBER "n" /* ACQUIRE: with a fencing number */
+#define FLAG_KEEPS "k" /* EXTEND: never shortens the time of a key */
 #define FLAG_LEAVES "l" /* HAND_OFF: the client did not use the reservation that it got */
 #define FLAG_GIVES_UP "g" /* HAND_OFF: it never held the lock */
 #define FLAG_BREAKS "b" /* HAND_OFF: delete the key of any holder that has this value */

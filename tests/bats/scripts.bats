@@ -83,7 +83,7 @@ extend_at_last() {
 }
 
 @test "acquire --format env: for the shell's eval, and the next subcommands need no options" {
-	says 0 "unset REDLOCK_LIMIT REDLOCK_SLOT REDLOCK_KEEPER REDLOCK_FENCE?export REDLOCK_KEY='job'?export REDLOCK_KEYS='1'?export REDLOCK_TOKEN='*'" '' acquire --format env -k job
+	says 0 "unset REDLOCK_LIMIT REDLOCK_SLOT REDLOCK_KEEPER REDLOCK_FENCE?export REDLOCK_KEY='job'?export REDLOCK_KEYS='1'?export REDLOCK_TOKEN='*'?export REDLOCK_TTL_MS='30000'?export REDLOCK_HELD='*'" '' acquire --format env -k job
 	eval "$output"
 	[ "$REDLOCK_KEY" = job ]
 	says 0 '' '' extend -t 1h
@@ -198,11 +198,59 @@ extend_at_last() {
 	acquire
 	says 0 '' '' extend -k job --token "$TOKEN" -t 10m
 	for i in 1 2 3; do eventually lasts $i 590000 600000; done
-	says 0 '' "redlock: extended 'job'" extend -v -k job --token "$(node 1 get job)" -t 5m
-	for i in 1 2 3; do eventually lasts $i 290000 300000; done
-	says 0 '*' '' extend --json -k job --token "$TOKEN" -t 100s
-	json '.command == "extend" and .outcome == "extended" and .status == 0 and .valid_ms > 60000 and .valid_ms < 90000'
-	for i in 1 2 3; do eventually lasts $i 60000 100000; done
+	says 0 '' "redlock: extended 'job'" extend -v -k job --token "$(node 1 get job)" -t 15m
+	for i in 1 2 3; do eventually lasts $i 890000 900000; done
+	says 0 '*' '' extend --json -k job --token "$TOKEN" -t 20m
+	json '.command == "extend" and .outcome == "extended" and .status == 0 and .valid_ms > 1000000 and .valid_ms < 1080000'
+	for i in 1 2 3; do eventually lasts $i 1190000 1200000; done
+}
+
+@test "extend: a shorter TTL shortens no lock" {
+	acquire -t 10m
+	says 0 '*' '' extend --json -k job --token "$TOKEN" -t 60s
+	json '.outcome == "extended" and .valid_ms > 500000'
+	for i in 1 2 3; do lasts $i 500000 600000; done
+	# a node that lost the key gets it back, and the others keep their time
+	node 1 del job > "$T/set"
+	extends_and() { redlock extend -k job --token "$TOKEN" -t 60s && "$@"; }
+	eventually extends_and held_on job 3
+	for i in 2 3; do lasts $i 400000 600000; done
+	# several keys: each of them
+	token=$(redlock acquire -k a -k b -t 10m)
+	redlock extend -k b --token "$token" -t 1h
+	redlock extend -k a -k b --token "$token" -t 30m
+	longer_than() { [ "$(node 1 pttl "$1")" -gt "$2" ]; }
+	eventually longer_than a 1700000
+	eventually longer_than b 3500000
+	# a reader among readers
+	reader=$(redlock acquire --shared -k read -t 10m)
+	redlock extend -k read --token "$reader" -t 60s
+	says 0 8m '' check -k read --token "$reader"
+}
+
+@test "extend in the command of a run: no other command starts before the run has ended" {
+	export PATH=$REDLOCK_BUILD:$PATH
+	mkfifo "$T/go"
+	in_background "$T/out" run -k job "${LONG[@]}" -- sh -c 'redlock extend --ttl 60s && redlock extend && echo extended && read -r _ < "$1"' - "$T/go"
+	eventually file_has "$T/out" extended
+	for i in 1 2 3; do lasts $i 500000 600000; done
+	says 75 '' "redlock: 'job' is busy: held by *, 9m left" run -n -k job -- true
+	echo > "$T/go"
+	ended_with 0
+}
+
+@test "extend without --ttl: the TTL of the lock in the environment" {
+	eval "$(redlock acquire --format env -k job -t 10m)"
+	[ "$REDLOCK_TTL_MS" = 600000 ]
+	for i in 1 2 3; do node $i pexpire job 300000; done > "$T/set"
+	REDLOCK_TTL=70s redlock extend
+	for i in 1 2 3; do eventually lasts $i 590000 600000; done
+	# not that of another lock
+	other=$(redlock acquire -k other -t 40s)
+	redlock extend -k other --token "$other"
+	[ "$(node 1 pttl other)" -le 40000 ]
+	REDLOCK_TTL_MS=5s says 64 '' "redlock: REDLOCK_TTL_MS '5s' is not a number of milliseconds?hint: *" extend
+	REDLOCK_TTL_MS=5s says 0 '' '' extend --ttl 20m
 }
 
 @test "extend: expired, held by another client, unknown" {

@@ -221,7 +221,9 @@ static void draw_call(struct step *s)
 	if (op == OP_ACQUIRE || op == OP_REPAIR)
 		draw_acquire(r, op, &lock, s->ttl);
 	else if (op == OP_EXTEND)
-		request_extend(r, &lock, s->ttl, is_shared);
+		request_extend(r, &lock,
+			&(struct extend_args){
+				.ttl = s->ttl, .is_shared = is_shared, .never_shortens = next(2)});
 	else if (op == OP_UNDO)
 		request_undo(r, &lock, s->ttl, &guard);
 	else if (op == OP_HAND_OFF)

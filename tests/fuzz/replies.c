@@ -156,7 +156,7 @@ static void build(struct request *r, enum op op)
 		request_repair(r, &lock, &(struct acquire_args){0});
 		break;
 	case OP_EXTEND:
-		request_extend(r, &lock, 0, false);
+		request_extend(r, &lock, &(struct extend_args){0});
 		break;
 	case OP_UNDO:
 		request_undo(r, &lock, 0, &guard);

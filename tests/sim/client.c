@@ -209,6 +209,34 @@ static void check_validity(const struct client *c)
 			last, world.nodes);
 }
 
+/* The command extends the lock by its id, with the shortest TTL: no key lasts shorter afterwards.
+ */
+static void extend_from_outside(const struct client *c)
+{
+	static struct resp resp;
+	char id[TOKEN_ID_LEN + 1];
+	struct request request;
+
+	snprintf(id, sizeof(id), "%.40s", c->session.token);
+	request_extend(&request,
+		&(struct lock_ref){
+			.keys = &ONE_KEY("k"),
+			.slot = c->session.lock.stamp.slot,
+			.token = id,
+		},
+		&(struct extend_args){.ttl = USEC_MSEC, .never_shortens = true});
+	for (int i = 0; i < world.nodes; i++) {
+		struct sim_node *n = &world.node[i];
+		usec before = node_token_ends(n, slot_of(c), c->session.token);
+
+		if (n->down || world.now < n->paused_until)
+			continue;
+		node_serve(n, &request, &resp);
+		if (node_token_ends(n, slot_of(c), c->session.token) < before)
+			breach("extend", "c%d's command shortens its key on n%d", c->id, i);
+	}
+}
+
 static void check_exclusion(const struct client *c)
 {
 	int holders = 0;
@@ -394,6 +422,9 @@ static void keep(struct client *c)
 		if (c->paused_until != stopped_until || draw_percent(2))
 			extend(c);
 		stopped_until = c->paused_until;
+		/* Not drawn. */
+		if ((world.seed + c->section_id) % 4 == 0)
+			extend_from_outside(c);
 		if (lock->tenure.valid_until != valid_until && lock_state(lock) == LOCK_HELD) {
 			valid_until = c->deadline.valid_until = lock->tenure.valid_until;
 			trace("c%d extended", c->id);

@@ -812,12 +812,18 @@ static void put(const struct run *run, const char *token, int64_t ttl)
 	run->l->ends = node_msec(run->n) + ttl;
 }
 
-static void prolong(const struct run *run, int64_t ttl)
+/* Returns how long the key, or the reader's entry, lasts now. */
+static int64_t prolong(const struct run *run, int64_t ttl, bool keeps)
 {
+	int64_t left = run->mine ? run->mine->ends - node_msec(run->n) : pttl(run);
+
+	if (keeps && left > ttl)
+		ttl = left;
 	if (run->mine)
 		enlist(run, run->mine->token, ttl);
 	else
 		run->l->ends = node_msec(run->n) + ttl;
+	return ttl;
 }
 
 /* Returns true if the key is gone now. */
@@ -874,7 +880,7 @@ static void acquire(struct run *run)
 	if (has_flag(run, FLAG_NUMBER))
 		set(run, REPLY_FENCE, run->l->fence);
 	if (run->value[0]) {
-		prolong(run, ttl);
+		prolong(run, ttl, true);
 	} else {
 		put(run, arg(run, "token"), ttl);
 		run->l->reserved.id[0] = '\0';
@@ -1103,7 +1109,7 @@ static void extend(struct run *run)
 
 	if (is_loss(run))
 		return;
-	prolong(run, ttl);
+	ttl = prolong(run, ttl, has_flag(run, FLAG_KEEPS));
 	record_limit(run, ttl, false);
 	report_waiters(run);
 	set_text(run, REPLY_RUN_ID, run->n->run_id);

@@ -84,11 +84,14 @@ TEST(request_of_a_holder)
 {
 	struct request r;
 
-	request_extend(&r, &some_lock, 1500 * USEC_MSEC + 1, false);
+	request_extend(&r, &some_lock, &(struct extend_args){.ttl = 1500 * USEC_MSEC + 1});
 	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "1500", "", "0");
 	EXPECT_AS_MANY_AS_NAMED(&r);
-	request_extend(&r, &some_lock, USEC_MSEC, true);
+	request_extend(&r, &some_lock, &(struct extend_args){.ttl = USEC_MSEC, .is_shared = true});
 	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "1", "s", "0");
+	request_extend(
+		&r, &some_lock, &(struct extend_args){.ttl = USEC_MSEC, .never_shortens = true});
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "1", "k", "0");
 	request_fence(&r, &some_lock, 42);
 	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "42");
 	EXPECT_AS_MANY_AS_NAMED(&r);

@@ -45,7 +45,7 @@ end
 reply[REPLY_FENCE] = number
 for i, key in ipairs(KEYS) do
 	if value[i] then
-		extend(i, ttl)
+		extend(i, ttl, true)
 	else
 		put(i, ttl)
 		try('DEL', reserved_key(key))

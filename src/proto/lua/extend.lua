@@ -1,4 +1,6 @@
--- extend: sets a new TTL if the client holds all keys; changes nothing otherwise.
+-- extend: sets a new TTL if the client holds all keys; changes nothing otherwise. Replies how long the
+-- keys last now.
+-- Flags: FLAG_SHARED and FLAG_KEEPS (proto/request.h).
 
 local token, ttl, flags, slots = unpack(ARGV)
 local held_ids = ''
@@ -11,10 +13,11 @@ local no = read_keys() or loss()
 if no then
 	return no
 end
+local left = math.huge
 for i = 1, #KEYS do
-	extend(i, ttl)
+	left = min(left, extend(i, ttl, has(FLAG_KEEPS)))
 end
-record_limit(ttl)
+record_limit(left)
 report_waiters()
 reply[REPLY_RUN_ID] = run_id
-return answer(CODE_YES, tonumber(ttl))
+return answer(CODE_YES, left)

@@ -119,12 +119,15 @@ local function put(i, ms)
 	enlist(i, token, ms)
 end
 
-local function extend(i, ms)
+-- Extends the client's own key; never shortens it if `keeps`. Returns how long it lasts now.
+local function extend(i, ms, keeps)
+	ms = keeps and max(ms, time_left(i)) or tonumber(ms)
 	if mine[i] then
 		enlist(i, mine[i], ms)
 	else
 		call('PEXPIRE', KEYS[i], ms)
 	end
+	return ms
 end
 
 -- Deletes the key, or removes the client from its readers. Returns whether the key is gone.

@@ -40,7 +40,7 @@ _redlock_command break '[options] -k KEY' 'end a lock and its holder'\''s comman
 _redlock_command config '[options]' 'show all settings that '\''redlock run'\'' would use, and the source of each'
 _redlock_command completion 'bash|zsh|fish' 'print the completion script for a shell'
 _redlock_command help '[--all] [COMMAND|--OPTION|STATUS]' 'show help on redlock, a subcommand, an option or an exit status'
-_redlock_command version '' 'show the version'
+_redlock_command version '' 'show the versions of redlock and its libraries, and whether it supports TLS'
 # END GENERATED
 
 # BEGIN GENERATED shell-options

@@ -8,6 +8,8 @@
 #include "cmd/commands.h"
 #include "cmd/print.h"
 #include "cmd/usage.h"
+#include "io/conn.h"
+#include "io/tls.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -356,7 +358,13 @@ void help_missing_command(void)
 
 int help_version(void)
 {
-	printf("redlock %s\n", REDLOCK_VERSION);
+	char libc[40];
+
+	/* musl has no version that a program can ask for. */
+	if (confstr(_CS_GNU_LIBC_VERSION, libc, sizeof(libc)) == 0)
+		snprintf(libc, sizeof(libc), "not glibc");
+	printf("redlock %s\nTLS: %s\nhiredis: %s\nlibc: %s\n", REDLOCK_VERSION, tls_version(),
+		conn_hiredis_version(), libc);
 	return print_finish();
 }
 

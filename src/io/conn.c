@@ -36,6 +36,14 @@
 /* The time that a busy server may take to read the last request. */
 #define LAST_REQUEST_TIME USEC_SEC
 
+#define STRING(x) #x
+#define STRING_OF(x) STRING(x)
+
+const char *conn_hiredis_version(void)
+{
+	return STRING_OF(HIREDIS_MAJOR) "." STRING_OF(HIREDIS_MINOR) "." STRING_OF(HIREDIS_PATCH);
+}
+
 /* ---- the reader: replies into struct resp, without allocating ---- */
 
 static void begin(struct resp *resp)

@@ -84,6 +84,9 @@ struct conn {
 	int pending_count;
 };
 
+/* Returns the version of hiredis. */
+const char *conn_hiredis_version(void);
+
 /* The node and its addresses must outlive the connection. */
 void conn_init(struct conn *c, const struct node *node, struct addresses *addresses);
 

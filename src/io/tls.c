@@ -7,6 +7,11 @@
 
 #ifdef WITHOUT_TLS
 
+const char *tls_version(void)
+{
+	return "no (built with WITH_TLS=no)";
+}
+
 int tls_prepare(const struct tls_settings *s, const struct node *node, struct err *e)
 {
 	(void)s;
@@ -108,6 +113,12 @@ void tls_free(struct tls *t)
 /* The library to which these headers belong. */
 #define STRING(x) #x
 #define STRING_OF(x) STRING(x)
+
+const char *tls_version(void)
+{
+	return "yes (OpenSSL " STRING_OF(OPENSSL_SHLIB_VERSION) ")";
+}
+
 #define LIBRARY "libssl.so." STRING_OF(OPENSSL_SHLIB_VERSION)
 
 /* The functions that redlock uses from it, and from libcrypto, which is loaded with it. */

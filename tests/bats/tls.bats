@@ -437,6 +437,7 @@ hint: 'chmod 600' lets only its owner read it" ]
 	make -s --no-print-directory -C "$BATS_TEST_DIRNAME/../.." B="$T/build" WITH_TLS=no CFLAGS=-O0 > "$T/made" 2>&1 || { cat "$T/made"; false; }
 	run -78 --separate-stderr "$T/build/redlock" run -n -k job -- touch "$T/never"
 	[ "$stderr" = "redlock: node 'rediss://127.0.0.1:${PORT[1]}' requires TLS, but this redlock was built without TLS (WITH_TLS=no)" ]
+	[[ "$("$T/build/redlock" version)" == *$'\n'"TLS: no (built with WITH_TLS=no)"$'\n'* ]]
 	[ ! -e "$T/never" ]
 	"$T/build/redlock" run -n -k job --nodes "unix://$T/1.sock" -- true
 }

@@ -269,7 +269,12 @@ redlock: there is nothing to remove" break -k one -k one
 		[ -s "$T/out" ]
 		[ ! -s "$T/err" ]
 	done
-	[[ "$(redlock version)" =~ ^redlock\ [0-9]+\.[0-9]+\.[0-9]+$ ]]
+	run -0 redlock version
+	[[ "${lines[0]}" =~ ^redlock\ [0-9]+\.[0-9]+\.[0-9]+$ ]]
+	[[ "${lines[1]}" =~ ^TLS:\ (yes|no)\ \(.*\)$ ]]
+	[[ "${lines[2]}" =~ ^hiredis:\ [0-9]+\.[0-9]+\.[0-9]+$ ]]
+	[[ "${lines[3]}" =~ ^libc:\ (glibc\ [0-9.]+|not\ glibc)$ ]]
+	[ "$(redlock --version)" = "$output" ]
 	redlock help run --all > "$T/out"
 	for option in --key --ttl --wait --no-wait --conflict-exit-code --nodes --drift-factor --command --verbose; do
 		file_has "$T/out" "$option"

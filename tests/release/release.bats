@@ -98,7 +98,7 @@ teardown() { [ -z "${PID+set}" ] || nodes_stop; }
 		amd64) under=(qemu-x86_64) ;;
 		arm64) under=(qemu-aarch64) ;;
 		esac
-		[ "$("${under[@]}" "$program" version)" = "redlock $version" ]
+		[ "$("${under[@]}" "$program" version | head -n 1)" = "redlock $version" ]
 		token=$("${under[@]}" "$program" acquire -n -k job)
 		held_on job 3
 		run -0 "${under[@]}" "$program" status job
@@ -123,7 +123,7 @@ teardown() { [ -z "${PID+set}" ] || nodes_stop; }
 		FROM) [ "$from" = scratch ] ;;
 		esac
 	done < packaging/Containerfile
-	[ "$(chroot "$T/image" "$entry" version)" = "redlock $version" ]
+	[ "$(chroot "$T/image" "$entry" version | head -n 1)" = "redlock $version" ]
 	[ "$(cd "$T/image" && find . -type f | sort)" = "./etc/ssl/certs/ca-certificates.crt
 ./redlock" ]
 }

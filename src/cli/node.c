@@ -339,6 +339,15 @@ int node_list_add(struct node_list *list, const char *urls, struct err *e)
 	return 0;
 }
 
+uint64_t node_list_hash(const struct node_list *list)
+{
+	uint64_t sum = 0; /* the order does not change a sum */
+
+	for (int i = 0; i < list->count; i++)
+		sum += text_hash(0, list->node[i].label);
+	return sum ? sum : 1;
+}
+
 void node_list_format(const struct node_list *list, char *dst, size_t size)
 {
 	size_t used = 0;

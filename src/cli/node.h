@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define NODE_HOST_MAX 256
 #define NODE_SECRET_MAX 256
@@ -68,6 +69,9 @@ void node_adopt_password(struct node *node, const struct node *from);
 /* Overwrites users and passwords in a list of URLs with '*', for a command line, which all users of
  * the machine can read. */
 void node_list_hide(char *urls);
+
+/* A hash of the set of nodes, in any order, without users and passwords; never 0. */
+uint64_t node_list_hash(const struct node_list *list);
 
 /* Writes the list as REDLOCK_NODES for a child process: without passwords, separated by spaces. */
 void node_list_format(const struct node_list *list, char *dst, size_t size);

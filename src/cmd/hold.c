@@ -160,6 +160,7 @@ static int enter(const struct hold *h, struct err *e)
 		.keys = h->client.settings->keys.count,
 		.limit = h->client.settings->limit,
 		.slot = client_slot(&h->client),
+		.nodes = node_list_hash(&h->client.settings->nodes),
 	};
 
 	snprintf(entry.id, sizeof(entry.id), "%.*s", TOKEN_ID_LEN, h->client.session.token);

@@ -282,6 +282,30 @@ static int conclude(const struct query *query, const struct settings *s, enum op
 	return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;
 }
 
+/* No token was given, and the registry does not tell which lock is meant. `count`: how many holds
+ * match; `others`: how many keep the same keys on other nodes. */
+static int refuse_unclear(const struct settings *s, int count, int others, bool has_slots)
+{
+	char name[REPORT_MAX], slot[32] = "";
+
+	report_keys(name, &s->keys);
+	if (s->slot > 0)
+		snprintf(slot, sizeof(slot), "slot %ld of ", s->slot);
+	log_say(LOG_ERRORS,
+		count    ? "several holds keep %s%s here: which one?"
+		: others ? "no token, and %s%s is held here on other nodes than these"
+			 : "no token, and no hold of this user keeps %s%s here",
+		slot, name);
+	if (count == 0 && others > 0)
+		log_hint(LOG_ERRORS, "give the same --nodes (or profile) as 'redlock hold' had");
+	else
+		log_hint(LOG_ERRORS,
+			"name it with %s--token, --token-file or REDLOCK_TOKEN; "
+			"'redlock hold --list' shows what is held here",
+			has_slots ? "--slot, " : "");
+	return STATUS_USAGE;
+}
+
 /*
  * Lets the background holder of the lock release it, if there is one on this machine: to the
  * holder, a release by another process would be a loss.
@@ -293,27 +317,23 @@ static int ask_background_holder(struct settings *s)
 {
 	static struct entry entry;
 	struct follow holder;
-	char name[REPORT_MAX], slot[32] = "";
+	/* A token belongs to one lock; a key, to one lock on each set of nodes. */
+	struct wanted wanted = {.key = s->key,
+		.keys = s->keys.count,
+		.slot = s->slot,
+		.id = s->token,
+		.nodes = s->token ? 0 : node_list_hash(&s->nodes)};
+	char name[REPORT_MAX];
 	struct err e;
-	int count = registry_find(s->key, s->keys.count, s->slot, s->token, &entry);
-	bool was_lost = count == 0 && !s->token &&
-			registry_find_loss(s->key, s->keys.count, s->slot, &entry);
+	int count = registry_find(&wanted, &entry);
+	bool was_lost = count == 0 && !s->token && registry_find_loss(&wanted, &entry);
 
-	report_keys(name, &s->keys);
 	if (count == 0 && s->token)
 		return -1;
-	if (s->slot > 0)
-		snprintf(slot, sizeof(slot), "slot %ld of ", s->slot);
 	if (count != 1 && !was_lost) {
-		log_say(LOG_ERRORS,
-			count ? "several holds keep %s%s here: which one?"
-			      : "no token, and no hold of this user keeps %s%s here",
-			slot, name);
-		log_hint(LOG_ERRORS,
-			"name it with %s--token, --token-file or REDLOCK_TOKEN; "
-			"'redlock hold --list' shows what is held here",
-			count && entry.limit > 1 ? "--slot, " : "");
-		return STATUS_USAGE;
+		wanted.nodes = 0;
+		return refuse_unclear(s, count, count ? 0 : registry_find(&wanted, &entry),
+			count && entry.limit > 1);
 	}
 	s->token = entry.id;
 	s->limit = entry.limit;
@@ -324,13 +344,14 @@ static int ask_background_holder(struct settings *s)
 		return STATUS_OK; /* the holder has already ended */
 	/* Check that the pid is still that of the holder. A stopped process needs SIGCONT to see
 	 * SIGTERM. */
-	if (registry_find(s->key, s->keys.count, 0, entry.id, &entry) == 1) {
+	wanted.id = entry.id;
+	if (registry_find(&wanted, &entry) == 1) {
 		follow_signal(&holder, SIGTERM);
 		follow_signal(&holder, SIGCONT);
 	}
 	if (!follow_wait(&holder, HOLDER_RELEASE_TIME + 3 * s->node_timeout)) {
 		log_say(LOG_ERRORS, "process %d, which keeps %s, does not end", (int)entry.holder,
-			name);
+			report_keys(name, &s->keys));
 		follow_close(&holder);
 		return STATUS_INTERNAL;
 	}

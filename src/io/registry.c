@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,8 +112,9 @@ static bool parse_entry(const char *name, const char *text, struct entry *entry)
 	char number[24], loss[LOST_NAME];
 	int at = 0;
 
-	if (sscanf(text, "%ld %ld %d %lld %40[0-9a-f] %ld %ld%n", &holder, &follow, &entry->keys,
-		    &since, entry->id, &entry->limit, &entry->slot, &at) != 7 ||
+	if (sscanf(text, "%ld %ld %d %lld %40[0-9a-f] %ld %ld %" SCNx64 "%n", &holder, &follow,
+		    &entry->keys, &since, entry->id, &entry->limit, &entry->slot, &entry->nodes,
+		    &at) != 8 ||
 		text[at] != '\n')
 		return false;
 	entry->holder = (pid_t)holder;
@@ -183,9 +185,16 @@ void registry_close(struct registry *r)
 	r->list = NULL;
 }
 
+static bool is_wanted(const struct entry *one, const struct wanted *w)
+{
+	return strcmp(one->key, w->key) == 0 && one->keys == w->keys &&
+	       (w->slot == 0 || one->slot == w->slot) &&
+	       (!w->id || strncmp(one->id, w->id, TOKEN_ID_LEN) == 0) &&
+	       (w->nodes == 0 || one->nodes == w->nodes);
+}
+
 /* Returns the number of matching entries; *entry is the last one. */
-static int find(
-	bool is_lost, const char *key, int keys, long slot, const char *id, struct entry *entry)
+static int find(bool is_lost, const struct wanted *wanted, struct entry *entry)
 {
 	struct registry r;
 	struct entry one;
@@ -193,9 +202,7 @@ static int find(
 
 	registry_open(&r);
 	while (next_entry(&r, is_lost, &one))
-		if (strcmp(one.key, key) == 0 && one.keys == keys &&
-			(slot == 0 || one.slot == slot) &&
-			(!id || strncmp(one.id, id, TOKEN_ID_LEN) == 0)) {
+		if (is_wanted(&one, wanted)) {
 			*entry = one;
 			n++;
 		}
@@ -203,14 +210,14 @@ static int find(
 	return n;
 }
 
-int registry_find(const char *key, int keys, long slot, const char *id, struct entry *entry)
+int registry_find(const struct wanted *wanted, struct entry *entry)
 {
-	return find(false, key, keys, slot, id, entry);
+	return find(false, wanted, entry);
 }
 
-bool registry_find_loss(const char *key, int keys, long slot, struct entry *entry)
+bool registry_find_loss(const struct wanted *wanted, struct entry *entry)
 {
-	return find(true, key, keys, slot, NULL, entry) > 0;
+	return find(true, wanted, entry) > 0;
 }
 
 bool registry_forget(const char *id)
@@ -246,9 +253,11 @@ static int write_entry(const char *draft, const char *text, size_t len)
 /* A new hold replaces the lost entries of its lock. */
 static void forget_losses(const struct entry *new)
 {
+	const struct wanted wanted = {
+		.key = new->key, .keys = new->keys, .slot = new->slot, .nodes = new->nodes};
 	struct entry old;
 
-	while (registry_find_loss(new->key, new->keys, new->slot, &old) && registry_forget(old.id))
+	while (registry_find_loss(&wanted, &old) && registry_forget(old.id))
 		;
 }
 
@@ -262,9 +271,9 @@ int registry_add(const struct entry *entry, struct err *e)
 		return -1;
 	snprintf(own_name, sizeof(own_name), "%ld", (long)entry->holder);
 	snprintf(draft, sizeof(draft), ".%s", own_name);
-	len = snprintf(text, sizeof(text), "%ld %ld %d %lld %s %ld %ld\n%s", (long)entry->holder,
-		(long)entry->follow, entry->keys, (long long)entry->since, entry->id, entry->limit,
-		entry->slot, entry->key);
+	len = snprintf(text, sizeof(text), "%ld %ld %d %lld %s %ld %ld %" PRIx64 "\n%s",
+		(long)entry->holder, (long)entry->follow, entry->keys, (long long)entry->since,
+		entry->id, entry->limit, entry->slot, entry->nodes, entry->key);
 	if (write_entry(draft, text, (size_t)len) == 0) {
 		forget_losses(entry);
 		return 0;

@@ -4,7 +4,7 @@
  * A background holder calls registry_check() before it acquires, registry_add() when it holds the
  * lock, and registry_remove() or registry_lose() at its end. Other subcommands walk with
  * registry_open(), registry_next() and registry_close(), or look for one lock with registry_find()
- * and registry_find_loss().
+ * and registry_find_loss(). Locks of one key on other nodes are other locks.
  *
  * The files are in the first of $XDG_RUNTIME_DIR/redlock, /run/redlock and /tmp/redlock-UID that is
  * a directory of this user alone. A background holder keeps its file locked (flock) while it lives,
@@ -28,6 +28,7 @@ struct entry {
 	int64_t since; /* seconds since 1970 */
 	char id[TOKEN_ID_LEN + 1];
 	long limit, slot; /* of a semaphore; 0: the lock is no semaphore */
+	uint64_t nodes; /* node_list_hash() */
 	int keys; /* the number of keys */
 	char key[4097]; /* the keys, separated by newlines */
 };
@@ -54,12 +55,20 @@ void registry_open(struct registry *r);
 bool registry_next(struct registry *r, struct entry *entry);
 void registry_close(struct registry *r);
 
-/* Finds the entry with those keys, that slot unless it is 0, and that id unless it is NULL. Returns
- * the number of such entries; *entry is the last one. */
-int registry_find(const char *key, int keys, long slot, const char *id, struct entry *entry);
+/* A description of one lock. */
+struct wanted {
+	const char *key;
+	int keys;
+	long slot; /* 0: any */
+	const char *id; /* NULL: any */
+	uint64_t nodes; /* 0: any */
+};
 
-/* Finds the entry of a lost lock with those keys, and that slot unless it is 0. */
-bool registry_find_loss(const char *key, int keys, long slot, struct entry *entry);
+/* Returns the number of entries that match; *entry is the last one. */
+int registry_find(const struct wanted *wanted, struct entry *entry);
+
+/* Finds a matching entry of a lost lock. */
+bool registry_find_loss(const struct wanted *wanted, struct entry *entry);
 
 /* Returns true if the registry remembers the loss of the lock with this id (or token), and forgets
  * it. */

@@ -382,6 +382,24 @@ TEST(node_list_refuses_a_server_twice)
 	}
 }
 
+static uint64_t hash_of(const char *urls)
+{
+	struct node_list list = {.count = 0};
+	struct err e;
+
+	CHECK(node_list_add(&list, urls, &e) == 0);
+	return node_list_hash(&list);
+}
+
+TEST(node_list_hash_is_that_of_the_set)
+{
+	CHECK(hash_of("a b c") == hash_of("redis://c,redis://user:password@a:6379 b"));
+	CHECK(hash_of("a b c") != hash_of("a b"));
+	CHECK(hash_of("a b c") != hash_of("a b c/1"));
+	CHECK(hash_of("a") != hash_of("rediss://a"));
+	CHECK(hash_of("") != 0);
+}
+
 TEST(node_list_has_room_for_15)
 {
 	struct node_list list = {.count = 0};

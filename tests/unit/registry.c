@@ -13,6 +13,8 @@
 #define ID "0123456789abcdef0123456789abcdef01234567"
 #define OTHER_ID "1123456789abcdef0123456789abcdef01234567"
 
+#define NODES 0xfedcba9876543210
+
 static char home[64], folder[80];
 
 static void begin(void)
@@ -37,12 +39,26 @@ static void enter(int holder, const char *key, const char *id, int follow)
 		.since = 1700000000,
 		.keys = 1,
 		.limit = 3,
-		.slot = 2};
+		.slot = 2,
+		.nodes = NODES};
 	struct err e;
 
 	snprintf(entry.key, sizeof(entry.key), "%s", key);
 	snprintf(entry.id, sizeof(entry.id), "%s", id);
 	CHECK_INT(registry_add(&entry, &e), 0);
+}
+
+static int find_entry(const char *key, int keys, long slot, const char *id, struct entry *found)
+{
+	return registry_find(
+		&(struct wanted){.key = key, .keys = keys, .slot = slot, .id = id, .nodes = NODES},
+		found);
+}
+
+static bool find_loss(const char *key, int keys, long slot, struct entry *found)
+{
+	return registry_find_loss(
+		&(struct wanted){.key = key, .keys = keys, .slot = slot, .nodes = NODES}, found);
 }
 
 /* Made by hand, without a lock. */
@@ -81,23 +97,43 @@ TEST(registry_finds_by_key_and_by_id)
 	static struct entry found;
 
 	begin();
-	CHECK_INT(registry_find("job", 1, 0, NULL, &found), 0); /* no folder yet */
+	CHECK_INT(find_entry("job", 1, 0, NULL, &found), 0); /* no folder yet */
 	enter(42, "job\nwith \xff bytes", ID, 0);
-	CHECK_INT(registry_find("job\nwith \xff bytes", 1, 0, NULL, &found), 1);
+	CHECK_INT(find_entry("job\nwith \xff bytes", 1, 0, NULL, &found), 1);
 	CHECK_INT(found.holder, 42);
 	CHECK_INT(found.follow, 0);
 	CHECK_INT(found.since, 1700000000);
 	CHECK_TEXT(found.id, ID);
 	CHECK_TEXT(found.key, "job\nwith \xff bytes");
-	CHECK_INT(registry_find("job\nwith \xff bytes", 1, 0, ID ":a@b:1 c", &found), 1);
-	CHECK_INT(registry_find("job\nwith \xff bytes", 1, 0, OTHER_ID, &found), 0);
-	CHECK_INT(registry_find("job\nwith \xff bytes", 2, 0, NULL, &found), 0);
-	CHECK_INT(registry_find("job\nwith \xff bytes", 1, 2, NULL, &found), 1);
-	CHECK_INT(registry_find("job\nwith \xff bytes", 1, 1, NULL, &found), 0);
-	CHECK_INT(registry_find("job", 1, 0, NULL, &found), 0);
+	CHECK_INT(find_entry("job\nwith \xff bytes", 1, 0, ID ":a@b:1 c", &found), 1);
+	CHECK_INT(find_entry("job\nwith \xff bytes", 1, 0, OTHER_ID, &found), 0);
+	CHECK_INT(find_entry("job\nwith \xff bytes", 2, 0, NULL, &found), 0);
+	CHECK_INT(find_entry("job\nwith \xff bytes", 1, 2, NULL, &found), 1);
+	CHECK_INT(find_entry("job\nwith \xff bytes", 1, 1, NULL, &found), 0);
+	CHECK_INT(find_entry("job", 1, 0, NULL, &found), 0);
 	registry_remove();
-	CHECK_INT(registry_find("job\nwith \xff bytes", 1, 0, NULL, &found), 0);
+	CHECK_INT(find_entry("job\nwith \xff bytes", 1, 0, NULL, &found), 0);
 	registry_remove(); /* a second call does no harm */
+	end();
+}
+
+TEST(registry_distinguishes_sets_of_nodes)
+{
+	static struct entry found;
+	struct wanted wanted = {.key = "job", .keys = 1};
+
+	begin();
+	enter(42, "job", ID, 0);
+	wanted.nodes = NODES + 1;
+	CHECK_INT(registry_find(&wanted, &found), 0);
+	wanted.nodes = 0;
+	CHECK_INT(registry_find(&wanted, &found), 1);
+	CHECK(found.nodes == NODES);
+	registry_lose(ID);
+	CHECK(registry_find_loss(&wanted, &found));
+	wanted.nodes = NODES + 1;
+	CHECK(!registry_find_loss(&wanted, &found));
+	CHECK(registry_forget(ID));
 	end();
 }
 
@@ -109,7 +145,7 @@ TEST(registry_takes_the_longest_key)
 	begin();
 	memset(key, 'k', sizeof(key) - 1);
 	enter(42, key, ID, 7);
-	CHECK_INT(registry_find(key, 1, 0, NULL, &found), 1);
+	CHECK_INT(find_entry(key, 1, 0, NULL, &found), 1);
 	CHECK_TEXT(found.key, key);
 	CHECK_INT(found.follow, 7);
 	registry_remove();
@@ -123,11 +159,11 @@ TEST(registry_forgets_dead_processes)
 
 	begin();
 	CHECK_INT(mkdir(folder, 0700), 0);
-	leave("99", "99 0 1 1700000000 " ID " 0 0\njob");
-	leave("98", "99 0 1 1700000000 " ID " 0 0\njob");
-	leave("README.md", "99 0 1 1700000000 " ID " 0 0\njob");
+	leave("99", "99 0 1 1700000000 " ID " 0 0 1\njob");
+	leave("98", "99 0 1 1700000000 " ID " 0 0 1\njob");
+	leave("README.md", "99 0 1 1700000000 " ID " 0 0 1\njob");
 	leave(".99", "a draft");
-	CHECK_INT(registry_find("job", 1, 0, NULL, &found), 0);
+	CHECK_INT(find_entry("job", 1, 0, NULL, &found), 0);
 	CHECK(!is_there("99"));
 	CHECK(is_there(".99")); /* a live process may be writing it */
 	discard("98");
@@ -149,15 +185,15 @@ TEST(registry_remembers_a_loss)
 
 	begin();
 	enter(42, "job", ID, 0);
-	CHECK(!registry_find_loss("job", 1, 0, &found));
+	CHECK(!find_loss("job", 1, 0, &found));
 	registry_lose(ID ":a@b:1 c");
-	CHECK_INT(registry_find("job", 1, 0, NULL, &found), 0);
-	CHECK(registry_find_loss("job", 1, 0, &found));
+	CHECK_INT(find_entry("job", 1, 0, NULL, &found), 0);
+	CHECK(find_loss("job", 1, 0, &found));
 	CHECK_TEXT(found.id, ID);
 	CHECK_INT(found.slot, 2);
-	CHECK(registry_find_loss("job", 1, 2, &found));
-	CHECK(!registry_find_loss("job", 1, 1, &found));
-	CHECK(!registry_find_loss("other", 1, 0, &found));
+	CHECK(find_loss("job", 1, 2, &found));
+	CHECK(!find_loss("job", 1, 1, &found));
+	CHECK(!find_loss("other", 1, 0, &found));
 	CHECK(!registry_forget(OTHER_ID));
 	CHECK(!registry_forget("../lost." ID));
 	CHECK(registry_forget(ID ":a@b:1 c"));
@@ -166,14 +202,14 @@ TEST(registry_remembers_a_loss)
 	enter(42, "job", ID, 0);
 	registry_lose(ID);
 	enter(43, "other", OTHER_ID, 0);
-	CHECK(registry_find_loss("job", 1, 0, &found));
+	CHECK(find_loss("job", 1, 0, &found));
 	registry_remove();
 	enter(43, "job", OTHER_ID, 0);
-	CHECK(!registry_find_loss("job", 1, 0, &found));
+	CHECK(!find_loss("job", 1, 0, &found));
 	registry_remove();
 	/* Another file with such a name is no entry. */
-	leave("lost." OTHER_ID, "42 0 1 1700000000 " ID " 3 2\njob");
-	CHECK(!registry_find_loss("job", 1, 0, &found));
+	leave("lost." OTHER_ID, "42 0 1 1700000000 " ID " 3 2 1\njob");
+	CHECK(!find_loss("job", 1, 0, &found));
 	discard("lost." OTHER_ID);
 	end();
 }
@@ -187,14 +223,14 @@ TEST(registry_is_private)
 	CHECK_INT(mkdir(folder, 0700), 0);
 	enter(42, "private", ID, 0);
 	CHECK_INT(chmod(folder, 0770), 0);
-	CHECK_INT(registry_find("private", 1, 0, NULL, &found), 0);
+	CHECK_INT(find_entry("private", 1, 0, NULL, &found), 0);
 	CHECK_INT(chmod(folder, 0700), 0);
-	CHECK_INT(registry_find("private", 1, 0, NULL, &found), 1);
+	CHECK_INT(find_entry("private", 1, 0, NULL, &found), 1);
 	/* Nor is a link, regardless of the owner of its target. */
 	snprintf(elsewhere, sizeof(elsewhere), "%s/elsewhere", home);
 	CHECK_INT(rename(folder, elsewhere), 0);
 	CHECK_INT(symlink(elsewhere, folder), 0);
-	CHECK_INT(registry_find("private", 1, 0, NULL, &found), 0);
+	CHECK_INT(find_entry("private", 1, 0, NULL, &found), 0);
 	CHECK_INT(unlink(folder), 0);
 	CHECK_INT(rename(elsewhere, folder), 0);
 	registry_remove();

@@ -1,0 +1,119 @@
+# The pages of docs for users: each code block is run as it is printed there, or its page says "Not tested".
+# recipes.bats has docs/recipes.md, auth.bats and tls.bats the permissions and TLS of docs/nodes.md.
+
+load nodes
+load stubs
+
+DOCS=$BATS_TEST_DIRNAME/../../docs
+
+setup() {
+	T=$BATS_TEST_TMPDIR
+	PID=()
+}
+teardown() {
+	[ ! -e "$T/work" ] || stubs_stop
+	nodes_stop
+}
+
+# blocks PAGE: its code blocks, as PAGE.N in $T, without those after a line that ends with "Not tested:".
+blocks() {
+	awk -v to="$T/$1." '
+		function put(text) {
+			for (; pending; pending--) if (!is_marked) print "" > (to n)
+			if (!is_marked) print text > (to n)
+		}
+		/^## / { apart = /^## (Permissions|TLS)/ }
+		apart { next }
+		/^```/ { fenced = !fenced; n += fenced; pending = 0; if (!fenced) is_marked = 0; next }
+		fenced { put($0); next }
+		/^    / && (inside || is_blank) { if (!inside) { n++; pending = 0 } inside = 1; put(substr($0, 5)); next }
+		/^$/ { is_blank = 1; pending += inside; next }
+		{ inside = is_blank = 0; is_marked = /Not tested:$/ }' "$DOCS/$1"
+}
+
+# block PAGE LINE: the block that begins so, on stdout.
+block() {
+	local file
+	blocks "$1"
+	for file in "$T/$1".*; do
+		[ "$(head -n 1 "$file")" != "$2" ] || { cat "$file" && return; }
+	done
+	echo "docs/$1 has no block '$2'" >&2
+	return 1
+}
+
+@test "every code block of the pages for users has its test here, or says that it is not tested" {
+	local page file line
+	for page in nodes.md faq.md alternatives.md interop.md; do
+		blocks "$page"
+		for file in "$T/$page".*; do
+			[ -e "$file" ] || continue
+			line=$(head -n 1 "$file")
+			grep -qF -e "block $page '$line'" -e "sample '$line'" "$BATS_TEST_FILENAME" || echo "docs/$page: no test: $line"
+		done
+	done > "$T/missing"
+	cat "$T/missing"
+	[ ! -s "$T/missing" ]
+	[ "$(ls "$T"/*.md.* | wc -l)" -ge 7 ]
+}
+
+@test "docs/nodes.md: three servers, a configuration and two commands are a working set of nodes" {
+	local i
+	block nodes.md 'apt-get install -y redis-server' > "$T/commands"
+	[ "$(wc -l < "$T/commands")" -eq 3 ]
+	sed -n "/^printf/s|/etc/redis/redis.conf|$T/redis.conf|p" "$T/commands" | sh
+	[ "$(wc -l < "$T/redis.conf")" -eq 4 ]
+	for i in 1 2 3; do
+		redis-server "$T/redis.conf" --port 0 --unixsocket "$T/$i.sock" --dir "$T" --logfile "$T/$i.log" \
+			3>&- > "$T/$i.out" 2>&1 &
+		PID[i]=$!
+	done
+	N=3
+	listens() { redis-cli -s "$T/$1.sock" ping 2>&1 | grep -q NOAUTH; }
+	for i in 1 2 3; do eventually listens "$i"; done
+	block nodes.md 'nodes = redis://redis1.example.com redis://redis2.example.com redis://redis3.example.com' |
+		sed "s|redis://redis\([123]\).example.com|unix://$T/\1.sock|g; s|/etc/redlock|$T|" > "$T/config"
+	(umask 077 && echo PASSWORD > "$T/password")
+	unset REDLOCK_NODES
+	export REDLOCK_CONFIG=$T/config PATH=$REDLOCK_BUILD:$PATH REDLOCK_NODE_TIMEOUT=10s
+	block nodes.md 'redlock doctor --admit -y    # the new nodes hold no locks: they may vote at once' > "$T/once"
+	run -0 sh -e "$T/once"
+	[[ "$output" != *error* ]]
+	run -0 redlock run -k job -n -- echo done
+	[ "$output" = "done" ]
+}
+
+@test "docs/nodes.md: the configuration file with profiles" {
+	block nodes.md 'ttl = 1m' > "$T/config"
+	unset REDLOCK_NODES
+	run -0 redlock config --config "$T/config" --profile staging --json
+	[[ "$output" == *redis://s1.example.com:6379*redis://s3.example.com:6379* ]]
+}
+
+# sample LINE: the expected words of a sample of docs/faq.md: its message up to the second colon, and its status.
+sample() {
+	block faq.md "$1" > "$T/sample"
+	words=$(sed -n 's/^\(redlock: [^:]*:\).*/\1/p' "$T/sample")
+	[ -n "$words" ]
+	[ "$(tail -n 1 "$T/sample")" = "$status" ] || { echo "the status is $status" && return 1; }
+	grep -qF "$words" <<< "$output" || { echo "no '$words'" && return 1; }
+}
+
+@test "docs/faq.md: a lost lock, no quorum and a busy lock look as they are shown" {
+	nodes_start 3
+	in_background "$T/out" run --ttl 3s -k sync -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	eventually held_on sync 3
+	in_background "$T/busy" run -k deploy --owner 'ann@ci1:4211 make deploy' -- sh -c \
+		"until [ -e $T/go ]; do sleep 0.02; done"
+	eventually held_on deploy 3
+	run redlock run -k deploy -n -- true
+	sample '$ redlock run -k deploy -n -- make deploy; echo $?'
+	kill_node 2
+	kill_node 3
+	eventually file_has "$T/out" "lost 'sync'"
+	status=79 output=$(cat "$T/out")
+	sample '$ redlock run -k sync -- ./sync.sh; echo $?'
+	run redlock run -k sync -n -- true
+	sample '$ redlock run -k sync -n -- ./sync.sh; echo $?'
+	touch "$T/go"
+}

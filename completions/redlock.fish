@@ -252,6 +252,7 @@ _redlock_option 'run status doctor acquire extend release check wait hold break 
 _redlock_option 'run status doctor acquire extend release check wait hold break config' '' sni 'NAME' 'TLS: host name that the nodes'\'' certificates must have'
 _redlock_option 'run status doctor acquire extend release check wait hold break config' '' insecure '' 'TLS: do not verify the nodes'\'' certificates'
 _redlock_option 'run status doctor acquire extend release check wait hold break config' '' node-timeout 'D' 'longest wait for one node'\''s reply'
+_redlock_option 'run acquire wait hold config' '' node-wait 'D' 'longest wait for a majority of the nodes to work; the time goes on top of --wait'
 _redlock_option 'run status doctor acquire extend release check wait hold break config' '' drift-factor 'F' 'share of the TTL reserved for clocks that run at different speeds'
 _redlock_option 'run doctor acquire extend wait hold config' '' restart-guard 'auto|on|off' 'ignore a node that is new or lost its keys until all earlier locks have expired'
 _redlock_option 'run doctor acquire extend wait hold config' '' max-ttl 'D' 'longest TTL used by any client of these nodes; a restarted node is ignored for this long'

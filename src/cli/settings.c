@@ -27,6 +27,7 @@ void settings_init(struct settings *s, enum command command)
 	s->command = command;
 	s->ttl = 30 * USEC_SEC;
 	s->wait = NEVER;
+	s->node_wait = NEVER;
 	s->conflict_exit_code = 75;
 	s->node_timeout = UNSET;
 	s->drift_permille = 100;
@@ -610,6 +611,7 @@ struct policy settings_policy(const struct settings *s)
 		.drift = drift(s),
 		.node_timeout = s->node_timeout,
 		.wait = s->wait,
+		.node_wait = s->node_wait,
 		.safety_margin = supervises(s) ? deadline_margin(&deadline) : 0,
 		.is_fair = s->fair > 0,
 		.is_shared = s->shared > 0,

@@ -102,6 +102,7 @@ struct settings {
 	const char *log; /* stderr, syslog or a file; NULL: stderr */
 	usec ttl;
 	usec wait;
+	usec node_wait; /* NEVER: not given */
 	long conflict_exit_code;
 	const char *owner; /* NULL: settings_owner() */
 	struct node_list nodes;

@@ -18,6 +18,9 @@
 #define MESSAGE_INTERVAL (10 * USEC_SEC)
 #define MESSAGE_INTERVAL_MAX (300 * USEC_SEC)
 
+/* With -q, an outage of the nodes that lasts for so long is reported, once. */
+#define ALARM_AFTER (30 * USEC_SEC)
+
 static void default_owner(char owner[OWNER_MAX], long pid, char *const argv[])
 {
 	const char *user = getenv("LOGNAME");
@@ -101,6 +104,24 @@ static void explain(struct client *c, enum log_level at)
 	c->has_hinted_why = at <= log_level();
 }
 
+/* A client that waits for the nodes, and not for a holder, needs help, even if it is to be quiet.
+ */
+static void alarm_outage(struct client *c)
+{
+	const struct lock *lock = &c->session.lock;
+	usec now = clock_now(), began = lock->patience.outage_began;
+	char text[REPORT_MAX];
+
+	if (c->has_alarmed || log_level() >= LOG_NORMAL || !lock_is_pausing(lock) ||
+		began == NEVER || now - began < ALARM_AFTER)
+		return;
+	c->has_alarmed = true;
+	report_refusal(text, lock, &c->settings->nodes, &c->settings->keys, now);
+	log_say(LOG_ERRORS, "waiting: %s", text);
+	if (!c->has_hinted_why)
+		explain(c, LOG_ERRORS);
+}
+
 /* On a terminal the message is updated in place; a hint is printed below a message that stays. */
 static void show_waiting(struct client *c)
 {
@@ -176,6 +197,7 @@ int client_step(struct client *c)
 	if (lock_state(lock) == LOCK_HELD &&
 		report_unguarded(text, &lock->tally, &c->settings->nodes)[0])
 		log_say(LOG_NORMAL, "%s", text);
+	alarm_outage(c);
 	if (lock_is_pausing(lock) && clock_now() >= c->message_at) {
 		show_waiting(c);
 		c->message_at =

@@ -41,7 +41,7 @@ struct client {
 
 	/* Valid while waiting. */
 	usec message_at, message_interval;
-	bool is_live, has_warned_not_queued, has_hinted_why;
+	bool is_live, has_warned_not_queued, has_hinted_why, has_alarmed;
 };
 
 /* pid and argv describe the holder in the key's value, unless s->owner is set. Returns -1 with *e;

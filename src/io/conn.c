@@ -456,15 +456,18 @@ static void connect_next(struct conn *c)
 		c->fd = -1;
 	}
 	fail(c, REASON_CONNECT, strerror(error));
+	c->failure.is_permanent = c->node->kind == NODE_UNIX && error == EACCES;
 }
 
 static void connect_to_all(struct conn *c)
 {
 	c->addresses_left = c->addresses->count;
-	if (c->addresses->count == 0)
+	if (c->addresses->count == 0) {
 		fail(c, REASON_UNRESOLVED, c->addresses->why);
-	else
+		c->failure.is_permanent = c->addresses->is_unknown;
+	} else {
 		connect_next(c);
+	}
 }
 
 void conn_open(struct conn *c)

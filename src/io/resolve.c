@@ -146,6 +146,7 @@ static void start(struct addresses *a, const struct node *node)
 {
 	a->asked_at = clock_now();
 	a->lookup = lookup_start(node);
+	a->is_unknown = false;
 	snprintf(a->why, sizeof(a->why), "%s",
 		a->lookup ? "the resolver does not answer" : "the lookup could not be started");
 }
@@ -162,6 +163,7 @@ static void take_found(struct addresses *a)
 		take(a, l->info);
 	} else {
 		snprintf(a->why, sizeof(a->why), "%s", gai_strerror(l->rc));
+		a->is_unknown = l->rc == EAI_NONAME;
 	}
 	lookup_free(l);
 	a->lookup = NULL;

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "cli/node.h"
 
+#include <stdbool.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
@@ -28,6 +29,7 @@ struct addresses {
 	dev_t device; /* of the socket file, whatever its path; inode 0: unknown */
 	ino_t inode;
 	char why[RESOLVE_WHY_MAX];
+	bool is_unknown; /* the resolver says that the name does not exist */
 
 	struct lookup *lookup; /* NULL: no lookup is running */
 	usec asked_at; /* the start of the last lookup */

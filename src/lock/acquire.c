@@ -36,6 +36,9 @@ static void fail_attempt(struct step *s, enum refusal refusal)
 	 * or this one gives way, that client wakes them. */
 	enum op op;
 
+	patience_failed(&lock->patience, refusal != REFUSAL_NO_QUORUM,
+		tally_is_hopeless(&lock->tally), lock->tally.began, s->now);
+	lock->wait_until = s->wait_until = patience_until(&lock->patience, &lock->policy);
 	lock->attempt.waits_for_all = refusal == REFUSAL_NO_QUORUM && needs_those_left_out(lock);
 	is_moving = semaphore_moves_on(s, is_busy, lock->wait_until) || lock->attempt.waits_for_all;
 	gives_up = refusal == REFUSAL_DUPLICATE || (s->now >= lock->wait_until && !is_moving);
@@ -231,7 +234,8 @@ void acquire_count(struct step *s, usec *wake_at)
 	} else if (yes + no >= quorum &&
 		   rivals_are_heard(s, &lock->attempt.rivals, yes, open, wake_at)) {
 		if (!rivals_retry(s, &lock->attempt.rivals, attempt_op(lock),
-			    lock->attempt.asked_at, lock->wait_until, wake_at))
+			    lock->attempt.asked_at,
+			    patience_for_holder(&lock->patience, &lock->policy, s->now), wake_at))
 			fail_attempt(s, REFUSAL_BUSY);
 	} else if (yes + no + open < quorum) {
 		/* A majority of clean replies, which may still arrive, would mean "busy" instead.

@@ -348,7 +348,8 @@ static void take_in(struct step *s, const struct event *ev)
 	switch (ev->kind) {
 	case EV_START:
 		assert(lock->phase == PHASE_IDLE);
-		lock->wait_until = usec_add(s->now, lock->policy.wait);
+		patience_begin(&lock->patience, s->now);
+		lock->wait_until = patience_until(&lock->patience, &lock->policy);
 		begin_round(s);
 		lock->phase = PHASE_CONNECT;
 		break;

@@ -32,6 +32,7 @@
 
 #include "base/token.h"
 #include "lock/event.h"
+#include "lock/patience.h"
 #include "lock/peer.h"
 #include "lock/rivals.h"
 #include "lock/semaphore.h"
@@ -111,7 +112,8 @@ struct lock {
 	enum phase phase;
 	enum refusal refusal; /* of the last attempt */
 	enum loss loss;
-	usec wait_until; /* no attempt begins later */
+	struct patience patience;
+	usec wait_until; /* patience_until() */
 	struct stamp stamp; /* of the requests that are sent now */
 	struct tally tally; /* the votes of the current round */
 

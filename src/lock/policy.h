@@ -37,6 +37,8 @@ struct policy {
 	usec drift; /* the part of the TTL that is not used: clocks run at different rates */
 	usec node_timeout; /* longest wait for a node: connection and reply together */
 	usec wait; /* how long to try; 0: one attempt; NEVER: no limit */
+	usec node_wait; /* how long to try without a majority; NEVER: as `wait` says, and shorter if
+			   the nodes' errors are permanent (patience.h) */
 	usec safety_margin; /* termination starts this long before the validity ends */
 	bool is_fair; /* never overtakes waiters */
 	bool is_shared; /* shared with other readers; never overtakes waiters */

@@ -16,6 +16,52 @@ struct reply reply_absent(enum reason reason, const char *detail)
 	return a;
 }
 
+static bool is_permanent(enum reason reason)
+{
+	switch (reason) {
+	case REASON_NOT_TLS:
+	case REASON_SPEAKS_TLS:
+	case REASON_TLS:
+	case REASON_UNTRUSTED:
+	case REASON_CLIENT_CERTIFICATE:
+	case REASON_NOAUTH:
+	case REASON_NO_PASSWORD:
+	case REASON_NOPERM:
+	case REASON_GARBAGE:
+	case REASON_TOO_LONG:
+		return true;
+	case REASON_NONE:
+	case REASON_UNRESOLVED:
+	case REASON_CONNECT:
+	case REASON_CLOSED:
+	case REASON_CONNECT_TIMEOUT:
+	case REASON_TLS_TIMEOUT:
+	case REASON_TIMEOUT:
+	case REASON_NOT_READY:
+	case REASON_LOADING:
+	case REASON_READONLY:
+	case REASON_MISCONF:
+	case REASON_OOM:
+	case REASON_MOVED:
+	case REASON_CLUSTERDOWN:
+	case REASON_MASTERDOWN:
+	case REASON_NOREPLICAS:
+	case REASON_BUSY:
+	case REASON_MAXCLIENTS:
+	case REASON_SERVER:
+	case REASON_QUARANTINE:
+	case REASON_SKEWED:
+	case REASON_COUNTER:
+		break;
+	}
+	return false;
+}
+
+bool reply_is_permanent(const struct reply *a)
+{
+	return a->vote == VOTE_ABSENT && (a->is_permanent || is_permanent(a->reason));
+}
+
 void reply_hide(struct reply *a, const char *secret)
 {
 	char *args = strstr(a->text, ", with args"),

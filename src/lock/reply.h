@@ -93,6 +93,8 @@ struct reply {
 				      reply, or an array's last item; SCAN: the cursor of the next
 				      page, shorter than RUN_ID_MAX; "0": no more pages */
 	char run_id[RUN_ID_MAX]; /* the id of the server process; "": the server does not tell */
+	bool is_permanent; /* ABSENT: waiting does not help, although that is not so of every reply
+			      with this reason */
 	bool is_reserved; /* FOREIGN: the key is free, but reserved for another waiter; or it is
 			     shared, and waiters are ahead of us */
 	int64_t ticket; /* JOIN: our place among all waiters: the same in every later join */
@@ -117,6 +119,10 @@ struct reply {
 
 /* A reply that says VOTE_ABSENT, for a node without a clean answer; detail may be NULL. */
 struct reply reply_absent(enum reason reason, const char *detail);
+
+/* The node gave no clean answer, for a reason that rarely ends while a client waits: a mistake in
+ * the settings of the client or of the node. */
+bool reply_is_permanent(const struct reply *a);
 
 /* Cuts a secret that the server echoes in an error: a server without AUTH repeats its arguments,
  * whole or in part. */

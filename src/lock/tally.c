@@ -110,6 +110,15 @@ bool tally_in_trouble(const struct tally *t, int node)
 	return b->vote == VOTE_ABSENT || (b->vote == VOTE_NONE && b->reply.vote == VOTE_ABSENT);
 }
 
+bool tally_is_hopeless(const struct tally *t)
+{
+	int n = 0;
+
+	for (int i = 0; i < t->nodes; i++)
+		n += tally_in_trouble(t, i) && reply_is_permanent(&t->ballot[i].reply);
+	return t->nodes - n < tally_quorum(t);
+}
+
 /* The newest reply of a node that voted may be a refused release, which names no holder. */
 static bool names_holder(const struct ballot *b)
 {

@@ -68,6 +68,9 @@ int tally_yes(const struct tally *t);
 /* Nodes that voted VOTE_GONE or VOTE_FOREIGN: they work, and the key there is not ours. */
 int tally_no(const struct tally *t);
 
+/* So many nodes have permanent errors (reply_is_permanent()) that no majority can answer. */
+bool tally_is_hopeless(const struct tally *t);
+
 /* The node gave no clean answer; its reply says why. Until the node answers in this round, its
  * reply is that of the round before. */
 bool tally_in_trouble(const struct tally *t, int node);

@@ -116,6 +116,104 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	held_on job 0
 }
 
+@test "errors that rarely end: a client that never met a majority ends after 5 s, with 69, each node's error and a hint" {
+	local command ours
+	for i in 1 2 3; do node $i config set requirepass s3cret > "$T/set"; done
+	for command in 'run -k job -- echo never' 'acquire -k job' 'wait -k job' 'hold -k job'; do
+		run -69 --separate-stderr timeout 60 "$REDLOCK_BUILD/redlock" $command
+		[ "$output" = "" ]
+		grep -q "no quorum for 'job': 2 of 5 nodes can be used, 3 needed: unix://$T/1.sock wants a password" <<< "$stderr"
+		[ "$(grep -c '^hint: ' <<< "$stderr")" = 1 ]
+	done
+	# two such errors, and two nodes that are down: a majority may still come
+	redis-cli -s "$T/3.sock" -a s3cret config set requirepass '' > "$T/set" 2>&1
+	for i in 4 5; do kill_node $i; done
+	export REDLOCK_RESTART_GUARD=off
+	in_background "$T/out" run -k job -- echo done
+	eventually file_has "$T/out" "waiting: no quorum for 'job'"
+	lived() { [ "$(ps -o etimes= -p "$BG")" -ge 7 ]; }
+	eventually lived
+	for i in 4 5; do start_node $i; done
+	ended_with 0
+	file_has "$T/out" "^done"
+}
+
+@test "a socket without permission is an error that rarely ends" {
+	local as_other=()
+	[ "$(id -u)" -ne 0 ] || as_other=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+	cp "$REDLOCK_BUILD/redlock" "$T/redlock"
+	chmod o+x "$BATS_RUN_TMPDIR" "$T"/.. "$T"
+	chmod 0500 "$T"/*.sock
+	run -69 timeout 60 "${as_other[@]}" "$T/redlock" run -k job -- echo never
+	[[ "$output" == *"unix://$T/1.sock cannot be reached (Permission denied)"* ]]
+}
+
+@test "a client that waits on a working majority keeps waiting when all passwords are wrong for a while" {
+	in_background "$T/holder" run -k job -- sh -c "echo up; until [ -e $T/go ]; do sleep 0.02; done"
+	local holder=$BG
+	eventually file_has "$T/holder" up
+	in_background "$T/out" run -vv -k job -- echo done
+	eventually file_has "$T/out" "no, held by"
+	for i in 1 2 3 4 5; do
+		node $i config set requirepass s3cret > "$T/set"
+		redis-cli -s "$T/$i.sock" -a s3cret client kill type normal skipme yes > "$T/set" 2>&1
+		redis-cli -s "$T/$i.sock" -a s3cret client kill type pubsub skipme yes > "$T/set" 2>&1
+	done
+	eventually file_has "$T/out" "wants a password"
+	for i in 1 2 3 4 5; do redis-cli -s "$T/$i.sock" -a s3cret config set requirepass '' > "$T/set" 2>&1; done
+	touch "$T/go"
+	ended_with 0
+	file_has "$T/out" "^done"
+	wait "$holder" || true
+}
+
+@test "--node-wait: the time without a majority, on top of --wait" {
+	for i in 1 3 5; do kill_node $i; done
+	# at once, however long the lock may be waited for
+	run -69 timeout 60 "$REDLOCK_BUILD/redlock" run --node-wait 0 -w 1h -k job -- echo never
+	run -69 timeout 60 "$REDLOCK_BUILD/redlock" run --node-wait 1s -k job -- echo never
+	[[ "$output" == *"cannot be reached"* ]]
+	# -n waits for the nodes, and for no holder
+	export REDLOCK_RESTART_GUARD=off
+	in_background "$T/out" run -n --node-wait 1h -k job -- echo done
+	eventually file_has "$T/out" "waiting: no quorum for 'job'"
+	start_node 3
+	ended_with 0
+	file_has "$T/out" "^done"
+	for i in 2 3 4; do eventually answers $i; node $i set job other px 600000 > "$T/set"; done
+	run -75 redlock run -n --node-wait 1h -k job -- echo never
+	# an outage before the lock is found busy uses up nothing
+	for i in 2 3 4; do kill_node $i; done
+	in_background "$T/out" run -w 1ms --node-wait 1h -k job -- echo never
+	eventually file_has "$T/out" "waiting: no quorum for 'job'"
+	for i in 2 3 4; do start_node $i; done
+	for i in 2 3 4; do eventually answers $i; done
+	ended_with 0 || ended_with 75
+}
+
+@test "--node-wait: nodes in quarantine do not make --wait begin anew" {
+	export REDLOCK_RESTART_GUARD=on
+	for i in 1 2 3; do
+		kill_node $i
+		start_node $i
+	done
+	for i in 1 2 3; do eventually answers $i; done
+	for i in 4 5; do node $i set job other px 600000 > "$T/set"; done
+	run -69 timeout 60 "$REDLOCK_BUILD/redlock" run -w 1s --node-wait 2s -k job -- echo never
+	[[ "$output" == *"is in quarantine"* ]]
+}
+
+@test "-q: a client that waits for nodes for half a minute says so once" {
+	for i in 1 3 5; do kill_node $i; done
+	in_background "$T/out" run -q -k job -- echo never
+	eventually file_has "$T/out" "^redlock: waiting: no quorum for 'job': 2 of 5 nodes can be used"
+	lived() { [ "$(ps -o etimes= -p "$BG")" -ge 36 ]; }
+	eventually lived
+	[ "$(grep -c waiting "$T/out")" = 1 ]
+	kill -TERM "$BG"
+	ended_with 143
+}
+
 @test "an attempt that takes long reads every reply, and costs no CPU meanwhile" {
 	node 1 set job other px 600000
 	stop_node 2

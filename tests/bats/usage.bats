@@ -230,6 +230,15 @@ redlock: there is nothing to remove" break -k one -k one
 	refused 64 "redlock: --drift-factor '0,1' is not within 0.01 and 0.5" run -k job --drift-factor 0,1 touch "$T/never"
 }
 
+@test "--node-wait: wrong inputs" {
+	refused 64 "redlock: --node-wait 'soon' is not a duration (such as 250ms, 30s, 5m, 2h, 1h30m, 1d)" run -k job --node-wait soon -- touch "$T/never"
+	refused 64 "redlock: --node-wait '' is empty" run -k job --node-wait= -- touch "$T/never"
+	refused 64 "redlock: --node-wait '-1' is negative" run -k job --node-wait=-1 -- touch "$T/never"
+	refused 64 "redlock: --node-wait wants a value: D" run -k job --node-wait -- touch "$T/never"
+	refused 64 "redlock: --node-wait is not an option of 'redlock release'" release -k job --node-wait 1s
+	REDLOCK_NODE_WAIT=1x refused 64 "redlock: REDLOCK_NODE_WAIT '1x' has an unknown unit (known: ms, s, m, h, d)" run -k job -- touch "$T/never"
+}
+
 @test "the conflict exit code" {
 	for bad in 256 -1 x '' 1.5 99999999999999999999; do
 		refused 64 "redlock: -E '$bad' is not a number from 0 to 255" run -k job -E "$bad" touch "$T/never"

@@ -465,6 +465,7 @@ void fuzz_votes(const uint8_t *data, size_t len)
 		.drift = USEC_SEC,
 		.node_timeout = USEC_SEC / 10,
 		.wait = kind & 2 ? NEVER : 0,
+		.node_wait = NEVER,
 		.safety_margin = USEC_SEC,
 		.is_fair = kind & 4,
 		.wants_fence = kind & 8,

@@ -478,17 +478,45 @@ static void check_all_pending(const struct client *c)
 			check_pending(c, i, slot);
 }
 
-/* A client tries for as long as --wait says, and may finish the attempt that is under way then. A
+/* The last attempt found no majority: this outage lasts until an attempt finds one. */
+static void note_outage(struct client *c, usec since)
+{
+	if (c->session.lock.refusal != REFUSAL_NO_QUORUM) {
+		c->outage = 0;
+		return;
+	}
+	c->outage += world.now - since;
+	c->outages += world.now - since;
+}
+
+/*
+ * A client tries for as long as --wait says, and may finish the attempt that is under way then. A
  * silent queue node may delay the last attempt, rivals are asked for two node time-outs, and the
- * fencing number takes one more. */
+ * fencing number takes one more. With --node-wait, the outages are added, as long as that says.
+ * A client gives up no earlier than that, by a clock that may be fast.
+ */
 static void check_patience(const struct client *c)
 {
-	usec tried = world.now - c->trying_since;
+	const struct lock *lock = &c->session.lock;
+	usec tried = world.now - c->trying_since, node_wait = c->policy.node_wait;
+	usec added = node_wait == NEVER ? 0 : node_wait;
+	usec most = usec_add(c->policy.wait, added);
+	bool gave_up = lock_state(lock) == LOCK_RELEASING || lock_state(lock) == LOCK_OVER;
 
-	if (c->paused_until < c->trying_since && c->policy.wait != NEVER &&
-		tried > c->policy.wait + c->policy.wait / 10 + 7 * c->policy.node_timeout +
-				USEC_SEC / 4)
+	if (c->paused_until < c->trying_since && most != NEVER &&
+		tried > most + most / 10 + 7 * c->policy.node_timeout + USEC_SEC / 4)
 		breach("patience", "c%d tried for %d ms", c->id, (int)(tried / USEC_MSEC));
+	if (!gave_up || tried >= most - most / 10)
+		return;
+	if (lock->refusal == REFUSAL_BUSY &&
+		tried < usec_add(c->policy.wait, usec_min(c->outages, added)) / 10 * 9)
+		breach("patience", "c%d gave up after %d ms, with outages of %d ms", c->id,
+			(int)(tried / USEC_MSEC), (int)(c->outages / USEC_MSEC));
+	/* The first attempt of an outage takes up to four node time-outs. */
+	if (lock->refusal == REFUSAL_NO_QUORUM && !tally_is_hopeless(&lock->tally) &&
+		c->outage + 4 * c->policy.node_timeout < node_wait / 10 * 9)
+		breach("patience", "c%d gave up after an outage of %d ms", c->id,
+			(int)(c->outage / USEC_MSEC));
 }
 
 /* Among rivals only a minority is ever away: a majority answers each of them in time. */
@@ -589,8 +617,11 @@ static bool run_once(struct client *c)
 	c->chatted_until = c->tried_until = 0;
 	c->wants_since = usec_min(c->wants_since, world.now);
 	session_start(s);
+	c->outage = c->outages = 0;
 	for (uint32_t attempt = 0; lock_state(&s->lock) == LOCK_TRYING;) {
+		since = world.now;
 		turn(c);
+		note_outage(c, since);
 		if (s->lock.stamp.attempt != attempt && lock_state(&s->lock) == LOCK_TRYING) {
 			memcpy(c->fence_floor, world.newest_fence, sizeof(c->fence_floor));
 			check_attempts(c);

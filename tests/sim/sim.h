@@ -260,6 +260,7 @@ struct client {
 	int window_slot; /* the window's slot, from 0 on */
 	bool window_is_shared;
 	usec trying_since; /* NEVER: not trying */
+	usec outages, outage; /* no majority answered: all of the wait's outages, and this one */
 	usec joined_at; /* when it entered a queue in this session; NEVER: in none */
 	usec tried_until; /* its attempts are worth that time */
 	usec chatted_until; /* beyond the first two waiters, its requests are worth that time */

@@ -585,6 +585,10 @@ static void make_client(int i)
 				? NEVER
 				: draw_between(world.is_fair ? 1000 : 0, 4000) * USEC_MSEC,
 	};
+	/* A quarter of the clients wait for nodes with a limit of its own. Not drawn. */
+	c->policy.node_wait = (world.seed + (uint64_t)i) % 4 == 0
+				      ? (usec)(world.seed / 4 % 16) * c->policy.ttl / 2
+				      : NEVER;
 	/* Clients that name the nodes in the same order use the same queue node. */
 	for (int n = 0, first = draw_percent(5) ? 1 : 0; n < world.nodes; n++)
 		c->policy.order[0][n] = (n + first) % world.nodes;

@@ -256,6 +256,7 @@ struct policy policy(int nodes, usec wait)
 		.drift = policy_drift(TTL, 100),
 		.node_timeout = NODE_TIMEOUT,
 		.wait = wait,
+		.node_wait = NEVER,
 		.safety_margin = SAFETY_MARGIN};
 }
 

@@ -908,6 +908,7 @@ static void make_policy(struct world *w)
 		.wait = chance(w, 30)   ? 0
 			: chance(w, 50) ? up_to(w, ttl)
 					: NEVER,
+		.node_wait = w->seed % 4 == 0 ? (usec)(w->seed / 4 % 8) * ttl / 4 : NEVER,
 		.safety_margin = up_to(w, ttl / 5),
 		.is_fair = chance(w, 20),
 	};

@@ -150,6 +150,7 @@ static int run_with_options(const struct command_row *row, char *const argv[])
 		prepare_tls(&settings, &e) < 0) {
 		if (operands >= 0)
 			hint_at_order(&settings, &e);
+		options_blame(&settings, configure_file(), &e);
 		log_err(&e);
 		return status_of(e.kind);
 	}

@@ -1131,6 +1131,54 @@ int options_read_config(struct settings *s, const struct config *c, struct err *
 	return 0;
 }
 
+/* Returns the place of "--NAME" in a message, or NULL. */
+static const char *find_option(const char *text, const char *name)
+{
+	for (const char *c = strstr(text, "--"); c; c = strstr(c + 2, "--")) {
+		size_t len = strlen(name);
+
+		if (strncmp(c + 2, name, len) == 0 && c[2 + len] != '-' &&
+			!isalnum((unsigned char)c[2 + len]))
+			return c;
+	}
+	return NULL;
+}
+
+void options_blame(const struct settings *s, const struct config *c, struct err *e)
+{
+	const struct option_row *row = NULL;
+	const char *first = NULL;
+	char text[ERR_TEXT_MAX], path[200], name[OPTION_ENV_MAX];
+	size_t used = 0;
+
+	for (int i = 0; i < ROWS; i++) {
+		const char *at = find_option(e->text, option_rows[i].name);
+
+		if (at && option_is_of(&option_rows[i], s->command) && (!first || at < first)) {
+			first = at;
+			row = &option_rows[i];
+		}
+	}
+	if (!row)
+		return;
+	snprintf(text, sizeof(text), "%s", e->text);
+	switch (s->source[row - option_rows].kind) {
+	case SOURCE_NONE:
+	case SOURCE_LINE:
+		return;
+	case SOURCE_ENV:
+		text_append(e->text, sizeof(e->text), &used, "%s", option_env_name(name, row));
+		break;
+	case SOURCE_FILE:
+	case SOURCE_PROFILE:
+		text_append(e->text, sizeof(e->text), &used, "%s:%d",
+			utf8_escape(path, sizeof(path), c->path, strlen(c->path)),
+			s->source[row - option_rows].line);
+		break;
+	}
+	text_append(e->text, sizeof(e->text), &used, ": %s", text);
+}
+
 /* ---- showing ---- */
 
 static const char *factor_value(char *dst, size_t size, long permille)

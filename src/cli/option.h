@@ -153,6 +153,11 @@ bool option_is_setting(const struct option_row *row);
  */
 int options_read_config(struct settings *s, const struct config *c, struct err *e);
 
+/* If *e is about an option, as "--log", whose value is not from the command line: puts the source
+ * of the value, "FILE:LINE: " or "REDLOCK_LOG: ", before the message. c: the configuration file, or
+ * NULL. */
+void options_blame(const struct settings *s, const struct config *c, struct err *e);
+
 /* The source of the setting at that offset in struct settings. */
 const struct source *option_source(const struct settings *s, size_t field);
 

@@ -1,6 +1,7 @@
 #include "io/registry.h"
 
 #include "base/clock.h"
+#include "base/utf8.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,15 +26,19 @@ static char own_name[24];
  * signals of redlock to other processes. Returns a descriptor, or -1 with errno. */
 static int open_folder(const char *parent, const char *name, bool is_made)
 {
-	int above = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
+	int above = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC), fd, error = ENOENT;
 	struct stat st;
 
 	if (above < 0)
 		return -1;
-	if (is_made)
-		(void)mkdirat(above, name, 0700);
+	if (is_made && mkdirat(above, name, 0700) < 0)
+		error = errno;
 	fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		errno = error;
+	error = errno;
 	close(above);
+	errno = error;
 	if (fd < 0 || (fstat(fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 0077) == 0))
 		return fd;
 	close(fd);
@@ -58,7 +63,8 @@ static int open_registry(bool is_made, char last[48])
 
 static int open_own(struct err *e)
 {
-	char last[48];
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	char last[48], shown[80];
 	int fd = open_registry(true, last);
 
 	if (fd >= 0)
@@ -67,7 +73,10 @@ static int open_own(struct err *e)
 		errno == EPERM || errno == ENOTDIR || errno == ELOOP || errno == EACCES
 			? "not a private directory of this user"
 			: strerror(errno));
-	return err_hint(e, "set XDG_RUNTIME_DIR to a directory of this user with mode 0700");
+	return err_hint(e, "set XDG_RUNTIME_DIR%s%s%s to a directory of this user with mode 0700",
+		runtime ? ", now '" : "",
+		runtime ? utf8_escape(shown, sizeof(shown), runtime, strlen(runtime)) : "",
+		runtime ? "'," : "");
 }
 
 int registry_check(struct err *e)

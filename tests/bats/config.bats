@@ -45,6 +45,20 @@ setting() {
 	[[ "$output" == *"etc  (/etc/redlock/config:1)"* ]]
 }
 
+@test "an error about a value names the file and line, or the variable, that has it" {
+	printf '%s\n' '' "log = $T/none/log" > "$file"
+	says 78 '' "redlock: $file:2: cannot write to --log '$T/none/log': No such file or directory" run --config "$file" -k job -- touch "$T/never"
+	printf '%s\n' '[p]' "password-file = $T/none" > "$file"
+	says 78 '' "redlock: $file:2: cannot read --password-file '$T/none': No such file or directory" \
+		run --config "$file" --profile p -k job -- touch "$T/never"
+	REDLOCK_PASSWORD_FILE=$T/none says 78 '' "redlock: REDLOCK_PASSWORD_FILE: cannot read --password-file '$T/none': No such file or directory" \
+		run --config "$file" -k job -- touch "$T/never"
+	echo 'ttl = 10ms' > "$file"
+	says 64 '' "redlock: $file:1: --ttl 10ms is too short*" run --config "$file" -k job -- touch "$T/never"
+	says 64 '' "redlock: --ttl 20ms is too short*" run --config "$file" --ttl 20ms -k job -- touch "$T/never"
+	[ ! -e "$T/never" ]
+}
+
 @test "a missing file: silent in its usual place, an error if it was named" {
 	says 0 'done' '' run -k job -- echo done
 	says 78 '' "redlock: cannot read the configuration '$T/nowhere': No such file or directory" run --config "$T/nowhere" -k job -- touch "$T/never"

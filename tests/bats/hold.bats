@@ -865,6 +865,16 @@ terminal() {
 	free_everywhere job
 }
 
+@test "no folder for the registry: the message says why, and the hint names the variable" {
+	cp "$REDLOCK_BUILD/redlock" "$T/redlock"
+	run -125 unshare --mount bash -c '
+		mount -t tmpfs -o ro small /run && mount --bind "$1" /mnt && mount -t tmpfs -o ro small /tmp || exit 1
+		XDG_RUNTIME_DIR=/none REDLOCK_NODES=/mnt/1.sock exec /mnt/redlock hold -k job' bash "$T"
+	[ "${lines[0]}" = "redlock: cannot register the lock: '/tmp/redlock-$EUID': Read-only file system" ]
+	[ "${lines[1]}" = "hint: set XDG_RUNTIME_DIR, now '/none', to a directory of this user with mode 0700" ]
+	held_on job 0
+}
+
 @test "foreign files in the registry are not shown, not changed, and do no harm" {
 	hold -k job
 	id=0123456789abcdef0123456789abcdef01234567

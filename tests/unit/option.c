@@ -1044,19 +1044,50 @@ TEST(option_tokens_of_the_environment)
 
 /* ---- the configuration file ---- */
 
+static struct config parsed; /* by read_config() */
+
 /* The command line and the environment as in read_line(), then the file. */
 static struct reading *read_config(const char *line, const char *env, const char *file)
 {
-	static struct config c;
 	static char text[1024];
 	struct reading *r = read_line(line, env);
 
 	snprintf(text, sizeof(text), "%s", file);
 	if (r->rc >= 0)
-		r->rc = config_parse(&c, "file", text, strlen(text), &r->e);
+		r->rc = config_parse(&parsed, "file", text, strlen(text), &r->e);
 	if (r->rc >= 0)
-		r->rc = options_read_config(&r->s, &c, &r->e);
+		r->rc = options_read_config(&r->s, &parsed, &r->e);
 	return r;
+}
+
+/* The message, as it is if it is about this setting of those sources. */
+static const char *blamed(const char *line, const char *env, const char *file, const char *message)
+{
+	struct reading *r = read_config(line, env, file);
+
+	CHECK_INT(r->rc, 0);
+	err_set(&r->e, ERR_CONFIG, "%s", message);
+	options_blame(&r->s, &parsed, &r->e);
+	return r->e.text;
+}
+
+TEST(option_errors_name_the_source_of_the_value)
+{
+	static const char file[] = "log = x\nttl = 5s\n[p]\nttl = 9s\n";
+	const char *line = "--profile|p";
+
+	command = COMMAND_RUN;
+	CHECK_TEXT(blamed("x", "", file, "cannot write to --log 'x': no"),
+		"file:1: cannot write to --log 'x': no");
+	CHECK_TEXT(
+		blamed(line, "", file, "--ttl 9s is too short"), "file:4: --ttl 9s is too short");
+	CHECK_TEXT(blamed("x", "REDLOCK_TTL=5s", file, "--ttl 5s is too short"),
+		"REDLOCK_TTL: --ttl 5s is too short");
+	CHECK_TEXT(blamed("--ttl|5s", "", file, "--ttl 5s is too short: see --log"),
+		"--ttl 5s is too short: see --log");
+	CHECK_TEXT(blamed("x", "", "", "cannot write to --log 'x'"), "cannot write to --log 'x'");
+	CHECK_TEXT(blamed("x", "", file, "--login and --log-x"), "--login and --log-x");
+	CHECK_TEXT(blamed("x", "", file, "no option"), "no option");
 }
 
 static const struct source *source_of(const struct reading *r, const char *name)

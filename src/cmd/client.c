@@ -409,7 +409,7 @@ static void print_unset(const struct settings *s, bool has_background, bool has_
 	if (s->limit > 0 && has_background && has_fence)
 		return;
 	print_line("unset%s%s%s", s->limit > 0 ? "" : " REDLOCK_LIMIT REDLOCK_SLOT",
-		has_background ? "" : " REDLOCK_KEEPER", has_fence ? "" : " REDLOCK_FENCE");
+		has_background ? "" : " REDLOCK_HOLDER_PID", has_fence ? "" : " REDLOCK_FENCE");
 }
 
 void client_print(const struct client *c, long background_pid)
@@ -449,7 +449,7 @@ void client_print(const struct client *c, long background_pid)
 		snprintf(held, sizeof(held), "%s%s%s", id, c->outer[0] ? " " : "", c->outer);
 		print_env("REDLOCK_HELD", held);
 		if (background_pid)
-			print_env("REDLOCK_KEEPER", pid);
+			print_env("REDLOCK_HOLDER_PID", pid);
 		if (lock->tenure.fence)
 			print_env("REDLOCK_FENCE", fence);
 		break;
@@ -460,7 +460,7 @@ void client_print(const struct client *c, long background_pid)
 			json_number(&j, "slot", client_slot(c));
 		json_text(&j, "token", id);
 		if (background_pid)
-			json_number(&j, "keeper", background_pid);
+			json_number(&j, "holder_pid", background_pid);
 		json_ms(&j, "waited_ms", clock_now() - c->began);
 		if (lock->tenure.fence)
 			json_number(&j, "fence", lock->tenure.fence);

@@ -298,7 +298,7 @@ static int list(const struct settings *s)
 			if (entry.limit > 0)
 				json_number(&j, "slot", entry.slot);
 			json_text(&j, "token", entry.id);
-			json_number(&j, "keeper", entry.holder);
+			json_number(&j, "holder_pid", entry.holder);
 			if (entry.follow)
 				json_number(&j, "follow", entry.follow);
 			json_text(&j, "since", when);

@@ -89,7 +89,7 @@ static void set_environment(const struct run *r, const char *token)
 	else
 		unsetenv("REDLOCK_FENCE");
 	if (!r->is_nested)
-		unsetenv("REDLOCK_KEEPER");
+		unsetenv("REDLOCK_HOLDER_PID");
 	set_number("REDLOCK_LIMIT", s->limit);
 	set_number("REDLOCK_SLOT", client_slot(&r->client));
 	/* The ids of this lock and of all enclosing locks. */

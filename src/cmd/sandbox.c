@@ -179,7 +179,7 @@ static int name_nodes(struct sandbox *b, struct err *e)
 static void set_environment(const struct sandbox *b)
 {
 	static const char *const of_others[] = {"KEY", "KEYS", "TOKEN", "TTL_MS", "FENCE", "SLOT",
-		"LIMIT", "KEEPER", "USERNAME", "PASSWORD", "PASSWORD_FILE", "PROFILE"};
+		"LIMIT", "HOLDER_PID", "USERNAME", "PASSWORD", "PASSWORD_FILE", "PROFILE"};
 	char nodes[NODES_MAX * NODE_LABEL_MAX], name[32];
 
 	for (size_t i = 0; i < sizeof(of_others) / sizeof(of_others[0]); i++) {

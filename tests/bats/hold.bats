@@ -113,24 +113,24 @@ extended() {
 
 @test "--format env is for eval: check and release find all that they need" {
 	eval "$(redlock hold -k "it's a job" --format env)"
-	also_end "$REDLOCK_KEEPER"
+	also_end "$REDLOCK_HOLDER_PID"
 	[ "$REDLOCK_KEY" = "it's a job" ]
-	is_alive "$REDLOCK_KEEPER"
+	is_alive "$REDLOCK_HOLDER_PID"
 	redlock check
 	redlock release
-	is_gone "$REDLOCK_KEEPER"
+	is_gone "$REDLOCK_HOLDER_PID"
 	free_everywhere "it's a job"
 }
 
 @test "--json prints one document, also for a lock that was not acquired" {
 	run -0 --separate-stderr redlock hold -k job --json
 	[ "${#lines[@]}" -eq 1 ]
-	holder=$(sed 's/.*"keeper":\([0-9]*\).*/\1/' <<< "$output")
+	holder=$(sed 's/.*"holder_pid":\([0-9]*\).*/\1/' <<< "$output")
 	also_end "$holder"
 	is_alive "$holder"
 	[[ "$output" == *'"command":"hold","key":"job","outcome":"acquired","status":0,"token":"'* ]]
 	run -0 redlock hold --list --json
-	[[ "$output" == *'"holds":[{"key":"job","token":"'*'","keeper":'"$holder"',"since":"20'*'Z"}]}' ]]
+	[[ "$output" == *'"holds":[{"key":"job","token":"'*'","holder_pid":'"$holder"',"since":"20'*'Z"}]}' ]]
 	run -75 --separate-stderr redlock hold -n -k job --json
 	[ "${#lines[@]}" -eq 1 ]
 	[[ "$output" == *'"outcome":"busy","status":75,'* ]]

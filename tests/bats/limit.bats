@@ -371,12 +371,12 @@ hint: name it with --slot, --token, *" release "${JOB[@]}"
 	eval "$(redlock hold "${JOB[@]}" "${LONG[@]}" --fence --format env)"
 	[ "$REDLOCK_LIMIT $REDLOCK_KEY" = "3 job" ]
 	[ "$REDLOCK_FENCE" -gt 0 ]
-	also_end "$REDLOCK_KEEPER"
+	also_end "$REDLOCK_HOLDER_PID"
 	# nor in a command
-	run -0 --separate-stderr redlock run -k other -- sh -c 'echo "$REDLOCK_KEY.$REDLOCK_KEEPER$REDLOCK_SLOT$REDLOCK_FENCE"'
+	run -0 --separate-stderr redlock run -k other -- sh -c 'echo "$REDLOCK_KEY.$REDLOCK_HOLDER_PID$REDLOCK_SLOT$REDLOCK_FENCE"'
 	[ "$output" = other. ]
 	eval "$(redlock acquire -k plain "${LONG[@]}" --format env)"
-	[ "$REDLOCK_KEY.${REDLOCK_LIMIT-}${REDLOCK_SLOT-}${REDLOCK_FENCE-}${REDLOCK_KEEPER-}" = plain. ]
+	[ "$REDLOCK_KEY.${REDLOCK_LIMIT-}${REDLOCK_SLOT-}${REDLOCK_FENCE-}${REDLOCK_HOLDER_PID-}" = plain. ]
 	says 0 '5[0-9]m' '' check
 	# without a new slot, the old variables stay
 	eval "$(redlock acquire "${JOB[@]}" "${LONG[@]}" --fence --format env)"

@@ -552,7 +552,7 @@ takes_json() { redlock help "$1" --all 2> "$T/err" | grep -q -e --json; }
 	prints 79 check -k job --token "$token"
 	prints 0 wait -k job
 	prints 0 hold -k job
-	also_end "$(jq .keeper <<< "$output")"
+	also_end "$(jq .holder_pid <<< "$output")"
 	prints 0 hold --list
 	prints 0 break -fy -k job
 	prints 0 doctor

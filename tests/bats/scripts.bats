@@ -83,7 +83,7 @@ extend_at_last() {
 }
 
 @test "acquire --format env: for the shell's eval, and the next subcommands need no options" {
-	says 0 "unset REDLOCK_LIMIT REDLOCK_SLOT REDLOCK_KEEPER REDLOCK_FENCE?export REDLOCK_KEY='job'?export REDLOCK_KEYS='1'?export REDLOCK_TOKEN='*'?export REDLOCK_TTL_MS='30000'?export REDLOCK_HELD='*'" '' acquire --format env -k job
+	says 0 "unset REDLOCK_LIMIT REDLOCK_SLOT REDLOCK_HOLDER_PID REDLOCK_FENCE?export REDLOCK_KEY='job'?export REDLOCK_KEYS='1'?export REDLOCK_TOKEN='*'?export REDLOCK_TTL_MS='30000'?export REDLOCK_HELD='*'" '' acquire --format env -k job
 	eval "$output"
 	[ "$REDLOCK_KEY" = job ]
 	says 0 '' '' extend -t 1h

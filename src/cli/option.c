@@ -795,6 +795,67 @@ static const char *find_value(
 	return value;
 }
 
+/* Variables that redlock sets for its commands, and that are not options: their names as those of
+ * options. */
+static const char *const set_by_redlock[] = {
+	"keys", "held", "holder-pid", "ttl-ms", "sandbox", "event", "holder", "status"};
+
+/* Does redlock read or set REDLOCK_NAME? `name` is in the form of an option's name. */
+static bool is_variable(const char *name)
+{
+	bool is = false;
+
+	for (int i = 0; i < ROWS; i++)
+		is |= option_rows[i].env != 0 && has_name(&option_rows[i], name, strlen(name));
+	for (int i = 0; i < COUNT_OF(set_by_redlock); i++)
+		is |= strcmp(set_by_redlock[i], name) == 0;
+	return is;
+}
+
+/* The option whose variable is probably meant: of an option without a variable, the one for the
+ * same setting; else the nearest name. */
+static const char *nearest_variable(const char *name)
+{
+	struct suggestion n = {.typed = name};
+
+	for (int i = 0; i < ROWS; i++) {
+		const struct option_row *row = &option_rows[i];
+
+		for (int j = 0; j < ROWS && has_name(row, name, strlen(name)); j++)
+			if (option_rows[j].field == row->field && option_rows[j].env != 0)
+				return option_rows[j].name;
+		if (row->env != 0)
+			suggest_consider(&n, row->name);
+	}
+	return n.word;
+}
+
+bool option_misspelt_variable(
+	char *const envp[], char name[OPTION_ENV_MAX], char meant[OPTION_ENV_MAX])
+{
+	static const char prefix[] = "REDLOCK_";
+	const size_t start = sizeof(prefix) - 1;
+
+	for (int i = 0; envp[i]; i++) {
+		size_t len = strcspn(envp[i], "=");
+		char word[OPTION_ENV_MAX];
+		const char *nearest;
+
+		if (strncmp(envp[i], prefix, start) != 0 || len >= sizeof(word))
+			continue;
+		snprintf(word, sizeof(word), "%.*s", (int)(len - start), envp[i] + start);
+		for (char *c = word; *c; c++)
+			*c = *c == '_' ? '-' : (char)tolower((unsigned char)*c);
+		nearest = is_variable(word) ? NULL : nearest_variable(word);
+		if (!nearest)
+			continue;
+		snprintf(name, OPTION_ENV_MAX, "%.*s", (int)len, envp[i]);
+		env_name(meant, nearest);
+		return true;
+	}
+	return false;
+}
+
 static bool has_line(const char *text, const char *line)
 {
 	size_t len = strlen(line);

@@ -165,6 +165,11 @@ const struct source *option_source(const struct settings *s, size_t field);
 #define OPTION_ENV_MAX 48
 const char *option_env_name(char dst[OPTION_ENV_MAX], const struct option_row *row);
 
+/* Finds a variable REDLOCK_... that redlock neither reads nor sets, and the name that is probably
+ * meant. Variables whose names are like no name of ours may belong to another program. */
+bool option_misspelt_variable(
+	char *const envp[], char name[OPTION_ENV_MAX], char meant[OPTION_ENV_MAX]);
+
 /* The current value for people; secrets are masked. Returns dst, or NULL if there is no value. */
 const char *option_value(
 	char *dst, size_t size, const struct settings *s, const struct option_row *row);

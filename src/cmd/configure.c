@@ -203,8 +203,20 @@ int configure(struct settings *s, struct err *e)
 	return s->password_file && s->command != COMMAND_CONFIG ? read_password(s, e) : 0;
 }
 
+static void warn_of_misspelt_variable(void)
+{
+	char name[OPTION_ENV_MAX], meant[OPTION_ENV_MAX], shown[4 * OPTION_ENV_MAX];
+
+	if (!option_misspelt_variable(environ, name, meant))
+		return;
+	log_say(LOG_NORMAL, "unknown variable %s in the environment: it is ignored",
+		utf8_escape(shown, sizeof(shown), name, strlen(name)));
+	log_hint(LOG_NORMAL, "did you mean %s?", meant);
+}
+
 void configure_warn(void)
 {
+	warn_of_misspelt_variable();
 	for (int i = 0; i < 2; i++) {
 		const char *name = open_to_others[i];
 		char shown[200];

@@ -293,6 +293,9 @@ static int not_started(struct run *r)
 	if (r->watch.end.number == ETIME)
 		return too_slow(r);
 	status = supervise_not_started(&r->watch, r->argv[0], "-c");
+	if (status == STATUS_NOT_FOUND && r->argv[1] && strcmp(r->argv[1], "--") == 0)
+		log_hint(LOG_ERRORS, "only options stand before '--'; for several keys, repeat "
+				     "-k: -k KEY -k KEY");
 	r->summary.outcome = status == STATUS_INTERNAL ? "failed" : "not-started";
 	return status;
 }

@@ -118,6 +118,28 @@ refused() {
 }
 
 # bats test_tags=not-under-qemu
+@test "several keys after one -k: the hint shows the right form" {
+	run -127 redlock run -k a b -- touch "$T/never"
+	[ "${lines[0]}" = "redlock: command 'b' not found" ]
+	[ "${lines[-1]}" = "hint: only options stand before '--'; for several keys, repeat -k: -k KEY -k KEY" ]
+	[ ! -e "$T/never" ]
+}
+
+@test "a misspelt variable gets one warning and a suggestion; variables of other programs get none" {
+	REDLOCK_NODE_TIMOUT=1s says 0 'done' "redlock: unknown variable REDLOCK_NODE_TIMOUT in the environment: it is ignored
+hint: did you mean REDLOCK_NODE_TIMEOUT[?]" run -n -k job -- echo 'done'
+	REDLOCK_NODE_TIMOUT=1s REDLOCK_TTTL=1s says 0 '' "redlock: unknown variable *
+hint: did you mean *" wait -n -k job
+	REDLOCK_NODE_TIMOUT=1s says 0 '' '' wait -q -n -k job
+	REDLOCK_APPLICATION=1 REDLOCK_ENABLED=1 says 0 '' '' wait -n -k job
+	# what redlock itself sets is known
+	says 0 'done' '' run -n -k job --fence -L 2 -- "$REDLOCK_BUILD/redlock" run -n -k other -- echo 'done'
+	# a value is never shown
+	REDLOCK_PASWORD=s3cret run -0 redlock wait -n -k job
+	[[ "$output" == *"did you mean REDLOCK_PASSWORD?"* && "$output" != *s3cret* ]]
+}
+
+# bats test_tags=not-under-qemu
 @test "a duration and its unit in two words" {
 	refused 127 "redlock: command 'm' not found" run -k job -w 10 m
 	[ "${lines[1]}" = "hint: a duration is one word, such as 30s, 10m or 1h30m" ]

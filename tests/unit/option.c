@@ -255,6 +255,51 @@ TEST(option_aliases)
 	CHECK_INT(read_line("x", "REDLOCK_NB=1")->s.wait, NEVER);
 }
 
+TEST(option_misspelt_variables)
+{
+	static const struct {
+		const char *name, *meant;
+	} cases[] = {
+		{"REDLOCK_NODE_TIMOUT=1s", "REDLOCK_NODE_TIMEOUT"},
+		{"REDLOCK_NODE=a", "REDLOCK_NODES"},
+		{"REDLOCK_TTTL=", "REDLOCK_TTL"},
+		{"REDLOCK_PASWORD=secret", "REDLOCK_PASSWORD"},
+		{"REDLOCK_ttl=1s", NULL},
+		{"REDLOCK_MINHOLD=1s", "REDLOCK_MIN_HOLD"},
+		{"REDLOCK_NO_WAIT=1", "REDLOCK_WAIT"},
+		/* Other programs' variables. */
+		{"REDLOCK_BUILD=/tmp", NULL},
+		{"REDLOCK_ENABLED=1", NULL},
+		{"REDLOCK_=1", NULL},
+		{"REDLOCK=1", NULL},
+		{"REDLOCKED_TTTL=1", NULL},
+		{"REDLOCK_TTLTTLTTLTTLTTLTTLTTLTTLTTLTTLTTLTTLTTLTTLTTLTTL=1", NULL},
+		/* Known names. */
+		{"REDLOCK_TTL=1s", NULL},
+		{"REDLOCK_TIMEOUT=1s", NULL},
+		{"REDLOCK_KEY_FILE=f", NULL},
+		{"REDLOCK_HELD=x", NULL},
+		{"REDLOCK_KEYS=1", NULL},
+		{"REDLOCK_TTL_MS=1", NULL},
+		{"REDLOCK_HOLDER_PID=1", NULL},
+		{"REDLOCK_SANDBOX=/tmp", NULL},
+	};
+	char name[OPTION_ENV_MAX], meant[OPTION_ENV_MAX];
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		char *envp[] = {"PATH=/bin", (char *)cases[i].name, NULL};
+		bool is = option_misspelt_variable(envp, name, meant);
+
+		unit_check(is == (cases[i].meant != NULL), __FILE__, __LINE__, "'%s': '%s'",
+			cases[i].name, is ? meant : "fine");
+		if (!is || !cases[i].meant)
+			continue;
+		CHECK_TEXT(meant, cases[i].meant);
+		CHECK(strncmp(name, cases[i].name, strlen(name)) == 0 &&
+			cases[i].name[strlen(name)] == '=');
+	}
+}
+
 TEST(option_alias_errors_quote_the_alias)
 {
 	static const struct {

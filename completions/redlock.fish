@@ -242,6 +242,7 @@ _redlock_option 'run hold config' '' max-run 'D' 'terminate COMMAND after D; the
 _redlock_option 'run config' '' min-hold 'D' 'hold the lock for at least D, even if COMMAND exits sooner'
 _redlock_option 'run config' '' reentrant '' 'if an enclosing redlock already holds KEY, just run COMMAND'
 _redlock_option 'run config' '' wait-descendants '' 'wait for all processes that COMMAND started before releasing the lock'
+_redlock_option 'run hold config' '' on-event 'STRING' 'run STRING with /bin/sh -c when the lock is acquired, busy, lost or released, or has no quorum; REDLOCK_EVENT names the event'
 _redlock_option 'run status doctor acquire extend release check wait hold break config' '' node 'URL' 'address of a node; repeat it for each node: redis://[user:password@]host[:port][/db], rediss:// (TLS), host:port, unix:///path'
 _redlock_option 'run status doctor acquire extend release check wait hold break config' '' nodes 'LIST' 'addresses of all nodes, separated by commas or spaces'
 _redlock_option 'run status doctor acquire extend release check wait hold break config' '' username 'USER' 'ACL user for nodes whose URL names none'

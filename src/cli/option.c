@@ -136,6 +136,11 @@ const struct option_row option_rows[] = {
 	{RUN | CONFIG, GROUP_RUN, 0, "wait-descendants", NULL, OPTION_COUNT,
 		FIELD(wait_descendants), RUN | CONFIG, NULL,
 		"wait for all processes that COMMAND started before releasing the lock", NULL},
+	{SUPERVISED, GROUP_RUN, 0, "on-event", NULL, OPTION_TEXT, FIELD(on_event), SUPERVISED,
+		"STRING",
+		"run STRING with /bin/sh -c when the lock is acquired, busy, lost or released, or "
+		"has no quorum; REDLOCK_EVENT names the event",
+		NULL},
 	{WITH_NODES, GROUP_NODES, 0, "node", NULL, OPTION_NODES, FIELD(nodes), NO_ENV, "URL",
 		"address of a node; repeat it for each node: "
 		"redis://[user:password@]host[:port][/db], rediss:// (TLS), host:port, "

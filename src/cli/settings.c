@@ -544,6 +544,8 @@ int settings_finish(struct settings *s, struct err *e)
 	if (s->owner && strlen(s->owner) >= OWNER_MAX)
 		return err_set(e, ERR_USAGE, "--owner has %zu bytes; at most %d are allowed",
 			strlen(s->owner), OWNER_MAX - 1);
+	if (s->on_event && !*s->on_event) /* none, in place of the configuration's */
+		s->on_event = NULL;
 	if (check_tls(&s->tls, e) < 0)
 		return -1;
 	if (s->nodes.count == 0) {

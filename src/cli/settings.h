@@ -116,6 +116,7 @@ struct settings {
 	long restart_guard; /* enum restart_guard */
 	usec max_ttl; /* the longest TTL of any client; 0: ttl */
 	const char *shell; /* a command for the shell, or NULL */
+	const char *on_event; /* a command for the shell, or NULL */
 	usec kill_after; /* NEVER: not given */
 	usec grace; /* after a loss, between the first signal and KILL */
 	long signal; /* the first signal after max_run, and after a loss unless on_lost differs */

@@ -10,6 +10,7 @@
 #include "base/duration.h"
 #include "base/exit.h"
 #include "base/log.h"
+#include "cmd/announce.h"
 #include "cmd/client.h"
 #include "cmd/commands.h"
 #include "cmd/print.h"
@@ -29,6 +30,7 @@
 
 struct hold {
 	struct client client;
+	struct announcer announcer;
 	struct follow follow;
 	struct deadline deadline;
 	bool is_over; /* the lock must not be extended any more */
@@ -60,7 +62,9 @@ static int finish(struct hold *h, const char *outcome, int status)
 	h->summary.status = status;
 	h->summary.owner = h->client.session.owner;
 	h->summary.lock = &h->client.session.lock;
+	announce_end(&h->announcer, outcome, status);
 	record_run(h->client.settings, &h->summary);
+	announce_close(&h->announcer, &h->client.signals);
 	return status;
 }
 
@@ -74,6 +78,7 @@ static void log_loss(struct hold *h)
 	if (h->was_lost)
 		return;
 	h->was_lost = true;
+	announce_lost(&h->announcer);
 	log_say(LOG_ERRORS, "%s",
 		report_loss(text, lock, &h->client.settings->nodes, &h->client.settings->keys));
 	if (lock->loss == LOSS_EXPIRED)
@@ -337,7 +342,8 @@ int cmd_hold(struct settings *s)
 	if (follow_open(&h.follow, (pid_t)s->follow, s->on_lost != 0 || s->max_run != NEVER, &e) <
 			0 ||
 		client_open(&h.client, s, s->follow ? s->follow : (long)getppid(), argv, &e) < 0 ||
-		watch_all(&h, &e) < 0 || registry_check(&e) < 0)
+		watch_all(&h, &e) < 0 || registry_check(&e) < 0 ||
+		announce_open(&h.announcer, s, lock, h.client.name, &h.client.signals, &e) < 0)
 		return client_not_opened(s, &e);
 	log_never_block();
 	number = acquire(&h);
@@ -356,5 +362,6 @@ int cmd_hold(struct settings *s)
 		refusal = client_refusal_word(&h.client);
 		return finish(&h, refusal, client_print_refusal(&h.client));
 	}
+	announce_acquired(&h.announcer, client_slot(&h.client));
 	return start_background_holder(&h);
 }

@@ -13,6 +13,7 @@
 #include "base/exit.h"
 #include "base/log.h"
 #include "base/token.h"
+#include "cmd/announce.h"
 #include "cmd/client.h"
 #include "cmd/commands.h"
 #include "cmd/configure.h"
@@ -35,6 +36,7 @@
 
 struct run {
 	struct client client;
+	struct announcer announcer;
 	const char *outer_fence; /* the fencing number of the enclosing run, or NULL */
 	char *const *argv; /* the command */
 	struct supervision watch;
@@ -142,6 +144,8 @@ static int acquire(struct run *r)
 	while (number == 0 && client_is_open(&r->client)) {
 		number = client_step(&r->client);
 		prepare_early(r);
+		if (lock_is_pausing(&r->client.session.lock))
+			announce_waiting(&r->announcer);
 	}
 	log_clear();
 	return number;
@@ -154,6 +158,7 @@ static void log_loss(struct run *r, const char *words)
 	if (r->has_logged_loss)
 		return;
 	r->has_logged_loss = r->lost = true;
+	announce_lost(&r->announcer);
 	log_say(LOG_ERRORS, "%s", words);
 	if (r->client.settings->on_lost)
 		return;
@@ -262,6 +267,8 @@ static void supervise(struct run *r)
 		}
 		resumed = supervise_take_signals(&r->watch);
 		r->client.signalled |= r->watch.has_fatal_signal;
+		if (r->client.signalled)
+			announce_stopping(&r->announcer);
 		if (resumed)
 			resume(r);
 		read_extender(r);
@@ -402,8 +409,10 @@ static int run_command(struct run *r)
 		return status_of(e.kind);
 	}
 	supervisor_start(&r->watch.supervisor, lock->tenure.valid_until);
+	announce_acquired(&r->announcer, client_slot(&r->client));
 	supervise(r);
 	extender_stop(&r->extender);
+	announce_stopping(&r->announcer);
 	if (r->watch.end.kind == SUPERVISOR_ENDED)
 		log_lost_lock(r);
 	log_kill(r);
@@ -487,6 +496,8 @@ static int open_all(struct run *r, const struct settings *s)
 
 	if (client_open(&r->client, s, (long)getpid(), r->argv, &e) == 0 &&
 		supervise_open(&r->watch, &r->client.signals, r->client.name, &e) == 0 &&
+		announce_open(&r->announcer, s, &r->client.session.lock, r->client.name,
+			&r->client.signals, &e) == 0 &&
 		extender_open(&r->extender, &r->client.session, &s->nodes,
 			log_level() >= LOG_REPLIES, &e) == 0)
 		return STATUS_OK;
@@ -541,7 +552,9 @@ static int finish(struct run *r, int status)
 	summary->lock = &r->client.session.lock;
 	if (!summary->outcome)
 		summary->outcome = "failed";
+	announce_end(&r->announcer, summary->outcome, summary->status);
 	record_run(r->client.settings, summary);
+	announce_close(&r->announcer, &r->client.signals);
 	if (r->die_of)
 		signals_die(r->die_of);
 	return status;

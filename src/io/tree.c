@@ -297,7 +297,8 @@ void tree_signal_older(pid_t root, pid_t except, int signal, const struct tree_b
 
 struct tree_birth tree_now(void)
 {
-	/* In the same unit as the starts of processes, less exact: only a whole tick counts. */
+	/* In the same unit as the starts of processes. Within this tick, processes have started
+	 * before that have the newest pid or a lower one. */
 	struct tree_birth now = {0};
 	unsigned long long seconds, hundredths;
 	long ticks = sysconf(_SC_CLK_TCK);
@@ -306,6 +307,9 @@ struct tree_birth tree_now(void)
 	if (read_text("/proc/uptime", text, sizeof(text)) &&
 		sscanf(text, "%llu.%2llu", &seconds, &hundredths) == 2)
 		now.ticks = (seconds * 100 + hundredths) * (unsigned long long)ticks / 100;
+	if (read_text("/proc/loadavg", text, sizeof(text)) &&
+		sscanf(text, "%*s %*s %*s %*s %d", &now.pid) == 1)
+		now.pid++;
 	return now;
 }
 

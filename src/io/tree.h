@@ -50,8 +50,7 @@ void tree_signal_and_continue(pid_t root, pid_t except, int signal);
 /* The same for those descendants that are older than `before`. */
 void tree_signal_older(pid_t root, pid_t except, int signal, const struct tree_birth *before);
 
-/* The present time, as tree_birth() counts: processes that start in this tick or later are not
- * older. */
+/* The present time, as tree_birth() counts: processes that start from now on are not older. */
 struct tree_birth tree_now(void);
 
 /* Is the process stopped at this moment? */

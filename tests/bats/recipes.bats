@@ -2,6 +2,7 @@
 
 load nodes
 load stubs
+load service
 
 RECIPES=$BATS_TEST_DIRNAME/../../docs/recipes.md
 
@@ -348,17 +349,72 @@ unit_command() {
 @test "hot standby: the second host runs the service when the first one is gone" {
 	recipe "### Hot standby" > unit
 	stub the-service the-service
+	grep -qx Type=notify unit
+	service_manager "$T/notify"
 	touch "$T/stop.the-service"
 	start "$T/first" sh -c "exec $(unit_command unit)"
 	first=$BG
+	eventually file_has "$T/notes" "^$first: READY=1"
 	eventually file_has "$T/done" "the-service held"
 	start "$T/second" sh -c "exec $(unit_command unit)"
-	eventually file_has "$T/second" "waiting: 'the-service' is held by"
+	eventually file_has "$T/notes" "^$BG: STATUS=waiting"
+	not file_has "$T/notes" "^$BG: READY"
 	was_done "the-service held"
 	kill -TERM "$first" # systemctl stop, KillMode=mixed
+	eventually file_has "$T/notes" "^$first: STOPPING=1"
+	eventually file_has "$T/notes" "^$BG: READY=1"
 	eventually file_has_times "$T/done" "the-service held" 2
 	rm "$T/stop.the-service"
 	ended_with 0
+	if type systemd-analyze > "$T/type"; then
+		sed 's|^ExecStart=.*|ExecStart=/bin/true|' unit > "$T/the-service.service"
+		run -0 systemd-analyze verify "$T/the-service.service"
+	fi
+}
+
+@test "a mail when a job had no lock: for a loss and for no quorum, and for nothing else" {
+	printf '%s\n' '#!/bin/sh' '{ echo "$*"; cat; } >> "$T/mails"' > "$T/bin/mail"
+	chmod +x "$T/bin/mail"
+	recipe "### A mail when a job had no lock" > line
+	stub nightly.sh nightly
+	run -0 sh line
+	was_done "nightly.sh held" "nightly.sh done"
+	others_hold nightly
+	run -0 sh line
+	others_let_go
+	[ ! -e "$T/mails" ]
+	REDLOCK_NODES=unix:///none run -69 sh line
+	[ "$(cat "$T/mails")" = "-s nightly: no-quorum ops@example.com
+status 69 on $(uname -n)" ]
+}
+
+@test "a webhook: each event is sent as JSON, whatever the holder's text is" {
+	printf '%s\n' '#!/bin/sh' 'for url; do :; done' 'echo "$url $(jq -c .)" >> "$T/posts"' > "$T/bin/curl"
+	chmod +x "$T/bin/curl"
+	recipe "### A webhook" > line
+	stub deploy.sh deploy
+	run -0 sh line
+	was_done "deploy.sh held" "deploy.sh done"
+	others_hold deploy
+	sed 's/-w 30m/-n/' line > now
+	run -75 sh now
+	others_let_go
+	diff "$T/posts" - <<- 'END'
+		https://chat.example.com/hook {"text":"deploy: acquired "}
+		https://chat.example.com/hook {"text":"deploy: released "}
+		https://chat.example.com/hook {"text":"deploy: busy others"}
+	END
+}
+
+@test "the status of a unit: a hook's message reaches the service manager" {
+	type systemd-notify > "$T/type" || skip "no systemd-notify here"
+	recipe "### The status of a unit" > line
+	stub the-service the-service
+	service_manager "$T/notify"
+	run -0 sh line
+	was_done "the-service held" "the-service done"
+	eventually file_has "$T/notes" "STATUS=acquired since "
+	eventually file_has "$T/notes" "STATUS=released since "
 }
 
 # file_has_times FILE TEXT N

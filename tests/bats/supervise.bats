@@ -224,15 +224,18 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 }
 extended_since_then() { [ "$(sed '1,/shuts down/d' "$T/out" | grep -c "extended 'job'")" -ge "$1" ]; }
 
+# waits_for_sleep: the shell under redlock has started its program. (Before that, its trap may run at once, or late.)
+waits_for_sleep() { pgrep -x sleep -P "$(pgrep -P "$(supervisor_of "$BG")")"; }
+
 @test "TERM to redlock: a program that the shell waits for gets it too, after 3 seconds; the trap's own programs do not" {
 	in_background "$T/out" run -k job -- bash -c "trap 'echo clean; exit 5' TERM; echo up; sleep 60"
-	eventually file_has "$T/out" up
+	eventually waits_for_sleep
 	kill -TERM "$BG"
 	ended_with 5
 	file_has "$T/out" clean
 	# with --kill-after of less than twice that, after half of it
 	in_background "$T/out" run -k job --kill-after 4s -- bash -c "trap 'echo clean; exit 5' TERM; echo up; sleep 60"
-	eventually file_has "$T/out" up
+	eventually waits_for_sleep
 	kill -TERM "$BG"
 	ended_with 5
 	file_has "$T/out" clean

@@ -619,6 +619,8 @@ struct policy settings_policy(const struct settings *s)
 		.is_shared = s->shared > 0,
 		.wants_fence = s->fence > 0,
 		.quarantine = quarantine(s),
+		/* acquire ends as soon as a majority has answered. */
+		.by_digest = s->command != COMMAND_ACQUIRE,
 		.only_looks = s->command == COMMAND_WAIT,
 		/* The newest is the first. */
 		.ticket = s->takeover ? -clock_wall() : 0,

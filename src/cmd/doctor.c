@@ -265,6 +265,9 @@ static void examine(struct visit *v)
 	ask(v, FIELD(marker), (const char *const[]){"GET", GUARD_KEY, NULL});
 	ask(v, FIELD(tracking), (const char *const[]){"CLIENT", "TRACKING", "OFF", NULL});
 	ask(v, FIELD(caching), (const char *const[]){"CLIENT", "CACHING", "YES", NULL});
+	ask(v, FIELD(digest),
+		(const char *const[]){
+			"EVALSHA", "0000000000000000000000000000000000000000", "0", NULL});
 	/* A user that may run a script on the key may do everything that scripts do; this script
 	 * changes nothing. */
 	if (v->formatted[0])

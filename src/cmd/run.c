@@ -34,6 +34,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* When the extender reads the replies that were missing when the lock was acquired. */
+#define LATE_REPLIES (USEC_SEC / 4)
+
 struct run {
 	struct client client;
 	struct announcer announcer;
@@ -42,6 +45,7 @@ struct run {
 	struct supervision watch;
 	struct extender extender;
 	usec extend_at; /* when the extender starts */
+	bool extender_failed; /* to start, so far */
 	usec valid_until; /* NEVER: nested; the enclosing run keeps the lock */
 	bool is_nested;
 	uint32_t prepared_for; /* the attempt during which the supervisor was made */
@@ -204,8 +208,9 @@ static void start_extender(struct run *r)
 			extender_extend(&r->extender);
 		return;
 	}
-	if (r->extend_at == lock_extend_at(&r->client.session.lock))
+	if (!r->extender_failed)
 		log_err(&e);
+	r->extender_failed = true;
 	r->extend_at = clock_now() + usec_max(r->client.settings->ttl / 30, 10 * USEC_MSEC);
 }
 
@@ -401,6 +406,10 @@ static int run_command(struct run *r)
 	}
 	r->valid_until = lock->tenure.valid_until;
 	r->extend_at = lock_extend_at(lock);
+	/* A node that did not know the script gets it again as soon as its reply is read. A short
+	 * command ends earlier. */
+	if (lock_awaits_replies(lock))
+		r->extend_at = usec_min(r->extend_at, clock_now() + LATE_REPLIES);
 	if (r->watch.supervisor.pid == 0 &&
 		prepare_supervisor(r, r->client.session.token, &e) < 0) {
 		r->summary.held = clock_now() - started;

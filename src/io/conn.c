@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <hiredis/hiredis.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -550,13 +551,27 @@ static bool is_local(const struct conn *c)
 	return c->node->kind == NODE_UNIX;
 }
 
-/* Returns the number of bytes that the kernel holds because the server on a unix socket has not
- * read them yet. */
-static int unread(const struct conn *c)
+/* Returns how much memory the kernel counts for the bytes that were sent on a unix socket and not
+ * read yet. */
+static int unread(int fd)
 {
 	int bytes = 0;
 
-	return ioctl(c->fd, TIOCOUTQ, &bytes) == 0 ? bytes : 0;
+	return ioctl(fd, TIOCOUTQ, &bytes) == 0 ? bytes : 0;
+}
+
+/* The same for these bytes alone: it is more than their number, and depends on the kernel. */
+static int counted(const char *bytes, size_t len)
+{
+	int count = 0, fd[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd) < 0)
+		return INT_MAX;
+	if (send(fd[0], bytes, len, MSG_NOSIGNAL) == (ssize_t)len)
+		count = unread(fd[0]);
+	close(fd[0]);
+	close(fd[1]);
+	return count > 0 ? count : INT_MAX;
 }
 
 static size_t pending_bytes(const struct conn *c)
@@ -568,19 +583,20 @@ static size_t pending_bytes(const struct conn *c)
 	return bytes;
 }
 
-/* Does the server read the earlier request without the end of the request that has just been sent?
- * It reads both at once if neither was read and both are short enough. `before` is unread() before
- * the send; the server may have read the earlier request during the send. A release has no more
- * bytes than the attempt before it, so no more than `before` bytes remain then. */
-static bool is_half_read(const struct conn *c, int before)
+/* Does the server read the earlier request without the end of the `sent` bytes that have just been
+ * sent? It reads both at once if neither was read and both are short enough. `before` is unread()
+ * before the send. The server may have read the earlier request during the send: then only the new
+ * bytes are unread. If that cannot be found out, it counts as read. */
+static bool is_half_read(const struct conn *c, int before, size_t sent)
 {
-	return before == 0 || unread(c) <= before || pending_bytes(c) > SERVER_READ_BYTES;
+	return before == 0 || c->blocked || pending_bytes(c) > SERVER_READ_BYTES ||
+	       unread(c->fd) - before < counted(c->out, sent);
 }
 
 void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now)
 {
 	bool is_at_work = c->pending_count > 0 && is_local(c);
-	int before = is_at_work ? unread(c) : 0, extra = 0;
+	int before = is_at_work ? unread(c->fd) : 0, extra = 0;
 	int pushes = r->op == OP_SUBSCRIBE ? SUBSCRIBE_CHANNELS : 0;
 	size_t queued = c->out_len;
 
@@ -598,9 +614,11 @@ void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now
 		.len = c->out_len - queued,
 		.round = round,
 		.sent_at = now};
-	if (!r->is_followed)
-		flush(c);
-	c->is_half_read = is_at_work && c->fd >= 0 && is_half_read(c, before);
+	if (r->is_followed)
+		return;
+	queued = c->out_sent > 0 ? 0 : c->out_len;
+	flush(c);
+	c->is_half_read = is_at_work && c->fd >= 0 && is_half_read(c, before, queued);
 }
 
 short conn_wants(const struct conn *c)
@@ -900,7 +918,7 @@ static void await_reader(const struct conn *c)
 	usec until = clock_now() + LAST_REQUEST_TIME;
 	struct pollfd reply = {.fd = c->fd, .events = POLLIN};
 
-	while (unread(c) > 0 && clock_now() < until && poll(&reply, 1, 1) == 0)
+	while (unread(c->fd) > 0 && clock_now() < until && poll(&reply, 1, 1) == 0)
 		;
 }
 

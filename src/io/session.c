@@ -192,6 +192,8 @@ static void perform_actions(struct session *s, const struct update *up, usec now
 				build_request(s, a, &r);
 				r.is_followed = is_followed(up, i);
 				r.watches = a->watches;
+				if (a->by_digest)
+					request_by_digest(&r);
 				conn_send(&s->pool.conn[a->node], &r, a->round, now);
 			}
 			break;

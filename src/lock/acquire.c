@@ -82,7 +82,7 @@ static void ask(struct step *s)
 		peer_leave_out(s, i);
 	for (int i = 0; i < lock->policy.nodes; i++)
 		if (peer_is_ready(&lock->peer[i]))
-			peer_send(s, i, attempt_op(lock))->watches = waiter_watches(s);
+			peer_ask(s, i, attempt_op(lock), waiter_watches(s), false);
 }
 
 /* With --fair, the queue node's word counts as much as a majority. */

@@ -77,6 +77,7 @@ struct action {
 	bool is_leaving; /* SEND of HAND_OFF: leave the queue and pass on waiter.unused; our own key
 			    stays */
 	bool watches; /* SEND of ACQUIRE, LOOK: WAKE_CHANGED when the key changes */
+	bool by_digest; /* SEND: EVALSHA. REASON_NO_SCRIPT or REASON_NO_DIGESTS: nothing was done */
 	bool overrides; /* SEND of ACQUIRE, LOOK: ignore a reservation for another client */
 };
 

@@ -52,6 +52,15 @@ usec lock_extend_at(const struct lock *lock)
 	return lock->tenure.extend_at;
 }
 
+bool lock_awaits_replies(const struct lock *lock)
+{
+	bool awaits = false;
+
+	for (int i = 0; i < lock->policy.nodes; i++)
+		awaits |= lock->peer[i].asked;
+	return awaits;
+}
+
 int lock_other_limit(const struct lock *lock)
 {
 	int nodes;
@@ -88,12 +97,25 @@ static void note_end(struct step *s, const struct event *ev)
 	b->reply = *ev->reply;
 }
 
+/* Does the request of this round still serve? */
+static bool is_current(const struct lock *lock, uint32_t round)
+{
+	return round == lock->stamp.round &&
+	       (lock->phase == PHASE_ASK || lock->phase == PHASE_FENCE ||
+		       lock->phase == PHASE_HELD);
+}
+
 static void take_reply(struct step *s, const struct event *ev)
 {
 	struct lock *lock = s->lock;
 	struct ballot *b = &lock->tally.ballot[ev->node];
 	const struct reply *reply = ev->reply;
 
+	if (peer_lacks_script(s, ev)) {
+		if (is_current(lock, ev->round) && !lock->peer[ev->node].releasing)
+			peer_send_whole(s, ev->node, ev->op);
+		return;
+	}
 	if (peer_queue_replied(s, ev))
 		return;
 	if (op_releases(ev->op)) {

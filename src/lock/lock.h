@@ -148,6 +148,9 @@ bool lock_is_pausing(const struct lock *lock);
 /* When the next extension is due; valid in HELD while no extension is under way. */
 usec lock_extend_at(const struct lock *lock);
 
+/* A node that was asked for the lock has not answered. */
+bool lock_awaits_replies(const struct lock *lock);
+
 /* The number of nodes that may still have our key after the release; if any, the last of these keys
  * ends at *until. */
 int lock_unreleased(const struct lock *lock, usec *until);

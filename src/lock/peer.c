@@ -60,6 +60,7 @@ void peer_up(struct step *s, int node)
 	struct peer *p = &s->peer[node];
 
 	p->link = LINK_UP;
+	p->no_digests = false;
 	p->connecting = s->now - p->opened_at;
 	/* Connected in time, but this process did not run: how long connecting took is unknown. */
 	if (p->connecting >= s->policy->node_timeout)
@@ -116,18 +117,33 @@ static void expect_release(struct step *s, struct peer *p, enum op op)
 	p->pending_until = key_gone_at(s->policy, s->now);
 }
 
-struct action *peer_send(struct step *s, int node, enum op op)
+/* Requests that are sent often, and whose reply is read before anything depends on them. A release
+ * is sent whole: the process may end before it learns that the node did not know the script, and
+ * the key would stay. So are requests about the queue: a wake-up may follow at once. */
+static bool goes_by_digest(const struct step *s, const struct peer *p, enum op op)
+{
+	return s->policy->by_digest && !p->no_digests &&
+	       (op == OP_ACQUIRE || op == OP_EXTEND || op == OP_LOOK);
+}
+
+static void send_request(struct step *s, int node, enum op op, bool by_digest)
 {
 	struct peer *p = &s->peer[node];
 	struct action *a = step_act(s, ACT_SEND, node);
 
 	a->op = op;
-	if (op_releases(op)) {
-		send_release(s, p, a);
-		return a;
-	}
-	assert(!peer_in_flight(p));
+	a->by_digest = p->by_digest = by_digest;
+	a->watches = p->watches;
+	a->overrides = p->overrides;
 	p->asked = true;
+	expect_release(s, p, op);
+}
+
+static void begin_request(struct step *s, int node, enum op op)
+{
+	struct peer *p = &s->peer[node];
+
+	assert(!peer_in_flight(p));
 	p->late = false;
 	p->asked_in = s->stamp->round;
 	/* The time-out covers connecting and answering. */
@@ -137,8 +153,47 @@ struct action *peer_send(struct step *s, int node, enum op op)
 		s->tally->ballot[node].vote = VOTE_NONE;
 	else
 		p->repaired_in = s->stamp->round;
-	expect_release(s, p, op);
-	return a;
+	send_request(s, node, op, goes_by_digest(s, p, op));
+}
+
+void peer_send(struct step *s, int node, enum op op)
+{
+	struct peer *p = &s->peer[node];
+	struct action *a;
+
+	if (op_releases(op)) {
+		a = step_act(s, ACT_SEND, node);
+		a->op = op;
+		send_release(s, p, a);
+		return;
+	}
+	p->watches = p->overrides = false;
+	begin_request(s, node, op);
+}
+
+void peer_ask(struct step *s, int node, enum op op, bool watches, bool overrides)
+{
+	s->peer[node].watches = watches;
+	s->peer[node].overrides = overrides;
+	begin_request(s, node, op);
+}
+
+bool peer_lacks_script(struct step *s, const struct event *ev)
+{
+	struct peer *p = &s->peer[ev->node];
+
+	if (!p->asked || !p->by_digest || op_releases(ev->op) || ev->reply->vote != VOTE_ABSENT ||
+		(ev->reply->reason != REASON_NO_SCRIPT && ev->reply->reason != REASON_NO_DIGESTS))
+		return false;
+	p->no_digests |= ev->reply->reason == REASON_NO_DIGESTS;
+	p->asked = false;
+	return true;
+}
+
+void peer_send_whole(struct step *s, int node, enum op op)
+{
+	assert(!peer_in_flight(&s->peer[node]));
+	send_request(s, node, op, false);
 }
 
 /* Nothing is pending, since no key is set; and the reply is no vote: the tally keeps that of the
@@ -153,6 +208,7 @@ struct action *peer_queue(struct step *s, int node, enum op op, int key)
 	a->op = op;
 	a->key = key;
 	a->is_leaving = p->leaving = op == OP_HAND_OFF;
+	p->by_digest = false;
 	if (op == OP_SUBSCRIBE)
 		p->subscribed |= 1u << key;
 	/* A release in flight is answered first: the request has all its time. */

@@ -4,6 +4,7 @@
  *
  *	peer_open()       connects; EV_LINK_UP leads to peer_up(), EV_LINK_DOWN to peer_down()
  *	peer_send()       a request needs peer_is_ready(); a release may follow it on the connection
+ *	peer_lacks_script()  EV_REPLY: peer_send_whole() may follow
  *	peer_queue()      a request about a queue may also follow a release
  *	peer_replied()    EV_REPLY: the reply to the oldest request on the connection
  *	peer_overdue()    EV_TIME: gives up connections and votes that take longer than the time-out
@@ -42,6 +43,9 @@ struct peer {
 	bool asked;
 	bool releasing;
 	bool leaving; /* the request in flight is an OP_HAND_OFF about a queue: no release */
+	bool by_digest; /* the request in flight names its script by the digest, */
+	bool watches, overrides; /* and has these flags of its action */
+	bool no_digests; /* the node refused EVALSHA on this connection */
 	bool late; /* in flight for longer than the node time-out */
 	usec due; /* when the request becomes late, unless the reply arrives earlier */
 	unsigned subscribed; /* bit i: OP_SUBSCRIBE for key i was sent on this connection */
@@ -103,8 +107,19 @@ void peer_down(struct step *s, int node);
 /* Connects again, to release; a few times at most, then it does nothing. */
 void peer_reopen(struct step *s, int node);
 
-/* Sends a request, or a release after it. Returns the action, for the few that need more. */
-struct action *peer_send(struct step *s, int node, enum op op);
+/* Sends a request, or a release after it. */
+void peer_send(struct step *s, int node, enum op op);
+
+/* Sends the request of an attempt: OP_ACQUIRE, or OP_LOOK. */
+void peer_ask(struct step *s, int node, enum op op, bool watches, bool overrides);
+
+/* EV_REPLY: returns true if the node does not know the script by its digest. Then it has done
+ * nothing: the request is no longer in flight, and its release, if it has one, stays pending. */
+bool peer_lacks_script(struct step *s, const struct event *ev);
+
+/* Sends that request again, whole; never after its release, which would be carried out before it.
+ */
+void peer_send_whole(struct step *s, int node, enum op op);
 
 /* Sends a request about the queue of one key: OP_SUBSCRIBE, OP_JOIN, or an OP_HAND_OFF that leaves
  * our key. The hand-off needs a connection with nothing in flight. */

@@ -45,6 +45,8 @@ struct policy {
 	bool wants_fence; /* with a fencing number, larger than all earlier ones of the key */
 	usec quarantine; /* a node that forgot its keys has no vote for this time; 0: no restart
 			    guard */
+	bool by_digest; /* requests may name their scripts by digest: all replies are read, also
+			   while the lock is held */
 	bool only_looks; /* ends without a refusal as soon as the key is free; takes no lock */
 	int64_t ticket; /* the waiter's place among all waiters; 0: behind them */
 	int order[KEYS_MAX][NODES_MAX]; /* for each key, the nodes in the order in which waiters

@@ -52,6 +52,8 @@ static bool is_permanent(enum reason reason)
 	case REASON_QUARANTINE:
 	case REASON_SKEWED:
 	case REASON_COUNTER:
+	case REASON_NO_SCRIPT:
+	case REASON_NO_DIGESTS:
 		break;
 	}
 	return false;

@@ -76,6 +76,9 @@ enum reason {
 	REASON_QUARANTINE, /* it is new or forgot its keys; pttl: remaining time */
 	REASON_SKEWED, /* its clock is off by pttl; detail: "ahead" or "behind" */
 	REASON_COUNTER, /* the fencing number cannot be raised; detail: the counter's key */
+	REASON_NO_SCRIPT, /* the request was sent by digest, and nothing was done */
+	REASON_NO_DIGESTS, /* the same, and so it will be with every digest; detail: the server's
+			      words */
 	REASON_GARBAGE, /* not the protocol, or not a reply of our scripts */
 	REASON_TOO_LONG,
 };

@@ -86,13 +86,9 @@ bool rivals_retry(
 	r->has_changed = false;
 	r->silent = silent_nodes(s);
 	for (int i = 0; i < s->policy->nodes; i++)
-		if (s->tally->ballot[i].vote == VOTE_FOREIGN && peer_is_ready(&s->peer[i])) {
-			bool overrides = waiter_refusal(s, i) == REFUSED_IN_VAIN;
-			struct action *a = peer_send(s, i, op);
-
-			a->overrides = overrides;
-			a->watches = waiter_watches(s);
-		}
+		if (s->tally->ballot[i].vote == VOTE_FOREIGN && peer_is_ready(&s->peer[i]))
+			peer_ask(s, i, op, waiter_watches(s),
+				waiter_refusal(s, i) == REFUSED_IN_VAIN);
 	return tally_count(s->tally, VOTE_NONE) > 0;
 }
 

@@ -9,8 +9,21 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 _Static_assert(REPLY_ITEMS <= RESP_ITEMS_MAX, "a script's reply fits into a struct resp");
+
+/* "NOPERM User u has no permissions to run the 'evalsha' command", "ERR unknown command 'EVALSHA',
+ * with args ...": the server quotes the name in several ways. */
+static bool is_about_evalsha(const char *text)
+{
+	static const char unknown[] = "ERR unknown command ";
+	const char *name =
+		strncmp(text, unknown, sizeof(unknown) - 1) == 0 ? text + sizeof(unknown) : NULL;
+
+	return name ? strncasecmp(name, "evalsha", 7) == 0
+		    : strncmp(text, "NOPERM", 6) == 0 && strstr(text, "'evalsha'");
+}
 
 /* Finds the reason by the first words of the server's error, without the place in a script. */
 static enum reason classify(const char *text)
@@ -34,6 +47,7 @@ static enum reason classify(const char *text)
 		{"ERR The user executing the script", REASON_NOPERM},
 		{"The user executing the script", REASON_NOPERM}, /* before 7.0 */
 		{"ERR ACL failure in script", REASON_NOPERM}, /* since 7.2 */
+		{"NOSCRIPT", REASON_NO_SCRIPT},
 		{"MOVED", REASON_MOVED},
 		{"ASK ", REASON_MOVED},
 		{"CLUSTERDOWN", REASON_CLUSTERDOWN},
@@ -43,6 +57,8 @@ static enum reason classify(const char *text)
 		{"ERR max number of clients", REASON_MAXCLIENTS},
 	};
 
+	if (is_about_evalsha(text))
+		return REASON_NO_DIGESTS;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		if (strncmp(text, table[i].start, strlen(table[i].start)) == 0)
 			return table[i].reason;

@@ -17,7 +17,7 @@ static void begin(struct request *r, enum op op)
 {
 	r->op = op;
 	r->keys = 1;
-	r->is_followed = r->watches = false;
+	r->by_digest = r->is_followed = r->watches = false;
 	r->argc = 0;
 	r->used = 0;
 }
@@ -219,6 +219,15 @@ void request_revoke(struct request *r, const struct lock_ref *lock, const char *
 	push(r, flag);
 }
 
+void request_by_digest(struct request *r)
+{
+	r->by_digest = true;
+	r->argv[0] = "EVALSHA";
+	r->len[0] = strlen(r->argv[0]);
+	r->argv[1] = digest_of(r->op);
+	r->len[1] = strlen(r->argv[1]);
+}
+
 void request_command(struct request *r, const char *const words[])
 {
 	begin(r, OP_COMMAND);
@@ -261,6 +270,8 @@ const char *reason_words(enum reason reason)
 		[REASON_QUARANTINE] = "is in quarantine",
 		[REASON_SKEWED] = "has another time of day",
 		[REASON_COUNTER] = "has a fencing counter that is no number, or at its limit",
+		[REASON_NO_SCRIPT] = "did not know the script",
+		[REASON_NO_DIGESTS] = "does not permit this user to use EVALSHA",
 		[REASON_TOO_LONG] = "answered at excessive length",
 	};
 

@@ -28,6 +28,7 @@ const char *reason_words(enum reason reason);
 struct request {
 	enum op op;
 	int keys; /* how many keys a reply may be about */
+	bool by_digest; /* EVALSHA: the node may not know the script */
 	bool is_followed; /* the next request completes the packet */
 	bool watches; /* the keys that it reads are watched: PUSH_CHANGED */
 	int argc;
@@ -131,6 +132,9 @@ void request_scan(struct request *r, const char *cursor, int count);
 /* In place of the token: the value that the user saw; of a structure, its description. flag:
  * FLAG_DELETE, or NULL. The lock has one key. */
 void request_revoke(struct request *r, const struct lock_ref *lock, const char *flag);
+
+/* Names the script of a request by its digest in place of its text. */
+void request_by_digest(struct request *r);
 
 /* Any command; NULL ends the words. */
 void request_command(struct request *r, const char *const words[]);

@@ -14,29 +14,38 @@
 _Static_assert(
 	sizeof(script_acquire) + sizeof(script_hand_off) + ARGUMENTS_BYTES < SERVER_READ_BYTES,
 	"an attempt and its release are read in one go");
-_Static_assert(sizeof(script_undo) <= sizeof(script_hand_off) &&
-		       sizeof(script_hand_off) <= sizeof(script_acquire),
-	"conn takes a release to be no longer than its attempt");
 
 const char *const rights_script = script_rights;
 const char *const own_keys_script = script_own_keys;
 const char *const admit_script = script_admit;
 
+static const struct {
+	const char *text, *digest;
+} scripts[OP_COUNT] = {
+#define SCRIPT(name) \
+	{ \
+		script_##name, digest_##name \
+	}
+	[OP_ACQUIRE] = SCRIPT(acquire),
+	[OP_REPAIR] = SCRIPT(acquire),
+	[OP_EXTEND] = SCRIPT(extend),
+	[OP_UNDO] = SCRIPT(undo),
+	[OP_HAND_OFF] = SCRIPT(hand_off),
+	[OP_EXPIRE] = SCRIPT(expire),
+	[OP_FENCE] = SCRIPT(fence_number),
+	[OP_LOOK] = SCRIPT(look),
+	[OP_JOIN] = SCRIPT(join),
+	[OP_SCAN] = SCRIPT(scan),
+	[OP_REVOKE] = SCRIPT(revoke),
+#undef SCRIPT
+};
+
 const char *script_of(enum op op)
 {
-	static const char *const scripts[OP_COUNT] = {
-		[OP_ACQUIRE] = script_acquire,
-		[OP_REPAIR] = script_acquire,
-		[OP_EXTEND] = script_extend,
-		[OP_UNDO] = script_undo,
-		[OP_HAND_OFF] = script_hand_off,
-		[OP_EXPIRE] = script_expire,
-		[OP_FENCE] = script_fence_number,
-		[OP_LOOK] = script_look,
-		[OP_JOIN] = script_join,
-		[OP_SCAN] = script_scan,
-		[OP_REVOKE] = script_revoke,
-	};
+	return scripts[op].text;
+}
 
-	return scripts[op];
+const char *digest_of(enum op op)
+{
+	return scripts[op].digest;
 }

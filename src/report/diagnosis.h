@@ -54,6 +54,7 @@ struct node_facts {
 	struct reply trial[TRIALS];
 	struct reply rights; /* the reply to rights_script */
 	struct reply tracking, caching; /* the replies to CLIENT TRACKING OFF, CLIENT CACHING YES */
+	struct reply digest; /* the reply to EVALSHA with a digest of no script */
 	struct reply formatted; /* the reply to EVAL with a key as --key-format makes it */
 	struct reply own_keys; /* the reply to own_keys_script */
 	struct reply foreign; /* EXISTS of the key of a lock that has no other use */

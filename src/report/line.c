@@ -119,6 +119,7 @@ void line_problem(struct line *l, const struct reply *a, usec age)
 	case REASON_NO_PASSWORD:
 	case REASON_NOPERM:
 	case REASON_SERVER:
+	case REASON_NO_DIGESTS:
 	case REASON_GARBAGE:
 	case REASON_COUNTER:
 		if (a->text_len)
@@ -149,6 +150,7 @@ void line_problem(struct line *l, const struct reply *a, usec age)
 	case REASON_NOREPLICAS:
 	case REASON_BUSY:
 	case REASON_MAXCLIENTS:
+	case REASON_NO_SCRIPT:
 	case REASON_TOO_LONG:
 		break;
 	}

@@ -62,6 +62,8 @@ static const struct {
 	[REASON_QUARANTINE] = {"not-redis", false, false, ""},
 	[REASON_SKEWED] = {"not-redis", false, false, ""},
 	[REASON_COUNTER] = {"not-redis", false, false, ""},
+	[REASON_NO_SCRIPT] = {"not-redis", false, false, ""},
+	[REASON_NO_DIGESTS] = {"not-redis", false, false, ""},
 	[REASON_TOO_LONG] = {"not-redis", true, false, "name a port where a Redis server listens"},
 };
 

@@ -18,6 +18,7 @@ static const struct {
 	const char *rule, *use;
 } rights[] = {
 	{"eval", SEVERITY_ERROR, false, "+eval", ""},
+	{"evalsha", SEVERITY_WARNING, false, "+evalsha", " (to send less)"},
 	{"get", SEVERITY_ERROR, false, "+get", ""},
 	{"set", SEVERITY_ERROR, false, "+set", ""},
 	{"pttl", SEVERITY_ERROR, false, "+pttl", ""},
@@ -73,6 +74,9 @@ static bool is_denied(const struct node_facts *p, const char *name)
 		strcmp(name, names_command ? "subscribe" : "&") == 0)
 		return true;
 	/* A script cannot try these. */
+	if (strcmp(name, "evalsha") == 0)
+		return problem_is(&p->digest, REASON_NO_DIGESTS) &&
+		       strncmp(p->digest.text, "NOPERM", 6) == 0;
 	if (strcmp(name, "client|tracking") == 0)
 		return problem_is(&p->tracking, REASON_NOPERM);
 	if (strcmp(name, "client|caching") == 0)

@@ -205,8 +205,17 @@ together
 @test "broken: a user without scripts; the fix works" {
 	with_user 1 +@all -@scripting
 	finds 0 1 rights error
-	[ "$WORDS" = "user 'bob' may not use eval" ]
-	is_like "$FIX" 'ACL SETUSER bob +eval *'
+	[ "$WORDS" = "user 'bob' may not use eval, evalsha" ]
+	is_like "$FIX" 'ACL SETUSER bob +eval +evalsha *'
+	obey 1
+	sound
+}
+
+@test "broken: a user without EVALSHA: a warning, for locks work; the fix works" {
+	with_user 1 +@all -evalsha
+	finds 0 1 rights warning
+	[ "$WORDS" = "user 'bob' may not use evalsha (to send less)" ]
+	[ "$FIX" = "ACL SETUSER bob +evalsha" ]
 	obey 1
 	sound
 }
@@ -215,7 +224,7 @@ together
 @test "broken: a user with almost no rights; the fix works" {
 	with_user 2 -@all '+config|get'
 	finds 0 2 rights error
-	is_like "$WORDS" "user 'bob' may not use eval, subscribe, client|tracking, client|caching"
+	is_like "$WORDS" "user 'bob' may not use eval, evalsha, subscribe, client|tracking, client|caching"
 	obey 2
 	sound
 	node 2 acl setuser bob -config > "$T/acl"

@@ -335,12 +335,11 @@ has_outcome() { file_has "$T/served" "^$1 " || is_held_by "$2"; }
 	start=$(now)
 	have_passed() { [ $((passed = $(now) - start)) -ge "$1" ]; }
 	eventually have_passed 20000
-	asked() { cat "$T"/monitor? | grep -c "\"EVAL\".*\"$1\"" || true; }
+	asked() { cat "$T"/monitor? | grep -cE "\"EVAL(SHA)?\".*\"$1\"" || true; }
 	for ((n = 0; n < 6; n++)); do
 		echo "# waiter $n: $(asked "${names[n]}") requests in $passed ms" >&3
 	done
 	for n in 2 3 4 5; do [ "$(asked "${names[n]}")" -le $((passed / 5000 + 1)) ]; done
-	all=$(for i in 1 2 3; do node $i info commandstats; done | sed -n 's/^cmdstat_eval:calls=\([0-9]*\).*/\1/p' | paste -sd+)
-	echo "# all clients: $((all)) scripts" >&3
+	echo "# all clients: $(evals 1 2 3) scripts" >&3
 	let_go a
 }

@@ -140,6 +140,14 @@ eventually() {
 	done
 }
 
+# evals NODE...: the number of scripts that these nodes have run since their last resetstat, together; those that a
+# node did not know are counted, too.
+evals() {
+	local i
+	for i; do node "$i" info commandstats; done | tr -d '\r' |
+		sed -nE 's/^cmdstat_eval(sha)?:calls=([0-9]*).*/\2/p' | awk '{ n += $1 } END { print n + 0 }'
+}
+
 # holders KEY: the number of nodes where the key exists (of those that answer; a node that is not stopped gets the
 # time).
 holders() {

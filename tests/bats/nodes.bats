@@ -491,11 +491,84 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	kill_node 5
 	LATEREAD=$T/late LD_PRELOAD=$REDLOCK_BUILD/tools/lateanswer.so start_node 5
 	eventually admitted 5
+	node 5 acl setuser default -evalsha > "$T/set" # so that the request has its script, too
 	touch "$T/late"
 	began=${EPOCHREALTIME/./}
-	redlock run --shared --ttl 600s --node-timeout 10s --owner "$(printf '%0239d' 0)" -k job -- true
+	redlock run --ttl 600s --node-timeout 10s -k job -k "$(printf '%03800d' 0)" -- true
 	took=$((${EPOCHREALTIME/./} - began))
 	rm "$T/late"
 	# (redlock waits for a second)
 	[ "$(holders job)" -eq 0 ] || [ $took -gt 1000000 ]
+}
+
+# ---- scripts by digest ----
+
+# forgotten_everywhere: SCRIPT FLUSH on all nodes.
+forgotten_everywhere() {
+	local i
+	for ((i = 1; i <= N; i++)); do node $i script flush; done > "$T/flushed"
+}
+
+@test "nodes forget their scripts between a request and the next one: extended, released, no key is left" {
+	forgotten_everywhere
+	in_background "$T/run" run -vv "${STURDY[@]}" -k job -- sleep 100
+	for n in 1 2; do
+		extended() { [ "$(grep -c "extended 'job'" "$T/run")" -ge $n ]; }
+		eventually extended
+		forgotten_everywhere
+	done
+	eventually held_on job 5
+	kill "$BG"
+	ended_with 143
+	held_on job 0
+	[ "$(grep -c 'acquire: did not know the script' "$T/run")" -ge 3 ]
+	[ "$(grep -c 'extend: did not know the script' "$T/run")" -ge 3 ]
+	not grep 'release: did not know' "$T/run"
+}
+
+@test "nodes forget their scripts at any moment: no run fails, and no key is left" {
+	for ((n = 0; n < 2000; n++)); do forgotten_everywhere; done 3>&- &
+	flusher=$!
+	also_end $flusher
+	patiently
+	for ((n = 0; n < 30; n++)); do redlock run -n -k "job$n" -- true; done
+	kill $flusher
+	wait $flusher || true
+	for ((i = 1; i <= N; i++)); do is_empty $i; done
+}
+
+@test "a node that forgot its scripts and answers last gets the key, too" {
+	patiently
+	for i in 1 2; do redlock run -k warm -- true; done
+	node 5 script flush
+	stop_node 5
+	in_background "$T/run" run -k job -- sleep 60
+	eventually held_on job 4
+	continue_node 5
+	eventually held_on job 5
+	kill "$BG"
+	ended_with 143
+	eventually held_on job 0
+}
+
+@test "a node that forgot its scripts gets the key from acquire, which ends before it knows" {
+	patiently
+	for i in 1 2; do redlock run -k warm -- true; done
+	node 5 script flush
+	stop_node 5
+	redlock acquire -k job > "$T/token"
+	continue_node 5
+	eventually held_on job 5
+}
+
+@test "a user without the right to EVALSHA: whole scripts, on this connection from the first refusal on" {
+	for ((i = 1; i <= N; i++)); do node $i acl setuser default -evalsha; done > "$T/set"
+	in_background "$T/run" run -vv "${STURDY[@]}" -k job -- sleep 100
+	extended() { [ "$(grep -c extended "$T/run")" -ge 2 ]; }
+	eventually extended
+	kill "$BG"
+	ended_with 143
+	held_on job 0
+	grep 'acquire: does not permit this user to use EVALSHA (NOPERM ' "$T/run"
+	not grep 'extend: does not permit' "$T/run"
 }

@@ -76,7 +76,7 @@ order() { tr '\n' ' ' < "$T/served"; }
 	mapfile -t names < <(node "$queue" zrange 'redlock:queue:{job}' 0 -1)
 	redis-cli -s "$T/$queue.sock" monitor > "$T/monitor" 3>&- &
 	also_end $!
-	asked() { grep -c "\"EVAL\".*\"$1\"" "$T/monitor" || true; }
+	asked() { grep -cE "\"EVAL(SHA)?\".*\"$1\"" "$T/monitor" || true; }
 	has_asked() { [ "$(asked "${names[0]}")" -ge 12 ]; }
 	eventually has_asked
 	# the first two waiters attempt and look
@@ -89,7 +89,7 @@ order() { tr '\n' ' ' < "$T/served"; }
 	costs() { # the commands of clients that one more section takes
 		local i n=0
 		for ((i = 1; i <= N; i++)); do
-			n=$((n + $(node $i info commandstats | tr -d '\r' | sed -n 's/^cmdstat_eval:calls=\([0-9]*\).*/\1/p' | paste -sd+)))
+			n=$((n + $(evals $i)))
 		done
 		echo $n
 	}
@@ -171,7 +171,7 @@ keeps_reservation() { [ "$(node "$1" exists "redlock:reserved:{job}")" = 1 ]; }
 		node $i config resetstat > "$T/set"
 	done
 	in_background "$T/c" run -n -k job "${LONG[@]}" -- echo mine
-	heard() { node "$1" info commandstats | grep -q '^cmdstat_eval:calls='; }
+	heard() { [ "$(evals "$1")" -gt 0 ]; }
 	for i in 1 2 3; do [ $i -eq "$queue" ] || eventually heard $i; done
 	continue_node "$queue"
 	ended_with 0
@@ -314,7 +314,7 @@ watches() {
 	stop_node 3
 	run -75 redlock run -n -k job -- true
 	continue_node 3
-	heard() { [ "$(node 3 info commandstats | sed -n 's/^cmdstat_eval:calls=\([0-9]*\).*/\1/p')" = 2 ]; }
+	heard() { [ "$(evals 3)" = 2 ]; }
 	eventually heard
 	[ "$(node 3 get "redlock:reserved:{job}")" = "$id" ]
 	[ "$(node 3 exists "redlock:wake:{job}")" = 0 ]
@@ -490,13 +490,6 @@ watches() {
 	echo "$output"
 	[ "$status" -eq 0 ]
 	[ "${#lines[@]}" -eq 7 ]
-}
-
-# evals NODE...: the number of scripts that these nodes have run since their last resetstat, together.
-evals() {
-	local i
-	for i; do node $i info commandstats; done | tr -d '\r' |
-		sed -n 's/^cmdstat_eval:calls=\([0-9]*\).*/\1/p' | awk '{ n += $1 } END { print n + 0 }'
 }
 
 @test "-n while another client holds the lock: one request, or a few if the holder's other nodes are out of reach" {

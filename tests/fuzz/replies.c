@@ -467,6 +467,7 @@ void fuzz_votes(const uint8_t *data, size_t len)
 		.wait = kind & 2 ? NEVER : 0,
 		.node_wait = NEVER,
 		.safety_margin = USEC_SEC,
+		.by_digest = true,
 		.is_fair = kind & 4,
 		.wants_fence = kind & 8,
 		.quarantine = kind & 16 ? USEC_SEC : 0,

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define MESSAGES 4096
+#define FORGETS_PERCENT 4 /* of the requests find that the server has forgotten all scripts */
 #define KEEPALIVE (300 * USEC_SEC) /* then a server gives up a silent connection */
 
 static struct message messages[MESSAGES];
@@ -414,6 +415,16 @@ void net_begin_release(int client)
 	}
 }
 
+static void say_error(struct resp *resp, const char *error)
+{
+	resp->is_array = 0;
+	resp->count = 1;
+	resp->item[0].type = RESP_ERROR;
+	resp->item[0].integer = 0;
+	resp->item[0].len = strlen(error);
+	memcpy(resp->item[0].text, error, resp->item[0].len + 1);
+}
+
 /* The error that a busy, loading or broken server sends in place of the script's reply. */
 static void refuse(struct resp *resp)
 {
@@ -424,14 +435,29 @@ static void refuse(struct resp *resp)
 		"BUSY Redis is busy running a script.",
 		"ERR max number of clients reached",
 	};
-	const char *error = errors[draw_between(0, sizeof(errors) / sizeof(errors[0]) - 1)];
 
-	resp->is_array = 0;
-	resp->count = 1;
-	resp->item[0].type = RESP_ERROR;
-	resp->item[0].integer = 0;
-	resp->item[0].len = strlen(error);
-	memcpy(resp->item[0].text, error, resp->item[0].len + 1);
+	say_error(resp, errors[draw_between(0, sizeof(errors) / sizeof(errors[0]) - 1)]);
+}
+
+/* EVAL makes the script known; SCRIPT FLUSH may come at any moment. Returns false with the error if
+ * the server does not know the script: then it does nothing. */
+static bool knows_script(struct sim_node *n, const struct request *r, struct resp *resp)
+{
+	unsigned script = 1u << (r->op == OP_REPAIR ? OP_ACQUIRE : r->op);
+
+	if (draw_percent(FORGETS_PERCENT))
+		n->known = 0;
+	if (!r->by_digest) {
+		n->known |= script;
+		return true;
+	}
+	if (world.refuses_digests)
+		say_error(resp, "NOPERM User u has no permissions to run the 'evalsha' command");
+	else if (!(n->known & script))
+		say_error(resp, "NOSCRIPT No matching script. Please use EVAL.");
+	else
+		return true;
+	return false;
 }
 
 /* The record of granted votes, by true time: the yardstick for every conclusion of the client.
@@ -571,7 +597,8 @@ static int deliver_all(struct sim_node *n)
 static void serve(struct sim_node *n, const struct message *m, struct resp *resp)
 {
 	if (m->op != OP_SUBSCRIBE) {
-		node_serve(n, &m->request, resp);
+		if (knows_script(n, &m->request, resp))
+			node_serve(n, &m->request, resp);
 		return;
 	}
 	subscribe(n, m);

@@ -382,6 +382,7 @@ void node_begin_life(struct sim_node *n, int life)
 {
 	n->life = life;
 	n->subscribers = n->published = 0;
+	n->known = 0;
 	snprintf(n->run_id, sizeof(n->run_id), "%038x%02x", life, (unsigned)(n - world.node));
 }
 

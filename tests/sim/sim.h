@@ -111,6 +111,7 @@ struct sim_node {
 	struct sim_message message[SIM_PUBLISHED];
 	char mark[RUN_ID_MAX]; /* the restart guard's mark: the life that it belongs to */
 	int64_t mark_over, mark_given, mark_wall; /* its quarantine; milliseconds. given: 0: none */
+	unsigned known; /* scripts: bit op, for the script of that operation */
 	int life; /* counts restarts */
 	char run_id[RUN_ID_MAX];
 	bool down;
@@ -318,6 +319,7 @@ struct world {
 	int slots; /* the lock is a semaphore with this many; 1: it is none */
 	bool is_mixed; /* some clients have a lower limit than `slots` */
 	bool exclusion_is_promised, is_fair, wants_fence;
+	bool refuses_digests; /* no client may use EVALSHA */
 	bool restores; /* nodes that forget come back with older data */
 	int readers_percent; /* this share of the clients asks for a shared lock */
 	usec clients_apart; /* the most that their times of day may differ */

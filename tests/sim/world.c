@@ -610,6 +610,7 @@ static void make_client(int i)
 		.max_run = NEVER,
 	};
 	c->policy.safety_margin = deadline_margin(&c->deadline_policy);
+	c->policy.by_digest = (world.seed + (uint64_t)i) % 8 != 0;
 	c->ppm = draw_ppm(-world.nodes_run);
 	c->offset = draw_between(USEC_SEC, 1000 * USEC_SEC);
 	c->wall_offset = WALL_BASE + draw_between(0, world.clients_apart);
@@ -668,6 +669,7 @@ static void make_world(void)
 	/* Locks that last much longer than a waiter may be forgotten. Not drawn. */
 	world.is_long = world.seed / 3 % 5 < 2 && !world.profile->are_rivals;
 	world.silent_node = -1;
+	world.refuses_digests = world.seed / 5 % 13 == 0;
 	/* Clients testify against a node's clock, as far as their own clocks agree: either its step
 	 * is too small to be noticed, or the clients' clocks differ. */
 	world.clients_apart = world.profile->guards && world.seed % 2 ? APART_MAX : 0;

@@ -561,6 +561,21 @@ TEST(doctor_refused)
 #define OWN_OF_DOCTOR " ~redlock:doctor:* ~redlock:*:{redlock:doctor:*}"
 #define OWN OWN_KEYS("KEY") OWN_SLOTS OWN_OF_DOCTOR
 
+TEST(doctor_right_to_evalsha)
+{
+	struct node_facts *p = &facts[1];
+
+	be_sound(3);
+	p->digest = reply_absent(REASON_NO_SCRIPT, "NOSCRIPT No matching script.");
+	EXPECT_SILENCE();
+	p->digest = reply_absent(REASON_NO_DIGESTS, "NOPERM ... to run the 'evalsha' command");
+	EXPECT(1, "rights", WARNING, "user 'default' may not use evalsha (to send less)",
+		"ACL SETUSER default +evalsha");
+	/* The server has no such command: no right would help. */
+	p->digest = reply_absent(REASON_NO_DIGESTS, "ERR unknown command 'EVALSHA'");
+	EXPECT_SILENCE();
+}
+
 TEST(doctor_rights)
 {
 	struct node_facts *p = &facts[1];
@@ -570,8 +585,8 @@ TEST(doctor_rights)
 	p->trial[TRIAL_ACQUIRE] = reply_absent(REASON_NOPERM, "NOPERM no eval");
 	p->rights = reply_absent(REASON_NOPERM, "NOPERM no permissions to run the 'eval' ...");
 	EXPECT(1, "rights", ERROR, "user 'b\\x1bob' may not use eval",
-		"ACL SETUSER b\\x1bob +eval +get +set +pttl +pexpire +del +info +time "
-		"+exists +zadd +zrange +zrank +zscore +zrem +publish +pubsub|numsub "
+		"ACL SETUSER b\\x1bob +eval +evalsha +get +set +pttl +pexpire +del +info "
+		"+time +exists +zadd +zrange +zrank +zscore +zrem +publish +pubsub|numsub "
 		"+subscribe +client|tracking +client|caching +zrangebyscore +zremrangebyscore "
 		"+type +hscan +zscan +scan "
 		"+getrange");

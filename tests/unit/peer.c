@@ -355,3 +355,161 @@ TEST(a_pending_release_counts_from_the_reply)
 	for (int i = 0; i < 3; i++)
 		CHECK(r.lock.peer[i].pending_until >= gone(r.now));
 }
+
+/* ---- scripts by digest ---- */
+
+static void lacks_script(struct rig *r, int i)
+{
+	reply_with(r, i, reply_absent(REASON_NO_SCRIPT, "NOSCRIPT No matching script."));
+}
+
+TEST(a_request_whose_script_is_unknown_is_sent_again_whole)
+{
+	struct policy p = policy(3, 0);
+	struct rig r;
+
+	for (int looks = 0; looks <= 1; looks++) {
+		p.only_looks = looks;
+		start_with(&r, &p);
+		all_up(&r);
+		for (int i = 0; i < 3; i++)
+			CHECK(r.fake[i].last.by_digest);
+		for (int i = 0; i < 3; i++) {
+			lacks_script(&r, i);
+			CHECK_INT(r.fake[i].last.op, looks ? OP_LOOK : OP_ACQUIRE);
+			CHECK(!r.fake[i].last.by_digest);
+			CHECK_INT(r.lock.tally.ballot[i].vote, VOTE_NONE);
+		}
+		votes(&r, looks ? "GG" : "YY");
+		CHECK_INT(lock_state(&r.lock), looks ? LOCK_OVER : LOCK_HELD);
+	}
+}
+
+TEST(an_extension_whose_script_is_unknown_is_sent_again_whole)
+{
+	usec began;
+	struct rig r;
+
+	hold(&r, 3);
+	next_round(&r);
+	began = r.now;
+	for (int i = 0; i < 3; i++) {
+		CHECK_INT(r.fake[i].last.op, OP_EXTEND);
+		CHECK(r.fake[i].last.by_digest);
+	}
+	pass(&r, MS);
+	lacks_script(&r, 0);
+	lacks_script(&r, 1);
+	CHECK(!r.fake[0].last.by_digest && !r.fake[1].last.by_digest);
+	/* No vote of the two has arrived so far. */
+	CHECK_INT(tally_yes(&r.lock.tally) + tally_no(&r.lock.tally), 0);
+	pass(&r, MS);
+	votes(&r, "YY");
+	/* The validity counts from the round's beginning, not from the second sending. */
+	CHECK_INT(r.lock.tenure.valid_until, validity(began));
+	fake_reply(&r, 2, VOTE_YES);
+	/* The node knows the script from now on. */
+	next_round(&r);
+	CHECK(r.fake[0].last.by_digest);
+}
+
+TEST(a_node_that_refuses_digests_gets_whole_scripts_on_this_connection)
+{
+	struct rig r;
+
+	ask(&r, 3, 0);
+	reply_with(&r, 0, reply_absent(REASON_NO_DIGESTS, "NOPERM ... 'evalsha'"));
+	CHECK(!r.fake[0].last.by_digest);
+	votes(&r, "YYY");
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	next_round(&r);
+	CHECK(!r.fake[0].last.by_digest);
+	CHECK(r.fake[1].last.by_digest);
+	votes(&r, "YYY");
+	/* Another connection may have another user, or the right by now. */
+	link_down(&r, 0, REASON_CLOSED);
+	next_round(&r);
+	link_up(&r, 0);
+	CHECK_INT(r.fake[0].last.op, OP_EXTEND);
+	CHECK(r.fake[0].last.by_digest);
+}
+
+/* A request that followed its release would leave the key on the node. */
+TEST(a_request_is_never_sent_again_after_its_release)
+{
+	struct rig r;
+
+	ask(&r, 3, 0);
+	votes(&r, ".FF");
+	/* The attempt has failed: the release is queued after the request. */
+	CHECK_INT(r.fake[0].sends[OP_HAND_OFF], 1);
+	CHECK(!r.fake[0].last.by_digest);
+	lacks_script(&r, 0);
+	CHECK_INT(r.fake[0].sends[OP_ACQUIRE], 1);
+	/* The node did nothing this time; an earlier request of the attempt may have set the key.
+	 */
+	CHECK(r.lock.peer[0].pending != 0);
+	fake_reply(&r, 0, VOTE_GONE);
+	CHECK_INT(r.lock.peer[0].pending, 0);
+	finish(&r);
+	CHECK_INT(left_behind(&r), 0);
+}
+
+TEST(an_unknown_script_settles_no_pending_release)
+{
+	uint32_t round;
+	struct rig r;
+
+	hold(&r, 3);
+	next_round(&r);
+	round = r.lock.stamp.round;
+	votes(&r, ".AA");
+	/* A new round has begun before the reply to the old one arrives. */
+	wait_until(&r, r.up.wake_at);
+	for (int turns = 0; turns < 100 && r.lock.stamp.round == round; turns++)
+		wait_until(&r, r.up.wake_at);
+	CHECK_INT(r.fake[0].sends[OP_EXTEND], 1);
+	lacks_script(&r, 0);
+	CHECK(r.lock.peer[0].pending != 0);
+	/* It is the request of this round that follows. */
+	CHECK_INT(r.fake[0].sends[OP_EXTEND], 2);
+	CHECK_INT(r.fake[0].last.round, r.lock.stamp.round);
+	CHECK(r.fake[0].last.by_digest);
+	finish(&r);
+	CHECK_INT(left_behind(&r), 0);
+}
+
+TEST(a_request_that_is_sent_again_keeps_its_flags)
+{
+	struct policy p = policy(3, NEVER);
+	struct rig r;
+
+	start_with(&r, &p);
+	r.lock.waiter.state = WAITER_OFF;
+	all_up(&r);
+	CHECK(!r.fake[0].last.watches);
+	r.lock.peer[0].watches = r.lock.peer[0].overrides = true;
+	lacks_script(&r, 0);
+	CHECK(r.fake[0].last.watches && r.fake[0].last.overrides);
+	votes(&r, "YYY");
+	next_round(&r);
+	CHECK(!r.fake[0].last.watches && !r.fake[0].last.overrides);
+}
+
+/* No further request is sent when the command is being terminated. */
+TEST(a_request_is_not_sent_again_after_the_round)
+{
+	struct rig r;
+
+	hold(&r, 3);
+	next_round(&r);
+	votes(&r, "YFF");
+	next_round(&r);
+	votes(&r, ".FF");
+	CHECK_INT(lock_state(&r.lock), LOCK_EXPIRING);
+	lacks_script(&r, 0);
+	CHECK_INT(r.fake[0].queued, 0);
+	CHECK(r.lock.peer[0].pending != 0);
+	finish(&r);
+	CHECK_INT(left_behind(&r), 0);
+}

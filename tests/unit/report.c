@@ -355,7 +355,8 @@ TEST(report_every_reply_has_a_text)
 				reason == REASON_GARBAGE || reason == REASON_COUNTER ||
 				reason == REASON_TLS || reason == REASON_UNTRUSTED ||
 				reason == REASON_CLIENT_CERTIFICATE || reason == REASON_NOAUTH ||
-				reason == REASON_NO_PASSWORD || reason == REASON_NOPERM;
+				reason == REASON_NO_PASSWORD || reason == REASON_NOPERM ||
+				reason == REASON_NO_DIGESTS;
 
 		if (reason == REASON_QUARANTINE || reason == REASON_SKEWED)
 			continue; /* these two show a time */

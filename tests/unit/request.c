@@ -50,6 +50,28 @@ static void expect_as_many_as_named(const struct request *r, int line)
 
 #define EXPECT_AS_MANY_AS_NAMED(r) expect_as_many_as_named((r), __LINE__)
 
+TEST(request_by_digest_names_the_script_only)
+{
+	struct request whole, r;
+
+	request_extend(&whole, &some_lock, &(struct extend_args){.ttl = USEC_SEC});
+	request_extend(&r, &some_lock, &(struct extend_args){.ttl = USEC_SEC});
+	CHECK(!r.by_digest);
+	request_by_digest(&r);
+	CHECK(r.by_digest);
+	CHECK_INT(r.argc, whole.argc);
+	CHECK_TEXT(r.argv[0], "EVALSHA");
+	CHECK_INT(r.len[0], 7);
+	CHECK_TEXT(r.argv[1], digest_of(OP_EXTEND));
+	CHECK_INT(r.len[1], 40);
+	CHECK_INT(strspn(r.argv[1], "0123456789abcdef"), 40);
+	for (int i = 2; i < r.argc; i++) {
+		CHECK_TEXT(r.argv[i], whole.argv[i]);
+		CHECK_INT(r.len[i], whole.len[i]);
+	}
+	CHECK(strcmp(digest_of(OP_ACQUIRE), digest_of(OP_LOOK)) != 0);
+}
+
 TEST(request_acquire_and_repair)
 {
 	struct acquire_args args = {.ttl = 30 * USEC_SEC + 999};
@@ -521,6 +543,16 @@ TEST(answer_errors)
 		{"ERR Protocol error: unauthenticated multibulk length", REASON_NOAUTH},
 		{"ERR ACL failure in script: User u has no permissions", REASON_NOPERM},
 		{"NOPERM this user has no permissions to run 'eval'", REASON_NOPERM},
+		{"NOSCRIPT No matching script. Please use EVAL.", REASON_NO_SCRIPT},
+		{"NOPERM User u has no permissions to run the 'evalsha' command",
+			REASON_NO_DIGESTS},
+		{"NOPERM this user has no permissions to run the 'evalsha' command or its "
+		 "subcommand",
+			REASON_NO_DIGESTS},
+		{"NOPERM User evalsha has no permissions to run the 'eval' command", REASON_NOPERM},
+		{"ERR unknown command 'EVALSHA', with args beginning with: 'b15f'",
+			REASON_NO_DIGESTS},
+		{"ERR unknown command `evalsha`", REASON_NO_DIGESTS},
 		{"ERR The user executing the script can't run this command", REASON_NOPERM},
 		{"MOVED 3999 127.0.0.1:6381", REASON_MOVED},
 		{"ASK 3999 127.0.0.1:6381", REASON_MOVED},

@@ -43,8 +43,12 @@ static void enqueue(struct rig *r, const struct action *a)
 		.slot = a->slot,
 		.is_leaving = a->is_leaving,
 		.overrides = a->overrides,
-		.watches = a->watches};
+		.watches = a->watches,
+		.by_digest = a->by_digest};
 	snprintf(sent->unused, sizeof(sent->unused), "%s", r->lock.waiter.unused);
+	/* A release, and a request about a queue, is never refused because the script is unknown.
+	 */
+	CHECK(!a->by_digest || (!is_parting(a->op) && !is_about_queue(a->op)));
 	/* The key of an earlier token is never left to expire. */
 	CHECK(a->op != OP_EXPIRE || (p->kept_token == r->token && r->lock.releasing.leave_for > 0));
 	if (a->op == OP_UNDO || a->op == OP_HAND_OFF)
@@ -203,7 +207,8 @@ void reply_with(struct rig *r, int i, struct reply reply)
 	if (reply.vote != VOTE_ABSENT && (sent.op == OP_ACQUIRE || sent.op == OP_REPAIR))
 		snprintf(reply.run_id, sizeof(reply.run_id), "%s%d", p->run_id ? p->run_id : "life",
 			p->run_id ? 0 : i);
-	apply(p, &sent, reply.vote);
+	if (reply.reason != REASON_NO_SCRIPT && reply.reason != REASON_NO_DIGESTS)
+		apply(p, &sent, reply.vote);
 	step(r, (struct event){.kind = EV_REPLY,
 			.node = i,
 			.op = sent.op,
@@ -257,7 +262,8 @@ struct policy policy(int nodes, usec wait)
 		.node_timeout = NODE_TIMEOUT,
 		.wait = wait,
 		.node_wait = NEVER,
-		.safety_margin = SAFETY_MARGIN};
+		.safety_margin = SAFETY_MARGIN,
+		.by_digest = true};
 }
 
 void start_with(struct rig *r, const struct policy *p)

@@ -31,7 +31,7 @@ struct sent {
 	int token;
 	int key; /* of a request about a queue */
 	int slot;
-	bool is_leaving, overrides, watches;
+	bool is_leaving, overrides, watches, by_digest;
 	char unused[TOKEN_ID_LEN + 1]; /* is_leaving: the reservation that is passed on */
 };
 

@@ -511,9 +511,11 @@ TEST(settings_times_of_commands_that_terminate_nothing)
 	CHECK_INT(settings_finish(&s, &e), 0);
 	CHECK_INT(settings_policy(&s).safety_margin, 0);
 	CHECK(!settings_policy(&s).only_looks);
+	CHECK(!settings_policy(&s).by_digest);
 	s = of(COMMAND_WAIT);
 	CHECK_INT(settings_finish(&s, &e), 0);
 	CHECK(settings_policy(&s).only_looks);
+	CHECK(settings_policy(&s).by_digest);
 	/* hold terminates a process only with --follow. */
 	s = of(COMMAND_HOLD);
 	CHECK_INT(settings_finish(&s, &e), 0);

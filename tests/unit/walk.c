@@ -48,6 +48,7 @@ struct message {
 	uint32_t round;
 	int token;
 	usec ttl;
+	bool by_digest; /* the server may not know the script */
 	bool is_leaving; /* an OP_HAND_OFF that leaves the key */
 	bool served;
 	usec serve_at, back_at;
@@ -259,6 +260,11 @@ static void serve(struct world *w, int node, struct message *m)
 		s->refused[m->token % CLIENTS] = m->token;
 	if (s->mood == ERRORS && chance(w, 60))
 		return;
+	if (m->by_digest && chance(w, 10)) {
+		m->reply = chance(w, 80) ? reply_absent(REASON_NO_SCRIPT, "NOSCRIPT")
+					 : reply_absent(REASON_NO_DIGESTS, "NOPERM");
+		return;
+	}
 	vote = m->is_leaving ? VOTE_YES : carry_out(w, s, m);
 	if (s->mood == ERRORS)
 		return;
@@ -438,7 +444,8 @@ static void check_ask(struct world *w, struct client *c, const struct action *a)
 		breach(w, c, RULE_REPAIR, "repaired without a majority in this round");
 	tally.repaired += a->op == OP_REPAIR;
 	if (a->op == OP_ACQUIRE &&
-		(a->round != c->lock.stamp.attempt || lock_state(&c->lock) != LOCK_TRYING))
+		(a->round != c->lock.stamp.attempt || lock_state(&c->lock) > LOCK_HELD ||
+			(a->by_digest && lock_state(&c->lock) == LOCK_HELD)))
 		breach(w, c, RULE_ASK, "asked for another attempt's token");
 	if (a->op != OP_EXTEND && is_ours(c, s->holder) && s->holder != c->token &&
 		w->now < s->ends)
@@ -488,6 +495,7 @@ static void send(struct world *w, struct client *c, const struct action *a)
 	*m = (struct message){.op = a->op,
 		.round = a->round,
 		.token = c->token,
+		.by_digest = a->by_digest,
 		.is_leaving = a->is_leaving,
 		.ttl = a->op == OP_EXPIRE ? c->lock.releasing.leave_for : w->policy.ttl};
 	if (a->op == OP_UNDO || a->op == OP_HAND_OFF)
@@ -910,6 +918,7 @@ static void make_policy(struct world *w)
 					: NEVER,
 		.node_wait = w->seed % 4 == 0 ? (usec)(w->seed / 4 % 8) * ttl / 4 : NEVER,
 		.safety_margin = up_to(w, ttl / 5),
+		.by_digest = chance(w, 80),
 		.is_fair = chance(w, 20),
 	};
 	for (int i = 0; i < w->nodes; i++)

@@ -312,7 +312,7 @@ github() {
 	(cd "$T/web1" && stub apply deploy)
 	printf '%s\n' '#!/bin/sh' '[ "$1" = web1 ] && shift && cd "$T/web1" && exec sh -c "$*"' > "$T/bin/ssh"
 	chmod +x "$T/bin/ssh"
-	recipe "### A resource that refuses the late" > line
+	recipe "### A resource that rejects late commands" > line
 	run -0 sh line
 	was_done "apply held" "apply done"
 	mine=$(cat "$T/web1/app/fence")

@@ -266,7 +266,7 @@ void client_release(struct client *c, usec expire_in)
 		client_log_reply(c);
 	}
 	unreleased = lock_unreleased(lock, &until);
-	released = lock->policy.nodes - unreleased >= policy_quorum(&lock->policy);
+	released = lock_is_released(lock);
 	/* A key that remains on a majority blocks others and is worth a warning; a key on a
 	 * minority is not. */
 	may_remain = lock->tenure.confirmed && !released;

@@ -15,8 +15,10 @@ static const char *token_for(struct session *s, const struct action *a)
 	if (a->op == OP_UNDO ||
 		(a->op == OP_HAND_OFF && !a->is_leaving && s->lock.peer[a->node].pending))
 		return sent;
-	/* Other requests set no key: the node may still have that of an earlier attempt. */
-	if (a->op == OP_ACQUIRE || a->op == OP_REPAIR)
+	/* An extension may find the key on a node that we did not ask for it: a replica that was
+	 * promoted, or another name of a node. Other requests set no key: the node may still have
+	 * that of an earlier attempt. */
+	if (a->op == OP_ACQUIRE || a->op == OP_REPAIR || a->op == OP_EXTEND)
 		memcpy(sent, s->token, sizeof(s->token));
 	return s->token;
 }
@@ -176,6 +178,7 @@ static void perform_actions(struct session *s, const struct update *up, usec now
 	}
 	for (int i = 0; i < up->count; i++) {
 		const struct action *a = &up->action[i];
+		struct request r;
 
 		switch (a->kind) {
 		case ACT_OPEN:
@@ -185,17 +188,16 @@ static void perform_actions(struct session *s, const struct update *up, usec now
 			pool_drop(&s->pool, a->node);
 			break;
 		case ACT_SEND:
-			/* If the connection breaks at this moment, its own event reports that. */
-			if (s->pool.conn[a->node].state == CONN_UP) {
-				struct request r;
-
-				build_request(s, a, &r);
-				r.is_followed = is_followed(up, i);
-				r.watches = a->watches;
-				if (a->by_digest)
-					request_by_digest(&r);
-				conn_send(&s->pool.conn[a->node], &r, a->round, now);
-			}
+			/* Also if the connection broke at this moment, which its own event reports:
+			 * the release that is pending then needs the token. */
+			build_request(s, a, &r);
+			if (s->pool.conn[a->node].state != CONN_UP)
+				break;
+			r.is_followed = is_followed(up, i);
+			r.watches = a->watches;
+			if (a->by_digest)
+				request_by_digest(&r);
+			conn_send(&s->pool.conn[a->node], &r, a->round, now);
 			break;
 		}
 	}

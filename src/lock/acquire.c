@@ -15,17 +15,36 @@ static bool was_left_out(const struct lock *lock, const struct peer *p)
 		       (p->link == LINK_UP && !peer_is_late(p) && !p->release_refused));
 }
 
-/* With the nodes that were left out there may be a quorum: one more attempt follows at once. It
- * waits for all nodes that are not ready, for a node time-out at most. */
-static bool needs_those_left_out(const struct lock *lock)
+/* The votes that grant the key, or say that it is free. */
+static int count_yes(const struct lock *lock)
 {
-	int gone = 0;
+	return lock->policy.only_looks ? tally_count(&lock->tally, VOTE_GONE)
+				       : tally_yes(&lock->tally);
+}
 
-	for (int i = 0; i < lock->policy.nodes; i++)
-		gone += lock->tally.ballot[i].vote == VOTE_ABSENT &&
-			!was_left_out(lock, &lock->peer[i]);
-	return !lock->attempt.waits_for_all &&
-	       lock->policy.nodes - gone >= policy_quorum(&lock->policy);
+static int count_no(const struct lock *lock)
+{
+	return lock->policy.only_looks ? tally_count(&lock->tally, VOTE_FOREIGN)
+				       : tally_no(&lock->tally);
+}
+
+/* With the nodes that were left out there may be a quorum, or a majority of yes: one more attempt
+ * follows at once. It waits for all nodes that are not ready, for a node time-out at most. */
+static bool needs_those_left_out(const struct lock *lock, bool is_busy)
+{
+	int nodes = lock->policy.nodes, left_out = 0;
+
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		bool is_absent = lock->tally.ballot[i].vote == VOTE_ABSENT;
+		bool is_left_out = is_absent && was_left_out(lock, &lock->peer[i]);
+
+		left_out += is_left_out;
+		nodes -= is_absent && !is_left_out;
+	}
+	if (is_busy)
+		nodes -= count_no(lock);
+	return !lock->attempt.waits_for_all && nodes >= policy_quorum(&lock->policy) &&
+	       (!is_busy || left_out > 0);
 }
 
 static void fail_attempt(struct step *s, enum refusal refusal)
@@ -39,7 +58,8 @@ static void fail_attempt(struct step *s, enum refusal refusal)
 	patience_failed(&lock->patience, refusal != REFUSAL_NO_QUORUM,
 		tally_is_hopeless(&lock->tally), lock->tally.began, s->now);
 	lock->wait_until = s->wait_until = patience_until(&lock->patience, &lock->policy);
-	lock->attempt.waits_for_all = refusal == REFUSAL_NO_QUORUM && needs_those_left_out(lock);
+	lock->attempt.waits_for_all =
+		(is_busy || refusal == REFUSAL_NO_QUORUM) && needs_those_left_out(lock, is_busy);
 	is_moving = semaphore_moves_on(s, is_busy, lock->wait_until) || lock->attempt.waits_for_all;
 	gives_up = refusal == REFUSAL_DUPLICATE || (s->now >= lock->wait_until && !is_moving);
 	op = gives_up || (lock->attempt.rivals.retries > 0 && rivals_split_votes(s)) ? OP_HAND_OFF
@@ -76,7 +96,7 @@ static void ask(struct step *s)
 	lock->phase = PHASE_ASK;
 	lock->attempt.asked_at = s->now;
 	lock->tally.enough_at = 0;
-	lock->attempt.rivals = (struct rivals){0};
+	lock->attempt.rivals = (struct rivals){.is_second = lock->attempt.waits_for_all};
 	s->up->new_token = true;
 	for (int i = 0; i < lock->policy.nodes; i++)
 		peer_leave_out(s, i);
@@ -213,8 +233,8 @@ void acquire_count(struct step *s, usec *wake_at)
 	int yes, no, open;
 	enum reserved reserved = RESERVED_NO;
 
-	yes = looks ? tally_count(&lock->tally, VOTE_GONE) : tally_yes(&lock->tally);
-	no = looks ? tally_count(&lock->tally, VOTE_FOREIGN) : tally_no(&lock->tally);
+	yes = count_yes(lock);
+	no = count_no(lock);
 	open = tally_count(&lock->tally, VOTE_NONE);
 	if (lock->tally.duplicate[0] < 0)
 		reserved = waiter_reserved(s, wake_at);

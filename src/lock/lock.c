@@ -82,6 +82,12 @@ int lock_unreleased(const struct lock *lock, usec *until)
 	return n;
 }
 
+bool lock_is_released(const struct lock *lock)
+{
+	return lock->policy.nodes - lock_unreleased(lock, &(usec){0}) >=
+	       policy_quorum(&lock->policy);
+}
+
 /* The first reply to the release of a held lock is a vote on whether the key lasted until now. A
  * repeated release may find that the first one succeeded; after the validity the key may have
  * expired. */

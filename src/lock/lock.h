@@ -155,4 +155,7 @@ bool lock_awaits_replies(const struct lock *lock);
  * ends at *until. */
 int lock_unreleased(const struct lock *lock, usec *until);
 
+/* After the release: a majority of the nodes cannot have our key any more. */
+bool lock_is_released(const struct lock *lock);
+
 #endif

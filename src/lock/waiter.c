@@ -24,6 +24,10 @@
 #define LOOK_LATER (5 * USEC_SEC)
 #define LOOK_SPREAD (20 * USEC_MSEC)
 
+/* So many reservations in a row may fail because of one holder before the next one has to wait: a
+ * client that asks at the same moment may be in the way of one. */
+#define VAIN_MAX 2
+
 /* A client that waits for longer than this keeps only the connection to the queue node. */
 #define SHED_AFTER USEC_SEC
 
@@ -238,17 +242,35 @@ static void queue_is_refused(struct step *s, const struct event *ev)
 	retry_in(s, retry_delay(s));
 }
 
-/* The queue node granted the key in the last attempt, which was not enough: it may have lost the
- * key of a holder that the others know. Then waiters that wake each other there get nothing. The
- * reservation must last until it is used. */
+/* Woken again and again while the same holder refuses: the queue node has lost the key that the
+ * other nodes have, and waiters wake each other there. No such case are the release of that holder,
+ * and a hand-off that a newcomer meets: it leads to another holder. The reservation must last until
+ * it is used. */
 static usec use_delay(const struct step *s)
 {
 	const struct waiter *w = s->waiter;
+	bool is_released = w->refused_by.text_len >= TOKEN_ID_LEN &&
+			   memcmp(w->refused_by.text, w->reservation[w->key], TOKEN_ID_LEN) == 0;
 
-	if (s->tally->ballot[w->node].vote != vote_for(s) || w->saw_holder)
+	if (w->in_vain < VAIN_MAX || is_released)
 		return 0;
 	return is_watched(s) ? s->policy->node_timeout / 2
 			     : usec_min(retry_delay(s), s->policy->node_timeout / 2);
+}
+
+/* A reservation was of no use: has the lock changed hands since the one before? */
+static void count_vain(struct step *s)
+{
+	struct waiter *w = s->waiter;
+	int nodes;
+	struct reply holder = tally_holder(s->tally, &nodes);
+
+	w->in_vain++;
+	if (holder.vote == VOTE_NONE || holder.is_reserved ||
+		reply_same_text(&holder, &w->refused_by))
+		return;
+	w->in_vain = 1;
+	w->refused_by = holder;
 }
 
 static void join_replied(struct step *s, const struct event *ev)
@@ -265,14 +287,13 @@ static void join_replied(struct step *s, const struct event *ev)
 	if (reply->ticket != 0)
 		w->ticket = reply->ticket;
 	if (reply->vote != VOTE_YES) {
-		w->saw_holder |= !reply->is_reserved;
 		/* The key may have changed since the attempt. */
 		bool is_due = is_watched(s) && w->retry_at <= s->now;
+		bool is_foreign = reply_has_foreign_holder(reply);
 
-		w->met_foreign |= reply_has_foreign_holder(reply);
+		w->met_foreign |= is_foreign;
 		schedule(s, semaphore_ends_in(s->policy, reply),
-			(reply_has_foreign_holder(reply) || has_foreign_holder(s)) &&
-				!is_watched(s));
+			(is_foreign || has_foreign_holder(s)) && !is_watched(s));
 		if (is_due || (waiter_watches(s) && !w->asked_to_watch))
 			retry_in(s, 0);
 		return;
@@ -534,11 +555,12 @@ void waiter_pause(struct step *s, bool is_busy, bool is_moving)
 	struct waiter *w = s->waiter;
 
 	w->tries += !is_moving;
-	w->saw_holder = false;
 	w->shed_at = s->now + SHED_AFTER;
 	w->retry_at = is_busy ? s->now + retry_delay(s) : retry_for_quorum(s);
 	w->look_at = s->now;
 	if (is_busy) {
+		if (w->used_reservation)
+			count_vain(s);
 		w->busy_key = key_in_the_way(s);
 		w->met_foreign |= has_foreign_holder(s);
 		/* The reservation was of no use. If that is because of another key, moving to its
@@ -555,8 +577,10 @@ void waiter_pause(struct step *s, bool is_busy, bool is_moving)
 		w->is_woken |= w->used_reservation;
 	}
 	/* A wake-up that arrived during the attempt is for the next one. */
-	if (is_moving || (is_busy && w->is_woken))
+	if (is_moving)
 		w->retry_at = s->now;
+	else if (is_busy && w->is_woken)
+		w->retry_at = s->now + use_delay(s);
 }
 
 bool waiter_plan(struct step *s, bool is_busy, usec *wake_at)

@@ -74,8 +74,8 @@ struct waiter {
 				*/
 	bool asked_to_watch; /* this attempt, or the last one, asked for WAKE_CHANGED */
 	bool met_foreign; /* another program has had the key meanwhile: it wakes no waiter */
-	bool saw_holder; /* since the attempt, the queue node said that another client has the key
-			  */
+	int in_vain; /* attempts with a reservation in a row that failed because of one holder, */
+	struct reply refused_by; /* this one */
 	unsigned awaited; /* bit i: the queue node of key i said that it has waiters */
 	struct reply trouble; /* why the waiter polls */
 };

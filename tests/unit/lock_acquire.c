@@ -37,7 +37,9 @@ struct play {
 	bool let_go_at_once; /* as soon as the lock is held, before the other nodes have answered */
 	int yes, no, absent;
 	int left_out; /* black holes, which were not asked, and might still connect */
-	bool again; /* they could make a quorum, so the lock waits for them */
+	bool again; /* they could make a quorum, so the lock waits for them; */
+	int grants; /* the nodes that grant the key in a second attempt */
+	bool asks_again; /* or a majority of yes: then it asks the others again, too */
 	bool failed;
 };
 
@@ -154,8 +156,13 @@ static void play_answers(struct play *t)
 		if (r->fake[i].sends[OP_ACQUIRE] == 0 || t->fate[i] == FATE_SILENT)
 			continue;
 		play_answer(t, i);
-		t->again |= expected(t) == NO_QUORUM &&
-			    t->nodes - t->absent + t->left_out >= t->nodes / 2 + 1;
+		t->asks_again |= expected(t) == BUSY && t->left_out > 0 &&
+				 t->nodes - t->no - t->absent + t->left_out >= t->nodes / 2 + 1;
+		t->again |= t->asks_again ||
+			    (expected(t) == NO_QUORUM &&
+				    t->nodes - t->absent + t->left_out >= t->nodes / 2 + 1);
+		if (t->asks_again)
+			return;
 		/* A verdict stays. */
 		if (!told)
 			compare(t, "asking");
@@ -166,22 +173,39 @@ static void play_answers(struct play *t)
 	}
 }
 
+/* The second attempt. The black holes can be reached now. */
+static void play_second(struct play *t)
+{
+	struct rig *r = &t->rig;
+
+	compare(t, "asking");
+	for (int turns = 0; turns < 100 && lock_state(&r->lock) == LOCK_TRYING; turns++)
+		if (!serve(r))
+			wait_until(r, r->up.wake_at);
+	t->failed |= !CHECK(lock_state(&r->lock) != LOCK_TRYING);
+	t->failed |= !CHECK_INT(r->lock.stamp.attempt, 2);
+	t->failed |= !CHECK(verdict(t) == HELD || t->grants <= t->nodes / 2);
+}
+
 static bool play(struct play *t)
 {
 	struct rig *r = &t->rig;
 	int silent = 0;
 
-	t->yes = t->no = t->absent = t->left_out = 0;
-	t->again = t->failed = false;
+	t->yes = t->no = t->absent = t->left_out = t->grants = 0;
+	t->again = t->asks_again = t->failed = false;
 	start(r, t->nodes, 0);
 	for (int i = 0; i < t->nodes; i++) {
 		r->fake[i].holder = t->fate[i] == FATE_FOREIGN ? OUTSIDER : NO_HOLDER;
 		silent += r->fake[i].silent = t->fate[i] == FATE_SILENT;
+		t->grants += t->fate[i] == FATE_YES || t->fate[i] == FATE_BLACK_HOLE;
 	}
 	play_links(t);
 	if (lock_state(&r->lock) == LOCK_TRYING)
 		play_answers(t);
-	if (lock_state(&r->lock) == LOCK_TRYING && r->lock.attempt.rivals.retry_at == 0) {
+	if (t->asks_again) {
+		play_second(t);
+	} else if (lock_state(&r->lock) == LOCK_TRYING && r->lock.attempt.rivals.retry_at == 0) {
 		CHECK(r->up.wake_at <= r->now + NODE_TIMEOUT);
 		pass(r, NODE_TIMEOUT);
 		t->absent = t->nodes - t->yes - t->no;
@@ -190,8 +214,10 @@ static bool play(struct play *t)
 		compare(t, "at the time-out");
 	}
 	finish(r);
-	t->failed |= !CHECK(r->lock.attempt.rivals.retries > 0 || sends(r, OP_ACQUIRE) <= t->nodes);
-	t->failed |= !CHECK(silent > 0 || lock_unreleased(&r->lock, &(usec){0}) == 0);
+	t->failed |= !CHECK(r->lock.attempt.rivals.retries > 0 ||
+			    sends(r, OP_ACQUIRE) <= t->nodes * (t->asks_again ? 2 : 1));
+	t->failed |=
+		!CHECK(silent > 0 || t->asks_again || lock_unreleased(&r->lock, &(usec){0}) == 0);
 	t->failed |= !CHECK_INT(left_behind(r), 0);
 	if (t->failed)
 		unit_check(false, __FILE__, __LINE__, "%d nodes, fates %d %d %d %d %d %d %d",

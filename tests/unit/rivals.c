@@ -147,7 +147,7 @@ TEST(of_readers_and_writers_that_split_the_votes_a_writer_retries)
 }
 
 /* The delay grows: a holder on unreachable nodes costs a node timeout, and few requests. */
-TEST(rivals_retry_for_two_node_timeouts_and_then_hand_off)
+TEST(rivals_retry_for_three_node_timeouts_and_then_hand_off)
 {
 	struct rig r;
 	int asked = 0;
@@ -160,8 +160,8 @@ TEST(rivals_retry_for_two_node_timeouts_and_then_hand_off)
 		reply_with(&r, 1, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
 		reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":b", HELD_FOR));
 	}
-	CHECK(r.now >= BEGIN + 2 * NODE_TIMEOUT && r.now <= BEGIN + NODE_TIMEOUT * 9 / 4);
-	CHECK(asked >= 3 && asked <= 16);
+	CHECK(r.now >= BEGIN + 3 * NODE_TIMEOUT && r.now <= BEGIN + NODE_TIMEOUT * 13 / 4);
+	CHECK(asked >= 3 && asked <= 20);
 	/* The rivals gave way to us: they wait for a wake-up. */
 	CHECK_INT(r.fake[0].sends[OP_HAND_OFF], 1);
 	CHECK_INT(sends(&r, OP_UNDO), 0);
@@ -183,7 +183,7 @@ TEST(rivals_retry_for_two_node_timeouts_and_then_hand_off)
 	CHECK_INT(r.fake[0].sends[OP_UNDO], 1);
 }
 
-TEST(rivals_retry_within_two_node_timeouts)
+TEST(rivals_retry_within_three_node_timeouts)
 {
 	struct rig r;
 
@@ -195,7 +195,7 @@ TEST(rivals_retry_within_two_node_timeouts)
 	CHECK_INT(r.up.wake_at, r.now + NODE_TIMEOUT / 4);
 	wait_until(&r, r.up.wake_at);
 	CHECK_INT(sends(&r, OP_ACQUIRE), 5);
-	r.now = BEGIN + 2 * NODE_TIMEOUT;
+	r.now = BEGIN + 3 * NODE_TIMEOUT;
 	reply_with(&r, 1, told(VOTE_FOREIGN, BIGGER ":a", HELD_FOR));
 	reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":b", HELD_FOR));
 	CHECK(lock_is_pausing(&r.lock));
@@ -211,6 +211,33 @@ TEST(rivals_retry_within_two_node_timeouts)
 	link_down(&r, 2, REASON_CLOSED);
 	wait_until(&r, r.up.wake_at);
 	CHECK(lock_is_pausing(&r.lock));
+}
+
+/* The other client tries twice: n1 still has the token of its first attempt, which it undoes then.
+ * Each of both would take the other for the first. */
+TEST(a_rival_that_tries_twice_asks_again_before_it_gives_way)
+{
+	struct rig r;
+
+	start(&r, 3, 0);
+	link_up(&r, 0);
+	link_up(&r, 1);
+	wait_until(&r, BEGIN + 200);
+	votes(&r, "AY");
+	votes(&r, "GY");
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
+	link_up(&r, 2);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 5);
+	reply_with(&r, 0, told(VOTE_YES, "", 0));
+	reply_with(&r, 1, told(VOTE_FOREIGN, SMALLER ":first", HELD_FOR));
+	reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":c", HELD_FOR));
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
+	wait_until(&r, r.up.wake_at);
+	CHECK_INT(sends(&r, OP_ACQUIRE), 7);
+	/* It gives way to the same rival. */
+	reply_with(&r, 1, told(VOTE_FOREIGN, SMALLER ":second", HELD_FOR));
+	reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":c", HELD_FOR));
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 }
 
 TEST(a_client_that_gives_up_hands_off)
@@ -244,16 +271,16 @@ TEST(a_woken_waiter_retries_while_the_release_is_on_its_way)
 	enter_queue(&r, 3);
 	wake(&r, 0, 0, wake_up());
 	began = r.now;
-	for (int i = 0; i < 20 && !lock_is_pausing(&r.lock); i++) {
+	for (int i = 0; i < 24 && !lock_is_pausing(&r.lock); i++) {
 		for (int n = 0; n < 3; n++)
 			reply_with(&r, n, held(HELD_FOR));
-		CHECK_INT(lock_is_pausing(&r.lock), r.now >= began + 2 * NODE_TIMEOUT);
+		CHECK_INT(lock_is_pausing(&r.lock), r.now >= began + 3 * NODE_TIMEOUT);
 		if (!lock_is_pausing(&r.lock))
 			wait_until(&r, r.up.wake_at);
 	}
 	CHECK(lock_is_pausing(&r.lock));
-	CHECK(r.now <= began + NODE_TIMEOUT * 9 / 4);
-	CHECK(sends(&r, OP_ACQUIRE) <= 3 + 18 * 3);
+	CHECK(r.now <= began + NODE_TIMEOUT * 13 / 4);
+	CHECK(sends(&r, OP_ACQUIRE) <= 3 + 22 * 3);
 }
 
 TEST(no_retry_without_a_release_on_its_way)

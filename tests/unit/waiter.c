@@ -533,13 +533,16 @@ TEST(a_waiter_that_watches_does_not_keep_a_vote_for_a_holder_of_redlock)
 
 	watch(&r);
 	tell_change(&r, 0);
-	fake_reply(&r, 0, VOTE_YES);
-	reply_with(&r, 1, watched(held(HELD_FOR)));
-	reply_with(&r, 2, watched(held(HELD_FOR)));
-	CHECK(lock_is_pausing(&r.lock));
-	/* The queue node granted the key in vain: the reservation is used before it ends. */
-	fake_reply(&r, 0, VOTE_YES);
-	join(&r, 0, wake_up());
+	/* The queue node grants the key in vain: the third reservation is used before it ends. */
+	for (int woken = 0; woken <= 2; woken++) {
+		CHECK(!lock_is_pausing(&r.lock));
+		fake_reply(&r, 0, VOTE_YES);
+		reply_with(&r, 1, watched(by_another(HELD_FOR)));
+		reply_with(&r, 2, watched(by_another(HELD_FOR)));
+		CHECK(lock_is_pausing(&r.lock));
+		fake_reply(&r, 0, VOTE_YES);
+		join(&r, 0, wake_up());
+	}
 	CHECK_INT(resume_at(&r), BEGIN + NODE_TIMEOUT / 2);
 }
 
@@ -620,41 +623,112 @@ TEST(free_at_the_join_is_worth_an_attempt_at_once)
 	CHECK(r.up.new_token);
 }
 
+/* The queue node grants the key, the others name this holder; then the join finds the key free. */
+static void is_woken_in_vain(struct rig *r, struct reply holder)
+{
+	fake_reply(r, 0, r->lock.policy.only_looks ? VOTE_GONE : VOTE_YES);
+	reply_with(r, 1, holder);
+	reply_with(r, 2, holder);
+	CHECK(lock_is_pausing(&r->lock));
+	if (!r->lock.policy.only_looks)
+		fake_reply(r, 0, VOTE_YES);
+	join(r, 0, wake_up());
+}
+
 /* A queue node that lost the key of a live holder would cause one attempt after the other. */
-TEST(free_at_the_join_is_not_enough_if_the_queue_node_granted_the_key_before)
+TEST(reservations_that_fail_because_of_one_holder_wait_from_the_third_on)
 {
 	struct rig r;
 
 	contend(&r, 3, NEVER);
 	for (int tries = 1; tries < 10; tries++) {
-		fake_reply(&r, 0, VOTE_YES);
-		reply_with(&r, 1, by_another(HELD_FOR));
-		reply_with(&r, 2, by_another(HELD_FOR));
+		is_woken_in_vain(&r, by_another(HELD_FOR));
 		CHECK_INT(r.lock.waiter.tries, tries);
-		fake_reply(&r, 0, VOTE_YES);
-		if (tries == 1)
-			fake_reply(&r, 0, VOTE_YES);
-		reply_with(&r, 0, wake_up());
-		CHECK_INT(resume_at(&r), r.now + (tries < 4 ? 20 : tries < 8 ? 40 : 50) * MS);
-		next_attempt(&r);
+		if (tries > 2) {
+			CHECK_INT(resume_at(&r), r.now + (tries < 4          ? 20
+								 : tries < 8 ? 40
+									     : 50) *
+								 MS);
+			next_attempt(&r);
+		}
+		CHECK(!lock_is_pausing(&r.lock));
 		CHECK(r.lock.waiter.used_reservation);
 	}
-	/* A message from a releasing client is news. */
+}
+
+/* Waiters that wake each other: every second one finds the key reserved for the other. */
+TEST(reservations_that_fail_because_of_another_one_wait_as_well)
+{
+	struct rig r;
+
+	contend(&r, 3, NEVER);
+	is_woken_in_vain(&r, by_another(HELD_FOR));
+	is_woken_in_vain(&r, by_another(HELD_FOR));
+	all_say(&r, reserved(HELD_FOR));
+	CHECK(lock_is_pausing(&r.lock));
+	join(&r, 0, wake_up());
+	CHECK_INT(resume_at(&r), r.now + 20 * MS);
+}
+
+/* Also if the wake-up arrives before the attempt has failed. */
+TEST(a_reservation_that_arrives_during_an_attempt_in_vain_waits_as_well)
+{
+	struct rig r;
+
+	contend(&r, 3, NEVER);
+	is_woken_in_vain(&r, by_another(HELD_FOR));
+	is_woken_in_vain(&r, by_another(HELD_FOR));
+	wake(&r, 0, 0, wake_up());
 	fake_reply(&r, 0, VOTE_YES);
 	reply_with(&r, 1, by_another(HELD_FOR));
 	reply_with(&r, 2, by_another(HELD_FOR));
-	fake_reply(&r, 0, VOTE_YES);
-	reply_with(&r, 0, ranked(0, held(HELD_FOR)));
+	CHECK(r.lock.waiter.is_woken);
+	CHECK_INT(resume_at(&r), r.now + 20 * MS);
+}
+
+/* Newcomers take the key between two wake-ups; each of them wakes us. */
+TEST(a_hand_off_that_a_newcomer_meets_does_not_slow_the_next_one)
+{
+	struct rig r;
+
+	contend(&r, 3, NEVER);
+	for (int i = 0; i < 8; i++) {
+		is_woken_in_vain(&r, i % 2 ? by_another(HELD_FOR)
+					   : told(VOTE_FOREIGN, SMALLER ":newcomer", HELD_FOR));
+		CHECK(!lock_is_pausing(&r.lock));
+	}
+	CHECK_INT(r.lock.waiter.tries, 8);
+}
+
+/* The wake-up has the id of the token that was released: that of the holder which refused. */
+TEST(a_release_of_the_holder_that_refused_is_news)
+{
+	struct rig r;
+
+	contend(&r, 3, NEVER);
+	for (int i = 0; i < 8; i++) {
+		all_say(&r, held(HELD_FOR));
+		join(&r, 0, told(VOTE_YES, HUGE, 0));
+		if (lock_is_pausing(&r.lock))
+			next_attempt(&r);
+	}
+	all_say(&r, held(HELD_FOR));
+	join(&r, 0, ranked(0, held(HELD_FOR)));
+	CHECK(lock_is_pausing(&r.lock));
 	wake(&r, 0, 0, wake_up());
 	CHECK_INT(r.lock.waiter.tries, 0);
 	CHECK(!lock_is_pausing(&r.lock));
-	/* only looking: "free" is the vote that grants */
+}
+
+/* "Free" is the vote that grants it. */
+TEST(a_client_that_only_looks_is_woken_in_vain_as_well)
+{
+	struct rig r;
+
 	look_with(&r, 3, NEVER);
 	r.lock.waiter.state = WAITER_OFF;
-	votes(&r, "G");
-	reply_with(&r, 1, by_another(HELD_FOR));
-	reply_with(&r, 2, by_another(HELD_FOR));
-	join(&r, 0, wake_up());
+	for (int i = 0; i < 3; i++)
+		is_woken_in_vain(&r, by_another(HELD_FOR));
 	CHECK_INT(resume_at(&r), r.now + 20 * MS);
 }
 

@@ -442,6 +442,18 @@ static void keep(struct client *c)
 	}
 }
 
+/* The node has a key of the client's session, which the client can know of. */
+static bool knows_of_key(const struct client *c, int node, int slot)
+{
+	struct sim_node *n = &world.node[node];
+	const struct sim_reader *reader = slot == 0 ? node_reader_of(n, &c->session) : NULL;
+	usec left_at = reader ? reader->left_at : n->lock[slot].left_at;
+	bool is_settled = left_at > 0 && (world.wire[c->id][node].settled_at >= left_at ||
+						 world.now >= left_at + c->policy.ttl);
+
+	return node_has_key_of(n, slot, &c->session) && !n->jumped && !is_settled;
+}
+
 /*
  * Every key that may still be on a node is recorded as a pending release, for as long as the key
  * can last. A request that arrives after the client gave up its connection may set the key after
@@ -455,13 +467,10 @@ static void check_pending(const struct client *c, int node, int slot)
 	const struct sim_lock *l = &n->lock[slot];
 	const struct sim_reader *reader = slot == 0 ? node_reader_of(n, s) : NULL;
 	const char *value = reader ? reader->token : l->value;
-	usec left_at = reader ? reader->left_at : l->left_at;
 	usec late_by = reader ? reader->late_by : l->late_by;
 	const struct peer *m = &s->lock.peer[node];
-	bool is_settled = left_at > 0 && (world.wire[c->id][node].settled_at >= left_at ||
-						 world.now >= left_at + c->policy.ttl);
 
-	if (!node_has_key_of(n, slot, s) || n->jumped || is_settled)
+	if (!knows_of_key(c, node, slot))
 		return;
 	if (!m->pending || !node_is_token(value, s->sent_token[node]) ||
 		(world.slots > 1 && m->slot != slot + 1))
@@ -478,6 +487,23 @@ static void check_all_pending(const struct client *c)
 			check_pending(c, i, slot);
 }
 
+/* A client that reports its lock as released has left its key on a minority at most. Faults of the
+ * nodes since their answers are no fault of the client. */
+static void check_released(const struct client *c)
+{
+	const struct lock *lock = &c->session.lock;
+	int slot = slot_of(c), kept = 0;
+
+	if (!lock->tenure.confirmed || world.alias || !lock_is_released(lock) ||
+		lock->releasing.leave_for > 0)
+		return;
+	for (int i = 0; i < world.nodes; i++)
+		kept += knows_of_key(c, i, slot);
+	if (kept > world.nodes / 2)
+		breach("released", "c%d says released, and %d of %d nodes have its key", c->id,
+			kept, world.nodes);
+}
+
 /* The last attempt found no majority: this outage lasts until an attempt finds one. */
 static void note_outage(struct client *c, usec since)
 {
@@ -491,7 +517,7 @@ static void note_outage(struct client *c, usec since)
 
 /*
  * A client tries for as long as --wait says, and may finish the attempt that is under way then. A
- * silent queue node may delay the last attempt, rivals are asked for two node time-outs, and the
+ * silent queue node may delay the last attempt, rivals are asked for three node time-outs, and the
  * fencing number takes one more. With --node-wait, the outages are added, as long as that says.
  * A client gives up no earlier than that, by a clock that may be fast.
  */
@@ -504,7 +530,7 @@ static void check_patience(const struct client *c)
 	bool gave_up = lock_state(lock) == LOCK_RELEASING || lock_state(lock) == LOCK_OVER;
 
 	if (c->paused_until < c->trying_since && most != NEVER &&
-		tried > most + most / 10 + 7 * c->policy.node_timeout + USEC_SEC / 4)
+		tried > most + most / 10 + 8 * c->policy.node_timeout + USEC_SEC / 4)
 		breach("patience", "c%d tried for %d ms", c->id, (int)(tried / USEC_MSEC));
 	if (!gave_up || tried >= most - most / 10)
 		return;
@@ -663,6 +689,7 @@ static bool run_once(struct client *c)
 	c->is_ending = false;
 	check_release_time(c, since);
 	check_all_pending(c);
+	check_released(c);
 	session_close(s);
 	trace("c%d is through", c->id);
 	/* On a healthy network a release leaves no key of any attempt, once the bytes in the
@@ -709,7 +736,7 @@ void client_begin(struct client *c, int id)
 	c->stack = stack;
 	c->done = c->crashed = c->in_section = c->told_over = c->is_ending = false;
 	c->trying_since = c->wants_since = c->idle_since = c->joined_at = NEVER;
-	c->paused_until = 0;
+	c->paused_until = c->had_no_voters = 0;
 	c->wake_id++;
 	c->section_id++;
 	getcontext(&c->context);

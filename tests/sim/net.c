@@ -15,7 +15,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define MESSAGES 4096
+#define MESSAGES 16384 /* a node that is stopped until the end serves none of its requests */
 #define FORGETS_PERCENT 4 /* of the requests find that the server has forgotten all scripts */
 #define KEEPALIVE (300 * USEC_SEC) /* then a server gives up a silent connection */
 
@@ -363,6 +363,8 @@ void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now
 	m->session = running->sessions;
 	m->is_end = is_end(m);
 	w->end_sent += m->is_end;
+	if ((r->op == OP_UNDO || is_end(m)) && !node_arg(&m->request, "token")[0])
+		breach("pending", "c%d releases on n%d without a token", running->id, m->node);
 	c->pending[c->pending_count++] =
 		(struct pending){.op = r->op, .round = round, .sent_at = now};
 	/* In each round the client asks a node once, and a few times more if the votes are split;
@@ -370,7 +372,7 @@ void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now
 	 * answer; and it repairs a key once. While it waits, it may queue and leave the queue. */
 	begin_round(w, round);
 	w->sent += !is_of_waiter(r->op);
-	if (w->sent > 20 + (world.now - w->round_began) / USEC_SEC)
+	if (w->sent > 24 + (world.now - w->round_began) / USEC_SEC)
 		breach("requests", "c%d sent n%d %d requests in round %u", running->id, m->node,
 			w->sent, round);
 	if (is_of_waiter(r->op))
@@ -665,6 +667,8 @@ void net_serve(int index)
 		note_lateness(m, n);
 	if (m->op == OP_JOIN && resp->is_array)
 		client_joined(world.client[client], m->session);
+	/* The script took its client out of the queue, in which the client may wait by now. */
+	world.lost_queue |= world.is_calm && !is_heard && m->op == OP_ACQUIRE && is_yes(resp);
 	/* Or bytes that the parser rejects: then the connection is useless. */
 	if (spoils)
 		resp->count -= draw_percent(50) ? 1 : resp->count;

@@ -267,6 +267,7 @@ struct client {
 	usec chatted_until; /* beyond the first two waiters, its requests are worth that time */
 	usec idle_since; /* it waits, and the lock is free, since then; NEVER: not so */
 	usec wants_since; /* the same, but a refusal does not end it */
+	usec had_no_voters; /* when a majority of the nodes could have no vote for it, lastly */
 	usec leave_for; /* its --min-hold at the release */
 	bool asked_all; /* its attempt reached every node that is up */
 	bool is_ending; /* it releases a lock that it held to the end, as far as it knows */
@@ -334,7 +335,7 @@ struct world {
 	enum last_fault last_fault; /* that is still to strike */
 	int deaf; /* waiters that were woken in vain, at most, while the lock is free */
 	bool remained; /* a minority had the key of a gone client since the lock is free */
-	bool lost_queue; /* the last fault flushed a node */
+	bool lost_queue; /* a waiter is not in its queue any more, and was not told */
 	int silent_node; /* the node that is stopped until the end; -1: none */
 	usec ttl_max, patience;
 	bool is_long; /* TTLs are ten times as long */

@@ -14,7 +14,7 @@ struct client *running;
 	(10 * USEC_SEC) /* and the most that two clients' may differ, where it matters \
 			 */
 #define STEP_MAX (29 * USEC_SEC) /* a clock may be wrong by this much without being noticed */
-#define EVENTS_MAX 16384
+#define EVENTS_MAX 65536
 #define INSTANT_MAX 10000 /* events without any time between them */
 
 static struct sim_event heap[EVENTS_MAX];
@@ -764,15 +764,16 @@ static bool has_no_slot(const struct client *c)
 }
 
 /* Clocks that run apart for minutes may differ by so much that a majority has no vote for this
- * client. */
+ * client; a node that is stopped until the end has none either. */
 static bool has_no_voters(const struct client *c)
 {
 	int voters = 0;
 
 	for (int i = 0; i < world.nodes; i++)
-		voters += c->policy.quarantine == 0 ||
-			  llabs(node_clock(&world.node[i]) - client_wall(c)) <=
-				  SKEW_MAX_MS * USEC_MSEC;
+		voters += i != world.silent_node &&
+			  (c->policy.quarantine == 0 ||
+				  llabs(node_clock(&world.node[i]) - client_wall(c)) <=
+					  SKEW_MAX_MS * USEC_MSEC);
 	return voters <= world.nodes / 2;
 }
 
@@ -780,6 +781,7 @@ static bool all_lack_voters(void)
 {
 	for (int i = 0; i < world.clients; i++)
 		if (!world.client[i]->done && !world.client[i]->crashed &&
+			world.client[i]->paused_until < SIM_FOREVER &&
 			!has_no_voters(world.client[i]))
 			return false;
 	return true;
@@ -797,11 +799,14 @@ static void check_liveness(void)
 	if (!world.is_calm || world.alias > 0) /* two names of one server are refused */
 		return;
 	for (int i = 0; i < world.clients; i++) {
-		const struct client *c = world.client[i];
+		struct client *c = world.client[i];
 
-		if (c->paused_until <= world.now && c->wants_since != NEVER && !has_no_slot(c) &&
-			!has_no_voters(c))
-			since = usec_min(since, usec_max(c->wants_since, c->paused_until));
+		if (has_no_voters(c))
+			c->had_no_voters = world.now;
+		else if (c->paused_until <= world.now && c->wants_since != NEVER && !has_no_slot(c))
+			since = usec_min(
+				since, usec_max(c->wants_since,
+					       usec_max(c->paused_until, c->had_no_voters)));
 	}
 	if (since != NEVER && world.now > usec_max(since, world.last_held) + bound)
 		breach("liveness", "no client got the lock for %d ms",
@@ -887,24 +892,43 @@ static bool is_slot_free(const struct client *c, int slot)
 static bool is_idle(const struct client *c)
 {
 	const struct waiter *waiter = &c->session.lock.waiter;
-	bool is_free = false;
+	bool is_free = false, is_free_at_queue = false;
 
-	for (int slot = 0; slot < usec_max(c->policy.slots, 1); slot++)
+	for (int slot = 0; slot < usec_max(c->policy.slots, 1); slot++) {
 		is_free |= is_slot_free(c, slot);
+		is_free_at_queue |= !node_has_key(&world.node[waiter->node], slot);
+	}
+	/* Waiters beyond the first two ask only the queue node. If neither of the first two can
+	 * ask, no client notices that this node alone has the key of a client that is gone. */
+	if (!is_free_at_queue && waiter->rank > 1 && count_deaf() > 1)
+		return false;
 	return is_free && is_waiting(c) &&
 	       (c->policy.quarantine == 0 || c->session.lock.refusal != REFUSAL_NO_QUORUM) &&
 	       (waiter->state == WAITER_OFF || !is_silent(&world.wire[c->id][waiter->node]));
 }
 
-/* A minority has the key of a client that is gone. */
+/* The nodes that have the same key in that slot as node i. */
+static int count_same_key(int i, int slot)
+{
+	int nodes = 0;
+
+	for (int j = 0; j < world.nodes; j++)
+		nodes +=
+			node_has_key(&world.node[j], slot) &&
+			strcmp(world.node[i].lock[slot].value, world.node[j].lock[slot].value) == 0;
+	return nodes;
+}
+
+/* The keys in a slot, of a client that is gone or of several, are on a minority each. */
 static bool has_remains(void)
 {
 	for (int slot = 0; slot < world.slots; slot++) {
-		int keys = 0;
+		int most = 0;
 
 		for (int i = 0; i < world.nodes; i++)
-			keys += node_has_key(&world.node[i], slot);
-		if (keys > 0 && keys <= world.nodes / 2)
+			if (node_has_key(&world.node[i], slot))
+				most = (int)usec_max(most, count_same_key(i, slot));
+		if (most > 0 && most <= world.nodes / 2)
 			return true;
 	}
 	return false;
@@ -937,9 +961,9 @@ static void check_forgotten(void)
 	bound += world.lost_queue ? 7 * USEC_SEC / 2 : 0;
 	/* Attempts need all the other nodes: two of them, if connecting takes too long. */
 	bound += world.remained ? 2 * USEC_SEC : 0;
-	/* If both of the first two are deaf, only the others' looks remain. */
-	bound += world.deaf > 1 ? 4 * USEC_SEC : 0;
-	bound += usec_max(world.deaf - 1, 0) * (USEC_SEC + 2 * world.node_timeout_max);
+	/* If both of the first two are deaf, only the others' looks remain, and each of them wakes
+	 * one waiter. */
+	bound += usec_max(world.deaf - 1, 0) * (5 * USEC_SEC + 2 * world.node_timeout_max);
 	for (int i = 0; i < world.clients; i++) {
 		const struct client *c = world.client[i];
 		/* Waiters beyond the first two notice a silent queue node at their own look only.

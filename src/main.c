@@ -121,6 +121,8 @@ static void hint_at_order(const struct settings *s, struct err *e)
 {
 	if (s->command != COMMAND_RUN || s->key || e->kind != ERR_USAGE)
 		return;
+	if (s->operands[0] && s->operands[1] && strcmp(s->operands[1], "--") == 0)
+		(void)err_hint(e, "-k goes before the key: redlock run -k KEY -- COMMAND");
 	for (int i = 0; s->operands[i]; i++)
 		if (strncmp(s->operands[i], "-k", 2) == 0 ||
 			strncmp(s->operands[i], "--key", 5) == 0)

@@ -74,8 +74,9 @@ static const char *slashes_missing(const char *url)
 {
 	if (strncasecmp(url, "unix:", 5) == 0 && strchr(url, '/'))
 		return "a unix socket is unix:///path";
-	if (strncasecmp(url, "redis:/", 7) == 0 || strncasecmp(url, "rediss:/", 8) == 0)
-		return "behind the scheme comes '://'";
+	if (strncasecmp(url, "redis:/", 7) == 0 || strncasecmp(url, "rediss:/", 8) == 0 ||
+		strncasecmp(url, "redis//", 7) == 0 || strncasecmp(url, "rediss//", 8) == 0)
+		return "'://' must follow the scheme";
 	return NULL;
 }
 

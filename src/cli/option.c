@@ -12,6 +12,7 @@
 #include <assert.h>
 #include <ctype.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -494,6 +495,13 @@ static int bad_choice(struct reading *r, const char *source, const char *value,
 }
 
 /* `source` is how the user wrote the option: "--ttl", "-t" or "REDLOCK_TTL". */
+/* No process can handle SIGSTOP, and none ends by it. */
+static bool is_stop(const struct option_row *row, const void *field)
+{
+	return (row->kind == OPTION_ON_LOST || row->kind == OPTION_SIGNAL) &&
+	       *(const long *)field == SIGSTOP;
+}
+
 static int set_value(
 	struct reading *r, const struct option_row *row, const char *source, const char *value)
 {
@@ -589,6 +597,8 @@ static int set_value(
 			return r->e->hint[0] ? -1 : see_help(r);
 		break;
 	}
+	if (!why && is_stop(row, field))
+		why = "suspends a command instead of ending it";
 	return why ? bad_value(r, source, value, why) : 0;
 }
 
@@ -615,6 +625,9 @@ static int check_is_of(struct reading *r, const struct option_row *row, const ch
 		return 0;
 	err_set(r->e, ERR_USAGE, "%s is not an option of 'redlock %s'", source,
 		option_command_name(r->s->command));
+	if (row->kind == OPTION_KEY && command_rows[r->s->command].flags & TAKES_WORDS)
+		return err_hint(r->e, "the keys go without an option: redlock %s KEY",
+			option_command_name(r->s->command));
 	return see_help(r);
 }
 
@@ -1002,6 +1015,58 @@ static bool has_command(enum command command)
 	return (command_rows[command].flags & TAKES_COMMAND) != 0;
 }
 
+static bool has_scheme(const char *word)
+{
+	return strncmp(word, "redis://", 8) == 0 || strncmp(word, "rediss://", 9) == 0 ||
+	       strncmp(word, "unix://", 7) == 0;
+}
+
+static bool ends_with_comma(const char *word)
+{
+	return *word && word[strlen(word) - 1] == ',';
+}
+
+/*
+ * Refuses an operand that the user meant as part of the option before it: the rest of a list of
+ * nodes without quotes, the rest of the line that `hold` printed, or the value of an option that
+ * has none. `words` are the arguments of the command up to the operand, `word` is the operand.
+ */
+static int check_first_operand(struct reading *r, int words, char *const word[])
+{
+	const struct option_row *row = NULL;
+	const char *last = words > 0 ? word[-1] : "", *option = words > 1 ? word[-2] : "";
+	unsigned flags = command_rows[r->s->command].flags;
+	char shown[100];
+	long number;
+
+	if (!word[0] || words == 0)
+		return 0;
+	mask_escape_word(shown, sizeof(shown), word[0]);
+	for (int i = 0; i < ROWS && !row; i++)
+		if (option_is_of(&option_rows[i], r->s->command) &&
+			(option_is_called(&option_rows[i], last) ||
+				(option_is_called(&option_rows[i], option) &&
+					option_takes_value(&option_rows[i]))))
+			row = &option_rows[i];
+	if (row && row->kind == OPTION_NODES && (has_scheme(word[0]) || ends_with_comma(last))) {
+		err_set(r->e, ERR_USAGE, "'%s' is an argument of its own, not part of --%s", shown,
+			row->name);
+		return err_hint(r->e, "quote a list of nodes: --nodes 'redis://a redis://b'");
+	}
+	if (flags & TAKES_WORDS || !text_number(word[0], 0, LONG_MAX, &number))
+		return 0;
+	if (row && row->field == FIELD(token)) {
+		err_set(r->e, ERR_USAGE, "'%s' is an argument of its own, not part of --token",
+			shown);
+		return err_hint(r->e, "quote the token: --token \"$token\"");
+	}
+	if (row && !option_takes_value(row) && option_is_called(row, last)) {
+		err_set(r->e, ERR_USAGE, "'%s' comes after %s, which takes no value", shown, last);
+		return see_help(r);
+	}
+	return 0;
+}
+
 static int misplaced(struct reading *r, const char *word)
 {
 	char shown[100];
@@ -1032,6 +1097,8 @@ int options_read(
 	for (int n = i; argv[n] && !has_command(s->command); n++)
 		if (argv[n][0] == '-' && argv[n][1])
 			return misplaced(&r, argv[n]);
+	if (check_first_operand(&r, i - first, argv + i) < 0)
+		return -1;
 	return read_env(&r, envp) < 0 ? -1 : i;
 }
 

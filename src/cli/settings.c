@@ -65,29 +65,67 @@ static bool wants_ttl(const struct settings *s)
 	       s->command == COMMAND_EXTEND;
 }
 
+static bool ttl_fits(const struct settings *s)
+{
+	return s->ttl >= 2 * s->node_timeout + drift(s) &&
+	       (!supervises(s) || longest_grace(s) >= 0);
+}
+
+static usec default_node_timeout(usec ttl)
+{
+	return usec_min(usec_max(ttl / 20, 50 * USEC_MSEC), USEC_SEC);
+}
+
+/* Returns the least TTL that fits, rounded up to what duration_format() shows. */
+static usec least_ttl(const struct settings *s, bool has_default_timeout)
+{
+	static struct settings tried; /* too large for the stack */
+	usec step = USEC_MSEC;
+
+	tried = *s;
+	tried.ttl = 0;
+	do {
+		step = tried.ttl >= 60 * USEC_SEC   ? 60 * USEC_SEC
+		       : tried.ttl >= 10 * USEC_SEC ? USEC_SEC
+		       : tried.ttl >= USEC_SEC      ? USEC_SEC / 10
+						    : step;
+		tried.ttl += step;
+		if (has_default_timeout)
+			tried.node_timeout = default_node_timeout(tried.ttl);
+	} while (!ttl_fits(&tried) && tried.ttl < DURATION_MAX / 2);
+	return tried.ttl;
+}
+
+static int ttl_is_too_short(const struct settings *s, bool has_default_timeout, struct err *e)
+{
+	char ttl[DURATION_TEXT_MAX], allowance[DURATION_TEXT_MAX], timeout[DURATION_TEXT_MAX];
+	char least[DURATION_TEXT_MAX];
+
+	err_set(e, ERR_USAGE,
+		"--ttl %s is too short for a node time-out of %s: two of them, the drift "
+		"allowance (%s)%s must fit",
+		duration_format(ttl, s->ttl), duration_format(timeout, s->node_timeout),
+		duration_format(allowance, drift(s)),
+		supervises(s) ? " and the time to end the command" : "");
+	return err_hint(e, "the least --ttl is %s%s",
+		duration_format(least, least_ttl(s, has_default_timeout)),
+		has_default_timeout ? "" : "; a shorter --node-timeout permits a shorter one");
+}
+
 static int check_times(struct settings *s, struct err *e)
 {
-	char ttl[DURATION_TEXT_MAX], least[DURATION_TEXT_MAX], timeout[DURATION_TEXT_MAX];
-	usec longest;
+	bool has_default_timeout = s->node_timeout == UNSET;
 
-	if (s->node_timeout == UNSET)
-		s->node_timeout = usec_min(usec_max(s->ttl / 20, 50 * USEC_MSEC), USEC_SEC);
+	if (has_default_timeout)
+		s->node_timeout = default_node_timeout(s->ttl);
 	if (s->node_timeout == 0)
 		return err_set(e, ERR_USAGE, "--node-timeout must be longer than 0");
 	if (!wants_ttl(s))
 		return 0;
-	longest = longest_grace(s);
-	if (s->ttl < 2 * s->node_timeout + drift(s) || (supervises(s) && longest < 0)) {
-		err_set(e, ERR_USAGE,
-			"--ttl %s is too short for a node time-out of %s: two of them, the drift "
-			"allowance (%s)%s must fit",
-			duration_format(ttl, s->ttl), duration_format(timeout, s->node_timeout),
-			duration_format(least, drift(s)),
-			supervises(s) ? " and the time to end the command" : "");
-		return err_hint(e, "a longer --ttl or a shorter --node-timeout helps");
-	}
+	if (!ttl_fits(s))
+		return ttl_is_too_short(s, has_default_timeout, e);
 	s->grace = s->kill_after == NEVER ? deadline_default_grace(s->ttl) : s->kill_after;
-	s->grace = supervises(s) ? usec_min(s->grace, longest) : 0;
+	s->grace = supervises(s) ? usec_min(s->grace, longest_grace(s)) : 0;
 	return 0;
 }
 
@@ -144,8 +182,10 @@ int settings_check_key(const char *key, struct err *e)
 					   : "it belongs to the lock whose name is in the braces: "
 					     "'redlock status KEY' shows that");
 	}
-	if (!*key)
-		return err_set(e, ERR_USAGE, "the key is empty");
+	if (!*key) {
+		err_set(e, ERR_USAGE, "the key is empty");
+		return err_hint(e, "does it come from a variable that is not set?");
+	}
 	if (strlen(key) > REQUEST_KEY_MAX)
 		return too_long(strlen(key), e);
 	return 0;

@@ -15,8 +15,10 @@ int follow_open(struct follow *f, pid_t pid, bool may_signal, struct err *e)
 		return 0;
 	/* The kernel refuses the number of a thread with EINVAL or ENOENT. */
 	f->fd = kernel_pidfd_open(pid);
-	if (f->fd < 0 && (errno == ESRCH || errno == EINVAL || errno == ENOENT))
-		return err_set(e, ERR_USAGE, "there is no process %d", (int)pid);
+	if (f->fd < 0 && (errno == ESRCH || errno == EINVAL || errno == ENOENT)) {
+		err_set(e, ERR_USAGE, "there is no process %d", (int)pid);
+		return err_hint(e, "'--follow $$' follows the shell that calls redlock");
+	}
 	if (f->fd < 0)
 		return err_set(
 			e, ERR_SYSTEM, "cannot follow process %d: %s", (int)pid, strerror(errno));

@@ -472,7 +472,8 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	kill -KILL "$gone"
 	wait "$gone" || true
 	run -64 redlock hold -k job --follow "$gone"
-	[ "$output" = "redlock: there is no process $gone" ]
+	[ "${lines[0]}" = "redlock: there is no process $gone" ]
+	[ "${lines[1]}" = "hint: '--follow \$\$' follows the shell that calls redlock" ]
 	# a zombie has ended, though its number is still in use
 	bash -c 'sleep 600 & echo $! > "$0"; exec sleep 600' "$T/zombie" 3>&- &
 	parent=$!
@@ -489,7 +490,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	eventually test -s "$T/headless"
 	thread=$(ls "/proc/$!/task" | grep -vx $! | tail -n 1)
 	run -64 redlock hold -k job --follow "$thread"
-	[ "$output" = "redlock: there is no process $thread" ]
+	[ "${lines[0]}" = "redlock: there is no process $thread" ]
 	free_everywhere job
 	[ ! -e "$registry" ]
 }

@@ -515,7 +515,7 @@ extend_at_last() {
 		says 78 '' "redlock: cannot read --token-file '\\\\x1b*': *?hint: *" $command -k job --token-file $'\e[31mred'
 		says 78 '' "redlock: --token-file '$T/empty' has no token?hint: *" $command -k job --token-file "$T/empty"
 		says 78 '' "redlock: --token-file '-' has no token?hint: *" $command -k job --token-file - < /dev/null
-		says 64 '' "redlock: the key is empty" $command -k '' --token x
+		says 64 '' "redlock: the key is empty?hint: does it come from a variable that is not set?" $command -k '' --token x
 		says 64 '' "redlock: the key has 5000 bytes; at most 4096 are allowed" $command -k "$long" --token x
 		says 64 '' "redlock: --token wants a value: TOKEN?hint: *" $command -k job --token
 		says 64 '' "redlock: unknown option '--tokn'?hint: did you mean --token? See 'redlock help $command'" $command -k job --tokn x
@@ -529,7 +529,7 @@ extend_at_last() {
 	says 64 '' "redlock: no token, and no hold of this user keeps 'job' here?hint: *" release -k job
 	for command in acquire wait break; do
 		says 64 '' "redlock: no key: which lock??hint: name it with -k KEY; see 'redlock help $command'" $command
-		says 64 '' "redlock: the key is empty" $command -k ''
+		says 64 '' "redlock: the key is empty?hint: does it come from a variable that is not set?" $command -k ''
 		says 64 '' "redlock: the key has 5000 bytes; at most 4096 are allowed" $command -k "$long"
 		[ $command = break ] ||
 			says 64 '' "redlock: --token is not an option of 'redlock $command'?hint: *" $command -k job --token x

@@ -229,7 +229,7 @@ acquire() {
 	for key in '' job; do
 		REDLOCK_NODES="unix://$T/1.sock unix://$T/again.sock" says 78 '' "redlock: nodes '*1.sock' and '*again.sock' are the same server?hint: *" status $key
 	done
-	says 64 '' "redlock: the key is empty" status job ''
+	says 64 '' "redlock: the key is empty?hint: does it come from a variable that is not set?" status job ''
 	says 64 '' "redlock: the key has 5000 bytes; at most 4096 are allowed" status "$(printf 'x%.0s' $(seq 5000))"
 	says 64 '' "redlock: '-v' comes too late: options go first?hint: *" status job -v
 	says 64 '' "redlock: -k is not an option of 'redlock status'?hint: *" status -k job

@@ -234,14 +234,48 @@ redlock: there is nothing to remove" break -k one -k one
 	REDLOCK_WAIT='1 s' refused 64 "redlock: REDLOCK_WAIT '1 s' has an unknown unit (known: ms, s, m, h, d)" run -k job touch "$T/never"
 }
 
+@test "an operand that was meant as part of the option before it" {
+	hinted() {
+		local hint=$1
+		shift
+		refused "$@"
+		[ "${lines[1]}" = "hint: $hint" ]
+	}
+	for option in --nodes --node; do
+		hinted "quote a list of nodes: --nodes 'redis://a redis://b'" \
+			64 "redlock: 'redis://b' is an argument of its own, not part of $option" run -k job $option redis://a redis://b -- touch "$T/never"
+	done
+	refused 64 "redlock: 'b,' is an argument of its own, not part of --nodes" run --nodes=a, b, c -k job touch "$T/never"
+	refused 64 "redlock: 'b' is an argument of its own, not part of --nodes" status --nodes a, b
+	refused 64 "redlock: 'redis://***@b' is an argument of its own, not part of --nodes" status --nodes redis://a redis://:secret@b
+	refused 64 "redlock: '3' comes after --fence, which takes no value" run -k job --fence 3 touch "$T/never"
+	refused 64 "redlock: '3' comes after -s, which takes no value" acquire -k job -s 3
+	hinted 'quote the token: --token "$token"' \
+		64 "redlock: '1234' is an argument of its own, not part of --token" release -k job --token 9999 1234
+	hinted "the keys go without an option: redlock status KEY" 64 "redlock: -k is not an option of 'redlock status'" status -k job
+	hinted "-k goes before the key: redlock run -k KEY -- COMMAND" 64 "redlock: no key: which lock?" run deploy -- touch "$T/never"
+	refused 64 "redlock: --on-lost 'stop' suspends a command instead of ending it" run -k job --on-lost stop -- touch "$T/never"
+	REDLOCK_FAIR=maybe refused 64 "redlock: REDLOCK_FAIR 'maybe' is not yes, no or a number from 0 to 9" run -k job touch "$T/never"
+	# a number is a key, and a command's argument
+	redlock status --json 3 > "$T/three"
+	run -127 redlock run -k job -- 3
+	[ "$(redlock run -k job --nodes "$REDLOCK_NODES" printf %s redis://a)" = redis://a ]
+}
+
 @test "times that contradict each other" {
 	refused 64 "redlock: --ttl 100ms is too short for a node time-out of 50ms: two of them, the drift allowance (12ms) and the time to end the command must fit" \
 		run -k job --ttl 100ms touch "$T/never"
-	[ "${lines[1]}" = "hint: a longer --ttl or a shorter --node-timeout helps" ]
+	[ "${lines[1]}" = "hint: the least --ttl is 114ms" ]
+	refused 64 "redlock: --ttl 113ms is too short for a node time-out of 50ms: two of them, the drift allowance (13ms) and the time to end the command must fit" \
+		run -k job --ttl 113ms touch "$T/never"
+	run redlock run -k job --ttl 114ms true # on a busy machine, this is too short in practice
+	[ "$status" -ne 64 ]
 	refused 64 "redlock: --ttl 0ms is too short for a node time-out of 50ms: two of them, the drift allowance (2ms) and the time to end the command must fit" \
 		run -k job --ttl 0 touch "$T/never"
 	refused 64 "redlock: --ttl 30s is too short for a node time-out of 15s: two of them, the drift allowance (3s) and the time to end the command must fit" \
 		run -k job --node-timeout 15s touch "$T/never"
+	[ "${lines[1]}" = "hint: the least --ttl is 34s; a shorter --node-timeout permits a shorter one" ]
+	redlock run -k job --node-timeout 15s --ttl 34s true
 	refused 64 "redlock: --node-timeout must be longer than 0" run -k job --node-timeout 0 touch "$T/never"
 	refused 64 "redlock: --kill-after '-1s' is negative" run -k job --kill-after -1s touch "$T/never"
 	for signal in '' 0 99 warn 'INT TERM' SIGNONE; do

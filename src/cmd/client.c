@@ -237,11 +237,8 @@ static bool was_ours(const struct lock *lock)
 
 void client_hint_remedy(struct client *c, enum log_level at)
 {
-	const char *remedy = report_remedy(&c->session.lock.tally);
-
-	if (remedy && !c->has_hinted_why)
-		log_hint(at, "%s", remedy);
-	c->has_hinted_why |= remedy && at <= log_level();
+	if (!c->has_hinted_why && configure_has_hint(c->settings, &c->session.lock.tally))
+		explain(c, at);
 }
 
 void client_release(struct client *c, usec expire_in)
@@ -312,9 +309,6 @@ int client_refused(struct client *c)
 	log_say(LOG_ERRORS, "%s", text);
 	if (lock->refusal == REFUSAL_NO_QUORUM && !c->has_hinted_why)
 		explain(c, LOG_ERRORS);
-	if (report_is_skewed(&lock->tally))
-		log_hint(LOG_ERRORS, "is this machine's clock right? '--restart-guard off' does "
-				     "not look at clocks");
 	return STATUS_NO_QUORUM;
 }
 

@@ -244,17 +244,35 @@ void configure_hint_nodes(enum log_level at)
 	log_hint(at, "to try it on throwaway ones: redlock sandbox -- redlock run -k try -- date");
 }
 
+/* Counts the hints, and prints them if `prints`. */
+static int each_hint(const struct settings *s, const struct tally *t,
+	const struct server_info info[], bool prints, enum log_level at)
+{
+	const char *remark, *last = NULL;
+	char hint[REPORT_MAX];
+	int count = 0;
+
+	for (int i = 0; i < t->nodes; i++) {
+		if (!report_remedy(hint, s, t, info, i, &remark))
+			continue;
+		count++;
+		if (prints)
+			log_hint(at, "%s", hint);
+		if (prints && remark && remark != last)
+			log_hint(at, "%s", remark);
+		last = remark;
+	}
+	return count;
+}
+
 bool configure_has_hint(const struct settings *s, const struct tally *t)
 {
-	return report_remedy(t) || configure_lacks_nodes(s, &t->ballot[0].reply);
+	return each_hint(s, t, NULL, false, LOG_ERRORS) > 0;
 }
 
 void configure_hint(const struct settings *s, const struct tally *t, enum log_level at)
 {
-	const char *remedy = report_remedy(t);
-
-	if (remedy)
-		log_hint(at, "%s", remedy);
+	each_hint(s, t, NULL, true, at);
 	if (configure_lacks_nodes(s, &t->ballot[0].reply))
 		configure_hint_nodes(at);
 }

@@ -281,18 +281,70 @@ static void examine(struct visit *v)
 
 /* ---- showing ---- */
 
-static void show_findings(const struct diagnosis *d, int node)
+static bool is_same_finding(const struct finding *a, const struct finding *b)
+{
+	return a->severity == b->severity && a->node >= 0 && b->node >= 0 &&
+	       strcmp(a->id, b->id) == 0 && strcmp(a->message, b->message) == 0 &&
+	       strcmp(a->fix, b->fix) == 0;
+}
+
+/* The nodes that have this finding, a bit for each; 0: it is about all nodes together. */
+static unsigned nodes_with(const struct diagnosis *d, const struct finding *f)
+{
+	unsigned nodes = f->node >= 0 ? 1u << f->node : 0;
+
+	for (int i = 0; i < d->count; i++)
+		if (is_same_finding(&d->finding[i], f))
+			nodes |= 1u << d->finding[i].node;
+	return nodes;
+}
+
+static void show_finding(const struct finding *f)
+{
+	const char *remark = fix_remark(f->fix);
+
+	print_line("  %s: %s", severity_name(f->severity), f->message);
+	if (f->fix[0])
+		print_line("    fix: %s", f->fix);
+	if (remark)
+		print_line("    then: %s", remark);
+}
+
+/* Shows the findings of exactly these nodes, the most severe first. */
+static void show_findings(const struct diagnosis *d, unsigned nodes)
 {
 	for (int severity = 0; severity < SEVERITIES; severity++)
 		for (int i = 0; i < d->count; i++) {
 			const struct finding *f = &d->finding[i];
+			unsigned with = nodes_with(d, f);
 
-			if (f->node != node || (int)f->severity != severity)
-				continue;
-			print_line("  %s: %s", severity_name(f->severity), f->message);
-			if (f->fix[0])
-				print_line("    fix: %s", f->fix);
+			/* The findings of several nodes are equal: show that of the first. */
+			if ((int)f->severity == severity && with == nodes &&
+				(f->node < 0 || (with & ((1u << f->node) - 1)) == 0))
+				show_finding(f);
 		}
+}
+
+/* Shows the findings that several nodes have in common, below the names of these nodes. */
+static void show_common(const struct visit *v, const struct diagnosis *d)
+{
+	for (int i = 0; i < d->count; i++) {
+		unsigned nodes = nodes_with(d, &d->finding[i]);
+		bool is_first = (nodes & (nodes - 1)) != 0;
+		char text[REPORT_MAX] = "";
+		size_t used = 0;
+
+		for (int j = 0; j < i; j++)
+			is_first &= nodes_with(d, &d->finding[j]) != nodes;
+		if (!is_first)
+			continue;
+		for (int n = 0; n < v->settings->nodes.count; n++)
+			if (nodes & 1u << n)
+				text_append(text, sizeof(text), &used, "%s%s", used ? ", " : "",
+					v->settings->nodes.node[n].label);
+		print_line("%s", text);
+		show_findings(d, nodes);
+	}
 }
 
 static void show_node(const struct visit *v, int i)
@@ -329,13 +381,14 @@ static void show(const struct visit *v, const struct diagnosis *d)
 
 	for (int i = 0; i < nodes; i++) {
 		show_node(v, i);
-		show_findings(d, i);
+		show_findings(d, 1u << i);
 	}
+	show_common(v, d);
 	for (int i = 0; i < d->count; i++)
 		has_whole |= d->finding[i].node < 0;
 	if (has_whole)
 		print_line("together");
-	show_findings(d, -1);
+	show_findings(d, 0);
 	if (is_sound)
 		text_append(text, sizeof(text), &used, "sound");
 	for (int i = 0; i < SEVERITIES; i++)
@@ -359,6 +412,8 @@ static void print_findings(struct json *j, const struct visit *v, const struct d
 		json_text(j, "words", f->message);
 		if (f->fix[0])
 			json_text(j, "fix", f->fix);
+		if (fix_remark(f->fix))
+			json_text(j, "then", fix_remark(f->fix));
 		json_close(j, '}');
 	}
 	json_close(j, ']');

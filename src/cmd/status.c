@@ -374,7 +374,8 @@ static void give_up(const struct overview *st, struct search search[NODES_MAX])
 static void begin_search(struct search *search, const struct reply *first)
 {
 	*search = (struct search){.cursor = "0", .is_open = true, .count = SCAN_COUNT};
-	if (first->vote == VOTE_ABSENT && first->reason == REASON_NOAUTH) {
+	if (first->vote == VOTE_ABSENT &&
+		(first->reason == REASON_NOAUTH || first->reason == REASON_WRONG_PASSWORD)) {
 		search->absent = *first;
 		search->is_open = false;
 	}

@@ -63,7 +63,8 @@ enum reason {
 	REASON_READONLY,
 	REASON_MISCONF,
 	REASON_OOM,
-	REASON_NOAUTH,
+	REASON_NOAUTH, /* the node wants a password, and we sent none */
+	REASON_WRONG_PASSWORD, /* or a wrong user */
 	REASON_NO_PASSWORD, /* we sent a password, and the node has none configured */
 	REASON_NOPERM,
 	REASON_MOVED,
@@ -72,6 +73,7 @@ enum reason {
 	REASON_NOREPLICAS,
 	REASON_BUSY,
 	REASON_MAXCLIENTS,
+	REASON_PROTECTED, /* protected mode: it serves its own host only */
 	REASON_SERVER, /* another error; detail: the server's words */
 	REASON_QUARANTINE, /* it is new or forgot its keys; pttl: remaining time */
 	REASON_SKEWED, /* its clock is off by pttl; detail: "ahead" or "behind" */

@@ -37,9 +37,9 @@ static enum reason classify(const char *text)
 		{"MISCONF", REASON_MISCONF},
 		{"OOM", REASON_OOM},
 		{"NOAUTH", REASON_NOAUTH},
-		{"WRONGPASS", REASON_NOAUTH},
+		{"WRONGPASS", REASON_WRONG_PASSWORD},
 		{"ERR AUTH", REASON_NO_PASSWORD},
-		{"ERR invalid password", REASON_NOAUTH},
+		{"ERR invalid password", REASON_WRONG_PASSWORD},
 		{"ERR Client sent AUTH", REASON_NO_PASSWORD},
 		/* Before AUTH, a client may send ten arguments at most. */
 		{"ERR Protocol error: unauthenticated", REASON_NOAUTH},
@@ -55,6 +55,7 @@ static enum reason classify(const char *text)
 		{"NOREPLICAS", REASON_NOREPLICAS},
 		{"BUSY", REASON_BUSY},
 		{"ERR max number of clients", REASON_MAXCLIENTS},
+		{"DENIED", REASON_PROTECTED},
 	};
 
 	if (is_about_evalsha(text))
@@ -94,9 +95,15 @@ static struct reply read_error(const char *text)
 {
 	size_t len = unwrap(&text);
 	struct reply a = reply_absent(classify(text), text);
+	char *args = strstr(a.text, ", with args beginning with:");
 
 	a.text_len = len;
 	a.text[len] = '\0';
+	/* A server that does not know EVAL repeats the beginning of the script. */
+	if (args && (size_t)(args - a.text) < len) {
+		*args = '\0';
+		a.text_len = (size_t)(args - a.text);
+	}
 	return a;
 }
 

@@ -63,7 +63,9 @@ static void judge_role(struct diagnosis *d, int node, const struct server_info *
 		finding_add(d, node, SEVERITY_ERROR, "sentinel", "name the server's own port",
 			"is a sentinel: it keeps no keys");
 	if (strcmp(info->mode, "cluster") == 0 || info->cluster > 0)
-		finding_add(d, node, SEVERITY_ERROR, "cluster", problem_fix(REASON_MOVED),
+		finding_add(d, node, SEVERITY_ERROR, "cluster",
+			"name servers of their own: 'cluster-enabled no' in redis.conf, and "
+			"restart",
 			"is a cluster member: it has a part of the keys, and fails over");
 	for (int i = 0; i < COUNT_OF(wrong); i++)
 		if (strcmp(info->role, wrong[i].role) == 0)
@@ -319,7 +321,8 @@ static void judge_latency(
 		duration_format(timeout, s->node_timeout));
 }
 
-static void judge_trials(struct diagnosis *d, int node, const struct node_facts *p)
+static void judge_trials(
+	struct diagnosis *d, int node, const struct settings *s, const struct node_facts *p)
 {
 	for (int i = 0; i < TRIALS; i++) {
 		const struct reply *a = &p->trial[i];
@@ -328,7 +331,7 @@ static void judge_trials(struct diagnosis *d, int node, const struct node_facts 
 			problem_add(d, node,
 				trial_is_essential((enum trial)i) ? SEVERITY_ERROR
 								  : SEVERITY_WARNING,
-				&p->info, a);
+				s, &p->info, a);
 	}
 	if (is_answer(&p->trial[TRIAL_ACQUIRE]) && is_answer(&p->trial[TRIAL_EXTEND]) &&
 		p->trial[TRIAL_EXTEND].vote != VOTE_YES)
@@ -403,7 +406,7 @@ static void judge_server(
 {
 	rights_judge(d, node, s, p);
 	own_keys_judge(d, node, &p->own_keys);
-	judge_trials(d, node, p);
+	judge_trials(d, node, s, p);
 	judge_room(d, node, p);
 	judge_persistence(d, node, s, p);
 	judge_clock(d, node, s, p);
@@ -418,7 +421,7 @@ static void judge_node(
 	const struct node_facts *p = &facts[node];
 
 	if (p->reached.vote == VOTE_ABSENT)
-		problem_add(d, node, SEVERITY_ERROR, &p->info, &p->reached);
+		problem_add(d, node, SEVERITY_ERROR, s, &p->info, &p->reached);
 	judge_role(d, node, &p->info);
 	if (p->reached.vote != VOTE_ABSENT && !is_sentinel(&p->info) &&
 		judge_identity(d, node, s, facts))

@@ -22,12 +22,14 @@ enum severity {
 	SEVERITIES,
 };
 
+#define FIX_MAX 1600
+
 struct finding {
 	int node; /* -1: about all nodes or the settings */
 	enum severity severity;
 	const char *id; /* never changes */
-	char message[700]; /* safe to show */
-	char fix[700]; /* "", a Redis command for the node, redlock's options, or advice */
+	char message[1000]; /* safe to show */
+	char fix[FIX_MAX]; /* "", a Redis command for the node, redlock's options, or advice */
 };
 
 /* More findings than there are rules, for each node and for all nodes together. */
@@ -43,11 +45,19 @@ struct diagnosis {
 };
 
 /*
- * Adds a finding, unless the node has one with the same id: rules for causes run before rules for
- * their consequences. An error makes the node unusable.
+ * Adds a finding. If the node has one with the same id, the more severe of the two stays, or else
+ * the earlier one: rules for causes run before rules for their consequences. An error makes the
+ * node unusable.
  */
 void finding_add(struct diagnosis *d, int node, enum severity severity, const char *id,
 	const char *fix, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+
+/* Is the fix a command for redis-cli? Such a fix has no other words. */
+bool fix_is_command(const char *fix);
+
+/* A sentence that belongs to a command: how it outlives a restart, or its side effect. A constant;
+ * NULL: none. */
+const char *fix_remark(const char *fix);
 
 /* "error", "warning" or "note". */
 const char *severity_name(enum severity severity);

@@ -115,7 +115,8 @@ void line_problem(struct line *l, const struct reply *a, usec age)
 	case REASON_TLS:
 	case REASON_UNTRUSTED:
 	case REASON_CLIENT_CERTIFICATE:
-	case REASON_NOAUTH:
+	case REASON_WRONG_PASSWORD:
+	case REASON_PROTECTED:
 	case REASON_NO_PASSWORD:
 	case REASON_NOPERM:
 	case REASON_SERVER:
@@ -143,6 +144,7 @@ void line_problem(struct line *l, const struct reply *a, usec age)
 	case REASON_LOADING:
 	case REASON_READONLY:
 	case REASON_MISCONF:
+	case REASON_NOAUTH:
 	case REASON_OOM:
 	case REASON_MOVED:
 	case REASON_CLUSTERDOWN:

@@ -1,11 +1,17 @@
 #include "report/problem.h"
 
+#include "base/text.h"
 #include "base/utf8.h"
+#include "cli/option.h"
 #include "proto/request.h"
+#include "report/rights.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+
+#define COUNT_OF(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
 bool problem_is(const struct reply *a, enum reason reason)
 {
@@ -16,55 +22,162 @@ static const struct {
 	const char *id;
 	bool is_final; /* any other request would fail in the same way */
 	bool has_detail; /* the server's or the system's own message says more */
-	const char *fix;
 } rows[] = {
-	[REASON_UNRESOLVED] = {"unreachable", true, true, "name a host that resolves"},
-	[REASON_CONNECT] = {"unreachable", true, true,
-		"start the server, or name its right address"},
-	[REASON_CLOSED] = {"unreachable", true, true,
-		"look into the server's log; a port for TLS closes the connection, too"},
-	[REASON_CONNECT_TIMEOUT] = {"unreachable", true, false,
-		"look for a firewall between; or allow more time with --node-timeout"},
-	[REASON_TLS_TIMEOUT] = {"unreachable", true, false,
-		"is that its port for TLS? Or allow more time with --node-timeout"},
-	[REASON_NOT_TLS] = {"not-tls", true, false,
-		"name its port for TLS; or redis:// for one without"},
-	[REASON_SPEAKS_TLS] = {"tls", true, false, "name it as rediss://HOST:PORT"},
-	[REASON_TLS] = {"tls", true, true, "let it speak TLS 1.2 or later (tls-protocols)"},
-	[REASON_UNTRUSTED] = {"certificate", true, true,
-		"renew its certificate, or name the right --cacert, or --sni"},
-	[REASON_CLIENT_CERTIFICATE] = {"client-certificate", true, true,
-		"name one with --cert and --cert-key that its tls-ca-cert-file knows"},
-	[REASON_TIMEOUT] = {"unreachable", true, false,
-		"is the server stopped, or overloaded? Or allow more time with --node-timeout"},
-	[REASON_LOADING] = {"loading", false, false, "wait until it has loaded"},
-	[REASON_READONLY] = {"replica", false, false, "REPLICAOF NO ONE"},
-	[REASON_MISCONF] = {"stop-writes", false, false, ""},
-	[REASON_OOM] = {"memory", false, false, ""},
-	[REASON_NOAUTH] = {"auth", true, true,
-		"name user and password: --username USER --password-file FILE, or in the URL"},
-	[REASON_NO_PASSWORD] = {"auth", true, true,
-		"leave the password out, or set one: CONFIG SET requirepass"},
-	[REASON_NOPERM] = {"rights", false, true, ""},
-	[REASON_MOVED] = {"cluster", false, false,
-		"name servers of their own: 'cluster-enabled no' in redis.conf, and restart"},
-	[REASON_CLUSTERDOWN] = {"cluster", false, false,
-		"name servers of their own: 'cluster-enabled no' in redis.conf, and restart"},
-	[REASON_MASTERDOWN] = {"replica", false, false, "REPLICAOF NO ONE"},
-	[REASON_NOREPLICAS] = {"few-replicas", false, false, "CONFIG SET min-replicas-to-write 0"},
-	[REASON_BUSY] = {"busy", false, false, "SCRIPT KILL"},
-	[REASON_MAXCLIENTS] = {"max-clients", true, false,
-		"end idle clients, or raise it with CONFIG SET maxclients"},
-	[REASON_SERVER] = {"refused", false, true, ""},
-	[REASON_GARBAGE] = {"not-redis", true, false, "name a port where a Redis server listens"},
+	[REASON_UNRESOLVED] = {"unreachable", true, true},
+	[REASON_CONNECT] = {"unreachable", true, true},
+	[REASON_CLOSED] = {"unreachable", true, true},
+	[REASON_CONNECT_TIMEOUT] = {"unreachable", true, false},
+	[REASON_TLS_TIMEOUT] = {"unreachable", true, false},
+	[REASON_NOT_TLS] = {"not-tls", true, false},
+	[REASON_SPEAKS_TLS] = {"tls", true, false},
+	[REASON_TLS] = {"tls", true, true},
+	[REASON_UNTRUSTED] = {"certificate", true, true},
+	[REASON_CLIENT_CERTIFICATE] = {"client-certificate", true, true},
+	[REASON_TIMEOUT] = {"unreachable", true, false},
+	[REASON_LOADING] = {"loading", false, false},
+	[REASON_READONLY] = {"replica", false, false},
+	[REASON_MISCONF] = {"stop-writes", false, false},
+	[REASON_OOM] = {"memory", false, false},
+	[REASON_NOAUTH] = {"auth", true, false},
+	[REASON_WRONG_PASSWORD] = {"auth", true, true},
+	[REASON_NO_PASSWORD] = {"auth", true, true},
+	[REASON_NOPERM] = {"rights", false, true},
+	[REASON_MOVED] = {"cluster", false, false},
+	[REASON_CLUSTERDOWN] = {"cluster", false, false},
+	[REASON_MASTERDOWN] = {"replica", false, false},
+	[REASON_NOREPLICAS] = {"few-replicas", false, false},
+	[REASON_BUSY] = {"busy", false, false},
+	[REASON_MAXCLIENTS] = {"max-clients", true, false},
+	[REASON_PROTECTED] = {"protected-mode", true, true},
+	[REASON_SERVER] = {"refused", false, true},
+	[REASON_GARBAGE] = {"not-redis", true, true},
 	/* Only requests for locks get these reasons; the first request to a node is none. */
-	[REASON_NOT_READY] = {"not-redis", false, false, ""},
-	[REASON_QUARANTINE] = {"not-redis", false, false, ""},
-	[REASON_SKEWED] = {"not-redis", false, false, ""},
-	[REASON_COUNTER] = {"not-redis", false, false, ""},
-	[REASON_NO_SCRIPT] = {"not-redis", false, false, ""},
-	[REASON_NO_DIGESTS] = {"not-redis", false, false, ""},
-	[REASON_TOO_LONG] = {"not-redis", true, false, "name a port where a Redis server listens"},
+	[REASON_NOT_READY] = {"not-redis", false, false},
+	[REASON_QUARANTINE] = {"not-redis", false, false},
+	[REASON_SKEWED] = {"not-redis", false, false},
+	[REASON_COUNTER] = {"counter", false, true},
+	[REASON_TOO_LONG] = {"not-redis", true, false},
+};
+
+/*
+ * The fixes. The first row that fits the reason, and whose `when` is part of the detail, is used.
+ * A fix that is a command for redis-cli begins with it and has nothing else. Words in braces stand
+ * for:
+ *
+ *     {host} {address}  the node's host; where it listens: "a port 6379", or a path
+ *     {redis} {rediss}  the node's URL without TLS, and with TLS
+ *     {user} {source}   the user that redlock logs in as, and where its password comes from
+ *     {detail}          the detail of the reply
+ *     {memory}          the command that gives the node more memory
+ *     {acl}             the ACL rule that is missing
+ */
+static const struct {
+	enum reason reason;
+	const char *when; /* NULL: always */
+	const char *fix;
+} fixes[] = {
+	{REASON_UNRESOLVED, "Temporary failure",
+		"no DNS server answers: check 'nameserver' in /etc/resolv.conf, or name the "
+		"address of '{host}' instead"},
+	{REASON_UNRESOLVED, "resolver does not answer",
+		"no DNS server answers: check 'nameserver' in /etc/resolv.conf, or name the "
+		"address of '{host}' instead"},
+	{REASON_UNRESOLVED, NULL,
+		"correct the name '{host}', or give it an address in DNS or /etc/hosts ('getent "
+		"hosts {host}' shows it)"},
+	{REASON_CONNECT, "Connection refused",
+		"no server listens on {address}: start the server, or correct the address; "
+		"'bind' in redis.conf says where it listens"},
+	{REASON_CONNECT, "No such file",
+		"there is no socket {address}: start the server with 'unixsocket {address}', or "
+		"correct the path"},
+	{REASON_CONNECT, "Permission denied",
+		"this user needs write permission on the socket {address} and search permission "
+		"on its folder: 'unixsocketperm 777' in redis.conf, or chmod 777 {address}"},
+	{REASON_CONNECT, NULL,
+		"start the server on {address}, or correct the address; check the network "
+		"between"},
+	{REASON_CLOSED, "as a TLS port does",
+		"if that port has TLS, name it {rediss}; else read the server's log"},
+	{REASON_CLOSED, NULL, "read the server's log"},
+	{REASON_CONNECT_TIMEOUT, NULL,
+		"look for a firewall between; if the node is far away, allow more time with "
+		"--node-timeout"},
+	{REASON_TLS_TIMEOUT, NULL,
+		"if that port has no TLS, name it {redis}; else allow more time with "
+		"--node-timeout"},
+	{REASON_NOT_TLS, NULL, "name it {redis}, or name its port for TLS ('tls-port')"},
+	{REASON_SPEAKS_TLS, NULL, "name it {rediss}"},
+	{REASON_TLS, NULL, "let the server speak TLS 1.2 or later ('tls-protocols')"},
+	{REASON_UNTRUSTED, "expired on",
+		"renew the certificate ('tls-cert-file' names it), then restart the server"},
+	{REASON_UNTRUSTED, "is not valid before",
+		"set this host's clock, or renew the certificate ('tls-cert-file')"},
+	{REASON_UNTRUSTED, "is not for",
+		"name the node by a name in its certificate, or give that name with --sni NAME"},
+	{REASON_UNTRUSTED, "subjectAltName",
+		"renew the certificate with a subjectAltName: redlock ignores its common name"},
+	{REASON_UNTRUSTED, "self-signed",
+		"name that certificate with --cacert FILE ('tls-cert-file' of the server)"},
+	{REASON_UNTRUSTED, NULL,
+		"name the certificate of its authority with --cacert FILE ('tls-ca-cert-file' of "
+		"the server)"},
+	{REASON_CLIENT_CERTIFICATE, NULL,
+		"name a certificate from an authority in the server's 'tls-ca-cert-file' with "
+		"--cert FILE, and its key with --cert-key FILE; or set 'tls-auth-clients no'"},
+	{REASON_TIMEOUT, NULL,
+		"is it a Redis server, running and not overloaded? If it is far away, allow more "
+		"time with --node-timeout"},
+	{REASON_LOADING, NULL,
+		"wait until the server has loaded its data: 'INFO persistence' shows how far it "
+		"is"},
+	{REASON_READONLY, NULL, "REPLICAOF NO ONE"},
+	{REASON_MISCONF, "AOF",
+		"make room on the server's disk, or its folder writable: CONFIG GET dir names it"},
+	{REASON_MISCONF, NULL, "CONFIG SET stop-writes-on-bgsave-error no"},
+	{REASON_OOM, NULL, "{memory}"},
+	{REASON_NOAUTH, NULL,
+		"name user and password: --username USER --password-file FILE, or "
+		"REDLOCK_USERNAME and REDLOCK_PASSWORD"},
+	{REASON_WRONG_PASSWORD, NULL,
+		"correct the password of user '{user}', which comes from {source}; a user that "
+		"does not exist there, or is off, needs ACL SETUSER"},
+	{REASON_NO_PASSWORD, NULL,
+		"leave user and password out (they come from {source}), or set a password on the "
+		"node (requirepass)"},
+	{REASON_NOPERM, NULL, "{acl}"},
+	{REASON_MOVED, NULL,
+		"name servers of their own: 'cluster-enabled no' in redis.conf, and restart"},
+	{REASON_CLUSTERDOWN, NULL,
+		"name servers of their own: 'cluster-enabled no' in redis.conf, and restart"},
+	{REASON_MASTERDOWN, NULL, "REPLICAOF NO ONE"},
+	{REASON_NOREPLICAS, NULL, "CONFIG SET min-replicas-to-write 0"},
+	{REASON_BUSY, NULL, "SCRIPT KILL"},
+	{REASON_MAXCLIENTS, NULL,
+		"stop some of its clients, for redis-cli cannot connect either; then raise "
+		"'maxclients' with CONFIG SET, or in redis.conf with a restart"},
+	{REASON_PROTECTED, NULL,
+		"give the server a password and name it to redlock: on its own host, in "
+		"redis-cli, CONFIG SET requirepass PASSWORD; where no other host can reach it, "
+		"CONFIG SET protected-mode no"},
+	{REASON_SERVER, "unknown command",
+		"redlock needs that command: remove its 'rename-command' from redis.conf, and "
+		"restart"},
+	{REASON_SERVER, "DB index",
+		"name a database that the server has, or none: CONFIG GET databases"},
+	{REASON_GARBAGE, NULL,
+		"another program listens on {address}: name the port where a Redis server "
+		"listens"},
+	{REASON_TOO_LONG, NULL,
+		"another program listens on {address}: name the port where a Redis server "
+		"listens"},
+	{REASON_QUARANTINE, NULL,
+		"wait: the quarantine of a node that is new, restarted or flushed ends "
+		"automatically; if the nodes hold no locks, 'redlock doctor --admit' ends it now"},
+	{REASON_SKEWED, NULL,
+		"set the clocks of that host and of this one: timedatectl set-ntp true; "
+		"'--restart-guard off' does not look at clocks"},
+	{REASON_COUNTER, NULL, "DEL {detail}"},
 };
 
 bool problem_is_final(const struct reply *a)
@@ -74,29 +187,122 @@ bool problem_is_final(const struct reply *a)
 
 const char *problem_memory_fix(char dst[64], const struct server_info *info)
 {
-	snprintf(dst, 64, "CONFIG SET maxmemory %" PRId64, 2 * usec_max(info->memory, 0));
+	/* Without INFO, 0: no limit. */
+	snprintf(
+		dst, 64, "CONFIG SET maxmemory %" PRId64, info ? 2 * usec_max(info->memory, 0) : 0);
 	return dst;
 }
 
-void problem_add(struct diagnosis *d, int node, enum severity severity,
-	const struct server_info *info, const struct reply *a)
+/* Where the password for the node comes from. */
+static void append_source(
+	char *dst, size_t size, size_t *used, const struct settings *s, const struct node *node)
 {
-	char detail[400], fix_text[64];
-	const char *fix = rows[a->reason].fix;
-	bool has_detail = rows[a->reason].has_detail && a->text_len > 0;
+	const struct source *text = option_source(s, offsetof(struct settings, password));
+	char shown[200];
 
-	if (a->reason == REASON_OOM)
-		fix = problem_memory_fix(fix_text, info);
-	if (a->reason == REASON_MISCONF)
-		fix = strcmp(info->log_write, "ok") == 0
-			      ? "CONFIG SET stop-writes-on-bgsave-error no"
-			      : "make room, or its folder writable; CONFIG GET dir names it";
-	utf8_escape(detail, sizeof(detail), a->text, a->text_len);
-	finding_add(d, node, severity, rows[a->reason].id, fix, "%s%s%s", reason_words(a->reason),
-		has_detail ? ": " : "", has_detail ? detail : "");
+	if (!node->password[0] && !node->password_file)
+		text_append(dst, size, used, "nowhere: none was given");
+	else if (node->password_file)
+		text_append(dst, size, used, "the file '%s'",
+			utf8_escape(shown, sizeof(shown), node->password_file,
+				strlen(node->password_file)));
+	else if (!s->password || strcmp(s->password, node->password) != 0)
+		text_append(dst, size, used, "the node's URL");
+	else if (text->kind == SOURCE_ENV)
+		text_append(dst, size, used, "REDLOCK_PASSWORD");
+	else if (text->kind == SOURCE_NONE) /* from a pipe, or another file that is read once */
+		text_append(dst, size, used, "--password-file");
+	else
+		text_append(dst, size, used, "line %d of the configuration file", text->line);
 }
 
-const char *problem_fix(enum reason reason)
+struct context {
+	const struct settings *s;
+	int node;
+	const struct server_info *info;
+	const struct reply *a;
+};
+
+/* Is the word in braces this one? */
+static bool is_word(const char *name, int len, const char *word)
 {
-	return rows[reason].fix;
+	return strlen(word) == (size_t)len && memcmp(name, word, (size_t)len) == 0;
+}
+
+static void append_word(
+	char *dst, size_t size, size_t *used, const struct context *c, const char *name, int len)
+{
+	const struct node *node = &c->s->nodes.node[c->node];
+	const char *user = rights_user(c->s, c->node), *rest = strstr(node->label, "://");
+	char shown[REPLY_TEXT_MAX], fix[FIX_MAX];
+
+	if (is_word(name, len, "host"))
+		text_append(dst, size, used, "%s", node->host);
+	else if (is_word(name, len, "address") && node->kind == NODE_UNIX)
+		text_append(dst, size, used, "%s", node->host);
+	else if (is_word(name, len, "address"))
+		text_append(dst, size, used, "%s port %d", node->host, node->port);
+	else if (is_word(name, len, "redis"))
+		text_append(dst, size, used, "redis%s", rest);
+	else if (is_word(name, len, "rediss"))
+		text_append(dst, size, used, "rediss%s", rest);
+	else if (is_word(name, len, "user"))
+		text_append(dst, size, used, "%s",
+			utf8_escape(shown, sizeof(shown), user, strlen(user)));
+	else if (is_word(name, len, "source"))
+		append_source(dst, size, used, c->s, node);
+	else if (is_word(name, len, "detail"))
+		text_append(dst, size, used, "%s",
+			utf8_escape(shown, sizeof(shown), c->a->text, c->a->text_len));
+	else if (is_word(name, len, "memory"))
+		text_append(dst, size, used, "%s", problem_memory_fix(fix, c->info));
+	else if (is_word(name, len, "acl"))
+		text_append(dst, size, used, "%s", rights_fix(fix, c->s, c->node, c->a));
+}
+
+/* Writes the fix with the words in braces replaced. */
+static void expand(char dst[FIX_MAX], const struct context *c, const char *fix)
+{
+	size_t used = 0;
+
+	dst[0] = '\0';
+	while (*fix) {
+		int plain = (int)strcspn(fix, "{");
+
+		text_append(dst, FIX_MAX, &used, "%.*s", plain, fix);
+		fix += plain;
+		if (*fix == '{') {
+			int len = (int)strcspn(++fix, "}");
+
+			append_word(dst, FIX_MAX, &used, c, fix, len);
+			fix += len + 1;
+		}
+	}
+}
+
+const char *problem_fix(char dst[FIX_MAX], const struct settings *s, int node,
+	const struct server_info *info, const struct reply *a)
+{
+	const struct context c = {s, node, info, a};
+
+	dst[0] = '\0';
+	for (int i = 0; i < COUNT_OF(fixes); i++)
+		if (fixes[i].reason == a->reason &&
+			(!fixes[i].when || strstr(a->text, fixes[i].when))) {
+			expand(dst, &c, fixes[i].fix);
+			break;
+		}
+	return dst;
+}
+
+void problem_add(struct diagnosis *d, int node, enum severity severity, const struct settings *s,
+	const struct server_info *info, const struct reply *a)
+{
+	char detail[400], fix[FIX_MAX];
+	bool has_detail = rows[a->reason].has_detail && a->text_len > 0;
+
+	utf8_escape(detail, sizeof(detail), a->text, a->text_len);
+	finding_add(d, node, severity, rows[a->reason].id, problem_fix(fix, s, node, info, a),
+		"%s%s%s", reason_words(a->reason), has_detail ? ": " : "",
+		has_detail ? detail : "");
 }

@@ -19,58 +19,6 @@ const char *report_unguarded(
 	return dst;
 }
 
-static bool is_for(const struct tally *t, enum reason reason)
-{
-	bool is_it = false;
-
-	/* Not tally_in_trouble(): a node that voted may refuse the release. */
-	for (int i = 0; i < t->nodes; i++)
-		is_it |= t->ballot[i].reply.vote == VOTE_ABSENT &&
-			 t->ballot[i].reply.reason == reason;
-	return is_it;
-}
-
-const char *report_remedy(const struct tally *t)
-{
-	/* The first reason in the table wins. */
-	static const struct {
-		enum reason reason;
-		const char *hint;
-	} table[] = {
-		{REASON_QUARANTINE,
-			"a node that is new, restarted or flushed votes when all locks that it may "
-			"have forgotten have ended; 'redlock doctor --admit' skips that where "
-			"there are none"},
-		{REASON_NOAUTH, "name user and password: --username USER --password-file FILE, or "
-				"REDLOCK_USERNAME and REDLOCK_PASSWORD"},
-		{REASON_NO_PASSWORD, "leave user and password out, or set a password on the node "
-				     "(requirepass)"},
-		{REASON_SPEAKS_TLS, "name a port for TLS as rediss://HOST:PORT"},
-		{REASON_UNTRUSTED, "--cacert FILE names the authority that signed it, --sni NAME "
-				   "the name that it is for"},
-		{REASON_NOPERM,
-			"a right to the key is missing, or to a command: 'redlock doctor' tells of "
-			"commands, 'man 7 redlock' has all that is needed"},
-		{REASON_COUNTER, "delete that key on the node: the numbers go on at the time of "
-				 "day; a 'gate' "
-				 "whose --store has a larger number needs a new store"},
-	};
-
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		if (is_for(t, table[i].reason))
-			return table[i].hint;
-	return NULL;
-}
-
-bool report_is_skewed(const struct tally *t)
-{
-	int n = 0;
-
-	for (int i = 0; i < t->nodes; i++)
-		n += tally_in_trouble(t, i) && t->ballot[i].reply.reason == REASON_SKEWED;
-	return n >= tally_quorum(t);
-}
-
 const char *report_no_queue(char dst[REPORT_MAX], const struct lock *lock,
 	const struct node_list *nodes, const struct key_list *keys)
 {

@@ -3,8 +3,8 @@
  *
  * Calling sequence: after a step of the lock machine (struct lock) or a query (struct tally), call
  * the function for the outcome with a buffer of REPORT_MAX bytes, and print the line. The functions
- * are in report.c (names of locks), refusal.c (lock not acquired), loss.c (lock lost or not
- * released), status.c (`status`, `break`) and trace.c (-vv).
+ * are in report.c (names of locks), refusal.c (lock not acquired), remedy.c (the fix), loss.c (lock
+ * lost or not released), status.c (`status`, `break`) and trace.c (-vv).
  *
  * Each function writes one line without "redlock:", safe to show on a terminal, into the caller's
  * buffer and returns it; nothing is kept, and nothing fails. If several keys are locked, a line
@@ -13,9 +13,10 @@
 #ifndef REPORT_REPORT_H
 #define REPORT_REPORT_H
 
-#include "cli/node.h"
+#include "cli/settings.h"
 #include "lock/lock.h"
 #include "proto/request.h"
+#include "report/server_info.h"
 
 #define REPORT_MAX 3600
 
@@ -44,11 +45,11 @@ const char *report_duplicate(
 const char *report_refusal(char dst[REPORT_MAX], const struct lock *lock,
 	const struct node_list *nodes, const struct key_list *keys, usec now);
 
-/* A hint for the nodes' problems; NULL: the problems need no explanation. A constant. */
-const char *report_remedy(const struct tally *t);
-
-/* Do so many clocks differ from ours that ours may be wrong? */
-bool report_is_skewed(const struct tally *t);
+/* The hint about the problem of that node, with the names of all nodes that have the same fix;
+ * NULL: there is no fix, or the hint of an earlier node has it. *remark is a hint that follows, or
+ * NULL. `info` is about the nodes that were asked for it (kind[0]), or NULL. */
+const char *report_remedy(char dst[REPORT_MAX], const struct settings *s, const struct tally *t,
+	const struct server_info info[], int node, const char **remark);
 
 /* Why the waiter polls instead of queueing. */
 const char *report_no_queue(char dst[REPORT_MAX], const struct lock *lock,

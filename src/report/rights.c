@@ -101,21 +101,35 @@ const char *rights_user(const struct settings *s, int node)
 }
 
 /* The longest key pattern that a fix shows; instead of a longer one it shows KEY. */
-#define PATTERN_SHOWN_MAX 24
+#define PATTERN_SHOWN_MAX 60
 
-/* The pattern of the locks' keys as --key-format makes it. KEY, for the user to replace, if the
- * pattern has a character that the server or redis-cli would read differently. */
-static const char *key_pattern(char dst[REQUEST_KEY_MAX + 1], const struct settings *s)
+/* The key as a pattern: KEY, for the user to replace, if the key has a character that the server or
+ * redis-cli would read differently. */
+static const char *show_pattern(char dst[REQUEST_KEY_MAX + 1], const char *key)
+{
+	utf8_escape(dst, REQUEST_KEY_MAX + 1, key, strlen(key));
+	if (strcmp(dst, "*") == 0 || strlen(dst) > PATTERN_SHOWN_MAX || strpbrk(dst, " \"'\\?[]"))
+		return "KEY";
+	return dst;
+}
+
+/* The number of patterns of the locks' keys: one for each key of the command line, or else one for
+ * all keys that --key-format makes. */
+static int count_patterns(const struct settings *s)
+{
+	return s->keys.count > 0 ? s->keys.count : 1;
+}
+
+static const char *key_pattern(char dst[REQUEST_KEY_MAX + 1], const struct settings *s, int i)
 {
 	char made[REQUEST_KEY_MAX + 1];
 	struct err e;
 
+	if (s->keys.count > 0)
+		return show_pattern(dst, s->keys.key[i]);
 	if (!s->key_format || settings_operand_key(s, "*", made, &e) < 0)
 		return "KEY";
-	utf8_escape(dst, REQUEST_KEY_MAX + 1, made, strlen(made));
-	if (strcmp(dst, "*") == 0 || strlen(dst) > PATTERN_SHOWN_MAX || strpbrk(dst, " \"'\\?[]"))
-		return "KEY";
-	return dst;
+	return show_pattern(dst, made);
 }
 
 /* Appends the rules for redlock's own keys, one by one: `redlock:*` would let a user change the
@@ -124,46 +138,114 @@ static void append_own_keys(char *dst, size_t size, size_t *used, const struct s
 {
 	static const char *const names[] = {"reserved", "readers", "fence", "limit"};
 	char key[REQUEST_KEY_MAX + 1];
-	const char *pattern = key_pattern(key, s);
 
-	/* A queue of slots has the limit at the end. */
-	text_append(dst, size, used, " ~" GUARD_KEY " ~redlock:queue:{%s}*", pattern);
-	for (int i = 0; i < COUNT_OF(names); i++)
-		text_append(dst, size, used, " ~redlock:%s:{%s}", names[i], pattern);
-	if (!strchr(pattern, '*'))
-		text_append(dst, size, used,
-			" ~%s#* ~redlock:reserved:{%s#*} ~redlock:fence:{%s#*}", pattern, pattern,
-			pattern);
-	text_append(dst, size, used, " ~redlock:doctor:* ~redlock:*:{redlock:doctor:*}");
+	text_append(dst, size, used, " ~" GUARD_KEY);
+	for (int n = 0; n < count_patterns(s); n++) {
+		const char *pattern = key_pattern(key, s, n);
+
+		/* A queue of slots has the limit at the end. */
+		text_append(dst, size, used, " ~redlock:queue:{%s}*", pattern);
+		for (int i = 0; i < COUNT_OF(names); i++)
+			text_append(dst, size, used, " ~redlock:%s:{%s}", names[i], pattern);
+		if (!strchr(pattern, '*') && (s->keys.count == 0 || s->limit > 1))
+			text_append(dst, size, used,
+				" ~%s#* ~redlock:reserved:{%s#*} ~redlock:fence:{%s#*}", pattern,
+				pattern, pattern);
+	}
+	if (s->command == COMMAND_DOCTOR)
+		text_append(dst, size, used, " ~redlock:doctor:* ~redlock:*:{redlock:doctor:*}");
+}
+
+/* Appends the rules for the locks' keys. */
+static void append_keys(char *dst, size_t size, size_t *used, const struct settings *s)
+{
+	char key[REQUEST_KEY_MAX + 1];
+
+	for (int i = 0; i < count_patterns(s); i++)
+		text_append(dst, size, used, " ~%s", key_pattern(key, s, i));
 }
 
 /* Appends the rules for the channels of waiters. */
 static void append_channels(char *dst, size_t size, size_t *used, const struct settings *s)
 {
 	char key[REQUEST_KEY_MAX + 1];
-	const char *pattern = key_pattern(key, s);
 
-	text_append(dst, size, used,
-		" &redlock:wake:{%s}:* &redlock:queue:{%s}* &redlock:*:{redlock:doctor:*}*",
-		pattern, pattern);
+	for (int i = 0; i < count_patterns(s); i++) {
+		const char *pattern = key_pattern(key, s, i);
+
+		text_append(dst, size, used, " &redlock:wake:{%s}:* &redlock:queue:{%s}*", pattern,
+			pattern);
+	}
+	if (s->command == COMMAND_DOCTOR)
+		text_append(dst, size, used, " &redlock:*:{redlock:doctor:*}*");
 }
 
-/* Refused although all rights that were tried are there: the user lacks other keys. `keys` is the
- * fix. */
-static void judge_refusals(struct diagnosis *d, int node, const struct node_facts *p,
-	const char *user, const char *keys)
+/* The command that the server's refusal names: "... has no permissions to run the 'eval' command".
+ * Returns its length; 0: none is named. */
+static int named_command(const char *text, const char **name)
 {
-	char detail[300];
+	const char *run = strstr(text, " run the '");
 
-	for (int i = 0; i < TRIALS; i++)
-		if (problem_is(&p->trial[i], REASON_NOPERM))
-			finding_add(d, node,
-				trial_is_essential((enum trial)i) ? SEVERITY_ERROR
-								  : SEVERITY_WARNING,
-				"rights", strstr(p->trial[i].text, " run ") ? "" : keys,
-				"user '%s' may not do all that locks want: %s", user,
-				utf8_escape(detail, sizeof(detail), p->trial[i].text,
-					p->trial[i].text_len));
+	if (!run)
+		return 0;
+	*name = run + strlen(" run the '");
+	return (int)strspn(*name, "abcdefghijklmnopqrstuvwxyz0123456789-_|");
+}
+
+/* Appends the rules for all commands that a lock with these settings needs. */
+static void append_commands(char *dst, size_t size, size_t *used, const struct settings *s)
+{
+	for (int i = 0; i < COUNT_OF(rights); i++)
+		if (rights[i].rule[0] && (rights[i].severity != SEVERITY_NOTE ||
+						 (s->shared && strstr(rights[i].use, "--shared"))))
+			text_append(dst, size, used, " %s", rights[i].rule);
+}
+
+const char *rights_fix(char dst[FIX_MAX], const struct settings *s, int node, const struct reply *a)
+{
+	const char *user = rights_user(s, node), *name = "";
+	int len = named_command(a->text, &name);
+	char shown[300];
+	size_t used = 0;
+
+	text_append(dst, FIX_MAX, &used, "ACL SETUSER %s",
+		utf8_escape(shown, sizeof(shown), user, strlen(user)));
+	if (len > 0 && strncmp(name, "eval", 4) != 0) {
+		text_append(dst, FIX_MAX, &used, " +%.*s", len, name);
+	} else if (strstr(a->text, " run ")) { /* other rights may be missing as well */
+		append_commands(dst, FIX_MAX, &used, s);
+	} else if (strstr(a->text, "channel")) {
+		append_channels(dst, FIX_MAX, &used, s);
+	} else {
+		append_keys(dst, FIX_MAX, &used, s);
+		append_own_keys(dst, FIX_MAX, &used, s);
+	}
+	return dst;
+}
+
+/* Refused although all rights that were tried are there: the user lacks other rights. A finding of
+ * severity `found` about the rights explains a refusal, unless that makes locks impossible and the
+ * finding says less. */
+static void judge_refusals(struct diagnosis *d, int node, const struct settings *s,
+	const struct node_facts *p, enum severity found)
+{
+	const char *user = rights_user(s, node);
+	char shown[300], detail[300], fix[FIX_MAX];
+
+	for (int i = 0; i < TRIALS; i++) {
+		const struct reply *a = &p->trial[i];
+		enum severity severity =
+			trial_is_essential((enum trial)i) ? SEVERITY_ERROR : SEVERITY_WARNING;
+
+		if (!problem_is(a, REASON_NOPERM) || found == SEVERITY_ERROR)
+			continue;
+		if (found != SEVERITIES && (i > TRIAL_EXTEND || !strstr(a->text, " run ")))
+			continue;
+		finding_add(d, node, severity, found == SEVERITIES ? "rights" : "denied",
+			rights_fix(fix, s, node, a), "user '%s' may not do all that locks need: %s",
+			utf8_escape(shown, sizeof(shown), user, strlen(user)),
+			utf8_escape(detail, sizeof(detail), a->text, a->text_len));
+	}
 }
 
 static void judge_rights(
@@ -171,13 +253,10 @@ static void judge_rights(
 {
 	const char *user = rights_user(s, node);
 	enum severity severity = SEVERITIES;
-	char shown[300], keys[sizeof(d->finding[0].fix)], fix[sizeof(d->finding[0].fix)],
-		names[300] = "";
-	size_t fix_used = 0, names_used = 0, keys_used = 0;
+	char shown[300], fix[FIX_MAX], names[600] = "", untried[400] = "";
+	size_t fix_used = 0, names_used = 0, untried_used = 0;
 
 	utf8_escape(shown, sizeof(shown), user, strlen(user));
-	text_append(keys, sizeof(keys), &keys_used, "ACL SETUSER %s", shown);
-	append_own_keys(keys, sizeof(keys), &keys_used, s);
 	text_append(fix, sizeof(fix), &fix_used, "ACL SETUSER %s", shown);
 	for (int i = 0; i < COUNT_OF(rights); i++) {
 		bool denied = is_denied(p, rights[i].name);
@@ -197,11 +276,15 @@ static void judge_rights(
 			append_channels(fix, sizeof(fix), &fix_used, s);
 		else if (denied || is_untried(p, i))
 			text_append(fix, sizeof(fix), &fix_used, " %s", rights[i].rule);
+		if (!denied && is_untried(p, i))
+			text_append(untried, sizeof(untried), &untried_used, "%s%s",
+				untried_used > 0 ? ", " : "; without it, doctor cannot try ",
+				rights[i].name);
 	}
 	if (severity < SEVERITIES)
-		finding_add(
-			d, node, severity, "rights", fix, "user '%s' may not use %s", shown, names);
-	judge_refusals(d, node, p, shown, keys);
+		finding_add(d, node, severity, "rights", fix, "user '%s' may not use %s%s", shown,
+			names, untried);
+	judge_refusals(d, node, s, p, severity);
 }
 
 /* A user with some keys only that may use redlock's own keys of all locks can change the fencing
@@ -209,15 +292,15 @@ static void judge_rights(
 static void judge_tenant(
 	struct diagnosis *d, int node, const struct settings *s, const struct node_facts *p)
 {
-	char user[300], key[REQUEST_KEY_MAX + 1], fix[sizeof(d->finding[0].fix)];
+	char user[300], fix[FIX_MAX];
 	size_t used = 0;
 
 	if (!problem_is(&p->foreign, REASON_NOPERM) || strstr(p->foreign.text, " run ") ||
 		p->foreign_fence.vote != VOTE_YES)
 		return;
 	utf8_escape(user, sizeof(user), rights_user(s, node), strlen(rights_user(s, node)));
-	text_append(
-		fix, sizeof(fix), &used, "ACL SETUSER %s resetkeys ~%s", user, key_pattern(key, s));
+	text_append(fix, sizeof(fix), &used, "ACL SETUSER %s resetkeys", user);
+	append_keys(fix, sizeof(fix), &used, s);
 	append_own_keys(fix, sizeof(fix), &used, s);
 	finding_add(d, node, SEVERITY_WARNING, "other-tenants", fix,
 		"user '%s' may use redlock's own keys of locks that the user may not take", user);

@@ -16,6 +16,11 @@ struct node_facts;
 void rights_judge(
 	struct diagnosis *d, int node, const struct settings *s, const struct node_facts *p);
 
+/* Writes the ACL rule for a request that the node refused (REASON_NOPERM): the command that the
+ * refusal names, or else all that a lock with these settings needs of that kind. */
+const char *rights_fix(
+	char dst[FIX_MAX], const struct settings *s, int node, const struct reply *a);
+
 /* The user as which redlock logs in at the node. */
 const char *rights_user(const struct settings *s, int node);
 

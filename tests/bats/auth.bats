@@ -25,8 +25,11 @@ key_is_held() { [ "$(as_master 1 exists "$1")" = 1 ]; }
 
 # works ARG...: redlock acquires a lock.
 works() { says 0 'done' '' run -n -k job "$@" -- echo done; }
+mistaken() {
+	says 69 '' '*refuses the password (WRONGPASS *hint: *correct the password of user *, which comes from *' run -n -k job "$@" -- echo never
+}
 refused() {
-	says 69 '' '*wants a password, or another one*hint: name user and password: --username USER --password-file FILE, or REDLOCK_USERNAME and REDLOCK_PASSWORD' \
+	says 69 '' '*requires a password*hint: *name user and password: --username USER --password-file FILE, or REDLOCK_USERNAME and REDLOCK_PASSWORD' \
 		run -n -k job "$@" -- echo never
 }
 
@@ -51,7 +54,7 @@ refused() {
 	as_master 3 acl setuser app off > "$T/acl"
 	REDLOCK_NODES="unix://$T/1.sock unix://app:s3c%3A%40ret%2c2@$T/2.sock unix://other@$T/3.sock"
 	run -0 redlock run -vv -n -k job --username app --password-file pass -- true
-	[[ "$output" != *"wants a password"* ]]
+	[[ "$output" != *"a password"* ]]
 	[[ "$output" == *"acquired 'job' on "[23]" of 3"* ]]
 }
 
@@ -89,32 +92,32 @@ through() {
 	"$REDLOCK_BUILD/tools/hostile" --close "$T/proxy1" '' > "$T/hostile" 3>&- &
 	also_end $!
 	eventually test -s "$T/hostile"
-	REDLOCK_PASSWORD=maste7 REDLOCK_NODES="unix://$T/proxy1" says 69 '' "*proxy1 closed the connection (instead of a reply to AUTH)" run -n -k job -- echo never
-	REDLOCK_NODES="unix://$T/proxy1?db=3" says 69 '' "*proxy1[?]db=3 closed the connection (instead of a reply to SELECT)" run -n -k job -- echo never
+	REDLOCK_PASSWORD=maste7 REDLOCK_NODES="unix://$T/proxy1" says 69 '' "*proxy1 closed the connection (instead of a reply to AUTH)?hint: read the server's log" run -n -k job -- echo never
+	REDLOCK_NODES="unix://$T/proxy1?db=3" says 69 '' "*proxy1[?]db=3 closed the connection (instead of a reply to SELECT)?hint: *" run -n -k job -- echo never
 }
 
 @test "a password for nodes that have none: redlock reports it, and says that the password is not needed" {
 	for i in 1 2 3; do as_master $i config set requirepass '' > "$T/acl"; done
 	# (two refusals of three would be enough, and the last may arrive too late to be named)
-	REDLOCK_NODES="unix://$T/1.sock" REDLOCK_PASSWORD=s3cret says 69 '' "*1.sock has no password, and was given one (ERR AUTH <password> called without any password configured *?hint: leave user and password out, or set a password on the node (requirepass)" \
+	REDLOCK_NODES="unix://$T/1.sock" REDLOCK_PASSWORD=s3cret says 69 '' "*1.sock has no password set, and was given one (ERR AUTH <password> called without any password configured *?hint: leave user and password out (they come from REDLOCK_PASSWORD), or set a password on the node (requirepass)" \
 		run -n -k job -- echo never
 	works
 }
 
 @test "status of all keys: a node that requires a password is not reported as down" {
-	says 69 '' 'redlock: 0 of 3 nodes answered, 2 needed: *1.sock wants a password, or another one (*); *2.sock wants a password, or another one (*); *3.sock wants a password, or another one (*)?hint: name user and password: *' status
-	REDLOCK_PASSWORD=wr0ng says 69 '' 'redlock: 0 of 3 nodes answered, 2 needed: *1.sock wants a password, or another one (WRONGPASS *); *' status
+	says 69 '' 'redlock: 0 of 3 nodes answered, 2 needed: *1.sock requires a password; *2.sock requires a password; *3.sock requires a password?hint: *name user and password: *' status
+	REDLOCK_PASSWORD=wr0ng says 69 '' 'redlock: 0 of 3 nodes answered, 2 needed: *1.sock refuses the password (WRONGPASS *); *' status
 	as_master 1 config set requirepass '' > "$T/acl"
 	as_master 2 config set requirepass '' > "$T/acl"
 	says 0 '' '' status
-	says 0 '' '*3.sock wants a password, or another one (*)' status -v
+	says 0 '' '*3.sock requires a password*' status -v
 }
 
 @test "a missing right: the message says where to look" {
 	for i in 1 2 3; do as_master $i acl setuser app resetkeys '~redlock:*' '~{redlock}:node' '~job' > "$T/acl"; done
 	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret
 	works
-	says 69 '' "*does not permit this user to do it*hint: a right to the key is missing, or to a command: 'redlock doctor' tells of commands, 'man 7 redlock' has all that is needed" \
+	says 69 '' "*denies permission (NOPERM *)*hint: in redis-cli on *: ACL SETUSER app ~other ~{redlock}:node *" \
 		run -n -k other -- echo never
 }
 
@@ -137,24 +140,24 @@ through() {
 		hinted "$1" status other job
 		hinted "$1" status
 	}
-	everything "name user and password: "
+	everything ".*name user and password: "
 	for i in 1 2 3; do as_master $i acl setuser app resetkeys '~redlock:*' '~{redlock}:node' '~job' -scan > "$T/acl"; done
 	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret
-	everything "a right to the key is missing, or to a command: "
+	everything "in redis-cli on .*: ACL SETUSER app "
 	# status can see the key, but break may not delete it
 	for i in 1 2 3; do as_master $i acl setuser app -del > "$T/acl"; done
 	run -0 redlock acquire -n -k job
-	hinted "a right to the key is missing, or to a command: " break --force --yes -k job
+	hinted "in redis-cli on .*: ACL SETUSER app +eval" break --force --yes -k job
 }
 
 @test "a lock held without the right to extend or to release it: the message says why it is lost, or left" {
 	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret
-	local right="a right to the key is missing, or to a command: *"
+	local right="*in redis-cli on *: ACL SETUSER app +*"
 	for i in 1 2 3; do as_master $i acl setuser app -del > "$T/acl"; done
-	says 0 '' "redlock: 'job' could not be released on [23] of 3 nodes and frees itself there within *: unix://*[12].sock does not permit this user to do it (*), unix://*[23].sock does not permit *?hint: $right" \
+	says 0 '' "redlock: 'job' could not be released on [23] of 3 nodes and frees itself there within *: unix://*[12].sock denies permission (*), unix://*[23].sock denies *?hint: $right" \
 		run -n -k job -- true
 	for i in 1 2 3; do as_master $i acl setuser app +del -pexpire > "$T/acl"; done
-	says 79 '' "redlock: lost 'other': no majority of 3 nodes confirmed it in time: unix://*[12].sock does not permit this user to do it (*); *?hint: $right" \
+	says 79 '' "redlock: lost 'other': no majority of 3 nodes confirmed it in time: unix://*[12].sock denies permission (*); *?hint: $right" \
 		run -n -k other --ttl 10s -- sleep 60
 }
 
@@ -254,7 +257,7 @@ at_work() {
 	works --config "$T/config" --profile p
 	REDLOCK_PASSWORD=s3cret works --config "$T/config"
 	REDLOCK_PASSWORD=s3cret REDLOCK_PASSWORD_FILE=$T/pass says 78 '' "redlock: both a password and a password file: which one[?]" run -k job -- echo never
-	refused --config "$T/config"
+	mistaken --config "$T/config"
 }
 
 @test "a password file that is missing, empty, too long, or no file" {
@@ -265,7 +268,7 @@ at_work() {
 	head -c 300 /dev/zero | tr '\0' x > "$T/long"
 	says 78 '' "redlock: the password in '$T/long' has more than 255 bytes" run --password-file "$T/long" -k job -- echo never
 	REDLOCK_PASSWORD=$(cat "$T/long") says 78 '' "redlock: the password has 300 bytes; at most 255 are allowed" run -k job -- echo never
-	REDLOCK_PASSWORD=$(head -c 255 "$T/long") refused
+	REDLOCK_PASSWORD=$(head -c 255 "$T/long") mistaken
 	printf 's3cret\0\n' > "$T/wide"
 	says 78 '' "redlock: the password in '$T/wide' has a byte of zero" run --password-file "$T/wide" -k job -- echo never
 }
@@ -497,8 +500,8 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 	eventually file_has "$T/out" "acquired 'job'"
 	everywhere acl deluser app
 	# each time, redlock connects again
-	refusals() { [ "$(grep -c "sock wants a password" "$T/out")" -gt "$1" ]; }
-	eventually refusals "$(grep -c "sock wants a password" "$T/out")"
+	refusals() { [ "$(grep -c "sock refuses the password" "$T/out")" -gt "$1" ]; }
+	eventually refusals "$(grep -c "sock refuses the password" "$T/out")"
 	everywhere acl setuser app on '>s3cret' '~*' '&*' '+@all'
 	eventually file_has "$T/out" "extended 'job'"
 	touch "$T/go"
@@ -622,7 +625,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 		echo "without $less"
 		case $less in
 		'~redlock:doctor:*' | '~{redlock}:node') rights "may not use.* redlock's own keys" ;;
-		'~redlock:*:{redlock:doctor:*}') rights "may not do all that locks want" ;;
+		'~redlock:*:{redlock:doctor:*}') rights "may not do all that locks need" ;;
 		'&redlock:*:{redlock:doctor:*}*') rights "may not use.* redlock's channels" ;;
 		'~'* | '&'* | resetchannels) ;;
 		*) less=${less%%|*} && rights "may not use.* ${less#+}" ;;

@@ -145,7 +145,7 @@ all_of() { for n in $(seq "$1"); do numbers; done; }
 		done > "$T/set"
 		run -69 --separate-stderr redlock run -n -k job --fence -- echo never
 		is_like "${stderr_lines[0]}" "redlock: no quorum for 'job': *1.sock has a fencing counter that is no number, or at its limit (redlock:fence:{job}); unix*2.sock has *"
-		[[ "${stderr_lines[1]}" == "hint: delete that key on the node: "* ]]
+		[[ "${stderr_lines[1]}" == "hint: in redis-cli on "*": DEL redlock:fence:{"* ]]
 		held_on job 0
 		redlock run -n -k job -- true
 		redlock status job

@@ -200,7 +200,7 @@ extends_and() { redlock extend "${LONG[@]}" -k job --token "$token" && "$@"; }
 		run -69 redlock run -n -k job -- touch "$T/never"
 		way=$([ $seconds = 40 ] && echo "ahead of" || echo behind)
 		is_like "${lines[0]}" "redlock: no quorum for 'job': 1 of 3 nodes can be used, 2 needed: unix://$T/1.sock has another time of day, [34][0-9]s $way ours; unix://$T/2.sock *"
-		[ "${lines[1]}" = "hint: is this machine's clock right? '--restart-guard off' does not look at clocks" ]
+		[ "${lines[1]}" = "hint: set the clocks of that host and of this one: timedatectl set-ntp true; '--restart-guard off' does not look at clocks" ]
 	done
 	for i in 1 2; do jump $i 20; done
 	redlock run -n -k job -- true

@@ -91,8 +91,8 @@ no_node() {
 	refused "$call-MISCONF KeyDB is configured to save RDB snapshots" stop-writes 'refuses writes because it cannot save to disk'
 	refused "$call-LOADING Redis is loading the dataset in memory" loading 'is still loading its data'
 	refused "$call-NOREPLICAS Not enough good replicas to write." few-replicas 'refuses writes because it has too few replicas'
-	refused "${call}The user executing the script can't run this command or subcommand" rights 'does not permit this user to do it*'
-	refused "@user_script: 1: The user executing the script can't access at least one of the keys" rights 'does not permit this user to do it*'
+	refused "${call}The user executing the script can't run this command or subcommand" rights 'denies permission*'
+	refused "@user_script: 1: The user executing the script can't access at least one of the keys" rights 'denies permission*'
 	refused "${call%@user_script: 1: }WRONGTYPE Operation against a key holding the wrong kind of value" refused \
 		'answered with an error (WRONGTYPE Operation against a key holding the wrong kind of value)'
 }

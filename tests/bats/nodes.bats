@@ -122,7 +122,7 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	for command in 'run -k job -- echo never' 'acquire -k job' 'wait -k job' 'hold -k job'; do
 		run -69 --separate-stderr timeout 60 "$REDLOCK_BUILD/redlock" $command
 		[ "$output" = "" ]
-		grep -q "no quorum for 'job': 2 of 5 nodes can be used, 3 needed: unix://$T/1.sock wants a password" <<< "$stderr"
+		grep -q "no quorum for 'job': 2 of 5 nodes can be used, 3 needed: unix://$T/1.sock requires a password" <<< "$stderr"
 		[ "$(grep -c '^hint: ' <<< "$stderr")" = 1 ]
 	done
 	# two such errors, and two nodes that are down: a majority may still come
@@ -159,7 +159,7 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 		redis-cli -s "$T/$i.sock" -a s3cret client kill type normal skipme yes > "$T/set" 2>&1
 		redis-cli -s "$T/$i.sock" -a s3cret client kill type pubsub skipme yes > "$T/set" 2>&1
 	done
-	eventually file_has "$T/out" "wants a password"
+	eventually file_has "$T/out" "requires a password"
 	for i in 1 2 3 4 5; do redis-cli -s "$T/$i.sock" -a s3cret config set requirepass '' > "$T/set" 2>&1; done
 	touch "$T/go"
 	ended_with 0
@@ -363,11 +363,11 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	run redlock run -n -k job --nodes "$(urls 'worker:wr0ng@' 3)" -- echo never
 	[ "$status" -eq 69 ]
 	echo "$output"
-	[[ "$output" == *"unix://$T/"[12]".sock?db=3 wants a password, or another one"* ]]
+	[[ "$output" == *"unix://$T/"[12]".sock?db=3 requires a password"* ]]
 	[[ "$output" != *wr0ng* ]]
 	run redlock run -n -k job --nodes "$(urls '' 0)" -- echo never
 	[ "$status" -eq 69 ]
-	[[ "$output" == *"wants a password"* ]]
+	[[ "$output" == *"requires a password"* ]]
 	# a database that does not exist: the script would run in another one, so it is no vote
 	run redlock run -n -vv -k job --nodes "$(urls 'worker:w0rk@' 77)" -- echo never
 	[ "$status" -eq 69 ]

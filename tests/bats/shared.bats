@@ -406,7 +406,7 @@ hint: readers are not counted; see 'redlock help run'" run -L 2 -k other -- true
 	nodes=
 	for i in 1 2 3; do nodes+=" unix://app:pw@$T/$i.sock"; done
 	run -69 --separate-stderr redlock run -n -s -k db --nodes "$nodes" -- true
-	is_like "$stderr" "*does not permit this user to do it*"
+	is_like "$stderr" "*denies permission*"
 	run -0 redlock run -n -k db --nodes "$nodes" -- true
 	run redlock doctor --nodes "$nodes"
 	is_like "$output" "*warning: user 'app' may not use zadd (to queue), zrangebyscore (for --shared)*fix: ACL SETUSER app +zadd +zrangebyscore*"

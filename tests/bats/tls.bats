@@ -198,8 +198,8 @@ gone_from_second() { [ "$(node 1 -n 2 exists job)" = 0 ]; }
 	for protocols in TLSv1.2 TLSv1.3; do
 		tls_node 3 good --tls-auth-clients yes --tls-protocols $protocols
 		name_nodes
-		absent "wants a client certificate, or another one"
-		is_refused "wants a client certificate, or another one (unknown ca)" --cert "$C/stranger.pem" --cert-key "$C/stranger.key"
+		absent "requires a client certificate, or refuses ours"
+		is_refused "requires a client certificate, or refuses ours (unknown ca)" --cert "$C/stranger.pem" --cert-key "$C/stranger.key"
 		works --cert "$C/client.pem" --cert-key "$C/client.key"
 		# both in one file, by the environment
 		cat "$C/client.key" "$C/client.pem" > "$T/both.pem"
@@ -215,7 +215,7 @@ gone_from_second() { [ "$(node 1 -n 2 exists job)" = 0 ]; }
 	works
 	tls_node 3 good --tls-protocols TLSv1.1 --tls-ciphers 'ALL:@SECLEVEL=0'
 	name_nodes
-	absent "cannot agree with us on TLS (*)"
+	absent "cannot agree on TLS (*)"
 }
 
 @test "a port without TLS, a silent one, and a TLS port for a node without TLS" {
@@ -228,7 +228,7 @@ gone_from_second() { [ "$(node 1 -n 2 exists job)" = 0 ]; }
 		answers 3 && break
 	done
 	name_nodes
-	absent "did not begin with TLS in time, as a port without it would not" --node-timeout 3s
+	absent "did not begin TLS in time, as a port without TLS does not" --node-timeout 3s
 	# and one that speaks first
 	node 3 config set maxclients 1 > "$T/set"
 	exec 9<> "/dev/tcp/127.0.0.1/${PORT[3]}"
@@ -240,7 +240,7 @@ gone_from_second() { [ "$(node 1 -n 2 exists job)" = 0 ]; }
 	also_end $!
 	eventually test -s "$T/proxy"
 	PORT[3]=$(cat "$T/proxy")
-	is_refused "did not begin with TLS in time*" --node-timeout 400ms
+	is_refused "did not begin TLS in time*" --node-timeout 400ms
 	run -69 redlock run -n -k job --nodes "redis://127.0.0.1:${PORT[1]}" -- echo never
 	is_like "$output" "*redis://127.0.0.1:${PORT[1]} @(closed the connection (without a reply, as a TLS port does; TLS needs rediss://)|speaks TLS only?hint: *rediss://*)"
 	REDLOCK_PASSWORD=s3cret run -69 redlock run -n -k job --nodes "redis://127.0.0.1:${PORT[1]}" -- echo never
@@ -261,7 +261,7 @@ by_proxy() {
 @test "a reply that is changed on the way, or cut, does not count; one in small pieces does" {
 	by_proxy --flip 200
 	run -69 --separate-stderr redlock run -n -k job --node "$PROXIED" -- touch "$T/never"
-	is_like "$stderr" "*$PROXIED cannot agree with us on TLS (*)"
+	is_like "$stderr" "*$PROXIED cannot agree on TLS (*)"
 	by_proxy --cut-reply 200
 	run -69 --separate-stderr redlock run -n -k job --node "$PROXIED" -- touch "$T/never"
 	is_like "$stderr" "*$PROXIED closed the connection (*)"
@@ -356,7 +356,7 @@ told() {
 	# a byte in one of the later records
 	by_proxy --flip 20000
 	run -69 --separate-stderr redlock status --node "$PROXIED"
-	is_like "$output$stderr" "*cannot agree with us on TLS (*"
+	is_like "$output$stderr" "*cannot agree on TLS (*"
 }
 
 @test "files that cannot be used: 78 and one line; redlock asks for no passphrase" {

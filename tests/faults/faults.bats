@@ -276,11 +276,11 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 	node 3 acl setuser default -eval > "$T/set"
 	run redlock run -n -k job --nodes "unix://$T/3.sock" -- echo never
 	[ "$status" -eq 69 ]
-	refuses 3 "does not permit this user to do it"
+	refuses 3 "denies permission"
 	node 3 acl setuser default +eval -set > "$T/set"
 	run redlock run -n -k job --nodes "unix://$T/3.sock" -- echo never
 	[ "$status" -eq 69 ]
-	refuses 3 "does not permit this user to do it"
+	refuses 3 "denies permission"
 	node 3 acl setuser default +@all > "$T/set"
 	kill_node 1
 	in_own_network start_node 1 --cluster-enabled yes --cluster-config-file "$T/cluster.conf"

@@ -317,18 +317,22 @@ TEST(doctor_out_of_reach)
 		{REASON_CONNECT_TIMEOUT, true, "unreachable",
 			"did not accept the connection in time"},
 		{REASON_TLS_TIMEOUT, true, "unreachable",
-			"did not begin with TLS in time, as a port without it would not"},
+			"did not begin TLS in time, as a port without TLS does not"},
 		{REASON_NOT_TLS, true, "not-tls", "does not speak TLS"},
-		{REASON_TLS, true, "tls", "cannot agree with us on TLS: it \\x1b"},
+		{REASON_TLS, true, "tls", "cannot agree on TLS: it \\x1b"},
 		{REASON_UNTRUSTED, true, "certificate", "cannot be trusted: it \\x1b"},
 		{REASON_CLIENT_CERTIFICATE, true, "client-certificate",
-			"wants a client certificate, or another one: it \\x1b"},
+			"requires a client certificate, or refuses ours: it \\x1b"},
 		{REASON_TIMEOUT, true, "unreachable", "did not answer in time"},
-		{REASON_NO_PASSWORD, true, "auth", "has no password, and was given one: it \\x1b"},
+		{REASON_NO_PASSWORD, true, "auth",
+			"has no password set, and was given one: it \\x1b"},
 		{REASON_SPEAKS_TLS, true, "tls", "speaks TLS only"},
-		{REASON_NOAUTH, true, "auth", "wants a password, or another one: it \\x1b"},
+		{REASON_NOAUTH, true, "auth", "requires a password"},
+		{REASON_WRONG_PASSWORD, true, "auth", "refuses the password: it \\x1b"},
+		{REASON_PROTECTED, true, "protected-mode",
+			"is in protected mode: it serves only its own host: it \\x1b"},
 		{REASON_MAXCLIENTS, true, "max-clients", "has too many clients"},
-		{REASON_GARBAGE, true, "not-redis", "does not speak the Redis protocol"},
+		{REASON_GARBAGE, true, "not-redis", "does not speak the Redis protocol: it \\x1b"},
 		{REASON_TOO_LONG, true, "not-redis", "answered at excessive length"},
 		{REASON_LOADING, false, "loading", "is still loading its data"},
 		{REASON_READONLY, false, "replica", "is a read-only replica"},
@@ -371,7 +375,8 @@ TEST(doctor_out_of_reach)
 	be_sound(3);
 	facts[2].reached = reply_absent(REASON_CONNECT, NULL);
 	EXPECT(2, "unreachable", ERROR, "cannot be reached",
-		"start the server, or name its right address");
+		"start the server on c port 6379, or correct the address; check the network "
+		"between");
 }
 
 TEST(doctor_writes_refused)
@@ -384,9 +389,10 @@ TEST(doctor_writes_refused)
 	facts[0].trial[TRIAL_ACQUIRE] = misconf;
 	EXPECT(0, "stop-writes", ERROR, "refuses writes because it cannot save to disk",
 		"CONFIG SET stop-writes-on-bgsave-error no");
-	change(0, "last_write_status:ok", "last_write_status:err");
+	facts[0].trial[TRIAL_ACQUIRE] =
+		reply_absent(REASON_MISCONF, "MISCONF Errors writing to the AOF file");
 	EXPECT(0, "stop-writes", ERROR, "refuses writes because it cannot save to disk",
-		"make room, or its folder writable; CONFIG GET dir names it");
+		"make room on the server's disk, or its folder writable: CONFIG GET dir names it");
 	be_sound(3);
 	change(0, "bgsave_status:ok", "bgsave_status:err");
 	EXPECT(0, "stop-writes", WARNING,
@@ -582,18 +588,31 @@ TEST(doctor_rights)
 
 	be_sound(3);
 	snprintf(settings.nodes.node[1].user, NODE_SECRET_MAX, "b\x1bob");
-	p->trial[TRIAL_ACQUIRE] = reply_absent(REASON_NOPERM, "NOPERM no eval");
+	p->trial[TRIAL_ACQUIRE] = reply_absent(REASON_NOPERM, "NOPERM cannot run it");
 	p->rights = reply_absent(REASON_NOPERM, "NOPERM no permissions to run the 'eval' ...");
-	EXPECT(1, "rights", ERROR, "user 'b\\x1bob' may not use eval",
-		"ACL SETUSER b\\x1bob +eval +evalsha +get +set +pttl +pexpire +del +info "
-		"+time +exists +zadd +zrange +zrank +zscore +zrem +publish +pubsub|numsub "
+	EXPECT(1, "rights", ERROR,
+		"user 'b\\x1bob' may not use eval; without it, doctor cannot try evalsha, get, set, pttl, "
+		"pexpire, del, info, time, exists, zadd, zrange, zrank, zscore, zrem, publish, "
+		"pubsub, subscribe, client|tracking, client|caching, zrangebyscore, "
+		"zremrangebyscore, type, hscan, zscan, scan, getrange",
+		"ACL SETUSER b\\x1bob +eval +evalsha +get +set +pttl +pexpire +del +info +time "
+		"+exists +zadd +zrange +zrank +zscore +zrem +publish +pubsub|numsub "
 		"+subscribe +client|tracking +client|caching +zrangebyscore +zremrangebyscore "
 		"+type +hscan +zscan +scan "
 		"+getrange");
 	p->rights = said("get set scan");
-	EXPECT(1, "rights", ERROR, "user 'b\\x1bob' may not use get, set, scan",
+	EXPECT(1, "rights", ERROR,
+		"user 'b\\x1bob' may not use get, set, scan; without it, doctor cannot try zadd",
 		"ACL SETUSER b\\x1bob +get +set +zadd +scan");
+	/* A note does not hide that locks are impossible. */
 	p->rights = said("zrangebyscore");
+	judge();
+	CHECK_INT(diagnosis.with[SEVERITY_ERROR], 1);
+	CHECK_INT(diagnosis.with[SEVERITY_NOTE], 1);
+	CHECK_INT(diagnosis.usable, 2);
+	CHECK_TEXT(message_of(1, "denied"),
+		"user 'b\\x1bob' may not do all that locks need: NOPERM cannot run it");
+	p->trial[TRIAL_ACQUIRE] = said("");
 	EXPECT(1, "rights", NOTE, "user 'b\\x1bob' may not use zrangebyscore (for --shared)",
 		"ACL SETUSER b\\x1bob +zrangebyscore");
 	for (int i = 0; i < 2; i++) {
@@ -623,12 +642,17 @@ TEST(doctor_rights)
 	 */
 	p->trial[TRIAL_SUBSCRIBE] = said("");
 	p->rights = said("getx xget ge setting");
-	EXPECT(1, "rights", ERROR, "user 'b\\x1bob' may not do all that locks want: NOPERM no eval",
-		"ACL SETUSER b\\x1bob" OWN);
+	p->trial[TRIAL_ACQUIRE] = reply_absent(REASON_NOPERM, "NOPERM ... to access a key");
+	settings.command = COMMAND_DOCTOR;
+	EXPECT(1, "rights", ERROR,
+		"user 'b\\x1bob' may not do all that locks need: NOPERM ... to access a key",
+		"ACL SETUSER b\\x1bob ~KEY" OWN);
 	p->trial[TRIAL_ACQUIRE] = said("");
 	p->trial[TRIAL_JOIN] = reply_absent(REASON_NOPERM, "cannot run \x1b");
 	EXPECT(1, "rights", WARNING,
-		"user 'b\\x1bob' may not do all that locks want: cannot run \\x1b", "");
+		"user 'b\\x1bob' may not do all that locks need: cannot run \\x1b",
+		"ACL SETUSER b\\x1bob +eval +get +set +pttl +pexpire +del +info +time +exists "
+		"+zadd +zrange +zrank +zscore +zrem +publish +pubsub|numsub +subscribe");
 	p->trial[TRIAL_JOIN] = said("");
 	p->rights = reply_absent(REASON_SERVER, "get");
 	EXPECT_SILENCE();
@@ -644,7 +668,7 @@ TEST(doctor_own_keys_of_other_tenants)
 		{NULL, "~KEY" OWN},
 		{"%s", "~KEY" OWN},
 		{"my %s", "~KEY" OWN},
-		{"a-format-that-is-much-too-long:%s", "~KEY" OWN},
+		{"a-format-that-is-much-too-long-to-be-of-use-in-a-line-of-text:%s", "~KEY" OWN},
 		/* The format makes redlock's own keys. */
 		{"redlock:reserved:{%s}", "~KEY" OWN},
 		{"app-%s", "~app-*" OWN_KEYS("app-*") OWN_OF_DOCTOR},

@@ -171,8 +171,8 @@ TEST(report_queue_refused)
 	lock.waiter.node = 1;
 	lock.waiter.trouble = reply_absent(REASON_NOPERM, "NOPERM no right to it");
 	CHECK_TEXT(report_no_queue(text, &lock, nodes(), &ONE_KEY("k")),
-		"cannot queue for 'k', polling instead: redis://b:6379 does not "
-		"permit this user to do it (NOPERM no right to it)");
+		"cannot queue for 'k', polling instead: redis://b:6379 denies "
+		"permission (NOPERM no right to it)");
 	lock.waiter.trouble = reply_absent(REASON_SERVER, "ERR unknown command 'HELLO'");
 	CHECK(strstr(report_no_queue(text, &lock, nodes(), &ONE_KEY("k")),
 		"(ERR unknown command 'HELLO')"));
@@ -314,7 +314,7 @@ TEST(report_pending_releases)
 	set_absent(&lock, 1, REASON_CLOSED, NULL);
 	CHECK_TEXT(report_unreleased(text, &lock, nodes(), &ONE_KEY("k"), 20 * USEC_SEC),
 		"'k' could not be released on 2 of 5 nodes and frees itself there within 20s: "
-		"redis://a:6379 does not permit this user to do it, redis://c:6379");
+		"redis://a:6379 denies permission, redis://c:6379");
 }
 
 TEST(report_every_reply_has_a_text)
@@ -354,7 +354,8 @@ TEST(report_every_reply_has_a_text)
 				reason == REASON_CLOSED || reason == REASON_SERVER ||
 				reason == REASON_GARBAGE || reason == REASON_COUNTER ||
 				reason == REASON_TLS || reason == REASON_UNTRUSTED ||
-				reason == REASON_CLIENT_CERTIFICATE || reason == REASON_NOAUTH ||
+				reason == REASON_CLIENT_CERTIFICATE ||
+				reason == REASON_WRONG_PASSWORD || reason == REASON_PROTECTED ||
 				reason == REASON_NO_PASSWORD || reason == REASON_NOPERM ||
 				reason == REASON_NO_DIGESTS;
 
@@ -708,6 +709,25 @@ TEST(report_several_keys)
 		"'a', 'b': cannot tell whether this token holds them: 0 of 1 node confirmed it"));
 }
 
+/* The settings of a command that locks 'job' on these nodes. */
+static const struct settings *asked(void)
+{
+	static struct settings s;
+
+	s = (struct settings){.command = COMMAND_RUN, .nodes = *nodes(), .keys = ONE_KEY("job")};
+	return &s;
+}
+
+/* The hint about a node; "": none. */
+static const char *remedy(const struct lock *lock, int node, const char **remark)
+{
+	const char *ignored;
+	const char *hint =
+		report_remedy(text, asked(), &lock->tally, NULL, node, remark ? remark : &ignored);
+
+	return hint ? hint : "";
+}
+
 TEST(report_quarantine)
 {
 	struct lock lock = fresh(3);
@@ -720,7 +740,7 @@ TEST(report_quarantine)
 	}
 	set_absent(&lock, 2, REASON_SKEWED, "ahead of");
 	lock.tally.ballot[2].reply.pttl = 40 * USEC_SEC;
-	CHECK(strstr(report_remedy(&lock.tally), "doctor --admit"));
+	CHECK(strstr(remedy(&lock, 0, NULL), "doctor --admit"));
 	/* The time is counted down. */
 	CHECK_TEXT(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 6 * USEC_SEC),
 		"no quorum for 'k': 0 of 3 nodes can be used, 2 needed: redis://a:6379 is in "
@@ -730,37 +750,63 @@ TEST(report_quarantine)
 		"for another 0ms"));
 	set_vote(&lock, 0, VOTE_YES);
 	set_vote(&lock, 1, VOTE_YES);
-	CHECK(report_remedy(&lock.tally) == NULL);
+	CHECK_TEXT(remedy(&lock, 0, NULL), "");
 }
 
 TEST(report_remedies)
 {
 	struct lock lock = fresh(3);
+	const char *remark;
 
-	CHECK(report_remedy(&lock.tally) == NULL);
+	CHECK_TEXT(remedy(&lock, 0, NULL), "");
 	set_absent(&lock, 0, REASON_CLOSED, NULL);
-	CHECK(report_remedy(&lock.tally) == NULL);
-	set_absent(&lock, 2, REASON_NOPERM, NULL);
-	CHECK(strstr(report_remedy(&lock.tally), "a right to the key is missing"));
-	set_absent(&lock, 0, REASON_COUNTER, NULL);
-	CHECK(strstr(report_remedy(&lock.tally), "a right to the key is missing"));
-	set_absent(&lock, 2, REASON_CLOSED, NULL);
-	CHECK(strstr(report_remedy(&lock.tally), "delete that key on the node"));
-	set_absent(&lock, 2, REASON_NOPERM, NULL);
-	set_absent(&lock, 1, REASON_UNTRUSTED, NULL);
-	CHECK(strstr(report_remedy(&lock.tally), "--cacert FILE"));
+	CHECK_TEXT(remedy(&lock, 0, &remark), "redis://a:6379: read the server's log");
+	CHECK(remark == NULL);
+	set_absent(&lock, 2, REASON_NOPERM, "NOPERM ... to run the 'pubsub|numsub' command");
+	CHECK_TEXT(remedy(&lock, 2, &remark),
+		"in redis-cli on redis://c:6379: ACL SETUSER default +pubsub|numsub");
+	CHECK(remark && strstr(remark, "ACL SAVE"));
+	set_absent(&lock, 0, REASON_COUNTER, "redlock:fence:{job}");
+	CHECK_TEXT(remedy(&lock, 0, &remark),
+		"in redis-cli on redis://a:6379: DEL redlock:fence:{job}");
+	CHECK(remark && strstr(remark, "--store"));
+	/* Equal fixes are printed once, with the names of their nodes. */
+	set_absent(&lock, 0, REASON_READONLY, NULL);
+	set_absent(&lock, 1, REASON_READONLY, NULL);
+	CHECK_TEXT(remedy(&lock, 0, NULL),
+		"in redis-cli on redis://a:6379, redis://b:6379: REPLICAOF NO ONE");
+	CHECK_TEXT(remedy(&lock, 1, NULL), "");
+	set_absent(&lock, 2, REASON_READONLY, NULL);
+	CHECK_TEXT(remedy(&lock, 0, NULL), "in redis-cli on each node: REPLICAOF NO ONE");
 	set_absent(&lock, 1, REASON_SPEAKS_TLS, NULL);
-	CHECK(strstr(report_remedy(&lock.tally), "rediss://"));
-	set_absent(&lock, 1, REASON_NO_PASSWORD, NULL);
-	CHECK(strstr(report_remedy(&lock.tally), "leave user and password out"));
-	set_absent(&lock, 1, REASON_NOAUTH, NULL);
-	CHECK(strstr(report_remedy(&lock.tally), "--password-file FILE"));
+	CHECK_TEXT(remedy(&lock, 1, NULL), "redis://b:6379: name it rediss://b:6379");
+	set_absent(&lock, 1, REASON_UNTRUSTED, "its certificate comes from an unknown authority");
+	CHECK(strstr(remedy(&lock, 1, NULL), "--cacert FILE"));
 	lock = fresh(3);
 	set_vote(&lock, 1, VOTE_YES);
 	lock.tally.ballot[1].reply.reason = REASON_NOPERM;
-	CHECK(report_remedy(&lock.tally) == NULL);
+	CHECK_TEXT(remedy(&lock, 1, NULL), "");
 	lock.tally.ballot[1].reply.vote = VOTE_ABSENT;
-	CHECK(strstr(report_remedy(&lock.tally), "a right to the key is missing"));
+	CHECK(strstr(remedy(&lock, 1, NULL), "ACL SETUSER default"));
+}
+
+TEST(report_remedy_names_user_and_source)
+{
+	struct lock lock = fresh(3);
+
+	for (int i = 0; i < 2; i++)
+		set_absent(&lock, i, REASON_WRONG_PASSWORD, "WRONGPASS");
+	CHECK(strstr(remedy(&lock, 0, NULL), "user 'u', which comes from the node's URL;"));
+	CHECK(strstr(remedy(&lock, 1, NULL), "user 'default', which comes from nowhere"));
+	set_absent(&lock, 1, REASON_NOPERM, "NOPERM ... to access a key");
+	CHECK_TEXT(remedy(&lock, 1, NULL),
+		"in redis-cli on redis://b:6379: ACL SETUSER default ~job ~{redlock}:node "
+		"~redlock:queue:{job}* ~redlock:reserved:{job} ~redlock:readers:{job} "
+		"~redlock:fence:{job} ~redlock:limit:{job}");
+	set_absent(&lock, 1, REASON_NOPERM, "NOPERM ... to access a channel");
+	CHECK(strstr(remedy(&lock, 1, NULL), "&redlock:wake:{job}:* &redlock:queue:{job}*"));
+	set_absent(&lock, 1, REASON_NOPERM, "ERR ... can't run this command or subcommand");
+	CHECK(strstr(remedy(&lock, 1, NULL), "default +eval +get +set"));
 }
 
 TEST(report_votes_without_restart_guard)
@@ -817,19 +863,6 @@ TEST(report_slots)
 		"'job#2' is no longer this token's"));
 	CHECK(strstr(
 		report_status(text, &lock.tally, nodes(), "job", 2, 0), "'job#2' is held by me"));
-}
-
-TEST(report_our_clock_may_be_wrong)
-{
-	struct lock lock = fresh(3);
-
-	lock.refusal = REFUSAL_NO_QUORUM;
-	set_absent(&lock, 0, REASON_SKEWED, "behind");
-	CHECK(!report_is_skewed(&lock.tally));
-	set_absent(&lock, 2, REASON_SKEWED, "behind");
-	CHECK(report_is_skewed(&lock.tally));
-	lock.tally.ballot[2].reply.reason = REASON_TIMEOUT;
-	CHECK(!report_is_skewed(&lock.tally));
 }
 
 /* A minority has a key of another client, and a node that could decide is missing. */

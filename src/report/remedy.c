@@ -1,0 +1,47 @@
+#include "report/report.h"
+
+#include "report/line.h"
+#include "report/problem.h"
+
+#include <string.h>
+
+/* Has the node a problem with a known fix? Not tally_in_trouble(): a node that voted may refuse the
+ * release. */
+static bool has_fix(char fix[FIX_MAX], const struct settings *s, const struct tally *t,
+	const struct server_info info[], int node)
+{
+	const struct reply *a = &t->ballot[node].reply;
+
+	fix[0] = '\0';
+	if (a->vote == VOTE_ABSENT)
+		problem_fix(fix, s, node, info && info[node].kind[0] ? &info[node] : NULL, a);
+	return fix[0] != '\0';
+}
+
+const char *report_remedy(char dst[REPORT_MAX], const struct settings *s, const struct tally *t,
+	const struct server_info info[], int node, const char **remark)
+{
+	struct line l = line_begin(dst);
+	char fix[FIX_MAX], other[FIX_MAX];
+	bool has_same[NODES_MAX] = {false};
+	int count = 0;
+
+	if (!has_fix(fix, s, t, info, node))
+		return NULL;
+	for (int i = 0; i < t->nodes; i++) {
+		has_same[i] = has_fix(other, s, t, info, i) && strcmp(other, fix) == 0;
+		if (has_same[i] && i < node)
+			return NULL;
+		count += has_same[i];
+	}
+	*remark = fix_remark(fix);
+	if (fix_is_command(fix))
+		line_add(&l, "in redis-cli on ");
+	if (count == t->nodes && fix_is_command(fix))
+		line_add(&l, "%s: ", count == 1 ? "the node" : "each node");
+	for (int i = 0, left = count; i < t->nodes && count < t->nodes; i++)
+		if (has_same[i])
+			line_add(&l, "%s%s", s->nodes.node[i].label, --left > 0 ? ", " : ": ");
+	line_add(&l, "%s", fix);
+	return dst;
+}

@@ -226,9 +226,10 @@ int cmd_break(struct settings *s)
 	} else if (count == 0 && tally_count(&query.tally, VOTE_FOREIGN) > 0 &&
 		   strcmp(state, "reserved") != 0) {
 		log_say(LOG_ERRORS, "nothing was removed: it is no lock");
-		log_hint(LOG_ERRORS,
-			"a lock of Redisson (hash) or Symfony (zset) expires, and has few names; "
-			"remove other data with 'redis-cli unlink KEY' on each node");
+		log_hint(LOG_ERRORS, "a lock of Redisson (hash) or Symfony (zset) expires, and has "
+				     "few names");
+		if (report_way_out(text, &query.tally, &s->keys))
+			log_hint(LOG_ERRORS, "%s", text);
 		status = print_result(&query, s, 0, "no-lock", STATUS_BUSY);
 	} else if (count == 0) {
 		log_say(LOG_ERRORS, "there is nothing to remove");

@@ -122,6 +122,29 @@ static void alarm_outage(struct client *c)
 		explain(c, LOG_ERRORS);
 }
 
+/* Does the message about the holder name nodes with problems? See report_refusal(). */
+static bool has_no_majority(const struct lock *lock)
+{
+	int holders;
+
+	(void)tally_holder(&lock->tally, &holders);
+	return holders < policy_quorum(&lock->policy);
+}
+
+/* Adds the hints about a holder, once: it never ends, or nodes with problems prevent a majority. */
+static void explain_busy(struct client *c, bool names_problems)
+{
+	const struct tally *t = &c->session.lock.tally;
+	char text[REPORT_MAX];
+	const char *hint = c->has_hinted_why ? NULL : report_way_out(text, t, &c->settings->keys);
+
+	if (hint)
+		log_hint(LOG_NORMAL, "%s", hint);
+	if (names_problems && !c->has_hinted_why)
+		configure_hint(c->settings, t, LOG_NORMAL);
+	c->has_hinted_why |= hint != NULL || names_problems;
+}
+
 /* On a terminal the message is updated in place; a hint is printed below a message that stays. */
 static void show_waiting(struct client *c)
 {
@@ -304,6 +327,7 @@ int client_refused(struct client *c)
 	report_refusal(text, lock, &s->nodes, &s->keys, clock_now());
 	if (lock->refusal == REFUSAL_BUSY) {
 		log_say(LOG_NORMAL, "%s", text);
+		explain_busy(c, has_no_majority(lock));
 		return (int)s->conflict_exit_code;
 	}
 	log_say(LOG_ERRORS, "%s", text);

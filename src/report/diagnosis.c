@@ -2,11 +2,13 @@
 
 #include "base/duration.h"
 #include "base/utf8.h"
+#include "cli/option.h"
 #include "report/own_keys.h"
 #include "report/problem.h"
 #include "report/rights.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -180,7 +182,7 @@ static void judge_room(struct diagnosis *d, int node, const struct node_facts *p
 	else if (is_nearly(info->memory - usec_max(info->memory_aside, 0), info->memory_max))
 		finding_add(d, node, SEVERITY_WARNING, "memory", problem_memory_fix(fix, info),
 			"uses %" PRId64 " of %" PRId64
-			" bytes of its memory: when it is full, no lock can be taken",
+			" bytes of its memory: when it is full, no lock can be acquired",
 			info->memory, info->memory_max);
 	if (clients_max == INFO_UNKNOWN && p->clients_max.vote == VOTE_YES)
 		clients_max = server_info_number(p->clients_max.text, p->clients_max.text_len);
@@ -373,7 +375,7 @@ static usec msec_of(const char *text)
 static void judge_guard(
 	struct diagnosis *d, int node, const struct settings *s, const struct node_facts *p)
 {
-	const char *fix = "wait; or, if it holds no locks: redlock doctor --admit";
+	const char *fix = "wait; or, if the nodes hold no locks: redlock doctor --admit";
 	const char *mark = p->marker.text, *id = p->info.run_id, *until, *all;
 	usec guard = guard_time(s), now = p->clock[0].node, left;
 	char text[DURATION_TEXT_MAX];
@@ -384,7 +386,7 @@ static void judge_guard(
 		return;
 	if (strncmp(mark, id, len) != 0 || mark[len] != ' ') {
 		finding_add(d, node, SEVERITY_NOTE, "not-admitted", fix,
-			"new or restarted: it will not vote for %s after its first question",
+			"new or restarted: it votes %s after its first question, automatically",
 			duration_format(text, guard));
 		return;
 	}
@@ -397,7 +399,7 @@ static void judge_guard(
 	/* A warning, not an error: the quarantine ends automatically. */
 	d->is_usable[node] = false;
 	finding_add(d, node, SEVERITY_WARNING, "quarantine", fix,
-		"in quarantine for another %s: it does not vote", duration_format(text, left));
+		"in quarantine: it votes again in %s, automatically", duration_format(text, left));
 }
 
 /* All rules that make no sense for a sentinel, or for a server that was judged before. */
@@ -445,7 +447,8 @@ static void judge_times(struct diagnosis *d, const struct settings *s)
 	duration_format(timeout, s->node_timeout);
 	if (s->ttl < 2 * s->node_timeout + drift || rest < 0)
 		finding_add(d, -1, SEVERITY_ERROR, "ttl", fix,
-			"a TTL of %s is too short for a node time-out of %s: no lock can be taken",
+			"a TTL of %s is too short for a node time-out of %s: no lock can be "
+			"acquired",
 			ttl, timeout);
 	else
 		finding_add(d, -1, SEVERITY_WARNING, "ttl", fix,
@@ -453,15 +456,30 @@ static void judge_times(struct diagnosis *d, const struct settings *s)
 			ttl, timeout);
 }
 
-static void judge_number(struct diagnosis *d, int nodes, int quorum)
+/* Nodes that granted the lock that was tried, and would vote. */
+static int count_votes(const struct diagnosis *d, const struct node_facts facts[], int nodes)
+{
+	int votes = 0;
+
+	for (int i = 0; i < nodes; i++)
+		votes += facts[i].trial[TRIAL_ACQUIRE].vote == VOTE_YES &&
+			 !finding_of(d, i, "quarantine");
+	return votes;
+}
+
+static void judge_number(
+	struct diagnosis *d, const struct node_facts facts[], int nodes, int quorum)
 {
 	if (d->usable < quorum)
 		finding_add(d, -1, SEVERITY_ERROR, "no-quorum", "",
-			"%d of %d nodes can be counted on, %d are needed: no lock can be had",
-			d->usable, nodes, quorum);
+			"%d of %d nodes can be counted on, %d are needed: %s", d->usable, nodes,
+			quorum,
+			count_votes(d, facts, nodes) >= quorum
+				? "locks can be acquired, but are not safe"
+				: "no lock can be acquired");
 	if (nodes == 1)
 		finding_add(d, -1, SEVERITY_NOTE, "single", "name three nodes",
-			"one node: while it is away, no lock can be had");
+			"one node: while it is away, no lock can be acquired");
 	else if (nodes % 2 == 0)
 		finding_add(d, -1, SEVERITY_WARNING, "even", "name one node more, or one less",
 			"%d nodes, an even number: locks survive the loss of %d, as with %d", nodes,
@@ -481,11 +499,15 @@ void diagnosis_judge(struct diagnosis *d, const struct settings *s, const struct
 	for (int i = 0; i < s->nodes.count; i++)
 		d->usable += d->is_usable[i];
 	judge_times(d, s);
+	if (option_source(s, offsetof(struct settings, nodes))->kind == SOURCE_NONE)
+		finding_add(d, -1, SEVERITY_WARNING, "default-nodes",
+			"name three or five independent servers with --nodes or REDLOCK_NODES",
+			"no nodes are named: " DEFAULT_NODES " is asked");
 	if (s->tls.insecure && node_list_find_tls(&s->nodes))
 		finding_add(d, -1, SEVERITY_WARNING, "insecure",
 			"leave --insecure out; --cacert names whom to trust",
 			"certificates are not looked at: whoever is in between can pass for a "
 			"node");
 	judge_certificate(d, -1, ours);
-	judge_number(d, s->nodes.count, policy_quorum(&policy));
+	judge_number(d, facts, s->nodes.count, policy_quorum(&policy));
 }

@@ -5,28 +5,37 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The node's finding with that id, or NULL. */
-static struct finding *find(struct diagnosis *d, int node, const char *id)
+/* The index of the node's finding with that id, or d->count. */
+static int find(const struct diagnosis *d, int node, const char *id)
 {
-	for (int i = 0; i < d->count; i++)
-		if (d->finding[i].node == node && strcmp(d->finding[i].id, id) == 0)
-			return &d->finding[i];
-	return NULL;
+	int i = 0;
+
+	while (i < d->count && (d->finding[i].node != node || strcmp(d->finding[i].id, id) != 0))
+		i++;
+	return i;
+}
+
+const struct finding *finding_of(const struct diagnosis *d, int node, const char *id)
+{
+	int i = find(d, node, id);
+
+	return i < d->count ? &d->finding[i] : NULL;
 }
 
 void finding_add(struct diagnosis *d, int node, enum severity severity, const char *id,
 	const char *fix, const char *fmt, ...)
 {
-	struct finding *f = find(d, node, id);
+	int i = find(d, node, id);
+	struct finding *f = &d->finding[i];
+	bool is_new = i == d->count;
 	va_list ap;
 
-	if (f && f->severity <= severity)
+	if (!is_new && f->severity <= severity)
 		return;
-	if (f)
+	assert(i < FINDINGS_MAX);
+	if (!is_new)
 		d->with[f->severity]--;
-	else
-		f = &d->finding[d->count++];
-	assert(d->count <= FINDINGS_MAX);
+	d->count += is_new;
 	*f = (struct finding){.node = node, .severity = severity, .id = id};
 	va_start(ap, fmt);
 	vsnprintf(f->message, sizeof(f->message), fmt, ap);

@@ -52,6 +52,9 @@ struct diagnosis {
 void finding_add(struct diagnosis *d, int node, enum severity severity, const char *id,
 	const char *fix, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 
+/* The node's finding with that id, or NULL. */
+const struct finding *finding_of(const struct diagnosis *d, int node, const char *id);
+
 /* Is the fix a command for redis-cli? Such a fix has no other words. */
 bool fix_is_command(const char *fix);
 

@@ -64,7 +64,7 @@ static const struct {
  * A fix that is a command for redis-cli begins with it and has nothing else. Words in braces stand
  * for:
  *
- *     {host} {address}  the node's host; where it listens: "a port 6379", or a path
+ *     {host}            the node's host, or the path of its socket
  *     {redis} {rediss}  the node's URL without TLS, and with TLS
  *     {user} {source}   the user that redlock logs in as, and where its password comes from
  *     {detail}          the detail of the reply
@@ -86,17 +86,16 @@ static const struct {
 		"correct the name '{host}', or give it an address in DNS or /etc/hosts ('getent "
 		"hosts {host}' shows it)"},
 	{REASON_CONNECT, "Connection refused",
-		"no server listens on {address}: start the server, or correct the address; "
-		"'bind' in redis.conf says where it listens"},
+		"no server listens there: start the server, or correct the address ('bind' and "
+		"'port' in redis.conf)"},
 	{REASON_CONNECT, "No such file",
-		"there is no socket {address}: start the server with 'unixsocket {address}', or "
+		"there is no socket {host}: start the server with 'unixsocket {host}', or "
 		"correct the path"},
 	{REASON_CONNECT, "Permission denied",
-		"this user needs write permission on the socket {address} and search permission "
-		"on its folder: 'unixsocketperm 777' in redis.conf, or chmod 777 {address}"},
+		"this user needs write permission on the socket {host} and search permission "
+		"on its folder: 'unixsocketperm 777' in redis.conf, or chmod 777 {host}"},
 	{REASON_CONNECT, NULL,
-		"start the server on {address}, or correct the address; check the network "
-		"between"},
+		"start the server, or correct the address; check the network between"},
 	{REASON_CLOSED, "as a TLS port does",
 		"if that port has TLS, name it {rediss}; else read the server's log"},
 	{REASON_CLOSED, NULL, "read the server's log"},
@@ -166,10 +165,10 @@ static const struct {
 	{REASON_SERVER, "DB index",
 		"name a database that the server has, or none: CONFIG GET databases"},
 	{REASON_GARBAGE, NULL,
-		"another program listens on {address}: name the port where a Redis server "
+		"another program listens there: name the port where a Redis server "
 		"listens"},
 	{REASON_TOO_LONG, NULL,
-		"another program listens on {address}: name the port where a Redis server "
+		"another program listens there: name the port where a Redis server "
 		"listens"},
 	{REASON_QUARANTINE, NULL,
 		"wait: the quarantine of a node that is new, restarted or flushed ends "
@@ -238,10 +237,6 @@ static void append_word(
 
 	if (is_word(name, len, "host"))
 		text_append(dst, size, used, "%s", node->host);
-	else if (is_word(name, len, "address") && node->kind == NODE_UNIX)
-		text_append(dst, size, used, "%s", node->host);
-	else if (is_word(name, len, "address"))
-		text_append(dst, size, used, "%s port %d", node->host, node->port);
 	else if (is_word(name, len, "redis"))
 		text_append(dst, size, used, "redis%s", rest);
 	else if (is_word(name, len, "rediss"))

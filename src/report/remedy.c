@@ -1,5 +1,7 @@
 #include "report/report.h"
 
+#include "base/utf8.h"
+#include "report/foreign.h"
 #include "report/line.h"
 #include "report/problem.h"
 
@@ -43,5 +45,29 @@ const char *report_remedy(char dst[REPORT_MAX], const struct settings *s, const 
 		if (has_same[i])
 			line_add(&l, "%s%s", s->nodes.node[i].label, --left > 0 ? ", " : ": ");
 	line_add(&l, "%s", fix);
+	return dst;
+}
+
+const char *report_way_out(char dst[REPORT_MAX], const struct tally *t, const struct key_list *keys)
+{
+	struct line l = line_begin(dst);
+	char shown[REQUEST_KEY_MAX + 1];
+	int nodes;
+	const struct reply holder = tally_holder(t, &nodes);
+	const char *key = keys->key[holder.key];
+
+	if (nodes == 0 || holder.is_reserved || holder.pttl != NEVER)
+		return NULL;
+	utf8_escape(shown, sizeof(shown), key, strlen(key));
+	if (strcmp(foreign_format(&holder), "structure") == 0)
+		line_add(&l,
+			"the key has other data, which are no lock: choose another key, or, if no "
+			"program needs the data, in redis-cli on each node: UNLINK %s",
+			shown);
+	else
+		line_add(&l,
+			"the key never expires: if no program holds the lock any more, 'redlock "
+			"break --force -k %s' removes it",
+			shown);
 	return dst;
 }

@@ -51,6 +51,11 @@ const char *report_refusal(char dst[REPORT_MAX], const struct lock *lock,
 const char *report_remedy(char dst[REPORT_MAX], const struct settings *s, const struct tally *t,
 	const struct server_info info[], int node, const char **remark);
 
+/* How to end a lock that never expires, or get rid of other data under the key; NULL: the holder
+ * has an end. */
+const char *report_way_out(
+	char dst[REPORT_MAX], const struct tally *t, const struct key_list *keys);
+
 /* Why the waiter polls instead of queueing. */
 const char *report_no_queue(char dst[REPORT_MAX], const struct lock *lock,
 	const struct node_list *nodes, const struct key_list *keys);

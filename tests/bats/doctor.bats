@@ -115,7 +115,7 @@ unix://$T/3.sock
   error: cannot be reached: *
     fix: *
 together
-  error: 1 of 3 nodes can be counted on, 2 are needed: no lock can be had
+  error: 1 of 3 nodes can be counted on, 2 are needed: locks can be acquired, but are not safe
 3 errors: 1 of 3 nodes can be counted on, 2 needed" '' doctor "${PATIENT[@]}"
 	# on a terminal, and through a pipe: no colours, no controls
 	[[ "$output" != *$'\e'* ]]
@@ -656,9 +656,9 @@ in_quarantine() {
 @test "a restarted node is reported; one in quarantine does not count; --admit" {
 	restart 1
 	finds 0 1 not-admitted note --strict
-	[ "$WORDS" = "new or restarted: it will not vote for 11m after its first question" ]
+	[ "$WORDS" = "new or restarted: it votes 11m after its first question, automatically" ]
 	finds 0 1 not-admitted note --max-ttl 1000s
-	[ "$WORDS" = "new or restarted: it will not vote for 18m after its first question" ]
+	[ "$WORDS" = "new or restarted: it votes 18m after its first question, automatically" ]
 	# a query does not begin the quarantine
 	[ "$(node 1 exists '{redlock}:node')" = 0 ]
 	node 1 set '{redlock}:node' 0123456789abcdef0123456789abcdef01234567 > "$T/set"
@@ -675,7 +675,7 @@ in_quarantine() {
 		WORDS=$(jq -r '.findings[0].words' <<< "$output")
 	}
 	quarantined 0 2
-	is_like "$WORDS" "in quarantine for another 1[01]m: it does not vote"
+	is_like "$WORDS" "in quarantine: it votes again in 1[01]m, automatically"
 	[ "$(node 1 get '{redlock}:node')" = "$mark" ]
 	in_quarantine 2 700000
 	quarantined 69 1

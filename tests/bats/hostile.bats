@@ -52,7 +52,7 @@ no_node() {
 	REDLOCK_NODES="unix://$T/a unix://$T/b unix://$T/1.sock" promptly run -n -k job -- echo never
 	echo "$output"
 	[ "$status" -eq 69 ]
-	is_like "$output" "redlock: no quorum for 'job': 1 of 3 nodes can be used, 2 needed: unix://$T/a $why; unix://$T/b $why"
+	is_like "$output" "redlock: no quorum for 'job': 1 of 3 nodes can be used, 2 needed: unix://$T/a $why; unix://$T/b $why@(|?hint: *)"
 	free_everywhere job
 	no_longer a
 	no_longer b

@@ -363,7 +363,7 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	run redlock run -n -k job --nodes "$(urls 'worker:wr0ng@' 3)" -- echo never
 	[ "$status" -eq 69 ]
 	echo "$output"
-	[[ "$output" == *"unix://$T/"[12]".sock?db=3 requires a password"* ]]
+	[[ "$output" == *"unix://$T/"[12]".sock?db=3 refuses the password (WRONGPASS"* ]]
 	[[ "$output" != *wr0ng* ]]
 	run redlock run -n -k job --nodes "$(urls '' 0)" -- echo never
 	[ "$status" -eq 69 ]
@@ -459,7 +459,7 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	unset REDLOCK_NODES
 	run redlock run -n -k job --nodes 127.0.0.1:1 -- echo never
 	[ "$status" -eq 69 ]
-	[[ "$output" == *"redis://127.0.0.1:1 cannot be reached (Connection refused)" ]]
+	[[ "$output" == *"redis://127.0.0.1:1 cannot be reached (Connection refused)"$'\n'"hint: "* ]]
 }
 
 @test "a node that is still handling the request when redlock has acquired, and released, keeps no key" {

@@ -1,5 +1,6 @@
 /* diagnosis: facts in, findings out. */
 #include "report/diagnosis.h"
+#include "cli/option.h"
 #include "proto/scripts.h"
 #include "report/own_keys.h"
 #include "report/problem.h"
@@ -8,6 +9,7 @@
 #include "unit/unit.h"
 
 #include <ctype.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,6 +192,9 @@ static void be_sound(int nodes)
 	struct err e;
 
 	settings_init(&settings, COMMAND_DOCTOR);
+	for (int i = 0; i < option_rows_count; i++)
+		if (option_rows[i].field == offsetof(struct settings, nodes))
+			settings.source[i].kind = SOURCE_LINE;
 	ours = (struct validity){0};
 	for (int i = 0; i < nodes; i++) {
 		const char name[] = {(char)('a' + i), '\0'};
@@ -375,8 +380,7 @@ TEST(doctor_out_of_reach)
 	be_sound(3);
 	facts[2].reached = reply_absent(REASON_CONNECT, NULL);
 	EXPECT(2, "unreachable", ERROR, "cannot be reached",
-		"start the server on c port 6379, or correct the address; check the network "
-		"between");
+		"start the server, or correct the address; check the network between");
 }
 
 TEST(doctor_writes_refused)
@@ -472,7 +476,7 @@ TEST(doctor_reads_info)
 			"CONFIG SET maxmemory-policy noeviction"},
 		{"maxmemory:0", "maxmemory:1000000", "memory", SEVERITY_WARNING,
 			"uses 940136 of 1000000 bytes of its memory: when it is full, no lock can "
-			"be taken",
+			"be acquired",
 			"CONFIG SET maxmemory 1880272"},
 		{"clients:1\r\n", "clients:9000\r\n", "max-clients", SEVERITY_WARNING,
 			"serves 9000 of at most 10000 clients: others will be turned away",
@@ -795,12 +799,31 @@ TEST(doctor_same_server)
 	for (int i = 1; i < 3; i++) {
 		snprintf(facts[i].info.group, INFO_TEXT_MAX, "x");
 		snprintf(facts[i].info.role, INFO_TEXT_MAX, "slave");
+		facts[i].trial[TRIAL_ACQUIRE] = reply_absent(REASON_READONLY, "READONLY");
 	}
 	judge();
 	CHECK_INT(diagnosis.usable, 1);
 	CHECK(found(-1, "no-quorum") != NULL);
 	CHECK_TEXT(message_of(-1, "no-quorum"),
-		"1 of 3 nodes can be counted on, 2 are needed: no lock can be had");
+		"1 of 3 nodes can be counted on, 2 are needed: no lock can be acquired");
+	/* Nodes that grant locks, and may forget them. */
+	be_sound(3);
+	for (int i = 0; i < 2; i++) {
+		facts[i].info.memory_max = 1 << 30;
+		snprintf(facts[i].info.policy, INFO_TEXT_MAX, "allkeys-lru");
+	}
+	judge();
+	CHECK_TEXT(message_of(-1, "no-quorum"),
+		"1 of 3 nodes can be counted on, 2 are needed: locks can be acquired, but are not "
+		"safe");
+}
+
+TEST(doctor_default_nodes)
+{
+	be_sound(3);
+	memset(settings.source, 0, sizeof(settings.source));
+	EXPECT(-1, "default-nodes", WARNING, "no nodes are named: redis://127.0.0.1:6379 is asked",
+		"name three or five independent servers with --nodes or REDLOCK_NODES");
 }
 
 /* With fewer than three nodes there is no restart guard. */
@@ -817,19 +840,19 @@ TEST(doctor_persistence)
 	CHECK(found(0, "persistence") && found(0, "persistence")->severity == SEVERITY_WARNING);
 	CHECK_TEXT(fix_of(0, "persistence"), "CONFIG SET appendfsync always");
 	facts[0].fsync = said("always");
-	EXPECT(-1, "single", NOTE, "one node: while it is away, no lock can be had",
+	EXPECT(-1, "single", NOTE, "one node: while it is away, no lock can be acquired",
 		"name three nodes");
 	facts[0].fsync = reply_absent(REASON_NOPERM, "NOPERM");
 	judge();
 	CHECK(!found(0, "persistence") && found(0, "config"));
 	be_sound(1);
 	settings.restart_guard = GUARD_ON;
-	EXPECT(-1, "single", NOTE, "one node: while it is away, no lock can be had",
+	EXPECT(-1, "single", NOTE, "one node: while it is away, no lock can be acquired",
 		"name three nodes");
 	be_sound(1);
 	facts[0].marker = said("");
 	change(0, "aof_enabled:0\r\n", "");
-	EXPECT(-1, "single", NOTE, "one node: while it is away, no lock can be had",
+	EXPECT(-1, "single", NOTE, "one node: while it is away, no lock can be acquired",
 		"name three nodes");
 }
 
@@ -962,7 +985,7 @@ TEST(doctor_restart_guard)
 		CHECK_INT(diagnosis.with[SEVERITY_WARNING], 1);
 		/* The node is not usable until the quarantine ends. */
 		CHECK_INT(diagnosis.usable, 2);
-		snprintf(words, sizeof(words), "in quarantine for another %s: it does not vote",
+		snprintf(words, sizeof(words), "in quarantine: it votes again in %s, automatically",
 			cases[i].left);
 		CHECK_TEXT(message_of(0, "quarantine"), words);
 		settings.restart_guard = GUARD_OFF;
@@ -984,8 +1007,8 @@ TEST(doctor_restart_guard)
 	for (size_t i = 0; i < COUNT_OF(marks); i++) {
 		facts[0].marker = said(marks[i]);
 		EXPECT(0, "not-admitted", NOTE,
-			"new or restarted: it will not vote for 33s after its first question",
-			"wait; or, if it holds no locks: redlock doctor --admit");
+			"new or restarted: it votes 33s after its first question, automatically",
+			"wait; or, if the nodes hold no locks: redlock doctor --admit");
 	}
 	change(0, "role:master", "role:other");
 	EXPECT_SILENCE();
@@ -1105,18 +1128,18 @@ TEST(doctor_ttl)
 		"--ttl 60s");
 	settings.node_timeout = 14 * USEC_SEC;
 	EXPECT(-1, "ttl", ERROR,
-		"a TTL of 30s is too short for a node time-out of 14s: no lock can be taken",
+		"a TTL of 30s is too short for a node time-out of 14s: no lock can be acquired",
 		"--ttl 280s");
 	settings.node_timeout = 20 * USEC_SEC;
 	EXPECT(-1, "ttl", ERROR,
-		"a TTL of 30s is too short for a node time-out of 20s: no lock can be taken",
+		"a TTL of 30s is too short for a node time-out of 20s: no lock can be acquired",
 		"--ttl 400s");
 	be_sound(3);
 	settings.ttl = 5 * MS;
 	settings.node_timeout = 5 * MS / 10;
 	facts[0].pings = facts[1].pings = facts[2].pings = 0;
 	EXPECT(-1, "ttl", ERROR,
-		"a TTL of 5ms is too short for a node time-out of 0ms: no lock can be taken",
+		"a TTL of 5ms is too short for a node time-out of 0ms: no lock can be acquired",
 		"--ttl 10s");
 }
 

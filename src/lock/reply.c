@@ -25,8 +25,10 @@ static bool is_permanent(enum reason reason)
 	case REASON_UNTRUSTED:
 	case REASON_CLIENT_CERTIFICATE:
 	case REASON_NOAUTH:
+	case REASON_WRONG_PASSWORD:
 	case REASON_NO_PASSWORD:
 	case REASON_NOPERM:
+	case REASON_PROTECTED:
 	case REASON_GARBAGE:
 	case REASON_TOO_LONG:
 		return true;

@@ -56,6 +56,8 @@ static const struct {
 	[REASON_QUARANTINE] = {"not-redis", false, false},
 	[REASON_SKEWED] = {"not-redis", false, false},
 	[REASON_COUNTER] = {"counter", false, true},
+	[REASON_NO_SCRIPT] = {"not-redis", false, false},
+	[REASON_NO_DIGESTS] = {"not-redis", false, false},
 	[REASON_TOO_LONG] = {"not-redis", true, false},
 };
 

@@ -595,7 +595,8 @@ TEST(doctor_rights)
 	p->trial[TRIAL_ACQUIRE] = reply_absent(REASON_NOPERM, "NOPERM cannot run it");
 	p->rights = reply_absent(REASON_NOPERM, "NOPERM no permissions to run the 'eval' ...");
 	EXPECT(1, "rights", ERROR,
-		"user 'b\\x1bob' may not use eval; without it, doctor cannot try evalsha, get, set, pttl, "
+		"user 'b\\x1bob' may not use eval; without it, doctor cannot try evalsha, get, "
+		"set, pttl, "
 		"pexpire, del, info, time, exists, zadd, zrange, zrank, zscore, zrem, publish, "
 		"pubsub, subscribe, client|tracking, client|caching, zrangebyscore, "
 		"zremrangebyscore, type, hscan, zscan, scan, getrange",
@@ -655,7 +656,8 @@ TEST(doctor_rights)
 	p->trial[TRIAL_JOIN] = reply_absent(REASON_NOPERM, "cannot run \x1b");
 	EXPECT(1, "rights", WARNING,
 		"user 'b\\x1bob' may not do all that locks need: cannot run \\x1b",
-		"ACL SETUSER b\\x1bob +eval +get +set +pttl +pexpire +del +info +time +exists "
+		"ACL SETUSER b\\x1bob +eval +evalsha +get +set +pttl +pexpire +del +info +time "
+		"+exists "
 		"+zadd +zrange +zrank +zscore +zrem +publish +pubsub|numsub +subscribe");
 	p->trial[TRIAL_JOIN] = said("");
 	p->rights = reply_absent(REASON_SERVER, "get");

@@ -806,7 +806,7 @@ TEST(report_remedy_names_user_and_source)
 	set_absent(&lock, 1, REASON_NOPERM, "NOPERM ... to access a channel");
 	CHECK(strstr(remedy(&lock, 1, NULL), "&redlock:wake:{job}:* &redlock:queue:{job}*"));
 	set_absent(&lock, 1, REASON_NOPERM, "ERR ... can't run this command or subcommand");
-	CHECK(strstr(remedy(&lock, 1, NULL), "default +eval +get +set"));
+	CHECK(strstr(remedy(&lock, 1, NULL), "default +eval +evalsha +get +set"));
 }
 
 TEST(report_votes_without_restart_guard)

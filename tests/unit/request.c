@@ -7,6 +7,7 @@
 #include "unit/unit.h"
 
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -572,14 +573,21 @@ TEST(answer_errors)
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		struct resp r = {.count = 0};
 		struct reply a;
+		char shown[100];
 
+		/* The arguments that the server repeats are cut. */
+		snprintf(shown, sizeof(shown), "%.*s",
+			(int)(strstr(cases[i].text, ", with args")
+					? strstr(cases[i].text, ", with args") - cases[i].text
+					: (ptrdiff_t)strlen(cases[i].text)),
+			cases[i].text);
 		add_text(&r, RESP_ERROR, cases[i].text);
 		a = reply_read(OP_ACQUIRE, &r);
 		CHECK_INT(a.vote, VOTE_ABSENT);
 		unit_check(a.reason == cases[i].reason, __FILE__, __LINE__, "'%s' is %d, not %d",
 			cases[i].text, (int)a.reason, (int)cases[i].reason);
-		CHECK_TEXT(a.text, cases[i].text);
-		CHECK_INT(a.text_len, strlen(cases[i].text));
+		CHECK_TEXT(a.text, shown);
+		CHECK_INT(a.text_len, strlen(shown));
 		CHECK_TEXT(a.run_id, "");
 	}
 }

@@ -144,6 +144,17 @@ runs() {
 	diff <(printf '%s\n' config profile) <(comm -13 "$T/settings" "$T/shown")
 }
 
+@test "each option that a page names is an option" {
+	for page in "$PAGES"/*; do as_shown "${page##*/}"; done | grep -oE 'Fl -[a-z-]+( , -[a-z-]+)*' | grep -oE -- '-[a-z-]+' |
+		sort -u > "$T/named"
+	[ "$(wc -l < "$T/named")" -ge 50 ]
+	while read -r name; do
+		[ "$name" = -all ] || redlock help "-$name" > "$T/text" || echo "no option: -$name"
+	done < "$T/named" > "$T/unknown"
+	cat "$T/unknown"
+	[ ! -s "$T/unknown" ]
+}
+
 @test "each option has one entry, with all its subcommands" {
 	as_shown redlock.1 | sed -n '/^\.\\" BEGIN GENERATED man-options/,/END GENERATED/p' > "$T/options"
 	sed -nE 's/^\.It (Fl . , )?Fl (-[a-z-]+).*/\2/p' "$T/options" | sort > "$T/entries"

@@ -162,7 +162,9 @@ INTEROP := $(if $(shell command -v npm),tests/interop/npm.bats) \
 	$(if $(wildcard /usr/share/perl5/Redis.pm),tests/interop/perl.bats) \
 	$(if $(wildcard /usr/share/rubygems-integration/all/gems/redis-[0-9]*),tests/interop/ruby.bats)
 LEFT_OUT = $(filter-out $(INTEROP),$(INTEROP_ALL))
-SUITE = lint unit fuzz sim $(BATS_FILES) $(FAULTS) $(INTEROP)
+# Conversations with programs of the same kind: flock, timeout and so on.
+PEERS = $(sort $(wildcard tests/peers/*.bats))
+SUITE = lint unit fuzz sim $(BATS_FILES) $(PEERS) $(FAULTS) $(INTEROP)
 # Parts that take long: `check` leaves them to `check-rest`.
 LONG = $(addprefix tests/bats/,auth.bats forgotten.bats guard.bats hold.bats install.bats life.bats storm.bats torture.bats) $(FAULTS) $(INTEROP)
 # The installation test builds its own program.

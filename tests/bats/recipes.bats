@@ -432,6 +432,161 @@ file_has_times() { [ "$(grep -cF -- "$2" "$1")" -eq "$3" ]; }
 	others_let_go
 }
 
+# cancel SYSTEM PID: as the CI system cancels the step whose shell is PID: docs/recipes.md, "CI". Returns the signals that
+# were needed, in $NEEDED. The seconds are those of the systems: redlock must be done within them.
+cancel() {
+	local rest="$2 $(pgrep -P "$2" | tr '\n' ' ')"
+	NEEDED=
+	case $1 in
+	github) lasts 7.5 INT "$2" && lasts 2.5 TERM "$2" && lasts 10 KILL $rest || true ;;
+	gitlab) lasts 10 TERM "$2" && lasts 10 KILL $rest || true ;;
+	jenkins) lasts 40 TERM "$2" || true ;; # not the command: redlock's own signal is what is tested
+	esac
+}
+# lasts SECONDS SIGNAL PID...: signals; true if the first process is still there after these seconds.
+lasts() {
+	local end=$(($(date +%s%3N) + $(printf '%.0f' "$1e3")))
+	NEEDED+="${NEEDED:+ }$2"
+	kill -"$2" "${@:3}" 2> "$T/kill" || true
+	until is_gone "$3"; do
+		[ "$(date +%s%3N)" -lt $end ] || return 0
+		sleep 0.05
+	done
+	return 1
+}
+
+# step FILE: runs it as a CI system runs a step, in the background; INT is not ignored.
+step() {
+	env --default-signal=INT,QUIT bash --noprofile --norc -e "$1" > "$T/out" 2>&1 3>&- &
+	BG=$!
+	also_end "$BG"
+}
+
+@test "a job that can be cancelled: it cleans up, and the lock is free before the CI system sends SIGKILL" {
+	recipe "### A job that can be cancelled" > job
+	for system in github gitlab jenkins; do
+		# a script that cleans up
+		printf '%s\n' '#!/bin/bash' 'trap "sleep 1; echo cleaned >> $T/done; exit 1" INT TERM' 'echo began >> $T/done' \
+			'while :; do sleep 0.05; done' > deploy.sh
+		chmod +x deploy.sh
+		: > "$T/done"
+		step job
+		eventually file_has "$T/done" began
+		cancel $system "$BG"
+		ended_with 1
+		was_done began cleaned
+		held_on deploy 0
+		[[ $NEEDED == INT || $NEEDED == TERM ]]
+		# a script that waits for a program, which cleans up
+		printf '%s\n' '#!/bin/bash' 'trap "echo script ends >> $T/done; exit 1" INT TERM' './program' 'echo never >> $T/done' > deploy.sh
+		printf '%s\n' '#!/bin/bash' 'trap "echo program ends >> $T/done; exit 1" INT TERM' 'echo began >> $T/done' \
+			'while :; do sleep 0.05; done' > program
+		chmod +x program
+		: > "$T/done"
+		step job
+		eventually file_has "$T/done" began
+		cancel $system "$BG"
+		ended_with 1
+		was_done began "program ends" "script ends"
+		held_on deploy 0
+		[[ $NEEDED == INT || $NEEDED == TERM ]]
+	done
+}
+
+@test "a job that can be cancelled: one that ignores it is gone, and the lock free, before the CI system sends SIGKILL" {
+	recipe "### A job that can be cancelled" > job
+	printf '%s\n' '#!/bin/bash' 'trap "" INT TERM' 'echo began >> $T/done' 'while :; do sleep 0.05; done' > deploy.sh
+	chmod +x deploy.sh
+	step job
+	eventually file_has "$T/done" began
+	cancel github "$BG"
+	ended_with 137
+	[[ $NEEDED != *KILL* ]]
+	file_has "$T/out" "the command did not end in time and was killed"
+	held_on deploy 0
+}
+
+@test "the newest deploy wins: the one before is ended first, and has 79" {
+	recipe "### The newest deploy wins" > job
+	stub deploy.sh deploy
+	touch "$T/stop.deploy.sh"
+	start "$T/first" sh -c "exec $(cat job)"
+	first=$BG
+	eventually file_has "$T/done" "deploy.sh held"
+	start "$T/second" sh -c "exec $(cat job)"
+	eventually file_has_times "$T/done" "deploy.sh held" 2
+	second=$BG
+	BG=$first
+	ended_with 79
+	rm "$T/stop.deploy.sh"
+	BG=$second
+	ended_with 0
+	was_done "deploy.sh held" "deploy.sh held" "deploy.sh done"
+}
+
+@test "a crashed job: status shows its lock, and break --force ends it" {
+	recipe "### A crashed job" > lines
+	redlock acquire -k deploy --ttl 10m --owner "runner 7" > "$T/token"
+	run -0 sh -e lines
+	[[ "$output" == *"runner 7"* ]]
+	held_on deploy 0
+}
+
+@test "a part of a script: the lock is held for that part only" {
+	recipe "### A part of a script" > script
+	chmod +x script
+	stub build.sh db
+	for name in dump prune vacuum report; do stub $name.sh db; done
+	run -0 ./script
+	[ "$(head -n 8 "$T/done")" = "build.sh free
+build.sh done
+dump.sh held
+dump.sh done
+prune.sh held
+prune.sh done
+vacuum.sh held
+vacuum.sh done" ]
+	free_everywhere db
+	# busy for too long: no part of it is done
+	: > "$T/done"
+	others_hold db
+	sed -i 's/-w 5m/-w 200ms/' script
+	run -75 ./script
+	was_done "build.sh free" "build.sh done" || was_done "build.sh held" "build.sh done"
+	others_let_go
+}
+
+@test "a Python program: the lock is held for the block, however the program ends" {
+	recipe "### A Python program" > program.py
+	stub dump.sh db
+	run -0 python3 program.py
+	[ "$output" = "" ]
+	was_done "dump.sh held" "dump.sh done"
+	held_on db 0
+	# the block fails
+	: > "$T/done"
+	echo 'exit 7' >> dump.sh
+	run -1 python3 program.py
+	[[ "$output" == *"returned non-zero exit status 7"* ]]
+	held_on db 0
+	# killed
+	stub dump.sh db
+	: > "$T/done"
+	touch "$T/stop.dump.sh"
+	start "$T/out" python3 program.py
+	eventually file_has "$T/done" dump.sh
+	kill -KILL "$BG"
+	run -0 redlock run -w 15s -k db -- true
+	rm "$T/stop.dump.sh"
+	# busy
+	others_hold db
+	sed -i 's/wait="5m"/wait="200ms"/' program.py
+	: > "$T/done"
+	run -1 python3 program.py
+	[[ "$output" == *"returned non-zero exit status 75"* ]]
+	others_let_go
+}
+
 @test "Ansible and Terraform: the whole run is under the lock" {
 	recipe "### Ansible and Terraform" > lines
 	[ "$(wc -l < lines)" -eq 2 ]

@@ -40,6 +40,16 @@ static void default_owner(char owner[OWNER_MAX], long pid, char *const argv[])
 	settings_owner(owner, OWNER_MAX, user, host, pid, argv);
 }
 
+/* Runs within a slot of the same semaphore, each of which waits for one more slot, can wait for
+ * each other without an end. */
+static bool is_within_slot(const struct settings *s)
+{
+	const char *key = getenv("REDLOCK_KEY"), *held = getenv("REDLOCK_HELD");
+
+	return s->limit > 1 && key && strcmp(key, s->names) == 0 && getenv("REDLOCK_SLOT") &&
+	       held && *held;
+}
+
 int client_open(
 	struct client *c, const struct settings *s, long pid, char *const argv[], struct err *e)
 {
@@ -53,6 +63,7 @@ int client_open(
 	c->outer = outer ? strdup(outer) : "";
 	if (!c->outer)
 		return err_set(e, ERR_SYSTEM, "out of memory");
+	c->is_within_slot = is_within_slot(s);
 	report_keys(c->name, &s->keys);
 	if (s->owner)
 		snprintf(owner, sizeof(owner), "%s", s->owner);
@@ -145,6 +156,19 @@ static void explain_busy(struct client *c, bool names_problems)
 	c->has_hinted_why |= hint != NULL || names_problems;
 }
 
+static void warn_own_slot(struct client *c)
+{
+	char keys[REPORT_MAX];
+
+	if (!c->is_within_slot || c->has_warned_own_slot || c->settings->wait == 0)
+		return;
+	c->has_warned_own_slot = true;
+	log_say(LOG_NORMAL, "waiting for a second slot of %s: this command runs under one already",
+		report_keys(keys, &c->settings->keys));
+	log_hint(LOG_NORMAL, "commands that keep one slot and wait for another can wait for each "
+			     "other: take one slot only, or give --no-wait or --wait");
+}
+
 /* On a terminal the message is updated in place; a hint is printed below a message that stays. */
 static void show_waiting(struct client *c)
 {
@@ -216,6 +240,8 @@ int client_step(struct client *c)
 			report_no_queue(text, lock, &c->settings->nodes, &c->settings->keys));
 		c->has_warned_not_queued = true;
 	}
+	if (lock_is_pausing(lock) && lock->refusal == REFUSAL_BUSY)
+		warn_own_slot(c);
 	report_lock(c->name, lock_slot(lock), &c->settings->keys);
 	if (lock_state(lock) == LOCK_HELD &&
 		report_unguarded(text, &lock->tally, &c->settings->nodes)[0])

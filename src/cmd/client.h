@@ -33,6 +33,7 @@ struct client {
 	const struct settings *settings;
 	char name[REPORT_MAX]; /* the lock's keys, for messages */
 	const char *outer; /* the ids of the enclosing locks, from REDLOCK_HELD */
+	bool is_within_slot; /* the environment has another slot of this semaphore */
 	struct session session;
 	struct signals signals;
 	usec began;
@@ -41,7 +42,7 @@ struct client {
 
 	/* Valid while waiting. */
 	usec message_at, message_interval;
-	bool is_live, has_warned_not_queued, has_hinted_why, has_alarmed;
+	bool is_live, has_warned_not_queued, has_warned_own_slot, has_hinted_why, has_alarmed;
 };
 
 /* pid and argv describe the holder in the key's value, unless s->owner is set. Returns -1 with *e;

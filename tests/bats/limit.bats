@@ -467,6 +467,21 @@ hint: slots of the key are held: 'redlock status --limit 3' shows them" break -y
 	[ "$output" = . ]
 }
 
+@test "a nested run that waits for a second slot of its own semaphore is warned at once" {
+	export PATH=$REDLOCK_BUILD:$PATH
+	in_background "$T/out" run -k job -L 2 -- redlock run -k job -L 2 -- redlock run -k job -L 2 -- true
+	eventually file_has "$T/out" "^redlock: waiting for a second slot of 'job': this command runs under one already$"
+	file_has "$T/out" "^hint: commands that keep one slot and wait for another can wait for each other: "
+	kill -TERM "$BG"
+	ended_with 143
+	[ "$(grep -c 'second slot' "$T/out")" = 1 ]
+	# not of another semaphore, and not by a run that need not wait
+	run -75 --separate-stderr redlock run -k job -L 2 -- redlock run -k job -L 2 -- redlock run -n -k job -L 2 -- true
+	is_like "$stderr" "redlock: 'job' is busy: *"
+	run -0 --separate-stderr redlock run -k job -L 2 -- redlock run -k other -L 2 -- true
+	[ -z "$stderr" ]
+}
+
 @test "combinations that are refused" {
 	says 64 '' "redlock: --limit goes with one key*" run -k a -k b -L 2 -- true
 	says 64 '' "redlock: -L '0' is not a number from 1 to 1000*" run -k a -L 0 -- true

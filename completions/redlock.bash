@@ -76,6 +76,7 @@ _redlock_option 'run hold config' '' signal 'SIG' 'first signal to the command a
 _redlock_option 'run hold config' '' kill-after 'D' 'send SIGKILL if the command still runs D after TERM, INT or QUIT; after a loss or --max-run SIGKILL always follows, by default after a tenth of the TTL, at most 10s'
 _redlock_option 'run hold config' '' max-run 'D' 'terminate COMMAND after D; the wait for the lock does not count; exit status 124'
 _redlock_option 'run config' '' min-hold 'D' 'hold the lock for at least D, even if COMMAND exits sooner'
+_redlock_option 'run config' '' once-per 'D' 'run COMMAND at most once per D on all hosts, for cron: implies -n, -E 0 and --min-hold D'
 _redlock_option 'run config' '' reentrant '' 'if an enclosing redlock already holds KEY, just run COMMAND'
 _redlock_option 'run config' '' wait-descendants '' 'wait for all processes that COMMAND started before releasing the lock'
 _redlock_option 'run hold config' '' on-event 'STRING' 'run STRING with /bin/sh -c when the lock is acquired, busy, lost or released, or has no quorum; REDLOCK_EVENT names the event'

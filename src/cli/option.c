@@ -131,6 +131,11 @@ const struct option_row option_rows[] = {
 	{RUN | CONFIG, GROUP_RUN, 0, "min-hold", NULL, OPTION_DURATION, FIELD(min_hold),
 		RUN | CONFIG, "D", "hold the lock for at least D, even if COMMAND exits sooner",
 		"none"},
+	{RUN | CONFIG, GROUP_RUN, 0, "once-per", NULL, OPTION_DURATION, FIELD(once_per),
+		RUN | CONFIG, "D",
+		"run COMMAND at most once per D on all hosts, for cron: implies -n, -E 0 and "
+		"--min-hold D",
+		NULL},
 	{RUN | CONFIG, GROUP_RUN, 0, "reentrant", NULL, OPTION_COUNT, FIELD(reentrant),
 		RUN | CONFIG, NULL, "if an enclosing redlock already holds KEY, just run COMMAND",
 		NULL},

@@ -505,6 +505,45 @@ static int check_names(struct settings *s, struct err *e)
 
 #define FIELD(name) offsetof(struct settings, name)
 
+static bool is_stronger(const struct settings *s, size_t field, size_t than)
+{
+	return option_source(s, field)->kind > option_source(s, than)->kind;
+}
+
+/*
+ * --once-per implies other options, unless these come from a source that is as strong. As long as
+ * the lock may last anyway, it is left to expire. Longer than that, all nodes would have to be in
+ * quarantine for as long after a restart: then a record says when the command was run (cmd/done.h).
+ */
+static int imply_once_per(struct settings *s, struct err *e)
+{
+	const char *other = s->limit > 0        ? "--limit"
+			    : s->shared         ? "--shared"
+			    : s->takeover       ? "--takeover"
+			    : s->reentrant      ? "--reentrant"
+			    : s->min_hold > 0   ? "--min-hold"
+			    : s->keys.count > 1 ? "several keys"
+						: NULL;
+
+	if (option_source(s, FIELD(once_per))->kind == SOURCE_NONE || s->command != COMMAND_RUN)
+		return 0;
+	if (s->once_per == 0)
+		return err_set(e, ERR_USAGE, "--once-per must be longer than 0");
+	if (other) {
+		err_set(e, ERR_USAGE, "--once-per does not go with %s", other);
+		return see_help(s, e);
+	}
+	if (is_stronger(s, FIELD(once_per), FIELD(wait)))
+		s->wait = 0;
+	if (is_stronger(s, FIELD(once_per), FIELD(conflict_exit_code)))
+		s->conflict_exit_code = 0;
+	if (s->once_per > usec_max(s->ttl, s->max_ttl))
+		return 0;
+	s->min_hold = s->once_per;
+	s->once_per = 0;
+	return 0;
+}
+
 int settings_choose_password(struct settings *s, struct err *e)
 {
 	enum source_kind file = option_source(s, FIELD(password_file))->kind;
@@ -577,7 +616,7 @@ int settings_finish(struct settings *s, struct err *e)
 {
 	int rc;
 
-	if (format_keys(s, e) < 0 || check_names(s, e) < 0)
+	if (format_keys(s, e) < 0 || check_names(s, e) < 0 || imply_once_per(s, e) < 0)
 		return -1;
 	if (s->owner && !*s->owner)
 		s->owner = NULL;

@@ -12,6 +12,7 @@
 #include "cmd/commands.h"
 #include "cmd/configure.h"
 #include "cmd/confirm.h"
+#include "cmd/done.h"
 #include "cmd/print.h"
 #include "cmd/revoke.h"
 #include "report/report.h"
@@ -194,6 +195,22 @@ static int confirm_and_break(struct query *query, const struct settings *s, stru
 				   : print_result(query, s, 0, "not-confirmed", status);
 }
 
+/* Removes the record of --once-per. */
+static int remove_record(struct query *query, const struct settings *s)
+{
+	int removed = done_remove(query, s->key);
+	const struct tally *t = &query->tally;
+
+	for (int i = 0; i < s->nodes.count && s->format != FORMAT_JSON; i++)
+		print_line("%s: %s", s->nodes.node[i].label,
+			t->ballot[i].vote == VOTE_YES ? "removed"
+						      : reason_words(t->ballot[i].reply.reason));
+	if (removed == s->nodes.count)
+		return print_result(query, s, removed, "removed", STATUS_OK);
+	configure_hint(s, t, LOG_ERRORS);
+	return print_result(query, s, removed, "incomplete", STATUS_NO_QUORUM);
+}
+
 int cmd_break(struct settings *s)
 {
 	static struct query query;
@@ -201,6 +218,7 @@ int cmd_break(struct settings *s)
 	const struct policy policy = settings_policy(s);
 	const char *state;
 	char text[REPORT_MAX];
+	struct done done = {.left = 0};
 	struct err e;
 	int status, count;
 
@@ -208,6 +226,8 @@ int cmd_break(struct settings *s)
 		log_err(&e);
 		return status_of(e.kind);
 	}
+	if (s->limit <= 1)
+		(void)done_find(&done, &query, s->key);
 	revoke_look(&query, s, &s->keys, false);
 	status = print_duplicate(&query.tally, &s->nodes);
 	if (status != STATUS_OK) {
@@ -217,6 +237,8 @@ int cmd_break(struct settings *s)
 	log_say(LOG_ERRORS, "%s",
 		report_status(text, &query.tally, &s->nodes, s->key,
 			s->limit > 1 ? (int)s->slot : 0, clock_wall() / USEC_SEC));
+	if (done.left > 0)
+		done_log(&done, s->key, LOG_ERRORS);
 	state = report_state(&query.tally);
 	count = revoke_plan(&revocation, &query, s, &s->keys, s->force > 0);
 	if (strcmp(state, "unknown") == 0) {
@@ -231,6 +253,10 @@ int cmd_break(struct settings *s)
 		if (report_way_out(text, &query.tally, &s->keys))
 			log_hint(LOG_ERRORS, "%s", text);
 		status = print_result(&query, s, 0, "no-lock", STATUS_BUSY);
+	} else if (count == 0 && done.left > 0) {
+		status = confirm(s, "remove the record? The command may run again.", "removed");
+		status = status == STATUS_OK ? remove_record(&query, s)
+					     : print_result(&query, s, 0, "not-confirmed", status);
 	} else if (count == 0) {
 		log_say(LOG_ERRORS, "there is nothing to remove");
 		if (s->limit <= 1 && tally_limit(&query.tally) > 0)
@@ -240,6 +266,8 @@ int cmd_break(struct settings *s)
 		status = print_result(&query, s, 0, state, STATUS_OK);
 	} else {
 		status = confirm_and_break(&query, s, &revocation);
+		if (status == STATUS_OK && done.left > 0)
+			(void)done_remove(&query, s->key);
 	}
 	query_close(&query);
 	return status;

@@ -17,11 +17,13 @@
 #include "cmd/client.h"
 #include "cmd/commands.h"
 #include "cmd/configure.h"
+#include "cmd/done.h"
 #include "cmd/record.h"
 #include "cmd/revoke.h"
 #include "cmd/supervise.h"
 #include "io/alarm.h"
 #include "io/extender.h"
+#include "io/query.h"
 #include "io/supervisor.h"
 #include "report/report.h"
 
@@ -53,8 +55,11 @@ struct run {
 	bool has_logged_loss;
 	bool lost;
 	int die_of; /* the signal by which redlock ends; 0: none */
+	bool has_query; /* `query` is open */
 	struct run_summary summary; /* its outcome is NULL while the command's own status decides */
 };
+
+static struct query query; /* for --once-per; too large for the stack */
 
 /* ---- before the command ---- */
 
@@ -387,10 +392,71 @@ static int outcome(struct run *r)
 	return -1;
 }
 
+/* Looks for the record of --once-per, over a query of its own, which stays open if the record is
+ * needed. Without the query, the lock alone decides. */
+static bool find_done(struct run *r, struct done *d)
+{
+	const struct settings *s = r->client.settings;
+	const struct policy policy = settings_policy(s);
+	struct err e;
+
+	if (s->once_per == 0)
+		return false;
+	r->has_query = query_open(&query, &policy, &s->nodes, &e) == 0;
+	if (r->has_query)
+		return done_find(d, &query, s->keys.key[0]);
+	log_err(&e);
+	return false;
+}
+
+/* The command was run already, within the time of --once-per. */
+static int already_done(struct run *r, const struct done *d)
+{
+	done_log(d, r->client.settings->keys.key[0], LOG_NORMAL);
+	r->summary.outcome = "busy";
+	release(r, 0);
+	query_close(&query);
+	return (int)r->client.settings->conflict_exit_code;
+}
+
+/* The command has run under the lock, whatever its own status: a run that failed counts, too. */
+static bool has_run(const struct run *r)
+{
+	return r->watch.end.kind == SUPERVISOR_ENDED && !r->lost;
+}
+
+/* Stores the record of --once-per while the lock is still held, so that the next holder finds it.
+ */
+static void store_done(struct run *r)
+{
+	const struct settings *s = r->client.settings;
+	usec left = s->once_per - r->summary.held;
+	int stored = 0;
+
+	if (s->once_per == 0)
+		return;
+	if (has_run(r) && left > 0) {
+		if (r->has_query)
+			stored = done_store(&query, s->keys.key[0], r->client.session.owner, left);
+		if (stored < policy_quorum(&r->client.session.lock.policy)) {
+			log_say(LOG_ERRORS,
+				"%d of %d nodes stored the record of %s, %d needed: another host "
+				"may run the command again",
+				stored, s->nodes.count, r->client.name,
+				policy_quorum(&r->client.session.lock.policy));
+			if (r->has_query)
+				configure_hint(s, &query.tally, LOG_ERRORS);
+		}
+	}
+	if (r->has_query)
+		query_close(&query);
+}
+
 /* Runs the command with the lock held. Returns an exit status, or -1: r->watch.end has the
  * command's own. */
 static int run_command(struct run *r)
 {
+	struct done done;
 	const struct lock *lock = &r->client.session.lock;
 	usec started = clock_now(), held;
 	char text[REPORT_MAX];
@@ -403,6 +469,9 @@ static int run_command(struct run *r)
 		status = client_refuse_duplicate(&r->client);
 		supervisor_close(&r->watch.supervisor);
 		return status;
+	}
+	if (find_done(r, &done)) {
+		return already_done(r, &done);
 	}
 	r->valid_until = lock->tenure.valid_until;
 	r->extend_at = lock_extend_at(lock);
@@ -430,8 +499,8 @@ static int run_command(struct run *r)
 			report_duplicate(text, &lock->tally, &r->client.settings->nodes));
 	status = outcome(r);
 	held = r->summary.held = clock_now() - started;
-	release(r, r->watch.end.kind == SUPERVISOR_ENDED && !r->lost &&
-				   held < r->client.settings->min_hold
+	store_done(r);
+	release(r, has_run(r) && held < r->client.settings->min_hold
 			   ? r->client.settings->min_hold - held
 			   : 0);
 	return recheck_after_release(r, status);

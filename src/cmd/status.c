@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "cmd/commands.h"
 #include "cmd/configure.h"
+#include "cmd/done.h"
 #include "cmd/print.h"
 #include "io/query.h"
 #include "report/report.h"
@@ -63,6 +64,7 @@ struct overview {
 	int omitted; /* locks not printed, because of SHOWN_BYTES_MAX */
 	struct json json;
 	bool is_json;
+	struct done done; /* about the key that is shown, if no scan found it */
 	bool is_unknown; /* the state of at least one lock is unknown */
 	struct tally unknown; /* the first such lock */
 	bool has_hinted;
@@ -123,6 +125,10 @@ static void show_key(struct overview *st, const struct tally *t, const usec took
 		show_line(st, "",
 			report_status(
 				text, t, &st->settings->nodes, key, slot, clock_wall() / USEC_SEC));
+		if (st->done.left > 0)
+			show_line(st, "",
+				report_done(text, key, st->done.owner, st->done.left,
+					clock_wall() / USEC_SEC));
 		if (st->settings->verbose)
 			show_nodes(st, t, took);
 		return;
@@ -140,6 +146,12 @@ static void show_key(struct overview *st, const struct tally *t, const usec took
 	}
 	if (tally_newest_fence(t) > 0)
 		json_number(&st->json, "fence", tally_newest_fence(t));
+	if (st->done.left > 0) {
+		json_open(&st->json, "done", '{');
+		json_text(&st->json, "owner", st->done.owner);
+		json_ms(&st->json, "left_ms", st->done.left);
+		json_close(&st->json, '}');
+	}
 	if (!st->found) /* a scan does not ask for waiters */
 		json_bool(&st->json, "awaited", report_has_waiters(t));
 	print_nodes(&st->json, t, &st->settings->nodes, st->found ? NULL : took);
@@ -163,8 +175,10 @@ static int ask(struct overview *st, const char *name, long slot)
 static int look_at_key(struct overview *st, const char *key)
 {
 	const struct tally *t = &st->query.tally;
-	int status = ask(st, key, 0);
+	int status;
 
+	(void)done_find(&st->done, &st->query, key);
+	status = ask(st, key, 0);
 	if (status == STATUS_OK) {
 		show_key(st, t, st->query.took, key, strlen(key), 0);
 		hint_at_slots(st, t);

@@ -95,6 +95,11 @@ const char *report_ownership(char dst[REPORT_MAX], const struct tally *t,
 const char *report_status(char dst[REPORT_MAX], const struct tally *t,
 	const struct node_list *nodes, const char *key, int slot, int64_t wall);
 
+/* "'nightly' is done until 2026-11-21T03:00:00Z (20h left), run by alice@web1:42 backup": the
+ * record of --once-per. `wall` as above. */
+const char *report_done(
+	char dst[REPORT_MAX], const char *key, const char *owner, usec left, int64_t wall);
+
 /* "held", "free", "reserved", "minority" or "unknown". A constant. */
 const char *report_state(const struct tally *t);
 

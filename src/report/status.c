@@ -1,6 +1,7 @@
 #include "report/report.h"
 
 #include "base/duration.h"
+#include "base/utf8.h"
 #include "report/foreign.h"
 #include "report/line.h"
 
@@ -76,6 +77,21 @@ const char *report_too_few_replies(
 	struct line l = line_begin(dst);
 
 	add_replies(&l, t, nodes);
+	return dst;
+}
+
+const char *report_done(
+	char dst[REPORT_MAX], const char *key, const char *owner, usec left, int64_t wall)
+{
+	struct line l = line_begin(dst);
+	char shown[REPLY_TEXT_MAX], duration[DURATION_TEXT_MAX], when[TIME_TEXT_MAX];
+
+	line_keys(&l, &ONE_KEY(key));
+	line_add(&l, " is done until %s (%s left)", time_format(when, wall + left / USEC_SEC),
+		duration_format(duration, left));
+	if (*owner)
+		line_add(
+			&l, ", run by %s", utf8_escape(shown, sizeof(shown), owner, strlen(owner)));
 	return dst;
 }
 

@@ -470,7 +470,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 
 @test "the password changes on the nodes first: redlock is refused until the file has it, too" {
 	rotate n3w
-	in_background "$T/out" run --username app --password-file "$T/pass" -k job -- echo done
+	in_background "$T/out" run --node-wait 1h --username app --password-file "$T/pass" -k job -- echo done
 	eventually file_has "$T/out" "waiting: no quorum"
 	kill -0 "$BG"
 	echo n3w > "$T/pass"
@@ -494,7 +494,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 	for i in 1 2 3; do as_master $i config set requirepass '' > "$T/acl"; done
 	everywhere acl deluser app
 	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret
-	in_background "$T/out" run -vv -k job --ttl 30s -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	in_background "$T/out" run -vv --node-wait 1h -k job --ttl 30s -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
 	eventually file_has "$T/out" "waiting: no quorum"
 	everywhere acl setuser app on '>s3cret' '~*' '&*' '+@all'
 	eventually file_has "$T/out" "acquired 'job'"
@@ -556,6 +556,8 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 	[ "$output" = '' ]
 	[ "$(cat "$T/waiter")" = "done" ]
 	not file_has "$T/waiting" "cannot queue"
+	says 0 '' '' run -k job --once-per 1h -- true
+	says 0 '' "redlock: 'job' is done until *" run -k job --once-per 1h -- true
 	with $rule '~redlock:doctor:*' '~redlock:*:{redlock:doctor:*}' '&redlock:*:{redlock:doctor:*}*'
 	run redlock doctor --json
 	[ "$(jq -r '.findings[] | select(.id == "rights") | .severity' <<< "$output" | sort -u)" = note ]

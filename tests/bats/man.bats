@@ -235,7 +235,7 @@ named() {
 	: > "$T/done"
 	stub nightly.sh nightly
 	stub tick.sh tick
-	example 'redlock run -q -k nightly -n -E 0 --min-hold 50s -- ./nightly.sh'
+	example 'redlock run -q -k nightly --once-per 23h -- ./nightly.sh'
 	runs 0
 	was_done "nightly.sh held" "nightly.sh done" "tick.sh held" "tick.sh done"
 	# again, from a host with a late clock

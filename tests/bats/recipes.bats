@@ -108,19 +108,21 @@ cron() {
 	was_done "nightly.sh held" "nightly.sh done"
 }
 
-@test "cron on several hosts: a short job is done once, though one host's clock is late" {
+@test "cron on several hosts: a short job is done once by three hosts, though the clocks of two are late" {
 	line=0
 	for job in nightly tick; do
 		line=$((line + 1))
 		stub $job.sh $job
 		: > "$T/done"
-		run -0 sh -c "$(cron $line)"
-		run -0 sh -c "$(cron $line)"
-		[ "$output" = "" ]
+		for host in 1 2 3; do
+			run -0 sh -c "$(cron $line)"
+			[ "$output" = "" ]
+			free_everywhere $job
+		done
 		was_done "$job.sh held" "$job.sh done"
-		left=$(node 1 pttl $job)
-		[ "$left" -gt 20000 ] && [ "$left" -le 56000 ]
 	done
+	run -0 redlock status nightly
+	[[ "${lines[1]}" == "'nightly' is done until "*" (22h59m left), run by "*"nightly.sh"* ]]
 }
 
 # github: runs the steps as the runner does: a shell for each; after a failure only the steps that always run. Status 1

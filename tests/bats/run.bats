@@ -435,3 +435,107 @@ start_nodes() {
 		free_everywhere job
 	done
 }
+
+# ---- --once-per ----
+
+has_record() { [ "$(node "$1" exists 'redlock:queue:{job}:done')" = 1 ]; }
+
+@test "--once-per: three hosts one after the other, and all at once: the command runs once" {
+	for host in 1 2 3; do
+		says 0 '*' '*' run -k job --once-per 1h --owner "host$host" -- sh -c "echo $host >> $T/ran"
+		free_everywhere job
+	done
+	[ "$(cat "$T/ran")" = 1 ]
+	says 75 '' "redlock: 'job' is done until 20*Z (59m left), run by host1" run -k job --once-per 1h -E 75 -- echo never
+	says 0 '' '' run -q -k job --once-per 1h -- echo never
+	for host in 1 2 3 4; do
+		redlock run -q -k other --once-per 1h -- sh -c "echo $host >> $T/other" 3>&- &
+		pids[host]=$!
+		also_end $!
+	done
+	for host in 1 2 3 4; do wait "${pids[host]}"; done
+	[ "$(wc -l < "$T/other")" -eq 1 ]
+	# it is no lock: other runs are not refused, and the record stays
+	says 0 'done' '' run -n -k job -- echo 'done'
+	has_record 1
+}
+
+@test "--once-per: a waiter finds the record as well, and a run that failed counts" {
+	in_background "$T/holder" run -k job --once-per 1h -- sh -c "echo up; until [ -e $T/go ]; do sleep 0.02; done; exit 3"
+	holder=$BG
+	eventually file_has "$T/holder" up
+	in_background "$T/out" run -w 1h -k job --once-per 1h -- echo never
+	eventually in_queue 1
+	touch "$T/go"
+	ended_with 0
+	BG=$holder
+	ended_with 3
+	file_has "$T/out" "'job' is done until"
+	not file_has "$T/out" never
+}
+
+@test "--once-per: a command that cannot be run, or that is terminated because its lock is lost, does not count" {
+	run -127 redlock run -k job --once-per 1h -- no-such-command
+	in_background "$T/out" run -k job --ttl 6s --node-timeout 900ms --once-per 1h -- sh -c "echo up; sleep 600"
+	eventually file_has "$T/out" up
+	for i in 1 2 3; do node $i del job > "$T/del"; done
+	ended_with 79
+	for i in 1 2 3; do not has_record $i; done
+	says 0 'done' '' run -k job --once-per 1h -- echo 'done'
+	for i in 1 2 3; do has_record $i; done
+}
+
+@test "--once-per: one node that has the record is enough; without any, the command runs again" {
+	redlock run -k job --once-per 1h -- true
+	for i in 1 2; do node $i del 'redlock:queue:{job}:done' > "$T/del"; done
+	says 0 '' "redlock: 'job' is done until *" run -k job --once-per 1h -- echo never
+	node 3 del 'redlock:queue:{job}:done' > "$T/del"
+	says 0 'done' '' run -k job --once-per 1h -- echo 'done'
+	# a key of another type is no record
+	for i in 1 2 3; do
+		node $i del 'redlock:queue:{job}:done' > "$T/del"
+		node $i lpush 'redlock:queue:{job}:done' x > "$T/push"
+	done
+	says 0 'done' '' run -k job --once-per 1h -- echo 'done'
+}
+
+@test "--once-per: a record that too few nodes store is reported" {
+	says 0 'done' "redlock: 1 of 3 nodes stored the record of 'job', 2 needed: another host may run the command again*" \
+		run -k job --once-per 1h -- sh -c "for i in 1 2; do redis-cli -s $T/\$i.sock acl setuser default -set > $T/acl; done; echo done"
+}
+
+@test "--once-per: status shows the record, and break removes it" {
+	redlock run -k job --once-per 1h --owner "me, at work" -- true
+	run -0 redlock status job
+	is_like "$output" "'job' is free?'job' is done until 20*Z (59m left), run by me, at work"
+	run -0 redlock status --json job
+	json '.locks[0] | .state == "free" and .done.owner == "me, at work" and .done.left_ms > 3000000'
+	run -0 redlock status
+	[[ "$output" != *job* ]]
+	run -0 redlock break -k job -y
+	[[ "${lines[1]}" == "redlock: 'job' is done until "*"run by me, at work" ]]
+	[[ "${lines[2]}" == "unix://$T/1.sock: removed" ]]
+	for i in 1 2 3; do not has_record $i; done
+	says 0 'done' '' run -k job --once-per 1h -- echo 'done'
+	kill_node 3
+	run -69 redlock break -k job -y
+	[[ "$output" == *"unix://$T/3.sock: cannot be reached"* ]]
+	run -0 redlock status --json job
+	json '.locks[0] | has("done") | not'
+}
+
+@test "--once-per: up to the TTL the lock itself is left to expire" {
+	redlock run -k job --ttl 1h --once-per 1h -- true
+	held_on job 3
+	not has_record 1
+	says 0 '' "redlock: 'job' is busy: *" run -k job --ttl 1h --once-per 1h -- echo never
+}
+
+@test "--once-per: wrong inputs" {
+	says 64 '' "redlock: --once-per must be longer than 0" run -k job --once-per 0 -- echo never
+	says 64 '' "redlock: --once-per 'daily' is not a duration *" run -k job --once-per daily -- echo never
+	says 64 '' "redlock: --once-per does not go with several keys*" run -k job -k other --once-per 1h -- echo never
+	says 64 '' "redlock: --once-per does not go with --limit*" run -k job -L 2 --once-per 1h -- echo never
+	says 64 '' "redlock: --once-per is not an option of 'redlock hold'*" hold -k job --once-per 1h
+	REDLOCK_ONCE_PER=1y says 64 '' "redlock: REDLOCK_ONCE_PER '1y' has an unknown unit *" run -k job -- echo never
+}

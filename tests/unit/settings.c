@@ -765,6 +765,94 @@ TEST(settings_restart_guard)
 	}
 }
 
+static struct settings once_per(usec d, enum source_kind kind)
+{
+	struct settings s = fresh();
+
+	s.once_per = d;
+	for (int i = 0; i < option_rows_count; i++)
+		if (option_rows[i].field == offsetof(struct settings, once_per))
+			s.source[i].kind = kind;
+	return s;
+}
+
+static void set_source(struct settings *s, size_t field, enum source_kind kind)
+{
+	for (int i = 0; i < option_rows_count; i++)
+		if (option_rows[i].field == field)
+			s->source[i].kind = kind;
+}
+
+TEST(settings_once_per)
+{
+	struct settings s = once_per(20 * USEC_SEC, SOURCE_LINE);
+	struct err e;
+
+	/* As long as the lock may last, it is left to expire. */
+	CHECK_INT(settings_finish(&s, &e), 0);
+	CHECK_INT(s.wait, 0);
+	CHECK_INT(s.conflict_exit_code, 0);
+	CHECK_INT(s.min_hold, 20 * USEC_SEC);
+	CHECK_INT(s.once_per, 0);
+	/* Longer than that, the quarantine does not depend on it. */
+	s = once_per(86400 * USEC_SEC, SOURCE_LINE);
+	s.restart_guard = GUARD_ON;
+	CHECK_INT(settings_finish(&s, &e), 0);
+	CHECK_INT(s.min_hold, 0);
+	CHECK_INT(s.once_per, 86400 * USEC_SEC);
+	CHECK_INT(settings_policy(&s).quarantine, 33002 * MS);
+	s = once_per(60 * USEC_SEC, SOURCE_LINE);
+	s.max_ttl = 60 * USEC_SEC;
+	CHECK_INT(settings_finish(&s, &e), 0);
+	CHECK_INT(s.min_hold, 60 * USEC_SEC);
+	/* Only a source that is as strong overrides what it implies. */
+	s = once_per(60 * USEC_SEC, SOURCE_LINE);
+	s.wait = 5 * USEC_SEC;
+	s.conflict_exit_code = 9;
+	set_source(&s, offsetof(struct settings, wait), SOURCE_LINE);
+	set_source(&s, offsetof(struct settings, conflict_exit_code), SOURCE_ENV);
+	CHECK_INT(settings_finish(&s, &e), 0);
+	CHECK_INT(s.wait, 5 * USEC_SEC);
+	CHECK_INT(s.conflict_exit_code, 0);
+	/* Without it nothing is implied. */
+	s = fresh();
+	CHECK_INT(settings_finish(&s, &e), 0);
+	CHECK_INT(s.conflict_exit_code, 75);
+}
+
+TEST(settings_once_per_refusals)
+{
+	static const struct {
+		usec once_per, min_hold;
+		long limit, shared, takeover, reentrant;
+		const char *why;
+	} cases[] = {
+		{.once_per = 0, .why = "--once-per must be longer than 0"},
+		{.once_per = 1, .min_hold = 1, .why = "--once-per does not go with --min-hold"},
+		{.once_per = 1, .limit = 2, .why = "--once-per does not go with --limit"},
+		{.once_per = 1, .shared = 1, .why = "--once-per does not go with --shared"},
+		{.once_per = 1, .takeover = 1, .why = "--once-per does not go with --takeover"},
+		{.once_per = 1, .reentrant = 1, .why = "--once-per does not go with --reentrant"},
+	};
+	struct settings s;
+	struct err e;
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		s = once_per(cases[i].once_per, SOURCE_LINE);
+		s.min_hold = cases[i].min_hold;
+		s.limit = cases[i].limit;
+		s.shared = cases[i].shared;
+		s.takeover = cases[i].takeover;
+		s.reentrant = cases[i].reentrant;
+		CHECK_INT(settings_finish(&s, &e), -1);
+		CHECK_TEXT(e.text, cases[i].why);
+	}
+	s = once_per(1, SOURCE_LINE);
+	CHECK_INT(settings_add_key(&s, "other", &e), 0);
+	CHECK_INT(settings_finish(&s, &e), -1);
+	CHECK_TEXT(e.text, "--once-per does not go with several keys");
+}
+
 TEST(settings_slots)
 {
 	char made[REQUEST_KEY_MAX + 1];

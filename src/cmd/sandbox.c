@@ -18,10 +18,12 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <paths.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,7 +40,8 @@
 struct sandbox {
 	struct settings *settings;
 	char *const *argv; /* the command */
-	bool is_shell; /* argv is the default shell */
+	bool is_shell; /* argv is `shell` */
+	char *shell[4];
 	char program[PATH_MAX]; /* the server program */
 	struct folder folder;
 	pid_t process;
@@ -142,22 +145,81 @@ static int run_process(struct sandbox *b)
 	return status;
 }
 
+/* ---- the shell ---- */
+
+/* The start-up files and arguments of shells: they read the user's own files, and then mark the
+ * prompt. Those files may have changed PATH. */
+
+#define MARK "(redlock) "
+#define OUR_PATH "case $PATH in \"$REDLOCK_SANDBOX\":*) ;; *) PATH=$REDLOCK_SANDBOX:$PATH ;; esac\n"
+
+static const char bash_rc[] = "[ ! -r ~/.bashrc ] || . ~/.bashrc\n"
+			      "PS1=\"" MARK "$PS1\"\n" OUR_PATH;
+
+#define ZSH_FOLDER(value) "if [[ -n " value " ]]; then ZDOTDIR=" value "; else unset ZDOTDIR; fi\n"
+#define ZSH_READ(name) "[[ ! -r ${ZDOTDIR:-$HOME}/" name " ]] || . ${ZDOTDIR:-$HOME}/" name "\n"
+
+static const char zsh_env[] = ZSH_FOLDER("${SANDBOX_ZDOTDIR-}") "unset SANDBOX_ZDOTDIR\n" ZSH_READ(
+	".zshenv") "_redlock_zdotdir=${ZDOTDIR-}\nZDOTDIR=$REDLOCK_SANDBOX\n";
+
+static const char zsh_rc[] =
+	ZSH_FOLDER("$_redlock_zdotdir") ZSH_READ(".zshrc") "PROMPT=\"" MARK "$PROMPT\"\n" OUR_PATH;
+
+static char fish_init[] = "functions -q fish_prompt; and functions -c fish_prompt _redlock_prompt; "
+			  "function fish_prompt; echo -n '" MARK "'; _redlock_prompt; end; "
+			  "set -gx PATH $REDLOCK_SANDBOX $PATH";
+
+/* Shells of POSIX read the file that ENV names. */
+static const char posix_rc[] = "PS1=\"" MARK "$PS1\"\n" OUR_PATH;
+
+/* Writes the start-up files, and sets the arguments of the shell. Returns -1 with *e. */
+static int prepare_shell(struct sandbox *b, struct err *e)
+{
+	static char bash_option[] = "--rcfile", fish_option[] = "-C", path[FOLDER_PATH_MAX + 8];
+	const char *slash = strrchr(b->shell[0], '/'), *name = slash ? slash + 1 : b->shell[0];
+
+	snprintf(path, sizeof(path), "%s/shrc", b->folder.path);
+	if (strcmp(name, "fish") == 0) {
+		b->shell[1] = fish_option;
+		b->shell[2] = fish_init;
+		return 0;
+	}
+	if (strcmp(name, "zsh") == 0) {
+		if (getenv("ZDOTDIR"))
+			setenv("SANDBOX_ZDOTDIR", getenv("ZDOTDIR"), 1);
+		setenv("ZDOTDIR", b->folder.path, 1);
+		if (folder_write(&b->folder, ".zshenv", zsh_env, e) < 0)
+			return -1;
+		return folder_write(&b->folder, ".zshrc", zsh_rc, e);
+	}
+	if (strcmp(name, "bash") == 0) {
+		b->shell[1] = bash_option;
+		b->shell[2] = path;
+		return folder_write(&b->folder, "shrc", bash_rc, e);
+	}
+	if (getenv("ENV"))
+		return 0;
+	setenv("ENV", path, 1);
+	return folder_write(&b->folder, "shrc", posix_rc, e);
+}
+
 /* ---- setting up ---- */
 
-/* Returns the operands, or the argv of a shell; NULL after an error message. */
-static char *const *find_command(char *const operands[])
+/* Sets the command: the operands, or a shell. Returns -1 after an error message. */
+static int find_command(struct sandbox *b)
 {
-	static char *shell[] = {NULL, NULL};
-
-	if (operands[0])
-		return operands;
+	b->argv = b->settings->operands;
+	b->is_shell = !b->argv[0];
+	if (!b->is_shell)
+		return 0;
 	if (!isatty(STDIN_FILENO)) {
 		log_say(LOG_ERRORS, "no command to run, and no terminal for a shell");
 		log_hint(LOG_ERRORS, "redlock sandbox -- COMMAND; see 'redlock help sandbox'");
-		return NULL;
+		return -1;
 	}
-	shell[0] = supervise_shell();
-	return shell;
+	b->shell[0] = supervise_shell();
+	b->argv = b->shell;
+	return 0;
 }
 
 static int name_nodes(struct sandbox *b, struct err *e)
@@ -174,9 +236,27 @@ static int name_nodes(struct sandbox *b, struct err *e)
 	return 0;
 }
 
+/* Puts a link to this program into the folder, and the folder first into PATH. */
+static int add_to_path(const struct sandbox *b, struct err *e)
+{
+	const char *started_as = (const char *)getauxval(AT_EXECFN), *path = getenv("PATH");
+	char program[PATH_MAX], *longer;
+
+	/* The program may have been moved; PATH may have another redlock. */
+	if (!started_as || !realpath(started_as, program))
+		return 0;
+	if (folder_link(&b->folder, "redlock", program, e) < 0)
+		return -1;
+	if (asprintf(&longer, "%s:%s", b->folder.path, path ? path : _PATH_STDPATH) < 0)
+		return err_set(e, ERR_SYSTEM, "out of memory");
+	setenv("PATH", longer, 1);
+	free(longer);
+	return 0;
+}
+
 /* Sets the command's environment. Variables about other nodes, their locks or their passwords do
  * not apply to these nodes, and neither does a configuration file. */
-static void set_environment(const struct sandbox *b)
+static int set_environment(struct sandbox *b, struct err *e)
 {
 	static const char *const of_others[] = {"KEY", "KEYS", "TOKEN", "TTL_MS", "FENCE", "SLOT",
 		"LIMIT", "HOLDER_PID", "USERNAME", "PASSWORD", "PASSWORD_FILE", "PROFILE"};
@@ -190,15 +270,26 @@ static void set_environment(const struct sandbox *b)
 	setenv("REDLOCK_NODES", nodes, 1);
 	setenv("REDLOCK_SANDBOX", b->folder.path, 1);
 	setenv("REDLOCK_CONFIG", "/dev/null", 1);
+	if (add_to_path(b, e) < 0)
+		return -1;
+	return b->is_shell ? prepare_shell(b, e) : 0;
 }
 
 /* ---- the command ---- */
 
 static void welcome(const struct sandbox *b)
 {
-	log_say(LOG_NORMAL, "%d node%s in %s: 'exit' ends %s", b->settings->nodes.count,
-		b->settings->nodes.count == 1 ? " is up" : "s are up", b->folder.path,
-		b->settings->nodes.count == 1 ? "it" : "them");
+	bool is_one = b->settings->nodes.count == 1;
+	char text[NODES_MAX * NODE_LABEL_MAX + 2 * FOLDER_PATH_MAX];
+
+	log_say(LOG_NORMAL, "%d node%s in %s: 'exit' ends %s. Try:", b->settings->nodes.count,
+		is_one ? " is up" : "s are up", b->folder.path, is_one ? "it" : "them");
+	snprintf(text, sizeof(text),
+		"  redlock run -k demo -- sleep 60\n"
+		"  redlock status --watch  # in a second terminal, where you first type:\n"
+		"  export PATH=%s:$PATH REDLOCK_NODES='%s'\n",
+		b->folder.path, getenv("REDLOCK_NODES"));
+	log_text(LOG_NORMAL, text);
 }
 
 static int start_command(struct sandbox *b, struct err *e)
@@ -329,16 +420,14 @@ int cmd_sandbox(struct settings *s)
 	struct err e;
 
 	b.settings = s;
-	b.argv = find_command(s->operands);
-	b.is_shell = b.argv != s->operands;
-	if (!b.argv)
+	if (find_command(&b) < 0)
 		return STATUS_USAGE;
 	if (servers_find(b.program, s->server, &e) < 0 || folder_make(&b.folder, &e) < 0) {
 		log_err(&e);
 		return status_of(e.kind);
 	}
-	if (name_nodes(&b, &e) < 0 ||
-		(set_environment(&b), background_start(&b.process, &ready, &e)) < 0) {
+	if (name_nodes(&b, &e) < 0 || set_environment(&b, &e) < 0 ||
+		background_start(&b.process, &ready, &e) < 0) {
 		(void)folder_remove(&b.folder);
 		log_err(&e);
 		return status_of(e.kind);

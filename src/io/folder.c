@@ -112,6 +112,26 @@ int folder_make(struct folder *f, struct err *e)
 	return err_hint(e, "set TMPDIR to use another directory than /tmp");
 }
 
+static int cannot_create(const struct folder *f, const char *name, struct err *e)
+{
+	return err_set(e, ERR_CONFIG, "cannot create '%s/%s': %s", f->path, name, strerror(errno));
+}
+
+int folder_write(const struct folder *f, const char *name, const char *text, struct err *e)
+{
+	int fd = openat(f->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	ssize_t n = fd < 0 ? -1 : write(fd, text, strlen(text));
+
+	if (fd >= 0 && close(fd) < 0)
+		n = -1;
+	return n == (ssize_t)strlen(text) ? 0 : cannot_create(f, name, e);
+}
+
+int folder_link(const struct folder *f, const char *name, const char *target, struct err *e)
+{
+	return symlinkat(target, f->fd, name) == 0 ? 0 : cannot_create(f, name, e);
+}
+
 bool folder_is_there(const struct folder *f)
 {
 	return is_named(f);

@@ -1,7 +1,8 @@
 /*
  * folder: a private folder for throwaway files, in $TMPDIR or /tmp.
  *
- * folder_make() makes and locks one; folder_remove() removes it. folder_walk_open(),
+ * folder_make() makes and locks one, folder_write() and folder_link() make a file in it;
+ * folder_remove() removes it. folder_walk_open(),
  * folder_walk_next() and folder_walk_close() find this user's folders that remain after their
  * owners were killed; remove each with folder_remove(). The folder is locked (flock) while a
  * process has it open, so an unused folder can be told from one in use.
@@ -24,6 +25,12 @@ struct folder {
 /* Makes a new folder, for this user alone. Returns -1 with *e (ERR_CONFIG: TMPDIR cannot be
  * used). */
 int folder_make(struct folder *f, struct err *e);
+
+/* Makes a new file in the folder. Returns -1 with *e (ERR_CONFIG). */
+int folder_write(const struct folder *f, const char *name, const char *text, struct err *e);
+
+/* Makes a symbolic link in the folder. Returns -1 with *e (ERR_CONFIG). */
+int folder_link(const struct folder *f, const char *name, const char *target, struct err *e);
 
 /* Does the folder still exist? */
 bool folder_is_there(const struct folder *f);

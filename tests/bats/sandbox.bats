@@ -119,9 +119,51 @@ nothing_left() {
 	says 64 "" "redlock: no command to run, and no terminal for a shell
 hint: redlock sandbox -- COMMAND; see 'redlock help sandbox'" sandbox < /dev/null
 	export SHELL=/bin/sh PS1='ready> '
-	run -3 "$REDLOCK_BUILD/tools/pty" expect:" nodes are up in $T/tmp/redlock-sandbox." expect:": 'exit' ends them" \
+	run -3 "$REDLOCK_BUILD/tools/pty" expect:" nodes are up in $T/tmp/redlock-sandbox." expect:": 'exit' ends them. Try:" \
 		expect:'ready> ' send:'redlock run -k job -- echo "<$((6 * 7))>"\r' expect:'<42>' \
 		expect:'ready> ' send:'exit 3\r' -- redlock sandbox
+	no_folder
+}
+
+@test "the shell: the sandbox's own redlock comes first in PATH, and the prompt is marked" {
+	local shell home=$T/home
+	mkdir "$home" "$home/bin"
+	printf '#!/bin/sh\necho another redlock\n' > "$home/bin/redlock"
+	chmod +x "$home/bin/redlock"
+	# the user's own files set the prompt, and put a folder before all others
+	printf '%s\n' 'PS1="mine> "' 'PATH=$HOME/bin:$PATH' | tee "$home/.bashrc" > "$home/.zshrc"
+	# without the second folder, fish starts a process that makes completions
+	mkdir -p "$home/.config/fish" "$home/.local/share/fish/generated_completions"
+	printf '%s\n' 'function fish_prompt; echo -n "mine> "; end' 'set -gx PATH $HOME/bin $PATH' > "$home/.config/fish/config.fish"
+	for shell in bash zsh fish dash; do
+		run -3 env -u ENV -u ZDOTDIR HOME="$home" TERM=dumb SHELL="$(type -P $shell)" PS1='mine> ' PATH="$home/bin:$PATH" \
+			"$REDLOCK_BUILD/tools/pty" expect:'(redlock) mine> ' send:'redlock run -k job -- echo "<"job">"\r' expect:'<job>' \
+			expect:'(redlock) mine> ' send:'exit 3\r' -- "$REDLOCK_BUILD/redlock" sandbox -n 1
+		[[ "$(folders)" != *redlock-sandbox* ]] # fish has one of its own
+	done
+	# a command finds it, too; and a shell without a start-up file
+	run -0 env PATH="$home/bin:$PATH" "$REDLOCK_BUILD/redlock" sandbox -n 1 -- sh -c 'redlock version && readlink "$REDLOCK_SANDBOX/redlock"'
+	[[ "${lines[0]}" == "redlock "[0-9]* ]]
+	[ "${lines[-1]}" = "$(realpath "$REDLOCK_BUILD/redlock")" ]
+	run -3 env ENV="$home/.bashrc" SHELL=/bin/sh "$REDLOCK_BUILD/tools/pty" expect:'mine> ' send:'exit 3\r' -- redlock sandbox -n 1
+}
+
+@test "the banner: four lines, and what they say to type works" {
+	export SHELL=/bin/sh PS1='ready> '
+	unset ENV
+	# the second terminal: the last line, as it is shown, and nothing else in PATH
+	tool second bash 'eval "$(grep -ao "export PATH.*" "$T/shown" | tr -d "\r")"
+		PATH=${PATH%%:*}
+		redlock status demo > "$T/status"'
+	"$REDLOCK_BUILD/tools/pty" expect:'ready> ' send:'redlock run -k demo -- sh -c "echo up; sleep 60"\r' expect:'\x0aup' \
+		"run:$T/bin/second" send:'\x03' expect:'ready> ' send:'exit 0\r' -- redlock sandbox > "$T/shown"
+	cat "$T/status"
+	file_has "$T/status" "^'demo' is held by "
+	sed 's/\r$//' "$T/shown" | sed '/ready> /,$d' > "$T/banner"
+	cat "$T/banner"
+	[ "$(wc -l < "$T/banner")" = 4 ]
+	is_like "$(sed -n 1p "$T/banner")" "redlock: 3 nodes are up in $T/tmp/redlock-sandbox.??????: 'exit' ends them. Try:"
+	is_like "$(sed -n 4p "$T/banner")" "  export PATH=$T/tmp/*:[$]PATH REDLOCK_NODES='unix://* unix://* unix://*/3.sock'"
 	no_folder
 }
 

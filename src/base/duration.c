@@ -3,6 +3,7 @@
 #include "base/text.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -146,6 +147,15 @@ const char *duration_format(char dst[DURATION_TEXT_MAX], usec d)
 		if (d < day && d % hour >= min)
 			text_append(dst, DURATION_TEXT_MAX, &used, "%dm", (int)(d % hour / min));
 	}
+	return dst;
+}
+
+const char *duration_format_exact(char dst[DURATION_TEXT_MAX], usec d)
+{
+	usec same;
+
+	if (duration_parse(duration_format(dst, d), &same) || same != d)
+		snprintf(dst, DURATION_TEXT_MAX, "%" PRId64 "ms", d / USEC_MSEC);
 	return dst;
 }
 

@@ -31,6 +31,10 @@ const char *duration_hint(const char *word);
  * Negative durations are shown as 0ms. Returns dst. */
 const char *duration_format(char dst[DURATION_TEXT_MAX], usec d);
 
+/* Writes a duration of whole milliseconds so that duration_parse() reads exactly the same. Returns
+ * dst. */
+const char *duration_format_exact(char dst[DURATION_TEXT_MAX], usec d);
+
 #define TIME_TEXT_MAX 32
 
 /* Writes seconds since 1970 as 2026-11-21T18:03:11Z. Returns dst. */

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SPACE " \t\r\v\f"
 #define COMMENT "#;"
 
 #define NO_SETTING "is neither 'name = value' nor '[profile]'"
@@ -66,7 +65,7 @@ static int begin_profile(struct reading *r, char *at)
 	if (!end)
 		return refuse(r, at, NO_SETTING);
 	*end++ = '\0';
-	end += strspn(end, SPACE);
+	end += strspn(end, CONFIG_SPACE);
 	if (*end && !strchr(COMMENT, *end))
 		return refuse(r, end, "behind '[profile]' there can be a comment only");
 	r->profile = at + 1;
@@ -85,7 +84,7 @@ static int begin_profile(struct reading *r, char *at)
 /* Cuts white space off the end of the text. */
 static void trim(char *text, size_t len)
 {
-	while (len > 0 && strchr(SPACE, text[len - 1]))
+	while (len > 0 && strchr(CONFIG_SPACE, text[len - 1]))
 		len--;
 	text[len] = '\0';
 }
@@ -100,12 +99,12 @@ static int take_setting(struct reading *r, char *at)
 		return refuse(r, at, NO_SETTING);
 	trim(at, (size_t)(value - at));
 	/* The user forgot the '=', and the value contains one. */
-	if (at[strcspn(at, SPACE)])
+	if (at[strcspn(at, CONFIG_SPACE)])
 		return refuse(r, at, NO_SETTING);
 	if (c->count == CONFIG_LINES_MAX)
 		return refuse(r, at, "too many settings");
 	value++;
-	value += strspn(value, SPACE);
+	value += strspn(value, CONFIG_SPACE);
 	trim(value, strlen(value));
 	c->line[c->count++] = (struct config_line){
 		.profile = r->profile,
@@ -143,7 +142,7 @@ int config_parse(struct config *c, const char *path, char *text, size_t len, str
 	c->path = path;
 	c->count = c->profiles = 0;
 	while (rc == 0 && r.next < r.end && (rc = next_line(&r)) == 0) {
-		char *at = r.line + strspn(r.line, SPACE);
+		char *at = r.line + strspn(r.line, CONFIG_SPACE);
 
 		if (*at == '[')
 			rc = begin_profile(&r, at);

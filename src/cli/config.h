@@ -23,6 +23,9 @@
 #define CONFIG_PROFILES_MAX 50
 #define CONFIG_DEFAULT "default"
 
+/* Cut off both ends of a value. */
+#define CONFIG_SPACE " \t\r\v\f"
+
 struct config_line {
 	const char *profile; /* "": for every profile */
 	const char *name, *value;

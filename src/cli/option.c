@@ -1333,9 +1333,19 @@ static const char *duration_value(char *dst, size_t size, usec d, bool is_said)
 {
 	char text[DURATION_TEXT_MAX];
 
-	if (d == UNSET || d == NEVER || (d == 0 && !is_said))
+	if (d == UNSET || (!is_said && (d == 0 || d == NEVER)))
 		return NULL;
-	snprintf(dst, size, "%s", duration_format(text, d));
+	snprintf(dst, size, "%s", d == NEVER ? "0" : duration_format_exact(text, d));
+	return dst;
+}
+
+/* -v and others like it can have a number. */
+static const char *flag_value(char *dst, size_t size, long number)
+{
+	if (number > 1)
+		snprintf(dst, size, "%ld", number);
+	else
+		snprintf(dst, size, "%s", number ? "yes" : "no");
 	return dst;
 }
 
@@ -1367,7 +1377,8 @@ const char *option_value(
 		snprintf(dst, size, "***");
 		return text && *text ? dst : NULL;
 	case OPTION_KEY:
-		return s->key ? utf8_escape(dst, size, s->key, strlen(s->key)) : NULL;
+		text = s->names ? s->names : s->key; /* before settings_finish() */
+		return text ? utf8_escape(dst, size, text, strlen(text)) : NULL;
 	case OPTION_DURATION:
 	case OPTION_LIMIT:
 	case OPTION_NO_WAIT:
@@ -1387,11 +1398,14 @@ const char *option_value(
 		snprintf(dst, size, "%s", guards[*(const long *)field]);
 		return dst;
 	case OPTION_FORMAT:
-	case OPTION_JSON:
 		snprintf(dst, size, "%s", formats[*(const long *)field]);
 		return dst;
+	case OPTION_JSON:
+		return flag_value(dst, size, *(const long *)field == FORMAT_JSON);
 	case OPTION_COUNT:
+		return flag_value(dst, size, *(const long *)field);
 	case OPTION_OFF:
+		return flag_value(dst, size, *(const long *)field == 0);
 	case OPTION_STATUS:
 	case OPTION_PID:
 	case OPTION_FENCE:
@@ -1402,4 +1416,50 @@ const char *option_value(
 	number = *(const long *)field;
 	snprintf(dst, size, "%ld", number);
 	return number == 0 && row->kind != OPTION_STATUS && row->initial ? NULL : dst;
+}
+
+static bool is_text_exact(const char *text, const char *shown)
+{
+	size_t len = strlen(shown);
+
+	return text && strcmp(text, shown) == 0 && strspn(text, CONFIG_SPACE) == 0 &&
+	       (len == 0 || !strchr(CONFIG_SPACE, text[len - 1]));
+}
+
+bool option_is_exact(const struct settings *s, const struct option_row *row, const char *shown)
+{
+	char nodes[NODES_MAX * NODE_LABEL_MAX];
+
+	if (strlen(row->name) + 3 + strlen(shown) > CONFIG_LINE_MAX)
+		return false;
+	switch (row->kind) {
+	case OPTION_TEXT:
+	case OPTION_KEY_FORMAT:
+		return is_text_exact(*(const char *const *)((const char *)s + row->field), shown);
+	case OPTION_KEY:
+		return is_text_exact(s->names, shown);
+	case OPTION_NODES:
+		node_list_format(&s->nodes, nodes, sizeof(nodes));
+		return strcmp(nodes, shown) == 0;
+	case OPTION_SECRET:
+		return false;
+	case OPTION_DURATION:
+	case OPTION_LIMIT:
+	case OPTION_NO_WAIT:
+	case OPTION_FACTOR:
+	case OPTION_ON_LOST:
+	case OPTION_SIGNAL:
+	case OPTION_GUARD:
+	case OPTION_FORMAT:
+	case OPTION_JSON:
+	case OPTION_COUNT:
+	case OPTION_OFF:
+	case OPTION_STATUS:
+	case OPTION_PID:
+	case OPTION_FENCE:
+	case OPTION_SLOTS:
+	case OPTION_SERVERS:
+		break;
+	}
+	return true;
 }

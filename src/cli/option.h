@@ -170,8 +170,14 @@ const char *option_env_name(char dst[OPTION_ENV_MAX], const struct option_row *r
 bool option_misspelt_variable(
 	char *const envp[], char name[OPTION_ENV_MAX], char meant[OPTION_ENV_MAX]);
 
-/* The current value for people; secrets are masked. Returns dst, or NULL if there is no value. */
+/* The current value, as a configuration file has it; unprintable bytes are escaped, and secrets are
+ * masked. Several keys are separated by newlines, escaped, too. Returns dst, or NULL if there is no
+ * value. */
 const char *option_value(
 	char *dst, size_t size, const struct settings *s, const struct option_row *row);
+
+/* Would the text that option_value() returned give the same value, in a configuration file? False
+ * for secrets, and for text that is escaped or begins or ends with a blank. */
+bool option_is_exact(const struct settings *s, const struct option_row *row, const char *shown);
 
 #endif

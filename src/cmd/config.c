@@ -1,4 +1,8 @@
-/* redlock config: prints each setting with its value and its source. */
+/*
+ * redlock config: prints each setting with its value and its source, in the form of a configuration
+ * file. Defaults are commented out, and so is a value that a file cannot have in that form, such as
+ * a masked password.
+ */
 #include "base/text.h"
 #include "base/utf8.h"
 #include "cli/option.h"
@@ -6,6 +10,7 @@
 #include "cmd/configure.h"
 #include "cmd/print.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define VALUE_MAX (NODES_MAX * NODE_LABEL_MAX)
@@ -49,21 +54,47 @@ static const char *place(
 static bool is_shown(const struct option_row *row)
 {
 	return option_is_of(row, COMMAND_CONFIG) && row->kind != OPTION_NO_WAIT &&
-	       row->field != offsetof(struct settings, help) &&
+	       row->kind != OPTION_OFF && row->field != offsetof(struct settings, help) &&
 	       row->field != offsetof(struct settings, version) && strcmp(row->name, "node") != 0;
 }
 
-static void show(const struct option_row *row, const char *value, const struct source *source)
+static void show_line(const struct option_row *row, const char *value, bool is_comment)
+{
+	if (!value)
+		value = row->initial ? row->initial : "none";
+	print_line("%s%s = %s", is_comment ? "#" : "", row->name, value);
+}
+
+/* Each key has a line of its own. */
+static void show_keys(const struct settings *s, const struct option_row *row)
+{
+	char name[REQUEST_KEY_MAX + 1], shown[4 * REQUEST_KEY_MAX + 1];
+	struct settings one = {.names = name};
+
+	for (const char *at = s->names, *end; *at; at = *end ? end + 1 : end) {
+		end = s->keys.count > 1 ? at + strcspn(at, "\n") : at + strlen(at);
+		snprintf(name, sizeof(name), "%.*s", (int)(end - at), at);
+		(void)option_value(shown, sizeof(shown), &one, row);
+		show_line(row, shown, !option_is_exact(&one, row, shown));
+	}
+}
+
+static void show(const struct settings *s, const struct option_row *row, const char *value,
+	const struct source *source)
 {
 	char where[400];
+	bool is_default = source->kind == SOURCE_NONE;
 
-	place(where, sizeof(where), row, source);
-	print_line("%-18s  %s  (%s%s)", row->name,
-		value          ? value
-		: row->initial ? row->initial
-			       : "none",
-		source->kind == SOURCE_ENV ? "environment " : "",
-		where[0] ? where : source_name(source->kind));
+	if (!is_default)
+		print_line("# %s%s", source->kind == SOURCE_ENV ? "environment " : "",
+			place(where, sizeof(where), row, source)[0] ? where
+								    : source_name(source->kind));
+	if (row->kind == OPTION_KEY && s->names)
+		show_keys(s, row);
+	else
+		show_line(row, value,
+			is_default || !value || !option_is_setting(row) ||
+				!option_is_exact(s, row, value));
 }
 
 static void print_setting(struct json *j, const struct option_row *row, const char *value,
@@ -104,6 +135,8 @@ int cmd_config(struct settings *s)
 		print_begin(&j, s);
 		print_file(&j);
 		json_open(&j, "settings", '[');
+	} else {
+		print_line("# '#name = value': a default, or a value that is not shown in full");
 	}
 	for (int i = 0; i < option_rows_count; i++) {
 		const struct option_row *row = &option_rows[i];
@@ -118,7 +151,7 @@ int cmd_config(struct settings *s)
 		if (is_json)
 			print_setting(&j, row, shown, source);
 		else
-			show(row, shown, source);
+			show(s, row, shown, source);
 	}
 	if (is_json) {
 		json_close(&j, ']');

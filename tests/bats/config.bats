@@ -20,6 +20,9 @@ setting() {
 	json "[.settings[] | select(.name == \"$name\")] | length == 1 and (.[0] | $filter)"
 }
 
+# sourced: 'name = value (source)' for each setting in the output of config that is not a default.
+sourced() { awk '/^# / { source = substr($0, 3) } /^[a-z]/ { print $0 " (" source ")" }'; }
+
 @test "its places: --config, REDLOCK_CONFIG, XDG_CONFIG_HOME, else ~/.config, then /etc" {
 	for place in line env xdg/redlock/config home/.config/redlock/config; do
 		echo "owner = $place" > "$T/$place"
@@ -39,10 +42,10 @@ setting() {
 	echo 'owner = etc' > "$T/etc/redlock/config"
 	with_etc() { unshare -m -- sh -c 'mount --bind "$1" /etc && exec "$2" config' sh "$T/etc" "$REDLOCK_BUILD/redlock"; }
 	run -0 with_etc
-	[[ "$output" == *"home/.config/redlock/config  ($T/home/.config/redlock/config:1)"* ]]
+	[[ "$(sourced <<< "$output")" == *"owner = home/.config/redlock/config ($T/home/.config/redlock/config:1)"* ]]
 	rm -r "$T/home/.config"
 	run -0 with_etc
-	[[ "$output" == *"etc  (/etc/redlock/config:1)"* ]]
+	[[ "$(sourced <<< "$output")" == *"owner = etc (/etc/redlock/config:1)"* ]]
 }
 
 @test "an error about a value names the file and line, or the variable, that has it" {
@@ -112,13 +115,13 @@ as_other() {
 	says 78 '' "redlock: the configuration '$theirs' belongs to user 65534, not to root?hint: *" completion profiles
 	# its owner accepts it, and a third user does not
 	run -0 as_other config
-	[[ "$output" == *"owner               me  ($theirs:1)"* ]]
+	[[ "$(sourced <<< "$output")" == *"owner = me ($theirs:1)"* ]]
 	chown 65533 "$theirs"
 	run -78 as_other run -n -k job -- touch "$T/never"
 	[[ "$output" == "redlock: the configuration '$theirs' belongs to user 65533, not to you or root"* ]]
 	chown 0 "$theirs"
 	run -0 as_other config
-	[[ "$output" == *"owner               me  ($theirs:1)"* ]]
+	[[ "$(sourced <<< "$output")" == *"owner = me ($theirs:1)"* ]]
 	# for a symbolic link, the file counts
 	mv "$theirs" "$T/target"
 	ln -s "$T/target" "$theirs"
@@ -159,9 +162,9 @@ as_other() {
 @test "a named file may be a shell's pipe, or /dev/null, but no other device" {
 	setting owner '.value == "piped"' --config <(echo 'owner = piped')
 	echo 'owner = piped' | redlock config --config /dev/stdin > "$T/out"
-	file_has "$T/out" '^owner  *piped '
+	file_has "$T/out" '^owner = piped$'
 	redlock config --config /dev/stdin < <(echo 'owner = piped') > "$T/out"
-	file_has "$T/out" '^owner  *piped '
+	file_has "$T/out" '^owner = piped$'
 	setting owner 'has("value") | not' --config /dev/null
 	refused="redlock: cannot read the configuration '%s': it is not a regular file"
 	says 78 '' "$(printf "$refused" /dev/zero)" config --config /dev/zero
@@ -185,22 +188,22 @@ as_other() {
 	export REDLOCK_CONFIG=$file
 	for profile in prod test default; do
 		run -0 --separate-stderr redlock config --profile "$profile"
-		grep '^owner \|^ttl \|^wait ' <<< "$output" | tr -s ' ' > "$T/$profile"
+		sourced <<< "$output" | grep '^owner \|^ttl \|^wait ' > "$T/$profile"
 	done
 	diff "$T/prod" - <<-END
-		ttl 22s ($file:7)
-		wait 7s ($file:2)
-		owner prod ($file:6)
+		ttl = 22s ($file:7)
+		wait = 7s ($file:2)
+		owner = prod ($file:6)
 	END
 	diff "$T/test" - <<-END
-		ttl 21s ($file:4)
-		wait 7s ($file:2)
-		owner test ($file:9)
+		ttl = 21s ($file:4)
+		wait = 7s ($file:2)
+		owner = test ($file:9)
 	END
 	diff "$T/default" - <<-END
-		ttl 21s ($file:4)
-		wait 7s ($file:2)
-		owner all ($file:1)
+		ttl = 21s ($file:4)
+		wait = 7s ($file:2)
+		owner = all ($file:1)
 	END
 	REDLOCK_PROFILE=test setting profile '.value == "test" and .where == "REDLOCK_PROFILE"'
 	says 78 '' "redlock: unknown profile 'prdo': $file has prod, test?hint: did you mean 'prod'[?]" run --profile prdo -k job -- touch "$T/never"
@@ -289,6 +292,37 @@ as_other() {
 	for name in key ttl wait nodes restart-guard on-lost log record json; do grep -qx "$name" "$T/names"; done
 }
 
+@test "the output of config is a configuration file that gives the same settings" {
+	local given=(-k b -k ' a' -k 'c c' -s -t 90500ms -w 1h30m -E 3 --fair --owner '50% = "me" # not' --min-validity 0
+		--command 'a | b' --on-lost warn --signal USR1 --kill-after 0 --max-run 0 --min-hold 1ms --wait-descendants --cacert /a,b
+		--insecure --drift-factor 0.05 --restart-guard off --key-format 'app:%s%%' --strict -vv --json --log "$T/log")
+	unset REDLOCK_CONFIG REDLOCK_NODE_TIMEOUT
+	REDLOCK_RECORD=$T/record REDLOCK_NODES='redis://a:1 unix:///b?db=3' redlock config "${given[@]}" --json > "$T/json"
+	jq -r '.settings[] | select(.source != "default") | .name' "$T/json" | sort > "$T/given"
+	unset 'given[-3]' # --json
+	[ "${#given[@]}" -gt 40 ]
+	REDLOCK_RECORD=$T/record REDLOCK_NODES='redis://a:1 unix:///b?db=3' redlock config "${given[@]}" > "$file"
+	cat "$file"
+	# all that was given is there, but the key that begins with a blank, which no file can have, and --json
+	sed -nE 's/^([a-z-]+) = .*/\1/p' "$file" | sort -u | diff <(grep -vx json "$T/given") -
+	[ "$(grep -c '^key = ' "$file")" = 2 ]
+	file_has "$file" '^#key =  a$'
+	unset REDLOCK_NODES
+	redlock config --config "$file" > "$T/again"
+	diff <(grep '^[a-z]' "$file") <(grep '^[a-z]' "$T/again")
+	# from then on, not a byte changes
+	cp "$T/again" "$file"
+	redlock config --config "$file" > "$T/again"
+	cp "$T/again" "$file"
+	redlock config --config "$file" | diff "$T/again" -
+	# without any setting, all lines are comments
+	REDLOCK_CONFIG=/dev/null redlock config > "$T/plain"
+	not grep -v '^#' "$T/plain"
+	# a secret is no value for a file
+	REDLOCK_PASSWORD=s3cret REDLOCK_NODES=redis://:s3cret@a run -0 redlock config
+	is_like "$output" "*# environment REDLOCK_NODES?#nodes = redis://:[*][*][*]@a:6379?*# environment REDLOCK_PASSWORD?#password = [*][*][*]?*"
+}
+
 @test "config shows no secret, from any source" {
 	printf '[p]\nnode = redis://me:s3cret1@a\nnode = unix://:s3cret2@/b\npassword = s3cret3\nusername = me\n' > "$file"
 	chmod 600 "$file"
@@ -335,8 +369,8 @@ hint: chmod o-rwx '$file'"
 	cd "$T"
 	PATH=$REDLOCK_BUILD:$PATH run -0 redlock run --config redlock.conf --profile p -k outer -- \
 		sh -c 'cd / && redlock config && redlock run -k inner -- redlock status inner'
-	[[ "$output" == *"config              $file  (environment REDLOCK_CONFIG)"* ]]
-	[[ "$output" == *"profile             p  (environment REDLOCK_PROFILE)"* ]]
+	[[ "$output" == *"# environment REDLOCK_CONFIG"$'\n'"#config = $file"* ]]
+	[[ "$output" == *"# environment REDLOCK_PROFILE"$'\n'"#profile = p"* ]]
 	[[ "$output" == *"inner"*"p"* ]]
 	# a pipe is empty by then
 	run redlock run --config <(cat redlock.conf) --profile p -k outer -- printenv REDLOCK_CONFIG REDLOCK_PROFILE REDLOCK_NODES

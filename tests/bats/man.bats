@@ -221,7 +221,7 @@ named() {
 	example 'export REDLOCK_NODES='\''redis://a redis://b redis://c'\'''
 	export PATH=$REDLOCK_BUILD:$PATH REDLOCK_CONFIG=/dev/null
 	runs 0
-	is_like "$output" '*nodes *redis://a*redis://b*redis://c*REDLOCK_NODES*'
+	is_like "$output" '*REDLOCK_NODES?nodes = redis://a*redis://b*redis://c*'
 }
 
 @test "examples: run" {
@@ -403,7 +403,7 @@ named() {
 	example 'redlock config --profile staging'
 	runs 0
 	is_like "$output" '*redis://s1:*redis://\*\*\*@p1:*redis://\*\*\*@p3:6380*'
-	[ "$(grep -cE '^ttl +60s +' <<< "$output")" = 2 ]
-	grep -qE '^max-ttl +10m +' <<< "$output"
+	[ "$(grep -cx 'ttl = 60s' <<< "$output")" = 2 ]
+	grep -qx 'max-ttl = 10m' <<< "$output"
 	[ "$stderr" = "" ]
 }

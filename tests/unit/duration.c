@@ -237,3 +237,33 @@ TEST(time_format_in_utc)
 	CHECK_TEXT(time_format(when, 9999999999), "2286-11-20T17:46:39Z");
 	CHECK_TEXT(time_format(when, INT64_MAX), "?");
 }
+
+TEST(duration_exact_is_read_as_the_same)
+{
+	static const struct {
+		usec ms;
+		const char *text;
+	} cases[] = {
+		{0, "0ms"},
+		{1, "1ms"},
+		{1500, "1.5s"},
+		{1550, "1550ms"},
+		{90000, "90s"},
+		{90500, "90500ms"},
+		{5400000, "1h30m"},
+		{9000000, "2h30m"},
+		{9001000, "9001000ms"},
+		{172800000, "2d"},
+	};
+	char text[DURATION_TEXT_MAX];
+	usec same;
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		usec d = cases[i].ms * USEC_MSEC;
+
+		CHECK_TEXT(duration_format_exact(text, d), cases[i].text);
+		CHECK(!duration_parse(text, &same) && same == d);
+	}
+	duration_format_exact(text, DURATION_MAX);
+	CHECK(!duration_parse(text, &same) && same == DURATION_MAX);
+}

@@ -687,6 +687,24 @@ resolving() {
 }
 NAMES='redis://a.example redis://b.example redis://c.example'
 
+@test "names that do not exist end the wait after 5 s; a name server that fails for a while does not" {
+	nodes_in_a_network
+	with_names 'c.example 10.77.2.2'
+	run -69 resolving run --nodes "$NAMES" -k job -- echo never
+	[[ "$output" == *"no quorum for 'job': 1 of 3 nodes can be used, 2 needed: redis://a.example:6379 its name does not resolve"* ]]
+	printf '%s\n' 'a.example fail' 'b.example fail' 'c.example 10.77.2.2' > "$T/names"
+	resolving run --nodes "$NAMES" -k job -- echo done > "$T/out" 2>&1 3>&- &
+	BG=$!
+	also_end "$BG"
+	eventually file_has "$T/out" "waiting: no quorum"
+	lived() { [ "$(ps -o etimes= -p "$BG")" -ge 8 ]; }
+	eventually lived
+	printf '%s\n' 'a.example 10.77.1.2' 'b.example 10.77.3.2' 'c.example 10.77.2.2' > "$T/names.new"
+	mv "$T/names.new" "$T/names"
+	ended_with 0
+	file_has "$T/out" "^done"
+}
+
 @test "a resolver that does not answer: 69 within the node time-out, and for one node of three it costs nothing" {
 	nodes_in_a_network
 	with_names 'a.example hang' 'b.example 10.77.1.2' 'c.example 10.77.2.2'

@@ -258,10 +258,10 @@ const char *command_group_title(enum command_group group)
 const char *option_group_title(enum option_group group)
 {
 	static const char *const titles[GROUP_COUNT] = {
-		[GROUP_LOCK] = "Naming the lock",
-		[GROUP_RUN] = "Running the command",
+		[GROUP_LOCK] = "Lock",
+		[GROUP_RUN] = "Command",
 		[GROUP_NODES] = "Nodes",
-		[GROUP_TALK] = "Talking",
+		[GROUP_TALK] = "Output and settings",
 	};
 
 	return titles[group];

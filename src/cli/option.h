@@ -104,7 +104,7 @@ extern const int option_rows_count;
 /* "Common", ...: the heading of the group. */
 const char *command_group_title(enum command_group group);
 
-/* "Naming the lock", ...: the heading of the group. */
+/* "Lock", ...: the heading of the group. */
 const char *option_group_title(enum option_group group);
 
 /* The name of a command. */

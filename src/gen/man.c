@@ -249,7 +249,7 @@ static void put_names(struct page *p, enum option_group group, const bool wanted
 
 static void put_groups(struct page *p, const bool wanted[])
 {
-	fputs(".Pp\n.Bl -tag -width \"Running the command\" -compact\n", p->to);
+	fputs(".Pp\n.Bl -tag -width \"Output and settings\" -compact\n", p->to);
 	for (int group = 0; group < GROUP_COUNT; group++)
 		put_names(p, (enum option_group)group, wanted);
 	fputs(".El\n", p->to);

@@ -75,7 +75,7 @@ int lock_unreleased(const struct lock *lock, usec *until)
 	for (int i = 0; i < lock->policy.nodes; i++) {
 		const struct peer *p = &lock->peer[i];
 
-		if (!p->pending)
+		if (!p->pending || (lock->releasing.is_flushed && p->releasing))
 			continue;
 		*until = n++ ? usec_max(*until, p->pending_until) : p->pending_until;
 	}
@@ -320,6 +320,24 @@ static bool is_end_open(const struct lock *lock)
 	       (yes > no ? yes : no) + count_open(lock) >= quorum;
 }
 
+/* A majority has answered that it had the key and deleted it, and the release is all that the other
+ * nodes have to read: they carry it out without us. A release on its way is no answer: a connection
+ * that breaks now would be opened again. Nor is it enough if a request is unanswered before it: the
+ * node may be stopped. */
+static bool can_flush(const struct lock *lock)
+{
+	if (!lock->releasing.asking || lock->releasing.leave_for > 0 ||
+		tally_yes(&lock->tally) < policy_quorum(&lock->policy))
+		return false;
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		const struct peer *p = &lock->peer[i];
+
+		if (p->pending && !(p->link == LINK_UP && p->releasing && !p->asked && !p->late))
+			return false;
+	}
+	return true;
+}
+
 static void end(struct step *s)
 {
 	struct lock *lock = s->lock;
@@ -355,7 +373,8 @@ static void release(struct step *s, usec *wake_at)
 		waited_for += peer_may_answer(p);
 	}
 	is_leaving = waiter_leave(s);
-	if ((s->is_timeout && s->now >= lock->releasing.until) ||
+	lock->releasing.is_flushed = waited_for > 0 && !is_leaving && can_flush(lock);
+	if (lock->releasing.is_flushed || (s->is_timeout && s->now >= lock->releasing.until) ||
 		(!is_leaving && !is_end_open(lock) &&
 			(waited_for == 0 ||
 				step_grace_is_over(s, settled >= policy_quorum(&lock->policy),

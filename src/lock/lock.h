@@ -105,6 +105,7 @@ struct releasing {
 	usec until; /* the time at which the release is given up */
 	usec leave_for; /* 0: the key is deleted; else it is left to expire after this time */
 	bool asking; /* it is open whether a majority had the key until now */
+	bool is_flushed; /* ended while the last releases were on their way */
 };
 
 struct lock {
@@ -152,7 +153,8 @@ usec lock_extend_at(const struct lock *lock);
 bool lock_awaits_replies(const struct lock *lock);
 
 /* The number of nodes that may still have our key after the release; if any, the last of these keys
- * ends at *until. */
+ * ends at *until. A node that is about to read the release is not counted if a majority has
+ * answered. */
 int lock_unreleased(const struct lock *lock, usec *until);
 
 /* After the release: a majority of the nodes cannot have our key any more. */

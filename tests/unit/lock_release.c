@@ -305,17 +305,78 @@ TEST(a_release_ends_within_its_time)
 	struct policy p = policy(3, 0);
 	struct rig r;
 
+	usec began;
+
 	p.node_timeout = 3 * USEC_SEC;
-	start_with(&r, &p);
-	all_up(&r);
-	votes(&r, "YYY");
+	hold_with(&r, &p);
+	next_round(&r);
+	/* The extension of the last node stands before its release. */
+	votes(&r, "YY.");
+	began = r.now;
 	let_go(&r);
 	pass(&r, 500 * MS);
 	votes(&r, "YY");
 	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
-	CHECK(r.up.wake_at <= BEGIN + USEC_SEC);
+	CHECK(r.up.wake_at <= began + USEC_SEC);
 	pass(&r, 500 * MS);
 	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK_INT(lock_unreleased(&r.lock, &began), 1);
+}
+
+TEST(a_release_ends_when_a_majority_has_answered)
+{
+	usec until;
+	struct rig r;
+
+	hold(&r, 5);
+	let_go(&r);
+	CHECK_INT(sends(&r, OP_HAND_OFF), 5);
+	votes(&r, "YY");
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+	fake_reply(&r, 2, VOTE_YES);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK_INT(r.lock.loss, LOSS_NONE);
+	/* The releases of the others are on their way, and nothing else is. */
+	CHECK(r.lock.peer[3].pending && r.lock.peer[4].pending);
+	CHECK_INT(lock_unreleased(&r.lock, &until), 0);
+	CHECK_INT(left_behind(&r), 0);
+}
+
+/* Two equal answers of five are no majority, whatever a third one says. */
+TEST(a_release_waits_where_the_answers_differ)
+{
+	static const enum vote votes_of_third[] = {VOTE_GONE, VOTE_FOREIGN, VOTE_ABSENT};
+	struct rig r;
+
+	for (size_t i = 0; i < sizeof(votes_of_third) / sizeof(votes_of_third[0]); i++) {
+		hold(&r, 5);
+		let_go(&r);
+		votes(&r, "YY");
+		fake_reply(&r, 2, votes_of_third[i]);
+		CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+		finish(&r);
+	}
+}
+
+/* A release that is sent again has no answer: a majority may keep the key until its TTL ends. */
+TEST(a_release_on_its_way_is_no_answer)
+{
+	struct rig r;
+
+	hold(&r, 3);
+	let_go(&r);
+	link_down(&r, 0, REASON_CLOSED);
+	link_down(&r, 1, REASON_CLOSED);
+	link_up(&r, 0);
+	link_up(&r, 1);
+	CHECK_INT(sends(&r, OP_HAND_OFF), 5);
+	fake_reply(&r, 2, VOTE_YES);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+	fake_reply(&r, 0, VOTE_YES);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+	fake_reply(&r, 1, VOTE_YES);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK_INT(left_behind(&r), 0);
 }
 
 TEST(a_release_has_a_second_at_most)

@@ -156,11 +156,23 @@ static void explain_busy(struct client *c, bool names_problems)
 	c->has_hinted_why |= hint != NULL || names_problems;
 }
 
+/* Does a majority say that no slot is free? A client also pauses between the attempts at two
+ * slots. */
+static bool has_no_free_slot(const struct tally *t)
+{
+	int count = 0;
+
+	for (int i = 0; i < t->nodes; i++)
+		count += t->ballot[i].vote == VOTE_FOREIGN && t->ballot[i].reply.slot == 0;
+	return count >= tally_quorum(t);
+}
+
 static void warn_own_slot(struct client *c)
 {
 	char keys[REPORT_MAX];
 
-	if (!c->is_within_slot || c->has_warned_own_slot || c->settings->wait == 0)
+	if (!c->is_within_slot || c->has_warned_own_slot || c->settings->wait == 0 ||
+		!has_no_free_slot(&c->session.lock.tally))
 		return;
 	c->has_warned_own_slot = true;
 	log_say(LOG_NORMAL, "waiting for a second slot of %s: this command runs under one already",

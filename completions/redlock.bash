@@ -46,6 +46,7 @@ _redlock_command version '' 'show the versions of redlock and its libraries, and
 # BEGIN GENERATED shell-options
 _redlock_option 'run acquire extend release check wait hold config' 'k' key 'KEY' 'name of the lock, and its Redis key byte for byte; repeat it for several locks: all or none'
 _redlock_option 'break' 'k' key 'KEY' 'name of the lock, and its Redis key byte for byte'
+_redlock_option 'doctor' 'k' key 'KEY' 'name of a lock: check that the user may use its key'
 _redlock_option 'run acquire wait hold config' 's' shared '' 'shared (read) lock: compatible with other shared locks only'
 _redlock_option 'run acquire wait hold config' 'x' exclusive '' 'exclusive (write) lock: compatible with no other lock; the default'
 _redlock_option 'status' 'L' limit 'N' 'treat each KEY as a semaphore of N slots, and list the slots'

@@ -55,6 +55,8 @@ const struct option_row option_rows[] = {
 		NULL},
 	{BREAK, GROUP_LOCK, 'k', "key", NULL, OPTION_KEY, FIELD(keys), NO_ENV, "KEY",
 		"name of the lock, and its Redis key byte for byte", NULL},
+	{DOCTOR, GROUP_LOCK, 'k', "key", NULL, OPTION_KEY, FIELD(keys), NO_ENV, "KEY",
+		"name of a lock: check that the user may use its key", NULL},
 	{TAKING | WAIT, GROUP_LOCK, 's', "shared", NULL, OPTION_COUNT, FIELD(shared), TAKING | WAIT,
 		NULL, "shared (read) lock: compatible with other shared locks only", NULL},
 	{TAKING | WAIT, GROUP_LOCK, 'x', "exclusive", ALSO("e"), OPTION_OFF, FIELD(shared), NO_ENV,

@@ -6,6 +6,7 @@
 #include "base/token.h"
 #include "cmd/configure.h"
 #include "cmd/print.h"
+#include "io/query.h"
 #include "report/report.h"
 
 #include <pwd.h>
@@ -109,10 +110,43 @@ void client_log_reply(const struct client *c)
 /* ---- waiting for the lock ---- */
 
 /* Adds the hints about a refusal, once. */
-static void explain(struct client *c, enum log_level at)
+static void explain(struct client *c, const struct server_info info[], enum log_level at)
 {
-	configure_hint(c->settings, &c->session.lock.tally, at);
+	configure_hint(c->settings, &c->session.lock.tally, info, at);
 	c->has_hinted_why = at <= log_level();
+}
+
+/* After a refusal: asks the nodes that are out of memory how much they use, for the hint. NULL: no
+ * node is. */
+static const struct server_info *ask_for_info(const struct client *c)
+{
+	static struct query query;
+	static struct server_info info[NODES_MAX];
+	const struct policy policy = settings_policy(c->settings);
+	const struct tally *t = &c->session.lock.tally;
+	const struct request *asked[NODES_MAX] = {NULL};
+	struct request r;
+	struct err e;
+	bool has_any = false;
+
+	request_command(&r, (const char *const[]){"INFO", NULL});
+	for (int i = 0; i < t->nodes; i++) {
+		const struct reply *a = &t->ballot[i].reply;
+
+		asked[i] = a->vote == VOTE_ABSENT && a->reason == REASON_OOM ? &r : NULL;
+		has_any |= asked[i] != NULL;
+	}
+	if (!has_any || query_open(&query, &policy, &c->settings->nodes, &e) < 0)
+		return NULL;
+	query_ask(&query, asked, NULL, QUERY_ALL);
+	for (int i = 0; i < t->nodes; i++) {
+		bool has_replied = asked[i] && query.tally.ballot[i].vote == VOTE_YES;
+
+		server_info_read(&info[i], has_replied ? query.page[i] : "",
+			has_replied ? query.page_len[i] : 0);
+	}
+	query_close(&query);
+	return info;
 }
 
 /* A client that waits for the nodes, and not for a holder, needs help, even if it is to be quiet.
@@ -130,7 +164,7 @@ static void alarm_outage(struct client *c)
 	report_refusal(text, lock, &c->settings->nodes, &c->settings->keys, now);
 	log_say(LOG_ERRORS, "waiting: %s", text);
 	if (!c->has_hinted_why)
-		explain(c, LOG_ERRORS);
+		explain(c, NULL, LOG_ERRORS);
 }
 
 /* Does the message about the holder name nodes with problems? See report_refusal(). */
@@ -152,7 +186,7 @@ static void explain_busy(struct client *c, bool names_problems)
 	if (hint)
 		log_hint(LOG_NORMAL, "%s", hint);
 	if (names_problems && !c->has_hinted_why)
-		configure_hint(c->settings, t, LOG_NORMAL);
+		configure_hint(c->settings, t, NULL, LOG_NORMAL);
 	c->has_hinted_why |= hint != NULL || names_problems;
 }
 
@@ -200,7 +234,7 @@ static void show_waiting(struct client *c)
 	else
 		log_say(LOG_NORMAL, "waiting: %s", text);
 	if (is_new)
-		explain(c, LOG_NORMAL);
+		explain(c, NULL, LOG_NORMAL);
 }
 
 bool client_is_nested(const struct client *c, const struct reply **holder)
@@ -299,7 +333,7 @@ static bool was_ours(const struct lock *lock)
 void client_hint_remedy(struct client *c, enum log_level at)
 {
 	if (!c->has_hinted_why && configure_has_hint(c->settings, &c->session.lock.tally))
-		explain(c, at);
+		explain(c, NULL, at);
 }
 
 void client_release(struct client *c, usec expire_in)
@@ -370,7 +404,7 @@ int client_refused(struct client *c)
 	}
 	log_say(LOG_ERRORS, "%s", text);
 	if (lock->refusal == REFUSAL_NO_QUORUM && !c->has_hinted_why)
-		explain(c, LOG_ERRORS);
+		explain(c, ask_for_info(c), LOG_ERRORS);
 	return STATUS_NO_QUORUM;
 }
 

@@ -270,9 +270,10 @@ bool configure_has_hint(const struct settings *s, const struct tally *t)
 	return each_hint(s, t, NULL, false, LOG_ERRORS) > 0;
 }
 
-void configure_hint(const struct settings *s, const struct tally *t, enum log_level at)
+void configure_hint(const struct settings *s, const struct tally *t,
+	const struct server_info info[], enum log_level at)
 {
-	each_hint(s, t, NULL, true, at);
+	each_hint(s, t, info, true, at);
 	if (configure_lacks_nodes(s, &t->ballot[0].reply))
 		configure_hint_nodes(at);
 }

@@ -13,6 +13,7 @@
 #include "cli/config.h"
 #include "cli/settings.h"
 #include "lock/tally.h"
+#include "report/server_info.h"
 
 /*
  * Reads the configuration file, if there is one, for settings that the command line and the
@@ -40,6 +41,7 @@ void configure_hint_nodes(enum log_level at);
 
 /* Hints at a cause when too few nodes could be asked, if one is known. */
 bool configure_has_hint(const struct settings *s, const struct tally *t);
-void configure_hint(const struct settings *s, const struct tally *t, enum log_level at);
+void configure_hint(const struct settings *s, const struct tally *t,
+	const struct server_info info[], enum log_level at);
 
 #endif

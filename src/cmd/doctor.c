@@ -160,6 +160,20 @@ static void ping(struct visit *v)
 	}
 }
 
+/* Runs a script that does nothing on the keys of the command line. */
+static void try_keys(struct visit *v)
+{
+	const struct key_list *keys = &v->settings->keys;
+	const char *words[KEYS_MAX + 4] = {"EVAL", "return 0"};
+	char count[16];
+
+	snprintf(count, sizeof(count), "%d", keys->count);
+	words[2] = count;
+	for (int i = 0; i < keys->count; i++)
+		words[3 + i] = keys->key[i];
+	ask(v, FIELD(formatted), words);
+}
+
 /* Checks whether the user may access redlock's own keys of a key that the user may not access. */
 static void try_own_keys(struct visit *v)
 {
@@ -270,7 +284,9 @@ static void examine(struct visit *v)
 			"EVALSHA", "0000000000000000000000000000000000000000", "0", NULL});
 	/* A user that may run a script on the key may do everything that scripts do; this script
 	 * changes nothing. */
-	if (v->formatted[0])
+	if (v->settings->keys.count > 0)
+		try_keys(v);
+	else if (v->formatted[0])
 		ask(v, FIELD(formatted),
 			(const char *const[]){"EVAL", "return 0", "1", v->formatted, NULL});
 	try_own_keys(v);
@@ -376,6 +392,7 @@ static void show(const struct visit *v, const struct diagnosis *d)
 {
 	const int nodes = v->settings->nodes.count;
 	bool is_sound = d->with[SEVERITY_ERROR] + d->with[SEVERITY_WARNING] == 0, has_whole = false;
+	bool is_untried = false;
 	char text[100] = "";
 	size_t used = 0;
 
@@ -386,10 +403,12 @@ static void show(const struct visit *v, const struct diagnosis *d)
 	show_common(v, d);
 	for (int i = 0; i < d->count; i++)
 		has_whole |= d->finding[i].node < 0;
+	for (int i = 0; i < nodes; i++)
+		is_untried |= finding_of(d, i, "some-keys") != NULL;
 	if (has_whole)
 		print_line("together");
 	show_findings(d, 0);
-	if (is_sound)
+	if (is_sound && !is_untried)
 		text_append(text, sizeof(text), &used, "sound");
 	for (int i = 0; i < SEVERITIES; i++)
 		append_count(

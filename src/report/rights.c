@@ -4,6 +4,7 @@
 #include "base/utf8.h"
 #include "report/diagnosis.h"
 #include "report/problem.h"
+#include "report/report.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -306,6 +307,28 @@ static void judge_tenant(
 		"user '%s' may use redlock's own keys of locks that the user may not take", user);
 }
 
+/* With keys on the command line, `formatted` is about them. Without, a user that has rights on some
+ * keys only may lack those on a lock's key. */
+static void judge_keys(
+	struct diagnosis *d, int node, const struct settings *s, const struct node_facts *p)
+{
+	bool is_refused =
+		problem_is(&p->formatted, REASON_NOPERM) && !strstr(p->formatted.text, " run ");
+	const char *name = rights_user(s, node);
+	char user[300], fix[FIX_MAX], keys[REPORT_MAX];
+
+	utf8_escape(user, sizeof(user), name, strlen(name));
+	if (s->keys.count > 0 && is_refused)
+		finding_add(d, node, SEVERITY_ERROR, "key", rights_fix(fix, s, node, &p->formatted),
+			"user '%s' may not use %s", user, report_keys(keys, &s->keys));
+	else if (s->keys.count == 0 && !s->key_format && !finding_of(d, node, "other-tenants") &&
+		 problem_is(&p->foreign, REASON_NOPERM) && !strstr(p->foreign.text, " run "))
+		finding_add(d, node, SEVERITY_NOTE, "some-keys",
+			"redlock doctor -k KEY, with the key of a lock",
+			"user '%s' has rights on some keys only: those of locks were not tried",
+			user);
+}
+
 /* Only a note: an administrator may restrict a user to certain names on purpose. */
 static void judge_format(
 	struct diagnosis *d, int node, const struct settings *s, const struct node_facts *p)
@@ -314,7 +337,9 @@ static void judge_format(
 	struct err e;
 	int rc;
 
-	if (!problem_is(&p->formatted, REASON_NOPERM) || strstr(p->formatted.text, " run "))
+	judge_keys(d, node, s, p);
+	if (!problem_is(&p->formatted, REASON_NOPERM) || strstr(p->formatted.text, " run ") ||
+		s->keys.count > 0)
 		return;
 	rc = settings_operand_key(s, "*", keys, &e);
 	assert(rc == 0); /* the query had a longer name */

@@ -820,6 +820,24 @@ TEST(doctor_same_server)
 		"safe");
 }
 
+TEST(doctor_keys_of_the_command_line)
+{
+	struct node_facts *p = &facts[1];
+
+	be_sound(3);
+	p->foreign = reply_absent(REASON_NOPERM, "NOPERM ... to access a key");
+	EXPECT(1, "some-keys", NOTE,
+		"user 'default' has rights on some keys only: those of locks were not tried",
+		"redlock doctor -k KEY, with the key of a lock");
+	settings.keys = ONE_KEY("job");
+	EXPECT_SILENCE();
+	p->formatted = reply_absent(REASON_NOPERM, "NOPERM ... to access a key");
+	EXPECT(1, "key", ERROR, "user 'default' may not use 'job'",
+		"ACL SETUSER default ~job ~{redlock}:node ~redlock:queue:{job}* "
+		"~redlock:reserved:{job} ~redlock:readers:{job} ~redlock:fence:{job} "
+		"~redlock:limit:{job} ~redlock:doctor:* ~redlock:*:{redlock:doctor:*}");
+}
+
 TEST(doctor_default_nodes)
 {
 	be_sound(3);

@@ -1,0 +1,475 @@
+# Each failure names its cause and its fix, in `run` and in `doctor`, with the same words: broken set-ups, each made for
+# real. The fix is applied as it is printed, and then the command runs.
+
+load nodes
+load certificates
+
+setup_file() {
+	export C=$BATS_FILE_TMPDIR CA=ca
+	begin_authorities
+	authority ca
+	authority other
+	certificate good IP:127.0.0.1
+	certificate elsewhere IP:127.0.0.9,DNS:elsewhere.example.org
+	certificate expired IP:127.0.0.1 -startdate 20230101000000Z -enddate 20240101120000Z
+	certificate client DNS:client
+	CA=other certificate stranger IP:127.0.0.1
+}
+
+setup() {
+	nodes_start 1
+	unset REDISCLI_AUTH REDLOCK_CACERT REDLOCK_CERT REDLOCK_CERT_KEY REDLOCK_SNI REDLOCK_INSECURE SSL_CERT_FILE SSL_CERT_DIR
+	export REDLOCK_TTL=600s REDLOCK_NODE_TIMEOUT=10s
+}
+teardown() { nodes_stop; }
+
+# fails CAUSE ARG...: run, which says SAID, and doctor name the cause, and the same fix, in FIX.
+fails() {
+	local cause=$1 hints
+	shift
+	run -69 --separate-stderr redlock run -n -k job "$@" -- touch "$T/never"
+	is_like "$stderr" "redlock: no quorum for 'job': *$cause*hint: *"
+	SAID=$stderr
+	hints=$(grep '^hint: ' <<< "$SAID")
+	run --separate-stderr redlock doctor "$@"
+	[ "$status" -ne 0 ]
+	is_like "$output" "*error: *$cause*"
+	[[ "$output" != *"sound: "* ]]
+	FIX=$(awk -v cause="$cause" 'index($0, "error: ") && index($0, cause) { found = 1 }
+		found && sub(/^    fix: /, "") { print; exit }' <<< "$output")
+	[ -n "$FIX" ] && [[ "$hints" == *"$FIX"* ]] || {
+		echo "fix:  $FIX"
+		echo "$hints"
+		return 1
+	}
+}
+
+# works ARG...: the command runs, and doctor finds no error.
+works() {
+	says 0 'done' '*' run -n -k job "$@" -- echo done
+	run -0 --separate-stderr redlock doctor "$@"
+	[[ "$output" != *"error: "* ]]
+}
+
+# paste: the fix, pasted into redis-cli, as the administrator.
+paste() { is_like "$(node 1 <<< "$FIX" 2>&1)" "${1:-OK}"; }
+
+# with_user RULE...: the user app, with these rules; every node URL is $APP.
+with_user() {
+	[ -n "${REDISCLI_AUTH-}" ] || node 1 config set requirepass adm1n > "$T/set"
+	export REDISCLI_AUTH=adm1n
+	node 1 acl setuser app on '>s3cret' "$@" > "$T/set"
+	APP=unix://app:s3cret@$T/1.sock
+}
+
+# on_port I [redis options...]: node I starts anew, at $PORT as well.
+on_port() {
+	local i=$1 try
+	shift
+	kill_node "$i"
+	for ((try = 0; try < 50; try++)); do
+		PORT=$((20000 + RANDOM % 10000))
+		start_node "$i" --bind 127.0.0.1 "${@//PORT/$PORT}"
+		until answers "$i" || is_gone "${PID[i]}"; do sleep 0.02; done
+		answers "$i" && break
+	done
+	eventually admitted "$i"
+}
+
+# with_tls CERTIFICATE [redis options...]: node 1 has TLS at $PORT.
+with_tls() {
+	on_port 1 --tls-port PORT --tls-cert-file "$C/$1.pem" --tls-key-file "$C/$1.key" --tls-ca-cert-file "$C/ca.pem" \
+		--tls-auth-clients no "${@:2}"
+}
+
+# listens COMMAND...: it prints its port.
+listens() {
+	"$@" > "$T/port" 3>&- 2> "$T/err" &
+	also_end $!
+	eventually test -s "$T/port"
+	PORT=$(< "$T/port")
+}
+
+# ---- out of reach ----
+
+@test "no server on the port; a refused node does not put the blame on a sound one" {
+	fails "cannot be reached" --nodes "redis://127.0.0.1:1 unix://$T/1.sock"
+	is_like "$SAID" "*: redis://127.0.0.1:1 cannot be reached (Connection refused)?hint: redis://127.0.0.1:1: no server listens there: start the server, *"
+	is_like "$output" "redis://127.0.0.1:1?  error: cannot be reached: Connection refused*"
+	[[ "$SAID$output" != *"1.sock "@(did|had|cannot)* ]]
+	on_port 1 --port PORT
+	kill_node 1
+	fails "cannot be reached" --nodes "redis://127.0.0.1:$PORT"
+	is_like "$FIX" "no server listens there: start the server, *"
+	start_node 1 --bind 127.0.0.1 --port "$PORT"
+	eventually admitted 1
+	works --nodes "redis://127.0.0.1:$PORT"
+}
+
+@test "a socket that does not exist; one without permission" {
+	fails "cannot be reached" --nodes "unix://$T/other.sock"
+	is_like "$FIX" "there is no socket $T/other.sock: start the server with 'unixsocket $T/other.sock', *"
+	redis-server --port 0 --unixsocket "$T/other.sock" --save '' --dir "$T" 3>&- > "$T/other.out" 2>&1 &
+	also_end $!
+	eventually test -S "$T/other.sock"
+	works --nodes "unix://$T/other.sock" --restart-guard off
+}
+
+# as_other CMD...: root may use every socket.
+as_other() {
+	if [ "$(id -u)" -eq 0 ]; then setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; else "$@"; fi
+}
+
+@test "a socket that this user may not use" {
+	cp "$REDLOCK_BUILD/redlock" "$T/redlock"
+	chmod o+x "$BATS_RUN_TMPDIR" "$T"/.. "$T"
+	chmod 500 "$T/1.sock"
+	redlock() { as_other "$T/redlock" "$@"; }
+	fails "cannot be reached"
+	is_like "$FIX" "this user needs write permission on the socket $T/1.sock *, or chmod 777 $T/1.sock"
+	bash -c "${FIX##*, or }"
+	works
+}
+
+@test "a name that does not exist; a DNS server that is silent, or not there" {
+	fails "its name does not resolve" --nodes "redis://no-such-host.invalid"
+	is_like "$FIX" "correct the name 'no-such-host.invalid', or *"
+	cp "$REDLOCK_BUILD/redlock" "$T/redlock"
+	for server in 127.0.0.1 192.0.2.77; do
+		echo "nameserver $server" > "$T/resolv.conf"
+		redlock() { unshare --mount -- sh -c 'mount --bind "$0" /etc/resolv.conf && exec "$@"' "$T/resolv.conf" "$T/redlock" "$@"; }
+		REDLOCK_NODE_TIMEOUT=700ms fails "its name does not resolve" --nodes "redis://redis.example.com"
+		is_like "$FIX" "no DNS server answers: check 'nameserver' in /etc/resolv.conf, or name the address of 'redis.example.com' instead"
+	done
+	unset -f redlock
+	load nodes
+	works
+}
+
+# ---- passwords ----
+
+@test "a password is needed; it is wrong, and where it comes from" {
+	with_user '~*' '&*' +@all
+	fails "requires a password"
+	is_like "$FIX" "name user and password: --username USER --password-file FILE, *"
+	umask 077
+	echo s3cret > "$T/password"
+	works --username app --password-file "$T/password"
+	echo wr0ng > "$T/wrong"
+	printf 'username = app\npassword = wr0ng\n' > "$T/config"
+	fails "refuses the password" --username app --password-file "$T/wrong"
+	is_like "$FIX" "correct the password of user 'app', which comes from the file '$T/wrong'; *"
+	REDLOCK_USERNAME=app REDLOCK_PASSWORD=wr0ng fails "refuses the password"
+	is_like "$FIX" "*user 'app', which comes from REDLOCK_PASSWORD;*"
+	fails "refuses the password" --nodes "unix://app:wr0ng@$T/1.sock"
+	is_like "$FIX" "*user 'app', which comes from the node's URL;*"
+	fails "refuses the password" --config "$T/config"
+	is_like "$FIX" "*user 'app', which comes from line 2 of the configuration file;*"
+	fails "refuses the password" --nodes "unix://nobody:s3cret@$T/1.sock"
+	is_like "$FIX" "*user 'nobody'*a user that does not exist there, or is off, needs ACL SETUSER"
+	works --nodes "$APP"
+}
+
+@test "a password for a server without one" {
+	REDLOCK_PASSWORD=s3cret fails "has no password set, and was given one"
+	is_like "$FIX" "leave user and password out (they come from REDLOCK_PASSWORD), or *"
+	works
+}
+
+@test "protected mode: the server's words, and a remedy that works there" {
+	local ours
+	in_network() { unshare --net -- bash -c 'ip link set lo up && ip address add 10.9.9.9/8 dev lo && "$@"' bash "$@"; }
+	export T
+	run in_network bash -c '
+		redis-server --port 7001 --bind 10.9.9.9 --unixsocket "$T/p.sock" --save "" --dir "$T" > "$T/p.out" 2>&1 3>&- & pid=$!
+		for ((i = 0; i < 2000; i++)); do [ -S "$T/p.sock" ] && break; sleep 0.02; done
+		export REDLOCK_NODES=redis://10.9.9.9:7001 REDLOCK_RESTART_GUARD=off
+		"$REDLOCK_BUILD/redlock" run -n -k job -- true; echo "run $?"
+		"$REDLOCK_BUILD/redlock" doctor; echo "doctor $?"
+		redis-cli -s "$T/p.sock" CONFIG SET requirepass PASSWORD
+		REDLOCK_PASSWORD=PASSWORD "$REDLOCK_BUILD/redlock" run -n -k job -- echo done
+		kill $pid'
+	is_like "$output" "*is in protected mode: it serves only its own host (DENIED Redis is running in protected mode*hint: *redis-cli, CONFIG SET requirepass PASSWORD;*run 69*error: is in protected mode*fix: *CONFIG SET requirepass PASSWORD;*doctor 69?OK?done"
+}
+
+# ---- rights ----
+
+@test "no right to the key, to redlock's own keys, to a command, to EVAL: the rule can be pasted as it is" {
+	with_user '~elsewhere*' '&*' +@all
+	run -69 --separate-stderr redlock run -n -k job --nodes "$APP" -- true
+	FIX=$(sed -n 's/^hint: in redis-cli on the node: //p' <<< "$stderr")
+	is_like "$stderr" "*denies permission (NOPERM *hint: in redis-cli on the node: ACL SETUSER app ~job ~{redlock}:node *hint: ACL SAVE, or without an ACL file CONFIG REWRITE, keeps it over a restart"
+	# doctor is not sound, and names the same rule for that key
+	run --separate-stderr redlock doctor --nodes "$APP"
+	[[ "$output" != *"sound: "* && "$output" == *"note: user 'app' has rights on some keys only: those of locks were not tried"* ]]
+	run -69 --separate-stderr redlock doctor -k job --nodes "$APP"
+	is_like "$output" "*error: user 'app' may not use 'job'?    fix: ${FIX//\*/[*]} *"
+	paste
+	run --separate-stderr redlock doctor -k job --nodes "$APP"
+	[[ "$output" != *"may not use 'job'"* ]]
+	says 0 'done' '' run -n -k job --nodes "$APP" -- echo done
+	local less
+	for less in eval evalsha get set pttl pexpire del; do
+		with_user resetkeys '~*' '&*' +@all "-$less"
+		says_how 0
+		[ -z "$FIX" ] || paste
+		node 1 del job > "$T/del"
+		with_user '~*'
+		says 0 'done' '' run -n -k job --nodes "$APP" -- echo done
+	done
+}
+
+# says_how: run with these rights; FIX is the rule that it prints, if it fails.
+says_how() {
+	run --separate-stderr redlock run -n -k job --nodes "$APP" -- true
+	FIX=$(sed -n 's/^hint: in redis-cli on the node: //p' <<< "$stderr")
+	[ "$status" -eq 0 ] || [ -n "$FIX" ]
+}
+
+@test "without EVAL, doctor and run print a rule for all that is needed" {
+	with_user '~*' '&*' -@all
+	run -69 --separate-stderr redlock run -n -k job --nodes "$APP" -- true
+	[[ "$stderr" == *"denies permission (NOPERM "*" run the 'eval"* ]]
+	FIX=$(sed -n 's/^hint: in redis-cli on the node: //p' <<< "$stderr")
+	paste
+	says 0 'done' '' run -n -k job --nodes "$APP" -- echo done
+	with_user -@all
+	run -69 --separate-stderr redlock doctor --nodes "$APP"
+	is_like "$output" "*error: user 'app' may not use eval*; without it, doctor cannot try *"
+	FIX=$(sed -n '0,/^    fix: ACL/s/^    fix: //p' <<< "$output" | tail -n 1)
+	paste
+	works --nodes "$APP"
+}
+
+# ---- TLS ----
+
+@test "TLS: a port for TLS spoken to in plain text, and the other way round" {
+	with_tls good
+	run -69 --separate-stderr redlock run -n -k job --nodes "redis://127.0.0.1:$PORT" -- true
+	is_like "$stderr" "*@(closed the connection*|speaks TLS only)?hint: *name it rediss://127.0.0.1:$PORT*"
+	run -69 --separate-stderr redlock doctor --nodes "redis://127.0.0.1:$PORT"
+	is_like "$output" "*fix: *name it rediss://127.0.0.1:$PORT*"
+	works --nodes "rediss://127.0.0.1:$PORT" --cacert "$C/ca.pem"
+	on_port 1 --port PORT
+	REDLOCK_NODE_TIMEOUT=700ms fails "did not begin TLS in time" --nodes "rediss://127.0.0.1:$PORT" --cacert "$C/ca.pem"
+	is_like "$FIX" "if that port has no TLS, name it redis://127.0.0.1:$PORT; *"
+	works --nodes "redis://127.0.0.1:$PORT"
+}
+
+@test "TLS: an unknown authority, another name, an expired certificate, a client certificate" {
+	with_tls good
+	fails "cannot be trusted" --nodes "rediss://127.0.0.1:$PORT"
+	is_like "$FIX" "name the certificate of its authority with --cacert FILE *"
+	works --nodes "rediss://127.0.0.1:$PORT" --cacert "$C/ca.pem"
+	export REDLOCK_CACERT=$C/ca.pem
+	with_tls elsewhere
+	fails "cannot be trusted" --nodes "rediss://127.0.0.1:$PORT"
+	is_like "$FIX" "*or give that name with --sni NAME"
+	works --nodes "rediss://127.0.0.1:$PORT" --sni elsewhere.example.org
+	with_tls expired
+	fails "cannot be trusted" --nodes "rediss://127.0.0.1:$PORT"
+	is_like "$FIX" "renew the certificate ('tls-cert-file' names it), *"
+	with_tls good --tls-auth-clients yes
+	fails "requires a client certificate" --nodes "rediss://127.0.0.1:$PORT"
+	is_like "$FIX" "name a certificate *with --cert FILE, and its key with --cert-key FILE; *"
+	works --nodes "rediss://127.0.0.1:$PORT" --cert "$C/client.pem" --cert-key "$C/client.key"
+}
+
+# ---- a server that refuses ----
+
+@test "a server whose memory is full" {
+	node 1 config set maxmemory 1mb > "$T/set"
+	run -69 --separate-stderr redlock run -n -k job -- true
+	FIX=$(sed -n 's/^hint: in redis-cli on the node: //p' <<< "$stderr")
+	is_like "$FIX" "CONFIG SET maxmemory [1-9]*"
+	run -69 --separate-stderr redlock doctor
+	is_like "$output" "*error: is out of memory?    fix: CONFIG SET maxmemory [1-9]*"
+	paste
+	works
+}
+
+@test "a server that cannot save its snapshot" {
+	mkdir "$T/gone"
+	kill_node 1
+	start_node 1 --dir "$T/gone" --save '3600 1'
+	eventually admitted 1
+	rmdir "$T/gone"
+	node 1 bgsave > "$T/set"
+	has_failed() { node 1 info persistence | grep -q '^rdb_last_bgsave_status:err'; }
+	eventually has_failed
+	fails "refuses writes because it cannot save to disk"
+	[ "$FIX" = "CONFIG SET stop-writes-on-bgsave-error no" ]
+	paste
+	says 0 'done' '' run -n -k job -- echo done
+}
+
+@test "a replica, one without its master, too few replicas" {
+	node 1 replicaof 127.0.0.1 1 > "$T/set"
+	run -69 --separate-stderr redlock run -n -k job -- true
+	is_like "$stderr" "*is a read-only replica?hint: in redis-cli on the node: REPLICAOF NO ONE?hint: CONFIG REWRITE keeps it over a restart"
+	run -69 --separate-stderr redlock doctor
+	is_like "$output" "*error: is a replica: its master decides what it keeps*fix: REPLICAOF NO ONE*"
+	node 1 config set replica-serve-stale-data no > "$T/set"
+	run -69 --separate-stderr redlock run -n -k job -- true
+	is_like "$stderr" "*is a replica without its master?hint: in redis-cli on the node: REPLICAOF NO ONE?*"
+	FIX="REPLICAOF NO ONE" paste
+	works
+	node 1 config set min-replicas-to-write 1 > "$T/set"
+	fails "refuses writes because it has too few replicas"
+	paste
+	works
+}
+
+@test "a replica beside its own master" {
+	on_port 1 --port PORT --repl-diskless-sync-delay 0
+	start_node 2
+	eventually answers 2
+	node 2 replicaof 127.0.0.1 "$PORT" > "$T/set"
+	synced() { node 2 info replication | grep -q '^master_link_status:up'; }
+	eventually synced
+	export REDLOCK_NODES="unix://$T/1.sock unix://$T/2.sock"
+	run -69 --separate-stderr redlock run -n -k job -- true
+	is_like "$stderr" "*1 of 2 nodes can be used*2.sock is a read-only replica?hint: in redis-cli on unix://$T/2.sock: REPLICAOF NO ONE?*"
+	run -69 --separate-stderr redlock doctor
+	is_like "$output" "*2.sock*error: is a replica*fix: REPLICAOF NO ONE*of one replication group with unix://$T/1.sock*"
+	[ "$(node 2 <<< "REPLICAOF NO ONE")" = OK ]
+	eventually admitted 2
+	works
+}
+
+@test "a member of a cluster; a server that is loading" {
+	kill_node 1
+	in_own_network start_node 1 --cluster-enabled yes --cluster-config-file "$T/cluster.conf"
+	eventually answers 1
+	run -69 --separate-stderr redlock run -n -k job -- true
+	is_like "$stderr" "*cluster*?hint: name servers of their own: 'cluster-enabled no' in redis.conf, and restart"
+	run -69 --separate-stderr redlock doctor
+	is_like "$output" "*is a cluster member*fix: name servers of their own: 'cluster-enabled no' in redis.conf, and restart*"
+	kill_node 1
+	start_node 1 --cluster-enabled no
+	eventually admitted 1
+	works
+}
+
+@test "a server that runs a script, and too many clients" {
+	node 1 config set busy-reply-threshold 1 > "$T/set" || node 1 config set lua-time-limit 1 > "$T/set"
+	redis-cli -s "$T/1.sock" eval 'while true do end' 0 > "$T/endless" 2>&1 3>&- &
+	also_end $!
+	is_busy() { [[ "$(node 1 ping 2>&1)" == BUSY* ]]; }
+	eventually is_busy
+	fails "is busy with a script"
+	[ "$FIX" = "SCRIPT KILL" ]
+	paste
+	works
+	node 1 config set maxclients 1 > "$T/set"
+	exec 9< <(exec sleep 600)
+	redis-cli -s "$T/1.sock" subscribe x > "$T/subscribed" 2>&1 3>&- &
+	idle=$!
+	also_end $idle
+	is_full() { [[ "$(node 1 ping 2>&1)" == *"max number of clients"* ]]; }
+	eventually is_full
+	fails "has too many clients"
+	is_like "$FIX" "stop some of its clients, for redis-cli cannot connect either; then raise 'maxclients' with CONFIG SET, *"
+	kill $idle
+	raised() { [ "$(node 1 config set maxclients 10000 2>&1)" = OK ]; }
+	eventually raised
+	works
+}
+
+@test "EVAL is disabled; a database that does not exist" {
+	kill_node 1
+	start_node 1 --rename-command EVAL '' --rename-command EVALSHA ''
+	eventually answers 1
+	fails "answered with an error"
+	is_like "$FIX" "redlock needs that command: remove its 'rename-command' from redis.conf, and restart"
+	[[ "$SAID" == *"unknown command 'EVAL')"* || "$SAID" == *"unknown command \`EVAL\`)"* ]]
+	kill_node 1
+	start_node 1
+	eventually admitted 1
+	works
+	fails "answered with an error" --nodes "unix://$T/1.sock?db=99"
+	is_like "$FIX" "name a database that the server has, or none: CONFIG GET databases"
+}
+
+# ---- no Redis server ----
+
+@test "a web server, and one that says nothing" {
+	listens "$REDLOCK_BUILD/tools/proxy" 0 "$T/1.sock" --say 'HTTP/1.1 400 Bad Request\r\n\r\n'
+	fails "does not speak the Redis protocol" --nodes "redis://127.0.0.1:$PORT"
+	[ "$FIX" = "another program listens there: name the port where a Redis server listens" ]
+	[[ "$stderr" == "" && "$output" == *"HTTP/1.1 400 Bad Request"* ]]
+	rm "$T/port"
+	listens "$REDLOCK_BUILD/tools/proxy" 0 "$T/1.sock" --hold
+	REDLOCK_NODE_TIMEOUT=700ms fails "did not answer in time" --nodes "redis://127.0.0.1:$PORT"
+	is_like "$FIX" "is it a Redis server, running and not overloaded? *"
+	works
+}
+
+# ---- keys ----
+
+@test "other data under the key, and a lock that never expires" {
+	node 1 rpush job x > "$T/set"
+	says 75 '' "redlock: 'job' is busy: *value '(list)'*with no expiry?hint: the key has other data, which are no lock: *, in redis-cli on each node: UNLINK job" \
+		run -n -k job -- echo never
+	says 75 '' "*nothing was removed: it is no lock?hint: *?hint: *UNLINK job" break -f -y -k job
+	FIX=${stderr##*: } paste 1
+	works
+	node 1 set job mine > "$T/set"
+	says 75 '' "redlock: 'job' is busy: *with no expiry?hint: the key never expires: if no program holds the lock any more, 'redlock break --force -k job' removes it" \
+		run -n -k job -- echo never
+	redlock break --force -k job -y
+	works
+}
+
+@test "a fencing counter of another type: its key, and the command that removes it" {
+	node 1 rpush 'redlock:fence:{job}' x > "$T/set"
+	says 69 '' "*has a fencing counter that is no number, or at its limit (redlock:fence:{job})?hint: in redis-cli on the node: DEL redlock:fence:{job}?hint: *'gate'*" \
+		run -n -k job --fence -- echo never
+	run --separate-stderr redlock doctor
+	is_like "$output" "*the fencing counter 'redlock:fence:{job}' is no number*fix: DEL redlock:fence:{job}*"
+	FIX='DEL redlock:fence:{job}' paste 1
+	says 0 'done' '' run -n -k job --fence -- echo done
+}
+
+# ---- the set ----
+
+@test "two of three nodes are down; a server under two names; nodes that may evict" {
+	export REDLOCK_NODES="unix://$T/1.sock unix://$T/2.sock unix://$T/3.sock"
+	says 69 '' "*1 of 3 nodes can be used, 2 needed: unix://$T/2.sock cannot be reached (*); unix://$T/3.sock cannot be reached (*hint: unix://$T/2.sock: there is no socket $T/2.sock: *hint: unix://$T/3.sock: *" \
+		run -n -k job -- echo never
+	for i in 2 3; do start_node $i; done
+	for i in 2 3; do eventually admitted $i; done
+	works
+	ln -s 1.sock "$T/again.sock"
+	says 78 '' "redlock: nodes 'unix://$T/1.sock' and 'unix://$T/again.sock' are the same server?hint: each node must be a separate server" \
+		run -n -k job --nodes "unix://$T/1.sock unix://$T/again.sock unix://$T/2.sock" -- echo never
+	for i in 1 2; do
+		node $i config set maxmemory 1gb
+		node $i config set maxmemory-policy allkeys-lru
+	done > "$T/set"
+	says 0 'done' '' run -n -k job -- echo done
+	run -69 --separate-stderr redlock doctor
+	is_like "$output" "*unix://$T/1.sock, unix://$T/2.sock?  error: forgets keys, *allkeys-lru??    fix: CONFIG SET maxmemory-policy noeviction*locks can be acquired, but are not safe*"
+	[[ "$output" != *"no lock can be acquired"* ]]
+	[ "$(grep -c "forgets keys" <<< "$output")" = 1 ]
+	for i in 1 2; do [ "$(node $i <<< "CONFIG SET maxmemory-policy noeviction")" = OK ]; done
+	works
+}
+
+@test "a node next to a busy holder: its hint names it" {
+	start_node 2
+	start_node 3
+	for i in 2 3; do eventually admitted $i; done
+	export REDLOCK_NODES="unix://$T/1.sock unix://$T/2.sock unix://$T/3.sock"
+	node 1 set job mine px 600000 > "$T/set"
+	for i in 2 3; do node $i replicaof 127.0.0.1 1 > "$T/set"; done
+	run --separate-stderr redlock run -n -k job -- echo never
+	[ "$status" -ne 0 ]
+	is_like "$stderr" "*2.sock is a read-only replica*hint: in redis-cli on unix://$T/2.sock, unix://$T/3.sock: REPLICAOF NO ONE*"
+}
+
+@test "no nodes are named: doctor says which one it asks" {
+	unset REDLOCK_NODES
+	run --separate-stderr redlock doctor
+	is_like "$output" "*warning: no nodes are named: redis://127.0.0.1:6379 is asked?    fix: name three or five independent servers with --nodes or REDLOCK_NODES*"
+}

@@ -207,7 +207,7 @@ static int remove_record(struct query *query, const struct settings *s)
 						      : reason_words(t->ballot[i].reply.reason));
 	if (removed == s->nodes.count)
 		return print_result(query, s, removed, "removed", STATUS_OK);
-	configure_hint(s, t, LOG_ERRORS);
+	configure_hint(s, t, NULL, LOG_ERRORS);
 	return print_result(query, s, removed, "incomplete", STATUS_NO_QUORUM);
 }
 

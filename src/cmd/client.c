@@ -112,7 +112,7 @@ void client_log_reply(const struct client *c)
 /* Adds the hints about a refusal, once. */
 static void explain(struct client *c, const struct server_info info[], enum log_level at)
 {
-	configure_hint(c->settings, &c->session.lock.tally, info, at);
+	configure_hint_by_info(c->settings, &c->session.lock.tally, info, at);
 	c->has_hinted_why = at <= log_level();
 }
 
@@ -186,7 +186,7 @@ static void explain_busy(struct client *c, bool names_problems)
 	if (hint)
 		log_hint(LOG_NORMAL, "%s", hint);
 	if (names_problems && !c->has_hinted_why)
-		configure_hint(c->settings, t, NULL, LOG_NORMAL);
+		configure_hint(c->settings, t, LOG_NORMAL);
 	c->has_hinted_why |= hint != NULL || names_problems;
 }
 

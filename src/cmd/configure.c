@@ -270,12 +270,17 @@ bool configure_has_hint(const struct settings *s, const struct tally *t)
 	return each_hint(s, t, NULL, false, LOG_ERRORS) > 0;
 }
 
-void configure_hint(const struct settings *s, const struct tally *t,
+void configure_hint_by_info(const struct settings *s, const struct tally *t,
 	const struct server_info info[], enum log_level at)
 {
 	each_hint(s, t, info, true, at);
 	if (configure_lacks_nodes(s, &t->ballot[0].reply))
 		configure_hint_nodes(at);
+}
+
+void configure_hint(const struct settings *s, const struct tally *t, enum log_level at)
+{
+	configure_hint_by_info(s, t, NULL, at);
 }
 
 /* ---- the command's environment ---- */

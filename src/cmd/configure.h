@@ -41,7 +41,10 @@ void configure_hint_nodes(enum log_level at);
 
 /* Hints at a cause when too few nodes could be asked, if one is known. */
 bool configure_has_hint(const struct settings *s, const struct tally *t);
-void configure_hint(const struct settings *s, const struct tally *t,
+void configure_hint(const struct settings *s, const struct tally *t, enum log_level at);
+
+/* The same, with what the nodes told about themselves (report_remedy()); NULL: nothing. */
+void configure_hint_by_info(const struct settings *s, const struct tally *t,
 	const struct server_info info[], enum log_level at);
 
 #endif

@@ -574,7 +574,7 @@ int cmd_status(struct settings *s)
 		if (print_finish() != STATUS_OK)
 			status = STATUS_INTERNAL;
 		if (st.is_unknown && (is_live || !has_hinted)) {
-			configure_hint(s, &st.unknown, NULL, LOG_ERRORS);
+			configure_hint(s, &st.unknown, LOG_ERRORS);
 			has_hinted = true;
 		}
 	} while (s->watch && status != STATUS_INTERNAL && status != STATUS_CONFIG &&

@@ -264,7 +264,7 @@ static int conclude(const struct query *query, const struct settings *s, enum op
 	if (ownership == OWNERSHIP_UNKNOWN && s->command == COMMAND_RELEASE)
 		hint_unreleased(query, s);
 	if (ownership == OWNERSHIP_UNKNOWN)
-		configure_hint(s, t, NULL, LOG_ERRORS);
+		configure_hint(s, t, LOG_ERRORS);
 	if (s->format != FORMAT_JSON) {
 		if (s->command == COMMAND_CHECK && ownership == OWNERSHIP_OWNED)
 			print_line(

@@ -504,15 +504,21 @@ static void check_released(const struct client *c)
 			kept, world.nodes);
 }
 
-/* The last attempt found no majority: this outage lasts until an attempt finds one. */
+/* The last attempt found no majority: this outage lasts until an attempt finds one. It begins with
+ * the attempt, not with the pause before: that much is added to --wait. */
 static void note_outage(struct client *c, usec since)
 {
-	if (c->session.lock.refusal != REFUSAL_NO_QUORUM) {
+	const struct lock *lock = &c->session.lock;
+	usec lasts = world.now - since;
+
+	if (c->outage == 0)
+		lasts = usec_min(lasts, client_clock(c) - lock->tally.began);
+	if (lock->refusal != REFUSAL_NO_QUORUM) {
 		c->outage = 0;
 		return;
 	}
 	c->outage += world.now - since;
-	c->outages += world.now - since;
+	c->outages += lasts;
 }
 
 /*
@@ -529,8 +535,10 @@ static void check_patience(const struct client *c)
 	usec most = usec_add(c->policy.wait, added);
 	bool gave_up = lock_state(lock) == LOCK_RELEASING || lock_state(lock) == LOCK_OVER;
 
-	if (c->paused_until < c->trying_since && most != NEVER &&
-		tried > most + most / 10 + 8 * c->policy.node_timeout + USEC_SEC / 4)
+	/* While it is stopped, attempts and outages take as long as the stop does. */
+	if (c->paused_until >= c->trying_since)
+		return;
+	if (most != NEVER && tried > most + most / 10 + 8 * c->policy.node_timeout + USEC_SEC / 4)
 		breach("patience", "c%d tried for %d ms", c->id, (int)(tried / USEC_MSEC));
 	if (!gave_up || tried >= most - most / 10)
 		return;

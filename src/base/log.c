@@ -70,25 +70,37 @@ int log_fd(void)
 /* Two signals are blocked during the write. SIGTTOU: a terminal with TOSTOP stops background
  * processes that write to it, and redlock has to extend a lock. SIGXFSZ: a file at its limit
  * (ulimit -f) must not kill redlock; nor the command, to which redlock passes its signals on, so
- * the signal is taken here. Errors are ignored: they cannot be reported, and no outcome depends on
- * them. */
-static void put(int to, const char *text, size_t len)
+ * the signal is taken here. Returns 0, or the errno of a file that takes no more; a line that would
+ * block is dropped. */
+static int put(int to, const char *text, size_t len)
 {
 	struct pollfd ready = {.fd = to, .events = POLLOUT};
 	sigset_t stops, limit, before;
-	int rc;
+	int rc, error;
+	ssize_t n;
 
 	while (never_block && (rc = poll(&ready, 1, 0)) != 1)
 		if (rc == 0 || errno != EINTR)
-			return;
+			return 0;
 	sigemptyset(&limit);
 	sigaddset(&limit, SIGXFSZ);
 	stops = limit;
 	sigaddset(&stops, SIGTTOU);
 	sigprocmask(SIG_BLOCK, &stops, &before);
-	if (write(to, text, len) < 0 && errno == EFBIG)
+	n = write(to, text, len);
+	/* A full disk takes part of a line. */
+	error = n == (ssize_t)len ? 0 : n >= 0 ? ENOSPC : errno == EAGAIN ? 0 : errno;
+	if (error == EFBIG)
 		(void)sigtimedwait(&limit, NULL, &(struct timespec){0});
 	sigprocmask(SIG_SETMASK, &before, NULL);
+	return error;
+}
+
+/* The log file takes no more: the messages are not lost, but go to stderr from now on. */
+static void leave_file(void)
+{
+	place = PLACE_STDERR;
+	fd = STDERR_FILENO;
 }
 
 /* ---- syslog ---- */
@@ -194,16 +206,13 @@ static size_t json_line(
 	return used;
 }
 
-__attribute__((format(printf, 3, 0))) static void line(
-	enum log_level at, bool is_hint, const char *fmt, va_list ap)
+static void write_line(enum log_level at, bool is_hint, const char *message)
 {
-	char message[LINE_BYTES_MAX], buf[LINE_BYTES_MAX + 1];
-	int log = place == PLACE_SYSLOG ? connect_syslog() : -1;
+	char buf[LINE_BYTES_MAX + 1], why[200];
+	int log = place == PLACE_SYSLOG ? connect_syslog() : -1, error = 0;
 	enum place to = place == PLACE_SYSLOG && log < 0 ? PLACE_STDERR : place;
 	size_t len;
 
-	if (vsnprintf(message, sizeof(message), fmt, ap) < 0)
-		message[0] = '\0';
 	len = is_json ? json_line(buf, at, is_hint, message)
 		      : plain_line(buf, to, is_hint, message);
 	is_shown = false;
@@ -211,8 +220,25 @@ __attribute__((format(printf, 3, 0))) static void line(
 		put_syslog(log, at, buf, len);
 	} else if (len > 0) {
 		buf[len++] = '\n';
-		put(fd, buf, len);
+		error = put(fd, buf, len);
 	}
+	if (error && place == PLACE_FILE) {
+		leave_file();
+		snprintf(why, sizeof(why),
+			"cannot write to the log file: %s; messages go to stderr", strerror(error));
+		write_line(LOG_ERRORS, false, why);
+		write_line(at, is_hint, message);
+	}
+}
+
+__attribute__((format(printf, 3, 0))) static void line(
+	enum log_level at, bool is_hint, const char *fmt, va_list ap)
+{
+	char message[LINE_BYTES_MAX];
+
+	if (vsnprintf(message, sizeof(message), fmt, ap) < 0)
+		message[0] = '\0';
+	write_line(at, is_hint, message);
 }
 
 void log_say(enum log_level at, const char *fmt, ...)
@@ -260,13 +286,13 @@ void log_show(enum log_level at, const char *fmt, ...)
 	while ((buf[len] & 0xc0) == 0x80)
 		len--;
 	is_shown = true;
-	put(STDERR_FILENO, buf, len);
+	(void)put(STDERR_FILENO, buf, len);
 }
 
 void log_clear(void)
 {
 	if (is_shown)
-		put(STDERR_FILENO, WIPE, sizeof(WIPE) - 1);
+		(void)put(STDERR_FILENO, WIPE, sizeof(WIPE) - 1);
 	is_shown = false;
 }
 
@@ -283,8 +309,12 @@ void log_hint(enum log_level at, const char *fmt, ...)
 
 void log_text(enum log_level at, const char *text)
 {
-	if (at <= level)
-		put(fd, text, strlen(text));
+	if (at > level)
+		return;
+	if (put(fd, text, strlen(text)) && place == PLACE_FILE) {
+		leave_file();
+		(void)put(fd, text, strlen(text));
+	}
 }
 
 void log_err(const struct err *e)

@@ -27,8 +27,8 @@ enum log_level log_level(void);
 
 /*
  * Lines go to stderr until one of these functions is called. They send lines to syslog (to stderr
- * if no daemon listens), or to a file that is open for appending. Such lines name the process,
- * lines in a file also the time.
+ * if no daemon listens), or to a file that is open for appending; to stderr again when the file
+ * takes no more. Such lines name the process, lines in a file also the time.
  */
 void log_to_syslog(void);
 void log_to_file(int opened);

@@ -4,11 +4,16 @@
 #include "base/utf8.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 /* The largest number of bytes of a word that a caller shows. */
 #define WORD_SHOWN 300
+
+/* A longer word of a text is cut. */
+#define TEXT_WORD_MAX 1024
+#define BLANKS " \t\n"
 
 /* Returns the start of the user and password in a word, and their length; NULL: the word has
  * none. */
@@ -89,6 +94,25 @@ void mask_append_command(char *dst, size_t size, size_t *used, char *const words
 			text_append(dst, size, used, "***");
 		else
 			mask_append_word(dst, size, used, words[i]);
+	}
+}
+
+void mask_append_text(char *dst, size_t size, size_t *used, const char *text)
+{
+	bool is_hidden = false;
+
+	while (*text) {
+		char word[TEXT_WORD_MAX];
+		size_t blanks = strspn(text, BLANKS), len = strcspn(text + blanks, BLANKS);
+
+		text_append(dst, size, used, "%.*s", (int)blanks, text);
+		snprintf(word, sizeof(word), "%.*s", (int)len, text + blanks);
+		if (is_hidden && *word)
+			text_append(dst, size, used, "***");
+		else
+			mask_append_word(dst, size, used, word);
+		is_hidden = hides_next(word, strlen(word));
+		text += blanks + len;
 	}
 }
 

@@ -1,9 +1,9 @@
 /*
  * mask: arguments of command lines, shown without the secrets in them.
  *
- * mask_append_word() and mask_append_command() write "***" in place of each secret, for records
- * and for the command that a lock's holder runs; mask_escape_word() is for an argument that redlock
- * itself refuses.
+ * mask_append_word(), mask_append_command() and mask_append_text() write "***" in place of each
+ * secret, for records and for the command that a lock's holder runs; mask_escape_word() is for an
+ * argument that redlock itself refuses.
  */
 #ifndef BASE_MASK_H
 #define BASE_MASK_H
@@ -22,6 +22,9 @@ void mask_append_word(char *dst, size_t size, size_t *used, const char *word);
 /* Appends a command line in the same way, NULL at its end; "***" replaces the word after such a
  * --NAME. */
 void mask_append_command(char *dst, size_t size, size_t *used, char *const words[]);
+
+/* Appends a text of several words, such as a command line for a shell, in the same way. */
+void mask_append_text(char *dst, size_t size, size_t *used, const char *text);
 
 /* Escapes, as utf8_escape(), a word that was typed in the wrong place, and leaves out each part
  * that may be a secret: a login, the text after a '=', the text after an option's letter. */

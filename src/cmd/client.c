@@ -3,6 +3,7 @@
 #include "base/duration.h"
 #include "base/exit.h"
 #include "base/log.h"
+#include "base/mask.h"
 #include "base/token.h"
 #include "cmd/configure.h"
 #include "cmd/print.h"
@@ -22,23 +23,29 @@
 /* With -q, an outage of the nodes that lasts for so long is reported, once. */
 #define ALARM_AFTER (30 * USEC_SEC)
 
-static void default_owner(char owner[OWNER_MAX], long pid, char *const argv[])
+const char *client_user(char uid[24])
 {
 	const char *user = getenv("LOGNAME");
 	const struct passwd *entry;
-	char host[256] = "", uid[24];
 
 	if (!user || !*user)
 		user = getenv("USER");
 	if (!user || !*user) {
-		snprintf(uid, sizeof(uid), "%ld", (long)getuid());
+		snprintf(uid, 24, "%ld", (long)getuid());
 		/* A lookup in the name service takes as long as a request to a node; root's name is
 		 * known. */
 		entry = getuid() == 0 ? NULL : getpwuid(getuid());
 		user = entry ? entry->pw_name : getuid() == 0 ? "root" : uid;
 	}
+	return user;
+}
+
+static void default_owner(char owner[OWNER_MAX], long pid, char *const argv[])
+{
+	char host[256] = "", uid[24];
+
 	gethostname(host, sizeof(host) - 1);
-	settings_owner(owner, OWNER_MAX, user, host, pid, argv);
+	settings_owner(owner, OWNER_MAX, client_user(uid), host, pid, argv);
 }
 
 /* Runs within a slot of the same semaphore, each of which waits for one more slot, can wait for
@@ -56,7 +63,8 @@ int client_open(
 {
 	const struct policy policy = settings_policy(s);
 	const char *outer = getenv("REDLOCK_HELD");
-	char owner[OWNER_MAX];
+	char owner[OWNER_MAX] = "";
+	size_t used = 0;
 
 	c->settings = s;
 	c->began = clock_now();
@@ -67,7 +75,7 @@ int client_open(
 	c->is_within_slot = is_within_slot(s);
 	report_keys(c->name, &s->keys);
 	if (s->owner)
-		snprintf(owner, sizeof(owner), "%s", s->owner);
+		mask_append_text(owner, sizeof(owner), &used, s->owner);
 	else
 		default_owner(owner, pid, argv);
 	if (signals_open(&c->signals, e) < 0 ||

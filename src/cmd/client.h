@@ -45,6 +45,9 @@ struct client {
 	bool is_live, has_warned_not_queued, has_warned_own_slot, has_hinted_why, has_alarmed;
 };
 
+/* Returns the name of the user; uid: storage for a user without a name. */
+const char *client_user(char uid[24]);
+
 /* pid and argv describe the holder in the key's value, unless s->owner is set. Returns -1 with *e;
  * the caller has nothing to close then. */
 int client_open(

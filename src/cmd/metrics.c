@@ -14,7 +14,7 @@ enum { RUNS, SUCCESS, TIMESTAMP, STATUS, WAITED, HELD, EXTENSIONS, WORST_MARGIN,
 static const struct metric {
 	const char *name, *type, *help;
 } metrics[METRICS] = {
-	[RUNS] = {"redlock_runs_total", "counter", "Runs that have ended, by how."},
+	[RUNS] = {"redlock_runs_total", "counter", "Runs that have ended, by result."},
 	[SUCCESS] = {"redlock_last_success_timestamp_seconds", "gauge",
 		"When the command last ended with status 0."},
 	[TIMESTAMP] = {"redlock_last_run_timestamp_seconds", "gauge", "When the last run ended."},
@@ -90,7 +90,7 @@ static bool read_series(struct series *s, const char *p, const char *end)
 	s->labels = p + n + 1;
 	p = skip_label(s->labels, end, "key=\"");
 	if (p && s->metric == RUNS)
-		p = skip_label(p, end, ",outcome=\"");
+		p = skip_label(p, end, ",result=\"");
 	if (!p || end - p < 2 || p[0] != '}' || p[1] != ' ')
 		return false;
 	s->labels_len = (int)(p - s->labels);
@@ -139,12 +139,30 @@ static void put_label(FILE *f, const char *text)
 	}
 }
 
+static bool is_success(const struct sample *s)
+{
+	return strcmp(s->outcome, "completed") == 0;
+}
+
+/* The label's value: names of Prometheus have underscores. */
+static const char *result_of(const struct sample *s, char dst[32])
+{
+	if (is_success(s))
+		return "success";
+	if (strcmp(s->outcome, "command-failed") == 0)
+		return "failure";
+	snprintf(dst, 32, "%s", s->outcome);
+	for (char *dash = dst; (dash = strchr(dash, '-'));)
+		*dash = '_';
+	return dst;
+}
+
 static void put_series(FILE *f, int metric, const struct sample *s)
 {
 	fprintf(f, "%s{key=\"", metrics[metric].name);
 	put_label(f, s->key);
 	if (metric == RUNS)
-		fprintf(f, "\",outcome=\"%s", s->outcome);
+		fprintf(f, "\",result=\"%s", result_of(s, (char[32]){0}));
 	fprintf(f, "\"} ");
 }
 
@@ -180,11 +198,6 @@ static char *close_text(FILE *f, char **text)
 static bool is_skipped(const struct sample *s)
 {
 	return strcmp(s->outcome, "busy") == 0;
-}
-
-static bool is_success(const struct sample *s)
-{
-	return strcmp(s->outcome, "completed") == 0;
 }
 
 static void put_last_run(FILE *f, const struct sample *s)
@@ -245,7 +258,7 @@ static bool outlives_run(int metric, const struct sample *s)
 static void drop_last_run(struct table *t, int own, const struct sample *sample)
 {
 	const struct series *run = &t->row[own];
-	/* The end of the key's label, before ,outcome="...". */
+	/* The end of the key's label, before ,result="...". */
 	const char *key_end = skip_label(run->labels, run->labels + run->labels_len, "key=\"");
 	int len = (int)(key_end - run->labels), kept = 0;
 

@@ -4,6 +4,8 @@
 #include "base/duration.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/mask.h"
+#include "cmd/client.h"
 #include "cmd/metrics.h"
 #include "cmd/print.h"
 #include "io/file.h"
@@ -13,6 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Longer commands are cut. */
+#define RECORD_COMMAND_MAX 1000
 
 /* Returns the absolute path, which *kept owns until the process ends; NULL after an error
  * message. */
@@ -32,10 +37,13 @@ static const char *whole_path(const char *path, char **kept)
 	return *kept;
 }
 
+static int64_t started; /* since 1970 */
+
 void record_prepare(struct settings *s)
 {
 	static char *record, *metrics_file;
 
+	started = clock_wall() / USEC_SEC;
 	s->record = whole_path(s->record, &record);
 	s->metrics_file = whole_path(s->metrics_file, &metrics_file);
 }
@@ -54,6 +62,27 @@ static void put_failed_nodes(struct json *j, const struct settings *s, const str
 	json_close(j, ']');
 }
 
+/* Adds the process and its command, as the owner text shows it: without secrets. */
+static void put_process(struct json *j, const struct settings *s, const struct run_summary *summary)
+{
+	char host[256] = "", uid[24], command[RECORD_COMMAND_MAX] = "";
+	bool is_signal = strcmp(summary->outcome, "signalled") == 0;
+	size_t used = 0;
+
+	gethostname(host, sizeof(host) - 1);
+	json_text(j, "host", host);
+	json_text(j, "user", client_user(uid));
+	json_number(j, "pid", getpid());
+	if (s->shell)
+		mask_append_text(command, sizeof(command), &used, s->shell);
+	else if (s->command == COMMAND_RUN)
+		mask_append_command(command, sizeof(command), &used, s->operands);
+	if (used > 0)
+		json_text(j, "command_line", command);
+	if (is_signal)
+		json_number(j, "signal", summary->status - 128);
+}
+
 static void append_line(const struct settings *s, const struct run_summary *summary)
 {
 	char when[TIME_TEXT_MAX];
@@ -62,7 +91,9 @@ static void append_line(const struct settings *s, const struct run_summary *summ
 
 	print_begin(&j, s);
 	json_text(&j, "time", time_format(when, clock_wall() / USEC_SEC));
+	json_text(&j, "started", time_format(when, started));
 	json_text(&j, "owner", summary->owner);
+	put_process(&j, s, summary);
 	print_outcome(&j, summary->outcome, summary->status);
 	json_ms(&j, "waited_ms", summary->waited);
 	json_ms(&j, "held_ms", summary->held);

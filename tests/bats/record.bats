@@ -53,13 +53,15 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	recorded '.waited_ms >= 0 and .waited_ms < 60000 and .held_ms >= 10 and .held_ms < 60000'
 	recorded '.extensions == 0 and .worst_margin_ms == null'
 	recorded '(.time | fromdate) > now - 120 and (.time | fromdate) <= now'
+	recorded '(.started | fromdate) > now - 120 and (.started | fromdate) <= (.time | fromdate)'
+	recorded ".host == \"$(uname -n)\" and (.user | length) > 0 and .pid > 1 and .command_line == \"sh -c sleep 0.01; exit 3\" and (has(\"signal\") | not)"
 	[ "$(stat -c %a "$R")" = 640 ]
 	run bash -c "'$REDLOCK_BUILD/redlock' run -k job --record '$R' --metrics-file '$M' -- sh -c 'sleep 0.01; kill -KILL \$\$'; echo \$?"
 	[ "${lines[-1]}" -eq 137 ]
 	has_lines "$R" 2
-	recorded '.outcome == "signalled" and .status == 137 and .held_ms >= 10'
+	recorded '.outcome == "signalled" and .status == 137 and .signal == 9 and .held_ms >= 10'
 	recorded '.owner | test("^.*@.*:[0-9]+ sh -c")'
-	metric 'redlock_runs_total{key="job",outcome="signalled"}' 1
+	metric 'redlock_runs_total{key="job",result="signalled"}' 1
 	metric 'redlock_last_status{key="job"}' 137
 }
 
@@ -68,8 +70,8 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	success=$(grep '^redlock_last_success_timestamp_seconds{key="job"}' "$M")
 	[ "${success##* }" -gt 1700000000 ]
 	run -3 redlock run -k job --metrics-file "$M" -- sh -c 'exit 3'
-	metric 'redlock_runs_total{key="job",outcome="completed"}' 1
-	metric 'redlock_runs_total{key="job",outcome="command-failed"}' 1
+	metric 'redlock_runs_total{key="job",result="success"}' 1
+	metric 'redlock_runs_total{key="job",result="failure"}' 1
 	metric 'redlock_last_status{key="job"}' 3
 	file_has "$M" "^$success$"
 	in_background "$T/holder" run -k job -- sleep 60
@@ -77,7 +79,33 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	grep redlock_last_ "$M" > "$T/before"
 	for i in 1 2; do run -0 redlock run -n -E 0 -k job --metrics-file "$M" -- echo never; done
 	grep redlock_last_ "$M" | diff "$T/before" -
-	metric 'redlock_runs_total{key="job",outcome="busy"}' 2
+	metric 'redlock_runs_total{key="job",result="busy"}' 2
+	# Prometheus' own tool (Debian: prometheus), where it is installed
+	! type -P promtool > /dev/null || promtool check metrics < "$M"
+}
+
+@test "owner text and command text show no secret" {
+	export PATH=$REDLOCK_BUILD:$PATH
+	redlock run -k job --owner 'job 5: me@host --password hid1 -phid2 mysql://u:hid3@db' --record "$R" -- \
+		sh -c 'redlock status --json job > "$1"' sh "$T/status" --token hid4
+	not grep -q hid "$R" "$T/status"
+	recorded '.owner == "job 5: me@host --password *** -p*** mysql://***@db" and (.command_line | endswith("--token ***"))'
+	jq -e '.locks[0].holder.owner == "job 5: me@host --password *** -p*** mysql://***@db"' "$T/status"
+	redlock run -k job --record "$R" -c 'true; : PGPASSWORD=hid5'
+	recorded '.command_line == "true; : PGPASSWORD=***"'
+}
+
+@test "a log file that takes no more: the messages go to stderr, announced once" {
+	run -3 --separate-stderr redlock run -v -k job --log /dev/full -- sh -c 'exit 3'
+	echo "$stderr"
+	[ "${stderr_lines[0]}" = "redlock: cannot write to the log file: No space left on device; messages go to stderr" ]
+	[ "$(grep -c 'cannot write to the log file' <<< "$stderr")" = 1 ]
+	[[ "$stderr" == *"redlock: acquired 'job' on "* ]]
+	[[ "$stderr" == *"redlock: released 'job'"* ]]
+	run -75 --separate-stderr bash -c "
+		'$REDLOCK_BUILD/redlock' run -k job -- sleep 60 & until '$REDLOCK_BUILD/redlock' status job | grep held; do sleep 0.05; done
+		'$REDLOCK_BUILD/redlock' run -n -k job --json --log /dev/full -- true; status=\$?; kill %1; wait; exit \$status"
+	[ "$(grep -c '^{\"time\".*\"message\"' <<< "$stderr")" -ge 2 ]
 }
 
 @test "a record of each outcome: the lock was not acquired" {
@@ -85,18 +113,18 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	eventually held_on job 3
 	run -75 redlock run -n -k job --record "$R" --metrics-file "$M" -- echo never
 	recorded '.outcome == "busy" and .status == 75 and .held_ms == null and .nodes == []'
-	metric 'redlock_runs_total{key="job",outcome="busy"}' 1
+	metric 'redlock_runs_total{key="job",result="busy"}' 1
 	no_metric redlock_last_held_seconds
 	run -9 redlock run -w 300ms -E 9 -k job --record "$R" --metrics-file "$M" -- echo never
 	recorded '.outcome == "busy" and .status == 9 and .waited_ms >= 300'
-	metric 'redlock_runs_total{key="job",outcome="busy"}' 2
+	metric 'redlock_runs_total{key="job",result="busy"}' 2
 	holder=$BG
 	in_background "$T/waiter" run -k job --record "$R" --metrics-file "$M" -- touch "$T/never"
 	eventually file_has "$T/waiter" waiting
 	kill -TERM "$BG"
 	ended_with 143
 	recorded '.outcome == "interrupted" and .status == 143 and .held_ms == null and .waited_ms >= 900'
-	metric 'redlock_runs_total{key="job",outcome="interrupted"}' 1
+	metric 'redlock_runs_total{key="job",result="interrupted"}' 1
 	kill -TERM "$holder"
 	free_everywhere job
 	ln -s "$T/1.sock" "$T/again.sock"
@@ -120,7 +148,7 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	run -79 redlock run -k job -t 9s --node-timeout 900ms --record "$R" --metrics-file "$M" -- \
 		sh -c "for i in 1 2 3; do redis-cli -s $T/\$i.sock set job rival; done; sleep 60"
 	recorded '.outcome == "lost" and .status == 79 and .extensions == 0'
-	metric 'redlock_runs_total{key="job",outcome="lost"}' 1
+	metric 'redlock_runs_total{key="job",result="lost"}' 1
 	in_background "$T/out" run -k other --record "$R" -- sleep 60
 	eventually held_on other 3
 	asked() { [ -n "$(supervisor_of "$BG")" ]; }
@@ -172,7 +200,7 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	redlock run -k job --metrics-file "$M" -- true
 	metric 'redlock_last_extensions{key="job"}' 0
 	no_metric 'redlock_last_worst_margin_seconds'
-	metric 'redlock_runs_total{key="job",outcome="completed"}' 2
+	metric 'redlock_runs_total{key="job",result="success"}' 2
 }
 
 @test "written when the lock is free again, and in the folder where redlock was started" {
@@ -210,7 +238,7 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	[ "$(jq -s 'map(select(.outcome == "completed")) | length' "$R")" = 50 ]
 	[ "$(jq -s 'map(.key) | unique | length' "$R")" = 5 ]
 	for i in 0 1 2 3 4; do
-		metric "redlock_runs_total{key=\"job$i\",outcome=\"completed\"}" 10
+		metric "redlock_runs_total{key=\"job$i\",result=\"success\"}" 10
 	done
 	[ "$(grep -c '^# HELP' "$M")" -eq "$(grep '^# HELP' "$M" | sort -u | wc -l)" ]
 	[ "$(grep -c '^# TYPE redlock_runs_total counter$' "$M")" -eq 1 ]
@@ -228,7 +256,7 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	ln -s "$T/victim" "$M.tmp"
 	run_there --metrics-file "$M"
 	[ "$output" = "" ]
-	metric 'redlock_runs_total{key="job",outcome="command-failed"}' 1
+	metric 'redlock_runs_total{key="job",result="failure"}' 1
 	rm "$M.lock"
 	for made in victim made; do
 		ln -sfn "$T/$made" "$M.lock"
@@ -338,7 +366,7 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	ln -s "$T/victim" "$M.tmp"
 	redlock run -k job --metrics-file "$M" -- true
 	[ ! -e "$T/victim" ]
-	metric 'redlock_runs_total{key="job",outcome="completed"}' 2
+	metric 'redlock_runs_total{key="job",result="success"}' 2
 }
 
 @test "any bytes can be a key, in the record, in the metrics and in the log" {
@@ -349,7 +377,7 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	has_lines "$R" 2
 	recorded '.key == "a \"b\" \\ \n\ufffd\ufffd é"'
 	[ "$(tail -n 1 "$R" | jq -r .key_base64 | base64 -d)" = "$key" ]
-	metric $'redlock_runs_total{key="a \\"b\\" \\\\ \\n\xef\xbf\xbd\xef\xbf\xbd é",outcome="completed"}' 2
+	metric $'redlock_runs_total{key="a \\"b\\" \\\\ \\n\xef\xbf\xbd\xef\xbf\xbd é",result="success"}' 2
 	[ "$(grep -c '^redlock_last_status' "$M")" -eq 1 ]
 	all_json "$T/log"
 	key=$(printf '"%.0s' $(seq 4096))
@@ -379,7 +407,7 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	eventually is_gone "$holder"
 	has_lines "$R" 2
 	recorded '.outcome == "completed" and .status == 0 and .held_ms >= 0 and .key == "job"'
-	metric 'redlock_runs_total{key="job",outcome="completed"}' 1
+	metric 'redlock_runs_total{key="job",result="success"}' 1
 	holder=$(redlock hold -k job --max-run 100ms --record "$R" 2> "$T/err" | cut -d ' ' -f 2)
 	eventually is_gone "$holder"
 	eventually has_lines "$R" 3

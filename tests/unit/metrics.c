@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define HEAD(name, type, help) "# HELP " name " " help "\n# TYPE " name " " type "\n"
-#define RUNS_HEAD HEAD("redlock_runs_total", "counter", "Runs that have ended, by how.")
+#define RUNS_HEAD HEAD("redlock_runs_total", "counter", "Runs that have ended, by result.")
 #define TIMESTAMP_HEAD \
 	HEAD("redlock_last_run_timestamp_seconds", "gauge", "When the last run ended.")
 #define SUCCESS_HEAD \
@@ -42,7 +42,7 @@ static const struct sample failed = {
 		       "redlock_last_status{key=\"a\"} 125\n" WAITED_HEAD \
 		       "redlock_last_waited_seconds{key=\"a\"} 1.500000\n" EXTENSIONS_HEAD \
 		       "redlock_last_extensions{key=\"a\"} 0\n"
-#define FAILED_ALONE RUNS_HEAD "redlock_runs_total{key=\"a\",outcome=\"failed\"} 1\n" FAILED_REST
+#define FAILED_ALONE RUNS_HEAD "redlock_runs_total{key=\"a\",result=\"failed\"} 1\n" FAILED_REST
 
 static void check_merge(const char *old, size_t old_len, const struct sample *s, const char *want)
 {
@@ -69,12 +69,12 @@ TEST(metrics_begin_with_one_run)
 TEST(metrics_add_to_the_counter)
 {
 	CHECK_MERGE(FAILED_ALONE, &failed,
-		RUNS_HEAD "redlock_runs_total{key=\"a\",outcome=\"failed\"} 2\n" FAILED_REST);
-	CHECK_MERGE("redlock_runs_total{key=\"a\",outcome=\"failed\"} 41\n"
-		    "redlock_runs_total{key=\"a\",outcome=\"lost\"} 7\n",
+		RUNS_HEAD "redlock_runs_total{key=\"a\",result=\"failed\"} 2\n" FAILED_REST);
+	CHECK_MERGE("redlock_runs_total{key=\"a\",result=\"failed\"} 41\n"
+		    "redlock_runs_total{key=\"a\",result=\"lost\"} 7\n",
 		&failed,
-		RUNS_HEAD "redlock_runs_total{key=\"a\",outcome=\"failed\"} 42\n"
-			  "redlock_runs_total{key=\"a\",outcome=\"lost\"} 7\n" FAILED_REST);
+		RUNS_HEAD "redlock_runs_total{key=\"a\",result=\"failed\"} 42\n"
+			  "redlock_runs_total{key=\"a\",result=\"lost\"} 7\n" FAILED_REST);
 }
 
 TEST(metrics_without_a_value_have_no_series)
@@ -93,8 +93,8 @@ TEST(metrics_without_a_value_have_no_series)
 	CHECK(strstr(text, EXTENSIONS_HEAD "redlock_last_extensions{key=\"a\"} 3\n"));
 	/* The next run never held the lock: the value of this run must not be taken for its own. */
 	check_merge(text, len, &failed,
-		RUNS_HEAD "redlock_runs_total{key=\"a\",outcome=\"completed\"} 1\n"
-			  "redlock_runs_total{key=\"a\",outcome=\"failed\"} 1\n" SUCCESS_HEAD
+		RUNS_HEAD "redlock_runs_total{key=\"a\",result=\"failed\"} 1\n"
+			  "redlock_runs_total{key=\"a\",result=\"success\"} 1\n" SUCCESS_HEAD
 			  "redlock_last_success_timestamp_seconds{key=\"a\"} 2000\n" FAILED_REST);
 	free(text);
 }
@@ -104,10 +104,10 @@ TEST(metrics_count_a_skipped_run_and_change_nothing_else)
 	const struct sample busy = {
 		.key = "a", .outcome = "busy", .at = 3000, .held = NEVER, .worst_margin = NEVER};
 
-	CHECK_MERGE("", &busy, RUNS_HEAD "redlock_runs_total{key=\"a\",outcome=\"busy\"} 1\n");
+	CHECK_MERGE("", &busy, RUNS_HEAD "redlock_runs_total{key=\"a\",result=\"busy\"} 1\n");
 	CHECK_MERGE(FAILED_ALONE "redlock_last_held_seconds{key=\"a\"} 1.5\n", &busy,
-		RUNS_HEAD "redlock_runs_total{key=\"a\",outcome=\"busy\"} 1\n"
-			  "redlock_runs_total{key=\"a\",outcome=\"failed\"} 1\n" TIMESTAMP_HEAD
+		RUNS_HEAD "redlock_runs_total{key=\"a\",result=\"busy\"} 1\n"
+			  "redlock_runs_total{key=\"a\",result=\"failed\"} 1\n" TIMESTAMP_HEAD
 			  "redlock_last_run_timestamp_seconds{key=\"a\"} 1000\n" STATUS_HEAD
 			  "redlock_last_status{key=\"a\"} 125\n" WAITED_HEAD
 			  "redlock_last_waited_seconds{key=\"a\"} 1.500000\n" HELD_HEAD
@@ -144,12 +144,12 @@ TEST(metrics_know_the_last_success)
 TEST(metrics_of_other_keys_are_kept)
 {
 	CHECK_MERGE("redlock_last_status{key=\"b\"} 3\n"
-		    "redlock_runs_total{key=\"b\",outcome=\"failed\"} 5\n"
+		    "redlock_runs_total{key=\"b\",result=\"failed\"} 5\n"
 		    "redlock_last_held_seconds{key=\"aa\"} 0.5\n"
 		    "redlock_last_worst_margin_seconds{key=\"\"} -1.25\n",
 		&failed,
-		RUNS_HEAD "redlock_runs_total{key=\"a\",outcome=\"failed\"} 1\n"
-			  "redlock_runs_total{key=\"b\",outcome=\"failed\"} 5\n" TIMESTAMP_HEAD
+		RUNS_HEAD "redlock_runs_total{key=\"a\",result=\"failed\"} 1\n"
+			  "redlock_runs_total{key=\"b\",result=\"failed\"} 5\n" TIMESTAMP_HEAD
 			  "redlock_last_run_timestamp_seconds{key=\"a\"} 1000\n" STATUS_HEAD
 			  "redlock_last_status{key=\"a\"} 125\n"
 			  "redlock_last_status{key=\"b\"} 3\n" WAITED_HEAD
@@ -168,7 +168,7 @@ TEST(metrics_of_odd_keys_are_escaped_and_found_again)
 		{"back\\slash\\", "back\\\\slash\\\\"},
 		{"two\nlines", "two\\nlines"},
 		{"\xc3\xa4\xff|\xc3", "\xc3\xa4\xef\xbf\xbd|\xef\xbf\xbd"},
-		{"{} # 1,outcome=", "{} # 1,outcome="},
+		{"{} # 1,result=", "{} # 1,result="},
 		{"tab\there\r", "tab\there\r"},
 	};
 
@@ -180,8 +180,8 @@ TEST(metrics_of_odd_keys_are_escaped_and_found_again)
 		s.key = cases[i].key;
 		once = metrics_merge("", 0, &s, &len);
 		twice = metrics_merge(once, len, &s, &len);
-		snprintf(want, sizeof(want),
-			"redlock_runs_total{key=\"%s\",outcome=\"failed\"} 2\n", cases[i].label);
+		snprintf(want, sizeof(want), "redlock_runs_total{key=\"%s\",result=\"failed\"} 2\n",
+			cases[i].label);
 		CHECK(strstr(twice, want) != NULL);
 		snprintf(want, sizeof(want), "redlock_last_status{key=\"%s\"} 125\n",
 			cases[i].label);
@@ -210,8 +210,8 @@ TEST(metrics_drop_broken_lines)
 	CHECK_DROPPED("redlock_last_status{\n");
 	CHECK_DROPPED("redlock_last_statuses{key=\"b\"} 1\n");
 	CHECK_DROPPED("redlock_runs_total{key=\"b\"} 1\n");
-	CHECK_DROPPED("redlock_runs_total{key=\"b\",outcome=\"failed\"} -1\n");
-	CHECK_DROPPED("redlock_runs_total{key=\"b\",outcome=\"failed\"} 1.5\n");
+	CHECK_DROPPED("redlock_runs_total{key=\"b\",result=\"failed\"} -1\n");
+	CHECK_DROPPED("redlock_runs_total{key=\"b\",result=\"failed\"} 1.5\n");
 	CHECK_DROPPED("redlock_last_status{key=\"\\x\"} 1\n");
 	CHECK_DROPPED("redlock_last_status{key=\"b\\\n");
 	CHECK_DROPPED("redlock_last_status{key=\"\xff\"} 1\n");
@@ -222,14 +222,14 @@ TEST(metrics_drop_broken_lines)
 
 TEST(metrics_merge_a_series_that_occurs_twice)
 {
-	CHECK_MERGE("redlock_runs_total{key=\"a\",outcome=\"failed\"} 2\n"
-		    "redlock_runs_total{key=\"a\",outcome=\"failed\"} 3\n",
+	CHECK_MERGE("redlock_runs_total{key=\"a\",result=\"failed\"} 2\n"
+		    "redlock_runs_total{key=\"a\",result=\"failed\"} 3\n",
 		&failed,
-		RUNS_HEAD "redlock_runs_total{key=\"a\",outcome=\"failed\"} 6\n" FAILED_REST);
+		RUNS_HEAD "redlock_runs_total{key=\"a\",result=\"failed\"} 6\n" FAILED_REST);
 	CHECK_MERGE("redlock_last_held_seconds{key=\"b\"} 1\n"
 		    "redlock_last_held_seconds{key=\"b\"} 2\n",
 		&failed,
-		RUNS_HEAD "redlock_runs_total{key=\"a\",outcome=\"failed\"} 1\n" TIMESTAMP_HEAD
+		RUNS_HEAD "redlock_runs_total{key=\"a\",result=\"failed\"} 1\n" TIMESTAMP_HEAD
 			  "redlock_last_run_timestamp_seconds{key=\"a\"} 1000\n" STATUS_HEAD
 			  "redlock_last_status{key=\"a\"} 125\n" WAITED_HEAD
 			  "redlock_last_waited_seconds{key=\"a\"} 1.500000\n" HELD_HEAD

@@ -11,15 +11,18 @@
 #include "report/problem.h"
 #include "report/rights.h"
 
+#include "base/clock.h"
 #include "base/exit.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "cmd/commands.h"
 #include "cmd/configure.h"
 #include "cmd/confirm.h"
 #include "cmd/print.h"
 #include "io/query.h"
 #include "io/tls.h"
+#include "proto/reply.h"
 #include "proto/scripts.h"
 #include "report/report.h"
 
@@ -42,6 +45,10 @@
 #define PING_EVERY (20 * USEC_MSEC)
 
 #define KEY_MAX 64
+
+/* A search for locks before an admission: keys per page, and pages. */
+#define SCAN_COUNT 200
+#define SCAN_PAGES 5000
 
 struct visit {
 	const struct settings *settings;
@@ -562,7 +569,91 @@ static const char *admission_result(const struct visit *v, int i, bool *is_in)
 	return "does not tell its run id";
 }
 
-static void admit_all(struct visit *v)
+/* The same, or its quarantine is over. The mark is the run id and the end of the quarantine in
+ * milliseconds. */
+static bool has_vote(const struct node_facts *facts)
+{
+	size_t len = strlen(facts->info.run_id);
+	long long over = strncmp(facts->marker.text, facts->info.run_id, len) == 0
+				 ? strtoll(facts->marker.text + len, NULL, 10)
+				 : 0;
+
+	return had_vote(facts) || (over > 0 && over * USEC_MSEC <= clock_wall());
+}
+
+static bool have_all_votes(const struct visit *v)
+{
+	for (int i = 0; i < v->settings->nodes.count; i++)
+		if (!v->is_over[i] && !has_vote(&v->facts[i]))
+			return false;
+	return true;
+}
+
+/* A node that has a lock, and the lock's key. */
+struct sighting {
+	int node;
+	char key[120];
+};
+
+/* Reads the page that a node sent. Returns true if it has a lock. */
+static bool read_page(const struct query *query, int node, struct sighting *seen)
+{
+	const char *at = query->page[node] ? query->page[node] : "";
+	struct page_entry entry;
+
+	if (query->tally.ballot[node].reply.vote != VOTE_YES ||
+		!page_next(&at, at + query->page_len[node], &entry))
+		return false;
+	seen->node = node;
+	utf8_escape(seen->key, sizeof(seen->key), entry.key, entry.key_len);
+	return true;
+}
+
+/* Looks for a lock on any node: a new node may have forgotten it. Nodes that do not permit SCAN,
+ * and pages beyond the limit, count as empty. */
+static bool find_lock(struct visit *v, struct sighting *seen)
+{
+	static struct request scan[NODES_MAX];
+	struct {
+		char cursor[RUN_ID_MAX];
+		int count;
+	} at[NODES_MAX];
+	const struct request *asked[NODES_MAX];
+	int open = v->settings->nodes.count;
+
+	for (int i = 0; i < NODES_MAX; i++) {
+		snprintf(at[i].cursor, sizeof(at[i].cursor), "0");
+		at[i].count = SCAN_COUNT;
+		asked[i] = v->is_over[i] ? NULL : &scan[i];
+	}
+	for (int page = 0; page < SCAN_PAGES && open > 0; page++) {
+		open = 0;
+		for (int i = 0; i < v->settings->nodes.count; i++)
+			if (asked[i])
+				request_scan(&scan[i], at[i].cursor, at[i].count);
+		query_ask(&v->query, asked, NULL, QUERY_ALL);
+		for (int i = 0; i < v->settings->nodes.count; i++) {
+			const struct reply *reply = &v->query.tally.ballot[i].reply;
+
+			if (!asked[i])
+				continue;
+			if (read_page(&v->query, i, seen))
+				return true;
+			if (reply->is_cut)
+				at[i].count = at[i].count / 4 + 1;
+			snprintf(at[i].cursor, sizeof(at[i].cursor), "%.*s", RUN_ID_MAX - 1,
+				reply->text);
+			if (reply->vote != VOTE_YES ||
+				(!reply->is_cut && strcmp(at[i].cursor, "0") == 0))
+				asked[i] = NULL;
+			open += asked[i] != NULL;
+		}
+	}
+	return false;
+}
+
+/* Returns whether a lock prevents the admission. */
+static bool admit_all(struct visit *v, struct sighting *seen)
 {
 	static struct request admission[NODES_MAX];
 	const struct request *asked[NODES_MAX];
@@ -570,7 +661,9 @@ static void admit_all(struct visit *v)
 	read_info(v);
 	ask(v, FIELD(marker), (const char *const[]){"GET", GUARD_KEY, NULL});
 	if (has_duplicates(v))
-		return;
+		return false;
+	if (!have_all_votes(v) && find_lock(v, seen))
+		return true;
 	for (int i = 0; i < NODES_MAX; i++) {
 		const char *id = v->facts[i].info.run_id;
 
@@ -578,6 +671,7 @@ static void admit_all(struct visit *v)
 		asked[i] = !v->is_over[i] && id[0] ? &admission[i] : NULL;
 	}
 	ask_each(v, asked, FIELD(admitted));
+	return false;
 }
 
 static int print_admitted(const struct visit *v, const char *result, int status)
@@ -614,8 +708,17 @@ static int print_admitted(const struct visit *v, const char *result, int status)
 static int admit(struct visit *v)
 {
 	int admitted = 0, quorum = tally_quorum(&v->query.tally);
+	struct sighting seen;
 
-	admit_all(v);
+	if (admit_all(v, &seen)) {
+		log_say(LOG_ERRORS,
+			"nothing was admitted: '%s' is held on %s, and a new node may "
+			"have forgotten it",
+			seen.key, v->settings->nodes.node[seen.node].label);
+		log_hint(LOG_ERRORS, "the nodes vote automatically when old locks have expired; "
+				     "'redlock status' shows which locks are held");
+		return print_admitted(v, "locks-held", STATUS_NO_QUORUM);
+	}
 	if (has_duplicates(v)) {
 		log_say(LOG_ERRORS, "nothing was admitted: two of the nodes are one server");
 		log_hint(LOG_ERRORS, "each node must be a separate server");

@@ -698,6 +698,24 @@ unix://$T/3.sock: cannot be reached" '' doctor --admit --yes "${PATIENT[@]}"
 	[[ "$output" != *quarantine* ]]
 }
 
+@test "--admit: a lock on any node that a new node may have forgotten prevents the admission: 69" {
+	token=$(redlock acquire -k job --ttl 10m "${PATIENT[@]}")
+	eventually held_on job 3
+	# nodes that vote already have forgotten nothing
+	says 0 '*' '' doctor --admit -y "${PATIENT[@]}"
+	for i in 1 2; do node $i flushall; done > "$T/set"
+	says 69 "unix://$T/1.sock: not admitted
+unix://$T/2.sock: not admitted
+unix://$T/3.sock: not admitted" "redlock: nothing was admitted: 'job' is held on unix://$T/3.sock, and a new node may have forgotten it?hint: the nodes vote automatically when *" \
+		doctor --admit -y "${PATIENT[@]}"
+	[ -z "$(node 1 get '{redlock}:node')" ]
+	run -69 --separate-stderr redlock doctor --admit -y --json "${PATIENT[@]}"
+	json '.outcome == "locks-held" and .status == 69'
+	node 3 del job > "$T/set"
+	says 0 '*' '' doctor --admit -y "${PATIENT[@]}"
+	[ -n "$(node 1 get '{redlock}:node')" ]
+}
+
 @test "--admit: a node that is not admitted is reported: 69" {
 	with_user 1 +@all -info
 	with_user 2 +@all -set

@@ -125,12 +125,28 @@ apt-get says no
 locked: cannot install '$T/redlock.deb'" ]
 }
 
+# action_step: the script of the action's step.
+action_step() { sed -n 's/^      run: //p' "$PACKAGING/github-action/action.yml"; }
+
+@test "the GitHub action: a cancelled step gets SIGINT in its first process only, and the commands get it" {
+	action_step > "$T/step"
+	env --default-signal=INT GITHUB_ACTION_PATH="$PACKAGING/github-action" LOCK_KEY=deploy LOCK_RUN="trap 'echo cleaned > $T/cleaned; exit 1' TERM
+		touch $T/ran; while :; do sleep 0.05; done" sh -e "$T/step" 3>&- 2> "$T/err" &
+	BG=$!
+	also_end "$BG"
+	eventually test -e "$T/ran"
+	kill -INT "$BG"
+	ended_with 1
+	test -e "$T/cleaned"
+	held_on deploy 0
+}
+
 @test "the GitHub action gives the script each of its settings" {
 	for name in $(sed -n 's/^#   \(LOCK_[A-Z0-9]*\) .*/\1/p' "$PACKAGING/ci/locked"); do
 		grep -q "^        $name: \${{ inputs\.[a-z0-9]* }}\$" "$PACKAGING/github-action/action.yml"
 	done
 	# it finds the script next to itself
-	step=$(sed -n "s/^      run: '\(.*\)'\$/\1/p" "$PACKAGING/github-action/action.yml")
+	step=$(action_step)
 	run -0 env GITHUB_ACTION_PATH="$PACKAGING/github-action" LOCK_KEY=deploy LOCK_RUN='echo "$REDLOCK_KEY"' sh -c "$step"
 	[ "$output" = deploy ]
 }

@@ -17,6 +17,7 @@ service_manager() {
 		        print(f"{pid}: " + data.decode().strip().replace("\n", " | "), file=f)
 	END
 	also_end $!
+	unset SYSTEMD_EXEC_PID # of a service that the tests run in
 	export NOTIFY_SOCKET=$1
 	eventually test -e "$T/listens"
 }

@@ -262,6 +262,24 @@ TEST(settings_accepted_fit_the_ttl)
 	CHECK(refused > 1000);
 }
 
+TEST(settings_on_event)
+{
+	static const char *const commands[] = {NULL, "", " ", "true"};
+
+	for (int i = 0; i < 4; i++) {
+		struct settings s;
+		struct err e;
+
+		settings_init(&s, COMMAND_RUN);
+		CHECK(s.on_event == NULL);
+		CHECK_INT(settings_add_keys(&s, "k", 1, &e), 0);
+		s.on_event = commands[i];
+		CHECK_INT(settings_finish(&s, &e), 0);
+		/* An empty one: none, in place of the configuration's. */
+		CHECK(s.on_event == (i < 2 ? NULL : commands[i]));
+	}
+}
+
 TEST(settings_owner_text)
 {
 	char owner[OWNER_MAX], small[16];

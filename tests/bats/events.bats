@@ -147,8 +147,9 @@ events_are() { is_like "$(cat "$T/events")" "$(printf '%s\n' "$@")"; }
 		setsid sh -c 'trap "" TERM; echo $$ >> "$0"; while :; do sleep 0.05; done' "$1" &
 		while :; do sleep 0.05; done
 	END
-	run -0 redlock run -k job --on-event "[ \$REDLOCK_EVENT = released ] && exec '$T/note'; sh '$T/nasty' '$T/pids'" -- true
-	[ "$output" = "redlock: --on-event: acquired: the command ran for longer than 10s and was ended" ]
+	in_background "$T/out" run -k job --on-event "[ \$REDLOCK_EVENT = released ] && exec '$T/note'; sh '$T/nasty' '$T/pids'" -- true
+	ended_with 0
+	[ "$(cat "$T/out")" = "redlock: --on-event: acquired: the command ran for longer than 10s and was ended" ]
 	events_are "released key=job status=0"
 	[ "$(wc -l < "$T/pids")" = 2 ]
 	for pid in $(cat "$T/pids"); do is_gone "$pid"; done

@@ -42,10 +42,11 @@ LONG='exec sleep 60'
 @test "timeout: the limit is reached: 124, by TERM or another signal" {
 	alike 'status 124' "timeout 0.3 sh -c '$LONG'"
 	alike 'status 124' "timeout -s INT 0.3 sh -c '$LONG'"
-	alike $'got USR1\nstatus 124' "timeout --signal=USR1 1 bash -c 'trap \"echo got USR1; exit 7\" USR1; while :; do sleep 0.02; done'"
-	alike 'status 124' "timeout 1 bash -c 'trap \"exit 0\" TERM; while :; do sleep 0.02; done'"
+	alike $'got USR1\nstatus 124' "timeout --signal=USR1 3 bash -c 'trap \"echo got USR1; exit 7\" USR1; while :; do sleep 0.02; done'"
+	alike 'status 124' "timeout 3 bash -c 'trap \"exit 0\" TERM; while :; do sleep 0.02; done'"
 	# all processes of the command get it
-	alike $'child\nstatus 124' "timeout 1 bash -c 'bash -c \"trap \\\"echo child; exit\\\" TERM; while :; do sleep 0.02; done\"; true'"
+	alike $'child\nstatus 0' "timeout 3 bash -c 'bash -c \"trap \\\"echo child > got; exit\\\" TERM; while :; do sleep 0.02; done\"; true'
+		comes test -s got; cat got"
 }
 
 @test "timeout: durations" {
@@ -73,7 +74,7 @@ LONG='exec sleep 60'
 
 @test "timeout: options without a counterpart" {
 	differs "124 means the limit, in any case; the record has the command's own status" 'status 5' 'status 124' \
-		"timeout --preserve-status 1 bash -c 'trap \"exit 5\" TERM; while :; do sleep 0.02; done'"
+		"timeout --preserve-status 3 bash -c 'trap \"exit 5\" TERM; while :; do sleep 0.02; done'"
 }
 
 @test "timeout: wrong usage" {

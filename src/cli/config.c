@@ -67,7 +67,7 @@ static int begin_profile(struct reading *r, char *at)
 	*end++ = '\0';
 	end += strspn(end, CONFIG_SPACE);
 	if (*end && !strchr(COMMENT, *end))
-		return refuse(r, end, "behind '[profile]' there can be a comment only");
+		return refuse(r, end, "after '[profile]' there can only be a comment");
 	r->profile = at + 1;
 	if (!*r->profile)
 		return refuse(r, at, "a profile without a name");

@@ -622,7 +622,7 @@ static int unknown_option(struct reading *r, const char *shown_as, const char *n
 	if (r->s->command != COMMAND_RUN)
 		return see_help(r);
 	return err_hint(
-		r->e, "see 'redlock help run'; a command that starts with '-' goes behind '--'");
+		r->e, "see 'redlock help run'; put '--' before a command that begins with '-'");
 }
 
 /* Refuses an option of other commands; an option that no command has is refused elsewhere. */
@@ -677,7 +677,7 @@ static const char *next_value(
 
 static int secret_in_sight(struct reading *r, const char *source)
 {
-	err_set(r->e, ERR_USAGE, "%s: everybody can read what stands on a command line", source);
+	err_set(r->e, ERR_USAGE, "%s: every user of this host can read a command line", source);
 	return err_hint(r->e, "give it with --password-file FILE, or REDLOCK_PASSWORD, or a "
 			      "configuration file");
 }
@@ -1081,7 +1081,7 @@ static int misplaced(struct reading *r, const char *word)
 	mask_escape_word(shown, sizeof(shown), word);
 	err_set(r->e, ERR_USAGE, "'%s' comes too late: options go first", shown);
 	return err_hint(
-		r->e, "options stand before the keys; a key that begins with '-' goes behind '--'");
+		r->e, "options come before the keys; put '--' before a key that begins with '-'");
 }
 
 int options_read(

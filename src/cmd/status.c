@@ -529,6 +529,8 @@ static int show(struct overview *st, char *const names[])
 	status = names[0] ? look_at(st, names) : look_at_all(st);
 	if (status == STATUS_OK && st->is_unknown)
 		status = STATUS_NO_QUORUM;
+	if (!st->is_json && !names[0] && st->count == 0 && status == STATUS_OK)
+		print_line("no locks are held");
 	if (st->is_json) {
 		json_close(&st->json, ']');
 		if (st->omitted > 0)

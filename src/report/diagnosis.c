@@ -505,9 +505,8 @@ void diagnosis_judge(struct diagnosis *d, const struct settings *s, const struct
 			"no nodes are named: " DEFAULT_NODES " is asked");
 	if (s->tls.insecure && node_list_find_tls(&s->nodes))
 		finding_add(d, -1, SEVERITY_WARNING, "insecure",
-			"leave --insecure out; --cacert names whom to trust",
-			"certificates are not looked at: whoever is in between can pass for a "
-			"node");
+			"remove --insecure; --cacert names the authorities to trust",
+			"certificates are not verified: any server can pass for a node");
 	judge_certificate(d, -1, ours);
 	judge_number(d, facts, s->nodes.count, policy_quorum(&policy));
 }

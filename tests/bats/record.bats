@@ -81,7 +81,7 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	grep redlock_last_ "$M" | diff "$T/before" -
 	metric 'redlock_runs_total{key="job",result="busy"}' 2
 	# Prometheus' own tool (Debian: prometheus), where it is installed
-	! type -P promtool > /dev/null || promtool check metrics < "$M"
+	if type -P promtool > /dev/null; then promtool check metrics < "$M"; fi
 }
 
 @test "owner text and command text show no secret" {

@@ -153,7 +153,7 @@ acquire() {
 }
 
 @test "status without KEY: all locks of redlock among many keys, and nothing else" {
-	says 0 '' '' status
+	says 0 'no locks are held' '' status
 	says 0 '*' '' status --json
 	json '.schema == 1 and .command == "status" and .status == 0 and .locks == []'
 	for i in 1 2 3; do

@@ -112,10 +112,10 @@ TEST(config_errors)
 		{"ttl = 1\n\n  [prod\n", "file:3:3: is neither 'name = value' nor '[profile]'"},
 		{"ttl = 1\n[]\n", "file:2:1: a profile without a name"},
 		{" []\nttl\n", "file:1:2: a profile without a name"},
-		{"[prod]  ttl = 1\n", "file:1:9: behind '[profile]' there can be a comment only"},
+		{"[prod]  ttl = 1\n", "file:1:9: after '[profile]' there can only be a comment"},
 		{"password s3cret==\n", "file:1:1: is neither 'name = value' nor '[profile]'"},
 		{"  nodes redis://a\n", "file:1:3: is neither 'name = value' nor '[profile]'"},
-		{"[prod]]\n", "file:1:7: behind '[profile]' there can be a comment only"},
+		{"[prod]]\n", "file:1:7: after '[profile]' there can only be a comment"},
 	};
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {

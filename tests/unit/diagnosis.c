@@ -1115,8 +1115,8 @@ TEST(doctor_certificates)
 	settings.nodes.count = 2;
 	CHECK_INT(node_list_add(&settings.nodes, "rediss://c", &e), 0);
 	EXPECT(-1, "insecure", WARNING,
-		"certificates are not looked at: whoever is in between can pass for a node",
-		"leave --insecure out; --cacert names whom to trust");
+		"certificates are not verified: any server can pass for a node",
+		"remove --insecure; --cacert names the authorities to trust");
 	settings.tls.insecure = 0;
 	EXPECT_SILENCE();
 }

@@ -447,7 +447,8 @@ TEST(every_option_from_the_command_line)
 		if (row->kind == OPTION_SECRET) {
 			snprintf(line, sizeof(line), "--%s=%s|x", name, value);
 			CHECK_INT(read_line(line, "")->rc, -1);
-			CHECK(strstr(read_line(line, "")->e.text, "everybody can read"));
+			CHECK(strstr(
+				read_line(line, "")->e.text, "every user of this host can read"));
 			CHECK(!strstr(read_line(line, "")->e.text, value));
 			continue;
 		}
@@ -772,7 +773,7 @@ TEST(option_errors_say_what_and_which)
 			""},
 		{"x", "REDLOCK_WAIT_DESCENDANTS=-1", ERR_USAGE, "REDLOCK_WAIT_DESCENDANTS '-1'",
 			""},
-		{"--pasword=x", "", ERR_USAGE, "unknown option '--pasword'", "behind '--'"},
+		{"--pasword=x", "", ERR_USAGE, "unknown option '--pasword'", "put '--' before"},
 		{"--on-lots=warn", "", ERR_USAGE, "unknown option", "did you mean --on-lost?"},
 		{"-E256", "", ERR_USAGE, "-E '256' is not a number from 0 to 255", ""},
 		{"-E-1", "", ERR_USAGE, "-E '-1' is not a number from 0 to 255", ""},
@@ -806,7 +807,7 @@ TEST(option_errors_say_what_and_which)
 		{"x", "REDLOCK_KEY_FORMAT=", ERR_USAGE, "REDLOCK_KEY_FORMAT '' has no %s", ""},
 		{"-k|{redlock}:node", "", ERR_USAGE, "the key '{redlock}:node' is redlock's own",
 			"redlock doctor"},
-		{"-Z", "", ERR_USAGE, "unknown option '-Z'", "behind '--'"},
+		{"-Z", "", ERR_USAGE, "unknown option '-Z'", "put '--' before"},
 		{"-vZ", "", ERR_USAGE, "unknown option '-Z'", ""},
 		{"-n5", "", ERR_USAGE, "unknown option '-5'", ""},
 		{"-\xc3\xbc", "", ERR_USAGE, "unknown option '-\\xc3'", ""},
@@ -819,9 +820,9 @@ TEST(option_errors_say_what_and_which)
 			"did you mean --node-timeout?"},
 		{"--conflict-exit-cod=1", "", ERR_USAGE, "unknown option",
 			"did you mean --conflict-exit-code?"},
-		{"--backup", "", ERR_USAGE, "unknown option '--backup'", "behind '--'"},
+		{"--backup", "", ERR_USAGE, "unknown option '--backup'", "put '--' before"},
 		{"--ttlttlttlttlttlttlttlttlttlttlttlttlttl=1", "", ERR_USAGE,
-			"unknown option '--ttlttl", "behind '--'"},
+			"unknown option '--ttlttl", "put '--' before"},
 		{"--t\x1b[2J", "", ERR_USAGE, "unknown option '--t\\x1b[2J'", ""},
 	};
 
@@ -1058,7 +1059,7 @@ TEST(option_unknown_to_a_command)
 	CHECK_TEXT(read_line("--kill-aftr|x", "")->e.hint, "see 'redlock help check'");
 	CHECK_TEXT(read_line("-Z", "")->e.hint, "see 'redlock help check'");
 	command = COMMAND_RUN;
-	CHECK(strstr(read_line("-Z", "")->e.hint, "goes behind '--'"));
+	CHECK(strstr(read_line("-Z", "")->e.hint, "put '--' before"));
 	CHECK_TEXT(option_command_name((enum command)99), "");
 }
 

@@ -80,6 +80,8 @@ static void build_request(struct session *s, const struct action *a, struct requ
 		.slots = policy->slots,
 		.slot = policy_has_slots(policy) ? a->slot : 0,
 		.token = token_for(s, a),
+		/* Of the request that is sent most often, the id says enough. */
+		.token_len = a->op == OP_EXTEND ? TOKEN_ID_LEN : 0,
 		.held = s->held,
 	};
 	const struct guard_args guard = {

@@ -561,6 +561,19 @@ forgotten_everywhere() {
 	eventually held_on job 5
 }
 
+@test "an extension has the id of the token, not its owner" {
+	redis-cli -s "$T/1.sock" monitor > "$T/monitor" 3>&- &
+	also_end $!
+	eventually test -s "$T/monitor"
+	in_background "$T/run" run "${STURDY[@]}" -k job --owner a-long-name -- sleep 100
+	short() { [ "$(grep '"EVALSHA"' "$T/monitor" | grep -vc a-long-name)" -ge 2 ]; }
+	eventually short
+	eventually held_on job 5
+	kill "$BG"
+	ended_with 143
+	held_on job 0
+}
+
 @test "a user without the right to EVALSHA: whole scripts, on this connection from the first refusal on" {
 	for ((i = 1; i <= N; i++)); do node $i acl setuser default -evalsha; done > "$T/set"
 	in_background "$T/run" run -vv "${STURDY[@]}" -k job -- sleep 100

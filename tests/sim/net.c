@@ -334,7 +334,8 @@ static void keep_request(struct request *kept, const struct request *r)
 		if (!is_argument)
 			continue;
 		assert(kept->used + r->len[i] < sizeof(kept->text));
-		memcpy(kept->text + kept->used, r->argv[i], r->len[i] + 1);
+		memcpy(kept->text + kept->used, r->argv[i], r->len[i]);
+		kept->text[kept->used + r->len[i]] = '\0';
 		kept->used += r->len[i] + 1;
 	}
 }

@@ -60,7 +60,7 @@ static bool is_group(const char *value)
 struct sim_reader *node_reader(struct sim_node *n, const char *token)
 {
 	for (int i = 0; i < n->readers && is_group(n->lock[0].value); i++)
-		if (strcmp(n->reader[i].token, token) == 0)
+		if (strncmp(n->reader[i].token, token, TOKEN_ID_LEN) == 0)
 			return &n->reader[i];
 	return NULL;
 }

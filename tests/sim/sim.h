@@ -147,7 +147,7 @@ usec node_token_ends(const struct sim_node *n, int i, const char *token);
 /* True time at which a reservation of slot i ends. */
 usec node_reserved_until(const struct sim_node *n, int i);
 
-/* The entry of this token among readers; NULL: none. */
+/* The entry of this token, or id, among readers; NULL: none. */
 struct sim_reader *node_reader(struct sim_node *n, const char *token);
 
 /* The last entry of this session that the node had to keep among readers. NULL: none. */

@@ -546,8 +546,10 @@ static void check_patience(const struct client *c)
 		tried < usec_add(c->policy.wait, usec_min(c->outages, added)) / 10 * 9)
 		breach("patience", "c%d gave up after %d ms, with outages of %d ms", c->id,
 			(int)(tried / USEC_MSEC), (int)(c->outages / USEC_MSEC));
-	/* The first attempt of an outage takes up to four node time-outs. */
+	/* The first attempt of an outage takes up to four node time-outs, unless the client is
+	 * stopped meanwhile. */
 	if (lock->refusal == REFUSAL_NO_QUORUM && !tally_is_hopeless(&lock->tally) &&
+		c->paused_until < c->trying_since &&
 		c->outage + 4 * c->policy.node_timeout < node_wait / 10 * 9)
 		breach("patience", "c%d gave up after an outage of %d ms", c->id,
 			(int)(c->outage / USEC_MSEC));

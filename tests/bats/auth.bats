@@ -510,9 +510,10 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 
 @test "the rights that docs/nodes.md names are enough, and without any one of them a subcommand fails" {
 	page=$BATS_TEST_DIRNAME/../../docs/nodes.md
-	rule=$(sed -n '/^    ACL SETUSER redlock on/,/^$/{ / # /d; s/^ *ACL SETUSER redlock \(on >PASSWORD \)\?//p }' "$page" | tr '\n' ' ')
+	rule=$(sed -n '/^    ACL SETUSER redlock on/,/^$/s/^ *ACL SETUSER redlock \(on >PASSWORD \)\?//p' "$page" | tr '\n' ' ')
 	[ -n "$rule" ]
-	more=$(sed -n '/^    ACL SETUSER redlock on/,/^$/!d; / # /!d; s/^    ACL SETUSER redlock \([+~]\)/\1/p' "$page" | sed "s/  *# .*//" | tr '\n' ' ')
+	more=$(sed -n '/^    ACL SETUSER redlock +client/,/^$/s/^    ACL SETUSER redlock \([+~]\)/\1/p' "$page" | tr '\n' ' ')
+	[ -n "$more" ]
 	all="${rule//KEY/job} ${more//KEY/job}"
 	export REDLOCK_USERNAME=redlock REDLOCK_PASSWORD=s3cret
 	with() {

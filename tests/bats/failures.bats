@@ -473,3 +473,17 @@ says_how() {
 	run --separate-stderr redlock doctor
 	is_like "$output" "*warning: no nodes are named: redis://127.0.0.1:6379 is asked?    fix: name three or five independent servers with --nodes or REDLOCK_NODES*"
 }
+
+@test "the ACL rules of docs/nodes.md, pasted as they are printed, are enough" {
+	local page=$BATS_TEST_DIRNAME/../../docs/nodes.md
+	sed -n '/^    ACL SETUSER redlock/s/^    //p' "$page" | sed 's/KEY/job/g; s/PASSWORD/s3cret/' > "$T/rules"
+	[ "$(wc -l < "$T/rules")" -ge 9 ]
+	node 1 < "$T/rules" > "$T/replies" 2>&1
+	[ "$(sort -u "$T/replies")" = OK ]
+	local app=unix://redlock:s3cret@$T/1.sock
+	says 0 'done' '' run -n -k job --fence --nodes "$app" -- echo done
+	says 0 'done' '' run -n -k job -L 2 --nodes "$app" -- echo done
+	says 0 'done' '' run -n -k job -s --nodes "$app" -- echo done
+	run -0 --separate-stderr redlock doctor -k job --nodes "$app"
+	[[ "$output" != *"may not"* ]]
+}

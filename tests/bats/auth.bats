@@ -522,6 +522,7 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 			as_master $i del job fenced > "$T/acl"
 			as_master $i eval "for _,k in ipairs(redis.call('KEYS','redlock:*')) do
 				if not string.find(k,'^redlock:fence') and not string.find(k,'readers') then redis.call('DEL',k) end end" 0 > "$T/acl"
+			as_master $i script flush > "$T/acl" # a script that a node has needs EVALSHA only
 			as_master $i acl deluser redlock > "$T/acl"
 			as_master $i acl setuser redlock on '>s3cret' "$@" > "$T/acl"
 		done

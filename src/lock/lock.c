@@ -354,7 +354,7 @@ static void release(struct step *s, usec *wake_at)
 {
 	struct lock *lock = s->lock;
 	int settled = 0, waited_for = 0;
-	bool is_leaving;
+	bool is_leaving, is_needed = false;
 
 	for (int i = 0; i < lock->policy.nodes; i++) {
 		struct peer *p = &lock->peer[i];
@@ -371,11 +371,14 @@ static void release(struct step *s, usec *wake_at)
 									   : OP_HAND_OFF);
 		/* A late node already has the release in its queue: do not wait for it. */
 		waited_for += peer_may_answer(p);
+		/* A server that fails to write a message to a closed connection drops the requests
+		 * that it has not read. */
+		is_needed |= p->subscribed && peer_may_answer(p);
 	}
 	is_leaving = waiter_leave(s);
-	lock->releasing.is_flushed = waited_for > 0 && !is_leaving && can_flush(lock);
+	lock->releasing.is_flushed = waited_for > 0 && !is_leaving && !is_needed && can_flush(lock);
 	if (lock->releasing.is_flushed || (s->is_timeout && s->now >= lock->releasing.until) ||
-		(!is_leaving && !is_end_open(lock) &&
+		(!is_leaving && !is_needed && !is_end_open(lock) &&
 			(waited_for == 0 ||
 				step_grace_is_over(s, settled >= policy_quorum(&lock->policy),
 					2 * USEC_MSEC, wake_at)))) {

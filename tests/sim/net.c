@@ -373,8 +373,8 @@ void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now
 	 * answer; and it repairs a key once. While it waits, it may queue and leave the queue. */
 	begin_round(w, round);
 	w->sent += !is_of_waiter(r->op);
-	/* Rivals are asked for three node time-outs, four times in each, and a server that forgot its
-	 * scripts gets a request twice. */
+	/* Rivals are asked for three node time-outs, four times in each, and a server that forgot
+	 * its scripts gets a request twice. */
 	if (w->sent > 40 + (world.now - w->round_began) / USEC_SEC)
 		breach("requests", "c%d sent n%d %d requests in round %u", running->id, m->node,
 			w->sent, round);

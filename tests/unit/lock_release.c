@@ -342,6 +342,24 @@ TEST(a_release_ends_when_a_majority_has_answered)
 	CHECK_INT(left_behind(&r), 0);
 }
 
+/* A server that fails to write a message to a closed connection drops a release that it has not
+ * read. So the client waits for the node that may send it messages. */
+TEST(a_release_of_a_former_waiter_is_answered_before_the_end)
+{
+	struct rig r;
+
+	hold(&r, 5);
+	r.lock.peer[3].subscribed = 1;
+	let_go(&r);
+	votes(&r, "YYY");
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+	pass(&r, NODE_TIMEOUT / 2);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+	fake_reply(&r, 3, VOTE_YES);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK(r.lock.peer[4].pending);
+}
+
 /* Two equal answers of five are no majority, whatever a third one says. */
 TEST(a_release_waits_where_the_answers_differ)
 {

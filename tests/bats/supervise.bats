@@ -92,7 +92,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 		"'$REDLOCK_BUILD/redlock' break -fy -k job > '$T/broken' 2>&1 && env -u REDLOCK_HELD '$REDLOCK_BUILD/redlock' run -k job -- true"
 	is_like "$output" "redlock: lost 'job': the key is gone from [23] of 3 nodes"
 	file_has "$T/record" '"outcome":"lost","status":79'
-	grep -E 'outcome="lost".* 1$' "$T/metrics"
+	grep -E 'result="lost".* 1$' "$T/metrics"
 	# acquired by a rival that still holds it; with any status of the command
 	export T
 	export -f node

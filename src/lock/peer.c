@@ -182,9 +182,10 @@ bool peer_lacks_script(struct step *s, const struct event *ev)
 {
 	struct peer *p = &s->peer[ev->node];
 
-	if (!p->asked || !p->by_digest || op_releases(ev->op) || ev->reply->vote != VOTE_ABSENT ||
+	if (!p->asked || !p->by_digest || ev->reply->vote != VOTE_ABSENT ||
 		(ev->reply->reason != REASON_NO_SCRIPT && ev->reply->reason != REASON_NO_DIGESTS))
 		return false;
+	assert(!op_releases(ev->op)); /* only requests about the queue are sent after a release */
 	p->no_digests |= ev->reply->reason == REASON_NO_DIGESTS;
 	p->asked = false;
 	return true;

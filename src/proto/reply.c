@@ -95,12 +95,13 @@ static struct reply read_error(const char *text)
 {
 	size_t len = unwrap(&text);
 	struct reply a = reply_absent(classify(text), text);
-	char *args = strstr(a.text, ", with args beginning with:");
+	char *args;
 
 	a.text_len = len;
 	a.text[len] = '\0';
 	/* A server that does not know EVAL repeats the beginning of the script. */
-	if (args && (size_t)(args - a.text) < len) {
+	args = strstr(a.text, ", with args beginning with:");
+	if (args) {
 		*args = '\0';
 		a.text_len = (size_t)(args - a.text);
 	}

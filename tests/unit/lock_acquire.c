@@ -570,3 +570,21 @@ TEST(a_process_that_was_stopped_while_releases_were_answered_reads_them)
 	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(lock_unreleased(&r.lock, &ignored), 3);
 }
+
+/* A command that ends soon may leave replies to its attempt unread. */
+TEST(a_held_lock_awaits_the_replies_of_the_nodes_that_have_not_answered)
+{
+	struct rig r;
+
+	ask(&r, 3, 0);
+	CHECK(lock_awaits_replies(&r.lock));
+	votes(&r, "YY");
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	CHECK(lock_awaits_replies(&r.lock));
+	fake_reply(&r, 2, VOTE_YES);
+	CHECK(!lock_awaits_replies(&r.lock));
+	next_round(&r);
+	CHECK(lock_awaits_replies(&r.lock));
+	votes(&r, "YYY");
+	CHECK(!lock_awaits_replies(&r.lock));
+}

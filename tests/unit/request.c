@@ -631,6 +631,8 @@ TEST(answer_errors_are_unwrapped)
 		{"READONLY You can't write. script: 4e6d0f4a, on @user_script:1.", REASON_READONLY,
 			"READONLY You can't write."},
 		{"ERR no script: here", REASON_SERVER, "ERR no script: here"},
+		{"ERR no script: 4e6d0f4a, on @user_script:1., with args beginning with: 'x'",
+			REASON_SERVER, "ERR no"},
 		{"ERR no script: here, on it", REASON_SERVER, "ERR no script: here, on it"},
 		/* cut anywhere */
 		{"ERR Error running script (call", REASON_SERVER, "ERR Error running script (call"},

@@ -670,6 +670,29 @@ TEST(reservations_that_fail_because_of_another_one_wait_as_well)
 	CHECK_INT(resume_at(&r), r.now + 20 * MS);
 }
 
+/* The nodes lose the keys before they store the fencing number: no other holder is known. */
+TEST(reservations_whose_keys_are_lost_before_their_number_is_stored_wait_as_well)
+{
+	struct rig r;
+
+	contend(&r, 3, NEVER);
+	is_woken_in_vain(&r, by_another(HELD_FOR));
+	is_woken_in_vain(&r, by_another(HELD_FOR));
+	r.lock.policy.wants_fence = true;
+	for (int i = 0; i < 2; i++) {
+		struct reply granted = told(VOTE_YES, "", 0);
+
+		granted.fence = 1 + i;
+		reply_with(&r, i, granted);
+	}
+	CHECK_INT(sends(&r, OP_FENCE), 2);
+	votes(&r, "GG");
+	CHECK(lock_is_pausing(&r.lock));
+	CHECK_INT(r.lock.refusal, REFUSAL_BUSY);
+	join(&r, 0, wake_up());
+	CHECK_INT(resume_at(&r), r.now + 20 * MS);
+}
+
 /* Also if the wake-up arrives before the attempt has failed. */
 TEST(a_reservation_that_arrives_during_an_attempt_in_vain_waits_as_well)
 {

@@ -192,6 +192,42 @@ as_other() {
 	is_like "$output" "*is in protected mode: it serves only its own host (DENIED Redis is running in protected mode*hint: *redis-cli, CONFIG SET requirepass PASSWORD;*run 69*error: is in protected mode*fix: *CONFIG SET requirepass PASSWORD;*doctor 69?OK?done"
 }
 
+@test "a password file that is a folder, or empty; one with two lines" {
+	local args command
+	with_user '~*' '&*' +@all
+	umask 077
+	printf '\ns3cret\n' > "$T/empty"
+	: > "$T/nothing"
+	printf 's3cret\nafter it\n' > "$T/lines"
+	for args in "run -n -k job" doctor; do
+		both() { says 78 '' "$1" $args --username app --password-file "$2" $command; }
+		[ "$args" = doctor ] && command='' || command='-- echo never'
+		both "redlock: cannot read --password-file '$T': Is a directory" "$T"
+		both "redlock: --password-file '$T/empty' has no password?hint: its first line must be the password" "$T/empty"
+		both "redlock: --password-file '$T/nothing' has no password?hint: its first line must be the password" "$T/nothing"
+	done
+	# the first line is the password
+	works --username app --password-file "$T/lines"
+}
+
+# ---- the addresses of nodes ----
+
+@test "an address with a wrong scheme; a list without quotes: the same words in run and doctor" {
+	local args command
+	for args in "run -n -k job" doctor; do
+		bad() { says 78 '' "redlock: bad node '$1': $2?hint: a node is redis[[]s[]]://[[]user:password@[]]host[[]:port[]][[]/db[]], host:port or unix:///path" $args --nodes "$1" $command; }
+		[ "$args" = doctor ] && command='' || command='-- echo never'
+		bad redis//127.0.0.1:6379 "'://' must follow the scheme"
+		bad rediss//127.0.0.1:6379 "'://' must follow the scheme"
+		bad redis:/127.0.0.1:6379 "'://' must follow the scheme"
+		bad http://127.0.0.1:6379 "the scheme is none of redis, rediss and unix"
+		bad https://127.0.0.1:6379 "the scheme is none of redis, rediss and unix"
+		says 64 '' "redlock: 'redis://b' is an argument of its own, not part of --nodes?hint: quote a list of nodes: --nodes 'redis://a redis://b'" \
+			$args --nodes redis://a redis://b $command
+	done
+	works --nodes "unix://$T/1.sock"
+}
+
 # ---- rights ----
 
 @test "no right to the key, to redlock's own keys, to a command, to EVAL: the rule can be pasted as it is" {
@@ -239,6 +275,54 @@ says_how() {
 	FIX=$(sed -n '0,/^    fix: ACL/s/^    fix: //p' <<< "$output" | tail -n 1)
 	paste
 	works --nodes "$APP"
+}
+
+# lacks WORDS RULE [ARG...]: the lock is acquired, and doctor warns about the rights in WORDS, with the fix RULE.
+lacks() {
+	run -0 --separate-stderr redlock run -n -k job --nodes "$APP" -- echo done
+	[ "$output" = "done" ]
+	run -0 --separate-stderr redlock doctor --nodes "$APP" "${@:3}"
+	is_like "$output" "*warning: user 'app' may not use $1 (*"
+	FIX=$(sed -n "0,/^    fix: ACL/s/^    fix: //p" <<< "$output" | tail -n 1)
+	[ "$FIX" = "ACL SETUSER app $2" ]
+}
+
+# waits STDERR: a client that waits for the lock of another one gets it; meanwhile it prints that.
+waits() {
+	node 1 set job mine px 600000 > "$T/set"
+	in_background "$T/waiter" run -k job --nodes "$APP" -- echo done
+	eventually file_has "$T/waiter" "waiting: 'job'"
+	node 1 del job > "$T/set"
+	ended_with 0
+	is_like "$(cat "$T/waiter")" "$1*done"
+}
+
+@test "no right to INFO, to PUBSUB, to a channel: the lock is acquired, and doctor names the rule" {
+	export REDLOCK_RESTART_GUARD=on # one node has none otherwise
+	with_user '~*' '&*' +@all -info
+	says 0 'done' "redlock: no restart guard on unix://$T/1.sock: this user may not ask for INFO *" run -n -k job --nodes "$APP" -- echo done
+	lacks info +info
+	paste
+	works_silently
+	with_user '~*' '&*' +@all -pubsub
+	waits "redlock: cannot queue for 'job', polling instead: unix://$T/1.sock denies permission (*"
+	lacks pubsub '+pubsub|numsub'
+	paste
+	waits "redlock: waiting: 'job' is held by *"
+	works_silently
+	with_user '~*' resetchannels +@all
+	waits "redlock: cannot queue for 'job', polling instead: unix://$T/1.sock denies permission (NOPERM *channel*"
+	lacks "redlock's channels" '&redlock:wake:{job}:* &redlock:queue:{job}* &redlock:*:{redlock:doctor:*}*' -k job
+	paste
+	waits "redlock: waiting: 'job' is held by *"
+	works_silently
+}
+
+# works_silently: no message is left, and doctor finds all rights.
+works_silently() {
+	says 0 'done' '' run -n -k job --nodes "$APP" -- echo done
+	run -0 --separate-stderr redlock doctor -k job --nodes "$APP"
+	[[ "$output" != *"may not use"* ]]
 }
 
 # ---- TLS ----
@@ -337,7 +421,7 @@ says_how() {
 	works
 }
 
-@test "a member of a cluster; a server that is loading" {
+@test "a member of a cluster" {
 	kill_node 1
 	in_own_network start_node 1 --cluster-enabled yes --cluster-config-file "$T/cluster.conf"
 	eventually answers 1
@@ -347,6 +431,20 @@ says_how() {
 	is_like "$output" "*is a cluster member*fix: name servers of their own: 'cluster-enabled no' in redis.conf, and restart*"
 	kill_node 1
 	start_node 1 --cluster-enabled no
+	eventually admitted 1
+	works
+}
+
+@test "a server that is loading its data" {
+	node 1 eval 'for n = 1, 20000 do redis.call("SET", n, n) end' 0 > "$T/set"
+	node 1 save > "$T/set"
+	kill_node 1
+	start_node 1 --key-load-delay 3000 --loading-process-events-interval-bytes 1024
+	is_loading() { [[ "$(node 1 get x 2>&1)" == LOADING* ]]; }
+	eventually is_loading
+	fails "is still loading its data"
+	is_like "$FIX" "wait until the server has loaded its data: 'INFO persistence' shows how far it is"
+	node 1 config set key-load-delay 0 > "$T/set"
 	eventually admitted 1
 	works
 }
@@ -486,4 +584,19 @@ says_how() {
 	says 0 'done' '' run -n -k job -s --nodes "$app" -- echo done
 	run -0 --separate-stderr redlock doctor -k job --nodes "$app"
 	[[ "$output" != *"may not"* ]]
+}
+
+@test "the openssl commands of docs/nodes.md, pasted as they are printed, make certificates that are trusted" {
+	mkdir "$T/tls"
+	awk '/^    openssl req -x509/ { shown = 1 } shown && !/^    / { exit } shown { print substr($0, 5) }' \
+		"$BATS_TEST_DIRNAME/../../docs/nodes.md" > "$T/commands"
+	[ "$(grep -c openssl "$T/commands")" -eq 3 ]
+	(cd "$T/tls" && sh -e "$T/commands" 2> "$T/log")
+	export REDLOCK_CACERT=$T/tls/ca.pem
+	C=$T/tls with_tls redis1.example.com --tls-auth-clients yes
+	works --nodes "rediss://127.0.0.1:$PORT" --sni redis1.example.com \
+		--cert "$T/tls/redis3.example.com.pem" --cert-key "$T/tls/redis3.example.com.key"
+	C=$T/tls with_tls redis2.example.com
+	works --nodes "rediss://127.0.0.1:$PORT" --sni redis2.example.com
+	fails "cannot be trusted" --nodes "rediss://127.0.0.1:$PORT" --sni redis1.example.com
 }

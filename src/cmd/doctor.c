@@ -32,6 +32,10 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Wait at least this long for a reply, although a lock waits for the node time-out only: the round
+ * trip to a node that is too slow is to be measured. */
+#define PATIENCE (2 * USEC_SEC)
+
 /* The TTL of the probe key. It must outlast a few requests to the slowest node. */
 #define PROBE_TTL (10 * USEC_SEC)
 #define PROBE_QUESTIONS 5
@@ -194,7 +198,7 @@ static void try_own_keys(struct visit *v)
 
 static void build_trial(struct request *r, enum trial trial, const struct visit *v)
 {
-	const usec ttl = usec_max(PROBE_TTL, PROBE_QUESTIONS * v->settings->node_timeout);
+	const usec ttl = usec_max(PROBE_TTL, PROBE_QUESTIONS * v->query.node_timeout);
 	const struct lock_ref lock = {.keys = &v->keys, .token = v->token};
 
 	switch (trial) {
@@ -252,6 +256,7 @@ static bool begin(struct visit *v, const struct settings *s, struct err *e)
 
 	/* A TTL that is too short for any lock is a finding: do not use it here. */
 	policy.ttl = usec_max(policy.ttl, policy.drift + 1);
+	policy.node_timeout = usec_max(policy.node_timeout, PATIENCE);
 	v->settings = s;
 	if (token_make(v->token, s->owner ? s->owner : "redlock doctor", e) < 0)
 		return false;

@@ -1,6 +1,7 @@
 #include "report/diagnosis.h"
 
 #include "base/duration.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "cli/option.h"
 #include "report/own_keys.h"
@@ -261,7 +262,9 @@ static usec gained(const struct clock_sample clock[2], usec *ours)
 static void judge_clock(
 	struct diagnosis *d, int node, const struct settings *s, const struct node_facts *p)
 {
-	char text[DURATION_TEXT_MAX];
+	const struct reply skewed = reply_absent(REASON_SKEWED, NULL);
+	const char *fix = "set the clocks of that host and of this one: timedatectl set-ntp true";
+	char text[DURATION_TEXT_MAX], refused[FIX_MAX];
 	usec off, apart, ours, gain;
 	bool is_refused;
 
@@ -272,9 +275,9 @@ static void judge_clock(
 	is_refused = apart > CLOCK_REFUSED && guard_time(s) > 0;
 	if (apart > CLOCK_ODD)
 		finding_add(d, node, is_refused ? SEVERITY_ERROR : SEVERITY_WARNING, "clock-off",
-			"set the clocks, its host's or this one's: timedatectl set-ntp true",
-			"its clock is %s %s ours%s", duration_format(text, apart),
-			off < 0 ? "behind" : "ahead of",
+			is_refused ? problem_fix(refused, s, node, &p->info, &skewed) : fix,
+			"%s, %s %s ours%s", reason_words(REASON_SKEWED),
+			duration_format(text, apart), off < 0 ? "behind" : "ahead of",
 			is_refused ? ": too far for it to vote"
 				   : ": when it is set, locks end too early or late");
 	if (p->clock[1].node == 0)
@@ -309,18 +312,35 @@ struct latency diagnosis_latency(const struct node_facts *p)
 	return (struct latency){sorted[0], sorted[n / 2], sorted[n - 1]};
 }
 
+/* The TTL that leaves time for many attempts to extend the lock. */
+static int64_t ample_ttl(usec node_timeout)
+{
+	return usec_max(10, 20 * node_timeout / USEC_SEC);
+}
+
+/* A node that is later than the time-out has no vote: only doctor waits for it longer. */
 static void judge_latency(
 	struct diagnosis *d, int node, const struct settings *s, const struct node_facts *p)
 {
-	usec p99 = diagnosis_latency(p).p99;
+	const struct latency l = diagnosis_latency(p);
+	const usec enough = 4 * l.p99;
 	char fix[64], slow[DURATION_TEXT_MAX], timeout[DURATION_TEXT_MAX];
+	size_t used = 0;
 
-	if (p99 <= s->node_timeout / 2)
+	if (l.p99 <= s->node_timeout / 2)
 		return;
-	snprintf(fix, sizeof(fix), "--node-timeout %" PRId64 "ms", 4 * p99 / USEC_MSEC);
-	finding_add(d, node, SEVERITY_WARNING, "latency", fix,
-		"answers in up to %s: near to the node time-out of %s", duration_format(slow, p99),
-		duration_format(timeout, s->node_timeout));
+	text_append(fix, sizeof(fix), &used, "--node-timeout %" PRId64 "ms", enough / USEC_MSEC);
+	if (s->ttl < 10 * enough)
+		text_append(fix, sizeof(fix), &used, " --ttl %" PRId64 "s", ample_ttl(enough));
+	duration_format(timeout, s->node_timeout);
+	if (l.median > s->node_timeout)
+		finding_add(d, node, SEVERITY_ERROR, "latency", fix,
+			"answers in %s: later than the node time-out of %s",
+			duration_format(slow, l.median), timeout);
+	else
+		finding_add(d, node, SEVERITY_WARNING, "latency", fix,
+			"answers in up to %s: near to the node time-out of %s",
+			duration_format(slow, l.p99), timeout);
 }
 
 static void judge_trials(
@@ -441,8 +461,7 @@ static void judge_times(struct diagnosis *d, const struct settings *s)
 
 	if (s->ttl >= 10 * s->node_timeout && rest >= 0)
 		return;
-	snprintf(fix, sizeof(fix), "--ttl %" PRId64 "s",
-		usec_max(10, 20 * s->node_timeout / USEC_SEC));
+	snprintf(fix, sizeof(fix), "--ttl %" PRId64 "s", ample_ttl(s->node_timeout));
 	duration_format(ttl, s->ttl);
 	duration_format(timeout, s->node_timeout);
 	if (s->ttl < 2 * s->node_timeout + drift || rest < 0)
@@ -457,24 +476,32 @@ static void judge_times(struct diagnosis *d, const struct settings *s)
 }
 
 /* Nodes that granted the lock that was tried, and would vote. */
-static int count_votes(const struct diagnosis *d, const struct node_facts facts[], int nodes)
+static int count_votes(
+	const struct diagnosis *d, const struct settings *s, const struct node_facts facts[])
 {
 	int votes = 0;
 
-	for (int i = 0; i < nodes; i++)
+	for (int i = 0; i < s->nodes.count; i++) {
+		const struct finding *clock = finding_of(d, i, "clock-off");
+
 		votes += facts[i].trial[TRIAL_ACQUIRE].vote == VOTE_YES &&
-			 !finding_of(d, i, "quarantine");
+			 !finding_of(d, i, "quarantine") &&
+			 !(clock && clock->severity == SEVERITY_ERROR) &&
+			 diagnosis_latency(&facts[i]).median <= s->node_timeout;
+	}
 	return votes;
 }
 
 static void judge_number(
-	struct diagnosis *d, const struct node_facts facts[], int nodes, int quorum)
+	struct diagnosis *d, const struct settings *s, const struct node_facts facts[], int quorum)
 {
+	const int nodes = s->nodes.count;
+
 	if (d->usable < quorum)
 		finding_add(d, -1, SEVERITY_ERROR, "no-quorum", "",
 			"%d of %d nodes can be counted on, %d are needed: %s", d->usable, nodes,
 			quorum,
-			count_votes(d, facts, nodes) >= quorum
+			count_votes(d, s, facts) >= quorum
 				? "locks can be acquired, but are not safe"
 				: "no lock can be acquired");
 	if (nodes == 1)
@@ -508,5 +535,5 @@ void diagnosis_judge(struct diagnosis *d, const struct settings *s, const struct
 			"remove --insecure; --cacert names the authorities to trust",
 			"certificates are not verified: any server can pass for a node");
 	judge_certificate(d, -1, ours);
-	judge_number(d, facts, s->nodes.count, policy_quorum(&policy));
+	judge_number(d, s, facts, policy_quorum(&policy));
 }

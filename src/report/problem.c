@@ -103,7 +103,7 @@ static const struct {
 	{REASON_CLOSED, NULL, "read the server's log"},
 	{REASON_CONNECT_TIMEOUT, NULL,
 		"look for a firewall between; if the node is far away, allow more time with "
-		"--node-timeout"},
+		"--node-timeout: 'redlock doctor' measures how much"},
 	{REASON_TLS_TIMEOUT, NULL,
 		"if that port has no TLS, name it {redis}; else allow more time with "
 		"--node-timeout"},
@@ -128,7 +128,7 @@ static const struct {
 		"--cert FILE, and its key with --cert-key FILE; or set 'tls-auth-clients no'"},
 	{REASON_TIMEOUT, NULL,
 		"is it a Redis server, running and not overloaded? If it is far away, allow more "
-		"time with --node-timeout"},
+		"time with --node-timeout: 'redlock doctor' measures how much"},
 	{REASON_LOADING, NULL,
 		"wait until the server has loaded its data: 'INFO persistence' shows how far it "
 		"is"},

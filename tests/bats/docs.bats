@@ -90,13 +90,15 @@ block() {
 	[[ "$output" == *redis://s1.example.com:6379*redis://s3.example.com:6379* ]]
 }
 
-# sample LINE: the expected words of a sample of docs/faq.md: its message up to the second colon, and its status.
+# sample LINE: $output has the whole message of a sample of docs/faq.md, apart from the names of nodes and times, and $status
+# is the sample's. (A client does not wait for the third node when two have named the holder.)
 sample() {
 	block faq.md "$1" > "$T/sample"
-	words=$(sed -n 's/^\(redlock: [^:]*:\).*/\1/p' "$T/sample")
-	[ -n "$words" ]
+	words=$(sed '1d; $d' "$T/sample" | tr '\n' ' ' |
+		sed -E "s|redis://redis([0-9]).example.com:6379|unix://$T/\1.sock|g; s/since [^ ]*Z/since *Z/; s/ on 3 of 3 nodes, [0-9]+s left/ on [23] of 3 nodes, *s left/; s/ \$//")
+	[[ "$words" == redlock:* ]]
 	[ "$(tail -n 1 "$T/sample")" = "$status" ] || { echo "the status is $status" && return 1; }
-	grep -qF "$words" <<< "$output" || { echo "no '$words'" && return 1; }
+	is_like "$output" "*$words*"
 }
 
 @test "docs/faq.md: a lost lock, no quorum and a busy lock look as they are shown" {

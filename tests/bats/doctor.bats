@@ -554,7 +554,7 @@ info_says() { node "$1" info | tr -d '\r' | grep -q "^$2$"; }
 		jump 2 $seconds
 		finds 0 2 clock-off error
 	done
-	is_like "$WORDS" "its clock is [34][0-9]s behind ours: too far for it to vote"
+	is_like "$WORDS" "has another time of day, [34][0-9]s behind ours: too far for it to vote"
 	for seconds in 5 -5; do
 		jump 2 $seconds
 		finds 0 2 clock-off warning

@@ -146,6 +146,19 @@ as_other() {
 	works
 }
 
+@test "nodes that are too far away for the TTL: the advice has the round trip that doctor measured" {
+	unset REDLOCK_TTL REDLOCK_NODE_TIMEOUT
+	listens "$REDLOCK_BUILD/tools/proxy" 0 "$T/1.sock" --delay 300
+	export REDLOCK_NODES=redis://127.0.0.1:$PORT
+	run -69 --separate-stderr redlock run -n -k job --ttl 2s -- echo never
+	is_like "$stderr" "*did not answer in time?hint: *allow more time with --node-timeout: 'redlock doctor' measures how much"
+	run -69 --separate-stderr redlock doctor --ttl 2s
+	is_like "$output" "*error: answers in *s: later than the node time-out of 100ms?    fix: --node-timeout *1 are needed: no lock can be acquired*"
+	FIX=$(sed -n 's/^    fix: --node-timeout/--node-timeout/p' <<< "$output")
+	is_like "$FIX" "--node-timeout [1-9]*ms --ttl [1-9]*s"
+	works $FIX
+}
+
 # ---- passwords ----
 
 @test "a password is needed; it is wrong, and where it comes from" {
@@ -487,6 +500,21 @@ works_silently() {
 	works
 	fails "answered with an error" --nodes "unix://$T/1.sock?db=99"
 	is_like "$FIX" "name a database that the server has, or none: CONFIG GET databases"
+}
+
+@test "a node whose clock is off" {
+	export REDLOCK_RESTART_GUARD=on # one node has none otherwise
+	with_a_clock 1
+	for seconds in 40 -40; do
+		jump 1 $seconds
+		fails "has another time of day"
+		is_like "$SAID" "*1.sock has another time of day, [34][0-9]s @(ahead of|behind) ours?hint: *"
+		is_like "$FIX" "set the clocks of that host and of this one: timedatectl set-ntp true; '--restart-guard off' does not look at clocks"
+		[[ "$output" == *"1 are needed: no lock can be acquired"* ]]
+		REDLOCK_RESTART_GUARD=off says 0 'done' '*' run -n -k job -- echo done
+	done
+	jump 1 0
+	works
 }
 
 # ---- no Redis server ----

@@ -891,20 +891,23 @@ TEST(doctor_clock_apart)
 		{1004 * MS, NULL, SEVERITIES},
 		{-1000 * MS, NULL, SEVERITIES},
 		{1505 * MS,
-			"its clock is 1.5s ahead of ours: when it is set, locks end too early or "
+			"has another time of day, 1.5s ahead of ours: when it is set, locks end "
+			"too early or "
 			"late",
 			SEVERITY_WARNING},
 		{-1500 * MS,
-			"its clock is 1.5s behind ours: when it is set, locks end too early or "
+			"has another time of day, 1.5s behind ours: when it is set, locks end too "
+			"early or "
 			"late",
 			SEVERITY_WARNING},
 		{30004 * MS,
-			"its clock is 30s ahead of ours: when it is set, locks end too early or "
+			"has another time of day, 30s ahead of ours: when it is set, locks end too "
+			"early or "
 			"late",
 			SEVERITY_WARNING},
-		{40004 * MS, "its clock is 40s ahead of ours: too far for it to vote",
+		{40004 * MS, "has another time of day, 40s ahead of ours: too far for it to vote",
 			SEVERITY_ERROR},
-		{-40000 * MS, "its clock is 40s behind ours: too far for it to vote",
+		{-40000 * MS, "has another time of day, 40s behind ours: too far for it to vote",
 			SEVERITY_ERROR},
 	};
 
@@ -916,8 +919,12 @@ TEST(doctor_clock_apart)
 			EXPECT_SILENCE();
 		else
 			expect(__LINE__, 1, "clock-off", cases[i].severity, cases[i].words,
-				"set the clocks, its host's or this one's: timedatectl set-ntp "
-				"true");
+				cases[i].severity == SEVERITY_ERROR
+					? "set the clocks of that host and of this one: "
+					  "timedatectl set-ntp true; '--restart-guard off' does "
+					  "not look at clocks"
+					: "set the clocks of that host and of this one: "
+					  "timedatectl set-ntp true");
 	}
 	settings.restart_guard = GUARD_OFF;
 	judge();
@@ -968,6 +975,18 @@ TEST(doctor_latencies)
 	facts[1].ping[1] = 501 * MS;
 	EXPECT(1, "latency", WARNING, "answers in up to 501ms: near to the node time-out of 1s",
 		"--node-timeout 2004ms");
+	/* the advice for the time-out includes the TTL that it needs */
+	settings.ttl = 20 * USEC_SEC;
+	EXPECT(1, "latency", WARNING, "answers in up to 501ms: near to the node time-out of 1s",
+		"--node-timeout 2004ms --ttl 40s");
+	for (int i = 0; i < facts[1].pings; i++)
+		facts[1].ping[i] = 1000 * MS;
+	judge();
+	CHECK(found(1, "latency")->severity == SEVERITY_WARNING);
+	for (int i = 0; i < facts[1].pings; i++)
+		facts[1].ping[i] = 1001 * MS;
+	EXPECT(1, "latency", ERROR, "answers in 1s: later than the node time-out of 1s",
+		"--node-timeout 4004ms --ttl 80s");
 }
 
 TEST(doctor_restart_guard)

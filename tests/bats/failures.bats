@@ -473,7 +473,6 @@ works_silently() {
 	paste
 	works
 	node 1 config set maxclients 1 > "$T/set"
-	exec 9< <(exec sleep 600)
 	redis-cli -s "$T/1.sock" subscribe x > "$T/subscribed" 2>&1 3>&- &
 	idle=$!
 	also_end $idle

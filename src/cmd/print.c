@@ -176,6 +176,11 @@ void print_clear(void)
 	printf("\033[H\033[2J");
 }
 
+void print_flush(void)
+{
+	(void)fflush(stdout);
+}
+
 /* A write to a full disk or a closed stdout fails here. */
 int print_finish(void)
 {

@@ -58,6 +58,9 @@ void print_end(struct json *j);
 /* Clears the terminal. */
 void print_clear(void);
 
+/* Writes the output so far, so that a message on stderr follows it on a terminal. */
+void print_flush(void);
+
 /* Flushes stdout. Returns STATUS_OK, or STATUS_INTERNAL after an error message. */
 int print_finish(void);
 

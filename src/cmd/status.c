@@ -100,6 +100,7 @@ static void hint_at_slots(struct overview *st, const struct tally *t)
 	if (st->has_hinted || tally_limit(t) == 0)
 		return;
 	st->has_hinted = true;
+	print_flush();
 	log_hint(LOG_NORMAL, "slots of the key are held: --limit %d shows them", tally_limit(t));
 }
 
@@ -463,6 +464,7 @@ static void log_omitted(const struct overview *st)
 {
 	if (st->omitted == 0)
 		return;
+	print_flush();
 	log_say(LOG_ERRORS, "there are %d more locks than are shown", st->omitted);
 	log_hint(LOG_ERRORS, "'redlock status KEY...' shows those that are named");
 }
@@ -508,6 +510,7 @@ static int look_at_all(struct overview *st)
 	add_missing_replies(st, search);
 	if (status == STATUS_NO_QUORUM)
 		remember_unknown(st, t);
+	print_flush();
 	log_say(status == STATUS_OK ? LOG_DECISIONS : LOG_ERRORS, "%s",
 		report_too_few_replies((char[REPORT_MAX]){0}, t, &st->settings->nodes));
 	return status;
@@ -570,8 +573,10 @@ int cmd_status(struct settings *s)
 		return status_of(e.kind);
 	}
 	do {
-		if (is_live)
+		if (is_live) {
 			print_clear();
+			st.has_hinted = false;
+		}
 		status = show(&st, names);
 		if (print_finish() != STATUS_OK)
 			status = STATUS_INTERNAL;

@@ -205,6 +205,27 @@ acquire() {
 		-- "$REDLOCK_BUILD/redlock" status --watch --nodes "unix://$T/1.sock" job
 }
 
+# bats test_tags=not-under-qemu
+@test "status --watch on a terminal: messages follow the clearing of the screen, so they stay readable" {
+	watch() { # STEP... -- ARGUMENT...: each step expects a text
+		local steps=()
+
+		while [ "$1" != -- ]; do
+			steps+=("expect:$1")
+			shift
+		done
+		shift
+		run -143 env -u XDG_RUNTIME_DIR TERM=xterm "$REDLOCK_BUILD/tools/pty" "${steps[@]}" \
+			run:"kill -TERM \$(pgrep -f '^$REDLOCK_BUILD/redlock status --watch --nodes unix://$T/1.sock')" \
+			-- "$REDLOCK_BUILD/redlock" status --watch --nodes "unix://$T/1.sock" "$@"
+	}
+	redlock acquire -k job -L 2 "${LONG[@]}" > "$T/token"
+	watch $'\e[H\e[2J'"'job' is free"$'\r\nhint: slots of the key are held' $'\e[H\e[2J'"'job' is free"$'\r\nhint: slots of the key are held' -- job
+	kill_node 1
+	watch $'\e[H\e[2J''redlock: 0 of 1 node answered' 'hint: ' $'\e[H\e[2J''redlock: 0 of 1 node answered' 'hint: ' --
+	watch $'\e[H\e[2J'"'job' cannot be told: 0 of 1 node answered" 'hint: ' $'\e[H\e[2J'"'job' cannot be told" 'hint: ' -- job
+}
+
 @test "status --watch without KEY: repeats the report, though the nodes agree down to the last cursor" {
 	for i in 1 2 3; do node "$i" eval 'for i=1,3000 do redis.call("SET","noise:"..i,"0") end' 0; done
 	in_background "$T/out" status --watch

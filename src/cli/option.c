@@ -978,7 +978,8 @@ static int read_ttl_of_env(struct reading *r, char *const envp[])
 	if (!text_number(value, 1, DURATION_MAX / USEC_MSEC, &ms))
 		return bad_value(r, "REDLOCK_TTL_MS", value, "is not a number of milliseconds");
 	r->s->ttl = ms * USEC_MSEC;
-	r->s->source[find_row(r, "ttl") - option_rows] = r->source;
+	r->s->source[find_row(r, "ttl") - option_rows] =
+		(struct source){.kind = SOURCE_ENV, .variable = "REDLOCK_TTL_MS"};
 	return 0;
 }
 
@@ -1287,6 +1288,7 @@ static const char *find_option(const char *text, const char *name)
 void options_blame(const struct settings *s, const struct config *c, struct err *e)
 {
 	const struct option_row *row = NULL;
+	const struct source *source;
 	const char *first = NULL;
 	char text[ERR_TEXT_MAX], path[200], name[OPTION_ENV_MAX];
 	size_t used = 0;
@@ -1302,18 +1304,19 @@ void options_blame(const struct settings *s, const struct config *c, struct err 
 	if (!row)
 		return;
 	snprintf(text, sizeof(text), "%s", e->text);
-	switch (s->source[row - option_rows].kind) {
+	source = &s->source[row - option_rows];
+	switch (source->kind) {
 	case SOURCE_NONE:
 	case SOURCE_LINE:
 		return;
 	case SOURCE_ENV:
-		text_append(e->text, sizeof(e->text), &used, "%s", option_env_name(name, row));
+		text_append(e->text, sizeof(e->text), &used, "%s",
+			source->variable ? source->variable : option_env_name(name, row));
 		break;
 	case SOURCE_FILE:
 	case SOURCE_PROFILE:
 		text_append(e->text, sizeof(e->text), &used, "%s:%d",
-			utf8_escape(path, sizeof(path), c->path, strlen(c->path)),
-			s->source[row - option_rows].line);
+			utf8_escape(path, sizeof(path), c->path, strlen(c->path)), source->line);
 		break;
 	}
 	text_append(e->text, sizeof(e->text), &used, ": %s", text);

@@ -102,10 +102,10 @@ static int ttl_is_too_short(const struct settings *s, bool has_default_timeout, 
 	char least[DURATION_TEXT_MAX];
 
 	err_set(e, ERR_USAGE,
-		"--ttl %s is too short for a node time-out of %s: two of them, the drift "
+		"--ttl %s is too short for a node time-out of %s: two of them%s the drift "
 		"allowance (%s)%s must fit",
 		duration_format(ttl, s->ttl), duration_format(timeout, s->node_timeout),
-		duration_format(allowance, drift(s)),
+		supervises(s) ? "," : " and", duration_format(allowance, drift(s)),
 		supervises(s) ? " and the time to end the command" : "");
 	return err_hint(e, "the least --ttl is %s%s",
 		duration_format(least, least_ttl(s, has_default_timeout)),

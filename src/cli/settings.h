@@ -53,6 +53,7 @@ enum source_kind {
 struct source {
 	enum source_kind kind;
 	int line; /* of the file */
+	const char *variable; /* of the environment, if it is not the option's own; else NULL */
 };
 
 /* There are fewer options. */

@@ -250,6 +250,7 @@ extend_at_last() {
 	redlock extend -k other --token "$other"
 	[ "$(node 1 pttl other)" -le 40000 ]
 	REDLOCK_TTL_MS=5s says 64 '' "redlock: REDLOCK_TTL_MS '5s' is not a number of milliseconds?hint: *" extend
+	REDLOCK_TTL_MS=100 says 64 '' "redlock: REDLOCK_TTL_MS: --ttl 100ms is too short *?hint: the least --ttl is *" extend
 	REDLOCK_TTL_MS=5s says 0 '' '' extend --ttl 20m
 }
 
@@ -540,7 +541,7 @@ extend_at_last() {
 	says 64 '(exit 64)' "redlock: --format 'xml' is not plain, env or json?hint: *" acquire -k job --format xml
 	says 64 '' "redlock: --format is not an option of 'redlock check'?hint: *" check -k job --token x --format json
 	says 64 '' "redlock: --min-validity 'soon' is not a duration *?hint: *" check -k job --token x --min-validity soon
-	says 64 '' "redlock: --ttl 100ms is too short for a node time-out of 50ms: two of them, the drift allowance (12ms) must fit?hint: *" extend -k job --token x --ttl 100ms
+	says 64 '' "redlock: --ttl 100ms is too short for a node time-out of 50ms: two of them and the drift allowance (12ms) must fit?hint: *" extend -k job --token x --ttl 100ms
 	says 64 '' "redlock: --ttl 100ms is too short *?hint: *" acquire -k job --ttl 100ms
 	says 64 '' "redlock: --ttl is not an option of 'redlock release'?hint: *" release -k job --token x --ttl 3s
 	# a command without --ttl gets no hint about a longer one

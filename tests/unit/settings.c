@@ -523,8 +523,9 @@ TEST(settings_times_of_commands_that_terminate_nothing)
 	s = of(COMMAND_ACQUIRE);
 	s.ttl = 113 * MS;
 	CHECK_INT(settings_finish(&s, &e), -1);
-	CHECK_TEXT(e.text, "--ttl 113ms is too short for a node time-out of 50ms: two of them, the "
-			   "drift allowance (13ms) must fit");
+	CHECK_TEXT(e.text,
+		"--ttl 113ms is too short for a node time-out of 50ms: two of them and the "
+		"drift allowance (13ms) must fit");
 	CHECK_TEXT(e.hint, "the least --ttl is 114ms");
 	s.ttl = 115 * MS;
 	CHECK_INT(settings_finish(&s, &e), 0);

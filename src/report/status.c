@@ -104,7 +104,7 @@ const char *report_status(char dst[REPORT_MAX], const struct tally *t,
 
 	line_slot(&l, slot, &ONE_KEY(key));
 	if (t->nodes - absent < quorum) {
-		line_add(&l, " cannot be told: ");
+		line_add(&l, " has an unknown state: ");
 		add_replies(&l, t, nodes);
 		return dst;
 	}

@@ -405,7 +405,7 @@ hint: name it with --slot, --token, *" release "${JOB[@]}"
 	kill_node 1
 	kill_node 2
 	says 69 "'job': 0 of 3 slots are held, 3 unknown
-'job#1' cannot be told: *
+'job#1' has an unknown state: *
 *
 *" '' status -L 3 job
 	run -69 --separate-stderr redlock status --json --limit 3 job

@@ -129,10 +129,10 @@ acquire() {
 	says 0 "'job' is held by me * on 2 of 3 nodes, *" '' status job
 	says 0 "'free' is free" '' status free
 	kill_node 2
-	says 69 "'job' cannot be told: 1 of 3 nodes answered, 2 needed: *1.sock cannot be reached (*); *2.sock cannot be reached (*)" '' status job
-	says 69 '*' '' status --json job free
+	says 69 "'job' has an unknown state: 1 of 3 nodes answered, 2 needed: *1.sock cannot be reached (*); *2.sock cannot be reached (*)" 'hint: *no server listens there*' status job
+	says 69 '*' '{*"hint":"*no server listens there*' status --json job free
 	json '.status == 69 and .locks[0].state == "unknown" and .locks[1].state == "unknown" and .locks[0].on_nodes == 1'
-	says 69 "'job' cannot be told: *" "redlock: 1 of 3 nodes answered, 2 needed: *" status
+	says 69 "'job' has an unknown state: *" "redlock: 1 of 3 nodes answered, 2 needed: *" status
 	says 69 '*' '*' status --json
 	json '.status == 69 and (.locks | length) == 1 and .locks[0].state == "unknown"'
 	kill_node 3
@@ -223,7 +223,7 @@ acquire() {
 	watch $'\e[H\e[2J'"'job' is free"$'\r\nhint: slots of the key are held' $'\e[H\e[2J'"'job' is free"$'\r\nhint: slots of the key are held' -- job
 	kill_node 1
 	watch $'\e[H\e[2J''redlock: 0 of 1 node answered' 'hint: ' $'\e[H\e[2J''redlock: 0 of 1 node answered' 'hint: ' --
-	watch $'\e[H\e[2J'"'job' cannot be told: 0 of 1 node answered" 'hint: ' $'\e[H\e[2J'"'job' cannot be told" 'hint: ' -- job
+	watch $'\e[H\e[2J'"'job' has an unknown state: 0 of 1 node answered" 'hint: ' $'\e[H\e[2J'"'job' has an unknown state" 'hint: ' -- job
 }
 
 @test "status --watch without KEY: repeats the report, though the nodes agree down to the last cursor" {
@@ -356,7 +356,7 @@ on_pty() { run "$REDLOCK_BUILD/tools/pty" "${@:1:$#-3}" -- "$REDLOCK_BUILD/redlo
 	on_pty expect:"Type 'yes'" run:"kill -KILL ${PID[3]} ${PID[2]}" send:'yes\r' expect:"1.sock: removed" expect:"3.sock: " break -fk job
 	[ "$status" -eq 69 ]
 	node 1 set job me px 600000
-	says 69 '' "redlock: 'job' cannot be told: 1 of 3 nodes answered, 2 needed: *?redlock: nothing was removed: *" break -fy -k job
+	says 69 '' "redlock: 'job' has an unknown state: 1 of 3 nodes answered, 2 needed: *?redlock: nothing was removed: *" break -fy -k job
 	says 69 '*' '*' break -fy --json -k job
 	json '.outcome == "unknown" and .status == 69 and .removed == 0'
 	[ "$(node 1 get job)" = me ]
@@ -427,7 +427,7 @@ on_each() {
 		node $i hset job 5c3a:1 1
 		node $i pexpire job 600000
 	done > "$T/acl"
-	says 69 '' "redlock: 'job' cannot be told: 0 of 3 nodes answered, 2 needed: *denies permission*?redlock: nothing was removed: *?hint: *" break -fy -k job
+	says 69 '' "redlock: 'job' has an unknown state: 0 of 3 nodes answered, 2 needed: *denies permission*?redlock: nothing was removed: *?hint: *" break -fy -k job
 	held_on job 3
 }
 

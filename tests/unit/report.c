@@ -591,7 +591,7 @@ TEST(report_states)
 		"majority: an attempt that is under way, late or crashed");
 	set_absent(&lock, 2, REASON_LOADING, NULL);
 	CHECK_TEXT(report_state(&lock.tally), "unknown");
-	CHECK_TEXT(status(&lock), "'k' cannot be told: 1 of 3 nodes answered, 2 needed: "
+	CHECK_TEXT(status(&lock), "'k' has an unknown state: 1 of 3 nodes answered, 2 needed: "
 				  "redis://a:6379 did not answer "
 				  "in time; redis://c:6379 is still loading its data");
 	set_holder(&lock, 2, ID ":1700000000 me", USEC_SEC);
@@ -620,7 +620,7 @@ TEST(report_states)
 	lock = fresh(1);
 	set_absent(&lock, 0, REASON_CLOSED, NULL);
 	CHECK_TEXT(status(&lock),
-		"'k' cannot be told: 0 of 1 node answered, 1 needed: redis://a:6379 "
+		"'k' has an unknown state: 0 of 1 node answered, 1 needed: redis://a:6379 "
 		"closed the connection");
 	CHECK_TEXT(report_too_few_replies(text, &lock.tally, nodes()),
 		"0 of 1 node answered, 1 needed: redis://a:6379 closed the connection");

@@ -294,7 +294,7 @@ int client_step(struct client *c)
 			report_no_queue(text, lock, &c->settings->nodes, &c->settings->keys));
 		c->has_warned_not_queued = true;
 	}
-	if (lock_is_pausing(lock) && lock->refusal == REFUSAL_BUSY)
+	if (lock_is_pausing(lock) && lock->refusal == REFUSAL_BUSY && client_is_open(c))
 		warn_own_slot(c);
 	report_lock(c->name, lock_slot(lock), &c->settings->keys);
 	if (lock_state(lock) == LOCK_HELD &&

@@ -407,7 +407,7 @@ hint: name it with --slot, --token, *" release "${JOB[@]}"
 	says 69 "'job': 0 of 3 slots are held, 3 unknown
 'job#1' has an unknown state: *
 *
-*" '' status -L 3 job
+*" 'hint: *no server listens there: *' status -L 3 job
 	run -69 --separate-stderr redlock status --json --limit 3 job
 	json '.locks[0].unknown == 3 and .status == 69'
 }

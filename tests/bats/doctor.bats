@@ -101,6 +101,16 @@ make_of() { node "$1" info server | tr -d '\r' | sed -n 's/^\(redis\|valkey\)_ve
 	for i in 1 2 3; do [ "$(node $i keys '*')" = '{redlock}:node' ]; done
 }
 
+@test "a node that refuses some requests of the test lock keeps no key of it" {
+	for right in zrem pttl; do
+		node 2 acl setuser default +@all "-$right" > "$T/set"
+		run redlock doctor "${PATIENT[@]}"
+		echo "$output"
+		[[ "$output" == *"unix://$T/2.sock"*"ACL SETUSER default +$right"* ]]
+		for i in 1 2 3; do [ "$(node $i keys '*')" = '{redlock}:node' ]; done
+	done
+}
+
 @test "doctor without --json has the same findings" {
 	node 2 config set maxmemory 1gb > "$T/set"
 	node 2 config set maxmemory-policy allkeys-lru > "$T/set"

@@ -66,7 +66,7 @@ sourced() { awk '/^# / { source = substr($0, 3) } /^[a-z]/ { print $0 " (" sourc
 	says 0 'done' '' run -k job -- echo done
 	says 78 '' "redlock: cannot read the configuration '$T/nowhere': No such file or directory" run --config "$T/nowhere" -k job -- touch "$T/never"
 	REDLOCK_CONFIG=$T/nowhere says 78 '' "redlock: cannot read the configuration '$T/nowhere': No such file or directory" run -k job -- touch "$T/never"
-	REDLOCK_CONFIG= says 78 '' "redlock: --config is empty: which file[?]" run -k job -- touch "$T/never"
+	REDLOCK_CONFIG= says 78 '' "redlock: REDLOCK_CONFIG: --config is empty: which file[?]" run -k job -- touch "$T/never"
 	says 78 '' "redlock: cannot read the configuration '$T': Is a directory" run --config "$T" -k job -- touch "$T/never"
 	[ ! -e "$T/never" ]
 	# an existing file that cannot be read is an error: its settings are unknown
@@ -254,7 +254,7 @@ as_other() {
 	wrong '\n  ttl =  5x\n' "2:10: ttl '5x' has an unknown unit (known: ms, s, m, h, d)?hint: *"
 	wrong 'ttl 5s\n' "1:1: is neither 'name = value' nor '?profile?'"
 	wrong '[p\n' "1:1: is neither 'name = value' nor '?profile?'"
-	wrong '[p] ttl = 5s\n' "1:5: behind '?profile?' there can be a comment only"
+	wrong '[p] ttl = 5s\n' "1:5: after '?profile?' there can only be a comment"
 	wrong 'ttl = 1s\nttl = 2s\n' "2:1: 'ttl' is set in line 1 already"
 	wrong 'token = x\n' "1:1: 'token' is no setting: it goes on the command line"
 	wrong 'ttl = \0\n' "1:7: a byte of zero"

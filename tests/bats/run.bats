@@ -233,7 +233,7 @@ start_nodes() {
 	for i in 1 2; do node $i hset job field 1; done
 	run redlock run -n -k job -- echo never
 	[ "$status" -eq 75 ]
-	[[ "$output" == *"held by another program (value '(hash)') on 2 of 3 nodes, with no expiry" ]]
+	[[ "$output" == *"held by another program (value '(hash)') on 2 of 3 nodes, with no expiry"$'\nhint: the key has other data, '* ]]
 	[ "$(node 1 type job)" = hash ]
 }
 

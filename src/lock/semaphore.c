@@ -12,6 +12,21 @@ usec semaphore_ends_in(const struct policy *p, const struct reply *reply)
 	return policy_has_slots(p) ? reply->soonest : reply->pttl;
 }
 
+/* A slot that any node named as free; 0: none. A queue node that is the only one with the key of a
+ * client that is gone names none. */
+static int find_any_slot(const struct step *s)
+{
+	int nodes = s->policy->nodes, first = (int)((s->random >> 32) % (uint64_t)nodes);
+
+	for (int i = 0; i < nodes; i++) {
+		const struct ballot *b = &s->tally->ballot[(first + i) % nodes];
+
+		if (b->vote == VOTE_FOREIGN && b->reply.slot > 0)
+			return b->reply.slot;
+	}
+	return 0;
+}
+
 /* A free slot: as the queue node says, or else any node. A queue node that has slots of another
  * limit names none; if it is alone, it may have them from a waiter with that limit. */
 static int find_slot(const struct step *s)
@@ -40,10 +55,12 @@ bool semaphore_is_moving(const struct step *s)
 void semaphore_begin(struct step *s)
 {
 	struct semaphore *sem = s->semaphore;
-	int slot = s->waiter->used_reservation ? s->waiter->slot : sem->next_slot;
+	int slot = s->waiter->used_reservation ? s->waiter->slot
+		   : sem->next_slot > 0        ? sem->next_slot
+					       : sem->named_slot;
 	bool is_ours = slot > 0 && slot <= s->policy->slots;
 
-	sem->next_slot = 0;
+	sem->next_slot = sem->named_slot = 0;
 	if (!policy_has_slots(s->policy))
 		return;
 	/* No slot above the limit, whatever a node says. The upper bits: the lower ones spread the
@@ -55,7 +72,10 @@ bool semaphore_moves_on(struct step *s, bool is_busy, usec wait_until)
 {
 	struct semaphore *sem = s->semaphore;
 
-	sem->next_slot = is_busy && policy_has_slots(s->policy) ? find_slot(s) : 0;
+	bool may_move = is_busy && policy_has_slots(s->policy);
+
+	sem->next_slot = may_move ? find_slot(s) : 0;
+	sem->named_slot = may_move ? find_any_slot(s) : 0;
 	sem->moves = sem->next_slot > 0 && sem->moves < MOVES_MAX ? sem->moves + 1 : 0;
 	return sem->moves > 0 && s->now <= usec_add(wait_until, s->policy->node_timeout);
 }

@@ -15,7 +15,8 @@
 struct step;
 
 struct semaphore {
-	int next_slot; /* a slot that a node named as free; 0: none */
+	int next_slot; /* for an attempt at once: the queue node names it as free; 0: none */
+	int named_slot; /* for an attempt after a pause: any node names it as free; 0: none */
 	int moves; /* attempts in a row, without a pause, since each found another slot */
 };
 

@@ -139,6 +139,22 @@ TEST(slots_it_moves_so_often_and_then_pauses)
 	CHECK_INT(r.lock.stamp.slot, 3);
 }
 
+/* The queue node may be the only one with the key of a client that is gone. */
+TEST(slots_after_a_pause_one_that_any_node_names_is_tried)
+{
+	struct rig r;
+
+	contend_for_slots(&r, 3, NEVER);
+	reply_with(&r, 0, taken(0, HELD_FOR));
+	reply_with(&r, 1, taken(3, 0));
+	reply_with(&r, 2, taken(0, HELD_FOR));
+	CHECK(lock_is_pausing(&r.lock));
+	CHECK_INT(r.lock.stamp.attempt, 1);
+	join(&r, 0, ranked(0, taken(0, HELD_FOR)));
+	next_attempt(&r);
+	CHECK_INT(r.lock.stamp.slot, 3);
+}
+
 TEST(slots_the_next_attempt_is_when_the_first_of_them_ends)
 {
 	struct rig r;

@@ -459,17 +459,18 @@ hint: to try it on throwaway ones: redlock sandbox -- redlock run -k try -- date
 	also_end "$BG"
 	eventually file_has "$T/err" sandbox
 	is_like "$(head -1 "$T/err")" "redlock: waiting: no quorum for 'job': *[(]Connection refused)"
-	[ "$(sed -n 2,3p "$T/err")" = "$NEWCOMER" ]
+	is_like "$(sed -n 2p "$T/err")" "hint: no server listens there: *"
+	[ "$(sed -n 3,4p "$T/err")" = "$NEWCOMER" ]
 	kill -TERM "$BG"
 	ended_with 143
 	[ "$(grep -c sandbox "$T/err")" = 1 ]
 	run -69 alone ${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" run -q -w 1500ms -k job -- touch "$T/never"
-	is_like "$output" "redlock: no quorum for 'job': *[(]Connection refused)?$NEWCOMER"
+	is_like "$output" "redlock: no quorum for 'job': *[(]Connection refused)?hint: no server listens there: *?$NEWCOMER"
 	[ ! -e "$T/never" ]
 }
 
 @test "no nodes configured, on a terminal: the line stays, the hints follow below it" {
-	alone "$REDLOCK_BUILD/tools/pty" 'expect:redlock: waiting: no quorum' 'expect:refused)\x0d\x0ahint: no nodes were named' \
+	alone "$REDLOCK_BUILD/tools/pty" 'expect:redlock: waiting: no quorum' 'expect:refused)\x0d\x0ahint: no server listens there' 'expect:\x0d\x0ahint: no nodes were named' \
 		'expect:hint: to try it' 'expect:redlock: waiting ' 'send:\x03' -- \
 		env TERM=xterm ${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" run -k job -- true > "$T/shown" || [ $? -eq 130 ]
 	[ "$(grep -c 'hint: no nodes' "$T/shown")" = 1 ]
@@ -505,9 +506,10 @@ hint: to try it on throwaway ones: redlock sandbox -- redlock run -k try -- date
 	export REDLOCK_NODE=$nodes REDLOCK_CONFIG=/dev/null
 	refused 78 "redlock: REDLOCK_NODE is set, which says nothing, and no nodes are named" run -k job -- touch "$T/never"
 	[ "${lines[1]}" = "hint: the variable is REDLOCK_NODES, also for one node" ]
-	says 0 done '' run -k job --node "$nodes" -- echo done
-	REDLOCK_NODES=$nodes says 0 done '' run -k job -- echo done
-	says 0 done '' gate --fence 1 --store "$T/store" -- echo done
+	warning="redlock: unknown variable REDLOCK_NODE in the environment: it is ignored?hint: did you mean REDLOCK_NODES[?]"
+	says 0 done "$warning" run -k job --node "$nodes" -- echo done
+	REDLOCK_NODES=$nodes says 0 done "$warning" run -k job -- echo done
+	says 0 done "$warning" gate --fence 1 --store "$T/store" -- echo done
 }
 
 @test "output that cannot be written is a failure" {

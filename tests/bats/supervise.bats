@@ -430,6 +430,8 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 @test "redlock killed: the tree is gone while the key still exists" {
 	for signal in KILL ABRT SYS; do
 		in_nasty_tree "$T/out" run -k "job$signal" --ttl 5m --kill-after 200ms
+		# a node that did not know the script gets the key a moment later
+		eventually held_on "job$signal" 3
 		supervisor=$(supervisor_of "$BG")
 		kill "-$signal" "$BG"
 		ended_with $((128 + $(kill -l $signal)))
@@ -543,6 +545,7 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 	unset REDLOCK_UNDER # valgrind's own command line stays
 	for words in "redlock run .*$T/nasty" redlock "$T/nasty"; do
 		in_nasty_tree "$T/out" run -k job --ttl 5m --kill-after 200ms
+		eventually held_on job 3
 		supervisor=$(supervisor_of "$BG")
 		eventually file_has "/proc/$supervisor/comm" '^rl-supervisor$'
 		# the processes that pkill would kill, as far as this test started them

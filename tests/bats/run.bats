@@ -181,7 +181,7 @@ start_nodes() {
 	[ "$status" -eq 200 ]
 	run --separate-stderr redlock run -n -k another -- echo yes
 	[ "$output" = yes ]
-	held_on job 3
+	eventually held_on job 3
 }
 
 @test "-w waits for that long, no less, and then gives up" {
@@ -526,7 +526,7 @@ has_record() { [ "$(node "$1" exists 'redlock:queue:{job}:done')" = 1 ]; }
 
 @test "--once-per: up to the TTL the lock itself is left to expire" {
 	redlock run -k job --ttl 1h --once-per 1h -- true
-	held_on job 3
+	[ "$(holders job)" -ge 2 ]
 	not has_record 1
 	says 0 '' "redlock: 'job' is busy: *" run -k job --ttl 1h --once-per 1h -- echo never
 }

@@ -1032,7 +1032,7 @@ let_go() { [ "$(readlink "/proc/$1/cwd")" = / ] && [ "$(readlink "/proc/$1/fd/0"
 @test "--reentrant: a lock that is only kept by --min-hold does not count" {
 	patiently
 	redlock run -k job --min-hold 60s -- sh -c 'echo $REDLOCK_HELD' > "$T/held"
-	held_on job 3
+	[ "$(holders job)" -ge 2 ]
 	REDLOCK_HELD=$(cat "$T/held") run -75 redlock run -n --reentrant -k job -- touch "$T/ran"
 	[[ "$output" == *"'job' is busy: held by "*"sh -c echo"* ]]
 	[ ! -e "$T/ran" ]

@@ -166,7 +166,8 @@ LEFT_OUT = $(filter-out $(INTEROP),$(INTEROP_ALL))
 PEERS = $(sort $(wildcard tests/peers/*.bats))
 SUITE = lint unit fuzz sim $(BATS_FILES) $(PEERS) $(FAULTS) $(INTEROP)
 # Parts that take long: `check` leaves them to `check-rest`.
-LONG = $(addprefix tests/bats/,auth.bats forgotten.bats guard.bats hold.bats install.bats life.bats storm.bats torture.bats) $(FAULTS) $(INTEROP)
+LONG = $(addprefix tests/bats/,auth.bats failures.bats forgotten.bats guard.bats hold.bats hostile.bats install.bats life.bats \
+	storm.bats supervise.bats tls.bats torture.bats) $(FAULTS) $(INTEROP)
 # The installation test builds its own program.
 PART = unit fuzz $(filter-out tests/bats/install.bats,$(BATS_FILES))
 

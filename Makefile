@@ -300,7 +300,7 @@ bench: $(B)/redlock $(TOOLS)
 numbers: $(B)/redlock $(TOOLS)
 	$(Q)tests/soak/numbers $(B)
 
-# A lock that is extended 100,000 times (EXTENSIONS=n) while nodes restart, passwords change and so on (TROUBLES=n):
+# A lock that is extended 100,000 times (EXTENSIONS=n) while nodes restart, passwords change and so on (FAILURES=n):
 # does memory grow? UNDER=valgrind counts every byte.
 extensions: $(B)/redlock
 	$(Q)tests/soak/extensions $(B)

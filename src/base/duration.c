@@ -51,7 +51,7 @@ const char *duration_hint(const char *word)
 /* A decimal number. */
 struct number {
 	int64_t whole, fraction, scale; /* whole + fraction / scale */
-	bool more; /* digits that do not fit into the fraction: a little more than that */
+	bool more; /* digits that do not fit into the fraction: the value is slightly larger */
 };
 
 /* Returns the text after the number, or NULL if there are no digits. */

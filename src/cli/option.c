@@ -123,9 +123,8 @@ const struct option_row option_rows[] = {
 		"first signal to the command after --max-run, or if the lock is lost", "TERM"},
 	{SUPERVISED, GROUP_RUN, 0, "kill-after", NULL, OPTION_DURATION, FIELD(kill_after),
 		SUPERVISED, "D",
-		"send SIGKILL if the command still runs D after TERM, INT or QUIT; after a loss or "
-		"--max-run SIGKILL always follows, by default after a tenth of the TTL, at most "
-		"10s",
+		"time from TERM, INT or QUIT to SIGKILL; after a loss or --max-run, SIGKILL always "
+		"follows: by default after a tenth of the TTL, at most 10s",
 		"no SIGKILL"},
 	{SUPERVISED, GROUP_RUN, 0, "max-run", NULL, OPTION_LIMIT, FIELD(max_run), SUPERVISED, "D",
 		"terminate COMMAND after D; the wait for the lock does not count; exit status 124",
@@ -157,14 +156,14 @@ const struct option_row option_rows[] = {
 	{WITH_NODES, GROUP_NODES, 0, "nodes", NULL, OPTION_NODES, FIELD(nodes), WITH_NODES, "LIST",
 		"addresses of all nodes, separated by commas or spaces", DEFAULT_NODES},
 	{WITH_NODES, GROUP_NODES, 0, "username", NULL, OPTION_TEXT, FIELD(username), WITH_NODES,
-		"USER", "ACL user for nodes whose URL names none", NULL},
+		"USER", "ACL user for nodes without a user in their URL", NULL},
 	{WITH_NODES, GROUP_NODES, 0, "password", NULL, OPTION_SECRET, FIELD(password), WITH_NODES,
-		"PASSWORD", "password for nodes whose URL has none", NULL},
+		"PASSWORD", "password for nodes without a password in their URL", NULL},
 	{WITH_NODES, GROUP_NODES, 0, "password-file", NULL, OPTION_TEXT, FIELD(password_file),
 		WITH_NODES, "FILE",
-		"file whose first line is the nodes' password; or set REDLOCK_PASSWORD", NULL},
+		"file with the nodes' password in its first line; or set REDLOCK_PASSWORD", NULL},
 	{WITH_NODES, GROUP_NODES, 0, "cacert", NULL, OPTION_TEXT, FIELD(tls.cacert), WITH_NODES,
-		"FILE", "TLS: CA certificates that the nodes' certificates are verified with",
+		"FILE", "TLS: CA certificates to verify the nodes' certificates with",
 		"the system's"},
 	{WITH_NODES, GROUP_NODES, 0, "cert", NULL, OPTION_TEXT, FIELD(tls.cert), WITH_NODES, "FILE",
 		"TLS: client certificate, for nodes that require one", NULL},
@@ -179,7 +178,7 @@ const struct option_row option_rows[] = {
 		WITH_NODES, "D", "longest wait for one node's reply", "ttl/20, within 50ms..1s"},
 	{TAKING | WAIT, GROUP_NODES, 0, "node-wait", NULL, OPTION_DURATION, FIELD(node_wait),
 		TAKING | WAIT, "D",
-		"longest wait for a majority of the nodes to work; the time goes on top of --wait",
+		"longest time without a majority of usable nodes; added to --wait",
 		"--wait; at most 5s for errors that rarely end, such as a wrong password"},
 	{WITH_NODES, GROUP_NODES, 0, "drift-factor", NULL, OPTION_FACTOR, FIELD(drift_permille),
 		WITH_NODES, "F",
@@ -214,7 +213,7 @@ const struct option_row option_rows[] = {
 	{ALL, GROUP_TALK, 'v', "verbose", NULL, OPTION_COUNT, FIELD(verbose), ALL, NULL,
 		"log decisions; -vv also logs every node's answer", NULL},
 	{ALL, GROUP_TALK, 'q', "quiet", NULL, OPTION_COUNT, FIELD(quiet), ALL, NULL,
-		"print errors only, not even that the lock is busy", NULL},
+		"print errors only; do not report that the lock is busy", NULL},
 	{WITH_NODES, GROUP_TALK, 0, "json", NULL, OPTION_JSON, FIELD(format), WITH_NODES, NULL,
 		"print results as one JSON document on stdout, messages as JSON lines on stderr",
 		NULL},
@@ -804,8 +803,8 @@ static const char *find_env(char *const envp[], const char *name)
 	return NULL;
 }
 
-/* The value of the option's variable, whose name is written to `name`, by its name or another one.
- * NULL: none of them is set. */
+/* The value of the option's variable, by its name or another one; `name` gets the name of the
+ * variable. NULL: none of them is set. */
 static const char *find_value(
 	char *const envp[], const struct option_row *row, char name[OPTION_ENV_MAX])
 {
@@ -837,8 +836,8 @@ static bool is_variable(const char *name)
 	return is;
 }
 
-/* The option whose variable is probably meant: of an option without a variable, the one for the
- * same setting; else the nearest name. */
+/* The option that the caller of a misspelt variable probably means: instead of an option without a
+ * variable, the one for the same setting; else the nearest name. */
 static const char *nearest_variable(const char *name)
 {
 	struct suggestion n = {.typed = name};

@@ -153,7 +153,7 @@ bool option_is_setting(const struct option_row *row);
  */
 int options_read_config(struct settings *s, const struct config *c, struct err *e);
 
-/* If *e is about an option, as "--log", whose value is not from the command line: puts the source
+/* If *e is about an option, as "--log", and its value is not from the command line: puts the source
  * of the value, "FILE:LINE: " or "REDLOCK_LOG: ", before the message. c: the configuration file, or
  * NULL. */
 void options_blame(const struct settings *s, const struct config *c, struct err *e);
@@ -166,7 +166,7 @@ const struct source *option_source(const struct settings *s, size_t field);
 const char *option_env_name(char dst[OPTION_ENV_MAX], const struct option_row *row);
 
 /* Finds a variable REDLOCK_... that redlock neither reads nor sets, and the name that is probably
- * meant. Variables whose names are like no name of ours may belong to another program. */
+ * meant. A variable with a name like no name of ours may belong to another program. */
 bool option_misspelt_variable(
 	char *const envp[], char name[OPTION_ENV_MAX], char meant[OPTION_ENV_MAX]);
 

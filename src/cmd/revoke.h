@@ -6,8 +6,8 @@
  *	revoke_ask()      sends the requests
  *	revoke_remains()  look again: is a revoked lock still there?
  *
- * Each request compares: a node whose key has another value than the one in the plan changes
- * nothing. A revoked key keeps its remaining time, and no comparing extension prolongs it. So the
+ * Each request compares: it changes nothing on a node where the key has another value than in the
+ * plan. A revoked key keeps its remaining time, and no comparing extension prolongs it. So the
  * next command starts when the holder has ended its command, or when the key has expired.
  *
  * The keys and settings must outlive the plan. A struct revocation is the caller's; it points into
@@ -44,7 +44,7 @@ void revoke_ask(
 
 /*
  * For `run --takeover`: revokes the holders of all keys, as they are found now, and says so. Leaves
- * holders whose ids are in `held` (the enclosing locks; ids separated by spaces), keys that are
+ * the holders in `held` (the ids of the enclosing locks, separated by spaces), keys that are
  * left for --min-hold, and keys that do not expire. The caller then waits for the lock.
  */
 void revoke_holders(const struct settings *s, const char *held);

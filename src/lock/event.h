@@ -48,7 +48,7 @@ struct event {
 	int node; /* LINK_*, REPLY, WAKE */
 	enum op op; /* REPLY: the operation that is answered */
 	uint32_t round; /* REPLY: the round for which the request was sent */
-	int key; /* WAKE: index of the key whose channel brought the message */
+	int key; /* WAKE: index of the key; the message came on its channel */
 	enum wake wake; /* WAKE */
 	const struct reply *reply; /* LINK_SHAKES, LINK_DOWN, REPLY, WAKE_RESERVED */
 	usec leave_for; /* RELEASE: let the key expire after that time; 0: delete it */

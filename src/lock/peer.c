@@ -117,7 +117,7 @@ static void expect_release(struct step *s, struct peer *p, enum op op)
 	p->pending_until = key_gone_at(s->policy, s->now);
 }
 
-/* Requests that are sent often, and whose reply is read before anything depends on them. A release
+/* Requests that are sent often, and that nothing depends on before their reply is read. A release
  * is sent whole: the process may end before it learns that the node did not know the script, and
  * the key would stay. So are requests about the queue: a wake-up may follow at once. */
 static bool goes_by_digest(const struct step *s, const struct peer *p, enum op op)

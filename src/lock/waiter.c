@@ -238,7 +238,7 @@ static void queue_is_refused(struct step *s, const struct event *ev)
 	if (ev->reply->reason != REASON_NOPERM && ev->reply->reason != REASON_SERVER)
 		return;
 	w->state = WAITER_POLLS;
-	w->trouble = *ev->reply;
+	w->problem = *ev->reply;
 	retry_in(s, retry_delay(s));
 }
 

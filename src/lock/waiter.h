@@ -45,7 +45,7 @@ enum waiter_state {
 	WAITER_JOINING, /* OP_JOIN is in flight */
 	WAITER_QUEUED, /* OP_JOIN was answered, and messages may arrive */
 	WAITER_LEAVING, /* the hand-off that takes us out of the queue is in flight */
-	WAITER_POLLS, /* the waiter cannot queue; `trouble` says why */
+	WAITER_POLLS, /* the waiter cannot queue; `problem` says why */
 };
 
 struct waiter {
@@ -77,7 +77,7 @@ struct waiter {
 	int in_vain; /* attempts with a reservation in a row that failed because of one holder, */
 	struct reply refused_by; /* this one */
 	unsigned awaited; /* bit i: the queue node of key i said that it has waiters */
-	struct reply trouble; /* why the waiter polls */
+	struct reply problem; /* why the waiter polls */
 };
 
 /* An attempt begins: with the reservation, if there is one. */

@@ -152,7 +152,7 @@ void request_command(struct request *r, const char *const words[]);
 #define CHANNEL_MAX (REQUEST_KEY_MAX + 64)
 #define SUBSCRIBE_CHANNELS 2
 
-/* Each limit of a semaphore has a queue of its own, whose name ends with ":LIMIT". Returns dst. */
+/* Each limit of a semaphore has a queue of its own; its name ends with ":LIMIT". Returns dst. */
 #define QUEUE_SUFFIX_MAX 16
 const char *request_queue_suffix(char dst[QUEUE_SUFFIX_MAX], int slots);
 

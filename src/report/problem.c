@@ -62,7 +62,7 @@ static const struct {
 };
 
 /*
- * The fixes. The first row that fits the reason, and whose `when` is part of the detail, is used.
+ * The fixes. The first row that fits the reason, with a `when` that is part of the detail, is used.
  * A fix that is a command for redis-cli begins with it and has nothing else. Words in braces stand
  * for:
  *

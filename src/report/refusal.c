@@ -27,7 +27,7 @@ const char *report_no_queue(char dst[REPORT_MAX], const struct lock *lock,
 	line_add(&l, "cannot queue for ");
 	line_keys(&l, keys);
 	line_add(&l, ", polling instead: %s ", nodes->node[lock->waiter.node].label);
-	line_problem(&l, &lock->waiter.trouble, 0);
+	line_problem(&l, &lock->waiter.problem, 0);
 	return dst;
 }
 

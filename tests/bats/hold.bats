@@ -621,7 +621,7 @@ nobody() {
 	free_everywhere job
 }
 
-# new_user: a user $uid, whose registry in /tmp, $folder, does not exist yet.
+# new_user: a user $uid without a registry in /tmp; $folder is its future place.
 new_user() {
 	uid=$((1000000 + BASHPID % 100000))
 	folder=/tmp/redlock-$uid

@@ -12,16 +12,16 @@ teardown() { nodes_stop; }
 # bats test_tags=not-under-valgrind
 @test "extended again and again while nodes restart and passwords change: nothing grows" {
 	count_ours_only
-	run env TMPDIR="$T" EXTENSIONS=1000 TROUBLES=15 UNDER= \
+	run env TMPDIR="$T" EXTENSIONS=1000 FAILURES=15 UNDER= \
 		"$SOAK/extensions" "$REDLOCK_BUILD" 3>&-
 	echo "$output"
 	[ "$status" -eq 0 ]
-	is_like "${lines[0]}" "redlock: * KiB, * descriptors, 2 threads after 333 extensions; * and 15 troubles"
+	is_like "${lines[0]}" "redlock: * KiB, * descriptors, 2 threads after 333 extensions; * and 15 failures"
 	[ -z "$(find "$T" -mindepth 1 -maxdepth 1 -name 'tmp.*')" ]
 }
 
 @test "invalid arguments are refused in one line" {
-	for words in EXTENSIONS=x EXTENSIONS=0 EXTENSIONS=9 EXTENSIONS= TROUBLES=-1 TROUBLES= UNDER=gdb; do
+	for words in EXTENSIONS=x EXTENSIONS=0 EXTENSIONS=9 EXTENSIONS= FAILURES=-1 FAILURES= UNDER=gdb; do
 		run env "$words" timeout 20 "$SOAK/extensions" "$REDLOCK_BUILD"
 		echo "$words: $status: $output"
 		[ "$status" -eq 2 ]

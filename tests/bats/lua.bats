@@ -283,7 +283,7 @@ is_answer() { [ "${item[1]} ${item[3]}" = "$1 ${2-${item[3]}}" ] || { declare -p
 
 yes=1 foreign=0 gone=-1 reserved=2
 
-# token X: the token of a holder, whose id ends in 26 times X, and a name. id X: its id.
+# id X: the id of a token, which ends in 26 times X. token X: the token with this id, and a name.
 id() { printf 9999999999999a; printf "%.0s$1" {1..26}; }
 token() { echo "$(id "$1"):1000000000 $1"; }
 

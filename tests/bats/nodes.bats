@@ -17,7 +17,7 @@ patiently() { export REDLOCK_TTL=600s REDLOCK_NODE_TIMEOUT=100s; }
 # For a lock that a pause of two seconds does not lose, and that redlock extends every two seconds.
 STURDY=(--ttl 6s --node-timeout 900ms)
 
-# runs_quickly CMD...: within 30 seconds, which is much less than PATIENT's node time-out.
+# runs_quickly CMD...: within 30 seconds; PATIENT's node time-out is much longer.
 runs_quickly() { timeout --foreground 30 "$@"; }
 
 @test "two dead nodes of five cost nothing" {

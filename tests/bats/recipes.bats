@@ -434,7 +434,7 @@ file_has_times() { [ "$(grep -cF -- "$2" "$1")" -eq "$3" ]; }
 	others_let_go
 }
 
-# cancel SYSTEM PID: as the CI system cancels the step whose shell is PID: docs/recipes.md, "CI". Returns the signals that
+# cancel SYSTEM PID: as the CI system cancels a step; PID is its shell: docs/recipes.md, "CI". Returns the signals that
 # were needed, in $NEEDED. The seconds are those of the systems: redlock must be done within them.
 cancel() {
 	local rest="$2 $(pgrep -P "$2" | tr '\n' ' ')"

@@ -132,7 +132,7 @@ hint: did you mean REDLOCK_NODE_TIMEOUT[?]" run -n -k job -- echo 'done'
 hint: did you mean *" wait -n -k job
 	REDLOCK_NODE_TIMOUT=1s says 0 '' '' wait -q -n -k job
 	REDLOCK_APPLICATION=1 REDLOCK_ENABLED=1 says 0 '' '' wait -n -k job
-	# what redlock itself sets is known
+	# redlock knows the variables that it sets itself
 	says 0 'done' '' run -n -k job --fence -L 2 -- "$REDLOCK_BUILD/redlock" run -n -k other -- echo 'done'
 	# a value is never shown
 	REDLOCK_PASWORD=s3cret run -0 redlock wait -n -k job

@@ -125,7 +125,7 @@ static void make_long_values(void)
 		memcpy(ids[i], tokens[i], TOKEN_ID_LEN);
 }
 
-/* Sometimes, and short; by a client whose clock may be off. */
+/* Sometimes, and short; by a client with a clock that may be off. */
 static struct guard_args draw_guard(void)
 {
 	return (struct guard_args){

@@ -74,7 +74,7 @@ struct heard {
 	struct reply reply[ANSWERS_MAX];
 	int pushes;
 	unsigned sum; /* of the bytes of the pushes */
-	struct reply trouble; /* the reason of its end */
+	struct reply problem; /* the reason of its end */
 };
 
 static int listener = -1;
@@ -132,7 +132,7 @@ static void hear(struct conn *c, struct heard *h)
 	}
 	FUZZ_CHECK(!c->resp.page || c->resp.page_len <= PAGE_MAX);
 	if (c->state == CONN_DOWN)
-		h->trouble = c->failure;
+		h->problem = c->failure;
 }
 
 static void say(int peer, struct bytes *b, size_t most)
@@ -232,7 +232,7 @@ static void converse(
 
 static void check_same(const struct heard *a, const struct heard *b)
 {
-	FUZZ_CHECK(a->count == b->count && a->trouble.reason == b->trouble.reason);
+	FUZZ_CHECK(a->count == b->count && a->problem.reason == b->problem.reason);
 	FUZZ_CHECK(a->pushes == b->pushes && a->sum == b->sum);
 	for (int i = 0; i < a->count; i++) {
 		const struct reply *x = &a->reply[i], *y = &b->reply[i];
@@ -265,11 +265,11 @@ void fuzz_reply(const uint8_t *data, size_t len)
 		converse(&bytewise, &node, op, b, 1);
 		check_same(&whole, &bytewise);
 	}
-	if (whole.trouble.vote == VOTE_NONE)
+	if (whole.problem.vote == VOTE_NONE)
 		return;
-	FUZZ_CHECK(whole.trouble.vote == VOTE_ABSENT && whole.trouble.reason != REASON_NONE);
+	FUZZ_CHECK(whole.problem.vote == VOTE_ABSENT && whole.problem.reason != REASON_NONE);
 	fuzz_check_clean(report_event(text, &some_nodes()->node[0],
-		&(struct event){.kind = EV_LINK_DOWN, .reply = &whole.trouble}, 0));
+		&(struct event){.kind = EV_LINK_DOWN, .reply = &whole.problem}, 0));
 }
 
 /* ---- the lock: replies in, decisions out ---- */

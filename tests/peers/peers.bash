@@ -18,7 +18,7 @@ peer_setup() {
 	DIFFERENCES=0
 }
 
-# answer WHO SCRIPT: in a folder of its own, which is $T/peer or $T/ours.
+# answer SIDE SCRIPT: in a folder of its own, which is $T/peer or $T/ours.
 answer() {
 	local path=$PATH
 	[ "$1" = peer ] || path=$T/shims:$PATH

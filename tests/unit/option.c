@@ -250,7 +250,8 @@ TEST(option_aliases)
 	CHECK_INT(read_line("--nb|x", "REDLOCK_TIMEOUT=5s")->s.wait, 0);
 	CHECK_TEXT(read_line("x", "REDLOCK_KEY_FILE=f")->s.tls.cert_key, "f");
 	CHECK_TEXT(read_line("x", "REDLOCK_KEY_FILE=f|REDLOCK_CERT_KEY=g")->s.tls.cert_key, "g");
-	/* A letter has no variable, and neither has an option whose own name has none. */
+	/* A letter has no variable, and an option without a variable has none under another name.
+	 */
 	CHECK_INT(read_line("x", "REDLOCK_E=1|REDLOCK_SHARED=1")->s.shared, 1);
 	CHECK_INT(read_line("x", "REDLOCK_NB=1")->s.wait, NEVER);
 }

@@ -169,14 +169,14 @@ TEST(report_queue_refused)
 	struct lock lock = fresh(3);
 
 	lock.waiter.node = 1;
-	lock.waiter.trouble = reply_absent(REASON_NOPERM, "NOPERM no right to it");
+	lock.waiter.problem = reply_absent(REASON_NOPERM, "NOPERM no right to it");
 	CHECK_TEXT(report_no_queue(text, &lock, nodes(), &ONE_KEY("k")),
 		"cannot queue for 'k', polling instead: redis://b:6379 denies "
 		"permission (NOPERM no right to it)");
-	lock.waiter.trouble = reply_absent(REASON_SERVER, "ERR unknown command 'HELLO'");
+	lock.waiter.problem = reply_absent(REASON_SERVER, "ERR unknown command 'HELLO'");
 	CHECK(strstr(report_no_queue(text, &lock, nodes(), &ONE_KEY("k")),
 		"(ERR unknown command 'HELLO')"));
-	lock.waiter.trouble = reply_absent(REASON_SERVER, NULL);
+	lock.waiter.problem = reply_absent(REASON_SERVER, NULL);
 	CHECK(strstr(
 		report_no_queue(text, &lock, nodes(), &ONE_KEY("k")), "answered with an error"));
 }

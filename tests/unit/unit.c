@@ -38,7 +38,8 @@ bool unit_check_text(const char *got, const char *want, const char *file, int li
 	return unit_check(strcmp(got, want) == 0, file, line, "got '%s', not '%s'", got, want);
 }
 
-/* TAP, as bats prints it. With words as arguments, only the tests whose name has one of them. */
+/* TAP, as bats prints it. With words as arguments, only the tests with one of them in their name.
+ */
 int main(int argc, char *argv[])
 {
 	int failed = 0, count = 0;

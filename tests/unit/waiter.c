@@ -334,7 +334,7 @@ TEST(a_client_that_may_not_queue_polls)
 			fake_reply(&r, 0, VOTE_YES);
 		reply_with(&r, 0, reply_absent(reasons[n / 2], "NOPERM"));
 		CHECK_INT(r.lock.waiter.state, WAITER_POLLS);
-		CHECK_INT(r.lock.waiter.trouble.reason, reasons[n / 2]);
+		CHECK_INT(r.lock.waiter.problem.reason, reasons[n / 2]);
 		CHECK_INT(r.lock.waiter.node, 0);
 		CHECK_INT(resume_at(&r), BEGIN + 20 * MS);
 		/* All keep their connections: the next attempt is soon. */

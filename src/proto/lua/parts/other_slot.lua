@@ -1,5 +1,5 @@
 -- other_slot: refusals that name another slot of a semaphore, and the time to wait.
--- Uses `woken_by`, '' in a script whose client cannot have a reservation.
+-- Uses `woken_by`; in a script for clients without reservations: ''.
 -- include queue.lua
 
 -- Adds to a refusal another slot that is free here and not reserved, if there is one, and the time

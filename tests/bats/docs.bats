@@ -119,3 +119,23 @@ sample() {
 	sample '$ redlock run -k sync -n -- ./sync.sh; echo $?'
 	touch "$T/go"
 }
+
+@test "README.md: each command under Use is run as it is printed" {
+	stubs_start
+	(cd "$T/bin" && stub make deploy && stub pg_dump db)
+	stub job.sh nightly
+	stub settle.sh accounts invoices
+	stub encode.sh
+	stub report.sh data
+	stub sync.sh sync
+	stub ci.sh ci
+	# sandbox.bats has the shell
+	awk '/^## / { on = $0 == "## Use" } on && /^    redlock / && !/ sandbox / { print substr($0, 5) }' \
+		"$DOCS/../README.md" > "$T/commands"
+	[ "$(wc -l < "$T/commands")" -eq 11 ]
+	run -0 sh -e "$T/commands"
+	was_done "make held" "make done" "make held" "make done" "job.sh held" "job.sh done" "pg_dump held" "pg_dump done" \
+		"settle.sh held held" "settle.sh done" "encode.sh" "encode.sh done" "report.sh held" "report.sh done" \
+		"sync.sh held" "sync.sh done" "ci.sh held" "ci.sh done"
+	[ -s app.gz ]
+}

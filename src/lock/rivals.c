@@ -64,6 +64,13 @@ static unsigned silent_nodes(const struct step *s)
 	return silent;
 }
 
+/* The late nodes may have granted the lock already: a client that gave way now could leave it to
+ * none. */
+static bool may_have_won(const struct step *s)
+{
+	return tally_yes(s->tally) + tally_count(s->tally, VOTE_NONE) >= policy_quorum(s->policy);
+}
+
 bool rivals_retry(
 	struct step *s, struct rivals *r, enum op op, usec asked_at, usec wait_until, usec *wake_at)
 {
@@ -81,7 +88,7 @@ bool rivals_retry(
 		if (s->now >= asked_at + RETRY_TIMEOUTS * s->policy->node_timeout ||
 			(!is_early && r->retries >= RETRIES_WAITING_MAX && s->now < wait_until) ||
 			(!is_early && !is_in_vain && !goes_on(s, r)))
-			return false;
+			return may_have_won(s);
 		/* No request is on its way that would change a reservation in vain. */
 		r->retry_at = s->now;
 		if (!is_in_vain && !r->has_changed)

@@ -28,6 +28,9 @@
  * client that asks at the same moment may be in the way of one. */
 #define VAIN_MAX 2
 
+/* A client that gets no majority's answer for so long makes room for the next waiter. */
+#define OUTAGE_MAX USEC_SEC
+
 /* A client that waits for longer than this keeps only the connection to the queue node. */
 #define SHED_AFTER USEC_SEC
 
@@ -555,6 +558,7 @@ void waiter_pause(struct step *s, bool is_busy, bool is_moving)
 	struct waiter *w = s->waiter;
 
 	w->tries += !is_moving;
+	w->leaves_at = is_busy ? NEVER : usec_min(w->leaves_at, s->now + OUTAGE_MAX);
 	w->shed_at = s->now + SHED_AFTER;
 	w->retry_at = is_busy ? s->now + retry_delay(s) : retry_for_quorum(s);
 	w->look_at = s->now;
@@ -599,6 +603,10 @@ bool waiter_plan(struct step *s, bool is_busy, usec *wake_at)
 	}
 	if (is_busy && w->state != WAITER_POLLS)
 		queue(s, wake_at);
+	else if (is_queued(w) && s->now >= w->leaves_at)
+		(void)leave(s);
+	else if (is_queued(w))
+		*wake_at = usec_min(*wake_at, w->leaves_at);
 	shed_connections(s, wake_at);
 	if (!is_asking)
 		*wake_at = usec_min(*wake_at, usec_min(w->retry_at, s->wait_until));

@@ -24,6 +24,8 @@
  *
  * Wake-ups may be lost. So each OP_JOIN also looks: it wakes the first waiter if the key is free.
  * The first two waiters look every second, the others every five seconds and some more.
+ * A waiter that no majority answers leaves the queue after a second: the ones behind it may reach
+ * nodes that it does not reach. Its ticket gives it back its place.
  *
  * A struct waiter owns no memory; zeroed, it is a client that has not waited. Nothing here fails.
  * The fields may be read; only the functions below write them.
@@ -60,6 +62,8 @@ struct waiter {
 	int busy_key; /* the key that another client has; differs from `key` until we have moved */
 	usec look_at; /* QUEUED: when the next OP_JOIN is due */
 	usec retry_at; /* when the next attempt begins */
+	usec leaves_at; /* when the waiter leaves the queue, since no majority answers it; NEVER: a
+			   majority answered the last attempt */
 	usec shed_at; /* when connections that are not needed for waiting are closed */
 	int tries; /* failed attempts in a row since the last wake-up */
 	unsigned silent; /* bit i: since the attempt began, the connection to node i broke, or node
@@ -107,8 +111,8 @@ enum refused waiter_refusal(const struct step *s, int node);
  */
 bool waiter_watches(const struct step *s);
 
-/* The attempt failed. is_moving: the next one follows at once, for another slot or with more nodes.
- */
+/* The attempt failed. is_busy: a majority answered, and refused. is_moving: the next one follows at
+ * once, for another slot or with more nodes. */
 void waiter_pause(struct step *s, bool is_busy, bool is_moving);
 
 /* Returns true when the next attempt is due. */

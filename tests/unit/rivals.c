@@ -86,7 +86,8 @@ TEST(rivals_hear_all_nodes_but_late_ones)
 {
 	struct rig r;
 
-	/* a client that gives way, and a client that retries */
+	/* a client that would give way, and a client that retries: the late node decides for both
+	 */
 	for (int i = 0; i < 2; i++) {
 		contend(&r, 3, 0);
 		r.now += MS;
@@ -95,10 +96,25 @@ TEST(rivals_hear_all_nodes_but_late_ones)
 		CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
 		CHECK_INT(r.up.wake_at, r.now + NODE_TIMEOUT / 4);
 		wait_until(&r, r.up.wake_at);
-		CHECK_INT(lock_state(&r.lock), i ? LOCK_TRYING : LOCK_RELEASING);
+		CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
+		CHECK_INT(r.lock.attempt.rivals.retries, i);
+		fake_reply(&r, 2, VOTE_YES);
+		CHECK_INT(lock_state(&r.lock), LOCK_HELD);
 	}
-	fake_reply(&r, 2, VOTE_YES);
-	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	/* A node that never answers: the client gives way after a node time-out. */
+	contend(&r, 3, 0);
+	fake_reply(&r, 0, VOTE_YES);
+	reply_with(&r, 1, told(VOTE_FOREIGN, SMALLER ":a", HELD_FOR));
+	wait_until(&r, BEGIN + NODE_TIMEOUT);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+	/* The late node cannot make a majority: the client gives way sooner. */
+	contend(&r, 5, 0);
+	fake_reply(&r, 0, VOTE_YES);
+	for (int i = 1; i < 4; i++)
+		reply_with(&r, i, told(VOTE_FOREIGN, i < 2 ? SMALLER ":a" : HUGE ":b", HELD_FOR));
+	CHECK_INT(r.up.wake_at, r.now + NODE_TIMEOUT / 4);
+	wait_until(&r, r.up.wake_at);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 	/* all nodes have answered: none is late */
 	contend(&r, 5, 0);
 	fake_reply(&r, 0, VOTE_YES);
@@ -143,6 +159,8 @@ TEST(of_readers_and_writers_that_split_the_votes_a_writer_retries)
 	reply_with(&r, 2, told(VOTE_FOREIGN, HUGE ":a", HELD_FOR));
 	CHECK_INT(r.up.wake_at, r.now + NODE_TIMEOUT / 4);
 	wait_until(&r, r.up.wake_at);
+	CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
+	wait_until(&r, BEGIN + NODE_TIMEOUT);
 	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
 }
 

@@ -923,6 +923,37 @@ TEST(a_reservation_lasts_through_an_attempt_without_quorum)
 	CHECK(r.lock.waiter.used_reservation);
 }
 
+/* The others may reach nodes that this one does not reach. */
+TEST(a_waiter_that_no_majority_answers_leaves_the_queue_after_a_second)
+{
+	struct rig r;
+	usec first;
+
+	enter_queue(&r, 3);
+	wake(&r, 0, 0, wake_up());
+	first = r.now;
+	do {
+		votes(&r, ".AA");
+		CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
+		fake_reply(&r, 0, VOTE_YES);
+		votes(&r, "YYY");
+		CHECK_INT(leaves(&r), 0);
+		CHECK_INT(r.lock.waiter.state, WAITER_QUEUED);
+		if (resume_at(&r) < first + USEC_SEC)
+			next_attempt(&r);
+	} while (resume_at(&r) < first + USEC_SEC);
+	wait_until(&r, first + USEC_SEC);
+	CHECK_INT(r.fake[0].leaves, 1);
+	CHECK_TEXT(r.fake[0].last.unused, BIGGER);
+	CHECK_INT(r.lock.waiter.state, WAITER_OFF);
+	/* The ticket gives it back its place. */
+	fake_reply(&r, 0, VOTE_YES);
+	next_attempt(&r);
+	refuse(&r, HELD_FOR);
+	join(&r, 0, ranked(0, held(HELD_FOR)));
+	CHECK_INT(r.lock.waiter.ticket, 1000);
+}
+
 TEST(a_nudge_means_one_of_the_first_two)
 {
 	struct rig r;

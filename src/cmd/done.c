@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define DONE_KEY_MAX (REQUEST_KEY_MAX + 32)
+#define VALUE_MAX (OWNER_MAX + 48)
 
 /* The ACL rule for the key's queue permits this name, too. */
 static const char *done_key(char dst[DONE_KEY_MAX], const char *key)
@@ -27,10 +28,25 @@ static int ask(struct query *query, const char *const words[])
 	return tally_count(&query->tally, VOTE_YES);
 }
 
-/* The page has two lines: the remaining milliseconds, and the owner. The longest time counts. */
+/* A value of another form is the owner. */
+static void read_value(struct done *d, const char *value)
+{
+	long long ended;
+	int status, used = 0;
+
+	d->status = -1;
+	if (sscanf(value, "%d %lld %n", &status, &ended, &used) == 2 && used > 0 && status >= 0) {
+		d->status = status;
+		d->ended = ended;
+		value += used;
+	}
+	snprintf(d->owner, sizeof(d->owner), "%.*s", (int)strcspn(value, "\n"), value);
+}
+
+/* The page has two lines: the remaining milliseconds, and the value. The longest time counts. */
 static void take_page(struct done *d, const struct query *query, int node)
 {
-	char text[OWNER_MAX + 32], *rest, *owner;
+	char text[VALUE_MAX + 32], *rest;
 	int64_t ms;
 
 	if (query->tally.ballot[node].vote != VOTE_YES || !query->page[node])
@@ -40,8 +56,7 @@ static void take_page(struct done *d, const struct query *query, int node)
 	if (ms > DURATION_MAX / USEC_MSEC || ms * USEC_MSEC <= d->left)
 		return;
 	d->left = ms * USEC_MSEC;
-	owner = *rest == '\n' ? rest + 1 : rest;
-	snprintf(d->owner, sizeof(d->owner), "%.*s", (int)strcspn(owner, "\n"), owner);
+	read_value(d, *rest == '\n' ? rest + 1 : rest);
 }
 
 bool done_find(struct done *d, struct query *query, const char *key)
@@ -57,12 +72,13 @@ bool done_find(struct done *d, struct query *query, const char *key)
 	return d->left > 0;
 }
 
-int done_store(struct query *query, const char *key, const char *owner, usec left)
+int done_store(struct query *query, const char *key, const struct done *d)
 {
-	char name[DONE_KEY_MAX], ms[24];
+	char name[DONE_KEY_MAX], value[VALUE_MAX], ms[24];
 
-	snprintf(ms, sizeof(ms), "%" PRId64, (left + USEC_MSEC - 1) / USEC_MSEC);
-	return ask(query, (const char *const[]){"SET", done_key(name, key), owner, "PX", ms, NULL});
+	snprintf(value, sizeof(value), "%d %" PRId64 " %s", d->status, d->ended, d->owner);
+	snprintf(ms, sizeof(ms), "%" PRId64, (d->left + USEC_MSEC - 1) / USEC_MSEC);
+	return ask(query, (const char *const[]){"SET", done_key(name, key), value, "PX", ms, NULL});
 }
 
 int done_remove(struct query *query, const char *key)
@@ -76,5 +92,5 @@ void done_log(const struct done *d, const char *key, enum log_level at)
 {
 	char text[REPORT_MAX];
 
-	log_say(at, "%s", report_done(text, key, d->owner, d->left, clock_wall() / USEC_SEC));
+	log_say(at, "%s", report_done(text, key, d, clock_wall() / USEC_SEC));
 }

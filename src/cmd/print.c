@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 void print_line(const char *fmt, ...)
 {
@@ -169,6 +171,22 @@ void print_end(struct json *j)
 	else
 		puts(j->text);
 	free(j->text);
+}
+
+bool print_is_screen(int *rows, int *columns)
+{
+	const char *term = getenv("TERM");
+	struct winsize size;
+
+	if (!isatty(STDOUT_FILENO) || !term || strcmp(term, "dumb") == 0)
+		return false;
+	*rows = 24;
+	*columns = 80;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 && size.ws_col > 0) {
+		*rows = size.ws_row;
+		*columns = size.ws_col;
+	}
+	return true;
 }
 
 void print_clear(void)

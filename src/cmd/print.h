@@ -55,6 +55,9 @@ int print_duplicate(const struct tally *t, const struct node_list *nodes);
 /* Closes the document and prints it. */
 void print_end(struct json *j);
 
+/* Is stdout a terminal that print_clear() can clear? If it is, sets its size. */
+bool print_is_screen(int *rows, int *columns);
+
 /* Clears the terminal. */
 void print_clear(void);
 

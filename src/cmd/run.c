@@ -425,19 +425,32 @@ static bool has_run(const struct run *r)
 	return r->watch.end.kind == SUPERVISOR_ENDED && !r->lost;
 }
 
+/* The command's own exit status, or 128 and its signal. */
+static int own_status(const struct run *r)
+{
+	int number = r->watch.end.number;
+
+	return WIFSIGNALED(number) ? 128 + WTERMSIG(number) : WEXITSTATUS(number);
+}
+
 /* Stores the record of --once-per while the lock is still held, so that the next holder finds it.
- */
-static void store_done(struct run *r)
+ * status: as outcome() returned it. */
+static void store_done(struct run *r, int status)
 {
 	const struct settings *s = r->client.settings;
-	usec left = s->once_per - r->summary.held;
+	struct done done = {
+		.left = s->once_per - r->summary.held,
+		.status = status < 0 ? own_status(r) : status,
+		.ended = clock_wall() / USEC_SEC,
+	};
 	int stored = 0;
 
 	if (s->once_per == 0)
 		return;
-	if (has_run(r) && left > 0) {
+	if (has_run(r) && done.left > 0) {
+		snprintf(done.owner, sizeof(done.owner), "%s", r->client.session.owner);
 		if (r->has_query)
-			stored = done_store(&query, s->keys.key[0], r->client.session.owner, left);
+			stored = done_store(&query, s->keys.key[0], &done);
 		if (stored < policy_quorum(&r->client.session.lock.policy)) {
 			log_say(LOG_ERRORS,
 				"%d of %d nodes stored the record of %s, %d needed: another host "
@@ -499,7 +512,7 @@ static int run_command(struct run *r)
 			report_duplicate(text, &lock->tally, &r->client.settings->nodes));
 	status = outcome(r);
 	held = r->summary.held = clock_now() - started;
-	store_done(r);
+	store_done(r, status);
 	release(r, has_run(r) && held < r->client.settings->min_hold
 			   ? r->client.settings->min_hold - held
 			   : 0);

@@ -5,6 +5,7 @@
  * page by page, sorts the locks found by key, and judges each by the replies of all nodes.
  */
 #include "base/clock.h"
+#include "base/duration.h"
 #include "base/exit.h"
 #include "base/log.h"
 #include "cmd/commands.h"
@@ -40,6 +41,7 @@ struct found {
 	char *key; /* followed by NUL and the value */
 	size_t key_len, value_len;
 	usec pttl;
+	int waiters; /* that are connected to this node */
 	int node;
 };
 
@@ -61,6 +63,8 @@ struct overview {
 	struct found *found;
 	size_t count, size;
 	size_t shown; /* bytes printed as lines */
+	int rows, columns; /* of the terminal that --watch redraws; 0: none */
+	int rows_used;
 	int omitted; /* locks not printed, because of SHOWN_BYTES_MAX */
 	struct json json;
 	bool is_json;
@@ -82,6 +86,8 @@ static void show_line(struct overview *st, const char *indent, const char *line)
 {
 	print_line("%s%s", indent, line);
 	st->shown += strlen(line) + 1;
+	if (st->rows > 0)
+		st->rows_used += 1 + (int)(strlen(indent) + strlen(line) - 1) / st->columns;
 }
 
 static void show_nodes(struct overview *st, const struct tally *t, const usec took[NODES_MAX])
@@ -116,7 +122,7 @@ static void show_key(struct overview *st, const struct tally *t, const usec took
 	const char *key, size_t len, int slot)
 {
 	const char *state = report_state(t);
-	char text[REPORT_MAX];
+	char text[REPORT_MAX], when[TIME_TEXT_MAX];
 	int count;
 	struct reply holder = tally_holder(t, &count);
 
@@ -127,9 +133,8 @@ static void show_key(struct overview *st, const struct tally *t, const usec took
 			report_status(
 				text, t, &st->settings->nodes, key, slot, clock_wall() / USEC_SEC));
 		if (st->done.left > 0)
-			show_line(st, "",
-				report_done(text, key, st->done.owner, st->done.left,
-					clock_wall() / USEC_SEC));
+			show_line(
+				st, "", report_done(text, key, &st->done, clock_wall() / USEC_SEC));
 		if (st->settings->verbose)
 			show_nodes(st, t, took);
 		return;
@@ -150,10 +155,16 @@ static void show_key(struct overview *st, const struct tally *t, const usec took
 	if (st->done.left > 0) {
 		json_open(&st->json, "done", '{');
 		json_text(&st->json, "owner", st->done.owner);
+		if (st->done.status >= 0) {
+			json_number(&st->json, "status", st->done.status);
+			json_text(&st->json, "ended", time_format(when, st->done.ended));
+		}
 		json_ms(&st->json, "left_ms", st->done.left);
 		json_close(&st->json, '}');
 	}
-	if (!st->found) /* a scan does not ask for waiters */
+	if (slot == 0)
+		json_number(&st->json, "waiters", report_waiters(t));
+	if (!st->found) /* a scan does not ask whether waiters may have gone */
 		json_bool(&st->json, "awaited", report_has_waiters(t));
 	print_nodes(&st->json, t, &st->settings->nodes, st->found ? NULL : took);
 	json_close(&st->json, '}');
@@ -190,7 +201,8 @@ static int look_at_key(struct overview *st, const char *key)
 static void sum_up(struct overview *st, const char *key, const struct slot slots[], long limit)
 {
 	int held = 0, unknown = 0;
-	char name[REPORT_MAX], rest[40] = "", other[80] = "";
+	int64_t waiters = report_waiters(&slots[0].tally);
+	char name[REPORT_MAX], rest[40] = "", other[80] = "", queue[40] = "";
 
 	for (long i = 0; i < limit; i++) {
 		const char *state = report_state(&slots[i].tally);
@@ -205,6 +217,7 @@ static void sum_up(struct overview *st, const char *key, const struct slot slots
 		json_number(&st->json, "requested_limit", st->settings->limit);
 		json_number(&st->json, "held", held);
 		json_number(&st->json, "unknown", unknown);
+		json_number(&st->json, "waiters", waiters);
 		json_open(&st->json, "slots", '[');
 		return;
 	}
@@ -213,8 +226,11 @@ static void sum_up(struct overview *st, const char *key, const struct slot slots
 	if (limit != st->settings->limit)
 		snprintf(other, sizeof(other), " held with limit %ld, not %ld:", limit,
 			st->settings->limit);
-	print_line("%s%s%s %d of %ld slots %s held%s", report_keys(name, &ONE_KEY(key)),
-		*other ? " is" : ":", other, held, limit, held == 1 ? "is" : "are", rest);
+	if (waiters > 0)
+		snprintf(queue, sizeof(queue), "; %lld waiter%s", (long long)waiters,
+			waiters > 1 ? "s" : "");
+	print_line("%s%s%s %d of %ld slots %s held%s%s", report_keys(name, &ONE_KEY(key)),
+		*other ? " is" : ":", other, held, limit, held == 1 ? "is" : "are", rest, queue);
 }
 
 /* Asks for the first slot. *limit: with which slots are held; if none is held, that of --limit. */
@@ -297,6 +313,7 @@ static bool add_found(struct overview *st, int node, const struct page_entry *en
 		.value_len =
 			entry->value_len < REPLY_TEXT_MAX ? entry->value_len : REPLY_TEXT_MAX - 1,
 		.pttl = entry->pttl,
+		.waiters = entry->waiters,
 	};
 	f->key = malloc(f->key_len + 1 + f->value_len);
 	if (!f->key)
@@ -310,7 +327,12 @@ static bool add_found(struct overview *st, int node, const struct page_entry *en
 
 static struct reply reply_of(const struct found *f)
 {
-	struct reply reply = {.vote = VOTE_FOREIGN, .pttl = f->pttl, .text_len = f->value_len};
+	struct reply reply = {
+		.vote = VOTE_FOREIGN,
+		.pttl = f->pttl,
+		.rank = f->waiters,
+		.text_len = f->value_len,
+	};
 
 	memcpy(reply.text, f->key + f->key_len + 1, f->value_len);
 	return reply;
@@ -446,9 +468,12 @@ static void add_missing_replies(struct overview *st, const struct search search[
 				NULL);
 }
 
-/* A malicious node must not fill the terminal, the log or the memory. */
+/* A malicious node must not fill the terminal, the log or the memory. On a screen, the last two
+ * rows are for the number of omitted locks and the cursor. */
 static bool is_full(const struct overview *st)
 {
+	if (st->rows > 0 && st->rows_used >= st->rows - 2)
+		return true;
 	return (st->is_json ? st->json.len : st->shown) >= SHOWN_BYTES_MAX;
 }
 
@@ -464,6 +489,10 @@ static void log_omitted(const struct overview *st)
 {
 	if (st->omitted == 0)
 		return;
+	if (st->rows > 0) {
+		print_line("... and %d more", st->omitted);
+		return;
+	}
 	print_flush();
 	log_say(LOG_ERRORS, "there are %d more locks than are shown", st->omitted);
 	log_hint(LOG_ERRORS, "'redlock status KEY...' shows those that are named");
@@ -524,7 +553,7 @@ static int show(struct overview *st, char *const names[])
 
 	st->is_unknown = false;
 	st->count = st->shown = 0;
-	st->omitted = 0;
+	st->omitted = st->rows_used = 0;
 	if (st->is_json) {
 		print_begin(&st->json, st->settings);
 		json_open(&st->json, "locks", '[');
@@ -551,7 +580,7 @@ int cmd_status(struct settings *s)
 	char *const *names = s->operands;
 	static struct overview st;
 	const struct policy policy = settings_policy(s);
-	bool is_live = s->watch && isatty(STDOUT_FILENO), has_hinted = false;
+	bool has_hinted = false;
 	char key[REQUEST_KEY_MAX + 1];
 	struct err e;
 	int status;
@@ -573,14 +602,14 @@ int cmd_status(struct settings *s)
 		return status_of(e.kind);
 	}
 	do {
-		if (is_live) {
+		if (s->watch && print_is_screen(&st.rows, &st.columns)) {
 			print_clear();
 			st.has_hinted = false;
 		}
 		status = show(&st, names);
 		if (print_finish() != STATUS_OK)
 			status = STATUS_INTERNAL;
-		if (st.is_unknown && (is_live || !has_hinted)) {
+		if (st.is_unknown && (st.rows > 0 || !has_hinted)) {
 			configure_hint(s, &st.unknown, LOG_ERRORS);
 			has_hinted = true;
 		}

@@ -104,7 +104,8 @@ struct reply {
 			     shared, and waiters are ahead of us */
 	int64_t ticket; /* JOIN: our place among all waiters: the same in every later join */
 	bool is_watched; /* ACQUIRE, LOOK with `watches`: the node sends WAKE_CHANGED, once */
-	int rank; /* JOIN: waiters ahead of us, of which the first is alive; 0: we are the first */
+	int rank; /* waiters ahead of us. JOIN: the first of them is alive; 0: we are the first.
+		     LOOK: all waiters of the first key that are connected to this node */
 	int limit; /* ACQUIRE, LOOK, JOIN: slots are held with this limit, which is not ours.
 		      FOREIGN: the text has the holder of one of them; unless we asked without a
 		      limit, or for no slot. 0: not so */

@@ -271,21 +271,21 @@ struct reply reply_read(enum op op, const struct resp *resp)
 
 bool page_next(const char **at, const char *end, struct page_entry *entry)
 {
-	int64_t number[3] = {0};
+	int64_t number[4] = {0};
 	const char *p = *at;
 
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		bool negative = p < end && *p == '-';
 
 		for (p += negative; p < end && *p >= '0' && *p <= '9' && number[i] < NEVER / 20000;
 			p++)
 			number[i] = number[i] * 10 + (*p - '0');
-		if (p >= end || *p++ != (i < 2 ? ' ' : '\n'))
+		if (p >= end || *p++ != (i < 3 ? ' ' : '\n'))
 			return false;
 		number[i] = negative ? -1 : number[i];
 	}
 	if (number[0] < 0 || number[1] < 0 || number[0] > end - p ||
-		number[1] > end - p - number[0])
+		number[1] > end - p - number[0] || number[3] < 0 || number[3] > INT_MAX)
 		return false;
 	*entry = (struct page_entry){
 		.key = p,
@@ -293,6 +293,7 @@ bool page_next(const char **at, const char *end, struct page_entry *entry)
 		.value = p + number[0],
 		.value_len = (size_t)number[1],
 		.pttl = left_of(number[2]),
+		.waiters = (int)number[3],
 	};
 	*at = p + number[0] + number[1];
 	return true;

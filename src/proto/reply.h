@@ -45,6 +45,7 @@ struct resp {
 struct page_entry {
 	size_t key_len, value_len;
 	usec pttl; /* NEVER: no expiry */
+	int waiters; /* connected to this node */
 	const char *key, *value; /* not terminated */
 };
 
@@ -69,7 +70,9 @@ bool page_next(const char **at, const char *end, struct page_entry *entry);
 #define REPLY_SLOT 11 /* another slot of the semaphore that is free; 0: none */
 #define REPLY_SOONEST 12 /* until the first slot expires; no semaphore: as REPLY_PTTL */
 #define REPLY_TICKET 13 /* JOIN: the client's ticket */
-#define REPLY_RANK 14 /* JOIN: the client's place in the queue; 0: the first */
+#define REPLY_RANK \
+	14 /* waiters ahead of the client. JOIN: its place in the queue; LOOK: all waiters that \
+	    are connected */
 #define REPLY_LIMIT \
 	15 /* ACQUIRE, LOOK, JOIN: slots are held with this limit, and it is not the client's; \
 	    0: not so */

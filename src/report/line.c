@@ -57,7 +57,7 @@ void line_limits(struct line *l, int theirs, int ours)
 
 void line_owner(struct line *l, const struct reply *a)
 {
-	char shown[REPLY_TEXT_MAX], when[TIME_TEXT_MAX];
+	char shown[REPLY_TEXT_MAX], when[TIME_TEXT_MAX], age[DURATION_TEXT_MAX];
 	size_t skip = 0;
 	int64_t since =
 		token_is_ours(a->text, a->text_len) ? token_since(a->text, a->text_len, &skip) : 0;
@@ -68,6 +68,8 @@ void line_owner(struct line *l, const struct reply *a)
 		line_add(l, "%s", shown);
 	if (skip && since)
 		line_add(l, " since %s", time_format(when, since));
+	if (skip && since && l->wall > since)
+		line_add(l, " (%s)", duration_format(age, (l->wall - since) * USEC_SEC));
 	if (skip && token_is_revoked(a->text) && !token_is_shared(a->text, a->text_len))
 		line_add(l, " (revoked)");
 	if (!skip)

@@ -16,6 +16,7 @@
 struct line {
 	char *dst;
 	size_t used;
+	int64_t wall; /* the time of day in seconds; 0: not known, so a holder has no age */
 };
 
 struct line line_begin(char dst[REPORT_MAX]);

@@ -95,15 +95,27 @@ const char *report_ownership(char dst[REPORT_MAX], const struct tally *t,
 const char *report_status(char dst[REPORT_MAX], const struct tally *t,
 	const struct node_list *nodes, const char *key, int slot, int64_t wall);
 
-/* "'nightly' is done until 2026-11-21T03:00:00Z (20h left), run by alice@web1:42 backup": the
- * record of --once-per. `wall` as above. */
+/* The record of --once-per: the last run of a command. */
+struct done {
+	usec left; /* the remaining time; 0: no record */
+	int status; /* of the command, or 128 and its signal; -1: unknown */
+	int64_t ended; /* the holder's time of day in seconds, when the command had ended */
+	char owner[OWNER_MAX]; /* the holder; "": unknown */
+};
+
+/* "'nightly' is done until 2026-11-21T03:00:00Z (20h left), run by alice@web1:42 backup, which
+ * ended with status 0 at ...". After another status, the key "counts as done". `wall` as above. */
 const char *report_done(
-	char dst[REPORT_MAX], const char *key, const char *owner, usec left, int64_t wall);
+	char dst[REPORT_MAX], const char *key, const struct done *done, int64_t wall);
 
 /* "held", "free", "reserved", "minority" or "unknown". A constant. */
 const char *report_state(const struct tally *t);
 
-/* Did a node report that clients wait for the key? */
+/* The number of waiters that are connected to the nodes; 0 also without the right to PUBSUB
+ * NUMSUB. */
+int64_t report_waiters(const struct tally *t);
+
+/* Did a node report that clients wait for the key, or did until a minute ago? */
 bool report_has_waiters(const struct tally *t);
 
 /* "2 of 5 nodes answered, 3 needed: ..." */

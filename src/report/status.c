@@ -64,6 +64,26 @@ bool report_has_waiters(const struct tally *t)
 	return is_awaited;
 }
 
+int64_t report_waiters(const struct tally *t)
+{
+	int64_t n = 0;
+
+	/* A waiter is connected to one node. */
+	for (int i = 0; i < t->nodes; i++)
+		n += t->ballot[i].reply.rank;
+	return n;
+}
+
+static void add_waiters(struct line *l, const struct tally *t)
+{
+	int64_t n = report_waiters(t);
+
+	if (n > 0)
+		line_add(l, "; %lld waiter%s", (long long)n, n > 1 ? "s" : "");
+	else if (report_has_waiters(t)) /* their number needs a right */
+		line_add(l, "; others may be waiting");
+}
+
 static void add_replies(struct line *l, const struct tally *t, const struct node_list *nodes)
 {
 	line_add(l, "%d of %d node%s answered, %d needed", t->nodes - tally_count(t, VOTE_ABSENT),
@@ -81,17 +101,23 @@ const char *report_too_few_replies(
 }
 
 const char *report_done(
-	char dst[REPORT_MAX], const char *key, const char *owner, usec left, int64_t wall)
+	char dst[REPORT_MAX], const char *key, const struct done *done, int64_t wall)
 {
 	struct line l = line_begin(dst);
 	char shown[REPLY_TEXT_MAX], duration[DURATION_TEXT_MAX], when[TIME_TEXT_MAX];
 
 	line_keys(&l, &ONE_KEY(key));
-	line_add(&l, " is done until %s (%s left)", time_format(when, wall + left / USEC_SEC),
-		duration_format(duration, left));
-	if (*owner)
-		line_add(
-			&l, ", run by %s", utf8_escape(shown, sizeof(shown), owner, strlen(owner)));
+	line_add(&l, " %s done until %s (%s left)",
+		done->status > 0 ? "failed, and counts as" : "is",
+		time_format(when, wall + done->left / USEC_SEC),
+		duration_format(duration, done->left));
+	if (!*done->owner)
+		return dst;
+	line_add(&l, ", run by %s",
+		utf8_escape(shown, sizeof(shown), done->owner, strlen(done->owner)));
+	if (done->status >= 0)
+		line_add(&l, ", which ended with status %d at %s", done->status,
+			time_format(when, done->ended));
 	return dst;
 }
 
@@ -102,6 +128,7 @@ const char *report_status(char dst[REPORT_MAX], const struct tally *t,
 	int count, quorum = tally_quorum(t), absent = tally_count(t, VOTE_ABSENT);
 	struct reply holder = tally_holder(t, &count);
 
+	l.wall = wall;
 	line_slot(&l, slot, &ONE_KEY(key));
 	if (t->nodes - absent < quorum) {
 		line_add(&l, " has an unknown state: ");
@@ -121,8 +148,8 @@ const char *report_status(char dst[REPORT_MAX], const struct tally *t,
 		if (holder.pttl != NEVER && count_endless(t, &holder) > 0)
 			line_add(&l, "; on %d of them it has no end", count_endless(t, &holder));
 	}
-	if (report_has_waiters(t))
-		line_add(&l, "; others may be waiting");
+	if (slot == 0)
+		add_waiters(&l, t);
 	if (tally_newest_fence(t) > 0)
 		line_add(&l, "; fencing number %lld", (long long)tally_newest_fence(t));
 	return dst;

@@ -446,7 +446,7 @@ has_record() { [ "$(node "$1" exists 'redlock:queue:{job}:done')" = 1 ]; }
 		free_everywhere job
 	done
 	[ "$(cat "$T/ran")" = 1 ]
-	says 75 '' "redlock: 'job' is done until 20*Z (59m left), run by host1" run -k job --once-per 1h -E 75 -- echo never
+	says 75 '' "redlock: 'job' is done until 20*Z (59m left), run by host1, which ended with status 0 at 20*Z" run -k job --once-per 1h -E 75 -- echo never
 	says 0 '' '' run -q -k job --once-per 1h -- echo never
 	for host in 1 2 3 4; do
 		redlock run -q -k other --once-per 1h -- sh -c "echo $host >> $T/other" 3>&- &
@@ -470,7 +470,7 @@ has_record() { [ "$(node "$1" exists 'redlock:queue:{job}:done')" = 1 ]; }
 	ended_with 0
 	BG=$holder
 	ended_with 3
-	file_has "$T/out" "'job' is done until"
+	file_has "$T/out" "'job' failed, and counts as done until .*, which ended with status 3 at 20"
 	not file_has "$T/out" never
 }
 
@@ -507,13 +507,14 @@ has_record() { [ "$(node "$1" exists 'redlock:queue:{job}:done')" = 1 ]; }
 @test "--once-per: status shows the record, and break removes it" {
 	redlock run -k job --once-per 1h --owner "me, at work" -- true
 	run -0 redlock status job
-	is_like "$output" "'job' is free?'job' is done until 20*Z (59m left), run by me, at work"
+	is_like "$output" "'job' is free?'job' is done until 20*Z (59m left), run by me, at work, which ended with status 0 at 20*Z"
 	run -0 redlock status --json job
-	json '.locks[0] | .state == "free" and .done.owner == "me, at work" and .done.left_ms > 3000000'
+	json '.locks[0] | .state == "free" and .done.owner == "me, at work" and .done.left_ms > 3000000 and .done.status == 0'
+	[ $(($(date +%s) - $(date -d "$(jq -r '.locks[0].done.ended' <<< "$output")" +%s))) -le 60 ]
 	run -0 redlock status
 	[[ "$output" != *job* ]]
 	run -0 redlock break -k job -y
-	[[ "${lines[1]}" == "redlock: 'job' is done until "*"run by me, at work" ]]
+	[[ "${lines[1]}" == "redlock: 'job' is done until "*"run by me, at work, which ended with status 0 at "* ]]
 	[[ "${lines[2]}" == "unix://$T/1.sock: removed" ]]
 	for i in 1 2 3; do not has_record $i; done
 	says 0 'done' '' run -k job --once-per 1h -- echo 'done'
@@ -522,6 +523,22 @@ has_record() { [ "$(node "$1" exists 'redlock:queue:{job}:done')" = 1 ]; }
 	[[ "$output" == *"unix://$T/3.sock: cannot be reached"* ]]
 	run -0 redlock status --json job
 	json '.locks[0] | has("done") | not'
+}
+
+@test "--once-per: the record has the status of the command, or its signal, or 124 of --max-run" {
+	ends() { # STATUS COMMAND...: and 'status' shows the status
+		local want=$1
+		shift
+		run "-$want" redlock run -k job --once-per 1h --max-run 300ms -- "$@"
+		run -0 redlock status job
+		is_like "$output" "'job' is free?'job' failed, and counts as done until *, which ended with status $want at 20*Z"
+		run -0 redlock status --json job
+		json ".locks[0].done.status == $want"
+		redlock break -y -k job > "$T/break" 2>&1
+	}
+	ends 3 sh -c 'exit 3'
+	ends 137 sh -c 'kill -KILL $$'
+	ends 124 sleep 600
 }
 
 @test "--once-per: up to the TTL the lock itself is left to expire" {

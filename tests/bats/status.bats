@@ -33,7 +33,7 @@ acquire() {
 @test "status KEY: free; held, the holder, since when, for how long, on how many nodes" {
 	says 0 "'job' is free" '' status job
 	acquire job
-	says 0 "'job' is held by me since 20??-??-??T??:??:??Z on 3 of 3 nodes, 9m left" '' status job
+	says 0 "'job' is held by me since 20??-??-??T??:??:??Z* on 3 of 3 nodes, 9m left" '' status job
 	since=$(sed "s/.*since \([^ ]*\) .*/\1/" <<< "$output")
 	[ $(($(date +%s) - $(date -d "$since" +%s))) -le 60 ]
 	[ "$(date -d "$since" +%s)" -le "$(date +%s)" ]
@@ -45,12 +45,43 @@ acquire() {
 @test "status: waiters are shown" {
 	acquire job
 	in_background "$T/wait" wait -k job "${PATIENT[@]}"
+	first=$BG
 	eventually in_queue 1
-	says 0 "'job' is held by me * left; others may be waiting" '' status "${PATIENT[@]}" job
-	says 0 '*' '' status --json "${PATIENT[@]}" job
+	for key in '' job; do
+		says 0 "'job' is held by me * left; 1 waiter" '' status "${PATIENT[@]}" $key
+		says 0 '*' '' status --json "${PATIENT[@]}" $key
+		json '.locks[0].waiters == 1'
+	done
 	json '.locks[0].awaited'
+	in_background "$T/run" run -k job "${PATIENT[@]}" -- true
+	eventually in_queue 2
+	says 0 "'job' is held by me * left; 2 waiters" '' status "${PATIENT[@]}" job
+	says 0 "'job' is held by me * left; 2 waiters" '' status "${PATIENT[@]}"
+	# a waiter that was killed is not counted
+	kill -KILL "$BG"
+	eventually in_queue 1
+	says 0 "'job' is held by me * left; 1 waiter" '' status "${PATIENT[@]}" job
+	BG=$first
 	redlock release -k job --token "$TOKEN"
 	ended_with 0
+	says 0 '*' '' status --json "${PATIENT[@]}" job
+	json '.locks[0].waiters == 0'
+}
+
+@test "status: the waiters of a semaphore, and of a user that may not count them" {
+	redlock acquire -k job -L 2 "${LONG[@]}" > "$T/token1"
+	redlock acquire -k job -L 2 "${LONG[@]}" > "$T/token2"
+	in_background "$T/wait" run -k job -L 2 "${PATIENT[@]}" -- true
+	eventually in_queue 1
+	says 0 "'job': 2 of 2 slots are held; 1 waiter?'job#1' is held by *m left?'job#2' is held by *m left" '' status -L 2 "${PATIENT[@]}" job
+	says 0 '*' '' status -L 2 --json "${PATIENT[@]}" job
+	json '.locks[0].waiters == 1'
+	says 0 "'job#1' is held by *; 1 waiter?'job#2' is held by *; 1 waiter" '' status "${PATIENT[@]}"
+	acquire other
+	in_background "$T/wait" wait -k other "${PATIENT[@]}"
+	eventually in_queue 2
+	for i in 1 2 3; do node $i acl setuser default -pubsub > "$T/acl"; done
+	says 0 "'other' is held by me *; others may be waiting" '' status "${PATIENT[@]}" other
 }
 
 @test "status -v: the reply of each node" {
@@ -224,6 +255,22 @@ acquire() {
 	kill_node 1
 	watch $'\e[H\e[2J''redlock: 0 of 1 node answered' 'hint: ' $'\e[H\e[2J''redlock: 0 of 1 node answered' 'hint: ' --
 	watch $'\e[H\e[2J'"'job' has an unknown state: 0 of 1 node answered" 'hint: ' $'\e[H\e[2J'"'job' has an unknown state" 'hint: ' -- job
+}
+
+# bats test_tags=not-under-qemu
+@test "status --watch on a terminal: shows as many locks as fit on the screen" {
+	for i in 1 2 3; do
+		node $i eval 'for i=1,40 do redis.call("SET",string.format("lock:%04d",i),string.rep("a",40)..":1700000000 o"..i,"PX",600000) end' 0
+	done
+	# 24 rows of 80 columns; each lock takes two rows
+	run -143 env -u XDG_RUNTIME_DIR TERM=xterm "$REDLOCK_BUILD/tools/pty" expect:"'lock:0011' is held by o11 " expect:$'left\r\n... and 29 more\r\n' \
+		expect:$'\e[H\e[2J' run:"kill -TERM \$(pgrep -f '^$REDLOCK_BUILD/redlock status --watch --nodes unix://$T/1.sock')" \
+		-- "$REDLOCK_BUILD/redlock" status --watch --nodes "unix://$T/1.sock"
+	# a terminal that cannot be cleared
+	run -143 env -u XDG_RUNTIME_DIR TERM=dumb "$REDLOCK_BUILD/tools/pty" expect:"'lock:0040' is held by o40 " expect:"'lock:0040' is held by o40 " \
+		run:"kill -TERM \$(pgrep -f '^$REDLOCK_BUILD/redlock status --watch --nodes unix://$T/1.sock')" \
+		-- "$REDLOCK_BUILD/redlock" status --watch --nodes "unix://$T/1.sock"
+	[[ "$output" != *$'\e'* ]]
 }
 
 @test "status --watch without KEY: repeats the report, though the nodes agree down to the last cursor" {

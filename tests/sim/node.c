@@ -945,6 +945,7 @@ static void look(struct run *run)
 
 	set(run, REPLY_FENCE, run->l->fence);
 	report_waiters(run);
+	set(run, REPLY_RANK, count_subscribers(run, ""));
 	if ((run->slot > 0 || !run->value[0]) && !is_ours(run) && conflicts(run))
 		return;
 	if (is_foreign(run))

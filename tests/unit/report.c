@@ -4,6 +4,7 @@
 #include "cli/settings.h"
 #include "unit/unit.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -533,6 +534,39 @@ static const char *status(const struct lock *lock)
 	return report_status(text, &lock->tally, nodes(), "k", lock_slot(lock), 1700000000);
 }
 
+TEST(report_age)
+{
+	struct lock lock = fresh(1);
+
+	set_holder(&lock, 0, ID ":1699999280 alice", USEC_SEC);
+	CHECK_TEXT(status(&lock),
+		"'k' is held by alice since 2023-11-14T22:01:20Z (12m) on 1 of 1 node, 1s left");
+	/* A holder whose clock is ahead has no age. */
+	set_holder(&lock, 0, ID ":1700000001 alice", USEC_SEC);
+	CHECK_TEXT(status(&lock),
+		"'k' is held by alice since 2023-11-14T22:13:21Z on 1 of 1 node, 1s left");
+}
+
+TEST(report_record_of_the_last_run)
+{
+	struct done done = {.left = 3600 * USEC_SEC, .status = -1};
+
+	CHECK_TEXT(report_done(text, "k", &done, 1700000000),
+		"'k' is done until 2023-11-14T23:13:20Z (1h left)");
+	snprintf(done.owner, sizeof(done.owner), "alice");
+	CHECK_TEXT(report_done(text, "k", &done, 1700000000),
+		"'k' is done until 2023-11-14T23:13:20Z (1h left), run by alice");
+	done.status = 0;
+	done.ended = 1699990000;
+	CHECK_TEXT(report_done(text, "k", &done, 1700000000),
+		"'k' is done until 2023-11-14T23:13:20Z (1h left), run by alice, which ended with "
+		"status 0 at 2023-11-14T19:26:40Z");
+	done.status = 3;
+	CHECK_TEXT(report_done(text, "k", &done, 1700000000),
+		"'k' failed, and counts as done until 2023-11-14T23:13:20Z (1h left), run by "
+		"alice, which ended with status 3 at 2023-11-14T19:26:40Z");
+}
+
 TEST(report_since)
 {
 	struct lock lock = fresh(1);
@@ -602,6 +636,16 @@ TEST(report_states)
 	CHECK_TEXT(status(&lock),
 		"'k' is held by me since 2023-11-14T22:13:20Z on 2 of 3 nodes, 1s "
 		"left; others may be waiting");
+	/* Waiters of different nodes add up. */
+	lock.tally.ballot[1].reply.rank = 1;
+	CHECK_INT(report_waiters(&lock.tally), 1);
+	CHECK_TEXT(status(&lock),
+		"'k' is held by me since 2023-11-14T22:13:20Z on 2 of 3 nodes, 1s left; 1 waiter");
+	lock.tally.ballot[2].reply.rank = INT_MAX;
+	CHECK_TEXT(status(&lock),
+		"'k' is held by me since 2023-11-14T22:13:20Z on 2 of 3 nodes, 1s left; "
+		"2147483648 waiters");
+	lock.tally.ballot[1].reply.rank = lock.tally.ballot[2].reply.rank = 0;
 	for (int i = 0; i < 3; i++) {
 		set_vote(&lock, i, VOTE_FOREIGN);
 		lock.tally.ballot[i].reply.is_reserved = true;

@@ -831,8 +831,8 @@ TEST(answer_to_ask)
 
 TEST(page_of_entries)
 {
-	static const char page[] = "3 5 1500\nkeyvalue0 0 -1\n2 1 -2\n1\n2"
-				   "1 2 0\nkvv";
+	static const char page[] = "3 5 1500 7\nkeyvalue0 0 -1 0\n2 1 -2 0\n1\n2"
+				   "1 2 0 0\nkvv";
 	const char *at = page, *end = page + sizeof(page) - 1;
 	struct page_entry e;
 
@@ -840,6 +840,7 @@ TEST(page_of_entries)
 	CHECK(e.key_len == 3 && memcmp(e.key, "key", 3) == 0);
 	CHECK(e.value_len == 5 && memcmp(e.value, "value", 5) == 0);
 	CHECK_INT(e.pttl, 1500 * USEC_MSEC);
+	CHECK_INT(e.waiters, 7);
 	CHECK(page_next(&at, end, &e));
 	CHECK(e.key_len == 0 && e.value_len == 0);
 	CHECK(e.pttl == NEVER);
@@ -854,12 +855,14 @@ TEST(page_of_entries)
 
 TEST(page_that_is_none)
 {
-	static const char *const pages[] = {"", "3", "3 5", "3 5 ", "3 5 9", "3 5 9\n",
-		"3 5 9\nkeyvalu", "6 0 9\nkeyva", "x 5 9\nkeyvalue", "3x5 9\nkeyvalue",
-		"3 5 9keyvalue", "3 5 9 \nkeyvalue", "-3 5 9\nkeyvalue", "3 -5 9\nkeyvalue",
-		"3-5 9\nkeyvalue", "3 5 /\nkeyvalue", "3:5 9\n",
-		"99999999999999999999 5 9\nkeyvalue", "3 99999999999999999999 9\nkeyvalue",
-		"3 5 99999999999999999999\nkeyvalue", "9223372036854775807 9 9\nkeyvalue", "-"};
+	static const char *const pages[] = {"", "3", "3 5", "3 5 ", "3 5 9", "3 5 9 ", "3 5 9 0",
+		"3 5 9 0\n", "3 5 9 0\nkeyvalu", "6 0 9 0\nkeyva", "x 5 9 0\nkeyvalue",
+		"3x5 9 0\nkeyvalue", "3 5 9\nkeyvalue", "3 5 9 0keyvalue", "3 5 9 0 \nkeyvalue",
+		"-3 5 9 0\nkeyvalue", "3 -5 9 0\nkeyvalue", "3-5 9 0\nkeyvalue",
+		"3 5 / 0\nkeyvalue", "3 5 9 /\nkeyvalue", "3:5 9 0\n", "3 5 9 -1\nkeyvalue",
+		"3 5 9 2147483648\nkeyvalue", "99999999999999999999 5 9 0\nkeyvalue",
+		"3 99999999999999999999 9 0\nkeyvalue", "3 5 99999999999999999999 0\nkeyvalue",
+		"3 5 9 99999999999999999999\nkeyvalue", "9223372036854775807 9 9 0\nkeyvalue", "-"};
 
 	for (size_t i = 0; i < COUNT_OF(pages); i++) {
 		const char *at = pages[i];

@@ -17,6 +17,7 @@ end
 local no_vote = guard()
 reply[REPLY_FENCE] = last_number()
 report_waiters()
+reply[REPLY_RANK] = count_waiters(1)
 local other = (gone or foreign and slot ~= '') and conflict()
 if other then
 	return other

@@ -26,7 +26,6 @@
 struct world world; /* the node's: only its clock and its seed are used */
 
 static redisContext *server, *listener;
-static redisContext *crowd; /* subscribed to the channel of all waiters if there are several */
 static uint64_t state;
 static int slots; /* 1: one lock */
 
@@ -93,6 +92,9 @@ static const char *const tokens[TOKENS] = {
 
 static char ids[TOKENS][TOKEN_ID_LEN + 1];
 
+/* Each waiter but the first of a queue, for which the listener stands: subscribed to the channel of
+ * all waiters of its queue. */
+static redisContext *crowd[WAITERS];
 static const char *const waiters[WAITERS] = {
 	"w0000000000000001",
 	"r0000000000000002",
@@ -633,28 +635,20 @@ static void subscribe(redisContext *from, const char *command, const char *chann
 	}
 }
 
-static int count_crowd(const struct sim_node *n, int limit)
-{
-	int count = 0;
-
-	for (int i = 0; i < n->subscribers; i++)
-		count += n->subscriber[i].limit == limit;
-	return count;
-}
-
 /* Waiters come and go. */
 static void change_subscription(struct sim_node *n, int waiter)
 {
 	const char *name = waiters[waiter];
 	int limit = limit_of(waiter), i = 0;
 	char channel[100], suffix[QUEUE_SUFFIX_MAX];
-	bool was_crowd = count_crowd(n, limit) > 1;
+	const char *verb;
 
 	request_queue_suffix(suffix, limit);
 	snprintf(channel, sizeof(channel), CHANNEL_WAKE, "k", suffix, name);
 	while (i < n->subscribers && strcmp(n->subscriber[i].waiter, name) != 0)
 		i++;
-	subscribe(listener, i < n->subscribers ? "unsubscribe" : "subscribe", channel);
+	verb = i < n->subscribers ? "unsubscribe" : "subscribe";
+	subscribe(listener, verb, channel);
 	if (i < n->subscribers) {
 		n->subscriber[i] = n->subscriber[--n->subscribers];
 	} else {
@@ -662,8 +656,8 @@ static void change_subscription(struct sim_node *n, int waiter)
 		snprintf(n->subscriber[n->subscribers++].waiter, WAITER_ID_LEN + 1, "%s", name);
 	}
 	snprintf(channel, sizeof(channel), CHANNEL_QUEUE, "k", suffix);
-	if (was_crowd != (count_crowd(n, limit) > 1))
-		subscribe(crowd, was_crowd ? "unsubscribe" : "subscribe", channel);
+	if (waiter >= count_subscribed())
+		subscribe(crowd[waiter], verb, channel);
 }
 
 /* The first waiter of each queue. The channels differ from those of another number of slots. */
@@ -859,8 +853,9 @@ int main(int argc, char *argv[])
 		return 2;
 	server = redisConnectUnix(argv[1]);
 	listener = redisConnectUnix(argv[1]);
-	crowd = redisConnectUnix(argv[1]);
-	if (!server || server->err || !listener || listener->err || !crowd || crowd->err ||
+	for (int i = 0; i < WAITERS; i++)
+		crowd[i] = redisConnectUnix(argv[1]);
+	if (!server || server->err || !listener || listener->err ||
 		!get_id(n->run_id, "server", "run_id:")) {
 		fprintf(stderr, "differ: no server at %s\n", argv[1]);
 		return 2;
@@ -890,6 +885,7 @@ int main(int argc, char *argv[])
 	printf("%ld steps, %ld of them to the millisecond\n", 2 * steps, exact);
 	redisFree(server);
 	redisFree(listener);
-	redisFree(crowd);
+	for (int i = 0; i < WAITERS; i++)
+		redisFree(crowd[i]);
 	return 0;
 }

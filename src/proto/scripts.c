@@ -9,7 +9,7 @@
  * with long names in both: Redis drops unread bytes when it finds that the client is gone.
  */
 #define SERVER_READ_BYTES (16 * 1024)
-#define ARGUMENTS_BYTES 2900
+#define ARGUMENTS_BYTES 2300
 
 _Static_assert(
 	sizeof(script_acquire) + sizeof(script_hand_off) + ARGUMENTS_BYTES < SERVER_READ_BYTES,

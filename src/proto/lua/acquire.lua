@@ -5,8 +5,16 @@
 
 local token, ttl, woken_by, flags, reserve_ms, waiter_key, waiter, quarantine, wall, slots, held_ids = unpack(ARGV)
 
--- include parts/view.lua
 -- include parts/restart_guard.lua
+-- include parts/plain.lua
+
+local no_vote = guard()
+if not no_vote and is_plain(KEYS[1]) then
+	call('SET', KEYS[1], token, 'PX', ttl)
+	return answer(CODE_YES, tonumber(ttl))
+end
+
+-- include parts/view.lua
 -- include parts/other_slot.lua
 -- include parts/fence.lua
 
@@ -14,7 +22,6 @@ local err = read_keys()
 if err then
 	return err
 end
-local no_vote = guard()
 report_waiters()
 local other = slot ~= '' and (foreign or gone) and conflict()
 if other then

@@ -22,6 +22,16 @@
 local token, reserve_ms, woken_by, flags, far, waiter, quarantine, wall, slots = unpack(ARGV)
 local held_ids = ''
 
+-- include parts/reply.lua
+-- include parts/plain.lua
+
+if far == '0' and try('GET', KEYS[1]) == token and is_plain() then
+	local left = call('PTTL', KEYS[1])
+	call('DEL', KEYS[1])
+	try('PUBLISH', beside('queue', KEYS[1]), '')
+	return answer(CODE_YES, left)
+end
+
 -- include parts/view.lua
 -- include parts/queue.lua
 

@@ -2,7 +2,8 @@
 -- A script declares the arguments that a part uses before it includes the part.
 
 local call, try = redis.call, redis.pcall
-local sub, find = string.sub, string.find
+local sub = string.sub
+local find = string.find
 local match = string.match
 local min = math.min
 local max, floor = math.max, math.floor

@@ -1,0 +1,12 @@
+-- plain: the case of most requests: one key, no flags, no slots, and no other client waits.
+-- Uses `flags` and `slots`.
+--
+-- A script answers this case before it comes to the parts for all others: making their functions takes most
+-- of its time.
+-- include keys.lua
+
+-- Is the request plain, and are the keys in ... free?
+local function is_plain(...)
+	return #KEYS == 1 and flags == '' and (tonumber(slots) or 2) < 2
+		and try('EXISTS', beside('queue', KEYS[1]), beside('reserved', KEYS[1]), ...) == 0
+end

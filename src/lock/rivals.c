@@ -77,8 +77,10 @@ bool rivals_retry(
 	unsigned refused = 0; /* bits: enum refused */
 	bool is_early, is_in_vain;
 
+	/* A node that cannot be asked again is no reason for a retry. */
 	for (int i = 0; i < s->policy->nodes; i++)
-		refused |= 1u << waiter_refusal(s, i);
+		if (peer_is_ready(&s->peer[i]))
+			refused |= 1u << waiter_refusal(s, i);
 	is_early = refused >> REFUSED_EARLY & 1;
 	is_in_vain = refused >> REFUSED_IN_VAIN & 1;
 	if (refused >> REFUSED_UNCLEAR & 1 &&

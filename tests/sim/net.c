@@ -188,22 +188,45 @@ static void leave(int client, int node)
 			messages[i].left_at = world.now;
 }
 
-/* When the server notices that the connection was closed, or is broken: the end of a connection
- * travels as all bytes do. Until then the server counts a subscription as a receiver. */
-static void tell_close(int client, int node)
+/* The subscription of the current connection; NULL: none. */
+static struct sim_subscriber *find_subscriber(int client, int node)
 {
-	const struct wire *w = &world.wire[client][node];
 	struct sim_node *n = server_of(node);
-	usec at = arrival(w, world.now + one_way(w), w->serve_at);
 
 	for (int i = 0; i < n->subscribers; i++) {
 		struct sim_subscriber *subscriber = &n->subscriber[i];
 
 		if (subscriber->client == client && subscriber->node == node &&
-			subscriber->wire == w->id)
-			subscriber->noticed_at = usec_min(subscriber->noticed_at,
-				world.now + (w->is_deaf ? KEEPALIVE : at - world.now));
+			subscriber->wire == world.wire[client][node].id)
+			return subscriber;
 	}
+	return NULL;
+}
+
+/* When the server notices that the connection was closed, or is broken: the end of a connection
+ * travels as all bytes do. Until then the server counts a subscription as a receiver. */
+static void tell_close(int client, int node)
+{
+	const struct wire *w = &world.wire[client][node];
+	struct sim_subscriber *subscriber = find_subscriber(client, node);
+	usec at = arrival(w, world.now + one_way(w), w->serve_at);
+
+	if (subscriber)
+		subscriber->noticed_at = usec_min(subscriber->noticed_at,
+			world.now + (w->is_deaf ? KEEPALIVE : at - world.now));
+}
+
+/* A server that fails to write a message to a closed unix socket frees the client with the requests
+ * that it has not read. Chance would hardly send a message at this moment. */
+static void drop_unread(int client, int node)
+{
+	if (!find_subscriber(client, node) || !world_drops_unread())
+		return;
+	for (int i = 0; i < most_messages; i++)
+		if (is_on(&messages[i], client, node)) {
+			trace("n%d drops what c%d sent", node, client);
+			messages[i].wire = UINT32_MAX;
+		}
 }
 
 /* Bytes that were sent and not served yet are lost, or arrive late. */
@@ -228,7 +251,8 @@ void conn_abort(struct conn *c)
 
 void conn_close(struct conn *c)
 {
-	/* An orderly close: all bytes sent before it arrive. */
+	/* An orderly close: all bytes sent before it arrive, at a server that reads them. */
+	drop_unread(running->id, node_of(c));
 	tell_close(running->id, node_of(c));
 	renew(wire_of(c));
 	c->state = CONN_DOWN;
@@ -538,10 +562,8 @@ static void subscribe(struct sim_node *n, const struct message *m)
 	const char *limit = strstr(m->request.argv[2], "}:");
 	struct sim_subscriber *subscriber = &n->subscriber[n->subscribers];
 
-	for (int i = 0; i < n->subscribers; i++)
-		if (n->subscriber[i].client == m->client && n->subscriber[i].node == m->node &&
-			n->subscriber[i].wire == m->wire)
-			return;
+	if (find_subscriber(m->client, m->node))
+		return;
 	assert(n->subscribers < SIM_SUBSCRIBERS); /* a build with NDEBUG counts them, too */
 	n->subscribers++;
 	*subscriber = (struct sim_subscriber){.limit = limit ? atoi(limit + 2) : 0,
@@ -596,6 +618,11 @@ static int deliver_all(struct sim_node *n)
 	return woken;
 }
 
+static void break_wire(int client, int node, usec at)
+{
+	schedule(at, SIM_BROKEN, client, node, world.wire[client][node].id, NULL);
+}
+
 /* ---- serving ---- */
 
 /* The server's reply to a request that is not refused. */
@@ -612,9 +639,10 @@ static void serve(struct sim_node *n, const struct message *m, struct resp *resp
 	resp->item[0].type = RESP_STATUS;
 }
 
-static bool is_yes(const struct resp *resp)
+/* -1: the reply is an error. */
+static int64_t resp_code(const struct resp *resp)
 {
-	return resp->is_array && resp->item[0].integer == CODE_YES;
+	return resp->is_array ? resp->item[0].integer : -1;
 }
 
 void net_serve(int index)
@@ -627,6 +655,7 @@ void net_serve(int index)
 	bool is_heard = m->wire == w->id && !w->is_broken, spoils, makes_majority;
 	usec until = n->paused_until;
 	int client = m->client, node = m->node, woken;
+	int64_t code;
 
 	if (m->wire == w->id)
 		until = w->held_until = usec_max(until, w->held_until);
@@ -665,13 +694,14 @@ void net_serve(int index)
 		refuse(resp);
 	else
 		serve(n, m, resp);
-	makes_majority = is_yes(resp) && note_yes(m, n);
-	if (is_yes(resp))
+	code = resp_code(resp);
+	makes_majority = code == CODE_YES && note_yes(m, n);
+	if (code == CODE_YES)
 		note_lateness(m, n);
 	if (m->op == OP_JOIN && resp->is_array)
 		client_joined(world.client[client], m->session);
 	/* The script took its client out of the queue, in which the client may wait by now. */
-	world.lost_queue |= world.is_calm && !is_heard && m->op == OP_ACQUIRE && is_yes(resp);
+	world.lost_queue |= world.is_calm && !is_heard && m->op == OP_ACQUIRE && code == CODE_YES;
 	/* Or bytes that the parser rejects: then the connection is useless. */
 	if (spoils)
 		resp->count -= draw_percent(50) ? 1 : resp->count;
@@ -689,6 +719,9 @@ void net_serve(int index)
 	if (is_heard) {
 		w->back_at = arrival(w, world.now + one_way(w), w->back_at);
 		schedule(w->back_at, SIM_ANSWER, client, node, w->id, in);
+		/* The client must not count on asking again where a reservation is in its way. */
+		if (code == CODE_RESERVED && world_breaks_off())
+			break_wire(client, node, w->back_at);
 	}
 	discard(m);
 	if (makes_majority)
@@ -788,11 +821,6 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct reply *repl
 }
 
 /* ---- faults ---- */
-
-static void break_wire(int client, int node, usec at)
-{
-	schedule(at, SIM_BROKEN, client, node, world.wire[client][node].id, NULL);
-}
 
 void net_broken(int client, int node, uint32_t id)
 {

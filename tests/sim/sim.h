@@ -312,6 +312,8 @@ enum last_fault {
 struct world {
 	const struct profile *profile;
 	uint64_t seed, random;
+	uint64_t
+		aside; /* of a stream of its own: what it decides leaves other worlds as they are */
 	bool traces, is_calm;
 	bool was_wanted; /* when calm began, a client was trying */
 	usec now, last_held, ends_at;
@@ -320,6 +322,7 @@ struct world {
 	int slots; /* the lock is a semaphore with this many; 1: it is none */
 	bool is_mixed; /* some clients have a lower limit than `slots` */
 	bool exclusion_is_promised, is_fair, wants_fence;
+	bool is_local; /* the connections are unix sockets */
 	bool refuses_digests; /* no client may use EVALSHA */
 	bool restores; /* nodes that forget come back with older data */
 	int readers_percent; /* this share of the clients asks for a shared lock */
@@ -377,6 +380,12 @@ void breach(const char *rule, const char *format, ...) __attribute__((format(pri
 
 /* Injects faults that chance would not put there: now that this majority is complete. */
 void world_trap(struct client *c, int node);
+
+/* A fault strikes: the connection breaks after this refusal, or not. */
+bool world_breaks_off(void);
+
+/* The server drops the requests on a closed connection that it has not read, or not. */
+bool world_drops_unread(void);
 
 /* A wake-up for this client was sent: the last fault may strike. */
 void world_woken(struct client *c);

@@ -24,13 +24,18 @@ static uint32_t order;
 /* ---- the seed ---- */
 
 /* splitmix64 (Steele, Lea, Flood 2014) */
-uint64_t draw(void)
+static uint64_t draw_from(uint64_t *stream)
 {
-	uint64_t z = world.random += 0x9e3779b97f4a7c15;
+	uint64_t z = *stream += 0x9e3779b97f4a7c15;
 
 	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
 	z = (z ^ z >> 27) * 0x94d049bb133111eb;
 	return z ^ z >> 31;
+}
+
+uint64_t draw(void)
+{
+	return draw_from(&world.random);
 }
 
 int64_t draw_between(int64_t low, int64_t high)
@@ -327,6 +332,25 @@ void world_trap(struct client *c, int node)
 		net_broken(c->id, node, world.wire[c->id][node].id);
 		break;
 	}
+}
+
+static bool draw_aside(int percent)
+{
+	return (int)(draw_from(&world.aside) % 100) < percent;
+}
+
+bool world_drops_unread(void)
+{
+	return world.is_local && draw_aside(20);
+}
+
+bool world_breaks_off(void)
+{
+	if (world.now > world.faults_end || !draw_aside(3 * world.trap_percent))
+		return false;
+	world.faults++;
+	note_fault();
+	return true;
 }
 
 bool world_stops(struct client *c)
@@ -669,6 +693,7 @@ static void make_world(void)
 	/* Locks that last much longer than a waiter may be forgotten. Not drawn. */
 	world.is_long = world.seed / 3 % 5 < 2 && !world.profile->are_rivals;
 	world.silent_node = -1;
+	world.is_local = world.seed / 7 % 2;
 	world.refuses_digests = world.seed / 5 % 13 == 0;
 	/* Clients testify against a node's clock, as far as their own clocks agree: either its step
 	 * is too small to be noticed, or the clients' clocks differ. */
@@ -1068,6 +1093,7 @@ void world_run(const struct profile *profile, uint64_t seed, bool traces)
 	running = NULL;
 	world.profile = profile;
 	world.seed = world.random = seed;
+	world.aside = ~seed;
 	world.traces = traces;
 	world.hash = 0xcbf29ce484222325;
 	net_reset();

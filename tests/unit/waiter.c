@@ -1171,6 +1171,21 @@ TEST(the_queue_node_has_time_to_say_whether_a_reservation_is_void)
 	CHECK_INT(r.lock.refusal, REFUSAL_BUSY);
 }
 
+/* The queue node grants the key, so the reservation is void; but the node that has it cannot be
+ * asked again. Another program has the third node. */
+TEST(a_void_reservation_at_a_node_that_broke_off_is_no_reason_to_ask_the_others)
+{
+	struct rig r;
+
+	contend(&r, 3, 0);
+	reply_with(&r, 1, reserved(60 * MS));
+	link_down(&r, 1, REASON_CLOSED);
+	fake_reply(&r, 0, VOTE_YES);
+	reply_with(&r, 2, told(VOTE_FOREIGN, "hello", HELD_FOR));
+	CHECK_INT(r.lock.refusal, REFUSAL_BUSY);
+	CHECK_INT(r.fake[2].sends[OP_ACQUIRE], 1);
+}
+
 TEST(the_queue_node_says_whether_others_wait)
 {
 	struct rig r;

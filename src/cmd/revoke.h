@@ -45,7 +45,7 @@ void revoke_ask(
 /*
  * For `run --takeover`: revokes the holders of all keys, as they are found now, and says so. Leaves
  * the holders in `held` (the ids of the enclosing locks, separated by spaces), keys that are
- * left for --min-hold, and keys that do not expire. The caller then waits for the lock.
+ * left for --min-hold, and keys that do not expire. The caller is in the queue.
  */
 void revoke_holders(const struct settings *s, const char *held);
 

@@ -50,6 +50,7 @@ struct run {
 	bool extender_failed; /* to start, so far */
 	usec valid_until; /* NEVER: nested; the enclosing run keeps the lock */
 	bool is_nested;
+	bool has_revoked; /* the holders, for --takeover */
 	uint32_t prepared_for; /* the attempt during which the supervisor was made */
 	bool resume_pending; /* after a stop: the command continues after the next extension */
 	bool has_logged_loss;
@@ -145,6 +146,20 @@ static void prepare_early(struct run *r)
 }
 
 /* Returns the number of a fatal signal, else 0. */
+/* --takeover: once this client is the first in the queue, no other waiter is woken by the end of
+ * the holder. */
+static void take_over(struct run *r)
+{
+	const struct lock *lock = &r->client.session.lock;
+	enum waiter_state state = lock->waiter.state;
+
+	if (!r->client.settings->takeover || r->has_revoked || !lock_is_pausing(lock) ||
+		(state != WAITER_QUEUED && state != WAITER_POLLS))
+		return;
+	r->has_revoked = true;
+	revoke_holders(r->client.settings, r->client.outer);
+}
+
 static int acquire(struct run *r)
 {
 	int number = 0;
@@ -152,6 +167,7 @@ static int acquire(struct run *r)
 	client_start(&r->client);
 	while (number == 0 && client_is_open(&r->client)) {
 		number = client_step(&r->client);
+		take_over(r);
 		prepare_early(r);
 		if (lock_is_pausing(&r->client.session.lock))
 			announce_waiting(&r->announcer);
@@ -606,8 +622,6 @@ static int acquire_and_run(struct run *r)
 	const struct settings *s = r->client.settings;
 	char text[DURATION_TEXT_MAX];
 
-	if (s->takeover)
-		revoke_holders(s, r->client.outer);
 	r->die_of = acquire(r);
 	r->summary.waited = clock_now() - r->client.began;
 	if (r->die_of) {

@@ -290,6 +290,19 @@ says_how() {
 	works --nodes "$APP"
 }
 
+@test "without EVAL, a node that knows the script of an acquisition by its digest gives no lock either" {
+	with_user '~*' '&*' +@all
+	works --nodes "$APP"
+	with_user -eval
+	says 69 '' "*denies permission (NOPERM *'eval'*hint: in redis-cli on the node: ACL SETUSER app +eval*" run -n -k job --nodes "$APP" -- echo never
+	[ "$(node 1 exists job)" = 0 ]
+	with_user +eval
+	says 0 'done' '' run -n -k job --nodes "$APP" -- echo done
+	# a holder that loses the right keeps its lock, and the message about the release names the rule
+	says 0 '' "*'job' could not be released on 1 of 1 nodes *'eval'*hint: in redis-cli on the node: ACL SETUSER app +eval*" \
+		run -n -k job --nodes "$APP" -- sh -c "redis-cli -s $T/1.sock acl setuser app -eval > $T/set"
+}
+
 # lacks WORDS RULE [ARG...]: the lock is acquired, and doctor warns about the rights in WORDS, with the fix RULE.
 lacks() {
 	run -0 --separate-stderr redlock run -n -k job --nodes "$APP" -- echo done

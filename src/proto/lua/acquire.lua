@@ -8,10 +8,16 @@ local token, ttl, woken_by, flags, reserve_ms, waiter_key, waiter, quarantine, w
 -- include parts/restart_guard.lua
 -- include parts/plain.lua
 
+-- The release runs by EVAL. A user that may use EVALSHA only could take the keys of a node that knows
+-- this script, and not release them. Servers before Redis 7 do not tell.
+local may_run = redis.acl_check_cmd
+if may_run and not may_run('eval', '', 0) then
+	return {err = "NOPERM this user has no permissions to run the 'eval' command"}
+end
 local no_vote = guard()
 if not no_vote and is_plain(KEYS[1]) then
 	call('SET', KEYS[1], token, 'PX', ttl)
-	return answer(CODE_YES, tonumber(ttl))
+	return answer(CODE_YES, to_number(ttl))
 end
 
 -- include parts/view.lua
@@ -64,4 +70,4 @@ for i, key in ipairs(KEYS) do
 end
 record_limit(ttl, gone)
 report_waiters()
-return answer(CODE_YES, tonumber(ttl))
+return answer(CODE_YES, to_number(ttl))

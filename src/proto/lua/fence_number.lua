@@ -12,8 +12,8 @@ local no = read_keys() or loss()
 if no then
 	return no
 end
-if last_number() > tonumber(number) then
+if last_number() > to_number(number) then
 	return answer(CODE_RESERVED, 0)
 end
-reply[REPLY_FENCE] = write_number(tonumber(number))
+reply[REPLY_FENCE] = write_number(to_number(number))
 return answer(CODE_YES, call('PTTL', KEYS[1]))

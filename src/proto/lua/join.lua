@@ -21,7 +21,7 @@ end
 local queue = queue_key(1)
 -- Without the right to PEXPIRE, the script ends here: the queue would not expire.
 local existed = call('PEXPIRE', queue, QUEUE_MS) == 1
-if tonumber(ticket) == 0 then
+if to_number(ticket) == 0 then
 	local last, t = call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2], call('TIME')
 	ticket = max(t[1] * 1000000 + t[2], (last or 0) + 1)
 end
@@ -36,7 +36,7 @@ local function enter()
 end
 
 enter()
-ticket = tonumber(call('ZSCORE', queue, waiter))
+ticket = to_number(call('ZSCORE', queue, waiter))
 reply[REPLY_TICKET] = ticket
 first(1)
 local other = conflict()
@@ -56,7 +56,7 @@ if other then
 	return other
 end
 if woken_for then
-	reply[REPLY_SLOT] = tonumber(sub(woken_for, 2)) or 0
+	reply[REPLY_SLOT] = to_number(sub(woken_for, 2)) or 0
 	return answer(CODE_YES, 0, own_id)
 end
 slot = sub(KEYS[1], #base + 1)

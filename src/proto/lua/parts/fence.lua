@@ -27,7 +27,7 @@ local function last_number()
 		if type(v) == 'table' then
 			v = find(v.err, 'WRONGTYPE', 1, true) and '?'
 		end
-		local n = v and (tonumber(match(v, '^%d+$')) or 1 / 0) or 0
+		local n = v and (to_number(match(v, '^%d+$')) or 1 / 0) or 0
 		if n >= FENCE_MAX then
 			broken = broken or fence_key(i)
 		end

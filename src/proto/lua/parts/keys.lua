@@ -7,6 +7,7 @@ local find = string.find
 local match = string.match
 local min = math.min
 local max, floor = math.max, math.floor
+local to_number = tonumber
 
 -- The bookkeeping key of a lock's key. The braces put both into one slot of a cluster.
 local function beside(what, key)

@@ -9,7 +9,7 @@ local function add_other_slot()
 	if slot == '' or slots == '' then
 		return reply
 	end
-	local own, soonest = tonumber(sub(slot, 2)), -1
+	local own, soonest = to_number(sub(slot, 2)), -1
 	for n = 0, limit - 1 do
 		local i = (own + n - 1) % limit + 1
 		local key = base .. '#' .. i

@@ -7,6 +7,6 @@
 
 -- Is the request plain, and are the keys in ... free?
 local function is_plain(...)
-	return #KEYS == 1 and flags == '' and (tonumber(slots) or 2) < 2
+	return #KEYS == 1 and flags == '' and (to_number(slots) or 2) < 2
 		and try('EXISTS', beside('queue', KEYS[1]), beside('reserved', KEYS[1]), ...) == 0
 end

@@ -83,7 +83,7 @@ end
 -- Is the node's clock off? Then the node keeps no reservation: once the clock is set right, the
 -- reservation would last for as long as the clock was off. Uses `quarantine` and `wall`.
 local function is_skewed()
-	local t = tonumber(quarantine) > 0 and try('TIME')
+	local t = to_number(quarantine) > 0 and try('TIME')
 	return t and not t.err and math.abs(t[1] * 1000000 + t[2] - wall) > SKEW_MAX_MS * 1000
 end
 
@@ -96,7 +96,7 @@ end
 
 -- Returns whether the waiter was there to receive the message.
 local function publish(i, name, message)
-	return (tonumber(try('PUBLISH', channel(i, name), message)) or 0) > 0
+	return (to_number(try('PUBLISH', channel(i, name), message)) or 0) > 0
 end
 
 -- Tells the waiters that are now among the first two, because `removed` waiters have left the queue
@@ -191,7 +191,7 @@ local function is_for_another(i)
 	if id then
 		return not is_for_us(id)
 	end
-	if held[i] or not has(FLAG_FAIR) or (woken_by ~= '' and i == tonumber(waiter_key)) then
+	if held[i] or not has(FLAG_FAIR) or (woken_by ~= '' and i == to_number(waiter_key)) then
 		return false
 	end
 	local name = first(i)

@@ -29,17 +29,13 @@ local function field(info, name)
 	return at and match(info, '^:(%x+)', at + #name)
 end
 
+local info = try('INFO', 'server')
 -- The id of the server process; '' if the server does not tell.
-local function read_run_id()
-	local info = try('INFO', 'server')
-	return type(info) == 'string' and field(info, 'run_id') or ''
-end
-
-local run_id = read_run_id()
+local run_id = type(info) == 'string' and field(info, 'run_id') or ''
 
 -- Returns the reply that says why the node has no vote; nil: the node has a vote.
 local function guard()
-	local needed = tonumber(quarantine)
+	local needed = to_number(quarantine)
 	reply[REPLY_RUN_ID] = run_id
 	if needed == 0 then
 		return
@@ -71,8 +67,8 @@ local function guard()
 		-- 'doctor --admit' wrote it: no locks are forgotten.
 		over, given, over_there = 0, 1, 0
 	else
-		over, over_there = tonumber(over or node_ms), tonumber(over_there or client_ms)
-		given = min(tonumber(given or 0), max(needed, QUARANTINE_BELIEVED_MS))
+		over, over_there = to_number(over or node_ms), to_number(over_there or client_ms)
+		given = min(to_number(given or 0), max(needed, QUARANTINE_BELIEVED_MS))
 		if given > 0 and node_ms >= over and client_ms >= over_there then
 			return
 		end

@@ -7,23 +7,23 @@
 -- has its own reservation. A wake-up is the reservation's id followed by the slot.
 
 -- slot: the slot that the request is about, as "#3"; '': no semaphore. base: KEY.
-local slot = (slots == '' or tonumber(slots) > 1) and match(KEYS[1], '#%d+$') or ''
+local slot = (slots == '' or to_number(slots) > 1) and match(KEYS[1], '#%d+$') or ''
 local base = sub(KEYS[1], 1, #KEYS[1] - #slot)
 local limit_key = beside('limit', base)
 
 -- The limit in the record; 0: none.
 local function recorded_limit()
-	local n = tonumber(try('GET', limit_key))
+	local n = to_number(try('GET', limit_key))
 	return n and n > 1 and n <= SLOTS_MAX and n or 0
 end
 
-local limit = tonumber(slots) or recorded_limit()
+local limit = to_number(slots) or recorded_limit()
 
 -- If slots are held with another limit than the client's: that limit, and the value of the first of them. A
 -- record without a slot is out of date.
 local function other_limit()
 	local recorded = recorded_limit()
-	for i = 1, recorded ~= tonumber(slots) and recorded or 0 do
+	for i = 1, recorded ~= to_number(slots) and recorded or 0 do
 		local v = try('GET', base .. '#' .. i)
 		if type(v) == 'string' then
 			return recorded, v

@@ -70,7 +70,7 @@ local function regroup(i)
 		return true
 	end
 	for j = 1, #members, 2 do
-		last = max(last, tonumber(members[j + 1]))
+		last = max(last, to_number(members[j + 1]))
 		local began, name = match(members[j], '^%x+:(%d%d%d%d%d%d%d%d%d%d) (.*)$')
 		names[#names + 1] = name or '?'
 		revoked = revoked + (unrevoked(members[j]) == members[j] and 0 or 1)
@@ -121,7 +121,7 @@ end
 
 -- Extends the client's own key; never shortens it if `keeps`. Returns how long it lasts now.
 local function extend(i, ms, keeps)
-	ms = keeps and max(ms, time_left(i)) or tonumber(ms)
+	ms = keeps and max(ms, time_left(i)) or to_number(ms)
 	if mine[i] then
 		enlist(i, mine[i], ms)
 	else

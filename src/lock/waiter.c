@@ -649,6 +649,15 @@ bool waiter_leave(struct step *s)
 	return true;
 }
 
+/* A client that was refused does not hand the key off; but one that is denied an extension does:
+ * `break` revokes the lock for those that wait. */
+static bool tells_of_waiters(const struct event *ev)
+{
+	return ev->op == OP_EXTEND ? ev->reply->vote != VOTE_ABSENT
+				   : ev->reply->vote == VOTE_YES &&
+					     (ev->op == OP_ACQUIRE || ev->op == OP_REPAIR);
+}
+
 /* Clients that queue at another node see the queue otherwise. */
 static void note_waiters(struct step *s, const struct event *ev)
 {
@@ -665,8 +674,7 @@ static void take_reply(struct step *s, const struct event *ev)
 		queue_is_refused(s, ev);
 	else if (ev->op == OP_JOIN)
 		join_replied(s, ev);
-	if (ev->reply->vote == VOTE_YES &&
-		(ev->op == OP_ACQUIRE || ev->op == OP_EXTEND || ev->op == OP_REPAIR))
+	if (tells_of_waiters(ev))
 		note_waiters(s, ev);
 	if (s->is_held)
 		waiter_held(s);

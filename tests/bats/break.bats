@@ -161,6 +161,7 @@ revoked_on() { [ "$(for i in 1 2 3; do node $i get job; done | grep -c '^9999999
 @test "run --takeover: the client is the first in the queue before it revokes the lock" {
 	holds one
 	eventually began one
+	eventually held_on job 3
 	waits next
 	eventually in_queue 1
 	redis-cli -s "$T/$(queue_node).sock" monitor > "$T/monitor" 3>&- &

@@ -173,12 +173,12 @@ is_gone() {
 }
 
 # in_background FILE ARG...: runs redlock ARG... with output to FILE; its pid is in BG. The shell ignores INT and QUIT
-# for processes that it starts with &, and redlock keeps ignored signals: hence env.
+# for processes that it starts with &, nohup ignores HUP, and redlock keeps ignored signals: hence env.
 in_background() {
 	local file=$1
 	shift
 	[ ! -f "$file" ] || : > "$file" # at once: the test must not take an earlier process's output for this one's
-	env --default-signal=INT,QUIT ${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" "$@" \
+	env --default-signal=HUP,INT,QUIT ${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" "$@" \
 		> "$file" 2>&1 3>&- &
 	BG=$!
 	also_end "$BG"

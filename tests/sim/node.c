@@ -1109,11 +1109,11 @@ static void extend(struct run *run)
 {
 	int64_t ttl = number(run, "ttl");
 
+	report_waiters(run);
 	if (is_loss(run))
 		return;
 	ttl = prolong(run, ttl, has_flag(run, FLAG_KEEPS));
 	record_limit(run, ttl, false);
-	report_waiters(run);
 	set_text(run, REPLY_RUN_ID, run->n->run_id);
 	answer(run, CODE_YES, ttl, "");
 }

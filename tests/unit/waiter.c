@@ -1221,9 +1221,13 @@ TEST(the_queue_node_says_whether_others_wait)
 	/* The other nodes reserve the key; the queue node knows whether its waiters live. */
 	CHECK_INT(waiter_far(&r.lock.waiter, &r.lock.policy, 0), 0);
 	CHECK_INT(waiter_far(&r.lock.waiter, &r.lock.policy, 1), 1);
-	/* A refusal does not count. */
-	contend(&r, 3, NEVER);
+	/* A refusal does not count, unless it ends a lock. */
 	awaited.vote = VOTE_FOREIGN;
+	hold(&r, 3);
+	next_round(&r);
+	reply_with(&r, 0, awaited);
+	CHECK(r.lock.waiter.awaited);
+	contend(&r, 3, NEVER);
 	reply_with(&r, 0, awaited);
 	CHECK(!r.lock.waiter.awaited);
 }

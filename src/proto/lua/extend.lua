@@ -9,6 +9,7 @@ local held_ids = ''
 -- include parts/restart_guard.lua
 -- include parts/queue.lua
 
+report_waiters()
 local no = read_keys() or loss()
 if no then
 	return no
@@ -18,6 +19,5 @@ for i = 1, #KEYS do
 	left = min(left, extend(i, ttl, has(FLAG_KEEPS)))
 end
 record_limit(left)
-report_waiters()
 reply[REPLY_RUN_ID] = run_id
 return answer(CODE_YES, left)

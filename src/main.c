@@ -126,7 +126,7 @@ static void hint_at_order(const struct settings *s, struct err *e)
 	for (int i = 0; s->operands[i]; i++)
 		if (strncmp(s->operands[i], "-k", 2) == 0 ||
 			strncmp(s->operands[i], "--key", 5) == 0)
-			(void)err_hint(e, "options stand before the command: redlock run -k KEY "
+			(void)err_hint(e, "options go before the command: redlock run -k KEY "
 					  "-- COMMAND");
 }
 

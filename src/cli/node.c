@@ -146,7 +146,7 @@ static const char *parse_unix(struct node *node, char *rest)
 		return "the path of a unix socket can have 107 characters at most";
 	memcpy(node->host, rest, strlen(rest) + 1);
 	if (query && strncmp(query, "db=", 3) != 0)
-		return "after '?' only db=N can stand";
+		return "only db=N can follow '?'";
 	return query ? parse_db(node, query + 3) : NULL;
 }
 
@@ -176,14 +176,14 @@ static const char *parse_tcp(struct node *node, char *rest)
 			return "the ']' is missing";
 		*end++ = '\0';
 		if (*end && *end != ':')
-			return "after ']' only :port can stand";
+			return "only :port can follow ']'";
 		if (strspn(host, "0123456789abcdefABCDEF:.%") < strcspn(host, "%"))
-			return "between '[' and ']' belongs an IPv6 address";
+			return "'[' and ']' must enclose an IPv6 address";
 		colon = *end ? end : NULL;
 	} else {
 		colon = strchr(host, ':');
 		if (colon && strchr(colon + 1, ':'))
-			return "an IPv6 address must stand in brackets: [::1]:6379";
+			return "an IPv6 address must be in brackets: [::1]:6379";
 	}
 	if (colon) {
 		*colon = '\0';
@@ -260,7 +260,7 @@ int node_parse(const char *url, struct node *node, struct err *e)
 		socket = strcasecmp(copy, "unix") == 0;
 		node->is_tls = strcasecmp(copy, "rediss") == 0;
 		if (!socket && !node->is_tls && strcasecmp(copy, "redis") != 0)
-			return refuse(e, url, "the scheme is none of redis, rediss and unix");
+			return refuse(e, url, "the scheme must be redis, rediss or unix");
 	}
 	at = socket && rest[0] == '/' ? NULL : strrchr(rest, '@');
 	if (at) {

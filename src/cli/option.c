@@ -454,7 +454,7 @@ static const char *read_factor(const char *text, long *permille)
 			fraction += (*p - '0') * scale;
 		}
 	if (*p || p == text || whole > 0 || fraction < 10 || fraction > 500)
-		return "is not within 0.01 and 0.5";
+		return "is not between 0.01 and 0.5";
 	*permille = fraction;
 	return NULL;
 }
@@ -632,14 +632,14 @@ static int check_is_of(struct reading *r, const struct option_row *row, const ch
 	err_set(r->e, ERR_USAGE, "%s is not an option of 'redlock %s'", source,
 		option_command_name(r->s->command));
 	if (row->kind == OPTION_KEY && command_rows[r->s->command].flags & TAKES_WORDS)
-		return err_hint(r->e, "the keys go without an option: redlock %s KEY",
+		return err_hint(r->e, "name the keys without an option: redlock %s KEY",
 			option_command_name(r->s->command));
 	return see_help(r);
 }
 
 static int missing_value(struct reading *r, const char *source, const struct option_row *row)
 {
-	err_set(r->e, ERR_USAGE, "%s wants a value: %s", source, row->value);
+	err_set(r->e, ERR_USAGE, "%s needs a value: %s", source, row->value);
 	return see_help(r);
 }
 
@@ -1148,7 +1148,7 @@ static int unknown_setting(
 
 	utf8_escape(shown, sizeof(shown), line->name, strlen(line->name));
 	err_set(r->e, ERR_CONFIG,
-		find_row(r, line->name) ? "'%s' is no setting: it goes on the command line"
+		find_row(r, line->name) ? "'%s' is not a setting: use it on the command line"
 					: "unknown name '%s'",
 		shown);
 	config_blame(c, line->number, line->name_column, r->e);

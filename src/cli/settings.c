@@ -178,7 +178,7 @@ int settings_check_key(const char *key, struct err *e)
 		err_set(e, ERR_USAGE, "the key '%s' is redlock's own",
 			utf8_escape(shown, sizeof(shown), key, strlen(key)));
 		return err_hint(e, strcmp(key, GUARD_KEY) == 0
-					   ? "'redlock doctor' tells what it says of the node"
+					   ? "'redlock doctor' shows the state of the node"
 					   : "it belongs to the lock whose name is in the braces: "
 					     "'redlock status KEY' shows that");
 	}
@@ -373,25 +373,25 @@ static int check_slots(const struct settings *s, struct err *e)
 	if (s->slot > 0 && s->limit == 0 && may_know_limit(s))
 		return 0;
 	if (s->slot > 0 && s->limit == 0) {
-		err_set(e, ERR_USAGE, "--slot goes with --limit");
+		err_set(e, ERR_USAGE, "--slot needs --limit");
 		return err_hint(e, "the slot of a lock that was taken with --limit N: "
 				   "REDLOCK_SLOT and REDLOCK_LIMIT have both");
 	}
 	if (s->slot > s->limit)
 		return err_set(e, ERR_USAGE, "there is no slot %ld of %ld", s->slot, s->limit);
 	if (s->limit > 0 && s->shared) {
-		err_set(e, ERR_USAGE, "--shared does not go with --limit");
+		err_set(e, ERR_USAGE, "--shared cannot be combined with --limit");
 		return err_hint(e, "readers are not counted; see 'redlock help %s'",
 			option_command_name(s->command));
 	}
 	if (s->limit <= 1)
 		return 0;
 	if (s->keys.count > 1) {
-		err_set(e, ERR_USAGE, "--limit goes with one key");
+		err_set(e, ERR_USAGE, "--limit accepts one key only");
 		return see_help(s, e);
 	}
 	if (s->reentrant) {
-		err_set(e, ERR_USAGE, "--reentrant does not go with --limit");
+		err_set(e, ERR_USAGE, "--reentrant cannot be combined with --limit");
 		return err_hint(e, "a run within a run has a slot of its own");
 	}
 	if (s->key && check_room(s, s->key, e) < 0)
@@ -423,8 +423,8 @@ static int take_slot(struct settings *s, struct err *e)
 	long slot;
 
 	if (slot_of(s->token, &slot) < 0)
-		return err_set(e, ERR_USAGE, "what follows '#' in the token is no slot: 1 to %d",
-			SLOTS_MAX);
+		return err_set(e, ERR_USAGE,
+			"the slot after '#' in the token is not a number from 1 to %d", SLOTS_MAX);
 	if (slot == 0)
 		return 0;
 	if (s->slot > 0 && s->slot != slot)
@@ -445,7 +445,7 @@ int settings_set_token(struct settings *s, const char *token, struct err *e)
 	s->token = token;
 	if (token_has_no_holder(s->token)) {
 		err_set(e, ERR_USAGE,
-			"the token is no holder's: its key was left by --min-hold, "
+			"the token has no holder: its key was left by --min-hold, "
 			"or readers share it");
 		return err_hint(e, "the token is what 'redlock acquire' or 'hold' printed");
 	}
@@ -463,11 +463,11 @@ static int check_names(struct settings *s, struct err *e)
 		return err_hint(e, "name it with -k KEY; see 'redlock help %s'", command);
 	}
 	if (s->keys.count > 1 && s->reentrant) {
-		err_set(e, ERR_USAGE, "--reentrant goes with one key");
+		err_set(e, ERR_USAGE, "--reentrant accepts one key only");
 		return err_hint(e, "see 'redlock help run'");
 	}
 	if (s->takeover && (s->limit > 0 || s->wait == 0)) {
-		err_set(e, ERR_USAGE, "--takeover does not go with %s",
+		err_set(e, ERR_USAGE, "--takeover cannot be combined with %s",
 			s->limit > 0 ? "--limit: which slot?"
 				     : "--no-wait: the holder must end first");
 		return err_hint(e, "see 'redlock help run'");
@@ -498,7 +498,7 @@ static int check_names(struct settings *s, struct err *e)
 			strlen(s->store), STORE_MAX);
 	if (s->token && !*s->token) {
 		err_set(e, ERR_USAGE, "the token is empty");
-		return err_hint(e, "did 'redlock acquire' fail? Its status tells");
+		return err_hint(e, "did 'redlock acquire' fail? Check its status");
 	}
 	return 0;
 }
@@ -530,7 +530,7 @@ static int imply_once_per(struct settings *s, struct err *e)
 	if (s->once_per == 0)
 		return err_set(e, ERR_USAGE, "--once-per must be longer than 0");
 	if (other) {
-		err_set(e, ERR_USAGE, "--once-per does not go with %s", other);
+		err_set(e, ERR_USAGE, "--once-per cannot be combined with %s", other);
 		return see_help(s, e);
 	}
 	if (is_stronger(s, FIELD(once_per), FIELD(wait)))
@@ -608,7 +608,7 @@ static int check_tls(const struct tls_settings *t, struct err *e)
 	if (!t->cert == !t->cert_key)
 		return 0;
 	err_set(e, ERR_USAGE, t->cert ? "--cert without --cert-key" : "--cert-key without --cert");
-	return err_hint(e, "a client certificate and its private key go together; both may be in "
+	return err_hint(e, "a client certificate needs its private key; both may be in "
 			   "one file");
 }
 

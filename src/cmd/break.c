@@ -52,7 +52,7 @@ static const char *result_on(const struct revocation *r, int node, const struct 
 	case VOTE_GONE:
 		return asked ? "gone already" : "nothing to remove";
 	case VOTE_FOREIGN:
-		return asked                  ? "another client's by now: left alone"
+		return asked                  ? "another client has it now: left alone"
 		       : b->reply.is_reserved ? "nothing to remove"
 					      : "no lock: left alone";
 	case VOTE_NONE:
@@ -121,7 +121,7 @@ static int await_end(struct query *query, const struct settings *s, const struct
 		revoke_look(query, s, r->keys, false);
 		now = clock_now();
 		if (count_restored(query, r) >= tally_quorum(&query->tally)) {
-			log_say(LOG_ERRORS, "the holder took the lock back: it does not compare");
+			log_say(LOG_ERRORS, "the holder set its key again without comparing");
 			log_hint(LOG_ERRORS, "end that program first, or use --force");
 			return print_result(query, s, revoked, "taken-back", STATUS_BUSY);
 		}
@@ -242,7 +242,7 @@ int cmd_break(struct settings *s)
 	state = report_state(&query.tally);
 	count = revoke_plan(&revocation, &query, s, &s->keys, s->force > 0);
 	if (strcmp(state, "unknown") == 0) {
-		log_say(LOG_ERRORS, "nothing was removed: it would not be known whose lock");
+		log_say(LOG_ERRORS, "nothing was removed: the holder is not known");
 		configure_hint(s, &query.tally, LOG_ERRORS);
 		status = print_result(&query, s, 0, state, STATUS_NO_QUORUM);
 	} else if (count == 0 && tally_count(&query.tally, VOTE_FOREIGN) > 0 &&

@@ -190,7 +190,7 @@ static int check_nodes_variable(const struct settings *s, struct err *e)
 	if (s->nodes.count > 0 || s->command == COMMAND_GATE || s->command == COMMAND_SANDBOX ||
 		!getenv("REDLOCK_NODE"))
 		return 0;
-	err_set(e, ERR_CONFIG, "REDLOCK_NODE is set, which says nothing, and no nodes are named");
+	err_set(e, ERR_CONFIG, "REDLOCK_NODE has no effect, and no nodes are named");
 	return err_hint(e, "the variable is REDLOCK_NODES, also for one node");
 }
 

@@ -425,7 +425,7 @@ static void show(const struct visit *v, const struct diagnosis *d)
 	for (int i = 0; i < SEVERITIES; i++)
 		append_count(
 			text, sizeof(text), &used, d->with[i], severity_name((enum severity)i));
-	print_line("%s: %d of %d nodes can be counted on, %d needed", text, d->usable, nodes,
+	print_line("%s: %d of %d nodes can be used, %d needed", text, d->usable, nodes,
 		tally_quorum(&v->query.tally));
 }
 
@@ -571,7 +571,7 @@ static const char *admission_result(const struct visit *v, int i, bool *is_in)
 		return reason_words(facts->admitted.reason);
 	if (facts->info.run_id[0])
 		return "not admitted";
-	return "does not tell its run id";
+	return "does not report its run id";
 }
 
 /* The same, or its quarantine is over. The mark is the run id and the end of the quarantine in

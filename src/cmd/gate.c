@@ -49,7 +49,8 @@ static int fail(const struct gate *g, const char *what, int error)
 
 static int refuse_busy(const struct gate *g)
 {
-	log_say(LOG_NORMAL, "'%s' is busy: another command is at work behind this gate", g->store);
+	log_say(LOG_NORMAL, "'%s' is busy: another command of this gate is still running",
+		g->store);
 	return (int)g->settings->conflict_exit_code;
 }
 

@@ -229,8 +229,8 @@ static int followed_has_ended(struct hold *h)
 	struct json j;
 
 	client_release(&h->client, 0);
-	log_say(LOG_ERRORS, "process %d, for which %s was to be held, has ended",
-		(int)h->follow.pid, h->client.name);
+	log_say(LOG_ERRORS, "process %d (--follow) ended before %s was held", (int)h->follow.pid,
+		h->client.name);
 	if (h->client.settings->format == FORMAT_JSON) {
 		print_begin(&j, h->client.settings);
 		print_outcome(&j, "interrupted", STATUS_LOST);
@@ -258,7 +258,7 @@ static int start_background_holder(struct hold *h)
 	if (pid == 0)
 		return run_background_holder(h);
 	if (!ready) {
-		log_say(LOG_ERRORS, "the process that was to keep %s has ended", h->client.name);
+		log_say(LOG_ERRORS, "the background holder of %s has ended", h->client.name);
 		client_release(&h->client, 0);
 		return finish(h, "failed", STATUS_INTERNAL);
 	}

@@ -27,7 +27,7 @@ static const struct metric {
 	[EXTENSIONS] = {"redlock_last_extensions", "gauge",
 		"How often the last run extended the lock."},
 	[WORST_MARGIN] = {"redlock_last_worst_margin_seconds", "gauge",
-		"The least validity that was left when an extension came in."},
+		"The shortest validity that was left when an extension succeeded."},
 };
 
 /* A parsed line: NAME{LABELS} VALUE. */

@@ -187,7 +187,7 @@ static void log_loss(struct run *r, const char *words)
 	log_say(LOG_ERRORS, "%s", words);
 	if (r->client.settings->on_lost)
 		return;
-	log_say(LOG_ERRORS, "the command runs on without the lock");
+	log_say(LOG_ERRORS, "the command continues without the lock");
 	if (r->resume_pending)
 		supervisor_resume(&r->watch.supervisor);
 }
@@ -327,8 +327,9 @@ static int not_started(struct run *r)
 		return too_slow(r);
 	status = supervise_not_started(&r->watch, r->argv[0], "-c");
 	if (status == STATUS_NOT_FOUND && r->argv[1] && strcmp(r->argv[1], "--") == 0)
-		log_hint(LOG_ERRORS, "only options stand before '--'; for several keys, repeat "
-				     "-k: -k KEY -k KEY");
+		log_hint(LOG_ERRORS,
+			"only options are allowed before '--'; for several keys, repeat "
+			"-k: -k KEY -k KEY");
 	r->summary.outcome = status == STATUS_INTERNAL ? "failed" : "not-started";
 	return status;
 }
@@ -403,7 +404,7 @@ static int outcome(struct run *r)
 	}
 	if (r->watch.end.tree.alive > 0) {
 		supervise_log_remaining(&r->watch.end.tree, "the lock");
-		log_hint(LOG_NORMAL, "--wait-descendants waits for what the command leaves behind");
+		log_hint(LOG_NORMAL, "--wait-descendants waits for these processes");
 	}
 	return -1;
 }

@@ -321,8 +321,8 @@ static void check_process(struct sandbox *b)
 		return;
 	b->process_is_dead = true;
 	log_say(LOG_ERRORS,
-		"the process that keeps the servers was killed, and they with it: the command is "
-		"ended");
+		"the sandbox process was killed, and the servers with it: the command is "
+		"terminated");
 	supervisor_lose(&b->watch.supervisor);
 }
 
@@ -440,6 +440,6 @@ int cmd_sandbox(struct settings *s)
 	(void)tidy_up(&b.folder);
 	if (background_refused() >= 0)
 		return background_refused();
-	log_say(LOG_ERRORS, "the process that was to keep the servers has ended");
+	log_say(LOG_ERRORS, "the sandbox process has ended");
 	return STATUS_INTERNAL;
 }

@@ -302,8 +302,7 @@ void supervise_log_remaining(const struct tree *tree, const char *what)
 	char name[TREE_NAME_MAX * 4];
 
 	utf8_escape(name, sizeof(name), tree->name, strlen(tree->name));
-	log_say(LOG_NORMAL,
-		"the command left %d process%s behind that run%s on without %s, %s%d (%s)",
-		tree->alive, tree->alive == 1 ? "" : "es", tree->alive == 1 ? "s" : "", what,
-		tree->alive == 1 ? "" : "such as ", (int)tree->pid, name);
+	log_say(LOG_NORMAL, "the command left %d process%s running without %s, %s%d (%s)",
+		tree->alive, tree->alive == 1 ? "" : "es", what, tree->alive == 1 ? "" : "such as ",
+		(int)tree->pid, name);
 }

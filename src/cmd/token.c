@@ -132,7 +132,7 @@ static void log_replies(const struct query *query, const struct settings *s,
 static void hint_unreleased(const struct query *query, const struct settings *s)
 {
 	const struct tally *t = &query->tally;
-	const char *what = s->keys.count > 1 ? "they free themselves" : "it frees itself";
+	const char *what = s->keys.count > 1 ? "they expire" : "it expires";
 	char left[DURATION_TEXT_MAX];
 	usec longest = 0;
 
@@ -144,7 +144,7 @@ static void hint_unreleased(const struct query *query, const struct settings *s)
 			duration_format(
 				left, longest + policy_drift(longest, (int)s->drift_permille)));
 	else
-		log_hint(LOG_ERRORS, "%s when the TTL is over", what);
+		log_hint(LOG_ERRORS, "%s when the TTL ends", what);
 }
 
 static usec validity(const struct query *query, const struct settings *s)
@@ -268,7 +268,7 @@ static int conclude(const struct query *query, const struct settings *s, enum op
 	if (s->format != FORMAT_JSON) {
 		if (s->command == COMMAND_CHECK && ownership == OWNERSHIP_OWNED)
 			print_line(
-				"%s", valid == NEVER ? "for ever" : duration_format(left, valid));
+				"%s", valid == NEVER ? "forever" : duration_format(left, valid));
 	} else {
 		print_begin(&j, s);
 		print_outcome(&j, outcome_name(s, ownership, is_short), status);
@@ -292,9 +292,9 @@ static int refuse_unclear(const struct settings *s, int count, int others, bool 
 	if (s->slot > 0)
 		snprintf(slot, sizeof(slot), "slot %ld of ", s->slot);
 	log_say(LOG_ERRORS,
-		count    ? "several holds keep %s%s here: which one?"
+		count    ? "several background holders have %s%s: which one?"
 		: others ? "no token, and %s%s is held here on other nodes than these"
-			 : "no token, and no hold of this user keeps %s%s here",
+			 : "no token, and no background holder of this user has %s%s",
 		slot, name);
 	if (count == 0 && others > 0)
 		log_hint(LOG_ERRORS, "give the same --nodes (or profile) as 'redlock hold' had");
@@ -350,8 +350,8 @@ static int ask_background_holder(struct settings *s)
 		follow_signal(&holder, SIGCONT);
 	}
 	if (!follow_wait(&holder, HOLDER_RELEASE_TIME + 3 * s->node_timeout)) {
-		log_say(LOG_ERRORS, "process %d, which keeps %s, does not end", (int)entry.holder,
-			report_keys(name, &s->keys));
+		log_say(LOG_ERRORS, "the background holder of %s, process %d, does not end",
+			report_keys(name, &s->keys), (int)entry.holder);
 		follow_close(&holder);
 		return STATUS_INTERNAL;
 	}
@@ -390,7 +390,7 @@ int cmd_token(struct settings *s)
 	}
 	if (strlen(s->token) > TOKEN_MAX - 1) {
 		log_say(LOG_ERRORS, "the token has more than %d bytes", TOKEN_MAX - 1);
-		log_hint(LOG_ERRORS, "the %d characters that 'redlock acquire' printed will do",
+		log_hint(LOG_ERRORS, "the %d characters that 'redlock acquire' printed are needed",
 			TOKEN_ID_LEN);
 		return STATUS_USAGE;
 	}

@@ -105,7 +105,7 @@ static bool compare(struct diagnosis *d, int node, int earlier, const struct set
 	}
 	if (info->group[0] && strcmp(info->group, other->group) == 0)
 		finding_add(d, is_first ? earlier : node, SEVERITY_ERROR, "same-group", fix,
-			"is of one replication group with %s: together they are one voter",
+			"is in one replication group with %s: together they have one vote",
 			s->nodes.node[is_first ? node : earlier].label);
 	return true;
 }
@@ -147,13 +147,14 @@ static bool judge_identity(
 			return false;
 	if (problem_is(&facts[node].informed, REASON_SERVER) && !is_refused(&facts[node]))
 		finding_add(d, node, SEVERITY_WARNING, "info", "let it answer INFO",
-			"does not answer INFO: most could not be judged");
+			"does not answer INFO: most checks were not possible");
 	if (facts[node].informed.vote != VOTE_YES)
 		return true;
 	judge_version(d, node, info);
 	if (!info->run_id[0])
 		finding_add(d, node, SEVERITY_WARNING, "no-run-id", "",
-			"tells no run id: it is not noticed when it restarts, or is named twice");
+			"does not report a run id: a restart, or a second name of it, is not "
+			"noticed");
 	return true;
 }
 
@@ -191,7 +192,7 @@ static void judge_room(struct diagnosis *d, int node, const struct node_facts *p
 	if (is_nearly(info->clients, clients_max))
 		finding_add(d, node, SEVERITY_WARNING, "max-clients", fix,
 			"serves %" PRId64 " of at most %" PRId64
-			" clients: others will be turned away",
+			" clients: further clients will be refused",
 			info->clients, clients_max);
 }
 
@@ -214,7 +215,7 @@ static void judge_persistence(
 	if (problem_is(&p->fsync, REASON_NOPERM) ||
 		(problem_is(&p->fsync, REASON_SERVER) && !is_refused(p)))
 		finding_add(d, node, SEVERITY_NOTE, "config", fix,
-			"does not permit CONFIG GET appendfsync: not all could be judged");
+			"does not permit CONFIG GET appendfsync: not all checks were possible");
 	if (guard_time(s) == 0 && info->log == 0)
 		finding_add(d, node, SEVERITY_WARNING, "persistence", "CONFIG SET appendonly yes",
 			"forgets its locks when it restarts (no append-only file)");
@@ -285,11 +286,11 @@ static void judge_clock(
 	gain = gained(p->clock, &ours);
 	if (gain > ours / 1000 * s->drift_permille)
 		finding_add(d, node, SEVERITY_ERROR, "clock-rate",
-			"look after its host's clock; a larger --drift-factor allows for more",
+			"check the clock of its host; a larger --drift-factor allows for more",
 			"its clock gained %dms in %dms: locks end early there",
 			(int)(gain / USEC_MSEC), (int)(ours / USEC_MSEC));
 	if (-gain > ours / 1000 * s->drift_permille)
-		finding_add(d, node, SEVERITY_WARNING, "clock-rate", "look after its host's clock",
+		finding_add(d, node, SEVERITY_WARNING, "clock-rate", "check the clock of its host",
 			"its clock lost %dms in %dms: locks end late there",
 			(int)(-gain / USEC_MSEC), (int)(ours / USEC_MSEC));
 }
@@ -339,7 +340,7 @@ static void judge_latency(
 			duration_format(slow, l.median), timeout);
 	else
 		finding_add(d, node, SEVERITY_WARNING, "latency", fix,
-			"answers in up to %s: near to the node time-out of %s",
+			"answers in up to %s: close to the node time-out of %s",
 			duration_format(slow, l.p99), timeout);
 }
 
@@ -358,7 +359,7 @@ static void judge_trials(
 	if (is_answer(&p->trial[TRIAL_ACQUIRE]) && is_answer(&p->trial[TRIAL_EXTEND]) &&
 		p->trial[TRIAL_EXTEND].vote != VOTE_YES)
 		finding_add(d, node, SEVERITY_ERROR, "forgets",
-			"let one name stand for one server; look for a proxy",
+			"each name must lead to one server only: look for a proxy",
 			"had forgotten a lock a moment after it was taken");
 }
 
@@ -406,7 +407,7 @@ static void judge_guard(
 		return;
 	if (strncmp(mark, id, len) != 0 || mark[len] != ' ') {
 		finding_add(d, node, SEVERITY_NOTE, "not-admitted", fix,
-			"new or restarted: it votes %s after its first question, automatically",
+			"new or restarted: it votes %s after its first request, automatically",
 			duration_format(text, guard));
 		return;
 	}
@@ -499,8 +500,7 @@ static void judge_number(
 
 	if (d->usable < quorum)
 		finding_add(d, -1, SEVERITY_ERROR, "no-quorum", "",
-			"%d of %d nodes can be counted on, %d are needed: %s", d->usable, nodes,
-			quorum,
+			"%d of %d nodes can be used, %d are needed: %s", d->usable, nodes, quorum,
 			count_votes(d, s, facts) >= quorum
 				? "locks can be acquired, but are not safe"
 				: "no lock can be acquired");

@@ -67,7 +67,7 @@ const char *report_unsure(
 		return dst;
 	line_add(&l, "cannot tell whether ");
 	line_lock(&l, lock, keys);
-	line_add(&l, " %s held to the end: %d of %d nodes had %s still, %d had not",
+	line_add(&l, " %s held to the end: %d of %d nodes still had %s, %d did not",
 		keys->count > 1 ? "were" : "was", yes, lock->policy.nodes,
 		keys->count > 1 ? "them" : "it", no);
 	return dst;
@@ -83,8 +83,8 @@ const char *report_unreleased(char dst[REPORT_MAX], const struct lock *lock,
 	int count = lock_unreleased(lock, &until);
 
 	line_lock(&l, lock, keys);
-	line_add(&l, " could not be released on %d of %d nodes and frees itself there within %s",
-		count, lock->policy.nodes, duration_format(left, until - now));
+	line_add(&l, " could not be released on %d of %d nodes and expires there within %s", count,
+		lock->policy.nodes, duration_format(left, until - now));
 	for (int i = 0; i < lock->policy.nodes; i++)
 		if (lock->peer[i].pending) {
 			line_add(&l, "%s%s", separator, nodes->node[i].label);
@@ -118,7 +118,7 @@ const char *report_ownership(char dst[REPORT_MAX], const struct tally *t,
 			report_verb(keys), keys->count > 1 ? "they have" : "it has",
 			keys->count > 1 ? "were" : "was");
 		if (yes > 0)
-			line_add(&l, " (only %d of %d nodes had it still)", yes, t->nodes);
+			line_add(&l, " (only %d of %d nodes still had it)", yes, t->nodes);
 		break;
 	case OWNERSHIP_UNKNOWN:
 		line_add(&l,

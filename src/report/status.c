@@ -49,7 +49,7 @@ static void add_oddity(struct line *l, const struct reply *holder, int64_t wall)
 		line_add(l, "; no lock of ours: another data type, as Redisson (hash) and Symfony "
 			    "(zset) keep");
 	else if (holder->pttl == NEVER)
-		line_add(l, "; it never frees itself");
+		line_add(l, "; it stays until a client deletes the key");
 	if (foreign_libraries(format))
 		line_add(
 			l, "; such a value is written by %s and others", foreign_libraries(format));
@@ -146,7 +146,8 @@ const char *report_status(char dst[REPORT_MAX], const struct tally *t,
 				     "crashed");
 		add_oddity(&l, &holder, wall);
 		if (holder.pttl != NEVER && count_endless(t, &holder) > 0)
-			line_add(&l, "; on %d of them it has no end", count_endless(t, &holder));
+			line_add(&l, "; on %d of them it does not expire",
+				count_endless(t, &holder));
 	}
 	if (slot == 0)
 		add_waiters(&l, t);

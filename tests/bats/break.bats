@@ -99,7 +99,7 @@ revoked_on() { [ "$(for i in 1 2 3; do node $i get job; done | grep -c '^9999999
 		redis-cli -s "$T/$i.sock" -r -1 -i 0.01 set job hello px 600000 > "$T/loop$i" 3>&- &
 		also_end $!
 	done
-	says 75 '*' "*?redlock: the holder took the lock back: it does not compare?hint: *--force*" break -y -k job
+	says 75 '*' "*?redlock: the holder set its key again without comparing?hint: *--force*" break -y -k job
 	for i in 1 2 3; do node $i set other hello; done > "$T/set"
 	says 75 '' "*?redlock: nothing was revoked: the key has no expiry and would not end?hint: *--force*" break -y -k other
 }
@@ -186,6 +186,6 @@ revoked_on() { [ "$(for i in 1 2 3; do node $i get job; done | grep -c '^9999999
 	is_like "$output" "*9999999999999a*"
 	for i in 1 2 3; do node $i set other hello; done > "$T/set"
 	says 75 '' "redlock: no takeover: 'other' is held by *?hint: *break --force*?redlock: *" run -k other --takeover -w 3s -- true
-	says 64 '' "redlock: --takeover does not go with --limit: which slot?*" run -k job -L 2 --takeover -- true
-	says 64 '' "redlock: --takeover does not go with --no-wait: *" run -n -k job --takeover -- true
+	says 64 '' "redlock: --takeover cannot be combined with --limit: which slot?*" run -k job -L 2 --takeover -- true
+	says 64 '' "redlock: --takeover cannot be combined with --no-wait: *" run -n -k job --takeover -- true
 }

@@ -256,7 +256,7 @@ as_other() {
 	wrong '[p\n' "1:1: is neither 'name = value' nor '?profile?'"
 	wrong '[p] ttl = 5s\n' "1:5: after '?profile?' there can only be a comment"
 	wrong 'ttl = 1s\nttl = 2s\n' "2:1: 'ttl' is set in line 1 already"
-	wrong 'token = x\n' "1:1: 'token' is no setting: it goes on the command line"
+	wrong 'token = x\n' "1:1: 'token' is not a setting: use it on the command line"
 	wrong 'ttl = \0\n' "1:7: a byte of zero"
 	wrong 'node = redis://me:hidden@\n' "1:8: bad node 'redis://[*][*][*]@': the host is missing?hint: *"
 	printf 'x%.0s' {1..5000} > "$T/long"
@@ -288,7 +288,7 @@ as_other() {
 		grep -q "^$name = " "$file" || echo "$name = 7" >> "$file"
 	done < "$T/names"
 	run redlock config --config "$file"
-	[[ "$output" != *unknown* && "$output" != *"no setting"* ]]
+	[[ "$output" != *unknown* && "$output" != *"not a setting"* ]]
 	for name in key ttl wait nodes restart-guard on-lost log record json; do grep -qx "$name" "$T/names"; done
 }
 

@@ -90,7 +90,7 @@ make_of() { node "$1" info server | tr -d '\r' | sed -n 's/^\(redis\|valkey\)_ve
 	for i in 1 2 3; do
 		is_like "${lines[i - 1]}" "unix://$T/$i.sock  $(make_of $i), master, *.*/*.*/*.*ms"
 	done
-	[ "${lines[3]}" = "sound: 3 of 3 nodes can be counted on, 2 needed" ]
+	[ "${lines[3]}" = "sound: 3 of 3 nodes can be used, 2 needed" ]
 	[ "$stderr" = "" ]
 	sound
 	json '.schema == 1 and .command == "doctor" and .status == 0 and .quorum == 2 and (has("key") | not)'
@@ -125,8 +125,8 @@ unix://$T/3.sock
   error: cannot be reached: *
     fix: *
 together
-  error: 1 of 3 nodes can be counted on, 2 are needed: locks can be acquired, but are not safe
-3 errors: 1 of 3 nodes can be counted on, 2 needed" '' doctor "${PATIENT[@]}"
+  error: 1 of 3 nodes can be used, 2 are needed: locks can be acquired, but are not safe
+3 errors: 1 of 3 nodes can be used, 2 needed" '' doctor "${PATIENT[@]}"
 	# on a terminal, and through a pipe: no colours, no controls
 	[[ "$output" != *$'\e'* ]]
 }
@@ -665,9 +665,9 @@ in_quarantine() {
 @test "a restarted node is reported; one in quarantine does not count; --admit" {
 	restart 1
 	finds 0 1 not-admitted note --strict
-	[ "$WORDS" = "new or restarted: it votes 11m after its first question, automatically" ]
+	[ "$WORDS" = "new or restarted: it votes 11m after its first request, automatically" ]
 	finds 0 1 not-admitted note --max-ttl 1000s
-	[ "$WORDS" = "new or restarted: it votes 18m after its first question, automatically" ]
+	[ "$WORDS" = "new or restarted: it votes 18m after its first request, automatically" ]
 	# a query does not begin the quarantine
 	[ "$(node 1 exists '{redlock}:node')" = 0 ]
 	node 1 set '{redlock}:node' 0123456789abcdef0123456789abcdef01234567 > "$T/set"
@@ -730,11 +730,11 @@ unix://$T/3.sock: not admitted" "redlock: nothing was admitted: 'job' is held on
 	with_user 1 +@all -info
 	with_user 2 +@all -set
 	node 3 del '{redlock}:node' > "$T/set"
-	says 69 "unix://$T/1.sock: does not tell its run id
+	says 69 "unix://$T/1.sock: does not report its run id
 unix://$T/2.sock: denies permission
 unix://$T/3.sock: admitted" '' doctor --admit --yes "${PATIENT[@]}"
 	run -69 --separate-stderr redlock doctor --admit --yes --json "${PATIENT[@]}"
-	json '.outcome == "incomplete" and .nodes[0].words == "does not tell its run id" and .nodes[2].admitted'
+	json '.outcome == "incomplete" and .nodes[0].words == "does not report its run id" and .nodes[2].admitted'
 }
 
 @test "--admit: one server under two names is not two voters: 78, and no node is admitted" {

@@ -233,8 +233,8 @@ as_other() {
 		bad redis//127.0.0.1:6379 "'://' must follow the scheme"
 		bad rediss//127.0.0.1:6379 "'://' must follow the scheme"
 		bad redis:/127.0.0.1:6379 "'://' must follow the scheme"
-		bad http://127.0.0.1:6379 "the scheme is none of redis, rediss and unix"
-		bad https://127.0.0.1:6379 "the scheme is none of redis, rediss and unix"
+		bad http://127.0.0.1:6379 "the scheme must be redis, rediss or unix"
+		bad https://127.0.0.1:6379 "the scheme must be redis, rediss or unix"
 		says 64 '' "redlock: 'redis://b' is an argument of its own, not part of --nodes?hint: quote a list of nodes: --nodes 'redis://a redis://b'" \
 			$args --nodes redis://a redis://b $command
 	done

@@ -293,7 +293,7 @@ lock_by_hand() {
 	# its owner can, and the wait has a limit
 	lock_by_hand "$D/store"
 	run -75 gate_there 7 -- touch "$T/never"
-	[ "$output" = "redlock: '$D/store' is busy: another command is at work behind this gate" ]
+	[ "$output" = "redlock: '$D/store' is busy: another command of this gate is still running" ]
 	[ ! -e "$T/never" ]
 }
 
@@ -394,7 +394,7 @@ signal.pause()' "$T/store" > "$T/lease" 3>&- &
 	eventually file_has "$T/old" up
 	for i in 1 2 3; do node $i del job > "$T/set"; done
 	redlock run -k job --fence -- sh -c '"$0" gate --store "$1/store" -- sh -c "echo new >> $1/written"' "$REDLOCK_BUILD/redlock" "$T"
-	eventually file_has "$T/old" "runs on without the lock"
+	eventually file_has "$T/old" "continues without the lock"
 	touch "$T/go"
 	ended_with 79
 	file_has "$T/old" "gate: 76"

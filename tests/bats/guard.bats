@@ -400,5 +400,5 @@ without_backlog() { [[ "$(node "$1" info replication)" == *repl_backlog_active:0
 	eventually in_quarantine 2
 	[ ! -e "$T/never" ]
 	says 64 '' "redlock: the key '{redlock}:node' is redlock's own
-hint: 'redlock doctor' tells what it says of the node" run -k '{redlock}:node' -- true
+hint: 'redlock doctor' shows the state of the node" run -k '{redlock}:node' -- true
 }

@@ -189,7 +189,7 @@ extended() {
 	is_gone "$HOLDER"
 	# no lock is left to release
 	run -64 redlock release -k job
-	[[ "${lines[0]}" == "redlock: no token, and no hold of this user keeps 'job' here" ]]
+	[[ "${lines[0]}" == "redlock: no token, and no background holder of this user has 'job'" ]]
 	run -79 redlock release -k job --token "$TOKEN"
 }
 
@@ -458,7 +458,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	eventually file_has "$T/err" "waiting"
 	kill -KILL "$FOLLOWED"
 	ended_with 79
-	file_has "$T/err" "process $FOLLOWED, for which 'job' was to be held, has ended"
+	file_has "$T/err" "process $FOLLOWED (--follow) ended before 'job' was held"
 	file_has "$T/out" '"outcome":"interrupted","status":79,'
 	touch "$T/go"
 	BG=$holder
@@ -522,7 +522,7 @@ nobody() {
 @test "another user cannot release it" {
 	hold -k job
 	RUNTIME=$T/runtime run -64 nobody release -k job
-	[[ "${lines[0]}" == "redlock: no token, and no hold of this user keeps 'job' here" ]]
+	[[ "${lines[0]}" == "redlock: no token, and no background holder of this user has 'job'" ]]
 	run -64 nobody release -k job
 	RUNTIME=$T/runtime run -0 nobody hold --list
 	[ "$output" = "" ]

@@ -229,7 +229,7 @@ lasts_beyond() { [ "$(node "$1" pttl "$2")" -gt "$3" ]; }
 	run -0 --separate-stderr redlock run "${BOTH[@]}" -- "$REDLOCK_BUILD/redlock" run -k c -- sh -c 'echo $REDLOCK_KEYS $REDLOCK_KEY'
 	[ "$output" = "1 c" ]
 	run -64 redlock run --reentrant "${BOTH[@]}" -- true
-	[ "${lines[0]}" = "redlock: --reentrant goes with one key" ]
+	[ "${lines[0]}" = "redlock: --reentrant accepts one key only" ]
 }
 
 # ---- scripts ----
@@ -252,7 +252,7 @@ lasts_beyond() { [ "$(node "$1" pttl "$2")" -gt "$3" ]; }
 	kill_node 2
 	kill_node 3
 	says 69 '' "redlock: 'a', 'b': cannot tell whether this token holds them: 0 of 3 nodes confirmed it, *
-hint: they free themselves when the TTL is over
+hint: they expire when the TTL ends
 hint: *no server listens there: *" release "${BOTH[@]}" --token x
 }
 
@@ -401,7 +401,7 @@ hint: *no server listens there: *" release "${BOTH[@]}" --token x
 	run -0 redlock hold --list
 	is_like "$output" "*lock:job* since *"
 	run -64 redlock release --key-format %s -k job
-	is_like "$output" "redlock: no token, and no hold of this user keeps 'job' here*"
+	is_like "$output" "redlock: no token, and no background holder of this user has 'job'*"
 	redlock release -k job
 	none_of lock:job
 }

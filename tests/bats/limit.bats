@@ -187,7 +187,7 @@ waits() { file_has "$T/$1" waiting; }
 	free
 }
 
-@test "a holder is killed: a waiter gets its slot when the TTL is over" {
+@test "a holder is killed: a waiter gets its slot when the TTL ends" {
 	hold a "${LONG[@]}"
 	hold b "${SHORT[@]}"
 	hold c "${LONG[@]}"
@@ -289,7 +289,7 @@ waits() { file_has "$T/$1" waiting; }
 	run -0 redlock hold --list
 	[ "${#lines[@]}" -eq 3 ]
 	is_like "${lines[0]}" "'job', slot [123] since * by process *"
-	says 64 '' "redlock: several holds keep 'job' here: which one?*" release -k job
+	says 64 '' "redlock: several background holders have 'job': which one?*" release -k job
 	run -75 redlock hold -n "${JOB[@]}"
 	for n in 1 2 3; do redlock release -k job --token "$(cut -d ' ' -f 1 "$T/held.$n")"; done
 	free
@@ -309,12 +309,12 @@ waits() { file_has "$T/$1" waiting; }
 	[[ "$(cat "$T/held.1")" =~ ^[0-9a-f]{40}#([123])\ [0-9]+$ ]]
 	first=${BASH_REMATCH[1]}
 	other=$((first % 3 + 1))
-	says 64 '' "redlock: no token, and no hold of this user keeps slot $other of 'job' here
+	says 64 '' "redlock: no token, and no background holder of this user has slot $other of 'job'
 hint: *" release "${JOB[@]}" --slot $other
 	[ "$(holders "job#$first")" -ge 2 ]
 	redlock hold "${JOB[@]}" "${LONG[@]}" > "$T/held.2"
 	second=$(sed 's/^[^#]*#//; s/ .*//' "$T/held.2")
-	says 64 '' "redlock: several holds keep 'job' here: which one?
+	says 64 '' "redlock: several background holders have 'job': which one?
 hint: name it with --slot, --token, *" release "${JOB[@]}"
 	says 0 '' '' release "${JOB[@]}" --slot "$second"
 	eventually held_on "job#$second" 0
@@ -338,7 +338,7 @@ hint: name it with --slot, --token, *" release "${JOB[@]}"
 		says 64 '' "redlock: the token is of slot $slot, not of slot $other" check -k job $words --token "$token"
 	done
 	says 64 '' "redlock: the token is of slot $slot, and --limit 1 has no slots" check -k job -L 1 --token "$token"
-	says 64 '' "redlock: what follows '#' in the token is no slot: 1 to 1000" check -k job --token "${token%#*}#0"
+	says 64 '' "redlock: the slot after '#' in the token is not a number from 1 to 1000" check -k job --token "${token%#*}#0"
 	says 64 '' "redlock: there is no slot 4 of 3" check "${JOB[@]}" --token "${token%#*}#4"
 	REDLOCK_TOKEN=$token says 0 '5[0-9]m' '' check -k job
 	run -0 --separate-stderr redlock check -k job --json --token "$token"
@@ -350,7 +350,7 @@ hint: name it with --slot, --token, *" release "${JOB[@]}"
 	says 64 '' "redlock: the token is of slot $slot, not of slot $other" check "${JOB[@]}" --slot $other --token-file "$T/token"
 	echo "${token%#*}" > "$T/plain"
 	says 64 '' "redlock: no slot: which of the 3?*" check "${JOB[@]}" --token-file "$T/plain"
-	says 64 '' "redlock: --slot goes with --limit*" check -k job --slot 1 --token-file "$T/plain"
+	says 64 '' "redlock: --slot needs --limit*" check -k job --slot 1 --token-file "$T/plain"
 	says 0 '' "redlock: released 'job#$slot'" release -v -k job --token-file "$T/token"
 	free
 	# the plain lock's is the id alone; env and JSON have it apart
@@ -484,12 +484,12 @@ hint: slots of the key are held: 'redlock status --limit 3' shows them" break -y
 }
 
 @test "combinations that are refused" {
-	says 64 '' "redlock: --limit goes with one key*" run -k a -k b -L 2 -- true
+	says 64 '' "redlock: --limit accepts one key only*" run -k a -k b -L 2 -- true
 	says 64 '' "redlock: -L '0' is not a number from 1 to 1000*" run -k a -L 0 -- true
 	says 64 '' "redlock: --limit '1001' is not a number from 1 to 1000*" run -k a --limit 1001 -- true
-	says 64 '' "redlock: --reentrant does not go with --limit*" run -k a -L 2 --reentrant -- true
+	says 64 '' "redlock: --reentrant cannot be combined with --limit*" run -k a -L 2 --reentrant -- true
 	says 64 '' "redlock: no slot: which of the 3?*" check -k a -L 3 --token x
-	says 64 '' "redlock: --slot goes with --limit*" check -k a --slot 3 --token x
+	says 64 '' "redlock: --slot needs --limit*" check -k a --slot 3 --token x
 	says 64 '' "redlock: there is no slot 4 of 3*" check -k a --slot 4 -L 3 --token x
 	says 64 '' "redlock: with --limit, a key has 4091 bytes at most" run -L 2 -k "$(printf '%4092d' 0)" -- true
 	says 0 '' '' run -L 2 -k "$(printf '%4091d' 0)" -- true

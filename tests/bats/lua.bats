@@ -870,7 +870,7 @@ record_lasts() { [ "$(node 1 pttl redlock:limit:{k})" -gt "$1" ]; }
 
 @test "hand-off: beside another program's key the first waiter is woken: that program wakes no waiter" {
 	waiting_test
-	node 1 set k "another program's value" px 5000
+	node 1 set k "another program's value" px 60000
 	waits w1 w2
 	hands_off c
 	is_answer $foreign "another program's value"

@@ -77,7 +77,7 @@ nothing_left() {
 		redlock run -k other -n -- false || echo "busy: $?"'
 	run -0 redlock sandbox -n 5 -- all
 	echo "$output"
-	[[ "$output" == *"sound: 5 of 5 nodes can be counted on, 3 needed"* ]]
+	[[ "$output" == *"sound: 5 of 5 nodes can be used, 3 needed"* ]]
 	[[ "$output" == *"acquired 'job' on "* ]]
 	[[ "$output" == *"busy: 75"* ]]
 	[ "$(pids "$T/servers")" -eq 5 ]
@@ -313,8 +313,8 @@ REDLOCK_TTL" ]
 	run -0 redlock sandbox -- playing
 	echo "$output"
 	[[ "$output" == *"two are enough"* ]]
-	[[ "$output" == *"/1.sock "*"new or restarted: it votes "*" after its first question, automatically"*"/2.sock "* ]]
-	[[ "$output" != *"left 1 process behind"* ]]
+	[[ "$output" == *"/1.sock "*"new or restarted: it votes "*" after its first request, automatically"*"/2.sock "* ]]
+	[[ "$output" != *"left 1 process running"* ]]
 	all_gone "$T/servers"
 	no_folder
 }
@@ -334,7 +334,7 @@ REDLOCK_TTL" ]
 	run -0 redlock sandbox -n 1 -- bash -c 'setsid sleep 300 > "$T/left" 2>&1 3>&- & echo $! > "$T/pid"'
 	pid=$(cat "$T/pid")
 	also_end "$pid"
-	is_like "$output" "redlock: the command left 1 process behind that runs on without its nodes, $pid ("'*'")"
+	is_like "$output" "redlock: the command left 1 process running without its nodes, $pid ("'*'")"
 	not is_gone "$pid"
 	no_folder
 }
@@ -389,7 +389,7 @@ REDLOCK_TTL" ]
 	eventually is_gone "$BG"
 	ended_with 125
 	nothing_left
-	file_has "$T/out" "^redlock: the process that keeps the servers was killed, and they with it"
+	file_has "$T/out" "^redlock: the sandbox process was killed, and the servers with it"
 }
 
 @test "the supervisor is killed: 125, and all is gone" {

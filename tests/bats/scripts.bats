@@ -272,7 +272,7 @@ extend_at_last() {
 	says 0 '' '' extend -k job --token "$TOKEN" "${LONG[@]}"
 	for i in 1 2; do node $i del job; done
 	extend_at_last
-	is_like "$(cat "$T/extend")" "*it has expired or was released (only 1 of 3 nodes had it still)"
+	is_like "$(cat "$T/extend")" "*it has expired or was released (only 1 of 3 nodes still had it)"
 	free_everywhere job
 	acquire
 	kill_node 1
@@ -320,8 +320,8 @@ extend_at_last() {
 	acquire "${LONG[@]}"
 	kill_node 1
 	kill_node 2
-	says 69 '' "redlock: 'job': cannot tell whether this token holds it: 1 of 3 nodes confirmed it, 2 needed: *?hint: it frees itself within 1[01]m?hint: *no server listens there: *" release -k job --token "$TOKEN"
-	says 69 '' "*?hint: it frees itself when the TTL is over?hint: *no server listens there: *" release -k job --token "$TOKEN"
+	says 69 '' "redlock: 'job': cannot tell whether this token holds it: 1 of 3 nodes confirmed it, 2 needed: *?hint: it expires within 1[01]m?hint: *no server listens there: *" release -k job --token "$TOKEN"
+	says 69 '' "*?hint: it expires when the TTL ends?hint: *no server listens there: *" release -k job --token "$TOKEN"
 	kill_node 3
 	says 69 '*' '*' release --json -k job --token "$TOKEN"
 	json '.outcome == "unknown" and .status == 69'
@@ -332,7 +332,7 @@ extend_at_last() {
 	for i in 1 2 3; do node $i persist job; done
 	kill_node 1
 	kill_node 2
-	says 69 '' "*?hint: it frees itself when the TTL is over?hint: *no server listens there: *" release -k job --token "$TOKEN"
+	says 69 '' "*?hint: it expires when the TTL ends?hint: *no server listens there: *" release -k job --token "$TOKEN"
 }
 
 @test "release by a client that lost the lock excludes no client when the next holder is done" {
@@ -518,7 +518,7 @@ extend_at_last() {
 		says 78 '' "redlock: --token-file '-' has no token?hint: *" $command -k job --token-file - < /dev/null
 		says 64 '' "redlock: the key is empty?hint: does it come from a variable that is not set?" $command -k '' --token x
 		says 64 '' "redlock: the key has 5000 bytes; at most 4096 are allowed" $command -k "$long" --token x
-		says 64 '' "redlock: --token wants a value: TOKEN?hint: *" $command -k job --token
+		says 64 '' "redlock: --token needs a value: TOKEN?hint: *" $command -k job --token
 		says 64 '' "redlock: unknown option '--tokn'?hint: did you mean --token? See 'redlock help $command'" $command -k job --tokn x
 		says 64 '' "redlock: --wait is not an option of 'redlock $command'?hint: see 'redlock help $command'" $command -k job --token x --wait 3s
 		says 64 '' "redlock: unexpected argument 'more'?hint: see 'redlock help'" $command -k job --token x more
@@ -527,7 +527,7 @@ extend_at_last() {
 	for command in extend check; do
 		says 64 '' "redlock: no token: whose lock??hint: give it with --token, --token-file or REDLOCK_TOKEN: *" $command -k job
 	done
-	says 64 '' "redlock: no token, and no hold of this user keeps 'job' here?hint: *" release -k job
+	says 64 '' "redlock: no token, and no background holder of this user has 'job'?hint: *" release -k job
 	for command in acquire wait break; do
 		says 64 '' "redlock: no key: which lock??hint: name it with -k KEY; see 'redlock help $command'" $command
 		says 64 '' "redlock: the key is empty?hint: does it come from a variable that is not set?" $command -k ''
@@ -611,7 +611,7 @@ extend_at_last() {
 	done
 	redlock run -k other --min-hold 1m -- true
 	run -0 node 1 get other
-	says 64 '' "redlock: the token is no holder's: its key was left by --min-hold, *" release -k other --token "${output%%:*}"
+	says 64 '' "redlock: the token has no holder: its key was left by --min-hold, *" release -k other --token "${output%%:*}"
 	eventually held_on other 3
 }
 

@@ -395,7 +395,7 @@ hint: a reader does not become a writer*"
 	has_it b
 	run -0 redlock run -n -k db -- true
 	run -75 redlock run -n -x -k db -- true
-	says 64 '' "redlock: REDLOCK_SHARED: --shared does not go with --limit
+	says 64 '' "redlock: REDLOCK_SHARED: --shared cannot be combined with --limit
 hint: readers are not counted; see 'redlock help run'" run -L 2 -k other -- true
 	says 64 '' "redlock: the key 'redlock:readers:{db}' is redlock's own*" run -k 'redlock:readers:{db}' -- true
 }

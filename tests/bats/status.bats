@@ -103,7 +103,7 @@ acquire() {
 	says 0 '*' '' status --json job
 	json '.locks[0].state == "minority" and .locks[0].on_nodes == 1'
 	put me 3
-	says 0 "'job' is held by another program (value 'me') on 3 of 3 nodes, with no expiry; it never frees itself" '' status job
+	says 0 "'job' is held by another program (value 'me') on 3 of 3 nodes, with no expiry; it stays until a client deletes the key" '' status job
 	says 0 '*' '' status --json job
 	json '.locks[0].state == "held" and .locks[0].holder.left_ms == null and .locks[0].holder.format == "other"'
 	for i in 1 2 3; do
@@ -131,7 +131,7 @@ acquire() {
 	says 0 "*on 3 of 3 nodes, 9m left" '' status job
 	for value in ${past}1 ${past}12 ${past}1234 ${past%?} x$past $past.x; do
 		put "$value" 3
-		says 0 "*with no expiry; it never frees itself" '' status job
+		says 0 "*with no expiry; it stays until a client deletes the key" '' status job
 	done
 }
 
@@ -360,7 +360,7 @@ on_pty() { run "$REDLOCK_BUILD/tools/pty" "${@:1:$#-3}" -- "$REDLOCK_BUILD/redlo
 @test "break: a lock that changed hands since it was shown is left alone: 75" {
 	acquire job
 	on_pty expect:"Type 'yes'" run:"redis-cli -s $T/2.sock set job other px 600000" send:'yes\r' \
-		expect:"1.sock: removed" expect:"2.sock: another client's by now: left alone" expect:"3.sock: removed" break -fk job
+		expect:"1.sock: removed" expect:"2.sock: another client has it now: left alone" expect:"3.sock: removed" break -fk job
 	[ "$status" -eq 75 ]
 	[ "$(node 2 get job)" = other ]
 	held_on job 1
@@ -368,7 +368,7 @@ on_pty() { run "$REDLOCK_BUILD/tools/pty" "${@:1:$#-3}" -- "$REDLOCK_BUILD/redlo
 	# the same owner's next lock is another one
 	acquire job
 	on_pty expect:"Type 'yes'" run:"'$REDLOCK_BUILD/redlock' release -k job --token $TOKEN; '$REDLOCK_BUILD/redlock' acquire -k job --owner me -t 600s" \
-		send:'yes\r' expect:"3.sock: another client's by now: left alone" break -fk job
+		send:'yes\r' expect:"3.sock: another client has it now: left alone" break -fk job
 	[ "$status" -eq 75 ]
 	held_on job 3
 	# the lock has expired
@@ -450,7 +450,7 @@ on_each() {
 	}
 	break_later "zadd job 1 third"
 	[ "$status" -eq 75 ]
-	is_like "$output" "*1.sock: removed*2.sock: another client's by now: left alone*3.sock: removed*"
+	is_like "$output" "*1.sock: removed*2.sock: another client has it now: left alone*3.sock: removed*"
 	held_on job 1
 	break_later "del job"
 	[ "$status" -eq 0 ]

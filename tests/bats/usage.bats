@@ -106,7 +106,7 @@ refused() {
 # bats test_tags=not-under-qemu
 @test "options after the command, and a string for the shell in place of a command" {
 	refused 64 "redlock: no key: which lock?" run touch "$T/never" -k job
-	[ "${lines[1]}" = "hint: options stand before the command: redlock run -k KEY -- COMMAND" ]
+	[ "${lines[1]}" = "hint: options go before the command: redlock run -k KEY -- COMMAND" ]
 	refused 64 "redlock: no key: which lock?" run touch "$T/never"
 	[ "${lines[1]}" = "hint: name it with -k KEY; see 'redlock help run'" ]
 	refused 127 "redlock: command 'touch never | cat' not found" run -k job 'touch never | cat'
@@ -121,7 +121,7 @@ refused() {
 @test "several keys after one -k: the hint shows the right form" {
 	run -127 redlock run -k a b -- touch "$T/never"
 	[ "${lines[0]}" = "redlock: command 'b' not found" ]
-	[ "${lines[-1]}" = "hint: only options stand before '--'; for several keys, repeat -k: -k KEY -k KEY" ]
+	[ "${lines[-1]}" = "hint: only options are allowed before '--'; for several keys, repeat -k: -k KEY -k KEY" ]
 	[ ! -e "$T/never" ]
 }
 
@@ -152,10 +152,10 @@ hint: did you mean *" wait -n -k job
 # bats test_tags=not-under-qemu
 @test "a missing value: the next option is not taken for it, nor is --" {
 	unset empty
-	refused 64 "redlock: -w wants a value: D" run -k job -w -- touch "$T/never"
-	refused 64 "redlock: -k wants a value: KEY" run -k $empty -- touch "$T/never"
+	refused 64 "redlock: -w needs a value: D" run -k job -w -- touch "$T/never"
+	refused 64 "redlock: -k needs a value: KEY" run -k $empty -- touch "$T/never"
 	[ "${lines[1]}" = "hint: if '--' is meant: --key=--" ]
-	refused 64 "redlock: --fence wants a value: N" gate --fence $empty --store "$T/store" -- touch "$T/never"
+	refused 64 "redlock: --fence needs a value: N" gate --fence $empty --store "$T/store" -- touch "$T/never"
 	refused 64 "redlock: -t '-z' is not a duration (such as 250ms, 30s, 5m, 2h, 1h30m, 1d)" run -k job -t -z -- touch "$T/never"
 	# such values can be given all the same
 	run -0 redlock run --key=-- -k -n -- printenv REDLOCK_KEY
@@ -167,8 +167,8 @@ hint: did you mean *" wait -n -k job
 	refused 64 "redlock: unknown option '--tlt'" run -k job --tlt 5s -- touch "$T/never"
 	[ "${lines[1]}" = "hint: did you mean --ttl? See 'redlock help run'" ]
 	refused 64 "redlock: unknown option '-z'" run -k job -nz touch "$T/never"
-	refused 64 "redlock: --key wants a value: KEY" run --key
-	refused 64 "redlock: -k wants a value: KEY" run -nk
+	refused 64 "redlock: --key needs a value: KEY" run --key
+	refused 64 "redlock: -k needs a value: KEY" run -nk
 	refused 64 "redlock: --quiet takes no value" run --quiet=yes -k job touch "$T/never"
 	refused 64 "redlock: two keys: 'redlock break' takes one" break -k one -k two
 	[ "${lines[1]}" = "hint: see 'redlock help break'" ]
@@ -252,7 +252,7 @@ redlock: there is nothing to remove" break -k one -k one
 	refused 64 "redlock: '3' comes after -s, which takes no value" acquire -k job -s 3
 	hinted 'quote the token: --token "$token"' \
 		64 "redlock: '1234' is an argument of its own, not part of --token" release -k job --token 9999 1234
-	hinted "the keys go without an option: redlock status KEY" 64 "redlock: -k is not an option of 'redlock status'" status -k job
+	hinted "name the keys without an option: redlock status KEY" 64 "redlock: -k is not an option of 'redlock status'" status -k job
 	hinted "-k goes before the key: redlock run -k KEY -- COMMAND" 64 "redlock: no key: which lock?" run deploy -- touch "$T/never"
 	refused 64 "redlock: --on-lost 'stop' suspends a command instead of ending it" run -k job --on-lost stop -- touch "$T/never"
 	REDLOCK_FAIR=maybe refused 64 "redlock: REDLOCK_FAIR 'maybe' is not yes, no or a number from 0 to 9" run -k job touch "$T/never"
@@ -282,15 +282,15 @@ redlock: there is nothing to remove" break -k one -k one
 		refused 64 "redlock: --signal '$signal' is not a signal's name, such as TERM or INT" \
 			run -k job --signal "$signal" touch "$T/never"
 	done
-	refused 64 "redlock: --drift-factor '0.001' is not within 0.01 and 0.5" run -k job --drift-factor 0.001 touch "$T/never"
-	refused 64 "redlock: --drift-factor '0,1' is not within 0.01 and 0.5" run -k job --drift-factor 0,1 touch "$T/never"
+	refused 64 "redlock: --drift-factor '0.001' is not between 0.01 and 0.5" run -k job --drift-factor 0.001 touch "$T/never"
+	refused 64 "redlock: --drift-factor '0,1' is not between 0.01 and 0.5" run -k job --drift-factor 0,1 touch "$T/never"
 }
 
 @test "--node-wait: wrong inputs" {
 	refused 64 "redlock: --node-wait 'soon' is not a duration (such as 250ms, 30s, 5m, 2h, 1h30m, 1d)" run -k job --node-wait soon -- touch "$T/never"
 	refused 64 "redlock: --node-wait '' is empty" run -k job --node-wait= -- touch "$T/never"
 	refused 64 "redlock: --node-wait '-1' is negative" run -k job --node-wait=-1 -- touch "$T/never"
-	refused 64 "redlock: --node-wait wants a value: D" run -k job --node-wait -- touch "$T/never"
+	refused 64 "redlock: --node-wait needs a value: D" run -k job --node-wait -- touch "$T/never"
 	refused 64 "redlock: --node-wait is not an option of 'redlock release'" release -k job --node-wait 1s
 	REDLOCK_NODE_WAIT=1x refused 64 "redlock: REDLOCK_NODE_WAIT '1x' has an unknown unit (known: ms, s, m, h, d)" run -k job -- touch "$T/never"
 }
@@ -303,7 +303,7 @@ redlock: there is nothing to remove" break -k one -k one
 
 @test "nodes: bad URLs are quoted, and a password never is" {
 	bad() { refused 78 "redlock: bad node '$1': $2" run -n -k job --node "${3:-$1}" -- touch "$T/never"; }
-	bad 'http://a' "the scheme is none of redis, rediss and unix"
+	bad 'http://a' "the scheme must be redis, rediss or unix"
 	bad 'rediss://a/x' "the database must be a number"
 	bad 'rediss://me:***' "the port must be a number from 1 to 65535" 'rediss://me:hidden'
 	bad 'redis://' "the host is missing"
@@ -311,13 +311,13 @@ redlock: there is nothing to remove" break -k one -k one
 	bad 'redis://me:***' "the port must be a number from 1 to 65535" 'redis://me:hidden'
 	bad 'a:0' "the port must be a number from 1 to 65535"
 	bad 'a:65536' "the port must be a number from 1 to 65535"
-	bad '::1' "an IPv6 address must stand in brackets: [::1]:6379"
+	bad '::1' "an IPv6 address must be in brackets: [::1]:6379"
 	bad '[::1' "the ']' is missing"
 	bad 'redis://a/x' "the database must be a number"
 	bad 'redis://me:***' "the port must be a number from 1 to 65535" 'redis://me:abc123'
 	bad 'redis://me:***' "the port must be a number from 1 to 65535" 'redis://me:1234567'
 	bad 'unix://a/b' "the path of a unix socket must start with '/'"
-	bad 'unix:///a?x=1' "after '?' only db=N can stand"
+	bad 'unix:///a?x=1' "only db=N can follow '?'"
 	bad 'redis://***@a:x' "the port must be a number from 1 to 65535" 'redis://me:hidden@a:x'
 	bad 'redis://***@a' "a '%' in user or password must start an escape such as %40" 'redis://me:hid%zzen@a'
 	bad '***@:1' "the host is missing" 'hid@den@:1'
@@ -504,7 +504,7 @@ hint: to try it on throwaway ones: redlock sandbox -- redlock run -k try -- date
 	nodes=$REDLOCK_NODES
 	unset REDLOCK_NODES
 	export REDLOCK_NODE=$nodes REDLOCK_CONFIG=/dev/null
-	refused 78 "redlock: REDLOCK_NODE is set, which says nothing, and no nodes are named" run -k job -- touch "$T/never"
+	refused 78 "redlock: REDLOCK_NODE has no effect, and no nodes are named" run -k job -- touch "$T/never"
 	[ "${lines[1]}" = "hint: the variable is REDLOCK_NODES, also for one node" ]
 	warning="redlock: unknown variable REDLOCK_NODE in the environment: it is ignored?hint: did you mean REDLOCK_NODES[?]"
 	says 0 done "$warning" run -k job --node "$nodes" -- echo done

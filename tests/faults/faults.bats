@@ -109,7 +109,7 @@ extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
 		for i in 1 2 3; do node $i del job; done
 		not file_has "$T/out" "on 1 of 3 nodes"
 	done
-	file_has "$T/out" "^redlock: 'job' could not be released on [23] of 3 nodes and frees itself there within "
+	file_has "$T/out" "^redlock: 'job' could not be released on [23] of 3 nodes and expires there within "
 }
 
 @test "byte by byte, in both directions" {

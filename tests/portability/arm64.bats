@@ -72,7 +72,7 @@ tls_node() {
 
 @test "doctor finds three usable nodes" {
 	run -0 redlock doctor
-	is_like "$output" "*3 of 3 nodes can be counted on*"
+	is_like "$output" "*3 of 3 nodes can be used*"
 }
 
 @test "a fencing number, and a gate that honours it" {

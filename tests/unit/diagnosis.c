@@ -459,7 +459,8 @@ TEST(doctor_reads_info)
 			SEVERITY_WARNING, "runs Valkey 7.1.0; redlock supports 7.2 and later",
 			"upgrade the server"},
 		{"run_id:", "run_di:", "no-run-id", SEVERITY_WARNING,
-			"tells no run id: it is not noticed when it restarts, or is named twice",
+			"does not report a run id: a restart, or a second name of it, is not "
+			"noticed",
 			""},
 		{"maxmemory:0\r\nmaxmemory_human:0B\r\nmaxmemory_policy:noeviction",
 			"maxmemory:9\r\nmaxmemory_policy:allkeys-lru", "eviction", SEVERITY_ERROR,
@@ -479,7 +480,7 @@ TEST(doctor_reads_info)
 			"be acquired",
 			"CONFIG SET maxmemory 1880272"},
 		{"clients:1\r\n", "clients:9000\r\n", "max-clients", SEVERITY_WARNING,
-			"serves 9000 of at most 10000 clients: others will be turned away",
+			"serves 9000 of at most 10000 clients: further clients will be refused",
 			"CONFIG SET maxclients 18100"},
 		{"aof_enabled:0", "aof_enabled:1\r\naof_delayed_fsync:7", "slow-disk",
 			SEVERITY_NOTE, "waited 7 times for its disk to take the append-only file",
@@ -524,7 +525,7 @@ TEST(doctor_reads_config)
 	EXPECT_SILENCE();
 	facts[1].clients_max = said("80");
 	EXPECT(1, "max-clients", WARNING,
-		"serves 80 of at most 80 clients: others will be turned away",
+		"serves 80 of at most 80 clients: further clients will be refused",
 		"CONFIG SET maxclients 260");
 	facts[1].clients_max = said("many");
 	EXPECT_SILENCE();
@@ -532,11 +533,12 @@ TEST(doctor_reads_config)
 	EXPECT_SILENCE();
 	be_sound(3);
 	facts[1].fsync = reply_absent(REASON_NOPERM, "NOPERM");
-	EXPECT(1, "config", NOTE, "does not permit CONFIG GET appendfsync: not all could be judged",
+	EXPECT(1, "config", NOTE,
+		"does not permit CONFIG GET appendfsync: not all checks were possible",
 		"ACL SETUSER default +config|get");
 	facts[1].fsync = reply_absent(REASON_SERVER, "ERR unknown command 'CONFIG'");
-	EXPECT(1, "config", NOTE, "does not permit CONFIG GET appendfsync: not all could be judged",
-		"");
+	EXPECT(1, "config", NOTE,
+		"does not permit CONFIG GET appendfsync: not all checks were possible", "");
 }
 
 TEST(doctor_info_denied)
@@ -550,7 +552,7 @@ TEST(doctor_info_denied)
 		"ACL SETUSER default +info");
 	facts[1].informed = reply_absent(REASON_SERVER, "ERR unknown command 'INFO'");
 	facts[1].rights = said("");
-	EXPECT(1, "info", WARNING, "does not answer INFO: most could not be judged",
+	EXPECT(1, "info", WARNING, "does not answer INFO: most checks were not possible",
 		"let it answer INFO");
 }
 
@@ -764,7 +766,7 @@ TEST(doctor_forgetful_node)
 	be_sound(3);
 	p->trial[TRIAL_EXTEND].vote = VOTE_GONE;
 	EXPECT(2, "forgets", ERROR, "had forgotten a lock a moment after it was taken",
-		"let one name stand for one server; look for a proxy");
+		"each name must lead to one server only: look for a proxy");
 	p->trial[TRIAL_ACQUIRE].vote = VOTE_NONE;
 	EXPECT_SILENCE();
 	p->trial[TRIAL_ACQUIRE] = said("");
@@ -784,7 +786,7 @@ TEST(doctor_same_server)
 	be_sound(3);
 	snprintf(facts[2].info.group, INFO_TEXT_MAX, "%s", facts[1].info.group);
 	EXPECT(2, "same-group", ERROR,
-		"is of one replication group with redis://b:6379: together they are one voter",
+		"is in one replication group with redis://b:6379: together they have one vote",
 		"each node must be a separate server");
 	CHECK(!diagnosis.is_duplicate);
 	/* The replica gets the finding, whichever is named first. */
@@ -807,7 +809,7 @@ TEST(doctor_same_server)
 	CHECK_INT(diagnosis.usable, 1);
 	CHECK(found(-1, "no-quorum") != NULL);
 	CHECK_TEXT(message_of(-1, "no-quorum"),
-		"1 of 3 nodes can be counted on, 2 are needed: no lock can be acquired");
+		"1 of 3 nodes can be used, 2 are needed: no lock can be acquired");
 	/* Nodes that grant locks, and may forget them. */
 	be_sound(3);
 	for (int i = 0; i < 2; i++) {
@@ -816,7 +818,7 @@ TEST(doctor_same_server)
 	}
 	judge();
 	CHECK_TEXT(message_of(-1, "no-quorum"),
-		"1 of 3 nodes can be counted on, 2 are needed: locks can be acquired, but are not "
+		"1 of 3 nodes can be used, 2 are needed: locks can be acquired, but are not "
 		"safe");
 }
 
@@ -947,10 +949,10 @@ TEST(doctor_clock_rate)
 	EXPECT_SILENCE();
 	set_clock(1, 109 * MS);
 	EXPECT(1, "clock-rate", ERROR, "its clock gained 101ms in 1004ms: locks end early there",
-		"look after its host's clock; a larger --drift-factor allows for more");
+		"check the clock of its host; a larger --drift-factor allows for more");
 	set_clock(1, -105 * MS);
 	EXPECT(1, "clock-rate", WARNING, "its clock lost 101ms in 1004ms: locks end late there",
-		"look after its host's clock");
+		"check the clock of its host");
 	settings.drift_permille = 200;
 	EXPECT_SILENCE();
 }
@@ -973,11 +975,11 @@ TEST(doctor_latencies)
 	facts[1].ping[1] = 500 * MS;
 	EXPECT_SILENCE();
 	facts[1].ping[1] = 501 * MS;
-	EXPECT(1, "latency", WARNING, "answers in up to 501ms: near to the node time-out of 1s",
+	EXPECT(1, "latency", WARNING, "answers in up to 501ms: close to the node time-out of 1s",
 		"--node-timeout 2004ms");
 	/* the advice for the time-out includes the TTL that it needs */
 	settings.ttl = 20 * USEC_SEC;
-	EXPECT(1, "latency", WARNING, "answers in up to 501ms: near to the node time-out of 1s",
+	EXPECT(1, "latency", WARNING, "answers in up to 501ms: close to the node time-out of 1s",
 		"--node-timeout 2004ms --ttl 40s");
 	for (int i = 0; i < facts[1].pings; i++)
 		facts[1].ping[i] = 1000 * MS;
@@ -1046,7 +1048,7 @@ TEST(doctor_restart_guard)
 	for (size_t i = 0; i < COUNT_OF(marks); i++) {
 		facts[0].marker = said(marks[i]);
 		EXPECT(0, "not-admitted", NOTE,
-			"new or restarted: it votes 33s after its first question, automatically",
+			"new or restarted: it votes 33s after its first request, automatically",
 			"wait; or, if the nodes hold no locks: redlock doctor --admit");
 	}
 	change(0, "role:master", "role:other");

@@ -25,7 +25,7 @@
 	HEAD("redlock_last_extensions", "gauge", "How often the last run extended the lock.")
 #define MARGIN_HEAD \
 	HEAD("redlock_last_worst_margin_seconds", "gauge", \
-		"The least validity that was left when an extension came in.")
+		"The shortest validity that was left when an extension succeeded.")
 
 static const struct sample failed = {
 	.key = "a",

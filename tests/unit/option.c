@@ -307,12 +307,12 @@ TEST(option_alias_errors_quote_the_alias)
 		const char *line, *env, *text;
 	} cases[] = {
 		{"--timeout=soon", "", "--timeout 'soon' is not a duration"},
-		{"--timeout", "", "--timeout wants a value: D"},
+		{"--timeout", "", "--timeout needs a value: D"},
 		{"--nb=1", "", "--nb takes no value"},
 		{"--exclusive=1", "", "--exclusive takes no value"},
 		{"--slots=0", "", "--slots '0' is not a number from 1 to 1000"},
-		{"--command", "", "--command wants a value: STRING"},
-		{"--cert-key", "", "--cert-key wants a value: FILE"},
+		{"--command", "", "--command needs a value: STRING"},
+		{"--cert-key", "", "--cert-key needs a value: FILE"},
 		{"--timeouts=1", "", "unknown option '--timeouts'"},
 		{"--nonblokc", "", "unknown option '--nonblokc'"},
 		{"x", "REDLOCK_TIMEOUT=soon", "REDLOCK_TIMEOUT 'soon' is not a duration"},
@@ -473,7 +473,7 @@ TEST(every_option_from_the_command_line)
 		expect_sample(line, "", row, 0, 2);
 		snprintf(line, sizeof(line), "--%s", name);
 		CHECK_INT(read_line(line, "")->rc, -1);
-		CHECK(strstr(read_line(line, "")->e.text, "wants a value"));
+		CHECK(strstr(read_line(line, "")->e.text, "needs a value"));
 		CHECK(strstr(read_line(line, "")->e.text, name));
 		if (!row->letter)
 			continue;
@@ -485,7 +485,7 @@ TEST(every_option_from_the_command_line)
 		expect_sample(line, "", row, 0, 2);
 		snprintf(line, sizeof(line), "-v%c", row->letter);
 		CHECK_INT(read_line(line, "")->rc, -1);
-		CHECK(strstr(read_line(line, "")->e.text, "wants a value"));
+		CHECK(strstr(read_line(line, "")->e.text, "needs a value"));
 	}
 	command = COMMAND_RUN;
 }
@@ -751,11 +751,11 @@ TEST(option_errors_say_what_and_which)
 		{"--ttl=", "", ERR_USAGE, "--ttl '' is empty", ""},
 		{"--ttl|-5s", "", ERR_USAGE, "--ttl '-5s' is negative", ""},
 		/* another word in the place of the value */
-		{"-w|--|x", "", ERR_USAGE, "-w wants a value: D", "see 'redlock help run'"},
-		{"--ttl|--wait|3s", "", ERR_USAGE, "--ttl wants a value: D", "redlock help run"},
-		{"--limit|-n|x", "", ERR_USAGE, "--limit wants a value: N", "redlock help run"},
-		{"-nk|--|x", "", ERR_USAGE, "-k wants a value: KEY", "'--' is meant: --key=--"},
-		{"--owner|--|x", "", ERR_USAGE, "--owner wants a value: TEXT", "--owner=--"},
+		{"-w|--|x", "", ERR_USAGE, "-w needs a value: D", "see 'redlock help run'"},
+		{"--ttl|--wait|3s", "", ERR_USAGE, "--ttl needs a value: D", "redlock help run"},
+		{"--limit|-n|x", "", ERR_USAGE, "--limit needs a value: N", "redlock help run"},
+		{"-nk|--|x", "", ERR_USAGE, "-k needs a value: KEY", "'--' is meant: --key=--"},
+		{"--owner|--|x", "", ERR_USAGE, "--owner needs a value: TEXT", "--owner=--"},
 		{"x", "REDLOCK_TTL=5y", ERR_USAGE, "REDLOCK_TTL '5y' has an unknown unit", ""},
 		{"x", "REDLOCK_TTL=", ERR_USAGE, "REDLOCK_TTL '' is empty", ""},
 		{"x", "REDLOCK_NODE_TIMEOUT=x", ERR_USAGE, "REDLOCK_NODE_TIMEOUT 'x' is not", ""},
@@ -779,8 +779,8 @@ TEST(option_errors_say_what_and_which)
 		{"-E256", "", ERR_USAGE, "-E '256' is not a number from 0 to 255", ""},
 		{"-E-1", "", ERR_USAGE, "-E '-1' is not a number from 0 to 255", ""},
 		{"-t|\x1b[2J", "", ERR_USAGE, "-t '\\x1b[2J' is not", ""},
-		{"--drift-factor=1", "", ERR_USAGE, "--drift-factor '1' is not within 0.01 and 0.5",
-			""},
+		{"--drift-factor=1", "", ERR_USAGE,
+			"--drift-factor '1' is not between 0.01 and 0.5", ""},
 		{"--restart-guard=maybe", "", ERR_USAGE,
 			"--restart-guard 'maybe' is not auto, on or off", "see 'redlock help run'"},
 		{"x", "REDLOCK_RESTART_GUARD=atuo", ERR_USAGE,
@@ -1278,11 +1278,11 @@ TEST(config_errors_say_where)
 		{"x", "pasword = s3cret\n", "file:1:1: unknown name 'pasword'",
 			"did you mean 'password'?"},
 		{"x", "[other]\ntll = 5s\n", "file:2:1: unknown name 'tll'", ""},
-		{"x", "token = t\n", "file:1:1: 'token' is no setting: it goes on", ""},
-		{"x", "format = env\n", "file:1:1: 'format' is no setting", ""},
-		{"x", "config = x\n", "file:1:1: 'config' is no setting", ""},
-		{"x", "profile = x\n", "file:1:1: 'profile' is no setting", ""},
-		{"x", "version = x\n", "file:1:1: 'version' is no setting", ""},
+		{"x", "token = t\n", "file:1:1: 'token' is not a setting: use it on", ""},
+		{"x", "format = env\n", "file:1:1: 'format' is not a setting", ""},
+		{"x", "config = x\n", "file:1:1: 'config' is not a setting", ""},
+		{"x", "profile = x\n", "file:1:1: 'profile' is not a setting", ""},
+		{"x", "version = x\n", "file:1:1: 'version' is not a setting", ""},
 		{"x", "ttl  =  5x\n", "file:1:9: ttl '5x' has an unknown unit", "redlock help run"},
 		{"x", "key-format = lock\n", "file:1:14: key-format 'lock' has no %s", ""},
 		{"x", "quiet: x\n", "file:1:8: quiet 'x' is not yes, no or", ""},

@@ -75,7 +75,8 @@ TEST(report_holders)
 	for (int i = 0; i < 2; i++) { /* not counted: another holder */
 		set_holder(&lock, 0, i ? ID ":eve" : ID ":another", NEVER);
 		CHECK_TEXT(report_status(text, &lock.tally, nodes(), "k", 0, 0),
-			"'k' is held by bob on 3 of 5 nodes, 3s left; on 1 of them it has no end");
+			"'k' is held by bob on 3 of 5 nodes, 3s left; on 1 of them it does not "
+			"expire");
 	}
 	for (int i = 1; i < 4; i++)
 		set_holder(&lock, i, ID ":bob", NEVER);
@@ -289,11 +290,11 @@ TEST(report_unsure_end)
 	set_vote(&lock, 2, VOTE_GONE);
 	set_holder(&lock, 3, ID ":bob", USEC_SEC);
 	CHECK_TEXT(report_unsure(text, &lock, &ONE_KEY("k")),
-		"cannot tell whether 'k' was held to the end: 2 of 5 nodes had it still, 2 had "
+		"cannot tell whether 'k' was held to the end: 2 of 5 nodes still had it, 2 did "
 		"not");
 	CHECK_TEXT(report_unsure(text, &lock, &(struct key_list){2, {"a", "b"}}),
-		"cannot tell whether 'a', 'b' were held to the end: 2 of 5 nodes had them still, "
-		"2 had not");
+		"cannot tell whether 'a', 'b' were held to the end: 2 of 5 nodes still had them, "
+		"2 did not");
 	set_vote(&lock, 4, VOTE_YES);
 	CHECK_TEXT(report_unsure(text, &lock, &ONE_KEY("k")), "");
 	set_vote(&lock, 4, VOTE_GONE);
@@ -309,12 +310,12 @@ TEST(report_pending_releases)
 	lock.peer[2].pending_until = 30 * USEC_SEC;
 	lock.peer[3].pending_until = 99 * USEC_SEC;
 	CHECK_TEXT(report_unreleased(text, &lock, nodes(), &ONE_KEY("k"), 20 * USEC_SEC),
-		"'k' could not be released on 2 of 5 nodes and frees itself there within 20s: "
+		"'k' could not be released on 2 of 5 nodes and expires there within 20s: "
 		"redis://a:6379, redis://c:6379");
 	set_absent(&lock, 0, REASON_NOPERM, NULL);
 	set_absent(&lock, 1, REASON_CLOSED, NULL);
 	CHECK_TEXT(report_unreleased(text, &lock, nodes(), &ONE_KEY("k"), 20 * USEC_SEC),
-		"'k' could not be released on 2 of 5 nodes and frees itself there within 20s: "
+		"'k' could not be released on 2 of 5 nodes and expires there within 20s: "
 		"redis://a:6379 denies permission, redis://c:6379");
 }
 
@@ -686,8 +687,8 @@ TEST(report_oddities)
 		"'k' is held by another program (value '(hash)') on 1 of 1 node, with no expiry; "
 		"no lock of ours: another data type, as Redisson (hash) and Symfony (zset) keep");
 	set_holder(&lock, 0, ID ":me", NEVER);
-	CHECK_TEXT(status(&lock),
-		"'k' is held by me on 1 of 1 node, with no expiry; it never frees itself");
+	CHECK_TEXT(status(&lock), "'k' is held by me on 1 of 1 node, with no expiry; it stays "
+				  "until a client deletes the key");
 	CHECK(strstr(report_reply(text, &nodes()->node[0], OP_LOOK, &lock.tally.ballot[0].reply, 1),
 		"redis://a:6379 look: no, held by "));
 }
@@ -704,7 +705,7 @@ TEST(report_ownership_of_a_token)
 	set_vote(&lock, 2, VOTE_GONE);
 	CHECK_TEXT(report_ownership(text, &lock.tally, nodes(), &ONE_KEY("k"), 0),
 		"'k' is no longer held by this token: it has expired or was released (only 1 of 3 "
-		"nodes had it still)");
+		"nodes still had it)");
 	set_vote(&lock, 0, VOTE_GONE);
 	CHECK_TEXT(report_ownership(text, &lock.tally, nodes(), &ONE_KEY("k"), 0),
 		"'k' is no longer held by this token: it has expired or was released");

@@ -449,7 +449,7 @@ TEST(settings_keys_and_tokens)
 	s.token = TOKEN_NINES TOKEN_LEFT "0123456789abcdef0123456789:me";
 	CHECK_INT(settings_finish(&s, &e), -1);
 	CHECK_TEXT(e.text,
-		"the token is no holder's: its key was left by --min-hold, or readers share it");
+		"the token has no holder: its key was left by --min-hold, or readers share it");
 	CHECK_TEXT(e.hint, "the token is what 'redlock acquire' or 'hold' printed");
 	s = of(COMMAND_WAIT);
 	set_key(&s, NULL, &e);
@@ -563,19 +563,20 @@ TEST(settings_several_keys)
 	CHECK_INT(settings_policy(&s).keys, 4);
 	s.reentrant = 1;
 	CHECK_INT(settings_finish(&s, &e), -1);
-	CHECK_TEXT(e.text, "--reentrant goes with one key");
+	CHECK_TEXT(e.text, "--reentrant accepts one key only");
 	s.reentrant = 0;
 	s.takeover = 1;
 	CHECK_INT(settings_finish(&s, &e), 0);
 	CHECK(settings_policy(&s).ticket < 0);
 	s.wait = 0;
 	CHECK_INT(settings_finish(&s, &e), -1);
-	CHECK_TEXT(e.text, "--takeover does not go with --no-wait: the holder must end first");
+	CHECK_TEXT(
+		e.text, "--takeover cannot be combined with --no-wait: the holder must end first");
 	s.wait = NEVER;
 	s.keys.count = 1;
 	s.limit = 2;
 	CHECK_INT(settings_finish(&s, &e), -1);
-	CHECK_TEXT(e.text, "--takeover does not go with --limit: which slot?");
+	CHECK_TEXT(e.text, "--takeover cannot be combined with --limit: which slot?");
 	/* A single key may contain a newline, and may have the full length. */
 	settings_init(&s, COMMAND_RUN);
 	CHECK_INT(settings_add_key(&s, "a\nb", &e), 0);
@@ -847,11 +848,17 @@ TEST(settings_once_per_refusals)
 		const char *why;
 	} cases[] = {
 		{.once_per = 0, .why = "--once-per must be longer than 0"},
-		{.once_per = 1, .min_hold = 1, .why = "--once-per does not go with --min-hold"},
-		{.once_per = 1, .limit = 2, .why = "--once-per does not go with --limit"},
-		{.once_per = 1, .shared = 1, .why = "--once-per does not go with --shared"},
-		{.once_per = 1, .takeover = 1, .why = "--once-per does not go with --takeover"},
-		{.once_per = 1, .reentrant = 1, .why = "--once-per does not go with --reentrant"},
+		{.once_per = 1,
+			.min_hold = 1,
+			.why = "--once-per cannot be combined with --min-hold"},
+		{.once_per = 1, .limit = 2, .why = "--once-per cannot be combined with --limit"},
+		{.once_per = 1, .shared = 1, .why = "--once-per cannot be combined with --shared"},
+		{.once_per = 1,
+			.takeover = 1,
+			.why = "--once-per cannot be combined with --takeover"},
+		{.once_per = 1,
+			.reentrant = 1,
+			.why = "--once-per cannot be combined with --reentrant"},
 	};
 	struct settings s;
 	struct err e;
@@ -869,7 +876,7 @@ TEST(settings_once_per_refusals)
 	s = once_per(1, SOURCE_LINE);
 	CHECK_INT(settings_add_key(&s, "other", &e), 0);
 	CHECK_INT(settings_finish(&s, &e), -1);
-	CHECK_TEXT(e.text, "--once-per does not go with several keys");
+	CHECK_TEXT(e.text, "--once-per cannot be combined with several keys");
 }
 
 TEST(settings_slots)
@@ -888,11 +895,11 @@ TEST(settings_slots)
 		{COMMAND_CHECK, 1, 1, "t", NULL},
 		{COMMAND_CHECK, 3, 0, "t", "no slot: which of the 3?"},
 		{COMMAND_CHECK, 3, 4, "t", "there is no slot 4 of 3"},
-		{COMMAND_CHECK, 0, 2, "t", "--slot goes with --limit"},
+		{COMMAND_CHECK, 0, 2, "t", "--slot needs --limit"},
 		{COMMAND_CHECK, 3, 0, NULL, "no token: whose lock?"},
-		{COMMAND_CHECK, 0, 2, NULL, "--slot goes with --limit"},
+		{COMMAND_CHECK, 0, 2, NULL, "--slot needs --limit"},
 		{COMMAND_RELEASE, 0, 2, NULL, NULL},
-		{COMMAND_RELEASE, 0, 2, "t", "--slot goes with --limit"},
+		{COMMAND_RELEASE, 0, 2, "t", "--slot needs --limit"},
 		{COMMAND_BREAK, 3, 0, NULL, "no slot: which of the 3?"},
 		{COMMAND_BREAK, 3, 2, NULL, NULL},
 		{COMMAND_RELEASE, 3, 0, "t", "no slot: which of the 3?"},
@@ -925,7 +932,7 @@ TEST(settings_slots)
 	s.token_file = "f";
 	CHECK_INT(settings_finish(&s, &e), 0);
 	CHECK_INT(settings_set_token(&s, "t", &e), -1);
-	CHECK_TEXT(e.text, "--slot goes with --limit");
+	CHECK_TEXT(e.text, "--slot needs --limit");
 	/* hold --list needs no key; with --limit, too. */
 	s = of(COMMAND_HOLD);
 	set_key(&s, NULL, &e);
@@ -936,19 +943,19 @@ TEST(settings_slots)
 	s.limit = 2;
 	s.reentrant = 1;
 	CHECK_INT(settings_finish(&s, &e), -1);
-	CHECK_TEXT(e.text, "--reentrant does not go with --limit");
+	CHECK_TEXT(e.text, "--reentrant cannot be combined with --limit");
 	s = of(COMMAND_RUN);
 	s.limit = 2;
 	CHECK_INT(settings_add_key(&s, "another", &e), 0);
 	CHECK_INT(settings_finish(&s, &e), -1);
-	CHECK_TEXT(e.text, "--limit goes with one key");
+	CHECK_TEXT(e.text, "--limit accepts one key only");
 	s = of(COMMAND_RUN);
 	s.shared = 1;
 	CHECK_INT(settings_finish(&s, &e), 0);
 	CHECK(settings_policy(&s).is_shared && !settings_policy(&s).is_fair);
 	s.limit = 1;
 	CHECK_INT(settings_finish(&s, &e), -1);
-	CHECK_TEXT(e.text, "--shared does not go with --limit");
+	CHECK_TEXT(e.text, "--shared cannot be combined with --limit");
 	/* "#1000" must fit. */
 	memset(key, 'k', sizeof(key) - 5);
 	for (int longer = 0; longer < 2; longer++) {
@@ -995,11 +1002,14 @@ TEST(settings_a_token_may_name_its_slot)
 		{0, 8, ID "#7", "the token is of slot 7, not of slot 8", 0, 0},
 		{6, 0, ID "#7", "there is no slot 7 of 6", 0, 0},
 		{1, 0, ID "#1", "the token is of slot 1, and --limit 1 has no slots", 0, 0},
-		{0, 0, ID "#", "what follows '#' in the token is no slot: 1 to 1000", 0, 0},
-		{0, 0, ID "#0", "what follows '#' in the token is no slot: 1 to 1000", 0, 0},
-		{0, 0, ID "#1001", "what follows '#' in the token is no slot: 1 to 1000", 0, 0},
-		{0, 0, ID "#7:1700000000 me", "what follows '#' in the token is no slot: 1 to 1000",
+		{0, 0, ID "#", "the slot after '#' in the token is not a number from 1 to 1000", 0,
+			0},
+		{0, 0, ID "#0", "the slot after '#' in the token is not a number from 1 to 1000", 0,
+			0},
+		{0, 0, ID "#1001", "the slot after '#' in the token is not a number from 1 to 1000",
 			0, 0},
+		{0, 0, ID "#7:1700000000 me",
+			"the slot after '#' in the token is not a number from 1 to 1000", 0, 0},
 	};
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {

@@ -12,13 +12,21 @@
 #define URL_MAX 1024
 #define UNIX_PATH_MAX 107 /* sun_path less its NUL */
 
-/* The text after "scheme://", or all of it. A scheme consists of letters only. */
+/* A scheme consists of letters only. */
+static size_t count_letters(const char *url)
+{
+	size_t n = 0;
+
+	while (isalpha((unsigned char)url[n]))
+		n++;
+	return n;
+}
+
+/* The text after "scheme://", or all of it. */
 static const char *after_scheme(const char *url)
 {
-	const char *p = url;
+	const char *p = url + count_letters(url);
 
-	while (isalpha((unsigned char)*p))
-		p++;
 	return strncmp(p, "://", 3) == 0 ? p + 3 : url;
 }
 
@@ -72,10 +80,12 @@ static int refuse(struct err *e, const char *url, const char *why)
  * error. */
 static const char *slashes_missing(const char *url)
 {
+	size_t letters = count_letters(url);
+
 	if (strncasecmp(url, "unix:", 5) == 0 && strchr(url, '/'))
 		return "a unix socket is unix:///path";
-	if (strncasecmp(url, "redis:/", 7) == 0 || strncasecmp(url, "rediss:/", 8) == 0 ||
-		strncasecmp(url, "redis//", 7) == 0 || strncasecmp(url, "rediss//", 8) == 0)
+	if (letters > 0 &&
+		(strncmp(url + letters, ":/", 2) == 0 || strncmp(url + letters, "//", 2) == 0))
 		return "'://' must follow the scheme";
 	return NULL;
 }

@@ -73,6 +73,19 @@ let_go() {
 	[ "$output" = input ]
 }
 
+@test "locked: commands that ignore the signal of a cancelled job get SIGKILL, and the lock is free" {
+	LOCK_KEY=deploy REDLOCK_KILL_AFTER=200ms LOCK_RUN="trap '' TERM; touch $T/ran; while :; do sleep 0.1; done" "$PACKAGING/ci/locked" 3>&- 2> "$T/err" &
+	job=$!
+	also_end $job
+	eventually test -e "$T/ran"
+	kill -TERM $job
+	status=0
+	wait $job || status=$?
+	[ "$status" -eq 137 ]
+	file_has "$T/err" "was killed (SIGKILL)"
+	eventually held_on deploy 0
+}
+
 @test "locked: no majority is 69; a missing setting is named" {
 	run -69 locked REDLOCK_NODES="unix://$T/none1 unix://$T/none2 unix://$T/3.sock" LOCK_WAIT=0 LOCK_RUN='echo never'
 	[[ "$output" == *"locked: no majority of the nodes answered"* ]]

@@ -12,7 +12,7 @@
 /* name, number, meaning. The man page and `--help --all` show the whole meaning, --help its first
  * part, up to a semicolon. */
 #define STATUS_TABLE(X) \
-	X(STATUS_OK, 0, "success; run, sandbox, gate: the command's own status, or its signal") \
+	X(STATUS_OK, 0, "success; run, sandbox, gate: the command ended with 0") \
 	X(STATUS_UNSOUND, 1, "doctor --strict: a warning or an error, though a quorum is usable") \
 	X(STATUS_USAGE, 64, "usage error: nothing was done") \
 	X(STATUS_NO_QUORUM, 69, \

@@ -267,8 +267,7 @@ static int conclude(const struct query *query, const struct settings *s, enum op
 		configure_hint(s, t, LOG_ERRORS);
 	if (s->format != FORMAT_JSON) {
 		if (s->command == COMMAND_CHECK && ownership == OWNERSHIP_OWNED)
-			print_line(
-				"%s", valid == NEVER ? "forever" : duration_format(left, valid));
+			print_line("%s", valid == NEVER ? "forever" : duration_format(left, valid));
 	} else {
 		print_begin(&j, s);
 		print_outcome(&j, outcome_name(s, ownership, is_short), status);

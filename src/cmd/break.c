@@ -136,7 +136,7 @@ static int await_end(struct query *query, const struct settings *s, const struct
 			return print_result(query, s, revoked, "incomplete", STATUS_NO_QUORUM);
 		}
 	}
-	log_say(LOG_NORMAL, "ended after %s", duration_format(left, clock_now() - began));
+	log_say(LOG_NORMAL, "the lock ended after %s", duration_format(left, clock_now() - began));
 	return print_result(query, s, revoked, "ended", STATUS_OK);
 }
 

@@ -157,7 +157,8 @@ static void revoke_holder(struct query *query, const struct settings *s, int key
 		return;
 	revoke_ask(&r, query, r.asked);
 	if (tally_count(&query->tally, VOTE_YES) > 0)
-		log_say(LOG_NORMAL, "takeover: %s; it ends at its next extension, within %s", text,
+		log_say(LOG_NORMAL,
+			"takeover: %s; its command ends at the next extension, within %s", text,
 			duration_format(left, revoke_lasts(&r, s->nodes.count)));
 }
 

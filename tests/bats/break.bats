@@ -53,7 +53,7 @@ revoked_on() { [ "$(for i in 1 2 3; do node $i get job; done | grep -c '^9999999
 	eventually in_queue 1
 	eventually held_on job 3
 	says 0 "*1.sock: revoked?*2.sock: revoked?*3.sock: revoked" \
-		"redlock: 'job' is held by *?redlock: waiting for the holder to end its command: at most *s?redlock: ended after *" \
+		"redlock: 'job' is held by *?redlock: waiting for the holder to end its command: at most *s?redlock: the lock ended after *" \
 		break -y -k job
 	ended one 79
 	ended next 0
@@ -81,7 +81,7 @@ revoked_on() { [ "$(for i in 1 2 3; do node $i get job; done | grep -c '^9999999
 	starts two break -y -k job
 	ended one 0
 	ended two 0
-	for name in one two; do is_like "$(< "$T/$name")" "*3.sock: revoked?*redlock: ended after *"; done
+	for name in one two; do is_like "$(< "$T/$name")" "*3.sock: revoked?*redlock: the lock ended after *"; done
 	free_everywhere job
 	for i in 1 2 3; do node $i set job hello px 1500; done > "$T/set"
 	left=$(node 1 pttl job)
@@ -153,7 +153,7 @@ revoked_on() { [ "$(for i in 1 2 3; do node $i get job; done | grep -c '^9999999
 	holds three --takeover
 	eventually began three
 	# the message says when the earlier one ends
-	grep -E "^redlock: takeover: 'job' is held by .*; it ends at its next extension, within [0-9.]+s$" "$T/three"
+	grep -E "^redlock: takeover: 'job' is held by .*; its command ends at the next extension, within [0-9.]+s$" "$T/three"
 	run -0 redlock break -y -k job
 	ended next 0
 	ended one 79

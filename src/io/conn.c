@@ -335,6 +335,16 @@ static bool append_watch(struct conn *c, int *extra)
 	return append(c, &tracking) && append(c, &caching);
 }
 
+/* The key of a hand-off by digest is deleted also if the server does not know the script: both
+ * requests are read at once. */
+static bool append_deletion(struct conn *c, const struct request *hand_off)
+{
+	struct request r;
+
+	request_delete(&r, hand_off);
+	return append(c, &r);
+}
+
 static bool append_login(struct conn *c)
 {
 	const struct node *node = c->node;
@@ -599,10 +609,12 @@ void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now
 	int before = is_at_work ? unread(c->fd) : 0, extra = 0;
 	int pushes = r->op == OP_SUBSCRIBE ? SUBSCRIBE_CHANNELS : 0;
 	size_t queued = c->out_len;
+	bool is_backed = r->by_digest && r->op == OP_HAND_OFF;
 
 	if (c->pending_count == CONN_PENDING_MAX ||
 		(r->op == OP_SUBSCRIBE && !append_hello(c, &pushes)) ||
-		(r->watches && !append_watch(c, &extra)) || !append(c, r)) {
+		(r->watches && !append_watch(c, &extra)) || !append(c, r) ||
+		(is_backed && !append_deletion(c, r))) {
 		fail(c, REASON_CLOSED, strerror(ENOMEM));
 		return;
 	}
@@ -611,6 +623,7 @@ void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now
 		.pushes = pushes,
 		.extra = extra,
 		.is_watched = r->watches,
+		.deletion = is_backed ? DELETION_SENT : DELETION_NONE,
 		.len = c->out_len - queued,
 		.round = round,
 		.sent_at = now};
@@ -837,10 +850,29 @@ static void refuse_subscription(struct conn *c, struct reply *reply)
 	c->failure = *reply;
 }
 
+/* After the reply to a hand-off, that of its OP_DELETE follows. Returns false if the latter is the
+ * result. */
+static bool is_handed_off(struct conn *c, const struct reply *reply)
+{
+	bool lacks_script =
+		reply->vote == VOTE_ABSENT &&
+		(reply->reason == REASON_NO_SCRIPT || reply->reason == REASON_NO_DIGESTS);
+
+	c->pending[0].deletion = lacks_script ? DELETION_COUNTS : DELETION_IGNORED;
+	/* Mostly it has arrived. */
+	if (!lacks_script && take_reply(c))
+		drop_oldest_pending(c);
+	return !lacks_script;
+}
+
 static bool next_reply(struct conn *c, struct pending *request, struct reply *reply)
 {
 	if (!take_reply(c))
 		return false;
+	if (c->pending_count > 0 && c->pending[0].deletion == DELETION_IGNORED) {
+		drop_oldest_pending(c);
+		return conn_next_reply(c, request, reply);
+	}
 	if (c->pending_count == 0) {
 		struct reply said = reply_read(OP_UNDO, &c->resp);
 
@@ -861,8 +893,11 @@ static bool next_reply(struct conn *c, struct pending *request, struct reply *re
 		refuse_subscription(c, reply);
 		return true;
 	}
-	drop_oldest_pending(c);
 	*reply = reply_read(request->op, &c->resp);
+	if (request->deletion == DELETION_SENT)
+		return is_handed_off(c, reply) || conn_next_reply(c, request, reply);
+	drop_oldest_pending(c);
+	reply->lacks_script = request->deletion == DELETION_COUNTS;
 	if (!matches_request(reply, request))
 		*reply = reply_absent(REASON_GARBAGE, NULL);
 	reply->is_watched = request->is_watched;

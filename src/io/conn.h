@@ -41,6 +41,14 @@ enum conn_state {
  * join, and the hand-off of a client that leaves. */
 #define CONN_PENDING_MAX 4
 
+/* OP_DELETE, which goes with a hand-off by digest and has a reply of its own. */
+enum deletion {
+	DELETION_NONE,
+	DELETION_SENT,
+	DELETION_COUNTS, /* the node did not know the script of the hand-off */
+	DELETION_IGNORED, /* it did: the reply is not needed */
+};
+
 struct pending {
 	bool is_auth; /* LOGIN: true for AUTH, false for SELECT */
 	bool is_push; /* no request: a message arrived (conn.push) */
@@ -49,6 +57,7 @@ struct pending {
 	int pushes; /* SUBSCRIBE: how many parts of the answer are missing */
 	int extra; /* replies to commands that were sent before the request */
 	bool is_watched; /* none of these was an error */
+	enum deletion deletion;
 	size_t len; /* bytes */
 	uint32_t round;
 	usec sent_at;

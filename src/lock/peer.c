@@ -91,17 +91,6 @@ void peer_close(struct step *s, int node)
 
 /* ---- requests ---- */
 
-static void send_release(struct step *s, struct peer *p, struct action *a)
-{
-	if (p->pending) /* maybe of an earlier attempt, for another slot */
-		a->slot = p->slot;
-	if (!peer_in_flight(p)) {
-		p->due = s->now + s->policy->node_timeout;
-		p->late = false;
-	}
-	p->releasing = true;
-}
-
 /* The request may be carried out, or extend a key that landed late, whatever becomes of the reply:
  * so the release is pending from now on. */
 static void expect_release(struct step *s, struct peer *p, enum op op)
@@ -117,13 +106,15 @@ static void expect_release(struct step *s, struct peer *p, enum op op)
 	p->pending_until = key_gone_at(s->policy, s->now);
 }
 
-/* Requests that are sent often, and that nothing depends on before their reply is read. A release
- * is sent whole: the process may end before it learns that the node did not know the script, and
- * the key would stay. So are requests about the queue: a wake-up may follow at once. */
+/* Requests that are sent often, and that nothing depends on before their reply is read; and a
+ * hand-off, because OP_DELETE goes with it: the process may end before it learns that the node did
+ * not know the script. OP_DELETE knows no readers. Other releases are sent whole, and so are
+ * requests about the queue: a wake-up may follow at once. */
 static bool goes_by_digest(const struct step *s, const struct peer *p, enum op op)
 {
 	return s->policy->by_digest && !p->no_digests &&
-	       (op == OP_ACQUIRE || op == OP_EXTEND || op == OP_LOOK);
+	       (op == OP_ACQUIRE || op == OP_EXTEND || op == OP_LOOK ||
+		       (op == OP_HAND_OFF && !s->policy->is_shared));
 }
 
 static void send_request(struct step *s, int node, enum op op, bool by_digest)
@@ -156,15 +147,28 @@ static void begin_request(struct step *s, int node, enum op op)
 	send_request(s, node, op, goes_by_digest(s, p, op));
 }
 
+static void send_release(struct step *s, int node, enum op op)
+{
+	struct peer *p = &s->peer[node];
+	struct action *a = step_act(s, ACT_SEND, node);
+
+	a->op = op;
+	a->by_digest = goes_by_digest(s, p, op);
+	if (p->pending) /* maybe of an earlier attempt, for another slot */
+		a->slot = p->slot;
+	if (!peer_in_flight(p)) {
+		p->due = s->now + s->policy->node_timeout;
+		p->late = false;
+	}
+	p->releasing = true;
+}
+
 void peer_send(struct step *s, int node, enum op op)
 {
 	struct peer *p = &s->peer[node];
-	struct action *a;
 
 	if (op_releases(op)) {
-		a = step_act(s, ACT_SEND, node);
-		a->op = op;
-		send_release(s, p, a);
+		send_release(s, node, op);
 		return;
 	}
 	p->watches = p->overrides = false;
@@ -256,6 +260,10 @@ void peer_replied(struct step *s, const struct event *ev, const struct reply *re
 
 	if (op_releases(ev->op)) {
 		release_replied(p, reply);
+		/* Its waiters are not woken yet. */
+		p->no_digests |= reply->lacks_script;
+		if (reply->lacks_script)
+			send_release(s, ev->node, ev->op);
 		return;
 	}
 	p->asked = false;

@@ -148,6 +148,17 @@ void request_hand_off(
 	push_slots(r, lock);
 }
 
+void request_delete(struct request *r, const struct request *hand_off)
+{
+	begin(r, OP_DELETE);
+	r->keys = hand_off->keys;
+	push(r, "EVAL");
+	push(r, script_of(OP_DELETE));
+	/* The number of keys, the keys and the token. */
+	for (int i = 2; i < 4 + r->keys; i++)
+		push_bytes(r, hand_off->argv[i], hand_off->len[i]);
+}
+
 void request_expire(struct request *r, const struct lock_ref *lock, usec ttl)
 {
 	begin_script(r, OP_EXPIRE, lock);

@@ -31,6 +31,7 @@ static const struct {
 	[OP_EXTEND] = SCRIPT(extend),
 	[OP_UNDO] = SCRIPT(undo),
 	[OP_HAND_OFF] = SCRIPT(hand_off),
+	[OP_DELETE] = SCRIPT(delete),
 	[OP_EXPIRE] = SCRIPT(expire),
 	[OP_FENCE] = SCRIPT(fence_number),
 	[OP_LOOK] = SCRIPT(look),

@@ -10,6 +10,7 @@ static const char *op_name(enum op op)
 		[OP_REPAIR] = "repair",
 		[OP_UNDO] = "undo",
 		[OP_HAND_OFF] = "release",
+		[OP_DELETE] = "delete",
 		[OP_EXPIRE] = "let expire",
 		[OP_FENCE] = "fence",
 		[OP_LOOK] = "look",

@@ -553,6 +553,18 @@ forgotten_everywhere() {
 	eventually held_on job 0
 }
 
+@test "a node that forgot its scripts, and reads the release after redlock has ended, keeps no key" {
+	in_background "$T/run" run --ttl 600s --node-timeout 10s -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	eventually held_on job 5
+	forgotten_everywhere
+	stop_node 5
+	touch "$T/go"
+	ended_with 0
+	continue_node 5
+	eventually answers 5
+	eventually held_on job 0
+}
+
 @test "a node that forgot its scripts gets the key from acquire, which ends before it knows" {
 	patiently
 	for i in 1 2; do redlock run -k warm -- true; done

@@ -193,11 +193,19 @@ static void draw_hand_off(struct request *r, const struct lock_ref *lock, usec t
 		});
 }
 
+static void draw_delete(struct request *r, const struct lock_ref *lock)
+{
+	static struct request hand_off; /* has the key's text */
+
+	request_hand_off(&hand_off, lock, &(struct hand_off_args){.guard = draw_guard()});
+	request_delete(r, &hand_off);
+}
+
 static void draw_call(struct step *s)
 {
 	static const struct key_list key = {.count = 1, .key = {"k"}};
 	static const enum op ops[] = {OP_ACQUIRE, OP_EXTEND, OP_REPAIR, OP_UNDO, OP_HAND_OFF,
-		OP_EXPIRE, OP_FENCE, OP_LOOK, OP_JOIN, OP_JOIN, OP_REVOKE};
+		OP_DELETE, OP_EXPIRE, OP_FENCE, OP_LOOK, OP_JOIN, OP_JOIN, OP_REVOKE};
 	enum op op = ops[next(sizeof(ops) / sizeof(ops[0]))];
 	bool is_shared = slots == 1 && next(3) > 0;
 	int waiter = (int)next(WAITERS);
@@ -230,6 +238,8 @@ static void draw_call(struct step *s)
 		request_undo(r, &lock, s->ttl, &guard);
 	else if (op == OP_HAND_OFF)
 		draw_hand_off(r, &lock, s->ttl);
+	else if (op == OP_DELETE)
+		draw_delete(r, &lock);
 	else if (op == OP_EXPIRE)
 		request_expire(r, &lock, s->ttl);
 	else if (op == OP_FENCE)

@@ -625,12 +625,30 @@ static void break_wire(int client, int node, usec at)
 
 /* ---- serving ---- */
 
-/* The server's reply to a request that is not refused. */
-static void serve(struct sim_node *n, const struct message *m, struct resp *resp)
+/* With a hand-off by digest goes OP_DELETE. Returns false if the server does not know the script of
+ * the hand-off. */
+static bool serve_script(struct sim_node *n, const struct message *m, struct resp *resp)
 {
+	struct request delete;
+
+	if (knows_script(n, &m->request, resp)) {
+		node_serve(n, &m->request, resp);
+		return true;
+	}
+	if (m->op != OP_HAND_OFF)
+		return true;
+	request_delete(&delete, &m->request);
+	node_serve(n, &delete, resp);
+	return false;
+}
+
+/* The server's reply to a request that is not refused. */
+static void serve(struct sim_node *n, const struct message *m, struct incoming *in)
+{
+	struct resp *resp = &in->resp;
+
 	if (m->op != OP_SUBSCRIBE) {
-		if (knows_script(n, &m->request, resp))
-			node_serve(n, &m->request, resp);
+		in->lacks_script = !serve_script(n, m, resp);
 		return;
 	}
 	subscribe(n, m);
@@ -682,7 +700,7 @@ void net_serve(int index)
 	}
 	in = is_heard ? malloc(sizeof(*in)) : &unheard;
 	assert(in);
-	in->is_push = false;
+	in->is_push = in->lacks_script = false;
 	resp = &in->resp;
 	drop_closed_subscribers(n);
 	if (m->is_end && m->session == world.client[m->client]->sessions && w->end_sent == 1)
@@ -693,7 +711,7 @@ void net_serve(int index)
 	if (world.now < n->refuses_until && !spoils)
 		refuse(resp);
 	else
-		serve(n, m, resp);
+		serve(n, m, in);
 	code = resp_code(resp);
 	makes_majority = code == CODE_YES && note_yes(m, n);
 	if (code == CODE_YES)
@@ -809,6 +827,7 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct reply *repl
 	c->pending_count--;
 	memmove(c->pending, c->pending + 1, (size_t)c->pending_count * sizeof(c->pending[0]));
 	*reply = reply_of(c, request->op, &in->resp);
+	reply->lacks_script = in->lacks_script;
 	w->end_told = reply->vote != VOTE_ABSENT && w->end_sent == 1 && w->end_opened <= 1 &&
 		      (request->op == OP_HAND_OFF || request->op == OP_EXPIRE);
 	if (!is_of_waiter(request->op) &&

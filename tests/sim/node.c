@@ -141,6 +141,7 @@ const char *node_arg(const struct request *r, const char *name)
 		[OP_EXTEND] = "token ttl flags slots",
 		[OP_UNDO] = "token reserve_ms quarantine wall slots",
 		[OP_HAND_OFF] = "token reserve_ms woken_by flags far waiter quarantine wall slots",
+		[OP_DELETE] = "token",
 		[OP_EXPIRE] = "token ttl slots",
 		[OP_FENCE] = "token number",
 		[OP_LOOK] = "token woken_by flags waiter_key waiter quarantine wall slots held_ids",
@@ -178,6 +179,7 @@ const char *node_op_name(enum op op)
 		[OP_REPAIR] = "repair",
 		[OP_UNDO] = "undo",
 		[OP_HAND_OFF] = "hand-off",
+		[OP_DELETE] = "delete",
 		[OP_EXPIRE] = "expire",
 		[OP_FENCE] = "fence",
 		[OP_LOOK] = "look",
@@ -1037,6 +1039,16 @@ static void undo(struct run *run)
 	answer(run, CODE_YES, 0, "");
 }
 
+static void delete (struct run *run)
+{
+	bool is_there = node_is_token(run->l->value, arg(run, "token"));
+
+	set(run, REPLY_PARTIAL, 0);
+	set(run, REPLY_CODE, is_there ? CODE_YES : CODE_GONE);
+	if (is_there)
+		run->l->value[0] = '\0';
+}
+
 static void expire(struct run *run)
 {
 	int64_t ttl = number(run, "ttl");
@@ -1144,6 +1156,7 @@ void node_serve(struct sim_node *n, const struct request *r, struct resp *resp)
 		[OP_EXTEND] = extend,
 		[OP_UNDO] = undo,
 		[OP_HAND_OFF] = hand_off,
+		[OP_DELETE] = delete,
 		[OP_EXPIRE] = expire,
 		[OP_FENCE] = store_number,
 		[OP_LOOK] = look,

@@ -195,6 +195,7 @@ struct message {
 /* A reply to a client, or a message. */
 struct incoming {
 	bool is_push;
+	bool lacks_script; /* the reply is that of OP_DELETE, which went with a hand-off */
 	struct sim_message message;
 	struct resp resp;
 };

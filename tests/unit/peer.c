@@ -434,6 +434,45 @@ TEST(a_node_that_refuses_digests_gets_whole_scripts_on_this_connection)
 	CHECK(r.fake[0].last.by_digest);
 }
 
+/* The key is deleted, but no waiter is woken. */
+TEST(a_hand_off_whose_script_is_unknown_is_sent_again_whole)
+{
+	struct reply unknown = {.vote = VOTE_YES, .lacks_script = true};
+	struct rig r;
+
+	hold(&r, 3);
+	let_go(&r);
+	for (int i = 0; i < 3; i++)
+		CHECK(r.fake[i].last.by_digest);
+	reply_with(&r, 0, unknown);
+	CHECK_INT(r.lock.peer[0].pending, 0);
+	CHECK_INT(r.fake[0].sends[OP_HAND_OFF], 2);
+	CHECK(!r.fake[0].last.by_digest);
+	/* The first reply is the vote. */
+	fake_reply(&r, 0, VOTE_GONE);
+	CHECK_INT(r.fake[0].sends[OP_HAND_OFF], 2);
+	reply_with(&r, 1, unknown);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK_INT(r.lock.loss, LOSS_NONE);
+}
+
+/* OP_DELETE knows no readers. */
+TEST(releases_of_readers_and_of_failed_attempts_are_sent_whole)
+{
+	struct policy p = policy(3, 0);
+	struct rig r;
+
+	p.is_shared = true;
+	hold_with(&r, &p);
+	let_go(&r);
+	CHECK_INT(r.fake[0].last.op, OP_HAND_OFF);
+	CHECK(!r.fake[0].last.by_digest);
+	ask(&r, 3, NEVER);
+	votes(&r, "YFF");
+	CHECK_INT(r.fake[0].last.op, OP_UNDO);
+	CHECK(!r.fake[0].last.by_digest);
+}
+
 /* A request that followed its release would leave the key on the node. */
 TEST(a_request_is_never_sent_again_after_its_release)
 {
@@ -443,7 +482,7 @@ TEST(a_request_is_never_sent_again_after_its_release)
 	votes(&r, ".FF");
 	/* The attempt has failed: the release is queued after the request. */
 	CHECK_INT(r.fake[0].sends[OP_HAND_OFF], 1);
-	CHECK(!r.fake[0].last.by_digest);
+	CHECK(r.fake[0].last.by_digest);
 	lacks_script(&r, 0);
 	CHECK_INT(r.fake[0].sends[OP_ACQUIRE], 1);
 	/* The node did nothing this time; an earlier request of the attempt may have set the key.

@@ -252,6 +252,7 @@ static void serve(struct world *w, int node, struct message *m)
 {
 	struct server *s = &w->server[node];
 	enum vote vote;
+	bool is_unknown;
 
 	m->served = true;
 	m->reply = reply_absent(REASON_LOADING, "LOADING");
@@ -260,7 +261,8 @@ static void serve(struct world *w, int node, struct message *m)
 		s->refused[m->token % CLIENTS] = m->token;
 	if (s->mood == ERRORS && chance(w, 60))
 		return;
-	if (m->by_digest && chance(w, 10)) {
+	is_unknown = m->by_digest && chance(w, 10);
+	if (is_unknown && m->op != OP_HAND_OFF) {
 		m->reply = chance(w, 80) ? reply_absent(REASON_NO_SCRIPT, "NOSCRIPT")
 					 : reply_absent(REASON_NO_DIGESTS, "NOPERM");
 		return;
@@ -268,7 +270,8 @@ static void serve(struct world *w, int node, struct message *m)
 	vote = m->is_leaving ? VOTE_YES : carry_out(w, s, m);
 	if (s->mood == ERRORS)
 		return;
-	m->reply = (struct reply){.vote = vote, .waiters = chance(w, 20)};
+	m->reply =
+		(struct reply){.vote = vote, .waiters = chance(w, 20), .lacks_script = is_unknown};
 	/* Reported by a redlock that holds the key, or by another client. */
 	if (vote == VOTE_FOREIGN && chance(w, 70)) {
 		snprintf(m->reply.text, sizeof(m->reply.text), "%040x:somebody",

@@ -1,6 +1,7 @@
 #include "lock/acquire.h"
 
 #include "lock/lock.h"
+#include "lock/queue.h"
 #include "lock/step.h"
 
 /* The least time for the other nodes to get ready after a majority is ready. */
@@ -90,7 +91,7 @@ static void ask(struct step *s)
 	struct lock *lock = s->lock;
 
 	waiter_begin(s);
-	semaphore_begin(s);
+	semaphore_begin(s, waiter_reserved_slot(s->waiter));
 	lock->stamp.attempt = lock->stamp.round;
 	lock->tenure.valid_until = lock_valid_until(&lock->policy, s->now);
 	lock->phase = PHASE_ASK;
@@ -237,7 +238,7 @@ void acquire_count(struct step *s, usec *wake_at)
 	no = count_no(lock);
 	open = tally_count(&lock->tally, VOTE_NONE);
 	if (lock->tally.duplicate[0] < 0)
-		reserved = waiter_reserved(s, wake_at);
+		reserved = queue_reserved(s, wake_at);
 	if (lock->tally.duplicate[0] >= 0) {
 		fail_attempt(s, REFUSAL_DUPLICATE);
 	} else if (reserved == RESERVED_UNKNOWN) {

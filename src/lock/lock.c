@@ -404,15 +404,9 @@ static void take_in(struct step *s, const struct event *ev)
 		lock->phase = PHASE_CONNECT;
 		break;
 	case EV_LINK_SHAKES:
-		peer_shakes(s, ev->node, ev->reply->reason);
-		break;
 	case EV_LINK_UP:
-		peer_up(s, ev->node);
-		break;
 	case EV_LINK_DOWN:
-		/* The node may have carried out a request in flight: its release stays pending. */
-		peer_down(s, ev->node);
-		tally_set_absent(&lock->tally, ev->node, ev->reply);
+		peer_link_event(s, ev);
 		break;
 	case EV_REPLY:
 		take_reply(s, ev);

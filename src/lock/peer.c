@@ -4,11 +4,6 @@
 
 #define REOPEN_MAX 2
 
-bool op_releases(enum op op)
-{
-	return op == OP_UNDO || op == OP_HAND_OFF || op == OP_EXPIRE;
-}
-
 /* When a key that a node sets, or extends, by `landed` has expired there. The node's clock may be
  * as slow against ours as drift allows: ttl / (1 - drift / ttl), rounded up. */
 static usec key_gone_at(const struct policy *p, usec landed)
@@ -50,15 +45,8 @@ void peer_reopen(struct step *s, int node)
 	peer_open(s, node);
 }
 
-void peer_shakes(struct step *s, int node, enum reason reason)
+static void link_up(struct step *s, struct peer *p)
 {
-	s->peer[node].missing = reason;
-}
-
-void peer_up(struct step *s, int node)
-{
-	struct peer *p = &s->peer[node];
-
 	p->link = LINK_UP;
 	p->no_digests = false;
 	p->connecting = s->now - p->opened_at;
@@ -75,7 +63,7 @@ void peer_may_land(struct step *s, int node)
 		p->pending_until = key_gone_at(s->policy, s->now);
 }
 
-void peer_down(struct step *s, int node)
+static void link_down(struct step *s, int node)
 {
 	peer_may_land(s, node);
 	s->peer[node].link = LINK_DOWN;
@@ -86,7 +74,21 @@ void peer_down(struct step *s, int node)
 void peer_close(struct step *s, int node)
 {
 	step_act(s, ACT_CLOSE, node);
-	peer_down(s, node);
+	link_down(s, node);
+}
+
+void peer_link_event(struct step *s, const struct event *ev)
+{
+	struct peer *p = &s->peer[ev->node];
+
+	if (ev->kind == EV_LINK_SHAKES) {
+		p->missing = ev->reply->reason;
+	} else if (ev->kind == EV_LINK_UP) {
+		link_up(s, p);
+	} else {
+		link_down(s, ev->node);
+		tally_set_absent(s->tally, ev->node, ev->reply);
+	}
 }
 
 /* ---- requests ---- */
@@ -199,6 +201,20 @@ void peer_send_whole(struct step *s, int node, enum op op)
 {
 	assert(!peer_in_flight(&s->peer[node]));
 	send_request(s, node, op, false);
+}
+
+int peer_queue_node(const struct step *s, int key)
+{
+	for (int n = 0; n < s->policy->nodes; n++) {
+		int i = s->policy->order[key][n];
+		const struct peer *p = &s->peer[i];
+		const struct ballot *b = &s->tally->ballot[i];
+
+		if (b->vote == VOTE_NONE ? p->link == LINK_UP && !peer_is_late(p)
+					 : b->vote != VOTE_ABSENT)
+			return i;
+	}
+	return -1;
 }
 
 /* Nothing is pending, since no key is set; and the reply is no vote: the tally keeps that of the

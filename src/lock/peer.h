@@ -2,7 +2,7 @@
  * peer: one node as a lock sees it: its connection, the request and the release in flight, and the
  * pending release. A peer sends requests; it decides nothing about the lock.
  *
- *	peer_open()       connects; EV_LINK_UP leads to peer_up(), EV_LINK_DOWN to peer_down()
+ *	peer_open()       connects; EV_LINK_* lead to peer_link_event()
  *	peer_send()       a request needs peer_is_ready(); a release may follow it on the connection
  *	peer_lacks_script()  EV_REPLY: peer_send_whole() may follow
  *	peer_queue()      a request about a queue may also follow a release
@@ -90,19 +90,15 @@ static inline bool peer_has_old_token(const struct peer *p, uint32_t attempt)
 	return p->pending && p->pending != attempt;
 }
 
-/* Does the operation release the key? Such a request is no vote of a round. */
-bool op_releases(enum op op);
-
 /* A new round: the time that connecting took and refused releases are forgotten. */
 void peer_begin_round(struct peer *p);
 
 void peer_open(struct step *s, int node);
 void peer_close(struct step *s, int node);
-/* The connection is there, but TLS on it, or the reply to AUTH, is missing. */
-void peer_shakes(struct step *s, int node, enum reason reason);
 
-void peer_up(struct step *s, int node);
-void peer_down(struct step *s, int node);
+/* EV_LINK_*. The node may have carried out a request in flight when the connection breaks: its
+ * release stays pending. */
+void peer_link_event(struct step *s, const struct event *ev);
 
 /* Connects again, to release; a few times at most, then it does nothing. */
 void peer_reopen(struct step *s, int node);
@@ -120,6 +116,10 @@ bool peer_lacks_script(struct step *s, const struct event *ev);
 /* Sends that request again, whole; never after its release, which would be carried out before it.
  */
 void peer_send_whole(struct step *s, int node, enum op op);
+
+/* The queue node of a key: the first node in policy.order that answers, as far as this attempt
+ * tells; -1: none. */
+int peer_queue_node(const struct step *s, int key);
 
 /* Sends a request about the queue of one key: OP_SUBSCRIBE, OP_JOIN, or an OP_HAND_OFF that leaves
  * our key. The hand-off needs a connection with nothing in flight. */

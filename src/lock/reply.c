@@ -5,6 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+bool op_releases(enum op op)
+{
+	return op == OP_UNDO || op == OP_HAND_OFF || op == OP_EXPIRE;
+}
+
 struct reply reply_absent(enum reason reason, const char *detail)
 {
 	struct reply a = {.vote = VOTE_ABSENT, .reason = reason};

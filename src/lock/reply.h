@@ -36,6 +36,9 @@ enum op {
 
 #define OP_COUNT (OP_COMMAND + 1)
 
+/* Does the operation release the key? Such a request is no vote of a round. */
+bool op_releases(enum op op);
+
 enum vote {
 	VOTE_NONE, /* not asked, or not answered yet */
 	VOTE_YES, /* done; JOIN: the key is reserved for us */

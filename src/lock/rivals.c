@@ -3,6 +3,7 @@
 #include "lock/step.h"
 
 #include "lock/peer.h"
+#include "lock/queue.h"
 #include "lock/waiter.h"
 
 #include <string.h>
@@ -80,7 +81,7 @@ bool rivals_retry(
 	/* A node that cannot be asked again is no reason for a retry. */
 	for (int i = 0; i < s->policy->nodes; i++)
 		if (peer_is_ready(&s->peer[i]))
-			refused |= 1u << waiter_refusal(s, i);
+			refused |= 1u << queue_refusal(s, i);
 	is_early = refused >> REFUSED_EARLY & 1;
 	is_in_vain = refused >> REFUSED_IN_VAIN & 1;
 	if (refused >> REFUSED_UNCLEAR & 1 &&
@@ -108,7 +109,7 @@ bool rivals_retry(
 	for (int i = 0; i < s->policy->nodes; i++)
 		if (s->tally->ballot[i].vote == VOTE_FOREIGN && peer_is_ready(&s->peer[i]))
 			peer_ask(s, i, op, waiter_watches(s),
-				waiter_refusal(s, i) == REFUSED_IN_VAIN);
+				queue_refusal(s, i) == REFUSED_IN_VAIN);
 	return tally_count(s->tally, VOTE_NONE) > 0;
 }
 

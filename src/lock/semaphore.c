@@ -2,7 +2,7 @@
 
 #include "lock/step.h"
 
-#include "lock/waiter.h"
+#include "lock/peer.h"
 
 /* So many attempts in a row go at once to another slot that a node named as free. */
 #define MOVES_MAX 8
@@ -31,7 +31,7 @@ static int find_any_slot(const struct step *s)
  * limit names none; if it is alone, it may have them from a waiter with that limit. */
 static int find_slot(const struct step *s)
 {
-	int node = waiter_queue_node(s, 0), slot = 0;
+	int node = peer_queue_node(s, 0), slot = 0;
 
 	assert(node >= 0); /* a node refused us */
 	if (s->tally->ballot[node].vote == VOTE_FOREIGN && s->tally->ballot[node].reply.limit == 0)
@@ -52,12 +52,10 @@ bool semaphore_is_moving(const struct step *s)
 	return s->semaphore->moves > 0;
 }
 
-void semaphore_begin(struct step *s)
+void semaphore_begin(struct step *s, int reserved)
 {
 	struct semaphore *sem = s->semaphore;
-	int slot = s->waiter->used_reservation ? s->waiter->slot
-		   : sem->next_slot > 0        ? sem->next_slot
-					       : sem->named_slot;
+	int slot = reserved > 0 ? reserved : sem->next_slot > 0 ? sem->next_slot : sem->named_slot;
 	bool is_ours = slot > 0 && slot <= s->policy->slots;
 
 	sem->next_slot = sem->named_slot = 0;

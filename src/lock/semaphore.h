@@ -20,8 +20,8 @@ struct semaphore {
 	int moves; /* attempts in a row, without a pause, since each found another slot */
 };
 
-/* Chooses the slot that is reserved for us, or one that is free, or any. */
-void semaphore_begin(struct step *s);
+/* Chooses the slot that is reserved for us (0: none), or one that is free, or any. */
+void semaphore_begin(struct step *s, int reserved);
 
 /* A free slot is worth an attempt at once, even if the client does not wait. */
 bool semaphore_moves_on(struct step *s, bool is_busy, usec wait_until);

@@ -63,32 +63,6 @@ static struct peer *queue_peer(const struct step *s)
 	return &s->peer[s->waiter->node];
 }
 
-/* The queue node sends messages, or is about to: in these states, `node` and `key` are valid. */
-static bool is_queued(const struct waiter *w)
-{
-	return w->state == WAITER_JOINING || w->state == WAITER_QUEUED;
-}
-
-int waiter_queue_node(const struct step *s, int key)
-{
-	for (int n = 0; n < s->policy->nodes; n++) {
-		int i = s->policy->order[key][n];
-		const struct peer *p = &s->peer[i];
-		const struct ballot *b = &s->tally->ballot[i];
-
-		if (b->vote == VOTE_NONE ? p->link == LINK_UP && !peer_is_late(p)
-					 : b->vote != VOTE_ABSENT)
-			return i;
-	}
-	return -1;
-}
-
-/* The vote that grants the key, or says that it is free. */
-static enum vote vote_for(const struct step *s)
-{
-	return s->policy->only_looks ? VOTE_GONE : VOTE_YES;
-}
-
 /* ---- reservations ---- */
 
 static void copy_id(char id[TOKEN_ID_LEN + 1], const struct reply *reply)
@@ -122,9 +96,9 @@ static bool leave(struct step *s)
 	struct waiter *w = s->waiter;
 	const struct peer *p = queue_peer(s);
 
-	if (is_queued(w) && peer_in_flight(p) && !peer_is_late(p))
+	if (waiter_is_queued(w) && peer_in_flight(p) && !peer_is_late(p))
 		return false;
-	if (is_queued(w))
+	if (waiter_is_queued(w))
 		pass_on(s, w->node, w->key, w->slot, w->reservation[w->key]);
 	w->reservation[w->key][0] = '\0';
 	w->state = WAITER_OFF;
@@ -138,7 +112,7 @@ static void take_reservation(struct step *s, const struct event *ev, int key)
 	struct waiter *w = s->waiter;
 	const struct reply *reply = ev->reply;
 	bool is_ours = ev->node == w->node && key == w->key &&
-		       (w->state == WAITER_LEAVING || (is_queued(w) && !s->is_held));
+		       (w->state == WAITER_LEAVING || (waiter_is_queued(w) && !s->is_held));
 
 	if (!is_ours) {
 		char id[TOKEN_ID_LEN + 1];
@@ -214,7 +188,7 @@ static usec retry_for_quorum(const struct step *s)
 /* Of several keys the one to wait for: as the queue node of the last one says, or else any node. */
 static int key_in_the_way(const struct step *s)
 {
-	int node = waiter_queue_node(s, s->waiter->busy_key), key = s->waiter->busy_key;
+	int node = peer_queue_node(s, s->waiter->busy_key), key = s->waiter->busy_key;
 
 	assert(node >= 0); /* a node refused us */
 	if (s->tally->ballot[node].vote == VOTE_FOREIGN)
@@ -309,7 +283,7 @@ static void join_replied(struct step *s, const struct event *ev)
 static void take_message(struct step *s, const struct event *ev)
 {
 	struct waiter *w = s->waiter;
-	bool is_here = is_queued(w) && ev->node == w->node && ev->key == w->key;
+	bool is_here = waiter_is_queued(w) && ev->node == w->node && ev->key == w->key;
 
 	switch (ev->wake) {
 	case WAKE_RESERVED:
@@ -414,7 +388,7 @@ static void shed_connections(struct step *s, usec *wake_at)
 {
 	const struct waiter *w = s->waiter;
 
-	if (!is_queued(w) || w->rank <= 1)
+	if (!waiter_is_queued(w) || w->rank <= 1)
 		return;
 	for (int i = 0; i < s->policy->nodes; i++) {
 		const struct peer *p = &s->peer[i];
@@ -452,105 +426,9 @@ void waiter_begin(struct step *s)
 	w->silent = 0;
 }
 
-/* A queue node has not answered yet. With --fair its word is needed; readers wait for a quarter of
- * its time: a node that is only far away must be heard, or writers starve. */
-static bool is_queue_silent(const struct step *s, usec *wake_at)
-{
-	bool is_silent = false;
-
-	for (int key = 0; key < s->policy->keys; key++) {
-		int node = waiter_queue_node(s, key);
-
-		is_silent |= node >= 0 && s->tally->ballot[node].vote == VOTE_NONE;
-	}
-	if (is_silent && !s->policy->is_fair)
-		return !step_grace_is_over(s,
-			tally_yes(s->tally) + tally_no(s->tally) >= policy_quorum(s->policy),
-			s->policy->node_timeout / 4, wake_at);
-	return is_silent;
-}
-
-/* The client was woken, or it is the first in the queue. */
-static bool is_next(const struct waiter *w, int node, int key)
-{
-	return w->used_reservation ||
-	       (is_queued(w) && w->node == node && w->key == key && w->rank == 0);
-}
-
-/* The queue node refused, since other clients are first. With --fair that is so as well where it
- * still has a key that expired on the other nodes. */
-static bool is_for_others(const struct step *s, int node, int key)
-{
-	const struct ballot *b = &s->tally->ballot[node];
-
-	if (b->vote != VOTE_FOREIGN || b->reply.key != key)
-		return false;
-	return b->reply.is_reserved || (s->policy->is_fair && b->reply.waiters >> key & 1 &&
-					       !is_next(s->waiter, node, key));
-}
-
-enum reserved waiter_reserved(const struct step *s, usec *wake_at)
-{
-	if (!policy_obeys_queue(s->policy))
-		return RESERVED_NO;
-	if (is_queue_silent(s, wake_at))
-		return RESERVED_UNKNOWN;
-	for (int key = 0; key < s->policy->keys; key++) {
-		int node = waiter_queue_node(s, key);
-
-		if (node >= 0 && is_for_others(s, node, key))
-			return RESERVED_FOR_OTHERS;
-	}
-	return RESERVED_NO;
-}
-
-static enum refused refusal_by_reservation(const struct step *s, int node)
-{
-	/* The node itself answered, so a queue node is known. */
-	int queue_node = waiter_queue_node(s, s->tally->ballot[node].reply.key);
-	enum vote vote;
-
-	assert(queue_node >= 0);
-	vote = s->tally->ballot[queue_node].vote;
-
-	return vote == VOTE_NONE     ? REFUSED_UNCLEAR
-	       : vote == vote_for(s) ? REFUSED_IN_VAIN
-				     : REFUSED;
-}
-
 bool waiter_watches(const struct step *s)
 {
 	return s->waiter->met_foreign && s->waiter->rank == 0 && !policy_has_slots(s->policy);
-}
-
-/* Another program is releasing the key, or takes it node by node: its request may still be on its
- * way to this node. */
-static bool is_between_nodes(const struct step *s, const struct reply *reply)
-{
-	return waiter_watches(s) && tally_yes(s->tally) > 0 && reply->is_watched &&
-	       reply_has_foreign_holder(reply);
-}
-
-enum refused waiter_refusal(const struct step *s, int node)
-{
-	const struct waiter *w = s->waiter;
-	const struct ballot *b = &s->tally->ballot[node];
-	bool is_early;
-
-	if (b->vote != VOTE_FOREIGN)
-		return REFUSED;
-	if (b->reply.is_reserved)
-		return refusal_by_reservation(s, node);
-	if (is_between_nodes(s, &b->reply))
-		return REFUSED_EARLY;
-	if (!w->used_reservation || b->reply.text_len <= TOKEN_ID_LEN)
-		return REFUSED;
-	/* The reservation has the id of the token before; but the text of readers has no ids. At
-	 * the queue node, they are gone. */
-	is_early = b->reply.is_shared
-			   ? s->tally->ballot[w->node].vote == vote_for(s)
-			   : memcmp(b->reply.text, w->reservation[b->reply.key], TOKEN_ID_LEN) == 0;
-	return is_early ? REFUSED_EARLY : REFUSED;
 }
 
 void waiter_pause(struct step *s, bool is_busy, bool is_moving)
@@ -603,9 +481,9 @@ bool waiter_plan(struct step *s, bool is_busy, usec *wake_at)
 	}
 	if (is_busy && w->state != WAITER_POLLS)
 		queue(s, wake_at);
-	else if (is_queued(w) && s->now >= w->leaves_at)
+	else if (waiter_is_queued(w) && s->now >= w->leaves_at)
 		(void)leave(s);
-	else if (is_queued(w))
+	else if (waiter_is_queued(w))
 		*wake_at = usec_min(*wake_at, w->leaves_at);
 	shed_connections(s, wake_at);
 	if (!is_asking)
@@ -618,7 +496,7 @@ void waiter_held(struct step *s)
 	struct waiter *w = s->waiter;
 	enum vote vote = s->tally->ballot[w->node].vote;
 
-	if (!is_queued(w) || vote == VOTE_NONE)
+	if (!waiter_is_queued(w) || vote == VOTE_NONE)
 		return;
 	/* The node that grants the key takes us out of the queue, and the reservation with it. */
 	if (vote == VOTE_YES && !w->is_woken &&
@@ -633,7 +511,8 @@ bool waiter_leave(struct step *s)
 	struct waiter *w = s->waiter;
 	const struct peer *p = queue_peer(s);
 
-	if (!(is_queued(w) || w->state == WAITER_LEAVING) || p->link != LINK_UP || peer_is_late(p))
+	if (!(waiter_is_queued(w) || w->state == WAITER_LEAVING) || p->link != LINK_UP ||
+		peer_is_late(p))
 		return false;
 	if (peer_in_flight(p))
 		return true;
@@ -664,7 +543,7 @@ static void note_waiters(struct step *s, const struct event *ev)
 	struct waiter *w = s->waiter;
 
 	for (int key = 0; key < s->policy->keys; key++)
-		if (ev->node == waiter_queue_node(s, key))
+		if (ev->node == peer_queue_node(s, key))
 			w->awaited = (w->awaited & ~(1u << key)) | (ev->reply->waiters & 1u << key);
 }
 

@@ -3,8 +3,6 @@
  * a majority of votes grants a lock, whatever this module says.
  *
  *	waiter_begin()     an attempt begins;
- *	waiter_reserved()  before its votes count: is the key reserved for other clients?
- *	waiter_refusal()   a node refused: is that final?
  *	waiter_pause()     the attempt failed; then, at every event of the pause,
  *	waiter_plan()      queues and looks, until it returns true: the next attempt begins
  *	waiter_held()      or the attempt was successful
@@ -17,7 +15,7 @@
  *	 +----------+------------------+----------+  held; moving; the node is silent
  *
  * A pause that follows a refusal leads from OFF to QUEUED, at the queue node of the key that is in
- * the way: the first node in policy.order that answers. The waiter uses the node's own connection.
+ * the way (peer_queue_node()). The waiter uses the node's own connection.
  * QUEUED stays QUEUED when a wake-up takes the waiter out of the queue; each OP_JOIN returns to the
  * place that the ticket gives. If the queue node is silent, the waiter moves on to the next node,
  * with its ticket. POLLS does not end: the user may not queue, or the server has no RESP3.
@@ -84,27 +82,20 @@ struct waiter {
 	struct reply problem; /* why the waiter polls */
 };
 
+/* The queue node sends messages, or is about to: in these states, `node` and `key` are valid. */
+static inline bool waiter_is_queued(const struct waiter *w)
+{
+	return w->state == WAITER_JOINING || w->state == WAITER_QUEUED;
+}
+
+/* The slot of the reservation with which this attempt began; 0: none, or no semaphore. */
+static inline int waiter_reserved_slot(const struct waiter *w)
+{
+	return w->used_reservation ? w->slot : 0;
+}
+
 /* An attempt begins: with the reservation, if there is one. */
 void waiter_begin(struct step *s);
-
-enum reserved {
-	RESERVED_NO, /* the votes count */
-	RESERVED_UNKNOWN, /* the queue node may still say that others are first: wait */
-	RESERVED_FOR_OTHERS, /* other clients are first, however many nodes would grant the key */
-};
-
-enum reserved waiter_reserved(const struct step *s, usec *wake_at);
-
-enum refused {
-	REFUSED, /* for as long as its reply says */
-	REFUSED_EARLY, /* the release before our reservation is still on its way to the node */
-	REFUSED_UNCLEAR, /* for another waiter; whether it is alive, the queue node has not said yet
-			  */
-	REFUSED_IN_VAIN, /* for a waiter that is not in the queue any more: ask with `overrides` */
-};
-
-/* Why a node did not grant the key, or why it is not free, in the attempt under way. */
-enum refused waiter_refusal(const struct step *s, int node);
 
 /* The requests of an attempt ask the nodes to tell when the key changes: its holder wakes no
  * waiter.
@@ -138,8 +129,5 @@ static inline unsigned waiter_far(const struct waiter *w, const struct policy *p
 			far &= ~(1u << key);
 	return far;
 }
-
-/* The first node in the key's order that answers, as far as this attempt tells; -1: none. */
-int waiter_queue_node(const struct step *s, int key);
 
 #endif

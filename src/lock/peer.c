@@ -141,6 +141,7 @@ static void begin_request(struct step *s, int node, enum op op)
 	p->asked_in = s->stamp->round;
 	/* The time-out covers connecting and answering. */
 	p->due = s->now + s->policy->node_timeout - p->connecting;
+	p->resent_after = 0;
 	/* The end of an earlier connection is no answer to this request. */
 	if (op != OP_REPAIR)
 		s->tally->ballot[node].vote = VOTE_NONE;
@@ -199,7 +200,11 @@ bool peer_lacks_script(struct step *s, const struct event *ev)
 
 void peer_send_whole(struct step *s, int node, enum op op)
 {
-	assert(!peer_in_flight(&s->peer[node]));
+	struct peer *p = &s->peer[node];
+	usec began = p->due + p->connecting - s->policy->node_timeout;
+
+	assert(!peer_in_flight(p));
+	p->resent_after = s->now - began;
 	send_request(s, node, op, false);
 }
 

@@ -47,6 +47,8 @@ struct peer {
 	bool watches, overrides; /* and has these flags of its action */
 	bool no_digests; /* the node refused EVALSHA on this connection */
 	bool late; /* in flight for longer than the node time-out */
+	usec resent_after; /* the node did not know the script, and the request was sent whole so
+			      much later; 0: it was not */
 	usec due; /* when the request becomes late, unless the reply arrives earlier */
 	unsigned subscribed; /* bit i: OP_SUBSCRIBE for key i was sent on this connection */
 

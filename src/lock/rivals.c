@@ -65,13 +65,6 @@ static unsigned silent_nodes(const struct step *s)
 	return silent;
 }
 
-/* The late nodes may have granted the lock already: a client that gave way now could leave it to
- * none. */
-static bool may_have_won(const struct step *s)
-{
-	return tally_yes(s->tally) + tally_count(s->tally, VOTE_NONE) >= policy_quorum(s->policy);
-}
-
 bool rivals_retry(
 	struct step *s, struct rivals *r, enum op op, usec asked_at, usec wait_until, usec *wake_at)
 {
@@ -91,7 +84,7 @@ bool rivals_retry(
 		if (s->now >= asked_at + RETRY_TIMEOUTS * s->policy->node_timeout ||
 			(!is_early && r->retries >= RETRIES_WAITING_MAX && s->now < wait_until) ||
 			(!is_early && !is_in_vain && !goes_on(s, r)))
-			return may_have_won(s);
+			return false;
 		/* No request is on its way that would change a reservation in vain. */
 		r->retry_at = s->now;
 		if (!is_in_vain && !r->has_changed)
@@ -113,13 +106,27 @@ bool rivals_retry(
 	return tally_count(s->tally, VOTE_NONE) > 0;
 }
 
+/* A node that did not know the script is asked twice, and its answer takes as much longer. */
+static usec asked_later(const struct step *s, unsigned nodes)
+{
+	usec later = 0;
+
+	for (int i = 0; i < s->policy->nodes; i++)
+		if (nodes >> i & 1)
+			later = usec_max(later, s->peer[i].resent_after);
+	return later;
+}
+
 /* A node that was silent before the last retry is not waited for again: each retry would take a
  * quarter of the node time-out longer, and rivals come and go meanwhile. */
 bool rivals_are_heard(
 	const struct step *s, const struct rivals *r, int yes, int open, usec *wake_at)
 {
+	unsigned silent = silent_nodes(s) & ~r->silent;
+	usec grace = s->policy->node_timeout / 4;
+
 	if (!rivals_split_votes(s))
 		return yes + open < policy_quorum(s->policy);
-	return (silent_nodes(s) & ~r->silent) == 0 ||
-	       step_grace_is_over(s, true, s->policy->node_timeout / 4, wake_at);
+	grace += asked_later(s, silent);
+	return silent == 0 || tally_grace_is_over(s->tally, s->now, true, grace, grace, wake_at);
 }

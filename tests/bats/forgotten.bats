@@ -213,6 +213,16 @@ has_outcome() { file_has "$T/served" "^$1 " || is_held_by "$2"; }
 	continue_node "$i"
 }
 
+@test "the queue node is paused" {
+	hold a "${TTL[@]}"
+	enqueue b "${TTL[@]}"
+	enqueue c "${TTL[@]}"
+	node "$(queue_node)" client pause 25000 all
+	let_go a
+	taken b
+	taken c "the queue node is paused: the second waiter"
+}
+
 @test "FLUSHALL on the queue node" {
 	hold a "${TTL[@]}"
 	for name in b c d e; do enqueue $name "${TTL[@]}"; done
@@ -252,6 +262,14 @@ has_outcome() { file_has "$T/served" "^$1 " || is_held_by "$2"; }
 
 # ---- the order, and clients that do not wait ----
 
+# queue_node_has PID: its key is there. Until then, the clients that do not wait find the key free at that node, and wake
+# the first waiter in vain: it leaves the queue and returns.
+queue_node_has() {
+	local i
+	i=$(queue_node)
+	[ -n "$i" ] && [[ "$(node "$i" get job)" == *":$1 "* ]]
+}
+
 @test "--fair: clients that do not wait pass no waiter" {
 	polls() {
 		until [ -e "$T/stop" ]; do
@@ -266,7 +284,10 @@ has_outcome() { file_has "$T/served" "^$1 " || is_held_by "$2"; }
 	pollers+=" $!"
 	for round in 1 2 3 4 5; do
 		hold a$round --fair "${PATIENT[@]}"
-		for name in b c d e; do enqueue $name --fair "${PATIENT[@]}"; done
+		enqueue b --fair "${PATIENT[@]}"
+		eventually queue_node_has "$HOLDER"
+		eventually in_queue 1
+		for name in c d e; do enqueue $name --fair "${PATIENT[@]}"; done
 		: > "$T/served"
 		let_go a$round
 		eventually served 4

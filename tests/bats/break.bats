@@ -83,7 +83,7 @@ revoked_on() { [ "$(for i in 1 2 3; do node $i get job; done | grep -c '^9999999
 	ended two 0
 	for name in one two; do is_like "$(< "$T/$name")" "*3.sock: revoked?*redlock: the lock ended after *"; done
 	free_everywhere job
-	for i in 1 2 3; do node $i set job hello px 1500; done > "$T/set"
+	for i in 1 2 3; do node $i set job hello px 5000; done > "$T/set"
 	left=$(node 1 pttl job)
 	run -0 redlock break -n -y -k job
 	[ "$(node 1 pttl job)" -le "$left" ]

@@ -151,6 +151,7 @@ static void build_request(struct session *s, const struct action *a, struct requ
 			});
 		break;
 	case OP_NONE:
+	case OP_DELETE:
 	case OP_SCAN:
 	case OP_REVOKE:
 	case OP_COMMAND:

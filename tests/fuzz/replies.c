@@ -164,6 +164,13 @@ static void build(struct request *r, enum op op)
 	case OP_HAND_OFF:
 		request_hand_off(r, &lock, &(struct hand_off_args){0});
 		break;
+	case OP_DELETE: {
+		static struct request hand_off;
+
+		request_hand_off(&hand_off, &lock, &(struct hand_off_args){0});
+		request_delete(r, &hand_off);
+		break;
+	}
 	case OP_EXPIRE:
 		request_expire(r, &lock, 0);
 		break;

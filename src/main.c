@@ -156,6 +156,7 @@ static int run_with_options(const struct command_row *row, char *const argv[])
 		log_err(&e);
 		return status_of(e.kind);
 	}
+	log_set_key(settings.key);
 	configure_warn();
 	return dispatch(row, &settings);
 }

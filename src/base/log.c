@@ -23,10 +23,15 @@
  * line without blocking. */
 #define LINE_BYTES_MAX 4095
 
+/* With the holder, a longer key could fill the line, even without a message: escaping makes both up
+ * to six times as long. */
+#define KEY_BYTES_MAX 300
+
 static enum log_level level = LOG_NORMAL;
 static bool never_block;
 static bool is_shown; /* a line of log_show() is on the terminal */
 static bool is_json;
+static const char *json_key; /* NULL: no lines have a key */
 
 static enum place { PLACE_STDERR, PLACE_FILE, PLACE_SYSLOG } place;
 static int fd = STDERR_FILENO; /* of stderr or of the log file */
@@ -60,6 +65,11 @@ void log_to_file(int opened)
 void log_set_json(bool json)
 {
 	is_json = json;
+}
+
+void log_set_key(const char *key)
+{
+	json_key = key && strlen(key) <= KEY_BYTES_MAX ? key : NULL;
 }
 
 int log_fd(void)
@@ -170,54 +180,69 @@ static size_t plain_line(char buf[LINE_BYTES_MAX], enum place to, bool is_hint, 
 	return used;
 }
 
-static struct json json_object(enum log_level at, bool is_hint, const char *message, size_t len)
+/* A line: a message with its event, or a hint. */
+struct log_line {
+	enum log_level at;
+	bool is_hint;
+	const struct log_event *event; /* NULL: none */
+	const char *message;
+};
+
+static struct json json_object(const struct log_line *line, size_t len)
 {
 	static const char *const levels[] = {"error", "notice", "info", "debug"};
+	const struct log_event *event = line->event;
 	char when[TIME_TEXT_MAX];
 	struct json j = {0};
 
 	json_open(&j, NULL, '{');
 	json_text(&j, "time", time_format(when, clock_wall() / USEC_SEC));
-	json_text(&j, "level", levels[at]);
-	json_bytes(&j, is_hint ? "hint" : "message", message, len);
+	json_text(&j, "level", levels[line->at]);
+	if (event)
+		json_text(&j, "event", event->name);
+	if (json_key)
+		json_bytes(&j, "key", json_key, strlen(json_key));
+	if (event && event->status > 0)
+		json_number(&j, "status", event->status);
+	if (event && event->holder && *event->holder)
+		json_text(&j, "holder", event->holder);
+	json_bytes(&j, line->is_hint ? "hint" : "message", line->message, len);
 	json_close(&j, '}');
 	return j;
 }
 
 /* Escaping makes the message longer, so it is cut until the line fits. Returns 0 if memory is
  * missing. */
-static size_t json_line(
-	char buf[LINE_BYTES_MAX], enum log_level at, bool is_hint, const char *message)
+static size_t json_line(char buf[LINE_BYTES_MAX], const struct log_line *line)
 {
-	size_t len = strlen(message), used;
-	struct json j = json_object(at, is_hint, message, len);
+	size_t len = strlen(line->message), used;
+	struct json j = json_object(line, len);
 
-	while (!j.failed && j.len >= LINE_BYTES_MAX) {
+	while (!j.failed && j.len >= LINE_BYTES_MAX && len > 0) {
 		len = len * (LINE_BYTES_MAX - 1) / j.len;
-		while (len > 0 && (message[len] & 0xc0) == 0x80)
+		while (len > 0 && (line->message[len] & 0xc0) == 0x80)
 			len--;
 		free(j.text);
-		j = json_object(at, is_hint, message, len);
+		j = json_object(line, len);
 	}
-	used = j.failed ? 0 : j.len;
+	used = j.failed || j.len >= LINE_BYTES_MAX ? 0 : j.len;
 	if (used > 0)
 		memcpy(buf, j.text, used);
 	free(j.text);
 	return used;
 }
 
-static void write_line(enum log_level at, bool is_hint, const char *message)
+static void write_line(const struct log_line *line)
 {
 	char buf[LINE_BYTES_MAX + 1], why[200];
 	int log = place == PLACE_SYSLOG ? connect_syslog() : -1, error = 0;
 	enum place to = place == PLACE_SYSLOG && log < 0 ? PLACE_STDERR : place;
 	size_t len;
 
-	len = is_json ? json_line(buf, at, is_hint, message)
-		      : plain_line(buf, to, is_hint, message);
+	len = is_json ? json_line(buf, line) : plain_line(buf, to, line->is_hint, line->message);
 	is_shown = false;
 	if (log >= 0) {
-		put_syslog(log, at, buf, len);
+		put_syslog(log, line->at, buf, len);
 	} else if (len > 0) {
 		buf[len++] = '\n';
 		error = put(fd, buf, len);
@@ -226,19 +251,20 @@ static void write_line(enum log_level at, bool is_hint, const char *message)
 		leave_file();
 		snprintf(why, sizeof(why),
 			"cannot write to the log file: %s; messages go to stderr", strerror(error));
-		write_line(LOG_ERRORS, false, why);
-		write_line(at, is_hint, message);
+		write_line(&(struct log_line){.at = LOG_ERRORS, .message = why});
+		write_line(line);
 	}
 }
 
-__attribute__((format(printf, 3, 0))) static void line(
-	enum log_level at, bool is_hint, const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static void format_line(
+	struct log_line line, const char *fmt, va_list ap)
 {
 	char message[LINE_BYTES_MAX];
 
 	if (vsnprintf(message, sizeof(message), fmt, ap) < 0)
 		message[0] = '\0';
-	write_line(at, is_hint, message);
+	line.message = message;
+	write_line(&line);
 }
 
 void log_say(enum log_level at, const char *fmt, ...)
@@ -248,7 +274,18 @@ void log_say(enum log_level at, const char *fmt, ...)
 	if (at > level)
 		return;
 	va_start(ap, fmt);
-	line(at, false, fmt, ap);
+	format_line((struct log_line){.at = at}, fmt, ap);
+	va_end(ap);
+}
+
+void log_event(enum log_level at, const struct log_event *event, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (at > level)
+		return;
+	va_start(ap, fmt);
+	format_line((struct log_line){.at = at, .event = event}, fmt, ap);
 	va_end(ap);
 }
 
@@ -303,7 +340,7 @@ void log_hint(enum log_level at, const char *fmt, ...)
 	if (at > level)
 		return;
 	va_start(ap, fmt);
-	line(at, true, fmt, ap);
+	format_line((struct log_line){.at = at, .is_hint = true}, fmt, ap);
 	va_end(ap);
 }
 

@@ -33,8 +33,10 @@ enum log_level log_level(void);
 void log_to_syslog(void);
 void log_to_file(int opened);
 
-/* From now on each line is a JSON object: "time", "level", and "message" or "hint". */
+/* From now on each line is a JSON object: "time", "level", and "message" or "hint"; and "key", if
+ * the key is not NULL, nor too long for a line. */
 void log_set_json(bool json);
+void log_set_key(const char *key);
 
 /* Returns the descriptor of stderr or of the log file; the latter is closed at exec. */
 int log_fd(void);
@@ -48,6 +50,18 @@ void log_never_block(void);
 
 /* Writes one line "redlock: ..." by one write, if the level is at least `at`. */
 void log_say(enum log_level at, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The subject of a message. As JSON, the line has these fields next to the text: "event", "status"
+ * if it is not 0, and "holder" if it is neither NULL nor "". */
+struct log_event {
+	const char *name; /* an event of --on-event, or an outcome: "busy" */
+	int status; /* the exit status */
+	const char *holder; /* the owner text of the client that has the lock */
+};
+
+/* As log_say(), with these fields. */
+void log_event(enum log_level at, const struct log_event *event, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* Can log_show() keep a line current? True if stderr is a terminal and redlock is in its foreground
  * process group. */

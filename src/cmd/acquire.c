@@ -45,7 +45,8 @@ int cmd_acquire(struct settings *s)
 		client_release(&client, 0);
 		return status;
 	}
-	log_say(LOG_DECISIONS, "acquired %s on %d of %d nodes, valid for %s", client.name,
+	log_event(LOG_DECISIONS, &(struct log_event){.name = "acquired"},
+		"acquired %s on %d of %d nodes, valid for %s", client.name,
 		tally_count(&lock->tally, VOTE_YES), s->nodes.count,
 		duration_format(valid, lock->tenure.valid_until - clock_now()));
 	session_close(&client.session);

@@ -2,8 +2,6 @@
 
 #include "base/exit.h"
 #include "base/log.h"
-#include "base/token.h"
-#include "base/utf8.h"
 #include "cmd/configure.h"
 #include "io/notify.h"
 #include "report/report.h"
@@ -42,27 +40,12 @@ static void add_number(struct hook_event *ev, const char *name, long long number
 	hook_add(ev, name, text);
 }
 
-/* The owner text of the client that has the lock, or a foreign value; empty: none is known. */
-static void add_holder(struct hook_event *ev, const struct lock *lock)
-{
-	char shown[400] = "";
-	size_t owner = 0;
-	int nodes;
-	const struct reply holder = tally_holder(&lock->tally, &nodes);
-
-	if (nodes > 0 && !holder.is_reserved) {
-		if (token_is_ours(holder.text, holder.text_len))
-			(void)token_since(holder.text, holder.text_len, &owner);
-		utf8_escape(shown, sizeof(shown), holder.text + owner, holder.text_len - owner);
-	}
-	hook_add(ev, "REDLOCK_HOLDER", shown);
-}
-
 /* Each event has all variables, so that none is left of the event before. Of status and slot, -1
  * and 0 stand for none. */
 static void send_event(struct announcer *a, const char *name, int status, long slot)
 {
 	struct hook_event ev = {.used = 0};
+	char holder[HOLDER_TEXT_MAX];
 	long long fence = (long long)a->lock->tenure.fence;
 
 	if (!a->hook.is_open)
@@ -73,7 +56,7 @@ static void send_event(struct announcer *a, const char *name, int status, long s
 	add_number(&ev, "REDLOCK_FENCE", fence > 0 ? fence : -1);
 	add_number(&ev, "REDLOCK_SLOT", slot > 0 ? slot : -1);
 	if (strcmp(name, "busy") == 0)
-		add_holder(&ev, a->lock);
+		hook_add(&ev, "REDLOCK_HOLDER", report_holder_text(holder, &a->lock->tally));
 	else
 		hook_add(&ev, "REDLOCK_HOLDER", "");
 	hook_send(&a->hook, &ev);

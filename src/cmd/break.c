@@ -217,7 +217,7 @@ int cmd_break(struct settings *s)
 	static struct revocation revocation; /* too large for the stack */
 	const struct policy policy = settings_policy(s);
 	const char *state;
-	char text[REPORT_MAX];
+	char text[REPORT_MAX], holder[HOLDER_TEXT_MAX];
 	struct done done = {.left = 0};
 	struct err e;
 	int status, count;
@@ -234,12 +234,15 @@ int cmd_break(struct settings *s)
 		query_close(&query);
 		return print_failure(s, "duplicate-node", status);
 	}
-	log_say(LOG_ERRORS, "%s",
+	state = report_state(&query.tally);
+	log_event(LOG_ERRORS,
+		&(struct log_event){
+			.name = state, .holder = report_holder_text(holder, &query.tally)},
+		"%s",
 		report_status(text, &query.tally, &s->nodes, s->key,
 			s->limit > 1 ? (int)s->slot : 0, clock_wall() / USEC_SEC));
 	if (done.left > 0)
-		done_log(&done, s->key, LOG_ERRORS);
-	state = report_state(&query.tally);
+		done_log(&done, s->key, LOG_ERRORS, 0);
 	count = revoke_plan(&revocation, &query, s, &s->keys, s->force > 0);
 	if (strcmp(state, "unknown") == 0) {
 		log_say(LOG_ERRORS, "nothing was removed: the holder is not known");

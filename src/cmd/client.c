@@ -170,7 +170,7 @@ static void alarm_outage(struct client *c)
 		return;
 	c->has_alarmed = true;
 	report_refusal(text, lock, &c->settings->nodes, &c->settings->keys, now);
-	log_say(LOG_ERRORS, "waiting: %s", text);
+	log_event(LOG_ERRORS, &(struct log_event){.name = "waiting"}, "waiting: %s", text);
 	if (!c->has_hinted_why)
 		explain(c, NULL, LOG_ERRORS);
 }
@@ -229,7 +229,7 @@ static void show_waiting(struct client *c)
 	const struct lock *lock = &c->session.lock;
 	bool is_new = !c->has_hinted_why && lock->refusal == REFUSAL_NO_QUORUM &&
 		      configure_has_hint(c->settings, &lock->tally);
-	char text[REPORT_MAX], waited[DURATION_TEXT_MAX];
+	char text[REPORT_MAX], waited[DURATION_TEXT_MAX], holder[HOLDER_TEXT_MAX];
 	usec now = clock_now();
 
 	if (lock->refusal == REFUSAL_BUSY)
@@ -240,7 +240,10 @@ static void show_waiting(struct client *c)
 		log_show(LOG_NORMAL, "waiting %s: %s",
 			duration_format(waited, (now - c->began) / USEC_SEC * USEC_SEC), text);
 	else
-		log_say(LOG_NORMAL, "waiting: %s", text);
+		log_event(LOG_NORMAL,
+			&(struct log_event){.name = "waiting",
+				.holder = report_holder_text(holder, &lock->tally)},
+			"waiting: %s", text);
 	if (is_new)
 		explain(c, NULL, LOG_NORMAL);
 }
@@ -321,6 +324,24 @@ int client_acquire(struct client *c)
 	return number;
 }
 
+void client_log_unconfirmed(struct client *c, const char *words)
+{
+	if (!c->is_unconfirmed)
+		log_event(LOG_NORMAL, &(struct log_event){.name = "unconfirmed"}, "%s", words);
+	c->is_unconfirmed = true;
+}
+
+void client_log_extended(struct client *c, usec valid_until)
+{
+	char left[DURATION_TEXT_MAX];
+
+	log_event(c->is_unconfirmed ? LOG_NORMAL : LOG_DECISIONS,
+		&(struct log_event){.name = "extended"}, "extended %s%s, valid for %s", c->name,
+		c->is_unconfirmed ? " again" : "",
+		duration_format(left, valid_until - clock_now()));
+	c->is_unconfirmed = false;
+}
+
 void client_read_replies(struct client *c)
 {
 	do {
@@ -380,7 +401,8 @@ void client_release(struct client *c, usec expire_in)
 		log_say(LOG_DECISIONS, "left %s to expire in %s", c->name,
 			duration_format(left, lock->releasing.leave_for));
 	else if (released && was_ours(lock))
-		log_say(LOG_DECISIONS, "released %s", c->name);
+		log_event(LOG_DECISIONS, &(struct log_event){.name = "released"}, "released %s",
+			c->name);
 	if (lock->tenure.confirmed && lock->loss == LOSS_NONE && lock->tally.duplicate[0] < 0 &&
 		report_unsure(text, lock, &c->settings->keys)[0])
 		log_say(LOG_DECISIONS, "%s", text);
@@ -397,7 +419,8 @@ int client_refused(struct client *c)
 {
 	const struct lock *lock = &c->session.lock;
 	const struct settings *s = c->settings;
-	char text[REPORT_MAX];
+	const char *outcome = client_refusal_word(c);
+	char text[REPORT_MAX], holder[HOLDER_TEXT_MAX];
 
 	if (lock->refusal == REFUSAL_DUPLICATE)
 		return client_refuse_duplicate(c);
@@ -406,11 +429,16 @@ int client_refused(struct client *c)
 	client_release(c, 0);
 	report_refusal(text, lock, &s->nodes, &s->keys, clock_now());
 	if (lock->refusal == REFUSAL_BUSY) {
-		log_say(LOG_NORMAL, "%s", text);
+		log_event(LOG_NORMAL,
+			&(struct log_event){.name = "busy",
+				.status = (int)s->conflict_exit_code,
+				.holder = report_holder_text(holder, &lock->tally)},
+			"%s", text);
 		explain_busy(c, has_no_majority(lock));
 		return (int)s->conflict_exit_code;
 	}
-	log_say(LOG_ERRORS, "%s", text);
+	log_event(LOG_ERRORS, &(struct log_event){.name = outcome, .status = STATUS_NO_QUORUM},
+		"%s", text);
 	if (lock->refusal == REFUSAL_NO_QUORUM && !c->has_hinted_why)
 		explain(c, ask_for_info(c), LOG_ERRORS);
 	return STATUS_NO_QUORUM;
@@ -423,16 +451,18 @@ int client_refuse_nested(struct client *c)
 	const struct reply *holder;
 	bool is_nested = client_is_nested(c, &holder), is_shared = is_nested && holder->is_shared;
 	int limit = is_nested ? holder->limit : 0;
-	char keys[REPORT_MAX];
+	char keys[REPORT_MAX], owner[HOLDER_TEXT_MAX];
+	const struct log_event event = {"busy", (int)s->conflict_exit_code,
+		report_holder_text(owner, &c->session.lock.tally)};
 
 	client_release(c, 0);
 	if (limit > 0) {
-		log_say(LOG_NORMAL,
+		log_event(LOG_NORMAL, &event,
 			"%s is held with limit %d, not %ld, by a run that this one is part of",
 			report_keys(keys, &s->keys), limit, s->limit);
 		return (int)s->conflict_exit_code;
 	}
-	log_say(LOG_NORMAL, "%s %s held by a run that this one is part of", c->name,
+	log_event(LOG_NORMAL, &event, "%s %s held by a run that this one is part of", c->name,
 		report_verb(&s->keys));
 	if (is_shared)
 		log_hint(LOG_NORMAL, "a reader does not become a writer; see --exclusive");

@@ -40,6 +40,8 @@ struct client {
 	bool signalled; /* a fatal signal has arrived and was acted on */
 	int wake_fd; /* ends a step early; client_open() sets it to the signals' descriptor */
 
+	bool is_unconfirmed; /* the last extension round ended without a majority */
+
 	/* Valid while waiting. */
 	usec message_at, message_interval;
 	bool is_live, has_warned_not_queued, has_warned_own_slot, has_hinted_why, has_alarmed;
@@ -75,6 +77,11 @@ int client_acquire(struct client *c);
 /* Tells whether an enclosing run holds the lock. (*holder)->text is then the value of that lock. If
  * (*holder)->is_shared, it is the readers' value, and a writer cannot run under it. */
 bool client_is_nested(const struct client *c, const struct reply **holder);
+
+/* Print the end of an extension round: of the first one without a majority, why; and of the next
+ * one with a majority, that the lock is extended again. */
+void client_log_unconfirmed(struct client *c, const char *words);
+void client_log_extended(struct client *c, usec valid_until);
 
 /* Reads the replies that have arrived since a majority decided. They may show that two nodes are
  * one server, or that other clients wait. */

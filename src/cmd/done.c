@@ -88,9 +88,10 @@ int done_remove(struct query *query, const char *key)
 	return ask(query, (const char *const[]){"DEL", done_key(name, key), NULL});
 }
 
-void done_log(const struct done *d, const char *key, enum log_level at)
+void done_log(const struct done *d, const char *key, enum log_level at, int status)
 {
 	char text[REPORT_MAX];
 
-	log_say(at, "%s", report_done(text, key, d, clock_wall() / USEC_SEC));
+	log_event(at, &(struct log_event){.name = "done", .status = status, .holder = d->owner},
+		"%s", report_done(text, key, d, clock_wall() / USEC_SEC));
 }

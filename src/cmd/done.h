@@ -28,7 +28,8 @@ bool done_find(struct done *d, struct query *query, const char *key);
 int done_store(struct query *query, const char *key, const struct done *d);
 int done_remove(struct query *query, const char *key);
 
-/* Prints that the command of that key was run, by which holder, and until when that counts. */
-void done_log(const struct done *d, const char *key, enum log_level at);
+/* Prints that the command of that key was run, by which holder, and until when that counts. status:
+ * with which redlock ends because of it; 0: it does not. */
+void done_log(const struct done *d, const char *key, enum log_level at, int status);
 
 #endif

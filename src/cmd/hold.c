@@ -79,7 +79,7 @@ static void log_loss(struct hold *h)
 		return;
 	h->was_lost = true;
 	announce_lost(&h->announcer);
-	log_say(LOG_ERRORS, "%s",
+	log_event(LOG_ERRORS, &(struct log_event){.name = "lost", .status = STATUS_LOST}, "%s",
 		report_loss(text, lock, &h->client.settings->nodes, &h->client.settings->keys));
 	if (lock->loss == LOSS_EXPIRED)
 		client_hint_remedy(&h->client, LOG_ERRORS);
@@ -127,6 +127,7 @@ static void keep(struct hold *h)
 {
 	struct session *s = &h->client.session;
 	const struct lock *lock = &s->lock;
+	char text[REPORT_MAX];
 	int extensions = 0;
 
 	while (!h->is_over) {
@@ -139,8 +140,12 @@ static void keep(struct hold *h)
 		if (lock->tenure.extensions > extensions) {
 			extensions = lock->tenure.extensions;
 			h->deadline.valid_until = lock->tenure.valid_until;
-			log_say(LOG_DECISIONS, "extended %s", h->client.name);
+			client_log_extended(&h->client, lock->tenure.valid_until);
 		}
+		if (lock->tenure.unconfirmed)
+			client_log_unconfirmed(&h->client,
+				report_unconfirmed(text, lock, &h->client.settings->nodes,
+					&h->client.settings->keys, clock_now()));
 		if (lock_state(lock) != LOCK_HELD && !h->was_lost) {
 			log_loss(h);
 			deadline_lose(&h->deadline, clock_now());

@@ -178,13 +178,15 @@ static int acquire(struct run *r)
 
 /* ---- the command ---- */
 
+static const struct log_event lost = {.name = "lost", .status = STATUS_LOST};
+
 static void log_loss(struct run *r, const char *words)
 {
 	if (r->has_logged_loss)
 		return;
 	r->has_logged_loss = r->lost = true;
 	announce_lost(&r->announcer);
-	log_say(LOG_ERRORS, "%s", words);
+	log_event(LOG_ERRORS, &lost, "%s", words);
 	if (r->client.settings->on_lost)
 		return;
 	log_say(LOG_ERRORS, "the command continues without the lock");
@@ -194,7 +196,6 @@ static void log_loss(struct run *r, const char *words)
 
 static void read_extender(struct run *r)
 {
-	char left[DURATION_TEXT_MAX];
 	struct extender_message message;
 
 	while (extender_read(&r->extender, &message))
@@ -202,11 +203,13 @@ static void read_extender(struct run *r)
 		case EXTENDER_EXTENDED:
 			r->valid_until = message.valid_until;
 			supervisor_extended(&r->watch.supervisor, message.valid_until);
-			log_say(LOG_DECISIONS, "extended %s, valid for %s", r->client.name,
-				duration_format(left, message.valid_until - clock_now()));
+			client_log_extended(&r->client, message.valid_until);
 			if (r->resume_pending)
 				supervisor_resume(&r->watch.supervisor);
 			r->resume_pending = false;
+			break;
+		case EXTENDER_UNCONFIRMED:
+			client_log_unconfirmed(&r->client, message.text);
 			break;
 		case EXTENDER_EXPIRING:
 			supervisor_lose(&r->watch.supervisor);
@@ -348,11 +351,11 @@ static void log_lost_lock(struct run *r)
 	if (!r->lost)
 		return;
 	if (!r->has_logged_loss && lock->loss != LOSS_NONE)
-		log_say(LOG_ERRORS, "%s",
+		log_event(LOG_ERRORS, &lost, "%s",
 			report_loss(
 				text, lock, &r->client.settings->nodes, &r->client.settings->keys));
 	else if (!r->has_logged_loss)
-		log_say(LOG_ERRORS, "%s",
+		log_event(LOG_ERRORS, &lost, "%s",
 			report_stood_still(text, lock, &r->client.settings->keys));
 	if (lock->loss == LOSS_EXPIRED)
 		client_hint_remedy(&r->client, LOG_ERRORS);
@@ -394,7 +397,9 @@ static int outcome(struct run *r)
 	}
 	if (r->watch.end.cause == CAUSE_MAX_RUN) {
 		r->summary.outcome = "max-run";
-		log_say(LOG_NORMAL, "the command ran for longer than %s and was ended",
+		log_event(LOG_NORMAL,
+			&(struct log_event){.name = r->summary.outcome, .status = STATUS_MAX_RUN},
+			"the command ran for longer than %s and was ended",
 			duration_format(shown, r->client.settings->max_run));
 		return STATUS_MAX_RUN;
 	}
@@ -429,7 +434,8 @@ static bool find_done(struct run *r, struct done *d)
 /* The command was run already, within the time of --once-per. */
 static int already_done(struct run *r, const struct done *d)
 {
-	done_log(d, r->client.settings->keys.key[0], LOG_NORMAL);
+	done_log(d, r->client.settings->keys.key[0], LOG_NORMAL,
+		(int)r->client.settings->conflict_exit_code);
 	r->summary.outcome = "busy";
 	release(r, 0);
 	query_close(&query);
@@ -633,8 +639,9 @@ static int acquire_and_run(struct run *r)
 	}
 	if (lock_state(lock) != LOCK_HELD)
 		return not_acquired(r);
-	log_say(LOG_DECISIONS, "acquired %s on %d of %d nodes after %s, valid for %s",
-		r->client.name, tally_count(&lock->tally, VOTE_YES), s->nodes.count,
+	log_event(LOG_DECISIONS, &(struct log_event){.name = "acquired"},
+		"acquired %s on %d of %d nodes after %s, valid for %s", r->client.name,
+		tally_count(&lock->tally, VOTE_YES), s->nodes.count,
 		duration_format((char[DURATION_TEXT_MAX]){0}, r->summary.waited),
 		duration_format(text, lock->tenure.valid_until - clock_now()));
 	return run_command(r);

@@ -243,23 +243,25 @@ static int conclude(const struct query *query, const struct settings *s, enum op
 	int status = ownership == OWNERSHIP_UNKNOWN              ? STATUS_NO_QUORUM
 		     : ownership == OWNERSHIP_OWNED && !is_short ? STATUS_OK
 								 : STATUS_LOST;
-	char text[REPORT_MAX], name[REPORT_MAX], left[DURATION_TEXT_MAX];
+	char text[REPORT_MAX], name[REPORT_MAX], left[DURATION_TEXT_MAX], holder[HOLDER_TEXT_MAX];
+	const struct log_event event = {outcome_name(s, ownership, is_short), status,
+		ownership == OWNERSHIP_FOREIGN ? report_holder_text(holder, t) : NULL};
 	struct json j;
 
 	log_replies(query, s, NULL, op);
 	if (is_short)
-		log_say(LOG_NORMAL, "%s %s held by this token, but only for %s",
+		log_event(LOG_NORMAL, &event, "%s %s held by this token, but only for %s",
 			report_lock(name, slot, &s->keys), report_verb(&s->keys),
 			duration_format(left, valid));
 	else if (status == STATUS_OK)
-		log_say(LOG_DECISIONS, "%s %s", done_name(s->command),
+		log_event(LOG_DECISIONS, &event, "%s %s", done_name(s->command),
 			report_lock(name, slot, &s->keys));
 	else if (kept == KEPT_LOST && ownership != tally_ownership(t))
-		log_say(LOG_NORMAL,
+		log_event(LOG_NORMAL, &event,
 			"%s %s lost before the release: the background holder's log says why",
 			report_lock(name, slot, &s->keys), s->keys.count > 1 ? "were" : "was");
 	else
-		log_say(ownership == OWNERSHIP_UNKNOWN ? LOG_ERRORS : LOG_NORMAL, "%s",
+		log_event(ownership == OWNERSHIP_UNKNOWN ? LOG_ERRORS : LOG_NORMAL, &event, "%s",
 			report_ownership(text, t, &s->nodes, &s->keys, slot));
 	if (ownership == OWNERSHIP_UNKNOWN && s->command == COMMAND_RELEASE)
 		hint_unreleased(query, s);

@@ -63,6 +63,7 @@ static void *run(void *arg)
 	const struct lock *lock = &x->session->lock;
 	enum lock_state state = lock_state(lock);
 	usec valid_until = lock->tenure.valid_until;
+	bool unconfirmed = lock->tenure.unconfirmed;
 	char text[REPORT_MAX];
 
 	(void)prctl(PR_SET_NAME, "rl-extender");
@@ -71,10 +72,15 @@ static void *run(void *arg)
 			send_reply(x);
 		if (lock->tenure.valid_until != valid_until)
 			send_message(x, EXTENDER_EXTENDED, "");
+		if (lock->tenure.unconfirmed && !unconfirmed)
+			send_message(x, EXTENDER_UNCONFIRMED,
+				report_unconfirmed(
+					text, lock, x->nodes, x->session->keys, clock_now()));
 		if (lock_state(lock) != state && state == LOCK_HELD)
 			send_message(x, EXTENDER_EXPIRING,
 				report_loss(text, lock, x->nodes, x->session->keys));
 		valid_until = lock->tenure.valid_until;
+		unconfirmed = lock->tenure.unconfirmed;
 		state = lock_state(lock);
 	}
 	return NULL;

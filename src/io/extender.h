@@ -19,6 +19,7 @@
 
 enum extender_message_kind {
 	EXTENDER_EXTENDED, /* the lock is valid until the new valid_until */
+	EXTENDER_UNCONFIRMED, /* extensions have begun to fail; text names the nodes' problems */
 	EXTENDER_EXPIRING, /* the lock cannot be extended and ends at valid_until; text is the
 			      reason */
 	EXTENDER_LOG, /* text is a line for -vv */

@@ -252,7 +252,7 @@ static void tally_extension(struct step *s)
 		lock->tenure.extend_at = lock->tally.began + lock->policy.ttl / 3;
 		lock->tenure.confirmed = lock->stamp.round;
 		lock->tenure.extensions++;
-		lock->tenure.asking = lock->tenure.denied = false;
+		lock->tenure.asking = lock->tenure.denied = lock->tenure.unconfirmed = false;
 	} else if (no >= quorum && lock->tenure.denied) {
 		lock->phase = PHASE_EXPIRING;
 		lock->loss = LOSS_DENIED;
@@ -263,6 +263,7 @@ static void tally_extension(struct step *s)
 		lock->tenure.extend_at = s->now + SECOND_LOOK;
 	} else if (yes + open < quorum && no + open < quorum) {
 		lock->tenure.denied = lock->tenure.asking = false;
+		lock->tenure.unconfirmed = true;
 		lock->tenure.extend_at = s->now + retry + (usec)(s->random % (uint64_t)retry);
 	}
 }

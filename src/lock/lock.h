@@ -94,6 +94,7 @@ struct tenure {
 	usec extend_at; /* HELD: when the next extension round begins */
 	bool asking; /* an extension round is under way */
 	bool denied; /* a majority said in the last extension round that the key is not ours */
+	bool unconfirmed; /* the last extension round ended without a majority */
 	uint32_t confirmed; /* the last round that a majority confirmed; 0: never held */
 	int extensions; /* the number of confirmed extensions */
 	usec worst_margin; /* the least validity left at a confirmed extension; NEVER: none yet */

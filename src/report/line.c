@@ -105,6 +105,19 @@ void line_holder(struct line *l, const struct tally *t, usec age)
 			duration_format(left, holder.pttl - usec_min(holder.pttl, age)));
 }
 
+void line_votes(struct line *l, const struct tally *t, const char *it)
+{
+	int yes = tally_count(t, VOTE_YES),
+	    no = tally_count(t, VOTE_GONE) + tally_count(t, VOTE_FOREIGN);
+
+	line_add(l, "%d of %d node%s confirmed %s", yes, t->nodes, t->nodes > 1 ? "s" : "", it);
+	if (no > 0)
+		line_add(l, ", %d denied %s", no, it);
+	if (yes + no < t->nodes)
+		line_add(l, ", %d did not vote", t->nodes - yes - no);
+	line_add(l, ", %d needed", tally_quorum(t));
+}
+
 void line_problem(struct line *l, const struct reply *a, usec age)
 {
 	char shown[160], time[DURATION_TEXT_MAX];

@@ -47,6 +47,9 @@ void line_owner(struct line *l, const struct reply *a);
 /* "held by ... on 3 of 5 nodes, 27s left"; the nodes replied `age` ago. */
 void line_holder(struct line *l, const struct tally *t, usec age);
 
+/* "1 of 3 nodes confirmed it, 1 denied it, 1 did not vote, 2 needed"; it: "it" or "them". */
+void line_votes(struct line *l, const struct tally *t, const char *it);
+
 /* Why a node is absent; the reply is `age` old. */
 void line_problem(struct line *l, const struct reply *a, usec age);
 

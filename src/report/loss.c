@@ -51,8 +51,25 @@ const char *report_loss(char dst[REPORT_MAX], const struct lock *lock,
 	} else {
 		line_add(&l, ": no majority of %d node%s confirmed it in time", lock->policy.nodes,
 			lock->policy.nodes > 1 ? "s" : "");
+		if (foreign + gone > 0)
+			line_add(&l, ", %d denied it", foreign + gone);
 		line_problems(&l, &lock->tally, nodes, 0);
 	}
+	return dst;
+}
+
+const char *report_unconfirmed(char dst[REPORT_MAX], const struct lock *lock,
+	const struct node_list *nodes, const struct key_list *keys, usec now)
+{
+	struct line l = line_begin(dst);
+	char left[DURATION_TEXT_MAX];
+
+	line_add(&l, "cannot extend ");
+	line_lock(&l, lock, keys);
+	line_add(&l, " so far, valid for %s: ",
+		duration_format(left, usec_max(lock->tenure.valid_until - now, 0)));
+	line_votes(&l, &lock->tally, keys->count > 1 ? "them" : "it");
+	line_problems(&l, &lock->tally, nodes, now - lock->tally.began);
 	return dst;
 }
 
@@ -101,6 +118,7 @@ const char *report_ownership(char dst[REPORT_MAX], const struct tally *t,
 	const struct node_list *nodes, const struct key_list *keys, int slot)
 {
 	struct line l = line_begin(dst);
+	const char *it = keys->count > 1 ? "them" : "it";
 	int yes = tally_count(t, VOTE_YES);
 
 	line_slot(&l, slot, keys);
@@ -121,11 +139,8 @@ const char *report_ownership(char dst[REPORT_MAX], const struct tally *t,
 			line_add(&l, " (only %d of %d nodes still had it)", yes, t->nodes);
 		break;
 	case OWNERSHIP_UNKNOWN:
-		line_add(&l,
-			": cannot tell whether this token holds %s: %d of %d node%s confirmed it, "
-			"%d needed",
-			keys->count > 1 ? "them" : "it", yes, t->nodes, t->nodes > 1 ? "s" : "",
-			tally_quorum(t));
+		line_add(&l, ": cannot tell whether this token holds %s: ", it);
+		line_votes(&l, t, it);
 		line_problems(&l, t, nodes, 0);
 		break;
 	}

@@ -1,5 +1,7 @@
 #include "report/report.h"
 
+#include "base/token.h"
+#include "base/utf8.h"
 #include "report/line.h"
 
 const char *report_lock(char dst[REPORT_MAX], int slot, const struct key_list *keys)
@@ -44,6 +46,21 @@ const char *report_holder(
 		line_add(&l, " is ");
 	}
 	line_holder(&l, &lock->tally, now - lock->tally.began);
+	return dst;
+}
+
+const char *report_holder_text(char dst[HOLDER_TEXT_MAX], const struct tally *t)
+{
+	size_t owner = 0;
+	int nodes;
+	const struct reply holder = tally_holder(t, &nodes);
+
+	dst[0] = '\0';
+	if (nodes == 0 || holder.is_reserved)
+		return dst;
+	if (token_is_ours(holder.text, holder.text_len))
+		(void)token_since(holder.text, holder.text_len, &owner);
+	utf8_escape(dst, HOLDER_TEXT_MAX, holder.text + owner, holder.text_len - owner);
 	return dst;
 }
 

@@ -35,6 +35,11 @@ const char *report_verb(const struct key_list *keys);
 const char *report_holder(
 	char dst[REPORT_MAX], const struct lock *lock, const struct key_list *keys, usec now);
 
+#define HOLDER_TEXT_MAX 400
+
+/* The owner text of the client that has the lock, or a foreign value; "": none is known. */
+const char *report_holder_text(char dst[HOLDER_TEXT_MAX], const struct tally *t);
+
 /* "redis://a:6379 and redis://b:6379 are one server" */
 const char *report_duplicate(
 	char dst[REPORT_MAX], const struct tally *t, const struct node_list *nodes);
@@ -70,7 +75,12 @@ const char *report_unguarded(
 const char *report_loss(char dst[REPORT_MAX], const struct lock *lock,
 	const struct node_list *nodes, const struct key_list *keys);
 
-/* The same for a process that was stopped, so that it could not extend the lock. */
+/* An extension round ended without a majority; the lock is still valid. */
+const char *report_unconfirmed(char dst[REPORT_MAX], const struct lock *lock,
+	const struct node_list *nodes, const struct key_list *keys, usec now);
+
+/* Why a held lock was lost, for a process that was stopped, so that it could not extend the lock.
+ */
 const char *report_stood_still(
 	char dst[REPORT_MAX], const struct lock *lock, const struct key_list *keys);
 

@@ -157,7 +157,7 @@ through() {
 	says 0 '' "redlock: 'job' could not be released on [23] of 3 nodes and expires there within *: unix://*[12].sock denies permission (*), unix://*[23].sock denies *?hint: $right" \
 		run -n -k job -- true
 	for i in 1 2 3; do as_master $i acl setuser app +del -pexpire > "$T/acl"; done
-	says 79 '' "redlock: lost 'other': no majority of 3 nodes confirmed it in time: unix://*[12].sock denies permission (*); *?hint: $right" \
+	says 79 '' "*redlock: lost 'other': no majority of 3 nodes confirmed it in time: unix://*[12].sock denies permission (*); *?hint: $right" \
 		run -n -k other --ttl 10s -- sleep 60
 }
 

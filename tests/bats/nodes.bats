@@ -503,6 +503,34 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 	[ "$(node 5 exists job)" -eq 0 ] || [ $took -gt 1000000 ]
 }
 
+# ---- extensions without a majority ----
+
+@test "run: the first extension without a majority is reported, and the next one with a majority" {
+	in_background "$T/run" run --ttl 600s --node-timeout 500ms -k job -- sleep 600
+	eventually held_on job 5
+	for i in 1 2 3; do stop_node $i; done
+	kill -CONT "$BG" # extends at once
+	eventually file_has "$T/run" "^redlock: cannot extend 'job' so far, valid for .*: [0-2] of 5 nodes confirmed it, [3-5] did not vote, 3 needed: .*1.sock did not answer in time"
+	for i in 1 2 3; do continue_node $i; done
+	eventually file_has "$T/run" "^redlock: extended 'job' again, valid for "
+	kill -CONT "$BG"
+	kill "$BG"
+	ended_with 143
+	[ "$(wc -l < "$T/run")" -eq 2 ]
+}
+
+@test "hold: the first extension without a majority is reported, and the next one with a majority" {
+	redlock hold --ttl 15s --node-timeout 500ms --log "$T/log" -k job > "$T/hold"
+	read -r _ holder < "$T/hold"
+	also_end "$holder"
+	for i in 1 2 3; do stop_node $i; done
+	eventually file_has "$T/log" "cannot extend 'job' so far, valid for .*: [0-2] of 5 nodes confirmed it, [3-5] did not vote, 3 needed: "
+	for i in 1 2 3; do continue_node $i; done
+	eventually file_has "$T/log" "extended 'job' again, valid for "
+	redlock release -k job
+	[ "$(grep -c 'cannot extend' "$T/log")" -eq 1 ]
+}
+
 # ---- scripts by digest ----
 
 # forgotten_everywhere: SCRIPT FLUSH on all nodes.

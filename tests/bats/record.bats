@@ -600,6 +600,50 @@ takes_json() { redlock help "$1" --all 2> "$T/err" | grep -q -e --json; }
 		select(.value | type | IN("number", "null")).key' documents | sort -u | diff want -
 }
 
+# has_event FILE EVENT FILTER: one message of that event has the key 'job', and FILTER is true of it.
+has_event() {
+	jq -e -s "map(select(.event == \"$2\")) | length == 1 and (.[0] | .key == \"job\" and has(\"message\") and ($3))" "$1" > "$T/jq" || {
+		cat "$1"
+		return 1
+	}
+}
+
+@test "--json: messages have the event, the key, the exit status and the holder that they are about" {
+	redlock run -v --json -k job -- true 2> "$T/err"
+	all_json "$T/err"
+	has_event "$T/err" acquired '(has("status") or has("holder")) | not'
+	has_event "$T/err" released '(has("status") or has("holder")) | not'
+	token=$(redlock acquire -k job --owner ann --ttl 10m)
+	run -75 --separate-stderr redlock run -n --json -k job -- true
+	has_event <(echo "$stderr") busy '.status == 75 and .holder == "ann"'
+	run -9 --separate-stderr redlock run -n -E 9 --json -k job -- true
+	has_event <(echo "$stderr") busy '.status == 9'
+	in_background "$T/waiter" run --json -k job -- sleep 600
+	eventually file_has "$T/waiter" '"event":"waiting"'
+	has_event "$T/waiter" waiting '.holder == "ann" and (has("status") | not)'
+	run -79 --separate-stderr redlock release --json -k job --token "$(tr 0-9 1-90 <<< "${token:14}" | sed "s/^/${token:0:14}/")"
+	has_event <(echo "$stderr") foreign '.status == 79 and .holder == "ann"'
+	redlock release -k job --token "$token"
+	eventually held_on job 3
+	for i in 1 2 3; do node $i set job other px 600000 > "$T/set"; done
+	kill -CONT "$BG" # extends at once
+	ended_with 79
+	has_event "$T/waiter" lost '.status == 79'
+	for i in 1 2 3; do node $i del job > "$T/del"; done
+	redlock run -k job --once-per 1h --owner ann -- true
+	run -0 --separate-stderr redlock run -k job --once-per 1h --json -- true
+	has_event <(echo "$stderr") 'done' '.holder == "ann"'
+	run -124 --separate-stderr redlock run -k job --max-run 100ms --json -- sleep 600
+	has_event <(echo "$stderr") max-run '.status == 124'
+	for i in 1 2; do kill_node $i; done
+	run -69 --separate-stderr redlock run -n --json -k job -- true
+	has_event <(echo "$stderr") no-quorum '.status == 69'
+	# hints have the key, too, and no message has a key before it is known
+	[ "$(jq -s 'map(select(has("hint"))) | .[0].key' <<< "$stderr")" = '"job"' ]
+	run -64 --separate-stderr redlock run --json --no-such-option
+	[[ "$stderr" != *'"key"'* ]]
+}
+
 @test "--json: a line that is too long is cut, and still an object" {
 	for i in 1 2 3; do kill_node $i; done
 	unset REDLOCK_NODES

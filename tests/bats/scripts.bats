@@ -278,7 +278,7 @@ extend_at_last() {
 	kill_node 1
 	says 0 '' '' extend -k job --token "$TOKEN"
 	kill_node 2
-	says 69 '' "redlock: 'job': cannot tell whether this token holds it: 1 of 3 nodes confirmed it, 2 needed: *1.sock cannot be reached (*); *2.sock cannot be reached (*)" extend -k job --token "$TOKEN"
+	says 69 '' "redlock: 'job': cannot tell whether this token holds it: 1 of 3 nodes confirmed it, 2 did not vote, 2 needed: *1.sock cannot be reached (*); *2.sock cannot be reached (*)" extend -k job --token "$TOKEN"
 	says 69 '*' '*' extend --json -q -k job --token "$TOKEN"
 	json '.outcome == "unknown" and .status == 69'
 }
@@ -320,7 +320,7 @@ extend_at_last() {
 	acquire "${LONG[@]}"
 	kill_node 1
 	kill_node 2
-	says 69 '' "redlock: 'job': cannot tell whether this token holds it: 1 of 3 nodes confirmed it, 2 needed: *?hint: it expires within 1[01]m?hint: *no server listens there: *" release -k job --token "$TOKEN"
+	says 69 '' "redlock: 'job': cannot tell whether this token holds it: 1 of 3 nodes confirmed it, 2 did not vote, 2 needed: *?hint: it expires within 1[01]m?hint: *no server listens there: *" release -k job --token "$TOKEN"
 	says 69 '' "*?hint: it expires when the TTL ends?hint: *no server listens there: *" release -k job --token "$TOKEN"
 	kill_node 3
 	says 69 '*' '*' release --json -k job --token "$TOKEN"
@@ -380,7 +380,7 @@ extend_at_last() {
 	kill_node 1
 	says 0 '8m' '' check -k job --token "$TOKEN"
 	kill_node 2
-	says 69 '' "redlock: 'job': cannot tell whether this token holds it: 1 of 3 nodes confirmed it, 2 needed: *" check -q -k job --token "$TOKEN"
+	says 69 '' "redlock: 'job': cannot tell whether this token holds it: 1 of 3 nodes confirmed it, 2 did not vote, 2 needed: *" check -q -k job --token "$TOKEN"
 	says 69 '*' '*' check --json -k job --token "$TOKEN"
 	json '.outcome == "unknown" and .status == 69 and .valid_ms == 0'
 }

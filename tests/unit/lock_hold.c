@@ -242,6 +242,20 @@ TEST(denied_is_a_majority_of_no_twice_in_a_row)
 	}
 }
 
+TEST(an_extension_without_a_majority_is_known_until_the_next_one_with_a_majority)
+{
+	struct rig r;
+
+	hold(&r, 3);
+	CHECK(!r.lock.tenure.unconfirmed);
+	rounds(&r, (const char *const[]){"Y..", NULL});
+	CHECK(r.lock.tenure.unconfirmed);
+	rounds(&r, (const char *const[]){"YGA", NULL});
+	CHECK(r.lock.tenure.unconfirmed);
+	rounds(&r, (const char *const[]){"YY.", NULL});
+	CHECK(!r.lock.tenure.unconfirmed);
+}
+
 TEST(the_second_look_is_soon)
 {
 	struct rig r;

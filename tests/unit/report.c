@@ -223,6 +223,22 @@ TEST(report_refusals)
 	CHECK_TEXT(report_duplicate(text, &lock.tally, nodes()), "");
 }
 
+TEST(report_extension_without_a_majority)
+{
+	struct lock lock = fresh(5);
+
+	lock.tenure.valid_until = 25 * USEC_SEC;
+	set_vote(&lock, 0, VOTE_YES);
+	set_vote(&lock, 1, VOTE_GONE);
+	set_holder(&lock, 2, ID ":bob", USEC_SEC);
+	set_absent(&lock, 3, REASON_TIMEOUT, NULL);
+	set_vote(&lock, 4, VOTE_NONE);
+	CHECK_TEXT(report_unconfirmed(text, &lock, nodes(), &ONE_KEY("k"), 5 * USEC_SEC),
+		"cannot extend 'k' so far, valid for 20s: 1 of 5 nodes confirmed it, 2 denied it, "
+		"2 "
+		"did not vote, 3 needed: redis://d:6379 did not answer in time");
+}
+
 TEST(report_losses)
 {
 	struct lock lock = fresh(5);
@@ -233,16 +249,16 @@ TEST(report_losses)
 	set_absent(&lock, 2, REASON_CLOSED, "reset");
 	set_vote(&lock, 3, VOTE_GONE);
 	CHECK_TEXT(report_loss(text, &lock, nodes(), &ONE_KEY("k")),
-		"lost 'k': no majority of 5 nodes confirmed it in time: redis://c:6379 closed "
-		"the connection (reset)");
+		"lost 'k': no majority of 5 nodes confirmed it in time, 1 denied it: "
+		"redis://c:6379 closed the connection (reset)");
 	/* In the middle of a round, the replies of the round before are reported. */
 	lock.tally.ballot[2].vote = VOTE_NONE;
 	CHECK_TEXT(report_loss(text, &lock, nodes(), &ONE_KEY("k")),
-		"lost 'k': no majority of 5 nodes confirmed it in time: redis://c:6379 closed "
-		"the connection (reset)");
+		"lost 'k': no majority of 5 nodes confirmed it in time, 1 denied it: "
+		"redis://c:6379 closed the connection (reset)");
 	set_vote(&lock, 2, VOTE_NONE);
 	CHECK_TEXT(report_loss(text, &lock, nodes(), &ONE_KEY("k")),
-		"lost 'k': no majority of 5 nodes confirmed it in time");
+		"lost 'k': no majority of 5 nodes confirmed it in time, 1 denied it");
 	lock.loss = LOSS_STOOD_STILL;
 	CHECK_TEXT(report_loss(text, &lock, nodes(), &ONE_KEY("k")),
 		"lost 'k': redlock stood still and could not extend it in time");
@@ -266,7 +282,7 @@ TEST(report_losses)
 		"lost 'k': revoked by 'redlock break' or 'run --takeover'");
 	lock.loss = LOSS_EXPIRED;
 	CHECK_TEXT(report_loss(text, &lock, nodes(), &ONE_KEY("k")),
-		"lost 'k': no majority of 5 nodes confirmed it in time");
+		"lost 'k': no majority of 5 nodes confirmed it in time, 3 denied it");
 	lock.loss = LOSS_DENIED;
 	for (int i = 0; i < 3; i++)
 		lock.tally.ballot[i].reply.is_reserved = true;
@@ -717,13 +733,13 @@ TEST(report_ownership_of_a_token)
 	set_vote(&lock, 1, VOTE_GONE);
 	set_absent(&lock, 2, REASON_CLOSED, NULL);
 	CHECK_TEXT(report_ownership(text, &lock.tally, nodes(), &ONE_KEY("k"), 0),
-		"'k': cannot tell whether this token holds it: 1 of 3 nodes confirmed it, 2 "
-		"needed: redis://c:6379 closed the connection");
+		"'k': cannot tell whether this token holds it: 1 of 3 nodes confirmed it, 1 "
+		"denied it, 1 did not vote, 2 needed: redis://c:6379 closed the connection");
 	lock = fresh(1);
 	set_absent(&lock, 0, REASON_CLOSED, NULL);
 	CHECK_TEXT(report_ownership(text, &lock.tally, nodes(), &ONE_KEY("k"), 0),
-		"'k': cannot tell whether this token holds it: 0 of 1 node confirmed it, 1 needed: "
-		"redis://a:6379 closed the connection");
+		"'k': cannot tell whether this token holds it: 0 of 1 node confirmed it, 1 did "
+		"not vote, 1 needed: redis://a:6379 closed the connection");
 }
 
 TEST(report_several_keys)
@@ -751,7 +767,7 @@ TEST(report_several_keys)
 	lock = fresh(1);
 	set_absent(&lock, 0, REASON_CLOSED, NULL);
 	CHECK(strstr(report_ownership(text, &lock.tally, nodes(), &keys, 0),
-		"'a', 'b': cannot tell whether this token holds them: 0 of 1 node confirmed it"));
+		"'a', 'b': cannot tell whether this token holds them: 0 of 1 node confirmed them"));
 }
 
 /* The settings of a command that locks 'job' on these nodes. */

@@ -1,5 +1,6 @@
 /*
- * queue: what the votes of an attempt say about the queues of its keys: are other clients first?
+ * queue: questions about the queues of the keys, answered by the votes of an attempt: are other
+ * clients first?
  * Private to src/lock; waiter.c has the client's own place.
  *
  *	queue_reserved()  before the votes of an attempt count: is the key reserved for others?

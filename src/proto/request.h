@@ -118,7 +118,7 @@ void request_undo(struct request *r, const struct lock_ref *lock, usec reserve_t
 	const struct guard_args *guard);
 void request_hand_off(
 	struct request *r, const struct lock_ref *lock, const struct hand_off_args *args);
-/* Of the same lock as a hand-off, whose strings must last as long. */
+/* Of the same lock as `hand_off`; the strings of `hand_off` must last as long. */
 void request_delete(struct request *r, const struct request *hand_off);
 void request_expire(struct request *r, const struct lock_ref *lock, usec ttl);
 void request_fence(struct request *r, const struct lock_ref *lock, int64_t number);

@@ -313,8 +313,8 @@ enum last_fault {
 struct world {
 	const struct profile *profile;
 	uint64_t seed, random;
-	uint64_t
-		aside; /* of a stream of its own: what it decides leaves other worlds as they are */
+	uint64_t aside; /* a random stream of its own: decisions by it leave other worlds as they
+			   are */
 	bool traces, is_calm;
 	bool was_wanted; /* when calm began, a client was trying */
 	usec now, last_held, ends_at;

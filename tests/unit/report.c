@@ -558,7 +558,7 @@ TEST(report_age)
 	set_holder(&lock, 0, ID ":1699999280 alice", USEC_SEC);
 	CHECK_TEXT(status(&lock),
 		"'k' is held by alice since 2023-11-14T22:01:20Z (12m) on 1 of 1 node, 1s left");
-	/* A holder whose clock is ahead has no age. */
+	/* A holder with a clock that is ahead has no age. */
 	set_holder(&lock, 0, ID ":1700000001 alice", USEC_SEC);
 	CHECK_TEXT(status(&lock),
 		"'k' is held by alice since 2023-11-14T22:13:21Z on 1 of 1 node, 1s left");

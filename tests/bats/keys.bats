@@ -251,7 +251,7 @@ lasts_beyond() { [ "$(node "$1" pttl "$2")" -gt "$3" ]; }
 @test "several keys, and too few nodes to decide: the message names all keys" {
 	kill_node 2
 	kill_node 3
-	says 69 '' "redlock: 'a', 'b': cannot tell whether this token holds them: 0 of 3 nodes confirmed them, 3 did not vote, 2 needed*
+	says 69 '' "redlock: 'a', 'b': cannot tell whether this token holds them: 0 of 3 nodes confirmed them, 1 denied them, 2 did not vote, 2 needed*
 hint: they expire when the TTL ends
 hint: *no server listens there: *" release "${BOTH[@]}" --token x
 }

@@ -2,9 +2,10 @@
  * redlock doctor: asks all nodes about some twenty facts, tries the life of a lock on a key of its
  * own, and prints the findings of report/diagnosis.
  *
- * begin(), then examine() fills the node facts (struct node_facts) of each node, and
- * print_diagnosis() judges and prints them. With --admit, admit() instead writes the restart
- * guard's mark that lets a node vote at once.
+ * begin() connects, then examine() fills the node facts (struct node_facts) of each node, and
+ * print_diagnosis() judges and prints them. question() collects questions, and ask() sends them all
+ * within one round trip: with distant nodes, a round trip is most of the time. With --admit,
+ * admit() instead writes the restart guard's mark that lets a node vote at once.
  */
 #include "report/diagnosis.h"
 #include "report/own_keys.h"
@@ -26,6 +27,7 @@
 #include "proto/scripts.h"
 #include "report/report.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,15 +35,16 @@
 #include <unistd.h>
 
 /* Wait at least this long for a reply, although a lock waits for the node time-out only: the round
- * trip to a node that is too slow is to be measured. */
-#define PATIENCE (2 * USEC_SEC)
+ * trip to a node that is too slow is to be measured. A node that is silent must not keep the user
+ * waiting for more than two seconds in all. */
+#define PATIENCE (3 * USEC_SEC / 2)
 
 /* The TTL of the probe key. It must outlast a few requests to the slowest node. */
 #define PROBE_TTL (10 * USEC_SEC)
 #define PROBE_QUESTIONS 5
 
-/* Send at least PINGS_MIN pings, and more until PINGS_TIME has passed. */
-#define PINGS_MIN 3
+/* The round trip is measured with the clock samples, and with pings until this time has passed
+ * since the first of them: distant nodes get none. */
 #define PINGS_TIME (USEC_SEC / 5)
 
 /* The pause between two pings. It makes a burst of delays more likely to be seen, and puts time
@@ -49,6 +52,10 @@
 #define PING_EVERY (20 * USEC_MSEC)
 
 #define KEY_MAX 64
+
+/* The most questions that are asked together. */
+#define QUESTIONS_MAX 32
+_Static_assert(QUESTIONS_MAX <= CONN_PENDING_MAX, "a connection carries them all");
 
 /* A search for locks before an admission: keys per page, and pages. */
 #define SCAN_COUNT 200
@@ -65,63 +72,87 @@ struct visit {
 	char waiter[WAITER_ID_LEN + 1];
 	struct key_list keys; /* the probe key */
 	char formatted[REQUEST_KEY_MAX + 1]; /* by --key-format; "": not given */
+	char foreign[KEY_MAX], foreign_fence[KEY_MAX + 24]; /* see question_foreign() */
+	char queue[KEY_MAX + 24], reserved[KEY_MAX + 24]; /* bookkeeping keys of the probe key */
+	char key_count[16]; /* of the command line */
+
+	/* The questions that ask() sends, and the field of the node's facts for the answer. */
+	struct request question[QUESTIONS_MAX];
+	size_t field[QUESTIONS_MAX];
+	int questions;
 };
 
 /* ---- asking ---- */
 
-/* Ends the questions to nodes that are out of reach: each further one would take a time-out. */
-static void check_reach(struct visit *v, const struct request *const asked[NODES_MAX])
+#define FIELD(name) offsetof(struct node_facts, name)
+
+/* Adds a question. The caller fills in the request, whose strings last until ask(). */
+static struct request *question(struct visit *v, size_t field)
 {
+	assert(v->questions < QUESTIONS_MAX);
+	v->field[v->questions] = field;
+	return &v->question[v->questions++];
+}
+
+static void question_command(struct visit *v, size_t field, const char *const words[])
+{
+	request_command(question(v, field), words);
+}
+
+/* Stores an answer. Ends the questions to a node that is out of reach: each further one would take
+ * a time-out. */
+static bool take_answer(void *context, int node, int i)
+{
+	struct visit *v = context;
+	struct node_facts *facts = &v->facts[node];
+	const struct reply *reply = &v->query.tally.ballot[node].reply;
+	enum op op = v->questions > 0 ? v->question[i].op : OP_COMMAND;
 	char text[REPORT_MAX];
 
-	for (int i = 0; i < v->settings->nodes.count; i++) {
-		const struct ballot *b = &v->query.tally.ballot[i];
-
-		if (!asked[i])
-			continue;
-		log_say(LOG_REPLIES, "%s",
-			report_reply(text, &v->settings->nodes.node[i], asked[i]->op, &b->reply,
-				v->query.took[i]));
-		if (!problem_is_final(&b->reply))
-			continue;
-		v->facts[i].reached = b->reply;
-		v->is_over[i] = true;
-	}
+	log_say(LOG_REPLIES, "%s",
+		report_reply(text, &v->settings->nodes.node[node], op, reply, v->query.took[node]));
+	if (v->questions > 0)
+		*(struct reply *)((char *)facts + v->field[i]) = *reply;
+	if (v->questions > 0 && v->field[i] == FIELD(informed) && reply->vote == VOTE_YES)
+		server_info_read(&facts->info, v->query.page[node], v->query.page_len[node]);
+	/* Without a question, the node was to log redlock in: each further connection would fail.
+	 */
+	if (v->questions > 0 && !problem_is_final(reply))
+		return true;
+	facts->reached = *reply;
+	v->is_over[node] = true;
+	return false;
 }
 
-/* Asks the nodes, and stores each reply in the node's facts, at offset `field`. */
-static void ask_each(struct visit *v, const struct request *const asked[NODES_MAX], size_t field)
+/* Asks the nodes that asked[] names all questions at once; without a question, connects only. */
+static void ask_some(struct visit *v, const struct request *const asked[NODES_MAX])
 {
-	query_ask(&v->query, asked, NULL, QUERY_ALL);
-	check_reach(v, asked);
-	for (int i = 0; i < v->settings->nodes.count; i++)
-		if (asked[i])
-			*(struct reply *)((char *)&v->facts[i] + field) =
-				v->query.tally.ballot[i].reply;
+	query_ask_series(&v->query, asked, v->questions, take_answer, v);
+	v->questions = 0;
 }
 
-/* Sends one request to all nodes that skip[] leaves out. */
-static void ask_all(
-	struct visit *v, const struct request *r, const bool skip[NODES_MAX], size_t field)
+static void ask(struct visit *v)
 {
 	const struct request *asked[NODES_MAX];
 
 	for (int i = 0; i < NODES_MAX; i++)
-		asked[i] = skip[i] ? NULL : r;
-	ask_each(v, asked, field);
+		asked[i] = v->is_over[i] ? NULL : v->question;
+	for (int i = 0; i + 1 < v->questions; i++)
+		v->question[i].is_followed = true;
+	ask_some(v, asked);
 }
 
-#define FIELD(name) offsetof(struct node_facts, name)
-
-static void ask(struct visit *v, size_t field, const char *const words[])
+/* Asks one question and measures the round trip. */
+static void ask_quickly(struct visit *v, const char *word)
 {
-	struct request r;
-
-	request_command(&r, words);
-	ask_all(v, &r, v->is_over, field);
+	question_command(v, FIELD(ignored), (const char *const[]){word, NULL});
+	ask(v);
+	for (int i = 0; i < v->settings->nodes.count; i++)
+		if (!v->is_over[i])
+			v->facts[i].ping[v->facts[i].pings++] = v->query.took[i];
 }
 
-/* Tells whether node i answered the last request. */
+/* Tells whether node i answered the last question. */
 static bool has_replied(const struct visit *v, int i)
 {
 	return v->query.tally.ballot[i].vote == VOTE_YES;
@@ -131,7 +162,7 @@ static void sample_clocks(struct visit *v, int sample)
 {
 	const usec wall = clock_wall(), asked = clock_now();
 
-	ask(v, FIELD(ignored), (const char *const[]){"TIME", NULL});
+	ask_quickly(v, "TIME");
 	for (int i = 0; i < v->settings->nodes.count; i++) {
 		long long seconds, rest;
 		char text[64];
@@ -150,54 +181,45 @@ static void sample_clocks(struct visit *v, int sample)
 	}
 }
 
-static void read_info(struct visit *v)
+/* Leaves room for the second clock sample. */
+static void ping(struct visit *v, usec began)
 {
-	ask(v, FIELD(informed), (const char *const[]){"INFO", NULL});
-	for (int i = 0; i < v->settings->nodes.count; i++)
-		if (has_replied(v, i))
-			server_info_read(&v->facts[i].info, v->query.page[i], v->query.page_len[i]);
-}
-
-static void ping(struct visit *v)
-{
-	const usec began = clock_now();
-
-	for (int n = 0; n < PINGS_MAX && (n < PINGS_MIN || clock_now() - began < PINGS_TIME); n++) {
+	for (int n = 1; n < PINGS_MAX - 1 && clock_now() - began < PINGS_TIME; n++) {
 		usleep(PING_EVERY);
-		ask(v, FIELD(ignored), (const char *const[]){"PING", NULL});
-		for (int i = 0; i < v->settings->nodes.count; i++)
-			if (!v->is_over[i])
-				v->facts[i].ping[v->facts[i].pings++] = v->query.took[i];
+		ask_quickly(v, "PING");
 	}
 }
 
-/* Runs a script that does nothing on the keys of the command line. */
-static void try_keys(struct visit *v)
+/* A user that may run a script on the keys may do everything that scripts do; this script changes
+ * nothing. */
+static void question_keys(struct visit *v)
 {
 	const struct key_list *keys = &v->settings->keys;
-	const char *words[KEYS_MAX + 4] = {"EVAL", "return 0"};
-	char count[16];
+	const char *words[KEYS_MAX + 4] = {"EVAL", "return 0", v->key_count};
 
-	snprintf(count, sizeof(count), "%d", keys->count);
-	words[2] = count;
+	snprintf(v->key_count, sizeof(v->key_count), "%d", keys->count);
 	for (int i = 0; i < keys->count; i++)
 		words[3 + i] = keys->key[i];
-	ask(v, FIELD(formatted), words);
+	if (keys->count > 0)
+		question_command(v, FIELD(formatted), words);
+	else if (v->formatted[0])
+		question_command(v, FIELD(formatted),
+			(const char *const[]){"EVAL", "return 0", "1", v->formatted, NULL});
 }
 
-/* Checks whether the user may access redlock's own keys of a key that the user may not access. */
-static void try_own_keys(struct visit *v)
+/* May the user access redlock's own keys of a key that the user may not access? */
+static void question_foreign(struct visit *v)
 {
-	char key[KEY_MAX], fence[KEY_MAX + 24];
-
-	snprintf(key, sizeof(key), "other:%.16s", v->token + TOKEN_ID_LEN - 16);
-	snprintf(fence, sizeof(fence), "redlock:fence:{%s}", key);
-	ask(v, FIELD(foreign), (const char *const[]){"EXISTS", key, NULL});
-	ask(v, FIELD(foreign_fence), (const char *const[]){"EXISTS", fence, NULL});
+	snprintf(v->foreign, sizeof(v->foreign), "other:%.16s", v->token + TOKEN_ID_LEN - 16);
+	snprintf(v->foreign_fence, sizeof(v->foreign_fence), "redlock:fence:{%s}", v->foreign);
+	question_command(v, FIELD(foreign), (const char *const[]){"EXISTS", v->foreign, NULL});
+	question_command(
+		v, FIELD(foreign_fence), (const char *const[]){"EXISTS", v->foreign_fence, NULL});
 }
 
-static void build_trial(struct request *r, enum trial trial, const struct visit *v)
+static void question_trial(struct visit *v, enum trial trial)
 {
+	struct request *r = question(v, FIELD(trial) + (size_t)trial * sizeof(struct reply));
 	const usec ttl = usec_max(PROBE_TTL, PROBE_QUESTIONS * v->query.node_timeout);
 	const struct lock_ref lock = {.keys = &v->keys, .token = v->token};
 
@@ -228,25 +250,18 @@ static void build_trial(struct request *r, enum trial trial, const struct visit 
 	}
 }
 
-/* Runs the requests of a lock's life on the probe key and deletes the key. A key that remains
- * expires. */
-static void try_a_lock(struct visit *v)
+/* The life of a lock on the probe key, which is deleted. A key that remains expires. */
+static void question_lock(struct visit *v)
 {
-	char beside[2][KEY_MAX + 24];
-	struct request r;
-
-	for (int i = 0; i < TRIALS; i++) {
-		build_trial(&r, (enum trial)i, v);
-		ask_all(v, &r, v->is_over, FIELD(trial) + (size_t)i * sizeof(struct reply));
-		if (i != TRIAL_ACQUIRE)
-			continue;
-		ask(v, FIELD(rights),
-			(const char *const[]){"EVAL", rights_script, "1", v->rights_key, NULL});
-	}
-	for (int i = 0; i < 2; i++)
-		snprintf(beside[i], sizeof(beside[i]), "redlock:%s:{%s}",
-			(const char *const[]){"queue", "reserved"}[i], v->key);
-	ask(v, FIELD(ignored), (const char *const[]){"DEL", v->key, beside[0], beside[1], NULL});
+	question_trial(v, TRIAL_ACQUIRE);
+	question_command(v, FIELD(rights),
+		(const char *const[]){"EVAL", rights_script, "1", v->rights_key, NULL});
+	for (int i = TRIAL_ACQUIRE + 1; i < TRIALS; i++)
+		question_trial(v, (enum trial)i);
+	snprintf(v->queue, sizeof(v->queue), "redlock:queue:{%s}", v->key);
+	snprintf(v->reserved, sizeof(v->reserved), "redlock:reserved:{%s}", v->key);
+	question_command(v, FIELD(ignored),
+		(const char *const[]){"DEL", v->key, v->queue, v->reserved, NULL});
 }
 
 /* Returns false with *e. */
@@ -271,7 +286,7 @@ static bool begin(struct visit *v, const struct settings *s, struct err *e)
 	if (query_open(&v->query, &policy, &s->nodes, e) < 0)
 		return false;
 	/* Connect first: the clock samples must not include the time of connecting. */
-	ask(v, FIELD(ignored), (const char *const[]){"PING", NULL});
+	ask(v);
 	v->ours = (struct validity){.until = tls_own_valid_until(), .wall = clock_wall()};
 	for (int i = 0; i < s->nodes.count; i++)
 		v->facts[i].certificate = (struct validity){
@@ -283,27 +298,29 @@ static bool begin(struct visit *v, const struct settings *s, struct err *e)
 
 static void examine(struct visit *v)
 {
+	const usec began = clock_now();
+
 	sample_clocks(v, 0);
-	read_info(v);
-	ask(v, FIELD(own_keys), (const char *const[]){"EVAL", own_keys_script, "0", NULL});
-	ask(v, FIELD(fsync), (const char *const[]){"CONFIG", "GET", "appendfsync", NULL});
-	ask(v, FIELD(clients_max), (const char *const[]){"CONFIG", "GET", "maxclients", NULL});
-	ask(v, FIELD(marker), (const char *const[]){"GET", GUARD_KEY, NULL});
-	ask(v, FIELD(tracking), (const char *const[]){"CLIENT", "TRACKING", "OFF", NULL});
-	ask(v, FIELD(caching), (const char *const[]){"CLIENT", "CACHING", "YES", NULL});
-	ask(v, FIELD(digest),
+	question_command(v, FIELD(informed), (const char *const[]){"INFO", NULL});
+	question_command(
+		v, FIELD(own_keys), (const char *const[]){"EVAL", own_keys_script, "0", NULL});
+	question_command(
+		v, FIELD(fsync), (const char *const[]){"CONFIG", "GET", "appendfsync", NULL});
+	question_command(
+		v, FIELD(clients_max), (const char *const[]){"CONFIG", "GET", "maxclients", NULL});
+	question_command(v, FIELD(marker), (const char *const[]){"GET", GUARD_KEY, NULL});
+	question_command(
+		v, FIELD(tracking), (const char *const[]){"CLIENT", "TRACKING", "OFF", NULL});
+	question_command(
+		v, FIELD(caching), (const char *const[]){"CLIENT", "CACHING", "YES", NULL});
+	question_command(v, FIELD(digest),
 		(const char *const[]){
 			"EVALSHA", "0000000000000000000000000000000000000000", "0", NULL});
-	/* A user that may run a script on the key may do everything that scripts do; this script
-	 * changes nothing. */
-	if (v->settings->keys.count > 0)
-		try_keys(v);
-	else if (v->formatted[0])
-		ask(v, FIELD(formatted),
-			(const char *const[]){"EVAL", "return 0", "1", v->formatted, NULL});
-	try_own_keys(v);
-	try_a_lock(v);
-	ping(v);
+	question_keys(v);
+	question_foreign(v);
+	question_lock(v);
+	ask(v);
+	ping(v, began);
 	sample_clocks(v, 1);
 }
 
@@ -663,8 +680,9 @@ static bool admit_all(struct visit *v, struct sighting *seen)
 	static struct request admission[NODES_MAX];
 	const struct request *asked[NODES_MAX];
 
-	read_info(v);
-	ask(v, FIELD(marker), (const char *const[]){"GET", GUARD_KEY, NULL});
+	question_command(v, FIELD(informed), (const char *const[]){"INFO", NULL});
+	question_command(v, FIELD(marker), (const char *const[]){"GET", GUARD_KEY, NULL});
+	ask(v);
 	if (has_duplicates(v))
 		return false;
 	if (!have_all_votes(v) && find_lock(v, seen))
@@ -675,7 +693,9 @@ static bool admit_all(struct visit *v, struct sighting *seen)
 		request_command(&admission[i], (const char *const[]){"SET", GUARD_KEY, id, NULL});
 		asked[i] = !v->is_over[i] && id[0] ? &admission[i] : NULL;
 	}
-	ask_each(v, asked, FIELD(admitted));
+	/* Each node has a question of its own. */
+	question(v, FIELD(admitted))->op = OP_COMMAND;
+	ask_some(v, asked);
 	return false;
 }
 

@@ -37,9 +37,12 @@ enum conn_state {
 	CONN_UP,
 };
 
-/* Requests on the way: AUTH and SELECT; then an attempt and its release, the queue's SUBSCRIBE or
- * join, and the hand-off of a client that leaves. */
-#define CONN_PENDING_MAX 4
+/* Requests of a lock on the way: AUTH and SELECT; then an attempt and its release, the queue's
+ * SUBSCRIBE or join, and the hand-off of a client that leaves. */
+#define LOCK_PENDING_MAX 4
+
+/* A series of questions (io/query.h) may be longer. */
+#define CONN_PENDING_MAX 32
 
 /* OP_DELETE, which goes with a hand-off by digest and has a reply of its own. */
 enum deletion {

@@ -16,98 +16,142 @@ int query_open(
 	return pool_init(&q->pool, nodes, policy->node_timeout, e);
 }
 
-static bool expect_page(struct query *q, int node, bool is_whole)
+/* Questions on their way to the nodes. */
+struct asking {
+	const struct request *const *first; /* of each node; NULL: the node is not asked */
+	int count;
+	const char *token;
+	query_answered *answered;
+	void *context;
+	int next[NODES_MAX]; /* the question that the node answers next */
+	usec due[NODES_MAX]; /* the end of the wait for that answer; NEVER: there is no wait */
+};
+
+static bool is_open(const struct asking *a, int node)
 {
-	if (!q->page[node])
+	return a->due[node] != NEVER;
+}
+
+/* The next answer of the node, if one is missing, may arrive until `due`. Without memory, it has no
+ * page. */
+static void await_next(struct query *q, struct asking *a, int node, usec due)
+{
+	struct resp *resp = &q->pool.conn[node].resp;
+	enum op op = a->next[node] < a->count ? a->first[node][a->next[node]].op : OP_NONE;
+
+	a->due[node] = op == OP_NONE ? NEVER : due;
+	if ((op == OP_SCAN || op == OP_COMMAND) && !q->page[node])
 		q->page[node] = malloc(PAGE_MAX);
-	q->page_len[node] = 0;
-	q->pool.conn[node].resp.page = q->page[node];
-	q->pool.conn[node].resp.page_len = 0;
-	q->pool.conn[node].resp.is_whole = is_whole;
-	return q->page[node] != NULL;
+	resp->page = op == OP_SCAN || op == OP_COMMAND ? q->page[node] : NULL;
+	resp->page_len = 0;
+	resp->is_whole = op == OP_COMMAND;
 }
 
-static void send_to(struct query *q, int node, const struct request *r)
+/* Sends all questions that the node has not answered. */
+static void send_rest(struct query *q, struct asking *a, int node)
 {
-	if ((r->op == OP_SCAN || r->op == OP_COMMAND) && !expect_page(q, node, r->op == OP_COMMAND))
-		pool_drop(&q->pool, node);
-	else
-		conn_send(&q->pool.conn[node], r, q->round, clock_now());
+	struct conn *c = &q->pool.conn[node];
+
+	await_next(q, a, node, a->due[node]);
+	for (int i = a->next[node]; i < a->count && c->state == CONN_UP; i++)
+		conn_send(c, &a->first[node][i], q->round + (uint32_t)i, clock_now());
 }
 
-static void record_reply(struct query *q, int node, const struct reply *reply, const char *token)
+static void take_answer(struct query *q, struct asking *a, int node, const struct reply *reply)
 {
+	int question = a->next[node]++;
+
 	q->took[node] = clock_now() - q->tally.began;
-	tally_take(&q->tally, node, reply, token);
+	q->page_len[node] = q->pool.conn[node].resp.page_len;
+	tally_take(&q->tally, node, reply, a->token);
+	if (a->answered && !a->answered(a->context, node, question))
+		a->next[node] = a->count;
+	await_next(q, a, node, clock_now() + q->node_timeout);
 }
 
-static void handle_event(struct query *q, const struct event *ev,
-	const struct request *const request[NODES_MAX], const char *token)
+static void handle_event(struct query *q, struct asking *a, const struct event *ev)
 {
 	/* A wake-up is no reply: doctor's own hand-off wakes the waiter that doctor tries. */
 	if (ev->kind == EV_TIME || ev->kind == EV_LINK_SHAKES || ev->kind == EV_WAKE ||
-		!request[ev->node] || q->tally.ballot[ev->node].vote != VOTE_NONE)
+		!is_open(a, ev->node))
 		return;
 	if (ev->kind == EV_LINK_UP)
-		send_to(q, ev->node, request[ev->node]);
-	else if (ev->kind == EV_REPLY && ev->round != q->round)
-		return;
-	else
-		record_reply(q, ev->node, ev->reply, token);
-	if (ev->kind == EV_REPLY)
-		q->page_len[ev->node] = q->pool.conn[ev->node].resp.page_len;
+		send_rest(q, a, ev->node);
+	else if (ev->kind != EV_REPLY || ev->round == q->round + (uint32_t)a->next[ev->node])
+		take_answer(q, a, ev->node, ev->reply);
+	/* Not only EV_LINK_DOWN: a refused SUBSCRIBE, too, takes the connection down. */
+	if (is_open(a, ev->node) && q->pool.conn[ev->node].state == CONN_DOWN)
+		pool_open(&q->pool, ev->node);
 }
 
-/* Ends the wait: a late reply must not be taken for the reply to the next question. */
-static void give_up(struct query *q, const struct request *const request[NODES_MAX])
+/* Ends the wait: a late reply must not be taken for the reply to a later question. */
+static void give_up(struct query *q, struct asking *a, int node)
 {
-	for (int i = 0; i < q->tally.nodes; i++) {
-		const struct conn *c = &q->pool.conn[i];
-		bool is_up = c->state == CONN_UP;
-		struct reply late = c->is_resolving
-					    ? reply_absent(REASON_UNRESOLVED, c->addresses->why)
+	const struct conn *c = &q->pool.conn[node];
+	struct reply late = c->is_resolving ? reply_absent(REASON_UNRESOLVED, c->addresses->why)
 					    : reply_absent(conn_late_reason(c), NULL);
+	bool has_release = false;
 
-		if (!request[i] || q->tally.ballot[i].vote != VOTE_NONE)
-			continue;
-		record_reply(q, i, &late, NULL);
-		/* A release that has been sent must arrive, so keep the connection. */
-		if (!is_up || request[i]->op != OP_HAND_OFF)
-			pool_drop(&q->pool, i);
+	for (int i = a->next[node]; i < a->count; i++)
+		has_release |= a->first[node][i].op == OP_HAND_OFF;
+	take_answer(q, a, node, &late);
+	a->due[node] = NEVER;
+	/* A release that has been sent must arrive, so keep the connection. */
+	if (c->state != CONN_UP || !has_release)
+		pool_drop(&q->pool, node);
+}
+
+/* Returns when the first of the waits ends; NEVER: no node is waited for. */
+static usec first_due(const struct asking *a, int nodes)
+{
+	usec due = NEVER;
+
+	for (int i = 0; i < nodes; i++)
+		due = usec_min(due, a->due[i]);
+	return due;
+}
+
+static void ask(struct query *q, struct asking *a, enum query_wait wait)
+{
+	struct tally *t = &q->tally;
+	usec asked = clock_now(), until = NEVER;
+
+	tally_clear(t, asked);
+	for (int i = 0; i < NODES_MAX; i++)
+		a->due[i] = i < t->nodes && a->first[i] ? asked + q->node_timeout : NEVER;
+	for (int i = 0; i < t->nodes; i++)
+		if (is_open(a, i) && q->pool.conn[i].state == CONN_UP)
+			send_rest(q, a, i);
+		else if (is_open(a, i))
+			pool_open(&q->pool, i);
+	while (first_due(a, t->nodes) != NEVER) {
+		struct event ev;
+
+		pool_next(&q->pool, usec_min(until, first_due(a, t->nodes)), -1, &ev);
+		handle_event(q, a, &ev);
+		/* Two replies of three are a majority; if they differ, the ownership is unknown. */
+		if (wait == QUERY_UNTIL_DECIDED && tally_ownership(t) != OWNERSHIP_UNKNOWN)
+			until = usec_min(until, ev.now + usec_max(GRACE_MIN, 2 * (ev.now - asked)));
+		for (int i = 0; i < t->nodes; i++)
+			if (is_open(a, i) && usec_min(until, a->due[i]) <= ev.now)
+				give_up(q, a, i);
 	}
+	q->round += (uint32_t)a->count + 1;
 }
 
 void query_ask(struct query *q, const struct request *const request[NODES_MAX], const char *token,
 	enum query_wait wait)
 {
-	struct tally *t = &q->tally;
-	usec until, asked = clock_now();
-	int open = 0;
+	ask(q, &(struct asking){.first = request, .count = 1, .token = token}, wait);
+}
 
-	q->round++;
-	tally_clear(t, asked);
-	for (int i = 0; i < t->nodes; i++) {
-		if (!request[i])
-			continue;
-		open++;
-		if (q->pool.conn[i].state == CONN_UP)
-			send_to(q, i, request[i]);
-		else
-			pool_open(&q->pool, i);
-	}
-	for (until = asked + q->node_timeout; open > 0 && clock_now() < until;) {
-		struct event ev;
-
-		pool_next(&q->pool, until, -1, &ev);
-		handle_event(q, &ev, request, token);
-		open = 0;
-		for (int i = 0; i < t->nodes; i++)
-			open += request[i] && t->ballot[i].vote == VOTE_NONE;
-		/* Two replies of three are a majority; if they differ, the ownership is unknown. */
-		if (wait == QUERY_UNTIL_DECIDED && tally_ownership(t) != OWNERSHIP_UNKNOWN)
-			until = usec_min(until, ev.now + usec_max(GRACE_MIN, 2 * (ev.now - asked)));
-	}
-	give_up(q, request);
+void query_ask_series(struct query *q, const struct request *const first[NODES_MAX], int count,
+	query_answered *answered, void *context)
+{
+	ask(q,
+		&(struct asking){
+			.first = first, .count = count, .answered = answered, .context = context},
+		QUERY_ALL);
 }
 
 void query_ask_all(

@@ -3,6 +3,7 @@
  *
  *     query_open()
  *     query_ask() or query_ask_all()    then read tally, took, page; again for the next question
+ *     query_ask_series()                several questions within one round trip
  *     query_reconnect()                 to ask over new connections
  *     query_close()
  *
@@ -18,7 +19,8 @@ struct query {
 	struct tally tally; /* read only; holds the votes */
 	struct pool pool;
 	usec node_timeout;
-	uint32_t round; /* of requests: a reply to an earlier one is ignored */
+	uint32_t round; /* of the first request of the series: a reply to an earlier one is ignored
+			 */
 	usec took[NODES_MAX]; /* from the question to the reply, or to the end of the wait */
 	char *page[NODES_MAX]; /* OP_SCAN: the keys that were found; OP_COMMAND: the whole reply */
 	size_t page_len[NODES_MAX]; /* bytes of the page */
@@ -43,6 +45,20 @@ enum query_wait {
  */
 void query_ask(struct query *q, const struct request *const request[NODES_MAX], const char *token,
 	enum query_wait wait);
+
+/* Node `node` has answered question `question` of a series: its reply is in the ballot of the
+ * tally, and in the page. Returns false to end the series of this node. */
+typedef bool query_answered(void *context, int node, int question);
+
+/*
+ * Sends first[i][0..count-1] to node i, unless it is NULL, without waiting for the replies between.
+ * All but the last have `is_followed`: one packet. The wait for each reply begins with the reply
+ * before it, and is as long as for a single question. A question whose connection fails is answered
+ * by the reason, and those after it are sent on a new connection; a node that is late with a reply
+ * is asked no further. count 0: connects only, and answered() gets a failure as question 0.
+ */
+void query_ask_series(struct query *q, const struct request *const first[NODES_MAX], int count,
+	query_answered *answered, void *context);
 
 /* Asks all nodes the same question. */
 void query_ask_all(

@@ -33,6 +33,21 @@ in_own_network() {
 	unset -f redis-server
 }
 
+# on_mount OPTIONS I [redis options...]: node I, with its folder on a mount of its own.
+on_mount() {
+	local options=$1 i=$2
+	shift 2
+	mkdir -p "$T/disk"
+	redis-server() {
+		exec unshare -m bash -c 'mount -t tmpfs -o "$0" none "$1" && shift && exec redis-server "$@"' \
+			"$options" "$T/disk" "$@"
+	}
+	kill_node "$i"
+	start_node "$i" --dir "$T/disk" "$@"
+	eventually admitted "$i"
+	unset -f redis-server
+}
+
 # nodes_start N [redis options...]: nodes 1..N, and REDLOCK_NODES naming them.
 nodes_start() {
 	local n=$1 i

@@ -288,7 +288,7 @@ struct lane {
 	struct {
 		enum op op;
 		uint32_t round;
-	} asked[CONN_PENDING_MAX];
+	} asked[LOCK_PENDING_MAX];
 };
 
 struct play {
@@ -316,7 +316,7 @@ static void act(struct play *p)
 			*l = (struct lane){.link = LINK_DOWN};
 			break;
 		case ACT_SEND:
-			FUZZ_CHECK(l->link == LINK_UP && l->count < CONN_PENDING_MAX);
+			FUZZ_CHECK(l->link == LINK_UP && l->count < LOCK_PENDING_MAX);
 			l->is_subscribed |= a->op == OP_SUBSCRIBE;
 			l->asked[l->count].op = a->op;
 			l->asked[l->count++].round = a->round;

@@ -375,7 +375,7 @@ void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now
 	struct message *m = &messages[free_message];
 	int index = free_message;
 
-	assert(c->pending_count < CONN_PENDING_MAX && index >= 0);
+	assert(c->pending_count < LOCK_PENDING_MAX && index >= 0);
 	free_message = m->next_free;
 	most_messages = index < most_messages ? most_messages : index + 1;
 	keep_request(&m->request, r);
@@ -754,7 +754,7 @@ void net_answer(int client, int node, uint32_t id, struct incoming *in)
 
 	/* A client that is stopped for long gets no more messages than its socket has room for. */
 	if (w->id != id || w->is_broken || w->is_deaf ||
-		(in->is_push && w->replies >= SIM_WIRE_QUEUE - CONN_PENDING_MAX)) {
+		(in->is_push && w->replies >= SIM_WIRE_QUEUE - LOCK_PENDING_MAX)) {
 		free(in);
 		return;
 	}

@@ -1,7 +1,7 @@
 /*
  * hostile [HOW...] SOCKET TEXT: a server on a unix socket that is no Redis, or a broken one. Prints
  * a line when it listens, and stays until it is killed, or its parent ends. TEXT, with \r
- *  \0 \\ and \xNN, is its reply to any bytes.
+ *  \0 \\ and \xNN, is its reply to each command, and to bytes that are none.
  *
  *   --at-once   sends it to each new connection, before any request
  *   --endless   sends it again and again, as fast as the client reads
@@ -33,9 +33,12 @@
 
 static struct client {
 	int fd;
-	bool unsent; /* some of the text is still to be sent */
+	int unsent; /* number of texts that are still to be sent */
 	size_t said;
 	int heard; /* number of requests read */
+	char line[32]; /* the beginning of the line that is being read */
+	size_t line_len;
+	long args, skip; /* of the command that is being read: missing arguments, and bytes */
 	int64_t due; /* time of the next byte, with --drip */
 } clients[CLIENTS];
 
@@ -118,20 +121,53 @@ static void say(struct client *c)
 	if (c->said < length)
 		return;
 	c->said = 0;
-	c->unsent = endless;
+	c->unsent -= !endless;
 	if (closes || resets)
 		part_with(c);
+}
+
+static void end_line(struct client *c)
+{
+	c->line[c->line_len] = '\0';
+	c->line_len = 0;
+	if (c->line[0] == '*')
+		c->args = atol(c->line + 1);
+	else if (c->line[0] == '$' && c->args > 0)
+		c->skip = atol(c->line + 1) + 2;
+}
+
+/* Reads a part of the requests. Returns the number of commands that it completes. */
+static int count_commands(struct client *c, const char *bytes, ssize_t n)
+{
+	int commands = 0;
+
+	for (ssize_t i = 0; i < n; i++)
+		if (c->skip > 0) {
+			c->skip--;
+			commands += c->skip == 0 && --c->args == 0;
+		} else if (bytes[i] == '\n') {
+			end_line(c);
+		} else if (c->line_len < sizeof(c->line) - 1) {
+			c->line[c->line_len++] = bytes[i];
+		}
+	return commands;
 }
 
 static void hear(struct client *c)
 {
 	char bytes[16384];
 	ssize_t n = recv(c->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	int commands;
 
-	if (n == 0 || (n < 0 && errno != EAGAIN))
+	if (n == 0 || (n < 0 && errno != EAGAIN)) {
 		part_with(c);
-	else
-		c->unsent |= n > 0 && ++c->heard > silent;
+	} else if (n > 0) {
+		commands = count_commands(c, bytes, n);
+		if (commands == 0 && c->args == 0)
+			commands = 1;
+		for (; commands > 0; commands--)
+			c->unsent += ++c->heard > silent;
+	}
 }
 
 static void take(int listener)

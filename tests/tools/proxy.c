@@ -15,11 +15,14 @@
  *   --flip N         the highest bit of byte N of a connection's replies is flipped
  *   --say TEXT       replaces each reply by TEXT, with \r and \n
  *   --flood          ... followed by x's without end
+ *   --turns FILE     FILE gets a byte for each round trip: for a request that arrives first, or
+ * after a reply has passed
  *   --strict         a command of more than ten arguments before the first reply ends the
  * connection, as KeyDB does before AUTH is answered
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <poll.h>
 #include <signal.h>
@@ -54,13 +57,14 @@ struct flow {
 };
 
 struct pair {
-	bool is_used;
+	bool is_used, is_asked;
 	struct flow request, resp;
 };
 
 static const char *target, *withhold, *only_while, *say;
 static int delay, slow, twice = -1;
 static int hold, bytewise, flood, strict;
+static int turns = -1;
 static size_t cut_request = NEVER, cut_reply = NEVER, flip = NEVER;
 static struct pair pairs[PAIRS];
 
@@ -205,9 +209,9 @@ static void repeat(const char *bytes, size_t n)
 
 static void take_in(struct flow *f)
 {
-	char bytes[16384]; /* a whole request */
+	char bytes[sizeof(f->bytes)]; /* a whole request */
 	bool faulty = is_faulty();
-	ssize_t n = recv(f->from, bytes, sizeof(bytes), MSG_DONTWAIT);
+	ssize_t n = recv(f->from, bytes, sizeof(bytes) - f->length, MSG_DONTWAIT);
 
 	if (n <= 0) {
 		f->has_ended = true;
@@ -276,10 +280,20 @@ static bool is_too_long(const struct flow *request)
 	return false;
 }
 
+static void count_turn(struct pair *p)
+{
+	if (turns >= 0 && !p->is_asked && p->request.length > 0)
+		p->is_asked = write(turns, ".", 1) == 1;
+}
+
 static void serve(struct pair *p, short from_client, short from_server)
 {
-	if (from_client && !p->request.has_ended)
+	size_t replied = p->resp.passed;
+
+	if (from_client && !p->request.has_ended) {
 		take_in(&p->request);
+		count_turn(p);
+	}
 	if (from_server && !p->resp.has_ended)
 		take_in(&p->resp);
 	if (strict && p->resp.passed == 0 && is_too_long(&p->request)) {
@@ -290,6 +304,7 @@ static void serve(struct pair *p, short from_client, short from_server)
 		end(p);
 		return;
 	}
+	p->is_asked &= p->resp.passed == replied;
 	shut(&p->request);
 	shut(&p->resp);
 	if (p->resp.is_shut && (p->request.is_shut || p->request.from < 0))
@@ -349,7 +364,8 @@ int main(int argc, char *argv[])
 		{"delay", 1, NULL, 'd'}, {"slow", 1, NULL, 'l'}, {"hold", 0, &hold, 1},
 		{"cut-request", 1, NULL, 'q'}, {"cut-reply", 1, NULL, 'r'},
 		{"bytewise", 0, &bytewise, 1}, {"twice", 1, NULL, 't'}, {"flip", 1, NULL, 'f'},
-		{"say", 1, NULL, 's'}, {"flood", 0, &flood, 1}, {"strict", 0, &strict, 1}, {0}};
+		{"say", 1, NULL, 's'}, {"flood", 0, &flood, 1}, {"strict", 0, &strict, 1},
+		{"turns", 1, NULL, 'n'}, {0}};
 	int c;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -383,6 +399,9 @@ int main(int argc, char *argv[])
 			break;
 		case 's':
 			say = unescape(optarg);
+			break;
+		case 'n':
+			turns = open(optarg, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 			break;
 		default:
 			return 64;

@@ -76,12 +76,18 @@ static int refuse(struct err *e, const char *url, const char *why)
 			   "unix:///path");
 }
 
-/* Without slashes, the parser takes the scheme for a host and the rest for its port: name the real
- * error. */
-static const char *slashes_missing(const char *url)
+/* Some errors make the parser take a part of the URL for another one: name the real error. NULL: it
+ * is none of these. */
+static const char *real_error(const char *url)
 {
 	size_t letters = count_letters(url);
 
+	if (url[0] == '"' || url[0] == '\'')
+		return "it begins with a quote: quotes belong in a shell only";
+	if (strchr(after_scheme(url), ';') && strstr(after_scheme(url), "://"))
+		return "a list separates nodes by spaces or commas";
+	if (url != after_scheme(url))
+		return NULL;
 	if (strncasecmp(url, "unix:", 5) == 0 && strchr(url, '/'))
 		return "a unix socket is unix:///path";
 	if (letters > 0 &&
@@ -270,9 +276,9 @@ int node_parse(const char *url, struct node *node, struct err *e)
 		socket = strcasecmp(copy, "unix") == 0;
 		node->is_tls = strcasecmp(copy, "rediss") == 0;
 		if (!socket && !node->is_tls && strcasecmp(copy, "redis") != 0)
-			return refuse(e, url, "the scheme must be redis, rediss or unix");
+			why = "the scheme must be redis, rediss or unix";
 	}
-	at = socket && rest[0] == '/' ? NULL : strrchr(rest, '@');
+	at = why || (socket && rest[0] == '/') ? NULL : strrchr(rest, '@');
 	if (at) {
 		why = parse_user(node, rest, at);
 		rest = at + 1;
@@ -280,7 +286,7 @@ int node_parse(const char *url, struct node *node, struct err *e)
 	if (!why)
 		why = socket ? parse_unix(node, rest) : parse_tcp(node, rest);
 	if (why)
-		return refuse(e, url, !scheme && slashes_missing(url) ? slashes_missing(url) : why);
+		return refuse(e, url, real_error(url) ? real_error(url) : why);
 	make_label(node);
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include "cmd/configure.h"
 #include "cmd/print.h"
 #include "io/query.h"
+#include "report/problem.h"
 #include "report/report.h"
 
 #include <pwd.h>
@@ -124,8 +125,8 @@ static void explain(struct client *c, const struct server_info info[], enum log_
 	c->has_hinted_why = at <= log_level();
 }
 
-/* After a refusal: asks the nodes that are out of memory how much they use, for the hint. NULL: no
- * node is. */
+/* After a refusal: asks the nodes that are out of memory how much they use, and those that answer
+ * with an error what they are, for the hint. NULL: there are none. */
 static const struct server_info *ask_for_info(const struct client *c)
 {
 	static struct query query;
@@ -141,7 +142,8 @@ static const struct server_info *ask_for_info(const struct client *c)
 	for (int i = 0; i < t->nodes; i++) {
 		const struct reply *a = &t->ballot[i].reply;
 
-		asked[i] = a->vote == VOTE_ABSENT && a->reason == REASON_OOM ? &r : NULL;
+		if (problem_is(a, REASON_OOM) || problem_is(a, REASON_SERVER))
+			asked[i] = &r;
 		has_any |= asked[i] != NULL;
 	}
 	if (!has_any || query_open(&query, &policy, &c->settings->nodes, &e) < 0)

@@ -38,11 +38,6 @@ bool trial_is_essential(enum trial trial)
 
 /* ---- one node ---- */
 
-static bool is_sentinel(const struct server_info *info)
-{
-	return strcmp(info->mode, "sentinel") == 0;
-}
-
 static bool is_master(const struct server_info *info)
 {
 	return strcmp(info->role, "master") == 0;
@@ -62,8 +57,8 @@ static void judge_role(struct diagnosis *d, int node, const struct server_info *
 			"'active-replica no' in keydb.conf, and restart"},
 	};
 
-	if (is_sentinel(info))
-		finding_add(d, node, SEVERITY_ERROR, "sentinel", "name the server's own port",
+	if (server_info_is_sentinel(info))
+		finding_add(d, node, SEVERITY_ERROR, "sentinel", SENTINEL_FIX,
 			"is a sentinel: it keeps no keys");
 	if (strcmp(info->mode, "cluster") == 0 || info->cluster > 0)
 		finding_add(d, node, SEVERITY_ERROR, "cluster",
@@ -146,7 +141,8 @@ static bool judge_identity(
 		if (!compare(d, node, i, s, facts))
 			return false;
 	if (problem_is(&facts[node].informed, REASON_SERVER) && !is_refused(&facts[node]))
-		finding_add(d, node, SEVERITY_WARNING, "info", "let it answer INFO",
+		finding_add(d, node, SEVERITY_WARNING, "info",
+			"remove 'rename-command INFO' from redis.conf, and restart",
 			"does not answer INFO: most checks were not possible");
 	if (facts[node].informed.vote != VOTE_YES)
 		return true;
@@ -446,7 +442,7 @@ static void judge_node(
 	if (p->reached.vote == VOTE_ABSENT)
 		problem_add(d, node, SEVERITY_ERROR, s, &p->info, &p->reached);
 	judge_role(d, node, &p->info);
-	if (p->reached.vote != VOTE_ABSENT && !is_sentinel(&p->info) &&
+	if (p->reached.vote != VOTE_ABSENT && !server_info_is_sentinel(&p->info) &&
 		judge_identity(d, node, s, facts))
 		judge_server(d, node, s, p);
 }

@@ -75,6 +75,8 @@ const char *fix_remark(const char *fix)
 		{"REPLICAOF ", "CONFIG REWRITE keeps it over a restart"},
 		{"SCRIPT KILL", "after a script that has written, only SHUTDOWN NOSAVE and a new "
 				"start help"},
+		{"FUNCTION KILL", "after a function that has written, only SHUTDOWN NOSAVE and a "
+				  "new start help"},
 		{"DEL redlock:fence:",
 			"the numbers continue at the time of day; a 'gate' whose --store has a "
 			"larger number needs a new store"},

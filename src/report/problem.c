@@ -96,6 +96,7 @@ static const struct {
 	{REASON_CONNECT, "Permission denied",
 		"this user needs write permission on the socket {host} and search permission "
 		"on its folder: 'unixsocketperm 777' in redis.conf, or chmod 777 {host}"},
+	{REASON_CONNECT, "Too many open files", "permit this process more open files: ulimit -n"},
 	{REASON_CONNECT, NULL,
 		"start the server, or correct the address; check the network between"},
 	{REASON_CLOSED, "as a TLS port does",
@@ -153,6 +154,7 @@ static const struct {
 		"name servers of their own: 'cluster-enabled no' in redis.conf, and restart"},
 	{REASON_MASTERDOWN, NULL, "REPLICAOF NO ONE"},
 	{REASON_NOREPLICAS, NULL, "CONFIG SET min-replicas-to-write 0"},
+	{REASON_BUSY, "FUNCTION KILL", "FUNCTION KILL"},
 	{REASON_BUSY, NULL, "SCRIPT KILL"},
 	{REASON_MAXCLIENTS, NULL,
 		"stop some of its clients, for redis-cli cannot connect either; then raise "
@@ -164,6 +166,9 @@ static const struct {
 	{REASON_SERVER, "unknown command",
 		"redlock needs that command: remove its 'rename-command' from redis.conf, and "
 		"restart"},
+	{REASON_SERVER, "Unknown Redis command",
+		"redlock's scripts need a command that the server does not have: remove each "
+		"'rename-command' from redis.conf, and restart"},
 	{REASON_SERVER, "DB index",
 		"name a database that the server has, or none: CONFIG GET databases"},
 	{REASON_GARBAGE, NULL,
@@ -283,12 +288,12 @@ const char *problem_fix(char dst[FIX_MAX], const struct settings *s, int node,
 	const struct context c = {s, node, info, a};
 
 	dst[0] = '\0';
-	for (int i = 0; i < COUNT_OF(fixes); i++)
+	if (info && server_info_is_sentinel(info) && a->reason == REASON_SERVER)
+		snprintf(dst, FIX_MAX, "%s", SENTINEL_FIX);
+	for (int i = 0; i < COUNT_OF(fixes) && !dst[0]; i++)
 		if (fixes[i].reason == a->reason &&
-			(!fixes[i].when || strstr(a->text, fixes[i].when))) {
+			(!fixes[i].when || strstr(a->text, fixes[i].when)))
 			expand(dst, &c, fixes[i].fix);
-			break;
-		}
 	return dst;
 }
 

@@ -30,6 +30,9 @@ void problem_add(struct diagnosis *d, int node, enum severity severity, const st
 const char *problem_fix(char dst[FIX_MAX], const struct settings *s, int node,
 	const struct server_info *info, const struct reply *a);
 
+/* The fix for a node that is a sentinel: only INFO tells that. */
+#define SENTINEL_FIX "it is a sentinel: name the port of a server"
+
 /* Writes the command that gives the node twice the memory that it uses. */
 const char *problem_memory_fix(char dst[64], const struct server_info *info);
 

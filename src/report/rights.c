@@ -288,6 +288,12 @@ static void judge_rights(
 	judge_refusals(d, node, s, p, severity);
 }
 
+/* Does the user lack the right to the key of that request? */
+static bool lacks_key(const struct reply *a)
+{
+	return problem_is(a, REASON_NOPERM) && strstr(a->text, "key");
+}
+
 /* A user with some keys only that may use redlock's own keys of all locks can change the fencing
  * numbers, readers and waiters of other users' locks. */
 static void judge_tenant(
@@ -296,8 +302,7 @@ static void judge_tenant(
 	char user[300], fix[FIX_MAX];
 	size_t used = 0;
 
-	if (!problem_is(&p->foreign, REASON_NOPERM) || strstr(p->foreign.text, " run ") ||
-		p->foreign_fence.vote != VOTE_YES)
+	if (!lacks_key(&p->foreign) || p->foreign_fence.vote != VOTE_YES)
 		return;
 	utf8_escape(user, sizeof(user), rights_user(s, node), strlen(rights_user(s, node)));
 	text_append(fix, sizeof(fix), &used, "ACL SETUSER %s resetkeys", user);
@@ -312,17 +317,16 @@ static void judge_tenant(
 static void judge_keys(
 	struct diagnosis *d, int node, const struct settings *s, const struct node_facts *p)
 {
-	bool is_refused =
-		problem_is(&p->formatted, REASON_NOPERM) && !strstr(p->formatted.text, " run ");
 	const char *name = rights_user(s, node);
 	char user[300], fix[FIX_MAX], keys[REPORT_MAX];
 
 	utf8_escape(user, sizeof(user), name, strlen(name));
-	if (s->keys.count > 0 && is_refused)
+	if (s->keys.count > 0 && lacks_key(&p->formatted))
 		finding_add(d, node, SEVERITY_ERROR, "key", rights_fix(fix, s, node, &p->formatted),
 			"user '%s' may not use %s", user, report_keys(keys, &s->keys));
 	else if (s->keys.count == 0 && !s->key_format && !finding_of(d, node, "other-tenants") &&
-		 problem_is(&p->foreign, REASON_NOPERM) && !strstr(p->foreign.text, " run "))
+		 (lacks_key(&p->foreign) ||
+			 (lacks_key(&p->trial[TRIAL_ACQUIRE]) && d->is_usable[node])))
 		finding_add(d, node, SEVERITY_NOTE, "some-keys",
 			"redlock doctor -k KEY, with the key of a lock",
 			"user '%s' has rights on some keys only: those of locks were not tried",
@@ -338,8 +342,7 @@ static void judge_format(
 	int rc;
 
 	judge_keys(d, node, s, p);
-	if (!problem_is(&p->formatted, REASON_NOPERM) || strstr(p->formatted.text, " run ") ||
-		s->keys.count > 0)
+	if (!lacks_key(&p->formatted) || s->keys.count > 0)
 		return;
 	rc = settings_operand_key(s, "*", keys, &e);
 	assert(rc == 0); /* the query had a longer name */

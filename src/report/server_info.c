@@ -118,3 +118,8 @@ void server_info_read(struct server_info *info, const char *text, size_t text_le
 		return;
 	}
 }
+
+bool server_info_is_sentinel(const struct server_info *info)
+{
+	return strcmp(info->mode, "sentinel") == 0;
+}

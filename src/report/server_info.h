@@ -9,6 +9,7 @@
 #ifndef REPORT_SERVER_INFO_H
 #define REPORT_SERVER_INFO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,9 @@ struct server_info {
 	int64_t clients, clients_max;
 	int64_t log, late_fsyncs; /* of the append-only file */
 };
+
+/* A sentinel watches servers; it keeps no keys. */
+bool server_info_is_sentinel(const struct server_info *info);
 
 /* Reads the reply to INFO: any bytes. */
 void server_info_read(struct server_info *info, const char *text, size_t len);

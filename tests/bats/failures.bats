@@ -146,6 +146,14 @@ as_other() {
 	works
 }
 
+@test "a name that does not exist does not put the blame on a sound node" {
+	local sound=unix://$T/1.sock
+	fails "its name does not resolve" --nodes "$sound redis://no-such-host.invalid"
+	is_like "$SAID" "*: redis://no-such-host.invalid:6379 its name does not resolve (*)?hint: redis://no-such-host.invalid:6379: correct the name *"
+	[[ "$SAID" != *"1.sock "@(did|had|cannot)* ]]
+	works --nodes "$sound"
+}
+
 @test "nodes that are too far away for the TTL: the advice has the round trip that doctor measured" {
 	unset REDLOCK_TTL REDLOCK_NODE_TIMEOUT
 	listens "$REDLOCK_BUILD/tools/proxy" 0 "$T/1.sock" --delay 300
@@ -157,6 +165,14 @@ as_other() {
 	FIX=$(sed -n 's/^    fix: --node-timeout/--node-timeout/p' <<< "$output")
 	is_like "$FIX" "--node-timeout [1-9]*ms --ttl [1-9]*s"
 	works $FIX
+}
+
+@test "a server that is stopped" {
+	stop_node 1
+	REDLOCK_NODE_TIMEOUT=700ms fails "did not answer in time"
+	is_like "$FIX" "is it a Redis server, running and not overloaded? *"
+	kill -CONT "${PID[1]}"
+	works
 }
 
 # ---- passwords ----
@@ -181,6 +197,21 @@ as_other() {
 	fails "refuses the password" --nodes "unix://nobody:s3cret@$T/1.sock"
 	is_like "$FIX" "*user 'nobody'*a user that does not exist there, or is off, needs ACL SETUSER"
 	works --nodes "$APP"
+}
+
+@test "the default user is off; files of another system" {
+	with_user '~*' '&*' +@all
+	node 1 acl setuser app on '>s3cret' > "$T/set"
+	REDISCLI_AUTH=adm1n node 1 acl setuser boss on '>b0ss' '~*' '&*' +@all > "$T/set"
+	node 1 acl setuser default off > "$T/set"
+	unset REDISCLI_AUTH
+	fails "requires a password"
+	is_like "$FIX" "name user and password: *"
+	umask 077
+	# lines that end with CR LF, and a byte order mark
+	printf 's3cret\r\n' > "$T/password"
+	printf '\xef\xbb\xbfusername = app\r\npassword-file = %s\r\n' "$T/password" > "$T/config"
+	works --config "$T/config"
 }
 
 @test "a password for a server without one" {
@@ -235,6 +266,8 @@ as_other() {
 		bad redis:/127.0.0.1:6379 "'://' must follow the scheme"
 		bad http://127.0.0.1:6379 "the scheme must be redis, rediss or unix"
 		bad https://127.0.0.1:6379 "the scheme must be redis, rediss or unix"
+		bad "redis://a;redis://b" "a list separates nodes by spaces or commas"
+		bad '"redis://a"' "it begins with a quote: quotes belong in a shell only"
 		says 64 '' "redlock: 'redis://b' is an argument of its own, not part of --nodes?hint: quote a list of nodes: --nodes 'redis://a redis://b'" \
 			$args --nodes redis://a redis://b $command
 	done
@@ -301,6 +334,24 @@ says_how() {
 	# a holder that loses the right keeps its lock, and the message about the release names the rule
 	says 0 '' "*'job' could not be released on 1 of 1 nodes *'eval'*hint: in redis-cli on the node: ACL SETUSER app +eval*" \
 		run -n -k job --nodes "$APP" -- sh -c "redis-cli -s $T/1.sock acl setuser app -eval > $T/set"
+}
+
+@test "no right to SELECT, for a node with a database; rights to read all keys, and to write none" {
+	with_user '~*' '&*' +@all -select
+	fails "denies permission" --nodes "$APP?db=1"
+	[ "$FIX" = "ACL SETUSER app +select" ]
+	paste
+	works --nodes "$APP?db=1"
+	with_user resetkeys '%R~*' '&*' +@all
+	run -69 --separate-stderr redlock run -n -k job --nodes "$APP" -- true
+	FIX=$(sed -n 's/^hint: in redis-cli on the node: //p' <<< "$stderr")
+	# doctor has no key of a lock to try, and says so
+	run --separate-stderr redlock doctor --nodes "$APP"
+	[[ "$output" != *"sound: "* && "$output" == *"note: user 'app' has rights on some keys only: those of locks were not tried"* ]]
+	run -69 --separate-stderr redlock doctor -k job --nodes "$APP"
+	is_like "$output" "*error: user 'app' may not use 'job'?    fix: ${FIX//\*/[*]} *"
+	paste
+	says 0 'done' '' run -n -k job --nodes "$APP" -- echo done
 }
 
 # lacks WORDS RULE [ARG...]: the lock is acquired, and doctor warns about the rights in WORDS, with the fix RULE.
@@ -413,6 +464,19 @@ works_silently() {
 	says 0 'done' '' run -n -k job -- echo done
 }
 
+@test "a server whose disk is full: its append-only file" {
+	on_mount size=64k 1 --appendonly yes
+	head -c 100000 /dev/zero | node 1 -x set big > "$T/set" || true
+	has_failed() { node 1 info persistence | grep -q '^aof_last_write_status:err'; }
+	eventually has_failed
+	fails "refuses writes because it cannot save to disk"
+	is_like "$FIX" "make room on the server's disk, or its folder writable: CONFIG GET dir names it"
+	nsenter --target "${PID[1]}" --mount mount -o remount,size=4m "$T/disk"
+	has_room() { node 1 info persistence | grep -q '^aof_last_write_status:ok'; }
+	eventually has_room
+	works
+}
+
 @test "a replica, one without its master, too few replicas" {
 	node 1 replicaof 127.0.0.1 1 > "$T/set"
 	run -69 --separate-stderr redlock run -n -k job -- true
@@ -496,6 +560,57 @@ works_silently() {
 	kill $idle
 	raised() { [ "$(node 1 config set maxclients 10000 2>&1)" = OK ]; }
 	eventually raised
+	works
+}
+
+@test "a server that runs a function" {
+	[ "$(node 1 command info function)" != "" ] || return 0 # not in Redis 6
+	printf "#!lua name=f\nredis.register_function('spin', function() while true do end end)" |
+		node 1 -x function load > "$T/set"
+	node 1 config set busy-reply-threshold 1 > "$T/set"
+	redis-cli -s "$T/1.sock" fcall spin 0 > "$T/endless" 2>&1 3>&- &
+	also_end $!
+	is_busy() { [[ "$(node 1 ping 2>&1)" == BUSY* ]]; }
+	eventually is_busy
+	fails "is busy with a script"
+	[ "$FIX" = "FUNCTION KILL" ]
+	paste
+	works
+}
+
+@test "a command that the scripts need has another name; one that only doctor needs" {
+	kill_node 1
+	start_node 1 --rename-command SET ''
+	eventually answers 1
+	fails "answered with an error"
+	is_like "$FIX" "redlock's scripts need a command that the server does not have: remove each 'rename-command' from redis.conf, and restart"
+	kill_node 1
+	start_node 1 --rename-command INFO ''
+	eventually answers 1
+	says 0 'done' '' run -n -k job --restart-guard off -- echo done
+	run -0 --separate-stderr redlock doctor
+	is_like "$output" "*warning: does not answer INFO: *?    fix: remove 'rename-command INFO' from redis.conf, and restart*"
+	kill_node 1
+	start_node 1
+	eventually admitted 1
+	works
+}
+
+@test "a sentinel" {
+	local try
+	for ((try = 0; try < 50; try++)); do
+		PORT=$((20000 + RANDOM % 10000))
+		printf 'bind 127.0.0.1\nport %s\ndir %s\n' "$PORT" "$T" > "$T/sentinel.conf"
+		redis-server "$T/sentinel.conf" --sentinel > "$T/sentinel.out" 2>&1 3>&- &
+		also_end $!
+		is_up() { is_gone $! || [ "$(redis-cli -p "$PORT" ping 2>&1)" = PONG ]; }
+		eventually is_up
+		is_gone $! || break
+	done
+	run -69 --separate-stderr redlock run -n -k job --nodes "redis://127.0.0.1:$PORT" -- true
+	is_like "$stderr" "*answered with an error (ERR unknown command *)?hint: it is a sentinel: name the port of a server"
+	run -69 --separate-stderr redlock doctor --nodes "redis://127.0.0.1:$PORT"
+	is_like "$output" "*error: is a sentinel: it keeps no keys?    fix: it is a sentinel: name the port of a server*"
 	works
 }
 
@@ -591,6 +706,24 @@ works_silently() {
 	[[ "$output" != *"no lock can be acquired"* ]]
 	[ "$(grep -c "forgets keys" <<< "$output")" = 1 ]
 	for i in 1 2; do [ "$(node $i <<< "CONFIG SET maxmemory-policy noeviction")" = OK ]; done
+	works
+}
+
+@test "two of three nodes have lost their keys" {
+	start_node 2
+	start_node 3
+	for i in 2 3; do eventually admitted $i; done
+	export REDLOCK_NODES="unix://$T/1.sock unix://$T/2.sock unix://$T/3.sock"
+	node 2 flushall > "$T/set"
+	kill_node 3
+	start_node 3
+	eventually answers 3
+	run -69 --separate-stderr redlock run -n -k job -- true
+	is_like "$stderr" "*1 of 3 nodes can be used*2.sock is in quarantine *3.sock is in quarantine *hint: *2.sock, *3.sock: wait: *; if the nodes hold no locks, 'redlock doctor --admit' ends it now"
+	run -69 --separate-stderr redlock doctor
+	is_like "$output" "*warning: in quarantine: *fix: wait; or, if the nodes hold no locks: redlock doctor --admit*no lock can be acquired*"
+	[[ "$output" != *"sound: "* ]]
+	redlock doctor --admit -y
 	works
 }
 

@@ -433,7 +433,8 @@ TEST(doctor_reads_info)
 			"is an active replica: another server writes to it as well",
 			"'active-replica no' in keydb.conf, and restart"},
 		{"mode:standalone", "mode:sentinel", "sentinel", SEVERITY_ERROR,
-			"is a sentinel: it keeps no keys", "name the server's own port"},
+			"is a sentinel: it keeps no keys",
+			"it is a sentinel: name the port of a server"},
 		{"mode:standalone", "mode:cluster", "cluster", SEVERITY_ERROR,
 			"is a cluster member: it has a part of the keys, and fails over",
 			"name servers of their own: 'cluster-enabled no' in redis.conf, and "
@@ -553,7 +554,7 @@ TEST(doctor_info_denied)
 	facts[1].informed = reply_absent(REASON_SERVER, "ERR unknown command 'INFO'");
 	facts[1].rights = said("");
 	EXPECT(1, "info", WARNING, "does not answer INFO: most checks were not possible",
-		"let it answer INFO");
+		"remove 'rename-command INFO' from redis.conf, and restart");
 }
 
 /* A node that refuses every request gets one finding. */

@@ -34,7 +34,8 @@ int config_blame(const struct config *c, int line, int column, struct err *e)
 static int refuse(struct reading *r, const char *at, const char *why)
 {
 	err_set(r->e, ERR_CONFIG, "%s", why);
-	return config_blame(r->c, r->number, (int)(at - r->line) + 1, r->e);
+	config_blame(r->c, r->number, (int)(at - r->line) + 1, r->e);
+	return err_hint(r->e, "see 'redlock help config'");
 }
 
 bool config_has(const struct config *c, const char *profile)

@@ -719,8 +719,10 @@ static int read_long(struct reading *r, char *const argv[])
 		return -1;
 	if (row->kind == OPTION_SECRET)
 		return secret_in_sight(r, source);
-	if (value && !option_takes_value(row))
-		return err_set(r->e, ERR_USAGE, "%s takes no value", source);
+	if (value && !option_takes_value(row)) {
+		err_set(r->e, ERR_USAGE, "%s takes no value", source);
+		return see_help(r);
+	}
 	if (!value && option_takes_value(row)) {
 		value = next_value(r, row, source, argv[1]);
 		used = 2;
@@ -1153,7 +1155,7 @@ static int unknown_setting(
 		shown);
 	config_blame(c, line->number, line->name_column, r->e);
 	if (find_row(r, line->name))
-		return -1;
+		return err_hint(r->e, "see 'redlock help config'");
 	if (nearest)
 		return err_hint(r->e, "did you mean '%s'?", nearest);
 	return err_hint(r->e, "the names are those of the options: see 'redlock help config'");

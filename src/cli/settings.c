@@ -112,6 +112,23 @@ static int ttl_is_too_short(const struct settings *s, bool has_default_timeout, 
 		has_default_timeout ? "" : "; a shorter --node-timeout permits a shorter one");
 }
 
+static int see_help(const struct settings *s, struct err *e)
+{
+	return err_hint(e, "see 'redlock help %s'", option_command_name(s->command));
+}
+
+static int refuse_zero(const struct settings *s, const char *option, struct err *e)
+{
+	err_set(e, ERR_USAGE, "%s must be longer than 0", option);
+	return see_help(s, e);
+}
+
+static int refuse_empty(const char *what, struct err *e)
+{
+	err_set(e, ERR_USAGE, "%s is empty", what);
+	return err_hint(e, "does it come from a variable that is not set?");
+}
+
 static int check_times(struct settings *s, struct err *e)
 {
 	bool has_default_timeout = s->node_timeout == UNSET;
@@ -119,7 +136,7 @@ static int check_times(struct settings *s, struct err *e)
 	if (has_default_timeout)
 		s->node_timeout = default_node_timeout(s->ttl);
 	if (s->node_timeout == 0)
-		return err_set(e, ERR_USAGE, "--node-timeout must be longer than 0");
+		return refuse_zero(s, "--node-timeout", e);
 	if (!wants_ttl(s))
 		return 0;
 	if (!ttl_fits(s))
@@ -182,18 +199,11 @@ int settings_check_key(const char *key, struct err *e)
 					   : "it belongs to the lock whose name is in the braces: "
 					     "'redlock status KEY' shows that");
 	}
-	if (!*key) {
-		err_set(e, ERR_USAGE, "the key is empty");
-		return err_hint(e, "does it come from a variable that is not set?");
-	}
+	if (!*key)
+		return refuse_empty("the key", e);
 	if (strlen(key) > REQUEST_KEY_MAX)
 		return too_long(strlen(key), e);
 	return 0;
-}
-
-static int see_help(const struct settings *s, struct err *e)
-{
-	return err_hint(e, "see 'redlock help %s'", option_command_name(s->command));
 }
 
 static int too_long_together(const struct settings *s, struct err *e)
@@ -528,7 +538,7 @@ static int imply_once_per(struct settings *s, struct err *e)
 	if (option_source(s, FIELD(once_per))->kind == SOURCE_NONE || s->command != COMMAND_RUN)
 		return 0;
 	if (s->once_per == 0)
-		return err_set(e, ERR_USAGE, "--once-per must be longer than 0");
+		return refuse_zero(s, "--once-per", e);
 	if (other) {
 		err_set(e, ERR_USAGE, "--once-per cannot be combined with %s", other);
 		return see_help(s, e);
@@ -596,7 +606,7 @@ static int check_tls(const struct tls_settings *t, struct err *e)
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (texts[i].value && !*texts[i].value)
-			return err_set(e, ERR_USAGE, "%s is empty", texts[i].name);
+			return refuse_empty(texts[i].name, e);
 	/* '.example.org' would match every certificate below that domain. A name that is empty up
 	 * to its '%' would match none. */
 	if (t->sni && strchr(".%", t->sni[0]))
@@ -618,6 +628,8 @@ int settings_finish(struct settings *s, struct err *e)
 
 	if (format_keys(s, e) < 0 || check_names(s, e) < 0 || imply_once_per(s, e) < 0)
 		return -1;
+	if (s->shell && !*s->shell)
+		return refuse_empty("--command", e);
 	if (s->owner && !*s->owner)
 		s->owner = NULL;
 	if (s->owner && strlen(s->owner) >= OWNER_MAX)

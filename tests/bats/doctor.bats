@@ -148,8 +148,8 @@ together
 	says 64 '' "redlock: unexpected argument 'job'?hint: *" doctor job
 	says 64 '' "redlock: --wait is not an option of 'redlock doctor'?hint: *" doctor --wait 1s
 	says 64 '' "redlock: --strict is not an option of 'redlock status'?hint: *" status --strict
-	says 64 '' "redlock: --strict takes no value" doctor --strict=yes
-	says 64 '' "redlock: --node-timeout must be longer than 0" doctor --node-timeout 0
+	says 64 '' "redlock: --strict takes no value?hint: *" doctor --strict=yes
+	says 64 '' "redlock: --node-timeout must be longer than 0?hint: *" doctor --node-timeout 0
 	says 78 '' "redlock: bad node 'http://a': *" doctor --node http://a
 	for words in doctor 'doctor --json' 'doctor --admit --yes'; do
 		run -125 --separate-stderr bash -c "'$REDLOCK_BUILD/redlock' $words > /dev/full"

@@ -505,7 +505,7 @@ works_silently() {
 	run -69 --separate-stderr redlock run -n -k job -- true
 	is_like "$stderr" "*1 of 2 nodes can be used*2.sock is a read-only replica?hint: in redis-cli on unix://$T/2.sock: REPLICAOF NO ONE?*"
 	run -69 --separate-stderr redlock doctor
-	is_like "$output" "*2.sock*error: is a replica*fix: REPLICAOF NO ONE*of one replication group with unix://$T/1.sock*"
+	is_like "$output" "*2.sock*error: is a replica*fix: REPLICAOF NO ONE*in one replication group with unix://$T/1.sock*"
 	[ "$(node 2 <<< "REPLICAOF NO ONE")" = OK ]
 	eventually admitted 2
 	works

@@ -549,7 +549,7 @@ has_record() { [ "$(node "$1" exists 'redlock:queue:{job}:done')" = 1 ]; }
 }
 
 @test "--once-per: wrong inputs" {
-	says 64 '' "redlock: --once-per must be longer than 0" run -k job --once-per 0 -- echo never
+	says 64 '' "redlock: --once-per must be longer than 0?hint: *" run -k job --once-per 0 -- echo never
 	says 64 '' "redlock: --once-per 'daily' is not a duration *" run -k job --once-per daily -- echo never
 	says 64 '' "redlock: --once-per cannot be combined with several keys*" run -k job -k other --once-per 1h -- echo never
 	says 64 '' "redlock: --once-per cannot be combined with --limit*" run -k job -L 2 --once-per 1h -- echo never

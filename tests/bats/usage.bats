@@ -286,6 +286,136 @@ redlock: there is nothing to remove" break -k one -k one
 	refused 64 "redlock: --drift-factor '0,1' is not between 0.01 and 0.5" run -k job --drift-factor 0,1 touch "$T/never"
 }
 
+# wrong_inputs: each row on stdin is STATUS, the line, and the arguments, separated by '|'; $R is `run -n -k job`, $C the
+# command. Each has a hint below the line.
+wrong_inputs() {
+	local status line args R="run -n -k job" C="-- touch $T/never"
+	while IFS='|' read -r status line args; do
+		eval "refused $status \"redlock: $line\" $args" || {
+			echo "redlock $args"
+			return 1
+		}
+		[ "${#lines[@]}" -eq 2 ]
+	done
+}
+
+@test "six wrong inputs for each option of run: the line, a hint, and nothing is done" {
+	wrong_inputs <<- 'END'
+		64|--signal '' is not a signal's name, such as TERM or INT|$R --signal= $C
+		64|--signal 'TREM' is not a signal's name, such as TERM or INT|$R --signal TREM $C
+		64|--signal '0' is not a signal's name, such as TERM or INT|$R --signal 0 $C
+		64|--signal '9x' is not a signal's name, such as TERM or INT|$R --signal 9x $C
+		64|--signal 'SIGSTOP' suspends a command instead of ending it|$R --signal SIGSTOP $C
+		64|--signal needs a value: SIG|$R --signal
+		64|--signal is not an option of 'redlock extend'|extend -k job --token x --signal TERM
+		64|--once-per '' is empty|$R --once-per= $C
+		64|--once-per must be longer than 0|$R --once-per 0 $C
+		64|--once-per '-5s' is negative|$R --once-per -5s $C
+		64|--once-per '1h1h' has its units in the wrong order (1h30m is right)|$R --once-per 1h1h $C
+		64|--once-per cannot be combined with --min-hold|$R --once-per 1h --min-hold 2h $C
+		64|--once-per cannot be combined with --shared|$R --once-per 1h -s $C
+		64|--once-per cannot be combined with --limit|$R --once-per 1h -L 2 $C
+		64|--once-per is not an option of 'redlock acquire'|acquire -k job --once-per 1h
+		64|-c needs a value: STRING|$R -c
+		64|--command needs a value: STRING|$R --command -- true
+		64|--command is empty|$R -c ''
+		64|--command is empty|$R --command=
+		64|both -c and a command: which one?|$R -c true $C
+		64|-c is not an option of 'redlock hold'|hold -k job -c true
+		64|--cert-key is empty|$R --cert x --cert-key= $C
+		64|--cert-key without --cert|$R --cert-key x $C
+		64|--cert without --cert-key|$R --cert x $C
+		64|--cert-key needs a value: FILE|$R --cert-key
+		64|--cert-key needs a value: FILE|$R --cert x --cert-key $C
+		64|unknown option '--cert-kye'|$R --cert-kye x $C
+		64|--slots '' is not a number from 1 to 1000|$R --slots= $C
+		64|--slots '0' is not a number from 1 to 1000|$R --slots 0 $C
+		64|--slots '2.5' is not a number from 1 to 1000|$R --slots 2.5 $C
+		64|--slots '3 ' is not a number from 1 to 1000|$R --slots '3 ' $C
+		64|--slots '1001' is not a number from 1 to 1000|$R --slots 1001 $C
+		64|--shared cannot be combined with --limit|$R --slots 2 -s $C
+		64|--limit accepts one key only|$R --slots 2 -k other $C
+		64|--on-event needs a value: STRING|$R --on-event
+		64|--on-event needs a value: STRING|$R --on-event $C
+		64|--on-event is not an option of 'redlock wait'|wait -k job --on-event true
+		64|--on-event is not an option of 'redlock acquire'|acquire -k job --on-event true
+		64|--on-event is not an option of 'redlock check'|check -k job --token x --on-event true
+		64|unknown option '--on-evnet'|$R --on-evnet true $C
+		64|--kill-after '' is empty|$R --kill-after= $C
+		64|--kill-after 'x' is not a duration (such as 250ms, 30s, 5m, 2h, 1h30m, 1d)|$R --kill-after x $C
+		64|--kill-after '-1s' is negative|$R --kill-after -1s $C
+		64|--kill-after '1 s' has an unknown unit (known: ms, s, m, h, d)|$R --kill-after '1 s' $C
+		64|--kill-after '100000000d' is too long (at most 100 years)|$R --kill-after 100000000d $C
+		64|--kill-after is not an option of 'redlock acquire'|acquire -k job --kill-after 1s
+		64|--ttl '1e3' has an unknown unit (known: ms, s, m, h, d)|$R --ttl 1e3 $C
+		64|--ttl '1m30' ends with a number without a unit (1h30m has two)|$R --ttl 1m30 $C
+		64|--ttl '30s1m' has its units in the wrong order (1h30m is right)|$R --ttl 30s1m $C
+		64|--ttl 's' is not a duration (such as 250ms, 30s, 5m, 2h, 1h30m, 1d)|$R --ttl s $C
+		64|--ttl '1.5.s' has an unknown unit (known: ms, s, m, h, d)|$R --ttl 1.5.s $C
+		64|--ttl ' 5s' is not a duration (such as 250ms, 30s, 5m, 2h, 1h30m, 1d)|$R --ttl ' 5s' $C
+		64|--takeover takes no value|run -k job --takeover=yes $C
+		64|--takeover cannot be combined with --no-wait: the holder must end first|$R --takeover $C
+		64|--takeover cannot be combined with --limit: which slot?|run -k job --takeover -L 2 $C
+		64|--once-per cannot be combined with --takeover|run -k job --takeover --once-per 1h $C
+		64|--takeover is not an option of 'redlock acquire'|acquire -k job --takeover
+		64|unknown option '--take-over'|run -k job --take-over $C
+	END
+}
+
+@test "six wrong inputs for --force and --watch" {
+	wrong_inputs <<- 'END'
+		64|no key: which lock?|break --force
+		64|--force takes no value|break -k job --force=1 -y
+		64|--force is not an option of 'redlock run'|run -k job --force $C
+		64|--force is not an option of 'redlock release'|release -k job --token x --force
+		64|two keys: 'redlock break' takes one|break -k job -k other -f -y
+		64|the key is empty|break -f -y -k ''
+		64|unknown option '--froce'|break -k job --froce -y
+		64|--watch takes no value|status --watch=5s
+		64|--watch takes no value|status --watch=
+		64|--watch is not an option of 'redlock doctor'|doctor --watch
+		64|--watch is not an option of 'redlock run'|$R --watch $C
+		64|unknown option '--wacth'|status --wacth
+		64|unknown option '--watch-interval'|status --watch-interval 5s
+	END
+}
+
+# wrong_variables: the same for `run`; in place of the arguments, NAME=VALUE in the environment.
+wrong_variables() {
+	local status line setting
+	while IFS='|' read -r status line setting; do
+		(export "$setting" && refused "$status" "redlock: $line" run -n -k job -- touch "$T/never" && [ "${#lines[@]}" -eq 2 ]) || {
+			echo "$setting"
+			return 1
+		}
+	done
+}
+
+@test "six wrong inputs for variables, for the configuration file and for profiles" {
+	wrong_variables <<- 'END'
+		64|REDLOCK_TTL 'x' is not a duration (such as 250ms, 30s, 5m, 2h, 1h30m, 1d)|REDLOCK_TTL=x
+		64|REDLOCK_FAIR 'maybe' is not yes, no or a number from 0 to 9|REDLOCK_FAIR=maybe
+		64|REDLOCK_SIGNAL 'FOO' is not a signal's name, such as TERM or INT|REDLOCK_SIGNAL=FOO
+		64|REDLOCK_KILL_AFTER '-1s' is negative|REDLOCK_KILL_AFTER=-1s
+		64|REDLOCK_ONCE_PER '1h1' ends with a number without a unit (1h30m has two)|REDLOCK_ONCE_PER=1h1
+		78|bad node 'http://a': the scheme must be redis, rediss or unix|REDLOCK_NODES=http://a
+	END
+	# an unknown name and a wrong value have the line and the column
+	local row text line
+	for row in 'tlt = 5s|1:1: unknown name '"'tlt'" 'ttl|1:1: is neither '"'name = value' nor '[profile]'" \
+		'ttl = x|1:7: ttl '"'x' is not a duration (such as 250ms, 30s, 5m, 2h, 1h30m, 1d)" '= 5|1:1: unknown name '"''" \
+		'[]|1:1: a profile without a name' 'force = yes|1:1: '"'force' is not a setting: use it on the command line" \
+		'ttl = 5s # x|1:7: ttl '"'5s # x' has an unknown unit (known: ms, s, m, h, d)"; do
+		(umask 077 && echo "${row%%|*}" > "$T/config")
+		refused 78 "redlock: $T/config:${row#*|}" run -n -k job --config "$T/config" -- touch "$T/never"
+		[ "${#lines[@]}" -eq 2 ]
+	done
+	(umask 077 && printf '[prod]\nttl = 30s\n' > "$T/config")
+	for row in prd PROD '[prod]' 'prod ' "$T/config" 'prod.'; do
+		refused 78 "redlock: unknown profile '$row': $T/config has prod" run -n -k job --config "$T/config" --profile "$row" -- touch "$T/never"
+	done
+}
+
 @test "--node-wait: wrong inputs" {
 	refused 64 "redlock: --node-wait 'soon' is not a duration (such as 250ms, 30s, 5m, 2h, 1h30m, 1d)" run -k job --node-wait soon -- touch "$T/never"
 	refused 64 "redlock: --node-wait '' is empty" run -k job --node-wait= -- touch "$T/never"

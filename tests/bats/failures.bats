@@ -331,9 +331,10 @@ says_how() {
 	[ "$(node 1 exists job)" = 0 ]
 	with_user +eval
 	says 0 'done' '' run -n -k job --nodes "$APP" -- echo done
-	# a holder that loses the right keeps its lock, and the message about the release names the rule
+	# a holder that loses the right keeps its lock; if the node forgets its scripts, too, the message about the release
+	# names the rule
 	says 0 '' "*'job' could not be released on 1 of 1 nodes *'eval'*hint: in redis-cli on the node: ACL SETUSER app +eval*" \
-		run -n -k job --nodes "$APP" -- sh -c "redis-cli -s $T/1.sock acl setuser app -eval > $T/set"
+		run -n -k job --nodes "$APP" -- sh -c "redis-cli -s $T/1.sock acl setuser app -eval > $T/set; redis-cli -s $T/1.sock script flush > $T/set"
 }
 
 @test "no right to SELECT, for a node with a database; rights to read all keys, and to write none" {

@@ -8,8 +8,8 @@ local token, ttl, woken_by, flags, reserve_ms, waiter_key, waiter, quarantine, w
 -- include parts/restart_guard.lua
 -- include parts/plain.lua
 
--- The release runs by EVAL. A user that may use EVALSHA only could take the keys of a node that knows
--- this script, and not release them. Servers before Redis 7 do not tell.
+-- A release needs EVAL where the node does not know its script. A user that may use EVALSHA only could
+-- take the keys of a node that knows this script, and not release them. Servers before Redis 7 do not tell.
 local may_run = redis.acl_check_cmd
 if may_run and not may_run('eval', '', 0) then
 	return {err = "NOPERM this user has no permissions to run the 'eval' command"}

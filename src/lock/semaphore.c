@@ -27,19 +27,17 @@ static int find_any_slot(const struct step *s)
 	return 0;
 }
 
-/* A free slot: as the queue node says, or else any node. A queue node that has slots of another
- * limit names none; if it is alone, it may have them from a waiter with that limit. */
+/* A free slot for an attempt at once: as the queue node says, if it refused this attempt. A queue
+ * node that has slots of another limit names none; if it is alone, it may have them from a waiter
+ * with that limit. */
 static int find_slot(const struct step *s)
 {
-	int node = peer_queue_node(s, 0), slot = 0;
+	int node = peer_queue_node(s, 0);
 
 	assert(node >= 0); /* a node refused us */
 	if (s->tally->ballot[node].vote == VOTE_FOREIGN && s->tally->ballot[node].reply.limit == 0)
 		return s->tally->ballot[node].reply.slot;
-	for (int i = s->policy->nodes - 1; i >= 0; i--)
-		if (s->tally->ballot[i].vote == VOTE_FOREIGN && s->tally->ballot[i].reply.slot > 0)
-			slot = s->tally->ballot[i].reply.slot;
-	return slot;
+	return find_any_slot(s);
 }
 
 bool semaphore_has_next(const struct step *s)

@@ -148,6 +148,12 @@ $(B)/tools/%: tests/tools/%.c
 	@echo "  CC      $<"
 	$(Q)$(CC) $(CPPFLAGS) $(REDLOCK_CFLAGS) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $< $(TOOL_LIBS)
 
+# It runs the program's own sessions.
+$(B)/tools/crowd: tests/tools/crowd.c $(filter-out $(B)/cmd/%,$(OBJECTS))
+	@mkdir -p $(@D)
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(CPPFLAGS) $(REDLOCK_CFLAGS) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(HIREDIS_LIBS) $(TLS_LIBS)
+
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
 
 # ---- tests ----

@@ -299,6 +299,12 @@ int client_step(struct client *c)
 			report_no_queue(text, lock, &c->settings->nodes, &c->settings->keys));
 		c->has_warned_not_queued = true;
 	}
+	if (lock->waiter.state == WAITER_QUEUED && lock->waiter.full && !c->has_warned_no_room) {
+		log_say(LOG_NORMAL, "%s",
+			report_no_room(text, lock, &c->settings->nodes, &c->settings->keys));
+		configure_hint(c->settings, &lock->tally, LOG_NORMAL);
+		c->has_warned_no_room = true;
+	}
 	if (lock_is_pausing(lock) && lock->refusal == REFUSAL_BUSY && client_is_open(c))
 		warn_own_slot(c);
 	report_lock(c->name, lock_slot(lock), &c->settings->keys);

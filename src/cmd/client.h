@@ -44,7 +44,8 @@ struct client {
 
 	/* Valid while waiting. */
 	usec message_at, message_interval;
-	bool is_live, has_warned_not_queued, has_warned_own_slot, has_hinted_why, has_alarmed;
+	bool is_live, has_warned_not_queued, has_warned_no_room, has_warned_own_slot,
+		has_hinted_why, has_alarmed;
 };
 
 /* Returns the name of the user; uid: storage for a user without a name. */

@@ -7,9 +7,11 @@
 
 #include <string.h>
 
-/* Clients that failed at the same moment try again at different times; the delay grows fourfold. */
+/* Clients that failed at the same moment try again at different times; the delay grows fourfold. If
+ * nodes are overloaded, it doubles so many times. */
 #define RETRY_DELAY (20 * USEC_MSEC)
 #define RETRY_SPREAD (100 * USEC_MSEC)
+#define CROWD_DOUBLINGS 4
 
 /* A quarantine may take hours, and may be ended by hand. */
 #define BACK_STOP (25 * USEC_SEC)
@@ -24,6 +26,15 @@
 #define LOOK_LATER (5 * USEC_SEC)
 #define LOOK_SPREAD (20 * USEC_MSEC)
 
+/* A waiter that the queue node has no room for looks and attempts so often: with five nodes, twelve
+ * requests a minute at most. The interval between attempts grows to three times this one. */
+#define LOOK_ELSEWHERE (15 * USEC_SEC)
+#define RETRY_ELSEWHERE (20 * USEC_SEC)
+#define ELSEWHERE_SPREAD (4 * USEC_SEC)
+
+/* When all waiters must join again, the crowd spreads over this time for each waiter in it. */
+#define JOIN_SPREAD USEC_MSEC
+
 /* So many reservations in a row may fail because of one holder before the next one has to wait: a
  * client that asks at the same moment may be in the way of one. */
 #define VAIN_MAX 2
@@ -34,11 +45,14 @@
 /* A client that waits for longer than this keeps only the connection to the queue node. */
 #define SHED_AFTER USEC_SEC
 
+static usec doubled(const struct step *s, int times, int most)
+{
+	return (RETRY_DELAY + (usec)(s->random % RETRY_SPREAD)) << (times < most ? times : most);
+}
+
 static usec retry_delay(const struct step *s)
 {
-	int grows = s->waiter->tries / 4;
-
-	return (RETRY_DELAY + (usec)(s->random % RETRY_SPREAD)) << (grows < 2 ? grows : 2);
+	return doubled(s, s->waiter->tries / 4, 2);
 }
 
 /* How long after a key's end to ask for it: a node's clock has grains of a millisecond, and other
@@ -46,6 +60,12 @@ static usec retry_delay(const struct step *s)
 static usec spread(const struct step *s)
 {
 	return 2 * USEC_MSEC + (usec)(s->random % RETRY_SPREAD);
+}
+
+/* The whole crowd must join at once: the longer the queue, the longer that takes. */
+static usec crowd_spread(const struct waiter *w)
+{
+	return w->rank > 1 ? w->rank * JOIN_SPREAD : 0;
 }
 
 static void retry_in(struct step *s, usec delay)
@@ -150,6 +170,35 @@ static bool is_watched(const struct step *s)
 	return false;
 }
 
+/* The first attempt elsewhere, and each of the next two, makes the interval longer. */
+static usec retry_elsewhere(const struct step *s)
+{
+	int tries = s->waiter->tries;
+
+	return (tries < 1          ? 1
+		       : tries < 3 ? tries
+				   : 3) *
+		       RETRY_ELSEWHERE +
+	       (usec)(s->random % ELSEWHERE_SPREAD);
+}
+
+/* The nodes in the order before the first one that answered, as far as they have too many clients.
+ */
+static unsigned full_nodes(const struct step *s)
+{
+	unsigned full = 0;
+
+	for (int n = 0; n < s->policy->nodes; n++) {
+		int i = s->policy->order[s->waiter->busy_key][n];
+		const struct ballot *b = &s->tally->ballot[i];
+
+		if (b->vote != VOTE_ABSENT)
+			break;
+		full |= (unsigned)(b->reply.reason == REASON_MAXCLIENTS) << i;
+	}
+	return full;
+}
+
 /* The queue node does not reserve the key for us: it is taken for `ends_in`. is_foreign: by a
  * holder that wakes no waiter, and no node tells when the key changes. */
 static void schedule(struct step *s, usec ends_in, bool is_foreign)
@@ -158,11 +207,18 @@ static void schedule(struct step *s, usec ends_in, bool is_foreign)
 	usec first = s->now + LOOK_FIRST + (usec)(s->random % RETRY_SPREAD);
 
 	w->look_at = w->retry_at = NEVER;
+	if (w->rank <= 1)
+		retry_in(s, is_foreign ? retry_delay(s) : usec_add(ends_in, spread(s)));
+	w->full = full_nodes(s);
+	if (w->full) {
+		look_in(s, LOOK_ELSEWHERE + w->rank * LOOK_SPREAD);
+		w->retry_at = usec_min(w->retry_at, s->tally->began + retry_elsewhere(s));
+		return;
+	}
 	if (w->rank > 1) {
 		look_in(s, LOOK_LATER + w->rank * LOOK_SPREAD);
 		return;
 	}
-	retry_in(s, is_foreign ? retry_delay(s) : usec_add(ends_in, spread(s)));
 	/* The first waiter asks all nodes: the queue node may have a key that the others have not.
 	 * The second one does so half as often: the first may be stopped. */
 	if (w->rank == 0) {
@@ -174,13 +230,28 @@ static void schedule(struct step *s, usec ends_in, bool is_foreign)
 	}
 }
 
+/* A node is late, or has too many clients: maybe a crowd tries. Then each client tries half as
+ * often after each attempt. */
+static bool is_crowded(const struct step *s)
+{
+	for (int i = 0; i < s->policy->nodes; i++) {
+		const struct ballot *b = &s->tally->ballot[i];
+
+		if (b->vote == VOTE_ABSENT &&
+			(b->reply.reason == REASON_TIMEOUT || b->reply.reason == REASON_MAXCLIENTS))
+			return true;
+	}
+	return false;
+}
+
 /* Without a refusal: too few nodes answered. */
 static usec retry_for_quorum(const struct step *s)
 {
 	usec quarantined_for = tally_quarantined_for(s->tally);
 
 	if (quarantined_for == 0)
-		return s->now + retry_delay(s);
+		return s->now + (is_crowded(s) ? doubled(s, s->waiter->tries, CROWD_DOUBLINGS)
+					       : retry_delay(s));
 	return usec_min(usec_add(s->now + spread(s), quarantined_for),
 		s->now + BACK_STOP + (usec)(s->random % BACK_STOP_SPREAD));
 }
@@ -269,7 +340,10 @@ static void join_replied(struct step *s, const struct event *ev)
 		bool is_foreign = reply_has_foreign_holder(reply);
 
 		w->met_foreign |= is_foreign;
-		schedule(s, semaphore_ends_in(s->policy, reply),
+		/* Each release makes a reservation: elsewhere, these attempts would be too many. */
+		schedule(s,
+			reply->is_reserved && full_nodes(s) ? NEVER
+							    : semaphore_ends_in(s->policy, reply),
 			(is_foreign || has_foreign_holder(s)) && !is_watched(s));
 		if (is_due || (waiter_watches(s) && !w->asked_to_watch))
 			retry_in(s, 0);
@@ -305,9 +379,8 @@ static void take_message(struct step *s, const struct event *ev)
 			retry_in(s, 0);
 		break;
 	case WAKE_REJOIN:
-		/* The whole crowd hears it. */
 		if (is_here)
-			look_in(s, (usec)(s->random % USEC_SEC));
+			look_in(s, (usec)(s->random % (uint64_t)(USEC_SEC + crowd_spread(w))));
 		break;
 	}
 }
@@ -351,8 +424,14 @@ static void queue(struct step *s, usec *wake_at)
 	int node;
 
 	if (w->state != WAITER_OFF && queue_peer(s)->link == LINK_DOWN) {
+		if (waiter_is_queued(w))
+			w->look_at = s->now + (usec)(s->random % (uint64_t)(crowd_spread(w) + 1));
 		w->silent |= 1u << w->node;
 		w->state = WAITER_OFF;
+	}
+	if (w->state == WAITER_OFF && s->now < w->look_at) {
+		*wake_at = usec_min(*wake_at, w->look_at);
+		return;
 	}
 	node = find_queue(s);
 	if (node < 0) {
@@ -382,13 +461,13 @@ static void queue(struct step *s, usec *wake_at)
 	}
 }
 
-/* A crowd of waiters costs each node but one no connection. The first two waiters ask all nodes
- * every second or two. */
+/* A crowd of waiters costs each node but one no connection. The first two waiters at the first node
+ * in the order ask all nodes every second or two. */
 static void shed_connections(struct step *s, usec *wake_at)
 {
 	const struct waiter *w = s->waiter;
 
-	if (!waiter_is_queued(w) || w->rank <= 1)
+	if (!waiter_is_queued(w) || (w->rank <= 1 && !w->full))
 		return;
 	for (int i = 0; i < s->policy->nodes; i++) {
 		const struct peer *p = &s->peer[i];

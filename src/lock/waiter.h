@@ -78,6 +78,8 @@ struct waiter {
 	bool met_foreign; /* another program has had the key meanwhile: it wakes no waiter */
 	int in_vain; /* attempts with a reservation in a row that failed because of one holder, */
 	struct reply refused_by; /* this one */
+	unsigned full; /* bit i: node i, where the queue is, has too many clients for us; 0: no such
+			  node */
 	unsigned awaited; /* bit i: the queue node of key i said that it has waiters */
 	struct reply problem; /* why the waiter polls */
 };

@@ -2,6 +2,8 @@
 
 #include "report/line.h"
 
+#include <strings.h>
+
 const char *report_unguarded(
 	char dst[REPORT_MAX], const struct tally *t, const struct node_list *nodes)
 {
@@ -28,6 +30,21 @@ const char *report_no_queue(char dst[REPORT_MAX], const struct lock *lock,
 	line_keys(&l, keys);
 	line_add(&l, ", polling instead: %s ", nodes->node[lock->waiter.node].label);
 	line_problem(&l, &lock->waiter.problem, 0);
+	return dst;
+}
+
+const char *report_no_room(char dst[REPORT_MAX], const struct lock *lock,
+	const struct node_list *nodes, const struct key_list *keys)
+{
+	const struct waiter *w = &lock->waiter;
+	int full = ffs((int)w->full) - 1;
+	struct line l = line_begin(dst);
+
+	line_add(&l, "queued for ");
+	line_keys(&l, keys);
+	line_add(&l, " at %s, until the usual node has room: %s ", nodes->node[w->node].label,
+		nodes->node[full].label);
+	line_problem(&l, &lock->tally.ballot[full].reply, 0);
 	return dst;
 }
 

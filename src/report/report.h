@@ -61,6 +61,10 @@ const char *report_remedy(char dst[REPORT_MAX], const struct settings *s, const 
 const char *report_way_out(
 	char dst[REPORT_MAX], const struct tally *t, const struct key_list *keys);
 
+/* The waiter has queued, but not at the first node in the order, which has too many clients. */
+const char *report_no_room(char dst[REPORT_MAX], const struct lock *lock,
+	const struct node_list *nodes, const struct key_list *keys);
+
 /* Why the waiter polls instead of queueing. */
 const char *report_no_queue(char dst[REPORT_MAX], const struct lock *lock,
 	const struct node_list *nodes, const struct key_list *keys);

@@ -372,6 +372,65 @@ watches() {
 	continue_node "$i"
 }
 
+@test "waiters that the queue node has no room for queue elsewhere, say so, and return when it has room" {
+	hold a "${LONG[@]}"
+	waiter b "${LONG[@]}"
+	i=$(queue_node)
+	connections() { node "$i" info clients | sed -n 's/^connected_clients:\([0-9]*\).*/\1/p'; }
+	# Another user of the node takes the last connection.
+	node "$i" config set maxclients "$(connections)" > "$T/set"
+	redis-cli -s "$T/$i.sock" subscribe x > "$T/subscribed" 2>&1 3>&- &
+	user=$!
+	also_end $user
+	is_full() { [[ "$(node "$i" ping 2>&1)" == *"max number of clients"* ]]; }
+	eventually is_full
+	queued_elsewhere() {
+		local j sum=0
+		for j in 1 2 3; do [ "$j" = "$i" ] || sum=$((sum + $(queued $j))); done
+		[ "$sum" = "$1" ]
+	}
+	for name in c d; do
+		in_background "$T/$name" run -k job "${LONG[@]}" -- sh -c "echo $name >> $T/served"
+		eventually file_has "$T/$name" "queued for 'job' at unix://.*: unix://$T/$i.sock has too many clients"
+		file_has "$T/$name" "hint: .*maxclients"
+	done
+	eventually queued_elsewhere 2
+	kill $user
+	raised() { [ "$(node "$i" config set maxclients 10000 2>&1)" = OK ]; }
+	eventually raised
+	eventually queued_elsewhere 0
+	eventually in_queue 3
+	let_go a
+	eventually served 3
+	[ "$(cat "$T/c" "$T/d" | grep -c 'queued for')" -eq 2 ]
+}
+
+# bats test_tags=not-under-valgrind
+@test "a crowd waits, and sees its holder's key expire, over one connection for each waiter" {
+	crowd=256
+	redlock acquire -k job --ttl 10s --node-timeout 2s > "$T/token"
+	"$REDLOCK_BUILD/tools/crowd" $crowd 256 600000 -k job --ttl 600s --node-timeout 2s > "$T/begun" 2> "$T/crowd" 3>&- &
+	also_end $!
+	eventually in_queue $crowd
+	total() {
+		local i
+		for i in 1 2 3; do node $i info all; done |
+			awk -F '[:=,]' -v name="$1" '$1 ~ "^" name "$" { n += $2 ~ /^[0-9]/ ? $2 : $3 } END { print n + 0 }'
+	}
+	has_shed() { [ "$(total connected_clients)" -lt $((crowd + 16)) ]; }
+	eventually has_shed
+	requests=$(total 'cmdstat_eval(sha)?')
+	connections=$(total total_connections_received)
+	began=$SECONDS
+	eventually file_has "$T/begun" begin
+	requests=$(($(total 'cmdstat_eval(sha)?') - requests))
+	connections=$(($(total total_connections_received) - connections))
+	echo "$requests requests, $connections connections"
+	[ $requests -le $((2 * crowd * (1 + (SECONDS - began) / 5))) ]
+	[ $connections -le 64 ]
+	[ "$(wc -l < "$T/begun")" -eq 1 ]
+}
+
 @test "a user without the right to queue is warned once, and polls" {
 	for i in 1 2 3; do node $i acl setuser default resetkeys '~job' > "$T/acl"; done
 	hold a "${LONG[@]}"

@@ -271,7 +271,7 @@ static void check_order(const struct client *c)
 	usec place = c->joined_at == NEVER ? c->trying_since : c->joined_at;
 
 	if (!world.is_fair || c->had_fault || c->policy.is_shared || c->policy.quarantine ||
-		world.slots > 1 || world.alias)
+		world.slots > 1 || world.alias || world.node[0].room)
 		return;
 	for (int i = 0; i < world.clients; i++) {
 		const struct client *other = world.client[i];
@@ -290,17 +290,19 @@ void client_joined(struct client *c, uint32_t session)
 		c->joined_at = world.now;
 }
 
-/* Twelve requests a minute, and a few at once when something happens. */
+/* Twelve requests a minute, and a few at once when something happens; also of the first two, at a
+ * node where they queue because the first node in the order has no room for them. */
 void client_chats(struct client *c)
 {
 	usec each = 5 * USEC_SEC * 95 / 100; /* by a clock that runs fast */
+	const struct waiter *w = &c->session.lock.waiter;
 
-	if (!world.is_calm || c->session.lock.waiter.rank < 2 || !c->session.lock.waiter.ticket)
+	if (!world.is_calm || (w->rank < 2 && (!w->full || w->used_reservation)) || !w->ticket)
 		return;
 	c->chatted_until = usec_max(c->chatted_until, world.now) + each;
 	if (c->chatted_until > world.now + 5 * each)
-		breach("chatter", "c%d asks too often, with %d waiters ahead of it", c->id,
-			c->session.lock.waiter.rank);
+		breach("chatter", "c%d asks too often, with %d waiters ahead of it%s", c->id,
+			w->rank, w->full ? ", at another node" : "");
 }
 
 /* However its wake-ups come, a client that waits does not try without a pause for long. */
@@ -309,9 +311,17 @@ static void check_attempts(struct client *c)
 	/* Where the queue node lost the key of a holder: by its own looks, every half of a node
 	 * time-out, and as often by those of another reader. */
 	usec each = usec_min(USEC_SEC / 20, c->policy.node_timeout / 8);
+	const usec elsewhere = 20 * USEC_SEC * 95 / 100;
+	const struct waiter *w = &c->session.lock.waiter;
 
 	if (world.slots > 1) /* it goes from slot to slot */
 		return;
+	if (world.is_calm && w->full && !w->used_reservation &&
+		c->session.lock.refusal == REFUSAL_BUSY) {
+		c->elsewhere_until = usec_max(c->elsewhere_until, world.now) + elsewhere;
+		if (c->elsewhere_until > world.now + 8 * elsewhere)
+			breach("chatter", "c%d asks all nodes too often", c->id);
+	}
 	c->tried_until = usec_max(c->tried_until, world.now) + each;
 	if (c->tried_until > world.now + 60 * each)
 		breach("chatter", "c%d tries without a pause", c->id);
@@ -650,7 +660,7 @@ static bool run_once(struct client *c)
 	c->had_fault = !world.is_healthy;
 	c->trying_since = world.now;
 	c->joined_at = NEVER;
-	c->chatted_until = c->tried_until = 0;
+	c->chatted_until = c->tried_until = c->elsewhere_until = 0;
 	c->wants_since = usec_min(c->wants_since, world.now);
 	session_start(s);
 	c->outage = c->outages = 0;

@@ -161,7 +161,7 @@ static void renew(struct wire *w)
 	for (int i = 0; i < w->replies; i++)
 		free(w->incoming[i]);
 	w->replies = w->heard = 0;
-	w->is_up = w->is_broken = w->is_deaf = w->is_followed = false;
+	w->is_up = w->is_broken = w->is_deaf = w->is_followed = w->is_refused = false;
 }
 
 void conn_init(struct conn *c, const struct node *node, struct addresses *addresses)
@@ -286,6 +286,16 @@ void conn_open(struct conn *c)
 		w->id, NULL);
 }
 
+/* The server has as many connections as it takes (`maxclients`). */
+static bool is_full(int node)
+{
+	int connections = 0;
+
+	for (int i = 0; i < world.clients; i++)
+		connections += world.wire[i][node].is_up;
+	return world.node[node].room > 0 && connections >= world.node[node].room;
+}
+
 void net_connected(int client, int node, uint32_t id)
 {
 	struct wire *w = &world.wire[client][node];
@@ -293,7 +303,8 @@ void net_connected(int client, int node, uint32_t id)
 	if (w->id != id)
 		return;
 	/* The kernel of a stopped server accepts connections, too. */
-	w->is_up = !server_of(node)->down;
+	w->is_refused = is_full(node);
+	w->is_up = !server_of(node)->down && !w->is_refused;
 	w->is_broken = !w->is_up;
 	trace("c%d n%d %s", client, node, w->is_up ? "connected" : "refused");
 	client_go_on(world.client[client]);
@@ -319,7 +330,9 @@ void conn_handle(struct conn *c, short revents)
 	else if (c->state == CONN_OPENING && w->is_up)
 		c->state = CONN_UP;
 	else if (c->state != CONN_DOWN && w->is_broken)
-		fail(c, c->state == CONN_OPENING ? REASON_CONNECT : REASON_CLOSED);
+		fail(c, w->is_refused              ? REASON_MAXCLIENTS
+			: c->state == CONN_OPENING ? REASON_CONNECT
+						   : REASON_CLOSED);
 }
 
 short conn_wants(const struct conn *c)
@@ -462,7 +475,7 @@ static void refuse(struct resp *resp)
 		"READONLY You can't write against a read only replica.",
 		"OOM command not allowed when used memory > 'maxmemory'.",
 		"BUSY Redis is busy running a script.",
-		"ERR max number of clients reached",
+		"MISCONF Redis is configured to save RDB snapshots.",
 	};
 
 	say_error(resp, errors[draw_between(0, sizeof(errors) / sizeof(errors[0]) - 1)]);

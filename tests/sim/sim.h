@@ -119,6 +119,7 @@ struct sim_node {
 	usec keeps_until; /* or if it is back before then */
 	usec paused_until;
 	usec refuses_until; /* it answers with an error, and does nothing */
+	int room; /* it takes so many connections; 0: any number */
 	int64_t ppm, offset; /* of its clock, */
 	int64_t stepped; /* and this much more, for a while */
 	bool jumped; /* its clock did: clients cannot know how long its keys live */
@@ -213,6 +214,7 @@ struct wire {
 	struct incoming *incoming[SIM_WIRE_QUEUE];
 	bool is_followed; /* the next request is in the packet of the last one */
 	bool is_up, is_broken; /* as the client would find out */
+	bool is_refused; /* broken, because the server takes no more connections */
 	bool is_deaf; /* the path forgot the connection: all is lost, neither side is told */
 	usec settled_at; /* the client read a reply that says: no key of ours is there */
 
@@ -265,6 +267,7 @@ struct client {
 	usec outages, outage; /* no majority answered: all of the wait's outages, and this one */
 	usec joined_at; /* when it entered a queue in this session; NEVER: in none */
 	usec tried_until; /* its attempts are worth that time */
+	usec elsewhere_until; /* the same of its attempts without a connection to the queue node */
 	usec chatted_until; /* beyond the first two waiters, its requests are worth that time */
 	usec idle_since; /* it waits, and the lock is free, since then; NEVER: not so */
 	usec wants_since; /* the same, but a refusal does not end it */

@@ -714,6 +714,9 @@ static void make_world(void)
 		};
 		node_begin_life(&world.node[i], 1);
 	}
+	/* Nor is this drawn: the usual queue node takes too few connections, until the end. */
+	if (world.nodes >= 5 && world.seed / 7 % 5 == 0 && !world.profile->are_rivals)
+		world.node[0].room = 1 + (int)(world.seed / 35 % 3);
 	for (int i = 0; i < world.clients; i++)
 		make_client(i);
 	if (world.profile->are_rivals)
@@ -889,7 +892,8 @@ static bool is_usable(const struct client *c, int i)
 				node_clock(n) / USEC_MSEC < n->mark_over ||
 				client_wall(c) / USEC_MSEC < n->mark_wall;
 
-	return !n->down && n->paused_until <= world.now && !is_silent(&world.wire[c->id][i]) &&
+	return !n->room && !n->down && n->paused_until <= world.now &&
+	       !is_silent(&world.wire[c->id][i]) &&
 	       (c->policy.quarantine == 0 || !is_in_quarantine);
 }
 
@@ -966,7 +970,7 @@ static void check_forgotten(void)
 {
 	usec bound =
 		2 * USEC_SEC + world.node_timeout_max + (world.silent_node >= 0 ? USEC_SEC : 0);
-	bool is_any_idle = false;
+	bool is_any_idle = false, is_any_elsewhere = false;
 
 	if (!world.is_calm || world.alias)
 		return;
@@ -978,6 +982,7 @@ static void check_forgotten(void)
 		else if (c->idle_since == NEVER)
 			c->idle_since = world.now;
 		is_any_idle |= c->idle_since != NEVER;
+		is_any_elsewhere |= c->session.lock.waiter.full != 0;
 	}
 	world.deaf = is_any_idle ? (int)usec_max(world.deaf, count_deaf()) : 0;
 	world.remained = is_any_idle && (world.remained || has_remains());
@@ -986,6 +991,8 @@ static void check_forgotten(void)
 	bound += world.lost_queue ? 7 * USEC_SEC / 2 : 0;
 	/* Attempts need all the other nodes: two of them, if connecting takes too long. */
 	bound += world.remained ? 2 * USEC_SEC : 0;
+	/* Waiters that the queue node has no room for ask seldom. */
+	bound += is_any_elsewhere ? 64 * USEC_SEC : 0;
 	/* If both of the first two are deaf, only the others' looks remain, and each of them wakes
 	 * one waiter. */
 	bound += usec_max(world.deaf - 1, 0) * (5 * USEC_SEC + 2 * world.node_timeout_max);

@@ -183,6 +183,18 @@ TEST(report_queue_refused)
 		report_no_queue(text, &lock, nodes(), &ONE_KEY("k")), "answered with an error"));
 }
 
+TEST(report_that_the_queue_node_has_no_room)
+{
+	struct lock lock = fresh(3);
+
+	lock.waiter.node = 2;
+	lock.waiter.full = 1u << 1;
+	set_absent(&lock, 1, REASON_MAXCLIENTS, "ERR max number of clients reached");
+	CHECK_TEXT(report_no_room(text, &lock, nodes(), &ONE_KEY("k")),
+		"queued for 'k' at redis://c:6379, until the usual node has room: redis://b:6379 "
+		"has too many clients");
+}
+
 TEST(report_refusals)
 {
 	struct lock lock = fresh(3);

@@ -441,6 +441,120 @@ TEST(the_other_waiters_look_seldom)
 	}
 }
 
+/* The queue node is full when the attempt of `tries` begins; the others refuse. */
+static void find_no_room(struct rig *r, int rank)
+{
+	link_down(r, 0, REASON_MAXCLIENTS);
+	all_up(r);
+	refuse(r, 600 * USEC_SEC);
+	join(r, 1, ranked(rank, held(600 * USEC_SEC)));
+	CHECK_INT(r->lock.waiter.full, 1);
+}
+
+/* It keeps the one connection that it has, and asks all nodes after 20, 40 and then 60 seconds. */
+TEST(a_waiter_that_the_queue_node_has_no_room_for_asks_seldom)
+{
+	static const usec intervals[] = {20, 40, 60, 60};
+
+	for (int rank = 0; rank < 3; rank++) {
+		struct rig r;
+
+		start(&r, 5, NEVER);
+		r.lock.waiter.state = WAITER_OFF;
+		for (size_t i = 0; i < sizeof(intervals) / sizeof(intervals[0]); i++) {
+			usec began = r.now;
+			int joins;
+
+			find_no_room(&r, rank);
+			joins = sends(&r, OP_JOIN);
+			CHECK_INT(r.lock.waiter.look_at, began + 15 * USEC_SEC + rank * 20 * MS);
+			CHECK_INT(resume_at(&r), began + intervals[i] * USEC_SEC);
+			wait_until(&r, began + 2 * USEC_SEC);
+			for (int node = 0; node < 5; node++)
+				CHECK_INT(r.fake[node].link, node == 1 ? LINK_UP : LINK_DOWN);
+			for (int look = 0; look < 4 && lock_is_pausing(&r.lock); look++) {
+				wait_until(&r, usec_min(resume_at(&r), r.lock.waiter.look_at));
+				if (r.fake[1].queue[0].op == OP_JOIN)
+					reply_with(&r, 1, ranked(rank, held(600 * USEC_SEC)));
+			}
+			CHECK_INT(sends(&r, OP_JOIN) - joins, (intervals[i] - 1) / 15);
+		}
+		/* There is room now. */
+		all_up(&r);
+		refuse(&r, 600 * USEC_SEC);
+		CHECK_INT(r.fake[1].leaves, 1);
+		join(&r, 0, ranked(rank, held(600 * USEC_SEC)));
+		CHECK_INT(r.lock.waiter.node, 0);
+		CHECK_INT(r.lock.waiter.full, 0);
+	}
+}
+
+/* Each release leads to a reservation; the end of a holder's key is worth an attempt. */
+TEST(without_room_at_the_queue_node_a_reservation_for_another_one_is_not_waited_for)
+{
+	struct rig r;
+
+	start(&r, 5, NEVER);
+	r.lock.waiter.state = WAITER_OFF;
+	find_no_room(&r, 0);
+	wait_until(&r, r.lock.waiter.look_at);
+	reply_with(&r, 1, ranked(0, reserved(NODE_TIMEOUT)));
+	CHECK_INT(resume_at(&r), BEGIN + 20 * USEC_SEC);
+	wait_until(&r, r.lock.waiter.look_at < resume_at(&r) ? r.lock.waiter.look_at : r.now);
+	nudge(&r, 1);
+	wait_until(&r, r.lock.waiter.look_at);
+	reply_with(&r, 1, ranked(0, held(USEC_SEC)));
+	CHECK_INT(resume_at(&r), r.now + USEC_SEC + 2 * MS);
+}
+
+TEST(a_crowd_whose_queue_node_is_gone_spreads)
+{
+	struct rig r;
+
+	queue_as(&r, 4000, HELD_FOR);
+	r.random = 3999 * MS;
+	link_down(&r, 0, REASON_CLOSED);
+	CHECK_INT(r.fake[1].queued, 0);
+	wait_until(&r, BEGIN + 3999 * MS - 1);
+	CHECK_INT(r.fake[1].opens, 1);
+	CHECK_INT(r.fake[1].queued, 0);
+	wait_until(&r, BEGIN + 3999 * MS);
+	join(&r, 1, ranked(4000, held(HELD_FOR)));
+	CHECK_INT(r.lock.waiter.node, 1);
+	/* The first two move at once. */
+	for (int rank = 0; rank < 2; rank++) {
+		queue_as(&r, rank, HELD_FOR);
+		r.random = 3999 * MS;
+		link_down(&r, 0, REASON_CLOSED);
+		CHECK_INT(r.fake[1].queue[0].op, OP_SUBSCRIBE);
+	}
+}
+
+/* A node that is late, or full, may have to serve a crowd: each client asks half as often after
+ * each attempt. A node that is down has nothing to do. */
+TEST(attempts_without_quorum_are_rarer_if_nodes_are_overloaded)
+{
+	static const struct {
+		enum reason reason;
+		int ms[6];
+	} cases[] = {
+		{REASON_MAXCLIENTS, {40, 80, 160, 320, 320, 320}},
+		{REASON_TIMEOUT, {40, 80, 160, 320, 320, 320}},
+		{REASON_CONNECT, {20, 20, 20, 40, 40, 40}},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rig r;
+
+		start(&r, 1, NEVER);
+		for (int n = 0; n < 6; n++) {
+			link_down(&r, 0, cases[i].reason);
+			CHECK_INT(resume_at(&r), r.now + cases[i].ms[n] * MS);
+			wait_until(&r, resume_at(&r));
+		}
+	}
+}
+
 TEST(the_first_two_ask_when_the_key_or_the_reservation_must_have_ended)
 {
 	for (int rank = 0; rank < 2; rank++) {
@@ -778,9 +892,9 @@ TEST(an_attempt_waits_for_the_reply_to_a_look)
 	CHECK(lock_is_pausing(&r.lock));
 	CHECK_INT(r.lock.refusal, REFUSAL_NO_QUORUM);
 	CHECK_INT(r.lock.waiter.state, WAITER_OFF);
-	CHECK_INT(resume_at(&r), r.now + 20 * MS);
+	CHECK_INT(resume_at(&r), r.now + 80 * MS);
 	reply_with(&r, 0, ranked(2, held(HELD_FOR)));
-	CHECK_INT(resume_at(&r), r.now + 20 * MS);
+	CHECK_INT(resume_at(&r), r.now + 80 * MS);
 }
 
 TEST(a_waiter_has_its_last_attempt_at_the_deadline_and_at_all_nodes)
@@ -984,7 +1098,8 @@ TEST(a_queue_that_was_lost_is_entered_again_after_a_random_delay)
 	call_back(&r, 0);
 	CHECK_INT(r.lock.waiter.look_at, BEGIN + 123456);
 	CHECK_INT(r.lock.waiter.rank, 7);
-	r.random = 5 * USEC_SEC + 999;
+	/* and 1 ms for each waiter ahead */
+	r.random = 5 * (USEC_SEC + 7 * MS) + 999;
 	call_back(&r, 0);
 	CHECK_INT(r.lock.waiter.look_at, BEGIN + 999);
 	/* not from another node */

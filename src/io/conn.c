@@ -2,6 +2,7 @@
 
 #include "io/file.h"
 #include "io/tls.h"
+#include "lock/peer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -335,13 +336,13 @@ static bool append_watch(struct conn *c, int *extra)
 	return append(c, &tracking) && append(c, &caching);
 }
 
-/* The key of a hand-off by digest is deleted also if the server does not know the script: both
+/* The key of a release by digest is deleted also if the server does not know the script: both
  * requests are read at once. */
-static bool append_deletion(struct conn *c, const struct request *hand_off)
+static bool append_deletion(struct conn *c, const struct request *release)
 {
 	struct request r;
 
-	request_delete(&r, hand_off);
+	request_delete(&r, release);
 	return append(c, &r);
 }
 
@@ -609,7 +610,7 @@ void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now
 	int before = is_at_work ? unread(c->fd) : 0, extra = 0;
 	int pushes = r->op == OP_SUBSCRIBE ? SUBSCRIBE_CHANNELS : 0;
 	size_t queued = c->out_len;
-	bool is_backed = r->by_digest && r->op == OP_HAND_OFF;
+	bool is_backed = r->by_digest && op_releases(r->op);
 
 	if (c->pending_count == CONN_PENDING_MAX ||
 		(r->op == OP_SUBSCRIBE && !append_hello(c, &pushes)) ||
@@ -850,9 +851,9 @@ static void refuse_subscription(struct conn *c, struct reply *reply)
 	c->failure = *reply;
 }
 
-/* After the reply to a hand-off, that of its OP_DELETE follows. Returns false if the latter is the
- * result. */
-static bool is_handed_off(struct conn *c, const struct reply *reply)
+/* After the reply to a release by digest, that of its OP_DELETE follows. Returns false if the
+ * latter is the result. */
+static bool is_released(struct conn *c, const struct reply *reply)
 {
 	bool lacks_script =
 		reply->vote == VOTE_ABSENT &&
@@ -895,7 +896,7 @@ static bool next_reply(struct conn *c, struct pending *request, struct reply *re
 	}
 	*reply = reply_read(request->op, &c->resp);
 	if (request->deletion == DELETION_SENT)
-		return is_handed_off(c, reply) || conn_next_reply(c, request, reply);
+		return is_released(c, reply) || conn_next_reply(c, request, reply);
 	drop_oldest_pending(c);
 	reply->lacks_script = request->deletion == DELETION_COUNTS;
 	if (!matches_request(reply, request))

@@ -44,11 +44,11 @@ enum conn_state {
 /* A series of questions (io/query.h) may be longer. */
 #define CONN_PENDING_MAX 32
 
-/* OP_DELETE, which goes with a hand-off by digest and has a reply of its own. */
+/* OP_DELETE, which goes with a release by digest and has a reply of its own. */
 enum deletion {
 	DELETION_NONE,
 	DELETION_SENT,
-	DELETION_COUNTS, /* the node did not know the script of the hand-off */
+	DELETION_COUNTS, /* the node did not know the script of the release */
 	DELETION_IGNORED, /* it did: the reply is not needed */
 };
 

@@ -108,15 +108,14 @@ static void expect_release(struct step *s, struct peer *p, enum op op)
 	p->pending_until = key_gone_at(s->policy, s->now);
 }
 
-/* Requests that are sent often, and that nothing depends on before their reply is read; and a
- * hand-off, because OP_DELETE goes with it: the process may end before it learns that the node did
- * not know the script. OP_DELETE knows no readers. Other releases are sent whole, and so are
- * requests about the queue: a wake-up may follow at once. */
+/* Requests that are sent often, and that nothing depends on before their reply is read; and the
+ * releases with which OP_DELETE goes: the process may end before it learns that the node did not
+ * know the script. OP_DELETE knows no readers. */
 static bool goes_by_digest(const struct step *s, const struct peer *p, enum op op)
 {
 	return s->policy->by_digest && !p->no_digests &&
-	       (op == OP_ACQUIRE || op == OP_EXTEND || op == OP_LOOK ||
-		       (op == OP_HAND_OFF && !s->policy->is_shared));
+	       (op == OP_ACQUIRE || op == OP_EXTEND || op == OP_LOOK || op == OP_JOIN ||
+		       ((op == OP_HAND_OFF || op == OP_UNDO) && !s->policy->is_shared));
 }
 
 static void send_request(struct step *s, int node, enum op op, bool by_digest)
@@ -193,7 +192,8 @@ bool peer_lacks_script(struct step *s, const struct event *ev)
 		(ev->reply->reason != REASON_NO_SCRIPT && ev->reply->reason != REASON_NO_DIGESTS))
 		return false;
 	assert(!op_releases(ev->op)); /* only requests about the queue are sent after a release */
-	p->no_digests |= ev->reply->reason == REASON_NO_DIGESTS;
+	/* A waiter asks again by itself: then whole. */
+	p->no_digests |= ev->reply->reason == REASON_NO_DIGESTS || ev->op == OP_JOIN;
 	p->asked = false;
 	return true;
 }
@@ -234,7 +234,7 @@ struct action *peer_queue(struct step *s, int node, enum op op, int key)
 	a->op = op;
 	a->key = key;
 	a->is_leaving = p->leaving = op == OP_HAND_OFF;
-	p->by_digest = false;
+	a->by_digest = p->by_digest = op == OP_JOIN && goes_by_digest(s, p, op);
 	if (op == OP_SUBSCRIBE)
 		p->subscribed |= 1u << key;
 	/* A release in flight is answered first: the request has all its time. */

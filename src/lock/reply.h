@@ -21,7 +21,7 @@ enum op {
 	OP_UNDO, /* delete our key after a failed attempt; wakes no waiter, unless a reservation was
 		    left with the key */
 	OP_HAND_OFF, /* delete our key, reserve it and wake the first waiter */
-	OP_DELETE, /* delete our key and do nothing else; part of an OP_HAND_OFF by digest */
+	OP_DELETE, /* delete our key and do nothing else; part of a release by digest */
 	OP_EXPIRE, /* set the remaining TTL of our key, which no client will release */
 	OP_FENCE, /* store a fencing number for our key, unless the node has given a larger one */
 	OP_LOOK, /* read the holder. GONE: the key is free; FOREIGN: it is held, maybe by us */
@@ -116,8 +116,8 @@ struct reply {
 	bool is_shared; /* readers hold the key */
 	int key; /* FOREIGN: index of the key that another client has */
 	unsigned waiters; /* bit i: key i has waiters at this node */
-	bool lacks_script; /* HAND_OFF by digest: the node did not know the script. The vote is that
-			      of OP_DELETE: the key is deleted, and no waiter is woken */
+	bool lacks_script; /* HAND_OFF, UNDO by digest: the node did not know the script. The vote
+			      is that of OP_DELETE: the key is deleted, and no waiter is woken */
 	bool is_cut; /* SCAN: the page was too long */
 	bool is_unguarded; /* the node cannot tell whether it forgot keys */
 	bool is_partial; /* no YES, but at least one of the keys is ours */

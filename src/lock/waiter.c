@@ -321,6 +321,15 @@ static void count_vain(struct step *s)
 	w->refused_by = holder;
 }
 
+/* The node did not know the script by its digest. */
+static void join_again(struct step *s, int node)
+{
+	struct waiter *w = s->waiter;
+
+	if (w->state == WAITER_JOINING && node == w->node)
+		w->state = WAITER_SUBSCRIBING;
+}
+
 static void join_replied(struct step *s, const struct event *ev)
 {
 	struct waiter *w = s->waiter;
@@ -628,7 +637,10 @@ static void note_waiters(struct step *s, const struct event *ev)
 
 static void take_reply(struct step *s, const struct event *ev)
 {
-	if ((ev->op == OP_SUBSCRIBE || ev->op == OP_JOIN) && ev->reply->vote == VOTE_ABSENT)
+	if (ev->op == OP_JOIN && ev->reply->vote == VOTE_ABSENT &&
+		(ev->reply->reason == REASON_NO_SCRIPT || ev->reply->reason == REASON_NO_DIGESTS))
+		join_again(s, ev->node);
+	else if ((ev->op == OP_SUBSCRIBE || ev->op == OP_JOIN) && ev->reply->vote == VOTE_ABSENT)
 		queue_is_refused(s, ev);
 	else if (ev->op == OP_JOIN)
 		join_replied(s, ev);

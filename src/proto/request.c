@@ -148,15 +148,15 @@ void request_hand_off(
 	push_slots(r, lock);
 }
 
-void request_delete(struct request *r, const struct request *hand_off)
+void request_delete(struct request *r, const struct request *release)
 {
 	begin(r, OP_DELETE);
-	r->keys = hand_off->keys;
+	r->keys = release->keys;
 	push(r, "EVAL");
 	push(r, script_of(OP_DELETE));
 	/* The number of keys, the keys and the token. */
 	for (int i = 2; i < 4 + r->keys; i++)
-		push_bytes(r, hand_off->argv[i], hand_off->len[i]);
+		push_bytes(r, release->argv[i], release->len[i]);
 }
 
 void request_expire(struct request *r, const struct lock_ref *lock, usec ttl)

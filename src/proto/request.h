@@ -118,8 +118,8 @@ void request_undo(struct request *r, const struct lock_ref *lock, usec reserve_t
 	const struct guard_args *guard);
 void request_hand_off(
 	struct request *r, const struct lock_ref *lock, const struct hand_off_args *args);
-/* Of the same lock as `hand_off`; the strings of `hand_off` must last as long. */
-void request_delete(struct request *r, const struct request *hand_off);
+/* Of the same lock as `release`, an OP_HAND_OFF or OP_UNDO; its strings must last as long. */
+void request_delete(struct request *r, const struct request *release);
 void request_expire(struct request *r, const struct lock_ref *lock, usec ttl);
 void request_fence(struct request *r, const struct lock_ref *lock, int64_t number);
 void request_look(struct request *r, const struct lock_ref *lock, const struct look_args *args);
@@ -136,7 +136,7 @@ void request_scan(struct request *r, const char *cursor, int count);
 void request_revoke(struct request *r, const struct lock_ref *lock, const char *flag);
 
 /* Names the script of a request by its digest in place of its text. conn_send() sends OP_DELETE
- * with a hand-off by digest. */
+ * with a release by digest. */
 void request_by_digest(struct request *r);
 
 /* Any command; NULL ends the words. */

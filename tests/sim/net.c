@@ -638,8 +638,8 @@ static void break_wire(int client, int node, usec at)
 
 /* ---- serving ---- */
 
-/* With a hand-off by digest goes OP_DELETE. Returns false if the server does not know the script of
- * the hand-off. */
+/* With a release by digest goes OP_DELETE. Returns false if the server does not know the script of
+ * the release. */
 static bool serve_script(struct sim_node *n, const struct message *m, struct resp *resp)
 {
 	struct request delete;
@@ -648,7 +648,7 @@ static bool serve_script(struct sim_node *n, const struct message *m, struct res
 		node_serve(n, &m->request, resp);
 		return true;
 	}
-	if (m->op != OP_HAND_OFF)
+	if (!op_releases(m->op))
 		return true;
 	request_delete(&delete, &m->request);
 	node_serve(n, &delete, resp);

@@ -196,7 +196,7 @@ struct message {
 /* A reply to a client, or a message. */
 struct incoming {
 	bool is_push;
-	bool lacks_script; /* the reply is that of OP_DELETE, which went with a hand-off */
+	bool lacks_script; /* the reply is that of OP_DELETE, which went with a release */
 	struct sim_message message;
 	struct resp resp;
 };

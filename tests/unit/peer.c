@@ -457,7 +457,7 @@ TEST(a_hand_off_whose_script_is_unknown_is_sent_again_whole)
 }
 
 /* OP_DELETE knows no readers. */
-TEST(releases_of_readers_and_of_failed_attempts_are_sent_whole)
+TEST(the_release_of_a_reader_is_sent_whole)
 {
 	struct policy p = policy(3, 0);
 	struct rig r;
@@ -467,10 +467,23 @@ TEST(releases_of_readers_and_of_failed_attempts_are_sent_whole)
 	let_go(&r);
 	CHECK_INT(r.fake[0].last.op, OP_HAND_OFF);
 	CHECK(!r.fake[0].last.by_digest);
+}
+
+/* The reservation that was left with the key is not passed on yet. */
+TEST(an_undo_whose_script_is_unknown_is_sent_again_whole)
+{
+	struct rig r;
+
 	ask(&r, 3, NEVER);
 	votes(&r, "YFF");
 	CHECK_INT(r.fake[0].last.op, OP_UNDO);
+	CHECK(r.fake[0].last.by_digest);
+	reply_with(&r, 0, (struct reply){.vote = VOTE_YES, .lacks_script = true});
+	CHECK_INT(r.fake[0].sends[OP_UNDO], 2);
 	CHECK(!r.fake[0].last.by_digest);
+	CHECK(!peer_is_ready(&r.lock.peer[0]));
+	fake_reply(&r, 0, VOTE_GONE);
+	CHECK(peer_is_ready(&r.lock.peer[0]));
 }
 
 /* A request that followed its release would leave the key on the node. */

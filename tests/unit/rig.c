@@ -46,10 +46,8 @@ static void enqueue(struct rig *r, const struct action *a)
 		.watches = a->watches,
 		.by_digest = a->by_digest};
 	snprintf(sent->unused, sizeof(sent->unused), "%s", r->lock.waiter.unused);
-	/* The key is deleted also on a node that does not know the script of a release, and no
-	 * request about a queue is refused because of that. */
-	CHECK(!a->by_digest || a->op == OP_HAND_OFF ||
-		(!is_parting(a->op) && !is_about_queue(a->op)));
+	/* The key is deleted also on a node that does not know the script of these releases. */
+	CHECK(!a->by_digest || a->op != OP_EXPIRE);
 	CHECK(!a->by_digest || !a->is_leaving);
 	/* The key of an earlier token is never left to expire. */
 	CHECK(a->op != OP_EXPIRE || (p->kept_token == r->token && r->lock.releasing.leave_for > 0));

@@ -45,6 +45,23 @@ TEST(a_waiter_queues_at_the_first_node_in_order_that_answers)
 	}
 }
 
+TEST(a_join_whose_script_is_unknown_is_sent_again_whole)
+{
+	struct rig r;
+
+	contend(&r, 3, NEVER);
+	refuse(&r, HELD_FOR);
+	fake_reply(&r, 0, VOTE_YES);
+	CHECK_INT(r.fake[0].last.op, OP_JOIN);
+	CHECK(r.fake[0].last.by_digest);
+	reply_with(&r, 0, reply_absent(REASON_NO_SCRIPT, "NOSCRIPT No matching script."));
+	CHECK_INT(r.fake[0].sends[OP_JOIN], 2);
+	CHECK(!r.fake[0].last.by_digest);
+	reply_with(&r, 0, ranked(0, held(HELD_FOR)));
+	CHECK_INT(r.lock.waiter.state, WAITER_QUEUED);
+	CHECK_INT(r.lock.waiter.node, 0);
+}
+
 /* A message could arrive as soon as the node knows the waiter, and must find it subscribed. */
 TEST(a_waiter_subscribes_before_it_joins)
 {

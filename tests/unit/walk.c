@@ -262,7 +262,7 @@ static void serve(struct world *w, int node, struct message *m)
 	if (s->mood == ERRORS && chance(w, 60))
 		return;
 	is_unknown = m->by_digest && chance(w, 10);
-	if (is_unknown && m->op != OP_HAND_OFF) {
+	if (is_unknown && !is_parting(m->op)) {
 		m->reply = chance(w, 80) ? reply_absent(REASON_NO_SCRIPT, "NOSCRIPT")
 					 : reply_absent(REASON_NO_DIGESTS, "NOPERM");
 		return;

@@ -1,5 +1,5 @@
--- delete: deletes each of the client's keys, also a revoked one; wakes no waiter. It goes in one packet with a hand-off
--- by digest, and is sent whole: the key does not stay on a node that has forgotten the script of the hand-off. Knows no
+-- delete: deletes each of the client's keys, also a revoked one; wakes no waiter. It goes in one packet with a release
+-- by digest, and is sent whole: the key does not stay on a node that has forgotten the script of the release. Knows no
 -- readers.
 
 local token = unpack(ARGV)

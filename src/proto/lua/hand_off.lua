@@ -25,7 +25,7 @@ local held_ids = ''
 -- include parts/reply.lua
 -- include parts/plain.lua
 
-if far == '0' and try('GET', KEYS[1]) == token and is_plain() then
+if far == '0' and is_plain(token) then
 	local left = call('PTTL', KEYS[1])
 	call('DEL', KEYS[1])
 	try('PUBLISH', beside('queue', KEYS[1]), '')

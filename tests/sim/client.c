@@ -316,7 +316,9 @@ static void check_attempts(struct client *c)
 
 	if (world.slots > 1) /* it goes from slot to slot */
 		return;
+	/* The second attempt after a wake-up, with the nodes that were left out, belongs to it. */
 	if (world.is_calm && w->full && !w->used_reservation &&
+		!c->session.lock.attempt.waits_for_all &&
 		c->session.lock.refusal == REFUSAL_BUSY) {
 		c->elsewhere_until = usec_max(c->elsewhere_until, world.now) + elsewhere;
 		if (c->elsewhere_until > world.now + 8 * elsewhere)

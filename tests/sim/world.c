@@ -815,13 +815,23 @@ static bool all_lack_voters(void)
 	return true;
 }
 
+/* Waiters that the queue node has no room for ask seldom: after a lost wake-up, the lock stays free
+ * until then. */
+static usec time_elsewhere(void)
+{
+	for (int i = 0; i < world.clients; i++)
+		if (world.client[i]->session.lock.waiter.full != 0)
+			return 64 * USEC_SEC;
+	return 0;
+}
+
 /* A client tries, no client holds the lock, and no fault is left: for how long? */
 static void check_liveness(void)
 {
 	/* The remains of the last holder, and a few attempts; a quarantine ends by the slowest
 	 * client's clock, and a key that was set by a wrong clock outlasts its correction. */
 	usec bound = 2 * world.ttl_max + 5 * USEC_SEC +
-		     (world.profile->guards ? 2 * (APART_MAX + STEP_MAX) : 0);
+		     (world.profile->guards ? 2 * (APART_MAX + STEP_MAX) : 0) + time_elsewhere();
 	usec since = NEVER;
 
 	if (!world.is_calm || world.alias > 0) /* two names of one server are refused */
@@ -970,7 +980,7 @@ static void check_forgotten(void)
 {
 	usec bound =
 		2 * USEC_SEC + world.node_timeout_max + (world.silent_node >= 0 ? USEC_SEC : 0);
-	bool is_any_idle = false, is_any_elsewhere = false;
+	bool is_any_idle = false;
 
 	if (!world.is_calm || world.alias)
 		return;
@@ -982,7 +992,6 @@ static void check_forgotten(void)
 		else if (c->idle_since == NEVER)
 			c->idle_since = world.now;
 		is_any_idle |= c->idle_since != NEVER;
-		is_any_elsewhere |= c->session.lock.waiter.full != 0;
 	}
 	world.deaf = is_any_idle ? (int)usec_max(world.deaf, count_deaf()) : 0;
 	world.remained = is_any_idle && (world.remained || has_remains());
@@ -991,8 +1000,7 @@ static void check_forgotten(void)
 	bound += world.lost_queue ? 7 * USEC_SEC / 2 : 0;
 	/* Attempts need all the other nodes: two of them, if connecting takes too long. */
 	bound += world.remained ? 2 * USEC_SEC : 0;
-	/* Waiters that the queue node has no room for ask seldom. */
-	bound += is_any_elsewhere ? 64 * USEC_SEC : 0;
+	bound += time_elsewhere();
 	/* If both of the first two are deaf, only the others' looks remain, and each of them wakes
 	 * one waiter. */
 	bound += usec_max(world.deaf - 1, 0) * (5 * USEC_SEC + 2 * world.node_timeout_max);

@@ -97,6 +97,18 @@ holds_no_more() {
 	unset 'pids[-1]'
 }
 
+# ---- what the nodes do ----
+
+# Two numbers: the bytes that the nodes have received, and the microseconds of processor time that they have used.
+nodes_used() {
+	local socket
+
+	for socket in "${sockets[@]}"; do redis-cli -s "$socket" info; done | tr -d '\r' | awk -F: '
+		$1 == "total_net_input_bytes" { bytes += $2 }
+		$1 ~ /^used_cpu_(user|sys)$/ { cpu += $2 }
+		END { printf "%.0f %.0f\n", bytes, cpu * 1000000 }'
+}
+
 # ---- workers ----
 
 now_ms() { date +%s%3N; }

@@ -290,12 +290,24 @@ void client_joined(struct client *c, uint32_t session)
 		c->joined_at = world.now;
 }
 
+/* The first two waiters ask each time when the key of a holder must have ended: half of the shortest
+ * TTL, or more, after they asked before. `at_most` otherwise. */
+static usec between_ends(usec at_most)
+{
+	usec each = at_most;
+
+	for (int i = 0; i < world.clients; i++)
+		each = usec_min(each, world.client[i]->policy.ttl / 2);
+	return each * 95 / 100; /* by a clock that runs fast */
+}
+
 /* Twelve requests a minute, and a few at once when something happens; also of the first two, at a
  * node where they queue because the first node in the order has no room for them. */
 void client_chats(struct client *c)
 {
-	usec each = 5 * USEC_SEC * 95 / 100; /* by a clock that runs fast */
 	const struct waiter *w = &c->session.lock.waiter;
+	/* An attempt leads to two or three of these. */
+	usec each = w->full ? between_ends(15 * USEC_SEC) / 3 : 5 * USEC_SEC * 95 / 100;
 
 	if (!world.is_calm || (w->rank < 2 && (!w->full || w->used_reservation)) || !w->ticket)
 		return;
@@ -311,7 +323,7 @@ static void check_attempts(struct client *c)
 	/* Where the queue node lost the key of a holder: by its own looks, every half of a node
 	 * time-out, and as often by those of another reader. */
 	usec each = usec_min(USEC_SEC / 20, c->policy.node_timeout / 8);
-	const usec elsewhere = 20 * USEC_SEC * 95 / 100;
+	usec elsewhere = between_ends(20 * USEC_SEC);
 	const struct waiter *w = &c->session.lock.waiter;
 
 	if (world.slots > 1) /* it goes from slot to slot */

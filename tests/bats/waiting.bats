@@ -565,7 +565,7 @@ watches() {
 	for n in 1 2 3 4 5 6; do
 		node 1 config resetstat
 		run -75 redlock run -q -n -k job --ttl 30s --node-timeout 300ms -- true
-		[ "$(evals 1)" -le 18 ]
+		[ "$(evals 1)" -le 24 ]
 	done
 	let_go a
 }

@@ -174,8 +174,10 @@ SUITE = lint unit fuzz sim $(BATS_FILES) $(PEERS) $(FAULTS) $(INTEROP)
 # Parts that take long: `check` leaves them to `check-rest`.
 LONG = $(addprefix tests/bats/,auth.bats failures.bats forgotten.bats guard.bats hold.bats hostile.bats install.bats life.bats \
 	storm.bats supervise.bats tls.bats torture.bats) $(FAULTS) $(INTEROP)
-# The installation test builds its own program.
-PART = unit fuzz $(filter-out tests/bats/install.bats,$(BATS_FILES))
+# These test scripts, pages and packages, or build a program of their own: sanitizers find nothing there.
+TEXTS = $(addprefix tests/bats/,completions.bats docs.bats gen.bats install.bats lua.bats man.bats packaging.bats \
+	pristine.bats static.bats suite.bats)
+PART = unit fuzz $(filter-out $(TEXTS),$(BATS_FILES))
 
 # For each larger change: about five minutes on two cores.
 check: check-built

@@ -290,8 +290,8 @@ void client_joined(struct client *c, uint32_t session)
 		c->joined_at = world.now;
 }
 
-/* The first two waiters ask each time when the key of a holder must have ended: half of the shortest
- * TTL, or more, after they asked before. `at_most` otherwise. */
+/* The first two waiters ask each time when the key of a holder must have ended: half of the
+ * shortest TTL, or more, after they asked before. `at_most` otherwise. */
 static usec between_ends(usec at_most)
 {
 	usec each = at_most;
@@ -330,8 +330,7 @@ static void check_attempts(struct client *c)
 		return;
 	/* The second attempt after a wake-up, with the nodes that were left out, belongs to it. */
 	if (world.is_calm && w->full && !w->used_reservation &&
-		!c->session.lock.attempt.waits_for_all &&
-		c->session.lock.refusal == REFUSAL_BUSY) {
+		!c->session.lock.attempt.waits_for_all && c->session.lock.refusal == REFUSAL_BUSY) {
 		c->elsewhere_until = usec_max(c->elsewhere_until, world.now) + elsewhere;
 		if (c->elsewhere_until > world.now + 8 * elsewhere)
 			breach("chatter", "c%d asks all nodes too often", c->id);

@@ -215,7 +215,7 @@ reply() {
 		no_longer a
 	done
 	# locks that only this node has, of any bytes
-	entry=$'19 53 60000\nlock\x1b[31m of nobody'
+	entry=$'19 53 60000 0\nlock\x1b[31m of nobody'
 	entry+="$id:1700000000 "$'\x1b'
 	serve a "$(page "$entry" 0 0)"
 	promptly status
@@ -317,10 +317,10 @@ peak() {
 	key=$(printf 'k%.0s' $(seq 4000))
 	entries=
 	for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do
-		entries+="4000 54 60000\\n$key$id:1700000000 me"
+		entries+="4000 54 60000 0\\n$key$id:1700000000 me"
 	done
-	# 14 locks of 4068 bytes a page
-	serve a "*3\r\n\$1\r\n1\r\n:0\r\n\$$((14 * 4068))\r\n$entries\r\n"
+	# 14 locks of 4070 bytes a page
+	serve a "*3\r\n\$1\r\n1\r\n:0\r\n\$$((14 * 4070))\r\n$entries\r\n"
 	"$REDLOCK_BUILD/redlock" status > "$T/out" 2>&1 3>&- &
 	BG=$!
 	also_end $BG

@@ -1,6 +1,6 @@
--- scan: the next page of the node's locks: the strings that have one of our tokens as value, with
--- the first 300 bytes of the value and the number of connected waiters. If the page is too long, the reply has the old cursor, and the
--- client asks again with a smaller count. The reply is {cursor, 1 if the page was too long, page}.
+-- scan: the next page of the node's locks: the strings that have one of our tokens as value, with the first
+-- 300 bytes of the value and the number of connected waiters. If the page is too long, the reply has the old
+-- cursor, and the client asks again with a smaller count. The reply is {cursor, 1 if the page was too long, page}.
 
 local cursor, count = unpack(ARGV)
 

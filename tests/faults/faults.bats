@@ -114,6 +114,8 @@ extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
 
 @test "byte by byte, in both directions" {
 	patiently
+	# a node without the script of the release reads the delete behind it too late (docs/protocol.md)
+	for i in 1 2 3; do redlock run -q -k warm --nodes "unix://$T/$i.sock" --restart-guard off -- true; done
 	for i in 1 2 3; do in_between $i --bytewise; done
 	run redlock run -n -k job -- sh -c 'for i in 1 2 3; do redis-cli -s "$0/$i.sock" exists job; done' "$T"
 	[ "$status" -eq 0 ]
@@ -195,13 +197,13 @@ extended() { [ "$(grep -c extended "$T/out")" -ge "$1" ]; }
 }
 
 # Node 1's YES to the first attempt, given up after 3 s, arrives at 4 s, while the second attempt waits for node 3,
-# which is free again at 5 s; node 1 gets no further request. Node 2 belongs to another client.
+# which is free again later, since it did not know the script of the undo; node 1 gets no further request. Node 2 belongs to another client.
 @test "a reply of an attempt that was given up is no vote in the next one" {
 	know_scripts
 	in_between 1 --delay 4000 --withhold "$T/shut"
 	in_between 3 --delay 2000
 	node 2 set job other px 600000 > "$T/set"
-	in_background "$T/out" run -v -w 4s -k job --ttl 600s --node-timeout 3s -- echo never
+	in_background "$T/out" run -v -w 8s -k job --ttl 600s --node-timeout 3s -- echo never
 	eventually held_on job 3
 	touch "$T/shut"
 	ended_with 75

@@ -394,6 +394,12 @@ hint: chmod go-rwx '$T/pass'" run --username app --password-file "$T/pass" -k jo
 		run -69 redlock $words
 		[[ "$output" == *"unknown command 'AUTH'"* && "$output" != *s3cret* ]]
 	done
+	# in other words than a Redis server has
+	"$REDLOCK_BUILD/tools/hostile" "$T/5.sock" '-ERR AUTH app s3cret is not allowed\r\n' > "$T/ready" 3>&- &
+	also_end $!
+	eventually test -s "$T/ready"
+	REDLOCK_NODES=unix://$T/5.sock run -69 redlock run -n -k job -- true
+	[[ "$output" == *"(ERR AUTH app )"* ]]
 }
 
 # bats test_tags=not-under-valgrind

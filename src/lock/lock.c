@@ -118,7 +118,7 @@ static void take_reply(struct step *s, const struct event *ev)
 	const struct reply *reply = ev->reply;
 
 	if (peer_lacks_script(s, ev)) {
-		if (is_current(lock, ev->round) && ev->op != OP_JOIN)
+		if (is_current(lock, ev->round))
 			peer_send_whole(s, ev->node, ev->op);
 		return;
 	}

@@ -29,7 +29,7 @@ static bool is_queue_silent(const struct step *s, usec *wake_at)
 static bool is_next(const struct waiter *w, int node, int key)
 {
 	return w->used_reservation ||
-	       (waiter_is_queued(w) && w->node == node && w->key == key && w->rank == 0);
+	       (w->state == WAITER_QUEUED && w->node == node && w->key == key && w->rank == 0);
 }
 
 /* The queue node refused, since other clients are first. With --fair that is so as well where it

@@ -187,14 +187,14 @@ static usec retry_elsewhere(const struct step *s)
 static unsigned full_nodes(const struct step *s)
 {
 	unsigned full = 0;
+	bool has_answered = false;
 
 	for (int n = 0; n < s->policy->nodes; n++) {
 		int i = s->policy->order[s->waiter->busy_key][n];
 		const struct ballot *b = &s->tally->ballot[i];
 
-		if (b->vote != VOTE_ABSENT)
-			break;
-		full |= (unsigned)(b->reply.reason == REASON_MAXCLIENTS) << i;
+		has_answered |= b->vote != VOTE_ABSENT;
+		full |= (unsigned)(!has_answered && b->reply.reason == REASON_MAXCLIENTS) << i;
 	}
 	return full;
 }

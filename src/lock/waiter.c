@@ -2,81 +2,17 @@
 
 #include "lock/step.h"
 
+#include "lock/pace.h"
 #include "lock/peer.h"
 #include "lock/semaphore.h"
 
 #include <string.h>
-
-/* Clients that failed at the same moment try again at different times; the delay grows fourfold. If
- * nodes are overloaded, it doubles so many times. */
-#define RETRY_DELAY (20 * USEC_MSEC)
-#define RETRY_SPREAD (100 * USEC_MSEC)
-#define CROWD_DOUBLINGS 4
-
-/* A quarantine may take hours, and may be ended by hand. */
-#define BACK_STOP (25 * USEC_SEC)
-#define BACK_STOP_SPREAD (10 * USEC_SEC)
-
-/* The first waiter attempts, and the second looks, so often: a lost wake-up costs no more time. The
- * second attempts half as often. */
-#define LOOK_FIRST USEC_SEC
-
-/* The others are told when they become one of the first two. Their looks notice only that the queue
- * node is gone; the crowd does not look at the same moment. */
-#define LOOK_LATER (5 * USEC_SEC)
-#define LOOK_SPREAD (20 * USEC_MSEC)
-
-/* A waiter that the queue node has no room for looks and attempts so often: with five nodes, twelve
- * requests a minute at most. The interval between attempts grows to three times this one. */
-#define LOOK_ELSEWHERE (15 * USEC_SEC)
-#define RETRY_ELSEWHERE (20 * USEC_SEC)
-#define ELSEWHERE_SPREAD (4 * USEC_SEC)
-
-/* When all waiters must join again, the crowd spreads over this time for each waiter in it. */
-#define JOIN_SPREAD USEC_MSEC
-
-/* So many reservations in a row may fail because of one holder before the next one has to wait: a
- * client that asks at the same moment may be in the way of one. */
-#define VAIN_MAX 2
 
 /* A client that gets no majority's answer for so long makes room for the next waiter. */
 #define OUTAGE_MAX USEC_SEC
 
 /* A client that waits for longer than this keeps only the connection to the queue node. */
 #define SHED_AFTER USEC_SEC
-
-static usec doubled(const struct step *s, int times, int most)
-{
-	return (RETRY_DELAY + (usec)(s->random % RETRY_SPREAD)) << (times < most ? times : most);
-}
-
-static usec retry_delay(const struct step *s)
-{
-	return doubled(s, s->waiter->tries / 4, 2);
-}
-
-/* How long after a key's end to ask for it: a node's clock has grains of a millisecond, and other
- * clients ask, too. */
-static usec spread(const struct step *s)
-{
-	return 2 * USEC_MSEC + (usec)(s->random % RETRY_SPREAD);
-}
-
-/* The whole crowd must join at once: the longer the queue, the longer that takes. */
-static usec crowd_spread(const struct waiter *w)
-{
-	return w->rank > 1 ? w->rank * JOIN_SPREAD : 0;
-}
-
-static void retry_in(struct step *s, usec delay)
-{
-	s->waiter->retry_at = usec_min(s->waiter->retry_at, usec_add(s->now, delay));
-}
-
-static void look_in(struct step *s, usec delay)
-{
-	s->waiter->look_at = usec_min(s->waiter->look_at, usec_add(s->now, delay));
-}
 
 static struct peer *queue_peer(const struct step *s)
 {
@@ -149,113 +85,6 @@ static void take_reservation(struct step *s, const struct event *ev, int key)
 	w->is_woken = true;
 }
 
-/* ---- when to look and when to try again ---- */
-
-static bool has_foreign_holder(const struct step *s)
-{
-	for (int i = 0; i < s->policy->nodes; i++)
-		if (s->tally->ballot[i].vote == VOTE_FOREIGN &&
-			reply_has_foreign_holder(&s->tally->ballot[i].reply))
-			return true;
-	return false;
-}
-
-/* A node that refused tells when the key changes there. */
-static bool is_watched(const struct step *s)
-{
-	for (int i = 0; i < s->policy->nodes; i++)
-		if (s->tally->ballot[i].vote == VOTE_FOREIGN &&
-			s->tally->ballot[i].reply.is_watched)
-			return true;
-	return false;
-}
-
-/* The first attempt elsewhere, and each of the next two, makes the interval longer. */
-static usec retry_elsewhere(const struct step *s)
-{
-	int tries = s->waiter->tries;
-
-	return (tries < 1          ? 1
-		       : tries < 3 ? tries
-				   : 3) *
-		       RETRY_ELSEWHERE +
-	       (usec)(s->random % ELSEWHERE_SPREAD);
-}
-
-/* The nodes in the order before the first one that answered, as far as they have too many clients.
- */
-static unsigned full_nodes(const struct step *s)
-{
-	unsigned full = 0;
-	bool has_answered = false;
-
-	for (int n = 0; n < s->policy->nodes; n++) {
-		int i = s->policy->order[s->waiter->busy_key][n];
-		const struct ballot *b = &s->tally->ballot[i];
-
-		has_answered |= b->vote != VOTE_ABSENT;
-		full |= (unsigned)(!has_answered && b->reply.reason == REASON_MAXCLIENTS) << i;
-	}
-	return full;
-}
-
-/* The queue node does not reserve the key for us: it is taken for `ends_in`. is_foreign: by a
- * holder that wakes no waiter, and no node tells when the key changes. */
-static void schedule(struct step *s, usec ends_in, bool is_foreign)
-{
-	struct waiter *w = s->waiter;
-	usec first = s->now + LOOK_FIRST + (usec)(s->random % RETRY_SPREAD);
-
-	w->look_at = w->retry_at = NEVER;
-	if (w->rank <= 1)
-		retry_in(s, is_foreign ? retry_delay(s) : usec_add(ends_in, spread(s)));
-	w->full = full_nodes(s);
-	if (w->full) {
-		look_in(s, LOOK_ELSEWHERE + w->rank * LOOK_SPREAD);
-		w->retry_at = usec_min(w->retry_at, s->tally->began + retry_elsewhere(s));
-		return;
-	}
-	if (w->rank > 1) {
-		look_in(s, LOOK_LATER + w->rank * LOOK_SPREAD);
-		return;
-	}
-	/* The first waiter asks all nodes: the queue node may have a key that the others have not.
-	 * The second one does so half as often: the first may be stopped. */
-	if (w->rank == 0) {
-		w->retry_at = usec_min(w->retry_at, first);
-	} else {
-		w->look_at = first;
-		w->retry_at = usec_min(w->retry_at,
-			s->tally->began + 2 * LOOK_FIRST + (usec)(s->random % RETRY_SPREAD));
-	}
-}
-
-/* A node is late, or has too many clients: maybe a crowd tries. Then each client tries half as
- * often after each attempt. */
-static bool is_crowded(const struct step *s)
-{
-	for (int i = 0; i < s->policy->nodes; i++) {
-		const struct ballot *b = &s->tally->ballot[i];
-
-		if (b->vote == VOTE_ABSENT &&
-			(b->reply.reason == REASON_TIMEOUT || b->reply.reason == REASON_MAXCLIENTS))
-			return true;
-	}
-	return false;
-}
-
-/* Without a refusal: too few nodes answered. */
-static usec retry_for_quorum(const struct step *s)
-{
-	usec quarantined_for = tally_quarantined_for(s->tally);
-
-	if (quarantined_for == 0)
-		return s->now + (is_crowded(s) ? doubled(s, s->waiter->tries, CROWD_DOUBLINGS)
-					       : retry_delay(s));
-	return usec_min(usec_add(s->now + spread(s), quarantined_for),
-		s->now + BACK_STOP + (usec)(s->random % BACK_STOP_SPREAD));
-}
-
 /* Of several keys the one to wait for: as the queue node of the last one says, or else any node. */
 static int key_in_the_way(const struct step *s)
 {
@@ -287,23 +116,7 @@ static void queue_is_refused(struct step *s, const struct event *ev)
 		return;
 	w->state = WAITER_POLLS;
 	w->problem = *ev->reply;
-	retry_in(s, retry_delay(s));
-}
-
-/* Woken again and again while the same holder refuses: the queue node has lost the key that the
- * other nodes have, and waiters wake each other there. No such case are the release of that holder,
- * and a hand-off that a newcomer meets: it leads to another holder. The reservation must last until
- * it is used. */
-static usec use_delay(const struct step *s)
-{
-	const struct waiter *w = s->waiter;
-	bool is_released = w->refused_by.text_len >= TOKEN_ID_LEN &&
-			   memcmp(w->refused_by.text, w->reservation[w->key], TOKEN_ID_LEN) == 0;
-
-	if (w->in_vain < VAIN_MAX || is_released)
-		return 0;
-	return is_watched(s) ? s->policy->node_timeout / 2
-			     : usec_min(retry_delay(s), s->policy->node_timeout / 2);
+	pace_retry_in(s, pace_retry_delay(s));
 }
 
 /* A reservation was of no use: has the lock changed hands since the one before? */
@@ -345,22 +158,23 @@ static void join_replied(struct step *s, const struct event *ev)
 		w->ticket = reply->ticket;
 	if (reply->vote != VOTE_YES) {
 		/* The key may have changed since the attempt. */
-		bool is_due = is_watched(s) && w->retry_at <= s->now;
+		bool is_due = pace_is_watched(s) && w->retry_at <= s->now;
 		bool is_foreign = reply_has_foreign_holder(reply);
 
 		w->met_foreign |= is_foreign;
 		/* Each release makes a reservation: elsewhere, these attempts would be too many. */
-		schedule(s,
-			reply->is_reserved && full_nodes(s) ? NEVER
-							    : semaphore_ends_in(s->policy, reply),
-			(is_foreign || has_foreign_holder(s)) && !is_watched(s));
+		pace_schedule(s,
+			reply->is_reserved && pace_full_nodes(s)
+				? NEVER
+				: semaphore_ends_in(s->policy, reply),
+			(is_foreign || pace_has_foreign_holder(s)) && !pace_is_watched(s));
 		if (is_due || (waiter_watches(s) && !w->asked_to_watch))
-			retry_in(s, 0);
+			pace_retry_in(s, 0);
 		return;
 	}
 	take_reservation(s, ev, w->key);
 	w->look_at = NEVER;
-	retry_in(s, use_delay(s));
+	pace_retry_in(s, pace_use_delay(s));
 }
 
 static void take_message(struct step *s, const struct event *ev)
@@ -373,23 +187,24 @@ static void take_message(struct step *s, const struct event *ev)
 		take_reservation(s, ev, ev->key);
 		if (!w->is_woken)
 			break;
-		if (use_delay(s) == 0)
+		if (pace_use_delay(s) == 0)
 			w->tries = 0;
-		retry_in(s, use_delay(s));
+		pace_retry_in(s, pace_use_delay(s));
 		break;
 	case WAKE_LOOK:
 		if (!is_here)
 			break;
 		w->rank = w->rank < 1 ? w->rank : 1;
-		look_in(s, LOOK_FIRST);
+		pace_look_in(s, LOOK_FIRST);
 		break;
 	case WAKE_CHANGED:
 		if (!s->is_held)
-			retry_in(s, 0);
+			pace_retry_in(s, 0);
 		break;
 	case WAKE_REJOIN:
 		if (is_here)
-			look_in(s, (usec)(s->random % (uint64_t)(USEC_SEC + crowd_spread(w))));
+			pace_look_in(
+				s, (usec)(s->random % (uint64_t)(USEC_SEC + pace_crowd_spread(w))));
 		break;
 	}
 }
@@ -434,7 +249,8 @@ static void queue(struct step *s, usec *wake_at)
 
 	if (w->state != WAITER_OFF && queue_peer(s)->link == LINK_DOWN) {
 		if (waiter_is_queued(w))
-			w->look_at = s->now + (usec)(s->random % (uint64_t)(crowd_spread(w) + 1));
+			w->look_at =
+				s->now + (usec)(s->random % (uint64_t)(pace_crowd_spread(w) + 1));
 		w->silent |= 1u << w->node;
 		w->state = WAITER_OFF;
 	}
@@ -444,7 +260,7 @@ static void queue(struct step *s, usec *wake_at)
 	}
 	node = find_queue(s);
 	if (node < 0) {
-		retry_in(s, retry_delay(s));
+		pace_retry_in(s, pace_retry_delay(s));
 		return;
 	}
 	if (w->state != WAITER_OFF && (node != w->node || w->busy_key != w->key) && !leave(s))
@@ -526,13 +342,13 @@ void waiter_pause(struct step *s, bool is_busy, bool is_moving)
 	w->tries += !is_moving;
 	w->leaves_at = is_busy ? NEVER : usec_min(w->leaves_at, s->now + OUTAGE_MAX);
 	w->shed_at = s->now + SHED_AFTER;
-	w->retry_at = is_busy ? s->now + retry_delay(s) : retry_for_quorum(s);
+	w->retry_at = is_busy ? s->now + pace_retry_delay(s) : pace_retry_for_quorum(s);
 	w->look_at = s->now;
 	if (is_busy) {
 		if (w->used_reservation)
 			count_vain(s);
 		w->busy_key = key_in_the_way(s);
-		w->met_foreign |= has_foreign_holder(s);
+		w->met_foreign |= pace_has_foreign_holder(s);
 		/* The reservation was of no use. If that is because of another key, moving to its
 		 * queue passes the reservation on. Another program obeys no reservation: try again
 		 * while this one lasts. */
@@ -540,7 +356,7 @@ void waiter_pause(struct step *s, bool is_busy, bool is_moving)
 			w->reservation[w->key][0] = '\0';
 		/* OP_JOIN, which follows at once, says more. */
 		if (w->state != WAITER_POLLS && !semaphore_has_next(s)) {
-			schedule(s, NEVER, has_foreign_holder(s) && !is_watched(s));
+			pace_schedule(s, NEVER, pace_has_foreign_holder(s) && !pace_is_watched(s));
 			w->look_at = s->now;
 		}
 	} else {
@@ -550,7 +366,7 @@ void waiter_pause(struct step *s, bool is_busy, bool is_moving)
 	if (is_moving)
 		w->retry_at = s->now;
 	else if (is_busy && w->is_woken)
-		w->retry_at = s->now + use_delay(s);
+		w->retry_at = s->now + pace_use_delay(s);
 }
 
 bool waiter_plan(struct step *s, bool is_busy, usec *wake_at)

@@ -1,0 +1,183 @@
+#include "lock/pace.h"
+
+#include "lock/step.h"
+
+#include "lock/semaphore.h"
+#include "lock/waiter.h"
+
+#include <string.h>
+
+/* Clients that failed at the same moment try again at different times; the delay grows fourfold. If
+ * nodes are overloaded, it doubles so many times. */
+#define RETRY_DELAY (20 * USEC_MSEC)
+#define RETRY_SPREAD (100 * USEC_MSEC)
+#define CROWD_DOUBLINGS 4
+
+/* A quarantine may take hours, and may be ended by hand. */
+#define BACK_STOP (25 * USEC_SEC)
+#define BACK_STOP_SPREAD (10 * USEC_SEC)
+
+/* The others are told when they become one of the first two. Their looks notice only that the queue
+ * node is gone; the crowd does not look at the same moment. */
+#define LOOK_LATER (5 * USEC_SEC)
+#define LOOK_SPREAD (20 * USEC_MSEC)
+
+/* A waiter that the queue node has no room for looks and attempts so often: with five nodes, twelve
+ * requests a minute at most. The interval between attempts grows to three times this one. */
+#define LOOK_ELSEWHERE (15 * USEC_SEC)
+#define RETRY_ELSEWHERE (20 * USEC_SEC)
+#define ELSEWHERE_SPREAD (4 * USEC_SEC)
+
+/* When all waiters must join again, the crowd spreads over this time for each waiter in it. */
+#define JOIN_SPREAD USEC_MSEC
+
+/* So many reservations in a row may fail because of one holder before the next one has to wait: a
+ * client that asks at the same moment may be in the way of one. */
+#define VAIN_MAX 2
+
+static usec doubled(const struct step *s, int times, int most)
+{
+	return (RETRY_DELAY + (usec)(s->random % RETRY_SPREAD)) << (times < most ? times : most);
+}
+
+usec pace_retry_delay(const struct step *s)
+{
+	return doubled(s, s->waiter->tries / 4, 2);
+}
+
+/* How long after a key's end to ask for it: a node's clock has grains of a millisecond, and other
+ * clients ask, too. */
+static usec spread(const struct step *s)
+{
+	return 2 * USEC_MSEC + (usec)(s->random % RETRY_SPREAD);
+}
+
+usec pace_crowd_spread(const struct waiter *w)
+{
+	return w->rank > 1 ? w->rank * JOIN_SPREAD : 0;
+}
+
+void pace_retry_in(struct step *s, usec delay)
+{
+	s->waiter->retry_at = usec_min(s->waiter->retry_at, usec_add(s->now, delay));
+}
+
+void pace_look_in(struct step *s, usec delay)
+{
+	s->waiter->look_at = usec_min(s->waiter->look_at, usec_add(s->now, delay));
+}
+
+bool pace_has_foreign_holder(const struct step *s)
+{
+	for (int i = 0; i < s->policy->nodes; i++)
+		if (s->tally->ballot[i].vote == VOTE_FOREIGN &&
+			reply_has_foreign_holder(&s->tally->ballot[i].reply))
+			return true;
+	return false;
+}
+
+bool pace_is_watched(const struct step *s)
+{
+	for (int i = 0; i < s->policy->nodes; i++)
+		if (s->tally->ballot[i].vote == VOTE_FOREIGN &&
+			s->tally->ballot[i].reply.is_watched)
+			return true;
+	return false;
+}
+
+/* The first attempt elsewhere, and each of the next two, makes the interval longer. */
+static usec retry_elsewhere(const struct step *s)
+{
+	int tries = s->waiter->tries;
+
+	return (tries < 1          ? 1
+		       : tries < 3 ? tries
+				   : 3) *
+		       RETRY_ELSEWHERE +
+	       (usec)(s->random % ELSEWHERE_SPREAD);
+}
+
+unsigned pace_full_nodes(const struct step *s)
+{
+	unsigned full = 0;
+	bool has_answered = false;
+
+	for (int n = 0; n < s->policy->nodes; n++) {
+		int i = s->policy->order[s->waiter->busy_key][n];
+		const struct ballot *b = &s->tally->ballot[i];
+
+		has_answered |= b->vote != VOTE_ABSENT;
+		full |= (unsigned)(!has_answered && b->reply.reason == REASON_MAXCLIENTS) << i;
+	}
+	return full;
+}
+
+void pace_schedule(struct step *s, usec ends_in, bool is_foreign)
+{
+	struct waiter *w = s->waiter;
+	usec first = s->now + LOOK_FIRST + (usec)(s->random % RETRY_SPREAD);
+
+	w->look_at = w->retry_at = NEVER;
+	if (w->rank <= 1)
+		pace_retry_in(s, is_foreign ? pace_retry_delay(s) : usec_add(ends_in, spread(s)));
+	w->full = pace_full_nodes(s);
+	if (w->full) {
+		pace_look_in(s, LOOK_ELSEWHERE + w->rank * LOOK_SPREAD);
+		w->retry_at = usec_min(w->retry_at, s->tally->began + retry_elsewhere(s));
+		return;
+	}
+	if (w->rank > 1) {
+		pace_look_in(s, LOOK_LATER + w->rank * LOOK_SPREAD);
+		return;
+	}
+	/* The first waiter asks all nodes: the queue node may have a key that the others have not.
+	 * The second one does so half as often: the first may be stopped. */
+	if (w->rank == 0) {
+		w->retry_at = usec_min(w->retry_at, first);
+	} else {
+		w->look_at = first;
+		w->retry_at = usec_min(w->retry_at,
+			s->tally->began + 2 * LOOK_FIRST + (usec)(s->random % RETRY_SPREAD));
+	}
+}
+
+/* A node is late, or has too many clients: maybe a crowd tries. Then each client tries half as
+ * often after each attempt. */
+static bool is_crowded(const struct step *s)
+{
+	for (int i = 0; i < s->policy->nodes; i++) {
+		const struct ballot *b = &s->tally->ballot[i];
+
+		if (b->vote == VOTE_ABSENT &&
+			(b->reply.reason == REASON_TIMEOUT || b->reply.reason == REASON_MAXCLIENTS))
+			return true;
+	}
+	return false;
+}
+
+usec pace_retry_for_quorum(const struct step *s)
+{
+	usec quarantined_for = tally_quarantined_for(s->tally);
+
+	if (quarantined_for == 0)
+		return s->now + (is_crowded(s) ? doubled(s, s->waiter->tries, CROWD_DOUBLINGS)
+					       : pace_retry_delay(s));
+	return usec_min(usec_add(s->now + spread(s), quarantined_for),
+		s->now + BACK_STOP + (usec)(s->random % BACK_STOP_SPREAD));
+}
+
+/* Woken again and again while the same holder refuses: the queue node has lost the key that the
+ * other nodes have, and waiters wake each other there. No such case are the release of that holder,
+ * and a hand-off that a newcomer meets: it leads to another holder. The reservation must last until
+ * it is used. */
+usec pace_use_delay(const struct step *s)
+{
+	const struct waiter *w = s->waiter;
+	bool is_released = w->refused_by.text_len >= TOKEN_ID_LEN &&
+			   memcmp(w->refused_by.text, w->reservation[w->key], TOKEN_ID_LEN) == 0;
+
+	if (w->in_vain < VAIN_MAX || is_released)
+		return 0;
+	return pace_is_watched(s) ? s->policy->node_timeout / 2
+				  : usec_min(pace_retry_delay(s), s->policy->node_timeout / 2);
+}

@@ -183,9 +183,9 @@ PART = unit fuzz $(filter-out $(TEXTS),$(BATS_FILES))
 check: check-built
 	$(Q)CC="$(CC)" tests/run $(B) $(filter-out $(LONG),$(SUITE))
 
-# The parts that `check` leaves out: the long ones, and the suite on a build with sanitizers.
-check-rest: PLAIN = $(LONG)
-# The whole suite, for a reviewer: `check` and `check-rest` in one run.
+# The parts that `check` leaves out, and the suite on a build with sanitizers. The long files run on that build only.
+check-rest: PLAIN = $(filter-out $(PART),$(LONG))
+# The whole suite, for a reviewer: on both builds.
 check-all: PLAIN = $(SUITE)
 check-rest check-all: check-built
 	$(Q)$(MAKE) --no-print-directory $(SAN) check-built

@@ -108,13 +108,16 @@ void line_holder(struct line *l, const struct tally *t, usec age)
 void line_votes(struct line *l, const struct tally *t, const char *it)
 {
 	int yes = tally_count(t, VOTE_YES),
-	    no = tally_count(t, VOTE_GONE) + tally_count(t, VOTE_FOREIGN);
+	    no = tally_count(t, VOTE_GONE) + tally_count(t, VOTE_FOREIGN),
+	    absent = tally_count(t, VOTE_ABSENT), unheard = tally_count(t, VOTE_NONE);
 
 	line_add(l, "%d of %d node%s confirmed %s", yes, t->nodes, t->nodes > 1 ? "s" : "", it);
 	if (no > 0)
 		line_add(l, ", %d denied %s", no, it);
-	if (yes + no < t->nodes)
-		line_add(l, ", %d did not vote", t->nodes - yes - no);
+	if (absent > 0)
+		line_add(l, ", %d did not vote", absent);
+	if (unheard > 0)
+		line_add(l, ", %d %s not answered yet", unheard, unheard > 1 ? "have" : "has");
 	line_add(l, ", %d needed", tally_quorum(t));
 }
 

@@ -517,7 +517,7 @@ knows_scripts() { redlock run -q -k warm --nodes "unix://$T/$1.sock" -- true; }
 	eventually held_on job 5
 	for i in 1 2 3; do stop_node $i; done
 	kill -CONT "$BG" # extends at once
-	eventually file_has "$T/run" "^redlock: cannot extend 'job' so far, valid for .*: [0-2] of 5 nodes confirmed it, [3-5] did not vote, 3 needed: .*1.sock did not answer in time"
+	eventually file_has "$T/run" "^redlock: cannot extend 'job' so far, valid for .*: [0-2] of 5 nodes confirmed it, 3 did not vote,.* 3 needed: .*1.sock did not answer in time"
 	for i in 1 2 3; do continue_node $i; done
 	eventually file_has "$T/run" "^redlock: extended 'job' again, valid for "
 	kill -CONT "$BG"
@@ -531,7 +531,7 @@ knows_scripts() { redlock run -q -k warm --nodes "unix://$T/$1.sock" -- true; }
 	read -r _ holder < "$T/hold"
 	also_end "$holder"
 	for i in 1 2 3; do stop_node $i; done
-	eventually file_has "$T/log" "cannot extend 'job' so far, valid for .*: [0-2] of 5 nodes confirmed it, [3-5] did not vote, 3 needed: "
+	eventually file_has "$T/log" "cannot extend 'job' so far, valid for .*: [0-2] of 5 nodes confirmed it, 3 did not vote,.* 3 needed: "
 	for i in 1 2 3; do continue_node $i; done
 	eventually file_has "$T/log" "extended 'job' again, valid for "
 	redlock release -k job

@@ -203,6 +203,13 @@ reply() {
 			"*'job' is held by me * on 2 of 3 nodes, *unix://$T/a look: did not answer in time (*"
 		no_longer a
 	done
+	# a short page each half of a second, without an end
+	serve a --drip 20 "$(page '' 17 0)"
+	promptly status -v
+	echo "$output"
+	[ "$status" -eq 0 ]
+	is_like "$output" "*'job' is held by me * on 2 of 3 nodes, *unix://$T/a look: did not answer in time (*"
+	no_longer a
 	# no page, false numbers, another reply
 	for text in "$(page x 0 0)" "$(page '9 9 9' 0 0)" "$(page '99999999999999999999 1 1 ' 0 0)" "$(page '-1 5 1 ' 0 0)" "$(reply 1 '')"; do
 		serve a "$text"

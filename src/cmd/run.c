@@ -145,7 +145,6 @@ static void prepare_early(struct run *r)
 	}
 }
 
-/* Returns the number of a fatal signal, else 0. */
 /* --takeover: once this client is the first in the queue, no other waiter is woken by the end of
  * the holder. */
 static void take_over(struct run *r)
@@ -160,6 +159,7 @@ static void take_over(struct run *r)
 	revoke_holders(r->client.settings, r->client.outer);
 }
 
+/* Returns the number of a fatal signal, else 0. */
 static int acquire(struct run *r)
 {
 	int number = 0;

@@ -2,7 +2,6 @@
 
 #include "io/file.h"
 #include "io/tls.h"
-#include "lock/peer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -855,9 +854,7 @@ static void refuse_subscription(struct conn *c, struct reply *reply)
  * latter is the result. */
 static bool is_released(struct conn *c, const struct reply *reply)
 {
-	bool lacks_script =
-		reply->vote == VOTE_ABSENT &&
-		(reply->reason == REASON_NO_SCRIPT || reply->reason == REASON_NO_DIGESTS);
+	bool lacks_script = reply_lacks_script(reply);
 
 	c->pending[0].deletion = lacks_script ? DELETION_COUNTS : DELETION_IGNORED;
 	/* Mostly it has arrived. */

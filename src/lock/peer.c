@@ -188,8 +188,7 @@ bool peer_lacks_script(struct step *s, const struct event *ev)
 {
 	struct peer *p = &s->peer[ev->node];
 
-	if (!p->asked || !p->by_digest || ev->reply->vote != VOTE_ABSENT ||
-		(ev->reply->reason != REASON_NO_SCRIPT && ev->reply->reason != REASON_NO_DIGESTS))
+	if (!p->asked || !p->by_digest || !reply_lacks_script(ev->reply))
 		return false;
 	assert(!op_releases(ev->op)); /* only requests about the queue are sent after a release */
 	/* A waiter asks again by itself: then whole. */

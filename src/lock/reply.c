@@ -10,6 +10,12 @@ bool op_releases(enum op op)
 	return op == OP_UNDO || op == OP_HAND_OFF || op == OP_EXPIRE;
 }
 
+bool reply_lacks_script(const struct reply *a)
+{
+	return a->vote == VOTE_ABSENT &&
+	       (a->reason == REASON_NO_SCRIPT || a->reason == REASON_NO_DIGESTS);
+}
+
 struct reply reply_absent(enum reason reason, const char *detail)
 {
 	struct reply a = {.vote = VOTE_ABSENT, .reason = reason};

@@ -129,6 +129,9 @@ struct reply {
 		       */
 };
 
+/* The node did not know the script by its digest, or refused EVALSHA: nothing was done. */
+bool reply_lacks_script(const struct reply *a);
+
 /* A reply that says VOTE_ABSENT, for a node without a clean answer; detail may be NULL. */
 struct reply reply_absent(enum reason reason, const char *detail);
 

@@ -453,8 +453,7 @@ static void note_waiters(struct step *s, const struct event *ev)
 
 static void take_reply(struct step *s, const struct event *ev)
 {
-	if (ev->op == OP_JOIN && ev->reply->vote == VOTE_ABSENT &&
-		(ev->reply->reason == REASON_NO_SCRIPT || ev->reply->reason == REASON_NO_DIGESTS))
+	if (ev->op == OP_JOIN && reply_lacks_script(ev->reply))
 		join_again(s, ev->node);
 	else if ((ev->op == OP_SUBSCRIBE || ev->op == OP_JOIN) && ev->reply->vote == VOTE_ABSENT)
 		queue_is_refused(s, ev);

@@ -540,16 +540,21 @@ works_silently() {
 	works
 }
 
+# is_freed_by FIX: node 1 is busy, until the command FIX is sent.
+is_freed_by() {
+	is_busy() { [[ "$(node 1 ping 2>&1)" == BUSY* ]]; }
+	eventually is_busy
+	fails "is busy with a script"
+	[ "$FIX" = "$1" ]
+	paste
+	works
+}
+
 @test "a server that runs a script, and too many clients" {
 	node 1 config set busy-reply-threshold 1 > "$T/set" || node 1 config set lua-time-limit 1 > "$T/set"
 	redis-cli -s "$T/1.sock" eval 'while true do end' 0 > "$T/endless" 2>&1 3>&- &
 	also_end $!
-	is_busy() { [[ "$(node 1 ping 2>&1)" == BUSY* ]]; }
-	eventually is_busy
-	fails "is busy with a script"
-	[ "$FIX" = "SCRIPT KILL" ]
-	paste
-	works
+	is_freed_by "SCRIPT KILL"
 	node 1 config set maxclients 1 > "$T/set"
 	redis-cli -s "$T/1.sock" subscribe x > "$T/subscribed" 2>&1 3>&- &
 	idle=$!
@@ -571,12 +576,7 @@ works_silently() {
 	node 1 config set busy-reply-threshold 1 > "$T/set"
 	redis-cli -s "$T/1.sock" fcall spin 0 > "$T/endless" 2>&1 3>&- &
 	also_end $!
-	is_busy() { [[ "$(node 1 ping 2>&1)" == BUSY* ]]; }
-	eventually is_busy
-	fails "is busy with a script"
-	[ "$FIX" = "FUNCTION KILL" ]
-	paste
-	works
+	is_freed_by "FUNCTION KILL"
 }
 
 @test "a command that the scripts need has another name; one that only doctor needs" {

@@ -4,22 +4,23 @@
 
 local cursor, count = unpack(ARGV)
 
+-- include parts/keys.lua
+
 -- As count_waiters() in parts/queue.lua: a slot's waiters are those of the semaphore.
 local function count_waiters(key)
-	local base = string.match(key, '^(.*)#%d+$')
-	local limit = base and redis.pcall('GET', 'redlock:limit:{' .. base .. '}')
-	local channel = type(limit) == 'string' and 'redlock:queue:{' .. base .. '}:' .. limit
-		or 'redlock:queue:{' .. key .. '}'
-	return redis.pcall('PUBSUB', 'NUMSUB', channel)[2] or 0
+	local base = match(key, '^(.*)#%d+$')
+	local limit = base and try('GET', beside('limit', base))
+	local queue = type(limit) == 'string' and beside('queue', base) .. ':' .. limit or beside('queue', key)
+	return try('PUBSUB', 'NUMSUB', queue)[2] or 0
 end
 
-local r = redis.call('SCAN', cursor, 'COUNT', count, 'TYPE', 'string')
+local r = call('SCAN', cursor, 'COUNT', count, 'TYPE', 'string')
 local page, length = {}, 0
 for _, key in ipairs(r[2]) do
-	local v = redis.pcall('GETRANGE', key, 0, 299)
-	if type(v) == 'string' and #key <= REQUEST_KEY_MAX and string.sub(v, TOKEN_ID_LEN + 1, TOKEN_ID_LEN + 1) == ':'
-			and not string.find(string.sub(v, 1, TOKEN_ID_LEN), '[^0-9a-f]') then
-		local entry = string.format('%d %d %.0f %d\n', #key, #v, redis.call('PTTL', key), count_waiters(key)) .. key .. v
+	local v = try('GETRANGE', key, 0, 299)
+	if type(v) == 'string' and #key <= REQUEST_KEY_MAX and sub(v, TOKEN_ID_LEN + 1, TOKEN_ID_LEN + 1) == ':'
+			and not find(sub(v, 1, TOKEN_ID_LEN), '[^0-9a-f]') then
+		local entry = string.format('%d %d %.0f %d\n', #key, #v, call('PTTL', key), count_waiters(key)) .. key .. v
 		length = length + #entry
 		page[#page + 1] = entry
 	end

@@ -746,6 +746,11 @@ static bool matches_request(const struct reply *reply, const struct pending *req
 	return reply->key < request->keys;
 }
 
+static bool may_be_push(const struct conn *c)
+{
+	return c->has_resp3 && !c->is_within_reply;
+}
+
 /* Takes a push that has arrived, before hiredis sees it: hiredis 0.14 knows no RESP3. It discards
  * bytes before `pos` when it looks for the next reply. */
 static enum push_kind take_push(struct conn *c)
@@ -753,7 +758,7 @@ static enum push_kind take_push(struct conn *c)
 	redisReader *reader = c->reader;
 	enum push_kind kind;
 
-	if (!c->has_resp3 || c->is_within_reply)
+	if (!may_be_push(c))
 		return PUSH_NONE;
 	kind = push_read(reader->buf + reader->pos, reader->len - reader->pos, &c->push);
 	if (kind == PUSH_BROKEN || reader->len > REPLY_BYTES_MAX)
@@ -857,8 +862,8 @@ static bool is_released(struct conn *c, const struct reply *reply)
 	bool lacks_script = reply_lacks_script(reply);
 
 	c->pending[0].deletion = lacks_script ? DELETION_COUNTS : DELETION_IGNORED;
-	/* Mostly it has arrived. */
-	if (!lacks_script && take_reply(c))
+	/* Mostly it has arrived. A push may come first: the release has changed a watched key. */
+	if (!lacks_script && !may_be_push(c) && take_reply(c))
 		drop_oldest_pending(c);
 	return !lacks_script;
 }
@@ -891,7 +896,8 @@ static bool next_reply(struct conn *c, struct pending *request, struct reply *re
 		refuse_subscription(c, reply);
 		return true;
 	}
-	*reply = reply_read(request->op, &c->resp);
+	*reply = reply_read(
+		request->deletion == DELETION_COUNTS ? OP_DELETE : request->op, &c->resp);
 	if (request->deletion == DELETION_SENT)
 		return is_released(c, reply) || conn_next_reply(c, request, reply);
 	drop_oldest_pending(c);

@@ -70,6 +70,12 @@ static void build_hand_off(struct session *s, const struct action *a, const stru
 		});
 }
 
+/* Does the request write the token into a key? For others, the id says enough. */
+static bool writes_token(enum op op)
+{
+	return op == OP_ACQUIRE || op == OP_REPAIR || op == OP_EXPIRE;
+}
+
 static void build_request(struct session *s, const struct action *a, struct request *r)
 {
 	const struct lock *lock = &s->lock;
@@ -80,8 +86,7 @@ static void build_request(struct session *s, const struct action *a, struct requ
 		.slots = policy->slots,
 		.slot = policy_has_slots(policy) ? a->slot : 0,
 		.token = token_for(s, a),
-		/* Of the request that is sent most often, the id says enough. */
-		.token_len = a->op == OP_EXTEND ? TOKEN_ID_LEN : 0,
+		.token_len = writes_token(a->op) ? 0 : TOKEN_ID_LEN,
 		.held = s->held,
 	};
 	const struct guard_args guard = {

@@ -240,6 +240,17 @@ static struct reply read_script(enum op op, const struct resp *resp)
 	return a;
 }
 
+/* OP_DELETE: a code. */
+static struct reply read_deletion(const struct resp *resp)
+{
+	int64_t code = resp->item[0].integer;
+
+	if (resp->is_array || resp->item[0].type != RESP_INTEGER ||
+		(code != CODE_YES && code != CODE_GONE))
+		return reply_absent(REASON_GARBAGE, NULL);
+	return (struct reply){.vote = code == CODE_YES ? VOTE_YES : VOTE_GONE};
+}
+
 /* OP_SCAN: resp->page has the entries. */
 static struct reply read_page(const struct resp *resp)
 {
@@ -266,6 +277,8 @@ struct reply reply_read(enum op op, const struct resp *resp)
 		return reply_absent(REASON_GARBAGE, NULL);
 	if (op == OP_COMMAND)
 		return read_any(resp);
+	if (op == OP_DELETE)
+		return read_deletion(resp);
 	return op == OP_SCAN ? read_page(resp) : read_script(op, resp);
 }
 

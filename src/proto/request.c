@@ -150,13 +150,18 @@ void request_hand_off(
 
 void request_delete(struct request *r, const struct request *release)
 {
+	int i = 2;
+
 	begin(r, OP_DELETE);
 	r->keys = release->keys;
 	push(r, "EVAL");
 	push(r, script_of(OP_DELETE));
-	/* The number of keys, the keys and the token. */
-	for (int i = 2; i < 4 + r->keys; i++)
+	/* The number of keys, and the keys. */
+	for (; i < 3 + r->keys; i++)
 		push_bytes(r, release->argv[i], release->len[i]);
+	/* A part of the token: the script deletes each key that has this part. */
+	assert(release->len[i] >= TOKEN_ID_LEN);
+	push_bytes(r, release->argv[i] + TOKEN_START_LEN, TOKEN_ID_LEN - TOKEN_START_LEN);
 }
 
 void request_expire(struct request *r, const struct lock_ref *lock, usec ttl)

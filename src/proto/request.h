@@ -43,8 +43,9 @@ struct lock_ref {
 	const struct key_list *keys;
 	int slot; /* of a semaphore, from 1 on; 0: no semaphore */
 	int slots; /* of a semaphore: the client's limit; 0: as the node recorded it */
-	const char *token; /* EXTEND, HAND_OFF, LOOK: the first TOKEN_ID_LEN characters suffice */
-	size_t token_len; /* 0: the token ends with its NUL */
+	const char *token;
+	size_t token_len; /* 0: the token ends with its NUL. TOKEN_ID_LEN suffices for each request
+			     that writes no token */
 	const char *held; /* ACQUIRE, REPAIR, LOOK: ids of the locks that the client runs within;
 			     NULL: none */
 };
@@ -118,7 +119,8 @@ void request_undo(struct request *r, const struct lock_ref *lock, usec reserve_t
 	const struct guard_args *guard);
 void request_hand_off(
 	struct request *r, const struct lock_ref *lock, const struct hand_off_args *args);
-/* Of the same lock as `release`, an OP_HAND_OFF or OP_UNDO; its strings must last as long. */
+/* Of the same lock as `release`, an OP_HAND_OFF or OP_UNDO of a token of redlock's; its strings
+ * must last as long. */
 void request_delete(struct request *r, const struct request *release);
 void request_expire(struct request *r, const struct lock_ref *lock, usec ttl);
 void request_fence(struct request *r, const struct lock_ref *lock, int64_t number);

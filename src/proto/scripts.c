@@ -6,10 +6,11 @@
 #include "proto/scripts.inc"
 
 /* An attempt and its release that wait in the socket of a stopped server must be read in one go,
- * with long names in both: Redis drops unread bytes when it finds that the client is gone.
+ * with a long owner text in the attempt: Redis drops unread bytes when it finds that the client is
+ * gone.
  */
 #define SERVER_READ_BYTES (16 * 1024)
-#define ARGUMENTS_BYTES 2300
+#define ARGUMENTS_BYTES 1800
 
 _Static_assert(
 	sizeof(script_acquire) + sizeof(script_hand_off) + ARGUMENTS_BYTES < SERVER_READ_BYTES,

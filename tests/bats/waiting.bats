@@ -60,7 +60,7 @@ order() { tr '\n' ' ' < "$T/served"; }
 	for name in b c d e f g h; do waiter $name "${LONG[@]}"; done
 	let_go a
 	eventually served 7
-	[ "$(order)" = "b c d e f g h " ]
+	[ "$(order)" = "b c d e f g h " ] || { order && false; }
 }
 
 @test "a waiter keeps one connection, and asks seldom; the first two keep all, and ask once a second" {
@@ -398,7 +398,8 @@ watches() {
 	kill $user
 	raised() { [ "$(node "$i" config set maxclients 10000 2>&1)" = OK ]; }
 	eventually raised
-	eventually queued_elsewhere 0
+	# They ask all nodes again after 20 to 64 s.
+	eventually queued_elsewhere 0 || eventually queued_elsewhere 0
 	eventually in_queue 3
 	let_go a
 	eventually served 3

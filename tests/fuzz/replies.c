@@ -145,7 +145,8 @@ static void say(int peer, struct bytes *b, size_t most)
 
 static void build(struct request *r, enum op op)
 {
-	const struct lock_ref lock = {.keys = some_keys(op == OP_JOIN ? 1 : 2), .token = "0"};
+	const struct lock_ref lock = {
+		.keys = some_keys(op == OP_JOIN ? 1 : 2), .token = TOKEN_READERS};
 	const struct guard_args guard = {0};
 
 	switch (op) {

@@ -673,7 +673,7 @@ static void serve(struct sim_node *n, const struct message *m, struct incoming *
 /* -1: the reply is an error. */
 static int64_t resp_code(const struct resp *resp)
 {
-	return resp->is_array ? resp->item[0].integer : -1;
+	return resp->item[0].type == RESP_INTEGER ? resp->item[0].integer : -1;
 }
 
 void net_serve(int index)
@@ -839,7 +839,7 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct reply *repl
 	*request = c->pending[0];
 	c->pending_count--;
 	memmove(c->pending, c->pending + 1, (size_t)c->pending_count * sizeof(c->pending[0]));
-	*reply = reply_of(c, request->op, &in->resp);
+	*reply = reply_of(c, in->lacks_script ? OP_DELETE : request->op, &in->resp);
 	reply->lacks_script = in->lacks_script;
 	w->end_told = reply->vote != VOTE_ABSENT && w->end_sent == 1 && w->end_opened <= 1 &&
 		      (request->op == OP_HAND_OFF || request->op == OP_EXPIRE);

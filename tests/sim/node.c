@@ -88,9 +88,12 @@ bool node_has_key_of(struct sim_node *n, int i, const struct session *s)
 	return !token_has_no_holder(value) && is_token_of(value, s);
 }
 
+/* Of the token, maybe only the id is known. */
 bool node_is_token(const char *value, const char *token)
 {
-	return strcmp(value, token) == 0 || is_same_but_revoked(value, token);
+	return strcmp(value, token) == 0 ||
+	       (strlen(token) == TOKEN_ID_LEN && strncmp(value, token, TOKEN_ID_LEN) == 0) ||
+	       is_same_but_revoked(value, token);
 }
 
 /* The time by the node's clock at which this token's key, or its reader entry, ends there. */
@@ -141,7 +144,7 @@ const char *node_arg(const struct request *r, const char *name)
 		[OP_EXTEND] = "token ttl flags slots",
 		[OP_UNDO] = "token reserve_ms quarantine wall slots",
 		[OP_HAND_OFF] = "token reserve_ms woken_by flags far waiter quarantine wall slots",
-		[OP_DELETE] = "token",
+		[OP_DELETE] = "secret",
 		[OP_EXPIRE] = "token ttl slots",
 		[OP_FENCE] = "token number",
 		[OP_LOOK] = "token woken_by flags waiter_key waiter quarantine wall slots held_ids",
@@ -1041,9 +1044,13 @@ static void undo(struct run *run)
 
 static void delete (struct run *run)
 {
-	bool is_there = node_is_token(run->l->value, arg(run, "token"));
+	const char *value = run->l->value, *secret = arg(run, "secret");
+	bool is_there = strncmp(value, TOKEN_NINES, KIND_AT) == 0 &&
+			(value[KIND_AT] == TOKEN_HOLDER[0] || value[KIND_AT] == TOKEN_REVOKED[0]) &&
+			strncmp(value + TOKEN_START_LEN, secret, strlen(secret)) == 0;
 
-	set(run, REPLY_PARTIAL, 0);
+	run->resp->is_array = 0;
+	run->resp->count = 1;
 	set(run, REPLY_CODE, is_there ? CODE_YES : CODE_GONE);
 	if (is_there)
 		run->l->value[0] = '\0';

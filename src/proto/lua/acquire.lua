@@ -15,7 +15,7 @@ if may_run and not may_run('eval', '', 0) then
 	return {err = "NOPERM this user has no permissions to run the 'eval' command"}
 end
 local no_vote = guard()
-if not no_vote and is_plain(false) then
+if not no_vote and plain_value() == '' then
 	call('SET', KEYS[1], token, 'PX', ttl)
 	return answer(CODE_YES, to_number(ttl))
 end

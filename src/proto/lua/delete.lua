@@ -1,19 +1,18 @@
 -- delete: deletes each of the client's keys, also a revoked one; wakes no waiter. It goes in one packet with a release
--- by digest, and is sent whole: the key does not stay on a node that has forgotten the script of the release. Knows no
--- readers.
+-- by digest, and is sent whole: the key does not stay on a node that has forgotten the script of the release. So it is
+-- short, and includes no parts. Knows no readers.
+-- secret: the part of the token's id after its first TOKEN_START_LEN characters. The pattern is that start: of a holder,
+-- or revoked.
+-- Replies CODE_YES or CODE_GONE, as an integer.
 
-local token = unpack(ARGV)
+local secret = unpack(ARGV)
 
--- include parts/keys.lua
--- include parts/reply.lua
-
-local revoked = TOKEN_REVOKED_START .. sub(token, TOKEN_START_LEN + 1)
+local code = CODE_YES
 for _, key in ipairs(KEYS) do
-	local v = try('GET', key)
-	if v == token or v == revoked then
-		call('DEL', key)
+	if string.find(tostring(redis.pcall('GET', key)), '^9+[ac]' .. secret) then
+		redis.call('DEL', key)
 	else
-		reply[REPLY_CODE] = CODE_GONE
+		code = CODE_GONE
 	end
 end
-return reply
+return code

@@ -25,7 +25,8 @@ local held_ids = ''
 -- include parts/reply.lua
 -- include parts/plain.lua
 
-if far == '0' and is_plain(token) then
+local value_now = tostring(far == '0' and plain_value())
+if value_now == token or sub(value_now, 1, TOKEN_ID_LEN + 1) == token .. ':' then
 	local left = call('PTTL', KEYS[1])
 	call('DEL', KEYS[1])
 	try('PUBLISH', beside('queue', KEYS[1]), '')

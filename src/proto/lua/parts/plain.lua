@@ -5,9 +5,10 @@
 -- of its time.
 -- include keys.lua
 
--- Is the request plain? `value`: the value that the key must have; false: it must be free. A user without
--- the right to GET gets an error in the other parts.
-local function is_plain(value)
-	return #KEYS == 1 and flags == '' and (to_number(slots) or 2) < 2 and try('GET', KEYS[1]) == value
+-- The value of the key, '' if it is free; false: the request is not plain. A user without the right to GET gets
+-- an error in the other parts.
+local function plain_value()
+	return #KEYS == 1 and flags == '' and (to_number(slots) or 2) < 2
 		and try('EXISTS', beside('queue', KEYS[1]), beside('reserved', KEYS[1])) == 0
+		and (try('GET', KEYS[1]) or '')
 end

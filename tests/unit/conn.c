@@ -1,0 +1,141 @@
+#include "unit.h"
+
+#include "base/token.h"
+#include "io/conn.h"
+#include "proto/request.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define CHANGED ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n"
+#define RELEASED \
+	"*15\r\n:1\r\n:0\r\n$0\r\n\r\n$0\r\n\r\n:1\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n" \
+	":0\r\n:0\r\n:0\r\n"
+#define UNKNOWN "-NOSCRIPT No matching script. Please use EVAL.\r\n"
+
+/* A connection to a server that says what a test lets it say. */
+struct talk {
+	struct node node;
+	struct addresses addresses;
+	struct conn conn;
+	int peer;
+};
+
+static void begin_talk(struct talk *t)
+{
+	struct sockaddr_un un = {.sun_family = AF_UNIX};
+	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	memset(t, 0, sizeof(*t));
+	t->node.kind = NODE_UNIX;
+	/* An abstract name, which the kernel chooses. */
+	CHECK(bind(listener, (struct sockaddr *)&un, sizeof(sa_family_t)) == 0);
+	CHECK(listen(listener, 1) == 0);
+	t->addresses.count = 1;
+	t->addresses.len[0] = sizeof(t->addresses.address[0]);
+	CHECK(getsockname(listener, (struct sockaddr *)&t->addresses.address[0],
+		      &t->addresses.len[0]) == 0);
+	conn_init(&t->conn, &t->node, &t->addresses);
+	conn_open(&t->conn);
+	t->peer = accept(listener, NULL, NULL);
+	CHECK(t->peer >= 0);
+	close(listener);
+	conn_handle(&t->conn, POLLOUT);
+	CHECK_INT(t->conn.state, CONN_UP);
+}
+
+static void end_talk(struct talk *t)
+{
+	close(t->peer);
+	conn_abort(&t->conn);
+}
+
+static void say(struct talk *t, const char *text)
+{
+	CHECK(send(t->peer, text, strlen(text), MSG_NOSIGNAL) == (ssize_t)strlen(text));
+	conn_handle(&t->conn, POLLIN);
+}
+
+/* An attempt that watches the key, and its release by digest. */
+static void ask_and_release(struct talk *t)
+{
+	static const struct key_list key = ONE_KEY("k");
+	const struct lock_ref lock = {.keys = &key, .token = TOKEN_READERS};
+	struct request r;
+
+	request_acquire(&r, &lock, &(struct acquire_args){.ttl = USEC_SEC});
+	r.watches = true;
+	conn_send(&t->conn, &r, 1, 0);
+	request_hand_off(&r, &lock, &(struct hand_off_args){0});
+	request_by_digest(&r);
+	conn_send(&t->conn, &r, 2, 0);
+	say(t, "%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n+OK\r\n+OK\r\n" RELEASED);
+}
+
+static enum op next_op(struct talk *t, struct reply *reply)
+{
+	struct pending request = {.op = OP_NONE};
+
+	if (!conn_next_reply(&t->conn, &request, reply))
+		return OP_NONE;
+	return request.is_push ? OP_SUBSCRIBE : request.op;
+}
+
+/* The release changes the key that the connection watches: the server tells of it before it replies
+ * to the delete, which it has read with the release. */
+TEST(a_push_between_a_release_and_its_delete)
+{
+	struct talk t;
+	struct reply reply;
+
+	begin_talk(&t);
+	ask_and_release(&t);
+	CHECK_INT(next_op(&t, &reply), OP_ACQUIRE);
+	say(&t, RELEASED CHANGED ":-1\r\n");
+	CHECK_INT(next_op(&t, &reply), OP_HAND_OFF);
+	CHECK_INT(reply.vote, VOTE_YES);
+	CHECK(!reply.lacks_script);
+	CHECK_INT(next_op(&t, &reply), OP_SUBSCRIBE);
+	CHECK_INT(next_op(&t, &reply), OP_NONE);
+	CHECK_INT(t.conn.state, CONN_UP);
+	CHECK_INT(t.conn.pending_count, 0);
+	end_talk(&t);
+}
+
+TEST(the_delete_counts_if_the_release_is_unknown)
+{
+	static const struct {
+		const char *text;
+		enum vote vote;
+	} table[] = {
+		{":1\r\n", VOTE_YES},
+		{":-1\r\n", VOTE_GONE},
+		{":2\r\n", VOTE_ABSENT},
+		{"*1\r\n:1\r\n", VOTE_ABSENT},
+		{UNKNOWN, VOTE_ABSENT},
+		{CHANGED ":1\r\n", VOTE_YES},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(table); i++) {
+		struct talk t;
+		struct reply reply;
+		enum op op;
+
+		begin_talk(&t);
+		ask_and_release(&t);
+		CHECK_INT(next_op(&t, &reply), OP_ACQUIRE);
+		say(&t, UNKNOWN);
+		CHECK_INT(next_op(&t, &reply), OP_NONE);
+		say(&t, table[i].text);
+		op = next_op(&t, &reply);
+		if (op == OP_SUBSCRIBE)
+			op = next_op(&t, &reply);
+		CHECK_INT(op, OP_HAND_OFF);
+		CHECK_INT(reply.vote, table[i].vote);
+		CHECK(reply.lacks_script);
+		CHECK_INT(t.conn.pending_count, 0);
+		end_talk(&t);
+	}
+}

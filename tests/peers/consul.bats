@@ -1,4 +1,4 @@
-# consul lock: from its documentation.
+# consul lock: from its documentation. Debian has no package of it, and the program needs a server: it is not asked.
 
 load peers
 
@@ -17,6 +17,7 @@ shim() {
 			-shell=false) shell= ;;
 			-name=*) options+=(--owner "${1#-name=}") ;;
 			-verbose) options+=(-v) ;;
+			-monitor-retry=*) ;; # redlock goes on as long as the TTL allows
 			-*) exit 1 ;;
 			*) break ;;
 			esac
@@ -26,7 +27,7 @@ shim() {
 		prefix=$1
 		shift
 		export CONSUL_LOCK_HELD=true
-		[ -z "$shell" ] || set -- /bin/sh -c "$*"
+		[ -z "$shell" ] || set -- "${SHELL:-/bin/sh}" -c "$*"
 		"$REDLOCK_BUILD/redlock" run "${options[@]}" -k "$prefix/.lock" -- "$@" < "$input" &
 		trap 'kill -TERM $!' TERM
 		while wait $!; status=$?; kill -0 $! 2> /dev/null; do :; done
@@ -38,7 +39,7 @@ shim() {
 	END
 }
 
-setup() { peer_setup consul; has_peer() { false; }; } # a real one needs a server
+setup() { peer_setup consul; }
 teardown() { nodes_stop; }
 
 held() { echo "consul lock $1 prefix 'touch up; until [ -e go ]; do sleep 0.02; done' & comes test -e up; "; }
@@ -55,6 +56,20 @@ held() { echo "consul lock $1 prefix 'touch up; until [ -e go ]; do sleep 0.02; 
 	alike 'status 2' 'consul lock -child-exit-code prefix exit 3'
 	alike 'status 0' 'consul lock -child-exit-code prefix exit 0'
 	alike 'status 1' 'consul lock prefix'
+	alike 'status 1' 'consul lock'
+	alike 'status 1' 'consul lock -no-such prefix true'
+	alike 'status 2' 'consul lock -child-exit-code prefix no-such-program'
+}
+
+@test "consul lock: the shell, a name, words on stderr, retries" {
+	printf '%s\n' '#!/bin/bash' 'echo "my shell: $1 $2"' > "$T/shell"
+	chmod +x "$T/shell"
+	alike $'my shell: -c echo a\nstatus 0' 'SHELL=$T/shell consul lock prefix echo a'
+	alike $'sh\nstatus 0' 'SHELL= consul lock prefix "echo \${0##*/}"'
+	alike $'hello\nstatus 0' 'consul lock -verbose -monitor-retry=0 -name=mine prefix echo hello'
+	alike $'said\nstatus 0' 'consul lock -verbose prefix true 2> words; [ -s words ] && echo said'
+	alike $'held by mine\nstatus 0' 'consul lock -name=mine prefix "touch up; until [ -e go ]; do sleep 0.02; done" & comes test -e up
+		[ "${PWD##*/}" = peer ] || "$REDLOCK_BUILD/redlock" status prefix/.lock | grep -o "held by mine"; touch go; wait'
 }
 
 @test "consul lock: -timeout; the lock is free afterwards; several slots" {
@@ -66,6 +81,13 @@ held() { echo "consul lock $1 prefix 'touch up; until [ -e go ]; do sleep 0.02; 
 		comes test -e up2; consul lock -n=2 -timeout=1s prefix echo never; echo \$?; touch go; wait"
 }
 
+@test "consul lock: all clients of a prefix need the same -n" {
+	alike $'1\nstatus 0' "$(held -n=2) consul lock -n=3 -timeout=300ms prefix echo never; echo \$?; touch go; wait"
+	fresh
+	differs "the plain lock is one that other libraries know; the slots are locks of their own" \
+		$'1\nstatus 0' $'both\n0\nstatus 0' "$(held) consul lock -n=2 prefix echo both; echo \$?; touch go; wait"
+}
+
 @test "consul lock: a signal, and a loss" {
 	alike $'clean\n0\nstatus 0' "consul lock prefix 'trap \"echo clean; exit 5\" TERM; touch up; while :; do sleep 0.02; done' &
 		comes test -e up; kill -TERM \$!; wait \$!; echo \$?"
@@ -74,4 +96,9 @@ held() { echo "consul lock $1 prefix 'touch up; until [ -e go ]; do sleep 0.02; 
 	differs "a loss is no success" $'0\nstatus 0' $'1\nstatus 0' \
 		"consul lock prefix 'touch up; exec sleep 60' & comes test -e up
 		for i in 1 2 3; do redis-cli -s $T/\$i.sock set prefix/.lock rival; done > set; wait \$!; echo \$?"
+	fresh
+	# a signal to consul ends the command by TERM, too; the rest of its 5 s is up to the command
+	differs "the lock is kept until the command has ended: KILL needs --kill-after" $'0\nstatus 0' $'late\n0\nstatus 0' \
+		"consul lock other 'trap \"until [ -e go ]; do sleep 0.02; done; echo late; exit\" TERM; touch up; while :; do sleep 0.02; done' &
+		comes test -e up; kill -TERM \$!; (sleep 5.5; touch go) & wait %1; echo \$?"
 }

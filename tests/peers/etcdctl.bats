@@ -12,12 +12,13 @@ shim() {
 			case $1 in
 			--ttl) options+=(--ttl "$2") && shift 2 ;;
 			--ttl=*) options+=("$1") && shift ;;
+			-h | --help) exec "$REDLOCK_BUILD/redlock" help run ;;
 			--) shift && words+=("$@") && break ;;
-			-*) exit 128 ;;
+			-*) options+=("$1") && shift ;;
 			*) words+=("$1") && shift ;;
 			esac
 		done
-		[ ${#words[@]} -gt 0 ] || exit 128
+		[ ${#words[@]} -gt 0 ] || exec "$REDLOCK_BUILD/redlock" run "${options[@]}"
 		name=${words[0]} command=("${words[@]:1}")
 		[ ${#command[@]} -gt 0 ] || command=(sh -c 'echo "$REDLOCK_KEY/$REDLOCK_FENCE"; exec sleep infinity')
 		exec "$REDLOCK_BUILD/redlock" run --fair --fence "${options[@]}" -k "$name" -- "${command[@]}"
@@ -34,7 +35,7 @@ setup() {
 		export ETCDCTL_API=3 ETCDCTL_ENDPOINTS=unix://localhost:1
 		eventually is_ready
 	else
-		has_peer() { false; }
+		no_peer "etcdctl or etcd is not installed"
 	fi
 }
 is_ready() { (cd "$T/peer" && timeout 5 etcdctl endpoint health > "$T/health" 2>&1); }
@@ -44,6 +45,7 @@ teardown() { nodes_stop; }
 	alike $'hello\nstatus 0' 'etcdctl lock name echo hello'
 	alike $'hello\nstatus 0' 'etcdctl lock --ttl 20 name echo hello'
 	alike $'a b|c\nstatus 0' 'etcdctl lock name printf "%s|%s\n" "a b" c'
+	alike $'nested\nstatus 0' 'etcdctl lock name etcdctl lock other echo nested'
 	alike $'-n\nstatus 0' 'etcdctl lock name -- sh -c "echo -n; echo -- -n" | tail -c 3'
 	alike $'larger\nstatus 0' 'number="echo \${ETCD_LOCK_REV:-\$REDLOCK_FENCE}"
 		first=$(etcdctl lock name -- sh -c "$number"); second=$(etcdctl lock name -- sh -c "$number")
@@ -53,6 +55,11 @@ teardown() { nodes_stop; }
 @test "etcdctl lock: status and input of the command" {
 	differs "the command's status is its own (etcd 3.5 has changed that, too: 3.4 ends with 1)" \
 		'status 1' 'status 3' 'etcdctl lock name -- sh -c "exit 3"'
+	differs "the command's status is its own" 'status 1' 'status 137' "etcdctl lock name -- sh -c 'kill -9 \$\$'"
+	differs "the statuses of the shell, env and timeout tell of a missing program" \
+		$'1\nfree\nstatus 0' $'127\nfree\nstatus 0' 'etcdctl lock name no-such-program; echo $?; etcdctl lock name echo free'
+	differs "the variables are redlock's own" $'ETCD_LOCK_KEY\nETCD_LOCK_REV\nstatus 0' $'REDLOCK_FENCE\nREDLOCK_KEY\nstatus 0' \
+		'etcdctl lock name env | grep -oE "^(ETCD_LOCK_(KEY|REV)|REDLOCK_(KEY|FENCE))=" | tr -d = | sort'
 	differs "the command's input is its own" 'status 0' $'hello\nstatus 0' 'echo hello | etcdctl lock name cat'
 }
 
@@ -89,4 +96,30 @@ teardown() { nodes_stop; }
 		if [ \"\${PWD##*/}\" = peer ]; then etcdctl lease revoke \$(etcdctl lease list | tail -n 1) > revoked; (sleep 2; touch go) &
 		else for i in 1 2 3; do redis-cli -s $T/\$i.sock set name rival; done > set; fi
 		wait %1; echo \$?; touch go; wait"
+}
+
+@test "etcdctl lock: other names are free; a waiter that gives up leaves the queue" {
+	alike $'other\n124\nfree\nstatus 0' 'etcdctl lock name -- sh -c "touch up; until [ -e go ]; do sleep 0.02; done" & comes test -e up
+		etcdctl lock other echo other; timeout -s INT 2 etcdctl lock name echo never; echo $?; touch go; wait; etcdctl lock name echo free'
+}
+
+@test "etcdctl lock: a client that is killed has its lock until the session ends" {
+	alike $'137\nheld\nfree\nstatus 0' 'etcdctl lock --ttl 3 name > key & comes test -s key; kill -9 $!; wait $!; echo $?
+		timeout -s INT 0.2 etcdctl lock name true || echo held; etcdctl lock name echo free'
+}
+
+@test "etcdctl lock: no server can be reached: it waits" {
+	alike $'124\nstatus 0' 'export ETCDCTL_ENDPOINTS=unix://no:1 REDLOCK_NODES=$PWD/no.sock; timeout -s INT 2 etcdctl lock name true; echo $?'
+}
+
+@test "etcdctl lock: usage" {
+	alike $'0\nstatus 0' 'etcdctl lock --help > help; echo $?'
+	differs "sysexits(3): 64 is wrong usage" 'status 128' 'status 64' 'etcdctl lock'
+	differs "sysexits(3): 64 is wrong usage" 'status 1' 'status 64' 'etcdctl lock --no-such name true > help'
+	differs "sysexits(3): 64 is wrong usage" 'status 1' 'status 64' 'etcdctl lock --ttl abc name true > help'
+	# etcd takes its own default for a time that is none
+	for ttl in 0 -1; do
+		differs "a time that is none is a mistake" 'status 0' 'status 64' "etcdctl lock --ttl=$ttl name true"
+	done
+	differs "an empty name is a variable that is not set" 'status 0' 'status 64' 'etcdctl lock "" true'
 }

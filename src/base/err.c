@@ -33,8 +33,8 @@ int err_call(struct err *e, const char *what, const char *call)
 
 	err_set(e, ERR_SYSTEM, "%s: %s: %s", what, call, strerror(error));
 	if (error == EPERM || error == ENOSYS || error == EINVAL)
-		err_hint(e,
-			"the kernel, an emulator or a seccomp filter around redlock denies this "
-			"system call");
+		err_hint(e, "allow this system call: the kernel, an emulator or a seccomp filter "
+			    "around "
+			    "redlock denies it");
 	return -1;
 }

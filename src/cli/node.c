@@ -71,9 +71,10 @@ static int refuse(struct err *e, const char *url, const char *why)
 	char shown[200];
 
 	mask(shown, sizeof(shown), url);
-	err_set(e, ERR_CONFIG, "bad node '%s': %s", shown, why);
-	return err_hint(e, "a node is redis[s]://[user:password@]host[:port][/db], host:port or "
-			   "unix:///path");
+	err_set(e, ERR_CONFIG, "invalid node '%s': %s", shown, why);
+	return err_hint(e,
+		"write a node as redis[s]://[user:password@]host[:port][/db], host:port or "
+		"unix:///path");
 }
 
 /* Some errors make the parser take a part of the URL for another one: name the real error. NULL: it
@@ -316,10 +317,10 @@ static int add_one(struct node_list *list, const char *url, struct err *e)
 	for (int i = 0; i < list->count; i++)
 		if (node_is_same(&list->node[i], &node)) {
 			err_set(e, ERR_CONFIG, "node '%.200s' is named twice", node.label);
-			return err_hint(e, "each node must be a separate server");
+			return err_hint(e, "name a separate server for each node");
 		}
 	if (list->count == NODES_MAX)
-		return err_set(e, ERR_CONFIG, "more than %d nodes", NODES_MAX);
+		return err_set(e, ERR_CONFIG, "too many nodes: at most %d are allowed", NODES_MAX);
 	list->node[list->count++] = node;
 	return 0;
 }

@@ -531,7 +531,7 @@ static int set_value(
 		break;
 	case OPTION_KEY:
 		if (r->s->command == COMMAND_BREAK && r->s->key && strcmp(r->s->key, value) != 0) {
-			err_set(r->e, ERR_USAGE, "two keys: 'redlock break' takes one");
+			err_set(r->e, ERR_USAGE, "too many keys: 'redlock break' takes one");
 			return see_help(r);
 		}
 		return settings_add_key(r->s, value, r->e);

@@ -126,7 +126,7 @@ static int refuse_zero(const struct settings *s, const char *option, struct err 
 static int refuse_empty(const char *what, struct err *e)
 {
 	err_set(e, ERR_USAGE, "%s is empty", what);
-	return err_hint(e, "does it come from a variable that is not set?");
+	return err_hint(e, "check the variable that it comes from");
 }
 
 static int check_times(struct settings *s, struct err *e)
@@ -183,7 +183,7 @@ static bool is_reserved(const char *key)
 
 static int too_long(size_t len, struct err *e)
 {
-	return err_set(e, ERR_USAGE, "the key has %zu bytes; at most %d are allowed", len,
+	return err_set(e, ERR_USAGE, "the key is too long: %zu bytes, at most %d are allowed", len,
 		REQUEST_KEY_MAX);
 }
 
@@ -208,7 +208,8 @@ int settings_check_key(const char *key, struct err *e)
 
 static int too_long_together(const struct settings *s, struct err *e)
 {
-	err_set(e, ERR_USAGE, "the keys have more than %d bytes together", REQUEST_KEY_MAX);
+	err_set(e, ERR_USAGE, "the keys are too long: at most %d bytes together are allowed",
+		REQUEST_KEY_MAX);
 	return see_help(s, e);
 }
 
@@ -252,7 +253,7 @@ static int add_key(
 	if (at < keys->count && strcmp(keys->key[at], key) == 0)
 		return 0;
 	if (keys->count == KEYS_MAX) {
-		err_set(e, ERR_USAGE, "more than %d keys", KEYS_MAX);
+		err_set(e, ERR_USAGE, "too many keys: at most %d are allowed", KEYS_MAX);
 		return see_help(s, e);
 	}
 	memmove(keys->key + at + 1, keys->key + at,
@@ -360,7 +361,8 @@ static int format_keys(struct settings *s, struct err *e)
 static int check_room(const struct settings *s, const char *key, struct err *e)
 {
 	if (s->limit > 1 && strlen(key) + SLOT_DIGITS > REQUEST_KEY_MAX)
-		return err_set(e, ERR_USAGE, "with --limit, a key has %d bytes at most",
+		return err_set(e, ERR_USAGE,
+			"the key is too long for --limit: at most %d bytes are allowed",
 			REQUEST_KEY_MAX - SLOT_DIGITS);
 	return 0;
 }
@@ -384,11 +386,12 @@ static int check_slots(const struct settings *s, struct err *e)
 		return 0;
 	if (s->slot > 0 && s->limit == 0) {
 		err_set(e, ERR_USAGE, "--slot needs --limit");
-		return err_hint(e, "the slot of a lock that was taken with --limit N: "
-				   "REDLOCK_SLOT and REDLOCK_LIMIT have both");
+		return err_hint(
+			e, "give the limit of the lock as well: --limit N or REDLOCK_LIMIT");
 	}
 	if (s->slot > s->limit)
-		return err_set(e, ERR_USAGE, "there is no slot %ld of %ld", s->slot, s->limit);
+		return err_set(e, ERR_USAGE, "invalid slot %ld: --limit %ld has the slots 1 to %ld",
+			s->slot, s->limit, s->limit);
 	if (s->limit > 0 && s->shared) {
 		err_set(e, ERR_USAGE, "--shared cannot be combined with --limit");
 		return err_hint(e, "readers are not counted; see 'redlock help %s'",
@@ -402,14 +405,14 @@ static int check_slots(const struct settings *s, struct err *e)
 	}
 	if (s->reentrant) {
 		err_set(e, ERR_USAGE, "--reentrant cannot be combined with --limit");
-		return err_hint(e, "a run within a run has a slot of its own");
+		return err_hint(
+			e, "leave --reentrant out: a run within a run has a slot of its own");
 	}
 	if (s->key && check_room(s, s->key, e) < 0)
 		return -1;
 	if (needs_slot(s) && s->slot == 0) {
-		err_set(e, ERR_USAGE, "no slot: which of the %ld?", s->limit);
-		return err_hint(e, "with --limit, a lock that is held is named with --slot I as "
-				   "well: REDLOCK_SLOT has it");
+		err_set(e, ERR_USAGE, "missing slot: the lock has %ld", s->limit);
+		return err_hint(e, "give the slot of the lock as well: --slot I or REDLOCK_SLOT");
 	}
 	return 0;
 }
@@ -434,7 +437,9 @@ static int take_slot(struct settings *s, struct err *e)
 
 	if (slot_of(s->token, &slot) < 0)
 		return err_set(e, ERR_USAGE,
-			"the slot after '#' in the token is not a number from 1 to %d", SLOTS_MAX);
+			"the token has an invalid slot: '#' is not followed by a number from 1 to "
+			"%d",
+			SLOTS_MAX);
 	if (slot == 0)
 		return 0;
 	if (s->slot > 0 && s->slot != slot)
@@ -469,8 +474,8 @@ static int check_names(struct settings *s, struct err *e)
 	const char *command = option_command_name(s->command);
 
 	if (!s->key && wants_key(s)) {
-		err_set(e, ERR_USAGE, "no key: which lock?");
-		return err_hint(e, "name it with -k KEY; see 'redlock help %s'", command);
+		err_set(e, ERR_USAGE, "missing key");
+		return err_hint(e, "name the lock with -k KEY; see 'redlock help %s'", command);
 	}
 	if (s->keys.count > 1 && s->reentrant) {
 		err_set(e, ERR_USAGE, "--reentrant accepts one key only");
@@ -478,37 +483,37 @@ static int check_names(struct settings *s, struct err *e)
 	}
 	if (s->takeover && (s->limit > 0 || s->wait == 0)) {
 		err_set(e, ERR_USAGE, "--takeover cannot be combined with %s",
-			s->limit > 0 ? "--limit: which slot?"
-				     : "--no-wait: the holder must end first");
+			s->limit > 0 ? "--limit" : "--no-wait: the holder must end first");
 		return err_hint(e, "see 'redlock help run'");
 	}
 	if (s->token ? settings_set_token(s, s->token, e) < 0 : check_slots(s, e) < 0)
 		return -1;
 	if (s->token && s->token_file) {
-		err_set(e, ERR_USAGE, "both --token and --token-file: which one?");
+		err_set(e, ERR_USAGE, "--token cannot be combined with --token-file");
 		return err_hint(e, "see 'redlock help %s'", command);
 	}
 	if (!s->token && !s->token_file && wants_token(s)) {
-		err_set(e, ERR_USAGE, "no token: whose lock?");
+		err_set(e, ERR_USAGE, "missing token");
 		return err_hint(e, "give it with --token, --token-file or REDLOCK_TOKEN: what "
 				   "'redlock acquire' printed");
 	}
 	if (s->command == COMMAND_GATE && s->gate_fence == 0) {
-		err_set(e, ERR_USAGE, "no fencing number");
+		err_set(e, ERR_USAGE, "missing fencing number");
 		return err_hint(e,
 			"give it with --fence N or REDLOCK_FENCE: 'redlock run --fence' has "
 			"one for its command");
 	}
 	if (s->command == COMMAND_GATE && !s->store) {
-		err_set(e, ERR_USAGE, "no store: where are the numbers kept?");
-		return err_hint(e, "name a file of the resource with --store FILE");
+		err_set(e, ERR_USAGE, "missing --store");
+		return err_hint(e, "name a file on the resource's host that keeps the newest "
+				   "number: --store FILE");
 	}
 	if (s->store && (!*s->store || strlen(s->store) > STORE_MAX))
-		return err_set(e, ERR_USAGE, "--store has %zu bytes; 1 to %d are allowed",
+		return err_set(e, ERR_USAGE, "--store has %zu bytes: 1 to %d are allowed",
 			strlen(s->store), STORE_MAX);
 	if (s->token && !*s->token) {
 		err_set(e, ERR_USAGE, "the token is empty");
-		return err_hint(e, "did 'redlock acquire' fail? Check its status");
+		return err_hint(e, "check the exit status of 'redlock acquire'");
 	}
 	return 0;
 }
@@ -560,7 +565,7 @@ int settings_choose_password(struct settings *s, struct err *e)
 	enum source_kind text = option_source(s, FIELD(password))->kind;
 
 	if (file == text && file != SOURCE_NONE)
-		return err_set(e, ERR_CONFIG, "both a password and a password file: which one?");
+		return err_set(e, ERR_CONFIG, "--password-file cannot be combined with a password");
 	if (file > text)
 		s->password = NULL;
 	else
@@ -572,7 +577,7 @@ static int check_secret(const char *name, const char *value, struct err *e)
 {
 	if (!value || strlen(value) < NODE_SECRET_MAX)
 		return 0;
-	return err_set(e, ERR_CONFIG, "the %s has %zu bytes; at most %d are allowed", name,
+	return err_set(e, ERR_CONFIG, "the %s is too long: %zu bytes, at most %d are allowed", name,
 		strlen(value), NODE_SECRET_MAX - 1);
 }
 
@@ -613,13 +618,13 @@ static int check_tls(const struct tls_settings *t, struct err *e)
 		return err_set(e, ERR_USAGE, "--sni '%s' is no name",
 			utf8_escape(shown, sizeof(shown), t->sni, strlen(t->sni)));
 	if (t->sni && strlen(t->sni) >= NODE_HOST_MAX)
-		return err_set(e, ERR_USAGE, "--sni has %zu bytes; at most %d are allowed",
+		return err_set(e, ERR_USAGE, "--sni is too long: %zu bytes, at most %d are allowed",
 			strlen(t->sni), NODE_HOST_MAX - 1);
 	if (!t->cert == !t->cert_key)
 		return 0;
-	err_set(e, ERR_USAGE, t->cert ? "--cert without --cert-key" : "--cert-key without --cert");
-	return err_hint(e, "a client certificate needs its private key; both may be in "
-			   "one file");
+	err_set(e, ERR_USAGE, t->cert ? "--cert needs --cert-key" : "--cert-key needs --cert");
+	return err_hint(
+		e, "name the client certificate and its private key: both may be in one file");
 }
 
 int settings_finish(struct settings *s, struct err *e)
@@ -633,8 +638,9 @@ int settings_finish(struct settings *s, struct err *e)
 	if (s->owner && !*s->owner)
 		s->owner = NULL;
 	if (s->owner && strlen(s->owner) >= OWNER_MAX)
-		return err_set(e, ERR_USAGE, "--owner has %zu bytes; at most %d are allowed",
-			strlen(s->owner), OWNER_MAX - 1);
+		return err_set(e, ERR_USAGE,
+			"--owner is too long: %zu bytes, at most %d are allowed", strlen(s->owner),
+			OWNER_MAX - 1);
 	if (s->on_event && !*s->on_event) /* none, in place of the configuration's */
 		s->on_event = NULL;
 	if (check_tls(&s->tls, e) < 0)

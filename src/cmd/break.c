@@ -121,14 +121,15 @@ static int await_end(struct query *query, const struct settings *s, const struct
 		revoke_look(query, s, r->keys, false);
 		now = clock_now();
 		if (count_restored(query, r) >= tally_quorum(&query->tally)) {
-			log_say(LOG_ERRORS, "the holder set its key again without comparing");
+			log_say(LOG_ERRORS, "the lock was taken back: the holder set its key again "
+					    "without comparing");
 			log_hint(LOG_ERRORS, "end that program first, or use --force");
 			return print_result(query, s, revoked, "taken-back", STATUS_BUSY);
 		}
 		if (has_ended(query, revoke_remains(query)))
 			break;
 		if (now >= give_up) {
-			log_say(LOG_NORMAL, "revoked, but the holder has not ended yet");
+			log_say(LOG_NORMAL, "the lock is revoked: its holder has not ended yet");
 			return print_result(query, s, revoked, "revoked", STATUS_BUSY);
 		}
 		if (now >= usec_add(until, s->node_timeout)) {
@@ -176,14 +177,20 @@ static int break_it(struct query *query, const struct settings *s, struct revoca
 	return await_end(query, s, r, done, until);
 }
 
+static const char *name_of(char text[REPORT_MAX], const struct settings *s)
+{
+	return report_lock(text, s->limit > 1 ? (int)s->slot : 0, &s->keys);
+}
+
 /* The lock as the nodes describe it can be ended: asks the user, and ends it. */
 static int confirm_and_break(struct query *query, const struct settings *s, struct revocation *r)
 {
+	char text[REPORT_MAX];
 	int status;
 
 	show_others(query, s, r);
 	if (!s->force && revoke_endless(r, s->nodes.count) > 0) {
-		log_say(LOG_ERRORS, "nothing was revoked: the key has no expiry and would not end");
+		log_say(LOG_ERRORS, "cannot revoke %s: the key has no expiry", name_of(text, s));
 		log_hint(LOG_ERRORS, "end the program that holds it, then remove the key: --force");
 		return print_result(query, s, 0, "no-expiry", STATUS_BUSY);
 	}
@@ -245,14 +252,14 @@ int cmd_break(struct settings *s)
 		done_log(&done, s->key, LOG_ERRORS, 0);
 	count = revoke_plan(&revocation, &query, s, &s->keys, s->force > 0);
 	if (strcmp(state, "unknown") == 0) {
-		log_say(LOG_ERRORS, "nothing was removed: the holder is not known");
+		log_say(LOG_ERRORS, "cannot remove %s: the holder is not known", name_of(text, s));
 		configure_hint(s, &query.tally, LOG_ERRORS);
 		status = print_result(&query, s, 0, state, STATUS_NO_QUORUM);
 	} else if (count == 0 && tally_count(&query.tally, VOTE_FOREIGN) > 0 &&
 		   strcmp(state, "reserved") != 0) {
-		log_say(LOG_ERRORS, "nothing was removed: it is no lock");
-		log_hint(LOG_ERRORS, "a lock of Redisson (hash) or Symfony (zset) expires, and has "
-				     "few names");
+		log_say(LOG_ERRORS, "cannot remove %s: the value is no lock", name_of(text, s));
+		log_hint(LOG_ERRORS, "check which program wrote it: a lock of Redisson (hash) or "
+				     "Symfony (zset) expires");
 		if (report_way_out(text, &query.tally, &s->keys))
 			log_hint(LOG_ERRORS, "%s", text);
 		status = print_result(&query, s, 0, "no-lock", STATUS_BUSY);
@@ -261,7 +268,7 @@ int cmd_break(struct settings *s)
 		status = status == STATUS_OK ? remove_record(&query, s)
 					     : print_result(&query, s, 0, "not-confirmed", status);
 	} else if (count == 0) {
-		log_say(LOG_ERRORS, "there is nothing to remove");
+		log_say(LOG_ERRORS, "%s is not held: nothing was removed", name_of(text, s));
 		if (s->limit <= 1 && tally_limit(&query.tally) > 0)
 			log_hint(LOG_ERRORS,
 				"slots of the key are held: 'redlock status --limit %d' shows them",

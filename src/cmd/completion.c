@@ -98,7 +98,7 @@ static int unknown_shell(const char *word)
 
 	mask_escape_word(shown, sizeof(shown), word);
 	log_say(LOG_ERRORS, "unknown shell '%s'", shown);
-	log_hint(LOG_ERRORS, "there is a script for bash, zsh and fish");
+	log_hint(LOG_ERRORS, "name bash, zsh or fish");
 	return STATUS_USAGE;
 }
 
@@ -114,8 +114,8 @@ int cmd_completion(struct settings *s)
 	};
 
 	if (!what) {
-		log_say(LOG_ERRORS, "no shell: for which one?");
-		log_hint(LOG_ERRORS, "redlock completion bash, zsh or fish");
+		log_say(LOG_ERRORS, "missing shell");
+		log_hint(LOG_ERRORS, "name one: redlock completion bash, zsh or fish");
 		return STATUS_USAGE;
 	}
 	if (strcmp(what, "profiles") == 0)

@@ -66,7 +66,7 @@ static int check_author(const struct stat *st, bool is_named, const char *shown,
 	if (!is_named && st->st_uid != 0 && st->st_uid != geteuid()) {
 		err_set(e, ERR_CONFIG, "the configuration '%s' belongs to user %lu, not to %s",
 			shown, (unsigned long)st->st_uid, geteuid() ? "you or root" : "root");
-		return err_hint(e, "it is not used: give it another owner, or name one with "
+		return err_hint(e, "change its owner, or name another file with "
 				   "--config FILE");
 	}
 	if (!(st->st_mode & others))
@@ -92,8 +92,9 @@ static int try_file(struct settings *s, bool must_be, struct err *e)
 		return 0;
 	utf8_escape(shown, sizeof(shown), path, strlen(path));
 	if (error == EFBIG)
-		return err_set(e, ERR_CONFIG, "the configuration '%s' has more than %zu bytes",
-			shown, CONFIG_TEXT_MAX);
+		return err_set(e, ERR_CONFIG,
+			"the configuration '%s' is too long: at most %zu bytes are allowed", shown,
+			CONFIG_TEXT_MAX);
 	if (error)
 		return err_set(e, ERR_CONFIG, "cannot read the configuration '%s': %s", shown,
 			file_reason(error));
@@ -132,7 +133,7 @@ static int read_config(struct settings *s, struct err *e)
 	int found;
 
 	if (s->config && !*s->config)
-		return err_set(e, ERR_CONFIG, "--config is empty: which file?");
+		return err_set(e, ERR_CONFIG, "--config is empty: it must name a file");
 	if (!s->config)
 		found = find_file(s, e);
 	else if (make_absolute(path, s->config))
@@ -163,7 +164,8 @@ static int read_password(struct settings *s, struct err *e)
 
 	utf8_escape(shown, sizeof(shown), name, strlen(name));
 	if (error == EFBIG)
-		return err_set(e, ERR_CONFIG, "the password in '%s' has more than %d bytes", shown,
+		return err_set(e, ERR_CONFIG,
+			"the password in '%s' is too long: at most %d bytes are allowed", shown,
 			NODE_SECRET_MAX - 1);
 	if (error == EILSEQ)
 		return err_set(e, ERR_CONFIG, "the password in '%s' has a byte of zero", shown);
@@ -172,7 +174,7 @@ static int read_password(struct settings *s, struct err *e)
 			strerror(error));
 	if (!password[0]) {
 		err_set(e, ERR_CONFIG, "--password-file '%s' has no password", shown);
-		return err_hint(e, "its first line must be the password");
+		return err_hint(e, "write the password into its first line");
 	}
 	s->password = password;
 	s->password_file = NULL;

@@ -16,7 +16,7 @@ int confirm(const struct settings *s, const char *question, const char *done)
 	/* The question is printed to the log: without a terminal there, the user would not see
 	 * it. */
 	if (!isatty(STDIN_FILENO) || !isatty(log_fd())) {
-		log_say(LOG_ERRORS, "nothing is %s without --yes", done);
+		log_say(LOG_ERRORS, "missing --yes: nothing was %s", done);
 		return STATUS_USAGE;
 	}
 	log_say(LOG_ERRORS, "%s Type 'yes' to do so", question);
@@ -24,6 +24,6 @@ int confirm(const struct settings *s, const char *question, const char *done)
 		(strcmp(line, "yes\n") == 0 ||
 			(s->command == COMMAND_BREAK && strcmp(line, "y\n") == 0)))
 		return STATUS_OK;
-	log_say(LOG_ERRORS, "nothing was %s", done);
+	log_say(LOG_ERRORS, "not confirmed: nothing was %s", done);
 	return STATUS_BUSY;
 }

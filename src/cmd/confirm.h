@@ -11,7 +11,7 @@
 
 /*
  * Returns STATUS_OK if --yes is set, or if the user types 'yes' at the terminal (for break, also
- * 'y'). Else prints that nothing is, or was, `done` ("removed"), and returns the exit status.
+ * 'y'). Else prints that nothing was `done` ("removed"), and returns the exit status.
  */
 int confirm(const struct settings *s, const char *question, const char *done);
 

@@ -737,7 +737,7 @@ static int admit(struct visit *v)
 
 	if (admit_all(v, &seen)) {
 		log_say(LOG_ERRORS,
-			"nothing was admitted: '%s' is held on %s, and a new node may "
+			"cannot admit the nodes: '%s' is held on %s, and a new node may "
 			"have forgotten it",
 			seen.key, v->settings->nodes.node[seen.node].label);
 		log_hint(LOG_ERRORS, "the nodes vote automatically when old locks have expired; "
@@ -745,8 +745,8 @@ static int admit(struct visit *v)
 		return print_admitted(v, "locks-held", STATUS_NO_QUORUM);
 	}
 	if (has_duplicates(v)) {
-		log_say(LOG_ERRORS, "nothing was admitted: two of the nodes are one server");
-		log_hint(LOG_ERRORS, "each node must be a separate server");
+		log_say(LOG_ERRORS, "cannot admit the nodes: two of them are one server");
+		log_hint(LOG_ERRORS, "name a separate server for each node");
 		return print_admitted(v, "duplicate-node", STATUS_CONFIG);
 	}
 	for (int i = 0; i < v->settings->nodes.count; i++) {

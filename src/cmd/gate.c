@@ -56,8 +56,8 @@ static int refuse_busy(const struct gate *g)
 
 static int refuse(const struct gate *g, long newest)
 {
-	log_say(LOG_ERRORS, "fencing number %ld is older than %ld, which '%s' has seen",
-		g->settings->gate_fence, newest, g->store);
+	log_say(LOG_ERRORS, "fencing number %ld is too old: '%s' has seen %ld",
+		g->settings->gate_fence, g->store, newest);
 	return STATUS_STALE;
 }
 
@@ -74,7 +74,7 @@ static int read_number(const struct gate *g, long *newest)
 	if (text_number(text, 1, FENCE_MAX, newest))
 		return STATUS_OK;
 	log_say(LOG_ERRORS, "--store '%s' has no fencing number in it", g->store);
-	log_hint(LOG_ERRORS, "nothing is run: put the newest number there that was used");
+	log_hint(LOG_ERRORS, "write the newest fencing number that was used to this file");
 	return STATUS_CONFIG;
 }
 
@@ -138,7 +138,7 @@ int cmd_gate(struct settings *s)
 	int error, status;
 
 	if (!argv[0]) {
-		log_say(LOG_ERRORS, "no command to run");
+		log_say(LOG_ERRORS, "missing command");
 		log_hint(LOG_ERRORS, "redlock gate --fence N --store FILE -- COMMAND");
 		return STATUS_USAGE;
 	}

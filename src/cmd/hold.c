@@ -49,7 +49,8 @@ static int watch_all(struct hold *h, struct err *e)
 		struct epoll_event event = {.events = EPOLLIN};
 
 		if (fds[i] >= 0 && epoll_ctl(watch, EPOLL_CTL_ADD, fds[i], &event) < 0)
-			return err_set(e, ERR_SYSTEM, "cannot wait: %s", strerror(errno));
+			return err_set(
+				e, ERR_SYSTEM, "cannot wait for events: %s", strerror(errno));
 	}
 	h->client.wake_fd = watch;
 	return 0;
@@ -234,8 +235,8 @@ static int followed_has_ended(struct hold *h)
 	struct json j;
 
 	client_release(&h->client, 0);
-	log_say(LOG_ERRORS, "process %d (--follow) ended before %s was held", (int)h->follow.pid,
-		h->client.name);
+	log_say(LOG_ERRORS, "cannot acquire %s: process %d (--follow) has ended", h->client.name,
+		(int)h->follow.pid);
 	if (h->client.settings->format == FORMAT_JSON) {
 		print_begin(&j, h->client.settings);
 		print_outcome(&j, "interrupted", STATUS_LOST);

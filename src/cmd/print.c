@@ -159,7 +159,7 @@ int print_duplicate(const struct tally *t, const struct node_list *nodes)
 	if (t->duplicate[0] < 0)
 		return STATUS_OK;
 	log_say(LOG_ERRORS, "%s", report_duplicate(text, t, nodes));
-	log_hint(LOG_ERRORS, "each node must be a separate server");
+	log_hint(LOG_ERRORS, "name a separate server for each node");
 	return STATUS_CONFIG;
 }
 

@@ -143,7 +143,7 @@ static void revoke_holder(struct query *query, const struct settings *s, int key
 		return;
 	report_status(text, &query->tally, &s->nodes, keys.key[0], 0, clock_wall() / USEC_SEC);
 	if (revoke_endless(&r, s->nodes.count) > 0) {
-		log_say(LOG_ERRORS, "no takeover: %s", text);
+		log_say(LOG_ERRORS, "cannot take over the lock: %s", text);
 		log_hint(LOG_ERRORS, "a key without expiry would not end: 'redlock break --force' "
 				     "removes it");
 		return;

@@ -318,7 +318,8 @@ static void release(struct run *r, usec expire_in)
 static int too_slow(struct run *r)
 {
 	r->summary.outcome = "too-slow";
-	log_say(LOG_ERRORS, "this machine is so slow that too little of the TTL was left");
+	log_say(LOG_ERRORS, "cannot start the command: this machine is so slow that too little of "
+			    "the TTL was left");
 	return STATUS_NO_QUORUM;
 }
 
@@ -593,7 +594,7 @@ static char *const *find_command(const struct settings *s, char *const operands[
 
 	if (s->shell ? operands[0] != NULL : operands[0] == NULL) {
 		log_say(LOG_ERRORS,
-			s->shell ? "both -c and a command: which one?" : "no command to run");
+			s->shell ? "-c cannot be combined with a command" : "missing command");
 		log_hint(LOG_ERRORS, "redlock run -k KEY -- COMMAND; see 'redlock help run'");
 		return NULL;
 	}

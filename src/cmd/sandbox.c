@@ -213,7 +213,7 @@ static int find_command(struct sandbox *b)
 	if (!b->is_shell)
 		return 0;
 	if (!isatty(STDIN_FILENO)) {
-		log_say(LOG_ERRORS, "no command to run, and no terminal for a shell");
+		log_say(LOG_ERRORS, "missing command: a shell needs a terminal");
 		log_hint(LOG_ERRORS, "redlock sandbox -- COMMAND; see 'redlock help sandbox'");
 		return -1;
 	}
@@ -373,7 +373,7 @@ static void end_servers(struct sandbox *b)
 	if (!background_end())
 		kill(b->process, SIGKILL);
 	if (folder_is_there(&b->folder) && !tidy_up(&b->folder))
-		log_say(LOG_NORMAL, "cannot remove all of '%s'", b->folder.path);
+		log_say(LOG_NORMAL, "cannot remove '%s': some of its files remain", b->folder.path);
 }
 
 static int outcome(struct sandbox *b)

@@ -494,7 +494,7 @@ static void log_omitted(const struct overview *st)
 		return;
 	}
 	print_flush();
-	log_say(LOG_ERRORS, "there are %d more locks than are shown", st->omitted);
+	log_say(LOG_ERRORS, "too many locks: %d are not shown", st->omitted);
 	log_hint(LOG_ERRORS, "'redlock status KEY...' shows those that are named");
 }
 
@@ -593,7 +593,7 @@ int cmd_status(struct settings *s)
 			return status_of(e.kind);
 		}
 	if (s->limit > 1 && !names[0]) {
-		log_say(LOG_ERRORS, "no key: which semaphore?");
+		log_say(LOG_ERRORS, "missing key: --limit shows the slots of a key");
 		log_hint(LOG_ERRORS, "redlock status --limit N KEY; see 'redlock help status'");
 		return STATUS_USAGE;
 	}

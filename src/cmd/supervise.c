@@ -161,10 +161,11 @@ static void hint_missing(const char *path, const char *missing)
 	if (strcmp(path, missing) != 0)
 		log_hint(LOG_ERRORS, "'%s' does not exist", missing);
 	else if (path[0] != '/')
-		log_hint(LOG_ERRORS, "a relative path counts from the working directory; use an "
-				     "absolute path in cron, CI and units");
+		log_hint(LOG_ERRORS,
+			"use an absolute path in cron, CI and units: a relative path counts from "
+			"the working directory");
 	else
-		log_hint(LOG_ERRORS, "its folder exists, and has no file of that name");
+		log_hint(LOG_ERRORS, "check the name: its folder has no such file");
 }
 
 static void hint_runnable(
@@ -190,7 +191,7 @@ static void hint_runnable(
 	case PROGRAM_OTHER:
 		break;
 	case PROGRAM_EMPTY:
-		log_hint(LOG_ERRORS, "a variable in place of the command may be empty");
+		log_hint(LOG_ERRORS, "check the variable that the command comes from");
 		break;
 	case PROGRAM_UNKNOWN:
 		log_hint(LOG_ERRORS, "no folder of PATH has it: %s", *detail ? detail : "(unset)");
@@ -220,7 +221,7 @@ static void hint_runnable(
 			detail);
 		break;
 	case PROGRAM_CARRIAGE_RETURN:
-		log_hint(LOG_ERRORS, "its lines end with CR LF: dos2unix removes the CR");
+		log_hint(LOG_ERRORS, "remove the CR at the end of its lines: dos2unix");
 		break;
 	case PROGRAM_LOADER:
 		log_hint(LOG_ERRORS, "it was built for another system or C library; 'file' shows "
@@ -268,7 +269,7 @@ int supervise_cannot_run(
 		log_say(LOG_ERRORS, "cannot run '%s': %s", shown,
 			words ? words : strerror(why->error));
 	else
-		log_say(LOG_ERRORS, "command '%s' not found", shown);
+		log_say(LOG_ERRORS, "cannot run '%s': command not found", shown);
 	hint_runnable(command, why, by_shell);
 	return why->error == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
 }
@@ -280,7 +281,7 @@ int supervise_not_started(const struct supervision *v, const char *command, cons
 	if (error == ESRCH) {
 		log_say(LOG_ERRORS, "cannot start the command: /proc does not show this process");
 		log_hint(LOG_ERRORS,
-			"descendants are found there: mount a /proc of this pid namespace");
+			"mount a /proc of this pid namespace: descendants are found there");
 		return STATUS_INTERNAL;
 	}
 	if (v->end.pid < 0) {

@@ -293,9 +293,9 @@ static int refuse_unclear(const struct settings *s, int count, int others, bool 
 	if (s->slot > 0)
 		snprintf(slot, sizeof(slot), "slot %ld of ", s->slot);
 	log_say(LOG_ERRORS,
-		count    ? "several background holders have %s%s: which one?"
-		: others ? "no token, and %s%s is held here on other nodes than these"
-			 : "no token, and no background holder of this user has %s%s",
+		count    ? "ambiguous lock %s%s: several background holders have it"
+		: others ? "missing token: the background holder of %s%s uses other nodes"
+			 : "missing token: no background holder of this user has %s%s",
 		slot, name);
 	if (count == 0 && others > 0)
 		log_hint(LOG_ERRORS, "give the same --nodes (or profile) as 'redlock hold' had");
@@ -351,7 +351,8 @@ static int ask_background_holder(struct settings *s)
 		follow_signal(&holder, SIGCONT);
 	}
 	if (!follow_wait(&holder, HOLDER_RELEASE_TIME + 3 * s->node_timeout)) {
-		log_say(LOG_ERRORS, "the background holder of %s, process %d, does not end",
+		log_say(LOG_ERRORS,
+			"cannot end the background holder of %s: process %d does not end",
 			report_keys(name, &s->keys), (int)entry.holder);
 		follow_close(&holder);
 		return STATUS_INTERNAL;
@@ -390,8 +391,9 @@ int cmd_token(struct settings *s)
 			kept = KEPT_RELEASED;
 	}
 	if (strlen(s->token) > TOKEN_MAX - 1) {
-		log_say(LOG_ERRORS, "the token has more than %d bytes", TOKEN_MAX - 1);
-		log_hint(LOG_ERRORS, "the %d characters that 'redlock acquire' printed are needed",
+		log_say(LOG_ERRORS, "the token is too long: at most %d bytes are allowed",
+			TOKEN_MAX - 1);
+		log_hint(LOG_ERRORS, "give the %d characters that 'redlock acquire' printed",
 			TOKEN_ID_LEN);
 		return STATUS_USAGE;
 	}

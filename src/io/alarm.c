@@ -19,9 +19,9 @@ static int try_waiting(struct err *e)
 	const struct timespec at_once = {0};
 
 	if (poll(NULL, 0, 0) < 0 && errno != EINTR && errno != ENOMEM)
-		return err_call(e, "cannot wait", "poll");
+		return err_call(e, "cannot wait for events", "poll");
 	if (ppoll(NULL, 0, &at_once, NULL) < 0 && errno != EINTR && errno != ENOMEM)
-		return err_call(e, "cannot wait", "ppoll");
+		return err_call(e, "cannot wait for events", "ppoll");
 	return 0;
 }
 
@@ -30,9 +30,9 @@ int alarm_open(struct err *e)
 	int fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
 
 	if (fd < 0)
-		return err_call(e, "no timer", "timerfd_create");
+		return err_call(e, "cannot create a timer", "timerfd_create");
 	if (timerfd_settime(fd, 0, &(struct itimerspec){0}, NULL) < 0) {
-		err_call(e, "no timer", "timerfd_settime");
+		err_call(e, "cannot create a timer", "timerfd_settime");
 		goto close;
 	}
 	if (try_waiting(e) < 0)

@@ -41,7 +41,7 @@ int background_start(pid_t *pid, bool *ready, struct err *e)
 		return err_set(e, ERR_SYSTEM, "cannot create a socket: %s", strerror(errno));
 	*pid = fork();
 	if (*pid < 0) {
-		err_set(e, ERR_SYSTEM, "cannot fork: %s", strerror(errno));
+		err_set(e, ERR_SYSTEM, "cannot create a process: %s", strerror(errno));
 		close(ends[0]);
 		close(ends[1]);
 		return -1;

@@ -53,8 +53,9 @@ static int check_parent(const char *parent, struct err *e)
 	utf8_escape(shown, sizeof(shown), parent, strlen(parent));
 	if (strlen(parent) > PARENT_MAX)
 		err_set(e, ERR_CONFIG,
-			"TMPDIR '%s' has %zu bytes; at most %zu leave room for the sockets", shown,
-			strlen(parent), PARENT_MAX);
+			"TMPDIR '%s' is too long: %zu bytes, at most %zu leave room for the "
+			"sockets",
+			shown, strlen(parent), PARENT_MAX);
 	else if (parent[0] != '/')
 		err_set(e, ERR_CONFIG, "TMPDIR '%s' does not begin with '/'", shown);
 	else if (strpbrk(parent, unfit) || strcmp(shown, parent) != 0)

@@ -16,7 +16,7 @@ int follow_open(struct follow *f, pid_t pid, bool may_signal, struct err *e)
 	/* The kernel refuses the number of a thread with EINVAL or ENOENT. */
 	f->fd = kernel_pidfd_open(pid);
 	if (f->fd < 0 && (errno == ESRCH || errno == EINVAL || errno == ENOENT)) {
-		err_set(e, ERR_USAGE, "there is no process %d", (int)pid);
+		err_set(e, ERR_USAGE, "cannot follow process %d: no such process", (int)pid);
 		return err_hint(e, "'--follow $$' follows the shell that calls redlock");
 	}
 	if (f->fd < 0)
@@ -24,11 +24,11 @@ int follow_open(struct follow *f, pid_t pid, bool may_signal, struct err *e)
 			e, ERR_SYSTEM, "cannot follow process %d: %s", (int)pid, strerror(errno));
 	if (follow_has_ended(f)) {
 		follow_close(f);
-		return err_set(e, ERR_USAGE, "process %d has ended", (int)pid);
+		return err_set(e, ERR_USAGE, "cannot follow process %d: it has ended", (int)pid);
 	}
 	if (may_signal && kernel_pidfd_send_signal(f->fd, 0) < 0 && errno == EPERM) {
 		follow_close(f);
-		err_set(e, ERR_USAGE, "no permission to send signals to process %d", (int)pid);
+		err_set(e, ERR_USAGE, "cannot send signals to process %d: no permission", (int)pid);
 		return err_hint(
 			e, "with --on-lost warn, the process gets no signal when the lock is lost");
 	}

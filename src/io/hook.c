@@ -33,7 +33,7 @@ int hook_start(struct hook *h, pid_t *pid, struct err *e)
 		return err_set(e, ERR_SYSTEM, "cannot create a socket: %s", strerror(errno));
 	*pid = fork();
 	if (*pid < 0) {
-		err_set(e, ERR_SYSTEM, "cannot fork: %s", strerror(errno));
+		err_set(e, ERR_SYSTEM, "cannot create a process: %s", strerror(errno));
 		close(ends[0]);
 		close(ends[1]);
 		return -1;

@@ -71,7 +71,7 @@ int servers_find(char program[PATH_MAX], const char *name, struct err *e)
 	char shown[200];
 
 	if (name && !find(program, name)) {
-		err_set(e, ERR_NO_SERVER, "no server program '%s'",
+		err_set(e, ERR_NO_SERVER, "missing server program '%s'",
 			utf8_escape(shown, sizeof(shown), name, strlen(name)));
 		return err_hint(e, "name one with --server or REDLOCK_SERVER");
 	}
@@ -80,7 +80,8 @@ int servers_find(char program[PATH_MAX], const char *name, struct err *e)
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (find(program, known[i]))
 			return 0;
-	err_set(e, ERR_NO_SERVER, "no redis-server, valkey-server or keydb-server in PATH");
+	err_set(e, ERR_NO_SERVER,
+		"missing server program: PATH has no redis-server, valkey-server or keydb-server");
 	return err_hint(e, "install one (apt-get install redis-server), or name another program "
 			   "with --server");
 }

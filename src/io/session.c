@@ -224,7 +224,7 @@ static int err_same_server(const struct node *a, const struct node *b, struct er
 {
 	err_set(e, ERR_CONFIG, "nodes '%.250s' and '%.250s' are the same server", a->label,
 		b->label);
-	return err_hint(e, "each node must be a separate server");
+	return err_hint(e, "name a separate server for each node");
 }
 
 int session_open(struct session *s, const struct policy *policy, const struct node_list *nodes,

@@ -490,7 +490,7 @@ static int make_context(const struct tls_settings *s, struct err *e)
 
 	common.wire = make_wire();
 	if (!c || !common.wire)
-		return err_set(e, ERR_SYSTEM, "OpenSSL cannot create a context");
+		return err_set(e, ERR_SYSTEM, "cannot create a TLS context: OpenSSL failed");
 	/* Set the minimum only if the system's configuration is not stricter. */
 	if (ssl.SSL_CTX_ctrl(c, SSL_CTRL_GET_MIN_PROTO_VERSION, 0, NULL) < TLS1_2_VERSION)
 		ssl.SSL_CTX_ctrl(c, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, NULL);

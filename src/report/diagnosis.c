@@ -90,7 +90,7 @@ static bool compare(struct diagnosis *d, int node, int earlier, const struct set
 {
 	const struct server_info *info = &facts[node].info, *other = &facts[earlier].info;
 	bool is_first = is_master(info) && !is_master(other);
-	const char *fix = "each node must be a separate server";
+	const char *fix = "name a separate server for each node";
 
 	if (info->run_id[0] && strcmp(info->run_id, other->run_id) == 0) {
 		d->is_duplicate = true;

@@ -128,8 +128,8 @@ static const struct {
 		"name a certificate from an authority in the server's 'tls-ca-cert-file' with "
 		"--cert FILE, and its key with --cert-key FILE; or set 'tls-auth-clients no'"},
 	{REASON_TIMEOUT, NULL,
-		"is it a Redis server, running and not overloaded? If it is far away, allow more "
-		"time with --node-timeout: 'redlock doctor' measures how much"},
+		"check that it is a Redis server, running and not overloaded; if it is far away, "
+		"allow more time with --node-timeout: 'redlock doctor' measures how much"},
 	{REASON_LOADING, NULL,
 		"wait until the server has loaded its data: 'INFO persistence' shows how far it "
 		"is"},

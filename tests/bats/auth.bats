@@ -256,7 +256,7 @@ at_work() {
 	printf 'password = wr0ng\n[p]\npassword-file = %s\n' "$T/pass" > "$T/config"
 	works --config "$T/config" --profile p
 	REDLOCK_PASSWORD=s3cret works --config "$T/config"
-	REDLOCK_PASSWORD=s3cret REDLOCK_PASSWORD_FILE=$T/pass says 78 '' "redlock: both a password and a password file: which one[?]" run -k job -- echo never
+	REDLOCK_PASSWORD=s3cret REDLOCK_PASSWORD_FILE=$T/pass says 78 '' "redlock: REDLOCK_PASSWORD_FILE: --password-file cannot be combined with a password" run -k job -- echo never
 	mistaken --config "$T/config"
 }
 
@@ -264,10 +264,10 @@ at_work() {
 	says 78 '' "redlock: cannot read --password-file '$T/none': No such file or directory" run --password-file "$T/none" -k job -- echo never
 	says 78 '' "redlock: cannot read --password-file '$T': Is a directory" run --password-file "$T" -k job -- echo never
 	printf '\nsecond\n' > "$T/empty"
-	says 78 '' "redlock: --password-file '$T/empty' has no password?hint: its first line must be the password" run --password-file "$T/empty" -k job -- echo never
+	says 78 '' "redlock: --password-file '$T/empty' has no password?hint: write the password into its first line" run --password-file "$T/empty" -k job -- echo never
 	head -c 300 /dev/zero | tr '\0' x > "$T/long"
-	says 78 '' "redlock: the password in '$T/long' has more than 255 bytes" run --password-file "$T/long" -k job -- echo never
-	REDLOCK_PASSWORD=$(cat "$T/long") says 78 '' "redlock: the password has 300 bytes; at most 255 are allowed" run -k job -- echo never
+	says 78 '' "redlock: the password in '$T/long' is too long: at most 255 bytes are allowed" run --password-file "$T/long" -k job -- echo never
+	REDLOCK_PASSWORD=$(cat "$T/long") says 78 '' "redlock: the password is too long: 300 bytes, at most 255 are allowed" run -k job -- echo never
 	REDLOCK_PASSWORD=$(head -c 255 "$T/long") mistaken
 	printf 's3cret\0\n' > "$T/wide"
 	says 78 '' "redlock: the password in '$T/wide' has a byte of zero" run --password-file "$T/wide" -k job -- echo never
@@ -281,7 +281,7 @@ at_work() {
 		printf "$most$end" > "$T/most"
 		works --password-file "$T/most"
 		printf "x$most$end" > "$T/most"
-		says 78 '' "redlock: the password in '$T/most' has more than 255 bytes" run --password-file "$T/most" -k job -- echo never
+		says 78 '' "redlock: the password in '$T/most' is too long: at most 255 bytes are allowed" run --password-file "$T/most" -k job -- echo never
 	done
 	printf '\xef\xbb\xbfs3cret\r\n' > "$T/marked"
 	works --password-file "$T/marked"

@@ -66,7 +66,7 @@ revoked_on() { [ "$(for i in 1 2 3; do node $i get job; done | grep -c '^9999999
 	TOKEN=$(redlock acquire -k job --owner me -t 600s)
 	says 0 "*1.sock: revoked?*" "redlock: 'job' is held by me since *" break -n -y -k job
 	revoked_on 3
-	says 75 "*1.sock: revoked?*" "*is held by me since * (revoked) on 3 of 3 nodes, 9m left?*?redlock: revoked, but the holder has not ended yet" break -w 0.1 -y -k job
+	says 75 "*1.sock: revoked?*" "*is held by me since * (revoked) on 3 of 3 nodes, 9m left?*?redlock: the lock is revoked: its holder has not ended yet" break -w 0.1 -y -k job
 	is_like "$(redlock status job)" *"held by me since * (revoked) on 3 of 3 nodes, 9m left"
 	# the holder's token extends it no more, but releases it
 	run -79 redlock extend -k job --token "$TOKEN"
@@ -103,9 +103,9 @@ revoked_on() { [ "$(for i in 1 2 3; do node $i get job; done | grep -c '^9999999
 		redis-cli -s "$T/$i.sock" -r -1 -i 0.01 set job hello px 600000 > "$T/loop$i" 3>&- &
 		also_end $!
 	done
-	says 75 '*' "*?redlock: the holder set its key again without comparing?hint: *--force*" break -y -k job
+	says 75 '*' "*?redlock: the lock was taken back: the holder set its key again without comparing?hint: *--force*" break -y -k job
 	for i in 1 2 3; do node $i set other hello; done > "$T/set"
-	says 75 '' "*?redlock: nothing was revoked: the key has no expiry and would not end?hint: *--force*" break -y -k other
+	says 75 '' "*?redlock: cannot revoke 'other': the key has no expiry?hint: *--force*" break -y -k other
 }
 
 @test "break: readers, all of them or one by its token" {
@@ -188,7 +188,7 @@ revoked_on() { [ "$(for i in 1 2 3; do node $i get job; done | grep -c '^9999999
 		redis-cli -s '$T/3.sock' get job"
 	is_like "$output" "*75?9999999999999a*"
 	for i in 1 2 3; do node $i set other hello; done > "$T/set"
-	says 75 '' "redlock: no takeover: 'other' is held by *?hint: *break --force*?redlock: *" run -k other --takeover -w 3s -- true
-	says 64 '' "redlock: --takeover cannot be combined with --limit: which slot?*" run -k job -L 2 --takeover -- true
+	says 75 '' "redlock: cannot take over the lock: 'other' is held by *?hint: *break --force*?redlock: *" run -k other --takeover -w 3s -- true
+	says 64 '' "redlock: --takeover cannot be combined with --limit*" run -k job -L 2 --takeover -- true
 	says 64 '' "redlock: --takeover cannot be combined with --no-wait: *" run -n -k job --takeover -- true
 }

@@ -76,10 +76,10 @@ options() { redlock help --all "$1" | sed -nE 's/^  (-[a-zA-Z],|   ) (--[a-z-]+)
 	cmp "$T/redlock.bash" "$here/../../completions/redlock.bash"
 	cmp "$T/_redlock" "$here/../../completions/_redlock"
 	cmp "$T/redlock.fish" "$here/../../completions/redlock.fish"
-	says 64 '' "redlock: no shell: for which one?
-hint: redlock completion bash, zsh or fish" completion
+	says 64 '' "redlock: missing shell
+hint: name one: redlock completion bash, zsh or fish" completion
 	says 64 '' "redlock: unknown shell 't\\\\x0acsh'
-hint: there is a script for bash, zsh and fish" completion $'t\ncsh'
+hint: name bash, zsh or fish" completion $'t\ncsh'
 	says 64 '' "redlock: unknown shell ''*" completion ''
 	says 64 '' "redlock: unexpected argument 'zsh'*" completion bash zsh
 	says 0 'redlock completion bash|zsh|fish*' '' completion --help

@@ -66,7 +66,7 @@ sourced() { awk '/^# / { source = substr($0, 3) } /^[a-z]/ { print $0 " (" sourc
 	says 0 'done' '' run -k job -- echo done
 	says 78 '' "redlock: cannot read the configuration '$T/nowhere': No such file or directory" run --config "$T/nowhere" -k job -- touch "$T/never"
 	REDLOCK_CONFIG=$T/nowhere says 78 '' "redlock: cannot read the configuration '$T/nowhere': No such file or directory" run -k job -- touch "$T/never"
-	REDLOCK_CONFIG= says 78 '' "redlock: REDLOCK_CONFIG: --config is empty: which file[?]" run -k job -- touch "$T/never"
+	REDLOCK_CONFIG= says 78 '' "redlock: REDLOCK_CONFIG: --config is empty: it must name a file" run -k job -- touch "$T/never"
 	says 78 '' "redlock: cannot read the configuration '$T': Is a directory" run --config "$T" -k job -- touch "$T/never"
 	[ ! -e "$T/never" ]
 	# an existing file that cannot be read is an error: its settings are unknown
@@ -258,15 +258,15 @@ as_other() {
 	wrong 'ttl = 1s\nttl = 2s\n' "2:1: 'ttl' is set in line 1 already"
 	wrong 'token = x\n' "1:1: 'token' is not a setting: use it on the command line?hint: see 'redlock help config'"
 	wrong 'ttl = \0\n' "1:7: a byte of zero?hint: see 'redlock help config'"
-	wrong 'node = redis://me:hidden@\n' "1:8: bad node 'redis://[*][*][*]@': the host is missing?hint: *"
+	wrong 'node = redis://me:hidden@\n' "1:8: invalid node 'redis://[*][*][*]@': the host is missing?hint: *"
 	printf 'x%.0s' {1..5000} > "$T/long"
 	wrong "$(cat "$T/long")" "1:1: the line is too long?hint: see 'redlock help config'"
 	head -c 70000 /dev/zero > "$file"
-	says 78 '' "redlock: the configuration '$file' has more than 65536 bytes" run --config "$file" -k job -- touch "$T/never"
+	says 78 '' "redlock: the configuration '$file' is too long: at most 65536 bytes are allowed" run --config "$file" -k job -- touch "$T/never"
 	yes '#' | head -c 65536 > "$file"
 	says 0 '' '' run --config "$file" -k job -- true
 	echo >> "$file"
-	says 78 '' "redlock: the configuration '$file' has more than 65536 bytes" run --config "$file" -k job -- touch "$T/never"
+	says 78 '' "redlock: the configuration '$file' is too long: at most 65536 bytes are allowed" run --config "$file" -k job -- touch "$T/never"
 	# after an error, eval does not continue
 	printf 'ttl\n' > "$file"
 	run -78 bash -c "eval \"\$('$REDLOCK_BUILD/redlock' acquire --config '$file' --format env -k job)\""

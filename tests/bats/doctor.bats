@@ -150,7 +150,7 @@ together
 	says 64 '' "redlock: --strict is not an option of 'redlock status'?hint: *" status --strict
 	says 64 '' "redlock: --strict takes no value?hint: *" doctor --strict=yes
 	says 64 '' "redlock: --node-timeout must be longer than 0?hint: *" doctor --node-timeout 0
-	says 78 '' "redlock: bad node 'http://a': *" doctor --node http://a
+	says 78 '' "redlock: invalid node 'http://a': *" doctor --node http://a
 	for words in doctor 'doctor --json' 'doctor --admit --yes'; do
 		run -125 --separate-stderr bash -c "'$REDLOCK_BUILD/redlock' $words > /dev/full"
 		is_like "$stderr" "*cannot write to stdout: No space left on device*"
@@ -695,7 +695,7 @@ in_quarantine() {
 	[ "$(node 1 get '{redlock}:node')" = "$mark" ]
 	in_quarantine 2 700000
 	quarantined 69 1
-	says 64 '' "redlock: nothing is admitted without --yes" doctor --admit < /dev/null
+	says 64 '' "redlock: missing --yes: nothing was admitted" doctor --admit < /dev/null
 	run -64 --separate-stderr redlock doctor --admit --json < /dev/null
 	json '.command == "doctor" and .outcome == "not-confirmed" and .status == 64'
 	[ "$(node 1 get '{redlock}:node')" = "$mark" ]
@@ -723,7 +723,7 @@ unix://$T/3.sock: cannot be reached" '' doctor --admit --yes "${PATIENT[@]}"
 	for i in 1 2; do node $i flushall; done > "$T/set"
 	says 69 "unix://$T/1.sock: not admitted
 unix://$T/2.sock: not admitted
-unix://$T/3.sock: not admitted" "redlock: nothing was admitted: 'job' is held on unix://$T/3.sock, and a new node may have forgotten it?hint: the nodes vote automatically when *" \
+unix://$T/3.sock: not admitted" "redlock: cannot admit the nodes: 'job' is held on unix://$T/3.sock, and a new node may have forgotten it?hint: the nodes vote automatically when *" \
 		doctor --admit -y "${PATIENT[@]}"
 	[ -z "$(node 1 get '{redlock}:node')" ]
 	run -69 --separate-stderr redlock doctor --admit -y --json "${PATIENT[@]}"
@@ -751,8 +751,8 @@ unix://$T/3.sock: admitted" '' doctor --admit --yes "${PATIENT[@]}"
 	export REDLOCK_NODES="unix://$T/1.sock unix://$T/again.sock unix://$T/2.sock"
 	says 78 "unix://$T/1.sock: not admitted
 unix://$T/again.sock: is the same server as unix://$T/1.sock
-unix://$T/2.sock: not admitted" "redlock: nothing was admitted: two of the nodes are one server
-hint: each node must be a separate server" doctor --admit --yes "${PATIENT[@]}"
+unix://$T/2.sock: not admitted" "redlock: cannot admit the nodes: two of them are one server
+hint: name a separate server for each node" doctor --admit --yes "${PATIENT[@]}"
 	run -78 --separate-stderr redlock doctor --admit --yes --json "${PATIENT[@]}"
 	json '.outcome == "duplicate-node" and .status == 78 and ([.nodes[] | .admitted] == [false, false, false])'
 	for i in 1 2; do [ "$(node $i exists '{redlock}:node')" = 0 ]; done

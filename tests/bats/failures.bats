@@ -170,7 +170,7 @@ as_other() {
 @test "a server that is stopped" {
 	stop_node 1
 	REDLOCK_NODE_TIMEOUT=700ms fails "did not answer in time"
-	is_like "$FIX" "is it a Redis server, running and not overloaded? *"
+	is_like "$FIX" "check that it is a Redis server, running and not overloaded; *"
 	kill -CONT "${PID[1]}"
 	works
 }
@@ -247,8 +247,8 @@ as_other() {
 		both() { says 78 '' "$1" $args --username app --password-file "$2" $command; }
 		[ "$args" = doctor ] && command='' || command='-- echo never'
 		both "redlock: cannot read --password-file '$T': Is a directory" "$T"
-		both "redlock: --password-file '$T/empty' has no password?hint: its first line must be the password" "$T/empty"
-		both "redlock: --password-file '$T/nothing' has no password?hint: its first line must be the password" "$T/nothing"
+		both "redlock: --password-file '$T/empty' has no password?hint: write the password into its first line" "$T/empty"
+		both "redlock: --password-file '$T/nothing' has no password?hint: write the password into its first line" "$T/nothing"
 	done
 	# the first line is the password
 	works --username app --password-file "$T/lines"
@@ -259,7 +259,7 @@ as_other() {
 @test "an address with a wrong scheme; a list without quotes: the same words in run and doctor" {
 	local args command
 	for args in "run -n -k job" doctor; do
-		bad() { says 78 '' "redlock: bad node '$1': $2?hint: a node is redis[[]s[]]://[[]user:password@[]]host[[]:port[]][[]/db[]], host:port or unix:///path" $args --nodes "$1" $command; }
+		bad() { says 78 '' "redlock: invalid node '$1': $2?hint: write a node as redis[[]s[]]://[[]user:password@[]]host[[]:port[]][[]/db[]], host:port or unix:///path" $args --nodes "$1" $command; }
 		[ "$args" = doctor ] && command='' || command='-- echo never'
 		bad redis//127.0.0.1:6379 "'://' must follow the scheme"
 		bad rediss//127.0.0.1:6379 "'://' must follow the scheme"
@@ -655,7 +655,7 @@ is_freed_by() {
 	rm "$T/port"
 	listens "$REDLOCK_BUILD/tools/proxy" 0 "$T/1.sock" --hold
 	REDLOCK_NODE_TIMEOUT=700ms fails "did not answer in time" --nodes "redis://127.0.0.1:$PORT"
-	is_like "$FIX" "is it a Redis server, running and not overloaded? *"
+	is_like "$FIX" "check that it is a Redis server, running and not overloaded; *"
 	works
 }
 
@@ -665,7 +665,7 @@ is_freed_by() {
 	node 1 rpush job x > "$T/set"
 	says 75 '' "redlock: 'job' is busy: *value '(list)'*with no expiry?hint: the key has other data, which are no lock: *, in redis-cli on each node: UNLINK job" \
 		run -n -k job -- echo never
-	says 75 '' "*nothing was removed: it is no lock?hint: *?hint: *UNLINK job" break -f -y -k job
+	says 75 '' "*cannot remove 'job': the value is no lock?hint: *?hint: *UNLINK job" break -f -y -k job
 	FIX=${stderr##*: } paste 1
 	works
 	node 1 set job mine > "$T/set"
@@ -695,7 +695,7 @@ is_freed_by() {
 	for i in 2 3; do eventually admitted $i; done
 	works
 	ln -s 1.sock "$T/again.sock"
-	says 78 '' "redlock: nodes 'unix://$T/1.sock' and 'unix://$T/again.sock' are the same server?hint: each node must be a separate server" \
+	says 78 '' "redlock: nodes 'unix://$T/1.sock' and 'unix://$T/again.sock' are the same server?hint: name a separate server for each node" \
 		run -n -k job --nodes "unix://$T/1.sock unix://$T/again.sock unix://$T/2.sock" -- echo never
 	for i in 1 2; do
 		node $i config set maxmemory 1gb

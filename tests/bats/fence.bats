@@ -204,7 +204,7 @@ gate() { redlock gate --store "$T/store" "$@"; }
 	[ "$output" = five ]
 	run gate --fence 4 -- touch "$T/never"
 	[ "$status" -eq 76 ]
-	[ "$output" = "redlock: fencing number 4 is older than 5, which '$T/store' has seen" ]
+	[ "$output" = "redlock: fencing number 4 is too old: '$T/store' has seen 5" ]
 	run gate --fence 5 -- echo again
 	[ "$output" = again ]
 	REDLOCK_FENCE=6 run gate -- sh -c 'exit 7'

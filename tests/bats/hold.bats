@@ -189,7 +189,7 @@ extended() {
 	is_gone "$HOLDER"
 	# no lock is left to release
 	run -64 redlock release -k job
-	[[ "${lines[0]}" == "redlock: no token, and no background holder of this user has 'job'" ]]
+	[[ "${lines[0]}" == "redlock: missing token: no background holder of this user has 'job'" ]]
 	run -79 redlock release -k job --token "$TOKEN"
 }
 
@@ -458,7 +458,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	eventually file_has "$T/err" "waiting"
 	kill -KILL "$FOLLOWED"
 	ended_with 79
-	file_has "$T/err" "process $FOLLOWED (--follow) ended before 'job' was held"
+	file_has "$T/err" "cannot acquire 'job': process $FOLLOWED (--follow) has ended"
 	file_has "$T/out" '"outcome":"interrupted","status":79,'
 	touch "$T/go"
 	BG=$holder
@@ -472,7 +472,7 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	kill -KILL "$gone"
 	wait "$gone" || true
 	run -64 redlock hold -k job --follow "$gone"
-	[ "${lines[0]}" = "redlock: there is no process $gone" ]
+	[ "${lines[0]}" = "redlock: cannot follow process $gone: no such process" ]
 	[ "${lines[1]}" = "hint: '--follow \$\$' follows the shell that calls redlock" ]
 	# a zombie has ended, though its number is still in use
 	bash -c 'sleep 600 & echo $! > "$0"; exec sleep 600' "$T/zombie" 3>&- &
@@ -483,14 +483,14 @@ drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 	kill -KILL "$zombie"
 	eventually in_state "$zombie" Z
 	run -64 redlock hold -k job --follow "$zombie"
-	[ "$output" = "redlock: process $zombie has ended" ]
+	[ "$output" = "redlock: cannot follow process $zombie: it has ended" ]
 	# a thread is no process
 	"$REDLOCK_BUILD/tools/headless" "$T/headless" 3>&- &
 	also_end $!
 	eventually test -s "$T/headless"
 	thread=$(ls "/proc/$!/task" | grep -vx $! | tail -n 1)
 	run -64 redlock hold -k job --follow "$thread"
-	[ "${lines[0]}" = "redlock: there is no process $thread" ]
+	[ "${lines[0]}" = "redlock: cannot follow process $thread: no such process" ]
 	free_everywhere job
 	[ ! -e "$registry" ]
 }
@@ -508,7 +508,7 @@ nobody() {
 
 @test "--follow of another user's process: refused, except with --on-lost warn" {
 	run -64 nobody hold -k job --follow $$
-	[ "${lines[0]}" = "redlock: no permission to send signals to process $$" ]
+	[ "${lines[0]}" = "redlock: cannot send signals to process $$: no permission" ]
 	[ "${lines[1]}" = "hint: with --on-lost warn, the process gets no signal when the lock is lost" ]
 	run -64 nobody hold -k job --on-lost warn --max-run 1h --follow $$
 	free_everywhere job
@@ -522,7 +522,7 @@ nobody() {
 @test "another user cannot release it" {
 	hold -k job
 	RUNTIME=$T/runtime run -64 nobody release -k job
-	[[ "${lines[0]}" == "redlock: no token, and no background holder of this user has 'job'" ]]
+	[[ "${lines[0]}" == "redlock: missing token: no background holder of this user has 'job'" ]]
 	run -64 nobody release -k job
 	RUNTIME=$T/runtime run -0 nobody hold --list
 	[ "$output" = "" ]
@@ -751,7 +751,7 @@ terminal() {
 	one=$HOLDER
 	hold -k job --nodes "unix://$T/2.sock"
 	two=$HOLDER
-	says 64 '' "redlock: no token, and 'job' is held here on other nodes than these?hint: give the same --nodes *" release -k job
+	says 64 '' "redlock: missing token: the background holder of 'job' uses other nodes?hint: give the same --nodes *" release -k job
 	redlock release -k job --nodes "unix://$T/2.sock"
 	is_gone "$two"
 	is_alive "$one"
@@ -767,7 +767,7 @@ terminal() {
 @test "release in a sandbox leaves the lock of other nodes alone" {
 	hold -k job
 	run -64 redlock sandbox -- sh -c "'$REDLOCK_BUILD/redlock' release -k job"
-	is_like "$output" "*redlock: no token, and 'job' is held here on other nodes than these?hint: *"
+	is_like "$output" "*redlock: missing token: the background holder of 'job' uses other nodes?hint: *"
 	is_alive "$HOLDER"
 	eventually held_on job 3
 }

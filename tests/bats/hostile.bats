@@ -349,6 +349,6 @@ peak() {
 	run -0 --separate-stderr redlock status --json
 	[ "${#output}" -gt 16000000 ]
 	[ "${#output}" -lt 17000000 ]
-	[[ "$stderr" =~ "there are "([0-9]+)" more locks than are shown" ]]
+	[[ "$stderr" =~ "too many locks: "([0-9]+)" are not shown" ]]
 	json ".omitted == ${BASH_REMATCH[1]} and .status == 0 and (.locks | length) + .omitted == 12000"
 }

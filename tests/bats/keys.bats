@@ -290,7 +290,7 @@ hint: *no server listens there: *" release "${BOTH[@]}" --token x
 @test "a check of a lock with several keys may name one of them" {
 	redlock run "${BOTH[@]}" -- sh -c "'$REDLOCK_BUILD/redlock' check -k b && '$REDLOCK_BUILD/redlock' check" > "$T/out"
 	run -64 redlock run "${BOTH[@]}" -- "$REDLOCK_BUILD/redlock" check -k c
-	is_like "$output" "redlock: no token: whose lock?*"
+	is_like "$output" "redlock: missing token?*"
 }
 
 @test "hold: found by all of its keys, in any order" {
@@ -334,9 +334,9 @@ hint: *no server listens there: *" release "${BOTH[@]}" --token x
 
 @test "options that refuse several keys" {
 	says 64 '' "redlock: the key 'b?x0ac' has a newline in it: it cannot be one of several?hint: see 'redlock help run'" run -k a -k $'b\nc' -- true
-	says 64 '' "redlock: more than 16 keys?hint: *" run $(printf -- '-k %s ' {1..17}) -- true
+	says 64 '' "redlock: too many keys: at most 16 are allowed?hint: *" run $(printf -- '-k %s ' {1..17}) -- true
 	says 0 '' '' run $(printf -- '-k %s ' {1..16}) -- true
-	says 64 '' "redlock: the keys have more than 4096 bytes together?hint: *" \
+	says 64 '' "redlock: the keys are too long: at most 4096 bytes together are allowed?hint: *" \
 		run -k "$(printf '%3000d' 0)" -k "$(printf '%3001d' 0)" -- true
 }
 
@@ -401,7 +401,7 @@ hint: *no server listens there: *" release "${BOTH[@]}" --token x
 	run -0 redlock hold --list
 	is_like "$output" "*lock:job* since *"
 	run -64 redlock release --key-format %s -k job
-	is_like "$output" "redlock: no token, and no background holder of this user has 'job'*"
+	is_like "$output" "redlock: missing token: no background holder of this user has 'job'*"
 	redlock release -k job
 	none_of lock:job
 }

@@ -238,7 +238,7 @@ waits() { file_has "$T/$1" waiting; }
 		"$REDLOCK_BUILD/redlock" check -k job --token "$REDLOCK_TOKEN" &&
 		"$REDLOCK_BUILD/redlock" extend --token "$REDLOCK_TOKEN" --ttl 10m'
 	# another key, or another token, is another lock
-	says 64 '' "redlock: no token: whose lock?*" check -k other
+	says 64 '' "redlock: missing token?*" check -k other
 }
 
 @test "a release by token wakes a waiter" {
@@ -289,7 +289,7 @@ waits() { file_has "$T/$1" waiting; }
 	run -0 redlock hold --list
 	[ "${#lines[@]}" -eq 3 ]
 	is_like "${lines[0]}" "'job', slot [123] since * by process *"
-	says 64 '' "redlock: several background holders have 'job': which one?*" release -k job
+	says 64 '' "redlock: ambiguous lock 'job': several background holders have it*" release -k job
 	run -75 redlock hold -n "${JOB[@]}"
 	for n in 1 2 3; do redlock release -k job --token "$(cut -d ' ' -f 1 "$T/held.$n")"; done
 	free
@@ -309,12 +309,12 @@ waits() { file_has "$T/$1" waiting; }
 	[[ "$(cat "$T/held.1")" =~ ^[0-9a-f]{40}#([123])\ [0-9]+$ ]]
 	first=${BASH_REMATCH[1]}
 	other=$((first % 3 + 1))
-	says 64 '' "redlock: no token, and no background holder of this user has slot $other of 'job'
+	says 64 '' "redlock: missing token: no background holder of this user has slot $other of 'job'
 hint: *" release "${JOB[@]}" --slot $other
 	[ "$(holders "job#$first")" -ge 2 ]
 	redlock hold "${JOB[@]}" "${LONG[@]}" > "$T/held.2"
 	second=$(sed 's/^[^#]*#//; s/ .*//' "$T/held.2")
-	says 64 '' "redlock: several background holders have 'job': which one?
+	says 64 '' "redlock: ambiguous lock 'job': several background holders have it
 hint: name it with --slot, --token, *" release "${JOB[@]}"
 	says 0 '' '' release "${JOB[@]}" --slot "$second"
 	eventually held_on "job#$second" 0
@@ -338,8 +338,8 @@ hint: name it with --slot, --token, *" release "${JOB[@]}"
 		says 64 '' "redlock: the token is of slot $slot, not of slot $other" check -k job $words --token "$token"
 	done
 	says 64 '' "redlock: the token is of slot $slot, and --limit 1 has no slots" check -k job -L 1 --token "$token"
-	says 64 '' "redlock: the slot after '#' in the token is not a number from 1 to 1000" check -k job --token "${token%#*}#0"
-	says 64 '' "redlock: there is no slot 4 of 3" check "${JOB[@]}" --token "${token%#*}#4"
+	says 64 '' "redlock: the token has an invalid slot: '#' is not followed by a number from 1 to 1000" check -k job --token "${token%#*}#0"
+	says 64 '' "redlock: invalid slot 4: --limit 3 has the slots 1 to 3" check "${JOB[@]}" --token "${token%#*}#4"
 	REDLOCK_TOKEN=$token says 0 '5[0-9]m' '' check -k job
 	run -0 --separate-stderr redlock check -k job --json --token "$token"
 	json '.key == "job" and .slot == '"$slot"' and .outcome == "held"'
@@ -349,7 +349,7 @@ hint: name it with --slot, --token, *" release "${JOB[@]}"
 	says 0 '5[0-9]m' '' check "${JOB[@]}" --token-file "$T/token"
 	says 64 '' "redlock: the token is of slot $slot, not of slot $other" check "${JOB[@]}" --slot $other --token-file "$T/token"
 	echo "${token%#*}" > "$T/plain"
-	says 64 '' "redlock: no slot: which of the 3?*" check "${JOB[@]}" --token-file "$T/plain"
+	says 64 '' "redlock: missing slot: the lock has 3*" check "${JOB[@]}" --token-file "$T/plain"
 	says 64 '' "redlock: --slot needs --limit*" check -k job --slot 1 --token-file "$T/plain"
 	says 0 '' "redlock: released 'job#$slot'" release -v -k job --token-file "$T/token"
 	free
@@ -364,7 +364,7 @@ hint: name it with --slot, --token, *" release "${JOB[@]}"
 	run -0 --separate-stderr redlock run "${JOB[@]}" "${LONG[@]}" -- "$REDLOCK_BUILD/redlock" check "${JOB[@]}"
 	is_like "$output" '5[0-9]m'
 	run -64 --separate-stderr redlock run "${JOB[@]}" "${LONG[@]}" -- "$REDLOCK_BUILD/redlock" check -k job -L 4
-	is_like "$stderr" "redlock: no slot: which of the 4?*"
+	is_like "$stderr" "redlock: missing slot: the lock has 4*"
 }
 
 @test "--format env: no variable of an earlier lock remains" {
@@ -400,8 +400,8 @@ hint: name it with --slot, --token, *" release "${JOB[@]}"
 	json '[.locks[0].slots[] | .key] == ["job#1", "job#2", "job#3"]'
 	json '[.locks[0].slots[] | select(.state == "held") | [.slot, .holder.owner]] == [['"${SLOT[a]}"', "me"]]'
 	says 0 "'job' is free" 'hint: slots of the key are held: --limit 3 shows them' status -L 1 job
-	says 64 '' "redlock: no key: which semaphore?*" status -L 3
-	says 64 '' "redlock: with --limit, a key has 4091 bytes at most" status -L 2 "$(printf '%4092d' 0)"
+	says 64 '' "redlock: missing key: --limit*" status -L 3
+	says 64 '' "redlock: the key is too long for --limit: at most 4091 bytes are allowed" status -L 2 "$(printf '%4092d' 0)"
 	kill_node 1
 	kill_node 2
 	says 69 "'job': 0 of 3 slots are held, 3 unknown
@@ -421,7 +421,7 @@ hint: name it with --slot, --token, *" release "${JOB[@]}"
 	run -0 --separate-stderr redlock status --json job
 	json '.locks[0] | .state == "free" and .limit == 3'
 	says 0 '' "redlock: 'job' is free
-redlock: there is nothing to remove
+redlock: 'job' is not held: nothing was removed
 hint: slots of the key are held: 'redlock status --limit 3' shows them" break -y -k job
 }
 
@@ -488,10 +488,10 @@ hint: slots of the key are held: 'redlock status --limit 3' shows them" break -y
 	says 64 '' "redlock: -L '0' is not a number from 1 to 1000*" run -k a -L 0 -- true
 	says 64 '' "redlock: --limit '1001' is not a number from 1 to 1000*" run -k a --limit 1001 -- true
 	says 64 '' "redlock: --reentrant cannot be combined with --limit*" run -k a -L 2 --reentrant -- true
-	says 64 '' "redlock: no slot: which of the 3?*" check -k a -L 3 --token x
+	says 64 '' "redlock: missing slot: the lock has 3*" check -k a -L 3 --token x
 	says 64 '' "redlock: --slot needs --limit*" check -k a --slot 3 --token x
-	says 64 '' "redlock: there is no slot 4 of 3*" check -k a --slot 4 -L 3 --token x
-	says 64 '' "redlock: with --limit, a key has 4091 bytes at most" run -L 2 -k "$(printf '%4092d' 0)" -- true
+	says 64 '' "redlock: invalid slot 4: --limit 3 has the slots 1 to 3*" check -k a --slot 4 -L 3 --token x
+	says 64 '' "redlock: the key is too long for --limit: at most 4091 bytes are allowed" run -L 2 -k "$(printf '%4092d' 0)" -- true
 	says 0 '' '' run -L 2 -k "$(printf '%4091d' 0)" -- true
 }
 

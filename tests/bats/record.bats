@@ -223,7 +223,7 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	mkfifo "$T/pipe"
 	in_background "$T/out" run -k job --record "$T/pipe" -- true
 	ended_with 0
-	file_has "$T/out" "^redlock: not recorded: cannot write to '$T/pipe': No such device or address$"
+	file_has "$T/out" "^redlock: cannot record the run: cannot write to '$T/pipe': No such device or address$"
 	held_on job 0
 }
 
@@ -262,23 +262,23 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	for made in victim made; do
 		ln -sfn "$T/$made" "$M.lock"
 		run_there --metrics-file "$M"
-		[ "$output" = "redlock: metrics not updated: cannot write to '$M.lock': it is a symbolic link" ]
+		[ "$output" = "redlock: cannot update the metrics: cannot write to '$M.lock': it is a symbolic link" ]
 	done
 	rm "$M.lock"
 	mkfifo "$M.lock"
 	run_there --metrics-file "$M"
-	[ "$output" = "redlock: metrics not updated: cannot write to '$M.lock': it is not a regular file" ]
+	[ "$output" = "redlock: cannot update the metrics: cannot write to '$M.lock': it is not a regular file" ]
 	rm "$M.lock"
 	for made in victim made; do
 		ln -sfn "$T/$made" "$M"
 		ln -sfn "$T/$made" "$D/record"
 		run_there --metrics-file "$M" --record "$D/record"
-		[ "${lines[0]}" = "redlock: not recorded: cannot write to '$D/record': it is a symbolic link" ]
-		[ "${lines[1]}" = "redlock: metrics not updated: cannot write to '$M': it is a symbolic link" ]
+		[ "${lines[0]}" = "redlock: cannot record the run: cannot write to '$D/record': it is a symbolic link" ]
+		[ "${lines[1]}" = "redlock: cannot update the metrics: cannot write to '$M': it is a symbolic link" ]
 	done
 	ln -f "$T/victim" "$D/record"
 	run_there --record "$D/record"
-	[ "$output" = "redlock: not recorded: cannot write to '$D/record': it has several names (hard links)" ]
+	[ "$output" = "redlock: cannot record the run: cannot write to '$D/record': it has several names (hard links)" ]
 	for how in -s ''; do
 		ln $how -f "$T/victim" "$D/log"
 		run -78 redlock run -k job --log "$D/log" -- touch "$T/never"
@@ -313,33 +313,33 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 
 @test "a record or file that cannot be written is one line, and changes no status" {
 	run -3 redlock run -k job --record /dev/full -- sh -c 'exit 3'
-	[ "$output" = "redlock: not recorded: cannot write to '/dev/full': No space left on device" ]
+	[ "$output" = "redlock: cannot record the run: cannot write to '/dev/full': No space left on device" ]
 	run -3 redlock run -k job --record "$T" -- sh -c 'exit 3'
-	[ "$output" = "redlock: not recorded: cannot write to '$T': Is a directory" ]
+	[ "$output" = "redlock: cannot record the run: cannot write to '$T': Is a directory" ]
 	run -3 redlock run -k job --record "$T/none/rec" -- sh -c 'exit 3'
-	[ "$output" = "redlock: not recorded: cannot write to '$T/none/rec': No such file or directory" ]
+	[ "$output" = "redlock: cannot record the run: cannot write to '$T/none/rec': No such file or directory" ]
 	run -3 redlock run -q -k job --record /dev/full -- sh -c 'exit 3'
 	[ "$output" = "" ]
 	run -3 redlock run -k job --metrics-file "$T/none/m" -- sh -c 'exit 3'
-	[ "$output" = "redlock: metrics not updated: cannot write to '$T/none/m': No such file or directory" ]
+	[ "$output" = "redlock: cannot update the metrics: cannot write to '$T/none/m': No such file or directory" ]
 	# procfs allows no write, not even root's
 	run -3 redlock run -k job --metrics-file /proc/m -- sh -c 'exit 3'
-	[[ "$output" == "redlock: metrics not updated: cannot write to '/proc/m.lock': "* ]]
+	[[ "$output" == "redlock: cannot update the metrics: cannot write to '/proc/m.lock': "* ]]
 	[ "${#lines[@]}" -eq 1 ]
 	# a device is not replaced
 	mkfifo "$T/pipe"
 	run -3 redlock run -k job --metrics-file "$T/pipe" -- sh -c 'exit 3'
-	[ "$output" = "redlock: metrics not updated: cannot write to '$T/pipe': it is not a regular file" ]
+	[ "$output" = "redlock: cannot update the metrics: cannot write to '$T/pipe': it is not a regular file" ]
 	[ -p "$T/pipe" ]
 	mkdir "$T/folder"
 	run -3 redlock run -k job --metrics-file "$T/folder" -- sh -c 'exit 3'
-	[ "$output" = "redlock: metrics not updated: cannot write to '$T/folder': Is a directory" ]
+	[ "$output" = "redlock: cannot update the metrics: cannot write to '$T/folder': Is a directory" ]
 	# no room: the old file stays
 	redlock run -k job --metrics-file "$M" -- true
 	cp "$M" "$T/before"
 	run bash -c "trap '' XFSZ; ulimit -f 0; exec '$REDLOCK_BUILD/redlock' run -k job --metrics-file '$M' -- true 2> >(cat)"
 	[ "$status" -eq 0 ]
-	[ "$output" = "redlock: metrics not updated: cannot write to '$M': File too large" ]
+	[ "$output" = "redlock: cannot update the metrics: cannot write to '$M': File too large" ]
 	cmp "$M" "$T/before"
 	[ "$(ls -A "$T" | grep -c prom)" -eq 2 ]
 	held_on job 0
@@ -437,11 +437,11 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 	run -69 redlock run -n -k job --nodes redis://127.0.0.1:1 --log "$T/log" -- true
 	[ "$output" = "" ]
 	run -64 redlock run -k job --log "$T/log"
-	file_has "$T/log" "Z redlock\[[0-9]*\]: no command to run$"
+	file_has "$T/log" "Z redlock\[[0-9]*\]: missing command$"
 	file_has "$T/log" "Z redlock\[[0-9]*\]: hint: redlock run -k KEY -- COMMAND"
 	has_lines "$T/log" 5 # the run without a quorum has a hint, too
 	run -64 redlock run -k job --log stderr
-	[ "${lines[0]}" = "redlock: no command to run" ]
+	[ "${lines[0]}" = "redlock: missing command" ]
 }
 
 @test "--log FILE that cannot be opened: 78, and nothing is done" {
@@ -502,7 +502,7 @@ syslog_start() {
 	run -64 with_syslog run -k job --log syslog
 	[ "$output" = "" ]
 	eventually file_has "$T/syslog" "^<27>$stamp: hint: redlock run -k KEY"
-	file_has "$T/syslog" "^<27>$stamp: no command to run$"
+	file_has "$T/syslog" "^<27>$stamp: missing command$"
 	export T
 	run -75 redlock run -k job -- bash -c "$(declare -f with_syslog redlock); with_syslog run -n -k job --log syslog -- true"
 	eventually file_has "$T/syslog" "^<29>$stamp: hint: --reentrant runs the command"
@@ -541,7 +541,7 @@ syslog_start() {
 	echo "$output" > "$T/err"
 	has_lines "$T/err" 2
 	all_json "$T/err"
-	jq -e -s '.[0].level == "error" and .[0].message == "no command to run" and
+	jq -e -s '.[0].level == "error" and .[0].message == "missing command" and
 		.[1].level == "error" and (.[1].hint | test("^redlock run -k KEY"))' "$T/err"
 	run -64 redlock run --json -k job --ttl never -- true
 	echo "$output" > "$T/err"

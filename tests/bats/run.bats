@@ -129,17 +129,17 @@ start_nodes() {
 		says "$status" '' "redlock: $message"$'\n'"hint: $hint" run -k job -- "$name" arg
 		held_on job 0
 	done <<- END
-		127|no-such-command|command 'no-such-command' not found|no folder of PATH has it: *:/*
-		127|local-program|command 'local-program' not found|the working directory has it: ./local-program
-		127|cd|command 'cd' not found|it is a builtin of the shell: -c 'cd ...'
-		127||cannot run '': the name is empty|a variable in place of the command may be empty
-		127|./none|command './none' not found|a relative path counts from the working directory; *
-		127|folder/none/more|command 'folder/none/more' not found|'folder/none' does not exist
-		127|$T/none|command '$T/none' not found|its folder exists, and has no file of that name
+		127|no-such-command|cannot run 'no-such-command': command not found|no folder of PATH has it: *:/*
+		127|local-program|cannot run 'local-program': command not found|the working directory has it: ./local-program
+		127|cd|cannot run 'cd': command not found|it is a builtin of the shell: -c 'cd ...'
+		127||cannot run '': the name is empty|check the variable that the command comes from
+		127|./none|cannot run './none': command not found|use an absolute path *
+		127|folder/none/more|cannot run 'folder/none/more': command not found|'folder/none' does not exist
+		127|$T/none|cannot run '$T/none': command not found|check the name: its folder has no such file
 		126|./folder|cannot run './folder': it is a folder|name a program in it
 		126|./plain.sh|cannot run './plain.sh': it is not executable|'chmod +x' *: sh './plain.sh'
 		127|./script|cannot run './script': its interpreter does not exist|*install '/no/such/interpreter'
-		127|./dos|cannot run './dos': its interpreter does not exist|its lines end with CR LF: *
+		127|./dos|cannot run './dos': its interpreter does not exist|remove the CR at the end of its lines: *
 		126|./chained|cannot run './chained': its interpreter is not executable|*install '$T/plain.sh'
 		127|./foreign|cannot run './foreign': its loader does not exist|it was built for another system *
 	END

@@ -93,7 +93,7 @@ nothing_left() {
 	[ "$output" = "some words" ]
 	run -137 --separate-stderr redlock sandbox -n 1 -- sh -c 'kill -9 $$'
 	run -127 redlock sandbox -n 1 -- "$T/none"
-	[ "${lines[0]}" = "redlock: command '$T/none' not found" ]
+	[ "${lines[0]}" = "redlock: cannot run '$T/none': command not found" ]
 	run -126 redlock sandbox -n 1 -- "$T/tmp"
 	[ "${lines[0]}" = "redlock: cannot run '$T/tmp': it is a folder" ]
 	no_folder
@@ -116,7 +116,7 @@ nothing_left() {
 }
 
 @test "without a command: a shell on a terminal, else 64" {
-	says 64 "" "redlock: no command to run, and no terminal for a shell
+	says 64 "" "redlock: missing command: a shell needs a terminal
 hint: redlock sandbox -- COMMAND; see 'redlock help sandbox'" sandbox < /dev/null
 	export SHELL=/bin/sh PS1='ready> '
 	run -3 "$REDLOCK_BUILD/tools/pty" expect:" nodes are up in $T/tmp/redlock-sandbox." expect:": 'exit' ends them. Try:" \
@@ -170,11 +170,11 @@ hint: redlock sandbox -- COMMAND; see 'redlock help sandbox'" sandbox < /dev/nul
 @test "no server program: 69, and a hint" {
 	mkdir "$T/empty"
 	run -69 env PATH="$T/empty" "$REDLOCK_BUILD/redlock" sandbox -- touch "$T/never"
-	[ "$output" = "redlock: no redis-server, valkey-server or keydb-server in PATH
+	[ "$output" = "redlock: missing server program: PATH has no redis-server, valkey-server or keydb-server
 hint: install one (apt-get install redis-server), or name another program with --server" ]
 	for name in no-such-server ./no-such-server "$T/no-such-server" "$T/bin" ''; do
 		run -69 redlock sandbox --server "$name" -- touch "$T/never"
-		[ "$output" = "redlock: no server program '$name'
+		[ "$output" = "redlock: missing server program '$name'
 hint: name one with --server or REDLOCK_SERVER" ]
 	done
 	[ ! -e "$T/never" ]
@@ -256,7 +256,7 @@ hint: name one with --server or REDLOCK_SERVER" ]
 		is_like "${lines[0]}" "$2"
 		is_like "${lines[1]}" "hint: *TMPDIR*"
 	}
-	refused "$long" "redlock: TMPDIR '$long' has ${#long} bytes; at most * leave room for the sockets"
+	refused "$long" "redlock: TMPDIR '$long' is too long: ${#long} bytes, at most * leave room for the sockets"
 	refused "$T/a b" "redlock: TMPDIR '$T/a b' has a space, a comma, '?', '\"', '\\\\' or unprintable bytes in it"
 	refused "$T/a"$'\x01' "redlock: TMPDIR '$T/a\\\\x01' has * unprintable bytes in it"
 	refused "$T/a"$'\xff' "redlock: TMPDIR '$T/a\\\\xff' has * unprintable bytes in it"
@@ -342,7 +342,7 @@ REDLOCK_TTL" ]
 @test "a folder that cannot be removed is named" {
 	tool mounting bash 'mkdir "$REDLOCK_SANDBOX/more" && mount -t tmpfs none "$REDLOCK_SANDBOX/more"'
 	run -0 unshare --mount "$REDLOCK_BUILD/redlock" sandbox -n 1 -- mounting
-	is_like "$output" "redlock: cannot remove all of '$T/tmp/redlock-sandbox.??????'"
+	is_like "$output" "redlock: cannot remove '$T/tmp/redlock-sandbox.??????': some of its files remain"
 	[ "$(ls "$T/tmp/"*)" = more ]
 	redlock sandbox -n 1 -- true
 	no_folder

@@ -493,7 +493,7 @@ extend_at_last() {
 	# the command line wins; a token of another key does not count for this one
 	REDLOCK_TOKEN=none says 0 '8m' '' check -k job --token-file "$T/token"
 	REDLOCK_TOKEN=none says 0 '8m' '' check -k job --token "$TOKEN"
-	REDLOCK_KEY=other REDLOCK_TOKEN=$TOKEN says 64 '' "redlock: no token: whose lock??hint: *" check -k job
+	REDLOCK_KEY=other REDLOCK_TOKEN=$TOKEN says 64 '' "redlock: missing token?hint: *" check -k job
 	REDLOCK_KEY=other REDLOCK_TOKEN=none says 0 '8m' '' check -k job --token "$TOKEN"
 	says 0 '' '' release -k job --token-file - <<< "$TOKEN"
 	free_everywhere job
@@ -505,19 +505,19 @@ extend_at_last() {
 	mkdir "$T/folder"
 	unset REDLOCK_NODE_TIMEOUT
 	for command in extend release check; do
-		says 64 '' "redlock: no key: which lock??hint: name it with -k KEY; see 'redlock help $command'" $command --token x
+		says 64 '' "redlock: missing key?hint: name the lock with -k KEY; see 'redlock help $command'" $command --token x
 		says 64 '' "redlock: the token is empty?hint: *" $command -k job --token ''
 		REDLOCK_TOKEN= says 64 '' "redlock: the token is empty?hint: *" $command -k job
-		says 64 '' "redlock: the token has more than 292 bytes?hint: *" $command -k job --token "$long"
-		says 64 '' "redlock: the token has more than 292 bytes?hint: *" $command -k job --token-file - <<< "$long"
-		says 64 '' "redlock: both --token and --token-file: which one??hint: *" $command -k job --token x --token-file y
+		says 64 '' "redlock: the token is too long: at most 292 bytes are allowed?hint: *" $command -k job --token "$long"
+		says 64 '' "redlock: the token is too long: at most 292 bytes are allowed?hint: *" $command -k job --token-file - <<< "$long"
+		says 64 '' "redlock: --token cannot be combined with --token-file?hint: *" $command -k job --token x --token-file y
 		says 78 '' "redlock: cannot read --token-file '$T/none': No such file or directory?hint: *" $command -k job --token-file "$T/none"
 		says 78 '' "redlock: cannot read --token-file '$T/folder': Is a directory?hint: *" $command -k job --token-file "$T/folder"
 		says 78 '' "redlock: cannot read --token-file '\\\\x1b*': *?hint: *" $command -k job --token-file $'\e[31mred'
 		says 78 '' "redlock: --token-file '$T/empty' has no token?hint: *" $command -k job --token-file "$T/empty"
 		says 78 '' "redlock: --token-file '-' has no token?hint: *" $command -k job --token-file - < /dev/null
-		says 64 '' "redlock: the key is empty?hint: does it come from a variable that is not set?" $command -k '' --token x
-		says 64 '' "redlock: the key has 5000 bytes; at most 4096 are allowed" $command -k "$long" --token x
+		says 64 '' "redlock: the key is empty?hint: check the variable that it comes from" $command -k '' --token x
+		says 64 '' "redlock: the key is too long: 5000 bytes, at most 4096 are allowed" $command -k "$long" --token x
 		says 64 '' "redlock: --token needs a value: TOKEN?hint: *" $command -k job --token
 		says 64 '' "redlock: unknown option '--tokn'?hint: did you mean --token? See 'redlock help $command'" $command -k job --tokn x
 		says 64 '' "redlock: --wait is not an option of 'redlock $command'?hint: see 'redlock help $command'" $command -k job --token x --wait 3s
@@ -525,13 +525,13 @@ extend_at_last() {
 		says 64 '' "redlock: '-k' comes too late: options go first?hint: *" $command --token x more -k job
 	done
 	for command in extend check; do
-		says 64 '' "redlock: no token: whose lock??hint: give it with --token, --token-file or REDLOCK_TOKEN: *" $command -k job
+		says 64 '' "redlock: missing token?hint: give it with --token, --token-file or REDLOCK_TOKEN: *" $command -k job
 	done
-	says 64 '' "redlock: no token, and no background holder of this user has 'job'?hint: *" release -k job
+	says 64 '' "redlock: missing token: no background holder of this user has 'job'?hint: *" release -k job
 	for command in acquire wait break; do
-		says 64 '' "redlock: no key: which lock??hint: name it with -k KEY; see 'redlock help $command'" $command
-		says 64 '' "redlock: the key is empty?hint: does it come from a variable that is not set?" $command -k ''
-		says 64 '' "redlock: the key has 5000 bytes; at most 4096 are allowed" $command -k "$long"
+		says 64 '' "redlock: missing key?hint: name the lock with -k KEY; see 'redlock help $command'" $command
+		says 64 '' "redlock: the key is empty?hint: check the variable that it comes from" $command -k ''
+		says 64 '' "redlock: the key is too long: 5000 bytes, at most 4096 are allowed" $command -k "$long"
 		[ $command = break ] ||
 			says 64 '' "redlock: --token is not an option of 'redlock $command'?hint: *" $command -k job --token x
 		says 64 '' "redlock: unexpected argument 'more'?hint: *" $command -k job more

@@ -301,8 +301,8 @@ acquire() {
 	for key in '' job; do
 		REDLOCK_NODES="unix://$T/1.sock unix://$T/again.sock" says 78 '' "redlock: nodes '*1.sock' and '*again.sock' are the same server?hint: *" status $key
 	done
-	says 64 '' "redlock: the key is empty?hint: does it come from a variable that is not set?" status job ''
-	says 64 '' "redlock: the key has 5000 bytes; at most 4096 are allowed" status "$(printf 'x%.0s' $(seq 5000))"
+	says 64 '' "redlock: the key is empty?hint: check the variable that it comes from" status job ''
+	says 64 '' "redlock: the key is too long: 5000 bytes, at most 4096 are allowed" status "$(printf 'x%.0s' $(seq 5000))"
 	says 64 '' "redlock: '-v' comes too late: options go first?hint: *" status job -v
 	says 64 '' "redlock: -k is not an option of 'redlock status'?hint: *" status -k job
 	says 64 '' "redlock: --yes is not an option of 'redlock status'?hint: *" status --yes
@@ -320,7 +320,7 @@ acquire() {
 	says 0 "unix://$T/1.sock: removed?unix://$T/2.sock: removed?unix://$T/3.sock: removed" \
 		"redlock: 'job' is held by me since * on 3 of 3 nodes, 9m left?redlock: the holder's command may still run for up to 9m" break -f -k job --yes
 	held_on job 0
-	says 0 '' "redlock: 'job' is free?redlock: there is nothing to remove" break -f -k job --yes
+	says 0 '' "redlock: 'job' is free?redlock: 'job' is not held: nothing was removed" break -f -k job --yes
 	acquire job
 	node 2 del job
 	says 0 '*' '*"message":"*is held by me *' break -fyk job --json
@@ -332,12 +332,12 @@ acquire() {
 
 @test "break without a terminal requires --yes: 64, and no key is deleted" {
 	acquire job
-	says 64 '' "redlock: 'job' is held by me *?redlock: nothing is removed without --yes" break -fk job < /dev/null
-	says 64 '' "redlock: 'job' is held by me *?redlock: nothing is removed without --yes" break -qf -k job <<< yes
+	says 64 '' "redlock: 'job' is held by me *?redlock: missing --yes: nothing was removed" break -fk job < /dev/null
+	says 64 '' "redlock: 'job' is held by me *?redlock: missing --yes: nothing was removed" break -qf -k job <<< yes
 	says 64 '*' '*' break --json -fk job <<< yes
 	json '.outcome == "not-confirmed" and .status == 64 and .removed == 0'
 	held_on job 3
-	says 0 '' '*is nothing to remove' break -k other < /dev/null
+	says 0 '' '*is not held: nothing was removed' break -k other < /dev/null
 }
 
 # on_pty STEP... -- ARG...: redlock ARG... on a terminal.
@@ -407,7 +407,7 @@ on_pty() { run "$REDLOCK_BUILD/tools/pty" "${@:1:$#-3}" -- "$REDLOCK_BUILD/redlo
 	on_pty expect:"Type 'yes'" run:"kill -KILL ${PID[3]} ${PID[2]}" send:'yes\r' expect:"1.sock: removed" expect:"3.sock: " break -fk job
 	[ "$status" -eq 69 ]
 	node 1 set job me px 600000
-	says 69 '' "redlock: 'job' has an unknown state: 1 of 3 nodes answered, 2 needed: *?redlock: nothing was removed: *" break -fy -k job
+	says 69 '' "redlock: 'job' has an unknown state: 1 of 3 nodes answered, 2 needed: *?redlock: cannot remove 'job': *" break -fy -k job
 	says 69 '*' '*' break -fy --json -k job
 	json '.outcome == "unknown" and .status == 69 and .removed == 0'
 	[ "$(node 1 get job)" = me ]
@@ -444,7 +444,7 @@ on_each() {
 	held_on job 0
 	on_each zadd job 1700000000 second 1800000000 'the first'
 	on_each pexpire job 600000
-	says 64 '' "redlock: 'job' is held by another program (value '(zset) second the first') on 3 of 3 nodes, *?redlock: nothing is removed without --yes" break -fk job
+	says 64 '' "redlock: 'job' is held by another program (value '(zset) second the first') on 3 of 3 nodes, *?redlock: missing --yes: nothing was removed" break -fk job
 	held_on job 3
 	# an extension changes no name; another holder does
 	node 1 zadd job 1900000000 second
@@ -478,13 +478,13 @@ on_each() {
 		node $i hset job 5c3a:1 1
 		node $i pexpire job 600000
 	done > "$T/acl"
-	says 69 '' "redlock: 'job' has an unknown state: 0 of 3 nodes answered, 2 needed: *denies permission*?redlock: nothing was removed: *?hint: *" break -fy -k job
+	says 69 '' "redlock: 'job' has an unknown state: 0 of 3 nodes answered, 2 needed: *denies permission*?redlock: cannot remove 'job': *?hint: *" break -fy -k job
 	held_on job 3
 }
 
 @test "break: a key that is no lock is not touched" {
 	no_lock() {
-		says 75 '' "redlock: 'job' is held by another program (value '$1') *?redlock: nothing was removed: it is no lock?hint: a lock of Redisson (hash) or Symfony *" break -fy -k job
+		says 75 '' "redlock: 'job' is held by another program (value '$1') *?redlock: cannot remove 'job': the value is no lock?hint: check which program wrote it: *" break -fy -k job
 		held_on job 3
 	}
 	# data has no expiry, or many names, or another type

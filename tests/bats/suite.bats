@@ -1,4 +1,5 @@
-# tests/run, on builds with parts of a few lines of shell: its counts, and parts that run at the same time.
+# tests/run, on builds with parts of a few lines of shell: its counts, and parts that run at the same time. And
+# tests/messages, on messages of each form and without one.
 
 load nodes
 
@@ -136,4 +137,45 @@ counts() {
 		is_gone "$(cat "$T/pid")"
 		grep -q "^tests/run: ends the running parts: 1 part" "$T/out"
 	done
+}
+
+# judged REASON CALL: tests/messages says that about the call, with its line; REASON "": nothing.
+judged() {
+	printf 'static void f(void)\n{\n\t%s;\n}\n' "$2" > "$T/message.c"
+	run env LC_ALL=C "$BATS_TEST_DIRNAME/../messages" "$T/message.c"
+	echo "$2: $output"
+	[ "$status" -eq 0 ]
+	if [ -n "$1" ]; then [[ "$output" == "$T/message.c:3: $1: "* ]]; else [ -z "$output" ]; fi
+}
+
+@test "lint: a message or hint without a form of HACKING.md is found, with its line and the reason" {
+	# each form
+	judged "" 'log_say(LOG_ERRORS, "cannot read %s: %s", path, strerror(errno))'
+	judged "" 'log_say(LOG_ERRORS, "cannot find %s: %s; nothing will be recorded", path, strerror(errno))'
+	judged "" 'err_set(e, ERR_USAGE, "missing token")'
+	judged "" 'err_set(e, ERR_USAGE, "too many keys: at most %d are allowed", KEYS_MAX)'
+	judged "" 'log_say(LOG_ERRORS, "--password: every user can read it")'
+	judged "" 'err_set(e, ERR_USAGE, "--ttl '"'%s'"' is too short for %s", a, b)'
+	judged "" 'log_event(LOG_NORMAL, &(struct log_event){"released", 0}, "released %s", name)'
+	judged "" 'log_say(LOG_NORMAL, "%s %s free", name, report_verb(&s->keys))'
+	judged "" 'err_hint(e, "did you mean %s?", word)'
+	judged "" 'err_hint(e, "name a separate server for each node")'
+	# and what has none
+	judged "has no form" 'err_set(e, ERR_USAGE, "this does not work")'
+	judged "has no form" 'err_set(e, ERR_USAGE, is ? "missing key" : "no luck")'
+	judged "has no form" 'log_say(LOG_ERRORS, "cannot open %s", path)'
+	judged "asks a question" 'err_set(e, ERR_USAGE, "no key: which lock?")'
+	judged "asks a question" 'err_hint(e, "see --key; is it set?")'
+	judged "names nothing to do" 'log_hint(LOG_ERRORS, "readers are not counted")'
+	judged "a limit is a reason: it follows a colon" 'err_set(e, ERR_USAGE, "the key has %d bytes; at most %d are allowed", a, b)'
+	judged "the system's reason is the last part, after a colon" 'log_say(LOG_ERRORS, "cannot open: %s (%s)", path, strerror(errno))'
+	judged "the system's reason is the last part, after a colon" 'log_say(LOG_ERRORS, "cannot read: %.*s: %s: %s", len, path, strerror(errno), x)'
+	judged "has a capital letter, a full stop, a line feed or a prefix" 'err_set(e, ERR_USAGE, "Missing key")'
+	judged "has a capital letter, a full stop, a line feed or a prefix" 'err_set(e, ERR_USAGE, "missing key.")'
+	judged "has a capital letter, a full stop, a line feed or a prefix" 'err_set(e, ERR_USAGE, "error: missing key")'
+	judged "a report has no form" 'l = line_begin(dst); line_add(&l, "it was ")'
+	# a message of the source is seen
+	run env LC_ALL=C "$BATS_TEST_DIRNAME/../messages" all=1 "$BATS_TEST_DIRNAME"/../../src/*/*.c
+	[ "${#lines[@]}" -gt 250 ]
+	[[ "$output" == *": input: missing token"* ]]
 }

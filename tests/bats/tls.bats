@@ -383,7 +383,7 @@ told() {
 	run -78 timeout 60 "$REDLOCK_BUILD/tools/pty" -- "$REDLOCK_BUILD/redlock" run -n -k job "${CLIENT[@]}" "$C/locked.key" -- true
 	is_like "$output" "*has a passphrase*"
 	run -64 --separate-stderr redlock run -n -k job --cert "$C/client.pem" -- touch "$T/never"
-	[ "${stderr_lines[0]}" = "redlock: --cert without --cert-key" ]
+	[ "${stderr_lines[0]}" = "redlock: --cert needs --cert-key" ]
 }
 
 @test "--insecure warns each time; so does a private key that every user can read" {

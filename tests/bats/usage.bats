@@ -105,22 +105,22 @@ refused() {
 
 # bats test_tags=not-under-qemu
 @test "options after the command, and a string for the shell in place of a command" {
-	refused 64 "redlock: no key: which lock?" run touch "$T/never" -k job
+	refused 64 "redlock: missing key" run touch "$T/never" -k job
 	[ "${lines[1]}" = "hint: options go before the command: redlock run -k KEY -- COMMAND" ]
-	refused 64 "redlock: no key: which lock?" run touch "$T/never"
-	[ "${lines[1]}" = "hint: name it with -k KEY; see 'redlock help run'" ]
-	refused 127 "redlock: command 'touch never | cat' not found" run -k job 'touch never | cat'
+	refused 64 "redlock: missing key" run touch "$T/never"
+	[ "${lines[1]}" = "hint: name the lock with -k KEY; see 'redlock help run'" ]
+	refused 127 "redlock: cannot run 'touch never | cat': command not found" run -k job 'touch never | cat'
 	[ "${lines[1]}" = "hint: a string for the shell goes with -c; otherwise COMMAND and each ARG are separate arguments" ]
-	refused 127 "redlock: command 'NAME=...' not found" run -k job -- NAME=1 touch "$T/never"
+	refused 127 "redlock: cannot run 'NAME=...': command not found" run -k job -- NAME=1 touch "$T/never"
 	[[ "${lines[1]}" == "hint: a string for the shell goes with -c; "* ]]
-	refused 127 "redlock: command 'touhc' not found" run -k job -- touhc "$T/never"
+	refused 127 "redlock: cannot run 'touhc': command not found" run -k job -- touhc "$T/never"
 	[[ "${lines[1]}" == "hint: no folder of PATH has it: "* && "${#lines[@]}" = 2 ]]
 }
 
 # bats test_tags=not-under-qemu
 @test "several keys after one -k: the hint shows the right form" {
 	run -127 redlock run -k a b -- touch "$T/never"
-	[ "${lines[0]}" = "redlock: command 'b' not found" ]
+	[ "${lines[0]}" = "redlock: cannot run 'b': command not found" ]
 	[ "${lines[-1]}" = "hint: only options are allowed before '--'; for several keys, repeat -k: -k KEY -k KEY" ]
 	[ ! -e "$T/never" ]
 }
@@ -141,9 +141,9 @@ hint: did you mean *" wait -n -k job
 
 # bats test_tags=not-under-qemu
 @test "a duration and its unit in two words" {
-	refused 127 "redlock: command 'm' not found" run -k job -w 10 m
+	refused 127 "redlock: cannot run 'm': command not found" run -k job -w 10 m
 	[ "${lines[1]}" = "hint: a duration is one word, such as 30s, 10m or 1h30m" ]
-	refused 127 "redlock: command 'min' not found" gate --fence 1 --store "$T/store" -w 10 min -- touch "$T/never"
+	refused 127 "redlock: cannot run 'min': command not found" gate --fence 1 --store "$T/store" -w 10 min -- touch "$T/never"
 	[ "${lines[1]}" = "hint: a duration is one word, such as 30s, 10m or 1h30m" ]
 	refused 64 "redlock: unexpected argument 's'" acquire -k job --ttl 30 s
 	[ "${lines[1]}" = "hint: a duration is one word, such as 30s, 10m or 1h30m" ]
@@ -170,26 +170,26 @@ hint: did you mean *" wait -n -k job
 	refused 64 "redlock: --key needs a value: KEY" run --key
 	refused 64 "redlock: -k needs a value: KEY" run -nk
 	refused 64 "redlock: --quiet takes no value" run --quiet=yes -k job touch "$T/never"
-	refused 64 "redlock: two keys: 'redlock break' takes one" break -k one -k two
+	refused 64 "redlock: too many keys: 'redlock break' takes one" break -k one -k two
 	[ "${lines[1]}" = "hint: see 'redlock help break'" ]
 	refused 64 "redlock: unknown option '--key-'" run --key- job -- touch "$T/never"
 }
 
 @test "key: missing, empty, too long" {
-	refused 64 "redlock: no key: which lock?" run -- touch "$T/never"
+	refused 64 "redlock: missing key" run -- touch "$T/never"
 	refused 64 "redlock: the key is empty" run -k '' -- touch "$T/never"
 	refused 64 "redlock: the key is empty" run --key= touch "$T/never"
-	refused 64 "redlock: the key has 4097 bytes; at most 4096 are allowed" \
+	refused 64 "redlock: the key is too long: 4097 bytes, at most 4096 are allowed" \
 		run -k "$(printf 'k%.0s' $(seq 4097))" -- touch "$T/never"
-	refused 64 "redlock: the key has 100000 bytes; at most 4096 are allowed" \
+	refused 64 "redlock: the key is too long: 100000 bytes, at most 4096 are allowed" \
 		run -k "$(head -c 100000 /dev/zero | tr '\0' k)" -- touch "$T/never"
-	refused 64 "redlock: --owner has 300 bytes; at most 239 are allowed" \
+	refused 64 "redlock: --owner is too long: 300 bytes, at most 239 are allowed" \
 		run -k job --owner "$(head -c 300 /dev/zero | tr '\0' o)" -- touch "$T/never"
 }
 
 @test "keys: too many, redlock's own, and options that refuse several" {
 	many=$(printf -- '-k key%d ' $(seq 17))
-	refused 64 "redlock: more than 16 keys" run $many -- touch "$T/never"
+	refused 64 "redlock: too many keys: at most 16 are allowed" run $many -- touch "$T/never"
 	[ "${lines[1]}" = "hint: see 'redlock help run'" ]
 	refused 64 "redlock: the key 'a\\x0ab' has a newline in it: it cannot be one of several" acquire -k $'a\nb' -k c
 	[ "${lines[1]}" = "hint: see 'redlock help acquire'" ]
@@ -203,13 +203,13 @@ hint: did you mean *" wait -n -k job
 	[[ "$(COLUMNS=100 redlock help --all break | tr -s ' \n' ' ')" != *"repeat it for several"* ]]
 	[[ "$(COLUMNS=100 redlock help --all run | tr -s ' \n' ' ')" == *"repeat it for several"* ]]
 	says 0 '' "redlock: 'one' is free
-redlock: there is nothing to remove" break -k one -k one
+redlock: 'one' is not held: nothing was removed" break -k one -k one
 }
 
 @test "command: missing, two of them" {
-	refused 64 "redlock: no command to run" run -k job
-	refused 64 "redlock: no command to run" run -k job --
-	refused 64 "redlock: both -c and a command: which one?" run -k job -c true touch "$T/never"
+	refused 64 "redlock: missing command" run -k job
+	refused 64 "redlock: missing command" run -k job --
+	refused 64 "redlock: -c cannot be combined with a command" run -k job -c true touch "$T/never"
 }
 
 # bats test_tags=not-under-qemu
@@ -253,7 +253,7 @@ redlock: there is nothing to remove" break -k one -k one
 	hinted 'quote the token: --token "$token"' \
 		64 "redlock: '1234' is an argument of its own, not part of --token" release -k job --token 9999 1234
 	hinted "name the keys without an option: redlock status KEY" 64 "redlock: -k is not an option of 'redlock status'" status -k job
-	hinted "-k goes before the key: redlock run -k KEY -- COMMAND" 64 "redlock: no key: which lock?" run deploy -- touch "$T/never"
+	hinted "-k goes before the key: redlock run -k KEY -- COMMAND" 64 "redlock: missing key" run deploy -- touch "$T/never"
 	refused 64 "redlock: --on-lost 'stop' suspends a command instead of ending it" run -k job --on-lost stop -- touch "$T/never"
 	REDLOCK_FAIR=maybe refused 64 "redlock: REDLOCK_FAIR 'maybe' is not yes, no or a number from 0 to 9" run -k job touch "$T/never"
 	# a number is a key, and a command's argument
@@ -320,11 +320,11 @@ wrong_inputs() {
 		64|--command needs a value: STRING|$R --command -- true
 		64|--command is empty|$R -c ''
 		64|--command is empty|$R --command=
-		64|both -c and a command: which one?|$R -c true $C
+		64|-c cannot be combined with a command|$R -c true $C
 		64|-c is not an option of 'redlock hold'|hold -k job -c true
 		64|--cert-key is empty|$R --cert x --cert-key= $C
-		64|--cert-key without --cert|$R --cert-key x $C
-		64|--cert without --cert-key|$R --cert x $C
+		64|--cert-key needs --cert|$R --cert-key x $C
+		64|--cert needs --cert-key|$R --cert x $C
 		64|--cert-key needs a value: FILE|$R --cert-key
 		64|--cert-key needs a value: FILE|$R --cert x --cert-key $C
 		64|unknown option '--cert-kye'|$R --cert-kye x $C
@@ -355,7 +355,7 @@ wrong_inputs() {
 		64|--ttl ' 5s' is not a duration (such as 250ms, 30s, 5m, 2h, 1h30m, 1d)|$R --ttl ' 5s' $C
 		64|--takeover takes no value|run -k job --takeover=yes $C
 		64|--takeover cannot be combined with --no-wait: the holder must end first|$R --takeover $C
-		64|--takeover cannot be combined with --limit: which slot?|run -k job --takeover -L 2 $C
+		64|--takeover cannot be combined with --limit|run -k job --takeover -L 2 $C
 		64|--once-per cannot be combined with --takeover|run -k job --takeover --once-per 1h $C
 		64|--takeover is not an option of 'redlock acquire'|acquire -k job --takeover
 		64|unknown option '--take-over'|run -k job --take-over $C
@@ -364,11 +364,11 @@ wrong_inputs() {
 
 @test "six wrong inputs for --force and --watch" {
 	wrong_inputs <<- 'END'
-		64|no key: which lock?|break --force
+		64|missing key|break --force
 		64|--force takes no value|break -k job --force=1 -y
 		64|--force is not an option of 'redlock run'|run -k job --force $C
 		64|--force is not an option of 'redlock release'|release -k job --token x --force
-		64|two keys: 'redlock break' takes one|break -k job -k other -f -y
+		64|too many keys: 'redlock break' takes one|break -k job -k other -f -y
 		64|the key is empty|break -f -y -k ''
 		64|unknown option '--froce'|break -k job --froce -y
 		64|--watch takes no value|status --watch=5s
@@ -398,7 +398,7 @@ wrong_variables() {
 		64|REDLOCK_SIGNAL 'FOO' is not a signal's name, such as TERM or INT|REDLOCK_SIGNAL=FOO
 		64|REDLOCK_KILL_AFTER '-1s' is negative|REDLOCK_KILL_AFTER=-1s
 		64|REDLOCK_ONCE_PER '1h1' ends with a number without a unit (1h30m has two)|REDLOCK_ONCE_PER=1h1
-		78|bad node 'http://a': the scheme must be redis, rediss or unix|REDLOCK_NODES=http://a
+		78|invalid node 'http://a': the scheme must be redis, rediss or unix|REDLOCK_NODES=http://a
 	END
 	# an unknown name and a wrong value have the line and the column
 	local row text line
@@ -432,7 +432,7 @@ wrong_variables() {
 }
 
 @test "nodes: bad URLs are quoted, and a password never is" {
-	bad() { refused 78 "redlock: bad node '$1': $2" run -n -k job --node "${3:-$1}" -- touch "$T/never"; }
+	bad() { refused 78 "redlock: invalid node '$1': $2" run -n -k job --node "${3:-$1}" -- touch "$T/never"; }
 	bad 'http://a' "the scheme must be redis, rediss or unix"
 	bad 'rediss://a/x' "the database must be a number"
 	bad 'rediss://me:***' "the port must be a number from 1 to 65535" 'rediss://me:hidden'
@@ -451,7 +451,7 @@ wrong_variables() {
 	bad 'redis://***@a:x' "the port must be a number from 1 to 65535" 'redis://me:hidden@a:x'
 	bad 'redis://***@a' "a '%' in user or password must start an escape such as %40" 'redis://me:hid%zzen@a'
 	bad '***@:1' "the host is missing" 'hid@den@:1'
-	refused 78 "redlock: more than 15 nodes" run -k job --nodes "$(printf 'node%d ' $(seq 16))" -- touch "$T/never"
+	refused 78 "redlock: too many nodes: at most 15 are allowed" run -k job --nodes "$(printf 'node%d ' $(seq 16))" -- touch "$T/never"
 	[ "${lines[1]}" = "hint: see 'redlock help run'" ]
 	refused 78 "redlock: node 'redis://A:6379/1' is named twice" run -k job --node a --node redis://A:6379/1 touch "$T/never"
 	refused 78 "redlock: --nodes names no node" run -k job --nodes ' , ' -- touch "$T/never"

@@ -781,14 +781,14 @@ TEST(doctor_same_server)
 	facts[2].info = facts[0].info;
 	facts[2].info.memory_max = 1; /* not judged: the same server as the first node */
 	EXPECT(2, "duplicate", ERROR, "is the same server as redis://a:6379",
-		"each node must be a separate server");
+		"name a separate server for each node");
 	CHECK(diagnosis.is_duplicate);
 	CHECK_INT(diagnosis.usable, 2);
 	be_sound(3);
 	snprintf(facts[2].info.group, INFO_TEXT_MAX, "%s", facts[1].info.group);
 	EXPECT(2, "same-group", ERROR,
 		"is in one replication group with redis://b:6379: together they have one vote",
-		"each node must be a separate server");
+		"name a separate server for each node");
 	CHECK(!diagnosis.is_duplicate);
 	/* The replica gets the finding, whichever is named first. */
 	for (int replica = 1; replica < 3; replica++) {

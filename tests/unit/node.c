@@ -422,7 +422,7 @@ TEST(node_list_has_room_for_15)
 	CHECK_INT(list.count, 15);
 	CHECK(node_list_add(&list, "one-more", &e) == -1);
 	CHECK_INT(e.kind, ERR_CONFIG);
-	CHECK_TEXT(e.text, "more than 15 nodes");
+	CHECK_TEXT(e.text, "too many nodes: at most 15 are allowed");
 	CHECK_INT(list.count, 15);
 }
 

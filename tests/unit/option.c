@@ -587,7 +587,7 @@ TEST(option_token_goes_with_its_key)
 	be_one_of(1u << COMMAND_RUN);
 	CHECK_INT(read_line("-k|a|x", ENV_SLOT)->s.limit, 0);
 	command = COMMAND_BREAK;
-	CHECK_TEXT(read_line("-k|a|-k|b", "")->e.text, "two keys: 'redlock break' takes one");
+	CHECK_TEXT(read_line("-k|a|-k|b", "")->e.text, "too many keys: 'redlock break' takes one");
 	CHECK_TEXT(read_line("-k|a|-k|b", "")->e.hint, "see 'redlock help break'");
 	CHECK_INT(read_line("-k|a|-k|a", "")->rc, 4);
 	command = COMMAND_RUN;
@@ -791,10 +791,10 @@ TEST(option_errors_say_what_and_which)
 		{"--nodes=", "", ERR_CONFIG, "--nodes names no node", "--nodes"},
 		{"--node|, ", "", ERR_CONFIG, "--node names no node", ""},
 		{"x", "REDLOCK_NODES=", ERR_CONFIG, "REDLOCK_NODES names no node", "--nodes"},
-		{"--node|a:x", "", ERR_CONFIG, "bad node 'a:***'", ""},
+		{"--node|a:x", "", ERR_CONFIG, "invalid node 'a:***'", ""},
 		{"--node|a|--node|a", "", ERR_CONFIG, "named twice", "a separate server"},
-		{"--node|a b c d e f g h i j k l m n o p", "", ERR_CONFIG, "more than 15 nodes",
-			"redlock help run"},
+		{"--node|a b c d e f g h i j k l m n o p", "", ERR_CONFIG,
+			"too many nodes: at most 15 are allowed", "redlock help run"},
 		{"--key-format|lock:", "", ERR_USAGE,
 			"--key-format 'lock:' has no %s: where does the name go?",
 			"redlock help run"},
@@ -1287,9 +1287,10 @@ TEST(config_errors_say_where)
 		{"x", "key-format = lock\n", "file:1:14: key-format 'lock' has no %s", ""},
 		{"x", "quiet: x\n", "file:1:8: quiet 'x' is not yes, no or", ""},
 		{"x", "\nnode = redis://u:s3cret@\n",
-			"file:2:8: bad node 'redis://***@': the host is missing", "a node is"},
+			"file:2:8: invalid node 'redis://***@': the host is missing",
+			"write a node as"},
 		{"x", "nodes =\n", "file:1:8: nodes names no node", ""},
-		{"--node|b", "node = a:s3cret\n", "file:1:8: bad node 'a:***'", ""},
+		{"--node|b", "node = a:s3cret\n", "file:1:8: invalid node 'a:***'", ""},
 		{"x", "ttl = 1s\n[p]\nttl = 2s\n[default]\nttl = 3s\n",
 			"file:5:1: 'ttl' is set in line 1 already", ""},
 		{"x", "wait = 1s\nttl = 2s\nnonblock = no\nno-wait = no\n",

@@ -163,13 +163,13 @@ TEST(settings_refusals)
 		const char *why;
 	} cases[] = {
 		{"k", NULL, 30 * USEC_SEC, UNSET, NEVER, NULL},
-		{NULL, NULL, 30 * USEC_SEC, UNSET, NEVER, "no key"},
+		{NULL, NULL, 30 * USEC_SEC, UNSET, NEVER, "missing key"},
 		{"", NULL, 30 * USEC_SEC, UNSET, NEVER, "the key is empty"},
 		{long_key, NULL, 30 * USEC_SEC, UNSET, NEVER,
-			"the key has 4097 bytes; at most 4096 are"},
+			"the key is too long: 4097 bytes, at most 4096 are"},
 		{long_key + 1, NULL, 30 * USEC_SEC, UNSET, NEVER, NULL},
 		{"k", long_owner, 30 * USEC_SEC, UNSET, NEVER,
-			"--owner has 240 bytes; at most 239 are"},
+			"--owner is too long: 240 bytes, at most 239 are"},
 		{"k", long_owner + 1, 30 * USEC_SEC, UNSET, NEVER, NULL},
 		{"k", "", 30 * USEC_SEC, UNSET, NEVER, NULL},
 		{"k", NULL, 0, UNSET, NEVER, "--ttl 0ms is too short"},
@@ -430,14 +430,14 @@ TEST(settings_keys_and_tokens)
 	struct err e;
 
 	CHECK_INT(settings_finish(&s, &e), -1);
-	CHECK_TEXT(e.text, "no token: whose lock?");
+	CHECK_TEXT(e.text, "missing token");
 	s = of(COMMAND_EXTEND);
 	CHECK_INT(settings_finish(&s, &e), -1);
 	s.token = "t";
 	CHECK_INT(settings_finish(&s, &e), 0);
 	s.token_file = "f";
 	CHECK_INT(settings_finish(&s, &e), -1);
-	CHECK_TEXT(e.text, "both --token and --token-file: which one?");
+	CHECK_TEXT(e.text, "--token cannot be combined with --token-file");
 	s.token = NULL;
 	CHECK_INT(settings_finish(&s, &e), 0);
 	/* A lock of a local `hold` needs no token. */
@@ -454,7 +454,7 @@ TEST(settings_keys_and_tokens)
 	s = of(COMMAND_WAIT);
 	set_key(&s, NULL, &e);
 	CHECK_INT(settings_finish(&s, &e), -1);
-	CHECK_TEXT(e.hint, "name it with -k KEY; see 'redlock help wait'");
+	CHECK_TEXT(e.hint, "name the lock with -k KEY; see 'redlock help wait'");
 	s = of(COMMAND_STATUS);
 	set_key(&s, NULL, &e);
 	CHECK_INT(settings_finish(&s, &e), 0);
@@ -474,13 +474,13 @@ TEST(settings_of_a_gate)
 
 	set_key(&s, NULL, &e);
 	CHECK_INT(settings_finish(&s, &e), -1);
-	CHECK_TEXT(e.text, "no fencing number");
+	CHECK_TEXT(e.text, "missing fencing number");
 	s.gate_fence = 1;
 	CHECK_INT(settings_finish(&s, &e), -1);
-	CHECK_TEXT(e.text, "no store: where are the numbers kept?");
+	CHECK_TEXT(e.text, "missing --store");
 	s.store = "";
 	CHECK_INT(settings_finish(&s, &e), -1);
-	CHECK_TEXT(e.text, "--store has 0 bytes; 1 to 4000 are allowed");
+	CHECK_TEXT(e.text, "--store has 0 bytes: 1 to 4000 are allowed");
 	memset(store, 's', 4001);
 	s.store = store;
 	CHECK_INT(settings_finish(&s, &e), -1);
@@ -576,7 +576,7 @@ TEST(settings_several_keys)
 	s.keys.count = 1;
 	s.limit = 2;
 	CHECK_INT(settings_finish(&s, &e), -1);
-	CHECK_TEXT(e.text, "--takeover cannot be combined with --limit: which slot?");
+	CHECK_TEXT(e.text, "--takeover cannot be combined with --limit");
 	/* A single key may contain a newline, and may have the full length. */
 	settings_init(&s, COMMAND_RUN);
 	CHECK_INT(settings_add_key(&s, "a\nb", &e), 0);
@@ -589,14 +589,14 @@ TEST(settings_several_keys)
 	CHECK_INT(settings_add_key(&s, "c", &e), 0);
 	CHECK_INT(strlen(s.key), REQUEST_KEY_MAX);
 	CHECK_INT(settings_add_key(&s, "d", &e), -1);
-	CHECK_TEXT(e.text, "the keys have more than 4096 bytes together");
+	CHECK_TEXT(e.text, "the keys are too long: at most 4096 bytes together are allowed");
 	CHECK_TEXT(e.hint, "see 'redlock help run'");
 	settings_init(&s, COMMAND_RUN);
 	for (int i = 0; i <= KEYS_MAX; i++) {
 		snprintf(many[i], sizeof(many[i]), "k%d", i);
 		CHECK_INT(settings_add_key(&s, many[i], &e), i < KEYS_MAX ? 0 : -1);
 	}
-	CHECK_TEXT(e.text, "more than 16 keys");
+	CHECK_TEXT(e.text, "too many keys: at most 16 are allowed");
 	CHECK_TEXT(e.hint, "see 'redlock help run'");
 }
 
@@ -665,7 +665,7 @@ TEST(settings_names_that_make_no_keys)
 		e.hint[0] = '\0';
 		CHECK_INT(settings_operand_key(&s, longest, made, &e), longer ? -1 : 0);
 	}
-	CHECK_TEXT(e.text, "the key has 4097 bytes; at most 4096 are allowed");
+	CHECK_TEXT(e.text, "the key is too long: 4097 bytes, at most 4096 are allowed");
 	CHECK_TEXT(e.hint, "--key-format makes it of a name that has 4094");
 	/* together, */
 	for (int longer = 0; longer < 2; longer++) {
@@ -676,7 +676,7 @@ TEST(settings_names_that_make_no_keys)
 		CHECK_INT(settings_add_key(&s, longest, &e), 0);
 		CHECK_INT(settings_finish(&s, &e), longer ? -1 : 0);
 	}
-	CHECK_TEXT(e.text, "the keys have more than 4096 bytes together");
+	CHECK_TEXT(e.text, "the keys are too long: at most 4096 bytes together are allowed");
 	CHECK_TEXT(e.hint, "see 'redlock help run'");
 	/* or with "#SLOT" after it. */
 	longest[REQUEST_KEY_MAX - 5] = '\0';
@@ -687,7 +687,7 @@ TEST(settings_names_that_make_no_keys)
 		CHECK_INT(set_key(&s, longest, &e), 0);
 		CHECK_INT(settings_finish(&s, &e), longer ? -1 : 0);
 	}
-	CHECK_TEXT(e.text, "with --limit, a key has 4091 bytes at most");
+	CHECK_TEXT(e.text, "the key is too long for --limit: at most 4091 bytes are allowed");
 }
 
 /* REDLOCK_KEY and REDLOCK_KEYS of a command under several locks. */
@@ -716,7 +716,7 @@ TEST(settings_several_keys_as_one_text)
 	longest[100] = '\n';
 	settings_init(&s, COMMAND_RELEASE);
 	CHECK_INT(settings_add_keys(&s, longest, 2, &e), -1);
-	CHECK(strstr(e.text, "the key has 4097 bytes"));
+	CHECK(strstr(e.text, "the key is too long: 4097 bytes"));
 	settings_init(&s, COMMAND_RELEASE);
 	CHECK_INT(settings_add_keys(&s, "a\n", 2, &e), -1);
 	CHECK_TEXT(e.text, "the key is empty");
@@ -732,15 +732,15 @@ TEST(settings_certificates)
 		{{.cacert = "a", .cert = "b", .cert_key = "c", .sni = "d", .insecure = 1}, NULL},
 		{{.cacert = "a"}, NULL},
 		{{.sni = long_name + 1}, NULL},
-		{{.sni = long_name}, "--sni has 256 bytes; at most 255 are allowed"},
+		{{.sni = long_name}, "--sni is too long: 256 bytes, at most 255 are allowed"},
 		{{.cacert = ""}, "--cacert is empty"},
 		{{.cert = "", .cert_key = "c"}, "--cert is empty"},
 		{{.cert = "b", .cert_key = ""}, "--cert-key is empty"},
 		{{.sni = ""}, "--sni is empty"},
 		{{.sni = ".example.org"}, "--sni '.example.org' is no name"},
 		{{.sni = "%lo"}, "--sni '%lo' is no name"},
-		{{.cert = "b"}, "--cert without --cert-key"},
-		{{.cert_key = "c"}, "--cert-key without --cert"},
+		{{.cert = "b"}, "--cert needs --cert-key"},
+		{{.cert_key = "c"}, "--cert-key needs --cert"},
 	};
 
 	memset(long_name, 'n', NODE_HOST_MAX);
@@ -893,16 +893,16 @@ TEST(settings_slots)
 		{COMMAND_CHECK, 3, 3, "t", NULL},
 		{COMMAND_CHECK, 1, 0, "t", NULL},
 		{COMMAND_CHECK, 1, 1, "t", NULL},
-		{COMMAND_CHECK, 3, 0, "t", "no slot: which of the 3?"},
-		{COMMAND_CHECK, 3, 4, "t", "there is no slot 4 of 3"},
+		{COMMAND_CHECK, 3, 0, "t", "missing slot: the lock has 3"},
+		{COMMAND_CHECK, 3, 4, "t", "invalid slot 4: --limit 3 has the slots 1 to 3"},
 		{COMMAND_CHECK, 0, 2, "t", "--slot needs --limit"},
-		{COMMAND_CHECK, 3, 0, NULL, "no token: whose lock?"},
+		{COMMAND_CHECK, 3, 0, NULL, "missing token"},
 		{COMMAND_CHECK, 0, 2, NULL, "--slot needs --limit"},
 		{COMMAND_RELEASE, 0, 2, NULL, NULL},
 		{COMMAND_RELEASE, 0, 2, "t", "--slot needs --limit"},
-		{COMMAND_BREAK, 3, 0, NULL, "no slot: which of the 3?"},
+		{COMMAND_BREAK, 3, 0, NULL, "missing slot: the lock has 3"},
 		{COMMAND_BREAK, 3, 2, NULL, NULL},
-		{COMMAND_RELEASE, 3, 0, "t", "no slot: which of the 3?"},
+		{COMMAND_RELEASE, 3, 0, "t", "missing slot: the lock has 3"},
 		{COMMAND_RELEASE, 3, 0, NULL, NULL},
 		{COMMAND_RELEASE, 3, 2, "t", NULL},
 	};
@@ -926,7 +926,7 @@ TEST(settings_slots)
 	s.token_file = "f";
 	CHECK_INT(settings_finish(&s, &e), 0);
 	CHECK_INT(settings_set_token(&s, "t", &e), -1);
-	CHECK_TEXT(e.text, "no slot: which of the 2?");
+	CHECK_TEXT(e.text, "missing slot: the lock has 2");
 	s = of(COMMAND_CHECK);
 	s.slot = 2;
 	s.token_file = "f";
@@ -965,13 +965,13 @@ TEST(settings_slots)
 		s.limit = 2;
 		CHECK_INT(settings_finish(&s, &e), longer ? -1 : 0);
 	}
-	CHECK_TEXT(e.text, "with --limit, a key has 4091 bytes at most");
+	CHECK_TEXT(e.text, "the key is too long for --limit: at most 4091 bytes are allowed");
 	s = of(COMMAND_STATUS);
 	CHECK_INT(settings_operand_key(&s, key, made, &e), 0);
 	CHECK_TEXT(made, key);
 	s.limit = 2;
 	CHECK_INT(settings_operand_key(&s, key, made, &e), -1);
-	CHECK_TEXT(e.text, "with --limit, a key has 4091 bytes at most");
+	CHECK_TEXT(e.text, "the key is too long for --limit: at most 4091 bytes are allowed");
 	CHECK_INT(settings_operand_key(&s, "{redlock}:node", made, &e), -1);
 	CHECK_TEXT(e.text, "the key '{redlock}:node' is redlock's own");
 }
@@ -1000,16 +1000,24 @@ TEST(settings_a_token_may_name_its_slot)
 		{9, 8, ID "#7", "the token is of slot 7, not of slot 8", 0, 0},
 		{9, 6, ID "#7", "the token is of slot 7, not of slot 6", 0, 0},
 		{0, 8, ID "#7", "the token is of slot 7, not of slot 8", 0, 0},
-		{6, 0, ID "#7", "there is no slot 7 of 6", 0, 0},
+		{6, 0, ID "#7", "invalid slot 7: --limit 6 has the slots 1 to 6", 0, 0},
 		{1, 0, ID "#1", "the token is of slot 1, and --limit 1 has no slots", 0, 0},
-		{0, 0, ID "#", "the slot after '#' in the token is not a number from 1 to 1000", 0,
-			0},
-		{0, 0, ID "#0", "the slot after '#' in the token is not a number from 1 to 1000", 0,
-			0},
-		{0, 0, ID "#1001", "the slot after '#' in the token is not a number from 1 to 1000",
+		{0, 0, ID "#",
+			"the token has an invalid slot: '#' is not followed by a number from 1 to "
+			"1000",
+			0, 0},
+		{0, 0, ID "#0",
+			"the token has an invalid slot: '#' is not followed by a number from 1 to "
+			"1000",
+			0, 0},
+		{0, 0, ID "#1001",
+			"the token has an invalid slot: '#' is not followed by a number from 1 to "
+			"1000",
 			0, 0},
 		{0, 0, ID "#7:1700000000 me",
-			"the slot after '#' in the token is not a number from 1 to 1000", 0, 0},
+			"the token has an invalid slot: '#' is not followed by a number from 1 to "
+			"1000",
+			0, 0},
 	};
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
@@ -1090,7 +1098,7 @@ TEST(settings_password_of_the_stronger_source)
 	s = with_passwords(SOURCE_ENV, SOURCE_ENV);
 	CHECK_INT(settings_choose_password(&s, &e), -1);
 	CHECK_INT(e.kind, ERR_CONFIG);
-	CHECK_TEXT(e.text, "both a password and a password file: which one?");
+	CHECK_TEXT(e.text, "--password-file cannot be combined with a password");
 	s = with_passwords(SOURCE_NONE, SOURCE_NONE);
 	CHECK_INT(settings_choose_password(&s, &e), 0);
 }
@@ -1129,12 +1137,12 @@ TEST(settings_password_for_nodes_without)
 	s = of(COMMAND_STATUS);
 	s.password = longest;
 	CHECK_INT(settings_finish(&s, &e), -1);
-	CHECK_TEXT(e.text, "the password has 256 bytes; at most 255 are allowed");
+	CHECK_TEXT(e.text, "the password is too long: 256 bytes, at most 255 are allowed");
 	CHECK_INT(e.kind, ERR_CONFIG);
 	s = of(COMMAND_STATUS);
 	s.username = longest;
 	CHECK_INT(settings_finish(&s, &e), -1);
-	CHECK_TEXT(e.text, "the user name has 256 bytes; at most 255 are allowed");
+	CHECK_TEXT(e.text, "the user name is too long: 256 bytes, at most 255 are allowed");
 	longest[NODE_SECRET_MAX - 1] = '\0';
 	CHECK_INT(settings_finish(&s, &e), 0);
 }

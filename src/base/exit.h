@@ -9,8 +9,8 @@
 
 #include "base/err.h"
 
-/* name, number, meaning. The man page and `--help --all` show the whole meaning, --help its first
- * part, up to a semicolon. */
+/* name, number, meaning. The man page and `--help --all` show the whole meaning. --help shows the
+ * part that begins with the subcommand's name, else the first part, up to a semicolon. */
 #define STATUS_TABLE(X) \
 	X(STATUS_OK, 0, "success; run, sandbox, gate: the command ended with 0") \
 	X(STATUS_UNSOUND, 1, "doctor --strict: a warning or an error, though a quorum is usable") \
@@ -19,11 +19,17 @@
 		"no quorum: too few nodes answered within the wait; sandbox: no server") \
 	X(STATUS_BUSY, 75, \
 		"busy: another client held the lock for the whole wait; -E changes this " \
-		"status; break: the lock did not end, or the user did not confirm") \
+		"status; break: the lock did not end, or the user did not confirm; doctor: the " \
+		"user did not confirm; gate: another command of the gate is still running") \
 	X(STATUS_STALE, 76, "gate: the fencing number is outdated; the command was not run") \
 	X(STATUS_CONFIG, 78, \
-		"configuration error: a node's URL, a node named twice, the log file") \
-	X(STATUS_LOST, 79, "lock lost: command terminated, or token no longer holds the lock") \
+		"configuration error: a wrong setting, such as a node's URL, or a file that " \
+		"cannot " \
+		"be opened") \
+	X(STATUS_LOST, 79, \
+		"lock lost: the command was terminated; extend, release, check: the token no " \
+		"longer holds the lock; hold: the process of --follow ended before the lock was " \
+		"acquired") \
 	X(STATUS_MAX_RUN, 124, "the command ran for longer than --max-run") \
 	X(STATUS_INTERNAL, 125, "redlock itself failed") \
 	X(STATUS_CANNOT_RUN, 126, "the command was found but could not be run") \

@@ -42,7 +42,6 @@ enum {
 #define ALL (WITH_NODES | GATE | SANDBOX)
 #define GUARDED (TAKING | EXTEND | WAIT | DOCTOR)
 #define WAITING (TAKING | WAIT | GATE)
-#define SLOTTED (TAKING | BY_TOKEN | WAIT | BREAK)
 #define NO_ENV 0u
 
 #define ALSO(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -50,11 +49,11 @@ enum {
 const struct option_row option_rows[] = {
 	{TAKING | BY_TOKEN | WAIT, GROUP_LOCK, 'k', "key", NULL, OPTION_KEY, FIELD(keys), BY_TOKEN,
 		"KEY",
-		"name of the lock, and its Redis key byte for byte; repeat it for several locks: "
-		"all or none",
+		"name of the lock, which is also its Redis key; repeat it for several locks: all "
+		"or none",
 		NULL},
 	{BREAK, GROUP_LOCK, 'k', "key", NULL, OPTION_KEY, FIELD(keys), NO_ENV, "KEY",
-		"name of the lock, and its Redis key byte for byte", NULL},
+		"name of the lock, which is also its Redis key", NULL},
 	{DOCTOR, GROUP_LOCK, 'k', "key", NULL, OPTION_KEY, FIELD(keys), NO_ENV, "KEY",
 		"name of a lock: check that the user may use its key", NULL},
 	{TAKING | WAIT, GROUP_LOCK, 's', "shared", NULL, OPTION_COUNT, FIELD(shared), TAKING | WAIT,
@@ -63,8 +62,10 @@ const struct option_row option_rows[] = {
 		NULL, "exclusive (write) lock: compatible with no other lock; the default", NULL},
 	{STATUS, GROUP_LOCK, 'L', "limit", ALSO("slots"), OPTION_SLOTS, FIELD(limit), NO_ENV, "N",
 		"treat each KEY as a semaphore of N slots, and list the slots", "1"},
-	{SLOTTED, GROUP_LOCK, 'L', "limit", ALSO("slots"), OPTION_SLOTS, FIELD(limit), BY_TOKEN,
+	{TAKING | WAIT, GROUP_LOCK, 'L', "limit", ALSO("slots"), OPTION_SLOTS, FIELD(limit), NO_ENV,
 		"N", "semaphore: up to N holders at once; each has its own slot (1..1000)", "1"},
+	{BY_TOKEN | BREAK, GROUP_LOCK, 'L', "limit", ALSO("slots"), OPTION_SLOTS, FIELD(limit),
+		BY_TOKEN, "N", "semaphore: the limit with which the lock was acquired", "1"},
 	{BY_TOKEN | BREAK, GROUP_LOCK, 0, "slot", NULL, OPTION_SLOTS, FIELD(slot), BY_TOKEN, "I",
 		"with --limit: number of the lock's slot, as in REDLOCK_SLOT", NULL},
 	{BY_TOKEN, GROUP_LOCK, 0, "token", NULL, OPTION_TEXT, FIELD(token), BY_TOKEN, "TOKEN",
@@ -95,8 +96,8 @@ const struct option_row option_rows[] = {
 		"serve waiters strictly in order of arrival; all clients of the key must set it",
 		NULL},
 	{TAKING, GROUP_LOCK, 0, "fence", NULL, OPTION_COUNT, FIELD(fence), NO_ENV, NULL,
-		"get a fencing number in REDLOCK_FENCE; it is larger than all earlier ones of this "
-		"key",
+		"get a fencing number in REDLOCK_FENCE, larger than all earlier ones of the key; a "
+		"resource can reject commands with an older number: see 'redlock gate'",
 		NULL},
 	{GATE, GROUP_LOCK, 0, "fence", NULL, OPTION_FENCE, FIELD(gate_fence), GATE, "N",
 		"fencing number of the client that asks for COMMAND", NULL},
@@ -115,19 +116,31 @@ const struct option_row option_rows[] = {
 		NULL},
 	{HOLD, GROUP_RUN, 0, "list", NULL, OPTION_COUNT, FIELD(list), NO_ENV, NULL,
 		"list the locks that this user holds in the background", NULL},
-	{SUPERVISED, GROUP_RUN, 0, "on-lost", NULL, OPTION_ON_LOST, FIELD(on_lost), SUPERVISED,
+	{RUN | CONFIG, GROUP_RUN, 0, "on-lost", NULL, OPTION_ON_LOST, FIELD(on_lost), RUN | CONFIG,
 		"term|kill|warn|SIG",
 		"first signal to the command if the lock is lost; warn: only print a warning",
 		"--signal"},
+	{HOLD, GROUP_RUN, 0, "on-lost", NULL, OPTION_ON_LOST, FIELD(on_lost), HOLD,
+		"term|kill|warn|SIG",
+		"first signal to the process of --follow if the lock is lost; warn: only print a "
+		"warning",
+		"--signal"},
 	{SUPERVISED, GROUP_RUN, 0, "signal", NULL, OPTION_SIGNAL, FIELD(signal), SUPERVISED, "SIG",
-		"first signal to the command after --max-run, or if the lock is lost", "TERM"},
+		"first signal to the command, or to the process of --follow, after --max-run, or "
+		"if the lock is lost",
+		"TERM"},
 	{SUPERVISED, GROUP_RUN, 0, "kill-after", NULL, OPTION_DURATION, FIELD(kill_after),
 		SUPERVISED, "D",
 		"time from TERM, INT or QUIT to SIGKILL; after a loss or --max-run, SIGKILL always "
 		"follows: by default after a tenth of the TTL, at most 10s",
 		"no SIGKILL"},
-	{SUPERVISED, GROUP_RUN, 0, "max-run", NULL, OPTION_LIMIT, FIELD(max_run), SUPERVISED, "D",
+	{RUN | CONFIG, GROUP_RUN, 0, "max-run", NULL, OPTION_LIMIT, FIELD(max_run), RUN | CONFIG,
+		"D",
 		"terminate COMMAND after D; the wait for the lock does not count; exit status 124",
+		"none"},
+	{HOLD, GROUP_RUN, 0, "max-run", NULL, OPTION_LIMIT, FIELD(max_run), HOLD, "D",
+		"terminate the process of --follow, and release the lock, after D; the wait for "
+		"the lock does not count",
 		"none"},
 	{RUN | CONFIG, GROUP_RUN, 0, "min-hold", NULL, OPTION_DURATION, FIELD(min_hold),
 		RUN | CONFIG, "D", "hold the lock for at least D, even if COMMAND exits sooner",
@@ -138,8 +151,8 @@ const struct option_row option_rows[] = {
 		"--min-hold D",
 		NULL},
 	{RUN | CONFIG, GROUP_RUN, 0, "reentrant", NULL, OPTION_COUNT, FIELD(reentrant),
-		RUN | CONFIG, NULL, "if an enclosing redlock already holds KEY, just run COMMAND",
-		NULL},
+		RUN | CONFIG, NULL,
+		"if an enclosing redlock already holds KEY, run COMMAND under that lock", NULL},
 	{RUN | CONFIG, GROUP_RUN, 0, "wait-descendants", NULL, OPTION_COUNT,
 		FIELD(wait_descendants), RUN | CONFIG, NULL,
 		"wait for all processes that COMMAND started before releasing the lock", NULL},
@@ -211,7 +224,7 @@ const struct option_row option_rows[] = {
 	{BREAK | DOCTOR, GROUP_TALK, 'y', "yes", NULL, OPTION_COUNT, FIELD(yes), NO_ENV, NULL,
 		"do not ask for confirmation", NULL},
 	{ALL, GROUP_TALK, 'v', "verbose", NULL, OPTION_COUNT, FIELD(verbose), ALL, NULL,
-		"log decisions; -vv also logs every node's answer", NULL},
+		"print redlock's decisions; -vv also prints every node's answer", NULL},
 	{ALL, GROUP_TALK, 'q', "quiet", NULL, OPTION_COUNT, FIELD(quiet), ALL, NULL,
 		"print errors only; do not report that the lock is busy", NULL},
 	{WITH_NODES, GROUP_TALK, 0, "json", NULL, OPTION_JSON, FIELD(format), WITH_NODES, NULL,

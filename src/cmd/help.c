@@ -180,9 +180,34 @@ static void add_common_options(const struct command_row *command)
 	add_text(0, 0, text);
 }
 
-static void add_status(int status, bool is_whole)
+/* Is the word in the list "extend, release: "? */
+static bool is_listed(const char *list, const char *word)
 {
-	char number[8], text[200];
+	size_t len = strlen(word);
+
+	for (; *list && *list != ':' && *list != ';'; list += strspn(list, ", ")) {
+		size_t end = strcspn(list, ",:;");
+
+		if (end == len && strncmp(list, word, len) == 0 && strchr(",:", list[end]))
+			return true;
+		list += end;
+	}
+	return false;
+}
+
+/* The part of a status' meaning that is about the subcommand. */
+static const char *meaning_for(const char *meaning, const char *command)
+{
+	for (const char *part = strstr(meaning, "; "); part; part = strstr(part + 2, "; "))
+		if (is_listed(part + 2, command))
+			return strchr(part, ':') + 2;
+	return meaning;
+}
+
+/* `command`: show the part about this subcommand; NULL: the whole. */
+static void add_status(int status, const char *command)
+{
+	char number[8], text[400];
 	const char *meaning =
 		status > 128 ? "128 and a signal's number; the signal ended the command, or redlock"
 			     : "the command's own; redlock itself never ends with it";
@@ -191,7 +216,9 @@ static void add_status(int status, bool is_whole)
 		if (status_rows[i].number == status)
 			meaning = status_rows[i].meaning;
 	snprintf(number, sizeof(number), "%d", status);
-	snprintf(text, sizeof(text), "%.*s", part_of(meaning, is_whole), meaning);
+	if (command)
+		meaning = meaning_for(meaning, command);
+	snprintf(text, sizeof(text), "%.*s", part_of(meaning, !command), meaning);
 	add_item(2, number, 7, text);
 }
 
@@ -202,7 +229,7 @@ static void add_statuses(const struct command_row *command, bool is_whole)
 
 	add("\nExit status%s\n", command->flags & TAKES_COMMAND ? ": that of COMMAND, or" : "");
 	while ((list = next_word(word, list)))
-		add_status(atoi(word), is_whole);
+		add_status(atoi(word), is_whole ? NULL : command->name);
 }
 
 /* Examples are not wrapped: they must be fit to be copied. */
@@ -255,8 +282,9 @@ static void add_overview(void)
 		add_commands((enum command_group)group);
 	add("\n");
 	add_text(0, 0,
-		"'redlock help COMMAND' shows common options, exit statuses and examples, 'redlock "
-		"help COMMAND --all' all options, 'redlock help --OPTION' one option, 'redlock "
+		"'redlock help SUBCOMMAND' shows common options, exit statuses and examples, "
+		"'redlock "
+		"help SUBCOMMAND --all' all options, 'redlock help --OPTION' one option, 'redlock "
 		"help STATUS' the meaning of an exit status.");
 }
 
@@ -309,7 +337,7 @@ static int help_option(const char *word)
 static int help_status(int status)
 {
 	begin(STDOUT_FILENO);
-	add_status(status, true);
+	add_status(status, NULL);
 	return show();
 }
 

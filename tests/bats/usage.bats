@@ -529,6 +529,27 @@ ALL_PAGES='for page in "" $($R help | sed -nE "s/^  ([a-z]+)  .*/\1/p") --key --
 	run -125 bash -c "'$REDLOCK_BUILD/redlock' help --ttl > /dev/full"
 }
 
+@test "help of a subcommand has the part of a status that is about it, and --all the whole" {
+	local command line
+	while IFS='|' read -r command line; do
+		COLUMNS=100 run -0 redlock help $command
+		[[ "$output"$'\n' == *$'\n'"  $line"$'\n'* ]] || { echo "$command: no '$line' in: $output"; false; }
+	done <<- 'END'
+		run|75   busy: another client held the lock for the whole wait
+		break|75   the lock did not end, or the user did not confirm
+		doctor|75   the user did not confirm
+		gate|75   another command of the gate is still running
+		run|79   lock lost: the command was terminated
+		extend|79   the token no longer holds the lock
+		release|79   the token no longer holds the lock
+		hold|79   the process of --follow ended before the lock was acquired
+		run|69   no quorum: too few nodes answered within the wait
+		sandbox|69   no server
+	END
+	[[ "$(redlock help 79 | tr -s ' \n' ' ')" == *"the command was terminated; extend, release, check: the token "* ]]
+	[[ "$(redlock help gate --all | tr -s ' \n' ' ')" == *" 75 busy: another "*"; doctor: the user did not confirm; gate: "* ]]
+}
+
 @test "help has two sizes: what is common fits a screen, and --all has the rest" {
 	for command in $(sed -nE 's/^COMMAND\([A-Z]+, "([a-z]+)", .*TAKES_OPTIONS.*/\1/p' "$BATS_TEST_DIRNAME/../../src/cli/commands.def"); do
 		redlock help "$command" > "$T/common"

@@ -58,7 +58,9 @@ static void build_hand_off(struct session *s, const struct action *a, const stru
 		&(struct hand_off_args){
 			.reserve_time = lock->policy.node_timeout,
 			/* A lock may have been granted without the queue node. */
-			.waiter = lock->waiter.state != WAITER_OFF ? lock->waiter.id : NULL,
+			.waiter = a->is_leaving || lock->waiter.state != WAITER_OFF
+					  ? lock->waiter.id
+					  : NULL,
 			.reservation = a->is_leaving ? lock->waiter.unused : reservations(s),
 			.flag = a->is_leaving                 ? FLAG_LEAVES
 				: lock->tenure.confirmed == 0 ? FLAG_GIVES_UP

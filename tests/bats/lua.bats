@@ -877,6 +877,18 @@ record_lasts() { [ "$(node 1 pttl redlock:limit:{k})" -gt "$1" ]; }
 	[ "$(reservation k)" = "$(id c)" ]
 	got w1 "$(id c)"
 	[ "$(queue)" = w2 ]
+	# so does a client that leaves: it got the lock from the other nodes, and its reservation is in no use
+	hands_off d l "$(id c)" w1
+	is_answer $foreign "another program's value"
+	got w2 "$(id c)"
+	[ "$(reservation k)" = "$(id c)" ]
+	[ "$(queue)" = "" ]
+	# the reservation of another client stays that client's
+	waits w3
+	got w3 queue
+	hands_off d l '' w1
+	got w3
+	[ "$(queue)" = w3 ]
 }
 
 @test "hand-off: a client that leaves passes on its reservation, and deletes no key" {

@@ -655,6 +655,17 @@ static bool serve_script(struct sim_node *n, const struct message *m, struct res
 	return false;
 }
 
+/* A hand-off of a client that leaves the queue takes it out of the queue. */
+static void check_queue(const struct sim_node *n, const struct message *m)
+{
+	const struct client *c = world.client[m->client];
+
+	if (m->op == OP_HAND_OFF && m->session == c->sessions &&
+		strcmp(node_arg(&m->request, "flags"), FLAG_LEAVES) == 0 &&
+		node_has_waiter(n, c->session.lock.waiter.id))
+		breach("queue", "c%d has left n%d, and is in its queue", m->client, m->node);
+}
+
 /* The server's reply to a request that is not refused. */
 static void serve(struct sim_node *n, const struct message *m, struct incoming *in)
 {
@@ -662,6 +673,7 @@ static void serve(struct sim_node *n, const struct message *m, struct incoming *
 
 	if (m->op != OP_SUBSCRIBE) {
 		in->lacks_script = !serve_script(n, m, resp);
+		check_queue(n, m);
 		return;
 	}
 	subscribe(n, m);

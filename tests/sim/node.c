@@ -428,6 +428,14 @@ static int find_waiter(const struct sim_queue *q, const char *name)
 	return -1;
 }
 
+bool node_has_waiter(const struct sim_node *n, const char *name)
+{
+	for (int i = 0; i <= SIM_LOCKS; i++)
+		if (find_waiter(&n->queue[i], name) >= 0)
+			return true;
+	return false;
+}
+
 static void remove_waiter(struct sim_queue *q, int i)
 {
 	q->waiters--;
@@ -1017,11 +1025,14 @@ static void hand_off(struct run *run)
 		refusal(run);
 		return;
 	} else if (run->value[0]) {
-		if ((!arg(run, "flags")[0] || (gives_up && !old)) && (is_far || has_waiters(run))) {
+		bool reserves = (!arg(run, "flags")[0] || (gives_up && !old)) &&
+				(is_far || has_waiters(run));
+
+		if (reserves)
 			reserve(run, token);
-			if (strncmp(run->value, TOKEN_NINES, KIND_AT) != 0)
-				wake(run, token, false);
-		}
+		if ((reserves || (has_flag(run, FLAG_LEAVES) && old && is_for_us(run, old))) &&
+			strncmp(run->value, TOKEN_NINES, KIND_AT) != 0)
+			wake(run, id, false);
 		refusal(run);
 		return;
 	} else if (!old || is_for_us(run, old)) {

@@ -167,6 +167,9 @@ bool node_has_other_limit(const struct sim_node *n, int limit);
 /* The slot that a request names. */
 int node_slot_of(const struct request *r);
 
+/* Is the waiter in a queue of the node? */
+bool node_has_waiter(const struct sim_node *n, const char *name);
+
 /* The argument with that name, as in the first line of the script; "": the script has none. */
 const char *node_arg(const struct request *r, const char *name);
 

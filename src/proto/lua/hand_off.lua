@@ -73,12 +73,14 @@ for i, key in ipairs(KEYS) do
 		pass_on(i, own_id)
 	elseif value[i] then
 		others = others or i
-		if (flags == '' or (gives_up and not reserved_id)) and (is_far or has_waiters(i)) then
+		local reserves = (flags == '' or (gives_up and not reserved_id)) and (is_far or has_waiters(i))
+		if reserves then
 			reserve(key, own_id)
-			-- Another program wakes no waiter when it releases the key here.
-			if sub(value[i], 1, TOKEN_START_LEN - 1) ~= TOKEN_NINES then
-				wake(i, own_id)
-			end
+		end
+		-- Another program wakes no waiter when it releases the key here.
+		if (reserves or (leaves and reserved_id and is_for_us(reserved_id)))
+			and sub(value[i], 1, TOKEN_START_LEN - 1) ~= TOKEN_NINES then
+			wake(i, id)
 		end
 	elseif not reserved_id or is_for_us(reserved_id) then
 		release(i, id, is_far)

@@ -173,6 +173,7 @@ judged() {
 	judged "has a capital letter, a full stop, a line feed or a prefix" 'err_set(e, ERR_USAGE, "Missing key")'
 	judged "has a capital letter, a full stop, a line feed or a prefix" 'err_set(e, ERR_USAGE, "missing key.")'
 	judged "has a capital letter, a full stop, a line feed or a prefix" 'err_set(e, ERR_USAGE, "error: missing key")'
+	judged "asks a question" 'finding_add(d, node, SEVERITY_ERROR, "id", "fix", "is it %s?", x)'
 	judged "a report has no form" 'l = line_begin(dst); line_add(&l, "it was ")'
 	# a message of the source is seen
 	run env LC_ALL=C "$BATS_TEST_DIRNAME/../messages" all=1 "$BATS_TEST_DIRNAME"/../../src/*/*.c

@@ -234,7 +234,7 @@ _redlock_option 'gate' '' fence 'N' 'fencing number of the client that asks for 
 _redlock_option 'gate config' '' store 'FILE' 'file next to the protected resource that stores the newest fencing number'
 _redlock_option 'run acquire hold config' '' owner 'TEXT' 'text that other clients see as the holder'
 _redlock_option 'check config' '' min-validity 'D' 'treat a lock with less remaining time than D as lost'
-_redlock_option 'run config' 'c' command 'STRING' 'run STRING with $SHELL -c; with /bin/sh -c if SHELL is not set'
+_redlock_option 'run' 'c' command 'STRING' 'run STRING with $SHELL -c; with /bin/sh -c if SHELL is not set'
 _redlock_option 'hold' '' follow 'PID' 'release the lock when process PID exits; a loss of the lock sends PID the signal of --on-lost'
 _redlock_option 'hold' '' list '' 'list the locks that this user holds in the background'
 _redlock_option 'run config' '' on-lost 'term|kill|warn|SIG' 'first signal to the command if the lock is lost; warn: only print a warning'

@@ -108,7 +108,7 @@ const struct option_row option_rows[] = {
 		"text that other clients see as the holder", "user@host:pid command"},
 	{CHECK | CONFIG, GROUP_LOCK, 0, "min-validity", NULL, OPTION_DURATION, FIELD(min_validity),
 		CHECK | CONFIG, "D", "treat a lock with less remaining time than D as lost", "0"},
-	{RUN | CONFIG, GROUP_RUN, 'c', "command", NULL, OPTION_TEXT, FIELD(shell), NO_ENV, "STRING",
+	{RUN, GROUP_RUN, 'c', "command", NULL, OPTION_TEXT, FIELD(shell), NO_ENV, "STRING",
 		"run STRING with $SHELL -c; with /bin/sh -c if SHELL is not set", NULL},
 	{HOLD, GROUP_RUN, 0, "follow", NULL, OPTION_PID, FIELD(follow), NO_ENV, "PID",
 		"release the lock when process PID exits; a loss of the lock sends PID the signal "
@@ -1163,12 +1163,15 @@ static int unknown_setting(
 
 	utf8_escape(shown, sizeof(shown), line->name, strlen(line->name));
 	err_set(r->e, ERR_CONFIG,
-		find_row(r, line->name) ? "'%s' is not a setting: use it on the command line"
+		find_row(r, line->name) ? "'%s' is not a setting: it belongs to a single call"
 					: "unknown name '%s'",
 		shown);
 	config_blame(c, line->number, line->name_column, r->e);
 	if (find_row(r, line->name))
-		return err_hint(r->e, "see 'redlock help config'");
+		return err_hint(r->e,
+			"use --%s on the command line; redlock-config(5) lists the "
+			"settings",
+			find_row(r, line->name)->name);
 	if (nearest)
 		return err_hint(r->e, "did you mean '%s'?", nearest);
 	return err_hint(r->e, "the names are those of the options: see 'redlock help config'");

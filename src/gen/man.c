@@ -455,6 +455,23 @@ static unsigned commands_reading(const struct option_row *setting)
 	return commands;
 }
 
+/* Writes the options that the file may not have: no command has a setting of that name. */
+static void put_refused(struct page *p)
+{
+	const char *names[64];
+	char text[OPTION_ENV_MAX];
+	int count = 0;
+
+	for (int i = 0; i < option_rows_count && count < 64; i++)
+		if (is_first_of_name(&option_rows[i]) &&
+			!option_is_setting(option_find(COMMAND_CONFIG, option_rows[i].name)))
+			names[count++] = option_rows[i].name;
+	for (int i = 0; i < count; i++) {
+		snprintf(text, sizeof(text), "-%s", names[i]);
+		put_macro(p, "Fl", text, strlen(text), i < count - 1 ? "," : ".");
+	}
+}
+
 bool man_settings(FILE *to, const char *word)
 {
 	struct page p = {.to = to};
@@ -475,7 +492,9 @@ bool man_settings(FILE *to, const char *word)
 			commands_with_options() & ~(1u << COMMAND_CONFIG));
 		end_line(&p);
 	}
-	fputs(".El\n", to);
+	fputs(".El\n.Pp\n", to);
+	put_text(&p, "These options belong to a single call. In the file, each is an error:", NULL);
+	put_refused(&p);
 	return *word == '\0';
 }
 

@@ -256,7 +256,8 @@ as_other() {
 	wrong '[p\n' "1:1: is neither 'name = value' nor '?profile?'?hint: see 'redlock help config'"
 	wrong '[p] ttl = 5s\n' "1:5: after '?profile?' there can only be a comment?hint: see 'redlock help config'"
 	wrong 'ttl = 1s\nttl = 2s\n' "2:1: 'ttl' is set in line 1 already"
-	wrong 'token = x\n' "1:1: 'token' is not a setting: use it on the command line?hint: see 'redlock help config'"
+	wrong 'token = x\n' "1:1: 'token' is not a setting: it belongs to a single call?hint: use --token on the command line; redlock-config(5) lists the settings"
+	wrong 'command = true\n' "1:1: 'command' is not a setting: it belongs to a single call?hint: use --command on the command line; redlock-config(5) lists the settings"
 	wrong 'ttl = \0\n' "1:7: a byte of zero?hint: see 'redlock help config'"
 	wrong 'node = redis://me:hidden@\n' "1:8: invalid node 'redis://[*][*][*]@': the host is missing?hint: *"
 	printf 'x%.0s' {1..5000} > "$T/long"
@@ -294,7 +295,7 @@ as_other() {
 
 @test "the output of config is a configuration file that gives the same settings" {
 	local given=(-k b -k ' a' -k 'c c' -s -t 90500ms -w 1h30m -E 3 --fair --owner '50% = "me" # not' --min-validity 0
-		--command 'a | b' --on-lost warn --signal USR1 --kill-after 0 --max-run 0 --min-hold 1ms --wait-descendants --cacert /a,b
+		--on-event 'a | b' --on-lost warn --signal USR1 --kill-after 0 --max-run 0 --min-hold 1ms --wait-descendants --cacert /a,b
 		--insecure --drift-factor 0.05 --restart-guard off --key-format 'app:%s%%' --strict -vv --json --log "$T/log")
 	unset REDLOCK_CONFIG REDLOCK_NODE_TIMEOUT
 	REDLOCK_RECORD=$T/record REDLOCK_NODES='redis://a:1 unix:///b?db=3' redlock config "${given[@]}" --json > "$T/json"

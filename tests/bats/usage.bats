@@ -404,7 +404,7 @@ wrong_variables() {
 	local row text line
 	for row in 'tlt = 5s|1:1: unknown name '"'tlt'" 'ttl|1:1: is neither '"'name = value' nor '[profile]'" \
 		'ttl = x|1:7: ttl '"'x' is not a duration (such as 250ms, 30s, 5m, 2h, 1h30m, 1d)" '= 5|1:1: unknown name '"''" \
-		'[]|1:1: a profile without a name' 'force = yes|1:1: '"'force' is not a setting: use it on the command line" \
+		'[]|1:1: a profile without a name' 'force = yes|1:1: '"'force' is not a setting: it belongs to a single call" \
 		'ttl = 5s # x|1:7: ttl '"'5s # x' has an unknown unit (known: ms, s, m, h, d)"; do
 		(umask 077 && echo "${row%%|*}" > "$T/config")
 		refused 78 "redlock: $T/config:${row#*|}" run -n -k job --config "$T/config" -- touch "$T/never"

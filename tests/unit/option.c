@@ -1265,6 +1265,40 @@ TEST(config_flags)
 	CHECK_INT(read_config("x", "", "json = no\n")->s.format, FORMAT_PLAIN);
 }
 
+/* Each option of any command is a setting or belongs to a single call, whatever its value. */
+TEST(config_refuses_options_of_a_single_call)
+{
+	static const char *const single[] = {"slot", "token", "force", "takeover", "token-file",
+		"command", "follow", "list", "admit", "number", "server", "watch", "yes", "format",
+		"config", "profile", "help", "version"};
+	size_t refused = 0;
+
+	for (int i = 0; i < option_rows_count; i++) {
+		const char *name = option_rows[i].name;
+		char file[100], text[100], hint[100];
+		bool is_single = false;
+		struct reading *r;
+
+		for (size_t j = 0; j < COUNT_OF(single); j++)
+			is_single |= strcmp(name, single[j]) == 0;
+		refused += is_single;
+		snprintf(file, sizeof(file), "\n%s = true\n", name);
+		snprintf(text, sizeof(text),
+			"file:2:1: '%s' is not a setting: it belongs to a single call", name);
+		snprintf(hint, sizeof(hint),
+			"use --%s on the command line; redlock-config(5) lists the settings", name);
+		r = read_config("x", "", file);
+		unit_check(is_single ? r->rc < 0 && r->e.kind == ERR_CONFIG &&
+					       strcmp(r->e.text, text) == 0 &&
+					       strcmp(r->e.hint, hint) == 0
+				     : !strstr(r->e.text, "is not a setting"),
+			__FILE__, __LINE__, "%s: '%s', hint '%s'", name, r->e.text, r->e.hint);
+	}
+	unit_check(refused >= COUNT_OF(single), __FILE__, __LINE__, "%zu", refused);
+	/* other names of the same options */
+	CHECK(strstr(read_config("x", "", "shell = true\n")->e.hint, "--command"));
+}
+
 TEST(config_errors_say_where)
 {
 	static const struct {
@@ -1278,7 +1312,8 @@ TEST(config_errors_say_where)
 		{"x", "pasword = s3cret\n", "file:1:1: unknown name 'pasword'",
 			"did you mean 'password'?"},
 		{"x", "[other]\ntll = 5s\n", "file:2:1: unknown name 'tll'", ""},
-		{"x", "token = t\n", "file:1:1: 'token' is not a setting: use it on", ""},
+		{"x", "token = t\n", "file:1:1: 'token' is not a setting: it belongs to",
+			"use --token on the command line"},
 		{"x", "format = env\n", "file:1:1: 'format' is not a setting", ""},
 		{"x", "config = x\n", "file:1:1: 'config' is not a setting", ""},
 		{"x", "profile = x\n", "file:1:1: 'profile' is not a setting", ""},

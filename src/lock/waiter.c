@@ -119,7 +119,8 @@ static void queue_is_refused(struct step *s, const struct event *ev)
 	pace_retry_in(s, pace_retry_delay(s));
 }
 
-/* A reservation was of no use: has the lock changed hands since the one before? */
+/* A reservation was of no use: has the lock changed hands since the one before? A semaphore has
+ * several holders, which refuse in turn. */
 static void count_vain(struct step *s)
 {
 	struct waiter *w = s->waiter;
@@ -130,7 +131,8 @@ static void count_vain(struct step *s)
 	if (holder.vote == VOTE_NONE || holder.is_reserved ||
 		reply_same_text(&holder, &w->refused_by))
 		return;
-	w->in_vain = 1;
+	if (!policy_has_slots(s->policy))
+		w->in_vain = 1;
 	w->refused_by = holder;
 }
 

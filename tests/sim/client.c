@@ -309,7 +309,8 @@ void client_chats(struct client *c)
 	/* An attempt leads to two or three of these. */
 	usec each = w->full ? between_ends(15 * USEC_SEC) / 3 : 5 * USEC_SEC * 95 / 100;
 
-	if (!world.is_calm || (w->rank < 2 && (!w->full || w->used_reservation)) || !w->ticket)
+	if (!world.is_calm || !w->ticket ||
+		(w->rank < 2 && (!w->full || w->used_reservation || w->in_vain > 1)))
 		return;
 	c->chatted_until = usec_max(c->chatted_until, world.now) + each;
 	if (c->chatted_until > world.now + 5 * each)

@@ -376,3 +376,25 @@ TEST(slots_an_unused_reservation_is_passed_on_by_its_slot)
 	CHECK_INT(r.fake[0].last.slot, 3);
 	CHECK_TEXT(r.fake[0].last.unused, BIGGER);
 }
+
+/* Found by the simulator: the queue node has lost the keys of two slots, and the client asks for
+ * each in turn. */
+TEST(slots_reservations_that_fail_because_of_several_holders_wait_from_the_third_on)
+{
+	struct rig r;
+
+	contend_for_slots(&r, 3, NEVER);
+	for (int tries = 1; tries <= 3; tries++) {
+		struct reply holder = taken(0, HELD_FOR);
+
+		memset(holder.text, tries % 2 ? 'e' : 'f', TOKEN_ID_LEN);
+		fake_reply(&r, 0, VOTE_YES);
+		reply_with(&r, 1, holder);
+		reply_with(&r, 2, holder);
+		CHECK(lock_is_pausing(&r.lock));
+		fake_reply(&r, 0, VOTE_YES);
+		join(&r, 0, wake_up_for(1 + tries % 2));
+		CHECK(lock_is_pausing(&r.lock) == (tries == 3));
+	}
+	CHECK(resume_at(&r) > r.now);
+}

@@ -41,7 +41,7 @@ enum {
 #define WITH_NODES (TAKING | BY_TOKEN | WAIT | STATUS | BREAK | DOCTOR | CONFIG)
 #define ALL (WITH_NODES | GATE | SANDBOX)
 #define GUARDED (TAKING | EXTEND | WAIT | DOCTOR)
-#define WAITING (TAKING | WAIT | GATE)
+#define WAITING (TAKING | WAIT)
 #define NO_ENV 0u
 
 #define ALSO(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -82,13 +82,23 @@ const struct option_row option_rows[] = {
 		"terminate the command that holds the lock, and run COMMAND next", NULL},
 	{BY_TOKEN, GROUP_LOCK, 0, "token-file", NULL, OPTION_TEXT, FIELD(token_file), NO_ENV,
 		"FILE", "read the token from FILE; - means stdin", NULL},
-	{TAKING | EXTEND | DOCTOR, GROUP_LOCK, 't', "ttl", NULL, OPTION_DURATION, FIELD(ttl),
-		TAKING | EXTEND | DOCTOR, "D",
+	{EXTEND, GROUP_LOCK, 't', "ttl", NULL, OPTION_DURATION, FIELD(ttl), EXTEND, "D",
+		"new lifetime of the lock, from now on; never shortens it", "30s"},
+	{DOCTOR, GROUP_LOCK, 't', "ttl", NULL, OPTION_DURATION, FIELD(ttl), DOCTOR, "D",
+		"lock lifetime that clients of these nodes use", "30s"},
+	{TAKING, GROUP_LOCK, 't', "ttl", NULL, OPTION_DURATION, FIELD(ttl), TAKING, "D",
 		"lock lifetime, extended automatically by 'run' and 'hold'", "30s"},
 	{WAITING, GROUP_LOCK, 'w', "wait", ALSO("timeout"), OPTION_DURATION, FIELD(wait), WAITING,
 		"D", "longest wait for the lock; 0: do not wait", "no limit"},
 	{WAITING, GROUP_LOCK, 'n', "no-wait", ALSO("nonblock", "nb", "nonblocking"), OPTION_NO_WAIT,
 		FIELD(wait), NO_ENV, NULL, "do not wait; same as -w 0", NULL},
+	{GATE, GROUP_LOCK, 'w', "wait", ALSO("timeout"), OPTION_DURATION, FIELD(wait), GATE, "D",
+		"longest wait for another command of the gate; 0: do not wait", "no limit"},
+	{GATE, GROUP_LOCK, 'n', "no-wait", ALSO("nonblock", "nb", "nonblocking"), OPTION_NO_WAIT,
+		FIELD(wait), NO_ENV, NULL, "do not wait; same as -w 0", NULL},
+	{GATE, GROUP_LOCK, 'E', "conflict-exit-code", NULL, OPTION_STATUS,
+		FIELD(conflict_exit_code), GATE, "N",
+		"exit status if another command of the gate is still running", "75"},
 	{WAITING, GROUP_LOCK, 'E', "conflict-exit-code", NULL, OPTION_STATUS,
 		FIELD(conflict_exit_code), WAITING, "N",
 		"exit status if another client holds the lock", "75"},

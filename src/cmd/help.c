@@ -180,7 +180,7 @@ static void add_common_options(const struct command_row *command)
 	add_text(0, 0, text);
 }
 
-/* Is the word in the list "extend, release: "? */
+/* Is the word in the list "extend, release:", which ends with the colon? */
 static bool is_listed(const char *list, const char *word)
 {
 	size_t len = strlen(word);
@@ -188,8 +188,8 @@ static bool is_listed(const char *list, const char *word)
 	for (; *list && *list != ':' && *list != ';'; list += strspn(list, ", ")) {
 		size_t end = strcspn(list, ",:;");
 
-		if (end == len && strncmp(list, word, len) == 0 && strchr(",:", list[end]))
-			return true;
+		if (end == len && strncmp(list, word, len) == 0)
+			return list[strcspn(list, ":;")] == ':';
 		list += end;
 	}
 	return false;
@@ -283,9 +283,8 @@ static void add_overview(void)
 	add("\n");
 	add_text(0, 0,
 		"'redlock help SUBCOMMAND' shows common options, exit statuses and examples, "
-		"'redlock "
-		"help SUBCOMMAND --all' all options, 'redlock help --OPTION' one option, 'redlock "
-		"help STATUS' the meaning of an exit status.");
+		"'redlock help SUBCOMMAND --all' all options, 'redlock help --OPTION' one option, "
+		"'redlock help STATUS' the meaning of an exit status.");
 }
 
 static void add_places(const struct option_row *row)

@@ -518,7 +518,7 @@ ALL_PAGES='for page in "" $($R help | sed -nE "s/^  ([a-z]+)  .*/\1/p") --key --
 
 @test "help of an option: its effect, its subcommands, and its environment variable" {
 	run -0 redlock help --ttl
-	is_like "$output" "  -t, --ttl D *lock lifetime*[(]run, doctor, acquire, *REDLOCK_TTL)"
+	is_like "$output" "*  -t, --ttl D *lock lifetime, extended*[(]run, acquire, *REDLOCK_TTL)"
 	[ "$(redlock help -t)" = "$output" ]
 	[ "$(redlock help --ttl=5s)" = "$output" ]
 	run -0 redlock help --fence

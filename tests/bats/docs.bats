@@ -67,6 +67,7 @@ block() {
 		redis-server "$T/redis.conf" --port 0 --unixsocket "$T/$i.sock" --dir "$T" --logfile "$T/$i.log" \
 			3>&- > "$T/$i.out" 2>&1 &
 		PID[i]=$!
+		also_end $!
 	done
 	N=3
 	listens() { redis-cli -s "$T/$1.sock" ping 2>&1 | grep -q NOAUTH; }

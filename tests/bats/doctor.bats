@@ -425,6 +425,7 @@ synced() { node "$1" info replication | grep -q '^master_link_status:up'; }
 	echo "sentinel monitor main 127.0.0.1 1 2" > "$T/sentinel.conf"
 	redis-server "$T/sentinel.conf" --sentinel --port 0 --unixsocket "$T/1.sock" --logfile "$T/1.log" 3>&- > "$T/1.out" 2>&1 &
 	PID[1]=$!
+	also_end $!
 	eventually answers 1
 	finds 0 1 sentinel error
 }

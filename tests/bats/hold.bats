@@ -25,10 +25,7 @@ setup() {
 	chmod +x "$T/followed"
 }
 teardown() {
-	local file
-	for file in "$registry"/[0-9]*; do
-		[ ! -e "$file" ] || also_end "${file##*/}"
-	done
+	also_end_holders "$registry"
 	nodes_stop
 }
 

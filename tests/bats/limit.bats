@@ -10,7 +10,7 @@ setup() {
 	unset REDLOCK_KEY REDLOCK_KEYS REDLOCK_TOKEN REDLOCK_HELD REDLOCK_LIMIT REDLOCK_SLOT
 }
 teardown() {
-	for pid in "${PID[@]}" "${EXTRA[@]}"; do kill -CONT "$pid" 2> "$T/kill" || true; done
+	continue_all
 	nodes_stop
 }
 

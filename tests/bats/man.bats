@@ -361,6 +361,7 @@ named() {
 	mkdir "$T/data"
 	redis-server "$EXAMPLE" --port 0 --unixsocket "$T/1.sock" --dir "$T/data" --logfile "$T/1.log" 3>&- > "$T/1.out" 2>&1 &
 	PID[1]=$!
+	also_end $!
 	eventually answers 1
 	[ "$(node 1 config get maxmemory-policy | tail -n 1)" = noeviction ]
 	[ "$(node 1 config get appendfsync | tail -n 1)" = always ]
@@ -369,6 +370,7 @@ named() {
 	kill_node 1
 	redis-server "$EXAMPLE" --port 0 --unixsocket "$T/1.sock" --dir "$T/data" --logfile "$T/1.log" 3>&- > "$T/1.out" 2>&1 &
 	PID[1]=$!
+	also_end $!
 	eventually answers 1
 	run -75 redlock run -k kept -n -- true
 }
@@ -378,6 +380,7 @@ named() {
 	sed -n "/^cat/,/^END/{//!p}" "$EXAMPLE" > "$T/conf"
 	redis-server "$T/conf" --port 0 --unixsocket "$T/1.sock" --dir "$T" --logfile "$T/1.log" 3>&- > "$T/1.out" 2>&1 &
 	PID[1]=$!
+	also_end $!
 	wants_password() { redis-cli -s "$T/1.sock" ping 2>&1 | grep -q NOAUTH; }
 	eventually wants_password
 	export PATH=$REDLOCK_BUILD:$PATH REDLOCK_CONFIG=/dev/null REDLOCK_NODES=unix://$T/1.sock

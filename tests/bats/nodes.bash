@@ -23,6 +23,7 @@ start_node() {
 		--dbfilename "$i.rdb" --logfile "$T/$i.log" --loglevel warning "$@" \
 		3>&- > "$T/$i.out" 2>&1 &
 	PID[i]=$!
+	also_end $!
 }
 
 # in_own_network CMD...: its servers do not disturb other tests': a member of a cluster needs port 10000, even without
@@ -78,7 +79,10 @@ nodes_in_sandbox() {
 	eventually test -s "$T/nodes"
 	REDLOCK_NODES=$(< "$T/nodes")
 	export REDLOCK_NODES
-	for ((i = 1; i <= N; i++)); do PID[i]=$(< "$(realpath "$T/$i.sock" | sed 's/sock$/pid/')"); done
+	for ((i = 1; i <= N; i++)); do
+		PID[i]=$(< "$(realpath "$T/$i.sock" | sed 's/sock$/pid/')")
+		also_end "${PID[i]}"
+	done
 }
 
 # forget_settings: removes the settings of this machine and of the user of the tests.
@@ -88,16 +92,53 @@ forget_settings() {
 	export REDLOCK_CONFIG=/dev/null
 }
 
-nodes_stop() {
-	local pid
-	for pid in "${PID[@]}" "${EXTRA[@]}"; do
-		kill -KILL "$pid" 2> "$T/kill" || true
-		wait "$pid" 2> "$T/kill" || true
+# started PID: when that process, or the leader of group -PID, started, in clock ticks since boot.
+started() {
+	local stat
+	stat=$(cat "/proc/${1#-}/stat" 2> /dev/null) || return 0
+	# shellcheck disable=SC2086
+	set -- ${stat##*) }
+	echo "${20}"
+}
+
+# also_end PID: another process, or with -PID a group, to end with the test.
+declare -gA STARTED
+also_end() {
+	EXTRA+=("$1")
+	STARTED[$1]=$(started "$1")
+}
+
+# also_end_holders FOLDER: the background holders that are registered there. The file of a killed holder remains, and
+# its pid may be another process's.
+also_end_holders() {
+	local file
+	for file in "$1"/[0-9]*; do
+		! grep -qsF "$T" "/proc/${file##*/}/environ" || also_end "${file##*/}"
 	done
 }
 
-# also_end PID: another process to end with the test.
-also_end() { EXTRA+=("$1"); }
+# A busy machine uses a pid again within a minute or two: the pid of a process that has ended may be that of another
+# test's process.
+is_reused() {
+	local now
+	now=$(started "$1")
+	[[ "$now" && "$now" != "${STARTED[$1]}" ]]
+}
+
+# continue_all: the nodes and the processes of also_end, if they are stopped.
+continue_all() {
+	local pid
+	for pid in "${EXTRA[@]}"; do is_reused "$pid" || kill -CONT -- "$pid" 2> "$T/kill" || true; done
+}
+
+nodes_stop() {
+	local pid
+	for pid in "${EXTRA[@]}"; do
+		! is_reused "$pid" || continue
+		kill -KILL -- "$pid" 2> "$T/kill" || true
+		wait "$pid" 2> "$T/kill" || true
+	done
+}
 
 node() {
 	local i=$1

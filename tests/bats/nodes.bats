@@ -4,7 +4,7 @@ load nodes
 
 setup() { nodes_start 5; }
 teardown() {
-	for pid in "${PID[@]}"; do kill -CONT "$pid" 2> "$T/kill" || true; done
+	continue_all
 	nodes_stop
 }
 

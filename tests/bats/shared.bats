@@ -11,7 +11,7 @@ setup() {
 	: > "$T/served"
 }
 teardown() {
-	for pid in "${PID[@]}" "${EXTRA[@]}"; do kill -CONT "$pid" 2> "$T/kill" || true; done
+	continue_all
 	nodes_stop
 }
 

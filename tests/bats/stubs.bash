@@ -20,10 +20,7 @@ stubs_start() {
 
 # stubs_stop: before nodes_stop.
 stubs_stop() {
-	local file
-	for file in "$XDG_RUNTIME_DIR"/redlock/[0-9]*; do
-		[ ! -e "$file" ] || also_end "${file##*/}"
-	done
+	also_end_holders "$XDG_RUNTIME_DIR/redlock"
 }
 
 # stub NAME KEY...: makes ./NAME, which writes to $T/done if these keys are held. It waits while $T/stop.NAME exists.

@@ -1,5 +1,5 @@
 # tests/run, on builds with parts of a few lines of shell: its counts, and parts that run at the same time. And
-# tests/messages, on messages of each form and without one.
+# tests/messages, on messages of each form and without one; and the end of each test (nodes.bash).
 
 load nodes
 
@@ -179,4 +179,24 @@ judged() {
 	run env LC_ALL=C "$BATS_TEST_DIRNAME/../messages" all=1 "$BATS_TEST_DIRNAME"/../../src/*/*.c
 	[ "${#lines[@]}" -gt 250 ]
 	[[ "$output" == *": input: missing token"* ]]
+}
+
+@test "the end of a test ends its own processes, and none that has the pid of one of them by now" {
+	others=$(setsid sleep 600 > "$T/out" 3>&- & echo $!)
+	also_end "$others"
+	own=${STARTED[$others]}
+	STARTED[$others]=1 # as if a process of this test had had that pid before
+	sleep 600 3>&- &
+	mine=$!
+	also_end $mine
+	setsid sh -c 'sleep 600 & echo $! > "$0"; wait' "$T/member" 3>&- &
+	also_end -$!
+	eventually test -s "$T/member"
+	nodes_stop
+	is_gone $mine
+	eventually is_gone "$(cat "$T/member")"
+	not is_gone "$others"
+	STARTED[$others]=$own
+	nodes_stop
+	eventually is_gone "$others"
 }

@@ -4,7 +4,7 @@ load nodes
 
 setup() { nodes_start 3; }
 teardown() {
-	for pid in "${PID[@]}" "${EXTRA[@]}"; do kill -CONT "$pid" 2> "$T/kill" || true; done
+	continue_all
 	nodes_stop
 }
 

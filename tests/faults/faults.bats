@@ -12,7 +12,7 @@ setup_file() {
 }
 setup() { nodes_start 3; }
 teardown() {
-	for pid in "${PID[@]}"; do kill -CONT "$pid" 2> "$T/kill" || true; done
+	continue_all
 	nodes_stop
 }
 

@@ -241,7 +241,7 @@ static void question_trial(struct visit *v, enum trial trial)
 			r, &lock, &(struct join_args){.reserve_time = ttl, .waiter = v->waiter});
 		break;
 	case TRIAL_SCAN:
-		request_scan(r, "0", 1);
+		request_scan(r, "0", 1, false);
 		break;
 	case TRIAL_HAND_OFF:
 		request_hand_off(r, &lock,
@@ -611,29 +611,38 @@ static bool have_all_votes(const struct visit *v)
 	return true;
 }
 
-/* A node that has a lock, and the lock's key. */
-struct sighting {
+/* The reason against an admission: a node that has a lock, or whose locks cannot be searched. */
+struct obstacle {
 	int node;
-	char key[120];
+	char key[120]; /* of the lock; "": the search failed */
+	struct reply reply; /* why the search failed */
 };
 
-/* Reads the page that a node sent. Returns true if it has a lock. */
-static bool read_page(const struct query *query, int node, struct sighting *seen)
+/* Reads the page that a node sent. Returns true if it has a lock, or is no page. */
+static bool read_page(const struct query *query, int node, struct obstacle *found)
 {
 	const char *at = query->page[node] ? query->page[node] : "";
 	struct page_entry entry;
 
-	if (query->tally.ballot[node].reply.vote != VOTE_YES ||
-		!page_next(&at, at + query->page_len[node], &entry))
+	*found = (struct obstacle){.node = node, .reply = query->tally.ballot[node].reply};
+	if (found->reply.vote != VOTE_YES)
+		return true;
+	if (!page_next(&at, at + query->page_len[node], &entry))
 		return false;
-	seen->node = node;
-	utf8_escape(seen->key, sizeof(seen->key), entry.key, entry.key_len);
+	utf8_escape(found->key, sizeof(found->key), entry.key, entry.key_len);
 	return true;
 }
 
-/* Looks for a lock on any node: a new node may have forgotten it. Nodes that do not permit SCAN,
- * and pages beyond the limit, count as empty. */
-static bool find_lock(struct visit *v, struct sighting *seen)
+/* The search of the node is not finished after SCAN_PAGES. Returns true. */
+static bool has_no_end(struct obstacle *found, int node)
+{
+	*found = (struct obstacle){.node = node, .reply = reply_absent(REASON_TOO_LONG, NULL)};
+	return true;
+}
+
+/* Looks for a lock on any node that can be reached: a new node may have forgotten it. A node that
+ * cannot be searched to its end may have one. */
+static bool find_lock(struct visit *v, struct obstacle *found)
 {
 	static struct request scan[NODES_MAX];
 	struct {
@@ -652,30 +661,31 @@ static bool find_lock(struct visit *v, struct sighting *seen)
 		open = 0;
 		for (int i = 0; i < v->settings->nodes.count; i++)
 			if (asked[i])
-				request_scan(&scan[i], at[i].cursor, at[i].count);
+				request_scan(&scan[i], at[i].cursor, at[i].count, true);
 		query_ask(&v->query, asked, NULL, QUERY_ALL);
 		for (int i = 0; i < v->settings->nodes.count; i++) {
 			const struct reply *reply = &v->query.tally.ballot[i].reply;
 
 			if (!asked[i])
 				continue;
-			if (read_page(&v->query, i, seen))
+			if (read_page(&v->query, i, found))
 				return true;
 			if (reply->is_cut)
 				at[i].count = at[i].count / 4 + 1;
 			snprintf(at[i].cursor, sizeof(at[i].cursor), "%.*s", RUN_ID_MAX - 1,
 				reply->text);
-			if (reply->vote != VOTE_YES ||
-				(!reply->is_cut && strcmp(at[i].cursor, "0") == 0))
+			if (!reply->is_cut && strcmp(at[i].cursor, "0") == 0)
 				asked[i] = NULL;
+			else if (page + 1 == SCAN_PAGES)
+				return has_no_end(found, i);
 			open += asked[i] != NULL;
 		}
 	}
 	return false;
 }
 
-/* Returns whether a lock prevents the admission. */
-static bool admit_all(struct visit *v, struct sighting *seen)
+/* Returns whether a lock prevents the admission, or may prevent it. */
+static bool admit_all(struct visit *v, struct obstacle *found)
 {
 	static struct request admission[NODES_MAX];
 	const struct request *asked[NODES_MAX];
@@ -685,7 +695,7 @@ static bool admit_all(struct visit *v, struct sighting *seen)
 	ask(v);
 	if (has_duplicates(v))
 		return false;
-	if (!have_all_votes(v) && find_lock(v, seen))
+	if (!have_all_votes(v) && find_lock(v, found))
 		return true;
 	for (int i = 0; i < NODES_MAX; i++) {
 		const char *id = v->facts[i].info.run_id;
@@ -730,20 +740,34 @@ static int print_admitted(const struct visit *v, const char *result, int status)
 	return status;
 }
 
-static int admit(struct visit *v)
+static int refuse_admission(const struct visit *v, const struct obstacle *found)
 {
-	int admitted = 0, quorum = tally_quorum(&v->query.tally);
-	struct sighting seen;
+	const char *label = v->settings->nodes.node[found->node].label;
+	char reason[REPORT_MAX];
 
-	if (admit_all(v, &seen)) {
+	if (found->key[0]) {
 		log_say(LOG_ERRORS,
 			"cannot admit the nodes: '%s' is held on %s, and a new node may "
 			"have forgotten it",
-			seen.key, v->settings->nodes.node[seen.node].label);
+			found->key, label);
 		log_hint(LOG_ERRORS, "the nodes vote automatically when old locks have expired; "
 				     "'redlock status' shows which locks are held");
 		return print_admitted(v, "locks-held", STATUS_NO_QUORUM);
 	}
+	log_say(LOG_ERRORS, "cannot admit the nodes: cannot search %s for locks: it %s", label,
+		report_problem(reason, &found->reply));
+	configure_hint(v->settings, &v->query.tally, LOG_ERRORS);
+	log_hint(LOG_ERRORS, "wait: the nodes vote automatically when old locks have expired");
+	return print_admitted(v, "locks-unknown", STATUS_NO_QUORUM);
+}
+
+static int admit(struct visit *v)
+{
+	int admitted = 0, quorum = tally_quorum(&v->query.tally);
+	struct obstacle found;
+
+	if (admit_all(v, &found))
+		return refuse_admission(v, &found);
 	if (has_duplicates(v)) {
 		log_say(LOG_ERRORS, "cannot admit the nodes: two of them are one server");
 		log_hint(LOG_ERRORS, "name a separate server for each node");

@@ -431,7 +431,7 @@ static bool scan(struct overview *st, struct search search[NODES_MAX])
 	}
 	while (open > 0) {
 		for (int i = 0; i < nodes; i++) {
-			request_scan(&search[i].request, search[i].cursor, search[i].count);
+			request_scan(&search[i].request, search[i].cursor, search[i].count, false);
 			asked[i] = search[i].is_open ? &search[i].request : NULL;
 		}
 		query_ask(&st->query, asked, NULL, QUERY_ALL);

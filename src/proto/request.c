@@ -219,7 +219,7 @@ void request_subscribe(struct request *r, const char *key, int slots, const char
 	push_text(r, CHANNEL_QUEUE, key, suffix);
 }
 
-void request_scan(struct request *r, const char *cursor, int count)
+void request_scan(struct request *r, const char *cursor, int count, bool complete)
 {
 	begin(r, OP_SCAN);
 	push(r, "EVAL");
@@ -227,6 +227,7 @@ void request_scan(struct request *r, const char *cursor, int count)
 	push(r, "0");
 	push(r, cursor);
 	push_number(r, count);
+	push(r, complete ? "1" : "0");
 }
 
 void request_revoke(struct request *r, const struct lock_ref *lock, const char *flag)

@@ -130,8 +130,9 @@ void request_look(struct request *r, const struct lock_ref *lock, const struct l
 void request_join(struct request *r, const struct lock_ref *lock, const struct join_args *args);
 void request_subscribe(struct request *r, const char *key, int slots, const char *waiter);
 
-/* A page of about `count` keys; the first cursor is "0". */
-void request_scan(struct request *r, const char *cursor, int count);
+/* A page of about `count` keys; the first cursor is "0". complete: a key that the user may not read
+ * is an error. */
+void request_scan(struct request *r, const char *cursor, int count, bool complete);
 
 /* In place of the token: the value that the user saw; of a structure, its description. flag:
  * FLAG_DELETE, or NULL. The lock has one key. */

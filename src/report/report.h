@@ -132,6 +132,9 @@ int64_t report_waiters(const struct tally *t);
 /* Did a node report that clients wait for the key, or did until a minute ago? */
 bool report_has_waiters(const struct tally *t);
 
+/* Why a node is absent: "denies permission (NOPERM ...)". */
+const char *report_problem(char dst[REPORT_MAX], const struct reply *a);
+
 /* "2 of 5 nodes answered, 3 needed: ..." */
 const char *report_too_few_replies(
 	char dst[REPORT_MAX], const struct tally *t, const struct node_list *nodes);

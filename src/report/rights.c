@@ -193,13 +193,44 @@ static int named_command(const char *text, const char **name)
 	return (int)strspn(*name, "abcdefghijklmnopqrstuvwxyz0123456789-_|");
 }
 
-/* Appends the rules for all commands that a lock with these settings needs. */
+/* Does the subcommand search the nodes for all locks? */
+static bool searches(const struct settings *s)
+{
+	return (s->command == COMMAND_STATUS && !(s->operands && s->operands[0])) ||
+	       (s->command == COMMAND_DOCTOR && s->admit);
+}
+
+/* Is the right, which few subcommands need, needed with these settings? */
+static bool is_wanted(const struct settings *s, int right)
+{
+	return (s->shared && strstr(rights[right].use, "--shared")) ||
+	       (searches(s) && strstr(rights[right].use, "status"));
+}
+
+/* Appends the rules for all commands that the subcommand needs with these settings. */
 static void append_commands(char *dst, size_t size, size_t *used, const struct settings *s)
 {
 	for (int i = 0; i < COUNT_OF(rights); i++)
-		if (rights[i].rule[0] && (rights[i].severity != SEVERITY_NOTE ||
-						 (s->shared && strstr(rights[i].use, "--shared"))))
+		if (rights[i].rule[0] && (rights[i].severity != SEVERITY_NOTE || is_wanted(s, i)))
 			text_append(dst, size, used, " %s", rights[i].rule);
+}
+
+/* Writes the fix for a refused search, whose script has begun if the refusal does not name EVAL. */
+static const char *search_fix(char dst[FIX_MAX], const char *user, const struct reply *a)
+{
+	const char *name = "";
+	int len = named_command(a->text, &name);
+
+	if (strstr(a->text, "key"))
+		snprintf(dst, FIX_MAX,
+			"name a user that may read all keys (rights ~* +scan +getrange) with "
+			"--username: user '%s' cannot see all locks",
+			user);
+	else if (len > 0 && strncmp(name, "scan", 4) != 0)
+		snprintf(dst, FIX_MAX, "ACL SETUSER %s +%.*s", user, len, name);
+	else
+		snprintf(dst, FIX_MAX, "ACL SETUSER %s +scan +getrange +pttl", user);
+	return dst;
 }
 
 const char *rights_fix(char dst[FIX_MAX], const struct settings *s, int node, const struct reply *a)
@@ -209,8 +240,10 @@ const char *rights_fix(char dst[FIX_MAX], const struct settings *s, int node, co
 	char shown[300];
 	size_t used = 0;
 
-	text_append(dst, FIX_MAX, &used, "ACL SETUSER %s",
-		utf8_escape(shown, sizeof(shown), user, strlen(user)));
+	utf8_escape(shown, sizeof(shown), user, strlen(user));
+	if (searches(s) && strncmp(name, "eval", 4) != 0)
+		return search_fix(dst, shown, a);
+	text_append(dst, FIX_MAX, &used, "ACL SETUSER %s", shown);
 	if (len > 0 && strncmp(name, "eval", 4) != 0) {
 		text_append(dst, FIX_MAX, &used, " +%.*s", len, name);
 	} else if (strstr(a->text, " run ")) { /* other rights may be missing as well */

@@ -91,6 +91,14 @@ static void add_replies(struct line *l, const struct tally *t, const struct node
 	line_problems(l, t, nodes, 0);
 }
 
+const char *report_problem(char dst[REPORT_MAX], const struct reply *a)
+{
+	struct line l = line_begin(dst);
+
+	line_problem(&l, a, 0);
+	return dst;
+}
+
 const char *report_too_few_replies(
 	char dst[REPORT_MAX], const struct tally *t, const struct node_list *nodes)
 {

@@ -734,6 +734,35 @@ unix://$T/3.sock: not admitted" "redlock: cannot admit the nodes: 'job' is held 
 	[ -n "$(node 1 get '{redlock}:node')" ]
 }
 
+@test "--admit: a node that cannot be searched for locks prevents the admission: 69, and the missing right is named" {
+	refused() {
+		run -69 --separate-stderr redlock doctor --admit -y "${PATIENT[@]}"
+		is_like "$output" "*1.sock: not admitted?*2.sock: not admitted?*3.sock: not admitted"
+		is_like "$stderr" "redlock: cannot admit the nodes: cannot search unix://*$T/$1.sock for locks: it $2"
+		[ -z "$(node 1 get '{redlock}:node')" ]
+	}
+	token=$(redlock acquire -k job --ttl 10m "${PATIENT[@]}")
+	eventually held_on job 3
+	for i in 1 2; do node $i flushall; done > "$T/set"
+	with_user 3 +@all -scan
+	refused 3 "denies permission*hint: in redis-cli on unix://$T/3.sock: ACL SETUSER bob +scan*hint: wait: the nodes vote automatically *"
+	node 3 acl setuser bob +scan -getrange > "$T/acl"
+	refused 3 'denies permission*hint: *ACL SETUSER bob *+getrange*'
+	# the key of the lock is not among the user's
+	node 3 acl setuser bob +getrange resetkeys '~{redlock}:node' '~other' > "$T/acl"
+	refused 3 'denies permission*hint: *name a user that may read all keys *'
+	run -69 --separate-stderr redlock doctor --admit -y --json "${PATIENT[@]}"
+	json '.outcome == "locks-unknown" and .status == 69'
+	# for another reason than rights
+	node 3 acl setuser bob '~*' > "$T/acl"
+	again 2 --rename-command SCAN ''
+	node 2 del '{redlock}:node' > "$T/set"
+	refused 2 '*'
+	again 2
+	node 3 del job > "$T/set"
+	says 0 '*' '' doctor --admit -y "${PATIENT[@]}"
+}
+
 @test "--admit: a node that is not admitted is reported: 69" {
 	with_user 1 +@all -info
 	with_user 2 +@all -set

@@ -188,7 +188,7 @@ static void build(struct request *r, enum op op)
 		request_subscribe(r, "one", 0, SOME_WAITER);
 		break;
 	case OP_SCAN:
-		request_scan(r, "0", 0);
+		request_scan(r, "0", 0, false);
 		break;
 	case OP_REVOKE:
 		request_revoke(r, &lock, NULL);

@@ -238,8 +238,8 @@ TEST(request_of_a_page)
 {
 	struct request r;
 
-	request_scan(&r, "1234", 200);
-	EXPECT_SCRIPT(&r, "0", "1234", "200");
+	request_scan(&r, "1234", 200, true);
+	EXPECT_SCRIPT(&r, "0", "1234", "200", "1");
 	CHECK(strstr(r.argv[1], "'SCAN'") != NULL);
 	CHECK_INT(r.keys, 1);
 }

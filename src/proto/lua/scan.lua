@@ -1,8 +1,9 @@
 -- scan: the next page of the node's locks: the strings that have one of our tokens as value, with the first
 -- 300 bytes of the value and the number of connected waiters. If the page is too long, the reply has the old
 -- cursor, and the client asks again with a smaller count. The reply is {cursor, 1 if the page was too long, page}.
+-- complete: '1' if a key that the user may not read is an error; else the page leaves it out.
 
-local cursor, count = unpack(ARGV)
+local cursor, count, complete = unpack(ARGV)
 
 -- include parts/keys.lua
 
@@ -17,7 +18,7 @@ end
 local r = call('SCAN', cursor, 'COUNT', count, 'TYPE', 'string')
 local page, length = {}, 0
 for _, key in ipairs(r[2]) do
-	local v = try('GETRANGE', key, 0, 299)
+	local v = (complete == '1' and call or try)('GETRANGE', key, 0, 299)
 	if type(v) == 'string' and #key <= REQUEST_KEY_MAX and sub(v, TOKEN_ID_LEN + 1, TOKEN_ID_LEN + 1) == ':'
 			and not find(sub(v, 1, TOKEN_ID_LEN), '[^0-9a-f]') then
 		local entry = string.format('%d %d %.0f %d\n', #key, #v, call('PTTL', key), count_waiters(key)) .. key .. v

@@ -757,7 +757,6 @@ static int refuse_admission(const struct visit *v, const struct obstacle *found)
 	log_say(LOG_ERRORS, "cannot admit the nodes: cannot search %s for locks: it %s", label,
 		report_problem(reason, &found->reply));
 	configure_hint(v->settings, &v->query.tally, LOG_ERRORS);
-	log_hint(LOG_ERRORS, "wait: the nodes vote automatically when old locks have expired");
 	return print_admitted(v, "locks-unknown", STATUS_NO_QUORUM);
 }
 

@@ -157,7 +157,7 @@ static int run_with_options(const struct command_row *row, char *const argv[])
 		return status_of(e.kind);
 	}
 	log_set_key(settings.key);
-	configure_warn();
+	configure_warn(&settings);
 	return dispatch(row, &settings);
 }
 

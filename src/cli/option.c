@@ -861,6 +861,24 @@ static bool is_variable(const char *name)
 	return is;
 }
 
+/* The option of the subcommand that REDLOCK_NAME is called after, but does not set; NULL: none. */
+static const struct option_row *row_without_env(enum command command, const char *name)
+{
+	const struct option_row *without = NULL;
+
+	for (int i = 0; i < ROWS; i++) {
+		const struct option_row *row = &option_rows[i];
+
+		if (!option_is_of(row, command) || !has_name(row, name, strlen(name)) ||
+			row->field == FIELD(help) || row->field == FIELD(version))
+			continue;
+		if (row->env & 1u << command)
+			return NULL;
+		without = row;
+	}
+	return without;
+}
+
 /* The option that the caller of a misspelt variable probably means: instead of an option without a
  * variable, the one for the same setting; else the nearest name. */
 static const char *nearest_variable(const char *name)
@@ -879,27 +897,35 @@ static const char *nearest_variable(const char *name)
 	return n.word;
 }
 
-bool option_misspelt_variable(
-	char *const envp[], char name[OPTION_ENV_MAX], char meant[OPTION_ENV_MAX])
+bool option_idle_variable(
+	enum command command, char *const envp[], int *next, struct idle_variable *v)
 {
 	static const char prefix[] = "REDLOCK_";
 	const size_t start = sizeof(prefix) - 1;
+	/* Each redlock that sets variables of a lock sets this one, too. */
+	bool has_lock = find_env(envp, "REDLOCK_KEYS") != NULL;
 
-	for (int i = 0; envp[i]; i++) {
-		size_t len = strcspn(envp[i], "=");
+	while (envp[*next]) {
+		const char *text = envp[(*next)++], *nearest = NULL;
+		size_t len = strcspn(text, "=");
 		char word[OPTION_ENV_MAX];
-		const char *nearest;
+		bool is_known;
 
-		if (strncmp(envp[i], prefix, start) != 0 || len >= sizeof(word))
+		if (strncmp(text, prefix, start) != 0 || len >= sizeof(word))
 			continue;
-		snprintf(word, sizeof(word), "%.*s", (int)(len - start), envp[i] + start);
+		snprintf(word, sizeof(word), "%.*s", (int)(len - start), text + start);
 		for (char *c = word; *c; c++)
 			*c = *c == '_' ? '-' : (char)tolower((unsigned char)*c);
-		nearest = is_variable(word) ? NULL : nearest_variable(word);
-		if (!nearest)
+		is_known = is_variable(word);
+		*v = (struct idle_variable){
+			.row = is_known && has_lock ? NULL : row_without_env(command, word)};
+		if (!is_known)
+			nearest = nearest_variable(word);
+		if (!v->row && !nearest)
 			continue;
-		snprintf(name, OPTION_ENV_MAX, "%.*s", (int)len, envp[i]);
-		env_name(meant, nearest);
+		snprintf(v->name, sizeof(v->name), "%.*s", (int)len, text);
+		if (nearest)
+			env_name(v->meant, nearest);
 		return true;
 	}
 	return false;

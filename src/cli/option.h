@@ -165,10 +165,18 @@ const struct source *option_source(const struct settings *s, size_t field);
 #define OPTION_ENV_MAX 48
 const char *option_env_name(char dst[OPTION_ENV_MAX], const struct option_row *row);
 
-/* Finds a variable REDLOCK_... that redlock neither reads nor sets, and the name that is probably
- * meant. A variable with a name like no name of ours may belong to another program. */
-bool option_misspelt_variable(
-	char *const envp[], char name[OPTION_ENV_MAX], char meant[OPTION_ENV_MAX]);
+/* A variable REDLOCK_... without effect. */
+struct idle_variable {
+	char name[OPTION_ENV_MAX];
+	char meant[OPTION_ENV_MAX]; /* the variable that is probably meant, or "" */
+	const struct option_row *row; /* the option of that name, which has no variable, or NULL */
+};
+
+/* Finds the next variable, from envp[*next] on, that sets nothing for the subcommand: redlock
+ * neither reads nor sets it, or other subcommands alone read it. A variable with a name like no
+ * name of ours may belong to another program. Returns false at the end. */
+bool option_idle_variable(
+	enum command command, char *const envp[], int *next, struct idle_variable *v);
 
 /* The current value, as a configuration file has it; unprintable bytes are escaped, and secrets are
  * masked. Several keys are separated by newlines, escaped, too. Returns dst, or NULL if there is no

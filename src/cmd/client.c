@@ -540,12 +540,14 @@ long client_slot(const struct client *c)
 }
 
 /* Unset variables that the shell may have from an earlier lock. */
-static void print_unset(const struct settings *s, bool has_background, bool has_fence)
+static void print_unset_old(const struct settings *s, bool has_background, bool has_fence)
 {
-	if (s->limit > 0 && has_background && has_fence)
-		return;
-	print_line("unset%s%s%s", s->limit > 0 ? "" : " REDLOCK_LIMIT REDLOCK_SLOT",
-		has_background ? "" : " REDLOCK_HOLDER_PID", has_fence ? "" : " REDLOCK_FENCE");
+	if (s->limit == 0)
+		print_unset("REDLOCK_LIMIT REDLOCK_SLOT");
+	if (!has_background)
+		print_unset("REDLOCK_HOLDER_PID");
+	if (!has_fence)
+		print_unset("REDLOCK_FENCE");
 }
 
 void client_print(const struct client *c, long background_pid)
@@ -571,11 +573,9 @@ void client_print(const struct client *c, long background_pid)
 			lock->tenure.fence ? " " : "", lock->tenure.fence ? fence : "");
 		break;
 	case FORMAT_ENV:
-		print_unset(s, background_pid != 0, lock->tenure.fence != 0);
+		print_unset_old(s, background_pid != 0, lock->tenure.fence != 0);
 		print_env("REDLOCK_KEY", s->names);
 		print_env("REDLOCK_KEYS", keys);
-		if (s->key_format)
-			print_env("REDLOCK_KEY_FORMAT", s->key_format);
 		if (s->limit > 0) {
 			print_env("REDLOCK_LIMIT", limit);
 			print_env("REDLOCK_SLOT", slot);
@@ -588,6 +588,7 @@ void client_print(const struct client *c, long background_pid)
 			print_env("REDLOCK_HOLDER_PID", pid);
 		if (lock->tenure.fence)
 			print_env("REDLOCK_FENCE", fence);
+		configure_print(s);
 		break;
 	case FORMAT_JSON:
 		print_begin(&j, s);

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "cli/option.h"
+#include "cmd/print.h"
 #include "io/file.h"
 #include "report/report.h"
 
@@ -205,20 +206,28 @@ int configure(struct settings *s, struct err *e)
 	return s->password_file && s->command != COMMAND_CONFIG ? read_password(s, e) : 0;
 }
 
-static void warn_of_misspelt_variable(void)
+static void warn_of_variable(const struct idle_variable *v, const char *command)
 {
-	char name[OPTION_ENV_MAX], meant[OPTION_ENV_MAX], shown[4 * OPTION_ENV_MAX];
+	char shown[4 * OPTION_ENV_MAX];
 
-	if (!option_misspelt_variable(environ, name, meant))
+	utf8_escape(shown, sizeof(shown), v->name, strlen(v->name));
+	if (v->meant[0]) {
+		log_say(LOG_NORMAL, "unknown variable %s in the environment: it is ignored", shown);
+		log_hint(LOG_NORMAL, "did you mean %s?", v->meant);
 		return;
-	log_say(LOG_NORMAL, "unknown variable %s in the environment: it is ignored",
-		utf8_escape(shown, sizeof(shown), name, strlen(name)));
-	log_hint(LOG_NORMAL, "did you mean %s?", meant);
+	}
+	log_say(LOG_NORMAL, "%s in the environment does not set --%s of '%s': it is ignored", shown,
+		v->row->name, command);
+	log_hint(LOG_NORMAL, "use --%s on the command line", v->row->name);
 }
 
-void configure_warn(void)
+void configure_warn(const struct settings *s)
 {
-	warn_of_misspelt_variable();
+	struct idle_variable v;
+	int next = 0;
+
+	while (option_idle_variable(s->command, environ, &next, &v))
+		warn_of_variable(&v, option_command_name(s->command));
 	for (int i = 0; i < 2; i++) {
 		const char *name = open_to_others[i];
 		char shown[200];
@@ -296,30 +305,78 @@ static void export(const char *name, const char *value)
 }
 
 /* Makes the path absolute: the command may change its folder. A pipe can be read only once. */
-static void export_file(const char *name, const char *file)
+static void set_file(void (*set)(const char *, const char *), const char *name, const char *file)
 {
 	char absolute[PATH_MAX];
 	struct stat st;
 	bool is_pipe = file && stat(file, &st) == 0 && S_ISFIFO(st.st_mode);
 
-	export(name, file && !is_pipe && make_absolute(absolute, file) ? absolute : NULL);
+	set(name, file && !is_pipe && make_absolute(absolute, file) ? absolute : NULL);
+}
+
+/* The settings that a redlock needs to find the same lock on the same nodes. NULL: no value. */
+static void set_all(const struct settings *s, void (*set)(const char *name, const char *value))
+{
+	char nodes[NODES_MAX * NODE_LABEL_MAX];
+
+	node_list_format(&s->nodes, nodes, sizeof(nodes));
+	set("REDLOCK_NODES", nodes);
+	/* The path of the password file is no secret. A user name is of use only with a
+	 * password. */
+	set("REDLOCK_PASSWORD_FILE", s->password_file);
+	set("REDLOCK_USERNAME", s->password_file ? s->username : NULL);
+	/* Do not export --insecure: each redlock needs its own. */
+	set_file(set, "REDLOCK_CACERT", s->tls.cacert);
+	set_file(set, "REDLOCK_CERT", s->tls.cert);
+	set_file(set, "REDLOCK_CERT_KEY", s->tls.cert_key);
+	set("REDLOCK_SNI", s->tls.sni);
+	if (s->config)
+		set("REDLOCK_CONFIG", is_read_once ? NULL : path);
+	set("REDLOCK_PROFILE", is_read_once ? NULL : s->profile);
+	/* A nested redlock needs the format: REDLOCK_KEY is a name. */
+	set("REDLOCK_KEY_FORMAT", s->key_format);
 }
 
 void configure_command(const struct settings *s)
 {
-	/* The path of the password file is no secret. A user name is of use only with a
-	 * password. */
-	export("REDLOCK_PASSWORD_FILE", s->password_file);
-	export("REDLOCK_USERNAME", s->password_file ? s->username : NULL);
+	set_all(s, export);
 	export("REDLOCK_PASSWORD", NULL);
-	/* Do not export --insecure: each redlock needs its own. */
-	export_file("REDLOCK_CACERT", s->tls.cacert);
-	export_file("REDLOCK_CERT", s->tls.cert);
-	export_file("REDLOCK_CERT_KEY", s->tls.cert_key);
-	export("REDLOCK_SNI", s->tls.sni);
-	if (s->config)
-		export("REDLOCK_CONFIG", is_read_once ? NULL : path);
-	export("REDLOCK_PROFILE", is_read_once ? NULL : s->profile);
-	/* A nested redlock needs the format: REDLOCK_KEY is a name. */
-	export("REDLOCK_KEY_FORMAT", s->key_format);
+}
+
+/* ---- the same for the shell's eval ---- */
+
+/* The shell keeps its variable if there is no value: a password without a file, for example, is
+ * passed to later calls by the shell itself. */
+static void print_variable(const char *name, const char *value)
+{
+	if (value)
+		print_env(name, value);
+}
+
+/* Does REDLOCK_NODES have passwords, which redlock never prints? */
+static bool has_secret_nodes(const struct settings *s)
+{
+	if (option_source(s, offsetof(struct settings, nodes))->kind != SOURCE_ENV)
+		return false;
+	for (int i = 0; i < s->nodes.count; i++) {
+		const char *own = s->nodes.node[i].password;
+
+		if (own[0] && (!s->password || strcmp(own, s->password) != 0))
+			return true;
+	}
+	return false;
+}
+
+static void print_other_variable(const char *name, const char *value)
+{
+	if (strcmp(name, "REDLOCK_NODES") != 0)
+		print_variable(name, value);
+}
+
+void configure_print(const struct settings *s)
+{
+	set_all(s, has_secret_nodes(s) ? print_other_variable : print_variable);
+	/* Two passwords would be an error. */
+	if (s->password_file)
+		print_unset("REDLOCK_PASSWORD");
 }

@@ -21,8 +21,9 @@
  */
 int configure(struct settings *s, struct err *e);
 
-/* Warns of each of these files that has a password and that other users can read. */
-void configure_warn(void);
+/* Warns of each REDLOCK_ variable without effect, and of each of these files that has a password
+ * and that other users can read. */
+void configure_warn(const struct settings *s);
 
 /* Returns the configuration file, or NULL if there is none. */
 const struct config *configure_file(void);
@@ -30,6 +31,10 @@ const struct config *configure_file(void);
 /* Prepares the environment for a command: removes secrets, and adds the paths by which a nested
  * redlock finds them. */
 void configure_command(const struct settings *s);
+
+/* Prints the same settings for the shell's eval. The shell keeps its REDLOCK_PASSWORD, and a
+ * REDLOCK_NODES with passwords. */
+void configure_print(const struct settings *s);
 
 /*
  * Tells whether no nodes were configured and no server listens at the default address, given the

@@ -38,10 +38,15 @@ void print_env(const char *name, const char *value)
 	char *quoted = malloc(size);
 
 	if (quoted && text_quote(quoted, size, value))
-		printf("export %s=%s\n", name, quoted);
+		printf("export %s=%s;\n", name, quoted);
 	else
 		log_say(LOG_ERRORS, "out of memory");
 	free(quoted);
+}
+
+void print_unset(const char *names)
+{
+	printf("unset %s;\n", names);
 }
 
 void print_status_for_eval(int status)

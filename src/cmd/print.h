@@ -25,6 +25,9 @@ void print_text(const char *text, size_t len);
 /* Prints an export of name=value, quoted for eval. */
 void print_env(const char *name, const char *value);
 
+/* Prints an unset of these variables. */
+void print_unset(const char *names);
+
 /* Prints a line that makes eval fail with this status; eval of no output would succeed. */
 void print_status_for_eval(int status);
 

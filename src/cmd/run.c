@@ -81,16 +81,14 @@ static void set_environment(const struct run *r, const char *token)
 {
 	const struct settings *s = r->client.settings;
 	const struct lock *lock = &r->client.session.lock;
-	char nodes[NODES_MAX * NODE_LABEL_MAX], held[CLIENT_HELD_MAX], ttl[24], fence[24], keys[24];
+	char held[CLIENT_HELD_MAX], ttl[24], fence[24], keys[24];
 
-	node_list_format(&s->nodes, nodes, sizeof(nodes));
 	snprintf(ttl, sizeof(ttl), "%lld", (long long)(s->ttl / USEC_MSEC));
 	setenv("REDLOCK_KEY", s->names, 1);
 	snprintf(keys, sizeof(keys), "%d", s->keys.count);
 	setenv("REDLOCK_KEYS", keys, 1);
 	setenv("REDLOCK_TOKEN", token, 1);
 	setenv("REDLOCK_TTL_MS", ttl, 1);
-	setenv("REDLOCK_NODES", nodes, 1);
 	snprintf(fence, sizeof(fence), "%lld", (long long)lock->tenure.fence);
 	/* A nested run keeps the number of its enclosing lock; the number of any other lock is
 	 * removed. */

@@ -33,6 +33,23 @@ refused() {
 		run -n -k job "$@" -- echo never
 }
 
+@test "--format env: no password is printed, and later calls find the one that they need" {
+	local nodes=$REDLOCK_NODES by_url
+	by_url=${nodes//unix:\/\//unix:\/\/app:s3cret@}
+	unset REDLOCK_NODES
+	script() { env "$@" sh -c 'l=$1; shift; out=$("$l" acquire -k job --format env "$@") || exit; echo "$out"
+		eval "$out"; "$l" release' sh "$REDLOCK_BUILD/redlock" "${arguments[@]}"; }
+	arguments=(--nodes "$nodes" --username app --password-file "$T/pass")
+	run -0 script REDLOCK_PASSWORD=wrong
+	[[ "$output" == *"REDLOCK_PASSWORD_FILE='$T/pass';"* && "$output" == *"REDLOCK_NODES='$nodes';"* ]]
+	arguments=(--nodes "$nodes" --username app)
+	run -0 script REDLOCK_PASSWORD=s3cret REDLOCK_USERNAME=app
+	[[ "$output" == *"REDLOCK_NODES='$nodes';"* && "$output" != *s3cret* ]]
+	arguments=()
+	run -0 script "REDLOCK_NODES=$by_url"
+	[[ "$output" != *REDLOCK_NODES* && "$output" != *s3cret* ]]
+}
+
 @test "password and user: environment, file, configuration, URL" {
 	refused
 	REDLOCK_PASSWORD=maste7 works

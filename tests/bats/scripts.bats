@@ -83,7 +83,7 @@ extend_at_last() {
 }
 
 @test "acquire --format env: for the shell's eval, and the next subcommands need no options" {
-	says 0 "unset REDLOCK_LIMIT REDLOCK_SLOT REDLOCK_HOLDER_PID REDLOCK_FENCE?export REDLOCK_KEY='job'?export REDLOCK_KEYS='1'?export REDLOCK_TOKEN='*'?export REDLOCK_TTL_MS='30000'?export REDLOCK_HELD='*'" '' acquire --format env -k job
+	says 0 "unset REDLOCK_LIMIT REDLOCK_SLOT;?unset REDLOCK_HOLDER_PID;?unset REDLOCK_FENCE;?export REDLOCK_KEY='job';?export REDLOCK_KEYS='1';?export REDLOCK_TOKEN='*';?export REDLOCK_TTL_MS='30000';?export REDLOCK_HELD='*';?export REDLOCK_NODES='unix://$T/1.sock *';" '' acquire --format env -k job
 	eval "$output"
 	[ "$REDLOCK_KEY" = job ]
 	says 0 '' '' extend -t 1h
@@ -91,6 +91,22 @@ extend_at_last() {
 	says 0 '53m' '' check
 	says 0 '' '' release
 	free_everywhere job
+}
+
+@test "--format env: the same nodes, format and files as a run's command finds" {
+	local nodes=$REDLOCK_NODES program=$REDLOCK_BUILD/redlock list
+	unset REDLOCK_NODES
+	printf 'nodes = %s\n[p]\nwait = 20s\n' "unix:///nonexistent" > "$T/config"
+	cd "$T"
+	list=(--nodes "$nodes" --key-format 'a:%s' --config config --profile p -k "it's one")
+	# without the variables of each lock
+	env -i "PATH=$PATH" TMPDIR="$T" "$program" run "${list[@]}" -- sh -c 'env | grep ^REDLOCK_ | grep -v -e TOKEN -e HELD | sort' > want
+	# without quotes, a line must not become a part of the line before it
+	env -i "PATH=$PATH" TMPDIR="$T" sh -c 'l=$1; shift; eval $("$l" acquire --format env "$@"); "$l" check >&2 || exit
+		env | grep ^REDLOCK_ | grep -v -e TOKEN -e HELD | sort; "$l" release' sh "$program" "${list[@]}" > got
+	diff want got
+	grep "^REDLOCK_NODES=$nodes" got
+	free_everywhere "a:it's one"
 }
 
 @test "acquire: busy, no quorum, two names of one server: nothing on stdout, and nothing is left" {

@@ -125,11 +125,15 @@ refused() {
 	[ ! -e "$T/never" ]
 }
 
-@test "a misspelt variable gets one warning and a suggestion; variables of other programs get none" {
+@test "each variable without effect gets a warning and a suggestion; variables of other programs get none" {
 	REDLOCK_NODE_TIMOUT=1s says 0 'done' "redlock: unknown variable REDLOCK_NODE_TIMOUT in the environment: it is ignored
 hint: did you mean REDLOCK_NODE_TIMEOUT[?]" run -n -k job -- echo 'done'
-	REDLOCK_NODE_TIMOUT=1s REDLOCK_TTTL=1s says 0 '' "redlock: unknown variable *
-hint: did you mean *" wait -n -k job
+	REDLOCK_NODE_TIMOUT=1s REDLOCK_TTTL=1s run -0 redlock wait -n -k job
+	[[ "$output" == *"did you mean REDLOCK_TTL?"* && "$output" == *"did you mean REDLOCK_NODE_TIMEOUT?"* ]]
+	REDLOCK_LIMIT=3 says 0 'done' "redlock: REDLOCK_LIMIT in the environment does not set --limit of 'run': it is ignored
+hint: use --limit on the command line" run -n -k job -- echo 'done'
+	REDLOCK_FENCE=yes says 0 'done' "redlock: REDLOCK_FENCE in the environment does not set --fence of 'run': it is ignored
+hint: use --fence on the command line" run -n -k job -- echo 'done'
 	REDLOCK_NODE_TIMOUT=1s says 0 '' '' wait -q -n -k job
 	REDLOCK_APPLICATION=1 REDLOCK_ENABLED=1 says 0 '' '' wait -n -k job
 	# redlock knows the variables that it sets itself

@@ -256,7 +256,7 @@ TEST(option_aliases)
 	CHECK_INT(read_line("x", "REDLOCK_NB=1")->s.wait, NEVER);
 }
 
-TEST(option_misspelt_variables)
+TEST(option_variables_without_effect)
 {
 	static const struct {
 		const char *name, *meant;
@@ -285,19 +285,62 @@ TEST(option_misspelt_variables)
 		{"REDLOCK_HOLDER_PID=1", NULL},
 		{"REDLOCK_SANDBOX=/tmp", NULL},
 	};
-	char name[OPTION_ENV_MAX], meant[OPTION_ENV_MAX];
+	struct idle_variable v;
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		char *envp[] = {"PATH=/bin", (char *)cases[i].name, NULL};
-		bool is = option_misspelt_variable(envp, name, meant);
+		int next = 0;
+		bool is = option_idle_variable(COMMAND_RUN, envp, &next, &v);
 
 		unit_check(is == (cases[i].meant != NULL), __FILE__, __LINE__, "'%s': '%s'",
-			cases[i].name, is ? meant : "fine");
+			cases[i].name, is ? v.meant : "fine");
 		if (!is || !cases[i].meant)
 			continue;
-		CHECK_TEXT(meant, cases[i].meant);
-		CHECK(strncmp(name, cases[i].name, strlen(name)) == 0 &&
-			cases[i].name[strlen(name)] == '=');
+		CHECK_TEXT(v.meant, cases[i].meant);
+		CHECK(strncmp(v.name, cases[i].name, strlen(v.name)) == 0 &&
+			cases[i].name[strlen(v.name)] == '=');
+		CHECK(!option_idle_variable(COMMAND_RUN, envp, &next, &v));
+	}
+}
+
+TEST(option_variables_of_options_without_one)
+{
+	static const struct {
+		const char *text, *name; /* name: of the option, or NULL: no warning */
+		enum command command;
+		bool has_lock;
+	} cases[] = {
+		{"REDLOCK_LIMIT=3", "limit", COMMAND_RUN, false},
+		{"REDLOCK_SLOTS=3", "limit", COMMAND_RUN, false},
+		{"REDLOCK_FENCE=yes", "fence", COMMAND_ACQUIRE, false},
+		{"REDLOCK_KEY=job", "key", COMMAND_WAIT, false},
+		{"REDLOCK_TIMEOUT=3", "wait", COMMAND_BREAK, false},
+		{"REDLOCK_YES=1", "yes", COMMAND_BREAK, false},
+		{"REDLOCK_TAKEOVER=1", "takeover", COMMAND_RUN, false},
+		/* The environment of a run has the variables of its lock. */
+		{"REDLOCK_LIMIT=3", NULL, COMMAND_RUN, true},
+		{"REDLOCK_FENCE=7", NULL, COMMAND_RUN, true},
+		{"REDLOCK_YES=1", "yes", COMMAND_BREAK, true},
+		/* The subcommand reads it, or has no such option. */
+		{"REDLOCK_LIMIT=3", NULL, COMMAND_CHECK, false},
+		{"REDLOCK_FENCE=3", NULL, COMMAND_GATE, false},
+		{"REDLOCK_TIMEOUT=3", NULL, COMMAND_RUN, false},
+		{"REDLOCK_YES=1", NULL, COMMAND_RUN, false},
+		{"REDLOCK_WAIT=3", NULL, COMMAND_STATUS, false},
+		{"REDLOCK_VERSION=1.2", NULL, COMMAND_RUN, false},
+	};
+	struct idle_variable v;
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		char *envp[] = {
+			(char *)cases[i].text, cases[i].has_lock ? "REDLOCK_KEYS=1" : NULL, NULL};
+		int next = 0;
+		bool is = option_idle_variable(cases[i].command, envp, &next, &v);
+
+		unit_check(is == (cases[i].name != NULL), __FILE__, __LINE__, "%s: %d",
+			cases[i].text, is);
+		if (is)
+			CHECK_TEXT(v.row->name, cases[i].name);
 	}
 }
 

@@ -157,8 +157,8 @@ const struct option_row option_rows[] = {
 		"none"},
 	{RUN | CONFIG, GROUP_RUN, 0, "once-per", NULL, OPTION_DURATION, FIELD(once_per),
 		RUN | CONFIG, "D",
-		"run COMMAND at most once per D on all hosts, for cron: implies -n, -E 0 and "
-		"--min-hold D",
+		"run COMMAND at most once per D on all hosts, for cron: implies -n, -E 0, "
+		"--min-hold D and a --node-wait of the quarantine",
 		NULL},
 	{RUN | CONFIG, GROUP_RUN, 0, "reentrant", NULL, OPTION_COUNT, FIELD(reentrant),
 		RUN | CONFIG, NULL,
@@ -236,7 +236,9 @@ const struct option_row option_rows[] = {
 	{ALL, GROUP_TALK, 'v', "verbose", NULL, OPTION_COUNT, FIELD(verbose), ALL, NULL,
 		"print redlock's decisions; -vv also prints every node's answer", NULL},
 	{ALL, GROUP_TALK, 'q', "quiet", NULL, OPTION_COUNT, FIELD(quiet), ALL, NULL,
-		"print errors only; do not report that the lock is busy", NULL},
+		"print errors only; do not report that the lock is busy, unless its key never "
+		"expires",
+		NULL},
 	{WITH_NODES, GROUP_TALK, 0, "json", NULL, OPTION_JSON, FIELD(format), WITH_NODES, NULL,
 		"print results as one JSON document on stdout, messages as JSON lines on stderr",
 		NULL},

@@ -518,6 +518,22 @@ static int check_names(struct settings *s, struct err *e)
 	return 0;
 }
 
+/*
+ * The longest remaining life of a lock that was granted before a restart: its validity by any
+ * clock, plus the granularity of the nodes' clocks.
+ */
+static usec quarantine(const struct settings *s)
+{
+	usec longest = usec_max(usec_max(s->ttl, s->max_ttl), s->min_hold);
+
+	if (s->restart_guard == GUARD_OFF || (s->restart_guard == GUARD_AUTO && s->nodes.count < 3))
+		return 0;
+	return longest + policy_drift(longest, (int)s->drift_permille);
+}
+
+/* For --once-per, nodes may need this long to answer, before their quarantine begins. */
+#define NODES_START (7 * USEC_SEC)
+
 #define FIELD(name) offsetof(struct settings, name)
 
 static bool is_stronger(const struct settings *s, size_t field, size_t than)
@@ -529,6 +545,8 @@ static bool is_stronger(const struct settings *s, size_t field, size_t than)
  * --once-per implies other options, unless these come from a source that is as strong. As long as
  * the lock may last anyway, it is left to expire. Longer than that, all nodes would have to be in
  * quarantine for as long after a restart: then a record says when the command was run (cmd/done.h).
+ * All hosts try at the same time: if all gave up because the nodes are in quarantine, the command
+ * would not run at all, so each waits until the quarantine has ended.
  */
 static int imply_once_per(struct settings *s, struct err *e)
 {
@@ -539,6 +557,7 @@ static int imply_once_per(struct settings *s, struct err *e)
 			    : s->min_hold > 0   ? "--min-hold"
 			    : s->keys.count > 1 ? "several keys"
 						: NULL;
+	bool waits = true; /* for the nodes, unless the user wants no wait, or one without end */
 
 	if (option_source(s, FIELD(once_per))->kind == SOURCE_NONE || s->command != COMMAND_RUN)
 		return 0;
@@ -550,12 +569,16 @@ static int imply_once_per(struct settings *s, struct err *e)
 	}
 	if (is_stronger(s, FIELD(once_per), FIELD(wait)))
 		s->wait = 0;
+	else
+		waits = s->wait > 0 && s->wait != NEVER;
 	if (is_stronger(s, FIELD(once_per), FIELD(conflict_exit_code)))
 		s->conflict_exit_code = 0;
-	if (s->once_per > usec_max(s->ttl, s->max_ttl))
-		return 0;
-	s->min_hold = s->once_per;
-	s->once_per = 0;
+	if (s->once_per <= usec_max(s->ttl, s->max_ttl)) {
+		s->min_hold = s->once_per;
+		s->once_per = 0;
+	}
+	if (waits && is_stronger(s, FIELD(once_per), FIELD(node_wait)))
+		s->node_wait = quarantine(s) + NODES_START;
 	return 0;
 }
 
@@ -684,19 +707,6 @@ static void order_nodes(const struct settings *s, const char *name, int order[NO
 			order[at] = order[at - 1];
 		order[at] = i;
 	}
-}
-
-/*
- * The longest remaining life of a lock that was granted before a restart: its validity by any
- * clock, plus the granularity of the nodes' clocks.
- */
-static usec quarantine(const struct settings *s)
-{
-	usec longest = usec_max(usec_max(s->ttl, s->max_ttl), s->min_hold);
-
-	if (s->restart_guard == GUARD_OFF || (s->restart_guard == GUARD_AUTO && s->nodes.count < 3))
-		return 0;
-	return longest + policy_drift(longest, (int)s->drift_permille);
 }
 
 struct policy settings_policy(const struct settings *s)

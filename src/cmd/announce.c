@@ -146,8 +146,8 @@ void announce_end(struct announcer *a, const char *outcome, int status)
 			send_event(a, "released", status, 0);
 		return;
 	}
-	if (strcmp(outcome, "busy") == 0)
-		send_event(a, "busy", status, 0);
+	if (strcmp(outcome, "busy") == 0 || strcmp(outcome, "done") == 0)
+		send_event(a, outcome, status, 0);
 	else if (strcmp(outcome, "no-quorum") == 0 || strcmp(outcome, "too-slow") == 0)
 		send_event(a, "no-quorum", status, 0);
 }

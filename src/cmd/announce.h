@@ -4,7 +4,7 @@
  * announce_open() before the first thread; then announce_acquired(), announce_lost() if the lock is
  * lost, announce_stopping() when the command has ended or shuts down, announce_end() after the
  * release or the refusal, and announce_close() last. Each event is announced once: after "acquired"
- * comes "released" or "lost"; without it, "busy" or "no-quorum" or none.
+ * comes "released" or "lost"; without it, "busy", "done", "no-quorum" or none.
  *
  * The caller owns the struct, zeroed; the settings and the lock must outlive it. No function waits,
  * but for announce_close().

@@ -171,8 +171,6 @@ static int break_it(struct query *query, const struct settings *s, struct revoca
 			until == NEVER ? "" : duration_format(text, until - clock_now()));
 	if (s->force || done == 0 || revoke_lasts(r, s->nodes.count) == 0)
 		return print_result(query, s, done, "removed", STATUS_OK);
-	if (s->wait == 0)
-		return print_result(query, s, done, "revoked", STATUS_OK);
 	(void)print_finish();
 	return await_end(query, s, r, done, until);
 }

@@ -187,16 +187,16 @@ static bool has_no_majority(const struct lock *lock)
 }
 
 /* Adds the hints about a holder, once: it never ends, or nodes with problems prevent a majority. */
-static void explain_busy(struct client *c, bool names_problems)
+static void explain_busy(struct client *c, bool names_problems, enum log_level at)
 {
 	const struct tally *t = &c->session.lock.tally;
 	char text[REPORT_MAX];
 	const char *hint = c->has_hinted_why ? NULL : report_way_out(text, t, &c->settings->keys);
 
 	if (hint)
-		log_hint(LOG_NORMAL, "%s", hint);
+		log_hint(at, "%s", hint);
 	if (names_problems && !c->has_hinted_why)
-		configure_hint(c->settings, t, LOG_NORMAL);
+		configure_hint(c->settings, t, at);
 	c->has_hinted_why |= hint != NULL || names_problems;
 }
 
@@ -297,6 +297,8 @@ int client_step(struct client *c)
 	if (lock->waiter.state == WAITER_POLLS && !c->has_warned_not_queued) {
 		log_say(LOG_NORMAL, "%s",
 			report_no_queue(text, lock, &c->settings->nodes, &c->settings->keys));
+		configure_hint_one(
+			c->settings, lock->waiter.node, &lock->waiter.problem, LOG_NORMAL);
 		c->has_warned_not_queued = true;
 	}
 	if (lock->waiter.state == WAITER_QUEUED && lock->waiter.full && !c->has_warned_no_room) {
@@ -309,8 +311,12 @@ int client_step(struct client *c)
 		warn_own_slot(c);
 	report_lock(c->name, lock_slot(lock), &c->settings->keys);
 	if (lock_state(lock) == LOCK_HELD &&
-		report_unguarded(text, &lock->tally, &c->settings->nodes)[0])
+		report_unguarded(text, &lock->tally, &c->settings->nodes)[0]) {
 		log_say(LOG_NORMAL, "%s", text);
+		log_hint(LOG_NORMAL,
+			"in redis-cli on these nodes: ACL SETUSER USER +info +time, and "
+			"~" GUARD_KEY " if the user has some keys only");
+	}
 	alarm_outage(c);
 	if (lock_is_pausing(lock) && clock_now() >= c->message_at) {
 		show_waiting(c);
@@ -429,20 +435,24 @@ int client_refused(struct client *c)
 	const struct settings *s = c->settings;
 	const char *outcome = client_refusal_word(c);
 	char text[REPORT_MAX], holder[HOLDER_TEXT_MAX];
+	enum log_level at;
 
 	if (lock->refusal == REFUSAL_DUPLICATE)
 		return client_refuse_duplicate(c);
 	/* Print after the release: by then, replies that were not needed for the decision may have
 	 * arrived. */
 	client_release(c, 0);
+	/* A key that never expires is a problem that does not end without help: report it with
+	 * --quiet, too. */
+	at = report_way_out(text, &lock->tally, &s->keys) ? LOG_ERRORS : LOG_NORMAL;
 	report_refusal(text, lock, &s->nodes, &s->keys, clock_now());
 	if (lock->refusal == REFUSAL_BUSY) {
-		log_event(LOG_NORMAL,
+		log_event(at,
 			&(struct log_event){.name = "busy",
 				.status = (int)s->conflict_exit_code,
 				.holder = report_holder_text(holder, &lock->tally)},
 			"%s", text);
-		explain_busy(c, has_no_majority(lock));
+		explain_busy(c, has_no_majority(lock), at);
 		return (int)s->conflict_exit_code;
 	}
 	log_event(LOG_ERRORS, &(struct log_event){.name = outcome, .status = STATUS_NO_QUORUM},

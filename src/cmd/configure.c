@@ -294,6 +294,15 @@ void configure_hint(const struct settings *s, const struct tally *t, enum log_le
 	configure_hint_by_info(s, t, NULL, at);
 }
 
+void configure_hint_one(
+	const struct settings *s, int node, const struct reply *problem, enum log_level at)
+{
+	struct tally t = {.nodes = s->nodes.count};
+
+	t.ballot[node].reply = *problem;
+	each_hint(s, &t, NULL, true, at);
+}
+
 /* ---- the command's environment ---- */
 
 static void export(const char *name, const char *value)

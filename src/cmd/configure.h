@@ -48,6 +48,10 @@ void configure_hint_nodes(enum log_level at);
 bool configure_has_hint(const struct settings *s, const struct tally *t);
 void configure_hint(const struct settings *s, const struct tally *t, enum log_level at);
 
+/* Prints the hint about one node's reply. */
+void configure_hint_one(
+	const struct settings *s, int node, const struct reply *problem, enum log_level at);
+
 /* The same, with what the nodes told about themselves (report_remedy()); NULL: nothing. */
 void configure_hint_by_info(const struct settings *s, const struct tally *t,
 	const struct server_info info[], enum log_level at);

@@ -197,7 +197,7 @@ static char *close_text(FILE *f, char **text)
 /* Tells whether the command was not started because the lock was held: not a run. */
 static bool is_skipped(const struct sample *s)
 {
-	return strcmp(s->outcome, "busy") == 0;
+	return strcmp(s->outcome, "busy") == 0 || strcmp(s->outcome, "done") == 0;
 }
 
 static void put_last_run(FILE *f, const struct sample *s)

@@ -15,7 +15,7 @@
 /* The values of one run. */
 struct sample {
 	const char *key; /* bytes that are not UTF-8 become U+FFFD */
-	const char *outcome; /* "completed" is a success, "busy" is not a run */
+	const char *outcome; /* "completed" is a success, "busy" and "done" are not runs */
 	int64_t at; /* when the run ended, in seconds since 1970 */
 	int status;
 	int extensions;

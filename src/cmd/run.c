@@ -435,7 +435,7 @@ static int already_done(struct run *r, const struct done *d)
 {
 	done_log(d, r->client.settings->keys.key[0], LOG_NORMAL,
 		(int)r->client.settings->conflict_exit_code);
-	r->summary.outcome = "busy";
+	r->summary.outcome = "done";
 	release(r, 0);
 	query_close(&query);
 	return (int)r->client.settings->conflict_exit_code;

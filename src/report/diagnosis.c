@@ -402,8 +402,11 @@ static void judge_guard(
 		!is_master(&p->info) || strcmp(mark, id) == 0)
 		return;
 	if (strncmp(mark, id, len) != 0 || mark[len] != ' ') {
-		finding_add(d, node, SEVERITY_NOTE, "not-admitted", fix,
-			"new or restarted: it votes %s after its first request, automatically",
+		finding_add(d, node, SEVERITY_WARNING, "not-admitted",
+			"use a lock now, and wait; or, if the nodes hold no locks: redlock doctor "
+			"--admit",
+			"new or restarted, and not used since: its quarantine of %s begins with "
+			"the first lock",
 			duration_format(text, guard));
 		return;
 	}

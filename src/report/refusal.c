@@ -48,14 +48,27 @@ const char *report_no_room(char dst[REPORT_MAX], const struct lock *lock,
 	return dst;
 }
 
-/* The number of nodes that line_problems() does not name. */
+/* The decision did not need the node's answer, so nothing is known about it. */
+static bool is_unheard(const struct tally *t, int node)
+{
+	return t->ballot[node].vote == VOTE_NONE && t->ballot[node].reply.vote == VOTE_NONE;
+}
+
+/* The number of nodes that have answered, and that line_problems() does not name. */
 static int count_usable(const struct tally *t)
 {
 	int n = 0;
 
 	for (int i = 0; i < t->nodes; i++)
-		n += !tally_in_trouble(t, i);
+		n += !tally_in_trouble(t, i) && !is_unheard(t, i);
 	return n;
+}
+
+static void add_unheard(struct line *l, const struct tally *t, const struct node_list *nodes)
+{
+	for (int i = 0; i < t->nodes; i++)
+		if (is_unheard(t, i))
+			line_add(l, "; %s has not answered yet", nodes->node[i].label);
 }
 
 const char *report_refusal(char dst[REPORT_MAX], const struct lock *lock,
@@ -91,6 +104,7 @@ const char *report_refusal(char dst[REPORT_MAX], const struct lock *lock,
 			lock->policy.nodes, lock->policy.nodes > 1 ? "s" : "",
 			policy_quorum(&lock->policy));
 		line_problems(&l, &lock->tally, nodes, now - lock->tally.began);
+		add_unheard(&l, &lock->tally, nodes);
 		break;
 	case REFUSAL_SLOW:
 		line_add(&l, "no quorum for ");

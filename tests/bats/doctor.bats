@@ -672,14 +672,15 @@ in_quarantine() {
 # bats test_tags=not-under-qemu
 @test "a restarted node is reported; one in quarantine does not count; --admit" {
 	restart 1
-	finds 0 1 not-admitted note --strict
-	[ "$WORDS" = "new or restarted: it votes 11m after its first request, automatically" ]
-	finds 0 1 not-admitted note --max-ttl 1000s
-	[ "$WORDS" = "new or restarted: it votes 18m after its first request, automatically" ]
+	finds 0 1 not-admitted warning
+	finds 1 1 not-admitted warning --strict
+	[ "$WORDS" = "new or restarted, and not used since: its quarantine of 11m begins with the first lock" ]
+	finds 0 1 not-admitted warning --max-ttl 1000s
+	[ "$WORDS" = "new or restarted, and not used since: its quarantine of 18m begins with the first lock" ]
 	# a query does not begin the quarantine
 	[ "$(node 1 exists '{redlock}:node')" = 0 ]
 	node 1 set '{redlock}:node' 0123456789abcdef0123456789abcdef01234567 > "$T/set"
-	finds 0 1 not-admitted note
+	finds 0 1 not-admitted warning
 	run -0 --separate-stderr redlock doctor --json "${PATIENT[@]}" --restart-guard off
 	json '[.findings[] | [.id, .severity]] | unique == [["persistence", "warning"]]'
 	# a run does begin it

@@ -184,7 +184,7 @@ named() {
 			grep -oE '"[a-z_0-9]+"' | tr -d '"'
 		grep -ohE 'redlock_(runs|last)[a-z_]+' cmd/metrics.c
 		printf '%s\n' completed command-failed signalled busy no-quorum too-slow duplicate-node lost max-run not-started \
-			interrupted failed acquired extended held too-short expired foreign unknown released free \
+			interrupted failed done acquired extended held too-short expired foreign unknown released free \
 			removed reserved no-lock changed-hands incomplete locks-unknown not-confirmed sound warnings errors admitted
 	} | named RECORDS DIAG 75
 }

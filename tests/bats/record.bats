@@ -631,8 +631,12 @@ has_event() {
 	has_event "$T/waiter" lost '.status == 79'
 	for i in 1 2 3; do node $i del job > "$T/del"; done
 	redlock run -k job --once-per 1h --owner ann -- true
-	run -0 --separate-stderr redlock run -k job --once-per 1h --json -- true
+	run -0 --separate-stderr redlock run -k job --once-per 1h --json --record "$T/done" --metrics-file "$T/done.prom" \
+		--on-event 'echo "$REDLOCK_EVENT" > '"$T/done.event" -- true
 	has_event <(echo "$stderr") 'done' '.holder == "ann"'
+	[ "$(jq -r .outcome "$T/done")" = 'done' ]
+	[ "$(grep -v '^#' "$T/done.prom")" = 'redlock_runs_total{key="job",result="done"} 1' ]
+	eventually file_has "$T/done.event" 'done'
 	run -124 --separate-stderr redlock run -k job --max-run 100ms --json -- sleep 600
 	has_event <(echo "$stderr") max-run '.status == 124'
 	for i in 1 2; do kill_node $i; done

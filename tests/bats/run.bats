@@ -548,6 +548,22 @@ has_record() { [ "$(node "$1" exists 'redlock:queue:{job}:done')" = 1 ]; }
 	says 0 '' "redlock: 'job' is busy: *" run -k job --ttl 1h --once-per 1h -- echo never
 }
 
+@test "--once-per: a key that never expires is reported with -q, too: the command would never run again" {
+	for i in 1 2; do node $i set job backup; done > "$T/set"
+	says 0 '' "redlock: 'job' is busy: *hint: the key never expires: *'redlock break --force -k job' removes it" \
+		run -q -k job --once-per 1h -- echo never
+	node 1 expire job 600 > "$T/set"
+	node 2 expire job 600 > "$T/set"
+	says 0 '' '' run -q -k job --once-per 1h -- echo never
+}
+
+@test "--once-per: after a restart of all nodes, the command waits until their quarantine has ended" {
+	for i in 1 2 3; do node $i del '{redlock}:node'; done > "$T/set"
+	says 0 'done' '' run -q -k job --ttl 6s --node-timeout 900ms --once-per 1h -- echo 'done'
+	for i in 1 2 3; do node $i del '{redlock}:node'; done > "$T/set"
+	run -69 redlock run -q -k job --ttl 6s --node-timeout 900ms --once-per 1h --no-wait -- echo never
+}
+
 @test "--once-per: wrong inputs" {
 	says 64 '' "redlock: --once-per must be longer than 0?hint: *" run -k job --once-per 0 -- echo never
 	says 64 '' "redlock: --once-per 'daily' is not a duration *" run -k job --once-per daily -- echo never

@@ -1048,9 +1048,11 @@ TEST(doctor_restart_guard)
 	be_sound(3);
 	for (size_t i = 0; i < COUNT_OF(marks); i++) {
 		facts[0].marker = said(marks[i]);
-		EXPECT(0, "not-admitted", NOTE,
-			"new or restarted: it votes 33s after its first request, automatically",
-			"wait; or, if the nodes hold no locks: redlock doctor --admit");
+		EXPECT(0, "not-admitted", WARNING,
+			"new or restarted, and not used since: its quarantine of 33s begins with "
+			"the first lock",
+			"use a lock now, and wait; or, if the nodes hold no locks: redlock doctor "
+			"--admit");
 	}
 	change(0, "role:master", "role:other");
 	EXPECT_SILENCE();

@@ -821,6 +821,8 @@ TEST(settings_once_per)
 	CHECK_INT(s.min_hold, 0);
 	CHECK_INT(s.once_per, 86400 * USEC_SEC);
 	CHECK_INT(settings_policy(&s).quarantine, 33002 * MS);
+	/* The wait for the nodes is as long as their quarantine, and a little longer. */
+	CHECK_INT(s.node_wait, 40002 * MS);
 	s = once_per(60 * USEC_SEC, SOURCE_LINE);
 	s.max_ttl = 60 * USEC_SEC;
 	CHECK_INT(settings_finish(&s, &e), 0);
@@ -833,11 +835,23 @@ TEST(settings_once_per)
 	set_source(&s, offsetof(struct settings, conflict_exit_code), SOURCE_ENV);
 	CHECK_INT(settings_finish(&s, &e), 0);
 	CHECK_INT(s.wait, 5 * USEC_SEC);
+	CHECK_INT(s.node_wait, 7 * USEC_SEC); /* one node has no quarantine */
 	CHECK_INT(s.conflict_exit_code, 0);
+	for (int i = 0; i < 3; i++) {
+		s = once_per(60 * USEC_SEC, SOURCE_LINE);
+		s.wait = i == 1 ? NEVER : 0;
+		s.node_wait = i == 2 ? 9 * USEC_SEC : NEVER;
+		set_source(&s, offsetof(struct settings, wait), SOURCE_LINE);
+		set_source(&s, offsetof(struct settings, node_wait),
+			i == 2 ? SOURCE_LINE : SOURCE_NONE);
+		CHECK_INT(settings_finish(&s, &e), 0);
+		CHECK_INT(s.node_wait, i == 2 ? 9 * USEC_SEC : NEVER);
+	}
 	/* Without it nothing is implied. */
 	s = fresh();
 	CHECK_INT(settings_finish(&s, &e), 0);
 	CHECK_INT(s.conflict_exit_code, 75);
+	CHECK_INT(s.node_wait, NEVER);
 }
 
 TEST(settings_once_per_refusals)

@@ -373,8 +373,10 @@ static void release(struct step *s, usec *wake_at)
 		/* A late node already has the release in its queue: do not wait for it. */
 		waited_for += peer_may_answer(p);
 		/* A server that fails to write a message to a closed connection drops the requests
-		 * that it has not read. */
-		is_needed |= p->subscribed && peer_may_answer(p);
+		 * that it has not read. A node that does not know the script of the hand-off wakes
+		 * no waiter. */
+		is_needed |= peer_may_answer(p) &&
+			     (p->subscribed || waiter_near(&lock->waiter, &lock->policy, i));
 	}
 	is_leaving = waiter_leave(s);
 	lock->releasing.is_flushed = waited_for > 0 && !is_leaving && !is_needed && can_flush(lock);

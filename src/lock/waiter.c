@@ -67,8 +67,11 @@ static void take_reservation(struct step *s, const struct event *ev, int key)
 {
 	struct waiter *w = s->waiter;
 	const struct reply *reply = ev->reply;
-	bool is_ours = ev->node == w->node && key == w->key &&
-		       (w->state == WAITER_LEAVING || (waiter_is_queued(w) && !s->is_held));
+	/* A holder passes it on, at once or after the reply that it waits for. */
+	bool is_ours =
+		ev->node == w->node && key == w->key &&
+		(w->state == WAITER_LEAVING ||
+			(waiter_is_queued(w) && (!s->is_held || peer_in_flight(queue_peer(s)))));
 
 	if (!is_ours) {
 		char id[TOKEN_ID_LEN + 1];

@@ -360,6 +360,23 @@ TEST(a_release_of_a_former_waiter_is_answered_before_the_end)
 	CHECK(r.lock.peer[4].pending);
 }
 
+/* The queue node may not know the script of the hand-off: then it has woken no waiter. */
+TEST(a_release_is_answered_by_the_queue_node_if_others_wait)
+{
+	struct rig r;
+
+	hold(&r, 5);
+	r.lock.waiter.awaited = 1;
+	let_go(&r);
+	votes(&r, ".YYY");
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+	pass(&r, NODE_TIMEOUT / 2);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+	fake_reply(&r, 0, VOTE_YES);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK(r.lock.peer[4].pending);
+}
+
 /* Two equal answers of five are no majority, whatever a third one says. */
 TEST(a_release_waits_where_the_answers_differ)
 {

@@ -1194,6 +1194,16 @@ TEST(a_wake_up_of_no_use_is_passed_on)
 	/* A release may follow it. */
 	let_go(&r);
 	CHECK_INT(sends(&r, OP_HAND_OFF), 4);
+	/* The wake-up arrives when the lock is held, and before the queue node refuses. */
+	enter_queue(&r, 3);
+	next_attempt(&r);
+	votes(&r, ".YY");
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	wake(&r, 0, 0, wake_up());
+	CHECK_INT(leaves(&r), 0);
+	reply_with(&r, 0, reserved(60 * MS));
+	CHECK_INT(r.fake[0].leaves, 1);
+	CHECK_TEXT(r.fake[0].last.unused, BIGGER);
 	/* On a connection that is busy or gone, nothing is sent. */
 	hold(&r, 3);
 	next_round(&r);

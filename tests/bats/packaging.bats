@@ -40,6 +40,16 @@ let_go() {
 	[ "$output" = on ]
 }
 
+@test "locked: the holder's text names the job of the CI system, and REDLOCK_OWNER another text" {
+	local holder='redlock status deploy'
+	run -0 locked GITHUB_RUN_ID=42 GITHUB_REPOSITORY=me/app LOCK_RUN="$holder"
+	[[ "$output" == *"held by run 42 of me/app since "* ]]
+	run -0 locked CI_JOB_ID=43 CI_PROJECT_PATH="group/$(printf '%090d' 0)" LOCK_RUN="$holder"
+	[[ "$output" == *"held by job 43 of group/000"* ]]
+	run -0 locked GITHUB_RUN_ID=42 REDLOCK_OWNER=nightly LOCK_RUN="$holder"
+	[[ "$output" == *"held by nightly since "* ]]
+}
+
 @test "locked: a job waits for another one; with a wait of 0 it fails, and the log says why" {
 	held_by_another
 	run -75 locked LOCK_WAIT=0 LOCK_RUN='echo never'

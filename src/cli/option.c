@@ -53,7 +53,7 @@ const struct option_row option_rows[] = {
 		"or none",
 		NULL},
 	{BREAK, GROUP_LOCK, 'k', "key", NULL, OPTION_KEY, FIELD(keys), NO_ENV, "KEY",
-		"name of the lock, which is also its Redis key", NULL},
+		"name of the lock to end; only one", NULL},
 	{DOCTOR, GROUP_LOCK, 'k', "key", NULL, OPTION_KEY, FIELD(keys), NO_ENV, "KEY",
 		"name of a lock: check that the user may use its key", NULL},
 	{TAKING | WAIT, GROUP_LOCK, 's', "shared", NULL, OPTION_COUNT, FIELD(shared), TAKING | WAIT,
@@ -79,7 +79,9 @@ const struct option_row option_rows[] = {
 	{BREAK, GROUP_LOCK, 'f', "force", NULL, OPTION_COUNT, FIELD(force), NO_ENV, NULL,
 		"remove the lock at once, even if its command is still running", NULL},
 	{RUN, GROUP_LOCK, 0, "takeover", NULL, OPTION_COUNT, FIELD(takeover), NO_ENV, NULL,
-		"terminate the command that holds the lock, and run COMMAND next", NULL},
+		"terminate the command that holds the lock, and run COMMAND next; clients that "
+		"waited before run later, the newest first",
+		NULL},
 	{BY_TOKEN, GROUP_LOCK, 0, "token-file", NULL, OPTION_TEXT, FIELD(token_file), NO_ENV,
 		"FILE", "read the token from FILE; - means stdin", NULL},
 	{EXTEND, GROUP_LOCK, 't', "ttl", NULL, OPTION_DURATION, FIELD(ttl), EXTEND, "D",
@@ -141,9 +143,9 @@ const struct option_row option_rows[] = {
 		"TERM"},
 	{SUPERVISED, GROUP_RUN, 0, "kill-after", NULL, OPTION_DURATION, FIELD(kill_after),
 		SUPERVISED, "D",
-		"time from TERM, INT or QUIT to SIGKILL; after a loss or --max-run, SIGKILL always "
-		"follows: by default after a tenth of the TTL, at most 10s",
-		"no SIGKILL"},
+		"time from the first signal to SIGKILL",
+		"after TERM, INT or QUIT to redlock: no SIGKILL; after a loss or --max-run: a tenth "
+		"of the TTL, at most 10s"},
 	{RUN | CONFIG, GROUP_RUN, 0, "max-run", NULL, OPTION_LIMIT, FIELD(max_run), RUN | CONFIG,
 		"D",
 		"terminate COMMAND after D; the wait for the lock does not count; exit status 124",
@@ -157,8 +159,8 @@ const struct option_row option_rows[] = {
 		"none"},
 	{RUN | CONFIG, GROUP_RUN, 0, "once-per", NULL, OPTION_DURATION, FIELD(once_per),
 		RUN | CONFIG, "D",
-		"run COMMAND at most once per D on all hosts, for cron: implies -n, -E 0, "
-		"--min-hold D and a --node-wait of the quarantine",
+		"run COMMAND at most once per D on all hosts, for cron; implies -n, -E 0 and a "
+		"--node-wait of the quarantine, unless they are given",
 		NULL},
 	{RUN | CONFIG, GROUP_RUN, 0, "reentrant", NULL, OPTION_COUNT, FIELD(reentrant),
 		RUN | CONFIG, NULL,

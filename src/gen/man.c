@@ -347,8 +347,8 @@ static void put_variable(struct page *p, const struct option_row *any)
 	put_macro(p, "Ev", name, strlen(name), env == commands ? "." : "");
 	if (env == commands)
 		return;
-	put_plain(p, "for", 3);
-	put_command_names(p, env, ".");
+	put_plain(p, "(only for", 9);
+	put_command_names(p, env, ") .");
 }
 
 /* Writes what the option means to the subcommands of another row, if that is something else. */

@@ -235,7 +235,7 @@ named() {
 	: > "$T/done"
 	stub nightly.sh nightly
 	stub tick.sh tick
-	example 'redlock run -q -k nightly --once-per 23h -- ./nightly.sh'
+	example 'redlock run -q -k nightly --once-per 23h -w 20s -- ./nightly.sh'
 	runs 0
 	was_done "nightly.sh held" "nightly.sh done" "tick.sh held" "tick.sh done"
 	# again, from a host with a late clock
@@ -262,7 +262,7 @@ named() {
 	stubs_start
 	stub build.sh deploy
 	stub deploy.sh deploy
-	example 'token=$(redlock acquire -k deploy --ttl 10m) || exit'
+	example 'export REDLOCK_MAX_TTL=10m'
 	runs 0
 	was_done "build.sh held" "build.sh done" "deploy.sh held" "deploy.sh done"
 	free_everywhere deploy

@@ -84,6 +84,52 @@ block() {
 	[ "$output" = "done" ]
 }
 
+@test "docs/nodes.md: a node is restarted while a lock is held, and the lock is on all nodes again" {
+	nodes_start 3
+	export REDLOCK_TTL=2s PATH=$REDLOCK_BUILD:$PATH
+	in_background "$T/out" run -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	eventually held_on job 3
+	block nodes.md 'systemctl restart redis-server' > "$T/commands"
+	[ "$(wc -l < "$T/commands")" -eq 5 ]
+	kill_node 1
+	start_node 1
+	eventually answers 1
+	sed '/^systemctl/d; s/^sleep 60/sleep 0/' "$T/commands" > "$T/client"
+	sed -n '/^redlock wait/p' "$T/client" > "$T/first"
+	run -0 sh -e "$T/first"
+	eventually held_on job 3
+	run -0 sh -e "$T/client"
+	[[ "$output" == *"on 3 of 3 nodes"*sound:* ]]
+	touch "$T/go"
+	ended_with 0
+}
+
+@test "docs/nodes.md: a new password is accepted with the old one, and then alone" {
+	REDISCLI_AUTH=OLD nodes_start 3 --requirepass OLD
+	block nodes.md 'ACL SETUSER default >NEW' > "$T/acl"
+	[ "$(wc -l < "$T/acl")" -eq 2 ]
+	with() { printf '%s\n' "$1" > "$T/password" && chmod 600 "$T/password" && redlock run -n -k job --password-file "$T/password" -- true; }
+	enter() { for i in 1 2 3; do sed -n "$1p" "$T/acl" | redis-cli -s "$T/$i.sock" -a "$2" --no-auth-warning; done; }
+	with OLD
+	run -0 enter 1 OLD
+	with OLD
+	with NEW
+	run -0 enter 2 NEW
+	with NEW
+	run -69 with OLD
+}
+
+@test "docs/nodes.md: the line for cron is silent until a node is down" {
+	nodes_start 3
+	export PATH=$REDLOCK_BUILD:$PATH
+	block nodes.md '*/10 * * * *  out=$(redlock doctor --strict 2>&1) || echo "$out"' | sed 's/^[^a-z]*//' > "$T/line"
+	run -0 sh "$T/line"
+	[ "$output" = "" ]
+	kill_node 3
+	run -0 sh "$T/line"
+	[[ "$output" == *"error: cannot be reached"* ]]
+}
+
 @test "docs/nodes.md: the configuration file with profiles" {
 	block nodes.md 'ttl = 1m' > "$T/config"
 	unset REDLOCK_NODES

@@ -100,7 +100,8 @@ cron() {
 	touch "$T/stop.nightly.sh"
 	start "$T/out" sh -c "$(cron 1)"
 	eventually file_has "$T/done" "nightly.sh held"
-	run -0 sh -c "$(cron 1)"
+	line=$(cron 1)
+	run -0 sh -c "${line/-w 20s/-w 200ms}"
 	[ "$output" = "" ]
 	rm "$T/stop.nightly.sh"
 	ended_with 0
@@ -125,12 +126,30 @@ cron() {
 	[[ "${lines[1]}" == "'nightly' is done until "*" (22h59m left), run by "*"nightly.sh"* ]]
 }
 
-# github: runs the steps as the runner does: a shell for each; after a failure only the steps that always run. Status 1
+@test "cron on several hosts: a job that fails silently is reported, and a host without the script costs no run" {
+	stub nightly.sh nightly
+	echo 'exit 3' >> nightly.sh
+	run -0 sh -c "$(cron 1)"
+	[ "$output" = "nightly: status 3" ]
+	run -0 redlock break -y -k nightly
+	# the lock is held for a moment by the host that cannot start the job: the other one waits for it
+	stub nightly.sh nightly
+	: > "$T/done"
+	others_hold nightly
+	start "$T/out" sh -c "$(cron 1)"
+	eventually in_queue 1
+	others_let_go
+	ended_with 0
+	[ ! -s "$T/out" ]
+	was_done "nightly.sh held" "nightly.sh done"
+}
+
+# github: runs the steps on stdin as the runner does: a shell for each; after a failure only the steps that always run. Status 1
 # if one has failed.
 github() {
 	local step failed=0
 	rm -f step.*
-	recipe "### GitHub Actions" | awk '
+	awk '
 		/^  - / { n++; block = 0 }
 		/if: always\(\)/ { printf "" > ("step." n ".always") }
 		/run: \|$/ { block = 1; next }
@@ -143,69 +162,87 @@ github() {
 	return $failed
 }
 
-@test "GitHub Actions: the lock is held over several steps, and released in any case" {
-	
-	stub build.sh deploy
-	stub deploy.sh deploy
-	run -0 github
+@test "several steps of a CI job: the lock is held over the steps, and released in any case" {
+	steps() { recipe "### Several steps of a CI job" | github; }
+	stub build.sh pipeline
+	stub deploy.sh pipeline deploy
+	run -0 steps
 	[ "$(ls step.? | wc -l)" -eq 4 ]
-	was_done "build.sh held" "build.sh done" "deploy.sh held" "deploy.sh done"
-	held_on deploy 0
+	was_done "build.sh held" "build.sh done" "deploy.sh held held" "deploy.sh done"
+	held_on pipeline 0
 	# a step fails
 	: > "$T/done"
 	echo 'exit 1' >> build.sh
-	run -1 github
+	run -1 steps
 	was_done "build.sh held" "build.sh done"
-	held_on deploy 0
+	held_on pipeline 0
 	# busy: the job waits
 	: > "$T/done"
-	stub build.sh deploy
-	others_hold deploy
-	start "$T/out" github
-	eventually file_has "$T/out" "waiting: 'deploy' is held by others"
+	stub build.sh pipeline
+	others_hold pipeline
+	start "$T/out" steps
+	eventually file_has "$T/out" "waiting: 'pipeline' is held by others"
 	[ ! -s "$T/done" ]
 	others_let_go
 	ended_with 0
-	was_done "build.sh held" "build.sh done" "deploy.sh held" "deploy.sh done"
-	held_on deploy 0
+	was_done "build.sh held" "build.sh done" "deploy.sh held held" "deploy.sh done"
+	held_on pipeline 0
 	# lost meanwhile: no step deploys
 	: > "$T/done"
 	touch "$T/stop.build.sh"
-	start "$T/out" github
+	start "$T/out" steps
 	eventually file_has "$T/done" build.sh
-	for i in 1 2 3; do node "$i" set deploy rival px 60000 > "$T/set"; done
+	for i in 1 2 3; do node "$i" set pipeline rival px 60000 > "$T/set"; done
 	rm "$T/stop.build.sh"
 	ended_with 1
 	was_done "build.sh held" "build.sh done"
 }
 
-@test "GitLab CI: the lock is held by the script's shell, and free when the shell ends" {
-	recipe "### GitLab CI" | sed -n 's/^    - //p' > script
-	[ "$(wc -l < script)" -eq 3 ]
+# ci COMMAND OWNER STATUS: the job builds, waits for the lock, and deploys under it. If the lock is broken, deploy.sh has
+# ended when the lock is free, and the job ends with STATUS.
+ci() {
 	stub build.sh deploy
 	stub deploy.sh deploy
-	run -0 bash -eo pipefail script
-	was_done "build.sh held" "build.sh done" "deploy.sh held" "deploy.sh done"
+	sed -i '1a echo $$ > $T/deploy.pid' deploy.sh
+	run -0 "$1"
+	was_done "build.sh free" "build.sh done" "deploy.sh held" "deploy.sh done"
 	free_everywhere deploy
-	# cancelled
-	: > "$T/done"
-	touch "$T/stop.build.sh"
-	start "$T/out" bash -eo pipefail script
-	eventually file_has "$T/done" build.sh
-	kill -KILL "$BG"
-	run -0 redlock run -w 15s -k deploy -- true
-	rm "$T/stop.build.sh"
-	eventually file_has "$T/done" "build.sh done"
 	# busy: the job waits
 	: > "$T/done"
 	others_hold deploy
-	start "$T/out" bash -eo pipefail script
+	start "$T/out" "$1"
 	eventually file_has "$T/out" "waiting: 'deploy' is held by others"
-	[ ! -s "$T/done" ]
+	not file_has "$T/done" deploy.sh
 	others_let_go
 	ended_with 0
 	was_done "build.sh held" "build.sh done" "deploy.sh held" "deploy.sh done"
-	free_everywhere deploy
+	# broken: the next holder comes when deploy.sh has ended
+	: > "$T/done"
+	touch "$T/stop.deploy.sh"
+	start "$T/out" "$1"
+	eventually file_has "$T/done" "deploy.sh held"
+	run -0 redlock status deploy
+	[[ "$output" == *"held by $2 since "* ]]
+	run -0 redlock break -y -k deploy
+	is_gone "$(cat "$T/deploy.pid")"
+	run -0 redlock run -n -k deploy -- true
+	rm "$T/stop.deploy.sh"
+	ended_with "$3"
+	not file_has "$T/done" "deploy.sh done"
+}
+
+@test "GitHub Actions: the step that deploys runs under the lock, and ends before the next holder begins" {
+	export GITHUB_RUN_ID=42 GITHUB_REPOSITORY=me/app
+	one_step() { recipe "### GitHub Actions" | github; }
+	ci one_step "run 42 of me/app" 1
+}
+
+@test "GitLab CI: the last line deploys under the lock, and ends before the next holder begins" {
+	export CI_JOB_ID=43 CI_PROJECT_NAME=app
+	recipe "### GitLab CI" | sed -n 's/^    - //p' > script
+	[ "$(wc -l < script)" -eq 2 ]
+	one_script() { bash -eo pipefail script; }
+	ci one_script "job 43 of app" 79
 }
 
 @test "a target of make" {
@@ -385,6 +422,8 @@ unit_command() {
 	run -0 sh line
 	others_let_go
 	[ ! -e "$T/mails" ]
+	run -0 redlock break -y -k nightly
+	sed -i 's/--once-per 23h/& --node-wait 200ms/' line
 	REDLOCK_NODES=unix:///none run -69 sh line
 	[ "$(cat "$T/mails")" = "-s nightly: no-quorum ops@example.com
 status 69 on $(uname -n)" ]
@@ -508,22 +547,30 @@ step() {
 	held_on deploy 0
 }
 
-@test "the newest deploy wins: the one before is ended first, and has 79" {
+@test "the newest deploy wins: the one before is ended first, and has 79; a job that waited deploys no older build" {
 	recipe "### The newest deploy wins" > job
-	stub deploy.sh deploy
-	touch "$T/stop.deploy.sh"
-	start "$T/first" sh -c "exec $(cat job)"
-	first=$BG
-	eventually file_has "$T/done" "deploy.sh held"
-	start "$T/second" sh -c "exec $(cat job)"
-	eventually file_has_times "$T/done" "deploy.sh held" 2
-	second=$BG
-	BG=$first
+	echo 0 > live
+	printf '%s\n' '#!/bin/sh' 'cat live' > live-build.sh
+	printf '%s\n' '#!/bin/sh' 'echo "begins $1" >> $T/done' 'while [ -e "$T/stop.$1" ]; do sleep 0.02; done' 'echo "$1" > live' \
+		'echo "$1 is live" >> $T/done' > deploy.sh
+	chmod +x live-build.sh deploy.sh
+	touch "$T/stop.1"
+	local n pid=()
+	for n in 1 2 3 4; do
+		start "$T/out.$n" env BUILD=$n sh job
+		pid[n]=$BG
+		[ $n -eq 1 ] || eventually file_has "$T/out.$n" "takeover: 'deploy' is held by"
+		[ $n -ne 1 ] || eventually file_has "$T/done" "begins 1"
+	done
+	BG=${pid[1]}
 	ended_with 79
-	rm "$T/stop.deploy.sh"
-	BG=$second
-	ended_with 0
-	was_done "deploy.sh held" "deploy.sh held" "deploy.sh done"
+	for n in 2 3 4; do
+		BG=${pid[n]}
+		ended_with 0
+	done
+	not file_has "$T/done" "1 is live"
+	[ "$(cat live)" = 4 ]
+	awk '/^begins/ { print $2 }' "$T/done" | sort -nuc
 }
 
 @test "a crashed job: status shows its lock, and break --force ends it" {

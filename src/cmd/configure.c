@@ -18,6 +18,9 @@
 
 #define SYSTEM_FILE "/etc/redlock/config"
 
+/* The hint if this user may not read a file. */
+#define UNREADABLE "let this user read the file (chown, chmod), or name another one"
+
 static struct config config;
 static char text[CONFIG_TEXT_MAX + 1]; /* of the configuration file */
 static char path[PATH_MAX]; /* of the configuration file */
@@ -96,9 +99,11 @@ static int try_file(struct settings *s, bool must_be, struct err *e)
 		return err_set(e, ERR_CONFIG,
 			"the configuration '%s' is too long: at most %zu bytes are allowed", shown,
 			CONFIG_TEXT_MAX);
-	if (error)
-		return err_set(e, ERR_CONFIG, "cannot read the configuration '%s': %s", shown,
+	if (error) {
+		err_set(e, ERR_CONFIG, "cannot read the configuration '%s': %s", shown,
 			file_reason(error));
+		return error == EACCES ? err_hint(e, "%s", UNREADABLE) : -1;
+	}
 	if (!S_ISCHR(st.st_mode) && check_author(&st, must_be, shown, e) < 0)
 		return -1;
 	if (config_parse(&config, path, text, len, e) < 0 || options_read_config(s, &config, e) < 0)
@@ -170,9 +175,11 @@ static int read_password(struct settings *s, struct err *e)
 			NODE_SECRET_MAX - 1);
 	if (error == EILSEQ)
 		return err_set(e, ERR_CONFIG, "the password in '%s' has a byte of zero", shown);
-	if (error)
-		return err_set(e, ERR_CONFIG, "cannot read --password-file '%s': %s", shown,
+	if (error) {
+		err_set(e, ERR_CONFIG, "cannot read --password-file '%s': %s", shown,
 			strerror(error));
+		return error == EACCES ? err_hint(e, "%s", UNREADABLE) : -1;
+	}
 	if (!password[0]) {
 		err_set(e, ERR_CONFIG, "--password-file '%s' has no password", shown);
 		return err_hint(e, "write the password into its first line");
@@ -250,8 +257,9 @@ bool configure_lacks_nodes(const struct settings *s, const struct reply *reply)
 
 void configure_hint_nodes(enum log_level at)
 {
-	log_hint(at, "no nodes were named, so " DEFAULT_NODES " was asked: name three or five "
-		     "independent Redis servers with --nodes or REDLOCK_NODES");
+	log_hint(at,
+		"no nodes were named, so " DEFAULT_NODES " was asked: name three or five "
+		"independent Redis servers with --nodes, REDLOCK_NODES or 'nodes' in " SYSTEM_FILE);
 	log_hint(at, "to try it on throwaway ones: redlock sandbox -- redlock run -k try -- date");
 }
 

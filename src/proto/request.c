@@ -260,7 +260,8 @@ const char *reason_words(enum reason reason)
 		[REASON_CONNECT] = "cannot be reached",
 		[REASON_CLOSED] = "closed the connection",
 		[REASON_CONNECT_TIMEOUT] = "did not accept the connection in time",
-		[REASON_TLS_TIMEOUT] = "did not begin TLS in time, as a port without TLS does not",
+		[REASON_TLS_TIMEOUT] =
+			"did not begin TLS in time: it hangs, or that port has no TLS",
 		[REASON_NOT_TLS] = "does not speak TLS",
 		[REASON_SPEAKS_TLS] = "speaks TLS only",
 		[REASON_TLS] = "cannot agree on TLS",

@@ -88,8 +88,8 @@ static const struct {
 		"correct the name '{host}', or give it an address in DNS or /etc/hosts ('getent "
 		"hosts {host}' shows it)"},
 	{REASON_CONNECT, "Connection refused",
-		"no server listens there: start the server, or correct the address ('bind' and "
-		"'port' in redis.conf)"},
+		"no server listens there: start the server, or correct the address ('bind', and "
+		"'port' or 'tls-port', in redis.conf)"},
 	{REASON_CONNECT, "No such file",
 		"there is no socket {host}: start the server with 'unixsocket {host}', or "
 		"correct the path"},
@@ -106,11 +106,14 @@ static const struct {
 		"look for a firewall between; if the node is far away, allow more time with "
 		"--node-timeout: 'redlock doctor' measures how much"},
 	{REASON_TLS_TIMEOUT, NULL,
-		"if that port has no TLS, name it {redis}; else allow more time with "
-		"--node-timeout"},
+		"if the server hangs, restart it; if that port has no TLS, name it {redis}; if it "
+		"is far away, allow more time with --node-timeout"},
 	{REASON_NOT_TLS, NULL, "name it {redis}, or name its port for TLS ('tls-port')"},
 	{REASON_SPEAKS_TLS, NULL, "name it {rediss}"},
 	{REASON_TLS, NULL, "let the server speak TLS 1.2 or later ('tls-protocols')"},
+	{REASON_UNTRUSTED, "authority expired on",
+		"renew the certificate of that authority, in --cacert FILE and in the server's "
+		"'tls-ca-cert-file'"},
 	{REASON_UNTRUSTED, "expired on",
 		"renew the certificate ('tls-cert-file' names it), then restart the server"},
 	{REASON_UNTRUSTED, "is not valid before",
@@ -124,6 +127,8 @@ static const struct {
 	{REASON_UNTRUSTED, NULL,
 		"name the certificate of its authority with --cacert FILE ('tls-ca-cert-file' of "
 		"the server)"},
+	{REASON_CLIENT_CERTIFICATE, "expired",
+		"renew redlock's own certificate, which --cert names"},
 	{REASON_CLIENT_CERTIFICATE, NULL,
 		"name a certificate from an authority in the server's 'tls-ca-cert-file' with "
 		"--cert FILE, and its key with --cert-key FILE; or set 'tls-auth-clients no'"},
@@ -139,8 +144,8 @@ static const struct {
 	{REASON_MISCONF, NULL, "CONFIG SET stop-writes-on-bgsave-error no"},
 	{REASON_OOM, NULL, "{memory}"},
 	{REASON_NOAUTH, NULL,
-		"name user and password: --username USER --password-file FILE, or "
-		"REDLOCK_USERNAME and REDLOCK_PASSWORD"},
+		"name the password: --password-file FILE or REDLOCK_PASSWORD; with an ACL user, "
+		"also --username USER"},
 	{REASON_WRONG_PASSWORD, NULL,
 		"correct the password of user '{user}', which comes from {source}; a user that "
 		"does not exist there, or is off, needs ACL SETUSER"},

@@ -29,7 +29,7 @@ mistaken() {
 	says 69 '' '*refuses the password (WRONGPASS *hint: *correct the password of user *, which comes from *' run -n -k job "$@" -- echo never
 }
 refused() {
-	says 69 '' '*requires a password*hint: *name user and password: --username USER --password-file FILE, or REDLOCK_USERNAME and REDLOCK_PASSWORD' \
+	says 69 '' '*requires a password*hint: *name the password: --password-file FILE or REDLOCK_PASSWORD; with an ACL user, also --username USER' \
 		run -n -k job "$@" -- echo never
 }
 
@@ -122,7 +122,7 @@ through() {
 }
 
 @test "status of all keys: a node that requires a password is not reported as down" {
-	says 69 '' 'redlock: 0 of 3 nodes answered, 2 needed: *1.sock requires a password; *2.sock requires a password; *3.sock requires a password?hint: *name user and password: *' status
+	says 69 '' 'redlock: 0 of 3 nodes answered, 2 needed: *1.sock requires a password; *2.sock requires a password; *3.sock requires a password?hint: *name the password: *' status
 	REDLOCK_PASSWORD=wr0ng says 69 '' 'redlock: 0 of 3 nodes answered, 2 needed: *1.sock refuses the password (WRONGPASS *); *' status
 	as_master 1 config set requirepass '' > "$T/acl"
 	as_master 2 config set requirepass '' > "$T/acl"
@@ -157,7 +157,7 @@ through() {
 		hinted "$1" status other job
 		hinted "$1" status
 	}
-	everything ".*name user and password: "
+	everything ".*name the password: "
 	for i in 1 2 3; do as_master $i acl setuser app resetkeys '~redlock:*' '~{redlock}:node' '~job' -scan > "$T/acl"; done
 	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret
 	everything "in redis-cli on .*: ACL SETUSER app "

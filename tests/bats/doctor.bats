@@ -196,7 +196,7 @@ together
 @test "broken: no password, a wrong one, one for a node without password" {
 	node 1 config set requirepass s3cret > "$T/set"
 	finds 0 1 auth error
-	is_like "$FIX" "name user and password: --username USER --password-file FILE, *"
+	is_like "$FIX" "name the password: --password-file FILE or REDLOCK_PASSWORD; *"
 	finds 0 1 auth error --nodes "unix://:wrong@$T/1.sock unix://$T/2.sock unix://$T/3.sock"
 	is_like "$WORDS" 'refuses the password: WRONGPASS*'
 	[[ "$output" != *wrong@* ]]

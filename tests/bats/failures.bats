@@ -180,7 +180,7 @@ as_other() {
 @test "a password is needed; it is wrong, and where it comes from" {
 	with_user '~*' '&*' +@all
 	fails "requires a password"
-	is_like "$FIX" "name user and password: --username USER --password-file FILE, *"
+	is_like "$FIX" "name the password: --password-file FILE or REDLOCK_PASSWORD; *"
 	umask 077
 	echo s3cret > "$T/password"
 	works --username app --password-file "$T/password"
@@ -206,7 +206,7 @@ as_other() {
 	node 1 acl setuser default off > "$T/set"
 	unset REDISCLI_AUTH
 	fails "requires a password"
-	is_like "$FIX" "name user and password: *"
+	is_like "$FIX" "name the password: *"
 	umask 077
 	# lines that end with CR LF, and a byte order mark
 	printf 's3cret\r\n' > "$T/password"
@@ -414,7 +414,7 @@ works_silently() {
 	works --nodes "rediss://127.0.0.1:$PORT" --cacert "$C/ca.pem"
 	on_port 1 --port PORT
 	REDLOCK_NODE_TIMEOUT=700ms fails "did not begin TLS in time" --nodes "rediss://127.0.0.1:$PORT" --cacert "$C/ca.pem"
-	is_like "$FIX" "if that port has no TLS, name it redis://127.0.0.1:$PORT; *"
+	is_like "$FIX" "if the server hangs, restart it; if that port has no TLS, name it redis://127.0.0.1:$PORT; *"
 	works --nodes "redis://127.0.0.1:$PORT"
 }
 

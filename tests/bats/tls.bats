@@ -228,7 +228,7 @@ gone_from_second() { [ "$(node 1 -n 2 exists job)" = 0 ]; }
 		answers 3 && break
 	done
 	name_nodes
-	absent "did not begin TLS in time, as a port without TLS does not" --node-timeout 3s
+	absent "did not begin TLS in time: it hangs, or that port has no TLS" --node-timeout 3s
 	# and one that speaks first
 	node 3 config set maxclients 1 > "$T/set"
 	exec 9<> "/dev/tcp/127.0.0.1/${PORT[3]}"

@@ -587,7 +587,7 @@ alone() {
 	${EXEC:-} env -u REDLOCK_NODES unshare --net bash -c 'ip link set lo up && exec "$@"' - "$@"
 }
 readonly NEWCOMER="hint: no nodes were named, so redis://127.0.0.1:6379 was asked: name three or five independent Redis servers \
-with --nodes or REDLOCK_NODES
+with --nodes, REDLOCK_NODES or 'nodes' in /etc/redlock/config
 hint: to try it on throwaway ones: redlock sandbox -- redlock run -k try -- date"
 
 @test "no nodes configured, and no server there: each subcommand explains what nodes are" {

@@ -322,7 +322,7 @@ TEST(doctor_out_of_reach)
 		{REASON_CONNECT_TIMEOUT, true, "unreachable",
 			"did not accept the connection in time"},
 		{REASON_TLS_TIMEOUT, true, "unreachable",
-			"did not begin TLS in time, as a port without TLS does not"},
+			"did not begin TLS in time: it hangs, or that port has no TLS"},
 		{REASON_NOT_TLS, true, "not-tls", "does not speak TLS"},
 		{REASON_TLS, true, "tls", "cannot agree on TLS: it \\x1b"},
 		{REASON_UNTRUSTED, true, "certificate", "cannot be trusted: it \\x1b"},

@@ -386,8 +386,8 @@ without_backlog() { [[ "$(node "$1" info replication)" == *repl_backlog_active:0
 		REDLOCK_NODES="unix://$user:pw@$T/1.sock unix://$user:pw@$T/2.sock unix://$user:pw@$T/3.sock" \
 			run -0 --separate-stderr redlock run -n -k job -- echo done
 		[ "$output" = "done" ]
-		is_like "$stderr" "redlock: no restart guard on unix://*[12].sock, unix://*[23].sock*: this user may not ask for INFO or TIME, or not use the key '{redlock}:node'"
-		[ "${#stderr_lines[@]}" -eq 1 ]
+		is_like "$stderr" "redlock: no restart guard on unix://*[12].sock, unix://*[23].sock*: this user may not ask for INFO or TIME, or not use the key '{redlock}:node'?hint: *ACL SETUSER USER +info +time, and ~{redlock}:node *"
+		[ "${#stderr_lines[@]}" -eq 2 ]
 	done
 }
 

@@ -142,9 +142,9 @@ const struct option_row option_rows[] = {
 		"if the lock is lost",
 		"TERM"},
 	{SUPERVISED, GROUP_RUN, 0, "kill-after", NULL, OPTION_DURATION, FIELD(kill_after),
-		SUPERVISED, "D",
-		"time from the first signal to SIGKILL",
-		"after TERM, INT or QUIT to redlock: no SIGKILL; after a loss or --max-run: a tenth "
+		SUPERVISED, "D", "time from the first signal to SIGKILL",
+		"after TERM, INT or QUIT to redlock: no SIGKILL; after a loss or --max-run: a "
+		"tenth "
 		"of the TTL, at most 10s"},
 	{RUN | CONFIG, GROUP_RUN, 0, "max-run", NULL, OPTION_LIMIT, FIELD(max_run), RUN | CONFIG,
 		"D",

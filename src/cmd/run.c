@@ -626,7 +626,7 @@ static int acquire_and_run(struct run *r)
 {
 	const struct lock *lock = &r->client.session.lock;
 	const struct settings *s = r->client.settings;
-	char text[DURATION_TEXT_MAX];
+	char text[DURATION_TEXT_MAX], missing[REPORT_MAX];
 
 	r->die_of = acquire(r);
 	r->summary.waited = clock_now() - r->client.began;
@@ -639,10 +639,11 @@ static int acquire_and_run(struct run *r)
 	if (lock_state(lock) != LOCK_HELD)
 		return not_acquired(r);
 	log_event(LOG_DECISIONS, &(struct log_event){.name = "acquired"},
-		"acquired %s on %d of %d nodes after %s, valid for %s", r->client.name,
+		"acquired %s on %d of %d nodes after %s, valid for %s%s", r->client.name,
 		tally_count(&lock->tally, VOTE_YES), s->nodes.count,
 		duration_format((char[DURATION_TEXT_MAX]){0}, r->summary.waited),
-		duration_format(text, lock->tenure.valid_until - clock_now()));
+		duration_format(text, lock->tenure.valid_until - clock_now()),
+		report_missing(missing, &lock->tally, &s->nodes));
 	return run_command(r);
 }
 

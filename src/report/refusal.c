@@ -71,6 +71,16 @@ static void add_unheard(struct line *l, const struct tally *t, const struct node
 			line_add(l, "; %s has not answered yet", nodes->node[i].label);
 }
 
+const char *report_missing(
+	char dst[REPORT_MAX], const struct tally *t, const struct node_list *nodes)
+{
+	struct line l = line_begin(dst);
+
+	line_problems_after(&l, "; ", t, nodes, 0);
+	add_unheard(&l, t, nodes);
+	return dst;
+}
+
 const char *report_refusal(char dst[REPORT_MAX], const struct lock *lock,
 	const struct node_list *nodes, const struct key_list *keys, usec now)
 {

@@ -65,6 +65,10 @@ const char *report_way_out(
 const char *report_no_room(char dst[REPORT_MAX], const struct lock *lock,
 	const struct node_list *nodes, const struct key_list *keys);
 
+/* The nodes that did not grant the lock, with the reasons: "; NODE problem"; "": all did. */
+const char *report_missing(
+	char dst[REPORT_MAX], const struct tally *t, const struct node_list *nodes);
+
 /* Why the waiter polls instead of queueing. */
 const char *report_no_queue(char dst[REPORT_MAX], const struct lock *lock,
 	const struct node_list *nodes, const struct key_list *keys);

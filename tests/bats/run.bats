@@ -564,6 +564,12 @@ has_record() { [ "$(node "$1" exists 'redlock:queue:{job}:done')" = 1 ]; }
 	run -69 redlock run -q -k job --ttl 6s --node-timeout 900ms --once-per 1h --no-wait -- echo never
 }
 
+@test "-v names the nodes that did not grant the lock, and the reason" {
+	kill_node 3
+	says 0 '' "redlock: acquired 'job' on 2 of 3 nodes after *, valid for *; unix://$T/3.sock *redlock: released 'job'" run -v -k job -- true
+	says 0 '' '' run -k job -- true
+}
+
 @test "--once-per: wrong inputs" {
 	says 64 '' "redlock: --once-per must be longer than 0?hint: *" run -k job --once-per 0 -- echo never
 	says 64 '' "redlock: --once-per 'daily' is not a duration *" run -k job --once-per daily -- echo never

@@ -351,6 +351,22 @@ static void end(struct step *s)
 	lock->phase = PHASE_OVER;
 }
 
+/* A node that has forgotten the script of the release by digest has woken no waiter: it must answer
+ * if waiters are known, or if another node has forgotten the scripts. */
+static bool must_wake_waiters(const struct lock *lock, int node)
+{
+	unsigned keys = lock->waiter.awaited;
+
+	if (!lock->policy.by_digest || lock->peer[node].no_digests)
+		return false;
+	for (int i = 0; i < lock->policy.nodes; i++)
+		keys |= lock->peer[i].no_digests ? ~0u : 0;
+	for (int key = 0; key < lock->policy.keys; key++)
+		if (lock->policy.order[key][0] == node && (keys >> key & 1))
+			return true;
+	return false;
+}
+
 static void release(struct step *s, usec *wake_at)
 {
 	struct lock *lock = s->lock;
@@ -373,10 +389,8 @@ static void release(struct step *s, usec *wake_at)
 		/* A late node already has the release in its queue: do not wait for it. */
 		waited_for += peer_may_answer(p);
 		/* A server that fails to write a message to a closed connection drops the requests
-		 * that it has not read. A node that does not know the script of the hand-off wakes
-		 * no waiter. */
-		is_needed |= peer_may_answer(p) &&
-			     (p->subscribed || waiter_near(&lock->waiter, &lock->policy, i));
+		 * that it has not read. */
+		is_needed |= peer_may_answer(p) && (p->subscribed || must_wake_waiters(lock, i));
 	}
 	is_leaving = waiter_leave(s);
 	lock->releasing.is_flushed = waited_for > 0 && !is_leaving && !is_needed && can_flush(lock);

@@ -120,22 +120,16 @@ void waiter_event(struct step *s, const struct event *ev);
  * connection to the queue node is needed. */
 bool waiter_leave(struct step *s);
 
-/* The keys whose waiters the node wakes at the release: bit i for key i. */
-static inline unsigned waiter_near(const struct waiter *w, const struct policy *p, int node)
+/* HAND_OFF: the keys that have waiters at another node than this one: bit i for key i. The queue
+ * node itself knows better whether they still live. */
+static inline unsigned waiter_far(const struct waiter *w, const struct policy *p, int node)
 {
-	unsigned near = 0;
+	unsigned far = w->awaited;
 
 	for (int key = 0; key < p->keys; key++)
 		if (p->order[key][0] == node)
-			near |= w->awaited & 1u << key;
-	return near;
-}
-
-/* HAND_OFF: the keys that have waiters at another node than this one. The queue node itself knows
- * better whether they still live. */
-static inline unsigned waiter_far(const struct waiter *w, const struct policy *p, int node)
-{
-	return w->awaited & ~waiter_near(w, p, node);
+			far &= ~(1u << key);
+	return far;
 }
 
 #endif

@@ -666,7 +666,7 @@ in_quarantine() {
 	local id now
 	id=$(node "$1" info server | tr -d '\r' | sed -n 's/^run_id://p')
 	now=$(node "$1" time | sed -n 1p)
-	node "$1" set '{redlock}:node' "$id $((now * 1000 + $2)) $2" > "$T/set"
+	node "$1" set '{redlock}:node' "$id $((now * 1000 + $2)) 700000 $((now * 1000 + $2)) 0" > "$T/set"
 }
 
 # bats test_tags=not-under-qemu

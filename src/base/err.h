@@ -33,8 +33,25 @@ struct err {
 int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+#define ERR_REASON_MAX 100
+
+/* Hints for a process, and for a host, with too many open files. */
+#define ERR_FILES_HINT \
+	"raise the limit with 'ulimit -n 1024', or with LimitNOFILE= in the systemd unit"
+#define ERR_ALL_FILES_HINT "raise the limit of this host: sysctl -w fs.file-max=1000000"
+
+/* Writes the reason of an errno to dst. A limit on open files is named with its value. Returns dst.
+ */
+const char *err_reason(char dst[ERR_REASON_MAX], int error);
+
+/* Fills *e with the text, ": " and the reason of an errno, with a hint if a limit on open files is
+ * reached. Returns -1. */
+int err_system(struct err *e, enum err_kind kind, int error, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
 /* Fills *e with "WHAT: CALL: ..." after a system call that failed with errno: ERR_SYSTEM, with a
- * hint if errno means that the call was denied. Returns -1. */
+ * hint if errno means that the call was denied or that a limit on open files is reached. Returns
+ * -1. */
 int err_call(struct err *e, const char *what, const char *call);
 
 /* Adds the hint to *e. Returns -1. */

@@ -176,8 +176,7 @@ static int read_password(struct settings *s, struct err *e)
 	if (error == EILSEQ)
 		return err_set(e, ERR_CONFIG, "the password in '%s' has a byte of zero", shown);
 	if (error) {
-		err_set(e, ERR_CONFIG, "cannot read --password-file '%s': %s", shown,
-			strerror(error));
+		err_system(e, ERR_CONFIG, error, "cannot read --password-file '%s'", shown);
 		return error == EACCES ? err_hint(e, "%s", UNREADABLE) : -1;
 	}
 	if (!password[0]) {

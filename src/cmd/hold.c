@@ -45,12 +45,13 @@ static int watch_all(struct hold *h, struct err *e)
 	int fds[] = {h->client.signals.fd, h->follow.fd, background_fd()};
 	int watch = epoll_create1(EPOLL_CLOEXEC);
 
+	if (watch < 0)
+		return err_call(e, "cannot wait for events", "epoll_create1");
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
 		struct epoll_event event = {.events = EPOLLIN};
 
 		if (fds[i] >= 0 && epoll_ctl(watch, EPOLL_CTL_ADD, fds[i], &event) < 0)
-			return err_set(
-				e, ERR_SYSTEM, "cannot wait for events: %s", strerror(errno));
+			return err_system(e, ERR_SYSTEM, errno, "cannot wait for events");
 	}
 	h->client.wake_fd = watch;
 	return 0;

@@ -277,6 +277,7 @@ int supervise_cannot_run(
 int supervise_not_started(const struct supervision *v, const char *command, const char *by_shell)
 {
 	int error = v->end.number;
+	struct err e;
 
 	if (error == ESRCH) {
 		log_say(LOG_ERRORS, "cannot start the command: /proc does not show this process");
@@ -285,7 +286,8 @@ int supervise_not_started(const struct supervision *v, const char *command, cons
 		return STATUS_INTERNAL;
 	}
 	if (v->end.pid < 0) {
-		log_say(LOG_ERRORS, "cannot start the command: %s", strerror(error));
+		err_system(&e, ERR_SYSTEM, error, "cannot start the command");
+		log_err(&e);
 		return STATUS_INTERNAL;
 	}
 	return supervise_cannot_run(command, &v->end.why, by_shell);

@@ -38,10 +38,10 @@ int background_start(pid_t *pid, bool *ready, struct err *e)
 	ssize_t n;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
-		return err_set(e, ERR_SYSTEM, "cannot create a socket: %s", strerror(errno));
+		return err_system(e, ERR_SYSTEM, errno, "cannot create a socket");
 	*pid = fork();
 	if (*pid < 0) {
-		err_set(e, ERR_SYSTEM, "cannot create a process: %s", strerror(errno));
+		err_system(e, ERR_SYSTEM, errno, "cannot create a process");
 		close(ends[0]);
 		close(ends[1]);
 		return -1;

@@ -438,6 +438,7 @@ static usec address_deadline(const struct conn *c)
 /* Tries the addresses from next_address on, until one accepts or does not answer at once. */
 static void connect_next(struct conn *c)
 {
+	char reason[ERR_REASON_MAX];
 	int error = EADDRNOTAVAIL;
 
 	while (c->addresses_left > 0) {
@@ -466,7 +467,7 @@ static void connect_next(struct conn *c)
 		close(c->fd);
 		c->fd = -1;
 	}
-	fail(c, REASON_CONNECT, strerror(error));
+	fail(c, REASON_CONNECT, err_reason(reason, error));
 	c->failure.is_permanent = c->node->kind == NODE_UNIX && error == EACCES;
 }
 
@@ -514,6 +515,7 @@ static void try_next_address(struct conn *c)
 
 static void finish_connect(struct conn *c)
 {
+	char reason[ERR_REASON_MAX];
 	int error = 0;
 	socklen_t len = sizeof(error);
 
@@ -524,7 +526,7 @@ static void finish_connect(struct conn *c)
 	} else if (c->addresses_left > 0) {
 		try_next_address(c);
 	} else {
-		fail(c, REASON_CONNECT, strerror(error));
+		fail(c, REASON_CONNECT, err_reason(reason, error));
 	}
 }
 

@@ -91,10 +91,10 @@ int extender_open(struct extender *x, struct session *s, const struct node_list 
 {
 	*x = (struct extender){.session = s, .nodes = nodes, .send_replies = send_replies};
 	if (pipe2(x->pipe, O_CLOEXEC | O_NONBLOCK) < 0)
-		return err_set(e, ERR_SYSTEM, "cannot extend a lock: pipe: %s", strerror(errno));
+		return err_system(e, ERR_SYSTEM, errno, "cannot extend a lock: pipe");
 	x->message_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (x->message_fd < 0) {
-		err_set(e, ERR_SYSTEM, "cannot extend a lock: eventfd: %s", strerror(errno));
+		err_system(e, ERR_SYSTEM, errno, "cannot extend a lock: eventfd");
 		close(x->pipe[0]);
 		close(x->pipe[1]);
 		return -1;

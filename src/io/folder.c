@@ -108,14 +108,14 @@ int folder_make(struct folder *f, struct err *e)
 			return 0;
 		close(f->fd);
 	}
-	err_set(e, ERR_CONFIG, "cannot create a folder in '%s': %s",
-		utf8_escape(shown, sizeof(shown), parent, strlen(parent)), strerror(errno));
-	return err_hint(e, "set TMPDIR to use another directory than /tmp");
+	err_system(e, ERR_CONFIG, errno, "cannot create a folder in '%s'",
+		utf8_escape(shown, sizeof(shown), parent, strlen(parent)));
+	return e->hint[0] ? -1 : err_hint(e, "set TMPDIR to use another directory than /tmp");
 }
 
 static int cannot_create(const struct folder *f, const char *name, struct err *e)
 {
-	return err_set(e, ERR_CONFIG, "cannot create '%s/%s': %s", f->path, name, strerror(errno));
+	return err_system(e, ERR_CONFIG, errno, "cannot create '%s/%s'", f->path, name);
 }
 
 int folder_write(const struct folder *f, const char *name, const char *text, struct err *e)

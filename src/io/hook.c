@@ -30,10 +30,10 @@ int hook_start(struct hook *h, pid_t *pid, struct err *e)
 	int ends[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-		return err_set(e, ERR_SYSTEM, "cannot create a socket: %s", strerror(errno));
+		return err_system(e, ERR_SYSTEM, errno, "cannot create a socket");
 	*pid = fork();
 	if (*pid < 0) {
-		err_set(e, ERR_SYSTEM, "cannot create a process: %s", strerror(errno));
+		err_system(e, ERR_SYSTEM, errno, "cannot create a process");
 		close(ends[0]);
 		close(ends[1]);
 		return -1;

@@ -69,6 +69,9 @@ static int open_own(struct err *e)
 
 	if (fd >= 0)
 		return fd;
+	if (errno == EMFILE || errno == ENFILE)
+		return err_system(
+			e, ERR_SYSTEM, errno, "cannot register the lock: '/tmp/%s'", last);
 	err_set(e, ERR_SYSTEM, "cannot register the lock: '/tmp/%s': %s", last,
 		errno == EPERM || errno == ENOTDIR || errno == ELOOP || errno == EACCES
 			? "not a private directory of this user"
@@ -287,7 +290,7 @@ int registry_add(const struct entry *entry, struct err *e)
 		forget_losses(entry);
 		return 0;
 	}
-	err_set(e, ERR_SYSTEM, "cannot register the lock: %s", strerror(errno));
+	err_system(e, ERR_SYSTEM, errno, "cannot register the lock");
 	(void)unlinkat(own_folder, draft, 0);
 	own_name[0] = '\0';
 	registry_remove();

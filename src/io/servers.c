@@ -90,7 +90,7 @@ int servers_find(char program[PATH_MAX], const char *name, struct err *e)
 
 static int err_write(struct err *e, const char *path)
 {
-	return err_set(e, ERR_SYSTEM, "cannot write '%s': %s", path, strerror(errno));
+	return err_system(e, ERR_SYSTEM, errno, "cannot write '%s'", path);
 }
 
 static const char *path_of(char dst[PATH_MAX], const char *folder, int i, const char *what)
@@ -143,7 +143,7 @@ static int start_one(struct servers *s, int i, const struct signals *found, stru
 	if (!error)
 		return 0;
 	s->pid[i] = 0;
-	return err_set(e, ERR_NO_SERVER, "cannot start '%s': %s", s->program, strerror(error));
+	return err_system(e, ERR_NO_SERVER, error, "cannot start '%s'", s->program);
 }
 
 int servers_start(struct servers *s, const char *program, const char *folder,

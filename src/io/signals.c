@@ -35,10 +35,10 @@ int signals_open(struct signals *s, struct err *e)
 	 * of children. */
 	if (sigaction(SIGCHLD, &plain, &s->old_child) < 0 ||
 		sigprocmask(SIG_BLOCK, &set, &s->old_mask) < 0)
-		return err_set(e, ERR_SYSTEM, "cannot receive signals: %s", strerror(errno));
+		return err_system(e, ERR_SYSTEM, errno, "cannot receive signals");
 	s->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (s->fd < 0)
-		return err_set(e, ERR_SYSTEM, "cannot receive signals: %s", strerror(errno));
+		return err_system(e, ERR_SYSTEM, errno, "cannot receive signals");
 	return 0;
 }
 
@@ -50,10 +50,10 @@ int signals_take_ignored(struct signals *s, int number, struct err *e)
 	sigemptyset(&set);
 	sigaddset(&set, number);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 || sigaction(number, &plain, NULL) < 0)
-		return err_set(e, ERR_SYSTEM, "cannot receive signals: %s", strerror(errno));
+		return err_system(e, ERR_SYSTEM, errno, "cannot receive signals");
 	choose(&set);
 	if (signalfd(s->fd, &set, 0) < 0)
-		return err_set(e, ERR_SYSTEM, "cannot receive signals: %s", strerror(errno));
+		return err_system(e, ERR_SYSTEM, errno, "cannot receive signals");
 	return 0;
 }
 
@@ -90,7 +90,7 @@ int signals_only_children(int *fd, struct err *e)
 	sigaddset(&set, SIGCHLD);
 	*fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (*fd < 0)
-		return err_set(e, ERR_SYSTEM, "cannot receive signals: %s", strerror(errno));
+		return err_system(e, ERR_SYSTEM, errno, "cannot receive signals");
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 #include "report/problem.h"
 
+#include "base/err.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "cli/option.h"
@@ -96,7 +97,8 @@ static const struct {
 	{REASON_CONNECT, "Permission denied",
 		"this user needs write permission on the socket {host} and search permission "
 		"on its folder: 'unixsocketperm 777' in redis.conf, or chmod 777 {host}"},
-	{REASON_CONNECT, "Too many open files", "permit this process more open files: ulimit -n"},
+	{REASON_CONNECT, "Too many open files in system", ERR_ALL_FILES_HINT},
+	{REASON_CONNECT, "Too many open files", ERR_FILES_HINT},
 	{REASON_CONNECT, NULL,
 		"start the server, or correct the address; check the network between"},
 	{REASON_CLOSED, "as a TLS port does",

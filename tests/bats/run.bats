@@ -406,6 +406,25 @@ start_nodes() {
 	exec 8>&-
 }
 
+# bats test_tags=not-under-valgrind
+@test "too few descriptors: each message has the limit, and the hint says how to raise it" {
+	local all command most seen
+	all=$(printf ' %s>&-' {3..20}) # bats has some open
+	for command in "run -n -k job -- true" doctor status "hold -n -k held" "sandbox -n 2 -- true"; do
+		seen=
+		for most in {4..7}; do
+			run bash -c "exec $all; ulimit -n $most; REDLOCK_NODE_WAIT=0 exec '$REDLOCK_BUILD/redlock' $command"
+			not grep -q "Bad file descriptor" <<< "$output"
+			[[ "$output" == *"Too many open files"* ]] || continue
+			seen=yes
+			not grep -q 'Too many open files\( *$\|[^ ]\| [^(]\)' <<< "$output"
+			[[ "$output" == *"Too many open files (the limit is $most)"* ]]
+			[[ "$output" == *"raise the limit with 'ulimit -n 1024', or with LimitNOFILE= in the systemd unit"* ]]
+		done
+		[ "$seen" ]
+	done
+}
+
 @test "too few descriptors: refused before the command starts, or not at all" {
 	pids=()
 	for most in 7 8 9 10 11 12 14 20; do

@@ -13,8 +13,9 @@
  * Moves to / and replaces stdin and stdout by /dev/null. Keeps stderr for messages. */
 void inherited_drop(void);
 
-/* Replaces stderr by /dev/null, in a process that has no messages left: a reader of a pipe waits
- * until all writers have closed it. */
+/* Replaces stderr by the stdin of inherited_drop() or inherited_keep_only(), in a process that has
+ * no messages left: a reader of a pipe waits until all writers have closed it. Needs no descriptor.
+ */
 void inherited_drop_stderr(void);
 
 /* As inherited_drop(), in a child of redlock; also closes all descriptors of redlock but stderr and

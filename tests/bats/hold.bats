@@ -577,6 +577,26 @@ nobody() {
 	free_everywhere job
 }
 
+# bats test_tags=not-under-valgrind
+@test "too few descriptors: hold is refused and keeps no lock, or it closes the pipes of its caller" {
+	local all most refused='' held=''
+	all=$(printf ' %s>&-' {3..20}) # bats has some open
+	for most in {7..16}; do
+		# cat ends when the last writer has closed the pipe
+		bash -c "exec $all; ulimit -n $most; exec '$REDLOCK_BUILD/redlock' hold -n -k held$most" 2>&1 |
+			timeout 40 cat > "$T/out.$most"
+		if file_has "$T/out.$most" '^redlock: '; then
+			refused=yes
+			free_everywhere "held$most"
+		else
+			held=yes
+			says 0 '*' '*' release -k "held$most"
+		fi
+	done
+	[ "$refused" ]
+	[ "$held" ]
+}
+
 @test "hold keeps no lock that it cannot print: stdout closed, full, or without a reader" {
 	run -125 bash -c "'$REDLOCK_BUILD/redlock' hold -k job >&-"
 	[[ "$output" == "redlock: cannot write to stdout: "* ]]

@@ -11,6 +11,7 @@
 #include "base/exit.h"
 #include "base/log.h"
 #include "base/utf8.h"
+#include "cli/option.h"
 #include "cmd/commands.h"
 #include "cmd/configure.h"
 #include "cmd/print.h"
@@ -231,8 +232,30 @@ static enum ownership judged_ownership(const struct tally *t, enum kept kept)
 	return ownership;
 }
 
-/* Prints the result, and returns the exit status. */
-static int conclude(const struct query *query, const struct settings *s, enum op op, enum kept kept)
+/* A key or token that a person typed may be a wrong one. The variables of a run and the entry of a
+ * background holder fit. */
+static bool may_be_wrong_pair(const struct settings *s, const struct tally *t, enum kept kept)
+{
+	enum source_kind key = option_source(s, offsetof(struct settings, keys))->kind;
+	enum source_kind token = option_source(s, offsetof(struct settings, token))->kind;
+
+	if (kept != KEPT_NONE || count_with_key(t) > 0)
+		return false;
+	return s->token_file || token == SOURCE_LINE || (token == SOURCE_ENV && key == SOURCE_LINE);
+}
+
+static void hint_wrong_pair(const struct settings *s)
+{
+	log_hint(LOG_ERRORS, "if the lock should still be held, check %s, the key and the nodes%s",
+		s->token_file ? "--token-file" : "the token",
+		s->limit > 1 ? ""
+			     : "; after 'acquire --limit', the token ends with #SLOT, and --limit "
+			       "is needed");
+}
+
+/* Prints the result, and returns the exit status. `lost`: the keys that are lost. */
+static int conclude(const struct query *query, const struct settings *s, enum op op, enum kept kept,
+	const struct key_list *lost)
 {
 	const struct tally *t = &query->tally;
 	enum ownership ownership = judged_ownership(t, kept);
@@ -250,19 +273,24 @@ static int conclude(const struct query *query, const struct settings *s, enum op
 
 	log_replies(query, s, NULL, op);
 	if (is_short)
-		log_event(LOG_NORMAL, &event, "%s %s held by this token, but only for %s",
+		log_event(LOG_ERRORS, &event, "%s %s held by this token, but only for %s",
 			report_lock(name, slot, &s->keys), report_verb(&s->keys),
 			duration_format(left, valid));
 	else if (status == STATUS_OK)
 		log_event(LOG_DECISIONS, &event, "%s %s", done_name(s->command),
 			report_lock(name, slot, &s->keys));
 	else if (kept == KEPT_LOST && ownership != tally_ownership(t))
-		log_event(LOG_NORMAL, &event,
+		log_event(LOG_ERRORS, &event,
 			"%s %s lost before the release: the background holder's log says why",
 			report_lock(name, slot, &s->keys), s->keys.count > 1 ? "were" : "was");
 	else
-		log_event(ownership == OWNERSHIP_UNKNOWN ? LOG_ERRORS : LOG_NORMAL, &event, "%s",
-			report_ownership(text, t, &s->nodes, &s->keys, slot));
+		log_event(
+			LOG_ERRORS, &event, "%s", report_ownership(text, t, &s->nodes, lost, slot));
+	if (lost->count < s->keys.count)
+		log_say(LOG_ERRORS, "the token still holds the other keys");
+	else if ((ownership == OWNERSHIP_EXPIRED || ownership == OWNERSHIP_FOREIGN) &&
+		 may_be_wrong_pair(s, t, kept))
+		hint_wrong_pair(s);
 	if (ownership == OWNERSHIP_UNKNOWN && s->command == COMMAND_RELEASE)
 		hint_unreleased(query, s);
 	if (ownership == OWNERSHIP_UNKNOWN)
@@ -361,10 +389,41 @@ static int ask_background_holder(struct settings *s)
 	return STATUS_OK;
 }
 
+/*
+ * The keys that are lost: all, or, for `check`, which leaves the others, those that the token does
+ * not hold alone. *query keeps the replies about all keys.
+ */
+static struct key_list find_lost(struct query *query, const struct settings *s)
+{
+	const struct tally tally = query->tally;
+	enum ownership ownership = tally_ownership(&tally);
+	struct key_list lost = {.count = 0};
+	struct request request;
+	usec took[NODES_MAX];
+
+	if (s->command != COMMAND_CHECK || s->keys.count == 1 || count_with_key(&tally) == 0 ||
+		(ownership != OWNERSHIP_EXPIRED && ownership != OWNERSHIP_FOREIGN))
+		return s->keys;
+	memcpy(took, query->took, sizeof(took));
+	for (int i = 0; i < s->keys.count; i++) {
+		const struct key_list one = {.count = 1, .key = {s->keys.key[i]}};
+
+		request_look(&request, &(struct lock_ref){.keys = &one, .token = s->token},
+			&(struct look_args){0});
+		query_ask_all(query, &request, s->token, QUERY_UNTIL_DECIDED);
+		if (tally_ownership(&query->tally) != OWNERSHIP_OWNED)
+			lost.key[lost.count++] = s->keys.key[i];
+	}
+	query->tally = tally;
+	memcpy(query->took, took, sizeof(took));
+	return lost.count > 0 ? lost : s->keys;
+}
+
 int cmd_token(struct settings *s)
 {
 	static struct query query;
 	struct policy policy;
+	struct key_list lost;
 	char token[TOKEN_MAX + 2], id[TOKEN_ID_LEN + 1];
 	enum kept kept = KEPT_NONE;
 	struct request request;
@@ -405,9 +464,10 @@ int cmd_token(struct settings *s)
 	build_question(&request, s);
 	query_ask_all(&query, &request, s->token, QUERY_UNTIL_DECIDED);
 	status = print_duplicate(&query.tally, &s->nodes);
-	if (status == STATUS_OK)
-		status = conclude(&query, s, request.op, kept);
-	else
+	if (status == STATUS_OK) {
+		lost = find_lost(&query, s);
+		status = conclude(&query, s, request.op, kept, &lost);
+	} else
 		status = print_failure(s, "duplicate-node", status);
 	if (s->command == COMMAND_EXTEND && status == STATUS_OK &&
 		tally_count(&query.tally, VOTE_GONE) > 0)

@@ -272,13 +272,13 @@ extend_at_last() {
 
 @test "extend: expired, held by another client, unknown" {
 	expired
-	says 79 '' "redlock: 'job' is no longer held by this token: it has expired or was released" extend -k job --token "$TOKEN" -t 30s
+	says 79 '' "redlock: 'job' is no longer held by this token: it has expired or was released?hint: if the lock should*" extend -k job --token "$TOKEN" -t 30s
 	free_everywhere job
 	says 79 '*' '*' extend --json -k job --token "$TOKEN"
 	json '.outcome == "expired" and .status == 79 and .valid_ms == 0 and ([.nodes[] | select(.answer == "free")] | length) >= 2'
 	foreign 3
-	says 79 '' "redlock: 'job' is no longer this token's: now held by another program (value 'other') on [23] of 3 nodes, 9m left" extend -k job --token "$TOKEN"
-	says 79 '' '' extend -q -k job --token "$TOKEN"
+	says 79 '' "redlock: 'job' is no longer this token's: now held by another program (value 'other') on [23] of 3 nodes, 9m left?hint: if the lock should*" extend -k job --token "$TOKEN"
+	says 79 '' "redlock: 'job' is no longer this token's: *" extend -q -k job --token "$TOKEN"
 	says 79 '*' '*' extend --json -k job --token "$TOKEN"
 	json '.outcome == "foreign" and .status == 79'
 	for i in 1 2 3; do eventually lasts $i 500000 600000; done
@@ -305,7 +305,7 @@ extend_at_last() {
 	acquire
 	says 0 '' "redlock: released 'job'" release -v -k job --token "$TOKEN"
 	free_everywhere job
-	says 79 '' "redlock: 'job' is no longer held by this token: it has expired or was released" release -k job --token "$TOKEN"
+	says 79 '' "redlock: 'job' is no longer held by this token: it has expired or was released?hint: if the lock should*" release -k job --token "$TOKEN"
 	acquire
 	says 0 '*' '' release --json -k job --token "$(node 2 get job)"
 	json '.command == "release" and .outcome == "released" and .status == 0 and (has("valid_ms") | not)'
@@ -330,7 +330,7 @@ extend_at_last() {
 	says 79 '*' '*' release --json -k job --token "$TOKEN"
 	json '.outcome == "expired" and .status == 79'
 	foreign 2
-	says 79 '' "redlock: 'job' is no longer this token's: now held by another program (value 'other') on 2 of 3 nodes, 9m left" release -k job --token "$TOKEN"
+	says 79 '' "redlock: 'job' is no longer this token's: now held by another program (value 'other') on 2 of 3 nodes, 9m left?hint: if the lock should*" release -k job --token "$TOKEN"
 	held_on job 2
 	for i in 1 2; do node $i del job; done
 	acquire "${LONG[@]}"
@@ -369,7 +369,7 @@ extend_at_last() {
 	says 0 '8m' '' check -k job --token "$TOKEN"
 	says 0 '8m' "redlock: held 'job'" check -v -k job --token "$TOKEN" --min-validity 5s
 	says 79 '8m' "redlock: 'job' is held by this token, but only for 8m" check -k job --token "$TOKEN" --min-validity 10m
-	says 79 '8m' '' check -q -k job --token "$TOKEN" --min-validity 10m
+	says 79 '8m' "redlock: 'job' is held by this token, but only for 8m" check -q -k job --token "$TOKEN" --min-validity 10m
 	says 79 '*' '*' check --json -k job --token "$TOKEN" --min-validity 10m
 	json '.outcome == "too-short" and .status == 79 and .valid_ms > 480000 and .valid_ms <= 540000'
 	says 0 '*' '' check --json -k job --token "$TOKEN"
@@ -383,13 +383,27 @@ extend_at_last() {
 	says 79 '8[0-9]s' "redlock: 'job' is held by this token, but only for 8[0-9]s" check -k job --token "$TOKEN" --min-validity 5m
 }
 
+@test "check, extend, release: a hint for a key, a token and a slot that do not fit; none for the variables of a lock" {
+	local slot hint='hint: if the lock should still be held, check the token, the key and the nodes'
+	acquire "${LONG[@]}"
+	for command in check extend release; do
+		says 79 '' "redlock: 'wrong' is no longer held by this token: *?$hint; after 'acquire --limit', the token ends with #SLOT, and --limit is needed" \
+			$command -q -k wrong --token "$TOKEN"
+	done
+	slot=$(redlock acquire "${LONG[@]}" -k slots -L 2)
+	says 79 '' "*$hint; after 'acquire --limit', the token ends with #SLOT*" release -k slots --token "${slot%#*}"
+	REDLOCK_KEY=wrong REDLOCK_KEYS=1 REDLOCK_TOKEN=$TOKEN says 79 '' "redlock: 'wrong' is no longer held by this token: it has expired or was released" check
+	redlock release -k slots -L 2 --token "$slot"
+	redlock release -k job --token "$TOKEN"
+}
+
 @test "check: expired, held by another client, unknown: no time is printed" {
 	expired
-	says 79 '' "redlock: 'job' is no longer held by this token: it has expired or was released" check -k job --token "$TOKEN"
+	says 79 '' "redlock: 'job' is no longer held by this token: it has expired or was released?hint: if the lock should*" check -k job --token "$TOKEN"
 	says 79 '*' '*' check --json -k job --token "$TOKEN"
 	json '.outcome == "expired" and .valid_ms == 0'
 	acquire "${LONG[@]}" --owner next
-	says 79 '' "redlock: 'job' is no longer this token's: now held by next since * on [23] of 3 nodes, 9m left" check -k job --token "${TOKEN/[0-9]/a}"
+	says 79 '' "redlock: 'job' is no longer this token's: now held by next since * on [23] of 3 nodes, 9m left?hint: if the lock should*" check -k job --token "${TOKEN/[0-9]/a}"
 	# the start of a value is no token
 	says 79 '' '*' check -k job --token "${TOKEN:0:39}"
 	says 79 '' '*' check -k job --token "${TOKEN}:"

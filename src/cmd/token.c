@@ -287,7 +287,7 @@ static int conclude(const struct query *query, const struct settings *s, enum op
 		log_event(
 			LOG_ERRORS, &event, "%s", report_ownership(text, t, &s->nodes, lost, slot));
 	if (lost->count < s->keys.count)
-		log_say(LOG_ERRORS, "the token still holds the other keys");
+		log_hint(LOG_ERRORS, "name the other keys alone: the token still holds them");
 	else if ((ownership == OWNERSHIP_EXPIRED || ownership == OWNERSHIP_FOREIGN) &&
 		 may_be_wrong_pair(s, t, kept))
 		hint_wrong_pair(s);

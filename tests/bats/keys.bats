@@ -261,7 +261,7 @@ hint: *no server listens there: *" release "${BOTH[@]}" --token x
 	eventually held_on b 3
 	for i in 1 2 3; do node $i set b thief px 600000; done > "$T/set"
 	says 79 '' "redlock: 'b' is no longer this token's: now held by another program (value 'thief') on [23] of 3 nodes, *
-redlock: the token still holds the other keys" check "${BOTH[@]}" --token "$token"
+hint: name the other keys alone: the token still holds them" check "${BOTH[@]}" --token "$token"
 	for command in extend release; do
 		says 79 '' "redlock: 'a', 'b' are no longer this token's: now held by another program (value 'thief') on [23] of 3 nodes, *" \
 			$command "${BOTH[@]}" --token "$token"
@@ -273,7 +273,7 @@ redlock: the token still holds the other keys" check "${BOTH[@]}" --token "$toke
 	eventually held_on c 3
 	for i in 1 2 3; do node $i del c; done > "$T/set"
 	says 79 '' "redlock: 'c' is no longer held by this token: it has expired or was released
-redlock: the token still holds the other keys" check -k a -k c --token "$token"
+hint: name the other keys alone: the token still holds them" check -k a -k c --token "$token"
 	for command in extend release; do
 		says 79 '' "redlock: 'a', 'c' are no longer held by this token: they have expired or were released*" \
 			$command -k a -k c --token "$token"

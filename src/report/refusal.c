@@ -48,27 +48,23 @@ const char *report_no_room(char dst[REPORT_MAX], const struct lock *lock,
 	return dst;
 }
 
-/* The decision did not need the node's answer, so nothing is known about it. */
-static bool is_unheard(const struct tally *t, int node)
-{
-	return t->ballot[node].vote == VOTE_NONE && t->ballot[node].reply.vote == VOTE_NONE;
-}
-
-/* The number of nodes that have answered, and that line_problems() does not name. */
+/* The number of nodes that line_problems() does not name. */
 static int count_usable(const struct tally *t)
 {
 	int n = 0;
 
 	for (int i = 0; i < t->nodes; i++)
-		n += !tally_in_trouble(t, i) && !is_unheard(t, i);
+		n += !tally_in_trouble(t, i);
 	return n;
 }
 
-static void add_unheard(struct line *l, const struct tally *t, const struct node_list *nodes)
+/* Did the decision not need the answers of some nodes? Nothing is known about these nodes. */
+static bool has_unheard(const struct tally *t)
 {
 	for (int i = 0; i < t->nodes; i++)
-		if (is_unheard(t, i))
-			line_add(l, "; %s has not answered yet", nodes->node[i].label);
+		if (t->ballot[i].vote == VOTE_NONE && t->ballot[i].reply.vote == VOTE_NONE)
+			return true;
+	return false;
 }
 
 const char *report_missing(
@@ -77,7 +73,6 @@ const char *report_missing(
 	struct line l = line_begin(dst);
 
 	line_problems_after(&l, "; ", t, nodes, 0);
-	add_unheard(&l, t, nodes);
 	return dst;
 }
 
@@ -110,11 +105,11 @@ const char *report_refusal(char dst[REPORT_MAX], const struct lock *lock,
 	case REFUSAL_NO_QUORUM:
 		line_add(&l, "no quorum for ");
 		line_keys(&l, keys);
-		line_add(&l, ": %d of %d node%s can be used, %d needed", count_usable(&lock->tally),
+		line_add(&l, ": %s%d of %d node%s can be used, %d needed",
+			has_unheard(&lock->tally) ? "at most " : "", count_usable(&lock->tally),
 			lock->policy.nodes, lock->policy.nodes > 1 ? "s" : "",
 			policy_quorum(&lock->policy));
 		line_problems(&l, &lock->tally, nodes, now - lock->tally.began);
-		add_unheard(&l, &lock->tally, nodes);
 		break;
 	case REFUSAL_SLOW:
 		line_add(&l, "no quorum for ");

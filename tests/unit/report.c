@@ -827,7 +827,7 @@ TEST(report_quarantine)
 	CHECK_TEXT(remedy(&lock, 0, NULL), "");
 }
 
-TEST(report_nodes_without_an_answer_are_not_usable)
+TEST(report_nodes_without_an_answer_may_be_usable)
 {
 	struct lock lock = fresh(3);
 
@@ -835,11 +835,10 @@ TEST(report_nodes_without_an_answer_are_not_usable)
 	for (int i = 0; i < 2; i++)
 		set_absent(&lock, i, REASON_READONLY, NULL);
 	lock.tally.ballot[2].vote = lock.tally.ballot[2].reply.vote = VOTE_NONE;
-	CHECK(strstr(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0), ": 0 of 3 nodes can"));
-	CHECK(strstr(text, "; redis://c:6379 has not answered yet"));
+	CHECK(strstr(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0),
+		": at most 1 of 3 nodes can"));
 	set_vote(&lock, 2, VOTE_YES);
 	CHECK(strstr(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0), ": 1 of 3 nodes can"));
-	CHECK(!strstr(text, "yet"));
 }
 
 TEST(report_remedies)

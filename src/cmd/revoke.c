@@ -156,10 +156,12 @@ static void revoke_holder(struct query *query, const struct settings *s, int key
 	if (asked == 0)
 		return;
 	revoke_ask(&r, query, r.asked);
+	/* A holder extends its keys when a third of their TTL is over, so the next extension is due
+	 * before a third of the remaining time has passed. */
 	if (tally_count(&query->tally, VOTE_YES) > 0)
 		log_say(LOG_NORMAL,
 			"takeover: %s; its command ends at the next extension, within %s", text,
-			duration_format(left, revoke_lasts(&r, s->nodes.count)));
+			duration_format(left, revoke_lasts(&r, s->nodes.count) / 3));
 }
 
 void revoke_holders(const struct settings *s, const char *held)

@@ -8,12 +8,14 @@
 #include "base/duration.h"
 #include "base/exit.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "cmd/commands.h"
 #include "cmd/configure.h"
 #include "cmd/done.h"
 #include "cmd/print.h"
 #include "io/query.h"
 #include "report/report.h"
+#include "report/rights.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -51,6 +53,7 @@ struct search {
 	char cursor[RUN_ID_MAX];
 	struct request request;
 	bool is_open; /* the scan goes on */
+	bool skips_keys; /* the user may not read all keys: pages leave such keys out */
 	int count; /* how many keys a page is to look at */
 	int pages;
 	size_t bytes; /* memory of the locks found on this node */
@@ -70,6 +73,7 @@ struct overview {
 	bool is_json;
 	struct done done; /* about the key that is shown, if no scan found it */
 	bool is_unknown; /* the state of at least one lock is unknown */
+	bool is_partial; /* a scan skipped keys */
 	struct tally unknown; /* the first such lock */
 	bool has_hinted;
 };
@@ -353,6 +357,11 @@ static bool read_page(struct overview *st, int node, struct search *search)
 	const char *end = at + st->query.page_len[node];
 	struct page_entry entry;
 
+	/* Ask for the page again, without the keys that the user may not read. */
+	if (!search->skips_keys && rights_lacks_key(reply)) {
+		search->skips_keys = true;
+		return true;
+	}
 	if (reply->vote != VOTE_YES) {
 		search->absent =
 			reply->vote == VOTE_ABSENT ? *reply : reply_absent(REASON_GARBAGE, NULL);
@@ -431,7 +440,8 @@ static bool scan(struct overview *st, struct search search[NODES_MAX])
 	}
 	while (open > 0) {
 		for (int i = 0; i < nodes; i++) {
-			request_scan(&search[i].request, search[i].cursor, search[i].count, false);
+			request_scan(&search[i].request, search[i].cursor, search[i].count,
+				!search[i].skips_keys);
 			asked[i] = search[i].is_open ? &search[i].request : NULL;
 		}
 		query_ask(&st->query, asked, NULL, QUERY_ALL);
@@ -498,6 +508,26 @@ static void log_omitted(const struct overview *st)
 	log_hint(LOG_ERRORS, "'redlock status KEY...' shows those that are named");
 }
 
+/* Locks on keys that a user may not read are not found: "no locks are held" would be wrong. */
+static void log_skipped(struct overview *st, const struct search search[NODES_MAX])
+{
+	const char *user;
+	char shown[300];
+
+	for (int i = 0; i < st->settings->nodes.count && !st->is_partial; i++) {
+		if (!search[i].skips_keys)
+			continue;
+		st->is_partial = true;
+		user = rights_user(st->settings, i);
+		print_flush();
+		log_say(LOG_NORMAL, "user '%s' may not read all keys: other locks are not shown",
+			utf8_escape(shown, sizeof(shown), user, strlen(user)));
+		log_hint(LOG_NORMAL,
+			"name a user that may read all keys (rights ~* +scan +getrange) with "
+			"--username to see all locks");
+	}
+}
+
 static int look_at_all(struct overview *st)
 {
 	struct search search[NODES_MAX] = {0};
@@ -532,6 +562,7 @@ static int look_at_all(struct overview *st)
 		show_found(st, &st->found[i]);
 	}
 	log_omitted(st);
+	log_skipped(st, search);
 	if (clean == st->settings->nodes.count)
 		return STATUS_OK;
 	status = clean < tally_quorum(t) ? STATUS_NO_QUORUM : STATUS_OK;
@@ -551,7 +582,7 @@ static int show(struct overview *st, char *const names[])
 {
 	int status;
 
-	st->is_unknown = false;
+	st->is_unknown = st->is_partial = false;
 	st->count = st->shown = 0;
 	st->omitted = st->rows_used = 0;
 	if (st->is_json) {
@@ -562,11 +593,14 @@ static int show(struct overview *st, char *const names[])
 	if (status == STATUS_OK && st->is_unknown)
 		status = STATUS_NO_QUORUM;
 	if (!st->is_json && !names[0] && st->count == 0 && status == STATUS_OK)
-		print_line("no locks are held");
+		print_line(st->is_partial ? "no locks are held on the keys that this user may read"
+					  : "no locks are held");
 	if (st->is_json) {
 		json_close(&st->json, ']');
 		if (st->omitted > 0)
 			json_number(&st->json, "omitted", st->omitted);
+		if (st->is_partial)
+			json_bool(&st->json, "partial", true);
 		json_number(&st->json, "status", status);
 		print_end(&st->json);
 	}

@@ -101,6 +101,12 @@ const char *rights_user(const struct settings *s, int node)
 	return s->nodes.node[node].user[0] ? s->nodes.node[node].user : "default";
 }
 
+bool rights_lacks_key(const struct reply *a)
+{
+	/* The name of the user is in the text, too. */
+	return problem_is(a, REASON_NOPERM) && strstr(a->text, "key") && !strstr(a->text, " run ");
+}
+
 /* The longest key pattern that a fix shows; instead of a longer one it shows KEY. */
 #define PATTERN_SHOWN_MAX 60
 
@@ -221,7 +227,7 @@ static const char *search_fix(char dst[FIX_MAX], const char *user, const struct 
 	const char *name = "";
 	int len = named_command(a->text, &name);
 
-	if (strstr(a->text, "key"))
+	if (rights_lacks_key(a))
 		snprintf(dst, FIX_MAX,
 			"name a user that may read all keys (rights ~* +scan +getrange) with "
 			"--username: user '%s' cannot see all locks",
@@ -321,12 +327,6 @@ static void judge_rights(
 	judge_refusals(d, node, s, p, severity);
 }
 
-/* Does the user lack the right to the key of that request? */
-static bool lacks_key(const struct reply *a)
-{
-	return problem_is(a, REASON_NOPERM) && strstr(a->text, "key");
-}
-
 /* A user with some keys only that may use redlock's own keys of all locks can change the fencing
  * numbers, readers and waiters of other users' locks. */
 static void judge_tenant(
@@ -335,7 +335,7 @@ static void judge_tenant(
 	char user[300], fix[FIX_MAX];
 	size_t used = 0;
 
-	if (!lacks_key(&p->foreign) || p->foreign_fence.vote != VOTE_YES)
+	if (!rights_lacks_key(&p->foreign) || p->foreign_fence.vote != VOTE_YES)
 		return;
 	utf8_escape(user, sizeof(user), rights_user(s, node), strlen(rights_user(s, node)));
 	text_append(fix, sizeof(fix), &used, "ACL SETUSER %s resetkeys", user);
@@ -354,12 +354,12 @@ static void judge_keys(
 	char user[300], fix[FIX_MAX], keys[REPORT_MAX];
 
 	utf8_escape(user, sizeof(user), name, strlen(name));
-	if (s->keys.count > 0 && lacks_key(&p->formatted))
+	if (s->keys.count > 0 && rights_lacks_key(&p->formatted))
 		finding_add(d, node, SEVERITY_ERROR, "key", rights_fix(fix, s, node, &p->formatted),
 			"user '%s' may not use %s", user, report_keys(keys, &s->keys));
 	else if (s->keys.count == 0 && !s->key_format && !finding_of(d, node, "other-tenants") &&
-		 (lacks_key(&p->foreign) ||
-			 (lacks_key(&p->trial[TRIAL_ACQUIRE]) && d->is_usable[node])))
+		 (rights_lacks_key(&p->foreign) ||
+			 (rights_lacks_key(&p->trial[TRIAL_ACQUIRE]) && d->is_usable[node])))
 		finding_add(d, node, SEVERITY_NOTE, "some-keys",
 			"redlock doctor -k KEY, with the key of a lock",
 			"user '%s' has rights on some keys only: those of locks were not tried",
@@ -375,7 +375,7 @@ static void judge_format(
 	int rc;
 
 	judge_keys(d, node, s, p);
-	if (!lacks_key(&p->formatted) || s->keys.count > 0)
+	if (!rights_lacks_key(&p->formatted) || s->keys.count > 0)
 		return;
 	rc = settings_operand_key(s, "*", keys, &e);
 	assert(rc == 0); /* the query had a longer name */

@@ -21,6 +21,9 @@ void rights_judge(
 const char *rights_fix(
 	char dst[FIX_MAX], const struct settings *s, int node, const struct reply *a);
 
+/* Does the user lack the right to the key of that request, or to one that its script reads? */
+bool rights_lacks_key(const struct reply *a);
+
 /* The user as which redlock logs in at the node. */
 const char *rights_user(const struct settings *s, int node);
 

@@ -217,6 +217,34 @@ acquire() {
 	is_like "${lines[6]}" "'lock:0007' is held by o7 * on 1 of 3 nodes, *"
 }
 
+@test "status without KEY: a user without +getrange, or with some keys only, sees what is missing" {
+	acquire job
+	acquire other
+	with() { for i in 1 2 3; do node $i acl setuser monkey on '>s3cret' '~*' '&*' +@all "$@"; done > "$T/acl"; }
+	export REDLOCK_USERNAME=monkey REDLOCK_PASSWORD=s3cret
+	with -getrange
+	says 69 '' "redlock: 0 of 3 nodes answered, 2 needed: *1.sock denies permission*?hint: in redis-cli on each node: ACL SETUSER monkey +*getrange*" status
+	says 69 '*' '*' status --json
+	json '.status == 69 and .locks == []'
+	# of a minority, the other nodes tell
+	node 1 acl setuser monkey +getrange > "$T/acl"
+	node 2 acl setuser monkey +getrange > "$T/acl"
+	says 0 "'job' is held by me * on 2 of 3 nodes, *?'other' is held by *" '' status
+	# some keys only
+	with +getrange resetkeys '~job'
+	says 0 "'job' is held by me * on 3 of 3 nodes, 9m left" "redlock: user 'monkey' may not read all keys: other locks are not shown?hint: *~\* +scan +getrange*" status
+	says 0 '*' "*user 'monkey' may not read all keys: *" status --json
+	json '.partial and (.locks | length) == 1'
+	with resetkeys '~free'
+	says 0 'no locks are held on the keys that this user may read' "redlock: user 'monkey' may not read all keys: *" status
+	with -getrange resetkeys '~free'
+	says 69 '' "*hint: in redis-cli on each node: ACL SETUSER monkey +*getrange*" status
+	with +getrange '~*'
+	says 0 "'job' is held by me *?'other' is held by me *" '' status
+	says 0 '*' '' status --json
+	json 'has("partial") | not'
+}
+
 @test "status without KEY: long keys, a page too long for one reply" {
 	for i in 1 2 3; do
 		node $i eval 'for i=1,150 do redis.call("SET",string.rep("k",4000)..i,string.rep("a",40)..":1700000000 "..string.rep("o",200),"PX",600000) end

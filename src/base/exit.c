@@ -1,6 +1,6 @@
 #include "base/exit.h"
 
-#define STATUS_ROW(name, number, meaning) {number, meaning},
+#define STATUS_ROW(name, number, meaning, advice) {number, meaning, advice},
 const struct status_row status_rows[] = {STATUS_TABLE(STATUS_ROW)};
 #undef STATUS_ROW
 

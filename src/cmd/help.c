@@ -28,6 +28,8 @@
 #define TEXT_COLUMN_BELOW 4
 #define NARROW 60
 
+#define STATUS_COLUMN 7 /* of a status' meaning */
+
 /* A page is composed here and printed in one piece. */
 static char page[32 * 1024];
 static size_t used, width;
@@ -204,22 +206,30 @@ static const char *meaning_for(const char *meaning, const char *command)
 	return meaning;
 }
 
-/* `command`: show the part about this subcommand; NULL: the whole. */
-static void add_status(int status, const char *command)
+/* The row of a status; one that is not in the table is the command's. */
+static struct status_row status_row(int status)
 {
-	char number[8], text[400];
-	const char *meaning =
-		status > 128 ? "128 and a signal's number; the signal ended the command, or redlock"
-			     : "the command's own; redlock itself never ends with it";
-
 	for (int i = 0; i < status_rows_count; i++)
 		if (status_rows[i].number == status)
-			meaning = status_rows[i].meaning;
-	snprintf(number, sizeof(number), "%d", status);
-	if (command)
-		meaning = meaning_for(meaning, command);
+			return status_rows[i];
+	if (status > 128)
+		return (struct status_row){status,
+			"128 and a signal's number; the signal ended the command, or redlock",
+			"130 is SIGINT (Ctrl-C), 143 SIGTERM. 137 is SIGKILL, which ends processes "
+			"when memory runs out (dmesg says so), and with --kill-after."};
+	return (struct status_row){status, "the command's own; redlock itself never ends with it",
+		"See the documentation of the command, and its messages."};
+}
+
+/* `command`: show the part about this subcommand; NULL: the whole. */
+static void add_status(const struct status_row *row, const char *command)
+{
+	char number[8], text[400];
+	const char *meaning = command ? meaning_for(row->meaning, command) : row->meaning;
+
+	snprintf(number, sizeof(number), "%d", row->number);
 	snprintf(text, sizeof(text), "%.*s", part_of(meaning, !command), meaning);
-	add_item(2, number, 7, text);
+	add_item(2, number, STATUS_COLUMN, text);
 }
 
 static void add_statuses(const struct command_row *command, bool is_whole)
@@ -228,8 +238,11 @@ static void add_statuses(const struct command_row *command, bool is_whole)
 	char word[40];
 
 	add("\nExit status%s\n", command->flags & TAKES_COMMAND ? ": that of COMMAND, or" : "");
-	while ((list = next_word(word, list)))
-		add_status(atoi(word), is_whole ? NULL : command->name);
+	while ((list = next_word(word, list))) {
+		const struct status_row row = status_row(atoi(word));
+
+		add_status(&row, is_whole ? NULL : command->name);
+	}
 }
 
 /* Examples are not wrapped: they must be fit to be copied. */
@@ -284,7 +297,7 @@ static void add_overview(void)
 	add_text(0, 0,
 		"'redlock help SUBCOMMAND' shows common options, exit statuses and examples, "
 		"'redlock help SUBCOMMAND --all' all options, 'redlock help --OPTION' one option, "
-		"'redlock help STATUS' the meaning of an exit status.");
+		"'redlock help STATUS' the usual causes of an exit status, and what to do.");
 }
 
 static void add_places(const struct option_row *row)
@@ -335,8 +348,12 @@ static int help_option(const char *word)
 
 static int help_status(int status)
 {
+	const struct status_row row = status_row(status);
+
 	begin(STDOUT_FILENO);
-	add_status(status, NULL);
+	add_status(&row, NULL);
+	if (row.advice[0])
+		add_item(0, "", STATUS_COLUMN, row.advice);
 	return show();
 }
 

@@ -93,13 +93,14 @@ refused() {
 	[ "$(redlock help wait | head -1)" = "redlock wait [options] -k KEY" ]
 	for number in 0 1 64 69 75 76 78 79 124 125 126 127; do
 		run -0 redlock help $number
-		[[ "$(redlock help --all)" == *"$output"* ]]
+		# the advice begins on a line of its own, after the meaning
+		[[ "$(redlock help --all)" == *"$(sed -nE '/^ {7}(Usual|The|Doctor|redlock) /q; p' <<< "$output")"* ]]
 		[[ "$output" == "  $number "* ]]
 	done
 	run -0 redlock help 143
-	[ "$output" = "  143  128 and a signal's number; the signal ended the command, or redlock" ]
+	[ "${lines[0]}" = "  143  128 and a signal's number; the signal ended the command, or redlock" ]
 	run -0 redlock help 3
-	[ "$output" = "  3    the command's own; redlock itself never ends with it" ]
+	[ "${lines[0]}" = "  3    the command's own; redlock itself never ends with it" ]
 	refused 64 "redlock: unknown command '256'" help 256
 }
 
@@ -552,6 +553,25 @@ ALL_PAGES='for page in "" $($R help | sed -nE "s/^  ([a-z]+)  .*/\1/p") --key --
 	END
 	[[ "$(redlock help 79 | tr -s ' \n' ' ')" == *"the command was terminated; extend, release, check: the token "* ]]
 	[[ "$(redlock help gate --all | tr -s ' \n' ' ')" == *" 75 busy: another "*"; doctor: the user did not confirm; gate: "* ]]
+}
+
+@test "help STATUS: the meaning, then the usual causes and what to do" {
+	local statuses number
+	statuses=$(sed -n '/^Exit status/,/^$/s/^  \([0-9][0-9]*\) .*/\1/p' <(redlock help --all) | sort -nu)
+	[ "$(grep -c . <<< "$statuses")" -eq 12 ]
+	for number in $statuses 137 143; do
+		[ "$number" != 0 ] || continue
+		echo "$number"
+		COLUMNS=80 run -0 redlock help "$number"
+		[[ "${lines[0]}" == "  $number "* ]]
+		[ "${#lines[@]}" -ge 3 ] && [ "${#lines[@]}" -le 10 ]
+	done
+	[[ "$(redlock help 69 | tr -s ' \n' ' ')" == *"Usual causes: servers that are down, "*"'redlock doctor' prints the fix "* ]]
+	[[ "$(redlock help 79 | tr -s ' \n' ' ')" == *"Usual causes: "*" run it again. "* ]]
+	# a page of a subcommand has the meanings only
+	not grep -q "Usual causes" <(redlock help run --all)
+	run -0 redlock help 5
+	[ "${#lines[@]}" -eq 2 ]
 }
 
 @test "help has two sizes: what is common fits a screen, and --all has the rest" {

@@ -58,15 +58,6 @@ static int count_usable(const struct tally *t)
 	return n;
 }
 
-/* Did the decision not need the answers of some nodes? Nothing is known about these nodes. */
-static bool has_unheard(const struct tally *t)
-{
-	for (int i = 0; i < t->nodes; i++)
-		if (t->ballot[i].vote == VOTE_NONE && t->ballot[i].reply.vote == VOTE_NONE)
-			return true;
-	return false;
-}
-
 const char *report_missing(
 	char dst[REPORT_MAX], const struct tally *t, const struct node_list *nodes)
 {
@@ -105,8 +96,7 @@ const char *report_refusal(char dst[REPORT_MAX], const struct lock *lock,
 	case REFUSAL_NO_QUORUM:
 		line_add(&l, "no quorum for ");
 		line_keys(&l, keys);
-		line_add(&l, ": %s%d of %d node%s can be used, %d needed",
-			has_unheard(&lock->tally) ? "at most " : "", count_usable(&lock->tally),
+		line_add(&l, ": %d of %d node%s can be used, %d needed", count_usable(&lock->tally),
 			lock->policy.nodes, lock->policy.nodes > 1 ? "s" : "",
 			policy_quorum(&lock->policy));
 		line_problems(&l, &lock->tally, nodes, now - lock->tally.began);

@@ -92,8 +92,8 @@ forget_settings() {
 	export REDLOCK_CONFIG=/dev/null
 }
 
-# started PID: when that process, or the leader of group -PID, started, in clock ticks since boot.
-started() {
+# start_time PID: when that process, or the leader of group -PID, started, in clock ticks since boot.
+start_time() {
 	local stat
 	stat=$(cat "/proc/${1#-}/stat" 2> /dev/null) || return 0
 	# shellcheck disable=SC2086
@@ -105,7 +105,7 @@ started() {
 declare -gA STARTED
 also_end() {
 	EXTRA+=("$1")
-	STARTED[$1]=$(started "$1")
+	STARTED[$1]=$(start_time "$1")
 }
 
 # also_end_holders FOLDER: the background holders that are registered there. The file of a killed holder remains, and
@@ -121,7 +121,7 @@ also_end_holders() {
 # test's process.
 is_reused() {
 	local now
-	now=$(started "$1")
+	now=$(start_time "$1")
 	[[ "$now" && "$now" != "${STARTED[$1]}" ]]
 }
 

@@ -313,7 +313,7 @@ REDLOCK_TTL" ]
 	run -0 redlock sandbox -- playing
 	echo "$output"
 	[[ "$output" == *"two are enough"* ]]
-	[[ "$output" == *"/1.sock "*"new or restarted: it votes "*" after its first request, automatically"*"/2.sock "* ]]
+	[[ "$output" == *"/1.sock "*"new or restarted, and not used since: "*"/2.sock "* ]]
 	[[ "$output" != *"left 1 process running"* ]]
 	all_gone "$T/servers"
 	no_folder

@@ -827,20 +827,6 @@ TEST(report_quarantine)
 	CHECK_TEXT(remedy(&lock, 0, NULL), "");
 }
 
-TEST(report_nodes_without_an_answer_may_be_usable)
-{
-	struct lock lock = fresh(3);
-
-	lock.refusal = REFUSAL_NO_QUORUM;
-	for (int i = 0; i < 2; i++)
-		set_absent(&lock, i, REASON_READONLY, NULL);
-	lock.tally.ballot[2].vote = lock.tally.ballot[2].reply.vote = VOTE_NONE;
-	CHECK(strstr(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0),
-		": at most 1 of 3 nodes can"));
-	set_vote(&lock, 2, VOTE_YES);
-	CHECK(strstr(report_refusal(text, &lock, nodes(), &ONE_KEY("k"), 0), ": 1 of 3 nodes can"));
-}
-
 TEST(report_remedies)
 {
 	struct lock lock = fresh(3);

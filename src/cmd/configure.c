@@ -203,8 +203,13 @@ static int check_nodes_variable(const struct settings *s, struct err *e)
 	return err_hint(e, "the variable is REDLOCK_NODES, also for one node");
 }
 
+/* Did the environment have a token, but no password, as that of a run's command? run sets its own
+ * token later. */
+static bool has_token_only;
+
 int configure(struct settings *s, struct err *e)
 {
+	has_token_only = getenv("REDLOCK_TOKEN") && !getenv("REDLOCK_PASSWORD");
 	if (read_config(s, e) < 0 || settings_choose_password(s, e) < 0 ||
 		check_nodes_variable(s, e) < 0)
 		return -1;
@@ -288,10 +293,25 @@ bool configure_has_hint(const struct settings *s, const struct tally *t)
 	return each_hint(s, t, NULL, false, LOG_ERRORS) > 0;
 }
 
+/* Does a node require a password, which an enclosing run did not pass on? */
+static bool lacks_password_of_run(const struct settings *s, const struct tally *t)
+{
+	if (s->password || !has_token_only)
+		return false;
+	for (int i = 0; i < t->nodes; i++)
+		if (t->ballot[i].reply.vote == VOTE_ABSENT &&
+			t->ballot[i].reply.reason == REASON_NOAUTH)
+			return true;
+	return false;
+}
+
 void configure_hint_by_info(const struct settings *s, const struct tally *t,
 	const struct server_info info[], enum log_level at)
 {
 	each_hint(s, t, info, true, at);
+	if (lacks_password_of_run(s, t))
+		log_hint(at, "'redlock run' removes REDLOCK_PASSWORD from the environment of its "
+			     "command: give 'run' a --password-file, which the command inherits");
 	if (configure_lacks_nodes(s, &t->ballot[0].reply))
 		configure_hint_nodes(at);
 }

@@ -465,6 +465,12 @@ hint: chmod go-rwx '$T/pass'" run --username app --password-file "$T/pass" -k jo
 	[ "$(grep -c REDLOCK_PASSWORD env)" = 0 ]
 	# a password from the environment must be set again
 	REDLOCK_PASSWORD=maste7 run -69 redlock run -k job -- redlock run -n -k inner -- true
+	removed="hint: 'redlock run' removes REDLOCK_PASSWORD from the environment of its command: give 'run' a --password-file, which the command inherits"
+	[[ "$output" == *"requires a password"*"$removed" ]]
+	REDLOCK_PASSWORD=maste7 run -69 redlock run -k job -- redlock check
+	[[ "$output" == *"requires a password"*"$removed" ]]
+	run -69 redlock run -n -k job -- true
+	[[ "$output" == *"requires a password"* && "$output" != *"$removed"* ]]
 	REDLOCK_PASSWORD=maste7 run -0 redlock run -k job -- sh -c 'REDLOCK_PASSWORD=maste7 redlock run -n -k inner -- true'
 }
 

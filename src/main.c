@@ -42,7 +42,7 @@ static int dispatch(const struct command_row *row, struct settings *s)
 		unexpected = NULL;
 	else if (unexpected && row->flags & TAKES_WORD)
 		unexpected = s->operands[1];
-	return unexpected ? usage_unexpected(unexpected) : command_run(s);
+	return unexpected ? usage_unexpected_operand(s, unexpected) : command_run(s);
 }
 
 /* Overwrites passwords on the command line, which every user of this machine can read there. The
@@ -116,9 +116,14 @@ static void set_loudness(const struct settings *s)
 }
 
 /* An option after COMMAND is an argument of COMMAND: hint at that when the key seems to be
- * missing. */
+ * missing. The operand of a subcommand that takes none may be the missing key or token. */
 static void hint_at_order(const struct settings *s, struct err *e)
 {
+	char hint[OPERAND_HINT_MAX];
+
+	if (e->kind == ERR_USAGE && s->operands[0] &&
+		option_operand_hint(hint, s, s->operands[0])[0])
+		(void)err_hint(e, "%s", hint);
 	if (s->command != COMMAND_RUN || s->key || e->kind != ERR_USAGE)
 		return;
 	if (s->operands[0] && s->operands[1] && strcmp(s->operands[1], "--") == 0)

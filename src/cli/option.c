@@ -1129,12 +1129,33 @@ static int check_first_operand(struct reading *r, int words, char *const word[])
 	return 0;
 }
 
-static int misplaced(struct reading *r, const char *word)
+const char *option_operand_hint(
+	char dst[OPERAND_HINT_MAX], const struct settings *s, const char *word)
 {
+	unsigned flags = command_rows[s->command].flags;
+	const struct option_row *token = option_find(s->command, "token");
 	char shown[100];
+
+	dst[0] = '\0';
+	mask_escape_word(shown, sizeof(shown), word);
+	if (!(flags & NEEDS_KEY) || flags & (TAKES_WORD | TAKES_WORDS | TAKES_COMMAND))
+		return dst;
+	if (!s->key)
+		snprintf(dst, OPERAND_HINT_MAX, "name the key with -k: -k %s", shown);
+	else if (option_is_of(token, s->command) && !s->token && !s->token_file)
+		snprintf(dst, OPERAND_HINT_MAX, "give the token with --token: --token %s", shown);
+	return dst;
+}
+
+/* An option follows the first operand. */
+static int misplaced(struct reading *r, const char *operand, const char *word)
+{
+	char shown[100], hint[OPERAND_HINT_MAX];
 
 	mask_escape_word(shown, sizeof(shown), word);
 	err_set(r->e, ERR_USAGE, "'%s' comes too late: options go first", shown);
+	if (option_operand_hint(hint, r->s, operand)[0])
+		return err_hint(r->e, "%s", hint);
 	return err_hint(
 		r->e, "options come before the keys; put '--' before a key that begins with '-'");
 }
@@ -1158,7 +1179,7 @@ int options_read(
 	/* The arguments of a command are not options of redlock. */
 	for (int n = i; argv[n] && !has_command(s->command); n++)
 		if (argv[n][0] == '-' && argv[n][1])
-			return misplaced(&r, argv[n]);
+			return misplaced(&r, argv[i], argv[n]);
 	if (check_first_operand(&r, i - first, argv + i) < 0)
 		return -1;
 	return read_env(&r, envp) < 0 ? -1 : i;

@@ -117,6 +117,13 @@ bool option_is_of(const struct option_row *row, enum command command);
  */
 const struct option_row *option_find(enum command command, const char *name);
 
+#define OPERAND_HINT_MAX 240
+
+/* Writes which option the word may be the value of, if the command takes no operands; else "".
+ * Returns dst. */
+const char *option_operand_hint(
+	char dst[OPERAND_HINT_MAX], const struct settings *s, const char *word);
+
 /* Does a value follow the option? */
 bool option_takes_value(const struct option_row *row);
 

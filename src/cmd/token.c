@@ -311,10 +311,35 @@ static int conclude(const struct query *query, const struct settings *s, enum op
 	return print_finish() == STATUS_OK ? status : STATUS_INTERNAL;
 }
 
+/* Does this user hold the keys together with others? *whole: all keys of that lock. */
+static bool find_larger(const struct settings *s, struct settings *whole)
+{
+	struct registry registry;
+	struct entry entry;
+	struct err e;
+	bool found = false;
+
+	registry_open(&registry);
+	while (!found && registry_next(&registry, &entry)) {
+		int common = 0;
+
+		settings_init(whole, s->command);
+		if (settings_add_keys(whole, entry.key, entry.keys, &e) < 0)
+			continue;
+		for (int i = 0; i < whole->keys.count; i++)
+			for (int n = 0; n < s->keys.count; n++)
+				common += strcmp(s->keys.key[n], whole->keys.key[i]) == 0;
+		found = common == s->keys.count && whole->keys.count > common;
+	}
+	registry_close(&registry);
+	return found;
+}
+
 /* No token was given, and the registry does not tell which lock is meant. `count`: how many holds
  * match; `others`: how many keep the same keys on other nodes. */
 static int refuse_unclear(const struct settings *s, int count, int others, bool has_slots)
 {
+	static struct settings whole; /* too large for the stack */
 	char name[REPORT_MAX], slot[32] = "";
 
 	report_keys(name, &s->keys);
@@ -327,6 +352,9 @@ static int refuse_unclear(const struct settings *s, int count, int others, bool 
 		slot, name);
 	if (count == 0 && others > 0)
 		log_hint(LOG_ERRORS, "give the same --nodes (or profile) as 'redlock hold' had");
+	else if (count == 0 && find_larger(s, &whole))
+		log_hint(LOG_ERRORS, "a background holder has %s: name each of them with -k",
+			report_keys(name, &whole.keys));
 	else
 		log_hint(LOG_ERRORS,
 			"name it with %s--token, --token-file or REDLOCK_TOKEN; "

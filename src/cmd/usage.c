@@ -33,6 +33,15 @@ int usage_unexpected(const char *word)
 	return refuse("unexpected argument", word, "%s", duration_hint(word));
 }
 
+int usage_unexpected_operand(const struct settings *s, const char *word)
+{
+	char hint[OPERAND_HINT_MAX];
+
+	if (!option_operand_hint(hint, s, word)[0])
+		return usage_unexpected(word);
+	return refuse("unexpected argument", word, "%s", hint);
+}
+
 bool usage_is_option(const char *word)
 {
 	bool is = false;

@@ -6,10 +6,15 @@
 #ifndef CMD_USAGE_H
 #define CMD_USAGE_H
 
+#include "cli/settings.h"
+
 #include <stdbool.h>
 
 int usage_unknown_command(const char *word);
 int usage_unexpected(const char *word);
+
+/* The same for an operand of a subcommand that takes none. */
+int usage_unexpected_operand(const struct settings *s, const char *word);
 
 /* word: an option in the place of a subcommand. */
 int usage_early_option(const char *word);

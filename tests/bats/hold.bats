@@ -190,6 +190,21 @@ extended() {
 	run -79 redlock release -k job --token "$TOKEN"
 }
 
+@test "release with some keys of a hold names all of them" {
+	hold -k one -k two -k three
+	for keys in one two 'three -k one'; do
+		run -64 redlock release -k $keys
+		[[ "${lines[0]}" == "redlock: missing token: no background holder of this user has '"* ]]
+		[ "${lines[1]}" = "hint: a background holder has 'one', 'three', 'two': name each of them with -k" ]
+	done
+	for keys in other 'one -k other'; do
+		run -64 redlock release -k $keys
+		[[ "${lines[1]}" == "hint: name it with --token, "* ]]
+	done
+	run -0 redlock release -k one -k two -k three
+	free_everywhere two
+}
+
 # drop KEY: deletes redlock's key on all nodes.
 drop() { for i in 1 2 3; do node "$i" del "$1" > /dev/null; done; }
 

@@ -554,6 +554,15 @@ extend_at_last() {
 		says 64 '' "redlock: unexpected argument 'more'?hint: see 'redlock help'" $command -k job --token x more
 		says 64 '' "redlock: '-k' comes too late: options go first?hint: *" $command --token x more -k job
 	done
+	# a key or a token without its option
+	says 64 '' "redlock: '--token' comes too late: options go first?hint: name the key with -k: -k job" release job --token x
+	says 64 '' "redlock: unexpected argument 'x'?hint: give the token with --token: --token x" release -k job x
+	for command in extend check; do
+		says 64 '' "redlock: missing token?hint: give the token with --token: --token x" $command -k job x
+	done
+	for command in acquire hold wait break extend release check; do
+		says 64 '' "redlock: missing key?hint: name the key with -k: -k job" $command job
+	done
 	for command in extend check; do
 		says 64 '' "redlock: missing token?hint: give it with --token, --token-file or REDLOCK_TOKEN: *" $command -k job
 	done

@@ -10,6 +10,20 @@
 	[ "$(ls "$BATS_TEST_TMPDIR" | grep -c redlock)" -eq 0 ]
 }
 
+@test "make try ends quietly, whatever the status of its shell; without servers it fails" {
+	export TMPDIR=$BATS_TEST_TMPDIR REDLOCK_CONFIG=/dev/null SHELL=/bin/sh
+	try=(make -s -C "$BATS_TEST_DIRNAME/../.." -o "$REDLOCK_BUILD/redlock" B="$REDLOCK_BUILD" try)
+	run "$REDLOCK_BUILD/tools/pty" expect:'nodes are up' send:'exit 3\r' -- "${try[@]}"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"exit 3"* && "$output" != *"Error 3"* ]]
+	REDLOCK_SERVER=none run "$REDLOCK_BUILD/tools/pty" -- "${try[@]}"
+	[ "$status" -ne 0 ]
+	run "${try[@]}" < /dev/null
+	[ "$status" -ne 0 ]
+	[ "$(ls "$TMPDIR" | grep -c redlock)" -eq 0 ]
+}
+
 @test ".ci/run is the README's command, and the README's examples parse" {
 	cd "$BATS_TEST_DIRNAME/../.."
 	grep -q '^apt-get .* && make check$' README.md

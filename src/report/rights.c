@@ -12,6 +12,9 @@
 
 #define COUNT_OF(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
+#define DOCTOR_KEYS "~redlock:doctor:* ~redlock:*:{redlock:doctor:*}"
+#define DOCTOR_CHANNELS "&redlock:*:{redlock:doctor:*}*"
+
 static const struct {
 	const char *name;
 	enum severity severity; /* of a missing right */
@@ -26,7 +29,9 @@ static const struct {
 	{"pexpire", SEVERITY_ERROR, false, "+pexpire", ""},
 	{"del", SEVERITY_ERROR, false, "+del", ""},
 	{"~", SEVERITY_WARNING, false, "", " (to queue, for one)"},
+	{"~doctor", SEVERITY_WARNING, false, DOCTOR_KEYS, " (to try a lock)"},
 	{"&", SEVERITY_WARNING, false, "", " (to wake waiters)"},
+	{"&doctor", SEVERITY_WARNING, false, DOCTOR_CHANNELS, " (to try a wake-up)"},
 	{"info", SEVERITY_WARNING, false, "+info", " (to know the server, and its restarts)"},
 	{"time", SEVERITY_WARNING, false, "+time",
 		" (to know how long a restarted node has no vote, and for --fence)"},
@@ -66,14 +71,19 @@ static bool is_denied(const struct node_facts *p, const char *name)
 	const struct reply *a = &p->rights, *mark = &p->marker,
 			   *subscribed = &p->trial[TRIAL_SUBSCRIBE];
 	bool names_command = strstr(subscribed->text, " run ");
+	bool lacks_own = rights_lacks_key(mark);
+	/* The script tries keys of doctor's own. */
+	bool lacks_doctor = rights_lacks_key(a) || (a->vote == VOTE_YES && has_word(a->text, "~"));
+	const char *channels = lacks_doctor && !lacks_own ? "&doctor" : "&";
 
-	/* One ACL rule covers both patterns of redlock's own keys. */
-	if (strcmp(name, "~") == 0 && problem_is(mark, REASON_NOPERM) &&
-		!strstr(mark->text, " run "))
-		return true;
+	/* The fix for redlock's own keys has those of doctor. */
+	if (name[0] == '~')
+		return strcmp(name, "~") == 0 ? lacks_own : lacks_doctor && !lacks_own;
 	if (problem_is(subscribed, REASON_NOPERM) &&
-		strcmp(name, names_command ? "subscribe" : "&") == 0)
+		strcmp(name, names_command ? "subscribe" : channels) == 0)
 		return true;
+	if (name[0] == '&')
+		return strcmp(name, channels) == 0 && a->vote == VOTE_YES && has_word(a->text, "&");
 	/* A script cannot try these. */
 	if (strcmp(name, "evalsha") == 0)
 		return problem_is(&p->digest, REASON_NO_DIGESTS) &&
@@ -82,9 +92,9 @@ static bool is_denied(const struct node_facts *p, const char *name)
 		return problem_is(&p->tracking, REASON_NOPERM);
 	if (strcmp(name, "client|caching") == 0)
 		return problem_is(&p->caching, REASON_NOPERM);
-	/* The EVAL itself was refused: because of the command, or because of its key. */
+	/* The EVAL itself was refused. */
 	if (problem_is(a, REASON_NOPERM))
-		return strcmp(name, strstr(a->text, " run ") ? "eval" : "~") == 0;
+		return strcmp(name, "eval") == 0 && !lacks_doctor;
 	return a->vote == VOTE_YES && has_word(a->text, name);
 }
 
@@ -92,7 +102,7 @@ static bool is_denied(const struct node_facts *p, const char *name)
  * adds no pattern to a user with all keys. */
 static bool is_untried(const struct node_facts *p, int right)
 {
-	return (is_denied(p, "eval") && rights[right].rule[0]) ||
+	return (is_denied(p, "eval") && rights[right].rule[0] == '+') ||
 	       (is_denied(p, "set") && rights[right].wants_set);
 }
 
@@ -118,6 +128,14 @@ static const char *show_pattern(char dst[REQUEST_KEY_MAX + 1], const char *key)
 	if (strcmp(dst, "*") == 0 || strlen(dst) > PATTERN_SHOWN_MAX || strpbrk(dst, " \"'\\?[]"))
 		return "KEY";
 	return dst;
+}
+
+/* Explains KEY, if the fix has it; else "". */
+static const char *explain_pattern(const char *fix)
+{
+	return strstr(fix, "{KEY}") ? "; KEY in the fix stands for a pattern of your locks' keys, "
+				      "such as deploy-*"
+				    : "";
 }
 
 /* The number of patterns of the locks' keys: one for each key of the command line, or else one for
@@ -160,7 +178,7 @@ static void append_own_keys(char *dst, size_t size, size_t *used, const struct s
 				pattern, pattern);
 	}
 	if (s->command == COMMAND_DOCTOR)
-		text_append(dst, size, used, " ~redlock:doctor:* ~redlock:*:{redlock:doctor:*}");
+		text_append(dst, size, used, " " DOCTOR_KEYS);
 }
 
 /* Appends the rules for the locks' keys. */
@@ -184,7 +202,7 @@ static void append_channels(char *dst, size_t size, size_t *used, const struct s
 			pattern);
 	}
 	if (s->command == COMMAND_DOCTOR)
-		text_append(dst, size, used, " &redlock:*:{redlock:doctor:*}*");
+		text_append(dst, size, used, " " DOCTOR_CHANNELS);
 }
 
 /* The command that the server's refusal names: "... has no permissions to run the 'eval' command".
@@ -217,7 +235,8 @@ static bool is_wanted(const struct settings *s, int right)
 static void append_commands(char *dst, size_t size, size_t *used, const struct settings *s)
 {
 	for (int i = 0; i < COUNT_OF(rights); i++)
-		if (rights[i].rule[0] && (rights[i].severity != SEVERITY_NOTE || is_wanted(s, i)))
+		if (rights[i].rule[0] == '+' &&
+			(rights[i].severity != SEVERITY_NOTE || is_wanted(s, i)))
 			text_append(dst, size, used, " %s", rights[i].rule);
 }
 
@@ -281,11 +300,22 @@ static void judge_refusals(struct diagnosis *d, int node, const struct settings 
 			continue;
 		if (found != SEVERITIES && (i > TRIAL_EXTEND || !strstr(a->text, " run ")))
 			continue;
-		finding_add(d, node, severity, found == SEVERITIES ? "rights" : "denied",
-			rights_fix(fix, s, node, a), "user '%s' may not do all that locks need: %s",
+		rights_fix(fix, s, node, a);
+		finding_add(d, node, severity, found == SEVERITIES ? "rights" : "denied", fix,
+			"user '%s' may not do all that locks need: %s%s",
 			utf8_escape(shown, sizeof(shown), user, strlen(user)),
-			utf8_escape(detail, sizeof(detail), a->text, a->text_len));
+			utf8_escape(detail, sizeof(detail), a->text, a->text_len),
+			explain_pattern(fix));
 	}
+}
+
+static const char *shown_name(const char *name)
+{
+	return strcmp(name, "~") == 0         ? "redlock's own keys"
+	       : strcmp(name, "~doctor") == 0 ? "doctor's own keys redlock:doctor:*"
+	       : strcmp(name, "&") == 0       ? "redlock's channels"
+	       : strcmp(name, "&doctor") == 0 ? "doctor's own channels"
+					      : name;
 }
 
 static void judge_rights(
@@ -305,14 +335,11 @@ static void judge_rights(
 			severity = rights[i].severity;
 		if (denied)
 			text_append(names, sizeof(names), &names_used, "%s%s%s",
-				names_used > 0 ? ", " : "",
-				rights[i].name[0] == '~'   ? "redlock's own keys"
-				: rights[i].name[0] == '&' ? "redlock's channels"
-							   : rights[i].name,
+				names_used > 0 ? ", " : "", shown_name(rights[i].name),
 				severity == SEVERITY_ERROR ? "" : rights[i].use);
-		if (denied && rights[i].name[0] == '~')
+		if (denied && strcmp(rights[i].name, "~") == 0)
 			append_own_keys(fix, sizeof(fix), &fix_used, s);
-		else if (denied && rights[i].name[0] == '&')
+		else if (denied && strcmp(rights[i].name, "&") == 0)
 			append_channels(fix, sizeof(fix), &fix_used, s);
 		else if (denied || is_untried(p, i))
 			text_append(fix, sizeof(fix), &fix_used, " %s", rights[i].rule);
@@ -322,8 +349,8 @@ static void judge_rights(
 				rights[i].name);
 	}
 	if (severity < SEVERITIES)
-		finding_add(d, node, severity, "rights", fix, "user '%s' may not use %s%s", shown,
-			names, untried);
+		finding_add(d, node, severity, "rights", fix, "user '%s' may not use %s%s%s", shown,
+			names, untried, explain_pattern(fix));
 	judge_refusals(d, node, s, p, severity);
 }
 
@@ -342,7 +369,8 @@ static void judge_tenant(
 	append_keys(fix, sizeof(fix), &used, s);
 	append_own_keys(fix, sizeof(fix), &used, s);
 	finding_add(d, node, SEVERITY_WARNING, "other-tenants", fix,
-		"user '%s' may use redlock's own keys of locks that the user may not take", user);
+		"user '%s' may use redlock's own keys of locks that the user may not take%s", user,
+		explain_pattern(fix));
 }
 
 /* With keys on the command line, `formatted` is about them. Without, a user that has rights on some

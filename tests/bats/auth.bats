@@ -589,6 +589,8 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 	not file_has "$T/waiting" "cannot queue"
 	says 0 '' '' run -k job --once-per 1h -- true
 	says 0 '' "redlock: 'job' is done until *" run -k job --once-per 1h -- true
+	# doctor lacks the right to its own keys only
+	rights "may not use doctor's own keys redlock:doctor:[*] (to try a lock), doctor's own channels (to try a wake-up), client|tracking [^;]*$"
 	with $rule '~redlock:doctor:*' '~redlock:*:{redlock:doctor:*}' '&redlock:*:{redlock:doctor:*}*'
 	run redlock doctor --json
 	[ "$(jq -r '.findings[] | select(.id == "rights") | .severity' <<< "$output" | sort -u)" = note ]
@@ -657,7 +659,8 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 		esac
 		echo "without $less"
 		case $less in
-		'~redlock:doctor:*' | '~{redlock}:node') rights "may not use.* redlock's own keys" ;;
+		'~redlock:doctor:*') rights "may not use doctor's own keys redlock:doctor:[*] (to try a lock)$" ;;
+		'~{redlock}:node') rights "may not use.* redlock's own keys" ;;
 		'~redlock:*:{redlock:doctor:*}') rights "may not do all that locks need" ;;
 		'&redlock:*:{redlock:doctor:*}*') rights "may not use.* redlock's channels" ;;
 		'~'* | '&'* | resetchannels) ;;

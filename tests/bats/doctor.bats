@@ -290,7 +290,7 @@ together
 @test "broken: a user without rights on the channels of waiters" {
 	with_user 2 +@all resetchannels
 	finds 0 2 rights warning
-	[ "$WORDS" = "user 'bob' may not use redlock's channels (to wake waiters)" ]
+	[ "$WORDS" = "user 'bob' may not use redlock's channels (to wake waiters); KEY in the fix stands for a pattern of your locks' keys, such as deploy-*" ]
 	[ "$FIX" = 'ACL SETUSER bob &redlock:wake:{KEY}:* &redlock:queue:{KEY}* &redlock:*:{redlock:doctor:*}*' ]
 	obey 2
 	sound

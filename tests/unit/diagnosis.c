@@ -572,6 +572,7 @@ TEST(doctor_refused)
 	"} ~redlock:readers:{" key "} ~redlock:fence:{" key "} ~redlock:limit:{" key "}"
 #define OWN_SLOTS " ~KEY#* ~redlock:reserved:{KEY#*} ~redlock:fence:{KEY#*}"
 #define OWN_OF_DOCTOR " ~redlock:doctor:* ~redlock:*:{redlock:doctor:*}"
+#define KEY_IS "; KEY in the fix stands for a pattern of your locks' keys, such as deploy-*"
 #define OWN OWN_KEYS("KEY") OWN_SLOTS OWN_OF_DOCTOR
 
 TEST(doctor_right_to_evalsha)
@@ -592,6 +593,7 @@ TEST(doctor_right_to_evalsha)
 TEST(doctor_rights)
 {
 	struct node_facts *p = &facts[1];
+	struct reply mark;
 
 	be_sound(3);
 	snprintf(settings.nodes.node[1].user, NODE_SECRET_MAX, "b\x1bob");
@@ -627,16 +629,31 @@ TEST(doctor_rights)
 		p->rights = i ? said("~")
 			      : reply_absent(REASON_NOPERM, "NOPERM ... to access one of the keys");
 		EXPECT(1, "rights", WARNING,
-			"user 'b\\x1bob' may not use redlock's own keys (to queue, for one)",
-			"ACL SETUSER b\\x1bob" OWN);
+			"user 'b\\x1bob' may not use doctor's own keys redlock:doctor:* (to try a "
+			"lock)",
+			"ACL SETUSER b\\x1bob" OWN_OF_DOCTOR);
 	}
+	/* With these keys, doctor could try channels, too. */
+	p->trial[TRIAL_SUBSCRIBE] = reply_absent(REASON_NOPERM, "NOPERM ... one of the channels");
+	EXPECT(1, "rights", WARNING,
+		"user 'b\\x1bob' may not use doctor's own keys redlock:doctor:* (to try a lock), "
+		"doctor's own channels (to try a wake-up)",
+		"ACL SETUSER b\\x1bob" OWN_OF_DOCTOR " &redlock:*:{redlock:doctor:*}*");
+	p->trial[TRIAL_SUBSCRIBE] = said("");
+	/* The rules for redlock's own keys have those of doctor. */
+	mark = p->marker;
+	p->marker = reply_absent(REASON_NOPERM, "NOPERM ... to access one of the keys");
+	EXPECT(1, "rights", WARNING,
+		"user 'b\\x1bob' may not use redlock's own keys (to queue, for one)" KEY_IS,
+		"ACL SETUSER b\\x1bob" OWN);
+	p->marker = mark;
 	for (int i = 0; i < 2; i++) {
 		p->rights = said(i ? "&" : "");
 		p->trial[TRIAL_SUBSCRIBE] =
 			i ? said("")
 			  : reply_absent(REASON_NOPERM, "NOPERM ... one of the channels");
 		EXPECT(1, "rights", WARNING,
-			"user 'b\\x1bob' may not use redlock's channels (to wake waiters)",
+			"user 'b\\x1bob' may not use redlock's channels (to wake waiters)" KEY_IS,
 			"ACL SETUSER b\\x1bob &redlock:wake:{KEY}:* &redlock:queue:{KEY}* "
 			"&redlock:*:{redlock:doctor:*}*");
 	}
@@ -653,7 +670,7 @@ TEST(doctor_rights)
 	p->trial[TRIAL_ACQUIRE] = reply_absent(REASON_NOPERM, "NOPERM ... to access a key");
 	settings.command = COMMAND_DOCTOR;
 	EXPECT(1, "rights", ERROR,
-		"user 'b\\x1bob' may not do all that locks need: NOPERM ... to access a key",
+		"user 'b\\x1bob' may not do all that locks need: NOPERM ... to access a key" KEY_IS,
 		"ACL SETUSER b\\x1bob ~KEY" OWN);
 	p->trial[TRIAL_ACQUIRE] = said("");
 	p->trial[TRIAL_JOIN] = reply_absent(REASON_NOPERM, "cannot run \x1b");
@@ -692,8 +709,12 @@ TEST(doctor_own_keys_of_other_tenants)
 		settings.key_format = tenants[i].format;
 		snprintf(fix, sizeof(fix), "ACL SETUSER default resetkeys %s", tenants[i].rule);
 		EXPECT(1, "other-tenants", WARNING,
-			"user 'default' may use redlock's own keys of locks that the user may not "
-			"take",
+			strstr(fix, "{KEY}") ? "user 'default' may use redlock's own keys of locks "
+					       "that the user may "
+					       "not take" KEY_IS
+					     : "user 'default' may use redlock's own keys of locks "
+					       "that the user may "
+					       "not take",
 			fix);
 	}
 	p->foreign_fence = reply_absent(REASON_NOPERM, "NOPERM ... to access one of the keys");
@@ -1061,7 +1082,7 @@ TEST(doctor_restart_guard)
 	EXPECT_SILENCE();
 	facts[0].marker = reply_absent(REASON_NOPERM, "NOPERM may not access the key");
 	EXPECT(0, "rights", WARNING,
-		"user 'default' may not use redlock's own keys (to queue, for one)",
+		"user 'default' may not use redlock's own keys (to queue, for one)" KEY_IS,
 		"ACL SETUSER default" OWN);
 	facts[0].marker = said("");
 	facts[0].info.run_id[0] = '\0';

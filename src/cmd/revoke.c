@@ -134,7 +134,8 @@ static void revoke_holder(struct query *query, const struct settings *s, int key
 	static struct revocation r; /* too large for the stack */
 	const struct key_list keys = ONE_KEY(s->keys.key[key]);
 	const struct reply *outer;
-	char text[REPORT_MAX], left[DURATION_TEXT_MAX];
+	char text[REPORT_MAX], due[DURATION_TEXT_MAX], left[DURATION_TEXT_MAX];
+	usec lasts;
 	int asked = 0;
 
 	revoke_look(query, s, &keys, s->shared > 0);
@@ -156,12 +157,15 @@ static void revoke_holder(struct query *query, const struct settings *s, int key
 	if (asked == 0)
 		return;
 	revoke_ask(&r, query, r.asked);
-	/* A holder extends its keys when a third of their TTL is over, so the next extension is due
+	if (tally_count(&query->tally, VOTE_YES) == 0)
+		return;
+	/* A run extends its keys when a third of their TTL is over, so the next extension is due
 	 * before a third of the remaining time has passed. */
-	if (tally_count(&query->tally, VOTE_YES) > 0)
-		log_say(LOG_NORMAL,
-			"takeover: %s; its command ends at the next extension, within %s", text,
-			duration_format(left, revoke_lasts(&r, s->nodes.count) / 3));
+	lasts = revoke_lasts(&r, s->nodes.count);
+	log_say(LOG_NORMAL,
+		"takeover: %s; its command ends at the next extension, within %s; a lock that is "
+		"not extended ends within %s",
+		text, duration_format(due, lasts / 3), duration_format(left, lasts));
 }
 
 void revoke_holders(const struct settings *s, const char *held)

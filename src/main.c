@@ -121,7 +121,7 @@ static void hint_at_order(const struct settings *s, struct err *e)
 {
 	char hint[OPERAND_HINT_MAX];
 
-	if (e->kind == ERR_USAGE && s->operands[0] &&
+	if (strncmp(e->text, "missing ", 8) == 0 && s->operands[0] &&
 		option_operand_hint(hint, s, s->operands[0])[0])
 		(void)err_hint(e, "%s", hint);
 	if (s->command != COMMAND_RUN || s->key || e->kind != ERR_USAGE)

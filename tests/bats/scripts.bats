@@ -557,6 +557,7 @@ extend_at_last() {
 	# a key or a token without its option
 	says 64 '' "redlock: '--token' comes too late: options go first?hint: name the key with -k: -k job" release job --token x
 	says 64 '' "redlock: unexpected argument 'x'?hint: give the token with --token: --token x" release -k job x
+	says 64 '' "redlock: --slot needs --limit?hint: give the limit *" check -k job --slot 2 x
 	for command in extend check; do
 		says 64 '' "redlock: missing token?hint: give the token with --token: --token x" $command -k job x
 	done

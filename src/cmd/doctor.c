@@ -75,6 +75,7 @@ struct visit {
 	char foreign[KEY_MAX], foreign_fence[KEY_MAX + 24]; /* see question_foreign() */
 	char queue[KEY_MAX + 24], reserved[KEY_MAX + 24]; /* bookkeeping keys of the probe key */
 	char key_count[16]; /* of the command line */
+	char queues[KEYS_MAX][REQUEST_KEY_MAX + 24]; /* of these keys */
 
 	/* The questions that ask() sends, and the field of the node's facts for the answer. */
 	struct request question[QUESTIONS_MAX];
@@ -200,11 +201,17 @@ static void question_keys(struct visit *v)
 	snprintf(v->key_count, sizeof(v->key_count), "%d", keys->count);
 	for (int i = 0; i < keys->count; i++)
 		words[3 + i] = keys->key[i];
-	if (keys->count > 0)
-		question_command(v, FIELD(formatted), words);
-	else if (v->formatted[0])
+	if (keys->count == 0 && v->formatted[0])
 		question_command(v, FIELD(formatted),
 			(const char *const[]){"EVAL", "return 0", "1", v->formatted, NULL});
+	if (keys->count == 0)
+		return;
+	question_command(v, FIELD(formatted), words);
+	for (int i = 0; i < keys->count; i++) {
+		snprintf(v->queues[i], sizeof(v->queues[i]), "redlock:queue:{%s}", keys->key[i]);
+		words[3 + i] = v->queues[i];
+	}
+	question_command(v, FIELD(queues), words);
 }
 
 /* May the user access redlock's own keys of a key that the user may not access? */

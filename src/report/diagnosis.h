@@ -56,6 +56,7 @@ struct node_facts {
 	struct reply tracking, caching; /* the replies to CLIENT TRACKING OFF, CLIENT CACHING YES */
 	struct reply digest; /* the reply to EVALSHA with a digest of no script */
 	struct reply formatted; /* the reply to EVAL with a key as --key-format makes it */
+	struct reply queues; /* the reply to EVAL with the queues of the command line's keys */
 	struct reply own_keys; /* the reply to own_keys_script */
 	struct reply foreign; /* EXISTS of the key of a lock that has no other use */
 	struct reply foreign_fence; /* EXISTS of that key's fencing number */

@@ -385,6 +385,10 @@ static void judge_keys(
 	if (s->keys.count > 0 && rights_lacks_key(&p->formatted))
 		finding_add(d, node, SEVERITY_ERROR, "key", rights_fix(fix, s, node, &p->formatted),
 			"user '%s' may not use %s", user, report_keys(keys, &s->keys));
+	else if (s->keys.count > 0 && rights_lacks_key(&p->queues))
+		finding_add(d, node, SEVERITY_WARNING, "key", rights_fix(fix, s, node, &p->queues),
+			"user '%s' may not use redlock's own keys of %s (to queue, for one)", user,
+			report_keys(keys, &s->keys));
 	else if (s->keys.count == 0 && !s->key_format && !finding_of(d, node, "other-tenants") &&
 		 (rights_lacks_key(&p->foreign) ||
 			 (rights_lacks_key(&p->trial[TRIAL_ACQUIRE]) && d->is_usable[node])))

@@ -594,6 +594,14 @@ extended() { [ "$(grep -c extended "$T/out")" -gt "$1" ]; }
 	with $rule '~redlock:doctor:*' '~redlock:*:{redlock:doctor:*}' '&redlock:*:{redlock:doctor:*}*'
 	run redlock doctor --json
 	[ "$(jq -r '.findings[] | select(.id == "rights") | .severity' <<< "$output" | sort -u)" = note ]
+	# with the key of a lock, doctor asks about its queue
+	with $all
+	run redlock doctor -k job --json
+	[ "$(jq -r '[.findings[] | select(.id == "key")] | length' <<< "$output")" = 0 ]
+	with $(tr ' ' '\n' <<< "$all" | grep -vxF -- '~redlock:queue:{job}*')
+	run redlock doctor -k job --json
+	[ "$(jq -r '.findings[] | select(.id == "key") | .severity + ": " + .words' <<< "$output" | sort -u)" = \
+		"warning: user 'redlock' may not use redlock's own keys of 'job' (to queue, for one)" ]
 	# with the rights that some options need
 	with $all
 	run redlock doctor --json

@@ -855,6 +855,12 @@ TEST(doctor_keys_of_the_command_line)
 		"redlock doctor -k KEY, with the key of a lock");
 	settings.keys = ONE_KEY("job");
 	EXPECT_SILENCE();
+	p->queues = reply_absent(REASON_NOPERM, "NOPERM ... to access a key");
+	EXPECT(1, "key", WARNING,
+		"user 'default' may not use redlock's own keys of 'job' (to queue, for one)",
+		"ACL SETUSER default ~job ~{redlock}:node ~redlock:queue:{job}* "
+		"~redlock:reserved:{job} ~redlock:readers:{job} ~redlock:fence:{job} "
+		"~redlock:limit:{job} ~redlock:doctor:* ~redlock:*:{redlock:doctor:*}");
 	p->formatted = reply_absent(REASON_NOPERM, "NOPERM ... to access a key");
 	EXPECT(1, "key", ERROR, "user 'default' may not use 'job'",
 		"ACL SETUSER default ~job ~{redlock}:node ~redlock:queue:{job}* "

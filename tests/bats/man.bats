@@ -185,7 +185,8 @@ named() {
 		grep -ohE 'redlock_(runs|last)[a-z_]+' cmd/metrics.c
 		printf '%s\n' completed command-failed signalled busy no-quorum too-slow duplicate-node lost max-run not-started \
 			interrupted failed done acquired extended held too-short expired foreign unknown released free \
-			removed reserved no-lock changed-hands incomplete locks-unknown not-confirmed sound warnings errors admitted
+			removed ended revoked taken-back no-expiry minority reserved no-lock changed-hands incomplete \
+			locks-unknown not-confirmed sound warnings errors admitted
 	} | named RECORDS DIAG 75
 }
 

@@ -63,7 +63,7 @@ const struct option_row option_rows[] = {
 	{STATUS, GROUP_LOCK, 'L', "limit", ALSO("slots"), OPTION_SLOTS, FIELD(limit), NO_ENV, "N",
 		"treat each KEY as a semaphore of N slots, and list the slots", "1"},
 	{TAKING | WAIT, GROUP_LOCK, 'L', "limit", ALSO("slots"), OPTION_SLOTS, FIELD(limit), NO_ENV,
-		"N", "semaphore: up to N holders at once; each has its own slot (1..1000)", "1"},
+		"N", "semaphore: up to N holders (1..1000) at once, each in its own slot", "1"},
 	{BY_TOKEN | BREAK, GROUP_LOCK, 'L', "limit", ALSO("slots"), OPTION_SLOTS, FIELD(limit),
 		BY_TOKEN, "N", "semaphore: the limit with which the lock was acquired", "1"},
 	{BY_TOKEN | BREAK, GROUP_LOCK, 0, "slot", NULL, OPTION_SLOTS, FIELD(slot), BY_TOKEN, "I",
@@ -79,8 +79,8 @@ const struct option_row option_rows[] = {
 	{BREAK, GROUP_LOCK, 'f', "force", NULL, OPTION_COUNT, FIELD(force), NO_ENV, NULL,
 		"remove the lock at once, even if its command is still running", NULL},
 	{RUN, GROUP_LOCK, 0, "takeover", NULL, OPTION_COUNT, FIELD(takeover), NO_ENV, NULL,
-		"terminate the command that holds the lock, and run COMMAND next; clients that "
-		"waited before run later, the newest first",
+		"terminate the command of the present holder, and run COMMAND before all waiters; "
+		"of several such clients, the newest is the first",
 		NULL},
 	{BY_TOKEN, GROUP_LOCK, 0, "token-file", NULL, OPTION_TEXT, FIELD(token_file), NO_ENV,
 		"FILE", "read the token from FILE; - means stdin", NULL},
@@ -138,14 +138,13 @@ const struct option_row option_rows[] = {
 		"warning",
 		"--signal"},
 	{SUPERVISED, GROUP_RUN, 0, "signal", NULL, OPTION_SIGNAL, FIELD(signal), SUPERVISED, "SIG",
-		"first signal to the command, or to the process of --follow, after --max-run, or "
-		"if the lock is lost",
+		"first signal at the end of --max-run or after a loss of the lock, to the command "
+		"or to the process of --follow",
 		"TERM"},
 	{SUPERVISED, GROUP_RUN, 0, "kill-after", NULL, OPTION_DURATION, FIELD(kill_after),
 		SUPERVISED, "D", "time from the first signal to SIGKILL",
-		"after TERM, INT or QUIT to redlock: no SIGKILL; after a loss or --max-run: a "
-		"tenth "
-		"of the TTL, at most 10s"},
+		"no SIGKILL if redlock got TERM, INT or QUIT; a tenth of the TTL, at most 10s, "
+		"after a loss or --max-run"},
 	{RUN | CONFIG, GROUP_RUN, 0, "max-run", NULL, OPTION_LIMIT, FIELD(max_run), RUN | CONFIG,
 		"D",
 		"terminate COMMAND after D; the wait for the lock does not count; exit status 124",
@@ -159,8 +158,8 @@ const struct option_row option_rows[] = {
 		"none"},
 	{RUN | CONFIG, GROUP_RUN, 0, "once-per", NULL, OPTION_DURATION, FIELD(once_per),
 		RUN | CONFIG, "D",
-		"run COMMAND at most once per D on all hosts, for cron; implies -n, -E 0 and a "
-		"--node-wait of the quarantine, unless they are given",
+		"run COMMAND at most once per D on all hosts together, for cron; implies -n, -E 0 "
+		"and a --node-wait that outlasts a quarantine, unless they are given",
 		NULL},
 	{RUN | CONFIG, GROUP_RUN, 0, "reentrant", NULL, OPTION_COUNT, FIELD(reentrant),
 		RUN | CONFIG, NULL,
@@ -170,8 +169,8 @@ const struct option_row option_rows[] = {
 		"wait for all processes that COMMAND started before releasing the lock", NULL},
 	{SUPERVISED, GROUP_RUN, 0, "on-event", NULL, OPTION_TEXT, FIELD(on_event), SUPERVISED,
 		"STRING",
-		"run STRING with /bin/sh -c when the lock is acquired, busy, lost or released, or "
-		"has no quorum; REDLOCK_EVENT names the event",
+		"run STRING with /bin/sh -c at each event; REDLOCK_EVENT names it: acquired, "
+		"released, lost, busy, done or no-quorum",
 		NULL},
 	{WITH_NODES, GROUP_NODES, 0, "node", NULL, OPTION_NODES, FIELD(nodes), NO_ENV, "URL",
 		"address of a node; repeat it for each node: "
@@ -203,14 +202,15 @@ const struct option_row option_rows[] = {
 		WITH_NODES, "D", "longest wait for one node's reply", "ttl/20, within 50ms..1s"},
 	{TAKING | WAIT, GROUP_NODES, 0, "node-wait", NULL, OPTION_DURATION, FIELD(node_wait),
 		TAKING | WAIT, "D",
-		"longest time without a majority of usable nodes; added to --wait",
+		"longest time without a majority of usable nodes; if set, --wait limits only the "
+		"rest",
 		"--wait; at most 5s for errors that rarely end, such as a wrong password"},
 	{WITH_NODES, GROUP_NODES, 0, "drift-factor", NULL, OPTION_FACTOR, FIELD(drift_permille),
 		WITH_NODES, "F",
 		"share of the TTL reserved for clocks that run at different speeds", "0.1"},
 	{GUARDED, GROUP_NODES, 0, "restart-guard", NULL, OPTION_GUARD, FIELD(restart_guard),
 		GUARDED, "auto|on|off",
-		"ignore a node that is new or lost its keys until all earlier locks have expired",
+		"until all earlier locks have expired, ignore a node that is new or lost its keys",
 		"auto: on for three or more nodes"},
 	{GUARDED, GROUP_NODES, 0, "max-ttl", NULL, OPTION_DURATION, FIELD(max_ttl), GUARDED, "D",
 		"longest TTL used by any client of these nodes; a restarted node is ignored for "
@@ -238,9 +238,7 @@ const struct option_row option_rows[] = {
 	{ALL, GROUP_TALK, 'v', "verbose", NULL, OPTION_COUNT, FIELD(verbose), ALL, NULL,
 		"print redlock's decisions; -vv also prints every node's answer", NULL},
 	{ALL, GROUP_TALK, 'q', "quiet", NULL, OPTION_COUNT, FIELD(quiet), ALL, NULL,
-		"print errors only; do not report that the lock is busy, unless its key never "
-		"expires",
-		NULL},
+		"print errors only; a busy lock is an error only if its key never expires", NULL},
 	{WITH_NODES, GROUP_TALK, 0, "json", NULL, OPTION_JSON, FIELD(format), WITH_NODES, NULL,
 		"print results as one JSON document on stdout, messages as JSON lines on stderr",
 		NULL},

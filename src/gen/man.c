@@ -348,7 +348,7 @@ static void put_variable(struct page *p, const struct option_row *any)
 	if (env == commands)
 		return;
 	put_plain(p, "(only for", 9);
-	put_command_names(p, env, ") .");
+	put_command_names(p, env, ").");
 }
 
 /* Writes what the option means to the subcommands of another row, if that is something else. */

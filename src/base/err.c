@@ -62,7 +62,6 @@ int err_call(struct err *e, const char *what, const char *call)
 	err_system(e, ERR_SYSTEM, error, "%s: %s", what, call);
 	if (error == EPERM || error == ENOSYS || error == EINVAL)
 		err_hint(e, "allow this system call: the kernel, an emulator or a seccomp filter "
-			    "around "
-			    "redlock denies it");
+			    "around redlock denies it");
 	return -1;
 }

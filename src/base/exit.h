@@ -31,7 +31,7 @@
 	X(STATUS_BUSY, 75, \
 		"busy: another client held the lock for the whole wait; -E changes this " \
 		"status; break: the lock did not end, or the user did not confirm; doctor: " \
-		"the user did not confirm; gate: another command of the gate is still running", \
+		"the user did not confirm; gate: the command of an earlier gate is still running", \
 		"The usual cause is a holder that needs longer than --wait; with -n, redlock " \
 		"does not wait. 'redlock status KEY' shows the holder. Wait longer (--wait " \
 		"10m), or end the holder's command with 'redlock break -k KEY'. In cron jobs, " \
@@ -49,8 +49,8 @@
 		"sources; see redlock-config(5).") \
 	X(STATUS_LOST, 79, \
 		"lock lost: the command was terminated; extend, release, check: the token no " \
-		"longer holds the lock; hold: the process of --follow ended before the lock " \
-		"was acquired", \
+		"longer holds the lock; hold: the process that --follow names ended before the " \
+		"lock was acquired", \
 		"Usual causes: a majority of the nodes did not answer for most of the TTL, " \
 		"the host was suspended, 'redlock break' or --takeover ended the lock, or " \
 		"'extend' was late or had another key, token or nodes. The message says " \

@@ -543,11 +543,11 @@ ALL_PAGES='for page in "" $($R help | sed -nE "s/^  ([a-z]+)  .*/\1/p") --key --
 		run|75   busy: another client held the lock for the whole wait
 		break|75   the lock did not end, or the user did not confirm
 		doctor|75   the user did not confirm
-		gate|75   another command of the gate is still running
+		gate|75   the command of an earlier gate is still running
 		run|79   lock lost: the command was terminated
 		extend|79   the token no longer holds the lock
 		release|79   the token no longer holds the lock
-		hold|79   the process of --follow ended before the lock was acquired
+		hold|79   the process that --follow names ended before the lock was acquired
 		run|69   no quorum: too few nodes answered within the wait
 		sandbox|69   no server
 	END

@@ -190,7 +190,7 @@ end
 
 # BEGIN GENERATED shell-commands
 _redlock_command run '[options] -k KEY [--] COMMAND [ARG...]' 'acquire the lock, run COMMAND, release the lock'
-_redlock_command status '[options] [KEY...]' 'show holder, age and remaining time of each lock; without KEY: of all held locks'
+_redlock_command status '[options] [KEY...]' 'show the lock of each KEY, or all held locks, with holder, age and remaining time'
 _redlock_command doctor '[options]' 'check nodes and settings; report each problem and its fix'
 _redlock_command sandbox '[options] [--] [COMMAND [ARG...]]' 'run COMMAND, or a shell, with temporary nodes that end with it'
 _redlock_command acquire '[options] -k KEY' 'acquire the lock and print its token, for scripts of several steps'
@@ -199,7 +199,7 @@ _redlock_command release '[options] -k KEY [--token TOKEN]' 'release a lock by i
 _redlock_command check '[options] -k KEY --token TOKEN' 'check that a token still holds its lock, and print the remaining time'
 _redlock_command wait '[options] -k KEY' 'wait until the lock is free, without acquiring it'
 _redlock_command hold '[options] -k KEY' 'hold the lock in the background; print its token and the pid of the background holder'
-_redlock_command gate '--fence N --store FILE [--] COMMAND [ARG...]' 'run COMMAND on a resource'\''s host, unless a newer fencing number was seen there'
+_redlock_command gate '--fence N --store FILE [--] COMMAND [ARG...]' 'on a resource'\''s host: run COMMAND, or refuse it if its fencing number is outdated'
 _redlock_command break '[options] -k KEY' 'end a lock and its holder'\''s command, after confirmation'
 _redlock_command config '[options]' 'show all settings that '\''redlock run'\'' would use, and the source of each'
 _redlock_command completion 'bash|zsh|fish' 'print the completion script for a shell'

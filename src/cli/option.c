@@ -143,8 +143,8 @@ const struct option_row option_rows[] = {
 		"TERM"},
 	{SUPERVISED, GROUP_RUN, 0, "kill-after", NULL, OPTION_DURATION, FIELD(kill_after),
 		SUPERVISED, "D", "time from the first signal to SIGKILL",
-		"no SIGKILL if redlock got TERM, INT or QUIT; a tenth of the TTL, at most 10s, "
-		"after a loss or --max-run"},
+		"a tenth of the TTL (at most 10s) after a loss or --max-run; no SIGKILL if redlock "
+		"got TERM, INT or QUIT"},
 	{RUN | CONFIG, GROUP_RUN, 0, "max-run", NULL, OPTION_LIMIT, FIELD(max_run), RUN | CONFIG,
 		"D",
 		"terminate COMMAND after D; the wait for the lock does not count; exit status 124",

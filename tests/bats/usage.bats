@@ -548,7 +548,7 @@ ALL_PAGES='for page in "" $($R help | sed -nE "s/^  ([a-z]+)  .*/\1/p") --key --
 		extend|79   the token no longer holds the lock
 		release|79   the token no longer holds the lock
 		hold|79   the process that --follow names ended before the lock was acquired
-		run|69   no quorum: too few nodes answered within the wait
+		run|69   no quorum: too few nodes answered in time
 		sandbox|69   no server
 	END
 	[[ "$(redlock help 79 | tr -s ' \n' ' ')" == *"the command was terminated; extend, release, check: the token "* ]]

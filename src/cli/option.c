@@ -158,8 +158,9 @@ const struct option_row option_rows[] = {
 		"none"},
 	{RUN | CONFIG, GROUP_RUN, 0, "once-per", NULL, OPTION_DURATION, FIELD(once_per),
 		RUN | CONFIG, "D",
-		"run COMMAND at most once per D on all hosts together, for cron; implies -n, -E 0 "
-		"and a --node-wait that outlasts a quarantine, unless they are given",
+		"run COMMAND at most once per D on all hosts together, for cron; the defaults are "
+		"then --no-wait, --conflict-exit-code 0, and a --node-wait that is long enough for "
+		"nodes that were just restarted",
 		NULL},
 	{RUN | CONFIG, GROUP_RUN, 0, "reentrant", NULL, OPTION_COUNT, FIELD(reentrant),
 		RUN | CONFIG, NULL,
@@ -202,9 +203,10 @@ const struct option_row option_rows[] = {
 		WITH_NODES, "D", "longest wait for one node's reply", "ttl/20, within 50ms..1s"},
 	{TAKING | WAIT, GROUP_NODES, 0, "node-wait", NULL, OPTION_DURATION, FIELD(node_wait),
 		TAKING | WAIT, "D",
-		"longest time without a majority of usable nodes; if set, --wait limits only the "
-		"rest",
-		"--wait; at most 5s for errors that rarely end, such as a wrong password"},
+		"longest time without a majority of usable nodes; if set, --wait does not include "
+		"this time",
+		"--wait, but at most 5s for errors that do not end by themselves, such as a wrong "
+		"password"},
 	{WITH_NODES, GROUP_NODES, 0, "drift-factor", NULL, OPTION_FACTOR, FIELD(drift_permille),
 		WITH_NODES, "F",
 		"share of the TTL reserved for clocks that run at different speeds", "0.1"},
@@ -238,7 +240,7 @@ const struct option_row option_rows[] = {
 	{ALL, GROUP_TALK, 'v', "verbose", NULL, OPTION_COUNT, FIELD(verbose), ALL, NULL,
 		"print redlock's decisions; -vv also prints every node's answer", NULL},
 	{ALL, GROUP_TALK, 'q', "quiet", NULL, OPTION_COUNT, FIELD(quiet), ALL, NULL,
-		"print errors only; a busy lock is an error only if its key never expires", NULL},
+		"print errors only; these include a busy lock if its key never expires", NULL},
 	{WITH_NODES, GROUP_TALK, 0, "json", NULL, OPTION_JSON, FIELD(format), WITH_NODES, NULL,
 		"print results as one JSON document on stdout, messages as JSON lines on stderr",
 		NULL},

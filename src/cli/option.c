@@ -80,7 +80,7 @@ const struct option_row option_rows[] = {
 		"remove the lock at once, even if its command is still running", NULL},
 	{RUN, GROUP_LOCK, 0, "takeover", NULL, OPTION_COUNT, FIELD(takeover), NO_ENV, NULL,
 		"terminate the command of the present holder, and run COMMAND before all waiters; "
-		"of several such clients, the newest is the first",
+		"of several waiters with --takeover, the newest is the first",
 		NULL},
 	{BY_TOKEN, GROUP_LOCK, 0, "token-file", NULL, OPTION_TEXT, FIELD(token_file), NO_ENV,
 		"FILE", "read the token from FILE; - means stdin", NULL},
@@ -112,9 +112,10 @@ const struct option_row option_rows[] = {
 		"resource can reject commands with an older number: see 'redlock gate'",
 		NULL},
 	{GATE, GROUP_LOCK, 0, "fence", NULL, OPTION_FENCE, FIELD(gate_fence), GATE, "N",
-		"fencing number of the client that asks for COMMAND", NULL},
+		"fencing number of the lock's holder, as in its REDLOCK_FENCE", NULL},
 	{GATE | CONFIG, GROUP_LOCK, 0, "store", NULL, OPTION_TEXT, FIELD(store), GATE | CONFIG,
-		"FILE", "file next to the protected resource that stores the newest fencing number",
+		"FILE",
+		"file that stores the newest fencing number, on the host of the protected resource",
 		NULL},
 	{TAKING, GROUP_LOCK, 0, "owner", NULL, OPTION_TEXT, FIELD(owner), TAKING, "TEXT",
 		"text that other clients see as the holder", "user@host:pid command"},
@@ -167,7 +168,7 @@ const struct option_row option_rows[] = {
 		"if an enclosing redlock already holds KEY, run COMMAND under that lock", NULL},
 	{RUN | CONFIG, GROUP_RUN, 0, "wait-descendants", NULL, OPTION_COUNT,
 		FIELD(wait_descendants), RUN | CONFIG, NULL,
-		"wait for all processes that COMMAND started before releasing the lock", NULL},
+		"release the lock only when all processes that COMMAND started have ended", NULL},
 	{SUPERVISED, GROUP_RUN, 0, "on-event", NULL, OPTION_TEXT, FIELD(on_event), SUPERVISED,
 		"STRING",
 		"run STRING with /bin/sh -c at each event; REDLOCK_EVENT names it: acquired, "
@@ -222,8 +223,8 @@ const struct option_row option_rows[] = {
 		WITH_NODES, "FMT",
 		"Redis key of a lock: %s stands for its name, %% for a percent sign", "%s"},
 	{DOCTOR, GROUP_NODES, 0, "admit", NULL, OPTION_COUNT, FIELD(admit), NO_ENV, NULL,
-		"instead of checking: let new or restarted nodes vote at once, if they hold no "
-		"locks",
+		"instead of checking: let new or restarted nodes vote at once, if no node has a "
+		"lock",
 		NULL},
 	{SANDBOX, GROUP_NODES, 'n', "number", NULL, OPTION_SERVERS, FIELD(servers), NO_ENV, "N",
 		"number of nodes (1..15)", "3"},

@@ -144,8 +144,8 @@ const struct option_row option_rows[] = {
 		"TERM"},
 	{SUPERVISED, GROUP_RUN, 0, "kill-after", NULL, OPTION_DURATION, FIELD(kill_after),
 		SUPERVISED, "D", "time from the first signal to SIGKILL",
-		"a tenth of the TTL (at most 10s) after a loss or --max-run; no SIGKILL if redlock "
-		"got TERM, INT or QUIT"},
+		"after a loss or --max-run, a tenth of the TTL (at most 10s); after TERM, INT or "
+		"QUIT to redlock, no SIGKILL"},
 	{RUN | CONFIG, GROUP_RUN, 0, "max-run", NULL, OPTION_LIMIT, FIELD(max_run), RUN | CONFIG,
 		"D",
 		"terminate COMMAND after D; the wait for the lock does not count; exit status 124",
@@ -204,10 +204,10 @@ const struct option_row option_rows[] = {
 		WITH_NODES, "D", "longest wait for one node's reply", "ttl/20, within 50ms..1s"},
 	{TAKING | WAIT, GROUP_NODES, 0, "node-wait", NULL, OPTION_DURATION, FIELD(node_wait),
 		TAKING | WAIT, "D",
-		"longest time without a majority of usable nodes; if set, --wait does not include "
-		"this time",
-		"--wait, but at most 5s for errors that do not end by themselves, such as a wrong "
-		"password"},
+		"longest time without a majority of usable nodes; if set, --wait limits only the "
+		"rest of the wait",
+		"the value of --wait; at most 5s for errors that only a person can remove, such as "
+		"a wrong password"},
 	{WITH_NODES, GROUP_NODES, 0, "drift-factor", NULL, OPTION_FACTOR, FIELD(drift_permille),
 		WITH_NODES, "F",
 		"share of the TTL reserved for clocks that run at different speeds", "0.1"},
@@ -241,7 +241,7 @@ const struct option_row option_rows[] = {
 	{ALL, GROUP_TALK, 'v', "verbose", NULL, OPTION_COUNT, FIELD(verbose), ALL, NULL,
 		"print redlock's decisions; -vv also prints every node's answer", NULL},
 	{ALL, GROUP_TALK, 'q', "quiet", NULL, OPTION_COUNT, FIELD(quiet), ALL, NULL,
-		"print errors only; these include a busy lock if its key never expires", NULL},
+		"print errors only; a busy lock is an error only if its key never expires", NULL},
 	{WITH_NODES, GROUP_TALK, 0, "json", NULL, OPTION_JSON, FIELD(format), WITH_NODES, NULL,
 		"print results as one JSON document on stdout, messages as JSON lines on stderr",
 		NULL},

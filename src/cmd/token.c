@@ -400,11 +400,12 @@ static int ask_background_holder(struct settings *s)
 	if (follow_open(&holder, entry.holder, false, &e) < 0)
 		return STATUS_OK; /* the holder has already ended */
 	/* Check that the pid is still that of the holder. A stopped process needs SIGCONT to see
-	 * SIGTERM. */
+	 * SIGTERM. A SIGCONT after SIGTERM could reach the process while it ends, and would cancel
+	 * the stop signals of a tracer, such as the leak check of a build with sanitizers. */
 	wanted.id = entry.id;
 	if (registry_find(&wanted, &entry) == 1) {
-		follow_signal(&holder, SIGTERM);
 		follow_signal(&holder, SIGCONT);
+		follow_signal(&holder, SIGTERM);
 	}
 	if (!follow_wait(&holder, HOLDER_RELEASE_TIME + 3 * s->node_timeout)) {
 		log_say(LOG_ERRORS,

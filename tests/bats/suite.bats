@@ -60,11 +60,12 @@ counts() {
 
 @test "AGAIN: a part that failed runs once more, the second result counts, and the first one is shown" {
 	part one unit 'echo ok 1 good'
-	part one sim 'echo ok 1 good; [ -e "${0%/*}/ran" ] && echo ok 2 late && exit' 'touch "${0%/*}/ran"; echo not ok 2 late; exit 1'
+	part one sim 'echo ok 1 good; [ -e "${0%/*}/ran" ] && echo ok 2 late && exit' \
+		'touch "${0%/*}/ran"; echo not ok 2 late; echo "# was early"; exit 1'
 	part two sim 'echo not ok 1 bad; exit 1'
 	AGAIN=1 counts 0 3 0 "$T/one" unit sim
 	[[ "$output" == *$'\nnot ok 2 late\n'*$'\nok 2 late\n'* ]]
-	[[ "$output" == *$'\n== failed at the first try: '*$'\n  sim ('*$'/one): status 1, 1 failed\n    not ok 2 late\n'* ]]
+	[[ "$output" == *$'\n== failed at the first try: '*$'\n  sim ('*$'/one): status 1, 1 failed\n    not ok 2 late\n    # was early\n'* ]]
 	[[ "$output" != *$'\n== failed\n'* ]]
 
 	AGAIN=1 counts 1 0 1 "$T/two" sim
@@ -72,6 +73,18 @@ counts() {
 	rm "$T/one/ran"
 	AGAIN=1 counts 1 2 2 "$T/one" unit sim "$T/two" sim
 	[[ "$output" != *"first try"* ]]
+}
+
+@test "AGAIN: of a bats file, only the tests that failed run once more, unless a test is missing" {
+	export WHERE=$T
+	printf '@test "%s" { echo %s >> "$WHERE/ran"; %s; }\n' > "$T/late.bats" 'good (1 of 2)' good true \
+		'late (2 of 2) [a|b] *' late '[ "$(grep -c late "$WHERE/ran")" -gt 1 ]'
+	AGAIN=1 counts 0 2 0 "$T/one" "$T/late.bats"
+	[ "$(xargs < "$T/ran")" = "good late late" ]
+	rm "$T/ran"
+	echo 'setup_file() { echo setup >> "$WHERE/ran"; [ "$(grep -c setup "$WHERE/ran")" -gt 1 ] && echo late >> "$WHERE/ran"; }' >> "$T/late.bats"
+	AGAIN=1 counts 0 2 0 "$T/one" "$T/late.bats"
+	[ "$(xargs < "$T/ran")" = "setup setup late good late" ]
 }
 
 @test "an empty bats file is a failure; and the variables that a bats file gets about the build" {

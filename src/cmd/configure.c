@@ -293,8 +293,8 @@ bool configure_has_hint(const struct settings *s, const struct tally *t)
 	return each_hint(s, t, NULL, false, LOG_ERRORS) > 0;
 }
 
-/* Does a node require a password, which an enclosing run did not pass on? */
-static bool lacks_password_of_run(const struct settings *s, const struct tally *t)
+/* Does a node require a password, which `run` or `acquire` did not pass on? */
+static bool lacks_password_of_caller(const struct settings *s, const struct tally *t)
 {
 	if (s->password || !has_token_only)
 		return false;
@@ -309,9 +309,9 @@ void configure_hint_by_info(const struct settings *s, const struct tally *t,
 	const struct server_info info[], enum log_level at)
 {
 	each_hint(s, t, info, true, at);
-	if (lacks_password_of_run(s, t))
-		log_hint(at, "'redlock run' removes REDLOCK_PASSWORD from the environment of its "
-			     "command: give 'run' a --password-file, which the command inherits");
+	if (lacks_password_of_caller(s, t))
+		log_hint(at, "'redlock run' and 'redlock acquire' pass on no password, but a "
+			     "--password-file: use it there");
 	if (configure_lacks_nodes(s, &t->ballot[0].reply))
 		configure_hint_nodes(at);
 }

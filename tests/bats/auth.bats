@@ -465,10 +465,15 @@ hint: chmod go-rwx '$T/pass'" run --username app --password-file "$T/pass" -k jo
 	[ "$(grep -c REDLOCK_PASSWORD env)" = 0 ]
 	# a password from the environment must be set again
 	REDLOCK_PASSWORD=maste7 run -69 redlock run -k job -- redlock run -n -k inner -- true
-	removed="hint: 'redlock run' removes REDLOCK_PASSWORD from the environment of its command: give 'run' a --password-file, which the command inherits"
+	removed="hint: 'redlock run' and 'redlock acquire' pass on no password, but a --password-file: use it there"
 	[[ "$output" == *"requires a password"*"$removed" ]]
 	REDLOCK_PASSWORD=maste7 run -69 redlock run -k job -- redlock check
 	[[ "$output" == *"requires a password"*"$removed" ]]
+	eval "$(REDLOCK_PASSWORD=maste7 redlock acquire -k other --format env)"
+	run -69 redlock release
+	[[ "$output" == *"requires a password"*"$removed" ]]
+	REDLOCK_PASSWORD=maste7 redlock release
+	unset "${!REDLOCK_TOKEN@}"
 	run -69 redlock run -n -k job -- true
 	[[ "$output" == *"requires a password"* && "$output" != *"$removed"* ]]
 	REDLOCK_PASSWORD=maste7 run -0 redlock run -k job -- sh -c 'REDLOCK_PASSWORD=maste7 redlock run -n -k inner -- true'

@@ -139,13 +139,13 @@ const struct option_row option_rows[] = {
 		"warning",
 		"--signal"},
 	{SUPERVISED, GROUP_RUN, 0, "signal", NULL, OPTION_SIGNAL, FIELD(signal), SUPERVISED, "SIG",
-		"first signal at the end of --max-run or after a loss of the lock, to the command "
-		"or to the process of --follow",
+		"first signal to the command, or to the process that --follow names, when --max-run "
+		"ends or the lock is lost",
 		"TERM"},
 	{SUPERVISED, GROUP_RUN, 0, "kill-after", NULL, OPTION_DURATION, FIELD(kill_after),
 		SUPERVISED, "D", "time from the first signal to SIGKILL",
-		"after a loss or --max-run, a tenth of the TTL (at most 10s); after TERM, INT or "
-		"QUIT to redlock, no SIGKILL"},
+		"a tenth of the TTL (at most 10s) after a loss of the lock or --max-run; no SIGKILL "
+		"after redlock received TERM, INT or QUIT"},
 	{RUN | CONFIG, GROUP_RUN, 0, "max-run", NULL, OPTION_LIMIT, FIELD(max_run), RUN | CONFIG,
 		"D",
 		"terminate COMMAND after D; the wait for the lock does not count; exit status 124",
@@ -159,9 +159,9 @@ const struct option_row option_rows[] = {
 		"none"},
 	{RUN | CONFIG, GROUP_RUN, 0, "once-per", NULL, OPTION_DURATION, FIELD(once_per),
 		RUN | CONFIG, "D",
-		"run COMMAND at most once per D on all hosts together, for cron; the defaults are "
-		"then --no-wait, --conflict-exit-code 0, and a --node-wait that is long enough for "
-		"nodes that were just restarted",
+		"run COMMAND at most once per D on all hosts together, for cron; changes three "
+		"defaults: --no-wait, --conflict-exit-code 0, and a --node-wait that is long enough "
+		"for nodes that were just restarted",
 		NULL},
 	{RUN | CONFIG, GROUP_RUN, 0, "reentrant", NULL, OPTION_COUNT, FIELD(reentrant),
 		RUN | CONFIG, NULL,
@@ -204,8 +204,8 @@ const struct option_row option_rows[] = {
 		WITH_NODES, "D", "longest wait for one node's reply", "ttl/20, within 50ms..1s"},
 	{TAKING | WAIT, GROUP_NODES, 0, "node-wait", NULL, OPTION_DURATION, FIELD(node_wait),
 		TAKING | WAIT, "D",
-		"longest time without a majority of usable nodes; if set, --wait limits only the "
-		"rest of the wait",
+		"longest wait for a majority of usable nodes; if set, --wait limits only the wait "
+		"for other holders",
 		"the value of --wait; at most 5s for errors that only a person can remove, such as "
 		"a wrong password"},
 	{WITH_NODES, GROUP_NODES, 0, "drift-factor", NULL, OPTION_FACTOR, FIELD(drift_permille),
@@ -241,7 +241,7 @@ const struct option_row option_rows[] = {
 	{ALL, GROUP_TALK, 'v', "verbose", NULL, OPTION_COUNT, FIELD(verbose), ALL, NULL,
 		"print redlock's decisions; -vv also prints every node's answer", NULL},
 	{ALL, GROUP_TALK, 'q', "quiet", NULL, OPTION_COUNT, FIELD(quiet), ALL, NULL,
-		"print errors only; a busy lock is an error only if its key never expires", NULL},
+		"print errors only; report a busy lock only if its key never expires", NULL},
 	{WITH_NODES, GROUP_TALK, 0, "json", NULL, OPTION_JSON, FIELD(format), WITH_NODES, NULL,
 		"print results as one JSON document on stdout, messages as JSON lines on stderr",
 		NULL},

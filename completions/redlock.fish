@@ -265,7 +265,7 @@ _redlock_option 'run status doctor acquire extend release check wait hold break 
 _redlock_option 'run status doctor acquire extend release check wait hold break config' '' node-timeout 'D' 'longest wait for one node'\''s reply'
 _redlock_option 'run acquire wait hold config' '' node-wait 'D' 'longest wait for a majority of usable nodes; if set, --wait limits only the wait for other holders'
 _redlock_option 'run status doctor acquire extend release check wait hold break config' '' drift-factor 'F' 'share of the TTL reserved for clocks that run at different speeds'
-_redlock_option 'run doctor acquire extend wait hold config' '' restart-guard 'auto|on|off' 'until all earlier locks have expired, ignore a node that is new or lost its keys'
+_redlock_option 'run doctor acquire extend wait hold config' '' restart-guard 'auto|on|off' 'ignore a node that is new or lost its keys, until each lock that it may have forgotten has expired'
 _redlock_option 'run doctor acquire extend wait hold config' '' max-ttl 'D' 'longest TTL used by any client of these nodes; a restarted node is ignored for this long'
 _redlock_option 'run status doctor acquire extend release check wait hold break config' '' key-format 'FMT' 'Redis key of a lock: %s stands for its name, %% for a percent sign'
 _redlock_option 'doctor' '' admit '' 'instead of checking: let new or restarted nodes vote at once, if no node has a lock'

@@ -213,7 +213,8 @@ const struct option_row option_rows[] = {
 		"share of the TTL reserved for clocks that run at different speeds", "0.1"},
 	{GUARDED, GROUP_NODES, 0, "restart-guard", NULL, OPTION_GUARD, FIELD(restart_guard),
 		GUARDED, "auto|on|off",
-		"until all earlier locks have expired, ignore a node that is new or lost its keys",
+		"ignore a node that is new or lost its keys, until each lock that it may have "
+		"forgotten has expired",
 		"auto: on for three or more nodes"},
 	{GUARDED, GROUP_NODES, 0, "max-ttl", NULL, OPTION_DURATION, FIELD(max_ttl), GUARDED, "D",
 		"longest TTL used by any client of these nodes; a restarted node is ignored for "

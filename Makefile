@@ -172,8 +172,8 @@ LEFT_OUT = $(filter-out $(INTEROP),$(INTEROP_ALL))
 PEERS = $(sort $(wildcard tests/peers/*.bats))
 SUITE = lint unit fuzz sim $(BATS_FILES) $(PEERS) $(FAULTS) $(INTEROP)
 # Parts that take long: `check` leaves them to `check-rest`.
-LONG = $(addprefix tests/bats/,auth.bats failures.bats forgotten.bats guard.bats hold.bats hostile.bats install.bats life.bats \
-	storm.bats supervise.bats tls.bats torture.bats) $(FAULTS) $(INTEROP)
+LONG = sim $(addprefix tests/bats/,auth.bats completions.bats failures.bats forgotten.bats guard.bats hold.bats \
+	hostile.bats install.bats life.bats quoting.bats storm.bats supervise.bats tls.bats torture.bats) $(FAULTS) $(INTEROP)
 # These test scripts, pages and packages, or build a program of their own: sanitizers find nothing there.
 TEXTS = $(addprefix tests/bats/,completions.bats docs.bats gen.bats install.bats lua.bats man.bats packaging.bats \
 	pristine.bats static.bats suite.bats)
@@ -181,7 +181,7 @@ PART = unit fuzz $(filter-out $(TEXTS),$(BATS_FILES))
 
 # For each larger change: about five minutes on two cores.
 check: check-built
-	$(Q)CC="$(CC)" tests/run $(B) $(filter-out $(LONG),$(SUITE))
+	$(Q)CC="$(CC)" tests/run $(B) brief-sim $(filter-out $(LONG),$(SUITE))
 
 # The parts that `check` leaves out, and the suite on a build with sanitizers. The long files run on that build only.
 check-rest: PLAIN = $(filter-out $(PART),$(LONG))

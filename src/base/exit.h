@@ -14,7 +14,8 @@
  * `help STATUS` shows the meaning and the advice: the usual causes, and what to do. */
 #define STATUS_TABLE(X) \
 	X(STATUS_OK, 0, "success; run, sandbox, gate: the command ended with 0", "") \
-	X(STATUS_UNSOUND, 1, "doctor --strict: a warning or an error, though a quorum is usable", \
+	X(STATUS_UNSOUND, 1, \
+		"doctor --strict: a quorum is usable, but there is a warning or an error", \
 		"Doctor prints a fix below each finding. Without --strict, the status is 0 as " \
 		"long as a quorum of the nodes can be used. A command of 'run' may end with " \
 		"1, too: redlock passes its status on.") \
@@ -22,8 +23,7 @@
 		"Usual causes: a misspelt option, an option after the keys or of another " \
 		"subcommand, or no key. The message names it. 'redlock help SUBCOMMAND' shows " \
 		"options and examples, 'redlock help --OPTION' explains an option.") \
-	X(STATUS_NO_QUORUM, 69, \
-		"no quorum: too few nodes answered in time; sandbox: no server", \
+	X(STATUS_NO_QUORUM, 69, "no quorum: too few nodes answered in time; sandbox: no server", \
 		"Usual causes: servers that are down, a wrong node or password, a missing " \
 		"permission, or new nodes, which vote after about half a minute. The message " \
 		"has the reason of each node. 'redlock doctor' prints the fix for each " \

@@ -95,12 +95,14 @@ const struct option_row option_rows[] = {
 	{WAITING, GROUP_LOCK, 'n', "no-wait", ALSO("nonblock", "nb", "nonblocking"), OPTION_NO_WAIT,
 		FIELD(wait), NO_ENV, NULL, "do not wait; same as -w 0", NULL},
 	{GATE, GROUP_LOCK, 'w', "wait", ALSO("timeout"), OPTION_DURATION, FIELD(wait), GATE, "D",
-		"longest wait for another command of the gate; 0: do not wait", "no limit"},
+		"longest wait for the command of an earlier gate with the same store; 0: do not "
+		"wait",
+		"no limit"},
 	{GATE, GROUP_LOCK, 'n', "no-wait", ALSO("nonblock", "nb", "nonblocking"), OPTION_NO_WAIT,
 		FIELD(wait), NO_ENV, NULL, "do not wait; same as -w 0", NULL},
 	{GATE, GROUP_LOCK, 'E', "conflict-exit-code", NULL, OPTION_STATUS,
 		FIELD(conflict_exit_code), GATE, "N",
-		"exit status if another command of the gate is still running", "75"},
+		"exit status if the command of an earlier gate is still running", "75"},
 	{WAITING, GROUP_LOCK, 'E', "conflict-exit-code", NULL, OPTION_STATUS,
 		FIELD(conflict_exit_code), WAITING, "N",
 		"exit status if another client holds the lock", "75"},
@@ -139,13 +141,13 @@ const struct option_row option_rows[] = {
 		"warning",
 		"--signal"},
 	{SUPERVISED, GROUP_RUN, 0, "signal", NULL, OPTION_SIGNAL, FIELD(signal), SUPERVISED, "SIG",
-		"first signal to the command, or to the process that --follow names, when --max-run "
-		"ends or the lock is lost",
+		"first signal to the command, or to the process that --follow names, when "
+		"--max-run ends or the lock is lost",
 		"TERM"},
 	{SUPERVISED, GROUP_RUN, 0, "kill-after", NULL, OPTION_DURATION, FIELD(kill_after),
 		SUPERVISED, "D", "time from the first signal to SIGKILL",
-		"a tenth of the TTL (at most 10s) after a loss of the lock or --max-run; no SIGKILL "
-		"after redlock received TERM, INT or QUIT"},
+		"if the lock is lost or --max-run ends, a tenth of the TTL (at most 10s); if "
+		"redlock itself received TERM, INT or QUIT, no SIGKILL"},
 	{RUN | CONFIG, GROUP_RUN, 0, "max-run", NULL, OPTION_LIMIT, FIELD(max_run), RUN | CONFIG,
 		"D",
 		"terminate COMMAND after D; the wait for the lock does not count; exit status 124",
@@ -159,9 +161,9 @@ const struct option_row option_rows[] = {
 		"none"},
 	{RUN | CONFIG, GROUP_RUN, 0, "once-per", NULL, OPTION_DURATION, FIELD(once_per),
 		RUN | CONFIG, "D",
-		"run COMMAND at most once per D on all hosts together, for cron; changes three "
-		"defaults: --no-wait, --conflict-exit-code 0, and a --node-wait that is long enough "
-		"for nodes that were just restarted",
+		"for cron: run COMMAND at most once per D on all hosts together; sets --no-wait, "
+		"--conflict-exit-code 0, and a --node-wait in which restarted nodes get their vote "
+		"back",
 		NULL},
 	{RUN | CONFIG, GROUP_RUN, 0, "reentrant", NULL, OPTION_COUNT, FIELD(reentrant),
 		RUN | CONFIG, NULL,
@@ -204,10 +206,10 @@ const struct option_row option_rows[] = {
 		WITH_NODES, "D", "longest wait for one node's reply", "ttl/20, within 50ms..1s"},
 	{TAKING | WAIT, GROUP_NODES, 0, "node-wait", NULL, OPTION_DURATION, FIELD(node_wait),
 		TAKING | WAIT, "D",
-		"longest wait for a majority of usable nodes; if set, --wait limits only the wait "
-		"for other holders",
-		"the value of --wait; at most 5s for errors that only a person can remove, such as "
-		"a wrong password"},
+		"longest wait until a majority of the nodes is usable; if set, --wait limits only "
+		"the wait for other holders",
+		"the value of --wait, but at most 5s if the cause is an error that only a person "
+		"can remove, such as a wrong password"},
 	{WITH_NODES, GROUP_NODES, 0, "drift-factor", NULL, OPTION_FACTOR, FIELD(drift_permille),
 		WITH_NODES, "F",
 		"share of the TTL reserved for clocks that run at different speeds", "0.1"},
@@ -242,7 +244,7 @@ const struct option_row option_rows[] = {
 	{ALL, GROUP_TALK, 'v', "verbose", NULL, OPTION_COUNT, FIELD(verbose), ALL, NULL,
 		"print redlock's decisions; -vv also prints every node's answer", NULL},
 	{ALL, GROUP_TALK, 'q', "quiet", NULL, OPTION_COUNT, FIELD(quiet), ALL, NULL,
-		"print errors only; report a busy lock only if its key never expires", NULL},
+		"print errors only; do not report a busy lock, unless its key never expires", NULL},
 	{WITH_NODES, GROUP_TALK, 0, "json", NULL, OPTION_JSON, FIELD(format), WITH_NODES, NULL,
 		"print results as one JSON document on stdout, messages as JSON lines on stderr",
 		NULL},

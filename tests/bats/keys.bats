@@ -267,7 +267,7 @@ hint: name the other keys alone: the token still holds them" check "${BOTH[@]}" 
 			$command "${BOTH[@]}" --token "$token"
 	done
 	none_of a
-	held_on b 3
+	eventually held_on b 3
 	# and if it is gone
 	token=$(redlock acquire -k a -k c --ttl 10m)
 	eventually held_on c 3
@@ -361,7 +361,7 @@ hint: name the other keys alone: the token still holds them" check -k a -k c --t
 	# in the order of the keys
 	run -0 --separate-stderr redlock acquire --json --key-format '%%%sx' -k a -k a!
 	json '.key == "%a!x\n%ax" and .keys == ["%a!x", "%ax"]'
-	held_on %ax 3
+	eventually held_on %ax 3
 	redlock run -k d --record "$T/record" --metrics-file "$T/metrics" -- true
 	run -0 cat "$T/record"
 	json '.key == "lock:d"'
@@ -373,13 +373,13 @@ hint: name the other keys alone: the token still holds them" check -k a -k c --t
 	export PATH=$REDLOCK_BUILD:$PATH
 	for names in '-k job' '-k job -k other'; do
 		run -79 --separate-stderr redlock run --key-format lock:%s $names -- bash -ec '
-			held_on lock:job 3
+			eventually held_on lock:job 3
 			redlock check > "$T/valid"
 			redlock extend --ttl 1h
 			redlock extend '"$names"' --ttl 1h
 			[ "$REDLOCK_KEYS" = 2 ] || redlock check -k "$REDLOCK_KEY" --min-validity 31m > "$T/valid"
 			redlock run -n -E 7 -k job -- true 2> "$T/nested" || [ $? = 7 ]
-			redlock run -k own -- bash -ec "held_on lock:own 3"
+			redlock run -k own -- bash -ec "eventually held_on lock:own 3"
 			redlock run --key-format %s -k job -- bash -ec "eventually held_on job 3; redlock check > \"\$T/valid\""
 			redlock release'
 		# the command released the lock of its own run
@@ -388,14 +388,14 @@ hint: name the other keys alone: the token still holds them" check -k a -k c --t
 		is_like "$(< "$T/nested")" "redlock: 'lock:job' is held by a run that this one is part of*"
 		none_of lock:job job
 	done
-	redlock run --key-format lock:%s -k job -- redlock run --reentrant -k job -- bash -ec 'held_on lock:job 3; held_on job 0'
+	redlock run --key-format lock:%s -k job -- redlock run --reentrant -k job -- bash -ec 'eventually held_on lock:job 3; held_on job 0'
 	# also from a file that cannot be read again
-	REDLOCK_CONFIG=<(echo 'key-format = lock:%s') redlock run -k job -- bash -ec 'held_on lock:job 3; redlock extend'
+	REDLOCK_CONFIG=<(echo 'key-format = lock:%s') redlock run -k job -- bash -ec 'eventually held_on lock:job 3; redlock extend'
 }
 
 @test "--key-format: acquire and hold" {
 	eval "$(redlock acquire -k job --key-format lock:%s --format env)"
-	held_on lock:job 3
+	eventually held_on lock:job 3
 	redlock extend
 	redlock release
 	none_of lock:job

@@ -364,7 +364,7 @@ acquire() {
 	says 64 '' "redlock: 'job' is held by me *?redlock: missing --yes: nothing was removed" break -qf -k job <<< yes
 	says 64 '*' '*' break --json -fk job <<< yes
 	json '.outcome == "not-confirmed" and .status == 64 and .removed == 0'
-	held_on job 3
+	eventually held_on job 3
 	says 0 '' '*is not held: nothing was removed' break -k other < /dev/null
 }
 
@@ -376,14 +376,14 @@ on_pty() { run "$REDLOCK_BUILD/tools/pty" "${@:1:$#-3}" -- "$REDLOCK_BUILD/redlo
 	for word in 'no\r' 'YES\r' '\r' ' yes\r' 'yesyesyesyesyesyesyes\r' '\x04'; do
 		on_pty expect:"'job' is held by me" expect:"Type 'yes' to do so" send:"$word" expect:'nothing was removed' break -fk job
 		[ "$status" -eq 75 ]
-		held_on job 3
+		eventually held_on job 3
 	done
 	# the question must follow the report that it is about
 	run -64 "$REDLOCK_BUILD/tools/pty" -- sh -c '"$0" break -fk job 2> "$1"' "$REDLOCK_BUILD/redlock" "$T/unseen"
-	held_on job 3
+	eventually held_on job 3
 	on_pty expect:"Type 'yes' to do so" send:'\x03' break -fk job
 	[ "$status" -eq 130 ]
-	held_on job 3
+	eventually held_on job 3
 	on_pty expect:"Type 'yes' to do so" send:'yes\r' expect:"1.sock: removed" expect:"3.sock: removed" break -fk job
 	[ "$status" -eq 0 ]
 	held_on job 0
@@ -402,7 +402,7 @@ on_pty() { run "$REDLOCK_BUILD/tools/pty" "${@:1:$#-3}" -- "$REDLOCK_BUILD/redlo
 	on_pty expect:"Type 'yes'" run:"'$REDLOCK_BUILD/redlock' release -k job --token $TOKEN; '$REDLOCK_BUILD/redlock' acquire -k job --owner me -t 600s" \
 		send:'yes\r' expect:"3.sock: another client has it now: left alone" break -fk job
 	[ "$status" -eq 75 ]
-	held_on job 3
+	eventually held_on job 3
 	# the lock has expired
 	on_pty expect:"Type 'yes'" run:"for i in 1 2 3; do redis-cli -s $T/\$i.sock del job; done" \
 		send:'yes\r' expect:"1.sock: gone already" expect:"3.sock: gone already" break -fk job
@@ -473,7 +473,7 @@ on_each() {
 	on_each zadd job 1700000000 second 1800000000 'the first'
 	on_each pexpire job 600000
 	says 64 '' "redlock: 'job' is held by another program (value '(zset) second the first') on 3 of 3 nodes, *?redlock: missing --yes: nothing was removed" break -fk job
-	held_on job 3
+	eventually held_on job 3
 	# an extension changes no name; another holder does
 	node 1 zadd job 1900000000 second
 	break_later() {
@@ -507,13 +507,13 @@ on_each() {
 		node $i pexpire job 600000
 	done > "$T/acl"
 	says 69 '' "redlock: 'job' has an unknown state: 0 of 3 nodes answered, 2 needed: *denies permission*?redlock: cannot remove 'job': *?hint: *" break -fy -k job
-	held_on job 3
+	eventually held_on job 3
 }
 
 @test "break: a key that is no lock is not touched" {
 	no_lock() {
 		says 75 '' "redlock: 'job' is held by another program (value '$1') *?redlock: cannot remove 'job': the value is no lock?hint: check which program wrote it: *" break -fy -k job
-		held_on job 3
+		eventually held_on job 3
 	}
 	# data has no expiry, or many names, or another type
 	on_each hset job 5c3a:1 1
@@ -540,7 +540,7 @@ on_each() {
 	acquire job
 	ln -s 1.sock "$T/again.sock"
 	REDLOCK_NODES="unix://$T/1.sock unix://$T/again.sock" says 78 '' "redlock: nodes * are the same server?hint: *" break -fy -k job
-	held_on job 3
+	eventually held_on job 3
 	run -125 --separate-stderr bash -c "'$REDLOCK_BUILD/redlock' break -fy -k job > /dev/full"
 	[[ "$stderr" == *"cannot write to stdout: No space left on device" ]]
 	held_on job 0

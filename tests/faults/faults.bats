@@ -875,7 +875,7 @@ gone_from() { [ "$(node "$1" exists job)$(node "$2" exists job)" = 00 ]; }
 	server_at 10.77.3.9/24 4
 	printf '%s\n' 'a.example 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.77.3.9' > "$T/names"
 	extended_by_now
-	held_on job 3
+	eventually held_on job 3
 	[ "$(node 4 dbsize)" = 0 ]
 	kill_node 3
 	# after the end of its quarantine

@@ -208,9 +208,9 @@ _redlock_command version '' 'show the versions of redlock and its libraries, and
 # END GENERATED
 
 # BEGIN GENERATED shell-options
-_redlock_option 'run acquire extend release check wait hold config' 'k' key 'KEY' 'name of the lock, which is also its Redis key; repeat it for several locks: all or none'
+_redlock_option 'run acquire extend release check wait hold config' 'k' key 'KEY' 'name of the lock, which is also its Redis key; repeat it for several locks, of which redlock acquires all or none'
 _redlock_option 'break' 'k' key 'KEY' 'name of the lock to end; only one'
-_redlock_option 'doctor' 'k' key 'KEY' 'name of a lock: check that the user may use its key'
+_redlock_option 'doctor' 'k' key 'KEY' 'name of a lock; doctor checks that its user on the nodes has rights to the key'
 _redlock_option 'run acquire wait hold config' 's' shared '' 'shared (read) lock: compatible with other shared locks only'
 _redlock_option 'run acquire wait hold config' 'x' exclusive '' 'exclusive (write) lock: compatible with no other lock; the default'
 _redlock_option 'status' 'L' limit 'N' 'treat each KEY as a semaphore of N slots, and list the slots'
@@ -249,7 +249,7 @@ _redlock_option 'run hold config' '' kill-after 'D' 'time from the first signal 
 _redlock_option 'run config' '' max-run 'D' 'terminate COMMAND after D; the wait for the lock does not count; exit status 124'
 _redlock_option 'hold' '' max-run 'D' 'terminate the process of --follow, and release the lock, after D; the wait for the lock does not count'
 _redlock_option 'run config' '' min-hold 'D' 'hold the lock for at least D, even if COMMAND exits sooner'
-_redlock_option 'run config' '' once-per 'D' 'for cron: run COMMAND at most once per D on all hosts together; sets --no-wait, --conflict-exit-code 0, and a --node-wait in which restarted nodes get their vote back'
+_redlock_option 'run config' '' once-per 'D' 'for cron: run COMMAND at most once per D on all hosts together; sets --no-wait, --conflict-exit-code 0, and a --node-wait that is long enough for restarted nodes to vote again'
 _redlock_option 'run config' '' reentrant '' 'if an enclosing redlock already holds KEY, run COMMAND under that lock'
 _redlock_option 'run config' '' wait-descendants '' 'release the lock only when all processes that COMMAND started have ended'
 _redlock_option 'run hold config' '' on-event 'STRING' 'run STRING with /bin/sh -c at each event; REDLOCK_EVENT names it: acquired, released, lost, busy, done or no-quorum'
@@ -263,7 +263,7 @@ _redlock_option 'run status doctor acquire extend release check wait hold break 
 _redlock_option 'run status doctor acquire extend release check wait hold break config' '' sni 'NAME' 'TLS: host name that the nodes'\'' certificates must have'
 _redlock_option 'run status doctor acquire extend release check wait hold break config' '' insecure '' 'TLS: do not verify the nodes'\'' certificates'
 _redlock_option 'run status doctor acquire extend release check wait hold break config' '' node-timeout 'D' 'longest wait for one node'\''s reply'
-_redlock_option 'run acquire wait hold config' '' node-wait 'D' 'longest wait until a majority of the nodes is usable; if set, --wait limits only the wait for other holders'
+_redlock_option 'run acquire wait hold config' '' node-wait 'D' 'longest wait until a majority of the nodes is usable; with this option, --wait limits only the wait for other holders'
 _redlock_option 'run status doctor acquire extend release check wait hold break config' '' drift-factor 'F' 'share of the TTL reserved for clocks that run at different speeds'
 _redlock_option 'run doctor acquire extend wait hold config' '' restart-guard 'auto|on|off' 'ignore a node that is new or lost its keys, until each lock that it may have forgotten has expired'
 _redlock_option 'run doctor acquire extend wait hold config' '' max-ttl 'D' 'longest TTL used by any client of these nodes; a restarted node is ignored for this long'
@@ -275,7 +275,7 @@ _redlock_option 'status' '' watch '' 'refresh the output every second, in place 
 _redlock_option 'doctor config' '' strict '' 'exit status 1 for any warning or error, even if a quorum is usable'
 _redlock_option 'doctor break' 'y' yes '' 'do not ask for confirmation'
 _redlock_option 'run status doctor sandbox acquire extend release check wait hold gate break config' 'v' verbose '' 'print redlock'\''s decisions; -vv also prints every node'\''s answer'
-_redlock_option 'run status doctor sandbox acquire extend release check wait hold gate break config' 'q' quiet '' 'print errors only; do not report a busy lock, unless its key never expires'
+_redlock_option 'run status doctor sandbox acquire extend release check wait hold gate break config' 'q' quiet '' 'print errors only; report a busy lock only if its key has no expiry'
 _redlock_option 'run status doctor acquire extend release check wait hold break config' '' json '' 'print results as one JSON document on stdout, messages as JSON lines on stderr'
 _redlock_option 'acquire hold' '' format 'plain|env|json' 'output format; env: assignments for the shell'\''s eval'
 _redlock_option 'run hold config' '' record 'FILE' 'append one JSON line per run to FILE; it has times, outcome and exit status'

@@ -49,13 +49,14 @@ enum {
 const struct option_row option_rows[] = {
 	{TAKING | BY_TOKEN | WAIT, GROUP_LOCK, 'k', "key", NULL, OPTION_KEY, FIELD(keys), BY_TOKEN,
 		"KEY",
-		"name of the lock, which is also its Redis key; repeat it for several locks: all "
-		"or none",
+		"name of the lock, which is also its Redis key; repeat it for several locks, of "
+		"which redlock acquires all or none",
 		NULL},
 	{BREAK, GROUP_LOCK, 'k', "key", NULL, OPTION_KEY, FIELD(keys), NO_ENV, "KEY",
 		"name of the lock to end; only one", NULL},
 	{DOCTOR, GROUP_LOCK, 'k', "key", NULL, OPTION_KEY, FIELD(keys), NO_ENV, "KEY",
-		"name of a lock: check that the user may use its key", NULL},
+		"name of a lock; doctor checks that its user on the nodes has rights to the key",
+		NULL},
 	{TAKING | WAIT, GROUP_LOCK, 's', "shared", NULL, OPTION_COUNT, FIELD(shared), TAKING | WAIT,
 		NULL, "shared (read) lock: compatible with other shared locks only", NULL},
 	{TAKING | WAIT, GROUP_LOCK, 'x', "exclusive", ALSO("e"), OPTION_OFF, FIELD(shared), NO_ENV,
@@ -162,8 +163,8 @@ const struct option_row option_rows[] = {
 	{RUN | CONFIG, GROUP_RUN, 0, "once-per", NULL, OPTION_DURATION, FIELD(once_per),
 		RUN | CONFIG, "D",
 		"for cron: run COMMAND at most once per D on all hosts together; sets --no-wait, "
-		"--conflict-exit-code 0, and a --node-wait in which restarted nodes get their vote "
-		"back",
+		"--conflict-exit-code 0, and a --node-wait that is long enough for restarted "
+		"nodes to vote again",
 		NULL},
 	{RUN | CONFIG, GROUP_RUN, 0, "reentrant", NULL, OPTION_COUNT, FIELD(reentrant),
 		RUN | CONFIG, NULL,
@@ -206,10 +207,10 @@ const struct option_row option_rows[] = {
 		WITH_NODES, "D", "longest wait for one node's reply", "ttl/20, within 50ms..1s"},
 	{TAKING | WAIT, GROUP_NODES, 0, "node-wait", NULL, OPTION_DURATION, FIELD(node_wait),
 		TAKING | WAIT, "D",
-		"longest wait until a majority of the nodes is usable; if set, --wait limits only "
-		"the wait for other holders",
-		"the value of --wait, but at most 5s if the cause is an error that only a person "
-		"can remove, such as a wrong password"},
+		"longest wait until a majority of the nodes is usable; with this option, --wait "
+		"limits only the wait for other holders",
+		"the value of --wait; but if nodes cannot be used because of an error that only a "
+		"person can remove, such as a wrong password: at most 5s"},
 	{WITH_NODES, GROUP_NODES, 0, "drift-factor", NULL, OPTION_FACTOR, FIELD(drift_permille),
 		WITH_NODES, "F",
 		"share of the TTL reserved for clocks that run at different speeds", "0.1"},
@@ -244,7 +245,7 @@ const struct option_row option_rows[] = {
 	{ALL, GROUP_TALK, 'v', "verbose", NULL, OPTION_COUNT, FIELD(verbose), ALL, NULL,
 		"print redlock's decisions; -vv also prints every node's answer", NULL},
 	{ALL, GROUP_TALK, 'q', "quiet", NULL, OPTION_COUNT, FIELD(quiet), ALL, NULL,
-		"print errors only; do not report a busy lock, unless its key never expires", NULL},
+		"print errors only; report a busy lock only if its key has no expiry", NULL},
 	{WITH_NODES, GROUP_TALK, 0, "json", NULL, OPTION_JSON, FIELD(format), WITH_NODES, NULL,
 		"print results as one JSON document on stdout, messages as JSON lines on stderr",
 		NULL},

@@ -249,7 +249,7 @@ _redlock_option 'run hold config' '' kill-after 'D' 'time from the first signal 
 _redlock_option 'run config' '' max-run 'D' 'terminate COMMAND after D; the wait for the lock does not count; exit status 124'
 _redlock_option 'hold' '' max-run 'D' 'terminate the process of --follow, and release the lock, after D; the wait for the lock does not count'
 _redlock_option 'run config' '' min-hold 'D' 'hold the lock for at least D, even if COMMAND exits sooner'
-_redlock_option 'run config' '' once-per 'D' 'for cron: run COMMAND at most once per D on all hosts together; sets --no-wait, --conflict-exit-code 0, and a --node-wait that is long enough for restarted nodes to vote again'
+_redlock_option 'run config' '' once-per 'D' 'for cron: run COMMAND at most once per D on all hosts together; sets --no-wait, --conflict-exit-code 0, and a --node-wait that is long enough for restarted nodes to vote again, unless these options are given'
 _redlock_option 'run config' '' reentrant '' 'if an enclosing redlock already holds KEY, run COMMAND under that lock'
 _redlock_option 'run config' '' wait-descendants '' 'release the lock only when all processes that COMMAND started have ended'
 _redlock_option 'run hold config' '' on-event 'STRING' 'run STRING with /bin/sh -c at each event; REDLOCK_EVENT names it: acquired, released, lost, busy, done or no-quorum'

@@ -164,7 +164,7 @@ const struct option_row option_rows[] = {
 		RUN | CONFIG, "D",
 		"for cron: run COMMAND at most once per D on all hosts together; sets --no-wait, "
 		"--conflict-exit-code 0, and a --node-wait that is long enough for restarted "
-		"nodes to vote again",
+		"nodes to vote again, unless these options are given",
 		NULL},
 	{RUN | CONFIG, GROUP_RUN, 0, "reentrant", NULL, OPTION_COUNT, FIELD(reentrant),
 		RUN | CONFIG, NULL,

@@ -24,7 +24,7 @@
 		"subcommand, or no key. The message names it. 'redlock help SUBCOMMAND' shows " \
 		"options and examples, 'redlock help --OPTION' explains an option.") \
 	X(STATUS_NO_QUORUM, 69, \
-		"no quorum: too few nodes answered in time; sandbox: no server was started", \
+		"no quorum: too few nodes answered in time; sandbox: a server did not start", \
 		"Usual causes: servers that are down, a wrong node or password, a missing " \
 		"permission, or new nodes, which vote after about half a minute. The message " \
 		"has the reason of each node. 'redlock doctor' prints the fix for each " \

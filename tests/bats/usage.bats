@@ -549,7 +549,7 @@ ALL_PAGES='for page in "" $($R help | sed -nE "s/^  ([a-z]+)  .*/\1/p") --key --
 		release|79   the token no longer holds the lock
 		hold|79   the process that --follow names ended before the lock was acquired
 		run|69   no quorum: too few nodes answered in time
-		sandbox|69   no server was started
+		sandbox|69   a server did not start
 	END
 	[[ "$(redlock help 79 | tr -s ' \n' ' ')" == *"the command was terminated; extend, release, check: the token "* ]]
 	[[ "$(redlock help gate --all | tr -s ' \n' ' ')" == *" 75 busy: another "*"; doctor: the user did not confirm; gate: "* ]]

@@ -54,7 +54,7 @@ revoked_on() { [ "$(for i in 1 2 3; do node $i get job; done | grep -c '^9999999
 	eventually held_on job 3
 	says 0 "*1.sock: revoked?*2.sock: revoked?*3.sock: revoked" \
 		"redlock: 'job' is held by *?redlock: waiting for the holder to end its command: at most *s?redlock: the lock ended after *" \
-		break -y -k job
+		break -y -k job --node-timeout 5s
 	ended one 79
 	ended next 0
 	began_in_order one next

@@ -388,11 +388,15 @@ watches() {
 	i=$(queue_node)
 	connections() { node "$i" info clients | sed -n 's/^connected_clients:\([0-9]*\).*/\1/p'; }
 	# Another user of the node takes the last connection.
-	node "$i" config set maxclients "$(connections)" > "$T/set"
 	redis-cli -s "$T/$i.sock" subscribe x > "$T/subscribed" 2>&1 3>&- &
 	user=$!
 	also_end $user
-	is_full() { [[ "$(node "$i" ping 2>&1)" == *"max number of clients"* ]]; }
+	eventually file_has "$T/subscribed" subscribe
+	# The count includes the connection that asks for it, and perhaps another one that ends at this moment.
+	is_full() {
+		[[ "$(node "$i" ping 2>&1)" == *"max number of clients"* ]] ||
+			{ node "$i" config set maxclients $(($(connections) - 1)) > "$T/set"; false; }
+	}
 	eventually is_full
 	queued_elsewhere() {
 		local j sum=0

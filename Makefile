@@ -172,8 +172,9 @@ LEFT_OUT = $(filter-out $(INTEROP),$(INTEROP_ALL))
 PEERS = $(sort $(wildcard tests/peers/*.bats))
 SUITE = lint unit fuzz sim $(BATS_FILES) $(PEERS) $(FAULTS) $(INTEROP)
 # Parts that take long: `check` leaves them to `check-rest`.
-LONG = sim $(addprefix tests/bats/,auth.bats completions.bats failures.bats forgotten.bats guard.bats hold.bats \
-	hostile.bats install.bats life.bats quoting.bats storm.bats supervise.bats tls.bats torture.bats) $(FAULTS) $(INTEROP)
+LONG = sim $(addprefix tests/bats/,auth.bats completions.bats doctor.bats failures.bats forgotten.bats guard.bats \
+	hold.bats hostile.bats install.bats life.bats lua.bats quoting.bats recipes.bats static.bats storm.bats supervise.bats \
+	tls.bats torture.bats) $(PEERS) $(FAULTS) $(INTEROP)
 # These test scripts, pages and packages, or build a program of their own: sanitizers find nothing there.
 TEXTS = $(addprefix tests/bats/,completions.bats docs.bats gen.bats install.bats lua.bats man.bats packaging.bats \
 	pristine.bats static.bats suite.bats)
@@ -249,7 +250,11 @@ check-arm64: $(TOOLS)
 check-part: check-built
 	$(Q)tests/run $(B) $(PART)
 
-check-built: $(B)/redlock $(B)/redlock-gen $(B)/unit $(B)/fuzz $(B)/sim $(B)/differ $(TOOLS)
+# In parallel, unless make was told otherwise.
+check-built:
+	$(Q)$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) built
+
+built: $(B)/redlock $(B)/redlock-gen $(B)/unit $(B)/fuzz $(B)/sim $(B)/differ $(TOOLS)
 
 lint: $(B)/redlock-gen
 	$(Q)REDLOCK_BUILD="$(B)" CC="$(CC)" tests/lint
@@ -389,5 +394,5 @@ check-release: release check-built
 clean:
 	rm -rf build
 
-.PHONY: all gen gen-check check check-rest check-all check-suite check-fast check-musl check-arm64 check-san check-tsan check-valgrind check-faults check-mutants check-part interop cover check-built \
+.PHONY: all gen gen-check check check-rest check-all check-suite check-fast check-musl check-arm64 check-san check-tsan check-valgrind check-faults check-mutants check-part interop cover check-built built \
 	lint fmt fmt-check tidy fuzz sim sim-soak torture storm model bench losses numbers rivals extensions demo try pictures html pristine install uninstall dist release check-release clean

@@ -180,7 +180,7 @@ TEXTS = $(addprefix tests/bats/,completions.bats docs.bats gen.bats install.bats
 	pristine.bats static.bats suite.bats)
 PART = unit fuzz $(filter-out $(TEXTS),$(BATS_FILES))
 
-# For each larger change: about five minutes on two cores.
+# For each larger change: about six minutes on two cores.
 check: check-built
 	$(Q)CC="$(CC)" tests/run $(B) brief-sim $(filter-out $(LONG),$(SUITE))
 

@@ -918,24 +918,25 @@ own_signals() {
 
 @test "processes that get KILL have priority on a busy machine, each of their threads" {
 	unset REDLOCK_UNDER
-	# the number of times that the supervisor sets a priority: for itself, and for each process that it kills
-	asked() {
-		"$REDLOCK_BUILD/tools/inject" list -- "$REDLOCK_BUILD/redlock" run -k job --kill-after 50ms "$@" 2> "$T/err" |
-			sed -n 's/^supervisor sched_setscheduler //p'
+	# calls [OPTION...] -- COMMAND: counts the system calls of a run.
+	calls() {
+		"$REDLOCK_BUILD/tools/inject" list -- "$REDLOCK_BUILD/redlock" run -k job --kill-after 50ms "$@" 2> "$T/err" > "$T/calls"
 	}
-	[ "$(asked -- true)" -eq 1 ]
+	of_supervisor() { sed -n "s/^supervisor $1 //p" "$T/calls"; }
+	# the supervisor sets a priority for itself, and for each process that it kills
+	calls -- true
+	[ "$(of_supervisor sched_setscheduler)" -eq 1 ]
 	# a killed command leaves these processes, which ignore TERM
-	[ "$(asked -- sh -c 'trap "" TERM; sleep 60 & trap - TERM; kill -TERM $$')" -ge 2 ]
+	calls -- sh -c 'trap "" TERM; sleep 60 & trap - TERM; kill -TERM $$'
+	[ "$(of_supervisor sched_setscheduler)" -ge 2 ]
 	# Each thread, until the kernel has ended them all: of 30 threads, the supervisor meets a dozen or more. With one
 	# priority for each process, there would be no more of these calls than signals.
 	asks_for_threads() {
 		rm -f "$T/up"
-		"$REDLOCK_BUILD/tools/inject" list -- "$REDLOCK_BUILD/redlock" run -k job --kill-after 50ms -- \
-			sh -c "'$REDLOCK_BUILD/tools/headless' '$T/up' 30 & until [ -s '$T/up' ]; do sleep 0.02; done
-				kill -TERM \$\$" 2> "$T/err" > "$T/calls"
+		calls -- sh -c "'$REDLOCK_BUILD/tools/headless' '$T/up' 30 & until [ -s '$T/up' ]; do sleep 0.02; done
+			kill -TERM \$\$"
 		[ "$(of_supervisor sched_setscheduler)" -ge $(($(of_supervisor pidfd_send_signal) + 8)) ]
 	}
-	of_supervisor() { sed -n "s/^supervisor $1 //p" "$T/calls"; }
 	eventually asks_for_threads
 }
 

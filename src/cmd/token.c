@@ -170,7 +170,11 @@ static void repair(struct query *query, const struct settings *s)
 	struct reply value = {.vote = VOTE_NONE};
 
 	for (int i = 0; i < s->nodes.count; i++)
-		asked[i] = query->tally.ballot[i].vote == VOTE_GONE ? &request : NULL;
+		/* A waiter has the key for moments, on a node that lost it. */
+		asked[i] = query->tally.ballot[i].vote == VOTE_GONE ||
+					   query->tally.ballot[i].vote == VOTE_FOREIGN
+				   ? &request
+				   : NULL;
 	request_look(&request, &lock, &(struct look_args){.guard = guard_of(s)});
 	query_ask_all(query, &request, s->token, QUERY_UNTIL_DECIDED);
 	if (tally_ownership(&query->tally) != OWNERSHIP_OWNED)

@@ -57,7 +57,7 @@ bool lock_awaits_replies(const struct lock *lock)
 	bool awaits = false;
 
 	for (int i = 0; i < lock->policy.nodes; i++)
-		awaits |= lock->peer[i].asked;
+		awaits |= lock->peer[i].asked != OP_NONE;
 	return awaits;
 }
 
@@ -268,7 +268,31 @@ static void tally_extension(struct step *s)
 	}
 }
 
-static void keep(struct step *s)
+/* Sets the key again on nodes that lost it, so that restarts far apart do not use up the majority;
+ * only after a majority confirmed in this round that the lock never lapsed. Another client may have
+ * the key there: a waiter takes it until its attempt fails. So the node is asked again, later and
+ * later, until the next round. */
+static void repair(struct step *s, usec *wake_at)
+{
+	struct lock *lock = s->lock;
+
+	if (lock->tenure.confirmed != lock->stamp.round)
+		return;
+	for (int i = 0; i < lock->policy.nodes; i++) {
+		struct peer *p = &lock->peer[i];
+		enum vote vote = lock->tally.ballot[i].vote;
+
+		if ((vote != VOTE_GONE && vote != VOTE_FOREIGN) || p->link != LINK_UP ||
+			peer_in_flight(p))
+			continue;
+		if (s->now >= p->repair_at)
+			peer_send(s, i, OP_REPAIR);
+		else
+			*wake_at = usec_min(*wake_at, p->repair_at);
+	}
+}
+
+static void keep(struct step *s, usec *wake_at)
 {
 	struct lock *lock = s->lock;
 
@@ -295,18 +319,7 @@ static void keep(struct step *s)
 	}
 	if (lock->tenure.asking)
 		tally_extension(s);
-	/* Set the key again on nodes that lost it, so that restarts far apart do not use up the
-	 * majority; only after a majority confirmed in this round that the lock never lapsed. */
-	for (int i = 0; i < lock->policy.nodes && lock->tenure.confirmed == lock->stamp.round;
-		i++) {
-		struct peer *p = &lock->peer[i];
-		struct ballot *b = &lock->tally.ballot[i];
-
-		if (b->vote == VOTE_GONE && p->link == LINK_UP && !peer_in_flight(p) &&
-			p->repaired_in != lock->stamp.round) {
-			peer_send(s, i, OP_REPAIR);
-		}
-	}
+	repair(s, wake_at);
 }
 
 /* ---- the end ---- */
@@ -491,9 +504,10 @@ static usec advance(struct step *s)
 		lock->phase = PHASE_CONNECT;
 		break;
 	case PHASE_HELD:
-		keep(s);
-		wake_at = usec_min(lock->tenure.asking ? NEVER : lock->tenure.extend_at,
-			lock->tenure.valid_until - lock->policy.safety_margin);
+		keep(s, &wake_at);
+		wake_at = usec_min(wake_at, lock->tenure.valid_until - lock->policy.safety_margin);
+		if (!lock->tenure.asking)
+			wake_at = usec_min(wake_at, lock->tenure.extend_at);
 		break;
 	case PHASE_EXPIRING:
 		wake_at = lock->tenure.valid_until;
@@ -521,7 +535,8 @@ void lock_step(struct lock *lock, const struct event *ev, struct update *up)
 		.wait_until = lock->wait_until,
 		.random = ev->random,
 		.token = ev->token,
-		.is_held = lock->phase >= PHASE_HELD && lock->phase < PHASE_RELEASE,
+		.is_held = lock->phase >= PHASE_HELD &&
+			   lock->phase<PHASE_RELEASE, .was_held = lock->tenure.confirmed> 0,
 		.is_timeout = ev->kind == EV_TIME};
 	enum phase phase;
 

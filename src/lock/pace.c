@@ -166,6 +166,11 @@ usec pace_retry_for_quorum(const struct step *s)
 		s->now + BACK_STOP + (usec)(s->random % BACK_STOP_SPREAD));
 }
 
+bool pace_is_in_vain(const struct waiter *w)
+{
+	return w->in_vain >= VAIN_MAX;
+}
+
 /* Woken again and again while the same holder refuses: the queue node has lost the key that the
  * other nodes have, and waiters wake each other there. No such case are the release of that holder,
  * and a hand-off that a newcomer meets: it leads to another holder. The reservation must last until
@@ -176,7 +181,7 @@ usec pace_use_delay(const struct step *s)
 	bool is_released = w->refused_by.text_len >= TOKEN_ID_LEN &&
 			   memcmp(w->refused_by.text, w->reservation[w->key], TOKEN_ID_LEN) == 0;
 
-	if (w->in_vain < VAIN_MAX || is_released)
+	if (!pace_is_in_vain(w) || is_released)
 		return 0;
 	return pace_is_watched(s) ? s->policy->node_timeout / 2
 				  : usec_min(pace_retry_delay(s), s->policy->node_timeout / 2);

@@ -50,6 +50,9 @@ void pace_schedule(struct step *s, usec ends_in, bool is_foreign);
 /* Without a refusal: too few nodes answered. */
 usec pace_retry_for_quorum(const struct step *s);
 
+/* Several reservations in a row failed because of one holder: the queue node lost its key. */
+bool pace_is_in_vain(const struct waiter *w);
+
 /* 0: at once. A waiter that is woken again and again while the same holder refuses waits. */
 usec pace_use_delay(const struct step *s);
 

@@ -4,6 +4,9 @@
 
 #define REOPEN_MAX 2
 
+/* The first delay between two repairs of a node; each one is twice as long as the one before. */
+#define REPAIR_AGAIN (100 * USEC_MSEC)
+
 /* When a key that a node sets, or extends, by `landed` has expired there. The node's clock may be
  * as slow against ours as drift allows: ttl / (1 - drift / ttl), rounded up. */
 static usec key_gone_at(const struct policy *p, usec landed)
@@ -15,6 +18,8 @@ void peer_begin_round(struct peer *p)
 {
 	p->connecting = 0;
 	p->release_refused = false;
+	p->repairs = 0;
+	p->repair_at = 0;
 }
 
 bool peer_is_ready(const struct peer *p)
@@ -65,10 +70,15 @@ void peer_may_land(struct step *s, int node)
 
 static void link_down(struct step *s, int node)
 {
+	struct peer *p = &s->peer[node];
+
 	peer_may_land(s, node);
-	s->peer[node].link = LINK_DOWN;
-	s->peer[node].asked = s->peer[node].releasing = s->peer[node].leaving = false;
-	s->peer[node].subscribed = 0;
+	p->link = LINK_DOWN;
+	if (p->asked == OP_ACQUIRE || p->asked == OP_REPAIR)
+		p->late_key_until = key_gone_at(s->policy, s->now);
+	p->asked = OP_NONE;
+	p->releasing = false;
+	p->subscribed = 0;
 }
 
 void peer_close(struct step *s, int node)
@@ -127,7 +137,7 @@ static void send_request(struct step *s, int node, enum op op, bool by_digest)
 	a->by_digest = p->by_digest = by_digest;
 	a->watches = p->watches;
 	a->overrides = p->overrides;
-	p->asked = true;
+	p->asked = op;
 	expect_release(s, p, op);
 }
 
@@ -145,7 +155,9 @@ static void begin_request(struct step *s, int node, enum op op)
 	if (op != OP_REPAIR)
 		s->tally->ballot[node].vote = VOTE_NONE;
 	else
-		p->repaired_in = s->stamp->round;
+		p->repair_at = NEVER;
+	if (op == OP_ACQUIRE)
+		p->late_key_until = 0;
 	send_request(s, node, op, goes_by_digest(s, p, op));
 }
 
@@ -193,7 +205,7 @@ bool peer_lacks_script(struct step *s, const struct event *ev)
 	assert(!op_releases(ev->op)); /* only requests about the queue are sent after a release */
 	/* A waiter asks again by itself: then whole. */
 	p->no_digests |= ev->reply->reason == REASON_NO_DIGESTS || ev->op == OP_JOIN;
-	p->asked = false;
+	p->asked = OP_NONE;
 	return true;
 }
 
@@ -232,14 +244,14 @@ struct action *peer_queue(struct step *s, int node, enum op op, int key)
 	assert(!p->asked && (op != OP_HAND_OFF || !p->releasing) && !peer_is_late(p));
 	a->op = op;
 	a->key = key;
-	a->is_leaving = p->leaving = op == OP_HAND_OFF;
+	a->is_leaving = op == OP_HAND_OFF;
 	a->by_digest = p->by_digest = op == OP_JOIN && goes_by_digest(s, p, op);
 	if (op == OP_SUBSCRIBE)
 		p->subscribed |= 1u << key;
 	/* A release in flight is answered first: the request has all its time. */
 	p->due = s->now + s->policy->node_timeout;
 	p->late = false;
-	p->asked = true;
+	p->asked = op;
 	return a;
 }
 
@@ -247,11 +259,12 @@ bool peer_queue_replied(struct step *s, const struct event *ev)
 {
 	struct peer *p = &s->peer[ev->node];
 
-	if (ev->op != OP_SUBSCRIBE && ev->op != OP_JOIN && !(ev->op == OP_HAND_OFF && p->leaving))
+	if (ev->op != OP_SUBSCRIBE && ev->op != OP_JOIN &&
+		!(ev->op == OP_HAND_OFF && p->asked == OP_HAND_OFF))
 		return false;
 	if (ev->op == OP_SUBSCRIBE && ev->reply->vote != VOTE_YES)
 		p->subscribed = 0;
-	p->asked = p->leaving = false;
+	p->asked = OP_NONE;
 	return true;
 }
 
@@ -264,14 +277,26 @@ static bool is_clean_no(const struct reply *reply)
 			       reply->reason == REASON_COUNTER));
 }
 
-static void release_replied(struct peer *p, const struct reply *reply)
+/* A request that sets the holder's key was unanswered when its connection broke: the node may carry
+ * it out after requests of a later connection. Of an earlier attempt, whose token will not be
+ * extended, the key ends by itself; the node must take part in the next attempt. */
+static bool may_set_key_later(const struct step *s, const struct peer *p)
+{
+	return s->was_held && p->pending == s->stamp->attempt && s->now < p->late_key_until;
+}
+
+static void release_replied(const struct step *s, struct peer *p, const struct reply *reply)
 {
 	p->releasing = false;
 	/* YES, GONE, FOREIGN: in each case our key is released, or was not there. */
-	if (reply->vote == VOTE_ABSENT)
+	if (reply->vote == VOTE_ABSENT) {
 		p->release_refused = true;
-	else
+	} else if (may_set_key_later(s, p)) {
+		p->release_refused = true;
+		p->pending_until = p->late_key_until;
+	} else {
 		p->pending = 0;
+	}
 }
 
 void peer_replied(struct step *s, const struct event *ev, const struct reply *reply)
@@ -279,14 +304,16 @@ void peer_replied(struct step *s, const struct event *ev, const struct reply *re
 	struct peer *p = &s->peer[ev->node];
 
 	if (op_releases(ev->op)) {
-		release_replied(p, reply);
+		release_replied(s, p, reply);
 		/* Its waiters are not woken yet. */
 		p->no_digests |= reply->lacks_script;
 		if (reply->lacks_script)
 			send_release(s, ev->node, ev->op);
 		return;
 	}
-	p->asked = false;
+	p->asked = OP_NONE;
+	if (ev->op == OP_REPAIR && reply->vote == VOTE_FOREIGN && ev->round == s->stamp->round)
+		p->repair_at = s->now + (REPAIR_AGAIN << p->repairs++);
 	/* The request was carried out between sending and now: the key expires by the later. */
 	p->pending_until = key_gone_at(s->policy, s->now);
 	if (ev->op == OP_FENCE && reply->vote == VOTE_YES && ev->round == s->stamp->round)
@@ -295,7 +322,8 @@ void peer_replied(struct step *s, const struct event *ev, const struct reply *re
 	 * unless the node refused the fencing number alone, or one of several keys is not ours any
 	 * more. */
 	if (is_clean_no(reply) && !reply->is_partial) {
-		p->pending = 0;
+		if (!may_set_key_later(s, p))
+			p->pending = 0;
 	} else if (reply->vote == VOTE_YES && ev->op == OP_EXTEND) {
 		p->pending = s->stamp->attempt;
 		p->slot = s->stamp->slot;

@@ -13,7 +13,9 @@
  * A request that may set the key makes its release pending, whatever comes back: the key may be on
  * the node under the token of that attempt. `pending` becomes 0 when the node refuses the request
  * cleanly, when it answers a release, or when the key has expired for certain (`pending_until`). A
- * connection that breaks leaves the release pending; lock.c connects again and sends it then.
+ * connection that breaks leaves the release pending; lock.c connects again and sends it then. If a
+ * holder's request that sets the key was unanswered, the release stays pending even then: the node
+ * may carry out the bytes of both connections in any order.
  * A request about a queue is no vote and sets no key.
  *
  * A struct peer owns no memory; zeroed, it is a node without a connection. Nothing here fails: a
@@ -40,9 +42,9 @@ struct peer {
 	usec connecting; /* the time that connecting took in this round */
 
 	/* At most one request and one release are in flight on a connection, in any order. */
-	bool asked;
+	enum op asked; /* the request; OP_NONE: none; OP_HAND_OFF: one that leaves a queue, and is
+			  no release */
 	bool releasing;
-	bool leaving; /* the request in flight is an OP_HAND_OFF about a queue: no release */
 	bool by_digest; /* the request in flight names its script by the digest, */
 	bool watches, overrides; /* and has these flags of its action */
 	bool no_digests; /* the node refused EVALSHA on this connection */
@@ -57,19 +59,25 @@ struct peer {
 	uint32_t pending; /* the attempt that may have left its token on the node; 0: none */
 	usec pending_until; /* the key has expired by then, released or not */
 	int slot; /* of a semaphore: the slot that the node was last asked to keep */
-	bool release_refused; /* in this round a release got no clean answer */
+	usec late_key_until; /* the connection broke before the node answered a request of this
+				attempt that sets the key: a key that the node sets later, even
+				after the release, has expired by then; 0: none */
+	bool release_refused; /* in this round a release got no clean answer, or settled nothing */
 	int reopened; /* how often peer_reopen() connected again */
+
+	/* In this round. */
+	int repairs; /* refused since another client had the key */
+	usec repair_at; /* when the key may be set again; NEVER: not in this round */
 
 	/* Numbers of rounds. */
 	uint32_t opened_in; /* the last round in which the connection was opened */
 	uint32_t asked_in; /* the last round in which a request was sent */
-	uint32_t repaired_in; /* the last round in which the key was set again */
 	uint32_t fenced_in; /* the last round in which the node stored our fencing number */
 };
 
 static inline bool peer_in_flight(const struct peer *p)
 {
-	return p->asked || p->releasing;
+	return p->asked != OP_NONE || p->releasing;
 }
 
 static inline bool peer_is_late(const struct peer *p)
@@ -92,7 +100,7 @@ static inline bool peer_has_old_token(const struct peer *p, uint32_t attempt)
 	return p->pending && p->pending != attempt;
 }
 
-/* A new round: the time that connecting took and refused releases are forgotten. */
+/* A new round: the time that connecting took, repairs and refused releases are forgotten. */
 void peer_begin_round(struct peer *p);
 
 void peer_open(struct step *s, int node);

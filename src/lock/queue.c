@@ -2,6 +2,7 @@
 
 #include "lock/step.h"
 
+#include "lock/pace.h"
 #include "lock/peer.h"
 #include "lock/waiter.h"
 
@@ -105,5 +106,7 @@ enum refused queue_refusal(const struct step *s, int node)
 	is_early = b->reply.is_shared
 			   ? s->tally->ballot[w->node].vote == vote_for(s)
 			   : memcmp(b->reply.text, w->reservation[b->reply.key], TOKEN_ID_LEN) == 0;
-	return is_early ? REFUSED_EARLY : REFUSED;
+	/* Where the queue node lost the key of the holder, no refusal is early: a retry would keep
+	 * the holder from setting its key there. */
+	return is_early && !pace_is_in_vain(w) ? REFUSED_EARLY : REFUSED;
 }

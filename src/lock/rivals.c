@@ -15,6 +15,11 @@
  * take a node time-out each, and it may begin as much later. */
 #define RETRY_AFTER 200
 #define RETRY_TIMEOUTS 3
+
+/* A holder that is releasing the lock reaches the other nodes within a node time-out. If there is
+ * no release, because the queue node lost the key of the holder, a longer retry would keep the
+ * holder from setting its key there. */
+#define EARLY_TIMEOUTS 1
 #define RETRIES_WAITING_MAX 3
 
 /* A node that does not answer is not counted for a holder: it is down for all clients far more
@@ -70,6 +75,7 @@ bool rivals_retry(
 {
 	unsigned refused = 0; /* bits: enum refused */
 	bool is_early, is_in_vain;
+	usec timeouts;
 
 	/* A node that cannot be asked again is no reason for a retry. */
 	for (int i = 0; i < s->policy->nodes; i++)
@@ -77,11 +83,12 @@ bool rivals_retry(
 			refused |= 1u << queue_refusal(s, i);
 	is_early = refused >> REFUSED_EARLY & 1;
 	is_in_vain = refused >> REFUSED_IN_VAIN & 1;
+	timeouts = is_early ? EARLY_TIMEOUTS : RETRY_TIMEOUTS;
 	if (refused >> REFUSED_UNCLEAR & 1 &&
 		!step_grace_is_over(s, true, s->policy->node_timeout / 4, wake_at))
 		return true;
 	if (!r->retry_at) {
-		if (s->now >= asked_at + RETRY_TIMEOUTS * s->policy->node_timeout ||
+		if (s->now >= asked_at + timeouts * s->policy->node_timeout ||
 			(!is_early && r->retries >= RETRIES_WAITING_MAX && s->now < wait_until) ||
 			(!is_early && !is_in_vain && !goes_on(s, r)))
 			return false;

@@ -27,6 +27,7 @@ struct step {
 	uint64_t random;
 	const char *token;
 	bool is_held; /* the lock was held when the event came, and not yet released */
+	bool was_held; /* the lock was held when the event came, or earlier */
 	bool is_timeout; /* no I/O was pending: an answer that was not read by now is late */
 
 	struct update *up;

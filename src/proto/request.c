@@ -97,7 +97,8 @@ static void build_acquire(
 	push_ms(r, args->ttl);
 	push(r, args->waiter.woken_by);
 	push_text(r, "%s%s%s%s", args->is_shared ? FLAG_SHARED : "", args->is_fair ? FLAG_FAIR : "",
-		args->waiter.overrides ? FLAG_OVERRIDE : "", args->wants_fence ? FLAG_NUMBER : "");
+		args->waiter.overrides || op == OP_REPAIR ? FLAG_OVERRIDE : "",
+		args->wants_fence ? FLAG_NUMBER : "");
 	push_ms(r, args->reserve_time);
 	push_number(r, args->waiter.key + 1);
 	push(r, args->waiter.id);

@@ -112,6 +112,8 @@ struct join_args {
  */
 void request_acquire(
 	struct request *r, const struct lock_ref *lock, const struct acquire_args *args);
+/* Passes the reservation of a waiter, which cannot get the lock: a majority has confirmed the
+ * holder. */
 void request_repair(
 	struct request *r, const struct lock_ref *lock, const struct acquire_args *args);
 void request_extend(struct request *r, const struct lock_ref *lock, const struct extend_args *args);
@@ -165,7 +167,7 @@ const char *request_queue_suffix(char dst[QUEUE_SUFFIX_MAX], int slots);
 /* The flags of a script's request, one letter each. */
 #define FLAG_SHARED "s" /* the client would be a reader */
 #define FLAG_FAIR "f" /* ACQUIRE, LOOK: not ahead of waiters */
-#define FLAG_OVERRIDE "o" /* ACQUIRE, LOOK: as if no other client waited */
+#define FLAG_OVERRIDE "o" /* ACQUIRE, REPAIR, LOOK: as if no other client waited */
 #define FLAG_NUMBER "n" /* ACQUIRE: with a fencing number */
 #define FLAG_KEEPS "k" /* EXTEND: never shortens the time of a key */
 #define FLAG_LEAVES "l" /* HAND_OFF: the client did not use the reservation that it got */

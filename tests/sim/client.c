@@ -375,18 +375,22 @@ static void begin_section(struct client *c)
 
 	check_exclusion(c);
 	check_fence(c);
+	length = world_held(c, length);
+	c->rolls = length == NEVER;
 	trace("c%d section begins, %d ms", c->id, (int)(length / USEC_MSEC));
 	check_proof(c);
 	check_validity(c);
 	deadline_init(&c->deadline, &c->deadline_policy, client_clock(c), lock->tenure.valid_until);
 	c->in_section = true;
+	for (int i = 0; i < world.nodes; i++)
+		c->missing_since[i] = NEVER;
 	c->section_began = world.now;
 	c->obeys_after = draw_percent(50) ? draw_between(0, c->policy.ttl / 4) : NEVER;
 	c->dies_after = draw_between(0, c->deadline_policy.reap / 2);
 	world.sections++;
 	world.last_held = world.now;
-	schedule(world.now + length, SIM_GONE, c->id, 0, c->section_id, NULL);
-	world_held(length);
+	if (length != NEVER)
+		schedule(world.now + length, SIM_GONE, c->id, 0, c->section_id, NULL);
 	client_deadline(c, c->section_id);
 }
 
@@ -459,6 +463,8 @@ static void keep(struct client *c)
 		if (lock_state(lock) != LOCK_HELD && !is_lost) {
 			is_lost = true;
 			world.losses++;
+			if (c->rolls)
+				breach("repair", "c%d lost the lock in a rolling restart", c->id);
 			trace("c%d lost: %d", c->id, lock->loss);
 			deadline_lose(&c->deadline, client_clock(c));
 			client_deadline(c, c->section_id);
@@ -472,8 +478,14 @@ static bool knows_of_key(const struct client *c, int node, int slot)
 	struct sim_node *n = &world.node[node];
 	const struct sim_reader *reader = slot == 0 ? node_reader_of(n, &c->session) : NULL;
 	usec left_at = reader ? reader->left_at : n->lock[slot].left_at;
-	bool is_settled = left_at > 0 && (world.wire[c->id][node].settled_at >= left_at ||
-						 world.now >= left_at + c->policy.ttl);
+	/* An attempt cannot know of a request of an earlier one that arrives late; a holder has one
+	 * token only. */
+	bool is_known =
+		c->session.lock.tenure.confirmed > 0 &&
+		node_is_token(reader ? reader->token : n->lock[slot].value, c->session.token);
+	bool is_settled =
+		left_at > 0 && ((!is_known && world.wire[c->id][node].settled_at >= left_at) ||
+				       world.now >= left_at + c->policy.ttl);
 
 	return node_has_key_of(n, slot, &c->session) && !n->jumped && !is_settled;
 }

@@ -874,6 +874,8 @@ void net_broken(int client, int node, uint32_t id)
 		return;
 	tell_close(client, node);
 	w->is_broken = true;
+	/* A waiter queues at another node because of it. */
+	world.client[client]->chatted_until = 0;
 	trace("c%d n%d broken", client, node);
 	client_go_on(world.client[client]);
 }

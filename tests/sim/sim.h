@@ -278,7 +278,10 @@ struct client {
 	usec leave_for; /* its --min-hold at the release */
 	bool asked_all; /* its attempt reached every node that is up */
 	bool is_ending; /* it releases a lock that it held to the end, as far as it knows */
+	bool rolls; /* it holds the lock until a rolling restart is over */
 	bool had_fault; /* a fault struck this session: the release may leave a key */
+	usec missing_since[SIM_NODES]; /* the node may vote and lacks the key of this client, which
+					  holds the lock, since then; NEVER: not so */
 };
 
 /* ---- the world (world.c) ---- */
@@ -295,6 +298,7 @@ enum sim_event_kind {
 	SIM_CUT_OFF, /* a: client: it loses every node, a moment before it would need them */
 	SIM_REVIVE, /* a: node, id: its life */
 	SIM_STEP, /* a: node, id: seconds */
+	SIM_ROLL, /* a: client, b: node, id: section_id: the next node of a rolling restart */
 	SIM_LAST,
 	SIM_CALM,
 };
@@ -314,6 +318,7 @@ enum last_fault {
 	LAST_AT_CALM,
 	LAST_IN_SECTION, /* while a client holds the lock, and another one waits */
 	LAST_AT_WAKE_UP, /* when a waiter is woken */
+	LAST_ROLLING, /* while a client holds the lock, all nodes restart, one after the other */
 };
 
 struct world {
@@ -397,8 +402,9 @@ bool world_drops_unread(void);
 /* A wake-up for this client was sent: the last fault may strike. */
 void world_woken(struct client *c);
 
-/* A client holds the lock, for `length`: the same. */
-void world_held(usec length);
+/* A client holds the lock, for `length`: the same. Returns for how long it holds the lock; NEVER:
+ * until a rolling restart is over. */
+usec world_held(struct client *c, usec length);
 
 /* Stops a client in the midst of its work, or not; its paused_until says until when. */
 bool world_stops(struct client *c);

@@ -168,8 +168,11 @@ enum fault {
 static void note_fault(void)
 {
 	world.is_healthy = false;
-	for (int i = 0; i < world.clients; i++)
+	for (int i = 0; i < world.clients; i++) {
 		world.client[i]->had_fault = true;
+		for (int j = 0; j < world.nodes; j++)
+			world.client[i]->missing_since[j] = NEVER;
+	}
 }
 
 static usec fault_length(void)
@@ -535,12 +538,100 @@ void world_woken(struct client *c)
 		strike_last(c);
 }
 
-void world_held(usec length)
+/* Without the restart guard, a node that restarts without data may let a second client in, unless
+ * the only holder has its key on all nodes. */
+static bool may_roll(void)
 {
-	if (world.is_calm && world.last_fault == LAST_IN_SECTION && count_waiting() > 0) {
-		world.last_fault = LAST_NONE;
+	return world.nodes > 2 && !world.node[0].room && !world.alias &&
+	       (world.profile->guards || (world.slots == 1 && world.readers_percent == 0));
+}
+
+usec world_held(struct client *c, usec length)
+{
+	enum last_fault last = world.last_fault;
+
+	if (!world.is_calm || count_waiting() == 0)
+		return length;
+	if (last == LAST_IN_SECTION)
 		schedule(world.now + draw_between(0, length), SIM_LAST, 0, 0, 0, NULL);
+	else if (last == LAST_ROLLING)
+		schedule(world.now + c->policy.ttl, SIM_ROLL, c->id, 0, c->section_id, NULL);
+	else
+		return length;
+	world.last_fault = LAST_NONE;
+	return last == LAST_ROLLING ? NEVER : length;
+}
+
+/* All holders have their keys on all nodes. */
+static bool are_keys_complete(void)
+{
+	for (int i = 0; i < world.clients; i++) {
+		const struct client *c = world.client[i];
+
+		for (int j = 0; j < world.nodes && c->in_section; j++)
+			if (world.node[j].down ||
+				!node_has_token(&world.node[j], c->window_slot, c->session.token))
+				return false;
 	}
+	return true;
+}
+
+static void restart_node(int i)
+{
+	struct sim_node *n = &world.node[i];
+
+	trace("n%d restarts without data", i);
+	n->keeps = false;
+	n->keeps_until = world.now;
+	n->down = true;
+	node_begin_life(n, n->life + 1);
+	net_crash_node(i);
+	schedule(world.now + draw_between(1, 500) * USEC_MSEC, SIM_REVIVE, i, 0, (uint32_t)n->life,
+		NULL);
+}
+
+/* The clocks of node and client agree as far as the restart guard demands. */
+static bool has_vote(int node, const struct client *c)
+{
+	return c->policy.quarantine == 0 ||
+	       llabs(node_clock(&world.node[node]) - client_wall(c)) <= SKEW_MAX_MS * USEC_MSEC;
+}
+
+/* A node that has no vote for the client does not take its key. */
+static bool lacks_voters(const struct client *c)
+{
+	for (int i = 0; i < world.nodes; i++)
+		if (!has_vote(i, c))
+			return true;
+	return false;
+}
+
+/* The rolling restart of docs/nodes.md, while a client holds the lock: the next node restarts when
+ * all nodes have the key. Waiters are stopped, or killed, meanwhile. */
+static void roll(struct client *c, int node, uint32_t section)
+{
+	struct client *waiter = world.client[draw_between(0, world.clients - 1)];
+
+	if (!c->in_section || c->section_id != section)
+		return;
+	if (node == world.nodes || lacks_voters(c)) {
+		schedule(world.now, SIM_GONE, c->id, 0, section, NULL);
+		return;
+	}
+	if (!are_keys_complete()) {
+		schedule(world.now + 100 * USEC_MSEC, SIM_ROLL, c->id, node, section, NULL);
+		return;
+	}
+	note_fault();
+	world.calm_since = world.now;
+	world.lost_queue = true;
+	if (draw_percent(70))
+		restart_node(node);
+	else
+		node_forget(&world.node[node]), trace("n%d is flushed", node);
+	if (is_waiting(waiter) && count_waiting() > 1 && draw_percent(30))
+		strike_waiter(waiter);
+	schedule(world.now + c->policy.ttl, SIM_ROLL, c->id, node + 1, section, NULL);
 }
 
 /* All faults end, but for dead connections that were not noticed, and one last fault; from now on a
@@ -573,7 +664,10 @@ static void calm_down(void)
 		client_go_on(c);
 	}
 	if (!world.profile->are_rivals && !world.alias)
-		world.last_fault = (enum last_fault)draw_between(LAST_NONE, LAST_AT_WAKE_UP);
+		world.last_fault =
+			may_roll() && draw_aside(25)
+				? LAST_ROLLING
+				: (enum last_fault)draw_between(LAST_NONE, LAST_AT_WAKE_UP);
 	if (world.last_fault == LAST_AT_CALM)
 		strike_last(NULL);
 }
@@ -798,10 +892,7 @@ static bool has_no_voters(const struct client *c)
 	int voters = 0;
 
 	for (int i = 0; i < world.nodes; i++)
-		voters += i != world.silent_node &&
-			  (c->policy.quarantine == 0 ||
-				  llabs(node_clock(&world.node[i]) - client_wall(c)) <=
-					  SKEW_MAX_MS * USEC_MSEC);
+		voters += i != world.silent_node && has_vote(i, c);
 	return voters <= world.nodes / 2;
 }
 
@@ -1018,6 +1109,64 @@ static void check_forgotten(void)
 	}
 }
 
+/* A client that is gone, stopped or not connected left its key on that node: no client deletes it
+ * before it ends. */
+static bool is_left_over(int node, int slot)
+{
+	const struct sim_node *n = &world.node[node];
+
+	for (int i = 0; i < world.clients; i++) {
+		const struct client *c = world.client[i];
+
+		if ((c->in_section || is_waiting(c)) && !c->crashed &&
+			c->paused_until <= world.now &&
+			c->session.lock.peer[node].link == LINK_UP &&
+			!is_silent(&world.wire[i][node]) &&
+			node_has_token(n, slot, c->session.token))
+			return false;
+	}
+	return node_has_key(n, slot);
+}
+
+/* The node could have the key of this client, which holds the lock, and lacks it. */
+static bool lacks_key(const struct client *c, int i)
+{
+	const struct sim_node *n = &world.node[i];
+	const struct wire *w = &world.wire[c->id][i];
+	const struct tenure *tenure = &c->session.lock.tenure;
+	bool goes_on = lock_state(&c->session.lock) == LOCK_HELD && !tenure->unconfirmed &&
+		       !tenure->denied;
+
+	return c->in_section && goes_on && !c->crashed && c->paused_until <= world.now &&
+	       is_usable(c, i) && has_vote(i, c) && n->refuses_until <= world.now &&
+	       w->cut_until <= world.now && !node_has_token(n, c->window_slot, c->session.token) &&
+	       !is_left_over(i, c->window_slot);
+}
+
+/* A client that holds the lock has its key on every node that is up and may vote: it asks a node
+ * again at two thirds of the TTL at the latest. */
+static void check_repair(void)
+{
+	if (world.alias || (world.spike_percent > 0 && !world.is_calm))
+		return;
+	for (int i = 0; i < world.clients; i++) {
+		struct client *c = world.client[i];
+		usec bound = c->policy.quarantine + 2 * c->policy.ttl / 3 + 2 * USEC_SEC;
+
+		for (int j = 0; j < world.nodes; j++) {
+			if (!lacks_key(c, j))
+				c->missing_since[j] = NEVER;
+			else if (c->missing_since[j] == NEVER)
+				c->missing_since[j] = world.now;
+			if (world.now > usec_add(c->missing_since[j], bound))
+				breach("repair",
+					"c%d holds the lock, and n%d lacks the key for %d ms: '%s'",
+					i, j, (int)((world.now - c->missing_since[j]) / USEC_MSEC),
+					world.node[j].lock[c->window_slot].value);
+		}
+	}
+}
+
 /* The rivals reach the same nodes, a majority, and stay alive: one of them gets the lock. */
 static void check_rivals(void)
 {
@@ -1087,6 +1236,9 @@ static void handle(const struct sim_event *ev)
 			cut_off(ev->a);
 		}
 		break;
+	case SIM_ROLL:
+		roll(c, ev->b, ev->id);
+		break;
 	case SIM_LAST:
 		strike_last(NULL);
 		break;
@@ -1132,6 +1284,7 @@ void world_run(const struct profile *profile, uint64_t seed, bool traces)
 		handle(&ev);
 		check_liveness();
 		check_forgotten();
+		check_repair();
 		if (world.now > limit && all_lack_voters())
 			break;
 		if (world.now > limit)

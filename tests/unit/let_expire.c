@@ -36,6 +36,7 @@ TEST(no_node_without_the_key_lets_it_expire)
 	hold(&r, 5);
 	next_round(&r);
 	votes(&r, "YYYF");
+	votes(&r, "...F"); /* the repair */
 	r.fake[3].holder = OUTSIDER;
 	let_expire(&r, USEC_SEC);
 	CHECK_INT(r.fake[3].sends[OP_EXPIRE], 0);

@@ -190,7 +190,7 @@ static void play_second(struct play *t)
 static bool play(struct play *t)
 {
 	struct rig *r = &t->rig;
-	int silent = 0;
+	int silent = 0, broken = 0;
 
 	t->yes = t->no = t->absent = t->left_out = t->grants = 0;
 	t->again = t->asks_again = t->failed = false;
@@ -198,6 +198,7 @@ static bool play(struct play *t)
 	for (int i = 0; i < t->nodes; i++) {
 		r->fake[i].holder = t->fate[i] == FATE_FOREIGN ? OUTSIDER : NO_HOLDER;
 		silent += r->fake[i].silent = t->fate[i] == FATE_SILENT;
+		broken += t->fate[i] == FATE_BREAK;
 		t->grants += t->fate[i] == FATE_YES || t->fate[i] == FATE_BLACK_HOLE;
 	}
 	play_links(t);
@@ -217,7 +218,8 @@ static bool play(struct play *t)
 	t->failed |= !CHECK(r->lock.attempt.rivals.retries > 0 ||
 			    sends(r, OP_ACQUIRE) <= t->nodes * (t->asks_again ? 2 : 1));
 	t->failed |=
-		!CHECK(silent > 0 || t->asks_again || lock_unreleased(&r->lock, &(usec){0}) == 0);
+		!CHECK(silent > 0 || t->asks_again ||
+			lock_unreleased(&r->lock, &(usec){0}) <= (verdict(t) == HELD ? broken : 0));
 	t->failed |= !CHECK_INT(left_behind(r), 0);
 	if (t->failed)
 		unit_check(false, __FILE__, __LINE__, "%d nodes, fates %d %d %d %d %d %d %d",

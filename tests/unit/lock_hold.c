@@ -199,6 +199,9 @@ static void rounds(struct rig *r, const char *const *letters)
 		votes(r, letters[i]);
 		if (r->lock.tenure.asking)
 			pass(r, NODE_TIMEOUT);
+		for (int n = 0; n < r->lock.policy.nodes; n++)
+			if (r->fake[n].queued > 0 && r->fake[n].queue[0].op == OP_REPAIR)
+				fake_reply(r, n, VOTE_ABSENT);
 		/* Late nodes answer, so that the next round can ask them. */
 		for (int n = 0; n < r->lock.policy.nodes; n++)
 			if (letters[i][n] == '.')
@@ -353,7 +356,7 @@ TEST(a_repair_needs_a_majority_confirmed_in_this_round)
 	CHECK_INT(left_behind(&r), 0);
 }
 
-TEST(no_repair_without_confirmation_nor_over_a_foreign_key)
+TEST(no_repair_without_confirmation)
 {
 	struct rig r;
 
@@ -366,9 +369,43 @@ TEST(no_repair_without_confirmation_nor_over_a_foreign_key)
 	CHECK_INT(sends(&r, OP_REPAIR), 0);
 	next_round(&r);
 	votes(&r, "YYYFG");
-	CHECK_INT(r.fake[3].sends[OP_REPAIR], 0);
+	CHECK_INT(r.fake[3].sends[OP_REPAIR], 1);
 	CHECK_INT(r.fake[4].sends[OP_REPAIR], 1);
-	CHECK_INT(sends(&r, OP_REPAIR), 1);
+	CHECK_INT(sends(&r, OP_REPAIR), 2);
+}
+
+/* A waiter takes the key on a node that lost it, and gives it back when its attempt fails. */
+TEST(a_refused_repair_is_sent_again_later_and_later_until_the_next_round)
+{
+	struct rig r;
+	usec began;
+
+	hold(&r, 3);
+	next_round(&r);
+	began = r.now;
+	votes(&r, "YYF");
+	CHECK_INT(r.fake[2].sends[OP_REPAIR], 1);
+	votes(&r, "..F");
+	wait_until(&r, began + 100 * MS - 1);
+	CHECK_INT(r.fake[2].sends[OP_REPAIR], 1);
+	CHECK_INT(r.up.wake_at, began + 100 * MS);
+	pass(&r, 1);
+	CHECK_INT(r.fake[2].sends[OP_REPAIR], 2);
+	votes(&r, "..F");
+	pass(&r, 199 * MS);
+	CHECK_INT(r.fake[2].sends[OP_REPAIR], 2);
+	pass(&r, MS);
+	CHECK_INT(r.fake[2].sends[OP_REPAIR], 3);
+	/* A node without an answer, or with the key, is not asked again in this round. */
+	votes(&r, "..Y");
+	CHECK_INT(r.up.wake_at, r.lock.tenure.extend_at);
+	next_round(&r);
+	votes(&r, "YYG");
+	CHECK_INT(r.fake[2].sends[OP_REPAIR], 4);
+	votes(&r, "..A");
+	CHECK_INT(r.up.wake_at, r.lock.tenure.extend_at);
+	finish(&r);
+	CHECK_INT(left_behind(&r), 0);
 }
 
 /* ---- extending on request ---- */

@@ -42,6 +42,7 @@ TEST(a_node_with_a_clean_no_gets_the_release_but_none_is_pending)
 	hold(&r, 3);
 	next_round(&r);
 	votes(&r, "YYF");
+	votes(&r, "..F"); /* the repair */
 	let_go(&r);
 	CHECK_INT(r.lock.peer[2].pending, 0);
 	CHECK_INT(sends(&r, OP_HAND_OFF), 3);
@@ -294,7 +295,7 @@ TEST(a_key_in_flight_at_the_end_may_last_longer)
 	let_go(&r);
 	while (lock_state(&r.lock) != LOCK_OVER)
 		wait_until(&r, r.up.wake_at);
-	CHECK_INT(r.lock.peer[2].asked, true);
+	CHECK(r.lock.peer[2].asked != OP_NONE);
 	lock_unreleased(&r.lock, &until);
 	CHECK_INT(until, gone(r.now));
 }
@@ -471,12 +472,8 @@ TEST(an_extension_in_flight_is_a_pending_release_where_the_key_was_sent)
 {
 	struct rig r;
 
-	ask(&r, 3, 0);
-	votes(&r, "YY");
-	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
-	link_down(&r, 2, REASON_CLOSED);
-	extend(&r);
-	link_up(&r, 2);
+	hold(&r, 3);
+	next_round(&r);
 	votes(&r, "YAG"); /* no majority, so no repair */
 	CHECK_INT(r.lock.peer[2].pending, 0);
 	r.fake[2].silent = true;
@@ -485,6 +482,63 @@ TEST(an_extension_in_flight_is_a_pending_release_where_the_key_was_sent)
 	let_go(&r);
 	CHECK_INT(r.fake[2].sends[OP_HAND_OFF], 1);
 	CHECK_INT(r.fake[2].queue[1].op, OP_HAND_OFF);
+}
+
+/* The connection breaks before the node answers the request. The node may carry it out after the
+ * release, which the next connection brings: the key is left for the time that it can last. */
+TEST(a_request_that_sets_the_key_may_arrive_after_the_release)
+{
+	static const enum op ops[] = {OP_ACQUIRE, OP_REPAIR};
+
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+		struct rig r;
+		usec until = 0, broke_at;
+
+		if (ops[i] == OP_ACQUIRE) {
+			ask(&r, 3, 0);
+			votes(&r, "YY");
+		} else {
+			hold(&r, 3);
+			next_round(&r);
+			votes(&r, "YYG");
+		}
+		CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+		CHECK_INT(r.fake[2].queue[0].op, ops[i]);
+		pass(&r, 10 * MS);
+		broke_at = r.now;
+		link_down(&r, 2, REASON_CLOSED);
+		let_go(&r);
+		link_up(&r, 2);
+		CHECK_INT(r.fake[2].queue[0].op, OP_HAND_OFF);
+		votes(&r, "YYG");
+		finish(&r);
+		CHECK_INT(r.fake[2].sends[OP_HAND_OFF], 1);
+		CHECK_INT(lock_unreleased(&r.lock, &until), 1);
+		CHECK(until >= broke_at + TTL && until < broke_at + 2 * TTL);
+		CHECK(lock_is_released(&r.lock));
+	}
+}
+
+/* Long after the connection broke, the key of a late request has expired. */
+TEST(a_request_that_cannot_arrive_any_more_is_no_pending_release)
+{
+	struct rig r;
+
+	ask(&r, 3, 0);
+	votes(&r, "YY");
+	link_down(&r, 2, REASON_CLOSED);
+	for (int round = 0; round < 6; round++) {
+		next_round(&r);
+		if (r.fake[2].link == LINK_OPENING)
+			link_up(&r, 2);
+		votes(&r, round == 0 ? "YYG" : "YYY");
+		if (round == 0)
+			votes(&r, "..Y");
+	}
+	let_go(&r);
+	votes(&r, "YYY");
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK_INT(lock_unreleased(&r.lock, &(usec){0}), 0);
 }
 
 TEST(an_extension_renews_the_pending_release)

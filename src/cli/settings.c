@@ -542,9 +542,7 @@ static bool is_stronger(const struct settings *s, size_t field, size_t than)
 }
 
 /*
- * --once-per implies other options, unless these come from a source that is as strong. As long as
- * the lock may last anyway, it is left to expire. Longer than that, all nodes would have to be in
- * quarantine for as long after a restart: then a record says when the command was run (cmd/done.h).
+ * --once-per implies other options, unless these come from a source that is as strong.
  * All hosts try at the same time: if all gave up because the nodes are in quarantine, the command
  * would not run at all, so each waits until the quarantine has ended.
  */
@@ -573,10 +571,6 @@ static int imply_once_per(struct settings *s, struct err *e)
 		waits = s->wait > 0 && s->wait != NEVER;
 	if (is_stronger(s, FIELD(once_per), FIELD(conflict_exit_code)))
 		s->conflict_exit_code = 0;
-	if (s->once_per <= usec_max(s->ttl, s->max_ttl)) {
-		s->min_hold = s->once_per;
-		s->once_per = 0;
-	}
 	if (waits && is_stronger(s, FIELD(once_per), FIELD(node_wait)))
 		s->node_wait = quarantine(s) + NODES_START;
 	return 0;
@@ -725,6 +719,7 @@ struct policy settings_policy(const struct settings *s)
 		.is_fair = s->fair > 0,
 		.is_shared = s->shared > 0,
 		.wants_fence = s->fence > 0,
+		.wants_record = s->once_per > 0,
 		.quarantine = quarantine(s),
 		/* acquire ends as soon as a majority has answered. */
 		.by_digest = s->command != COMMAND_ACQUIRE,

@@ -124,7 +124,7 @@ struct settings {
 	long on_lost; /* a signal; 0: only warn */
 	usec max_run; /* NEVER: no limit */
 	usec min_hold; /* 0: none */
-	usec once_per; /* 0: not given; after settings_finish(): 0 as well if min_hold does it */
+	usec once_per; /* 0: not given */
 	long fair;
 	long shared;
 	long fence;

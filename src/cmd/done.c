@@ -9,7 +9,12 @@
 #include <string.h>
 
 #define DONE_KEY_MAX (REQUEST_KEY_MAX + 32)
-#define VALUE_MAX (OWNER_MAX + 48)
+
+/* A host whose D is longer than that of the last run by more than this may run the command early.
+ */
+#define KEPT_LONGER (24 * 3600 * USEC_SEC)
+
+#define STATUS_LARGEST 255
 
 /* The ACL rule for the key's queue permits this name, too. */
 static const char *done_key(char dst[DONE_KEY_MAX], const char *key)
@@ -28,41 +33,76 @@ static int ask(struct query *query, const char *const words[])
 	return tally_count(&query->tally, VOTE_YES);
 }
 
-/* A value of another form is the owner. */
-static void read_value(struct done *d, const char *value)
+usec done_kept_for(usec once_per)
 {
-	long long ended;
-	int status, used = 0;
-
-	d->status = -1;
-	if (sscanf(value, "%d %lld %n", &status, &ended, &used) == 2 && used > 0 && status >= 0) {
-		d->status = status;
-		d->ended = ended;
-		value += used;
-	}
-	snprintf(d->owner, sizeof(d->owner), "%.*s", (int)strcspn(value, "\n"), value);
+	return usec_add(once_per, KEPT_LONGER);
 }
 
-/* The page has two lines: the remaining milliseconds, and the value. The longest time counts. */
+const char *done_text(char dst[DONE_TEXT_MAX], const struct done *d)
+{
+	snprintf(dst, DONE_TEXT_MAX, "%" PRId64 " %d %" PRId64 " %s", d->once_per / USEC_MSEC,
+		d->status, d->ended, d->owner);
+	return dst;
+}
+
+/* A whole number up to `most`, and the space after it. Moves *at to what follows. */
+static bool read_number(const char **at, int64_t most, int64_t *number)
+{
+	const char *p = *at;
+
+	for (*number = 0; *p >= '0' && *p <= '9' && *number <= most; p++)
+		*number = *number * 10 + (*p - '0');
+	if (p == *at || *p != ' ' || *number > most)
+		return false;
+	*at = p + 1;
+	return true;
+}
+
+void done_read(struct done *d, const char *text)
+{
+	int64_t once_per_ms, status, ended;
+	const char *at = text;
+
+	*d = (struct done){.status = -1};
+	if (read_number(&at, DURATION_MAX / USEC_MSEC, &once_per_ms) &&
+		read_number(&at, STATUS_LARGEST, &status) &&
+		read_number(&at, INT64_MAX / USEC_SEC / 10, &ended)) {
+		d->once_per = once_per_ms * USEC_MSEC;
+		d->status = (int)status;
+		d->ended = ended;
+		text = at;
+	}
+	snprintf(d->owner, sizeof(d->owner), "%.*s", (int)strcspn(text, "\n"), text);
+}
+
+/* The page has two lines: how long ago the run started, and the text. */
 static void take_page(struct done *d, const struct query *query, int node)
 {
-	char text[VALUE_MAX + 32], *rest;
-	int64_t ms;
+	char page[DONE_TEXT_MAX + 32];
+	const char *at = page;
+	struct done found;
+	int64_t age_ms;
 
 	if (query->tally.ballot[node].vote != VOTE_YES || !query->page[node])
 		return;
-	snprintf(text, sizeof(text), "%.*s", (int)query->page_len[node], query->page[node]);
-	ms = strtoll(text, &rest, 10);
-	if (ms > DURATION_MAX / USEC_MSEC || ms * USEC_MSEC <= d->left)
+	snprintf(page, sizeof(page), "%.*s", (int)query->page_len[node], query->page[node]);
+	page[strcspn(page, "\n")] = ' ';
+	if (!read_number(&at, DURATION_MAX / USEC_MSEC, &age_ms))
 		return;
-	d->left = ms * USEC_MSEC;
-	read_value(d, *rest == '\n' ? rest + 1 : rest);
+	done_read(&found, at);
+	found.left = found.once_per - age_ms * USEC_MSEC;
+	if (found.left > d->left)
+		*d = found;
 }
 
 bool done_find(struct done *d, struct query *query, const char *key)
 {
-	static const char script[] = "return {tostring(redis.call('PTTL', KEYS[1])), "
-				     "redis.call('GET', KEYS[1])}";
+	static const char script[] =
+		"local v, t = redis.call('GET', KEYS[1]) or '', redis.call('TIME') "
+		"local start, text = string.match(v, '^(%d+) (.*)$') "
+		"return {string.format('%.0f', start and math.floor(t[1] * 1000 + t[2] / 1000) - "
+		"start "
+		"or -1), text or ''}";
 	char name[DONE_KEY_MAX];
 
 	*d = (struct done){.left = 0};
@@ -70,15 +110,6 @@ bool done_find(struct done *d, struct query *query, const char *key)
 	for (int i = 0; i < query->tally.nodes; i++)
 		take_page(d, query, i);
 	return d->left > 0;
-}
-
-int done_store(struct query *query, const char *key, const struct done *d)
-{
-	char name[DONE_KEY_MAX], value[VALUE_MAX], ms[24];
-
-	snprintf(value, sizeof(value), "%d %" PRId64 " %s", d->status, d->ended, d->owner);
-	snprintf(ms, sizeof(ms), "%" PRId64, (d->left + USEC_MSEC - 1) / USEC_MSEC);
-	return ask(query, (const char *const[]){"SET", done_key(name, key), value, "PX", ms, NULL});
 }
 
 int done_remove(struct query *query, const char *key)

@@ -1,15 +1,19 @@
 /*
- * done: the records of `run --once-per D`, where D is longer than the locks last: "done until".
+ * done: the records of `run --once-per D`: a key counts as done while its last run started less
+ * than D ago.
  *
- *     if (done_find(&d, &query, key)) ...           d.left and d.owner describe the record
- *     done_store(&query, key, &d)
+ *     tally_done(&tally, D)              the record, in the votes that granted the lock
+ *     done_text(text, &d)                the text of a record, for session_set_record()
+ *     done_read(&d, text)                what such a text says
+ *     done_find(&d, &query, key)         for `status` and `break`
  *     done_remove(&query, key)
  *
- * A record is a key of its own next to the lock's key. Its value is "STATUS TIME OWNER", of the
- * command and its holder, its TTL the remaining time. It is stored on all nodes, and found if any
- * node has it. It is no lock: it has no token, and a restarted node is in quarantine no longer
- * because of it. If a majority of the nodes loses it, the command runs a second time, but never
- * twice at once: the holder of the lock reads and writes it.
+ * A record is a key of its own next to the lock's key: the node's time at which the run started,
+ * and the text "D STATUS TIME OWNER", of the command and its holder (proto/lua/parts/record.lua).
+ * Each acquire with --once-per asks for it, each release of such a lock stores it. So the majority
+ * that grants the lock has a node that knows of the last run. If a majority of the nodes loses the
+ * record, the command runs a second time, but never twice at once. The record is no lock: it has no
+ * token, and no influence on votes and quarantine.
  *
  * The query is open, and its replies are replaced. Nothing here fails: a node that does not reply
  * has no record.
@@ -22,10 +26,22 @@
 #include "proto/request.h"
 #include "report/report.h"
 
+#define DONE_TEXT_MAX (OWNER_MAX + 64)
+
+/* Returns dst. */
+const char *done_text(char dst[DONE_TEXT_MAX], const struct done *d);
+
+/* Sets all fields but `left`. A text of another form is the owner. */
+void done_read(struct done *d, const char *text);
+
+/* How long the nodes keep the record: longer than D, since other hosts may use a longer one. */
+usec done_kept_for(usec once_per);
+
+/* The record with the latest start: d->left is the rest of its holder's D. Returns whether the key
+ * counts as done. */
 bool done_find(struct done *d, struct query *query, const char *key);
 
-/* These return the number of nodes that did it. */
-int done_store(struct query *query, const char *key, const struct done *d);
+/* Returns the number of nodes that removed the record, or had none. */
 int done_remove(struct query *query, const char *key);
 
 /* Prints that the command of that key was run, by which holder, and until when that counts. status:

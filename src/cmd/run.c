@@ -23,7 +23,6 @@
 #include "cmd/supervise.h"
 #include "io/alarm.h"
 #include "io/extender.h"
-#include "io/query.h"
 #include "io/supervisor.h"
 #include "report/report.h"
 
@@ -56,11 +55,9 @@ struct run {
 	bool has_logged_loss;
 	bool lost;
 	int die_of; /* the signal by which redlock ends; 0: none */
-	bool has_query; /* `query` is open */
+	char done[DONE_TEXT_MAX]; /* the text of the record of --once-per */
 	struct run_summary summary; /* its outcome is NULL while the command's own status decides */
 };
-
-static struct query query; /* for --once-per; too large for the stack */
 
 /* ---- before the command ---- */
 
@@ -413,32 +410,50 @@ static int outcome(struct run *r)
 	return -1;
 }
 
-/* Looks for the record of --once-per, over a query of its own, which stays open if the record is
- * needed. Without the query, the lock alone decides. */
-static bool find_done(struct run *r, struct done *d)
+/* Names each granting node whose record does not count: it may be another program's key, or the
+ * node's clock was set. */
+static void log_void_records(const struct run *r)
 {
-	const struct settings *s = r->client.settings;
-	const struct policy policy = settings_policy(s);
-	struct err e;
+	const struct lock *lock = &r->client.session.lock;
 
-	if (s->once_per == 0)
-		return false;
-	r->has_query = query_open(&query, &policy, &s->nodes, &e) == 0;
-	if (r->has_query)
-		return done_find(d, &query, s->keys.key[0]);
-	log_err(&e);
-	return false;
+	for (int i = 0; i < lock->policy.nodes; i++)
+		if (lock->last_run.is_void >> i & 1)
+			log_say(LOG_NORMAL, "ignored the record of %s on %s: %s", r->client.name,
+				r->client.settings->nodes.node[i].label,
+				"it names no start, or one in the future");
 }
 
-/* The command was run already, within the time of --once-per. */
-static int already_done(struct run *r, const struct done *d)
+/* --once-per: the last run started less than D ago. */
+static bool is_done(const struct run *r)
 {
-	done_log(d, r->client.settings->keys.key[0], LOG_NORMAL,
-		(int)r->client.settings->conflict_exit_code);
+	const struct last_run *last = &r->client.session.lock.last_run;
+
+	return last->known && last->age < r->client.settings->once_per;
+}
+
+/* The release stores the record on the granting nodes that lack it, so that it outlives a restart
+ * of one node after the other. */
+static int already_done(struct run *r)
+{
+	const struct settings *s = r->client.settings;
+	const struct last_run *last = &r->client.session.lock.last_run;
+	const struct record record = {
+		.text = last->text,
+		.started = last->started,
+		.keep = done_kept_for(s->once_per),
+		.nodes = last->granted & ~last->known,
+	};
+	struct done d;
+
+	if (record.nodes)
+		session_set_record(&r->client.session, &record);
+	done_read(&d, last->text);
+	d.left = s->once_per - last->age;
+	done_log(&d, s->keys.key[0], LOG_NORMAL, (int)s->conflict_exit_code);
 	r->summary.outcome = "done";
+	supervisor_close(&r->watch.supervisor);
 	release(r, 0);
-	query_close(&query);
-	return (int)r->client.settings->conflict_exit_code;
+	return (int)s->conflict_exit_code;
 }
 
 /* The command has run under the lock, whatever its own status: a run that failed counts, too. */
@@ -455,43 +470,47 @@ static int own_status(const struct run *r)
 	return WIFSIGNALED(number) ? 128 + WTERMSIG(number) : WEXITSTATUS(number);
 }
 
-/* Stores the record of --once-per while the lock is still held, so that the next holder finds it.
- * status: as outcome() returned it. */
-static void store_done(struct run *r, int status)
+/* The release will store the record of --once-per. status: as outcome() returned it. */
+static void prepare_record(struct run *r, int status, usec started)
 {
 	const struct settings *s = r->client.settings;
-	struct done done = {
-		.left = s->once_per - r->summary.held,
+	struct done d = {
+		.once_per = s->once_per,
 		.status = status < 0 ? own_status(r) : status,
 		.ended = clock_wall() / USEC_SEC,
 	};
-	int stored = 0;
 
-	if (s->once_per == 0)
+	if (s->once_per == 0 || !has_run(r))
 		return;
-	if (has_run(r) && done.left > 0) {
-		snprintf(done.owner, sizeof(done.owner), "%s", r->client.session.owner);
-		if (r->has_query)
-			stored = done_store(&query, s->keys.key[0], &done);
-		if (stored < policy_quorum(&r->client.session.lock.policy)) {
-			log_say(LOG_ERRORS,
-				"%d of %d nodes stored the record of %s, %d needed: another host "
-				"may run the command again",
-				stored, s->nodes.count, r->client.name,
-				policy_quorum(&r->client.session.lock.policy));
-			if (r->has_query)
-				configure_hint(s, &query.tally, LOG_ERRORS);
-		}
-	}
-	if (r->has_query)
-		query_close(&query);
+	snprintf(d.owner, sizeof(d.owner), "%s", r->client.session.owner);
+	session_set_record(
+		&r->client.session, &(struct record){
+					    .text = done_text(r->done, &d),
+					    .started = usec_max(started, r->watch.end.started_at),
+					    .keep = done_kept_for(s->once_per),
+					    .nodes = ~0u,
+				    });
+}
+
+/* After the release. */
+static void check_record(struct run *r)
+{
+	const struct lock *lock = &r->client.session.lock;
+
+	if (!lock->releasing.stores || lock_stored(lock) >= policy_quorum(&lock->policy))
+		return;
+	log_say(LOG_ERRORS,
+		"%d of %d nodes stored the record of %s, %d needed: another host may run the "
+		"command again",
+		lock_stored(lock), lock->policy.nodes, r->client.name,
+		policy_quorum(&lock->policy));
+	client_hint_remedy(&r->client, LOG_ERRORS);
 }
 
 /* Runs the command with the lock held. Returns an exit status, or -1: r->watch.end has the
  * command's own. */
 static int run_command(struct run *r)
 {
-	struct done done;
 	const struct lock *lock = &r->client.session.lock;
 	usec started = clock_now(), held;
 	char text[REPORT_MAX];
@@ -505,9 +524,9 @@ static int run_command(struct run *r)
 		supervisor_close(&r->watch.supervisor);
 		return status;
 	}
-	if (find_done(r, &done)) {
-		return already_done(r, &done);
-	}
+	log_void_records(r);
+	if (is_done(r))
+		return already_done(r);
 	r->valid_until = lock->tenure.valid_until;
 	r->extend_at = lock_extend_at(lock);
 	/* A node that did not know the script gets it again as soon as its reply is read. A short
@@ -534,10 +553,11 @@ static int run_command(struct run *r)
 			report_duplicate(text, &lock->tally, &r->client.settings->nodes));
 	status = outcome(r);
 	held = r->summary.held = clock_now() - started;
-	store_done(r, status);
+	prepare_record(r, status, started);
 	release(r, has_run(r) && held < r->client.settings->min_hold
 			   ? r->client.settings->min_hold - held
 			   : 0);
+	check_record(r);
 	return recheck_after_release(r, status);
 }
 

@@ -53,9 +53,16 @@ static void build_hand_off(struct session *s, const struct action *a, const stru
 	const struct guard_args *guard, struct request *r)
 {
 	const struct lock *lock = &s->lock;
+	const struct record_args record = {
+		.text = s->record.text,
+		.age = clock_now() - s->record.started,
+		.keep = s->record.keep,
+	};
+	bool stores = record.text && !a->is_leaving && s->record.nodes >> a->node & 1;
 
 	request_hand_off(r, ref,
 		&(struct hand_off_args){
+			.record = stores ? &record : NULL,
 			.reserve_time = lock->policy.node_timeout,
 			/* A lock may have been granted without the queue node. */
 			.waiter = a->is_leaving || lock->waiter.state != WAITER_OFF
@@ -106,6 +113,7 @@ static void build_request(struct session *s, const struct action *a, struct requ
 				.is_shared = policy->is_shared,
 				.is_fair = policy_obeys_queue(policy),
 				.wants_fence = policy->wants_fence,
+				.wants_record = policy->wants_record,
 				.reserve_time = policy->node_timeout,
 				.waiter = waiter_args(s, a),
 				.guard = guard,
@@ -234,6 +242,7 @@ int session_open(struct session *s, const struct policy *policy, const struct no
 {
 	s->keys = keys;
 	s->held = NULL;
+	s->record = (struct record){.text = NULL};
 	s->wake_at = NEVER;
 	s->random = random_bits();
 	snprintf(s->owner, sizeof(s->owner), "%s", owner);
@@ -261,8 +270,11 @@ static uint64_t next_random(struct session *s)
 
 static void send_event(struct session *s, enum event_kind kind, usec leave_for)
 {
-	struct event ev = {
-		.kind = kind, .now = clock_now(), .token = s->token, .leave_for = leave_for};
+	struct event ev = {.kind = kind,
+		.now = clock_now(),
+		.token = s->token,
+		.leave_for = leave_for,
+		.stores = s->record.text != NULL};
 
 	step(s, &ev);
 }
@@ -275,6 +287,11 @@ void session_start(struct session *s)
 void session_extend(struct session *s)
 {
 	send_event(s, EV_EXTEND, 0);
+}
+
+void session_set_record(struct session *s, const struct record *record)
+{
+	s->record = *record;
 }
 
 void session_release(struct session *s, usec leave_for)

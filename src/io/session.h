@@ -17,6 +17,14 @@
 #include "base/token.h"
 #include "io/pool.h"
 
+/* The record of a run with --once-per. */
+struct record {
+	const char *text; /* NULL: none */
+	usec started; /* when the run started, by our clock */
+	usec keep; /* how long the nodes keep the record */
+	unsigned nodes; /* bit i: for node i */
+};
+
 struct session {
 	struct lock lock; /* read only; session.c steps it */
 	struct pool pool;
@@ -25,6 +33,7 @@ struct session {
 	char reservations[KEYS_MAX * TOKEN_ID_LEN + 1]; /* of all keys, one after the other */
 	char owner[OWNER_MAX];
 	char token[TOKEN_MAX]; /* of the current attempt */
+	struct record record; /* that the hand-off stores */
 	usec wall; /* the time of day at which that attempt began */
 	char sent_token[NODES_MAX][TOKEN_MAX]; /* the last token that each node was to store */
 	usec wake_at;
@@ -45,6 +54,10 @@ void session_start(struct session *s);
 
 /* Extends a held lock now, even if no extension is due. */
 void session_extend(struct session *s);
+
+/* The hand-offs of the release that follows store the record; lock_stored() counts the nodes. The
+ * text must outlive the session. */
+void session_set_record(struct session *s, const struct record *record);
 
 /* Starts to release the lock, in any state. The key of a held lock is deleted, or expires after
  * `leave_for` if that is not 0. */

@@ -60,6 +60,7 @@ struct watch {
 
 	struct alarm_priority priority; /* the command starts with it */
 	pid_t command;
+	usec started_at; /* of the command */
 	bool running; /* not reaped yet */
 	bool stopped;
 	int status;
@@ -379,6 +380,7 @@ static void watch_over(struct watch *w)
 	message.number = w->status;
 	message.cause = w->deadline.cause;
 	message.is_killed = w->sweeping;
+	message.started_at = w->started_at;
 	message.ended_at = clock_now();
 	if (has_children)
 		message.tree = tree_signal(getpid(), 0, NULL);
@@ -421,10 +423,13 @@ static bool wait_for_start(struct watch *w)
 static int start(struct watch *w, char *const argv[], const struct signals *signals, pid_t redlock)
 {
 	usec ignored;
+	int error;
 
 	if (deadline_step(&w->deadline, clock_now(), &ignored) != DEADLINE_WAIT)
 		return ETIME;
-	return child_start(argv, signals, redlock, &w->priority, -1, &w->command);
+	error = child_start(argv, signals, redlock, &w->priority, -1, &w->command);
+	w->started_at = clock_now();
+	return error;
 }
 
 _Noreturn static void supervise(

@@ -98,6 +98,7 @@ struct supervisor_message {
 	enum supervisor_message_kind kind;
 	enum deadline_cause cause; /* ENDED: the reason why the tree was terminated, or NONE */
 	bool is_killed; /* ENDED, STUBBORN: the tree got KILL */
+	usec started_at; /* ENDED: the command had started by then */
 	usec ended_at; /* ENDED: the time at which the last process that had to go was gone */
 	int number;
 	pid_t pid; /* of the command */

@@ -97,6 +97,7 @@ static void ask(struct step *s)
 	lock->phase = PHASE_ASK;
 	lock->attempt.asked_at = s->now;
 	lock->tally.enough_at = 0;
+	lock->last_run = (struct last_run){.known = 0};
 	lock->attempt.rivals = (struct rivals){.is_second = lock->attempt.waits_for_all};
 	s->up->new_token = true;
 	for (int i = 0; i < lock->policy.nodes; i++)

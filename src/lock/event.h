@@ -52,6 +52,7 @@ struct event {
 	enum wake wake; /* WAKE */
 	const struct reply *reply; /* LINK_SHAKES, LINK_DOWN, REPLY, WAKE_RESERVED */
 	usec leave_for; /* RELEASE: let the key expire after that time; 0: delete it */
+	bool stores; /* RELEASE: the hand-offs store a record; their replies say on which nodes */
 };
 
 /* Every request carries these. */

@@ -82,6 +82,11 @@ int lock_unreleased(const struct lock *lock, usec *until)
 	return n;
 }
 
+int lock_stored(const struct lock *lock)
+{
+	return __builtin_popcount(lock->releasing.stored);
+}
+
 bool lock_is_released(const struct lock *lock)
 {
 	return lock->policy.nodes - lock_unreleased(lock, &(usec){0}) >=
@@ -111,6 +116,31 @@ static bool is_current(const struct lock *lock, uint32_t round)
 		       lock->phase == PHASE_HELD);
 }
 
+/* The votes of the attempt bring the record; later rounds do not. Of several records, the one with
+ * the latest start counts. */
+static void note_record(struct lock *lock, int node, const struct reply *reply, usec now)
+{
+	struct last_run *last = &lock->last_run;
+	bool is_same = last->known && strcmp(last->text, reply->text) == 0;
+
+	last->granted |= 1u << node;
+	if (!reply->has_record)
+		return;
+	if (reply->record_age == NEVER) {
+		last->is_void |= 1u << node;
+		return;
+	}
+	if (is_same)
+		last->known |= 1u << node;
+	if (last->known && reply->record_age >= last->age)
+		return;
+	if (!is_same)
+		last->known = 1u << node;
+	last->age = reply->record_age;
+	last->started = now - reply->record_age;
+	memcpy(last->text, reply->text, reply->text_len + 1);
+}
+
 static void take_reply(struct step *s, const struct event *ev)
 {
 	struct lock *lock = s->lock;
@@ -126,6 +156,7 @@ static void take_reply(struct step *s, const struct event *ev)
 		return;
 	if (op_releases(ev->op)) {
 		note_end(s, ev);
+		lock->releasing.stored |= (unsigned)reply->is_stored << ev->node;
 		if (reply->vote == VOTE_ABSENT)
 			b->reply = *reply;
 		peer_replied(s, ev, reply);
@@ -144,6 +175,9 @@ static void take_reply(struct step *s, const struct event *ev)
 	 * itself. */
 	if (ev->round == lock->stamp.round && ev->op != OP_REPAIR && b->vote == VOTE_NONE)
 		b->vote = reply->vote;
+	if (lock->policy.wants_record && ev->op == OP_ACQUIRE && ev->round == lock->stamp.attempt &&
+		reply->vote == VOTE_YES)
+		note_record(lock, ev->node, reply, s->now);
 	peer_replied(s, ev, reply);
 }
 
@@ -334,13 +368,19 @@ static bool is_end_open(const struct lock *lock)
 	       (yes > no ? yes : no) + count_open(lock) >= quorum;
 }
 
+/* Too few nodes have said that they stored the record. */
+static bool lacks_record(const struct lock *lock)
+{
+	return lock->releasing.stores && lock_stored(lock) < policy_quorum(&lock->policy);
+}
+
 /* A majority has answered that it had the key and deleted it, and the release is all that the other
  * nodes have to read: they carry it out without us. A release on its way is no answer: a connection
  * that breaks now would be opened again. Nor is it enough if a request is unanswered before it: the
  * node may be stopped. */
 static bool can_flush(const struct lock *lock)
 {
-	if (!lock->releasing.asking || lock->releasing.leave_for > 0 ||
+	if (!lock->releasing.asking || lock->releasing.leave_for > 0 || lacks_record(lock) ||
 		tally_yes(&lock->tally) < policy_quorum(&lock->policy))
 		return false;
 	for (int i = 0; i < lock->policy.nodes; i++) {
@@ -389,6 +429,7 @@ static void release(struct step *s, usec *wake_at)
 	for (int i = 0; i < lock->policy.nodes; i++) {
 		struct peer *p = &lock->peer[i];
 
+		is_needed |= p->releasing && peer_may_answer(p) && lacks_record(lock);
 		if (!p->pending) {
 			settled++;
 			continue;
@@ -464,6 +505,7 @@ static void take_in(struct step *s, const struct event *ev)
 			lock->releasing.leave_for =
 				lock->phase == PHASE_HELD && !lock->tenure.denied ? ev->leave_for
 										  : 0;
+			lock->releasing.stores = ev->stores;
 			lock_let_go(s);
 		}
 		break;

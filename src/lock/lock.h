@@ -101,11 +101,24 @@ struct tenure {
 	int64_t fence; /* the fencing number; 0: none */
 };
 
+/* Valid with policy.wants_record, from PHASE_HELD on: the last run, as the nodes that granted the
+ * lock recorded it. */
+struct last_run {
+	unsigned granted; /* bit i: node i granted the lock, */
+	unsigned known; /* and its record is this one; 0: there is none */
+	unsigned is_void; /* node i has a record without a start, or with one in the future */
+	usec age; /* the run started so long before the vote, by the node's clock */
+	usec started; /* the same by our clock */
+	char text[REPLY_TEXT_MAX];
+};
+
 /* Valid in PHASE_RELEASE and PHASE_OVER. */
 struct releasing {
 	usec until; /* the time at which the release is given up */
 	usec leave_for; /* 0: the key is deleted; else it is left to expire after this time */
 	bool asking; /* it is open whether a majority had the key until now */
+	bool stores; /* the hand-offs store a record, */
+	unsigned stored; /* and did so on these nodes: bit i */
 	bool is_flushed; /* ended while the last releases were on their way */
 };
 
@@ -121,6 +134,7 @@ struct lock {
 
 	struct attempt attempt;
 	struct tenure tenure;
+	struct last_run last_run;
 	struct releasing releasing;
 
 	struct semaphore semaphore;
@@ -157,6 +171,9 @@ bool lock_awaits_replies(const struct lock *lock);
  * ends at *until. A node that is about to read the release is not counted if a majority has
  * answered. */
 int lock_unreleased(const struct lock *lock, usec *until);
+
+/* The number of nodes that said at the release that they have stored the record. */
+int lock_stored(const struct lock *lock);
 
 /* After the release: a majority of the nodes cannot have our key any more. */
 bool lock_is_released(const struct lock *lock);

@@ -120,12 +120,13 @@ static void expect_release(struct step *s, struct peer *p, enum op op)
 
 /* Requests that are sent often, and that nothing depends on before their reply is read; and the
  * releases with which OP_DELETE goes: the process may end before it learns that the node did not
- * know the script. OP_DELETE knows no readers. */
+ * know the script. OP_DELETE knows no readers, and no record. */
 static bool goes_by_digest(const struct step *s, const struct peer *p, enum op op)
 {
 	return s->policy->by_digest && !p->no_digests &&
 	       (op == OP_ACQUIRE || op == OP_EXTEND || op == OP_LOOK || op == OP_JOIN ||
-		       ((op == OP_HAND_OFF || op == OP_UNDO) && !s->policy->is_shared));
+		       (op == OP_UNDO && !s->policy->is_shared) ||
+		       (op == OP_HAND_OFF && !s->policy->is_shared && !s->policy->wants_record));
 }
 
 static void send_request(struct step *s, int node, enum op op, bool by_digest)

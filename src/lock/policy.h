@@ -43,6 +43,8 @@ struct policy {
 	bool is_fair; /* never overtakes waiters */
 	bool is_shared; /* shared with other readers; never overtakes waiters */
 	bool wants_fence; /* with a fencing number, larger than all earlier ones of the key */
+	bool wants_record; /* the votes bring the record of the last run, and the release stores one
+			      (--once-per) */
 	usec quarantine; /* a node that forgot its keys has no vote for this time; 0: no restart
 			    guard */
 	bool by_digest; /* requests may name their scripts by digest: all replies are read, also

@@ -121,6 +121,11 @@ struct reply {
 	bool is_cut; /* SCAN: the page was too long */
 	bool is_unguarded; /* the node cannot tell whether it forgot keys */
 	bool is_partial; /* no YES, but at least one of the keys is ours */
+	bool has_record; /* ACQUIRE with wants_record, YES: the node has a record; it is in `text`
+			  */
+	usec record_age; /* and it says that its run started so long ago, by the node's clock;
+			    NEVER: the record has no such time, or its start is in the future */
+	bool is_stored; /* HAND_OFF: the node has stored the record that was sent */
 	int64_t fence; /* ACQUIRE with wants_fence: the new fencing number; LOOK: the last one; 0:
 			  none */
 	int slot; /* of a semaphore: FOREIGN: a free slot on this node; JOIN's YES, WAKE_RESERVED:

@@ -237,6 +237,9 @@ static struct reply read_script(enum op op, const struct resp *resp)
 	a.ticket = number_of(resp, REPLY_TICKET);
 	a.rank = (int)number_of(resp, REPLY_RANK);
 	a.limit = (int)number_of(resp, REPLY_LIMIT);
+	a.has_record = op == OP_ACQUIRE && a.vote == VOTE_YES && a.text_len > 0;
+	a.record_age = a.has_record ? a.soonest : NEVER;
+	a.is_stored = op == OP_HAND_OFF && a.rank == 1;
 	return a;
 }
 

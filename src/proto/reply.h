@@ -59,7 +59,7 @@ bool page_next(const char **at, const char *end, struct page_entry *entry);
  */
 #define REPLY_CODE 1 /* CODE_* */
 #define REPLY_PTTL 2 /* milliseconds; negative: no expiry */
-#define REPLY_TEXT 3
+#define REPLY_TEXT 3 /* the holder; ACQUIRE with FLAG_RECORD, CODE_YES: the record; empty: none */
 #define REPLY_RUN_ID 4 /* of the server; empty: not told */
 #define REPLY_KEY 5 /* the index of the key that the reply is about, from 1 */
 #define REPLY_WAITERS 6 /* the sum of 1 << (i - 1) for each key i that has waiters here */
@@ -68,11 +68,13 @@ bool page_next(const char **at, const char *end, struct page_entry *entry);
 #define REPLY_UNGUARDED 9 /* 1: the node cannot tell whether it forgot keys */
 #define REPLY_FENCE 10 /* the fencing number; 0: none */
 #define REPLY_SLOT 11 /* another slot of the semaphore that is free; 0: none */
-#define REPLY_SOONEST 12 /* until the first slot expires; no semaphore: as REPLY_PTTL */
+#define REPLY_SOONEST \
+	12 /* until the first slot expires; no semaphore: as REPLY_PTTL. With a record: since the \
+	    start of its run; negative: it names no start, or one in the future */
 #define REPLY_TICKET 13 /* JOIN: the client's ticket */
 #define REPLY_RANK \
 	14 /* waiters ahead of the client. JOIN: its place in the queue; LOOK: all waiters that \
-	    are connected */
+	    are connected; HAND_OFF: 1: the record is stored */
 #define REPLY_LIMIT \
 	15 /* ACQUIRE, LOOK, JOIN: slots are held with this limit, and it is not the client's; \
 	    0: not so */

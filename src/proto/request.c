@@ -96,9 +96,10 @@ static void build_acquire(
 	begin_script(r, op, lock);
 	push_ms(r, args->ttl);
 	push(r, args->waiter.woken_by);
-	push_text(r, "%s%s%s%s", args->is_shared ? FLAG_SHARED : "", args->is_fair ? FLAG_FAIR : "",
+	push_text(r, "%s%s%s%s%s", args->is_shared ? FLAG_SHARED : "",
+		args->is_fair ? FLAG_FAIR : "",
 		args->waiter.overrides || op == OP_REPAIR ? FLAG_OVERRIDE : "",
-		args->wants_fence ? FLAG_NUMBER : "");
+		args->wants_fence ? FLAG_NUMBER : "", args->wants_record ? FLAG_RECORD : "");
 	push_ms(r, args->reserve_time);
 	push_number(r, args->waiter.key + 1);
 	push(r, args->waiter.id);
@@ -147,6 +148,11 @@ void request_hand_off(
 	push(r, args->waiter);
 	push_guard(r, &args->guard);
 	push_slots(r, lock);
+	if (!args->record)
+		return;
+	push(r, args->record->text);
+	push_ms(r, args->record->age);
+	push_ms(r, args->record->keep);
 }
 
 void request_delete(struct request *r, const struct request *release)

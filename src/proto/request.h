@@ -32,8 +32,8 @@ struct request {
 	bool is_followed; /* the next request completes the packet */
 	bool watches; /* the keys that it reads are watched: PUSH_CHANGED */
 	int argc;
-	const char *argv[KEYS_MAX + 14];
-	size_t len[KEYS_MAX + 14];
+	const char *argv[KEYS_MAX + 16];
+	size_t len[KEYS_MAX + 16];
 	size_t used; /* of text */
 	char text[2 * (REQUEST_KEY_MAX + 64)];
 };
@@ -70,6 +70,7 @@ struct acquire_args {
 	bool is_shared; /* as a reader */
 	bool is_fair; /* not ahead of waiters */
 	bool wants_fence; /* raise the fencing number */
+	bool wants_record; /* the reply brings the record of --once-per */
 	usec reserve_time; /* with is_fair: how long a key stays reserved for its first waiter */
 	struct waiter_args waiter;
 	struct guard_args guard;
@@ -89,6 +90,13 @@ struct look_args {
 	struct guard_args guard;
 };
 
+/* A record of --once-per. The node computes the start by its own clock. */
+struct record_args {
+	const char *text; /* what the record says about the run */
+	usec age; /* the run started so long ago */
+	usec keep; /* the node deletes the record after this time */
+};
+
 struct hand_off_args {
 	usec reserve_time; /* how long a key stays reserved for its first waiter */
 	const char *waiter; /* our id in the queue, which we leave; NULL: we are in no queue */
@@ -98,6 +106,8 @@ struct hand_off_args {
 	unsigned far_waiters; /* bit i: key i has waiters, maybe at another node: reserve it here,
 				 too */
 	struct guard_args guard;
+	const struct record_args *record; /* the node stores it, whatever it has of the key; NULL:
+					     none */
 };
 
 struct join_args {
@@ -169,6 +179,7 @@ const char *request_queue_suffix(char dst[QUEUE_SUFFIX_MAX], int slots);
 #define FLAG_FAIR "f" /* ACQUIRE, LOOK: not ahead of waiters */
 #define FLAG_OVERRIDE "o" /* ACQUIRE, REPAIR, LOOK: as if no other client waited */
 #define FLAG_NUMBER "n" /* ACQUIRE: with a fencing number */
+#define FLAG_RECORD "r" /* ACQUIRE: the reply brings the record of --once-per */
 #define FLAG_KEEPS "k" /* EXTEND: never shortens the time of a key */
 #define FLAG_LEAVES "l" /* HAND_OFF: the client did not use the reservation that it got */
 #define FLAG_GIVES_UP "g" /* HAND_OFF: it never held the lock */

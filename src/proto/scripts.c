@@ -10,7 +10,7 @@
  * gone.
  */
 #define SERVER_READ_BYTES (16 * 1024)
-#define ARGUMENTS_BYTES 1800
+#define ARGUMENTS_BYTES 1680
 
 _Static_assert(
 	sizeof(script_acquire) + sizeof(script_hand_off) + ARGUMENTS_BYTES < SERVER_READ_BYTES,

@@ -115,7 +115,8 @@ const char *report_status(char dst[REPORT_MAX], const struct tally *t,
 
 /* The record of --once-per: the last run of a command. */
 struct done {
-	usec left; /* the remaining time; 0: no record */
+	usec left; /* for so long, the key counts as done; 0: no record */
+	usec once_per; /* as its holder said */
 	int status; /* of the command, or 128 and its signal; -1: unknown */
 	int64_t ended; /* the holder's time of day in seconds, when the command had ended */
 	char owner[OWNER_MAX]; /* the holder; "": unknown */

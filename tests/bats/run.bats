@@ -504,18 +504,86 @@ has_record() { [ "$(node "$1" exists 'redlock:queue:{job}:done')" = 1 ]; }
 	for i in 1 2 3; do has_record $i; done
 }
 
-@test "--once-per: one node that has the record is enough; without any, the command runs again" {
+# start_on I: the start in the record of node I, in milliseconds. write_record I START TEXT [options of SET]
+start_on() { node "$1" get 'redlock:queue:{job}:done' | sed 's/ .*//'; }
+write_record() { node "$1" set 'redlock:queue:{job}:done' "$2 $3" "${@:4}" > "$T/set"; }
+now_ms() { date +%s%3N; }
+
+@test "--once-per: one node that has the record is enough, and the others get it back; without any, the command runs again" {
 	redlock run -k job --once-per 1h -- true
+	start=$(start_on 3)
 	for i in 1 2; do node $i del 'redlock:queue:{job}:done' > "$T/del"; done
+	# A node stores it that granted the lock to a client which found it: here, one of the next clients.
+	has_it_back() { redlock run -q -k job --once-per 1h -- touch "$T/never" && has_record "$1"; }
 	says 0 '' "redlock: 'job' is done until *" run -k job --once-per 1h -- echo never
-	node 3 del 'redlock:queue:{job}:done' > "$T/del"
+	for i in 1 2; do
+		eventually has_it_back $i
+		(($(start_on $i) - start >= 0 && $(start_on $i) - start < 30000))
+	done
+	[ "$(start_on 3)" = "$start" ]
+	[ ! -e "$T/never" ]
+	for i in 1 2 3; do node $i del 'redlock:queue:{job}:done' > "$T/del"; done
 	says 0 'done' '' run -k job --once-per 1h -- echo 'done'
 	# a key of another type is no record
 	for i in 1 2 3; do
 		node $i del 'redlock:queue:{job}:done' > "$T/del"
 		node $i lpush 'redlock:queue:{job}:done' x > "$T/push"
 	done
-	says 0 'done' '' run -k job --once-per 1h -- echo 'done'
+	says 0 'done' "*redlock: ignored the record of 'job' on unix://$T/*: it names no start, or one in the future*" \
+		run -k job --once-per 1h -- echo 'done'
+	for i in 1 2 3; do eventually has_record $i; done
+}
+
+@test "--once-per: each caller's own D counts from the start of the last run, whatever the record's expiry and its holder's D" {
+	for i in 1 2 3; do write_record $i $(($(now_ms) - 7200000)) "3600000 0 1700000000 ann" px 2999999999999; done
+	says 0 '' "redlock: 'job' is done until * run by ann, *" run -k job --once-per 3h -- echo never
+	says 0 'ran' '' run -k job --once-per 1h -- echo ran
+	says 0 '' "redlock: 'job' is done until *" run -k job --once-per 1h -- echo never
+	says 0 'ran' '' run -k job --once-per 1ms -- echo ran
+}
+
+@test "--once-per: a record whose start is no number, or in the future, does not count; its node is named" {
+	for start in x $(($(now_ms) + 3600000)) 99999999999999999999 ''; do
+		write_record 2 "$start" "3600000 0 1700000000 ann" px 2999999999999
+		run -0 --separate-stderr redlock run -k job --once-per 1h -- echo ran
+		[ "$output" = ran ]
+		[ "$(grep -c "unix://$T/2.sock" <<< "$stderr")" -le 1 ]
+		for i in 1 2 3; do node $i del 'redlock:queue:{job}:done' > "$T/del"; done
+	done
+	# a status that is none
+	for i in 1 2 3; do write_record $i $(($(now_ms) - 1000)) "3600000 99999999999 1700000000 ann"; done
+	says 0 '' "redlock: 'job' is done until 20*Z (59m left), run by 3600000 99999999999 1700000000 ann" \
+		run -k job --once-per 1h -- echo never
+}
+
+@test "--once-per: hosts with other TTLs agree, also if D is shorter than the TTL" {
+	says 0 'ran' '' run -k job --once-per 40s -- echo ran
+	for options in '-t 60s' '--max-ttl 10m' '-t 20s'; do
+		# shellcheck disable=SC2086
+		says 0 '' "redlock: 'job' is done until *" run -k job --once-per 40s $options -- echo never
+	done
+	free_everywhere job
+}
+
+@test "--once-per: nodes that lost the scripts, or the key, store the record, too" {
+	says 0 '' '' run -q -k job --once-per 1h -- sh -c "for i in 1 2 3; do redis-cli -s $T/\$i.sock script flush; done > $T/flush
+		redis-cli -s $T/1.sock del job > $T/del"
+	for i in 1 2 3; do eventually has_record $i; done
+	free_everywhere job
+}
+
+@test "--once-per: the record takes no connection of its own, and no round trip" {
+	for i in 1 2 3; do node $i config resetstat > "$T/reset"; done
+	redlock run -k job --once-per 1h -- true
+	redlock run -q -k job --once-per 1h -- echo never
+	for i in 1 2 3; do
+		# one of each run, and that of `info`; at most an acquire, its repetition and a release for each run
+		[ "$(node $i info stats | tr -d '\r' | sed -n 's/^total_connections_received://p')" -le 3 ]
+		[ "$(evals $i)" -le 6 ]
+		node $i config set maxclients $(($(node $i info clients | tr -d '\r' | sed -n 's/^connected_clients://p'))) > "$T/max"
+	done
+	# with room for one connection
+	says 0 '' '' run -q -k job --once-per 1h -- echo never
 }
 
 @test "--once-per: a record that too few nodes store is reported" {
@@ -558,13 +626,6 @@ has_record() { [ "$(node "$1" exists 'redlock:queue:{job}:done')" = 1 ]; }
 	ends 3 sh -c 'exit 3'
 	ends 137 sh -c 'kill -KILL $$'
 	ends 124 sleep 600
-}
-
-@test "--once-per: up to the TTL the lock itself is left to expire" {
-	redlock run -k job --ttl 1h --once-per 1h -- true
-	[ "$(holders job)" -ge 2 ]
-	not has_record 1
-	says 0 '' "redlock: 'job' is busy: *" run -k job --ttl 1h --once-per 1h -- echo never
 }
 
 @test "--once-per: a key that never expires is reported with -q, too: the command would never run again" {

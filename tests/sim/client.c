@@ -364,6 +364,40 @@ static void check_fence(struct client *c)
 		world.newest_fence[slot] = fence;
 }
 
+static bool is_last_run(const char *text)
+{
+	return text[0] && strtoul(text, NULL, 10) == world.runs;
+}
+
+/* The nodes that have the record of the last run, and whose clocks were not set. */
+static int count_records(void)
+{
+	int nodes = 0;
+
+	for (int i = 0; i < world.nodes; i++) {
+		const struct sim_node *n = &world.node[i];
+
+		nodes += !n->jumped && is_last_run(n->record.text);
+	}
+	return nodes;
+}
+
+/* Two runs of the job start at least D apart, unless too few nodes have the record of the last one:
+ * its holder was killed, lost the lock or reached no majority, or nodes lost their data. */
+static void check_once(struct client *c)
+{
+	usec apart = world.now - world.run_began;
+
+	if (!c->once_per)
+		return;
+	if (world.runs > 0 && apart < c->once_per * 9 / 10 && !world.alias &&
+		count_records() > world.nodes / 2)
+		breach("once", "c%d runs its command %d ms after the last run, not %d", c->id,
+			(int)(apart / USEC_MSEC), (int)(c->once_per / USEC_MSEC));
+	world.run_began = world.now;
+	snprintf(c->run, sizeof(c->run), "%u", ++world.runs);
+}
+
 static void begin_section(struct client *c)
 {
 	const struct lock *lock = &c->session.lock;
@@ -375,6 +409,7 @@ static void begin_section(struct client *c)
 
 	check_exclusion(c);
 	check_fence(c);
+	check_once(c);
 	length = world_held(c, length);
 	c->rolls = length == NEVER;
 	trace("c%d section begins, %d ms", c->id, (int)(length / USEC_MSEC));
@@ -433,6 +468,50 @@ static void turn(struct client *c)
 	for (int i = 0; i < world.nodes && s->event.kind == EV_TIME; i++)
 		if (s->pool.reported[i] == CONN_UP && world.wire[c->id][i].replies > 0)
 			breach("answers", "c%d times out, with a reply of n%d unread", c->id, i);
+}
+
+/* As in run.c: the release stores the record of a run that was found on nodes that lack it. Returns
+ * false if the job is due. */
+static bool is_done(struct client *c)
+{
+	const struct last_run *last = &c->session.lock.last_run;
+	const struct record record = {.text = last->text,
+		.started = last->started,
+		.keep = c->once_per,
+		.nodes = last->granted & ~last->known};
+
+	if (!last->known || last->age >= c->once_per)
+		return false;
+	snprintf(c->run, sizeof(c->run), "%.20s", last->text);
+	trace("c%d: the job is done", c->id);
+	/* A record is restored late, never early. */
+	if (is_last_run(last->text) && count_records() > world.nodes / 2 &&
+		world.now - world.run_began > c->once_per * 11 / 10 + 10 * world.ttl_max)
+		breach("once", "c%d says done, and the last run began %d ms ago", c->id,
+			(int)((world.now - world.run_began) / USEC_MSEC));
+	if (record.nodes)
+		session_set_record(&c->session, &record);
+	return true;
+}
+
+/* The release of a lock that was not lost stores the record of the run. */
+static void prepare_record(struct client *c, usec started)
+{
+	if (c->once_per && lock_state(&c->session.lock) == LOCK_HELD)
+		session_set_record(&c->session, &(struct record){.text = c->run,
+							.started = started,
+							.keep = c->once_per,
+							.nodes = ~0u});
+}
+
+/* The client counts no node that has not stored the record of its run. */
+static void check_stored(const struct client *c)
+{
+	unsigned nodes = world.stored[strtoul(c->run, NULL, 10) % SIM_RUNS];
+
+	if (!world.alias && lock_stored(&c->session.lock) > __builtin_popcount(nodes))
+		breach("once", "c%d says that %d nodes stored the record, and %d did", c->id,
+			lock_stored(&c->session.lock), __builtin_popcount(nodes));
 }
 
 static void keep(struct client *c)
@@ -669,7 +748,7 @@ static bool run_once(struct client *c)
 	struct session *s = &c->session;
 	struct err e;
 	char owner[24];
-	usec since;
+	usec since, started;
 	bool got_it, saw_it_free, is_left;
 	int rc;
 
@@ -711,9 +790,13 @@ static bool run_once(struct client *c)
 	got_it = lock_state(&s->lock) == LOCK_HELD;
 	saw_it_free = c->policy.only_looks && s->lock.refusal == REFUSAL_NONE;
 	trace("c%d %s", c->id, got_it ? "holds it" : saw_it_free ? "sees it free" : "is refused");
-	if (got_it) {
+	if (got_it && is_done(c)) {
 		c->wants_since = NEVER;
+	} else if (got_it) {
+		c->wants_since = NEVER;
+		started = client_clock(c);
 		keep(c);
+		prepare_record(c, started);
 	} else if (saw_it_free) {
 		c->wants_since = NEVER;
 	} else {
@@ -721,6 +804,8 @@ static bool run_once(struct client *c)
 	}
 	c->leave_for =
 		draw_percent(world.leave_percent) ? draw_between(USEC_MSEC, c->policy.ttl) : 0;
+	if (c->once_per)
+		c->leave_for = 0;
 	c->window_until = 0;
 	since = world.now;
 	is_left = lock_state(&s->lock) == LOCK_HELD && c->leave_for > 0;
@@ -732,6 +817,7 @@ static bool run_once(struct client *c)
 	while (lock_state(&s->lock) != LOCK_OVER)
 		turn(c);
 	check_end(c);
+	check_stored(c);
 	c->is_ending = false;
 	check_release_time(c, since);
 	check_all_pending(c);

@@ -143,7 +143,8 @@ const char *node_arg(const struct request *r, const char *name)
 			      "wall slots held_ids",
 		[OP_EXTEND] = "token ttl flags slots",
 		[OP_UNDO] = "token reserve_ms quarantine wall slots",
-		[OP_HAND_OFF] = "token reserve_ms woken_by flags far waiter quarantine wall slots",
+		[OP_HAND_OFF] = "token reserve_ms woken_by flags far waiter quarantine wall slots "
+				"record record_age keep_ms",
 		[OP_DELETE] = "secret",
 		[OP_EXPIRE] = "token ttl slots",
 		[OP_FENCE] = "token number",
@@ -154,7 +155,7 @@ const char *node_arg(const struct request *r, const char *name)
 	const char *at = names[r->op] ? names[r->op] : "";
 	size_t len = strlen(name);
 
-	for (int i = 3 + r->keys; *at; i++) {
+	for (int i = 3 + r->keys; *at && i < r->argc; i++) {
 		size_t this = strcspn(at, " ");
 
 		if (this == len && strncmp(at, name, len) == 0)
@@ -406,6 +407,7 @@ void node_forget(struct sim_node *n)
 	n->readers = 0;
 	n->limit = 0;
 	n->mark[0] = '\0';
+	n->record.text[0] = '\0';
 }
 
 /* ---- the queue ---- */
@@ -905,6 +907,10 @@ static void acquire(struct run *run)
 	record_limit(run, ttl, is_new);
 	report_waiters(run);
 	answer(run, CODE_YES, ttl, "");
+	if (has_flag(run, FLAG_RECORD) && run->n->record.text[0]) {
+		set_text(run, REPLY_TEXT, run->n->record.text);
+		set(run, REPLY_SOONEST, node_msec(run->n) - run->n->record.start);
+	}
 }
 
 static void join(struct run *run)
@@ -1012,6 +1018,13 @@ static void hand_off(struct run *run)
 	const char *id = keeps_id ? old : token;
 	int64_t left = 0;
 
+	if (arg(run, "record")[0]) {
+		run->n->record.start = node_msec(run->n) - number(run, "record_age");
+		snprintf(
+			run->n->record.text, sizeof(run->n->record.text), "%s", arg(run, "record"));
+		set(run, REPLY_RANK, 1);
+		world.stored[number(run, "record") % SIM_RUNS] |= 1u << (run->n - world.node);
+	}
 	set(run, REPLY_PARTIAL, 0);
 	leave_queue(run);
 	if (may_delete(run)) {

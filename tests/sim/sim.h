@@ -27,6 +27,7 @@
 #define SIM_WAITERS 128 /* in a queue, with dead ones */
 #define SIM_SUBSCRIBERS 128 /* of one node, with dead ones */
 #define SIM_PUBLISHED 160 /* by one script */
+#define SIM_RUNS 4096 /* of a job, whose number is counted from 0 again after that */
 #define SIM_WIRE_QUEUE 256
 #define SIM_FOREVER (NEVER / 2) /* later than the end of every world */
 
@@ -97,7 +98,14 @@ struct sim_lock {
 	usec late_by; /* and the request arrived this much later */
 };
 
+/* The record of --once-per. */
+struct sim_record {
+	int64_t start; /* of the run, by the node's clock; milliseconds */
+	char text[24]; /* the number of the run; "": no record */
+};
+
 struct sim_node {
+	struct sim_record record;
 	struct sim_lock lock[SIM_LOCKS]; /* the slots; a lock without slots is the first */
 	int readers; /* of the first lock; its value then lists them; in order of the tokens */
 	struct sim_reader reader[SIM_READERS];
@@ -280,6 +288,8 @@ struct client {
 	bool is_ending; /* it releases a lock that it held to the end, as far as it knows */
 	bool rolls; /* it holds the lock until a rolling restart is over */
 	bool had_fault; /* a fault struck this session: the release may leave a key */
+	usec once_per; /* it runs its command at most once in this time; 0: whenever it can */
+	char run[24]; /* the number of its run, the text of the record */
 	usec missing_since[SIM_NODES]; /* the node may vote and lacks the key of this client, which
 					  holds the lock, since then; NEVER: not so */
 };
@@ -338,6 +348,10 @@ struct world {
 	bool refuses_digests; /* no client may use EVALSHA */
 	bool restores; /* nodes that forget come back with older data */
 	int readers_percent; /* this share of the clients asks for a shared lock */
+	bool is_once; /* the clients run one job, with --once-per */
+	uint32_t runs; /* of that job, */
+	usec run_began; /* the last one began then */
+	unsigned stored[SIM_RUNS]; /* bit i: node i was told to store the record of this run */
 	usec clients_apart; /* the most that their times of day may differ */
 	int64_t newest_fence[SIM_LOCKS]; /* the last issued */
 	bool is_healthy; /* no fault so far, or all are over */

@@ -203,6 +203,7 @@ static void restore_node(int i)
 	memcpy(n->reader, copy[i].reader, sizeof(n->reader));
 	memcpy(n->mark, copy[i].mark, sizeof(n->mark));
 	n->readers = copy[i].readers;
+	n->record = copy[i].record;
 	n->limit = copy[i].limit;
 	n->limit_ends = copy[i].limit_ends;
 	n->jumped = true;
@@ -729,6 +730,10 @@ static void make_client(int i)
 	};
 	c->policy.safety_margin = deadline_margin(&c->deadline_policy);
 	c->policy.by_digest = (world.seed + (uint64_t)i) % 8 != 0;
+	/* Hosts may have different times. Not drawn. */
+	c->once_per =
+		world.is_once ? c->policy.ttl * (usec)(1 + (world.seed + (uint64_t)i) % 12) / 2 : 0;
+	c->policy.wants_record = c->once_per > 0;
 	c->ppm = draw_ppm(-world.nodes_run);
 	c->offset = draw_between(USEC_SEC, 1000 * USEC_SEC);
 	c->wall_offset = WALL_BASE + draw_between(0, world.clients_apart);
@@ -795,6 +800,10 @@ static void make_world(void)
 	/* Not drawn either: three of five of the other worlds have readers. */
 	world.readers_percent =
 		world.slots > 1 || world.seed / 16 % 5 < 2 ? 0 : 15 * (int)(world.seed / 16 % 5);
+	/* Nor is this: a third of the worlds with one exclusive lock have one job for all clients.
+	 */
+	world.is_once = world.slots == 1 && world.readers_percent == 0 &&
+			world.seed / 11 % 3 == 0 && !world.profile->are_rivals;
 	world.is_fair = draw_percent(20);
 	world.wants_fence = draw_percent(40);
 	world.restores = world.profile->guards && world.wants_fence && world.seed / 64 % 2;

@@ -606,3 +606,48 @@ TEST(the_second_look_may_be_requested)
 	CHECK_INT(lock_state(&r.lock), LOCK_EXPIRING);
 	CHECK_INT(r.lock.loss, LOSS_DENIED);
 }
+
+/* ---- the record of --once-per ---- */
+
+static void grants(struct rig *r, int node, const char *record, usec age)
+{
+	struct reply reply = {.vote = VOTE_YES, .record_age = age, .text_len = strlen(record)};
+
+	memcpy(reply.text, record, reply.text_len);
+	reply.has_record = reply.text_len > 0;
+	reply_with(r, node, reply);
+}
+
+/* The latest start counts, also of a vote that arrives after the majority, and whatever round
+ * follows. */
+TEST(the_votes_that_grant_the_lock_bring_the_last_run)
+{
+	const struct last_run *last;
+	struct rig r;
+
+	start(&r, 5, 0);
+	r.lock.policy.wants_record = true;
+	last = &r.lock.last_run;
+	for (int i = 0; i < 5; i++)
+		link_up(&r, i);
+	grants(&r, 0, "", NEVER);
+	CHECK_INT(last->known, 0);
+	grants(&r, 1, "2 new", 3 * USEC_SEC);
+	grants(&r, 2, "1 old", 9 * USEC_SEC);
+	CHECK_INT(lock_state(&r.lock), LOCK_HELD);
+	CHECK_INT(last->known, 1u << 1);
+	CHECK_INT(last->age, 3 * USEC_SEC);
+	pass(&r, MS);
+	grants(&r, 3, "2 new", 2 * USEC_SEC);
+	CHECK_INT(last->age, 2 * USEC_SEC);
+	CHECK_INT(last->started, r.now - 2 * USEC_SEC);
+	grants(&r, 4, "void", NEVER);
+	CHECK_INT(last->granted, 31);
+	CHECK_INT(last->known, 1u << 1 | 1u << 3);
+	CHECK_INT(last->is_void, 1u << 4);
+	CHECK_TEXT(last->text, "2 new");
+	next_round(&r);
+	votes(&r, "YYYYY");
+	CHECK_TEXT(last->text, "2 new");
+	finish(&r);
+}

@@ -744,3 +744,60 @@ TEST(a_release_before_the_first_request)
 	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
 	CHECK_INT(r.up.wake_at, NEVER);
 }
+
+/* ---- the record of --once-per ---- */
+
+static void stores(struct rig *r, int node, bool is_stored)
+{
+	reply_with(r, node, (struct reply){.vote = VOTE_YES, .is_stored = is_stored});
+}
+
+/* A release by digest goes with OP_DELETE, which frees the key without a record. */
+TEST(a_release_that_stores_a_record_is_sent_whole)
+{
+	struct rig r;
+
+	start(&r, 3, 0);
+	r.lock.policy.by_digest = r.lock.policy.wants_record = true;
+	for (int i = 0; i < 3; i++)
+		link_up(&r, i);
+	votes(&r, "YYY");
+	let_go_with_record(&r);
+	for (int i = 0; i < 3; i++) {
+		CHECK_INT(r.fake[i].last.op, OP_HAND_OFF);
+		CHECK(!r.fake[i].last.by_digest);
+	}
+	finish(&r);
+}
+
+/* A majority deletes the key, but one of these nodes may not write the record: the third counts. */
+TEST(a_release_waits_until_a_majority_has_stored_the_record)
+{
+	struct rig r;
+
+	hold(&r, 3);
+	let_go_with_record(&r);
+	stores(&r, 0, true);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+	stores(&r, 1, false);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+	pass(&r, NODE_TIMEOUT / 2);
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+	stores(&r, 2, true);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK_INT(lock_stored(&r.lock), 2);
+	/* With a majority, the last node is not waited for. */
+	hold(&r, 3);
+	let_go_with_record(&r);
+	stores(&r, 0, true);
+	stores(&r, 1, true);
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+	CHECK_INT(lock_stored(&r.lock), 2);
+	/* Nor is a node that does not answer in time. */
+	hold(&r, 3);
+	let_go_with_record(&r);
+	stores(&r, 0, true);
+	pass(&r, NODE_TIMEOUT);
+	finish(&r);
+	CHECK_INT(lock_stored(&r.lock), 1);
+}

@@ -134,7 +134,16 @@ TEST(request_to_hand_off)
 
 	request_hand_off(&r, &some_lock, &(struct hand_off_args){.far_waiters = 5});
 	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "0", "", "", "5", "", "0", "0", "0");
+	request_hand_off(&r, &some_lock,
+		&(struct hand_off_args){.record = &(struct record_args){.text = "1 0 17 ann",
+						.age = 1234 * USEC_MSEC + 999,
+						.keep = 86400 * USEC_SEC}});
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "0", "", "", "0", "", "0", "0", "0",
+		"1 0 17 ann", "1234", "86400000");
 	EXPECT_AS_MANY_AS_NAMED(&r);
+	request_acquire(&r, &some_lock, &(struct acquire_args){.wants_record = true});
+	EXPECT_SCRIPT(&r, "1", "the key", "token:me", "0", "", "r", "0", "1", "", "0", "0", "0",
+		"one two");
 	request_hand_off(&r, &some_lock,
 		&(struct hand_off_args){
 			.reserve_time = 50 * USEC_MSEC,

@@ -110,6 +110,11 @@ void let_go(struct rig *r)
 	step(r, (struct event){.kind = EV_RELEASE});
 }
 
+void let_go_with_record(struct rig *r)
+{
+	step(r, (struct event){.kind = EV_RELEASE, .stores = true});
+}
+
 void let_expire(struct rig *r, usec leave_for)
 {
 	step(r, (struct event){.kind = EV_RELEASE, .leave_for = leave_for});

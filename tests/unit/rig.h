@@ -71,6 +71,7 @@ struct rig {
 usec resume_at(const struct rig *r);
 void tick(struct rig *r);
 void let_go(struct rig *r);
+void let_go_with_record(struct rig *r);
 void let_expire(struct rig *r, usec leave_for);
 void extend(struct rig *r);
 

@@ -808,13 +808,14 @@ TEST(settings_once_per)
 	struct settings s = once_per(20 * USEC_SEC, SOURCE_LINE);
 	struct err e;
 
-	/* As long as the lock may last, it is left to expire. */
+	/* Also while the lock may last, the record decides: hosts with other TTLs agree. */
 	CHECK_INT(settings_finish(&s, &e), 0);
 	CHECK_INT(s.wait, 0);
 	CHECK_INT(s.conflict_exit_code, 0);
-	CHECK_INT(s.min_hold, 20 * USEC_SEC);
-	CHECK_INT(s.once_per, 0);
-	/* Longer than that, the quarantine does not depend on it. */
+	CHECK_INT(s.min_hold, 0);
+	CHECK_INT(s.once_per, 20 * USEC_SEC);
+	CHECK(settings_policy(&s).wants_record);
+	/* The quarantine does not depend on it. */
 	s = once_per(86400 * USEC_SEC, SOURCE_LINE);
 	s.restart_guard = GUARD_ON;
 	CHECK_INT(settings_finish(&s, &e), 0);
@@ -823,10 +824,6 @@ TEST(settings_once_per)
 	CHECK_INT(settings_policy(&s).quarantine, 33002 * MS);
 	/* The wait for the nodes is as long as their quarantine, and a little longer. */
 	CHECK_INT(s.node_wait, 40002 * MS);
-	s = once_per(60 * USEC_SEC, SOURCE_LINE);
-	s.max_ttl = 60 * USEC_SEC;
-	CHECK_INT(settings_finish(&s, &e), 0);
-	CHECK_INT(s.min_hold, 60 * USEC_SEC);
 	/* Only a source that is as strong overrides what it implies. */
 	s = once_per(60 * USEC_SEC, SOURCE_LINE);
 	s.wait = 5 * USEC_SEC;
@@ -852,6 +849,7 @@ TEST(settings_once_per)
 	CHECK_INT(settings_finish(&s, &e), 0);
 	CHECK_INT(s.conflict_exit_code, 75);
 	CHECK_INT(s.node_wait, NEVER);
+	CHECK(!settings_policy(&s).wants_record);
 }
 
 TEST(settings_once_per_refusals)

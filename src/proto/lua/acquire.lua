@@ -1,7 +1,8 @@
 -- acquire: takes all keys, or none. A key that is the client's own is extended. A client that takes
 -- the keys leaves their queues. A client that must leave a key to a waiter wakes it, unless the key is
 -- reserved already.
--- Flags: FLAG_SHARED, FLAG_FAIR, FLAG_OVERRIDE and FLAG_NUMBER (proto/request.h).
+-- A repair passes the reservation of another client.
+-- Flags: FLAG_SHARED, FLAG_FAIR, FLAG_OVERRIDE, FLAG_NUMBER and FLAG_RECORD (proto/request.h).
 
 local token, ttl, woken_by, flags, reserve_ms, waiter_key, waiter, quarantine, wall, slots, held_ids = unpack(ARGV)
 
@@ -23,6 +24,7 @@ end
 -- include parts/view.lua
 -- include parts/other_slot.lua
 -- include parts/fence.lua
+-- include parts/record.lua
 
 local err = read_keys()
 if err then
@@ -51,6 +53,13 @@ for i, key in ipairs(KEYS) do
 		end
 	end
 end
+local record, record_age = '', 0
+if has(FLAG_RECORD) then
+	record, record_age = read_record()
+	if record.err then
+		return record
+	end
+end
 local number = has(FLAG_NUMBER) and (gone and raise() or last_number()) or 0
 if broken then
 	return answer(CODE_COUNTER, 0, broken)
@@ -70,4 +79,8 @@ for i, key in ipairs(KEYS) do
 end
 record_limit(ttl, gone)
 report_waiters()
-return answer(CODE_YES, to_number(ttl))
+answer(CODE_YES, to_number(ttl), record)
+if record ~= '' then
+	reply[REPLY_SOONEST] = record_age
+end
+return reply

@@ -15,17 +15,19 @@
 -- not replace the reservation of a holder. If its own key was in the way of the holder's hand-off,
 -- it passes the holder's reservation on.
 --
+-- record, record_age, keep_ms: only with --once-per: the record of the run, how long ago it started, and how long the
+-- node keeps the record.
+--
 -- Readers: a client that leaves the queue or the readers wakes the next waiters that are readers. Each
 -- node decides for itself which reader is the last one, so the last one reserves the key only if it
 -- wakes a waiter.
 
-local token, reserve_ms, woken_by, flags, far, waiter, quarantine, wall, slots = unpack(ARGV)
+local token, reserve_ms, woken_by, flags, far, waiter, quarantine, wall, slots, record, record_age, keep_ms = unpack(ARGV)
 local held_ids = ''
 
 -- include parts/reply.lua
 -- include parts/plain.lua
-
-local value_now = tostring(far == '0' and plain_value())
+local value_now = tostring(far == '0' and not record and plain_value())
 if value_now == token or sub(value_now, 1, TOKEN_ID_LEN + 1) == token .. ':' then
 	local left = call('PTTL', KEYS[1])
 	call('DEL', KEYS[1])
@@ -35,7 +37,12 @@ end
 
 -- include parts/view.lua
 -- include parts/queue.lua
+-- include parts/record.lua
 
+-- The next holder finds the record. It says nothing about the key, which may be gone, or another client's.
+if record then
+	reply[REPLY_RANK] = store_record(record, record_age, keep_ms)
+end
 releases = true
 
 local err = read_keys()

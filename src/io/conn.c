@@ -742,10 +742,14 @@ static void fail_unreadable(struct conn *c, const char *line)
 	fail(c, REASON_GARBAGE, why);
 }
 
-/* A reply must refer to a key of its request. */
-static bool matches_request(const struct reply *reply, const struct pending *request)
+/* Reads c->resp as the reply to that request. A reply about a key that the request lacks is none.
+ */
+static struct reply read_answer(const struct conn *c, const struct pending *request)
 {
-	return reply->key < request->keys;
+	enum op op = request->deletion == DELETION_COUNTS ? OP_DELETE : request->op;
+	struct reply reply = reply_read(op, &c->resp);
+
+	return reply.key < request->keys ? reply : reply_absent(REASON_GARBAGE, NULL);
 }
 
 static bool may_be_push(const struct conn *c)
@@ -898,14 +902,11 @@ static bool next_reply(struct conn *c, struct pending *request, struct reply *re
 		refuse_subscription(c, reply);
 		return true;
 	}
-	*reply = reply_read(
-		request->deletion == DELETION_COUNTS ? OP_DELETE : request->op, &c->resp);
+	*reply = read_answer(c, request);
 	if (request->deletion == DELETION_SENT)
 		return is_released(c, reply) || conn_next_reply(c, request, reply);
 	drop_oldest_pending(c);
 	reply->lacks_script = request->deletion == DELETION_COUNTS;
-	if (!matches_request(reply, request))
-		*reply = reply_absent(REASON_GARBAGE, NULL);
 	reply->is_watched = request->is_watched;
 	return true;
 }

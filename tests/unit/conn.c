@@ -139,3 +139,44 @@ TEST(the_delete_counts_if_the_release_is_unknown)
 		end_talk(&t);
 	}
 }
+
+/* A reply about the second key. */
+#define SECOND_KEY \
+	"*15\r\n:0\r\n:0\r\n$0\r\n\r\n$0\r\n\r\n:2\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n" \
+	":0\r\n:0\r\n:0\r\n"
+
+/* The request has one key. */
+static void check_key(enum op op, bool by_digest)
+{
+	static const struct key_list key = ONE_KEY("k");
+	const struct lock_ref lock = {.keys = &key, .token = TOKEN_READERS};
+	const struct guard_args guard = {0};
+	struct request r;
+	struct reply reply;
+	struct talk t;
+
+	begin_talk(&t);
+	if (op == OP_ACQUIRE)
+		request_acquire(&r, &lock, &(struct acquire_args){.ttl = USEC_SEC});
+	else if (op == OP_UNDO)
+		request_undo(&r, &lock, 0, &guard);
+	else
+		request_hand_off(&r, &lock, &(struct hand_off_args){0});
+	if (by_digest)
+		request_by_digest(&r);
+	conn_send(&t.conn, &r, 1, 0);
+	say(&t, SECOND_KEY);
+	CHECK_INT(next_op(&t, &reply), op);
+	CHECK_INT(reply.vote, VOTE_ABSENT);
+	CHECK_INT(reply.reason, REASON_GARBAGE);
+	end_talk(&t);
+}
+
+TEST(a_reply_about_a_key_that_the_request_lacks_is_no_vote)
+{
+	for (int by_digest = 0; by_digest <= 1; by_digest++) {
+		check_key(OP_ACQUIRE, by_digest);
+		check_key(OP_UNDO, by_digest);
+		check_key(OP_HAND_OFF, by_digest);
+	}
+}

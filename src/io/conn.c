@@ -19,6 +19,14 @@
  * bytes. */
 #define REPLY_BYTES_MAX ((size_t)64 * 1024)
 
+/* The most bytes of messages that a node may send, of which each reply makes up for some. A waiter
+ * gets a few messages of 100 bytes for each of its requests. */
+#define MESSAGES_MAX ((size_t)64 * 1024)
+#define MESSAGES_PER_REPLY 1024
+
+/* A read that returns nothing counts as these bytes: TLS has messages of its own. */
+#define FRUITLESS_READ 100
+
 /* The number of bytes that are shown of an unreadable reply, plus one. */
 #define LINE_SHOWN 41
 
@@ -377,6 +385,7 @@ static void established(struct conn *c)
 	}
 	((redisReader *)c->reader)->privdata = c;
 	c->is_unexpected_kind = c->has_received = false;
+	c->messages = 0;
 	if (!append_login(c)) {
 		fail(c, REASON_CONNECT, strerror(ENOMEM));
 		return;
@@ -675,6 +684,13 @@ static void closed_by_node(struct conn *c, const char *how)
 	fail(c, REASON_CLOSED, how);
 }
 
+static void count_message(struct conn *c, size_t bytes)
+{
+	c->messages += bytes;
+	if (c->messages > MESSAGES_MAX)
+		fail(c, REASON_ENDLESS, NULL);
+}
+
 static void receive(struct conn *c)
 {
 	char buf[16 * 1024];
@@ -685,16 +701,16 @@ static void receive(struct conn *c)
 			   : recv(c->fd, buf, sizeof(buf), MSG_DONTWAIT);
 	while (n < 0 && errno == EINTR);
 	c->has_received |= n > 0;
-	if (n > 0) {
-		if (redisReaderFeed(c->reader, buf, (size_t)n) != REDIS_OK)
-			fail(c, REASON_GARBAGE, NULL);
-	} else if (n == 0) {
+	if (n == 0)
 		closed_by_node(c, NULL);
-	} else if (errno == ECONNRESET) {
+	else if (n < 0 && errno == ECONNRESET)
 		closed_by_node(c, strerror(errno));
-	} else if (errno != EAGAIN && errno != EWOULDBLOCK) {
+	else if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
 		fail_by_errno(c);
-	}
+	else if (n < 0)
+		count_message(c, FRUITLESS_READ);
+	else if (redisReaderFeed(c->reader, buf, (size_t)n) != REDIS_OK)
+		fail(c, REASON_GARBAGE, NULL);
 }
 
 static void drop_oldest_pending(struct conn *c)
@@ -758,7 +774,7 @@ static bool may_be_push(const struct conn *c)
 }
 
 /* Takes a push that has arrived, before hiredis sees it: hiredis 0.14 knows no RESP3. It discards
- * bytes before `pos` when it looks for the next reply. */
+ * bytes before `pos` when it looks for the next reply. A broken push takes the connection down. */
 static enum push_kind take_push(struct conn *c)
 {
 	redisReader *reader = c->reader;
@@ -767,11 +783,13 @@ static enum push_kind take_push(struct conn *c)
 	if (!may_be_push(c))
 		return PUSH_NONE;
 	kind = push_read(reader->buf + reader->pos, reader->len - reader->pos, &c->push);
-	if (kind == PUSH_BROKEN || reader->len > REPLY_BYTES_MAX)
+	if (kind == PUSH_BROKEN) {
 		fail(c, REASON_GARBAGE, "a push that is too long, or not RESP3");
-	else if (kind > PUSH_BROKEN)
+	} else if (kind > PUSH_BROKEN) {
 		reader->pos += c->push.len;
-	return kind;
+		count_message(c, c->push.len);
+	}
+	return c->state == CONN_UP ? kind : PUSH_BROKEN;
 }
 
 /* Reads a complete reply that has arrived into c->resp. */
@@ -789,6 +807,8 @@ static bool take_reply(struct conn *c)
 		fail(c, REASON_TOO_LONG, NULL);
 	else
 		c->is_within_reply = !object && (c->is_within_reply || has_bytes);
+	if (object)
+		c->messages -= c->messages < MESSAGES_PER_REPLY ? c->messages : MESSAGES_PER_REPLY;
 	return object != NULL;
 }
 

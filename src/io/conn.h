@@ -88,6 +88,7 @@ struct conn {
 	bool has_resp3; /* HELLO 3 was sent: pushes may arrive between replies */
 	bool is_within_reply; /* hiredis has read the beginning of a reply */
 	struct push push; /* the last one; its strings are valid until the next call */
+	size_t messages; /* bytes of messages, less those that replies make up for */
 	bool has_received; /* the node has sent something on this connection */
 	bool is_unexpected_kind; /* a reply was rejected because of its kind, not its length */
 	struct resp resp;

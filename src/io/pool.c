@@ -10,13 +10,17 @@
 /* A wait of at least this time uses a timer that continues while the machine is suspended. */
 #define LONG_WAIT USEC_SEC
 
+/* So often what arrives is read before the time is told in any case. A look reads up to 16 kB of
+ * each node, and the longest reply has 64 kB. */
+#define LOOKS_MAX 64
+
 int pool_init(struct pool *p, const struct node_list *nodes, usec timeout, struct err *e)
 {
 	p->alarm = alarm_open(e);
 	if (p->alarm < 0)
 		return -1;
 	p->count = nodes->count;
-	p->next = 0;
+	p->next = p->looks = 0;
 	resolve_nodes(nodes, timeout, p->addresses);
 	for (int i = 0; i < p->count; i++) {
 		p->reported[i] = CONN_DOWN;
@@ -83,12 +87,13 @@ static bool find_event(struct pool *p, struct event *ev)
 	return false;
 }
 
-static void wait_and_handle(struct pool *p, usec until, int wake_fd)
+/* Looks for something that has arrived, and waits for it until `until`. Returns true if nothing had
+ * arrived on any connection, or is due there. */
+static bool look(struct pool *p, usec now, usec until, int wake_fd)
 {
 	struct pollfd fds[NODES_MAX + 2];
 	struct timespec ts, *timeout = NULL;
-	usec now;
-	int n;
+	bool is_quiet = true;
 
 	for (int i = 0; i < p->count; i++) {
 		fds[i] = (struct pollfd){.fd = p->conn[i].fd, .events = conn_wants(&p->conn[i])};
@@ -97,7 +102,7 @@ static void wait_and_handle(struct pool *p, usec until, int wake_fd)
 	fds[p->count] = (struct pollfd){.fd = wake_fd, .events = POLLIN};
 	fds[p->count + 1] = (struct pollfd){.fd = -1, .events = POLLIN};
 	if (until != NEVER) {
-		usec in = usec_max(until - clock_now(), 0);
+		usec in = usec_max(until - now, 0);
 
 		ts = clock_timespec(in);
 		timeout = &ts;
@@ -106,28 +111,39 @@ static void wait_and_handle(struct pool *p, usec until, int wake_fd)
 			fds[p->count + 1].fd = p->alarm;
 		}
 	}
-	n = ppoll(fds, (nfds_t)p->count + 2, timeout, NULL);
-	if (n < 0) {
+	if (ppoll(fds, (nfds_t)p->count + 2, timeout, NULL) < 0) {
 		assert(errno == EINTR || errno == ENOMEM);
-		return;
+		return false;
 	}
-	now = clock_now();
 	for (int i = 0; i < p->count; i++)
-		if (fds[i].revents || conn_due(&p->conn[i]) <= now)
+		if (fds[i].revents || conn_due(&p->conn[i]) <= now) {
 			conn_handle(&p->conn[i], fds[i].revents);
+			is_quiet = false;
+		}
 	p->woken = fds[p->count].revents != 0;
+	return is_quiet;
 }
 
 void pool_next(struct pool *p, usec until, int wake_fd, struct event *ev)
 {
+	bool is_quiet = false;
+
 	memset(ev, 0, sizeof(*ev));
 	p->woken = false;
-	ev->kind = EV_TIME;
-	/* Handle all input at least once, even if `until` is past, before EV_TIME is reported. */
-	for (bool looked = false; !find_event(p, ev); looked = true) {
-		if (looked && (p->woken || clock_now() >= until))
-			break;
-		wait_and_handle(p, until, wake_fd);
+	while (!find_event(p, ev)) {
+		bool is_endless = p->looks == LOOKS_MAX;
+
+		if (p->woken || is_endless || (is_quiet && p->looks > 0)) {
+			ev->kind = EV_TIME;
+			/* Else that of the last look: what has arrived since then is unread. */
+			if (is_endless)
+				ev->now = clock_now();
+			p->looks = 0;
+			return;
+		}
+		ev->now = clock_now();
+		p->looks = ev->now < until ? 0 : p->looks + 1;
+		is_quiet = look(p, ev->now, until, wake_fd);
 	}
 	ev->now = clock_now();
 }

@@ -22,6 +22,7 @@ struct pool {
 	enum conn_state reported[NODES_MAX]; /* the state in the last event */
 	int alarm; /* for long waits */
 	int next; /* the connection to look at first, so that all are served in turn */
+	int looks; /* at or after `until`, since the last EV_TIME */
 	struct reply reply; /* the reply to which the last event points */
 	usec took; /* EV_REPLY: the time since the request was sent */
 	bool woken; /* pool_next() returned because wake_fd is readable */
@@ -40,7 +41,10 @@ void pool_drop(struct pool *p, int node);
 /*
  * Waits for the next event and fills *ev (all but `random`): a link came up or went down, a reply
  * arrived, a message arrived (EV_WAKE: the connection has it in `push`; the caller fills in what it
- * says), or EV_TIME: `until` is reached or wake_fd (-1: none) is readable. ev->now is read last.
+ * says), or EV_TIME: `until` is reached or wake_fd (-1: none) is readable. ev->now is read last;
+ * but at EV_TIME, all that had arrived by ev->now has been read, so that no reply is taken for late
+ * which this process was late to read. A node that never stops sending delays EV_TIME for a bounded
+ * number of bytes.
  */
 void pool_next(struct pool *p, usec until, int wake_fd, struct event *ev);
 

@@ -200,6 +200,7 @@ static void perform_actions(struct session *s, const struct update *up, usec now
 
 		switch (a->kind) {
 		case ACT_OPEN:
+			s->watched[a->node] = 0;
 			pool_open(&s->pool, a->node);
 			break;
 		case ACT_CLOSE:
@@ -213,6 +214,8 @@ static void perform_actions(struct session *s, const struct update *up, usec now
 				break;
 			r.is_followed = is_followed(up, i);
 			r.watches = a->watches;
+			if (a->watches)
+				s->watched[a->node] = ~0u;
 			if (a->by_digest)
 				request_by_digest(&r);
 			conn_send(&s->pool.conn[a->node], &r, a->round, now);
@@ -244,6 +247,7 @@ int session_open(struct session *s, const struct policy *policy, const struct no
 	s->held = NULL;
 	s->record = (struct record){.text = NULL};
 	s->wake_at = NEVER;
+	memset(s->watched, 0, sizeof(s->watched));
 	s->random = random_bits();
 	snprintf(s->owner, sizeof(s->owner), "%s", owner);
 	if (token_make(s->token, s->owner, e) < 0)
@@ -299,28 +303,38 @@ void session_release(struct session *s, usec leave_for)
 	send_event(s, EV_RELEASE, leave_for);
 }
 
-/* Completes EV_WAKE. Returns false if the message is none for this waiter. */
+/* Completes EV_WAKE. Returns false if the message is none for this waiter, or none that it asked
+ * for: the lock has no use for it. */
 static bool read_wake(struct session *s, struct event *ev)
 {
 	const struct push *push = &s->pool.conn[ev->node].push;
+	unsigned *watched = &s->watched[ev->node];
+	bool is_wanted;
 
 	ev->reply = &s->pool.reply;
-	return push_wake(push, s->keys, s->lock.policy.slots, s->lock.waiter.id, &ev->key,
-		&ev->wake, &s->pool.reply);
+	if (!push_wake(push, s->keys, s->lock.policy.slots, s->lock.waiter.id, &ev->key, &ev->wake,
+		    &s->pool.reply))
+		return false;
+	if (ev->wake != WAKE_CHANGED)
+		return true;
+	is_wanted = *watched >> ev->key & 1;
+	*watched &= ~(1u << ev->key);
+	return is_wanted;
 }
 
 bool session_step(struct session *s, usec until, int wake_fd)
 {
 	struct event *ev = &s->event;
+	bool woken = false;
 
-	pool_next(&s->pool, usec_min(until, s->wake_at), wake_fd, ev);
+	do {
+		pool_next(&s->pool, usec_min(until, s->wake_at), wake_fd, ev);
+		woken |= s->pool.woken;
+	} while (ev->kind == EV_WAKE && !read_wake(s, ev));
 	ev->random = next_random(s);
 	ev->token = s->token;
-	if (ev->kind == EV_WAKE && !read_wake(s, ev))
-		ev->kind = EV_TIME; /* of no interest to the lock */
-	else
-		step(s, ev);
-	return s->pool.woken;
+	step(s, ev);
+	return woken;
 }
 
 void session_close(struct session *s)

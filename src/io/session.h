@@ -36,6 +36,7 @@ struct session {
 	struct record record; /* that the hand-off stores */
 	usec wall; /* the time of day at which that attempt began */
 	char sent_token[NODES_MAX][TOKEN_MAX]; /* the last token that each node was to store */
+	unsigned watched[NODES_MAX]; /* bit i: the node is to tell when key i changes, once */
 	usec wake_at;
 	uint64_t random;
 	struct event event; /* the last event, for messages */

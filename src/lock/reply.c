@@ -42,6 +42,7 @@ static bool is_permanent(enum reason reason)
 	case REASON_PROTECTED:
 	case REASON_GARBAGE:
 	case REASON_TOO_LONG:
+	case REASON_ENDLESS:
 		return true;
 	case REASON_NONE:
 	case REASON_UNRESOLVED:

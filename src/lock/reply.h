@@ -87,7 +87,10 @@ enum reason {
 			      words */
 	REASON_GARBAGE, /* not the protocol, or not a reply of our scripts */
 	REASON_TOO_LONG,
+	REASON_ENDLESS, /* it sends messages, and no reply, without end */
 };
+
+#define REASON_COUNT (REASON_ENDLESS + 1)
 
 #define REPLY_TEXT_MAX 320
 #define RUN_ID_MAX 41

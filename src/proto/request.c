@@ -299,6 +299,7 @@ const char *reason_words(enum reason reason)
 		[REASON_NO_SCRIPT] = "did not know the script",
 		[REASON_NO_DIGESTS] = "does not permit this user to use EVALSHA",
 		[REASON_TOO_LONG] = "answered at excessive length",
+		[REASON_ENDLESS] = "sends messages without end",
 	};
 
 	return words[reason];

@@ -60,6 +60,7 @@ static const struct {
 	[REASON_NO_SCRIPT] = {"not-redis", false, false},
 	[REASON_NO_DIGESTS] = {"not-redis", false, false},
 	[REASON_TOO_LONG] = {"not-redis", true, false},
+	[REASON_ENDLESS] = {"not-redis", true, false},
 };
 
 /*
@@ -183,6 +184,9 @@ static const struct {
 		"listens"},
 	{REASON_TOO_LONG, NULL,
 		"another program listens there: name the port where a Redis server "
+		"listens"},
+	{REASON_ENDLESS, NULL,
+		"another program listens there, or a proxy: name the port where a Redis server "
 		"listens"},
 	{REASON_QUARANTINE, NULL,
 		"wait: the quarantine of a node that is new, restarted or flushed ends "

@@ -149,6 +149,66 @@ reply() {
 	done
 }
 
+# ticks PID: the processor time that it has used, in hundredths of a second.
+ticks() { sed 's/.*) //' "/proc/$1/stat" | awk '{ print $12 + $13 }'; }
+
+# The queue node of the key floods each connection that has RESP3.
+floods() {
+	local text=$1 i q holder waiter token before_holder before_waiter
+	export REDLOCK_TTL=6s REDLOCK_NODE_TIMEOUT=1s REDLOCK_NODES="unix://$T/p1 unix://$T/p2 unix://$T/p3"
+	N=3
+	rm -f "$T"/flood[123] "$T/go"
+	for i in 1 2 3; do
+		"$REDLOCK_BUILD/tools/proxy" "$T/p$i" "$T/$i.sock" --while "$T/flood$i" --gush "$text" > "$T/p$i.ready" 3>&- &
+		PROXY[i]=$!
+		also_end $!
+		eventually test -s "$T/p$i.ready"
+	done
+	in_background "$T/holder" run -vv -k job -- sh -c "until [ -e $T/go ]; do sleep 0.02; done"
+	holder=$BG
+	eventually held_on job 3
+	in_background "$T/waiter" run -vv -k job -- true
+	waiter=$BG
+	eventually test "$(queue_node)"
+	q=$(queue_node)
+	touch "$T/flood$q"
+	eventually file_has "$T/waiter" "unix://$T/p$q sends messages without end"
+	before_holder=$(ticks "$holder") before_waiter=$(ticks "$waiter")
+	promptly wait -w 4 -k job
+	[ "$status" -eq 75 ]
+	# a fifth of a processor
+	[ $(($(ticks "$holder") - before_holder)) -lt 80 ]
+	[ $(($(ticks "$waiter") - before_waiter)) -lt 80 ]
+	promptly hold -w 1 -k job
+	[ "$status" -eq 75 ]
+	promptly run -w 1 -k job -- echo never
+	[ "$status" -eq 75 ]
+	promptly status job
+	[ "$status" -eq 0 ]
+	is_like "$output" "'job' is held by * on 3 of 3 nodes*"
+	# between two parts of a reply, a message is no message
+	promptly doctor
+	is_like "$output" "*unix://$T/p$q *  error: @(sends messages without end|$GARBAGE)*"
+	touch "$T/go"
+	BG=$holder ended_with 0
+	BG=$waiter ended_with 0
+	for i in 1 2 3; do
+		kill -KILL "${PROXY[i]}"
+		wait "${PROXY[i]}" 2> "$T/kill" || true
+	done
+	free_everywhere job
+}
+declare -ga PROXY
+
+@test "a node that sends messages without end is dropped, and delays nothing" {
+	start_node 3
+	eventually admitted 3
+	floods '>2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nx\r\n'
+	floods '>2\r\n$10\r\ninvalidate\r\n*1\r\n$3\r\njob\r\n'
+	floods '>2\r\n$10\r\ninvalidate\r\n_\r\n'
+	floods '>1\r\n+x\r\n'
+}
+
 @test "connections that are closed or reset at any byte of a reply" {
 	no_node "closed the connection" --close ''
 	no_node "closed the connection*" --reset ''

@@ -17,6 +17,9 @@
 
 #define MESSAGES 16384 /* a node that is stopped until the end serves none of its requests */
 #define FORGETS_PERCENT 4 /* of the requests find that the server has forgotten all scripts */
+#define FLOOD_PART 5 /* messages that one look at a flood returns, */
+#define FLOOD_TIME 20 /* and how long it takes to read them, in microseconds */
+#define FLOOD_LOOKS 100 /* the client may look so often before it tells the time */
 #define KEEPALIVE (300 * USEC_SEC) /* then a server gives up a silent connection */
 
 static struct message messages[MESSAGES];
@@ -77,6 +80,30 @@ int close(int fd)
 	return 0;
 }
 
+static bool is_flooded(const struct wire *w)
+{
+	return w->is_broken && world.now < w->floods_until;
+}
+
+/* The time in which a client reads a part of a flood, until the client can look again. NEVER: there
+ * is none. */
+static usec read_flood(struct client *c, int nodes)
+{
+	usec until = NEVER;
+
+	for (int i = 0; i < nodes; i++) {
+		struct wire *w = &world.wire[c->id][i];
+
+		if (!is_flooded(w) || c->session.pool.conn[i].state != CONN_UP)
+			continue;
+		until = world.now + FLOOD_TIME;
+		w->untold = client_clock(c) >= c->session.wake_at ? w->untold + 1 : 0;
+		if (w->untold > FLOOD_LOOKS)
+			breach("flood", "c%d is not told the time while n%d floods it", c->id, i);
+	}
+	return until;
+}
+
 /* Sleeps until bytes arrive, the time has come, or the command has exited. */
 static int sleep_until(struct pollfd *fds, nfds_t count, const struct timespec *timeout)
 {
@@ -91,7 +118,7 @@ static int sleep_until(struct pollfd *fds, nfds_t count, const struct timespec *
 		if (c->session.pool.conn[i].state == CONN_DOWN &&
 			c->session.pool.reported[i] != CONN_DOWN)
 			breach("answers", "c%d sleeps, not told that n%d is lost", c->id, i);
-	client_wait(until);
+	client_wait(usec_min(until, read_flood(c, nodes)));
 	for (int i = 0; i < nodes; i++) {
 		struct wire *w = &world.wire[c->id][i];
 
@@ -160,7 +187,8 @@ static void renew(struct wire *w)
 	w->queued = w->served = 0;
 	for (int i = 0; i < w->replies; i++)
 		free(w->incoming[i]);
-	w->replies = w->heard = 0;
+	w->replies = w->heard = w->flood = w->untold = 0;
+	w->floods_until = 0;
 	w->is_up = w->is_broken = w->is_deaf = w->is_followed = w->is_refused = false;
 }
 
@@ -329,8 +357,11 @@ void conn_handle(struct conn *c, short revents)
 		w->heard = w->replies;
 	else if (c->state == CONN_OPENING && w->is_up)
 		c->state = CONN_UP;
+	else if (c->state == CONN_UP && is_flooded(w))
+		w->flood = FLOOD_PART;
 	else if (c->state != CONN_DOWN && w->is_broken)
-		fail(c, w->is_refused              ? REASON_MAXCLIENTS
+		fail(c, w->floods_until            ? REASON_ENDLESS
+			: w->is_refused            ? REASON_MAXCLIENTS
 			: c->state == CONN_OPENING ? REASON_CONNECT
 						   : REASON_CLOSED);
 }
@@ -816,6 +847,17 @@ static struct push push_of(const struct sim_message *message)
 		.message_len = strlen(text)};
 }
 
+/* A message that no lock has a use for. */
+static bool next_of_flood(struct conn *c, struct wire *w, struct pending *request)
+{
+	if (c->state != CONN_UP || w->flood == 0)
+		return false;
+	w->flood--;
+	*request = (struct pending){.is_push = true};
+	c->push = (struct push){.channel = "x", .channel_len = 1};
+	return true;
+}
+
 static struct reply reply_of(struct conn *c, enum op op, const struct resp *resp)
 {
 	struct reply reply = {.vote = VOTE_YES};
@@ -836,7 +878,7 @@ bool conn_next_reply(struct conn *c, struct pending *request, struct reply *repl
 	struct incoming *in = w->incoming[0];
 
 	if (c->state != CONN_UP || w->heard == 0)
-		return false;
+		return next_of_flood(c, w, request);
 	if (!in->is_push && !in->resp.count) {
 		fail(c, REASON_GARBAGE);
 		return false;
@@ -876,6 +918,7 @@ void net_broken(int client, int node, uint32_t id)
 	w->is_broken = true;
 	/* A waiter queues at another node because of it. */
 	world.client[client]->chatted_until = 0;
+	w->floods_until = w->is_up ? world_floods() : 0;
 	trace("c%d n%d broken", client, node);
 	client_go_on(world.client[client]);
 }

@@ -227,6 +227,9 @@ struct wire {
 	bool is_up, is_broken; /* as the client would find out */
 	bool is_refused; /* broken, because the server takes no more connections */
 	bool is_deaf; /* the path forgot the connection: all is lost, neither side is told */
+	usec floods_until; /* broken, but until then the client reads messages without end */
+	int flood; /* such messages that the client has read from its socket */
+	int untold; /* looks at a flood since the time came at which the client is to be told it */
 	usec settled_at; /* the client read a reply that says: no key of ours is there */
 
 	/* Of the release of a held lock: connections and requests to the node; was the key there at
@@ -409,6 +412,9 @@ void world_trap(struct client *c, int node);
 
 /* A fault strikes: the connection breaks after this refusal, or not. */
 bool world_breaks_off(void);
+
+/* A connection that breaks floods its client with messages until that time; 0: it does not. */
+usec world_floods(void);
 
 /* The server drops the requests on a closed connection that it has not read, or not. */
 bool world_drops_unread(void);

@@ -348,6 +348,13 @@ bool world_drops_unread(void)
 	return world.is_local && draw_aside(20);
 }
 
+usec world_floods(void)
+{
+	bool floods = !world.is_calm && draw_aside(20);
+
+	return floods ? world.now + 20 * USEC_MSEC * (1 + (usec)(draw_from(&world.aside) % 10)) : 0;
+}
+
 bool world_breaks_off(void)
 {
 	if (world.now > world.faults_end || !draw_aside(3 * world.trap_percent))

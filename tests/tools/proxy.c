@@ -15,6 +15,8 @@
  *   --flip N         the highest bit of byte N of a connection's replies is flipped
  *   --say TEXT       replaces each reply by TEXT, with \r and \n
  *   --flood          ... followed by x's without end
+ *   --gush TEXT      a connection with RESP3 gets TEXT, with \r and \n, after its replies without
+ * end
  *   --turns FILE     FILE gets a byte for each round trip: for a request that arrives first, or
  * after a reply has passed
  *   --strict         a command of more than ten arguments before the first reply ends the
@@ -45,6 +47,7 @@
 struct flow {
 	int from, to;
 	bool is_reply, has_ended, is_shut;
+	bool gushes; /* HELLO has been answered */
 	char bytes[16384];
 	size_t length, passed;
 	/* Bytes that arrived together are forwarded together: this many of the buffer, not before
@@ -57,11 +60,11 @@ struct flow {
 };
 
 struct pair {
-	bool is_used, is_asked;
+	bool is_used, is_asked, has_hello;
 	struct flow request, resp;
 };
 
-static const char *target, *withhold, *only_while, *say;
+static const char *target, *withhold, *only_while, *say, *gush;
 static int delay, slow, twice = -1;
 static int hold, bytewise, flood, strict;
 static int turns = -1;
@@ -228,6 +231,23 @@ static void take_in(struct flow *f)
 	}
 }
 
+/* Sends the text as often as the socket takes it, whole to the last one. Returns false when that
+ * end is gone. */
+static bool send_gush(struct flow *f)
+{
+	size_t length = strlen(gush);
+	ssize_t sent = 0;
+
+	while (sent >= 0 && f->length == 0) {
+		while (f->length + length <= sizeof(f->bytes))
+			append(f, gush, length, 0);
+		sent = send(f->to, f->bytes, f->length, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (sent > 0)
+			forget(f, (size_t)sent);
+	}
+	return sent >= 0 || errno == EAGAIN;
+}
+
 /* Returns false when the connection must be reset. */
 static bool pass_on(struct flow *f)
 {
@@ -256,6 +276,8 @@ static bool pass_on(struct flow *f)
 		memset(x, 'x', sizeof(x));
 		append(f, x, sizeof(f->bytes) - f->length, 0);
 	}
+	if (faulty && gush && f->gushes && f->length == 0)
+		return send_gush(f);
 	return f->passed < most;
 }
 
@@ -294,8 +316,11 @@ static void serve(struct pair *p, short from_client, short from_server)
 		take_in(&p->request);
 		count_turn(p);
 	}
-	if (from_server && !p->resp.has_ended)
+	p->has_hello |= memmem(p->request.bytes, p->request.length, "HELLO", 5) != NULL;
+	if (from_server && !p->resp.has_ended) {
 		take_in(&p->resp);
+		p->resp.gushes = p->has_hello;
+	}
 	if (strict && p->resp.passed == 0 && is_too_long(&p->request)) {
 		end(p);
 		return;
@@ -334,7 +359,8 @@ static void run(int listener)
 				continue;
 			fds[1 + 2 * i] = look_at(&p->request);
 			fds[2 + 2 * i] = look_at(&p->resp);
-			waits |= p->request.length > 0 || p->resp.length > 0;
+			waits |= p->request.length > 0 || p->resp.length > 0 ||
+				 (gush && p->resp.gushes);
 		}
 		poll(fds, 1 + 2 * PAIRS, waits ? !bytewise : -1);
 		for (int i = 0; i < PAIRS; i++)
@@ -365,7 +391,7 @@ int main(int argc, char *argv[])
 		{"cut-request", 1, NULL, 'q'}, {"cut-reply", 1, NULL, 'r'},
 		{"bytewise", 0, &bytewise, 1}, {"twice", 1, NULL, 't'}, {"flip", 1, NULL, 'f'},
 		{"say", 1, NULL, 's'}, {"flood", 0, &flood, 1}, {"strict", 0, &strict, 1},
-		{"turns", 1, NULL, 'n'}, {0}};
+		{"turns", 1, NULL, 'n'}, {"gush", 1, NULL, 'g'}, {0}};
 	int c;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -399,6 +425,9 @@ int main(int argc, char *argv[])
 			break;
 		case 's':
 			say = unescape(optarg);
+			break;
+		case 'g':
+			gush = unescape(optarg);
 			break;
 		case 'n':
 			turns = open(optarg, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);

@@ -180,3 +180,54 @@ TEST(a_reply_about_a_key_that_the_request_lacks_is_no_vote)
 		check_key(OP_HAND_OFF, by_digest);
 	}
 }
+
+static void ask(struct talk *t)
+{
+	static const struct key_list key = ONE_KEY("k");
+	const struct lock_ref lock = {.keys = &key, .token = TOKEN_READERS};
+	struct request r;
+	char taken[16384];
+
+	request_hand_off(&r, &lock, &(struct hand_off_args){0});
+	conn_send(&t->conn, &r, 1, 0);
+	while (recv(t->peer, taken, sizeof(taken), MSG_DONTWAIT) > 0)
+		;
+}
+
+/* Messages, with or without a request and its reply after each. */
+static void flood(struct talk *t, int times, const char *between)
+{
+	struct reply reply;
+
+	for (int i = 0; i < times && t->conn.state == CONN_UP; i++) {
+		enum op op;
+
+		say(t, CHANGED);
+		op = next_op(t, &reply);
+		CHECK_INT(op, t->conn.state == CONN_UP ? OP_SUBSCRIBE : OP_NONE);
+		if (!between || t->conn.state != CONN_UP)
+			continue;
+		ask(t);
+		say(t, between);
+		CHECK_INT(next_op(t, &reply), OP_HAND_OFF);
+	}
+}
+
+TEST(a_node_that_sends_messages_without_end_is_dropped)
+{
+	struct talk t;
+	struct reply reply;
+
+	begin_talk(&t);
+	ask_and_release(&t);
+	CHECK_INT(next_op(&t, &reply), OP_ACQUIRE);
+	say(&t, RELEASED ":1\r\n");
+	CHECK_INT(next_op(&t, &reply), OP_HAND_OFF);
+	/* Replies make up for messages. */
+	flood(&t, 2500, RELEASED);
+	CHECK_INT(t.conn.state, CONN_UP);
+	flood(&t, 2500, NULL);
+	CHECK_INT(t.conn.state, CONN_DOWN);
+	CHECK_INT(t.conn.failure.reason, REASON_ENDLESS);
+	end_talk(&t);
+}

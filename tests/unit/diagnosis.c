@@ -339,6 +339,7 @@ TEST(doctor_out_of_reach)
 		{REASON_MAXCLIENTS, true, "max-clients", "has too many clients"},
 		{REASON_GARBAGE, true, "not-redis", "does not speak the Redis protocol: it \\x1b"},
 		{REASON_TOO_LONG, true, "not-redis", "answered at excessive length"},
+		{REASON_ENDLESS, true, "not-redis", "sends messages without end"},
 		{REASON_LOADING, false, "loading", "is still loading its data"},
 		{REASON_READONLY, false, "replica", "is a read-only replica"},
 		{REASON_MOVED, false, "cluster", "is a cluster member"},

@@ -380,7 +380,7 @@ TEST(report_every_reply_has_a_text)
 	a = (struct reply){.vote = VOTE_FOREIGN, .text_len = 44, .text = ID ":bob"};
 	CHECK_TEXT(report_reply(text, node, OP_ACQUIRE, &a, 0),
 		"redis://a:6379 acquire: no, held by bob (0.000ms)");
-	for (int reason = REASON_NONE; reason <= REASON_TOO_LONG; reason++) {
+	for (int reason = REASON_NONE; reason < REASON_COUNT; reason++) {
 		bool detailed = reason == REASON_UNRESOLVED || reason == REASON_CONNECT ||
 				reason == REASON_CLOSED || reason == REASON_SERVER ||
 				reason == REASON_GARBAGE || reason == REASON_COUNTER ||

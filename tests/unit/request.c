@@ -764,7 +764,7 @@ TEST(answer_absent_detail)
 
 TEST(every_reason_has_its_own_message)
 {
-	for (int i = REASON_NONE; i <= REASON_TOO_LONG; i++) {
+	for (int i = REASON_NONE; i < REASON_COUNT; i++) {
 		const char *words = reason_words((enum reason)i);
 
 		CHECK(strlen(words) > 5);

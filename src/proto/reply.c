@@ -66,10 +66,27 @@ static enum reason classify(const char *text)
 	return REASON_SERVER;
 }
 
+/* The length of the text without the place in a script: " script: DIGEST, on @user_script:1.". The
+ * reason may have the same words: "ERR ACL failure in script: No permissions to access a key". */
+static size_t length_without_place(const char *text)
+{
+	static const char before[] = " script: ", after[] = ", on @user_script:";
+
+	for (const char *at = text; (at = strstr(at, before)); at++) {
+		const char *digest = at + sizeof(before) - 1;
+		const char *rest = digest + strspn(digest, "0123456789abcdef");
+
+		if (strncmp(rest, after, sizeof(after) - 1) == 0)
+			return (size_t)(at - text);
+	}
+	return strlen(text);
+}
+
 /*
  * Before 7.0, and in KeyDB, Redis puts the place in the script before the reason: "ERR Error
  * running script (call to f_4e6d...): @user_script:1: @user_script: 1: -READONLY You can't ...".
- * Redis 7 puts it at the end: "READONLY You can't ... script: 4e6d..., on @user_script:1.".
+ * Redis 7 and Valkey put it at the end: "READONLY You can't ... script: 4e6d..., on
+ * @user_script:1.".
  */
 static size_t unwrap(const char **error)
 {
@@ -86,8 +103,7 @@ static size_t unwrap(const char **error)
 	}
 	at += *at == '-';
 	*error = at;
-	end = strstr(at, " script: ");
-	return end && strstr(end, ", on @user_script:") ? (size_t)(end - at) : strlen(at);
+	return length_without_place(at);
 }
 
 /* An error. Its text is the server's own, and decides the reason. */

@@ -76,8 +76,9 @@ no_node() {
 	done
 }
 
-# Redis before 7.0, and KeyDB, print the place in the script before the reason.
-@test "the reason why a server refuses a script, in the form of Redis 6 and KeyDB: run and doctor know it" {
+# Redis before 7.0, and KeyDB, print the place in the script before the reason; the others print it after the reason.
+@test "the reason why a server refuses a script, in the form of each server: run and doctor know it" {
+	local at=' script: 4187e0eb1b2f3a3d4c1d9c6a7a05d01a4bb3dc9a, on @user_script:1.' acl='ERR ACL failure in script: '
 	local call='ERR Error running script (call to f_4e6d0f4aa9f7a8cc6e1a7f1cdbb4b7b9e9c0ba2e): @user_script:1: @user_script: 1: ' refused
 	refused() {
 		no_node "$3" "-$1\r\n"
@@ -95,6 +96,11 @@ no_node() {
 	refused "@user_script: 1: The user executing the script can't access at least one of the keys" rights 'denies permission*'
 	refused "${call%@user_script: 1: }WRONGTYPE Operation against a key holding the wrong kind of value" refused \
 		'answered with an error (WRONGTYPE Operation against a key holding the wrong kind of value)'
+	refused "ERR The user executing the script can't access at least one of the keys$at" rights \
+		"denies permission (ERR The user executing the script can't access at least one of the keys)"
+	refused "${acl}No permissions to access a key$at" rights "denies permission (${acl}No permissions to access a key)"
+	refused "${acl}User u has no permissions to run the 'get' command$at" rights \
+		"denies permission (${acl}User u has no permissions to run the 'get' command)"
 }
 
 # reply CODE TEXT [ID [ITEM...]]: a script's reply (REPLY_* in src/proto/reply.h); the eight items after the run id, as

@@ -883,6 +883,36 @@ TEST(report_remedy_names_user_and_source)
 	CHECK(strstr(remedy(&lock, 1, NULL), "default +eval +evalsha +get +set"));
 }
 
+/* Each server has its own words for a denial in a script; the fix is the same. */
+TEST(report_remedy_knows_the_words_of_each_server)
+{
+#define OLD "The user executing the script can't "
+#define NEW "ERR ACL failure in script: "
+	static const struct {
+		const char *text, *rule;
+	} cases[] = {
+		{OLD "access at least one of the keys mentioned in the command arguments",
+			"ACL SETUSER default ~job ~{redlock}:node "},
+		{NEW "No permissions to access a key", "ACL SETUSER default ~job ~{redlock}:node "},
+		{OLD "publish to the channel mentioned in the command",
+			"ACL SETUSER default &redlock:wake:{job}:* "},
+		{NEW "No permissions to access a channel",
+			"ACL SETUSER default &redlock:wake:{job}:* "},
+		{OLD "run this command or subcommand", "ACL SETUSER default +eval +evalsha +get "},
+		{NEW "User default has no permissions to run the 'getrange' command",
+			"ACL SETUSER default +getrange"},
+	};
+#undef OLD
+#undef NEW
+	struct lock lock = fresh(3);
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		set_absent(&lock, 1, REASON_NOPERM, cases[i].text);
+		unit_check(strstr(remedy(&lock, 1, NULL), cases[i].rule), __FILE__, __LINE__,
+			"'%s': %s", cases[i].text, remedy(&lock, 1, NULL));
+	}
+}
+
 TEST(report_votes_without_restart_guard)
 {
 	struct lock lock = fresh(3);

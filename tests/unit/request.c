@@ -667,6 +667,70 @@ TEST(answer_errors_are_unwrapped)
 	}
 }
 
+/* The words of each server about a user without rights, in full. The place in the script goes, the
+ * reason stays. */
+TEST(answer_denials_of_each_server_keep_their_reason)
+{
+#define SHA "4187e0eb1b2f3a3d4c1d9c6a7a05d01a4bb3dc9a"
+#define BEFORE "ERR Error running script (call to f_" SHA "): @user_script:1: @user_script: 1: "
+#define AFTER " script: " SHA ", on @user_script:1."
+#define OLD "The user executing the script can't "
+#define OLD_RUN OLD "run this command or subcommand"
+#define OLD_KEY OLD "access at least one of the keys mentioned in the command arguments"
+#define OLD_CHANNEL OLD "publish to the channel mentioned in the command"
+#define NEW "ERR ACL failure in script: "
+#define NEW_RUN NEW "User u has no permissions to run the 'getrange' command"
+#define NEW_KEY NEW "No permissions to access a key"
+#define NEW_CHANNEL NEW "No permissions to access a channel"
+	static const struct {
+		const char *text, *shown;
+	} cases[] = {
+		/* Redis 6.0, Redis 6.2, KeyDB 6.3 */
+		{BEFORE OLD_RUN, OLD_RUN},
+		{BEFORE OLD_KEY, OLD_KEY},
+		{BEFORE OLD_CHANNEL, OLD_CHANNEL}, /* not 6.0 */
+		/* Redis 7.0 */
+		{"ERR " OLD_RUN AFTER, "ERR " OLD_RUN},
+		{"ERR " OLD_KEY AFTER, "ERR " OLD_KEY},
+		{"ERR " OLD_CHANNEL AFTER, "ERR " OLD_CHANNEL},
+		/* Redis 7.2, 7.4 and 8.0, Valkey 7.2 to 8.1 */
+		{NEW_RUN AFTER, NEW_RUN},
+		{NEW_KEY AFTER, NEW_KEY},
+		{NEW_CHANNEL AFTER, NEW_CHANNEL},
+		/* the keys of EVAL itself: before Redis 7.2, and since then */
+		{"NOPERM this user has no permissions to access one of the keys used as arguments",
+			"NOPERM this user has no permissions to access one of the keys used as "
+			"arguments"},
+		{"NOPERM No permissions to access a key", "NOPERM No permissions to access a key"},
+		/* a user's name is no place */
+		{NEW "User a script: b has no permissions to run the 'get' command" AFTER,
+			NEW "User a script: b has no permissions to run the 'get' command"},
+	};
+#undef SHA
+#undef BEFORE
+#undef AFTER
+#undef OLD
+#undef OLD_RUN
+#undef OLD_KEY
+#undef OLD_CHANNEL
+#undef NEW
+#undef NEW_RUN
+#undef NEW_KEY
+#undef NEW_CHANNEL
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct resp r = {.count = 0};
+		struct reply a;
+
+		add_text(&r, RESP_ERROR, cases[i].text);
+		a = reply_read(OP_ACQUIRE, &r);
+		CHECK_INT(a.vote, VOTE_ABSENT);
+		CHECK_INT(a.reason, REASON_NOPERM);
+		CHECK_TEXT(a.text, cases[i].shown);
+		CHECK_INT(a.text_len, strlen(cases[i].shown));
+	}
+}
+
 static void expect_garbage(const struct resp *r, int line)
 {
 	struct reply a = reply_read(OP_ACQUIRE, r);

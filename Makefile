@@ -208,7 +208,7 @@ check-san:
 	$(Q)$(SAN_STRICT) $(MAKE) --no-print-directory $(SAN) check-part
 
 check-tsan:
-	$(Q)TSAN_OPTIONS=halt_on_error=1 $(MAKE) --no-print-directory B=build/tsan check-part \
+	$(Q)TSAN_OPTIONS=halt_on_error=1:die_after_fork=0 $(MAKE) --no-print-directory B=build/tsan check-part \
 		CFLAGS="-O1 -g -fsanitize=thread -fno-omit-frame-pointer"
 
 # One part at a time: under valgrind they need the processor all the time.

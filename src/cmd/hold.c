@@ -3,9 +3,9 @@
  * a CI job.
  *
  * The lock is acquired in the foreground, with the messages and signals of `run`. Then a child
- * process, the background holder, takes over the session, and the foreground process exits. The
- * background holder has one thread: it extends the lock until it gets SIGTERM, the followed process
- * ends, --max-run has passed, or the lock is lost.
+ * process, the background holder, takes over the session, and the foreground process exits. One
+ * thread of the background holder, next to those that look names up, extends the lock until it gets
+ * SIGTERM, the followed process ends, --max-run has passed, or the lock is lost.
  */
 #include "base/duration.h"
 #include "base/exit.h"
@@ -180,6 +180,15 @@ static int enter(const struct hold *h, struct err *e)
 	return registry_add(&entry, e);
 }
 
+/* Starts connecting again where a connection waits for a name: the thread that looks the name up
+ * stays in the parent. */
+static void look_up_again(struct pool *pool)
+{
+	for (int i = 0; i < pool->count; i++)
+		if (pool->conn[i].is_resolving)
+			pool_open(pool, i);
+}
+
 /* The main function of the child process; returns its exit status. */
 static int run_background_holder(struct hold *h)
 {
@@ -196,6 +205,7 @@ static int run_background_holder(struct hold *h)
 		return STATUS_INTERNAL;
 	}
 	background_ready();
+	look_up_again(&h->client.session.pool);
 	/* stderr belongs to the caller, and may go away. */
 	if (!h->client.settings->log || strcmp(h->client.settings->log, "stderr") == 0)
 		log_to_syslog();

@@ -1,12 +1,12 @@
 /*
  * redlock run: takes the lock, runs the command, releases the lock.
  *
- * The main thread acquires the lock and makes the supervisor process while it is the only thread;
- * the supervisor starts the command and terminates it at the deadline. Main forwards signals and
- * each new validity to the supervisor, and does its work if it is dead or stuck. When the first
- * extension is due, main gives the session to the extender thread and reads its messages: a command
- * that ends before then costs no thread. When all processes of the command are gone, main stops the
- * extender and owns the session again.
+ * The main thread acquires the lock and makes the supervisor process before the extender thread
+ * starts; the supervisor starts the command and terminates it at the deadline. Main forwards
+ * signals and each new validity to the supervisor, and does its work if it is dead or stuck. When
+ * the first extension is due, main gives the session to the extender thread and reads its messages:
+ * a command that ends before then costs no thread. When all processes of the command are gone, main
+ * stops the extender and owns the session again.
  */
 #include "base/clock.h"
 #include "base/duration.h"

@@ -19,8 +19,9 @@
 #include <sys/types.h>
 
 /*
- * Forks; the caller must have one thread. In the child, *pid is 0: the child has a session of its
- * own, and has closed or replaced all that redlock inherited (io/inherited), but for stderr. In the
+ * Forks; the caller must have one thread, apart from those that look names up (io/resolve), which
+ * stay in the parent. In the child, *pid is 0: the child has a session of its own, and has closed
+ * or replaced all that redlock inherited (io/inherited), but for stderr. In the
  * parent, *pid is the child's, and the function returns when the child has called
  * background_ready() (*ready is true) or has refused or ended (*ready is false). Returns -1 with *e
  * if no process was made.

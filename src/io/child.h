@@ -17,7 +17,8 @@
  * Starts argv (looked up in PATH) with the present environment, the signal mask and dispositions
  * that redlock found at its start, and the priority *priority. stdout and stderr of the command go
  * to the descriptor `output`; -1: to those of redlock. The kernel kills the command when the
- * caller, which must have one thread only, dies. If Socket activation's LISTEN_PID names
+ * calling thread ends: call it in a process with one thread, such as the supervisor, the hook
+ * process and the sandbox process. If Socket activation's LISTEN_PID names
  * `listener`, it is changed to the command's pid.
  *
  * Returns after exec has succeeded or failed: 0 and the pid, or the errno of the failed call, with

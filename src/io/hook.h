@@ -39,7 +39,8 @@ struct hook_event {
 	char variables[1024];
 };
 
-/* Forks; the caller must have one thread. In the hook process, *pid is 0. Returns -1 with *e if no
+/* Forks; the caller must have one thread, apart from those that look names up (io/resolve). In the
+ * hook process, which has one thread and looks no name up, *pid is 0. Returns -1 with *e if no
  * process was made. */
 int hook_start(struct hook *h, pid_t *pid, struct err *e);
 

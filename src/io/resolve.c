@@ -26,7 +26,7 @@
 #define GRACE (50 * USEC_MSEC)
 
 /* The age of the last lookup after which a new connection starts a new one, and the age after which
- * an unfinished lookup is abandoned: after a fork, its thread runs in the other process. */
+ * an unfinished lookup is abandoned. */
 #define AGAIN_AFTER USEC_SEC
 #define FORGET_AFTER (60 * USEC_SEC)
 
@@ -38,6 +38,7 @@ enum lookup_state {
 
 struct lookup {
 	atomic_int state;
+	pid_t process; /* its thread runs in this process */
 	int done; /* an eventfd, readable from just before LOOKUP_DONE on */
 	char host[NODE_HOST_MAX];
 	char port[8];
@@ -93,6 +94,7 @@ static struct lookup *lookup_start(const struct node *node)
 	if (!l)
 		return NULL;
 	prepare(l, node);
+	l->process = getpid();
 	l->done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_attr_init(&detached);
 	pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
@@ -169,20 +171,33 @@ static void take_found(struct addresses *a)
 	a->lookup = NULL;
 }
 
+/* Was the process forked during the lookup? Its thread runs in the other process, on that process's
+ * copy of the lookup. */
+static bool lost_its_thread(const struct lookup *l)
+{
+	return l && l->process != getpid();
+}
+
 void addresses_close(struct addresses *a)
 {
 	struct lookup *l = a->lookup;
 
 	a->lookup = NULL;
-	if (l && atomic_exchange(&l->state, LOOKUP_ABANDONED) == LOOKUP_DONE)
+	if (lost_its_thread(l) ||
+		(l && atomic_exchange(&l->state, LOOKUP_ABANDONED) == LOOKUP_DONE))
 		lookup_free(l);
 }
 
 void addresses_renew(struct addresses *a, const struct node *node)
 {
-	usec age = clock_now() - a->asked_at;
+	usec age;
 
 	take_found(a);
+	if (lost_its_thread(a->lookup)) {
+		addresses_close(a);
+		start(a, node);
+	}
+	age = clock_now() - a->asked_at;
 	if (!a->asked_at || age < AGAIN_AFTER) /* a literal address or a path, or a recent lookup */
 		return;
 	if (a->lookup && age >= FORGET_AFTER)

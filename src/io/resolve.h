@@ -8,6 +8,11 @@
  * This is the only user of getaddrinfo, which may block without limit: each name has a detached
  * thread, for which no other thread waits. A name without an address is no error of a function:
  * `why` has the reason.
+ *
+ * Such a thread may be running when the process forks. The child process has the lookup, but no
+ * thread for it: addresses_renew() drops the lookup there and starts a new one. A descriptor from
+ * addresses_wait() is of no use in the child: call addresses_renew() and addresses_wait() again.
+ * docs/supervision.md says what else holds in the child.
  */
 #ifndef IO_RESOLVE_H
 #define IO_RESOLVE_H

@@ -867,6 +867,26 @@ gone_from() { [ "$(node "$1" exists job)$(node "$2" exists job)" = 00 ]; }
 	free_everywhere job
 }
 
+@test "hold: a name that is looked up while the background holder starts is looked up there again, at once" {
+	nodes_in_a_network
+	mkdir -m 700 "$T/runtime"
+	export XDG_RUNTIME_DIR=$T/runtime
+	with_names 'a.example after 3000 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.77.3.2'
+	is_connected() { node 1 client list | grep -q ' addr=10[.]77[.]'; }
+	# hold KEY ARG...
+	hold() {
+		local line
+		line=$(resolving hold -k "$1" --nodes "$NAMES" "${@:2}") || return
+		also_end "${line#* }"
+	}
+	# a connection waits for the name when the process forks
+	hold patient --ttl 600s --node-timeout 100s
+	eventually is_connected
+	# the connection has given the name up
+	hold brief "${STURDY[@]}"
+	eventually held_on brief 3
+}
+
 @test "a name that moves: the node counts where it is as long as its connection lasts, then where its name points" {
 	nodes_in_a_network
 	with_names 'a.example 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.77.3.2'

@@ -202,11 +202,16 @@ bool problem_is_final(const struct reply *a)
 	return a->vote == VOTE_ABSENT && rows[a->reason].is_final;
 }
 
+/* A server that is new has less than a megabyte in use, and redlock's scripts and connections can
+ * take as much again. */
+#define MEMORY_MIN ((int64_t)8 << 20)
+
 const char *problem_memory_fix(char dst[64], const struct server_info *info)
 {
 	/* Without INFO, 0: no limit. */
-	snprintf(
-		dst, 64, "CONFIG SET maxmemory %" PRId64, info ? 2 * usec_max(info->memory, 0) : 0);
+	int64_t limit = info && info->memory > 0 ? usec_max(2 * info->memory, MEMORY_MIN) : 0;
+
+	snprintf(dst, 64, "CONFIG SET maxmemory %" PRId64, limit);
 	return dst;
 }
 

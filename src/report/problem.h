@@ -33,7 +33,7 @@ const char *problem_fix(char dst[FIX_MAX], const struct settings *s, int node,
 /* The fix for a node that is a sentinel: only INFO tells that. */
 #define SENTINEL_FIX "it is a sentinel: name the port of a server"
 
-/* Writes the command that gives the node twice the memory that it uses. */
+/* Writes the command that gives the node twice the memory that it uses, and enough for redlock. */
 const char *problem_memory_fix(char dst[64], const struct server_info *info);
 
 #endif

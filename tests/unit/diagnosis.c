@@ -411,7 +411,9 @@ TEST(doctor_writes_refused)
 	be_sound(3);
 	change(0, "maxmemory:0", "maxmemory:1000000");
 	facts[0].trial[TRIAL_ACQUIRE] = oom;
-	EXPECT(0, "memory", ERROR, "is out of memory", "CONFIG SET maxmemory 1880272");
+	EXPECT(0, "memory", ERROR, "is out of memory", "CONFIG SET maxmemory 8388608");
+	change(0, "used_memory:940136", "used_memory:5000000");
+	EXPECT(0, "memory", ERROR, "is out of memory", "CONFIG SET maxmemory 10000000");
 	change(0, "used_memory:940136", "used_memory:x");
 	EXPECT(0, "memory", ERROR, "is out of memory", "CONFIG SET maxmemory 0");
 	change(0, "used_memory:940136", "used_memory:99999999999999999999");
@@ -480,7 +482,7 @@ TEST(doctor_reads_info)
 		{"maxmemory:0", "maxmemory:1000000", "memory", SEVERITY_WARNING,
 			"uses 940136 of 1000000 bytes of its memory: when it is full, no lock can "
 			"be acquired",
-			"CONFIG SET maxmemory 1880272"},
+			"CONFIG SET maxmemory 8388608"},
 		{"clients:1\r\n", "clients:9000\r\n", "max-clients", SEVERITY_WARNING,
 			"serves 9000 of at most 10000 clients: further clients will be refused",
 			"CONFIG SET maxclients 18100"},

@@ -164,7 +164,8 @@ through() {
 	# status can see the key, but break may not delete it
 	for i in 1 2 3; do as_master $i acl setuser app -del > "$T/acl"; done
 	run -0 redlock acquire -n -k job
-	hinted "in redis-cli on .*: ACL SETUSER app +eval" break --force --yes -k job
+	# Redis before 7.2 does not name the command
+	hinted 'in redis-cli on .*: ACL SETUSER app +\(eval\|del\)\b' break --force --yes -k job
 }
 
 @test "a lock held without the right to extend or to release it: the message says why it is lost, or left" {

@@ -192,6 +192,7 @@ check-all: PLAIN = $(SUITE)
 check-rest check-all: check-built
 	$(Q)$(MAKE) --no-print-directory $(SAN) check-built
 	$(Q)$(SAN_STRICT) CC="$(CC)" tests/run $(B) $(PLAIN) build/san $(PART)
+	$(Q)tests/portability/servers $(B)
 	$(if $(LEFT_OUT),@echo "not tested: $(LEFT_OUT) (make interop)")
 
 check-suite: check-built
@@ -247,6 +248,10 @@ check-musl: $(TOOLS)
 
 check-arm64: $(TOOLS)
 	$(Q)tests/portability/arm64 $(B) $(FILES)
+
+# The files that depend most on the server, on the servers of Debian 13, which the script fetches once.
+check-servers: check-built
+	$(Q)tests/portability/servers $(B) $(FILES)
 
 check-part: check-built
 	$(Q)tests/run $(B) $(PART)
@@ -395,5 +400,5 @@ check-release: release check-built
 clean:
 	rm -rf build
 
-.PHONY: all gen gen-check check check-rest check-all check-suite check-fast check-musl check-arm64 check-san check-tsan check-valgrind check-faults check-mutants check-part interop cover check-built built \
+.PHONY: all gen gen-check check check-rest check-all check-suite check-fast check-musl check-arm64 check-servers check-san check-tsan check-valgrind check-faults check-mutants check-part interop cover check-built built \
 	lint fmt fmt-check tidy fuzz sim sim-soak torture storm model bench losses numbers rivals extensions demo try pictures html pristine install uninstall dist release check-release clean

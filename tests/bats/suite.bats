@@ -1,5 +1,6 @@
 # tests/run, on builds with parts of a few lines of shell: its counts, and parts that run at the same time. And
-# tests/messages, on messages of each form and without one; and the end of each test (nodes.bash).
+# tests/messages, on messages of each form and without one; the end of each test (nodes.bash); and
+# tests/portability/servers, without servers.
 
 load nodes
 
@@ -212,4 +213,40 @@ judged() {
 	STARTED[$others]=$own
 	nodes_stop
 	eventually is_gone "$others"
+}
+
+# servers_in_copy ARG...: a copy of tests/portability/servers, whose tests/run prints what it gets.
+servers_in_copy() {
+	mkdir -p "$T/tests/portability" "$T/build/tools"
+	cp "$BATS_TEST_DIRNAME"/../portability/{servers,lib.bash} "$T/tests/portability"
+	printf '%s\n' '#!/bin/sh' 'echo "run on $("$SERVER" --port 7): $*"' '[ "${SERVER##*/}" != "$BROKEN" ]' > "$T/tests/run"
+	chmod +x "$T/tests/run"
+	run --separate-stderr "$T/tests/portability/servers" "$@"
+	echo "$output"
+	echo "$stderr"
+}
+
+@test "make check-servers: a mirror that cannot be reached is a failure with one line; nothing is skipped" {
+	export MIRROR=file:$T/none
+	for _ in 1 2; do
+		servers_in_copy build x.bats
+		[ "$status" -eq 2 ]
+		is_like "$stderr" "tests/portability/servers: the servers of Debian's trixie could not be fetched from file:$T/none/: E: *"
+		[ "${#stderr_lines[@]}" -eq 1 ]
+		not grep "^run" <<< "$output"
+	done
+}
+
+@test "make check-servers: each server is started with its own libraries, and a failure on one of them counts" {
+	local lib=$T/build/servers/root/usr/lib/some-linux-gnu
+	mkdir -p "$lib"
+	printf '%s\n' '#!/bin/sh' 'echo "$*"' > "$lib/ld-linux-some.so.2"
+	chmod +x "$lib/ld-linux-some.so.2"
+	started() { echo "run on --library-path $lib --argv0 $1 $T/build/servers/root/usr/bin/$1 --port 7: build x.bats y.bats"; }
+	servers_in_copy build x.bats y.bats
+	[ "$status" -eq 0 ]
+	[ "$(grep ^run <<< "$output")" = "$(started redis-server && started valkey-server)" ]
+	BROKEN=redis-server servers_in_copy build x.bats y.bats
+	[ "$status" -eq 1 ]
+	[ "$(grep -c ^run <<< "$output")" = 2 ]
 }

@@ -19,6 +19,28 @@ refuse_if_missing() {
 	[ ${#missing[@]} -eq 0 ] || refuse "packages are missing: apt-get install ${missing[*]}"
 }
 
+# own_apt FOLDER TYPE MIRROR RELEASE: from now on, apt-get and apt-cache use that source (deb or deb-src), and lists in
+# FOLDER; the system's lists and sources stay as they are, and its proxy counts.
+own_apt() {
+	mkdir -p "$1/lists/partial" "$1/cache/archives/partial"
+	: > "$1/status"
+	echo "$2 [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $3 $4 main" > "$1/sources.list"
+	cat > "$1/apt.conf" <<-END
+		Dir::Etc::SourceList "$1/sources.list";
+		Dir::Etc::SourceParts "/dev/null";
+		Dir::State::Lists "$1/lists";
+		Dir::State::status "$1/status";
+		Dir::Cache "$1/cache";
+		APT::Sandbox::User "";
+		APT::Update::Error-Mode "any";
+		APT::Update::Post-Invoke-Success { "true"; };
+		Acquire::Languages "none";
+		Acquire::Retries "2";
+		Acquire::http::Timeout "20";
+	END
+	export APT_CONFIG=$1/apt.conf
+}
+
 # say_left_out TAG: prints the names of the tests in tests/bats that have TAG.
 say_left_out() {
 	awk -v tag="$1" '

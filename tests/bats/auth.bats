@@ -403,7 +403,7 @@ hint: chmod go-rwx '$T/pass'" run --username app --password-file "$T/pass" -k jo
 }
 
 @test "a server that repeats the arguments of AUTH: redlock does not print the password" {
-	start_node 4 --rename-command AUTH '""'
+	start_node 4 --rename-command AUTH ''
 	eventually answers 4
 	export REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret REDLOCK_NODES=unix://$T/4.sock
 	REDISCLI_AUTH='' node 4 auth app s3cret > "$T/said" 2>&1 || true

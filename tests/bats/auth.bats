@@ -422,6 +422,7 @@ hint: chmod go-rwx '$T/pass'" run --username app --password-file "$T/pass" -k jo
 
 # bats test_tags=not-under-valgrind
 @test "only root can look into redlock, and no core dump has its memory" {
+	needs users
 	REDLOCK_USERNAME=app REDLOCK_PASSWORD=s3cret in_background "$T/out" run -k job -- sleep 60
 	eventually key_is_held job
 	supervisor=$(pgrep -P "$BG")

@@ -24,6 +24,7 @@ setting() {
 sourced() { awk '/^# / { source = substr($0, 3) } /^[a-z]/ { print $0 " (" source ")" }'; }
 
 @test "its places: --config, REDLOCK_CONFIG, XDG_CONFIG_HOME, else ~/.config, then /etc" {
+	needs mounts
 	for place in line env xdg/redlock/config home/.config/redlock/config; do
 		echo "owner = $place" > "$T/$place"
 	done
@@ -81,6 +82,7 @@ sourced() { awk '/^# / { source = substr($0, 3) } /^[a-z]/ { print $0 " (" sourc
 }
 
 @test "a user's own file that he may not read is an error; one in a home that is not his is ignored" {
+	needs users
 	[ "$(id -u)" -eq 0 ]
 	chmod 755 "$T" "$BATS_RUN_TMPDIR" "$BATS_FILE_TMPDIR" "$(dirname "$T")"
 	chmod 777 "$T/1.sock"
@@ -105,6 +107,7 @@ as_other() {
 }
 
 @test "in its usual place it must belong to the user or root; root accepts only root's" {
+	needs users
 	[ "$(id -u)" -eq 0 ]
 	theirs=$T/xdg/redlock/config
 	export XDG_CONFIG_HOME=$T/xdg

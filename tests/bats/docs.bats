@@ -10,10 +10,7 @@ setup() {
 	T=$BATS_TEST_TMPDIR
 	PID=()
 }
-teardown() {
-	[ ! -e "$T/work" ] || stubs_stop
-	nodes_stop
-}
+teardown() { nodes_stop; }
 
 # blocks PAGE: its code blocks, as PAGE.N in $T, without those after a line that ends with "Not tested:".
 blocks() {

@@ -414,6 +414,7 @@ synced() { node "$1" info replication | grep -q '^master_link_status:up'; }
 }
 
 @test "broken: a cluster member" {
+	needs networks
 	in_own_network restart 1 --cluster-enabled yes --cluster-config-file "$T/cluster.conf"
 	finds 0 1 cluster error
 	again 1
@@ -491,6 +492,7 @@ clients() { [ "$(node 3 info clients | tr -d '\r' | sed -n 's/^connected_clients
 info_says() { node "$1" info | tr -d '\r' | grep -q "^$2$"; }
 
 @test "broken: a disk that is read-only; the fix works" {
+	needs mounts
 	on_mount ro 1 --save '3600 1'
 	node 1 set key value > "$T/set"
 	node 1 bgsave > "$T/set"
@@ -507,6 +509,7 @@ info_says() { node "$1" info | tr -d '\r' | grep -q "^$2$"; }
 }
 
 @test "broken: a disk that is full" {
+	needs mounts
 	on_mount size=64k 1 --appendonly yes
 	head -c 100000 /dev/zero | node 1 -x set big > "$T/set" || true
 	eventually info_says 1 aof_last_write_status:err

@@ -121,6 +121,7 @@ as_other() {
 }
 
 @test "a socket that this user may not use" {
+	needs users
 	cp "$REDLOCK_BUILD/redlock" "$T/redlock"
 	chmod o+x "$BATS_RUN_TMPDIR" "$T"/.. "$T"
 	chmod 500 "$T/1.sock"
@@ -132,6 +133,7 @@ as_other() {
 }
 
 @test "a name that does not exist; a DNS server that is silent, or not there" {
+	needs mounts
 	fails "its name does not resolve" --nodes "redis://no-such-host.invalid"
 	is_like "$FIX" "correct the name 'no-such-host.invalid', or *"
 	cp "$REDLOCK_BUILD/redlock" "$T/redlock"
@@ -221,6 +223,7 @@ as_other() {
 }
 
 @test "protected mode: the server's words, and a remedy that works there" {
+	needs networks
 	local ours
 	in_network() { unshare --net -- bash -c 'ip link set lo up && ip address add 10.9.9.9/8 dev lo && "$@"' bash "$@"; }
 	export T
@@ -466,6 +469,7 @@ works_silently() {
 }
 
 @test "a server whose disk is full: its append-only file" {
+	needs mounts
 	on_mount size=64k 1 --appendonly yes
 	head -c 100000 /dev/zero | node 1 -x set big > "$T/set" || true
 	has_failed() { node 1 info persistence | grep -q '^aof_last_write_status:err'; }
@@ -513,6 +517,7 @@ works_silently() {
 }
 
 @test "a member of a cluster" {
+	needs networks
 	kill_node 1
 	in_own_network start_node 1 --cluster-enabled yes --cluster-config-file "$T/cluster.conf"
 	eventually answers 1

@@ -321,14 +321,14 @@ signal.pause()' "$T/store" > "$T/lease" 3>&- &
 	"$REDLOCK_BUILD/redlock" gate --store "$T/store" --fence 3 -- touch "$T/third" 3>&- &
 	third=$!
 	also_end $third
-	has_open() { [ "$1" -ef "/proc/$third/fd/$(ls -l "/proc/$third/fd" | sed -n "s:.* \([0-9]*\) -> $T/store.*:\1:p")" ]; }
-	eventually has_open "$T/store"
+	waits_for() { grep -qE -- "-> FLOCK +ADVISORY +WRITE $third [^ ]*:$(stat -c %i "$1") " /proc/locks; }
+	eventually waits_for "$T/store"
 	echo 2 > "$T/other"
 	lock_by_hand "$T/other"
 	mv "$T/other" "$T/store"
 	touch "$T/go"
 	wait $first
-	eventually has_open "$T/store"
+	eventually waits_for "$T/store"
 	[ ! -e "$T/third" ]
 	kill -KILL "$LOCKER"
 	wait $third
@@ -336,6 +336,7 @@ signal.pause()' "$T/store" > "$T/lease" 3>&- &
 }
 
 @test "gate: a full disk and a read-only folder refuse a newer number, and never lose the old one" {
+	needs mounts
 	mkdir "$T/small"
 	unshare --mount bash -c '
 		mount -t tmpfs -o size=8k small "$1/small" && cd "$1/small" || exit 1

@@ -10,10 +10,7 @@ setup() {
 	T=$BATS_TEST_TMPDIR
 	PID=()
 }
-teardown() {
-	[ ! -e "$T/work" ] || stubs_stop
-	nodes_stop
-}
+teardown() { nodes_stop; }
 
 # as_shown PAGE: without mdoc's markup.
 as_shown() {

@@ -1,7 +1,21 @@
 # Helpers for the bats files: throwaway redis-servers on unix sockets in the test's own folder.
-# nodes_stop ends every process that is started here, by its pid.
+# nodes_stop ends every process that is started here, by its pid, and the test's background holders.
 
 bats_require_minimum_version 1.5.0
+
+# needs RIGHT...: the test is skipped if this machine does not give it one of these rights (tests/rights has the list).
+# The first line of a test, or of a file's setup.
+needs() {
+	local right line
+	[ -n "${RIGHTS-}" ] || RIGHTS=$(TMPDIR=${BATS_TMPDIR:-${TMPDIR-}} "${BASH_SOURCE[0]%/*}/../rights")
+	for right; do
+		line=$(grep -E "^$right( |$)" <<< "$RIGHTS") || {
+			echo "tests/rights has no '$right'"
+			return 1
+		}
+		[ "$line" = "$right" ] || skip "${line#* }"
+	done
+}
 
 # redlock: the program, under valgrind or alone.
 redlock() {
@@ -90,6 +104,9 @@ forget_settings() {
 	unset REDLOCK_KEY REDLOCK_KEY_FORMAT REDLOCK_TTL REDLOCK_WAIT REDLOCK_VERBOSE REDLOCK_QUIET REDLOCK_NODE_TIMEOUT
 	unset REDLOCK_PROFILE REDLOCK_USERNAME REDLOCK_PASSWORD REDLOCK_PASSWORD_FILE
 	export REDLOCK_CONFIG=/dev/null
+	# the registry of background holders and the folder of a sandbox
+	[[ ${XDG_RUNTIME_DIR-} == "$T"* ]] || export XDG_RUNTIME_DIR=$T
+	[[ ${TMPDIR-} == "$T"* ]] || export TMPDIR=$T
 }
 
 # start_time PID: when that process, or the leader of group -PID, started, in clock ticks since boot.
@@ -109,11 +126,11 @@ also_end() {
 }
 
 # also_end_holders FOLDER: the background holders that are registered there. The file of a killed holder remains, and
-# its pid may be another process's.
+# its pid may be another process's; a living one keeps its file locked.
 also_end_holders() {
 	local file
 	for file in "$1"/[0-9]*; do
-		! grep -qsF "$T" "/proc/${file##*/}/environ" || also_end "${file##*/}"
+		[ ! -f "$file" ] || is_closed "$file" || also_end "${file##*/}"
 	done
 }
 
@@ -133,6 +150,7 @@ continue_all() {
 
 nodes_stop() {
 	local pid
+	[[ -z ${T-} || ${XDG_RUNTIME_DIR-} != "$T"* ]] || also_end_holders "$XDG_RUNTIME_DIR/redlock"
 	for pid in "${EXTRA[@]}"; do
 		! is_reused "$pid" || continue
 		kill -KILL -- "$pid" 2> "$T/kill" || true
@@ -227,6 +245,10 @@ is_gone() {
 	local state
 	! state=$(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2> /dev/null) || [ "$state" = Z ]
 }
+
+# is_closed FILE: no process has the descriptor any more with which the test locked the file (flock). redlock's own list in
+# /proc is root's.
+is_closed() { flock -n "$1" true; }
 
 # in_background FILE ARG...: runs redlock ARG... with output to FILE; its pid is in BG. The shell ignores INT and QUIT
 # for processes that it starts with &, nohup ignores HUP, and redlock keeps ignored signals: hence env.

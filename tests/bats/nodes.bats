@@ -140,6 +140,7 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 }
 
 @test "a socket without permission is an error that rarely ends" {
+	needs users
 	local as_other=()
 	[ "$(id -u)" -ne 0 ] || as_other=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 	cp "$REDLOCK_BUILD/redlock" "$T/redlock"
@@ -406,6 +407,7 @@ runs_quickly() { timeout --foreground 30 "$@"; }
 }
 
 @test "TCP nodes: a name, an IPv4 and an IPv6 address" {
+	needs localhost
 	patiently
 	for i in 1 2 3; do
 		kill_node $i

@@ -4,6 +4,7 @@
 load nodes
 
 setup() {
+	needs mounts pids
 	T=$BATS_TEST_TMPDIR
 	PRISTINE=$BATS_TEST_DIRNAME/../pristine
 	mkdir "$T/bin" "$T/tmp"

@@ -9,10 +9,7 @@ RECIPES=$BATS_TEST_DIRNAME/../../docs/recipes.md
 setup() {
 	stubs_start
 }
-teardown() {
-	stubs_stop
-	nodes_stop
-}
+teardown() { nodes_stop; }
 
 # recipe HEADING: the first code block under that heading.
 recipe() {

@@ -207,11 +207,13 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 @test "written when the lock is free again, and in the folder where redlock was started" {
 	mkdir "$T/here"
 	cd "$T/here"
-	# long enough for redlock to leave the folder
-	left() { [ "$(readlink "/proc/$BG/cwd")" = / ]; }
+	# long enough for redlock to leave the folder, which it does together with the descriptors
+	exec 7> "$T/seven"
+	flock 7
 	in_background "$T/out" run -k job --record rec --metrics-file m.prom -- \
-		sh -c "until [ -e $T/go ]; do sleep 0.02; done"
-	eventually left
+		sh -c "exec 7>&-; until [ -e $T/go ]; do sleep 0.02; done"
+	exec 7>&-
+	eventually is_closed "$T/seven"
 	[ ! -e rec ]
 	[ ! -e m.prom ]
 	touch "$T/go"

@@ -320,6 +320,7 @@ REDLOCK_TTL" ]
 }
 
 @test "process 1 of a container, which reaps no children, is left no zombie" {
+	needs mounts pids
 	unshare --pid --fork --mount-proc --kill-child sleep 300 3>&- &
 	also_end $!
 	eventually pgrep -P $! -x sleep
@@ -340,6 +341,7 @@ REDLOCK_TTL" ]
 }
 
 @test "a folder that cannot be removed is named" {
+	needs mounts
 	tool mounting bash 'mkdir "$REDLOCK_SANDBOX/more" && mount -t tmpfs none "$REDLOCK_SANDBOX/more"'
 	run -0 unshare --mount "$REDLOCK_BUILD/redlock" sandbox -n 1 -- mounting
 	is_like "$output" "redlock: cannot remove '$T/tmp/redlock-sandbox.??????': some of its files remain"

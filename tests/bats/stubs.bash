@@ -18,11 +18,6 @@ stubs_start() {
 	cd "$T/work"
 }
 
-# stubs_stop: before nodes_stop.
-stubs_stop() {
-	also_end_holders "$XDG_RUNTIME_DIR/redlock"
-}
-
 # stub NAME KEY...: makes ./NAME, which writes to $T/done if these keys are held. It waits while $T/stop.NAME exists.
 stub() {
 	local name=$1

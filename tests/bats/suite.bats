@@ -7,7 +7,7 @@ load nodes
 setup() {
 	T=$BATS_TEST_TMPDIR
 	mkdir "$T/one" "$T/two"
-	unset JOBS SERVER AGAIN
+	unset JOBS SERVER AGAIN SKIPS
 }
 
 # part BUILD NAME LINE...
@@ -16,14 +16,14 @@ part() {
 	chmod +x "$T/$1/$2"
 }
 
-# counts STATUS PASSED FAILED WORD...: tests/run with these arguments. (bats gets confused by another around it; and
+# counts STATUS PASSED FAILED[, SKIPPED...] WORD...: tests/run with these arguments. (bats gets confused by another around it; and
 # that of Debian 13 may wait for the whole time-out of a test that takes no time.)
 counts() {
 	# shellcheck disable=SC2046
 	PATH=${PATH/"$BATS_LIBEXEC:"/} run env $(printf -- '-u %s ' "${!BATS_@}") BATS_TEST_TIMEOUT=20 "$BATS_TEST_DIRNAME/../run" "${@:4}"
 	echo "$output"
 	[ "$status" -eq "$1" ]
-	[ "${lines[-1]}" = "$2 passed, $3 failed" ]
+	[ "${lines[-1]}" = "$2 passed, ${3%%,*} failed${3#"${3%%,*}"}" ]
 }
 
 @test "passed tests are counted, of every build, and shown in full" {
@@ -57,6 +57,63 @@ counts() {
 	counts 1 1 1 "$T/one" unit nonsense
 	[[ "$output" == *"not ok: unknown part 'nonsense'"* ]]
 	counts 1 0 1 "$T/one"
+}
+
+@test "a test that needs a missing right is skipped and counted by the right; any other skip fails, with SKIPS=fail every one" {
+	export RIGHTS=$'mounts no mount namespaces\npids\nptrace no ptrace'
+	part one unit 'echo ok 1 good; echo "ok 2 a in 3ms # skip no ptrace"; echo "ok 3 b # skip no mount namespaces"'
+	part two unit 'echo "ok 1 c # skip no ptrace"'
+	counts 0 1 '0, 3 skipped: no ptrace (2), no mount namespaces (1)' "$T/one" unit "$T/two" unit
+	[[ "$output" != *"== failed"* ]]
+	SKIPS=fail counts 1 1 3 "$T/one" unit "$T/two" unit
+	[[ "$output" == *$'\n== failed\n'*$'2 failed\n    ok 2 a in 3ms # skip no ptrace\n    ok 3 b # skip no mount namespaces\n'* ]]
+	# this machine has that right; and that is no right
+	part two unit 'echo "ok 1 c # skip no pid namespaces"; echo "ok 2 d # skip no ptrace today"; echo "ok 3 e # skip"'
+	counts 1 1 '3, 2 skipped: no mount namespaces (1), no ptrace (1)' "$T/one" unit "$T/two" unit
+	RIGHTS=pids counts 1 1 2 "$T/one" unit
+}
+
+@test "AGAIN: skips for missing rights are counted once, and a bats file repeats its failed tests only" {
+	export RIGHTS='ptrace no ptrace' WHERE=$T
+	printf '@test "%s" { echo %s >> "$WHERE/ran"; %s; }\n' > "$T/late.bats" good good true lazy lazy 'skip "no ptrace"' \
+		late late '[ "$(grep -c late "$WHERE/ran")" -gt 1 ]'
+	AGAIN=1 counts 0 2 '0, 1 skipped: no ptrace (1)' "$T/one" "$T/late.bats"
+	[ "$(xargs < "$T/ran")" = "good lazy late late" ]
+}
+
+@test "needs: the test is skipped before it starts anything; a right that tests/rights does not know is a failure" {
+	export RIGHTS=$'mounts no mount namespaces\npids' WHERE=$T
+	printf '%s\n' "load $BATS_TEST_DIRNAME/nodes" \
+		'@''test "one" { needs pids mounts; touch "$WHERE/never"; }' \
+		'@''test "two" { needs pids; touch "$WHERE/ran"; }' > "$T/some.bats"
+	counts 0 1 '0, 1 skipped: no mount namespaces (1)' "$T/one" "$T/some.bats"
+	[ -e "$T/ran" ]
+	[ ! -e "$T/never" ]
+	echo '@''test "three" { needs wings; touch "$WHERE/never"; }' >> "$T/some.bats"
+	counts 1 1 '1, 1 skipped: no mount namespaces (1)' "$T/one" "$T/some.bats"
+	[[ "$output" == *"tests/rights has no 'wings'"* ]]
+	[ ! -e "$T/never" ]
+}
+
+@test "tests/rights has the rights that tests name, and no others, each with a reason of its own" {
+	run -0 "$BATS_TEST_DIRNAME/../rights"
+	sed 's/ .*//' <<< "$output" | sort > "$T/known"
+	cd "$BATS_TEST_DIRNAME/.."
+	sed -nE 's/^\t?needs ([a-z_ ]+)$/\1/p' ./*/*.bats faults/syscalls | tr ' ' '\n' | sort -u | diff "$T/known" -
+	# no right at all: no program that the probes use
+	ln -s "$(type -P bash)" "$(type -P mktemp)" "$(type -P chmod)" "$(type -P rm)" "$T/one"
+	PATH=$T/one run -0 "$BATS_TEST_DIRNAME/../rights"
+	[ "$(grep -cE '^[a-z_]+ no [A-Za-z -]+$' <<< "$output")" -eq "$(wc -l < "$T/known")" ]
+	[ "$(sed 's/^[^ ]* //' <<< "$output" | sort -u | wc -l)" -eq "$(wc -l < "$T/known")" ]
+}
+
+@test "temporary files and the registry of a run are in one folder, which is gone at the end, also of a failed test's" {
+	part one unit "echo \$TMPDIR > $T/where; echo x > \$TMPDIR/left; mkdir \$XDG_RUNTIME_DIR/redlock" \
+		'[[ $XDG_RUNTIME_DIR == $TMPDIR/* ]] && echo not ok 1; exit 1'
+	sed -i '1s/.*/#!\/bin\/bash/' "$T/one/unit"
+	counts 1 0 1 "$T/one" unit
+	[[ "$(cat "$T/where")" == "${TMPDIR:-/tmp}"/rl.* ]]
+	[ ! -e "$(cat "$T/where")" ]
 }
 
 @test "AGAIN: a part that failed runs once more, the second result counts, and the first one is shown" {
@@ -133,6 +190,8 @@ counts() {
 		SERVER=$server run -2 "$BATS_TEST_DIRNAME/../run" "$T/one" unit
 		[ "$output" = "tests/run: SERVER is a program, and '$server' is none, nor one in PATH" ]
 	done
+	SKIPS=no run -2 "$BATS_TEST_DIRNAME/../run" "$T/one" unit
+	[ "$output" = "tests/run: SKIPS is 'fail' or nothing, not 'no'" ]
 	AGAIN=x run -2 "$BATS_TEST_DIRNAME/../run" "$T/one" unit
 	[ "$output" = "tests/run: AGAIN is a whole number, not 'x'" ]
 	run -2 "$BATS_TEST_DIRNAME/../run" unit

@@ -130,6 +130,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 }
 
 @test "a stuck extender: main and the supervisor end the tree by their own clocks" {
+	needs ptrace look_inside
 	in_nasty_tree "$T/out" run -v -k job "${STURDY[@]}"
 	eventually file_has "$T/out" "extended 'job'" # the extender is running
 	tid=$(basename "$(dirname "$(grep -lx rl-extender "/proc/$BG/task/"*/comm)")")
@@ -143,6 +144,7 @@ steal() { for i in 1 2 3; do node "$i" set "$1" rival px 60000 > /dev/null; done
 }
 
 @test "a stuck supervisor: main ends the tree without it" {
+	needs ptrace look_inside
 	in_nasty_tree "$T/out" run -k job "${STURDY[@]}"
 	coproc "$REDLOCK_BUILD/tools/freeze" "$(supervisor_of "$BG")" 3>&-
 	also_end "$COPROC_PID"
@@ -570,6 +572,7 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 }
 
 @test "set-uid commands: the tree of a user's redlock is ended, or redlock names the process that it cannot end" {
+	needs users setuid
 	chmod o+x "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/test" "$T"
 	chmod 777 "$T"/*.sock
 	cp "$(command -v sleep)" "$T/suid-sleep"
@@ -604,6 +607,7 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 }
 
 @test "a fork that fails: 125, no process is signalled, and the lock is free" {
+	needs users
 	chmod o+x "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/test" "$T"
 	chmod 777 "$T"/*.sock
 	patiently
@@ -617,6 +621,7 @@ in_family() { [ "$(sed 's/.*) . //; s/ .*//' "/proc/$1/stat")" = "$2" ]; }
 }
 
 @test "without a usable /proc, no command is started" {
+	needs pids
 	patiently
 	run -125 unshare --pid --fork "$REDLOCK_BUILD/redlock" run -k job -- touch "$T/ran"
 	[ "${lines[0]}" = "redlock: cannot start the command: /proc does not show this process" ]
@@ -676,6 +681,7 @@ denying() { REDLOCK_UNDER="$REDLOCK_BUILD/tools/deny $1 $2 -- ${REDLOCK_UNDER-}"
 }
 
 @test "as process 1 of a container" {
+	needs mounts pids
 	patiently
 	run unshare --pid --fork --mount-proc "$REDLOCK_BUILD/redlock" run -k job --kill-after 200ms -- \
 		bash -c "echo \$PPID; sleep 60 > $T/out 2>&1 3>&- & exit 3"
@@ -769,10 +775,9 @@ no_overlap() {
 		LD_PRELOAD=$REDLOCK_BUILD/tools/suspend.so in_background "$T/out" run -k job "${STURDY[@]}" -- \
 		"$T/nasty" "$T/tree"
 	eventually tree_is_up
-	# timers that run on meanwhile: main's, its connections', the supervisor's
+	# timers that run on meanwhile: main's, its connections', the supervisor's; suspend.so writes their clocks there
 	for pid in "$BG" "$(supervisor_of "$BG")"; do
-		grep -hs '^clockid: ' /proc/"$pid"/fdinfo/* > "$T/clocks"
-		[ "$(sort -u "$T/clocks")" = "clockid: 7" ]
+		[ "$(sort -u "$T/suspended.$pid")" = 7 ]
 	done
 	touch "$T/suspended"
 	ended_with 79
@@ -901,6 +906,7 @@ own_signals() {
 }
 
 @test "redlock has priority on a busy machine; the command keeps the priority of the caller" {
+	needs priority
 	priority() { ps -o cls=,rtprio=,ni= -p "$1" | xargs; }
 	are_ahead() { ps -L -o cls=,rtprio= -p "$BG,$(supervisor_of "$BG")" | grep -c "^ *RR *$1$" | grep -qx 3; }
 	for as in "nice -n $((7 - $(nice))) chrt --batch 0:B 0 7:1" "chrt --fifo 30:FF 30 -:31"; do
@@ -917,6 +923,7 @@ own_signals() {
 }
 
 @test "processes that get KILL have priority on a busy machine, each of their threads" {
+	needs ptrace priority
 	unset REDLOCK_UNDER
 	# calls [OPTION...] -- COMMAND: counts the system calls of a run.
 	calls() {
@@ -941,6 +948,25 @@ own_signals() {
 }
 
 @test "after the start only the command holds the inherited descriptors" {
+	local names=(in out seven far)
+	touch "$T/in" "$T/seven" "$T/far"
+	exec 5< "$T/in" 6> "$T/out" 7< "$T/seven" 8> "$T/err" 200< "$T/far"
+	for fd in 5 6 7 8 200; do flock $fd; done
+	"$REDLOCK_BUILD/redlock" run -k job -- bash -c 'until [ -e "$0" ]; do sleep 0.02; done
+		exec sleep 60 < /dev/null > /dev/null 7<&- 200<&-' "$T/go" <&5 >&6 2>&8 3>&- 5<&- 6>&- 8>&- &
+	BG=$!
+	also_end "$BG"
+	exec 5<&- 6>&- 7<&- 8>&- 200<&-
+	eventually held_on job 3
+	for name in "${names[@]}"; do not is_closed "$T/$name"; done
+	touch "$T/go"
+	for name in "${names[@]}"; do eventually is_closed "$T/$name"; done
+	not is_closed "$T/err" # redlock keeps it for its messages
+	not is_gone "$BG"
+}
+
+@test "after the start the command has redlock's working directory, and redlock only what it needs" {
+	needs look_inside
 	mkdir "$T/deep"
 	(cd "$T/deep" && exec "$REDLOCK_BUILD/redlock" run -k job -- sleep 60 < "$T/nasty" > "$T/out" \
 		7< "$T/nasty" 200< "$T/nasty" 2> "$T/err" 3>&-) &

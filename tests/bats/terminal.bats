@@ -319,6 +319,7 @@ somebody_waits() { [ "$(waiting)" -gt 0 ]; }
 }
 
 @test "the window changes as the command ends: its status is still the command's" {
+	needs ptrace look_inside
 	in_background out run -k job -- sh -c 'echo $$ > pid; exec sleep 600'
 	eventually test -s pid
 	supervisor=$(ps -o ppid= -p "$(cat pid)")

@@ -136,6 +136,7 @@ is_refused() {
 }
 
 @test "some nodes with TLS, some without; users and databases" {
+	needs localhost
 	node 1 acl setuser worker on '>secret' '~*' '&*' +@all > "$T/set"
 	REDLOCK_NODES="rediss://worker:secret@127.0.0.1:${PORT[1]}/2 unix://$T/2.sock rediss://localhost:${PORT[3]}"
 	run -0 redlock run -vv -n -k job -- sh -c "redis-cli -s $T/1.sock -n 2 get job; echo \$REDLOCK_NODES"
@@ -146,6 +147,7 @@ is_refused() {
 gone_from_second() { [ "$(node 1 -n 2 exists job)" = 0 ]; }
 
 @test "the expected name: a DNS name, an IPv4 or IPv6 address, or the one of --sni" {
+	needs localhost
 	works
 	REDLOCK_NODES="rediss://localhost:${PORT[1]} rediss://127.0.0.1:${PORT[2]} rediss://127.0.0.1:${PORT[3]}"
 	works
@@ -163,6 +165,7 @@ gone_from_second() { [ "$(node 1 -n 2 exists job)" = 0 ]; }
 }
 
 @test "a certificate without subjectAltName names no host, with any common name" {
+	needs localhost
 	tls_node 3 cn
 	name_nodes
 	absent "cannot be trusted (its certificate names no host: it has no subjectAltName)"
@@ -413,15 +416,20 @@ hint: 'chmod 600' lets only its owner read it" ]
 
 # bats test_tags=not-under-valgrind
 @test "OpenSSL is loaded for a node with TLS, and only then; the command inherits nothing of it" {
-	maps='cat /proc/$PPID/maps /proc/$(awk "/^PPid/ { print \$2 }" /proc/$PPID/status)/maps; ls -l /proc/self/fd >&2'
-	run -0 --separate-stderr redlock run -n -k job -- sh -c "$maps"
-	[[ "$output" == *libssl* ]]
-	[[ "$stderr" != *socket* ]]
-	[[ "$stderr" != *random* ]]
-	run -0 --separate-stderr redlock run -n -k job --nodes "unix://$T/1.sock" -- sh -c "$maps"
-	[[ "$output" == *libc* ]]
-	[[ "$output" != *libssl* ]]
-	[[ "$output" != *libcrypto* ]]
+	# loaded ARG...: a run; $T/loaded has the libraries that its processes load, as ld.so reports them.
+	loaded() {
+		LD_DEBUG=files LD_DEBUG_OUTPUT=$T/ld run -0 --separate-stderr redlock run -n -k job "$@" -- ls -l /proc/self/fd
+		cat "$T"/ld.* > "$T/loaded"
+		rm "$T"/ld.*
+	}
+	loaded
+	file_has "$T/loaded" libssl
+	[[ "$output" != *socket* ]]
+	[[ "$output" != *random* ]]
+	loaded --nodes "unix://$T/1.sock"
+	file_has "$T/loaded" libc
+	not file_has "$T/loaded" libssl
+	not file_has "$T/loaded" libcrypto
 	# a missing library is reported
 	mkdir "$T/lib"
 	echo none > "$T/lib/libssl.so.3"

@@ -611,6 +611,7 @@ with --nodes, REDLOCK_NODES or 'nodes' in /etc/redlock/config
 hint: to try it on throwaway ones: redlock sandbox -- redlock run -k try -- date"
 
 @test "no nodes configured, and no server there: each subcommand explains what nodes are" {
+	needs networks
 	token=$(printf 'a%.0s' {1..40})
 	cat > "$T/all" <<- 'EOF'
 		for words in 'run -n -k job -- true' 'acquire -n -k job' 'hold -n -k job' 'wait -n -k job' status 'status job' \
@@ -628,6 +629,7 @@ hint: to try it on throwaway ones: redlock sandbox -- redlock run -k try -- date
 }
 
 @test "no nodes configured: a client that waits gets the hint with the first message, and once" {
+	needs networks
 	# BG is redlock itself, not a shell that waits for it
 	EXEC=exec alone ${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" run -k job -- touch "$T/never" 2> "$T/err" 3>&- &
 	BG=$!
@@ -645,6 +647,7 @@ hint: to try it on throwaway ones: redlock sandbox -- redlock run -k try -- date
 }
 
 @test "no nodes configured, on a terminal: the line stays, the hints follow below it" {
+	needs networks
 	alone "$REDLOCK_BUILD/tools/pty" 'expect:redlock: waiting: no quorum' 'expect:refused)\x0d\x0ahint: no server listens there' 'expect:\x0d\x0ahint: no nodes were named' \
 		'expect:hint: to try it' 'expect:redlock: waiting ' 'send:\x03' -- \
 		env TERM=xterm ${REDLOCK_UNDER:-} "$REDLOCK_BUILD/redlock" run -k job -- true > "$T/shown" || [ $? -eq 130 ]
@@ -652,6 +655,7 @@ hint: to try it on throwaway ones: redlock sandbox -- redlock run -k try -- date
 }
 
 @test "no hint about nodes if nodes are configured, or if the server requires a password" {
+	needs networks
 	cat > "$T/script" <<- 'EOF'
 		redis-server --port 6379 --bind 127.0.0.1 --save '' --dir "$2" --requirepass other > "$2/server" 2>&1 3>&- &
 		until redis-cli ping 2>&1 | grep -q NOAUTH; do sleep 0.05; done

@@ -4,12 +4,6 @@
 load ../bats/nodes
 
 # One line instead of 33 failures.
-setup_file() {
-	[ "$(id -u)" -eq 0 ] || {
-		echo "tests/faults/faults.bats wants root, for networks of its own"
-		false
-	}
-}
 setup() { nodes_start 3; }
 teardown() {
 	continue_all
@@ -269,7 +263,7 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 	held_on job 0
 }
 
-@test "MISCONF, a replica without its master, a cluster, a user without rights, too many clients" {
+@test "MISCONF, a replica without its master, a user without rights, too many clients" {
 	patiently
 	mkdir "$T/gone"
 	kill_node 1
@@ -296,24 +290,30 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 	[ "$status" -eq 69 ]
 	refuses 3 "denies permission"
 	node 3 acl setuser default +@all > "$T/set"
-	kill_node 1
-	in_own_network start_node 1 --cluster-enabled yes --cluster-config-file "$T/cluster.conf"
-	eventually answers 1
 	redis-cli -s "$T/3.sock" subscribe nothing > "$T/subscribed" 3>&- &
 	also_end $!
 	eventually test -s "$T/subscribed"
 	node 3 config set maxclients 1 > "$T/set"
 	full() { node 3 ping 2>&1 | grep -q 'max number of clients'; }
 	eventually full
-	run redlock run -n -k job --nodes "unix://$T/1.sock" -- echo never
-	[ "$status" -eq 69 ]
-	refuses 1 "belongs to a cluster that is down"
 	run redlock run -n -k job --nodes "unix://$T/3.sock" -- echo never
 	[ "$status" -eq 69 ]
 	refuses 3 "has too many clients"
 }
 
+@test "a member of a cluster that is down: no vote" {
+	needs networks
+	patiently
+	kill_node 1
+	in_own_network start_node 1 --cluster-enabled yes --cluster-config-file "$T/cluster.conf"
+	eventually answers 1
+	run redlock run -n -k job --nodes "unix://$T/1.sock" -- echo never
+	[ "$status" -eq 69 ]
+	refuses 1 "belongs to a cluster that is down"
+}
+
 @test "a member of a cluster with the key's slot elsewhere: no vote" {
+	needs networks
 	patiently
 	kill_node 1
 	# two members in a new network
@@ -485,6 +485,7 @@ refuses() { [[ "$output" == *"unix://$T/$1.sock $2"* ]]; }
 }
 
 @test "redlock's own time of day and its time namespace do not matter" {
+	needs times
 	printf '%+010d' 0 > "$T/clock"
 	ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" WALLJUMP=$T/clock \
 		LD_PRELOAD=$REDLOCK_BUILD/tools/walljump.so in_background "$T/out" run -v "${STURDY[@]}" -k job -- \
@@ -566,6 +567,7 @@ in_network() {
 }
 
 @test "nft: connections dropped, rejected, reset: for a majority it is 69 with each node's error" {
+	needs networks nft
 	nodes_in_a_network
 	export REDLOCK_TTL=600s REDLOCK_NODE_TIMEOUT=100s
 	run here "$REDLOCK_BUILD/redlock" run -n -k job -- echo done
@@ -591,6 +593,7 @@ in_network() {
 }
 
 @test "half open: the link of a minority goes down silently, and the lock survives; of a majority: 79" {
+	needs networks nft
 	nodes_in_a_network
 	in_network "$T/out" run -v "${STURDY[@]}" -k job -- sh -c "echo \$\$ > $T/pid; $(waits_for_go)"
 	eventually held_on job 3
@@ -607,6 +610,7 @@ in_network() {
 }
 
 @test "the link to the queue node goes dark while many wait there: all get the lock when its TTL is over" {
+	needs networks nft
 	nodes_in_a_network
 	export REDLOCK_TTL=8s REDLOCK_NODE_TIMEOUT=900ms
 	in_network "$T/holder" run -k job -- sh -c "$(waits_for_go)"
@@ -632,6 +636,7 @@ in_network() {
 }
 
 @test "a partition: the holder's command is gone before a client on the other side can get the lock" {
+	needs networks nft
 	nodes_in_a_network
 	in_network "$T/out" run "${BRIEF[@]}" -k job -- sh -c 'trap "" TERM; while :; do echo ours; sleep 0.01; done >> "$0"' "$T/journal"
 	ours=$BG
@@ -650,6 +655,7 @@ in_network() {
 }
 
 @test "replies lost after their effect: no vote, and the key is free as soon as the link is up" {
+	needs networks nft
 	nodes_in_a_network
 	know_scripts
 	# the connections are up, but carry nothing
@@ -662,6 +668,7 @@ in_network() {
 }
 
 @test "one way only: requests arrive and replies do not: the command ends in time though the keys live on" {
+	needs networks nft
 	nodes_in_a_network
 	in_network "$T/out" run -v "${BRIEF[@]}" -k job -- sh -c "trap '' TERM; echo \$\$ > $T/pid; while :; do date +%s%N > $T/beat.new; mv $T/beat.new $T/beat; sleep 0.01; done"
 	eventually test -s "$T/beat"
@@ -675,6 +682,7 @@ in_network() {
 }
 
 @test "one way only: replies arrive and requests do not: the command ends in time" {
+	needs networks nft
 	nodes_in_a_network
 	in_network "$T/out" run "${BRIEF[@]}" -k job -- sh -c "echo \$\$ > $T/pid; exec sleep 60"
 	eventually test -s "$T/pid"
@@ -703,6 +711,7 @@ resolving() {
 NAMES='redis://a.example redis://b.example redis://c.example'
 
 @test "names that do not exist end the wait after 5 s; a name server that fails for a while does not" {
+	needs mounts networks nft
 	nodes_in_a_network
 	with_names 'c.example 10.77.2.2'
 	run -69 resolving run --nodes "$NAMES" -k job -- echo never
@@ -721,6 +730,7 @@ NAMES='redis://a.example redis://b.example redis://c.example'
 }
 
 @test "a resolver that does not answer: 69 within the node time-out, and for one node of three it costs nothing" {
+	needs mounts networks nft
 	nodes_in_a_network
 	with_names 'a.example hang' 'b.example 10.77.1.2' 'c.example 10.77.2.2'
 	# by default, libc gives up before resolving() does
@@ -742,6 +752,7 @@ NAMES='redis://a.example redis://b.example redis://c.example'
 }
 
 @test "a resolver that is slow with a node that is needed: redlock waits for it, as for a slow connection" {
+	needs mounts networks nft
 	nodes_in_a_network
 	with_names 'a.example after 1000 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.77.3.2'
 	kill_node 3
@@ -754,6 +765,7 @@ NAMES='redis://a.example redis://b.example redis://c.example'
 }
 
 @test "a resolver that fails, and names that do not exist, are reported, and cost nothing" {
+	needs mounts networks nft
 	nodes_in_a_network
 	patiently
 	with_names 'a.example fail' 'b.example 10.77.1.2' 'c.example 10.77.2.2'
@@ -769,6 +781,7 @@ NAMES='redis://a.example redis://b.example redis://c.example'
 }
 
 @test "names with many addresses: each is tried, whichever comes first" {
+	needs mounts networks nft
 	nodes_in_a_network
 	patiently
 	# a port without a server; an address without a route; IPv6, which does not exist here
@@ -797,6 +810,7 @@ NAMES='redis://a.example redis://b.example redis://c.example'
 }
 
 @test "names with first addresses that drop packets: one attempt, or one query, reaches the last all the same" {
+	needs mounts networks nft
 	nodes_in_a_network
 	with_names 'a.example 10.77.1.2 10.77.3.2 10.77.2.2'
 	fault in 1 drop
@@ -809,6 +823,7 @@ NAMES='redis://a.example redis://b.example redis://c.example'
 }
 
 @test "two names of one server, known by its address, or only by its run id: 78" {
+	needs mounts networks nft
 	nodes_in_a_network
 	patiently
 	with_names 'a.example 10.77.1.2' 'b.example 10.77.1.2' 'c.example 10.77.2.2'
@@ -856,6 +871,7 @@ extended_by_now() {
 gone_from() { [ "$(node "$1" exists job)$(node "$2" exists job)" = 00 ]; }
 
 @test "a node that moves is found again by its name while the lock is held" {
+	needs mounts networks nft
 	nodes_in_a_network
 	with_names 'a.example 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.99.0.1'
 	resolving_in_background run "${STURDY[@]}" -k job --nodes "$NAMES" -- sh -c "$(waits_for_go)"
@@ -888,6 +904,7 @@ gone_from() { [ "$(node "$1" exists job)$(node "$2" exists job)" = 00 ]; }
 }
 
 @test "a name that moves: the node counts where it is as long as its connection lasts, then where its name points" {
+	needs mounts networks nft
 	nodes_in_a_network
 	with_names 'a.example 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.77.3.2'
 	resolving_in_background run -v "${STURDY[@]}" -k job --nodes "$NAMES" -- sh -c "$(waits_for_go)"
@@ -909,6 +926,7 @@ gone_from() { [ "$(node "$1" exists job)$(node "$2" exists job)" = 00 ]; }
 }
 
 @test "a node that moves from a dead machine to another one, with IPv6: found again by its name, and needed" {
+	needs mounts networks nft
 	nodes_in_a_network
 	here ip address add fd77::1/64 dev n3 nodad
 	with_names 'a.example 10.77.1.2' 'b.example 10.77.2.2' 'c.example 10.77.3.2'
@@ -928,6 +946,7 @@ gone_from() { [ "$(node "$1" exists job)$(node "$2" exists job)" = 00 ]; }
 }
 
 @test "a connection that is idle for long is probed, so that no device on its way forgets it" {
+	needs networks nft
 	nodes_in_a_network
 	in_network "$T/out" run --ttl 600s -k job -- sh -c "$(waits_for_go)"
 	eventually held_on job 3
@@ -945,6 +964,7 @@ forgets() {
 }
 
 @test "connections that the path forgets: made anew for the next extension, and the lock is released" {
+	needs networks nft
 	nodes_in_a_network
 	in_network "$T/out" run -v --ttl 30s --node-timeout 900ms -k job -- sh -c "$(waits_for_go)"
 	eventually held_on job 3
@@ -959,6 +979,7 @@ forgets() {
 }
 
 @test "the connections of a waiter are probed, too; if the path forgets them all the same, the waiter connects again" {
+	needs networks nft
 	nodes_in_a_network
 	NODES="unix://$T/1.sock unix://$T/2.sock unix://$T/3.sock"
 	in_background "$T/holder" run --ttl 600s -k job --nodes "$NODES" -- sh -c "$(waits_for_go)"

@@ -147,18 +147,28 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	return 0;
 }
 
+static void remove_tree(const char *path)
+{
+	/* If nftw() has no descriptors, an empty folder can still be removed. */
+	if (nftw(path, remove_one, DESCRIPTORS, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) < 0)
+		(void)rmdir(path);
+}
+
 bool folder_remove(struct folder *f)
 {
 	bool is_there = is_named(f);
+	struct stat st;
 
 	for (int i = 0; i < REMOVALS && is_there; i++) {
-		/* If nftw() has no descriptors, an empty folder can still be removed. */
-		if (nftw(f->path, remove_one, DESCRIPTORS, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) < 0)
-			(void)rmdir(f->path);
+		remove_tree(f->path);
 		is_there = is_named(f);
 	}
 	close(f->fd);
 	f->fd = -1;
+	if (is_there) { /* perhaps for lack of this descriptor */
+		remove_tree(f->path);
+		is_there = lstat(f->path, &st) == 0;
+	}
 	return !is_there;
 }
 

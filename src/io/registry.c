@@ -46,6 +46,12 @@ static int open_folder(const char *parent, const char *name, bool is_made)
 	return -1;
 }
 
+/* Returns true if no folder can be opened now: the next one would be made in vain. */
+static bool lacks_descriptors(int error)
+{
+	return error == EMFILE || error == ENFILE;
+}
+
 /* Opens the first private folder; `last` is the name of the last choice. Another user may make the
  * folder in /tmp first, but not the one in /run, where only root can. */
 static int open_registry(bool is_made, char last[48])
@@ -53,12 +59,15 @@ static int open_registry(bool is_made, char last[48])
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	int fd = -1;
 
+	snprintf(last, 48, "redlock-%ld", (long)geteuid());
+	errno = ENOENT;
 	if (runtime && runtime[0] == '/')
 		fd = open_folder(runtime, "redlock", is_made);
-	if (fd < 0)
+	if (fd < 0 && !lacks_descriptors(errno))
 		fd = open_folder("/run", "redlock", is_made);
-	snprintf(last, 48, "redlock-%ld", (long)geteuid());
-	return fd < 0 ? open_folder("/tmp", last, is_made) : fd;
+	if (fd < 0 && !lacks_descriptors(errno))
+		fd = open_folder("/tmp", last, is_made);
+	return fd;
 }
 
 static int open_own(struct err *e)
@@ -69,9 +78,8 @@ static int open_own(struct err *e)
 
 	if (fd >= 0)
 		return fd;
-	if (errno == EMFILE || errno == ENFILE)
-		return err_system(
-			e, ERR_SYSTEM, errno, "cannot register the lock: '/tmp/%s'", last);
+	if (lacks_descriptors(errno))
+		return err_system(e, ERR_SYSTEM, errno, "cannot register the lock");
 	err_set(e, ERR_SYSTEM, "cannot register the lock: '/tmp/%s': %s", last,
 		errno == EPERM || errno == ENOTDIR || errno == ELOOP || errno == EACCES
 			? "not a private directory of this user"

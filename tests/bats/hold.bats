@@ -628,6 +628,21 @@ nobody() {
 	[ "$held" ]
 }
 
+@test "too few descriptors for the registry: no other folder is tried" {
+	needs users
+	new_user
+	chown "$uid" "$T/runtime"
+	local all most refused=''
+	all=$(printf ' %s>&-' {3..20})
+	for most in {4..12}; do
+		run bash -c "exec $all; ulimit -n $most; exec setpriv --reuid=$uid --regid=$uid --clear-groups \
+			'$REDLOCK_BUILD/redlock' hold -n -k job$most"
+		[ ! -e "$folder" ]
+		[[ "$output" != "redlock: cannot register the lock: Too many open files"* ]] || refused=yes
+	done
+	[ "$refused" ]
+}
+
 @test "hold keeps no lock that it cannot print: stdout closed, full, or without a reader" {
 	run -125 bash -c "'$REDLOCK_BUILD/redlock' hold -k job >&-"
 	[[ "$output" == "redlock: cannot write to stdout: "* ]]

@@ -258,6 +258,7 @@ lock_by_hand() {
 }
 
 @test "gate: in a directory of another user, root follows no symbolic link and waits for no pipe" {
+	needs users
 	of_another theirs
 	echo precious > "$T/victim"
 	for name in store.new store.lock store.tmp; do ln -s "$T/victim" "$D/$name"; done

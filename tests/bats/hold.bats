@@ -726,7 +726,7 @@ as_new_user() { setpriv --reuid=$uid --regid=$uid --clear-groups "$REDLOCK_BUILD
 }
 
 @test "root's registry is in /run without XDG_RUNTIME_DIR, where no other user can create it" {
-	needs mounts
+	needs mounts users
 	[ "$(id -u)" -eq 0 ]
 	mkdir "$T/run"
 	# nor does root use another user's directory

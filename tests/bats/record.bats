@@ -251,6 +251,7 @@ supervisor_of() { pgrep -P "$1" | head -n 1; }
 }
 
 @test "in a directory of another user, root follows no symbolic link and waits for no foreign file lock" {
+	needs users
 	D=$T/theirs
 	install -d -o 65534 "$D"
 	M=$D/redlock.prom

@@ -248,22 +248,29 @@ hint: name one with --server or REDLOCK_SERVER" ]
 	no_folder
 }
 
+# refused TMPDIR MESSAGE
+refused() {
+	TMPDIR=$1 run -78 redlock sandbox -- touch "$T/never"
+	is_like "${lines[0]}" "$2"
+	is_like "${lines[1]}" "hint: *TMPDIR*"
+}
+
+@test "another user's TMPDIR: 78" {
+	needs users
+	install -d -m 700 -o 65534 "$T/theirs"
+	refused "$T/theirs" "redlock: other users can rename files in TMPDIR '$T/theirs'"
+	[ ! -e "$T/never" ]
+}
+
 @test "an unusable TMPDIR: 78" {
 	long=$T/$(printf 'l%.0s' $(seq 80))
 	mkdir "$long" "$T/a b"
-	refused() {
-		TMPDIR=$1 run -78 redlock sandbox -- touch "$T/never"
-		is_like "${lines[0]}" "$2"
-		is_like "${lines[1]}" "hint: *TMPDIR*"
-	}
 	refused "$long" "redlock: TMPDIR '$long' is too long: ${#long} bytes, at most * leave room for the sockets"
 	refused "$T/a b" "redlock: TMPDIR '$T/a b' has a space, a comma, '?', '\"', '\\\\' or unprintable bytes in it"
 	refused "$T/a"$'\x01' "redlock: TMPDIR '$T/a\\\\x01' has * unprintable bytes in it"
 	refused "$T/a"$'\xff' "redlock: TMPDIR '$T/a\\\\xff' has * unprintable bytes in it"
 	refused tmp "redlock: TMPDIR 'tmp' does not begin with '/'"
 	# a folder where other users can replace a new folder
-	install -d -m 700 -o 65534 "$T/theirs"
-	refused "$T/theirs" "redlock: other users can rename files in TMPDIR '$T/theirs'"
 	install -d -m 777 "$T/open"
 	refused "$T/open" "redlock: other users can rename files in TMPDIR '$T/open'"
 	chmod +t "$T/open"

@@ -11,7 +11,7 @@ teardown() { nodes_stop; }
 
 # bats test_tags=not-under-valgrind
 @test "extended again and again while nodes restart and passwords change: nothing grows" {
-	needs look_inside
+	needs look_inside localhost
 	count_ours_only
 	run env TMPDIR="$T" EXTENSIONS=1000 FAILURES=15 UNDER= \
 		"$SOAK/extensions" "$REDLOCK_BUILD" 3>&-

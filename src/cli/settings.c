@@ -725,7 +725,7 @@ struct policy settings_policy(const struct settings *s)
 		.by_digest = s->command != COMMAND_ACQUIRE,
 		.only_looks = s->command == COMMAND_WAIT,
 		/* The newest is the first. */
-		.ticket = s->takeover ? -clock_wall() : 0,
+		.ticket = s->takeover ? TICKET_FIRST : 0,
 	};
 
 	for (int i = 0; i < policy.keys; i++)

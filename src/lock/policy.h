@@ -29,6 +29,9 @@ struct key_list {
 /* The list of a lock with one key. */
 #define ONE_KEY(name) ((struct key_list){.count = 1, .key = {(name)}})
 
+/* Requests a ticket that makes the waiter the first in the queue. */
+#define TICKET_FIRST -1
+
 struct policy {
 	int nodes; /* configured nodes, 1..NODES_MAX */
 	int keys; /* the lock's keys, 1..KEYS_MAX */
@@ -50,7 +53,7 @@ struct policy {
 	bool by_digest; /* requests may name their scripts by digest: all replies are read, also
 			   while the lock is held */
 	bool only_looks; /* ends without a refusal as soon as the key is free; takes no lock */
-	int64_t ticket; /* the waiter's place among all waiters; 0: behind them */
+	int64_t ticket; /* before its first OP_JOIN: TICKET_FIRST, or 0: after all waiters */
 	int order[KEYS_MAX][NODES_MAX]; /* for each key, the nodes in the order in which waiters
 					   choose the queue node: the same for all clients */
 };

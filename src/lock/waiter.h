@@ -52,8 +52,8 @@ struct waiter {
 	enum waiter_state state;
 	char id[WAITER_ID_LEN + 1]; /* the same at every node and for every key; "": not needed yet
 				     */
-	int64_t ticket; /* the place in every queue, at first that of the policy; 0: no OP_JOIN was
-			   answered yet */
+	int64_t ticket; /* the place in every queue; until an OP_JOIN was answered, that of the
+			   policy */
 	int rank; /* waiters ahead of us, as last reported; 0 until then */
 	int node; /* SUBSCRIBING and later: the queue node */
 	int key; /* SUBSCRIBING and later: the key that the queue is for */

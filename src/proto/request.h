@@ -113,7 +113,7 @@ struct hand_off_args {
 struct join_args {
 	usec reserve_time; /* how long a key stays reserved for its first waiter */
 	const char *waiter; /* our id in the queue: it begins with "r" for a reader */
-	int64_t ticket; /* 0: none yet */
+	int64_t ticket; /* none yet: 0, or TICKET_FIRST */
 	struct guard_args guard;
 };
 

@@ -37,8 +37,8 @@ holds() {
 		trap "sleep 0.2; exit 0" TERM
 		for _ in {1..600}; do sleep 0.1; done' "$1" "$T/log"
 }
-# waits NAME: a run that waits for 'job' in the background. The command ends at once.
-waits() { starts "$1" run -k job -w 60s -- bash -c "$BEGIN" "$1" "$T/log"; }
+# waits NAME [OPTION...]: a run that waits for 'job' in the background. The command ends at once.
+waits() { starts "$1" run -k job -w 60s "${@:2}" -- bash -c "$BEGIN" "$1" "$T/log"; }
 
 began() { grep -qx "$1 begins" "$T/log" 2> /dev/null; }
 began_in_order() { is_like "$(tr '\n' ' ' < "$T/log")" "$(printf '%s begins ' "$@")"; }
@@ -167,6 +167,25 @@ revoked_on() { [ "$(for i in 1 2 3; do node $i get job; done | grep -c '^9999999
 	ended two 79
 	ended three 79
 	began_in_order one two three next
+}
+
+@test "run --takeover: the newest runs next, also after one from a host whose clock is 20 s ahead" {
+	printf '%+010d' 20 > "$T/clock"
+	# A waiter that is woken may take that long to answer.
+	export REDLOCK_TTL=600s REDLOCK_NODE_TIMEOUT=60s
+	TOKEN=$(redlock acquire -k job)
+	waits next --fair
+	eventually in_queue 1
+	ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" WALLJUMP=$T/clock \
+		LD_PRELOAD=$REDLOCK_BUILD/tools/walljump.so waits older --takeover --fair
+	eventually in_queue 2
+	waits newer --takeover --fair
+	eventually in_queue 3
+	run -0 redlock release -k job --token "$TOKEN"
+	ended newer 0
+	ended older 0
+	ended next 0
+	began_in_order newer older next
 }
 
 @test "run --takeover: the client is the first in the queue before it revokes the lock" {

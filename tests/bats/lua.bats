@@ -389,6 +389,14 @@ waiting_test() {
 	joins f w5
 	[ "${item[ticket_of]}" = $((${TICKET[w3]} + 3600000001)) ]
 	[ "$(queue)" = "w1 w2 w3 w4 w5" ]
+	# takeovers: the newest is the first, also before one with a clock that is ahead
+	subscribes w6 w7 w8
+	joins f w6 -1
+	[ ${item[ticket_of]} -lt -1000000000000000 ]
+	joins f w7 $((${item[ticket_of]} - 20000000))
+	joins f w8 -1
+	[ "${item[ticket_of]} $(queue)" = "$(node 1 zscore "redlock:queue:{k}" w8) w8 w7 w6 w1 w2 w3 w4 w5" ]
+	[ "$(place)" = "0 8" ]
 	left=$(node 1 pttl "redlock:queue:{k}")
 	[[ $left -gt 0 && $left -le 60000 ]]
 }

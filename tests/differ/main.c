@@ -722,7 +722,7 @@ static void settle_fence(struct outcome *o, struct sim_node *n, const struct ste
 	o->reply.fence = fence;
 }
 
-/* So may a ticket. */
+/* So may a ticket; one of TICKET_FIRST is below 0. */
 static void settle_ticket(struct outcome *o, struct sim_node *n, int64_t ticket)
 {
 	for (int limit = 0; limit <= SIM_LOCKS; limit++)
@@ -787,7 +787,8 @@ static bool play(struct sim_node *n, const struct step *s, long *exact)
 		settle_fence(&before, n, s, got.reply.fence);
 		settle_fence(&after, &later, s, got.reply.fence);
 	}
-	if (before.reply.ticket <= got.reply.ticket && got.reply.ticket <= after.reply.ticket) {
+	if (llabs(before.reply.ticket) <= llabs(got.reply.ticket) &&
+		llabs(got.reply.ticket) <= llabs(after.reply.ticket)) {
 		settle_ticket(&after, &later, got.reply.ticket);
 		world.now = from;
 		settle_ticket(&before, n, got.reply.ticket);

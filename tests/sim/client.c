@@ -755,8 +755,7 @@ static bool run_once(struct client *c)
 	c->sessions++;
 	c->policy.is_shared = world.slots == 1 && draw_percent(world.readers_percent);
 	/* Some take over: the newest is the first. Not drawn. */
-	c->policy.ticket =
-		!world.is_fair && (world.seed + c->sessions) % 8 == 0 ? -client_wall(c) : 0;
+	c->policy.ticket = !world.is_fair && (world.seed + c->sessions) % 8 == 0 ? TICKET_FIRST : 0;
 	snprintf(owner, sizeof(owner), "c%d.%u", c->id, c->sessions);
 	memset(s->sent_token, 0, sizeof(s->sent_token)); /* a new process */
 	net_begin_session(c->id);

@@ -927,6 +927,8 @@ static void join(struct run *run)
 	if (ticket == 0)
 		ticket = usec_max(
 			node_clock(n), q->waiters ? q->waiter[q->waiters - 1].ticket + 1 : 0);
+	else if (ticket == TICKET_FIRST)
+		ticket = usec_min(-node_clock(n), q->waiters ? q->waiter[0].ticket - 1 : 0);
 	add_waiter(q, waiter, ticket);
 	q->ends = node_msec(n) + QUEUE_MS;
 	ticket = q->waiter[find_waiter(q, waiter)].ticket;

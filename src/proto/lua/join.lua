@@ -1,5 +1,6 @@
 -- join: a waiter enters the queue, or looks again. It has subscribed to its channels before.
--- ticket: 0, or the waiter's ticket: it gets the place that it had, also at another node.
+-- ticket: the waiter's ticket: it gets the place that it had, also at another node. If it has none yet:
+-- 0: the last place, or TICKET_FIRST: the first one. This node's clock makes the ticket.
 --
 -- If the key is free and not reserved, the first waiter gets it, or the first readers: a wake-up may
 -- have been lost. So do readers that are first while readers hold the key. For a semaphore, this holds
@@ -21,9 +22,17 @@ end
 local queue = queue_key(1)
 -- Without the right to PEXPIRE, the script ends here: the queue would not expire.
 local existed = call('PEXPIRE', queue, QUEUE_MS) == 1
+
+-- sign: 1: a ticket after the last waiter's; -1: one before the first waiter's. `rank`: of that waiter.
+local function new_ticket(rank, sign)
+	local other, t = call('ZRANGE', queue, rank, rank, 'WITHSCORES')[2] or 0, call('TIME')
+	return sign * max(t[1] * 1000000 + t[2], sign * other + 1)
+end
+
 if to_number(ticket) == 0 then
-	local last, t = call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2], call('TIME')
-	ticket = max(t[1] * 1000000 + t[2], (last or 0) + 1)
+	ticket = new_ticket(-1, 1)
+elseif to_number(ticket) == TICKET_FIRST then
+	ticket = new_ticket(0, -1)
 end
 -- Other clients are subscribed, and the queue is new: the node may have lost theirs.
 if not existed and call('PUBSUB', 'NUMSUB', queue)[2] > 1 then

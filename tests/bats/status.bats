@@ -68,6 +68,45 @@ acquire() {
 	json '.locks[0].waiters == 0'
 }
 
+# shows_waiters KEY TEXT: status says so about the key, as about all keys.
+shows_waiters() {
+	local key
+	for key in "$1" ''; do says 0 "*'$1' is held by * left$2" '' status "${PATIENT[@]}" $key; done
+}
+
+@test "status: a client that holds the lock now, or waits at another node or for another key, is counted once" {
+	acquire job
+	in_background "$T/run" run -k job "${LONG[@]}" -- sh -c "touch $T/began; exec sleep 600"
+	eventually in_queue 1
+	# the queue node restarts: the waiter queues at another node, and returns
+	before=$(queue_node)
+	kill_node "$before"
+	eventually in_queue 1
+	start_node "$before"
+	eventually answers "$before"
+	node "$before" set job "$(node $((before % 3 + 1)) get job)" px 600000
+	eventually admitted "$before"
+	moved() { [ "$(queue_node)" = "$before" ]; }
+	eventually moved
+	shows_waiters job "; 1 waiter"
+	redlock release -k job --token "$TOKEN"
+	eventually test -e "$T/began"
+	shows_waiters job ""
+	in_background "$T/next" run -k job "${PATIENT[@]}" -- true
+	eventually in_queue 1
+	shows_waiters job "; 1 waiter"
+	# a client that wants two keys waits for one of them
+	acquire a
+	token=$TOKEN
+	in_background "$T/both" run -k a -k b "${PATIENT[@]}" -- true
+	eventually in_queue 2
+	acquire b
+	redlock release -k a --token "$token"
+	waits_for_b() { [[ $(redlock status "${PATIENT[@]}" b) == *"; 1 waiter" ]]; }
+	eventually waits_for_b
+	says 0 "'a' is free" '' status "${PATIENT[@]}" a
+}
+
 @test "status: the waiters of a semaphore, and of a user that may not count them" {
 	# on each node: a node without the key of a slot does not count its waiters
 	for slot in 1 2; do

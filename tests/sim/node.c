@@ -966,7 +966,7 @@ static void look(struct run *run)
 
 	set(run, REPLY_FENCE, run->l->fence);
 	report_waiters(run);
-	set(run, REPLY_RANK, count_subscribers(run, ""));
+	set(run, REPLY_RANK, usec_min(count_subscribers(run, ""), run->queue->waiters));
 	if ((run->slot > 0 || !run->value[0]) && !is_ours(run) && conflicts(run))
 		return;
 	if (is_foreign(run))

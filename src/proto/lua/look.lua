@@ -9,6 +9,7 @@ local token, woken_by, flags, waiter_key, waiter, quarantine, wall, slots, held_
 -- include parts/restart_guard.lua
 -- include parts/other_slot.lua
 -- include parts/fence.lua
+-- include parts/count.lua
 
 local err = read_keys()
 if err then
@@ -17,7 +18,7 @@ end
 local no_vote = guard()
 reply[REPLY_FENCE] = last_number()
 report_waiters()
-reply[REPLY_RANK] = count_waiters(1)
+reply[REPLY_RANK] = count_waiters(queue_key(1))
 local other = (gone or foreign and slot ~= '') and conflict()
 if other then
 	return other

@@ -5,14 +5,13 @@
 
 local cursor, count, complete = unpack(ARGV)
 
--- include parts/keys.lua
+-- include parts/count.lua
 
--- As count_waiters() in parts/queue.lua: a slot's waiters are those of the semaphore.
-local function count_waiters(key)
+-- A slot's waiters are those of the semaphore.
+local function queue_of(key)
 	local base = match(key, '^(.*)#%d+$')
 	local limit = base and try('GET', beside('limit', base))
-	local queue = type(limit) == 'string' and beside('queue', base) .. ':' .. limit or beside('queue', key)
-	return try('PUBSUB', 'NUMSUB', queue)[2] or 0
+	return type(limit) == 'string' and beside('queue', base) .. ':' .. limit or beside('queue', key)
 end
 
 local r = call('SCAN', cursor, 'COUNT', count, 'TYPE', 'string')
@@ -21,7 +20,7 @@ for _, key in ipairs(r[2]) do
 	local v = (complete == '1' and call or try)('GETRANGE', key, 0, 299)
 	if type(v) == 'string' and #key <= REQUEST_KEY_MAX and sub(v, TOKEN_ID_LEN + 1, TOKEN_ID_LEN + 1) == ':'
 			and not find(sub(v, 1, TOKEN_ID_LEN), '[^0-9a-f]') then
-		local entry = string.format('%d %d %.0f %d\n', #key, #v, call('PTTL', key), count_waiters(key)) .. key .. v
+		local entry = string.format('%d %d %.0f %d\n', #key, #v, call('PTTL', key), count_waiters(queue_of(key))) .. key .. v
 		length = length + #entry
 		page[#page + 1] = entry
 	end

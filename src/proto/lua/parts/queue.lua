@@ -60,11 +60,6 @@ local function report_waiters()
 	reply[REPLY_WAITERS] = bits
 end
 
--- The waiters of key i that are connected: each is subscribed to the channel of the queue.
-local function count_waiters(i)
-	return try('PUBSUB', 'NUMSUB', queue_key(i))[2] or 0
-end
-
 -- Returns the id of a key's reservation, or false. A reservation that does not expire within an hour
 -- was not written by a script and is removed: it would keep all clients out.
 local function reservation(key)

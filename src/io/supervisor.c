@@ -489,6 +489,7 @@ int supervisor_prepare(struct supervisor *s, char *const argv[], const struct si
 	pid_t redlock = getpid();
 	int fds[2];
 
+	supervisor_close(s);
 	s->has_other_children = waitpid(-1, NULL, WNOHANG) >= 0;
 	if (!s->has_other_children && errno != ECHILD)
 		return err_call(e, CANNOT_START, "wait4");

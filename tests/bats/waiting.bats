@@ -345,6 +345,30 @@ watches() {
 	ended_with 0
 }
 
+@test "a wake-up that arrives during the attempt of another one: the supervisor of that attempt ends" {
+	local node i
+	hold a "${LONG[@]}"
+	waiter b "${LONG[@]}"
+	waiter c "${LONG[@]}"
+	# the third one attempts only when it is woken
+	waiter d "${LONG[@]}"
+	node=$(queue_node)
+	wake() {
+		[ "$(node "$node" publish "redlock:wake:{job}:$(node "$node" zrange 'redlock:queue:{job}' 2 2)" \
+			"$(printf %040d "$1")")" = 1 ]
+	}
+	supervisors() { [ "$(pgrep -c -P "${W[d]}")" = "$1" ]; }
+	for i in 1 2 3; do [ $i = "$node" ] || stop_node $i; done
+	wake 1
+	eventually supervisors 1
+	# The next attempt begins as soon as this one has failed.
+	wake 2
+	for i in 1 2 3; do [ $i = "$node" ] || continue_node $i; done
+	eventually supervisors 0
+	let_go a
+	eventually served 3
+}
+
 @test "the queue node is killed, with a hundred waiters: they queue elsewhere" {
 	hold a "${LONG[@]}"
 	pids=()

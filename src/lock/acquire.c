@@ -107,6 +107,14 @@ static void ask(struct step *s)
 			peer_ask(s, i, attempt_op(lock), waiter_watches(s), false);
 }
 
+/* `redlock wait` begins the quarantine of a restarted node (docs/nodes.md), so its first look waits
+ * for every node that may answer. Later ones do not: the key may be reserved for this client, and
+ * the next waiter needs it. */
+static bool looks_at_all(const struct lock *lock)
+{
+	return lock->policy.only_looks && lock->stamp.round == 1;
+}
+
 /* With --fair, the queue node's word counts as much as a majority. */
 static bool is_needed(const struct lock *lock, int node)
 {
@@ -114,7 +122,8 @@ static bool is_needed(const struct lock *lock, int node)
 
 	for (int key = 0; key < lock->policy.keys; key++)
 		is_first |= lock->policy.order[key][0] == node;
-	return lock->attempt.waits_for_all || (lock->policy.is_fair && is_first);
+	return lock->attempt.waits_for_all || looks_at_all(lock) ||
+	       (lock->policy.is_fair && is_first);
 }
 
 /* An attempt asks only nodes that are connected when it begins, so that none of its requests can
@@ -247,6 +256,8 @@ void acquire_count(struct step *s, usec *wake_at)
 	} else if (reserved == RESERVED_FOR_OTHERS) {
 		fail_attempt(s, REFUSAL_BUSY);
 	} else if (yes >= quorum && looks) {
+		if (open > 0 && looks_at_all(lock))
+			return;
 		lock->refusal = REFUSAL_NONE;
 		lock_let_go(s);
 	} else if (yes >= quorum && lock->policy.wants_fence) {

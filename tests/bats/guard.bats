@@ -27,6 +27,28 @@ has_only_a_mark() { [ "$(node "$1" keys '*')" = '{redlock}:node' ]; }
 
 # ---- new nodes ----
 
+@test "wait: one call begins the quarantine of every node, however late it answers" {
+	for i in 1 2 3; do
+		kill_node $i
+		start_node $i
+		eventually answers $i
+		stop_node $i
+		in_background "$T/wait" wait -k restart --node-timeout 60s
+		# the other nodes have been asked, or wait for the third one with the client
+		connected() {
+			local j
+			for j in 1 2 3; do
+				[ $j = $i ] || node $j client list | grep -v 'cmd=client' | grep -q 'user=default' || return 1
+			done
+		}
+		eventually connected
+		continue_node $i
+		ended_with 0
+		in_quarantine $i
+		eventually admitted $i
+	done
+}
+
 @test "new nodes: no node votes; a client without --wait gets the reason, the nodes, and the time: 69" {
 	for i in 1 2 3; do node $i flushall; done > "$T/set"
 	run -69 --separate-stderr redlock run -n -k job -- touch "$T/never"

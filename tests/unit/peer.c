@@ -380,7 +380,7 @@ TEST(a_request_whose_script_is_unknown_is_sent_again_whole)
 			CHECK(!r.fake[i].last.by_digest);
 			CHECK_INT(r.lock.tally.ballot[i].vote, VOTE_NONE);
 		}
-		votes(&r, looks ? "GG" : "YY");
+		votes(&r, looks ? "GGG" : "YYY");
 		CHECK_INT(lock_state(&r.lock), looks ? LOCK_OVER : LOCK_HELD);
 	}
 }

@@ -874,6 +874,52 @@ TEST(a_release_of_the_holder_that_refused_is_news)
 	CHECK(!lock_is_pausing(&r.lock));
 }
 
+/* It begins the quarantine of each node. */
+TEST(the_first_look_waits_for_every_node)
+{
+	static const char *const third[] = {"G", "F", "A"};
+	struct rig r;
+
+	for (int i = 0; i < 3; i++) {
+		look_with(&r, 3, NEVER);
+		votes(&r, "GG");
+		CHECK_INT(lock_state(&r.lock), LOCK_TRYING);
+		fake_reply(&r, 2,
+			*third[i] == 'G'   ? VOTE_GONE
+			: *third[i] == 'F' ? VOTE_FOREIGN
+					   : VOTE_ABSENT);
+		CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+		CHECK_INT(r.lock.refusal, REFUSAL_NONE);
+	}
+}
+
+TEST(the_first_look_waits_until_every_node_is_connected_or_late)
+{
+	struct policy p = policy(3, NEVER);
+	struct rig r;
+
+	p.only_looks = true;
+	start_with(&r, &p);
+	link_up(&r, 0);
+	link_up(&r, 1);
+	pass(&r, p.node_timeout - MS);
+	CHECK_INT(sends(&r, OP_LOOK), 0);
+	pass(&r, MS);
+	CHECK_INT(sends(&r, OP_LOOK), 2);
+	votes(&r, "GG");
+	CHECK_INT(lock_state(&r.lock), LOCK_OVER);
+}
+
+/* The key may be reserved for it, and another waiter needs it. */
+TEST(a_later_look_waits_for_a_majority_only)
+{
+	struct rig r;
+
+	look_and_be_woken(&r, by_another(HELD_FOR));
+	votes(&r, "GG");
+	CHECK_INT(lock_state(&r.lock), LOCK_RELEASING);
+}
+
 /* "Free" is the vote that grants it. */
 TEST(a_client_that_only_looks_is_woken_in_vain_as_well)
 {

@@ -308,12 +308,14 @@ void client_chats(struct client *c)
 	const struct waiter *w = &c->session.lock.waiter;
 	/* An attempt leads to two or three of these. */
 	usec each = w->full ? between_ends(15 * USEC_SEC) / 3 : 5 * USEC_SEC * 95 / 100;
+	/* The two places have different limits, so each has its own sum. */
+	usec *until = &c->chatted_until[w->full != 0];
 
 	if (!world.is_calm || !w->ticket ||
 		(w->rank < 2 && (!w->full || w->used_reservation || w->in_vain > 1)))
 		return;
-	c->chatted_until = usec_max(c->chatted_until, world.now) + each;
-	if (c->chatted_until > world.now + 5 * each)
+	*until = usec_max(*until, world.now) + each;
+	if (*until > world.now + 5 * each)
 		breach("chatter", "c%d asks too often, with %d waiters ahead of it%s", c->id,
 			w->rank, w->full ? ", at another node" : "");
 }
@@ -764,7 +766,7 @@ static bool run_once(struct client *c)
 	c->had_fault = !world.is_healthy;
 	c->trying_since = world.now;
 	c->joined_at = NEVER;
-	c->chatted_until = c->tried_until = c->elsewhere_until = 0;
+	c->chatted_until[0] = c->chatted_until[1] = c->tried_until = c->elsewhere_until = 0;
 	c->wants_since = usec_min(c->wants_since, world.now);
 	session_start(s);
 	c->outage = c->outages = 0;

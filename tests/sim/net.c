@@ -630,7 +630,7 @@ static void deliver(const struct sim_subscriber *to, const struct sim_message *m
 	in->is_push = true;
 	in->message = *message;
 	/* The client may ask because of it. */
-	world.client[to->client]->chatted_until = 0;
+	world.client[to->client]->chatted_until[0] = world.client[to->client]->chatted_until[1] = 0;
 	w->back_at = arrival(w, world.now + one_way(w), w->back_at);
 	schedule(w->back_at, SIM_ANSWER, to->client, to->node, w->id, in);
 	trace("n%d %s c%d", to->node,

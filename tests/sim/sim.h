@@ -282,7 +282,9 @@ struct client {
 	usec joined_at; /* when it entered a queue in this session; NEVER: in none */
 	usec tried_until; /* its attempts are worth that time */
 	usec elsewhere_until; /* the same of its attempts without a connection to the queue node */
-	usec chatted_until; /* beyond the first two waiters, its requests are worth that time */
+	/* Beyond the first two waiters, its requests are worth that time: at the first node in the
+	 * order, and at another one. */
+	usec chatted_until[2];
 	usec idle_since; /* it waits, and the lock is free, since then; NEVER: not so */
 	usec wants_since; /* the same, but a refusal does not end it */
 	usec had_no_voters; /* when a majority of the nodes could have no vote for it, lastly */

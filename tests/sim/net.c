@@ -917,7 +917,7 @@ void net_broken(int client, int node, uint32_t id)
 	tell_close(client, node);
 	w->is_broken = true;
 	/* A waiter queues at another node because of it. */
-	world.client[client]->chatted_until = 0;
+	world.client[client]->chatted_until[0] = world.client[client]->chatted_until[1] = 0;
 	w->floods_until = w->is_up ? world_floods() : 0;
 	trace("c%d n%d broken", client, node);
 	client_go_on(world.client[client]);

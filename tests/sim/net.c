@@ -18,7 +18,7 @@
 #define MESSAGES 16384 /* a node that is stopped until the end serves none of its requests */
 #define FORGETS_PERCENT 4 /* of the requests find that the server has forgotten all scripts */
 #define FLOOD_PART 5 /* messages that one look at a flood returns, */
-#define FLOOD_TIME 20 /* and how long it takes to read them, in microseconds */
+#define FLOOD_TIME 200 /* and how long it takes to read them, in microseconds */
 #define FLOOD_LOOKS 100 /* the client may look so often before it tells the time */
 #define KEEPALIVE (300 * USEC_SEC) /* then a server gives up a silent connection */
 
@@ -122,7 +122,9 @@ static int sleep_until(struct pollfd *fds, nfds_t count, const struct timespec *
 	for (int i = 0; i < nodes; i++) {
 		struct wire *w = &world.wire[c->id][i];
 
-		fds[i].revents = w->is_up || w->is_broken || w->replies > 0 ? POLLIN : 0;
+		bool is_new = w->is_up && c->session.pool.conn[i].state == CONN_OPENING;
+
+		fds[i].revents = is_new || w->is_broken || w->replies > w->heard ? POLLIN : 0;
 	}
 	fds[nodes].revents = c->told_over ? POLLIN : 0;
 	c->told_over = false;

@@ -350,7 +350,7 @@ bool world_drops_unread(void)
 
 usec world_floods(void)
 {
-	bool floods = !world.is_calm && draw_aside(20);
+	bool floods = !world.is_calm && draw_aside(10);
 
 	return floods ? world.now + 20 * USEC_MSEC * (1 + (usec)(draw_from(&world.aside) % 10)) : 0;
 }

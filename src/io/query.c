@@ -69,6 +69,24 @@ static void take_answer(struct query *q, struct asking *a, int node, const struc
 	await_next(q, a, node, clock_now() + q->node_timeout);
 }
 
+/* The time of a node begins here: this process may have stood still before. */
+static void begin(struct query *q, struct asking *a, int node)
+{
+	if (q->pool.conn[node].state == CONN_UP)
+		send_rest(q, a, node);
+	else
+		pool_open(&q->pool, node);
+	a->due[node] = clock_now() + q->node_timeout;
+}
+
+static void connected(struct query *q, struct asking *a, int node, usec now)
+{
+	send_rest(q, a, node);
+	/* In time, but this process did not run: how long connecting took is unknown. */
+	if (now >= a->due[node])
+		a->due[node] = clock_now() + q->node_timeout;
+}
+
 static void handle_event(struct query *q, struct asking *a, const struct event *ev)
 {
 	/* A wake-up is no reply: doctor's own hand-off wakes the waiter that doctor tries. */
@@ -76,7 +94,7 @@ static void handle_event(struct query *q, struct asking *a, const struct event *
 		!is_open(a, ev->node))
 		return;
 	if (ev->kind == EV_LINK_UP)
-		send_rest(q, a, ev->node);
+		connected(q, a, ev->node, ev->now);
 	else if (ev->kind != EV_REPLY || ev->round == q->round + (uint32_t)a->next[ev->node])
 		take_answer(q, a, ev->node, ev->reply);
 	/* Not only EV_LINK_DOWN: a refused SUBSCRIBE, too, takes the connection down. */
@@ -118,12 +136,10 @@ static void ask(struct query *q, struct asking *a, enum query_wait wait)
 
 	tally_clear(t, asked);
 	for (int i = 0; i < NODES_MAX; i++)
-		a->due[i] = i < t->nodes && a->first[i] ? asked + q->node_timeout : NEVER;
+		a->due[i] = i < t->nodes && a->first[i] ? asked : NEVER;
 	for (int i = 0; i < t->nodes; i++)
-		if (is_open(a, i) && q->pool.conn[i].state == CONN_UP)
-			send_rest(q, a, i);
-		else if (is_open(a, i))
-			pool_open(&q->pool, i);
+		if (is_open(a, i))
+			begin(q, a, i);
 	while (first_due(a, t->nodes) != NEVER) {
 		struct event ev;
 
@@ -132,7 +148,9 @@ static void ask(struct query *q, struct asking *a, enum query_wait wait)
 		/* Two replies of three are a majority; if they differ, the ownership is unknown. */
 		if (wait == QUERY_UNTIL_DECIDED && tally_ownership(t) != OWNERSHIP_UNKNOWN)
 			until = usec_min(until, ev.now + usec_max(GRACE_MIN, 2 * (ev.now - asked)));
-		for (int i = 0; i < t->nodes; i++)
+		/* A reply that has arrived is not late, however long this process stood still
+		 * before it read the reply. */
+		for (int i = 0; i < t->nodes && ev.kind == EV_TIME; i++)
 			if (is_open(a, i) && usec_min(until, a->due[i]) <= ev.now)
 				give_up(q, a, i);
 	}

@@ -722,3 +722,29 @@ extend_at_last() {
 	[[ "$output" == *"'job' is held by a run that this one is part of"* ]]
 	[ "$(redlock run --reentrant -k job -- echo under it)" = "under it" ]
 }
+
+# stalled PLAN ARG...: redlock stands still (tests/tools/stall.so.c).
+stalled() {
+	STALL=$1 ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0 \
+		LD_PRELOAD=$REDLOCK_BUILD/tools/stall.so timeout 60 "$REDLOCK_BUILD/redlock" "${@:2}"
+}
+
+# bats test_tags=not-under-valgrind
+@test "a client that stood still blames no node for it" {
+	export REDLOCK_NODE_TIMEOUT=1s
+	acquire "${LONG[@]}"
+	for call in connect connect- send send-; do
+		for n in 1 2 3; do
+			echo "# $call $n"
+			stalled $call:$n:1200 check -k job --token "$TOKEN"
+			stalled $call:$n:1200 extend "${LONG[@]}" -k job --token "$TOKEN"
+			stalled $call:$n:1200 status job > "$T/out"
+			file_has "$T/out" 'on 3 of 3 nodes'
+		done
+	done
+	stalled connect:2:1200 break -n -y --force -k job
+	free_everywhere job
+	acquire "${LONG[@]}"
+	stalled send:1:1200 release -k job --token "$TOKEN"
+	free_everywhere job
+}

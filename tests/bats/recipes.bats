@@ -445,7 +445,7 @@ status 69 on $(uname -n)" ]
 }
 
 @test "the status of a unit: a hook's message reaches the service manager" {
-	type systemd-notify > "$T/type" || skip "no systemd-notify here"
+	needs systemd_notify
 	recipe "### The status of a unit" > line
 	stub the-service the-service
 	service_manager "$T/notify"

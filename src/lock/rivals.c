@@ -70,21 +70,12 @@ static unsigned silent_nodes(const struct step *s)
 	return silent;
 }
 
-/* A waiter that was woken is not in the queue. With --fair it queues again before its reservation
- * ends, and half of that time may have passed before the attempt (pace_use_delay()): otherwise the
- * next client would wake the next waiter. */
-static usec retry_for(const struct step *s, bool is_early)
-{
-	if (s->policy->is_fair && s->waiter->used_reservation)
-		return s->policy->node_timeout / 2;
-	return (is_early ? EARLY_TIMEOUTS : RETRY_TIMEOUTS) * s->policy->node_timeout;
-}
-
 bool rivals_retry(
 	struct step *s, struct rivals *r, enum op op, usec asked_at, usec wait_until, usec *wake_at)
 {
 	unsigned refused = 0; /* bits: enum refused */
 	bool is_early, is_in_vain;
+	usec timeouts;
 
 	/* A node that cannot be asked again is no reason for a retry. */
 	for (int i = 0; i < s->policy->nodes; i++)
@@ -92,11 +83,12 @@ bool rivals_retry(
 			refused |= 1u << queue_refusal(s, i);
 	is_early = refused >> REFUSED_EARLY & 1;
 	is_in_vain = refused >> REFUSED_IN_VAIN & 1;
+	timeouts = is_early ? EARLY_TIMEOUTS : RETRY_TIMEOUTS;
 	if (refused >> REFUSED_UNCLEAR & 1 &&
 		!step_grace_is_over(s, true, s->policy->node_timeout / 4, wake_at))
 		return true;
 	if (!r->retry_at) {
-		if (s->now >= asked_at + retry_for(s, is_early) ||
+		if (s->now >= asked_at + timeouts * s->policy->node_timeout ||
 			(!is_early && r->retries >= RETRIES_WAITING_MAX && s->now < wait_until) ||
 			(!is_early && !is_in_vain && !goes_on(s, r)))
 			return false;

@@ -302,27 +302,6 @@ TEST(a_woken_waiter_retries_while_the_release_is_on_its_way)
 	CHECK(sends(&r, OP_ACQUIRE) <= 3 + 22 * 3);
 }
 
-/* Its place is its own for as long as the reservation lasts. */
-TEST(a_fair_waiter_queues_again_before_its_reservation_ends)
-{
-	struct rig r;
-	usec began;
-
-	enter_queue(&r, 3);
-	r.lock.policy.is_fair = true;
-	wake(&r, 0, 0, wake_up());
-	began = r.now;
-	for (int i = 0; i < 24 && !lock_is_pausing(&r.lock); i++) {
-		for (int n = 0; n < 3; n++)
-			reply_with(&r, n, held(HELD_FOR));
-		CHECK_INT(lock_is_pausing(&r.lock), r.now >= began + NODE_TIMEOUT / 2);
-		if (!lock_is_pausing(&r.lock))
-			wait_until(&r, r.up.wake_at);
-	}
-	CHECK(lock_is_pausing(&r.lock));
-	CHECK(r.now <= began + NODE_TIMEOUT * 3 / 4);
-}
-
 TEST(no_retry_without_a_release_on_its_way)
 {
 	struct rig r;

@@ -38,6 +38,7 @@ void fuzz_options(const uint8_t *data, size_t len);
 void fuzz_config(const uint8_t *data, size_t len);
 void fuzz_page(const uint8_t *data, size_t len);
 void fuzz_reply(const uint8_t *data, size_t len);
+void fuzz_talk(const uint8_t *data, size_t len);
 void fuzz_votes(const uint8_t *data, size_t len);
 void fuzz_info(const uint8_t *data, size_t len);
 

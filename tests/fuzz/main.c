@@ -81,6 +81,7 @@ static const struct target {
 	{"config", fuzz_config},
 	{"page", fuzz_page},
 	{"reply", fuzz_reply},
+	{"talk", fuzz_talk},
 	{"votes", fuzz_votes},
 	{"info", fuzz_info},
 };

@@ -2,10 +2,12 @@
  * life. */
 #include "fuzz/fuzz.h"
 
+#include "base/text.h"
 #include "io/conn.h"
 #include "report/diagnosis.h"
 #include "report/report.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,6 +17,9 @@
 #define ANSWERS_MAX 8
 
 #define SOME_WAITER "w0123456789abcdef"
+
+/* In one conversation. */
+#define ASKED_MAX 32
 
 /* In the life of a lock. */
 #define STEPS_MAX 500
@@ -32,7 +37,8 @@ static const struct node_list *some_nodes(void)
 
 static const struct key_list *some_keys(int count)
 {
-	static struct key_list keys = {.key = {"one", "three", "two"}};
+	static struct key_list keys = {.key = {"one", "three", "two", "4", "5", "6", "7", "8", "9",
+					       "10", "11", "12", "13", "14", "15", "16"}};
 
 	keys.count = count;
 	return &keys;
@@ -65,6 +71,38 @@ void fuzz_page(const uint8_t *data, size_t len)
 		FUZZ_CHECK(e.value + e.value_len == at && e.pttl >= 0);
 	}
 	FUZZ_CHECK(at == before);
+}
+
+static const char some_id[] = "0123456789abcdef0123456789abcdef01234567";
+
+/* Of a few shapes that are nearly valid, for others are rejected early. It is about one of three
+ * keys, or of one more than there can be. */
+static void make_reply(struct resp *r, struct bytes *b, bool has_many_keys)
+{
+	uint8_t shape = fuzz_byte(b);
+	int keys = has_many_keys ? KEYS_MAX + 1 : 3;
+
+	memset(r, 0, sizeof(*r));
+	r->is_array = true;
+	r->count = shape % 16 == 15 ? REPLY_ITEMS - 1 : REPLY_ITEMS;
+	for (int i = 1; i <= r->count; i++) {
+		struct resp_item *item = &r->item[i - 1];
+		int8_t byte = (int8_t)fuzz_byte(b);
+
+		item->type = i == REPLY_TEXT || i == REPLY_RUN_ID ? RESP_STRING : RESP_INTEGER;
+		item->integer = i == REPLY_CODE                         ? byte % 8
+				: i == REPLY_PTTL || i == REPLY_SOONEST ? byte * 1000
+				: i == REPLY_KEY ? 1 + (byte & (has_many_keys ? 31 : 3)) % keys
+				: i == REPLY_WAITERS && has_many_keys ? (byte & 0xff) << 8
+				: i < REPLY_FENCE                     ? byte & 1
+								      : byte & 7;
+		if (item->type == RESP_STRING) {
+			item->len = byte & 1 ? (size_t)(byte & 31) : sizeof(some_id) - 1;
+			memcpy(item->text, some_id, item->len);
+		}
+	}
+	if (shape >= 240)
+		*r = (struct resp){.count = 1, .item[0] = {.type = RESP_ERROR, .text = "NOPERM"}};
 }
 
 /* ---- conn: bytes in, replies out ---- */
@@ -143,10 +181,10 @@ static void say(int peer, struct bytes *b, size_t most)
 	b->at += n;
 }
 
-static void build(struct request *r, enum op op)
+static void build(struct request *r, enum op op, int keys)
 {
 	const struct lock_ref lock = {
-		.keys = some_keys(op == OP_JOIN ? 1 : 2), .token = TOKEN_READERS};
+		.keys = some_keys(op == OP_JOIN ? 1 : keys), .token = TOKEN_READERS};
 	const struct guard_args guard = {0};
 
 	switch (op) {
@@ -223,7 +261,7 @@ static void converse(
 		c.resp.page = op[i] == OP_SCAN || op[i] == OP_COMMAND ? page : c.resp.page;
 		c.resp.is_whole = op[i] == OP_COMMAND;
 		c.resp.page_len = 0;
-		build(&r, op[i]);
+		build(&r, op[i], 2);
 		conn_send(&c, &r, 1, 0);
 	}
 	while (b.at < b.end && c.state == CONN_UP) {
@@ -278,6 +316,189 @@ void fuzz_reply(const uint8_t *data, size_t len)
 	FUZZ_CHECK(whole.problem.vote == VOTE_ABSENT && whole.problem.reason != REASON_NONE);
 	fuzz_check_clean(report_event(text, &some_nodes()->node[0],
 		&(struct event){.kind = EV_LINK_DOWN, .reply = &whole.problem}, 0));
+}
+
+/* ---- conversations ---- */
+
+/* The requests of a conversation on one connection, and how far it has got. */
+struct talk {
+	struct conn conn;
+	int peer, keys;
+	bool cuts; /* each message arrives in two parts */
+	uint32_t asked, answered;
+	enum op op[ASKED_MAX];
+};
+
+/* Each kind of message that a server may send, at any place. */
+enum said {
+	SAID_REPLY, /* of a script; most of all */
+	SAID_REPLY_END = 5,
+	SAID_NOSCRIPT,
+	SAID_NOPERM,
+	SAID_ERROR,
+	SAID_STATUS,
+	SAID_INTEGER,
+	SAID_NIL,
+	SAID_HELLO,
+	SAID_SUBSCRIBED,
+	SAID_CHANGED,
+	SAID_WAKE,
+	SAID_PAGE,
+	SAID_BYTES,
+	SAID_COUNT,
+};
+
+/* Answers come in the order of the requests, each about a key of its request. */
+static void take_answers(struct talk *t)
+{
+	static char page[PAGE_MAX];
+	static struct heard pushes;
+	struct pending request;
+	struct reply a;
+
+	conn_handle(&t->conn, POLLIN);
+	for (;;) {
+		enum op op = t->conn.pending[0].op;
+
+		t->conn.resp.page = op == OP_SCAN || op == OP_COMMAND ? page : NULL;
+		t->conn.resp.is_whole = op == OP_COMMAND;
+		t->conn.resp.page_len = 0;
+		if (t->conn.state != CONN_UP || !conn_next_reply(&t->conn, &request, &a))
+			break;
+		if (request.is_push) {
+			hear_push(&pushes, &t->conn.push);
+			continue;
+		}
+		FUZZ_CHECK(t->answered < t->asked && request.round == t->answered);
+		FUZZ_CHECK(request.op == t->op[t->answered] && request.keys <= t->keys);
+		check_answer(&a, request.keys);
+		t->answered++;
+	}
+}
+
+static void ask(struct talk *t, enum op op, uint8_t how)
+{
+	char taken[16384];
+	struct request r;
+
+	if (t->asked == ASKED_MAX || t->conn.pending_count == LOCK_PENDING_MAX)
+		return;
+	build(&r, op, t->keys);
+	r.watches = (how & 1) && (op == OP_ACQUIRE || op == OP_LOOK);
+	r.is_followed = how & 2;
+	if ((how & 4) && op != OP_SUBSCRIBE && op != OP_DELETE && op != OP_COMMAND)
+		request_by_digest(&r);
+	t->op[t->asked] = op;
+	conn_send(&t->conn, &r, t->asked++, 0);
+	while (recv(t->peer, taken, sizeof(taken), MSG_DONTWAIT) > 0)
+		;
+}
+
+static size_t write_reply(char *dst, size_t size, struct bytes *b)
+{
+	struct resp r;
+	size_t used = 0;
+
+	make_reply(&r, b, true);
+	if (r.is_array)
+		text_append(dst, size, &used, "*%d\r\n", r.count);
+	for (int i = 0; i < r.count; i++) {
+		const struct resp_item *item = &r.item[i];
+
+		if (item->type == RESP_INTEGER)
+			text_append(dst, size, &used, ":%d\r\n", (int)item->integer);
+		else if (item->type == RESP_ERROR)
+			text_append(dst, size, &used, "-%s\r\n", item->text);
+		else
+			text_append(dst, size, &used, "$%d\r\n%.*s\r\n", (int)item->len,
+				(int)item->len, item->text);
+	}
+	return used;
+}
+
+static size_t write_said(char *dst, size_t size, enum said said, struct bytes *b)
+{
+	static const char *const texts[SAID_COUNT] = {
+		[SAID_NOSCRIPT] = "-NOSCRIPT No matching script.\r\n",
+		[SAID_NOPERM] =
+			"-NOPERM User u has no permissions to run the 'evalsha' command\r\n",
+		[SAID_ERROR] = "-ERR \x1b[31m script: 4e6d, on @user_script:1.\r\n",
+		[SAID_STATUS] = "+OK\r\n",
+		[SAID_NIL] = "$-1\r\n",
+		[SAID_HELLO] = "%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n",
+		[SAID_SUBSCRIBED] = ">3\r\n$9\r\nsubscribe\r\n$1\r\nx\r\n:1\r\n",
+		[SAID_PAGE] = "*3\r\n$1\r\n0\r\n:0\r\n$11\r\n1 1 60000 0\r\n",
+	};
+	char channel[CHANNEL_MAX];
+	size_t used = 0;
+	uint8_t byte;
+
+	if (said <= SAID_REPLY_END)
+		return write_reply(dst, size, b);
+	if (texts[said]) {
+		text_append(dst, size, &used, "%s", texts[said]);
+		return used;
+	}
+	byte = fuzz_byte(b);
+	if (said == SAID_INTEGER) {
+		text_append(dst, size, &used, ":%d\r\n", (int8_t)byte);
+	} else if (said == SAID_CHANGED) {
+		text_append(dst, size, &used, ">2\r\n$10\r\ninvalidate\r\n%s\r\n",
+			byte & 1 ? "*1\r\n$3\r\none" : "_");
+	} else if (said == SAID_WAKE) {
+		snprintf(channel, sizeof(channel), CHANNEL_WAKE, "one", "", SOME_WAITER);
+		text_append(dst, size, &used,
+			">3\r\n$7\r\nmessage\r\n$%zu\r\n%s\r\n$%d\r\n%.*s\r\n", strlen(channel),
+			channel, byte % 64 ? TOKEN_ID_LEN : 0, byte % 64 ? TOKEN_ID_LEN : 0,
+			some_id);
+	} else {
+		for (int n = byte % 16; n >= 0; n--)
+			dst[used++] = (char)fuzz_byte(b);
+	}
+	return used;
+}
+
+static void hear_said(struct talk *t, enum said said, struct bytes *b)
+{
+	char text[4096];
+	size_t len = write_said(text, sizeof(text), said, b), first = t->cuts ? len / 2 : len;
+
+	FUZZ_CHECK(send(t->peer, text, first, MSG_NOSIGNAL) == (ssize_t)first);
+	take_answers(t);
+	if (first == len || t->conn.state != CONN_UP)
+		return;
+	FUZZ_CHECK(
+		send(t->peer, text + first, len - first, MSG_NOSIGNAL) == (ssize_t)(len - first));
+	take_answers(t);
+}
+
+/* Requests of all kinds for one to sixteen keys, and replies of all kinds, in any order. */
+void fuzz_talk(const uint8_t *data, size_t len)
+{
+	static struct talk t;
+	struct node node = {.kind = NODE_UNIX};
+	struct bytes b = {data, data + len};
+	uint8_t kind = fuzz_byte(&b), what;
+
+	listen_somewhere();
+	memset(&t, 0, sizeof(t));
+	t.keys = 1 + kind % KEYS_MAX;
+	t.cuts = kind & 0x80;
+	conn_init(&t.conn, &node, &server);
+	conn_open(&t.conn);
+	t.peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	FUZZ_CHECK(t.conn.state == CONN_UP && t.peer >= 0);
+	while (b.at < b.end && t.conn.state == CONN_UP) {
+		what = fuzz_byte(&b);
+		if (what & 1)
+			ask(&t, 1 + what / 2 % (OP_COUNT - 1), fuzz_byte(&b));
+		else
+			hear_said(&t, (enum said)(what / 2 % SAID_COUNT), &b);
+	}
+	FUZZ_CHECK(t.conn.state == CONN_UP || t.conn.failure.vote == VOTE_ABSENT);
+	/* It waits for unread bytes. */
+	conn_abort(&t.conn);
+	close(t.peer);
 }
 
 /* ---- the lock: replies in, decisions out ---- */
@@ -350,35 +571,6 @@ static void step(struct play *p)
 	act(p);
 }
 
-static const char some_id[] = "0123456789abcdef0123456789abcdef01234567";
-
-/* Of a few shapes that are nearly valid, for others are rejected early. */
-static void make_reply(struct resp *r, struct bytes *b)
-{
-	uint8_t shape = fuzz_byte(b);
-
-	memset(r, 0, sizeof(*r));
-	r->is_array = true;
-	r->count = shape % 16 == 15 ? REPLY_ITEMS - 1 : REPLY_ITEMS;
-	for (int i = 1; i <= r->count; i++) {
-		struct resp_item *item = &r->item[i - 1];
-		int8_t byte = (int8_t)fuzz_byte(b);
-
-		item->type = i == REPLY_TEXT || i == REPLY_RUN_ID ? RESP_STRING : RESP_INTEGER;
-		item->integer = i == REPLY_CODE                         ? byte % 8
-				: i == REPLY_PTTL || i == REPLY_SOONEST ? byte * 1000
-				: i == REPLY_KEY                        ? 1 + (byte & 3) % 3
-				: i < REPLY_FENCE                       ? byte & 1
-									: byte & 7;
-		if (item->type == RESP_STRING) {
-			item->len = byte & 1 ? (size_t)(byte & 31) : sizeof(some_id) - 1;
-			memcpy(item->text, some_id, item->len);
-		}
-	}
-	if (shape >= 240)
-		*r = (struct resp){.count = 1, .item[0] = {.type = RESP_ERROR, .text = "NOPERM"}};
-}
-
 static void wake_one(struct play *p, int node, struct bytes *b)
 {
 	struct reply a = {.vote = VOTE_YES, .text_len = sizeof(some_id) - 1};
@@ -400,7 +592,7 @@ static void answer_one(struct play *p, int node, struct bytes *b)
 	struct resp resp;
 	struct reply a;
 
-	make_reply(&resp, b);
+	make_reply(&resp, b, p->policy.keys > 3);
 	a = reply_read(l->asked[0].op, &resp);
 	/* As io/conn does. */
 	if (l->asked[0].op == OP_SUBSCRIBE && resp.is_array)
@@ -467,8 +659,10 @@ void fuzz_votes(const uint8_t *data, size_t len)
 	p.now = USEC_SEC;
 	p.policy = (struct policy){
 		.nodes = 1 + size % 3,
-		.keys = kind & 1 ? 1 + size / 4 % 3 : 1,
-		.slots = kind & 1 ? 0 : size / 4 % 4,
+		.keys = kind & 64  ? KEYS_MAX - size / 4 % 8
+			: kind & 1 ? 1 + size / 4 % 3
+				   : 1,
+		.slots = kind & 65 ? 0 : size / 4 % 4,
 		.ttl = 10 * USEC_SEC,
 		.drift = USEC_SEC,
 		.node_timeout = USEC_SEC / 10,
@@ -506,6 +700,7 @@ void fuzz_info(const uint8_t *data, size_t len)
 	static struct settings s;
 	struct bytes b = {data, data + len};
 	uint8_t kind = fuzz_byte(&b);
+	int reason = kind % 32 + (kind & 64 ? 32 : 0);
 	char *line = fuzz_line(&b, REPLY_TEXT_MAX - 1);
 	struct reply a = reply_absent(REASON_SERVER, line);
 	struct err e;
@@ -513,8 +708,8 @@ void fuzz_info(const uint8_t *data, size_t len)
 	memset(facts, 0, sizeof(facts));
 	settings_init(&s, COMMAND_DOCTOR);
 	FUZZ_CHECK(node_list_add(&s.nodes, "a,b,c", &e) == 0 && settings_finish(&s, &e) == 0);
-	if (kind % 32 <= REASON_TOO_LONG && kind % 32 > REASON_NONE)
-		a.reason = kind % 32;
+	if (reason > REASON_NONE && reason < REASON_COUNT)
+		a.reason = (enum reason)reason;
 	else
 		a.vote = VOTE_YES;
 	for (int i = 0; i < s.nodes.count; i++) {

@@ -355,7 +355,8 @@ struct world {
 	int readers_percent; /* this share of the clients asks for a shared lock */
 	bool is_once; /* the clients run one job, with --once-per */
 	uint32_t runs; /* of that job, */
-	usec run_began; /* the last one began then */
+	usec run_began; /* the last one began then, */
+	bool is_recorded; /* and a majority told its holder that it stored the record */
 	unsigned stored[SIM_RUNS]; /* bit i: node i was told to store the record of this run */
 	usec clients_apart; /* the most that their times of day may differ */
 	int64_t newest_fence[SIM_LOCKS]; /* the last issued */

@@ -1103,7 +1103,7 @@ static int check_first_operand(struct reading *r, int words, char *const word[])
 	const struct option_row *row = NULL;
 	const char *last = words > 0 ? word[-1] : "", *option = words > 1 ? word[-2] : "";
 	unsigned flags = command_rows[r->s->command].flags;
-	char shown[100];
+	char shown[100], after[100];
 	long number;
 
 	if (!word[0] || words == 0)
@@ -1128,7 +1128,8 @@ static int check_first_operand(struct reading *r, int words, char *const word[])
 		return err_hint(r->e, "quote the token: --token \"$token\"");
 	}
 	if (row && !option_takes_value(row) && option_is_called(row, last)) {
-		err_set(r->e, ERR_USAGE, "'%s' comes after %s, which takes no value", shown, last);
+		err_set(r->e, ERR_USAGE, "'%s' comes after %s, which takes no value", shown,
+			utf8_escape(after, sizeof(after), last, strlen(last)));
 		return see_help(r);
 	}
 	return 0;

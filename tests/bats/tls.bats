@@ -341,7 +341,8 @@ told() {
 @test "a hostile server with TLS does no harm: neither its text, nor an endless reply, nor endless new keys" {
 	told 'does not speak the Redis protocol (HTTP/1.1 400 Bad Request)' 'HTTP/1.1 400 Bad Request' -quiet
 	told 'answered at excessive length' $'$2147483647\r' -quiet
-	told 'did not answer in time' k
+	# the server's speed decides which limit comes first
+	told '@(did not answer in time|sends messages without end)' k
 	[ ! -e "$T/never" ]
 }
 

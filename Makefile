@@ -74,6 +74,11 @@ UNIT = $(sort $(wildcard tests/unit/*.c))
 # The simulator replaces the rest of io.
 SIM = $(sort $(wildcard tests/sim/*.c))
 SIM_OBJECTS = $(filter $(B)/base/% $(B)/lock/% $(B)/proto/% $(B)/cli/% $(B)/report/% $(B)/io/session.o $(B)/io/pool.o,$(OBJECTS))
+# Its nodes run the scripts: in LuaJIT, which is fast, or with INTERPRETER=lua in the Lua of Redis.
+LUAJIT_CFLAGS ?= -I/usr/include/luajit-2.1
+LUAJIT_LIBS ?= -lluajit-5.1
+LUA_CFLAGS ?= -I/usr/include/lua5.1
+LUA_LIBS ?= -llua5.1
 TOOLS = $(patsubst tests/tools/%.c,$(B)/tools/%,$(wildcard tests/tools/*.c))
 $(B)/tools/poller: TOOL_LIBS = $(HIREDIS_LIBS)
 $(B)/tools/%.so: REDLOCK_LDFLAGS = -shared -fPIC
@@ -126,17 +131,28 @@ $(B)/unit: $(UNIT:tests/%.c=$(B)/tests/%.o) $(OBJECTS)
 
 $(B)/sim: $(SIM:tests/%.c=$(B)/tests/%.o) $(SIM_OBJECTS)
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^
+	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(LUAJIT_LIBS) -lcrypto -lm
+
+$(B)/sim-lua: $(patsubst %/server.o,%/server-lua.o,$(SIM:tests/%.c=$(B)/tests/%.o)) $(SIM_OBJECTS)
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(LUA_LIBS) -lcrypto -lm
 
 # Every target on its corpus; and the binary for AFL, with CC=afl-clang-fast: build/fuzz TARGET @@
 $(B)/fuzz: $(FUZZ:tests/%.c=$(B)/tests/%.o) $(filter-out $(B)/cmd/%,$(OBJECTS))
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) $(TLS_LIBS)
 
-# The simulator's node next to a real server.
-$(B)/differ: $(B)/tests/differ/main.o $(B)/tests/sim/node.o $(filter $(B)/base/% $(B)/lock/% $(B)/proto/%,$(OBJECTS))
+# The simulator's server next to a real one, both with the Lua of Redis.
+$(B)/differ: $(B)/tests/differ/main.o $(B)/tests/sim/server-lua.o $(filter $(B)/base/% $(B)/lock/% $(B)/proto/%,$(OBJECTS))
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) $(TLS_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) $(LUA_LIBS) -lcrypto -lm
+
+$(B)/tests/sim/server.o: private REDLOCK_CFLAGS += $(LUAJIT_CFLAGS)
+$(B)/tests/sim/server-lua.o: private REDLOCK_CFLAGS += $(LUA_CFLAGS)
+$(B)/tests/sim/server-lua.o: tests/sim/server.c
+	@mkdir -p $(@D)
+	@echo "  CC      $< (Lua)"
+	$(Q)$(CC) $(CPPFLAGS) $(REDLOCK_CFLAGS) -Itests $(CFLAGS) -c -o $@ $<
 
 $(B)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
@@ -260,7 +276,7 @@ check-part: check-built
 check-built:
 	$(Q)$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) built
 
-built: $(B)/redlock $(B)/redlock-gen $(B)/unit $(B)/fuzz $(B)/sim $(B)/differ $(TOOLS)
+built: $(B)/redlock $(B)/redlock-gen $(B)/unit $(B)/fuzz $(B)/sim $(B)/sim-lua $(B)/differ $(TOOLS)
 
 lint: $(B)/redlock-gen
 	$(Q)REDLOCK_BUILD="$(B)" CC="$(CC)" tests/lint

@@ -163,7 +163,6 @@ static void check_proof(struct client *c)
 /* The reply of a node to `redlock check` by token id. The state of the node does not change. */
 static struct reply look(const struct client *c, int node)
 {
-	static struct sim_node copy;
 	static struct resp resp;
 	char id[TOKEN_ID_LEN + 1];
 	struct request request;
@@ -176,8 +175,7 @@ static struct reply look(const struct client *c, int node)
 			.token = id,
 		},
 		&(struct look_args){0});
-	copy = world.node[node];
-	node_serve(&copy, &request, &resp);
+	node_serve_copy(&world.node[node], &request, &resp);
 	return reply_read(OP_LOOK, &resp);
 }
 
@@ -380,7 +378,7 @@ static int count_records(void)
 	for (int i = 0; i < world.nodes; i++) {
 		const struct sim_node *n = &world.node[i];
 
-		nodes += !n->jumped && is_last_run(n->record.text);
+		nodes += !n->jumped && is_last_run(node_record(n));
 	}
 	return nodes;
 }
@@ -559,14 +557,13 @@ static void keep(struct client *c)
 /* The node has a key of the client's session, which the client can know of. */
 static bool knows_of_key(const struct client *c, int node, int slot)
 {
-	struct sim_node *n = &world.node[node];
-	const struct sim_reader *reader = slot == 0 ? node_reader_of(n, &c->session) : NULL;
-	usec left_at = reader ? reader->left_at : n->lock[slot].left_at;
+	const struct sim_node *n = &world.node[node];
+	const char *value = node_value_of(n, slot, &c->session);
+	usec left_at = node_note(n, value).left_at;
 	/* An attempt cannot know of a request of an earlier one that arrives late; a holder has one
 	 * token only. */
 	bool is_known =
-		c->session.lock.tenure.confirmed > 0 &&
-		node_is_token(reader ? reader->token : n->lock[slot].value, c->session.token);
+		c->session.lock.tenure.confirmed > 0 && node_is_token(value, c->session.token);
 	bool is_settled =
 		left_at > 0 && ((!is_known && world.wire[c->id][node].settled_at >= left_at) ||
 				       world.now >= left_at + c->policy.ttl);
@@ -583,11 +580,9 @@ static bool knows_of_key(const struct client *c, int node, int slot)
 static void check_pending(const struct client *c, int node, int slot)
 {
 	const struct session *s = &c->session;
-	struct sim_node *n = &world.node[node];
-	const struct sim_lock *l = &n->lock[slot];
-	const struct sim_reader *reader = slot == 0 ? node_reader_of(n, s) : NULL;
-	const char *value = reader ? reader->token : l->value;
-	usec late_by = reader ? reader->late_by : l->late_by;
+	const struct sim_node *n = &world.node[node];
+	const char *value = node_value_of(n, slot, s);
+	usec late_by = node_note(n, value).late_by;
 	const struct peer *m = &s->lock.peer[node];
 
 	if (!knows_of_key(c, node, slot))
@@ -728,9 +723,8 @@ static void check_left(const struct client *c, usec since)
 	int left = 0;
 
 	for (int i = 0; i < world.nodes; i++) {
-		struct sim_node *n = &world.node[i];
-		const struct sim_reader *reader = node_reader_of(n, &c->session);
-		const char *value = reader ? reader->token : n->lock[slot_of(c)].value;
+		const struct sim_node *n = &world.node[i];
+		const char *value = node_value_of(n, slot_of(c), &c->session);
 
 		left += node_has_key(n, slot_of(c)) &&
 			strcmp(value + TOKEN_ID_LEN, c->session.token + TOKEN_ID_LEN) == 0;

@@ -65,6 +65,7 @@ struct total {
 	long unlucky; /* broken rules that messages which cross each other may break */
 	long seeds, wanted, sections, faults, losses, denials, refusals, overlaps, events, broken;
 	double hours;
+	uint64_t history; /* of all worlds */
 };
 
 static bool lives(const struct profile *p, uint64_t seed, bool traces, struct total *total)
@@ -81,6 +82,7 @@ static bool lives(const struct profile *p, uint64_t seed, bool traces, struct to
 	total->refusals += world.refusals;
 	total->overlaps += world.overlaps > 0;
 	total->events += world.events;
+	total->history = total->history * 31 + world.hash;
 	total->hours += (double)world.ends_at / (double)USEC_SEC / 3600;
 	if (!world.broken)
 		return true;
@@ -126,9 +128,11 @@ static void tell(const char *name, const struct total *t)
 {
 	printf("%s: %ld seeds, %.0f %% with a client trying when calm began, %.1f virtual hours, "
 	       "%ld events, %ld faults, %ld sections, "
-	       "%ld losses, %ld more at the release, %ld refusals, %ld seeds with an overlap\n",
+	       "%ld losses, %ld more at the release, %ld refusals, %ld seeds with an overlap, "
+	       "history %016llx\n",
 		name, t->seeds, 100.0 * (double)t->wanted / (double)t->seeds, t->hours, t->events,
-		t->faults, t->sections, t->losses, t->denials, t->refusals, t->overlaps);
+		t->faults, t->sections, t->losses, t->denials, t->refusals, t->overlaps,
+		(unsigned long long)t->history);
 }
 
 static long with_two_histories(const struct profile *p, uint64_t parts)

@@ -521,14 +521,14 @@ static bool knows_script(struct sim_node *n, const struct request *r, struct res
 	unsigned script = 1u << (r->op == OP_REPAIR ? OP_ACQUIRE : r->op);
 
 	if (draw_percent(FORGETS_PERCENT))
-		n->known = 0;
+		n->server->known = 0;
 	if (!r->by_digest) {
-		n->known |= script;
+		n->server->known |= script;
 		return true;
 	}
 	if (world.refuses_digests)
 		say_error(resp, "NOPERM User u has no permissions to run the 'evalsha' command");
-	else if (!(n->known & script))
+	else if (!(n->server->known & script))
 		say_error(resp, "NOSCRIPT No matching script. Please use EVAL.");
 	else
 		return true;
@@ -575,19 +575,12 @@ static bool note_yes(const struct message *m, struct sim_node *n)
  * about the entry of an earlier attempt that it leaves among the readers. */
 static void note_lateness(const struct message *m, struct sim_node *n)
 {
-	struct sim_lock *l = &n->lock[node_slot_of(&m->request)];
-	struct sim_reader *reader = node_reader(n, node_arg(&m->request, "token"));
-	usec *left_at = reader ? &reader->left_at : &l->left_at;
-	usec *late_by = reader ? &reader->late_by : &l->late_by;
+	bool sets = m->op == OP_ACQUIRE || m->op == OP_REPAIR;
 
 	if (m->op == OP_UNDO || m->op == OP_HAND_OFF || m->op == OP_JOIN)
 		return;
-	if (m->left_at) {
-		*left_at = m->left_at;
-		*late_by = world.now - m->left_at;
-	} else if (m->op == OP_ACQUIRE || m->op == OP_REPAIR) {
-		*left_at = *late_by = 0;
-	}
+	if (m->left_at || sets)
+		node_note_lateness(n, node_token_of(n, &m->request), m->left_at);
 }
 
 /* ---- messages ---- */

@@ -2,9 +2,10 @@
  * sim: redlock's own session (io/session, io/pool, lock, proto) in a world that is made up from one
  * seed: nodes, network, clocks, crashes. Nothing here waits: time jumps from event to event.
  *
- * Real: everything in src/lock and src/proto, io/session.c, io/pool.c, base. Simulated: the
- * kernel's clock, sleep and randomness (net.c), the connections (net.c), the servers (node.c), the
- * command and its supervisor (client.c, with the real lock/deadline).
+ * Real: everything in src/lock and src/proto, with the scripts of the nodes; io/session.c,
+ * io/pool.c, base. Simulated: the kernel's clock, sleep and randomness (net.c), the connections
+ * (net.c), what the scripts find on a server (server.c), the command and its supervisor (client.c,
+ * with the real lock/deadline).
  *
  * No bytes arrive twice: TCP prevents it, and redlock sends no request again. The simulator has the
  * nearest case: a request on a connection that the client gave up arrives late, after a newer one.
@@ -16,6 +17,7 @@
 
 #include "io/session.h"
 #include "lock/deadline.h"
+#include "sim/server.h"
 
 #include <stdarg.h>
 #include <ucontext.h>
@@ -23,8 +25,7 @@
 #define SIM_NODES 7
 #define SIM_CLIENTS 8
 #define SIM_LOCKS 3 /* of a semaphore */
-#define SIM_READERS 256 /* of one key, with stale ones */
-#define SIM_WAITERS 128 /* in a queue, with dead ones */
+#define SIM_NOTES 512 /* tokens on a node of which the checker knows something */
 #define SIM_SUBSCRIBERS 128 /* of one node, with dead ones */
 #define SIM_PUBLISHED 160 /* by one script */
 #define SIM_RUNS 4096 /* of a job, whose number is counted from 0 again after that */
@@ -46,25 +47,7 @@ struct profile {
 	uint64_t check_seeds; /* seeds that `make check` runs */
 };
 
-/* ---- a server (node.c) ---- */
-
-/* The key is free, and only the waiter that was woken with this id may take it. */
-struct sim_reservation {
-	char id[TOKEN_ID_LEN + 1]; /* "": none */
-	int64_t ends;
-};
-
-struct sim_waiter {
-	char name[WAITER_ID_LEN + 1];
-	int64_t ticket;
-};
-
-/* The waiters of a lock, or of the slots with one limit, in order of the tickets. */
-struct sim_queue {
-	int waiters;
-	struct sim_waiter waiter[SIM_WAITERS];
-	int64_t ends;
-};
+/* ---- a node (node.c) ---- */
 
 /* A connection that has subscribed to the channels of a waiter. */
 struct sim_subscriber {
@@ -82,46 +65,24 @@ struct sim_message {
 	char text[TOKEN_ID_LEN + 8];
 };
 
-/* One holder of a shared lock. */
-struct sim_reader {
-	char token[TOKEN_MAX];
-	int64_t ends, kept; /* kept: the order of the entries that the node had to keep */
-	usec left_at, late_by; /* as in struct sim_lock */
-};
-
-struct sim_lock {
-	char value[TOKEN_MAX]; /* "": no key */
-	int64_t ends; /* the key, by the node's clock; milliseconds */
-	struct sim_reservation reserved;
-	int64_t fence; /* the last fencing number; 0: none */
+/* The checker knows this about a token on a node; the node does not. */
+struct sim_note {
+	char id[TOKEN_ID_LEN + 1];
 	usec left_at; /* the client had given up the request that set the key then; 0: no */
 	usec late_by; /* and the request arrived this much later */
-};
-
-/* The record of --once-per. */
-struct sim_record {
-	int64_t start; /* of the run, by the node's clock; milliseconds */
-	char text[24]; /* the number of the run; "": no record */
+	int64_t kept; /* the order in which the node had to keep tokens */
 };
 
 struct sim_node {
-	struct sim_record record;
-	struct sim_lock lock[SIM_LOCKS]; /* the slots; a lock without slots is the first */
-	int readers; /* of the first lock; its value then lists them; in order of the tokens */
-	struct sim_reader reader[SIM_READERS];
-	struct sim_queue queue[SIM_LOCKS + 1]; /* one for each limit; 0: of a lock without slots */
-	int limit; /* with which the last slot was taken; 0: no record; it ends at limit_ends */
-	int64_t limit_ends;
+	struct server *server;
 	int subscribers;
 	struct sim_subscriber subscriber[SIM_SUBSCRIBERS];
 	int published; /* by the last script */
-	bool ended_revoked; /* the last script found its client's key revoked, and deleted it */
 	struct sim_message message[SIM_PUBLISHED];
-	char mark[RUN_ID_MAX]; /* the restart guard's mark: the life that it belongs to */
-	int64_t mark_over, mark_given, mark_wall; /* its quarantine; milliseconds. given: 0: none */
-	unsigned known; /* scripts: bit op, for the script of that operation */
+	int notes;
+	struct sim_note note[SIM_NOTES];
+	bool ended_revoked; /* the last script found its client's key revoked, and deleted it */
 	int life; /* counts restarts */
-	char run_id[RUN_ID_MAX];
 	bool down;
 	bool keeps; /* its data, through the current crash, */
 	usec keeps_until; /* or if it is back before then */
@@ -133,16 +94,21 @@ struct sim_node {
 	bool jumped; /* its clock did: clients cannot know how long its keys live */
 };
 
+/* A new server, without data. */
+void node_init(struct sim_node *n, enum server_kind kind);
+
 /* Start the server, or start it anew. */
 void node_begin_life(struct sim_node *n, int life);
 
 int64_t node_clock(const struct sim_node *n);
 
-/* True if the node holds a key in slot i (from 0 on) that has not expired. */
+/* The value of the key in slot i (from 0 on; a lock without slots has the first only); "": the node
+ * has no such key, or it has expired. */
+const char *node_value(const struct sim_node *n, int i);
 bool node_has_key(const struct sim_node *n, int i);
 
 /* True if the key is this session's, and its holder did not let it expire. */
-bool node_has_key_of(struct sim_node *n, int i, const struct session *s);
+bool node_has_key_of(const struct sim_node *n, int i, const struct session *s);
 
 /* Is the value this token, or its revoked form? */
 bool node_is_token(const char *value, const char *token);
@@ -156,15 +122,22 @@ usec node_token_ends(const struct sim_node *n, int i, const char *token);
 /* True time at which a reservation of slot i ends. */
 usec node_reserved_until(const struct sim_node *n, int i);
 
-/* The entry of this token, or id, among readers; NULL: none. */
-struct sim_reader *node_reader(struct sim_node *n, const char *token);
+/* The key's value, as this session sees it: the token of its last entry that the node had to keep
+ * among readers, if it has one. */
+const char *node_value_of(const struct sim_node *n, int i, const struct session *s);
 
-/* The last entry of this session that the node had to keep among readers. NULL: none. */
-struct sim_reader *node_reader_of(struct sim_node *n, const struct session *s);
+/* The token on the node for which the request asks: of a reader, or else the key's. */
+const char *node_token_of(const struct sim_node *n, const struct request *r);
+
+/* The checker's note about a token there; all zero if it knows nothing. */
+struct sim_note node_note(const struct sim_node *n, const char *token);
+
+/* A request for the token arrived, which the client had given up at left_at, if it is not 0. */
+void node_note_lateness(struct sim_node *n, const char *token, usec left_at);
 
 /* True time until which this session's key, or its reader entry, certainly exists, if no other
  * client touches it. */
-usec node_key_ends(struct sim_node *n, int i, const struct session *s);
+usec node_key_ends(const struct sim_node *n, int i, const struct session *s);
 
 /* The name of an operation in traces. */
 const char *node_op_name(enum op op);
@@ -175,8 +148,17 @@ bool node_has_other_limit(const struct sim_node *n, int limit);
 /* The slot that a request names. */
 int node_slot_of(const struct request *r);
 
-/* Is the waiter in a queue of the node? */
+/* The waiters of a lock without slots (limit 0), or with that limit; the name of waiter j; is it in
+ * any queue of the node? */
+int node_waiters(const struct sim_node *n, int limit);
+const char *node_waiter(const struct sim_node *n, int limit, int j);
 bool node_has_waiter(const struct sim_node *n, const char *name);
+
+/* The text of the record of --once-per; "": no record. */
+const char *node_record(const struct sim_node *n);
+
+/* Has the node no vote for a client with this time of day, because it may have forgotten keys? */
+bool node_is_in_quarantine(const struct sim_node *n, usec wall);
 
 /* The argument with that name, as in the first line of the script; "": the script has none. */
 const char *node_arg(const struct request *r, const char *name);
@@ -184,12 +166,22 @@ const char *node_arg(const struct request *r, const char *name);
 /* `redlock break` there: the holders of slot i are to end. */
 void node_revoke(struct sim_node *n, int i);
 
-/* Forget all data; forget only the queue and the reservations. */
+/* Somebody deletes the key in slot i. */
+void node_delete(struct sim_node *n, int i);
+
+/* FLUSHALL; delete only the queues and the reservations. */
 void node_forget(struct sim_node *n);
 void node_forget_waiters(struct sim_node *n);
 
+/* Save the node's data; give it the data that it saved last, if it did. */
+void node_save(const struct sim_node *n);
+bool node_restore(struct sim_node *n);
+
 /* Run one of redlock's scripts there, and set the reply and the messages. */
 void node_serve(struct sim_node *n, const struct request *r, struct resp *resp);
+
+/* The same, on a copy of the data. */
+void node_serve_copy(const struct sim_node *n, const struct request *r, struct resp *resp);
 
 /* ---- the network (net.c) ---- */
 

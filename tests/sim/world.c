@@ -180,14 +180,12 @@ static usec fault_length(void)
 	return draw_between(USEC_MSEC, draw_percent(50) ? world.ttl_max / 2 : 3 * world.ttl_max);
 }
 
-/* The last saved state of each node: half of the nodes that forget come back with it. Not drawn. */
-static struct sim_node copy[SIM_NODES];
-
+/* Half of the nodes that forget come back with the data that they saved last. Not drawn. */
 static void save_node(int i)
 {
 	if (world.restores && !world.node[i].down) {
 		trace("n%d saves its data", i);
-		copy[i] = world.node[i];
+		node_save(&world.node[i]);
 	}
 }
 
@@ -196,16 +194,9 @@ static void restore_node(int i)
 {
 	struct sim_node *n = &world.node[i];
 
-	if (copy[i].life == 0)
+	if (!node_restore(n))
 		return;
 	trace("n%d has older data", i);
-	memcpy(n->lock, copy[i].lock, sizeof(n->lock));
-	memcpy(n->reader, copy[i].reader, sizeof(n->reader));
-	memcpy(n->mark, copy[i].mark, sizeof(n->mark));
-	n->readers = copy[i].readers;
-	n->record = copy[i].record;
-	n->limit = copy[i].limit;
-	n->limit_ends = copy[i].limit_ends;
 	n->jumped = true;
 }
 
@@ -465,7 +456,7 @@ static void strike(void)
 		break;
 	case FAULT_DELETE:
 		trace("n%d: somebody deletes the key", node);
-		world.node[node].lock[client % world.slots].value[0] = '\0';
+		node_delete(&world.node[node], client % world.slots);
 		break;
 	case FAULT_JUMP_FORWARD:
 		trace("n%d's clock jumps forward", node);
@@ -815,14 +806,15 @@ static void make_world(void)
 	world.wants_fence = draw_percent(40);
 	world.restores = world.profile->guards && world.wants_fence && world.seed / 64 % 2;
 	memset(world.newest_fence, 0, sizeof(world.newest_fence));
-	memset(copy, 0, sizeof(copy));
 	for (int i = 0; i < world.nodes; i++) {
 		world.node[i] = (struct sim_node){
 			.ppm = draw_ppm(world.nodes_run),
 			.offset = world.profile->guards ? WALL_BASE + draw_between(0, APART_MAX)
 							: draw_between(0, 1000) * USEC_SEC,
 		};
-		node_begin_life(&world.node[i], 1);
+		/* Not drawn: servers of every kind, side by side. */
+		node_init(&world.node[i],
+			(enum server_kind)((world.seed + (uint64_t)i * 5) % SERVER_KINDS));
 	}
 	/* Nor is this drawn: the usual queue node takes too few connections, until the end. */
 	if (world.nodes >= 5 && world.seed / 7 % 5 == 0 && !world.profile->are_rivals)
@@ -991,10 +983,10 @@ static int count_deaf(void)
 		int count = 0;
 
 		for (int limit = 0; limit <= SIM_LOCKS; limit++) {
-			const struct sim_queue *q = &world.node[i].queue[limit];
+			const struct sim_node *n = &world.node[i];
 
-			for (int j = 0; j < q->waiters; j++)
-				count += is_deaf(&world.node[i], q->waiter[j].name);
+			for (int j = 0; j < node_waiters(n, limit); j++)
+				count += is_deaf(n, node_waiter(n, limit, j));
 		}
 		most = count > most ? count : most;
 	}
@@ -1005,13 +997,10 @@ static int count_deaf(void)
 static bool is_usable(const struct client *c, int i)
 {
 	const struct sim_node *n = &world.node[i];
-	bool is_in_quarantine = strcmp(n->mark, n->run_id) != 0 || n->mark_given == 0 ||
-				node_clock(n) / USEC_MSEC < n->mark_over ||
-				client_wall(c) / USEC_MSEC < n->mark_wall;
 
 	return !n->room && !n->down && n->paused_until <= world.now &&
 	       !is_silent(&world.wire[c->id][i]) &&
-	       (c->policy.quarantine == 0 || !is_in_quarantine);
+	       (c->policy.quarantine == 0 || !node_is_in_quarantine(n, client_wall(c)));
 }
 
 /* No node reserves the slot for longer than a releaser requests: only a clock that was set back
@@ -1042,7 +1031,8 @@ static bool is_idle(const struct client *c)
 
 	for (int slot = 0; slot < usec_max(c->policy.slots, 1); slot++) {
 		is_free |= is_slot_free(c, slot);
-		is_free_at_queue |= !node_has_key(&world.node[waiter->node], slot);
+		is_free_at_queue |= waiter->state == WAITER_OFF ||
+				    !node_has_key(&world.node[waiter->node], slot);
 	}
 	/* Waiters beyond the first two ask only the queue node. If neither of the first two can
 	 * ask, no client notices that this node alone has the key of a client that is gone. */
@@ -1059,9 +1049,9 @@ static int count_same_key(int i, int slot)
 	int nodes = 0;
 
 	for (int j = 0; j < world.nodes; j++)
-		nodes +=
-			node_has_key(&world.node[j], slot) &&
-			strcmp(world.node[i].lock[slot].value, world.node[j].lock[slot].value) == 0;
+		nodes += node_has_key(&world.node[j], slot) &&
+			 strcmp(node_value(&world.node[i], slot),
+				 node_value(&world.node[j], slot)) == 0;
 	return nodes;
 }
 
@@ -1178,7 +1168,7 @@ static void check_repair(void)
 				breach("repair",
 					"c%d holds the lock, and n%d lacks the key for %d ms: '%s'",
 					i, j, (int)((world.now - c->missing_since[j]) / USEC_MSEC),
-					world.node[j].lock[c->window_slot].value);
+					node_value(&world.node[j], c->window_slot));
 		}
 	}
 }

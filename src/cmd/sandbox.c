@@ -13,8 +13,10 @@
 #include "cmd/supervise.h"
 #include "io/background.h"
 #include "io/folder.h"
+#include "io/query.h"
 #include "io/servers.h"
 #include "io/title.h"
+#include "proto/scripts.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -30,6 +32,9 @@
 
 /* How long the servers may take to start, on a busy machine. */
 #define START_PATIENCE (30 * USEC_SEC)
+
+/* The longest wait for the answer of a server. */
+#define ASK_TIMEOUT (100 * USEC_MSEC)
 
 /* The pause between two attempts to connect to starting servers. */
 #define LOOKS_APART_MS 2
@@ -55,6 +60,7 @@ struct sandbox {
 struct sandbox_process {
 	int children; /* a descriptor, readable when a child has ended */
 	struct servers servers;
+	struct query query;
 };
 
 /* Waits for a message of the parent or the end of a child, at most that many milliseconds. */
@@ -69,13 +75,37 @@ static void sleep_for(struct sandbox_process *p, int ms)
 	servers_reap(&p->servers);
 }
 
+/*
+ * Asks each server that has not answered yet, and waits for a moment. Returns true if all servers
+ * have answered; each of them then has a vote at once (see --restart-guard).
+ */
+static bool ask(struct sandbox_process *p)
+{
+	const char *const words[] = {"EVAL", admit_script, "1", GUARD_KEY, NULL};
+	const struct request *asked[NODES_MAX];
+	struct request admit;
+	struct servers *s = &p->servers;
+	bool all = true;
+
+	request_command(&admit, words);
+	for (int i = 0; i < NODES_MAX; i++)
+		asked[i] = s->votes[i] ? NULL : &admit;
+	query_ask(&p->query, asked, NULL, QUERY_ALL);
+	for (int i = 0; i < s->nodes->count; i++) {
+		if (asked[i])
+			s->votes[i] = p->query.tally.ballot[i].vote == VOTE_YES;
+		all &= s->votes[i];
+	}
+	return all;
+}
+
 /* Waits until all servers vote. Returns -1 with *e; e->kind is ERR_NONE if the parent does not wait
  * any more. */
 static int wait_until_up(struct sandbox_process *p, struct err *e)
 {
 	usec until = clock_now() + START_PATIENCE;
 
-	while (!servers_ask(&p->servers)) {
+	while (!ask(p)) {
 		sleep_for(p, LOOKS_APART_MS);
 		if (background_read() == BACKGROUND_END) {
 			e->kind = ERR_NONE;
@@ -84,18 +114,22 @@ static int wait_until_up(struct sandbox_process *p, struct err *e)
 		if (servers_failed(&p->servers) || clock_now() >= until)
 			return servers_explain(&p->servers, e);
 	}
-	query_close(&p->servers.query);
+	query_close(&p->query);
 	return 0;
 }
 
 static int start(struct sandbox_process *p, const struct sandbox *b, struct err *e)
 {
+	const struct node_list *nodes = &b->settings->nodes;
+	const struct policy policy = {
+		.nodes = nodes->count, .keys = 1, .ttl = USEC_SEC, .node_timeout = ASK_TIMEOUT};
 	struct signals found;
 
 	if (signals_open(&found, e) < 0 || signals_only_children(&p->children, e) < 0)
 		return -1;
-	return servers_start(
-		&p->servers, b->program, b->folder.path, &b->settings->nodes, &found, e);
+	if (servers_start(&p->servers, b->program, b->folder.path, nodes, &found, e) < 0)
+		return -1;
+	return query_open(&p->query, &policy, nodes, e);
 }
 
 static bool tidy_up(struct folder *folder)

@@ -4,7 +4,6 @@
 #include "io/child.h"
 #include "io/follow.h"
 #include "io/tree.h"
-#include "proto/scripts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,9 +16,6 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* The longest wait of servers_ask() for a server that does not answer. */
-#define ASK_TIMEOUT (100 * USEC_MSEC)
 
 /* The time that a killed process may take to end. */
 #define END_TIMEOUT USEC_SEC
@@ -149,9 +145,6 @@ static int start_one(struct servers *s, int i, const struct signals *found, stru
 int servers_start(struct servers *s, const char *program, const char *folder,
 	const struct node_list *nodes, const struct signals *found, struct err *e)
 {
-	const struct policy policy = {
-		.nodes = nodes->count, .keys = 1, .ttl = USEC_SEC, .node_timeout = ASK_TIMEOUT};
-
 	memset(s, 0, sizeof(*s));
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	s->program = program;
@@ -160,26 +153,7 @@ int servers_start(struct servers *s, const char *program, const char *folder,
 	for (int i = 0; i < nodes->count; i++)
 		if (start_one(s, i, found, e) < 0)
 			return -1;
-	return query_open(&s->query, &policy, nodes, e);
-}
-
-bool servers_ask(struct servers *s)
-{
-	const char *const words[] = {"EVAL", admit_script, "1", GUARD_KEY, NULL};
-	const struct request *asked[NODES_MAX];
-	struct request admit;
-	bool all = true;
-
-	request_command(&admit, words);
-	for (int i = 0; i < NODES_MAX; i++)
-		asked[i] = s->votes[i] ? NULL : &admit;
-	query_ask(&s->query, asked, NULL, QUERY_ALL);
-	for (int i = 0; i < s->nodes->count; i++) {
-		if (asked[i])
-			s->votes[i] = s->query.tally.ballot[i].vote == VOTE_YES;
-		all &= s->votes[i];
-	}
-	return all;
+	return 0;
 }
 
 /* Reads the last line that is not empty. */

@@ -1,9 +1,10 @@
 /*
  * servers: throwaway servers in a folder, for `redlock sandbox`.
  *
- * servers_find() finds the program; servers_start() starts one server for each node; servers_ask()
- * until it returns true, with servers_reap() at each SIGCHLD and servers_failed() to give up
- * (servers_explain() then has the reason); servers_end() kills them.
+ * servers_find() finds the program; servers_start() starts one server for each node. The
+ * caller asks the servers, and notes in `votes` which of them have answered; meanwhile, it calls
+ * servers_reap() at each SIGCHLD, and servers_failed() to give up (servers_explain() then has the
+ * reason). servers_end() kills the servers.
  *
  * Server I has the files I.sock (its socket), I.conf (its settings), I.pid and I.log. The process
  * that starts the servers is their parent, and the kernel kills them when it dies.
@@ -12,7 +13,6 @@
 #define IO_SERVERS_H
 
 #include "cli/node.h"
-#include "io/query.h"
 #include "io/signals.h"
 
 #include <limits.h>
@@ -21,8 +21,7 @@ struct servers {
 	const char *program, *folder;
 	const struct node_list *nodes; /* the servers' sockets */
 	pid_t pid[NODES_MAX]; /* 0: the server has ended */
-	bool votes[NODES_MAX];
-	struct query query;
+	bool votes[NODES_MAX]; /* by the caller: the server has answered */
 };
 
 /*
@@ -38,12 +37,6 @@ int servers_find(char program[PATH_MAX], const char *name, struct err *e);
  * `program`, `folder` and `nodes` must outlive the servers. Returns -1 with *e. */
 int servers_start(struct servers *s, const char *program, const char *folder,
 	const struct node_list *nodes, const struct signals *found, struct err *e);
-
-/*
- * Asks each server that has not answered yet, and waits for a moment. Returns true if all servers
- * have answered; each of them then has a vote at once (see --restart-guard).
- */
-bool servers_ask(struct servers *s);
 
 /* Reaps the servers that have ended. */
 void servers_reap(struct servers *s);

@@ -71,10 +71,11 @@ LAYERS = base lock proto cli report io cmd
 SOURCES = $(foreach layer,$(LAYERS),$(sort $(wildcard src/$(layer)/*.c)))
 OBJECTS = $(SOURCES:src/%.c=$(B)/%.o)
 UNIT = $(sort $(wildcard tests/unit/*.c))
-# The simulator replaces the rest of io.
+# The simulator replaces the timers, and the rest of io.
 SIM = $(sort $(wildcard tests/sim/*.c))
-SIM_OBJECTS = $(filter $(B)/base/% $(B)/lock/% $(B)/proto/% $(B)/cli/% $(B)/report/% $(B)/io/session.o $(B)/io/pool.o,$(OBJECTS))
-# Its nodes run the scripts: in LuaJIT, which is fast, or with INTERPRETER=lua in the Lua of Redis.
+SIM_OBJECTS = $(filter-out $(B)/base/alarm.o,$(filter $(B)/base/% $(B)/lock/% $(B)/proto/% $(B)/cli/% $(B)/report/% \
+	$(B)/io/session.o $(B)/io/pool.o,$(OBJECTS)))
+# Its nodes run the scripts: sim in LuaJIT, which is fast, sim-lua in the Lua of Redis.
 LUAJIT_CFLAGS ?= -I/usr/include/luajit-2.1
 LUAJIT_LIBS ?= -lluajit-5.1
 LUA_CFLAGS ?= -I/usr/include/lua5.1

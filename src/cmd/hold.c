@@ -15,9 +15,9 @@
 #include "cmd/commands.h"
 #include "cmd/print.h"
 #include "cmd/record.h"
-#include "io/alarm.h"
 #include "io/background.h"
 #include "io/follow.h"
+#include "io/priority.h"
 #include "io/registry.h"
 #include "lock/deadline.h"
 #include "report/report.h"
@@ -193,7 +193,7 @@ static void look_up_again(struct pool *pool)
 static int run_background_holder(struct hold *h)
 {
 	struct deadline_policy policy = settings_deadline(h->client.settings);
-	struct alarm_priority before;
+	struct priority before;
 	struct err e;
 
 	/* Without a followed process, no process must be terminated before the validity ends. */
@@ -209,7 +209,7 @@ static int run_background_holder(struct hold *h)
 	/* stderr belongs to the caller, and may go away. */
 	if (!h->client.settings->log || strcmp(h->client.settings->log, "stderr") == 0)
 		log_to_syslog();
-	alarm_raise_priority(&before);
+	priority_raise(&before);
 	deadline_init(
 		&h->deadline, &policy, clock_now(), h->client.session.lock.tenure.valid_until);
 	keep(h);

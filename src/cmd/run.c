@@ -21,8 +21,8 @@
 #include "cmd/record.h"
 #include "cmd/revoke.h"
 #include "cmd/supervise.h"
-#include "io/alarm.h"
 #include "io/extender.h"
+#include "io/priority.h"
 #include "io/supervisor.h"
 #include "report/report.h"
 
@@ -264,11 +264,11 @@ static usec replace_at(const struct run *r)
 static void supervise(struct run *r)
 {
 	usec detach_at = clock_now() + DETACH_AFTER;
-	struct alarm_priority before;
+	struct priority before;
 	bool resumed;
 
 	/* The extender thread inherits the priority. */
-	alarm_raise_priority(&before);
+	priority_raise(&before);
 	supervisor_check(&r->watch.supervisor); /* it may be stopped already */
 	while (!r->watch.is_over) {
 		struct pollfd fds[] = {

@@ -12,7 +12,7 @@
 #ifndef CMD_SUPERVISE_H
 #define CMD_SUPERVISE_H
 
-#include "io/alarm.h"
+#include "base/alarm.h"
 #include "io/supervisor.h"
 
 struct supervision {

@@ -60,7 +60,7 @@ static int exec_command(char *const argv[])
  * which the child changes only this stack frame, errno and listen_pid. If exec fails, the child
  * writes the errno to the pipe, because any exit status could be the command's own. */
 static void run_in_child(char *const argv[], const struct signals *signals,
-	const struct alarm_priority *priority, pid_t parent, int output, int failure_pipe)
+	const struct priority *priority, pid_t parent, int output, int failure_pipe)
 {
 	int error;
 
@@ -70,7 +70,7 @@ static void run_in_child(char *const argv[], const struct signals *signals,
 		_exit(125);
 	if (output >= 0 && (dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0))
 		_exit(125);
-	alarm_restore_priority(priority);
+	priority_restore(priority);
 	write_listen_pid(getpid());
 	signals_restore(signals);
 	error = exec_command(argv);
@@ -80,7 +80,7 @@ static void run_in_child(char *const argv[], const struct signals *signals,
 }
 
 int child_start(char *const argv[], const struct signals *signals, pid_t listener,
-	const struct alarm_priority *priority, int output, pid_t *pid)
+	const struct priority *priority, int output, pid_t *pid)
 {
 	pid_t parent = getpid();
 	int pipe_fds[2], error = 0;

@@ -8,7 +8,7 @@
 #define IO_CHILD_H
 
 #include "base/err.h"
-#include "io/alarm.h"
+#include "io/priority.h"
 #include "io/signals.h"
 
 #include <sys/types.h>
@@ -25,7 +25,7 @@
  * *pid -1 (fork) or 0 (exec; no process remains).
  */
 int child_start(char *const argv[], const struct signals *signals, pid_t listener,
-	const struct alarm_priority *priority, int output, pid_t *pid);
+	const struct priority *priority, int output, pid_t *pid);
 
 /* Replaces this process by the command. Returns the errno of exec. */
 int child_become(char *const argv[]);

@@ -1,10 +1,11 @@
 #include "io/hook.h"
 
+#include "base/alarm.h"
 #include "base/duration.h"
 #include "base/log.h"
-#include "io/alarm.h"
 #include "io/child.h"
 #include "io/inherited.h"
+#include "io/priority.h"
 #include "io/title.h"
 #include "io/tree.h"
 
@@ -50,7 +51,7 @@ struct serving {
 	const struct signals *signals;
 	char *const *argv;
 	char *folder; /* the working directory of the commands; NULL: it was removed */
-	struct alarm_priority priority;
+	struct priority priority;
 	struct hook_event event;
 	bool is_busy; /* a command, or a process that it has started, is running */
 	bool was_ended; /* by TERM */

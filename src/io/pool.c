@@ -1,6 +1,6 @@
 #include "io/pool.h"
 
-#include "io/alarm.h"
+#include "base/alarm.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,10 +1,11 @@
 #include "io/supervisor.h"
 
+#include "base/alarm.h"
 #include "base/log.h"
-#include "io/alarm.h"
 #include "io/child.h"
 #include "io/inherited.h"
 #include "io/kernel.h"
+#include "io/priority.h"
 #include "io/title.h"
 
 #include <assert.h>
@@ -58,7 +59,7 @@ struct watch {
 	bool lost; /* redlock reported the loss; no later message revokes it */
 	usec detach_at;
 
-	struct alarm_priority priority; /* the command starts with it */
+	struct priority priority; /* the command starts with it */
 	pid_t command;
 	usec started_at; /* of the command */
 	bool running; /* not reaped yet */
@@ -394,7 +395,7 @@ static int prepare(struct watch *w)
 
 	/* Before the start of the command: on a busy machine the supervisor may have to wait long
 	 * for a processor. */
-	alarm_raise_priority(&w->priority);
+	priority_raise(&w->priority);
 	/* The kernel continues the supervisor when redlock dies: a stopped supervisor would not
 	 * notice that death. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGCONT);

@@ -6,7 +6,7 @@
  */
 #include "sim/sim.h"
 
-#include "io/alarm.h"
+#include "base/alarm.h"
 
 #include <assert.h>
 #include <stdio.h>

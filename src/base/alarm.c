@@ -1,6 +1,4 @@
-#include "io/alarm.h"
-
-#include "io/kernel.h"
+#include "base/alarm.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -58,21 +56,4 @@ void alarm_set(int fd, usec at)
 	}
 	rc = timerfd_settime(fd, 0, &timer, NULL);
 	assert(rc == 0);
-}
-
-void alarm_raise_priority(struct alarm_priority *before)
-{
-	struct sched_param ahead;
-
-	before->policy = kernel_sched_get(&before->param);
-	ahead = before->param;
-	ahead.sched_priority++;
-	if (before->policy >= 0 && kernel_sched_set(0, SCHED_RR, &ahead) < 0)
-		before->policy = -1;
-}
-
-void alarm_restore_priority(const struct alarm_priority *before)
-{
-	if (before->policy >= 0)
-		(void)kernel_sched_set(0, before->policy, &before->param);
 }

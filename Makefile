@@ -53,7 +53,7 @@ REDLOCK_LDFLAGS = -pthread -Wl,-z,noseparate-code,-z,now $(HARDENED_LINK)
 WITH_TLS ?= yes
 # STATIC=yes: one file without dependencies, in build/static. It can load no library, so OpenSSL's archives are linked
 # in. The linker warns that some functions of the C library would load libraries: redlock calls none that does
-# (io/resolve, io/tls).
+# (net/resolve, net/tls).
 ifeq ($(STATIC),yes)
 REDLOCK_CFLAGS += -DSTATIC
 REDLOCK_LDFLAGS += $(if $(HARDENED_LINK),,-static)
@@ -67,14 +67,14 @@ REDLOCK_CFLAGS += -DWITHOUT_TLS
 endif
 Q = $(if $(V),,@)
 
-LAYERS = base lock proto cli report io cmd
+LAYERS = base lock proto cli report file net proc cmd
 SOURCES = $(foreach layer,$(LAYERS),$(sort $(wildcard src/$(layer)/*.c)))
 OBJECTS = $(SOURCES:src/%.c=$(B)/%.o)
 UNIT = $(sort $(wildcard tests/unit/*.c))
-# The simulator replaces the timers, and the rest of io.
+# The simulator replaces the timers, and the rest of net.
 SIM = $(sort $(wildcard tests/sim/*.c))
 SIM_OBJECTS = $(filter-out $(B)/base/alarm.o,$(filter $(B)/base/% $(B)/lock/% $(B)/proto/% $(B)/cli/% $(B)/report/% \
-	$(B)/io/session.o $(B)/io/pool.o,$(OBJECTS)))
+	$(B)/net/session.o $(B)/net/pool.o,$(OBJECTS)))
 # Its nodes run the scripts: sim in LuaJIT, which is fast, sim-lua in the Lua of Redis.
 LUAJIT_CFLAGS ?= -I/usr/include/luajit-2.1
 LUAJIT_LIBS ?= -lluajit-5.1

@@ -10,10 +10,10 @@
 #include "cmd/help.h"
 #include "cmd/print.h"
 #include "cmd/usage.h"
-#include "io/file.h"
-#include "io/resolve.h"
-#include "io/title.h"
-#include "io/tls.h"
+#include "file/file.h"
+#include "net/resolve.h"
+#include "net/tls.h"
+#include "proc/title.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #include "base/exit.h"
 #include "base/log.h"
 #include "cmd/configure.h"
-#include "io/notify.h"
+#include "proc/notify.h"
 #include "report/report.h"
 
 #include <stdarg.h>

@@ -13,8 +13,8 @@
 #define CMD_ANNOUNCE_H
 
 #include "cli/settings.h"
-#include "io/hook.h"
 #include "lock/lock.h"
+#include "proc/hook.h"
 
 struct announcer {
 	const struct settings *settings; /* NULL: not open; all functions do nothing */

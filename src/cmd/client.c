@@ -7,7 +7,7 @@
 #include "base/token.h"
 #include "cmd/configure.h"
 #include "cmd/print.h"
-#include "io/query.h"
+#include "net/query.h"
 #include "report/problem.h"
 #include "report/report.h"
 

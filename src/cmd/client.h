@@ -22,8 +22,8 @@
 
 #include "base/log.h"
 #include "cli/settings.h"
-#include "io/session.h"
-#include "io/signals.h"
+#include "net/session.h"
+#include "proc/signals.h"
 #include "report/report.h"
 
 /* REDLOCK_HELD: the ids of a hundred nested locks. */

@@ -11,7 +11,7 @@
 #include "cmd/commands.h"
 #include "cmd/configure.h"
 #include "cmd/print.h"
-#include "io/registry.h"
+#include "file/registry.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "base/utf8.h"
 #include "cli/option.h"
 #include "cmd/print.h"
-#include "io/file.h"
+#include "file/file.h"
 #include "report/report.h"
 
 #include <errno.h>

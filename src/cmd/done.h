@@ -22,7 +22,7 @@
 #define CMD_DONE_H
 
 #include "base/log.h"
-#include "io/query.h"
+#include "net/query.h"
 #include "proto/request.h"
 #include "report/report.h"
 

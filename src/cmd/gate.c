@@ -14,9 +14,9 @@
 #include "base/utf8.h"
 #include "cmd/commands.h"
 #include "cmd/supervise.h"
-#include "io/child.h"
-#include "io/file.h"
-#include "io/program.h"
+#include "file/file.h"
+#include "proc/child.h"
+#include "proc/program.h"
 #include "proto/request.h"
 
 #include <errno.h>

@@ -8,8 +8,8 @@
 #include "cmd/commands.h"
 #include "cmd/print.h"
 #include "cmd/usage.h"
-#include "io/conn.h"
-#include "io/tls.h"
+#include "net/conn.h"
+#include "net/tls.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -15,11 +15,11 @@
 #include "cmd/commands.h"
 #include "cmd/print.h"
 #include "cmd/record.h"
-#include "io/background.h"
-#include "io/follow.h"
-#include "io/priority.h"
-#include "io/registry.h"
+#include "file/registry.h"
 #include "lock/deadline.h"
+#include "proc/background.h"
+#include "proc/follow.h"
+#include "proc/priority.h"
 #include "report/report.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include "cmd/client.h"
 #include "cmd/metrics.h"
 #include "cmd/print.h"
-#include "io/file.h"
+#include "file/file.h"
 
 #include <errno.h>
 #include <stdio.h>

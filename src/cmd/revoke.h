@@ -17,7 +17,7 @@
 #define CMD_REVOKE_H
 
 #include "cli/settings.h"
-#include "io/query.h"
+#include "net/query.h"
 #include "proto/request.h"
 
 struct revocation {

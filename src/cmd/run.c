@@ -21,9 +21,9 @@
 #include "cmd/record.h"
 #include "cmd/revoke.h"
 #include "cmd/supervise.h"
-#include "io/extender.h"
-#include "io/priority.h"
-#include "io/supervisor.h"
+#include "net/extender.h"
+#include "proc/priority.h"
+#include "proc/supervisor.h"
 #include "report/report.h"
 
 #include <assert.h>

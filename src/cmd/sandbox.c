@@ -11,11 +11,11 @@
 #include "base/log.h"
 #include "cmd/commands.h"
 #include "cmd/supervise.h"
-#include "io/background.h"
-#include "io/folder.h"
-#include "io/query.h"
-#include "io/servers.h"
-#include "io/title.h"
+#include "file/folder.h"
+#include "net/query.h"
+#include "proc/background.h"
+#include "proc/servers.h"
+#include "proc/title.h"
 #include "proto/scripts.h"
 
 #include <assert.h>

@@ -13,7 +13,7 @@
 #include "cmd/configure.h"
 #include "cmd/done.h"
 #include "cmd/print.h"
-#include "io/query.h"
+#include "net/query.h"
 #include "report/report.h"
 #include "report/rights.h"
 

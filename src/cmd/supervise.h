@@ -1,6 +1,6 @@
 /*
  * supervise: main's part of supervising a command: it forwards signals to the supervisor process
- * (io/supervisor), reads its messages, and does its work if it is dead or stuck.
+ * (proc/supervisor), reads its messages, and does its work if it is dead or stuck.
  *
  * Calling sequence: supervise_open(), supervisor_prepare(), supervisor_start(); then, until
  * is_over, the caller's loop polls the signals, supervisor_fd() and the alarm, and calls
@@ -13,7 +13,7 @@
 #define CMD_SUPERVISE_H
 
 #include "base/alarm.h"
-#include "io/supervisor.h"
+#include "proc/supervisor.h"
 
 struct supervision {
 	struct supervisor supervisor;

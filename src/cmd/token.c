@@ -15,9 +15,9 @@
 #include "cmd/commands.h"
 #include "cmd/configure.h"
 #include "cmd/print.h"
-#include "io/follow.h"
-#include "io/query.h"
-#include "io/registry.h"
+#include "file/registry.h"
+#include "net/query.h"
+#include "proc/follow.h"
 #include "report/report.h"
 
 #include <errno.h>

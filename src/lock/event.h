@@ -1,7 +1,7 @@
 /*
  * event: the input and the output of lock_step(), as data: an event (a reply, a broken connection,
  * time) in; an update (connections to open or close, requests to send, the time of the next call)
- * out. io/session translates between these and sockets.
+ * out. net/session translates between these and sockets.
  *
  * An event brings the time, fresh random bits and the current token: the lock has no clock and no
  * generator of its own. The actions of an update are carried out in their order, after a new token

@@ -8,7 +8,7 @@
  *	tally_yes(&t) >= tally_quorum(&t)               a majority
  *
  * A round of a lock (lock.c) begins with tally_begin(): the newest replies stay for messages. A
- * query (io/query) begins with tally_clear() and takes replies with tally_take(), which knows the
+ * query (net/query) begins with tally_clear() and takes replies with tally_take(), which knows the
  * token that is asked about.
  *
  * A struct tally owns no memory and may be copied. Nothing here fails. The fields may be read; the

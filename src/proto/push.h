@@ -2,7 +2,7 @@
  * push: messages that a server sends on a connection with RESP3 without a request for them, between
  * two replies.
  *
- * Calling sequence: where a reply may begin, io/conn calls push_read() with the bytes that have
+ * Calling sequence: where a reply may begin, net/conn calls push_read() with the bytes that have
  * arrived. PUSH_NONE: a reply begins there. PUSH_PARTIAL: call push_read() again with more bytes.
  * Otherwise the next reply or push begins after push->len bytes. push_wake() says what a message
  * means to a waiter. HELLO's reply, a map, is read in the same way, because hiredis 0.14 knows no

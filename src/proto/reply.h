@@ -1,7 +1,7 @@
 /*
  * proto/reply: from the reply of a server, as the protocol gives it, to a struct reply.
  *
- * Calling sequence: io/conn fills a struct resp from the bytes, reply_read() says what it means,
+ * Calling sequence: net/conn fills a struct resp from the bytes, reply_read() says what it means,
  * and page_next() takes the keys of a page of OP_SCAN, one after the other. The functions are pure
  * and keep no state. A reply that is not exactly one to its request becomes VOTE_ABSENT.
  */

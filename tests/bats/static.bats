@@ -13,7 +13,7 @@ setup_file() {
 		install -D "$STATIC_BINARY" "$B/redlock"
 	else
 		made=$(link 2>&1) || { echo "$made"; return 1; }
-		# redlock asks no name service (io/resolve); OpenSSL loads no module (io/tls)
+		# redlock asks no name service (net/resolve); OpenSSL loads no module (net/tls)
 		not grep warning <<< "$(grep -vE "Using '(getpwuid|getaddrinfo|gethostbyname|dlopen)' in statically linked" <<< "$made")"
 	fi
 	export REDLOCK_BUILD=$B REDLOCK_UNDER=

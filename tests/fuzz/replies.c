@@ -1,9 +1,9 @@
-/* Servers' bytes: through the parser of io/conn, as replies, as votes in the middle of a lock's
+/* Servers' bytes: through the parser of net/conn, as replies, as votes in the middle of a lock's
  * life. */
 #include "fuzz/fuzz.h"
 
 #include "base/text.h"
-#include "io/conn.h"
+#include "net/conn.h"
 #include "report/diagnosis.h"
 #include "report/report.h"
 
@@ -594,7 +594,7 @@ static void answer_one(struct play *p, int node, struct bytes *b)
 
 	make_reply(&resp, b, p->policy.keys > 3);
 	a = reply_read(l->asked[0].op, &resp);
-	/* As io/conn does. */
+	/* As net/conn does. */
 	if (l->asked[0].op == OP_SUBSCRIBE && resp.is_array)
 		a = (struct reply){.vote = VOTE_YES};
 	if (a.key >= (l->asked[0].op == OP_JOIN ? 1 : p->policy.keys))

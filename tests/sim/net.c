@@ -1,8 +1,8 @@
 /*
- * The kernel and the network under redlock's own io/pool.c and io/session.c: the functions of
- * io/conn.h, io/resolve.h and io/alarm.h, and ppoll, clock_gettime and getrandom, all driven by the
- * seed. One connection keeps the order of its bytes, as TCP does; bytes sent on a connection that
- * the client has given up may still arrive, also after bytes that it sends on the next one.
+ * The kernel and the network under redlock's own net/pool.c and net/session.c: the functions of
+ * net/conn.h, net/resolve.h and base/alarm.h, and ppoll, clock_gettime and getrandom, all driven by
+ * the seed. One connection keeps the order of its bytes, as TCP does; bytes sent on a connection
+ * that the client has given up may still arrive, also after bytes that it sends on the next one.
  */
 #include "sim/sim.h"
 
@@ -164,7 +164,7 @@ static usec arrival(const struct wire *w, usec at, usec after)
 	return usec_max(usec_max(at, after), w->cut_until);
 }
 
-/* ---- connections, with the functions of io/conn.h ---- */
+/* ---- connections, with the functions of net/conn.h ---- */
 
 static int node_of(const struct conn *c)
 {

@@ -1,11 +1,11 @@
 /*
- * sim: redlock's own session (io/session, io/pool, lock, proto) in a world that is made up from one
- * seed: nodes, network, clocks, crashes. Nothing here waits: time jumps from event to event.
+ * sim: redlock's own session (net/session, net/pool, lock, proto) in a world that is made up from
+ * one seed: nodes, network, clocks, crashes. Nothing here waits: time jumps from event to event.
  *
- * Real: everything in src/lock and src/proto, with the scripts of the nodes; io/session.c,
- * io/pool.c, base. Simulated: the kernel's clock, sleep and randomness (net.c), the connections
- * (net.c), what the scripts find on a server (server.c), the command and its supervisor (client.c,
- * with the real lock/deadline).
+ * Real: everything in src/lock and src/proto, with the scripts of the nodes; net/session.c,
+ * net/pool.c, base but for base/alarm. Simulated: the kernel's clock, sleep and randomness (net.c),
+ * the connections (net.c), the servers below the scripts (server.c), the command and its supervisor
+ * (client.c, with the real lock/deadline).
  *
  * No bytes arrive twice: TCP prevents it, and redlock sends no request again. The simulator has the
  * nearest case: a request on a connection that the client gave up arrives late, after a newer one.
@@ -15,8 +15,8 @@
 #ifndef TESTS_SIM_H
 #define TESTS_SIM_H
 
-#include "io/session.h"
 #include "lock/deadline.h"
+#include "net/session.h"
 #include "sim/server.h"
 
 #include <stdarg.h>

@@ -15,7 +15,7 @@
  */
 #include "cli/option.h"
 #include "cli/settings.h"
-#include "io/session.h"
+#include "net/session.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

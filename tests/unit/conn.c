@@ -1,7 +1,7 @@
 #include "unit.h"
 
 #include "base/token.h"
-#include "io/conn.h"
+#include "net/conn.h"
 #include "proto/request.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* follow: watches one process, and never a later one with its pid. */
-#include "io/follow.h"
+#include "proc/follow.h"
 
 #include "unit/unit.h"
 

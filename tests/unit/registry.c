@@ -1,6 +1,6 @@
 /* registry: an entry is found while its process keeps it. One process plays all parts, because the
  * lock belongs to the open file, not to the process. */
-#include "io/registry.h"
+#include "file/registry.h"
 
 #include "unit/unit.h"
 

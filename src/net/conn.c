@@ -1,0 +1,1012 @@
+#include "net/conn.h"
+
+#include "file/file.h"
+#include "net/tls.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <hiredis/hiredis.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* The largest reply that is read, whatever its header announces. Replies to redlock have about 400
+ * bytes. */
+#define REPLY_BYTES_MAX ((size_t)64 * 1024)
+
+/* The most bytes of messages that a node may send, of which each reply makes up for some. A waiter
+ * gets a few messages of 100 bytes for each of its requests. */
+#define MESSAGES_MAX ((size_t)64 * 1024)
+#define MESSAGES_PER_REPLY 1024
+
+/* A read that returns nothing counts as these bytes: TLS has messages of its own. */
+#define FRUITLESS_READ 100
+
+/* The number of bytes that are shown of an unreadable reply, plus one. */
+#define LINE_SHOWN 41
+
+/* The first byte of the TLS alert with which a TLS port answers other protocols. */
+#define TLS_ALERT 0x15
+
+/* Seconds: until the first probe of a silent connection, and between further probes without a
+ * reply; and the number of such probes. */
+#define KEEPALIVE_IDLE 30
+#define KEEPALIVE_APART 10
+#define KEEPALIVE_COUNT 3
+
+/* Redis reads this many bytes of a connection at once (PROTO_IOBUF_LEN). */
+#define SERVER_READ_BYTES ((size_t)16 * 1024)
+
+/* The time that a busy server may take to read the last request. */
+#define LAST_REQUEST_TIME USEC_SEC
+
+#define STRING(x) #x
+#define STRING_OF(x) STRING(x)
+
+const char *conn_hiredis_version(void)
+{
+	return STRING_OF(HIREDIS_MAJOR) "." STRING_OF(HIREDIS_MINOR) "." STRING_OF(HIREDIS_PATCH);
+}
+
+/* ---- the reader: replies into struct resp, without allocating ---- */
+
+static void begin(struct resp *resp)
+{
+	memset(resp, 0, offsetof(struct resp, item));
+	if (resp->is_whole)
+		resp->page_len = 0;
+}
+
+/* hiredis reports every rejection as lack of memory, so note that it was none. */
+static void *reject_kind(struct conn *c)
+{
+	c->is_unexpected_kind = true;
+	return NULL;
+}
+
+static struct resp_item *next_item(const redisReadTask *task)
+{
+	struct conn *c = task->privdata;
+	struct resp *resp = &c->resp;
+	bool nested = task->parent != NULL;
+
+	if (!nested)
+		begin(resp);
+	/* Replies to redlock never have more items. */
+	if (resp->count >= RESP_ITEMS_MAX)
+		return NULL;
+	return &resp->item[resp->count++];
+}
+
+/* Cuts text that does not fit. */
+static void append_page(struct resp *resp, const char *text, size_t len)
+{
+	size_t room = PAGE_MAX - resp->page_len;
+
+	if (len > room)
+		len = room;
+	memcpy(resp->page + resp->page_len, text, len);
+	resp->page_len += len;
+}
+
+/* Keeps PAGE_ENTRIES of an array as the page; if `is_whole`, all items. */
+static void keep_page(struct resp *resp, const char *text, size_t len)
+{
+	if (resp->page && resp->is_whole) {
+		append_page(resp, text, len);
+		if (resp->is_array)
+			append_page(resp, "\n", 1);
+		return;
+	}
+	if (!resp->page || !resp->is_array || resp->count != PAGE_ENTRIES)
+		return;
+	resp->page_len = len <= PAGE_MAX ? len : 0;
+	memcpy(resp->page, text, resp->page_len);
+}
+
+static void *on_string(const redisReadTask *task, char *text, size_t len)
+{
+	struct conn *c = task->privdata;
+	struct resp_item *item;
+
+	if (task->type != REDIS_REPLY_ERROR && task->type != REDIS_REPLY_STATUS &&
+		task->type != REDIS_REPLY_STRING)
+		return reject_kind(c);
+	item = next_item(task);
+	if (!item)
+		return NULL;
+	item->type = task->type == REDIS_REPLY_ERROR    ? RESP_ERROR
+		     : task->type == REDIS_REPLY_STATUS ? RESP_STATUS
+							: RESP_STRING;
+	keep_page(&c->resp, text, len);
+	item->len = len < sizeof(item->text) ? len : sizeof(item->text) - 1;
+	memcpy(item->text, text, item->len);
+	item->text[item->len] = '\0';
+	return task->privdata;
+}
+
+/* Accepts one level of arrays. RESP3's maps and sets, which no script replies, are no arrays. */
+static void *start_array(const redisReadTask *task, bool fits)
+{
+	struct conn *c = task->privdata;
+
+	if (task->parent || task->type != REDIS_REPLY_ARRAY)
+		return reject_kind(c);
+	if (!fits)
+		return NULL;
+	begin(&c->resp);
+	c->resp.is_array = 1;
+	return c;
+}
+
+#if HIREDIS_MAJOR >= 1
+static void *on_array(const redisReadTask *task, size_t elements)
+{
+	return start_array(task, elements <= RESP_ITEMS_MAX);
+}
+
+/* RESP3, too. */
+static void *on_double(const redisReadTask *task, double value, char *text, size_t len)
+{
+	(void)value, (void)text, (void)len;
+	return reject_kind(task->privdata);
+}
+
+static void *on_bool(const redisReadTask *task, int value)
+{
+	(void)value;
+	return reject_kind(task->privdata);
+}
+#else
+static void *on_array(const redisReadTask *task, int elements)
+{
+	return start_array(task, elements >= 0 && elements <= RESP_ITEMS_MAX);
+}
+#endif
+
+static void *on_integer(const redisReadTask *task, long long value)
+{
+	struct resp_item *item = next_item(task);
+
+	if (!item)
+		return NULL;
+	item->type = RESP_INTEGER;
+	item->integer = value;
+	return task->privdata;
+}
+
+static void *on_nil(const redisReadTask *task)
+{
+	struct resp_item *item = next_item(task);
+
+	if (!item)
+		return NULL;
+	item->type = RESP_NIL;
+	return task->privdata;
+}
+
+static void on_free(void *object)
+{
+	(void)object; /* the items are part of the connection */
+}
+
+static redisReplyObjectFunctions reader_functions = {
+	.createString = on_string,
+	.createArray = on_array,
+	.createInteger = on_integer,
+	.createNil = on_nil,
+#if HIREDIS_MAJOR >= 1
+	.createDouble = on_double,
+	.createBool = on_bool,
+#endif
+	.freeObject = on_free,
+};
+
+/* ---- connecting ---- */
+
+void conn_init(struct conn *c, const struct node *node, struct addresses *addresses)
+{
+	/* Not the whole struct: its pages are touched when they are needed. */
+	c->node = node;
+	c->addresses = addresses;
+	c->state = CONN_DOWN;
+	c->next_address = 0;
+	c->next_at = NEVER;
+	c->fd = -1;
+	c->is_resolving = false;
+	c->tls = NULL;
+	c->trusted_until = 0;
+	c->out = NULL;
+	c->out_len = c->out_sent = 0;
+	c->blocked = false;
+	c->reader = NULL;
+	c->has_resp3 = c->is_within_reply = false;
+	c->pending_count = 0;
+	c->resp.page = NULL;
+	c->resp.is_whole = false;
+}
+
+static void drop(struct conn *c)
+{
+	tls_free(c->tls);
+	c->tls = NULL;
+	if (c->fd >= 0)
+		close(c->fd);
+	c->fd = -1;
+	c->is_resolving = false;
+	c->state = CONN_DOWN;
+	if (c->reader)
+		redisReaderFree(c->reader);
+	c->reader = NULL;
+	free(c->out);
+	c->out = NULL;
+	c->out_len = c->out_sent = 0;
+	c->blocked = c->is_half_read = false;
+	c->has_resp3 = c->is_within_reply = false;
+	c->pending_count = 0;
+}
+
+static void fail(struct conn *c, enum reason reason, const char *detail)
+{
+	drop(c);
+	c->failure = reply_absent(reason, detail);
+}
+
+/* The reason is in errno, as the socket or TLS has set it. */
+static void fail_by_errno(struct conn *c)
+{
+	int error = errno;
+	struct reply failure;
+
+	if (c->tls && error == EPROTO) {
+		failure = tls_failure(c->tls);
+		drop(c);
+		c->failure = failure;
+	} else {
+		fail(c, REASON_CLOSED, strerror(error));
+	}
+}
+
+/* Appends a command to the output buffer. */
+static bool append(struct conn *c, const struct request *r)
+{
+	char *text, *grown;
+	const char **argv = (const char **)r->argv;
+	long long len = redisFormatCommandArgv(&text, r->argc, argv, r->len); /* int in hiredis 0 */
+
+	if (len < 0)
+		return false;
+	grown = realloc(c->out, c->out_len + (size_t)len);
+	if (grown) {
+		memcpy(grown + c->out_len, text, (size_t)len);
+		c->out = grown;
+		c->out_len += (size_t)len;
+	}
+	free(text);
+	return grown != NULL;
+}
+
+static bool append_login_command(struct conn *c, const char *word, const char *a, const char *b)
+{
+	struct request r;
+
+	request_command(&r, (const char *const[]){word, a, b, NULL});
+	c->pending[c->pending_count++] = (struct pending){.is_auth = strcmp(word, "AUTH") == 0};
+	return append(c, &r);
+}
+
+/* The file may have a new password by now. If the file cannot be read, the password in memory was
+ * once correct. */
+static const char *current_password(const struct node *node, char read[NODE_SECRET_MAX])
+{
+	struct stat ignored;
+
+	if (node->password_file &&
+		file_read_line(
+			node->password_file, FILE_REGULAR, read, NODE_SECRET_MAX, &ignored) == 0 &&
+		read[0])
+		return read;
+	return node->password;
+}
+
+/* Messages can share a connection with replies only in RESP3. One push follows for each channel,
+ * and before them HELLO's reply, once on a connection. */
+static bool append_hello(struct conn *c, int *replies)
+{
+	struct request hello;
+
+	if (c->has_resp3)
+		return true;
+	c->has_resp3 = true;
+	++*replies;
+	request_command(&hello, (const char *const[]){"HELLO", "3", NULL});
+	return append(c, &hello);
+}
+
+/* The server remembers the keys that the next command reads, and sends one message when one of them
+ * changes (client-side caching, Redis 6). */
+static bool append_watch(struct conn *c, int *extra)
+{
+	struct request tracking, caching;
+
+	if (!append_hello(c, extra))
+		return false;
+	*extra += 2;
+	request_command(
+		&tracking, (const char *const[]){"CLIENT", "TRACKING", "ON", "OPTIN", NULL});
+	request_command(&caching, (const char *const[]){"CLIENT", "CACHING", "YES", NULL});
+	return append(c, &tracking) && append(c, &caching);
+}
+
+/* The key of a release by digest is deleted also if the server does not know the script: both
+ * requests are read at once. */
+static bool append_deletion(struct conn *c, const struct request *release)
+{
+	struct request r;
+
+	request_delete(&r, release);
+	return append(c, &r);
+}
+
+static bool append_login(struct conn *c)
+{
+	const struct node *node = c->node;
+	char read[NODE_SECRET_MAX], db[16];
+	const char *password = current_password(node, read);
+	bool ok = true;
+
+	if (node->user[0])
+		ok = append_login_command(c, "AUTH", node->user, password);
+	else if (password[0])
+		ok = append_login_command(c, "AUTH", password, NULL);
+	if (ok && node->db) {
+		snprintf(db, sizeof(db), "%d", node->db);
+		ok = append_login_command(c, "SELECT", db, NULL);
+	}
+	explicit_bzero(read, sizeof(read));
+	return ok;
+}
+
+static void flush(struct conn *c);
+
+/* The connection can carry commands. AUTH and SELECT come first. */
+static void established(struct conn *c)
+{
+	c->next_address--; /* this address is good: try it first the next time */
+	c->reader = redisReaderCreateWithFunctions(&reader_functions);
+	if (!c->reader) {
+		fail(c, REASON_CONNECT, strerror(ENOMEM));
+		return;
+	}
+	((redisReader *)c->reader)->privdata = c;
+	c->is_unexpected_kind = c->has_received = false;
+	c->messages = 0;
+	if (!append_login(c)) {
+		fail(c, REASON_CONNECT, strerror(ENOMEM));
+		return;
+	}
+	c->state = c->pending_count > 0 ? CONN_LOGIN : CONN_UP;
+	flush(c);
+}
+
+static void handshake(struct conn *c)
+{
+	int rc = tls_handshake(c->tls);
+
+	if (rc > 0) {
+		c->trusted_until = tls_valid_until(c->tls);
+		established(c);
+	} else if (rc == 0) {
+		fail(c, REASON_CLOSED, "instead of a TLS handshake");
+	} else if (errno != EAGAIN) {
+		fail_by_errno(c);
+	}
+}
+
+static void connected(struct conn *c)
+{
+	if (!c->node->is_tls) {
+		established(c);
+		return;
+	}
+	c->state = CONN_HANDSHAKE;
+	c->tls = tls_open(c->fd, c->node);
+	if (c->tls)
+		handshake(c);
+	else
+		fail(c, REASON_CONNECT, strerror(ENOMEM));
+}
+
+/* A connection may be silent for hours between two extensions. Probes keep firewalls and address
+ * translators from forgetting it, which they do after some minutes. */
+static void set_up(int fd)
+{
+	int one = 1, idle = KEEPALIVE_IDLE, apart = KEEPALIVE_APART, count = KEEPALIVE_COUNT;
+
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &apart, sizeof(apart));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+}
+
+/* An address that does not answer gets half of the remaining time: a node that needs longer to
+ * connect would not reply in time either. The last address gets all of it. */
+static usec address_deadline(const struct conn *c)
+{
+	usec now = clock_now(), end = c->opened_at + c->addresses->timeout;
+
+	return c->addresses_left > 0 && now < end ? now + (end - now) / 2 : NEVER;
+}
+
+/* Tries the addresses from next_address on, until one accepts or does not answer at once. */
+static void connect_next(struct conn *c)
+{
+	char reason[ERR_REASON_MAX];
+	int error = EADDRNOTAVAIL;
+
+	while (c->addresses_left > 0) {
+		int i = c->next_address % c->addresses->count;
+		const struct sockaddr *address = (const struct sockaddr *)&c->addresses->address[i];
+
+		c->addresses_left--;
+		c->next_address = i + 1;
+		c->fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+		if (c->fd < 0) {
+			error = errno;
+			continue;
+		}
+		if (address->sa_family != AF_UNIX)
+			set_up(c->fd);
+		if (connect(c->fd, address, c->addresses->len[i]) == 0) {
+			connected(c);
+			return;
+		}
+		if (errno == EINPROGRESS) {
+			c->state = CONN_OPENING;
+			c->next_at = address_deadline(c);
+			return;
+		}
+		error = errno;
+		close(c->fd);
+		c->fd = -1;
+	}
+	fail(c, REASON_CONNECT, err_reason(reason, error));
+	c->failure.is_permanent = c->node->kind == NODE_UNIX && error == EACCES;
+}
+
+static void connect_to_all(struct conn *c)
+{
+	c->addresses_left = c->addresses->count;
+	if (c->addresses->count == 0) {
+		fail(c, REASON_UNRESOLVED, c->addresses->why);
+		c->failure.is_permanent = c->addresses->is_unknown;
+	} else {
+		connect_next(c);
+	}
+}
+
+void conn_open(struct conn *c)
+{
+	drop(c);
+	c->opened_at = clock_now();
+	addresses_renew(c->addresses, c->node);
+	c->fd = addresses_wait(c->addresses);
+	c->is_resolving = c->fd >= 0;
+	if (c->is_resolving)
+		c->state = CONN_OPENING;
+	else
+		connect_to_all(c);
+}
+
+static void finish_resolving(struct conn *c)
+{
+	addresses_renew(c->addresses, c->node);
+	if (c->addresses->count == 0 && c->addresses->lookup)
+		return; /* the state of the lookup changes in a moment */
+	close(c->fd);
+	c->fd = -1;
+	c->is_resolving = false;
+	connect_to_all(c);
+}
+
+static void try_next_address(struct conn *c)
+{
+	close(c->fd);
+	c->fd = -1;
+	connect_next(c);
+}
+
+static void finish_connect(struct conn *c)
+{
+	char reason[ERR_REASON_MAX];
+	int error = 0;
+	socklen_t len = sizeof(error);
+
+	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
+		error = errno;
+	if (error == 0) {
+		connected(c);
+	} else if (c->addresses_left > 0) {
+		try_next_address(c);
+	} else {
+		fail(c, REASON_CONNECT, err_reason(reason, error));
+	}
+}
+
+/* ---- requests and replies ---- */
+
+static void flush(struct conn *c)
+{
+	while (c->out_sent < c->out_len) {
+		const char *rest = c->out + c->out_sent;
+		size_t len = c->out_len - c->out_sent;
+		ssize_t n = c->tls ? tls_send(c->tls, rest, len)
+				   : send(c->fd, rest, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		c->blocked = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+		if (c->blocked)
+			return;
+		if (n < 0) {
+			/* The server may have sent a reason before it closed; the reader will find
+			 * it. */
+			if (errno == EPIPE || errno == ECONNRESET)
+				return;
+			fail_by_errno(c);
+			return;
+		}
+		c->out_sent += (size_t)n;
+	}
+	c->out_len = c->out_sent = 0;
+}
+
+static bool is_local(const struct conn *c)
+{
+	return c->node->kind == NODE_UNIX;
+}
+
+/* Returns how much memory the kernel counts for the bytes that were sent on a unix socket and not
+ * read yet. */
+static int unread(int fd)
+{
+	int bytes = 0;
+
+	return ioctl(fd, TIOCOUTQ, &bytes) == 0 ? bytes : 0;
+}
+
+/* The same for these bytes alone: it is more than their number, and depends on the kernel. */
+static int counted(const char *bytes, size_t len)
+{
+	int count = 0, fd[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd) < 0)
+		return INT_MAX;
+	if (send(fd[0], bytes, len, MSG_NOSIGNAL) == (ssize_t)len)
+		count = unread(fd[0]);
+	close(fd[0]);
+	close(fd[1]);
+	return count > 0 ? count : INT_MAX;
+}
+
+static size_t pending_bytes(const struct conn *c)
+{
+	size_t bytes = 0;
+
+	for (int i = 0; i < c->pending_count; i++)
+		bytes += c->pending[i].len;
+	return bytes;
+}
+
+/* Does the server read the earlier request without the end of the `sent` bytes that have just been
+ * sent? It reads both at once if neither was read and both are short enough. `before` is unread()
+ * before the send. The server may have read the earlier request during the send: then only the new
+ * bytes are unread. If that cannot be found out, it counts as read. */
+static bool is_half_read(const struct conn *c, int before, size_t sent)
+{
+	return before == 0 || c->blocked || pending_bytes(c) > SERVER_READ_BYTES ||
+	       unread(c->fd) - before < counted(c->out, sent);
+}
+
+void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now)
+{
+	bool is_at_work = c->pending_count > 0 && is_local(c);
+	int before = is_at_work ? unread(c->fd) : 0, extra = 0;
+	int pushes = r->op == OP_SUBSCRIBE ? SUBSCRIBE_CHANNELS : 0;
+	size_t queued = c->out_len;
+	bool is_backed = r->by_digest && op_releases(r->op);
+
+	if (c->pending_count == CONN_PENDING_MAX ||
+		(r->op == OP_SUBSCRIBE && !append_hello(c, &pushes)) ||
+		(r->watches && !append_watch(c, &extra)) || !append(c, r) ||
+		(is_backed && !append_deletion(c, r))) {
+		fail(c, REASON_CLOSED, strerror(ENOMEM));
+		return;
+	}
+	c->pending[c->pending_count++] = (struct pending){.op = r->op,
+		.keys = r->keys,
+		.pushes = pushes,
+		.extra = extra,
+		.is_watched = r->watches,
+		.deletion = is_backed ? DELETION_SENT : DELETION_NONE,
+		.len = c->out_len - queued,
+		.round = round,
+		.sent_at = now};
+	if (r->is_followed)
+		return;
+	queued = c->out_sent > 0 ? 0 : c->out_len;
+	flush(c);
+	c->is_half_read = is_at_work && c->fd >= 0 && is_half_read(c, before, queued);
+}
+
+short conn_wants(const struct conn *c)
+{
+	switch (c->state) {
+	case CONN_DOWN:
+		return 0;
+	case CONN_OPENING:
+		return c->is_resolving ? POLLIN : POLLOUT;
+	case CONN_HANDSHAKE:
+		return tls_wants(c->tls);
+	case CONN_LOGIN:
+	case CONN_UP:
+		return c->blocked ? POLLIN | POLLOUT : POLLIN;
+	}
+	return 0;
+}
+
+usec conn_due(const struct conn *c)
+{
+	return c->state == CONN_OPENING && !c->is_resolving ? c->next_at : NEVER;
+}
+
+enum reason conn_late_reason(const struct conn *c)
+{
+	return c->state == CONN_HANDSHAKE                      ? REASON_TLS_TIMEOUT
+	       : c->state == CONN_LOGIN || c->state == CONN_UP ? REASON_TIMEOUT
+							       : REASON_CONNECT_TIMEOUT;
+}
+
+/* The node has closed the connection instead of a reply; how: the system's message, or NULL. */
+static void closed_by_node(struct conn *c, const char *how)
+{
+	if (!c->has_received && !c->node->is_tls && c->node->kind == NODE_TCP)
+		how = "without a reply, as a TLS port does; TLS needs rediss://";
+	else if (c->state == CONN_LOGIN)
+		how = c->pending[0].is_auth ? "instead of a reply to AUTH"
+					    : "instead of a reply to SELECT";
+	fail(c, REASON_CLOSED, how);
+}
+
+static void count_message(struct conn *c, size_t bytes)
+{
+	c->messages += bytes;
+	if (c->messages > MESSAGES_MAX)
+		fail(c, REASON_ENDLESS, NULL);
+}
+
+static void receive(struct conn *c)
+{
+	char buf[16 * 1024];
+	ssize_t n;
+
+	do
+		n = c->tls ? tls_receive(c->tls, buf, sizeof(buf))
+			   : recv(c->fd, buf, sizeof(buf), MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	c->has_received |= n > 0;
+	if (n == 0)
+		closed_by_node(c, NULL);
+	else if (n < 0 && errno == ECONNRESET)
+		closed_by_node(c, strerror(errno));
+	else if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
+		fail_by_errno(c);
+	else if (n < 0)
+		count_message(c, FRUITLESS_READ);
+	else if (redisReaderFeed(c->reader, buf, (size_t)n) != REDIS_OK)
+		fail(c, REASON_GARBAGE, NULL);
+}
+
+static void drop_oldest_pending(struct conn *c)
+{
+	c->pending_count--;
+	memmove(c->pending, c->pending + 1, (size_t)c->pending_count * sizeof(c->pending[0]));
+}
+
+/* A server that rejects a client ("max number of clients") may send an error and close. The error
+ * answers no request, but it is the reason. */
+static bool is_error_reply(const struct resp *resp)
+{
+	return !resp->is_array && resp->item[0].type == RESP_ERROR;
+}
+
+/* Copies the line at which the reader is, or its beginning. */
+static void peek(const redisReader *reader, char line[LINE_SHOWN])
+{
+	size_t len = reader->len - reader->pos, n = 0;
+
+	for (; n < len && n < LINE_SHOWN - 1 && !strchr("\r\n", reader->buf[reader->pos + n]); n++)
+		line[n] = reader->buf[reader->pos + n];
+	line[n] = '\0';
+}
+
+/* The reader cannot read the reply that begins with that line. */
+static void fail_unreadable(struct conn *c, const char *line)
+{
+	const redisReader *reader = c->reader;
+	char why[sizeof(reader->errstr)];
+
+	if (reader->err == REDIS_ERR_OOM && !c->is_unexpected_kind) {
+		fail(c, REASON_TOO_LONG, NULL);
+		return;
+	}
+	if (line[0] == TLS_ALERT && !c->is_within_reply) {
+		fail(c, REASON_SPEAKS_TLS, NULL);
+		return;
+	}
+	/* HTTP, SSH: the first line shows the protocol. */
+	snprintf(why, sizeof(why), "%s",
+		c->is_unexpected_kind                 ? "a reply of an unexpected type"
+		: line[0] && strchr("+-:$*", line[0]) ? reader->errstr
+						      : line);
+	fail(c, REASON_GARBAGE, why);
+}
+
+/* Reads c->resp as the reply to that request. A reply about a key that the request lacks is none.
+ */
+static struct reply read_answer(const struct conn *c, const struct pending *request)
+{
+	enum op op = request->deletion == DELETION_COUNTS ? OP_DELETE : request->op;
+	struct reply reply = reply_read(op, &c->resp);
+
+	return reply.key < request->keys ? reply : reply_absent(REASON_GARBAGE, NULL);
+}
+
+static bool may_be_push(const struct conn *c)
+{
+	return c->has_resp3 && !c->is_within_reply;
+}
+
+/* Takes a push that has arrived, before hiredis sees it: hiredis 0.14 knows no RESP3. It discards
+ * bytes before `pos` when it looks for the next reply. A broken push takes the connection down. */
+static enum push_kind take_push(struct conn *c)
+{
+	redisReader *reader = c->reader;
+	enum push_kind kind;
+
+	if (!may_be_push(c))
+		return PUSH_NONE;
+	kind = push_read(reader->buf + reader->pos, reader->len - reader->pos, &c->push);
+	if (kind == PUSH_BROKEN) {
+		fail(c, REASON_GARBAGE, "a push that is too long, or not RESP3");
+	} else if (kind > PUSH_BROKEN) {
+		reader->pos += c->push.len;
+		count_message(c, c->push.len);
+	}
+	return c->state == CONN_UP ? kind : PUSH_BROKEN;
+}
+
+/* Reads a complete reply that has arrived into c->resp. */
+static bool take_reply(struct conn *c)
+{
+	redisReader *reader = c->reader;
+	bool has_bytes = reader->pos < reader->len;
+	char line[LINE_SHOWN];
+	void *object = NULL;
+
+	peek(reader, line);
+	if (redisReaderGetReply(reader, &object) != REDIS_OK)
+		fail_unreadable(c, line);
+	else if (!object && reader->len > REPLY_BYTES_MAX)
+		fail(c, REASON_TOO_LONG, NULL);
+	else
+		c->is_within_reply = !object && (c->is_within_reply || has_bytes);
+	if (object)
+		c->messages -= c->messages < MESSAGES_PER_REPLY ? c->messages : MESSAGES_PER_REPLY;
+	return object != NULL;
+}
+
+/* Without AUTH or SELECT, a script would run as another user, or in another database. */
+static void take_login_error(struct conn *c)
+{
+	struct reply said = is_error_reply(&c->resp) ? reply_read(OP_UNDO, &c->resp)
+						     : reply_absent(REASON_GARBAGE, NULL);
+	char read[NODE_SECRET_MAX];
+
+	if (c->pending[0].is_auth)
+		reply_hide(&said, current_password(c->node, read));
+	explicit_bzero(read, sizeof(read));
+	drop(c);
+	c->failure = said;
+}
+
+/* When AUTH and SELECT have been answered, requests may follow. */
+static void take_login_reply(struct conn *c)
+{
+	while (c->state == CONN_LOGIN && take_reply(c)) {
+		if (c->resp.is_array || c->resp.item[0].type != RESP_STATUS) {
+			take_login_error(c);
+			return;
+		}
+		drop_oldest_pending(c);
+		if (c->pending_count == 0)
+			c->state = CONN_UP;
+	}
+}
+
+static bool is_talking(const struct conn *c)
+{
+	return c->state == CONN_LOGIN || c->state == CONN_UP;
+}
+
+void conn_handle(struct conn *c, short revents)
+{
+	if (c->is_resolving)
+		finish_resolving(c);
+	else if (c->state == CONN_OPENING && (revents & (POLLOUT | POLLERR | POLLHUP)))
+		finish_connect(c);
+	else if (c->state == CONN_OPENING && clock_now() >= c->next_at)
+		try_next_address(c);
+	else if (c->state == CONN_HANDSHAKE)
+		handshake(c);
+	else if (is_talking(c) && (revents & (POLLIN | POLLERR | POLLHUP)))
+		receive(c);
+	if (is_talking(c) && (revents & POLLOUT))
+		flush(c);
+	take_login_reply(c);
+}
+
+/* Counts HELLO's reply and the pushes that confirm SUBSCRIBE. Are they complete? */
+static bool is_subscribed(struct conn *c)
+{
+	if (c->pending_count == 0 || c->pending[0].op != OP_SUBSCRIBE) {
+		fail(c, REASON_GARBAGE, "a reply without a request");
+		return false;
+	}
+	return --c->pending[0].pushes == 0;
+}
+
+/* A server that permits no subscription answers HELLO or SUBSCRIBE with an error. After a refused
+ * HELLO, SUBSCRIBE makes a connection useless for scripts. */
+static void refuse_subscription(struct conn *c, struct reply *reply)
+{
+	*reply = reply_read(OP_SUBSCRIBE, &c->resp);
+	drop(c);
+	c->failure = *reply;
+}
+
+/* After the reply to a release by digest, that of its OP_DELETE follows. Returns false if the
+ * latter is the result. */
+static bool is_released(struct conn *c, const struct reply *reply)
+{
+	bool lacks_script = reply_lacks_script(reply);
+
+	c->pending[0].deletion = lacks_script ? DELETION_COUNTS : DELETION_IGNORED;
+	/* Mostly it has arrived. A push may come first: the release has changed a watched key. */
+	if (!lacks_script && !may_be_push(c) && take_reply(c))
+		drop_oldest_pending(c);
+	return !lacks_script;
+}
+
+static bool next_reply(struct conn *c, struct pending *request, struct reply *reply)
+{
+	if (!take_reply(c))
+		return false;
+	if (c->pending_count > 0 && c->pending[0].deletion == DELETION_IGNORED) {
+		drop_oldest_pending(c);
+		return conn_next_reply(c, request, reply);
+	}
+	if (c->pending_count == 0) {
+		struct reply said = reply_read(OP_UNDO, &c->resp);
+
+		fail(c, REASON_GARBAGE, "a reply without a request");
+		if (is_error_reply(&c->resp))
+			c->failure = said;
+		return false;
+	}
+	if (c->pending[0].extra > 0) {
+		/* The first of three: HELLO. */
+		c->has_resp3 &= !(c->pending[0].extra == 3 && is_error_reply(&c->resp));
+		c->pending[0].is_watched &= !is_error_reply(&c->resp);
+		c->pending[0].extra--;
+		return conn_next_reply(c, request, reply);
+	}
+	*request = c->pending[0];
+	if (request->op == OP_SUBSCRIBE) {
+		refuse_subscription(c, reply);
+		return true;
+	}
+	*reply = read_answer(c, request);
+	if (request->deletion == DELETION_SENT)
+		return is_released(c, reply) || conn_next_reply(c, request, reply);
+	drop_oldest_pending(c);
+	reply->lacks_script = request->deletion == DELETION_COUNTS;
+	reply->is_watched = request->is_watched;
+	return true;
+}
+
+bool conn_next_reply(struct conn *c, struct pending *request, struct reply *reply)
+{
+	while (c->state == CONN_UP)
+		switch (take_push(c)) {
+		case PUSH_NONE:
+			return next_reply(c, request, reply);
+		case PUSH_PARTIAL:
+			return false;
+		case PUSH_MESSAGE:
+		case PUSH_CHANGED:
+			*request = (struct pending){.is_push = true};
+			return true;
+		case PUSH_HELLO:
+		case PUSH_SUBSCRIBED:
+			if (c->pending_count > 0 && c->pending[0].extra > 0) {
+				c->pending[0].extra--;
+				break;
+			}
+			if (is_subscribed(c)) {
+				*request = c->pending[0];
+				*reply = (struct reply){.vote = VOTE_YES};
+				drop_oldest_pending(c);
+				return true;
+			}
+			break;
+		case PUSH_BROKEN:
+		case PUSH_OTHER:
+			break;
+		}
+	return false;
+}
+
+void conn_abort(struct conn *c)
+{
+	struct linger reset = {.l_onoff = 1, .l_linger = 0};
+
+	/* Reset the connection, so that no data in the kernel arrives after a later release. */
+	if (c->fd >= 0)
+		(void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	drop(c);
+}
+
+/* Waits until the server has replied, or has read the rest: then it carries out the requests even
+ * if the connection is closed. */
+static void await_reader(const struct conn *c)
+{
+	usec until = clock_now() + LAST_REQUEST_TIME;
+	struct pollfd reply = {.fd = c->fd, .events = POLLIN};
+
+	while (unread(c->fd) > 0 && clock_now() < until && poll(&reply, 1, 1) == 0)
+		;
+}
+
+/* Reads unread bytes, so that close() sends no reset after the last request; a server that never
+ * stops sending gets a reset in any case. */
+static void read_rest(const struct conn *c)
+{
+	char rest[4096];
+	size_t len = 0;
+	ssize_t n;
+
+	while (len < REPLY_BYTES_MAX && (n = recv(c->fd, rest, sizeof(rest), MSG_DONTWAIT)) > 0)
+		len += (size_t)n;
+}
+
+void conn_close(struct conn *c)
+{
+	if (c->state == CONN_UP && (c->pending_count > 0 || c->out_len > 0)) {
+		flush(c);
+		if (c->fd >= 0 && c->is_half_read && c->pending_count > 1)
+			await_reader(c);
+		if (c->tls)
+			tls_close_notify(c->tls);
+		if (c->fd >= 0 && shutdown(c->fd, SHUT_WR) == 0)
+			read_rest(c);
+	}
+	drop(c);
+	addresses_close(c->addresses);
+}

@@ -1,0 +1,151 @@
+/*
+ * conn: one connection to one node: connecting, writing requests, reading replies.
+ *
+ *     conn_init()
+ *     conn_open()               when the node is needed
+ *     conn_wants(), conn_due()  before poll(2): the events, and the time-out
+ *     conn_handle()             after poll(2)
+ *     conn_send()               while the state is UP
+ *     conn_next_reply()         until it returns false
+ *     conn_abort() or conn_close()
+ *
+ *     DOWN --conn_open()--> OPENING --> HANDSHAKE --> LOGIN --> UP
+ *       ^                      |            |           |        |
+ *       +----------------------+------------+-----------+--------+
+ *
+ * The states HANDSHAKE (TLS) and LOGIN (AUTH, SELECT) are left out if the node needs neither. Every
+ * error leads to DOWN, and `failure` has the reason.
+ *
+ * No function blocks but conn_close(). This is the only user of hiredis, of its formatter and its
+ * reader: its connect blocks in the resolver, and its asynchronous contexts have no time-outs.
+ */
+#ifndef NET_CONN_H
+#define NET_CONN_H
+
+#include "net/resolve.h"
+#include "proto/push.h"
+#include "proto/reply.h"
+#include "proto/request.h"
+
+#include <poll.h>
+
+enum conn_state {
+	CONN_DOWN,
+	CONN_OPENING,
+	CONN_HANDSHAKE, /* connected; the TLS handshake follows */
+	CONN_LOGIN, /* the replies to AUTH and SELECT follow */
+	CONN_UP,
+};
+
+/* Requests of a lock on the way: AUTH and SELECT; then an attempt and its release, the queue's
+ * SUBSCRIBE or join, and the hand-off of a client that leaves. */
+#define LOCK_PENDING_MAX 4
+
+/* A series of questions (net/query.h) may be longer. */
+#define CONN_PENDING_MAX 32
+
+/* OP_DELETE, which goes with a release by digest and has a reply of its own. */
+enum deletion {
+	DELETION_NONE,
+	DELETION_SENT,
+	DELETION_COUNTS, /* the node did not know the script of the release */
+	DELETION_IGNORED, /* it did: the reply is not needed */
+};
+
+struct pending {
+	bool is_auth; /* LOGIN: true for AUTH, false for SELECT */
+	bool is_push; /* no request: a message arrived (conn.push) */
+	enum op op;
+	int keys; /* the number of keys in the request */
+	int pushes; /* SUBSCRIBE: how many parts of the answer are missing */
+	int extra; /* replies to commands that were sent before the request */
+	bool is_watched; /* none of these was an error */
+	enum deletion deletion;
+	size_t len; /* bytes */
+	uint32_t round;
+	usec sent_at;
+};
+
+struct conn {
+	const struct node *node;
+	struct addresses *addresses;
+	int next_address, addresses_left; /* next_address: where to begin the next time */
+	usec opened_at, next_at; /* OPENING: when to try the next address; NEVER: there is none */
+
+	enum conn_state state;
+	struct reply failure; /* DOWN: the reason */
+
+	int fd; /* -1: DOWN */
+	bool is_resolving; /* OPENING: fd is readable when the addresses of the name are known */
+	struct tls *tls; /* NULL: no TLS */
+	usec trusted_until; /* end of validity of the node's certificate and its issuers, since
+			       1970; 0: unknown. DOWN: that of the last connection */
+	char *out;
+	size_t out_len, out_sent;
+	bool is_half_read; /* the server reads the last request later than the request before it */
+	bool blocked; /* the socket is full: a part of `out` waits for it */
+	void *reader; /* redisReader */
+	bool has_resp3; /* HELLO 3 was sent: pushes may arrive between replies */
+	bool is_within_reply; /* hiredis has read the beginning of a reply */
+	struct push push; /* the last one; its strings are valid until the next call */
+	size_t messages; /* bytes of messages, less those that replies make up for */
+	bool has_received; /* the node has sent something on this connection */
+	bool is_unexpected_kind; /* a reply was rejected because of its kind, not its length */
+	struct resp resp;
+
+	struct pending pending[CONN_PENDING_MAX]; /* oldest first */
+	int pending_count;
+};
+
+/* Returns the version of hiredis. */
+const char *conn_hiredis_version(void);
+
+/* The node and its addresses must outlive the connection. */
+void conn_init(struct conn *c, const struct node *node, struct addresses *addresses);
+
+/* Starts to connect, without waiting. Any state may follow; in DOWN, `failure` is set. A connection
+ * is UP when AUTH and SELECT, if the node needs them, have been answered, because KeyDB closes a
+ * connection that sends a script earlier. */
+void conn_open(struct conn *c);
+
+/* Returns the reason to report if connecting takes too long: the missing step. */
+enum reason conn_late_reason(const struct conn *c);
+
+/* Queues one request after the earlier ones and writes as much as the socket takes, unless
+ * r->is_followed. With r->watches, the connection is switched to RESP3, and reply.is_watched tells
+ * whether the server will send PUSH_CHANGED. The state must be UP; it may be DOWN afterwards.
+ * SUBSCRIBE switches the connection to RESP3 and has one reply; if it is refused, the connection is
+ * DOWN after that reply.
+ */
+void conn_send(struct conn *c, const struct request *r, uint32_t round, usec now);
+
+/* Returns the events to poll for; 0: DOWN. */
+short conn_wants(const struct conn *c);
+
+/* Returns when to call conn_handle() even without an event; NEVER: no need. */
+usec conn_due(const struct conn *c);
+
+/* Handles the result of poll. The state may change, and replies may be there. */
+void conn_handle(struct conn *c, short revents);
+
+/*
+ * Takes the next complete reply that has arrived: returns true, with the request that it answers in
+ * *request and its meaning in *reply. After SUBSCRIBE, it may be a message instead: then
+ * request->is_push is set, and `push` has the message. An unreadable reply takes the connection
+ * down.
+ */
+bool conn_next_reply(struct conn *c, struct pending *request, struct reply *reply);
+
+/* Drops the connection and all pending requests at once. */
+void conn_abort(struct conn *c);
+
+/*
+ * Closes the connection in good order: shuts the sending side down, reads all that has arrived,
+ * then closes. To close with unread bytes would reset the connection, and a reset can destroy a
+ * release that the node has not read yet. So can a reply that the node writes to a closed unix
+ * socket: while the node is busy with a request, this function waits for up to a second until it
+ * has read the next one.
+ */
+void conn_close(struct conn *c);
+
+#endif

@@ -1,0 +1,156 @@
+#include "net/pool.h"
+
+#include "base/alarm.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A wait of at least this time uses a timer that continues while the machine is suspended. */
+#define LONG_WAIT USEC_SEC
+
+/* So often what arrives is read before the time is told in any case. A look reads up to 16 kB of
+ * each node, and the longest reply has 64 kB. */
+#define LOOKS_MAX 64
+
+int pool_init(struct pool *p, const struct node_list *nodes, usec timeout, struct err *e)
+{
+	p->alarm = alarm_open(e);
+	if (p->alarm < 0)
+		return -1;
+	p->count = nodes->count;
+	p->next = p->looks = 0;
+	resolve_nodes(nodes, timeout, p->addresses);
+	for (int i = 0; i < p->count; i++) {
+		p->reported[i] = CONN_DOWN;
+		conn_init(&p->conn[i], &nodes->node[i], &p->addresses[i]);
+	}
+	return 0;
+}
+
+void pool_open(struct pool *p, int node)
+{
+	conn_open(&p->conn[node]);
+	p->reported[node] = CONN_OPENING;
+}
+
+void pool_drop(struct pool *p, int node)
+{
+	conn_abort(&p->conn[node]);
+	p->reported[node] = CONN_DOWN;
+}
+
+static bool link_changed(struct pool *p, int i, struct event *ev)
+{
+	struct conn *c = &p->conn[i];
+
+	if (c->state == p->reported[i] || c->state == CONN_OPENING)
+		return false;
+	p->reported[i] = c->state;
+	p->reply = c->state == CONN_DOWN ? c->failure : reply_absent(conn_late_reason(c), NULL);
+	ev->kind = c->state == CONN_UP     ? EV_LINK_UP
+		   : c->state == CONN_DOWN ? EV_LINK_DOWN
+					   : EV_LINK_SHAKES;
+	ev->node = i;
+	ev->reply = &p->reply;
+	return true;
+}
+
+static bool take_reply(struct pool *p, int i, struct event *ev)
+{
+	struct pending request;
+
+	if (p->reported[i] != CONN_UP || !conn_next_reply(&p->conn[i], &request, &p->reply))
+		return false;
+	ev->kind = request.is_push ? EV_WAKE : EV_REPLY;
+	ev->node = i;
+	ev->op = request.op;
+	ev->round = request.round;
+	ev->reply = &p->reply;
+	p->took = clock_now() - request.sent_at;
+	return true;
+}
+
+/* Finds an event without waiting. Replies come first: an unreadable reply takes its connection
+ * down, which must be reported before the next wait. */
+static bool find_event(struct pool *p, struct event *ev)
+{
+	for (int n = 0; n < p->count; n++) {
+		int i = (p->next + n) % p->count;
+
+		if (take_reply(p, i, ev) || link_changed(p, i, ev)) {
+			p->next = (i + 1) % p->count;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Looks for something that has arrived, and waits for it until `until`. Returns true if nothing had
+ * arrived on any connection, or is due there. */
+static bool look(struct pool *p, usec now, usec until, int wake_fd)
+{
+	struct pollfd fds[NODES_MAX + 2];
+	struct timespec ts, *timeout = NULL;
+	bool is_quiet = true;
+
+	for (int i = 0; i < p->count; i++) {
+		fds[i] = (struct pollfd){.fd = p->conn[i].fd, .events = conn_wants(&p->conn[i])};
+		until = usec_min(until, conn_due(&p->conn[i]));
+	}
+	fds[p->count] = (struct pollfd){.fd = wake_fd, .events = POLLIN};
+	fds[p->count + 1] = (struct pollfd){.fd = -1, .events = POLLIN};
+	if (until != NEVER) {
+		usec in = usec_max(until - now, 0);
+
+		ts = clock_timespec(in);
+		timeout = &ts;
+		if (in > LONG_WAIT) {
+			alarm_set(p->alarm, until);
+			fds[p->count + 1].fd = p->alarm;
+		}
+	}
+	if (ppoll(fds, (nfds_t)p->count + 2, timeout, NULL) < 0) {
+		assert(errno == EINTR || errno == ENOMEM);
+		return false;
+	}
+	for (int i = 0; i < p->count; i++)
+		if (fds[i].revents || conn_due(&p->conn[i]) <= now) {
+			conn_handle(&p->conn[i], fds[i].revents);
+			is_quiet = false;
+		}
+	p->woken = fds[p->count].revents != 0;
+	return is_quiet;
+}
+
+void pool_next(struct pool *p, usec until, int wake_fd, struct event *ev)
+{
+	bool is_quiet = false;
+
+	memset(ev, 0, sizeof(*ev));
+	p->woken = false;
+	while (!find_event(p, ev)) {
+		bool is_endless = p->looks == LOOKS_MAX;
+
+		if (p->woken || is_endless || (is_quiet && p->looks > 0)) {
+			ev->kind = EV_TIME;
+			/* Else that of the last look: what has arrived since then is unread. */
+			if (is_endless)
+				ev->now = clock_now();
+			p->looks = 0;
+			return;
+		}
+		ev->now = clock_now();
+		p->looks = ev->now < until ? 0 : p->looks + 1;
+		is_quiet = look(p, ev->now, until, wake_fd);
+	}
+	ev->now = clock_now();
+}
+
+void pool_close(struct pool *p)
+{
+	close(p->alarm);
+	for (int i = 0; i < p->count; i++)
+		conn_close(&p->conn[i]);
+}

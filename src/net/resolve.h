@@ -1,0 +1,70 @@
+/*
+ * resolve: turns node names into socket addresses, in bounded time.
+ *
+ * resolve_nodes() resolves all names at the start. Before each connect, call addresses_renew(); if
+ * no address is known yet, wait until the descriptor of addresses_wait() is readable, and call
+ * addresses_renew() again. addresses_close() ends a lookup.
+ *
+ * This is the only user of getaddrinfo, which may block without limit: each name has a detached
+ * thread, for which no other thread waits. A name without an address is no error of a function:
+ * `why` has the reason.
+ *
+ * Such a thread may be running when the process forks. The child process has the lookup, but no
+ * thread for it: addresses_renew() drops the lookup there and starts a new one. A descriptor from
+ * addresses_wait() is of no use in the child: call addresses_renew() and addresses_wait() again.
+ * docs/supervision.md says what else holds in the child.
+ */
+#ifndef NET_RESOLVE_H
+#define NET_RESOLVE_H
+
+#include "base/clock.h"
+#include "cli/node.h"
+
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#define ADDRESSES_MAX 64 /* more than a reply by UDP can have; no server has so many */
+#define RESOLVE_WHY_MAX 120
+
+struct lookup; /* a lookup that has not finished */
+
+struct addresses {
+	int count; /* 0: `why` has the resolver's reason */
+	dev_t device; /* of the socket file, whatever its path; inode 0: unknown */
+	ino_t inode;
+	char why[RESOLVE_WHY_MAX];
+	bool is_unknown; /* the resolver says that the name does not exist */
+
+	struct lookup *lookup; /* NULL: no lookup is running */
+	usec asked_at; /* the start of the last lookup */
+	usec timeout; /* the longest wait for a lookup */
+
+	socklen_t len[ADDRESSES_MAX];
+	struct sockaddr_storage address[ADDRESSES_MAX]; /* at the end: most are never touched */
+};
+
+/* Call it first: in a static program, only the resolver that is linked in looks names up. */
+void resolve_without_plugins(void);
+
+/*
+ * Resolves all names of the list at once, into out[0..count). Returns when all names are known, or
+ * soon after most names are known, or after `timeout`. Lookups of the remaining names continue.
+ */
+void resolve_nodes(const struct node_list *list, usec timeout, struct addresses out[NODES_MAX]);
+
+/* Takes the result of a finished lookup, and starts a new lookup if the last one is old, because
+ * servers move. Never waits. */
+void addresses_renew(struct addresses *a, const struct node *node);
+
+/* Returns a descriptor that becomes readable when addresses_renew() may find the first addresses;
+ * the caller closes it. -1: no lookup to wait for. */
+int addresses_wait(const struct addresses *a);
+
+/* Abandons the lookup. */
+void addresses_close(struct addresses *a);
+
+/* Do both name one server, that is, share an address or a socket file? */
+bool addresses_overlap(const struct addresses *a, const struct addresses *b);
+
+#endif

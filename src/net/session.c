@@ -1,0 +1,343 @@
+#include "net/session.h"
+
+#include "base/text.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *token_for(struct session *s, const struct action *a)
+{
+	char *sent = s->sent_token[a->node];
+
+	/* Release with the token that this node received: for a pending release, it is a token of
+	 * an earlier attempt. */
+	if (a->op == OP_UNDO ||
+		(a->op == OP_HAND_OFF && !a->is_leaving && s->lock.peer[a->node].pending))
+		return sent;
+	/* An extension may find the key on a node that we did not ask for it: a replica that was
+	 * promoted, or another name of a node. Other requests set no key: the node may still have
+	 * that of an earlier attempt. */
+	if (a->op == OP_ACQUIRE || a->op == OP_REPAIR || a->op == OP_EXTEND)
+		memcpy(sent, s->token, sizeof(s->token));
+	return s->token;
+}
+
+/* The reservations with which the waiter was woken. A fair client sends them only while they are
+ * its own. */
+static const char *reservations(struct session *s)
+{
+	const struct lock *lock = &s->lock;
+	size_t used = 0;
+
+	s->reservations[0] = '\0';
+	for (int i = 0; i < lock->policy.keys; i++)
+		if (!policy_obeys_queue(&lock->policy) || lock->waiter.used_reservation)
+			text_append(s->reservations, sizeof(s->reservations), &used, "%s",
+				lock->waiter.reservation[i]);
+	return s->reservations;
+}
+
+/* The client of an attempt as a waiter. */
+static struct waiter_args waiter_args(struct session *s, const struct action *a)
+{
+	return (struct waiter_args){
+		.id = s->lock.waiter.id,
+		.woken_by = reservations(s),
+		.key = s->lock.waiter.key,
+		.overrides = a->overrides,
+	};
+}
+
+static void build_hand_off(struct session *s, const struct action *a, const struct lock_ref *ref,
+	const struct guard_args *guard, struct request *r)
+{
+	const struct lock *lock = &s->lock;
+	const struct record_args record = {
+		.text = s->record.text,
+		.age = clock_now() - s->record.started,
+		.keep = s->record.keep,
+	};
+	bool stores = record.text && !a->is_leaving && s->record.nodes >> a->node & 1;
+
+	request_hand_off(r, ref,
+		&(struct hand_off_args){
+			.record = stores ? &record : NULL,
+			.reserve_time = lock->policy.node_timeout,
+			/* A lock may have been granted without the queue node. */
+			.waiter = a->is_leaving || lock->waiter.state != WAITER_OFF
+					  ? lock->waiter.id
+					  : NULL,
+			.reservation = a->is_leaving ? lock->waiter.unused : reservations(s),
+			.flag = a->is_leaving                 ? FLAG_LEAVES
+				: lock->tenure.confirmed == 0 ? FLAG_GIVES_UP
+							      : NULL,
+			.far_waiters = a->is_leaving
+					       ? 0
+					       : waiter_far(&lock->waiter, &lock->policy, a->node),
+			.guard = *guard,
+		});
+}
+
+/* Does the request write the token into a key? For others, the id says enough. */
+static bool writes_token(enum op op)
+{
+	return op == OP_ACQUIRE || op == OP_REPAIR || op == OP_EXPIRE;
+}
+
+static void build_request(struct session *s, const struct action *a, struct request *r)
+{
+	const struct lock *lock = &s->lock;
+	const struct policy *policy = &lock->policy;
+	const struct key_list queue_key = ONE_KEY(s->keys->key[a->key]);
+	const struct lock_ref ref = {
+		.keys = a->op == OP_JOIN || a->is_leaving ? &queue_key : s->keys,
+		.slots = policy->slots,
+		.slot = policy_has_slots(policy) ? a->slot : 0,
+		.token = token_for(s, a),
+		.token_len = writes_token(a->op) ? 0 : TOKEN_ID_LEN,
+		.held = s->held,
+	};
+	const struct guard_args guard = {
+		.quarantine = policy->quarantine,
+		/* All nodes get the same time in an attempt, so that they return the same fencing
+		 * number. */
+		.wall = a->op == OP_ACQUIRE ? s->wall : clock_wall(),
+	};
+
+	switch (a->op) {
+	case OP_ACQUIRE:
+		request_acquire(r, &ref,
+			&(struct acquire_args){
+				.ttl = policy->ttl,
+				.is_shared = policy->is_shared,
+				.is_fair = policy_obeys_queue(policy),
+				.wants_fence = policy->wants_fence,
+				.wants_record = policy->wants_record,
+				.reserve_time = policy->node_timeout,
+				.waiter = waiter_args(s, a),
+				.guard = guard,
+			});
+		break;
+	case OP_REPAIR:
+		request_repair(r, &ref,
+			&(struct acquire_args){
+				.ttl = policy->ttl,
+				.is_shared = policy->is_shared,
+				.waiter = {.id = lock->waiter.id},
+				.guard = guard,
+			});
+		break;
+	case OP_EXTEND:
+		request_extend(r, &ref,
+			&(struct extend_args){.ttl = policy->ttl, .is_shared = policy->is_shared});
+		break;
+	case OP_UNDO:
+		request_undo(r, &ref, policy->node_timeout, &guard);
+		break;
+	case OP_HAND_OFF:
+		build_hand_off(s, a, &ref, &guard, r);
+		break;
+	case OP_EXPIRE:
+		request_expire(r, &ref, lock->releasing.leave_for);
+		break;
+	case OP_FENCE:
+		request_fence(r, &ref, lock->tenure.fence);
+		break;
+	case OP_LOOK:
+		request_look(r, &ref,
+			&(struct look_args){
+				.is_shared = policy->is_shared,
+				.is_fair = policy_obeys_queue(policy),
+				.waiter = waiter_args(s, a),
+				.guard = guard,
+			});
+		break;
+	case OP_SUBSCRIBE:
+		request_subscribe(r, queue_key.key[0], policy->slots, lock->waiter.id);
+		break;
+	case OP_JOIN:
+		request_join(r, &ref,
+			&(struct join_args){
+				.reserve_time = policy->node_timeout,
+				.waiter = lock->waiter.id,
+				.ticket = lock->waiter.ticket,
+				.guard = guard,
+			});
+		break;
+	case OP_NONE:
+	case OP_DELETE:
+	case OP_SCAN:
+	case OP_REVOKE:
+	case OP_COMMAND:
+		assert(false); /* the lock never sends these */
+	}
+}
+
+/* A release and the join that follows it go in one packet. */
+static bool is_followed(const struct update *up, int i)
+{
+	for (int n = i + 1; n < up->count; n++)
+		if (up->action[n].kind == ACT_SEND && up->action[n].node == up->action[i].node)
+			return true;
+	return false;
+}
+
+static void perform_actions(struct session *s, const struct update *up, usec now)
+{
+	struct err e;
+	int rc;
+
+	if (up->new_token) {
+		/* getrandom(2): after its first success, it does not fail for so few bytes. */
+		rc = token_make(s->token, s->owner, &e);
+		assert(rc == 0);
+		s->wall = clock_wall();
+	}
+	for (int i = 0; i < up->count; i++) {
+		const struct action *a = &up->action[i];
+		struct request r;
+
+		switch (a->kind) {
+		case ACT_OPEN:
+			s->watched[a->node] = 0;
+			pool_open(&s->pool, a->node);
+			break;
+		case ACT_CLOSE:
+			pool_drop(&s->pool, a->node);
+			break;
+		case ACT_SEND:
+			/* Also if the connection broke at this moment, which its own event reports:
+			 * the release that is pending then needs the token. */
+			build_request(s, a, &r);
+			if (s->pool.conn[a->node].state != CONN_UP)
+				break;
+			r.is_followed = is_followed(up, i);
+			r.watches = a->watches;
+			if (a->watches)
+				s->watched[a->node] = ~0u;
+			if (a->by_digest)
+				request_by_digest(&r);
+			conn_send(&s->pool.conn[a->node], &r, a->round, now);
+			break;
+		}
+	}
+	s->wake_at = up->wake_at;
+}
+
+static void step(struct session *s, const struct event *ev)
+{
+	struct update up;
+
+	lock_step(&s->lock, ev, &up);
+	perform_actions(s, &up, ev->now);
+}
+
+static int err_same_server(const struct node *a, const struct node *b, struct err *e)
+{
+	err_set(e, ERR_CONFIG, "nodes '%.250s' and '%.250s' are the same server", a->label,
+		b->label);
+	return err_hint(e, "name a separate server for each node");
+}
+
+int session_open(struct session *s, const struct policy *policy, const struct node_list *nodes,
+	const struct key_list *keys, const char *owner, struct err *e)
+{
+	s->keys = keys;
+	s->held = NULL;
+	s->record = (struct record){.text = NULL};
+	s->wake_at = NEVER;
+	memset(s->watched, 0, sizeof(s->watched));
+	s->random = random_bits();
+	snprintf(s->owner, sizeof(s->owner), "%s", owner);
+	if (token_make(s->token, s->owner, e) < 0)
+		return -1;
+	lock_init(&s->lock, policy);
+	if (pool_init(&s->pool, nodes, policy->node_timeout, e) < 0)
+		return -1;
+	for (int i = 0; i < nodes->count; i++)
+		for (int j = 0; j < i; j++)
+			if (addresses_overlap(&s->pool.addresses[i], &s->pool.addresses[j]))
+				return err_same_server(&nodes->node[j], &nodes->node[i], e);
+	return 0;
+}
+
+/* splitmix64 (Steele, Lea, Flood 2014): delays must be spread, not secret. */
+static uint64_t next_random(struct session *s)
+{
+	uint64_t z = s->random += 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+static void send_event(struct session *s, enum event_kind kind, usec leave_for)
+{
+	struct event ev = {.kind = kind,
+		.now = clock_now(),
+		.token = s->token,
+		.leave_for = leave_for,
+		.stores = s->record.text != NULL};
+
+	step(s, &ev);
+}
+
+void session_start(struct session *s)
+{
+	send_event(s, EV_START, 0);
+}
+
+void session_extend(struct session *s)
+{
+	send_event(s, EV_EXTEND, 0);
+}
+
+void session_set_record(struct session *s, const struct record *record)
+{
+	s->record = *record;
+}
+
+void session_release(struct session *s, usec leave_for)
+{
+	send_event(s, EV_RELEASE, leave_for);
+}
+
+/* Completes EV_WAKE. Returns false if the message is none for this waiter, or none that it asked
+ * for: the lock has no use for it. */
+static bool read_wake(struct session *s, struct event *ev)
+{
+	const struct push *push = &s->pool.conn[ev->node].push;
+	unsigned *watched = &s->watched[ev->node];
+	bool is_wanted;
+
+	ev->reply = &s->pool.reply;
+	if (!push_wake(push, s->keys, s->lock.policy.slots, s->lock.waiter.id, &ev->key, &ev->wake,
+		    &s->pool.reply))
+		return false;
+	if (ev->wake != WAKE_CHANGED)
+		return true;
+	is_wanted = *watched >> ev->key & 1;
+	*watched &= ~(1u << ev->key);
+	return is_wanted;
+}
+
+bool session_step(struct session *s, usec until, int wake_fd)
+{
+	struct event *ev = &s->event;
+	bool woken = false;
+
+	do {
+		pool_next(&s->pool, usec_min(until, s->wake_at), wake_fd, ev);
+		woken |= s->pool.woken;
+	} while (ev->kind == EV_WAKE && !read_wake(s, ev));
+	ev->random = next_random(s);
+	ev->token = s->token;
+	step(s, ev);
+	return woken;
+}
+
+void session_close(struct session *s)
+{
+	pool_close(&s->pool);
+}

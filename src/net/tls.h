@@ -1,0 +1,67 @@
+/*
+ * tls: OpenSSL, for the nodes that need TLS. It is loaded only if one does, so a run without TLS
+ * has no cost.
+ *
+ *     tls_prepare()      once
+ *     tls_open()         on a connected socket
+ *     tls_handshake()    until it returns 1; tls_wants() are the events to poll for
+ *     tls_send(), tls_receive()
+ *     tls_close_notify() at a clean end
+ *     tls_free()
+ *
+ * Certificates and settings are shared by the process; each connection has a struct tls of its own,
+ * which belongs to the thread that has the connection. The socket stays the caller's. No function
+ * blocks, prints, or asks for a passphrase; after errno EPROTO, tls_failure() has the reason.
+ */
+#ifndef NET_TLS_H
+#define NET_TLS_H
+
+#include "cli/settings.h"
+#include "proto/request.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct tls;
+
+/* Returns "yes" or "no", and the reason or the library's version. */
+const char *tls_version(void);
+
+/* Loads OpenSSL and the files in the settings; an error names that node. Call it once, before the
+ * first connection. Returns -1 with *e (ERR_CONFIG). */
+int tls_prepare(const struct tls_settings *s, const struct node *node, struct err *e);
+
+/* Returns the end of validity of redlock's own certificate chain, since 1970; 0: there is no
+ * certificate. */
+usec tls_own_valid_until(void);
+
+/* Is the private key readable for every user? */
+bool tls_key_is_exposed(const struct tls_settings *s);
+
+/* Starts TLS on a socket that is connected to that node. NULL: out of memory. */
+struct tls *tls_open(int fd, const struct node *node);
+
+/*
+ * Like recv(2) and send(2) on a non-blocking socket: 0 if the node has closed the connection, -1
+ * with errno; EPROTO: tls_failure() has the reason. tls_handshake() returns 1 when the handshake is
+ * complete.
+ */
+int tls_handshake(struct tls *t);
+ssize_t tls_receive(struct tls *t, void *buf, size_t size);
+ssize_t tls_send(struct tls *t, const void *buf, size_t len);
+
+/* Returns the events of poll(2) for which the handshake waits. */
+short tls_wants(const struct tls *t);
+
+struct reply tls_failure(const struct tls *t);
+
+/* Returns the end of validity of the node's certificate and its issuers, since 1970; 0: unknown. */
+usec tls_valid_until(const struct tls *t);
+
+/* Tells the node that no more data will follow, if the socket takes that at once. */
+void tls_close_notify(struct tls *t);
+
+/* Accepts NULL. The socket stays open. */
+void tls_free(struct tls *t);
+
+#endif

@@ -1,0 +1,121 @@
+#include "proc/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LISTEN_PID "LISTEN_PID="
+
+/* sd_listen_fds(3): only the process with this pid may use the descriptors. */
+static char listen_pid[sizeof(LISTEN_PID) + 12];
+
+static bool redirect_listen_pid(pid_t listener)
+{
+	const char *pid = getenv("LISTEN_PID");
+
+	return pid && atoi(pid) == listener && putenv(listen_pid) == 0;
+}
+
+static void write_listen_pid(pid_t pid)
+{
+	char digits[12];
+	int n = 0, at = (int)sizeof(LISTEN_PID) - 1;
+
+	do
+		digits[n++] = (char)('0' + pid % 10);
+	while ((pid /= 10) > 0);
+	while (n > 0)
+		listen_pid[at++] = digits[--n];
+	listen_pid[at] = '\0';
+}
+
+/* Returns the errno of exec. POSIX requires execvp() to run a file of unknown format as a script of
+ * sh, which musl's execvp() does not do. sh searches PATH for the file again, in the same way. */
+static int exec_command(char *const argv[])
+{
+	static const char *const by_sh[] = {"sh", "-c", "exec \"$0\" \"$@\""};
+	size_t count = 0;
+
+	execvp(argv[0], argv);
+	if (errno != ENOEXEC)
+		return errno;
+	while (argv[count])
+		count++;
+
+	const char *words[3 + count + 1];
+
+	memcpy(words, by_sh, sizeof(by_sh));
+	memcpy(words + 3, argv, (count + 1) * sizeof(*argv));
+	execv("/bin/sh", (char *const *)words);
+	return ENOEXEC;
+}
+
+/* Runs in the child, after vfork: until exec the parent is suspended and shares its memory, of
+ * which the child changes only this stack frame, errno and listen_pid. If exec fails, the child
+ * writes the errno to the pipe, because any exit status could be the command's own. */
+static void run_in_child(char *const argv[], const struct signals *signals,
+	const struct priority *priority, pid_t parent, int output, int failure_pipe)
+{
+	int error;
+
+	/* If the parent died before PR_SET_PDEATHSIG took effect, the kernel would not kill the
+	 * child. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+		_exit(125);
+	if (output >= 0 && (dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0))
+		_exit(125);
+	priority_restore(priority);
+	write_listen_pid(getpid());
+	signals_restore(signals);
+	error = exec_command(argv);
+	if (write(failure_pipe, &error, sizeof(error)) < 0)
+		_exit(125);
+	_exit(127);
+}
+
+int child_start(char *const argv[], const struct signals *signals, pid_t listener,
+	const struct priority *priority, int output, pid_t *pid)
+{
+	pid_t parent = getpid();
+	int pipe_fds[2], error = 0;
+	ssize_t n;
+
+	*pid = -1;
+	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
+		return errno;
+	memcpy(listen_pid, LISTEN_PID, sizeof(LISTEN_PID));
+	(void)redirect_listen_pid(listener);
+	/* vfork, because fork copies the page tables, which takes as long as a node takes to
+	 * reply. */
+	*pid = vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork,clang-analyzer-unix.Vfork)
+	if (*pid == 0)
+		run_in_child(argv, signals, priority, parent, output,
+			pipe_fds[1]); // NOLINT(clang-analyzer-unix.Vfork)
+	error = errno;
+	close(pipe_fds[1]);
+	if (*pid > 0) {
+		do
+			n = read(pipe_fds[0], &error, sizeof(error));
+		while (n < 0 && errno == EINTR);
+		if (n != (ssize_t)sizeof(error))
+			error = 0;
+	}
+	close(pipe_fds[0]);
+	if (*pid > 0 && error) {
+		while (waitpid(*pid, NULL, 0) < 0 && errno == EINTR)
+			;
+		*pid = 0;
+	}
+	return error;
+}
+
+int child_become(char *const argv[])
+{
+	return exec_command(argv);
+}

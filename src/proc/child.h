@@ -1,0 +1,33 @@
+/*
+ * child: starts the command. The only user of vfork and exec.
+ *
+ * child_start() runs the command as a child of the caller, which reaps it with waitpid(2);
+ * child_become() replaces redlock by the command. Both return an errno and print nothing.
+ */
+#ifndef PROC_CHILD_H
+#define PROC_CHILD_H
+
+#include "base/err.h"
+#include "proc/priority.h"
+#include "proc/signals.h"
+
+#include <sys/types.h>
+
+/*
+ * Starts argv (looked up in PATH) with the present environment, the signal mask and dispositions
+ * that redlock found at its start, and the priority *priority. stdout and stderr of the command go
+ * to the descriptor `output`; -1: to those of redlock. The kernel kills the command when the
+ * calling thread ends: call it in a process with one thread, such as the supervisor, the hook
+ * process and the sandbox process. If Socket activation's LISTEN_PID names
+ * `listener`, it is changed to the command's pid.
+ *
+ * Returns after exec has succeeded or failed: 0 and the pid, or the errno of the failed call, with
+ * *pid -1 (fork) or 0 (exec; no process remains).
+ */
+int child_start(char *const argv[], const struct signals *signals, pid_t listener,
+	const struct priority *priority, int output, pid_t *pid);
+
+/* Replaces this process by the command. Returns the errno of exec. */
+int child_become(char *const argv[]);
+
+#endif

@@ -1,0 +1,135 @@
+#include "proc/signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+/* Signals that are left to the kernel: redlock's own faults, stopping and continuing. */
+static const int not_ours[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGSTOP,
+	SIGKILL, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG};
+
+static void choose(sigset_t *set)
+{
+	struct sigaction old;
+
+	sigfillset(set);
+	for (size_t i = 0; i < sizeof(not_ours) / sizeof(not_ours[0]); i++)
+		sigdelset(set, not_ours[i]);
+	for (int i = 1; i < NSIG; i++)
+		if (sigaction(i, NULL, &old) == 0 && old.sa_handler == SIG_IGN)
+			sigdelset(set, i);
+	/* Writing to a pipe without a reader must not kill redlock; the command gets SIGPIPE as
+	 * redlock found it. */
+	sigaddset(set, SIGPIPE);
+}
+
+int signals_open(struct signals *s, struct err *e)
+{
+	struct sigaction plain = {.sa_handler = SIG_DFL};
+	sigset_t set;
+
+	choose(&set);
+	/* If SIGCHLD stayed ignored, as some parents leave it, the kernel would discard the status
+	 * of children. */
+	if (sigaction(SIGCHLD, &plain, &s->old_child) < 0 ||
+		sigprocmask(SIG_BLOCK, &set, &s->old_mask) < 0)
+		return err_system(e, ERR_SYSTEM, errno, "cannot receive signals");
+	s->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (s->fd < 0)
+		return err_system(e, ERR_SYSTEM, errno, "cannot receive signals");
+	return 0;
+}
+
+int signals_take_ignored(struct signals *s, int number, struct err *e)
+{
+	struct sigaction plain = {.sa_handler = SIG_DFL};
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 || sigaction(number, &plain, NULL) < 0)
+		return err_system(e, ERR_SYSTEM, errno, "cannot receive signals");
+	choose(&set);
+	if (signalfd(s->fd, &set, 0) < 0)
+		return err_system(e, ERR_SYSTEM, errno, "cannot receive signals");
+	return 0;
+}
+
+/* The kernel sends SIGHUP to the session's leader only; the group gets it afterwards. */
+static bool goes_to_group(int number)
+{
+	return number == SIGINT || number == SIGQUIT || number == SIGWINCH ||
+	       (number == SIGHUP && getsid(0) != getpid());
+}
+
+bool signals_next(struct signals *s, struct caught *caught)
+{
+	struct signalfd_siginfo info;
+
+	do {
+		if (read(s->fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+			return false;
+	} while (info.ssi_signo == SIGPIPE && info.ssi_pid == (unsigned)getpid());
+	caught->number = (int)info.ssi_signo;
+	caught->is_fatal = caught->number != SIGCHLD && caught->number != SIGCONT &&
+			   caught->number != SIGWINCH;
+	caught->is_terminals = info.ssi_code == SI_KERNEL && goes_to_group(caught->number);
+	caught->sender = (pid_t)info.ssi_pid;
+	return true;
+}
+
+int signals_only_children(int *fd, struct err *e)
+{
+	sigset_t set;
+
+	sigfillset(&set);
+	sigprocmask(SIG_SETMASK, &set, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	*fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (*fd < 0)
+		return err_system(e, ERR_SYSTEM, errno, "cannot receive signals");
+	return 0;
+}
+
+void signals_drain(int fd)
+{
+	struct signalfd_siginfo info;
+
+	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		;
+}
+
+void signals_stop_with(pid_t command)
+{
+	int terminal = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	pid_t group;
+
+	if (terminal < 0)
+		return;
+	group = tcgetpgrp(terminal);
+	close(terminal);
+	/* The kernel drops the signal if no shell could notice the stop and continue redlock. */
+	if (group == getpgrp() || group == getpgid(command))
+		raise(SIGTSTP);
+}
+
+void signals_restore(const struct signals *s)
+{
+	sigaction(SIGCHLD, &s->old_child, NULL);
+	sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
+}
+
+_Noreturn void signals_die(int number)
+{
+	sigset_t set;
+
+	signal(number, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	raise(number);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	_exit(128 + number);
+}

@@ -1,0 +1,66 @@
+/*
+ * signals: signals as input of a descriptor, never by a handler.
+ *
+ * Call signals_open() before the first thread, poll `fd`, and read with signals_next() until it
+ * returns false. Children call signals_restore() before exec. A process that only supervises calls
+ * signals_only_children() and signals_drain() instead.
+ *
+ * The caller owns the descriptors.
+ */
+#ifndef PROC_SIGNALS_H
+#define PROC_SIGNALS_H
+
+#include "base/err.h"
+
+#include <signal.h>
+#include <stdbool.h>
+
+struct signals {
+	int fd; /* readable when a signal has arrived */
+	sigset_t old_mask; /* for the command */
+	struct sigaction old_child;
+};
+
+/*
+ * From now on `fd` receives every signal that would end redlock, and the user-defined signals. A
+ * signal that was ignored at the start (nohup) stays ignored; the kernel keeps job control. Call it
+ * before any thread is made. Returns -1 with *e.
+ */
+int signals_open(struct signals *s, struct err *e);
+
+/* Receives this signal, too, even if it was ignored at the start, for a process that has no other
+ * way to receive a request. Returns -1 with *e. */
+int signals_take_ignored(struct signals *s, int number, struct err *e);
+
+struct caught {
+	int number;
+	bool is_fatal; /* its default action ends a process: not CHLD, CONT, WINCH */
+	bool is_terminals; /* from the terminal, which sent it to the whole foreground group: do not
+			      pass it on */
+	pid_t sender; /* 0: the kernel */
+};
+
+/* Reads the next signal, without waiting; false if there is none. */
+bool signals_next(struct signals *s, struct caught *caught);
+
+/* Restores mask and dispositions in a new child. Async-signal-safe. */
+void signals_restore(const struct signals *s);
+
+/* For a process that only supervises others: blocks every signal but those for its own faults, and
+ * receives only SIGCHLD, from *fd. Returns -1 with *e. */
+int signals_only_children(int *fd, struct err *e);
+
+/* Discards the signals that have arrived, for a process that only needs the wake-up. */
+void signals_drain(int fd);
+
+/*
+ * Call it when the command was stopped. If the terminal is the reason, stops redlock as well, as ^Z
+ * would do without a supervisor: the shell waits until redlock stops, not the command. Returns when
+ * redlock is continued.
+ */
+void signals_stop_with(pid_t command);
+
+/* Dies of the signal, without a core dump of redlock. */
+_Noreturn void signals_die(int number);
+
+#endif

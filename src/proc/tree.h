@@ -1,0 +1,62 @@
+/*
+ * tree: the descendants of a process, whatever groups and sessions they have joined. Only /proc
+ * lists them.
+ *
+ * tree_signal() signals all descendants and reports how many are alive; call it again until none
+ * is. The root should be a subreaper, so that orphans stay in the tree. No function needs memory of
+ * the caller or reports errors: without a visible /proc (see tree_is_visible()), a tree is empty.
+ */
+#ifndef PROC_TREE_H
+#define PROC_TREE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define TREE_NAME_MAX 16
+
+/* The result of a look at a tree. */
+struct tree {
+	int alive; /* descendants that are not zombies */
+	int refused; /* how many of these this user must not signal */
+	pid_t pid; /* one of them, preferably a refused one; 0: none */
+	char name[TREE_NAME_MAX];
+};
+
+/* The start of a process, in the kernel's ticks; within one tick, the pid decides. */
+struct tree_birth {
+	unsigned long long ticks;
+	pid_t pid;
+};
+
+/* Does /proc exist, and does it show this process (not those of another pid namespace)? Otherwise
+ * no tree is visible. */
+bool tree_is_visible(void);
+
+/* Returns the start of an existing process. */
+struct tree_birth tree_birth(pid_t pid);
+
+/*
+ * Sends `signal` (0: none) to every descendant of root, but not to root itself, nor to children of
+ * root that are older than `since` (NULL: no exception) and their descendants. On a busy machine,
+ * processes that get KILL run before all others, if redlock is permitted to do that. A descendant
+ * that is forked meanwhile may be missed: call the function again until none is alive.
+ */
+struct tree tree_signal(pid_t root, int signal, const struct tree_birth *since);
+
+/* Sends `signal` to every descendant of root but `except` (0: no exception), and SIGCONT, because a
+ * stopped process could not react. */
+void tree_signal_and_continue(pid_t root, pid_t except, int signal);
+
+/* The same for those descendants that are older than `before`. */
+void tree_signal_older(pid_t root, pid_t except, int signal, const struct tree_birth *before);
+
+/* The present time, as tree_birth() counts: processes that start from now on are not older. */
+struct tree_birth tree_now(void);
+
+/* Is the process stopped at this moment? */
+bool tree_is_stopped(pid_t pid);
+
+/* Is `pid` root, or a descendant of root? */
+bool tree_has(pid_t root, pid_t pid);
+
+#endif

@@ -158,6 +158,8 @@ reply() {
 # ticks PID: the processor time that it has used, in hundredths of a second.
 ticks() { sed 's/.*) //' "/proc/$1/stat" | awk '{ print $12 + $13 }'; }
 
+is_queued() { [ "$(queue_node)" ]; }
+
 # The queue node of the key floods each connection that has RESP3.
 floods() {
 	local text=$1 i q holder waiter token before_holder before_waiter
@@ -175,7 +177,7 @@ floods() {
 	eventually held_on job 3
 	in_background "$T/waiter" run -vv -k job -- true
 	waiter=$BG
-	eventually test "$(queue_node)"
+	eventually is_queued
 	q=$(queue_node)
 	touch "$T/flood$q"
 	eventually file_has "$T/waiter" "unix://$T/p$q sends messages without end"

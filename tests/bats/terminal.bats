@@ -165,7 +165,7 @@ echo_is_off() { [[ "$(stty -a -F "$(cat tty)")" == *" -echo "* ]]; }
 @test "^C ends the wait for processes that the command left, though the terminal does not reach it" {
 	tool leaving bash 'echo $$ > pid' 'setsid bash -c "echo \$\$ > left; exec sleep 60" &' 'until [ -s left ]; do sleep 0.01; done' 'exit 5'
 	terminal expect:'ready> ' send:'redlock run -k job --kill-after 300ms --wait-descendants -- leaving\r' \
-		run:'eventually test -s left; eventually is_gone $(cat pid); held_on job 3' \
+		run:'eventually test -s left; eventually is_gone $(cat pid); eventually held_on job 3' \
 		send:'\x03' expect:'ready> ' send:'echo status $?\r' expect:'status 5' \
 		run:'is_gone $(cat left)' send:'exit 7\r' -- bash --norc -i
 	[ "$status" -eq 7 ]

@@ -118,10 +118,22 @@ void client_deadline(struct client *c, uint32_t id)
 			c->section_id, NULL);
 }
 
-/* The semaphore slot of a client, from 0 on. */
-static int slot_of(const struct client *c)
+/* The places of a client: its slot, or all its keys. */
+static unsigned places_of(const struct client *c)
 {
-	return world.slots > 1 ? c->session.lock.stamp.slot - 1 : 0;
+	return world.slots > 1 ? 1u << (c->session.lock.stamp.slot - 1) : c->keys;
+}
+
+/* True time at which its token's first key or reader entry on the node expires; 0: one is missing.
+ */
+static usec token_ends(const struct client *c, const struct sim_node *n)
+{
+	usec ends = NEVER;
+
+	for (int i = 0; i < world.places; i++)
+		if (places_of(c) >> i & 1)
+			ends = usec_min(ends, node_token_ends(n, i, c->session.token));
+	return ends;
 }
 
 /* Called when a majority confirmed the lock: did a majority confirm in this round, and does the key
@@ -150,7 +162,7 @@ static void check_proof(struct client *c)
 		breach("drift", "c%d: only %d of %d keys last as long as it concludes", c->id, last,
 			world.nodes);
 	c->window_until = until;
-	c->window_slot = slot_of(c);
+	c->window_places = places_of(c);
 	c->window_is_shared = c->policy.is_shared;
 	if (draw_percent(world.trap_percent))
 		schedule(true_time(c, draw_percent(50) ? lock->tenure.valid_until -
@@ -170,7 +182,7 @@ static struct reply look(const struct client *c, int node)
 	snprintf(id, sizeof(id), "%.40s", c->session.token);
 	request_look(&request,
 		&(struct lock_ref){
-			.keys = &ONE_KEY("k"),
+			.keys = &c->list,
 			.slot = c->session.lock.stamp.slot,
 			.token = id,
 		},
@@ -200,8 +212,7 @@ static void check_validity(const struct client *c)
 	left = tally_time_left(&t, 100, now);
 	until = true_time(c, now + left);
 	for (int i = 0; i < world.nodes; i++)
-		last += !world.node[i].down &&
-			node_token_ends(&world.node[i], slot_of(c), c->session.token) >= until;
+		last += !world.node[i].down && token_ends(c, &world.node[i]) >= until;
 	if (tally_ownership(&t) == OWNERSHIP_OWNED && left > 0 && last <= world.nodes / 2)
 		breach("check", "c%d: only %d of %d entries last as long as check says", c->id,
 			last, world.nodes);
@@ -218,19 +229,19 @@ static void extend_from_outside(const struct client *c)
 	snprintf(id, sizeof(id), "%.40s", c->session.token);
 	request_extend(&request,
 		&(struct lock_ref){
-			.keys = &ONE_KEY("k"),
+			.keys = &c->list,
 			.slot = c->session.lock.stamp.slot,
 			.token = id,
 		},
 		&(struct extend_args){.ttl = USEC_MSEC, .never_shortens = true});
 	for (int i = 0; i < world.nodes; i++) {
 		struct sim_node *n = &world.node[i];
-		usec before = node_token_ends(n, slot_of(c), c->session.token);
+		usec before = token_ends(c, n);
 
 		if (n->down || world.now < n->paused_until)
 			continue;
 		node_serve(n, &request, &resp);
-		if (node_token_ends(n, slot_of(c), c->session.token) < before)
+		if (token_ends(c, n) < before)
 			breach("extend", "c%d's command shortens its key on n%d", c->id, i);
 	}
 }
@@ -248,11 +259,13 @@ static void check_exclusion(const struct client *c)
 		/* Readers may overlap in any number. */
 		if (other->window_is_shared && c->policy.is_shared)
 			continue;
+		if (world.slots == 1 && !(other->window_places & places_of(c)))
+			continue;
 		holders++;
 		if (other->policy.slots != c->policy.slots && world.exclusion_is_promised)
 			breach("limits", "c%d has a slot of %d, and c%d has one of %d", c->id,
 				c->policy.slots, i, other->policy.slots);
-		if (other->window_slot != slot_of(c))
+		if (!(other->window_places & places_of(c)))
 			continue;
 		world.overlaps++;
 		if (world.exclusion_is_promised)
@@ -269,7 +282,7 @@ static void check_order(const struct client *c)
 	usec place = c->joined_at == NEVER ? c->trying_since : c->joined_at;
 
 	if (!world.is_fair || c->had_fault || c->policy.is_shared || c->policy.quarantine ||
-		world.slots > 1 || world.alias || world.node[0].room)
+		world.places > 1 || world.alias || world.node[0].room)
 		return;
 	for (int i = 0; i < world.clients; i++) {
 		const struct client *other = world.client[i];
@@ -328,7 +341,7 @@ static void check_attempts(struct client *c)
 	usec elsewhere = between_ends(20 * USEC_SEC);
 	const struct waiter *w = &c->session.lock.waiter;
 
-	if (world.slots > 1) /* it goes from slot to slot */
+	if (world.places > 1) /* it goes from slot to slot, or from key to key */
 		return;
 	/* The second attempt after a wake-up, with the nodes that were left out, belongs to it. */
 	if (world.is_calm && w->full && !w->used_reservation &&
@@ -347,22 +360,26 @@ static void check_attempts(struct client *c)
 static void check_fence(struct client *c)
 {
 	int64_t fence = c->session.lock.tenure.fence;
-	int slot = slot_of(c);
 
 	if (!c->policy.wants_fence || !world.exclusion_is_promised)
 		return;
-	if (fence <= c->fence_floor[slot])
-		breach("fence", "c%d has number %lld, and %lld was given before", c->id,
-			(long long)fence, (long long)c->fence_floor[slot]);
+	for (int i = 0; i < world.places; i++) {
+		if (!(places_of(c) >> i & 1))
+			continue;
+		if (fence <= c->fence_floor[i])
+			breach("fence", "c%d has number %lld, and %lld was given before", c->id,
+				(long long)fence, (long long)c->fence_floor[i]);
+		if (fence > world.newest_fence[i])
+			world.newest_fence[i] = fence;
+	}
 	for (int i = 0; i < world.clients; i++)
-		if (i != c->id && world.slots == 1 && world.client[i]->fence == fence &&
+		if (i != c->id && world.slots == 1 && world.client[i]->keys & c->keys &&
+			world.client[i]->fence == fence &&
 			!(c->policy.is_shared && world.client[i]->fence_is_shared))
 			breach("fence", "c%d has number %lld, and c%d had it too", c->id,
 				(long long)fence, i);
 	c->fence = fence;
 	c->fence_is_shared = c->policy.is_shared;
-	if (fence > world.newest_fence[slot])
-		world.newest_fence[slot] = fence;
 }
 
 static bool is_last_run(const char *text)
@@ -598,8 +615,8 @@ static void check_pending(const struct client *c, int node, int slot)
 static void check_all_pending(const struct client *c)
 {
 	for (int i = 0; i < world.nodes && !world.alias; i++)
-		for (int slot = 0; slot < world.slots; slot++)
-			check_pending(c, i, slot);
+		for (int place = 0; place < world.places; place++)
+			check_pending(c, i, place);
 }
 
 /* A client that reports its lock as released has left its key on a minority at most. Faults of the
@@ -607,13 +624,14 @@ static void check_all_pending(const struct client *c)
 static void check_released(const struct client *c)
 {
 	const struct lock *lock = &c->session.lock;
-	int slot = slot_of(c), kept = 0;
+	int kept = 0;
 
 	if (!lock->tenure.confirmed || world.alias || !lock_is_released(lock) ||
 		lock->releasing.leave_for > 0)
 		return;
 	for (int i = 0; i < world.nodes; i++)
-		kept += knows_of_key(c, i, slot);
+		for (int place = 0, found = 0; place < world.places && !found; place++)
+			kept += found = places_of(c) >> place & 1 && knows_of_key(c, i, place);
 	if (kept > world.nodes / 2)
 		breach("released", "c%d says released, and %d of %d nodes have its key", c->id,
 			kept, world.nodes);
@@ -717,6 +735,13 @@ static void check_end(struct client *c)
 			world.nodes);
 }
 
+static bool has_left_key(const struct client *c, const struct sim_node *n, int place)
+{
+	const char *value = node_value_of(n, place, &c->session);
+
+	return *value && strcmp(value + TOKEN_ID_LEN, c->session.token + TOKEN_ID_LEN) == 0;
+}
+
 /* A key that its holder lets expire excludes other clients until its end. */
 static void check_left(const struct client *c, usec since)
 {
@@ -724,10 +749,11 @@ static void check_left(const struct client *c, usec since)
 
 	for (int i = 0; i < world.nodes; i++) {
 		const struct sim_node *n = &world.node[i];
-		const char *value = node_value_of(n, slot_of(c), &c->session);
+		bool has_all = true;
 
-		left += node_has_key(n, slot_of(c)) &&
-			strcmp(value + TOKEN_ID_LEN, c->session.token + TOKEN_ID_LEN) == 0;
+		for (int place = 0; place < world.places; place++)
+			has_all &= !(places_of(c) >> place & 1) || has_left_key(c, n, place);
+		left += has_all;
 	}
 	if (!c->had_fault && !world.alias && left <= world.nodes / 2 &&
 		world.now < since + c->leave_for * 9 / 10 - 2 * USEC_MSEC)
@@ -758,7 +784,7 @@ static bool run_once(struct client *c)
 	snprintf(owner, sizeof(owner), "c%d.%u", c->id, c->sessions);
 	memset(s->sent_token, 0, sizeof(s->sent_token)); /* a new process */
 	net_begin_session(c->id);
-	rc = session_open(s, &c->policy, &world.list, &ONE_KEY("k"), owner, &e);
+	rc = session_open(s, &c->policy, &world.list, &c->list, owner, &e);
 	assert(rc == 0);
 	c->had_fault = !world.is_healthy;
 	c->trying_since = world.now;
@@ -826,11 +852,11 @@ static bool run_once(struct client *c)
 	 * sockets have arrived. */
 	if (!c->had_fault) {
 		nap(world.patience);
-		for (int i = 0; i < world.nodes * world.slots; i++)
+		for (int i = 0; i < world.nodes * world.places; i++)
 			if (!c->had_fault &&
-				node_has_key_of(&world.node[i / world.slots], i % world.slots, s))
+				node_has_key_of(&world.node[i / world.places], i % world.places, s))
 				breach("release", "c%d left its key on n%d", c->id,
-					i / world.slots);
+					i / world.places);
 		if (is_left)
 			check_left(c, since);
 	}

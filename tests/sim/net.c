@@ -218,19 +218,22 @@ static void leave(int client, int node)
 			messages[i].left_at = world.now;
 }
 
-/* The subscription of the current connection; NULL: none. */
-static struct sim_subscriber *find_subscriber(int client, int node)
+static bool is_subscriber(const struct sim_subscriber *subscriber, int client, int node)
 {
-	struct sim_node *n = server_of(node);
+	return subscriber->client == client && subscriber->node == node &&
+	       subscriber->wire == world.wire[client][node].id;
+}
 
-	for (int i = 0; i < n->subscribers; i++) {
-		struct sim_subscriber *subscriber = &n->subscriber[i];
+/* Has the current connection subscribed to the channels of a queue? Any queue: -1. */
+static bool has_subscribed(int client, int node, int queue)
+{
+	const struct sim_node *n = server_of(node);
 
-		if (subscriber->client == client && subscriber->node == node &&
-			subscriber->wire == world.wire[client][node].id)
-			return subscriber;
-	}
-	return NULL;
+	for (int i = 0; i < n->subscribers; i++)
+		if (is_subscriber(&n->subscriber[i], client, node) &&
+			(queue < 0 || n->subscriber[i].queue == queue))
+			return true;
+	return false;
 }
 
 /* When the server notices that the connection was closed, or is broken: the end of a connection
@@ -238,19 +241,23 @@ static struct sim_subscriber *find_subscriber(int client, int node)
 static void tell_close(int client, int node)
 {
 	const struct wire *w = &world.wire[client][node];
-	struct sim_subscriber *subscriber = find_subscriber(client, node);
+	struct sim_node *n = server_of(node);
 	usec at = arrival(w, world.now + one_way(w), w->serve_at);
 
-	if (subscriber)
-		subscriber->noticed_at = usec_min(subscriber->noticed_at,
-			world.now + (w->is_deaf ? KEEPALIVE : at - world.now));
+	for (int i = 0; i < n->subscribers; i++) {
+		struct sim_subscriber *subscriber = &n->subscriber[i];
+
+		if (is_subscriber(subscriber, client, node))
+			subscriber->noticed_at = usec_min(subscriber->noticed_at,
+				world.now + (w->is_deaf ? KEEPALIVE : at - world.now));
+	}
 }
 
 /* A server that fails to write a message to a closed unix socket frees the client with the requests
  * that it has not read. Chance would hardly send a message at this moment. */
 static void drop_unread(int client, int node)
 {
-	if (!find_subscriber(client, node) || !world_drops_unread())
+	if (!has_subscribed(client, node, -1) || !world_drops_unread())
 		return;
 	for (int i = 0; i < most_messages; i++)
 		if (is_on(&messages[i], client, node)) {
@@ -549,7 +556,7 @@ static bool note_yes(const struct message *m, struct sim_node *n)
 	if (m->op == OP_EXPIRE && n->ended_revoked)
 		return false;
 	if (m->op == OP_EXPIRE) {
-		usec lasts = node_key_ends(n, node_slot_of(&m->request), &c->session) - world.now;
+		usec lasts = node_key_ends(n, node_place_of(&m->request), &c->session) - world.now;
 
 		/* Tolerate a twentieth by the clocks' drift, and one tick of Redis' clock. */
 		if (lasts < c->leave_for * 9 / 10 - 2 * USEC_MSEC ||
@@ -565,7 +572,7 @@ static bool note_yes(const struct message *m, struct sim_node *n)
 	else if (w->yes_round > m->round) /* late */
 		return false;
 	w->yes_round = m->round;
-	w->yes_until = node_key_ends(n, node_slot_of(&m->request), &c->session);
+	w->yes_until = node_key_ends(n, node_place_of(&m->request), &c->session);
 	w->yes_life = n->life;
 	return before + 1 == world.nodes / 2 + 1;
 }
@@ -598,14 +605,15 @@ static void drop_closed_subscribers(struct sim_node *n)
 static void subscribe(struct sim_node *n, const struct message *m)
 {
 	const char *waiter = strrchr(m->request.argv[1], ':') + 1;
-	const char *limit = strstr(m->request.argv[2], "}:");
+	const char *end = strchr(m->request.argv[2], '}');
+	int queue = end[-1] != 'k' ? SIM_LOCKS + 1 : end[1] == ':' ? atoi(end + 2) : 0;
 	struct sim_subscriber *subscriber = &n->subscriber[n->subscribers];
 
-	if (find_subscriber(m->client, m->node))
+	if (has_subscribed(m->client, m->node, queue))
 		return;
 	assert(n->subscribers < SIM_SUBSCRIBERS); /* a build with NDEBUG counts them, too */
 	n->subscribers++;
-	*subscriber = (struct sim_subscriber){.limit = limit ? atoi(limit + 2) : 0,
+	*subscriber = (struct sim_subscriber){.queue = queue,
 		.client = m->client,
 		.node = m->node,
 		.wire = m->wire,
@@ -628,11 +636,11 @@ static void deliver(const struct sim_subscriber *to, const struct sim_message *m
 	world.client[to->client]->chatted_until[0] = world.client[to->client]->chatted_until[1] = 0;
 	w->back_at = arrival(w, world.now + one_way(w), w->back_at);
 	schedule(w->back_at, SIM_ANSWER, to->client, to->node, w->id, in);
-	trace("n%d %s c%d", to->node,
+	trace("n%d %s c%d in queue %d", to->node,
 		message->text[0]     ? "wakes"
 		: message->waiter[0] ? "nudges"
 				     : "calls back",
-		to->client);
+		to->client, to->queue);
 }
 
 /* Sends the messages that a script published. Returns the last client that was woken; -1: none. */
@@ -645,7 +653,7 @@ static int deliver_all(struct sim_node *n)
 			const struct sim_message *message = &n->message[i];
 			const struct sim_subscriber *to = &n->subscriber[j];
 
-			if (message->limit != to->limit)
+			if (message->queue != to->queue)
 				continue;
 			if (message->waiter[0] && strcmp(message->waiter, to->waiter) != 0)
 				continue;
@@ -688,7 +696,7 @@ static void check_queue(const struct sim_node *n, const struct message *m)
 
 	if (m->op == OP_HAND_OFF && m->session == c->sessions &&
 		strcmp(node_arg(&m->request, "flags"), FLAG_LEAVES) == 0 &&
-		node_has_waiter(n, c->session.lock.waiter.id))
+		node_has_waiter(n, &m->request, c->session.lock.waiter.id))
 		breach("queue", "c%d has left n%d, and is in its queue", m->client, m->node);
 }
 
@@ -756,7 +764,7 @@ void net_serve(int index)
 	drop_closed_subscribers(n);
 	if (m->is_end && m->session == world.client[m->client]->sessions && w->end_sent == 1)
 		w->end_missed = !node_has_token(
-			n, node_slot_of(&m->request), node_arg(&m->request, "token"));
+			n, node_place_of(&m->request), node_arg(&m->request, "token"));
 	/* Served, but the reply breaks the protocol; or not served. */
 	spoils = world.now < n->refuses_until && draw_percent(30);
 	if (world.now < n->refuses_until && !spoils)
@@ -775,7 +783,7 @@ void net_serve(int index)
 	if (spoils)
 		resp->count -= draw_percent(50) ? 1 : resp->count;
 	if (m->op == OP_JOIN && resp->is_array)
-		trace("n%d puts c%d into its queue, at %d", node, client,
+		trace("n%d puts c%d into its queue of %s, at %d", node, client, m->request.argv[3],
 			(int)resp->item[REPLY_RANK - 1].integer);
 	if (resp->is_array)
 		trace("n%d serves c%d%s: %d, %d ms%s", node, client, is_heard ? "" : " late",
@@ -830,11 +838,13 @@ static struct push push_of(const struct sim_message *message)
 	static char channel[CHANNEL_MAX], text[sizeof(message->text)];
 	char suffix[QUEUE_SUFFIX_MAX];
 
-	request_queue_suffix(suffix, message->limit);
+	const char *key = message->queue > SIM_LOCKS ? "m" : "k";
+
+	request_queue_suffix(suffix, message->queue > SIM_LOCKS ? 0 : message->queue);
 	if (message->waiter[0])
-		snprintf(channel, sizeof(channel), CHANNEL_WAKE, "k", suffix, message->waiter);
+		snprintf(channel, sizeof(channel), CHANNEL_WAKE, key, suffix, message->waiter);
 	else
-		snprintf(channel, sizeof(channel), CHANNEL_QUEUE, "k", suffix);
+		snprintf(channel, sizeof(channel), CHANNEL_QUEUE, key, suffix);
 	memcpy(text, message->text, sizeof(text));
 	return (struct push){.channel = channel,
 		.channel_len = strlen(channel),

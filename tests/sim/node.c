@@ -3,6 +3,8 @@
 
 #include "lock/peer.h"
 
+#include <assert.h>
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,33 +19,42 @@ static bool is_saved[SIM_NODES];
 
 /* The numbers of the keys. */
 static struct {
-	int lock[SIM_LOCKS + 1], reserved[SIM_LOCKS + 1]; /* by slot; 0: of a lock without slots */
-	int queue[SIM_LOCKS + 1]; /* by limit */
-	int readers, limit, mark, record;
+	int lock[SIM_KEYS], reserved[SIM_KEYS], readers[SIM_KEYS]; /* without slots */
+	int slot[SIM_LOCKS], reserved_slot[SIM_LOCKS];
+	int queue[SIM_QUEUES];
+	int limit, mark, record;
 } key;
 
-static int key_named(const char *form, int number)
-{
-	char name[64];
+static const char *const key_names[SIM_KEYS] = {"k", "m"};
+static const char *const slot_names[SIM_LOCKS] = {"k#1", "k#2", "k#3"};
 
-	snprintf(name, sizeof(name), form, number);
-	return server_key(name);
+static int key_beside(const char *what, const char *name, int limit)
+{
+	char text[64];
+
+	if (limit > 0)
+		snprintf(text, sizeof(text), "redlock:%s:{%s}:%d", what, name, limit);
+	else
+		snprintf(text, sizeof(text), "redlock:%s:{%s}", what, name);
+	return server_key(text);
 }
 
 static void name_keys(void)
 {
-	key.lock[0] = server_key("k");
-	key.reserved[0] = server_key("redlock:reserved:{k}");
-	key.queue[0] = server_key("redlock:queue:{k}");
-	key.readers = server_key("redlock:readers:{k}");
+	for (int i = 0; i < SIM_KEYS; i++) {
+		key.lock[i] = server_key(key_names[i]);
+		key.reserved[i] = key_beside("reserved", key_names[i], 0);
+		key.readers[i] = key_beside("readers", key_names[i], 0);
+		key.queue[i > 0 ? SIM_LOCKS + i : 0] = key_beside("queue", key_names[i], 0);
+	}
+	for (int i = 0; i < SIM_LOCKS; i++) {
+		key.slot[i] = server_key(slot_names[i]);
+		key.reserved_slot[i] = key_beside("reserved", slot_names[i], 0);
+		key.queue[i + 1] = key_beside("queue", "k", i + 1);
+	}
 	key.limit = server_key("redlock:limit:{k}");
 	key.mark = server_key(GUARD_KEY);
 	key.record = server_key("redlock:queue:{k}:done");
-	for (int i = 1; i <= SIM_LOCKS; i++) {
-		key.lock[i] = key_named("k#%d", i);
-		key.reserved[i] = key_named("redlock:reserved:{k#%d}", i);
-		key.queue[i] = key_named("redlock:queue:{k}:%d", i);
-	}
 }
 
 /* ---- its server ---- */
@@ -70,9 +81,12 @@ static struct sim_message read_channel(const char *channel)
 	struct sim_message m = {0};
 	const char *end = strchr(channel, '}'), *name = strrchr(channel, ':');
 
-	if (end && end[1] == ':')
-		m.limit = atoi(end + 2);
-	if (end && strncmp(channel, "redlock:wake:", 13) == 0)
+	assert(end);
+	/* A limit has one digit, a waiter's name more. */
+	m.queue = end[-1] != 'k'                      ? SIM_LOCKS + 1
+		  : end[1] == ':' && !isalpha(end[2]) ? atoi(end + 2)
+						      : 0;
+	if (strncmp(channel, "redlock:wake:", 13) == 0)
 		snprintf(m.waiter, sizeof(m.waiter), "%s", name + 1);
 	return m;
 }
@@ -82,7 +96,7 @@ static int count_subscribers(const struct sim_node *n, const struct sim_message 
 	int count = 0;
 
 	for (int i = 0; i < n->subscribers; i++)
-		count += n->subscriber[i].limit == m->limit &&
+		count += n->subscriber[i].queue == m->queue &&
 			 (!m->waiter[0] || strcmp(n->subscriber[i].waiter, m->waiter) == 0);
 	return count;
 }
@@ -156,17 +170,16 @@ void node_forget(struct sim_node *n)
 
 void node_forget_waiters(struct sim_node *n)
 {
-	command(n, (const char *const[]){"DEL", "redlock:queue:{k}", "redlock:queue:{k}:1",
-			   "redlock:queue:{k}:2", "redlock:queue:{k}:3", "redlock:reserved:{k}",
-			   "redlock:reserved:{k#1}", "redlock:reserved:{k#2}",
-			   "redlock:reserved:{k#3}", NULL});
+	command(n,
+		(const char *const[]){"DEL", "redlock:queue:{k}", "redlock:queue:{k}:1",
+			"redlock:queue:{k}:2", "redlock:queue:{k}:3", "redlock:queue:{m}",
+			"redlock:reserved:{k}", "redlock:reserved:{k#1}", "redlock:reserved:{k#2}",
+			"redlock:reserved:{k#3}", "redlock:reserved:{m}", NULL});
 }
 
 static const char *name_of(int i)
 {
-	static const char *const names[] = {"k#1", "k#2", "k#3"};
-
-	return world.slots > 1 ? names[i] : "k";
+	return world.slots > 1 ? slot_names[i] : key_names[i];
 }
 
 void node_delete(struct sim_node *n, int i)
@@ -197,7 +210,7 @@ static const struct server_entry *entry(const struct sim_node *n, int number)
 
 static const struct server_entry *lock_entry(const struct sim_node *n, int i)
 {
-	return entry(n, key.lock[world.slots > 1 ? i + 1 : 0]);
+	return entry(n, world.slots > 1 ? key.slot[i] : key.lock[i]);
 }
 
 const char *node_value(const struct sim_node *n, int i)
@@ -242,7 +255,7 @@ static const struct server_entry *readers(const struct sim_node *n, int i)
 {
 	const char *value = node_value(n, i);
 
-	return token_is_shared(value, strlen(value)) ? entry(n, key.readers) : NULL;
+	return token_is_shared(value, strlen(value)) ? entry(n, key.readers[i]) : NULL;
 }
 
 /* The last entry of this session that the node had to keep among readers. NULL: none. */
@@ -312,7 +325,8 @@ usec node_token_ends(const struct sim_node *n, int i, const char *token)
 
 usec node_reserved_until(const struct sim_node *n, int i)
 {
-	const struct server_entry *e = entry(n, key.reserved[world.slots > 1 ? i + 1 : 0]);
+	const struct server_entry *e =
+		entry(n, world.slots > 1 ? key.reserved_slot[i] : key.reserved[i]);
 
 	return e ? true_end(n, e->ends) : 0;
 }
@@ -323,23 +337,26 @@ usec node_key_ends(const struct sim_node *n, int i, const struct session *s)
 		readers(n, i) ? token_ends(n, i, node_value_of(n, i, s)) : lock_entry(n, i)->ends);
 }
 
-int node_waiters(const struct sim_node *n, int limit)
+int node_waiters(const struct sim_node *n, int queue)
 {
-	const struct server_entry *e = entry(n, key.queue[limit]);
+	const struct server_entry *e = entry(n, key.queue[queue]);
 
 	return e ? e->members : 0;
 }
 
-const char *node_waiter(const struct sim_node *n, int limit, int j)
+const char *node_waiter(const struct sim_node *n, int queue, int j)
 {
-	return entry(n, key.queue[limit])->member[j].name;
+	return entry(n, key.queue[queue])->member[j].name;
 }
 
-bool node_has_waiter(const struct sim_node *n, const char *name)
+bool node_has_waiter(const struct sim_node *n, const struct request *r, const char *name)
 {
-	for (int limit = 0; limit <= SIM_LOCKS; limit++)
-		for (int j = 0; j < node_waiters(n, limit); j++)
-			if (strcmp(node_waiter(n, limit, j), name) == 0)
+	bool is_first = r->argv[3][0] == key_names[0][0];
+
+	for (int queue = is_first ? 0 : SIM_LOCKS + 1;
+		queue < (is_first ? SIM_LOCKS + 1 : SIM_QUEUES); queue++)
+		for (int j = 0; j < node_waiters(n, queue); j++)
+			if (strcmp(node_waiter(n, queue, j), name) == 0)
 				return true;
 	return false;
 }
@@ -406,8 +423,8 @@ static void drop_notes(struct sim_node *n)
 	for (int i = 0; i < n->notes; i++) {
 		bool is_there = false;
 
-		for (int slot = 0; slot < world.slots; slot++)
-			is_there |= node_has_token(n, slot, n->note[i].id);
+		for (int place = 0; place < world.places; place++)
+			is_there |= node_has_token(n, place, n->note[i].id);
 		if (is_there)
 			n->note[count++] = n->note[i];
 	}
@@ -499,20 +516,21 @@ const char *node_op_name(enum op op)
 	return names[op];
 }
 
-int node_slot_of(const struct request *r)
+int node_place_of(const struct request *r)
 {
-	return has_slots(r) ? atoi(strrchr(r->argv[3], '#') + 1) - 1 : 0;
+	return has_slots(r) ? atoi(strrchr(r->argv[3], '#') + 1) - 1
+			    : strcmp(r->argv[3], key_names[0]) != 0;
 }
 
 const char *node_token_of(const struct sim_node *n, const struct request *r)
 {
 	const char *token = node_arg(r, "token");
-	const struct server_entry *e = readers(n, node_slot_of(r));
+	const struct server_entry *e = readers(n, node_place_of(r));
 
 	for (int i = 0; i < (e ? e->members : 0); i++)
 		if (strncmp(e->member[i].name, token, TOKEN_ID_LEN) == 0)
 			return e->member[i].name;
-	return node_value(n, node_slot_of(r));
+	return node_value(n, node_place_of(r));
 }
 
 static bool is_yes(const struct resp *resp)
@@ -539,12 +557,12 @@ static void note_record(const struct sim_node *n, const struct request *r, const
 static bool is_held_revoked(const struct sim_node *n, const struct request *r)
 {
 	const char *token = node_arg(r, "token");
-	const struct server_entry *e = readers(n, node_slot_of(r));
+	const struct server_entry *e = readers(n, node_place_of(r));
 
 	for (int i = 0; i < (e ? e->members : 0); i++)
 		if (is_same_but_revoked(e->member[i].name, token))
 			return true;
-	return is_same_but_revoked(node_value(n, node_slot_of(r)), token);
+	return is_same_but_revoked(node_value(n, node_place_of(r)), token);
 }
 
 void node_serve(struct sim_node *n, const struct request *r, struct resp *resp)
@@ -554,7 +572,7 @@ void node_serve(struct sim_node *n, const struct request *r, struct resp *resp)
 		n->ended_revoked = is_held_revoked(n, r);
 	n->server->clock_us = node_clock(n);
 	server_eval(n->server, r, resp);
-	if (is_yes(resp) && readers(n, 0))
+	if (is_yes(resp) && readers(n, node_place_of(r)))
 		note_kept(n, r);
 	if (r->op == OP_HAND_OFF)
 		note_record(n, r, resp);
@@ -586,7 +604,7 @@ void node_revoke(struct sim_node *n, int i)
 	snprintf(value, sizeof(value), "%.300s", e->value);
 	request_revoke(&r,
 		&(struct lock_ref){
-			.keys = &ONE_KEY("k"),
+			.keys = &ONE_KEY(world.slots > 1 ? "k" : key_names[i]),
 			.slot = world.slots > 1 ? i + 1 : 0,
 			.token = value,
 		},

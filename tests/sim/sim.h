@@ -24,7 +24,10 @@
 
 #define SIM_NODES 7
 #define SIM_CLIENTS 8
-#define SIM_LOCKS 3 /* of a semaphore */
+#define SIM_LOCKS 3 /* slots of a semaphore, or keys */
+#define SIM_KEYS 2 /* of locks with several keys */
+#define SIM_QUEUES \
+	(SIM_LOCKS + SIM_KEYS) /* of a node: of the first key, by limits; of other keys */
 #define SIM_NOTES 512 /* tokens on a node of which the checker knows something */
 #define SIM_SUBSCRIBERS 128 /* of one node, with dead ones */
 #define SIM_PUBLISHED 160 /* by one script */
@@ -52,7 +55,7 @@ struct profile {
 /* A connection that has subscribed to the channels of a waiter. */
 struct sim_subscriber {
 	char waiter[WAITER_ID_LEN + 1];
-	int limit; /* as in struct sim_node: the queue */
+	int queue;
 	int client, node;
 	uint32_t wire;
 	usec noticed_at; /* the server notices then that the connection is closed */
@@ -60,7 +63,7 @@ struct sim_subscriber {
 
 /* A message that a script has published. */
 struct sim_message {
-	int limit;
+	int queue; /* the limit, or 0; of another key: SIM_LOCKS and its number */
 	char waiter[WAITER_ID_LEN + 1]; /* "": on the channel of all waiters */
 	char text[TOKEN_ID_LEN + 8];
 };
@@ -102,7 +105,7 @@ void node_begin_life(struct sim_node *n, int life);
 
 int64_t node_clock(const struct sim_node *n);
 
-/* The value of the key in slot i (from 0 on; a lock without slots has the first only); "": the node
+/* The value of the key in place i, which is a slot or one of several keys, from 0 on; "": the node
  * has no such key, or it has expired. */
 const char *node_value(const struct sim_node *n, int i);
 bool node_has_key(const struct sim_node *n, int i);
@@ -145,14 +148,14 @@ const char *node_op_name(enum op op);
 /* Are slots held with another limit? */
 bool node_has_other_limit(const struct sim_node *n, int limit);
 
-/* The slot that a request names. */
-int node_slot_of(const struct request *r);
+/* The place that a request names first. */
+int node_place_of(const struct request *r);
 
-/* The waiters of a lock without slots (limit 0), or with that limit; the name of waiter j; is it in
- * any queue of the node? */
-int node_waiters(const struct sim_node *n, int limit);
-const char *node_waiter(const struct sim_node *n, int limit, int j);
-bool node_has_waiter(const struct sim_node *n, const char *name);
+/* The waiters in a queue; the name of waiter j; is it in a queue of the key that a request names
+ * first? */
+int node_waiters(const struct sim_node *n, int queue);
+const char *node_waiter(const struct sim_node *n, int queue, int j);
+bool node_has_waiter(const struct sim_node *n, const struct request *r, const char *name);
 
 /* The text of the record of --once-per; "": no record. */
 const char *node_record(const struct sim_node *n);
@@ -254,6 +257,8 @@ struct client {
 	char *stack;
 	bool done, crashed, waiting;
 	uint32_t sessions; /* how many it has had */
+	struct key_list list; /* its keys, */
+	unsigned keys; /* 1 << place */
 	usec wake_at; /* waiting: at the latest */
 	uint32_t wake_id;
 	usec paused_until;
@@ -264,10 +269,11 @@ struct client {
 	usec section_began, obeys_after, dies_after;
 	uint32_t section_id;
 
-	int64_t fence, fence_floor[SIM_LOCKS]; /* its last number; the last before it tried */
+	int64_t fence, fence_floor[SIM_LOCKS]; /* its last number; the last of each place before it
+						  tried */
 	bool fence_is_shared;
 	usec window_until; /* true time: other clients are excluded until then; 0: released */
-	int window_slot; /* the window's slot, from 0 on */
+	unsigned window_places; /* the window's: 1 << place */
 	bool window_is_shared;
 	usec trying_since; /* NEVER: not trying */
 	usec outages, outage; /* no majority answered: all of the wait's outages, and this one */
@@ -339,6 +345,8 @@ struct world {
 	usec faults_end; /* no fault strikes later */
 	int nodes, clients;
 	int slots; /* the lock is a semaphore with this many; 1: it is none */
+	int keys; /* clients lock one of these, or several at once */
+	int places; /* slots, or keys */
 	bool is_mixed; /* some clients have a lower limit than `slots` */
 	bool exclusion_is_promised, is_fair, wants_fence;
 	bool is_local; /* the connections are unix sockets */

@@ -381,12 +381,12 @@ static void flush_node(int node)
 }
 
 /* `redlock break`, which may be killed before it has reached all nodes. */
-static void revoke_lock(int slot)
+static void revoke_lock(int place)
 {
 	for (int i = 0; i < world.nodes; i++)
 		if (!world.node[i].down && draw_percent(80)) {
 			trace("n%d: its holder is revoked", i);
-			node_revoke(&world.node[i], slot);
+			node_revoke(&world.node[i], place);
 		}
 }
 
@@ -452,11 +452,11 @@ static void strike(void)
 		flush_node(node);
 		break;
 	case FAULT_REVOKE:
-		revoke_lock(client % world.slots);
+		revoke_lock(client % world.places);
 		break;
 	case FAULT_DELETE:
 		trace("n%d: somebody deletes the key", node);
-		node_delete(&world.node[node], client % world.slots);
+		node_delete(&world.node[node], client % world.places);
 		break;
 	case FAULT_JUMP_FORWARD:
 		trace("n%d's clock jumps forward", node);
@@ -542,7 +542,7 @@ void world_woken(struct client *c)
 static bool may_roll(void)
 {
 	return world.nodes > 2 && !world.node[0].room && !world.alias &&
-	       (world.profile->guards || (world.slots == 1 && world.readers_percent == 0));
+	       (world.profile->guards || (world.places == 1 && world.readers_percent == 0));
 }
 
 usec world_held(struct client *c, usec length)
@@ -561,6 +561,16 @@ usec world_held(struct client *c, usec length)
 	return last == LAST_ROLLING ? NEVER : length;
 }
 
+/* The node has this client's key in each place that the client holds. */
+static bool has_token(const struct client *c, int node)
+{
+	for (int i = 0; i < world.places; i++)
+		if (c->window_places >> i & 1 &&
+			!node_has_token(&world.node[node], i, c->session.token))
+			return false;
+	return true;
+}
+
 /* All holders have their keys on all nodes. */
 static bool are_keys_complete(void)
 {
@@ -568,8 +578,7 @@ static bool are_keys_complete(void)
 		const struct client *c = world.client[i];
 
 		for (int j = 0; j < world.nodes && c->in_section; j++)
-			if (world.node[j].down ||
-				!node_has_token(&world.node[j], c->window_slot, c->session.token))
+			if (world.node[j].down || !has_token(c, j))
 				return false;
 	}
 	return true;
@@ -681,6 +690,22 @@ static int64_t draw_ppm(int extreme)
 	return (extreme ? extreme : draw_percent(50) ? 1 : -1) * 50000;
 }
 
+/* One key, the other one, or both; rivals want both. */
+static void choose_keys(struct client *c, int i)
+{
+	static const struct key_list lists[] = {
+		{.count = 1, .key = {"k"}},
+		{.count = 1, .key = {"m"}},
+		{.count = 2, .key = {"k", "m"}},
+	};
+	int which = world.keys == 1             ? 0
+		    : world.profile->are_rivals ? 2
+						: (int)(((uint64_t)i + world.seed / 52) % 3);
+
+	c->list = lists[which];
+	c->keys = (unsigned)which + 1;
+}
+
 static void make_client(int i)
 {
 	static struct client *made[SIM_CLIENTS];
@@ -691,9 +716,10 @@ static void make_client(int i)
 	c = made[i];
 	assert(c);
 	world.client[i] = c;
+	choose_keys(c, i);
 	c->policy = (struct policy){
 		.nodes = world.nodes,
-		.keys = 1,
+		.keys = c->list.count,
 		.slots = world.is_mixed ? 2 + (int)(((uint64_t)i + world.seed / 40) % 2)
 					: world.slots,
 		.ttl = draw_between(100, 3000) * (world.is_long ? 10 : 1) * USEC_MSEC,
@@ -708,7 +734,9 @@ static void make_client(int i)
 				      : NEVER;
 	/* Clients that name the nodes in the same order use the same queue node. */
 	for (int n = 0, first = draw_percent(5) ? 1 : 0; n < world.nodes; n++)
-		c->policy.order[0][n] = (n + first) % world.nodes;
+		for (int k = 0; k < c->list.count; k++)
+			c->policy.order[k][n] =
+				(n + first + (c->list.key[k][0] == 'm')) % world.nodes;
 	c->policy.is_fair = world.is_fair;
 	/* Some clients only want to know when the key is free: they queue, and pass their
 	 * reservation on. */
@@ -787,6 +815,9 @@ static void make_world(void)
 	world.slots = world.seed % 10 < 7 ? 1 : 2 + (int)(world.seed / 10 % (SIM_LOCKS - 1));
 	/* Half of the largest ones have clients with a lower limit. Not drawn either. */
 	world.is_mixed = world.slots == SIM_LOCKS && world.seed / 20 % 2;
+	/* Nor is this: in a quarter of the other worlds, clients lock one of two keys, or both. */
+	world.keys = world.slots == 1 && world.seed / 13 % 4 == 0 ? SIM_KEYS : 1;
+	world.places = world.slots > 1 ? world.slots : world.keys;
 	/* Locks that last much longer than a waiter may be forgotten. Not drawn. */
 	world.is_long = world.seed / 3 % 5 < 2 && !world.profile->are_rivals;
 	world.silent_node = -1;
@@ -800,7 +831,7 @@ static void make_world(void)
 		world.slots > 1 || world.seed / 16 % 5 < 2 ? 0 : 15 * (int)(world.seed / 16 % 5);
 	/* Nor is this: a third of the worlds with one exclusive lock have one job for all clients.
 	 */
-	world.is_once = world.slots == 1 && world.readers_percent == 0 &&
+	world.is_once = world.places == 1 && world.readers_percent == 0 &&
 			world.seed / 11 % 3 == 0 && !world.profile->are_rivals;
 	world.is_fair = draw_percent(20);
 	world.wants_fence = draw_percent(40);
@@ -884,7 +915,7 @@ static bool has_no_slot(const struct client *c)
 	int sections = 0;
 
 	for (int i = 0; i < world.clients; i++) {
-		if (!world.client[i]->in_section)
+		if (!world.client[i]->in_section || !(world.client[i]->keys & c->keys))
 			continue;
 		if (world.client[i]->policy.slots != c->policy.slots)
 			return true;
@@ -982,11 +1013,11 @@ static int count_deaf(void)
 	for (int i = 0; i < world.nodes; i++) {
 		int count = 0;
 
-		for (int limit = 0; limit <= SIM_LOCKS; limit++) {
+		for (int queue = 0; queue < SIM_QUEUES; queue++) {
 			const struct sim_node *n = &world.node[i];
 
-			for (int j = 0; j < node_waiters(n, limit); j++)
-				count += is_deaf(n, node_waiter(n, limit, j));
+			for (int j = 0; j < node_waiters(n, queue); j++)
+				count += is_deaf(n, node_waiter(n, queue, j));
 		}
 		most = count > most ? count : most;
 	}
@@ -1003,19 +1034,30 @@ static bool is_usable(const struct client *c, int i)
 	       (c->policy.quarantine == 0 || !node_is_in_quarantine(n, client_wall(c)));
 }
 
-/* No node reserves the slot for longer than a releaser requests: only a clock that was set back
+/* The node has a key in one of the places. */
+static bool has_key_in(const struct sim_node *n, unsigned places)
+{
+	for (int i = 0; i < world.places; i++)
+		if (places >> i & 1 && node_has_key(n, i))
+			return true;
+	return false;
+}
+
+/* No node reserves a place for longer than a releaser requests: only a clock that was set back
  * prolongs a reservation. A majority of nodes has no key there, nor slots of another limit, and has
  * a vote for this client. */
-static bool is_slot_free(const struct client *c, int slot)
+static bool are_free(const struct client *c, unsigned places)
 {
 	int nodes = 0;
 
 	for (int i = 0; i < world.nodes; i++) {
 		const struct sim_node *n = &world.node[i];
 
-		if (node_reserved_until(n, slot) > world.now + 2 * world.node_timeout_max)
-			return false;
-		nodes += is_usable(c, i) && !node_has_key(n, slot) &&
+		for (int place = 0; place < world.places; place++)
+			if (places >> place & 1 && node_reserved_until(n, place) >
+							   world.now + 2 * world.node_timeout_max)
+				return false;
+		nodes += is_usable(c, i) && !has_key_in(n, places) &&
 			 !node_has_other_limit(n, c->policy.slots);
 	}
 	return nodes > world.nodes / 2;
@@ -1029,16 +1071,21 @@ static bool is_idle(const struct client *c)
 	const struct waiter *waiter = &c->session.lock.waiter;
 	bool is_free = false, is_free_at_queue = false;
 
+	if (!is_waiting(c))
+		return false;
+	/* One slot, or all keys. */
 	for (int slot = 0; slot < usec_max(c->policy.slots, 1); slot++) {
-		is_free |= is_slot_free(c, slot);
+		unsigned places = world.slots > 1 ? 1u << slot : c->keys;
+
+		is_free |= are_free(c, places);
 		is_free_at_queue |= waiter->state == WAITER_OFF ||
-				    !node_has_key(&world.node[waiter->node], slot);
+				    !has_key_in(&world.node[waiter->node], places);
 	}
 	/* Waiters beyond the first two ask only the queue node. If neither of the first two can
 	 * ask, no client notices that this node alone has the key of a client that is gone. */
 	if (!is_free_at_queue && waiter->rank > 1 && count_deaf() > 1)
 		return false;
-	return is_free && is_waiting(c) &&
+	return is_free &&
 	       (c->policy.quarantine == 0 || c->session.lock.refusal != REFUSAL_NO_QUORUM) &&
 	       (waiter->state == WAITER_OFF || !is_silent(&world.wire[c->id][waiter->node]));
 }
@@ -1058,7 +1105,7 @@ static int count_same_key(int i, int slot)
 /* The keys in a slot, of a client that is gone or of several, are on a minority each. */
 static bool has_remains(void)
 {
-	for (int slot = 0; slot < world.slots; slot++) {
+	for (int slot = 0; slot < world.places; slot++) {
 		int most = 0;
 
 		for (int i = 0; i < world.nodes; i++)
@@ -1134,6 +1181,14 @@ static bool is_left_over(int node, int slot)
 	return node_has_key(n, slot);
 }
 
+static bool is_any_left_over(const struct client *c, int node)
+{
+	for (int i = 0; i < world.places; i++)
+		if (c->window_places >> i & 1 && is_left_over(node, i))
+			return true;
+	return false;
+}
+
 /* The node could have the key of this client, which holds the lock, and lacks it. */
 static bool lacks_key(const struct client *c, int i)
 {
@@ -1145,8 +1200,7 @@ static bool lacks_key(const struct client *c, int i)
 
 	return c->in_section && goes_on && !c->crashed && c->paused_until <= world.now &&
 	       is_usable(c, i) && has_vote(i, c) && n->refuses_until <= world.now &&
-	       w->cut_until <= world.now && !node_has_token(n, c->window_slot, c->session.token) &&
-	       !is_left_over(i, c->window_slot);
+	       w->cut_until <= world.now && !has_token(c, i) && !is_any_left_over(c, i);
 }
 
 /* A client that holds the lock has its key on every node that is up and may vote: it asks a node
@@ -1166,9 +1220,8 @@ static void check_repair(void)
 				c->missing_since[j] = world.now;
 			if (world.now > usec_add(c->missing_since[j], bound))
 				breach("repair",
-					"c%d holds the lock, and n%d lacks the key for %d ms: '%s'",
-					i, j, (int)((world.now - c->missing_since[j]) / USEC_MSEC),
-					node_value(&world.node[j], c->window_slot));
+					"c%d holds the lock, and n%d lacks the key for %d ms", i, j,
+					(int)((world.now - c->missing_since[j]) / USEC_MSEC));
 		}
 	}
 }

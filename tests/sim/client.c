@@ -430,7 +430,7 @@ static void begin_section(struct client *c)
 	check_fence(c);
 	check_once(c);
 	length = world_held(c, length);
-	c->rolls = length == NEVER;
+	c->rolls = false;
 	trace("c%d section begins, %d ms", c->id, (int)(length / USEC_MSEC));
 	check_proof(c);
 	check_validity(c);

@@ -630,6 +630,8 @@ static void roll(struct client *c, int node, uint32_t section)
 		schedule(world.now + 100 * USEC_MSEC, SIM_ROLL, c->id, node, section, NULL);
 		return;
 	}
+	/* Until now, the lock may have gone for another reason. */
+	c->rolls = true;
 	note_fault();
 	world.calm_since = world.now;
 	world.lost_queue = true;
@@ -1189,7 +1191,8 @@ static bool is_any_left_over(const struct client *c, int node)
 	return false;
 }
 
-/* The node could have the key of this client, which holds the lock, and lacks it. */
+/* The node could have the key of this client, which holds the lock, and lacks it. A slot that was
+ * left with another limit keeps it out, too. */
 static bool lacks_key(const struct client *c, int i)
 {
 	const struct sim_node *n = &world.node[i];
@@ -1200,7 +1203,8 @@ static bool lacks_key(const struct client *c, int i)
 
 	return c->in_section && goes_on && !c->crashed && c->paused_until <= world.now &&
 	       is_usable(c, i) && has_vote(i, c) && n->refuses_until <= world.now &&
-	       w->cut_until <= world.now && !has_token(c, i) && !is_any_left_over(c, i);
+	       w->cut_until <= world.now && !has_token(c, i) && !is_any_left_over(c, i) &&
+	       !node_has_other_limit(n, c->policy.slots);
 }
 
 /* A client that holds the lock has its key on every node that is up and may vote: it asks a node

@@ -1,6 +1,7 @@
 /* The user's input: nodes, command lines with their environment, and files. */
 #include "fuzz/fuzz.h"
 
+#include "cli/complete.h"
 #include "cli/config.h"
 #include "cli/node.h"
 #include "cli/option.h"
@@ -8,6 +9,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { WORDS = 40 };
 
 static void check_err(const struct err *e)
 {
@@ -96,10 +99,28 @@ static void check_settings(const struct settings *s)
 		lock_init(&lock, &policy);
 }
 
+/* The same arguments as a line that is completed at its end. */
+static void check_complete(char *name, char *const argv[], int args, bool is_after_space)
+{
+	char *words[WORDS + 2] = {name}, empty[] = "";
+	struct complete c;
+
+	for (int i = 0; i < args; i++)
+		words[i + 1] = argv[i];
+	if (is_after_space)
+		words[++args] = empty;
+	complete_read(&c, words);
+	FUZZ_CHECK(c.word == words[args]);
+	FUZZ_CHECK(c.typed >= c.word && c.typed <= c.word + strlen(c.word));
+	FUZZ_CHECK((c.place == COMPLETE_VALUE) == (c.kinds != NULL));
+	FUZZ_CHECK(c.first <= args && (c.place == COMPLETE_COMMAND_LINE) == (c.first > 0));
+	for (int i = 0; i < option_rows_count; i++)
+		FUZZ_CHECK(!c.is_given[i] || option_is_of(&option_rows[i], c.command->id));
+}
+
 /* A subcommand, its arguments, and after an empty line the environment. */
 void fuzz_options(const uint8_t *data, size_t len)
 {
-	enum { WORDS = 40 };
 	static struct settings s;
 	struct bytes b = {data, data + len};
 	char *argv[WORDS], *envp[WORDS], *name = fuzz_line(&b, 20);
@@ -108,6 +129,8 @@ void fuzz_options(const uint8_t *data, size_t len)
 	struct err e = {0};
 
 	(void)command_nearest(name);
+	check_complete(name, argv, args, false);
+	check_complete(name, argv, args, true);
 	if (row && row->id != COMMAND_HELP && row->id != COMMAND_VERSION) {
 		int operands;
 

@@ -40,28 +40,7 @@ static int dispatch(const struct command_row *row, struct settings *s)
 
 	if (row->flags & (TAKES_WORDS | TAKES_COMMAND))
 		unexpected = NULL;
-	else if (unexpected && row->flags & TAKES_WORD)
-		unexpected = s->operands[1];
 	return unexpected ? usage_unexpected_operand(s, unexpected) : command_run(s);
-}
-
-/* Overwrites passwords on the command line, which every user of this machine can read there. The
- * settings have copies. */
-static void hide_passwords(char *const argv[], int end)
-{
-	static const char *const names[] = {"--node", "--nodes"};
-
-	for (int i = 2; i < end && argv[i]; i++)
-		for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
-			size_t len = strlen(names[n]);
-
-			if (strncmp(argv[i], names[n], len) != 0)
-				continue;
-			if (argv[i][len] == '=')
-				node_list_hide(argv[i] + len + 1);
-			else if (!argv[i][len] && i + 1 < end && argv[i + 1])
-				node_list_hide(argv[i + 1]);
-		}
 }
 
 /* Certificates are part of the settings: report their errors before the first connection. */
@@ -147,7 +126,7 @@ static int run_with_options(const struct command_row *row, char *const argv[])
 		return help_command(row->name, help_wants_all(argv[operands]));
 	if (operands >= 0 && settings.version)
 		return help_version();
-	hide_passwords(argv, operands < 0 ? INT_MAX : operands);
+	options_hide_passwords(argv + 2, operands < 0 ? INT_MAX : operands - 2);
 	if (operands >= 0 && configure(&settings, &e) < 0)
 		operands = -1;
 	log_set_json(settings.format == FORMAT_JSON);

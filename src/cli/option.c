@@ -1144,7 +1144,7 @@ const char *option_operand_hint(
 
 	dst[0] = '\0';
 	mask_escape_word(shown, sizeof(shown), word);
-	if (!(flags & NEEDS_KEY) || flags & (TAKES_WORD | TAKES_WORDS | TAKES_COMMAND))
+	if (!(flags & NEEDS_KEY) || flags & (TAKES_WORDS | TAKES_COMMAND))
 		return dst;
 	if (!s->key)
 		snprintf(dst, OPERAND_HINT_MAX, "name the key with -k: -k %s", shown);
@@ -1189,6 +1189,23 @@ int options_read(
 	if (check_first_operand(&r, i - first, argv + i) < 0)
 		return -1;
 	return read_env(&r, envp) < 0 ? -1 : i;
+}
+
+void options_hide_passwords(char *const words[], int count)
+{
+	static const char *const names[] = {"--node", "--nodes"};
+
+	for (int i = 0; i < count && words[i]; i++)
+		for (int n = 0; n < COUNT_OF(names); n++) {
+			size_t len = strlen(names[n]);
+
+			if (strncmp(words[i], names[n], len) != 0)
+				continue;
+			if (words[i][len] == '=')
+				node_list_hide(words[i] + len + 1);
+			else if (!words[i][len] && i + 1 < count && words[i + 1])
+				node_list_hide(words[i + 1]);
+		}
 }
 
 /* ---- the configuration file ---- */

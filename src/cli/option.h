@@ -27,10 +27,9 @@ enum command_group {
 /* How the arguments after a subcommand's name are read. */
 enum command_flag {
 	TAKES_OPTIONS = 1, /* options first; else every argument is an operand */
-	TAKES_WORD = 2, /* at most one operand */
-	TAKES_WORDS = 4, /* any number of operands */
-	TAKES_COMMAND = 8, /* the operands are a command line; its options are left alone */
-	NEEDS_KEY = 16,
+	TAKES_WORDS = 2, /* any number of operands */
+	TAKES_COMMAND = 4, /* the operands are a command line; its options are left alone */
+	NEEDS_KEY = 8,
 };
 
 /* A row of cli/commands.def. */
@@ -148,6 +147,10 @@ const char *option_nearest(const char *name, unsigned commands);
  */
 int options_read(
 	struct settings *s, int first, char *const argv[], char *const envp[], struct err *e);
+
+/* Overwrites passwords in the first `count` words of a command line, or in all up to NULL, which
+ * every user of this machine can read there. The settings have copies. */
+void options_hide_passwords(char *const words[], int count);
 
 /* Is the option allowed in a configuration file? */
 bool option_is_setting(const struct option_row *row);

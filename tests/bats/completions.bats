@@ -68,6 +68,15 @@ judge() {
 	return $failed
 }
 
+# asked VALUES WORD...: redlock itself answers with these values, in any order, and says nothing else.
+asked() {
+	local values=$1
+	shift
+	run -0 --separate-stderr timeout 60 "$REDLOCK_BUILD/redlock" completion words "$@"
+	[ "$stderr" = "" ]
+	[ "$(sed '1,3d; s/\t.*//' <<< "$output" | sort -u)" = "$(sort <<< "$values")" ]
+}
+
 commands() { redlock help | sed -nE 's/^  (redlock )?([a-z]+) .*/\2/p' | sort -u; }
 # The options in 'redlock help COMMAND': "-k --key KEY", one per line.
 options() { redlock help --all "$1" | sed -nE 's/^  (-[a-zA-Z],|   ) (--[a-z-]+)( ([A-Za-z|]+))?(  .*)?$/\1 \2 \4/p' | tr -d ,; }
@@ -150,14 +159,10 @@ hint: name bash, zsh or fish" completion $'t\ncsh'
 	judge $ALL
 }
 
-@test "signals in capitals: as the shell itself does it" {
+@test "signals in capitals" {
 	exactly 'redlock run --on-lost SIGUS' SIGUSR1 SIGUSR2
 	exactly 'redlock run --on-lost=KI' KILL
-	judge bash fish
-	RULE=() LINE=() WORDS=()
-	exactly 'redlock run --on-lost SIGUS' sigusr1 sigusr2
-	exactly 'redlock run --on-lost=KI' kill
-	judge zsh
+	judge $ALL
 }
 
 @test "processes for --follow" {
@@ -197,8 +202,57 @@ hint: name bash, zsh or fish" completion $'t\ncsh'
 
 # profiles: a configuration with these names, ordinary and malicious.
 profiles() {
-	printf '[%s]\n' 'a b' "it's \"q\" \\ \$x\`" 'co:lon' 'x=y' 'default' 'staging' > "$1"
+	printf '[%s]\n' 'n$(touch never)`touch never`' $'esc\e[31m' $'c1\xc2\x9b' $'rtl\xe2\x80\xae' $'b\xff' > "$1"
+	printf '[%s]\n' 'a b' "it's \"q\" \\ \$x\`" 'co:lon' 'x=y' 'default' 'staging' >> "$1"
 	printf 'ttl = 3s\n' >> "$1"
+}
+
+@test "the program on the line is asked, else that of PATH; a program without an answer completes nothing" {
+	local answer
+	mkdir -p "$HOME/own"
+	printf '#!/bin/sh\nprintf "words\n\n\n--from-%s\n"' here > "$HOME/own/redlock"
+	chmod +x "$HOME/own/redlock"
+	exactly "$HOME/own/redlock run --" --from-here
+	exactly '~/own/redlock run --' --from-here
+	exactly "$HOME/none/redlock run --tt" --ttl
+	judge $ALL
+	RULE=() LINE=() WORDS=()
+	printf '#!/bin/sh\n' > "$T/bin/sudo"
+	chmod +x "$T/bin/sudo"
+	exactly 'sudo redlock run --tt' --ttl
+	exactly 'env X=1 redlock run --tt' --ttl
+	judge zsh fish
+	run -0 bash --norc -c 'source /usr/share/bash-completion/bash_completion; source "$T/redlock.bash"
+		COMP_WORDS=(sudo redlock run --tt) COMP_CWORD=3 COMP_LINE="${COMP_WORDS[*]}" COMP_POINT=${#COMP_LINE}
+		_command_offset 1 && echo "${COMPREPLY[*]}"'
+	[ "$output" = --ttl ]
+	RULE=() LINE=() WORDS=()
+	exactly 'redlock run --' ''
+	exactly 'redlock run -- a' ''
+	exactly 'redlock ' ''
+	for answer in 'echo oops >&2; exit 64' 'echo run; echo status; echo --; echo --ttl' 'echo "command 1a[\$(touch never)]"' 'kill -9 $$'; do
+		printf '#!/bin/sh\n%s\n' "$answer" > "$T/bin/redlock"
+		chmod +x "$T/bin/redlock"
+		judge $ALL
+	done
+	[ ! -e never ]
+}
+
+@test "no text on the line is run or changes the answer" {
+	exactly 'redlock run -k $(touch${IFS}never) --tt' --ttl
+	exactly 'redlock run -k `touch${IFS}never` --tt' --ttl
+	exactly 'redlock run -k ;touch${IFS}never; --tt' --ttl
+	exactly 'redlock $(touch${IFS}never) --tt' ''
+	exactly 'redlock run --config $(touch${IFS}never) --profile ' ''
+	judge bash bash-completion
+	[ ! -e never ]
+	run -0 env -i "$REDLOCK_BUILD/redlock" completion words wait --restart-guard ''
+	[ "$output" = $'words\n\n\nauto\non\noff' ]
+	asked '' run $'--tt\n'
+	asked '' run $'--key=\e'
+	asked $'auto\non\noff' run -k $'\xff\n' --restart-guard ''
+	run -0 redlock completion words run $'--key=\n'
+	[ "$output" = "" ]
 }
 
 @test "profiles are those of the effective configuration" {
@@ -217,16 +271,16 @@ profiles() {
 	exactly "redlock run --config $T/none --profile " ''
 	exactly "redlock status --config $T/two -- --profile " ''
 	judge $ALL
-	says 0 "a b
-it's \"q\" \\\\ \$x\`
+	asked "n\$(touch never)\`touch never\`
+a b
+it's \"q\" \\ \$x\`
 co:lon
 x=y
-staging" '' completion profiles
+staging" run --profile ''
 	# it has no writer
 	mkfifo "$T/fifo"
-	REDLOCK_CONFIG=$T/fifo run -0 timeout 60 "$REDLOCK_BUILD/redlock" completion profiles
-	[ "$output" = "" ]
-	REDLOCK_CONFIG=$T/broken says 78 '' "redlock: $T/broken:1:1: *" completion profiles
+	REDLOCK_CONFIG=$T/fifo asked '' run --profile ''
+	REDLOCK_CONFIG=$T/broken asked '' run --profile ''
 }
 
 # on_terminal SHELL STEP...: plays the steps of `pty` with a shell that loads its completions as README.md says, and a
@@ -261,6 +315,7 @@ typed() {
 	profiles "$T/one"
 	export REDLOCK_CONFIG=$T/one
 	printf '[other]\n' > 'a file'
+	touch "$HOME/in home"
 	# hosts, as bash knows them and as the others do
 	export HOSTFILE=$T/hosts
 	echo '192.0.2.1 cache1' > "$T/hosts"
@@ -271,6 +326,7 @@ typed() {
 		steps+=(expect:'go> ' send:"$line\\x09\\r" expect:"$words")
 	done
 	on_terminal "$1" "${steps[@]}" expect:'go> ' send:'exit\r'
+	[ ! -e never ]
 }
 
 # what_is_typed: lines for `typed`; the shell quotes special characters.
@@ -286,9 +342,11 @@ what_is_typed() {
 		redlock run --profile co:	[run][--profile][co:lon]
 		redlock run --profile=co	[run][--profile=co:lon]
 		redlock run --profile 'co:	[run][--profile][co:lon]
+		redlock run --profile n	[run][--profile][n\$(touch never)\`touch never\`]
 		redlock run --profile x=	[run][--profile][x=y]
 		redlock run --config a\\ file --profile o	[run][--config][a file][--profile][other]
 		redlock run --record a	[run][--record][a file]
+		redlock run --record ~/in	[run][--record][$T/in home]
 		redlock run --node unix://$T/work/a	[run][--node][unix://$T/work/a file]
 		redlock run --node rediss://cac	[run][--node][rediss://cache1
 		redlock run --nodes redis://a,un	[run][--nodes][redis://a,unix://
@@ -362,11 +420,13 @@ what_is_typed() {
 	redlock hold -k "we'b \$1" > "$T/held"
 	redlock hold -k one -k two > "$T/held"
 	redlock hold -k $'a\nline' > "$T/held"
-	run -0 redlock completion keys
-	[ "$(sort <<< "$output")" = "db
+	redlock hold -k $'esc\e[31m' > "$T/held"
+	redlock hold -k $'c1\xc2\x9b' > "$T/held"
+	redlock hold -k $'b\xff' > "$T/held"
+	asked "db
 one
 two
-we'b \$1" ]
+we'b \$1" release -k ''
 	printf '#!/bin/sh\necho "$@" >> "$T/asked"\nexec "$REDLOCK_BUILD/redlock" "$@"\n' > "$T/bin/redlock"
 	chmod +x "$T/bin/redlock"
 	among 'redlock release -k ' db one two
@@ -378,8 +438,9 @@ we'b \$1" ]
 	among 'redlock acquire --node ' redis://
 	exactly 'redlock run --profile ' ''
 	judge $ALL
-	[ "$(sort -u "$T/asked")" = "completion keys
-completion profiles" ]
+	# once per Tab
+	run -1 grep -v '^completion words ' "$T/asked"
+	[ "$(wc -l < "$T/asked")" -eq $((4 * ${#LINE[@]})) ]
 	for shell in $ALL; do
 		typed $shell <<-END
 			redlock release -k we	[release][-k][we'b \$1]
@@ -389,6 +450,9 @@ completion profiles" ]
 	redlock release -k db
 	redlock release -k "we'b \$1"
 	redlock release -k $'a\nline'
-	says 0 '' '' completion keys
-	XDG_RUNTIME_DIR=$T/none says 0 '' '' completion keys
+	redlock release -k $'esc\e[31m'
+	redlock release -k $'c1\xc2\x9b'
+	redlock release -k $'b\xff'
+	asked '' release -k ''
+	XDG_RUNTIME_DIR=$T/none asked '' release -k ''
 }

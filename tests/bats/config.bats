@@ -115,7 +115,7 @@ as_other() {
 	echo s3cret > "$T/secret"
 	chown 65534 "$theirs"
 	says 78 '' "redlock: the configuration '$theirs' belongs to user 65534, not to root?hint: *" run -n -k job -- touch "$T/never"
-	says 78 '' "redlock: the configuration '$theirs' belongs to user 65534, not to root?hint: *" completion profiles
+	says 0 $'words\n\nPROFILE' '' completion words run --profile ''
 	# its owner accepts it, and a third user does not
 	run -0 as_other config
 	[[ "$(sourced <<< "$output")" == *"owner = me ($theirs:1)"* ]]

@@ -961,8 +961,8 @@ terminal() {
 	ls -A "$registry" > "$T/before"
 	# the files of a killed background holder are removed
 	printf '99999998 0 1 1700000000 %s 1 1 1\nother' $id > "$registry/99999998"
-	run -0 timeout 30 "$REDLOCK_BUILD/redlock" completion keys
-	[ "$output" = job ]
+	run -0 timeout 30 "$REDLOCK_BUILD/redlock" completion words release -k ''
+	[ "$output" = $'words\n\nKEY\njob' ]
 	run -0 redlock hold --list
 	[[ "$output" == "'job' since "*" by process $HOLDER" ]]
 	ls -A "$registry" | diff "$T/before" -

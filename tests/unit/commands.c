@@ -20,7 +20,7 @@ TEST(command_flags)
 {
 	for (int i = 0; i < command_rows_count; i++) {
 		const struct command_row *row = &command_rows[i];
-		const unsigned takes = row->flags & (TAKES_WORD | TAKES_WORDS | TAKES_COMMAND);
+		const unsigned takes = row->flags & (TAKES_WORDS | TAKES_COMMAND);
 		bool has_option = false;
 
 		CHECK((takes & (takes - 1)) == 0);

@@ -94,9 +94,9 @@ $(B)/redlock: $(B)/main.o $(OBJECTS)
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) $(TLS_LIBS)
 
-# Writes the parts of pages and completions that come from the tables.
+# Writes the parts of pages that come from the tables.
 GEN = $(sort $(wildcard src/gen/*.c))
-GENERATED = $(wildcard man/* completions/*)
+GENERATED = $(wildcard man/*)
 $(B)/redlock-gen: $(GEN:src/%.c=$(B)/%.o) $(filter $(B)/base/% $(B)/lock/% $(B)/proto/% $(B)/cli/%,$(OBJECTS))
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(CFLAGS) $(REDLOCK_LDFLAGS) $(LDFLAGS) -o $@ $^

@@ -28,9 +28,6 @@ static const struct part {
 	{"man-environment", man_environment},
 	{"man-settings", man_settings},
 	{"man-statuses", man_statuses},
-	{"shell-commands", shell_commands},
-	{"shell-options", shell_options},
-	{"shell-signals", shell_signals},
 };
 
 /* A file that is being rewritten. */

@@ -1,6 +1,6 @@
 /*
- * parts: the generated parts of manual pages and completions, made from the tables of commands,
- * options and statuses.
+ * parts: the generated parts of manual pages, made from the tables of commands, options and
+ * statuses.
  *
  * Calling sequence: src/gen/main.c finds a part by name and calls its function with the stream and
  * the word after the name ("" if there is none). Each function writes one part as whole lines. It
@@ -36,15 +36,5 @@ bool man_settings(FILE *to, const char *word);
 
 /* Every exit status; no word. */
 bool man_statuses(FILE *to, const char *word);
-
-/* _redlock_command NAME USAGE SUMMARY for each command; no word. */
-bool shell_commands(FILE *to, const char *word);
-
-/* _redlock_option COMMANDS LETTER NAME VALUE HELP for each option of a command line; '' for a
- * missing letter or value; no word. */
-bool shell_options(FILE *to, const char *word);
-
-/* _redlock_signals NAME...; no word. */
-bool shell_signals(FILE *to, const char *word);
 
 #endif

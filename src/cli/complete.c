@@ -145,10 +145,36 @@ static int read_options(struct complete *c, char *const words[], int at, bool *h
 	return i;
 }
 
+static bool is_known(const struct complete *c, const char *letters)
+{
+	for (; *letters; letters++) {
+		const char word[] = {'-', *letters, '\0'};
+
+		if (!row_called(c, word))
+			return false;
+	}
+	return true;
+}
+
+/* The word at the cursor begins with '-'. */
+static void read_last_option(struct complete *c)
+{
+	bool is_long = c->word[1] == '-';
+	const char *value;
+	const struct option_row *row =
+		read_option(c, c->word, is_long ? NULL : c->is_given, &value);
+
+	if (row && value) {
+		be_value_of(c, row, value);
+		return;
+	}
+	c->place = COMPLETE_OPTION;
+	c->is_letters = !is_long && c->word[1] && is_known(c, c->word + 1);
+	c->is_full = row != NULL;
+}
+
 void complete_read(struct complete *c, char *const words[])
 {
-	const struct option_row *row;
-	const char *value;
 	int at = 0, first = 1;
 	bool has_options, has_end = false;
 
@@ -167,15 +193,10 @@ void complete_read(struct complete *c, char *const words[])
 		first = read_options(c, words, at, &has_end);
 	if (first < 0)
 		return;
-	if (first < at || has_end || !has_options || c->word[0] != '-') {
+	if (first < at || has_end || !has_options || c->word[0] != '-')
 		read_operand(c, words, at, first, has_end);
-		return;
-	}
-	row = read_option(c, c->word, NULL, &value);
-	if (row && value)
-		be_value_of(c, row, value);
 	else
-		c->place = COMPLETE_OPTION;
+		read_last_option(c);
 }
 
 bool complete_wants(const struct complete *c, const struct option_row *row)

@@ -27,10 +27,12 @@ struct complete {
 	const char *typed; /* its end, from where the value begins */
 	const char *kinds; /* COMPLETE_VALUE: as "auto|on|off" or "D" in the tables; a key, a
 			      profile and a host are "KEY", "PROFILE" and "HOST" */
+	bool is_letters; /* COMPLETE_OPTION: the word has letters of options already, such as -n */
+	bool is_full; /* the last of these takes a value */
 	int first; /* COMPLETE_COMMAND_LINE: index of the command's first word */
 	bool is_all; /* COMPLETE_TOPIC: --all is given */
 	const char *config; /* the value of --config, or NULL */
-	bool is_given[OPTIONS_MAX]; /* rows of options before the cursor */
+	bool is_given[OPTIONS_MAX]; /* rows of options before the cursor, or as letters at it */
 };
 
 /* words: those after `redlock`, up to the cursor; the last one may be incomplete. They end with

@@ -190,11 +190,30 @@ static void print_option(const struct option_row *row, bool has_letter)
 	print_value(word, row->help);
 }
 
+/* The word, and the word with one more letter. */
+static void print_letters(const struct complete *c)
+{
+	char word[40];
+
+	print_value(c->word, NULL);
+	for (int i = 0; i < option_rows_count && !c->is_full; i++) {
+		const struct option_row *row = &option_rows[i];
+
+		if (!row->letter || !complete_wants(c, row) || strlen(c->word) > sizeof(word) - 2)
+			continue;
+		snprintf(word, sizeof(word), "%s%c", c->word, row->letter);
+		print_value(word, row->help);
+	}
+}
+
+/* Without a '-', names are enough. */
 static void print_options(const struct complete *c)
 {
-	for (int i = 0; i < option_rows_count; i++)
+	if (c->is_letters)
+		print_letters(c);
+	for (int i = 0; i < option_rows_count && !c->is_letters; i++)
 		if (complete_wants(c, &option_rows[i]))
-			print_option(&option_rows[i], true);
+			print_option(&option_rows[i], c->word[0] == '-');
 }
 
 /* Is it the first row with its name? */

@@ -154,6 +154,14 @@ hint: name bash, zsh or fish" completion $'t\ncsh'
 	exactly 'redlock help run --' --all
 	exactly 'redlock help --ttl ' ''
 	exactly 'redlock version ' ''
+	exactly 'redlock run -Z' ''
+	among 'redlock run -q' -qv -qk
+	never 'redlock run -q' -qq
+	exactly 'redlock run -nk' -nk
+	among 'redlock doctor ' --ttl --json
+	never 'redlock doctor ' -t
+	never 'redlock run -n -q --json --' --no-wait --quiet --json
+	among 'redlock run -v -k a --node b --' --verbose --key --node
 	exactly 'redlock frobnicate ' ''
 	exactly 'redlock frobnicate -' ''
 	judge $ALL

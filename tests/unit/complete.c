@@ -165,6 +165,7 @@ TEST(complete_offers_an_option_once)
 	CHECK(!is_wanted("run|--nb|-", "no-wait"));
 	CHECK(!is_wanted("run|-xn|-", "no-wait"));
 	CHECK(is_wanted("run|--no-wait", "no-wait"));
+	CHECK(is_wanted("run|--ttl", "ttl"));
 	CHECK(!is_wanted("run|--ttl=3|-", "ttl"));
 	CHECK(!is_wanted("run|-t|3|-", "ttl"));
 	CHECK(is_wanted("run|-k|--ttl|-", "ttl"));
@@ -176,4 +177,18 @@ TEST(complete_offers_an_option_once)
 	/* never on a command line, or not of this subcommand */
 	CHECK(!is_wanted("run|-", "password"));
 	CHECK(!is_wanted("run|-", "follow"));
+}
+
+TEST(complete_letters)
+{
+	CHECK(!read_line("run|-")->is_letters);
+	CHECK(!read_line("run|--no-wait")->is_letters);
+	CHECK(!read_line("run|-Z")->is_letters);
+	CHECK(!read_line("run|-nZ")->is_letters);
+	CHECK(read_line("run|-ne")->is_letters);
+	CHECK(!read_line("run|-ne")->is_full);
+	CHECK(read_line("run|-nk")->is_letters);
+	CHECK(read_line("run|-nk")->is_full);
+	CHECK(!is_wanted("run|-n", "no-wait"));
+	CHECK(is_wanted("run|-v", "verbose"));
 }

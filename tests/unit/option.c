@@ -5,6 +5,7 @@
 #include "unit/unit.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -1513,4 +1514,19 @@ TEST(option_defaults_that_help_shows_are_set)
 	}
 	CHECK(checked >= 3);
 	command = COMMAND_RUN;
+}
+
+TEST(option_hides_passwords_up_to_the_operands)
+{
+	char one[] = "redis://:pw@a", two[] = "--node=redis://:pw@b", rest[] = "redis://:pw@c";
+	char last[] = "--nodes";
+	char *words[] = {"--nodes", one, two, "-k", rest, "--nodes", rest, last, NULL};
+
+	options_hide_passwords(words, 4);
+	CHECK_TEXT(rest, "redis://:pw@c");
+	CHECK(!strstr(one, "pw") && strstr(one, "@a"));
+	CHECK(!strstr(two, "pw") && strstr(two, "@b"));
+	options_hide_passwords(words, INT_MAX);
+	CHECK(!strstr(rest, "pw"));
+	CHECK_TEXT(last, "--nodes");
 }
